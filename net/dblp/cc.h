@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Congestion control: how many bytes may be in flight and how fast they leave.
+ *
+ * A controller is a table of functions over its own words of memory. It is
+ * told of what happened and answers by @cwnd and @pacing_rate; it neither
+ * sends nor sets timers. Pure: see wire.h.
+ */
+#ifndef _NET_DBLP_CC_H
+#define _NET_DBLP_CC_H
+
+#include <linux/types.h>
+
+#include "recovery.h"
+
+struct dblp_cc;
+
+/**
+ * struct dblp_cc_ops - one congestion control
+ * @name: at most DBLP_CC_NAME_MAX - 1 characters
+ * @init: start on a path whose packets carry @mss bytes
+ * @sent: a packet is about to be sent with @inflight bytes in flight before it;
+ *	optional
+ * @ack: an ACK arrived
+ * @timeout: a probe timeout expired, @count in a row; optional
+ *
+ * All are called with the socket locked. None may fail.
+ */
+struct dblp_cc_ops {
+	const char *name;
+	void (*init)(struct dblp_cc *cc, u32 mss, u64 now);
+	void (*sent)(struct dblp_cc *cc, u32 inflight, u64 now);
+	void (*ack)(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
+		    const struct dblp_rtt *rtt);
+	void (*timeout)(struct dblp_cc *cc, u32 count, u64 now);
+};
+
+/**
+ * struct dblp_cc - the congestion control of one connection
+ * @ops: which
+ * @mss: bytes of a full packet, UDP payload
+ * @cwnd: bytes that may be in flight, at least two packets
+ * @pacing_rate: bytes a second, 0 means as fast as @cwnd allows
+ * @priv: for @ops
+ */
+struct dblp_cc {
+	const struct dblp_cc_ops	*ops;
+	u32				mss;
+	u32				cwnd;
+	u64				pacing_rate;
+	u64				priv[32];
+};
+
+/** dblp_cc_find() - controller by name, NULL if there is none */
+const struct dblp_cc_ops *dblp_cc_find(const char *name);
+/** dblp_cc_at() - the @i-th controller, NULL past the last; 0 is the default */
+const struct dblp_cc_ops *dblp_cc_at(u32 i);
+/** dblp_cc_start() - begin with @ops, keeping nothing of an earlier one */
+void dblp_cc_start(struct dblp_cc *cc, const struct dblp_cc_ops *ops, u32 mss,
+		   u64 now);
+
+/* Delay- and rate-based after BBR: random loss is not congestion */
+extern const struct dblp_cc_ops dblp_cc_bdp;
+
+#endif /* _NET_DBLP_CC_H */

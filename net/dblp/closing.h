@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * When a receiver may declare a message done: the one place where loss is
+ * forgiven.
+ *
+ * Pure: see wire.h.
+ */
+#ifndef _NET_DBLP_CLOSING_H
+#define _NET_DBLP_CLOSING_H
+
+#include <linux/types.h>
+
+/**
+ * enum dblp_verdict - what to do with a message
+ * @DBLP_WAIT: it stays open
+ * @DBLP_CLOSE_COMPLETE: close it, nothing is missing
+ * @DBLP_CLOSE_BUDGET: close it, what is missing fits the budget
+ */
+enum dblp_verdict {
+	DBLP_WAIT,
+	DBLP_CLOSE_COMPLETE,
+	DBLP_CLOSE_BUDGET,
+};
+
+/**
+ * struct dblp_close_state - what the decision looks at
+ * @length: bytes of the message, at least 1
+ * @missing: bytes that have not arrived, at most @length
+ * @critical: bytes at the start which may not be missing, at most @length
+ * @critical_missing: true while any of those is missing
+ * @meta_missing: the message has a META frame that has not arrived: tag and
+ *	@critical are unknown yet
+ * @budget: ppm: the effective budget
+ * @policy: &enum dblp_policy
+ */
+struct dblp_close_state {
+	u32	length;
+	u32	missing;
+	u32	critical;
+	bool	critical_missing;
+	bool	meta_missing;
+	u32	budget;
+	u8	policy;
+};
+
+/**
+ * dblp_budget_bytes() - the most bytes that may be missing
+ * @budget: ppm, 0 ... DBLP_PPM
+ * @droppable: bytes of the message that are not critical
+ *
+ * Return: floor(@budget x @droppable), invariant 1 of the protocol.
+ */
+u32 dblp_budget_bytes(u32 budget, u32 droppable);
+
+enum dblp_verdict dblp_close_decide(const struct dblp_close_state *s);
+
+/**
+ * dblp_first_pass() - segments that the first pass of a message sends
+ * @n: segments of the message
+ * @seg_size: bytes of each but the last
+ * @length: bytes of the message
+ * @critical: bytes at its start that may not be missing
+ * @budget: ppm: the effective budget as far as the sender knows it
+ * @policy: &enum dblp_policy
+ *
+ * With policy eager the sender holds back whole segments worth the budget's
+ * share until losses show that they are needed (DBLP, MLT).
+ *
+ * Return: number of segments, 1 ... @n, such that the message can close when
+ * all of them arrive, whichever segments they are.
+ */
+u32 dblp_first_pass(u32 n, u32 seg_size, u32 length, u32 critical, u32 budget,
+		    u8 policy);
+
+#endif /* _NET_DBLP_CLOSING_H */

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What was sent and when, which of it is lost, the round-trip time and the
+ * probe timeout: RFC 9002 without packet-number spaces, made tolerant of
+ * reordering, and the delivery-rate samples of draft-cheng-iccrg-delivery-
+ * rate-estimation.
+ *
+ * Pure: see wire.h. Times are nanoseconds of one monotonic clock.
+ */
+#ifndef _NET_DBLP_RECOVERY_H
+#define _NET_DBLP_RECOVERY_H
+
+#include <linux/types.h>
+
+#define DBLP_REORDER_MIN	3	/* packets, RFC 9002 kPacketThreshold */
+#define DBLP_REORDER_MAX	300	/* as TCP's net.ipv4.tcp_max_reordering */
+#define DBLP_GRANULARITY_NS	100000ULL	/* kGranularity; hrtimers */
+#define DBLP_INITIAL_RTT_NS	10000000ULL	/* before the first sample */
+#define DBLP_PTO_MAX_NS		(4ULL * 1000000000)
+
+/**
+ * struct dblp_rtt - round-trip time, RFC 9002 section 5
+ * @latest: last sample, 0 before the first
+ * @srtt: smoothed
+ * @var: mean deviation
+ * @min: smallest sample of the last @min_at + 10 s
+ * @min_at: when @min was taken
+ */
+struct dblp_rtt {
+	u64	latest;
+	u64	srtt;
+	u64	var;
+	u64	min;
+	u64	min_at;
+};
+
+/**
+ * dblp_rtt_sample() - take one sample
+ * @r: the estimator
+ * @rtt: time from sending a packet to its ACK, > 0
+ * @ack_delay: of that, what the peer says it waited
+ * @now: the time
+ */
+void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now);
+
+/**
+ * dblp_pto() - probe timeout, RFC 9002 section 6.2.1
+ * @r: the estimator
+ * @max_ack_delay: the peer's delayed-ACK time
+ * @count: probe timeouts since the last ACK: each doubles it
+ *
+ * Return: nanoseconds, at most DBLP_PTO_MAX_NS. There is no other floor than
+ * the granularity of the timer.
+ */
+u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u32 count);
+
+/** enum dblp_pkt_state - life of a packet that was sent */
+enum dblp_pkt_state {
+	DBLP_SENT_NONE,		/* slot unused, or forgotten */
+	DBLP_SENT_INFLIGHT,
+	DBLP_SENT_LOST,		/* kept for a while: its ACK may still come */
+	DBLP_SENT_ACKED,
+};
+
+/**
+ * struct dblp_sent_pkt - a packet that was sent
+ * @sent: when
+ * @delivered: bytes acknowledged when it was sent
+ * @delivered_at: when the latest of those was acknowledged
+ * @first_sent: when the packet was sent that was acknowledged last then
+ * @owner: for the caller: the message of a DATA packet, NULL of a CTRL packet
+ * @seg: for the caller: the segment
+ * @bytes: bytes in the network, UDP payload
+ * @state: &enum dblp_pkt_state
+ * @app_limited: there was nothing more to send
+ * @probe: for the caller
+ */
+struct dblp_sent_pkt {
+	u64	sent;
+	u64	delivered;
+	u64	delivered_at;
+	u64	first_sent;
+	void	*owner;
+	u32	seg;
+	u16	bytes;
+	u8	state;
+	u8	app_limited:1;
+	u8	probe:1;
+};
+
+/**
+ * struct dblp_sent - all packets sent that are still of interest
+ * @ring: packet number modulo the ring's size, a power of two
+ * @mask: size of the ring less 1
+ * @base: packet numbers below are forgotten
+ * @next: packet number of the next packet; @next - @base <= size
+ * @scan: packet numbers below are not in flight
+ * @largest_acked: largest packet number acknowledged, if @any_acked
+ * @any_acked: false before the first ACK
+ * @inflight: bytes of packets in flight
+ * @inflight_pkts: number of packets in flight
+ * @delivered: bytes acknowledged
+ * @delivered_at: when
+ * @first_sent: when the packet acknowledged last was sent
+ * @app_limited: until @delivered passes this, samples are application limited;
+ *	0 if not
+ * @reorder: packets of reordering tolerated
+ * @reorder_ns: time a packet may come later than one sent after it
+ * @loss_time: when the next packet will be declared lost by time, 0 if none
+ * @spurious: packets declared lost that were acknowledged afterwards
+ */
+struct dblp_sent {
+	struct dblp_sent_pkt	*ring;
+	u32			mask;
+	u64			base;
+	u64			next;
+	u64			scan;
+	u64			largest_acked;
+	bool			any_acked;
+	u32			inflight;
+	u32			inflight_pkts;
+	u64			delivered;
+	u64			delivered_at;
+	u64			first_sent;
+	u64			app_limited;
+	u32			reorder;
+	u64			reorder_ns;
+	u64			loss_time;
+	u64			spurious;
+};
+
+/**
+ * struct dblp_rate_sample - what one ACK tells the congestion control
+ * @now: the time
+ * @rate: bytes a second, 0 if there is no sample
+ * @interval: nanoseconds over which @rate was measured
+ * @acked: bytes newly acknowledged
+ * @lost: bytes newly declared lost
+ * @inflight: bytes in flight after both
+ * @delivered: bytes acknowledged in all
+ * @prior_delivered: the same when the newest acknowledged packet was sent:
+ *	a round trip is over when this passes the @delivered at its start
+ * @rtt: nanoseconds, 0 if there is no sample
+ * @ce: packets newly reported with congestion experienced
+ * @app_limited: @rate was limited by the application
+ */
+struct dblp_rate_sample {
+	u64	now;
+	u64	rate;
+	u64	interval;
+	u32	acked;
+	u32	lost;
+	u32	inflight;
+	u64	delivered;
+	u64	prior_delivered;
+	u64	rtt;
+	u32	ce;
+	bool	app_limited;
+};
+
+/**
+ * struct dblp_sent_ops - what the owner of the packets is told
+ * @acked: a packet was acknowledged for the first time; @late if it had been
+ *	declared lost before
+ * @lost: a packet was declared lost
+ *
+ * Neither may send a packet.
+ */
+struct dblp_sent_ops {
+	void (*acked)(void *ctx, u64 pn, struct dblp_sent_pkt *pkt, bool late);
+	void (*lost)(void *ctx, u64 pn, struct dblp_sent_pkt *pkt);
+};
+
+/** dblp_sent_init() - nothing sent yet; @ring is zeroed, @size a power of two */
+void dblp_sent_init(struct dblp_sent *s, struct dblp_sent_pkt *ring, u32 size);
+/**
+ * dblp_sent_grow() - move to a larger ring
+ *
+ * Return: the old ring, for the caller to free.
+ */
+struct dblp_sent_pkt *dblp_sent_grow(struct dblp_sent *s,
+				     struct dblp_sent_pkt *ring, u32 size);
+/** dblp_sent_full() - is there no slot for another packet? */
+bool dblp_sent_full(const struct dblp_sent *s);
+/**
+ * dblp_sent_push() - note a packet that is being sent now
+ *
+ * The ring must not be full. The packet's number is the @next from before.
+ *
+ * Return: its slot, for @owner, @seg and @probe.
+ */
+struct dblp_sent_pkt *dblp_sent_push(struct dblp_sent *s, u16 bytes, u64 now);
+
+/**
+ * struct dblp_acked_range - packet numbers of an ACK frame, both ends included
+ */
+struct dblp_acked_range {
+	u64	first;
+	u64	last;
+};
+
+/**
+ * dblp_sent_ack() - take an ACK frame in
+ * @s: packets sent
+ * @r: ranges by falling packet number
+ * @n: number of ranges, at least 1
+ * @ack_delay: nanoseconds, as the peer says
+ * @rtt: estimator to feed
+ * @now: the time
+ * @ops: told of each packet acknowledged or lost
+ * @ctx: for @ops
+ * @rs: filled for the congestion control
+ *
+ * Packets below one acknowledged are lost when more than @reorder packets or
+ * 9/8 of a round trip plus @reorder_ns are between them (RFC 9002 section 6.1);
+ * both widen when a packet declared lost is acknowledged after all (RFC 8985).
+ *
+ * Return: bytes newly acknowledged, or -1 when the ACK names a packet that was
+ * never sent: then nothing was changed.
+ */
+s64 dblp_sent_ack(struct dblp_sent *s, const struct dblp_acked_range *r, u32 n,
+		  u64 ack_delay, struct dblp_rtt *rtt, u64 now,
+		  const struct dblp_sent_ops *ops, void *ctx,
+		  struct dblp_rate_sample *rs);
+
+/**
+ * dblp_sent_timeout() - declare packets lost that are overdue at @now
+ *
+ * To be called when @loss_time has come.
+ *
+ * Return: bytes declared lost.
+ */
+u32 dblp_sent_timeout(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
+		      const struct dblp_sent_ops *ops, void *ctx);
+
+/** dblp_sent_oldest() - oldest packet in flight, or NULL */
+struct dblp_sent_pkt *dblp_sent_oldest(struct dblp_sent *s, u64 *pn);
+
+/**
+ * dblp_sent_forget() - all packets of @owner lose it
+ *
+ * They stay in flight for the congestion control, but nobody is told of them.
+ */
+void dblp_sent_forget(struct dblp_sent *s, const void *owner);
+
+#endif /* _NET_DBLP_RECOVERY_H */

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One bit for each segment of a message, the order in which segments are sent,
+ * and the loss map as byte ranges.
+ *
+ * Pure: see wire.h. The bits belong to the caller.
+ */
+#ifndef _NET_DBLP_SEGMAP_H
+#define _NET_DBLP_SEGMAP_H
+
+#include <linux/types.h>
+
+/**
+ * struct dblp_segmap - a set of segments
+ * @bits: DIV_ROUND_UP(@n, BITS_PER_LONG) words; those behind @n are zero
+ * @n: segments of the message
+ * @count: segments in the set
+ */
+struct dblp_segmap {
+	unsigned long	*bits;
+	u32		n;
+	u32		count;
+};
+
+/** dblp_segmap_bytes() - memory that the bits of @n segments need */
+size_t dblp_segmap_bytes(u32 n);
+/** dblp_segmap_init() - empty set of @n segments in zeroed memory @bits */
+void dblp_segmap_init(struct dblp_segmap *m, unsigned long *bits, u32 n);
+bool dblp_segmap_test(const struct dblp_segmap *m, u32 i);
+/** dblp_segmap_add() - put @i into the set; true if it was not there */
+bool dblp_segmap_add(struct dblp_segmap *m, u32 i);
+/** dblp_segmap_del() - take @i out of the set; true if it was there */
+bool dblp_segmap_del(struct dblp_segmap *m, u32 i);
+/** dblp_segmap_next() - first segment >= @from in the set, or @n */
+u32 dblp_segmap_next(const struct dblp_segmap *m, u32 from);
+/** dblp_segmap_next_hole() - first segment >= @from not in the set, or @n */
+u32 dblp_segmap_next_hole(const struct dblp_segmap *m, u32 from);
+/**
+ * dblp_segmap_word() - 32 segments from @first (multiple of 32), as in a
+ *	LOSSMAP frame: bit i is set if segment @first + i exists and is missing
+ */
+u32 dblp_segmap_missing_word(const struct dblp_segmap *m, u32 first);
+
+/**
+ * dblp_segmap_next_missing() - next byte range of a loss map
+ * @m: segments that are there
+ * @seg_size: bytes of each segment but the last
+ * @msg_len: bytes of the message
+ * @from: segment to start at; moved behind the range that was found
+ * @offset: where the range's first byte goes
+ * @length: where its length in bytes goes
+ *
+ * Return: false if nothing is missing from @from on.
+ */
+bool dblp_segmap_next_missing(const struct dblp_segmap *m, u32 seg_size,
+			      u32 msg_len, u32 *from, u32 *offset,
+			      u32 *length);
+
+/**
+ * struct dblp_shuffle - a permutation of 0 ... n - 1 without memory
+ * @n: how many
+ * @bits: bits of one half of the Feistel network's block
+ * @key: round keys
+ *
+ * A balanced Feistel network over the smallest even number of bits that holds
+ * @n, walked until it lands below @n (cycle walking).
+ */
+struct dblp_shuffle {
+	u32	n;
+	u32	bits;
+	u32	key[4];
+};
+
+void dblp_shuffle_init(struct dblp_shuffle *s, u32 n, u64 seed);
+/** dblp_shuffle_at() - the @i-th element of the permutation, @i < n */
+u32 dblp_shuffle_at(const struct dblp_shuffle *s, u32 i);
+
+#endif /* _NET_DBLP_SEGMAP_H */

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Packet formats and their codec. Documentation/protocol.rst has the diagrams
+ * and says when each packet is sent; the names here are its names.
+ *
+ * Pure: free of kernel and socket calls, also built into the unit tests and
+ * fuzzers in user space.
+ */
+#ifndef _NET_DBLP_WIRE_H
+#define _NET_DBLP_WIRE_H
+
+#include <linux/types.h>
+
+#define DBLP_WIRE_VERSION	1
+
+/** enum dblp_pkt_type - low four bits of the first byte of each packet */
+enum dblp_pkt_type {
+	DBLP_PKT_INIT = 1,	/* client -> server: asks for a cookie */
+	DBLP_PKT_INIT_ACK,	/* server -> client: the cookie; no state held */
+	DBLP_PKT_COOKIE_ECHO,	/* client -> server: the cookie, parameters */
+	DBLP_PKT_COOKIE_ACK,	/* server -> client: parameters; established */
+	DBLP_PKT_VERSION,	/* the versions that are spoken here */
+	DBLP_PKT_RST,		/* the connection is over or never was */
+	DBLP_PKT_ACK,		/* frames only, without a packet number */
+	DBLP_PKT_CTRL,		/* frames only, numbered and acknowledged */
+	DBLP_PKT_DATA,		/* frames and one segment of a message */
+	__DBLP_PKT_MAX
+};
+
+/** enum dblp_frame_type - first byte of each control frame */
+enum dblp_frame_type {
+	DBLP_FRAME_ACK = 1,	/* ranges of packet numbers received */
+	DBLP_FRAME_ECN,		/* counts of ECN marks received */
+	DBLP_FRAME_FLOW,	/* what the receiver has room for */
+	DBLP_FRAME_CLOSE,	/* the receiver closed a message */
+	DBLP_FRAME_LOSSMAP,	/* a piece of its loss map */
+	DBLP_FRAME_META,	/* tag and critical prefix of a message */
+	DBLP_FRAME_FIN,		/* no more messages will be sent */
+	DBLP_FRAME_PING,	/* asks for an ACK */
+	__DBLP_FRAME_MAX
+};
+
+/** enum dblp_rst_reason - why a connection is over, in a RST */
+enum dblp_rst_reason {
+	DBLP_RST_UNKNOWN = 1,	/* no such connection here */
+	DBLP_RST_REFUSED,	/* nobody listens */
+	DBLP_RST_CLOSED,	/* closed before all was read */
+	DBLP_RST_PROTOCOL,	/* the peer broke the protocol */
+	DBLP_RST_TIMEOUT,	/* the peer was silent for too long */
+	__DBLP_RST_MAX
+};
+
+enum dblp_wire_size {
+	DBLP_HDR_LEN		= 16,
+	DBLP_DATA_HDR_LEN	= 16,	/* follows the header */
+	DBLP_CTL_MAX		= 255 * 4,
+	DBLP_INIT_LEN		= 128,	/* padded: an answer is never longer */
+	DBLP_COOKIE_LEN		= 24,
+	DBLP_PARAMS_LEN		= 24,
+	DBLP_RST_LEN		= DBLP_HDR_LEN + 16,
+	DBLP_SEG_MIN		= 256,	/* of messages of several segments */
+	DBLP_SEG_MAX		= 65528,
+	DBLP_ACK_RANGES_MAX	= 64,
+	DBLP_LOSSMAP_WORDS_MAX	= 200,	/* 6400 segments in a frame */
+	DBLP_META_LEN		= 20,
+};
+
+/* Bits of the last word of a data header */
+#define DBLP_ATTR_BUDGET_SHIFT	12	/* ppm, 20 bits */
+#define DBLP_ATTR_POLICY_SHIFT	10	/* enum dblp_policy, 2 bits */
+#define DBLP_ATTR_PHASE_SHIFT	7	/* 3 bits */
+#define DBLP_ATTR_CLASS_SHIFT	5	/* importance, 2 bits, 0 for now */
+#define DBLP_ATTR_REPAIR	0x10	/* the first pass is over */
+#define DBLP_ATTR_META		0x08	/* do not close without the META frame */
+#define DBLP_ATTR_RESERVED	0x07	/* zero */
+
+/**
+ * struct dblp_hdr - what every packet begins with, in host byte order
+ * @type: &enum dblp_pkt_type
+ * @ctl_len: bytes of control frames
+ * @seg_size: of a DATA packet: bytes of each segment of the message but the
+ *	last; 0 in all others
+ * @pn: low 32 bits of the packet number; 0 in packets without one
+ * @dcid: connection ID that the receiver chose, 0 where it has none yet
+ */
+struct dblp_hdr {
+	u8	type;
+	u16	ctl_len;
+	u16	seg_size;
+	u32	pn;
+	u64	dcid;
+};
+
+/**
+ * struct dblp_data - the segment of a DATA packet, in host byte order
+ * @msg_id: message, counted from 0 in each direction, modulo 2^32
+ * @offset: of the segment's first byte in the message; multiple of seg_size
+ * @msg_len: bytes of the whole message, 1 ... DBLP_MSG_MAX
+ * @seg_len: bytes of this segment
+ * @budget: ppm
+ * @policy: &enum dblp_policy
+ * @phase: 0 ... 7
+ * @repair: the first pass of the message is over
+ * @meta: the message has a META frame
+ */
+struct dblp_data {
+	u32	msg_id;
+	u32	offset;
+	u32	msg_len;
+	u32	seg_len;
+	u32	budget;
+	u8	policy;
+	u8	phase;
+	bool	repair;
+	bool	meta;
+};
+
+/**
+ * struct dblp_params - what each end tells the other in the handshake
+ * @cap: ppm: receive budget cap
+ * @max_msg: first message ID that may not be sent yet
+ * @max_data: sum of the costs of messages that may be sent, see FLOW
+ * @msg_max: bytes: largest message this end takes
+ */
+struct dblp_params {
+	u32	cap;
+	u32	max_msg;
+	u64	max_data;
+	u32	msg_max;
+};
+
+/**
+ * struct dblp_cookie - what proves that a client gets packets at its address
+ * @scid: connection ID that the server will have
+ * @born_ms: time of birth, milliseconds since boot
+ * @mac: keyed hash over these, both connection IDs and both addresses
+ */
+struct dblp_cookie {
+	u64	scid;
+	u64	born_ms;
+	u64	mac;
+};
+
+/**
+ * struct dblp_frame - one control frame, in host byte order
+ * @type: &enum dblp_frame_type
+ *
+ * ACK: ranges by falling packet number, low 32 bits; the first is the largest.
+ * LOSSMAP: @lossmap.bits points into the packet, big-endian words; bit i of
+ * word w, counted from the least significant, is segment first + 32 w + i; 1 is
+ * missing.
+ */
+struct dblp_frame {
+	u8	type;
+	union {
+		struct {
+			u32	delay_us;
+			u32	n;
+			struct {
+				u32	first;
+				u32	last;
+			} range[DBLP_ACK_RANGES_MAX];
+		} ack;
+		struct {
+			u32	ect0;
+			u32	ect1;
+			u32	ce;
+		} ecn;
+		struct {
+			u32	max_msg;
+			u32	cap;
+			u64	max_data;
+		} flow;
+		struct {
+			u32	msg_id;
+			u32	missing;	/* bytes */
+			u32	missing_segs;
+			u8	reason;		/* enum dblp_reason */
+		} close;
+		struct {
+			u32	msg_id;
+			u32	first;		/* multiple of 32 */
+			u32	words;
+			const u8 *bits;
+		} lossmap;
+		struct {
+			u32	msg_id;
+			u32	critical;
+			u64	tag;
+		} meta;
+		struct {
+			u32	end;		/* messages sent in all */
+		} fin;
+	};
+};
+
+/**
+ * enum dblp_wire_error - why a packet was refused; names of MIB counters
+ * @DBLP_WIRE_OK: it was not
+ * @DBLP_WIRE_SHORT: ends before what it announces
+ * @DBLP_WIRE_VERSION: speaks another version
+ * @DBLP_WIRE_TYPE: type unknown
+ * @DBLP_WIRE_FIELD: a field has a value it cannot have
+ * @DBLP_WIRE_TRAILING: goes on after its end
+ */
+enum dblp_wire_error {
+	DBLP_WIRE_OK,
+	DBLP_WIRE_SHORT,
+	DBLP_WIRE_VERSION,
+	DBLP_WIRE_TYPE,
+	DBLP_WIRE_FIELD,
+	DBLP_WIRE_TRAILING,
+};
+
+/*
+ * Parsers. Each looks at @len bytes at @p, never beyond, and needs no
+ * alignment. What does not follow the format to the letter is refused.
+ */
+enum dblp_wire_error dblp_get_hdr(struct dblp_hdr *h, const u8 *p, u32 len);
+enum dblp_wire_error dblp_get_data(struct dblp_data *d,
+				   const struct dblp_hdr *h,
+				   const u8 *p, u32 len, u32 pkt_len);
+enum dblp_wire_error dblp_get_frame(struct dblp_frame *f, const u8 **p,
+				    u32 *len);
+enum dblp_wire_error dblp_get_params(struct dblp_params *a, const u8 *p);
+void dblp_get_cookie(struct dblp_cookie *c, const u8 *p);
+
+/*
+ * Builders. Each writes at @p and returns the byte behind what it wrote; the
+ * frame builders write nothing and return NULL when @end would be passed.
+ */
+u8 *dblp_put_hdr(u8 *p, const struct dblp_hdr *h);
+u8 *dblp_put_data(u8 *p, const struct dblp_data *d);
+u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f);
+u8 *dblp_put_params(u8 *p, const struct dblp_params *a);
+u8 *dblp_put_cookie(u8 *p, const struct dblp_cookie *c);
+u8 *dblp_put_u64(u8 *p, u64 v);
+u64 dblp_get_u64(const u8 *p);
+
+/**
+ * dblp_pn_expand() - full packet number from its low 32 bits
+ * @largest: largest packet number seen so far
+ * @pn: low 32 bits
+ *
+ * RFC 9000, appendix A.3, for a window of 2^32.
+ *
+ * Return: the packet number with these low bits that is nearest to
+ * @largest + 1.
+ */
+static inline u64 dblp_pn_expand(u64 largest, u32 pn)
+{
+	return largest + 1 + (s64)(s32)(pn - (u32)(largest + 1));
+}
+
+#endif /* _NET_DBLP_WIRE_H */
