@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# What the host-side scripts of the VM share: where things are cached, how
+# they talk to the user, how concurrent runs keep off each other.
+
+vm_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck disable=SC2034 # for those who source this
+top_dir=$(cd "$vm_dir/../.." && pwd)
+cache_dir=${DBLP_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/dblp}
+me=${0##*/}
+
+say()
+{
+	printf '%s: %s\n' "$me" "$*" >&2
+}
+
+die()
+{
+	say "$*"
+	exit "${die_status:-2}"
+}
+
+# with_lock NAME COMMAND...: run COMMAND while nobody else holds NAME. The lock
+# is not handed on to what COMMAND leaves running behind.
+with_lock()
+{
+	local name=$1 fd
+	shift
+
+	mkdir -p "$cache_dir/lock"
+	exec {fd}> "$cache_dir/lock/$name"
+	if ! flock -n "$fd"; then
+		say "waiting for another run that prepares $name"
+		flock "$fd"
+	fi
+	"$@" {fd}>&-
+	local ret=$?
+	exec {fd}>&-
+	return $ret
+}
