@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define DBLP_WIRE_VERSION	1
+#define DBLP_VERSION		1	/* of the protocol */
 
 /** enum dblp_pkt_type - low four bits of the first byte of each packet */
 enum dblp_pkt_type {
@@ -212,8 +212,7 @@ enum dblp_wire_error {
 	DBLP_WIRE_TRAILING,
 };
 
-/*
- * Parsers. Each looks at @len bytes at @p, never beyond, and needs no
+/* Parsers. Each looks at @len bytes at @p, never beyond, and needs no
  * alignment. What does not follow the format to the letter is refused.
  */
 enum dblp_wire_error dblp_get_hdr(struct dblp_hdr *h, const u8 *p, u32 len);
@@ -225,8 +224,7 @@ enum dblp_wire_error dblp_get_frame(struct dblp_frame *f, const u8 **p,
 enum dblp_wire_error dblp_get_params(struct dblp_params *a, const u8 *p);
 void dblp_get_cookie(struct dblp_cookie *c, const u8 *p);
 
-/*
- * Builders. Each writes at @p and returns the byte behind what it wrote; the
+/* Builders. Each writes at @p and returns the byte behind what it wrote; the
  * frame builders write nothing and return NULL when @end would be passed.
  */
 u8 *dblp_put_hdr(u8 *p, const struct dblp_hdr *h);

@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Packet formats: the one place where bytes of a packet are given a meaning.
+ * All fields are big-endian and read byte by byte, so nothing needs to be
+ * aligned. Whatever Documentation/protocol.rst does not allow is refused, so
+ * that room which is kept for later versions stays usable.
+ */
+#include <linux/limits.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#include <linux/dblp.h>
+
+#include "wire.h"
+
+/* Words of each frame, the first included; ACK and LOSSMAP have more */
+enum dblp_frame_words {
+	DBLP_ACK_WORDS		= 4,
+	DBLP_ECN_WORDS		= 4,
+	DBLP_FLOW_WORDS		= 5,
+	DBLP_CLOSE_WORDS	= 4,
+	DBLP_LOSSMAP_WORDS	= 3,
+	DBLP_META_WORDS		= DBLP_META_LEN / 4,
+	DBLP_FIN_WORDS		= 2,
+	DBLP_PING_WORDS		= 1,
+};
+
+/* More segments than the largest message in the smallest segments has */
+#define DBLP_SEGS_MAX	(DBLP_MSG_MAX / DBLP_SEG_MIN + 1)
+
+static u16 get_u16(const u8 *p)
+{
+	return p[0] << 8 | p[1];
+}
+
+static u32 get_u32(const u8 *p)
+{
+	return (u32)get_u16(p) << 16 | get_u16(p + 2);
+}
+
+static u8 *put_u16(u8 *p, u16 v)
+{
+	p[0] = v >> 8;
+	p[1] = v;
+	return p + 2;
+}
+
+static u8 *put_u32(u8 *p, u32 v)
+{
+	return put_u16(put_u16(p, v >> 16), v);
+}
+
+/**
+ * dblp_get_u64() - read 8 bytes
+ * @p: the bytes, most significant first
+ *
+ * Return: their value.
+ */
+u64 dblp_get_u64(const u8 *p)
+{
+	return (u64)get_u32(p) << 32 | get_u32(p + 4);
+}
+
+/**
+ * dblp_put_u64() - write 8 bytes
+ * @p: where to, most significant first
+ * @v: their value
+ *
+ * Return: the byte behind them.
+ */
+u8 *dblp_put_u64(u8 *p, u64 v)
+{
+	return put_u32(put_u32(p, v >> 32), v);
+}
+
+/* Only packets of a connection have control frames; do lengths add up? */
+static enum dblp_wire_error check_ctl_len(const struct dblp_hdr *h, u32 len)
+{
+	u32 frames_end = DBLP_HDR_LEN + h->ctl_len;
+
+	switch (h->type) {
+	case DBLP_PKT_DATA:
+		frames_end += DBLP_DATA_HDR_LEN;
+		return len < frames_end ? DBLP_WIRE_SHORT : DBLP_WIRE_OK;
+	case DBLP_PKT_ACK:
+	case DBLP_PKT_CTRL:
+		if (len < frames_end)
+			return DBLP_WIRE_SHORT;
+		return len > frames_end ? DBLP_WIRE_TRAILING : DBLP_WIRE_OK;
+	default:
+		return h->ctl_len ? DBLP_WIRE_FIELD : DBLP_WIRE_OK;
+	}
+}
+
+/**
+ * dblp_get_hdr() - parse what every packet begins with
+ * @h: where it goes; of a packet of another version only @type and @dcid are
+ *	meaningful, and only if that version keeps the place of both
+ * @p: first byte of the packet, DBLP_HDR_LEN bytes of it must be readable
+ *	unless @len is less
+ * @len: bytes of the whole packet
+ *
+ * Return: DBLP_WIRE_OK, or why the packet is refused.
+ */
+enum dblp_wire_error dblp_get_hdr(struct dblp_hdr *h, const u8 *p, u32 len)
+{
+	memset(h, 0, sizeof(*h));
+	if (len < DBLP_HDR_LEN)
+		return DBLP_WIRE_SHORT;
+	h->type = p[0] & 0xf;
+	h->dcid = dblp_get_u64(p + 8);
+	if (p[0] >> 4 != DBLP_VERSION)
+		return DBLP_WIRE_VERSION;
+	if (!h->type || h->type >= __DBLP_PKT_MAX)
+		return DBLP_WIRE_TYPE;
+	h->ctl_len = p[1] * 4;
+	h->seg_size = get_u16(p + 2);
+	h->pn = get_u32(p + 4);
+	if (h->pn && h->type != DBLP_PKT_CTRL && h->type != DBLP_PKT_DATA)
+		return DBLP_WIRE_FIELD;
+	if (h->seg_size && h->type != DBLP_PKT_DATA)
+		return DBLP_WIRE_FIELD;
+	return check_ctl_len(h, len);
+}
+
+/**
+ * dblp_put_hdr() - write the header of a packet
+ * @p: DBLP_HDR_LEN bytes
+ * @h: the header; @ctl_len must be a multiple of 4, at most DBLP_CTL_MAX
+ *
+ * Return: the byte behind it.
+ */
+u8 *dblp_put_hdr(u8 *p, const struct dblp_hdr *h)
+{
+	*p++ = DBLP_VERSION << 4 | h->type;
+	*p++ = h->ctl_len / 4;
+	p = put_u16(p, h->seg_size);
+	p = put_u32(p, h->pn);
+	return dblp_put_u64(p, h->dcid);
+}
+
+static bool get_attr(struct dblp_data *d, u32 attr)
+{
+	d->budget = attr >> DBLP_ATTR_BUDGET_SHIFT;
+	d->policy = attr >> DBLP_ATTR_POLICY_SHIFT & 3;
+	d->phase = attr >> DBLP_ATTR_PHASE_SHIFT & 7;
+	d->repair = attr & DBLP_ATTR_REPAIR;
+	d->meta = attr & DBLP_ATTR_META;
+
+	return d->budget <= DBLP_PPM && d->policy < __DBLP_POLICY_MAX &&
+	       !(attr >> DBLP_ATTR_CLASS_SHIFT & 3) &&
+	       !(attr & DBLP_ATTR_RESERVED);
+}
+
+static bool segment_is_sane(const struct dblp_data *d, u32 seg_size)
+{
+	if (!d->msg_len || d->msg_len > DBLP_MSG_MAX)
+		return false;
+	if (!seg_size || seg_size > DBLP_SEG_MAX)
+		return false;
+	if (d->msg_len > seg_size && seg_size < DBLP_SEG_MIN)
+		return false;
+	return d->offset < d->msg_len && d->offset % seg_size == 0;
+}
+
+/**
+ * dblp_get_data() - parse the data header of a DATA packet
+ * @d: where it goes
+ * @h: the packet's header
+ * @p: first byte behind the header
+ * @len: bytes that are readable there, perhaps not the whole packet
+ * @pkt_len: bytes of the whole packet, the header included
+ *
+ * The control frames follow the data header, the segment follows them.
+ *
+ * Return: DBLP_WIRE_OK, or why the packet is refused.
+ */
+enum dblp_wire_error dblp_get_data(struct dblp_data *d,
+				   const struct dblp_hdr *h,
+				   const u8 *p, u32 len, u32 pkt_len)
+{
+	u32 before = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + h->ctl_len;
+	u32 want;
+
+	memset(d, 0, sizeof(*d));
+	if (len < DBLP_DATA_HDR_LEN || pkt_len <= before)
+		return DBLP_WIRE_SHORT;
+	d->msg_id = get_u32(p);
+	d->offset = get_u32(p + 4);
+	d->msg_len = get_u32(p + 8);
+	if (!get_attr(d, get_u32(p + 12)) || !segment_is_sane(d, h->seg_size))
+		return DBLP_WIRE_FIELD;
+
+	d->seg_len = pkt_len - before;
+	want = min_t(u32, h->seg_size, d->msg_len - d->offset);
+	if (d->seg_len < want)
+		return DBLP_WIRE_SHORT;
+	return d->seg_len > want ? DBLP_WIRE_TRAILING : DBLP_WIRE_OK;
+}
+
+/**
+ * dblp_put_data() - write the data header of a DATA packet
+ * @p: DBLP_DATA_HDR_LEN bytes
+ * @d: the segment; @seg_len is not written, it follows from the rest
+ *
+ * Return: the byte behind it.
+ */
+u8 *dblp_put_data(u8 *p, const struct dblp_data *d)
+{
+	u32 attr = d->budget << DBLP_ATTR_BUDGET_SHIFT |
+		   (u32)d->policy << DBLP_ATTR_POLICY_SHIFT |
+		   (u32)d->phase << DBLP_ATTR_PHASE_SHIFT;
+
+	if (d->repair)
+		attr |= DBLP_ATTR_REPAIR;
+	if (d->meta)
+		attr |= DBLP_ATTR_META;
+	p = put_u32(p, d->msg_id);
+	p = put_u32(p, d->offset);
+	p = put_u32(p, d->msg_len);
+	return put_u32(p, attr);
+}
+
+/* Numbers are the low 32 bits and may wrap within an ACK. All of them together
+ * span less than half of the number space, else they could not be expanded.
+ */
+static bool get_ack(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
+{
+	u32 last = get_u32(p + 4), span = get_u32(p + 12), i;
+
+	if (arg >= DBLP_ACK_RANGES_MAX || words != DBLP_ACK_WORDS + arg ||
+	    span > S32_MAX)
+		return false;
+	f->ack.delay_us = get_u32(p + 8);
+	f->ack.n = arg + 1;
+	f->ack.range[0].last = last;
+	f->ack.range[0].first = last - span;
+	p += 4 * DBLP_ACK_WORDS;
+	for (i = 1; i <= arg; i++, p += 4) {
+		span += get_u16(p) + 2;
+		f->ack.range[i].last = last - span;
+		span += get_u16(p + 2);
+		f->ack.range[i].first = last - span;
+	}
+	return span <= S32_MAX;
+}
+
+static bool get_close(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
+{
+	if (words != DBLP_CLOSE_WORDS || arg >= __DBLP_REASON_MAX)
+		return false;
+	f->close.msg_id = get_u32(p + 4);
+	f->close.missing = get_u32(p + 8);
+	f->close.missing_segs = get_u32(p + 12);
+	f->close.reason = arg;
+	if (arg == DBLP_REASON_COMPLETE)
+		return !f->close.missing && !f->close.missing_segs;
+	return f->close.missing_segs && f->close.missing <= DBLP_MSG_MAX &&
+	       f->close.missing_segs <= f->close.missing;
+}
+
+static bool get_lossmap(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
+{
+	if (!arg || arg > DBLP_LOSSMAP_WORDS_MAX ||
+	    words != DBLP_LOSSMAP_WORDS + arg)
+		return false;
+	f->lossmap.msg_id = get_u32(p + 4);
+	f->lossmap.first = get_u32(p + 8);
+	f->lossmap.words = arg;
+	f->lossmap.bits = p + 4 * DBLP_LOSSMAP_WORDS;
+	return f->lossmap.first % 32 == 0 && f->lossmap.first < DBLP_SEGS_MAX;
+}
+
+/* Frames of fixed length whose argument is kept zero */
+static bool get_plain(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
+{
+	if (arg)
+		return false;
+	switch (f->type) {
+	case DBLP_FRAME_ECN:
+		if (words != DBLP_ECN_WORDS)
+			return false;
+		f->ecn.ect0 = get_u32(p + 4);
+		f->ecn.ect1 = get_u32(p + 8);
+		f->ecn.ce = get_u32(p + 12);
+		return true;
+	case DBLP_FRAME_FLOW:
+		if (words != DBLP_FLOW_WORDS)
+			return false;
+		f->flow.max_msg = get_u32(p + 4);
+		f->flow.cap = get_u32(p + 8);
+		f->flow.max_data = dblp_get_u64(p + 12);
+		return f->flow.cap <= DBLP_PPM;
+	case DBLP_FRAME_META:
+		if (words != DBLP_META_WORDS)
+			return false;
+		f->meta.msg_id = get_u32(p + 4);
+		f->meta.critical = get_u32(p + 8);
+		f->meta.tag = dblp_get_u64(p + 12);
+		return f->meta.critical <= DBLP_MSG_MAX;
+	case DBLP_FRAME_FIN:
+		if (words != DBLP_FIN_WORDS)
+			return false;
+		f->fin.end = get_u32(p + 4);
+		return true;
+	default:
+		return words == DBLP_PING_WORDS;
+	}
+}
+
+/**
+ * dblp_get_frame() - parse one control frame
+ * @f: where it goes
+ * @p: first byte of the frame; moved behind it
+ * @len: bytes of control frames from there on; what was parsed is taken off
+ *
+ * Return: DBLP_WIRE_OK, or why the frame is refused: then @p and @len stay.
+ */
+enum dblp_wire_error dblp_get_frame(struct dblp_frame *f, const u8 **p,
+				    u32 *len)
+{
+	u32 words, arg;
+	bool ok;
+
+	if (*len < 4)
+		return DBLP_WIRE_SHORT;
+	f->type = (*p)[0];
+	words = (*p)[1];
+	arg = get_u16(*p + 2);
+	if (!f->type || f->type >= __DBLP_FRAME_MAX)
+		return DBLP_WIRE_TYPE;
+	if (!words)
+		return DBLP_WIRE_FIELD;
+	if (4 * words > *len)
+		return DBLP_WIRE_SHORT;
+
+	if (f->type == DBLP_FRAME_ACK)
+		ok = words >= DBLP_ACK_WORDS && get_ack(f, *p, words, arg);
+	else if (f->type == DBLP_FRAME_CLOSE)
+		ok = get_close(f, *p, words, arg);
+	else if (f->type == DBLP_FRAME_LOSSMAP)
+		ok = get_lossmap(f, *p, words, arg);
+	else
+		ok = get_plain(f, *p, words, arg);
+	if (!ok)
+		return DBLP_WIRE_FIELD;
+	*p += 4 * words;
+	*len -= 4 * words;
+	return DBLP_WIRE_OK;
+}
+
+static u8 *put_first_word(u8 *p, u8 type, u32 words, u32 arg)
+{
+	*p++ = type;
+	*p++ = words;
+	return put_u16(p, arg);
+}
+
+/* Older ranges that do not fit are left out: the next ACK may have room */
+static u8 *put_ack(u8 *p, const u8 *end, const struct dblp_frame *f)
+{
+	u32 room = (end - p) / 4 - DBLP_ACK_WORDS;
+	u32 n = min_t(u32, f->ack.n, DBLP_ACK_RANGES_MAX);
+	u32 largest = f->ack.range[0].last, first, i;
+	u8 *start = p;
+
+	first = f->ack.range[0].first;
+	if (largest - first > S32_MAX)
+		first = largest - S32_MAX;
+	p = put_u32(p + 4, largest);
+	p = put_u32(p, f->ack.delay_us);
+	p = put_u32(p, largest - first);
+	for (i = 1; i < n && i <= room; i++) {
+		u32 gap = first - f->ack.range[i].last - 2;
+		u32 len = f->ack.range[i].last - f->ack.range[i].first;
+
+		if (gap > U16_MAX || len > U16_MAX ||
+		    largest - f->ack.range[i].first > S32_MAX)
+			break;
+		p = put_u16(put_u16(p, gap), len);
+		first = f->ack.range[i].first;
+	}
+	put_first_word(start, DBLP_FRAME_ACK, (p - start) / 4, i - 1);
+	return p;
+}
+
+static u8 *put_lossmap(u8 *p, const struct dblp_frame *f)
+{
+	u32 words = f->lossmap.words;
+
+	p = put_first_word(p, DBLP_FRAME_LOSSMAP, DBLP_LOSSMAP_WORDS + words,
+			   words);
+	p = put_u32(p, f->lossmap.msg_id);
+	p = put_u32(p, f->lossmap.first);
+	memcpy(p, f->lossmap.bits, 4 * words);
+	return p + 4 * words;
+}
+
+/* Least number of words, 0 if there is no such frame */
+static u32 frame_words(const struct dblp_frame *f)
+{
+	switch (f->type) {
+	case DBLP_FRAME_ACK:
+		return f->ack.n ? DBLP_ACK_WORDS : 0;
+	case DBLP_FRAME_ECN:
+		return DBLP_ECN_WORDS;
+	case DBLP_FRAME_FLOW:
+		return DBLP_FLOW_WORDS;
+	case DBLP_FRAME_CLOSE:
+		return DBLP_CLOSE_WORDS;
+	case DBLP_FRAME_LOSSMAP:
+		if (!f->lossmap.words ||
+		    f->lossmap.words > DBLP_LOSSMAP_WORDS_MAX)
+			return 0;
+		return DBLP_LOSSMAP_WORDS + f->lossmap.words;
+	case DBLP_FRAME_META:
+		return DBLP_META_WORDS;
+	case DBLP_FRAME_FIN:
+		return DBLP_FIN_WORDS;
+	case DBLP_FRAME_PING:
+		return DBLP_PING_WORDS;
+	default:
+		return 0;
+	}
+}
+
+/**
+ * dblp_put_frame() - write one control frame
+ * @p: where to
+ * @end: byte that must not be passed
+ * @f: the frame; of an ACK those ranges are written that fit both their fields
+ *	and the room, beginning with the largest packet numbers
+ *
+ * Return: the byte behind it, or NULL when nothing was written: there is no
+ * room, or no such frame.
+ */
+u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f)
+{
+	u32 words = frame_words(f);
+
+	if (!words || p >= end || (size_t)(end - p) < 4 * words)
+		return NULL;
+	if (f->type == DBLP_FRAME_ACK)
+		return put_ack(p, end, f);
+	if (f->type == DBLP_FRAME_LOSSMAP)
+		return put_lossmap(p, f);
+
+	p = put_first_word(p, f->type, words, f->type == DBLP_FRAME_CLOSE ?
+			   f->close.reason : 0);
+	switch (f->type) {
+	case DBLP_FRAME_ECN:
+		p = put_u32(put_u32(p, f->ecn.ect0), f->ecn.ect1);
+		return put_u32(p, f->ecn.ce);
+	case DBLP_FRAME_FLOW:
+		p = put_u32(put_u32(p, f->flow.max_msg), f->flow.cap);
+		return dblp_put_u64(p, f->flow.max_data);
+	case DBLP_FRAME_CLOSE:
+		p = put_u32(put_u32(p, f->close.msg_id), f->close.missing);
+		return put_u32(p, f->close.missing_segs);
+	case DBLP_FRAME_META:
+		p = put_u32(put_u32(p, f->meta.msg_id), f->meta.critical);
+		return dblp_put_u64(p, f->meta.tag);
+	case DBLP_FRAME_FIN:
+		return put_u32(p, f->fin.end);
+	default:
+		return p;
+	}
+}
+
+/**
+ * dblp_get_params() - parse the parameters of a handshake
+ * @a: where they go
+ * @p: DBLP_PARAMS_LEN bytes
+ *
+ * Return: DBLP_WIRE_OK, or why they are refused.
+ */
+enum dblp_wire_error dblp_get_params(struct dblp_params *a, const u8 *p)
+{
+	a->cap = get_u32(p);
+	a->max_msg = get_u32(p + 4);
+	a->max_data = dblp_get_u64(p + 8);
+	a->msg_max = get_u32(p + 16);
+	if (a->cap > DBLP_PPM || !a->msg_max || a->msg_max > DBLP_MSG_MAX ||
+	    get_u32(p + 20))
+		return DBLP_WIRE_FIELD;
+	return DBLP_WIRE_OK;
+}
+
+/**
+ * dblp_put_params() - write the parameters of a handshake
+ * @p: DBLP_PARAMS_LEN bytes
+ * @a: the parameters
+ *
+ * Return: the byte behind them.
+ */
+u8 *dblp_put_params(u8 *p, const struct dblp_params *a)
+{
+	p = put_u32(put_u32(p, a->cap), a->max_msg);
+	p = dblp_put_u64(p, a->max_data);
+	return put_u32(put_u32(p, a->msg_max), 0);
+}
+
+/**
+ * dblp_get_cookie() - parse a cookie; only its MAC tells whether it is genuine
+ * @c: where it goes
+ * @p: DBLP_COOKIE_LEN bytes
+ */
+void dblp_get_cookie(struct dblp_cookie *c, const u8 *p)
+{
+	c->scid = dblp_get_u64(p);
+	c->born_ms = dblp_get_u64(p + 8);
+	c->mac = dblp_get_u64(p + 16);
+}
+
+/**
+ * dblp_put_cookie() - write a cookie
+ * @p: DBLP_COOKIE_LEN bytes
+ * @c: the cookie
+ *
+ * Return: the byte behind it.
+ */
+u8 *dblp_put_cookie(u8 *p, const struct dblp_cookie *c)
+{
+	p = dblp_put_u64(p, c->scid);
+	p = dblp_put_u64(p, c->born_ms);
+	return dblp_put_u64(p, c->mac);
+}
