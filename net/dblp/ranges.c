@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A small sorted array: new packet numbers belong to its upper end nearly
+ * always, so it is searched from there.
+ */
+#include <linux/string.h>
+#include <linux/types.h>
+
+#include "ranges.h"
+
+/* Number of ranges that begin at @pn or below */
+static u32 ranges_upto(const struct dblp_ranges *s, u64 pn)
+{
+	u32 i = s->n;
+
+	while (i && s->r[i - 1].first > pn)
+		i--;
+	return i;
+}
+
+static void ranges_remove(struct dblp_ranges *s, u32 i)
+{
+	s->n--;
+	memmove(&s->r[i], &s->r[i + 1], (s->n - i) * sizeof(s->r[0]));
+}
+
+/* Put a range of one number at @i, and the lowest range away if need be */
+static void ranges_insert(struct dblp_ranges *s, u32 i, u64 pn)
+{
+	if (s->n == DBLP_RANGES_MAX) {
+		if (!i) {
+			s->floor = pn + 1;
+			return;
+		}
+		s->floor = s->r[0].last + 1;
+		ranges_remove(s, 0);
+		i--;
+	}
+	memmove(&s->r[i + 1], &s->r[i], (s->n - i) * sizeof(s->r[0]));
+	s->r[i].first = pn;
+	s->r[i].last = pn;
+	s->n++;
+}
+
+bool dblp_ranges_add(struct dblp_ranges *s, u64 pn)
+{
+	u32 i = ranges_upto(s, pn);
+	bool joins_prev, joins_next;
+
+	if (pn < s->floor || (i && pn <= s->r[i - 1].last))
+		return false;
+	joins_prev = i && pn - s->r[i - 1].last == 1;
+	joins_next = i < s->n && s->r[i].first - pn == 1;
+	if (joins_prev && joins_next) {
+		s->r[i - 1].last = s->r[i].last;
+		ranges_remove(s, i);
+	} else if (joins_prev) {
+		s->r[i - 1].last = pn;
+	} else if (joins_next) {
+		s->r[i].first = pn;
+	} else {
+		ranges_insert(s, i, pn);
+	}
+	return true;
+}
+
+bool dblp_ranges_has(const struct dblp_ranges *s, u64 pn)
+{
+	u32 i = ranges_upto(s, pn);
+
+	return pn < s->floor || (i && pn <= s->r[i - 1].last);
+}
