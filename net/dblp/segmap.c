@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Segments of a message: which are there, in which order they go out, and which
+ * bytes are missing.
+ */
+#include <linux/bitmap.h>
+#include <linux/limits.h>
+#include <linux/types.h>
+
+#include "segmap.h"
+
+size_t dblp_segmap_bytes(u32 n)
+{
+	return BITS_TO_LONGS((size_t)n) * sizeof(unsigned long);
+}
+
+void dblp_segmap_init(struct dblp_segmap *m, unsigned long *bits, u32 n)
+{
+	m->bits = bits;
+	m->n = n;
+	m->count = 0;
+}
+
+bool dblp_segmap_test(const struct dblp_segmap *m, u32 i)
+{
+	return test_bit(i, m->bits);
+}
+
+bool dblp_segmap_add(struct dblp_segmap *m, u32 i)
+{
+	if (test_bit(i, m->bits))
+		return false;
+	__set_bit(i, m->bits);
+	m->count++;
+	return true;
+}
+
+bool dblp_segmap_del(struct dblp_segmap *m, u32 i)
+{
+	if (!test_bit(i, m->bits))
+		return false;
+	__clear_bit(i, m->bits);
+	m->count--;
+	return true;
+}
+
+u32 dblp_segmap_next(const struct dblp_segmap *m, u32 from)
+{
+	return find_next_bit(m->bits, m->n, from);
+}
+
+u32 dblp_segmap_next_hole(const struct dblp_segmap *m, u32 from)
+{
+	return find_next_zero_bit(m->bits, m->n, from);
+}
+
+u32 dblp_segmap_missing_word(const struct dblp_segmap *m, u32 first)
+{
+	u32 missing;
+
+	if (first >= m->n)
+		return 0;
+	missing = ~(m->bits[first / BITS_PER_LONG] >> first % BITS_PER_LONG);
+	if (m->n - first < 32)
+		missing &= (1U << (m->n - first)) - 1;
+	return missing;
+}
+
+bool dblp_segmap_next_missing(const struct dblp_segmap *m, u32 seg_size,
+			      u32 msg_len, u32 *from, u32 *offset,
+			      u32 *length)
+{
+	u32 first = dblp_segmap_next_hole(m, *from), end;
+
+	if (first >= m->n)
+		return false;
+	end = dblp_segmap_next(m, first);
+	*from = end;
+	*offset = first * seg_size;
+	*length = (end < m->n ? end * seg_size : msg_len) - *offset;
+	return true;
+}
+
+/* The finalizer of splitmix64: close seeds give unrelated keys */
+static u64 shuffle_mix(u64 x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
+	return x ^ x >> 31;
+}
+
+/**
+ * dblp_shuffle_init() - choose a permutation
+ * @s: the permutation
+ * @n: of 0 ... @n - 1, at least 1
+ * @seed: which; two ends that use the same one see the same order
+ */
+void dblp_shuffle_init(struct dblp_shuffle *s, u32 n, u64 seed)
+{
+	u32 i;
+
+	s->n = n;
+	s->bits = 1;
+	while (s->bits < 16 && (n - 1) >> 2 * s->bits)
+		s->bits++;
+	for (i = 0; i < 4; i++) {
+		seed += 0x9e3779b97f4a7c15ULL;
+		s->key[i] = shuffle_mix(seed) >> 32;
+	}
+}
+
+static u32 shuffle_round(u32 half, u32 key)
+{
+	u32 x = (half + 1) * 0x9e3779b1U ^ key;
+
+	x = (x ^ x >> 15) * 0x85ebca6bU;
+	x = (x ^ x >> 13) * 0xc2b2ae35U;
+	return x ^ x >> 16;
+}
+
+u32 dblp_shuffle_at(const struct dblp_shuffle *s, u32 i)
+{
+	u32 mask = (1U << s->bits) - 1, r;
+
+	/* A block holds fewer than 4 n numbers, so few walks are needed */
+	do {
+		u32 left = i >> s->bits, right = i & mask, next;
+
+		for (r = 0; r < 4; r++) {
+			next = left ^ (shuffle_round(right, s->key[r]) & mask);
+			left = right;
+			right = next;
+		}
+		i = left << s->bits | right;
+	} while (i >= s->n);
+	return i;
+}
