@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The loss budget in bytes and in segments. All rounding favours the data: what
+ * may be missing is rounded down, what must be sent is rounded up.
+ */
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/types.h>
+
+#include <linux/dblp.h>
+
+#include "closing.h"
+
+u32 dblp_budget_bytes(u32 budget, u32 droppable)
+{
+	return div_u64((u64)min_t(u32, budget, DBLP_PPM) * droppable, DBLP_PPM);
+}
+
+/**
+ * dblp_close_decide() - may the receiver declare this message done?
+ * @s: what has become of it so far
+ *
+ * Return: what to do.
+ */
+enum dblp_verdict dblp_close_decide(const struct dblp_close_state *s)
+{
+	u32 critical = min(s->critical, s->length);
+
+	if (s->meta_missing)
+		return DBLP_WAIT;
+	if (!s->missing)
+		return DBLP_CLOSE_COMPLETE;
+	if (s->critical_missing || s->policy != DBLP_POLICY_EAGER)
+		return DBLP_WAIT;
+	if (s->missing > dblp_budget_bytes(s->budget, s->length - critical))
+		return DBLP_WAIT;
+	return DBLP_CLOSE_BUDGET;
+}
+
+u32 dblp_first_pass(u32 n, u32 seg_size, u32 length, u32 critical, u32 budget,
+		    u8 policy)
+{
+	u32 spare;
+
+	if (policy != DBLP_POLICY_EAGER)
+		return n;
+	critical = min(critical, length);
+	spare = dblp_budget_bytes(budget, length - critical) / seg_size;
+	return spare < n ? n - spare : 1;
+}
