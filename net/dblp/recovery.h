@@ -66,6 +66,8 @@ enum dblp_pkt_state {
  * struct dblp_sent_pkt - a packet that was sent
  * @sent: when
  * @delivered: bytes acknowledged when it was sent
+ * @skip: of an acknowledged packet instead: all from it up to this packet
+ *	number, which is excluded, are acknowledged
  * @delivered_at: when the latest of those was acknowledged
  * @first_sent: when the packet was sent that was acknowledged last then
  * @owner: for the caller: the message of a DATA packet, NULL of a CTRL packet
@@ -77,7 +79,10 @@ enum dblp_pkt_state {
  */
 struct dblp_sent_pkt {
 	u64	sent;
-	u64	delivered;
+	union {
+		u64	delivered;
+		u64	skip;
+	};
 	u64	delivered_at;
 	u64	first_sent;
 	void	*owner;
@@ -106,6 +111,7 @@ struct dblp_sent_pkt {
  *	0 if not
  * @reorder: packets of reordering tolerated
  * @reorder_ns: time a packet may come later than one sent after it
+ * @reorder_at: when these two last changed
  * @loss_time: when the next packet will be declared lost by time, 0 if none
  * @spurious: packets declared lost that were acknowledged afterwards
  */
@@ -125,6 +131,7 @@ struct dblp_sent {
 	u64			app_limited;
 	u32			reorder;
 	u64			reorder_ns;
+	u64			reorder_at;
 	u64			loss_time;
 	u64			spurious;
 };
@@ -211,9 +218,10 @@ struct dblp_acked_range {
  * @ctx: for @ops
  * @rs: filled for the congestion control
  *
- * Packets below one acknowledged are lost when more than @reorder packets or
- * 9/8 of a round trip plus @reorder_ns are between them (RFC 9002 section 6.1);
- * both widen when a packet declared lost is acknowledged after all (RFC 8985).
+ * Packets below one acknowledged are lost when they are @reorder packets
+ * below the largest or 9/8 of a round trip plus @reorder_ns old (RFC 9002
+ * section 6.1); both widen when a packet declared lost is acknowledged after
+ * all (RFC 8985) and narrow again when that stops.
  *
  * Return: bytes newly acknowledged, or -1 when the ACK names a packet that was
  * never sent: then nothing was changed.
@@ -239,7 +247,8 @@ struct dblp_sent_pkt *dblp_sent_oldest(struct dblp_sent *s, u64 *pn);
 /**
  * dblp_sent_forget() - all packets of @owner lose it
  *
- * They stay in flight for the congestion control, but nobody is told of them.
+ * They stay in flight, and their fate is still told, with @owner NULL: control
+ * frames may have travelled with them.
  */
 void dblp_sent_forget(struct dblp_sent *s, const void *owner);
 

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Packets that were sent: which arrived, which are lost, how long it took and
+ * how fast it went.
+ *
+ * They are kept in a ring by packet number. An ACK names ranges that were named
+ * by many ACKs before, so acknowledged packets hold the end of the run they
+ * stand in (@skip) and are stepped over: the cost of an ACK is that of what is
+ * new in it.
+ *
+ * A lost packet keeps its place for a few round trips. When its ACK comes after
+ * all, the loss was none, and the tolerance for reordering grows.
+ */
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#include "recovery.h"
+
+#define MIN_RTT_WINDOW_NS	(10ULL * 1000000000)
+
+/* Lost packets further behind tell nothing that could be tolerated */
+#define KEEP_LOST_PKTS		(4 * DBLP_REORDER_MAX)
+/* and so do older ones, in round trips */
+#define KEEP_LOST_ROUNDS	4
+
+/* Round trips without a spurious loss until the tolerance is halved */
+#define REORDER_DECAY_ROUNDS	64
+
+void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now)
+{
+	u64 diff;
+
+	rtt = max_t(u64, rtt, 1);
+	if (!r->latest) {
+		r->latest = rtt;
+		r->srtt = rtt;
+		r->var = rtt / 2;
+		r->min = rtt;
+		r->min_at = now;
+		return;
+	}
+	r->latest = rtt;
+	if (rtt <= r->min || now - r->min_at > MIN_RTT_WINDOW_NS) {
+		r->min = rtt;
+		r->min_at = now;
+	}
+	/* What the peer says must not make a sample that cannot be */
+	if (rtt - r->min >= ack_delay)
+		rtt -= ack_delay;
+	diff = rtt > r->srtt ? rtt - r->srtt : r->srtt - rtt;
+	r->var = r->var - r->var / 4 + diff / 4;
+	r->srtt = max_t(u64, r->srtt - r->srtt / 8 + rtt / 8, 1);
+}
+
+u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u32 count)
+{
+	u64 srtt = r->latest ? r->srtt : DBLP_INITIAL_RTT_NS;
+	u64 var = r->latest ? r->var : DBLP_INITIAL_RTT_NS / 2;
+	u64 pto = srtt + max(4 * var, DBLP_GRANULARITY_NS) + max_ack_delay;
+
+	while (count-- && pto < DBLP_PTO_MAX_NS)
+		pto *= 2;
+	return min(pto, DBLP_PTO_MAX_NS);
+}
+
+static struct dblp_sent_pkt *slot(const struct dblp_sent *s, u64 pn)
+{
+	return &s->ring[pn & s->mask];
+}
+
+void dblp_sent_init(struct dblp_sent *s, struct dblp_sent_pkt *ring, u32 size)
+{
+	memset(s, 0, sizeof(*s));
+	s->ring = ring;
+	s->mask = size - 1;
+	s->reorder = DBLP_REORDER_MIN;
+}
+
+struct dblp_sent_pkt *dblp_sent_grow(struct dblp_sent *s,
+				     struct dblp_sent_pkt *ring, u32 size)
+{
+	struct dblp_sent_pkt *old = s->ring;
+	u64 pn;
+
+	for (pn = s->base; pn != s->next; pn++)
+		ring[pn & (size - 1)] = *slot(s, pn);
+	s->ring = ring;
+	s->mask = size - 1;
+	return old;
+}
+
+bool dblp_sent_full(const struct dblp_sent *s)
+{
+	return s->next - s->base > s->mask;
+}
+
+struct dblp_sent_pkt *dblp_sent_push(struct dblp_sent *s, u16 bytes, u64 now)
+{
+	struct dblp_sent_pkt *pkt = slot(s, s->next++);
+
+	/* After a pause, the rate is measured from here on */
+	if (!s->inflight_pkts) {
+		s->first_sent = now;
+		s->delivered_at = now;
+	}
+	memset(pkt, 0, sizeof(*pkt));
+	pkt->sent = now;
+	pkt->delivered = s->delivered;
+	pkt->delivered_at = s->delivered_at;
+	pkt->first_sent = s->first_sent;
+	pkt->bytes = bytes;
+	pkt->state = DBLP_SENT_INFLIGHT;
+	pkt->app_limited = s->app_limited != 0;
+	s->inflight += bytes;
+	s->inflight_pkts++;
+	return pkt;
+}
+
+/* First packet of @pn ... @end - 1 that is not acknowledged, or @end or more */
+static u64 next_unacked(struct dblp_sent *s, u64 pn, u64 end)
+{
+	while (pn < end && slot(s, pn)->state == DBLP_SENT_ACKED) {
+		struct dblp_sent_pkt *pkt = slot(s, pn);
+
+		/* Halving the path keeps later walks short */
+		if (pkt->skip < end &&
+		    slot(s, pkt->skip)->state == DBLP_SENT_ACKED)
+			pkt->skip = slot(s, pkt->skip)->skip;
+		pn = pkt->skip;
+	}
+	return pn;
+}
+
+/* A packet declared lost has arrived, @distance behind the largest */
+static void widen_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
+			     u64 distance, u64 now)
+{
+	s->spurious++;
+	if (distance >= s->reorder)
+		s->reorder = min_t(u64, distance + 1, DBLP_REORDER_MAX);
+	/* Packets of one round trip tell of one reordering only */
+	if (s->reorder_at && now - s->reorder_at < rtt->srtt)
+		return;
+	s->reorder_ns = min(s->reorder_ns + rtt->min / 4 + 1, rtt->srtt);
+	s->reorder_at = now;
+}
+
+static void narrow_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
+			      u64 now)
+{
+	if (s->reorder == DBLP_REORDER_MIN && !s->reorder_ns)
+		return;
+	if (now - s->reorder_at < REORDER_DECAY_ROUNDS * rtt->srtt)
+		return;
+	s->reorder -= (s->reorder - DBLP_REORDER_MIN + 1) / 2;
+	s->reorder_ns /= 2;
+	s->reorder_at = now;
+}
+
+/* What an ACK has brought so far: the newest packet as it was when sent */
+struct newly_acked {
+	struct dblp_sent_pkt	pkt;
+	u64			pn;
+	u32			bytes;
+	bool			any;
+};
+
+static void ack_packet(struct dblp_sent *s, u64 pn, struct newly_acked *newly,
+		       const struct dblp_sent_ops *ops, void *ctx)
+{
+	struct dblp_sent_pkt *pkt = slot(s, pn);
+	bool late = pkt->state == DBLP_SENT_LOST;
+
+	if (!late) {
+		s->inflight -= pkt->bytes;
+		s->inflight_pkts--;
+	}
+	if (!newly->any || pn > newly->pn) {
+		newly->pkt = *pkt;
+		newly->pn = pn;
+		newly->any = true;
+	}
+	newly->bytes += pkt->bytes;
+	s->delivered += pkt->bytes;
+	pkt->state = DBLP_SENT_ACKED;
+	pkt->skip = pn + 1;
+	ops->acked(ctx, pn, pkt, late);
+	pkt->owner = NULL;
+}
+
+static void ack_range(struct dblp_sent *s, const struct dblp_acked_range *r,
+		      const struct dblp_rtt *rtt, u64 now,
+		      struct newly_acked *newly,
+		      const struct dblp_sent_ops *ops, void *ctx)
+{
+	u64 first = max(r->first, s->base), end = r->last + 1, pn = first;
+
+	while ((pn = next_unacked(s, pn, end)) < end) {
+		if (slot(s, pn)->state == DBLP_SENT_LOST)
+			widen_reordering(s, rtt, s->largest_acked - pn, now);
+		ack_packet(s, pn++, newly, ops, ctx);
+	}
+	if (first < end && slot(s, first)->skip < end)
+		slot(s, first)->skip = end;
+}
+
+static u64 loss_delay(const struct dblp_sent *s, const struct dblp_rtt *rtt)
+{
+	u64 delay = max(rtt->srtt, rtt->latest);
+
+	if (!delay)
+		delay = DBLP_INITIAL_RTT_NS;
+	return max(delay + delay / 8, DBLP_GRANULARITY_NS) + s->reorder_ns;
+}
+
+static u32 lose_packet(struct dblp_sent *s, u64 pn,
+		       const struct dblp_sent_ops *ops, void *ctx)
+{
+	struct dblp_sent_pkt *pkt = slot(s, pn);
+
+	s->inflight -= pkt->bytes;
+	s->inflight_pkts--;
+	pkt->state = DBLP_SENT_LOST;
+	ops->lost(ctx, pn, pkt);
+	return pkt->bytes;
+}
+
+/* Returns bytes lost; leaves @scan at the first packet in flight */
+static u32 detect_lost(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
+		       const struct dblp_sent_ops *ops, void *ctx)
+{
+	u64 delay = loss_delay(s, rtt), pn = s->scan, scan = 0;
+	bool waiting = false;
+	u32 lost = 0;
+
+	s->loss_time = 0;
+	if (!s->any_acked)
+		return 0;
+	while ((pn = next_unacked(s, pn, s->largest_acked)) <
+	       s->largest_acked) {
+		struct dblp_sent_pkt *pkt = slot(s, pn);
+		bool inflight = pkt->state == DBLP_SENT_INFLIGHT;
+
+		if (inflight && (s->largest_acked - pn >= s->reorder ||
+				 now >= pkt->sent + delay)) {
+			lost += lose_packet(s, pn, ops, ctx);
+		} else if (inflight && !waiting) {
+			/* Those behind were sent later and wait longer */
+			waiting = true;
+			scan = pn;
+			s->loss_time = pkt->sent + delay;
+		}
+		pn++;
+	}
+	s->scan = waiting ? scan : pn;
+	return lost;
+}
+
+static void advance_base(struct dblp_sent *s, const struct dblp_rtt *rtt,
+			 u64 now)
+{
+	u64 keep = KEEP_LOST_ROUNDS * loss_delay(s, rtt);
+
+	while (s->base < s->scan) {
+		struct dblp_sent_pkt *pkt = slot(s, s->base);
+
+		if (pkt->state == DBLP_SENT_LOST && now - pkt->sent < keep &&
+		    s->largest_acked - s->base < KEEP_LOST_PKTS)
+			return;
+		memset(pkt, 0, sizeof(*pkt));
+		s->base++;
+	}
+}
+
+/* The rate over the flight that ended with @pkt, by the slower of its sending
+ * and its acknowledging: ACKs that come in a bunch must not look fast.
+ */
+static void sample_rate(struct dblp_sent *s, const struct dblp_sent_pkt *pkt,
+			const struct dblp_rtt *rtt, struct dblp_rate_sample *rs)
+{
+	u64 bytes = s->delivered - pkt->delivered;
+	u64 interval = max(pkt->sent - pkt->first_sent,
+			   rs->now - pkt->delivered_at);
+
+	rs->prior_delivered = pkt->delivered;
+	rs->app_limited = pkt->app_limited;
+	s->first_sent = max(s->first_sent, pkt->sent);
+	s->delivered_at = rs->now;
+	if (s->app_limited && s->delivered > s->app_limited)
+		s->app_limited = 0;
+	if (!interval || interval < rtt->min)
+		return;
+	rs->interval = interval;
+	rs->rate = div64_u64(min_t(u64, bytes, U32_MAX) * 1000000000, interval);
+}
+
+static bool ranges_are_sane(const struct dblp_sent *s,
+			    const struct dblp_acked_range *r, u32 n)
+{
+	u32 i;
+
+	if (!n || r[0].last >= s->next)
+		return false;
+	for (i = 0; i < n; i++) {
+		if (r[i].first > r[i].last)
+			return false;
+		if (i && r[i].last >= r[i - 1].first)
+			return false;
+	}
+	return true;
+}
+
+s64 dblp_sent_ack(struct dblp_sent *s, const struct dblp_acked_range *r, u32 n,
+		  u64 ack_delay, struct dblp_rtt *rtt, u64 now,
+		  const struct dblp_sent_ops *ops, void *ctx,
+		  struct dblp_rate_sample *rs)
+{
+	struct newly_acked newly = { .any = false };
+	u32 i;
+
+	memset(rs, 0, sizeof(*rs));
+	if (!ranges_are_sane(s, r, n))
+		return -1;
+	rs->now = now;
+	if (!s->any_acked || r[0].last > s->largest_acked)
+		s->largest_acked = r[0].last;
+	s->any_acked = true;
+	for (i = 0; i < n && r[i].last >= s->base; i++)
+		ack_range(s, &r[i], rtt, now, &newly, ops, ctx);
+
+	if (newly.any && newly.pn == r[0].last) {
+		rs->rtt = max_t(u64, now - newly.pkt.sent, 1);
+		dblp_rtt_sample(rtt, rs->rtt, ack_delay, now);
+	}
+	if (newly.any)
+		sample_rate(s, &newly.pkt, rtt, rs);
+	narrow_reordering(s, rtt, now);
+	rs->lost = detect_lost(s, rtt, now, ops, ctx);
+	advance_base(s, rtt, now);
+	rs->acked = newly.bytes;
+	rs->inflight = s->inflight;
+	rs->delivered = s->delivered;
+	return newly.bytes;
+}
+
+u32 dblp_sent_timeout(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
+		      const struct dblp_sent_ops *ops, void *ctx)
+{
+	u32 lost = detect_lost(s, rtt, now, ops, ctx);
+
+	advance_base(s, rtt, now);
+	return lost;
+}
+
+struct dblp_sent_pkt *dblp_sent_oldest(struct dblp_sent *s, u64 *pn)
+{
+	for (*pn = s->scan; *pn < s->next; ++*pn) {
+		if (slot(s, *pn)->state == DBLP_SENT_INFLIGHT)
+			return slot(s, *pn);
+	}
+	return NULL;
+}
+
+void dblp_sent_forget(struct dblp_sent *s, const void *owner)
+{
+	u64 pn;
+
+	for (pn = s->base; pn < s->next; pn++) {
+		if (slot(s, pn)->owner == owner)
+			slot(s, pn)->owner = NULL;
+	}
+}
