@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <err.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train.h"
+
+unsigned long arg_number(const char *name, const char *text, unsigned long min,
+			 unsigned long max)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || end == text || *end || *text == '-' || value < min ||
+	    value > max)
+		errx(2, "--%s takes a number from %lu to %lu, not '%s'", name,
+		     min, max, text);
+	return value;
+}
+
+static double real_before(const char *name, const char *text, const char *unit,
+			  double min, double max)
+{
+	double value;
+	char *end;
+
+	value = strtod(text, &end);
+	if (end == text || (*end && strcmp(end, unit)) ||
+	    !(value >= min && value <= max))
+		errx(2, "--%s takes a number from %g to %g, not '%s'", name,
+		     min, max, text);
+	return value;
+}
+
+double arg_real(const char *name, const char *text, double min, double max)
+{
+	return real_before(name, text, "", min, max);
+}
+
+uint32_t arg_percent(const char *name, const char *text)
+{
+	return lround(real_before(name, text, "%", 0, 100) * (DBLP_PPM / 100));
+}
+
+const struct transport *arg_transport(const char *text)
+{
+	const struct transport *tp = tp_find(text);
+
+	if (!tp)
+		errx(2, "--transport is tcp or dblp, not '%s'", text);
+	return tp;
+}
+
+static const char usage[] =
+"Usage: dblp-train server [OPTION...] TEXT-FILE...\n"
+"       dblp-train worker [OPTION...] TEXT-FILE...\n"
+"       dblp-train report [--markdown] LOG-FILE...\n"
+"Train a next-character model on text: workers send gradients to a server,\n"
+"which averages them and sends back the parameters.\n"
+"\n"
+"Both:\n"
+"  --transport NAME    tcp (default) or dblp\n"
+"  --address ADDRESS   of the server, IPv4 or IPv6 (default 127.0.0.1)\n"
+"  --port N            (default 7000)\n"
+"worker:\n"
+"  --worker N          which one, from 0\n"
+"server:\n"
+"  --workers N         how many to wait for (default 3)\n"
+"  --rounds N          (default 60)\n"
+"  --batch N           samples of each worker in a round (default 128)\n"
+"  --context N         characters the model looks at (default 12)\n"
+"  --hidden N          width of its hidden layer (default 64)\n"
+"  --rate R            learning rate (default 0.02)\n"
+"  --seed N            of all draws (default 1)\n"
+"  --budget PCT        loss budget of the workers' sockets (default 0)\n"
+"  --phases LOW,HIGH   budget by phase: LOW in critical ones, else HIGH\n"
+"  --eta R             relative change of the gradient norm from one epoch to\n"
+"                      the next that makes a phase critical (default 0.5)\n"
+"  --epoch N           rounds of an epoch (default 4)\n"
+"  --no-feedback       workers forget what went missing, the server averages\n"
+"                      over what arrived; else they add it to what they send\n"
+"                      next\n"
+"  --hook NAME:ROUNDS:COMMAND\n"
+"                      start COMMAND when each of ROUNDS (a,b,c) begins, and\n"
+"                      mark them in the log as NAME\n"
+"  --log FILE          what report reads\n"
+"  --name NAME         of this run in the report\n"
+"  --progress N        a line every N rounds (default 10)\n";
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int (*main)(int argc, char **argv);
+	} verbs[] = {
+		{ "server", server_main },
+		{ "worker", worker_main },
+		{ "report", report_main },
+	};
+	size_t i;
+
+	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	for (i = 0; argc > 1 && i < sizeof(verbs) / sizeof(*verbs); i++)
+		if (!strcmp(argv[1], verbs[i].name))
+			return verbs[i].main(argc - 1, argv + 1);
+	fputs(usage, stderr);
+	return 2;
+}

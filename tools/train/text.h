@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The text that is learnt, as numbers, and the draws from it. */
+#ifndef TRAIN_TEXT_H
+#define TRAIN_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * struct text - the training text
+ * @symbol: the text, each byte replaced by its symbol
+ * @len: number of symbols
+ * @vocab: number of different symbols
+ * @hash: of the text: a server and its workers must have the same
+ * @byte: the byte that a symbol stands for
+ */
+struct text {
+	uint8_t		*symbol;
+	size_t		len;
+	unsigned int	vocab;
+	uint64_t	hash;
+	uint8_t		byte[256];
+};
+
+/**
+ * text_load() - read files one after the other
+ *
+ * Ends the program with a message when a file cannot be read or all of them
+ * together are too short to learn anything from.
+ */
+void text_load(struct text *t, char *const *files, unsigned int n);
+/** text_from() - the same from memory, for tests */
+void text_from(struct text *t, const void *bytes, size_t len);
+void text_free(struct text *t);
+
+/**
+ * text_draw() - positions to predict, from the training part of the text
+ * @t: the text
+ * @pos: filled with positions that have @context symbols before them
+ * @n: how many
+ * @context: see @pos
+ * @seed: the same seed draws the same positions
+ */
+void text_draw(const struct text *t, size_t *pos, unsigned int n,
+	       unsigned int context, uint64_t seed);
+/** text_draw_held() - the same from the part that is never trained on */
+void text_draw_held(const struct text *t, size_t *pos, unsigned int n,
+		    unsigned int context, uint64_t seed);
+
+/** rng_next() - next of a sequence of 64-bit random numbers (splitmix64) */
+uint64_t rng_next(uint64_t *state);
+/** rng_mix() - seed of an own sequence for (@seed, @a, @b) */
+uint64_t rng_mix(uint64_t seed, uint64_t a, uint64_t b);
+
+#endif /* TRAIN_TEXT_H */
