@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Congestion control by a model of the path, after BBR (draft-cardwell-iccrg-
+ * bbr-congestion-control): the highest delivery rate and the lowest round-trip
+ * time seen lately. Their product, the BDP, is what the path holds without a
+ * queue; about so much is kept in flight and sent at about that rate.
+ *
+ * Three things differ, because messages here are short, many senders meet in
+ * one switch queue, and loss is nothing to fear:
+ *
+ * - Delay ends the search for the rate: as soon as even the fastest packet of a
+ *   round was held up by a queue, the path is full. Waiting for the rate to
+ *   stay flat for three rounds would fill the queue of everybody.
+ *
+ * - Random loss is measured while there is no queue, and added to what is
+ *   sent, so that the rate *delivered* fills the path. Loss with a queue is
+ *   congestion; it shows in the delivery rate and needs no other answer.
+ *
+ * - Probing goes on round by round while it finds more, so that bandwidth that
+ *   becomes free is found in a few round trips.
+ */
+#include <linux/build_bug.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/types.h>
+
+#include "cc.h"
+
+/* Gains and loss rates are in 1/1024 */
+#define UNIT			1024
+
+enum bdp_gain {
+	GAIN_STARTUP	= 2840,		/* 4 ln 2: doubles each round */
+	GAIN_DRAIN	= 369,		/* its inverse */
+	GAIN_UP		= 1280,
+	GAIN_DOWN	= 768,
+	GAIN_CWND	= 2048,
+};
+
+enum bdp_limits {
+	INITIAL_PKTS	= 10,
+	FLOOR_PKTS	= 4,
+	BW_ROUNDS	= 10,	/* rounds that a rate is remembered */
+	FULL_ROUNDS	= 3,	/* rounds without growth that end STARTUP */
+	DOWN_ROUNDS	= 3,	/* rounds after which draining gives up */
+	CRUISE_ROUNDS	= 4,	/* and up to 3 more by chance */
+	LOSS_PKTS	= 64,	/* packets that make a sample of the loss */
+	LOSS_MAX	= 512,	/* most loss made up for */
+	LOSS_FULL	= 512,	/* more says the path is full, queue or not */
+};
+
+#define MIN_RTT_WINDOW_NS	(10ULL * 1000000000)
+
+/* Delay by less than this is noise of timers and interrupts */
+#define QUEUE_NOISE_NS		100000ULL
+
+enum bdp_mode {
+	STARTUP,
+	DRAIN,
+	PROBE_UP,		/* PROBE_BW has three phases */
+	PROBE_DOWN,
+	PROBE_CRUISE,
+	PROBE_RTT,
+};
+
+/**
+ * struct bdp - the model
+ * @bw: highest rate of each of the last rounds, bytes a second
+ * @slot: the present round's in @bw
+ * @mode: &enum bdp_mode
+ * @mode_rounds: rounds begun since it was entered
+ * @full_rounds: STARTUP: rounds without growth
+ * @cruise_rounds: how long to cruise this time
+ * @filled: STARTUP is over
+ * @round_sampled: this round has a rate that the application did not limit
+ * @full_bw: rate to exceed clearly for growth
+ * @min_rtt: propagation delay
+ * @min_rtt_at: when it was last seen
+ * @round_rtt: lowest round-trip time of this round
+ * @round_end: the round is over when a packet sent later is acknowledged
+ * @round_acked: bytes acknowledged in this round
+ * @round_lost: bytes lost in this round
+ * @cruise_acked: bytes acknowledged while loss was measured
+ * @cruise_lost: bytes lost then
+ * @loss: random loss, 1/1024
+ * @random: state of the generator for @cruise_rounds
+ */
+struct bdp {
+	u64	bw[BW_ROUNDS];
+	u8	slot;
+	u8	mode;
+	u8	mode_rounds;
+	u8	full_rounds;
+	u8	cruise_rounds;
+	bool	filled;
+	bool	round_sampled;
+	u64	full_bw;
+	u64	min_rtt;
+	u64	min_rtt_at;
+	u64	round_rtt;
+	u64	round_end;
+	u64	round_acked;
+	u64	round_lost;
+	u64	cruise_acked;
+	u64	cruise_lost;
+	u32	loss;
+	u32	random;
+};
+
+static struct bdp *model(struct dblp_cc *cc)
+{
+	BUILD_BUG_ON(sizeof(struct bdp) > sizeof(cc->priv));
+	return (struct bdp *)cc->priv;
+}
+
+static u64 max_bw(const struct bdp *b)
+{
+	u64 bw = 0;
+	u32 i;
+
+	for (i = 0; i < BW_ROUNDS; i++)
+		bw = max(bw, b->bw[i]);
+	return bw;
+}
+
+/* Rate at which to send so that @bw arrives. A little less than the measured
+ * loss is made up for: should it be congestion after all, it dies out.
+ */
+static u64 send_rate(const struct bdp *b, u64 bw, u32 gain)
+{
+	u64 rate = min_t(u64, bw, U64_MAX / UNIT / UNIT);
+
+	return rate * gain / (UNIT - b->loss * 15 / 16);
+}
+
+/* Bytes that leave at that rate in the shortest round trip */
+static u64 bdp_bytes(const struct bdp *b, u64 bw, u32 gain)
+{
+	u64 rtt = min_t(u64, b->min_rtt, MIN_RTT_WINDOW_NS);
+
+	return mul_u64_u64_div_u64(send_rate(b, bw, gain), rtt, 1000000000);
+}
+
+static bool is_queued(const struct bdp *b)
+{
+	return b->round_rtt != U64_MAX &&
+	       b->round_rtt > b->min_rtt + b->min_rtt / 4 + QUEUE_NOISE_NS;
+}
+
+static u32 round_loss(const struct bdp *b)
+{
+	u64 bytes = b->round_acked + b->round_lost;
+
+	return bytes ? div64_u64(b->round_lost * UNIT, bytes) : 0;
+}
+
+static void enter(struct bdp *b, enum bdp_mode mode)
+{
+	b->mode = mode;
+	b->mode_rounds = 0;
+	if (mode == PROBE_CRUISE) {
+		b->random = b->random * 1664525 + 1013904223;
+		b->cruise_rounds = CRUISE_ROUNDS + (b->random >> 30);
+		b->cruise_acked = 0;
+		b->cruise_lost = 0;
+	}
+	if (mode == PROBE_UP)
+		b->full_bw = max_bw(b);
+}
+
+static void bdp_init(struct dblp_cc *cc, u32 mss, u64 now)
+{
+	struct bdp *b = model(cc);
+
+	b->random = now ^ now >> 32;
+	b->round_rtt = U64_MAX;
+	cc->cwnd = INITIAL_PKTS * mss;
+	enter(b, STARTUP);
+}
+
+/* Is this the first ACK of a packet sent after the last round began? */
+static bool round_is_over(struct bdp *b, const struct dblp_rate_sample *rs)
+{
+	if (!rs->acked || rs->prior_delivered < b->round_end)
+		return false;
+	b->round_end = rs->delivered;
+	return true;
+}
+
+static void update_bw(struct bdp *b, const struct dblp_rate_sample *rs)
+{
+	if (!rs->rate || (rs->app_limited && rs->rate < max_bw(b)))
+		return;
+	b->bw[b->slot] = max(b->bw[b->slot], rs->rate);
+	b->round_sampled = true;
+}
+
+static void update_min_rtt(struct bdp *b, const struct dblp_rate_sample *rs,
+			   const struct dblp_rtt *rtt)
+{
+	/* The handshake has seen the path before our own packets filled it */
+	if (!b->min_rtt && rtt->min) {
+		b->min_rtt = rtt->min;
+		b->min_rtt_at = rs->now;
+	}
+	if (!rs->rtt)
+		return;
+	b->round_rtt = min(b->round_rtt, rs->rtt);
+	if (rs->rtt <= b->min_rtt) {
+		b->min_rtt = rs->rtt;
+		b->min_rtt_at = rs->now;
+	}
+}
+
+/* The last phases of cruising see only loss that probing did not cause */
+static void update_loss(const struct dblp_cc *cc, struct bdp *b)
+{
+	u64 bytes;
+	u32 loss;
+
+	if (b->mode != PROBE_CRUISE || b->mode_rounds < 3 || is_queued(b))
+		return;
+	b->cruise_acked += b->round_acked;
+	b->cruise_lost += b->round_lost;
+	bytes = b->cruise_acked + b->cruise_lost;
+	if (bytes < (u64)LOSS_PKTS * cc->mss)
+		return;
+	loss = min_t(u32, div64_u64(b->cruise_lost * UNIT, bytes), LOSS_MAX);
+	b->loss = (3 * b->loss + loss) / 4;
+	b->cruise_acked = 0;
+	b->cruise_lost = 0;
+}
+
+static void startup_round(struct bdp *b)
+{
+	if (!b->round_sampled)
+		return;
+	if (is_queued(b) || round_loss(b) > LOSS_FULL) {
+		b->filled = true;
+	} else if (max_bw(b) >= b->full_bw + b->full_bw / 4) {
+		b->full_bw = max_bw(b);
+		b->full_rounds = 0;
+	} else if (++b->full_rounds >= FULL_ROUNDS) {
+		b->filled = true;
+	}
+	if (b->filled)
+		enter(b, DRAIN);
+}
+
+static void probe_up_round(struct bdp *b)
+{
+	u64 bw = max_bw(b);
+
+	/* The first round ends before what it sent is acknowledged */
+	if (b->mode_rounds < 2)
+		return;
+	if (!is_queued(b) && bw > b->full_bw + b->full_bw / 8)
+		b->full_bw = bw;
+	else
+		enter(b, PROBE_DOWN);
+}
+
+/* One round is over as this begins, one drains the path, one sees it empty */
+static void probe_rtt_round(struct bdp *b, u64 now)
+{
+	if (b->mode_rounds < 3)
+		return;
+	if (b->round_rtt != U64_MAX)
+		b->min_rtt = b->round_rtt;
+	b->min_rtt_at = now;
+	enter(b, b->filled ? PROBE_CRUISE : STARTUP);
+}
+
+/* A round trip is over: judge it and begin the next */
+static void next_round(struct dblp_cc *cc, struct bdp *b, u64 now)
+{
+	update_loss(cc, b);
+	if (b->mode_rounds < U8_MAX)
+		b->mode_rounds++;
+	switch (b->mode) {
+	case STARTUP:
+		startup_round(b);
+		break;
+	case DRAIN:
+	case PROBE_DOWN:
+		if (b->mode_rounds >= DOWN_ROUNDS)
+			enter(b, PROBE_CRUISE);
+		break;
+	case PROBE_UP:
+		probe_up_round(b);
+		break;
+	case PROBE_CRUISE:
+		if (b->mode_rounds >= b->cruise_rounds)
+			enter(b, PROBE_UP);
+		break;
+	case PROBE_RTT:
+		probe_rtt_round(b, now);
+		break;
+	}
+	/* A rate is not forgotten while the application does not try it */
+	if (b->round_sampled) {
+		b->slot = (b->slot + 1) % BW_ROUNDS;
+		b->bw[b->slot] = 0;
+	}
+	b->round_sampled = false;
+	b->round_rtt = U64_MAX;
+	b->round_acked = 0;
+	b->round_lost = 0;
+}
+
+static u32 pacing_gain(const struct bdp *b)
+{
+	switch (b->mode) {
+	case STARTUP:
+		return GAIN_STARTUP;
+	case DRAIN:
+		return GAIN_DRAIN;
+	case PROBE_UP:
+		return GAIN_UP;
+	case PROBE_DOWN:
+		return GAIN_DOWN;
+	default:
+		return UNIT;
+	}
+}
+
+static void set_pacing_rate(struct dblp_cc *cc, const struct bdp *b,
+			    const struct dblp_rtt *rtt)
+{
+	u64 bw = max_bw(b), srtt = max_t(u64, rtt->srtt, 1), rate, least;
+
+	if (!bw)
+		bw = div64_u64(cc->cwnd * 1000000000ULL, srtt);
+	rate = send_rate(b, bw, pacing_gain(b));
+	least = div64_u64(cc->mss * 1000000000ULL, srtt);
+	if (b->filled || rate > cc->pacing_rate)
+		cc->pacing_rate = max(rate, least);
+}
+
+static void set_cwnd(struct dblp_cc *cc, const struct bdp *b, u32 acked)
+{
+	u64 target = bdp_bytes(b, max_bw(b), GAIN_CWND);
+	u64 floor = FLOOR_PKTS * (u64)cc->mss;
+	u64 cwnd = (u64)cc->cwnd + acked;
+
+	if (b->mode == PROBE_RTT)
+		target = bdp_bytes(b, max_bw(b), UNIT / 2);
+	else if (!b->filled)
+		target = max_t(u64, target, cc->cwnd);
+	cwnd = max(min(cwnd, target), floor);
+	cc->cwnd = min_t(u64, cwnd, S32_MAX);
+}
+
+static void bdp_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
+		    const struct dblp_rtt *rtt)
+{
+	struct bdp *b = model(cc);
+
+	b->round_acked += rs->acked;
+	b->round_lost += rs->lost;
+	update_min_rtt(b, rs, rtt);
+	update_bw(b, rs);
+	if (round_is_over(b, rs))
+		next_round(cc, b, rs->now);
+	if ((b->mode == DRAIN || b->mode == PROBE_DOWN) &&
+	    rs->inflight <= max_t(u64, bdp_bytes(b, max_bw(b), UNIT),
+				  FLOOR_PKTS * (u64)cc->mss))
+		enter(b, PROBE_CRUISE);
+	if (b->mode != PROBE_RTT &&
+	    rs->now - b->min_rtt_at > MIN_RTT_WINDOW_NS)
+		enter(b, PROBE_RTT);
+	set_pacing_rate(cc, b, rtt);
+	set_cwnd(cc, b, rs->acked);
+}
+
+/* Nothing comes back: the model does not hold at the moment */
+static void bdp_timeout(struct dblp_cc *cc, u32 count, u64 now)
+{
+	if (count >= 2)
+		cc->cwnd = FLOOR_PKTS * cc->mss;
+}
+
+const struct dblp_cc_ops dblp_cc_bdp = {
+	.name		= "bdp",
+	.init		= bdp_init,
+	.ack		= bdp_ack,
+	.timeout	= bdp_timeout,
+};
