@@ -1,7 +1,83 @@
 # SPDX-License-Identifier: GPL-2.0-only
-.PHONY: tools selftests-bin
-tools:
-	@ret=0; for d in tools/libdblp tools/dblpctl tools/dblp-perf tools/train; do \
-		[ ! -e $$d/Makefile ] || $(MAKE) --no-print-directory -C $$d || ret=1; done; exit $$ret
-selftests-bin:
-	@[ ! -e selftests/Makefile ] || $(MAKE) --no-print-directory -C selftests
+#
+# What people call; the module's objects are in Kbuild.
+
+KERNELRELEASE ?= $(shell uname -r)
+KERNELDIR ?= /lib/modules/$(KERNELRELEASE)/build
+PREFIX ?= /usr/local
+DKMS ?= dkms
+DEPMOD ?= depmod
+VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
+
+tool_dirs := $(patsubst %/Makefile,%,$(wildcard $(addsuffix /Makefile,\
+	tools/libdblp tools/dblpctl tools/dblp-perf tools/train)))
+submake := $(MAKE) --no-print-directory
+
+# V=1 shows the commands.
+ifneq ($(V),1)
+Q := @
+endif
+
+.PHONY: all module tools selftests-bin unit check demo bench lint install \
+	dkms-install clean help $(tool_dirs)
+
+all: module tools	## the module for this machine's kernel, and the tools
+
+module:			## dblp.ko for KERNELDIR (default: the running kernel)
+	$(Q)[ -e $(KERNELDIR)/Makefile ] || { \
+		echo "No kernel headers in $(KERNELDIR): install linux-headers-$(KERNELRELEASE) or set KERNELDIR=" >&2; \
+		exit 1; }
+	$(Q)$(MAKE) -C $(KERNELDIR) M=$(CURDIR) $(if $(V),V=$(V)) modules
+
+tools: $(tool_dirs)	## libdblp, dblpctl, dblp-perf, dblp-train
+
+$(tool_dirs):
+	$(Q)$(submake) -C $@
+
+tools/dblpctl tools/dblp-perf tools/train: $(filter tools/libdblp,$(tool_dirs))
+
+selftests-bin:		## the test programs
+	$(Q)$(submake) -C selftests
+
+unit:			## unit tests of the pure parts, in user space
+	$(Q)$(submake) -C selftests/unit check
+
+check:			## everything: builds, unit tests, lint, tests in VMs (TESTS="a b", KERNELS="6.1 6.12", DEBUG=1)
+	$(Q)TESTS="$(TESTS)" KERNELS="$(KERNELS)" DEBUG="$(DEBUG)" V="$(V)" selftests/check
+
+demo:			## what the loss budget is good for, shown in a VM
+	$(Q)selftests/deps
+	$(Q)selftests/demo/run
+
+bench:			## the figures of Documentation/results, in virtual time
+	$(Q)selftests/deps
+	$(Q)selftests/bench/run
+
+lint:			## checkpatch, sparse, kernel-doc, shellcheck
+	$(Q)selftests/lint
+
+install: all		## module, tools, manual pages (DESTDIR, PREFIX)
+	$(Q)$(MAKE) -C $(KERNELDIR) M=$(CURDIR) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
+	$(if $(DESTDIR),,$(Q)$(DEPMOD) $(KERNELRELEASE))
+	$(Q)for dir in $(tool_dirs); do \
+		$(submake) -C $$dir install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) || exit 1; done
+	$(Q)for page in $(wildcard Documentation/man/*.[1-9]); do \
+		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
+	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/include/linux uapi/linux/*.h
+
+dkms-install:		## the module by way of DKMS, rebuilt for each new kernel
+	$(Q)rm -rf $(DESTDIR)/usr/src/dblp-$(VERSION)
+	$(Q)mkdir -p $(DESTDIR)/usr/src/dblp-$(VERSION)
+	$(Q)find Kbuild dkms.conf COPYING net uapi -name '*.[ch]' -o -name '*.rst' -prune -o \
+		-name Kbuild -o -name dkms.conf -o -name COPYING | \
+		cpio -p -d -m --quiet $(abspath $(DESTDIR)/usr/src/dblp-$(VERSION))
+	$(if $(DESTDIR),,$(Q)$(DKMS) install --force dblp/$(VERSION))
+
+clean:			## remove what was built here (not the cache of the VM)
+	$(Q)rm -rf build *.ko *.mod *.mod.c *.o .*.cmd .tmp_versions Module.symvers modules.order
+	$(Q)find net \( -name '*.o' -o -name '*.mod' -o -name '.*.cmd' -o -name '*.o.d' \) -delete
+	$(Q)for dir in $(tool_dirs) $(patsubst %/Makefile,%,$(wildcard selftests/Makefile \
+		selftests/unit/Makefile)); do $(submake) -C $$dir clean; done
+
+help:			## this list
+	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
