@@ -1,0 +1,105 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Invariants 1, 2, 4 and 5: what may be missing, that both ends know exactly
+# what is, that no element is cut, and that it is spread over the message.
+# dblp-xfer checks 1, 2 and 4 for each message of each line below.
+
+# shellcheck disable=SC2317 # functions are called by try
+# shellcheck source=selftests/lib/lib.sh
+. "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+
+new_ns client server
+# shellcheck disable=SC2154 # new_ns sets them
+join "$client" "$server"
+
+xfer()
+{
+	local address=10.9.0.2
+
+	[ $((tap_count % 2)) = 0 ] || address=fd09::2
+	dblp-xfer --from "$client" --to "$server" --address "$address" \
+		--seed $((tap_count + 1)) "$@"
+}
+
+# The handshake and the reports go the other way: a tenth of it is lost there,
+# so that a test of 90 % loss ends this century.
+lossy()
+{
+	netem "$client" delay 1ms loss "$1%"
+	netem "$server" delay 1ms loss "$(($1 / 10))%"
+}
+
+# 200 kB are about 140 segments, of which 0.8 % is one.
+for loss in 5 30 60 90; do
+	lossy $loss
+	for budget in 8000 100000 408000 600000 950000; do
+		try "$loss% loss, budget $budget ppm" xfer --budget $budget \
+			--size 200000,150000,1000 --count $((loss < 90 ? 6 : 3)) \
+			--expect-missing 1000 --timeout 60
+	done
+done
+
+lossy 30
+try "budget of 100 %" xfer --budget 1000000 --size 100000,100 --count 10 --expect-missing 1
+try "budget by control message" xfer --per-message --budget 408000 --size 200000 --count 5 \
+	--expect-missing 200000
+try "both directions" xfer --budget 408000 --size 200000 --count 5 --duplex \
+	--expect-missing 200000
+try "policy full does not use the budget" xfer --policy full --budget 408000 \
+	--size 100000 --count 5
+try "the receiver's cap is below the budget" xfer --budget 600000 --cap 50000 \
+	--size 200000 --count 5 --expect-missing 10000
+try "the receiver's cap is 0" xfer --budget 600000 --cap 0 --size 100000 --count 5
+try "critical prefix" xfer --budget 950000 --critical 70001 --size 200000,50000 --count 6 \
+	--expect-missing 100000
+try "critical prefix shorter than a segment" xfer --budget 950000 --critical 9 \
+	--size 200000 --count 4 --expect-missing 200000
+try "all of it critical" xfer --budget 950000 --critical 200000 --size 200000,9 --count 4
+try "elements of 12 bytes" xfer --budget 408000 --element 12 --size 200005 --count 4 \
+	--expect-missing 100000
+try "elements of 256 bytes" xfer --budget 408000 --element 256 --size 200005 --count 4 \
+	--expect-missing 100000
+try "elements of 1 byte" xfer --budget 408000 --element 1 --size 200005 --count 4 \
+	--expect-missing 100000
+try "missing bytes stay as they were" xfer --budget 408000 --fill keep --size 200000 \
+	--count 4 --expect-missing 100000
+try "a loss map of more ranges than a control buffer holds" xfer --budget 600000 \
+	--size 6000000 --expect-missing 2000000
+
+for loss in 0 30; do
+	lossy $loss
+	for budget in 100000 408000 600000 950000; do
+		try "spread, $loss% loss, budget $budget ppm" xfer --spread \
+			--budget $budget --size 200000 --count 8
+	done
+	try "spread behind a critical prefix, $loss% loss" xfer --spread \
+		--budget 408000 --critical 100000 --size 300000 --count 6
+done
+lossy 0
+try "a tail is recognized where it was asked for" \
+	fails xfer --spread --order sequential --budget 408000 --size 200000 --count 8
+
+# An operator changes the budget of a program that knows nothing of it.
+live()
+{
+	local id
+
+	spawn xfer --live --size 100000 --count 40 --interval 50 --expect-missing 100000
+	wait_until 10 live_id || return
+	id=$(live_id)
+	ip netns exec "$client" dblpctl socket set "$id" loss 40% || return
+	ended "$spawned" 0 || return
+	grep -q 'budget=0...400000' "$tmp/out.$spawned"
+}
+
+live_id()
+{
+	ip netns exec "$client" dblpctl -j socket list |
+		jq -e '[.[] | select(.state == "established") | .id][0]'
+}
+
+try "a budget set by dblpctl holds from the next message on" live
+
+try "no sockets are left" wait_until 10 no_sockets "$client"
+done_testing

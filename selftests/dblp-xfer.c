@@ -1,0 +1,813 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sends messages of known contents from one network namespace to another (with
+ * --duplex both ways at once) and holds every one of them against the promises:
+ * what was delivered is exact, what is missing is exactly what the loss map
+ * says, is within the budget, spares the critical prefix, cuts no element, and
+ * both ends have the same map.
+ *
+ * Exit status 0: all of it held. One line on stdout tells what was moved.
+ */
+#define _GNU_SOURCE
+#include "lib/testlib.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define KEEP_BYTE	0xa5
+
+static struct {
+	const char *from;		/* namespace of the connecting end */
+	const char *to;			/* namespace of the listening end */
+	const char *address;		/* of the listening end */
+	const char *cc;
+	unsigned int count;
+	unsigned int n_sizes;
+	uint32_t size[16];		/* message i has size i modulo n_sizes */
+	uint32_t budget;		/* ppm */
+	uint32_t cap;			/* ppm, UINT32_MAX: not set */
+	uint32_t critical;		/* bytes */
+	uint32_t element;
+	uint32_t policy;
+	uint32_t order;
+	uint32_t fill;
+	uint64_t seed;
+	unsigned int timeout;		/* seconds */
+	unsigned int interval;		/* milliseconds between messages */
+	bool duplex;
+	bool per_message;		/* budget by DBLP_SNDINFO */
+	bool nonblock;
+	bool live;			/* somebody else sets the budget */
+	bool spread;			/* check invariant 5 */
+	uint64_t expect_missing;	/* bytes at least */
+} cfg = {
+	.address	= "127.0.0.1",
+	.count		= 1,
+	.n_sizes	= 1,
+	.size		= { 1000 },
+	.cap		= UINT32_MAX,
+	.element	= 8,
+	.policy		= DBLP_POLICY_EAGER,
+	.seed		= 1,
+	.timeout	= 30,
+};
+
+/**
+ * struct end - one end of the connection
+ * @name: for messages
+ * @fd: the socket
+ * @sends: it sends messages
+ * @receives: it receives messages
+ * @seed: of the contents it sends
+ * @peer_seed: of the contents it receives
+ * @sent: messages it has sent, as their receiver saw them
+ * @n_sent: of these
+ * @rcvd: messages it has received
+ * @n_rcvd: of these
+ */
+struct end {
+	const char	*name;
+	int		fd;
+	bool		sends;
+	bool		receives;
+	uint64_t	seed;
+	uint64_t	peer_seed;
+	struct message	*sent;
+	uint32_t	n_sent;
+	struct message	*rcvd;
+	uint32_t	n_rcvd;
+};
+
+static struct end self;
+
+static uint32_t message_size(uint32_t i)
+{
+	return cfg.size[i % cfg.n_sizes];
+}
+
+static uint32_t message_critical(uint32_t i)
+{
+	uint32_t size = message_size(i);
+
+	return cfg.critical < size ? cfg.critical : size;
+}
+
+static uint64_t message_tag(uint64_t seed, uint32_t i)
+{
+	return seed * 1000003 + i;
+}
+
+static bool uses_sndinfo(void)
+{
+	return cfg.per_message || cfg.critical;
+}
+
+static void set_option(int fd, int opt, uint32_t value, const char *name)
+{
+	if (setsockopt(fd, SOL_DBLP, opt, &value, sizeof(value)))
+		die("setsockopt(%s, %u)", name, value);
+}
+
+static void setup_socket(int fd)
+{
+	if (!cfg.per_message && !cfg.live) {
+		set_option(fd, DBLP_BUDGET, cfg.budget, "DBLP_BUDGET");
+		set_option(fd, DBLP_CLOSE_POLICY, cfg.policy,
+			   "DBLP_CLOSE_POLICY");
+	}
+	if (cfg.cap != UINT32_MAX)
+		set_option(fd, DBLP_BUDGET_CAP, cfg.cap, "DBLP_BUDGET_CAP");
+	set_option(fd, DBLP_ELEMENT, cfg.element, "DBLP_ELEMENT");
+	set_option(fd, DBLP_ORDER, cfg.order, "DBLP_ORDER");
+	set_option(fd, DBLP_FILL, cfg.fill, "DBLP_FILL");
+	set_option(fd, DBLP_NOTIFY, 1, "DBLP_NOTIFY");
+	if (cfg.cc && setsockopt(fd, SOL_DBLP, DBLP_CONGESTION, cfg.cc,
+				 strlen(cfg.cc) + 1))
+		die("setsockopt(DBLP_CONGESTION, %s)", cfg.cc);
+}
+
+/* Invariants 1, 4 and the plausibility of what RCVINFO and RANGES say */
+static void check_info(const struct end *e, uint32_t i,
+		       const struct message *m)
+{
+	const struct dblp_rcvinfo *info = &m->info;
+	uint32_t size = message_size(i), critical = message_critical(i);
+	uint32_t budget = cfg.live ? info->budget : cfg.budget;
+	uint64_t tag = uses_sndinfo() ? message_tag(e->peer_seed, i) : 0;
+	uint32_t most, r, sum = 0, end = 0;
+
+	errno = 0;
+	if (info->msg_id != i || info->length != size || info->tag != tag)
+		die("%s: message %u of %u bytes, tag %llu; expected %u, %u, %llu",
+		    e->name, info->msg_id, info->length,
+		    (unsigned long long)info->tag, i, size,
+		    (unsigned long long)tag);
+	if (info->budget != budget)
+		die("%s: message %u: budget %u, not %u", e->name, i,
+		    info->budget, budget);
+	if (cfg.cap < budget)
+		budget = cfg.cap;
+	if (cfg.policy == DBLP_POLICY_FULL)
+		budget = 0;
+	most = budget_bytes(budget, size - critical);
+	if (info->missing > most)
+		die("%s: message %u misses %u bytes of %u, bound %u", e->name,
+		    i, info->missing, size, most);
+	if (info->reason != (info->missing ? DBLP_REASON_BUDGET :
+					     DBLP_REASON_COMPLETE))
+		die("%s: message %u misses %u bytes, reason %u", e->name, i,
+		    info->missing, info->reason);
+	if (info->ranges != m->n)
+		die("%s: message %u: %u ranges, RCVINFO says %u", e->name, i,
+		    m->n, info->ranges);
+
+	for (r = 0; r < m->n; r++) {
+		uint32_t from = m->range[r].offset, len = m->range[r].length;
+
+		if (!len || len > size || from > size - len ||
+		    (r && from <= end))
+			die("%s: message %u: range %u is %u+%u", e->name, i, r,
+			    from, len);
+		if (from < critical)
+			die("%s: message %u: byte %u is critical and missing",
+			    e->name, i, from);
+		end = from + len;
+		if (from % cfg.element || (end != size && end % cfg.element))
+			die("%s: message %u: range %u+%u cuts an element of %u",
+			    e->name, i, from, len, cfg.element);
+		sum += len;
+	}
+	if (sum != info->missing)
+		die("%s: message %u: ranges of %u bytes, %u missing", e->name,
+		    i, sum, info->missing);
+}
+
+static void check_present(const struct end *e, uint32_t i,
+			  const unsigned char *buf, uint32_t from, uint32_t to)
+{
+	ssize_t bad = pattern_check(buf + from, to - from, from, e->peer_seed,
+				    i);
+
+	if (bad >= 0)
+		die("%s: message %u of %u bytes: byte %zd is wrong and not said to be missing",
+		    e->name, i, message_size(i), from + bad);
+}
+
+/* Everything not in the loss map is exact, everything in it is as filled */
+static void check_contents(const struct end *e, uint32_t i,
+			   const unsigned char *buf, const struct message *m)
+{
+	unsigned char fill = cfg.fill == DBLP_FILL_KEEP ? KEEP_BYTE : 0;
+	uint32_t r, pos = 0;
+	ssize_t bad;
+
+	errno = 0;
+	for (r = 0; r < m->n; r++) {
+		const struct dblp_range *range = &m->range[r];
+
+		check_present(e, i, buf, pos, range->offset);
+		bad = bytes_check(buf + range->offset, range->length, fill);
+		if (bad >= 0)
+			die("%s: message %u: missing byte %zd is %#x, not %#x",
+			    e->name, i, range->offset + bad,
+			    buf[range->offset + bad], fill);
+		pos = range->offset + range->length;
+	}
+	check_present(e, i, buf, pos, message_size(i));
+}
+
+static uint32_t largest_size(void)
+{
+	uint32_t i, max = 0;
+
+	for (i = 0; i < cfg.n_sizes; i++)
+		if (cfg.size[i] > max)
+			max = cfg.size[i];
+	return max;
+}
+
+static void receive_one(struct end *e, unsigned char *buf, uint32_t room,
+			uint32_t i)
+{
+	struct message *m = &e->rcvd[i];
+	ssize_t ret;
+
+	if (cfg.fill == DBLP_FILL_KEEP)
+		memset(buf, KEEP_BYTE, message_size(i));
+	do {
+		if (cfg.nonblock &&
+		    !wait_for(e->fd, POLLIN, cfg.timeout * 1000))
+			die("%s: no POLLIN for message %u", e->name, i);
+		ret = message_recv(e->fd, buf, room,
+				   cfg.nonblock ? MSG_DONTWAIT : 0, m);
+	} while (ret < 0 && cfg.nonblock && errno == EAGAIN);
+	if (ret < 0)
+		die("%s: recvmsg(), message %u", e->name, i);
+	errno = 0;
+	if (ret != message_size(i))
+		die("%s: message %u of %u bytes gave %zd", e->name, i,
+		    message_size(i), ret);
+	check_info(e, i, m);
+	check_contents(e, i, buf, m);
+	e->n_rcvd = i + 1;
+}
+
+static void *receive_all(void *arg)
+{
+	struct end *e = arg;
+	uint32_t room = largest_size() + 1;
+	unsigned char *buf = malloc(room);
+	struct message m;
+	uint32_t i;
+
+	if (!buf)
+		die("malloc");
+	for (i = 0; i < cfg.count; i++)
+		receive_one(e, buf, room, i);
+	/* The peer sends no more: end of file, neither a message nor an error */
+	if (message_recv(e->fd, buf, room, 0, &m))
+		die("%s: something comes after the last message", e->name);
+	free(buf);
+	return NULL;
+}
+
+/* Takes reports of closed messages; true if there was one */
+static bool take_report(struct end *e)
+{
+	struct message m;
+
+	if (message_recv(e->fd, NULL, 0, MSG_ERRQUEUE | MSG_DONTWAIT, &m) < 0) {
+		if (errno == EAGAIN)
+			return false;
+		die("%s: recvmsg(MSG_ERRQUEUE)", e->name);
+	}
+	errno = 0;
+	if (m.info.msg_id >= cfg.count || e->sent[m.info.msg_id].info.length)
+		die("%s: message %u is reported %s", e->name, m.info.msg_id,
+		    m.info.msg_id >= cfg.count ? "and was not sent" : "twice");
+	e->sent[m.info.msg_id] = m;
+	e->n_sent++;
+	return true;
+}
+
+static void send_one(struct end *e, unsigned char *buf, uint32_t i)
+{
+	struct dblp_sndinfo info = {
+		.tag		= message_tag(e->seed, i),
+		.critical	= message_critical(i),
+	};
+	uint32_t size = message_size(i);
+	ssize_t ret;
+
+	if (cfg.per_message) {
+		info.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY;
+		info.budget = cfg.budget;
+		info.policy = cfg.policy;
+	}
+	pattern_fill(buf, size, 0, e->seed, i);
+	do {
+		if (cfg.nonblock &&
+		    !wait_for(e->fd, POLLOUT, cfg.timeout * 1000))
+			die("%s: no POLLOUT for message %u", e->name, i);
+		ret = sndinfo_send(e->fd, buf, size,
+				   cfg.nonblock ? MSG_DONTWAIT : 0,
+				   uses_sndinfo() ? &info : NULL);
+		while (take_report(e))
+			;
+	} while (ret < 0 && cfg.nonblock && errno == EAGAIN);
+	if (ret != size)
+		die("%s: sendmsg() of %u bytes gave %zd", e->name, size, ret);
+}
+
+static void send_all(struct end *e)
+{
+	unsigned char *buf = malloc(largest_size());
+	uint32_t i;
+
+	if (!buf)
+		die("malloc");
+	for (i = 0; i < cfg.count; i++) {
+		send_one(e, buf, i);
+		if (cfg.interval)
+			usleep(cfg.interval * 1000);
+	}
+	while (e->n_sent < cfg.count) {
+		errno = 0;
+		if (!wait_for(e->fd, POLLERR, cfg.timeout * 1000))
+			die("%s: %u of %u messages were never reported as closed",
+			    e->name, cfg.count - e->n_sent, cfg.count);
+		while (take_report(e))
+			;
+	}
+	if (shutdown(e->fd, SHUT_WR))
+		die("%s: shutdown()", e->name);
+	free(buf);
+}
+
+static void run_end(struct end *e)
+{
+	pthread_t thread;
+	struct message m;
+	char byte;
+
+	e->sent = calloc(cfg.count, sizeof(*e->sent));
+	e->rcvd = calloc(cfg.count, sizeof(*e->rcvd));
+	if (!e->sent || !e->rcvd)
+		die("calloc");
+
+	if (e->receives) {
+		errno = pthread_create(&thread, NULL, receive_all, e);
+		if (errno)
+			die("pthread_create()");
+	}
+	if (e->sends)
+		send_all(e);
+	else if (shutdown(e->fd, SHUT_WR))
+		die("%s: shutdown()", e->name);
+	if (e->receives)
+		pthread_join(thread, NULL);
+	else if (message_recv(e->fd, &byte, 1, 0, &m))
+		die("%s: the peer did not end the connection in order",
+		    e->name);
+	close(e->fd);
+}
+
+/* The maps go from the listening process to the other by way of a file. */
+static void save_messages(FILE *f, const struct message *m, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		fwrite(&m[i].info, sizeof(m[i].info), 1, f);
+		fwrite(&m[i].n, sizeof(m[i].n), 1, f);
+		fwrite(m[i].range, sizeof(*m[i].range), m[i].n, f);
+	}
+}
+
+static struct message *load_messages(FILE *f, uint32_t n)
+{
+	struct message *m = calloc(n, sizeof(*m));
+	uint32_t i;
+
+	if (!m)
+		die("calloc");
+	errno = 0;
+	for (i = 0; i < n; i++) {
+		if (fread(&m[i].info, sizeof(m[i].info), 1, f) != 1 ||
+		    fread(&m[i].n, sizeof(m[i].n), 1, f) != 1)
+			die("the other end's record ends early");
+		m[i].range = calloc(m[i].n + 1, sizeof(*m[i].range));
+		if (!m[i].range)
+			die("calloc");
+		if (fread(m[i].range, sizeof(*m[i].range), m[i].n, f) != m[i].n)
+			die("the other end's record ends early");
+	}
+	return m;
+}
+
+/* Invariant 2: both ends know the same */
+static void compare_maps(const char *way, const struct message *sent,
+			 const struct message *rcvd)
+{
+	uint32_t i;
+
+	errno = 0;
+	for (i = 0; i < cfg.count; i++) {
+		if (memcmp(&sent[i].info, &rcvd[i].info, sizeof(sent[i].info)))
+			die("%s: message %u: sender has {tag %llu, id %u, length %u, missing %u, ranges %u, budget %u, reason %u}, receiver {%llu, %u, %u, %u, %u, %u, %u}",
+			    way, i, (unsigned long long)sent[i].info.tag,
+			    sent[i].info.msg_id, sent[i].info.length,
+			    sent[i].info.missing, sent[i].info.ranges,
+			    sent[i].info.budget, sent[i].info.reason,
+			    (unsigned long long)rcvd[i].info.tag,
+			    rcvd[i].info.msg_id, rcvd[i].info.length,
+			    rcvd[i].info.missing, rcvd[i].info.ranges,
+			    rcvd[i].info.budget, rcvd[i].info.reason);
+		if (sent[i].n != rcvd[i].n ||
+		    (sent[i].n && memcmp(sent[i].range, rcvd[i].range,
+					 sent[i].n * sizeof(*sent[i].range))))
+			die("%s: message %u: the loss maps differ (%u and %u ranges)",
+			    way, i, sent[i].n, rcvd[i].n);
+	}
+}
+
+/* Sum of (position relative to the message) x bytes over a range */
+static double moment(double from, double len, double size)
+{
+	return (from + len / 2) / size * len;
+}
+
+/*
+ * Invariant 5: if nothing but chance decides what is missing, the centre of
+ * gravity of what is missing, and of what is there, is the middle of the
+ * droppable part. The rarer of both is looked at, since it has more to tell:
+ * with only the tail missing it would be at 1 - share / 2.
+ */
+static void check_spread(const char *way, const struct message *m)
+{
+	double missing = 0, missing_moment = 0, all = 0, centre;
+	uint32_t i, r, pieces = 0, tails = 0, hit = 0, same = 0;
+
+	for (i = 0; i < cfg.count; i++) {
+		uint32_t crit = message_critical(i);
+		uint32_t size = message_size(i) - crit;
+		const struct message *prev = i ? &m[i - 1] : NULL;
+
+		if (!m[i].n)
+			continue;
+		hit++;
+		all += size;
+		for (r = 0; r < m[i].n; r++) {
+			missing += m[i].range[r].length;
+			missing_moment += moment(m[i].range[r].offset - crit,
+						 m[i].range[r].length, size);
+		}
+		pieces += m[i].n;
+		tails += m[i].n == 1 && m[i].range[0].offset +
+			 m[i].range[0].length == message_size(i);
+		same += prev && prev->n == m[i].n &&
+			!memcmp(prev->range, m[i].range,
+				m[i].n * sizeof(*m[i].range));
+	}
+	errno = 0;
+	if (pieces < 60)
+		die("%s: only %u missing ranges, too few to judge their spread",
+		    way, pieces);
+	centre = missing < all / 2 ? missing_moment / missing :
+		 (all / 2 - missing_moment) / (all - missing);
+	if (centre < 0.4 || centre > 0.6)
+		die("%s: the centre of what is %s is at %.3f of the message",
+		    way, missing < all / 2 ? "missing" : "there", centre);
+	if (tails)
+		die("%s: %u messages of %u miss simply their tail", way, tails,
+		    hit);
+	if (same > hit / 4)
+		die("%s: %u messages of %u miss the same as the one before",
+		    way, same, hit);
+}
+
+static void summary(const char *way, const struct message *m)
+{
+	uint64_t bytes = 0, missing = 0;
+	uint32_t i, early = 0, ranges = 0;
+
+	for (i = 0; i < cfg.count; i++) {
+		bytes += m[i].info.length;
+		missing += m[i].info.missing;
+		early += m[i].info.missing > 0;
+		ranges += m[i].n;
+	}
+	errno = 0;
+	if (missing < cfg.expect_missing)
+		die("%s: %llu bytes are missing, at least %llu were expected",
+		    way, (unsigned long long)missing,
+		    (unsigned long long)cfg.expect_missing);
+	printf("%s messages=%u bytes=%llu missing=%llu early=%u ranges=%u budget=%u...%u\n",
+	       way, cfg.count, (unsigned long long)bytes,
+	       (unsigned long long)missing, early, ranges, m[0].info.budget,
+	       m[cfg.count - 1].info.budget);
+	if (cfg.spread)
+		check_spread(way, m);
+}
+
+static void print_info(const char *name, int fd)
+{
+	struct dblp_info i;
+	socklen_t len = sizeof(i);
+	char line[400];
+	int n;
+
+	if (getsockopt(fd, SOL_DBLP, DBLP_INFO, &i, &len))
+		return;
+	n = snprintf(line, sizeof(line),
+		     "# %s: state %u srtt %u us cwnd %u inflight %u pto %u rate %llu first %llu again %llu msgs sent %llu received %llu pkts sent %llu lost %llu received %llu spurious %llu\n",
+		     name, i.state, i.srtt_us, i.cwnd, i.inflight, i.pto_count,
+		     (unsigned long long)i.pacing_rate,
+		     (unsigned long long)i.bytes_first,
+		     (unsigned long long)i.bytes_again,
+		     (unsigned long long)i.msgs_sent,
+		     (unsigned long long)i.msgs_received,
+		     (unsigned long long)i.pkts_sent,
+		     (unsigned long long)i.pkts_lost,
+		     (unsigned long long)i.pkts_received,
+		     (unsigned long long)i.spurious);
+	if (write(STDERR_FILENO, line, n) < 0)
+		_exit(1);
+}
+
+static void timed_out(int sig)
+{
+	char line[200];
+	int n = snprintf(line, sizeof(line),
+			 "# %s: no end after %u s: %u sent, %u received of %u\n",
+			 self.name, cfg.timeout, self.n_sent, self.n_rcvd,
+			 cfg.count);
+
+	(void)sig;
+	if (write(STDERR_FILENO, line, n) < 0)
+		_exit(1);
+	print_info(self.name, self.fd);
+	_exit(1);
+}
+
+static int listener(unsigned int *port)
+{
+	struct sockaddr_dblp a;
+	socklen_t len = sizeof(a);
+	int fd;
+
+	fd = socket(AF_DBLP, SOCK_SEQPACKET, 0);
+	if (fd < 0)
+		die("socket(AF_DBLP)");
+	setup_socket(fd);
+	addr_parse(&a, cfg.address, 0);
+	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, 1))
+		die("listening on %s", cfg.address);
+	if (getsockname(fd, (struct sockaddr *)&a, &len))
+		die("getsockname()");
+	*port = ntohs(a.sdblp_port);
+	return fd;
+}
+
+static void run_listening_end(int ready, FILE *record)
+{
+	unsigned int port;
+	int lfd;
+
+	self.name = cfg.duplex ? "listener" : "receiver";
+	self.receives = true;
+	self.sends = cfg.duplex;
+	self.seed = cfg.seed + 1000000;
+	self.peer_seed = cfg.seed;
+	if (cfg.to)
+		netns_enter(cfg.to);
+	lfd = listener(&port);
+	self.fd = lfd;
+	if (write(ready, &port, sizeof(port)) != sizeof(port))
+		die("pipe");
+	self.fd = accept(lfd, NULL, NULL);
+	if (self.fd < 0)
+		die("accept()");
+	/* Whether or not a socket inherits them, these hold for it. */
+	setup_socket(self.fd);
+	close(lfd);
+	run_end(&self);
+	save_messages(record, self.rcvd, cfg.count);
+	if (self.sends)
+		save_messages(record, self.sent, cfg.count);
+	if (fflush(record))
+		die("writing the record");
+}
+
+static void run_connecting_end(unsigned int port)
+{
+	struct sockaddr_dblp a;
+
+	self.name = cfg.duplex ? "connector" : "sender";
+	self.sends = true;
+	self.receives = cfg.duplex;
+	self.seed = cfg.seed;
+	self.peer_seed = cfg.seed + 1000000;
+	if (cfg.from)
+		netns_enter(cfg.from);
+	self.fd = socket(AF_DBLP, SOCK_SEQPACKET, 0);
+	if (self.fd < 0)
+		die("socket(AF_DBLP)");
+	setup_socket(self.fd);
+	addr_parse(&a, cfg.address, port);
+	if (connect(self.fd, (struct sockaddr *)&a, sizeof(a)))
+		die("connecting to %s", cfg.address);
+	run_end(&self);
+}
+
+static void transfer(void)
+{
+	struct message *rcvd, *sent;
+	FILE *record = tmpfile();
+	unsigned int port;
+	int ready[2], status;
+	pid_t child;
+
+	if (!record || pipe(ready))
+		die("tmpfile() or pipe()");
+	signal(SIGALRM, timed_out);
+	child = fork();
+	if (child < 0)
+		die("fork()");
+	alarm(cfg.timeout);
+	if (!child) {
+		close(ready[0]);
+		run_listening_end(ready[1], record);
+		_exit(0);
+	}
+	close(ready[1]);
+	errno = 0;
+	if (read(ready[0], &port, sizeof(port)) != sizeof(port))
+		die("the listening end did not start");
+	run_connecting_end(port);
+	if (waitpid(child, &status, 0) != child || status) {
+		errno = 0;
+		die("the listening end has failed (status %#x)", status);
+	}
+
+	rewind(record);
+	rcvd = load_messages(record, cfg.count);
+	compare_maps("there", self.sent, rcvd);
+	summary("there", rcvd);
+	if (cfg.duplex) {
+		sent = load_messages(record, cfg.count);
+		compare_maps("back", sent, self.rcvd);
+		summary("back", self.rcvd);
+	}
+}
+
+static void usage(void)
+{
+	fputs("Usage: dblp-xfer [OPTION...]\n"
+	      "  --from NS --to NS    namespaces of both ends (default: here)\n"
+	      "  --address ADDRESS    of the listening end\n"
+	      "  --count N --size N[,N...]  messages and their sizes in turn\n"
+	      "  --budget PPM --cap PPM --critical BYTES --element BYTES\n"
+	      "  --policy full|eager --order auto|sequential|shuffled\n"
+	      "  --fill zero|keep --cc NAME --seed N --timeout SECONDS\n"
+	      "  --duplex             messages in both directions\n"
+	      "  --per-message        budget by control message\n"
+	      "  --nonblock           poll() and MSG_DONTWAIT\n"
+	      "  --live               the budget is set by somebody else\n"
+	      "  --interval MS        pause between messages\n"
+	      "  --spread             what is missing must be spread\n"
+	      "  --expect-missing N   at least so many bytes must be missing\n",
+	      stderr);
+	exit(2);
+}
+
+static uint64_t number(const char *text, uint64_t max)
+{
+	char *end;
+	uint64_t value;
+
+	errno = 0;
+	value = strtoull(text, &end, 0);
+	if (errno || end == text || *end || value > max) {
+		fprintf(stderr, "dblp-xfer: '%s' is no number up to %llu\n",
+			text, (unsigned long long)max);
+		exit(2);
+	}
+	return value;
+}
+
+static uint32_t choice(const char *text, const char *const *names)
+{
+	uint32_t i;
+
+	for (i = 0; names[i]; i++)
+		if (!strcmp(text, names[i]))
+			return i;
+	fprintf(stderr, "dblp-xfer: '%s' is unknown\n", text);
+	exit(2);
+}
+
+static void parse_sizes(char *text)
+{
+	char *word;
+
+	cfg.n_sizes = 0;
+	for (word = strtok(text, ","); word; word = strtok(NULL, ",")) {
+		if (cfg.n_sizes == sizeof(cfg.size) / sizeof(cfg.size[0]))
+			usage();
+		cfg.size[cfg.n_sizes++] = number(word, DBLP_MSG_MAX);
+	}
+	if (!cfg.n_sizes)
+		usage();
+}
+
+enum {
+	OPT_FROM = 1, OPT_TO, OPT_ADDRESS, OPT_COUNT, OPT_SIZE, OPT_BUDGET,
+	OPT_CAP, OPT_CRITICAL, OPT_ELEMENT, OPT_POLICY, OPT_ORDER, OPT_FILL,
+	OPT_CC, OPT_SEED, OPT_TIMEOUT, OPT_DUPLEX, OPT_PER_MESSAGE,
+	OPT_NONBLOCK, OPT_LIVE, OPT_INTERVAL, OPT_SPREAD, OPT_EXPECT_MISSING,
+};
+
+static const struct option options[] = {
+	{ "from", 1, NULL, OPT_FROM },
+	{ "to", 1, NULL, OPT_TO },
+	{ "address", 1, NULL, OPT_ADDRESS },
+	{ "count", 1, NULL, OPT_COUNT },
+	{ "size", 1, NULL, OPT_SIZE },
+	{ "budget", 1, NULL, OPT_BUDGET },
+	{ "cap", 1, NULL, OPT_CAP },
+	{ "critical", 1, NULL, OPT_CRITICAL },
+	{ "element", 1, NULL, OPT_ELEMENT },
+	{ "policy", 1, NULL, OPT_POLICY },
+	{ "order", 1, NULL, OPT_ORDER },
+	{ "fill", 1, NULL, OPT_FILL },
+	{ "cc", 1, NULL, OPT_CC },
+	{ "seed", 1, NULL, OPT_SEED },
+	{ "timeout", 1, NULL, OPT_TIMEOUT },
+	{ "duplex", 0, NULL, OPT_DUPLEX },
+	{ "per-message", 0, NULL, OPT_PER_MESSAGE },
+	{ "nonblock", 0, NULL, OPT_NONBLOCK },
+	{ "live", 0, NULL, OPT_LIVE },
+	{ "interval", 1, NULL, OPT_INTERVAL },
+	{ "spread", 0, NULL, OPT_SPREAD },
+	{ "expect-missing", 1, NULL, OPT_EXPECT_MISSING },
+	{ }
+};
+
+static void parse_option(int opt)
+{
+	static const char *const policies[] = { "full", "eager", NULL };
+	static const char *const fills[] = { "zero", "keep", NULL };
+	static const char *const orders[] = {
+		"auto", "sequential", "shuffled", NULL
+	};
+
+	switch (opt) {
+	case OPT_FROM: cfg.from = optarg; break;
+	case OPT_TO: cfg.to = optarg; break;
+	case OPT_ADDRESS: cfg.address = optarg; break;
+	case OPT_COUNT: cfg.count = number(optarg, 1000000); break;
+	case OPT_SIZE: parse_sizes(optarg); break;
+	case OPT_BUDGET: cfg.budget = number(optarg, UINT32_MAX); break;
+	case OPT_CAP: cfg.cap = number(optarg, UINT32_MAX); break;
+	case OPT_CRITICAL: cfg.critical = number(optarg, UINT32_MAX); break;
+	case OPT_ELEMENT: cfg.element = number(optarg, UINT32_MAX); break;
+	case OPT_POLICY: cfg.policy = choice(optarg, policies); break;
+	case OPT_ORDER: cfg.order = choice(optarg, orders); break;
+	case OPT_FILL: cfg.fill = choice(optarg, fills); break;
+	case OPT_CC: cfg.cc = optarg; break;
+	case OPT_SEED: cfg.seed = number(optarg, UINT64_MAX); break;
+	case OPT_TIMEOUT: cfg.timeout = number(optarg, 86400); break;
+	case OPT_DUPLEX: cfg.duplex = true; break;
+	case OPT_PER_MESSAGE: cfg.per_message = true; break;
+	case OPT_NONBLOCK: cfg.nonblock = true; break;
+	case OPT_LIVE: cfg.live = true; break;
+	case OPT_INTERVAL: cfg.interval = number(optarg, 60000); break;
+	case OPT_SPREAD: cfg.spread = true; break;
+	case OPT_EXPECT_MISSING:
+		cfg.expect_missing = number(optarg, UINT64_MAX);
+		break;
+	default: usage();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1)
+		parse_option(opt);
+	if (optind != argc)
+		usage();
+	transfer();
+	return 0;
+}

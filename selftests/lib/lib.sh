@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# What the test scripts share: TAP, namespaces, waiting. Source it first, end
+# with done_testing. All namespaces and processes go when the script ends.
+
+set -u -o pipefail
+
+tap_count=0
+tap_failed=0
+tap_finished=0
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/dblp-test.XXXXXX") || exit 1
+all_ns=()
+all_pids=()
+
+cleanup()
+{
+	local pid ns
+
+	trap - EXIT
+	for pid in "${all_pids[@]}"; do
+		kill -9 "$pid" 2>/dev/null
+	done
+	wait 2>/dev/null
+	for ns in "${all_ns[@]}"; do
+		ip netns del "$ns" 2>/dev/null
+	done
+	rm -rf "$tmp"
+	if [ "$tap_finished" = 0 ]; then
+		echo "Bail out! ${0##*/} ended before its last test"
+		exit 1
+	fi
+	exit $((tap_failed > 0))
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM HUP
+echo "TAP version 13"
+
+# diag [TEXT]: what the log of a test may say, from stdin without TEXT
+diag()
+{
+	if [ $# -gt 0 ]; then
+		printf '# %s\n' "$*"
+	else
+		sed -e 's/^# //' -e 's/^/# /'
+	fi
+}
+
+# try NAME COMMAND...: one test: it passes if COMMAND succeeds
+try()
+{
+	local name=$1 start=${EPOCHREALTIME/./} verdict="not ok"
+	shift
+
+	tap_count=$((tap_count + 1))
+	if "$@" > "$tmp/try" 2>&1; then
+		verdict=ok
+	else
+		tap_failed=$((tap_failed + 1))
+	fi
+	diag < "$tmp/try"
+	diag "$(((${EPOCHREALTIME/./} - start) / 1000)) ms"
+	echo "$verdict $tap_count $name"
+}
+
+done_testing()
+{
+	echo "1..$tap_count"
+	tap_finished=1
+	exit
+}
+
+# fails COMMAND...: it must fail
+fails()
+{
+	if "$@"; then
+		echo "succeeded, though it must not: $*"
+		return 1
+	fi
+}
+
+# wait_until SECONDS COMMAND...: until COMMAND succeeds
+wait_until()
+{
+	local end=$((SECONDS + $1 + 1))
+	shift
+
+	until "$@" > /dev/null 2>&1; do
+		if [ $SECONDS -ge $end ]; then
+			echo "waited in vain for: $*"
+			return 1
+		fi
+		sleep 0.05
+	done
+}
+
+# new_ns VARIABLE...: a namespace each, its unique name in the variable
+new_ns()
+{
+	local var
+
+	for var in "$@"; do
+		printf -v "$var" '%s' "dblp-$$-$var-${#all_ns[@]}"
+		all_ns+=("${!var}")
+		ip netns add "${!var}" && ip -n "${!var}" link set lo up || exit 1
+	done
+}
+
+# join NS1 NS2: a cable from eth0 to eth0; 10.9.0.1 and fd09::1, 10.9.0.2 and
+# fd09::2
+join()
+{
+	local n
+
+	ip link add eth0 netns "$1" type veth peer name eth0 netns "$2" || exit 1
+	for n in 1 2; do
+		ip -n "${!n}" addr add 10.9.0.$n/24 dev eth0
+		ip -n "${!n}" addr add fd09::$n/64 dev eth0 nodad
+		ip -n "${!n}" link set eth0 up
+	done
+	wait_until 10 link_is_up "$1" && wait_until 10 link_is_up "$2" || exit 1
+}
+
+link_is_up()
+{
+	ip -n "$1" -j link show eth0 | jq -e '.[0].operstate == "UP"'
+}
+
+# netem NS [ARGUMENT...]: what befalls packets that leave NS
+netem()
+{
+	local ns=$1
+	shift
+	tc -n "$ns" qdisc replace dev eth0 root netem limit 100000 "$@"
+}
+
+# spawn COMMAND...: in the background, its output in $tmp/out.$spawned
+spawn()
+{
+	"$@" > "$tmp/spawning" 2>&1 < /dev/null &
+	spawned=$!
+	all_pids+=("$spawned")
+	mv "$tmp/spawning" "$tmp/out.$spawned"
+}
+
+# output_has PID TEXT: has the process printed this line?
+output_has()
+{
+	grep -q -x -e "$2" "$tmp/out.$1"
+}
+
+# ended PID STATUS: ends it (within 30 s) with this status?
+ended()
+{
+	local status
+
+	wait_until 30 process_gone "$1" || return
+	wait "$1"
+	status=$?
+	diag < "$tmp/out.$1"
+	[ $status -eq "$2" ] || echo "status $status instead of $2"
+	[ $status -eq "$2" ]
+}
+
+process_gone()
+{
+	! kill -0 "$1" 2>/dev/null || [ "$(sed 's/.*) //;s/ .*//' "/proc/$1/stat")" = Z ]
+}
+
+# sockets NS: number of its AF_DBLP sockets
+sockets()
+{
+	ip netns exec "$1" dblpctl -j socket list | jq length
+}
+
+no_sockets()
+{
+	[ "$(sockets "$1")" = 0 ]
+}

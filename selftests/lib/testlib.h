@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the test programs share: namespaces, addresses, contents that show a
+ * misplaced byte, control messages, counters.
+ */
+#ifndef DBLP_TESTLIB_H
+#define DBLP_TESTLIB_H
+
+#include <linux/dblp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+/** die() - print a message (with ": strerror" if errno is set) and exit(1) */
+void die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+uint64_t now_ms(void);
+
+/** netns_new() - move the thread to a new network namespace with lo up */
+void netns_new(void);
+
+/** netns_enter() - move the thread to the namespace that `ip netns` calls so */
+void netns_enter(const char *name);
+
+/**
+ * addr_parse() - address from text and port
+ * @a: filled
+ * @text: IPv4 (becomes mapped), IPv6 or IPv6%interface
+ * @port: host byte order
+ */
+void addr_parse(struct sockaddr_dblp *a, const char *text, unsigned int port);
+
+/** pattern_fill() - contents of message @msg at @offset of @len bytes */
+void pattern_fill(void *buf, size_t len, size_t offset, uint64_t seed,
+		  uint64_t msg);
+
+/**
+ * pattern_check() - are @len bytes what pattern_fill() would write?
+ *
+ * Return: -1 if they are, else the index of the first byte that differs.
+ */
+ssize_t pattern_check(const void *buf, size_t len, size_t offset,
+		      uint64_t seed, uint64_t msg);
+
+/** bytes_check() - like pattern_check(), for @len bytes of value @c */
+ssize_t bytes_check(const void *buf, size_t len, unsigned char c);
+
+/**
+ * struct message - what is known of a message at one of its ends
+ * @info: from DBLP_RCVINFO or DBLP_CLOSEINFO
+ * @n: elements of @range
+ * @range: the loss map
+ */
+struct message {
+	struct dblp_rcvinfo	info;
+	uint32_t		n;
+	struct dblp_range	*range;
+};
+
+/**
+ * message_recv() - recvmsg() with all control messages
+ * @fd: AF_DBLP socket
+ * @buf: for the contents
+ * @len: its size
+ * @flags: with MSG_ERRQUEUE, a message of this socket that was closed
+ * @m: filled; when the ranges do not fit the control buffer they are fetched
+ *	by getsockopt()
+ *
+ * Return: recvmsg()'s, @m is only valid if it is > 0, with MSG_ERRQUEUE >= 0.
+ */
+ssize_t message_recv(int fd, void *buf, size_t len, int flags,
+		     struct message *m);
+void message_free(struct message *m);
+
+/** sndinfo_send() - sendmsg() with DBLP_SNDINFO, unless @info is NULL */
+ssize_t sndinfo_send(int fd, const void *buf, size_t len, int flags,
+		     const struct dblp_sndinfo *info);
+
+/** budget_bytes() - floor(@ppm x @bytes) */
+uint32_t budget_bytes(uint32_t ppm, uint32_t bytes);
+
+/** mib() - counter of this network namespace, as `dblpctl -j stats` names it */
+uint64_t mib(const char *name);
+
+/** socket_count() - sockets of this network namespace */
+unsigned int socket_count(void);
+
+/** wait_for() - poll for @events; true if one of them came within @ms */
+bool wait_for(int fd, short events, int ms);
+
+#endif /* DBLP_TESTLIB_H */
