@@ -36,12 +36,14 @@ enum bdp_gain {
 	GAIN_UP		= 1280,
 	GAIN_DOWN	= 768,
 	GAIN_CWND	= 2048,
+	GAIN_CWND_QUEUED = 1280,
 };
 
 enum bdp_limits {
 	INITIAL_PKTS	= 10,
 	FLOOR_PKTS	= 4,
 	BW_ROUNDS	= 10,	/* rounds that a rate is remembered */
+	QUEUED_ROUNDS	= 4,	/* the same while there is a queue */
 	FULL_ROUNDS	= 3,	/* rounds without growth that end STARTUP */
 	DOWN_ROUNDS	= 3,	/* rounds after which draining gives up */
 	CRUISE_ROUNDS	= 4,	/* and up to 3 more by chance */
@@ -54,6 +56,9 @@ enum bdp_limits {
 
 /* Delay by less than this is noise of timers and interrupts */
 #define QUEUE_NOISE_NS		100000ULL
+
+/* ACKs come in bunches and losses take time to be seen: keep sending so long */
+#define ACK_SLACK_NS		200000ULL
 
 enum bdp_mode {
 	STARTUP,
@@ -94,6 +99,7 @@ struct bdp {
 	u8	full_rounds;
 	u8	cruise_rounds;
 	bool	filled;
+	bool	queued;
 	bool	round_sampled;
 	u64	full_bw;
 	u64	min_rtt;
@@ -124,6 +130,14 @@ static u64 max_bw(const struct bdp *b)
 	return bw;
 }
 
+static void forget_bw(struct bdp *b, u32 keep)
+{
+	u32 i;
+
+	for (i = keep; i < BW_ROUNDS; i++)
+		b->bw[(b->slot + BW_ROUNDS - i) % BW_ROUNDS] = 0;
+}
+
 /* Rate at which to send so that @bw arrives. A little less than the measured
  * loss is made up for: should it be congestion after all, it dies out.
  */
@@ -134,18 +148,24 @@ static u64 send_rate(const struct bdp *b, u64 bw, u32 gain)
 	return rate * gain / (UNIT - b->loss * 15 / 16);
 }
 
-/* Bytes that leave at that rate in the shortest round trip */
-static u64 bdp_bytes(const struct bdp *b, u64 bw, u32 gain)
+/* Bytes that leave at that rate in the shortest round trip, and some more time
+ */
+static u64 bdp_bytes(const struct bdp *b, u32 gain, u64 more)
 {
 	u64 rtt = min_t(u64, b->min_rtt, MIN_RTT_WINDOW_NS);
 
-	return mul_u64_u64_div_u64(send_rate(b, bw, gain), rtt, 1000000000);
+	return mul_u64_u64_div_u64(send_rate(b, max_bw(b), UNIT),
+				   rtt * gain / UNIT + more, 1000000000);
+}
+
+static bool is_queue(const struct bdp *b, u64 rtt)
+{
+	return rtt > b->min_rtt + b->min_rtt / 8 + QUEUE_NOISE_NS;
 }
 
 static bool is_queued(const struct bdp *b)
 {
-	return b->round_rtt != U64_MAX &&
-	       b->round_rtt > b->min_rtt + b->min_rtt / 4 + QUEUE_NOISE_NS;
+	return b->round_rtt != U64_MAX && is_queue(b, b->round_rtt);
 }
 
 static u32 round_loss(const struct bdp *b)
@@ -162,8 +182,6 @@ static void enter(struct bdp *b, enum bdp_mode mode)
 	if (mode == PROBE_CRUISE) {
 		b->random = b->random * 1664525 + 1013904223;
 		b->cruise_rounds = CRUISE_ROUNDS + (b->random >> 30);
-		b->cruise_acked = 0;
-		b->cruise_lost = 0;
 	}
 	if (mode == PROBE_UP)
 		b->full_bw = max_bw(b);
@@ -299,6 +317,9 @@ static void next_round(struct dblp_cc *cc, struct bdp *b, u64 now)
 		break;
 	}
 	/* A rate is not forgotten while the application does not try it */
+	b->queued = is_queued(b);
+	if (b->queued)
+		forget_bw(b, round_loss(b) > b->loss + UNIT/8 ? 1 : QUEUED_ROUNDS);
 	if (b->round_sampled) {
 		b->slot = (b->slot + 1) % BW_ROUNDS;
 		b->bw[b->slot] = 0;
@@ -333,19 +354,20 @@ static void set_pacing_rate(struct dblp_cc *cc, const struct bdp *b,
 	if (!bw)
 		bw = div64_u64(cc->cwnd * 1000000000ULL, srtt);
 	rate = send_rate(b, bw, pacing_gain(b));
-	least = div64_u64(cc->mss * 1000000000ULL, srtt);
+	least = div64_u64(cc->mss * 1000000000ULL, 2*srtt);
 	if (b->filled || rate > cc->pacing_rate)
 		cc->pacing_rate = max(rate, least);
 }
 
 static void set_cwnd(struct dblp_cc *cc, const struct bdp *b, u32 acked)
 {
-	u64 target = bdp_bytes(b, max_bw(b), GAIN_CWND);
+	u64 target = b->queued ? bdp_bytes(b, GAIN_CWND_QUEUED, 0) :
+				 bdp_bytes(b, GAIN_CWND, ACK_SLACK_NS);
 	u64 floor = FLOOR_PKTS * (u64)cc->mss;
 	u64 cwnd = (u64)cc->cwnd + acked;
 
 	if (b->mode == PROBE_RTT)
-		target = bdp_bytes(b, max_bw(b), UNIT / 2);
+		target = bdp_bytes(b, UNIT / 2, 0);
 	else if (!b->filled)
 		target = max_t(u64, target, cc->cwnd);
 	cwnd = max(min(cwnd, target), floor);
@@ -361,10 +383,12 @@ static void bdp_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	b->round_lost += rs->lost;
 	update_min_rtt(b, rs, rtt);
 	update_bw(b, rs);
+	if (b->mode == PROBE_UP && b->mode_rounds && is_queue(b, rs->rtt))
+		enter(b, PROBE_DOWN);
 	if (round_is_over(b, rs))
 		next_round(cc, b, rs->now);
 	if ((b->mode == DRAIN || b->mode == PROBE_DOWN) &&
-	    rs->inflight <= max_t(u64, bdp_bytes(b, max_bw(b), UNIT),
+	    rs->inflight <= max_t(u64, bdp_bytes(b, UNIT, 0),
 				  FLOOR_PKTS * (u64)cc->mss))
 		enter(b, PROBE_CRUISE);
 	if (b->mode != PROBE_RTT &&

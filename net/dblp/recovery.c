@@ -29,6 +29,13 @@
 /* Round trips without a spurious loss until the tolerance is halved */
 #define REORDER_DECAY_ROUNDS	64
 
+/* What the peer says must not make a sample that cannot be */
+static u64 without_delay(const struct dblp_rtt *r, u64 rtt, u64 ack_delay)
+{
+	return rtt >= r->min && rtt - r->min >= ack_delay ? rtt - ack_delay :
+							    rtt;
+}
+
 void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now)
 {
 	u64 diff;
@@ -47,9 +54,7 @@ void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now)
 		r->min = rtt;
 		r->min_at = now;
 	}
-	/* What the peer says must not make a sample that cannot be */
-	if (rtt - r->min >= ack_delay)
-		rtt -= ack_delay;
+	rtt = without_delay(r, rtt, ack_delay);
 	diff = rtt > r->srtt ? rtt - r->srtt : r->srtt - rtt;
 	r->var = r->var - r->var / 4 + diff / 4;
 	r->srtt = max_t(u64, r->srtt - r->srtt / 8 + rtt / 8, 1);
@@ -333,8 +338,10 @@ s64 dblp_sent_ack(struct dblp_sent *s, const struct dblp_acked_range *r, u32 n,
 		ack_range(s, &r[i], rtt, now, &newly, ops, ctx);
 
 	if (newly.any && newly.pn == r[0].last) {
-		rs->rtt = max_t(u64, now - newly.pkt.sent, 1);
-		dblp_rtt_sample(rtt, rs->rtt, ack_delay, now);
+		u64 sample = max_t(u64, now - newly.pkt.sent, 1);
+
+		dblp_rtt_sample(rtt, sample, ack_delay, now);
+		rs->rtt = without_delay(rtt, sample, ack_delay);
 	}
 	if (newly.any)
 		sample_rate(s, &newly.pkt, rtt, rs);

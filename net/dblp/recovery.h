@@ -149,7 +149,7 @@ struct dblp_sent {
  * @delivered: bytes acknowledged in all
  * @prior_delivered: the same when the newest acknowledged packet was sent:
  *	a round trip is over when this passes the @delivered at its start
- * @rtt: nanoseconds, 0 if there is no sample
+ * @rtt: nanoseconds, less the peer's delay; 0 if there is no sample
  * @ce: packets newly reported with congestion experienced
  * @app_limited: @rate was limited by the application
  */
