@@ -1,92 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <err.h>
-#include <errno.h>
-#include <getopt.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "server.h"
 
 /* Samples that the model is tried on before and after the training. */
 #define SERVER_HELD	1024
-
-extern char **environ;
-
-void hook_parse(struct hook *h, char *text)
-{
-	char *rounds = strchr(text, ':');
-	char *command = rounds ? strchr(rounds + 1, ':') : NULL;
-	size_t len;
-
-	if (!command || !command[1])
-		errx(2, "--hook takes NAME:ROUNDS:COMMAND, not '%s'", text);
-	*rounds++ = 0;
-	*command++ = 0;
-	len = strlen(text);
-	if (!len || len >= sizeof(h->name) || strpbrk(text, " \t\n"))
-		errx(2, "--hook: '%s' is no name", text);
-	if (strspn(rounds, "0123456789,") != strlen(rounds))
-		errx(2, "--hook: '%s' are no rounds", rounds);
-	memcpy(h->name, text, len + 1);
-	h->rounds = rounds;
-	h->command = command;
-}
-
-bool hook_due(const struct hook *h, unsigned int round)
-{
-	const char *at = h->rounds;
-	char *end;
-
-	while (*at) {
-		if (*at == ',') {
-			at++;
-			continue;
-		}
-		if (strtoul(at, &end, 10) == round)
-			return true;
-		at = end;
-	}
-	return false;
-}
-
-/* The command runs beside the training, which does not wait for it. */
-static void hook_start(const struct hook *h)
-{
-	char *argv[] = { "sh", "-c", (char *)h->command, NULL };
-	pid_t pid;
-
-	errno = posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ);
-	if (errno)
-		err(1, "cannot run '%s'", h->command);
-}
-
-/* Children that failed have spoiled the experiment. */
-static void hooks_wait(void)
-{
-	int status;
-
-	while (wait(&status) > 0)
-		if (status)
-			errx(1, "a command of --hook has failed");
-}
-
-static const char *start_hooks(const struct server *s, unsigned int round)
-{
-	const char *event = "-";
-	unsigned int i;
-
-	for (i = 0; i < s->hooks; i++) {
-		if (!hook_due(&s->hook[i], round))
-			continue;
-		hook_start(&s->hook[i]);
-		event = s->hook[i].name;
-	}
-	return event;
-}
 
 static uint64_t now_us(void)
 {
@@ -173,7 +94,7 @@ static void do_round(struct server *s, unsigned int round)
 	s->params->head.round = round;
 	set_phase(s, &r);
 	start = now_us();
-	snprintf(r.event, sizeof(r.event), "%s", start_hooks(s, round));
+	snprintf(r.event, sizeof(r.event), "%s", hooks_start(s, round));
 	peers_round(s);
 	take_stock(s, &r);
 	learn(s, &r);
@@ -193,7 +114,7 @@ static double held_loss(const struct server *s)
 			  SERVER_HELD, NULL);
 }
 
-static void set_up(struct server *s)
+void server_set_up(struct server *s)
 {
 	s->model = (struct model){
 		.vocab = s->text.vocab,
@@ -215,7 +136,7 @@ static void set_up(struct server *s)
 	s->log.held_start = held_loss(s);
 }
 
-static void run(struct server *s)
+void server_run(struct server *s)
 {
 	unsigned int round;
 
@@ -241,157 +162,10 @@ static void run(struct server *s)
 		err(1, "cannot write the log");
 }
 
-static void parse_phases(struct server *s, char *text)
+void server_free(struct server *s)
 {
-	char *comma = strchr(text, ',');
-
-	if (!comma)
-		errx(2, "--phases takes LOW,HIGH, not '%s'", text);
-	*comma = 0;
-	s->low = arg_percent("phases", text);
-	s->high = arg_percent("phases", comma + 1);
-	s->phases = true;
-}
-
-static void parse(struct server *s, int argc, char **argv)
-{
-	enum { NO_FEEDBACK = 256 };
-	static const struct option options[] = {
-		{ "transport", required_argument, NULL, 't' },
-		{ "address", required_argument, NULL, 'a' },
-		{ "port", required_argument, NULL, 'p' },
-		{ "workers", required_argument, NULL, 'w' },
-		{ "rounds", required_argument, NULL, 'r' },
-		{ "batch", required_argument, NULL, 'b' },
-		{ "context", required_argument, NULL, 'c' },
-		{ "hidden", required_argument, NULL, 'h' },
-		{ "rate", required_argument, NULL, 'l' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "budget", required_argument, NULL, 'B' },
-		{ "phases", required_argument, NULL, 'P' },
-		{ "eta", required_argument, NULL, 'e' },
-		{ "epoch", required_argument, NULL, 'E' },
-		{ "no-feedback", no_argument, NULL, NO_FEEDBACK },
-		{ "hook", required_argument, NULL, 'k' },
-		{ "log", required_argument, NULL, 'L' },
-		{ "name", required_argument, NULL, 'n' },
-		{ "progress", required_argument, NULL, 'g' },
-		{ 0 }
-	};
-	double eta = 0.5;
-	unsigned int epoch = 4;
-	int opt;
-
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (opt) {
-		case 't':
-			s->tp = arg_transport(optarg);
-			break;
-		case 'a':
-			s->addr.host = optarg;
-			break;
-		case 'p':
-			s->addr.port = arg_number("port", optarg, 1, 65535);
-			break;
-		case 'w':
-			s->workers = arg_number("workers", optarg, 1, 1024);
-			break;
-		case 'r':
-			s->rounds = arg_number("rounds", optarg, 1, 1000000);
-			break;
-		case 'b':
-			s->config.batch = arg_number("batch", optarg, 1, 65536);
-			break;
-		case 'c':
-			s->config.context = arg_number("context", optarg, 1,
-						       256);
-			break;
-		case 'h':
-			s->config.hidden = arg_number("hidden", optarg, 1,
-						      4096);
-			break;
-		case 'l':
-			s->rate = arg_real("rate", optarg, 0, 10);
-			break;
-		case 's':
-			s->config.seed = arg_number("seed", optarg, 0,
-						    UINT32_MAX);
-			break;
-		case 'B':
-			s->config.budget = arg_percent("budget", optarg);
-			break;
-		case 'P':
-			parse_phases(s, optarg);
-			break;
-		case 'e':
-			eta = arg_real("eta", optarg, 0, 1000);
-			break;
-		case 'E':
-			epoch = arg_number("epoch", optarg, 1, 1000000);
-			break;
-		case NO_FEEDBACK:
-			s->config.feedback = false;
-			break;
-		case 'k':
-			if (s->hooks == SERVER_HOOKS)
-				errx(2, "--hook: at most %d", SERVER_HOOKS);
-			hook_parse(&s->hook[s->hooks++], optarg);
-			break;
-		case 'L':
-			s->log_file = fopen(optarg, "we");
-			if (!s->log_file)
-				err(1, "%s", optarg);
-			break;
-		case 'n':
-			snprintf(s->log.name, sizeof(s->log.name), "%s",
-				 optarg);
-			break;
-		case 'g':
-			s->progress = arg_number("progress", optarg, 1,
-						 1000000);
-			break;
-		default:
-			exit(2);
-		}
-	}
-	if (optind == argc)
-		errx(2, "the server needs the text that the workers have");
-	if (!*s->log.name)
-		snprintf(s->log.name, sizeof(s->log.name), "%s", s->tp->name);
-	if (s->tp == &tp_tcp && (s->phases || s->config.budget))
-		errx(2, "tcp loses nothing: --phases and --budget are for dblp");
-	clr_init(&s->clr, eta, epoch);
-}
-
-int server_main(int argc, char **argv)
-{
-	struct server s = {
-		.tp = &tp_tcp,
-		.addr = { "127.0.0.1", 7000 },
-		.config = {
-			.magic = TRAIN_MAGIC,
-			.seed = 1,
-			.batch = 128,
-			.context = 12,
-			.hidden = 64,
-			.feedback = true,
-		},
-		.rounds = 60,
-		.workers = 3,
-		.rate = 0.02,
-		.progress = 10,
-	};
-
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	signal(SIGPIPE, SIG_IGN);
-	parse(&s, argc, argv);
-	text_load(&s.text, argv + optind, argc - optind);
-	set_up(&s);
-	peers_accept(&s);
-	run(&s);
-	adam_free(&s.adam);
-	free(s.params);
-	free(s.avg);
-	text_free(&s.text);
-	return 0;
+	adam_free(&s->adam);
+	free(s->params);
+	free(s->avg);
+	text_free(&s->text);
 }

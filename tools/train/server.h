@@ -125,11 +125,26 @@ void hook_parse(struct hook *h, char *text);
 /** hook_due() - is @round among the rounds of a hook? */
 bool hook_due(const struct hook *h, unsigned int round);
 
+/**
+ * hooks_start() - start what is due in a round
+ *
+ * Return: the name of what was started last, or "-".
+ */
+const char *hooks_start(const struct server *s, unsigned int round);
+/** hooks_wait() - wait for the commands; one that failed ends the program */
+void hooks_wait(void);
+
 /** peers_accept() - wait until all workers are there, and start the threads */
 void peers_accept(struct server *s);
 /** peers_round() - send parameters, receive gradients */
 void peers_round(struct server *s);
 /** peers_finish() - tell the workers that it is over, and wait for them to go */
 void peers_finish(struct server *s);
+
+/** server_set_up() - the model, once options and text are there */
+void server_set_up(struct server *s);
+/** server_run() - all rounds, with workers connected, and the log of them */
+void server_run(struct server *s);
+void server_free(struct server *s);
 
 #endif /* TRAIN_SERVER_H */

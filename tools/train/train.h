@@ -45,7 +45,7 @@ struct train_hello {
 struct train_config {
 	uint32_t	magic;
 	uint32_t	budget;
-	uint64_t	seed;
+	uint32_t	seed;
 	uint32_t	batch;
 	uint32_t	context;
 	uint32_t	hidden;

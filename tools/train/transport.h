@@ -22,7 +22,7 @@
  */
 struct tp_addr {
 	const char	*host;
-	uint16_t	port;
+	unsigned int	port;
 };
 
 /**
