@@ -1,0 +1,157 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The demo as it runs in the VM: a server and three workers behind one switch
+# train the same model several times over, each time by another transport.
+#
+#	guest.sh [tcp] [fixed] [phases]		these runs, default all
+#	guest.sh burst MS			a microburst, started by a hook
+#
+# The text to train on is in /add. Logs are left in /out.
+
+set -u -o pipefail
+
+workers=3
+rounds=${DEMO_ROUNDS:-60}
+server=10.77.0.1
+low=0.8%
+high=40.8%
+tuned=2%
+
+# Every link does so much each way. The switch has a queue of 100 packets at
+# each port, hosts one that holds all they send. The loss comes before the
+# link, so what is lost takes no time on it.
+rate=100mbit
+port="rate $rate delay 250us limit 100"
+burst_loss=90%
+burst_ms=${DEMO_BURST_MS:-180}
+# About a fifth, a half and nine tenths into the run; before the last one an
+# operator changes a budget.
+bursts=$((rounds / 5)),$((rounds / 2)),$((rounds * 9 / 10))
+tune=$((rounds * 3 / 4))
+
+self=$(readlink -f "$0")
+log_dir=/out
+fifo=/run/demo-tune
+
+fail()
+{
+	printf 'demo: %s\n' "$*" >&2
+	exit 1
+}
+
+# host NAME ADDRESS: a namespace that is plugged into the switch
+host()
+{
+	ip netns add "$1" &&
+	ip -n "$1" link set lo up &&
+	ip -n switch link add "$1" type veth peer name eth0 netns "$1" &&
+	ip -n switch link set "$1" master bridge up &&
+	ip -n "$1" addr add "$2/24" dev eth0 &&
+	ip -n "$1" link set eth0 up &&
+	ip netns exec "$1" ethtool -K eth0 tso off gso off gro off > /dev/null &&
+	ip netns exec switch ethtool -K "$1" tso off gso off gro off > /dev/null &&
+	tc -n "$1" qdisc add dev eth0 root tbf rate $rate burst 5k limit 2m &&
+	tc -n switch qdisc add dev "$1" root netem $port ||
+	fail "cannot set up $1"
+}
+
+make_network()
+{
+	local i
+
+	ip netns add switch &&
+	ip -n switch link add bridge type bridge &&
+	ip -n switch link set bridge up ||
+	fail "cannot set up the switch"
+	host server $server
+	for ((i = 0; i < workers; i++)); do
+		host worker$i 10.77.0.$((10 + i))
+	done
+}
+
+# While it lasts, the port to the server loses nearly all.
+burst()
+{
+	tc -n switch qdisc change dev server root netem $port loss $burst_loss &&
+	sleep "$((burst_ms / 1000)).$(printf '%03d' $((burst_ms % 1000)))" &&
+	tc -n switch qdisc change dev server root netem $port
+}
+
+show()
+{
+	printf '# %s\n' "$*"
+	"$@" || fail "this failed: $*"
+}
+
+# What an operator does beside a training run that knows nothing of it.
+tune_sockets()
+{
+	local i id
+
+	read -r _ < $fifo || return
+	for ((i = 0; i < workers; i++)); do
+		show ip netns exec worker$i dblpctl socket list
+		id=$(ip netns exec worker$i dblpctl -j socket list | jq -r '.[0].id')
+		show ip netns exec worker$i dblpctl socket set "$id" loss $tuned
+	done
+	show ip netns exec worker0 dblpctl socket show "$id"
+}
+
+# train LOG NAME TRANSPORT [OPTION...]
+train()
+{
+	local log=$log_dir/$1 name=$2 transport=$3 pids=() i status=0
+	shift 3
+
+	ip netns exec server dblp-train server --transport "$transport" \
+		--address $server --workers $workers --rounds "$rounds" \
+		--batch "${DEMO_BATCH:-128}" --name "$name" --log "$log" --hook "burst:$bursts:$self burst" \
+		"$@" /add/* &
+	pids+=($!)
+	for ((i = 0; i < workers; i++)); do
+		ip netns exec worker$i dblp-train worker --worker $i \
+			--transport "$transport" --address $server /add/* &
+		pids+=($!)
+	done
+	[ "$log" != $log_dir/fixed ] || tune_sockets
+	for i in "${pids[@]}"; do
+		wait "$i" || status=$?
+	done
+	[ $status -eq 0 ] || fail "$name: the training has failed ($status)"
+}
+
+run()
+{
+	case $1 in
+	tcp)
+		train tcp "TCP" tcp
+		;;
+	fixed)
+		mkfifo $fifo
+		train fixed "DBLP fixed" dblp --budget $low \
+			--hook "tune:$tune:echo > $fifo"
+		;;
+	phases)
+		train phases "DBLP phases" dblp --phases $low,$high
+		;;
+	*)
+		fail "there is no run '$1'"
+		;;
+	esac
+	echo
+}
+
+if [ "${1:-}" = burst ]; then
+	burst
+	exit
+fi
+[ $# -gt 0 ] || set -- tcp fixed phases
+make_network
+logs=()
+for kind in "$@"; do
+	run "$kind"
+	logs+=("$log_dir/$kind")
+done
+dblp-train report "${logs[@]}" || exit
+dblp-train report --markdown "${logs[@]}" > $log_dir/table.md
