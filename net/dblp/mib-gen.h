@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Do not edit directly, auto-generated from:
+ *	Documentation/netlink/specs/dblp.yaml
+ */
+#ifndef _NET_DBLP_MIB_GEN_H
+#define _NET_DBLP_MIB_GEN_H
+
+enum dblp_mib_item {
+	/* connect() calls that began a handshake */
+	DBLP_MIB_CONNACTIVE,
+	/* Connections that a listener took in */
+	DBLP_MIB_CONNPASSIVE,
+	/* Handshakes that the peer answered with a reset */
+	DBLP_MIB_CONNREFUSED,
+	/* Connections and handshakes ended because the peer kept silent */
+	DBLP_MIB_CONNTIMEOUT,
+	/* Connections ended by a reset from the peer */
+	DBLP_MIB_CONNRESET,
+	/* Cookies given to clients, without keeping state for them */
+	DBLP_MIB_COOKIESENT,
+	/* Cookies that came back and were not ours */
+	DBLP_MIB_COOKIEBAD,
+	/* Cookies that came back too late or a second time */
+	DBLP_MIB_COOKIESTALE,
+	/* Handshakes dropped because nobody accepted fast enough */
+	DBLP_MIB_ACCEPTQUEUEFULL,
+	/* Resets sent */
+	DBLP_MIB_RSTSENT,
+	/* Resets accepted */
+	DBLP_MIB_RSTRECEIVED,
+	/* Packets with a number that were sent */
+	DBLP_MIB_PKTSENT,
+	/* Packets accepted */
+	DBLP_MIB_PKTRECEIVED,
+	/* Packets declared lost */
+	DBLP_MIB_PKTLOST,
+	/* Packets declared lost that were acknowledged later */
+	DBLP_MIB_PKTSPURIOUS,
+	/* Probe timeouts */
+	DBLP_MIB_PTOEXPIRED,
+	/* Packets sent for their ACK alone */
+	DBLP_MIB_ACKSENT,
+	/* Segments sent for the first time */
+	DBLP_MIB_SEGFIRST,
+	/* Segments sent again */
+	DBLP_MIB_SEGAGAIN,
+	/* Message bytes sent for the first time */
+	DBLP_MIB_BYTESFIRST,
+	/* Message bytes sent again */
+	DBLP_MIB_BYTESAGAIN,
+	/* Bytes of messages received that were closed */
+	DBLP_MIB_BYTESRECEIVED,
+	/* Bytes missing in messages received */
+	DBLP_MIB_BYTESMISSING,
+	/* Bytes missing in messages sent, that were never sent */
+	DBLP_MIB_BYTESFORGIVENUNSENT,
+	/* Bytes missing in messages sent, that had been sent */
+	DBLP_MIB_BYTESFORGIVENSENT,
+	/* Messages sent that were closed */
+	DBLP_MIB_MSGSENT,
+	/* Messages sent that were closed with bytes missing */
+	DBLP_MIB_MSGSENTEARLY,
+	/* Messages received that were closed */
+	DBLP_MIB_MSGRECEIVED,
+	/* Messages received that were closed with bytes missing */
+	DBLP_MIB_MSGRECEIVEDEARLY,
+	/* Packets dropped: shorter than their header or a field says */
+	DBLP_MIB_DROPSHORT,
+	/* Packets dropped: a version that we do not speak */
+	DBLP_MIB_DROPVERSION,
+	/* Packets dropped: unknown type of packet or frame */
+	DBLP_MIB_DROPTYPE,
+	/* Packets dropped: a field has a value that it may not have */
+	DBLP_MIB_DROPFIELD,
+	/* Packets dropped: bytes behind the last frame */
+	DBLP_MIB_DROPTRAILING,
+	/* Packets dropped: of no connection that we know */
+	DBLP_MIB_DROPUNKNOWNCONN,
+	/* Packets dropped: not from the address of the peer */
+	DBLP_MIB_DROPWRONGPEER,
+	/* Packets dropped: their number came before */
+	DBLP_MIB_DROPDUPLICATE,
+	/* Packets dropped: too old to tell whether they came before */
+	DBLP_MIB_DROPLATE,
+	/* Packets dropped: beyond the credit we gave */
+	DBLP_MIB_DROPWINDOW,
+	/* Packets dropped: a segment that contradicts its message */
+	DBLP_MIB_DROPMISMATCH,
+	/* Packets dropped: no memory */
+	DBLP_MIB_DROPMEMORY,
+	/* Packets dropped: not expected in this state of the socket */
+	DBLP_MIB_DROPSTATE,
+	/* Packets dropped: nobody listens there */
+	DBLP_MIB_DROPNOLISTENER,
+	/* Packets that IP did not take */
+	DBLP_MIB_XMITERROR,
+	/* Reports of closed messages dropped because nobody read them */
+	DBLP_MIB_NOTIFYDROPPED,
+	__DBLP_MIB_MAX
+};
+
+#endif /* _NET_DBLP_MIB_GEN_H */
