@@ -53,6 +53,16 @@ void netns_new(void)
 	close(fd);
 }
 
+void netns_set_mtu(int mtu)
+{
+	struct ifreq ifr = { .ifr_name = "lo", .ifr_mtu = mtu };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || ioctl(fd, SIOCSIFMTU, &ifr))
+		die("setting the MTU of lo");
+	close(fd);
+}
+
 void netns_enter(const char *name)
 {
 	char path[256];
@@ -267,35 +277,46 @@ uint32_t budget_bytes(uint32_t ppm, uint32_t bytes)
 	return (uint64_t)ppm * bytes / DBLP_PPM;
 }
 
-/* The number behind the first line of @command's output */
-static uint64_t command_number(const char *command)
+/* What a command prints, in a static buffer */
+static const char *command_output(const char *command)
 {
-	unsigned long long value;
-	FILE *f;
+	static char out[1 << 16];
+	FILE *f = popen(command, "r");
+	size_t n;
 
-	f = popen(command, "r");
 	if (!f)
 		die("%s", command);
+	n = fread(out, 1, sizeof(out) - 1, f);
+	out[n] = 0;
 	errno = 0;
-	if (fscanf(f, "%llu", &value) != 1)
-		die("'%s' prints no number", command);
-	pclose(f);
-	return value;
+	if (pclose(f))
+		die("'%s' failed: %s", command, out);
+	return out;
 }
 
 uint64_t mib(const char *name)
 {
-	char command[160];
+	const char *out = command_output("dblpctl -j stats"), *found;
+	char key[64];
 
-	snprintf(command, sizeof(command),
-		 "dblpctl -j stats | jq '[.. | .%s? // empty | numbers][0]'",
-		 name);
-	return command_number(command);
+	snprintf(key, sizeof(key), "\"%s\":", name);
+	found = strstr(out, key);
+	errno = 0;
+	if (!found)
+		die("there is no counter %s in: %s", name, out);
+	return strtoull(found + strlen(key), NULL, 10);
 }
 
 unsigned int socket_count(void)
 {
-	return command_number("dblpctl -j socket list | jq length");
+	const char *at = command_output("dblpctl -j socket list");
+	unsigned int n = 0;
+
+	while ((at = strstr(at, "\"id\":"))) {
+		at++;
+		n++;
+	}
+	return n;
 }
 
 bool wait_for(int fd, short events, int ms)

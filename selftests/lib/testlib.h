@@ -21,6 +21,9 @@ uint64_t now_ms(void);
 /** netns_new() - move the thread to a new network namespace with lo up */
 void netns_new(void);
 
+/** netns_set_mtu() - of lo */
+void netns_set_mtu(int mtu);
+
 /** netns_enter() - move the thread to the namespace that `ip netns` calls so */
 void netns_enter(const char *name);
 

@@ -1,0 +1,1320 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Invariant 6: packets that do not belong change nothing and allocate nothing.
+ * What a stranger, a liar or a broken network may send is sent by hand: it has
+ * to be dropped, counted under a name, and harm no message.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "lib/scripted.h"
+
+#define WAIT_MS		10000
+
+static int new_socket(void)
+{
+	int fd = socket(AF_DBLP, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		die("socket(AF_DBLP)");
+	return fd;
+}
+
+static int new_listener(const char *text, int backlog, struct sockaddr_dblp *a)
+{
+	socklen_t len = sizeof(*a);
+	int fd = new_socket();
+
+	addr_parse(a, text, 0);
+	if (bind(fd, (struct sockaddr *)a, sizeof(*a)) ||
+	    listen(fd, backlog) ||
+	    getsockname(fd, (struct sockaddr *)a, &len))
+		die("listening on %s", text);
+	return fd;
+}
+
+static int get_state(int fd)
+{
+	struct dblp_info info;
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, SOL_DBLP, DBLP_INFO, &info, &len))
+		die("getsockopt(DBLP_INFO)");
+	return info.state;
+}
+
+static void set_u32(int fd, int opt, uint32_t value)
+{
+	if (setsockopt(fd, SOL_DBLP, opt, &value, sizeof(value)))
+		die("setsockopt(%d, %u)", opt, value);
+}
+
+/* Is there nothing to be read, and no error? */
+static bool is_silent(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+/* The next message is the one with this ID and length, exact */
+static bool got_message(int fd, u32 id, u32 len)
+{
+	unsigned char *buf = malloc(len + 1);
+	struct message m;
+	bool good;
+
+	if (!buf || !wait_for(fd, POLLIN, WAIT_MS))
+		return false;
+	good = message_recv(fd, buf, len + 1, MSG_DONTWAIT, &m) == len &&
+	       m.info.msg_id == id && !m.info.missing &&
+	       pattern_check(buf, len, 0, SCRIPTED_SEED, id) < 0;
+	message_free(&m);
+	free(buf);
+	return good;
+}
+
+/* A connection whose other end is played by the test */
+FIXTURE(peer) {
+	struct sockaddr_dblp addr;
+	struct peer peer;
+	struct packet p;
+	int listener;
+	int fd;
+};
+
+FIXTURE_VARIANT(peer) {
+	const char *address;
+};
+
+FIXTURE_VARIANT_ADD(peer, ipv4) { .address = "127.0.0.1" };
+FIXTURE_VARIANT_ADD(peer, ipv6) { .address = "::1" };
+
+FIXTURE_SETUP(peer)
+{
+	netns_new();
+	/* As on Ethernet: messages are more than one segment */
+	netns_set_mtu(1500);
+	self->listener = new_listener(variant->address, 8, &self->addr);
+	peer_connect(&self->peer, &self->addr);
+	peer_handshake(&self->peer);
+	self->fd = accept(self->listener, NULL, NULL);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(peer)
+{
+	close(self->fd);
+	close(self->listener);
+	peer_close(&self->peer);
+}
+
+/* A segment of message @id of 1500 bytes in three segments */
+static void send_segment(struct peer *peer, struct packet *p, u32 id, u32 seg)
+{
+	struct dblp_data d = {
+		.msg_id = id, .offset = seg * 600, .msg_len = 1500,
+	};
+
+	make_data(p, peer, &d, 600, NULL);
+	send_packet(peer, p);
+}
+
+static void send_message(struct peer *peer, struct packet *p, u32 id)
+{
+	send_segment(peer, p, id, 2);
+	send_segment(peer, p, id, 0);
+	send_segment(peer, p, id, 1);
+}
+
+TEST_F(peer, an_honest_one_is_served)
+{
+	send_message(&self->peer, &self->p, 0);
+	send_message(&self->peer, &self->p, 1);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+	EXPECT_TRUE(got_message(self->fd, 1, 1500));
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(self->peer.acked[0]);
+	EXPECT_TRUE(self->peer.acked[5]);
+	EXPECT_EQ(0, self->peer.n[DBLP_PKT_RST]);
+}
+
+/*
+ * Packets that break the format. Each is a good one, spoiled.
+ */
+enum base {
+	BASE_DATA,	/* first of two segments of 500 bytes, message 0 */
+	BASE_SINGLE,	/* the only segment, 8 bytes, message 0 */
+	BASE_CTRL,	/* with a PING frame */
+	BASE_ACK,
+	BASE_RST,
+	BASE_FRAME,	/* CTRL with the frame in @words */
+};
+
+FIXTURE(malformed) {
+	struct sockaddr_dblp addr;
+	struct peer peer;
+	struct packet p;
+	int listener;
+	int fd;
+};
+
+FIXTURE_VARIANT(malformed) {
+	enum base base;
+	u32 len;		/* cut or zero-filled to so many bytes, if set */
+	u32 at;			/* @size bytes there become @value */
+	u32 size;
+	u64 value;
+	u32 words[8];
+	u32 n_words;
+	const char *counter;
+};
+
+#define MALFORMED(name, ...) \
+	FIXTURE_VARIANT_ADD(malformed, name) { __VA_ARGS__ }
+
+MALFORMED(empty, .base = BASE_DATA, .len = UINT32_MAX, .counter = "DropShort");
+MALFORMED(one_byte, .base = BASE_DATA, .len = 1, .counter = "DropShort");
+MALFORMED(half_a_header, .base = BASE_DATA, .len = 15, .counter = "DropShort");
+MALFORMED(no_data_header, .base = BASE_DATA, .len = 16, .counter = "DropShort");
+MALFORMED(half_a_data_header, .base = BASE_DATA, .len = 31,
+	  .counter = "DropShort");
+MALFORMED(no_payload, .base = BASE_DATA, .len = 32, .counter = "DropShort");
+MALFORMED(one_byte_less, .base = BASE_DATA, .len = 531, .counter = "DropShort");
+MALFORMED(one_byte_more, .base = BASE_DATA, .len = 533,
+	  .counter = "DropTrailing");
+MALFORMED(single_segment_too_long, .base = BASE_SINGLE, .len = 41,
+	  .counter = "DropTrailing");
+MALFORMED(version_0, .base = BASE_DATA, .size = 1, .value = 0x09,
+	  .counter = "DropVersion");
+MALFORMED(version_2, .base = BASE_DATA, .size = 1, .value = 0x29,
+	  .counter = "DropVersion");
+MALFORMED(type_0, .base = BASE_DATA, .size = 1, .value = 0x10,
+	  .counter = "DropType");
+MALFORMED(type_10, .base = BASE_DATA, .size = 1, .value = 0x1a,
+	  .counter = "DropType");
+MALFORMED(type_15, .base = BASE_DATA, .size = 1, .value = 0x1f,
+	  .counter = "DropType");
+MALFORMED(frames_beyond_the_end, .base = BASE_DATA, .at = 1, .size = 1,
+	  .value = 255, .counter = "DropShort");
+MALFORMED(frames_that_are_payload, .base = BASE_DATA, .at = 1, .size = 1,
+	  .value = 2, .counter = "DropShort");
+MALFORMED(segment_size_0, .base = BASE_DATA, .at = 2, .size = 2, .value = 0,
+	  .counter = "DropField");
+MALFORMED(segment_size_too_small, .base = BASE_DATA, .at = 2, .size = 2,
+	  .value = 128, .counter = "DropField");
+MALFORMED(segment_size_too_large, .base = BASE_DATA, .at = 2, .size = 2,
+	  .value = 65535, .counter = "DropField");
+MALFORMED(message_length_0, .base = BASE_DATA, .at = 24, .size = 4,
+	  .value = 0, .counter = "DropField");
+MALFORMED(message_length_too_large, .base = BASE_DATA, .at = 24, .size = 4,
+	  .value = 0x7fff0001, .counter = "DropField");
+MALFORMED(message_length_negative, .base = BASE_DATA, .at = 24, .size = 4,
+	  .value = 0xffffffff, .counter = "DropField");
+MALFORMED(offset_at_the_end, .base = BASE_DATA, .at = 20, .size = 4,
+	  .value = 1000, .counter = "DropField");
+MALFORMED(offset_between_segments, .base = BASE_DATA, .at = 20, .size = 4,
+	  .value = 499, .counter = "DropField");
+MALFORMED(offset_negative, .base = BASE_DATA, .at = 20, .size = 4,
+	  .value = 0xfffffe0c, .counter = "DropField");
+MALFORMED(budget_over_100_percent, .base = BASE_DATA, .at = 28, .size = 4,
+	  .value = 1000001ULL << 12, .counter = "DropField");
+MALFORMED(policy_2, .base = BASE_DATA, .at = 28, .size = 4,
+	  .value = 2 << 10, .counter = "DropField");
+MALFORMED(policy_3, .base = BASE_DATA, .at = 28, .size = 4,
+	  .value = 3 << 10, .counter = "DropField");
+MALFORMED(importance, .base = BASE_DATA, .at = 28, .size = 4,
+	  .value = 1 << 5, .counter = "DropField");
+MALFORMED(reserved_attributes, .base = BASE_DATA, .at = 28, .size = 4,
+	  .value = 1, .counter = "DropField");
+MALFORMED(ctrl_with_segment_size, .base = BASE_CTRL, .at = 2, .size = 2,
+	  .value = 8, .counter = "DropField");
+MALFORMED(ctrl_with_trailing_bytes, .base = BASE_CTRL, .len = 24,
+	  .counter = "DropTrailing");
+MALFORMED(ctrl_cut, .base = BASE_CTRL, .len = 19, .counter = "DropShort");
+MALFORMED(ack_with_a_number, .base = BASE_ACK, .at = 4, .size = 4, .value = 1,
+	  .counter = "DropField");
+MALFORMED(rst_cut, .base = BASE_RST, .len = 31, .counter = "DropShort");
+MALFORMED(rst_with_trailing_bytes, .base = BASE_RST, .len = 33,
+	  .counter = "DropTrailing");
+MALFORMED(rst_with_frames, .base = BASE_RST, .at = 1, .size = 1, .value = 4,
+	  .counter = "DropField");
+MALFORMED(frame_type_0, .base = BASE_FRAME, .words = { 0x00010000 },
+	  .n_words = 1, .counter = "DropType");
+MALFORMED(frame_type_9, .base = BASE_FRAME, .words = { 0x09010000 },
+	  .n_words = 1, .counter = "DropType");
+MALFORMED(frame_of_no_words, .base = BASE_FRAME, .words = { 0x08000000 },
+	  .n_words = 1, .counter = "DropField");
+MALFORMED(frame_beyond_the_frames, .base = BASE_FRAME,
+	  .words = { 0x08020000 }, .n_words = 1, .counter = "DropShort");
+MALFORMED(long_ping, .base = BASE_FRAME, .words = { 0x08020000, 0 },
+	  .n_words = 2, .counter = "DropField");
+MALFORMED(ping_with_argument, .base = BASE_FRAME, .words = { 0x08010001 },
+	  .n_words = 1, .counter = "DropField");
+MALFORMED(short_ack, .base = BASE_FRAME, .words = { 0x01030000, 0, 0 },
+	  .n_words = 3, .counter = "DropField");
+MALFORMED(ack_without_its_ranges, .base = BASE_FRAME,
+	  .words = { 0x01040001, 0, 0, 0 }, .n_words = 4,
+	  .counter = "DropField");
+MALFORMED(ack_that_spans_half_the_numbers, .base = BASE_FRAME,
+	  .words = { 0x01040000, 0, 0, 0x80000000 }, .n_words = 4,
+	  .counter = "DropField");
+MALFORMED(short_flow, .base = BASE_FRAME, .words = { 0x03040000, 0, 0, 0 },
+	  .n_words = 4, .counter = "DropField");
+MALFORMED(flow_with_a_cap_over_100_percent, .base = BASE_FRAME,
+	  .words = { 0x03050000, 1000, 1000001, 0, 1 << 24 }, .n_words = 5,
+	  .counter = "DropField");
+MALFORMED(close_with_unknown_reason, .base = BASE_FRAME,
+	  .words = { 0x04040002, 0, 0, 0 }, .n_words = 4,
+	  .counter = "DropField");
+MALFORMED(complete_close_with_something_missing, .base = BASE_FRAME,
+	  .words = { 0x04040000, 0, 8, 1 }, .n_words = 4,
+	  .counter = "DropField");
+MALFORMED(lossmap_without_words, .base = BASE_FRAME,
+	  .words = { 0x05030000, 0, 0 }, .n_words = 3,
+	  .counter = "DropField");
+MALFORMED(lossmap_off_its_grid, .base = BASE_FRAME,
+	  .words = { 0x05040001, 0, 31, 1 }, .n_words = 4,
+	  .counter = "DropField");
+MALFORMED(meta_with_a_huge_critical_prefix, .base = BASE_FRAME,
+	  .words = { 0x06050000, 0, 0x7fff0001, 0, 0 }, .n_words = 5,
+	  .counter = "DropField");
+MALFORMED(short_fin, .base = BASE_FRAME, .words = { 0x07010000 },
+	  .n_words = 1, .counter = "DropField");
+MALFORMED(bad_frame_behind_a_good_one, .base = BASE_FRAME,
+	  .words = { 0x07020000, 0, 0x08010001 }, .n_words = 3,
+	  .counter = "DropField");
+
+FIXTURE_SETUP(malformed)
+{
+	netns_new();
+	self->listener = new_listener("127.0.0.1", 8, &self->addr);
+	peer_connect(&self->peer, &self->addr);
+	peer_handshake(&self->peer);
+	self->fd = accept(self->listener, NULL, NULL);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(malformed)
+{
+	close(self->fd);
+	close(self->listener);
+	peer_close(&self->peer);
+}
+
+static void make_base(struct packet *p, struct peer *peer,
+		      const struct _fixture_variant_malformed *v)
+{
+	struct dblp_frame ping = { .type = DBLP_FRAME_PING };
+	struct dblp_data d = { .msg_len = 1000 };
+	u32 i;
+
+	switch (v->base) {
+	case BASE_DATA:
+		make_data(p, peer, &d, 500, NULL);
+		break;
+	case BASE_SINGLE:
+		d.msg_len = 8;
+		make_data(p, peer, &d, 8, NULL);
+		break;
+	case BASE_CTRL:
+		make_ctrl(p, peer, &ping);
+		break;
+	case BASE_ACK:
+		make_packet(p, DBLP_PKT_ACK, 0, peer->scid);
+		break;
+	case BASE_RST:
+		make_rst(p, peer->scid, DBLP_RST_CLOSED, peer->cid);
+		break;
+	case BASE_FRAME:
+		make_packet(p, DBLP_PKT_CTRL, peer->pn++, peer->scid);
+		poke(p, 1, 1, v->n_words);
+		for (i = 0; i < v->n_words; i++)
+			put_word(p, v->words[i]);
+	}
+}
+
+TEST_F(malformed, is_dropped)
+{
+	u64 before = mib(variant->counter);
+	u32 pn = self->peer.pn;
+
+	make_base(&self->p, &self->peer, variant);
+	poke(&self->p, variant->at, variant->size, variant->value);
+	if (variant->len == UINT32_MAX) {
+		self->p.len = 0;
+	} else if (variant->len) {
+		if (variant->len > self->p.len)
+			put_zero(&self->p, variant->len - self->p.len);
+		self->p.len = variant->len;
+	}
+	send_packet(&self->peer, &self->p);
+
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 1, mib(variant->counter)) {
+		TH_LOG("%s did not count it", variant->counter);
+	}
+	EXPECT_FALSE(self->peer.acked[pn] && self->peer.pn > pn + 1);
+	EXPECT_TRUE(is_silent(self->fd));
+	EXPECT_EQ(0, self->peer.n[DBLP_PKT_RST]);
+	EXPECT_EQ(2, socket_count());
+
+	/* Neither message nor connection was harmed. */
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+}
+
+TEST_F(peer, duplicates_are_counted_and_harmless)
+{
+	u64 before = mib("DropDuplicate");
+	int i;
+
+	send_segment(&self->peer, &self->p, 0, 1);
+	for (i = 0; i < 5; i++)
+		send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 5, mib("DropDuplicate"));
+	send_segment(&self->peer, &self->p, 0, 0);
+	send_segment(&self->peer, &self->p, 0, 2);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+
+	/* Nor does the replay of a whole message make another one. */
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(is_silent(self->fd));
+	EXPECT_EQ(before + 6, mib("DropDuplicate"));
+}
+
+TEST_F(peer, a_segment_comes_twice_with_other_contents)
+{
+	send_segment(&self->peer, &self->p, 0, 0);
+	self->p.byte[100] ^= 0xff;
+	poke(&self->p, 4, 4, self->peer.pn++);
+	send_packet(&self->peer, &self->p);
+	send_segment(&self->peer, &self->p, 0, 1);
+	send_segment(&self->peer, &self->p, 0, 2);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+
+	/* Late ones of a message that is done are acknowledged, and that's it. */
+	self->p.byte[100] ^= 0xff;
+	poke(&self->p, 4, 4, self->peer.pn++);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(self->peer.acked[self->peer.pn - 2]);
+	EXPECT_TRUE(is_silent(self->fd));
+}
+
+/* Segments of one message that say different things about it */
+TEST_F(peer, contradictions_are_refused)
+{
+	static const struct {
+		struct dblp_data d;
+		u32 seg_size;
+	} bad[] = {
+		{ { .msg_len = 1501, .offset = 600 }, 600 },
+		{ { .msg_len = 900, .offset = 600 }, 600 },
+		{ { .msg_len = 1500, .offset = 500 }, 500 },
+		{ { .msg_len = 1500, .offset = 600, .budget = 1 }, 600 },
+		{ { .msg_len = 1500, .offset = 600, .budget = 1000000 }, 600 },
+		{ { .msg_len = 1500, .offset = 600, .policy = 1 }, 600 },
+		{ { .msg_len = 1500, .offset = 600, .phase = 3 }, 600 },
+	};
+	u64 before = mib("DropMismatch");
+	unsigned int i, n = sizeof(bad) / sizeof(bad[0]);
+
+	send_segment(&self->peer, &self->p, 0, 0);
+	for (i = 0; i < n; i++) {
+		make_data(&self->p, &self->peer, &bad[i].d, bad[i].seg_size,
+			  NULL);
+		send_packet(&self->peer, &self->p);
+	}
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + n, mib("DropMismatch"));
+	for (i = 0; i < n; i++)
+		EXPECT_FALSE(self->peer.acked[1 + i]) TH_LOG("case %u", i);
+	EXPECT_TRUE(is_silent(self->fd));
+	send_segment(&self->peer, &self->p, 0, 1);
+	send_segment(&self->peer, &self->p, 0, 2);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+}
+
+TEST_F(peer, more_than_there_is_room_for_is_refused)
+{
+	struct dblp_data d = { };
+	u64 before = mib("DropWindow");
+	u32 first = self->peer.pn;
+
+	/* A message number that was not allowed yet */
+	d.msg_id = self->peer.theirs.max_msg;
+	d.msg_len = 100;
+	make_data(&self->p, &self->peer, &d, 100, NULL);
+	send_packet(&self->peer, &self->p);
+	d.msg_id = 0x7fffffff;
+	make_data(&self->p, &self->peer, &d, 100, NULL);
+	send_packet(&self->peer, &self->p);
+
+	/* A message larger than the credit, its cost of 1024 bytes counted */
+	d.msg_id = 0;
+	d.msg_len = self->peer.theirs.max_data - 1023;
+	make_data(&self->p, &self->peer, &d, 1000, NULL);
+	send_packet(&self->peer, &self->p);
+
+	/* Two that are too much together */
+	d.msg_len = self->peer.theirs.max_data / 2;
+	d.msg_id = 1;
+	make_data(&self->p, &self->peer, &d, 1000, NULL);
+	send_packet(&self->peer, &self->p);
+	d.msg_id = 2;
+	make_data(&self->p, &self->peer, &d, 1000, NULL);
+	send_packet(&self->peer, &self->p);
+
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 4, mib("DropWindow"));
+	EXPECT_FALSE(self->peer.acked[first]);
+	EXPECT_FALSE(self->peer.acked[first + 1]);
+	EXPECT_FALSE(self->peer.acked[first + 2]);
+	EXPECT_TRUE(self->peer.acked[first + 3]);
+	EXPECT_FALSE(self->peer.acked[first + 4]);
+
+	/* What is refused costs nothing. */
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+}
+
+/* Lies about messages have no good end: they end the connection. */
+static void expect_abort(struct __test_metadata *_metadata, struct peer *peer,
+			 int fd)
+{
+	char byte;
+
+	EXPECT_TRUE(peer_expect(peer, DBLP_PKT_RST, WAIT_MS));
+	EXPECT_EQ(DBLP_RST_PROTOCOL, peer->rst_reason);
+	EXPECT_EQ(-1, recv(fd, &byte, 1, MSG_DONTWAIT));
+	EXPECT_EQ(EPROTO, errno);
+	EXPECT_EQ(DBLP_STATE_CLOSED, get_state(fd));
+}
+
+TEST_F(peer, acknowledging_what_was_never_sent)
+{
+	static const u32 never[] = { 0, 1, 1000, 0x7fffffff, 0xffffffff };
+	unsigned int i, n = sizeof(never) / sizeof(never[0]);
+	u64 before = mib("DropField");
+
+	for (i = 0; i < n; i++)
+		peer_ack(&self->peer, never[i], never[i]);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + n, mib("DropField"));
+	EXPECT_EQ(0, self->peer.n[DBLP_PKT_RST]);
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+}
+
+TEST_F(peer, closing_what_was_never_sent)
+{
+	struct dblp_frame f = { .type = DBLP_FRAME_CLOSE };
+
+	make_ctrl(&self->p, &self->peer, &f);
+	send_packet(&self->peer, &self->p);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+TEST_F(peer, a_loss_map_of_what_was_never_sent)
+{
+	u8 bits[4] = { 0, 0, 0, 1 };
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_LOSSMAP,
+		.lossmap = { .msg_id = 0, .words = 1, .bits = bits },
+	};
+
+	make_ctrl(&self->p, &self->peer, &f);
+	send_packet(&self->peer, &self->p);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+/* Has the other end send a message of 20000 bytes, the first 3000 critical */
+static void have_message(struct peer *peer, int fd, uint32_t budget)
+{
+	static char buf[20000];
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_BUDGET, .budget = budget, .critical = 3000,
+	};
+
+	if (sndinfo_send(fd, buf, sizeof(buf), 0, &info) != sizeof(buf))
+		die("sendmsg()");
+	errno = 0;
+	if (!peer_expect(peer, DBLP_PKT_DATA, WAIT_MS))
+		die("no DATA came");
+}
+
+TEST_F(peer, forgiving_more_than_allowed)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.missing = 1701, .missing_segs = 1,
+			.reason = DBLP_REASON_BUDGET,
+		},
+	};
+
+	/* 10 % of the 17000 that are not critical are 1700. */
+	have_message(&self->peer, self->fd, 100000);
+	make_ctrl(&self->p, &self->peer, &f);
+	send_packet(&self->peer, &self->p);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+TEST_F(peer, forgiving_without_a_budget)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.missing = 8, .missing_segs = 1,
+			.reason = DBLP_REASON_BUDGET,
+		},
+	};
+
+	have_message(&self->peer, self->fd, 0);
+	make_ctrl(&self->p, &self->peer, &f);
+	send_packet(&self->peer, &self->p);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+/* One LOSSMAP word for message 0 */
+static void send_lossmap(struct peer *peer, struct packet *p, u32 first,
+			 u32 word)
+{
+	u8 bits[4] = { word >> 24, word >> 16, word >> 8, word };
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_LOSSMAP,
+		.lossmap = { .first = first, .words = 1, .bits = bits },
+	};
+
+	make_ctrl(p, peer, &f);
+	send_packet(peer, p);
+}
+
+TEST_F(peer, missing_what_is_critical)
+{
+	have_message(&self->peer, self->fd, 500000);
+	send_lossmap(&self->peer, &self->p, 0, 1);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+TEST_F(peer, missing_segments_beyond_the_end)
+{
+	have_message(&self->peer, self->fd, 500000);
+	send_lossmap(&self->peer, &self->p, 3200, 1);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+TEST_F(peer, a_loss_map_that_contradicts_its_close)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.missing = 100, .missing_segs = 1,
+			.reason = DBLP_REASON_BUDGET,
+		},
+	};
+	struct message m;
+
+	set_u32(self->fd, DBLP_NOTIFY, 1);
+	/* A segment has more than 100 bytes, and the sixth is not the last. */
+	have_message(&self->peer, self->fd, 900000);
+	make_ctrl(&self->p, &self->peer, &f);
+	send_packet(&self->peer, &self->p);
+	send_lossmap(&self->peer, &self->p, 0, 1 << 5);
+	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
+	EXPECT_EQ(-1, message_recv(self->fd, NULL, 0,
+				   MSG_ERRQUEUE | MSG_DONTWAIT, &m));
+	EXPECT_EQ(DBLP_STATE_CLOSED, get_state(self->fd));
+}
+
+static void send_fin(struct peer *peer, struct packet *p, u32 end)
+{
+	struct dblp_frame f = { .type = DBLP_FRAME_FIN, .fin.end = end };
+
+	make_ctrl(p, peer, &f);
+	send_packet(peer, p);
+}
+
+TEST_F(peer, ending_before_what_was_sent)
+{
+	send_segment(&self->peer, &self->p, 5, 0);
+	send_fin(&self->peer, &self->p, 5);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+TEST_F(peer, ending_twice_at_different_places)
+{
+	send_fin(&self->peer, &self->p, 5);
+	send_fin(&self->peer, &self->p, 6);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+TEST_F(peer, sending_after_the_end)
+{
+	u64 before = mib("DropWindow");
+	char byte;
+
+	send_message(&self->peer, &self->p, 0);
+	send_fin(&self->peer, &self->p, 1);
+	send_segment(&self->peer, &self->p, 1, 0);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 1, mib("DropWindow"));
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+	EXPECT_EQ(0, recv(self->fd, &byte, 1, MSG_DONTWAIT));
+}
+
+/*
+ * Packets that belong to no connection, or to that of somebody else
+ */
+TEST_F(peer, an_unknown_connection_is_reset)
+{
+	u64 unknown = self->peer.scid ^ 1, before = mib("RstSent");
+	struct dblp_data d = { .msg_len = 100 };
+
+	make_data(&self->p, &self->peer, &d, 100, NULL);
+	poke(&self->p, 8, 8, unknown);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
+	EXPECT_EQ(DBLP_RST_UNKNOWN, self->peer.rst_reason);
+	EXPECT_EQ(unknown, self->peer.rst_echo);
+	EXPECT_EQ(DBLP_RST_LEN, self->peer.last[DBLP_PKT_RST].len);
+	EXPECT_EQ(before + 1, mib("RstSent"));
+	EXPECT_EQ(2, socket_count());
+
+	/* The connection next to it knows nothing of that. */
+	EXPECT_TRUE(is_silent(self->fd));
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+}
+
+TEST_F(peer, no_answer_is_longer_than_the_question)
+{
+	u64 unknown = self->peer.scid ^ 1;
+	u32 len;
+
+	for (len = DBLP_HDR_LEN; len < DBLP_RST_LEN; len += 4) {
+		make_packet(&self->p, DBLP_PKT_CTRL, 1, unknown);
+		while (self->p.len < len) {
+			put_word(&self->p, 0x08010000);
+			self->p.byte[1]++;
+		}
+		send_packet(&self->peer, &self->p);
+	}
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(0, self->peer.n[DBLP_PKT_RST]);
+}
+
+TEST_F(peer, a_reset_is_never_answered)
+{
+	make_rst(&self->p, self->peer.scid ^ 1, DBLP_RST_UNKNOWN, 1234);
+	send_packet(&self->peer, &self->p);
+	make_rst(&self->p, 0, DBLP_RST_UNKNOWN, 1234);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(0, self->peer.n[DBLP_PKT_RST]);
+	EXPECT_TRUE(is_silent(self->fd));
+}
+
+TEST_F(peer, a_reset_ends_the_connection)
+{
+	char byte;
+
+	make_rst(&self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(wait_for(self->fd, POLLHUP, WAIT_MS));
+	EXPECT_EQ(-1, recv(self->fd, &byte, 1, MSG_DONTWAIT));
+	EXPECT_EQ(ECONNRESET, errno);
+	EXPECT_EQ(0, recv(self->fd, &byte, 1, MSG_DONTWAIT));
+	EXPECT_EQ(DBLP_STATE_CLOSED, get_state(self->fd));
+}
+
+TEST_F(peer, one_who_has_forgotten_us_can_say_so)
+{
+	char byte;
+
+	make_rst(&self->p, 0, DBLP_RST_UNKNOWN, self->peer.cid);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(wait_for(self->fd, POLLHUP, WAIT_MS));
+	EXPECT_EQ(-1, recv(self->fd, &byte, 1, MSG_DONTWAIT));
+	EXPECT_EQ(ECONNRESET, errno);
+}
+
+TEST_F(peer, a_forged_reset_is_ignored)
+{
+	u64 cid = self->peer.cid, scid = self->peer.scid;
+
+	make_rst(&self->p, scid, DBLP_RST_CLOSED, cid ^ 1);
+	send_packet(&self->peer, &self->p);
+	make_rst(&self->p, 0, DBLP_RST_UNKNOWN, cid ^ 1);
+	send_packet(&self->peer, &self->p);
+	make_rst(&self->p, 0, DBLP_RST_UNKNOWN, scid);
+	send_packet(&self->peer, &self->p);
+	make_rst(&self->p, scid, 0, cid);
+	send_packet(&self->peer, &self->p);
+	make_rst(&self->p, scid, 99, cid);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(is_silent(self->fd));
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd));
+}
+
+/* The peer's address is fixed: the right connection ID is not enough. */
+TEST_F(peer, packets_from_another_port_are_ignored)
+{
+	u64 before = mib("DropWrongPeer");
+	struct peer other;
+
+	peer_connect(&other, &self->addr);
+	other.scid = self->peer.scid;
+	other.cid = self->peer.cid;
+
+	send_message(&other, &self->p, 0);
+	send_fin(&other, &self->p, 0);
+	peer_ack(&other, 0, 1000);
+	make_rst(&self->p, other.scid, DBLP_RST_CLOSED, other.cid);
+	send_packet(&other, &self->p);
+	make_rst(&self->p, 0, DBLP_RST_UNKNOWN, other.cid);
+	send_packet(&other, &self->p);
+
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_LE(before + 6, mib("DropWrongPeer"));
+	EXPECT_TRUE(is_silent(self->fd));
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd));
+	peer_drain(&other);
+	EXPECT_EQ(0, other.n[DBLP_PKT_ACK] + other.n[DBLP_PKT_CTRL]);
+	peer_close(&other);
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+}
+
+TEST_F(peer, handshake_packets_in_the_middle_of_a_connection)
+{
+	u64 before = mib("DropState");
+	struct dblp_params ours = params_default();
+
+	make_packet(&self->p, DBLP_PKT_INIT_ACK, 0, self->peer.scid);
+	put_zero(&self->p, DBLP_COOKIE_LEN);
+	send_packet(&self->peer, &self->p);
+	make_packet(&self->p, DBLP_PKT_COOKIE_ACK, 0, self->peer.scid);
+	dblp_put_params(self->p.byte + self->p.len, &ours);
+	self->p.len += DBLP_PARAMS_LEN;
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 2, mib("DropState"));
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+}
+
+/*
+ * The handshake
+ */
+TEST_F(peer, an_init_leaves_nothing_behind)
+{
+	u64 before = mib("CookieSent");
+	struct peer other;
+	unsigned int i;
+
+	peer_connect(&other, &self->addr);
+	for (i = 0; i < 200; i++) {
+		make_init(&self->p, 0x1000000 + i);
+		send_packet(&other, &self->p);
+		EXPECT_TRUE(peer_expect(&other, DBLP_PKT_INIT_ACK, WAIT_MS));
+	}
+	EXPECT_EQ(DBLP_HDR_LEN + DBLP_COOKIE_LEN,
+		  other.last[DBLP_PKT_INIT_ACK].len);
+	EXPECT_EQ(before + 200, mib("CookieSent"));
+	EXPECT_EQ(2, socket_count());
+	fcntl(self->listener, F_SETFL, O_NONBLOCK);
+	EXPECT_EQ(-1, accept(self->listener, NULL, NULL));
+	EXPECT_EQ(EAGAIN, errno);
+	peer_close(&other);
+}
+
+TEST_F(peer, bad_inits)
+{
+	struct peer other;
+
+	peer_connect(&other, &self->addr);
+	make_init(&self->p, 0);
+	send_packet(&other, &self->p);
+	make_init(&self->p, 77);
+	poke(&self->p, 100, 1, 1);
+	send_packet(&other, &self->p);
+	make_init(&self->p, 77);
+	self->p.len--;
+	send_packet(&other, &self->p);
+	make_init(&self->p, 77);
+	put_zero(&self->p, 1);
+	send_packet(&other, &self->p);
+	make_init(&self->p, 77);
+	poke(&self->p, 8, 8, 5);
+	send_packet(&other, &self->p);
+	make_init(&self->p, 77);
+	poke(&self->p, 4, 4, 5);
+	send_packet(&other, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	peer_drain(&other);
+	EXPECT_EQ(0, other.n[DBLP_PKT_INIT_ACK]);
+	peer_close(&other);
+}
+
+TEST_F(peer, an_init_of_another_version_learns_ours)
+{
+	struct packet *answer;
+	struct peer other;
+
+	peer_connect(&other, &self->addr);
+	make_init(&self->p, 0x1122334455667788);
+	poke(&self->p, 0, 1, 0x21);
+	send_packet(&other, &self->p);
+	EXPECT_TRUE(peer_expect(&other, DBLP_PKT_VERSION, WAIT_MS));
+	answer = &other.last[DBLP_PKT_VERSION];
+	ASSERT_EQ(DBLP_HDR_LEN + 12, answer->len);
+	EXPECT_EQ(0x1122334455667788,
+		  dblp_get_u64(answer->byte + DBLP_HDR_LEN));
+	EXPECT_EQ(1, dblp_get_u64(answer->byte + DBLP_HDR_LEN + 4) &
+		  UINT32_MAX);
+
+	/* Never in answer to anything else, or to something shorter */
+	poke(&self->p, 0, 1, 0x25);
+	send_packet(&other, &self->p);
+	poke(&self->p, 0, 1, 0x21);
+	self->p.len = DBLP_INIT_LEN - 1;
+	send_packet(&other, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	peer_drain(&other);
+	EXPECT_EQ(1, other.n[DBLP_PKT_VERSION]);
+	EXPECT_EQ(2, socket_count());
+	peer_close(&other);
+}
+
+static bool connection_comes(int listener)
+{
+	bool came = wait_for(listener, POLLIN, 100);
+
+	if (came)
+		close(accept(listener, NULL, NULL));
+	return came;
+}
+
+TEST_F(peer, altered_cookies)
+{
+	static const u32 places[] = {
+		DBLP_HDR_LEN - 1,	/* connection ID in the header */
+		DBLP_HDR_LEN + 7,	/* the client's */
+		DBLP_HDR_LEN + 15,	/* the server's in the cookie */
+		DBLP_HDR_LEN + 23,	/* birth */
+		DBLP_HDR_LEN + 31,	/* MAC */
+	};
+	unsigned int i, n = sizeof(places) / sizeof(places[0]);
+	struct dblp_params ours = params_default();
+	u64 before = mib("CookieBad");
+	struct peer other;
+
+	peer_connect(&other, &self->addr);
+	peer_get_cookie(&other);
+	for (i = 0; i < n; i++) {
+		make_echo(&self->p, &other, &ours);
+		self->p.byte[places[i]] ^= 1;
+		send_packet(&other, &self->p);
+	}
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + n, mib("CookieBad"));
+	EXPECT_FALSE(connection_comes(self->listener));
+	EXPECT_EQ(2, socket_count());
+
+	/* The cookie itself is good all the same. */
+	make_echo(&self->p, &other, &ours);
+	send_packet(&other, &self->p);
+	EXPECT_TRUE(peer_expect(&other, DBLP_PKT_COOKIE_ACK, WAIT_MS));
+	EXPECT_TRUE(connection_comes(self->listener));
+	peer_close(&other);
+}
+
+TEST_F(peer, a_cookie_is_good_for_one_address)
+{
+	struct dblp_params ours = params_default();
+	struct peer other, thief;
+	u64 before = mib("CookieBad");
+
+	peer_connect(&other, &self->addr);
+	peer_get_cookie(&other);
+	peer_connect(&thief, &self->addr);
+	thief.cookie = other.cookie;
+	thief.cid = other.cid;
+	make_echo(&self->p, &thief, &ours);
+	send_packet(&thief, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 1, mib("CookieBad"));
+	EXPECT_FALSE(connection_comes(self->listener));
+	peer_close(&other);
+	peer_close(&thief);
+}
+
+TEST_F(peer, bad_parameters)
+{
+	struct dblp_params ours = params_default();
+	u32 at = DBLP_ECHO_LEN - DBLP_PARAMS_LEN;
+	u64 before = mib("DropField");
+	struct peer other;
+
+	peer_connect(&other, &self->addr);
+	peer_get_cookie(&other);
+	make_echo(&self->p, &other, &ours);
+	poke(&self->p, at, 4, DBLP_PPM + 1);
+	send_packet(&other, &self->p);
+	make_echo(&self->p, &other, &ours);
+	poke(&self->p, at + 16, 4, 0);
+	send_packet(&other, &self->p);
+	make_echo(&self->p, &other, &ours);
+	poke(&self->p, at + 16, 4, DBLP_MSG_MAX + 1);
+	send_packet(&other, &self->p);
+	make_echo(&self->p, &other, &ours);
+	poke(&self->p, at + 20, 4, 1);
+	send_packet(&other, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 4, mib("DropField"));
+	EXPECT_FALSE(connection_comes(self->listener));
+	peer_close(&other);
+}
+
+TEST_F_TIMEOUT(peer, a_cookie_goes_stale, 60)
+{
+	struct dblp_params ours = params_default();
+	u64 before = mib("CookieStale");
+	struct peer other;
+
+	peer_connect(&other, &self->addr);
+	peer_get_cookie(&other);
+	/* Nothing to wait for but the clock: cookies live for 5 s. */
+	usleep(5200000);
+	make_echo(&self->p, &other, &ours);
+	send_packet(&other, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 1, mib("CookieStale"));
+	EXPECT_FALSE(connection_comes(self->listener));
+	peer_close(&other);
+}
+
+TEST_F(peer, a_repeated_echo_is_answered_but_makes_no_second_connection)
+{
+	struct dblp_params ours = params_default();
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		make_echo(&self->p, &self->peer, &ours);
+		send_packet(&self->peer, &self->p);
+		EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ACK,
+					WAIT_MS));
+	}
+	EXPECT_FALSE(connection_comes(self->listener));
+	EXPECT_EQ(2, socket_count());
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+}
+
+TEST_F(peer, a_cookie_is_good_for_one_connection)
+{
+	struct dblp_params ours = params_default();
+	u64 before = mib("CookieStale");
+	struct peer witness;
+
+	make_rst(&self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(wait_for(self->fd, POLLHUP, WAIT_MS));
+	make_echo(&self->p, &self->peer, &ours);
+	send_packet(&self->peer, &self->p);
+
+	peer_connect(&witness, &self->addr);
+	peer_handshake(&witness);
+	EXPECT_EQ(before + 1, mib("CookieStale"));
+	EXPECT_TRUE(connection_comes(self->listener));
+	EXPECT_FALSE(connection_comes(self->listener));
+	peer_close(&witness);
+}
+
+TEST_F(peer, nobody_listens_any_more)
+{
+	struct dblp_params ours = params_default();
+	struct peer other;
+
+	peer_connect(&other, &self->addr);
+	peer_get_cookie(&other);
+	/* The connection keeps the port open. */
+	close(self->listener);
+	self->listener = -1;
+	make_echo(&self->p, &other, &ours);
+	send_packet(&other, &self->p);
+	make_init(&self->p, other.cid);
+	send_packet(&other, &self->p);
+	EXPECT_TRUE(peer_expect(&other, DBLP_PKT_RST, WAIT_MS));
+	peer_drain(&other);
+	EXPECT_EQ(DBLP_RST_REFUSED, other.rst_reason);
+	EXPECT_EQ(other.cid, other.rst_echo);
+	EXPECT_EQ(0, other.n[DBLP_PKT_COOKIE_ACK]);
+	EXPECT_EQ(1, socket_count());
+	peer_close(&other);
+}
+
+/*
+ * The same from the other side: the server is not what it should be.
+ */
+FIXTURE(server) {
+	struct sockaddr_dblp addr;
+	struct peer peer;
+	struct packet p;
+	int fd;
+};
+
+FIXTURE_VARIANT(server) {
+	const char *address;
+};
+
+FIXTURE_VARIANT_ADD(server, ipv4) { .address = "::ffff:127.0.0.1" };
+FIXTURE_VARIANT_ADD(server, ipv6) { .address = "::1" };
+
+FIXTURE_SETUP(server)
+{
+	netns_new();
+	peer_listen(&self->peer, variant->address, &self->addr);
+	self->fd = new_socket();
+	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_NONBLOCK));
+	EXPECT_EQ(-1, connect(self->fd, (struct sockaddr *)&self->addr,
+			      sizeof(self->addr)));
+	EXPECT_EQ(EINPROGRESS, errno);
+	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_INIT, WAIT_MS));
+	self->peer.scid = dblp_get_u64(self->peer.last[DBLP_PKT_INIT].byte +
+				       DBLP_HDR_LEN);
+}
+
+FIXTURE_TEARDOWN(server)
+{
+	close(self->fd);
+	peer_close(&self->peer);
+}
+
+static void send_init_ack(struct peer *peer, struct packet *p, u64 dcid)
+{
+	struct dblp_cookie cookie = { .scid = peer->cid, .mac = 42 };
+
+	make_packet(p, DBLP_PKT_INIT_ACK, 0, dcid);
+	dblp_put_cookie(p->byte + p->len, &cookie);
+	p->len += DBLP_COOKIE_LEN;
+	send_packet(peer, p);
+}
+
+static void send_cookie_ack(struct peer *peer, struct packet *p)
+{
+	struct dblp_params ours = params_default();
+
+	make_packet(p, DBLP_PKT_COOKIE_ACK, 0, peer->scid);
+	dblp_put_params(p->byte + p->len, &ours);
+	p->len += DBLP_PARAMS_LEN;
+	send_packet(peer, p);
+}
+
+static int connect_error(int fd)
+{
+	int err = -1;
+	socklen_t len = sizeof(err);
+
+	if (!wait_for(fd, POLLOUT | POLLHUP | POLLERR, WAIT_MS) ||
+	    getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len))
+		return -1;
+	return err;
+}
+
+/* Has the client come through the handshake, whatever was sent before? */
+static bool handshake_succeeds(struct peer *peer, struct packet *p, int fd)
+{
+	send_init_ack(peer, p, peer->scid);
+	if (!peer_expect(peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS))
+		return false;
+	send_cookie_ack(peer, p);
+	return connect_error(fd) == 0 &&
+	       get_state(fd) == DBLP_STATE_ESTABLISHED && peer_sync(peer);
+}
+
+TEST_F(server, an_honest_one_is_accepted)
+{
+	static const struct dblp_cookie none;
+	struct dblp_cookie echoed;
+
+	EXPECT_EQ(DBLP_INIT_LEN, self->peer.last[DBLP_PKT_INIT].len);
+	EXPECT_EQ(-1, bytes_check(self->peer.last[DBLP_PKT_INIT].byte + 24,
+				  DBLP_INIT_LEN - 24, 0));
+	EXPECT_TRUE(handshake_succeeds(&self->peer, &self->p, self->fd));
+	dblp_get_cookie(&echoed, self->peer.last[DBLP_PKT_COOKIE_ECHO].byte +
+			DBLP_HDR_LEN + 8);
+	EXPECT_EQ(self->peer.cid, echoed.scid);
+	EXPECT_EQ(42, echoed.mac);
+	EXPECT_NE(0, memcmp(&none, &echoed, sizeof(none)));
+}
+
+TEST_F(server, answers_of_others_are_ignored)
+{
+	struct sockaddr_dblp client;
+	socklen_t len = sizeof(client);
+	struct peer other;
+
+	/* A cookie for another client, or none; the ACK before its time */
+	send_init_ack(&self->peer, &self->p, self->peer.scid ^ 1);
+	make_packet(&self->p, DBLP_PKT_INIT_ACK, 0, self->peer.scid);
+	put_zero(&self->p, DBLP_COOKIE_LEN);
+	send_packet(&self->peer, &self->p);
+	send_cookie_ack(&self->peer, &self->p);
+
+	/* The right answers from the wrong port */
+	ASSERT_EQ(0, getsockname(self->fd, (struct sockaddr *)&client, &len));
+	peer_connect(&other, &client);
+	other.scid = self->peer.scid;
+	send_init_ack(&other, &self->p, other.scid);
+	make_rst(&self->p, other.scid, DBLP_RST_REFUSED, other.scid);
+	send_packet(&other, &self->p);
+
+	EXPECT_EQ(0, poll(&(struct pollfd) { self->fd, POLLOUT, 0 }, 1, 100));
+	EXPECT_EQ(DBLP_STATE_INIT_SENT, get_state(self->fd));
+	peer_close(&other);
+	EXPECT_TRUE(handshake_succeeds(&self->peer, &self->p, self->fd));
+}
+
+TEST_F(server, a_refusal_refuses)
+{
+	make_rst(&self->p, self->peer.scid, DBLP_RST_REFUSED, self->peer.scid);
+	send_packet(&self->peer, &self->p);
+	EXPECT_EQ(ECONNREFUSED, connect_error(self->fd));
+	EXPECT_EQ(DBLP_STATE_CLOSED, get_state(self->fd));
+}
+
+TEST_F(server, a_refusal_after_the_cookie)
+{
+	send_init_ack(&self->peer, &self->p, self->peer.scid);
+	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
+	make_rst(&self->p, self->peer.scid, DBLP_RST_REFUSED, self->peer.scid);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(wait_for(self->fd, POLLHUP, 1000));
+	EXPECT_EQ(ECONNREFUSED, connect_error(self->fd));
+}
+
+static void send_version(struct peer *peer, struct packet *p, u64 echo,
+			 u32 version)
+{
+	make_packet(p, DBLP_PKT_VERSION, 0, 0);
+	put_u64_be(p, echo);
+	put_word(p, version);
+	send_packet(peer, p);
+}
+
+TEST_F(server, no_version_in_common)
+{
+	send_version(&self->peer, &self->p, self->peer.scid, 2);
+	EXPECT_EQ(EPROTONOSUPPORT, connect_error(self->fd));
+}
+
+TEST_F(server, forged_version_lists_are_ignored)
+{
+	/* Not for this INIT; or with our version in it, which makes no sense */
+	send_version(&self->peer, &self->p, self->peer.scid ^ 1, 2);
+	send_version(&self->peer, &self->p, self->peer.scid, 1);
+	EXPECT_EQ(0, poll(&(struct pollfd) { self->fd, POLLOUT, 0 }, 1, 100));
+	EXPECT_TRUE(handshake_succeeds(&self->peer, &self->p, self->fd));
+	send_version(&self->peer, &self->p, self->peer.scid, 2);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd));
+}
+
+TEST_F(server, bad_parameters_are_refused)
+{
+	send_init_ack(&self->peer, &self->p, self->peer.scid);
+	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
+	make_packet(&self->p, DBLP_PKT_COOKIE_ACK, 0, self->peer.scid);
+	put_zero(&self->p, DBLP_PARAMS_LEN);
+	poke(&self->p, DBLP_HDR_LEN, 4, DBLP_PPM + 1);
+	send_packet(&self->peer, &self->p);
+	EXPECT_EQ(0, poll(&(struct pollfd) { self->fd, POLLOUT, 0 }, 1, 100));
+	EXPECT_EQ(DBLP_STATE_COOKIE_SENT, get_state(self->fd));
+	send_cookie_ack(&self->peer, &self->p);
+	EXPECT_EQ(0, connect_error(self->fd));
+}
+
+/*
+ * Whatever comes: packets that are nearly good. The seed is fixed, so what
+ * fails once fails again.
+ */
+static u32 random_next(u64 *state)
+{
+	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return *state >> 33;
+}
+
+static void make_random(struct packet *p, struct peer *peer, u64 *state)
+{
+	static const u8 types[] = {
+		DBLP_FRAME_FLOW, DBLP_FRAME_CLOSE, DBLP_FRAME_META,
+		DBLP_FRAME_FIN, DBLP_FRAME_PING, DBLP_FRAME_ECN,
+	};
+	struct dblp_frame f = { .type = types[random_next(state) % 6] };
+	struct dblp_data d = {
+		.msg_id = random_next(state) % 8,
+		.msg_len = 1500,
+		.offset = random_next(state) % 3 * 600,
+	};
+	u32 flips = random_next(state) % 4;
+
+	if (peer->pn > 4000)
+		peer->pn = 0;
+	if (random_next(state) % 3)
+		make_data(p, peer, &d, 600, random_next(state) % 2 ? &f : NULL);
+	else
+		make_ctrl(p, peer, &f);
+	while (flips--)
+		p->byte[random_next(state) % (p->len < 64 ? p->len : 64)] ^=
+			1 << random_next(state) % 8;
+	if (random_next(state) % 16 == 0)
+		p->len = random_next(state) % p->len;
+}
+
+TEST_F_TIMEOUT(peer, thousands_of_spoiled_packets, 120)
+{
+	struct peer good;
+	u64 state = 1;
+	int fd, i;
+
+	for (i = 0; i < 4000; i++) {
+		make_random(&self->p, &self->peer, &state);
+		/* The connection does not change by others' packets ... */
+		send_packet(&self->peer, &self->p);
+		if (i % 64)
+			continue;
+		peer_drain(&self->peer);
+		if (get_state(self->fd) == DBLP_STATE_ESTABLISHED)
+			continue;
+		/* ... but may end by its own peer's: then there is another. */
+		close(self->fd);
+		peer_close(&self->peer);
+		peer_connect(&self->peer, &self->addr);
+		peer_handshake(&self->peer);
+		self->fd = accept(self->listener, NULL, NULL);
+		ASSERT_LE(0, self->fd);
+	}
+
+	peer_connect(&good, &self->addr);
+	peer_handshake(&good);
+	fd = accept(self->listener, NULL, NULL);
+	ASSERT_LE(0, fd);
+	send_message(&good, &self->p, 0);
+	EXPECT_TRUE(got_message(fd, 0, 1500));
+	close(fd);
+	peer_close(&good);
+}
+
+TEST_HARNESS_MAIN

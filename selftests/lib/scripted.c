@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#define _GNU_SOURCE
+#include "scripted.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define WAIT_MS	5000
+
+void make_packet(struct packet *p, u8 type, u32 pn, u64 dcid)
+{
+	struct dblp_hdr h = { .type = type, .pn = pn, .dcid = dcid };
+
+	memset(p->byte, 0, 256);
+	p->len = dblp_put_hdr(p->byte, &h) - p->byte;
+}
+
+void put_bytes(struct packet *p, const void *bytes, u32 len)
+{
+	memcpy(p->byte + p->len, bytes, len);
+	p->len += len;
+}
+
+void put_zero(struct packet *p, u32 len)
+{
+	memset(p->byte + p->len, 0, len);
+	p->len += len;
+}
+
+void poke(struct packet *p, u32 at, u32 size, u64 value)
+{
+	while (size) {
+		size--;
+		p->byte[at + size] = value;
+		value >>= 8;
+	}
+}
+
+void put_word(struct packet *p, u32 word)
+{
+	poke(p, p->len, 4, word);
+	p->len += 4;
+}
+
+void put_u64_be(struct packet *p, u64 v)
+{
+	poke(p, p->len, 8, v);
+	p->len += 8;
+}
+
+void make_init(struct packet *p, u64 cid)
+{
+	make_packet(p, DBLP_PKT_INIT, 0, 0);
+	put_u64_be(p, cid);
+	put_zero(p, DBLP_INIT_LEN - p->len);
+}
+
+void make_echo(struct packet *p, const struct peer *peer,
+	       const struct dblp_params *ours)
+{
+	make_packet(p, DBLP_PKT_COOKIE_ECHO, 0, peer->cookie.scid);
+	put_u64_be(p, peer->cid);
+	dblp_put_cookie(p->byte + p->len, &peer->cookie);
+	p->len += DBLP_COOKIE_LEN;
+	dblp_put_params(p->byte + p->len, ours);
+	p->len += DBLP_PARAMS_LEN;
+}
+
+void make_rst(struct packet *p, u64 dcid, u32 reason, u64 echo)
+{
+	make_packet(p, DBLP_PKT_RST, 0, dcid);
+	put_word(p, reason);
+	put_word(p, 0);
+	put_u64_be(p, echo);
+}
+
+static void put_frame(struct packet *p, const struct dblp_frame *f)
+{
+	u8 *end;
+
+	if (!f)
+		return;
+	end = dblp_put_frame(p->byte + p->len,
+			     p->byte + p->len + DBLP_CTL_MAX, f);
+	errno = 0;
+	if (!end)
+		die("frame %u cannot be written", f->type);
+	p->byte[1] += (end - p->byte - p->len) / 4;
+	p->len = end - p->byte;
+}
+
+void make_ctrl(struct packet *p, struct peer *peer, const struct dblp_frame *f)
+{
+	make_packet(p, DBLP_PKT_CTRL, peer->pn++, peer->scid);
+	put_frame(p, f);
+}
+
+void make_data(struct packet *p, struct peer *peer, const struct dblp_data *d,
+	       u32 seg_size, const struct dblp_frame *f)
+{
+	u32 len = d->msg_len - d->offset;
+
+	if (len > seg_size)
+		len = seg_size;
+	make_packet(p, DBLP_PKT_DATA, peer->pn++, peer->scid);
+	poke(p, 2, 2, seg_size);
+	dblp_put_data(p->byte + p->len, d);
+	p->len += DBLP_DATA_HDR_LEN;
+	put_frame(p, f);
+	pattern_fill(p->byte + p->len, len, d->offset, SCRIPTED_SEED,
+		     d->msg_id);
+	p->len += len;
+}
+
+void send_packet(const struct peer *peer, const struct packet *p)
+{
+	/* An ICMP error of an earlier packet is none of this one. */
+	if (send(peer->udp, p->byte, p->len, 0) < 0 &&
+	    send(peer->udp, p->byte, p->len, 0) < 0)
+		die("sending %u bytes of UDP", p->len);
+}
+
+static void to_sockaddr(struct sockaddr_in6 *sin6,
+			const struct sockaddr_dblp *a)
+{
+	memset(sin6, 0, sizeof(*sin6));
+	sin6->sin6_family = AF_INET6;
+	sin6->sin6_port = a->sdblp_port;
+	memcpy(&sin6->sin6_addr, &a->sdblp_addr, 16);
+}
+
+static u64 random_cid(void)
+{
+	u64 cid;
+
+	if (getrandom(&cid, sizeof(cid), 0) != sizeof(cid))
+		die("getrandom()");
+	return cid | 1;
+}
+
+void peer_connect(struct peer *peer, const struct sockaddr_dblp *to)
+{
+	struct sockaddr_in6 sin6;
+
+	memset(peer, 0, sizeof(*peer));
+	peer->cid = random_cid();
+	peer->udp = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	to_sockaddr(&sin6, to);
+	if (peer->udp < 0 ||
+	    connect(peer->udp, (struct sockaddr *)&sin6, sizeof(sin6)))
+		die("UDP socket");
+}
+
+void peer_listen(struct peer *peer, const char *text, struct sockaddr_dblp *at)
+{
+	struct sockaddr_in6 sin6;
+	socklen_t len = sizeof(sin6);
+
+	memset(peer, 0, sizeof(*peer));
+	peer->scid = 0;
+	peer->cid = random_cid();
+	peer->udp = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	addr_parse(at, text, 0);
+	to_sockaddr(&sin6, at);
+	if (peer->udp < 0 ||
+	    bind(peer->udp, (struct sockaddr *)&sin6, sizeof(sin6)) ||
+	    getsockname(peer->udp, (struct sockaddr *)&sin6, &len))
+		die("UDP socket");
+	at->sdblp_port = sin6.sin6_port;
+}
+
+void peer_close(struct peer *peer)
+{
+	close(peer->udp);
+}
+
+static void note_ack(struct peer *peer, const struct dblp_frame *f)
+{
+	u32 i, pn;
+
+	for (i = 0; i < f->ack.n; i++)
+		for (pn = f->ack.range[i].first; pn <= f->ack.range[i].last &&
+		     pn < 4096; pn++)
+			peer->acked[pn] = true;
+}
+
+static void note_frames(struct peer *peer, const u8 *p, u32 len)
+{
+	struct dblp_frame f;
+
+	while (len) {
+		errno = 0;
+		if (dblp_get_frame(&f, &p, &len) != DBLP_WIRE_OK)
+			die("a bad frame came (%u left)", len);
+		if (f.type == DBLP_FRAME_ACK)
+			note_ack(peer, &f);
+		if (f.type == DBLP_FRAME_FLOW)
+			peer->flow = f;
+		if (f.type == DBLP_FRAME_FIN)
+			peer->n_fin++;
+		if (f.type == DBLP_FRAME_CLOSE) {
+			peer->close = f;
+			peer->n_close++;
+		}
+	}
+}
+
+static void note_packet(struct peer *peer, const struct packet *p)
+{
+	const u8 *rest = p->byte + DBLP_HDR_LEN;
+	struct dblp_hdr h;
+
+	errno = 0;
+	if (dblp_get_hdr(&h, p->byte, p->len) != DBLP_WIRE_OK)
+		die("a bad packet of %u bytes came, first byte %#x", p->len,
+		    p->byte[0]);
+	peer->n[h.type]++;
+	peer->last[h.type].len = p->len;
+	memcpy(peer->last[h.type].byte, p->byte, p->len);
+
+	switch (h.type) {
+	case DBLP_PKT_INIT_ACK:
+		dblp_get_cookie(&peer->cookie, rest);
+		break;
+	case DBLP_PKT_COOKIE_ACK:
+		if (dblp_get_params(&peer->theirs, rest) != DBLP_WIRE_OK)
+			die("bad parameters in COOKIE-ACK");
+		break;
+	case DBLP_PKT_RST:
+		peer->rst_reason = dblp_get_u64(rest) >> 32;
+		peer->rst_echo = dblp_get_u64(rest + 8);
+		break;
+	case DBLP_PKT_DATA:
+		note_frames(peer, rest + DBLP_DATA_HDR_LEN, h.ctl_len);
+		break;
+	default:
+		note_frames(peer, rest, h.ctl_len);
+	}
+	if ((h.type == DBLP_PKT_CTRL || h.type == DBLP_PKT_DATA) &&
+	    h.pn >= peer->largest)
+		peer->largest = h.pn + 1;
+}
+
+/* Type of the next packet, 0 if none comes in time */
+static u8 take_packet(struct peer *peer, int ms)
+{
+	static struct packet p;
+	struct sockaddr_in6 from;
+	socklen_t len = sizeof(from);
+	ssize_t ret;
+
+	for (;;) {
+		if (!wait_for(peer->udp, POLLIN | POLLERR, ms))
+			return 0;
+		ret = recvfrom(peer->udp, p.byte, sizeof(p.byte), MSG_DONTWAIT,
+			       (struct sockaddr *)&from, &len);
+		if (ret >= 0)
+			break;
+		/* An ICMP error is no packet. */
+		if (errno != ECONNREFUSED)
+			die("receiving UDP");
+	}
+	p.len = ret;
+	note_packet(peer, &p);
+	/* Who plays the server answers to the first one that comes. */
+	if (!peer->scid && (p.byte[0] & 0xf) == DBLP_PKT_INIT &&
+	    connect(peer->udp, (struct sockaddr *)&from, len))
+		die("connect()");
+	return p.byte[0] & 0xf;
+}
+
+bool peer_expect(struct peer *peer, u8 type, int ms)
+{
+	uint64_t end = now_ms() + ms;
+	u8 got;
+
+	do {
+		int64_t left = end - now_ms();
+
+		got = take_packet(peer, left > 0 ? left : 0);
+	} while (got && got != type);
+	return got == type;
+}
+
+void peer_drain(struct peer *peer)
+{
+	while (take_packet(peer, 0))
+		;
+}
+
+struct dblp_params params_default(void)
+{
+	return (struct dblp_params) {
+		.cap		= DBLP_PPM,
+		.max_msg	= 1000,
+		.max_data	= 64 << 20,
+		.msg_max	= 32 << 20,
+	};
+}
+
+void peer_get_cookie(struct peer *peer)
+{
+	struct packet p;
+
+	make_init(&p, peer->cid);
+	send_packet(peer, &p);
+	errno = 0;
+	if (!peer_expect(peer, DBLP_PKT_INIT_ACK, WAIT_MS))
+		die("no INIT-ACK came");
+}
+
+void peer_handshake(struct peer *peer)
+{
+	struct dblp_params ours = params_default();
+	struct packet p;
+
+	peer_get_cookie(peer);
+	peer->scid = peer->cookie.scid;
+	make_echo(&p, peer, &ours);
+	send_packet(peer, &p);
+	errno = 0;
+	if (!peer_expect(peer, DBLP_PKT_COOKIE_ACK, WAIT_MS))
+		die("no COOKIE-ACK came");
+}
+
+bool peer_sync(struct peer *peer)
+{
+	struct dblp_frame ping = { .type = DBLP_FRAME_PING };
+	uint64_t end = now_ms() + WAIT_MS;
+	u32 pn = peer->pn;
+	struct packet p;
+
+	make_ctrl(&p, peer, &ping);
+	send_packet(peer, &p);
+	while (!peer->acked[pn] && now_ms() < end)
+		if (!take_packet(peer, WAIT_MS))
+			break;
+	peer_drain(peer);
+	return peer->acked[pn];
+}
+
+void peer_ack(struct peer *peer, u32 first, u32 last)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_ACK,
+		.ack.n = 1,
+		.ack.range = { { first, last } },
+	};
+	struct packet p;
+
+	make_ctrl(&p, peer, &f);
+	send_packet(peer, &p);
+}

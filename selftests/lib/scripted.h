@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The other end of a connection, played by a test over an ordinary UDP socket:
+ * it sends whatever it is told to and notes what comes back. It has no timers
+ * and acknowledges nothing by itself.
+ */
+#ifndef DBLP_SCRIPTED_H
+#define DBLP_SCRIPTED_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+
+#include "testlib.h"
+#include "wire.h"
+
+/** struct packet - bytes of a packet that is being made, or has come */
+struct packet {
+	u32	len;
+	u8	byte[66000];
+};
+
+/**
+ * struct peer - the scripted end
+ * @udp: its socket, connected to the other end
+ * @cid: connection ID it is sent to
+ * @scid: connection ID it sends to
+ * @pn: next packet number it uses
+ * @cookie: from the INIT-ACK
+ * @theirs: from the COOKIE-ACK (or COOKIE-ECHO, when it plays the server)
+ * @n: packets that have come, by type
+ * @last: the last of them, by type
+ * @rst_reason: of the last RST
+ * @rst_echo: of the last RST
+ * @acked: packet numbers below 4096 that were acknowledged
+ * @close: the last CLOSE
+ * @n_close: CLOSE frames that have come
+ * @n_fin: FIN frames
+ * @flow: the last FLOW
+ * @largest: largest packet number that has come, plus 1
+ */
+struct peer {
+	int			udp;
+	u64			cid;
+	u64			scid;
+	u32			pn;
+	struct dblp_cookie	cookie;
+	struct dblp_params	theirs;
+	unsigned int		n[16];
+	struct packet		last[16];
+	u32			rst_reason;
+	u64			rst_echo;
+	bool			acked[4096];
+	struct dblp_frame	close;
+	unsigned int		n_close;
+	unsigned int		n_fin;
+	struct dblp_frame	flow;
+	u32			largest;
+};
+
+/* Packets to be sent. The first argument says what goes into the header. */
+void make_packet(struct packet *p, u8 type, u32 pn, u64 dcid);
+void put_bytes(struct packet *p, const void *bytes, u32 len);
+void put_zero(struct packet *p, u32 len);
+void put_word(struct packet *p, u32 word);
+void put_u64_be(struct packet *p, u64 v);
+void make_init(struct packet *p, u64 cid);
+void make_echo(struct packet *p, const struct peer *peer,
+	       const struct dblp_params *ours);
+void make_rst(struct packet *p, u64 dcid, u32 reason, u64 echo);
+/** make_ctrl() - CTRL packet with one frame and a new number */
+void make_ctrl(struct packet *p, struct peer *peer, const struct dblp_frame *f);
+/**
+ * make_data() - DATA packet with a new number
+ * @p: filled
+ * @peer: the sender
+ * @d: the segment; @seg_len is found out, its contents are pattern_fill()'s
+ *	with the seed SCRIPTED_SEED
+ * @seg_size: bytes of each segment but the last
+ * @f: frame that goes with it, or NULL
+ */
+void make_data(struct packet *p, struct peer *peer, const struct dblp_data *d,
+	       u32 seg_size, const struct dblp_frame *f);
+#define SCRIPTED_SEED	4711
+
+/** poke() - write @size bytes of a field, most significant first */
+void poke(struct packet *p, u32 at, u32 size, u64 value);
+
+void send_packet(const struct peer *peer, const struct packet *p);
+
+/** peer_connect() - UDP socket to @to; no packet is sent */
+void peer_connect(struct peer *peer, const struct sockaddr_dblp *to);
+/** peer_listen() - UDP socket at @text; its address goes to @at */
+void peer_listen(struct peer *peer, const char *text, struct sockaddr_dblp *at);
+void peer_close(struct peer *peer);
+
+/**
+ * peer_expect() - take packets until one of @type comes
+ * @ms: wait so long at most
+ *
+ * Return: true if it came.
+ */
+bool peer_expect(struct peer *peer, u8 type, int ms);
+/** peer_drain() - take what is there, without waiting */
+void peer_drain(struct peer *peer);
+
+/** params_default() - what the scripted end says of itself */
+struct dblp_params params_default(void);
+/** peer_get_cookie() - INIT and INIT-ACK */
+void peer_get_cookie(struct peer *peer);
+/** peer_handshake() - all four packets, as a client */
+void peer_handshake(struct peer *peer);
+
+/**
+ * peer_sync() - wait until everything that was sent has been dealt with
+ *
+ * A PING does it: packets of one connection do not overtake each other on the
+ * loopback interface.
+ *
+ * Return: false if it is not acknowledged.
+ */
+bool peer_sync(struct peer *peer);
+/** peer_ack() - acknowledge packet numbers @first ... @last */
+void peer_ack(struct peer *peer, u32 first, u32 last);
+
+#endif /* DBLP_SCRIPTED_H */
