@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR BSD-3-Clause)
+/* Do not edit directly, auto-generated from: */
+/*	Documentation/netlink/specs/dblp.yaml */
+/* YNL-GEN kernel source */
+
+#include <net/netlink.h>
+#include <net/genetlink.h>
+
+#include "netlink-gen.h"
+
+#include <uapi/linux/dblp_netlink.h>
+#include <linux/dblp.h>
+
+/* DBLP_CMD_SOCKET_GET - do */
+const struct nla_policy dblp_socket_get_nl_policy[DBLP_A_SOCKET_ID + 1] = {
+	[DBLP_A_SOCKET_ID] = { .type = NLA_U32, },
+};
+
+/* DBLP_CMD_SOCKET_SET - do */
+const struct nla_policy dblp_socket_set_nl_policy[DBLP_A_SOCKET_BUDGET_CAP + 1] = {
+	[DBLP_A_SOCKET_ID] = { .type = NLA_U32, },
+	[DBLP_A_SOCKET_BUDGET] = { .type = NLA_U32, },
+	[DBLP_A_SOCKET_BUDGET_CAP] = { .type = NLA_U32, },
+};
+
+/* DBLP_CMD_STATS_GET - do */
+const struct nla_policy dblp_stats_get_nl_policy[DBLP_A_STATS_NONZERO + 1] = {
+	[DBLP_A_STATS_NONZERO] = { .type = NLA_FLAG, },
+};
+
+/* Ops table for dblp */
+const struct genl_ops dblp_nl_ops[3] = {
+	{
+		.cmd		= DBLP_CMD_SOCKET_GET,
+		.doit		= dblp_nl_socket_get_doit,
+		.dumpit		= dblp_nl_socket_get_dumpit,
+		.policy		= dblp_socket_get_nl_policy,
+		.maxattr	= DBLP_A_SOCKET_ID,
+	},
+	{
+		.cmd		= DBLP_CMD_SOCKET_SET,
+		.doit		= dblp_nl_socket_set_doit,
+		.policy		= dblp_socket_set_nl_policy,
+		.maxattr	= DBLP_A_SOCKET_BUDGET_CAP,
+		.flags		= GENL_UNS_ADMIN_PERM,
+	},
+	{
+		.cmd		= DBLP_CMD_STATS_GET,
+		.doit		= dblp_nl_stats_get_doit,
+		.policy		= dblp_stats_get_nl_policy,
+		.maxattr	= DBLP_A_STATS_NONZERO,
+	},
+};

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The generic netlink family: how dblpctl sees and steers sockets.
+ *
+ * Operations, attributes and policies come from
+ * Documentation/netlink/specs/dblp.yaml. Nothing here keeps state, so requests
+ * run in parallel; sockets are found by number and held by a reference.
+ */
+
+#include <net/genetlink.h>
+
+#include "dblp.h"
+#include "netlink.h"
+#include "netlink-gen.h"
+
+static struct genl_family dblp_nl_family;
+
+/* Fields of &struct dblp_info and the attributes they go to */
+struct dblp_nl_field {
+	u16	attr;
+	u16	offset;
+};
+
+#define DBLP_NL_FIELD(attr, field) \
+	{ DBLP_A_SOCKET_##attr, offsetof(struct dblp_info, field) }
+
+static const struct dblp_nl_field dblp_nl_u8[] = {
+	DBLP_NL_FIELD(STATE, state),
+	DBLP_NL_FIELD(POLICY, policy),
+	DBLP_NL_FIELD(ORDER, order),
+	DBLP_NL_FIELD(FILL, fill),
+};
+
+static const struct dblp_nl_field dblp_nl_u32[] = {
+	DBLP_NL_FIELD(BUDGET, budget),
+	DBLP_NL_FIELD(BUDGET_CAP, budget_cap),
+	DBLP_NL_FIELD(PEER_BUDGET_CAP, peer_budget_cap),
+	DBLP_NL_FIELD(PEER_MSG_MAX, peer_msg_max),
+	DBLP_NL_FIELD(SEG_SIZE, seg_size),
+	DBLP_NL_FIELD(SRTT_US, srtt_us),
+	DBLP_NL_FIELD(RTTVAR_US, rttvar_us),
+	DBLP_NL_FIELD(MIN_RTT_US, min_rtt_us),
+	DBLP_NL_FIELD(CWND, cwnd),
+	DBLP_NL_FIELD(INFLIGHT, inflight),
+	DBLP_NL_FIELD(PTO_COUNT, pto_count),
+	DBLP_NL_FIELD(REORDERING, reordering),
+};
+
+static const struct dblp_nl_field dblp_nl_u64[] = {
+	DBLP_NL_FIELD(PACING_RATE, pacing_rate),
+	DBLP_NL_FIELD(DELIVERY_RATE, delivery_rate),
+	DBLP_NL_FIELD(BYTES_FIRST, bytes_first),
+	DBLP_NL_FIELD(BYTES_AGAIN, bytes_again),
+	DBLP_NL_FIELD(BYTES_DELIVERED, bytes_delivered),
+	DBLP_NL_FIELD(BYTES_FORGIVEN_UNSENT, bytes_forgiven_unsent),
+	DBLP_NL_FIELD(BYTES_FORGIVEN_SENT, bytes_forgiven_sent),
+	DBLP_NL_FIELD(BYTES_RECEIVED, bytes_received),
+	DBLP_NL_FIELD(BYTES_MISSING, bytes_missing),
+	DBLP_NL_FIELD(MSGS_SENT, msgs_sent),
+	DBLP_NL_FIELD(MSGS_SENT_EARLY, msgs_sent_early),
+	DBLP_NL_FIELD(MSGS_RECEIVED, msgs_received),
+	DBLP_NL_FIELD(MSGS_RECEIVED_EARLY, msgs_received_early),
+	DBLP_NL_FIELD(PKTS_SENT, pkts_sent),
+	DBLP_NL_FIELD(PKTS_LOST, pkts_lost),
+	DBLP_NL_FIELD(PKTS_RECEIVED, pkts_received),
+	DBLP_NL_FIELD(SPURIOUS, spurious),
+};
+
+static int dblp_nl_put_info(struct sk_buff *skb, struct dblp_sock *dsk)
+{
+	const struct dblp_nl_field *f;
+	struct dblp_info info;
+	const u8 *base = (const u8 *)&info;
+	int i, err = 0;
+
+	dblp_sock_info(dsk, &info);
+
+	for (i = 0; !err && i < ARRAY_SIZE(dblp_nl_u8); i++) {
+		f = &dblp_nl_u8[i];
+		err = nla_put_u32(skb, f->attr, base[f->offset]);
+	}
+	for (i = 0; !err && i < ARRAY_SIZE(dblp_nl_u32); i++) {
+		f = &dblp_nl_u32[i];
+		err = nla_put_u32(skb, f->attr, *(u32 *)(base + f->offset));
+	}
+	for (i = 0; !err && i < ARRAY_SIZE(dblp_nl_u64); i++) {
+		f = &dblp_nl_u64[i];
+		err = nla_put_u64_64bit(skb, f->attr,
+					*(u64 *)(base + f->offset),
+					DBLP_A_SOCKET_PAD);
+	}
+	return err;
+}
+
+static int dblp_nl_put_addrs(struct sk_buff *skb, struct dblp_sock *dsk)
+{
+	struct sockaddr_dblp local, peer;
+
+	dblp_sock_addrs(dsk, &local, &peer);
+
+	if (nla_put_in6_addr(skb, DBLP_A_SOCKET_LOCAL_ADDR,
+			     &local.sdblp_addr) ||
+	    nla_put_be16(skb, DBLP_A_SOCKET_LOCAL_PORT, local.sdblp_port) ||
+	    nla_put_u32(skb, DBLP_A_SOCKET_LOCAL_SCOPE,
+			local.sdblp_scope_id) ||
+	    nla_put_in6_addr(skb, DBLP_A_SOCKET_PEER_ADDR, &peer.sdblp_addr) ||
+	    nla_put_be16(skb, DBLP_A_SOCKET_PEER_PORT, peer.sdblp_port) ||
+	    nla_put_u32(skb, DBLP_A_SOCKET_PEER_SCOPE, peer.sdblp_scope_id))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/**
+ * dblp_nl_put_socket() - append the attributes of a socket
+ * @skb: message
+ * @dsk: socket, held, not locked
+ * @id: its number
+ * @reader: netlink socket of whoever asks: user IDs are as seen from there
+ *
+ * Return: 0, or -EMSGSIZE when @skb is full.
+ */
+static int dblp_nl_put_socket(struct sk_buff *skb, struct dblp_sock *dsk,
+			      u32 id, const struct sock *reader)
+{
+	kuid_t uid = READ_ONCE(dsk->sk.sk_uid);
+
+	if (nla_put_u32(skb, DBLP_A_SOCKET_ID, id) ||
+	    nla_put_u32(skb, DBLP_A_SOCKET_UID,
+			from_kuid_munged(sk_user_ns(reader), uid)) ||
+	    nla_put_u64_64bit(skb, DBLP_A_SOCKET_INODE, sock_i_ino(&dsk->sk),
+			      DBLP_A_SOCKET_PAD) ||
+	    nla_put_string(skb, DBLP_A_SOCKET_CONGESTION,
+			   dblp_sock_cc_name(dsk)) ||
+	    dblp_nl_put_addrs(skb, dsk) ||
+	    dblp_nl_put_info(skb, dsk))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/**
+ * dblp_nl_socket() - the socket that a request names
+ * @info: request
+ *
+ * Return: the socket with a reference, or an error which extack explains.
+ */
+static struct dblp_sock *dblp_nl_socket(struct genl_info *info)
+{
+	struct nlattr *attr = info->attrs[DBLP_A_SOCKET_ID];
+	struct dblp_sock *dsk;
+
+	if (GENL_REQ_ATTR_CHECK(info, DBLP_A_SOCKET_ID)) {
+		NL_SET_ERR_MSG(info->extack, "the number of a socket is needed");
+		return ERR_PTR(-EINVAL);
+	}
+	dsk = dblp_sock_by_id(genl_info_net(info), nla_get_u32(attr));
+	if (!dsk) {
+		NL_SET_ERR_MSG_ATTR(info->extack, attr,
+				    "no socket has this number in this network namespace");
+		return ERR_PTR(-ENOENT);
+	}
+	return dsk;
+}
+
+int dblp_nl_socket_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct dblp_sock *dsk;
+	struct sk_buff *msg;
+	int err = -ENOMEM;
+	void *hdr;
+
+	dsk = dblp_nl_socket(info);
+	if (IS_ERR(dsk))
+		return PTR_ERR(dsk);
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!msg)
+		goto put_sock;
+
+	err = -EMSGSIZE;
+	hdr = genlmsg_put_reply(msg, info, &dblp_nl_family, 0,
+				DBLP_CMD_SOCKET_GET);
+	if (!hdr)
+		goto free_msg;
+	err = dblp_nl_put_socket(msg, dsk,
+				 nla_get_u32(info->attrs[DBLP_A_SOCKET_ID]),
+				 NETLINK_CB(skb).sk);
+	if (err)
+		goto free_msg;
+	genlmsg_end(msg, hdr);
+	sock_put(&dsk->sk);
+	return genlmsg_reply(msg, info);
+
+free_msg:
+	nlmsg_free(msg);
+put_sock:
+	sock_put(&dsk->sk);
+	return err;
+}
+
+/* Where a dump goes on: numbers stay, positions in a list would not */
+struct dblp_nl_dump {
+	u32	next;
+	bool	done;
+};
+
+static int dblp_nl_dump_socket(struct sk_buff *skb,
+			       struct netlink_callback *cb,
+			       struct dblp_sock *dsk, u32 id)
+{
+	void *hdr;
+	int err;
+
+	hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+			  &dblp_nl_family, NLM_F_MULTI, DBLP_CMD_SOCKET_GET);
+	if (!hdr)
+		return -EMSGSIZE;
+	genl_dump_check_consistent(cb, hdr);
+	err = dblp_nl_put_socket(skb, dsk, id, NETLINK_CB(cb->skb).sk);
+	if (err)
+		genlmsg_cancel(skb, hdr);
+	else
+		genlmsg_end(skb, hdr);
+	return err;
+}
+
+int dblp_nl_socket_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct dblp_nl_dump *dump = (struct dblp_nl_dump *)cb->ctx;
+	struct net *net = sock_net(skb->sk);
+	struct dblp_sock *dsk;
+	u32 id = dump->next;
+	int err = 0;
+
+	BUILD_BUG_ON(sizeof(*dump) > sizeof(cb->ctx));
+
+	if (nlmsg_attrlen(cb->nlh, GENL_HDRLEN)) {
+		NL_SET_ERR_MSG(cb->extack,
+			       "all sockets are dumped, which needs no attribute");
+		return -EINVAL;
+	}
+	/* A generation of zero would switch the check off */
+	cb->seq = dblp_sock_generation(net) ?: 1;
+
+	while (!dump->done && (dsk = dblp_sock_next(net, &id))) {
+		err = dblp_nl_dump_socket(skb, cb, dsk, id);
+		sock_put(&dsk->sk);
+		if (err)
+			break;
+		/* After the last number there is none */
+		dump->done = !++id;
+		dump->next = id;
+	}
+	/* What did not fit any more comes first the next time */
+	return skb->len ?: err;
+}
+
+/**
+ * dblp_nl_check_share() - check an attribute that is a share
+ * @info: request
+ * @attrtype: attribute, which may be missing
+ *
+ * Return: 0 if it is missing or at most one, else -EINVAL.
+ */
+static int dblp_nl_check_share(struct genl_info *info, int attrtype)
+{
+	struct nlattr *attr = info->attrs[attrtype];
+
+	if (!attr || nla_get_u32(attr) <= DBLP_PPM)
+		return 0;
+	NL_SET_ERR_MSG_ATTR(info->extack, attr,
+			    "a share of loss is at most 1000000 ppm (100 %)");
+	return -EINVAL;
+}
+
+int dblp_nl_socket_set_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *budget = info->attrs[DBLP_A_SOCKET_BUDGET];
+	struct nlattr *cap = info->attrs[DBLP_A_SOCKET_BUDGET_CAP];
+	struct dblp_sock *dsk;
+	int err;
+
+	if (!budget && !cap) {
+		NL_SET_ERR_MSG(info->extack,
+			       "nothing to set: a budget or a budget cap is needed");
+		return -EINVAL;
+	}
+	err = dblp_nl_check_share(info, DBLP_A_SOCKET_BUDGET) ?:
+	      dblp_nl_check_share(info, DBLP_A_SOCKET_BUDGET_CAP);
+	if (err)
+		return err;
+
+	dsk = dblp_nl_socket(info);
+	if (IS_ERR(dsk))
+		return PTR_ERR(dsk);
+	if (budget)
+		err = dblp_sock_set_budget(dsk, nla_get_u32(budget));
+	if (!err && cap)
+		err = dblp_sock_set_budget_cap(dsk, nla_get_u32(cap));
+	sock_put(&dsk->sk);
+	return err;
+}
+
+static int dblp_nl_put_stats(struct sk_buff *msg, struct net *net,
+			     bool nonzero)
+{
+	struct dblp_mib __percpu *mib = dblp_pernet(net)->mib;
+	int item, attr;
+	u64 sum;
+
+	BUILD_BUG_ON(DBLP_A_STATS_MAX - DBLP_A_STATS_NONZERO !=
+		     __DBLP_MIB_MAX);
+
+	for (item = 0; item < __DBLP_MIB_MAX; item++) {
+		/* Both lists are generated from the same one */
+		attr = DBLP_A_STATS_NONZERO + 1 + item;
+		sum = dblp_mib_sum(mib, item);
+		if (nonzero && !sum)
+			continue;
+		if (nla_put_u64_64bit(msg, attr, sum, DBLP_A_STATS_PAD))
+			return -EMSGSIZE;
+	}
+	return 0;
+}
+
+int dblp_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct sk_buff *msg;
+	int err = -EMSGSIZE;
+	void *hdr;
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!msg)
+		return -ENOMEM;
+	hdr = genlmsg_put_reply(msg, info, &dblp_nl_family, 0,
+				DBLP_CMD_STATS_GET);
+	if (!hdr)
+		goto free_msg;
+	err = dblp_nl_put_stats(msg, genl_info_net(info),
+				info->attrs[DBLP_A_STATS_NONZERO]);
+	if (err)
+		goto free_msg;
+	genlmsg_end(msg, hdr);
+	return genlmsg_reply(msg, info);
+
+free_msg:
+	nlmsg_free(msg);
+	return err;
+}
+
+static struct genl_family dblp_nl_family __ro_after_init = {
+	.name		= DBLP_FAMILY_NAME,
+	.version	= DBLP_FAMILY_VERSION,
+	.module		= THIS_MODULE,
+	.netnsok	= true,
+	.parallel_ops	= true,
+	.ops		= dblp_nl_ops,
+	.n_ops		= ARRAY_SIZE(dblp_nl_ops),
+	.resv_start_op	= __DBLP_CMD_MAX,
+};
+
+/**
+ * dblp_nl_init() - offer the family to user space
+ *
+ * Requests may come at once: all that they need must be there.
+ *
+ * Return: 0 or an error of genl_register_family().
+ */
+int __init dblp_nl_init(void)
+{
+	return genl_register_family(&dblp_nl_family);
+}
+
+/**
+ * dblp_nl_exit() - withdraw the family, after the requests that still run
+ */
+void dblp_nl_exit(void)
+{
+	genl_unregister_family(&dblp_nl_family);
+}
