@@ -22,7 +22,7 @@ tuned=2%
 # each port, hosts one that holds all they send. The loss comes before the
 # link, so what is lost takes no time on it.
 rate=100mbit
-port="rate $rate delay 250us limit 100"
+port=(rate "$rate" delay 250us limit 100)
 burst_loss=90%
 burst_ms=${DEMO_BURST_MS:-180}
 # About a fifth, a half and nine tenths into the run; before the last one an
@@ -40,8 +40,7 @@ fail()
 	exit 1
 }
 
-# host NAME ADDRESS: a namespace that is plugged into the switch
-host()
+plug_in()
 {
 	ip netns add "$1" &&
 	ip -n "$1" link set lo up &&
@@ -49,21 +48,31 @@ host()
 	ip -n switch link set "$1" master bridge up &&
 	ip -n "$1" addr add "$2/24" dev eth0 &&
 	ip -n "$1" link set eth0 up &&
-	ip netns exec "$1" ethtool -K eth0 tso off gso off gro off > /dev/null &&
-	ip netns exec switch ethtool -K "$1" tso off gso off gro off > /dev/null &&
+	# Packets are to be lost one by one.
+	ip netns exec "$1" ethtool -K eth0 tso off gso off gro off &&
+	ip netns exec switch ethtool -K "$1" tso off gso off gro off &&
 	tc -n "$1" qdisc add dev eth0 root tbf rate $rate burst 5k limit 2m &&
-	tc -n switch qdisc add dev "$1" root netem $port ||
-	fail "cannot set up $1"
+	tc -n switch qdisc add dev "$1" root netem "${port[@]}"
+}
+
+# host NAME ADDRESS: a namespace that is plugged into the switch
+host()
+{
+	plug_in "$@" > /dev/null || fail "cannot set up $1"
+}
+
+make_switch()
+{
+	ip netns add switch &&
+	ip -n switch link add bridge type bridge &&
+	ip -n switch link set bridge up
 }
 
 make_network()
 {
 	local i
 
-	ip netns add switch &&
-	ip -n switch link add bridge type bridge &&
-	ip -n switch link set bridge up ||
-	fail "cannot set up the switch"
+	make_switch || fail "cannot set up the switch"
 	host server $server
 	for ((i = 0; i < workers; i++)); do
 		host worker$i 10.77.0.$((10 + i))
@@ -73,9 +82,9 @@ make_network()
 # While it lasts, the port to the server loses nearly all.
 burst()
 {
-	tc -n switch qdisc change dev server root netem $port loss $burst_loss &&
+	tc -n switch qdisc change dev server root netem "${port[@]}" loss $burst_loss &&
 	sleep "$((burst_ms / 1000)).$(printf '%03d' $((burst_ms % 1000)))" &&
-	tc -n switch qdisc change dev server root netem $port
+	tc -n switch qdisc change dev server root netem "${port[@]}"
 }
 
 show()

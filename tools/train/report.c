@@ -13,6 +13,9 @@
 /* Rounds that the training loss at the end is the mean of. */
 #define REPORT_LAST	5
 
+/* Name of the hooks that lose packets */
+#define REPORT_BURST	"burst"
+
 /**
  * struct group - rounds of one phase with one budget
  * @first: the earliest of them: phase and budget
@@ -43,6 +46,47 @@ struct style {
 
 static const struct style plain = { "", "  ", "" };
 static const struct style markdown = { "| ", " | ", " |" };
+
+#define CELL		96
+#define GROUP_CELLS	9
+#define RUN_CELLS	8
+
+/* A negative width is a cell with text, as in printf(). */
+static const int group_width[GROUP_CELLS] = {
+	-12, -24, 6, 8, 8, 8, 8, 9, 8,
+};
+static const char group_head[GROUP_CELLS][CELL] = {
+	"run", "phase, loss budget", "rounds", "p50 ms", "p99 ms", "max ms",
+	"MB asked", "delivered", "forgiven",
+};
+static const int run_width[RUN_CELLS] = { -12, 8, 8, 19, 11, 6, 13, 6 };
+static const char run_head[RUN_CELLS][CELL] = {
+	"run", "time s", "of first", "burst mean / max ms", "loss: start",
+	"end", "unseen: start", "end",
+};
+
+static void print_row(const struct style *s, const int *width,
+		      const char (*cell)[CELL], unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		printf("%s%*s", i ? s->between : s->begin, width[i], cell[i]);
+	printf("%s\n", s->end);
+}
+
+static void print_head(const struct style *s, const int *width,
+		       const char (*cell)[CELL], unsigned int n)
+{
+	unsigned int i;
+
+	print_row(s, width, cell, n);
+	if (s != &markdown)
+		return;
+	for (i = 0; i < n; i++)
+		printf("|%s", width[i] < 0 ? "---" : "--:");
+	printf("|\n");
+}
 
 static bool same_group(const struct log_round *a, const struct log_round *b)
 {
@@ -105,16 +149,18 @@ static void group_name(const struct log_round *r, char *name, size_t size)
 static void print_group(const struct style *s, const struct log *log,
 			const struct group *g)
 {
-	char name[LOG_WORD + 64];
+	char cell[GROUP_CELLS][CELL];
 
-	group_name(g->first, name, sizeof(name));
-	printf("%s%-16s%s%-26s%s%6u%s%8.1f%s%8.1f%s%8.1f%s%8.3f%s%9.3f%s%8.3f%s\n",
-	       s->begin, log->name, s->between, name, s->between, g->rounds,
-	       s->between, quantile(g->us, g->rounds, 0.5), s->between,
-	       quantile(g->us, g->rounds, 0.99), s->between,
-	       quantile(g->us, g->rounds, 1), s->between, g->asked / 1e6,
-	       s->between, (g->asked - g->missing) / 1e6, s->between,
-	       g->missing / 1e6, s->end);
+	snprintf(cell[0], CELL, "%s", log->name);
+	group_name(g->first, cell[1], CELL);
+	snprintf(cell[2], CELL, "%u", g->rounds);
+	snprintf(cell[3], CELL, "%.1f", quantile(g->us, g->rounds, 0.5));
+	snprintf(cell[4], CELL, "%.1f", quantile(g->us, g->rounds, 0.99));
+	snprintf(cell[5], CELL, "%.1f", quantile(g->us, g->rounds, 1));
+	snprintf(cell[6], CELL, "%.3f", g->asked / 1e6);
+	snprintf(cell[7], CELL, "%.3f", (g->asked - g->missing) / 1e6);
+	snprintf(cell[8], CELL, "%.3f", g->missing / 1e6);
+	print_row(s, group_width, cell, GROUP_CELLS);
 }
 
 static void print_groups(const struct style *s, const struct log *log)
@@ -146,69 +192,67 @@ static double last_loss(const struct log *log)
 	return sum / n;
 }
 
-static void print_run(const struct style *s, const struct log *log)
+static uint64_t total_us(const struct log *log)
 {
-	uint64_t total = 0, eventful = 0, worst = 0;
-	unsigned int i, events = 0;
-	char burst[64] = "none";
+	uint64_t total = 0;
+	unsigned int i;
+
+	for (i = 0; i < log->n; i++)
+		total += log->round[i].us;
+	return total;
+}
+
+/* Mean and longest of the rounds that a microburst began in. */
+static void burst_rounds(const struct log *log, char *cell)
+{
+	uint64_t sum = 0, longest = 0;
+	unsigned int i, n = 0;
 
 	for (i = 0; i < log->n; i++) {
 		const struct log_round *r = &log->round[i];
 
-		total += r->us;
-		if (strcmp(r->event, "burst"))
+		if (strcmp(r->event, REPORT_BURST))
 			continue;
-		events++;
-		eventful += r->us;
-		if (r->us > worst)
-			worst = r->us;
+		n++;
+		sum += r->us;
+		longest = r->us > longest ? r->us : longest;
 	}
-	if (events)
-		snprintf(burst, sizeof(burst), "%8.1f / %8.1f",
-			 eventful / 1000.0 / events, worst / 1000.0);
-	printf("%s%-16s%s%9.2f%s%-19s%s%7.3f%s%7.3f%s%7.3f%s%7.3f%s\n", s->begin,
-	       log->name, s->between, total / 1e6, s->between, burst,
-	       s->between, log->round[0].loss, s->between, last_loss(log),
-	       s->between, log->held_start, s->between, log->held_end, s->end);
+	if (n)
+		snprintf(cell, CELL, "%.1f / %.1f", sum / 1000.0 / n,
+			 longest / 1000.0);
+	else
+		snprintf(cell, CELL, "none");
 }
 
-static void print_head(const struct style *s, const char *const *cell,
-		       const int *width, unsigned int n)
+static void print_run(const struct style *s, const struct log *log,
+		      const struct log *first)
 {
-	unsigned int i;
+	const uint64_t us = total_us(log);
+	char cell[RUN_CELLS][CELL];
 
-	for (i = 0; i < n; i++)
-		printf("%s%*s", i ? s->between : s->begin, width[i], cell[i]);
-	printf("%s\n", s->end);
-	if (s != &markdown)
-		return;
-	for (i = 0; i < n; i++)
-		printf("|%s", width[i] < 0 ? "---" : "--:");
-	printf("|\n");
+	snprintf(cell[0], CELL, "%s", log->name);
+	snprintf(cell[1], CELL, "%.2f", us / 1e6);
+	snprintf(cell[2], CELL, "%.3f", (double)us / total_us(first));
+	burst_rounds(log, cell[3]);
+	snprintf(cell[4], CELL, "%.3f", log->round[0].loss);
+	snprintf(cell[5], CELL, "%.3f", last_loss(log));
+	snprintf(cell[6], CELL, "%.3f", log->held_start);
+	snprintf(cell[7], CELL, "%.3f", log->held_end);
+	print_row(s, run_width, cell, RUN_CELLS);
 }
 
 static void print_tables(const struct style *s, const struct log *log,
 			 unsigned int n)
 {
-	static const char *const group_head[] = {
-		"run", "phase and loss budget", "rounds", "p50 ms", "p99 ms",
-		"max ms", "MB asked", "delivered", "forgiven",
-	};
-	static const int group_width[] = { -16, -26, 6, 8, 8, 8, 8, 9, 8 };
-	static const char *const run_head[] = {
-		"run", "seconds", "burst mean / max ms", "loss at start",
-		"end", "held-out loss at start", "end",
-	};
-	static const int run_width[] = { -16, 9, -19, 7, 7, 7, 7 };
 	unsigned int i;
 
-	print_head(s, group_head, group_width, 9);
+	print_head(s, group_width, group_head, GROUP_CELLS);
 	for (i = 0; i < n; i++)
 		print_groups(s, &log[i]);
 	printf("\n");
-	print_head(s, run_head, run_width, 7);
+	print_head(s, run_width, run_head, RUN_CELLS);
 	for (i = 0; i < n; i++)
-		print_run(s, &log[i]);
+		print_run(s, &log[i], log);
 	printf("\n");
 }
 
