@@ -21,6 +21,12 @@ void dblp_segmap_init(struct dblp_segmap *m, unsigned long *bits, u32 n)
 	m->count = 0;
 }
 
+void dblp_segmap_fill(struct dblp_segmap *m)
+{
+	bitmap_set(m->bits, 0, m->n);
+	m->count = m->n;
+}
+
 bool dblp_segmap_test(const struct dblp_segmap *m, u32 i)
 {
 	return test_bit(i, m->bits);

@@ -26,6 +26,8 @@ struct dblp_segmap {
 size_t dblp_segmap_bytes(u32 n);
 /** dblp_segmap_init() - empty set of @n segments in zeroed memory @bits */
 void dblp_segmap_init(struct dblp_segmap *m, unsigned long *bits, u32 n);
+/** dblp_segmap_fill() - put all segments into the set */
+void dblp_segmap_fill(struct dblp_segmap *m);
 bool dblp_segmap_test(const struct dblp_segmap *m, u32 i);
 /** dblp_segmap_add() - put @i into the set; true if it was not there */
 bool dblp_segmap_add(struct dblp_segmap *m, u32 i);

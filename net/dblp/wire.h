@@ -57,6 +57,8 @@ enum dblp_wire_size {
 	DBLP_INIT_LEN		= 128,	/* padded: an answer is never longer */
 	DBLP_COOKIE_LEN		= 24,
 	DBLP_PARAMS_LEN		= 24,
+	DBLP_ECHO_LEN		= DBLP_HDR_LEN + 8 + DBLP_COOKIE_LEN +
+				  DBLP_PARAMS_LEN,
 	DBLP_RST_LEN		= DBLP_HDR_LEN + 16,
 	DBLP_SEG_MIN		= 256,	/* of messages of several segments */
 	DBLP_SEG_MAX		= 65528,

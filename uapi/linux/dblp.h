@@ -117,7 +117,6 @@ enum dblp_reason {
  * @DBLP_STATE_ESTABLISHED: connected
  * @DBLP_STATE_CLOSING: close() was called, messages or the FIN are still to be
  *	acknowledged
- * @DBLP_STATE_DRAINING: over: only late packets of the peer are answered
  */
 enum dblp_state {
 	DBLP_STATE_CLOSED,
@@ -126,7 +125,6 @@ enum dblp_state {
 	DBLP_STATE_COOKIE_SENT,
 	DBLP_STATE_ESTABLISHED,
 	DBLP_STATE_CLOSING,
-	DBLP_STATE_DRAINING,
 	/* private: */
 	__DBLP_STATE_MAX
 };

@@ -1,0 +1,751 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The socket family: from system calls to connections and messages.
+ */
+#include <linux/net.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/sockios.h>
+#include <net/ipv6.h>
+#include <asm/ioctls.h>
+
+#include "dblp.h"
+
+static int dblp_check_addr(const struct sockaddr *uaddr, int len)
+{
+	const struct sockaddr_dblp *a = (const struct sockaddr_dblp *)uaddr;
+
+	if (len < (int)sizeof(a->sdblp_family))
+		return -EINVAL;
+	if (a->sdblp_family != AF_DBLP)
+		return -EAFNOSUPPORT;
+	if (len != sizeof(*a) || (a->sdblp_flowinfo & ~IPV6_FLOWINFO_MASK))
+		return -EINVAL;
+	if (ipv6_addr_v4mapped(&a->sdblp_addr) &&
+	    (a->sdblp_flowinfo || a->sdblp_scope_id))
+		return -EINVAL;
+	if (ipv6_addr_is_multicast(&a->sdblp_addr))
+		return -EADDRNOTAVAIL;
+	return 0;
+}
+
+static int dblp_bind_locked(struct dblp_sock *dsk,
+			    const struct sockaddr_dblp *addr)
+{
+	int err;
+
+	dsk->local = *addr;
+	err = dblp_endpoint_create(sock_net(&dsk->sk), addr,
+				   dsk->sk.sk_bound_dev_if, &dsk->ep,
+				   &dsk->local.sdblp_port);
+	if (err)
+		memset(&dsk->local, 0, sizeof(dsk->local));
+	return err;
+}
+
+static int dblp_bind(struct socket *sock, struct sockaddr *uaddr, int len)
+{
+	struct dblp_sock *dsk = dblp_sk(sock->sk);
+	int err;
+
+	err = dblp_check_addr(uaddr, len);
+	if (err)
+		return err;
+	lock_sock(&dsk->sk);
+	err = -EINVAL;
+	if (dsk->state == DBLP_STATE_CLOSED && !dsk->ep)
+		err = dblp_bind_locked(dsk, (struct sockaddr_dblp *)uaddr);
+	release_sock(&dsk->sk);
+	return err;
+}
+
+/* An address of the same protocol, and any port */
+static int dblp_autobind(struct dblp_sock *dsk,
+			 const struct sockaddr_dblp *peer)
+{
+	struct sockaddr_dblp any = { .sdblp_family = AF_DBLP };
+
+	if (dsk->ep)
+		return 0;
+	if (peer && ipv6_addr_v4mapped(&peer->sdblp_addr))
+		ipv6_addr_set_v4mapped(0, &any.sdblp_addr);
+	return dblp_bind_locked(dsk, &any);
+}
+
+static bool dblp_addr_any(const struct in6_addr *a)
+{
+	return ipv6_addr_any(a) || (ipv6_addr_v4mapped(a) && !a->s6_addr32[3]);
+}
+
+/* The route decides which address of ours the connection has */
+static int dblp_connect_route(struct dblp_sock *dsk)
+{
+	struct dblp_path *path = &dsk->path;
+	struct sockaddr_dblp from = dsk->local;
+	struct sock *sk = &dsk->sk;
+	struct dst_entry *dst;
+
+	if (dblp_addr_any(&from.sdblp_addr))
+		memset(&from.sdblp_addr, 0, sizeof(from.sdblp_addr));
+	dblp_path_init(path, &from, &dsk->peer, sk->sk_bound_dev_if,
+		       sk->sk_mark);
+	dst = dblp_route(sock_net(sk), path);
+	if (IS_ERR(dst))
+		return PTR_ERR(dst);
+	sk_dst_set(sk, dst);
+	if (path->family == AF_INET)
+		ipv6_addr_set_v4mapped(path->fl.u.ip4.saddr,
+				       &dsk->local.sdblp_addr);
+	else
+		dsk->local.sdblp_addr = path->fl.u.ip6.saddr;
+	return 0;
+}
+
+static int dblp_connect_start(struct dblp_sock *dsk,
+			      const struct sockaddr_dblp *peer)
+{
+	const struct in6_addr *local = &dsk->local.sdblp_addr;
+	bool v4 = ipv6_addr_v4mapped(&peer->sdblp_addr);
+	int err;
+
+	if (!peer->sdblp_port || dblp_addr_any(&peer->sdblp_addr))
+		return -EADDRNOTAVAIL;
+	if (dsk->ep && !ipv6_addr_any(local) && ipv6_addr_v4mapped(local) != v4)
+		return -EAFNOSUPPORT;
+	err = dblp_autobind(dsk, peer);
+	if (err)
+		return err;
+
+	/* What is left of an attempt that failed */
+	kvfree(dsk->sent.ring);
+	dsk->sent.ring = NULL;
+	dsk->peer = *peer;
+	dsk->peer_key = (struct dblp_peer_key) {
+		.addr = peer->sdblp_addr,
+		.port = peer->sdblp_port,
+	};
+	err = dblp_connect_route(dsk);
+	if (!err)
+		err = dblp_handshake_start(dsk);
+	if (err) {
+		memset(&dsk->peer, 0, sizeof(dsk->peer));
+		return err;
+	}
+	WRITE_ONCE(dsk->sk.sk_shutdown, 0);
+	return 0;
+}
+
+static bool dblp_connecting(const struct dblp_sock *dsk)
+{
+	return dsk->state == DBLP_STATE_INIT_SENT ||
+	       dsk->state == DBLP_STATE_COOKIE_SENT;
+}
+
+static int dblp_wait_connected(struct dblp_sock *dsk, long timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct sock *sk = &dsk->sk;
+	int err = 0;
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (dblp_connecting(dsk)) {
+		err = timeo ? 0 : -EAGAIN;
+		if (!err && signal_pending(current))
+			err = sock_intr_errno(timeo);
+		if (err)
+			break;
+		sk_wait_event(sk, &timeo, !dblp_connecting(dsk), &wait);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	if (err)
+		return err;
+	if (dsk->state < DBLP_STATE_ESTABLISHED)
+		return sock_error(sk) ?: -ECONNABORTED;
+	return 0;
+}
+
+static int dblp_connect(struct socket *sock, struct sockaddr *uaddr, int len,
+			int flags)
+{
+	struct sock *sk = sock->sk;
+	struct dblp_sock *dsk = dblp_sk(sk);
+	long timeo;
+	int err;
+
+	err = dblp_check_addr(uaddr, len);
+	if (err)
+		return err;
+	lock_sock(sk);
+	timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
+	switch (dsk->state) {
+	case DBLP_STATE_CLOSED:
+		/* A connection that is over stays over */
+		err = dsk->peer_msg_max ? -EISCONN :
+		      dblp_connect_start(dsk, (struct sockaddr_dblp *)uaddr);
+		if (err)
+			goto out;
+		sock->state = SS_CONNECTING;
+		if (!timeo)
+			err = -EINPROGRESS;
+		break;
+	case DBLP_STATE_INIT_SENT:
+	case DBLP_STATE_COOKIE_SENT:
+		if (!timeo)
+			err = -EALREADY;
+		break;
+	default:
+		err = -EISCONN;
+	}
+	if (err)
+		goto out;
+	err = dblp_wait_connected(dsk, timeo);
+	if (err == -EAGAIN)
+		err = -EINPROGRESS;
+	if (!err)
+		sock->state = SS_CONNECTED;
+out:
+	release_sock(sk);
+	return err;
+}
+
+static int dblp_listen(struct socket *sock, int backlog)
+{
+	struct dblp_sock *dsk = dblp_sk(sock->sk);
+	struct sock *sk = sock->sk;
+	int err = -EINVAL;
+
+	lock_sock(sk);
+	if (dsk->state == DBLP_STATE_LISTEN)
+		err = 0;
+	else if (dsk->state == DBLP_STATE_CLOSED && !dsk->peer_msg_max)
+		err = dblp_autobind(dsk, NULL);
+	if (err)
+		goto out;
+
+	WRITE_ONCE(sk->sk_max_ack_backlog, backlog);
+	WRITE_ONCE(sk->sk_shutdown, 0);
+	dsk->state = DBLP_STATE_LISTEN;
+	sk->sk_state = TCP_LISTEN;
+	rcu_assign_pointer(dsk->ep->listener, dsk);
+out:
+	release_sock(sk);
+	return err;
+}
+
+static int dblp_wait_child(struct dblp_sock *dsk, long timeo)
+{
+	struct sock *sk = &dsk->sk;
+	DEFINE_WAIT(wait);
+	int err = 0;
+
+	for (;;) {
+		prepare_to_wait_exclusive(sk_sleep(sk), &wait,
+					  TASK_INTERRUPTIBLE);
+		if (dsk->state != DBLP_STATE_LISTEN)
+			err = -EINVAL;
+		else if (!list_empty(&dsk->accept_queue))
+			break;
+		else if (!timeo)
+			err = -EAGAIN;
+		else if (signal_pending(current))
+			err = sock_intr_errno(timeo);
+		if (err)
+			break;
+		release_sock(sk);
+		timeo = schedule_timeout(timeo);
+		lock_sock(sk);
+	}
+	finish_wait(sk_sleep(sk), &wait);
+	return err;
+}
+
+int dblp_accept(struct socket *sock, struct socket *newsock,
+		struct proto_accept_arg *arg)
+{
+	struct sock *sk = sock->sk;
+	struct dblp_sock *dsk = dblp_sk(sk);
+	struct dblp_sock *child;
+	int err;
+
+	lock_sock(sk);
+	err = dblp_wait_child(dsk, sock_rcvtimeo(sk, arg->flags & O_NONBLOCK));
+	if (err)
+		goto out;
+	child = list_first_entry(&dsk->accept_queue, struct dblp_sock,
+				 accept_node);
+	list_del_init(&child->accept_node);
+	sk_acceptq_removed(sk);
+
+	lock_sock_nested(&child->sk, SINGLE_DEPTH_NESTING);
+	sock_graft(&child->sk, newsock);
+	release_sock(&child->sk);
+	newsock->state = SS_CONNECTED;
+out:
+	release_sock(sk);
+	return err;
+}
+
+static int dblp_getname(struct socket *sock, struct sockaddr *uaddr, int peer)
+{
+	struct dblp_sock *dsk = dblp_sk(sock->sk);
+	int err = sizeof(struct sockaddr_dblp);
+
+	lock_sock(&dsk->sk);
+	if (peer && dsk->state < DBLP_STATE_ESTABLISHED)
+		err = -ENOTCONN;
+	else
+		memcpy(uaddr, peer ? &dsk->peer : &dsk->local,
+		       sizeof(struct sockaddr_dblp));
+	((struct sockaddr_dblp *)uaddr)->sdblp_family = AF_DBLP;
+	release_sock(&dsk->sk);
+	return err;
+}
+
+static int dblp_shutdown(struct socket *sock, int how)
+{
+	struct dblp_sock *dsk = dblp_sk(sock->sk);
+	struct sock *sk = sock->sk;
+	int err = -ENOTCONN;
+
+	how++;
+	if ((how & ~SHUTDOWN_MASK) || !how)
+		return -EINVAL;
+	lock_sock(sk);
+	if (dsk->state != DBLP_STATE_ESTABLISHED)
+		goto out;
+	err = how & SEND_SHUTDOWN ? dblp_queue_fin(dsk) : 0;
+	if (err)
+		goto out;
+	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);
+	sk->sk_state_change(sk);
+	dblp_push(dsk);
+out:
+	release_sock(sk);
+	return err;
+}
+
+/** dblp_writable() - does the send buffer take another message? */
+bool dblp_writable(const struct dblp_sock *dsk)
+{
+	return READ_ONCE(dsk->sk.sk_wmem_queued) < READ_ONCE(dsk->sk.sk_sndbuf);
+}
+
+/** dblp_write_space() - wake those who wait for dblp_writable() */
+void dblp_write_space(struct dblp_sock *dsk)
+{
+	struct sock *sk = &dsk->sk;
+	struct socket_wq *wq;
+
+	if (!dblp_writable(dsk))
+		return;
+	rcu_read_lock();
+	wq = rcu_dereference(sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_interruptible_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM |
+					   EPOLLWRBAND);
+	sk_wake_async(sk, SOCK_WAKE_SPACE, POLL_OUT);
+	rcu_read_unlock();
+}
+
+static __poll_t dblp_poll(struct file *file, struct socket *sock,
+			  poll_table *wait)
+{
+	struct dblp_sock *dsk = dblp_sk(sock->sk);
+	struct sock *sk = sock->sk;
+	u8 shutdown, state;
+	__poll_t mask = 0;
+
+	sock_poll_wait(file, sock, wait);
+	state = READ_ONCE(dsk->state);
+	if (state == DBLP_STATE_LISTEN)
+		return list_empty(&dsk->accept_queue) ? 0 :
+		       EPOLLIN | EPOLLRDNORM;
+
+	if (READ_ONCE(sk->sk_err) || !list_empty(&dsk->tx_reports))
+		mask |= EPOLLERR;
+	shutdown = READ_ONCE(sk->sk_shutdown);
+	if (shutdown == SHUTDOWN_MASK || state == DBLP_STATE_CLOSED)
+		mask |= EPOLLHUP;
+	if ((shutdown & RCV_SHUTDOWN) || dblp_rx_eof(dsk))
+		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
+	if (!list_empty(&dsk->rx_ready))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (!dblp_connecting(dsk) && (dblp_writable(dsk) ||
+				      (shutdown & SEND_SHUTDOWN)))
+		mask |= EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND;
+	return mask;
+}
+
+static int dblp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+{
+	struct dblp_sock *dsk = dblp_sk(sock->sk);
+	struct dblp_rx_msg *msg;
+	u64 bytes = 0;
+
+	lock_sock(&dsk->sk);
+	switch (cmd) {
+	case SIOCINQ:
+		msg = dblp_rx_peek(dsk);
+		bytes = msg ? msg->len : 0;
+		break;
+	case SIOCOUTQ:
+		bytes = dsk->tx_bytes;
+		break;
+	default:
+		release_sock(&dsk->sk);
+		return -ENOIOCTLCMD;
+	}
+	release_sock(&dsk->sk);
+	return put_user((int)min_t(u64, bytes, INT_MAX), (int __user *)arg);
+}
+
+/* What a message is sent with: the socket's settings, or those of a cmsg */
+static int dblp_get_sndinfo(struct msghdr *m, u32 len,
+			    struct dblp_sndinfo *info, bool *given)
+{
+	struct cmsghdr *cmsg;
+
+	*given = false;
+	memset(info, 0, sizeof(*info));
+	for_each_cmsghdr(cmsg, m) {
+		if (!CMSG_OK(m, cmsg) || cmsg->cmsg_level != SOL_DBLP ||
+		    cmsg->cmsg_type != DBLP_SNDINFO || *given ||
+		    cmsg->cmsg_len != CMSG_LEN(sizeof(*info)))
+			return -EINVAL;
+		memcpy(info, CMSG_DATA(cmsg), sizeof(*info));
+		*given = true;
+	}
+	if (info->flags & ~(DBLP_SND_BUDGET | DBLP_SND_POLICY) ||
+	    info->budget > DBLP_PPM || info->critical > len ||
+	    info->phase >= DBLP_PHASES || info->policy >= __DBLP_POLICY_MAX ||
+	    info->reserved[0] || info->reserved[1])
+		return -EINVAL;
+	if ((info->budget && !(info->flags & DBLP_SND_BUDGET)) ||
+	    (info->policy && !(info->flags & DBLP_SND_POLICY)))
+		return -EINVAL;
+	return 0;
+}
+
+static void dblp_set_msg(const struct dblp_sock *dsk, struct dblp_tx_msg *msg,
+			 const struct dblp_sndinfo *info)
+{
+	msg->policy = info->flags & DBLP_SND_POLICY ? info->policy :
+						      dsk->policy;
+	msg->budget = info->flags & DBLP_SND_BUDGET ? info->budget :
+						      dsk->budget;
+	if (msg->policy == DBLP_POLICY_FULL)
+		msg->budget = 0;
+	msg->tag = info->tag;
+	msg->critical = info->critical;
+	msg->phase = info->phase;
+	msg->meta = info->tag || info->critical;
+	msg->shuffled = dsk->order == DBLP_ORDER_SHUFFLED ||
+			(dsk->order == DBLP_ORDER_AUTO && msg->budget);
+}
+
+/* May a message of @len bytes be sent at all? */
+static int dblp_may_sendmsg(struct dblp_sock *dsk, size_t len)
+{
+	struct sock *sk = &dsk->sk;
+
+	if (sk->sk_err)
+		return sock_error(sk);
+	if (sk->sk_shutdown & SEND_SHUTDOWN)
+		return -EPIPE;
+	if (dsk->state != DBLP_STATE_ESTABLISHED)
+		return -ENOTCONN;
+	if (len > dsk->peer_msg_max)
+		return -EMSGSIZE;
+	if (dsk->notify && dsk->tx_n_reports >= DBLP_NOTIFY_MAX)
+		return -ENOBUFS;
+	return 0;
+}
+
+/* Wait until a message may be sent and the send buffer has room for it */
+static int dblp_wait_send(struct dblp_sock *dsk, size_t len, long timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct sock *sk = &dsk->sk;
+	int err;
+
+	if (dblp_connecting(dsk)) {
+		err = dblp_wait_connected(dsk, timeo);
+		if (err)
+			return err;
+	}
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (!(err = dblp_may_sendmsg(dsk, len)) && !dblp_writable(dsk)) {
+		if (!timeo)
+			err = -EAGAIN;
+		else if (signal_pending(current))
+			err = sock_intr_errno(timeo);
+		if (err)
+			break;
+		sk_wait_event(sk, &timeo, dblp_writable(dsk) || sk->sk_err ||
+			      (sk->sk_shutdown & SEND_SHUTDOWN), &wait);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return err;
+}
+
+static int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len)
+{
+	struct dblp_sock *dsk = dblp_sk(sock->sk);
+	struct sock *sk = sock->sk;
+	struct dblp_tx_msg *msg;
+	struct dblp_sndinfo info;
+	bool given;
+	int err;
+
+	if (m->msg_flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR |
+			     MSG_CMSG_COMPAT))
+		return -EOPNOTSUPP;
+	if (m->msg_namelen)
+		return -EISCONN;
+	if (!len)
+		return -EINVAL;
+	err = dblp_get_sndinfo(m, min_t(size_t, len, U32_MAX), &info, &given);
+	if (err)
+		return err;
+
+	lock_sock(sk);
+	err = dblp_wait_send(dsk, len,
+			     sock_sndtimeo(sk, m->msg_flags & MSG_DONTWAIT));
+	release_sock(sk);
+	if (err)
+		goto out;
+	msg = dblp_tx_alloc(m, len);
+	if (IS_ERR(msg))
+		return PTR_ERR(msg);
+
+	/* Others may have sent meanwhile: the buffer may overflow by these */
+	lock_sock(sk);
+	err = dblp_may_sendmsg(dsk, len);
+	if (!err) {
+		dblp_set_msg(dsk, msg, &info);
+		err = dblp_tx_queue(dsk, msg);
+	}
+	if (!err)
+		dblp_push(dsk);
+	release_sock(sk);
+	if (err)
+		dblp_tx_free(msg);
+out:
+	if (err == -EPIPE && !(m->msg_flags & MSG_NOSIGNAL))
+		send_sig(SIGPIPE, current, 0);
+	return err ?: len;
+}
+
+static struct dblp_range *dblp_list_ranges(const struct dblp_segmap *map,
+					   u32 seg_size, u32 len, u32 ranges)
+{
+	u32 from = 0, offset, length, n = 0;
+	struct dblp_range *r;
+
+	r = kvmalloc_array(ranges, sizeof(*r), GFP_KERNEL);
+	if (!r)
+		return NULL;
+	while (n < ranges &&
+	       dblp_segmap_next_missing(map, seg_size, len, &from, &offset,
+					&length))
+		r[n++] = (struct dblp_range) { offset, length };
+	return r;
+}
+
+/* The loss map goes out whole or not at all */
+static void dblp_put_ranges(struct msghdr *m, const struct dblp_segmap *map,
+			    u32 seg_size, u32 len, u32 ranges)
+{
+	size_t size = ranges * sizeof(struct dblp_range);
+	struct dblp_range *r;
+
+	if (!ranges)
+		return;
+	r = m->msg_controllen < CMSG_LEN(size) ? NULL :
+	    dblp_list_ranges(map, seg_size, len, ranges);
+	if (!r) {
+		m->msg_flags |= MSG_CTRUNC;
+		return;
+	}
+	put_cmsg(m, SOL_DBLP, DBLP_RANGES, size, r);
+	kvfree(r);
+}
+
+static void dblp_put_rcvinfo(struct msghdr *m, const struct dblp_rx_msg *msg)
+{
+	struct dblp_rcvinfo info = {
+		.tag = msg->tag,
+		.msg_id = msg->id,
+		.length = msg->len,
+		.missing = msg->missing,
+		.ranges = msg->ranges,
+		.budget = msg->budget,
+		.phase = msg->phase,
+		.reason = msg->reason,
+	};
+
+	/* Who wants to know nothing still sees MSG_CTRUNC if bytes are missing */
+	if (!m->msg_controllen && !msg->missing)
+		return;
+	put_cmsg(m, SOL_DBLP, DBLP_RCVINFO, sizeof(info), &info);
+	dblp_put_ranges(m, &msg->have, msg->seg_size, msg->len, msg->ranges);
+}
+
+/* A message that this socket has sent was closed: MSG_ERRQUEUE */
+static int dblp_recv_report(struct dblp_sock *dsk, struct msghdr *m)
+{
+	struct sock *sk = &dsk->sk;
+	struct dblp_rcvinfo info = {};
+	struct dblp_tx_msg *msg;
+
+	lock_sock(sk);
+	msg = list_first_entry_or_null(&dsk->tx_reports, struct dblp_tx_msg,
+				       list);
+	if (msg) {
+		list_del_init(&msg->list);
+		dsk->tx_n_reports--;
+	}
+	release_sock(sk);
+	if (!msg)
+		return -EAGAIN;
+
+	info.tag = msg->tag;
+	info.msg_id = msg->id;
+	info.length = msg->len;
+	info.missing = msg->missing;
+	info.ranges = msg->ranges;
+	info.budget = msg->budget;
+	info.phase = msg->phase;
+	info.reason = msg->reason;
+	put_cmsg(m, SOL_DBLP, DBLP_CLOSEINFO, sizeof(info), &info);
+	dblp_put_ranges(m, &msg->lossmap, msg->seg_size, msg->len,
+			msg->ranges);
+	m->msg_flags |= MSG_ERRQUEUE;
+
+	lock_sock(sk);
+	swap(dsk->tx_reported, msg);
+	release_sock(sk);
+	dblp_tx_free(msg);
+	return 0;
+}
+
+/* Wait for a message; 0 without one means that no more will come */
+static int dblp_wait_msg(struct dblp_sock *dsk, long timeo,
+			 struct dblp_rx_msg **msgp)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct sock *sk = &dsk->sk;
+	int err = 0;
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (!(*msgp = dblp_rx_peek(dsk)) && !dblp_rx_eof(dsk)) {
+		if (sk->sk_err)
+			err = sock_error(sk);
+		else if (sk->sk_shutdown & RCV_SHUTDOWN)
+			break;
+		else if (dsk->state < DBLP_STATE_ESTABLISHED &&
+			 !dblp_connecting(dsk))
+			err = -ENOTCONN;
+		else if (!timeo)
+			err = -EAGAIN;
+		else if (signal_pending(current))
+			err = sock_intr_errno(timeo);
+		if (err)
+			break;
+		sk_wait_event(sk, &timeo, dblp_rx_peek(dsk) || sk->sk_err ||
+			      (sk->sk_shutdown & RCV_SHUTDOWN) ||
+			      dblp_rx_eof(dsk), &wait);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return err;
+}
+
+static int dblp_recvmsg(struct socket *sock, struct msghdr *m, size_t size,
+			int flags)
+{
+	struct dblp_sock *dsk = dblp_sk(sock->sk);
+	struct dblp_rx_msg *msg = NULL;
+	struct sock *sk = sock->sk;
+	int err, copied;
+	u8 fill;
+
+	m->msg_namelen = 0;
+	if (flags & ~(MSG_PEEK | MSG_DONTWAIT | MSG_TRUNC | MSG_WAITALL |
+		      MSG_ERRQUEUE | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC |
+		      MSG_CMSG_COMPAT))
+		return -EOPNOTSUPP;
+	if (flags & MSG_ERRQUEUE)
+		return dblp_recv_report(dsk, m);
+
+	lock_sock(sk);
+	err = dblp_wait_msg(dsk, sock_rcvtimeo(sk, flags & MSG_DONTWAIT), &msg);
+	if (!msg) {
+		release_sock(sk);
+		return err;
+	}
+	if (flags & MSG_PEEK) {
+		msg->refs++;
+	} else {
+		list_del_init(&msg->list);
+		dsk->rx_bytes -= msg->len;
+	}
+	fill = dsk->fill;
+	release_sock(sk);
+
+	err = dblp_rx_copy(msg, &m->msg_iter, fill);
+	if (!err) {
+		dblp_put_rcvinfo(m, msg);
+		m->msg_flags |= MSG_EOR;
+		m->msg_flags |= msg->len > size ? MSG_TRUNC : 0;
+		copied = flags & MSG_TRUNC ? msg->len :
+					     min_t(size_t, msg->len, size);
+	}
+
+	lock_sock(sk);
+	if (flags & MSG_PEEK) {
+		dblp_rx_put(dsk, msg);
+	} else if (err) {
+		list_add(&msg->list, &dsk->rx_ready);
+		dsk->rx_bytes += msg->len;
+	} else {
+		dblp_rx_consumed(dsk, msg);
+	}
+	release_sock(sk);
+	return err ?: copied;
+}
+
+static int dblp_release(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+
+	if (!sk)
+		return 0;
+	sock_hold(sk);
+	lock_sock(sk);
+	dblp_close(dblp_sk(sk));
+	sock->sk = NULL;
+	release_sock(sk);
+	sock_put(sk);
+	return 0;
+}
+
+const struct proto_ops dblp_proto_ops = {
+	.family		= PF_DBLP,
+	.owner		= THIS_MODULE,
+	.release	= dblp_release,
+	.bind		= dblp_bind,
+	.connect	= dblp_connect,
+	.socketpair	= sock_no_socketpair,
+	.accept		= dblp_accept_op,
+	.getname	= dblp_getname,
+	.poll		= dblp_poll,
+	.ioctl		= dblp_ioctl,
+	.gettstamp	= sock_gettstamp,
+	.listen		= dblp_listen,
+	.shutdown	= dblp_shutdown,
+	.setsockopt	= dblp_setsockopt,
+	.getsockopt	= dblp_getsockopt,
+	.sendmsg	= dblp_sendmsg,
+	.recvmsg	= dblp_recvmsg,
+	.mmap		= sock_no_mmap,
+};

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Control frames that are repeated until they are acknowledged: FLOW, CLOSE,
+ * LOSSMAP, FIN, PING.
+ *
+ * A frame remembers the last packet that carried it. The acknowledgement of
+ * that packet ends it, its loss puts it back into the queue. What it says is
+ * written when it is sent, so a repeated FLOW tells the state of then.
+ */
+#include <linux/unaligned.h>
+
+#include "dblp.h"
+
+static struct dblp_ctl *dblp_ctl_alloc(u8 type)
+{
+	struct dblp_ctl *ctl;
+
+	ctl = kzalloc(sizeof(*ctl), GFP_ATOMIC);
+	if (ctl)
+		ctl->type = type;
+	return ctl;
+}
+
+static void dblp_ctl_free(struct dblp_sock *dsk, struct dblp_ctl *ctl)
+{
+	list_del(&ctl->list);
+	if (ctl->msg)
+		dblp_rx_put(dsk, ctl->msg);
+	kfree(ctl);
+}
+
+/**
+ * dblp_ctl_add() - queue a frame that says something of the connection
+ * @dsk: socket
+ * @type: FLOW, FIN or PING
+ *
+ * Return: 0, also when one is waiting already, or -ENOMEM.
+ */
+int dblp_ctl_add(struct dblp_sock *dsk, u8 type)
+{
+	struct dblp_ctl *ctl;
+
+	list_for_each_entry(ctl, &dsk->ctl_queue, list)
+		if (ctl->type == type)
+			return 0;
+	ctl = dblp_ctl_alloc(type);
+	if (!ctl)
+		return -ENOMEM;
+	list_add_tail(&ctl->list, &dsk->ctl_queue);
+	return 0;
+}
+
+static struct dblp_ctl *dblp_ctl_alloc_msg(struct list_head *to, u8 type,
+					   struct dblp_rx_msg *msg)
+{
+	struct dblp_ctl *ctl;
+
+	ctl = dblp_ctl_alloc(type);
+	if (!ctl)
+		return NULL;
+	ctl->msg = msg;
+	msg->refs++;
+	list_add_tail(&ctl->list, to);
+	return ctl;
+}
+
+/* One LOSSMAP frame for each stretch of the map that has a hole */
+static int dblp_ctl_add_map(struct list_head *to, struct dblp_rx_msg *msg)
+{
+	const struct dblp_segmap *have = &msg->have;
+	struct dblp_ctl *ctl;
+	u32 at = 0, words;
+
+	while ((at = dblp_segmap_next_hole(have, at)) < have->n) {
+		ctl = dblp_ctl_alloc_msg(to, DBLP_FRAME_LOSSMAP, msg);
+		if (!ctl)
+			return -ENOMEM;
+		ctl->first = round_down(at, 32);
+		words = DIV_ROUND_UP(have->n - ctl->first, 32);
+		ctl->words = min_t(u32, words, DBLP_LOSSMAP_WORDS_MAX);
+		at = ctl->first + 32 * ctl->words;
+	}
+	return 0;
+}
+
+/**
+ * dblp_ctl_add_close() - tell the peer that one of its messages is closed
+ * @dsk: socket
+ * @msg: the message; its loss map will not change any more
+ *
+ * CLOSE goes before everything that waits: it stops a sender.
+ *
+ * Return: 0, or -ENOMEM and nothing changed.
+ */
+int dblp_ctl_add_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	struct dblp_ctl *ctl, *tmp;
+	LIST_HEAD(frames);
+
+	if (!dblp_ctl_alloc_msg(&frames, DBLP_FRAME_CLOSE, msg))
+		return -ENOMEM;
+	if (dblp_ctl_add_map(&frames, msg))
+		goto err_free;
+	list_splice(&frames, &dsk->ctl_queue);
+	return 0;
+
+err_free:
+	list_for_each_entry_safe(ctl, tmp, &frames, list)
+		dblp_ctl_free(dsk, ctl);
+	return -ENOMEM;
+}
+
+static void dblp_ctl_flow(struct dblp_sock *dsk, struct dblp_frame *f)
+{
+	dblp_rx_credit(dsk);
+	f->flow.max_msg = dsk->rx_max_msg;
+	f->flow.max_data = dsk->rx_max_data;
+	f->flow.cap = dsk->cap;
+}
+
+static void dblp_ctl_lossmap(const struct dblp_ctl *ctl, struct dblp_frame *f,
+			     u8 *bits)
+{
+	u32 i;
+
+	for (i = 0; i < ctl->words; i++)
+		put_unaligned_be32(dblp_segmap_missing_word(&ctl->msg->have,
+							    ctl->first +
+							    32 * i),
+				   bits + 4 * i);
+	f->lossmap.msg_id = ctl->msg->id;
+	f->lossmap.first = ctl->first;
+	f->lossmap.words = ctl->words;
+	f->lossmap.bits = bits;
+}
+
+static void dblp_ctl_close(const struct dblp_ctl *ctl, struct dblp_frame *f)
+{
+	const struct dblp_rx_msg *msg = ctl->msg;
+
+	f->close.msg_id = msg->id;
+	f->close.missing = msg->missing;
+	f->close.missing_segs = msg->have.n - msg->have.count;
+	f->close.reason = msg->reason;
+}
+
+static u8 *dblp_ctl_put(struct dblp_sock *dsk, const struct dblp_ctl *ctl,
+			u8 *p, const u8 *end)
+{
+	u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX];
+	struct dblp_frame f;
+
+	f.type = ctl->type;
+	switch (ctl->type) {
+	case DBLP_FRAME_FLOW:
+		dblp_ctl_flow(dsk, &f);
+		break;
+	case DBLP_FRAME_CLOSE:
+		dblp_ctl_close(ctl, &f);
+		break;
+	case DBLP_FRAME_LOSSMAP:
+		dblp_ctl_lossmap(ctl, &f, bits);
+		break;
+	case DBLP_FRAME_FIN:
+		f.fin.end = dsk->tx_next_id;
+		break;
+	}
+	return dblp_put_frame(p, end, &f);
+}
+
+/**
+ * dblp_ctl_fill() - put waiting frames into a packet
+ * @dsk: socket
+ * @p: where
+ * @end: how far at most
+ * @pn: number of the packet, which is sent for sure
+ *
+ * Return: the byte behind the last frame.
+ */
+u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn)
+{
+	struct dblp_ctl *ctl, *tmp;
+	u8 *next;
+
+	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_queue, list) {
+		next = dblp_ctl_put(dsk, ctl, p, end);
+		if (!next)
+			break;
+		p = next;
+		ctl->pn = pn;
+		list_move_tail(&ctl->list, &dsk->ctl_flight);
+	}
+	return p;
+}
+
+/**
+ * dblp_ctl_fill_closes() - repeat CLOSE frames that may have been lost
+ * @dsk: socket
+ * @p: where
+ * @end: how far at most
+ *
+ * Whatever goes to the peer takes them along: the sooner it stops the better.
+ *
+ * Return: the byte behind the last frame.
+ */
+u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end)
+{
+	struct dblp_ctl *ctl;
+	u8 *next;
+
+	list_for_each_entry(ctl, &dsk->ctl_flight, list) {
+		if (ctl->type != DBLP_FRAME_CLOSE)
+			continue;
+		next = dblp_ctl_put(dsk, ctl, p, end);
+		if (!next)
+			break;
+		p = next;
+	}
+	return p;
+}
+
+/**
+ * dblp_ctl_acked() - a CTRL packet has arrived
+ * @dsk: socket
+ * @pn: its number
+ */
+void dblp_ctl_acked(struct dblp_sock *dsk, u64 pn)
+{
+	struct dblp_ctl *ctl, *tmp;
+
+	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_flight, list) {
+		if (ctl->pn != pn)
+			continue;
+		if (ctl->type == DBLP_FRAME_FIN)
+			dsk->fin_acked = 1;
+		dblp_ctl_free(dsk, ctl);
+	}
+}
+
+/**
+ * dblp_ctl_lost() - a CTRL packet was lost
+ * @dsk: socket
+ * @pn: its number
+ */
+void dblp_ctl_lost(struct dblp_sock *dsk, u64 pn)
+{
+	struct dblp_ctl *ctl, *tmp;
+
+	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_flight, list)
+		if (ctl->pn == pn)
+			list_move_tail(&ctl->list, &dsk->ctl_queue);
+}
+
+/** dblp_ctl_requeue() - send everything that is in flight again, as a probe */
+void dblp_ctl_requeue(struct dblp_sock *dsk)
+{
+	list_splice_tail_init(&dsk->ctl_flight, &dsk->ctl_queue);
+}
+
+/** dblp_ctl_purge() - forget all frames */
+void dblp_ctl_purge(struct dblp_sock *dsk)
+{
+	struct dblp_ctl *ctl, *tmp;
+
+	dblp_ctl_requeue(dsk);
+	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_queue, list)
+		dblp_ctl_free(dsk, ctl);
+}

@@ -1,0 +1,696 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * AF_DBLP: the private header.
+ *
+ * Reading order: uapi/linux/dblp.h (what users see), wire.h (what the peer
+ * sees), this file, then af_dblp.c from top to bottom, input.c and output.c
+ * (the way of a packet), rx.c and tx.c (the life of a message).
+ *
+ * Locking and lifetime
+ * ====================
+ *
+ * *The socket lock.* All of struct dblp_sock is under the socket lock, unless
+ * its field says otherwise. Process context takes it with lock_sock(). Packets
+ * and timers come in softirq context, take the spinlock with bh_lock_sock() and
+ * look whether a process owns the socket: a packet then goes to the backlog,
+ * a timer sets a bit in @deferred, and release_sock() attends to both before
+ * the owner is gone. So there is one lock a connection, it is never held while
+ * user memory is touched, and a packet never waits.
+ *
+ * *Order.* Listener before its child (a child's lock is taken under its
+ * listener's, with SINGLE_DEPTH_NESTING, only while the child is unknown to
+ * everybody else). The spinlocks of struct dblp_net nest inside the socket lock
+ * and hold nothing else.
+ *
+ * *Finding a socket.* Packets find connections in @conns (by the connection ID
+ * they are sent to), resets also in @peers (by the connection ID of the other
+ * end), netlink finds sockets in @socks (by number). All three are walked under
+ * RCU and hold no reference: who finds a socket takes one with
+ * refcount_inc_not_zero(), and sockets are freed after a grace period
+ * (SOCK_RCU_FREE). A listener hangs off its endpoint in the same way.
+ *
+ * *References to a socket.* (1) Its life: from sock_init_data() until
+ * dblp_release(), or, when messages are still to be acknowledged then, until
+ * dblp_done(); a child that nobody has accepted yet owes this one to its
+ * listener's queue. (2) The timer while it is pending or runs. (3) Whoever
+ * found it, while he holds it. (4) Packets in queues below us, through
+ * sk_wmem_alloc.
+ *
+ * *Endpoints.* A struct dblp_endpoint is one bound UDP socket, shared by a
+ * listener and the connections it accepted. Every socket that uses it holds a
+ * reference. A UDP socket cannot be released in softirq context, so the last
+ * reference leaves that to a work item.
+ *
+ * *Messages.* A struct dblp_tx_msg belongs to the socket's lists alone. A
+ * struct dblp_rx_msg is reference counted, without atomics as that is under the
+ * socket lock too: one for the list it is on, one for each control frame that
+ * still has to tell the peer about it, one for the reader who copies it.
+ *
+ * *Network namespaces.* User sockets hold their namespace. The UDP sockets do
+ * not, but no endpoint outlives its users but for its work item, which is
+ * flushed when the namespace goes.
+ */
+#ifndef _NET_DBLP_H
+#define _NET_DBLP_H
+
+#include <linux/dblp.h>
+#include <linux/hrtimer.h>
+#include <linux/rhashtable.h>
+#include <linux/siphash.h>
+#include <linux/skbuff.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <net/flow.h>
+#include <net/net_namespace.h>
+#include <net/sock.h>
+
+#include "cc.h"
+#include "closing.h"
+#include "mib.h"
+#include "ranges.h"
+#include "recovery.h"
+#include "segmap.h"
+#include "wire.h"
+
+/* No reason to drop a packet */
+#define DBLP_MIB_NONE	__DBLP_MIB_MAX
+
+/* Limits and times */
+enum dblp_limits {
+	/* Credit that a message uses besides its bytes: see FLOW */
+	DBLP_MSG_COST		= 1024,
+	/* Messages that may be open at once in one direction */
+	DBLP_MSG_WINDOW		= 4096,
+	/* Closed messages whose report nobody fetched: then ENOBUFS */
+	DBLP_NOTIFY_MAX		= 4096,
+	/* Message bytes: default receive window and send buffer */
+	DBLP_WINDOW_DEFAULT	= 32 << 20,
+	DBLP_WINDOW_MIN		= 4096,
+	/* A data packet in every so many is acknowledged at once */
+	DBLP_ACK_EVERY		= 2,
+	DBLP_SENT_RING_MIN	= 64,
+	DBLP_SENT_RING_MAX	= 1 << 16,
+	DBLP_BACKLOG_MAX	= 4096,
+	/* DSCP EF: a CLOSE must overtake the data it makes useless */
+	DBLP_CTL_TOS		= 0xb8,
+	DBLP_RST_PER_SECOND	= 1000,
+	DBLP_USER_TIMEOUT_MS	= 30000,
+	DBLP_COOKIE_LIFE_MS	= 5000,
+	DBLP_ELEMENT_MAX	= 256,
+	DBLP_MTU_MAX		= 64000,
+};
+
+#define DBLP_ACK_DELAY_NS	(1 * NSEC_PER_MSEC)
+/* Handshake packets are repeated after this, doubling */
+#define DBLP_HANDSHAKE_MIN_NS	(20 * NSEC_PER_MSEC)
+#define DBLP_HANDSHAKE_MAX_NS	(1 * NSEC_PER_SEC)
+/* How far pacing may run ahead: hides the timer's latency */
+#define DBLP_PACE_AHEAD_NS	(100 * NSEC_PER_USEC)
+
+/**
+ * struct dblp_net - what a network namespace has
+ * @conns: connections by the connection ID their packets are sent to
+ * @peers: connections by the connection ID of their other end
+ * @socks: all sockets by number
+ * @next_id: where the search for a free number begins; under the lock of @socks
+ * @generation: changes with @socks, for consistent dumps
+ * @cookie_key: nobody else can make cookies
+ * @spent: cookies that may not be used again
+ * @spent_lock: protects @spent
+ * @rst_jiffies: second in which @rst_count counts; races lose a few counts
+ * @rst_count: resets sent to strangers in that second
+ * @endpoints: number of endpoints alive
+ * @mib: counters
+ */
+struct dblp_net {
+	struct rhashtable	conns;
+	struct rhashtable	peers;
+	struct xarray		socks;
+	u32			next_id;
+	atomic_t		generation;
+	siphash_key_t		cookie_key;
+#define DBLP_SPENT_BUCKETS	256
+	struct hlist_head	spent[DBLP_SPENT_BUCKETS];
+	spinlock_t		spent_lock;
+	unsigned long		rst_jiffies;
+	u32			rst_count;
+	atomic_t		endpoints;
+	struct dblp_mib __percpu *mib;
+};
+
+/**
+ * struct dblp_endpoint - a bound UDP socket
+ * @refs: sockets that use it
+ * @sock: the UDP socket
+ * @listener: who accepts connections here; written under the listener's lock,
+ *	read under RCU
+ * @net: its namespace
+ * @release: releases @sock in process context
+ * @rcu: frees it
+ */
+struct dblp_endpoint {
+	refcount_t		refs;
+	struct socket		*sock;
+	struct dblp_sock __rcu	*listener;
+	struct net		*net;
+	struct work_struct	release;
+	struct rcu_head		rcu;
+};
+
+/**
+ * struct dblp_path - where packets go
+ * @fl: route key; also the addresses in the IP header
+ * @cookie: of the cached route
+ * @family: AF_INET or AF_INET6
+ * @sport: UDP ports
+ * @dport: UDP ports
+ */
+struct dblp_path {
+	struct flowi	fl;
+	u32		cookie;
+	sa_family_t	family;
+	__be16		sport;
+	__be16		dport;
+};
+
+/**
+ * struct dblp_tx_msg - a message being sent
+ * @list: on @tx_msgs of the socket by rising @id, then on @tx_reports
+ * @lost_node: on @tx_lost of the socket while segments wait to be repaired
+ * @tag: from the user
+ * @id: message ID
+ * @len: bytes
+ * @seg_size: bytes of each segment but the last
+ * @critical: bytes at the start that may not be missing
+ * @crit_segs: segments with any of those; sent first and in sequence
+ * @budget: ppm
+ * @first_pass: segments that must be in flight or acknowledged
+ * @cursor: position in the sending order of the next segment never sent
+ * @missing: bytes that the receiver closed without
+ * @missing_segs: segments that the receiver closed without
+ * @ranges: of the loss map, counted when it is complete
+ * @policy: &enum dblp_policy
+ * @phase: label
+ * @reason: &enum dblp_reason once @closed
+ * @meta: has a META frame
+ * @meta_acked: the peer has it
+ * @started: credit was taken, segments may be sent
+ * @closed: the receiver has closed it, only its loss map is awaited
+ * @shuffled: order
+ * @lossy: packets declared lost may still point here
+ * @shuffle: permutation of the segments behind the critical ones
+ * @acked: segments acknowledged
+ * @need: segments to be repaired: lost, and no copy in flight
+ * @lossmap: segments that LOSSMAP frames have not named; no bits before the
+ *	first frame
+ * @segs: memory of @acked, @need and @sent
+ * @sent: for each segment: copies in flight, and whether it was ever sent
+ * @n_pages: number of pages
+ * @truesize: bytes charged to the socket
+ * @pages: the bytes; freed when the message is closed
+ */
+struct dblp_tx_msg {
+	struct list_head	list;
+	struct list_head	lost_node;
+	u64			tag;
+	u32			id;
+	u32			len;
+	u32			seg_size;
+	u32			critical;
+	u32			crit_segs;
+	u32			budget;
+	u32			first_pass;
+	u32			cursor;
+	u32			missing;
+	u32			missing_segs;
+	u32			ranges;
+	u8			policy;
+	u8			phase;
+	u8			reason;
+	u8			meta:1;
+	u8			meta_acked:1;
+	u8			started:1;
+	u8			closed:1;
+	u8			shuffled:1;
+	u8			lossy:1;
+	struct dblp_shuffle	shuffle;
+	struct dblp_segmap	acked;
+	struct dblp_segmap	need;
+	struct dblp_segmap	lossmap;
+	void			*segs;
+	u8			*sent;
+#define DBLP_SEG_SENT		0x80
+#define DBLP_SEG_COPIES		0x7f
+	u32			n_pages;
+	u32			truesize;
+	struct page		**pages;
+};
+
+/**
+ * struct dblp_rx_msg - a message being received
+ * @list: on @rx_ready of the socket once it is its turn
+ * @refs: see "Messages" above
+ * @tag: from the META frame
+ * @id: message ID
+ * @len: bytes
+ * @seg_size: bytes of each segment but the last
+ * @missing: bytes that have not arrived
+ * @critical: bytes at the start that may not be missing
+ * @budget: ppm: what the sender asked for
+ * @ranges: of the loss map, counted at close
+ * @policy: &enum dblp_policy
+ * @phase: label
+ * @reason: &enum dblp_reason once @closed
+ * @meta_missing: a META frame exists and has not come
+ * @closed: done; what is missing stays missing
+ * @have: segments that are there
+ * @skbs: their bytes in order of arrival; &struct dblp_skb_cb
+ */
+struct dblp_rx_msg {
+	struct list_head	list;
+	u32			refs;
+	u32			id;
+	u64			tag;
+	u32			len;
+	u32			seg_size;
+	u32			missing;
+	u32			critical;
+	u32			budget;
+	u32			ranges;
+	u8			policy;
+	u8			phase;
+	u8			reason;
+	u8			meta_missing:1;
+	u8			closed:1;
+	struct dblp_segmap	have;
+	struct sk_buff_head	skbs;
+	unsigned long		bits[];
+};
+
+/**
+ * struct dblp_skb_cb - our part of a received packet's control buffer
+ * @offset: of the payload's first byte in its message, once queued there
+ * @ecn: ECN field of the IP header
+ */
+struct dblp_skb_cb {
+	u32	offset;
+	u8	ecn;
+};
+
+#define DBLP_SKB_CB(skb)	((struct dblp_skb_cb *)(skb)->cb)
+
+/**
+ * struct dblp_ctl - a control frame that is repeated until it is acknowledged
+ * @list: on @ctl_queue (to be sent) or @ctl_flight (sent)
+ * @type: &enum dblp_frame_type
+ * @pn: packet that carried it last
+ * @msg: CLOSE, LOSSMAP: the message; a reference is held
+ * @first: LOSSMAP: first segment
+ * @words: LOSSMAP: number of words
+ */
+struct dblp_ctl {
+	struct list_head	list;
+	u8			type;
+	u64			pn;
+	struct dblp_rx_msg	*msg;
+	u32			first;
+	u32			words;
+};
+
+/** enum dblp_deferred - what release_sock() has to do for a timer */
+enum dblp_deferred {
+	DBLP_DEFER_TIMER,
+};
+
+/**
+ * struct dblp_peer_key - how a reset finds its connection
+ * @cid: connection ID of the other end
+ * @addr: its address
+ * @port: its port
+ * @pad: 0
+ */
+struct dblp_peer_key {
+	u64		cid;
+	struct in6_addr	addr;
+	__be16		port;
+	u8		pad[6];
+};
+
+/**
+ * struct dblp_sock - an AF_DBLP socket
+ * @sk: must be first
+ * @conn_node: in @conns of the namespace
+ * @peer_node: in @peers of the namespace
+ * @cid: connection ID that the peer sends to; never 0 once connecting
+ * @peer_key: connection ID that we send to, and where
+ * @id: number of the socket, for netlink; fixed
+ * @state: &enum dblp_state
+ * @hashed: in @conns
+ * @peer_hashed: in @peers
+ * @ep: UDP socket, NULL until bound
+ * @local: address, as bound or as connected
+ * @peer: address, fixed for the connection
+ * @path: route to it
+ * @accept_queue: listener: children nobody has accepted yet
+ * @accept_node: child: in there
+ * @cookie_born: child: birth of its cookie, milliseconds since boot
+ *
+ * Options, see &enum dblp_sockopt:
+ * @budget: DBLP_BUDGET
+ * @cap: DBLP_BUDGET_CAP
+ * @element: DBLP_ELEMENT
+ * @user_timeout_ms: DBLP_USER_TIMEOUT
+ * @policy: DBLP_CLOSE_POLICY
+ * @order: DBLP_ORDER
+ * @fill: DBLP_FILL
+ * @notify: DBLP_NOTIFY
+ *
+ * Timer: one, for the earliest of these; 0 means not set:
+ * @timer: holds a reference to the socket while it is pending
+ * @timer_at: when it will expire
+ * @deferred: &enum dblp_deferred bits; atomic
+ * @handshake_at: repeat INIT or COOKIE_ECHO
+ * @pace_at: the next packet may leave
+ * @pto_at: probe
+ * @ack_at: acknowledge
+ *
+ * Handshake, client:
+ * @cookie: from INIT_ACK
+ * @handshake_start: when connect() was called
+ * @handshake_sent: when the last packet of it was sent
+ * @handshake_wait: until its repetition
+ * @handshake_tries: packets sent in this state
+ *
+ * Sending:
+ * @tx_msgs: messages that are not closed, or whose loss map is awaited
+ * @tx_lost: of those, the ones with segments to repair
+ * @tx_settled: messages of which all is known, to be accounted for
+ * @tx_reports: settled messages to be reported on the error queue
+ * @tx_cur: first message with segments of its first pass to send; or NULL
+ * @tx_reported: the one last reported, for DBLP_SENT_LOSSMAP
+ * @tx_n_reports: length of @tx_reports
+ * @tx_next_id: of the next message
+ * @tx_bytes: bytes of messages not settled
+ * @tx_cost: credit taken by messages started
+ * @peer_max_msg: first message ID that the peer does not allow yet
+ * @peer_max_data: credit that the peer gave in all
+ * @peer_msg_max: largest message the peer takes
+ * @peer_cap: ppm
+ * @blocked: the peer was told that we wait for credit
+ * @fin_queued: FIN is on its way: nothing more can be sent
+ * @fin_acked: the peer has it
+ * @pace_next: when the pacer lets the next packet go
+ * @sent: packets sent
+ * @rtt: round-trip time
+ * @cc: congestion control
+ * @pto_count: probe timeouts since the last progress
+ * @peer_ce: marks that the peer has counted
+ * @ce_new: of those, not yet told to congestion control
+ * @last_sent: when the last packet that wants an ACK was sent
+ * @progress: when the peer last acknowledged something new, or when we began
+ *	to wait for that
+ * @ctl_queue: control frames to be sent
+ * @ctl_flight: control frames in flight
+ *
+ * Receiving:
+ * @rx_msgs: open messages, and closed ones whose turn has not come, by ID
+ * @rx_ready: closed messages to be read, in order
+ * @rx_last: the one last read, for DBLP_LOSSMAP
+ * @rx_next: ID of the next message for @rx_ready
+ * @rx_bytes: bytes of the messages in @rx_ready
+ * @rx_window: credit that is out at most
+ * @rx_opened: credit used by messages opened
+ * @rx_consumed: credit of messages read
+ * @rx_consumed_msgs: messages read
+ * @rx_max_data: credit given, as last told
+ * @rx_max_msg: first message ID not allowed, as last told
+ * @rx_fin: the peer has sent FIN
+ * @rx_end: messages that it sends in all
+ * @peer_waits: the peer waits for credit
+ * @pns: packet numbers received
+ * @largest_at: when the largest of them was
+ * @ack_pending: packets received that want an ACK
+ * @ack_now: and want it at once
+ * @ecn_ce: marks counted
+ * @ecn_ect0: marks counted
+ * @ecn_ect1: marks counted
+ *
+ * @info: counters, the fields of &struct dblp_info that count
+ */
+struct dblp_sock {
+	struct sock		sk;
+	struct rhash_head	conn_node;
+	struct rhash_head	peer_node;
+	u64			cid;
+	struct dblp_peer_key	peer_key;
+	u32			id;
+	u8			state;
+	bool			hashed;
+	bool			peer_hashed;
+	struct dblp_endpoint	*ep;
+	struct sockaddr_dblp	local;
+	struct sockaddr_dblp	peer;
+	struct dblp_path	path;
+	struct list_head	accept_queue;
+	struct list_head	accept_node;
+	u64			cookie_born;
+
+	u32			budget;
+	u32			cap;
+	u32			element;
+	u32			user_timeout_ms;
+	u8			policy;
+	u8			order;
+	u8			fill;
+	u8			notify;
+
+	struct hrtimer		timer;
+	u64			timer_at;
+	unsigned long		deferred;
+	u64			handshake_at;
+	u64			pace_at;
+	u64			pto_at;
+	u64			ack_at;
+
+	struct dblp_cookie	cookie;
+	u64			handshake_start;
+	u64			handshake_sent;
+	u64			handshake_wait;
+	u32			handshake_tries;
+
+	struct list_head	tx_msgs;
+	struct list_head	tx_lost;
+	struct list_head	tx_settled;
+	struct list_head	tx_reports;
+	struct dblp_tx_msg	*tx_cur;
+	struct dblp_tx_msg	*tx_reported;
+	u32			tx_n_reports;
+	u32			tx_next_id;
+	u64			tx_bytes;
+	u64			tx_cost;
+	u32			peer_max_msg;
+	u64			peer_max_data;
+	u32			peer_msg_max;
+	u32			peer_cap;
+	u8			blocked:1;
+	u8			fin_queued:1;
+	u8			fin_acked:1;
+	u64			pace_next;
+	struct dblp_sent	sent;
+	struct dblp_rtt		rtt;
+	struct dblp_cc		cc;
+	u32			pto_count;
+	u32			peer_ce;
+	u32			ce_new;
+	u64			last_sent;
+	u64			progress;
+	struct list_head	ctl_queue;
+	struct list_head	ctl_flight;
+
+	struct xarray		rx_msgs;
+	struct list_head	rx_ready;
+	struct dblp_rx_msg	*rx_last;
+	u32			rx_next;
+	u64			rx_bytes;
+	u64			rx_window;
+	u64			rx_opened;
+	u64			rx_consumed;
+	u32			rx_consumed_msgs;
+	u64			rx_max_data;
+	u32			rx_max_msg;
+	bool			rx_fin;
+	bool			peer_waits;
+	u32			rx_end;
+	struct dblp_ranges	pns;
+	u64			largest_at;
+	u32			ack_pending;
+	bool			ack_now;
+	u32			ecn_ce;
+	u32			ecn_ect0;
+	u32			ecn_ect1;
+
+	struct dblp_info	info;
+};
+
+static inline struct dblp_sock *dblp_sk(const struct sock *sk)
+{
+	return (struct dblp_sock *)sk;
+}
+
+/** dblp_before() - is message ID @a before @b? They wrap */
+static inline bool dblp_before(u32 a, u32 b)
+{
+	return (s32)(a - b) < 0;
+}
+
+extern struct proto dblp_prot;
+extern const struct proto_ops dblp_proto_ops;
+extern unsigned int dblp_net_id;
+
+struct dblp_net *dblp_pernet(struct net *net);
+
+/* af_dblp.c */
+int dblp_accept(struct socket *sock, struct socket *newsock,
+		struct proto_accept_arg *arg);
+struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern);
+bool dblp_writable(const struct dblp_sock *dsk);
+void dblp_write_space(struct dblp_sock *dsk);
+
+/* sockopt.c */
+int dblp_setsockopt(struct socket *sock, int level, int name, sockptr_t optval,
+		    unsigned int optlen);
+int dblp_getsockopt(struct socket *sock, int level, int name,
+		    char __user *optval, int __user *optlen);
+
+/* conn.c: connections and sockets as objects */
+struct dblp_sock *dblp_conn_find(struct net *net, u64 cid);
+struct dblp_sock *dblp_conn_find_peer(struct net *net,
+				      const struct dblp_peer_key *key);
+int dblp_conn_hash(struct dblp_sock *dsk);
+void dblp_conn_unhash_peer(struct dblp_sock *dsk);
+void dblp_conn_unhash(struct dblp_sock *dsk);
+void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
+			   u64 rtt);
+int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp);
+void dblp_done(struct dblp_sock *dsk, int err);
+void dblp_abort(struct dblp_sock *dsk, enum dblp_rst_reason reason, int err);
+void dblp_close(struct dblp_sock *dsk);
+int dblp_queue_fin(struct dblp_sock *dsk);
+void dblp_check_closing(struct dblp_sock *dsk);
+void dblp_timer_init(struct dblp_sock *dsk);
+void dblp_timer_update(struct dblp_sock *dsk);
+void dblp_timer_run(struct dblp_sock *dsk);
+int dblp_sock_number(struct dblp_sock *dsk, gfp_t gfp);
+struct dblp_sock *dblp_sock_by_id(struct net *net, u32 id);
+struct dblp_sock *dblp_sock_next(struct net *net, u32 *id);
+u32 dblp_sock_generation(struct net *net);
+void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info);
+void dblp_sock_info(struct dblp_sock *dsk, struct dblp_info *info);
+void dblp_sock_addrs(struct dblp_sock *dsk, struct sockaddr_dblp *local,
+		     struct sockaddr_dblp *peer);
+const char *dblp_sock_cc_name(struct dblp_sock *dsk);
+int dblp_sock_set_budget(struct dblp_sock *dsk, u32 ppm);
+int dblp_sock_set_budget_cap(struct dblp_sock *dsk, u32 ppm);
+int dblp_conns_init(struct dblp_net *dn);
+void dblp_conns_exit(struct dblp_net *dn);
+
+/* endpoint.c: UDP sockets, and the way to and from IP */
+int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
+			 int ifindex, struct dblp_endpoint **epp,
+			 __be16 *port);
+void dblp_endpoint_get(struct dblp_endpoint *ep);
+void dblp_endpoint_put(struct dblp_endpoint *ep);
+int dblp_endpoints_init(void);
+void dblp_endpoints_exit(void);
+void dblp_endpoints_flush(void);
+struct dst_entry *dblp_route(struct net *net, struct dblp_path *path);
+struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp);
+int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
+		 struct dst_entry *dst, struct dblp_path *path, u8 tos);
+void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
+		    struct sockaddr_dblp *daddr);
+void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,
+		    const struct sockaddr_dblp *peer, int ifindex, u32 mark);
+void dblp_reply(struct dblp_endpoint *ep, const struct sk_buff *to,
+		const u8 *data, u32 len);
+
+/* handshake.c */
+int dblp_handshake_start(struct dblp_sock *dsk);
+void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now);
+void dblp_handshake_init(struct dblp_endpoint *ep, struct sk_buff *skb);
+void dblp_handshake_version(struct dblp_endpoint *ep, struct sk_buff *skb);
+void dblp_handshake_rcv(struct dblp_sock *dsk, const struct dblp_hdr *h,
+			struct sk_buff *skb);
+void dblp_handshake_echo(struct dblp_sock *listener, struct sk_buff *skb);
+void dblp_cookie_spend(struct dblp_sock *dsk);
+void dblp_cookies_exit(struct dblp_net *dn);
+void dblp_rcv_version(struct dblp_sock *dsk, struct sk_buff *skb);
+void dblp_rst_refuse(struct dblp_endpoint *ep, const struct sk_buff *skb,
+		     u64 cid);
+void dblp_rst_stranger(struct dblp_endpoint *ep, const struct sk_buff *skb,
+		       u64 dcid);
+
+/* input.c */
+int dblp_rcv(struct sock *usk, struct sk_buff *skb);
+int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
+void dblp_drop(struct net *net, struct sk_buff *skb, enum dblp_mib_item why);
+
+/* output.c */
+u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp);
+u32 dblp_seg_size(struct dblp_sock *dsk, bool meta);
+void dblp_loss_expired(struct dblp_sock *dsk, u64 now);
+void dblp_push(struct dblp_sock *dsk);
+void dblp_probe(struct dblp_sock *dsk, u64 now);
+void dblp_send_ack(struct dblp_sock *dsk);
+void dblp_send_rst(struct dblp_sock *dsk, enum dblp_rst_reason reason);
+int dblp_send_raw(struct dblp_sock *dsk, const u8 *data, u32 len);
+void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p);
+
+/* ctl.c: control frames that are repeated until acknowledged */
+int dblp_ctl_add(struct dblp_sock *dsk, u8 type);
+int dblp_ctl_add_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn);
+u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end);
+void dblp_ctl_acked(struct dblp_sock *dsk, u64 pn);
+void dblp_ctl_lost(struct dblp_sock *dsk, u64 pn);
+void dblp_ctl_requeue(struct dblp_sock *dsk);
+void dblp_ctl_purge(struct dblp_sock *dsk);
+
+/* tx.c: outgoing messages */
+struct dblp_tx_msg *dblp_tx_alloc(struct msghdr *m, u32 len);
+void dblp_tx_free(struct dblp_tx_msg *msg);
+int dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again);
+void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
+		  bool again);
+void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
+		   bool late);
+void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
+int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f);
+int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f);
+int dblp_tx_settle(struct dblp_sock *dsk);
+void dblp_tx_recount(struct dblp_sock *dsk);
+void dblp_tx_purge(struct dblp_sock *dsk);
+void dblp_tx_purge_reports(struct dblp_sock *dsk);
+u32 dblp_tx_seg_len(const struct dblp_tx_msg *msg, u32 seg);
+bool dblp_tx_blocked(const struct dblp_sock *dsk);
+
+/* rx.c: incoming messages */
+int dblp_rx_data(struct dblp_sock *dsk, struct sk_buff *skb,
+		 const struct dblp_data *d, const struct dblp_hdr *h,
+		 const struct dblp_frame *meta, enum dblp_mib_item *why);
+struct dblp_rx_msg *dblp_rx_peek(struct dblp_sock *dsk);
+void dblp_rx_consumed(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+u64 dblp_rx_credit_waits(const struct dblp_sock *dsk);
+int dblp_rx_fin(struct dblp_sock *dsk, u32 end);
+void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+void dblp_rx_reclose(struct dblp_sock *dsk);
+void dblp_rx_purge_open(struct dblp_sock *dsk);
+void dblp_rx_purge(struct dblp_sock *dsk);
+void dblp_set_cap(struct dblp_sock *dsk, u32 ppm);
+int dblp_rx_copy(struct dblp_rx_msg *msg, struct iov_iter *to, u8 fill);
+void dblp_rx_credit(struct dblp_sock *dsk);
+bool dblp_rx_eof(const struct dblp_sock *dsk);
+u32 dblp_count_ranges(const struct dblp_segmap *map, u32 seg_size, u32 len);
+
+#endif /* _NET_DBLP_H */

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Endpoints: the UDP sockets under AF_DBLP, and the way to and from IP.
+ *
+ * Nothing outside this file tells IPv4 from IPv6.
+ */
+#include <linux/icmp.h>
+#include <linux/icmpv6.h>
+#include <linux/ip.h>
+#include <linux/udp.h>
+#include <net/addrconf.h>
+#include <net/ip.h>
+#include <net/ip6_checksum.h>
+#include <net/ip6_fib.h>
+#include <net/ip6_route.h>
+#include <net/ipv6.h>
+#include <net/route.h>
+#include <net/udp.h>
+#include <net/udp_tunnel.h>
+
+#include "dblp.h"
+
+/* Any value but 0: there is no ioctl to ask for this type */
+#define DBLP_ENCAP_TYPE		1
+
+static struct workqueue_struct *dblp_wq;
+
+static void dblp_endpoint_release(struct work_struct *work)
+{
+	struct dblp_endpoint *ep;
+
+	ep = container_of(work, struct dblp_endpoint, release);
+	udp_tunnel_sock_release(ep->sock);
+	atomic_dec(&dblp_pernet(ep->net)->endpoints);
+	kfree_rcu(ep, rcu);
+}
+
+/**
+ * dblp_endpoint_get() - one more socket uses an endpoint
+ * @ep: the endpoint, to which the caller has a reference
+ */
+void dblp_endpoint_get(struct dblp_endpoint *ep)
+{
+	refcount_inc(&ep->refs);
+}
+
+/**
+ * dblp_endpoint_put() - one socket less uses an endpoint
+ * @ep: the endpoint
+ *
+ * Context: any; the UDP socket goes in process context later.
+ */
+void dblp_endpoint_put(struct dblp_endpoint *ep)
+{
+	if (refcount_dec_and_test(&ep->refs))
+		queue_work(dblp_wq, &ep->release);
+}
+
+/*
+ * An ICMP error tells who tries to connect that nobody is there. It can be
+ * forged by anyone who saw the packet, so it ends no established connection.
+ */
+static void dblp_err_rcv(struct sock *usk, struct sk_buff *skb, int err,
+			 __be16 port, u32 info, u8 *payload)
+{
+	u32 room = skb_tail_pointer(skb) - payload;
+	struct dblp_sock *dsk;
+	struct dblp_hdr h;
+
+	if (err != ECONNREFUSED || payload < skb->data ||
+	    payload > skb_tail_pointer(skb))
+		return;
+	if (room < DBLP_HDR_LEN + 8 ||
+	    dblp_get_hdr(&h, payload, room) != DBLP_WIRE_OK ||
+	    (h.type != DBLP_PKT_INIT && h.type != DBLP_PKT_COOKIE_ECHO))
+		return;
+
+	dsk = dblp_conn_find(sock_net(usk),
+			     dblp_get_u64(payload + DBLP_HDR_LEN));
+	if (!dsk)
+		return;
+	bh_lock_sock(&dsk->sk);
+	if (!sock_owned_by_user(&dsk->sk) && dsk->ep &&
+	    dsk->ep->sock->sk == usk && dsk->peer.sdblp_port == port &&
+	    (dsk->state == DBLP_STATE_INIT_SENT ||
+	     dsk->state == DBLP_STATE_COOKIE_SENT)) {
+		DBLP_INC_STATS(sock_net(usk), DBLP_MIB_CONNREFUSED);
+		dblp_done(dsk, ECONNREFUSED);
+	}
+	bh_unlock_sock(&dsk->sk);
+	sock_put(&dsk->sk);
+}
+
+static int dblp_udp_create(struct net *net, const struct sockaddr_dblp *addr,
+			   sa_family_t family, int ifindex,
+			   struct socket **sockp)
+{
+	struct udp_port_cfg cfg = {
+		.family = family,
+		.local_udp_port = addr->sdblp_port,
+		.bind_ifindex = ifindex,
+		.use_udp_checksums = 1,
+		.use_udp6_tx_checksums = 1,
+		.use_udp6_rx_checksums = 1,
+	};
+
+	if (family == AF_INET) {
+		cfg.local_ip.s_addr = addr->sdblp_addr.s6_addr32[3];
+	} else {
+		cfg.local_ip6 = addr->sdblp_addr;
+		/* The wildcard address takes both protocols */
+		cfg.ipv6_v6only = !ipv6_addr_any(&addr->sdblp_addr);
+		if (ipv6_addr_type(&addr->sdblp_addr) & IPV6_ADDR_LINKLOCAL)
+			cfg.bind_ifindex = addr->sdblp_scope_id ?: ifindex;
+	}
+	return udp_sock_create(net, &cfg, sockp);
+}
+
+/**
+ * dblp_endpoint_create() - bind a new UDP socket
+ * @net: namespace
+ * @addr: address and port; port 0 is any free one
+ * @ifindex: interface to be bound to, 0 for none
+ * @epp: where the endpoint goes, with one reference
+ * @port: where the port goes that it got
+ *
+ * Context: process.
+ * Return: 0, -EADDRINUSE, -EADDRNOTAVAIL or another error of bind().
+ */
+int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
+			 int ifindex, struct dblp_endpoint **epp, __be16 *port)
+{
+	struct udp_tunnel_sock_cfg cfg = {
+		.encap_type = DBLP_ENCAP_TYPE,
+		.encap_rcv = dblp_rcv,
+		.encap_err_rcv = dblp_err_rcv,
+	};
+	struct dblp_endpoint *ep;
+	sa_family_t family;
+	int err;
+
+	ep = kzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
+	if (!ep)
+		return -ENOMEM;
+
+	family = ipv6_addr_v4mapped(&addr->sdblp_addr) ? AF_INET : AF_INET6;
+	err = dblp_udp_create(net, addr, family, ifindex, &ep->sock);
+	if (err == -EADDRINUSE && addr->sdblp_port) {
+		/* Perhaps by one that is on its way out */
+		flush_workqueue(dblp_wq);
+		err = dblp_udp_create(net, addr, family, ifindex, &ep->sock);
+	}
+	if (err == -EAFNOSUPPORT && ipv6_addr_any(&addr->sdblp_addr))
+		err = dblp_udp_create(net, addr, AF_INET, ifindex, &ep->sock);
+	if (err)
+		goto err_free;
+
+	refcount_set(&ep->refs, 1);
+	ep->net = net;
+	INIT_WORK(&ep->release, dblp_endpoint_release);
+	atomic_inc(&dblp_pernet(net)->endpoints);
+	cfg.sk_user_data = ep;
+	setup_udp_tunnel_sock(net, ep->sock, &cfg);
+	*port = inet_sk(ep->sock->sk)->inet_sport;
+	*epp = ep;
+	return 0;
+
+err_free:
+	kfree(ep);
+	return err;
+}
+
+int dblp_endpoints_init(void)
+{
+	dblp_wq = alloc_workqueue("dblp", WQ_UNBOUND, 0);
+	return dblp_wq ? 0 : -ENOMEM;
+}
+
+void dblp_endpoints_exit(void)
+{
+	destroy_workqueue(dblp_wq);
+}
+
+/**
+ * dblp_endpoints_flush() - wait until released endpoints are gone
+ */
+void dblp_endpoints_flush(void)
+{
+	flush_workqueue(dblp_wq);
+}
+
+/**
+ * dblp_path_init() - describe the way to a peer
+ * @path: filled; no route is looked up
+ * @local: our address, :: if the route is to choose it
+ * @peer: its address; decides between IPv4 and IPv6
+ * @ifindex: interface to be used, 0 for any
+ * @mark: routing mark
+ */
+void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,
+		    const struct sockaddr_dblp *peer, int ifindex, u32 mark)
+{
+	struct flowi4 *fl4 = &path->fl.u.ip4;
+	struct flowi6 *fl6 = &path->fl.u.ip6;
+
+	memset(path, 0, sizeof(*path));
+	path->sport = local->sdblp_port;
+	path->dport = peer->sdblp_port;
+	path->fl.flowi_proto = IPPROTO_UDP;
+	path->fl.flowi_oif = ifindex;
+	path->fl.flowi_mark = mark;
+	if (ipv6_addr_v4mapped(&peer->sdblp_addr)) {
+		path->family = AF_INET;
+		fl4->daddr = peer->sdblp_addr.s6_addr32[3];
+		fl4->saddr = local->sdblp_addr.s6_addr32[3];
+		fl4->fl4_sport = path->sport;
+		fl4->fl4_dport = path->dport;
+		return;
+	}
+	path->family = AF_INET6;
+	fl6->daddr = peer->sdblp_addr;
+	fl6->saddr = local->sdblp_addr;
+	fl6->flowlabel = peer->sdblp_flowinfo & IPV6_FLOWINFO_MASK;
+	fl6->fl6_sport = path->sport;
+	fl6->fl6_dport = path->dport;
+	if (ipv6_addr_type(&peer->sdblp_addr) & IPV6_ADDR_LINKLOCAL)
+		fl6->flowi6_oif = peer->sdblp_scope_id ?: ifindex;
+}
+
+/**
+ * dblp_route() - look a route up
+ * @net: namespace
+ * @path: way to the peer; the source address is filled in if it was open
+ *
+ * Return: the route with a reference, or an ERR_PTR().
+ */
+struct dst_entry *dblp_route(struct net *net, struct dblp_path *path)
+{
+	struct dst_entry *dst;
+	struct flowi fl = path->fl;
+	struct rtable *rt;
+
+	if (path->family == AF_INET) {
+		rt = ip_route_output_flow(net, &fl.u.ip4, NULL);
+		if (IS_ERR(rt))
+			return ERR_CAST(rt);
+		if (rt->rt_flags & (RTCF_MULTICAST | RTCF_BROADCAST)) {
+			ip_rt_put(rt);
+			return ERR_PTR(-ENETUNREACH);
+		}
+		path->fl.u.ip4.saddr = fl.u.ip4.saddr;
+		path->cookie = 0;
+		return &rt->dst;
+	}
+
+	dst = ip6_dst_lookup_flow(net, NULL, &fl.u.ip6, NULL);
+	if (IS_ERR(dst))
+		return dst;
+	path->fl.u.ip6.saddr = fl.u.ip6.saddr;
+	path->cookie = rt6_get_cookie((struct rt6_info *)dst);
+	return dst;
+}
+
+/**
+ * dblp_skb_alloc() - a packet with room for everything below us
+ * @len: bytes of the linear part above UDP
+ * @gfp: how to allocate
+ */
+struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp)
+{
+	u32 room = MAX_HEADER + sizeof(struct ipv6hdr) + sizeof(struct udphdr);
+	struct sk_buff *skb;
+
+	skb = alloc_skb(room + len, gfp);
+	if (skb)
+		skb_reserve(skb, room);
+	return skb;
+}
+
+/**
+ * dblp_ip_xmit() - send one packet
+ * @ep: from whose UDP socket
+ * @skb: what is above UDP; consumed
+ * @dst: route; a reference is taken
+ * @path: addresses and ports
+ * @tos: DSCP and ECN
+ *
+ * Context: softirq, or process with the socket locked.
+ * Return: 0, or < 0 when it was dropped on this machine.
+ */
+int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
+		 struct dst_entry *dst, struct dblp_path *path, u8 tos)
+{
+	struct sock *usk = ep->sock->sk;
+	u32 ip_len = sizeof(struct ipv6hdr);
+	struct udphdr *uh;
+
+	if (path->family == AF_INET)
+		ip_len = sizeof(struct iphdr);
+	uh = __skb_push(skb, sizeof(*uh));
+	skb_reset_transport_header(skb);
+	uh->source = path->sport;
+	uh->dest = path->dport;
+	uh->len = htons(skb->len);
+	uh->check = 0;
+	/* Segments keep their size when the path's MTU shrinks under them */
+	skb->ignore_df = skb->len + ip_len > dst_mtu(dst);
+	skb_dst_set(skb, dst_clone(dst));
+
+	if (path->family == AF_INET) {
+		struct flowi4 *fl4 = &path->fl.u.ip4;
+
+		udp_set_csum(false, skb, fl4->saddr, fl4->daddr, skb->len);
+		memset(IPCB(skb), 0, sizeof(*IPCB(skb)));
+		return __ip_queue_xmit(usk, skb, &path->fl, tos);
+	}
+
+	udp6_set_csum(false, skb, &path->fl.u.ip6.saddr,
+		      &path->fl.u.ip6.daddr, skb->len);
+	memset(IP6CB(skb), 0, sizeof(*IP6CB(skb)));
+	return ip6_xmit(usk, skb, &path->fl.u.ip6, usk->sk_mark, NULL, tos,
+			usk->sk_priority);
+}
+
+/**
+ * dblp_skb_addrs() - where a received packet comes from and goes to
+ * @skb: packet as encap_rcv gets it, or behind its UDP header
+ * @saddr: filled, may be NULL
+ * @daddr: filled, may be NULL
+ */
+void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
+		    struct sockaddr_dblp *daddr)
+{
+	const struct udphdr *uh = udp_hdr(skb);
+	struct sockaddr_dblp s = { .sdblp_family = AF_DBLP };
+	struct sockaddr_dblp d = { .sdblp_family = AF_DBLP };
+
+	s.sdblp_port = uh->source;
+	d.sdblp_port = uh->dest;
+	if (skb->protocol == htons(ETH_P_IP)) {
+		ipv6_addr_set_v4mapped(ip_hdr(skb)->saddr, &s.sdblp_addr);
+		ipv6_addr_set_v4mapped(ip_hdr(skb)->daddr, &d.sdblp_addr);
+	} else {
+		s.sdblp_addr = ipv6_hdr(skb)->saddr;
+		d.sdblp_addr = ipv6_hdr(skb)->daddr;
+		s.sdblp_scope_id = ipv6_iface_scope_id(&s.sdblp_addr,
+						       inet6_iif(skb));
+		d.sdblp_scope_id = ipv6_iface_scope_id(&d.sdblp_addr,
+						       inet6_iif(skb));
+	}
+	if (saddr)
+		*saddr = s;
+	if (daddr)
+		*daddr = d;
+}
+
+/**
+ * dblp_reply() - answer a packet without keeping state
+ * @ep: where it came in
+ * @to: the packet
+ * @data: the answer
+ * @len: its length in bytes
+ *
+ * Context: softirq.
+ */
+void dblp_reply(struct dblp_endpoint *ep, const struct sk_buff *to,
+		const u8 *data, u32 len)
+{
+	struct sockaddr_dblp local, peer;
+	struct dblp_path path;
+	struct dst_entry *dst;
+	struct sk_buff *skb;
+
+	dblp_skb_addrs(to, &peer, &local);
+	dblp_path_init(&path, &local, &peer, ep->sock->sk->sk_bound_dev_if, 0);
+	dst = dblp_route(ep->net, &path);
+	if (IS_ERR(dst))
+		goto err;
+	skb = dblp_skb_alloc(len, GFP_ATOMIC);
+	if (!skb)
+		goto err_dst;
+
+	skb_put_data(skb, data, len);
+	if (dblp_ip_xmit(ep, skb, dst, &path, DBLP_CTL_TOS) < 0)
+		DBLP_INC_STATS(ep->net, DBLP_MIB_XMITERROR);
+	dst_release(dst);
+	return;
+
+err_dst:
+	dst_release(dst);
+err:
+	DBLP_INC_STATS(ep->net, DBLP_MIB_XMITERROR);
+}

@@ -1,0 +1,587 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The four-way handshake: INIT, INIT-ACK, COOKIE-ECHO, COOKIE-ACK, after SCTP
+ * (RFC 9260 section 5.1). A server holds no state before the client has shown,
+ * by sending the cookie back, that it gets packets at its address. No answer to
+ * a stranger is longer than what it answers.
+ */
+#include <linux/random.h>
+#include <linux/unaligned.h>
+
+#include "dblp.h"
+
+/* A cookie that made a connection which is over, but could be replayed */
+struct dblp_spent {
+	struct hlist_node	node;
+	u64			cid;
+	u64			until_ms;
+};
+
+static u64 dblp_now_ms(void)
+{
+	return div_u64(ktime_get_boottime_ns(), NSEC_PER_MSEC);
+}
+
+static u64 dblp_cookie_mac(struct dblp_net *dn, const struct dblp_cookie *c,
+			   u64 client_cid, const struct sockaddr_dblp *client,
+			   const struct sockaddr_dblp *server)
+{
+	struct {
+		u64		scid;
+		u64		born_ms;
+		u64		client_cid;
+		struct in6_addr	client_addr;
+		struct in6_addr	server_addr;
+		__be16		client_port;
+		__be16		server_port;
+		u32		pad;
+	} __aligned(SIPHASH_ALIGNMENT) in = {
+		.scid = c->scid,
+		.born_ms = c->born_ms,
+		.client_cid = client_cid,
+		.client_addr = client->sdblp_addr,
+		.server_addr = server->sdblp_addr,
+		.client_port = client->sdblp_port,
+		.server_port = server->sdblp_port,
+	};
+
+	return siphash(&in, sizeof(in), &dn->cookie_key);
+}
+
+static u64 dblp_new_cid(void)
+{
+	u64 cid;
+
+	do {
+		cid = get_random_u64();
+	} while (!cid);
+	return cid;
+}
+
+static u8 *dblp_put_plain_hdr(u8 *p, u8 type, u64 dcid)
+{
+	struct dblp_hdr h = {
+		.type = type,
+		.dcid = dcid,
+	};
+
+	return dblp_put_hdr(p, &h);
+}
+
+/**
+ * dblp_handshake_init() - answer an INIT with a cookie
+ * @ep: where it came in
+ * @skb: the packet, all of it linear; consumed
+ *
+ * Context: softirq, RCU; no socket is locked or needed but for the wish of
+ * somebody to listen.
+ */
+void dblp_handshake_init(struct dblp_endpoint *ep, struct sk_buff *skb)
+{
+	struct dblp_net *dn = dblp_pernet(ep->net);
+	u8 out[DBLP_HDR_LEN + DBLP_COOKIE_LEN];
+	struct sockaddr_dblp client, server;
+	struct dblp_cookie cookie;
+	u64 cid;
+	u8 *p;
+
+	cid = dblp_get_u64(skb->data + DBLP_HDR_LEN);
+	if (!cid || memchr_inv(skb->data + DBLP_HDR_LEN + 8, 0,
+			       DBLP_INIT_LEN - DBLP_HDR_LEN - 8))
+		return dblp_drop(ep->net, skb, DBLP_MIB_DROPFIELD);
+	if (!rcu_access_pointer(ep->listener)) {
+		dblp_rst_refuse(ep, skb, cid);
+		return dblp_drop(ep->net, skb, DBLP_MIB_DROPNOLISTENER);
+	}
+
+	dblp_skb_addrs(skb, &client, &server);
+	cookie.scid = dblp_new_cid();
+	cookie.born_ms = dblp_now_ms();
+	cookie.mac = dblp_cookie_mac(dn, &cookie, cid, &client, &server);
+
+	p = dblp_put_plain_hdr(out, DBLP_PKT_INIT_ACK, cid);
+	dblp_put_cookie(p, &cookie);
+	dblp_reply(ep, skb, out, sizeof(out));
+	DBLP_INC_STATS(ep->net, DBLP_MIB_COOKIESENT);
+	consume_skb(skb);
+}
+
+/**
+ * dblp_handshake_version() - answer an INIT of another version
+ * @ep: where it came in
+ * @skb: the packet; consumed
+ */
+void dblp_handshake_version(struct dblp_endpoint *ep, struct sk_buff *skb)
+{
+	u8 out[DBLP_HDR_LEN + 8 + 4];
+	u8 *p;
+
+	if (skb->len >= DBLP_INIT_LEN && rcu_access_pointer(ep->listener)) {
+		p = dblp_put_plain_hdr(out, DBLP_PKT_VERSION, 0);
+		p = dblp_put_u64(p, dblp_get_u64(skb->data + DBLP_HDR_LEN));
+		put_unaligned_be32(DBLP_WIRE_VERSION, p);
+		dblp_reply(ep, skb, out, sizeof(out));
+	}
+	dblp_drop(ep->net, skb, DBLP_MIB_DROPVERSION);
+}
+
+static bool dblp_rst_allowed(struct net *net)
+{
+	struct dblp_net *dn = dblp_pernet(net);
+	unsigned long now = jiffies;
+
+	if (time_after(now, READ_ONCE(dn->rst_jiffies) + HZ)) {
+		WRITE_ONCE(dn->rst_jiffies, now);
+		WRITE_ONCE(dn->rst_count, 0);
+	}
+	if (READ_ONCE(dn->rst_count) >= DBLP_RST_PER_SECOND)
+		return false;
+	WRITE_ONCE(dn->rst_count, READ_ONCE(dn->rst_count) + 1);
+	return true;
+}
+
+static void dblp_rst_reply(struct dblp_endpoint *ep, const struct sk_buff *skb,
+			   enum dblp_rst_reason reason, u64 dcid, u64 echo)
+{
+	u8 out[DBLP_RST_LEN];
+	u8 *p;
+
+	if (skb->len < DBLP_RST_LEN || !dblp_rst_allowed(ep->net))
+		return;
+	p = dblp_put_plain_hdr(out, DBLP_PKT_RST, dcid);
+	put_unaligned_be32(reason, p);
+	put_unaligned_be32(0, p + 4);
+	dblp_put_u64(p + 8, echo);
+	dblp_reply(ep, skb, out, sizeof(out));
+	DBLP_INC_STATS(ep->net, DBLP_MIB_RSTSENT);
+}
+
+/**
+ * dblp_rst_refuse() - tell a client that nobody listens
+ * @ep: where its packet came in
+ * @skb: the packet
+ * @cid: its connection ID
+ */
+void dblp_rst_refuse(struct dblp_endpoint *ep, const struct sk_buff *skb,
+		     u64 cid)
+{
+	dblp_rst_reply(ep, skb, DBLP_RST_REFUSED, cid, cid);
+}
+
+/**
+ * dblp_rst_stranger() - tell a peer that its connection is not known
+ * @ep: where its packet came in
+ * @skb: the packet; a RST is never answered
+ * @dcid: connection ID it was sent to, which only a peer that we have talked to
+ *	can know
+ */
+void dblp_rst_stranger(struct dblp_endpoint *ep, const struct sk_buff *skb,
+		       u64 dcid)
+{
+	dblp_rst_reply(ep, skb, DBLP_RST_UNKNOWN, 0, dcid);
+}
+
+static struct hlist_head *dblp_spent_bucket(struct dblp_net *dn, u64 cid)
+{
+	return &dn->spent[cid % DBLP_SPENT_BUCKETS];
+}
+
+static void dblp_spent_prune(struct hlist_head *bucket, u64 now_ms)
+{
+	struct dblp_spent *s;
+	struct hlist_node *tmp;
+
+	hlist_for_each_entry_safe(s, tmp, bucket, node) {
+		if (s->until_ms >= now_ms)
+			continue;
+		hlist_del(&s->node);
+		kfree(s);
+	}
+}
+
+/**
+ * dblp_cookie_spend() - the cookie of a connection makes no second one
+ * @dsk: connection that is about to end
+ */
+void dblp_cookie_spend(struct dblp_sock *dsk)
+{
+	struct dblp_net *dn = dblp_pernet(sock_net(&dsk->sk));
+	u64 now_ms = dblp_now_ms();
+	struct dblp_spent *s;
+
+	if (!dsk->cookie_born ||
+	    now_ms - dsk->cookie_born > DBLP_COOKIE_LIFE_MS)
+		return;
+	s = kmalloc(sizeof(*s), GFP_ATOMIC);
+	if (!s)
+		return;
+	s->cid = dsk->cid;
+	s->until_ms = dsk->cookie_born + DBLP_COOKIE_LIFE_MS;
+	spin_lock_bh(&dn->spent_lock);
+	dblp_spent_prune(dblp_spent_bucket(dn, s->cid), now_ms);
+	hlist_add_head(&s->node, dblp_spent_bucket(dn, s->cid));
+	spin_unlock_bh(&dn->spent_lock);
+}
+
+static bool dblp_cookie_spent(struct dblp_net *dn, u64 cid)
+{
+	struct dblp_spent *s;
+	bool found = false;
+
+	spin_lock_bh(&dn->spent_lock);
+	hlist_for_each_entry(s, dblp_spent_bucket(dn, cid), node)
+		found |= s->cid == cid;
+	spin_unlock_bh(&dn->spent_lock);
+	return found;
+}
+
+/** dblp_cookies_exit() - forget all cookies; nobody else uses @dn any more */
+void dblp_cookies_exit(struct dblp_net *dn)
+{
+	u32 i;
+
+	for (i = 0; i < DBLP_SPENT_BUCKETS; i++)
+		dblp_spent_prune(&dn->spent[i], U64_MAX);
+}
+
+static struct dblp_sock *dblp_child_alloc(struct dblp_sock *listener,
+					  const struct sk_buff *skb)
+{
+	struct sock *sk = &listener->sk;
+	struct dblp_sock *dsk;
+	struct sock *child;
+
+	child = dblp_sock_alloc(sock_net(sk), GFP_ATOMIC, 0);
+	if (!child)
+		return NULL;
+	dsk = dblp_sk(child);
+	child->sk_rcvbuf = sk->sk_rcvbuf;
+	child->sk_sndbuf = sk->sk_sndbuf;
+	child->sk_rcvtimeo = sk->sk_rcvtimeo;
+	child->sk_sndtimeo = sk->sk_sndtimeo;
+	child->sk_bound_dev_if = sk->sk_bound_dev_if;
+	child->sk_mark = sk->sk_mark;
+	child->sk_uid = sk->sk_uid;
+	dsk->budget = listener->budget;
+	dsk->cap = listener->cap;
+	dsk->element = listener->element;
+	dsk->user_timeout_ms = listener->user_timeout_ms;
+	dsk->policy = listener->policy;
+	dsk->order = listener->order;
+	dsk->fill = listener->fill;
+	dsk->notify = listener->notify;
+	dsk->cc.ops = listener->cc.ops;
+	dsk->ep = listener->ep;
+	dblp_endpoint_get(dsk->ep);
+	dblp_skb_addrs(skb, &dsk->peer, &dsk->local);
+	dblp_path_init(&dsk->path, &dsk->local, &dsk->peer,
+		       child->sk_bound_dev_if, child->sk_mark);
+	return dsk;
+}
+
+static void dblp_send_cookie_ack(struct dblp_sock *dsk)
+{
+	u8 out[DBLP_HDR_LEN + DBLP_PARAMS_LEN];
+	struct dblp_params ours;
+	u8 *p;
+
+	dblp_our_params(dsk, &ours);
+	p = dblp_put_plain_hdr(out, DBLP_PKT_COOKIE_ACK, dsk->peer_key.cid);
+	dblp_put_params(p, &ours);
+	dblp_send_raw(dsk, out, sizeof(out));
+}
+
+static int dblp_child_create(struct dblp_sock *listener, struct sk_buff *skb,
+			     u64 client_cid, const struct dblp_cookie *cookie,
+			     const struct dblp_params *theirs)
+{
+	struct dblp_sock *dsk;
+	int err = -ENOMEM;
+
+	dsk = dblp_child_alloc(listener, skb);
+	if (!dsk)
+		return -ENOMEM;
+	dsk->cid = cookie->scid;
+	dsk->cookie_born = cookie->born_ms;
+	dsk->peer_key.cid = client_cid;
+	dsk->peer_key.addr = dsk->peer.sdblp_addr;
+	dsk->peer_key.port = dsk->peer.sdblp_port;
+
+	err = dblp_conn_start(dsk, GFP_ATOMIC);
+	if (err)
+		goto err_put;
+	err = dblp_sock_number(dsk, GFP_ATOMIC);
+	if (err)
+		goto err_put;
+
+	/* From here on packets may come for it */
+	bh_lock_sock_nested(&dsk->sk);
+	err = dblp_conn_hash(dsk);
+	if (err)
+		goto err_unlock;
+	dblp_conn_established(dsk, theirs, 0);
+	dblp_send_cookie_ack(dsk);
+	bh_unlock_sock(&dsk->sk);
+
+	list_add_tail(&dsk->accept_node, &listener->accept_queue);
+	sk_acceptq_added(&listener->sk);
+	return 0;
+
+err_unlock:
+	dblp_conn_unhash(dsk);
+	bh_unlock_sock(&dsk->sk);
+	xa_erase_bh(&dblp_pernet(sock_net(&dsk->sk))->socks, dsk->id);
+err_put:
+	sock_set_flag(&dsk->sk, SOCK_DEAD);
+	sock_put(&dsk->sk);
+	return err;
+}
+
+/* What COOKIE-ECHO carries; false if the cookie is not ours for this client */
+static bool dblp_echo_valid(struct dblp_sock *listener, struct sk_buff *skb,
+			    struct dblp_cookie *cookie, u64 *client_cid)
+{
+	struct net *net = sock_net(&listener->sk);
+	const u8 *p = skb->data + DBLP_HDR_LEN;
+	struct sockaddr_dblp client, server;
+	struct dblp_net *dn = dblp_pernet(net);
+	u64 now_ms = dblp_now_ms();
+
+	*client_cid = dblp_get_u64(p);
+	dblp_get_cookie(cookie, p + 8);
+	dblp_skb_addrs(skb, &client, &server);
+	if (!*client_cid ||
+	    cookie->scid != dblp_get_u64(skb->data + DBLP_HDR_LEN - 8) ||
+	    cookie->mac != dblp_cookie_mac(dn, cookie, *client_cid, &client,
+					   &server)) {
+		DBLP_INC_STATS(net, DBLP_MIB_COOKIEBAD);
+		return false;
+	}
+	if (now_ms - cookie->born_ms > DBLP_COOKIE_LIFE_MS ||
+	    dblp_cookie_spent(dn, cookie->scid)) {
+		DBLP_INC_STATS(net, DBLP_MIB_COOKIESTALE);
+		return false;
+	}
+	return true;
+}
+
+/**
+ * dblp_handshake_echo() - a cookie came back: make a connection
+ * @listener: who accepts it, locked
+ * @skb: the packet, all of it linear; consumed
+ */
+void dblp_handshake_echo(struct dblp_sock *listener, struct sk_buff *skb)
+{
+	struct net *net = sock_net(&listener->sk);
+	struct dblp_params theirs;
+	struct dblp_cookie cookie;
+	u64 client_cid;
+	int err;
+
+	if (listener->state != DBLP_STATE_LISTEN)
+		return dblp_drop(net, skb, DBLP_MIB_DROPNOLISTENER);
+	if (dblp_get_params(&theirs, skb->data + DBLP_ECHO_LEN -
+			    DBLP_PARAMS_LEN) != DBLP_WIRE_OK)
+		return dblp_drop(net, skb, DBLP_MIB_DROPFIELD);
+	if (!dblp_echo_valid(listener, skb, &cookie, &client_cid)) {
+		kfree_skb(skb);
+		return;
+	}
+	if (sk_acceptq_is_full(&listener->sk)) {
+		DBLP_INC_STATS(net, DBLP_MIB_ACCEPTQUEUEFULL);
+		kfree_skb(skb);
+		return;
+	}
+
+	err = dblp_child_create(listener, skb, client_cid, &cookie, &theirs);
+	if (err)
+		/* A twin of this packet may have waited in the backlog */
+		return dblp_drop(net, skb, err == -EEXIST ?
+				 DBLP_MIB_DROPDUPLICATE : DBLP_MIB_DROPMEMORY);
+	DBLP_INC_STATS(net, DBLP_MIB_CONNPASSIVE);
+	listener->sk.sk_data_ready(&listener->sk);
+	consume_skb(skb);
+}
+
+static void dblp_send_init(struct dblp_sock *dsk)
+{
+	u8 out[DBLP_INIT_LEN] = {};
+	u8 *p;
+
+	p = dblp_put_plain_hdr(out, DBLP_PKT_INIT, 0);
+	dblp_put_u64(p, dsk->cid);
+	dblp_send_raw(dsk, out, sizeof(out));
+}
+
+static void dblp_send_echo(struct dblp_sock *dsk)
+{
+	u8 out[DBLP_ECHO_LEN];
+	struct dblp_params ours;
+	u8 *p;
+
+	dblp_our_params(dsk, &ours);
+	p = dblp_put_plain_hdr(out, DBLP_PKT_COOKIE_ECHO, dsk->cookie.scid);
+	p = dblp_put_u64(p, dsk->cid);
+	p = dblp_put_cookie(p, &dsk->cookie);
+	dblp_put_params(p, &ours);
+	dblp_send_raw(dsk, out, sizeof(out));
+}
+
+static void dblp_handshake_state(struct dblp_sock *dsk, u8 state, u64 now)
+{
+	dsk->state = state;
+	dsk->handshake_tries = 0;
+	dsk->handshake_wait = DBLP_HANDSHAKE_MIN_NS;
+	dsk->handshake_at = now;
+	dblp_handshake_repeat(dsk, now);
+}
+
+/**
+ * dblp_handshake_start() - begin to connect
+ * @dsk: socket with path and endpoint
+ *
+ * Return: 0, or -ENOMEM and nothing changed.
+ */
+int dblp_handshake_start(struct dblp_sock *dsk)
+{
+	int err;
+
+	err = dblp_conn_start(dsk, GFP_KERNEL);
+	if (err)
+		return err;
+	do {
+		dsk->cid = dblp_new_cid();
+		err = dblp_conn_hash(dsk);
+	} while (err == -EEXIST);
+	if (err) {
+		kfree(dsk->sent.ring);
+		dsk->sent.ring = NULL;
+		return err;
+	}
+	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_CONNACTIVE);
+	dsk->handshake_start = ktime_get_ns();
+	dsk->sk.sk_state = TCP_SYN_SENT;
+	dblp_handshake_state(dsk, DBLP_STATE_INIT_SENT, dsk->handshake_start);
+	return 0;
+}
+
+/**
+ * dblp_handshake_repeat() - send what the state asks for, again
+ * @dsk: connecting socket
+ * @now: the time
+ *
+ * The first repetition comes early: there is no round-trip time yet, and a
+ * datacentre must not wait for seconds; doubling makes it harmless elsewhere.
+ */
+void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
+{
+	u64 limit = (u64)dsk->user_timeout_ms * NSEC_PER_MSEC;
+
+	if (now - dsk->handshake_start >= limit) {
+		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_CONNTIMEOUT);
+		dblp_done(dsk, ETIMEDOUT);
+		return;
+	}
+	/* The cookie is stale by now: another one is needed */
+	if (dsk->state == DBLP_STATE_COOKIE_SENT &&
+	    now - dsk->handshake_start > DBLP_COOKIE_LIFE_MS * NSEC_PER_MSEC &&
+	    dsk->handshake_tries > 3) {
+		dblp_conn_unhash_peer(dsk);
+		dsk->peer_key.cid = 0;
+		return dblp_handshake_state(dsk, DBLP_STATE_INIT_SENT, now);
+	}
+
+	if (dsk->state == DBLP_STATE_INIT_SENT)
+		dblp_send_init(dsk);
+	else
+		dblp_send_echo(dsk);
+	dsk->handshake_sent = now;
+	dsk->handshake_at = now + dsk->handshake_wait;
+	dsk->handshake_wait = min_t(u64, 2 * dsk->handshake_wait,
+				    DBLP_HANDSHAKE_MAX_NS);
+	dsk->handshake_tries++;
+	dblp_timer_update(dsk);
+}
+
+static void dblp_rcv_init_ack(struct dblp_sock *dsk, struct sk_buff *skb)
+{
+	struct net *net = sock_net(&dsk->sk);
+	int err;
+
+	dblp_get_cookie(&dsk->cookie, skb->data + DBLP_HDR_LEN);
+	if (!dsk->cookie.scid)
+		return dblp_drop(net, skb, DBLP_MIB_DROPFIELD);
+
+	dsk->peer_key.cid = dsk->cookie.scid;
+	err = dblp_conn_hash(dsk);
+	if (err) {
+		dsk->peer_key.cid = 0;
+		return dblp_drop(net, skb, DBLP_MIB_DROPMEMORY);
+	}
+	consume_skb(skb);
+	dblp_handshake_state(dsk, DBLP_STATE_COOKIE_SENT, ktime_get_ns());
+}
+
+static void dblp_rcv_cookie_ack(struct dblp_sock *dsk, struct sk_buff *skb)
+{
+	struct net *net = sock_net(&dsk->sk);
+	struct dblp_params theirs;
+	u64 rtt = 0;
+
+	if (dblp_get_params(&theirs, skb->data + DBLP_HDR_LEN) != DBLP_WIRE_OK)
+		return dblp_drop(net, skb, DBLP_MIB_DROPFIELD);
+
+	/* Karn: no sample from a packet that was repeated */
+	if (dsk->handshake_tries == 1)
+		rtt = ktime_get_ns() - dsk->handshake_sent;
+	dblp_conn_established(dsk, &theirs, rtt);
+	dsk->sk.sk_state_change(&dsk->sk);
+	consume_skb(skb);
+}
+
+/**
+ * dblp_handshake_rcv() - a handshake packet for a connection
+ * @dsk: connection, locked
+ * @h: its header
+ * @skb: the packet, all of it linear; consumed
+ */
+void dblp_handshake_rcv(struct dblp_sock *dsk, const struct dblp_hdr *h,
+			struct sk_buff *skb)
+{
+	struct net *net = sock_net(&dsk->sk);
+
+	if (h->type == DBLP_PKT_INIT_ACK &&
+	    dsk->state == DBLP_STATE_INIT_SENT)
+		return dblp_rcv_init_ack(dsk, skb);
+	if (h->type == DBLP_PKT_COOKIE_ACK &&
+	    dsk->state == DBLP_STATE_COOKIE_SENT)
+		return dblp_rcv_cookie_ack(dsk, skb);
+	/* Our COOKIE-ACK was lost */
+	if (h->type == DBLP_PKT_COOKIE_ECHO && dsk->cookie_born &&
+	    dsk->state >= DBLP_STATE_ESTABLISHED &&
+	    dblp_get_u64(skb->data + DBLP_HDR_LEN) == dsk->peer_key.cid) {
+		dblp_send_cookie_ack(dsk);
+		consume_skb(skb);
+		return;
+	}
+	dblp_drop(net, skb, DBLP_MIB_DROPSTATE);
+}
+
+/**
+ * dblp_rcv_version() - the server speaks other versions than this one
+ * @dsk: connecting socket, locked
+ * @skb: the packet, all of it linear; consumed
+ */
+void dblp_rcv_version(struct dblp_sock *dsk, struct sk_buff *skb)
+{
+	u32 at;
+
+	if (dsk->state != DBLP_STATE_INIT_SENT)
+		return dblp_drop(sock_net(&dsk->sk), skb, DBLP_MIB_DROPSTATE);
+	for (at = DBLP_HDR_LEN + 8; at + 4 <= skb->len; at += 4)
+		if (get_unaligned_be32(skb->data + at) == DBLP_WIRE_VERSION)
+			return dblp_drop(sock_net(&dsk->sk), skb,
+					 DBLP_MIB_DROPFIELD);
+	consume_skb(skb);
+	dblp_done(dsk, EPROTONOSUPPORT);
+}

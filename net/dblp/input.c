@@ -1,0 +1,566 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Packets in: from UDP to the connection they belong to, and what they do
+ * there. A packet is either taken as a whole or changes nothing, and whatever
+ * is dropped is counted under the name of its reason.
+ */
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+#include <linux/unaligned.h>
+#include <net/dsfield.h>
+#include <net/inet_ecn.h>
+
+#include "dblp.h"
+
+static const enum dblp_mib_item dblp_wire_mib[] = {
+	[DBLP_WIRE_SHORT]	= DBLP_MIB_DROPSHORT,
+	[DBLP_WIRE_VERSION]	= DBLP_MIB_DROPVERSION,
+	[DBLP_WIRE_TYPE]	= DBLP_MIB_DROPTYPE,
+	[DBLP_WIRE_FIELD]	= DBLP_MIB_DROPFIELD,
+	[DBLP_WIRE_TRAILING]	= DBLP_MIB_DROPTRAILING,
+};
+
+/**
+ * dblp_drop() - a packet is not wanted
+ * @net: namespace
+ * @skb: the packet; consumed
+ * @why: counter
+ */
+void dblp_drop(struct net *net, struct sk_buff *skb, enum dblp_mib_item why)
+{
+	DBLP_INC_STATS(net, why);
+	kfree_skb(skb);
+}
+
+static void dblp_packet_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
+			      bool late)
+{
+	struct dblp_sock *dsk = ctx;
+
+	if (late)
+		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_PKTSPURIOUS);
+	if (!list_empty(&dsk->ctl_flight))
+		dblp_ctl_acked(dsk, pn);
+	if (pkt->owner)
+		dblp_tx_acked(dsk, pkt->owner, pkt->seg, late);
+}
+
+static void dblp_packet_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt)
+{
+	struct dblp_sock *dsk = ctx;
+
+	dsk->info.pkts_lost++;
+	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_PKTLOST);
+	if (!list_empty(&dsk->ctl_flight))
+		dblp_ctl_lost(dsk, pn);
+	if (pkt->owner)
+		dblp_tx_lost(dsk, pkt->owner, pkt->seg);
+}
+
+static const struct dblp_sent_ops dblp_sent_ops = {
+	.acked	= dblp_packet_acked,
+	.lost	= dblp_packet_lost,
+};
+
+/**
+ * dblp_loss_expired() - packets are overdue
+ * @dsk: socket
+ * @now: the time
+ */
+void dblp_loss_expired(struct dblp_sock *dsk, u64 now)
+{
+	struct dblp_rate_sample rs = { .now = now };
+
+	rs.lost = dblp_sent_timeout(&dsk->sent, &dsk->rtt, now, &dblp_sent_ops,
+				    dsk);
+	rs.inflight = dsk->sent.inflight;
+	rs.delivered = dsk->sent.delivered;
+	if (rs.lost)
+		dsk->cc.ops->ack(&dsk->cc, &rs, &dsk->rtt);
+}
+
+static u64 dblp_acked_pn(const struct dblp_sock *dsk, u32 pn)
+{
+	return dblp_pn_expand(dsk->sent.next - 1, pn);
+}
+
+static noinline_for_stack void
+dblp_apply_ack(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now)
+{
+	struct dblp_acked_range r[DBLP_ACK_RANGES_MAX];
+	struct dblp_rate_sample rs = {};
+	u32 i;
+
+	for (i = 0; i < f->ack.n; i++) {
+		r[i].first = dblp_acked_pn(dsk, f->ack.range[i].first);
+		r[i].last = dblp_acked_pn(dsk, f->ack.range[i].last);
+	}
+	if (dblp_sent_ack(&dsk->sent, r, f->ack.n,
+			  (u64)f->ack.delay_us * NSEC_PER_USEC, &dsk->rtt, now,
+			  &dblp_sent_ops, dsk, &rs) < 0)
+		return;
+	rs.ce = dsk->ce_new;
+	dsk->ce_new = 0;
+	if (rs.acked) {
+		dsk->pto_count = 0;
+		dsk->progress = now;
+	}
+	if (rs.rate && !rs.app_limited)
+		dsk->info.delivery_rate = rs.rate;
+	if (rs.acked || rs.lost)
+		dsk->cc.ops->ack(&dsk->cc, &rs, &dsk->rtt);
+}
+
+static void dblp_apply_ecn(struct dblp_sock *dsk, const struct dblp_frame *f)
+{
+	/* Packets are reordered, counts only grow */
+	if ((s32)(f->ecn.ce - dsk->peer_ce) <= 0)
+		return;
+	dsk->ce_new += f->ecn.ce - dsk->peer_ce;
+	dsk->peer_ce = f->ecn.ce;
+}
+
+static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f)
+{
+	if (f->flow.max_data < dsk->peer_max_data ||
+	    dblp_before(f->flow.max_msg, dsk->peer_max_msg))
+		return;
+	dsk->peer_max_data = f->flow.max_data;
+	dsk->peer_max_msg = f->flow.max_msg;
+	dsk->blocked = 0;
+	if (f->flow.cap == dsk->peer_cap)
+		return;
+	dsk->peer_cap = f->flow.cap;
+	dblp_tx_recount(dsk);
+}
+
+static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
+			    u64 now)
+{
+	switch (f->type) {
+	case DBLP_FRAME_ACK:
+		dblp_apply_ack(dsk, f, now);
+		return 0;
+	case DBLP_FRAME_ECN:
+		dblp_apply_ecn(dsk, f);
+		return 0;
+	case DBLP_FRAME_FLOW:
+		dblp_apply_flow(dsk, f);
+		return 0;
+	case DBLP_FRAME_CLOSE:
+		return dblp_tx_close(dsk, f);
+	case DBLP_FRAME_LOSSMAP:
+		return dblp_tx_lossmap(dsk, f);
+	case DBLP_FRAME_FIN:
+		return dblp_rx_fin(dsk, f->fin.end);
+	case DBLP_FRAME_PING:
+		/* The ACK tells of credit; else the next that there is */
+		dsk->peer_waits = !dblp_rx_credit_waits(dsk);
+		return 0;
+	}
+	return 0;
+}
+
+/* Can each frame be what it says, before any of them does something? */
+static enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk, u8 type,
+					      const u8 *p, u32 len,
+					      struct dblp_frame *f,
+					      struct dblp_frame *meta)
+{
+	enum dblp_wire_error err;
+
+	while (len) {
+		err = dblp_get_frame(f, &p, &len);
+		if (err)
+			return err;
+		if (f->type == DBLP_FRAME_ACK &&
+		    dblp_acked_pn(dsk, f->ack.range[0].last) >= dsk->sent.next)
+			return DBLP_WIRE_FIELD;
+		if (f->type == DBLP_FRAME_META) {
+			if (type != DBLP_PKT_DATA || meta->type)
+				return DBLP_WIRE_FIELD;
+			*meta = *f;
+		}
+		/* These need an acknowledgement, which an ACK never gets */
+		if (type == DBLP_PKT_ACK && (f->type == DBLP_FRAME_LOSSMAP ||
+					     f->type == DBLP_FRAME_FIN ||
+					     f->type == DBLP_FRAME_PING))
+			return DBLP_WIRE_FIELD;
+	}
+	return DBLP_WIRE_OK;
+}
+
+static int dblp_apply_frames(struct dblp_sock *dsk, const u8 *p, u32 len,
+			     struct dblp_frame *f)
+{
+	u64 now = ktime_get_ns();
+	int err;
+
+	while (len) {
+		if (dblp_get_frame(f, &p, &len))
+			return -EPROTO;
+		err = dblp_apply_frame(dsk, f, now);
+		if (err)
+			return err;
+	}
+	return dblp_tx_settle(dsk);
+}
+
+static void dblp_count_ecn(struct dblp_sock *dsk, u8 ecn)
+{
+	dsk->ecn_ect0 += ecn == INET_ECN_ECT_0;
+	dsk->ecn_ect1 += ecn == INET_ECN_ECT_1;
+	dsk->ecn_ce += ecn == INET_ECN_CE;
+	if (ecn == INET_ECN_CE)
+		dsk->ack_now = 1;
+}
+
+/* A numbered packet was taken: it will be acknowledged */
+static void dblp_note_received(struct dblp_sock *dsk, u64 pn, u8 type, u8 ecn)
+{
+	struct dblp_ranges *s = &dsk->pns;
+	u64 expected = s->n ? s->r[s->n - 1].last + 1 : 0;
+
+	dblp_ranges_add(s, pn);
+	if (pn >= expected)
+		dsk->largest_at = ktime_get_ns();
+	if (pn != expected || type == DBLP_PKT_CTRL)
+		dsk->ack_now = 1;
+	dsk->ack_pending++;
+	dsk->info.pkts_received++;
+	dblp_count_ecn(dsk, ecn);
+	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_PKTRECEIVED);
+}
+
+static bool dblp_pn_of(const struct dblp_sock *dsk, const struct dblp_hdr *h,
+		       u64 *pn)
+{
+	const struct dblp_ranges *s = &dsk->pns;
+
+	*pn = dblp_pn_expand(s->n ? s->r[s->n - 1].last : U64_MAX, h->pn);
+	return (s64)*pn >= 0;
+}
+
+/* Nobody will read what comes after close() */
+static bool dblp_unwanted(const struct dblp_sock *dsk,
+			  const struct dblp_data *d)
+{
+	return dsk->state == DBLP_STATE_CLOSING &&
+	       !dblp_before(d->msg_id, dsk->rx_next);
+}
+
+/* Returns why the packet was not kept, or DBLP_MIB_NONE; then skbp is NULL if
+ * its segment was queued
+ */
+static enum dblp_mib_item dblp_rcv_frames(struct dblp_sock *dsk,
+					  const struct dblp_hdr *h,
+					  struct sk_buff **skbp)
+{
+	bool data = h->type == DBLP_PKT_DATA, queued = false;
+	u32 at = DBLP_HDR_LEN + (data ? DBLP_DATA_HDR_LEN : 0);
+	struct dblp_frame f, meta = { .type = 0 };
+	enum dblp_mib_item why = DBLP_MIB_NONE;
+	struct sk_buff *skb = *skbp;
+	u8 ecn = DBLP_SKB_CB(skb)->ecn;
+	const u8 *ctl = skb->data + at;
+	struct dblp_data d;
+	u64 pn = 0;
+	int err;
+
+	if (h->type != DBLP_PKT_ACK) {
+		if (!dblp_pn_of(dsk, h, &pn))
+			return DBLP_MIB_DROPFIELD;
+		if (dblp_ranges_has(&dsk->pns, pn)) {
+			dsk->ack_now = 1;
+			return DBLP_MIB_DROPDUPLICATE;
+		}
+	}
+	if (data) {
+		err = dblp_get_data(&d, h, skb->data + DBLP_HDR_LEN,
+				    skb_headlen(skb) - DBLP_HDR_LEN, skb->len);
+		if (err)
+			return dblp_wire_mib[err];
+	}
+	err = dblp_check_frames(dsk, h->type, ctl, h->ctl_len, &f, &meta);
+	if (err)
+		return dblp_wire_mib[err];
+
+	if (data) {
+		if (dblp_unwanted(dsk, &d)) {
+			dblp_abort(dsk, DBLP_RST_CLOSED, 0);
+			return DBLP_MIB_DROPSTATE;
+		}
+		err = dblp_rx_data(dsk, skb, &d, h, meta.type ? &meta : NULL,
+				   &why);
+		queued = err == 1;
+		if (queued)
+			*skbp = NULL;
+		if (err < 0)
+			return why;
+	}
+	err = dblp_apply_frames(dsk, ctl, h->ctl_len, &f);
+	if (err == -EPROTO) {
+		dblp_abort(dsk, DBLP_RST_PROTOCOL, EPROTO);
+		return queued ? DBLP_MIB_NONE : DBLP_MIB_DROPFIELD;
+	}
+	if (h->type != DBLP_PKT_ACK && !err)
+		dblp_note_received(dsk, pn, h->type, ecn);
+	return queued ? DBLP_MIB_NONE : err ? DBLP_MIB_DROPMEMORY : why;
+}
+
+static int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
+{
+	if (dsk->state < DBLP_STATE_ESTABLISHED)
+		return ECONNREFUSED;
+	/* It had said goodbye, and we had nothing more to say */
+	if (dsk->rx_fin && list_empty(&dsk->tx_msgs))
+		return 0;
+	return reason == DBLP_RST_PROTOCOL ? EPROTO : ECONNRESET;
+}
+
+static void dblp_rcv_rst(struct dblp_sock *dsk, struct sk_buff *skb)
+{
+	u32 reason = get_unaligned_be32(skb->data + DBLP_HDR_LEN);
+	u64 echo = dblp_get_u64(skb->data + DBLP_HDR_LEN + 8);
+	struct net *net = sock_net(&dsk->sk);
+	int err;
+
+	if (get_unaligned_be32(skb->data + DBLP_HDR_LEN + 4) ||
+	    !reason || reason >= __DBLP_RST_MAX ||
+	    echo != (dsk->peer_key.cid ?: dsk->cid))
+		return dblp_drop(net, skb, DBLP_MIB_DROPFIELD);
+	DBLP_INC_STATS(net, DBLP_MIB_RSTRECEIVED);
+	err = dblp_rst_errno(dsk, reason);
+	DBLP_INC_STATS(net, err == ECONNREFUSED ? DBLP_MIB_CONNREFUSED :
+						 DBLP_MIB_CONNRESET);
+	dblp_done(dsk, err);
+	consume_skb(skb);
+}
+
+static bool dblp_from_peer(const struct dblp_sock *dsk,
+			   const struct sk_buff *skb)
+{
+	struct sockaddr_dblp from, to;
+
+	dblp_skb_addrs(skb, &from, &to);
+	return from.sdblp_port == dsk->peer.sdblp_port &&
+	       ipv6_addr_equal(&from.sdblp_addr, &dsk->peer.sdblp_addr) &&
+	       ipv6_addr_equal(&to.sdblp_addr, &dsk->local.sdblp_addr);
+}
+
+static void dblp_rcv_packet(struct dblp_sock *dsk, const struct dblp_hdr *h,
+			    struct sk_buff *skb)
+{
+	struct net *net = sock_net(&dsk->sk);
+	enum dblp_mib_item why;
+
+	if (dsk->state < DBLP_STATE_ESTABLISHED)
+		return dblp_drop(net, skb, DBLP_MIB_DROPSTATE);
+
+	why = dblp_rcv_frames(dsk, h, &skb);
+	if (why != DBLP_MIB_NONE)
+		dblp_drop(net, skb, why);
+	else
+		consume_skb(skb);
+	dblp_push(dsk);
+	dblp_check_closing(dsk);
+}
+
+/* The socket is locked, or owned by the process that works on its backlog */
+static void dblp_do_rcv(struct dblp_sock *dsk, struct sk_buff *skb)
+{
+	struct net *net = sock_net(&dsk->sk);
+	struct dblp_hdr h;
+
+	if (dblp_get_hdr(&h, skb->data, skb_headlen(skb)) != DBLP_WIRE_OK &&
+	    h.type != DBLP_PKT_VERSION)
+		return dblp_drop(net, skb, DBLP_MIB_DROPFIELD);
+	if (dsk->state == DBLP_STATE_LISTEN)
+		return dblp_handshake_echo(dsk, skb);
+	if (dsk->state == DBLP_STATE_CLOSED)
+		return dblp_drop(net, skb, DBLP_MIB_DROPSTATE);
+	if (!dblp_from_peer(dsk, skb))
+		return dblp_drop(net, skb, DBLP_MIB_DROPWRONGPEER);
+
+	switch (h.type) {
+	case DBLP_PKT_INIT_ACK:
+	case DBLP_PKT_COOKIE_ACK:
+	case DBLP_PKT_COOKIE_ECHO:
+		return dblp_handshake_rcv(dsk, &h, skb);
+	case DBLP_PKT_VERSION:
+		return dblp_rcv_version(dsk, skb);
+	case DBLP_PKT_RST:
+		return dblp_rcv_rst(dsk, skb);
+	default:
+		return dblp_rcv_packet(dsk, &h, skb);
+	}
+}
+
+int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
+{
+	dblp_do_rcv(dblp_sk(sk), skb);
+	return 0;
+}
+
+static struct dblp_sock *dblp_find_listener(struct dblp_endpoint *ep)
+{
+	struct dblp_sock *dsk;
+
+	dsk = rcu_dereference(ep->listener);
+	if (dsk && !refcount_inc_not_zero(&dsk->sk.sk_refcnt))
+		dsk = NULL;
+	return dsk;
+}
+
+static struct dblp_sock *dblp_find_rst(struct dblp_endpoint *ep,
+				       const struct dblp_hdr *h,
+				       const struct sk_buff *skb)
+{
+	struct dblp_peer_key key = {};
+	struct sockaddr_dblp from;
+
+	if (h->dcid)
+		return dblp_conn_find(ep->net, h->dcid);
+	dblp_skb_addrs(skb, &from, NULL);
+	key.cid = dblp_get_u64(skb->data + DBLP_HDR_LEN + 8);
+	key.addr = from.sdblp_addr;
+	key.port = from.sdblp_port;
+	return dblp_conn_find_peer(ep->net, &key);
+}
+
+static struct dblp_sock *dblp_find(struct dblp_endpoint *ep,
+				   const struct dblp_hdr *h,
+				   const struct sk_buff *skb)
+{
+	struct dblp_sock *dsk;
+
+	switch (h->type) {
+	case DBLP_PKT_RST:
+		return dblp_find_rst(ep, h, skb);
+	case DBLP_PKT_VERSION:
+		return dblp_conn_find(ep->net,
+				      dblp_get_u64(skb->data + DBLP_HDR_LEN));
+	case DBLP_PKT_COOKIE_ECHO:
+		dsk = dblp_conn_find(ep->net, h->dcid);
+		return dsk ?: dblp_find_listener(ep);
+	default:
+		return dblp_conn_find(ep->net, h->dcid);
+	}
+}
+
+/* Packets without frames have one length, which is all of them */
+static const u16 dblp_fixed_len[__DBLP_PKT_MAX] = {
+	[DBLP_PKT_INIT]		= DBLP_INIT_LEN,
+	[DBLP_PKT_INIT_ACK]	= DBLP_HDR_LEN + DBLP_COOKIE_LEN,
+	[DBLP_PKT_COOKIE_ECHO]	= DBLP_ECHO_LEN,
+	[DBLP_PKT_COOKIE_ACK]	= DBLP_HDR_LEN + DBLP_PARAMS_LEN,
+	[DBLP_PKT_RST]		= DBLP_RST_LEN,
+};
+
+/* Get the header, and have in the linear part what will be looked at */
+static enum dblp_mib_item dblp_pull(struct sk_buff *skb, struct dblp_hdr *h)
+{
+	enum dblp_wire_error err;
+	u32 len = skb->len, need;
+
+	if (!pskb_may_pull(skb, min_t(u32, len, DBLP_HDR_LEN)))
+		return DBLP_MIB_DROPMEMORY;
+	/* All is there, though not all of it is linear yet */
+	err = dblp_get_hdr(h, skb->data, len);
+	if (err == DBLP_WIRE_VERSION && (h->type == DBLP_PKT_INIT ||
+					 h->type == DBLP_PKT_VERSION))
+		need = min_t(u32, len, DBLP_INIT_LEN);
+	else if (err)
+		return dblp_wire_mib[err];
+	else if (h->type == DBLP_PKT_DATA)
+		need = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + h->ctl_len;
+	else
+		need = len;
+
+	if (len < need || len < dblp_fixed_len[h->type])
+		return DBLP_MIB_DROPSHORT;
+	if (h->type == DBLP_PKT_VERSION && len < DBLP_HDR_LEN + 8)
+		return DBLP_MIB_DROPSHORT;
+	if (!err && dblp_fixed_len[h->type] && len > dblp_fixed_len[h->type])
+		return DBLP_MIB_DROPTRAILING;
+	if (!pskb_may_pull(skb, need))
+		return DBLP_MIB_DROPMEMORY;
+	return err == DBLP_WIRE_VERSION && h->type == DBLP_PKT_INIT ?
+	       DBLP_MIB_DROPVERSION : DBLP_MIB_NONE;
+}
+
+static void dblp_rcv_unknown(struct dblp_endpoint *ep, const struct dblp_hdr *h,
+			     struct sk_buff *skb)
+{
+	/* Others have nothing to lose, or nothing to say to us */
+	if (h->type == DBLP_PKT_DATA || h->type == DBLP_PKT_CTRL)
+		dblp_rst_stranger(ep, skb, h->dcid);
+	if (h->type == DBLP_PKT_COOKIE_ECHO) {
+		dblp_rst_refuse(ep, skb,
+				dblp_get_u64(skb->data + DBLP_HDR_LEN));
+		return dblp_drop(ep->net, skb, DBLP_MIB_DROPNOLISTENER);
+	}
+	dblp_drop(ep->net, skb, DBLP_MIB_DROPUNKNOWNCONN);
+}
+
+static void dblp_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb)
+{
+	struct sock *sk = &dsk->sk;
+
+	bh_lock_sock(sk);
+	if (!sock_owned_by_user(sk))
+		dblp_do_rcv(dsk, skb);
+	else if (sk_add_backlog(sk, skb, READ_ONCE(sk->sk_rcvbuf) +
+				DBLP_BACKLOG_MAX * SKB_TRUESIZE(1500)))
+		dblp_drop(sock_net(sk), skb, DBLP_MIB_DROPMEMORY);
+	bh_unlock_sock(sk);
+}
+
+/**
+ * dblp_rcv() - a packet for one of our UDP sockets
+ * @usk: the UDP socket
+ * @skb: packet with its UDP header, whose checksum is right; consumed
+ *
+ * Context: softirq, RCU.
+ * Return: 0.
+ */
+int dblp_rcv(struct sock *usk, struct sk_buff *skb)
+{
+	struct dblp_endpoint *ep = rcu_dereference_sk_user_data(usk);
+	enum dblp_mib_item why;
+	struct dblp_sock *dsk;
+	struct dblp_hdr h;
+
+	if (!ep) {
+		kfree_skb(skb);
+		return 0;
+	}
+	__skb_pull(skb, sizeof(struct udphdr));
+	why = dblp_pull(skb, &h);
+	if (why == DBLP_MIB_DROPVERSION && h.type == DBLP_PKT_INIT &&
+	    skb_headlen(skb) >= DBLP_INIT_LEN) {
+		dblp_handshake_version(ep, skb);
+		return 0;
+	}
+	if (why != DBLP_MIB_NONE) {
+		dblp_drop(ep->net, skb, why);
+		return 0;
+	}
+	if (h.type == DBLP_PKT_INIT) {
+		dblp_handshake_init(ep, skb);
+		return 0;
+	}
+
+	DBLP_SKB_CB(skb)->ecn = INET_ECN_MASK &
+		(skb->protocol == htons(ETH_P_IP) ? ip_hdr(skb)->tos :
+		 ipv6_get_dsfield(ipv6_hdr(skb)));
+	dsk = dblp_find(ep, &h, skb);
+	if (!dsk) {
+		dblp_rcv_unknown(ep, &h, skb);
+		return 0;
+	}
+	dblp_rcv_sock(dsk, skb);
+	sock_put(&dsk->sk);
+	return 0;
+}

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Packets out: control frames first, then segments as congestion control, the
+ * pacer and the peer's credit allow.
+ */
+#include "dblp.h"
+
+/* Ethernet, IPv4 and UDP around each packet, for the pacer */
+#define DBLP_WIRE_OVERHEAD	(14 + 20 + 8)
+/* When there is no memory or no route, try again after this */
+#define DBLP_RETRY_NS		(10 * NSEC_PER_MSEC)
+
+static struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk)
+{
+	struct sock *sk = &dsk->sk;
+	struct dst_entry *dst;
+
+	dst = __sk_dst_check(sk, dsk->path.cookie);
+	if (dst)
+		return dst;
+	dst = dblp_route(sock_net(sk), &dsk->path);
+	if (IS_ERR(dst)) {
+		WRITE_ONCE(sk->sk_err_soft, -PTR_ERR(dst));
+		return NULL;
+	}
+	sk_dst_set(sk, dst);
+	return dst;
+}
+
+/**
+ * dblp_mss() - UDP payload of a full packet on the present path
+ * @dsk: socket
+ * @dstp: where the route goes (no reference), may be NULL
+ *
+ * Return: bytes; what IPv6 guarantees when there is no route.
+ */
+u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp)
+{
+	struct dst_entry *dst = dblp_conn_dst(dsk);
+	u32 mtu = dst ? dst_mtu(dst) : IPV6_MIN_MTU;
+	u32 ip_len = sizeof(struct ipv6hdr);
+
+	if (dsk->path.family == AF_INET)
+		ip_len = sizeof(struct iphdr);
+	if (dstp)
+		*dstp = dst;
+	mtu = clamp_t(u32, mtu, 576, DBLP_MTU_MAX);
+	return mtu - ip_len - sizeof(struct udphdr);
+}
+
+/**
+ * dblp_seg_size() - bytes of message in a full packet
+ * @dsk: socket
+ * @meta: packets carry a META frame besides
+ *
+ * Return: a multiple of the element size.
+ */
+u32 dblp_seg_size(struct dblp_sock *dsk, bool meta)
+{
+	u32 room = dblp_mss(dsk, NULL) - DBLP_HDR_LEN - DBLP_DATA_HDR_LEN;
+
+	if (meta)
+		room -= DBLP_META_LEN;
+	return rounddown(room, dsk->element);
+}
+
+/** dblp_our_params() - what the handshake tells the peer of this end */
+void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
+{
+	p->cap = dsk->cap;
+	p->max_msg = dsk->rx_max_msg;
+	p->max_data = dsk->rx_max_data;
+	p->msg_max = dsk->rx_window - DBLP_MSG_COST;
+}
+
+static int dblp_xmit(struct dblp_sock *dsk, struct sk_buff *skb,
+		     struct dst_entry *dst, u8 tos)
+{
+	int err;
+
+	skb_set_owner_w(skb, &dsk->sk);
+	err = dblp_ip_xmit(dsk->ep, skb, dst, &dsk->path, tos);
+	if (err)
+		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_XMITERROR);
+	return err;
+}
+
+/**
+ * dblp_send_raw() - send a packet that is not counted nor repeated
+ * @dsk: socket with a path
+ * @data: all of it
+ * @len: its length in bytes
+ *
+ * Return: 0 or a negative errno.
+ */
+int dblp_send_raw(struct dblp_sock *dsk, const u8 *data, u32 len)
+{
+	struct dst_entry *dst = dblp_conn_dst(dsk);
+	struct sk_buff *skb;
+
+	if (!dst)
+		return -EHOSTUNREACH;
+	skb = dblp_skb_alloc(len, GFP_ATOMIC);
+	if (!skb)
+		return -ENOMEM;
+	skb_put_data(skb, data, len);
+	return dblp_xmit(dsk, skb, dst, DBLP_CTL_TOS);
+}
+
+/**
+ * dblp_send_rst() - tell the peer that this end is gone
+ * @dsk: socket
+ * @reason: why
+ */
+void dblp_send_rst(struct dblp_sock *dsk, enum dblp_rst_reason reason)
+{
+	struct dblp_hdr h = {
+		.type = DBLP_PKT_RST,
+		.dcid = dsk->peer_key.cid,
+	};
+	u8 out[DBLP_RST_LEN];
+	u8 *p;
+
+	if (dsk->state < DBLP_STATE_ESTABLISHED)
+		return;
+	p = dblp_put_hdr(out, &h);
+	p = dblp_put_u64(p, (u64)reason << 32);
+	dblp_put_u64(p, dsk->cid);
+	dblp_send_raw(dsk, out, sizeof(out));
+	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_RSTSENT);
+}
+
+static void dblp_ack_done(struct dblp_sock *dsk)
+{
+	dsk->ack_pending = 0;
+	dsk->ack_now = 0;
+	dsk->ack_at = 0;
+}
+
+static u8 *dblp_put_ack(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
+{
+	const struct dblp_ranges *s = &dsk->pns;
+	struct dblp_frame f = { .type = DBLP_FRAME_ACK };
+	u32 i;
+
+	if (!s->n)
+		return NULL;
+	f.ack.delay_us = min_t(u64, div_u64(now - dsk->largest_at,
+					    NSEC_PER_USEC), U32_MAX);
+	f.ack.n = min_t(u32, s->n, DBLP_ACK_RANGES_MAX);
+	for (i = 0; i < f.ack.n; i++) {
+		f.ack.range[i].first = s->r[s->n - 1 - i].first;
+		f.ack.range[i].last = s->r[s->n - 1 - i].last;
+	}
+	return dblp_put_frame(p, end, &f);
+}
+
+static u8 *dblp_put_ecn(struct dblp_sock *dsk, u8 *p, const u8 *end)
+{
+	struct dblp_frame f = { .type = DBLP_FRAME_ECN };
+
+	if (!dsk->ecn_ect0 && !dsk->ecn_ect1 && !dsk->ecn_ce)
+		return NULL;
+	f.ecn.ect0 = dsk->ecn_ect0;
+	f.ecn.ect1 = dsk->ecn_ect1;
+	f.ecn.ce = dsk->ecn_ce;
+	return dblp_put_frame(p, end, &f);
+}
+
+static u8 *dblp_put_flow(struct dblp_sock *dsk, u8 *p, const u8 *end)
+{
+	struct dblp_frame f = { .type = DBLP_FRAME_FLOW };
+
+	if (!dblp_rx_credit_waits(dsk))
+		return NULL;
+	if (end - p < 20)
+		return NULL;
+	dblp_rx_credit(dsk);
+	f.flow.max_msg = dsk->rx_max_msg;
+	f.flow.max_data = dsk->rx_max_data;
+	f.flow.cap = dsk->cap;
+	return dblp_put_frame(p, end, &f);
+}
+
+/*
+ * What every packet takes along as far as there is room: CLOSE frames before
+ * the ACK, or a sender could take an acknowledged message for a complete one.
+ */
+static u8 *dblp_put_news(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
+{
+	u8 *next;
+
+	p = dblp_ctl_fill_closes(dsk, p, end);
+	next = dblp_put_ecn(dsk, p, end);
+	p = next ?: p;
+	next = dblp_put_ack(dsk, p, end, now);
+	if (!next)
+		return p;
+	dblp_ack_done(dsk);
+	p = next;
+	next = dblp_put_flow(dsk, p, end);
+	return next ?: p;
+}
+
+/**
+ * dblp_send_ack() - acknowledge what has come
+ * @dsk: socket
+ */
+void dblp_send_ack(struct dblp_sock *dsk)
+{
+	u8 out[DBLP_HDR_LEN + DBLP_CTL_MAX];
+	struct dblp_hdr h = {
+		.type = DBLP_PKT_ACK,
+		.dcid = dsk->peer_key.cid,
+	};
+	u8 *p = out + DBLP_HDR_LEN;
+	const u8 *end;
+
+	end = out + min_t(u32, sizeof(out), dblp_mss(dsk, NULL));
+	p = dblp_put_news(dsk, p, end, ktime_get_ns());
+	h.ctl_len = p - out - DBLP_HDR_LEN;
+	dblp_put_hdr(out, &h);
+	dblp_ack_done(dsk);
+	dblp_send_raw(dsk, out, p - out);
+	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_ACKSENT);
+}
+
+/* Room in the ring of packets sent for one more */
+static bool dblp_sent_room(struct dblp_sock *dsk)
+{
+	struct dblp_sent_pkt *ring;
+	u32 size;
+
+	if (!dblp_sent_full(&dsk->sent))
+		return true;
+	size = 2 * (dsk->sent.mask + 1);
+	if (size > DBLP_SENT_RING_MAX)
+		return false;
+	ring = kvcalloc(size, sizeof(*ring), GFP_ATOMIC | __GFP_NOWARN);
+	if (!ring)
+		return false;
+	kvfree(dblp_sent_grow(&dsk->sent, ring, size));
+	return true;
+}
+
+static struct dblp_sent_pkt *dblp_note_sent(struct dblp_sock *dsk, u32 bytes,
+					    u64 now)
+{
+	if (!dsk->sent.inflight_pkts)
+		dsk->progress = now;
+	if (dsk->cc.ops->sent)
+		dsk->cc.ops->sent(&dsk->cc, dsk->sent.inflight, now);
+	dsk->last_sent = now;
+	dsk->info.pkts_sent++;
+	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_PKTSENT);
+	return dblp_sent_push(&dsk->sent, bytes, now);
+}
+
+/* Send a CTRL packet with as many waiting frames as it holds */
+static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
+			  u32 mss, u64 now)
+{
+	u8 out[DBLP_HDR_LEN + DBLP_CTL_MAX];
+	struct dblp_hdr h = {
+		.type = DBLP_PKT_CTRL,
+		.pn = (u32)dsk->sent.next,
+		.dcid = dsk->peer_key.cid,
+	};
+	const u8 *end = out + min_t(u32, sizeof(out), mss);
+	struct sk_buff *skb;
+	u8 *p;
+
+	if (!dblp_sent_room(dsk))
+		return false;
+	skb = dblp_skb_alloc(end - out, GFP_ATOMIC);
+	if (!skb)
+		return false;
+	p = dblp_ctl_fill(dsk, out + DBLP_HDR_LEN, end, dsk->sent.next);
+	p = dblp_put_news(dsk, p, end, now);
+	h.ctl_len = p - out - DBLP_HDR_LEN;
+	dblp_put_hdr(out, &h);
+	skb_put_data(skb, out, p - out);
+
+	dblp_note_sent(dsk, p - out, now);
+	dblp_xmit(dsk, skb, dst, DBLP_CTL_TOS);
+	return true;
+}
+
+static bool dblp_push_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
+			  u32 mss, u64 now)
+{
+	while (!list_empty(&dsk->ctl_queue))
+		if (!dblp_send_ctl(dsk, dst, mss, now))
+			return false;
+	return true;
+}
+
+/* The bytes of a segment, by reference to the pages of its message */
+static void dblp_skb_add_pages(struct sk_buff *skb,
+			       const struct dblp_tx_msg *msg, u32 offset,
+			       u32 len)
+{
+	struct page *page;
+	u32 at, n;
+
+	while (len) {
+		page = msg->pages[offset / PAGE_SIZE];
+		at = offset % PAGE_SIZE;
+		n = min_t(u32, len, PAGE_SIZE - at);
+		get_page(page);
+		skb_fill_page_desc(skb, skb_shinfo(skb)->nr_frags, page, at, n);
+		skb->len += n;
+		skb->data_len += n;
+		skb->truesize += n;
+		offset += n;
+		len -= n;
+	}
+}
+
+/* Control frames of a DATA packet: META while needed, the rest if it fits */
+static u32 dblp_seg_ctl(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
+			u8 *out, u32 room, u64 now)
+{
+	const u8 *end = out + min_t(u32, room, DBLP_CTL_MAX);
+	struct dblp_frame f;
+	u8 *p = out, *next;
+
+	if (msg->meta && !msg->meta_acked) {
+		f.type = DBLP_FRAME_META;
+		f.meta.msg_id = msg->id;
+		f.meta.critical = msg->critical;
+		f.meta.tag = msg->tag;
+		next = dblp_put_frame(p, end, &f);
+		p = next ?: p;
+	}
+	if (!list_empty(&dsk->ctl_queue))
+		p = dblp_ctl_fill(dsk, p, end, dsk->sent.next);
+	if (dsk->ack_pending)
+		p = dblp_put_news(dsk, p, end, now);
+	return p - out;
+}
+
+static void dblp_put_seg_hdr(struct dblp_sock *dsk,
+			     const struct dblp_tx_msg *msg, u8 *p, u32 seg,
+			     u32 ctl_len)
+{
+	struct dblp_hdr h = {
+		.type = DBLP_PKT_DATA,
+		.ctl_len = ctl_len,
+		.seg_size = msg->seg_size,
+		.pn = (u32)dsk->sent.next,
+		.dcid = dsk->peer_key.cid,
+	};
+	struct dblp_data d = {
+		.msg_id = msg->id,
+		.offset = seg * msg->seg_size,
+		.msg_len = msg->len,
+		.budget = msg->budget,
+		.policy = msg->policy,
+		.phase = msg->phase,
+		.repair = msg->cursor >= msg->first_pass,
+		.meta = msg->meta,
+	};
+
+	dblp_put_data(dblp_put_hdr(p, &h), &d);
+}
+
+static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
+			  u32 seg, bool again, struct dst_entry *dst, u32 mss,
+			  u64 now)
+{
+	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN, room, bytes, ctl_len;
+	u32 len = dblp_tx_seg_len(msg, seg);
+	struct dblp_sent_pkt *pkt;
+	u8 ctl[DBLP_CTL_MAX];
+	struct sk_buff *skb;
+
+	if (!dblp_sent_room(dsk))
+		return false;
+	room = hdr_len + len < mss ? mss - hdr_len - len : 0;
+	skb = dblp_skb_alloc(hdr_len + min_t(u32, room, DBLP_CTL_MAX),
+			     GFP_ATOMIC);
+	if (!skb)
+		return false;
+	ctl_len = dblp_seg_ctl(dsk, msg, ctl, room, now);
+	dblp_put_seg_hdr(dsk, msg, skb_put(skb, hdr_len), seg, ctl_len);
+	skb_put_data(skb, ctl, ctl_len);
+	dblp_skb_add_pages(skb, msg, seg * msg->seg_size, len);
+
+	bytes = skb->len;
+	pkt = dblp_note_sent(dsk, bytes, now);
+	pkt->owner = msg;
+	pkt->seg = seg;
+	dblp_tx_sent(dsk, msg, seg, again);
+	if (dsk->cc.pacing_rate)
+		dsk->pace_next = max(dsk->pace_next, now) +
+			div64_u64((u64)(bytes + DBLP_WIRE_OVERHEAD) *
+				  NSEC_PER_SEC, dsk->cc.pacing_rate);
+	dblp_xmit(dsk, skb, dst, 0);
+	return true;
+}
+
+/* May a full packet go now? If not for the pacer, its timer is set */
+static bool dblp_may_send(struct dblp_sock *dsk, u32 mss, u64 now)
+{
+	if (dsk->sent.inflight && dsk->sent.inflight + mss > dsk->cc.cwnd)
+		return false;
+	if (!dsk->cc.pacing_rate || dsk->pace_next <= now + DBLP_PACE_AHEAD_NS)
+		return true;
+	dsk->pace_at = dsk->pace_next - DBLP_PACE_AHEAD_NS / 2;
+	return false;
+}
+
+static bool dblp_push_data(struct dblp_sock *dsk, struct dst_entry *dst,
+			   u32 mss, u64 now)
+{
+	struct dblp_tx_msg *msg;
+	bool again;
+	u32 seg;
+
+	while (dblp_may_send(dsk, mss, now)) {
+		msg = dblp_tx_pick(dsk, &seg, &again);
+		if (!msg) {
+			dsk->sent.app_limited = dsk->sent.delivered +
+						dsk->sent.inflight ?: 1;
+			break;
+		}
+		if (!dblp_send_seg(dsk, msg, seg, again, dst, mss, now))
+			return false;
+	}
+	return true;
+}
+
+/* Somebody who waits for credit says so, lest an update lost hold him for ever */
+static void dblp_tell_blocked(struct dblp_sock *dsk)
+{
+	if (dsk->blocked || !dblp_tx_blocked(dsk))
+		return;
+	if (!dblp_ctl_add(dsk, DBLP_FRAME_PING))
+		dsk->blocked = 1;
+}
+
+static void dblp_set_pto(struct dblp_sock *dsk)
+{
+	dsk->pto_at = 0;
+	if (!dsk->sent.inflight_pkts || dsk->sent.loss_time)
+		return;
+	dsk->pto_at = dsk->last_sent + dblp_pto(&dsk->rtt, DBLP_ACK_DELAY_NS,
+						dsk->pto_count);
+}
+
+/**
+ * dblp_push() - send everything that may go now, and set the timer
+ * @dsk: socket
+ */
+void dblp_push(struct dblp_sock *dsk)
+{
+	u64 now = ktime_get_ns();
+	struct dst_entry *dst;
+	bool ok;
+	u32 mss;
+
+	if (dsk->state < DBLP_STATE_ESTABLISHED)
+		return;
+	dsk->pace_at = 0;
+	mss = dblp_mss(dsk, &dst);
+	dblp_tell_blocked(dsk);
+	ok = dst && dblp_push_ctl(dsk, dst, mss, now) &&
+	     dblp_push_data(dsk, dst, mss, now);
+	if (!ok)
+		dsk->pace_at = now + DBLP_RETRY_NS;
+	if (dsk->ack_now || dsk->ack_pending >= DBLP_ACK_EVERY)
+		dblp_send_ack(dsk);
+	else if (dsk->ack_pending && !dsk->ack_at)
+		dsk->ack_at = now + DBLP_ACK_DELAY_NS;
+	dblp_set_pto(dsk);
+	dblp_timer_update(dsk);
+}
+
+/**
+ * dblp_probe() - the probe timeout expired: make the peer acknowledge something
+ * @dsk: socket
+ * @now: the time
+ *
+ * RFC 9002 section 6.2.4: up to two packets, whatever the congestion window
+ * says, of new data if there is any, else of the oldest in flight.
+ */
+void dblp_probe(struct dblp_sock *dsk, u64 now)
+{
+	struct dblp_sent_pkt *oldest;
+	struct dblp_tx_msg *msg;
+	struct dst_entry *dst;
+	bool again = true;
+	u32 mss, seg;
+	u64 pn;
+
+	mss = dblp_mss(dsk, &dst);
+	if (!dst)
+		return;
+	dblp_ctl_requeue(dsk);
+	msg = dblp_tx_pick(dsk, &seg, &again);
+	if (!msg) {
+		oldest = dblp_sent_oldest(&dsk->sent, &pn);
+		if (oldest && oldest->owner) {
+			msg = oldest->owner;
+			seg = oldest->seg;
+			again = true;
+		}
+	}
+	if (msg)
+		dblp_send_seg(dsk, msg, seg, again, dst, mss, now);
+	else if (list_empty(&dsk->ctl_queue))
+		dblp_ctl_add(dsk, DBLP_FRAME_PING);
+	dblp_push_ctl(dsk, dst, mss, now);
+}

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Incoming messages: from segments to the user's bytes.
+ *
+ * A message is opened by whichever of its segments comes first, is closed when
+ * closing.c says so, waits for its turn, is read, and stays known until the
+ * peer has heard all there is to hear about it.
+ */
+#include "dblp.h"
+
+static u64 dblp_rx_cost(const struct dblp_rx_msg *msg)
+{
+	return (u64)msg->len + DBLP_MSG_COST;
+}
+
+/** dblp_count_ranges() - ranges of a loss map; @map says what is there */
+u32 dblp_count_ranges(const struct dblp_segmap *map, u32 seg_size, u32 len)
+{
+	u32 from = 0, offset, length, n = 0;
+
+	while (dblp_segmap_next_missing(map, seg_size, len, &from, &offset,
+					&length))
+		n++;
+	return n;
+}
+
+/** dblp_rx_put() - one reference less to a message */
+void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	if (--msg->refs)
+		return;
+	__skb_queue_purge(&msg->skbs);
+	kfree(msg);
+}
+
+static bool dblp_rx_may_open(const struct dblp_sock *dsk,
+			     const struct dblp_data *d)
+{
+	if (!dblp_before(d->msg_id, dsk->rx_max_msg))
+		return false;
+	if (dsk->rx_fin && !dblp_before(d->msg_id, dsk->rx_end))
+		return false;
+	return dsk->rx_opened + d->msg_len + DBLP_MSG_COST <= dsk->rx_max_data;
+}
+
+static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
+					const struct dblp_data *d, u32 seg_size)
+{
+	u32 n = DIV_ROUND_UP(d->msg_len, seg_size);
+	struct dblp_rx_msg *msg;
+
+	msg = kzalloc(struct_size(msg, bits, 0) + dblp_segmap_bytes(n),
+		      GFP_ATOMIC | __GFP_NOWARN);
+	if (!msg)
+		return NULL;
+	INIT_LIST_HEAD(&msg->list);
+	__skb_queue_head_init(&msg->skbs);
+	dblp_segmap_init(&msg->have, msg->bits, n);
+	msg->refs = 1;
+	msg->id = d->msg_id;
+	msg->len = d->msg_len;
+	msg->seg_size = seg_size;
+	msg->missing = d->msg_len;
+	msg->budget = d->budget;
+	msg->policy = d->policy;
+	msg->phase = d->phase;
+	msg->meta_missing = d->meta;
+	if (xa_is_err(xa_store_bh(&dsk->rx_msgs, msg->id, msg, GFP_ATOMIC))) {
+		kfree(msg);
+		return NULL;
+	}
+	dsk->rx_opened += dblp_rx_cost(msg);
+	return msg;
+}
+
+static void dblp_rx_unopen(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	xa_erase_bh(&dsk->rx_msgs, msg->id);
+	dsk->rx_opened -= dblp_rx_cost(msg);
+	dblp_rx_put(dsk, msg);
+}
+
+/* Every packet of a message says the same about it */
+static bool dblp_rx_agrees(const struct dblp_rx_msg *msg,
+			   const struct dblp_data *d, u32 seg_size,
+			   const struct dblp_frame *meta)
+{
+	if (msg->len != d->msg_len || msg->seg_size != seg_size ||
+	    msg->budget != d->budget || msg->policy != d->policy ||
+	    msg->phase != d->phase)
+		return false;
+	if (!meta)
+		return true;
+	if (meta->meta.msg_id != d->msg_id || !d->meta ||
+	    meta->meta.critical > msg->len)
+		return false;
+	return msg->meta_missing || (meta->meta.tag == msg->tag &&
+				     meta->meta.critical == msg->critical);
+}
+
+static bool dblp_rx_charge(struct dblp_sock *dsk, struct sk_buff *skb, u32 id)
+{
+	struct sock *sk = &dsk->sk;
+
+	/* The message whose turn it is must go on, or nothing ever would */
+	if (atomic_read(&sk->sk_rmem_alloc) > READ_ONCE(sk->sk_rcvbuf) &&
+	    id != dsk->rx_next)
+		return false;
+	if (!sk_rmem_schedule(sk, skb, skb->truesize))
+		return false;
+	skb_set_owner_r(skb, sk);
+	return true;
+}
+
+static enum dblp_verdict dblp_rx_verdict(const struct dblp_sock *dsk,
+					 const struct dblp_rx_msg *msg)
+{
+	u32 hole = dblp_segmap_next_hole(&msg->have, 0);
+	struct dblp_close_state s = {
+		.length = msg->len,
+		.missing = msg->missing,
+		.critical = msg->critical,
+		.critical_missing = hole < msg->have.n &&
+				    (u64)hole * msg->seg_size < msg->critical,
+		.meta_missing = msg->meta_missing,
+		.budget = min(msg->budget, dsk->cap),
+		.policy = msg->policy,
+	};
+
+	return dblp_close_decide(&s);
+}
+
+/* Closed messages whose turn has come can be read */
+static void dblp_rx_deliver(struct dblp_sock *dsk)
+{
+	struct dblp_rx_msg *msg;
+	bool any = false;
+
+	while ((msg = xa_load(&dsk->rx_msgs, dsk->rx_next)) && msg->closed) {
+		xa_erase_bh(&dsk->rx_msgs, msg->id);
+		list_add_tail(&msg->list, &dsk->rx_ready);
+		dsk->rx_bytes += msg->len;
+		dsk->rx_next++;
+		any = true;
+	}
+	if ((any || dblp_rx_eof(dsk)) && !sock_flag(&dsk->sk, SOCK_DEAD))
+		dsk->sk.sk_data_ready(&dsk->sk);
+}
+
+static void dblp_rx_account(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	struct net *net = sock_net(&dsk->sk);
+
+	dsk->info.msgs_received++;
+	dsk->info.msgs_received_early += !!msg->missing;
+	dsk->info.bytes_received += msg->len;
+	dsk->info.bytes_missing += msg->missing;
+	DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVED);
+	DBLP_ADD_STATS(net, DBLP_MIB_BYTESRECEIVED, msg->len);
+	if (!msg->missing)
+		return;
+	DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVEDEARLY);
+	DBLP_ADD_STATS(net, DBLP_MIB_BYTESMISSING, msg->missing);
+}
+
+/* A message with budget 0 needs no CLOSE: its acknowledgements say it all */
+static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			 enum dblp_verdict verdict)
+{
+	int err;
+
+	msg->reason = verdict == DBLP_CLOSE_BUDGET ? DBLP_REASON_BUDGET :
+						     DBLP_REASON_COMPLETE;
+	if (msg->budget) {
+		err = dblp_ctl_add_close(dsk, msg);
+		if (err)
+			return err;
+	}
+	msg->closed = 1;
+	msg->ranges = dblp_count_ranges(&msg->have, msg->seg_size, msg->len);
+	dblp_rx_account(dsk, msg);
+	dblp_rx_deliver(dsk);
+	return 0;
+}
+
+static int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	enum dblp_verdict verdict = dblp_rx_verdict(dsk, msg);
+
+	return verdict == DBLP_WAIT ? 0 : dblp_rx_close(dsk, msg, verdict);
+}
+
+/* A new segment of an open message; if this fails, it never came */
+static bool dblp_rx_segment(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			    struct sk_buff *skb, const struct dblp_data *d,
+			    u32 hdr_len)
+{
+	if (!dblp_rx_charge(dsk, skb, msg->id))
+		return false;
+	__skb_pull(skb, hdr_len);
+	skb_dst_drop(skb);
+	DBLP_SKB_CB(skb)->offset = d->offset;
+	dblp_segmap_add(&msg->have, d->offset / msg->seg_size);
+	msg->missing -= d->seg_len;
+	__skb_queue_tail(&msg->skbs, skb);
+	if (!dblp_rx_try_close(dsk, msg))
+		return true;
+
+	__skb_unlink(skb, &msg->skbs);
+	msg->missing += d->seg_len;
+	dblp_segmap_del(&msg->have, d->offset / msg->seg_size);
+	__skb_push(skb, hdr_len);
+	skb_orphan(skb);
+	return false;
+}
+
+/**
+ * dblp_rx_data() - take the segment of a DATA packet
+ * @dsk: socket
+ * @skb: the packet; queued if 1 is returned, else still the caller's
+ * @d: its data header
+ * @h: its header
+ * @meta: its META frame, or NULL
+ * @why: where the reason goes if it is not taken
+ *
+ * Return: 1 if it was taken, 0 if it is not needed and to be acknowledged,
+ * -1 if it is refused and nothing was changed.
+ */
+int dblp_rx_data(struct dblp_sock *dsk, struct sk_buff *skb,
+		 const struct dblp_data *d, const struct dblp_hdr *h,
+		 const struct dblp_frame *meta, enum dblp_mib_item *why)
+{
+	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + h->ctl_len;
+	struct dblp_rx_msg *msg;
+	bool opened = false;
+
+	msg = xa_load(&dsk->rx_msgs, d->msg_id);
+	if (!msg && dblp_before(d->msg_id, dsk->rx_next)) {
+		*why = DBLP_MIB_DROPLATE;
+		return 0;
+	}
+	if (!msg) {
+		*why = DBLP_MIB_DROPWINDOW;
+		if (!dblp_rx_may_open(dsk, d))
+			return -1;
+		*why = DBLP_MIB_DROPMEMORY;
+		msg = dblp_rx_open(dsk, d, h->seg_size);
+		if (!msg)
+			return -1;
+		opened = true;
+	}
+
+	*why = DBLP_MIB_DROPMISMATCH;
+	if (!dblp_rx_agrees(msg, d, h->seg_size, meta))
+		goto refuse;
+	*why = DBLP_MIB_DROPLATE;
+	if (msg->closed)
+		return 0;
+	if (meta && msg->meta_missing) {
+		msg->tag = meta->meta.tag;
+		msg->critical = meta->meta.critical;
+		msg->meta_missing = 0;
+	}
+	if (dblp_segmap_test(&msg->have, d->offset / msg->seg_size))
+		return 0;
+	*why = DBLP_MIB_DROPMEMORY;
+	if (dblp_rx_segment(dsk, msg, skb, d, hdr_len))
+		return 1;
+refuse:
+	if (opened)
+		dblp_rx_unopen(dsk, msg);
+	return -1;
+}
+
+/** dblp_rx_reclose() - the cap has changed: perhaps more may be forgiven */
+void dblp_rx_reclose(struct dblp_sock *dsk)
+{
+	struct dblp_rx_msg *msg;
+	unsigned long id;
+
+	xa_for_each(&dsk->rx_msgs, id, msg)
+		if (!msg->closed)
+			dblp_rx_try_close(dsk, msg);
+}
+
+/**
+ * dblp_set_cap() - change the receive budget cap
+ * @dsk: socket, locked
+ * @ppm: 0 ... DBLP_PPM
+ */
+void dblp_set_cap(struct dblp_sock *dsk, u32 ppm)
+{
+	dsk->cap = ppm;
+	if (dsk->state != DBLP_STATE_ESTABLISHED)
+		return;
+	dblp_rx_reclose(dsk);
+	/* Failing that, the peer learns it with the next FLOW */
+	dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
+	dblp_push(dsk);
+}
+
+/** dblp_rx_eof() - has everything been read that will ever come? */
+bool dblp_rx_eof(const struct dblp_sock *dsk)
+{
+	return dsk->rx_fin && dsk->rx_next == dsk->rx_end &&
+	       list_empty(&dsk->rx_ready);
+}
+
+/**
+ * dblp_rx_fin() - the peer will send no more messages
+ * @dsk: socket
+ * @end: messages that it sends in all
+ *
+ * Return: 0, or -EPROTO if it has sent more already.
+ */
+int dblp_rx_fin(struct dblp_sock *dsk, u32 end)
+{
+	struct dblp_rx_msg *msg;
+	unsigned long id;
+
+	if (dsk->rx_fin)
+		return dsk->rx_end == end ? 0 : -EPROTO;
+	if (dblp_before(end, dsk->rx_next))
+		return -EPROTO;
+	xa_for_each(&dsk->rx_msgs, id, msg)
+		if (!dblp_before(msg->id, end))
+			return -EPROTO;
+	dsk->rx_fin = true;
+	dsk->rx_end = end;
+	dblp_rx_deliver(dsk);
+	return 0;
+}
+
+/** dblp_rx_credit() - give the peer the credit of what was read */
+void dblp_rx_credit(struct dblp_sock *dsk)
+{
+	dsk->rx_max_data = dsk->rx_consumed + dsk->rx_window;
+	dsk->rx_max_msg = dsk->rx_consumed_msgs + DBLP_MSG_WINDOW;
+}
+
+/** dblp_rx_credit_waits() - is there credit that the peer was not told of? */
+u64 dblp_rx_credit_waits(const struct dblp_sock *dsk)
+{
+	return dsk->rx_consumed + dsk->rx_window - dsk->rx_max_data;
+}
+
+/** dblp_rx_peek() - message to be read next, or NULL */
+struct dblp_rx_msg *dblp_rx_peek(struct dblp_sock *dsk)
+{
+	return list_first_entry_or_null(&dsk->rx_ready, struct dblp_rx_msg,
+					list);
+}
+
+/**
+ * dblp_rx_consumed() - a message was read
+ * @dsk: socket
+ * @msg: message that was taken from the list; the caller's reference is used up
+ *
+ * Its loss map stays until the next one was read.
+ */
+void dblp_rx_consumed(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	__skb_queue_purge(&msg->skbs);
+	if (dsk->rx_last)
+		dblp_rx_put(dsk, dsk->rx_last);
+	dsk->rx_last = msg;
+	dsk->rx_consumed += dblp_rx_cost(msg);
+	dsk->rx_consumed_msgs++;
+	if (dsk->state != DBLP_STATE_ESTABLISHED || dsk->rx_fin)
+		return;
+	if (!dsk->peer_waits &&
+	    dblp_rx_credit_waits(dsk) < dsk->rx_window / 4 &&
+	    dsk->rx_max_msg - dsk->rx_consumed_msgs > DBLP_MSG_WINDOW / 2)
+		return;
+	if (dblp_ctl_add(dsk, DBLP_FRAME_FLOW))
+		return;
+	dsk->peer_waits = false;
+	dblp_push(dsk);
+}
+
+/**
+ * dblp_rx_copy() - hand a message to the user
+ * @msg: closed message
+ * @to: where; advanced
+ * @fill: &enum dblp_fill
+ *
+ * Context: process, without the socket lock; the caller has a reference.
+ * Return: 0 or -EFAULT.
+ */
+int dblp_rx_copy(struct dblp_rx_msg *msg, struct iov_iter *to, u8 fill)
+{
+	size_t size = min_t(size_t, msg->len, iov_iter_count(to));
+	u32 from = 0, offset, length;
+	struct iov_iter at;
+	struct sk_buff *skb;
+
+	skb_queue_walk(&msg->skbs, skb) {
+		offset = DBLP_SKB_CB(skb)->offset;
+		if (offset >= size)
+			continue;
+		at = *to;
+		iov_iter_advance(&at, offset);
+		length = min_t(size_t, skb->len, size - offset);
+		if (skb_copy_datagram_iter(skb, 0, &at, length))
+			return -EFAULT;
+	}
+	while (fill == DBLP_FILL_ZERO && msg->missing &&
+	       dblp_segmap_next_missing(&msg->have, msg->seg_size, msg->len,
+					&from, &offset, &length)) {
+		if (offset >= size)
+			break;
+		at = *to;
+		iov_iter_advance(&at, offset);
+		length = min_t(size_t, length, size - offset);
+		if (iov_iter_zero(length, &at) != length)
+			return -EFAULT;
+	}
+	iov_iter_advance(to, size);
+	return 0;
+}
+
+/** dblp_rx_purge_open() - drop messages that cannot be read any more */
+void dblp_rx_purge_open(struct dblp_sock *dsk)
+{
+	struct dblp_rx_msg *msg;
+	unsigned long id;
+
+	xa_for_each(&dsk->rx_msgs, id, msg) {
+		xa_erase_bh(&dsk->rx_msgs, id);
+		dblp_rx_put(dsk, msg);
+	}
+}
+
+/** dblp_rx_purge() - drop all messages */
+void dblp_rx_purge(struct dblp_sock *dsk)
+{
+	struct dblp_rx_msg *msg, *tmp;
+
+	dblp_rx_purge_open(dsk);
+	list_for_each_entry_safe(msg, tmp, &dsk->rx_ready, list) {
+		list_del_init(&msg->list);
+		dblp_rx_put(dsk, msg);
+	}
+	dsk->rx_bytes = 0;
+	if (dsk->rx_last)
+		dblp_rx_put(dsk, dsk->rx_last);
+	dsk->rx_last = NULL;
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Options of level SOL_DBLP.
+ */
+#include "dblp.h"
+
+/* Options that are one number: where it is, and the largest it may be */
+struct dblp_u32_opt {
+	u16	offset;
+	u8	size;
+	u32	min;
+	u32	max;
+};
+
+#define DBLP_U32_OPT(field, lo, hi) {			\
+	.offset = offsetof(struct dblp_sock, field),	\
+	.size = sizeof_field(struct dblp_sock, field),	\
+	.min = (lo), .max = (hi) }
+
+static const struct dblp_u32_opt dblp_u32_opts[] = {
+	[DBLP_BUDGET]		= DBLP_U32_OPT(budget, 0, DBLP_PPM),
+	[DBLP_BUDGET_CAP]	= DBLP_U32_OPT(cap, 0, DBLP_PPM),
+	[DBLP_CLOSE_POLICY]	= DBLP_U32_OPT(policy, 0,
+					       __DBLP_POLICY_MAX - 1),
+	[DBLP_ORDER]		= DBLP_U32_OPT(order, 0, __DBLP_ORDER_MAX - 1),
+	[DBLP_ELEMENT]		= DBLP_U32_OPT(element, 1, DBLP_ELEMENT_MAX),
+	[DBLP_FILL]		= DBLP_U32_OPT(fill, 0, __DBLP_FILL_MAX - 1),
+	[DBLP_NOTIFY]		= DBLP_U32_OPT(notify, 0, 1),
+	[DBLP_USER_TIMEOUT]	= DBLP_U32_OPT(user_timeout_ms, 1, 3600000),
+};
+
+static const struct dblp_u32_opt *dblp_find_opt(int name)
+{
+	if (name < 0 || name >= (int)ARRAY_SIZE(dblp_u32_opts) ||
+	    !dblp_u32_opts[name].size)
+		return NULL;
+	return &dblp_u32_opts[name];
+}
+
+static int dblp_set_u32(struct dblp_sock *dsk, int name,
+			const struct dblp_u32_opt *opt, sockptr_t optval,
+			unsigned int optlen)
+{
+	void *field = (void *)dsk + opt->offset;
+	u32 val;
+
+	if (optlen != sizeof(val))
+		return -EINVAL;
+	if (copy_from_sockptr(&val, optval, sizeof(val)))
+		return -EFAULT;
+	if (val < opt->min || val > opt->max)
+		return -EINVAL;
+
+	lock_sock(&dsk->sk);
+	if (name == DBLP_BUDGET_CAP)
+		dblp_set_cap(dsk, val);
+	else if (opt->size == sizeof(u8))
+		*(u8 *)field = val;
+	else
+		*(u32 *)field = val;
+	release_sock(&dsk->sk);
+	return 0;
+}
+
+static int dblp_set_cc(struct dblp_sock *dsk, sockptr_t optval,
+		       unsigned int optlen)
+{
+	const struct dblp_cc_ops *ops;
+	char name[DBLP_CC_NAME_MAX] = {};
+
+	if (!optlen || optlen > sizeof(name))
+		return -EINVAL;
+	if (copy_from_sockptr(name, optval, optlen))
+		return -EFAULT;
+	if (name[sizeof(name) - 1])
+		return -EINVAL;
+	ops = dblp_cc_find(name);
+	if (!ops)
+		return -ENOENT;
+
+	lock_sock(&dsk->sk);
+	if (dsk->state < DBLP_STATE_ESTABLISHED)
+		dsk->cc.ops = ops;
+	else
+		dblp_cc_start(&dsk->cc, ops, dblp_mss(dsk, NULL),
+			      ktime_get_ns());
+	release_sock(&dsk->sk);
+	return 0;
+}
+
+int dblp_setsockopt(struct socket *sock, int level, int name, sockptr_t optval,
+		    unsigned int optlen)
+{
+	struct dblp_sock *dsk = dblp_sk(sock->sk);
+	const struct dblp_u32_opt *opt = dblp_find_opt(name);
+
+	if (level != SOL_DBLP)
+		return -ENOPROTOOPT;
+	if (opt)
+		return dblp_set_u32(dsk, name, opt, optval, optlen);
+	if (name == DBLP_CONGESTION)
+		return dblp_set_cc(dsk, optval, optlen);
+	return -ENOPROTOOPT;
+}
+
+static int dblp_give(char __user *optval, int __user *optlen, const void *val,
+		     int len)
+{
+	if (put_user(len, optlen))
+		return -EFAULT;
+	return copy_to_user(optval, val, len) ? -EFAULT : 0;
+}
+
+static int dblp_get_u32(struct dblp_sock *dsk, const struct dblp_u32_opt *opt,
+			char __user *optval, int __user *optlen, int len)
+{
+	const void *field = (const void *)dsk + opt->offset;
+	u32 val;
+
+	if (len < (int)sizeof(val))
+		return -EINVAL;
+	lock_sock(&dsk->sk);
+	val = opt->size == sizeof(u8) ? *(const u8 *)field :
+					*(const u32 *)field;
+	release_sock(&dsk->sk);
+	return dblp_give(optval, optlen, &val, sizeof(val));
+}
+
+static int dblp_get_cc(struct dblp_sock *dsk, char __user *optval,
+		       int __user *optlen, int len)
+{
+	char name[DBLP_CC_NAME_MAX] = {};
+
+	strscpy(name, dblp_sock_cc_name(dsk), sizeof(name));
+	return dblp_give(optval, optlen, name,
+			 min_t(int, len, sizeof(name)));
+}
+
+static int dblp_get_info(struct dblp_sock *dsk, char __user *optval,
+			 int __user *optlen, int len)
+{
+	struct dblp_info info;
+
+	dblp_sock_info(dsk, &info);
+	return dblp_give(optval, optlen, &info,
+			 min_t(int, len, sizeof(info)));
+}
+
+/* Copy a loss map out, as many ranges as fit; called with the socket locked */
+static int dblp_give_lossmap(char __user *optval, int __user *optlen, int len,
+			     struct dblp_lossmap *head,
+			     const struct dblp_segmap *map, u32 seg_size,
+			     u32 msg_len)
+{
+	struct dblp_range r;
+	int at = sizeof(*head);
+	u32 from = 0;
+
+	if (len < at)
+		return -EINVAL;
+	if (copy_to_user(optval, head, sizeof(*head)))
+		return -EFAULT;
+	while (head->ranges && at + (int)sizeof(r) <= len &&
+	       dblp_segmap_next_missing(map, seg_size, msg_len, &from,
+					&r.offset, &r.length)) {
+		if (copy_to_user(optval + at, &r, sizeof(r)))
+			return -EFAULT;
+		at += sizeof(r);
+	}
+	return put_user(at, optlen);
+}
+
+static int dblp_get_lossmap(struct dblp_sock *dsk, char __user *optval,
+			    int __user *optlen, int len)
+{
+	struct dblp_lossmap head = {};
+	struct dblp_rx_msg *msg;
+	int err = -ENODATA;
+
+	lock_sock(&dsk->sk);
+	msg = dsk->rx_last;
+	if (msg) {
+		head.tag = msg->tag;
+		head.msg_id = msg->id;
+		head.ranges = msg->ranges;
+		err = dblp_give_lossmap(optval, optlen, len, &head, &msg->have,
+					msg->seg_size, msg->len);
+	}
+	release_sock(&dsk->sk);
+	return err;
+}
+
+static int dblp_get_sent_lossmap(struct dblp_sock *dsk, char __user *optval,
+				 int __user *optlen, int len)
+{
+	struct dblp_lossmap head = {};
+	struct dblp_tx_msg *msg;
+	int err = -ENODATA;
+
+	lock_sock(&dsk->sk);
+	msg = dsk->tx_reported;
+	if (msg) {
+		head.tag = msg->tag;
+		head.msg_id = msg->id;
+		head.ranges = msg->ranges;
+		err = dblp_give_lossmap(optval, optlen, len, &head,
+					&msg->lossmap, msg->seg_size,
+					msg->len);
+	}
+	release_sock(&dsk->sk);
+	return err;
+}
+
+int dblp_getsockopt(struct socket *sock, int level, int name,
+		    char __user *optval, int __user *optlen)
+{
+	struct dblp_sock *dsk = dblp_sk(sock->sk);
+	const struct dblp_u32_opt *opt = dblp_find_opt(name);
+	int len;
+
+	if (level != SOL_DBLP)
+		return -ENOPROTOOPT;
+	if (get_user(len, optlen))
+		return -EFAULT;
+	if (len < 0)
+		return -EINVAL;
+	if (opt)
+		return dblp_get_u32(dsk, opt, optval, optlen, len);
+	switch (name) {
+	case DBLP_CONGESTION:
+		return dblp_get_cc(dsk, optval, optlen, len);
+	case DBLP_INFO:
+		return dblp_get_info(dsk, optval, optlen, len);
+	case DBLP_LOSSMAP:
+		return dblp_get_lossmap(dsk, optval, optlen, len);
+	case DBLP_SENT_LOSSMAP:
+		return dblp_get_sent_lossmap(dsk, optval, optlen, len);
+	default:
+		return -ENOPROTOOPT;
+	}
+}

@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Outgoing messages: from the user's bytes to segments, which of them goes
+ * next, and what became of them.
+ *
+ * A message is started (credit is taken for it), goes through its first pass,
+ * is repaired as far as needed, is closed, and is settled once its loss map is
+ * known. A message with budget 0 is closed by the acknowledgement of its last
+ * segment, all others by the receiver's CLOSE: only the receiver knows what it
+ * has forgiven.
+ */
+#include <linux/random.h>
+#include <linux/unaligned.h>
+
+#include "dblp.h"
+
+static void dblp_tx_free_pages(struct dblp_tx_msg *msg)
+{
+	u32 i;
+
+	for (i = 0; i < msg->n_pages; i++)
+		put_page(msg->pages[i]);
+	kvfree(msg->pages);
+	msg->pages = NULL;
+	msg->n_pages = 0;
+}
+
+/** dblp_tx_free() - free a message that is on no list */
+void dblp_tx_free(struct dblp_tx_msg *msg)
+{
+	if (!msg)
+		return;
+	dblp_tx_free_pages(msg);
+	kvfree(msg->segs);
+	kfree(msg->lossmap.bits);
+	kfree(msg);
+}
+
+/* Copy the user's bytes; the last page holds what is left of them */
+static int dblp_tx_copy(struct dblp_tx_msg *msg, struct iov_iter *from)
+{
+	u32 left = msg->len, n;
+	struct page *page;
+
+	while (left) {
+		page = alloc_page(GFP_KERNEL_ACCOUNT);
+		if (!page)
+			return -ENOMEM;
+		msg->pages[msg->n_pages++] = page;
+		n = min_t(u32, left, PAGE_SIZE);
+		if (copy_page_from_iter(page, 0, n, from) != n)
+			return -EFAULT;
+		left -= n;
+	}
+	return 0;
+}
+
+/**
+ * dblp_tx_alloc() - take a message from the user
+ * @m: where its bytes are
+ * @len: how many, at least 1
+ *
+ * Context: process, without the socket lock: user memory may be slow.
+ * Return: the message, or ERR_PTR(-ENOMEM), ERR_PTR(-EFAULT).
+ */
+struct dblp_tx_msg *dblp_tx_alloc(struct msghdr *m, u32 len)
+{
+	u32 n_pages = DIV_ROUND_UP(len, PAGE_SIZE);
+	struct dblp_tx_msg *msg;
+	int err = -ENOMEM;
+
+	msg = kzalloc(sizeof(*msg), GFP_KERNEL_ACCOUNT);
+	if (!msg)
+		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&msg->list);
+	INIT_LIST_HEAD(&msg->lost_node);
+	msg->len = len;
+	msg->truesize = sizeof(*msg) + n_pages * PAGE_SIZE;
+	msg->pages = kvmalloc_array(n_pages, sizeof(*msg->pages),
+				    GFP_KERNEL_ACCOUNT);
+	if (msg->pages)
+		err = dblp_tx_copy(msg, &m->msg_iter);
+	if (err) {
+		dblp_tx_free(msg);
+		return ERR_PTR(err);
+	}
+	return msg;
+}
+
+static u32 dblp_tx_first_pass(const struct dblp_sock *dsk,
+			      const struct dblp_tx_msg *msg)
+{
+	u32 budget = min(msg->budget, dsk->peer_cap);
+	u32 n;
+
+	n = dblp_first_pass(msg->acked.n, msg->seg_size, msg->len,
+			    msg->critical, budget, msg->policy);
+	return max(n, msg->crit_segs);
+}
+
+/* Cut the message into segments for the present path */
+static int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	size_t bits;
+	u32 n;
+
+	msg->seg_size = dblp_seg_size(dsk, msg->meta);
+	n = DIV_ROUND_UP(msg->len, msg->seg_size);
+	bits = dblp_segmap_bytes(n);
+	msg->segs = kvzalloc(2 * bits + n, GFP_KERNEL_ACCOUNT);
+	if (!msg->segs)
+		return -ENOMEM;
+	/* The bitmaps come first: they want the alignment */
+	dblp_segmap_init(&msg->acked, msg->segs, n);
+	dblp_segmap_init(&msg->need, msg->segs + bits, n);
+	msg->sent = msg->segs + 2 * bits;
+
+	msg->crit_segs = DIV_ROUND_UP(msg->critical, msg->seg_size);
+	msg->first_pass = dblp_tx_first_pass(dsk, msg);
+	if (msg->shuffled)
+		dblp_shuffle_init(&msg->shuffle, n - msg->crit_segs,
+				  get_random_u64());
+	return 0;
+}
+
+/**
+ * dblp_tx_queue() - a message joins those to be sent
+ * @dsk: socket
+ * @msg: message with its options set
+ *
+ * Return: 0, or -ENOMEM, -ENOBUFS and the message is still the caller's.
+ */
+int dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	struct sock *sk = &dsk->sk;
+	int err;
+
+	err = dblp_tx_cut(dsk, msg);
+	if (err)
+		return err;
+	if (!sk_wmem_schedule(sk, msg->truesize))
+		return -ENOBUFS;
+	sk_wmem_queued_add(sk, msg->truesize);
+	sk_mem_charge(sk, msg->truesize);
+
+	dsk->tx_bytes += msg->len;
+	msg->id = dsk->tx_next_id++;
+	list_add_tail(&msg->list, &dsk->tx_msgs);
+	if (!dsk->tx_cur)
+		dsk->tx_cur = msg;
+	return 0;
+}
+
+static bool dblp_tx_may_start(const struct dblp_sock *dsk,
+			      const struct dblp_tx_msg *msg)
+{
+	return dblp_before(msg->id, dsk->peer_max_msg) &&
+	       dsk->tx_cost + msg->len + DBLP_MSG_COST <= dsk->peer_max_data;
+}
+
+/** dblp_tx_blocked() - does the next message wait for the peer's credit? */
+bool dblp_tx_blocked(const struct dblp_sock *dsk)
+{
+	return dsk->tx_cur && !dsk->tx_cur->started &&
+	       !dblp_tx_may_start(dsk, dsk->tx_cur);
+}
+
+static bool dblp_tx_start(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	if (msg->started)
+		return true;
+	if (!dblp_tx_may_start(dsk, msg))
+		return false;
+	dsk->tx_cost += msg->len + DBLP_MSG_COST;
+	msg->started = 1;
+	return true;
+}
+
+/* Segments acknowledged or with a copy in flight */
+static u32 dblp_tx_live(const struct dblp_tx_msg *msg)
+{
+	return msg->cursor - msg->need.count;
+}
+
+static u32 dblp_tx_unsent(const struct dblp_tx_msg *msg)
+{
+	u32 pos = msg->cursor;
+
+	if (!msg->shuffled || pos < msg->crit_segs)
+		return pos;
+	return msg->crit_segs +
+	       dblp_shuffle_at(&msg->shuffle, pos - msg->crit_segs);
+}
+
+/*
+ * Within a budget any byte that arrives counts the same, so what was never sent
+ * goes before what was lost. Without one, and where bytes are critical, what
+ * was lost holds everything else up and goes first.
+ */
+static bool dblp_tx_pick_seg(const struct dblp_tx_msg *msg, u32 *seg,
+			     bool *again)
+{
+	u32 lost = dblp_segmap_next(&msg->need, 0);
+	bool any_lost = lost < msg->need.n;
+
+	*again = true;
+	if (any_lost && (!msg->budget || lost < msg->crit_segs)) {
+		*seg = lost;
+		return true;
+	}
+	if (dblp_tx_live(msg) >= msg->first_pass)
+		return false;
+	if (msg->cursor < msg->acked.n) {
+		*seg = dblp_tx_unsent(msg);
+		*again = false;
+		return true;
+	}
+	*seg = lost;
+	return any_lost;
+}
+
+static void dblp_tx_advance(struct dblp_sock *dsk)
+{
+	struct dblp_tx_msg *msg = dsk->tx_cur;
+
+	dsk->tx_cur = list_is_last(&msg->list, &dsk->tx_msgs) ? NULL :
+		      list_next_entry(msg, list);
+}
+
+/**
+ * dblp_tx_pick() - the segment to be sent next
+ * @dsk: socket
+ * @seg: where its number goes
+ * @again: set if it was sent before
+ *
+ * Return: its message, or NULL if there is nothing to send now.
+ */
+struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again)
+{
+	struct dblp_tx_msg *msg;
+
+	list_for_each_entry(msg, &dsk->tx_lost, lost_node)
+		if (dblp_tx_pick_seg(msg, seg, again))
+			return msg;
+
+	while ((msg = dsk->tx_cur)) {
+		if (!dblp_tx_start(dsk, msg))
+			return NULL;
+		if (dblp_tx_pick_seg(msg, seg, again))
+			return msg;
+		dblp_tx_advance(dsk);
+	}
+	return NULL;
+}
+
+/** dblp_tx_seg_len() - bytes of one segment */
+u32 dblp_tx_seg_len(const struct dblp_tx_msg *msg, u32 seg)
+{
+	return min(msg->seg_size, msg->len - seg * msg->seg_size);
+}
+
+/* Whether a message has more to do than its first pass in order */
+static void dblp_tx_mark_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	if (list_empty(&msg->lost_node))
+		list_add_tail(&msg->lost_node, &dsk->tx_lost);
+}
+
+static void dblp_tx_unmark_lost(struct dblp_tx_msg *msg)
+{
+	if (!msg->need.count && dblp_tx_live(msg) >= msg->first_pass)
+		list_del_init(&msg->lost_node);
+}
+
+/**
+ * dblp_tx_sent() - a segment went out
+ * @dsk: socket
+ * @msg: its message
+ * @seg: the segment
+ * @again: it was sent before
+ */
+void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
+		  bool again)
+{
+	struct net *net = sock_net(&dsk->sk);
+	u32 len = dblp_tx_seg_len(msg, seg);
+
+	msg->sent[seg] = (msg->sent[seg] + 1) | DBLP_SEG_SENT;
+	dblp_segmap_del(&msg->need, seg);
+	if (again) {
+		dsk->info.bytes_again += len;
+		DBLP_INC_STATS(net, DBLP_MIB_SEGAGAIN);
+		DBLP_ADD_STATS(net, DBLP_MIB_BYTESAGAIN, len);
+	} else {
+		msg->cursor++;
+		dsk->info.bytes_first += len;
+		DBLP_INC_STATS(net, DBLP_MIB_SEGFIRST);
+		DBLP_ADD_STATS(net, DBLP_MIB_BYTESFIRST, len);
+	}
+	dblp_tx_unmark_lost(msg);
+}
+
+/* The bytes are needed no more; the loss map may still be awaited */
+static void dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	msg->closed = 1;
+	list_del_init(&msg->lost_node);
+	if (dsk->tx_cur == msg)
+		dblp_tx_advance(dsk);
+	if (!msg->lossmap.bits ? !msg->missing_segs :
+	    msg->lossmap.n - msg->lossmap.count == msg->missing_segs)
+		list_move_tail(&msg->list, &dsk->tx_settled);
+}
+
+/**
+ * dblp_tx_acked() - a packet with a segment was acknowledged
+ * @dsk: socket
+ * @msg: its message
+ * @seg: the segment
+ * @late: the packet had been declared lost
+ */
+void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
+		   bool late)
+{
+	if (msg->closed)
+		return;
+	if (!late)
+		msg->sent[seg]--;
+	msg->meta_acked = 1;
+	dblp_segmap_add(&msg->acked, seg);
+	dblp_segmap_del(&msg->need, seg);
+	dblp_tx_unmark_lost(msg);
+
+	if (!msg->budget) {
+		if (msg->acked.count == msg->acked.n) {
+			msg->reason = DBLP_REASON_COMPLETE;
+			dblp_tx_closed(dsk, msg);
+		}
+		return;
+	}
+	/*
+	 * All that was sent has arrived, and that was enough as far as we know:
+	 * a CLOSE would have come with the ACK. So the receiver wants more.
+	 */
+	if (msg->acked.count >= msg->first_pass &&
+	    msg->acked.count == dblp_tx_live(msg)) {
+		msg->first_pass = msg->acked.n;
+		dblp_tx_mark_lost(dsk, msg);
+	}
+}
+
+/**
+ * dblp_tx_lost() - a packet with a segment was declared lost
+ * @dsk: socket
+ * @msg: its message
+ * @seg: the segment
+ */
+void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
+{
+	if (msg->closed)
+		return;
+	msg->lossy = 1;
+	msg->sent[seg]--;
+	if ((msg->sent[seg] & DBLP_SEG_COPIES) ||
+	    dblp_segmap_test(&msg->acked, seg))
+		return;
+	dblp_segmap_add(&msg->need, seg);
+	dblp_tx_mark_lost(dsk, msg);
+}
+
+static struct dblp_tx_msg *dblp_tx_find(struct dblp_sock *dsk, u32 id)
+{
+	struct dblp_tx_msg *msg;
+
+	list_for_each_entry(msg, &dsk->tx_msgs, list) {
+		if (msg->id == id)
+			return msg;
+		if (dblp_before(id, msg->id))
+			break;
+	}
+	return NULL;
+}
+
+/**
+ * dblp_tx_close() - the receiver has closed a message
+ * @dsk: socket
+ * @f: CLOSE frame
+ *
+ * Return: 0, or -EPROTO if the receiver forgave more than it may.
+ */
+int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f)
+{
+	struct dblp_tx_msg *msg = dblp_tx_find(dsk, f->close.msg_id);
+	u32 most;
+
+	if (!msg)
+		return dblp_before(f->close.msg_id, dsk->tx_next_id) ?
+		       0 : -EPROTO;
+	if (msg->closed)
+		return 0;
+	most = dblp_budget_bytes(msg->budget, msg->len - msg->critical);
+	if (!msg->budget || !msg->cursor || f->close.missing > most ||
+	    f->close.missing_segs > msg->acked.n ||
+	    !f->close.missing != !f->close.missing_segs ||
+	    !f->close.missing != (f->close.reason == DBLP_REASON_COMPLETE))
+		return -EPROTO;
+
+	msg->missing = f->close.missing;
+	msg->missing_segs = f->close.missing_segs;
+	msg->reason = f->close.reason;
+	/* Late acknowledgements must not find it; its packets stay in flight */
+	dblp_sent_forget(&dsk->sent, msg);
+	msg->lossy = 0;
+	dblp_tx_free_pages(msg);
+	dblp_tx_closed(dsk, msg);
+	return 0;
+}
+
+static int dblp_tx_lossmap_init(struct dblp_tx_msg *msg)
+{
+	unsigned long *bits;
+
+	if (msg->lossmap.bits)
+		return 0;
+	bits = kzalloc(dblp_segmap_bytes(msg->acked.n), GFP_ATOMIC);
+	if (!bits)
+		return -ENOMEM;
+	dblp_segmap_init(&msg->lossmap, bits, msg->acked.n);
+	dblp_segmap_fill(&msg->lossmap);
+	return 0;
+}
+
+/**
+ * dblp_tx_lossmap() - a piece of the loss map of a message
+ * @dsk: socket
+ * @f: LOSSMAP frame; may come before the CLOSE
+ *
+ * Return: 0, -EPROTO if it is impossible, -ENOMEM and nothing changed.
+ */
+int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f)
+{
+	struct dblp_tx_msg *msg = dblp_tx_find(dsk, f->lossmap.msg_id);
+	u32 i, bit, word, seg;
+	int err;
+
+	if (!msg)
+		return dblp_before(f->lossmap.msg_id, dsk->tx_next_id) ?
+		       0 : -EPROTO;
+	if (!msg->budget || !msg->cursor)
+		return -EPROTO;
+	err = dblp_tx_lossmap_init(msg);
+	if (err)
+		return err;
+
+	for (i = 0; i < f->lossmap.words; i++) {
+		word = get_unaligned_be32(f->lossmap.bits + 4 * i);
+		for (; word; word &= word - 1) {
+			bit = __ffs(word);
+			seg = f->lossmap.first + 32 * i + bit;
+			if (seg >= msg->lossmap.n || seg < msg->crit_segs)
+				return -EPROTO;
+			dblp_segmap_del(&msg->lossmap, seg);
+		}
+	}
+	if (msg->closed)
+		dblp_tx_closed(dsk, msg);
+	return 0;
+}
+
+static void dblp_tx_account(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	struct dblp_info *info = &dsk->info;
+	struct net *net = sock_net(&dsk->sk);
+	u32 seg = 0, len, sent = 0;
+
+	if (msg->missing_segs)
+		for (; (seg = dblp_segmap_next_hole(&msg->lossmap, seg)) <
+		     msg->lossmap.n; seg++) {
+			len = dblp_tx_seg_len(msg, seg);
+			sent += msg->sent[seg] & DBLP_SEG_SENT ? len : 0;
+		}
+	info->msgs_sent++;
+	info->msgs_sent_early += !!msg->missing;
+	info->bytes_delivered += msg->len - msg->missing;
+	info->bytes_forgiven_sent += sent;
+	info->bytes_forgiven_unsent += msg->missing - sent;
+	DBLP_INC_STATS(net, DBLP_MIB_MSGSENT);
+	if (!msg->missing)
+		return;
+	DBLP_INC_STATS(net, DBLP_MIB_MSGSENTEARLY);
+	DBLP_ADD_STATS(net, DBLP_MIB_BYTESFORGIVENSENT, sent);
+	DBLP_ADD_STATS(net, DBLP_MIB_BYTESFORGIVENUNSENT, msg->missing - sent);
+}
+
+static void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	dsk->tx_bytes -= msg->len;
+	sk_wmem_queued_add(&dsk->sk, -(int)msg->truesize);
+	sk_mem_uncharge(&dsk->sk, msg->truesize);
+}
+
+static void dblp_tx_report(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	dblp_tx_free_pages(msg);
+	kvfree(msg->segs);
+	msg->segs = NULL;
+	if (msg->missing_segs)
+		msg->ranges = dblp_count_ranges(&msg->lossmap, msg->seg_size,
+						msg->len);
+	list_add_tail(&msg->list, &dsk->tx_reports);
+	dsk->tx_n_reports++;
+	sk_error_report(&dsk->sk);
+}
+
+/* Does the map say as many bytes as the CLOSE did? */
+static bool dblp_tx_map_agrees(const struct dblp_tx_msg *msg)
+{
+	u32 from = 0, offset, length, sum = 0;
+
+	if (!msg->missing_segs)
+		return true;
+	while (dblp_segmap_next_missing(&msg->lossmap, msg->seg_size, msg->len,
+					&from, &offset, &length))
+		sum += length;
+	return sum == msg->missing;
+}
+
+/**
+ * dblp_tx_settle() - messages of which all is known leave
+ * @dsk: socket
+ *
+ * Return: 0, or -EPROTO when a loss map contradicts its CLOSE.
+ */
+int dblp_tx_settle(struct dblp_sock *dsk)
+{
+	struct dblp_tx_msg *msg, *tmp;
+	int err = 0;
+
+	if (list_empty(&dsk->tx_settled))
+		return 0;
+	list_for_each_entry_safe(msg, tmp, &dsk->tx_settled, list) {
+		list_del_init(&msg->list);
+		if (!dblp_tx_map_agrees(msg))
+			err = -EPROTO;
+		if (msg->lossy)
+			dblp_sent_forget(&dsk->sent, msg);
+		dblp_tx_account(dsk, msg);
+		dblp_tx_uncharge(dsk, msg);
+		if (dsk->notify && !sock_flag(&dsk->sk, SOCK_DEAD))
+			dblp_tx_report(dsk, msg);
+		else
+			dblp_tx_free(msg);
+	}
+	dblp_write_space(dsk);
+	return err;
+}
+
+/**
+ * dblp_tx_recount() - the peer changed its cap: more or less may be held back
+ * @dsk: socket
+ */
+void dblp_tx_recount(struct dblp_sock *dsk)
+{
+	struct dblp_tx_msg *msg;
+
+	list_for_each_entry(msg, &dsk->tx_msgs, list) {
+		if (!msg->budget || msg->closed)
+			continue;
+		msg->first_pass = dblp_tx_first_pass(dsk, msg);
+		if (msg->started && dblp_tx_live(msg) < msg->first_pass)
+			dblp_tx_mark_lost(dsk, msg);
+	}
+}
+
+static void dblp_tx_purge_list(struct dblp_sock *dsk, struct list_head *list,
+			       bool charged)
+{
+	struct dblp_tx_msg *msg, *tmp;
+
+	list_for_each_entry_safe(msg, tmp, list, list) {
+		list_del(&msg->list);
+		list_del(&msg->lost_node);
+		if (charged)
+			dblp_tx_uncharge(dsk, msg);
+		dblp_tx_free(msg);
+	}
+}
+
+/** dblp_tx_purge() - drop all messages; packets in flight are nobody's now */
+void dblp_tx_purge(struct dblp_sock *dsk)
+{
+	dsk->tx_cur = NULL;
+	dblp_tx_purge_list(dsk, &dsk->tx_msgs, true);
+	dblp_tx_purge_list(dsk, &dsk->tx_settled, true);
+	INIT_LIST_HEAD(&dsk->tx_lost);
+}
+
+/** dblp_tx_purge_reports() - nobody will ask for them */
+void dblp_tx_purge_reports(struct dblp_sock *dsk)
+{
+	dblp_tx_purge_list(dsk, &dsk->tx_reports, false);
+	dsk->tx_n_reports = 0;
+}
