@@ -289,6 +289,8 @@ TEST_F(sock, bind_refuses_bad_addresses)
 	addr_parse(&a, variant->address[0] == ':' ? "2001:db8::1" : "192.0.2.1",
 		   0);
 	EXPECT_ERR(EADDRNOTAVAIL, bind_to(self->fd, &a));
+	addr_parse(&a, variant->address[0] == ':' ? "ff05::1" : "224.0.0.1", 0);
+	EXPECT_ERR(EADDRNOTAVAIL, bind_to(self->fd, &a));
 
 	/* None of it has bound the socket. */
 	EXPECT_EQ(0, getsockname(self->fd, (struct sockaddr *)&a, &len));
@@ -303,10 +305,12 @@ TEST_F(sock, connect_refuses_bad_addresses)
 	a.sdblp_port = htons(5000);
 	refuse_addresses(_metadata, self->fd, &a, connect);
 	a.sdblp_port = 0;
-	EXPECT_ERR(EINVAL, connect_to(self->fd, &a));
-	addr_parse(&a, variant->address[0] == ':' ? "ff02::1" : "224.0.0.1",
+	EXPECT_ERR(EADDRNOTAVAIL, connect_to(self->fd, &a));
+	addr_parse(&a, variant->address[0] == ':' ? "::" : "0.0.0.0", 5000);
+	EXPECT_ERR(EADDRNOTAVAIL, connect_to(self->fd, &a));
+	addr_parse(&a, variant->address[0] == ':' ? "ff05::1" : "224.0.0.1",
 		   5000);
-	EXPECT_ERR(EINVAL, connect_to(self->fd, &a));
+	EXPECT_ERR(EADDRNOTAVAIL, connect_to(self->fd, &a));
 	addr_parse(&a, variant->address[0] == ':' ? "2001:db8::1" : "192.0.2.1",
 		   5000);
 	EXPECT_ERR(ENETUNREACH, connect_to(self->fd, &a));
@@ -318,7 +322,7 @@ TEST_F(sock, connect_refuses_the_other_protocol)
 
 	ASSERT_EQ(0, bind_to(self->fd, &self->addr));
 	addr_parse(&a, variant->address[0] == ':' ? "127.0.0.1" : "::1", 5000);
-	EXPECT_ERR(EINVAL, connect_to(self->fd, &a));
+	EXPECT_ERR(EAFNOSUPPORT, connect_to(self->fd, &a));
 }
 
 TEST_F(sock, bind_twice)
@@ -437,7 +441,7 @@ TEST_F(sock, calls_in_the_wrong_state)
 	EXPECT_ERR(ENOTCONN, send(self->fd, "x", 1, MSG_NOSIGNAL));
 	EXPECT_ERR(ENOTCONN, recv(self->fd, buf, sizeof(buf), 0));
 	a.sdblp_port = htons(5000);
-	EXPECT_ERR(EINVAL, connect_to(self->fd, &a));
+	EXPECT_ERR(EISCONN, connect_to(self->fd, &a));
 	EXPECT_ERR(EINVAL, bind_to(self->fd, &self->addr));
 }
 
@@ -474,10 +478,22 @@ TEST_F(sock, accept_gives_up_in_time)
 TEST_F(sock, nobody_listens)
 {
 	struct sockaddr_dblp a = self->addr;
+	socklen_t len = sizeof(a);
+	int listener;
 
 	a.sdblp_port = htons(5000);
 	EXPECT_ERR(ECONNREFUSED, connect_to(self->fd, &a));
 	EXPECT_EQ(DBLP_STATE_CLOSED, get_info(self->fd).state);
+	EXPECT_ERR(ENOTCONN, getpeername(self->fd, (struct sockaddr *)&a,
+					 &len));
+
+	/* The socket can try again, and another time somebody is there. */
+	a.sdblp_port = htons(5000);
+	EXPECT_ERR(ECONNREFUSED, connect_to(self->fd, &a));
+	listener = new_listener(variant->address, 1, &a);
+	EXPECT_EQ(0, connect_to(self->fd, &a));
+	EXPECT_EQ(1, send(self->fd, "x", 1, 0));
+	close(listener);
 }
 
 TEST_F(sock, one_who_is_bound_but_does_not_listen_refuses)
@@ -543,7 +559,7 @@ TEST_F(sock, connecting_twice_at_once)
 	EXPECT_ERR(EINPROGRESS, connect_to(self->fd, &self->addr));
 	EXPECT_ERR(EALREADY, connect_to(self->fd, &self->addr));
 	EXPECT_EQ(DBLP_STATE_INIT_SENT, get_info(self->fd).state);
-	EXPECT_ERR(ENOTCONN, send(self->fd, "x", 1, MSG_NOSIGNAL));
+	EXPECT_ERR(EAGAIN, send(self->fd, "x", 1, MSG_NOSIGNAL));
 	close(udp);
 }
 
@@ -1078,7 +1094,7 @@ TEST_F(conn, queue_lengths)
 	EXPECT_TRUE(wait_for(self->server, POLLIN, 10 * SECONDS));
 	/* Like a datagram socket: the length of the next message */
 	EXPECT_EQ(5, get_int_ioctl(self->server, SIOCINQ));
-	EXPECT_ERR(EINVAL, ioctl(self->listener, SIOCINQ, &_metadata->step));
+	EXPECT_EQ(0, get_int_ioctl(self->listener, SIOCINQ));
 	EXPECT_ERR(EFAULT, ioctl(self->server, SIOCINQ, (void *)8));
 	EXPECT_ERR(ENOTTY, ioctl(self->server, SIOCGIFHWADDR + 0x1000,
 				 &_metadata->step));
@@ -1099,8 +1115,7 @@ TEST_F(conn, poll_states)
 	EXPECT_TRUE(wait_for(self->server, POLLRDHUP, 10 * SECONDS));
 	EXPECT_EQ(POLLIN | POLLOUT | POLLRDHUP, poll_now(self->server));
 	EXPECT_EQ(0, shutdown(self->server, SHUT_WR));
-	EXPECT_TRUE(wait_for(self->client, POLLHUP, 10 * SECONDS));
-	EXPECT_TRUE(wait_for(self->server, POLLHUP, 10 * SECONDS));
+	EXPECT_TRUE(wait_for(self->client, POLLRDHUP, 10 * SECONDS));
 }
 
 TEST_F(conn, epoll_tells_each_change_once)
@@ -1356,6 +1371,7 @@ TEST_F(conn, info_counts)
 {
 	struct dblp_info c, s;
 	char buf[3000] = "";
+	int i;
 
 	EXPECT_EQ(3000, send(self->client, buf, 3000, 0));
 	EXPECT_EQ(3000, recv(self->server, buf, 3000, 0));
@@ -1366,6 +1382,8 @@ TEST_F(conn, info_counts)
 	EXPECT_EQ(0, s.msgs_sent);
 	EXPECT_EQ(0, shutdown(self->client, SHUT_WR));
 	EXPECT_EQ(0, recv(self->server, buf, 3000, 0));
+	for (i = 0; i < 100 && !get_info(self->client).msgs_sent; i++)
+		usleep(50000);
 	c = get_info(self->client);
 	EXPECT_EQ(1, c.msgs_sent);
 	EXPECT_EQ(3000, c.bytes_delivered);

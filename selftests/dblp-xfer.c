@@ -101,6 +101,12 @@ static uint32_t message_critical(uint32_t i)
 	return cfg.critical < size ? cfg.critical : size;
 }
 
+/* With policy full, a message has none */
+static uint32_t message_budget(void)
+{
+	return cfg.policy == DBLP_POLICY_FULL ? 0 : cfg.budget;
+}
+
 static uint64_t message_tag(uint64_t seed, uint32_t i)
 {
 	return seed * 1000003 + i;
@@ -141,7 +147,7 @@ static void check_info(const struct end *e, uint32_t i,
 {
 	const struct dblp_rcvinfo *info = &m->info;
 	uint32_t size = message_size(i), critical = message_critical(i);
-	uint32_t budget = cfg.live ? info->budget : cfg.budget;
+	uint32_t budget = cfg.live ? info->budget : message_budget();
 	uint64_t tag = uses_sndinfo() ? message_tag(e->peer_seed, i) : 0;
 	uint32_t most, r, sum = 0, end = 0;
 
@@ -156,8 +162,6 @@ static void check_info(const struct end *e, uint32_t i,
 		    info->budget, budget);
 	if (cfg.cap < budget)
 		budget = cfg.cap;
-	if (cfg.policy == DBLP_POLICY_FULL)
-		budget = 0;
 	most = budget_bytes(budget, size - critical);
 	if (info->missing > most)
 		die("%s: message %u misses %u bytes of %u, bound %u", e->name,
