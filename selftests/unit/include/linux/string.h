@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* User-space stand-in */
+#ifndef _UNIT_LINUX_STRING_H
+#define _UNIT_LINUX_STRING_H
+
+#include <string.h>
+
+#endif /* _UNIT_LINUX_STRING_H */
