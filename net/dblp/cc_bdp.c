@@ -5,12 +5,16 @@
  * time seen lately. Their product, the BDP, is what the path holds without a
  * queue; about so much is kept in flight and sent at about that rate.
  *
- * Three things differ, because messages here are short, many senders meet in
- * one switch queue, and loss is nothing to fear:
+ * What differs, because messages here are short, many senders meet in one
+ * switch queue, and loss is nothing to fear:
  *
  * - Delay ends the search for the rate: as soon as even the fastest packet of a
  *   round was held up by a queue, the path is full. Waiting for the rate to
  *   stay flat for three rounds would fill the queue of everybody.
+ *
+ * - A standing queue narrows the window and shortens the memory of past rates.
+ *   If giving way does not shorten the delay, it is not ours to shorten: the
+ *   path has become longer or a processor is busy, and giving way ends.
  *
  * - Random loss is measured while there is no queue, and added to what is
  *   sent, so that the rate *delivered* fills the path. Loss with a queue is
@@ -18,6 +22,9 @@
  *
  * - Probing goes on round by round while it finds more, so that bandwidth that
  *   becomes free is found in a few round trips.
+ *
+ * The constants were chosen with the simulator of selftests/unit, where the
+ * promises are tested.
  */
 #include <linux/build_bug.h>
 #include <linux/limits.h>
@@ -31,31 +38,39 @@
 #define UNIT			1024
 
 enum bdp_gain {
-	GAIN_STARTUP	= 2840,		/* 4 ln 2: doubles each round */
-	GAIN_DRAIN	= 369,		/* its inverse */
+	GAIN_STARTUP	= 2840,	/* 4 ln 2: doubles each round */
+	GAIN_DRAIN	= 369,	/* its inverse */
 	GAIN_UP		= 1280,
 	GAIN_DOWN	= 768,
-	GAIN_CWND	= 2048,
-	GAIN_CWND_QUEUED = 1280,
+	GAIN_DRAINED	= 960,	/* below 1, to see behind an old queue as well */
+	GAIN_QUEUED	= 1280,	/* of the window while there is a queue */
+	GAIN_WINDOW	= 2048,	/* of the window else */
 };
 
 enum bdp_limits {
 	INITIAL_PKTS	= 10,
 	FLOOR_PKTS	= 4,
+	FLOOR_GROWTH	= 8,	/* times the loss */
+	EXTRA_PKTS	= 3,	/* of the window while there is a queue */
 	BW_ROUNDS	= 10,	/* rounds that a rate is remembered */
 	QUEUED_ROUNDS	= 4,	/* the same while there is a queue */
 	FULL_ROUNDS	= 3,	/* rounds without growth that end STARTUP */
 	DOWN_ROUNDS	= 3,	/* rounds after which draining gives up */
 	CRUISE_ROUNDS	= 4,	/* and up to 3 more by chance */
+	CALM_ROUNDS	= 3,	/* of these that still show what probing lost */
+	PROBE_RTT_ROUNDS = 3,
+	YIELD_ROUNDS	= 3,	/* rounds until yielding should show */
+	YIELD_PKTS	= 12,	/* in a round that are enough to yield */
 	LOSS_PKTS	= 64,	/* packets that make a sample of the loss */
-	LOSS_MAX	= 512,	/* most loss made up for */
-	LOSS_FULL	= 512,	/* more says the path is full, queue or not */
+	LOSS_MAX	= 512,	/* most loss that is made up for */
+	LOSS_EXCESS	= 128,	/* so much more: the queue overflows */
+	LOSS_FULL	= 512,	/* in STARTUP: the path is full, queue or not */
 };
 
 #define MIN_RTT_WINDOW_NS	(10ULL * 1000000000)
 
 /* Delay by less than this is noise of timers and interrupts */
-#define QUEUE_NOISE_NS		100000ULL
+#define QUEUE_NOISE_NS		200000ULL
 
 /* ACKs come in bunches and losses take time to be seen: keep sending so long */
 #define ACK_SLACK_NS		200000ULL
@@ -72,6 +87,9 @@ enum bdp_mode {
 /**
  * struct bdp - the model
  * @bw: highest rate of each of the last rounds, bytes a second
+ * @min_rtt: propagation delay
+ * @min_rtt_at: when it was last seen
+ * @full_bw: rate to exceed clearly for growth
  * @slot: the present round's in @bw
  * @mode: &enum bdp_mode
  * @mode_rounds: rounds begun since it was entered
@@ -79,11 +97,15 @@ enum bdp_mode {
  * @cruise_rounds: how long to cruise this time
  * @filled: STARTUP is over
  * @round_sampled: this round has a rate that the application did not limit
- * @full_bw: rate to exceed clearly for growth
- * @min_rtt: propagation delay
- * @min_rtt_at: when it was last seen
- * @round_rtt: lowest round-trip time of this round
+ * @queued: the last round saw a queue all along
+ * @futile: yielding does not shorten it
+ * @yield_rounds: rounds since we yielded
+ * @cruise_queued: there was a queue while loss was measured
+ * @queued_rtt: lowest round-trip time of the last round with a queue
+ * @yield_from: most bytes acknowledged in a round since the queue was there
+ * @yield_rtt: round-trip time then
  * @round_end: the round is over when a packet sent later is acknowledged
+ * @round_rtt: lowest round-trip time of this round, U64_MAX before the first
  * @round_acked: bytes acknowledged in this round
  * @round_lost: bytes lost in this round
  * @cruise_acked: bytes acknowledged while loss was measured
@@ -93,19 +115,25 @@ enum bdp_mode {
  */
 struct bdp {
 	u64	bw[BW_ROUNDS];
+	u64	min_rtt;
+	u64	min_rtt_at;
+	u64	full_bw;
 	u8	slot;
 	u8	mode;
 	u8	mode_rounds;
 	u8	full_rounds;
 	u8	cruise_rounds;
 	bool	filled;
-	bool	queued;
 	bool	round_sampled;
-	u64	full_bw;
-	u64	min_rtt;
-	u64	min_rtt_at;
-	u64	round_rtt;
+	bool	queued;
+	bool	futile;
+	u8	yield_rounds;
+	bool	cruise_queued;
+	u64	queued_rtt;
+	u64	yield_from;
+	u64	yield_rtt;
 	u64	round_end;
+	u64	round_rtt;
 	u64	round_acked;
 	u64	round_lost;
 	u64	cruise_acked;
@@ -148,21 +176,36 @@ static u64 send_rate(const struct bdp *b, u64 bw, u32 gain)
 	return rate * gain / (UNIT - b->loss * 15 / 16);
 }
 
-/* Bytes that leave at that rate in the shortest round trip, and some more time
- */
-static u64 bdp_bytes(const struct bdp *b, u32 gain, u64 more)
+/* Bytes that leave at that rate in some time */
+static u64 bytes_in(const struct bdp *b, u64 time)
 {
-	u64 rtt = min_t(u64, b->min_rtt, MIN_RTT_WINDOW_NS);
-
-	return mul_u64_u64_div_u64(send_rate(b, max_bw(b), UNIT),
-				   rtt * gain / UNIT + more, 1000000000);
+	time = min_t(u64, time, MIN_RTT_WINDOW_NS);
+	return mul_u64_u64_div_u64(send_rate(b, max_bw(b), UNIT), time,
+				   1000000000);
 }
 
+/* The same in the shortest round trip, times @gain */
+static u64 bdp_bytes(const struct bdp *b, u32 gain)
+{
+	return bytes_in(b, b->min_rtt) * gain / UNIT;
+}
+
+/* Least window: the loss of one packet must be told by others, and with much
+ * loss, some of those must arrive.
+ */
+static u64 floor_bytes(const struct dblp_cc *cc, const struct bdp *b)
+{
+	return FLOOR_PKTS * (u64)cc->mss * (UNIT + FLOOR_GROWTH * b->loss) /
+	       UNIT;
+}
+
+/* Does so long a round trip mean that there is a queue? */
 static bool is_queue(const struct bdp *b, u64 rtt)
 {
 	return rtt > b->min_rtt + b->min_rtt / 8 + QUEUE_NOISE_NS;
 }
 
+/* Was it there all through this round? */
 static bool is_queued(const struct bdp *b)
 {
 	return b->round_rtt != U64_MAX && is_queue(b, b->round_rtt);
@@ -231,23 +274,28 @@ static void update_min_rtt(struct bdp *b, const struct dblp_rate_sample *rs,
 	}
 }
 
-/* The last phases of cruising see only loss that probing did not cause */
+/* Late in cruising, only loss is seen that probing did not cause. With a queue
+ * it may be congestion all the same, so then it can only lower the estimate.
+ */
 static void update_loss(const struct dblp_cc *cc, struct bdp *b)
 {
 	u64 bytes;
 	u32 loss;
 
-	if (b->mode != PROBE_CRUISE || b->mode_rounds < 3 || is_queued(b))
+	if (b->mode != PROBE_CRUISE || b->mode_rounds < CALM_ROUNDS)
 		return;
 	b->cruise_acked += b->round_acked;
 	b->cruise_lost += b->round_lost;
+	b->cruise_queued |= is_queued(b);
 	bytes = b->cruise_acked + b->cruise_lost;
 	if (bytes < (u64)LOSS_PKTS * cc->mss)
 		return;
 	loss = min_t(u32, div64_u64(b->cruise_lost * UNIT, bytes), LOSS_MAX);
-	b->loss = (3 * b->loss + loss) / 4;
+	if (loss < b->loss || !b->cruise_queued)
+		b->loss = (3 * b->loss + loss) / 4;
 	b->cruise_acked = 0;
 	b->cruise_lost = 0;
+	b->cruise_queued = false;
 }
 
 static void startup_round(struct bdp *b)
@@ -282,12 +330,55 @@ static void probe_up_round(struct bdp *b)
 /* One round is over as this begins, one drains the path, one sees it empty */
 static void probe_rtt_round(struct bdp *b, u64 now)
 {
-	if (b->mode_rounds < 3)
+	if (b->mode_rounds < PROBE_RTT_ROUNDS)
 		return;
 	if (b->round_rtt != U64_MAX)
 		b->min_rtt = b->round_rtt;
 	b->min_rtt_at = now;
 	enter(b, b->filled ? PROBE_CRUISE : STARTUP);
+}
+
+/* Did the queue shrink when we did? If not, it is not ours, or none at all: the
+ * path may have become longer, or a processor busy. Giving way would not end.
+ */
+static void judge_yielding(const struct dblp_cc *cc, struct bdp *b)
+{
+	u64 before = b->yield_rtt - min(b->yield_rtt, b->min_rtt);
+
+	if (b->round_acked > b->yield_from) {
+		b->yield_from = b->round_acked;
+		b->yield_rtt = b->round_rtt;
+	}
+	if (b->round_acked > b->yield_from / 4 * 3) {
+		b->yield_rounds = 0;
+		return;
+	}
+	if (++b->yield_rounds < YIELD_ROUNDS)
+		return;
+	b->futile = b->yield_from > YIELD_PKTS * cc->mss &&
+		    b->round_rtt - b->min_rtt > before - before / 8;
+	b->yield_from = b->round_acked;
+	b->yield_rtt = b->round_rtt;
+	b->yield_rounds = 0;
+}
+
+/* A queue makes past rates meaningless sooner, the more so if it overflows */
+static void judge_queue(const struct dblp_cc *cc, struct bdp *b)
+{
+	b->queued = is_queued(b);
+	if (!b->queued) {
+		b->futile = false;
+		b->yield_from = 0;
+		return;
+	}
+	judge_yielding(cc, b);
+	if (round_loss(b) > b->loss + LOSS_EXCESS && b->round_sampled) {
+		forget_bw(b, 1);
+		b->futile = false;
+	} else {
+		forget_bw(b, QUEUED_ROUNDS);
+	}
+	b->queued_rtt = b->round_rtt;
 }
 
 /* A round trip is over: judge it and begin the next */
@@ -316,10 +407,8 @@ static void next_round(struct dblp_cc *cc, struct bdp *b, u64 now)
 		probe_rtt_round(b, now);
 		break;
 	}
+	judge_queue(cc, b);
 	/* A rate is not forgotten while the application does not try it */
-	b->queued = is_queued(b);
-	if (b->queued)
-		forget_bw(b, round_loss(b) > b->loss + UNIT/8 ? 1 : QUEUED_ROUNDS);
 	if (b->round_sampled) {
 		b->slot = (b->slot + 1) % BW_ROUNDS;
 		b->bw[b->slot] = 0;
@@ -354,23 +443,34 @@ static void set_pacing_rate(struct dblp_cc *cc, const struct bdp *b,
 	if (!bw)
 		bw = div64_u64(cc->cwnd * 1000000000ULL, srtt);
 	rate = send_rate(b, bw, pacing_gain(b));
-	least = div64_u64(cc->mss * 1000000000ULL, 2*srtt);
+	/* Half a packet a round trip keeps samples coming */
+	least = div64_u64(cc->mss * 500000000ULL, srtt);
 	if (b->filled || rate > cc->pacing_rate)
 		cc->pacing_rate = max(rate, least);
 }
 
-static void set_cwnd(struct dblp_cc *cc, const struct bdp *b, u32 acked)
+static u64 target_cwnd(const struct dblp_cc *cc, const struct bdp *b)
 {
-	u64 target = b->queued ? bdp_bytes(b, GAIN_CWND_QUEUED, 0) :
-				 bdp_bytes(b, GAIN_CWND, ACK_SLACK_NS);
-	u64 floor = FLOOR_PKTS * (u64)cc->mss;
-	u64 cwnd = (u64)cc->cwnd + acked;
+	u64 extra = EXTRA_PKTS * (u64)cc->mss;
 
 	if (b->mode == PROBE_RTT)
-		target = bdp_bytes(b, UNIT / 2, 0);
-	else if (!b->filled)
+		return bdp_bytes(b, UNIT / 2);
+	if (!b->queued)
+		return bdp_bytes(b, GAIN_WINDOW) + bytes_in(b, ACK_SLACK_NS);
+	/* The same extra for all lets those grow who have less */
+	if (!b->futile)
+		return bdp_bytes(b, GAIN_QUEUED) + extra;
+	return bytes_in(b, b->mode == PROBE_UP ?
+			b->queued_rtt / UNIT * GAIN_UP : b->queued_rtt) + extra;
+}
+
+static void set_cwnd(struct dblp_cc *cc, const struct bdp *b, u32 acked)
+{
+	u64 target = target_cwnd(cc, b), cwnd = (u64)cc->cwnd + acked;
+
+	if (b->mode == STARTUP)
 		target = max_t(u64, target, cc->cwnd);
-	cwnd = max(min(cwnd, target), floor);
+	cwnd = max(min(cwnd, target), floor_bytes(cc, b));
 	cc->cwnd = min_t(u64, cwnd, S32_MAX);
 }
 
@@ -388,10 +488,9 @@ static void bdp_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	if (round_is_over(b, rs))
 		next_round(cc, b, rs->now);
 	if ((b->mode == DRAIN || b->mode == PROBE_DOWN) &&
-	    rs->inflight <= max_t(u64, bdp_bytes(b, UNIT, 0),
-				  FLOOR_PKTS * (u64)cc->mss))
+	    rs->inflight <= max(bdp_bytes(b, GAIN_DRAINED), floor_bytes(cc, b)))
 		enter(b, PROBE_CRUISE);
-	if (b->mode != PROBE_RTT &&
+	if (b->mode != PROBE_RTT && b->min_rtt &&
 	    rs->now - b->min_rtt_at > MIN_RTT_WINDOW_NS)
 		enter(b, PROBE_RTT);
 	set_pacing_rate(cc, b, rtt);

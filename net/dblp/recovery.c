@@ -261,7 +261,6 @@ static u32 detect_lost(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
 		pn++;
 	}
 	s->scan = waiting ? scan : pn;
-	s->lost += lost;
 	return lost;
 }
 
@@ -346,11 +345,9 @@ s64 dblp_sent_ack(struct dblp_sent *s, const struct dblp_acked_range *r, u32 n,
 	if (newly.any)
 		sample_rate(s, &newly.pkt, rtt, rs);
 	narrow_reordering(s, rtt, now);
-	detect_lost(s, rtt, now, ops, ctx);
+	rs->lost = detect_lost(s, rtt, now, ops, ctx);
 	advance_base(s, rtt, now);
 	rs->acked = newly.bytes;
-	rs->lost = s->lost;
-	s->lost = 0;
 	rs->inflight = s->inflight;
 	rs->delivered = s->delivered;
 	return newly.bytes;

@@ -112,7 +112,6 @@ struct dblp_sent_pkt {
  * @reorder: packets of reordering tolerated
  * @reorder_ns: time a packet may come later than one sent after it
  * @reorder_at: when these two last changed
- * @lost: bytes declared lost that no &struct dblp_rate_sample has told of yet
  * @loss_time: when the next packet will be declared lost by time, 0 if none
  * @spurious: packets declared lost that were acknowledged afterwards
  */
@@ -133,7 +132,6 @@ struct dblp_sent {
 	u32			reorder;
 	u64			reorder_ns;
 	u64			reorder_at;
-	u32			lost;
 	u64			loss_time;
 	u64			spurious;
 };
@@ -144,7 +142,7 @@ struct dblp_sent {
  * @rate: bytes a second, 0 if there is no sample
  * @interval: nanoseconds over which @rate was measured
  * @acked: bytes newly acknowledged
- * @lost: bytes newly declared lost, those by dblp_sent_timeout() included
+ * @lost: bytes newly declared lost
  * @inflight: bytes in flight after both
  * @delivered: bytes acknowledged in all
  * @prior_delivered: the same when the newest acknowledged packet was sent:
