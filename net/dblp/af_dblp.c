@@ -2,6 +2,7 @@
 /*
  * The socket family: from system calls to connections and messages.
  */
+#include <linux/in.h>
 #include <linux/net.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
@@ -14,19 +15,26 @@
 static int dblp_check_addr(const struct sockaddr *uaddr, int len)
 {
 	const struct sockaddr_dblp *a = (const struct sockaddr_dblp *)uaddr;
+	int type;
 
 	if (len < (int)sizeof(a->sdblp_family))
 		return -EINVAL;
 	if (a->sdblp_family != AF_DBLP)
 		return -EAFNOSUPPORT;
-	if (len != sizeof(*a) || (a->sdblp_flowinfo & ~IPV6_FLOWINFO_MASK))
+	if (len != sizeof(*a) || (a->sdblp_flowinfo & ~IPV6_FLOWLABEL_MASK))
 		return -EINVAL;
-	if (ipv6_addr_v4mapped(&a->sdblp_addr) &&
-	    (a->sdblp_flowinfo || a->sdblp_scope_id))
+	/* Link-local addresses need a scope, no others have one */
+	type = ipv6_addr_type(&a->sdblp_addr);
+	if (!(type & IPV6_ADDR_LINKLOCAL) != !a->sdblp_scope_id)
 		return -EINVAL;
-	if (ipv6_addr_is_multicast(&a->sdblp_addr))
+	if (type & IPV6_ADDR_MULTICAST)
 		return -EADDRNOTAVAIL;
-	return 0;
+	if (!ipv6_addr_v4mapped(&a->sdblp_addr))
+		return 0;
+	if (a->sdblp_flowinfo)
+		return -EINVAL;
+	return ipv4_is_multicast(a->sdblp_addr.s6_addr32[3]) ? -EADDRNOTAVAIL :
+							       0;
 }
 
 static int dblp_bind_locked(struct dblp_sock *dsk,
@@ -311,6 +319,11 @@ static int dblp_shutdown(struct socket *sock, int how)
 	if ((how & ~SHUTDOWN_MASK) || !how)
 		return -EINVAL;
 	lock_sock(sk);
+	if (dsk->state == DBLP_STATE_LISTEN && how & RCV_SHUTDOWN) {
+		dblp_stop_listening(dsk);
+		err = 0;
+		goto out;
+	}
 	if (dsk->state != DBLP_STATE_ESTABLISHED)
 		goto out;
 	err = how & SEND_SHUTDOWN ? dblp_queue_fin(dsk) : 0;
@@ -364,9 +377,11 @@ static __poll_t dblp_poll(struct file *file, struct socket *sock,
 	if (READ_ONCE(sk->sk_err) || !list_empty(&dsk->tx_reports))
 		mask |= EPOLLERR;
 	shutdown = READ_ONCE(sk->sk_shutdown);
+	if (dblp_rx_eof(dsk))
+		shutdown |= RCV_SHUTDOWN;
 	if (shutdown == SHUTDOWN_MASK || state == DBLP_STATE_CLOSED)
 		mask |= EPOLLHUP;
-	if ((shutdown & RCV_SHUTDOWN) || dblp_rx_eof(dsk))
+	if (shutdown & RCV_SHUTDOWN)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
 	if (!list_empty(&dsk->rx_ready))
 		mask |= EPOLLIN | EPOLLRDNORM;

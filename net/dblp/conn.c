@@ -198,6 +198,10 @@ static void dblp_end_life(struct dblp_sock *dsk)
 
 	xa_erase_bh(&dn->socks, dsk->id);
 	atomic_inc(&dn->generation);
+	/* The port is free as soon as the socket is closed */
+	if (dsk->ep)
+		dblp_endpoint_put(dsk->ep);
+	dsk->ep = NULL;
 	sock_put(&dsk->sk);
 }
 
@@ -269,7 +273,11 @@ void dblp_check_closing(struct dblp_sock *dsk)
 		dblp_done(dsk, 0);
 }
 
-static void dblp_close_listener(struct dblp_sock *dsk)
+/**
+ * dblp_stop_listening() - a listener is one no more
+ * @dsk: socket, locked; children that nobody has accepted are reset
+ */
+void dblp_stop_listening(struct dblp_sock *dsk)
 {
 	struct dblp_sock *child, *tmp;
 
@@ -289,6 +297,9 @@ static void dblp_close_listener(struct dblp_sock *dsk)
 		local_bh_enable();
 		sock_put(&child->sk);
 	}
+	dsk->state = DBLP_STATE_CLOSED;
+	dsk->sk.sk_state = TCP_CLOSE;
+	dsk->sk.sk_state_change(&dsk->sk);
 }
 
 /**
@@ -300,11 +311,8 @@ void dblp_close(struct dblp_sock *dsk)
 	struct sock *sk = &dsk->sk;
 	bool unread = !list_empty(&dsk->rx_ready) || !xa_empty(&dsk->rx_msgs);
 
-	if (dsk->state == DBLP_STATE_LISTEN) {
-		dblp_close_listener(dsk);
-		dsk->state = DBLP_STATE_CLOSED;
-		sk->sk_state = TCP_CLOSE;
-	}
+	if (dsk->state == DBLP_STATE_LISTEN)
+		dblp_stop_listening(dsk);
 	dblp_tx_purge_reports(dsk);
 	dblp_rx_purge(dsk);
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);

@@ -197,7 +197,7 @@ struct dblp_path {
  * @started: credit was taken, segments may be sent
  * @closed: the receiver has closed it, only its loss map is awaited
  * @shuffled: order
- * @lossy: packets declared lost may still point here
+ * @lossy: packets may still point here when all segments are acknowledged
  * @shuffle: permutation of the segments behind the critical ones
  * @acked: segments acknowledged
  * @need: segments to be repaired: lost, and no copy in flight
@@ -261,7 +261,8 @@ struct dblp_tx_msg {
  * @policy: &enum dblp_policy
  * @phase: label
  * @reason: &enum dblp_reason once @closed
- * @meta_missing: a META frame exists and has not come
+ * @meta: has a META frame
+ * @meta_missing: which has not come yet
  * @closed: done; what is missing stays missing
  * @have: segments that are there
  * @skbs: their bytes in order of arrival; &struct dblp_skb_cb
@@ -280,6 +281,7 @@ struct dblp_rx_msg {
 	u8			policy;
 	u8			phase;
 	u8			reason;
+	u8			meta:1;
 	u8			meta_missing:1;
 	u8			closed:1;
 	struct dblp_segmap	have;
@@ -575,6 +577,7 @@ int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp);
 void dblp_done(struct dblp_sock *dsk, int err);
 void dblp_abort(struct dblp_sock *dsk, enum dblp_rst_reason reason, int err);
 void dblp_close(struct dblp_sock *dsk);
+void dblp_stop_listening(struct dblp_sock *dsk);
 int dblp_queue_fin(struct dblp_sock *dsk);
 void dblp_check_closing(struct dblp_sock *dsk);
 void dblp_timer_init(struct dblp_sock *dsk);

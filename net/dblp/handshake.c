@@ -86,8 +86,9 @@ void dblp_handshake_init(struct dblp_endpoint *ep, struct sk_buff *skb)
 	u8 *p;
 
 	cid = dblp_get_u64(skb->data + DBLP_HDR_LEN);
-	if (!cid || memchr_inv(skb->data + DBLP_HDR_LEN + 8, 0,
-			       DBLP_INIT_LEN - DBLP_HDR_LEN - 8))
+	if (dblp_get_u64(skb->data + DBLP_HDR_LEN - 8) || !cid ||
+	    memchr_inv(skb->data + DBLP_HDR_LEN + 8, 0,
+		       DBLP_INIT_LEN - DBLP_HDR_LEN - 8))
 		return dblp_drop(ep->net, skb, DBLP_MIB_DROPFIELD);
 	if (!rcu_access_pointer(ep->listener)) {
 		dblp_rst_refuse(ep, skb, cid);

@@ -319,6 +319,14 @@ static int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
 	return reason == DBLP_RST_PROTOCOL ? EPROTO : ECONNRESET;
 }
 
+/* Only who has seen our packets can know these */
+static bool dblp_rst_knows(const struct dblp_sock *dsk, u64 echo)
+{
+	if (dsk->state < DBLP_STATE_ESTABLISHED && echo == dsk->cid)
+		return true;
+	return dsk->peer_key.cid && echo == dsk->peer_key.cid;
+}
+
 static void dblp_rcv_rst(struct dblp_sock *dsk, struct sk_buff *skb)
 {
 	u32 reason = get_unaligned_be32(skb->data + DBLP_HDR_LEN);
@@ -328,7 +336,7 @@ static void dblp_rcv_rst(struct dblp_sock *dsk, struct sk_buff *skb)
 
 	if (get_unaligned_be32(skb->data + DBLP_HDR_LEN + 4) ||
 	    !reason || reason >= __DBLP_RST_MAX ||
-	    echo != (dsk->peer_key.cid ?: dsk->cid))
+	    !dblp_rst_knows(dsk, echo))
 		return dblp_drop(net, skb, DBLP_MIB_DROPFIELD);
 	DBLP_INC_STATS(net, DBLP_MIB_RSTRECEIVED);
 	err = dblp_rst_errno(dsk, reason);

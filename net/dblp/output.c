@@ -276,6 +276,7 @@ static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 	if (!skb)
 		return false;
 	p = dblp_ctl_fill(dsk, out + DBLP_HDR_LEN, end, dsk->sent.next);
+	WARN_ON_ONCE(p == out + DBLP_HDR_LEN);
 	p = dblp_put_news(dsk, p, end, now);
 	h.ctl_len = p - out - DBLP_HDR_LEN;
 	dblp_put_hdr(out, &h);

@@ -64,6 +64,7 @@ static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 	msg->budget = d->budget;
 	msg->policy = d->policy;
 	msg->phase = d->phase;
+	msg->meta = d->meta;
 	msg->meta_missing = d->meta;
 	if (xa_is_err(xa_store_bh(&dsk->rx_msgs, msg->id, msg, GFP_ATOMIC))) {
 		kfree(msg);
@@ -87,7 +88,7 @@ static bool dblp_rx_agrees(const struct dblp_rx_msg *msg,
 {
 	if (msg->len != d->msg_len || msg->seg_size != seg_size ||
 	    msg->budget != d->budget || msg->policy != d->policy ||
-	    msg->phase != d->phase)
+	    msg->phase != d->phase || msg->meta != d->meta)
 		return false;
 	if (!meta)
 		return true;

@@ -288,6 +288,7 @@ void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 	msg->sent[seg] = (msg->sent[seg] + 1) | DBLP_SEG_SENT;
 	dblp_segmap_del(&msg->need, seg);
 	if (again) {
+		msg->lossy = 1;
 		dsk->info.bytes_again += len;
 		DBLP_INC_STATS(net, DBLP_MIB_SEGAGAIN);
 		DBLP_ADD_STATS(net, DBLP_MIB_BYTESAGAIN, len);

@@ -63,7 +63,7 @@ enum dblp_wire_size {
 	DBLP_SEG_MIN		= 256,	/* of messages of several segments */
 	DBLP_SEG_MAX		= 65528,
 	DBLP_ACK_RANGES_MAX	= 64,
-	DBLP_LOSSMAP_WORDS_MAX	= 200,	/* 6400 segments in a frame */
+	DBLP_LOSSMAP_WORDS_MAX	= 128,	/* fits the smallest packet */
 	DBLP_META_LEN		= 20,
 };
 
