@@ -5,7 +5,7 @@
 # train the same model several times over, each time by another transport.
 #
 #	guest.sh [tcp] [fixed] [phases]		these runs, default all
-#	guest.sh burst MS			a microburst, started by a hook
+#	guest.sh burst				a microburst, started by a hook
 #
 # The text to train on is in /add. Logs are left in /out.
 
@@ -23,8 +23,12 @@ tuned=2%
 # link, so what is lost takes no time on it.
 rate=100mbit
 port=(rate "$rate" delay 250us limit 100)
+#
+# A microburst takes about as long as a round does. It begins when the workers
+# have heard the parameters: earlier it would only hit acknowledgments.
 burst_loss=90%
-burst_ms=${DEMO_BURST_MS:-180}
+burst_after=0.080
+burst_time=0.150
 # About a fifth, a half and nine tenths into the run; before the last one an
 # operator changes a budget.
 bursts=$((rounds / 5)),$((rounds / 2)),$((rounds * 9 / 10))
@@ -82,8 +86,9 @@ make_network()
 # While it lasts, the port to the server loses nearly all.
 burst()
 {
+	sleep $burst_after &&
 	tc -n switch qdisc change dev server root netem "${port[@]}" loss $burst_loss &&
-	sleep "$((burst_ms / 1000)).$(printf '%03d' $((burst_ms % 1000)))" &&
+	sleep $burst_time &&
 	tc -n switch qdisc change dev server root netem "${port[@]}"
 }
 
