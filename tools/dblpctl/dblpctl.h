@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The commands of dblpctl.
+ */
+#ifndef DBLPCTL_H
+#define DBLPCTL_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Exit statuses */
+enum status {
+	STATUS_OK,
+	STATUS_FAILED,
+	STATUS_USAGE,
+};
+
+/**
+ * struct command - an object, or a verb of one
+ * @name: any beginning of it will do; the first that fits is taken
+ * @run: gets the words behind the name
+ */
+struct command {
+	const char	*name;
+	enum status	(*run)(int argc, char **argv);
+};
+
+/** is_prefix() - is @word a beginning of @name? */
+bool is_prefix(const char *word, const char *name);
+
+/**
+ * run_command() - run the command that the first word names
+ * @commands: the last has no name
+ * @argc: words
+ * @argv: words
+ * @what: kind of command, for messages
+ */
+enum status run_command(const struct command *commands, int argc, char **argv,
+			const char *what);
+
+/** usage_error() - complain in one line; returns STATUS_USAGE */
+enum status usage_error(const char *fmt, ...)
+	__attribute__((format(printf, 1, 2)));
+
+/** no_more() - STATUS_OK if there is no word left, else complain */
+enum status no_more(int argc, char **argv);
+
+enum status do_socket(int argc, char **argv);
+enum status do_stats(int argc, char **argv);
+
+#endif /* DBLPCTL_H */

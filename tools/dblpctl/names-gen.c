@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Do not edit directly, auto-generated from:
+ *	Documentation/netlink/specs/dblp.yaml
+ */
+
+#include <linux/dblp.h>
+#include <stddef.h>
+
+#include "names.h"
+
+const struct counter counters[DBLP_A_STATS_MAX + 1] = {
+	[DBLP_A_STATS_CONN_ACTIVE] = {
+		"ConnActive",
+		"connect() calls that began a handshake",
+	},
+	[DBLP_A_STATS_CONN_PASSIVE] = {
+		"ConnPassive",
+		"Connections that a listener took in",
+	},
+	[DBLP_A_STATS_CONN_REFUSED] = {
+		"ConnRefused",
+		"Handshakes that the peer answered with a reset",
+	},
+	[DBLP_A_STATS_CONN_TIMEOUT] = {
+		"ConnTimeout",
+		"Connections and handshakes ended because the peer kept silent",
+	},
+	[DBLP_A_STATS_CONN_RESET] = {
+		"ConnReset",
+		"Connections ended by a reset from the peer",
+	},
+	[DBLP_A_STATS_COOKIE_SENT] = {
+		"CookieSent",
+		"Cookies given to clients, without keeping state for them",
+	},
+	[DBLP_A_STATS_COOKIE_BAD] = {
+		"CookieBad",
+		"Cookies that came back and were not ours",
+	},
+	[DBLP_A_STATS_COOKIE_STALE] = {
+		"CookieStale",
+		"Cookies that came back too late or a second time",
+	},
+	[DBLP_A_STATS_ACCEPT_QUEUE_FULL] = {
+		"AcceptQueueFull",
+		"Handshakes dropped because nobody accepted fast enough",
+	},
+	[DBLP_A_STATS_RST_SENT] = {
+		"RstSent",
+		"Resets sent",
+	},
+	[DBLP_A_STATS_RST_RECEIVED] = {
+		"RstReceived",
+		"Resets accepted",
+	},
+	[DBLP_A_STATS_PKT_SENT] = {
+		"PktSent",
+		"Packets with a number that were sent",
+	},
+	[DBLP_A_STATS_PKT_RECEIVED] = {
+		"PktReceived",
+		"Packets accepted",
+	},
+	[DBLP_A_STATS_PKT_LOST] = {
+		"PktLost",
+		"Packets declared lost",
+	},
+	[DBLP_A_STATS_PKT_SPURIOUS] = {
+		"PktSpurious",
+		"Packets declared lost that were acknowledged later",
+	},
+	[DBLP_A_STATS_PTO_EXPIRED] = {
+		"PtoExpired",
+		"Probe timeouts",
+	},
+	[DBLP_A_STATS_ACK_SENT] = {
+		"AckSent",
+		"Packets sent for their ACK alone",
+	},
+	[DBLP_A_STATS_SEG_FIRST] = {
+		"SegFirst",
+		"Segments sent for the first time",
+	},
+	[DBLP_A_STATS_SEG_AGAIN] = {
+		"SegAgain",
+		"Segments sent again",
+	},
+	[DBLP_A_STATS_BYTES_FIRST] = {
+		"BytesFirst",
+		"Message bytes sent for the first time",
+	},
+	[DBLP_A_STATS_BYTES_AGAIN] = {
+		"BytesAgain",
+		"Message bytes sent again",
+	},
+	[DBLP_A_STATS_BYTES_RECEIVED] = {
+		"BytesReceived",
+		"Bytes of messages received that were closed",
+	},
+	[DBLP_A_STATS_BYTES_MISSING] = {
+		"BytesMissing",
+		"Bytes missing in messages received",
+	},
+	[DBLP_A_STATS_BYTES_FORGIVEN_UNSENT] = {
+		"BytesForgivenUnsent",
+		"Bytes missing in messages sent, that were never sent",
+	},
+	[DBLP_A_STATS_BYTES_FORGIVEN_SENT] = {
+		"BytesForgivenSent",
+		"Bytes missing in messages sent, that had been sent",
+	},
+	[DBLP_A_STATS_MSG_SENT] = {
+		"MsgSent",
+		"Messages sent that were closed",
+	},
+	[DBLP_A_STATS_MSG_SENT_EARLY] = {
+		"MsgSentEarly",
+		"Messages sent that were closed with bytes missing",
+	},
+	[DBLP_A_STATS_MSG_RECEIVED] = {
+		"MsgReceived",
+		"Messages received that were closed",
+	},
+	[DBLP_A_STATS_MSG_RECEIVED_EARLY] = {
+		"MsgReceivedEarly",
+		"Messages received that were closed with bytes missing",
+	},
+	[DBLP_A_STATS_DROP_SHORT] = {
+		"DropShort",
+		"Packets dropped: shorter than their header or a field says",
+	},
+	[DBLP_A_STATS_DROP_VERSION] = {
+		"DropVersion",
+		"Packets dropped: a version that we do not speak",
+	},
+	[DBLP_A_STATS_DROP_TYPE] = {
+		"DropType",
+		"Packets dropped: unknown type of packet or frame",
+	},
+	[DBLP_A_STATS_DROP_FIELD] = {
+		"DropField",
+		"Packets dropped: a field has a value that it may not have",
+	},
+	[DBLP_A_STATS_DROP_TRAILING] = {
+		"DropTrailing",
+		"Packets dropped: bytes behind the last frame",
+	},
+	[DBLP_A_STATS_DROP_UNKNOWN_CONN] = {
+		"DropUnknownConn",
+		"Packets dropped: of no connection that we know",
+	},
+	[DBLP_A_STATS_DROP_WRONG_PEER] = {
+		"DropWrongPeer",
+		"Packets dropped: not from the address of the peer",
+	},
+	[DBLP_A_STATS_DROP_DUPLICATE] = {
+		"DropDuplicate",
+		"Packets dropped: their number came before",
+	},
+	[DBLP_A_STATS_DROP_LATE] = {
+		"DropLate",
+		"Packets dropped: too old to tell whether they came before",
+	},
+	[DBLP_A_STATS_DROP_WINDOW] = {
+		"DropWindow",
+		"Packets dropped: beyond the credit we gave",
+	},
+	[DBLP_A_STATS_DROP_MISMATCH] = {
+		"DropMismatch",
+		"Packets dropped: a segment that contradicts its message",
+	},
+	[DBLP_A_STATS_DROP_MEMORY] = {
+		"DropMemory",
+		"Packets dropped: no memory",
+	},
+	[DBLP_A_STATS_DROP_STATE] = {
+		"DropState",
+		"Packets dropped: not expected in this state of the socket",
+	},
+	[DBLP_A_STATS_DROP_NO_LISTENER] = {
+		"DropNoListener",
+		"Packets dropped: nobody listens there",
+	},
+	[DBLP_A_STATS_XMIT_ERROR] = {
+		"XmitError",
+		"Packets that IP did not take",
+	},
+	[DBLP_A_STATS_NOTIFY_DROPPED] = {
+		"NotifyDropped",
+		"Reports of closed messages dropped because nobody read them",
+	},
+};
+
+const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {
+	[DBLP_A_SOCKET_PAD] = "pad",
+	[DBLP_A_SOCKET_ID] = "id",
+	[DBLP_A_SOCKET_STATE] = "state",
+	[DBLP_A_SOCKET_LOCAL_ADDR] = "local_addr",
+	[DBLP_A_SOCKET_LOCAL_PORT] = "local_port",
+	[DBLP_A_SOCKET_LOCAL_SCOPE] = "local_scope",
+	[DBLP_A_SOCKET_PEER_ADDR] = "peer_addr",
+	[DBLP_A_SOCKET_PEER_PORT] = "peer_port",
+	[DBLP_A_SOCKET_PEER_SCOPE] = "peer_scope",
+	[DBLP_A_SOCKET_UID] = "uid",
+	[DBLP_A_SOCKET_INODE] = "inode",
+	[DBLP_A_SOCKET_CONGESTION] = "congestion",
+	[DBLP_A_SOCKET_BUDGET] = "budget",
+	[DBLP_A_SOCKET_BUDGET_CAP] = "budget_cap",
+	[DBLP_A_SOCKET_PEER_BUDGET_CAP] = "peer_budget_cap",
+	[DBLP_A_SOCKET_POLICY] = "policy",
+	[DBLP_A_SOCKET_ORDER] = "order",
+	[DBLP_A_SOCKET_FILL] = "fill",
+	[DBLP_A_SOCKET_PEER_MSG_MAX] = "peer_msg_max",
+	[DBLP_A_SOCKET_SEG_SIZE] = "seg_size",
+	[DBLP_A_SOCKET_SRTT_US] = "srtt_us",
+	[DBLP_A_SOCKET_RTTVAR_US] = "rttvar_us",
+	[DBLP_A_SOCKET_MIN_RTT_US] = "min_rtt_us",
+	[DBLP_A_SOCKET_CWND] = "cwnd",
+	[DBLP_A_SOCKET_INFLIGHT] = "inflight",
+	[DBLP_A_SOCKET_PTO_COUNT] = "pto_count",
+	[DBLP_A_SOCKET_REORDERING] = "reordering",
+	[DBLP_A_SOCKET_PACING_RATE] = "pacing_rate",
+	[DBLP_A_SOCKET_DELIVERY_RATE] = "delivery_rate",
+	[DBLP_A_SOCKET_BYTES_FIRST] = "bytes_first",
+	[DBLP_A_SOCKET_BYTES_AGAIN] = "bytes_again",
+	[DBLP_A_SOCKET_BYTES_DELIVERED] = "bytes_delivered",
+	[DBLP_A_SOCKET_BYTES_FORGIVEN_UNSENT] = "bytes_forgiven_unsent",
+	[DBLP_A_SOCKET_BYTES_FORGIVEN_SENT] = "bytes_forgiven_sent",
+	[DBLP_A_SOCKET_BYTES_RECEIVED] = "bytes_received",
+	[DBLP_A_SOCKET_BYTES_MISSING] = "bytes_missing",
+	[DBLP_A_SOCKET_MSGS_SENT] = "msgs_sent",
+	[DBLP_A_SOCKET_MSGS_SENT_EARLY] = "msgs_sent_early",
+	[DBLP_A_SOCKET_MSGS_RECEIVED] = "msgs_received",
+	[DBLP_A_SOCKET_MSGS_RECEIVED_EARLY] = "msgs_received_early",
+	[DBLP_A_SOCKET_PKTS_SENT] = "pkts_sent",
+	[DBLP_A_SOCKET_PKTS_LOST] = "pkts_lost",
+	[DBLP_A_SOCKET_PKTS_RECEIVED] = "pkts_received",
+	[DBLP_A_SOCKET_SPURIOUS] = "spurious",
+};
+
+const char *const state_names[] = {
+	[DBLP_STATE_CLOSED] = "closed",
+	[DBLP_STATE_LISTEN] = "listen",
+	[DBLP_STATE_INIT_SENT] = "init-sent",
+	[DBLP_STATE_COOKIE_SENT] = "cookie-sent",
+	[DBLP_STATE_ESTABLISHED] = "established",
+	[DBLP_STATE_CLOSING] = "closing",
+	NULL
+};
+_Static_assert(__DBLP_STATE_MAX == 6, "all of enum dblp_state");
+
+const char *const policy_names[] = {
+	[DBLP_POLICY_FULL] = "full",
+	[DBLP_POLICY_EAGER] = "eager",
+	NULL
+};
+_Static_assert(__DBLP_POLICY_MAX == 2, "all of enum dblp_policy");
+
+const char *const order_names[] = {
+	[DBLP_ORDER_AUTO] = "auto",
+	[DBLP_ORDER_SEQUENTIAL] = "sequential",
+	[DBLP_ORDER_SHUFFLED] = "shuffled",
+	NULL
+};
+_Static_assert(__DBLP_ORDER_MAX == 3, "all of enum dblp_order");
+
+const char *const fill_names[] = {
+	[DBLP_FILL_ZERO] = "zero",
+	[DBLP_FILL_KEEP] = "keep",
+	NULL
+};
+_Static_assert(__DBLP_FILL_MAX == 2, "all of enum dblp_fill");

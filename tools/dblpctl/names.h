@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Names of what netlink numbers, generated from the netlink spec.
+ */
+#ifndef DBLPCTL_NAMES_H
+#define DBLPCTL_NAMES_H
+
+#include <linux/dblp_netlink.h>
+
+/**
+ * struct counter - a counter of the network namespace
+ * @name: as users see it; NULL for attributes that are no counter
+ * @meaning: a few words
+ */
+struct counter {
+	const char	*name;
+	const char	*meaning;
+};
+
+/* By attribute */
+extern const struct counter counters[DBLP_A_STATS_MAX + 1];
+extern const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1];
+
+/* By value; NULL behind the last */
+extern const char *const state_names[];
+extern const char *const policy_names[];
+extern const char *const order_names[];
+extern const char *const fill_names[];
+
+#endif /* DBLPCTL_NAMES_H */

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Requests to the generic netlink family of the module.
+ */
+
+#include <errno.h>
+#include <linux/dblp_netlink.h>
+#include <linux/genetlink.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "nl.h"
+
+/* What the kernel fills at most with one part of a dump */
+#define RECV_SIZE	32768
+#define SEND_SIZE	4096
+#define DUMP_TRIES	10
+
+static struct mnl_socket *sock;
+static uint16_t family;
+static uint32_t seq;
+
+/* Why the kernel refused, as far as it says so */
+struct refusal {
+	int		err;
+	const char	*msg;
+	uint32_t	offset;
+	uint32_t	missing;
+};
+
+static void parse_refusal(const struct nlmsghdr *nlh, int err, size_t skip,
+			  struct refusal *r)
+{
+	const struct nlattr *attr;
+
+	memset(r, 0, sizeof(*r));
+	r->err = err;
+	if (!(nlh->nlmsg_flags & NLM_F_ACK_TLVS))
+		return;
+	mnl_attr_for_each(attr, nlh, skip) {
+		switch (mnl_attr_get_type(attr)) {
+		case NLMSGERR_ATTR_MSG:
+			if (!mnl_attr_validate(attr, MNL_TYPE_NUL_STRING))
+				r->msg = mnl_attr_get_str(attr);
+			break;
+		case NLMSGERR_ATTR_OFFS:
+			if (!mnl_attr_validate(attr, MNL_TYPE_U32))
+				r->offset = mnl_attr_get_u32(attr);
+			break;
+		case NLMSGERR_ATTR_MISS_TYPE:
+			if (!mnl_attr_validate(attr, MNL_TYPE_U32))
+				r->missing = mnl_attr_get_u32(attr);
+			break;
+		}
+	}
+}
+
+/* The attribute that was wrong or missing, 0 if none in particular */
+static uint32_t refused_attr(const struct nlmsghdr *nlh,
+			     const struct refusal *r)
+{
+	if (r->missing)
+		return r->missing;
+	if (!r->offset ||
+	    r->offset + sizeof(struct nlattr) > nlh->nlmsg_len)
+		return 0;
+	return mnl_attr_get_type((const void *)((const char *)nlh + r->offset));
+}
+
+static void print_refusal(const struct nlmsghdr *nlh, const struct refusal *r,
+			  const char *const *attr_names)
+{
+	uint32_t attr = refused_attr(nlh, r);
+
+	fprintf(stderr, "dblpctl: ");
+	if (attr)
+		fprintf(stderr, "%s: ", attr_names[attr]);
+	if (r->msg)
+		fprintf(stderr, "%s\n", r->msg);
+	else if (r->err == EPERM)
+		fprintf(stderr, "no permission: this needs CAP_NET_ADMIN in the network namespace (sudo)\n");
+	else
+		fprintf(stderr, "%s\n", strerror(r->err));
+}
+
+static int failed(const char *what)
+{
+	fprintf(stderr, "dblpctl: %s: %s\n", what, strerror(errno));
+	return 1;
+}
+
+static int append(struct nl_reply *reply, const struct nlmsghdr *nlh)
+{
+	size_t size = MNL_ALIGN(nlh->nlmsg_len);
+	char *msgs = realloc(reply->msgs, reply->len + size);
+
+	if (!msgs)
+		return failed("reply");
+	memcpy(msgs + reply->len, nlh, nlh->nlmsg_len);
+	reply->msgs = (struct nlmsghdr *)msgs;
+	reply->len += size;
+	return 0;
+}
+
+/*
+ * take_message() - one message of the answer
+ *
+ * Return: 0 to go on, 1 after the last, -1 if that was a refusal.
+ */
+static int take_message(const struct nlmsghdr *nlh, struct nl_reply *reply,
+			struct refusal *r)
+{
+	const struct nlmsgerr *error;
+	size_t skip = sizeof(int);
+	int err;
+
+	switch (nlh->nlmsg_type) {
+	case NLMSG_NOOP:
+		return 0;
+	case NLMSG_ERROR:
+		error = mnl_nlmsg_get_payload(nlh);
+		err = -error->error;
+		skip = sizeof(*error);
+		if (!(nlh->nlmsg_flags & NLM_F_CAPPED))
+			skip += error->msg.nlmsg_len - sizeof(error->msg);
+		break;
+	case NLMSG_DONE:
+		err = -*(const int *)mnl_nlmsg_get_payload(nlh);
+		break;
+	default:
+		return append(reply, nlh) ? -1 : 0;
+	}
+	if (err <= 0)
+		return 1;
+	parse_refusal(nlh, err, skip, r);
+	return -1;
+}
+
+/*
+ * transact() - send and receive
+ *
+ * Return: 0; 1 after an error message; -1 for a refusal, which then is in @r
+ * and good until the next call.
+ */
+static int transact(struct nlmsghdr *nlh, struct nl_reply *reply,
+		    struct refusal *r, bool *torn)
+{
+	static _Alignas(struct nlmsghdr) char buf[RECV_SIZE];
+	const struct nlmsghdr *in;
+	ssize_t n;
+	int left, end;
+
+	memset(r, 0, sizeof(*r));
+	memset(reply, 0, sizeof(*reply));
+	*torn = false;
+	nlh->nlmsg_seq = ++seq;
+	if (mnl_socket_sendto(sock, nlh, nlh->nlmsg_len) < 0)
+		return failed("cannot send to the kernel");
+	for (;;) {
+		n = mnl_socket_recvfrom(sock, buf, sizeof(buf));
+		if (n < 0)
+			return failed("cannot receive from the kernel");
+		left = (int)n;
+		for (in = (void *)buf; mnl_nlmsg_ok(in, left);
+		     in = mnl_nlmsg_next(in, &left)) {
+			if (in->nlmsg_seq != seq)
+				continue;
+			if (in->nlmsg_flags & NLM_F_DUMP_INTR)
+				*torn = true;
+			end = take_message(in, reply, r);
+			if (end > 0)
+				return 0;
+			if (end < 0)
+				return r->err ? -1 : 1;
+		}
+	}
+}
+
+static struct nlmsghdr *begin(char *buf, uint8_t cmd, uint8_t version,
+			      uint16_t flags)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct genlmsghdr *genl;
+
+	nlh->nlmsg_flags = NLM_F_REQUEST | (flags ?: NLM_F_ACK);
+	genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
+	genl->cmd = cmd;
+	genl->version = version;
+	return nlh;
+}
+
+static int find_family(void)
+{
+	_Alignas(struct nlmsghdr) char buf[SEND_SIZE];
+	const struct nlattr *tb[CTRL_ATTR_MAX + 1];
+	struct nlmsghdr *nlh;
+	struct nl_reply reply;
+	struct refusal r;
+	bool torn;
+	int err;
+
+	nlh = begin(buf, CTRL_CMD_GETFAMILY, 1, 0);
+	nlh->nlmsg_type = GENL_ID_CTRL;
+	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, DBLP_FAMILY_NAME);
+	err = transact(nlh, &reply, &r, &torn);
+	if (err < 0 && r.err == ENOENT)
+		fprintf(stderr, "dblpctl: the module dblp is not loaded; load it with: sudo modprobe dblp (or sudo insmod dblp.ko)\n");
+	else if (err < 0)
+		fprintf(stderr, "dblpctl: cannot find the netlink family: %s\n",
+			strerror(r.err));
+	if (!err) {
+		nl_attrs(reply.msgs, tb, CTRL_ATTR_MAX);
+		family = mnl_attr_get_u16(tb[CTRL_ATTR_FAMILY_ID]);
+	}
+	nl_reply_free(&reply);
+	return !!err;
+}
+
+static int open_netlink(void)
+{
+	int on = 1;
+
+	sock = mnl_socket_open(NETLINK_GENERIC);
+	if (!sock || mnl_socket_bind(sock, 0, MNL_SOCKET_AUTOPID) < 0)
+		return failed("cannot open netlink");
+	if (mnl_socket_setsockopt(sock, NETLINK_EXT_ACK, &on, sizeof(on)) ||
+	    mnl_socket_setsockopt(sock, NETLINK_CAP_ACK, &on, sizeof(on)))
+		return failed("cannot ask netlink for reasons");
+	seq = (uint32_t)time(NULL);
+	return find_family();
+}
+
+struct nlmsghdr *nl_request(uint8_t cmd, uint16_t flags)
+{
+	static _Alignas(struct nlmsghdr) char buf[SEND_SIZE];
+
+	return begin(buf, cmd, DBLP_FAMILY_VERSION, flags);
+}
+
+int nl_talk(struct nlmsghdr *nlh, const char *const *attr_names,
+	    struct nl_reply *reply)
+{
+	struct refusal r;
+	int tries = 0, err;
+	bool torn;
+
+	memset(reply, 0, sizeof(*reply));
+	if (!sock && open_netlink())
+		return 1;
+	nlh->nlmsg_type = family;
+	do {
+		if (tries)
+			nl_reply_free(reply);
+		err = transact(nlh, reply, &r, &torn);
+	} while (!err && torn && ++tries < DUMP_TRIES);
+
+	if (err < 0)
+		print_refusal(nlh, &r, attr_names);
+	if (err)
+		nl_reply_free(reply);
+	else if (torn)
+		fprintf(stderr, "dblpctl: sockets come and go too fast to list all of one moment\n");
+	return !!err;
+}
+
+void nl_reply_free(struct nl_reply *reply)
+{
+	free(reply->msgs);
+	memset(reply, 0, sizeof(*reply));
+}
+
+void nl_attrs(const struct nlmsghdr *nlh, const struct nlattr **tb,
+	      uint16_t max)
+{
+	const struct nlattr *attr;
+
+	memset(tb, 0, (max + 1U) * sizeof(*tb));
+	mnl_attr_for_each(attr, nlh, sizeof(struct genlmsghdr))
+		if (mnl_attr_get_type(attr) <= max)
+			tb[mnl_attr_get_type(attr)] = attr;
+}
+
+void nl_close(void)
+{
+	if (sock)
+		mnl_socket_close(sock);
+	sock = NULL;
+}

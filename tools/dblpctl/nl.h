@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Requests to the generic netlink family of the module.
+ */
+#ifndef DBLPCTL_NL_H
+#define DBLPCTL_NL_H
+
+#include <libmnl/libmnl.h>
+#include <stdint.h>
+
+/**
+ * nl_request() - begin a request
+ * @cmd: DBLP_CMD_...
+ * @flags: NLM_F_DUMP or 0
+ *
+ * Return: a message to add attributes to, good until the next one is begun.
+ */
+struct nlmsghdr *nl_request(uint8_t cmd, uint16_t flags);
+
+/**
+ * struct nl_reply - the messages that came back
+ * @msgs: all of them; each begins where the one before it ends, aligned
+ * @len: their length
+ */
+struct nl_reply {
+	struct nlmsghdr	*msgs;
+	size_t		len;
+};
+
+/**
+ * nl_talk() - send a request and wait for the whole answer
+ * @nlh: from nl_request()
+ * @attr_names: by attribute, for error messages
+ * @reply: filled, for nl_reply_free()
+ *
+ * A dump during which sockets came or went is asked for again.
+ *
+ * Return: 0, or 1 after an error message.
+ */
+int nl_talk(struct nlmsghdr *nlh, const char *const *attr_names,
+	    struct nl_reply *reply);
+void nl_reply_free(struct nl_reply *reply);
+
+/**
+ * nl_attrs() - attributes of one message of a reply
+ * @nlh: message
+ * @tb: filled by attribute; those that are absent are NULL
+ * @max: highest attribute of @tb
+ */
+void nl_attrs(const struct nlmsghdr *nlh, const struct nlattr **tb,
+	      uint16_t max);
+
+void nl_close(void);
+
+#endif /* DBLPCTL_NL_H */

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Output: the one way for text and JSON.
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "print.h"
+
+#define COLUMNS_MAX	32
+
+static bool json, pretty, in_array;
+/* JSON: levels open, and whether the innermost has something in it */
+static int depth;
+static bool begun;
+
+/*
+ * A table is kept until its end, when the widths of its columns are known. All
+ * objects of an array have the same values; the first gives the headings.
+ */
+static struct {
+	unsigned int	columns;
+	const char	*heading[COLUMNS_MAX];
+	bool		number[COLUMNS_MAX];
+	char		**cells;
+	size_t		n_cells;
+	size_t		n_rows;
+} table;
+
+static void *checked(void *p)
+{
+	if (!p) {
+		fprintf(stderr, "dblpctl: out of memory\n");
+		exit(1);
+	}
+	return p;
+}
+
+static void json_separate(void)
+{
+	if (begun)
+		putchar(',');
+	if (pretty && depth)
+		printf("\n%*s", 4 * depth, "");
+	begun = true;
+}
+
+static void json_open(char bracket)
+{
+	json_separate();
+	putchar(bracket);
+	depth++;
+	begun = false;
+}
+
+static void json_close(char bracket)
+{
+	depth--;
+	if (pretty && begun)
+		printf("\n%*s", 4 * depth, "");
+	putchar(bracket);
+	begun = true;
+}
+
+static void json_quoted(const char *s)
+{
+	putchar('"');
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			printf("\\%c", *s);
+		else if ((unsigned char)*s < ' ')
+			printf("\\u%04x", *s);
+		else
+			putchar(*s);
+	}
+	putchar('"');
+}
+
+static void json_key(const char *key)
+{
+	json_separate();
+	json_quoted(key);
+	printf(pretty ? ": " : ":");
+}
+
+static void table_cell(const char *column, const char *text, bool number)
+{
+	if (!table.n_rows) {
+		if (table.columns == COLUMNS_MAX)
+			abort();
+		table.number[table.columns] = number;
+		table.heading[table.columns++] = column;
+	}
+	table.cells = checked(realloc(table.cells, (table.n_cells + 1) *
+						   sizeof(*table.cells)));
+	table.cells[table.n_cells++] = checked(strdup(text));
+}
+
+static void table_line(const char *const *cells, const int *width)
+{
+	unsigned int i;
+
+	for (i = 0; i < table.columns; i++) {
+		if (i)
+			fputs("  ", stdout);
+		/* No spaces at the end of a line */
+		if (i + 1 == table.columns && !table.number[i])
+			fputs(cells[i], stdout);
+		else
+			printf("%*s", table.number[i] ? width[i] : -width[i],
+			       cells[i]);
+	}
+	putchar('\n');
+}
+
+static void table_flush(void)
+{
+	int width[COLUMNS_MAX], len;
+	size_t i;
+
+	for (i = 0; i < table.columns; i++)
+		width[i] = (int)strlen(table.heading[i]);
+	for (i = 0; i < table.n_cells; i++) {
+		len = (int)strlen(table.cells[i]);
+		if (len > width[i % table.columns])
+			width[i % table.columns] = len;
+	}
+
+	if (table.n_rows)
+		table_line(table.heading, width);
+	for (i = 0; i < table.n_cells; i += table.columns)
+		table_line((const char *const *)table.cells + i, width);
+
+	for (i = 0; i < table.n_cells; i++)
+		free(table.cells[i]);
+	free(table.cells);
+	memset(&table, 0, sizeof(table));
+}
+
+/* Text of a value, in a table or on its line */
+static void text_value(struct heading h, const char *text, bool number)
+{
+	char label[32];
+	size_t i;
+
+	if (in_array) {
+		if (h.column)
+			table_cell(h.column, text, number);
+		return;
+	}
+	if (!h.key)
+		return;
+	snprintf(label, sizeof(label), "%s", h.key);
+	for (i = 0; label[i]; i++)
+		if (label[i] == '_')
+			label[i] = ' ';
+	printf("%-24s%s\n", label, text);
+}
+
+void print_begin(bool want_json, bool want_pretty)
+{
+	json = want_json;
+	pretty = want_pretty;
+}
+
+int print_end(void)
+{
+	if (json && begun)
+		putchar('\n');
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "dblpctl: cannot write: %s\n", strerror(errno));
+		return 1;
+	}
+	return 0;
+}
+
+void print_array(void)
+{
+	in_array = true;
+	if (json)
+		json_open('[');
+}
+
+void print_array_end(void)
+{
+	in_array = false;
+	if (json)
+		json_close(']');
+	else
+		table_flush();
+}
+
+void print_object(void)
+{
+	if (json)
+		json_open('{');
+}
+
+void print_object_end(void)
+{
+	if (json)
+		json_close('}');
+	else if (in_array)
+		table.n_rows++;
+}
+
+void print_uint(struct heading h, uint64_t n, const char *text)
+{
+	char digits[24];
+
+	snprintf(digits, sizeof(digits), "%" PRIu64, n);
+	if (!json) {
+		text_value(h, text ?: digits, true);
+	} else if (h.key) {
+		json_key(h.key);
+		fputs(digits, stdout);
+	}
+}
+
+void print_string(struct heading h, const char *s, const char *text)
+{
+	if (!json) {
+		text_value(h, text ?: s, false);
+	} else if (h.key) {
+		json_key(h.key);
+		json_quoted(s);
+	}
+}

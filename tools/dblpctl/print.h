@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Output: the one way for text and JSON, so that they cannot come to differ.
+ *
+ * What is printed is an object, or an array of objects. As text, an object
+ * alone is a line for each value, and an array a table with a line for each
+ * object.
+ */
+#ifndef DBLPCTL_PRINT_H
+#define DBLPCTL_PRINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/**
+ * struct heading - what a value is called
+ * @key: in JSON, and with spaces for _ beside an object alone; NULL if the
+ *	value repeats others and goes to tables only
+ * @column: above a table, NULL if the value is not in it
+ */
+struct heading {
+	const char	*key;
+	const char	*column;
+};
+
+void print_begin(bool json, bool pretty);
+
+/** print_end() - write out; returns 0, or 1 after an error message */
+int print_end(void);
+
+void print_array(void);
+void print_array_end(void);
+void print_object(void);
+void print_object_end(void);
+
+/** print_uint() - a number; @text is how people like it, NULL for the digits */
+void print_uint(struct heading h, uint64_t n, const char *text);
+
+/** print_string() - a string; @text is how people like it, NULL for @s */
+void print_string(struct heading h, const char *s, const char *text);
+
+#endif /* DBLPCTL_PRINT_H */

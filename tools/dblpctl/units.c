@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Numbers as people write them.
+ */
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "units.h"
+
+#define PERCENT		10000	/* ppm */
+#define PERCENT_DIGITS	4	/* behind the point */
+
+static const char too_large[] = "is too large";
+
+static unsigned int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return (unsigned int)(c - '0');
+	if (c >= 'a' && c <= 'f')
+		return (unsigned int)(c - 'a') + 10;
+	if (c >= 'A' && c <= 'F')
+		return (unsigned int)(c - 'A') + 10;
+	return UINT32_MAX;
+}
+
+/* Takes digits off @text; false once the number exceeds 32 bits */
+static bool take_digits(const char **text, unsigned int base, uint64_t *n)
+{
+	for (*n = 0; digit(**text) < base; (*text)++) {
+		*n = *n * base + digit(**text);
+		if (*n > UINT32_MAX)
+			return false;
+	}
+	return true;
+}
+
+/* Takes what follows the point of a percentage, adds it as ppm */
+static const char *take_fraction(const char **text, uint64_t *ppm)
+{
+	unsigned int unit = PERCENT, n = 0;
+
+	for (; **text >= '0' && **text <= '9'; (*text)++, n++) {
+		if (n >= PERCENT_DIGITS && **text != '0')
+			return "is finer than 0.0001% (1ppm)";
+		unit /= 10;
+		*ppm += (uint64_t)(**text - '0') * unit;
+	}
+	return n ? NULL : "needs digits behind the point";
+}
+
+const char *parse_share(const char *text, uint32_t *ppm)
+{
+	const char *at = text, *wrong;
+	bool fraction;
+	uint64_t n;
+
+	if (!take_digits(&at, 10, &n))
+		return too_large;
+	if (at == text)
+		return "is not a share such as 2% or 8000ppm";
+
+	fraction = *at == '.';
+	if (!fraction && !strcmp(at, "ppm")) {
+		*ppm = (uint32_t)n;
+		return NULL;
+	}
+	n *= PERCENT;
+	if (fraction) {
+		at++;
+		wrong = take_fraction(&at, &n);
+		if (wrong)
+			return wrong;
+		if (!strcmp(at, "ppm"))
+			return "is a fraction of 1ppm, which is the finest";
+	}
+	if (!*at)
+		return "has no unit: % or ppm";
+	if (strcmp(at, "%"))
+		return "is not a share such as 2% or 8000ppm";
+	if (n > UINT32_MAX)
+		return too_large;
+	*ppm = (uint32_t)n;
+	return NULL;
+}
+
+const char *parse_id(const char *text, uint32_t *id)
+{
+	const char *at = text, *start;
+	unsigned int base = 10;
+	uint64_t n;
+
+	if (at[0] == '0' && (at[1] == 'x' || at[1] == 'X')) {
+		base = 16;
+		at += 2;
+	}
+	start = at;
+	if (!take_digits(&at, base, &n))
+		return too_large;
+	if (at == start || *at)
+		return "is not the number of a socket, such as 0x1f or 31";
+	*id = (uint32_t)n;
+	return NULL;
+}
+
+void format_share(char buf[UNITS_TEXT], uint32_t ppm)
+{
+	size_t len;
+
+	snprintf(buf, UNITS_TEXT, "%" PRIu32 ".%04" PRIu32, ppm / PERCENT,
+		 ppm % PERCENT);
+	len = strlen(buf);
+	while (buf[len - 1] == '0')
+		len--;
+	if (buf[len - 1] == '.')
+		len--;
+	strcpy(buf + len, "%");
+}
+
+void format_count(char buf[UNITS_TEXT], uint64_t n)
+{
+	const char *unit = "kMGTPE";
+	uint64_t scale = 1000;
+
+	if (n < 10000) {
+		snprintf(buf, UNITS_TEXT, "%" PRIu64, n);
+		return;
+	}
+	/* Rounded down: what is not all there must not look so */
+	for (; unit[1] && n / scale >= 1000; unit++)
+		scale *= 1000;
+	if (n / scale >= 100)
+		snprintf(buf, UNITS_TEXT, "%" PRIu64 "%c", n / scale, *unit);
+	else
+		snprintf(buf, UNITS_TEXT, "%" PRIu64 ".%" PRIu64 "%c",
+			 n / scale, n / (scale / 10) % 10, *unit);
+}
+
+void format_us(char buf[UNITS_TEXT], uint32_t us)
+{
+	if (us < 1000)
+		snprintf(buf, UNITS_TEXT, "%" PRIu32 "us", us);
+	else if (us < 1000000)
+		snprintf(buf, UNITS_TEXT, "%" PRIu32 ".%02" PRIu32 "ms",
+			 us / 1000, us % 1000 / 10);
+	else
+		snprintf(buf, UNITS_TEXT, "%" PRIu32 ".%02" PRIu32 "s",
+			 us / 1000000, us % 1000000 / 10000);
+}

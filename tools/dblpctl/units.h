@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Numbers as people write them. Parsing is exact: what cannot be kept is
+ * refused, never rounded.
+ */
+#ifndef DBLPCTL_UNITS_H
+#define DBLPCTL_UNITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Enough for any text that is written here */
+#define UNITS_TEXT	40
+
+/**
+ * parse_share() - a share of loss
+ * @text: "2%", "0.8%" or "8000ppm"
+ * @ppm: where it goes, may be over a million: that is for the kernel to refuse
+ *
+ * Return: NULL, or what is wrong with @text.
+ */
+const char *parse_share(const char *text, uint32_t *ppm);
+
+/**
+ * parse_id() - the number of a socket
+ * @text: "31" or "0x1f"
+ * @id: where it goes
+ *
+ * Return: NULL, or what is wrong with @text.
+ */
+const char *parse_id(const char *text, uint32_t *id);
+
+/** format_share() - as parse_share() takes it, in percent */
+void format_share(char buf[UNITS_TEXT], uint32_t ppm);
+
+/** format_count() - with three or four digits and one of kMGTPE */
+void format_count(char buf[UNITS_TEXT], uint64_t n);
+
+/** format_us() - microseconds, as us, ms or s */
+void format_us(char buf[UNITS_TEXT], uint32_t us);
+
+#endif /* DBLPCTL_UNITS_H */
