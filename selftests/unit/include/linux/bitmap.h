@@ -26,6 +26,13 @@ static inline void __clear_bit(unsigned long i, unsigned long *bits)
 	bits[i / BITS_PER_LONG] &= ~(1UL << (i % BITS_PER_LONG));
 }
 
+static inline void bitmap_set(unsigned long *bits, unsigned int from,
+			      unsigned int n)
+{
+	while (n--)
+		__set_bit(from++, bits);
+}
+
 static inline unsigned long __unit_find(const unsigned long *bits,
 					unsigned long n, unsigned long from,
 					unsigned long invert)

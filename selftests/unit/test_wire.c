@@ -1,0 +1,964 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The codec: everything goes there and back, and what must not pass does not */
+#include <linux/dblp.h>
+
+#include "test.h"
+#include "wire.h"
+
+/* Memory of exactly @len bytes, so that reading beyond it is caught */
+static u8 *exact(const void *from, u32 len)
+{
+	u8 *p = malloc(len ?: 1);
+
+	memcpy(p, from, len);
+	return len ? p : p + 1;
+}
+
+static void free_exact(u8 *p, u32 len)
+{
+	free(len ? p : p - 1);
+}
+
+static void set_u16(u8 *p, u16 v)
+{
+	p[0] = v >> 8;
+	p[1] = v;
+}
+
+static void set_u32(u8 *p, u32 v)
+{
+	set_u16(p, v >> 16);
+	set_u16(p + 2, v);
+}
+
+static enum dblp_wire_error get_hdr(struct dblp_hdr *h, const u8 *p, u32 len)
+{
+	u8 *copy = exact(p, len < DBLP_HDR_LEN ? len : DBLP_HDR_LEN);
+	enum dblp_wire_error err = dblp_get_hdr(h, copy, len);
+
+	free_exact(copy, len < DBLP_HDR_LEN ? len : DBLP_HDR_LEN);
+	return err;
+}
+
+TEST(dblp_put_hdr__layout)
+{
+	static const u8 want[DBLP_HDR_LEN] = {
+		0x19, 0x03, 0x05, 0x78, 0x12, 0x34, 0x56, 0x78,
+		0xfe, 0xdc, 0xba, 0x98, 0x76, 0x54, 0x32, 0x10,
+	};
+	struct dblp_hdr h = {
+		.type = DBLP_PKT_DATA, .ctl_len = 12, .seg_size = 1400,
+		.pn = 0x12345678, .dcid = 0xfedcba9876543210,
+	};
+	u8 p[DBLP_HDR_LEN];
+
+	ASSERT_EQ(p + DBLP_HDR_LEN, dblp_put_hdr(p, &h));
+	EXPECT_EQ(0, memcmp(p, want, sizeof(want)));
+}
+
+TEST(dblp_get_hdr__round_trip)
+{
+	struct prng r = { 1 };
+	u32 i;
+
+	for (i = 0; i < 10000; i++) {
+		struct dblp_hdr h = {
+			.type = 1 + prng_below(&r, __DBLP_PKT_MAX - 1),
+			.dcid = prng_any(&r),
+		}, back;
+		u32 len = DBLP_HDR_LEN;
+		u8 p[DBLP_HDR_LEN];
+
+		if (h.type >= DBLP_PKT_ACK)
+			h.ctl_len = 4 * prng_below(&r, 256);
+		if (h.type >= DBLP_PKT_CTRL)
+			h.pn = prng_any(&r);
+		if (h.type == DBLP_PKT_DATA) {
+			h.seg_size = prng_any(&r);
+			len += DBLP_DATA_HDR_LEN + prng_below(&r, 1500);
+		}
+		dblp_put_hdr(p, &h);
+		ASSERT_EQ(DBLP_WIRE_OK, get_hdr(&back, p, len + h.ctl_len));
+		EXPECT_EQ(h.type, back.type);
+		EXPECT_EQ(h.ctl_len, back.ctl_len);
+		EXPECT_EQ(h.seg_size, back.seg_size);
+		EXPECT_EQ(h.pn, back.pn);
+		EXPECT_EQ(h.dcid, back.dcid);
+	}
+}
+
+TEST(dblp_get_hdr__short)
+{
+	u8 p[DBLP_HDR_LEN] = { 0x11 };
+	struct dblp_hdr h;
+	u32 len;
+
+	for (len = 0; len < DBLP_HDR_LEN; len++)
+		EXPECT_EQ(DBLP_WIRE_SHORT, get_hdr(&h, p, len));
+	EXPECT_EQ(DBLP_WIRE_OK, get_hdr(&h, p, len));
+}
+
+TEST(dblp_get_hdr__version)
+{
+	u32 version;
+
+	for (version = 0; version < 16; version++) {
+		/* Nothing of another version's header is judged */
+		u8 p[DBLP_HDR_LEN] = {
+			version << 4 | DBLP_PKT_VERSION, 0, 0, 0, 0, 0, 0, 0,
+			1, 2, 3, 4, 5, 6, 7, 8,
+		};
+		struct dblp_hdr h;
+
+		if (version == DBLP_VERSION)
+			continue;
+		EXPECT_EQ(DBLP_WIRE_VERSION, get_hdr(&h, p, sizeof(p)));
+		EXPECT_EQ(DBLP_PKT_VERSION, h.type);
+		EXPECT_EQ(0x0102030405060708, h.dcid);
+		memset(p + 1, 0xff, 7);
+		EXPECT_EQ(DBLP_WIRE_VERSION, get_hdr(&h, p, sizeof(p)));
+	}
+}
+
+TEST(dblp_get_hdr__type)
+{
+	struct dblp_hdr h;
+	u32 type;
+
+	for (type = 0; type < 16; type++) {
+		u8 p[DBLP_HDR_LEN + DBLP_DATA_HDR_LEN] = {
+			DBLP_VERSION << 4 | type,
+		};
+		u32 len = type == DBLP_PKT_DATA ? sizeof(p) : DBLP_HDR_LEN;
+
+		EXPECT_EQ(type && type < __DBLP_PKT_MAX ? DBLP_WIRE_OK :
+							  DBLP_WIRE_TYPE,
+			  get_hdr(&h, p, len));
+	}
+}
+
+TEST(dblp_get_hdr__fields_that_must_be_zero)
+{
+	struct dblp_hdr h;
+	u32 type, byte;
+
+	for (type = 1; type < __DBLP_PKT_MAX; type++) {
+		bool numbered = type == DBLP_PKT_CTRL || type == DBLP_PKT_DATA;
+
+		for (byte = 2; byte < 8; byte++) {
+			u8 p[DBLP_HDR_LEN] = { DBLP_VERSION << 4 | type };
+			bool ok = byte < 4 ? type == DBLP_PKT_DATA : numbered;
+			u32 len = DBLP_HDR_LEN;
+
+			if (type == DBLP_PKT_DATA)
+				len += DBLP_DATA_HDR_LEN + 1;
+			p[byte] = 1;
+			EXPECT_EQ(ok ? DBLP_WIRE_OK : DBLP_WIRE_FIELD,
+				  get_hdr(&h, p, len));
+		}
+	}
+}
+
+TEST(dblp_get_hdr__ctl_len)
+{
+	struct dblp_hdr h;
+	u32 type;
+
+	for (type = 1; type < __DBLP_PKT_MAX; type++) {
+		u8 p[DBLP_HDR_LEN] = { DBLP_VERSION << 4 | type, 255 };
+		u32 len = DBLP_HDR_LEN + DBLP_CTL_MAX;
+
+		if (type < DBLP_PKT_ACK) {
+			EXPECT_EQ(DBLP_WIRE_FIELD, get_hdr(&h, p, len));
+			continue;
+		}
+		if (type == DBLP_PKT_DATA)
+			len += DBLP_DATA_HDR_LEN;
+		EXPECT_EQ(DBLP_WIRE_SHORT, get_hdr(&h, p, len - 1));
+		EXPECT_EQ(DBLP_WIRE_OK, get_hdr(&h, p, len));
+		EXPECT_EQ(type == DBLP_PKT_DATA ? DBLP_WIRE_OK :
+						  DBLP_WIRE_TRAILING,
+			  get_hdr(&h, p, len + 1));
+	}
+}
+
+/* A segment, its header and how many bytes its packet has */
+struct segment {
+	struct dblp_hdr		h;
+	struct dblp_data	d;
+	u32			pkt_len;
+	u8			p[DBLP_DATA_HDR_LEN];
+};
+
+static void segment_init(struct segment *s)
+{
+	*s = (struct segment) {
+		.h = { .type = DBLP_PKT_DATA, .ctl_len = 20, .seg_size = 1000 },
+		.d = { .msg_id = 7, .offset = 3000, .msg_len = 10000,
+		       .budget = 8000, .policy = DBLP_POLICY_EAGER,
+		       .phase = 5 },
+		.pkt_len = 16 + 16 + 20 + 1000,
+	};
+}
+
+static enum dblp_wire_error segment_parse(struct segment *s,
+					  struct dblp_data *d)
+{
+	u8 *copy = exact(s->p, DBLP_DATA_HDR_LEN);
+	enum dblp_wire_error err;
+
+	err = dblp_get_data(d, &s->h, copy, DBLP_DATA_HDR_LEN, s->pkt_len);
+	free_exact(copy, DBLP_DATA_HDR_LEN);
+	return err;
+}
+
+static enum dblp_wire_error segment_check(struct segment *s)
+{
+	struct dblp_data d;
+
+	dblp_put_data(s->p, &s->d);
+	return segment_parse(s, &d);
+}
+
+TEST(dblp_put_data__layout)
+{
+	static const u8 want[DBLP_DATA_HDR_LEN] = {
+		0x01, 0x02, 0x03, 0x04, 0x11, 0x12, 0x13, 0x14,
+		0x21, 0x22, 0x23, 0x24, 0xf4, 0x23, 0xf6, 0x98,
+	};
+	struct dblp_data d = {
+		.msg_id = 0x01020304, .offset = 0x11121314,
+		.msg_len = 0x21222324, .budget = 999999,
+		.policy = DBLP_POLICY_EAGER, .phase = 5, .repair = true,
+		.meta = true,
+	};
+	u8 p[DBLP_DATA_HDR_LEN];
+
+	ASSERT_EQ(p + sizeof(p), dblp_put_data(p, &d));
+	EXPECT_EQ(0, memcmp(p, want, sizeof(want)));
+}
+
+TEST(dblp_get_data__round_trip)
+{
+	struct prng r = { 2 };
+	u32 i;
+
+	for (i = 0; i < 20000; i++) {
+		struct dblp_data d = {
+			.msg_id = prng_any(&r),
+			.msg_len = 1 + prng_any(&r) % DBLP_MSG_MAX,
+			.budget = prng_any(&r) % (DBLP_PPM + 1),
+			.policy = prng_below(&r, __DBLP_POLICY_MAX),
+			.phase = prng_below(&r, 8),
+			.repair = prng_below(&r, 2),
+			.meta = prng_below(&r, 2),
+		}, back;
+		struct segment s = { .h.type = DBLP_PKT_DATA };
+		u32 segs;
+
+		s.h.ctl_len = 4 * prng_below(&r, 256);
+		s.h.seg_size = DBLP_SEG_MIN +
+			       prng_below(&r, DBLP_SEG_MAX - DBLP_SEG_MIN + 1);
+		segs = (d.msg_len - 1) / s.h.seg_size + 1;
+		d.offset = prng_below(&r, segs) * s.h.seg_size;
+		d.seg_len = s.h.seg_size;
+		if (d.msg_len - d.offset < d.seg_len)
+			d.seg_len = d.msg_len - d.offset;
+		s.pkt_len = 32 + s.h.ctl_len + d.seg_len;
+		dblp_put_data(s.p, &d);
+		ASSERT_EQ(DBLP_WIRE_OK, segment_parse(&s, &back));
+		EXPECT_EQ(d.msg_id, back.msg_id);
+		EXPECT_EQ(d.offset, back.offset);
+		EXPECT_EQ(d.msg_len, back.msg_len);
+		EXPECT_EQ(d.seg_len, back.seg_len);
+		EXPECT_EQ(d.budget, back.budget);
+		EXPECT_EQ(d.policy, back.policy);
+		EXPECT_EQ(d.phase, back.phase);
+		EXPECT_EQ(d.repair, back.repair);
+		EXPECT_EQ(d.meta, back.meta);
+	}
+}
+
+TEST(dblp_get_data__budget)
+{
+	struct segment s;
+
+	segment_init(&s);
+	s.d.budget = DBLP_PPM;
+	EXPECT_EQ(DBLP_WIRE_OK, segment_check(&s));
+	s.d.budget = DBLP_PPM + 1;
+	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
+	s.d.budget = 0xfffff;
+	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
+}
+
+TEST(dblp_get_data__reserved_attributes)
+{
+	u32 bit;
+
+	for (bit = 0; bit < DBLP_ATTR_BUDGET_SHIFT; bit++) {
+		struct dblp_data d;
+		struct segment s;
+		bool kept;
+
+		segment_init(&s);
+		s.d.policy = 0;
+		s.d.phase = 0;
+		dblp_put_data(s.p, &s.d);
+		s.p[14] ^= (1 << bit) >> 8;
+		s.p[15] ^= (1 << bit) & 0xff;
+		/* Reserved, importance, and policies that do not exist */
+		kept = bit < 3 || bit == 5 || bit == 6 || bit == 11;
+		EXPECT_EQ(kept ? DBLP_WIRE_FIELD : DBLP_WIRE_OK,
+			  segment_parse(&s, &d));
+	}
+}
+
+TEST(dblp_get_data__msg_len)
+{
+	struct segment s;
+
+	segment_init(&s);
+	s.d.msg_len = 0;
+	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
+	s.d.msg_len = DBLP_MSG_MAX;
+	EXPECT_EQ(DBLP_WIRE_OK, segment_check(&s));
+	s.d.msg_len = DBLP_MSG_MAX + 1;
+	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
+	s.d.msg_len = U32_MAX;
+	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
+}
+
+TEST(dblp_get_data__offset)
+{
+	struct segment s;
+
+	segment_init(&s);
+	s.d.offset = 9000;
+	EXPECT_EQ(DBLP_WIRE_OK, segment_check(&s));
+	s.d.offset = 10000;
+	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
+	s.d.offset = 11000;
+	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
+	s.d.offset = 3001;
+	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
+	s.d.offset = U32_MAX - U32_MAX % 1000;
+	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
+}
+
+TEST(dblp_get_data__seg_size)
+{
+	struct segment s;
+
+	segment_init(&s);
+	s.d.offset = 0;
+	s.h.seg_size = 0;
+	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
+	s.d.msg_len = 100000;
+	s.h.seg_size = DBLP_SEG_MAX;
+	s.pkt_len = 52 + DBLP_SEG_MAX;
+	EXPECT_EQ(DBLP_WIRE_OK, segment_check(&s));
+	s.h.seg_size = DBLP_SEG_MAX + 1;
+	s.pkt_len++;
+	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
+
+	/* Small ones only if there is a single one */
+	s.h.seg_size = DBLP_SEG_MIN - 1;
+	s.d.msg_len = DBLP_SEG_MIN;
+	s.pkt_len = 52 + DBLP_SEG_MIN - 1;
+	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
+	s.d.msg_len = DBLP_SEG_MIN - 1;
+	EXPECT_EQ(DBLP_WIRE_OK, segment_check(&s));
+	s.h.seg_size = DBLP_SEG_MIN;
+	s.d.msg_len = DBLP_SEG_MIN + 1;
+	s.pkt_len = 52 + DBLP_SEG_MIN;
+	EXPECT_EQ(DBLP_WIRE_OK, segment_check(&s));
+}
+
+TEST(dblp_get_data__length_of_segment)
+{
+	struct segment s;
+
+	segment_init(&s);
+	s.pkt_len--;
+	EXPECT_EQ(DBLP_WIRE_SHORT, segment_check(&s));
+	s.pkt_len += 2;
+	EXPECT_EQ(DBLP_WIRE_TRAILING, segment_check(&s));
+	s.pkt_len = U32_MAX;
+	EXPECT_EQ(DBLP_WIRE_TRAILING, segment_check(&s));
+	for (s.pkt_len = 0; s.pkt_len < 52 + 1000; s.pkt_len++)
+		EXPECT_EQ(DBLP_WIRE_SHORT, segment_check(&s));
+
+	/* The last one is what remains */
+	s.d.msg_len = 9001;
+	s.d.offset = 9000;
+	s.pkt_len = 52 + 1;
+	EXPECT_EQ(DBLP_WIRE_OK, segment_check(&s));
+	s.pkt_len = 52;
+	EXPECT_EQ(DBLP_WIRE_SHORT, segment_check(&s));
+	s.pkt_len = 52 + 2;
+	EXPECT_EQ(DBLP_WIRE_TRAILING, segment_check(&s));
+}
+
+TEST(dblp_get_data__linear_part)
+{
+	struct dblp_data d;
+	struct segment s;
+	u32 len;
+
+	segment_init(&s);
+	dblp_put_data(s.p, &s.d);
+	for (len = 0; len < DBLP_DATA_HDR_LEN; len++) {
+		u8 *copy = exact(s.p, len);
+
+		EXPECT_EQ(DBLP_WIRE_SHORT,
+			  dblp_get_data(&d, &s.h, copy, len, s.pkt_len));
+		free_exact(copy, len);
+	}
+	EXPECT_EQ(DBLP_WIRE_OK, segment_parse(&s, &d));
+}
+
+static enum dblp_wire_error frame_parse(struct dblp_frame *f, const u8 *p,
+					u32 len, u32 *left)
+{
+	u8 *copy = exact(p, len);
+	const u8 *at = copy;
+	enum dblp_wire_error err;
+
+	*left = len;
+	err = dblp_get_frame(f, &at, left);
+	if (err ? at != copy || *left != len : at + *left != copy + len)
+		err = -1;
+	/* What points into the packet has to outlive it here */
+	if (!err && f->type == DBLP_FRAME_LOSSMAP)
+		f->lossmap.bits = p + (f->lossmap.bits - copy);
+	free_exact(copy, len);
+	return err;
+}
+
+/* A frame of each type with what is hardest to carry, and room for the bytes of
+ * a loss map.
+ */
+static void frame_init(struct dblp_frame *f, u8 type, u8 *bits)
+{
+	u32 i;
+
+	memset(f, 0, sizeof(*f));
+	f->type = type;
+	switch (type) {
+	case DBLP_FRAME_ACK:
+		f->ack.delay_us = 0xfedcba98;
+		f->ack.n = DBLP_ACK_RANGES_MAX;
+		for (i = 0; i < f->ack.n; i++) {
+			f->ack.range[i].last = 0x100 - 70000 * i;
+			f->ack.range[i].first = 0x100 - 70000 * i - 65535;
+		}
+		break;
+	case DBLP_FRAME_ECN:
+		f->ecn.ect0 = 0x01020304;
+		f->ecn.ect1 = 0x11121314;
+		f->ecn.ce = 0xf1f2f3f4;
+		break;
+	case DBLP_FRAME_FLOW:
+		f->flow.max_msg = 0xfedcba98;
+		f->flow.cap = DBLP_PPM;
+		f->flow.max_data = 0xfedcba9876543210;
+		break;
+	case DBLP_FRAME_CLOSE:
+		f->close.msg_id = 0xf1f2f3f4;
+		f->close.missing = DBLP_MSG_MAX;
+		f->close.missing_segs = 0x01020304;
+		f->close.reason = DBLP_REASON_BUDGET;
+		break;
+	case DBLP_FRAME_LOSSMAP:
+		f->lossmap.msg_id = 0xf1f2f3f4;
+		f->lossmap.first = 0x20e0;
+		f->lossmap.words = DBLP_LOSSMAP_WORDS_MAX;
+		for (i = 0; i < 4 * DBLP_LOSSMAP_WORDS_MAX; i++)
+			bits[i] = i * 7;
+		f->lossmap.bits = bits;
+		break;
+	case DBLP_FRAME_META:
+		f->meta.msg_id = 0xf1f2f3f4;
+		f->meta.critical = DBLP_MSG_MAX;
+		f->meta.tag = 0xfedcba9876543210;
+		break;
+	case DBLP_FRAME_FIN:
+		f->fin.end = 0xf1f2f3f4;
+		break;
+	}
+}
+
+static bool frames_equal(const struct dblp_frame *a, const struct dblp_frame *b)
+{
+	if (a->type != b->type)
+		return false;
+	switch (a->type) {
+	case DBLP_FRAME_ACK:
+		return a->ack.n == b->ack.n &&
+		       a->ack.delay_us == b->ack.delay_us &&
+		       !memcmp(a->ack.range, b->ack.range,
+			       a->ack.n * sizeof(a->ack.range[0]));
+	case DBLP_FRAME_ECN:
+		return a->ecn.ect0 == b->ecn.ect0 &&
+		       a->ecn.ect1 == b->ecn.ect1 && a->ecn.ce == b->ecn.ce;
+	case DBLP_FRAME_FLOW:
+		return a->flow.max_msg == b->flow.max_msg &&
+		       a->flow.cap == b->flow.cap &&
+		       a->flow.max_data == b->flow.max_data;
+	case DBLP_FRAME_CLOSE:
+		return a->close.msg_id == b->close.msg_id &&
+		       a->close.missing == b->close.missing &&
+		       a->close.missing_segs == b->close.missing_segs &&
+		       a->close.reason == b->close.reason;
+	case DBLP_FRAME_LOSSMAP:
+		return a->lossmap.msg_id == b->lossmap.msg_id &&
+		       a->lossmap.first == b->lossmap.first &&
+		       a->lossmap.words == b->lossmap.words &&
+		       !memcmp(a->lossmap.bits, b->lossmap.bits,
+			       4 * a->lossmap.words);
+	case DBLP_FRAME_META:
+		return a->meta.msg_id == b->meta.msg_id &&
+		       a->meta.critical == b->meta.critical &&
+		       a->meta.tag == b->meta.tag;
+	case DBLP_FRAME_FIN:
+		return a->fin.end == b->fin.end;
+	}
+	return true;
+}
+
+static const u32 frame_len[__DBLP_FRAME_MAX] = {
+	[DBLP_FRAME_ACK]	= 16 + 4 * (DBLP_ACK_RANGES_MAX - 1),
+	[DBLP_FRAME_ECN]	= 16,
+	[DBLP_FRAME_FLOW]	= 20,
+	[DBLP_FRAME_CLOSE]	= 16,
+	[DBLP_FRAME_LOSSMAP]	= 12 + 4 * DBLP_LOSSMAP_WORDS_MAX,
+	[DBLP_FRAME_META]	= DBLP_META_LEN,
+	[DBLP_FRAME_FIN]	= 8,
+	[DBLP_FRAME_PING]	= 4,
+};
+
+TEST(dblp_put_frame__round_trip)
+{
+	u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX], p[DBLP_CTL_MAX];
+	struct dblp_frame f, back;
+	u32 type, left;
+
+	for (type = 1; type < __DBLP_FRAME_MAX; type++) {
+		frame_init(&f, type, bits);
+		memset(p, 0xee, sizeof(p));
+		ASSERT_EQ(p + frame_len[type],
+			  dblp_put_frame(p, p + sizeof(p), &f));
+		EXPECT_EQ(0xee, p[frame_len[type]]);
+		EXPECT_EQ(DBLP_WIRE_OK,
+			  frame_parse(&back, p, frame_len[type], &left));
+		EXPECT_EQ(0, left);
+		EXPECT_TRUE(frames_equal(&f, &back));
+		/* The next frame is left alone */
+		EXPECT_EQ(DBLP_WIRE_OK,
+			  frame_parse(&back, p, sizeof(p), &left));
+		EXPECT_EQ(sizeof(p) - frame_len[type], left);
+	}
+}
+
+TEST(dblp_put_frame__layout)
+{
+	static const u8 flow[] = { 3, 5, 0, 0, 0, 0, 0, 9, 0, 0x0f, 0x42, 0x40,
+				   1, 2, 3, 4, 5, 6, 7, 8 };
+	static const u8 ack[] = { 1, 5, 0, 1, 0, 0, 0, 100, 0, 0, 0, 77,
+				  0, 0, 0, 10, 0, 5, 0, 3 };
+	struct dblp_frame f = { .type = DBLP_FRAME_FLOW };
+	u8 p[64];
+
+	f.flow.max_msg = 9;
+	f.flow.cap = DBLP_PPM;
+	f.flow.max_data = 0x0102030405060708;
+	ASSERT_EQ(p + sizeof(flow), dblp_put_frame(p, p + sizeof(p), &f));
+	EXPECT_EQ(0, memcmp(p, flow, sizeof(flow)));
+
+	/* RFC 9000, 19.3.1: 90 - 5 - 2 = 83 */
+	f.type = DBLP_FRAME_ACK;
+	f.ack.delay_us = 77;
+	f.ack.n = 2;
+	f.ack.range[0].last = 100;
+	f.ack.range[0].first = 90;
+	f.ack.range[1].last = 83;
+	f.ack.range[1].first = 80;
+	ASSERT_EQ(p + sizeof(ack), dblp_put_frame(p, p + sizeof(p), &f));
+	EXPECT_EQ(0, memcmp(p, ack, sizeof(ack)));
+}
+
+TEST(dblp_put_frame__no_room)
+{
+	u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX], p[DBLP_CTL_MAX];
+	struct dblp_frame f;
+	u32 type, room, i;
+
+	for (type = 1; type < __DBLP_FRAME_MAX; type++) {
+		u32 least = type == DBLP_FRAME_ACK ? 16 : frame_len[type];
+
+		frame_init(&f, type, bits);
+		for (room = 0; room < least; room++) {
+			memset(p, 0xee, sizeof(p));
+			EXPECT_EQ(NULL, dblp_put_frame(p, p + room, &f));
+			for (i = 0; i < sizeof(p); i++)
+				ASSERT_EQ(0xee, p[i]);
+		}
+		EXPECT_NE(NULL, dblp_put_frame(p, p + least, &f));
+	}
+}
+
+TEST(dblp_put_frame__not_a_frame)
+{
+	struct dblp_frame f = { .type = 0 };
+	u8 p[DBLP_CTL_MAX], bits[4] = {};
+
+	EXPECT_EQ(NULL, dblp_put_frame(p, p + sizeof(p), &f));
+	f.type = __DBLP_FRAME_MAX;
+	EXPECT_EQ(NULL, dblp_put_frame(p, p + sizeof(p), &f));
+	f.type = DBLP_FRAME_ACK;
+	EXPECT_EQ(NULL, dblp_put_frame(p, p + sizeof(p), &f));
+	f.type = DBLP_FRAME_LOSSMAP;
+	f.lossmap.bits = bits;
+	EXPECT_EQ(NULL, dblp_put_frame(p, p + sizeof(p), &f));
+	f.lossmap.words = DBLP_LOSSMAP_WORDS_MAX + 1;
+	EXPECT_EQ(NULL, dblp_put_frame(p, p + sizeof(p), &f));
+}
+
+/* What was written says @n ranges, and they are the first of @f */
+static bool ack_is_cut(const struct dblp_frame *f, u32 room, u32 n)
+{
+	u8 p[DBLP_CTL_MAX] = {}, *end = dblp_put_frame(p, p + room, f);
+	struct dblp_frame back;
+	u32 left;
+
+	if (!end || frame_parse(&back, p, end - p, &left) || left)
+		return false;
+	return back.ack.n == n && back.ack.delay_us == f->ack.delay_us &&
+	       !memcmp(back.ack.range, f->ack.range,
+		       n * sizeof(f->ack.range[0]));
+}
+
+TEST(dblp_put_frame__ack_room)
+{
+	struct dblp_frame f;
+	u32 room;
+
+	frame_init(&f, DBLP_FRAME_ACK, NULL);
+	for (room = 16; room < frame_len[DBLP_FRAME_ACK]; room++)
+		EXPECT_TRUE(ack_is_cut(&f, room, (room - 16) / 4 + 1));
+}
+
+TEST(dblp_put_frame__ack_too_far)
+{
+	struct dblp_frame f = { .type = DBLP_FRAME_ACK, .ack.n = 3 };
+
+	/* The largest gap and length there can be, and one more of each */
+	f.ack.range[0].last = 1000000;
+	f.ack.range[0].first = 1000000;
+	f.ack.range[1].last = 1000000 - 65535 - 2;
+	f.ack.range[1].first = f.ack.range[1].last - 65535;
+	f.ack.range[2].last = f.ack.range[1].first - 2;
+	f.ack.range[2].first = f.ack.range[2].last;
+	EXPECT_TRUE(ack_is_cut(&f, DBLP_CTL_MAX, 3));
+	f.ack.range[1].first--;
+	f.ack.range[2].last--;
+	EXPECT_TRUE(ack_is_cut(&f, DBLP_CTL_MAX, 1));
+	f.ack.range[1].first = --f.ack.range[1].last;
+	EXPECT_TRUE(ack_is_cut(&f, DBLP_CTL_MAX, 1));
+
+	/* More ranges than a frame has are cut as well */
+	frame_init(&f, DBLP_FRAME_ACK, NULL);
+	f.ack.n = U32_MAX;
+	EXPECT_TRUE(ack_is_cut(&f, DBLP_CTL_MAX, DBLP_ACK_RANGES_MAX));
+}
+
+TEST(dblp_put_frame__ack_span)
+{
+	struct dblp_frame f = { .type = DBLP_FRAME_ACK, .ack.n = 2 }, back;
+	u8 p[DBLP_CTL_MAX];
+	u32 left;
+
+	/* Half the number space is too much to be expanded */
+	f.ack.range[0].last = 0xfffffff0;
+	f.ack.range[0].first = 0x10;
+	f.ack.range[1].last = 0xe;
+	f.ack.range[1].first = 0;
+	ASSERT_EQ(p + 16, dblp_put_frame(p, p + sizeof(p), &f));
+	ASSERT_EQ(DBLP_WIRE_OK, frame_parse(&back, p, 16, &left));
+	EXPECT_EQ(1, back.ack.n);
+	EXPECT_EQ(0xfffffff0, back.ack.range[0].last);
+	EXPECT_EQ(0xfffffff0 - S32_MAX, back.ack.range[0].first);
+}
+
+TEST(dblp_get_frame__ack_random)
+{
+	struct prng r = { 3 };
+	u32 i, k;
+
+	for (i = 0; i < 5000; i++) {
+		struct dblp_frame f = { .type = DBLP_FRAME_ACK }, back;
+		u32 pn = prng_u64(&r), left;
+		u8 p[DBLP_CTL_MAX], *end;
+
+		f.ack.delay_us = prng_any(&r);
+		f.ack.n = 1 + prng_below(&r, DBLP_ACK_RANGES_MAX);
+		for (k = 0; k < f.ack.n; k++) {
+			f.ack.range[k].last = pn;
+			pn -= prng_any(&r) % 65536;
+			f.ack.range[k].first = pn;
+			pn -= 2 + prng_any(&r) % 65536;
+		}
+		end = dblp_put_frame(p, p + sizeof(p), &f);
+		ASSERT_EQ(DBLP_WIRE_OK, frame_parse(&back, p, end - p, &left));
+		EXPECT_TRUE(frames_equal(&f, &back));
+	}
+}
+
+TEST(dblp_get_frame__truncated)
+{
+	u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX], p[DBLP_CTL_MAX];
+	struct dblp_frame f, back;
+	u32 type, len, left;
+
+	for (type = 1; type < __DBLP_FRAME_MAX; type++) {
+		frame_init(&f, type, bits);
+		dblp_put_frame(p, p + sizeof(p), &f);
+		for (len = 0; len < frame_len[type]; len++)
+			EXPECT_EQ(DBLP_WIRE_SHORT,
+				  frame_parse(&back, p, len, &left));
+	}
+}
+
+/* Every number of words but its own is refused, of every type */
+TEST(dblp_get_frame__words)
+{
+	u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX], p[DBLP_CTL_MAX];
+	struct dblp_frame f, back;
+	u32 type, words, left;
+
+	for (type = 1; type < __DBLP_FRAME_MAX; type++) {
+		frame_init(&f, type, bits);
+		memset(p, 0, sizeof(p));
+		dblp_put_frame(p, p + sizeof(p), &f);
+		for (words = 0; words < 256; words++) {
+			p[1] = words;
+			EXPECT_EQ(4 * words == frame_len[type] ?
+				  DBLP_WIRE_OK : DBLP_WIRE_FIELD,
+				  frame_parse(&back, p, sizeof(p), &left));
+		}
+	}
+}
+
+TEST(dblp_get_frame__type)
+{
+	struct dblp_frame f;
+	u32 type, left;
+
+	for (type = 0; type < 256; type++) {
+		u8 p[4] = { type, 1 };
+
+		enum dblp_wire_error want = DBLP_WIRE_FIELD;
+
+		if (type == 0 || type >= __DBLP_FRAME_MAX)
+			want = DBLP_WIRE_TYPE;
+		else if (type == DBLP_FRAME_PING)
+			want = DBLP_WIRE_OK;
+		EXPECT_EQ(want, frame_parse(&f, p, sizeof(p), &left));
+	}
+}
+
+TEST(dblp_get_frame__arg)
+{
+	u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX], p[DBLP_CTL_MAX];
+	struct dblp_frame f, back;
+	u32 type, arg, left;
+
+	for (type = 1; type < __DBLP_FRAME_MAX; type++) {
+		frame_init(&f, type, bits);
+		dblp_put_frame(p, p + sizeof(p), &f);
+		for (arg = 0; arg < 65536; arg++) {
+			bool ok = arg == 0;
+
+			if (type == DBLP_FRAME_ACK)
+				ok = arg == DBLP_ACK_RANGES_MAX - 1;
+			else if (type == DBLP_FRAME_LOSSMAP)
+				ok = arg == DBLP_LOSSMAP_WORDS_MAX;
+			else if (type == DBLP_FRAME_CLOSE)
+				ok = arg == DBLP_REASON_BUDGET;
+			set_u16(p + 2, arg);
+			ASSERT_EQ(ok ? DBLP_WIRE_OK : DBLP_WIRE_FIELD,
+				  frame_parse(&back, p, frame_len[type],
+					      &left));
+		}
+	}
+}
+
+/* The result of a frame with one 32-bit word changed */
+static enum dblp_wire_error with_word(u8 type, u32 at, u32 v)
+{
+	u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX], p[DBLP_CTL_MAX];
+	struct dblp_frame f, back;
+	u32 left;
+
+	frame_init(&f, type, bits);
+	dblp_put_frame(p, p + sizeof(p), &f);
+	set_u32(p + at, v);
+	return frame_parse(&back, p, frame_len[type], &left);
+}
+
+TEST(dblp_get_frame__values)
+{
+	EXPECT_EQ(DBLP_WIRE_OK, with_word(DBLP_FRAME_FLOW, 8, DBLP_PPM));
+	EXPECT_EQ(DBLP_WIRE_FIELD, with_word(DBLP_FRAME_FLOW, 8, DBLP_PPM + 1));
+	EXPECT_EQ(DBLP_WIRE_FIELD, with_word(DBLP_FRAME_FLOW, 8, U32_MAX));
+
+	EXPECT_EQ(DBLP_WIRE_OK, with_word(DBLP_FRAME_META, 8, DBLP_MSG_MAX));
+	EXPECT_EQ(DBLP_WIRE_FIELD,
+		  with_word(DBLP_FRAME_META, 8, DBLP_MSG_MAX + 1));
+
+	EXPECT_EQ(DBLP_WIRE_OK, with_word(DBLP_FRAME_LOSSMAP, 8, 0));
+	EXPECT_EQ(DBLP_WIRE_FIELD, with_word(DBLP_FRAME_LOSSMAP, 8, 1));
+	EXPECT_EQ(DBLP_WIRE_FIELD, with_word(DBLP_FRAME_LOSSMAP, 8, 16));
+	EXPECT_EQ(DBLP_WIRE_FIELD,
+		  with_word(DBLP_FRAME_LOSSMAP, 8, 0xffffffe0));
+
+	/* 0x100 - 63 x 70000 - 65535 and no more than half the space */
+	EXPECT_EQ(DBLP_WIRE_OK, with_word(DBLP_FRAME_ACK, 12, 65535));
+	EXPECT_EQ(DBLP_WIRE_OK, with_word(DBLP_FRAME_ACK, 12, 0x70000000));
+	EXPECT_EQ(DBLP_WIRE_FIELD, with_word(DBLP_FRAME_ACK, 12, S32_MAX));
+	EXPECT_EQ(DBLP_WIRE_FIELD, with_word(DBLP_FRAME_ACK, 12, 0x80000000));
+	EXPECT_EQ(DBLP_WIRE_FIELD, with_word(DBLP_FRAME_ACK, 12, U32_MAX));
+}
+
+TEST(dblp_get_frame__close)
+{
+	static const struct {
+		u32 reason, missing, segs;
+		bool ok;
+	} cases[] = {
+		{ DBLP_REASON_COMPLETE, 0, 0, true },
+		{ DBLP_REASON_COMPLETE, 1, 1, false },
+		{ DBLP_REASON_COMPLETE, 0, 1, false },
+		{ DBLP_REASON_BUDGET, 1, 1, true },
+		{ DBLP_REASON_BUDGET, 1000, 1, true },
+		{ DBLP_REASON_BUDGET, DBLP_MSG_MAX, 9, true },
+		{ DBLP_REASON_BUDGET, 0, 0, false },
+		{ DBLP_REASON_BUDGET, 5, 0, false },
+		{ DBLP_REASON_BUDGET, 5, 6, false },
+		{ DBLP_REASON_BUDGET, DBLP_MSG_MAX + 1, 9, false },
+	};
+	struct dblp_frame f, back;
+	u32 i, left;
+	u8 p[16];
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		f.type = DBLP_FRAME_CLOSE;
+		f.close.msg_id = i;
+		f.close.reason = cases[i].reason;
+		f.close.missing = cases[i].missing;
+		f.close.missing_segs = cases[i].segs;
+		ASSERT_EQ(p + 16, dblp_put_frame(p, p + 16, &f));
+		EXPECT_EQ(cases[i].ok ? DBLP_WIRE_OK : DBLP_WIRE_FIELD,
+			  frame_parse(&back, p, 16, &left));
+	}
+}
+
+TEST(dblp_get_frame__one_after_another)
+{
+	u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX], p[2 * DBLP_CTL_MAX], *end = p;
+	struct dblp_frame f, back;
+	const u8 *at = p;
+	u32 type, len;
+
+	for (type = 1; type < __DBLP_FRAME_MAX; type++) {
+		frame_init(&f, type, bits);
+		end = dblp_put_frame(end, p + sizeof(p), &f);
+		ASSERT_NE(NULL, end);
+	}
+	len = end - p;
+	for (type = 1; type < __DBLP_FRAME_MAX; type++) {
+		frame_init(&f, type, bits);
+		ASSERT_EQ(DBLP_WIRE_OK, dblp_get_frame(&back, &at, &len));
+		EXPECT_TRUE(frames_equal(&f, &back));
+	}
+	EXPECT_EQ(0, len);
+	EXPECT_EQ(end, at);
+}
+
+TEST(dblp_get_params__round_trip)
+{
+	struct dblp_params a = {
+		.cap = DBLP_PPM, .max_msg = 0xf1f2f3f4,
+		.max_data = 0xfedcba9876543210, .msg_max = DBLP_MSG_MAX,
+	}, back;
+	u8 p[DBLP_PARAMS_LEN];
+
+	ASSERT_EQ(p + sizeof(p), dblp_put_params(p, &a));
+	ASSERT_EQ(DBLP_WIRE_OK, dblp_get_params(&back, p));
+	EXPECT_EQ(a.cap, back.cap);
+	EXPECT_EQ(a.max_msg, back.max_msg);
+	EXPECT_EQ(a.max_data, back.max_data);
+	EXPECT_EQ(a.msg_max, back.msg_max);
+}
+
+TEST(dblp_get_params__refused)
+{
+	struct dblp_params a = { .msg_max = 1 }, back;
+	u8 p[DBLP_PARAMS_LEN];
+	u32 bit;
+
+	dblp_put_params(p, &a);
+	EXPECT_EQ(DBLP_WIRE_OK, dblp_get_params(&back, p));
+	a.cap = DBLP_PPM + 1;
+	dblp_put_params(p, &a);
+	EXPECT_EQ(DBLP_WIRE_FIELD, dblp_get_params(&back, p));
+	a.cap = 0;
+	a.msg_max = 0;
+	dblp_put_params(p, &a);
+	EXPECT_EQ(DBLP_WIRE_FIELD, dblp_get_params(&back, p));
+	a.msg_max = DBLP_MSG_MAX + 1;
+	dblp_put_params(p, &a);
+	EXPECT_EQ(DBLP_WIRE_FIELD, dblp_get_params(&back, p));
+	a.msg_max = DBLP_MSG_MAX;
+	for (bit = 0; bit < 32; bit++) {
+		dblp_put_params(p, &a);
+		set_u32(p + 20, 1U << bit);
+		EXPECT_EQ(DBLP_WIRE_FIELD, dblp_get_params(&back, p));
+	}
+}
+
+TEST(dblp_get_cookie__round_trip)
+{
+	struct dblp_cookie c = {
+		.scid = 0x0102030405060708, .born_ms = 0x1112131415161718,
+		.mac = 0xf1f2f3f4f5f6f7f8,
+	}, back;
+	u8 p[DBLP_COOKIE_LEN];
+
+	ASSERT_EQ(p + sizeof(p), dblp_put_cookie(p, &c));
+	EXPECT_EQ(0x01, p[0]);
+	EXPECT_EQ(0xf8, p[23]);
+	dblp_get_cookie(&back, p);
+	EXPECT_EQ(c.scid, back.scid);
+	EXPECT_EQ(c.born_ms, back.born_ms);
+	EXPECT_EQ(c.mac, back.mac);
+}
+
+TEST(dblp_pn_expand__nearest)
+{
+	struct prng r = { 4 };
+	u32 i;
+
+	EXPECT_EQ(0, dblp_pn_expand(0, 0));
+	EXPECT_EQ(0xffffffff, dblp_pn_expand(0x100000000, 0xffffffff));
+	EXPECT_EQ(0x100000000, dblp_pn_expand(0xffffffff, 0));
+	for (i = 0; i < 100000; i++) {
+		u64 largest = (1ULL << 32) + prng_any(&r) / 4;
+		u64 pn = largest + 1 + (s64)(s32)prng_u64(&r);
+
+		ASSERT_EQ(pn, dblp_pn_expand(largest, pn));
+	}
+}
+
+TEST_HARNESS_MAIN
