@@ -109,7 +109,7 @@ void dblp_shuffle_init(struct dblp_shuffle *s, u32 n, u64 seed)
 	s->bits = 1;
 	while (s->bits < 16 && (n - 1) >> 2 * s->bits)
 		s->bits++;
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < DBLP_SHUFFLE_ROUNDS; i++) {
 		seed += 0x9e3779b97f4a7c15ULL;
 		s->key[i] = shuffle_mix(seed) >> 32;
 	}
@@ -132,7 +132,7 @@ u32 dblp_shuffle_at(const struct dblp_shuffle *s, u32 i)
 	do {
 		u32 left = i >> s->bits, right = i & mask, next;
 
-		for (r = 0; r < 4; r++) {
+		for (r = 0; r < DBLP_SHUFFLE_ROUNDS; r++) {
 			next = left ^ (shuffle_round(right, s->key[r]) & mask);
 			left = right;
 			right = next;

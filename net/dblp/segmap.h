@@ -58,6 +58,9 @@ bool dblp_segmap_next_missing(const struct dblp_segmap *m, u32 seg_size,
 			      u32 msg_len, u32 *from, u32 *offset,
 			      u32 *length);
 
+/* With four, neighbours stay neighbours a third too often */
+#define DBLP_SHUFFLE_ROUNDS	6
+
 /**
  * struct dblp_shuffle - a permutation of 0 ... n - 1 without memory
  * @n: how many
@@ -70,7 +73,7 @@ bool dblp_segmap_next_missing(const struct dblp_segmap *m, u32 seg_size,
 struct dblp_shuffle {
 	u32	n;
 	u32	bits;
-	u32	key[4];
+	u32	key[DBLP_SHUFFLE_ROUNDS];
 };
 
 void dblp_shuffle_init(struct dblp_shuffle *s, u32 n, u64 seed);

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Sets of segments against an array of booleans, and whether shuffling does */
+#include "segmap.h"
+#include "test.h"
+
+#define MAX_SEGS	1500
+
+struct model {
+	struct dblp_segmap	m;
+	bool			has[MAX_SEGS];
+};
+
+static void model_init(struct model *m, u32 n)
+{
+	memset(m, 0, sizeof(*m));
+	dblp_segmap_init(&m->m, calloc(1, dblp_segmap_bytes(n)), n);
+}
+
+static void model_free(struct model *m)
+{
+	free(m->m.bits);
+}
+
+static u32 model_next(const struct model *m, u32 from, bool has)
+{
+	while (from < m->m.n && m->has[from] != has)
+		from++;
+	return from;
+}
+
+static bool model_agrees(const struct model *m)
+{
+	u32 i, count = 0;
+
+	for (i = 0; i < m->m.n; i++) {
+		count += m->has[i];
+		if (dblp_segmap_test(&m->m, i) != m->has[i])
+			return false;
+	}
+	for (i = 0; i <= m->m.n; i++) {
+		if (dblp_segmap_next(&m->m, i) != model_next(m, i, true))
+			return false;
+		if (dblp_segmap_next_hole(&m->m, i) != model_next(m, i, false))
+			return false;
+	}
+	return count == m->m.count;
+}
+
+/* Fill it in such a way that there are runs and single ones of both kinds */
+static void model_fill(struct model *m, struct prng *r)
+{
+	u32 i, run = 0;
+	bool has = false;
+
+	for (i = 0; i < m->m.n; i++) {
+		if (!run--) {
+			run = prng_any(r) % 200;
+			has = prng_below(r, 2);
+		}
+		if (has != m->has[i])
+			(has ? dblp_segmap_add : dblp_segmap_del)(&m->m, i);
+		m->has[i] = has;
+	}
+}
+
+TEST(dblp_segmap_bytes__whole_words)
+{
+	EXPECT_EQ(sizeof(long), dblp_segmap_bytes(1));
+	EXPECT_EQ(8, dblp_segmap_bytes(64));
+	EXPECT_EQ(8 + sizeof(long), dblp_segmap_bytes(65));
+	EXPECT_EQ(1U << 29, dblp_segmap_bytes(U32_MAX));
+}
+
+TEST(dblp_segmap_add__like_the_model)
+{
+	struct prng r = { 21 };
+	struct model m;
+	u32 i, n;
+
+	for (n = 1; n < MAX_SEGS; n += 1 + prng_below(&r, 60)) {
+		model_init(&m, n);
+		for (i = 0; i < 2 * n; i++) {
+			u32 seg = prng_below(&r, n);
+
+			if (prng_below(&r, 3)) {
+				EXPECT_EQ(!m.has[seg],
+					  dblp_segmap_add(&m.m, seg));
+				m.has[seg] = true;
+			} else {
+				EXPECT_EQ(m.has[seg],
+					  dblp_segmap_del(&m.m, seg));
+				m.has[seg] = false;
+			}
+		}
+		EXPECT_TRUE(model_agrees(&m));
+		model_fill(&m, &r);
+		EXPECT_TRUE(model_agrees(&m));
+		model_free(&m);
+	}
+}
+
+TEST(dblp_segmap_fill__all)
+{
+	struct model m;
+	u32 n;
+
+	for (n = 1; n < 200; n++) {
+		model_init(&m, n);
+		dblp_segmap_add(&m.m, n / 2);
+		dblp_segmap_fill(&m.m);
+		memset(m.has, true, n);
+		EXPECT_TRUE(model_agrees(&m));
+		model_free(&m);
+	}
+}
+
+TEST(dblp_segmap_missing_word__like_the_model)
+{
+	struct prng r = { 22 };
+	struct model m;
+	u32 i, k, n;
+
+	for (n = 1; n < MAX_SEGS; n += 1 + prng_below(&r, 10)) {
+		model_init(&m, n);
+		model_fill(&m, &r);
+		for (i = 0; i < n + 256; i += 32) {
+			u32 want = 0;
+
+			for (k = i; k < i + 32 && k < n; k++)
+				want |= (u32)!m.has[k] << (k - i);
+			EXPECT_EQ(want, dblp_segmap_missing_word(&m.m, i));
+		}
+		EXPECT_EQ(0, dblp_segmap_missing_word(&m.m, U32_MAX - 31));
+		model_free(&m);
+	}
+}
+
+/* The ranges, put together again, are exactly the bytes that are missing */
+static bool ranges_are_the_holes(const struct model *m, u32 seg_size,
+				 u32 msg_len)
+{
+	u32 from = 0, offset, length, seg = 0, end = 0;
+	bool first = true;
+
+	while (dblp_segmap_next_missing(&m->m, seg_size, msg_len, &from,
+					&offset, &length)) {
+		/* Apart from each other, and never empty */
+		if (!length || (!first && offset <= end))
+			return false;
+		while (seg * (u64)seg_size < offset)
+			if (!m->has[seg++])
+				return false;
+		end = offset + length;
+		while (seg < m->m.n && seg * (u64)seg_size < end)
+			if (m->has[seg++])
+				return false;
+		if (end != (seg == m->m.n ? msg_len : seg * seg_size))
+			return false;
+		first = false;
+	}
+	while (seg < m->m.n)
+		if (!m->has[seg++])
+			return false;
+	return true;
+}
+
+TEST(dblp_segmap_next_missing__like_the_model)
+{
+	struct prng r = { 23 };
+	struct model m;
+	u32 n;
+
+	for (n = 1; n < MAX_SEGS; n += 1 + prng_below(&r, 4)) {
+		u32 seg_size = 1 + prng_any(&r) % 65528;
+		u32 msg_len = (n - 1) * seg_size +
+			      1 + prng_below(&r, seg_size);
+
+		model_init(&m, n);
+		EXPECT_TRUE(ranges_are_the_holes(&m, seg_size, msg_len));
+		model_fill(&m, &r);
+		EXPECT_TRUE(ranges_are_the_holes(&m, seg_size, msg_len));
+		model_free(&m);
+	}
+}
+
+TEST(dblp_segmap_next_missing__largest_message)
+{
+	u32 n = 0x7fff00, msg_len = 0x7fff0000, from = 0, offset, length;
+	struct dblp_segmap m;
+
+	dblp_segmap_init(&m, calloc(1, dblp_segmap_bytes(n)), n);
+	dblp_segmap_add(&m, n - 2);
+	EXPECT_TRUE(dblp_segmap_next_missing(&m, 256, msg_len, &from, &offset,
+					     &length));
+	EXPECT_EQ(0, offset);
+	EXPECT_EQ(msg_len - 512, length);
+	EXPECT_TRUE(dblp_segmap_next_missing(&m, 256, msg_len, &from, &offset,
+					     &length));
+	EXPECT_EQ(msg_len - 256, offset);
+	EXPECT_EQ(256, length);
+	EXPECT_FALSE(dblp_segmap_next_missing(&m, 256, msg_len, &from, &offset,
+					      &length));
+	free(m.bits);
+}
+
+/* Once each, all of them? */
+static bool is_permutation(u32 n, u64 seed)
+{
+	bool *seen = calloc(n, sizeof(*seen)), ok = true;
+	struct dblp_shuffle s;
+	u32 i;
+
+	dblp_shuffle_init(&s, n, seed);
+	for (i = 0; i < n && ok; i++) {
+		u32 at = dblp_shuffle_at(&s, i);
+
+		ok = at < n && !seen[at];
+		if (ok)
+			seen[at] = true;
+	}
+	free(seen);
+	return ok;
+}
+
+TEST(dblp_shuffle_at__is_a_permutation)
+{
+	u32 n;
+
+	for (n = 1; n <= 2000; n++)
+		ASSERT_TRUE(is_permutation(n, n * 77));
+	EXPECT_TRUE(is_permutation(65535, 1));
+	EXPECT_TRUE(is_permutation(65536, 2));
+	EXPECT_TRUE(is_permutation(65537, 3));
+	EXPECT_TRUE(is_permutation(0x100001, 4));
+}
+
+TEST(dblp_shuffle_at__largest)
+{
+	struct dblp_shuffle s;
+	u32 i;
+
+	dblp_shuffle_init(&s, U32_MAX, 5);
+	for (i = 0; i < 1000; i++)
+		EXPECT_LT(dblp_shuffle_at(&s, U32_MAX - 1 - i), U32_MAX);
+}
+
+TEST(dblp_shuffle_at__the_seed_decides)
+{
+	struct dblp_shuffle a, b, c;
+	u32 i, same = 0;
+
+	dblp_shuffle_init(&a, 1000, 1);
+	dblp_shuffle_init(&b, 1000, 1);
+	dblp_shuffle_init(&c, 1000, 2);
+	for (i = 0; i < 1000; i++) {
+		EXPECT_EQ(dblp_shuffle_at(&a, i), dblp_shuffle_at(&b, i));
+		same += dblp_shuffle_at(&a, i) == dblp_shuffle_at(&c, i);
+	}
+	EXPECT_LT(same, 10);
+}
+
+/* Chi-square of how often each tenth of the message is among the last tenth of
+ * the order, over @seeds messages: what an early close leaves out.
+ */
+static double tail_bias(u32 n, u32 seeds)
+{
+	u32 bin[10] = {}, tail = n / 10, seed, i;
+	double want = seeds * (double)tail / 10, chi = 0;
+	struct dblp_shuffle s;
+
+	for (seed = 0; seed < seeds; seed++) {
+		dblp_shuffle_init(&s, n, seed);
+		for (i = n - tail; i < n; i++)
+			bin[dblp_shuffle_at(&s, i) * 10ULL / n]++;
+	}
+	for (i = 0; i < 10; i++)
+		chi += (bin[i] - want) * (bin[i] - want) / want;
+	return chi;
+}
+
+TEST(dblp_shuffle_at__no_tail_bias)
+{
+	static const u32 sizes[] = { 10, 20, 100, 250, 640, 1000, 12000 };
+	u32 i;
+
+	/* 9 degrees of freedom: above 33.7 once in 10000 fair tries */
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		EXPECT_LT(tail_bias(sizes[i], 2000), 33.7) {
+			TH_LOG("of %u segments", sizes[i]);
+		}
+}
+
+/* Neighbours in the order are not neighbours in the message */
+TEST(dblp_shuffle_at__no_runs)
+{
+	u32 i, seed, runs = 0, n = 1000;
+	struct dblp_shuffle s;
+
+	for (seed = 0; seed < 400; seed++) {
+		dblp_shuffle_init(&s, n, seed);
+		for (i = 1; i < n; i++)
+			runs += dblp_shuffle_at(&s, i) ==
+				dblp_shuffle_at(&s, i - 1) + 1;
+	}
+	/* One a message is fair: 400, give or take 20 */
+	EXPECT_GT(runs, 320);
+	EXPECT_LT(runs, 480);
+}
+
+TEST_HARNESS_MAIN
