@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The bound: what is forgiven never exceeds the budget, not by one byte */
+#include <linux/dblp.h>
+
+#include "closing.h"
+#include "test.h"
+
+static const u32 lengths[] = {
+	1, 2, 7, 8, 99, 100, 101, 1000, 1400, 4096, 65536, 999999, 1000000,
+	1000001, 16 << 20, DBLP_MSG_MAX - 1, DBLP_MSG_MAX,
+};
+
+static const u32 budgets[] = {
+	0, 1, 2, 9, 8000, 333333, 408000, 500000, 999999, DBLP_PPM,
+};
+
+#define FOR_EACH(v, array) \
+	for (v = array; v < array + sizeof(array) / sizeof(array[0]); v++)
+
+/* Is @bytes out of @droppable within @budget, in exact arithmetic? */
+static bool within(u64 bytes, u32 budget, u32 droppable)
+{
+	return bytes * DBLP_PPM <= (u64)budget * droppable;
+}
+
+TEST(dblp_budget_bytes__is_the_floor)
+{
+	const u32 *l, *b;
+
+	FOR_EACH(l, lengths) {
+		FOR_EACH(b, budgets) {
+			u32 bytes = dblp_budget_bytes(*b, *l);
+
+			EXPECT_TRUE(within(bytes, *b, *l));
+			EXPECT_FALSE(within(bytes + 1ULL, *b, *l));
+		}
+		EXPECT_EQ(0, dblp_budget_bytes(0, *l));
+		EXPECT_EQ(*l, dblp_budget_bytes(DBLP_PPM, *l));
+	}
+	EXPECT_EQ(0, dblp_budget_bytes(DBLP_PPM, 0));
+}
+
+TEST(dblp_budget_bytes__never_more_than_all)
+{
+	EXPECT_EQ(1000, dblp_budget_bytes(DBLP_PPM + 1, 1000));
+	EXPECT_EQ(DBLP_MSG_MAX, dblp_budget_bytes(U32_MAX, DBLP_MSG_MAX));
+}
+
+static enum dblp_verdict decide(u32 length, u32 missing, u32 critical,
+				u32 budget)
+{
+	struct dblp_close_state s = {
+		.length = length, .missing = missing, .critical = critical,
+		.budget = budget, .policy = DBLP_POLICY_EAGER,
+	};
+
+	return dblp_close_decide(&s);
+}
+
+TEST(dblp_close_decide__complete)
+{
+	struct dblp_close_state s = { .length = 100 };
+
+	EXPECT_EQ(DBLP_CLOSE_COMPLETE, dblp_close_decide(&s));
+	s.policy = DBLP_POLICY_EAGER;
+	EXPECT_EQ(DBLP_CLOSE_COMPLETE, dblp_close_decide(&s));
+	s.budget = DBLP_PPM;
+	EXPECT_EQ(DBLP_CLOSE_COMPLETE, dblp_close_decide(&s));
+}
+
+/* Each length, each budget, each critical prefix: around the edge */
+TEST(dblp_close_decide__never_beyond_the_budget)
+{
+	const u32 *l, *b, *c;
+
+	FOR_EACH(l, lengths) {
+		FOR_EACH(c, lengths) {
+			u32 critical = *c < *l ? *c : *l;
+			u32 droppable = *l - critical;
+
+			FOR_EACH(b, budgets) {
+				u64 edge = (u64)*b * droppable / DBLP_PPM;
+				u64 m = edge > 3 ? edge - 3 : 1;
+
+				for (; m <= edge + 3 && m <= *l; m++)
+					EXPECT_EQ(within(m, *b, droppable) ?
+						  DBLP_CLOSE_BUDGET : DBLP_WAIT,
+						  decide(*l, m, critical, *b));
+			}
+		}
+	}
+}
+
+TEST(dblp_close_decide__all_of_a_small_message)
+{
+	u32 length, missing, critical, budget;
+
+	for (length = 1; length < 24; length++)
+		for (missing = 1; missing <= length; missing++)
+			for (critical = 0; critical <= length; critical++)
+				for (budget = 0; budget <= DBLP_PPM;
+				     budget += 12500)
+					ASSERT_EQ(within(missing, budget,
+							 length - critical) ?
+						  DBLP_CLOSE_BUDGET : DBLP_WAIT,
+						  decide(length, missing,
+							 critical, budget));
+}
+
+TEST(dblp_close_decide__budget_zero)
+{
+	EXPECT_EQ(DBLP_WAIT, decide(DBLP_MSG_MAX, 1, 0, 0));
+	EXPECT_EQ(DBLP_WAIT, decide(1, 1, 0, 0));
+}
+
+TEST(dblp_close_decide__critical)
+{
+	struct dblp_close_state s = {
+		.length = 1000, .missing = 1, .critical = 10,
+		.critical_missing = true, .budget = DBLP_PPM,
+		.policy = DBLP_POLICY_EAGER,
+	};
+
+	EXPECT_EQ(DBLP_WAIT, dblp_close_decide(&s));
+	s.critical_missing = false;
+	EXPECT_EQ(DBLP_CLOSE_BUDGET, dblp_close_decide(&s));
+	/* All of it is critical, and more: nothing can be dropped */
+	s.critical = 1000;
+	EXPECT_EQ(DBLP_WAIT, dblp_close_decide(&s));
+	s.critical = U32_MAX;
+	EXPECT_EQ(DBLP_WAIT, dblp_close_decide(&s));
+}
+
+TEST(dblp_close_decide__meta)
+{
+	struct dblp_close_state s = {
+		.length = 1000, .meta_missing = true, .budget = DBLP_PPM,
+		.policy = DBLP_POLICY_EAGER,
+	};
+
+	EXPECT_EQ(DBLP_WAIT, dblp_close_decide(&s));
+	s.missing = 10;
+	EXPECT_EQ(DBLP_WAIT, dblp_close_decide(&s));
+	s.meta_missing = false;
+	EXPECT_EQ(DBLP_CLOSE_BUDGET, dblp_close_decide(&s));
+}
+
+TEST(dblp_close_decide__full)
+{
+	struct dblp_close_state s = {
+		.length = 1000, .missing = 1, .budget = DBLP_PPM,
+		.policy = DBLP_POLICY_FULL,
+	};
+
+	EXPECT_EQ(DBLP_WAIT, dblp_close_decide(&s));
+	/* Nor does a policy that does not exist forgive anything */
+	s.policy = __DBLP_POLICY_MAX;
+	EXPECT_EQ(DBLP_WAIT, dblp_close_decide(&s));
+}
+
+/* Can a message close when all segments but any @held have arrived? The worst
+ * are held back: full ones that are not critical.
+ */
+static bool suffices(u32 held, u32 seg_size, u32 length, u32 critical,
+		     u32 budget)
+{
+	u32 n = (length - 1) / seg_size + 1;
+	u32 crit_segs = critical ? (critical - 1) / seg_size + 1 : 0;
+	u64 missing = (u64)held * seg_size;
+
+	if (!held)
+		return true;
+	if (held > n - crit_segs)
+		return false;
+	if (held == n - crit_segs)
+		missing = length - (u64)crit_segs * seg_size;
+	return decide(length, missing, critical, budget) == DBLP_CLOSE_BUDGET;
+}
+
+TEST(dblp_first_pass__suffices_and_no_more)
+{
+	struct prng r = { 31 };
+	u32 i;
+
+	for (i = 0; i < 200000; i++) {
+		u32 seg_size = 256 + prng_any(&r) % 65000;
+		u32 length = 1 + prng_any(&r) % DBLP_MSG_MAX;
+		u32 critical = prng_below(&r, 2) ? 0 : prng_any(&r) % length;
+		u32 budget = prng_any(&r) % (DBLP_PPM + 1);
+		u32 n = (length - 1) / seg_size + 1;
+		u32 pass = dblp_first_pass(n, seg_size, length, critical,
+					   budget, DBLP_POLICY_EAGER);
+
+		ASSERT_GE(pass, 1);
+		ASSERT_LE(pass, n);
+		ASSERT_TRUE(suffices(n - pass, seg_size, length, critical,
+				     budget));
+		/* One fewer would not be enough, whichever is left out */
+		if (pass > 1) {
+			u64 held = n - pass + 1ULL;
+
+			ASSERT_FALSE(within(held * seg_size, budget,
+					    length - critical));
+		}
+	}
+}
+
+TEST(dblp_first_pass__without_budget)
+{
+	EXPECT_EQ(100, dblp_first_pass(100, 1000, 100000, 0, 0,
+				       DBLP_POLICY_EAGER));
+	EXPECT_EQ(100, dblp_first_pass(100, 1000, 100000, 0, DBLP_PPM,
+				       DBLP_POLICY_FULL));
+	EXPECT_EQ(1, dblp_first_pass(1, 1000, 10, 0, 0, DBLP_POLICY_EAGER));
+}
+
+TEST(dblp_first_pass__edges)
+{
+	/* 40.8 % of 100 segments: 40 can stay away */
+	EXPECT_EQ(60, dblp_first_pass(100, 1000, 100000, 0, 408000,
+				      DBLP_POLICY_EAGER));
+	EXPECT_EQ(1, dblp_first_pass(100, 1000, 100000, 0, DBLP_PPM,
+				     DBLP_POLICY_EAGER));
+	/* The prefix counts in whole segments */
+	EXPECT_EQ(2, dblp_first_pass(100, 1000, 100000, 1001, DBLP_PPM,
+				     DBLP_POLICY_EAGER));
+	EXPECT_EQ(100, dblp_first_pass(100, 1000, 100000, 100000, DBLP_PPM,
+				       DBLP_POLICY_EAGER));
+	EXPECT_EQ(100, dblp_first_pass(100, 1000, 100000, U32_MAX, DBLP_PPM,
+				       DBLP_POLICY_EAGER));
+}
+
+TEST_HARNESS_MAIN
