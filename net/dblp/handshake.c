@@ -120,7 +120,7 @@ void dblp_handshake_version(struct dblp_endpoint *ep, struct sk_buff *skb)
 	if (skb->len >= DBLP_INIT_LEN && rcu_access_pointer(ep->listener)) {
 		p = dblp_put_plain_hdr(out, DBLP_PKT_VERSION, 0);
 		p = dblp_put_u64(p, dblp_get_u64(skb->data + DBLP_HDR_LEN));
-		put_unaligned_be32(DBLP_WIRE_VERSION, p);
+		put_unaligned_be32(DBLP_VERSION, p);
 		dblp_reply(ep, skb, out, sizeof(out));
 	}
 	dblp_drop(ep->net, skb, DBLP_MIB_DROPVERSION);
@@ -580,7 +580,7 @@ void dblp_rcv_version(struct dblp_sock *dsk, struct sk_buff *skb)
 	if (dsk->state != DBLP_STATE_INIT_SENT)
 		return dblp_drop(sock_net(&dsk->sk), skb, DBLP_MIB_DROPSTATE);
 	for (at = DBLP_HDR_LEN + 8; at + 4 <= skb->len; at += 4)
-		if (get_unaligned_be32(skb->data + at) == DBLP_WIRE_VERSION)
+		if (get_unaligned_be32(skb->data + at) == DBLP_VERSION)
 			return dblp_drop(sock_net(&dsk->sk), skb,
 					 DBLP_MIB_DROPFIELD);
 	consume_skb(skb);

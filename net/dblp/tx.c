@@ -535,14 +535,14 @@ static bool dblp_tx_map_agrees(const struct dblp_tx_msg *msg)
 int dblp_tx_settle(struct dblp_sock *dsk)
 {
 	struct dblp_tx_msg *msg, *tmp;
-	int err = 0;
 
 	if (list_empty(&dsk->tx_settled))
 		return 0;
 	list_for_each_entry_safe(msg, tmp, &dsk->tx_settled, list) {
-		list_del_init(&msg->list);
+		/* It stays, for dblp_tx_purge() */
 		if (!dblp_tx_map_agrees(msg))
-			err = -EPROTO;
+			return -EPROTO;
+		list_del_init(&msg->list);
 		if (msg->lossy)
 			dblp_sent_forget(&dsk->sent, msg);
 		dblp_tx_account(dsk, msg);
@@ -553,7 +553,7 @@ int dblp_tx_settle(struct dblp_sock *dsk)
 			dblp_tx_free(msg);
 	}
 	dblp_write_space(dsk);
-	return err;
+	return 0;
 }
 
 /**
