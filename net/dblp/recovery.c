@@ -66,9 +66,7 @@ u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u32 count)
 	u64 var = r->latest ? r->var : DBLP_INITIAL_RTT_NS / 2;
 	u64 pto = srtt + max(4 * var, DBLP_GRANULARITY_NS) + max_ack_delay;
 
-	while (count-- && pto < DBLP_PTO_MAX_NS)
-		pto *= 2;
-	return min(pto, DBLP_PTO_MAX_NS);
+	return min(pto << min(count, DBLP_PTO_BACKOFF_MAX), DBLP_PTO_MAX_NS);
 }
 
 static struct dblp_sent_pkt *slot(const struct dblp_sent *s, u64 pn)
@@ -237,15 +235,15 @@ static u32 lose_packet(struct dblp_sent *s, u64 pn,
 static u32 detect_lost(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
 		       const struct dblp_sent_ops *ops, void *ctx)
 {
-	u64 delay = loss_delay(s, rtt), pn = s->scan, scan = 0;
+	u64 delay = loss_delay(s, rtt), pn = s->scan, scan = 0, end;
 	bool waiting = false;
 	u32 lost = 0;
 
 	s->loss_time = 0;
 	if (!s->any_acked)
 		return 0;
-	while ((pn = next_unacked(s, pn, s->largest_acked)) <
-	       s->largest_acked) {
+	end = s->largest_acked + 1;
+	while ((pn = next_unacked(s, pn, end)) < end) {
 		struct dblp_sent_pkt *pkt = slot(s, pn);
 		bool inflight = pkt->state == DBLP_SENT_INFLIGHT;
 

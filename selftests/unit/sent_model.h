@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Loss detection once more, so naive that one sees it is right: every packet
+ * ever sent is looked at again for each ACK. What the real one does and says is
+ * compared with it, step by step.
+ */
+#ifndef _UNIT_SENT_MODEL_H
+#define _UNIT_SENT_MODEL_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "recovery.h"
+
+#define MODEL_PKTS	4096
+#define MODEL_RING	8
+
+struct sent_model {
+	struct dblp_sent	s;
+	struct dblp_rtt		rtt;
+	u64			now;
+	bool			broken;
+	/* The naive one */
+	u64			next;
+	u64			delivered;
+	struct {
+		u64	at;
+		u16	bytes;
+		u8	state;
+		u8	told;		/* state by the callbacks */
+		void	*owner;
+	} pkt[MODEL_PKTS];
+};
+
+static void model_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt, bool late)
+{
+	struct sent_model *m = ctx;
+
+	if (pn >= m->next || pkt->bytes != m->pkt[pn].bytes ||
+	    pkt->owner != m->pkt[pn].owner || pkt->seg != (u32)pn ||
+	    m->pkt[pn].told != (late ? DBLP_SENT_LOST : DBLP_SENT_INFLIGHT))
+		m->broken = true;
+	else
+		m->pkt[pn].told = DBLP_SENT_ACKED;
+}
+
+static void model_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt)
+{
+	struct sent_model *m = ctx;
+
+	if (pn >= m->next || pkt->bytes != m->pkt[pn].bytes ||
+	    pkt->owner != m->pkt[pn].owner || pkt->seg != (u32)pn ||
+	    m->pkt[pn].told != DBLP_SENT_INFLIGHT)
+		m->broken = true;
+	else
+		m->pkt[pn].told = DBLP_SENT_LOST;
+}
+
+static const struct dblp_sent_ops model_ops = {
+	.acked = model_acked, .lost = model_lost,
+};
+
+static inline void model_begin(struct sent_model *m)
+{
+	memset(m, 0, sizeof(*m));
+	m->now = 1000000000;
+	dblp_sent_init(&m->s, calloc(MODEL_RING, sizeof(*m->s.ring)),
+		       MODEL_RING);
+}
+
+static inline void model_end(struct sent_model *m)
+{
+	free(m->s.ring);
+}
+
+static inline void model_push(struct sent_model *m, u16 bytes, void *owner)
+{
+	struct dblp_sent_pkt *pkt;
+
+	if (m->next == MODEL_PKTS)
+		return;
+	if (dblp_sent_full(&m->s)) {
+		u32 size = 2 * (m->s.mask + 1);
+
+		free(dblp_sent_grow(&m->s, calloc(size, sizeof(*m->s.ring)),
+				    size));
+	}
+	pkt = dblp_sent_push(&m->s, bytes, m->now);
+	pkt->owner = owner;
+	pkt->seg = m->next;
+	m->pkt[m->next].at = m->now;
+	m->pkt[m->next].bytes = bytes;
+	m->pkt[m->next].owner = owner;
+	m->pkt[m->next].state = DBLP_SENT_INFLIGHT;
+	m->pkt[m->next].told = DBLP_SENT_INFLIGHT;
+	m->next++;
+}
+
+static inline void model_forget(struct sent_model *m, void *owner)
+{
+	u64 pn;
+
+	dblp_sent_forget(&m->s, owner);
+	for (pn = 0; pn < m->next; pn++) {
+		if (m->pkt[pn].owner == owner)
+			m->pkt[pn].owner = NULL;
+	}
+}
+
+/* The tolerance is taken from the real one: tests of their own look at that */
+static inline u64 model_lose(struct sent_model *m)
+{
+	u64 delay = m->rtt.srtt > m->rtt.latest ? m->rtt.srtt : m->rtt.latest;
+	u64 pn, loss_time = 0;
+
+	if (!m->s.any_acked)
+		return 0;
+	if (!delay)
+		delay = DBLP_INITIAL_RTT_NS;
+	delay += delay / 8;
+	if (delay < DBLP_GRANULARITY_NS)
+		delay = DBLP_GRANULARITY_NS;
+	delay += m->s.reorder_ns;
+	for (pn = 0; pn < m->next && pn < m->s.largest_acked; pn++) {
+		if (m->pkt[pn].state != DBLP_SENT_INFLIGHT)
+			continue;
+		if (pn + m->s.reorder <= m->s.largest_acked ||
+		    m->pkt[pn].at + delay <= m->now)
+			m->pkt[pn].state = DBLP_SENT_LOST;
+		else if (!loss_time || m->pkt[pn].at + delay < loss_time)
+			loss_time = m->pkt[pn].at + delay;
+	}
+	return loss_time;
+}
+
+static inline bool model_agrees(struct sent_model *m, u64 loss_time)
+{
+	u64 pn, inflight = 0, pkts = 0, oldest = m->next;
+
+	for (pn = 0; pn < m->next; pn++) {
+		struct dblp_sent_pkt *slot = &m->s.ring[pn & m->s.mask];
+
+		if (m->pkt[pn].state != m->pkt[pn].told)
+			return false;
+		if (m->pkt[pn].state == DBLP_SENT_INFLIGHT) {
+			inflight += m->pkt[pn].bytes;
+			pkts++;
+			if (oldest == m->next)
+				oldest = pn;
+		}
+		if (pn < m->s.base ? m->pkt[pn].state == DBLP_SENT_INFLIGHT :
+				     m->pkt[pn].state != slot->state)
+			return false;
+	}
+	if (dblp_sent_oldest(&m->s, &pn) ? pn != oldest : oldest != m->next)
+		return false;
+	return m->s.inflight == inflight && m->s.inflight_pkts == pkts &&
+	       m->s.delivered == m->delivered && m->s.next == m->next &&
+	       m->s.loss_time == loss_time && m->s.base <= m->s.scan &&
+	       m->s.scan <= m->s.next &&
+	       m->s.next - m->s.base <= m->s.mask + 1ULL &&
+	       m->s.reorder >= DBLP_REORDER_MIN &&
+	       m->s.reorder <= DBLP_REORDER_MAX && !m->broken;
+}
+
+/* Feed an ACK to both. False if they disagree */
+static inline bool model_ack(struct sent_model *m,
+			     const struct dblp_acked_range *r, u32 n,
+			     u64 ack_delay)
+{
+	struct dblp_sent before = m->s;
+	u64 pn, acked = 0, lost = 0;
+	struct dblp_rate_sample rs;
+	bool sane = n && r[0].last < m->next;
+	s64 ret;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		if (r[i].first > r[i].last ||
+		    (i && r[i].last >= r[i - 1].first))
+			sane = false;
+	}
+	ret = dblp_sent_ack(&m->s, r, n, ack_delay, &m->rtt, m->now, &model_ops,
+			    m, &rs);
+	if (!sane)
+		return ret == -1 && !memcmp(&before, &m->s, sizeof(before)) &&
+		       !m->broken;
+
+	for (i = 0; i < n; i++) {
+		pn = r[i].first > before.base ? r[i].first : before.base;
+		for (; pn <= r[i].last; pn++) {
+			if (m->pkt[pn].state == DBLP_SENT_ACKED)
+				continue;
+			m->pkt[pn].state = DBLP_SENT_ACKED;
+			acked += m->pkt[pn].bytes;
+		}
+	}
+	m->delivered += acked;
+	for (pn = 0; pn < m->next; pn++)
+		lost += m->pkt[pn].state == DBLP_SENT_INFLIGHT ?
+			m->pkt[pn].bytes : 0;
+	pn = model_lose(m);
+	for (i = 0; i < m->next; i++)
+		lost -= m->pkt[i].state == DBLP_SENT_INFLIGHT ?
+			m->pkt[i].bytes : 0;
+	return ret == (s64)acked && rs.acked == acked && rs.lost == lost &&
+	       rs.inflight == m->s.inflight && rs.delivered == m->delivered &&
+	       model_agrees(m, pn);
+}
+
+static inline bool model_timeout(struct sent_model *m)
+{
+	dblp_sent_timeout(&m->s, &m->rtt, m->now, &model_ops, m);
+	return model_agrees(m, model_lose(m));
+}
+
+#endif /* _UNIT_SENT_MODEL_H */

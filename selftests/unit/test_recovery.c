@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Round-trip times, loss detection and rate samples */
+#include "sent_model.h"
+#include "test.h"
+
+#define US	1000ULL
+#define MS	1000000ULL
+#define S	1000000000ULL
+
+TEST(dblp_rtt_sample__first)
+{
+	struct dblp_rtt r = {};
+
+	dblp_rtt_sample(&r, 800 * US, 700 * US, 5 * S);
+	EXPECT_EQ(800 * US, r.latest);
+	EXPECT_EQ(800 * US, r.srtt);
+	EXPECT_EQ(400 * US, r.var);
+	EXPECT_EQ(800 * US, r.min);
+}
+
+/* RFC 9002, 5.3 by hand */
+TEST(dblp_rtt_sample__smooths)
+{
+	struct dblp_rtt r = {};
+
+	dblp_rtt_sample(&r, 800, 0, 1);
+	dblp_rtt_sample(&r, 1600, 0, 2);
+	EXPECT_EQ(1600, r.latest);
+	EXPECT_EQ(900, r.srtt);
+	EXPECT_EQ(300 + 200, r.var);
+	EXPECT_EQ(800, r.min);
+}
+
+TEST(dblp_rtt_sample__ack_delay)
+{
+	struct dblp_rtt r = {};
+
+	dblp_rtt_sample(&r, 800, 0, 1);
+	/* Plausible: it is taken off */
+	dblp_rtt_sample(&r, 1600, 800, 2);
+	EXPECT_EQ(800, r.srtt);
+	/* It would make the path shorter than ever: it is ignored */
+	dblp_rtt_sample(&r, 1600, 801, 3);
+	EXPECT_EQ(900, r.srtt);
+	dblp_rtt_sample(&r, 1600, U64_MAX, 3);
+	EXPECT_EQ(988, r.srtt);
+	EXPECT_EQ(800, r.min);
+}
+
+TEST(dblp_rtt_sample__min_expires)
+{
+	struct dblp_rtt r = {};
+
+	dblp_rtt_sample(&r, 1 * MS, 0, 1 * S);
+	dblp_rtt_sample(&r, 3 * MS, 0, 11 * S);
+	EXPECT_EQ(1 * MS, r.min);
+	dblp_rtt_sample(&r, 3 * MS, 0, 11 * S + 1);
+	EXPECT_EQ(3 * MS, r.min);
+	dblp_rtt_sample(&r, 2 * MS, 0, 12 * S);
+	EXPECT_EQ(2 * MS, r.min);
+}
+
+TEST(dblp_rtt_sample__never_zero)
+{
+	struct dblp_rtt r = {};
+	u32 i;
+
+	for (i = 0; i < 100; i++) {
+		dblp_rtt_sample(&r, 0, 0, i);
+		EXPECT_EQ(1, r.latest);
+		EXPECT_GE(r.srtt, 1);
+	}
+}
+
+TEST(dblp_pto__before_the_first_sample)
+{
+	struct dblp_rtt r = {};
+
+	EXPECT_EQ(30 * MS + 7, dblp_pto(&r, 7, 0));
+	EXPECT_EQ(60 * MS + 14, dblp_pto(&r, 7, 1));
+}
+
+TEST(dblp_pto__follows_the_rtt)
+{
+	struct dblp_rtt r = {};
+	u32 i;
+
+	dblp_rtt_sample(&r, 1 * MS, 0, 1);
+	EXPECT_EQ(1 * MS + 2 * MS + 5, dblp_pto(&r, 5, 0));
+	/* There is no floor but the timer's granularity */
+	for (i = 0; i < 200; i++)
+		dblp_rtt_sample(&r, 50 * US, 0, i);
+	EXPECT_LT(dblp_pto(&r, 0, 0), 151 * US);
+	EXPECT_GE(dblp_pto(&r, 0, 0), 150 * US);
+}
+
+TEST(dblp_pto__doubles_up_to_a_limit)
+{
+	struct dblp_rtt r = {};
+
+	dblp_rtt_sample(&r, 1 * MS, 0, 1);
+	EXPECT_EQ(3 * MS, dblp_pto(&r, 0, 0));
+	EXPECT_EQ(24 * MS, dblp_pto(&r, 0, 3));
+	EXPECT_EQ(192 * MS, dblp_pto(&r, 0, DBLP_PTO_BACKOFF_MAX));
+	EXPECT_EQ(192 * MS, dblp_pto(&r, 0, DBLP_PTO_BACKOFF_MAX + 1));
+	EXPECT_EQ(192 * MS, dblp_pto(&r, 0, U32_MAX));
+	dblp_rtt_sample(&r, 100 * S, 0, 2);
+	EXPECT_EQ(DBLP_PTO_MAX_NS, dblp_pto(&r, 0, 0));
+}
+
+FIXTURE(sent) {
+	struct sent_model m;
+};
+
+FIXTURE_SETUP(sent)
+{
+	model_begin(&self->m);
+}
+
+FIXTURE_TEARDOWN(sent)
+{
+	model_end(&self->m);
+}
+
+static void push(struct sent_model *m, u32 n)
+{
+	while (n--)
+		model_push(m, 1000, NULL);
+}
+
+/* An ACK of one range, @wait after now */
+static bool ack(struct sent_model *m, u64 first, u64 last, u64 wait)
+{
+	struct dblp_acked_range r = { first, last };
+
+	m->now += wait;
+	return model_ack(m, &r, 1, 0);
+}
+
+static u8 state(const struct sent_model *m, u64 pn)
+{
+	return m->pkt[pn].told;
+}
+
+TEST_F(sent, dblp_sent_ack__everything)
+{
+	push(&self->m, 100);
+	EXPECT_EQ(100000, self->m.s.inflight);
+	EXPECT_TRUE(ack(&self->m, 0, 99, 1 * MS));
+	EXPECT_EQ(0, self->m.s.inflight);
+	EXPECT_EQ(1 * MS, self->m.rtt.latest);
+	EXPECT_EQ(100, self->m.s.base);
+}
+
+TEST_F(sent, dblp_sent_ack__twice)
+{
+	push(&self->m, 10);
+	EXPECT_TRUE(ack(&self->m, 2, 8, 1 * MS));
+	EXPECT_EQ(7000, self->m.s.delivered);
+	EXPECT_TRUE(ack(&self->m, 2, 8, 50 * US));
+	EXPECT_EQ(7000, self->m.s.delivered);
+	/* What was acknowledged before says nothing about the path now */
+	EXPECT_EQ(1 * MS, self->m.rtt.latest);
+}
+
+TEST_F(sent, dblp_sent_ack__rtt_only_from_the_largest)
+{
+	struct dblp_acked_range r[2] = { { 8, 8 }, { 5, 5 } };
+
+	push(&self->m, 10);
+	EXPECT_TRUE(ack(&self->m, 8, 8, 1 * MS));
+	self->m.now += 50 * US;
+	EXPECT_TRUE(model_ack(&self->m, r, 2, 0));
+	EXPECT_EQ(DBLP_SENT_ACKED, state(&self->m, 5));
+	EXPECT_EQ(1 * MS, self->m.rtt.latest);
+}
+
+TEST_F(sent, dblp_sent_ack__of_packets_never_sent)
+{
+	push(&self->m, 10);
+	EXPECT_TRUE(ack(&self->m, 0, 10, 1 * MS));
+	EXPECT_TRUE(ack(&self->m, 10, 10, 0));
+	EXPECT_TRUE(ack(&self->m, 0, U64_MAX, 0));
+	EXPECT_EQ(10000, self->m.s.inflight);
+	EXPECT_TRUE(ack(&self->m, 0, 9, 0));
+	EXPECT_EQ(0, self->m.s.inflight);
+}
+
+TEST_F(sent, dblp_sent_ack__ranges_that_cannot_be)
+{
+	static const struct dblp_acked_range bad[][2] = {
+		{ { 5, 4 }, { 1, 2 } },
+		{ { 5, 6 }, { 3, 2 } },
+		{ { 1, 2 }, { 5, 6 } },
+		{ { 5, 6 }, { 4, 5 } },
+		{ { 5, 6 }, { 5, 6 } },
+		{ { 2, 4 }, { 1, 8 } },
+	};
+	u32 i;
+
+	push(&self->m, 10);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		EXPECT_TRUE(model_ack(&self->m, bad[i], 2, 0));
+	EXPECT_TRUE(model_ack(&self->m, bad[0], 0, 0));
+	EXPECT_EQ(10000, self->m.s.inflight);
+	EXPECT_FALSE(self->m.s.any_acked);
+}
+
+TEST_F(sent, dblp_sent_ack__packet_threshold)
+{
+	push(&self->m, 10);
+	EXPECT_TRUE(ack(&self->m, 2, 2, 1 * MS));
+	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(&self->m, 0));
+	EXPECT_TRUE(ack(&self->m, 3, 3, 0));
+	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 0));
+	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(&self->m, 1));
+	EXPECT_TRUE(ack(&self->m, 6, 6, 0));
+	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 1));
+	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(&self->m, 4));
+	/* Nothing is known about those behind */
+	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(&self->m, 9));
+}
+
+TEST_F(sent, dblp_sent_timeout__time_threshold)
+{
+	u64 sent = self->m.now, due = sent + 8 * MS + 1 * MS;
+
+	push(&self->m, 3);
+	EXPECT_TRUE(ack(&self->m, 2, 2, 8 * MS));
+	EXPECT_EQ(due, self->m.s.loss_time);
+	self->m.now = due - 1;
+	EXPECT_TRUE(model_timeout(&self->m));
+	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(&self->m, 0));
+	self->m.now = due;
+	EXPECT_TRUE(model_timeout(&self->m));
+	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 0));
+	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 1));
+	EXPECT_EQ(0, self->m.s.loss_time);
+}
+
+TEST_F(sent, dblp_sent_timeout__only_below_an_ack)
+{
+	push(&self->m, 3);
+	self->m.now += 100 * S;
+	EXPECT_TRUE(model_timeout(&self->m));
+	EXPECT_EQ(3000, self->m.s.inflight);
+	EXPECT_TRUE(ack(&self->m, 0, 0, 0));
+	EXPECT_TRUE(model_timeout(&self->m));
+	EXPECT_EQ(2000, self->m.s.inflight);
+}
+
+TEST_F(sent, dblp_sent_ack__spurious_widens_distance)
+{
+	push(&self->m, 400);
+	EXPECT_TRUE(ack(&self->m, 9, 9, 1 * MS));
+	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 2));
+	EXPECT_TRUE(ack(&self->m, 2, 2, 10 * US));
+	EXPECT_EQ(1, self->m.s.spurious);
+	EXPECT_EQ(8, self->m.s.reorder);
+	/* The same disorder again is now borne */
+	EXPECT_TRUE(ack(&self->m, 27, 27, 0));
+	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 19));
+	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(&self->m, 20));
+	/* But not any */
+	EXPECT_TRUE(ack(&self->m, 399, 399, 0));
+	EXPECT_TRUE(ack(&self->m, 20, 20, 0));
+	EXPECT_EQ(DBLP_REORDER_MAX, self->m.s.reorder);
+}
+
+TEST_F(sent, dblp_sent_ack__spurious_widens_time)
+{
+	u64 i, step = 4 * MS / 4 + 1;
+	bool full = false;
+
+	push(&self->m, 4);
+	EXPECT_TRUE(ack(&self->m, 3, 3, 4 * MS));
+	EXPECT_TRUE(ack(&self->m, 0, 0, 10 * US));
+	EXPECT_EQ(step, self->m.s.reorder_ns);
+	/* Once a round trip */
+	self->m.now += 6 * MS;
+	EXPECT_TRUE(model_timeout(&self->m));
+	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 1));
+	EXPECT_TRUE(ack(&self->m, 1, 1, 0));
+	EXPECT_EQ(2 * step, self->m.s.reorder_ns);
+	EXPECT_TRUE(ack(&self->m, 2, 2, 0));
+	EXPECT_EQ(2 * step, self->m.s.reorder_ns);
+	EXPECT_EQ(3, self->m.s.spurious);
+	/* Never to more than a round trip */
+	for (i = 4; i < 80; i += 4) {
+		push(&self->m, 4);
+		EXPECT_TRUE(ack(&self->m, i + 2, i + 3, 4 * MS));
+		self->m.now = self->m.s.loss_time;
+		EXPECT_TRUE(model_timeout(&self->m));
+		EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, i));
+		EXPECT_TRUE(ack(&self->m, i, i + 3, 0));
+		EXPECT_LE(self->m.s.reorder_ns, self->m.rtt.srtt);
+		full |= self->m.s.reorder_ns == self->m.rtt.srtt;
+	}
+	EXPECT_TRUE(full);
+}
+
+TEST_F(sent, dblp_sent_ack__tolerance_decays)
+{
+	u64 pn;
+
+	push(&self->m, 100);
+	EXPECT_TRUE(ack(&self->m, 99, 99, 1 * MS));
+	EXPECT_TRUE(ack(&self->m, 0, 0, 10 * US));
+	EXPECT_EQ(100, self->m.s.reorder);
+	EXPECT_NE(0, self->m.s.reorder_ns);
+	for (pn = 100; pn < 1100; pn++) {
+		push(&self->m, 1);
+		EXPECT_TRUE(ack(&self->m, pn, pn, 1 * MS));
+		/* It holds for a while */
+		if (pn < 160)
+			EXPECT_EQ(100, self->m.s.reorder);
+	}
+	EXPECT_EQ(DBLP_REORDER_MIN, self->m.s.reorder);
+	EXPECT_LT(self->m.s.reorder_ns, 10 * US);
+}
+
+TEST_F(sent, dblp_sent_ack__lost_are_kept_for_a_while)
+{
+	push(&self->m, 10);
+	EXPECT_TRUE(ack(&self->m, 1, 9, 1 * MS));
+	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 0));
+	EXPECT_EQ(0, self->m.s.base);
+	/* Three round trips later it is still known */
+	self->m.now += 2 * MS;
+	EXPECT_TRUE(model_timeout(&self->m));
+	EXPECT_EQ(0, self->m.s.base);
+	/* Ten later it is not, and its ACK counts for nothing */
+	self->m.now += 7 * MS;
+	EXPECT_TRUE(model_timeout(&self->m));
+	EXPECT_EQ(10, self->m.s.base);
+	EXPECT_TRUE(ack(&self->m, 0, 9, 0));
+	EXPECT_EQ(9000, self->m.s.delivered);
+	EXPECT_EQ(0, self->m.s.spurious);
+}
+
+TEST_F(sent, dblp_sent_ack__lost_far_below_are_dropped)
+{
+	push(&self->m, 3000);
+	EXPECT_TRUE(ack(&self->m, 1, 100, 1 * MS));
+	EXPECT_EQ(0, self->m.s.base);
+	EXPECT_TRUE(ack(&self->m, 1, 2000, 0));
+	EXPECT_EQ(2001, self->m.s.base);
+}
+
+TEST_F(sent, dblp_sent_grow__keeps_all)
+{
+	u32 i;
+
+	push(&self->m, 5);
+	EXPECT_TRUE(ack(&self->m, 4, 4, 1 * MS));
+	push(&self->m, 1000);
+	EXPECT_EQ(1023, self->m.s.mask);
+	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 1));
+	for (i = 5; i < 1005; i += 5)
+		EXPECT_TRUE(ack(&self->m, i, i + 4, i == 5 ? 1 * MS : 0));
+	EXPECT_TRUE(ack(&self->m, 1, 1, 0));
+	EXPECT_EQ(1, self->m.s.spurious);
+}
+
+TEST_F(sent, dblp_sent_full__when_the_ring_is)
+{
+	u32 i;
+
+	for (i = 0; i < MODEL_RING; i++) {
+		EXPECT_FALSE(dblp_sent_full(&self->m.s));
+		push(&self->m, 1);
+	}
+	EXPECT_TRUE(dblp_sent_full(&self->m.s));
+	EXPECT_TRUE(ack(&self->m, 0, 0, 1 * MS));
+	EXPECT_FALSE(dblp_sent_full(&self->m.s));
+}
+
+/* A ring that never grows carries any number of packets */
+TEST_F(sent, dblp_sent_push__wraps)
+{
+	u64 pn;
+
+	for (pn = 0; pn < 4000; pn += 4) {
+		push(&self->m, 4);
+		EXPECT_TRUE(ack(&self->m, pn, pn + 3, 100 * US));
+	}
+	EXPECT_EQ(MODEL_RING - 1, self->m.s.mask);
+}
+
+TEST_F(sent, dblp_sent_forget__stays_in_flight)
+{
+	int a, b;
+
+	model_push(&self->m, 100, &a);
+	model_push(&self->m, 100, &b);
+	model_push(&self->m, 100, &a);
+	push(&self->m, 4);
+	model_forget(&self->m, &a);
+	EXPECT_EQ(4300, self->m.s.inflight);
+	/* The model looks at the owners that are told */
+	EXPECT_TRUE(ack(&self->m, 2, 6, 1 * MS));
+	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 0));
+	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 1));
+	model_forget(&self->m, &b);
+	EXPECT_TRUE(ack(&self->m, 0, 6, 0));
+	EXPECT_EQ(0, self->m.s.inflight);
+}
+
+TEST_F(sent, dblp_sent_oldest__in_flight)
+{
+	u64 pn;
+
+	EXPECT_EQ(NULL, dblp_sent_oldest(&self->m.s, &pn));
+	push(&self->m, 10);
+	ASSERT_NE(NULL, dblp_sent_oldest(&self->m.s, &pn));
+	EXPECT_EQ(0, pn);
+	EXPECT_TRUE(ack(&self->m, 0, 4, 1 * MS));
+	ASSERT_NE(NULL, dblp_sent_oldest(&self->m.s, &pn));
+	EXPECT_EQ(5, pn);
+	EXPECT_TRUE(ack(&self->m, 9, 9, 1 * MS));
+	ASSERT_NE(NULL, dblp_sent_oldest(&self->m.s, &pn));
+	EXPECT_EQ(7, pn);
+}
+
+/* The rate sample of an ACK of one packet, on plain state */
+static struct dblp_rate_sample rate_of(struct sent_model *m, u64 pn)
+{
+	struct dblp_acked_range r = { pn, pn };
+	struct dblp_rate_sample rs;
+
+	dblp_sent_ack(&m->s, &r, 1, 0, &m->rtt, m->now, &model_ops, m, &rs);
+	return rs;
+}
+
+TEST_F(sent, dblp_sent_ack__rate_of_a_steady_flow)
+{
+	struct sent_model *m = &self->m;
+	struct dblp_rate_sample rs;
+	u64 i;
+
+	/* One packet of 1000 bytes each 100 us, ACK after 1 ms */
+	for (i = 0; i < 1000; i++) {
+		push(m, 1);
+		if (i >= 10) {
+			rs = rate_of(m, i - 10);
+			if (i >= 30)
+				EXPECT_EQ(10 * 1000 * 1000, rs.rate);
+			EXPECT_EQ(1 * MS, rs.rtt);
+			EXPECT_FALSE(rs.app_limited);
+		}
+		m->now += 100 * US;
+	}
+}
+
+TEST_F(sent, dblp_sent_ack__rate_when_acks_bunch)
+{
+	struct sent_model *m = &self->m;
+	struct dblp_rate_sample rs;
+	u64 i, best = 0;
+
+	/* The same flow, but its ACKs come ten at once */
+	for (i = 0; i < 1000; i++) {
+		push(m, 1);
+		if (i >= 20 && i % 10 == 0) {
+			u64 pn;
+
+			for (pn = i - 20; pn < i - 10; pn++) {
+				rs = rate_of(m, pn);
+				if (i >= 50 && rs.rate > best)
+					best = rs.rate;
+			}
+		}
+		m->now += 100 * US;
+	}
+	EXPECT_GE(best, 9 * 1000 * 1000);
+	EXPECT_LE(best, 11 * 1000 * 1000);
+}
+
+TEST_F(sent, dblp_sent_ack__rate_limited_by_the_application)
+{
+	struct sent_model *m = &self->m;
+	struct dblp_rate_sample rs;
+
+	push(m, 2);
+	m->s.app_limited = m->s.delivered + m->s.inflight;
+	push(m, 1);
+	m->now += 1 * MS;
+	rs = rate_of(m, 0);
+	EXPECT_FALSE(rs.app_limited);
+	rs = rate_of(m, 1);
+	EXPECT_NE(0, m->s.app_limited);
+	rs = rate_of(m, 2);
+	EXPECT_TRUE(rs.app_limited);
+	/* What was in flight is through, so the limit is lifted */
+	EXPECT_EQ(0, m->s.app_limited);
+	push(m, 1);
+	m->now += 1 * MS;
+	rs = rate_of(m, 3);
+	EXPECT_FALSE(rs.app_limited);
+}
+
+TEST_F(sent, dblp_sent_ack__rate_after_a_pause)
+{
+	struct sent_model *m = &self->m;
+	struct dblp_rate_sample rs;
+
+	push(m, 1);
+	m->now += 1 * MS;
+	rate_of(m, 0);
+	m->now += 100 * S;
+	push(m, 10);
+	m->now += 1 * MS;
+	/* The pause does not count */
+	rs = rate_of(m, 10);
+	EXPECT_EQ(1 * MS, rs.interval);
+	EXPECT_EQ(1000, rs.prior_delivered);
+	EXPECT_EQ(1000 * 1000, rs.rate);
+}
+
+/* Random sending, losing, reordering, waiting, forgetting */
+static bool random_life(struct prng *r, u32 loss, u32 spread)
+{
+	struct sent_model m;
+	bool seen[MODEL_PKTS] = {}, ok = true;
+	static int owners[4];
+	u64 next = 0;
+
+	model_begin(&m);
+	while (m.next < MODEL_PKTS - 64 && ok) {
+		struct dblp_acked_range acks[64];
+		u64 i, n = 0;
+
+		for (i = prng_below(r, 16); i; i--)
+			model_push(&m, 1 + prng_below(r, 1500),
+				   &owners[prng_below(r, 4)]);
+		for (; next + spread < m.next; next++)
+			if (prng_below(r, 100) >= loss)
+				seen[next + prng_below(r, spread + 1)] = true;
+		m.now += prng_any(r) % (5 * MS);
+		for (i = m.next; i-- && n < 64;) {
+			if (!seen[i] || prng_below(r, 50) == 0)
+				continue;
+			acks[n].last = i;
+			while (i && seen[i - 1] && prng_below(r, 20))
+				i--;
+			acks[n++].first = i;
+		}
+		if (n)
+			ok = model_ack(&m, acks, n, prng_any(r) % MS);
+		if (ok && prng_below(r, 4) == 0)
+			ok = model_timeout(&m);
+		if (ok && prng_below(r, 16) == 0)
+			model_forget(&m, &owners[prng_below(r, 4)]);
+	}
+	model_end(&m);
+	return ok;
+}
+
+TEST(dblp_sent_ack__like_the_model)
+{
+	static const u32 losses[] = { 0, 1, 10, 30, 90 };
+	static const u32 spreads[] = { 0, 2, 10, 60 };
+	struct prng r = { 41 };
+	u32 i, k;
+
+	for (i = 0; i < 5; i++)
+		for (k = 0; k < 4; k++)
+			EXPECT_TRUE(random_life(&r, losses[i], spreads[k])) {
+				TH_LOG("loss %u spread %u", losses[i],
+				       spreads[k]);
+			}
+}
+
+TEST_HARNESS_MAIN
