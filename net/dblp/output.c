@@ -495,6 +495,8 @@ void dblp_probe(struct dblp_sock *dsk, u64 now)
 	u32 mss, seg;
 	u64 pn;
 
+	/* A failed attempt counts too, else the next were due at once */
+	dsk->last_sent = now;
 	mss = dblp_mss(dsk, &dst);
 	if (!dst)
 		return;
