@@ -103,7 +103,7 @@ enum dblp_limits {
 #define DBLP_ACK_DELAY_NS	(1 * NSEC_PER_MSEC)
 /* Handshake packets are repeated after this, doubling */
 #define DBLP_HANDSHAKE_MIN_NS	(20 * NSEC_PER_MSEC)
-#define DBLP_HANDSHAKE_MAX_NS	(1 * NSEC_PER_SEC)
+#define DBLP_HANDSHAKE_MAX_NS	(250 * NSEC_PER_MSEC)
 /* How far pacing may run ahead: hides the timer's latency */
 #define DBLP_PACE_AHEAD_NS	(100 * NSEC_PER_USEC)
 
