@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the unit tests share: the harness, and numbers that repeat */
+/* What the unit tests share */
 #ifndef _UNIT_TEST_H
 #define _UNIT_TEST_H
 
@@ -10,31 +10,6 @@
 #include <linux/types.h>
 
 #include "kselftest_harness.h"
-
-/* splitmix64: each test begins with a seed of its own */
-struct prng {
-	u64 state;
-};
-
-static inline u64 prng_u64(struct prng *r)
-{
-	u64 x = r->state += 0x9e3779b97f4a7c15ULL;
-
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
-	return x ^ x >> 31;
-}
-
-/* 0 ... @n - 1 */
-static inline u64 prng_below(struct prng *r, u64 n)
-{
-	return prng_u64(r) % n;
-}
-
-/* A number of any size: as likely small as large */
-static inline u64 prng_any(struct prng *r)
-{
-	return prng_u64(r) >> prng_below(r, 64);
-}
+#include "prng.h"
 
 #endif /* _UNIT_TEST_H */

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A deterministic driver for the fuzzers: the same inputs each time, made from
+ * seeds and from each other. What it lacks in guidance by coverage it makes
+ * up for by running in every check. Give it files to try just those.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+#define INPUTS	100000
+#define POOL	256
+#define MAX_LEN	1500
+
+struct input {
+	u32	len;
+	u8	data[MAX_LEN];
+};
+
+static struct input pool[POOL], now;
+
+static const u8 favourites[] = {
+	0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 63, 64, 127, 128, 254, 255,
+};
+
+static void mutate_once(struct input *in, struct prng *r)
+{
+	const struct input *other = &pool[prng_below(r, POOL)];
+	u32 at = prng_below(r, in->len + 1), n;
+
+	switch (prng_below(r, 7)) {
+	case 0:
+		in->data[at % MAX_LEN] = prng_u64(r);
+		break;
+	case 1:
+		in->data[at % MAX_LEN] =
+			favourites[prng_below(r, sizeof(favourites))];
+		break;
+	case 2:
+		in->data[at % MAX_LEN] ^= 1 << prng_below(r, 8);
+		break;
+	case 3:
+		in->len = at;
+		break;
+	case 4:
+		n = prng_below(r, MAX_LEN - in->len + 1) % 32;
+		memset(in->data + in->len, 0, n);
+		in->len += n;
+		break;
+	case 5:
+		n = other->len < MAX_LEN - at ? other->len : MAX_LEN - at;
+		memcpy(in->data + at, other->data, n);
+		in->len = at + n > in->len ? at + n : in->len;
+		break;
+	case 6:
+		for (n = prng_below(r, 16); n && at < in->len; n--)
+			in->data[at++] += prng_below(r, 3) - 1;
+		break;
+	}
+}
+
+size_t __attribute__((weak)) fuzz_seed(struct prng *r, u8 *p, size_t max)
+{
+	size_t len = prng_below(r, 200), i;
+
+	for (i = 0; i < len; i++)
+		p[i] = prng_below(r, 2) ? prng_u64(r) :
+			favourites[prng_below(r, sizeof(favourites))];
+	return len;
+}
+
+/* From a seed or from what became of earlier ones, with a few changes or none */
+static void next_input(struct prng *r)
+{
+	u32 n = prng_below(r, 8);
+
+	if (prng_below(r, 2))
+		now = pool[prng_below(r, POOL)];
+	else
+		now.len = fuzz_seed(r, now.data, MAX_LEN);
+	while (n--)
+		mutate_once(&now, r);
+	pool[prng_below(r, POOL)] = now;
+}
+
+static void fill_pool(struct prng *r)
+{
+	u32 i;
+
+	for (i = 0; i < POOL; i++)
+		pool[i].len = fuzz_seed(r, pool[i].data, MAX_LEN);
+}
+
+/* Keep the input that is to blame */
+static void on_abort(int sig)
+{
+	FILE *f = fopen("build/crash", "wb");
+
+	if (f) {
+		fwrite(now.data, 1, now.len, f);
+		fclose(f);
+		fputs("# the input is in build/crash\n", stderr);
+	}
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+static int try_files(int n, char **names)
+{
+	for (; n; n--, names++) {
+		FILE *f = fopen(*names, "rb");
+
+		if (!f) {
+			perror(*names);
+			return 1;
+		}
+		now.len = fread(now.data, 1, MAX_LEN, f);
+		fclose(f);
+		LLVMFuzzerTestOneInput(now.data, now.len);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct prng r = { 0x5eed };
+	u32 i;
+
+	signal(SIGABRT, on_abort);
+	if (argc > 1)
+		return try_files(argc - 1, argv + 1);
+	printf("TAP version 13\n1..1\n");
+	fflush(stdout);
+	fill_pool(&r);
+	for (i = 0; i < INPUTS; i++) {
+		u8 *exact;
+
+		next_input(&r);
+		exact = malloc(now.len ?: 1);
+		memcpy(exact, now.data, now.len);
+		LLVMFuzzerTestOneInput(exact, now.len);
+		free(exact);
+	}
+	printf("ok 1 %u inputs\n", INPUTS);
+	return 0;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Packet numbers in any order, against a plain array */
+#include <string.h>
+
+#include "fuzz.h"
+#include "ranges.h"
+
+#define NUMBERS	320	/* more than twice DBLP_RANGES_MAX */
+
+static void check_sane(const struct dblp_ranges *s)
+{
+	u32 i;
+
+	CHECK(s->n <= DBLP_RANGES_MAX);
+	for (i = 0; i < s->n; i++) {
+		CHECK(s->r[i].first <= s->r[i].last);
+		CHECK(s->r[i].first >= s->floor);
+		CHECK(!i || s->r[i].first - s->r[i - 1].last >= 2);
+	}
+}
+
+/* Two bytes of input are a packet number, the first two of all where the array
+ * begins.
+ */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct dblp_ranges s = {};
+	bool seen[NUMBERS] = {};
+	u64 at = 0;
+	size_t i;
+
+	for (i = 0; i + 1 < len; i += 2) {
+		u32 k = (data[i] << 8 | data[i + 1]) % NUMBERS;
+		bool fresh;
+
+		if (!i) {
+			at = data[0] & 1 ? -(u64)NUMBERS : (u64)data[1] << 26;
+			continue;
+		}
+		fresh = !seen[k] && at + k >= s.floor;
+		CHECK(dblp_ranges_has(&s, at + k) == !fresh);
+		CHECK(dblp_ranges_add(&s, at + k) == fresh);
+		CHECK(dblp_ranges_has(&s, at + k));
+		seen[k] = true;
+		check_sane(&s);
+	}
+	for (i = 0; i < NUMBERS; i++)
+		CHECK(dblp_ranges_has(&s, at + i) ==
+		      (seen[i] || at + i < s.floor));
+	return 0;
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A sender's life as bytes, next to the naive model */
+#include "fuzz.h"
+#include "sent_model.h"
+
+struct reader {
+	const u8	*p;
+	const u8	*end;
+};
+
+static u8 get(struct reader *r)
+{
+	return r->p < r->end ? *r->p++ : 0;
+}
+
+/* Mostly ranges that may be, but also those that may not */
+static void fuzz_ack(struct sent_model *m, struct reader *r)
+{
+	struct dblp_acked_range a[8];
+	u32 n = get(r) % 9, i;
+	u64 pn = m->next;
+
+	for (i = 0; i < n; i++) {
+		pn -= get(r) % 32;
+		a[i].last = pn;
+		pn -= get(r) % 32;
+		a[i].first = pn--;
+	}
+	CHECK(model_ack(m, a, n, get(r) * 10000));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct reader r = { data, data + len };
+	static struct sent_model m;
+	static int owners[4];
+	u32 i, steps = 0;
+
+	model_begin(&m);
+	while (r.p < r.end && steps++ < 48) {
+		u8 op = get(&r);
+
+		switch (op % 5) {
+		case 0:
+		case 1:
+			for (i = 1 + get(&r) % 24; i; i--)
+				model_push(&m, 1 + op, &owners[op % 4]);
+			break;
+		case 2:
+			fuzz_ack(&m, &r);
+			break;
+		case 3:
+			m.now += 1ULL << get(&r) % 32;
+			CHECK(model_timeout(&m));
+			break;
+		case 4:
+			model_forget(&m, &owners[get(&r) % 4]);
+			break;
+		}
+	}
+	model_end(&m);
+	return 0;
+}

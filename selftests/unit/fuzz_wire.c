@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Any bytes as a packet: nothing is read beyond them, and whatever is accepted
+ * is built again byte for byte, so there are not two ways to say one thing.
+ */
+#include <string.h>
+
+#include <linux/dblp.h>
+
+#include "fuzz.h"
+#include "wire.h"
+
+static void check_frames(const u8 *p, u32 len)
+{
+	u8 again[DBLP_CTL_MAX], *end;
+	struct dblp_frame f;
+
+	while (len) {
+		const u8 *begin = p;
+
+		if (dblp_get_frame(&f, &p, &len))
+			break;
+		end = dblp_put_frame(again, again + sizeof(again), &f);
+		CHECK(end && end - again == p - begin);
+		CHECK(!memcmp(again, begin, end - again));
+	}
+}
+
+static void check_data(const struct dblp_hdr *h, const u8 *p, u32 len)
+{
+	u8 again[DBLP_DATA_HDR_LEN];
+	struct dblp_data d;
+
+	if (dblp_get_data(&d, h, p + DBLP_HDR_LEN, len - DBLP_HDR_LEN, len))
+		return;
+	CHECK(d.msg_len && d.msg_len <= DBLP_MSG_MAX);
+	CHECK(d.offset < d.msg_len && d.offset % h->seg_size == 0);
+	CHECK(d.seg_len && d.seg_len <= d.msg_len - d.offset);
+	CHECK(DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + h->ctl_len + d.seg_len == len);
+	CHECK(d.budget <= DBLP_PPM && d.policy < __DBLP_POLICY_MAX);
+	dblp_put_data(again, &d);
+	CHECK(!memcmp(again, p + DBLP_HDR_LEN, sizeof(again)));
+}
+
+static void check_packet(const u8 *p, u32 len)
+{
+	u8 again[DBLP_HDR_LEN];
+	struct dblp_hdr h;
+	u32 frames = DBLP_HDR_LEN;
+
+	if (dblp_get_hdr(&h, p, len))
+		return;
+	dblp_put_hdr(again, &h);
+	CHECK(!memcmp(again, p, sizeof(again)));
+	if (h.type == DBLP_PKT_DATA) {
+		check_data(&h, p, len);
+		frames += DBLP_DATA_HDR_LEN;
+	}
+	CHECK(frames + h.ctl_len <= len);
+	check_frames(p + frames, h.ctl_len);
+}
+
+static void check_params(const u8 *p)
+{
+	u8 again[DBLP_PARAMS_LEN];
+	struct dblp_params a;
+
+	if (dblp_get_params(&a, p))
+		return;
+	dblp_put_params(again, &a);
+	CHECK(!memcmp(again, p, sizeof(again)));
+}
+
+/* A frame that is right, or nearly */
+static u8 *seed_frame(struct prng *r, u8 *p, const u8 *end)
+{
+	static u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX];
+	struct dblp_frame f = { .type = 1 + prng_below(r, __DBLP_FRAME_MAX) };
+	u32 pn = prng_any(r), i;
+
+	switch (f.type) {
+	case DBLP_FRAME_ACK:
+		f.ack.n = prng_below(r, DBLP_ACK_RANGES_MAX + 1);
+		for (i = 0; i < f.ack.n; i++) {
+			f.ack.range[i].last = pn;
+			pn -= prng_any(r) % 65537;
+			f.ack.range[i].first = pn;
+			pn -= 2 + prng_any(r) % 65537;
+		}
+		break;
+	case DBLP_FRAME_ECN:
+		f.ecn.ce = prng_any(r);
+		break;
+	case DBLP_FRAME_FLOW:
+		f.flow.max_msg = prng_any(r);
+		f.flow.cap = prng_below(r, DBLP_PPM + 2);
+		f.flow.max_data = prng_any(r);
+		break;
+	case DBLP_FRAME_CLOSE:
+		f.close.msg_id = pn;
+		f.close.reason = prng_below(r, __DBLP_REASON_MAX);
+		f.close.missing = f.close.reason ? prng_any(r) : 0;
+		f.close.missing_segs = f.close.missing / 256;
+		break;
+	case DBLP_FRAME_LOSSMAP:
+		f.lossmap.first = prng_any(r) / 4096 * 32;
+		f.lossmap.words = prng_below(r, DBLP_LOSSMAP_WORDS_MAX + 1);
+		f.lossmap.bits = bits;
+		bits[prng_below(r, sizeof(bits))] = prng_u64(r);
+		break;
+	case DBLP_FRAME_META:
+		f.meta.critical = prng_any(r);
+		f.meta.tag = prng_any(r);
+		break;
+	case DBLP_FRAME_FIN:
+		f.fin.end = pn;
+		break;
+	}
+	return dblp_put_frame(p, end, &f) ?: p;
+}
+
+static u8 *seed_data(struct prng *r, u8 *p, struct dblp_hdr *h, u32 room)
+{
+	struct dblp_data d = {
+		.msg_id = prng_any(r),
+		.msg_len = prng_any(r) % (DBLP_MSG_MAX + 1) + 1,
+		.budget = prng_below(r, DBLP_PPM + 2),
+		.policy = prng_below(r, __DBLP_POLICY_MAX),
+		.phase = prng_below(r, 8),
+		.repair = prng_below(r, 2),
+		.meta = prng_below(r, 2),
+	};
+
+	h->seg_size = 200 + prng_any(r) % room;
+	d.offset = prng_any(r) % d.msg_len / h->seg_size * h->seg_size;
+	dblp_put_data(p, &d);
+	return p + DBLP_DATA_HDR_LEN;
+}
+
+size_t fuzz_seed(struct prng *r, u8 *p, size_t max)
+{
+	u32 n = prng_below(r, 4), room = max - DBLP_HDR_LEN - DBLP_CTL_MAX;
+	struct dblp_hdr h = {
+		.type = 1 + prng_below(r, __DBLP_PKT_MAX - 1),
+		.dcid = prng_any(r),
+	};
+	u8 *at = p + DBLP_HDR_LEN, *frames;
+
+	if (prng_below(r, 2))
+		h.type = prng_below(r, 2) ? DBLP_PKT_DATA : DBLP_PKT_CTRL;
+	if (h.type >= DBLP_PKT_CTRL)
+		h.pn = prng_any(r);
+	if (h.type == DBLP_PKT_DATA)
+		at = seed_data(r, at, &h, room - 256);
+	frames = at;
+	while (h.type >= DBLP_PKT_ACK && n--)
+		at = seed_frame(r, at, frames + DBLP_CTL_MAX - 512);
+	h.ctl_len = at - frames;
+	dblp_put_hdr(p, &h);
+	memset(at, 0x55, room);
+	if (h.type == DBLP_PKT_DATA && at + h.seg_size <= p + max)
+		at += h.seg_size;
+	return at - p;
+}
+
+/* Random bytes hardly ever are a packet, so the rest is tried by itself */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	u8 *p;
+
+	check_packet(data, len);
+	check_frames(data, len);
+	if (len >= DBLP_PARAMS_LEN)
+		check_params(data);
+	if (len < DBLP_HDR_LEN)
+		return 0;
+
+	/* With a header that is right, as far as that goes */
+	p = malloc(len);
+	memcpy(p, data, len);
+	p[0] = DBLP_VERSION << 4 | (DBLP_PKT_ACK + p[0] % 3);
+	if ((p[0] & 0xf) != DBLP_PKT_DATA) {
+		p[1] = (len - DBLP_HDR_LEN) / 4;
+		p[2] = 0;
+		p[3] = 0;
+	}
+	if ((p[0] & 0xf) == DBLP_PKT_ACK)
+		memset(p + 4, 0, 4);
+	check_packet(p, len);
+	free(p);
+	return 0;
+}
