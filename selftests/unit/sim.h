@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A deterministic simulator of flows over one bottleneck: each packet may be
+ * lost at random, then waits in a finite queue, leaves it at the link's rate
+ * and arrives after the propagation delay; ACKs come back without loss after
+ * the same delay. The senders are loss detection and congestion control as they
+ * are in the module; only the segments are left out: what is lost is sent again
+ * as just so many bytes.
+ */
+#ifndef _UNIT_SIM_H
+#define _UNIT_SIM_H
+
+#include <linux/types.h>
+
+#include "cc.h"
+#include "ranges.h"
+#include "recovery.h"
+
+#define SIM_FLOWS	128
+#define SIM_US		1000ULL
+#define SIM_MS		1000000ULL
+#define SIM_S		1000000000ULL
+
+struct sim_flow {
+	/* To be set */
+	u64			start;
+	u64			goal;		/* bytes, 0: no end */
+	u64			handshake_rtt;	/* 0: none was measured */
+	/* Results */
+	u64			received;	/* bytes */
+	u64			finished;	/* when goal was reached, or 0 */
+	u64			sent_pkts;
+	u64			lost_pkts;
+	/* Private */
+	struct dblp_sent	sent;
+	struct dblp_rtt		rtt;
+	struct dblp_cc		cc;
+	struct dblp_ranges	seen;
+	u64			pace_next;
+	u64			last_sent;
+	u64			largest_at;
+	u64			ack_at;
+	u32			ack_pending;
+	u32			pto_count;
+	u64			pto_jitter;
+	u64			wake_at;
+};
+
+struct sim {
+	/* To be set */
+	u64			rate;		/* bytes a second */
+	u64			rtt;		/* without a queue */
+	u32			queue_max;	/* packets */
+	u32			loss;		/* ppm, before the queue */
+	u64			ack_every;	/* hold ACKs till such a multiple */
+	u32			mss;
+	u32			n;
+	struct sim_flow		*flow;
+	/* Results, of the queue; reset at will */
+	u32			queue_peak;
+	u64			queue_area;	/* packets x ns */
+	u64			dropped;
+	/* Private */
+	u64			now;
+	u64			rng;
+	u32			queue;
+	u64			queue_at;
+	u64			link_free;
+	struct sim_event	*heap;
+	u32			n_events;
+	u32			max_events;
+	u64			seq;
+};
+
+void sim_init(struct sim *s, u32 flows);
+/* Run until @until, or until all flows with a goal have reached it */
+void sim_run(struct sim *s, u64 until);
+void sim_free(struct sim *s);
+
+#endif /* _UNIT_SIM_H */

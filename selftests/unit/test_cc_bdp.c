@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the congestion control promises, on simulated paths */
+#include "sim.h"
+#include "test.h"
+
+#define MBIT	125000ULL
+
+/* A path, and @n flows that start a moment after each other */
+static void path_init(struct sim *s, u32 n, u64 mbit, u64 rtt, u32 loss)
+{
+	u32 i;
+
+	sim_init(s, n);
+	s->rate = mbit * MBIT;
+	s->rtt = rtt;
+	s->loss = loss;
+	for (i = 0; i < n; i++) {
+		s->flow[i].start = i * 1237;
+		s->flow[i].handshake_rtt = rtt;
+	}
+}
+
+/* Share of the link, in thousandths, that arrives of flow @i within @time */
+static u32 share(struct sim *s, u32 i, u64 time)
+{
+	u64 before = s->flow[i].received, start = s->now;
+
+	sim_run(s, start + time);
+	return (s->flow[i].received - before) * 1000 /
+	       (s->rate * (s->now - start) / SIM_S);
+}
+
+static u32 mean_queue(struct sim *s, u64 time)
+{
+	s->queue_area = 0;
+	s->queue_peak = 0;
+	sim_run(s, s->now + time);
+	return s->queue_area / time;
+}
+
+static const struct {
+	const char	*name;
+	u64		mbit;
+	u64		rtt;
+	u64		settle;
+	u64		time;
+} paths[] = {
+	{ "100 Mbit/s, 10 ms", 100, 10 * SIM_MS, SIM_S, 5 * SIM_S },
+	{ "100 Mbit/s, 1 ms", 100, 1 * SIM_MS, SIM_S / 2, 2 * SIM_S },
+	{ "1 Gbit/s, 500 us", 1000, 500 * SIM_US, SIM_S / 5, SIM_S / 2 },
+	{ "1 Gbit/s, 30 us", 1000, 30 * SIM_US, SIM_S / 10, SIM_S / 4 },
+	{ "10 Gbit/s, 30 us", 10000, 30 * SIM_US, SIM_S / 20, SIM_S / 20 },
+	{ "20 Mbit/s, 100 ms", 20, 100 * SIM_MS, 10 * SIM_S, 20 * SIM_S },
+};
+
+#define N_PATHS	(sizeof(paths) / sizeof(paths[0]))
+
+/* The goodput of one flow after it has settled, on each path */
+static void check_goodput(struct __test_metadata *_metadata, u32 loss,
+			  u32 least)
+{
+	struct sim s;
+	u32 i, got;
+
+	for (i = 0; i < N_PATHS; i++) {
+		path_init(&s, 1, paths[i].mbit, paths[i].rtt, loss);
+		sim_run(&s, paths[i].settle);
+		got = share(&s, 0, paths[i].time);
+		EXPECT_GE(got, least) {
+			TH_LOG("%s: 0.%03u of the link", paths[i].name, got);
+		}
+		sim_free(&s);
+	}
+}
+
+TEST(bdp__fills_a_clean_link)
+{
+	check_goodput(_metadata, 0, 960);
+}
+
+TEST(bdp__fills_a_link_with_1_percent_loss)
+{
+	check_goodput(_metadata, 10000, 950);
+}
+
+TEST(bdp__fills_a_link_with_5_percent_loss)
+{
+	check_goodput(_metadata, 50000, 930);
+}
+
+/* What reliable messages need when the network is really bad */
+TEST(bdp__does_not_collapse_with_30_percent_loss)
+{
+	check_goodput(_metadata, 300000, 850);
+}
+
+TEST(bdp__finds_the_rate_in_a_few_round_trips)
+{
+	struct sim s;
+
+	path_init(&s, 1, 1000, 1 * SIM_MS, 0);
+	/* BDP is 89 packets: three doublings of ten, and one to see it */
+	sim_run(&s, 6 * SIM_MS);
+	EXPECT_GE(share(&s, 0, 10 * SIM_MS), 930);
+	sim_free(&s);
+}
+
+TEST(bdp__keeps_the_queue_short)
+{
+	struct sim s;
+	u32 i, bdp;
+
+	for (i = 0; i < N_PATHS; i++) {
+		path_init(&s, 1, paths[i].mbit, paths[i].rtt, 0);
+		sim_run(&s, paths[i].settle);
+		bdp = s.rate * paths[i].rtt / SIM_S / s.mss;
+		s.dropped = 0;
+		EXPECT_LE(mean_queue(&s, paths[i].time), bdp / 4 + 4) {
+			TH_LOG("%s", paths[i].name);
+		}
+		EXPECT_LE(s.queue_peak, bdp / 2 + 10);
+		EXPECT_EQ(0, s.dropped);
+		sim_free(&s);
+	}
+}
+
+/* Not so short that bunched ACKs leave the link idle */
+TEST(bdp__bears_bunched_acks)
+{
+	u32 loss;
+	struct sim s;
+
+	for (loss = 0; loss <= 50000; loss += 50000) {
+		path_init(&s, 1, 1000, 30 * SIM_US, loss);
+		s.ack_every = 200 * SIM_US;
+		sim_run(&s, SIM_S / 10);
+		EXPECT_GE(share(&s, 0, SIM_S / 4), 930);
+		sim_free(&s);
+	}
+}
+
+TEST(bdp__two_flows_share_fairly)
+{
+	struct sim s;
+	u32 loss, a, b;
+	u64 before;
+
+	for (loss = 0; loss <= 50000; loss += 10000) {
+		path_init(&s, 2, 100, 10 * SIM_MS, loss);
+		sim_run(&s, 5 * SIM_S);
+		before = s.flow[1].received;
+		a = share(&s, 0, 10 * SIM_S);
+		b = (s.flow[1].received - before) * 1000 / (s.rate * 10);
+		EXPECT_GE(a + b, 950);
+		EXPECT_GE(a * 100, (a + b) * 35);
+		EXPECT_LE(a * 100, (a + b) * 65);
+		sim_free(&s);
+	}
+}
+
+TEST(bdp__a_late_flow_gets_its_share)
+{
+	struct sim s;
+	u32 i, got;
+
+	path_init(&s, 4, 1000, 1 * SIM_MS, 0);
+	for (i = 1; i < 4; i++)
+		s.flow[i].start = i * SIM_S / 4;
+	sim_run(&s, 2 * SIM_S);
+	for (i = 0; i < 4; i++) {
+		got = share(&s, i, SIM_S);
+		EXPECT_GE(got, 150);
+		EXPECT_LE(got, 400);
+	}
+	/* And the queue that they share is not full */
+	s.dropped = 0;
+	EXPECT_LE(mean_queue(&s, SIM_S), 60);
+	EXPECT_EQ(0, s.dropped);
+	sim_free(&s);
+}
+
+TEST(bdp__uses_bandwidth_that_becomes_free)
+{
+	struct sim s;
+	u32 loss;
+
+	for (loss = 0; loss <= 50000; loss += 50000) {
+		path_init(&s, 1, 20, 10 * SIM_MS, loss);
+		sim_run(&s, 2 * SIM_S);
+		s.rate = 100 * MBIT;
+		sim_run(&s, s.now + 300 * SIM_MS);
+		EXPECT_GE(share(&s, 0, SIM_S), 930);
+		sim_free(&s);
+	}
+}
+
+TEST(bdp__gives_way_when_bandwidth_is_taken)
+{
+	struct sim s;
+
+	path_init(&s, 1, 100, 10 * SIM_MS, 0);
+	sim_run(&s, 2 * SIM_S);
+	s.rate = 20 * MBIT;
+	sim_run(&s, s.now + 500 * SIM_MS);
+	s.dropped = 0;
+	EXPECT_LE(mean_queue(&s, SIM_S), 10);
+	EXPECT_EQ(0, s.dropped);
+	EXPECT_GE(share(&s, 0, SIM_S), 930);
+	sim_free(&s);
+}
+
+/* Delay that giving way does not shorten, as of a busy processor */
+TEST(bdp__a_longer_path_is_no_queue)
+{
+	static const struct {
+		u64 mbit, before, after;
+	} paths[] = {
+		{ 1000, 50, 3000 },
+		{ 1000, 300, 2000 },
+		{ 100, 10000, 15000 },
+		{ 100, 10000, 40000 },
+	};
+	struct sim s;
+	u32 i;
+
+	for (i = 0; i < 4; i++) {
+		path_init(&s, 1, paths[i].mbit, paths[i].before * SIM_US, 0);
+		s.queue_max = 1000;
+		sim_run(&s, SIM_S / 4);
+		s.rtt = paths[i].after * SIM_US;
+		sim_run(&s, s.now + 200 * s.rtt);
+		EXPECT_GE(share(&s, 0, SIM_S), 850);
+		sim_free(&s);
+	}
+}
+
+TEST(bdp__a_shorter_path_is_seen)
+{
+	struct sim s;
+
+	path_init(&s, 1, 100, 40 * SIM_MS, 0);
+	sim_run(&s, 2 * SIM_S);
+	s.rtt = 10 * SIM_MS;
+	sim_run(&s, s.now + SIM_S);
+	s.dropped = 0;
+	EXPECT_LE(mean_queue(&s, SIM_S), 25);
+	EXPECT_EQ(0, s.dropped);
+	sim_free(&s);
+}
+
+/* Many short messages at once into one queue of 100 packets. Returns how long
+ * it takes, in percent of what the link needs.
+ */
+static u32 incast(u32 n, u64 bytes, bool handshake, u32 *sent)
+{
+	u64 end = 0, pkts = 0, ideal;
+	struct sim s;
+	u32 i, took;
+
+	path_init(&s, n, 1000, 100 * SIM_US, 0);
+	for (i = 0; i < n; i++) {
+		s.flow[i].goal = bytes;
+		if (!handshake)
+			s.flow[i].handshake_rtt = 0;
+	}
+	sim_run(&s, 10 * SIM_S);
+	for (i = 0; i < n; i++) {
+		if (!s.flow[i].finished)
+			end = 10 * SIM_S;
+		if (s.flow[i].finished > end)
+			end = s.flow[i].finished;
+		pkts += s.flow[i].sent_pkts;
+	}
+	ideal = (bytes + s.mss - 1) / s.mss * n;
+	*sent = pkts * 100 / ideal;
+	took = end * 100 / (ideal * s.mss * SIM_S / s.rate + s.rtt);
+	sim_free(&s);
+	return took;
+}
+
+TEST(bdp__incast)
+{
+	u32 hs, sent;
+
+	for (hs = 0; hs < 2; hs++) {
+		EXPECT_LE(incast(8, 20000, hs, &sent), 115);
+		EXPECT_LE(sent, 110);
+		EXPECT_LE(incast(8, 100000, hs, &sent), 120);
+		EXPECT_LE(sent, 115);
+		EXPECT_LE(incast(128, 20000, hs, &sent), 300);
+		EXPECT_LE(sent, 220);
+		EXPECT_LE(incast(128, 100000, hs, &sent), 150);
+		EXPECT_LE(sent, 160);
+	}
+}
+
+/* An application that sends a little now and then does not unlearn the rate */
+TEST(bdp__remembers_through_pauses)
+{
+	struct sim s;
+	u32 i;
+
+	path_init(&s, 1, 1000, 1 * SIM_MS, 0);
+	sim_run(&s, 50 * SIM_MS);
+	for (i = 0; i < 50; i++) {
+		s.flow[0].goal = s.flow[0].received + 14000;
+		sim_run(&s, s.now + 10 * SIM_MS);
+	}
+	EXPECT_GE(s.flow[0].cc.pacing_rate, 100 * MBIT * 7);
+	sim_free(&s);
+}
+
+TEST(bdp__timeouts_stop_a_flood)
+{
+	struct dblp_cc cc;
+
+	dblp_cc_start(&cc, &dblp_cc_bdp, 1400, 1);
+	EXPECT_EQ(14000, cc.cwnd);
+	cc.cwnd = 1000000;
+	cc.ops->timeout(&cc, 1, 2);
+	EXPECT_EQ(1000000, cc.cwnd);
+	cc.ops->timeout(&cc, 2, 3);
+	EXPECT_EQ(4 * 1400, cc.cwnd);
+}
+
+/* Whatever it is told, it neither stops sending nor computes nonsense */
+TEST(bdp__any_sample)
+{
+	struct prng r = { 51 };
+	u32 i, k;
+
+	for (i = 0; i < 300; i++) {
+		u32 mss = 1 + prng_any(&r) % 65535;
+		struct dblp_rtt rtt = {};
+		struct dblp_cc cc;
+		u64 now = prng_any(&r);
+
+		dblp_cc_start(&cc, &dblp_cc_bdp, mss, now);
+		for (k = 0; k < 300; k++) {
+			struct dblp_rate_sample rs = {
+				.rate = prng_any(&r), .acked = prng_any(&r),
+				.lost = prng_any(&r), .inflight = prng_any(&r),
+				.delivered = prng_any(&r),
+				.prior_delivered = prng_any(&r),
+				.app_limited = prng_below(&r, 2),
+			};
+
+			if (prng_below(&r, 2))
+				rs.rtt = 1 + prng_any(&r);
+			if (rs.rtt)
+				dblp_rtt_sample(&rtt, rs.rtt, 0, now);
+			now += prng_any(&r) % (20 * SIM_S);
+			rs.now = now;
+			if (prng_below(&r, 10) == 0)
+				cc.ops->timeout(&cc, prng_below(&r, 5), now);
+			cc.ops->ack(&cc, &rs, &rtt);
+			ASSERT_GE(cc.cwnd, 2 * (u64)mss);
+			ASSERT_LE(cc.cwnd, S32_MAX);
+			if (rtt.latest && rtt.srtt < SIM_S)
+				ASSERT_GT(cc.pacing_rate, 0);
+		}
+	}
+}
+
+TEST_HARNESS_MAIN
