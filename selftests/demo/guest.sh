@@ -14,6 +14,7 @@ set -u -o pipefail
 workers=3
 rounds=${DEMO_ROUNDS:-60}
 server=10.77.0.1
+port=7000
 low=0.8%
 high=40.8%
 tuned=2%
@@ -22,7 +23,7 @@ tuned=2%
 # each port, hosts one that holds all they send. The loss comes before the
 # link, so what is lost takes no time on it.
 rate=100mbit
-port=(rate "$rate" delay 250us limit 100)
+link=(rate "$rate" delay 250us limit 100)
 #
 # A microburst takes about as long as a round does. It begins when the workers
 # have heard the parameters: earlier it would only hit acknowledgments.
@@ -56,7 +57,7 @@ plug_in()
 	ip netns exec "$1" ethtool -K eth0 tso off gso off gro off &&
 	ip netns exec switch ethtool -K "$1" tso off gso off gro off &&
 	tc -n "$1" qdisc add dev eth0 root tbf rate $rate burst 5k limit 2m &&
-	tc -n switch qdisc add dev "$1" root netem "${port[@]}"
+	tc -n switch qdisc add dev "$1" root netem "${link[@]}"
 }
 
 # host NAME ADDRESS: a namespace that is plugged into the switch
@@ -87,9 +88,9 @@ make_network()
 burst()
 {
 	sleep $burst_after &&
-	tc -n switch qdisc change dev server root netem "${port[@]}" loss $burst_loss &&
+	tc -n switch qdisc change dev server root netem "${link[@]}" loss $burst_loss &&
 	sleep $burst_time &&
-	tc -n switch qdisc change dev server root netem "${port[@]}"
+	tc -n switch qdisc change dev server root netem "${link[@]}"
 }
 
 show()
@@ -109,30 +110,33 @@ tune_sockets()
 		id=$(ip netns exec worker$i dblpctl -j socket list | jq -r '.[0].id')
 		show ip netns exec worker$i dblpctl socket set "$id" loss $tuned
 	done
-	show ip netns exec worker0 dblpctl socket show "$id"
+	show ip netns exec worker0 dblpctl socket list
 }
 
 # train LOG NAME TRANSPORT [OPTION...]
 train()
 {
-	local log=$log_dir/$1 name=$2 transport=$3 pids=() i status=0
+	local log=$log_dir/$1 name=$2 pids=() i
+	local where=(--transport "$3" --address "$server" --port $((port++)))
 	shift 3
 
-	ip netns exec server dblp-train server --transport "$transport" \
-		--address $server --workers $workers --rounds "$rounds" \
-		--batch "${DEMO_BATCH:-128}" --name "$name" --log "$log" --hook "burst:$bursts:$self burst" \
-		"$@" /add/* &
+	ip netns exec server dblp-train server "${where[@]}" --workers $workers \
+		--rounds "$rounds" --batch 64 --name "$name" --log "$log" \
+		--hook "burst:$bursts:$self burst" "$@" /add/* &
 	pids+=($!)
 	for ((i = 0; i < workers; i++)); do
 		ip netns exec worker$i dblp-train worker --worker $i \
-			--transport "$transport" --address $server /add/* &
+			"${where[@]}" /add/* &
 		pids+=($!)
 	done
-	[ "$log" != $log_dir/fixed ] || tune_sockets
+	if [ "$log" = $log_dir/fixed ]; then
+		tune_sockets &
+		pids+=($!)
+	fi
+	# The server first: without it nobody else would come to an end.
 	for i in "${pids[@]}"; do
-		wait "$i" || status=$?
+		wait "$i" || fail "$name: the training has failed ($?)"
 	done
-	[ $status -eq 0 ] || fail "$name: the training has failed ($status)"
 }
 
 run()
