@@ -1,0 +1,478 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# dblpctl against live sockets: what it shows, what it changes, what it refuses
+# and in which words.
+
+# shellcheck disable=SC2317 # functions are called by try
+# shellcheck source=selftests/lib/lib.sh
+. "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+
+module=${DBLP_KO:-/dblp.ko}
+# Runs a command as a user without rights
+nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+chmod 755 "$tmp"
+
+new_ns a b
+# shellcheck disable=SC2154 # new_ns sets them
+join "$a" "$b"
+
+# in_ns NS COMMAND...: as ip netns exec, without the mounts, which take time
+in_ns()
+{
+	nsenter --net="/run/netns/$1" "${@:2}"
+}
+
+# ctl NS ARG...: dblpctl there
+ctl()
+{
+	in_ns "$1" dblpctl "${@:2}"
+}
+
+# json NS FILTER ARG...: what jq makes of dblpctl -j ARG...
+json()
+{
+	ctl "$1" -j "${@:3}" | jq -r -c "$2"
+}
+
+# is COMMAND WANTED: it prints exactly this
+is()
+{
+	local got
+
+	got=$("${@:1:$# - 1}") || return
+	[ "$got" = "${!#}" ] && return
+	printf 'it gave: %s\nwanted:  %s\n' "$got" "${!#}"
+	return 1
+}
+
+# refused STATUS MESSAGE COMMAND...: it fails so, with this one line and nothing
+# on its standard output
+refused()
+{
+	local status out
+
+	out=$("${@:3}" 2> "$tmp/refused")
+	status=$?
+	diag < "$tmp/refused"
+	[ -z "$out" ] || { echo "it printed: $out"; return 1; }
+	[ "$status" -eq "$1" ] || { echo "status $status instead of $1"; return 1; }
+	is cat "$tmp/refused" "dblpctl: $2"
+}
+
+# sock NS JQ-CONDITION: number of the one socket that it holds for
+sock()
+{
+	ctl "$1" -j socket list | jq -e "map(select($2)) |
+		if length == 1 then .[0].id else error(\"there are \(length)\") end"
+}
+
+# value NS ID KEY
+value()
+{
+	json "$1" ".$3" socket show "$2"
+}
+
+nothing_there()
+{
+	is ctl "$a" -j socket list '[]' && is ctl "$a" socket list ''
+}
+try "no socket: an empty list" nothing_there
+
+all_zero()
+{
+	ctl "$a" -j stats | jq -e 'length > 40 and all(. == 0)' && is ctl "$a" -j stats nonzero '{}' &&
+		is ctl "$a" stats nonzero ''
+}
+try "a new namespace has counted nothing" all_zero
+
+# The sockets of the rest: a listener with a connection over IPv4, and one with
+# a connection over IPv6, whose client is nobody's.
+setup()
+{
+	spawn ip netns exec "$b" dblp-peer listen :: 7000 say listening pause
+	listener=$spawned
+	spawn ip netns exec "$b" dblp-peer listen fd09::2 7001 accept say accepted \
+		recv 3 await "$tmp/stop6"
+	server6=$spawned
+	spawn ip netns exec "$b" dblp-peer listen 10.9.0.2 7002 accept say accepted \
+		drain
+	server4=$spawned
+	wait_until 10 output_has "$listener" listening || return
+	wait_until 10 sock "$b" '.local_port == 7001' || return
+	wait_until 10 sock "$b" '.local_port == 7002' || return
+	spawn ip netns exec "$a" "${nobody[@]}" dblp-peer set budget 8000 set cap 500000 \
+		connect fd09::2 7001 send 3 100000 say sent await "$tmp/stop6"
+	client6=$spawned
+	spawn ip netns exec "$a" dblp-peer connect 10.9.0.2 7002 say connected pause
+	client4=$spawned
+	wait_until 10 output_has "$client6" sent || return
+	wait_until 10 output_has "$client4" connected || return
+	wait_until 10 output_has "$server6" accepted || return
+	wait_until 10 output_has "$server4" accepted || return
+	wait_until 10 idle "$a" && wait_until 10 idle "$b"
+}
+
+# Everything that was sent is acknowledged
+idle()
+{
+	ctl "$1" -j socket list | jq -e 'all(.inflight == 0) and
+		all(.bytes_first == .bytes_delivered)'
+}
+
+setup || { diag < "$tmp/out.$spawned"; exit 1; }
+id6=$(sock "$a" '.peer_port == 7001') || exit 1
+id4=$(sock "$a" '.peer_port == 7002') || exit 1
+peer4=$(sock "$b" '.local_port == 7002 and .state == "established"') || exit 1
+
+try "a listener" sock "$b" '.state == "listen" and .local_addr == "::" and
+	.local_port == 7000 and .peer_addr == "::" and .peer_port == 0 and .cwnd == 0'
+
+both_ends()
+{
+	local mine theirs
+
+	mine=$(ctl "$a" -j socket show "$id4" | jq '[.state, .local_addr, .local_port, .peer_addr, .peer_port]') || return
+	theirs=$(ctl "$b" -j socket show "$peer4" | jq '[.state, .peer_addr, .peer_port, .local_addr, .local_port]') || return
+	echo "$mine" | jq -e '.[0] == "established" and .[1] == "10.9.0.1" and .[2] > 0 and
+		.[3] == "10.9.0.2" and .[4] == 7002' && [ "$mine" = "$theirs" ]
+}
+try "both ends of a connection over IPv4 agree" both_ends
+
+try "a connection over IPv6, with all that was set" sock "$a" '.id == '"$id6"' and
+	.local_addr == "fd09::1" and .peer_addr == "fd09::2" and .budget == 8000 and
+	.budget_cap == 500000 and .peer_budget_cap == 1000000 and .policy == "eager" and
+	.order == "auto" and .fill == "zero" and (.congestion | length) > 0 and
+	.srtt_us > 0 and .min_rtt_us > 0 and .min_rtt_us <= .srtt_us + .rttvar_us and
+	.cwnd > 0 and .seg_size > 500 and .peer_msg_max >= 100000'
+
+try "what it sent is accounted for" sock "$a" '.id == '"$id6"' and .msgs_sent == 3 and
+	.bytes_first <= 300000 and .bytes_delivered >= 297600 and .pkts_sent >= 200 and
+	.bytes_delivered + .bytes_forgiven_unsent + .bytes_forgiven_sent == 300000'
+
+try "and what it received is accounted for" sock "$b" '.local_port == 7001 and
+	.state == "established" and .msgs_received == 3 and .bytes_received == 300000 and
+	.bytes_missing <= 2400 and .pkts_received >= 200'
+
+# The inode of a process's socket, as everybody else shows it
+inode()
+{
+	local fd
+
+	for fd in "/proc/$1"/fd/*; do
+		case $(readlink "$fd") in
+		socket:*) readlink "$fd" | tr -cd 0-9 ;;
+		esac
+	done
+}
+
+owner()
+{
+	is value "$a" "$id4" inode "$(inode "$client4")" && is value "$a" "$id4" uid 0 &&
+		is value "$a" "$id6" inode "$(inode "$client6")" && is value "$a" "$id6" uid 65534 &&
+		is value "$b" "$peer4" inode "$(inode "$server4")"
+}
+try "owner and inode" owner
+
+# Scripts rely on them: a key may be added, at the end here, and none may go.
+keys=$(echo '
+	id state local_addr local_port local_scope peer_addr peer_port peer_scope
+	uid inode budget budget_cap peer_budget_cap policy order fill congestion
+	peer_msg_max seg_size srtt_us rttvar_us min_rtt_us cwnd inflight pto_count
+	reordering pacing_rate delivery_rate bytes_first bytes_again bytes_delivered
+	bytes_forgiven_unsent bytes_forgiven_sent bytes_received bytes_missing msgs_sent
+	msgs_sent_early msgs_received msgs_received_early pkts_sent pkts_lost
+	pkts_received spurious' | xargs)
+
+stable_keys()
+{
+	is json "$a" 'map(keys_unsorted | join(" ")) | unique[]' socket list "$keys"
+}
+try "the keys of a socket in JSON" stable_keys
+
+list_is_show()
+{
+	local list shown
+
+	list=$(ctl "$a" -j socket list | jq -S ".[] | select(.id == $id4)") || return
+	shown=$(ctl "$a" -j socket show "$id4" | jq -S .) || return
+	diff <(echo "$list") <(echo "$shown")
+}
+try "list and show say the same" list_is_show
+
+pretty()
+{
+	[ "$(ctl "$a" -p -j socket list | wc -l)" -gt 80 ] &&
+		diff <(ctl "$a" -jp socket list | jq -c .) <(ctl "$a" -j socket list)
+}
+try "pretty JSON is the same JSON" pretty
+
+table()
+{
+	ctl "$a" socket list > "$tmp/table" || return
+	diag < "$tmp/table"
+	is xargs -a <(head -n 1 "$tmp/table") \
+		'ID STATE LOCAL PEER BUDGET CAP RTT SENT AGAIN FORGIVEN RECEIVED MISSING' &&
+		[ "$(wc -l < "$tmp/table")" -eq 3 ] &&
+		grep -q -E "^ *$(printf '%#x' "$id4") +established +10\.9\.0\.1:[0-9]+ +10\.9\.0\.2:7002 +0% +100% " "$tmp/table" &&
+		grep -q -E "^ *$(printf '%#x' "$id6") +established +\[fd09::1\]:[0-9]+ +\[fd09::2\]:7001 +0\.8% +50% " "$tmp/table" &&
+		fails grep -n ' $' "$tmp/table"
+}
+try "the list as a table" table
+
+lines()
+{
+	ctl "$a" socket show "$id6" > "$tmp/lines" || return
+	diag < "$tmp/lines"
+	grep -q -x -E "id +$(printf '%#x' "$id6")" "$tmp/lines" &&
+		grep -q -x -E 'budget cap +50%' "$tmp/lines" &&
+		grep -q -x -E 'peer addr +\[fd09::2\]:7001' "$tmp/lines" &&
+		[ "$(wc -l < "$tmp/lines")" -eq "$(wc -w <<< "$keys")" ]
+}
+try "one socket as lines" lines
+
+short()
+{
+	is json "$a" length so li 2 && is json "$a" length s 2 &&
+		is json "$a" .id s sh "$id4" "$id4" && is json "$a" .ConnActive st n 2
+}
+try "abbreviations" short
+
+# Setting
+
+tuned()
+{
+	ctl "$a" socket set "$id4" loss "$1" && is value "$a" "$id4" budget "$2" &&
+		is value "$a" "$id4" budget_cap 1000000 && is value "$a" "$id6" budget 8000
+}
+try "loss 40.8%" tuned 40.8% 408000
+try "loss 1ppm" tuned 1ppm 1
+try "loss 0.0001%" tuned 0.0001% 1
+try "loss 100%" tuned 100% 1000000
+try "loss 0%" tuned 0% 0
+
+by_hex_number()
+{
+	ctl "$a" s se "$(printf '%#x' "$id4")" l 2% && is value "$a" "$id4" budget 20000
+}
+try "the number in hexadecimal, as the list has it" by_hex_number
+
+caps()
+{
+	ctl "$b" socket set "$peer4" cap 12.5% && is value "$b" "$peer4" budget_cap 125000 &&
+		is value "$b" "$peer4" budget 0 &&
+		wait_until 10 is value "$a" "$id4" peer_budget_cap 125000
+}
+try "a cap, which the peer is told" caps
+
+both_at_once()
+{
+	ctl "$a" socket set "$id4" cap 3% loss 4% && is value "$a" "$id4" budget 40000 &&
+		is value "$a" "$id4" budget_cap 30000
+}
+try "both at once" both_at_once
+
+by_owner_of_namespace()
+{
+	# shellcheck disable=SC2016 # for the inner shell
+	"${nobody[@]}" unshare -r -n bash -c '
+		dblp-peer bind :: 7000 pause &
+		trap "kill $!" EXIT
+		for try in {1..100}; do
+			id=$(dblpctl -j socket list | jq -e ".[0].id") && break
+			sleep 0.05
+		done
+		dblpctl socket set "$id" loss 7% &&
+			[ "$(dblpctl -j socket show "$id" | jq "[.budget, .uid]" -c)" = "[70000,0]" ]'
+}
+try "who owns the namespace may set, and user IDs are his" by_owner_of_namespace
+
+# Refusals: nothing may have changed
+
+state_of_all()
+{
+	for ns in "$a" "$b"; do
+		ctl "$ns" -j socket list | jq -c '.[] | [.id, .budget, .budget_cap, .policy]'
+	done
+}
+state_of_all > "$tmp/before"
+
+try "no such socket: show" refused 1 "id: no socket has this number in this network namespace" \
+	ctl "$a" socket show 0xfffffff0
+try "no such socket: set" refused 1 "id: no socket has this number in this network namespace" \
+	ctl "$a" socket set 0 loss 1%
+# Numbers of the namespaces have nothing to do with each other.
+elsewhere=$(json "$b" 'map(.id) | max' socket list)
+try "a socket of another namespace" refused 1 "id: no socket has this number in this network namespace" \
+	ctl "$a" socket set "$elsewhere" loss 1%
+try "loss over 100 %" refused 1 "budget: a share of loss is at most 1000000 ppm (100 %)" \
+	ctl "$a" socket set "$id4" loss 100.0001%
+try "a cap over 100 %" refused 1 "budget_cap: a share of loss is at most 1000000 ppm (100 %)" \
+	ctl "$a" socket set "$id4" cap 4294967295ppm
+try "one of two over 100 %" refused 1 "budget_cap: a share of loss is at most 1000000 ppm (100 %)" \
+	ctl "$a" socket set "$id4" loss 1% cap 101%
+try "nobody sets" refused 1 "no permission: this needs CAP_NET_ADMIN in the network namespace (sudo)" \
+	in_ns "$a" "${nobody[@]}" dblpctl socket set "$id6" loss 1%
+nobody_looks()
+{
+	[ "$(in_ns "$a" "${nobody[@]}" dblpctl -j socket list | jq length)" = 2 ]
+}
+try "nobody looks" nobody_looks
+
+# No question for the kernel, so none for the namespace
+usage()
+{
+	try "usage: ${*:2}" refused 2 "$1" dblpctl "${@:2}"
+}
+usage "there is no object 'sockets' (see dblpctl help)" sockets
+usage "there is no object '' (see dblpctl help)" ''
+usage "there is no verb 'destroy' (see dblpctl help)" socket destroy
+usage "'x' is one word too many" socket list x
+usage "'x' is one word too many" socket show "$id4" x
+usage "'x' is one word too many" stats all x
+usage "which socket? (see dblpctl socket list)" socket show
+usage "which socket? (see dblpctl socket list)" socket set
+usage "'0x1g' is not the number of a socket, such as 0x1f or 31" socket show 0x1g
+usage "'-1' is not the number of a socket, such as 0x1f or 31" socket show -1
+usage "'4294967296' is too large" socket show 4294967296
+usage "nothing to set: loss SHARE or cap SHARE" socket set "$id4"
+usage "'loss' needs a share, such as 2%" socket set "$id4" loss
+usage "'loss' is given twice" socket set "$id4" loss 1% loss 2%
+usage "'phase' is neither loss nor cap" socket set "$id4" phase 1
+usage "'2' has no unit: % or ppm" socket set "$id4" loss 2
+usage "'-2%' is not a share such as 2% or 8000ppm" socket set "$id4" loss -2%
+usage "'0.00001%' is finer than 0.0001% (1ppm)" socket set "$id4" loss 0.00001%
+usage "'429496.7296%' is too large" socket set "$id4" loss 429496.7296%
+
+unchanged()
+{
+	diff "$tmp/before" <(state_of_all)
+}
+try "all that was refused changed nothing" unchanged
+
+full()
+{
+	ctl "$a" socket list > /dev/full
+}
+try "a full disk is an error" refused 1 "cannot write: No space left on device" full
+
+help_everywhere()
+{
+	dblpctl help | grep -q 'socket show ID' && dblpctl --help | grep -q 'socket show ID' &&
+		dblpctl socket help | grep -q 'loss  share' &&
+		dblpctl stats help | grep -q '^  PktSent '
+}
+try "help at each level" help_everywhere
+
+version()
+{
+	is dblpctl -V "dblpctl $(dblpctl -j version | jq -r .version)"
+}
+try "the version" version
+
+# Counters
+
+# delta NS COUNTER: what it rose by since counted()
+counted()
+{
+	for ns in "$a" "$b"; do
+		ctl "$ns" -j stats > "$tmp/stats.$ns"
+	done
+}
+
+delta()
+{
+	ctl "$1" -j stats | jq --slurpfile old "$tmp/stats.$1" ".$2 - \$old[0].$2"
+}
+
+counters()
+{
+	counted
+	spawn ip netns exec "$b" dblp-peer listen 10.9.0.2 7003 accept recv 5
+	wait_until 10 sock "$b" '.local_port == 7003' || return
+	in_ns "$a" dblp-peer connect 10.9.0.2 7003 send 5 40000 shutdown eof || return
+	ended "$spawned" 0 || return
+	is delta "$a" ConnActive 1 && is delta "$a" ConnPassive 0 && is delta "$a" MsgSent 5 &&
+		is delta "$a" BytesFirst 200000 && is delta "$a" MsgReceived 0 &&
+		is delta "$b" ConnActive 0 && is delta "$b" ConnPassive 1 && is delta "$b" CookieSent 1 &&
+		is delta "$b" MsgReceived 5 && is delta "$b" BytesReceived 200000 &&
+		is delta "$b" BytesMissing 0 && is delta "$b" MsgSent 0 || return
+	[ "$(delta "$a" PktSent)" -ge 130 ] && [ "$(delta "$b" PktReceived)" -ge 130 ] &&
+		[ "$(delta "$b" AckSent)" -ge 1 ]
+}
+try "a transfer counts, each end its own" counters
+
+refused_connection()
+{
+	counted
+	in_ns "$a" dblp-peer fails ECONNREFUSED connect 10.9.0.2 9 || return
+	is delta "$a" ConnRefused 1
+}
+try "so does a connection refused" refused_connection
+
+nonzero()
+{
+	diff <(ctl "$a" -j stats | jq -c 'with_entries(select(.value != 0))') \
+		<(ctl "$a" -j stats nonzero) &&
+		ctl "$a" -j stats | jq -e 'any(. == 0)'
+}
+try "stats nonzero leaves out zeroes, and nothing else" nonzero
+
+stats_text()
+{
+	diff <(ctl "$a" stats | awk '{ print $1, $2 }') \
+		<(ctl "$a" -j stats | jq -r 'to_entries[] | "\(.key) \(.value)"') &&
+		diff <(ctl "$a" -j stats | jq -r 'keys_unsorted[]') \
+			<(dblpctl stats help | awk '/^  / { print $1 }')
+}
+try "counters are the same as text, as JSON and in the help" stats_text
+
+# What bash offers after the words $1; the last is the one being typed
+completes()
+{
+	local COMP_WORDS COMP_CWORD COMPREPLY=()
+
+	read -ra COMP_WORDS <<< "$1"
+	[ "${1: -1}" != ' ' ] || COMP_WORDS+=('')
+	COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+	_dblpctl
+	echo "${COMPREPLY[*]}"
+}
+
+completion()
+{
+	# shellcheck disable=SC1091
+	. "$(dirname "$(readlink -f "$(type -P dblpctl)")")/dblpctl.bash-completion" || return
+	# shellcheck disable=SC2317
+	dblpctl() { ctl "$a" "$@"; }
+	is completes 'dblpctl ' 'socket stats version help' && is completes 'dblpctl so' socket &&
+		is completes 'dblpctl -j stats n' nonzero && is completes 'dblpctl socket s' 'show set' &&
+		is completes 'dblpctl socket show ' "$(ctl "$a" -j socket list | jq -r '.[].id' |
+			xargs printf '%#x\n' | xargs)" &&
+		is completes 'dblpctl socket set 0x1 loss 1% ' cap &&
+		is completes 'dblpctl --j' --json
+}
+try "completion" completion
+
+# The end
+
+: > "$tmp/stop6"
+teardown()
+{
+	kill "$client4" "$listener"
+	ended "$client6" 0 && ended "$server6" 0 && ended "$server4" 0 &&
+		wait_until 10 no_sockets "$a" && wait_until 10 no_sockets "$b"
+}
+try "nothing is left" teardown
+
+unloaded()
+{
+	rmmod dblp || return
+	refused 1 "the module dblp is not loaded; load it with: sudo modprobe dblp (or sudo insmod dblp.ko)" \
+		dblpctl socket list
+	local status=$?
+	insmod "$module" && is dblpctl -j socket list '[]' && return "$status"
+}
+try "without the module: how to load it" unloaded
+
+done_testing
