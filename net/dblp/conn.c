@@ -365,6 +365,8 @@ static void dblp_pto_expired(struct dblp_sock *dsk, u64 now)
 	}
 	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_PTOEXPIRED);
 	dsk->pto_count++;
+	/* Whether or not the probe finds a route: the next is due after it */
+	dsk->last_sent = now;
 	if (dsk->cc.ops->timeout)
 		dsk->cc.ops->timeout(&dsk->cc, dsk->pto_count, now);
 	dblp_probe(dsk, now);

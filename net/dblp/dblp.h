@@ -409,6 +409,8 @@ struct dblp_peer_key {
  * @peer_ce: marks that the peer has counted
  * @ce_new: of those, not yet told to congestion control
  * @last_sent: when the last packet that wants an ACK was sent
+ * @stuck_since: since when nothing could be sent for want of memory or a
+ *	route, 0 if it can
  * @progress: when the peer last acknowledged something new, or when we began
  *	to wait for that
  * @ctl_queue: control frames to be sent
@@ -505,6 +507,7 @@ struct dblp_sock {
 	u32			peer_ce;
 	u32			ce_new;
 	u64			last_sent;
+	u64			stuck_since;
 	u64			progress;
 	struct list_head	ctl_queue;
 	struct list_head	ctl_flight;
@@ -636,6 +639,7 @@ void dblp_rst_stranger(struct dblp_endpoint *ep, const struct sk_buff *skb,
 /* input.c */
 int dblp_rcv(struct sock *usk, struct sk_buff *skb);
 int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
+void dblp_peer_gone(struct dblp_sock *dsk, u32 reason);
 void dblp_drop(struct net *net, struct sk_buff *skb, enum dblp_mib_item why);
 
 /* output.c */

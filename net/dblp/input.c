@@ -319,6 +319,21 @@ static int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
 	return reason == DBLP_RST_PROTOCOL ? EPROTO : ECONNRESET;
 }
 
+/**
+ * dblp_peer_gone() - the peer has no such connection
+ * @dsk: socket; the caller has a reference besides the socket's own
+ * @reason: &enum dblp_rst_reason
+ */
+void dblp_peer_gone(struct dblp_sock *dsk, u32 reason)
+{
+	struct net *net = sock_net(&dsk->sk);
+	int err = dblp_rst_errno(dsk, reason);
+
+	DBLP_INC_STATS(net, err == ECONNREFUSED ? DBLP_MIB_CONNREFUSED :
+						 DBLP_MIB_CONNRESET);
+	dblp_done(dsk, err);
+}
+
 /* Only who has seen our packets can know these */
 static bool dblp_rst_knows(const struct dblp_sock *dsk, u64 echo)
 {
@@ -332,17 +347,13 @@ static void dblp_rcv_rst(struct dblp_sock *dsk, struct sk_buff *skb)
 	u32 reason = get_unaligned_be32(skb->data + DBLP_HDR_LEN);
 	u64 echo = dblp_get_u64(skb->data + DBLP_HDR_LEN + 8);
 	struct net *net = sock_net(&dsk->sk);
-	int err;
 
 	if (get_unaligned_be32(skb->data + DBLP_HDR_LEN + 4) ||
 	    !reason || reason >= __DBLP_RST_MAX ||
 	    !dblp_rst_knows(dsk, echo))
 		return dblp_drop(net, skb, DBLP_MIB_DROPFIELD);
 	DBLP_INC_STATS(net, DBLP_MIB_RSTRECEIVED);
-	err = dblp_rst_errno(dsk, reason);
-	DBLP_INC_STATS(net, err == ECONNREFUSED ? DBLP_MIB_CONNREFUSED :
-						 DBLP_MIB_CONNRESET);
-	dblp_done(dsk, err);
+	dblp_peer_gone(dsk, reason);
 	consume_skb(skb);
 }
 

@@ -450,9 +450,28 @@ static void dblp_set_pto(struct dblp_sock *dsk)
 						dsk->pto_count);
 }
 
+/*
+ * There is no memory, or no route: try again, and give up when that has gone
+ * on for as long as a silent peer would be borne.
+ */
+static void dblp_retry(struct dblp_sock *dsk, u64 now)
+{
+	u64 limit = (u64)dsk->user_timeout_ms * NSEC_PER_MSEC;
+
+	if (list_empty(&dsk->ctl_queue) && list_empty(&dsk->tx_msgs))
+		return;
+	dsk->pace_at = now + DBLP_RETRY_NS;
+	if (!dsk->stuck_since)
+		dsk->stuck_since = now;
+	if (now - dsk->stuck_since < limit)
+		return;
+	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_CONNTIMEOUT);
+	dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
+}
+
 /**
  * dblp_push() - send everything that may go now, and set the timer
- * @dsk: socket
+ * @dsk: socket; the caller has a reference besides the socket's own
  */
 void dblp_push(struct dblp_sock *dsk)
 {
@@ -468,8 +487,12 @@ void dblp_push(struct dblp_sock *dsk)
 	dblp_tell_blocked(dsk);
 	ok = dst && dblp_push_ctl(dsk, dst, mss, now) &&
 	     dblp_push_data(dsk, dst, mss, now);
-	if (!ok)
-		dsk->pace_at = now + DBLP_RETRY_NS;
+	if (ok)
+		dsk->stuck_since = 0;
+	else
+		dblp_retry(dsk, now);
+	if (dsk->state < DBLP_STATE_ESTABLISHED)
+		return;
 	if (dsk->ack_now || dsk->ack_pending >= DBLP_ACK_EVERY)
 		dblp_send_ack(dsk);
 	else if (dsk->ack_pending && !dsk->ack_at)
