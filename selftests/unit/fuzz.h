@@ -3,7 +3,6 @@
 #define _UNIT_FUZZ_H
 
 #include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "prng.h"
@@ -11,11 +10,21 @@
 #define CHECK(cond) do { if (!(cond)) abort(); } while (0)
 
 /* One input; aborts if a promise is broken */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+int LLVMFuzzerTestOneInput(const u8 *data, size_t len);
 
 /* An input that is well formed, of at most @max bytes, for mutations to begin
- * with; returns its length. A fuzzer whose inputs all are need not have it.
+ * with; returns its length.
  */
 size_t fuzz_seed(struct prng *r, u8 *p, size_t max);
+
+/* The same where any bytes are well formed */
+static inline size_t fuzz_any(struct prng *r, u8 *p, size_t max)
+{
+	size_t len = prng_below(r, max < 200 ? max : 200), i;
+
+	for (i = 0; i < len; i++)
+		p[i] = prng_any(r);
+	return len;
+}
 
 #endif /* _UNIT_FUZZ_H */

@@ -62,16 +62,6 @@ static void mutate_once(struct input *in, struct prng *r)
 	}
 }
 
-size_t __attribute__((weak)) fuzz_seed(struct prng *r, u8 *p, size_t max)
-{
-	size_t len = prng_below(r, 200), i;
-
-	for (i = 0; i < len; i++)
-		p[i] = prng_below(r, 2) ? prng_u64(r) :
-			favourites[prng_below(r, sizeof(favourites))];
-	return len;
-}
-
 /* From a seed or from what became of earlier ones, with a few changes or none */
 static void next_input(struct prng *r)
 {

@@ -22,7 +22,7 @@ static void check_sane(const struct dblp_ranges *s)
 /* Two bytes of input are a packet number, the first two of all where the array
  * begins.
  */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
 	struct dblp_ranges s = {};
 	bool seen[NUMBERS] = {};
@@ -48,4 +48,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		CHECK(dblp_ranges_has(&s, at + i) ==
 		      (seen[i] || at + i < s.floor));
 	return 0;
+}
+
+size_t fuzz_seed(struct prng *r, u8 *p, size_t max)
+{
+	return fuzz_any(r, p, max);
 }

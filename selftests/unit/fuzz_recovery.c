@@ -29,7 +29,7 @@ static void fuzz_ack(struct sent_model *m, struct reader *r)
 	CHECK(model_ack(m, a, n, get(r) * 10000));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
 	struct reader r = { data, data + len };
 	static struct sent_model m;
@@ -60,4 +60,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	model_end(&m);
 	return 0;
+}
+
+size_t fuzz_seed(struct prng *r, u8 *p, size_t max)
+{
+	return fuzz_any(r, p, max);
 }

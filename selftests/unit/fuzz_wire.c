@@ -164,7 +164,7 @@ size_t fuzz_seed(struct prng *r, u8 *p, size_t max)
 }
 
 /* Random bytes hardly ever are a packet, so the rest is tried by itself */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
 	u8 *p;
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/types.h>
 

@@ -53,7 +53,7 @@ static const struct {
 	{ "20 Mbit/s, 100 ms", 20, 100 * SIM_MS, 10 * SIM_S, 20 * SIM_S },
 };
 
-#define N_PATHS	(sizeof(paths) / sizeof(paths[0]))
+#define N_PATHS	ARRAY_SIZE(paths)
 
 /* The goodput of one flow after it has settled, on each path */
 static void check_goodput(struct __test_metadata *_metadata, u32 loss,

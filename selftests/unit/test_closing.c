@@ -14,9 +14,6 @@ static const u32 budgets[] = {
 	0, 1, 2, 9, 8000, 333333, 408000, 500000, 999999, DBLP_PPM,
 };
 
-#define FOR_EACH(v, array) \
-	for (v = array; v < array + sizeof(array) / sizeof(array[0]); v++)
-
 /* Is @bytes out of @droppable within @budget, in exact arithmetic? */
 static bool within(u64 bytes, u32 budget, u32 droppable)
 {
@@ -27,8 +24,8 @@ TEST(dblp_budget_bytes__is_the_floor)
 {
 	const u32 *l, *b;
 
-	FOR_EACH(l, lengths) {
-		FOR_EACH(b, budgets) {
+	for (l = lengths; l < lengths + ARRAY_SIZE(lengths); l++) {
+		for (b = budgets; b < budgets + ARRAY_SIZE(budgets); b++) {
 			u32 bytes = dblp_budget_bytes(*b, *l);
 
 			EXPECT_TRUE(within(bytes, *b, *l));
@@ -73,12 +70,12 @@ TEST(dblp_close_decide__never_beyond_the_budget)
 {
 	const u32 *l, *b, *c;
 
-	FOR_EACH(l, lengths) {
-		FOR_EACH(c, lengths) {
+	for (l = lengths; l < lengths + ARRAY_SIZE(lengths); l++) {
+		for (c = lengths; c < lengths + ARRAY_SIZE(lengths); c++) {
 			u32 critical = *c < *l ? *c : *l;
 			u32 droppable = *l - critical;
 
-			FOR_EACH(b, budgets) {
+			for (b = budgets; b < budgets + ARRAY_SIZE(budgets); b++) {
 				u64 edge = (u64)*b * droppable / DBLP_PPM;
 				u64 m = edge > 3 ? edge - 3 : 1;
 

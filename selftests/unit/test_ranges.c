@@ -153,7 +153,7 @@ TEST(dblp_ranges_add__like_the_model)
 	struct prng r = { 11 };
 	u32 i, loss;
 
-	for (i = 0; i < sizeof(spreads) / sizeof(spreads[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(spreads); i++) {
 		for (loss = 0; loss < 100; loss += 15) {
 			EXPECT_TRUE(model_holds(&r, 0, spreads[i], loss));
 			EXPECT_TRUE(model_holds(&r, (1ULL << 32) - 99,

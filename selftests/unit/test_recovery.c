@@ -199,7 +199,7 @@ TEST_F(sent, dblp_sent_ack__ranges_that_cannot_be)
 	u32 i;
 
 	push(&self->m, 10);
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_TRUE(model_ack(&self->m, bad[i], 2, 0));
 	EXPECT_TRUE(model_ack(&self->m, bad[0], 0, 0));
 	EXPECT_EQ(10000, self->m.s.inflight);

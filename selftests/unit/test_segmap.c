@@ -284,7 +284,7 @@ TEST(dblp_shuffle_at__no_tail_bias)
 	u32 i;
 
 	/* 9 degrees of freedom: above 33.7 once in 10000 fair tries */
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
 		EXPECT_LT(tail_bias(sizes[i], 2000), 33.7) {
 			TH_LOG("of %u segments", sizes[i]);
 		}
