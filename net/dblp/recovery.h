@@ -185,6 +185,9 @@ struct dblp_sent_ops {
 void dblp_sent_init(struct dblp_sent *s, struct dblp_sent_pkt *ring, u32 size);
 /**
  * dblp_sent_grow() - move to a larger ring
+ * @s: packets sent
+ * @ring: zeroed
+ * @size: its size, a power of two
  *
  * Return: the old ring, for the caller to free.
  */
@@ -194,6 +197,9 @@ struct dblp_sent_pkt *dblp_sent_grow(struct dblp_sent *s,
 bool dblp_sent_full(const struct dblp_sent *s);
 /**
  * dblp_sent_push() - note a packet that is being sent now
+ * @s: packets sent
+ * @bytes: bytes in the network
+ * @now: the time
  *
  * The ring must not be full. The packet's number is the @next from before.
  *
@@ -202,7 +208,9 @@ bool dblp_sent_full(const struct dblp_sent *s);
 struct dblp_sent_pkt *dblp_sent_push(struct dblp_sent *s, u16 bytes, u64 now);
 
 /**
- * struct dblp_acked_range - packet numbers of an ACK frame, both ends included
+ * struct dblp_acked_range - packet numbers of an ACK frame
+ * @first: lowest of them
+ * @last: highest of them
  */
 struct dblp_acked_range {
 	u64	first;
@@ -235,7 +243,12 @@ s64 dblp_sent_ack(struct dblp_sent *s, const struct dblp_acked_range *r, u32 n,
 		  struct dblp_rate_sample *rs);
 
 /**
- * dblp_sent_timeout() - declare packets lost that are overdue at @now
+ * dblp_sent_timeout() - declare packets lost that are overdue
+ * @s: packets sent
+ * @rtt: estimator
+ * @now: the time
+ * @ops: told of each packet lost
+ * @ctx: for @ops
  *
  * To be called when @loss_time has come.
  *
@@ -248,7 +261,9 @@ u32 dblp_sent_timeout(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
 struct dblp_sent_pkt *dblp_sent_oldest(struct dblp_sent *s, u64 *pn);
 
 /**
- * dblp_sent_forget() - all packets of @owner lose it
+ * dblp_sent_forget() - the owner of packets goes away
+ * @s: packets sent
+ * @owner: who; all its packets lose it
  *
  * They stay in flight, and their fate is still told, with @owner NULL: control
  * frames may have travelled with them.

@@ -38,8 +38,12 @@ u32 dblp_segmap_next(const struct dblp_segmap *m, u32 from);
 /** dblp_segmap_next_hole() - first segment >= @from not in the set, or @n */
 u32 dblp_segmap_next_hole(const struct dblp_segmap *m, u32 from);
 /**
- * dblp_segmap_word() - 32 segments from @first (multiple of 32), as in a
- *	LOSSMAP frame: bit i is set if segment @first + i exists and is missing
+ * dblp_segmap_missing_word() - 32 segments of a loss map
+ * @m: segments that are there
+ * @first: the first of the 32, a multiple of 32
+ *
+ * Return: a word of a LOSSMAP frame: bit i is set if segment @first + i exists
+ * and is missing.
  */
 u32 dblp_segmap_missing_word(const struct dblp_segmap *m, u32 first);
 

@@ -146,11 +146,15 @@ struct dblp_cookie {
 /**
  * struct dblp_frame - one control frame, in host byte order
  * @type: &enum dblp_frame_type
- *
- * ACK: ranges by falling packet number, low 32 bits; the first is the largest.
- * LOSSMAP: @lossmap.bits points into the packet, big-endian words; bit i of
- * word w, counted from the least significant, is segment first + 32 w + i; 1 is
- * missing.
+ * @ack: ranges by falling packet number, low 32 bits; the first is the largest
+ * @ecn: packets that came with each mark
+ * @flow: credit and cap of the receiver
+ * @close: @missing is in bytes, @reason an &enum dblp_reason
+ * @lossmap: @bits points into the packet, big-endian words; bit i of word w,
+ *	counted from the least significant, is segment first + 32 w + i; 1 is
+ *	missing
+ * @meta: what does not fit the data header
+ * @fin: @end is the number of messages sent in all
  */
 struct dblp_frame {
 	u8	type;
