@@ -68,9 +68,8 @@ install: all		## module, tools, manual pages (DESTDIR, PREFIX)
 dkms-install:		## the module by way of DKMS, rebuilt for each new kernel
 	$(Q)rm -rf $(DESTDIR)/usr/src/dblp-$(VERSION)
 	$(Q)mkdir -p $(DESTDIR)/usr/src/dblp-$(VERSION)
-	$(Q)find Kbuild dkms.conf COPYING net uapi -name '*.[ch]' -o -name '*.rst' -prune -o \
-		-name Kbuild -o -name dkms.conf -o -name COPYING | \
-		cpio -p -d -m --quiet $(abspath $(DESTDIR)/usr/src/dblp-$(VERSION))
+	$(Q)tar -c --exclude='.*' --exclude='*.o' --exclude='*.mod' Kbuild dkms.conf $(wildcard COPYING) net uapi | \
+		tar -x -C $(DESTDIR)/usr/src/dblp-$(VERSION)
 	$(if $(DESTDIR),,$(Q)$(DKMS) install --force dblp/$(VERSION))
 
 clean:			## remove what was built here (not the cache of the VM)
