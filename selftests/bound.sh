@@ -107,5 +107,5 @@ ip -n "$server" link set eth0 mtu 600
 try "a loss map over a path of MTU 600" dblp-xfer --from "$client" --to "$server" \
 	--address 10.9.0.2 --budget 600000 --size 3000000 --expect-missing 1000000
 
-try "no sockets are left" wait_until 10 no_sockets "$client"
+try "no sockets are left" wait_until 40 no_sockets "$client"
 done_testing

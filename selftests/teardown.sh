@@ -40,7 +40,7 @@ all_gone()
 killed_idle_peer()
 {
 	pair "eof" "pause" || return
-	kill -9 "$server_pid"
+	slay "$server_pid"
 	ended "$client_pid" 0 && all_gone
 }
 try "a peer is killed: end of file" killed_idle_peer
@@ -48,7 +48,7 @@ try "a peer is killed: end of file" killed_idle_peer
 killed_peer_with_unread_messages()
 {
 	pair "send 20 5000 fails ECONNRESET hangup fails EPIPE send 1 1" "pause" || return
-	kill -9 "$server_pid"
+	slay "$server_pid"
 	ended "$client_pid" 0 && all_gone
 }
 try "a peer is killed before it has read: connection reset" killed_peer_with_unread_messages
@@ -57,7 +57,7 @@ killed_sender()
 {
 	pair "send 30 100000 say sent pause" "drain say all" || return
 	wait_until 20 output_has "$client_pid" sent || return
-	kill -9 "$client_pid"
+	slay "$client_pid"
 	ended "$server_pid" 0 && all_gone
 }
 try "a sender is killed: what it has sent still arrives" killed_sender
@@ -71,7 +71,7 @@ dead_link()
 	touch "$tmp/cut"
 	ended "$client_pid" 0 || return
 	rm "$tmp/cut"
-	kill -9 "$server_pid"
+	slay "$server_pid"
 	no_sockets "$a"
 }
 try "the link dies: time-out" dead_link
@@ -81,7 +81,7 @@ closed_on_a_dead_link()
 {
 	pair "pause" "pause" || return
 	ip -n "$b" link set eth0 down
-	kill -9 "$client_pid"
+	slay "$client_pid"
 	wait_until 10 no_sockets "$a"
 }
 try "a socket closed on a dead link goes in time" closed_on_a_dead_link
@@ -111,9 +111,9 @@ deleted_namespace()
 	ip netns del "$b"
 	# The socket lives on in a namespace without name and process.
 	fails cable_gone || return
-	kill -9 "$server_pid"
+	slay "$server_pid"
 	wait_until 20 cable_gone || return
-	kill -9 "$client_pid"
+	slay "$client_pid"
 	wait_until 20 no_sockets "$a"
 }
 try "a namespace is deleted under a live connection" deleted_namespace
@@ -123,9 +123,9 @@ deleted_namespace_while_sending()
 	pair "leave send 2000 100000" "recv 3 say some drain" || return
 	wait_until 20 output_has "$server_pid" some || return
 	ip netns del "$a"
-	kill -9 "$client_pid"
+	slay "$client_pid"
 	# It ends in one way or the other, but it ends, and so does the cable.
-	kill -9 "$server_pid"
+	slay "$server_pid"
 	wait_until 20 no_sockets "$b" || return
 	wait_until 20 fails ip -n "$b" link show eth0
 }
@@ -139,7 +139,7 @@ deleted_namespace_with_listener()
 	wait_until 10 output_has "$spawned" listening || return
 	ip netns exec "$a" dblp-peer connect 10.9.0.2 7000 send 1 10 || return
 	ip netns del "$b"
-	kill -9 "$spawned"
+	slay "$spawned"
 	wait_until 20 cable_gone
 }
 try "a namespace is deleted with a listener and a connection nobody accepted" \
@@ -181,7 +181,7 @@ unload_is_refused()
 	spawn dblp-peer "$@" say ready pause
 	wait_until 10 output_has "$spawned" ready || return
 	fails unload || return
-	kill -9 "$spawned"
+	slay "$spawned"
 	wait_until 10 unload && load
 }
 try "rmmod is refused while a socket is open" unload_is_refused socket
@@ -192,7 +192,7 @@ unload_is_refused_for_the_dead()
 {
 	pair "pause" "pause" || return
 	ip -n "$b" link set eth0 down
-	kill -9 "$client_pid" "$server_pid"
+	slay "$client_pid" "$server_pid"
 	# Their FINs are under way: no process has the sockets, yet they are.
 	fails unload || return
 	wait_until 40 unload && load

@@ -84,6 +84,6 @@ for ns in "$client" "$server"; do
 done
 both "MTU 9000" --size $mixed --count 14
 
-try "all sockets are gone from the client's side" wait_until 10 no_sockets "$client"
-try "all sockets are gone from the server's side" wait_until 10 no_sockets "$server"
+try "all sockets are gone from the client's side" wait_until 40 no_sockets "$client"
+try "all sockets are gone from the server's side" wait_until 40 no_sockets "$server"
 done_testing

@@ -15,13 +15,10 @@ all_pids=()
 
 cleanup()
 {
-	local pid ns
+	local ns
 
 	trap - EXIT
-	for pid in "${all_pids[@]}"; do
-		kill -9 "$pid" 2>/dev/null
-	done
-	wait 2>/dev/null
+	slay "${all_pids[@]}"
 	for ns in "${all_ns[@]}"; do
 		ip netns del "$ns" 2>/dev/null
 	done
@@ -36,6 +33,17 @@ trap cleanup EXIT
 trap 'exit 1' INT TERM HUP
 echo "TAP version 13"
 
+# slay PID...: by SIGKILL, and wait until they are gone
+slay()
+{
+	local pid
+
+	for pid; do
+		kill -9 "$pid"
+		wait "$pid"
+	done 2>/dev/null
+}
+
 # diag [TEXT]: what the log of a test may say, from stdin without TEXT
 diag()
 {
@@ -46,7 +54,8 @@ diag()
 	fi
 }
 
-# try NAME COMMAND...: one test: it passes if COMMAND succeeds
+# try NAME COMMAND...: one test: it passes if COMMAND succeeds. What it has
+# spawned ends with it.
 try()
 {
 	local name=$1 start=${EPOCHREALTIME/./} verdict="not ok"
@@ -58,6 +67,8 @@ try()
 	else
 		tap_failed=$((tap_failed + 1))
 	fi
+	slay "${all_pids[@]}"
+	all_pids=()
 	diag < "$tmp/try"
 	diag "$(((${EPOCHREALTIME/./} - start) / 1000)) ms"
 	echo "$verdict $tap_count $name"
