@@ -354,11 +354,25 @@ int dblp_queue_fin(struct dblp_sock *dsk)
 	return err;
 }
 
+/**
+ * dblp_patience() - how long a peer may keep silent, in nanoseconds
+ * @dsk: socket
+ *
+ * When all messages have arrived and only the peer's farewell is missing, there
+ * is little to wait for.
+ */
+u64 dblp_patience(const struct dblp_sock *dsk)
+{
+	u32 ms = dsk->user_timeout_ms;
+
+	if (dsk->state == DBLP_STATE_CLOSING && list_empty(&dsk->tx_msgs))
+		ms = min_t(u32, ms, DBLP_FAREWELL_MS);
+	return (u64)ms * NSEC_PER_MSEC;
+}
+
 static void dblp_pto_expired(struct dblp_sock *dsk, u64 now)
 {
-	u64 limit = (u64)dsk->user_timeout_ms * NSEC_PER_MSEC;
-
-	if (now - dsk->progress >= limit) {
+	if (now - dsk->progress >= dblp_patience(dsk)) {
 		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_CONNTIMEOUT);
 		dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
 		return;

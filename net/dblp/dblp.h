@@ -95,6 +95,7 @@ enum dblp_limits {
 	DBLP_CTL_TOS		= 0xb8,
 	DBLP_RST_PER_SECOND	= 1000,
 	DBLP_USER_TIMEOUT_MS	= 30000,
+	DBLP_FAREWELL_MS	= 5000,
 	DBLP_COOKIE_LIFE_MS	= 5000,
 	DBLP_ELEMENT_MAX	= 256,
 	DBLP_MTU_MAX		= 64000,
@@ -583,6 +584,7 @@ void dblp_close(struct dblp_sock *dsk);
 void dblp_stop_listening(struct dblp_sock *dsk);
 int dblp_queue_fin(struct dblp_sock *dsk);
 void dblp_check_closing(struct dblp_sock *dsk);
+u64 dblp_patience(const struct dblp_sock *dsk);
 void dblp_timer_init(struct dblp_sock *dsk);
 void dblp_timer_update(struct dblp_sock *dsk);
 void dblp_timer_run(struct dblp_sock *dsk);

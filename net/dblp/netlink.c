@@ -355,7 +355,6 @@ static struct genl_family dblp_nl_family __ro_after_init = {
 	.parallel_ops	= true,
 	.ops		= dblp_nl_ops,
 	.n_ops		= ARRAY_SIZE(dblp_nl_ops),
-	.resv_start_op	= __DBLP_CMD_MAX,
 };
 
 /**

@@ -456,14 +456,12 @@ static void dblp_set_pto(struct dblp_sock *dsk)
  */
 static void dblp_retry(struct dblp_sock *dsk, u64 now)
 {
-	u64 limit = (u64)dsk->user_timeout_ms * NSEC_PER_MSEC;
-
 	if (list_empty(&dsk->ctl_queue) && list_empty(&dsk->tx_msgs))
 		return;
 	dsk->pace_at = now + DBLP_RETRY_NS;
 	if (!dsk->stuck_since)
 		dsk->stuck_since = now;
-	if (now - dsk->stuck_since < limit)
+	if (now - dsk->stuck_since < dblp_patience(dsk))
 		return;
 	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_CONNTIMEOUT);
 	dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
