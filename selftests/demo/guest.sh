@@ -105,8 +105,8 @@ tune_sockets()
 	local i id
 
 	read -r _ < $fifo || return
+	show ip netns exec worker0 dblpctl socket list
 	for ((i = 0; i < workers; i++)); do
-		show ip netns exec worker$i dblpctl socket list
 		id=$(ip netns exec worker$i dblpctl -j socket list | jq -r '.[0].id')
 		show ip netns exec worker$i dblpctl socket set "$id" loss $tuned
 	done
@@ -165,6 +165,7 @@ if [ "${1:-}" = burst ]; then
 	exit
 fi
 [ $# -gt 0 ] || set -- tcp fixed phases
+uname -r > $log_dir/release
 make_network
 logs=()
 for kind in "$@"; do
