@@ -372,6 +372,8 @@ u64 dblp_patience(const struct dblp_sock *dsk)
 
 static void dblp_pto_expired(struct dblp_sock *dsk, u64 now)
 {
+	if (!dsk->sent.inflight_pkts)
+		dsk->progress = now;
 	if (now - dsk->progress >= dblp_patience(dsk)) {
 		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_CONNTIMEOUT);
 		dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);

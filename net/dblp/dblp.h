@@ -105,6 +105,8 @@ enum dblp_limits {
 /* Handshake packets are repeated after this, doubling */
 #define DBLP_HANDSHAKE_MIN_NS	(20 * NSEC_PER_MSEC)
 #define DBLP_HANDSHAKE_MAX_NS	(250 * NSEC_PER_MSEC)
+/* A peer that owes us something and is silent is asked after this */
+#define DBLP_PERSIST_NS		(500 * NSEC_PER_MSEC)
 /* How far pacing may run ahead: hides the timer's latency */
 #define DBLP_PACE_AHEAD_NS	(100 * NSEC_PER_USEC)
 

@@ -441,11 +441,25 @@ static void dblp_tell_blocked(struct dblp_sock *dsk)
 		dsk->blocked = 1;
 }
 
+/*
+ * With nothing in flight, a message can still wait for the peer: for credit,
+ * for its CLOSE, for its loss map. A peer that is gone would never say so.
+ */
+static bool dblp_awaits_peer(const struct dblp_sock *dsk)
+{
+	return !list_empty(&dsk->tx_msgs) && !dsk->pace_at;
+}
+
 static void dblp_set_pto(struct dblp_sock *dsk)
 {
 	dsk->pto_at = 0;
-	if (!dsk->sent.inflight_pkts || dsk->sent.loss_time)
+	if (dsk->sent.loss_time)
 		return;
+	if (!dsk->sent.inflight_pkts) {
+		if (dblp_awaits_peer(dsk))
+			dsk->pto_at = dsk->last_sent + DBLP_PERSIST_NS;
+		return;
+	}
 	dsk->pto_at = dsk->last_sent + dblp_pto(&dsk->rtt, DBLP_ACK_DELAY_NS,
 						dsk->pto_count);
 }

@@ -191,7 +191,6 @@ static void ack_packet(struct dblp_sent *s, u64 pn, struct newly_acked *newly,
 	pkt->state = DBLP_SENT_ACKED;
 	pkt->skip = pn + 1;
 	ops->acked(ctx, pn, pkt, late);
-	pkt->owner = NULL;
 }
 
 static void ack_range(struct dblp_sent *s, const struct dblp_acked_range *r,
