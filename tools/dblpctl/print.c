@@ -155,6 +155,10 @@ static void text_value(struct heading h, const char *text, bool number)
 	if (!h.key)
 		return;
 	snprintf(label, sizeof(label), "%s", h.key);
+	/* As text, a time comes with its unit */
+	i = strlen(label);
+	if (i > 3 && !strcmp(label + i - 3, "_us"))
+		label[i - 3] = '\0';
 	for (i = 0; label[i]; i++)
 		if (label[i] == '_')
 			label[i] = ' ';
@@ -176,6 +180,11 @@ int print_end(void)
 		return 1;
 	}
 	return 0;
+}
+
+bool print_is_table(void)
+{
+	return !json && in_array;
 }
 
 void print_array(void)

@@ -28,6 +28,9 @@ void print_begin(bool json, bool pretty);
 /** print_end() - write out; returns 0, or 1 after an error message */
 int print_end(void);
 
+/** print_is_table() - is room scarce where the next value goes? */
+bool print_is_table(void);
+
 void print_array(void);
 void print_array_end(void);
 void print_object(void);

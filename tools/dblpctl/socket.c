@@ -112,7 +112,7 @@ static void print_count(const struct field *f, const struct nlattr **tb)
 	char text[UNITS_TEXT];
 
 	format_count(text, n);
-	print_uint(heading(f), n, f->column ? text : NULL);
+	print_uint(heading(f), n, print_is_table() ? text : NULL);
 }
 
 /* Bytes missing in what was sent, whether they had been sent or not */

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The generic netlink family, asked in ways that dblpctl has no words for:
+ * what bad requests get, and dumps that do not fit one message.
+ */
+#define _GNU_SOURCE
+#include "lib/testlib.h"
+
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/dblp_netlink.h>
+#include <linux/genetlink.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+
+/* So many that their dump takes several messages */
+#define MANY		200
+
+static struct mnl_socket *nl;
+static uint16_t family;
+static _Alignas(8) char request[8192];
+static _Alignas(8) char answer[65536];
+
+/* What came back for a request */
+static struct {
+	int		err;
+	unsigned int	missing;
+	unsigned int	offset;
+	bool		torn;
+	char		msg[256];
+} got;
+
+static struct nlmsghdr *begin(uint16_t type, uint8_t cmd, uint16_t flags)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(request);
+	struct genlmsghdr *genl;
+
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
+	genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
+	genl->cmd = cmd;
+	genl->version = 1;
+	return nlh;
+}
+
+static void note_end(const struct nlmsghdr *nlh, size_t skip, int err)
+{
+	const struct nlattr *attr;
+
+	got.err = -err;
+	if (!(nlh->nlmsg_flags & NLM_F_ACK_TLVS))
+		return;
+	mnl_attr_for_each(attr, nlh, skip) {
+		switch (mnl_attr_get_type(attr)) {
+		case NLMSGERR_ATTR_MSG:
+			snprintf(got.msg, sizeof(got.msg), "%s",
+				 mnl_attr_get_str(attr));
+			break;
+		case NLMSGERR_ATTR_OFFS:
+			got.offset = mnl_attr_get_u32(attr);
+			break;
+		case NLMSGERR_ATTR_MISS_TYPE:
+			got.missing = mnl_attr_get_u32(attr);
+			break;
+		}
+	}
+}
+
+/* One recvmsg()'s worth of an answer; true when it was the last */
+static bool receive(void (*each)(const struct nlmsghdr *nlh, void *arg),
+		    void *arg)
+{
+	ssize_t n = mnl_socket_recvfrom(nl, answer, sizeof(answer));
+	const struct nlmsghdr *nlh = (void *)answer;
+	const struct nlmsgerr *e;
+	int left = n;
+
+	if (n < 0)
+		die("recvmsg(netlink)");
+	for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left)) {
+		if (nlh->nlmsg_flags & NLM_F_DUMP_INTR)
+			got.torn = true;
+		if (nlh->nlmsg_type == NLMSG_ERROR) {
+			e = mnl_nlmsg_get_payload(nlh);
+			note_end(nlh, sizeof(*e), e->error);
+			return true;
+		}
+		if (nlh->nlmsg_type == NLMSG_DONE) {
+			note_end(nlh, sizeof(int),
+				 *(int *)mnl_nlmsg_get_payload(nlh));
+			return true;
+		}
+		if (each)
+			each(nlh, arg);
+	}
+	return false;
+}
+
+static void ask(struct nlmsghdr *nlh)
+{
+	memset(&got, 0, sizeof(got));
+	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
+		die("sendmsg(netlink)");
+}
+
+/* Sends a request; 0 or the errno, its explanation in @got */
+static int result(struct nlmsghdr *nlh)
+{
+	nlh->nlmsg_flags |= NLM_F_ACK;
+	ask(nlh);
+	while (!receive(NULL, NULL))
+		;
+	return got.err;
+}
+
+static void note_family(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each(attr, nlh, sizeof(struct genlmsghdr))
+		if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_ID)
+			*(uint16_t *)arg = mnl_attr_get_u16(attr);
+}
+
+static void open_netlink(void)
+{
+	struct nlmsghdr *nlh;
+	int on = 1;
+
+	nl = mnl_socket_open(NETLINK_GENERIC);
+	if (!nl || mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0 ||
+	    mnl_socket_setsockopt(nl, NETLINK_EXT_ACK, &on, sizeof(on)) ||
+	    mnl_socket_setsockopt(nl, NETLINK_CAP_ACK, &on, sizeof(on)))
+		die("netlink");
+	nlh = begin(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, NLM_F_ACK);
+	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, DBLP_FAMILY_NAME);
+	ask(nlh);
+	while (!receive(note_family, &family))
+		;
+	if (!family)
+		die("there is no family " DBLP_FAMILY_NAME);
+}
+
+static int new_socket(void)
+{
+	int fd = socket(AF_DBLP, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		die("socket(AF_DBLP)");
+	return fd;
+}
+
+static uint32_t option(int fd, int name)
+{
+	socklen_t len = sizeof(uint32_t);
+	uint32_t value;
+
+	if (getsockopt(fd, SOL_DBLP, name, &value, &len))
+		die("getsockopt");
+	return value;
+}
+
+static uint32_t number(int fd)
+{
+	struct dblp_info info;
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, SOL_DBLP, DBLP_INFO, &info, &len))
+		die("getsockopt(DBLP_INFO)");
+	return info.id;
+}
+
+FIXTURE(family)
+{
+	int fd;
+	uint32_t id;
+};
+
+FIXTURE_SETUP(family)
+{
+	netns_new();
+	open_netlink();
+	self->fd = new_socket();
+	self->id = number(self->fd);
+}
+
+FIXTURE_TEARDOWN(family)
+{
+	close(self->fd);
+	mnl_socket_close(nl);
+}
+
+#define REFUSED(err, nlh) do { \
+	EXPECT_EQ(err, result(nlh)); \
+	EXPECT_NE(0, strlen(got.msg)); \
+} while (0)
+
+TEST_F(family, get_without_a_number)
+{
+	REFUSED(EINVAL, begin(family, DBLP_CMD_SOCKET_GET, 0));
+	EXPECT_EQ(DBLP_A_SOCKET_ID, got.missing);
+}
+
+TEST_F(family, set_without_a_number)
+{
+	struct nlmsghdr *nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
+
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, 1);
+	REFUSED(EINVAL, nlh);
+	EXPECT_EQ(DBLP_A_SOCKET_ID, got.missing);
+	EXPECT_EQ(0, option(self->fd, DBLP_BUDGET));
+}
+
+TEST_F(family, set_nothing)
+{
+	struct nlmsghdr *nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
+
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
+	REFUSED(EINVAL, nlh);
+}
+
+/* Each attribute at a time is over the limit; the other one stays unset too */
+TEST_F(family, set_too_much)
+{
+	static const struct {
+		uint32_t budget, cap, wrong;
+	} tries[] = {
+		{ DBLP_PPM + 1, 5, DBLP_A_SOCKET_BUDGET },
+		{ 5, DBLP_PPM + 1, DBLP_A_SOCKET_BUDGET_CAP },
+		{ UINT32_MAX, 5, DBLP_A_SOCKET_BUDGET },
+		{ 5, UINT32_MAX, DBLP_A_SOCKET_BUDGET_CAP },
+	};
+	const struct nlattr *wrong;
+	struct nlmsghdr *nlh;
+	size_t i;
+
+	for (i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+		nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
+		mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
+		mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, tries[i].budget);
+		mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET_CAP, tries[i].cap);
+		REFUSED(EINVAL, nlh);
+		wrong = (const void *)(request + got.offset);
+		EXPECT_EQ(tries[i].wrong, mnl_attr_get_type(wrong));
+		EXPECT_EQ(0, option(self->fd, DBLP_BUDGET));
+		EXPECT_EQ(DBLP_PPM, option(self->fd, DBLP_BUDGET_CAP));
+	}
+}
+
+TEST_F(family, set_to_the_limit)
+{
+	struct nlmsghdr *nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
+
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, DBLP_PPM);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET_CAP, 0);
+	EXPECT_EQ(0, result(nlh));
+	EXPECT_EQ(DBLP_PPM, option(self->fd, DBLP_BUDGET));
+	EXPECT_EQ(0, option(self->fd, DBLP_BUDGET_CAP));
+}
+
+/* What the policy has no place for, or a place of another size */
+TEST_F(family, strange_attributes)
+{
+	struct nlmsghdr *nlh;
+
+	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, 1);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_STATE, DBLP_STATE_CLOSED);
+	REFUSED(EINVAL, nlh);
+
+	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, 1);
+	mnl_attr_put_u32(nlh, 4000, 1);
+	REFUSED(EINVAL, nlh);
+
+	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
+	mnl_attr_put_u16(nlh, DBLP_A_SOCKET_BUDGET, 1);
+	REFUSED(EINVAL, nlh);
+
+	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
+	mnl_attr_put_u64(nlh, DBLP_A_SOCKET_BUDGET, 1);
+	REFUSED(EINVAL, nlh);
+
+	EXPECT_EQ(0, option(self->fd, DBLP_BUDGET));
+}
+
+/* They may get a meaning, so they must be zero */
+TEST_F(family, reserved_bytes_of_the_header)
+{
+	struct nlmsghdr *nlh = begin(family, DBLP_CMD_STATS_GET, 0);
+	struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);
+
+	genl->reserved = 1;
+	EXPECT_EQ(EINVAL, result(nlh));
+	genl->reserved = 0;
+	EXPECT_EQ(0, result(nlh));
+}
+
+TEST_F(family, no_such_operation)
+{
+	EXPECT_EQ(EOPNOTSUPP, result(begin(family, DBLP_CMD_MAX + 1, 0)));
+	EXPECT_EQ(EOPNOTSUPP, result(begin(family, 0, 0)));
+}
+
+TEST_F(family, a_socket_that_was_closed)
+{
+	struct nlmsghdr *nlh = begin(family, DBLP_CMD_SOCKET_GET, 0);
+
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
+	EXPECT_EQ(0, result(nlh));
+	close(self->fd);
+	REFUSED(ENOENT, nlh);
+	EXPECT_EQ(DBLP_A_SOCKET_ID,
+		  mnl_attr_get_type((const void *)(request + got.offset)));
+	self->fd = -1;
+}
+
+/* Numbers seen by a dump, in a row */
+struct seen {
+	unsigned int	n;
+	uint32_t	id[2 * MANY];
+};
+
+static void note_number(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct nlattr *attr;
+	struct seen *seen = arg;
+
+	mnl_attr_for_each(attr, nlh, sizeof(struct genlmsghdr))
+		if (mnl_attr_get_type(attr) == DBLP_A_SOCKET_ID &&
+		    seen->n < 2 * MANY)
+			seen->id[seen->n++] = mnl_attr_get_u32(attr);
+}
+
+static void open_many(int *fds)
+{
+	struct rlimit limit = { 2 * MANY, 2 * MANY };
+	int i;
+
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		die("setrlimit");
+	for (i = 0; i < MANY; i++)
+		fds[i] = new_socket();
+}
+
+TEST_F(family, dump_of_many)
+{
+	struct seen seen = { 0 };
+	unsigned int parts = 1, i;
+	int fds[MANY];
+
+	open_many(fds);
+	ask(begin(family, DBLP_CMD_SOCKET_GET, NLM_F_DUMP));
+	while (!receive(note_number, &seen))
+		parts++;
+	EXPECT_EQ(0, got.err);
+	EXPECT_FALSE(got.torn);
+	EXPECT_LT(3, parts);
+	/* Each of them once, and no other: all are by rising number */
+	ASSERT_EQ(MANY + 1, seen.n);
+	EXPECT_EQ(self->id, seen.id[0]);
+	for (i = 0; i < MANY; i++)
+		EXPECT_EQ(number(fds[i]), seen.id[i + 1]);
+}
+
+/* A socket went while the dump was under way: the reader is told */
+TEST_F(family, dump_torn_apart)
+{
+	struct seen seen = { 0 };
+	int fds[MANY];
+
+	open_many(fds);
+	ask(begin(family, DBLP_CMD_SOCKET_GET, NLM_F_DUMP));
+	ASSERT_FALSE(receive(note_number, &seen));
+	close(fds[0]);
+	close(fds[MANY - 1]);
+	while (!receive(note_number, &seen))
+		;
+	EXPECT_EQ(0, got.err);
+	EXPECT_TRUE(got.torn);
+	EXPECT_LE(MANY - 1, seen.n);
+}
+
+TEST_F(family, dump_takes_no_attribute)
+{
+	struct nlmsghdr *nlh = begin(family, DBLP_CMD_SOCKET_GET, NLM_F_DUMP);
+
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
+	REFUSED(EINVAL, nlh);
+}
+
+/* Who may not see a namespace sees none of its sockets */
+TEST_F(family, namespaces_are_apart)
+{
+	struct seen seen = { 0 };
+
+	netns_new();
+	mnl_socket_close(nl);
+	open_netlink();
+	ask(begin(family, DBLP_CMD_SOCKET_GET, NLM_F_DUMP));
+	while (!receive(note_number, &seen))
+		;
+	EXPECT_EQ(0, got.err);
+	EXPECT_EQ(0, seen.n);
+}
+
+TEST_HARNESS_MAIN
