@@ -94,6 +94,17 @@ TEST(bdp__does_not_collapse_with_30_percent_loss)
 	check_goodput(_metadata, 300000, 850);
 }
 
+/* Though hardly more than two packets fit the path */
+TEST(bdp__small_windows_bear_loss)
+{
+	struct sim s;
+
+	path_init(&s, 1, 1000, 30 * SIM_US, 300000);
+	sim_run(&s, SIM_S / 4);
+	EXPECT_GE(share(&s, 0, SIM_S / 4), 970);
+	sim_free(&s);
+}
+
 TEST(bdp__finds_the_rate_in_a_few_round_trips)
 {
 	struct sim s;
@@ -188,8 +199,9 @@ TEST(bdp__uses_bandwidth_that_becomes_free)
 		path_init(&s, 1, 20, 10 * SIM_MS, loss);
 		sim_run(&s, 2 * SIM_S);
 		s.rate = 100 * MBIT;
-		sim_run(&s, s.now + 300 * SIM_MS);
-		EXPECT_GE(share(&s, 0, SIM_S), 930);
+		/* Eight steps of a quarter each, which follow each other */
+		sim_run(&s, s.now + (loss ? 300 : 150) * SIM_MS);
+		EXPECT_GE(share(&s, 0, 100 * SIM_MS), 930);
 		sim_free(&s);
 	}
 }
@@ -201,8 +213,9 @@ TEST(bdp__gives_way_when_bandwidth_is_taken)
 	path_init(&s, 1, 100, 10 * SIM_MS, 0);
 	sim_run(&s, 2 * SIM_S);
 	s.rate = 20 * MBIT;
-	sim_run(&s, s.now + 500 * SIM_MS);
+	sim_run(&s, s.now + 150 * SIM_MS);
 	s.dropped = 0;
+	EXPECT_LE(mean_queue(&s, 150 * SIM_MS), 30);
 	EXPECT_LE(mean_queue(&s, SIM_S), 10);
 	EXPECT_EQ(0, s.dropped);
 	EXPECT_GE(share(&s, 0, SIM_S), 930);
@@ -232,6 +245,19 @@ TEST(bdp__a_longer_path_is_no_queue)
 		EXPECT_GE(share(&s, 0, SIM_S), 850);
 		sim_free(&s);
 	}
+}
+
+/* In the end, the path is looked at anew */
+TEST(bdp__a_longer_path_is_used_in_full)
+{
+	struct sim s;
+
+	path_init(&s, 1, 100, 10 * SIM_MS, 0);
+	sim_run(&s, SIM_S / 2);
+	s.rtt = 15 * SIM_MS;
+	sim_run(&s, s.now + 11 * SIM_S);
+	EXPECT_GE(share(&s, 0, SIM_S), 970);
+	sim_free(&s);
 }
 
 TEST(bdp__a_shorter_path_is_seen)
@@ -294,6 +320,29 @@ TEST(bdp__incast)
 	}
 }
 
+/* A queue that overflows must not be taken for a bad network: sending more for
+ * what is lost would never end.
+ */
+TEST(bdp__overflow_is_not_random_loss)
+{
+	struct sim s;
+	u64 pkts = 0;
+	u32 i;
+
+	path_init(&s, 32, 1000, 100 * SIM_US, 0);
+	s.queue_max = 40;
+	sim_run(&s, SIM_S / 2);
+	s.dropped = 0;
+	for (i = 0; i < 32; i++)
+		pkts -= s.flow[i].received / s.mss;
+	sim_run(&s, SIM_S);
+	for (i = 0; i < 32; i++)
+		pkts += s.flow[i].received / s.mss;
+	/* The least windows alone are twice of what there is room for */
+	EXPECT_LE(s.dropped, pkts / 4);
+	sim_free(&s);
+}
+
 /* An application that sends a little now and then does not unlearn the rate */
 TEST(bdp__remembers_through_pauses)
 {
@@ -304,6 +353,7 @@ TEST(bdp__remembers_through_pauses)
 	sim_run(&s, 50 * SIM_MS);
 	for (i = 0; i < 50; i++) {
 		s.flow[0].goal = s.flow[0].received + 14000;
+		s.flow[0].finished = 0;
 		sim_run(&s, s.now + 10 * SIM_MS);
 	}
 	EXPECT_GE(s.flow[0].cc.pacing_rate, 100 * MBIT * 7);

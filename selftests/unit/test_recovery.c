@@ -476,6 +476,26 @@ TEST_F(sent, dblp_sent_ack__rate_when_acks_bunch)
 	EXPECT_LE(best, 11 * 1000 * 1000);
 }
 
+/* What was sent slowly did not arrive fast, however close its ACKs come */
+TEST_F(sent, dblp_sent_ack__rate_is_not_above_sending)
+{
+	struct sent_model *m = &self->m;
+	struct dblp_rate_sample rs;
+	u32 i;
+
+	for (i = 0; i < 10; i++) {
+		push(m, 1);
+		m->now += 1 * MS;
+	}
+	rate_of(m, 0);
+	push(m, 1);
+	m->now += 1 * MS;
+	for (i = 1; i <= 10; i++)
+		rs = rate_of(m, i);
+	EXPECT_EQ(10 * MS, rs.interval);
+	EXPECT_EQ(1000 * 1000, rs.rate);
+}
+
 TEST_F(sent, dblp_sent_ack__rate_limited_by_the_application)
 {
 	struct sent_model *m = &self->m;
