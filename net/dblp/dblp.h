@@ -61,6 +61,7 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <net/flow.h>
+#include <net/inet_sock.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
 
@@ -344,6 +345,8 @@ struct dblp_peer_key {
 /**
  * struct dblp_sock - an AF_DBLP socket
  * @sk: must be first
+ * @inet: the same: IP looks at skb->sk of the packets it sends and takes it for
+ *	one of its own. All of it but @sk stays zero
  * @conn_node: in @conns of the namespace
  * @peer_node: in @peers of the namespace
  * @cid: connection ID that the peer sends to; never 0 once connecting
@@ -445,7 +448,10 @@ struct dblp_peer_key {
  * @info: counters, the fields of &struct dblp_info that count
  */
 struct dblp_sock {
-	struct sock		sk;
+	union {
+		struct sock		sk;
+		struct inet_sock	inet;
+	};
 	struct rhash_head	conn_node;
 	struct rhash_head	peer_node;
 	u64			cid;
