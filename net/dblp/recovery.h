@@ -17,7 +17,7 @@
 #define DBLP_GRANULARITY_NS	100000ULL	/* kGranularity; hrtimers */
 #define DBLP_INITIAL_RTT_NS	10000000ULL	/* before the first sample */
 #define DBLP_PTO_MAX_NS		(4ULL * 1000000000)
-#define DBLP_PTO_BACKOFF_MAX	6U	/* doublings */
+#define DBLP_PTO_BACKOFF_MAX	3U	/* doublings */
 
 /**
  * struct dblp_rtt - round-trip time, RFC 9002 section 5
@@ -52,7 +52,7 @@ void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now);
  *
  * Return: nanoseconds, at most DBLP_PTO_MAX_NS. There is no other floor than
  * the granularity of the timer. Unlike in RFC 9002 the doubling ends: two
- * packets in 64 timeouts burden nobody, and a burst that loses nine packets of
+ * packets in eight timeouts burden nobody, and a burst that loses nine packets of
  * ten should not leave a sender asleep for seconds when it is over.
  */
 u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u32 count);

@@ -101,9 +101,9 @@ TEST(dblp_pto__doubles_up_to_a_limit)
 	dblp_rtt_sample(&r, 1 * MS, 0, 1);
 	EXPECT_EQ(3 * MS, dblp_pto(&r, 0, 0));
 	EXPECT_EQ(24 * MS, dblp_pto(&r, 0, 3));
-	EXPECT_EQ(192 * MS, dblp_pto(&r, 0, DBLP_PTO_BACKOFF_MAX));
-	EXPECT_EQ(192 * MS, dblp_pto(&r, 0, DBLP_PTO_BACKOFF_MAX + 1));
-	EXPECT_EQ(192 * MS, dblp_pto(&r, 0, U32_MAX));
+	EXPECT_EQ(24 * MS, dblp_pto(&r, 0, DBLP_PTO_BACKOFF_MAX));
+	EXPECT_EQ(24 * MS, dblp_pto(&r, 0, DBLP_PTO_BACKOFF_MAX + 1));
+	EXPECT_EQ(24 * MS, dblp_pto(&r, 0, U32_MAX));
 	dblp_rtt_sample(&r, 100 * S, 0, 2);
 	EXPECT_EQ(DBLP_PTO_MAX_NS, dblp_pto(&r, 0, 0));
 }
