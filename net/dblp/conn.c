@@ -381,8 +381,6 @@ static void dblp_pto_expired(struct dblp_sock *dsk, u64 now)
 	}
 	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_PTOEXPIRED);
 	dsk->pto_count++;
-	/* Whether or not the probe finds a route: the next is due after it */
-	dsk->last_sent = now;
 	if (dsk->cc.ops->timeout)
 		dsk->cc.ops->timeout(&dsk->cc, dsk->pto_count, now);
 	dblp_probe(dsk, now);
@@ -390,7 +388,7 @@ static void dblp_pto_expired(struct dblp_sock *dsk, u64 now)
 
 /**
  * dblp_timer_run() - attend to everything that is due
- * @dsk: socket; the caller has a reference besides the socket's own
+ * @dsk: socket; the caller has a reference besides the socket's own, or RCU
  */
 void dblp_timer_run(struct dblp_sock *dsk)
 {
@@ -421,13 +419,15 @@ static enum hrtimer_restart dblp_timer_expired(struct hrtimer *timer)
 	struct dblp_sock *dsk = container_of(timer, struct dblp_sock, timer);
 	struct sock *sk = &dsk->sk;
 
+	/* The socket may come to its end here, but is not freed before that */
+	rcu_read_lock();
 	bh_lock_sock(sk);
 	if (!sock_owned_by_user(sk))
 		dblp_timer_run(dsk);
 	else
 		set_bit(DBLP_DEFER_TIMER, &dsk->deferred);
 	bh_unlock_sock(sk);
-	sock_put(sk);
+	rcu_read_unlock();
 	return HRTIMER_NORESTART;
 }
 
@@ -462,17 +462,12 @@ void dblp_timer_update(struct dblp_sock *dsk)
 	if (!at && !dsk->timer_at)
 		return;
 
-	/* The reference of a timer that was pending goes on to the new one */
-	if (hrtimer_try_to_cancel(&dsk->timer) == 1) {
-		if (!at)
-			__sock_put(&dsk->sk);
-	} else if (at) {
-		sock_hold(&dsk->sk);
-	}
 	dsk->timer_at = at;
 	if (at)
 		hrtimer_start(&dsk->timer, ns_to_ktime(at),
 			      HRTIMER_MODE_ABS_SOFT);
+	else
+		hrtimer_try_to_cancel(&dsk->timer);
 }
 
 /**

@@ -32,9 +32,9 @@
  * *References to a socket.* (1) Its life: from sock_init_data() until
  * dblp_release(), or, when messages are still to be acknowledged then, until
  * dblp_done(); a child that nobody has accepted yet owes this one to its
- * listener's queue. (2) The timer while it is pending or runs. (3) Whoever
- * found it, while he holds it. (4) Packets in queues below us, through
- * sk_wmem_alloc.
+ * listener's queue. (2) Whoever found it, while he holds it. (3) Packets in
+ * queues below us, through sk_wmem_alloc. The timer has none: it may expire
+ * until dblp_destruct() cancels it, and finds a socket in state CLOSED at worst.
  *
  * *Endpoints.* A struct dblp_endpoint is one bound UDP socket, shared by a
  * listener and the connections it accepted. Every socket that uses it holds a
@@ -374,7 +374,7 @@ struct dblp_peer_key {
  * @notify: DBLP_NOTIFY
  *
  * Timer: one, for the earliest of these; 0 means not set:
- * @timer: holds a reference to the socket while it is pending
+ * @timer: cancelled by dblp_destruct() at the latest
  * @timer_at: when it will expire
  * @deferred: &enum dblp_deferred bits; atomic
  * @handshake_at: repeat INIT or COOKIE_ECHO

@@ -67,6 +67,7 @@ static void dblp_destruct(struct sock *sk)
 {
 	struct dblp_sock *dsk = dblp_sk(sk);
 
+	hrtimer_cancel(&dsk->timer);
 	dblp_rx_purge(dsk);
 	dblp_tx_purge_reports(dsk);
 	dblp_tx_free(dsk->tx_reported);

@@ -513,22 +513,39 @@ void dblp_push(struct dblp_sock *dsk)
 	dblp_timer_update(dsk);
 }
 
+/* Send one segment as a probe: a new one, or that of a packet in flight */
+static bool dblp_probe_seg(struct dblp_sock *dsk, u64 *from,
+			   struct dst_entry *dst, u32 mss, u64 now)
+{
+	struct dblp_sent_pkt *pkt;
+	struct dblp_tx_msg *msg;
+	bool again;
+	u32 seg;
+
+	msg = dblp_tx_pick(dsk, &seg, &again);
+	while (!msg && (pkt = dblp_sent_inflight(&dsk->sent, from))) {
+		++*from;
+		msg = pkt->owner;
+		seg = pkt->seg;
+		again = true;
+	}
+	return msg && dblp_send_seg(dsk, msg, seg, again, dst, mss, now);
+}
+
 /**
  * dblp_probe() - the probe timeout expired: make the peer acknowledge something
  * @dsk: socket
  * @now: the time
  *
- * RFC 9002 section 6.2.4: up to two packets, whatever the congestion window
- * says, of new data if there is any, else of the oldest in flight.
+ * RFC 9002 section 6.2.4: two packets with data, whatever the congestion window
+ * says, besides the control frames that were not acknowledged; a PING if there
+ * is neither.
  */
 void dblp_probe(struct dblp_sock *dsk, u64 now)
 {
-	struct dblp_sent_pkt *oldest;
-	struct dblp_tx_msg *msg;
+	u64 next = dsk->sent.next, from = 0;
 	struct dst_entry *dst;
-	bool again = true;
-	u32 mss, seg;
-	u64 pn;
+	u32 mss;
 
 	/* A failed attempt counts too, else the next were due at once */
 	dsk->last_sent = now;
@@ -536,18 +553,9 @@ void dblp_probe(struct dblp_sock *dsk, u64 now)
 	if (!dst)
 		return;
 	dblp_ctl_requeue(dsk);
-	msg = dblp_tx_pick(dsk, &seg, &again);
-	if (!msg) {
-		oldest = dblp_sent_oldest(&dsk->sent, &pn);
-		if (oldest && oldest->owner) {
-			msg = oldest->owner;
-			seg = oldest->seg;
-			again = true;
-		}
-	}
-	if (msg)
-		dblp_send_seg(dsk, msg, seg, again, dst, mss, now);
-	else if (list_empty(&dsk->ctl_queue))
+	if (dblp_probe_seg(dsk, &from, dst, mss, now))
+		dblp_probe_seg(dsk, &from, dst, mss, now);
+	if (dsk->sent.next == next && list_empty(&dsk->ctl_queue))
 		dblp_ctl_add(dsk, DBLP_FRAME_PING);
 	dblp_push_ctl(dsk, dst, mss, now);
 }

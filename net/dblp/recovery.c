@@ -359,9 +359,9 @@ u32 dblp_sent_timeout(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
 	return lost;
 }
 
-struct dblp_sent_pkt *dblp_sent_oldest(struct dblp_sent *s, u64 *pn)
+struct dblp_sent_pkt *dblp_sent_inflight(struct dblp_sent *s, u64 *pn)
 {
-	for (*pn = s->scan; *pn < s->next; ++*pn) {
+	for (*pn = max(*pn, s->scan); *pn < s->next; ++*pn) {
 		if (slot(s, *pn)->state == DBLP_SENT_INFLIGHT)
 			return slot(s, *pn);
 	}

@@ -257,8 +257,22 @@ s64 dblp_sent_ack(struct dblp_sent *s, const struct dblp_acked_range *r, u32 n,
 u32 dblp_sent_timeout(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
 		      const struct dblp_sent_ops *ops, void *ctx);
 
+/**
+ * dblp_sent_inflight() - walk the packets in flight
+ * @s: packets sent
+ * @pn: where to start; set to the number of the packet found
+ *
+ * Return: the first packet in flight with that number or a larger one, or NULL.
+ */
+struct dblp_sent_pkt *dblp_sent_inflight(struct dblp_sent *s, u64 *pn);
+
 /** dblp_sent_oldest() - oldest packet in flight, or NULL */
-struct dblp_sent_pkt *dblp_sent_oldest(struct dblp_sent *s, u64 *pn);
+static inline struct dblp_sent_pkt *dblp_sent_oldest(struct dblp_sent *s,
+						     u64 *pn)
+{
+	*pn = 0;
+	return dblp_sent_inflight(s, pn);
+}
 
 /**
  * dblp_sent_forget() - the owner of packets goes away

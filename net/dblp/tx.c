@@ -193,6 +193,21 @@ static u32 dblp_tx_unsent(const struct dblp_tx_msg *msg)
 }
 
 /*
+ * The segment to be repaired next. Where the order is shuffled, repair is too:
+ * what is still missing when the message closes must not be its tail.
+ */
+static u32 dblp_tx_lost_seg(const struct dblp_tx_msg *msg)
+{
+	u32 first = dblp_segmap_next(&msg->need, 0), seg;
+
+	if (!msg->shuffled || first < msg->crit_segs || first == msg->need.n)
+		return first;
+	seg = dblp_segmap_next(&msg->need,
+			       reciprocal_scale(get_random_u32(), msg->need.n));
+	return seg < msg->need.n ? seg : first;
+}
+
+/*
  * Within a budget any byte that arrives counts the same, so what was never sent
  * goes before what was lost. Without one, and where bytes are critical, what
  * was lost holds everything else up and goes first.
@@ -200,7 +215,7 @@ static u32 dblp_tx_unsent(const struct dblp_tx_msg *msg)
 static bool dblp_tx_pick_seg(const struct dblp_tx_msg *msg, u32 *seg,
 			     bool *again)
 {
-	u32 lost = dblp_segmap_next(&msg->need, 0);
+	u32 lost = dblp_tx_lost_seg(msg);
 	bool any_lost = lost < msg->need.n;
 
 	*again = true;
