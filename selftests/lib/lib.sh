@@ -125,16 +125,12 @@ join()
 
 	ip link add eth0 netns "$1" type veth peer name eth0 netns "$2" || exit 1
 	for n in 1 2; do
-		ip -n "${!n}" addr add 10.9.0.$n/24 dev eth0
-		ip -n "${!n}" addr add fd09::$n/64 dev eth0 nodad
-		ip -n "${!n}" link set eth0 up
+		ip -n "${!n}" -batch - <<-END || exit 1
+			link set eth0 up
+			addr add 10.9.0.$n/24 dev eth0
+			addr add fd09::$n/64 dev eth0 nodad
+		END
 	done
-	wait_until 10 link_is_up "$1" && wait_until 10 link_is_up "$2" || exit 1
-}
-
-link_is_up()
-{
-	ip -n "$1" -j link show eth0 | jq -e '.[0].operstate == "UP"'
 }
 
 # netem NS [ARGUMENT...]: what befalls packets that leave NS

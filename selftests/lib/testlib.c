@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -277,26 +278,41 @@ uint32_t budget_bytes(uint32_t ppm, uint32_t bytes)
 	return (uint64_t)ppm * bytes / DBLP_PPM;
 }
 
-/* What a command prints, in a static buffer */
-static const char *command_output(const char *command)
+/* What `dblpctl -j OBJECT [VERB]` prints, in a static buffer */
+static const char *dblpctl(const char *object, const char *verb)
 {
 	static char out[1 << 16];
-	FILE *f = popen(command, "r");
-	size_t n;
+	size_t len = 0;
+	int fds[2], status;
+	ssize_t ret;
+	pid_t pid;
 
-	if (!f)
-		die("%s", command);
-	n = fread(out, 1, sizeof(out) - 1, f);
-	out[n] = 0;
+	if (pipe(fds))
+		die("pipe()");
+	pid = fork();
+	if (pid < 0)
+		die("fork()");
+	if (!pid) {
+		dup2(fds[1], STDOUT_FILENO);
+		execlp("dblpctl", "dblpctl", "-j", object, verb, NULL);
+		_exit(127);
+	}
+	close(fds[1]);
+	while ((ret = read(fds[0], out + len, sizeof(out) - 1 - len)) > 0)
+		len += ret;
+	out[len] = 0;
+	close(fds[0]);
+	if (waitpid(pid, &status, 0) != pid)
+		die("waitpid()");
 	errno = 0;
-	if (pclose(f))
-		die("'%s' failed: %s", command, out);
+	if (status)
+		die("dblpctl %s failed (status %#x): %s", object, status, out);
 	return out;
 }
 
 uint64_t mib(const char *name)
 {
-	const char *out = command_output("dblpctl -j stats"), *found;
+	const char *out = dblpctl("stats", NULL), *found;
 	char key[64];
 
 	snprintf(key, sizeof(key), "\"%s\":", name);
@@ -309,7 +325,7 @@ uint64_t mib(const char *name)
 
 unsigned int socket_count(void)
 {
-	const char *at = command_output("dblpctl -j socket list");
+	const char *at = dblpctl("socket", "list");
 	unsigned int n = 0;
 
 	while ((at = strstr(at, "\"id\":"))) {
