@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The first program of README.md, which selftests/Makefile took from there and
+# compiled: it is as short as promised, and does what the README says.
+
+# shellcheck disable=SC2317 # functions are called by try
+# shellcheck source=selftests/lib/lib.sh
+. "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+
+source=$(dirname "$(readlink -f "$0")")/readme-example.c
+
+is_short()
+{
+	local lines
+
+	lines=$(grep -c '' "$source")
+	echo "$lines lines"
+	[ "$lines" -gt 10 ] && [ "$lines" -lt 40 ]
+}
+try "the first program has less than 40 lines" is_short
+
+# A million floats are sent with a budget of 5 %.
+runs()
+{
+	local missing all places
+
+	readme-example > "$tmp/said" || return
+	cat "$tmp/said"
+	read -r missing all places < <(sed -n \
+		's/^\([0-9]*\) of \([0-9]*\) bytes are missing, in \([0-9]*\) places$/\1 \2 \3/p' \
+		"$tmp/said")
+	[ "$all" -eq 4000000 ] && [ "$missing" -gt 0 ] && [ "$missing" -le 200000 ] &&
+		[ "$places" -gt 0 ]
+}
+try "the first program runs" runs
+try "the first program runs again" runs
+done_testing
