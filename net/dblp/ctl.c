@@ -3,7 +3,7 @@
  * Control frames that are repeated until they are acknowledged: FLOW, CLOSE,
  * LOSSMAP, FIN, PING.
  *
- * A frame remembers the last packet that carried it. The acknowledgement of
+ * A frame remembers the last packet that carried it. The acknowledgment of
  * that packet ends it, its loss puts it back into the queue. What it says is
  * written when it is sent, so a repeated FLOW tells the state of then.
  */

@@ -135,7 +135,7 @@ struct dblp_net {
 	siphash_key_t		cookie_key;
 #define DBLP_SPENT_BUCKETS	256
 	struct hlist_head	spent[DBLP_SPENT_BUCKETS];
-	spinlock_t		spent_lock;
+	spinlock_t		spent_lock;	/* for @spent */
 	unsigned long		rst_jiffies;
 	u32			rst_count;
 	atomic_t		endpoints;
@@ -270,6 +270,7 @@ struct dblp_tx_msg {
  * @closed: done; what is missing stays missing
  * @have: segments that are there
  * @skbs: their bytes in order of arrival; &struct dblp_skb_cb
+ * @bits: memory of @have
  */
 struct dblp_rx_msg {
 	struct list_head	list;
@@ -472,10 +473,10 @@ struct dblp_sock {
 	u32			cap;
 	u32			element;
 	u32			user_timeout_ms;
-	u8			policy;
-	u8			order;
-	u8			fill;
-	u8			notify;
+	u32			policy;
+	u32			order;
+	u32			fill;
+	u32			notify;
 
 	struct hrtimer		timer;
 	u64			timer_at;

@@ -155,9 +155,9 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 	case DBLP_FRAME_FIN:
 		return dblp_rx_fin(dsk, f->fin.end);
 	case DBLP_FRAME_PING:
-		/* The ACK tells of credit; else the next that there is */
-		dsk->peer_waits = !dblp_rx_credit_waits(dsk);
-		return 0;
+		/* What it was told before may have been lost */
+		dsk->peer_waits = true;
+		return dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
 	}
 	return 0;
 }
@@ -182,7 +182,7 @@ static enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk, u8 type,
 				return DBLP_WIRE_FIELD;
 			*meta = *f;
 		}
-		/* These need an acknowledgement, which an ACK never gets */
+		/* These need an acknowledgment, which an ACK never gets */
 		if (type == DBLP_PKT_ACK && (f->type == DBLP_FRAME_LOSSMAP ||
 					     f->type == DBLP_FRAME_FIN ||
 					     f->type == DBLP_FRAME_PING))
@@ -312,11 +312,11 @@ static enum dblp_mib_item dblp_rcv_frames(struct dblp_sock *dsk,
 static int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
 {
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
-		return ECONNREFUSED;
+		return -ECONNREFUSED;
 	/* It had said goodbye, and we had nothing more to say */
 	if (dsk->rx_fin && list_empty(&dsk->tx_msgs))
 		return 0;
-	return reason == DBLP_RST_PROTOCOL ? EPROTO : ECONNRESET;
+	return reason == DBLP_RST_PROTOCOL ? -EPROTO : -ECONNRESET;
 }
 
 /**
@@ -329,9 +329,9 @@ void dblp_peer_gone(struct dblp_sock *dsk, u32 reason)
 	struct net *net = sock_net(&dsk->sk);
 	int err = dblp_rst_errno(dsk, reason);
 
-	DBLP_INC_STATS(net, err == ECONNREFUSED ? DBLP_MIB_CONNREFUSED :
-						 DBLP_MIB_CONNRESET);
-	dblp_done(dsk, err);
+	DBLP_INC_STATS(net, err == -ECONNREFUSED ? DBLP_MIB_CONNREFUSED :
+						  DBLP_MIB_CONNRESET);
+	dblp_done(dsk, -err);
 }
 
 /* Only who has seen our packets can know these */

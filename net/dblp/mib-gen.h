@@ -95,8 +95,6 @@ enum dblp_mib_item {
 	DBLP_MIB_DROPNOLISTENER,
 	/* Packets that IP did not take */
 	DBLP_MIB_XMITERROR,
-	/* Reports of closed messages dropped because nobody read them */
-	DBLP_MIB_NOTIFYDROPPED,
 	__DBLP_MIB_MAX
 };
 

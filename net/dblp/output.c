@@ -159,8 +159,6 @@ static u8 *dblp_put_ecn(struct dblp_sock *dsk, u8 *p, const u8 *end)
 {
 	struct dblp_frame f = { .type = DBLP_FRAME_ECN };
 
-	if (!dsk->ecn_ect0 && !dsk->ecn_ect1 && !dsk->ecn_ce)
-		return NULL;
 	f.ecn.ect0 = dsk->ecn_ect0;
 	f.ecn.ect1 = dsk->ecn_ect1;
 	f.ecn.ce = dsk->ecn_ce;
@@ -191,8 +189,10 @@ static u8 *dblp_put_news(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 	u8 *next;
 
 	p = dblp_ctl_fill_closes(dsk, p, end);
-	next = dblp_put_ecn(dsk, p, end);
-	p = next ?: p;
+	if (dsk->ecn_ect0 || dsk->ecn_ect1 || dsk->ecn_ce) {
+		next = dblp_put_ecn(dsk, p, end);
+		p = next ?: p;
+	}
 	next = dblp_put_ack(dsk, p, end, now);
 	if (!next)
 		return p;
@@ -278,6 +278,9 @@ static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 	p = dblp_ctl_fill(dsk, out + DBLP_HDR_LEN, end, dsk->sent.next);
 	WARN_ON_ONCE(p == out + DBLP_HDR_LEN);
 	p = dblp_put_news(dsk, p, end, now);
+	/* A RST is never longer than what it answers: be worth one */
+	if (p - out < DBLP_RST_LEN)
+		p = dblp_put_ecn(dsk, p, end);
 	h.ctl_len = p - out - DBLP_HDR_LEN;
 	dblp_put_hdr(out, &h);
 	skb_put_data(skb, out, p - out);

@@ -4,17 +4,15 @@
  */
 #include "dblp.h"
 
-/* Options that are one number: where it is, and the largest it may be */
+/* Options that are one u32: where it is, and what it may be */
 struct dblp_u32_opt {
-	u16	offset;
-	u8	size;
+	u32	offset;
 	u32	min;
 	u32	max;
 };
 
 #define DBLP_U32_OPT(field, lo, hi) {			\
 	.offset = offsetof(struct dblp_sock, field),	\
-	.size = sizeof_field(struct dblp_sock, field),	\
 	.min = (lo), .max = (hi) }
 
 static const struct dblp_u32_opt dblp_u32_opts[] = {
@@ -32,7 +30,7 @@ static const struct dblp_u32_opt dblp_u32_opts[] = {
 static const struct dblp_u32_opt *dblp_find_opt(int name)
 {
 	if (name < 0 || name >= (int)ARRAY_SIZE(dblp_u32_opts) ||
-	    !dblp_u32_opts[name].size)
+	    !dblp_u32_opts[name].offset)
 		return NULL;
 	return &dblp_u32_opts[name];
 }
@@ -41,7 +39,7 @@ static int dblp_set_u32(struct dblp_sock *dsk, int name,
 			const struct dblp_u32_opt *opt, sockptr_t optval,
 			unsigned int optlen)
 {
-	void *field = (void *)dsk + opt->offset;
+	u32 *field = (void *)dsk + opt->offset;
 	u32 val;
 
 	if (optlen != sizeof(val))
@@ -54,10 +52,8 @@ static int dblp_set_u32(struct dblp_sock *dsk, int name,
 	lock_sock(&dsk->sk);
 	if (name == DBLP_BUDGET_CAP)
 		dblp_set_cap(dsk, val);
-	else if (opt->size == sizeof(u8))
-		*(u8 *)field = val;
 	else
-		*(u32 *)field = val;
+		*field = val;
 	release_sock(&dsk->sk);
 	return 0;
 }
@@ -114,15 +110,11 @@ static int dblp_give(char __user *optval, int __user *optlen, const void *val,
 static int dblp_get_u32(struct dblp_sock *dsk, const struct dblp_u32_opt *opt,
 			char __user *optval, int __user *optlen, int len)
 {
-	const void *field = (const void *)dsk + opt->offset;
 	u32 val;
 
 	if (len < (int)sizeof(val))
 		return -EINVAL;
-	lock_sock(&dsk->sk);
-	val = opt->size == sizeof(u8) ? *(const u8 *)field :
-					*(const u32 *)field;
-	release_sock(&dsk->sk);
+	val = READ_ONCE(*(const u32 *)((const void *)dsk + opt->offset));
 	return dblp_give(optval, optlen, &val, sizeof(val));
 }
 

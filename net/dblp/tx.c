@@ -5,7 +5,7 @@
  *
  * A message is started (credit is taken for it), goes through its first pass,
  * is repaired as far as needed, is closed, and is settled once its loss map is
- * known. A message with budget 0 is closed by the acknowledgement of its last
+ * known. A message with budget 0 is closed by the acknowledgment of its last
  * segment, all others by the receiver's CLOSE: only the receiver knows what it
  * has forgiven.
  */
@@ -418,13 +418,13 @@ int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f)
 	if (!msg->budget || !msg->cursor || f->close.missing > most ||
 	    f->close.missing_segs > msg->acked.n ||
 	    !f->close.missing != !f->close.missing_segs ||
-	    !f->close.missing != (f->close.reason == DBLP_REASON_COMPLETE))
+	    (f->close.reason == DBLP_REASON_COMPLETE) == !!f->close.missing)
 		return -EPROTO;
 
 	msg->missing = f->close.missing;
 	msg->missing_segs = f->close.missing_segs;
 	msg->reason = f->close.reason;
-	/* Late acknowledgements must not find it; its packets stay in flight */
+	/* Late acknowledgments must not find it; its packets stay in flight */
 	dblp_sent_forget(&dsk->sent, msg);
 	msg->lossy = 0;
 	dblp_tx_free_pages(msg);

@@ -186,10 +186,6 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 		"XmitError",
 		"Packets that IP did not take",
 	},
-	[DBLP_A_STATS_NOTIFY_DROPPED] = {
-		"NotifyDropped",
-		"Reports of closed messages dropped because nobody read them",
-	},
 };
 
 const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {
