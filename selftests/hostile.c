@@ -613,6 +613,21 @@ TEST_F(peer, missing_segments_beyond_the_end)
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
+/* Credit told along with an ACK may be lost: who asks is told again. */
+TEST_F(peer, a_ping_brings_credit_each_time)
+{
+	int i;
+
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+	for (i = 0; i < 3; i++) {
+		memset(&self->peer.flow, 0, sizeof(self->peer.flow));
+		EXPECT_TRUE(peer_sync(&self->peer));
+		EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
+		EXPECT_EQ(DBLP_FRAME_FLOW, self->peer.flow.type);
+	}
+}
+
 TEST_F(peer, a_loss_map_that_contradicts_its_close)
 {
 	struct dblp_frame f = {
