@@ -23,6 +23,10 @@
  * - Probing goes on round by round while it finds more, so that bandwidth that
  *   becomes free is found in a few round trips.
  *
+ * - A training job sends in rounds, and those who sent before need not send now.
+ *   So probing begins anew after a pause. While there is a queue the pacer leaves
+ *   it to the window to limit the rate, so that ours rises as soon as others end.
+ *
  * The constants were chosen with the simulator of selftests/unit, where the
  * promises are tested.
  */
@@ -42,6 +46,7 @@ enum bdp_gain {
 	GAIN_DRAIN	= 369,	/* its inverse */
 	GAIN_UP		= 1280,
 	GAIN_DOWN	= 768,
+	GAIN_SHARED	= 1152,	/* while a queue is there, the window limits */
 	GAIN_DRAINED	= 960,	/* below 1, to see behind an old queue as well */
 	GAIN_QUEUED	= 1280,	/* of the window while there is a queue */
 	GAIN_WINDOW	= 2048,	/* of the window else */
@@ -89,6 +94,7 @@ enum bdp_mode {
  * @bw: highest rate of each of the last rounds, bytes a second
  * @min_rtt: propagation delay
  * @min_rtt_at: when it was last seen
+ * @acked_at: when the last ACK came
  * @full_bw: rate to exceed clearly for growth
  * @slot: the present round's in @bw
  * @mode: &enum bdp_mode
@@ -117,6 +123,7 @@ struct bdp {
 	u64	bw[BW_ROUNDS];
 	u64	min_rtt;
 	u64	min_rtt_at;
+	u64	acked_at;
 	u64	full_bw;
 	u8	slot;
 	u8	mode;
@@ -431,7 +438,7 @@ static u32 pacing_gain(const struct bdp *b)
 	case PROBE_DOWN:
 		return GAIN_DOWN;
 	default:
-		return UNIT;
+		return b->queued && !b->futile ? GAIN_SHARED : UNIT;
 	}
 }
 
@@ -474,11 +481,26 @@ static void set_cwnd(struct dblp_cc *cc, const struct bdp *b, u32 acked)
 	cc->cwnd = min_t(u64, cwnd, S32_MAX);
 }
 
+/* After a pause, the share of before is out of date */
+static void bdp_sent(struct dblp_cc *cc, u32 inflight, u64 now)
+{
+	struct bdp *b = model(cc);
+	u64 rate;
+
+	if (inflight || b->mode != PROBE_CRUISE ||
+	    now - b->acked_at < b->min_rtt)
+		return;
+	enter(b, PROBE_UP);
+	rate = send_rate(b, max_bw(b), GAIN_UP);
+	cc->pacing_rate = max(cc->pacing_rate, rate);
+}
+
 static void bdp_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		    const struct dblp_rtt *rtt)
 {
 	struct bdp *b = model(cc);
 
+	b->acked_at = rs->now;
 	b->round_acked += rs->acked;
 	b->round_lost += rs->lost;
 	update_min_rtt(b, rs, rtt);
@@ -507,6 +529,7 @@ static void bdp_timeout(struct dblp_cc *cc, u32 count, u64 now)
 const struct dblp_cc_ops dblp_cc_bdp = {
 	.name		= "bdp",
 	.init		= bdp_init,
+	.sent		= bdp_sent,
 	.ack		= bdp_ack,
 	.timeout	= bdp_timeout,
 };

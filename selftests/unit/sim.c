@@ -16,6 +16,7 @@ enum event_type {
 	EV_ARRIVE,	/* a packet reaches the receiver */
 	EV_ACK_TIMER,	/* a receiver's timer */
 	EV_ACK,		/* an ACK reaches the sender */
+	EV_MESSAGE,	/* a sender is given more */
 };
 
 struct sim_ack {
@@ -29,7 +30,7 @@ struct sim_event {
 	u64		seq;
 	enum event_type	type;
 	u32		flow;
-	u64		pn;
+	u64		pn;		/* EV_MESSAGE: bytes */
 	struct sim_ack	*ack;
 };
 
@@ -125,6 +126,8 @@ static void send_packet(struct sim *s, u32 flow)
 				    calloc(size, sizeof(struct dblp_sent_pkt)),
 				    size));
 	}
+	if (f->cc.ops->sent)
+		f->cc.ops->sent(&f->cc, f->sent.inflight, s->now);
 	transmit(s, flow, f->sent.next);
 	dblp_sent_push(&f->sent, s->mss, s->now);
 	f->last_sent = s->now;
@@ -271,10 +274,29 @@ static void on_ack(struct sim *s, u32 flow, struct sim_ack *ack)
 	run_sender(s, flow);
 }
 
+void sim_message(struct sim *s, u32 i, u64 bytes, u64 at)
+{
+	s->messages++;
+	push_event(s, (struct sim_event) {
+		.at = at, .type = EV_MESSAGE, .flow = i, .pn = bytes });
+}
+
+static void on_message(struct sim *s, u32 flow, u64 bytes)
+{
+	struct sim_flow *f = &s->flow[flow];
+
+	s->messages--;
+	f->goal = f->received + bytes;
+	f->finished = 0;
+	run_sender(s, flow);
+}
+
 static bool all_finished(const struct sim *s)
 {
 	u32 i;
 
+	if (s->messages)
+		return false;
 	for (i = 0; i < s->n; i++) {
 		if (!s->flow[i].goal || !s->flow[i].finished)
 			return false;
@@ -302,6 +324,9 @@ static void on_event(struct sim *s, const struct sim_event *e)
 		break;
 	case EV_ACK:
 		on_ack(s, e->flow, e->ack);
+		break;
+	case EV_MESSAGE:
+		on_message(s, e->flow, e->pn);
 		break;
 	}
 }

@@ -70,9 +70,12 @@ struct sim {
 	u32			n_events;
 	u32			max_events;
 	u64			seq;
+	u32			messages;	/* to come */
 };
 
 void sim_init(struct sim *s, u32 flows);
+/* At @at, flow @i has @bytes more to send and has not finished */
+void sim_message(struct sim *s, u32 i, u64 bytes, u64 at);
 /* Run until @until, or until all flows with a goal have reached it */
 void sim_run(struct sim *s, u64 until);
 void sim_free(struct sim *s);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What the congestion control promises, on simulated paths */
+#include <linux/minmax.h>
+
 #include "sim.h"
 #include "test.h"
 
@@ -320,6 +322,87 @@ TEST(bdp__incast)
 	}
 }
 
+/* Messages of a training round, given within @skew from @at on. Returns how long
+ * they take together, in thousandths of what the link needs.
+ */
+static u32 training_round(struct sim *s, struct prng *r, u32 n, u64 at,
+			  u64 skew)
+{
+	u64 bytes = 205 * s->mss, first = U64_MAX, last = 0, start;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		start = at + prng_below(r, skew);
+		first = min(first, start);
+		sim_message(s, i, bytes, start);
+	}
+	sim_run(s, at + 10 * SIM_S);
+	for (i = 0; i < n; i++)
+		last = max(last, s->flow[i].finished ?: at + 10 * SIM_S);
+	return (last - first) * 1000 /
+	       (bytes * n * SIM_S / s->rate + s->rtt / 2);
+}
+
+/* Connections that stay open meet in one queue round by round */
+TEST(bdp__rounds_of_training)
+{
+	static const struct {
+		u64 mbit, rtt, skew;
+		u32 n, mean;
+	} cases[] = {
+		{ 100, 600, 100, 3, 1020 },
+		{ 200, 600, 100, 3, 1020 },
+		{ 100, 600, 3000, 3, 1050 },
+		{ 200, 600, 3000, 8, 1050 },
+		{ 1000, 100, 100, 8, 1040 },
+	};
+	u32 i, k, round, sum;
+	struct prng r = { 7 };
+	struct sim s;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		path_init(&s, cases[i].n, cases[i].mbit, cases[i].rtt * SIM_US,
+			  0);
+		for (k = 0; k < cases[i].n; k++)
+			s.flow[k].goal = 1;
+		sim_run(&s, SIM_S);
+		sum = 0;
+		for (round = 0; round < 30; round++) {
+			k = training_round(&s, &r, cases[i].n,
+					   s.now + 70 * SIM_MS,
+					   cases[i].skew * SIM_US);
+			sum += round ? k : 0;
+		}
+		EXPECT_LE(sum / 29, cases[i].mean) {
+			TH_LOG("%u flows at %u Mbit/s", cases[i].n,
+			       (u32)cases[i].mbit);
+		}
+		EXPECT_EQ(0, s.dropped);
+		sim_free(&s);
+	}
+}
+
+/* Who goes on after a pause looks at once whether there is more than before */
+TEST(bdp__probes_after_a_pause)
+{
+	struct prng r = { 8 };
+	u64 before, pause;
+	struct sim s;
+
+	for (pause = 10; pause <= 1000; pause *= 10) {
+		path_init(&s, 1, 200, 600 * SIM_US, 0);
+		s.flow[0].goal = 1;
+		sim_run(&s, SIM_S);
+		training_round(&s, &r, 1, s.now + 70 * SIM_MS, 1);
+		before = s.flow[0].cc.pacing_rate;
+		sim_message(&s, 0, 100 * s.mss, s.now + pause * SIM_MS);
+		sim_run(&s, s.now + pause * SIM_MS);
+		EXPECT_GE(s.flow[0].cc.pacing_rate, before * 6 / 5);
+		EXPECT_LE(s.flow[0].cc.pacing_rate, before * 4 / 3);
+		sim_free(&s);
+	}
+}
+
 /* A queue that overflows must not be taken for a bad network: sending more for
  * what is lost would never end.
  */
@@ -403,6 +486,7 @@ TEST(bdp__any_sample)
 			rs.now = now;
 			if (prng_below(&r, 10) == 0)
 				cc.ops->timeout(&cc, prng_below(&r, 5), now);
+			cc.ops->sent(&cc, prng_below(&r, 2), now);
 			cc.ops->ack(&cc, &rs, &rtt);
 			ASSERT_GE(cc.cwnd, 2 * (u64)mss);
 			ASSERT_LE(cc.cwnd, S32_MAX);
