@@ -407,6 +407,7 @@ static struct dblp_tx_msg *dblp_tx_find(struct dblp_sock *dsk, u32 id)
 int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f)
 {
 	struct dblp_tx_msg *msg = dblp_tx_find(dsk, f->close.msg_id);
+	bool complete = f->close.reason == DBLP_REASON_COMPLETE;
 	u32 most;
 
 	if (!msg)
@@ -418,7 +419,7 @@ int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f)
 	if (!msg->budget || !msg->cursor || f->close.missing > most ||
 	    f->close.missing_segs > msg->acked.n ||
 	    !f->close.missing != !f->close.missing_segs ||
-	    (f->close.reason == DBLP_REASON_COMPLETE) == !!f->close.missing)
+	    complete == !!f->close.missing)
 		return -EPROTO;
 
 	msg->missing = f->close.missing;
