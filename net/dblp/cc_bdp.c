@@ -23,9 +23,9 @@
  * - Probing goes on round by round while it finds more, so that bandwidth that
  *   becomes free is found in a few round trips.
  *
- * - A training job sends in rounds, and who sent before need not send now: after
- *   a pause, probing begins anew. While there is a queue, the pacer leaves it to
- *   the window to limit the rate, so that ours rises as soon as others end.
+ * - A training job sends in rounds, and who sent before need not send now:
+ *   after a pause, probing begins anew. While there is a queue, the pacer
+ *   leaves it to the window to limit the rate: ours rises when others end.
  *
  * The constants were chosen with the simulator of selftests/unit, where the
  * promises are tested.
