@@ -307,6 +307,18 @@ static bool take_report(struct end *e)
 	return true;
 }
 
+/* POLLERR without a report: it is an error, and the end */
+static void die_of_error(const struct end *e)
+{
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	getsockopt(e->fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	errno = err;
+	die("%s: %u of %u messages were not reported as closed", e->name,
+	    cfg.count - e->n_sent, cfg.count);
+}
+
 static void send_one(struct end *e, unsigned char *buf, uint32_t i)
 {
 	struct dblp_sndinfo info = {
@@ -361,8 +373,8 @@ static void send_all(struct end *e)
 		if (!wait_for(e->fd, POLLERR, cfg.timeout * 1000))
 			die("%s: %u of %u messages were never reported as closed",
 			    e->name, cfg.count - e->n_sent, cfg.count);
-		while (take_report(e))
-			;
+		if (!take_report(e))
+			die_of_error(e);
 	}
 	if (shutdown(e->fd, SHUT_WR))
 		die("%s: shutdown()", e->name);
