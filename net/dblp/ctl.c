@@ -3,9 +3,10 @@
  * Control frames that are repeated until they are acknowledged: FLOW, CLOSE,
  * LOSSMAP, FIN, PING.
  *
- * A frame remembers the last packet that carried it. The acknowledgment of
- * that packet ends it, its loss puts it back into the queue. What it says is
- * written when it is sent, so a repeated FLOW tells the state of then.
+ * A frame remembers the last two packets that carried it, as a probe sends two.
+ * The acknowledgment of either ends it, the loss of the last puts it back into
+ * the queue. What it says is written when it is sent, so a repeated FLOW tells
+ * the state of then.
  */
 #include <linux/unaligned.h>
 
@@ -16,8 +17,11 @@ static struct dblp_ctl *dblp_ctl_alloc(u8 type)
 	struct dblp_ctl *ctl;
 
 	ctl = kzalloc(sizeof(*ctl), GFP_ATOMIC);
-	if (ctl)
-		ctl->type = type;
+	if (!ctl)
+		return NULL;
+	ctl->type = type;
+	ctl->pn = U64_MAX;
+	ctl->pn_before = U64_MAX;
 	return ctl;
 }
 
@@ -187,6 +191,7 @@ u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn)
 		if (!next)
 			break;
 		p = next;
+		ctl->pn_before = ctl->pn;
 		ctl->pn = pn;
 		list_move_tail(&ctl->list, &dsk->ctl_flight);
 	}
@@ -229,7 +234,7 @@ void dblp_ctl_acked(struct dblp_sock *dsk, u64 pn)
 	struct dblp_ctl *ctl, *tmp;
 
 	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_flight, list) {
-		if (ctl->pn != pn)
+		if (ctl->pn != pn && ctl->pn_before != pn)
 			continue;
 		if (ctl->type == DBLP_FRAME_FIN)
 			dsk->fin_acked = 1;

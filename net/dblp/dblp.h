@@ -310,7 +310,8 @@ struct dblp_skb_cb {
  * struct dblp_ctl - a control frame that is repeated until it is acknowledged
  * @list: on @ctl_queue (to be sent) or @ctl_flight (sent)
  * @type: &enum dblp_frame_type
- * @pn: packet that carried it last
+ * @pn: packet that carried it last; U64_MAX if none
+ * @pn_before: the one that did before that
  * @msg: CLOSE, LOSSMAP: the message; a reference is held
  * @first: LOSSMAP: first segment
  * @words: LOSSMAP: number of words
@@ -319,6 +320,7 @@ struct dblp_ctl {
 	struct list_head	list;
 	u8			type;
 	u64			pn;
+	u64			pn_before;
 	struct dblp_rx_msg	*msg;
 	u32			first;
 	u32			words;

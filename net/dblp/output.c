@@ -540,9 +540,9 @@ static bool dblp_probe_seg(struct dblp_sock *dsk, u64 *from,
  * @dsk: socket
  * @now: the time
  *
- * RFC 9002 section 6.2.4: two packets with data, whatever the congestion window
- * says, besides the control frames that were not acknowledged; a PING if there
- * is neither.
+ * RFC 9002 section 6.2.4: two packets, whatever the congestion window says: with
+ * data if there is any, besides the control frames that were not acknowledged; a
+ * PING if there is neither.
  */
 void dblp_probe(struct dblp_sock *dsk, u64 now)
 {
@@ -560,5 +560,9 @@ void dblp_probe(struct dblp_sock *dsk, u64 now)
 		dblp_probe_seg(dsk, &from, dst, mss, now);
 	if (dsk->sent.next == next && list_empty(&dsk->ctl_queue))
 		dblp_ctl_add(dsk, DBLP_FRAME_PING);
+	dblp_push_ctl(dsk, dst, mss, now);
+	if (dsk->sent.next != next + 1)
+		return;
+	dblp_ctl_requeue(dsk);
 	dblp_push_ctl(dsk, dst, mss, now);
 }

@@ -36,12 +36,23 @@ static u64 without_delay(const struct dblp_rtt *r, u64 rtt, u64 ack_delay)
 							    rtt;
 }
 
+/*
+ * RFC 9002 keeps the peer's delay in the first sample and in the minimum, as
+ * it is at most some 25 ms there. Here, where most ACKs may be lost, the delay
+ * goes on until one arrives, and the probe timeout would grow with it.
+ */
+static u64 first_sample(u64 rtt, u64 ack_delay)
+{
+	return rtt > ack_delay ? rtt - ack_delay : rtt;
+}
+
 void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now)
 {
 	u64 diff;
 
 	rtt = max_t(u64, rtt, 1);
 	if (!r->latest) {
+		rtt = first_sample(rtt, ack_delay);
 		r->latest = rtt;
 		r->srtt = rtt;
 		r->var = rtt / 2;
@@ -49,12 +60,15 @@ void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now)
 		r->min_at = now;
 		return;
 	}
-	r->latest = rtt;
-	if (rtt <= r->min || now - r->min_at > MIN_RTT_WINDOW_NS) {
+	if (now - r->min_at > MIN_RTT_WINDOW_NS) {
+		r->min = first_sample(rtt, ack_delay);
+		r->min_at = now;
+	} else if (rtt <= r->min) {
 		r->min = rtt;
 		r->min_at = now;
 	}
 	rtt = without_delay(r, rtt, ack_delay);
+	r->latest = rtt;
 	diff = rtt > r->srtt ? rtt - r->srtt : r->srtt - rtt;
 	r->var = r->var - r->var / 4 + diff / 4;
 	r->srtt = max_t(u64, r->srtt - r->srtt / 8 + rtt / 8, 1);

@@ -11,11 +11,25 @@ TEST(dblp_rtt_sample__first)
 {
 	struct dblp_rtt r = {};
 
-	dblp_rtt_sample(&r, 800 * US, 700 * US, 5 * S);
+	dblp_rtt_sample(&r, 800 * US, 0, 5 * S);
 	EXPECT_EQ(800 * US, r.latest);
 	EXPECT_EQ(800 * US, r.srtt);
 	EXPECT_EQ(400 * US, r.var);
 	EXPECT_EQ(800 * US, r.min);
+}
+
+/* ACKs were lost for 300 ms: that is not the path's time */
+TEST(dblp_rtt_sample__first_without_delay)
+{
+	struct dblp_rtt r = {};
+
+	dblp_rtt_sample(&r, 301 * MS, 300 * MS, 5 * S);
+	EXPECT_EQ(1 * MS, r.latest);
+	EXPECT_EQ(1 * MS, r.srtt);
+	EXPECT_EQ(1 * MS, r.min);
+	r = (struct dblp_rtt) {};
+	dblp_rtt_sample(&r, 1 * MS, U64_MAX, 5 * S);
+	EXPECT_EQ(1 * MS, r.srtt);
 }
 
 /* RFC 9002, 5.3 by hand */
@@ -38,6 +52,7 @@ TEST(dblp_rtt_sample__ack_delay)
 	dblp_rtt_sample(&r, 800, 0, 1);
 	/* Plausible: it is taken off */
 	dblp_rtt_sample(&r, 1600, 800, 2);
+	EXPECT_EQ(800, r.latest);
 	EXPECT_EQ(800, r.srtt);
 	/* It would make the path shorter than ever: it is ignored */
 	dblp_rtt_sample(&r, 1600, 801, 3);
@@ -58,6 +73,10 @@ TEST(dblp_rtt_sample__min_expires)
 	EXPECT_EQ(3 * MS, r.min);
 	dblp_rtt_sample(&r, 2 * MS, 0, 12 * S);
 	EXPECT_EQ(2 * MS, r.min);
+	/* The new one is of the path alone as well */
+	dblp_rtt_sample(&r, 403 * MS, 400 * MS, 23 * S);
+	EXPECT_EQ(3 * MS, r.min);
+	EXPECT_EQ(3 * MS, r.latest);
 }
 
 TEST(dblp_rtt_sample__never_zero)
