@@ -184,6 +184,8 @@ struct dblp_path {
  * @tag: from the user
  * @id: message ID
  * @len: bytes
+ * @offset: bytes of the user's message before this piece of it
+ * @total: bytes of the user's message
  * @seg_size: bytes of each segment but the last
  * @critical: bytes at the start that may not be missing
  * @crit_segs: segments with any of those; sent first and in sequence
@@ -219,6 +221,8 @@ struct dblp_tx_msg {
 	u64			tag;
 	u32			id;
 	u32			len;
+	u32			offset;
+	u32			total;
 	u32			seg_size;
 	u32			critical;
 	u32			crit_segs;
@@ -257,6 +261,8 @@ struct dblp_tx_msg {
  * @tag: from the META frame
  * @id: message ID
  * @len: bytes
+ * @offset: bytes of the user's message before this piece, from the META frame
+ * @total: bytes of the user's message, from there, too
  * @seg_size: bytes of each segment but the last
  * @missing: bytes that have not arrived
  * @critical: bytes at the start that may not be missing
@@ -278,6 +284,8 @@ struct dblp_rx_msg {
 	u32			id;
 	u64			tag;
 	u32			len;
+	u32			offset;
+	u32			total;
 	u32			seg_size;
 	u32			missing;
 	u32			critical;

@@ -333,6 +333,9 @@ static u32 dblp_seg_ctl(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
 		f.type = DBLP_FRAME_META;
 		f.meta.msg_id = msg->id;
 		f.meta.critical = msg->critical;
+		f.meta.deadline = 0;
+		f.meta.offset = msg->offset;
+		f.meta.total = msg->total;
 		f.meta.tag = msg->tag;
 		next = dblp_put_frame(p, end, &f);
 		p = next ?: p;

@@ -59,6 +59,7 @@ static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 	msg->refs = 1;
 	msg->id = d->msg_id;
 	msg->len = d->msg_len;
+	msg->total = d->msg_len;
 	msg->seg_size = seg_size;
 	msg->missing = d->msg_len;
 	msg->budget = d->budget;
@@ -93,10 +94,13 @@ static bool dblp_rx_agrees(const struct dblp_rx_msg *msg,
 	if (!meta)
 		return true;
 	if (meta->meta.msg_id != d->msg_id || !d->meta ||
-	    meta->meta.critical > msg->len)
+	    meta->meta.critical > msg->len ||
+	    meta->meta.total - meta->meta.offset < msg->len)
 		return false;
 	return msg->meta_missing || (meta->meta.tag == msg->tag &&
-				     meta->meta.critical == msg->critical);
+				     meta->meta.critical == msg->critical &&
+				     meta->meta.offset == msg->offset &&
+				     meta->meta.total == msg->total);
 }
 
 static bool dblp_rx_charge(struct dblp_sock *dsk, struct sk_buff *skb, u32 id)
@@ -260,6 +264,8 @@ int dblp_rx_data(struct dblp_sock *dsk, struct sk_buff *skb,
 	if (meta && msg->meta_missing) {
 		msg->tag = meta->meta.tag;
 		msg->critical = meta->meta.critical;
+		msg->offset = meta->meta.offset;
+		msg->total = meta->meta.total;
 		msg->meta_missing = 0;
 	}
 	if (dblp_segmap_test(&msg->have, d->offset / msg->seg_size))

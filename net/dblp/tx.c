@@ -75,6 +75,7 @@ struct dblp_tx_msg *dblp_tx_alloc(struct msghdr *m, u32 len)
 	INIT_LIST_HEAD(&msg->list);
 	INIT_LIST_HEAD(&msg->lost_node);
 	msg->len = len;
+	msg->total = len;
 	msg->truesize = sizeof(*msg) + n_pages * PAGE_SIZE;
 	msg->pages = kvmalloc_array(n_pages, sizeof(*msg->pages),
 				    GFP_KERNEL_ACCOUNT);

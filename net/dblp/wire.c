@@ -272,6 +272,20 @@ static bool get_lossmap(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 	return f->lossmap.first % 32 == 0 && f->lossmap.first < DBLP_SEGS_MAX;
 }
 
+/* Whether the piece fits its message, only the data header can tell */
+static bool get_meta(struct dblp_frame *f, const u8 *p)
+{
+	f->meta.msg_id = get_u32(p + 4);
+	f->meta.critical = get_u32(p + 8);
+	f->meta.deadline = get_u32(p + 12);
+	f->meta.offset = get_u32(p + 16);
+	f->meta.total = get_u32(p + 20);
+	f->meta.tag = dblp_get_u64(p + 24);
+	return f->meta.total <= DBLP_MSG_MAX &&
+	       f->meta.offset < f->meta.total &&
+	       f->meta.critical <= f->meta.total - f->meta.offset;
+}
+
 /* Frames of fixed length whose argument is kept zero */
 static bool get_plain(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 {
@@ -295,10 +309,7 @@ static bool get_plain(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 	case DBLP_FRAME_META:
 		if (words != DBLP_META_WORDS)
 			return false;
-		f->meta.msg_id = get_u32(p + 4);
-		f->meta.critical = get_u32(p + 8);
-		f->meta.tag = dblp_get_u64(p + 12);
-		return f->meta.critical <= DBLP_MSG_MAX;
+		return get_meta(f, p);
 	case DBLP_FRAME_FIN:
 		if (words != DBLP_FIN_WORDS)
 			return false;
@@ -460,6 +471,8 @@ u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f)
 		return put_u32(p, f->close.missing_segs);
 	case DBLP_FRAME_META:
 		p = put_u32(put_u32(p, f->meta.msg_id), f->meta.critical);
+		p = put_u32(put_u32(p, f->meta.deadline), f->meta.offset);
+		p = put_u32(p, f->meta.total);
 		return dblp_put_u64(p, f->meta.tag);
 	case DBLP_FRAME_FIN:
 		return put_u32(p, f->fin.end);

@@ -34,7 +34,7 @@ enum dblp_frame_type {
 	DBLP_FRAME_FLOW,	/* what the receiver has room for */
 	DBLP_FRAME_CLOSE,	/* the receiver closed a message */
 	DBLP_FRAME_LOSSMAP,	/* a piece of its loss map */
-	DBLP_FRAME_META,	/* tag and critical prefix of a message */
+	DBLP_FRAME_META,	/* what the data header has no room for */
 	DBLP_FRAME_FIN,		/* no more messages will be sent */
 	DBLP_FRAME_PING,	/* asks for an ACK */
 	__DBLP_FRAME_MAX
@@ -64,7 +64,7 @@ enum dblp_wire_size {
 	DBLP_SEG_MAX		= 65528,
 	DBLP_ACK_RANGES_MAX	= 64,
 	DBLP_LOSSMAP_WORDS_MAX	= 128,	/* fits the smallest packet */
-	DBLP_META_LEN		= 20,
+	DBLP_META_LEN		= 32,
 };
 
 /* Bits of the last word of a data header */
@@ -153,7 +153,8 @@ struct dblp_cookie {
  * @lossmap: @bits points into the packet, big-endian words; bit i of word w,
  *	counted from the least significant, is segment first + 32 w + i; 1 is
  *	missing
- * @meta: what does not fit the data header
+ * @meta: what does not fit the data header; @offset and @total are of the user's
+ *	message, of which this one may be a piece
  * @fin: @end is the number of messages sent in all
  */
 struct dblp_frame {
@@ -191,7 +192,10 @@ struct dblp_frame {
 		} lossmap;
 		struct {
 			u32	msg_id;
-			u32	critical;
+			u32	critical;	/* bytes */
+			u32	deadline;	/* microseconds, 0: none */
+			u32	offset;		/* bytes before this piece */
+			u32	total;		/* bytes of all pieces */
 			u64	tag;
 		} meta;
 		struct {

@@ -109,7 +109,10 @@ static u8 *seed_frame(struct prng *r, u8 *p, const u8 *end)
 		bits[prng_below(r, sizeof(bits))] = prng_u64(r);
 		break;
 	case DBLP_FRAME_META:
-		f.meta.critical = prng_any(r);
+		f.meta.total = prng_any(r);
+		f.meta.offset = prng_below(r, 2) ? prng_any(r) : 0;
+		f.meta.critical = prng_below(r, 2) ? prng_any(r) : 0;
+		f.meta.deadline = prng_any(r);
 		f.meta.tag = prng_any(r);
 		break;
 	case DBLP_FRAME_FIN:

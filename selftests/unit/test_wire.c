@@ -480,7 +480,10 @@ static void frame_init(struct dblp_frame *f, u8 type, u8 *bits)
 		break;
 	case DBLP_FRAME_META:
 		f->meta.msg_id = 0xf1f2f3f4;
-		f->meta.critical = DBLP_MSG_MAX;
+		f->meta.critical = DBLP_MSG_MAX - 0x01020304;
+		f->meta.deadline = 0xa1a2a3a4;
+		f->meta.offset = 0x01020304;
+		f->meta.total = DBLP_MSG_MAX;
 		f->meta.tag = 0xfedcba9876543210;
 		break;
 	case DBLP_FRAME_FIN:
@@ -520,6 +523,9 @@ static bool frames_equal(const struct dblp_frame *a, const struct dblp_frame *b)
 	case DBLP_FRAME_META:
 		return a->meta.msg_id == b->meta.msg_id &&
 		       a->meta.critical == b->meta.critical &&
+		       a->meta.deadline == b->meta.deadline &&
+		       a->meta.offset == b->meta.offset &&
+		       a->meta.total == b->meta.total &&
 		       a->meta.tag == b->meta.tag;
 	case DBLP_FRAME_FIN:
 		return a->fin.end == b->fin.end;
@@ -813,9 +819,21 @@ TEST(dblp_get_frame__values)
 	EXPECT_EQ(DBLP_WIRE_FIELD, with_word(DBLP_FRAME_FLOW, 8, DBLP_PPM + 1));
 	EXPECT_EQ(DBLP_WIRE_FIELD, with_word(DBLP_FRAME_FLOW, 8, U32_MAX));
 
-	EXPECT_EQ(DBLP_WIRE_OK, with_word(DBLP_FRAME_META, 8, DBLP_MSG_MAX));
+	/* The critical prefix ends where the message does */
+	EXPECT_EQ(DBLP_WIRE_OK, with_word(DBLP_FRAME_META, 8, 0));
+	EXPECT_EQ(DBLP_WIRE_FIELD, with_word(DBLP_FRAME_META, 8,
+					     DBLP_MSG_MAX - 0x01020303));
+	EXPECT_EQ(DBLP_WIRE_FIELD, with_word(DBLP_FRAME_META, 8, U32_MAX));
+	EXPECT_EQ(DBLP_WIRE_OK, with_word(DBLP_FRAME_META, 12, U32_MAX));
+	/* The piece begins within the message */
+	EXPECT_EQ(DBLP_WIRE_OK, with_word(DBLP_FRAME_META, 16, 0));
 	EXPECT_EQ(DBLP_WIRE_FIELD,
-		  with_word(DBLP_FRAME_META, 8, DBLP_MSG_MAX + 1));
+		  with_word(DBLP_FRAME_META, 16, DBLP_MSG_MAX));
+	EXPECT_EQ(DBLP_WIRE_FIELD, with_word(DBLP_FRAME_META, 16, U32_MAX));
+	EXPECT_EQ(DBLP_WIRE_FIELD, with_word(DBLP_FRAME_META, 20, 0));
+	EXPECT_EQ(DBLP_WIRE_FIELD, with_word(DBLP_FRAME_META, 20, 0x01020304));
+	EXPECT_EQ(DBLP_WIRE_FIELD,
+		  with_word(DBLP_FRAME_META, 20, DBLP_MSG_MAX + 1));
 
 	EXPECT_EQ(DBLP_WIRE_OK, with_word(DBLP_FRAME_LOSSMAP, 8, 0));
 	EXPECT_EQ(DBLP_WIRE_FIELD, with_word(DBLP_FRAME_LOSSMAP, 8, 1));
