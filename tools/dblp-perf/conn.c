@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Making connections, and whole messages on them. */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <linux/dblp.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "conn.h"
+
+/*
+ * The first message of each connection: two ends that were told different
+ * things would wait for each other forever. Network byte order.
+ */
+struct hello {
+	char		magic[8];
+	char		mode[8];
+	uint32_t	index;
+	uint32_t	connections;
+	uint32_t	size;
+	uint32_t	count;
+	uint32_t	warmup;
+	uint32_t	verify;
+	uint64_t	seed;
+};
+
+static void make_hello(struct hello *h, unsigned int index)
+{
+	memset(h, 0, sizeof(*h));
+	memcpy(h->magic, "dblpperf", 8);
+	memcpy(h->mode, cfg.mode->name, strlen(cfg.mode->name));
+	h->index = htobe32(index);
+	h->connections = htobe32(total_connections());
+	h->size = htobe32(cfg.size);
+	h->count = htobe32(cfg.count);
+	h->warmup = htobe32(cfg.warmup);
+	h->verify = htobe32(cfg.verify);
+	h->seed = htobe64(cfg.seed);
+}
+
+const struct proto *proto_find(const char *name)
+{
+	static const struct proto *const all[] = {
+		&proto_dblp, &proto_tcp, &proto_sctp,
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (!strcmp(all[i]->name, name))
+			return all[i];
+	return NULL;
+}
+
+union name {
+	struct sockaddr		any;
+	struct sockaddr_in	v4;
+	struct sockaddr_in6	v6;
+	struct sockaddr_dblp	dblp;
+};
+
+/* AF_DBLP has IPv4 addresses in IPv6 notation, the others do not. */
+static socklen_t make_name(union name *name, const struct proto *proto,
+			   unsigned int port)
+{
+	struct in_addr v4;
+	struct in6_addr v6 = {};
+
+	memset(name, 0, sizeof(*name));
+	if (inet_pton(AF_INET, cfg.address, &v4) == 1) {
+		if (!proto->family) {
+			name->v4.sin_family = AF_INET;
+			name->v4.sin_port = htons(port);
+			name->v4.sin_addr = v4;
+			return sizeof(name->v4);
+		}
+		v6.s6_addr[10] = 0xff;
+		v6.s6_addr[11] = 0xff;
+		memcpy(&v6.s6_addr[12], &v4, sizeof(v4));
+	} else if (inet_pton(AF_INET6, cfg.address, &v6) != 1) {
+		errno = 0;
+		fail("'%s' is no address", cfg.address);
+	}
+	name->v6.sin6_family = proto->family ? proto->family : AF_INET6;
+	name->v6.sin6_port = htons(port);
+	name->v6.sin6_addr = v6;
+	return sizeof(name->v6);
+}
+
+static void set_buffers(int fd, const struct proto *proto)
+{
+	int size = cfg.buffer;
+
+	if (!size)
+		return;
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)))
+		fail("%s: setting the buffers", proto->name);
+}
+
+static int open_socket(const struct flavour *f, union name *name,
+		       unsigned int port, socklen_t *len)
+{
+	const struct proto *proto = f->proto;
+	int fd;
+
+	*len = make_name(name, proto, port);
+	fd = socket(name->any.sa_family, proto->type | SOCK_CLOEXEC,
+		    proto->protocol);
+	if (fd < 0 && (errno == EPROTONOSUPPORT || errno == EAFNOSUPPORT ||
+		       errno == ESOCKTNOSUPPORT))
+		lacking("this kernel has no %s", proto->name);
+	if (fd < 0)
+		fail("%s: socket()", proto->name);
+	proto->setup(fd, f->cc);
+	set_buffers(fd, proto);
+	return fd;
+}
+
+int conn_listener(const struct flavour *flavour, unsigned int port)
+{
+	const int one = 1;
+	union name name;
+	socklen_t len;
+	int fd;
+
+	fd = open_socket(flavour, &name, port, &len);
+	if (!flavour->proto->family &&
+	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)))
+		fail("SO_REUSEADDR");
+	if (bind(fd, &name.any, len) || listen(fd, SOMAXCONN))
+		fail("%s: listening on %s, port %u", flavour->proto->name,
+		     cfg.address, port);
+	return fd;
+}
+
+static void recv_all(struct conn *c, void *buf, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = recv(c->fd, (char *)buf + done, len - done,
+				 MSG_WAITALL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (!n)
+			errno = 0;
+		if (n <= 0)
+			fail("%s: connection %u has ended",
+			     c->proto->name, c->index);
+		done += n;
+	}
+}
+
+void conn_accept(struct conn *c, int fd, const struct flavour *flavour)
+{
+	struct hello hello, wanted;
+
+	memset(c, 0, sizeof(*c));
+	c->proto = flavour->proto;
+	c->fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	if (c->fd < 0)
+		fail("%s: accept()", c->proto->name);
+	recv_all(c, &hello, sizeof(hello));
+	c->index = be32toh(hello.index);
+	make_hello(&wanted, c->index);
+	errno = 0;
+	if (memcmp(&hello, &wanted, sizeof(hello)) ||
+	    c->index >= total_connections())
+		fail("the connecting end was told other things than this one");
+}
+
+/* In mode share the second half of the connections is the other side's. */
+static void accept_some(struct conn *all, const struct flavour *flavour, int fd,
+			unsigned int n)
+{
+	struct conn c;
+
+	while (n--) {
+		conn_accept(&c, fd, flavour);
+		errno = 0;
+		if (all[c.index].proto)
+			fail("connection %u has come twice", c.index);
+		all[c.index] = c;
+	}
+	close(fd);
+}
+
+struct conn *conn_accept_all(void)
+{
+	unsigned int n = total_connections();
+	struct conn *all = xcalloc(n, sizeof(*all));
+	bool shared = cfg.other.proto;
+	int fd[2];
+
+	fd[0] = conn_listener(&cfg.main, cfg.port);
+	if (shared)
+		fd[1] = conn_listener(&cfg.other, cfg.port + 1);
+	listening();
+	accept_some(all, &cfg.main, fd[0], shared ? n / 2 : n);
+	if (shared)
+		accept_some(all, &cfg.other, fd[1], n / 2);
+	return all;
+}
+
+void conn_connect(struct conn *c, const struct flavour *flavour,
+		  unsigned int port, unsigned int index)
+{
+	struct hello hello;
+	union name name;
+	socklen_t len;
+
+	memset(c, 0, sizeof(*c));
+	c->proto = flavour->proto;
+	c->index = index;
+	c->fd = open_socket(flavour, &name, port, &len);
+	if (connect(c->fd, &name.any, len))
+		fail("%s: connecting to %s, port %u", c->proto->name,
+		     cfg.address, port);
+	make_hello(&hello, index);
+	conn_send(c, &hello, sizeof(hello));
+	c->proto->sender(c->fd);
+}
+
+void conn_finish(struct conn *c)
+{
+	ssize_t n;
+	char byte;
+
+	/* SCTP cannot close one direction: the peer may have closed both. */
+	if (shutdown(c->fd, SHUT_WR) && errno != ENOTCONN)
+		fail("%s: shutdown()", c->proto->name);
+	do {
+		n = recv(c->fd, &byte, 1, 0);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0 && errno != ENOTCONN)
+		fail("%s: connection %u", c->proto->name, c->index);
+	close(c->fd);
+	free(c->gap);
+}
+
+void conn_send(struct conn *c, const void *buf, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		size_t part = len - done;
+		ssize_t n;
+
+		if (part > c->proto->most)
+			part = c->proto->most;
+		n = send(c->fd, (const char *)buf + done, part, MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			fail("%s: sending %zu bytes on connection %u",
+			     c->proto->name, part, c->index);
+		done += n;
+	}
+}
+
+enum received conn_take(struct conn *c, void *buf, uint32_t len, bool wait)
+{
+	const int flags = wait ? MSG_WAITALL : MSG_DONTWAIT;
+
+	do {
+		ssize_t n = c->proto->recv(c, (char *)buf + c->got,
+					   len - c->got, flags);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN && !wait)
+			return RECEIVED_PART;
+		if (n < 0)
+			fail("%s: receiving on connection %u", c->proto->name,
+			     c->index);
+		errno = 0;
+		if (!n && c->got)
+			fail("%s: connection %u has ended within a message",
+			     c->proto->name, c->index);
+		if (!n)
+			return RECEIVED_END;
+		c->got += n;
+	} while (wait && c->got < len);
+	if (c->got < len)
+		return RECEIVED_PART;
+	c->got = 0;
+	c->received++;
+	return RECEIVED_MESSAGE;
+}
+
+void conn_expect(struct conn *c, void *buf, uint32_t len)
+{
+	if (conn_take(c, buf, len, true) == RECEIVED_END)
+		fail("%s: connection %u has ended", c->proto->name, c->index);
+}
+
+void conn_signal(struct conn *c)
+{
+	const char byte = 'g';
+
+	conn_send(c, &byte, sizeof(byte));
+}
+
+bool conn_await(struct conn *c)
+{
+	ssize_t n;
+	char byte;
+
+	do {
+		n = recv(c->fd, &byte, 1, 0);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		fail("%s: connection %u", c->proto->name, c->index);
+	return n;
+}
+
+void conn_note_cc(const struct conn *c, unsigned int side)
+{
+	c->proto->get_cc(c->fd, results->cc[side], sizeof(results->cc[side]));
+}

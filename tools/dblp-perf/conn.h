@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Connections that carry messages of known length, whatever the transport.
+ */
+#ifndef DBLP_PERF_CONN_H
+#define DBLP_PERF_CONN_H
+
+#include "perf.h"
+
+/**
+ * struct proto - a transport
+ * @name: on the command line
+ * @timers: prefix of the names of its timer functions in the kernel
+ * @family: of the socket; 0: that of the address
+ * @type: of the socket
+ * @protocol: of the socket
+ * @most: bytes that one send() takes; a message may be sent in pieces if that
+ *	is not UINT32_MAX
+ * @lossy: it can carry messages with a loss budget
+ * @setup: set the options that hold before a connection exists
+ * @sender: set the options that hold for the messages of a run
+ * @get_cc: name of the congestion control in use
+ * @recv: receive some of a message into @buf, at most @len bytes; as recv().
+ *	Counts missing bytes in @c
+ */
+struct proto {
+	const char	*name;
+	const char	*timers;
+	int		family;
+	int		type;
+	int		protocol;
+	uint32_t	most;
+	bool		lossy;
+	void		(*setup)(int fd, const char *cc);
+	void		(*sender)(int fd);
+	void		(*get_cc)(int fd, char *name, size_t size);
+	ssize_t		(*recv)(struct conn *c, void *buf, size_t len,
+				int flags);
+};
+
+extern const struct proto proto_dblp, proto_tcp, proto_sctp;
+
+/** proto_find() - by name, NULL if there is none */
+const struct proto *proto_find(const char *name);
+
+/**
+ * struct conn - one connection
+ * @fd: socket
+ * @proto: transport
+ * @index: number within the run; connecting ends count from 0
+ * @got: bytes of the message that is being received
+ * @received: messages received with conn_take()
+ * @missing: bytes missing in the last of them
+ * @gap: what is missing, if @n_gaps is not 0; only with --verify
+ * @n_gaps: elements of @gap
+ */
+struct conn {
+	int			fd;
+	const struct proto	*proto;
+	unsigned int		index;
+	uint32_t		got;
+	uint64_t		received;
+	uint32_t		missing;
+	struct dblp_range	*gap;
+	uint32_t		n_gaps;
+};
+
+/** enum received - what conn_take() says */
+enum received {
+	RECEIVED_END,		/* the peer sends no more */
+	RECEIVED_PART,		/* nothing, or only a part of a message */
+	RECEIVED_MESSAGE,
+};
+
+/** conn_listener() - a listening socket of @flavour */
+int conn_listener(const struct flavour *flavour, unsigned int port);
+
+/**
+ * conn_accept() - the next connection
+ * @c: filled; its index is what the connecting end says
+ * @fd: listening socket
+ * @flavour: of that socket
+ */
+void conn_accept(struct conn *c, int fd, const struct flavour *flavour);
+
+/** conn_accept_all() - all connections of the run, by their index */
+struct conn *conn_accept_all(void);
+
+/** conn_connect() - a connection to the listening end, as number @index */
+void conn_connect(struct conn *c, const struct flavour *flavour,
+		  unsigned int port, unsigned int index);
+
+/** conn_finish() - send no more, wait until the peer is done too, close */
+void conn_finish(struct conn *c);
+
+/** conn_send() - send a message */
+void conn_send(struct conn *c, const void *buf, size_t len);
+
+/**
+ * conn_take() - go on receiving a message of the run
+ * @c: the connection
+ * @buf: for the message, the same from call to call
+ * @len: length of the message
+ * @wait: until it is complete
+ */
+enum received conn_take(struct conn *c, void *buf, uint32_t len, bool wait);
+
+/** conn_expect() - wait for a message of the run; the end is a failure */
+void conn_expect(struct conn *c, void *buf, uint32_t len);
+
+/** conn_signal() - send one reliable byte */
+void conn_signal(struct conn *c);
+/** conn_await() - wait for that byte; false: the peer has ended */
+bool conn_await(struct conn *c);
+
+/** conn_note_cc() - put the congestion control in the results */
+void conn_note_cc(const struct conn *c, unsigned int side);
+
+/** contents_new() - memory for a message, filled with noise */
+void *contents_new(void);
+/** contents_make() - with --verify, fill in what message @n of @c contains */
+void contents_make(const struct conn *c, void *buf, uint64_t n);
+/** contents_check() - with --verify, check the message last received */
+void contents_check(const struct conn *c, const void *buf);
+
+/** fail() - print a message, with strerror() if errno is set, and end */
+void fail(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+/** lacking() - the same, with EXIT_MISSING */
+void lacking(const char *fmt, ...)
+	__attribute__((noreturn, format(printf, 1, 2)));
+
+#endif /* DBLP_PERF_CONN_H */

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What is in the messages, and whether it has arrived. */
+#include <errno.h>
+#include <linux/dblp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conn.h"
+
+/* Finalizer of splitmix64: each word tells where it belongs. */
+static uint64_t word_at(uint64_t key, uint64_t at)
+{
+	uint64_t x = key + (at + 1) * 0x9e3779b97f4a7c15ULL;
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+	return x ^ (x >> 31);
+}
+
+static uint64_t message_key(unsigned int index, uint64_t n)
+{
+	return word_at(word_at(cfg.seed, index), n);
+}
+
+static void fill(unsigned char *buf, uint64_t key)
+{
+	uint32_t at;
+
+	for (at = 0; at < cfg.size; at += 8) {
+		uint64_t word = word_at(key, at);
+		uint32_t left = cfg.size - at;
+
+		memcpy(buf + at, &word, left < 8 ? left : 8);
+	}
+}
+
+/* Noise, since a transport may describe runs of zero bytes. */
+void *contents_new(void)
+{
+	void *buf = xcalloc(1, cfg.size);
+
+	fill(buf, message_key(0, 0));
+	return buf;
+}
+
+void contents_make(const struct conn *c, void *buf, uint64_t n)
+{
+	if (cfg.verify)
+		fill(buf, message_key(c->index, n));
+}
+
+static void check_from(const struct conn *c, const unsigned char *buf,
+		       const unsigned char *wanted, uint32_t from, uint32_t to)
+{
+	uint32_t at = from;
+
+	if (!memcmp(buf + from, wanted + from, to - from))
+		return;
+	while (buf[at] == wanted[at])
+		at++;
+	fail("connection %u, message %llu: byte %u is wrong and not said to be missing",
+	     c->index, (unsigned long long)c->received - 1, at);
+}
+
+void contents_check(const struct conn *c, const void *buf)
+{
+	unsigned char *wanted;
+	uint32_t i, at = 0;
+
+	if (!cfg.verify)
+		return;
+	wanted = xcalloc(1, cfg.size);
+	fill(wanted, message_key(c->index, c->received - 1));
+	errno = 0;
+	for (i = 0; i < c->n_gaps; i++) {
+		const struct dblp_range *gap = &c->gap[i];
+
+		if (gap->offset < at || gap->offset > cfg.size ||
+		    gap->length > cfg.size - gap->offset)
+			fail("connection %u: missing range %u+%u of %u bytes",
+			     c->index, gap->offset, gap->length, cfg.size);
+		check_from(c, buf, wanted, at, gap->offset);
+		at = gap->offset + gap->length;
+	}
+	check_from(c, buf, wanted, at, cfg.size);
+	free(wanted);
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Modes bulk and fanin: the listening end tells all senders to go, by one byte
+ * on each connection, and looks how long it takes until it has all that they
+ * send then: in bulk all messages, in fanin one from each, round by round.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#include "conn.h"
+
+/**
+ * struct gathering - the listening end
+ * @conn: connections
+ * @buf: a message of each
+ * @n: number of both
+ * @epoll: of all of them
+ */
+struct gathering {
+	struct conn	*conn;
+	void		**buf;
+	unsigned int	n;
+	int		epoll;
+};
+
+static void gathering_init(struct gathering *g)
+{
+	unsigned int i;
+
+	g->conn = conn_accept_all();
+	g->n = total_connections();
+	g->buf = xcalloc(g->n, sizeof(*g->buf));
+	g->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (g->epoll < 0)
+		fail("epoll_create1()");
+	for (i = 0; i < g->n; i++) {
+		struct epoll_event event = {
+			.events = EPOLLIN,
+			.data.u32 = i,
+		};
+
+		g->buf[i] = contents_new();
+		if (epoll_ctl(g->epoll, EPOLL_CTL_ADD, g->conn[i].fd, &event))
+			fail("epoll_ctl()");
+	}
+}
+
+/* Senders stay until then: the end of one is an event, too. */
+static void gathering_finish(struct gathering *g)
+{
+	unsigned int i;
+
+	for (i = 0; i < g->n; i++)
+		conn_signal(&g->conn[i]);
+	for (i = 0; i < g->n; i++)
+		conn_finish(&g->conn[i]);
+}
+
+static void got_message(struct gathering *g, unsigned int i, bool counts)
+{
+	const struct conn *c = &g->conn[i];
+
+	contents_check(c, g->buf[i]);
+	if (!counts)
+		return;
+	results->delivered += cfg.size - c->missing;
+	results->missing += c->missing;
+	results->early += c->missing > 0;
+}
+
+/* One message from each; true when there is one */
+static bool take(struct gathering *g, unsigned int i, bool wait)
+{
+	switch (conn_take(&g->conn[i], g->buf[i], cfg.size, wait)) {
+	case RECEIVED_MESSAGE:
+		return true;
+	case RECEIVED_PART:
+		return false;
+	default:
+		fail("connection %u has ended too early", i);
+	}
+}
+
+/* All from one connection: like any program that has only one */
+static void gather_one(struct gathering *g, uint64_t messages, bool counts)
+{
+	while (messages--) {
+		take(g, 0, true);
+		got_message(g, 0, counts);
+	}
+}
+
+static void gather_all(struct gathering *g, uint64_t messages, bool counts)
+{
+	struct epoll_event event[64];
+	uint64_t left = messages * g->n;
+
+	while (left) {
+		int n = epoll_wait(g->epoll, event, 64, -1), i;
+
+		if (n < 0 && errno != EINTR)
+			fail("epoll_wait()");
+		for (i = 0; i < n; i++) {
+			if (!take(g, event[i].data.u32, false))
+				continue;
+			got_message(g, event[i].data.u32, counts);
+			left--;
+		}
+	}
+}
+
+/* The time from the first go to the last message, in nanoseconds */
+static uint64_t gather_round(struct gathering *g, uint64_t messages,
+			     bool counts)
+{
+	uint64_t start = now_ns();
+	unsigned int i;
+
+	for (i = 0; i < g->n; i++)
+		conn_signal(&g->conn[i]);
+	if (g->n == 1)
+		gather_one(g, messages, counts);
+	else
+		gather_all(g, messages, counts);
+	return now_ns() - start;
+}
+
+static void add_round(struct gathering *g, uint64_t messages)
+{
+	results->sample[results->n++] = gather_round(g, messages, true);
+}
+
+static void bulk_listen(void)
+{
+	struct gathering g;
+
+	gathering_init(&g);
+	if (cfg.warmup)
+		gather_round(&g, cfg.warmup, false);
+	span_begin();
+	add_round(&g, cfg.count);
+	span_end();
+	gathering_finish(&g);
+}
+
+static void fanin_listen(void)
+{
+	struct gathering g;
+	uint32_t i;
+
+	gathering_init(&g);
+	for (i = 0; i < cfg.warmup; i++)
+		gather_round(&g, 1, false);
+	span_begin();
+	for (i = 0; i < cfg.count; i++)
+		add_round(&g, 1);
+	span_end();
+	gathering_finish(&g);
+}
+
+static void await_go(struct conn *c)
+{
+	if (conn_await(c))
+		return;
+	errno = 0;
+	fail("connection %u was not told to go", c->index);
+}
+
+static void send_messages(struct conn *c, void *buf, uint64_t first,
+			  uint64_t messages)
+{
+	uint64_t i;
+
+	await_go(c);
+	for (i = first; i < first + messages; i++) {
+		contents_make(c, buf, i);
+		conn_send(c, buf, cfg.size);
+		__atomic_add_fetch(&results->sent, cfg.size, __ATOMIC_RELAXED);
+	}
+}
+
+static void bulk_connect(unsigned int index)
+{
+	void *buf = contents_new();
+	struct conn c;
+
+	conn_connect(&c, &cfg.main, cfg.port, index);
+	conn_note_cc(&c, 0);
+	if (cfg.warmup)
+		send_messages(&c, buf, 0, cfg.warmup);
+	send_messages(&c, buf, cfg.warmup, cfg.count);
+	await_go(&c);
+	conn_finish(&c);
+	free(buf);
+}
+
+static void fanin_connect(unsigned int index)
+{
+	void *buf = contents_new();
+	struct conn c;
+	uint32_t i;
+
+	conn_connect(&c, &cfg.main, cfg.port, index);
+	conn_note_cc(&c, 0);
+	for (i = 0; i < cfg.warmup + cfg.count; i++)
+		send_messages(&c, buf, i, 1);
+	await_go(&c);
+	conn_finish(&c);
+	free(buf);
+}
+
+const struct mode mode_bulk = {
+	.name		= "bulk",
+	.summary	= "send messages back to back: goodput",
+	.listen		= bulk_listen,
+	.connect	= bulk_connect,
+};
+
+const struct mode mode_fanin = {
+	.name		= "fanin",
+	.summary	= "all send a message at once, round by round: time of a round",
+	.listen		= fanin_listen,
+	.connect	= fanin_connect,
+};

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the machine as a whole does meanwhile. */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conn.h"
+
+#define TRACING		"/sys/kernel/tracing"
+#define INSTANCE	TRACING "/instances/dblp-perf"
+
+static const char *const timer_events[] = {
+	INSTANCE "/events/timer/timer_expire_entry",
+	INSTANCE "/events/timer/hrtimer_expire_entry",
+};
+
+static uint64_t span_start, span_idle;
+
+uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+void sleep_ns(uint64_t ns)
+{
+	struct timespec ts = {
+		.tv_sec = ns / 1000000000,
+		.tv_nsec = ns % 1000000000,
+	};
+
+	while (nanosleep(&ts, &ts))
+		if (errno != EINTR)
+			fail("nanosleep()");
+}
+
+/* /proc/stat counts in hundredths of a second, this file in nanoseconds. */
+uint64_t idle_ns(void)
+{
+	FILE *f = fopen("/proc/timer_list", "r");
+	uint64_t sum = 0;
+	bool known = false;
+	char line[200];
+
+	if (!f)
+		return UNKNOWN;
+	while (fgets(line, sizeof(line), f)) {
+		unsigned long long ns;
+
+		if (sscanf(line, " .idle_sleeptime : %llu", &ns) != 1)
+			continue;
+		sum += ns;
+		known = true;
+	}
+	fclose(f);
+	return known ? sum : UNKNOWN;
+}
+
+unsigned int cpus(void)
+{
+	return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+void span_begin(void)
+{
+	span_idle = idle_ns();
+	span_start = now_ns();
+}
+
+void span_end(void)
+{
+	uint64_t idle;
+
+	results->elapsed_ns = now_ns() - span_start;
+	idle = idle_ns();
+	results->busy_ns = span_idle == UNKNOWN || idle == UNKNOWN ? UNKNOWN :
+			   results->elapsed_ns * cpus() - (idle - span_idle);
+	results->valid = true;
+}
+
+void netns_enter(const char *name)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		fail("entering the namespace %s", name);
+	close(fd);
+}
+
+void want_files(unsigned int n)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		fail("getrlimit()");
+	if (limit.rlim_cur >= n)
+		return;
+	limit.rlim_cur = n;
+	if (limit.rlim_max < n)
+		limit.rlim_max = n;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		fail("making room for %u open files", n);
+}
+
+void read_memory(struct memory *m)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	unsigned long long kb, total = 0, left = 0;
+	char line[200];
+
+	if (!f)
+		fail("/proc/meminfo");
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "MemTotal: %llu", &kb) == 1)
+			total = kb;
+		else if (sscanf(line, "MemFree: %llu", &kb) == 1)
+			left = kb;
+		else if (sscanf(line, "Slab: %llu", &kb) == 1)
+			m->slab = kb * 1024;
+	}
+	fclose(f);
+	m->used = (total - left) * 1024;
+}
+
+static bool write_text(const char *dir, const char *file, const char *text)
+{
+	char path[256];
+	bool done;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	done = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	close(fd);
+	return done;
+}
+
+/* { function: [ffffffff81234567] name [module] } hitcount:         12 */
+static void take_histogram(struct timers *t, const char *event)
+{
+	char path[256], line[300], *name, *end;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/hist", event);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		struct timer_count *entry = &t->timer[t->n];
+
+		name = strstr(line, "] ");
+		end = strstr(line, " } hitcount:");
+		if (!name || !end || t->n == MAX_TIMERS)
+			continue;
+		name += 2;
+		entry->count = strtoull(end + strlen(" } hitcount:"), NULL, 10);
+		while (end > name && end[-1] == ' ')
+			end--;
+		snprintf(entry->name, sizeof(entry->name), "%.*s",
+			 (int)(end - name), name);
+		t->n++;
+	}
+	if (f)
+		fclose(f);
+}
+
+void count_timers(struct timers *t, unsigned int seconds)
+{
+	unsigned int i;
+
+	memset(t, 0, sizeof(*t));
+	t->known = !mkdir(INSTANCE, 0700) || errno == EEXIST;
+	for (i = 0; i < 2; i++)
+		t->known = t->known &&
+			   write_text(timer_events[i], "trigger",
+				      "hist:keys=function.sym\n");
+	sleep_ns(seconds * 1000000000ULL);
+	for (i = 0; t->known && i < 2; i++)
+		take_histogram(t, timer_events[i]);
+	for (i = 0; i < 2; i++)
+		write_text(timer_events[i], "trigger",
+			   "!hist:keys=function.sym\n");
+	rmdir(INSTANCE);
+}
+
+void *xcalloc(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size);
+
+	if (!p)
+		fail("no memory for %zu x %zu bytes", n, size);
+	return p;
+}
+
+static void vfail(const char *fmt, va_list ap)
+{
+	int error = errno;
+	char text[300];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	errno = error;
+	if (error)
+		warn("%s", text);
+	else
+		warnx("%s", text);
+}
+
+void fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vfail(fmt, ap);
+	va_end(ap);
+	_exit(EXIT_FAILED);
+}
+
+void lacking(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vfail(fmt, ap);
+	va_end(ap);
+	_exit(EXIT_MISSING);
+}
