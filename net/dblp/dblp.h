@@ -3,8 +3,9 @@
  * AF_DBLP: the private header.
  *
  * Reading order: uapi/linux/dblp.h (what users see), wire.h (what the peer
- * sees), this file, then af_dblp.c from top to bottom, input.c and output.c
- * (the way of a packet), rx.c and tx.c (the life of a message).
+ * sees), this file, then af_dblp.c from top to bottom, send.c and recv.c (the
+ * users' calls), input.c and output.c (the way of a packet), rx.c and tx.c (the
+ * life of a message).
  *
  * Locking and lifetime
  * ====================
@@ -562,6 +563,13 @@ static inline struct dblp_sock *dblp_sk(const struct sock *sk)
 	return (struct dblp_sock *)sk;
 }
 
+/** dblp_connecting() - has connect() begun and not come to an end? */
+static inline bool dblp_connecting(const struct dblp_sock *dsk)
+{
+	return dsk->state == DBLP_STATE_INIT_SENT ||
+	       dsk->state == DBLP_STATE_COOKIE_SENT;
+}
+
 /** dblp_before() - is message ID @a before @b? They wrap */
 static inline bool dblp_before(u32 a, u32 b)
 {
@@ -578,8 +586,15 @@ struct dblp_net *dblp_pernet(struct net *net);
 int dblp_accept(struct socket *sock, struct socket *newsock,
 		struct proto_accept_arg *arg);
 struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern);
+int dblp_wait_connected(struct dblp_sock *dsk, long timeo);
+
+/* send.c: sendmsg() */
+int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len);
 bool dblp_writable(const struct dblp_sock *dsk);
 void dblp_write_space(struct dblp_sock *dsk);
+
+/* recv.c: recvmsg() */
+int dblp_recvmsg(struct socket *sock, struct msghdr *m, size_t size, int flags);
 
 /* sockopt.c */
 int dblp_setsockopt(struct socket *sock, int level, int name, sockptr_t optval,
