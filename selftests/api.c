@@ -519,6 +519,7 @@ TEST_F(sock, connecting_without_waiting)
 	EXPECT_EQ(0, getsockopt(self->fd, SOL_SOCKET, SO_ERROR, &err, &len));
 	EXPECT_EQ(0, err);
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->fd).state);
+	EXPECT_EQ(0, connect_to(self->fd, &self->addr));
 	EXPECT_ERR(EISCONN, connect_to(self->fd, &self->addr));
 	EXPECT_TRUE(wait_for(listener, POLLIN, 10 * SECONDS));
 	close(listener);

@@ -188,6 +188,10 @@ static int dblp_connect(struct socket *sock, struct sockaddr *uaddr, int len,
 	timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
 	switch (dsk->state) {
 	case DBLP_STATE_CLOSED:
+		/* That of the attempt before, unless somebody had it already */
+		err = sock_error(sk);
+		if (err)
+			goto out;
 		/* A connection that is over stays over */
 		err = dsk->peer_msg_max ? -EISCONN :
 		      dblp_connect_start(dsk, (struct sockaddr_dblp *)uaddr);
@@ -203,7 +207,9 @@ static int dblp_connect(struct socket *sock, struct sockaddr *uaddr, int len,
 			err = -EALREADY;
 		break;
 	default:
-		err = -EISCONN;
+		/* Who did not wait is told once that it went well */
+		if (sock->state != SS_CONNECTING)
+			err = -EISCONN;
 	}
 	if (err)
 		goto out;

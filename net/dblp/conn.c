@@ -184,11 +184,14 @@ void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 	dsk->state = DBLP_STATE_ESTABLISHED;
 	dsk->sk.sk_state = TCP_ESTABLISHED;
 	dsk->handshake_at = 0;
+	dsk->progress = now;
 
 	mss = dblp_mss(dsk, NULL);
 	dblp_cc_start(&dsk->cc, ops, mss, now);
 	if (rtt)
 		dblp_rtt_sample(&dsk->rtt, rtt, 0, now);
+	dblp_keepalive_set(dsk);
+	dblp_timer_update(dsk);
 }
 
 /* The socket's own reference is over: nobody can reach it by number now */
@@ -226,6 +229,7 @@ void dblp_done(struct dblp_sock *dsk, int err)
 	dsk->pace_at = 0;
 	dsk->pto_at = 0;
 	dsk->ack_at = 0;
+	dsk->keepalive_at = 0;
 	dsk->sent.loss_time = 0;
 	dblp_timer_update(dsk);
 	dblp_ctl_purge(dsk);
@@ -302,38 +306,60 @@ void dblp_stop_listening(struct dblp_sock *dsk)
 	dsk->sk.sk_state_change(&dsk->sk);
 }
 
+/* Say farewell to the peer, or break off if there is something amiss */
+static void dblp_begin_closing(struct dblp_sock *dsk, bool abort)
+{
+	if (abort || dblp_queue_fin(dsk)) {
+		dblp_abort(dsk, DBLP_RST_CLOSED, 0);
+		return;
+	}
+	dsk->state = DBLP_STATE_CLOSING;
+	dblp_push(dsk);
+	dblp_check_closing(dsk);
+}
+
+/* SO_LINGER: close() waits until nothing is left to be acknowledged */
+static void dblp_linger(struct dblp_sock *dsk, long timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct sock *sk = &dsk->sk;
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (timeo && dsk->state == DBLP_STATE_CLOSING &&
+	       !signal_pending(current))
+		sk_wait_event(sk, &timeo, dsk->state != DBLP_STATE_CLOSING,
+			      &wait);
+	remove_wait_queue(sk_sleep(sk), &wait);
+}
+
 /**
  * dblp_close() - the user is gone
  * @dsk: socket, locked; the caller has a reference besides the socket's own
+ *
+ * A process that is killed does not linger, like with any other family.
  */
 void dblp_close(struct dblp_sock *dsk)
 {
 	struct sock *sk = &dsk->sk;
+	bool linger = sock_flag(sk, SOCK_LINGER);
 	bool unread = !list_empty(&dsk->rx_ready) || !xa_empty(&dsk->rx_msgs);
 
 	if (dsk->state == DBLP_STATE_LISTEN)
 		dblp_stop_listening(dsk);
-	dblp_tx_purge_reports(dsk);
 	dblp_rx_purge(dsk);
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
-	sock_orphan(sk);
+	if (dsk->state == DBLP_STATE_ESTABLISHED)
+		dblp_begin_closing(dsk, unread || (linger &&
+						   !sk->sk_lingertime));
+	if (linger && !(current->flags & PF_EXITING))
+		dblp_linger(dsk, sk->sk_lingertime);
 
-	switch (dsk->state) {
-	case DBLP_STATE_CLOSED:
+	dblp_tx_purge_reports(dsk);
+	sock_orphan(sk);
+	if (dsk->state == DBLP_STATE_CLOSED)
 		dblp_end_life(dsk);
-		break;
-	case DBLP_STATE_ESTABLISHED:
-		if (unread || dblp_queue_fin(dsk)) {
-			dblp_abort(dsk, DBLP_RST_CLOSED, 0);
-			break;
-		}
-		dsk->state = DBLP_STATE_CLOSING;
-		dblp_push(dsk);
-		dblp_check_closing(dsk);
-		break;
-	default:
+	else if (dsk->state != DBLP_STATE_CLOSING)
 		dblp_done(dsk, 0);
-	}
 }
 
 /**
@@ -409,6 +435,8 @@ void dblp_timer_run(struct dblp_sock *dsk)
 		return;
 	if (dsk->ack_at && now >= dsk->ack_at)
 		dblp_send_ack(dsk);
+	if (dsk->keepalive_at && now >= dsk->keepalive_at)
+		dblp_keepalive_expired(dsk);
 	dblp_push(dsk);
 	dblp_check_closing(dsk);
 	dblp_timer_update(dsk);
@@ -457,6 +485,7 @@ void dblp_timer_update(struct dblp_sock *dsk)
 	at = dblp_earliest(at, dsk->sent.loss_time);
 	at = dblp_earliest(at, dsk->pto_at);
 	at = dblp_earliest(at, dsk->ack_at);
+	at = dblp_earliest(at, dsk->keepalive_at);
 	if (at && dsk->timer_at && dsk->timer_at <= at)
 		return;
 	if (!at && !dsk->timer_at)

@@ -97,6 +97,9 @@ enum dblp_limits {
 	DBLP_CTL_TOS		= 0xb8,
 	DBLP_RST_PER_SECOND	= 1000,
 	DBLP_USER_TIMEOUT_MS	= 30000,
+	DBLP_KEEPALIVE_MS	= 15000,
+	DBLP_KEEPALIVE_MIN_MS	= 10,
+	DBLP_KEEPALIVE_MAX_MS	= 86400000,
 	DBLP_FAREWELL_MS	= 5000,
 	DBLP_COOKIE_LIFE_MS	= 5000,
 	DBLP_ELEMENT_MAX	= 256,
@@ -380,6 +383,7 @@ struct dblp_peer_key {
  * @cap: DBLP_BUDGET_CAP
  * @element: DBLP_ELEMENT
  * @user_timeout_ms: DBLP_USER_TIMEOUT
+ * @keepalive_ms: DBLP_KEEPALIVE
  * @policy: DBLP_CLOSE_POLICY
  * @order: DBLP_ORDER
  * @fill: DBLP_FILL
@@ -393,6 +397,7 @@ struct dblp_peer_key {
  * @pace_at: the next packet may leave
  * @pto_at: probe
  * @ack_at: acknowledge
+ * @keepalive_at: ask an idle peer whether it is alive
  *
  * Handshake, client:
  * @cookie: from INIT_ACK
@@ -424,6 +429,8 @@ struct dblp_peer_key {
  * @rtt: round-trip time
  * @cc: congestion control
  * @pto_count: probe timeouts since the last progress
+ * @keepalive_probe: all that is under way is a question whether the peer is
+ *	alive
  * @peer_ce: marks that the peer has counted
  * @ce_new: of those, not yet told to congestion control
  * @last_sent: when the last packet that wants an ACK was sent
@@ -484,6 +491,7 @@ struct dblp_sock {
 	u32			cap;
 	u32			element;
 	u32			user_timeout_ms;
+	u32			keepalive_ms;
 	u32			policy;
 	u32			order;
 	u32			fill;
@@ -496,6 +504,7 @@ struct dblp_sock {
 	u64			pace_at;
 	u64			pto_at;
 	u64			ack_at;
+	u64			keepalive_at;
 
 	struct dblp_cookie	cookie;
 	u64			handshake_start;
@@ -525,6 +534,7 @@ struct dblp_sock {
 	struct dblp_rtt		rtt;
 	struct dblp_cc		cc;
 	u32			pto_count;
+	bool			keepalive_probe;
 	u32			peer_ce;
 	u32			ce_new;
 	u64			last_sent;
@@ -601,6 +611,7 @@ int dblp_setsockopt(struct socket *sock, int level, int name, sockptr_t optval,
 		    unsigned int optlen);
 int dblp_getsockopt(struct socket *sock, int level, int name,
 		    char __user *optval, int __user *optlen);
+void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener);
 
 /* conn.c: connections and sockets as objects */
 struct dblp_sock *dblp_conn_find(struct net *net, u64 cid);
@@ -677,6 +688,13 @@ int dblp_rcv(struct sock *usk, struct sk_buff *skb);
 int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
 void dblp_peer_gone(struct dblp_sock *dsk, u32 reason);
 void dblp_drop(struct net *net, struct sk_buff *skb, enum dblp_mib_item why);
+
+/* keepalive.c */
+void dblp_keepalive_set(struct dblp_sock *dsk);
+void dblp_keepalive_expired(struct dblp_sock *dsk);
+u64 dblp_keepalive_backoff(const struct dblp_sock *dsk, u64 pto);
+void dblp_keepalive(struct sock *sk, int on);
+void dblp_keepalive_tune(struct dblp_sock *dsk, u32 ms);
 
 /* output.c */
 u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp);

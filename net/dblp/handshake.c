@@ -256,22 +256,7 @@ static struct dblp_sock *dblp_child_alloc(struct dblp_sock *listener,
 	if (!child)
 		return NULL;
 	dsk = dblp_sk(child);
-	child->sk_rcvbuf = sk->sk_rcvbuf;
-	child->sk_sndbuf = sk->sk_sndbuf;
-	child->sk_rcvtimeo = sk->sk_rcvtimeo;
-	child->sk_sndtimeo = sk->sk_sndtimeo;
-	child->sk_bound_dev_if = sk->sk_bound_dev_if;
-	child->sk_mark = sk->sk_mark;
-	child->sk_uid = sk->sk_uid;
-	dsk->budget = listener->budget;
-	dsk->cap = listener->cap;
-	dsk->element = listener->element;
-	dsk->user_timeout_ms = listener->user_timeout_ms;
-	dsk->policy = listener->policy;
-	dsk->order = listener->order;
-	dsk->fill = listener->fill;
-	dsk->notify = listener->notify;
-	dsk->cc.ops = listener->cc.ops;
+	dblp_inherit(dsk, listener);
 	dsk->ep = listener->ep;
 	dblp_endpoint_get(dsk->ep);
 	dblp_skb_addrs(skb, &dsk->peer, &dsk->local);

@@ -53,6 +53,7 @@ struct proto dblp_prot = {
 	.obj_size		= sizeof(struct dblp_sock),
 	.backlog_rcv		= dblp_backlog_rcv,
 	.release_cb		= dblp_release_cb,
+	.keepalive		= dblp_keepalive,
 	.enter_memory_pressure	= dblp_enter_memory_pressure,
 	.memory_allocated	= &dblp_memory_allocated,
 	.per_cpu_fw_alloc	= &dblp_memory_per_cpu_fw_alloc,
@@ -117,6 +118,7 @@ struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
 	dsk->element = 8;
 	dsk->policy = DBLP_POLICY_EAGER;
 	dsk->user_timeout_ms = DBLP_USER_TIMEOUT_MS;
+	dsk->keepalive_ms = DBLP_KEEPALIVE_MS;
 	INIT_LIST_HEAD(&dsk->accept_queue);
 	INIT_LIST_HEAD(&dsk->accept_node);
 	INIT_LIST_HEAD(&dsk->tx_msgs);

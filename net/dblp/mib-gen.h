@@ -95,6 +95,8 @@ enum dblp_mib_item {
 	DBLP_MIB_DROPNOLISTENER,
 	/* Packets that IP did not take */
 	DBLP_MIB_XMITERROR,
+	/* Times that the peer of an idle connection was asked whether it is alive */
+	DBLP_MIB_KEEPALIVESENT,
 	__DBLP_MIB_MAX
 };
 

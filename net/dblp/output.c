@@ -458,16 +458,21 @@ static bool dblp_awaits_peer(const struct dblp_sock *dsk)
 
 static void dblp_set_pto(struct dblp_sock *dsk)
 {
+	u64 pto;
+
 	dsk->pto_at = 0;
+	dsk->keepalive_at = 0;
 	if (dsk->sent.loss_time)
 		return;
 	if (!dsk->sent.inflight_pkts) {
 		if (dblp_awaits_peer(dsk))
 			dsk->pto_at = dsk->last_sent + DBLP_PERSIST_NS;
+		else
+			dblp_keepalive_set(dsk);
 		return;
 	}
-	dsk->pto_at = dsk->last_sent + dblp_pto(&dsk->rtt, DBLP_ACK_DELAY_NS,
-						dsk->pto_count);
+	pto = dblp_pto(&dsk->rtt, DBLP_ACK_DELAY_NS, dsk->pto_count);
+	dsk->pto_at = dsk->last_sent + dblp_keepalive_backoff(dsk, pto);
 }
 
 /*

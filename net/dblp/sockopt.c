@@ -25,6 +25,9 @@ static const struct dblp_u32_opt dblp_u32_opts[] = {
 	[DBLP_FILL]		= DBLP_U32_OPT(fill, 0, __DBLP_FILL_MAX - 1),
 	[DBLP_NOTIFY]		= DBLP_U32_OPT(notify, 0, 1),
 	[DBLP_USER_TIMEOUT]	= DBLP_U32_OPT(user_timeout_ms, 1, 3600000),
+	[DBLP_KEEPALIVE]	= DBLP_U32_OPT(keepalive_ms,
+					       DBLP_KEEPALIVE_MIN_MS,
+					       DBLP_KEEPALIVE_MAX_MS),
 };
 
 static const struct dblp_u32_opt *dblp_find_opt(int name)
@@ -52,6 +55,8 @@ static int dblp_set_u32(struct dblp_sock *dsk, int name,
 	lock_sock(&dsk->sk);
 	if (name == DBLP_BUDGET_CAP)
 		dblp_set_cap(dsk, val);
+	else if (name == DBLP_KEEPALIVE)
+		dblp_keepalive_tune(dsk, val);
 	else
 		*field = val;
 	release_sock(&dsk->sk);
@@ -230,4 +235,48 @@ int dblp_getsockopt(struct socket *sock, int level, int name,
 	default:
 		return -ENOPROTOOPT;
 	}
+}
+
+/* What of a socket's flags is an option */
+static const enum sock_flags dblp_inherited_flags[] = {
+	SOCK_KEEPOPEN, SOCK_LINGER, SOCK_DBG, SOCK_LOCALROUTE,
+};
+
+/**
+ * dblp_inherit() - give a new connection the options of its listener
+ * @child: connection that nobody else knows yet
+ * @listener: locked
+ */
+void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener)
+{
+	const struct sock *from = &listener->sk;
+	struct sock *to = &child->sk;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(dblp_inherited_flags); i++)
+		if (sock_flag(from, dblp_inherited_flags[i]))
+			sock_set_flag(to, dblp_inherited_flags[i]);
+	to->sk_lingertime = from->sk_lingertime;
+	to->sk_userlocks = from->sk_userlocks;
+	to->sk_rcvbuf = from->sk_rcvbuf;
+	to->sk_sndbuf = from->sk_sndbuf;
+	to->sk_rcvtimeo = from->sk_rcvtimeo;
+	to->sk_sndtimeo = from->sk_sndtimeo;
+	to->sk_rcvlowat = from->sk_rcvlowat;
+	to->sk_bound_dev_if = from->sk_bound_dev_if;
+	to->sk_mark = from->sk_mark;
+	to->sk_priority = from->sk_priority;
+	to->sk_reuse = from->sk_reuse;
+	to->sk_uid = from->sk_uid;
+
+	child->budget = listener->budget;
+	child->cap = listener->cap;
+	child->element = listener->element;
+	child->user_timeout_ms = listener->user_timeout_ms;
+	child->keepalive_ms = listener->keepalive_ms;
+	child->policy = listener->policy;
+	child->order = listener->order;
+	child->fill = listener->fill;
+	child->notify = listener->notify;
+	child->cc.ops = listener->cc.ops;
 }

@@ -186,6 +186,10 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 		"XmitError",
 		"Packets that IP did not take",
 	},
+	[DBLP_A_STATS_KEEPALIVE_SENT] = {
+		"KeepaliveSent",
+		"Times that the peer of an idle connection was asked whether it is alive",
+	},
 };
 
 const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {

@@ -151,6 +151,9 @@ enum dblp_state {
  * @DBLP_LOSSMAP: get only: &struct dblp_lossmap of the message last received
  * @DBLP_SENT_LOSSMAP: get only: &struct dblp_lossmap of the message last taken
  *	from the error queue
+ * @DBLP_KEEPALIVE: __u32, milliseconds, 10 ... 86400000: with SO_KEEPALIVE, a
+ *	peer that was not heard for so long while nothing was under way is
+ *	probed; default 15000
  */
 enum dblp_sockopt {
 	DBLP_BUDGET = 1,
@@ -165,6 +168,7 @@ enum dblp_sockopt {
 	DBLP_INFO,
 	DBLP_LOSSMAP,
 	DBLP_SENT_LOSSMAP,
+	DBLP_KEEPALIVE = 18,
 };
 
 /**

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Keepalive: is the peer of an idle connection alive?
+ *
+ * A connection on which nothing is under way sends nothing and has no timer,
+ * so it never notices that its peer has gone. With SO_KEEPALIVE it asks by a
+ * PING when the peer was not heard for DBLP_KEEPALIVE. From then on that PING
+ * is something that waits to be acknowledged like anything else: it is repeated
+ * by probe timeouts and the user timeout ends the connection.
+ */
+#include "dblp.h"
+
+/* A connection is asked no sooner than this after it was looked at */
+#define DBLP_KEEPALIVE_SOON_NS	((u64)DBLP_KEEPALIVE_MIN_MS * NSEC_PER_MSEC)
+
+/* When the peer last sent something that counts, or we began to wait for it */
+static u64 dblp_last_heard(const struct dblp_sock *dsk)
+{
+	return max(dsk->progress, dsk->largest_at);
+}
+
+/**
+ * dblp_keepalive_set() - decide when an idle connection asks its peer
+ * @dsk: connection with nothing in flight; the caller updates the timer
+ */
+void dblp_keepalive_set(struct dblp_sock *dsk)
+{
+	u64 at;
+
+	dsk->keepalive_probe = false;
+	dsk->keepalive_at = 0;
+	if (!sock_flag(&dsk->sk, SOCK_KEEPOPEN) ||
+	    dsk->state != DBLP_STATE_ESTABLISHED)
+		return;
+	at = dblp_last_heard(dsk) + (u64)dsk->keepalive_ms * NSEC_PER_MSEC;
+	dsk->keepalive_at = max(at, ktime_get_ns() + DBLP_KEEPALIVE_SOON_NS);
+}
+
+/**
+ * dblp_keepalive_expired() - ask the peer
+ * @dsk: connection; the caller pushes
+ *
+ * Without memory for the question it is asked a little later: see
+ * dblp_keepalive_set().
+ */
+void dblp_keepalive_expired(struct dblp_sock *dsk)
+{
+	dsk->keepalive_at = 0;
+	if (dblp_ctl_add(dsk, DBLP_FRAME_PING))
+		return;
+	dsk->keepalive_probe = true;
+	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_KEEPALIVESENT);
+}
+
+/**
+ * dblp_keepalive_backoff() - how long to wait for the answer to a probe
+ * @dsk: connection
+ * @pto: probe timeout for something that is urgent
+ *
+ * Where bytes wait, probe timeouts stop doubling early. Nothing waits here, and
+ * there may be thousands of connections to one dead host: so these go on
+ * doubling. The last one ends with the user timeout.
+ *
+ * Return: nanoseconds from the last probe on.
+ */
+u64 dblp_keepalive_backoff(const struct dblp_sock *dsk, u64 pto)
+{
+	u64 end = dsk->progress + dblp_patience(dsk);
+	u32 more;
+
+	if (!dsk->keepalive_probe || !list_empty(&dsk->tx_msgs) ||
+	    dsk->pto_count <= DBLP_PTO_BACKOFF_MAX)
+		return pto;
+	more = min(dsk->pto_count - DBLP_PTO_BACKOFF_MAX, 16U);
+	pto = min(pto << more, DBLP_PTO_MAX_NS);
+	return clamp_t(s64, end - dsk->last_sent, 1, pto);
+}
+
+/**
+ * dblp_keepalive() - setsockopt(SO_KEEPALIVE)
+ * @sk: socket, locked
+ * @on: what it becomes
+ */
+void dblp_keepalive(struct sock *sk, int on)
+{
+	struct dblp_sock *dsk = dblp_sk(sk);
+
+	sock_valbool_flag(sk, SOCK_KEEPOPEN, on);
+	if (dsk->sent.inflight_pkts || dsk->state != DBLP_STATE_ESTABLISHED)
+		return;
+	dblp_keepalive_set(dsk);
+	dblp_timer_update(dsk);
+}
+
+/**
+ * dblp_keepalive_tune() - setsockopt(DBLP_KEEPALIVE)
+ * @dsk: socket, locked
+ * @ms: idle time
+ */
+void dblp_keepalive_tune(struct dblp_sock *dsk, u32 ms)
+{
+	dsk->keepalive_ms = ms;
+	dblp_keepalive(&dsk->sk, sock_flag(&dsk->sk, SOCK_KEEPOPEN));
+}

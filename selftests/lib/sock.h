@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What test programs of the socket interface share: short calls, and a
+ * connection in a namespace of its own.
+ */
+#ifndef DBLP_TEST_SOCK_H
+#define DBLP_TEST_SOCK_H
+
+#include "testlib.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+/* What a call gives, -errno if it fails */
+#define RESULT(call) ({ \
+	long __ret = (errno = 0, (call)); \
+	__ret == -1 ? -(long)errno : __ret; \
+})
+
+#define EXPECT_ERR(err, call)	EXPECT_EQ(-(err), RESULT(call))
+
+#define SECONDS		1000
+
+static inline int new_socket(void)
+{
+	int fd = socket(AF_DBLP, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		die("socket(AF_DBLP)");
+	return fd;
+}
+
+static inline int bind_to(int fd, const struct sockaddr_dblp *a)
+{
+	return bind(fd, (const struct sockaddr *)a, sizeof(*a));
+}
+
+static inline int connect_to(int fd, const struct sockaddr_dblp *a)
+{
+	return connect(fd, (const struct sockaddr *)a, sizeof(*a));
+}
+
+static inline void local_name(int fd, struct sockaddr_dblp *a)
+{
+	socklen_t len = sizeof(*a);
+
+	if (getsockname(fd, (struct sockaddr *)a, &len))
+		die("getsockname()");
+}
+
+/* A listener at @text, and the address to connect to in @a */
+static inline int new_listener(const char *text, int backlog,
+			       struct sockaddr_dblp *a)
+{
+	int fd = new_socket();
+
+	addr_parse(a, text, 0);
+	if (bind_to(fd, a) || listen(fd, backlog))
+		die("listening on %s", text);
+	local_name(fd, a);
+	return fd;
+}
+
+static inline void set_u32(int fd, int opt, uint32_t value)
+{
+	if (setsockopt(fd, SOL_DBLP, opt, &value, sizeof(value)))
+		die("setsockopt(%d, %u)", opt, value);
+}
+
+static inline uint32_t get_u32(int fd, int opt)
+{
+	socklen_t len = sizeof(uint32_t);
+	uint32_t value = 0xdeadbeef;
+
+	if (getsockopt(fd, SOL_DBLP, opt, &value, &len))
+		die("getsockopt(%d)", opt);
+	errno = 0;
+	return value;
+}
+
+static inline void set_int(int fd, int opt, int value)
+{
+	if (setsockopt(fd, SOL_SOCKET, opt, &value, sizeof(value)))
+		die("setsockopt(SOL_SOCKET, %d, %d)", opt, value);
+}
+
+static inline int get_int(int fd, int opt)
+{
+	socklen_t len = sizeof(int);
+	int value = -1;
+
+	if (getsockopt(fd, SOL_SOCKET, opt, &value, &len))
+		die("getsockopt(SOL_SOCKET, %d)", opt);
+	errno = 0;
+	return value;
+}
+
+static inline void set_linger(int fd, int on, int seconds)
+{
+	struct linger l = { on, seconds };
+
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)))
+		die("setsockopt(SO_LINGER)");
+}
+
+static inline void set_timeout(int fd, int opt, int ms)
+{
+	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+
+	if (setsockopt(fd, SOL_SOCKET, opt, &tv, sizeof(tv)))
+		die("setsockopt(timeout)");
+}
+
+static inline struct dblp_info get_info(int fd)
+{
+	struct dblp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, SOL_DBLP, DBLP_INFO, &info, &len))
+		die("getsockopt(DBLP_INFO)");
+	return info;
+}
+
+/* All that poll() can say of a socket now */
+static inline short poll_now(int fd)
+{
+	struct pollfd p = {
+		.fd = fd,
+		.events = POLLIN | POLLOUT | POLLRDHUP | POLLPRI,
+	};
+
+	if (poll(&p, 1, 0) < 0)
+		die("poll()");
+	return p.revents;
+}
+
+static inline void sleep_ms(int ms)
+{
+	usleep(ms * 1000);
+}
+
+/* What befalls all packets of this namespace: arguments of tc's netem */
+static inline void netem(const char *what)
+{
+	char line[160];
+
+	snprintf(line, sizeof(line),
+		 "tc qdisc replace dev lo root netem limit 100000 %s", what);
+	if (system(line))
+		die("%s", line);
+}
+
+#endif /* DBLP_TEST_SOCK_H */
