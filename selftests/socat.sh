@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# A program that has never heard of AF_DBLP, and was written for sockets that
+# keep messages apart, works when it is given the family and an address: stock
+# socat, 50 MiB each way at the same time, over a network that loses packets.
+
+# shellcheck disable=SC2317 # functions are called by try
+# shellcheck source=selftests/lib/lib.sh
+. "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+
+type -P socat > /dev/null || { echo "Bail out! no socat here"; exit 1; }
+
+new_ns client server
+# shellcheck disable=SC2154 # new_ns sets them
+join "$client" "$server"
+
+mib=$((1 << 20))
+
+# address 4|6 PORT: what follows the family in a struct sockaddr_dblp, as socat
+# wants it: port, flow label, address, scope
+address()
+{
+	local ip=fd090000000000000000000000000002
+
+	[ "$1" = 6 ] || ip=00000000000000000000ffff0a090002
+	printf 'x%04x%08x%s%08x' "$2" 0 "$ip" 0
+}
+
+# Family 18, protocol 0, SOCK_SEQPACKET
+listen()
+{
+	printf 'SOCKET-LISTEN:18:0:%s,type=5' "$(address "$1" "$2")"
+}
+
+connect()
+{
+	printf 'SOCKET-CONNECT:18:0:%s,type=5,retry=50,interval=0.1' "$(address "$1" "$2")"
+}
+
+# random BYTES FILE: contents that nothing else has
+random()
+{
+	head -c "$1" /dev/urandom > "$2"
+}
+
+gone()
+{
+	wait_until 40 no_sockets "$client" &&
+		wait_until 40 no_sockets "$server"
+}
+
+# exchange 4|6 BYTES: both ways at once
+exchange()
+{
+	local listening connecting
+
+	random "$2" "$tmp/up"
+	random "$2" "$tmp/down"
+	spawn ip netns exec "$server" socat -t 60 "$(listen "$1" 4000)" \
+		"OPEN:$tmp/down,rdonly!!CREATE:$tmp/up.got"
+	listening=$spawned
+	spawn ip netns exec "$client" socat -t 60 "OPEN:$tmp/up,rdonly!!CREATE:$tmp/down.got" \
+		"$(connect "$1" 4000)"
+	connecting=$spawned
+	ended "$connecting" 0 && ended "$listening" 0 &&
+		cmp "$tmp/up" "$tmp/up.got" && cmp "$tmp/down" "$tmp/down.got" && gone
+}
+
+try "ipv4, 1 MiB each way" exchange 4 $mib
+
+# echo_server 4|6: a server that forks for each client, which all talk at once
+echo_server()
+{
+	local n pids=()
+
+	spawn ip netns exec "$server" socat -t 60 "$(listen "$1" 4001),fork,backlog=32" EXEC:cat
+	for n in {1..12}; do
+		random $((n * 9973)) "$tmp/in.$n"
+		spawn ip netns exec "$client" socat -t 60 \
+			"OPEN:$tmp/in.$n,rdonly!!CREATE:$tmp/out.$n" "$(connect "$1" 4001)"
+		pids+=("$spawned")
+	done
+	for n in {1..12}; do
+		ended "${pids[n - 1]}" 0 && cmp "$tmp/in.$n" "$tmp/out.$n" || return
+	done
+}
+try "ipv4, an echo server that forks" echo_server 4
+try "ipv6, an echo server that forks" echo_server 6
+
+netem "$client" delay 1ms loss 2%
+netem "$server" delay 1ms loss 2%
+try "ipv4, 2% loss, 50 MiB each way" exchange 4 $((50 * mib))
+try "ipv6, 2% loss, 50 MiB each way" exchange 6 $((50 * mib))
+
+done_testing
