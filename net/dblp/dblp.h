@@ -338,9 +338,10 @@ struct dblp_ctl {
 	u32			words;
 };
 
-/** enum dblp_deferred - what release_sock() has to do for a timer */
+/** enum dblp_deferred - what release_sock() has to do */
 enum dblp_deferred {
 	DBLP_DEFER_TIMER,
+	DBLP_DEFER_MTU,
 };
 
 /**
@@ -667,6 +668,17 @@ void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,
 void dblp_reply(struct dblp_endpoint *ep, const struct sk_buff *to,
 		const u8 *data, u32 len);
 
+/* icmp.c: errors that come back for packets of ours */
+int dblp_err_lookup(struct sock *usk, struct sk_buff *skb);
+void dblp_err_rcv(struct sock *usk, struct sk_buff *skb, int err, __be16 port,
+		  u32 info, u8 *payload);
+
+/* path.c: the route, its MTU, what changes there */
+struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk);
+u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp);
+u32 dblp_seg_size(struct dblp_sock *dsk, bool meta);
+void dblp_mtu_reduced(struct dblp_sock *dsk);
+
 /* handshake.c */
 int dblp_handshake_start(struct dblp_sock *dsk);
 void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now);
@@ -697,8 +709,7 @@ void dblp_keepalive(struct sock *sk, int on);
 void dblp_keepalive_tune(struct dblp_sock *dsk, u32 ms);
 
 /* output.c */
-u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp);
-u32 dblp_seg_size(struct dblp_sock *dsk, bool meta);
+void dblp_lose_larger(struct dblp_sock *dsk, u32 mss);
 void dblp_loss_expired(struct dblp_sock *dsk, u64 now);
 void dblp_push(struct dblp_sock *dsk);
 void dblp_probe(struct dblp_sock *dsk, u64 now);

@@ -4,8 +4,6 @@
  *
  * Nothing outside this file tells IPv4 from IPv6.
  */
-#include <linux/icmp.h>
-#include <linux/icmpv6.h>
 #include <linux/ip.h>
 #include <linux/udp.h>
 #include <net/addrconf.h>
@@ -56,58 +54,6 @@ void dblp_endpoint_put(struct dblp_endpoint *ep)
 		queue_work(dblp_wq, &ep->release);
 }
 
-/* Whose packet does an ICMP error quote? It names what only its peers know */
-static struct dblp_sock *dblp_err_find(struct sock *usk,
-				       const struct sk_buff *skb, __be16 port,
-				       const u8 *quote, u32 len)
-{
-	struct dblp_peer_key key = { .port = port };
-	struct dblp_hdr h;
-
-	if (len < DBLP_HDR_LEN)
-		return NULL;
-	/* The quote may be cut, so that more than the header cannot be checked */
-	dblp_get_hdr(&h, quote, len);
-	if (h.type == DBLP_PKT_INIT || h.type == DBLP_PKT_COOKIE_ECHO)
-		return len < DBLP_HDR_LEN + 8 ? NULL :
-		       dblp_conn_find(sock_net(usk),
-				      dblp_get_u64(quote + DBLP_HDR_LEN));
-	if (ip_hdr(skb)->version == 4)
-		ipv6_addr_set_v4mapped(((struct iphdr *)skb->data)->daddr,
-				       &key.addr);
-	else
-		key.addr = ((struct ipv6hdr *)skb->data)->daddr;
-	key.cid = dblp_get_u64(quote + 8);
-	return key.cid ? dblp_conn_find_peer(sock_net(usk), &key) : NULL;
-}
-
-/*
- * An ICMP error says that nobody has the peer's port any more. A connection
- * cannot survive that, as its peer's end lives in that UDP socket. Other errors
- * may pass.
- */
-static void dblp_err_rcv(struct sock *usk, struct sk_buff *skb, int err,
-			 __be16 port, u32 info, u8 *payload)
-{
-	struct dblp_sock *dsk;
-	struct sock *sk;
-
-	if (err != ECONNREFUSED || payload < skb->data ||
-	    payload > skb_tail_pointer(skb))
-		return;
-	dsk = dblp_err_find(usk, skb, port, payload,
-			    skb_tail_pointer(skb) - payload);
-	if (!dsk)
-		return;
-	sk = &dsk->sk;
-	bh_lock_sock(sk);
-	if (!sock_owned_by_user(sk) && dsk->ep && dsk->ep->sock->sk == usk &&
-	    dsk->peer.sdblp_port == port)
-		dblp_peer_gone(dsk, DBLP_RST_UNKNOWN);
-	bh_unlock_sock(sk);
-	sock_put(sk);
-}
-
 static int dblp_udp_create(struct net *net, const struct sockaddr_dblp *addr,
 			   sa_family_t family, int ifindex,
 			   struct socket **sockp)
@@ -150,6 +96,7 @@ int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
 	struct udp_tunnel_sock_cfg cfg = {
 		.encap_type = DBLP_ENCAP_TYPE,
 		.encap_rcv = dblp_rcv,
+		.encap_err_lookup = dblp_err_lookup,
 		.encap_err_rcv = dblp_err_rcv,
 	};
 	struct dblp_endpoint *ep;

@@ -80,6 +80,16 @@ void dblp_loss_expired(struct dblp_sock *dsk, u64 now)
 		dsk->cc.ops->ack(&dsk->cc, &rs, &dsk->rtt);
 }
 
+/**
+ * dblp_lose_larger() - packets were too large for the path
+ * @dsk: socket
+ * @mss: UDP payload of the largest that passes
+ */
+void dblp_lose_larger(struct dblp_sock *dsk, u32 mss)
+{
+	dblp_sent_lose_larger(&dsk->sent, mss, &dblp_sent_ops, dsk);
+}
+
 static u64 dblp_acked_pn(const struct dblp_sock *dsk, u32 pn)
 {
 	return dblp_pn_expand(dsk->sent.next - 1, pn);

@@ -38,13 +38,15 @@ static void dblp_enter_memory_pressure(struct sock *sk)
 	WRITE_ONCE(dblp_memory_pressure, 1);
 }
 
-/* The owner lets the socket go: do what a timer left behind */
+/* The owner lets the socket go: do what others left behind */
 static void dblp_release_cb(struct sock *sk)
 {
 	struct dblp_sock *dsk = dblp_sk(sk);
 
 	if (test_and_clear_bit(DBLP_DEFER_TIMER, &dsk->deferred))
 		dblp_timer_run(dsk);
+	if (test_and_clear_bit(DBLP_DEFER_MTU, &dsk->deferred))
+		dblp_mtu_reduced(dsk);
 }
 
 struct proto dblp_prot = {

@@ -97,6 +97,10 @@ enum dblp_mib_item {
 	DBLP_MIB_XMITERROR,
 	/* Times that the peer of an idle connection was asked whether it is alive */
 	DBLP_MIB_KEEPALIVESENT,
+	/* ICMP errors that quote no packet of a connection */
+	DBLP_MIB_ICMPREFUSED,
+	/* Times that ICMP made packets under way too large for their path */
+	DBLP_MIB_MTUREDUCED,
 	__DBLP_MIB_MAX
 };
 

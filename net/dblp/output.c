@@ -10,60 +10,6 @@
 /* When there is no memory or no route, try again after this */
 #define DBLP_RETRY_NS		(10 * NSEC_PER_MSEC)
 
-static struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk)
-{
-	struct sock *sk = &dsk->sk;
-	struct dst_entry *dst;
-
-	dst = __sk_dst_check(sk, dsk->path.cookie);
-	if (dst)
-		return dst;
-	dst = dblp_route(sock_net(sk), &dsk->path);
-	if (IS_ERR(dst)) {
-		WRITE_ONCE(sk->sk_err_soft, -PTR_ERR(dst));
-		return NULL;
-	}
-	sk_dst_set(sk, dst);
-	return dst;
-}
-
-/**
- * dblp_mss() - UDP payload of a full packet on the present path
- * @dsk: socket
- * @dstp: where the route goes (no reference), may be NULL
- *
- * Return: bytes; what IPv6 guarantees when there is no route.
- */
-u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp)
-{
-	struct dst_entry *dst = dblp_conn_dst(dsk);
-	u32 mtu = dst ? dst_mtu(dst) : IPV6_MIN_MTU;
-	u32 ip_len = sizeof(struct ipv6hdr);
-
-	if (dsk->path.family == AF_INET)
-		ip_len = sizeof(struct iphdr);
-	if (dstp)
-		*dstp = dst;
-	mtu = clamp_t(u32, mtu, 576, DBLP_MTU_MAX);
-	return mtu - ip_len - sizeof(struct udphdr);
-}
-
-/**
- * dblp_seg_size() - bytes of message in a full packet
- * @dsk: socket
- * @meta: packets carry a META frame besides
- *
- * Return: a multiple of the element size.
- */
-u32 dblp_seg_size(struct dblp_sock *dsk, bool meta)
-{
-	u32 room = dblp_mss(dsk, NULL) - DBLP_HDR_LEN - DBLP_DATA_HDR_LEN;
-
-	if (meta)
-		room -= DBLP_META_LEN;
-	return rounddown(room, dsk->element);
-}
-
 /** dblp_our_params() - what the handshake tells the peer of this end */
 void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
 {
@@ -398,6 +344,7 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	pkt = dblp_note_sent(dsk, bytes, now);
 	pkt->owner = msg;
 	pkt->seg = seg;
+	pkt->fragmented = bytes > mss;
 	dblp_tx_sent(dsk, msg, seg, again);
 	if (dsk->cc.pacing_rate)
 		dsk->pace_next = max(dsk->pace_next, now) +

@@ -382,6 +382,19 @@ struct dblp_sent_pkt *dblp_sent_inflight(struct dblp_sent *s, u64 *pn)
 	return NULL;
 }
 
+u32 dblp_sent_lose_larger(struct dblp_sent *s, u32 bytes,
+			  const struct dblp_sent_ops *ops, void *ctx)
+{
+	struct dblp_sent_pkt *pkt;
+	u32 lost = 0;
+	u64 pn = 0;
+
+	for (; (pkt = dblp_sent_inflight(s, &pn)); pn++)
+		if (pkt->bytes > bytes && !pkt->fragmented)
+			lost += lose_packet(s, pn, ops, ctx);
+	return lost;
+}
+
 void dblp_sent_forget(struct dblp_sent *s, const void *owner)
 {
 	u64 pn;

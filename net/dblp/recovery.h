@@ -78,7 +78,8 @@ enum dblp_pkt_state {
  * @bytes: bytes in the network, UDP payload
  * @state: &enum dblp_pkt_state
  * @app_limited: there was nothing more to send
- * @probe: for the caller
+ * @fragmented: for the caller: it went in pieces, so its size tells nothing
+ *	of the path
  */
 struct dblp_sent_pkt {
 	u64	sent;
@@ -93,7 +94,7 @@ struct dblp_sent_pkt {
 	u16	bytes;
 	u8	state;
 	u8	app_limited:1;
-	u8	probe:1;
+	u8	fragmented:1;
 };
 
 /**
@@ -203,7 +204,7 @@ bool dblp_sent_full(const struct dblp_sent *s);
  *
  * The ring must not be full. The packet's number is the @next from before.
  *
- * Return: its slot, for @owner, @seg and @probe.
+ * Return: its slot, for @owner, @seg and @fragmented.
  */
 struct dblp_sent_pkt *dblp_sent_push(struct dblp_sent *s, u16 bytes, u64 now);
 
@@ -265,6 +266,18 @@ u32 dblp_sent_timeout(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
  * Return: the first packet in flight with that number or a larger one, or NULL.
  */
 struct dblp_sent_pkt *dblp_sent_inflight(struct dblp_sent *s, u64 *pn);
+
+/**
+ * dblp_sent_lose_larger() - declare packets lost that the path does not take
+ * @s: packets sent
+ * @bytes: of the largest that it takes; those in fragments do not count
+ * @ops: told of each packet lost
+ * @ctx: for @ops
+ *
+ * Return: bytes declared lost.
+ */
+u32 dblp_sent_lose_larger(struct dblp_sent *s, u32 bytes,
+			  const struct dblp_sent_ops *ops, void *ctx);
 
 /** dblp_sent_oldest() - oldest packet in flight, or NULL */
 static inline struct dblp_sent_pkt *dblp_sent_oldest(struct dblp_sent *s,

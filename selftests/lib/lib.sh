@@ -144,10 +144,13 @@ netem()
 # spawn COMMAND...: in the background, its output in $tmp/out.$spawned
 spawn()
 {
-	"$@" > "$tmp/spawning" 2>&1 < /dev/null &
+	local log
+
+	log=$(mktemp "$tmp/log.XXXXXX") || exit 1
+	"$@" > "$log" 2>&1 < /dev/null &
 	spawned=$!
 	all_pids+=("$spawned")
-	mv "$tmp/spawning" "$tmp/out.$spawned"
+	ln -s -f "$log" "$tmp/out.$spawned"
 }
 
 # output_has PID TEXT: has the process printed this line?

@@ -425,6 +425,33 @@ TEST_F(sent, dblp_sent_forget__stays_in_flight)
 	EXPECT_EQ(0, self->m.s.inflight);
 }
 
+/* Their fate is told once, and what comes of them afterwards came late */
+TEST_F(sent, dblp_sent_lose_larger__whole_ones)
+{
+	struct sent_model *m = &self->m;
+
+	model_push(m, 1400, NULL);
+	model_push(m, 1200, NULL);
+	model_push(m, 1400, NULL);
+	model_push(m, 1201, NULL);
+	dblp_sent_oldest(&m->s, &(u64){ 0 })->fragmented = 1;
+	EXPECT_EQ(2601, dblp_sent_lose_larger(&m->s, 1200, &model_ops, m));
+	EXPECT_EQ(2600, m->s.inflight);
+	EXPECT_EQ(2, m->s.inflight_pkts);
+	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(m, 0));
+	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(m, 1));
+	EXPECT_EQ(DBLP_SENT_LOST, state(m, 2));
+	EXPECT_EQ(DBLP_SENT_LOST, m->pkt[3].told);
+	EXPECT_EQ(0, dblp_sent_lose_larger(&m->s, 1200, &model_ops, m));
+	EXPECT_FALSE(m->broken);
+	m->pkt[2].state = DBLP_SENT_LOST;
+	m->pkt[3].state = DBLP_SENT_LOST;
+	EXPECT_TRUE(ack(m, 0, 3, 0));
+	EXPECT_EQ(0, m->s.inflight);
+	EXPECT_EQ(0, m->s.inflight_pkts);
+	EXPECT_EQ(2, m->s.spurious);
+}
+
 TEST_F(sent, dblp_sent_oldest__in_flight)
 {
 	u64 pn;

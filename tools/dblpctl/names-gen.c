@@ -190,6 +190,14 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 		"KeepaliveSent",
 		"Times that the peer of an idle connection was asked whether it is alive",
 	},
+	[DBLP_A_STATS_ICMP_REFUSED] = {
+		"IcmpRefused",
+		"ICMP errors that quote no packet of a connection",
+	},
+	[DBLP_A_STATS_MTU_REDUCED] = {
+		"MtuReduced",
+		"Times that ICMP made packets under way too large for their path",
+	},
 };
 
 const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {

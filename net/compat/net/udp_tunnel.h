@@ -48,6 +48,7 @@ struct dblp_compat_udp_tunnel_sock_cfg {
 	void			*sk_user_data;
 	u8			encap_type;
 	udp_tunnel_encap_rcv_t	encap_rcv;
+	udp_tunnel_encap_err_lookup_t encap_err_lookup;
 	dblp_compat_err_rcv_t	encap_err_rcv;
 };
 
@@ -59,6 +60,7 @@ dblp_compat_setup(struct net *net, struct socket *sock,
 		.sk_user_data = cfg->sk_user_data,
 		.encap_type = cfg->encap_type,
 		.encap_rcv = cfg->encap_rcv,
+		.encap_err_lookup = cfg->encap_err_lookup,
 		.encap_err_rcv = dblp_compat_err_thunk,
 	};
 

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Prints what passes an interface, a line for each UDP packet over IPv4 or IPv6
+ * (or piece of one), for scripts: see usage().
+ */
+#define _GNU_SOURCE
+#include "lib/testlib.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <netinet/ip.h>
+#include <netinet/ip6.h>
+#include <netinet/udp.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char * const types[16] = {
+	[1] = "INIT", "INIT-ACK", "COOKIE-ECHO", "COOKIE-ACK", "VERSION", "RST",
+	"ACK", "CTRL", "DATA", "PROBE",
+};
+
+/**
+ * struct seen - what is printed of a packet
+ * @family: 4 or 6
+ * @len: bytes, IP header included
+ * @tos: traffic class
+ * @label: flow label
+ * @df: may not be fragmented
+ * @piece: is a fragment
+ * @udp: where its UDP header is, NULL in all pieces but the first
+ */
+struct seen {
+	int		family;
+	unsigned int	len;
+	unsigned int	tos;
+	unsigned int	label;
+	bool		df;
+	bool		piece;
+	const uint8_t	*udp;
+};
+
+static bool parse4(struct seen *s, const uint8_t *p, size_t len)
+{
+	const struct iphdr *ip = (const struct iphdr *)p;
+	unsigned int frag = ntohs(ip->frag_off);
+
+	if (len < sizeof(*ip) || ip->version != 4 ||
+	    ip->protocol != IPPROTO_UDP)
+		return false;
+	s->len = ntohs(ip->tot_len);
+	s->tos = ip->tos;
+	s->df = frag & IP_DF;
+	s->piece = frag & (IP_MF | IP_OFFMASK);
+	s->udp = frag & IP_OFFMASK ? NULL : p + 4 * ip->ihl;
+	return true;
+}
+
+static bool parse6(struct seen *s, const uint8_t *p, size_t len)
+{
+	const struct ip6_hdr *ip = (const struct ip6_hdr *)p;
+	const struct ip6_frag *frag = (const struct ip6_frag *)(ip + 1);
+	uint32_t flow = ntohl(ip->ip6_flow);
+
+	if (len < sizeof(*ip) + sizeof(*frag) || flow >> 28 != 6)
+		return false;
+	s->len = ntohs(ip->ip6_plen) + sizeof(*ip);
+	s->tos = flow >> 20 & 0xff;
+	s->label = flow & 0xfffff;
+	s->df = true;
+	s->piece = ip->ip6_nxt == IPPROTO_FRAGMENT;
+	if (s->piece) {
+		s->udp = frag->ip6f_offlg & IP6F_OFF_MASK ? NULL :
+			 (const uint8_t *)(frag + 1);
+		return frag->ip6f_nxt == IPPROTO_UDP;
+	}
+	s->udp = (const uint8_t *)(ip + 1);
+	return ip->ip6_nxt == IPPROTO_UDP;
+}
+
+static void print(const struct seen *s, bool out)
+{
+	const uint8_t *payload = s->udp ? s->udp + sizeof(struct udphdr) : NULL;
+	const char *type = payload ? types[payload[0] & 0xf] : NULL;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	printf("%lld %s %d %u %#x %#x %s %s %s\n",
+	       now.tv_sec * 1000000LL + now.tv_nsec / 1000, out ? "out" : "in",
+	       s->family, s->len, s->tos, s->label, s->df ? "df" : "-",
+	       s->piece ? "piece" : "whole", type ?: "-");
+	fflush(stdout);
+}
+
+static void usage(void)
+{
+	fputs("Usage: dblp-sniff INTERFACE\n"
+	      "Prints a line for each UDP packet until it is killed:\n"
+	      "  time in us, in|out, 4|6, bytes with IP header, traffic class,\n"
+	      "  flow label, df|-, whole|piece, type of the AF_DBLP packet\n"
+	      "after a line 'ready'.\n", stderr);
+	_exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	struct sockaddr_ll a = { .sll_family = AF_PACKET };
+	uint8_t buf[256];
+	int fd;
+
+	if (argc != 2)
+		usage();
+	a.sll_ifindex = if_nametoindex(argv[1]);
+	a.sll_protocol = htons(ETH_P_ALL);
+	fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (!a.sll_ifindex || fd < 0 ||
+	    bind(fd, (struct sockaddr *)&a, sizeof(a)))
+		die("capturing on %s", argv[1]);
+	puts("ready");
+	fflush(stdout);
+	for (;;) {
+		struct seen s = {};
+		socklen_t len = sizeof(a);
+		ssize_t n = recvfrom(fd, buf, sizeof(buf), MSG_TRUNC,
+				     (struct sockaddr *)&a, &len);
+		bool known = false;
+
+		if (n < 0)
+			die("recvfrom");
+		if (a.sll_protocol == htons(ETH_P_IP)) {
+			s.family = 4;
+			known = parse4(&s, buf, n);
+		} else if (a.sll_protocol == htons(ETH_P_IPV6)) {
+			s.family = 6;
+			known = parse6(&s, buf, n);
+		}
+		if (known)
+			print(&s, a.sll_pkttype == PACKET_OUTGOING);
+	}
+}

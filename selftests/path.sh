@@ -1,0 +1,239 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The path under a connection: how large its packets may be, and what happens
+# when that changes.
+
+# shellcheck disable=SC2317 # functions are called by try
+# shellcheck source=selftests/lib/lib.sh
+. "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+
+# cable NS1 DEVICE1 NS2 DEVICE2 N: 10.N.0.1 and fd0N::1, 10.N.0.2 and fd0N::2.
+# Packets go one by one, else the cable would carry any size.
+cable()
+{
+	local ns dev end
+
+	ip link add "$2" netns "$1" type veth peer name "$4" netns "$3" || exit 1
+	for end in 1 2; do
+		ns=$1 dev=$2
+		ip -n "$ns" -batch - <<-END || exit 1
+			link set $dev up
+			addr add 10.$5.0.$end/24 dev $dev
+			addr add fd0$5::$end/64 dev $dev nodad
+		END
+		ip netns exec "$ns" ethtool -K "$dev" tso off gso off gro off \
+			tx-udp-segmentation off > /dev/null || exit 1
+		set -- "$3" "$4" "$3" "$4" "$5"
+	done
+}
+
+new_ns client router server
+
+# line: $client - $router - $server
+# shellcheck disable=SC2154 # new_ns sets them
+line()
+{
+	local v
+
+	cable "$client" eth0 "$router" eth1 1
+	cable "$router" eth2 "$server" eth0 2
+	ip -n "$client" route add default via 10.1.0.2 || exit 1
+	ip -n "$client" route add default via fd01::2 || exit 1
+	ip -n "$server" route add default via 10.2.0.1 || exit 1
+	ip -n "$server" route add default via fd02::1 || exit 1
+	for v in net.ipv4.ip_forward net.ipv6.conf.all.forwarding; do
+		ip netns exec "$router" sysctl -q -w $v=1 || exit 1
+	done
+}
+
+# server_of 4|6: its address behind the router
+server_of()
+{
+	[ "$1" = 4 ] && echo 10.2.0.2 || echo fd02::2
+}
+
+# narrow MTU: from the router to the server
+narrow()
+{
+	ip -n "$router" link set eth2 mtu "$1" && ip -n "$server" link set eth0 mtu "$1"
+}
+
+# forget: what the client knows of MTUs
+forget()
+{
+	ip -n "$client" route flush cache && ip -n "$client" -6 route flush cache
+}
+
+# pair 4|6 CLIENT-WORDS...: processes $client_pid, which is connected, and
+# $server_pid, which takes everything
+pair()
+{
+	local to
+
+	to=$(server_of "$1")
+	shift
+	spawn ip netns exec "$server" dblp-peer listen "$to" 7000 say listening accept drain
+	server_pid=$spawned
+	wait_until 10 output_has "$server_pid" listening || return
+	spawn ip netns exec "$client" dblp-peer connect "$to" 7000 say connected "$@"
+	client_pid=$spawned
+	wait_until 10 output_has "$client_pid" connected
+}
+
+# info FIELD: of the client's only socket
+info()
+{
+	ip netns exec "$client" dblpctl -j socket list | jq ".[0].$1"
+}
+
+# counter NAME: of the client
+counter()
+{
+	ip netns exec "$client" dblpctl -j stats | jq ".$1"
+}
+
+# counted NAME VALUE
+counted()
+{
+	[ "$(counter "$1")" = "$2" ]
+}
+
+# is WHAT HAVE WANT
+is()
+{
+	[ "$2" -eq "$3" ] || echo "$1 is $2, not $3"
+	[ "$2" -eq "$3" ]
+}
+
+# What a segment may have of a path MTU: elements of 8 bytes, 32 bytes of headers
+segment()
+{
+	echo $((($2 - ($1 == 4 ? 20 : 40) - 8 - 32) / 8 * 8))
+}
+
+seg_size_is()
+{
+	[ "$(info seg_size)" = "$1" ]
+}
+
+line
+
+# delay TIME: each way
+delay()
+{
+	netem "$client" delay "$1" && netem "$server" delay "$1"
+}
+
+no_delay()
+{
+	tc -n "$client" qdisc del dev eth0 root
+	tc -n "$server" qdisc del dev eth0 root
+}
+
+# signal NAME: lets a process go on that awaits $tmp/NAME
+signal()
+{
+	touch "$tmp/$1"
+}
+
+# settled N: so many messages of the client were
+settled()
+{
+	[ "$(info msgs_sent)" = "$1" ]
+}
+
+# A flight is too large and comes back as ICMP. That is no loss: it goes again
+# without waiting for a timeout, and what is cut from then on fits.
+too_big()
+{
+	local v=$1 before
+
+	narrow 1500 && forget && rm -f "$tmp"/go* || return
+	pair "$v" send 1 1000 await "$tmp/go" send 1 20000 await "$tmp/go2" send 1 5000 pause ||
+		return
+	wait_until 10 settled 1 || return
+	is segment "$(info seg_size)" "$(segment "$v" 1500)" || return
+
+	narrow 1300 || return
+	before=$(counter PtoExpired)
+	signal go
+	wait_until 10 settled 2 || return
+	is timeouts "$(counter PtoExpired)" "$before" || return
+	is segment "$(info seg_size)" "$(segment "$v" 1300)" || return
+	spawn ip netns exec "$client" dblp-sniff eth0
+	wait_until 10 output_has "$spawned" ready || return
+	signal go2
+	wait_until 10 settled 3 || return
+	# At least five, if none of them is repeated on a slow machine
+	[ "$(grep -c 'whole DATA' "$tmp/out.$spawned")" -ge 5 ] || return
+	is "larger ones" "$(awk '$9 == "DATA" && $4 > 1300' "$tmp/out.$spawned" | wc -l)" 0 ||
+		return
+	is "in pieces" "$(grep -c piece "$tmp/out.$spawned")" 0
+}
+delay 50ms
+for v in 4 6; do
+	try "ipv$v: a router says that packets are too big" too_big $v
+done
+no_delay
+
+# What was cut for the old size goes in pieces, and every byte of it arrives.
+too_big_midway()
+{
+	local v=$1
+
+	narrow 1500 && forget || return
+	tc -n "$router" qdisc replace dev eth2 root netem rate 50mbit limit 1000 || return
+	dblp-xfer --from "$client" --to "$server" --address "$(server_of "$v")" --size 3000000 \
+		--connected "sh -c '(sleep 0.1; ip -n $router link set eth2 mtu 1300;
+			ip -n $server link set eth0 mtu 1300) &'" || return
+	tc -n "$router" qdisc del dev eth2 root
+}
+
+fragmented()
+{
+	local v=$1
+
+	spawn ip netns exec "$client" dblp-sniff eth0
+	wait_until 10 output_has "$spawned" ready || return
+	too_big_midway "$v" || return
+	[ "$(grep -c piece "$tmp/out.$spawned")" -gt 100 ]
+}
+for v in 4 6; do
+	try "ipv$v: the path narrows under a message" fragmented $v
+done
+
+# An error that quotes no connection ID, or a wrong one, does nothing to a
+# connection; the same with the right one does. IPv4 itself narrows its route by
+# any error for a UDP packet, before it asks anybody; IPv6 asks first.
+forged()
+{
+	local v=$1 reduced refused how
+
+	narrow 1500 && forget && rm -f "$tmp"/go* || return
+	pair "$v" send 1 1 await "$tmp/go.short" send 1 1 await "$tmp/go.forged" send 1 1 \
+		await "$tmp/go.genuine" send 1 1 pause || return
+	wait_until 10 settled 1 || return
+	reduced=$(counter MtuReduced)
+	for how in short forged genuine; do
+		refused=$(counter IcmpRefused)
+		spawn ip netns exec "$router" dblp-toobig eth1 1300 "$how"
+		wait_until 10 output_has "$spawned" ready || return
+		signal "go.$how"
+		wait_until 10 output_has "$spawned" sent || return
+		[ "$how" = genuine ] && break
+		wait_until 10 counted IcmpRefused $((refused + 1)) || return
+		[ "$v" = 4 ] && continue
+		is "segment after one $how" "$(info seg_size)" "$(segment "$v" 1500)" || return
+	done
+	wait_until 10 counted MtuReduced $((reduced + 1)) || return
+	seg_size_is "$(segment "$v" 1300)"
+}
+for v in 4 6; do
+	try "ipv$v: a forged ICMP error changes nothing" forged $v
+done
+
+for ns in client server; do
+	try "no sockets are left at the $ns" wait_until 40 no_sockets "${!ns}"
+done
+done_testing
