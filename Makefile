@@ -49,9 +49,9 @@ demo:			## what the loss budget is good for, shown in a VM
 	$(Q)selftests/deps
 	$(Q)selftests/demo/run
 
-bench:			## the figures of Documentation/results, in virtual time
+bench:			## the figures of Documentation/results, in virtual time (BENCH="fanin rr": only these)
 	$(Q)selftests/deps
-	$(Q)selftests/bench/run
+	$(Q)BENCH="$(BENCH)" selftests/bench/run
 
 lint:			## checkpatch, sparse, kernel-doc, shellcheck
 	$(Q)selftests/lint

@@ -1,0 +1,170 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# One scenario of the bench, in the VM: guest.sh SCENARIO [ARGUMENT...]. Each
+# figure becomes a line of /out/results:
+#
+#	{"scenario", "key", "who", "status", "error", "result"}
+#
+# where key tells apart what is compared, who is the transport, status is that
+# of dblp-perf and result what it printed.
+
+set -u -o pipefail
+# shellcheck source=selftests/bench/network.sh
+. "$(dirname "$(readlink -f "$0")")/network.sh"
+
+scenario=${1:?}
+shift
+uname -r > /out/release
+results=/out/results
+# In virtual seconds. Peers with long timeouts take their time.
+limit=1500
+
+fail()
+{
+	printf 'bench: %s\n' "$*" >&2
+	exit 1
+}
+
+# The transports, and what dblp-perf is told of them
+flavours()
+{
+	case $1 in
+	dblp) echo ;;
+	dblp-2%) echo --budget 2% ;;
+	dblp-2%-*) echo --budget 2% --policy "${1##*-}" ;;
+	sctp) echo --proto sctp ;;
+	*) echo --proto tcp --cc "$1" ;;
+	esac
+}
+peers="cubic bbr dctcp sctp"
+
+# measure KEY WHO MODE [OPTION...]
+measure()
+{
+	local key=$1 who=$2 mode=$3 status json
+	shift 3
+
+	# shellcheck disable=SC2046,SC2154 # words; network.sh sets hosts
+	json=$(dblp-perf "$mode" -j --samples --timeout $limit --to server --from "$hosts" \
+		--address $server $(flavours "$who") "$@" 2> /run/error)
+	status=$?
+	[ $status -eq 0 ] || json=null
+	printf '%s %s %s: status %s %s\n' "$scenario" "$key" "$who" $status "$(cat /run/error)"
+	jq -c -n --arg scenario "$scenario" --arg key "$key" --arg who "$who" \
+		--argjson status $status --rawfile error /run/error --argjson result "$json" \
+		'$ARGS.named' >> $results || fail "no room for the results"
+}
+
+# Both with the same CPU, which is never idle: time is instructions.
+bulk()
+{
+	local offloads who
+
+	for offloads in on off; do
+		cable $offloads || fail "no network"
+		for who in dblp cubic; do
+			measure $offloads $who bulk --count 100 --warmup 10
+		done
+		no_network
+	done
+}
+
+rr()
+{
+	local who
+
+	switched 1 none 0 0 || fail "no network"
+	for who in dblp cubic sctp; do
+		measure 64 $who rr --count 5000 --warmup 200
+	done
+}
+
+loss()
+{
+	local loss who
+
+	switched 1 100mbit 250us 0 || fail "no network"
+	for loss in 0 0.1 0.5 1 2 5; do
+		change_loss $loss || fail "no loss"
+		for who in dblp $peers; do
+			measure $loss "$who" bulk --count 20
+		done
+	done
+}
+
+# fanin LOSS
+fanin()
+{
+	local who
+
+	switched 8 200mbit 0 "$1" || fail "no network"
+	for who in dblp dblp-2%; do
+		measure "$1" "$who" fanin --size 100000 --count 200 --warmup 0
+	done
+	for who in $peers; do
+		measure "$1" "$who" fanin --size 100000 --count 50 --warmup 0
+	done
+}
+
+# many LOSS
+many()
+{
+	local who
+
+	switched 32 200mbit 0 "$1" || fail "no network"
+	for who in dblp dblp-2%; do
+		measure "$1" "$who" fanin --connections 4 --size 20000 --count 40 --warmup 0
+	done
+	for who in $peers; do
+		measure "$1" "$who" fanin --connections 4 --size 20000 --count 10 --warmup 0
+	done
+}
+
+share()
+{
+	switched 8 200mbit 250us 0 || fail "no network"
+	measure 8 dblp share --other tcp --other-cc cubic --warmup 2 --time 10
+}
+
+latency()
+{
+	local who
+
+	switched 1 100mbit 250us 1 || fail "no network"
+	for who in dblp-2%-early dblp-2%-eager dblp; do
+		measure 1 $who latency --count 100 --warmup 0
+	done
+	for who in $peers; do
+		measure 1 "$who" latency --count 33 --warmup 0
+	done
+}
+
+# What others have freed is not to be taken for ours.
+tidy()
+{
+	local file
+
+	echo 3 > /proc/sys/vm/drop_caches
+	for file in /sys/kernel/slab/*/shrink; do
+		echo 1 > "$file"
+	done
+}
+
+idle()
+{
+	local who
+
+	switched 1 none 0 0 || fail "no network"
+	# That many neighbours there are not: the ports are what counts.
+	ip netns exec h0 sh -c 'echo 2000 65000 > /proc/sys/net/ipv4/ip_local_port_range'
+	for who in dblp cubic; do
+		tidy
+		measure 10000 $who idle --connections 10000 --time 60
+	done
+}
+
+case $scenario in
+bulk|rr|loss|fanin|many|share|latency|idle) "$scenario" "$@" ;;
+*) fail "there is no scenario '$scenario'" ;;
+esac

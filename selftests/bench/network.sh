@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# The networks of the bench: namespaces as hosts, a namespace with a bridge as
+# the switch between them.
+
+server=10.77.0.1
+
+# plug_in NAME ADDRESS QUEUE...: a host at the switch, whose port to it is a
+# netem with QUEUE. What the host sends is not held up: the queue of the
+# receiver's port is where it meets what others send. Packets are to be lost one
+# by one, so nothing may merge them.
+plug_in()
+{
+	local name=$1 address=$2
+	shift 2
+
+	ip netns add "$name" &&
+	ip -n "$name" link set lo up &&
+	ip -n switch link add "$name" type veth peer name eth0 netns "$name" &&
+	ip -n switch link set "$name" master bridge up &&
+	ip -n "$name" addr add "$address/16" dev eth0 &&
+	ip -n "$name" link set eth0 up &&
+	ip netns exec "$name" ethtool -K eth0 tso off gso off gro off &&
+	ip netns exec switch ethtool -K "$name" tso off gso off gro off || return
+	[ $# -eq 0 ] || tc -n switch qdisc add dev "$name" root netem "$@"
+}
+
+# switched HOSTS RATE DELAY LOSS: server and h0, h1, ... at a switch, with links
+# of RATE and DELAY each way and 100 packets of queue at each port. LOSS (%)
+# befalls what goes to the server; it comes before the link and takes no time
+# on it. With RATE "none" nothing limits anything.
+switched()
+{
+	local i
+
+	queue=(rate "$2" delay "$3" limit 100)
+	[ "$2" != none ] || queue=()
+	{
+		ip netns add switch &&
+		ip -n switch link add bridge type bridge &&
+		ip -n switch link set bridge up &&
+		plug_in server $server "${queue[@]}" || return
+		for ((i = 0; i < $1; i++)); do
+			plug_in "h$i" "10.77.1.$((1 + i))" "${queue[@]}" || return
+		done
+		[ "$4" = 0 ] || change_loss "$4" || return
+	} > /dev/null
+	# shellcheck disable=SC2034 # for who sources this
+	hosts=$(seq -s, -f 'h%g' 0 $(($1 - 1)))
+}
+
+# change_loss LOSS: of what goes to the server
+change_loss()
+{
+	tc -n switch qdisc change dev server root netem "${queue[@]}" loss "$1%"
+}
+
+# cable OFFLOADS: server and h0 with a veth between them, offloads on or off
+cable()
+{
+	local ns
+
+	ip netns add server &&
+	ip netns add h0 &&
+	ip link add eth0 netns server type veth peer name eth0 netns h0 &&
+	ip -n server addr add $server/16 dev eth0 &&
+	ip -n h0 addr add 10.77.1.1/16 dev eth0 || return
+	for ns in server h0; do
+		ip -n $ns link set lo up &&
+		ip -n $ns link set eth0 up || return
+		[ "$1" = on ] ||
+			ip netns exec $ns ethtool -K eth0 tso off gso off gro off > /dev/null || return
+	done
+	# shellcheck disable=SC2034 # for who sources this
+	hosts=h0
+}
+
+# no_network: away with it
+no_network()
+{
+	local ns
+
+	for ns in /run/netns/*; do
+		[ ! -e "$ns" ] || ip netns del "${ns##*/}"
+	done
+}

@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Makes the table of the bench from what the VMs have left in their /out."""
+
+import argparse
+import fnmatch
+import json
+import pathlib
+import sys
+
+# A packet of TCP over IPv4 with timestamps on Ethernet
+PAYLOAD, FRAME = 1448, 1514
+PEERS = ("cubic", "bbr", "dctcp", "sctp")
+
+
+def wire_s(size, bits_per_second):
+    """The link's time for the application's bytes at TCP's overhead"""
+    return size * FRAME / PAYLOAD * 8 / bits_per_second
+
+
+class Figures:
+    """All that was measured, by scenario, key and transport"""
+
+    def __init__(self, directory):
+        self.seeds = {}
+        self.errors = []
+        for path in sorted(pathlib.Path(directory).glob("*-seed-*/results")):
+            seed = int(path.parent.name.rpartition("-")[2])
+            for text in path.read_text().splitlines():
+                self.add(seed, json.loads(text))
+
+    def add(self, seed, line):
+        name = (line["scenario"], line["key"], line["who"])
+        if line["status"] == 0:
+            self.seeds.setdefault(name, {})[seed] = line["result"]
+        else:
+            reason = line["error"].strip().splitlines() or ["no reason given"]
+            self.errors.append((name, seed, reason[0]))
+
+    def results(self, *name):
+        """One result for each seed; none if one of them has failed"""
+        if any(error[0] == name for error in self.errors):
+            return []
+        found = self.seeds.get(name, {})
+        return [found[seed] for seed in sorted(found)]
+
+    def error(self, *name):
+        for other, seed, reason in self.errors:
+            if other == name:
+                return f"{reason} (seed {seed})"
+        return "not run"
+
+
+def quantile(samples, share):
+    """By nearest rank"""
+    rank = -(-len(samples) * share // 100)
+    return sorted(samples)[max(int(rank), 1) - 1]
+
+
+def pooled(results, share):
+    """Quantile of the samples of all seeds, seconds"""
+    samples = [s for r in results for s in r["samples"]]
+    return quantile(samples, share) / 1e9 if samples else None
+
+
+def goodput(results):
+    """Bits per second over all seeds"""
+    elapsed = sum(r["elapsed_ns"] for r in results)
+    return sum(r["delivered_bytes"] for r in results) * 8e9 / elapsed if elapsed else None
+
+
+def cpu_per_byte(results):
+    """Nanoseconds, which are instructions"""
+    delivered = sum(r["delivered_bytes"] for r in results)
+    return sum(r["busy_ns"] for r in results) / delivered if delivered else None
+
+
+class Row:
+    """A figure of the table"""
+
+    def __init__(self, name, what, value, unit, low=None, high=None, peers=None, more=None,
+                 why=None, met=None):
+        self.name, self.what, self.unit = name, what, unit
+        self.value = None if value is None else round(value, 4)
+        self.low, self.high = low, high
+        self.peers = {k: round(v, 4) for k, v in (peers or {}).items() if v is not None}
+        self.more, self.why = more, why
+        self.met = self.judge() if met is None else met
+
+    def judge(self):
+        if self.value is None:
+            return False
+        return ((self.low is None or self.value >= self.low) and
+                (self.high is None or self.value <= self.high))
+
+    def bar(self):
+        if self.low is not None and self.high is not None:
+            return f"{self.low} ... {self.high}"
+        if self.low is not None:
+            return f">= {self.low}"
+        return "printed" if self.high is None else f"<= {self.high}"
+
+    def as_json(self):
+        return {"name": self.name, "value": self.value, "unit": self.unit, "bar": self.bar(),
+                "met": self.met, "peers": self.peers}
+
+
+def ratio(a, b):
+    return None if a is None or not b else a / b
+
+
+def bulk_rows(f):
+    for offloads in ("on", "off"):
+        dblp, tcp = (f.results("bulk", offloads, who) for who in ("dblp", "cubic"))
+        why = f.error("bulk", offloads, "dblp" if not dblp else "cubic")
+        rates = [goodput(r) for r in (dblp, tcp)]
+        costs = [cpu_per_byte(r) for r in (dblp, tcp)]
+        more = costs_more = None
+        if all(rates):
+            more = f"{rates[0] / 1e6:.1f} and {rates[1] / 1e6:.1f} Mbit/s"
+            costs_more = f"{costs[0]:.3f} and {costs[1]:.3f} a byte"
+        yield Row(f"bulk-offloads-{offloads}", f"bulk goodput, offloads {offloads}, over TCP's",
+                  ratio(*rates), "ratio", low=1.0, peers={"tcp-cubic": 1.0}, more=more, why=why)
+        yield Row(f"instructions-offloads-{offloads}",
+                  f"instructions per byte, offloads {offloads}, over TCP's",
+                  ratio(*costs), "ratio", high=1.0, peers={"tcp-cubic": 1.0}, more=costs_more,
+                  why=why)
+
+
+def rr_rows(f):
+    times = {who: pooled(f.results("rr", "64", who), 50) for who in ("dblp", "cubic", "sctp")}
+    tcp = times["cubic"]
+    more = None
+    if times["dblp"] and tcp:
+        more = f"{times['dblp'] * 1e6:.3f} and {tcp * 1e6:.3f} us at the median"
+    yield Row("rr-64", "64-byte request and response, time over TCP's",
+              ratio(times["dblp"], tcp), "ratio", high=1.0,
+              peers={"tcp-cubic": ratio(tcp, tcp), "sctp": ratio(times["sctp"], tcp)}, more=more,
+              why=f.error("rr", "64", "dblp" if tcp else "cubic"))
+
+
+def loss_rows(f):
+    limit = 100e6 * PAYLOAD / FRAME
+    for loss in ("0", "0.1", "0.5", "1", "2", "5"):
+        shares = {who: ratio(goodput(f.results("loss", loss, who)), limit)
+                  for who in ("dblp",) + PEERS}
+        yield Row(f"goodput-loss-{loss}", f"goodput at {loss} % loss, budget 0, share of the wire limit",
+                  shares.pop("dblp"), "share", low=0.98, peers=shares,
+                  why=f.error("loss", loss, "dblp"))
+
+
+def round_row(f, scenario, loss, budget, high, wire, what):
+    """p99 of rounds over the wire limit, with the medians beside it"""
+    who = "dblp-2%" if budget else "dblp"
+    found = f.results(scenario, loss, who)
+    peers = {peer: ratio(pooled(f.results(scenario, loss, peer), 99), wire) for peer in PEERS}
+    more = None
+    if found:
+        more = (f"p50 {pooled(found, 50) / wire:.3f}, max {pooled(found, 100) / wire:.3f}, "
+                f"{sum(len(r['samples']) for r in found)} rounds")
+    return Row(f"{scenario}-loss-{loss}-budget-{budget}",
+               f"{what}, {loss} % loss, budget {budget} %: p99 over the wire limit",
+               ratio(pooled(found, 99), wire), "ratio", high=high, peers=peers, more=more,
+               why=f.error(scenario, loss, who))
+
+
+def fanin_rows(f):
+    wire = wire_s(8 * 100000, 200e6)
+    for loss in ("0", "0.1", "1"):
+        for budget, high in ((0, 1.30), (2, 1.10)):
+            yield round_row(f, "fanin", loss, budget, high, wire, "fan-in 8 -> 1")
+
+
+def many_rows(f):
+    wire = wire_s(128 * 20000, 200e6)
+    for loss in ("0", "1"):
+        yield round_row(f, "many", loss, 2, 1.25, wire, "fan-in 128 -> 1")
+
+
+def share_rows(f):
+    found = f.results("share", "8", "dblp")
+    value = more = peers = None
+    if found:
+        ours, theirs = (sum(r["side_bytes"][i] for r in found) for i in (0, 1))
+        value = ours / (ours + theirs)
+        peers = {"tcp-cubic": 1 - value}
+        each = (r["side_bytes"][0] / sum(r["side_bytes"]) for r in found)
+        more = "by seed: " + ", ".join(f"{share:.3f}" for share in each)
+    yield Row("share", "8 flows beside 8 of TCP cubic: share of the bytes", value, "share",
+              low=0.35, high=0.65, peers=peers, more=more, why=f.error("share", "8", "dblp"))
+
+
+def latency_rows(f):
+    wire = wire_s(1000000, 100e6)
+    found = f.results("latency", "1", "dblp-2%-early")
+    others = PEERS + ("dblp", "dblp-2%-eager")
+    peers = {who: ratio(pooled(f.results("latency", "1", who), 99), wire) for who in others}
+    more = None
+    if found:
+        more = (f"p50 {pooled(found, 50) / wire:.4f}, "
+                f"{sum(len(r['samples']) for r in found)} messages")
+    yield Row("latency-1MB", "1 MB message, 1 % loss, budget 2 %, early: p99 over the wire time",
+              ratio(pooled(found, 99), wire), "ratio", high=1.03, peers=peers, more=more,
+              why=f.error("latency", "1", "dblp-2%-early"))
+
+
+def idle_rows(f):
+    number = 10000
+    memory, timers, more = {}, {}, {}
+    for who in ("dblp", "cubic"):
+        for r in f.results("idle", str(number), who):
+            seconds = r["elapsed_ns"] / 1e9
+            memory[who] = r["memory_bytes"] / number
+            if r["timers"]:
+                timers[who] = r["timers"]["own"] / seconds
+                more[who] = (f"all timers of the machine {r['timers']['all'] / seconds:.1f} a second, "
+                             f"{r['timers_before']['all'] / seconds:.1f} before")
+    why = f.error("idle", str(number), "dblp")
+    yield Row("idle-memory", "10,000 connections in 1 GiB: kernel memory of one, both ends",
+              memory.get("dblp"), "bytes", peers={"tcp-cubic": memory.get("cubic")}, why=why)
+    yield Row("idle-timers", "10,000 idle connections: timer expirations a second, about none",
+              timers.get("dblp"), "1/s", high=1.0, peers={"tcp-cubic": timers.get("cubic")},
+              more=more.get("dblp"), why=why)
+
+
+SCENARIOS = {"bulk": bulk_rows, "rr": rr_rows, "loss": loss_rows, "fanin": fanin_rows,
+             "many": many_rows, "share": share_rows, "latency": latency_rows, "idle": idle_rows}
+
+
+def number(value):
+    """Four significant figures or more, never an exponent"""
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def peers_text(row):
+    return ", ".join(f"{name} {number(value)}" for name, value in row.peers.items())
+
+
+def verdict(row):
+    if row.value is None:
+        return "NOT MEASURED"
+    return "met" if row.met else "MISSED"
+
+
+def text_table(rows):
+    width = max(len(row.what) for row in rows)
+    for row in rows:
+        print(f"{row.what:<{width}}  {number(row.value):>8}  {row.bar():>13}  {verdict(row):<7}"
+              f"  {peers_text(row)}".rstrip())
+        if row.value is None:
+            print(f"    {row.why}")
+
+
+def markdown_table(rows):
+    yield "| figure | value | bar | | peers | beside it |"
+    yield "|---|--:|---|---|---|---|"
+    for row in rows:
+        yield (f"| {row.what} | {number(row.value)} | {row.bar()} | {verdict(row)} | "
+               f"{peers_text(row)} | {row.more or ''} |")
+
+
+def read_notes(path):
+    """GLOB: TEXT, where indented lines go on with the text"""
+    notes = []
+    for line in path.read_text().splitlines() if path.exists() else []:
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line[0].isspace() and notes:
+            notes[-1][1] += " " + line.strip()
+        else:
+            glob, _, text = line.partition(": ")
+            notes.append([glob, text.strip()])
+    return notes
+
+
+def markdown_notes(rows, notes):
+    """One paragraph for each note, with all the figures that it is about"""
+    missed = [row for row in rows if row.value is not None and not row.met]
+    if not missed:
+        return ["Every bar is met."]
+    lines = []
+    for glob, text in notes:
+        about = [row for row in missed if fnmatch.fnmatchcase(row.name, glob)]
+        missed = [row for row in missed if row not in about]
+        if about:
+            lines.append(f"- {', '.join(f'`{row.name}`' for row in about)}: {text}")
+    lines += [f"- `{row.name}`: not explained yet." for row in missed]
+    return lines
+
+
+def write_page(args, rows, f):
+    lacking = [f"- {' '.join(name)}, seed {seed}: {reason}" for name, seed, reason in f.errors]
+    fields = {
+        "KERNEL": args.kernel,
+        "COMMIT": args.commit,
+        "TABLE": "\n".join(markdown_table(rows)),
+        "NOTES": "\n".join(markdown_notes(rows, read_notes(args.notes))),
+        "LACKING": "\n".join(lacking) or "Everything could be measured.",
+    }
+    page = args.template.read_text()
+    for name, text in fields.items():
+        page = page.replace(f"@{name}@", text)
+    (args.out / "transport.md").write_text(page)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kernel", required=True)
+    parser.add_argument("--commit", required=True)
+    parser.add_argument("--notes", type=pathlib.Path, required=True)
+    parser.add_argument("--template", type=pathlib.Path, required=True)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("scenarios", nargs="+", metavar="SCENARIO", choices=SCENARIOS)
+    args = parser.parse_args()
+
+    f = Figures(args.out)
+    rows = [row for name, make in SCENARIOS.items() if name in args.scenarios for row in make(f)]
+    figures = [row.as_json() for row in rows]
+    (args.out / "transport.json").write_text(json.dumps(figures, indent=1) + "\n")
+    write_page(args, rows, f)
+    text_table(rows)
+    for name, seed, reason in f.errors:
+        print(f"{' '.join(name)}, seed {seed}: {reason}")
+    met = sum(row.met for row in rows)
+    missing = sum(row.value is None for row in rows)
+    print(f"{met} of {len(rows)} bars met, {missing} could not be measured")
+    return int(missing > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
