@@ -623,7 +623,7 @@ struct option {
 static const struct option options[] = {
 	{ "budget", DBLP_BUDGET, 0, DBLP_PPM, 0 },
 	{ "budget cap", DBLP_BUDGET_CAP, 0, DBLP_PPM, DBLP_PPM },
-	{ "policy", DBLP_CLOSE_POLICY, 0, 1, DBLP_POLICY_EAGER },
+	{ "policy", DBLP_CLOSE_POLICY, 0, 2, DBLP_POLICY_EAGER },
 	{ "order", DBLP_ORDER, 0, 2, DBLP_ORDER_AUTO },
 	{ "element", DBLP_ELEMENT, 1, 256, 8 },
 	{ "fill", DBLP_FILL, 0, 1, DBLP_FILL_ZERO },
@@ -859,7 +859,7 @@ TEST_F(conn, bad_control_messages)
 		{ .flags = DBLP_SND_BUDGET, .budget = UINT32_MAX },
 		{ .flags = 4 },
 		{ .flags = 1U << 31 },
-		{ .flags = DBLP_SND_POLICY, .policy = 2 },
+		{ .flags = DBLP_SND_POLICY, .policy = 3 },
 		{ .phase = DBLP_PHASES },
 		{ .phase = 255 },
 		{ .reserved = { 1, 0 } },

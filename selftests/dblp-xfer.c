@@ -51,6 +51,7 @@ static struct {
 	bool nonblock;
 	bool spread;			/* check invariant 5 */
 	uint64_t expect_missing;	/* bytes at least */
+	uint64_t allow_missing;		/* bytes at most */
 } cfg = {
 	.address	= "127.0.0.1",
 	.count		= 1,
@@ -61,6 +62,7 @@ static struct {
 	.policy		= DBLP_POLICY_EAGER,
 	.seed		= 1,
 	.timeout	= 30,
+	.allow_missing	= UINT64_MAX,
 };
 
 /**
@@ -541,6 +543,10 @@ static void summary(const char *way, const struct message *m)
 		die("%s: %llu bytes are missing, at least %llu were expected",
 		    way, (unsigned long long)missing,
 		    (unsigned long long)cfg.expect_missing);
+	if (missing > cfg.allow_missing)
+		die("%s: %llu bytes are missing, at most %llu were expected",
+		    way, (unsigned long long)missing,
+		    (unsigned long long)cfg.allow_missing);
 	printf("%s messages=%u bytes=%llu missing=%llu early=%u ranges=%u budget=%u...%u\n",
 	       way, cfg.count, (unsigned long long)bytes,
 	       (unsigned long long)missing, early, ranges, m[0].info.budget,
@@ -709,7 +715,7 @@ static void usage(void)
 	      "  --address ADDRESS    of the listening end\n"
 	      "  --count N --size N[,N...]  messages and their sizes in turn\n"
 	      "  --budget PPM --cap PPM --critical BYTES --element BYTES\n"
-	      "  --policy full|eager --order auto|sequential|shuffled\n"
+	      "  --policy full|eager|early --order auto|sequential|shuffled\n"
 	      "  --fill zero|keep --cc NAME --seed N --timeout SECONDS\n"
 	      "  --duplex             messages in both directions\n"
 	      "  --per-message        budget by control message\n"
@@ -718,7 +724,8 @@ static void usage(void)
 	      "  --then PPM           budget that it leads to\n"
 	      "  --connected COMMAND  is run before the first message\n"
 	      "  --spread             what is missing must be spread\n"
-	      "  --expect-missing N   at least so many bytes must be missing\n",
+	      "  --expect-missing N   at least so many bytes must be missing\n"
+	      "  --allow-missing N    at most so many may be\n",
 	      stderr);
 	exit(2);
 }
@@ -768,7 +775,7 @@ enum {
 	OPT_CAP, OPT_CRITICAL, OPT_ELEMENT, OPT_POLICY, OPT_ORDER, OPT_FILL,
 	OPT_CC, OPT_SEED, OPT_TIMEOUT, OPT_DUPLEX, OPT_PER_MESSAGE,
 	OPT_NONBLOCK, OPT_CONNECTED, OPT_HALFWAY, OPT_THEN, OPT_SPREAD,
-	OPT_EXPECT_MISSING,
+	OPT_EXPECT_MISSING, OPT_ALLOW_MISSING,
 };
 
 static const struct option options[] = {
@@ -795,12 +802,15 @@ static const struct option options[] = {
 	{ "then", 1, NULL, OPT_THEN },
 	{ "spread", 0, NULL, OPT_SPREAD },
 	{ "expect-missing", 1, NULL, OPT_EXPECT_MISSING },
+	{ "allow-missing", 1, NULL, OPT_ALLOW_MISSING },
 	{ }
 };
 
 static void parse_option(int opt)
 {
-	static const char *const policies[] = { "full", "eager", NULL };
+	static const char *const policies[] = {
+		"full", "eager", "early", NULL
+	};
 	static const char *const fills[] = { "zero", "keep", NULL };
 	static const char *const orders[] = {
 		"auto", "sequential", "shuffled", NULL
@@ -831,6 +841,9 @@ static void parse_option(int opt)
 	case OPT_SPREAD: cfg.spread = true; break;
 	case OPT_EXPECT_MISSING:
 		cfg.expect_missing = number(optarg, UINT64_MAX);
+		break;
+	case OPT_ALLOW_MISSING:
+		cfg.allow_missing = number(optarg, UINT64_MAX);
 		break;
 	default: usage();
 	}

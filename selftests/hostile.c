@@ -225,8 +225,6 @@ MALFORMED(offset_negative, .base = BASE_DATA, .at = 20, .size = 4,
 	  .value = 0xfffffe0c, .counter = "DropField");
 MALFORMED(budget_over_100_percent, .base = BASE_DATA, .at = 28, .size = 4,
 	  .value = 1000001ULL << 12, .counter = "DropField");
-MALFORMED(policy_2, .base = BASE_DATA, .at = 28, .size = 4,
-	  .value = 2 << 10, .counter = "DropField");
 MALFORMED(policy_3, .base = BASE_DATA, .at = 28, .size = 4,
 	  .value = 3 << 10, .counter = "DropField");
 MALFORMED(importance, .base = BASE_DATA, .at = 28, .size = 4,
@@ -1052,7 +1050,7 @@ TEST_F(peer, bad_parameters)
 	poke(&self->p, at + 16, 4, DBLP_MSG_MAX + 1);
 	send_packet(&other, &self->p);
 	make_echo(&self->p, &other, &ours);
-	poke(&self->p, at + 20, 4, 1);
+	poke(&self->p, at + 20, 4, DBLP_PARAMS_RTT_MAX + 1);
 	send_packet(&other, &self->p);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(before + 4, mib("DropField"));

@@ -16,6 +16,19 @@ u32 dblp_budget_bytes(u32 budget, u32 droppable)
 	return div_u64((u64)min_t(u32, budget, DBLP_PPM) * droppable, DBLP_PPM);
 }
 
+/* Could the message close with what is missing now? */
+static bool fits_budget(const struct dblp_close_state *s)
+{
+	u32 critical = min(s->critical, s->length);
+
+	if (s->meta_missing || s->critical_missing)
+		return false;
+	if (s->policy != DBLP_POLICY_EAGER && s->policy != DBLP_POLICY_EARLY)
+		return false;
+	return s->missing <= dblp_budget_bytes(s->budget,
+					       s->length - critical);
+}
+
 /**
  * dblp_close_decide() - may the receiver declare this message done?
  * @s: what has become of it so far
@@ -24,17 +37,28 @@ u32 dblp_budget_bytes(u32 budget, u32 droppable)
  */
 enum dblp_verdict dblp_close_decide(const struct dblp_close_state *s)
 {
-	u32 critical = min(s->critical, s->length);
-
 	if (s->meta_missing)
 		return DBLP_WAIT;
 	if (!s->missing)
 		return DBLP_CLOSE_COMPLETE;
-	if (s->critical_missing || s->policy != DBLP_POLICY_EAGER)
+	if (!fits_budget(s))
 		return DBLP_WAIT;
-	if (s->missing > dblp_budget_bytes(s->budget, s->length - critical))
+	if (s->policy == DBLP_POLICY_EARLY && s->now < s->early_at)
 		return DBLP_WAIT;
 	return DBLP_CLOSE_BUDGET;
+}
+
+/**
+ * dblp_close_again() - when to ask again though no packet has come
+ * @s: the state of a message that had to wait
+ *
+ * Return: the time, or 0 if nothing but packets can change the decision.
+ */
+u64 dblp_close_again(const struct dblp_close_state *s)
+{
+	if (s->policy == DBLP_POLICY_EARLY && fits_budget(s))
+		return s->early_at;
+	return 0;
 }
 
 u32 dblp_first_pass(u32 n, u32 seg_size, u32 length, u32 critical, u32 budget,

@@ -32,6 +32,8 @@ enum dblp_verdict {
  *	@critical are unknown yet
  * @budget: ppm: the effective budget
  * @policy: &enum dblp_policy
+ * @now: the time
+ * @early_at: with policy early: from when on the budget may be used, see early.h
  */
 struct dblp_close_state {
 	u32	length;
@@ -41,6 +43,8 @@ struct dblp_close_state {
 	bool	meta_missing;
 	u32	budget;
 	u8	policy;
+	u64	now;
+	u64	early_at;
 };
 
 /**
@@ -53,6 +57,7 @@ struct dblp_close_state {
 u32 dblp_budget_bytes(u32 budget, u32 droppable);
 
 enum dblp_verdict dblp_close_decide(const struct dblp_close_state *s);
+u64 dblp_close_again(const struct dblp_close_state *s);
 
 /**
  * dblp_first_pass() - segments that the first pass of a message sends

@@ -230,6 +230,7 @@ void dblp_done(struct dblp_sock *dsk, int err)
 	dsk->pto_at = 0;
 	dsk->ack_at = 0;
 	dsk->keepalive_at = 0;
+	dsk->close_at = 0;
 	dsk->sent.loss_time = 0;
 	dblp_timer_update(dsk);
 	dblp_ctl_purge(dsk);
@@ -433,6 +434,8 @@ void dblp_timer_run(struct dblp_sock *dsk)
 		dblp_pto_expired(dsk, now);
 	if (dsk->state == DBLP_STATE_CLOSED)
 		return;
+	if (dsk->close_at && now >= dsk->close_at)
+		dblp_rx_reclose(dsk);
 	if (dsk->ack_at && now >= dsk->ack_at)
 		dblp_send_ack(dsk);
 	if (dsk->keepalive_at && now >= dsk->keepalive_at)
@@ -465,11 +468,6 @@ void dblp_timer_init(struct dblp_sock *dsk)
 		      HRTIMER_MODE_ABS_SOFT);
 }
 
-static u64 dblp_earliest(u64 a, u64 b)
-{
-	return a && b ? min(a, b) : a ?: b;
-}
-
 /**
  * dblp_timer_update() - have the timer expire when something is due next
  * @dsk: socket
@@ -486,6 +484,7 @@ void dblp_timer_update(struct dblp_sock *dsk)
 	at = dblp_earliest(at, dsk->pto_at);
 	at = dblp_earliest(at, dsk->ack_at);
 	at = dblp_earliest(at, dsk->keepalive_at);
+	at = dblp_earliest(at, dsk->close_at);
 	if (at && dsk->timer_at && dsk->timer_at <= at)
 		return;
 	if (!at && !dsk->timer_at)

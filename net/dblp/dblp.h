@@ -68,6 +68,7 @@
 
 #include "cc.h"
 #include "closing.h"
+#include "early.h"
 #include "mib.h"
 #include "ranges.h"
 #include "recovery.h"
@@ -112,6 +113,8 @@ enum dblp_limits {
 #define DBLP_HANDSHAKE_MAX_NS	(250 * NSEC_PER_MSEC)
 /* A peer that owes us something and is silent is asked after this */
 #define DBLP_PERSIST_NS		(500 * NSEC_PER_MSEC)
+/* When there is no memory or no route, try again after this */
+#define DBLP_RETRY_NS		(10 * NSEC_PER_MSEC)
 /* How far pacing may run ahead: hides the timer's latency */
 #define DBLP_PACE_AHEAD_NS	(100 * NSEC_PER_USEC)
 
@@ -278,6 +281,7 @@ struct dblp_tx_msg {
  * @meta: has a META frame
  * @meta_missing: which has not come yet
  * @closed: done; what is missing stays missing
+ * @round: with policy early: how it came in
  * @have: segments that are there
  * @skbs: their bytes in order of arrival; &struct dblp_skb_cb
  * @bits: memory of @have
@@ -301,6 +305,7 @@ struct dblp_rx_msg {
 	u8			meta:1;
 	u8			meta_missing:1;
 	u8			closed:1;
+	struct dblp_round	round;
 	struct dblp_segmap	have;
 	struct sk_buff_head	skbs;
 	unsigned long		bits[];
@@ -399,6 +404,7 @@ struct dblp_peer_key {
  * @pto_at: probe
  * @ack_at: acknowledge
  * @keepalive_at: ask an idle peer whether it is alive
+ * @close_at: look which messages may be closed
  *
  * Handshake, client:
  * @cookie: from INIT_ACK
@@ -406,6 +412,7 @@ struct dblp_peer_key {
  * @handshake_sent: when the last packet of it was sent
  * @handshake_wait: until its repetition
  * @handshake_tries: packets sent in this state
+ * @handshake_rtt: round trip that INIT and INIT-ACK took, 0 if unknown
  *
  * Sending:
  * @tx_msgs: messages that are not closed, or whose loss map is awaited
@@ -457,6 +464,7 @@ struct dblp_peer_key {
  * @rx_fin: the peer has sent FIN
  * @rx_end: messages that it sends in all
  * @peer_waits: the peer waits for credit
+ * @early: what policy early has learnt
  * @pns: packet numbers received
  * @largest_at: when the largest of them was
  * @ack_pending: packets received that want an ACK
@@ -506,12 +514,14 @@ struct dblp_sock {
 	u64			pto_at;
 	u64			ack_at;
 	u64			keepalive_at;
+	u64			close_at;
 
 	struct dblp_cookie	cookie;
 	u64			handshake_start;
 	u64			handshake_sent;
 	u64			handshake_wait;
 	u32			handshake_tries;
+	u64			handshake_rtt;
 
 	struct list_head	tx_msgs;
 	struct list_head	tx_lost;
@@ -558,6 +568,7 @@ struct dblp_sock {
 	bool			rx_fin;
 	bool			peer_waits;
 	u32			rx_end;
+	struct dblp_early	early;
 	struct dblp_ranges	pns;
 	u64			largest_at;
 	u32			ack_pending;
@@ -579,6 +590,12 @@ static inline bool dblp_connecting(const struct dblp_sock *dsk)
 {
 	return dsk->state == DBLP_STATE_INIT_SENT ||
 	       dsk->state == DBLP_STATE_COOKIE_SENT;
+}
+
+/** dblp_earliest() - the earlier of two times; 0 means never */
+static inline u64 dblp_earliest(u64 a, u64 b)
+{
+	return a && b ? min(a, b) : a ?: b;
 }
 
 /** dblp_before() - is message ID @a before @b? They wrap */
@@ -750,13 +767,14 @@ bool dblp_tx_blocked(const struct dblp_sock *dsk);
 /* rx.c: incoming messages */
 int dblp_rx_data(struct dblp_sock *dsk, struct sk_buff *skb,
 		 const struct dblp_data *d, const struct dblp_hdr *h,
-		 const struct dblp_frame *meta, enum dblp_mib_item *why);
+		 const struct dblp_frame *meta, u64 pn, enum dblp_mib_item *why);
 struct dblp_rx_msg *dblp_rx_peek(struct dblp_sock *dsk);
 void dblp_rx_consumed(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 u64 dblp_rx_credit_waits(const struct dblp_sock *dsk);
 int dblp_rx_fin(struct dblp_sock *dsk, u32 end);
 void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_reclose(struct dblp_sock *dsk);
+void dblp_rx_passed(struct dblp_sock *dsk);
 void dblp_rx_purge_open(struct dblp_sock *dsk);
 void dblp_rx_purge(struct dblp_sock *dsk);
 void dblp_set_cap(struct dblp_sock *dsk, u32 ppm);

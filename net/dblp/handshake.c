@@ -305,7 +305,8 @@ static int dblp_child_create(struct dblp_sock *listener, struct sk_buff *skb,
 	err = dblp_conn_hash(dsk);
 	if (err)
 		goto err_unlock;
-	dblp_conn_established(dsk, theirs, 0);
+	dblp_conn_established(dsk, theirs,
+			      (u64)theirs->rtt_us * NSEC_PER_USEC);
 	dblp_send_cookie_ack(dsk);
 	bh_unlock_sock(&dsk->sk);
 
@@ -497,6 +498,9 @@ static void dblp_rcv_init_ack(struct dblp_sock *dsk, struct sk_buff *skb)
 	dblp_get_cookie(&dsk->cookie, skb->data + DBLP_HDR_LEN);
 	if (!dsk->cookie.scid)
 		return dblp_drop(net, skb, DBLP_MIB_DROPFIELD);
+	/* The server, which keeps nothing of this, cannot measure it */
+	if (dsk->handshake_tries == 1)
+		dsk->handshake_rtt = ktime_get_ns() - dsk->handshake_sent;
 
 	dsk->peer_key.cid = dsk->cookie.scid;
 	err = dblp_conn_hash(dsk);

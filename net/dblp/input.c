@@ -302,7 +302,7 @@ static enum dblp_mib_item dblp_rcv_frames(struct dblp_sock *dsk,
 			return DBLP_MIB_DROPSTATE;
 		}
 		err = dblp_rx_data(dsk, skb, &d, h, meta.type ? &meta : NULL,
-				   &why);
+				   pn, &why);
 		queued = err == 1;
 		if (queued)
 			*skbp = NULL;
@@ -316,6 +316,8 @@ static enum dblp_mib_item dblp_rcv_frames(struct dblp_sock *dsk,
 	}
 	if (h->type != DBLP_PKT_ACK && !err)
 		dblp_note_received(dsk, pn, h->type, ecn);
+	if (dsk->early.watch)
+		dblp_rx_passed(dsk);
 	return queued ? DBLP_MIB_NONE : err ? DBLP_MIB_DROPMEMORY : why;
 }
 

@@ -7,8 +7,6 @@
 
 /* Ethernet, IPv4 and UDP around each packet, for the pacer */
 #define DBLP_WIRE_OVERHEAD	(14 + 20 + 8)
-/* When there is no memory or no route, try again after this */
-#define DBLP_RETRY_NS		(10 * NSEC_PER_MSEC)
 
 /** dblp_our_params() - what the handshake tells the peer of this end */
 void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
@@ -17,6 +15,8 @@ void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
 	p->max_msg = dsk->rx_max_msg;
 	p->max_data = dsk->rx_max_data;
 	p->msg_max = dsk->rx_window - DBLP_MSG_COST;
+	p->rtt_us = min_t(u64, div_u64(dsk->handshake_rtt, NSEC_PER_USEC),
+			  DBLP_PARAMS_RTT_MAX);
 }
 
 static int dblp_xmit(struct dblp_sock *dsk, struct sk_buff *skb,
@@ -295,7 +295,7 @@ static u32 dblp_seg_ctl(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
 
 static void dblp_put_seg_hdr(struct dblp_sock *dsk,
 			     const struct dblp_tx_msg *msg, u8 *p, u32 seg,
-			     u32 ctl_len)
+			     bool again, u32 ctl_len)
 {
 	struct dblp_hdr h = {
 		.type = DBLP_PKT_DATA,
@@ -311,7 +311,7 @@ static void dblp_put_seg_hdr(struct dblp_sock *dsk,
 		.budget = msg->budget,
 		.policy = msg->policy,
 		.phase = msg->phase,
-		.repair = msg->cursor >= msg->first_pass,
+		.repair = msg->cursor + !again >= msg->first_pass,
 		.meta = msg->meta,
 	};
 
@@ -336,7 +336,7 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	if (!skb)
 		return false;
 	ctl_len = dblp_seg_ctl(dsk, msg, ctl, room, now);
-	dblp_put_seg_hdr(dsk, msg, skb_put(skb, hdr_len), seg, ctl_len);
+	dblp_put_seg_hdr(dsk, msg, skb_put(skb, hdr_len), seg, again, ctl_len);
 	skb_put_data(skb, ctl, ctl_len);
 	dblp_skb_add_pages(skb, msg, seg * msg->seg_size, len);
 

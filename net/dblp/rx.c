@@ -117,10 +117,24 @@ static bool dblp_rx_charge(struct dblp_sock *dsk, struct sk_buff *skb, u32 id)
 	return true;
 }
 
-static enum dblp_verdict dblp_rx_verdict(const struct dblp_sock *dsk,
+/* Propagation time there and back, as far as known */
+static u64 dblp_rx_rtt(const struct dblp_sock *dsk)
+{
+	return dsk->rtt.min ?: DBLP_INITIAL_RTT_NS;
+}
+
+static u64 dblp_rx_largest(const struct dblp_sock *dsk)
+{
+	const struct dblp_ranges *s = &dsk->pns;
+
+	return s->n ? s->r[s->n - 1].last : 0;
+}
+
+static enum dblp_verdict dblp_rx_verdict(struct dblp_sock *dsk,
 					 const struct dblp_rx_msg *msg)
 {
 	u32 hole = dblp_segmap_next_hole(&msg->have, 0);
+	enum dblp_verdict verdict;
 	struct dblp_close_state s = {
 		.length = msg->len,
 		.missing = msg->missing,
@@ -132,7 +146,18 @@ static enum dblp_verdict dblp_rx_verdict(const struct dblp_sock *dsk,
 		.policy = msg->policy,
 	};
 
-	return dblp_close_decide(&s);
+	if (msg->policy == DBLP_POLICY_EARLY) {
+		s.now = ktime_get_ns();
+		s.early_at = dblp_early_at(&dsk->early, &msg->round, msg->len,
+					   msg->len - msg->missing,
+					   dblp_rx_largest(dsk),
+					   dblp_rx_rtt(dsk));
+	}
+	verdict = dblp_close_decide(&s);
+	if (verdict == DBLP_WAIT)
+		dsk->close_at = dblp_earliest(dsk->close_at,
+					      dblp_close_again(&s));
+	return verdict;
 }
 
 /* Closed messages whose turn has come can be read */
@@ -182,6 +207,9 @@ static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			return err;
 	}
 	msg->closed = 1;
+	if (msg->policy == DBLP_POLICY_EARLY)
+		dblp_early_done(&dsk->early, &msg->round,
+				msg->len - msg->missing, dblp_rx_rtt(dsk));
 	msg->ranges = dblp_count_ranges(&msg->have, msg->seg_size, msg->len);
 	dblp_rx_account(dsk, msg);
 	dblp_rx_deliver(dsk);
@@ -219,6 +247,17 @@ static bool dblp_rx_segment(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	return false;
 }
 
+static void dblp_rx_round(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			  const struct dblp_data *d, u64 pn)
+{
+	u64 now = ktime_get_ns();
+
+	if (!dblp_segmap_test(&msg->have, d->offset / msg->seg_size))
+		dblp_round_segment(&msg->round, d->seg_len, now);
+	if (d->repair)
+		dblp_round_pass(&msg->round, &dsk->early, pn, now);
+}
+
 /**
  * dblp_rx_data() - take the segment of a DATA packet
  * @dsk: socket
@@ -226,6 +265,7 @@ static bool dblp_rx_segment(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
  * @d: its data header
  * @h: its header
  * @meta: its META frame, or NULL
+ * @pn: its number
  * @why: where the reason goes if it is not taken
  *
  * Return: 1 if it was taken, 0 if it is not needed and to be acknowledged,
@@ -233,12 +273,15 @@ static bool dblp_rx_segment(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
  */
 int dblp_rx_data(struct dblp_sock *dsk, struct sk_buff *skb,
 		 const struct dblp_data *d, const struct dblp_hdr *h,
-		 const struct dblp_frame *meta, enum dblp_mib_item *why)
+		 const struct dblp_frame *meta, u64 pn, enum dblp_mib_item *why)
 {
 	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + h->ctl_len;
 	struct dblp_rx_msg *msg;
 	bool opened = false;
 
+	if (pn < dsk->early.pass_pn)
+		dblp_early_late(&dsk->early, pn, dblp_rx_largest(dsk),
+				dblp_rx_rtt(dsk), ktime_get_ns());
 	msg = xa_load(&dsk->rx_msgs, d->msg_id);
 	if (!msg && dblp_before(d->msg_id, dsk->rx_next)) {
 		*why = DBLP_MIB_DROPLATE;
@@ -268,6 +311,8 @@ int dblp_rx_data(struct dblp_sock *dsk, struct sk_buff *skb,
 		msg->total = meta->meta.total;
 		msg->meta_missing = 0;
 	}
+	if (msg->policy == DBLP_POLICY_EARLY)
+		dblp_rx_round(dsk, msg, d, pn);
 	if (dblp_segmap_test(&msg->have, d->offset / msg->seg_size))
 		return 0;
 	*why = DBLP_MIB_DROPMEMORY;
@@ -279,15 +324,32 @@ refuse:
 	return -1;
 }
 
-/** dblp_rx_reclose() - the cap has changed: perhaps more may be forgiven */
+/**
+ * dblp_rx_reclose() - the cap has changed or time has passed: perhaps more may
+ * be forgiven
+ * @dsk: socket
+ */
 void dblp_rx_reclose(struct dblp_sock *dsk)
 {
 	struct dblp_rx_msg *msg;
 	unsigned long id;
+	int err = 0;
 
+	dsk->close_at = 0;
 	xa_for_each(&dsk->rx_msgs, id, msg)
 		if (!msg->closed)
-			dblp_rx_try_close(dsk, msg);
+			err = dblp_rx_try_close(dsk, msg) ?: err;
+	/* Without memory for CLOSE frames, no packet may ever come again */
+	if (err)
+		dsk->close_at = ktime_get_ns() + DBLP_RETRY_NS;
+}
+
+/** dblp_rx_passed() - a packet came; was a first pass waiting for it? */
+void dblp_rx_passed(struct dblp_sock *dsk)
+{
+	if (dblp_early_passed(&dsk->early, dblp_rx_largest(dsk)) &&
+	    dsk->close_at)
+		dblp_rx_reclose(dsk);
 }
 
 /**

@@ -494,8 +494,9 @@ enum dblp_wire_error dblp_get_params(struct dblp_params *a, const u8 *p)
 	a->max_msg = get_u32(p + 4);
 	a->max_data = dblp_get_u64(p + 8);
 	a->msg_max = get_u32(p + 16);
+	a->rtt_us = get_u32(p + 20);
 	if (a->cap > DBLP_PPM || !a->msg_max || a->msg_max > DBLP_MSG_MAX ||
-	    get_u32(p + 20))
+	    a->rtt_us > DBLP_PARAMS_RTT_MAX)
 		return DBLP_WIRE_FIELD;
 	return DBLP_WIRE_OK;
 }
@@ -511,7 +512,7 @@ u8 *dblp_put_params(u8 *p, const struct dblp_params *a)
 {
 	p = put_u32(put_u32(p, a->cap), a->max_msg);
 	p = dblp_put_u64(p, a->max_data);
-	return put_u32(put_u32(p, a->msg_max), 0);
+	return put_u32(put_u32(p, a->msg_max), a->rtt_us);
 }
 
 /**

@@ -57,6 +57,7 @@ enum dblp_wire_size {
 	DBLP_INIT_LEN		= 128,	/* padded: an answer is never longer */
 	DBLP_COOKIE_LEN		= 24,
 	DBLP_PARAMS_LEN		= 24,
+	DBLP_PARAMS_RTT_MAX	= 60000000,	/* microseconds */
 	DBLP_ECHO_LEN		= DBLP_HDR_LEN + 8 + DBLP_COOKIE_LEN +
 				  DBLP_PARAMS_LEN,
 	DBLP_RST_LEN		= DBLP_HDR_LEN + 16,
@@ -72,7 +73,7 @@ enum dblp_wire_size {
 #define DBLP_ATTR_POLICY_SHIFT	10	/* enum dblp_policy, 2 bits */
 #define DBLP_ATTR_PHASE_SHIFT	7	/* 3 bits */
 #define DBLP_ATTR_CLASS_SHIFT	5	/* importance, 2 bits, 0 for now */
-#define DBLP_ATTR_REPAIR	0x10	/* the first pass is over */
+#define DBLP_ATTR_REPAIR	0x10	/* the first pass ends here or did */
 #define DBLP_ATTR_META		0x08	/* do not close without the META frame */
 #define DBLP_ATTR_RESERVED	0x07	/* zero */
 
@@ -102,7 +103,7 @@ struct dblp_hdr {
  * @budget: ppm
  * @policy: &enum dblp_policy
  * @phase: 0 ... 7
- * @repair: the first pass of the message is over
+ * @repair: the first pass of the message is over, perhaps with this packet
  * @meta: the message has a META frame
  */
 struct dblp_data {
@@ -123,12 +124,15 @@ struct dblp_data {
  * @max_msg: first message ID that may not be sent yet
  * @max_data: sum of the costs of messages that may be sent, see FLOW
  * @msg_max: bytes: largest message this end takes
+ * @rtt_us: microseconds: round trip as this end has measured it so far, 0 if it
+ *	has not
  */
 struct dblp_params {
 	u32	cap;
 	u32	max_msg;
 	u64	max_data;
 	u32	msg_max;
+	u32	rtt_us;
 };
 
 /**

@@ -318,6 +318,7 @@ void peer_handshake(struct peer *peer)
 	struct dblp_params ours = params_default();
 	struct packet p;
 
+	ours.rtt_us = peer->rtt_us;
 	peer_get_cookie(peer);
 	peer->scid = peer->cookie.scid;
 	make_echo(&p, peer, &ours);

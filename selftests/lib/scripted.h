@@ -24,6 +24,7 @@ struct packet {
  * @udp: its socket, connected to the other end
  * @cid: connection ID it is sent to
  * @scid: connection ID it sends to
+ * @rtt_us: round trip that it says it has measured, in the handshake
  * @pn: next packet number it uses
  * @cookie: from the INIT-ACK
  * @theirs: from the COOKIE-ACK (or COOKIE-ECHO, when it plays the server)
@@ -42,6 +43,7 @@ struct peer {
 	int			udp;
 	u64			cid;
 	u64			scid;
+	u32			rtt_us;
 	u32			pn;
 	struct dblp_cookie	cookie;
 	struct dblp_params	theirs;

@@ -261,9 +261,10 @@ _Static_assert(__DBLP_STATE_MAX == 6, "all of enum dblp_state");
 const char *const policy_names[] = {
 	[DBLP_POLICY_FULL] = "full",
 	[DBLP_POLICY_EAGER] = "eager",
+	[DBLP_POLICY_EARLY] = "early",
 	NULL
 };
-_Static_assert(__DBLP_POLICY_MAX == 2, "all of enum dblp_policy");
+_Static_assert(__DBLP_POLICY_MAX == 3, "all of enum dblp_policy");
 
 const char *const order_names[] = {
 	[DBLP_ORDER_AUTO] = "auto",

@@ -62,10 +62,15 @@ struct sockaddr_dblp {
  * @DBLP_POLICY_FULL: when every byte has arrived; the budget is not used
  * @DBLP_POLICY_EAGER: as soon as what is missing fits the budget; the sender
  *	holds back the budget's share until it is needed
+ * @DBLP_POLICY_EARLY: as soon as what is missing fits the budget and is lost as
+ *	far as can be known: everything was sent once and what is still on its
+ *	way had time to arrive, or the message takes longer than it should. The
+ *	sender holds nothing back
  */
 enum dblp_policy {
 	DBLP_POLICY_FULL,
 	DBLP_POLICY_EAGER,
+	DBLP_POLICY_EARLY,
 	/* private: */
 	__DBLP_POLICY_MAX
 };

@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Close policy early over a network that loses, delays and reorders: the bound
+# holds, the budget is used for what was lost and for no more, and nobody waits
+# for a repair. dblp-xfer checks the bound and both maps with each message.
+
+# shellcheck disable=SC2317 # functions are called by try
+# shellcheck source=selftests/lib/lib.sh
+. "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+
+new_ns client server
+# shellcheck disable=SC2154 # new_ns sets them
+join "$client" "$server"
+
+early()
+{
+	dblp-xfer --from "$client" --to "$server" --address 10.9.0.2 --policy early \
+		--seed $((tap_count + 1)) --timeout 90 "$@"
+}
+
+# network ARGUMENT...: on the way there; a long way leaves slow machines time
+network()
+{
+	netem "$client" delay 40ms "$@"
+	netem "$server" delay 40ms
+}
+
+network
+try "without loss nothing is missing" early --budget 500000 --size 300000,1000 --count 8 \
+	--allow-missing 0
+network loss 2%
+try "2% loss, budget 50 %: what was lost is missing" early --budget 500000 \
+	--size 300000 --count 10 --expect-missing 14000 --allow-missing 200000
+network loss 30%
+try "30% loss, budget 5 %: the rest is repaired" early --budget 50000 \
+	--size 200000,1000 --count 6
+try "30% loss, critical prefix" early --budget 500000 --critical 100000 \
+	--size 200000,1000 --count 6 --expect-missing 1000
+network loss 70%
+try "70% loss, budget 95 %" early --budget 950000 --size 100000,1000 --count 6
+network reorder 20%
+try "reordering by whole round trips" early --budget 300000 --size 100000 --count 6
+
+# Milliseconds of the median message
+median()
+{
+	dblp-perf fanin --from "$client" --to "$server" --address 10.9.0.2 --size 10000 \
+		-w 1 -n 15 --policy "$1" --budget 50% --json | jq -e '.ns.p50 / 1e6 | floor'
+}
+
+# 15 % of 7 segments: two messages of three lose some, and full has repaired them
+# a round trip later at the earliest.
+no_wait()
+{
+	local full early
+
+	full=$(median full) && early=$(median early) || return
+	echo "full $full ms, early $early ms"
+	[ "$early" -lt $((full - 20)) ]
+}
+network loss 15%
+try "nobody waits for the repair of what may be missing" no_wait
+
+try "no sockets are left at the client" wait_until 40 no_sockets "$client"
+try "no sockets are left at the server" wait_until 40 no_sockets "$server"
+done_testing
