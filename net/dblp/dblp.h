@@ -47,6 +47,19 @@
  * socket lock too: one for the list it is on, one for each control frame that
  * still has to tell the peer about it, one for the reader who copies it.
  *
+ * *Bytes.* What a user sends is copied once, into the memory of its message
+ * (txbuf.c). Packets refer to it, and keep it when the message goes. It does not
+ * change under them: segments never do, and headers are written there before
+ * the first packet refers to them. What comes in stays in the buffers that IP
+ * brought it in until it is copied to the user. A buffer can have many packets
+ * (train.c): it is on the queue of one message, and clones of it are on those
+ * of others. Buffers may share memory with their sender, who may be a process
+ * of this machine: headers are copied before they are judged.
+ *
+ * *From UDP.* A packet is queued by UDP and taken out again in its data_ready
+ * callback, in the same softirq, or by another CPU that is there already. The
+ * queue's locks are not held when the socket lock is taken.
+ *
  * *Network namespaces.* User sockets hold their namespace. The UDP sockets do
  * not, but no endpoint outlives its users but for its work item, which is
  * flushed when the namespace goes.
@@ -218,9 +231,13 @@ struct dblp_path {
  *	first frame
  * @segs: memory of @acked, @need and @sent
  * @sent: for each segment: copies in flight, and whether it was ever sent
- * @n_pages: number of pages
+ * @room: bytes kept free before each segment, for the headers of its packet
+ * @short_slot: position in the sending order of a segment that is shorter than
+ *	the others, U32_MAX if none is
  * @truesize: bytes charged to the socket
- * @pages: the bytes; freed when the message is closed
+ * @n_chunks: number of chunks
+ * @chunk_order: of their size in pages; the last one may be smaller
+ * @chunks: the bytes, see txbuf.c; freed when the message is closed
  */
 struct dblp_tx_msg {
 	struct list_head	list;
@@ -256,9 +273,12 @@ struct dblp_tx_msg {
 	u8			*sent;
 #define DBLP_SEG_SENT		0x80
 #define DBLP_SEG_COPIES		0x7f
-	u32			n_pages;
+	u32			room;
+	u32			short_slot;
 	u32			truesize;
-	struct page		**pages;
+	u32			n_chunks;
+	u32			chunk_order;
+	struct page		**chunks;
 };
 
 /**
@@ -312,16 +332,69 @@ struct dblp_rx_msg {
 };
 
 /**
- * struct dblp_skb_cb - our part of a received packet's control buffer
- * @offset: of the payload's first byte in its message, once queued there
- * @ecn: ECN field of the IP header
+ * struct dblp_skb_run - segments in a buffer that continue each other
+ * @offset: of the first one's first byte in its message
+ * @hdr_len: bytes of each packet before its segment
+ * @first: packet of the train that has the first one
+ * @n: number of segments
+ */
+struct dblp_skb_run {
+	u32	offset;
+	u16	hdr_len;
+	u8	first;
+	u8	n;
+};
+
+/**
+ * struct dblp_skb_cb - our part of a received buffer's control block
+ * @run: the segments that the message needs of this buffer, once queued there
+ * @n_runs: number of runs
+ * @stride: bytes from one packet of the train to the next
+ * @ecn: ECN field of the IP header; behind what IP keeps here
  */
 struct dblp_skb_cb {
-	u32	offset;
-	u8	ecn;
+#define DBLP_SKB_RUNS	5
+	struct dblp_skb_run	run[DBLP_SKB_RUNS];
+	u16			stride;
+	u8			n_runs;
+	u8			ecn;
 };
 
 #define DBLP_SKB_CB(skb)	((struct dblp_skb_cb *)(skb)->cb)
+
+/**
+ * struct dblp_train - packets that came in one buffer: by GRO, or because they
+ *	left in one by GSO and no device on their way had to part them
+ * @skb: all of them, one behind the other; a reference is held
+ * @tail: buffer that the latest segment taken is in: @skb or a clone of it, on
+ *	the queue of a message; NULL if none was taken
+ * @stride: bytes from one to the next; the last one may be shorter
+ * @n: number of packets
+ */
+struct dblp_train {
+	struct sk_buff	*skb;
+	struct sk_buff	*tail;
+	u32		stride;
+	u32		n;
+};
+
+/**
+ * struct dblp_run - packets of a train that continue each other
+ * @train: where they are
+ * @h: header of the first
+ * @p: its headers and control frames
+ * @len: its length
+ * @first: its place in the train
+ * @n: how many they are; as many as were dealt with afterwards
+ */
+struct dblp_run {
+	struct dblp_train	*train;
+	struct dblp_hdr		h;
+	const u8		*p;
+	u32			len;
+	u32			first;
+	u32			n;
+};
 
 /**
  * struct dblp_ctl - a control frame that is repeated until it is acknowledged
@@ -713,7 +786,12 @@ void dblp_rst_stranger(struct dblp_endpoint *ep, const struct sk_buff *skb,
 		       u64 dcid);
 
 /* input.c */
-int dblp_rcv(struct sock *usk, struct sk_buff *skb);
+void dblp_rcv(struct sock *usk, struct sk_buff *skb);
+void dblp_rcv_single(struct dblp_endpoint *ep, struct sk_buff *skb);
+void dblp_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb);
+void dblp_rcv_run(struct dblp_sock *dsk, struct dblp_run *run);
+bool dblp_from_peer(const struct dblp_sock *dsk, const struct sk_buff *skb);
+enum dblp_mib_item dblp_wire_why(enum dblp_wire_error err);
 int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
 void dblp_peer_gone(struct dblp_sock *dsk, u32 reason);
 void dblp_drop(struct net *net, struct sk_buff *skb, enum dblp_mib_item why);
@@ -724,6 +802,10 @@ void dblp_keepalive_expired(struct dblp_sock *dsk);
 u64 dblp_keepalive_backoff(const struct dblp_sock *dsk, u64 pto);
 void dblp_keepalive(struct sock *sk, int on);
 void dblp_keepalive_tune(struct dblp_sock *dsk, u32 ms);
+
+/* train.c: packets that came in one buffer */
+void dblp_train_rcv(struct dblp_endpoint *ep, struct sk_buff *skb);
+void dblp_train_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb);
 
 /* output.c */
 void dblp_lose_larger(struct dblp_sock *dsk, u32 mss);
@@ -746,12 +828,15 @@ void dblp_ctl_requeue(struct dblp_sock *dsk);
 void dblp_ctl_purge(struct dblp_sock *dsk);
 
 /* tx.c: outgoing messages */
-struct dblp_tx_msg *dblp_tx_alloc(struct msghdr *m, u32 len);
+struct dblp_tx_msg *dblp_tx_alloc(u32 len);
+int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_free(struct dblp_tx_msg *msg);
 int dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again);
 void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 		  bool again);
+void dblp_tx_sent_run(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 n,
+		      u32 bytes);
 void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 		   bool late);
 void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
@@ -762,12 +847,23 @@ void dblp_tx_recount(struct dblp_sock *dsk);
 void dblp_tx_purge(struct dblp_sock *dsk);
 void dblp_tx_purge_reports(struct dblp_sock *dsk);
 u32 dblp_tx_seg_len(const struct dblp_tx_msg *msg, u32 seg);
+u32 dblp_tx_slot(const struct dblp_tx_msg *msg, u32 seg);
+u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot);
+u32 dblp_tx_run(const struct dblp_tx_msg *msg);
 bool dblp_tx_blocked(const struct dblp_sock *dsk);
 
+/* txbuf.c: the memory of outgoing messages */
+int dblp_txbuf_alloc(struct dblp_tx_msg *msg);
+void dblp_txbuf_free(struct dblp_tx_msg *msg);
+int dblp_txbuf_copy(struct dblp_tx_msg *msg, struct iov_iter *from);
+void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, const u8 *hdr);
+void dblp_txbuf_frags(const struct dblp_tx_msg *msg, struct sk_buff *skb,
+		      u32 pos, u32 len);
+
 /* rx.c: incoming messages */
-int dblp_rx_data(struct dblp_sock *dsk, struct sk_buff *skb,
-		 const struct dblp_data *d, const struct dblp_hdr *h,
-		 const struct dblp_frame *meta, u64 pn, enum dblp_mib_item *why);
+int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
+		 const struct dblp_data *d, const struct dblp_frame *meta,
+		 u64 pn, enum dblp_mib_item *why);
 struct dblp_rx_msg *dblp_rx_peek(struct dblp_sock *dsk);
 void dblp_rx_consumed(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 u64 dblp_rx_credit_waits(const struct dblp_sock *dsk);

@@ -21,6 +21,9 @@
 /* Any value but 0: there is no ioctl to ask for this type */
 #define DBLP_ENCAP_TYPE		1
 
+/* Bytes that may come in while others are being attended to */
+#define DBLP_UDP_QUEUE		(4 << 20)
+
 static struct workqueue_struct *dblp_wq;
 
 static void dblp_endpoint_release(struct work_struct *work)
@@ -79,6 +82,49 @@ static int dblp_udp_create(struct net *net, const struct sockaddr_dblp *addr,
 	return udp_sock_create(net, &cfg, sockp);
 }
 
+/*
+ * UDP has queued a packet. It does not hand trains of packets to encap_rcv(),
+ * but cuts them up before: others who use that have tunnels, where a train would
+ * be taken for a packet of its contents. So we let it queue, and dequeue at once.
+ */
+static void dblp_data_ready(struct sock *usk)
+{
+	struct sk_buff *skb;
+	int err;
+
+	/* One call for each packet queued; more if one had come before setup */
+	do {
+		skb = skb_recv_udp(usk, MSG_DONTWAIT, &err);
+		if (!skb)
+			return;
+		skb->dev = NULL;
+		if (!udp_lib_checksum_complete(skb)) {
+			dblp_rcv(usk, skb);
+			continue;
+		}
+		atomic_inc(&usk->sk_drops);
+		__UDP_INC_STATS(sock_net(usk), UDP_MIB_CSUMERRORS, 0);
+		__UDP_INC_STATS(sock_net(usk), UDP_MIB_INERRORS, 0);
+		kfree_skb(skb);
+	} while (!skb_queue_empty_lockless(&usk->sk_receive_queue));
+}
+
+/* From now on packets are ours, trains included */
+static void dblp_udp_receive(struct socket *sock)
+{
+	struct sock *usk = sock->sk;
+	int on = 1;
+
+	WRITE_ONCE(usk->sk_ll_usec, 0);
+	WRITE_ONCE(usk->sk_rcvbuf, DBLP_UDP_QUEUE);
+	write_lock_bh(&usk->sk_callback_lock);
+	usk->sk_data_ready = dblp_data_ready;
+	write_unlock_bh(&usk->sk_callback_lock);
+	/* Without it the stack cuts trains up for us */
+	sock->ops->setsockopt(sock, SOL_UDP, UDP_GRO, KERNEL_SOCKPTR(&on),
+			      sizeof(on));
+}
+
 /**
  * dblp_endpoint_create() - bind a new UDP socket
  * @net: namespace
@@ -95,7 +141,6 @@ int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
 {
 	struct udp_tunnel_sock_cfg cfg = {
 		.encap_type = DBLP_ENCAP_TYPE,
-		.encap_rcv = dblp_rcv,
 		.encap_err_lookup = dblp_err_lookup,
 		.encap_err_rcv = dblp_err_rcv,
 	};
@@ -125,6 +170,7 @@ int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
 	atomic_inc(&dblp_pernet(net)->endpoints);
 	cfg.sk_user_data = ep;
 	setup_udp_tunnel_sock(net, ep->sock, &cfg);
+	dblp_udp_receive(ep->sock);
 	*port = inet_sk(ep->sock->sk)->inet_sport;
 	*epp = ep;
 	return 0;
@@ -268,7 +314,12 @@ int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 	uh->len = htons(skb->len);
 	uh->check = 0;
 	/* Segments keep their size when the path's MTU shrinks under them */
-	skb->ignore_df = skb->len + ip_len > dst_mtu(dst);
+	skb->ignore_df = !skb_is_gso(skb) && skb->len + ip_len > dst_mtu(dst);
+	if (skb_is_gso(skb)) {
+		skb->ip_summed = CHECKSUM_PARTIAL;
+		skb->csum_start = skb_transport_header(skb) - skb->head;
+		skb->csum_offset = offsetof(struct udphdr, check);
+	}
 	skb_dst_set(skb, dst_clone(dst));
 
 	if (path->family == AF_INET) {

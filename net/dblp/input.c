@@ -21,6 +21,12 @@ static const enum dblp_mib_item dblp_wire_mib[] = {
 	[DBLP_WIRE_TRAILING]	= DBLP_MIB_DROPTRAILING,
 };
 
+/** dblp_wire_why() - the counter of packets with such an error */
+enum dblp_mib_item dblp_wire_why(enum dblp_wire_error err)
+{
+	return dblp_wire_mib[err];
+}
+
 /**
  * dblp_drop() - a packet is not wanted
  * @net: namespace
@@ -217,30 +223,34 @@ static int dblp_apply_frames(struct dblp_sock *dsk, const u8 *p, u32 len,
 	return dblp_tx_settle(dsk);
 }
 
-static void dblp_count_ecn(struct dblp_sock *dsk, u8 ecn)
+static void dblp_count_ecn(struct dblp_sock *dsk, u8 ecn, u32 n)
 {
-	dsk->ecn_ect0 += ecn == INET_ECN_ECT_0;
-	dsk->ecn_ect1 += ecn == INET_ECN_ECT_1;
-	dsk->ecn_ce += ecn == INET_ECN_CE;
+	dsk->ecn_ect0 += ecn == INET_ECN_ECT_0 ? n : 0;
+	dsk->ecn_ect1 += ecn == INET_ECN_ECT_1 ? n : 0;
+	dsk->ecn_ce += ecn == INET_ECN_CE ? n : 0;
 	if (ecn == INET_ECN_CE)
 		dsk->ack_now = 1;
 }
 
-/* A numbered packet was taken: it will be acknowledged */
-static void dblp_note_received(struct dblp_sock *dsk, u64 pn, u8 type, u8 ecn)
+/* Numbered packets were taken: they will be acknowledged */
+static void dblp_note_received(struct dblp_sock *dsk, u64 pn,
+			       const struct dblp_run *run)
 {
 	struct dblp_ranges *s = &dsk->pns;
 	u64 expected = s->n ? s->r[s->n - 1].last + 1 : 0;
 
-	dblp_ranges_add(s, pn);
+	if (run->n > 1)
+		dblp_ranges_add_run(s, pn, run->n);
+	else
+		dblp_ranges_add(s, pn);
 	if (pn >= expected)
 		dsk->largest_at = ktime_get_ns();
-	if (pn != expected || type == DBLP_PKT_CTRL)
+	if (pn != expected || run->h.type == DBLP_PKT_CTRL)
 		dsk->ack_now = 1;
-	dsk->ack_pending++;
-	dsk->info.pkts_received++;
-	dblp_count_ecn(dsk, ecn);
-	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_PKTRECEIVED);
+	dsk->ack_pending += run->n;
+	dsk->info.pkts_received += run->n;
+	dblp_count_ecn(dsk, DBLP_SKB_CB(run->train->skb)->ecn, run->n);
+	DBLP_ADD_STATS(sock_net(&dsk->sk), DBLP_MIB_PKTRECEIVED, run->n);
 }
 
 static bool dblp_pn_of(const struct dblp_sock *dsk, const struct dblp_hdr *h,
@@ -252,6 +262,13 @@ static bool dblp_pn_of(const struct dblp_sock *dsk, const struct dblp_hdr *h,
 	return (s64)*pn >= 0;
 }
 
+static bool dblp_pn_is_largest(const struct dblp_sock *dsk, u64 pn)
+{
+	const struct dblp_ranges *s = &dsk->pns;
+
+	return !s->n || pn > s->r[s->n - 1].last;
+}
+
 /* Nobody will read what comes after close() */
 static bool dblp_unwanted(const struct dblp_sock *dsk,
 			  const struct dblp_data *d)
@@ -260,20 +277,24 @@ static bool dblp_unwanted(const struct dblp_sock *dsk,
 	       !dblp_before(d->msg_id, dsk->rx_next);
 }
 
-/* Returns why the packet was not kept, or DBLP_MIB_NONE; then skbp is NULL if
- * its segment was queued
- */
-static enum dblp_mib_item dblp_rcv_frames(struct dblp_sock *dsk,
-					  const struct dblp_hdr *h,
-					  struct sk_buff **skbp)
+/* The data header of the first packet; the others are alike */
+static enum dblp_wire_error dblp_run_data(const struct dblp_run *run,
+					  struct dblp_data *d)
 {
-	bool data = h->type == DBLP_PKT_DATA, queued = false;
+	return dblp_get_data(d, &run->h, run->p + DBLP_HDR_LEN,
+			     DBLP_DATA_HDR_LEN, run->len);
+}
+
+/* Returns why the packets were not kept, or DBLP_MIB_NONE */
+static enum dblp_mib_item dblp_take_run(struct dblp_sock *dsk,
+					struct dblp_run *run)
+{
+	bool data = run->h.type == DBLP_PKT_DATA, kept = false;
 	u32 at = DBLP_HDR_LEN + (data ? DBLP_DATA_HDR_LEN : 0);
 	struct dblp_frame f, meta = { .type = 0 };
 	enum dblp_mib_item why = DBLP_MIB_NONE;
-	struct sk_buff *skb = *skbp;
-	u8 ecn = DBLP_SKB_CB(skb)->ecn;
-	const u8 *ctl = skb->data + at;
+	const struct dblp_hdr *h = &run->h;
+	const u8 *ctl = run->p + at;
 	struct dblp_data d;
 	u64 pn = 0;
 	int err;
@@ -281,18 +302,23 @@ static enum dblp_mib_item dblp_rcv_frames(struct dblp_sock *dsk,
 	if (h->type != DBLP_PKT_ACK) {
 		if (!dblp_pn_of(dsk, h, &pn))
 			return DBLP_MIB_DROPFIELD;
+		if (run->n > 1 && !dblp_pn_is_largest(dsk, pn))
+			run->n = 1;
 		if (dblp_ranges_has(&dsk->pns, pn)) {
 			dsk->ack_now = 1;
 			return DBLP_MIB_DROPDUPLICATE;
 		}
 	}
 	if (data) {
-		err = dblp_get_data(&d, h, skb->data + DBLP_HDR_LEN,
-				    skb_headlen(skb) - DBLP_HDR_LEN, skb->len);
-		if (err)
+		err = dblp_run_data(run, &d);
+		if (err) {
+			/* The others have other lengths */
+			run->n = 1;
 			return dblp_wire_mib[err];
+		}
 	}
-	err = dblp_check_frames(dsk, h->type, ctl, h->ctl_len, &f, &meta);
+	err = h->ctl_len ? dblp_check_frames(dsk, h->type, ctl, h->ctl_len, &f,
+					     &meta) : DBLP_WIRE_OK;
 	if (err)
 		return dblp_wire_mib[err];
 
@@ -301,24 +327,37 @@ static enum dblp_mib_item dblp_rcv_frames(struct dblp_sock *dsk,
 			dblp_abort(dsk, DBLP_RST_CLOSED, 0);
 			return DBLP_MIB_DROPSTATE;
 		}
-		err = dblp_rx_data(dsk, skb, &d, h, meta.type ? &meta : NULL,
-				   pn, &why);
-		queued = err == 1;
-		if (queued)
-			*skbp = NULL;
+		err = dblp_rx_data(dsk, run, &d, meta.type ? &meta : NULL, pn,
+				   &why);
+		kept = err == 1;
 		if (err < 0)
 			return why;
 	}
-	err = dblp_apply_frames(dsk, ctl, h->ctl_len, &f);
+	err = h->ctl_len ? dblp_apply_frames(dsk, ctl, h->ctl_len, &f) : 0;
 	if (err == -EPROTO) {
 		dblp_abort(dsk, DBLP_RST_PROTOCOL, EPROTO);
-		return queued ? DBLP_MIB_NONE : DBLP_MIB_DROPFIELD;
+		return kept ? DBLP_MIB_NONE : DBLP_MIB_DROPFIELD;
 	}
 	if (h->type != DBLP_PKT_ACK && !err)
-		dblp_note_received(dsk, pn, h->type, ecn);
+		dblp_note_received(dsk, pn, run);
 	if (dsk->early.watch)
 		dblp_rx_passed(dsk);
-	return queued ? DBLP_MIB_NONE : err ? DBLP_MIB_DROPMEMORY : why;
+	return kept ? DBLP_MIB_NONE : err ? DBLP_MIB_DROPMEMORY : why;
+}
+
+/**
+ * dblp_rcv_run() - packets of an established connection
+ * @dsk: socket
+ * @run: the packets; @n is lowered if only some were dealt with
+ *
+ * The caller calls dblp_push() when there are no more.
+ */
+void dblp_rcv_run(struct dblp_sock *dsk, struct dblp_run *run)
+{
+	enum dblp_mib_item why = dblp_take_run(dsk, run);
+
+	if (why != DBLP_MIB_NONE)
+		DBLP_ADD_STATS(sock_net(&dsk->sk), why, run->n);
 }
 
 static int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
@@ -369,8 +408,8 @@ static void dblp_rcv_rst(struct dblp_sock *dsk, struct sk_buff *skb)
 	consume_skb(skb);
 }
 
-static bool dblp_from_peer(const struct dblp_sock *dsk,
-			   const struct sk_buff *skb)
+/** dblp_from_peer() - did the connection's peer send this packet? */
+bool dblp_from_peer(const struct dblp_sock *dsk, const struct sk_buff *skb)
 {
 	struct sockaddr_dblp from, to;
 
@@ -383,17 +422,20 @@ static bool dblp_from_peer(const struct dblp_sock *dsk,
 static void dblp_rcv_packet(struct dblp_sock *dsk, const struct dblp_hdr *h,
 			    struct sk_buff *skb)
 {
-	struct net *net = sock_net(&dsk->sk);
-	enum dblp_mib_item why;
+	struct dblp_train t = { .skb = skb, .n = 1 };
+	struct dblp_run run = {
+		.train = &t,
+		.h = *h,
+		.p = skb->data,
+		.len = skb->len,
+		.n = 1,
+	};
 
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
-		return dblp_drop(net, skb, DBLP_MIB_DROPSTATE);
+		return dblp_drop(sock_net(&dsk->sk), skb, DBLP_MIB_DROPSTATE);
 
-	why = dblp_rcv_frames(dsk, h, &skb);
-	if (why != DBLP_MIB_NONE)
-		dblp_drop(net, skb, why);
-	else
-		consume_skb(skb);
+	dblp_rcv_run(dsk, &run);
+	consume_skb(skb);
 	dblp_push(dsk);
 	dblp_check_closing(dsk);
 }
@@ -404,6 +446,8 @@ static void dblp_do_rcv(struct dblp_sock *dsk, struct sk_buff *skb)
 	struct net *net = sock_net(&dsk->sk);
 	struct dblp_hdr h;
 
+	if (skb_is_gso(skb))
+		return dblp_train_rcv_sock(dsk, skb);
 	if (dblp_get_hdr(&h, skb->data, skb_headlen(skb)) != DBLP_WIRE_OK &&
 	    h.type != DBLP_PKT_VERSION)
 		return dblp_drop(net, skb, DBLP_MIB_DROPFIELD);
@@ -535,7 +579,14 @@ static void dblp_rcv_unknown(struct dblp_endpoint *ep, const struct dblp_hdr *h,
 	dblp_drop(ep->net, skb, DBLP_MIB_DROPUNKNOWNCONN);
 }
 
-static void dblp_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb)
+/**
+ * dblp_rcv_sock() - hand a packet, or a train of them, to its connection
+ * @dsk: socket
+ * @skb: packet; consumed
+ *
+ * Context: softirq.
+ */
+void dblp_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb)
 {
 	struct sock *sk = &dsk->sk;
 
@@ -549,49 +600,55 @@ static void dblp_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb)
 }
 
 /**
- * dblp_rcv() - a packet for one of our UDP sockets
- * @usk: the UDP socket
- * @skb: packet with its UDP header, whose checksum is right; consumed
+ * dblp_rcv_single() - a single packet for one of our UDP sockets
+ * @ep: where it came in
+ * @skb: packet behind its UDP header, ECN noted; consumed
  *
  * Context: softirq, RCU.
- * Return: 0.
  */
-int dblp_rcv(struct sock *usk, struct sk_buff *skb)
+void dblp_rcv_single(struct dblp_endpoint *ep, struct sk_buff *skb)
 {
-	struct dblp_endpoint *ep = rcu_dereference_sk_user_data(usk);
 	enum dblp_mib_item why;
 	struct dblp_sock *dsk;
 	struct dblp_hdr h;
 
-	if (!ep) {
-		kfree_skb(skb);
-		return 0;
-	}
-	__skb_pull(skb, sizeof(struct udphdr));
 	why = dblp_pull(skb, &h);
 	if (why == DBLP_MIB_DROPVERSION && h.type == DBLP_PKT_INIT &&
-	    skb_headlen(skb) >= DBLP_INIT_LEN) {
-		dblp_handshake_version(ep, skb);
-		return 0;
-	}
-	if (why != DBLP_MIB_NONE) {
-		dblp_drop(ep->net, skb, why);
-		return 0;
-	}
-	if (h.type == DBLP_PKT_INIT) {
-		dblp_handshake_init(ep, skb);
-		return 0;
-	}
+	    skb_headlen(skb) >= DBLP_INIT_LEN)
+		return dblp_handshake_version(ep, skb);
+	if (why != DBLP_MIB_NONE)
+		return dblp_drop(ep->net, skb, why);
+	if (h.type == DBLP_PKT_INIT)
+		return dblp_handshake_init(ep, skb);
 
+	dsk = dblp_find(ep, &h, skb);
+	if (!dsk)
+		return dblp_rcv_unknown(ep, &h, skb);
+	dblp_rcv_sock(dsk, skb);
+	sock_put(&dsk->sk);
+}
+
+/**
+ * dblp_rcv() - what has come in at one of our UDP sockets
+ * @usk: the UDP socket
+ * @skb: packet behind its UDP header, whose checksum is right, or a train of
+ *	packets; consumed
+ *
+ * Context: softirq, RCU.
+ */
+void dblp_rcv(struct sock *usk, struct sk_buff *skb)
+{
+	struct dblp_endpoint *ep = rcu_dereference_sk_user_data(usk);
+
+	if (!ep) {
+		kfree_skb(skb);
+		return;
+	}
 	DBLP_SKB_CB(skb)->ecn = INET_ECN_MASK &
 		(skb->protocol == htons(ETH_P_IP) ? ip_hdr(skb)->tos :
 		 ipv6_get_dsfield(ipv6_hdr(skb)));
-	dsk = dblp_find(ep, &h, skb);
-	if (!dsk) {
-		dblp_rcv_unknown(ep, &h, skb);
-		return 0;
-	}
-	dblp_rcv_sock(dsk, skb);
-	sock_put(&dsk->sk);
-	return 0;
+	if (skb_is_gso(skb))
+		dblp_train_rcv(ep, skb);
+	else
+		dblp_rcv_single(ep, skb);
 }

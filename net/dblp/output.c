@@ -3,6 +3,8 @@
  * Packets out: control frames first, then segments as congestion control, the
  * pacer and the peer's credit allow.
  */
+#include <linux/udp.h>
+
 #include "dblp.h"
 
 /* Ethernet, IPv4 and UDP around each packet, for the pacer */
@@ -171,35 +173,43 @@ void dblp_send_ack(struct dblp_sock *dsk)
 	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_ACKSENT);
 }
 
-/* Room in the ring of packets sent for one more */
-static bool dblp_sent_room(struct dblp_sock *dsk)
+/* How many of @want packets have room in the ring of packets sent */
+static u32 dblp_sent_room(struct dblp_sock *dsk, u32 want)
 {
 	struct dblp_sent_pkt *ring;
 	u32 size;
 
-	if (!dblp_sent_full(&dsk->sent))
-		return true;
-	size = 2 * (dsk->sent.mask + 1);
-	if (size > DBLP_SENT_RING_MAX)
-		return false;
-	ring = kvcalloc(size, sizeof(*ring), GFP_ATOMIC | __GFP_NOWARN);
-	if (!ring)
-		return false;
-	kvfree(dblp_sent_grow(&dsk->sent, ring, size));
-	return true;
+	while (dblp_sent_free(&dsk->sent) < want) {
+		size = 2 * (dsk->sent.mask + 1);
+		if (size > DBLP_SENT_RING_MAX)
+			break;
+		ring = kvcalloc(size, sizeof(*ring), GFP_ATOMIC | __GFP_NOWARN);
+		if (!ring)
+			break;
+		kvfree(dblp_sent_grow(&dsk->sent, ring, size));
+	}
+	return min(want, dblp_sent_free(&dsk->sent));
 }
 
-static struct dblp_sent_pkt *dblp_note_sent(struct dblp_sock *dsk, u32 bytes,
-					    u64 now)
+/* @n packets are being sent */
+static void dblp_note_sent(struct dblp_sock *dsk, u32 n, u64 now)
 {
 	if (!dsk->sent.inflight_pkts)
 		dsk->progress = now;
 	if (dsk->cc.ops->sent)
 		dsk->cc.ops->sent(&dsk->cc, dsk->sent.inflight, now);
 	dsk->last_sent = now;
-	dsk->info.pkts_sent++;
-	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_PKTSENT);
-	return dblp_sent_push(&dsk->sent, bytes, now);
+	dsk->info.pkts_sent += n;
+	DBLP_ADD_STATS(sock_net(&dsk->sk), DBLP_MIB_PKTSENT, n);
+}
+
+static void dblp_note_paced(struct dblp_sock *dsk, u32 wire_bytes, u64 now)
+{
+	if (!dsk->cc.pacing_rate)
+		return;
+	dsk->pace_next = max(dsk->pace_next, now) +
+			 div64_u64((u64)wire_bytes * NSEC_PER_SEC,
+				   dsk->cc.pacing_rate);
 }
 
 /* Send a CTRL packet with as many waiting frames as it holds */
@@ -216,7 +226,7 @@ static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 	struct sk_buff *skb;
 	u8 *p;
 
-	if (!dblp_sent_room(dsk))
+	if (!dblp_sent_room(dsk, 1))
 		return false;
 	skb = dblp_skb_alloc(end - out, GFP_ATOMIC);
 	if (!skb)
@@ -231,7 +241,8 @@ static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 	dblp_put_hdr(out, &h);
 	skb_put_data(skb, out, p - out);
 
-	dblp_note_sent(dsk, p - out, now);
+	dblp_note_sent(dsk, 1, now);
+	dblp_sent_push(&dsk->sent, p - out, now);
 	dblp_xmit(dsk, skb, dst, DBLP_CTL_TOS);
 	return true;
 }
@@ -245,26 +256,16 @@ static bool dblp_push_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 	return true;
 }
 
-/* The bytes of a segment, by reference to the pages of its message */
-static void dblp_skb_add_pages(struct sk_buff *skb,
-			       const struct dblp_tx_msg *msg, u32 offset,
-			       u32 len)
+static u8 *dblp_put_meta(const struct dblp_tx_msg *msg, u8 *p, const u8 *end)
 {
-	struct page *page;
-	u32 at, n;
+	struct dblp_frame f = { .type = DBLP_FRAME_META };
 
-	while (len) {
-		page = msg->pages[offset / PAGE_SIZE];
-		at = offset % PAGE_SIZE;
-		n = min_t(u32, len, PAGE_SIZE - at);
-		get_page(page);
-		skb_fill_page_desc(skb, skb_shinfo(skb)->nr_frags, page, at, n);
-		skb->len += n;
-		skb->data_len += n;
-		skb->truesize += n;
-		offset += n;
-		len -= n;
-	}
+	f.meta.msg_id = msg->id;
+	f.meta.critical = msg->critical;
+	f.meta.offset = msg->offset;
+	f.meta.total = msg->total;
+	f.meta.tag = msg->tag;
+	return dblp_put_frame(p, end, &f);
 }
 
 /* Control frames of a DATA packet: META while needed, the rest if it fits */
@@ -272,18 +273,10 @@ static u32 dblp_seg_ctl(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
 			u8 *out, u32 room, u64 now)
 {
 	const u8 *end = out + min_t(u32, room, DBLP_CTL_MAX);
-	struct dblp_frame f;
 	u8 *p = out, *next;
 
 	if (msg->meta && !msg->meta_acked) {
-		f.type = DBLP_FRAME_META;
-		f.meta.msg_id = msg->id;
-		f.meta.critical = msg->critical;
-		f.meta.deadline = 0;
-		f.meta.offset = msg->offset;
-		f.meta.total = msg->total;
-		f.meta.tag = msg->tag;
-		next = dblp_put_frame(p, end, &f);
+		next = dblp_put_meta(msg, p, end);
 		p = next ?: p;
 	}
 	if (!list_empty(&dsk->ctl_queue))
@@ -293,9 +286,10 @@ static u32 dblp_seg_ctl(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
 	return p - out;
 }
 
+/* @pass is what has been sent for the first time, this one included */
 static void dblp_put_seg_hdr(struct dblp_sock *dsk,
 			     const struct dblp_tx_msg *msg, u8 *p, u32 seg,
-			     bool again, u32 ctl_len)
+			     u32 pass, u32 ctl_len)
 {
 	struct dblp_hdr h = {
 		.type = DBLP_PKT_DATA,
@@ -311,7 +305,7 @@ static void dblp_put_seg_hdr(struct dblp_sock *dsk,
 		.budget = msg->budget,
 		.policy = msg->policy,
 		.phase = msg->phase,
-		.repair = msg->cursor + !again >= msg->first_pass,
+		.repair = pass >= msg->first_pass,
 		.meta = msg->meta,
 	};
 
@@ -328,7 +322,7 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	u8 ctl[DBLP_CTL_MAX];
 	struct sk_buff *skb;
 
-	if (!dblp_sent_room(dsk))
+	if (!dblp_sent_room(dsk, 1))
 		return false;
 	room = hdr_len + len < mss ? mss - hdr_len - len : 0;
 	skb = dblp_skb_alloc(hdr_len + min_t(u32, room, DBLP_CTL_MAX),
@@ -336,20 +330,124 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	if (!skb)
 		return false;
 	ctl_len = dblp_seg_ctl(dsk, msg, ctl, room, now);
-	dblp_put_seg_hdr(dsk, msg, skb_put(skb, hdr_len), seg, again, ctl_len);
+	dblp_put_seg_hdr(dsk, msg, skb_put(skb, hdr_len), seg,
+			 msg->cursor + !again, ctl_len);
 	skb_put_data(skb, ctl, ctl_len);
-	dblp_skb_add_pages(skb, msg, seg * msg->seg_size, len);
+	dblp_txbuf_frags(msg, skb, dblp_tx_slot(msg, seg) *
+			 (msg->room + msg->seg_size) + msg->room, len);
 
 	bytes = skb->len;
-	pkt = dblp_note_sent(dsk, bytes, now);
+	dblp_note_sent(dsk, 1, now);
+	pkt = dblp_sent_push(&dsk->sent, bytes, now);
 	pkt->owner = msg;
 	pkt->seg = seg;
 	pkt->fragmented = bytes > mss;
 	dblp_tx_sent(dsk, msg, seg, again);
-	if (dsk->cc.pacing_rate)
-		dsk->pace_next = max(dsk->pace_next, now) +
-			div64_u64((u64)(bytes + DBLP_WIRE_OVERHEAD) *
-				  NSEC_PER_SEC, dsk->cc.pacing_rate);
+	dblp_note_paced(dsk, bytes + DBLP_WIRE_OVERHEAD, now);
+	dblp_xmit(dsk, skb, dst, 0);
+	return true;
+}
+
+/* Packets of @size bytes that the window and the pacer let go now, at least 1 */
+static u32 dblp_burst(const struct dblp_sock *dsk, u32 size, u64 now)
+{
+	u64 window = dsk->cc.cwnd - min(dsk->cc.cwnd, dsk->sent.inflight), n;
+	u64 ahead = now + DBLP_PACE_AHEAD_NS - max(dsk->pace_next, now);
+	u64 rate = dsk->cc.pacing_rate;
+
+	n = div_u64(window, size);
+	if (rate)
+		n = min(n, 1 + div_u64(min_t(u64, rate, U32_MAX) * ahead,
+				       NSEC_PER_SEC) /
+			       (size + DBLP_WIRE_OVERHEAD));
+	return clamp_t(u64, n, 1, UDP_MAX_SEGMENTS);
+}
+
+/*
+ * How many packets the stack takes at once: all of them together are one UDP
+ * datagram to it. It does that for packets that need no fragmentation, and
+ * sees to devices that do not know of it.
+ */
+static u32 dblp_train_max(const struct dst_entry *dst, u32 size, u32 mss)
+{
+	const struct net_device *dev = dst->dev;
+	u32 room = min_t(u32, READ_ONCE(dev->gso_max_size), U16_MAX);
+
+	if (size > mss || dst_xfrm(dst) || room < MAX_HEADER + 2 * size)
+		return 1;
+	return min_t(u32, (room - MAX_HEADER) / size,
+		     READ_ONCE(dev->gso_max_segs));
+}
+
+/* How many segments may go in one train, beginning with the next unsent one */
+static u32 dblp_train_len(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
+			  const struct dst_entry *dst, u32 mss, u64 now)
+{
+	u32 size = msg->room + msg->seg_size, n = dblp_tx_run(msg);
+
+	if (n == 1)
+		return 1;
+	n = min(n, dblp_train_max(dst, size, mss));
+	if (n > 1)
+		n = min(n, dblp_burst(dsk, size, now));
+	return n > 1 ? dblp_sent_room(dsk, n) : 1;
+}
+
+/* Write headers for @n segments never sent before; returns their bytes */
+static u32 dblp_note_train(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
+			   u32 n, u64 now)
+{
+	u8 hdr[DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + DBLP_META_LEN];
+	u32 slot = msg->cursor, end = slot + n, bytes = 0;
+	u32 data = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN;
+	struct dblp_sent_pkt *pkt;
+	u32 seg, len;
+
+	dblp_put_seg_hdr(dsk, msg, hdr, 0, slot + 1, msg->room - data);
+	if (msg->meta)
+		dblp_put_meta(msg, hdr + data, hdr + sizeof(hdr));
+	for (; slot < end; slot++) {
+		seg = dblp_tx_slot_seg(msg, slot);
+		len = dblp_tx_seg_len(msg, seg);
+		if (slot + 1 == msg->first_pass)
+			dblp_put_seg_hdr(dsk, msg, hdr, seg, slot + 1,
+					 msg->room - data);
+		dblp_put_next(hdr, dsk->sent.next, seg * msg->seg_size);
+		dblp_txbuf_write(msg, slot, hdr);
+		pkt = dblp_sent_push(&dsk->sent, msg->room + len, now);
+		pkt->owner = msg;
+		pkt->seg = seg;
+		msg->sent[seg] = DBLP_SEG_SENT | 1;
+		bytes += len;
+	}
+	return bytes;
+}
+
+/*
+ * Send @n segments that were never sent before. To the stack they are one large
+ * datagram until a device, or the stack on its behalf, cuts it up.
+ */
+static bool dblp_send_train(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
+			    u32 n, struct dst_entry *dst, u64 now)
+{
+	u32 size = msg->room + msg->seg_size, pos = msg->cursor * size;
+	struct skb_shared_info *shinfo;
+	struct sk_buff *skb;
+	u32 bytes;
+
+	skb = dblp_skb_alloc(0, GFP_ATOMIC);
+	if (!skb)
+		return false;
+	dblp_note_sent(dsk, n, now);
+	bytes = dblp_note_train(dsk, msg, n, now);
+	dblp_txbuf_frags(msg, skb, pos, bytes + n * msg->room);
+	shinfo = skb_shinfo(skb);
+	shinfo->gso_type = SKB_GSO_UDP_L4;
+	shinfo->gso_size = size;
+	shinfo->gso_segs = n;
+
+	dblp_tx_sent_run(dsk, msg, n, bytes);
+	dblp_note_paced(dsk, skb->len + n * DBLP_WIRE_OVERHEAD, now);
 	dblp_xmit(dsk, skb, dst, 0);
 	return true;
 }
@@ -369,8 +467,8 @@ static bool dblp_push_data(struct dblp_sock *dsk, struct dst_entry *dst,
 			   u32 mss, u64 now)
 {
 	struct dblp_tx_msg *msg;
-	bool again;
-	u32 seg;
+	u32 seg, n = 1;
+	bool again, ok;
 
 	while (dblp_may_send(dsk, mss, now)) {
 		msg = dblp_tx_pick(dsk, &seg, &again);
@@ -379,7 +477,13 @@ static bool dblp_push_data(struct dblp_sock *dsk, struct dst_entry *dst,
 						dsk->sent.inflight ?: 1;
 			break;
 		}
-		if (!dblp_send_seg(dsk, msg, seg, again, dst, mss, now))
+		if (!again)
+			n = dblp_train_len(dsk, msg, dst, mss, now);
+		if (again || n == 1)
+			ok = dblp_send_seg(dsk, msg, seg, again, dst, mss, now);
+		else
+			ok = n && dblp_send_train(dsk, msg, n, dst, now);
+		if (!ok)
 			return false;
 	}
 	return true;

@@ -64,6 +64,12 @@ bool dblp_ranges_add(struct dblp_ranges *s, u64 pn)
 	return true;
 }
 
+void dblp_ranges_add_run(struct dblp_ranges *s, u64 pn, u32 n)
+{
+	if (dblp_ranges_add(s, pn))
+		s->r[s->n - 1].last = pn + n - 1;
+}
+
 bool dblp_ranges_has(const struct dblp_ranges *s, u64 pn)
 {
 	u32 i = ranges_upto(s, pn);

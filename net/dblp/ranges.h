@@ -36,6 +36,14 @@ struct dblp_ranges {
  */
 bool dblp_ranges_add(struct dblp_ranges *s, u64 pn);
 
+/**
+ * dblp_ranges_add_run() - note that packets in a row have arrived
+ * @s: the set
+ * @pn: the first one's number, larger than all that arrived before
+ * @n: how many
+ */
+void dblp_ranges_add_run(struct dblp_ranges *s, u64 pn, u32 n);
+
 /** dblp_ranges_has() - has @pn arrived (or is it below the floor)? */
 bool dblp_ranges_has(const struct dblp_ranges *s, u64 pn);
 

@@ -109,11 +109,6 @@ struct dblp_sent_pkt *dblp_sent_grow(struct dblp_sent *s,
 	return old;
 }
 
-bool dblp_sent_full(const struct dblp_sent *s)
-{
-	return s->next - s->base > s->mask;
-}
-
 struct dblp_sent_pkt *dblp_sent_push(struct dblp_sent *s, u16 bytes, u64 now)
 {
 	struct dblp_sent_pkt *pkt = slot(s, s->next++);

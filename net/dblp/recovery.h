@@ -194,8 +194,18 @@ void dblp_sent_init(struct dblp_sent *s, struct dblp_sent_pkt *ring, u32 size);
  */
 struct dblp_sent_pkt *dblp_sent_grow(struct dblp_sent *s,
 				     struct dblp_sent_pkt *ring, u32 size);
+/** dblp_sent_free() - for how many packets more are there slots? */
+static inline u32 dblp_sent_free(const struct dblp_sent *s)
+{
+	return s->mask + 1 - (u32)(s->next - s->base);
+}
+
 /** dblp_sent_full() - is there no slot for another packet? */
-bool dblp_sent_full(const struct dblp_sent *s);
+static inline bool dblp_sent_full(const struct dblp_sent *s)
+{
+	return !dblp_sent_free(s);
+}
+
 /**
  * dblp_sent_push() - note a packet that is being sent now
  * @s: packets sent

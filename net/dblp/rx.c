@@ -223,59 +223,129 @@ static int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	return verdict == DBLP_WAIT ? 0 : dblp_rx_close(dsk, msg, verdict);
 }
 
-/* A new segment of an open message; if this fails, it never came */
-static bool dblp_rx_segment(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-			    struct sk_buff *skb, const struct dblp_data *d,
-			    u32 hdr_len)
+/* A buffer of the train for the queue of a message: itself, later clones */
+static struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk,
+				      struct dblp_rx_msg *msg,
+				      struct dblp_train *t)
 {
-	if (!dblp_rx_charge(dsk, skb, msg->id))
-		return false;
-	__skb_pull(skb, hdr_len);
-	skb_dst_drop(skb);
-	DBLP_SKB_CB(skb)->offset = d->offset;
-	dblp_segmap_add(&msg->have, d->offset / msg->seg_size);
-	msg->missing -= d->seg_len;
+	struct sk_buff *skb;
+
+	if (!t->tail) {
+		skb = skb_get(t->skb);
+	} else {
+		skb = skb_clone(t->skb, GFP_ATOMIC);
+		if (!skb)
+			return NULL;
+		/* The bytes are charged with the first one */
+		skb->truesize = sizeof(*skb);
+	}
+	if (!dblp_rx_charge(dsk, skb, msg->id)) {
+		kfree_skb(skb);
+		return NULL;
+	}
+	DBLP_SKB_CB(skb)->n_runs = 0;
+	DBLP_SKB_CB(skb)->stride = t->stride;
 	__skb_queue_tail(&msg->skbs, skb);
+	t->tail = skb;
+	return skb;
+}
+
+/* Put segments into the queue of their message */
+static bool dblp_rx_attach(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			   const struct dblp_run *run, u32 offset, u32 hdr_len)
+{
+	struct sk_buff *skb = skb_peek_tail(&msg->skbs);
+	struct dblp_train *t = run->train;
+	struct dblp_skb_cb *cb;
+	struct dblp_skb_run *r;
+
+	if (!skb || skb != t->tail ||
+	    DBLP_SKB_CB(skb)->n_runs == DBLP_SKB_RUNS)
+		skb = dblp_rx_buffer(dsk, msg, t);
+	if (!skb)
+		return false;
+	cb = DBLP_SKB_CB(skb);
+	r = &cb->run[cb->n_runs++];
+	r->offset = offset;
+	r->hdr_len = hdr_len;
+	r->first = run->first;
+	r->n = run->n;
+	return true;
+}
+
+/* Take out again what was put in last */
+static void dblp_rx_detach(struct dblp_rx_msg *msg, struct dblp_train *t)
+{
+	struct sk_buff *skb = t->tail;
+
+	if (--DBLP_SKB_CB(skb)->n_runs)
+		return;
+	__skb_unlink(skb, &msg->skbs);
+	skb_orphan(skb);
+	t->tail = skb == t->skb ? NULL : t->skb;
+	kfree_skb(skb);
+}
+
+/* Bytes of the run's segments */
+static u32 dblp_rx_bytes(const struct dblp_rx_msg *msg,
+			 const struct dblp_run *run, const struct dblp_data *d)
+{
+	return min(run->n * msg->seg_size, msg->len - d->offset);
+}
+
+/* New segments of an open message; if this fails, they never came */
+static bool dblp_rx_segments(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			     const struct dblp_run *run,
+			     const struct dblp_data *d)
+{
+	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + run->h.ctl_len;
+	u32 bytes = dblp_rx_bytes(msg, run, d);
+	u32 seg = d->offset / msg->seg_size;
+
+	if (!dblp_rx_attach(dsk, msg, run, d->offset, hdr_len))
+		return false;
+	dblp_segmap_add_run(&msg->have, seg, run->n);
+	msg->missing -= bytes;
 	if (!dblp_rx_try_close(dsk, msg))
 		return true;
 
-	__skb_unlink(skb, &msg->skbs);
-	msg->missing += d->seg_len;
-	dblp_segmap_del(&msg->have, d->offset / msg->seg_size);
-	__skb_push(skb, hdr_len);
-	skb_orphan(skb);
+	msg->missing += bytes;
+	dblp_segmap_del_run(&msg->have, seg, run->n);
+	dblp_rx_detach(msg, run->train);
 	return false;
 }
 
 static void dblp_rx_round(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			  const struct dblp_run *run,
 			  const struct dblp_data *d, u64 pn)
 {
 	u64 now = ktime_get_ns();
 
 	if (!dblp_segmap_test(&msg->have, d->offset / msg->seg_size))
-		dblp_round_segment(&msg->round, d->seg_len, now);
+		dblp_round_segment(&msg->round, dblp_rx_bytes(msg, run, d),
+				   now);
 	if (d->repair)
 		dblp_round_pass(&msg->round, &dsk->early, pn, now);
 }
 
 /**
- * dblp_rx_data() - take the segment of a DATA packet
+ * dblp_rx_data() - take the segments of DATA packets
  * @dsk: socket
- * @skb: the packet; queued if 1 is returned, else still the caller's
- * @d: its data header
- * @h: its header
+ * @run: the packets; if not all of them share the fate of the first, @n is
+ *	lowered
+ * @d: data header of the first
  * @meta: its META frame, or NULL
- * @pn: its number
- * @why: where the reason goes if it is not taken
+ * @pn: packet number of the first
+ * @why: where the reason goes if they are not taken
  *
- * Return: 1 if it was taken, 0 if it is not needed and to be acknowledged,
- * -1 if it is refused and nothing was changed.
+ * Return: 1 if they were taken, 0 if they are not needed and to be
+ * acknowledged, -1 if they are refused and nothing was changed.
  */
-int dblp_rx_data(struct dblp_sock *dsk, struct sk_buff *skb,
-		 const struct dblp_data *d, const struct dblp_hdr *h,
-		 const struct dblp_frame *meta, u64 pn, enum dblp_mib_item *why)
+int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
+		 const struct dblp_data *d, const struct dblp_frame *meta,
+		 u64 pn, enum dblp_mib_item *why)
 {
-	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + h->ctl_len;
+	u32 seg_size = run->h.seg_size, seg = d->offset / seg_size;
 	struct dblp_rx_msg *msg;
 	bool opened = false;
 
@@ -292,14 +362,14 @@ int dblp_rx_data(struct dblp_sock *dsk, struct sk_buff *skb,
 		if (!dblp_rx_may_open(dsk, d))
 			return -1;
 		*why = DBLP_MIB_DROPMEMORY;
-		msg = dblp_rx_open(dsk, d, h->seg_size);
+		msg = dblp_rx_open(dsk, d, seg_size);
 		if (!msg)
 			return -1;
 		opened = true;
 	}
 
 	*why = DBLP_MIB_DROPMISMATCH;
-	if (!dblp_rx_agrees(msg, d, h->seg_size, meta))
+	if (!dblp_rx_agrees(msg, d, seg_size, meta))
 		goto refuse;
 	*why = DBLP_MIB_DROPLATE;
 	if (msg->closed)
@@ -311,12 +381,15 @@ int dblp_rx_data(struct dblp_sock *dsk, struct sk_buff *skb,
 		msg->total = meta->meta.total;
 		msg->meta_missing = 0;
 	}
+	if (run->n > 1)
+		run->n = clamp_t(u32, dblp_segmap_next(&msg->have, seg) - seg,
+				 1, run->n);
 	if (msg->policy == DBLP_POLICY_EARLY)
-		dblp_rx_round(dsk, msg, d, pn);
-	if (dblp_segmap_test(&msg->have, d->offset / msg->seg_size))
+		dblp_rx_round(dsk, msg, run, d, pn);
+	if (dblp_segmap_test(&msg->have, seg))
 		return 0;
 	*why = DBLP_MIB_DROPMEMORY;
-	if (dblp_rx_segment(dsk, msg, skb, d, hdr_len))
+	if (dblp_rx_segments(dsk, msg, run, d))
 		return 1;
 refuse:
 	if (opened)
@@ -448,6 +521,53 @@ void dblp_rx_consumed(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 }
 
 /**
+ * struct dblp_rx_cursor - where a message goes in user memory
+ * @base: its first byte
+ * @at: byte @pos
+ * @pos: bytes from the message's first
+ */
+struct dblp_rx_cursor {
+	struct iov_iter	base;
+	struct iov_iter	at;
+	u32		pos;
+};
+
+/* Segments mostly come in order, so that there is little to move */
+static struct iov_iter *dblp_rx_seek(struct dblp_rx_cursor *c, u32 pos)
+{
+	if (pos < c->pos) {
+		c->at = c->base;
+		c->pos = 0;
+	}
+	if (pos != c->pos)
+		iov_iter_advance(&c->at, pos - c->pos);
+	c->pos = pos;
+	return &c->at;
+}
+
+static int dblp_rx_copy_run(const struct dblp_rx_msg *msg,
+			    const struct sk_buff *skb,
+			    const struct dblp_skb_run *r,
+			    struct dblp_rx_cursor *c, u32 size)
+{
+	u32 from = r->first * DBLP_SKB_CB(skb)->stride + r->hdr_len;
+	u32 offset = r->offset, end, n;
+
+	end = min_t(u64, offset + (u64)r->n * msg->seg_size, size);
+	if (offset >= end)
+		return 0;
+	dblp_rx_seek(c, offset);
+	c->pos = end;
+	for (; offset < end; offset += n) {
+		n = min(msg->seg_size, end - offset);
+		if (skb_copy_datagram_iter(skb, from, &c->at, n))
+			return -EFAULT;
+		from += DBLP_SKB_CB(skb)->stride;
+	}
+	return 0;
+}
+
+/**
  * dblp_rx_copy() - hand a message to the user
  * @msg: closed message
  * @to: where; advanced
@@ -459,30 +579,28 @@ void dblp_rx_consumed(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 int dblp_rx_copy(struct dblp_rx_msg *msg, struct iov_iter *to, u8 fill)
 {
 	size_t size = min_t(size_t, msg->len, iov_iter_count(to));
-	u32 from = 0, offset, length;
-	struct iov_iter at;
+	struct dblp_rx_cursor c = { .base = *to, .at = *to };
+	u32 from = 0, offset, length, i;
+	const struct dblp_skb_cb *cb;
+	struct iov_iter *at;
 	struct sk_buff *skb;
 
 	skb_queue_walk(&msg->skbs, skb) {
-		offset = DBLP_SKB_CB(skb)->offset;
-		if (offset >= size)
-			continue;
-		at = *to;
-		iov_iter_advance(&at, offset);
-		length = min_t(size_t, skb->len, size - offset);
-		if (skb_copy_datagram_iter(skb, 0, &at, length))
-			return -EFAULT;
+		cb = DBLP_SKB_CB(skb);
+		for (i = 0; i < cb->n_runs; i++)
+			if (dblp_rx_copy_run(msg, skb, &cb->run[i], &c, size))
+				return -EFAULT;
 	}
 	while (fill == DBLP_FILL_ZERO && msg->missing &&
 	       dblp_segmap_next_missing(&msg->have, msg->seg_size, msg->len,
 					&from, &offset, &length)) {
 		if (offset >= size)
 			break;
-		at = *to;
-		iov_iter_advance(&at, offset);
+		at = dblp_rx_seek(&c, offset);
 		length = min_t(size_t, length, size - offset);
-		if (iov_iter_zero(length, &at) != length)
+		if (iov_iter_zero(length, at) != length)
 			return -EFAULT;
+		c.pos += length;
 	}
 	iov_iter_advance(to, size);
 	return 0;

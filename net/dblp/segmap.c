@@ -50,6 +50,18 @@ bool dblp_segmap_del(struct dblp_segmap *m, u32 i)
 	return true;
 }
 
+void dblp_segmap_add_run(struct dblp_segmap *m, u32 first, u32 count)
+{
+	bitmap_set(m->bits, first, count);
+	m->count += count;
+}
+
+void dblp_segmap_del_run(struct dblp_segmap *m, u32 first, u32 count)
+{
+	bitmap_clear(m->bits, first, count);
+	m->count -= count;
+}
+
 u32 dblp_segmap_next(const struct dblp_segmap *m, u32 from)
 {
 	return find_next_bit(m->bits, m->n, from);
@@ -140,4 +152,22 @@ u32 dblp_shuffle_at(const struct dblp_shuffle *s, u32 i)
 		i = left << s->bits | right;
 	} while (i >= s->n);
 	return i;
+}
+
+u32 dblp_shuffle_find(const struct dblp_shuffle *s, u32 x)
+{
+	u32 mask = (1U << s->bits) - 1, r;
+
+	/* The same walk backwards */
+	do {
+		u32 left = x >> s->bits, right = x & mask, prev;
+
+		for (r = DBLP_SHUFFLE_ROUNDS; r--; ) {
+			prev = right ^ (shuffle_round(left, s->key[r]) & mask);
+			right = left;
+			left = prev;
+		}
+		x = left << s->bits | right;
+	} while (x >= s->n);
+	return x;
 }

@@ -33,6 +33,10 @@ bool dblp_segmap_test(const struct dblp_segmap *m, u32 i);
 bool dblp_segmap_add(struct dblp_segmap *m, u32 i);
 /** dblp_segmap_del() - take @i out of the set; true if it was there */
 bool dblp_segmap_del(struct dblp_segmap *m, u32 i);
+/** dblp_segmap_add_run() - put the @count from @first on into the set, new all */
+void dblp_segmap_add_run(struct dblp_segmap *m, u32 first, u32 count);
+/** dblp_segmap_del_run() - take these out of the set, which has them all */
+void dblp_segmap_del_run(struct dblp_segmap *m, u32 first, u32 count);
 /** dblp_segmap_next() - first segment >= @from in the set, or @n */
 u32 dblp_segmap_next(const struct dblp_segmap *m, u32 from);
 /** dblp_segmap_next_hole() - first segment >= @from not in the set, or @n */
@@ -83,5 +87,7 @@ struct dblp_shuffle {
 void dblp_shuffle_init(struct dblp_shuffle *s, u32 n, u64 seed);
 /** dblp_shuffle_at() - the @i-th element of the permutation, @i < n */
 u32 dblp_shuffle_at(const struct dblp_shuffle *s, u32 i);
+/** dblp_shuffle_find() - where in the permutation is @x? @x < n */
+u32 dblp_shuffle_find(const struct dblp_shuffle *s, u32 x);
 
 #endif /* _NET_DBLP_SEGMAP_H */

@@ -120,11 +120,31 @@ static int dblp_wait_send(struct dblp_sock *dsk, size_t len, long timeo)
 	return err;
 }
 
+/* A message with its options, cut for the present path, without its bytes */
+static int dblp_new_msg(struct dblp_sock *dsk, u32 len,
+			const struct dblp_sndinfo *info,
+			struct dblp_tx_msg **msgp)
+{
+	struct dblp_tx_msg *msg;
+	int err;
+
+	msg = dblp_tx_alloc(len);
+	if (!msg)
+		return -ENOMEM;
+	dblp_set_msg(dsk, msg, info);
+	err = dblp_tx_cut(dsk, msg);
+	if (err)
+		dblp_tx_free(msg);
+	else
+		*msgp = msg;
+	return err;
+}
+
 int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len)
 {
 	struct dblp_sock *dsk = dblp_sk(sock->sk);
 	struct sock *sk = sock->sk;
-	struct dblp_tx_msg *msg;
+	struct dblp_tx_msg *msg = NULL;
 	struct dblp_sndinfo info;
 	bool given;
 	int err;
@@ -143,26 +163,26 @@ int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len)
 	lock_sock(sk);
 	err = dblp_wait_send(dsk, len,
 			     sock_sndtimeo(sk, m->msg_flags & MSG_DONTWAIT));
+	if (!err)
+		err = dblp_new_msg(dsk, len, &info, &msg);
 	release_sock(sk);
 	if (err)
 		goto out;
-	msg = dblp_tx_alloc(m, len);
-	if (IS_ERR(msg))
-		return PTR_ERR(msg);
+	err = dblp_txbuf_alloc(msg) ?: dblp_txbuf_copy(msg, &m->msg_iter);
+	if (err)
+		goto out;
 
 	/* Others may have sent meanwhile: the buffer may overflow by these */
 	lock_sock(sk);
 	err = dblp_may_sendmsg(dsk, len);
-	if (!err) {
-		dblp_set_msg(dsk, msg, &info);
+	if (!err)
 		err = dblp_tx_queue(dsk, msg);
-	}
 	if (!err)
 		dblp_push(dsk);
 	release_sock(sk);
+out:
 	if (err)
 		dblp_tx_free(msg);
-out:
 	if (err == -EPIPE && !(m->msg_flags & MSG_NOSIGNAL))
 		send_sig(SIGPIPE, current, 0);
 	return err ?: len;

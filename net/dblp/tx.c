@@ -14,77 +14,39 @@
 
 #include "dblp.h"
 
-static void dblp_tx_free_pages(struct dblp_tx_msg *msg)
-{
-	u32 i;
-
-	for (i = 0; i < msg->n_pages; i++)
-		put_page(msg->pages[i]);
-	kvfree(msg->pages);
-	msg->pages = NULL;
-	msg->n_pages = 0;
-}
-
 /** dblp_tx_free() - free a message that is on no list */
 void dblp_tx_free(struct dblp_tx_msg *msg)
 {
 	if (!msg)
 		return;
-	dblp_tx_free_pages(msg);
+	dblp_txbuf_free(msg);
 	kvfree(msg->segs);
 	kfree(msg->lossmap.bits);
 	kfree(msg);
 }
 
-/* Copy the user's bytes; the last page holds what is left of them */
-static int dblp_tx_copy(struct dblp_tx_msg *msg, struct iov_iter *from)
-{
-	u32 left = msg->len, n;
-	struct page *page;
-
-	while (left) {
-		page = alloc_page(GFP_KERNEL_ACCOUNT);
-		if (!page)
-			return -ENOMEM;
-		msg->pages[msg->n_pages++] = page;
-		n = min_t(u32, left, PAGE_SIZE);
-		if (copy_page_from_iter(page, 0, n, from) != n)
-			return -EFAULT;
-		left -= n;
-	}
-	return 0;
-}
-
 /**
- * dblp_tx_alloc() - take a message from the user
- * @m: where its bytes are
- * @len: how many, at least 1
+ * dblp_tx_alloc() - a new message
+ * @len: bytes, at least 1
  *
- * Context: process, without the socket lock: user memory may be slow.
- * Return: the message, or ERR_PTR(-ENOMEM), ERR_PTR(-EFAULT).
+ * Its options are to be set next, then it is cut, gets its memory and is
+ * queued.
+ *
+ * Context: process.
+ * Return: the message or NULL.
  */
-struct dblp_tx_msg *dblp_tx_alloc(struct msghdr *m, u32 len)
+struct dblp_tx_msg *dblp_tx_alloc(u32 len)
 {
-	u32 n_pages = DIV_ROUND_UP(len, PAGE_SIZE);
 	struct dblp_tx_msg *msg;
-	int err = -ENOMEM;
 
 	msg = kzalloc(sizeof(*msg), GFP_KERNEL_ACCOUNT);
 	if (!msg)
-		return ERR_PTR(-ENOMEM);
+		return NULL;
 	INIT_LIST_HEAD(&msg->list);
 	INIT_LIST_HEAD(&msg->lost_node);
 	msg->len = len;
 	msg->total = len;
-	msg->truesize = sizeof(*msg) + n_pages * PAGE_SIZE;
-	msg->pages = kvmalloc_array(n_pages, sizeof(*msg->pages),
-				    GFP_KERNEL_ACCOUNT);
-	if (msg->pages)
-		err = dblp_tx_copy(msg, &m->msg_iter);
-	if (err) {
-		dblp_tx_free(msg);
-		return ERR_PTR(err);
-	}
+	msg->truesize = sizeof(*msg);
 	return msg;
 }
 
@@ -99,12 +61,22 @@ static u32 dblp_tx_first_pass(const struct dblp_sock *dsk,
 	return max(n, msg->crit_segs);
 }
 
-/* Cut the message into segments for the present path */
-static int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+/**
+ * dblp_tx_cut() - cut a message into segments for the present path
+ * @dsk: socket, locked
+ * @msg: message with its options set
+ *
+ * Context: process.
+ * Return: 0 or -ENOMEM.
+ */
+int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	size_t bits;
 	u32 n;
 
+	msg->room = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN;
+	if (msg->meta)
+		msg->room += DBLP_META_LEN;
 	msg->seg_size = dblp_seg_size(dsk, msg->meta);
 	n = DIV_ROUND_UP(msg->len, msg->seg_size);
 	bits = dblp_segmap_bytes(n);
@@ -117,33 +89,32 @@ static int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	msg->sent = msg->segs + 2 * bits;
 
 	msg->crit_segs = DIV_ROUND_UP(msg->critical, msg->seg_size);
-	msg->first_pass = dblp_tx_first_pass(dsk, msg);
 	if (msg->shuffled)
 		dblp_shuffle_init(&msg->shuffle, n - msg->crit_segs,
 				  get_random_u64());
+	msg->short_slot = U32_MAX;
+	if (msg->len % msg->seg_size)
+		msg->short_slot = dblp_tx_slot(msg, n - 1);
 	return 0;
 }
 
 /**
  * dblp_tx_queue() - a message joins those to be sent
  * @dsk: socket
- * @msg: message with its options set
+ * @msg: message that was cut and has its bytes
  *
- * Return: 0, or -ENOMEM, -ENOBUFS and the message is still the caller's.
+ * Return: 0, or -ENOBUFS and the message is still the caller's.
  */
 int dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	struct sock *sk = &dsk->sk;
-	int err;
 
-	err = dblp_tx_cut(dsk, msg);
-	if (err)
-		return err;
 	if (!sk_wmem_schedule(sk, msg->truesize))
 		return -ENOBUFS;
 	sk_wmem_queued_add(sk, msg->truesize);
 	sk_mem_charge(sk, msg->truesize);
 
+	msg->first_pass = dblp_tx_first_pass(dsk, msg);
 	dsk->tx_bytes += msg->len;
 	msg->id = dsk->tx_next_id++;
 	list_add_tail(&msg->list, &dsk->tx_msgs);
@@ -183,14 +154,39 @@ static u32 dblp_tx_live(const struct dblp_tx_msg *msg)
 	return msg->cursor - msg->need.count;
 }
 
-static u32 dblp_tx_unsent(const struct dblp_tx_msg *msg)
+/** dblp_tx_slot_seg() - which segment is at a position in the sending order */
+u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot)
 {
-	u32 pos = msg->cursor;
-
-	if (!msg->shuffled || pos < msg->crit_segs)
-		return pos;
+	if (!msg->shuffled || slot < msg->crit_segs)
+		return slot;
 	return msg->crit_segs +
-	       dblp_shuffle_at(&msg->shuffle, pos - msg->crit_segs);
+	       dblp_shuffle_at(&msg->shuffle, slot - msg->crit_segs);
+}
+
+/** dblp_tx_slot() - position of a segment in the sending order */
+u32 dblp_tx_slot(const struct dblp_tx_msg *msg, u32 seg)
+{
+	if (!msg->shuffled || seg < msg->crit_segs)
+		return seg;
+	return msg->crit_segs +
+	       dblp_shuffle_find(&msg->shuffle, seg - msg->crit_segs);
+}
+
+/**
+ * dblp_tx_run() - how many segments can follow each other in one train
+ * @msg: message of which dblp_tx_pick() gave a segment never sent before
+ *
+ * Return: their number from @cursor on, at least 1; the first pass allows so
+ * many, and all but the last are of full size.
+ */
+u32 dblp_tx_run(const struct dblp_tx_msg *msg)
+{
+	u32 n = min(msg->first_pass - dblp_tx_live(msg),
+		    msg->acked.n - msg->cursor);
+
+	if (msg->short_slot >= msg->cursor)
+		n = min(n, msg->short_slot - msg->cursor + 1);
+	return n;
 }
 
 /*
@@ -227,7 +223,7 @@ static bool dblp_tx_pick_seg(const struct dblp_tx_msg *msg, u32 *seg,
 	if (dblp_tx_live(msg) >= msg->first_pass)
 		return false;
 	if (msg->cursor < msg->acked.n) {
-		*seg = dblp_tx_unsent(msg);
+		*seg = dblp_tx_slot_seg(msg, msg->cursor);
 		*again = false;
 		return true;
 	}
@@ -314,6 +310,25 @@ void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 		DBLP_INC_STATS(net, DBLP_MIB_SEGFIRST);
 		DBLP_ADD_STATS(net, DBLP_MIB_BYTESFIRST, len);
 	}
+	dblp_tx_unmark_lost(msg);
+}
+
+/**
+ * dblp_tx_sent_run() - segments went out for the first time
+ * @dsk: socket
+ * @msg: their message
+ * @n: so many from @cursor on, whose copies are counted already
+ * @bytes: their bytes
+ */
+void dblp_tx_sent_run(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 n,
+		      u32 bytes)
+{
+	struct net *net = sock_net(&dsk->sk);
+
+	msg->cursor += n;
+	dsk->info.bytes_first += bytes;
+	DBLP_ADD_STATS(net, DBLP_MIB_SEGFIRST, n);
+	DBLP_ADD_STATS(net, DBLP_MIB_BYTESFIRST, bytes);
 	dblp_tx_unmark_lost(msg);
 }
 
@@ -429,7 +444,7 @@ int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f)
 	/* Late acknowledgments must not find it; its packets stay in flight */
 	dblp_sent_forget(&dsk->sent, msg);
 	msg->lossy = 0;
-	dblp_tx_free_pages(msg);
+	dblp_txbuf_free(msg);
 	dblp_tx_closed(dsk, msg);
 	return 0;
 }
@@ -519,7 +534,7 @@ static void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 
 static void dblp_tx_report(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
-	dblp_tx_free_pages(msg);
+	dblp_txbuf_free(msg);
 	kvfree(msg->segs);
 	msg->segs = NULL;
 	if (msg->missing_segs)

@@ -237,12 +237,14 @@ enum dblp_wire_error dblp_get_frame(struct dblp_frame *f, const u8 **p,
 				    u32 *len);
 enum dblp_wire_error dblp_get_params(struct dblp_params *a, const u8 *p);
 void dblp_get_cookie(struct dblp_cookie *c, const u8 *p);
+bool dblp_is_next(const u8 *p, const u8 *first, u32 n, u32 seg_size);
 
 /* Builders. Each writes at @p and returns the byte behind what it wrote; the
  * frame builders write nothing and return NULL when @end would be passed.
  */
 u8 *dblp_put_hdr(u8 *p, const struct dblp_hdr *h);
 u8 *dblp_put_data(u8 *p, const struct dblp_data *d);
+void dblp_put_next(u8 *p, u32 pn, u32 offset);
 u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f);
 u8 *dblp_put_params(u8 *p, const struct dblp_params *a);
 u8 *dblp_put_cookie(u8 *p, const struct dblp_cookie *c);

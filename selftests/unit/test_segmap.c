@@ -99,6 +99,28 @@ TEST(dblp_segmap_add__like_the_model)
 	}
 }
 
+TEST(dblp_segmap_add_run__like_the_model)
+{
+	struct prng r = { 27 };
+	struct model m;
+	u32 i, n, from, end;
+
+	for (n = 1; n < MAX_SEGS; n += 1 + prng_below(&r, 60)) {
+		model_init(&m, n);
+		for (i = 0; i < 50; i++) {
+			from = prng_below(&r, n);
+			end = model_next(&m, from, !m.has[from]);
+			end = from + 1 + prng_below(&r, end - from);
+			(m.has[from] ? dblp_segmap_del_run :
+				       dblp_segmap_add_run)(&m.m, from,
+							    end - from);
+			memset(m.has + from, !m.has[from], end - from);
+		}
+		EXPECT_TRUE(model_agrees(&m));
+		model_free(&m);
+	}
+}
+
 TEST(dblp_segmap_fill__all)
 {
 	struct model m;
@@ -242,6 +264,23 @@ TEST(dblp_shuffle_at__largest)
 	dblp_shuffle_init(&s, U32_MAX, 5);
 	for (i = 0; i < 1000; i++)
 		EXPECT_LT(dblp_shuffle_at(&s, U32_MAX - 1 - i), U32_MAX);
+}
+
+TEST(dblp_shuffle_find__undoes_it)
+{
+	struct prng r = { 28 };
+	struct dblp_shuffle s;
+	u32 i, n;
+
+	for (n = 1; n < 3000; n += 1 + prng_below(&r, 40)) {
+		dblp_shuffle_init(&s, n, prng_any(&r));
+		for (i = 0; i < n; i++)
+			EXPECT_EQ(i, dblp_shuffle_find(&s,
+						       dblp_shuffle_at(&s, i)));
+	}
+	dblp_shuffle_init(&s, U32_MAX, 5);
+	for (i = 0; i < 100; i++)
+		EXPECT_EQ(i, dblp_shuffle_find(&s, dblp_shuffle_at(&s, i)));
 }
 
 TEST(dblp_shuffle_at__the_seed_decides)

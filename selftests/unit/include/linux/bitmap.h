@@ -33,6 +33,13 @@ static inline void bitmap_set(unsigned long *bits, unsigned int from,
 		__set_bit(from++, bits);
 }
 
+static inline void bitmap_clear(unsigned long *bits, unsigned int from,
+				unsigned int n)
+{
+	while (n--)
+		__clear_bit(from++, bits);
+}
+
 static inline unsigned long __unit_find(const unsigned long *bits,
 					unsigned long n, unsigned long from,
 					unsigned long invert)

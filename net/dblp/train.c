@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Trains: packets of one sender that come in one buffer, all of the same size
+ * but the last. The stack makes them (GRO), or had never parted them (GSO).
+ *
+ * A train stays whole. Packets in it that continue each other are dealt with at
+ * once, and the buffer waits in the queue of their message. Each of them is a
+ * packet by itself all the same: it may be malformed, or be for somebody else.
+ */
+#include <linux/unaligned.h>
+
+#include "dblp.h"
+
+/* More come only from a sender who wants to see what happens */
+#define DBLP_TRAIN_MAX	255
+
+/* Headers of a DATA packet, and the one frame that a train has */
+#define DBLP_TRAIN_HDR	(DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + DBLP_META_LEN)
+
+/**
+ * struct dblp_window - a stretch of a buffer that can be looked at
+ * @skb: the buffer
+ * @p: its byte @from
+ * @from: first byte
+ * @to: byte behind the last
+ * @copy: for what is not in one piece
+ */
+struct dblp_window {
+	const struct sk_buff	*skb;
+	const u8		*p;
+	u32			from;
+	u32			to;
+	u8			copy[DBLP_TRAIN_HDR];
+};
+
+static void dblp_window_set(struct dblp_window *w, const u8 *p, u32 from,
+			    u32 len)
+{
+	w->p = p;
+	w->from = from;
+	w->to = from + len;
+}
+
+/* Move the window to the piece of the buffer that has byte @at */
+static void dblp_window_move(struct dblp_window *w, u32 at)
+{
+	const struct skb_shared_info *shinfo = skb_shinfo(w->skb);
+	u32 from = skb_headlen(w->skb), len, i;
+	const skb_frag_t *frag;
+
+	dblp_window_set(w, w->skb->data, 0, from);
+	for (i = 0; at >= w->to && i < shinfo->nr_frags; i++) {
+		frag = &shinfo->frags[i];
+		len = skb_frag_size(frag);
+		if (PageHighMem(skb_frag_page(frag)))
+			dblp_window_set(w, NULL, from, 0);
+		else
+			dblp_window_set(w, skb_frag_address(frag), from, len);
+		from += len;
+	}
+}
+
+/* @len bytes at @at, at most DBLP_TRAIN_HDR and in the buffer, or NULL */
+static const u8 *dblp_window_at(struct dblp_window *w, u32 at, u32 len)
+{
+	if (at < w->from || at + len > w->to)
+		dblp_window_move(w, at);
+	if (at >= w->from && at + len <= w->to)
+		return w->p + (at - w->from);
+	return skb_copy_bits(w->skb, at, w->copy, len) ? NULL : w->copy;
+}
+
+static u32 dblp_train_len(const struct dblp_train *t, u32 i)
+{
+	return min(t->stride, t->skb->len - i * t->stride);
+}
+
+static void dblp_train_init(struct dblp_train *t, struct sk_buff *skb)
+{
+	t->skb = skb;
+	t->tail = NULL;
+	t->stride = skb_shinfo(skb)->gso_size;
+	t->n = DIV_ROUND_UP(skb->len, t->stride);
+}
+
+/* One packet of the train as a packet of its own */
+static struct sk_buff *dblp_train_cut(const struct dblp_train *t, u32 i)
+{
+	u32 hdr_len = skb_network_offset(t->skb) * -1;
+	u32 len = dblp_train_len(t, i);
+	struct sk_buff *skb;
+
+	skb = alloc_skb(hdr_len + len, GFP_ATOMIC);
+	if (!skb)
+		return NULL;
+	skb_put_data(skb, skb_network_header(t->skb), hdr_len);
+	skb_reset_network_header(skb);
+	skb_set_transport_header(skb, skb_network_header_len(t->skb));
+	__skb_pull(skb, hdr_len);
+	if (skb_copy_bits(t->skb, i * t->stride, skb_put(skb, len), len)) {
+		kfree_skb(skb);
+		return NULL;
+	}
+	skb->protocol = t->skb->protocol;
+	skb->skb_iif = t->skb->skb_iif;
+	memcpy(skb->cb, t->skb->cb, sizeof(skb->cb));
+	return skb;
+}
+
+/* Can packet @i go to the same connection as the others, unseen? */
+static bool dblp_train_joins(struct dblp_window *w, const struct dblp_train *t,
+			     u32 i, u64 *dcid)
+{
+	const u8 *p;
+	u8 type;
+
+	if (dblp_train_len(t, i) < DBLP_HDR_LEN)
+		return false;
+	p = dblp_window_at(w, i * t->stride, DBLP_HDR_LEN);
+	if (!p || p[0] >> 4 != DBLP_VERSION)
+		return false;
+	if (!i)
+		*dcid = dblp_get_u64(p + 8);
+	type = p[0] & 0xf;
+	return (type == DBLP_PKT_DATA || type == DBLP_PKT_CTRL ||
+		type == DBLP_PKT_ACK) && dblp_get_u64(p + 8) == *dcid;
+}
+
+/* The connection that all packets of a train are for, or NULL */
+static struct dblp_sock *dblp_train_find(struct dblp_endpoint *ep,
+					 const struct dblp_train *t)
+{
+	struct dblp_window w = { .skb = t->skb };
+	u64 dcid = 0;
+	u32 i;
+
+	if (t->n > DBLP_TRAIN_MAX)
+		return NULL;
+	for (i = 0; i < t->n; i++)
+		if (!dblp_train_joins(&w, t, i, &dcid))
+			return NULL;
+	return dblp_conn_find(ep->net, dcid);
+}
+
+/**
+ * dblp_train_rcv() - a train has come in
+ * @ep: where
+ * @skb: the train; consumed
+ *
+ * Context: softirq, RCU.
+ */
+void dblp_train_rcv(struct dblp_endpoint *ep, struct sk_buff *skb)
+{
+	struct sk_buff *single;
+	struct dblp_sock *dsk;
+	struct dblp_train t;
+	u32 i;
+
+	dblp_train_init(&t, skb);
+	dsk = dblp_train_find(ep, &t);
+	if (dsk) {
+		dblp_rcv_sock(dsk, skb);
+		sock_put(&dsk->sk);
+		return;
+	}
+	/* Each one for itself then */
+	for (i = 0; i < t.n; i++) {
+		single = dblp_train_cut(&t, i);
+		if (single)
+			dblp_rcv_single(ep, single);
+		else
+			DBLP_INC_STATS(ep->net, DBLP_MIB_DROPMEMORY);
+	}
+	consume_skb(skb);
+}
+
+/* A DATA packet without other frames than META can be looked at where it is */
+static bool dblp_train_plain(const struct dblp_hdr *h)
+{
+	return h->type == DBLP_PKT_DATA && h->ctl_len <= DBLP_META_LEN;
+}
+
+/* How many packets from @run's first on continue each other */
+static u32 dblp_train_scan(struct dblp_window *w, const struct dblp_run *run)
+{
+	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + run->h.ctl_len, n;
+	u32 offset = get_unaligned_be32(run->p + DBLP_HDR_LEN + 4);
+	u32 end = get_unaligned_be32(run->p + DBLP_HDR_LEN + 8);
+	const struct dblp_train *t = run->train;
+	u32 seg_size = run->h.seg_size, len;
+	const u8 *p;
+
+	for (n = 1; run->first + n < t->n; n++) {
+		if ((u64)offset + (u64)n * seg_size >= end)
+			break;
+		len = hdr_len + min(seg_size, end - offset - n * seg_size);
+		if (dblp_train_len(t, run->first + n) != len)
+			break;
+		p = dblp_window_at(w, (run->first + n) * t->stride, hdr_len);
+		if (!p || !dblp_is_next(p, run->p, n, seg_size) ||
+		    memcmp(p + hdr_len - run->h.ctl_len,
+			   run->p + hdr_len - run->h.ctl_len, run->h.ctl_len))
+			break;
+	}
+	return n;
+}
+
+/* A packet that needs to be looked at more closely */
+static void dblp_train_rcv_single(struct dblp_sock *dsk, struct dblp_run *run)
+{
+	struct dblp_train one = { .n = 1 };
+
+	one.skb = dblp_train_cut(run->train, run->first);
+	if (!one.skb) {
+		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_DROPMEMORY);
+		return;
+	}
+	run->train = &one;
+	run->first = 0;
+	run->p = one.skb->data;
+	dblp_rcv_run(dsk, run);
+	consume_skb(one.skb);
+}
+
+/* Deal with packet @i and those that continue it; returns how many */
+static u32 dblp_train_rcv_from(struct dblp_sock *dsk, struct dblp_train *t,
+			       struct dblp_window *w, u32 i)
+{
+	struct dblp_run run = {
+		.train = t,
+		.first = i,
+		.len = dblp_train_len(t, i),
+		.n = 1,
+	};
+	u32 len = min_t(u32, run.len, DBLP_TRAIN_HDR);
+	u8 hdr[DBLP_TRAIN_HDR];
+	enum dblp_wire_error err;
+	const u8 *p;
+
+	p = dblp_window_at(w, i * t->stride, len);
+	if (!p) {
+		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_DROPMEMORY);
+		return 1;
+	}
+	/* The window moves, and packets may share memory with their sender */
+	memcpy(hdr, p, len);
+	run.p = hdr;
+	err = dblp_get_hdr(&run.h, hdr, run.len);
+	if (err) {
+		DBLP_INC_STATS(sock_net(&dsk->sk), dblp_wire_why(err));
+		return 1;
+	}
+	if (!dblp_train_plain(&run.h)) {
+		dblp_train_rcv_single(dsk, &run);
+		return 1;
+	}
+	run.n = dblp_train_scan(w, &run);
+	dblp_rcv_run(dsk, &run);
+	return run.n;
+}
+
+/**
+ * dblp_train_rcv_sock() - a train for a connection
+ * @dsk: socket, locked or owned by the process that works on its backlog
+ * @skb: the train; consumed
+ */
+void dblp_train_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb)
+{
+	enum dblp_mib_item why = DBLP_MIB_DROPSTATE;
+	struct dblp_window w = { .skb = skb };
+	struct dblp_train t;
+	u32 i = 0;
+
+	dblp_train_init(&t, skb);
+	if (dsk->state >= DBLP_STATE_ESTABLISHED && !dblp_from_peer(dsk, skb))
+		why = DBLP_MIB_DROPWRONGPEER;
+	else
+		while (i < t.n && dsk->state >= DBLP_STATE_ESTABLISHED)
+			i += dblp_train_rcv_from(dsk, &t, &w, i);
+	if (i < t.n)
+		DBLP_ADD_STATS(sock_net(&dsk->sk), why, t.n - i);
+	consume_skb(skb);
+	if (!i)
+		return;
+	dblp_push(dsk);
+	dblp_check_closing(dsk);
+}

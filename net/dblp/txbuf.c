@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The memory of an outgoing message.
+ *
+ * Segments lie in the order in which they will first be sent, each behind room
+ * for the headers of its packet. So a train of packets is one stretch of memory
+ * and goes down the stack by reference, in a fragment or two. The headers are
+ * written into their room when the segment is sent for the first time, and
+ * nobody has a reference to it yet. When it is sent again, packets that show
+ * the old headers may still be in some queue, or with the receiver, so that
+ * the new headers go elsewhere. The segment itself never changes.
+ */
+#include <linux/mm.h>
+#include <linux/skbuff.h>
+#include <linux/uio.h>
+
+#include "dblp.h"
+
+/* Chunks are large, for few fragments, as long as such are easy to get */
+#define DBLP_CHUNK_ORDER	PAGE_ALLOC_COSTLY_ORDER
+
+static void dblp_txbuf_put(struct dblp_tx_msg *msg)
+{
+	u32 i;
+
+	for (i = 0; i < msg->n_chunks; i++)
+		put_page(msg->chunks[i]);
+	msg->n_chunks = 0;
+}
+
+/** dblp_txbuf_free() - free the memory; packets keep what they refer to */
+void dblp_txbuf_free(struct dblp_tx_msg *msg)
+{
+	dblp_txbuf_put(msg);
+	kvfree(msg->chunks);
+	msg->chunks = NULL;
+}
+
+static u32 dblp_chunk_size(const struct dblp_tx_msg *msg)
+{
+	return PAGE_SIZE << msg->chunk_order;
+}
+
+/* All chunks have the same size but the last, which need not be so large */
+static int dblp_txbuf_fill(struct dblp_tx_msg *msg, u32 size, u32 order)
+{
+	gfp_t gfp = GFP_KERNEL_ACCOUNT;
+	struct page *page;
+
+	if (order)
+		gfp |= __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY;
+	msg->chunk_order = order;
+	while (size) {
+		u32 part = min(size, dblp_chunk_size(msg));
+
+		page = alloc_pages(gfp, get_order(part));
+		if (!page) {
+			dblp_txbuf_put(msg);
+			return -ENOMEM;
+		}
+		msg->chunks[msg->n_chunks++] = page;
+		size -= part;
+	}
+	return 0;
+}
+
+/**
+ * dblp_txbuf_alloc() - get the memory of a message that was cut
+ * @msg: message; its size is added to @truesize
+ *
+ * Context: process.
+ * Return: 0 or -ENOMEM.
+ */
+int dblp_txbuf_alloc(struct dblp_tx_msg *msg)
+{
+	u32 stride = msg->room + msg->seg_size, size, order;
+	int err = -ENOMEM;
+
+	/* The last one is short, but need not be last in here */
+	size = msg->shuffled ? msg->acked.n * stride :
+	       msg->acked.n * msg->room + msg->len;
+	order = min_t(u32, get_order(size), DBLP_CHUNK_ORDER);
+	msg->chunks = kvmalloc_array(DIV_ROUND_UP(size, PAGE_SIZE << order),
+				     sizeof(*msg->chunks), GFP_KERNEL_ACCOUNT);
+	if (msg->chunks)
+		err = dblp_txbuf_fill(msg, size, order);
+	if (err && order) {
+		kvfree(msg->chunks);
+		msg->chunks = kvmalloc_array(DIV_ROUND_UP(size, PAGE_SIZE),
+					     sizeof(*msg->chunks),
+					     GFP_KERNEL_ACCOUNT);
+		if (msg->chunks)
+			err = dblp_txbuf_fill(msg, size, 0);
+	}
+	msg->truesize += PAGE_ALIGN(size);
+	return err;
+}
+
+/* Where is byte @pos, and how many follow it there? */
+static void *dblp_txbuf_at(const struct dblp_tx_msg *msg, u32 pos, u32 *n)
+{
+	u32 shift = PAGE_SHIFT + msg->chunk_order;
+	u32 at = pos & (dblp_chunk_size(msg) - 1);
+
+	*n = dblp_chunk_size(msg) - at;
+	return page_address(msg->chunks[pos >> shift]) + at;
+}
+
+static int dblp_txbuf_copy_seg(struct dblp_tx_msg *msg, u32 pos, u32 len,
+			       struct iov_iter *from)
+{
+	void *to;
+	u32 n;
+
+	for (; len; pos += n, len -= n) {
+		to = dblp_txbuf_at(msg, pos, &n);
+		n = min(n, len);
+		if (!copy_from_iter_full(to, n, from))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+/**
+ * dblp_txbuf_copy() - take the bytes of a message from the user
+ * @msg: message that was cut and has memory
+ * @from: where they are
+ *
+ * Context: process, without the socket lock: user memory may be slow.
+ * Return: 0 or -EFAULT.
+ */
+int dblp_txbuf_copy(struct dblp_tx_msg *msg, struct iov_iter *from)
+{
+	u32 seg, pos;
+	int err = 0;
+
+	for (seg = 0; seg < msg->acked.n && !err; seg++) {
+		pos = dblp_tx_slot(msg, seg) * (msg->room + msg->seg_size);
+		err = dblp_txbuf_copy_seg(msg, pos + msg->room,
+					  dblp_tx_seg_len(msg, seg), from);
+	}
+	return err;
+}
+
+/**
+ * dblp_txbuf_write() - write the headers of a segment in their room
+ * @msg: message
+ * @slot: where the segment is; it was never sent
+ * @hdr: as many bytes as there is room
+ */
+void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, const u8 *hdr)
+{
+	u32 pos = slot * (msg->room + msg->seg_size), len = msg->room, n;
+	void *to = dblp_txbuf_at(msg, pos, &n);
+
+	if (likely(n >= len)) {
+		memcpy(to, hdr, len);
+		return;
+	}
+	memcpy(to, hdr, n);
+	memcpy(dblp_txbuf_at(msg, pos + n, &len), hdr + n, msg->room - n);
+}
+
+/**
+ * dblp_txbuf_frags() - have a packet refer to a stretch of the memory
+ * @msg: message
+ * @skb: packet; so much is added to it
+ * @pos: first byte
+ * @len: number of bytes; the caller sees to it that MAX_SKB_FRAGS will do
+ */
+void dblp_txbuf_frags(const struct dblp_tx_msg *msg, struct sk_buff *skb,
+		      u32 pos, u32 len)
+{
+	u32 shift = PAGE_SHIFT + msg->chunk_order;
+	u32 size = dblp_chunk_size(msg), n;
+	struct page *page;
+
+	skb->len += len;
+	skb->data_len += len;
+	skb->truesize += len;
+	for (; len; pos += n, len -= n) {
+		page = msg->chunks[pos >> shift];
+		n = min(len, size - (pos & (size - 1)));
+		get_page(page);
+		skb_fill_page_desc(skb, skb_shinfo(skb)->nr_frags, page,
+				   pos & (size - 1), n);
+	}
+}
