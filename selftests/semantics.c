@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -393,6 +394,345 @@ TEST_F(conn, shutting_down_a_listener_ends_it)
 	EXPECT_EQ(0, listen(self->listener, 1));
 	EXPECT_EQ(0, connect_to(client, &self->addr));
 	close(client);
+}
+
+/*
+ * Other ways to move bytes
+ */
+
+TEST_F(conn, read_and_write_are_message_operations)
+{
+	struct iovec out[2] = { { "ab", 2 }, { "cde", 3 } }, in[3];
+	char a[1], b[2], c[8], buf[16];
+	long got;
+
+	EXPECT_EQ(3, write(self->client, "xyz", 3));
+	EXPECT_EQ(5, writev(self->client, out, 2));
+	EXPECT_EQ(4, write(self->client, "last", 4));
+	EXPECT_EQ(3, read(self->server, buf, sizeof(buf)));
+	in[0] = (struct iovec){ a, 1 };
+	in[1] = (struct iovec){ b, 2 };
+	in[2] = (struct iovec){ c, 8 };
+	EXPECT_EQ(5, readv(self->server, in, 3));
+	EXPECT_EQ('a', a[0]);
+	EXPECT_EQ('b', b[0]);
+	EXPECT_EQ('d', c[0]);
+
+	/* No position; RWF_NOWAIT is MSG_DONTWAIT, for kernels that have it */
+	in[0] = (struct iovec){ buf, sizeof(buf) };
+	EXPECT_ERR(ESPIPE, preadv(self->server, in, 1, 1));
+	EXPECT_EQ(4, preadv2(self->server, in, 1, -1, 0));
+	got = RESULT(preadv2(self->server, in, 1, -1, RWF_NOWAIT));
+	EXPECT_TRUE(got == -EAGAIN || got == -EOPNOTSUPP);
+	out[0] = (struct iovec){ "now", 3 };
+	EXPECT_EQ(3, pwritev2(self->client, out, 1, -1,
+			      got == -EAGAIN ? RWF_NOWAIT : 0));
+	EXPECT_EQ(3, read(self->server, buf, sizeof(buf)));
+	EXPECT_EQ(0, read(self->server, buf, 0));
+	EXPECT_ERR(ESPIPE, lseek(self->server, 0, SEEK_SET));
+}
+
+#define BATCH	20
+
+TEST_F(conn, many_messages_in_one_call)
+{
+	struct mmsghdr m[BATCH] = { };
+	struct iovec iov[BATCH];
+	char buf[BATCH][32];
+	int i, n = 0, got;
+
+	for (i = 0; i < BATCH; i++) {
+		memset(buf[i], 'a' + i, sizeof(buf[i]));
+		iov[i] = (struct iovec){ buf[i], i + 1 };
+		m[i].msg_hdr.msg_iov = &iov[i];
+		m[i].msg_hdr.msg_iovlen = 1;
+	}
+	EXPECT_EQ(BATCH, sendmmsg(self->client, m, BATCH, 0));
+	for (i = 0; i < BATCH; i++)
+		EXPECT_EQ(i + 1, m[i].msg_len);
+
+	memset(buf, 0, sizeof(buf));
+	for (i = 0; i < BATCH; i++)
+		iov[i].iov_len = sizeof(buf[i]);
+	while (n < BATCH) {
+		got = recvmmsg(self->server, m + n, BATCH - n, MSG_WAITFORONE,
+			       NULL);
+		ASSERT_LT(0, got);
+		n += got;
+	}
+	for (i = 0; i < BATCH; i++) {
+		EXPECT_EQ(i + 1, m[i].msg_len);
+		EXPECT_EQ(-1, bytes_check(buf[i], i + 1, 'a' + i));
+		EXPECT_EQ(MSG_EOR, m[i].msg_hdr.msg_flags);
+	}
+}
+
+TEST_F(conn, splice_and_sendfile_are_refused)
+{
+	char buf[16], *page = calloc(3, 4096);
+	int file = memfd_create("file", 0), p[2];
+
+	ASSERT_NE(NULL, page);
+	ASSERT_EQ(3 * 4096, write(file, page, 3 * 4096));
+	ASSERT_EQ(0, lseek(file, 0, SEEK_SET));
+	ASSERT_EQ(0, pipe(p));
+	EXPECT_ERR(EINVAL, sendfile(self->client, file, NULL, 100));
+	EXPECT_ERR(EINVAL, sendfile(self->client, file, NULL, 3 * 4096));
+	EXPECT_EQ(5, write(p[1], "12345", 5));
+	EXPECT_ERR(EINVAL, splice(p[0], NULL, self->client, NULL, 5, 0));
+	/* The pipe has it still, and the peer has nothing */
+	EXPECT_EQ(5, read(p[0], buf, sizeof(buf)));
+	EXPECT_EQ(5, send(self->client, "after", 5, 0));
+	EXPECT_TRUE(wait_for(self->server, POLLIN, 10 * SECONDS));
+	EXPECT_ERR(EINVAL, splice(self->server, NULL, p[1], NULL, 100, 0));
+	EXPECT_EQ(5, recv(self->server, buf, sizeof(buf), 0));
+	EXPECT_EQ(1, get_info(self->server).msgs_received);
+	close(p[0]);
+	close(p[1]);
+	close(file);
+	free(page);
+}
+
+TEST_F(conn, zero_copy_is_refused)
+{
+	int one = 1;
+
+	/* 524: ENOTSUPP, which older kernels give here */
+	EXPECT_NE(0, setsockopt(self->client, SOL_SOCKET, SO_ZEROCOPY, &one,
+				sizeof(one)));
+	EXPECT_TRUE(errno == EOPNOTSUPP || errno == 524);
+	EXPECT_ERR(EOPNOTSUPP, send(self->client, "x", 1, MSG_ZEROCOPY));
+	EXPECT_ERR(EOPNOTSUPP, send(self->client, "x", 1, MSG_MORE));
+	EXPECT_ERR(EOPNOTSUPP, send(self->client, "x", 1, MSG_OOB));
+}
+
+/*
+ * The socket as a file
+ */
+
+TEST_F(conn, the_last_file_descriptor_ends_the_connection)
+{
+	int again = dup(self->client), pid;
+	char buf[8];
+
+	ASSERT_LE(0, again);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(send(self->client, "child", 5, 0) != 5);
+	EXPECT_EQ(pid, waitpid(pid, NULL, 0));
+	EXPECT_EQ(5, recv(self->server, buf, sizeof(buf), 0));
+	close(self->client);
+	self->client = again;
+	EXPECT_EQ(POLLOUT, poll_now(self->server));
+	EXPECT_EQ(2, send(again, "me", 2, 0));
+	EXPECT_EQ(2, recv(self->server, buf, sizeof(buf), 0));
+	close(self->client);
+	self->client = -1;
+	EXPECT_EQ(0, recv(self->server, buf, sizeof(buf), 0));
+}
+
+TEST_F(conn, a_socket_is_passed_to_another_process)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { }, buf[8];
+	struct iovec iov = { buf, 1 };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	int sv[2], fd;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sv));
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &self->client, sizeof(int));
+	ASSERT_EQ(1, sendmsg(sv[0], &m, 0));
+	close(self->client);
+	self->client = -1;
+	ASSERT_EQ(1, recvmsg(sv[1], &m, 0));
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(int));
+	EXPECT_EQ(2, send(fd, "hi", 2, 0));
+	EXPECT_EQ(2, recv(self->server, buf, sizeof(buf), 0));
+	close(fd);
+	close(sv[0]);
+	close(sv[1]);
+	EXPECT_EQ(0, recv(self->server, buf, sizeof(buf), 0));
+}
+
+TEST_F(conn, flags_of_accept4)
+{
+	struct sockaddr_dblp a;
+	socklen_t len = sizeof(a);
+	int client = new_socket(), fd;
+	char buf[8];
+
+	ASSERT_EQ(0, connect_to(client, &self->addr));
+	fd = accept4(self->listener, (struct sockaddr *)&a, &len,
+		     SOCK_NONBLOCK | SOCK_CLOEXEC);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(sizeof(a), len);
+	EXPECT_EQ(AF_DBLP, a.sdblp_family);
+	EXPECT_TRUE(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	EXPECT_TRUE(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	EXPECT_ERR(EAGAIN, recv(fd, buf, sizeof(buf), 0));
+	EXPECT_ERR(EINVAL, accept4(self->listener, NULL, NULL, 0x40));
+	close(fd);
+	close(client);
+}
+
+/*
+ * Options of level SOL_SOCKET
+ */
+
+TEST_F(conn, generic_options)
+{
+	uint64_t cookie[2] = { };
+	socklen_t len = 8;
+	int one = 1;
+
+	EXPECT_EQ(SOCK_SEQPACKET, get_int(self->server, SO_TYPE));
+	EXPECT_EQ(AF_DBLP, get_int(self->server, SO_DOMAIN));
+	EXPECT_EQ(0, get_int(self->server, SO_PROTOCOL));
+	EXPECT_EQ(1, get_int(self->listener, SO_ACCEPTCONN));
+	EXPECT_EQ(0, get_int(self->client, SO_ACCEPTCONN));
+	EXPECT_EQ(0, get_int(self->client, SO_ERROR));
+	EXPECT_EQ(0, getsockopt(self->client, SOL_SOCKET, SO_COOKIE, &cookie[0],
+				&len));
+	EXPECT_EQ(0, getsockopt(self->server, SOL_SOCKET, SO_COOKIE, &cookie[1],
+				&len));
+	EXPECT_NE(0, cookie[0]);
+	EXPECT_NE(cookie[0], cookie[1]);
+	EXPECT_ERR(EOPNOTSUPP, setsockopt(self->client, SOL_SOCKET,
+					  SO_PEEK_OFF, &one, sizeof(one)));
+	/* These are taken, and there is nothing for them to do */
+	set_int(self->client, SO_RCVLOWAT, 1000);
+	EXPECT_EQ(1000, get_int(self->client, SO_RCVLOWAT));
+	EXPECT_EQ(1, send(self->server, "x", 1, 0));
+	EXPECT_TRUE(wait_for(self->client, POLLIN, 10 * SECONDS));
+}
+
+TEST_F(conn, accepted_sockets_inherit_generic_options)
+{
+	struct linger l;
+	struct timeval tv;
+	socklen_t len = sizeof(l);
+	int client, server;
+
+	set_linger(self->listener, 1, 7);
+	set_timeout(self->listener, SO_RCVTIMEO, 3000);
+	set_timeout(self->listener, SO_SNDTIMEO, 4000);
+	set_int(self->listener, SO_MARK, 5);
+	set_int(self->listener, SO_PRIORITY, 6);
+	set_int(self->listener, SO_RCVLOWAT, 8);
+	set_int(self->listener, SO_REUSEADDR, 1);
+	set_int(self->listener, SO_RCVBUF, 50000);
+	set_int(self->listener, SO_SNDBUF, 60000);
+	connect_more(&self->addr, self->listener, &client, &server);
+	EXPECT_EQ(0, getsockopt(server, SOL_SOCKET, SO_LINGER, &l, &len));
+	EXPECT_EQ(1, l.l_onoff);
+	EXPECT_EQ(7, l.l_linger);
+	len = sizeof(tv);
+	EXPECT_EQ(0, getsockopt(server, SOL_SOCKET, SO_RCVTIMEO, &tv, &len));
+	EXPECT_EQ(3, tv.tv_sec);
+	EXPECT_EQ(0, getsockopt(server, SOL_SOCKET, SO_SNDTIMEO, &tv, &len));
+	EXPECT_EQ(4, tv.tv_sec);
+	EXPECT_EQ(5, get_int(server, SO_MARK));
+	EXPECT_EQ(6, get_int(server, SO_PRIORITY));
+	EXPECT_EQ(8, get_int(server, SO_RCVLOWAT));
+	EXPECT_EQ(1, get_int(server, SO_REUSEADDR));
+	EXPECT_EQ(100000, get_int(server, SO_RCVBUF));
+	EXPECT_EQ(120000, get_int(server, SO_SNDBUF));
+	set_linger(server, 0, 0);
+	close(server);
+	close(client);
+}
+
+/*
+ * Names and connecting
+ */
+
+TEST_F(conn, names_when_the_connection_is_over)
+{
+	struct sockaddr_dblp a;
+	socklen_t len = sizeof(a);
+	char buf[8];
+
+	set_linger(self->server, 1, 0);
+	close(self->server);
+	self->server = -1;
+	EXPECT_ERR(ECONNRESET, recv(self->client, buf, sizeof(buf), 0));
+	EXPECT_ERR(ENOTCONN, getpeername(self->client, (struct sockaddr *)&a,
+					 &len));
+	EXPECT_EQ(0, getsockname(self->client, (struct sockaddr *)&a, &len));
+	EXPECT_EQ(sizeof(a), len);
+	EXPECT_ERR(ENOTCONN, shutdown(self->client, SHUT_RDWR));
+	EXPECT_ERR(EISCONN, connect_to(self->client, &self->addr));
+	EXPECT_ERR(EINVAL, listen(self->client, 1));
+}
+
+static void nothing(int sig)
+{
+}
+
+static void interrupt_in(int ms)
+{
+	struct itimerval it = { .it_value.tv_usec = ms * 1000 };
+	struct sigaction sa = { .sa_handler = nothing };
+
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &it, NULL);
+}
+
+TEST_F(conn, an_interrupted_connect_goes_on)
+{
+	int fd = new_socket();
+
+	netem("delay 400ms");
+	interrupt_in(100);
+	EXPECT_ERR(EINTR, connect_to(fd, &self->addr));
+	EXPECT_EQ(0, poll_now(fd));
+	EXPECT_TRUE(wait_for(fd, POLLOUT, 10 * SECONDS));
+	EXPECT_EQ(0, get_int(fd, SO_ERROR));
+	EXPECT_EQ(0, connect_to(fd, &self->addr));
+	EXPECT_ERR(EISCONN, connect_to(fd, &self->addr));
+	close(fd);
+}
+
+TEST_F(conn, an_interrupted_receiver)
+{
+	char buf[8];
+
+	interrupt_in(100);
+	EXPECT_ERR(EINTR, recv(self->client, buf, sizeof(buf), 0));
+	interrupt_in(100);
+	EXPECT_ERR(EINTR, accept(self->listener, NULL, NULL));
+	EXPECT_EQ(1, send(self->server, "x", 1, 0));
+	EXPECT_EQ(1, recv(self->client, buf, sizeof(buf), 0));
+}
+
+TEST_F(conn, the_outcome_of_connect_is_told_once)
+{
+	struct sockaddr_dblp nobody = self->addr;
+	int fd = new_socket();
+
+	nobody.sdblp_port = htons(9);
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	EXPECT_ERR(EINPROGRESS, connect_to(fd, &nobody));
+	EXPECT_TRUE(wait_for(fd, POLLOUT, 10 * SECONDS));
+	EXPECT_EQ(POLLIN | POLLOUT | POLLERR | POLLHUP | POLLRDHUP,
+		  poll_now(fd));
+	EXPECT_ERR(ECONNREFUSED, connect_to(fd, &nobody));
+	EXPECT_EQ(0, get_int(fd, SO_ERROR));
+
+	/* A new attempt has nothing of the old one */
+	EXPECT_ERR(EINPROGRESS, connect_to(fd, &self->addr));
+	EXPECT_TRUE(wait_for(fd, POLLOUT, 10 * SECONDS));
+	EXPECT_EQ(POLLOUT, poll_now(fd));
+	EXPECT_EQ(0, connect_to(fd, &self->addr));
+	EXPECT_EQ(1, send(fd, "x", 1, 0));
+	close(fd);
 }
 
 TEST_HARNESS_MAIN

@@ -413,6 +413,17 @@ static int dblp_release(struct socket *sock)
 	return 0;
 }
 
+/*
+ * A pipe has no message boundaries: what fits it now would be taken for a
+ * message, and the rest be lost. EINVAL tells programs to use read().
+ */
+static ssize_t dblp_splice_read(struct socket *sock, loff_t *ppos,
+				struct pipe_inode_info *pipe, size_t len,
+				unsigned int flags)
+{
+	return -EINVAL;
+}
+
 const struct proto_ops dblp_proto_ops = {
 	.family		= PF_DBLP,
 	.owner		= THIS_MODULE,
@@ -432,4 +443,6 @@ const struct proto_ops dblp_proto_ops = {
 	.sendmsg	= dblp_sendmsg,
 	.recvmsg	= dblp_recvmsg,
 	.mmap		= sock_no_mmap,
+	.splice_read	= dblp_splice_read,
+	DBLP_NO_SENDPAGE
 };

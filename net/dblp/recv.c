@@ -4,8 +4,19 @@
  */
 #include <linux/sched/signal.h>
 #include <linux/socket.h>
+#include <net/compat.h>
 
 #include "dblp.h"
+
+/* What a control message takes of the buffer, for a 32-bit program less */
+static size_t dblp_cmsg_len(const struct msghdr *m, size_t size)
+{
+#ifdef CONFIG_COMPAT
+	if (m->msg_flags & MSG_CMSG_COMPAT)
+		return sizeof(struct compat_cmsghdr) + size;
+#endif
+	return CMSG_LEN(size);
+}
 
 static struct dblp_range *dblp_list_ranges(const struct dblp_segmap *map,
 					   u32 seg_size, u32 len, u32 ranges)
@@ -32,7 +43,7 @@ static void dblp_put_ranges(struct msghdr *m, const struct dblp_segmap *map,
 
 	if (!ranges)
 		return;
-	r = m->msg_controllen < CMSG_LEN(size) ? NULL :
+	r = m->msg_controllen < dblp_cmsg_len(m, size) ? NULL :
 	    dblp_list_ranges(map, seg_size, len, ranges);
 	if (!r) {
 		m->msg_flags |= MSG_CTRUNC;

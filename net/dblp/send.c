@@ -149,7 +149,10 @@ int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len)
 	bool given;
 	int err;
 
-	if (m->msg_flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR |
+	/* From splice(): see dblp_splice_read() */
+	if (m->msg_flags & MSG_SPLICE_PAGES)
+		return -EINVAL;
+	if (m->msg_flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR | MSG_BATCH |
 			     MSG_CMSG_COMPAT))
 		return -EOPNOTSUPP;
 	if (m->msg_namelen)

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Programs of 32 and of 64 bits see the same structures, in options and in
+ * control messages. This file is built both ways, with the layout that the
+ * 64-bit compiler gives all structures of the header asserted in both.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/sock.h"
+
+#include "abi-layout.h"
+#include "kselftest_harness.h"
+
+#define SIZE	400000
+
+FIXTURE(abi) {
+	struct sockaddr_dblp addr;
+	char *buf;
+	int listener;
+	int client;
+	int server;
+};
+
+FIXTURE_SETUP(abi)
+{
+	netns_new();
+	netns_set_mtu(1500);
+	self->buf = calloc(1, SIZE);
+	ASSERT_TRUE(self->buf != NULL);
+	self->listener = new_listener("::1", 4, &self->addr);
+	self->client = new_socket();
+	ASSERT_EQ(0, connect_to(self->client, &self->addr));
+	self->server = accept(self->listener, NULL, NULL);
+	ASSERT_LE(0, self->server);
+}
+
+FIXTURE_TEARDOWN(abi)
+{
+	close(self->server);
+	close(self->client);
+	close(self->listener);
+	free(self->buf);
+}
+
+TEST_F(abi, addresses)
+{
+	struct sockaddr_dblp a, b;
+	socklen_t len = sizeof(b);
+
+	local_name(self->client, &a);
+	EXPECT_EQ(AF_DBLP, a.sdblp_family);
+	EXPECT_NE(0, a.sdblp_port);
+	EXPECT_EQ(0, getpeername(self->server, (struct sockaddr *)&b, &len));
+	EXPECT_EQ(28, len);
+	EXPECT_EQ(0, memcmp(&a, &b, sizeof(a)));
+}
+
+TEST_F(abi, info_is_filled_to_its_end)
+{
+	struct dblp_info info;
+
+	EXPECT_EQ(3, send(self->client, "abc", 3, 0));
+	EXPECT_EQ(3, recv(self->server, self->buf, SIZE, 0));
+	info = get_info(self->server);
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, info.state);
+	EXPECT_EQ(DBLP_PPM, info.budget_cap);
+	EXPECT_EQ(3, info.bytes_received);
+	EXPECT_EQ(1, info.msgs_received);
+	EXPECT_LT(0, info.pkts_received);
+	EXPECT_EQ(0, info.spurious);
+}
+
+/* Both ends' control messages of a message with something missing */
+TEST_F(abi, control_messages_both_ways)
+{
+	struct dblp_sndinfo snd = {
+		.tag = 0x0123456789abcdefULL,
+		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.budget = 300000,
+		.critical = 100,
+		.phase = 5,
+		.policy = DBLP_POLICY_EAGER,
+	};
+	struct message m, report;
+	uint32_t i, missing = 0;
+
+	set_u32(self->client, DBLP_NOTIFY, 1);
+	ASSERT_EQ(SIZE, sndinfo_send(self->client, self->buf, SIZE, 0, &snd));
+	ASSERT_EQ(SIZE, message_recv(self->server, self->buf, SIZE, 0, &m));
+	EXPECT_EQ(snd.tag, m.info.tag);
+	EXPECT_EQ(0, m.info.msg_id);
+	EXPECT_EQ(SIZE, m.info.length);
+	EXPECT_EQ(snd.budget, m.info.budget);
+	EXPECT_EQ(snd.phase, m.info.phase);
+	EXPECT_EQ(DBLP_REASON_BUDGET, m.info.reason);
+	EXPECT_LT(0, m.info.missing);
+	for (i = 0; i < m.n; i++) {
+		EXPECT_LE(snd.critical, m.range[i].offset);
+		missing += m.range[i].length;
+	}
+	EXPECT_EQ(m.info.missing, missing);
+
+	ASSERT_TRUE(wait_for(self->client, POLLERR, 10 * SECONDS));
+	ASSERT_EQ(0, message_recv(self->client, NULL, 0, MSG_ERRQUEUE,
+				  &report));
+	EXPECT_EQ(0, memcmp(&m.info, &report.info, sizeof(m.info)));
+	ASSERT_EQ(m.n, report.n);
+	EXPECT_EQ(0, memcmp(m.range, report.range, m.n * sizeof(*m.range)));
+	message_free(&m);
+	message_free(&report);
+}
+
+/* As many bytes of control buffer as the two messages take, and one less */
+static int flags_with_control(int fd, char *buf, size_t controllen, int flags)
+{
+	char *control = calloc(1, controllen);
+	struct iovec iov = { buf, SIZE };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = controllen,
+	};
+
+	if (!control || recvmsg(fd, &m, flags) != SIZE)
+		die("recvmsg()");
+	free(control);
+	return m.msg_flags;
+}
+
+TEST_F(abi, a_control_buffer_that_just_fits)
+{
+	struct dblp_rcvinfo *info;
+	char control[CMSG_SPACE(sizeof(*info))];
+	struct iovec iov = { self->buf, SIZE };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	size_t fits;
+
+	set_u32(self->client, DBLP_BUDGET, 300000);
+	ASSERT_EQ(SIZE, send(self->client, self->buf, SIZE, 0));
+	ASSERT_EQ(SIZE, recvmsg(self->server, &m, MSG_PEEK));
+	EXPECT_TRUE(m.msg_flags & MSG_CTRUNC);
+	info = (struct dblp_rcvinfo *)CMSG_DATA(CMSG_FIRSTHDR(&m));
+	ASSERT_LT(0, info->ranges);
+
+	fits = CMSG_SPACE(sizeof(*info)) +
+	       CMSG_LEN(info->ranges * sizeof(struct dblp_range));
+	EXPECT_FALSE(flags_with_control(self->server, self->buf, fits,
+					MSG_PEEK) & MSG_CTRUNC);
+	EXPECT_TRUE(flags_with_control(self->server, self->buf, fits - 1,
+				       MSG_PEEK) & MSG_CTRUNC);
+}
+
+TEST_F(abi, loss_map_by_option)
+{
+	char space[sizeof(struct dblp_lossmap) + 64 * 1024];
+	struct dblp_lossmap *map = (struct dblp_lossmap *)space;
+	socklen_t len = sizeof(space);
+
+	set_u32(self->client, DBLP_BUDGET, 300000);
+	ASSERT_EQ(SIZE, send(self->client, self->buf, SIZE, 0));
+	ASSERT_EQ(SIZE, recv(self->server, self->buf, SIZE, 0));
+	ASSERT_EQ(0, getsockopt(self->server, SOL_DBLP, DBLP_LOSSMAP, map,
+				&len));
+	EXPECT_LT(0, map->ranges);
+	EXPECT_EQ(sizeof(*map) + map->ranges * sizeof(map->range[0]), len);
+	EXPECT_LT(0, map->range[0].length);
+}
+
+TEST_F(abi, queue_lengths_and_timeouts)
+{
+	int queued = -1;
+	uint64_t start;
+
+	EXPECT_EQ(0, ioctl(self->server, FIONREAD, &queued));
+	EXPECT_EQ(0, queued);
+	set_timeout(self->server, SO_RCVTIMEO, 100);
+	start = now_ms();
+	EXPECT_ERR(EAGAIN, recv(self->server, self->buf, SIZE, 0));
+	EXPECT_LE(90, now_ms() - start);
+}
+
+TEST_HARNESS_MAIN
