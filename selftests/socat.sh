@@ -63,6 +63,7 @@ exchange()
 	spawn ip netns exec "$client" socat -t 60 "OPEN:$tmp/up,rdonly!!CREATE:$tmp/down.got" \
 		"$(connect "$1" 4000)"
 	connecting=$spawned
+	wait_until 120 process_gone "$connecting" || return
 	ended "$connecting" 0 && ended "$listening" 0 &&
 		cmp "$tmp/up" "$tmp/up.got" && cmp "$tmp/down" "$tmp/down.got" && gone
 }
