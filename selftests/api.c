@@ -41,7 +41,7 @@ _Static_assert(sizeof(struct dblp_sndinfo) == 24, "dblp_sndinfo");
 _Static_assert(sizeof(struct dblp_rcvinfo) == 32, "dblp_rcvinfo");
 _Static_assert(sizeof(struct dblp_range) == 8, "dblp_range");
 _Static_assert(sizeof(struct dblp_lossmap) == 16, "dblp_lossmap");
-_Static_assert(sizeof(struct dblp_info) == 56 + 17 * 8, "dblp_info");
+_Static_assert(sizeof(struct dblp_info) == 56 + 17 * 8 + 8, "dblp_info");
 _Static_assert(offsetof(struct dblp_info, pacing_rate) == 56, "dblp_info");
 
 static int new_socket(void)
@@ -618,17 +618,19 @@ struct option {
 	uint32_t min;
 	uint32_t max;
 	uint32_t initial;
+	bool of_phase;
 };
 
 static const struct option options[] = {
-	{ "budget", DBLP_BUDGET, 0, DBLP_PPM, 0 },
-	{ "budget cap", DBLP_BUDGET_CAP, 0, DBLP_PPM, DBLP_PPM },
-	{ "policy", DBLP_CLOSE_POLICY, 0, 2, DBLP_POLICY_EAGER },
-	{ "order", DBLP_ORDER, 0, 2, DBLP_ORDER_AUTO },
-	{ "element", DBLP_ELEMENT, 1, 256, 8 },
-	{ "fill", DBLP_FILL, 0, 1, DBLP_FILL_ZERO },
-	{ "notify", DBLP_NOTIFY, 0, 1, 0 },
-	{ "user timeout", DBLP_USER_TIMEOUT, 1, 3600000, 30000 },
+	{ "budget", DBLP_BUDGET, 0, DBLP_PPM, 0, true },
+	{ "budget cap", DBLP_BUDGET_CAP, 0, DBLP_PPM, DBLP_PPM, false },
+	{ "policy", DBLP_CLOSE_POLICY, 0, 2, DBLP_POLICY_EAGER,
+	  true },
+	{ "order", DBLP_ORDER, 0, 2, DBLP_ORDER_AUTO, true },
+	{ "element", DBLP_ELEMENT, 1, 256, 8, false },
+	{ "fill", DBLP_FILL, 0, 1, DBLP_FILL_ZERO, true },
+	{ "notify", DBLP_NOTIFY, 0, 1, 0, false },
+	{ "user timeout", DBLP_USER_TIMEOUT, 1, 3600000, 30000, false },
 };
 
 static void try_option(struct __test_metadata *_metadata, int fd,
@@ -650,11 +652,19 @@ static void try_option(struct __test_metadata *_metadata, int fd,
 	EXPECT_ERR(EFAULT, setsockopt(fd, SOL_DBLP, o->opt, (void *)8, 4));
 	value[0] = o->max + 1;
 	EXPECT_ERR(EINVAL, setsockopt(fd, SOL_DBLP, o->opt, value, 4));
-	value[0] = UINT32_MAX;
-	EXPECT_ERR(EINVAL, setsockopt(fd, SOL_DBLP, o->opt, value, 4));
-	value[0] = o->min - 1;
+	value[0] = o->min - 2;
 	EXPECT_ERR(EINVAL, setsockopt(fd, SOL_DBLP, o->opt, value, 4));
 	EXPECT_EQ(o->max, get_u32(fd, o->opt)) TH_LOG("%s", o->name);
+	value[0] = o->min - 1;
+	if (o->of_phase) {
+		EXPECT_EQ(DBLP_INHERIT, value[0]);
+		set_u32(fd, o->opt, value[0]);
+		EXPECT_EQ(o->initial, get_u32(fd, o->opt))
+			TH_LOG("%s", o->name);
+	} else {
+		EXPECT_ERR(EINVAL, setsockopt(fd, SOL_DBLP, o->opt, value, 4));
+		EXPECT_EQ(o->max, get_u32(fd, o->opt)) TH_LOG("%s", o->name);
+	}
 
 	for (len = 0; len < sizeof(value[0]); len++) {
 		socklen_t l = len;
@@ -827,8 +837,8 @@ TEST_F(conn, scatter_and_gather)
 TEST_F(conn, rcvinfo)
 {
 	struct dblp_sndinfo info = {
-		.tag = 0x123456789abcdef0, .phase = 5, .critical = 2,
-		.flags = DBLP_SND_BUDGET, .budget = 1000,
+		.tag = 0x123456789abcdef0, .phase = 2, .critical = 2,
+		.flags = DBLP_SND_BUDGET | DBLP_SND_PHASE, .budget = 1000,
 	};
 	struct message m;
 	char buf[16];
@@ -841,7 +851,7 @@ TEST_F(conn, rcvinfo)
 	EXPECT_EQ(0, m.info.missing);
 	EXPECT_EQ(0, m.info.ranges);
 	EXPECT_EQ(1000, m.info.budget);
-	EXPECT_EQ(5, m.info.phase);
+	EXPECT_EQ(2, m.info.phase);
 	EXPECT_EQ(DBLP_REASON_COMPLETE, m.info.reason);
 	EXPECT_EQ(0, m.n);
 	ASSERT_EQ(4, send(self->client, "more", 4, 0));
@@ -857,11 +867,12 @@ TEST_F(conn, bad_control_messages)
 	static const struct dblp_sndinfo bad[] = {
 		{ .flags = DBLP_SND_BUDGET, .budget = DBLP_PPM + 1 },
 		{ .flags = DBLP_SND_BUDGET, .budget = UINT32_MAX },
-		{ .flags = 4 },
+		{ .flags = 1U << 5 },
 		{ .flags = 1U << 31 },
 		{ .flags = DBLP_SND_POLICY, .policy = 3 },
-		{ .phase = DBLP_PHASES },
-		{ .phase = 255 },
+		{ .phase = 1 },
+		{ .flags = DBLP_SND_PHASE, .phase = DBLP_PHASES },
+		{ .flags = DBLP_SND_PHASE, .phase = 255 },
 		{ .reserved = { 1, 0 } },
 		{ .reserved = { 0, 1 } },
 		{ .critical = 5 },

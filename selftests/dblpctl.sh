@@ -7,58 +7,13 @@
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+# shellcheck source=selftests/lib/ctl.sh
+. "$(dirname "$(readlink -f "$0")")/lib/ctl.sh"
 
 module=${DBLP_KO:-/dblp.ko}
-# Runs a command as a user without rights
-nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
-chmod 755 "$tmp"
-
 new_ns a b
 # shellcheck disable=SC2154 # new_ns sets them
 join "$a" "$b"
-
-# in_ns NS COMMAND...: as ip netns exec, without the mounts, which take time
-in_ns()
-{
-	nsenter --net="/run/netns/$1" "${@:2}"
-}
-
-# ctl NS ARG...: dblpctl there
-ctl()
-{
-	in_ns "$1" dblpctl "${@:2}"
-}
-
-# json NS FILTER ARG...: what jq makes of dblpctl -j ARG...
-json()
-{
-	ctl "$1" -j "${@:3}" | jq -r -c "$2"
-}
-
-# is COMMAND WANTED: it prints exactly this
-is()
-{
-	local got
-
-	got=$("${@:1:$# - 1}") || return
-	[ "$got" = "${!#}" ] && return
-	printf 'it gave: %s\nwanted:  %s\n' "$got" "${!#}"
-	return 1
-}
-
-# refused STATUS MESSAGE COMMAND...: it fails so, with this one line and nothing
-# on its standard output
-refused()
-{
-	local status out
-
-	out=$("${@:3}" 2> "$tmp/refused")
-	status=$?
-	diag < "$tmp/refused"
-	[ -z "$out" ] || { echo "it printed: $out"; return 1; }
-	[ "$status" -eq "$1" ] || { echo "status $status instead of $1"; return 1; }
-	is cat "$tmp/refused" "dblpctl: $2"
-}
 
 # sock NS JQ-CONDITION: number of the one socket that it holds for
 sock()
@@ -186,7 +141,7 @@ keys=$(echo '
 	reordering pacing_rate delivery_rate bytes_first bytes_again bytes_delivered
 	bytes_forgiven_unsent bytes_forgiven_sent bytes_received bytes_missing msgs_sent
 	msgs_sent_early msgs_received msgs_received_early pkts_sent pkts_lost
-	pkts_received spurious' | xargs)
+	pkts_received spurious phase' | xargs)
 
 stable_keys()
 {
@@ -341,10 +296,10 @@ usage "which socket? (see dblpctl socket list)" socket set
 usage "'0x1g' is not the number of a socket, such as 0x1f or 31" socket show 0x1g
 usage "'-1' is not the number of a socket, such as 0x1f or 31" socket show -1
 usage "'4294967296' is too large" socket show 4294967296
-usage "nothing to set: loss SHARE or cap SHARE" socket set "$id4"
+usage "nothing to set: loss, cap or phase" socket set "$id4"
 usage "'loss' needs a share, such as 2%" socket set "$id4" loss
 usage "'loss' is given twice" socket set "$id4" loss 1% loss 2%
-usage "'phase' is neither loss nor cap" socket set "$id4" phase 1
+usage "'lost' is not loss, cap or phase" socket set "$id4" lost 1%
 usage "'2' has no unit: % or ppm" socket set "$id4" loss 2
 usage "'-2%' is not a share such as 2% or 8000ppm" socket set "$id4" loss -2%
 usage "'0.00001%' is finer than 0.0001% (1ppm)" socket set "$id4" loss 0.00001%
@@ -365,7 +320,7 @@ try "a full disk is an error" refused 1 "cannot write: No space left on device" 
 help_everywhere()
 {
 	dblpctl help | grep -q 'socket show ID' && dblpctl --help | grep -q 'socket show ID' &&
-		dblpctl socket help | grep -q 'loss  share' &&
+		dblpctl socket help | grep -q 'loss   share' &&
 		dblpctl stats help | grep -q '^  PktSent '
 }
 try "help at each level" help_everywhere
@@ -433,29 +388,17 @@ stats_text()
 }
 try "counters are the same as text, as JSON and in the help" stats_text
 
-# What bash offers after the words $1; the last is the one being typed
-completes()
-{
-	local COMP_WORDS COMP_CWORD COMPREPLY=()
-
-	read -ra COMP_WORDS <<< "$1"
-	[ "${1: -1}" != ' ' ] || COMP_WORDS+=('')
-	COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-	_dblpctl
-	echo "${COMPREPLY[*]}"
-}
-
 completion()
 {
 	# shellcheck disable=SC1091
 	. "$(dirname "$(readlink -f "$(type -P dblpctl)")")/dblpctl.bash-completion" || return
 	# shellcheck disable=SC2317
 	dblpctl() { ctl "$a" "$@"; }
-	is completes 'dblpctl ' 'socket stats version help' && is completes 'dblpctl so' socket &&
+	is completes 'dblpctl ' 'socket phase stats version help' && is completes 'dblpctl so' socket &&
 		is completes 'dblpctl -j stats n' nonzero && is completes 'dblpctl socket s' 'show set' &&
 		is completes 'dblpctl socket show ' "$(ctl "$a" -j socket list | jq -r '.[].id' |
 			xargs printf '%#x\n' | xargs)" &&
-		is completes 'dblpctl socket set 0x1 loss 1% ' cap &&
+		is completes 'dblpctl socket set 0x1 loss 1% ' 'cap phase' &&
 		is completes 'dblpctl --j' --json
 }
 try "completion" completion

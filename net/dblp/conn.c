@@ -199,6 +199,7 @@ static void dblp_end_life(struct dblp_sock *dsk)
 {
 	struct dblp_net *dn = dblp_pernet(sock_net(&dsk->sk));
 
+	dblp_leave_config(dsk);
 	xa_erase_bh(&dn->socks, dsk->id);
 	atomic_inc(&dn->generation);
 	/* The port is free as soon as the socket is closed */
@@ -583,6 +584,7 @@ void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info)
 	info->budget = dsk->budget;
 	info->budget_cap = dsk->cap;
 	info->spurious = dsk->sent.spurious;
+	info->phase = dsk->phase;
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return;
 
@@ -603,6 +605,7 @@ void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info)
 void dblp_sock_info(struct dblp_sock *dsk, struct dblp_info *info)
 {
 	lock_sock(&dsk->sk);
+	dblp_settle_config(dsk);
 	dblp_fill_info(dsk, info);
 	release_sock(&dsk->sk);
 }
@@ -633,16 +636,16 @@ const char *dblp_sock_cc_name(struct dblp_sock *dsk)
 /**
  * dblp_sock_set_budget() - budget of the messages sent from now on
  * @dsk: socket, not locked
- * @ppm: 0 ... DBLP_PPM
+ * @ppm: 0 ... DBLP_PPM, or DBLP_INHERIT
  *
  * Return: 0 or -EINVAL.
  */
 int dblp_sock_set_budget(struct dblp_sock *dsk, u32 ppm)
 {
-	if (ppm > DBLP_PPM)
+	if (ppm > DBLP_PPM && ppm != DBLP_INHERIT)
 		return -EINVAL;
 	lock_sock(&dsk->sk);
-	dsk->budget = ppm;
+	dblp_set_own(dsk, DBLP_BUDGET, ppm);
 	release_sock(&dsk->sk);
 	return 0;
 }

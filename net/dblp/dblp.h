@@ -21,7 +21,8 @@
  * *Order.* Listener before its child (a child's lock is taken under its
  * listener's, with SINGLE_DEPTH_NESTING, only while the child is unknown to
  * everybody else). The spinlocks of struct dblp_net nest inside the socket lock
- * and hold nothing else.
+ * and hold nothing else. The mutex of its configuration comes before the lock
+ * of any socket, as whoever changes phases walks over the sockets with it.
  *
  * *Finding a socket.* Packets find connections in @conns (by the connection ID
  * they are sent to), resets also in @peers (by the connection ID of the other
@@ -83,6 +84,7 @@
 #include "closing.h"
 #include "early.h"
 #include "mib.h"
+#include "phase.h"
 #include "ranges.h"
 #include "recovery.h"
 #include "segmap.h"
@@ -144,6 +146,7 @@ enum dblp_limits {
  * @rst_jiffies: second in which @rst_count counts; races lose a few counts
  * @rst_count: resets sent to strangers in that second
  * @endpoints: number of endpoints alive
+ * @config: what operators set
  * @mib: counters
  */
 struct dblp_net {
@@ -159,6 +162,7 @@ struct dblp_net {
 	unsigned long		rst_jiffies;
 	u32			rst_count;
 	atomic_t		endpoints;
+	struct dblp_config	config;
 	struct dblp_mib __percpu *mib;
 };
 
@@ -467,6 +471,10 @@ struct dblp_peer_key {
  * @order: DBLP_ORDER
  * @fill: DBLP_FILL
  * @notify: DBLP_NOTIFY
+ * @phase: DBLP_PHASE; budget, policy, order and fill are what it says, as far
+ *	as they are not in @own
+ * @own: DBLP_OWN() of the options that were set for this socket
+ * @config_seq: of the configuration that these were taken from
  *
  * Timer: one, for the earliest of these; 0 means not set:
  * @timer: cancelled by dblp_destruct() at the latest
@@ -578,6 +586,9 @@ struct dblp_sock {
 	u32			order;
 	u32			fill;
 	u32			notify;
+	u32			phase;
+	u32			own;
+	u32			config_seq;
 
 	struct hrtimer		timer;
 	u64			timer_at;

@@ -71,6 +71,7 @@ static void dblp_destruct(struct sock *sk)
 	struct dblp_sock *dsk = dblp_sk(sk);
 
 	hrtimer_cancel(&dsk->timer);
+	dblp_leave_config(dsk);
 	dblp_rx_purge(dsk);
 	dblp_tx_purge_reports(dsk);
 	dblp_tx_free(dsk->tx_reported);
@@ -118,7 +119,6 @@ struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
 	dsk = dblp_sk(sk);
 	dsk->cap = DBLP_PPM;
 	dsk->element = 8;
-	dsk->policy = DBLP_POLICY_EAGER;
 	dsk->user_timeout_ms = DBLP_USER_TIMEOUT_MS;
 	dsk->keepalive_ms = DBLP_KEEPALIVE_MS;
 	INIT_LIST_HEAD(&dsk->accept_queue);
@@ -132,6 +132,7 @@ struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
 	INIT_LIST_HEAD(&dsk->rx_ready);
 	xa_init_flags(&dsk->rx_msgs, XA_FLAGS_LOCK_BH);
 	dblp_timer_init(dsk);
+	dblp_apply_config(dsk);
 	return sk;
 }
 
@@ -172,6 +173,7 @@ static int __net_init dblp_net_init(struct net *net)
 	int err;
 	u32 i;
 
+	dblp_config_init(&dn->config);
 	dn->mib = dblp_mib_alloc();
 	if (!dn->mib)
 		return -ENOMEM;
@@ -225,7 +227,7 @@ static void __init dblp_check_abi(void)
 	BUILD_BUG_ON(sizeof(struct dblp_rcvinfo) != 32);
 	BUILD_BUG_ON(sizeof(struct dblp_range) != 8);
 	BUILD_BUG_ON(sizeof(struct dblp_lossmap) != 16);
-	BUILD_BUG_ON(sizeof(struct dblp_info) != 192);
+	BUILD_BUG_ON(sizeof(struct dblp_info) != 200);
 	BUILD_BUG_ON(sizeof(struct dblp_skb_cb) >
 		     sizeof_field(struct sk_buff, cb));
 }

@@ -17,10 +17,11 @@ const struct nla_policy dblp_socket_get_nl_policy[DBLP_A_SOCKET_ID + 1] = {
 };
 
 /* DBLP_CMD_SOCKET_SET - do */
-const struct nla_policy dblp_socket_set_nl_policy[DBLP_A_SOCKET_BUDGET_CAP + 1] = {
+const struct nla_policy dblp_socket_set_nl_policy[DBLP_A_SOCKET_PHASE + 1] = {
 	[DBLP_A_SOCKET_ID] = { .type = NLA_U32, },
 	[DBLP_A_SOCKET_BUDGET] = { .type = NLA_U32, },
 	[DBLP_A_SOCKET_BUDGET_CAP] = { .type = NLA_U32, },
+	[DBLP_A_SOCKET_PHASE] = { .type = NLA_U32, },
 };
 
 /* DBLP_CMD_STATS_GET - do */
@@ -28,8 +29,28 @@ const struct nla_policy dblp_stats_get_nl_policy[DBLP_A_STATS_NONZERO + 1] = {
 	[DBLP_A_STATS_NONZERO] = { .type = NLA_FLAG, },
 };
 
+/* DBLP_CMD_PHASE_GET - do */
+const struct nla_policy dblp_phase_get_nl_policy[DBLP_A_PHASE_ID + 1] = {
+	[DBLP_A_PHASE_ID] = { .type = NLA_U32, },
+};
+
+/* DBLP_CMD_PHASE_SET - do */
+const struct nla_policy dblp_phase_set_nl_policy[DBLP_A_PHASE_FILL + 1] = {
+	[DBLP_A_PHASE_ID] = { .type = NLA_U32, },
+	[DBLP_A_PHASE_NAME] = { .type = NLA_NUL_STRING, .len = 15, },
+	[DBLP_A_PHASE_BUDGET] = { .type = NLA_U32, },
+	[DBLP_A_PHASE_POLICY] = NLA_POLICY_MAX(NLA_U32, 2),
+	[DBLP_A_PHASE_ORDER] = NLA_POLICY_MAX(NLA_U32, 2),
+	[DBLP_A_PHASE_FILL] = NLA_POLICY_MAX(NLA_U32, 1),
+};
+
+/* DBLP_CMD_PHASE_DEL - do */
+const struct nla_policy dblp_phase_del_nl_policy[DBLP_A_PHASE_ID + 1] = {
+	[DBLP_A_PHASE_ID] = { .type = NLA_U32, },
+};
+
 /* Ops table for dblp */
-const struct genl_ops dblp_nl_ops[3] = {
+const struct genl_ops dblp_nl_ops[6] = {
 	{
 		.cmd		= DBLP_CMD_SOCKET_GET,
 		.doit		= dblp_nl_socket_get_doit,
@@ -41,7 +62,7 @@ const struct genl_ops dblp_nl_ops[3] = {
 		.cmd		= DBLP_CMD_SOCKET_SET,
 		.doit		= dblp_nl_socket_set_doit,
 		.policy		= dblp_socket_set_nl_policy,
-		.maxattr	= DBLP_A_SOCKET_BUDGET_CAP,
+		.maxattr	= DBLP_A_SOCKET_PHASE,
 		.flags		= GENL_UNS_ADMIN_PERM,
 	},
 	{
@@ -49,5 +70,26 @@ const struct genl_ops dblp_nl_ops[3] = {
 		.doit		= dblp_nl_stats_get_doit,
 		.policy		= dblp_stats_get_nl_policy,
 		.maxattr	= DBLP_A_STATS_NONZERO,
+	},
+	{
+		.cmd		= DBLP_CMD_PHASE_GET,
+		.doit		= dblp_nl_phase_get_doit,
+		.dumpit		= dblp_nl_phase_get_dumpit,
+		.policy		= dblp_phase_get_nl_policy,
+		.maxattr	= DBLP_A_PHASE_ID,
+	},
+	{
+		.cmd		= DBLP_CMD_PHASE_SET,
+		.doit		= dblp_nl_phase_set_doit,
+		.policy		= dblp_phase_set_nl_policy,
+		.maxattr	= DBLP_A_PHASE_FILL,
+		.flags		= GENL_UNS_ADMIN_PERM,
+	},
+	{
+		.cmd		= DBLP_CMD_PHASE_DEL,
+		.doit		= dblp_nl_phase_del_doit,
+		.policy		= dblp_phase_del_nl_policy,
+		.maxattr	= DBLP_A_PHASE_ID,
+		.flags		= GENL_UNS_ADMIN_PERM,
 	},
 };

@@ -13,8 +13,6 @@
 #include "netlink.h"
 #include "netlink-gen.h"
 
-static struct genl_family dblp_nl_family;
-
 /* Fields of &struct dblp_info and the attributes they go to */
 struct dblp_nl_field {
 	u16	attr;
@@ -44,6 +42,7 @@ static const struct dblp_nl_field dblp_nl_u32[] = {
 	DBLP_NL_FIELD(INFLIGHT, inflight),
 	DBLP_NL_FIELD(PTO_COUNT, pto_count),
 	DBLP_NL_FIELD(REORDERING, reordering),
+	DBLP_NL_FIELD(PHASE, phase),
 };
 
 static const struct dblp_nl_field dblp_nl_u64[] = {
@@ -261,7 +260,7 @@ int dblp_nl_socket_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
  *
  * Return: 0 if it is missing or at most one, else -EINVAL.
  */
-static int dblp_nl_check_share(struct genl_info *info, int attrtype)
+int dblp_nl_check_share(struct genl_info *info, int attrtype)
 {
 	struct nlattr *attr = info->attrs[attrtype];
 
@@ -272,27 +271,47 @@ static int dblp_nl_check_share(struct genl_info *info, int attrtype)
 	return -EINVAL;
 }
 
+static int dblp_nl_set_sock_phase(struct genl_info *info,
+				  struct dblp_sock *dsk)
+{
+	struct nlattr *attr = info->attrs[DBLP_A_SOCKET_PHASE];
+	int err;
+
+	err = dblp_sock_set_phase(dsk, nla_get_u32(attr));
+	if (err == -ENOENT)
+		NL_SET_ERR_MSG_ATTR(info->extack, attr,
+				    "there is no such phase");
+	if (err == -ESTALE)
+		NL_SET_ERR_MSG(info->extack, "the socket is about to go");
+	return err;
+}
+
 int dblp_nl_socket_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr *budget = info->attrs[DBLP_A_SOCKET_BUDGET];
 	struct nlattr *cap = info->attrs[DBLP_A_SOCKET_BUDGET_CAP];
+	struct nlattr *phase = info->attrs[DBLP_A_SOCKET_PHASE];
 	struct dblp_sock *dsk;
-	int err;
+	int err = 0;
 
-	if (!budget && !cap) {
+	if (!budget && !cap && !phase) {
 		NL_SET_ERR_MSG(info->extack,
-			       "nothing to set: a budget or a budget cap is needed");
+			       "nothing to set: a budget, a budget cap or a phase is needed");
 		return -EINVAL;
 	}
-	err = dblp_nl_check_share(info, DBLP_A_SOCKET_BUDGET) ?:
-	      dblp_nl_check_share(info, DBLP_A_SOCKET_BUDGET_CAP);
+	if (budget && nla_get_u32(budget) != DBLP_INHERIT)
+		err = dblp_nl_check_share(info, DBLP_A_SOCKET_BUDGET);
+	err = err ?: dblp_nl_check_share(info, DBLP_A_SOCKET_BUDGET_CAP);
 	if (err)
 		return err;
 
 	dsk = dblp_nl_socket(info);
 	if (IS_ERR(dsk))
 		return PTR_ERR(dsk);
-	if (budget)
+	/* The only one that can be refused now comes first */
+	if (phase)
+		err = dblp_nl_set_sock_phase(info, dsk);
+	if (!err && budget)
 		err = dblp_sock_set_budget(dsk, nla_get_u32(budget));
 	if (!err && cap)
 		err = dblp_sock_set_budget_cap(dsk, nla_get_u32(cap));
@@ -347,7 +366,7 @@ free_msg:
 	return err;
 }
 
-static struct genl_family dblp_nl_family __ro_after_init = {
+struct genl_family dblp_nl_family __ro_after_init = {
 	.name		= DBLP_FAMILY_NAME,
 	.version	= DBLP_FAMILY_VERSION,
 	.module		= THIS_MODULE,

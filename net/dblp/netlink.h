@@ -5,6 +5,11 @@
 #ifndef _NET_DBLP_NETLINK_H
 #define _NET_DBLP_NETLINK_H
 
+#include <net/genetlink.h>
+
+extern struct genl_family dblp_nl_family;
+
+int dblp_nl_check_share(struct genl_info *info, int attrtype);
 int dblp_nl_init(void);
 void dblp_nl_exit(void);
 

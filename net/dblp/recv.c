@@ -171,6 +171,7 @@ int dblp_recvmsg(struct socket *sock, struct msghdr *m, size_t size,
 		list_del_init(&msg->list);
 		dsk->rx_bytes -= msg->len;
 	}
+	dblp_settle_config(dsk);
 	fill = dsk->fill;
 	release_sock(sk);
 

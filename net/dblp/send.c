@@ -47,32 +47,46 @@ static int dblp_get_sndinfo(struct msghdr *m, u32 len,
 		memcpy(info, CMSG_DATA(cmsg), sizeof(*info));
 		*given = true;
 	}
-	if (info->flags & ~(DBLP_SND_BUDGET | DBLP_SND_POLICY) ||
+	if (info->flags & ~(DBLP_SND_BUDGET | DBLP_SND_POLICY |
+			    DBLP_SND_PHASE) ||
 	    info->budget > DBLP_PPM || info->critical > len ||
 	    info->phase >= DBLP_PHASES || info->policy >= __DBLP_POLICY_MAX ||
 	    info->reserved[0] || info->reserved[1])
 		return -EINVAL;
 	if ((info->budget && !(info->flags & DBLP_SND_BUDGET)) ||
-	    (info->policy && !(info->flags & DBLP_SND_POLICY)))
+	    (info->policy && !(info->flags & DBLP_SND_POLICY)) ||
+	    (info->phase && !(info->flags & DBLP_SND_PHASE)))
 		return -EINVAL;
 	return 0;
 }
 
-static void dblp_set_msg(const struct dblp_sock *dsk, struct dblp_tx_msg *msg,
-			 const struct dblp_sndinfo *info)
+/* The message's own settings count most, then its phase, then the socket's */
+static int dblp_set_msg(const struct dblp_sock *dsk, struct dblp_tx_msg *msg,
+			const struct dblp_sndinfo *info)
 {
+	struct dblp_phase phase = {
+		.policy = dsk->policy,
+		.budget = dsk->budget,
+	};
+
+	msg->phase = dsk->phase;
+	if (info->flags & DBLP_SND_PHASE) {
+		if (!dblp_phase_get(sock_net(&dsk->sk), info->phase, &phase))
+			return -ENOENT;
+		msg->phase = info->phase;
+	}
 	msg->policy = info->flags & DBLP_SND_POLICY ? info->policy :
-						      dsk->policy;
+						      phase.policy;
 	msg->budget = info->flags & DBLP_SND_BUDGET ? info->budget :
-						      dsk->budget;
+						      phase.budget;
 	if (msg->policy == DBLP_POLICY_FULL)
 		msg->budget = 0;
 	msg->tag = info->tag;
 	msg->critical = info->critical;
-	msg->phase = info->phase;
 	msg->meta = info->tag || info->critical;
 	msg->shuffled = dsk->order == DBLP_ORDER_SHUFFLED ||
 			(dsk->order == DBLP_ORDER_AUTO && msg->budget);
+	return 0;
 }
 
 /* May a message of @len bytes be sent at all? */
@@ -131,8 +145,8 @@ static int dblp_new_msg(struct dblp_sock *dsk, u32 len,
 	msg = dblp_tx_alloc(len);
 	if (!msg)
 		return -ENOMEM;
-	dblp_set_msg(dsk, msg, info);
-	err = dblp_tx_cut(dsk, msg);
+	dblp_settle_config(dsk);
+	err = dblp_set_msg(dsk, msg, info) ?: dblp_tx_cut(dsk, msg);
 	if (err)
 		dblp_tx_free(msg);
 	else

@@ -28,6 +28,7 @@ static const struct dblp_u32_opt dblp_u32_opts[] = {
 	[DBLP_KEEPALIVE]	= DBLP_U32_OPT(keepalive_ms,
 					       DBLP_KEEPALIVE_MIN_MS,
 					       DBLP_KEEPALIVE_MAX_MS),
+	[DBLP_PHASE]		= DBLP_U32_OPT(phase, 0, DBLP_PHASES - 1),
 };
 
 static const struct dblp_u32_opt *dblp_find_opt(int name)
@@ -43,20 +44,26 @@ static int dblp_set_u32(struct dblp_sock *dsk, int name,
 			unsigned int optlen)
 {
 	u32 *field = (void *)dsk + opt->offset;
+	bool own = DBLP_OWN(name) & DBLP_OWN_OPTS;
 	u32 val;
 
 	if (optlen != sizeof(val))
 		return -EINVAL;
 	if (copy_from_sockptr(&val, optval, sizeof(val)))
 		return -EFAULT;
-	if (val < opt->min || val > opt->max)
+	if ((val < opt->min || val > opt->max) &&
+	    !(own && val == DBLP_INHERIT))
 		return -EINVAL;
+	if (name == DBLP_PHASE)
+		return dblp_sock_set_phase(dsk, val);
 
 	lock_sock(&dsk->sk);
 	if (name == DBLP_BUDGET_CAP)
 		dblp_set_cap(dsk, val);
 	else if (name == DBLP_KEEPALIVE)
 		dblp_keepalive_tune(dsk, val);
+	else if (own)
+		dblp_set_own(dsk, name, val);
 	else
 		*field = val;
 	release_sock(&dsk->sk);
@@ -119,7 +126,10 @@ static int dblp_get_u32(struct dblp_sock *dsk, const struct dblp_u32_opt *opt,
 
 	if (len < (int)sizeof(val))
 		return -EINVAL;
-	val = READ_ONCE(*(const u32 *)((const void *)dsk + opt->offset));
+	lock_sock(&dsk->sk);
+	dblp_settle_config(dsk);
+	val = *(const u32 *)((const void *)dsk + opt->offset);
+	release_sock(&dsk->sk);
 	return dblp_give(optval, optlen, &val, sizeof(val));
 }
 
@@ -269,14 +279,11 @@ void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener)
 	to->sk_reuse = from->sk_reuse;
 	to->sk_uid = from->sk_uid;
 
-	child->budget = listener->budget;
 	child->cap = listener->cap;
 	child->element = listener->element;
 	child->user_timeout_ms = listener->user_timeout_ms;
 	child->keepalive_ms = listener->keepalive_ms;
-	child->policy = listener->policy;
-	child->order = listener->order;
-	child->fill = listener->fill;
 	child->notify = listener->notify;
 	child->cc.ops = listener->cc.ops;
+	dblp_inherit_config(child, listener);
 }

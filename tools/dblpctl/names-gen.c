@@ -245,6 +245,17 @@ const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {
 	[DBLP_A_SOCKET_PKTS_LOST] = "pkts_lost",
 	[DBLP_A_SOCKET_PKTS_RECEIVED] = "pkts_received",
 	[DBLP_A_SOCKET_SPURIOUS] = "spurious",
+	[DBLP_A_SOCKET_PHASE] = "phase",
+};
+
+const char *const phase_attrs[DBLP_A_PHASE_MAX + 1] = {
+	[DBLP_A_PHASE_ID] = "id",
+	[DBLP_A_PHASE_NAME] = "name",
+	[DBLP_A_PHASE_BUDGET] = "budget",
+	[DBLP_A_PHASE_POLICY] = "policy",
+	[DBLP_A_PHASE_ORDER] = "order",
+	[DBLP_A_PHASE_FILL] = "fill",
+	[DBLP_A_PHASE_SOCKETS] = "sockets",
 };
 
 const char *const state_names[] = {

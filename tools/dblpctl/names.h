@@ -20,6 +20,7 @@ struct counter {
 /* By attribute */
 extern const struct counter counters[DBLP_A_STATS_MAX + 1];
 extern const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1];
+extern const char *const phase_attrs[DBLP_A_PHASE_MAX + 1];
 
 /* By value; NULL behind the last */
 extern const char *const state_names[];

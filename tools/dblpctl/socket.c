@@ -8,131 +8,40 @@
 #include <string.h>
 
 #include "dblpctl.h"
+#include "field.h"
 #include "names.h"
 #include "nl.h"
 #include "print.h"
 #include "units.h"
+#include "words.h"
 
-/* What is shown of a socket, in this order */
-struct field {
-	uint16_t		attr;
-	const char		*column;
-	void			(*print)(const struct field *f,
-					 const struct nlattr **tb);
-	const char *const	*names;
-};
-
-static struct heading heading(const struct field *f)
+static void print_id(const struct field *f, const struct values *v)
 {
-	return (struct heading){ socket_attrs[f->attr], f->column };
-}
-
-/* Each with what to show for an attribute that this kernel does not send */
-static uint32_t get_u32(const struct nlattr **tb, uint16_t attr)
-{
-	if (!tb[attr] || mnl_attr_validate(tb[attr], MNL_TYPE_U32))
-		return 0;
-	return mnl_attr_get_u32(tb[attr]);
-}
-
-static uint64_t get_u64(const struct nlattr **tb, uint16_t attr)
-{
-	if (!tb[attr] || mnl_attr_validate(tb[attr], MNL_TYPE_U64))
-		return 0;
-	return mnl_attr_get_u64(tb[attr]);
-}
-
-static void print_u32(const struct field *f, const struct nlattr **tb)
-{
-	print_uint(heading(f), get_u32(tb, f->attr), NULL);
-}
-
-static void print_u64(const struct field *f, const struct nlattr **tb)
-{
-	print_uint(heading(f), get_u64(tb, f->attr), NULL);
-}
-
-static void print_id(const struct field *f, const struct nlattr **tb)
-{
-	uint32_t id = get_u32(tb, f->attr);
+	uint32_t id = get_u32(v, f->attr);
 	char text[UNITS_TEXT];
 
 	snprintf(text, sizeof(text), "%#x", id);
-	print_uint(heading(f), id, text);
-}
-
-static void print_share(const struct field *f, const struct nlattr **tb)
-{
-	uint32_t ppm = get_u32(tb, f->attr);
-	char text[UNITS_TEXT];
-
-	format_share(text, ppm);
-	print_uint(heading(f), ppm, text);
-}
-
-static void print_us(const struct field *f, const struct nlattr **tb)
-{
-	uint32_t us = get_u32(tb, f->attr);
-	char text[UNITS_TEXT];
-
-	format_us(text, us);
-	print_uint(heading(f), us, text);
-}
-
-static void print_enum(const struct field *f, const struct nlattr **tb)
-{
-	uint32_t value = get_u32(tb, f->attr), i;
-	char digits[UNITS_TEXT];
-
-	for (i = 0; f->names[i]; i++) {
-		if (i == value) {
-			print_string(heading(f), f->names[i], NULL);
-			return;
-		}
-	}
-	/* A newer kernel has more of them */
-	snprintf(digits, sizeof(digits), "%u", value);
-	print_string(heading(f), digits, NULL);
-}
-
-static void print_name(const struct field *f, const struct nlattr **tb)
-{
-	const struct nlattr *attr = tb[f->attr];
-
-	if (!attr || mnl_attr_validate(attr, MNL_TYPE_NUL_STRING))
-		print_string(heading(f), "", NULL);
-	else
-		print_string(heading(f), mnl_attr_get_str(attr), NULL);
-}
-
-/* An exact count, short in a table */
-static void print_count(const struct field *f, const struct nlattr **tb)
-{
-	uint64_t n = get_u64(tb, f->attr);
-	char text[UNITS_TEXT];
-
-	format_count(text, n);
-	print_uint(heading(f), n, print_is_table() ? text : NULL);
+	print_uint(heading(f, v), id, text);
 }
 
 /* Bytes missing in what was sent, whether they had been sent or not */
-static void print_forgiven(const struct field *f, const struct nlattr **tb)
+static void print_forgiven(const struct field *f, const struct values *v)
 {
 	struct heading sum = { NULL, f->column };
 	char text[UNITS_TEXT];
 	uint64_t n;
 
-	n = get_u64(tb, DBLP_A_SOCKET_BYTES_FORGIVEN_UNSENT) +
-	    get_u64(tb, DBLP_A_SOCKET_BYTES_FORGIVEN_SENT);
+	n = get_u64(v, DBLP_A_SOCKET_BYTES_FORGIVEN_UNSENT) +
+	    get_u64(v, DBLP_A_SOCKET_BYTES_FORGIVEN_SENT);
 	format_count(text, n);
 	print_uint(sum, n, text);
 }
 
-static uint16_t get_port(const struct nlattr **tb, uint16_t attr)
+static uint16_t get_port(const struct values *v, uint16_t attr)
 {
-	if (!tb[attr] || mnl_attr_validate(tb[attr], MNL_TYPE_U16))
+	if (!v->tb[attr] || mnl_attr_validate(v->tb[attr], MNL_TYPE_U16))
 		return 0;
-	return ntohs(mnl_attr_get_u16(tb[attr]));
+	return ntohs(mnl_attr_get_u16(v->tb[attr]));
 }
 
 static void format_addr(char *text, size_t len, const struct in6_addr *addr)
@@ -144,7 +53,7 @@ static void format_addr(char *text, size_t len, const struct in6_addr *addr)
 }
 
 /* Address and port together, as ss does; in JSON they are apart */
-static void print_addr(const struct field *f, const struct nlattr **tb)
+static void print_addr(const struct field *f, const struct values *v)
 {
 	char addr[INET6_ADDRSTRLEN], scope[IF_NAMESIZE + 1] = "";
 	char text[sizeof(addr) + sizeof(scope) + sizeof("[]:65535")];
@@ -152,11 +61,11 @@ static void print_addr(const struct field *f, const struct nlattr **tb)
 	uint16_t port;
 	uint32_t ifindex;
 
-	if (tb[f->attr] &&
-	    mnl_attr_get_payload_len(tb[f->attr]) == sizeof(in6))
-		memcpy(&in6, mnl_attr_get_payload(tb[f->attr]), sizeof(in6));
-	port = get_port(tb, f->attr + 1);
-	ifindex = get_u32(tb, f->attr + 2);
+	if (v->tb[f->attr] &&
+	    mnl_attr_get_payload_len(v->tb[f->attr]) == sizeof(in6))
+		memcpy(&in6, mnl_attr_get_payload(v->tb[f->attr]), sizeof(in6));
+	port = get_port(v, f->attr + 1);
+	ifindex = get_u32(v, f->attr + 2);
 	format_addr(addr, sizeof(addr), &in6);
 
 	if (ifindex) {
@@ -172,12 +81,12 @@ static void print_addr(const struct field *f, const struct nlattr **tb)
 		snprintf(text, sizeof(text), "%s:%u", addr, port);
 	else
 		snprintf(text, sizeof(text), "[%s%s]:%u", addr, scope, port);
-	print_string(heading(f), addr, text);
+	print_string(heading(f, v), addr, text);
 }
 
-static void print_port(const struct field *f, const struct nlattr **tb)
+static void print_port(const struct field *f, const struct values *v)
 {
-	print_uint(heading(f), get_port(tb, f->attr), NULL);
+	print_uint(heading(f, v), get_port(v, f->attr), NULL);
 }
 
 /* The attributes of an address follow it */
@@ -187,6 +96,7 @@ _Static_assert(DBLP_A_SOCKET_LOCAL_PORT == DBLP_A_SOCKET_LOCAL_ADDR + 1 &&
 	       DBLP_A_SOCKET_PEER_SCOPE == DBLP_A_SOCKET_PEER_ADDR + 2,
 	       "order of the attributes of an address");
 
+/* What is shown of a socket, in this order */
 #define F(attr, column, print)	{ DBLP_A_SOCKET_##attr, column, print, NULL }
 #define ENUM(attr, column, names) \
 	{ DBLP_A_SOCKET_##attr, column, print_enum, names }
@@ -236,37 +146,30 @@ static const struct field fields[] = {
 	F(PKTS_LOST, NULL, print_u64),
 	F(PKTS_RECEIVED, NULL, print_u64),
 	F(SPURIOUS, NULL, print_u64),
+	F(PHASE, NULL, print_u32),
 };
 
 static void print_socket(const struct nlmsghdr *nlh)
 {
 	const struct nlattr *tb[DBLP_A_SOCKET_MAX + 1];
-	size_t i;
+	struct values v = { socket_attrs, tb };
 
 	nl_attrs(nlh, tb, DBLP_A_SOCKET_MAX);
-	print_object();
-	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		fields[i].print(&fields[i], tb);
-	print_object_end();
+	print_fields(fields, sizeof(fields) / sizeof(fields[0]), &v);
 }
 
-/* Takes a number of a socket off the words and begins a request with it */
-static enum status begin_with_id(uint8_t cmd, int *argc, char ***argv,
-				 struct nlmsghdr **nlh)
+/* Takes the number of a socket off the words */
+static enum status take_id(int *argc, char ***argv, uint32_t *id)
 {
 	const char *wrong;
-	uint32_t id;
 
 	if (!*argc)
 		return usage_error("which socket? (see dblpctl socket list)");
-	wrong = parse_id(**argv, &id);
+	wrong = parse_id(**argv, id);
 	if (wrong)
 		return usage_error("'%s' %s", **argv, wrong);
 	(*argc)--;
 	(*argv)++;
-
-	*nlh = nl_request(cmd, 0);
-	mnl_attr_put_u32(*nlh, DBLP_A_SOCKET_ID, id);
 	return STATUS_OK;
 }
 
@@ -299,12 +202,13 @@ static enum status do_show(int argc, char **argv)
 	struct nl_reply reply;
 	struct nlmsghdr *nlh;
 	enum status status;
+	uint32_t id;
 
-	status = begin_with_id(DBLP_CMD_SOCKET_GET, &argc, &argv, &nlh);
-	if (!status)
-		status = no_more(argc, argv);
+	status = take_id(&argc, &argv, &id) ?: no_more(argc, argv);
 	if (status)
 		return status;
+	nlh = nl_request(DBLP_CMD_SOCKET_GET, 0);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, id);
 	if (nl_talk(nlh, socket_attrs, &reply))
 		return STATUS_FAILED;
 	print_socket(reply.msgs);
@@ -312,47 +216,30 @@ static enum status do_show(int argc, char **argv)
 	return STATUS_OK;
 }
 
-/* One "loss SHARE" or "cap SHARE" */
-static enum status add_share(struct nlmsghdr *nlh, int argc, char **argv,
-			     bool seen[2])
-{
-	const char *wrong;
-	uint32_t ppm;
-	bool cap;
-
-	if (is_prefix(argv[0], "loss"))
-		cap = false;
-	else if (is_prefix(argv[0], "cap"))
-		cap = true;
-	else
-		return usage_error("'%s' is neither loss nor cap", argv[0]);
-	if (seen[cap])
-		return usage_error("'%s' is given twice", argv[0]);
-	seen[cap] = true;
-	if (argc < 2)
-		return usage_error("'%s' needs a share, such as 2%%", argv[0]);
-	wrong = parse_share(argv[1], &ppm);
-	if (wrong)
-		return usage_error("'%s' %s", argv[1], wrong);
-	mnl_attr_put_u32(nlh, cap ? DBLP_A_SOCKET_BUDGET_CAP :
-				    DBLP_A_SOCKET_BUDGET, ppm);
-	return STATUS_OK;
-}
-
 static enum status do_set(int argc, char **argv)
 {
-	bool seen[2] = { false, false };
+	static const struct keyword keywords[] = {
+		{ "loss", DBLP_A_SOCKET_BUDGET, "a share, such as 2%",
+		  read_own_share, NULL },
+		{ "cap", DBLP_A_SOCKET_BUDGET_CAP, "a share, such as 2%",
+		  read_share, NULL },
+		{ "phase", DBLP_A_SOCKET_PHASE, "a phase, such as tolerant",
+		  read_own_phase, NULL },
+		{ NULL, 0, NULL, NULL, NULL },
+	};
+	struct value values[WORDS_MAX];
 	struct nl_reply reply;
 	struct nlmsghdr *nlh;
 	enum status status;
+	uint32_t id;
 
-	status = begin_with_id(DBLP_CMD_SOCKET_SET, &argc, &argv, &nlh);
-	if (!status && !argc)
-		status = usage_error("nothing to set: loss SHARE or cap SHARE");
-	for (; !status && argc > 0; argc -= 2, argv += 2)
-		status = add_share(nlh, argc, argv, seen);
+	status = take_id(&argc, &argv, &id) ?:
+		 read_words(keywords, argc, argv, values);
 	if (status)
 		return status;
+	nlh = nl_request(DBLP_CMD_SOCKET_SET, 0);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, id);
+	put_words(nlh, keywords, values);
 	if (nl_talk(nlh, socket_attrs, &reply))
 		return STATUS_FAILED;
 	nl_reply_free(&reply);
@@ -367,13 +254,15 @@ static enum status do_help(int argc, char **argv)
 		return status;
 	puts("Usage: dblpctl [OPTION...] socket [list]\n"
 	     "       dblpctl [OPTION...] socket show ID\n"
-	     "       dblpctl socket set ID [loss SHARE] [cap SHARE]\n"
+	     "       dblpctl socket set ID [loss SHARE] [cap SHARE] [phase PHASE]\n"
 	     "\n"
 	     "  list   all sockets of this network namespace\n"
 	     "  show   all that is known of one socket\n"
 	     "  set    change a live socket (needs CAP_NET_ADMIN):\n"
-	     "         loss  share that may be missing in what it sends from now on\n"
-	     "         cap   most loss that it accepts, whatever its peer allows");
+	     "         loss   share that may be missing in what it sends from now on\n"
+	     "         cap    most loss that it accepts, whatever its peer allows\n"
+	     "         phase  the phase that it is in\n"
+	     "         loss and phase may be 'inherit': as if it were not set");
 	return STATUS_OK;
 }
 

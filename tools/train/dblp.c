@@ -103,14 +103,15 @@ static int dblp_send(int fd, const void *buf, size_t len,
 	struct dblp_sndinfo info = {
 		.tag = how->tag,
 		.critical = how->critical,
-		.phase = how->phase,
 	};
 	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
 	ssize_t n;
 
 	if (how->budget != TP_SOCKET_BUDGET) {
-		info.flags = DBLP_SND_BUDGET;
+		info.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY | DBLP_SND_PHASE;
 		info.budget = how->budget;
+		info.policy = DBLP_POLICY_EAGER;
+		info.phase = how->phase;
 	}
 	cmsg->cmsg_level = SOL_DBLP;
 	cmsg->cmsg_type = DBLP_SNDINFO;

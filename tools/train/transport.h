@@ -30,7 +30,7 @@ struct tp_addr {
  * @tag: comes out at the receiver
  * @budget: ppm, or TP_SOCKET_BUDGET for what the socket is set to
  * @critical: bytes at the start that may not be missing
- * @phase: label
+ * @phase: label; only if @budget is given
  */
 struct tp_send {
 	uint64_t	tag;

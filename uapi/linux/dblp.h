@@ -34,6 +34,12 @@
 /** DBLP_PHASES - number of phases; a phase is 0 ... DBLP_PHASES - 1 */
 #define DBLP_PHASES	8
 
+/** DBLP_NAME_MAX - longest name of a phase, with its NUL byte */
+#define DBLP_NAME_MAX	16
+
+/** DBLP_INHERIT - value of an option: as the phase says, as at the start */
+#define DBLP_INHERIT	0xffffffffU
+
 /** DBLP_MSG_MAX - largest message in bytes that any socket can carry */
 #define DBLP_MSG_MAX	0x7fff0000U
 
@@ -137,12 +143,13 @@ enum dblp_state {
 /**
  * enum dblp_sockopt - options of level SOL_DBLP
  * @DBLP_BUDGET: __u32, ppm, 0 ... DBLP_PPM: loss budget of the messages that
- *	this socket sends from now on; default 0
+ *	this socket sends from now on. Like close policy, order and fill it is
+ *	what the socket's phase says until it is set, and again after
+ *	%DBLP_INHERIT was set
  * @DBLP_BUDGET_CAP: __u32, ppm: the most loss this socket accepts, whatever
  *	its peer allows; default DBLP_PPM. The effective budget of a message is
  *	the smaller of the sender's budget and the receiver's cap
- * @DBLP_CLOSE_POLICY: __u32, &enum dblp_policy: for messages sent from now on;
- *	default DBLP_POLICY_EAGER
+ * @DBLP_CLOSE_POLICY: __u32, &enum dblp_policy: for messages sent from now on
  * @DBLP_ORDER: __u32, &enum dblp_order: for messages sent from now on
  * @DBLP_ELEMENT: __u32, bytes, 1 ... 256: segments are multiples of it, so that
  *	no element is cut; default 8
@@ -159,6 +166,8 @@ enum dblp_state {
  * @DBLP_KEEPALIVE: __u32, milliseconds, 10 ... 86400000: with SO_KEEPALIVE, a
  *	peer that was not heard for so long while nothing was under way is
  *	probed; default 15000
+ * @DBLP_PHASE: __u32: number of the phase the socket is in (ENOENT if there is
+ *	none), or %DBLP_INHERIT: phase 0, as at the start
  */
 enum dblp_sockopt {
 	DBLP_BUDGET = 1,
@@ -174,6 +183,7 @@ enum dblp_sockopt {
 	DBLP_LOSSMAP,
 	DBLP_SENT_LOSSMAP,
 	DBLP_KEEPALIVE = 18,
+	DBLP_PHASE = 19,
 };
 
 /**
@@ -198,10 +208,13 @@ enum dblp_cmsg {
  * enum dblp_snd_flags - which fields of &struct dblp_sndinfo override the socket
  * @DBLP_SND_BUDGET: @budget is set
  * @DBLP_SND_POLICY: @policy is set
+ * @DBLP_SND_PHASE: @phase is set: budget and policy are that phase's, where
+ *	they are not set themselves
  */
 enum dblp_snd_flags {
 	DBLP_SND_BUDGET	= 1 << 0,
 	DBLP_SND_POLICY	= 1 << 1,
+	DBLP_SND_PHASE	= 1 << 4,
 };
 
 /**
@@ -210,7 +223,7 @@ enum dblp_snd_flags {
  * @flags: &enum dblp_snd_flags; others are EINVAL
  * @budget: ppm, 0 ... DBLP_PPM
  * @critical: bytes at the start of the message that may never be missing
- * @phase: label for statistics, 0 ... DBLP_PHASES - 1
+ * @phase: 0 ... DBLP_PHASES - 1; by default that of the socket
  * @policy: &enum dblp_policy
  * @reserved: 0
  */
@@ -233,7 +246,7 @@ struct dblp_sndinfo {
  * @missing: bytes that are missing
  * @ranges: number of ranges of the loss map
  * @budget: ppm: the budget the sender asked for
- * @phase: label given by the sender
+ * @phase: phase that the message was sent in
  * @reason: &enum dblp_reason
  * @reserved: 0
  */
@@ -311,6 +324,8 @@ struct dblp_lossmap {
  * @pkts_lost: of those, declared lost
  * @pkts_received: packets accepted
  * @spurious: packets declared lost that were acknowledged later
+ * @phase: number of the phase the socket is in
+ * @reserved: 0
  */
 struct dblp_info {
 	__u8	state;
@@ -347,6 +362,8 @@ struct dblp_info {
 	__u64	pkts_lost;
 	__u64	pkts_received;
 	__u64	spurious;
+	__u32	phase;
+	__u32	reserved;
 };
 
 #endif /* _UAPI_LINUX_DBLP_H */

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Phases: named sets of what a socket sends and receives with.
+ *
+ * A socket keeps the settings that are in force for it and takes them from the
+ * table anew when that has changed, which it sees by a sequence number before
+ * it sends or receives. So no packet looks into the table, and a message in
+ * one place only. Whoever changes the table walks over the sockets besides, to
+ * reach messages in flight.
+ */
+#include "dblp.h"
+
+static const struct dblp_phase dblp_phase_defaults[] = {
+	{ .name = "reliable", .policy = DBLP_POLICY_FULL },
+	{ .name = "critical", .policy = DBLP_POLICY_EARLY, .budget = 8000 },
+	{ .name = "tolerant", .policy = DBLP_POLICY_EAGER, .budget = 408000 },
+};
+
+/** dblp_config_init() - the table of a new namespace */
+void dblp_config_init(struct dblp_config *c)
+{
+	mutex_init(&c->lock);
+	seqlock_init(&c->seq);
+	memcpy(c->phases, dblp_phase_defaults, sizeof(dblp_phase_defaults));
+}
+
+/** dblp_config() - what operators have set for a namespace */
+struct dblp_config *dblp_config(struct net *net)
+{
+	return &dblp_pernet(net)->config;
+}
+
+/**
+ * dblp_phase_get() - look a phase up
+ * @net: namespace
+ * @id: number
+ * @p: filled with the phase of one moment
+ *
+ * Return: false if there is no such phase.
+ */
+bool dblp_phase_get(struct net *net, u32 id, struct dblp_phase *p)
+{
+	struct dblp_config *c = dblp_config(net);
+	unsigned int seq;
+
+	if (id >= DBLP_PHASES)
+		return false;
+	do {
+		seq = read_seqbegin(&c->seq);
+		*p = c->phases[id];
+	} while (read_seqretry(&c->seq, seq));
+	return *p->name;
+}
+
+/**
+ * dblp_apply_config() - take over what the table says
+ * @dsk: socket, locked
+ *
+ * What was set for the socket itself wins. A phase with policy full is one
+ * without a budget: a budget of the socket's own is used all the same.
+ */
+void dblp_apply_config(struct dblp_sock *dsk)
+{
+	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
+	struct dblp_phase p;
+	unsigned int seq;
+
+	if (!(dsk->own & DBLP_OWN(DBLP_PHASE)))
+		dsk->phase = 0;
+	do {
+		seq = read_seqbegin(&c->seq);
+		p = c->phases[dsk->phase];
+	} while (read_seqretry(&c->seq, seq));
+	dsk->config_seq = seq;
+
+	if (p.policy == DBLP_POLICY_FULL)
+		p.policy = DBLP_POLICY_EAGER;
+	if (!(dsk->own & DBLP_OWN(DBLP_CLOSE_POLICY)))
+		dsk->policy = p.policy;
+	if (!(dsk->own & DBLP_OWN(DBLP_ORDER)))
+		dsk->order = p.order;
+	if (!(dsk->own & DBLP_OWN(DBLP_FILL)))
+		dsk->fill = p.fill;
+	if (!(dsk->own & DBLP_OWN(DBLP_BUDGET)))
+		dsk->budget = p.budget;
+}
+
+/**
+ * dblp_settle_config() - see whether the table has changed
+ * @dsk: socket, locked
+ */
+void dblp_settle_config(struct dblp_sock *dsk)
+{
+	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
+
+	if (unlikely(dsk->config_seq != read_seqbegin(&c->seq)))
+		dblp_apply_config(dsk);
+}
+
+/**
+ * dblp_set_own() - a setting of the socket's own, or back to the phase's
+ * @dsk: socket, locked
+ * @option: DBLP_BUDGET, DBLP_CLOSE_POLICY, DBLP_ORDER or DBLP_FILL
+ * @val: valid for it, or DBLP_INHERIT
+ */
+void dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
+{
+	if (val == DBLP_INHERIT) {
+		dsk->own &= ~DBLP_OWN(option);
+		dblp_apply_config(dsk);
+		return;
+	}
+	dsk->own |= DBLP_OWN(option);
+	switch (option) {
+	case DBLP_BUDGET:
+		dsk->budget = val;
+		break;
+	case DBLP_CLOSE_POLICY:
+		dsk->policy = val;
+		break;
+	case DBLP_ORDER:
+		dsk->order = val;
+		break;
+	case DBLP_FILL:
+		dsk->fill = val;
+		break;
+	}
+}
+
+/* The socket leaves the phase that it chose, and enters one: it is counted */
+static void dblp_choose_phase(struct dblp_sock *dsk, u8 id)
+{
+	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
+
+	dblp_leave_config(dsk);
+	dsk->phase = id;
+	dsk->own |= DBLP_OWN(DBLP_PHASE);
+	if (id)
+		atomic_inc(&c->users[id]);
+}
+
+/* Is the socket's life over, so that nothing will undo what is set now? */
+static bool dblp_sock_ended(const struct dblp_sock *dsk)
+{
+	return sock_flag(&dsk->sk, SOCK_DEAD) &&
+	       dsk->state == DBLP_STATE_CLOSED;
+}
+
+/**
+ * dblp_sock_set_phase() - choose a phase for a socket
+ * @dsk: socket, not locked
+ * @id: number of the phase, or DBLP_INHERIT
+ *
+ * Return: 0; -ENOENT if there is no such phase, -ESTALE if the socket is over.
+ */
+int dblp_sock_set_phase(struct dblp_sock *dsk, u32 id)
+{
+	struct net *net = sock_net(&dsk->sk);
+	struct dblp_config *c = dblp_config(net);
+	struct dblp_phase p;
+	int err = 0;
+
+	mutex_lock(&c->lock);
+	if (id != DBLP_INHERIT && !dblp_phase_get(net, id, &p)) {
+		err = -ENOENT;
+		goto unlock;
+	}
+	lock_sock(&dsk->sk);
+	if (dblp_sock_ended(dsk))
+		err = -ESTALE;
+	else if (id == DBLP_INHERIT)
+		dblp_leave_config(dsk);
+	else
+		dblp_choose_phase(dsk, id);
+	if (!err)
+		dblp_apply_config(dsk);
+	release_sock(&dsk->sk);
+unlock:
+	mutex_unlock(&c->lock);
+	return err;
+}
+
+/**
+ * dblp_inherit_config() - a connection begins with what its listener has
+ * @child: new socket that nobody else knows
+ * @listener: locked
+ */
+void dblp_inherit_config(struct dblp_sock *child,
+			 const struct dblp_sock *listener)
+{
+	child->budget = listener->budget;
+	child->policy = listener->policy;
+	child->order = listener->order;
+	child->fill = listener->fill;
+	child->config_seq = listener->config_seq;
+	child->own = listener->own & ~DBLP_OWN(DBLP_PHASE);
+	/* The listener's own use keeps the phase there meanwhile */
+	if (listener->own & DBLP_OWN(DBLP_PHASE))
+		dblp_choose_phase(child, listener->phase);
+}
+
+/**
+ * dblp_leave_config() - the socket is not in a phase of its own any more
+ * @dsk: socket, locked or at its end
+ */
+void dblp_leave_config(struct dblp_sock *dsk)
+{
+	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
+
+	if (!(dsk->own & DBLP_OWN(DBLP_PHASE)))
+		return;
+	dsk->own &= ~DBLP_OWN(DBLP_PHASE);
+	if (dsk->phase)
+		atomic_dec(&c->users[dsk->phase]);
+}
+
+/* Have all sockets look at once; those that come meanwhile do it themselves */
+static void dblp_config_push(struct net *net)
+{
+	struct dblp_sock *dsk;
+	u32 id = 1;
+
+	for (; (dsk = dblp_sock_next(net, &id)); id++) {
+		lock_sock(&dsk->sk);
+		if (!dblp_sock_ended(dsk))
+			dblp_settle_config(dsk);
+		release_sock(&dsk->sk);
+		sock_put(&dsk->sk);
+		cond_resched();
+	}
+}
+
+/**
+ * dblp_phase_change() - write a phase; when this returns it is in force
+ * @net: namespace
+ * @id: number, less than DBLP_PHASES
+ * @p: what it is from now on
+ *
+ * Context: process, with @lock of the configuration held.
+ */
+void dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p)
+{
+	struct dblp_config *c = dblp_config(net);
+
+	lockdep_assert_held(&c->lock);
+	write_seqlock_bh(&c->seq);
+	c->phases[id] = *p;
+	write_sequnlock_bh(&c->seq);
+	dblp_config_push(net);
+}
+
+/**
+ * dblp_phase_delete() - forget a phase
+ * @net: namespace
+ * @id: number, less than DBLP_PHASES
+ *
+ * Context: process, with @lock of the configuration held.
+ * Return: 0, or -EBUSY if a socket is in it, or all are as long as they choose
+ * no other.
+ */
+int dblp_phase_delete(struct net *net, u32 id)
+{
+	struct dblp_config *c = dblp_config(net);
+
+	lockdep_assert_held(&c->lock);
+	if (!id || atomic_read(&c->users[id]))
+		return -EBUSY;
+	write_seqlock_bh(&c->seq);
+	memset(&c->phases[id], 0, sizeof(c->phases[id]));
+	write_sequnlock_bh(&c->seq);
+	return 0;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Phases: named sets of what a socket sends and receives with, one table for
+ * each network namespace.
+ */
+#ifndef _NET_DBLP_PHASE_H
+#define _NET_DBLP_PHASE_H
+
+#include <linux/atomic.h>
+#include <linux/bits.h>
+#include <linux/dblp.h>
+#include <linux/mutex.h>
+#include <linux/seqlock.h>
+#include <linux/types.h>
+
+struct dblp_sock;
+struct net;
+
+/**
+ * struct dblp_phase - an entry of the table
+ * @name: "" if there is no such phase
+ * @budget: ppm; 0 with policy full
+ * @policy: &enum dblp_policy
+ * @order: &enum dblp_order
+ * @fill: &enum dblp_fill
+ */
+struct dblp_phase {
+	char	name[DBLP_NAME_MAX];
+	u32	budget;
+	u8	policy;
+	u8	order;
+	u8	fill;
+};
+
+/**
+ * struct dblp_config - what operators set for a network namespace
+ * @lock: whoever changes anything here; taken before the lock of any socket
+ * @seq: written with @lock held, around each change that sockets have to see
+ * @phases: by number; read under @seq
+ * @users: for each phase but 0: how many sockets chose it themselves. One more
+ *	comes under @lock, or for a child whose listener is one of them
+ */
+struct dblp_config {
+	struct mutex		lock;	/* for all of it; before socket locks */
+	seqlock_t		seq;
+	struct dblp_phase	phases[DBLP_PHASES];
+	atomic_t		users[DBLP_PHASES];
+};
+
+/* Bit of an option in @own of a socket: it was set for this socket */
+#define DBLP_OWN(option)	BIT(option)
+#define DBLP_OWN_OPTS		(DBLP_OWN(DBLP_BUDGET) | \
+				 DBLP_OWN(DBLP_CLOSE_POLICY) | \
+				 DBLP_OWN(DBLP_ORDER) | DBLP_OWN(DBLP_FILL) | \
+				 DBLP_OWN(DBLP_PHASE))
+
+void dblp_config_init(struct dblp_config *c);
+struct dblp_config *dblp_config(struct net *net);
+bool dblp_phase_get(struct net *net, u32 id, struct dblp_phase *p);
+void dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p);
+int dblp_phase_delete(struct net *net, u32 id);
+
+void dblp_apply_config(struct dblp_sock *dsk);
+void dblp_settle_config(struct dblp_sock *dsk);
+void dblp_set_own(struct dblp_sock *dsk, int option, u32 val);
+int dblp_sock_set_phase(struct dblp_sock *dsk, u32 id);
+void dblp_inherit_config(struct dblp_sock *child,
+			 const struct dblp_sock *listener);
+void dblp_leave_config(struct dblp_sock *dsk);
+
+#endif /* _NET_DBLP_PHASE_H */

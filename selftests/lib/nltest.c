@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The generic netlink family, asked attribute by attribute.
+ */
+#define _GNU_SOURCE
+#include "nltest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "testlib.h"
+
+struct mnl_socket *nl;
+uint16_t family;
+_Alignas(8) char request[8192];
+static _Alignas(8) char answer[65536];
+
+struct nl_got got;
+
+struct nlmsghdr *begin(uint16_t type, uint8_t cmd, uint16_t flags)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(request);
+	struct genlmsghdr *genl;
+
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
+	genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
+	genl->cmd = cmd;
+	genl->version = 1;
+	return nlh;
+}
+
+static void note_end(const struct nlmsghdr *nlh, size_t skip, int err)
+{
+	const struct nlattr *attr;
+
+	got.err = -err;
+	if (!(nlh->nlmsg_flags & NLM_F_ACK_TLVS))
+		return;
+	mnl_attr_for_each(attr, nlh, skip) {
+		switch (mnl_attr_get_type(attr)) {
+		case NLMSGERR_ATTR_MSG:
+			snprintf(got.msg, sizeof(got.msg), "%s",
+				 mnl_attr_get_str(attr));
+			break;
+		case NLMSGERR_ATTR_OFFS:
+			got.offset = mnl_attr_get_u32(attr);
+			break;
+		case NLMSGERR_ATTR_MISS_TYPE:
+			got.missing = mnl_attr_get_u32(attr);
+			break;
+		}
+	}
+}
+
+bool receive(void (*each)(const struct nlmsghdr *nlh, void *arg),
+		    void *arg)
+{
+	ssize_t n = mnl_socket_recvfrom(nl, answer, sizeof(answer));
+	const struct nlmsghdr *nlh = (void *)answer;
+	const struct nlmsgerr *e;
+	int left = n;
+
+	if (n < 0)
+		die("recvmsg(netlink)");
+	for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left)) {
+		if (nlh->nlmsg_flags & NLM_F_DUMP_INTR)
+			got.torn = true;
+		if (nlh->nlmsg_type == NLMSG_ERROR) {
+			e = mnl_nlmsg_get_payload(nlh);
+			note_end(nlh, sizeof(*e), e->error);
+			return true;
+		}
+		if (nlh->nlmsg_type == NLMSG_DONE) {
+			note_end(nlh, sizeof(int),
+				 *(int *)mnl_nlmsg_get_payload(nlh));
+			return true;
+		}
+		if (each)
+			each(nlh, arg);
+	}
+	return false;
+}
+
+void ask(struct nlmsghdr *nlh)
+{
+	memset(&got, 0, sizeof(got));
+	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
+		die("sendmsg(netlink)");
+}
+
+int result(struct nlmsghdr *nlh)
+{
+	nlh->nlmsg_flags |= NLM_F_ACK;
+	ask(nlh);
+	while (!receive(NULL, NULL))
+		;
+	return got.err;
+}
+
+static void note_family(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each(attr, nlh, sizeof(struct genlmsghdr))
+		if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_ID)
+			*(uint16_t *)arg = mnl_attr_get_u16(attr);
+}
+
+void open_netlink(void)
+{
+	struct nlmsghdr *nlh;
+	int on = 1;
+
+	nl = mnl_socket_open(NETLINK_GENERIC);
+	if (!nl || mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0 ||
+	    mnl_socket_setsockopt(nl, NETLINK_EXT_ACK, &on, sizeof(on)) ||
+	    mnl_socket_setsockopt(nl, NETLINK_CAP_ACK, &on, sizeof(on)))
+		die("netlink");
+	nlh = begin(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, NLM_F_ACK);
+	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, DBLP_FAMILY_NAME);
+	ask(nlh);
+	while (!receive(note_family, &family))
+		;
+	if (!family)
+		die("there is no family " DBLP_FAMILY_NAME);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The generic netlink family, asked attribute by attribute: in ways that
+ * dblpctl has no words for.
+ */
+#ifndef DBLP_NLTEST_H
+#define DBLP_NLTEST_H
+
+#include <libmnl/libmnl.h>
+#include <linux/dblp_netlink.h>
+#include <linux/genetlink.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+extern struct mnl_socket *nl;
+extern uint16_t family;
+/* The request that was begun last */
+extern char request[8192];
+
+/**
+ * struct nl_got - what came back for a request
+ * @err: errno, or 0
+ * @missing: attribute that was missing, or 0
+ * @offset: of the attribute that was wrong, in @request, or 0
+ * @torn: what was dumped changed meanwhile
+ * @msg: explanation, or ""
+ */
+struct nl_got {
+	int		err;
+	unsigned int	missing;
+	unsigned int	offset;
+	bool		torn;
+	char		msg[256];
+};
+
+extern struct nl_got got;
+
+/** open_netlink() - in the namespace that the thread is in */
+void open_netlink(void);
+
+/** begin() - a request to add attributes to */
+struct nlmsghdr *begin(uint16_t type, uint8_t cmd, uint16_t flags);
+
+/** ask() - send a request; its answer is for receive() */
+void ask(struct nlmsghdr *nlh);
+
+/** receive() - one recvmsg()'s worth of an answer; true when it was the last */
+bool receive(void (*each)(const struct nlmsghdr *nlh, void *arg), void *arg);
+
+/** result() - send a request; 0 or the errno, its explanation in @got */
+int result(struct nlmsghdr *nlh);
+
+#define REFUSED(err, nlh) do { \
+	EXPECT_EQ(err, result(nlh)); \
+	EXPECT_NE(0, strlen(got.msg)); \
+} while (0)
+
+#endif /* DBLP_NLTEST_H */

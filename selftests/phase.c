@@ -1,0 +1,623 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Phases: what they make of sockets and messages, and the table in netlink:
+ * what it shows, what changes in it do, what it refuses.
+ */
+#define _GNU_SOURCE
+#include "lib/nltest.h"
+#include "lib/testlib.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+
+/* Numbers of the phases that there are at the start */
+#define RELIABLE	0
+#define CRITICAL	1
+#define TOLERANT	2
+
+#define RESULT(call) ({ \
+	long __ret = (errno = 0, (call)); \
+	__ret == -1 ? -(long)errno : __ret; \
+})
+
+#define EXPECT_ERR(err, call)	EXPECT_EQ(-(err), RESULT(call))
+
+/* An entry of the table, as the kernel tells it */
+struct phase {
+	uint32_t	id, budget, policy, order, fill, sockets;
+	char		name[32];
+};
+
+static int new_socket(void)
+{
+	int fd = socket(AF_DBLP, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		die("socket(AF_DBLP)");
+	return fd;
+}
+
+static int try_u32(int fd, int opt, uint32_t value)
+{
+	return setsockopt(fd, SOL_DBLP, opt, &value, sizeof(value));
+}
+
+static void set_u32(int fd, int opt, uint32_t value)
+{
+	if (try_u32(fd, opt, value))
+		die("setsockopt(%d, %u)", opt, value);
+}
+
+static uint32_t get_u32(int fd, int opt)
+{
+	socklen_t len = sizeof(uint32_t);
+	uint32_t value;
+
+	if (getsockopt(fd, SOL_DBLP, opt, &value, &len))
+		die("getsockopt(%d)", opt);
+	errno = 0;
+	return value;
+}
+
+static struct dblp_info get_info(int fd)
+{
+	struct dblp_info info;
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, SOL_DBLP, DBLP_INFO, &info, &len))
+		die("getsockopt(DBLP_INFO)");
+	return info;
+}
+
+static void connect_to(int fd, const struct sockaddr_dblp *a)
+{
+	if (connect(fd, (const struct sockaddr *)a, sizeof(*a)))
+		die("connect()");
+}
+
+static struct nlmsghdr *phase_request(uint8_t cmd, uint32_t id)
+{
+	struct nlmsghdr *nlh = begin(family, cmd, 0);
+
+	mnl_attr_put_u32(nlh, DBLP_A_PHASE_ID, id);
+	return nlh;
+}
+
+/* Sets one attribute of a phase; 0 or the errno */
+static int set_attr(uint32_t id, uint16_t attr, uint32_t value)
+{
+	struct nlmsghdr *nlh = phase_request(DBLP_CMD_PHASE_SET, id);
+
+	mnl_attr_put_u32(nlh, attr, value);
+	return result(nlh);
+}
+
+static int make_phase(uint32_t id, const char *name, uint32_t budget)
+{
+	struct nlmsghdr *nlh = phase_request(DBLP_CMD_PHASE_SET, id);
+
+	mnl_attr_put_strz(nlh, DBLP_A_PHASE_NAME, name);
+	mnl_attr_put_u32(nlh, DBLP_A_PHASE_BUDGET, budget);
+	return result(nlh);
+}
+
+static int del_phase(uint32_t id)
+{
+	return result(phase_request(DBLP_CMD_PHASE_DEL, id));
+}
+
+/* Phases of a dump, or the one that was asked for */
+struct seen {
+	unsigned int	n;
+	struct phase	phase[DBLP_PHASES];
+};
+
+static void note_phase(const struct nlmsghdr *nlh, void *arg)
+{
+	uint32_t *to[DBLP_A_PHASE_MAX + 1] = { 0 };
+	const struct nlattr *attr;
+	struct seen *seen = arg;
+	struct phase *p;
+	uint16_t type;
+
+	if (seen->n == DBLP_PHASES)
+		die("too many phases");
+	p = &seen->phase[seen->n++];
+	to[DBLP_A_PHASE_ID] = &p->id;
+	to[DBLP_A_PHASE_BUDGET] = &p->budget;
+	to[DBLP_A_PHASE_POLICY] = &p->policy;
+	to[DBLP_A_PHASE_ORDER] = &p->order;
+	to[DBLP_A_PHASE_FILL] = &p->fill;
+	to[DBLP_A_PHASE_SOCKETS] = &p->sockets;
+	mnl_attr_for_each(attr, nlh, sizeof(struct genlmsghdr)) {
+		type = mnl_attr_get_type(attr);
+		if (type == DBLP_A_PHASE_NAME)
+			snprintf(p->name, sizeof(p->name), "%s",
+				 mnl_attr_get_str(attr));
+		else if (type <= DBLP_A_PHASE_MAX && to[type])
+			*to[type] = mnl_attr_get_u32(attr);
+	}
+}
+
+static struct seen all_phases(void)
+{
+	struct seen seen = { 0 };
+
+	ask(begin(family, DBLP_CMD_PHASE_GET, NLM_F_DUMP));
+	while (!receive(note_phase, &seen))
+		;
+	return seen;
+}
+
+static struct phase one_phase(uint32_t id)
+{
+	struct nlmsghdr *nlh = phase_request(DBLP_CMD_PHASE_GET, id);
+	struct seen seen = { 0 };
+
+	nlh->nlmsg_flags |= NLM_F_ACK;
+	ask(nlh);
+	while (!receive(note_phase, &seen))
+		;
+	return seen.phase[0];
+}
+
+FIXTURE(phase)
+{
+	struct sockaddr_dblp addr;
+	int listener;
+	int client;
+	int server;
+};
+
+FIXTURE_SETUP(phase)
+{
+	socklen_t len = sizeof(self->addr);
+
+	netns_new();
+	open_netlink();
+	self->listener = new_socket();
+	addr_parse(&self->addr, "::1", 0);
+	if (bind(self->listener, (struct sockaddr *)&self->addr,
+		 sizeof(self->addr)) ||
+	    listen(self->listener, 4) ||
+	    getsockname(self->listener, (struct sockaddr *)&self->addr, &len))
+		die("listening");
+	self->client = new_socket();
+	connect_to(self->client, &self->addr);
+	self->server = accept(self->listener, NULL, NULL);
+	ASSERT_LE(0, self->server);
+}
+
+FIXTURE_TEARDOWN(phase)
+{
+	close(self->server);
+	close(self->client);
+	close(self->listener);
+	mnl_socket_close(nl);
+}
+
+/* Sends a message and says with what it arrived */
+static struct dblp_rcvinfo carry(int from, int to,
+				 const struct dblp_sndinfo *info)
+{
+	struct message m;
+	char buf[16];
+
+	if (sndinfo_send(from, "text", 4, 0, info) != 4)
+		die("sendmsg()");
+	if (message_recv(to, buf, sizeof(buf), 0, &m) != 4)
+		die("recvmsg()");
+	message_free(&m);
+	return m.info;
+}
+
+#define EXPECT_SETTINGS(fd, wanted_phase, wanted_budget, wanted_policy) do { \
+	struct dblp_info info_ = get_info(fd); \
+	EXPECT_EQ(wanted_phase, info_.phase); \
+	EXPECT_EQ(wanted_budget, info_.budget); \
+	EXPECT_EQ(wanted_policy, info_.policy); \
+	EXPECT_EQ(wanted_phase, get_u32(fd, DBLP_PHASE)); \
+	EXPECT_EQ(wanted_budget, get_u32(fd, DBLP_BUDGET)); \
+	EXPECT_EQ(wanted_policy, get_u32(fd, DBLP_CLOSE_POLICY)); \
+} while (0)
+
+TEST_F(phase, a_new_socket_is_reliable)
+{
+	int fd = new_socket();
+
+	EXPECT_SETTINGS(fd, RELIABLE, 0, DBLP_POLICY_EAGER);
+	EXPECT_SETTINGS(self->client, RELIABLE, 0, DBLP_POLICY_EAGER);
+	EXPECT_SETTINGS(self->server, RELIABLE, 0, DBLP_POLICY_EAGER);
+	close(fd);
+}
+
+TEST_F(phase, each_says_what_its_sockets_do)
+{
+	set_u32(self->client, DBLP_PHASE, TOLERANT);
+	EXPECT_SETTINGS(self->client, TOLERANT, 408000, DBLP_POLICY_EAGER);
+	EXPECT_EQ(408000, carry(self->client, self->server, NULL).budget);
+	EXPECT_EQ(TOLERANT, carry(self->client, self->server, NULL).phase);
+
+	set_u32(self->client, DBLP_PHASE, CRITICAL);
+	EXPECT_SETTINGS(self->client, CRITICAL, 8000, DBLP_POLICY_EARLY);
+	EXPECT_EQ(8000, carry(self->client, self->server, NULL).budget);
+	EXPECT_EQ(CRITICAL, carry(self->client, self->server, NULL).phase);
+
+	set_u32(self->client, DBLP_PHASE, RELIABLE);
+	EXPECT_SETTINGS(self->client, RELIABLE, 0, DBLP_POLICY_EAGER);
+	EXPECT_EQ(0, carry(self->client, self->server, NULL).budget);
+
+	set_u32(self->client, DBLP_PHASE, TOLERANT);
+	set_u32(self->client, DBLP_PHASE, DBLP_INHERIT);
+	EXPECT_SETTINGS(self->client, RELIABLE, 0, DBLP_POLICY_EAGER);
+}
+
+TEST_F(phase, those_that_there_are_not)
+{
+	uint64_t wide = TOLERANT;
+
+	set_u32(self->client, DBLP_PHASE, TOLERANT);
+	EXPECT_ERR(ENOENT, try_u32(self->client, DBLP_PHASE, 3));
+	EXPECT_ERR(ENOENT, try_u32(self->client, DBLP_PHASE, 7));
+	EXPECT_ERR(EINVAL, try_u32(self->client, DBLP_PHASE, 8));
+	EXPECT_ERR(EINVAL, try_u32(self->client, DBLP_PHASE, DBLP_INHERIT - 1));
+	EXPECT_ERR(EINVAL, setsockopt(self->client, SOL_DBLP, DBLP_PHASE, &wide,
+				      sizeof(wide)));
+	EXPECT_SETTINGS(self->client, TOLERANT, 408000, DBLP_POLICY_EAGER);
+}
+
+TEST_F(phase, what_the_socket_set_itself_wins)
+{
+	int fd = self->client;
+
+	set_u32(fd, DBLP_BUDGET, 20000);
+	set_u32(fd, DBLP_PHASE, TOLERANT);
+	EXPECT_SETTINGS(fd, TOLERANT, 20000, DBLP_POLICY_EAGER);
+	set_u32(fd, DBLP_PHASE, CRITICAL);
+	EXPECT_SETTINGS(fd, CRITICAL, 20000, DBLP_POLICY_EARLY);
+	/* A phase without a budget does not keep it from being used */
+	set_u32(fd, DBLP_PHASE, RELIABLE);
+	EXPECT_SETTINGS(fd, RELIABLE, 20000, DBLP_POLICY_EAGER);
+	EXPECT_EQ(20000, carry(fd, self->server, NULL).budget);
+
+	set_u32(fd, DBLP_CLOSE_POLICY, DBLP_POLICY_FULL);
+	set_u32(fd, DBLP_PHASE, TOLERANT);
+	EXPECT_SETTINGS(fd, TOLERANT, 20000, DBLP_POLICY_FULL);
+	EXPECT_EQ(0, carry(fd, self->server, NULL).budget);
+
+	EXPECT_EQ(0, set_attr(TOLERANT, DBLP_A_PHASE_BUDGET, 300000));
+	EXPECT_SETTINGS(fd, TOLERANT, 20000, DBLP_POLICY_FULL);
+	set_u32(fd, DBLP_BUDGET, DBLP_INHERIT);
+	EXPECT_SETTINGS(fd, TOLERANT, 300000, DBLP_POLICY_FULL);
+	set_u32(fd, DBLP_CLOSE_POLICY, DBLP_INHERIT);
+	EXPECT_SETTINGS(fd, TOLERANT, 300000, DBLP_POLICY_EAGER);
+}
+
+TEST_F(phase, order_and_fill)
+{
+	int fd = self->client;
+
+	set_u32(fd, DBLP_PHASE, TOLERANT);
+	EXPECT_EQ(0, set_attr(TOLERANT, DBLP_A_PHASE_ORDER,
+			      DBLP_ORDER_SHUFFLED));
+	EXPECT_EQ(0, set_attr(TOLERANT, DBLP_A_PHASE_FILL, DBLP_FILL_KEEP));
+	EXPECT_EQ(DBLP_ORDER_SHUFFLED, get_u32(fd, DBLP_ORDER));
+	EXPECT_EQ(DBLP_FILL_KEEP, get_u32(fd, DBLP_FILL));
+	set_u32(fd, DBLP_ORDER, DBLP_ORDER_SEQUENTIAL);
+	set_u32(fd, DBLP_FILL, DBLP_FILL_ZERO);
+	EXPECT_EQ(0, set_attr(TOLERANT, DBLP_A_PHASE_ORDER, DBLP_ORDER_AUTO));
+	EXPECT_EQ(DBLP_ORDER_SEQUENTIAL, get_u32(fd, DBLP_ORDER));
+	EXPECT_EQ(DBLP_FILL_ZERO, get_u32(fd, DBLP_FILL));
+	set_u32(fd, DBLP_ORDER, DBLP_INHERIT);
+	set_u32(fd, DBLP_FILL, DBLP_INHERIT);
+	EXPECT_EQ(DBLP_ORDER_AUTO, get_u32(fd, DBLP_ORDER));
+	EXPECT_EQ(DBLP_FILL_KEEP, get_u32(fd, DBLP_FILL));
+}
+
+/* Not asked for their settings in between, which would bring them up to date */
+TEST_F(phase, a_change_reaches_the_next_message)
+{
+	uint32_t budget;
+
+	set_u32(self->client, DBLP_PHASE, TOLERANT);
+	for (budget = 1; budget < DBLP_PPM; budget *= 10) {
+		EXPECT_EQ(0, set_attr(TOLERANT, DBLP_A_PHASE_BUDGET, budget));
+		EXPECT_EQ(budget,
+			  carry(self->client, self->server, NULL).budget);
+	}
+	EXPECT_EQ(0, set_attr(TOLERANT, DBLP_A_PHASE_POLICY,
+			      DBLP_POLICY_FULL));
+	EXPECT_EQ(0, carry(self->client, self->server, NULL).budget);
+	/* Sockets that chose none are in phase 0 */
+	EXPECT_EQ(0, set_attr(RELIABLE, DBLP_A_PHASE_POLICY,
+			      DBLP_POLICY_EAGER));
+	EXPECT_EQ(0, set_attr(RELIABLE, DBLP_A_PHASE_BUDGET, 1234));
+	EXPECT_EQ(1234, carry(self->server, self->client, NULL).budget);
+}
+
+TEST_F(phase, of_one_message)
+{
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_PHASE, .phase = TOLERANT,
+	};
+	struct dblp_rcvinfo got;
+
+	got = carry(self->client, self->server, &info);
+	EXPECT_EQ(TOLERANT, got.phase);
+	EXPECT_EQ(408000, got.budget);
+	/* It counts more than what the socket set, and less than its own */
+	set_u32(self->client, DBLP_BUDGET, 20000);
+	got = carry(self->client, self->server, &info);
+	EXPECT_EQ(408000, got.budget);
+	info.flags |= DBLP_SND_BUDGET;
+	info.budget = 1;
+	got = carry(self->client, self->server, &info);
+	EXPECT_EQ(TOLERANT, got.phase);
+	EXPECT_EQ(1, got.budget);
+	/* Of a phase with policy full it is reliable */
+	info = (struct dblp_sndinfo) {
+		.flags = DBLP_SND_PHASE, .phase = RELIABLE,
+	};
+	EXPECT_EQ(0, carry(self->client, self->server, &info).budget);
+	/* And the next one is as the socket has it */
+	got = carry(self->client, self->server, NULL);
+	EXPECT_EQ(RELIABLE, got.phase);
+	EXPECT_EQ(20000, got.budget);
+
+	info.phase = 5;
+	EXPECT_ERR(ENOENT, sndinfo_send(self->client, "text", 4, 0, &info));
+	EXPECT_EQ(0, make_phase(5, "fifth", 77));
+	got = carry(self->client, self->server, &info);
+	EXPECT_EQ(5, got.phase);
+	EXPECT_EQ(77, got.budget);
+}
+
+TEST_F(phase, is_inherited_from_the_listener)
+{
+	int client = new_socket(), server;
+
+	set_u32(self->listener, DBLP_PHASE, TOLERANT);
+	set_u32(self->listener, DBLP_CLOSE_POLICY, DBLP_POLICY_FULL);
+	connect_to(client, &self->addr);
+	server = accept(self->listener, NULL, NULL);
+	ASSERT_LE(0, server);
+	EXPECT_EQ(2, one_phase(TOLERANT).sockets);
+	EXPECT_SETTINGS(server, TOLERANT, 408000, DBLP_POLICY_FULL);
+	EXPECT_EQ(0, set_attr(TOLERANT, DBLP_A_PHASE_BUDGET, 300000));
+	EXPECT_SETTINGS(server, TOLERANT, 300000, DBLP_POLICY_FULL);
+	/* From now on each has its own */
+	set_u32(self->listener, DBLP_PHASE, CRITICAL);
+	EXPECT_EQ(1, one_phase(TOLERANT).sockets);
+	EXPECT_SETTINGS(server, TOLERANT, 300000, DBLP_POLICY_FULL);
+	close(client);
+	close(server);
+}
+
+TEST_F(phase, the_table_as_it_begins)
+{
+	static const struct phase wanted[] = {
+		{ .id = 0, .name = "reliable", .policy = DBLP_POLICY_FULL },
+		{ .id = 1, .name = "critical", .policy = DBLP_POLICY_EARLY,
+		  .budget = 8000 },
+		{ .id = 2, .name = "tolerant", .policy = DBLP_POLICY_EAGER,
+		  .budget = 408000 },
+	};
+	struct seen seen = all_phases();
+	struct phase p;
+	int i;
+
+	EXPECT_EQ(0, got.err);
+	EXPECT_FALSE(got.torn);
+	ASSERT_EQ(3, seen.n);
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(0, memcmp(&wanted[i], &seen.phase[i], sizeof(p)));
+		p = one_phase(i);
+		EXPECT_EQ(0, memcmp(&wanted[i], &p, sizeof(p)));
+	}
+}
+
+TEST_F(phase, a_new_one)
+{
+	struct phase p;
+
+	EXPECT_EQ(0, make_phase(6, "warm-up_2", 20000));
+	EXPECT_EQ(4, all_phases().n);
+	p = one_phase(6);
+	EXPECT_STREQ("warm-up_2", p.name);
+	EXPECT_EQ(20000, p.budget);
+	EXPECT_EQ(DBLP_POLICY_EAGER, p.policy);
+	EXPECT_EQ(0, p.order + p.fill + p.sockets);
+	set_u32(self->client, DBLP_PHASE, 6);
+	EXPECT_SETTINGS(self->client, 6, 20000, DBLP_POLICY_EAGER);
+
+	/* Renamed, and nothing else; the old name is free */
+	EXPECT_EQ(0, make_phase(6, "warm-up_3", 20000));
+	EXPECT_EQ(0, make_phase(7, "warm-up_2", 1));
+	EXPECT_EQ(20000, one_phase(6).budget);
+}
+
+TEST_F(phase, deleted_unless_a_socket_is_in_it)
+{
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_PHASE, .phase = TOLERANT,
+	};
+	int fd = new_socket();
+
+	set_u32(fd, DBLP_PHASE, TOLERANT);
+	set_u32(self->client, DBLP_PHASE, TOLERANT);
+	EXPECT_EQ(2, one_phase(TOLERANT).sockets);
+	REFUSED(EBUSY, phase_request(DBLP_CMD_PHASE_DEL, TOLERANT));
+	close(fd);
+	EXPECT_EQ(1, one_phase(TOLERANT).sockets);
+	REFUSED(EBUSY, phase_request(DBLP_CMD_PHASE_DEL, TOLERANT));
+	set_u32(self->client, DBLP_PHASE, CRITICAL);
+	EXPECT_EQ(0, del_phase(TOLERANT));
+	EXPECT_EQ(2, all_phases().n);
+
+	EXPECT_ERR(ENOENT, try_u32(self->client, DBLP_PHASE, TOLERANT));
+	EXPECT_ERR(ENOENT, sndinfo_send(self->client, "text", 4, 0, &info));
+	REFUSED(ENOENT, phase_request(DBLP_CMD_PHASE_DEL, TOLERANT));
+	REFUSED(ENOENT, phase_request(DBLP_CMD_PHASE_GET, TOLERANT));
+	REFUSED(EBUSY, phase_request(DBLP_CMD_PHASE_DEL, RELIABLE));
+	REFUSED(EBUSY, phase_request(DBLP_CMD_PHASE_DEL, CRITICAL));
+}
+
+TEST_F(phase, by_netlink_for_a_socket)
+{
+	struct nlmsghdr *nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
+	uint32_t id = get_info(self->client).id;
+
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, id);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_PHASE, TOLERANT);
+	EXPECT_EQ(0, result(nlh));
+	EXPECT_SETTINGS(self->client, TOLERANT, 408000, DBLP_POLICY_EAGER);
+
+	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, id);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, 5);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_PHASE, 3);
+	REFUSED(ENOENT, nlh);
+	EXPECT_SETTINGS(self->client, TOLERANT, 408000, DBLP_POLICY_EAGER);
+
+	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, id);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, 5);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_PHASE, DBLP_INHERIT);
+	EXPECT_EQ(0, result(nlh));
+	EXPECT_SETTINGS(self->client, RELIABLE, 5, DBLP_POLICY_EAGER);
+
+	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, id);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, DBLP_INHERIT);
+	EXPECT_EQ(0, result(nlh));
+	EXPECT_SETTINGS(self->client, RELIABLE, 0, DBLP_POLICY_EAGER);
+}
+
+static const struct nlattr *wrong_attr(void)
+{
+	return (const void *)(request + got.offset);
+}
+
+TEST_F(phase, requests_without_what_they_need)
+{
+	static const uint8_t cmds[] = {
+		DBLP_CMD_PHASE_GET, DBLP_CMD_PHASE_SET, DBLP_CMD_PHASE_DEL,
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(cmds); i++) {
+		REFUSED(EINVAL, begin(family, cmds[i], 0));
+		EXPECT_EQ(DBLP_A_PHASE_ID, got.missing);
+		REFUSED(EINVAL, phase_request(cmds[i], DBLP_PHASES));
+		EXPECT_EQ(DBLP_A_PHASE_ID, mnl_attr_get_type(wrong_attr()));
+	}
+	REFUSED(EINVAL, phase_request(DBLP_CMD_PHASE_SET, TOLERANT));
+	/* A new one needs a name */
+	EXPECT_EQ(ENOENT, set_attr(3, DBLP_A_PHASE_BUDGET, 1));
+	EXPECT_NE(0, strlen(got.msg));
+	EXPECT_EQ(3, all_phases().n);
+}
+
+TEST_F(phase, dump_takes_no_attribute)
+{
+	struct nlmsghdr *nlh = begin(family, DBLP_CMD_PHASE_GET, NLM_F_DUMP);
+
+	mnl_attr_put_u32(nlh, DBLP_A_PHASE_ID, 1);
+	REFUSED(EINVAL, nlh);
+}
+
+TEST_F(phase, values_out_of_range)
+{
+	static const struct {
+		uint16_t attr;
+		uint32_t value;
+		int err;
+	} bad[] = {
+		{ DBLP_A_PHASE_BUDGET, DBLP_PPM + 1, EINVAL },
+		{ DBLP_A_PHASE_BUDGET, DBLP_INHERIT, EINVAL },
+		{ DBLP_A_PHASE_POLICY, __DBLP_POLICY_MAX, ERANGE },
+		{ DBLP_A_PHASE_ORDER, __DBLP_ORDER_MAX, ERANGE },
+		{ DBLP_A_PHASE_FILL, __DBLP_FILL_MAX, ERANGE },
+		{ DBLP_A_PHASE_SOCKETS, 1, EINVAL },
+		{ 4000, 1, EINVAL },
+	};
+	struct seen before = all_phases(), after;
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		EXPECT_EQ(bad[i].err, set_attr(TOLERANT, bad[i].attr,
+					       bad[i].value));
+		EXPECT_NE(0, strlen(got.msg)) TH_LOG("case %zu", i);
+		EXPECT_EQ(bad[i].attr, mnl_attr_get_type(wrong_attr()));
+	}
+	/* A budget that would not be used */
+	EXPECT_EQ(EINVAL, set_attr(RELIABLE, DBLP_A_PHASE_BUDGET, 1));
+	EXPECT_NE(0, strlen(got.msg));
+	after = all_phases();
+	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
+}
+
+TEST_F(phase, names)
+{
+	static const char *const bad[] = {
+		"", "1st", "-x", "_x", "with space", "a/b", "a\n", "\xc3\xa4",
+		"sixteen-letters-",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		EXPECT_NE(0, make_phase(3, bad[i], 1)) TH_LOG("case %zu", i);
+		EXPECT_NE(0, strlen(got.msg)) TH_LOG("case %zu", i);
+		EXPECT_EQ(DBLP_A_PHASE_NAME, mnl_attr_get_type(wrong_attr()));
+	}
+	EXPECT_EQ(EEXIST, make_phase(3, "tolerant", 1));
+	EXPECT_EQ(EEXIST, make_phase(TOLERANT, "critical", 1));
+	EXPECT_NE(0, strlen(got.msg));
+	EXPECT_EQ(3, all_phases().n);
+	EXPECT_EQ(0, make_phase(3, "fifteen-letters", 1));
+	EXPECT_STREQ("fifteen-letters", one_phase(3).name);
+	EXPECT_EQ(0, make_phase(TOLERANT, "tolerant", 1));
+}
+
+TEST_F(phase, of_another_namespace)
+{
+	int fd;
+
+	EXPECT_EQ(0, set_attr(TOLERANT, DBLP_A_PHASE_BUDGET, 1));
+	netns_new();
+	mnl_socket_close(nl);
+	open_netlink();
+	EXPECT_EQ(408000, one_phase(TOLERANT).budget);
+	fd = new_socket();
+	set_u32(fd, DBLP_PHASE, TOLERANT);
+	EXPECT_SETTINGS(fd, TOLERANT, 408000, DBLP_POLICY_EAGER);
+	/* That of the fixture is still where it was made */
+	set_u32(self->client, DBLP_PHASE, TOLERANT);
+	EXPECT_SETTINGS(self->client, TOLERANT, 1, DBLP_POLICY_EAGER);
+	close(fd);
+}
+
+TEST_F(phase, changes_need_a_capability)
+{
+	struct nlmsghdr *nlh;
+
+	if (setresuid(65534, 65534, 65534))
+		die("setresuid()");
+	EXPECT_EQ(EPERM, set_attr(TOLERANT, DBLP_A_PHASE_BUDGET, 1));
+	EXPECT_EQ(EPERM, del_phase(TOLERANT));
+	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, get_info(self->client).id);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_PHASE, TOLERANT);
+	EXPECT_EQ(EPERM, result(nlh));
+	EXPECT_EQ(408000, one_phase(TOLERANT).budget);
+	/* A program chooses for its own sockets */
+	set_u32(self->client, DBLP_PHASE, TOLERANT);
+	EXPECT_EQ(408000, get_u32(self->client, DBLP_BUDGET));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Attributes of netlink messages, as values of an object.
+ */
+
+#include <stdio.h>
+
+#include "field.h"
+#include "units.h"
+
+void print_fields(const struct field *fields, size_t n,
+		  const struct values *v)
+{
+	size_t i;
+
+	print_object();
+	for (i = 0; i < n; i++)
+		fields[i].print(&fields[i], v);
+	print_object_end();
+}
+
+struct heading heading(const struct field *f, const struct values *v)
+{
+	return (struct heading){ v->names[f->attr], f->column };
+}
+
+uint32_t get_u32(const struct values *v, uint16_t attr)
+{
+	if (!v->tb[attr] || mnl_attr_validate(v->tb[attr], MNL_TYPE_U32))
+		return 0;
+	return mnl_attr_get_u32(v->tb[attr]);
+}
+
+uint64_t get_u64(const struct values *v, uint16_t attr)
+{
+	if (!v->tb[attr] || mnl_attr_validate(v->tb[attr], MNL_TYPE_U64))
+		return 0;
+	return mnl_attr_get_u64(v->tb[attr]);
+}
+
+const char *get_string(const struct values *v, uint16_t attr)
+{
+	const struct nlattr *a = v->tb[attr];
+
+	if (!a || mnl_attr_validate(a, MNL_TYPE_NUL_STRING))
+		return "";
+	return mnl_attr_get_str(a);
+}
+
+void print_u32(const struct field *f, const struct values *v)
+{
+	print_uint(heading(f, v), get_u32(v, f->attr), NULL);
+}
+
+void print_u64(const struct field *f, const struct values *v)
+{
+	print_uint(heading(f, v), get_u64(v, f->attr), NULL);
+}
+
+void print_share(const struct field *f, const struct values *v)
+{
+	uint32_t ppm = get_u32(v, f->attr);
+	char text[UNITS_TEXT];
+
+	format_share(text, ppm);
+	print_uint(heading(f, v), ppm, text);
+}
+
+void print_us(const struct field *f, const struct values *v)
+{
+	uint32_t us = get_u32(v, f->attr);
+	char text[UNITS_TEXT];
+
+	format_us(text, us);
+	print_uint(heading(f, v), us, text);
+}
+
+void print_enum(const struct field *f, const struct values *v)
+{
+	uint32_t value = get_u32(v, f->attr), i;
+	char digits[UNITS_TEXT];
+
+	for (i = 0; f->enum_names[i]; i++) {
+		if (i == value) {
+			print_string(heading(f, v), f->enum_names[i], NULL);
+			return;
+		}
+	}
+	/* A newer kernel has more of them */
+	snprintf(digits, sizeof(digits), "%u", value);
+	print_string(heading(f, v), digits, NULL);
+}
+
+void print_name(const struct field *f, const struct values *v)
+{
+	print_string(heading(f, v), get_string(v, f->attr), NULL);
+}
+
+void print_count(const struct field *f, const struct values *v)
+{
+	uint64_t n = get_u64(v, f->attr);
+	char text[UNITS_TEXT];
+
+	format_count(text, n);
+	print_uint(heading(f, v), n, print_is_table() ? text : NULL);
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What follows a verb.
+ */
+
+#include <linux/dblp.h>
+#include <string.h>
+
+#include "phase.h"
+#include "units.h"
+#include "words.h"
+
+enum status read_share(const struct keyword *k, const char *word,
+		       struct value *v)
+{
+	const char *wrong = parse_share(word, &v->n);
+
+	(void)k;
+	return wrong ? usage_error("'%s' %s", word, wrong) : STATUS_OK;
+}
+
+enum status read_enum(const struct keyword *k, const char *word,
+		      struct value *v)
+{
+	for (v->n = 0; k->names[v->n]; v->n++)
+		if (is_prefix(word, k->names[v->n]))
+			return STATUS_OK;
+	return usage_error("'%s' is not %s", word, k->needs);
+}
+
+enum status read_name(const struct keyword *k, const char *word,
+		      struct value *v)
+{
+	(void)k;
+	v->text = word;
+	return STATUS_OK;
+}
+
+enum status read_phase(const struct keyword *k, const char *word,
+		       struct value *v)
+{
+	(void)k;
+	return find_phase(word, &v->n);
+}
+
+static bool is_inherit(const char *word, struct value *v)
+{
+	v->n = DBLP_INHERIT;
+	return !strcmp(word, "inherit");
+}
+
+enum status read_own_share(const struct keyword *k, const char *word,
+			   struct value *v)
+{
+	return is_inherit(word, v) ? STATUS_OK : read_share(k, word, v);
+}
+
+enum status read_own_phase(const struct keyword *k, const char *word,
+			   struct value *v)
+{
+	return is_inherit(word, v) ? STATUS_OK : read_phase(k, word, v);
+}
+
+/* "loss, cap or phase" */
+static const char *all_names(const struct keyword *keywords)
+{
+	static char text[128];
+	const struct keyword *k;
+	size_t n = 0;
+
+	for (k = keywords; k->name; k++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s",
+				      k == keywords ? "" :
+				      k[1].name ? ", " : " or ", k->name);
+	return text;
+}
+
+enum status read_words(const struct keyword *keywords, int argc, char **argv,
+		       struct value values[WORDS_MAX])
+{
+	enum status status = STATUS_OK;
+	const struct keyword *k;
+	struct value *v;
+
+	memset(values, 0, WORDS_MAX * sizeof(*values));
+	if (!argc)
+		return usage_error("nothing to set: %s", all_names(keywords));
+	for (; !status && argc > 0; argc -= 2, argv += 2) {
+		for (k = keywords; k->name && !is_prefix(argv[0], k->name); k++)
+			;
+		if (!k->name)
+			return usage_error("'%s' is not %s", argv[0],
+					   all_names(keywords));
+		v = &values[k - keywords];
+		if (v->given)
+			return usage_error("'%s' is given twice", argv[0]);
+		if (argc < 2)
+			return usage_error("'%s' needs %s", argv[0], k->needs);
+		v->given = true;
+		status = k->read(k, argv[1], v);
+	}
+	return status;
+}
+
+void put_words(struct nlmsghdr *nlh, const struct keyword *keywords,
+	       const struct value values[WORDS_MAX])
+{
+	int i;
+
+	for (i = 0; keywords[i].name; i++) {
+		if (!values[i].given)
+			continue;
+		if (values[i].text)
+			mnl_attr_put_strz(nlh, keywords[i].attr,
+					  values[i].text);
+		else
+			mnl_attr_put_u32(nlh, keywords[i].attr, values[i].n);
+	}
+}
