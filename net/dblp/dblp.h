@@ -106,7 +106,7 @@ enum dblp_limits {
 	DBLP_WINDOW_MIN		= 4096,
 	/* A data packet in every so many is acknowledged at once */
 	DBLP_ACK_EVERY		= 2,
-	DBLP_SENT_RING_MIN	= 64,
+	DBLP_SENT_RING_MIN	= 8,
 	DBLP_SENT_RING_MAX	= 1 << 16,
 	DBLP_BACKLOG_MAX	= 4096,
 	/* DSCP EF: a CLOSE must overtake the data it makes useless */

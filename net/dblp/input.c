@@ -232,6 +232,17 @@ static void dblp_count_ecn(struct dblp_sock *dsk, u8 ecn, u32 n)
 		dsk->ack_now = 1;
 }
 
+/* Where packets are lost or overtake each other there are more ranges */
+static void dblp_more_ranges(struct dblp_ranges *s)
+{
+	struct dblp_pn_range *mem;
+
+	mem = kmalloc_array(DBLP_RANGES_MAX, sizeof(*mem),
+			    GFP_ATOMIC | __GFP_NOWARN);
+	if (mem)
+		dblp_ranges_grow(s, mem);
+}
+
 /* Numbered packets were taken: they will be acknowledged */
 static void dblp_note_received(struct dblp_sock *dsk, u64 pn,
 			       const struct dblp_run *run)
@@ -239,6 +250,8 @@ static void dblp_note_received(struct dblp_sock *dsk, u64 pn,
 	struct dblp_ranges *s = &dsk->pns;
 	u64 expected = s->n ? s->r[s->n - 1].last + 1 : 0;
 
+	if (dblp_ranges_crowded(s))
+		dblp_more_ranges(s);
 	if (run->n > 1)
 		dblp_ranges_add_run(s, pn, run->n);
 	else

@@ -76,6 +76,8 @@ static void dblp_destruct(struct sock *sk)
 	dblp_tx_purge_reports(dsk);
 	dblp_tx_free(dsk->tx_reported);
 	kvfree(dsk->sent.ring);
+	if (dsk->pns.r != dsk->pns.few)
+		kfree(dsk->pns.r);
 	if (dsk->ep)
 		dblp_endpoint_put(dsk->ep);
 	__skb_queue_purge(&sk->sk_error_queue);
@@ -131,6 +133,7 @@ struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
 	INIT_LIST_HEAD(&dsk->ctl_flight);
 	INIT_LIST_HEAD(&dsk->rx_ready);
 	xa_init_flags(&dsk->rx_msgs, XA_FLAGS_LOCK_BH);
+	dblp_ranges_init(&dsk->pns);
 	dblp_timer_init(dsk);
 	dblp_apply_config(dsk);
 	return sk;

@@ -8,6 +8,20 @@
 
 #include "ranges.h"
 
+void dblp_ranges_init(struct dblp_ranges *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->r = s->few;
+	s->room = DBLP_RANGES_FEW;
+}
+
+void dblp_ranges_grow(struct dblp_ranges *s, struct dblp_pn_range *mem)
+{
+	memcpy(mem, s->r, s->n * sizeof(*mem));
+	s->r = mem;
+	s->room = DBLP_RANGES_MAX;
+}
+
 /* Number of ranges that begin at @pn or below */
 static u32 ranges_upto(const struct dblp_ranges *s, u64 pn)
 {
@@ -27,7 +41,7 @@ static void ranges_remove(struct dblp_ranges *s, u32 i)
 /* Put a range of one number at @i, and the lowest range away if need be */
 static void ranges_insert(struct dblp_ranges *s, u32 i, u64 pn)
 {
-	if (s->n == DBLP_RANGES_MAX) {
+	if (s->n == s->room) {
 		if (!i) {
 			s->floor = pn + 1;
 			return;

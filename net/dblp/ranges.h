@@ -11,21 +11,48 @@
 #include <linux/types.h>
 
 #define DBLP_RANGES_MAX		64
+#define DBLP_RANGES_FEW		4	/* of a connection without losses */
+
+/** struct dblp_pn_range - packet numbers, both ends included */
+struct dblp_pn_range {
+	u64	first;
+	u64	last;
+};
 
 /**
  * struct dblp_ranges - packet numbers received, by rising number
  * @floor: smaller numbers count as received: their ranges were dropped
  * @n: ranges in use
- * @r: the ranges, both ends included, never touching each other
+ * @room: ranges that @r can hold
+ * @r: the ranges, never touching each other
+ * @few: where @r points at first
  */
 struct dblp_ranges {
-	u64	floor;
-	u32	n;
-	struct dblp_pn_range {
-		u64	first;
-		u64	last;
-	} r[DBLP_RANGES_MAX];
+	u64			floor;
+	u32			n;
+	u32			room;
+	struct dblp_pn_range	*r;
+	struct dblp_pn_range	few[DBLP_RANGES_FEW];
 };
+
+/** dblp_ranges_init() - begin with an empty set; it must not move in memory */
+void dblp_ranges_init(struct dblp_ranges *s);
+
+/** dblp_ranges_crowded() - is it time for dblp_ranges_grow()? */
+static inline bool dblp_ranges_crowded(const struct dblp_ranges *s)
+{
+	return s->n == s->room && s->room < DBLP_RANGES_MAX;
+}
+
+/**
+ * dblp_ranges_grow() - give a set the room that it can make use of
+ * @s: a set that was never given any
+ * @mem: for DBLP_RANGES_MAX ranges; it is the caller's to free, when @s is not
+ *	used any more and its @r is not @few
+ *
+ * A set that is not given any drops its lowest range sooner, that is all.
+ */
+void dblp_ranges_grow(struct dblp_ranges *s, struct dblp_pn_range *mem);
 
 /**
  * dblp_ranges_add() - note that a packet has arrived

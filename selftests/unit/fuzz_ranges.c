@@ -24,11 +24,13 @@ static void check_sane(const struct dblp_ranges *s)
  */
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
-	struct dblp_ranges s = {};
+	struct dblp_pn_range mem[DBLP_RANGES_MAX];
 	bool seen[NUMBERS] = {};
+	struct dblp_ranges s;
 	u64 at = 0;
 	size_t i;
 
+	dblp_ranges_init(&s);
 	for (i = 0; i + 1 < len; i += 2) {
 		u32 k = (data[i] << 8 | data[i + 1]) % NUMBERS;
 		bool fresh;
@@ -39,6 +41,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 		}
 		fresh = !seen[k] && at + k >= s.floor;
 		CHECK(dblp_ranges_has(&s, at + k) == !fresh);
+		if (k & 1 && dblp_ranges_crowded(&s))
+			dblp_ranges_grow(&s, mem);
 		CHECK(dblp_ranges_add(&s, at + k) == fresh);
 		CHECK(dblp_ranges_has(&s, at + k));
 		seen[k] = true;

@@ -190,6 +190,8 @@ static void on_wake(struct sim *s, u32 flow)
 	struct sim_flow *f = &s->flow[flow];
 
 	if (!f->cc.ops) {
+		dblp_ranges_init(&f->seen);
+		dblp_ranges_grow(&f->seen, f->seen_mem);
 		dblp_sent_init(&f->sent, calloc(RING_SIZE,
 						sizeof(struct dblp_sent_pkt)),
 			       RING_SIZE);

@@ -36,6 +36,7 @@ struct sim_flow {
 	struct dblp_rtt		rtt;
 	struct dblp_cc		cc;
 	struct dblp_ranges	seen;
+	struct dblp_pn_range	seen_mem[DBLP_RANGES_MAX];
 	u64			pace_next;
 	u64			last_sent;
 	u64			largest_at;

@@ -5,6 +5,13 @@
 
 #define NUMBERS	4096
 
+/* A set with all the room there is */
+#define NEW_RANGES(name)					\
+	struct dblp_pn_range name##_mem[DBLP_RANGES_MAX];	\
+	struct dblp_ranges name;				\
+	dblp_ranges_init(&name);				\
+	dblp_ranges_grow(&name, name##_mem)
+
 /* Sorted, apart from each other, above the floor */
 static bool ranges_are_sane(const struct dblp_ranges *s)
 {
@@ -37,9 +44,9 @@ static bool agrees(const struct dblp_ranges *s, const bool *seen, u64 at)
 /* Add numbers in an order with @spread numbers of disorder; compare all along */
 static bool model_holds(struct prng *r, u64 at, u32 spread, u32 loss)
 {
-	struct dblp_ranges s = {};
 	bool seen[NUMBERS] = {};
 	u32 i;
+	NEW_RANGES(s);
 
 	for (i = 0; i + spread < NUMBERS; i++) {
 		u64 k = i + prng_below(r, spread + 1);
@@ -60,8 +67,8 @@ static bool model_holds(struct prng *r, u64 at, u32 spread, u32 loss)
 
 TEST(dblp_ranges_add__in_order)
 {
-	struct dblp_ranges s = {};
 	u64 pn;
+	NEW_RANGES(s);
 
 	for (pn = 0; pn < 10000; pn++) {
 		EXPECT_TRUE(dblp_ranges_add(&s, pn));
@@ -75,7 +82,7 @@ TEST(dblp_ranges_add__in_order)
 
 TEST(dblp_ranges_add__joins_neighbours)
 {
-	struct dblp_ranges s = {};
+	NEW_RANGES(s);
 
 	EXPECT_TRUE(dblp_ranges_add(&s, 10));
 	EXPECT_TRUE(dblp_ranges_add(&s, 12));
@@ -92,8 +99,8 @@ TEST(dblp_ranges_add__joins_neighbours)
 
 TEST(dblp_ranges_add__full)
 {
-	struct dblp_ranges s = {};
 	u64 i;
+	NEW_RANGES(s);
 
 	for (i = 0; i < DBLP_RANGES_MAX; i++)
 		EXPECT_TRUE(dblp_ranges_add(&s, 10 + 2 * i));
@@ -113,10 +120,49 @@ TEST(dblp_ranges_add__full)
 	EXPECT_EQ(11, s.floor);
 }
 
+TEST(dblp_ranges_grow__keeps_what_is_there)
+{
+	struct dblp_pn_range mem[DBLP_RANGES_MAX];
+	struct dblp_ranges s;
+	u32 i;
+
+	dblp_ranges_init(&s);
+	for (i = 0; i < DBLP_RANGES_FEW; i++) {
+		EXPECT_FALSE(dblp_ranges_crowded(&s));
+		EXPECT_TRUE(dblp_ranges_add(&s, 10 + 2 * i));
+	}
+	EXPECT_TRUE(dblp_ranges_crowded(&s));
+	dblp_ranges_grow(&s, mem);
+	EXPECT_FALSE(dblp_ranges_crowded(&s));
+	EXPECT_TRUE(dblp_ranges_add(&s, 1000));
+	EXPECT_EQ(DBLP_RANGES_FEW + 1, s.n);
+	EXPECT_EQ(0, s.floor);
+	for (i = 0; i < DBLP_RANGES_FEW; i++)
+		EXPECT_TRUE(dblp_ranges_has(&s, 10 + 2 * i));
+	for (i = 0; i < DBLP_RANGES_MAX; i++)
+		dblp_ranges_add(&s, 2000 + 2 * i);
+	EXPECT_EQ(DBLP_RANGES_MAX, s.n);
+	EXPECT_FALSE(dblp_ranges_crowded(&s));
+}
+
+/* Without more room the lowest goes, and counts as received */
+TEST(dblp_ranges_add__few)
+{
+	struct dblp_ranges s;
+	u32 i;
+
+	dblp_ranges_init(&s);
+	for (i = 0; i <= DBLP_RANGES_FEW; i++)
+		EXPECT_TRUE(dblp_ranges_add(&s, 10 + 2 * i));
+	EXPECT_EQ(DBLP_RANGES_FEW, s.n);
+	EXPECT_EQ(11, s.floor);
+	EXPECT_TRUE(ranges_are_sane(&s));
+}
+
 TEST(dblp_ranges_add__full_and_lowest)
 {
-	struct dblp_ranges s = {};
 	u64 i;
+	NEW_RANGES(s);
 
 	for (i = 0; i < DBLP_RANGES_MAX; i++)
 		dblp_ranges_add(&s, 100 + 2 * i);
@@ -131,7 +177,7 @@ TEST(dblp_ranges_add__full_and_lowest)
 
 TEST(dblp_ranges_add__ends_of_the_number_space)
 {
-	struct dblp_ranges s = {};
+	NEW_RANGES(s);
 
 	EXPECT_TRUE(dblp_ranges_add(&s, U64_MAX));
 	EXPECT_TRUE(dblp_ranges_add(&s, 0));

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ten thousand connections that nobody uses: they fit a small machine, cost
+ * little kernel memory, and neither timers nor packets tell of them.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "lib/sock.h"
+
+#include "kselftest_harness.h"
+
+#define N		10000
+/*
+ * Bytes of kernel memory that a connection may take, both ends together, with
+ * what any socket has: two files, and the sockets of UDP below.
+ */
+#define LIMIT		13500
+#define TRACING		"/sys/kernel/tracing/"
+
+static int client[N], server[N];
+
+/* A line "NAME: N kB" of /proc/meminfo, in bytes */
+static long meminfo(const char *name)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	char line[128];
+	long kb = -1;
+
+	while (f && kb < 0 && fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, strlen(name)) &&
+		    line[strlen(name)] == ':')
+			kb = atol(line + strlen(name) + 1);
+	if (kb < 0)
+		die("no %s in /proc/meminfo", name);
+	fclose(f);
+	return kb * 1024;
+}
+
+static long kernel_memory(void)
+{
+	return meminfo("Slab") + meminfo("Percpu") + meminfo("VmallocUsed");
+}
+
+static void put(const char *file, const char *text)
+{
+	FILE *f = fopen(file, "w");
+
+	if (!f || fputs(text, f) == EOF || fclose(f))
+		die("cannot write '%s' to %s", text, file);
+}
+
+static unsigned long symbol(const char *name)
+{
+	FILE *f = fopen("/proc/kallsyms", "r");
+	unsigned long at, found = 0;
+	char line[256], sym[128];
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx %*c %127s", &at, sym) == 2 &&
+		    !strcmp(sym, name))
+			found = at;
+	if (!found)
+		die("no %s in /proc/kallsyms", name);
+	fclose(f);
+	return found;
+}
+
+/* Begin to count how often the timers of connections expire */
+static void watch_timers(void)
+{
+	char filter[64];
+
+	snprintf(filter, sizeof(filter), "function == 0x%lx",
+		 symbol("dblp_timer_expired"));
+	put(TRACING "events/timer/hrtimer_expire_entry/filter", filter);
+	put(TRACING "events/timer/hrtimer_expire_entry/enable", "1");
+	put(TRACING "trace", "");
+}
+
+/* Since watch_timers() or the last call */
+static int expirations(void)
+{
+	FILE *f = fopen(TRACING "trace", "r");
+	char line[512];
+	int n = 0;
+
+	if (!f)
+		die("no " TRACING "trace");
+	while (fgets(line, sizeof(line), f))
+		n += strstr(line, "hrtimer_expire_entry:") != NULL;
+	fclose(f);
+	put(TRACING "trace", "");
+	return n;
+}
+
+static void unwatch_timers(void)
+{
+	put(TRACING "events/timer/hrtimer_expire_entry/enable", "0");
+	put(TRACING "events/timer/hrtimer_expire_entry/filter", "0");
+}
+
+static void allow_files(void)
+{
+	struct rlimit r = { 2 * N + 100, 2 * N + 100 };
+
+	if (setrlimit(RLIMIT_NOFILE, &r))
+		die("setrlimit()");
+}
+
+static void close_all(void)
+{
+	int i;
+
+	for (i = 0; i < N; i++) {
+		close(client[i]);
+		close(server[i]);
+	}
+}
+
+/* Each has carried a message each way, as any connection has */
+static void use(int a, int b)
+{
+	char buf[100] = { };
+
+	if (send(a, buf, sizeof(buf), 0) != sizeof(buf) ||
+	    recv(b, buf, sizeof(buf), 0) != sizeof(buf) ||
+	    send(b, buf, sizeof(buf), 0) != sizeof(buf) ||
+	    recv(a, buf, sizeof(buf), 0) != sizeof(buf))
+		die("a message did not arrive");
+}
+
+FIXTURE(idle) {
+	int listener;
+};
+
+FIXTURE_SETUP(idle)
+{
+	netns_new();
+	allow_files();
+}
+
+FIXTURE_TEARDOWN(idle)
+{
+	close_all();
+	close(self->listener);
+}
+
+TEST_F_TIMEOUT(idle, ten_thousand_connections, 400)
+{
+	struct sockaddr_dblp addr;
+	long before, fresh, used;
+	uint64_t packets;
+	int i;
+
+	self->listener = new_listener("::1", 16, &addr);
+	client[0] = new_socket();
+	ASSERT_EQ(0, connect_to(client[0], &addr));
+	server[0] = accept(self->listener, NULL, NULL);
+	ASSERT_LE(0, server[0]);
+	use(client[0], server[0]);
+
+	before = kernel_memory();
+	for (i = 1; i < N; i++) {
+		client[i] = new_socket();
+		ASSERT_EQ(0, connect_to(client[i], &addr));
+		server[i] = accept(self->listener, NULL, NULL);
+		ASSERT_LE(0, server[i]);
+	}
+	fresh = (kernel_memory() - before) / (N - 1);
+	fprintf(stderr, "# %ld bytes of kernel memory for a new connection\n", fresh);
+
+	watch_timers();
+	for (i = 1; i < N; i++)
+		use(client[i], server[i]);
+	sleep_ms(1000);
+	used = (kernel_memory() - before) / (N - 1);
+	fprintf(stderr, "# %ld bytes for one that was used\n", used);
+	fprintf(stderr, "# %d timers expired meanwhile\n", i = expirations());
+	/* Or the count below would be worth nothing */
+	EXPECT_LT(0, i);
+	EXPECT_GE(LIMIT, used);
+
+	packets = mib("PktSent") + mib("AckSent");
+	sleep_ms(5000);
+	i = expirations();
+	fprintf(stderr, "# %d timers expired in 5 s of silence\n", i);
+	EXPECT_EQ(0, i);
+	EXPECT_EQ(packets, mib("PktSent") + mib("AckSent"));
+	unwatch_timers();
+
+	/* They are alive, every one */
+	for (i = 0; i < N; i++)
+		use(client[i], server[i]);
+}
+
+TEST_HARNESS_MAIN
