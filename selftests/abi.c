@@ -77,10 +77,11 @@ TEST_F(abi, control_messages_both_ways)
 {
 	struct dblp_sndinfo snd = {
 		.tag = 0x0123456789abcdefULL,
-		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY |
+			 DBLP_SND_PHASE,
 		.budget = 300000,
 		.critical = 100,
-		.phase = 5,
+		.phase = 2,
 		.policy = DBLP_POLICY_EAGER,
 	};
 	struct message m, report;
