@@ -24,6 +24,9 @@ class Figures:
     def __init__(self, directory):
         self.seeds = {}
         self.errors = []
+        self.failed = {}
+        for path in sorted(pathlib.Path(directory).glob("*-seed-*/failed")):
+            self.failed[path.parent.name] = path.read_text().strip()
         for path in sorted(pathlib.Path(directory).glob("*-seed-*/results")):
             seed = int(path.parent.name.rpartition("-")[2])
             for text in path.read_text().splitlines():
@@ -39,12 +42,28 @@ class Figures:
 
     def results(self, *name):
         """One result for each seed; none if one of them has failed"""
-        if any(error[0] == name for error in self.errors):
+        if any(error[0] == name for error in self.errors) or self.failed_boot(*name):
             return []
         found = self.seeds.get(name, {})
         return [found[seed] for seed in sorted(found)]
 
+    def complaints(self):
+        yield from (f"{boot}: {reason}" for boot, reason in self.failed.items())
+        for name, seed, reason in self.errors:
+            yield f"{' '.join(name)}, seed {seed}: {reason}"
+
+    def failed_boot(self, scenario, key, _):
+        """A boot that should have a result, and went wrong in whatever way"""
+        for boot, reason in self.failed.items():
+            what = boot.rpartition("-seed-")[0]
+            if what in (scenario, f"{scenario}-{key}"):
+                return f"{boot}: {reason}"
+        return None
+
     def error(self, *name):
+        failed = self.failed_boot(*name)
+        if failed:
+            return failed
         for other, seed, reason in self.errors:
             if other == name:
                 return f"{reason} (seed {seed})"
@@ -212,7 +231,7 @@ def idle_rows(f):
             seconds = r["elapsed_ns"] / 1e9
             memory[who] = r["memory_bytes"] / number
             if r["timers"]:
-                timers[who] = r["timers"]["own"] / seconds
+                timers[who] = (r["timers"]["own"] - r["timers_before"]["own"]) / seconds
                 more[who] = (f"all timers of the machine {r['timers']['all'] / seconds:.1f} a second, "
                              f"{r['timers_before']['all'] / seconds:.1f} before")
     why = f.error("idle", str(number), "dblp")
@@ -291,10 +310,11 @@ def markdown_notes(rows, notes):
 
 
 def write_page(args, rows, f):
-    lacking = [f"- {' '.join(name)}, seed {seed}: {reason}" for name, seed, reason in f.errors]
+    lacking = [f"- {line}" for line in f.complaints()]
     fields = {
         "KERNEL": args.kernel,
         "COMMIT": args.commit,
+        "SEEDS": args.seeds,
         "TABLE": "\n".join(markdown_table(rows)),
         "NOTES": "\n".join(markdown_notes(rows, read_notes(args.notes))),
         "LACKING": "\n".join(lacking) or "Everything could be measured.",
@@ -309,6 +329,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernel", required=True)
     parser.add_argument("--commit", required=True)
+    parser.add_argument("--seeds", required=True)
     parser.add_argument("--notes", type=pathlib.Path, required=True)
     parser.add_argument("--template", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
@@ -321,8 +342,8 @@ def main():
     (args.out / "transport.json").write_text(json.dumps(figures, indent=1) + "\n")
     write_page(args, rows, f)
     text_table(rows)
-    for name, seed, reason in f.errors:
-        print(f"{' '.join(name)}, seed {seed}: {reason}")
+    for line in f.complaints():
+        print(line)
     met = sum(row.met for row in rows)
     missing = sum(row.value is None for row in rows)
     print(f"{met} of {len(rows)} bars met, {missing} could not be measured")
