@@ -7,6 +7,7 @@
  * peer has heard all there is to hear about it.
  */
 #include "dblp.h"
+#include "window.h"
 
 static u64 dblp_rx_cost(const struct dblp_rx_msg *msg)
 {
@@ -545,12 +546,24 @@ static struct iov_iter *dblp_rx_seek(struct dblp_rx_cursor *c, u32 pos)
 	return &c->at;
 }
 
+/* The bytes of one segment; our own bounds need no second look */
+static bool dblp_rx_copy_seg(struct dblp_window *w, u32 from, u32 n,
+			     struct iov_iter *to)
+{
+	const u8 *p = dblp_window_peek(w, from, n);
+
+	if (likely(p))
+		return _copy_to_iter(p, n, to) == n;
+	return !skb_copy_datagram_iter(w->skb, from, to, n);
+}
+
 static int dblp_rx_copy_run(const struct dblp_rx_msg *msg,
 			    const struct sk_buff *skb,
 			    const struct dblp_skb_run *r,
 			    struct dblp_rx_cursor *c, u32 size)
 {
 	u32 from = r->first * DBLP_SKB_CB(skb)->stride + r->hdr_len;
+	struct dblp_window w = { .skb = skb };
 	u32 offset = r->offset, end, n;
 
 	end = min_t(u64, offset + (u64)r->n * msg->seg_size, size);
@@ -560,7 +573,7 @@ static int dblp_rx_copy_run(const struct dblp_rx_msg *msg,
 	c->pos = end;
 	for (; offset < end; offset += n) {
 		n = min(msg->seg_size, end - offset);
-		if (skb_copy_datagram_iter(skb, from, &c->at, n))
+		if (!dblp_rx_copy_seg(&w, from, n, &c->at))
 			return -EFAULT;
 		from += DBLP_SKB_CB(skb)->stride;
 	}

@@ -10,28 +10,13 @@
 #include <linux/unaligned.h>
 
 #include "dblp.h"
+#include "window.h"
 
 /* More come only from a sender who wants to see what happens */
 #define DBLP_TRAIN_MAX	255
 
 /* Headers of a DATA packet, and the one frame that a train has */
 #define DBLP_TRAIN_HDR	(DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + DBLP_META_LEN)
-
-/**
- * struct dblp_window - a stretch of a buffer that can be looked at
- * @skb: the buffer
- * @p: its byte @from
- * @from: first byte
- * @to: byte behind the last
- * @copy: for what is not in one piece
- */
-struct dblp_window {
-	const struct sk_buff	*skb;
-	const u8		*p;
-	u32			from;
-	u32			to;
-	u8			copy[DBLP_TRAIN_HDR];
-};
 
 static void dblp_window_set(struct dblp_window *w, const u8 *p, u32 from,
 			    u32 len)
@@ -41,15 +26,15 @@ static void dblp_window_set(struct dblp_window *w, const u8 *p, u32 from,
 	w->to = from + len;
 }
 
-/* Move the window to the piece of the buffer that has byte @at */
-static void dblp_window_move(struct dblp_window *w, u32 at)
+/** dblp_window_move() - move a window to the piece that has byte @at */
+void dblp_window_move(struct dblp_window *w, u32 at)
 {
 	const struct skb_shared_info *shinfo = skb_shinfo(w->skb);
 	u32 from = skb_headlen(w->skb), len, i;
 	const skb_frag_t *frag;
 
 	dblp_window_set(w, w->skb->data, 0, from);
-	for (i = 0; at >= w->to && i < shinfo->nr_frags; i++) {
+	for (i = 0; at >= from && i < shinfo->nr_frags; i++) {
 		frag = &shinfo->frags[i];
 		len = skb_frag_size(frag);
 		if (PageHighMem(skb_frag_page(frag)))
@@ -58,16 +43,6 @@ static void dblp_window_move(struct dblp_window *w, u32 at)
 			dblp_window_set(w, skb_frag_address(frag), from, len);
 		from += len;
 	}
-}
-
-/* @len bytes at @at, at most DBLP_TRAIN_HDR and in the buffer, or NULL */
-static const u8 *dblp_window_at(struct dblp_window *w, u32 at, u32 len)
-{
-	if (at < w->from || at + len > w->to)
-		dblp_window_move(w, at);
-	if (at >= w->from && at + len <= w->to)
-		return w->p + (at - w->from);
-	return skb_copy_bits(w->skb, at, w->copy, len) ? NULL : w->copy;
 }
 
 static u32 dblp_train_len(const struct dblp_train *t, u32 i)
@@ -116,7 +91,7 @@ static bool dblp_train_joins(struct dblp_window *w, const struct dblp_train *t,
 
 	if (dblp_train_len(t, i) < DBLP_HDR_LEN)
 		return false;
-	p = dblp_window_at(w, i * t->stride, DBLP_HDR_LEN);
+	p = dblp_window_peek(w, i * t->stride, DBLP_HDR_LEN);
 	if (!p || p[0] >> 4 != DBLP_VERSION)
 		return false;
 	if (!i)
@@ -180,26 +155,39 @@ static bool dblp_train_plain(const struct dblp_hdr *h)
 	return h->type == DBLP_PKT_DATA && h->ctl_len <= DBLP_META_LEN;
 }
 
+/* Can this packet be the @n-th of a run whose headers would be @want? */
+static bool dblp_train_continues(struct dblp_window *w,
+				 const struct dblp_run *run, u32 n,
+				 const u8 *want, u32 hdr_len, u32 seg_len)
+{
+	const u8 *p;
+
+	if (dblp_train_len(run->train, run->first + n) != hdr_len + seg_len)
+		return false;
+	p = dblp_window_peek(w, (run->first + n) * run->train->stride, hdr_len);
+	return p && dblp_same_hdr(p, want) &&
+	       (!run->h.ctl_len ||
+		!memcmp(p + hdr_len - run->h.ctl_len,
+			want + hdr_len - run->h.ctl_len, run->h.ctl_len));
+}
+
 /* How many packets from @run's first on continue each other */
 static u32 dblp_train_scan(struct dblp_window *w, const struct dblp_run *run)
 {
-	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + run->h.ctl_len, n;
+	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + run->h.ctl_len;
 	u32 offset = get_unaligned_be32(run->p + DBLP_HDR_LEN + 4);
-	u32 end = get_unaligned_be32(run->p + DBLP_HDR_LEN + 8);
-	const struct dblp_train *t = run->train;
-	u32 seg_size = run->h.seg_size, len;
-	const u8 *p;
+	u32 end = get_unaligned_be32(run->p + DBLP_HDR_LEN + 8), n;
+	u32 seg_size = run->h.seg_size;
+	u8 want[DBLP_TRAIN_HDR];
 
-	for (n = 1; run->first + n < t->n; n++) {
-		if ((u64)offset + (u64)n * seg_size >= end)
+	memcpy(want, run->p, hdr_len);
+	for (n = 1; run->first + n < run->train->n; n++) {
+		if (end - offset <= seg_size || offset > end)
 			break;
-		len = hdr_len + min(seg_size, end - offset - n * seg_size);
-		if (dblp_train_len(t, run->first + n) != len)
-			break;
-		p = dblp_window_at(w, (run->first + n) * t->stride, hdr_len);
-		if (!p || !dblp_is_next(p, run->p, n, seg_size) ||
-		    memcmp(p + hdr_len - run->h.ctl_len,
-			   run->p + hdr_len - run->h.ctl_len, run->h.ctl_len))
+		offset += seg_size;
+		dblp_put_next(want, run->h.pn + n, offset);
+		if (!dblp_train_continues(w, run, n, want, hdr_len,
+					  min(seg_size, end - offset)))
 			break;
 	}
 	return n;
@@ -235,15 +223,12 @@ static u32 dblp_train_rcv_from(struct dblp_sock *dsk, struct dblp_train *t,
 	u32 len = min_t(u32, run.len, DBLP_TRAIN_HDR);
 	u8 hdr[DBLP_TRAIN_HDR];
 	enum dblp_wire_error err;
-	const u8 *p;
 
-	p = dblp_window_at(w, i * t->stride, len);
-	if (!p) {
+	/* The window moves, and packets may share memory with their sender */
+	if (skb_copy_bits(t->skb, i * t->stride, hdr, len)) {
 		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_DROPMEMORY);
 		return 1;
 	}
-	/* The window moves, and packets may share memory with their sender */
-	memcpy(hdr, p, len);
 	run.p = hdr;
 	err = dblp_get_hdr(&run.h, hdr, run.len);
 	if (err) {

