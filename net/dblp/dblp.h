@@ -849,7 +849,7 @@ void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 void dblp_tx_sent_run(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 n,
 		      u32 bytes);
 void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
-		   bool late);
+		   u32 n, bool late);
 void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
 int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f);
 int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f);

@@ -39,17 +39,18 @@ void dblp_drop(struct net *net, struct sk_buff *skb, enum dblp_mib_item why)
 	kfree_skb(skb);
 }
 
-static void dblp_packet_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
-			      bool late)
+static void dblp_packets_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
+			       u32 n, bool late)
 {
 	struct dblp_sock *dsk = ctx;
+	u32 i;
 
 	if (late)
-		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_PKTSPURIOUS);
-	if (!list_empty(&dsk->ctl_flight))
-		dblp_ctl_acked(dsk, pn);
+		DBLP_ADD_STATS(sock_net(&dsk->sk), DBLP_MIB_PKTSPURIOUS, n);
+	for (i = 0; i < n && !list_empty(&dsk->ctl_flight); i++)
+		dblp_ctl_acked(dsk, pn + i);
 	if (pkt->owner)
-		dblp_tx_acked(dsk, pkt->owner, pkt->seg, late);
+		dblp_tx_acked(dsk, pkt->owner, pkt->seg, n, late);
 }
 
 static void dblp_packet_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt)
@@ -65,7 +66,7 @@ static void dblp_packet_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt)
 }
 
 static const struct dblp_sent_ops dblp_sent_ops = {
-	.acked	= dblp_packet_acked,
+	.acked	= dblp_packets_acked,
 	.lost	= dblp_packet_lost,
 };
 

@@ -118,14 +118,15 @@ struct dblp_sent_pkt *dblp_sent_push(struct dblp_sent *s, u16 bytes, u64 now)
 		s->first_sent = now;
 		s->delivered_at = now;
 	}
-	memset(pkt, 0, sizeof(*pkt));
-	pkt->sent = now;
-	pkt->delivered = s->delivered;
-	pkt->delivered_at = s->delivered_at;
-	pkt->first_sent = s->first_sent;
-	pkt->bytes = bytes;
-	pkt->state = DBLP_SENT_INFLIGHT;
-	pkt->app_limited = s->app_limited != 0;
+	*pkt = (struct dblp_sent_pkt) {
+		.sent = now,
+		.delivered = s->delivered,
+		.delivered_at = s->delivered_at,
+		.first_sent = s->first_sent,
+		.bytes = bytes,
+		.state = DBLP_SENT_INFLIGHT,
+		.app_limited = s->app_limited != 0,
+	};
 	s->inflight += bytes;
 	s->inflight_pkts++;
 	return pkt;
@@ -180,26 +181,48 @@ struct newly_acked {
 	bool			any;
 };
 
-static void ack_packet(struct dblp_sent *s, u64 pn, struct newly_acked *newly,
-		       const struct dblp_sent_ops *ops, void *ctx)
+/* How many packets from @pn to below @end are in flight, were sent one after the
+ * other for the same owner, and lie in a row in the ring?
+ */
+static u32 ack_run(const struct dblp_sent *s, u64 pn, u64 end)
+{
+	const struct dblp_sent_pkt *pkt = slot(s, pn);
+	u32 most = min_t(u64, end - pn, s->mask + 1 - (pn & s->mask)), n = 1;
+
+	if (pkt->state != DBLP_SENT_INFLIGHT)
+		return 1;
+	while (n < most && pkt[n].state == DBLP_SENT_INFLIGHT &&
+	       pkt[n].owner == pkt->owner && pkt[n].seg == pkt->seg + n)
+		n++;
+	return n;
+}
+
+static void ack_packets(struct dblp_sent *s, u64 pn, u32 n,
+			struct newly_acked *newly,
+			const struct dblp_sent_ops *ops, void *ctx)
 {
 	struct dblp_sent_pkt *pkt = slot(s, pn);
 	bool late = pkt->state == DBLP_SENT_LOST;
+	u64 end = pn + n;
+	u32 bytes = 0, i;
 
-	if (!late) {
-		s->inflight -= pkt->bytes;
-		s->inflight_pkts--;
-	}
-	if (!newly->any || pn > newly->pn) {
-		newly->pkt = *pkt;
-		newly->pn = pn;
+	if (!newly->any || end - 1 > newly->pn) {
+		newly->pkt = pkt[n - 1];
+		newly->pn = end - 1;
 		newly->any = true;
 	}
-	newly->bytes += pkt->bytes;
-	s->delivered += pkt->bytes;
-	pkt->state = DBLP_SENT_ACKED;
-	pkt->skip = pn + 1;
-	ops->acked(ctx, pn, pkt, late);
+	for (i = 0; i < n; i++) {
+		bytes += pkt[i].bytes;
+		pkt[i].state = DBLP_SENT_ACKED;
+		pkt[i].skip = end;
+	}
+	if (!late) {
+		s->inflight -= bytes;
+		s->inflight_pkts -= n;
+	}
+	newly->bytes += bytes;
+	s->delivered += bytes;
+	ops->acked(ctx, pn, pkt, n, late);
 }
 
 static void ack_range(struct dblp_sent *s, const struct dblp_acked_range *r,
@@ -208,11 +231,13 @@ static void ack_range(struct dblp_sent *s, const struct dblp_acked_range *r,
 		      const struct dblp_sent_ops *ops, void *ctx)
 {
 	u64 first = max(r->first, s->base), end = r->last + 1, pn = first;
+	u32 n;
 
-	while ((pn = next_unacked(s, pn, end)) < end) {
+	for (; (pn = next_unacked(s, pn, end)) < end; pn += n) {
 		if (slot(s, pn)->state == DBLP_SENT_LOST)
 			widen_reordering(s, rtt, s->largest_acked - pn, now);
-		ack_packet(s, pn++, newly, ops, ctx);
+		n = ack_run(s, pn, end);
+		ack_packets(s, pn, n, newly, ops, ctx);
 	}
 	if (first < end && slot(s, first)->skip < end)
 		slot(s, first)->skip = end;
@@ -281,8 +306,8 @@ static void advance_base(struct dblp_sent *s, const struct dblp_rtt *rtt,
 		if (pkt->state == DBLP_SENT_LOST && now - pkt->sent < keep &&
 		    s->largest_acked - s->base < KEEP_LOST_PKTS)
 			return;
-		memset(pkt, 0, sizeof(*pkt));
-		s->base++;
+		s->base = pkt->state == DBLP_SENT_ACKED ?
+			  min(pkt->skip, s->scan) : s->base + 1;
 	}
 }
 

@@ -171,14 +171,16 @@ struct dblp_rate_sample {
 
 /**
  * struct dblp_sent_ops - what the owner of the packets is told
- * @acked: a packet was acknowledged for the first time; @late if it had been
- *	declared lost before
+ * @acked: @n packets in a row, which have the same owner and segments in a row,
+ *	were acknowledged for the first time; @late if they had been declared
+ *	lost before
  * @lost: a packet was declared lost
  *
  * Neither may send a packet.
  */
 struct dblp_sent_ops {
-	void (*acked)(void *ctx, u64 pn, struct dblp_sent_pkt *pkt, bool late);
+	void (*acked)(void *ctx, u64 pn, struct dblp_sent_pkt *pkt, u32 n,
+		      bool late);
 	void (*lost)(void *ctx, u64 pn, struct dblp_sent_pkt *pkt);
 };
 

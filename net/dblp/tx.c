@@ -344,23 +344,39 @@ static void dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		list_move_tail(&msg->list, &dsk->tx_settled);
 }
 
+static void dblp_tx_segs_acked(struct dblp_tx_msg *msg, u32 seg, u32 n)
+{
+	u32 end = seg + n;
+
+	if (!msg->need.count && dblp_segmap_next(&msg->acked, seg) >= end) {
+		dblp_segmap_add_run(&msg->acked, seg, n);
+		return;
+	}
+	for (; seg < end; seg++) {
+		dblp_segmap_add(&msg->acked, seg);
+		dblp_segmap_del(&msg->need, seg);
+	}
+}
+
 /**
- * dblp_tx_acked() - a packet with a segment was acknowledged
+ * dblp_tx_acked() - packets with segments were acknowledged
  * @dsk: socket
- * @msg: its message
- * @seg: the segment
- * @late: the packet had been declared lost
+ * @msg: their message
+ * @seg: the first segment
+ * @n: number of segments
+ * @late: the packets had been declared lost
  */
 void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
-		   bool late)
+		   u32 n, bool late)
 {
+	u32 i;
+
 	if (msg->closed)
 		return;
-	if (!late)
-		msg->sent[seg]--;
+	for (i = 0; i < n && !late; i++)
+		msg->sent[seg + i]--;
 	msg->meta_acked = 1;
-	dblp_segmap_add(&msg->acked, seg);
-	dblp_segmap_del(&msg->need, seg);
+	dblp_tx_segs_acked(msg, seg, n);
 	dblp_tx_unmark_lost(msg);
 
 	if (!msg->budget) {

@@ -154,8 +154,12 @@ void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, const u8 *hdr)
 	u32 pos = slot * (msg->room + msg->seg_size), len = msg->room, n;
 	void *to = dblp_txbuf_at(msg, pos, &n);
 
+	/* A length that is known is worth a branch */
 	if (likely(n >= len)) {
-		memcpy(to, hdr, len);
+		if (len == DBLP_HDR_LEN + DBLP_DATA_HDR_LEN)
+			memcpy(to, hdr, DBLP_HDR_LEN + DBLP_DATA_HDR_LEN);
+		else
+			memcpy(to, hdr, len);
 		return;
 	}
 	memcpy(to, hdr, n);

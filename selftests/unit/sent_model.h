@@ -32,16 +32,24 @@ struct sent_model {
 	} pkt[MODEL_PKTS];
 };
 
-static void model_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt, bool late)
+static void model_acked_one(struct sent_model *m, u64 pn,
+			    const struct dblp_sent_pkt *pkt, bool late)
 {
-	struct sent_model *m = ctx;
-
 	if (pn >= m->next || pkt->bytes != m->pkt[pn].bytes ||
 	    pkt->owner != m->pkt[pn].owner || pkt->seg != (u32)pn ||
 	    m->pkt[pn].told != (late ? DBLP_SENT_LOST : DBLP_SENT_INFLIGHT))
 		m->broken = true;
 	else
 		m->pkt[pn].told = DBLP_SENT_ACKED;
+}
+
+static void model_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt, u32 n,
+			bool late)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		model_acked_one(ctx, pn + i, pkt + i, late);
 }
 
 static void model_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt)

@@ -139,7 +139,8 @@ static bool has_more(const struct sim_flow *f)
 	return !f->goal || f->sent.delivered + f->sent.inflight < f->goal;
 }
 
-static void acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt, bool late)
+static void acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt, u32 n,
+		  bool late)
 {
 }
 
