@@ -367,7 +367,7 @@ static __poll_t dblp_poll(struct file *file, struct socket *sock,
 		mask |= EPOLLHUP;
 	if (shutdown & RCV_SHUTDOWN)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	if (!list_empty(&dsk->rx_ready))
+	if (dblp_readable(dsk))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (!dblp_connecting(dsk) && (dblp_writable(dsk) ||
 				      (shutdown & SEND_SHUTDOWN)))
@@ -375,20 +375,32 @@ static __poll_t dblp_poll(struct file *file, struct socket *sock,
 	return mask;
 }
 
+/* Length of the message to be read next; what of it can be placed */
+static u64 dblp_inq(struct dblp_sock *dsk)
+{
+	if (dsk->placement)
+		return dblp_place_bytes(dsk);
+	if (!dsk->rx_whole)
+		return 0;
+	return list_first_entry(&dsk->rx_ready, struct dblp_rx_msg,
+				list)->total;
+}
+
 static int dblp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 {
 	struct dblp_sock *dsk = dblp_sk(sock->sk);
-	struct dblp_rx_msg *msg;
 	u64 bytes = 0;
 
 	lock_sock(&dsk->sk);
 	switch (cmd) {
 	case SIOCINQ:
-		msg = dblp_rx_peek(dsk);
-		bytes = msg ? msg->len : 0;
+		bytes = dblp_inq(dsk);
 		break;
 	case SIOCOUTQ:
 		bytes = dsk->tx_bytes;
+		break;
+	case SIOCOUTQNSD:
+		bytes = dblp_tx_never_sent(dsk);
 		break;
 	default:
 		release_sock(&dsk->sk);

@@ -161,6 +161,8 @@ int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp)
 	dsk->rx_window = max_t(u64, window, DBLP_WINDOW_MIN);
 	dsk->rx_max_data = dsk->rx_window;
 	dsk->rx_max_msg = DBLP_MSG_WINDOW;
+	dsk->rx_msg_max = dsk->placement ? DBLP_MSG_MAX :
+					   dsk->rx_window - DBLP_MSG_COST;
 	return 0;
 }
 
@@ -181,6 +183,7 @@ void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 	dsk->peer_max_msg = p->max_msg;
 	dsk->peer_max_data = p->max_data;
 	dsk->peer_msg_max = p->msg_max;
+	dsk->peer_window = p->max_data;
 	dsk->state = DBLP_STATE_ESTABLISHED;
 	dsk->sk.sk_state = TCP_ESTABLISHED;
 	dsk->handshake_at = 0;
@@ -344,7 +347,8 @@ void dblp_close(struct dblp_sock *dsk)
 {
 	struct sock *sk = &dsk->sk;
 	bool linger = sock_flag(sk, SOCK_LINGER);
-	bool unread = !list_empty(&dsk->rx_ready) || !xa_empty(&dsk->rx_msgs);
+	bool unread = !list_empty(&dsk->rx_ready) ||
+		      !xa_empty(&dsk->rx_msgs) || dsk->rx_placed;
 
 	if (dsk->state == DBLP_STATE_LISTEN)
 		dblp_stop_listening(dsk);

@@ -203,10 +203,13 @@ struct dblp_path {
 
 /**
  * struct dblp_tx_msg - a message being sent
- * @list: on @tx_msgs of the socket by rising @id, then on @tx_reports
+ * @list: on @tx_msgs of the socket by rising @id, then on @tx_reports, or on
+ *	@pieces of @whole
  * @lost_node: on @tx_lost of the socket while segments wait to be repaired
  * @tag: from the user
+ * @whole: the user's message of which this is a piece, NULL if it is all of it
  * @id: message ID
+ * @number: of the user's message, as he is told
  * @len: bytes
  * @offset: bytes of the user's message before this piece of it
  * @total: bytes of the user's message
@@ -228,6 +231,7 @@ struct dblp_path {
  * @closed: the receiver has closed it, only its loss map is awaited
  * @shuffled: order
  * @lossy: packets may still point here when all segments are acknowledged
+ * @joined: this is the @msg of a &struct dblp_tx_whole
  * @shuffle: permutation of the segments behind the critical ones
  * @acked: segments acknowledged
  * @need: segments to be repaired: lost, and no copy in flight
@@ -247,7 +251,9 @@ struct dblp_tx_msg {
 	struct list_head	list;
 	struct list_head	lost_node;
 	u64			tag;
+	struct dblp_tx_whole	*whole;
 	u32			id;
+	u32			number;
 	u32			len;
 	u32			offset;
 	u32			total;
@@ -269,6 +275,7 @@ struct dblp_tx_msg {
 	u8			closed:1;
 	u8			shuffled:1;
 	u8			lossy:1;
+	u8			joined:1;
 	struct dblp_shuffle	shuffle;
 	struct dblp_segmap	acked;
 	struct dblp_segmap	need;
@@ -286,11 +293,34 @@ struct dblp_tx_msg {
 };
 
 /**
+ * struct dblp_tx_whole - a message that is sent in pieces
+ * @msg: what all pieces have in common, and what became of them; it has no bytes
+ *	and no segments, and becomes the report
+ * @pieces: settled pieces with bytes missing by offset, for the loss map
+ * @refs: pieces that are not settled, and one until the last was taken from the
+ *	user
+ * @taken: bytes taken from the user
+ */
+struct dblp_tx_whole {
+	struct dblp_tx_msg	msg;
+	struct list_head	pieces;
+	u32			refs;
+	u32			taken;
+};
+
+static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
+{
+	return container_of(msg, struct dblp_tx_whole, msg);
+}
+
+/**
  * struct dblp_rx_msg - a message being received
- * @list: on @rx_ready of the socket once it is its turn
+ * @list: on @rx_ready of the socket once it is its turn, then on @rx_part or
+ *	@rx_last
  * @refs: see "Messages" above
  * @tag: from the META frame
  * @id: message ID
+ * @number: of the user's message, as he is told; set when it is its turn
  * @len: bytes
  * @offset: bytes of the user's message before this piece, from the META frame
  * @total: bytes of the user's message, from there, too
@@ -305,9 +335,13 @@ struct dblp_tx_msg {
  * @meta: has a META frame
  * @meta_missing: which has not come yet
  * @closed: done; what is missing stays missing
+ * @joined: a piece whose credit, but for its bytes, was given back
  * @round: with policy early: how it came in
  * @have: segments that are there
  * @skbs: their bytes in order of arrival; &struct dblp_skb_cb
+ * @place_node: on the list of a reader in placement mode, see place.c
+ * @taken: of @skbs, what that reader is copying
+ * @base: bytes of the user's message before this piece, as he knows it
  * @bits: memory of @have
  */
 struct dblp_rx_msg {
@@ -315,6 +349,7 @@ struct dblp_rx_msg {
 	u32			refs;
 	u32			id;
 	u64			tag;
+	u32			number;
 	u32			len;
 	u32			offset;
 	u32			total;
@@ -329,9 +364,13 @@ struct dblp_rx_msg {
 	u8			meta:1;
 	u8			meta_missing:1;
 	u8			closed:1;
+	u8			joined:1;
 	struct dblp_round	round;
 	struct dblp_segmap	have;
 	struct sk_buff_head	skbs;
+	struct list_head	place_node;
+	struct sk_buff_head	taken;
+	u32			base;
 	unsigned long		bits[];
 };
 
@@ -365,6 +404,27 @@ struct dblp_skb_cb {
 };
 
 #define DBLP_SKB_CB(skb)	((struct dblp_skb_cb *)(skb)->cb)
+
+/** dblp_rx_run_bytes() - bytes of segments of @msg */
+static inline u32 dblp_rx_run_bytes(const struct dblp_rx_msg *msg,
+				    const struct dblp_skb_run *r)
+{
+	return min(r->n * msg->seg_size, msg->len - r->offset);
+}
+
+/**
+ * struct dblp_rx_cursor - where a message goes in user memory
+ * @base: its first byte
+ * @at: byte @pos
+ * @pos: bytes from the message's first
+ * @size: bytes that there is room for
+ */
+struct dblp_rx_cursor {
+	struct iov_iter	base;
+	struct iov_iter	at;
+	size_t		pos;
+	size_t		size;
+};
 
 /**
  * struct dblp_train - packets that came in one buffer: by GRO, or because they
@@ -475,6 +535,7 @@ struct dblp_peer_key {
  *	as they are not in @own
  * @own: DBLP_OWN() of the options that were set for this socket
  * @config_seq: of the configuration that these were taken from
+ * @placement: DBLP_PLACEMENT
  *
  * Timer: one, for the earliest of these; 0 means not set:
  * @timer: cancelled by dblp_destruct() at the latest
@@ -502,14 +563,19 @@ struct dblp_peer_key {
  * @tx_reports: settled messages to be reported on the error queue
  * @tx_cur: first message with segments of its first pass to send; or NULL
  * @tx_reported: the one last reported, for DBLP_SENT_LOSSMAP
+ * @tx_part: message of which only some pieces were taken from the user
  * @tx_n_reports: length of @tx_reports
- * @tx_next_id: of the next message
+ * @tx_next_id: of the next message of the protocol
+ * @tx_next_number: of the next message of the user
  * @tx_bytes: bytes of messages not settled
  * @tx_cost: credit taken by messages started
  * @peer_max_msg: first message ID that the peer does not allow yet
  * @peer_max_data: credit that the peer gave in all
  * @peer_msg_max: largest message the peer takes
+ * @peer_window: credit that the peer gave at first
  * @peer_cap: ppm
+ * @tx_busy: somebody is in sendmsg(): others have to wait for their turn
+ * @tx_wanted: somebody did not get it
  * @blocked: the peer was told that we wait for credit
  * @fin_queued: FIN is on its way: nothing more can be sent
  * @fin_acked: the peer has it
@@ -532,10 +598,24 @@ struct dblp_peer_key {
  *
  * Receiving:
  * @rx_msgs: open messages, and closed ones whose turn has not come, by ID
- * @rx_ready: closed messages to be read, in order
- * @rx_last: the one last read, for DBLP_LOSSMAP
+ * @rx_ready: closed messages and pieces to be read, in order
+ * @rx_part: pieces of the message being placed of which all was placed: the
+ *	first, and those with bytes missing
+ * @rx_last: pieces of the message last read, for DBLP_LOSSMAP
  * @rx_next: ID of the next message for @rx_ready
- * @rx_bytes: bytes of the messages in @rx_ready
+ * @rx_whole: messages of which the last piece is in @rx_ready
+ * @rx_number: of the user's message that @rx_chain is about
+ * @rx_placed: bytes of that message in pieces that left @rx_ready
+ * @rx_begun: a call of recvmsg() has placed some of it
+ * @rx_placeable: placement: there is something to be placed
+ * @rx_busy: somebody copies a message that others must not touch
+ * @rx_wanted: somebody waits for that to end
+ * @rx_msg_max: largest message that the peer may send
+ * @rx_chain: where the next piece for @rx_ready belongs: offset 0 if it begins
+ *	a message, else the message is the one with this length and tag, and
+ *	with bytes missing so far if @early
+ * @rx_broken: positive errno: pieces contradict each other, or the end is
+ *	missing. dblp_push() ends the connection
  * @rx_window: credit that is out at most
  * @rx_opened: credit used by messages opened
  * @rx_consumed: credit of messages read
@@ -589,6 +669,7 @@ struct dblp_sock {
 	u32			phase;
 	u32			own;
 	u32			config_seq;
+	u32			placement;
 
 	struct hrtimer		timer;
 	u64			timer_at;
@@ -613,14 +694,19 @@ struct dblp_sock {
 	struct list_head	tx_reports;
 	struct dblp_tx_msg	*tx_cur;
 	struct dblp_tx_msg	*tx_reported;
+	struct dblp_tx_whole	*tx_part;
 	u32			tx_n_reports;
 	u32			tx_next_id;
+	u32			tx_next_number;
 	u64			tx_bytes;
 	u64			tx_cost;
 	u32			peer_max_msg;
 	u64			peer_max_data;
 	u32			peer_msg_max;
+	u64			peer_window;
 	u32			peer_cap;
+	u8			tx_busy:1;
+	u8			tx_wanted:1;
 	u8			blocked:1;
 	u8			fin_queued:1;
 	u8			fin_acked:1;
@@ -640,9 +726,24 @@ struct dblp_sock {
 
 	struct xarray		rx_msgs;
 	struct list_head	rx_ready;
-	struct dblp_rx_msg	*rx_last;
+	struct list_head	rx_part;
+	struct list_head	rx_last;
 	u32			rx_next;
-	u64			rx_bytes;
+	u32			rx_whole;
+	u32			rx_number;
+	u32			rx_placed;
+	bool			rx_begun;
+	bool			rx_placeable;
+	bool			rx_busy;
+	bool			rx_wanted;
+	u32			rx_msg_max;
+	struct {
+		u32		offset;
+		u32		total;
+		u64		tag;
+		bool		early;
+	} rx_chain;
+	int			rx_broken;
 	u64			rx_window;
 	u64			rx_opened;
 	u64			rx_consumed;
@@ -705,7 +806,18 @@ int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len);
 bool dblp_writable(const struct dblp_sock *dsk);
 void dblp_write_space(struct dblp_sock *dsk);
 
-/* recv.c: recvmsg() */
+/* recv.c: recvmsg(); place.c: in placement mode */
+int dblp_place_msg(struct dblp_sock *dsk, struct msghdr *m, size_t size,
+		   int flags, long timeo);
+void dblp_place_arrived(struct dblp_sock *dsk);
+u64 dblp_place_bytes(struct dblp_sock *dsk);
+size_t dblp_cmsg_len(const struct msghdr *m, size_t size);
+bool dblp_readable(const struct dblp_sock *dsk);
+int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep);
+void dblp_rx_release(struct dblp_sock *dsk);
+void dblp_put_ranges(struct msghdr *m, struct dblp_range *r, u32 ranges);
+void dblp_put_rcvinfo(struct msghdr *m, const struct list_head *pieces);
+void dblp_rx_was_read(struct dblp_sock *dsk, struct list_head *pieces);
 int dblp_recvmsg(struct socket *sock, struct msghdr *m, size_t size, int flags);
 
 /* sockopt.c */
@@ -842,6 +954,8 @@ void dblp_ctl_purge(struct dblp_sock *dsk);
 struct dblp_tx_msg *dblp_tx_alloc(u32 len);
 int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_free(struct dblp_tx_msg *msg);
+void dblp_tx_strip(struct dblp_tx_msg *msg);
+u64 dblp_tx_never_sent(const struct dblp_sock *dsk);
 int dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again);
 void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
@@ -871,12 +985,24 @@ void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, const u8 *hdr);
 void dblp_txbuf_frags(const struct dblp_tx_msg *msg, struct sk_buff *skb,
 		      u32 pos, u32 len);
 
+/* pieces.c: messages in pieces */
+u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total);
+struct dblp_tx_whole *dblp_whole_alloc(u32 total);
+void dblp_whole_free(struct dblp_tx_whole *whole);
+void dblp_whole_put(struct dblp_tx_whole *whole);
+struct dblp_tx_msg *dblp_whole_settled(struct dblp_tx_msg *msg, bool keep);
+struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg);
+struct dblp_range *dblp_rx_ranges(const struct list_head *pieces, u32 ranges);
+void dblp_rx_join(const struct list_head *pieces, struct dblp_rcvinfo *info);
+
 /* rx.c: incoming messages */
 int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 		 const struct dblp_data *d, const struct dblp_frame *meta,
 		 u64 pn, enum dblp_mib_item *why);
-struct dblp_rx_msg *dblp_rx_peek(struct dblp_sock *dsk);
-void dblp_rx_consumed(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+void dblp_rx_consume(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+void dblp_rx_offer(struct dblp_sock *dsk);
+void dblp_rx_abort(struct dblp_sock *dsk);
+void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs);
 u64 dblp_rx_credit_waits(const struct dblp_sock *dsk);
 int dblp_rx_fin(struct dblp_sock *dsk, u32 end);
 void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
@@ -885,7 +1011,10 @@ void dblp_rx_passed(struct dblp_sock *dsk);
 void dblp_rx_purge_open(struct dblp_sock *dsk);
 void dblp_rx_purge(struct dblp_sock *dsk);
 void dblp_set_cap(struct dblp_sock *dsk, u32 ppm);
-int dblp_rx_copy(struct dblp_rx_msg *msg, struct iov_iter *to, u8 fill);
+void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to);
+int dblp_rx_copy(const struct dblp_rx_msg *msg, struct sk_buff_head *skbs,
+		 u32 base, struct dblp_rx_cursor *c);
+int dblp_rx_fill_holes(const struct dblp_rx_msg *msg, struct dblp_rx_cursor *c);
 void dblp_rx_credit(struct dblp_sock *dsk);
 bool dblp_rx_eof(const struct dblp_sock *dsk);
 u32 dblp_count_ranges(const struct dblp_segmap *map, u32 seg_size, u32 len);

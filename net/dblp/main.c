@@ -24,7 +24,7 @@ static int dblp_sysctl_rmem[3] __read_mostly = {
 };
 
 static int dblp_sysctl_wmem[3] __read_mostly = {
-	DBLP_WINDOW_MIN, DBLP_WINDOW_DEFAULT, 4 * DBLP_WINDOW_DEFAULT
+	DBLP_WINDOW_MIN, 2 * DBLP_WINDOW_DEFAULT, 8 * DBLP_WINDOW_DEFAULT
 };
 
 /** dblp_pernet() - what a namespace has for us */
@@ -132,6 +132,8 @@ struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
 	INIT_LIST_HEAD(&dsk->ctl_queue);
 	INIT_LIST_HEAD(&dsk->ctl_flight);
 	INIT_LIST_HEAD(&dsk->rx_ready);
+	INIT_LIST_HEAD(&dsk->rx_part);
+	INIT_LIST_HEAD(&dsk->rx_last);
 	xa_init_flags(&dsk->rx_msgs, XA_FLAGS_LOCK_BH);
 	dblp_ranges_init(&dsk->pns);
 	dblp_timer_init(dsk);

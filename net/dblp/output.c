@@ -16,7 +16,7 @@ void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
 	p->cap = dsk->cap;
 	p->max_msg = dsk->rx_max_msg;
 	p->max_data = dsk->rx_max_data;
-	p->msg_max = dsk->rx_window - DBLP_MSG_COST;
+	p->msg_max = dsk->rx_msg_max;
 	p->rtt_us = min_t(u64, div_u64(dsk->handshake_rtt, NSEC_PER_USEC),
 			  DBLP_PARAMS_RTT_MAX);
 }
@@ -556,6 +556,10 @@ void dblp_push(struct dblp_sock *dsk)
 
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return;
+	if (dsk->rx_broken) {
+		dblp_rx_abort(dsk);
+		return;
+	}
 	dsk->pace_at = 0;
 	mss = dblp_mss(dsk, &dst);
 	dblp_tell_blocked(dsk);

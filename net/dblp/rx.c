@@ -11,7 +11,7 @@
 
 static u64 dblp_rx_cost(const struct dblp_rx_msg *msg)
 {
-	return (u64)msg->len + DBLP_MSG_COST;
+	return (u64)msg->len + (msg->joined ? 0 : DBLP_MSG_COST);
 }
 
 /** dblp_count_ranges() - ranges of a loss map; @map says what is there */
@@ -31,7 +31,19 @@ void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	if (--msg->refs)
 		return;
 	__skb_queue_purge(&msg->skbs);
+	__skb_queue_purge(&msg->taken);
 	kfree(msg);
+}
+
+/** dblp_rx_put_list() - the same for all messages of a list */
+void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs)
+{
+	struct dblp_rx_msg *msg, *tmp;
+
+	list_for_each_entry_safe(msg, tmp, msgs, list) {
+		list_del_init(&msg->list);
+		dblp_rx_put(dsk, msg);
+	}
 }
 
 static bool dblp_rx_may_open(const struct dblp_sock *dsk,
@@ -55,7 +67,9 @@ static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 	if (!msg)
 		return NULL;
 	INIT_LIST_HEAD(&msg->list);
+	INIT_LIST_HEAD(&msg->place_node);
 	__skb_queue_head_init(&msg->skbs);
+	__skb_queue_head_init(&msg->taken);
 	dblp_segmap_init(&msg->have, msg->bits, n);
 	msg->refs = 1;
 	msg->id = d->msg_id;
@@ -161,6 +175,55 @@ static enum dblp_verdict dblp_rx_verdict(struct dblp_sock *dsk,
 	return verdict;
 }
 
+/* Does this piece belong where the ones before it end? */
+static bool dblp_rx_follows(const struct dblp_sock *dsk,
+			    const struct dblp_rx_msg *msg)
+{
+	return msg->offset == dsk->rx_chain.offset &&
+	       msg->total <= dsk->rx_msg_max &&
+	       (!msg->offset || (msg->total == dsk->rx_chain.total &&
+				 msg->tag == dsk->rx_chain.tag));
+}
+
+/*
+ * In whole mode, a message that just fits the window must not need more credit
+ * for being in pieces: all but the last give theirs back, but for their bytes.
+ */
+static void dblp_rx_refund(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	dsk->rx_consumed += DBLP_MSG_COST;
+	dsk->rx_consumed_msgs++;
+	msg->joined = 1;
+	dblp_rx_offer(dsk);
+}
+
+/* Another piece is there; with the last one the message is */
+static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	struct net *net = sock_net(&dsk->sk);
+
+	dsk->rx_chain.early = (msg->offset && dsk->rx_chain.early) ||
+			      msg->missing;
+	dsk->rx_chain.total = msg->total;
+	dsk->rx_chain.tag = msg->tag;
+	msg->number = dsk->rx_number;
+	dsk->rx_chain.offset = msg->offset + msg->len;
+	if (dsk->rx_chain.offset < msg->total) {
+		if (!dsk->placement)
+			dblp_rx_refund(dsk, msg);
+		return;
+	}
+	dsk->rx_chain.offset = 0;
+	dsk->rx_whole++;
+	dsk->rx_number++;
+	dsk->info.msgs_received++;
+	DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVED);
+	if (!dsk->rx_chain.early)
+		return;
+	dsk->info.msgs_received_early++;
+	DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVEDEARLY);
+}
+
 /* Closed messages whose turn has come can be read */
 static void dblp_rx_deliver(struct dblp_sock *dsk)
 {
@@ -168,30 +231,44 @@ static void dblp_rx_deliver(struct dblp_sock *dsk)
 	bool any = false;
 
 	while ((msg = xa_load(&dsk->rx_msgs, dsk->rx_next)) && msg->closed) {
+		if (!dblp_rx_follows(dsk, msg)) {
+			dsk->rx_broken = EPROTO;
+			break;
+		}
 		xa_erase_bh(&dsk->rx_msgs, msg->id);
 		list_add_tail(&msg->list, &dsk->rx_ready);
-		dsk->rx_bytes += msg->len;
 		dsk->rx_next++;
-		any = true;
+		dblp_rx_chain(dsk, msg);
+		any |= dsk->placement || !dsk->rx_chain.offset;
 	}
+	if (dsk->rx_fin && dsk->rx_next == dsk->rx_end && dsk->rx_chain.offset)
+		dsk->rx_broken = ECONNRESET;
+	if (any && dsk->placement)
+		dsk->rx_placeable = true;
 	if ((any || dblp_rx_eof(dsk)) && !sock_flag(&dsk->sk, SOCK_DEAD))
 		dsk->sk.sk_data_ready(&dsk->sk);
+}
+
+/**
+ * dblp_rx_abort() - end a connection whose peer sends no whole messages
+ * @dsk: socket with @rx_broken set; see dblp_done()
+ */
+void dblp_rx_abort(struct dblp_sock *dsk)
+{
+	dblp_abort(dsk, dsk->rx_broken == EPROTO ? DBLP_RST_PROTOCOL :
+						   DBLP_RST_CLOSED,
+		   dsk->rx_broken);
 }
 
 static void dblp_rx_account(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
 	struct net *net = sock_net(&dsk->sk);
 
-	dsk->info.msgs_received++;
-	dsk->info.msgs_received_early += !!msg->missing;
 	dsk->info.bytes_received += msg->len;
 	dsk->info.bytes_missing += msg->missing;
-	DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVED);
 	DBLP_ADD_STATS(net, DBLP_MIB_BYTESRECEIVED, msg->len);
-	if (!msg->missing)
-		return;
-	DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVEDEARLY);
-	DBLP_ADD_STATS(net, DBLP_MIB_BYTESMISSING, msg->missing);
+	if (msg->missing)
+		DBLP_ADD_STATS(net, DBLP_MIB_BYTESMISSING, msg->missing);
 }
 
 /* A message with budget 0 needs no CLOSE: its acknowledgements say it all */
@@ -307,8 +384,11 @@ static bool dblp_rx_segments(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 		return false;
 	dblp_segmap_add_run(&msg->have, seg, run->n);
 	msg->missing -= bytes;
-	if (!dblp_rx_try_close(dsk, msg))
+	if (!dblp_rx_try_close(dsk, msg)) {
+		if (dsk->placement)
+			dblp_place_arrived(dsk);
 		return true;
+	}
 
 	msg->missing += bytes;
 	dblp_segmap_del_run(&msg->have, seg, run->n);
@@ -446,7 +526,7 @@ void dblp_set_cap(struct dblp_sock *dsk, u32 ppm)
 bool dblp_rx_eof(const struct dblp_sock *dsk)
 {
 	return dsk->rx_fin && dsk->rx_next == dsk->rx_end &&
-	       list_empty(&dsk->rx_ready);
+	       list_empty(&dsk->rx_ready) && !dsk->rx_chain.offset;
 }
 
 /**
@@ -487,54 +567,49 @@ u64 dblp_rx_credit_waits(const struct dblp_sock *dsk)
 	return dsk->rx_consumed + dsk->rx_window - dsk->rx_max_data;
 }
 
-/** dblp_rx_peek() - message to be read next, or NULL */
-struct dblp_rx_msg *dblp_rx_peek(struct dblp_sock *dsk)
-{
-	return list_first_entry_or_null(&dsk->rx_ready, struct dblp_rx_msg,
-					list);
-}
-
 /**
- * dblp_rx_consumed() - a message was read
- * @dsk: socket
- * @msg: message that was taken from the list; the caller's reference is used up
- *
- * Its loss map stays until the next one was read.
+ * dblp_rx_offer() - tell the peer of its credit if it is worth a frame
+ * @dsk: socket; dblp_push() must follow
  */
-void dblp_rx_consumed(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+void dblp_rx_offer(struct dblp_sock *dsk)
 {
-	__skb_queue_purge(&msg->skbs);
-	if (dsk->rx_last)
-		dblp_rx_put(dsk, dsk->rx_last);
-	dsk->rx_last = msg;
-	dsk->rx_consumed += dblp_rx_cost(msg);
-	dsk->rx_consumed_msgs++;
 	if (dsk->state != DBLP_STATE_ESTABLISHED || dsk->rx_fin)
 		return;
 	if (!dsk->peer_waits &&
 	    dblp_rx_credit_waits(dsk) < dsk->rx_window / 4 &&
 	    dsk->rx_max_msg - dsk->rx_consumed_msgs > DBLP_MSG_WINDOW / 2)
 		return;
-	if (dblp_ctl_add(dsk, DBLP_FRAME_FLOW))
-		return;
-	dsk->peer_waits = false;
-	dblp_push(dsk);
+	if (!dblp_ctl_add(dsk, DBLP_FRAME_FLOW))
+		dsk->peer_waits = false;
 }
 
 /**
- * struct dblp_rx_cursor - where a message goes in user memory
- * @base: its first byte
- * @at: byte @pos
- * @pos: bytes from the message's first
+ * dblp_rx_consume() - a message or piece was read
+ * @dsk: socket
+ * @msg: the message; its bytes are freed, its loss map stays
  */
-struct dblp_rx_cursor {
-	struct iov_iter	base;
-	struct iov_iter	at;
-	u32		pos;
-};
+void dblp_rx_consume(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	__skb_queue_purge(&msg->skbs);
+	dsk->rx_consumed += dblp_rx_cost(msg);
+	dsk->rx_consumed_msgs += !msg->joined;
+}
+
+/**
+ * dblp_rx_cursor_init() - begin to hand a message to the user
+ * @c: filled
+ * @to: where; stays as it is
+ */
+void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to)
+{
+	c->base = *to;
+	c->at = *to;
+	c->pos = 0;
+	c->size = iov_iter_count(to);
+}
 
 /* Segments mostly come in order, so that there is little to move */
-static struct iov_iter *dblp_rx_seek(struct dblp_rx_cursor *c, u32 pos)
+static struct iov_iter *dblp_rx_seek(struct dblp_rx_cursor *c, size_t pos)
 {
 	if (pos < c->pos) {
 		c->at = c->base;
@@ -557,20 +632,28 @@ static bool dblp_rx_copy_seg(struct dblp_window *w, u32 from, u32 n,
 	return !skb_copy_datagram_iter(w->skb, from, to, n);
 }
 
+/* Bytes of a message at @base that have room */
+static u32 dblp_rx_room(const struct dblp_rx_msg *msg, u32 base,
+			const struct dblp_rx_cursor *c)
+{
+	return c->size > base ? min_t(size_t, msg->len, c->size - base) : 0;
+}
+
 static int dblp_rx_copy_run(const struct dblp_rx_msg *msg,
 			    const struct sk_buff *skb,
-			    const struct dblp_skb_run *r,
-			    struct dblp_rx_cursor *c, u32 size)
+			    const struct dblp_skb_run *r, u32 base,
+			    struct dblp_rx_cursor *c)
 {
 	u32 from = r->first * DBLP_SKB_CB(skb)->stride + r->hdr_len;
 	struct dblp_window w = { .skb = skb };
 	u32 offset = r->offset, end, n;
 
-	end = min_t(u64, offset + (u64)r->n * msg->seg_size, size);
+	end = min(offset + dblp_rx_run_bytes(msg, r),
+		  dblp_rx_room(msg, base, c));
 	if (offset >= end)
 		return 0;
-	dblp_rx_seek(c, offset);
-	c->pos = end;
+	dblp_rx_seek(c, (size_t)base + offset);
+	c->pos = (size_t)base + end;
 	for (; offset < end; offset += n) {
 		n = min(msg->seg_size, end - offset);
 		if (!dblp_rx_copy_seg(&w, from, n, &c->at))
@@ -581,41 +664,56 @@ static int dblp_rx_copy_run(const struct dblp_rx_msg *msg,
 }
 
 /**
- * dblp_rx_copy() - hand a message to the user
- * @msg: closed message
- * @to: where; advanced
- * @fill: &enum dblp_fill
+ * dblp_rx_copy() - hand segments of a message to the user
+ * @msg: their message or piece; the caller has a reference
+ * @skbs: where they are
+ * @base: bytes of the user's message before @msg
+ * @c: where they go; what is beyond its end is left out
  *
- * Context: process, without the socket lock; the caller has a reference.
+ * Context: process, without the socket lock.
  * Return: 0 or -EFAULT.
  */
-int dblp_rx_copy(struct dblp_rx_msg *msg, struct iov_iter *to, u8 fill)
+int dblp_rx_copy(const struct dblp_rx_msg *msg, struct sk_buff_head *skbs,
+		 u32 base, struct dblp_rx_cursor *c)
 {
-	size_t size = min_t(size_t, msg->len, iov_iter_count(to));
-	struct dblp_rx_cursor c = { .base = *to, .at = *to };
-	u32 from = 0, offset, length, i;
 	const struct dblp_skb_cb *cb;
-	struct iov_iter *at;
 	struct sk_buff *skb;
+	u32 i;
 
-	skb_queue_walk(&msg->skbs, skb) {
+	skb_queue_walk(skbs, skb) {
 		cb = DBLP_SKB_CB(skb);
 		for (i = 0; i < cb->n_runs; i++)
-			if (dblp_rx_copy_run(msg, skb, &cb->run[i], &c, size))
+			if (dblp_rx_copy_run(msg, skb, &cb->run[i], base, c))
 				return -EFAULT;
 	}
-	while (fill == DBLP_FILL_ZERO && msg->missing &&
+	return 0;
+}
+
+/**
+ * dblp_rx_fill_holes() - write zeroes where bytes of a message are missing
+ * @msg: closed message or piece; the caller has a reference
+ * @c: where the user's message goes
+ *
+ * Context: process, without the socket lock.
+ * Return: 0 or -EFAULT.
+ */
+int dblp_rx_fill_holes(const struct dblp_rx_msg *msg, struct dblp_rx_cursor *c)
+{
+	u32 room = dblp_rx_room(msg, msg->offset, c);
+	u32 from = 0, offset, length;
+	struct iov_iter *at;
+
+	while (msg->missing &&
 	       dblp_segmap_next_missing(&msg->have, msg->seg_size, msg->len,
 					&from, &offset, &length)) {
-		if (offset >= size)
+		if (offset >= room)
 			break;
-		at = dblp_rx_seek(&c, offset);
-		length = min_t(size_t, length, size - offset);
+		at = dblp_rx_seek(c, (size_t)msg->offset + offset);
+		length = min(length, room - offset);
 		if (iov_iter_zero(length, at) != length)
 			return -EFAULT;
-		c.pos += length;
+		c->pos += length;
 	}
-	iov_iter_advance(to, size);
 	return 0;
 }
 
@@ -634,15 +732,12 @@ void dblp_rx_purge_open(struct dblp_sock *dsk)
 /** dblp_rx_purge() - drop all messages */
 void dblp_rx_purge(struct dblp_sock *dsk)
 {
-	struct dblp_rx_msg *msg, *tmp;
-
 	dblp_rx_purge_open(dsk);
-	list_for_each_entry_safe(msg, tmp, &dsk->rx_ready, list) {
-		list_del_init(&msg->list);
-		dblp_rx_put(dsk, msg);
-	}
-	dsk->rx_bytes = 0;
-	if (dsk->rx_last)
-		dblp_rx_put(dsk, dsk->rx_last);
-	dsk->rx_last = NULL;
+	dblp_rx_put_list(dsk, &dsk->rx_ready);
+	dblp_rx_put_list(dsk, &dsk->rx_part);
+	dblp_rx_put_list(dsk, &dsk->rx_last);
+	dsk->rx_whole = 0;
+	dsk->rx_placed = 0;
+	dsk->rx_begun = false;
+	dsk->rx_placeable = false;
 }

@@ -7,6 +7,8 @@
 #include <linux/limits.h>
 #include <linux/types.h>
 
+#include <linux/dblp.h>
+
 #include "segmap.h"
 
 size_t dblp_segmap_bytes(u32 n)
@@ -97,6 +99,27 @@ bool dblp_segmap_next_missing(const struct dblp_segmap *m, u32 seg_size,
 	*offset = first * seg_size;
 	*length = (end < m->n ? end * seg_size : msg_len) - *offset;
 	return true;
+}
+
+u32 dblp_segmap_list(const struct dblp_segmap *m, u32 seg_size, u32 msg_len,
+		     u32 base, struct dblp_range *r, u32 n)
+{
+	u32 from = 0, offset, length;
+
+	while (dblp_segmap_next_missing(m, seg_size, msg_len, &from, &offset,
+					&length)) {
+		offset += base;
+		if (n && r[n - 1].offset + r[n - 1].length == offset)
+			r[n - 1].length += length;
+		else
+			r[n++] = (struct dblp_range) { offset, length };
+	}
+	return n;
+}
+
+bool dblp_segmap_touch(const struct dblp_segmap *a, const struct dblp_segmap *b)
+{
+	return !dblp_segmap_test(a, a->n - 1) && !dblp_segmap_test(b, 0);
 }
 
 /* The finalizer of splitmix64: close seeds give unrelated keys */

@@ -66,6 +66,27 @@ bool dblp_segmap_next_missing(const struct dblp_segmap *m, u32 seg_size,
 			      u32 msg_len, u32 *from, u32 *offset,
 			      u32 *length);
 
+struct dblp_range;
+
+/**
+ * dblp_segmap_list() - write a loss map down as byte ranges
+ * @m: segments that are there
+ * @seg_size: bytes of each segment but the last
+ * @msg_len: bytes of the message
+ * @base: added to each offset
+ * @r: where the ranges go
+ * @n: ranges that are there already, by rising offset, all before @base
+ *
+ * A range that touches the last one of those is joined with it.
+ *
+ * Return: @n plus the ranges added.
+ */
+u32 dblp_segmap_list(const struct dblp_segmap *m, u32 seg_size, u32 msg_len,
+		     u32 base, struct dblp_range *r, u32 n);
+/** dblp_segmap_touch() - do @a end and @b begin with a hole? */
+bool dblp_segmap_touch(const struct dblp_segmap *a,
+		       const struct dblp_segmap *b);
+
 /* With four, neighbours stay neighbours a third too often */
 #define DBLP_SHUFFLE_ROUNDS	6
 

@@ -8,10 +8,17 @@
 
 #include "dblp.h"
 
-/** dblp_writable() - does the send buffer take another message? */
+/**
+ * dblp_writable() - does the send buffer take another message?
+ * @dsk: socket, perhaps not locked
+ *
+ * No piece takes more than half of the buffer, so when half of it is free any
+ * will fit.
+ */
 bool dblp_writable(const struct dblp_sock *dsk)
 {
-	return READ_ONCE(dsk->sk.sk_wmem_queued) < READ_ONCE(dsk->sk.sk_sndbuf);
+	return READ_ONCE(dsk->sk.sk_wmem_queued) <=
+	       READ_ONCE(dsk->sk.sk_sndbuf) / 2;
 }
 
 /** dblp_write_space() - wake those who wait for dblp_writable() */
@@ -32,26 +39,24 @@ void dblp_write_space(struct dblp_sock *dsk)
 }
 
 /* What a message is sent with: the socket's settings, or those of a cmsg */
-static int dblp_get_sndinfo(struct msghdr *m, u32 len,
-			    struct dblp_sndinfo *info, bool *given)
+static int dblp_get_sndinfo(struct msghdr *m, struct dblp_sndinfo *info)
 {
 	struct cmsghdr *cmsg;
+	bool given = false;
 
-	*given = false;
-	memset(info, 0, sizeof(*info));
 	for_each_cmsghdr(cmsg, m) {
 		if (!CMSG_OK(m, cmsg) || cmsg->cmsg_level != SOL_DBLP ||
-		    cmsg->cmsg_type != DBLP_SNDINFO || *given ||
+		    cmsg->cmsg_type != DBLP_SNDINFO || given ||
 		    cmsg->cmsg_len != CMSG_LEN(sizeof(*info)))
 			return -EINVAL;
 		memcpy(info, CMSG_DATA(cmsg), sizeof(*info));
-		*given = true;
+		given = true;
 	}
 	if (info->flags & ~(DBLP_SND_BUDGET | DBLP_SND_POLICY |
 			    DBLP_SND_PHASE) ||
-	    info->budget > DBLP_PPM || info->critical > len ||
-	    info->phase >= DBLP_PHASES || info->policy >= __DBLP_POLICY_MAX ||
-	    info->reserved[0] || info->reserved[1])
+	    info->budget > DBLP_PPM || info->phase >= DBLP_PHASES ||
+	    info->policy >= __DBLP_POLICY_MAX || info->reserved[0] ||
+	    info->reserved[1])
 		return -EINVAL;
 	if ((info->budget && !(info->flags & DBLP_SND_BUDGET)) ||
 	    (info->policy && !(info->flags & DBLP_SND_POLICY)) ||
@@ -59,6 +64,22 @@ static int dblp_get_sndinfo(struct msghdr *m, u32 len,
 		return -EINVAL;
 	return 0;
 }
+
+/**
+ * struct dblp_send - one call of sendmsg()
+ * @m: from the user
+ * @info: his options
+ * @len: bytes he has
+ * @done: of these, the ones taken
+ * @timeo: jiffies that are left to wait
+ */
+struct dblp_send {
+	struct msghdr		*m;
+	struct dblp_sndinfo	info;
+	size_t			len;
+	u32			done;
+	long			timeo;
+};
 
 /* The message's own settings count most, then its phase, then the socket's */
 static int dblp_set_msg(const struct dblp_sock *dsk, struct dblp_tx_msg *msg,
@@ -89,78 +110,257 @@ static int dblp_set_msg(const struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	return 0;
 }
 
-/* May a message of @len bytes be sent at all? */
-static int dblp_may_sendmsg(struct dblp_sock *dsk, size_t len)
+/* A piece is sent as its message was begun, whatever was changed since */
+static void dblp_set_piece(struct dblp_tx_msg *msg, struct dblp_tx_whole *whole)
+{
+	const struct dblp_tx_msg *all = &whole->msg;
+
+	msg->whole = whole;
+	whole->refs++;
+	msg->offset = whole->taken;
+	msg->total = all->total;
+	msg->policy = all->policy;
+	msg->budget = all->budget;
+	msg->tag = all->tag;
+	msg->phase = all->phase;
+	msg->meta = 1;
+	msg->shuffled = all->shuffled;
+	if (all->critical > msg->offset)
+		msg->critical = min(all->critical - msg->offset, msg->len);
+}
+
+/* May something be sent? An error is left for the next call if @done */
+static int dblp_may_sendmsg(struct dblp_sock *dsk, bool done)
 {
 	struct sock *sk = &dsk->sk;
 
 	if (sk->sk_err)
-		return sock_error(sk);
+		return done ? -EPIPE : sock_error(sk);
 	if (sk->sk_shutdown & SEND_SHUTDOWN)
 		return -EPIPE;
 	if (dsk->state != DBLP_STATE_ESTABLISHED)
 		return -ENOTCONN;
-	if (len > dsk->peer_msg_max)
+	return 0;
+}
+
+/* Of a message that was begun all of the rest is wanted, and nothing else */
+static int dblp_may_begin(struct dblp_sock *dsk, const struct dblp_send *s)
+{
+	const struct dblp_tx_whole *part = dsk->tx_part;
+
+	if (part)
+		return s->len == part->msg.total - part->taken ? 0 : -EINVAL;
+	if (s->info.critical > s->len)
+		return -EINVAL;
+	if (s->len > dsk->peer_msg_max)
 		return -EMSGSIZE;
 	if (dsk->notify && dsk->tx_n_reports >= DBLP_NOTIFY_MAX)
 		return -ENOBUFS;
 	return 0;
 }
 
-/* Wait until a message may be sent and the send buffer has room for it */
-static int dblp_wait_send(struct dblp_sock *dsk, size_t len, long timeo)
+/* Length of the piece that comes next */
+static u32 dblp_next_len(const struct dblp_sock *dsk, const struct dblp_send *s)
+{
+	const struct dblp_tx_whole *part = dsk->tx_part;
+
+	return part ? dblp_piece_len(dsk, part->taken, part->msg.total) :
+		      dblp_piece_len(dsk, 0, s->len);
+}
+
+static bool dblp_send_room(const struct dblp_sock *dsk,
+			   const struct dblp_send *s)
+{
+	return dblp_writable(dsk) ||
+	       dsk->sk.sk_wmem_queued + dblp_next_len(dsk, s) <=
+	       READ_ONCE(dsk->sk.sk_sndbuf);
+}
+
+/*
+ * Wait until the next piece may be sent and has room, and, for the first one,
+ * until nobody else is in the middle of sending.
+ */
+static int dblp_wait_send(struct dblp_sock *dsk, struct dblp_send *s)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = &dsk->sk;
+	bool mine = s->done;
 	int err;
 
-	if (dblp_connecting(dsk)) {
-		err = dblp_wait_connected(dsk, timeo);
-		if (err)
-			return err;
-	}
 	add_wait_queue(sk_sleep(sk), &wait);
-	while (!(err = dblp_may_sendmsg(dsk, len)) && !dblp_writable(dsk)) {
-		if (!timeo)
+	for (;;) {
+		err = dblp_may_sendmsg(dsk, s->done);
+		if (!err && !mine && !dsk->tx_busy)
+			err = dblp_may_begin(dsk, s);
+		if (err || ((mine || !dsk->tx_busy) && dblp_send_room(dsk, s)))
+			break;
+		if (!s->timeo)
 			err = -EAGAIN;
 		else if (signal_pending(current))
-			err = sock_intr_errno(timeo);
+			err = sock_intr_errno(s->timeo);
+		if (!mine && dsk->tx_busy)
+			dsk->tx_wanted = 1;
 		if (err)
 			break;
-		sk_wait_event(sk, &timeo, dblp_writable(dsk) || sk->sk_err ||
-			      (sk->sk_shutdown & SEND_SHUTDOWN), &wait);
+		sk_wait_event(sk, &s->timeo, sk->sk_err ||
+			      (sk->sk_shutdown & SEND_SHUTDOWN) ||
+			      ((mine || !dsk->tx_busy) && dblp_writable(dsk)),
+			      &wait);
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return err;
 }
 
-/* A message with its options, cut for the present path, without its bytes */
-static int dblp_new_msg(struct dblp_sock *dsk, u32 len,
-			const struct dblp_sndinfo *info,
-			struct dblp_tx_msg **msgp)
+/* A message that does not fit a piece begins */
+static int dblp_begin_whole(struct dblp_sock *dsk, const struct dblp_send *s)
 {
-	struct dblp_tx_msg *msg;
+	struct dblp_tx_whole *whole;
 	int err;
+
+	whole = dblp_whole_alloc(s->len);
+	if (!whole)
+		return -ENOMEM;
+	dblp_settle_config(dsk);
+	err = dblp_set_msg(dsk, &whole->msg, &s->info);
+	if (err) {
+		dblp_whole_put(whole);
+		return err;
+	}
+	whole->msg.number = dsk->tx_next_number++;
+	dsk->tx_part = whole;
+	return 0;
+}
+
+/* The last piece was taken, or the first one was not */
+static void dblp_end_whole(struct dblp_sock *dsk)
+{
+	struct dblp_tx_whole *whole = dsk->tx_part;
+
+	dsk->tx_part = NULL;
+	if (!whole->taken)
+		dsk->tx_next_number--;
+	dblp_whole_put(whole);
+}
+
+/* A message or piece with its options, cut for the present path */
+static struct dblp_tx_msg *dblp_new_piece(struct dblp_sock *dsk,
+					  const struct dblp_send *s)
+{
+	u32 len = dblp_next_len(dsk, s);
+	struct dblp_tx_msg *msg;
+	int err = 0;
 
 	msg = dblp_tx_alloc(len);
 	if (!msg)
-		return -ENOMEM;
-	dblp_settle_config(dsk);
-	err = dblp_set_msg(dsk, msg, info) ?: dblp_tx_cut(dsk, msg);
-	if (err)
+		return ERR_PTR(-ENOMEM);
+	if (dsk->tx_part) {
+		dblp_set_piece(msg, dsk->tx_part);
+	} else {
+		dblp_settle_config(dsk);
+		err = dblp_set_msg(dsk, msg, &s->info);
+		msg->number = dsk->tx_next_number;
+	}
+	if (!err)
+		err = dblp_tx_cut(dsk, msg);
+	if (err) {
 		dblp_tx_free(msg);
+		return ERR_PTR(err);
+	}
+	return msg;
+}
+
+static int dblp_queue_piece(struct dblp_sock *dsk, struct dblp_send *s,
+			    struct dblp_tx_msg *msg)
+{
+	struct dblp_tx_whole *whole = msg->whole;
+	int err;
+
+	err = dblp_may_sendmsg(dsk, s->done);
+	if (!err)
+		err = dblp_tx_queue(dsk, msg);
+	if (err)
+		return err;
+	if (!whole)
+		dsk->tx_next_number++;
 	else
-		*msgp = msg;
+		whole->taken += msg->len;
+	if (whole && whole->taken == whole->msg.total)
+		dblp_end_whole(dsk);
+	s->done += msg->len;
+	dblp_push(dsk);
+	return 0;
+}
+
+/* Take one piece; the socket is unlocked while the user's memory is read */
+static int dblp_send_piece(struct dblp_sock *dsk, struct dblp_send *s)
+{
+	struct iov_iter *from = &s->m->msg_iter;
+	size_t before = iov_iter_count(from);
+	struct sock *sk = &dsk->sk;
+	struct dblp_tx_msg *msg;
+	int err;
+
+	msg = dblp_new_piece(dsk, s);
+	if (IS_ERR(msg))
+		return PTR_ERR(msg);
+	release_sock(sk);
+	err = dblp_txbuf_alloc(msg) ?: dblp_txbuf_copy(msg, from);
+	lock_sock(sk);
+	if (!err)
+		err = dblp_queue_piece(dsk, s, msg);
+	if (!err)
+		return 0;
+	dblp_tx_free(msg);
+	iov_iter_revert(from, before - iov_iter_count(from));
+	return err;
+}
+
+/* The whole message, or as much of it as the caller waits for */
+static int dblp_send_pieces(struct dblp_sock *dsk, struct dblp_send *s)
+{
+	int err = 0;
+
+	if (!dsk->tx_part && dblp_next_len(dsk, s) < s->len)
+		err = dblp_begin_whole(dsk, s);
+	while (!err) {
+		err = dblp_send_piece(dsk, s);
+		if (err || s->done == s->len)
+			break;
+		err = dblp_wait_send(dsk, s);
+	}
+	/* Unless the connection came to its end meanwhile, and took it along */
+	if (dsk->tx_part && !dsk->tx_part->taken)
+		dblp_end_whole(dsk);
+	return err;
+}
+
+static int dblp_send_all(struct dblp_sock *dsk, struct dblp_send *s)
+{
+	int err;
+
+	if (dblp_connecting(dsk)) {
+		err = dblp_wait_connected(dsk, s->timeo);
+		if (err)
+			return err;
+	}
+	err = dblp_wait_send(dsk, s);
+	if (err)
+		return err;
+	dsk->tx_busy = 1;
+	err = dblp_send_pieces(dsk, s);
+	dsk->tx_busy = 0;
+	if (dsk->tx_wanted) {
+		dsk->tx_wanted = 0;
+		dblp_write_space(dsk);
+	}
 	return err;
 }
 
 int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len)
 {
 	struct dblp_sock *dsk = dblp_sk(sock->sk);
+	struct dblp_send s = { .m = m, .len = len };
 	struct sock *sk = sock->sk;
-	struct dblp_tx_msg *msg = NULL;
-	struct dblp_sndinfo info;
-	bool given;
 	int err;
 
 	/* From splice(): see dblp_splice_read() */
@@ -173,34 +373,17 @@ int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len)
 		return -EISCONN;
 	if (!len)
 		return -EINVAL;
-	err = dblp_get_sndinfo(m, min_t(size_t, len, U32_MAX), &info, &given);
+	err = dblp_get_sndinfo(m, &s.info);
 	if (err)
 		return err;
 
 	lock_sock(sk);
-	err = dblp_wait_send(dsk, len,
-			     sock_sndtimeo(sk, m->msg_flags & MSG_DONTWAIT));
-	if (!err)
-		err = dblp_new_msg(dsk, len, &info, &msg);
+	s.timeo = sock_sndtimeo(sk, m->msg_flags & MSG_DONTWAIT);
+	err = dblp_send_all(dsk, &s);
 	release_sock(sk);
-	if (err)
-		goto out;
-	err = dblp_txbuf_alloc(msg) ?: dblp_txbuf_copy(msg, &m->msg_iter);
-	if (err)
-		goto out;
-
-	/* Others may have sent meanwhile: the buffer may overflow by these */
-	lock_sock(sk);
-	err = dblp_may_sendmsg(dsk, len);
-	if (!err)
-		err = dblp_tx_queue(dsk, msg);
-	if (!err)
-		dblp_push(dsk);
-	release_sock(sk);
-out:
-	if (err)
-		dblp_tx_free(msg);
+	if (s.done)
+		return s.done;
 	if (err == -EPIPE && !(m->msg_flags & MSG_NOSIGNAL))
 		send_sig(SIGPIPE, current, 0);
-	return err ?: len;
+	return err;
 }

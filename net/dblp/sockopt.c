@@ -28,6 +28,7 @@ static const struct dblp_u32_opt dblp_u32_opts[] = {
 	[DBLP_KEEPALIVE]	= DBLP_U32_OPT(keepalive_ms,
 					       DBLP_KEEPALIVE_MIN_MS,
 					       DBLP_KEEPALIVE_MAX_MS),
+	[DBLP_PLACEMENT]	= DBLP_U32_OPT(placement, 0, 1),
 	[DBLP_PHASE]		= DBLP_U32_OPT(phase, 0, DBLP_PHASES - 1),
 };
 
@@ -39,12 +40,51 @@ static const struct dblp_u32_opt *dblp_find_opt(int name)
 	return &dblp_u32_opts[name];
 }
 
+/*
+ * Once a peer knows that it may send messages larger than the window, they can
+ * only be placed. Whole mode may end when it wants: it has begun nothing.
+ */
+static int dblp_set_placement(struct dblp_sock *dsk, bool on)
+{
+	if (!on && dsk->rx_window)
+		return dsk->placement ? -EISCONN : 0;
+	dsk->placement = on;
+	if (on)
+		dblp_place_arrived(dsk);
+	return 0;
+}
+
+static int dblp_apply_u32(struct dblp_sock *dsk, int name, u32 val, u32 *field)
+{
+	switch (name) {
+	case DBLP_BUDGET_CAP:
+		dblp_set_cap(dsk, val);
+		return 0;
+	case DBLP_KEEPALIVE:
+		dblp_keepalive_tune(dsk, val);
+		return 0;
+	case DBLP_PLACEMENT:
+		return dblp_set_placement(dsk, val);
+	case DBLP_ELEMENT:
+		/* The rest of a message would be cut elsewhere */
+		if (dsk->tx_busy || dsk->tx_part)
+			return -EBUSY;
+		break;
+	}
+	if (DBLP_OWN(name) & DBLP_OWN_OPTS)
+		dblp_set_own(dsk, name, val);
+	else
+		*field = val;
+	return 0;
+}
+
 static int dblp_set_u32(struct dblp_sock *dsk, int name,
 			const struct dblp_u32_opt *opt, sockptr_t optval,
 			unsigned int optlen)
 {
 	u32 *field = (void *)dsk + opt->offset;
 	bool own = DBLP_OWN(name) & DBLP_OWN_OPTS;
+	int err;
 	u32 val;
 
 	if (optlen != sizeof(val))
@@ -58,16 +98,9 @@ static int dblp_set_u32(struct dblp_sock *dsk, int name,
 		return dblp_sock_set_phase(dsk, val);
 
 	lock_sock(&dsk->sk);
-	if (name == DBLP_BUDGET_CAP)
-		dblp_set_cap(dsk, val);
-	else if (name == DBLP_KEEPALIVE)
-		dblp_keepalive_tune(dsk, val);
-	else if (own)
-		dblp_set_own(dsk, name, val);
-	else
-		*field = val;
+	err = dblp_apply_u32(dsk, name, val, field);
 	release_sock(&dsk->sk);
-	return 0;
+	return err;
 }
 
 static int dblp_set_cc(struct dblp_sock *dsk, sockptr_t optval,
@@ -153,68 +186,57 @@ static int dblp_get_info(struct dblp_sock *dsk, char __user *optval,
 			 min_t(int, len, sizeof(info)));
 }
 
-/* Copy a loss map out, as many ranges as fit; called with the socket locked */
+/* Copy a loss map out, as many ranges as fit */
 static int dblp_give_lossmap(char __user *optval, int __user *optlen, int len,
-			     struct dblp_lossmap *head,
-			     const struct dblp_segmap *map, u32 seg_size,
-			     u32 msg_len)
+			     const struct dblp_lossmap *head,
+			     const struct dblp_range *r)
 {
-	struct dblp_range r;
-	int at = sizeof(*head);
-	u32 from = 0;
+	u32 n = (len - sizeof(*head)) / sizeof(*r);
+	int size;
 
-	if (len < at)
-		return -EINVAL;
-	if (copy_to_user(optval, head, sizeof(*head)))
+	n = min(n, head->ranges);
+	size = sizeof(*head) + n * sizeof(*r);
+	if (copy_to_user(optval, head, sizeof(*head)) ||
+	    copy_to_user(optval + sizeof(*head), r, n * sizeof(*r)))
 		return -EFAULT;
-	while (head->ranges && at + (int)sizeof(r) <= len &&
-	       dblp_segmap_next_missing(map, seg_size, msg_len, &from,
-					&r.offset, &r.length)) {
-		if (copy_to_user(optval + at, &r, sizeof(r)))
-			return -EFAULT;
-		at += sizeof(r);
-	}
-	return put_user(at, optlen);
+	return put_user(size, optlen);
 }
 
-static int dblp_get_lossmap(struct dblp_sock *dsk, char __user *optval,
-			    int __user *optlen, int len)
+static int dblp_get_lossmap(struct dblp_sock *dsk, bool sent,
+			    char __user *optval, int __user *optlen, int len)
 {
 	struct dblp_lossmap head = {};
-	struct dblp_rx_msg *msg;
-	int err = -ENODATA;
-
-	lock_sock(&dsk->sk);
-	msg = dsk->rx_last;
-	if (msg) {
-		head.tag = msg->tag;
-		head.msg_id = msg->id;
-		head.ranges = msg->ranges;
-		err = dblp_give_lossmap(optval, optlen, len, &head, &msg->have,
-					msg->seg_size, msg->len);
-	}
-	release_sock(&dsk->sk);
-	return err;
-}
-
-static int dblp_get_sent_lossmap(struct dblp_sock *dsk, char __user *optval,
-				 int __user *optlen, int len)
-{
-	struct dblp_lossmap head = {};
+	struct dblp_range *r = NULL;
+	struct dblp_rcvinfo info;
 	struct dblp_tx_msg *msg;
 	int err = -ENODATA;
 
+	if (len < (int)sizeof(head))
+		return -EINVAL;
 	lock_sock(&dsk->sk);
 	msg = dsk->tx_reported;
-	if (msg) {
+	if (sent && msg) {
+		err = 0;
 		head.tag = msg->tag;
-		head.msg_id = msg->id;
+		head.msg_id = msg->number;
 		head.ranges = msg->ranges;
-		err = dblp_give_lossmap(optval, optlen, len, &head,
-					&msg->lossmap, msg->seg_size,
-					msg->len);
+		if (head.ranges)
+			r = dblp_tx_ranges(msg);
+	} else if (!sent && !list_empty(&dsk->rx_last)) {
+		err = 0;
+		dblp_rx_join(&dsk->rx_last, &info);
+		head.tag = info.tag;
+		head.msg_id = info.msg_id;
+		head.ranges = info.ranges;
+		if (head.ranges)
+			r = dblp_rx_ranges(&dsk->rx_last, info.ranges);
 	}
 	release_sock(&dsk->sk);
+	if (!err && head.ranges && !r)
+		err = -ENOMEM;
+	if (!err)
+		err = dblp_give_lossmap(optval, optlen, len, &head, r);
+	kvfree(r);
 	return err;
 }
 
@@ -239,9 +261,9 @@ int dblp_getsockopt(struct socket *sock, int level, int name,
 	case DBLP_INFO:
 		return dblp_get_info(dsk, optval, optlen, len);
 	case DBLP_LOSSMAP:
-		return dblp_get_lossmap(dsk, optval, optlen, len);
+		return dblp_get_lossmap(dsk, false, optval, optlen, len);
 	case DBLP_SENT_LOSSMAP:
-		return dblp_get_sent_lossmap(dsk, optval, optlen, len);
+		return dblp_get_lossmap(dsk, true, optval, optlen, len);
 	default:
 		return -ENOPROTOOPT;
 	}
@@ -284,6 +306,7 @@ void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener)
 	child->user_timeout_ms = listener->user_timeout_ms;
 	child->keepalive_ms = listener->keepalive_ms;
 	child->notify = listener->notify;
+	child->placement = listener->placement;
 	child->cc.ops = listener->cc.ops;
 	dblp_inherit_config(child, listener);
 }

@@ -19,10 +19,26 @@ void dblp_tx_free(struct dblp_tx_msg *msg)
 {
 	if (!msg)
 		return;
+	if (msg->joined) {
+		dblp_whole_free(dblp_tx_whole(msg));
+		return;
+	}
+	dblp_whole_put(msg->whole);
 	dblp_txbuf_free(msg);
 	kvfree(msg->segs);
 	kfree(msg->lossmap.bits);
 	kfree(msg);
+}
+
+/** dblp_tx_strip() - free all of a settled message but its loss map */
+void dblp_tx_strip(struct dblp_tx_msg *msg)
+{
+	dblp_txbuf_free(msg);
+	kvfree(msg->segs);
+	msg->segs = NULL;
+	if (msg->missing_segs)
+		msg->ranges = dblp_count_ranges(&msg->lossmap, msg->seg_size,
+						msg->len);
 }
 
 /**
@@ -516,6 +532,7 @@ int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f)
 	return 0;
 }
 
+/* What became of the bytes of a message, or of a piece of one */
 static void dblp_tx_account(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	struct dblp_info *info = &dsk->info;
@@ -528,15 +545,11 @@ static void dblp_tx_account(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 			len = dblp_tx_seg_len(msg, seg);
 			sent += msg->sent[seg] & DBLP_SEG_SENT ? len : 0;
 		}
-	info->msgs_sent++;
-	info->msgs_sent_early += !!msg->missing;
 	info->bytes_delivered += msg->len - msg->missing;
 	info->bytes_forgiven_sent += sent;
 	info->bytes_forgiven_unsent += msg->missing - sent;
-	DBLP_INC_STATS(net, DBLP_MIB_MSGSENT);
 	if (!msg->missing)
 		return;
-	DBLP_INC_STATS(net, DBLP_MIB_MSGSENTEARLY);
 	DBLP_ADD_STATS(net, DBLP_MIB_BYTESFORGIVENSENT, sent);
 	DBLP_ADD_STATS(net, DBLP_MIB_BYTESFORGIVENUNSENT, msg->missing - sent);
 }
@@ -550,15 +563,33 @@ static void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 
 static void dblp_tx_report(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
-	dblp_txbuf_free(msg);
-	kvfree(msg->segs);
-	msg->segs = NULL;
-	if (msg->missing_segs)
-		msg->ranges = dblp_count_ranges(&msg->lossmap, msg->seg_size,
-						msg->len);
+	if (!msg->joined)
+		dblp_tx_strip(msg);
 	list_add_tail(&msg->list, &dsk->tx_reports);
 	dsk->tx_n_reports++;
 	sk_error_report(&dsk->sk);
+}
+
+/* A user's message is settled, or a piece of it is and takes it along */
+static void dblp_tx_finish(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	bool report = dsk->notify && !sock_flag(&dsk->sk, SOCK_DEAD);
+	struct net *net = sock_net(&dsk->sk);
+
+	if (msg->whole) {
+		msg = dblp_whole_settled(msg, report);
+		if (!msg)
+			return;
+	}
+	dsk->info.msgs_sent++;
+	dsk->info.msgs_sent_early += !!msg->missing;
+	DBLP_INC_STATS(net, DBLP_MIB_MSGSENT);
+	if (msg->missing)
+		DBLP_INC_STATS(net, DBLP_MIB_MSGSENTEARLY);
+	if (report)
+		dblp_tx_report(dsk, msg);
+	else
+		dblp_tx_free(msg);
 }
 
 /* Does the map say as many bytes as the CLOSE did? */
@@ -595,10 +626,7 @@ int dblp_tx_settle(struct dblp_sock *dsk)
 			dblp_sent_forget(&dsk->sent, msg);
 		dblp_tx_account(dsk, msg);
 		dblp_tx_uncharge(dsk, msg);
-		if (dsk->notify && !sock_flag(&dsk->sk, SOCK_DEAD))
-			dblp_tx_report(dsk, msg);
-		else
-			dblp_tx_free(msg);
+		dblp_tx_finish(dsk, msg);
 	}
 	dblp_write_space(dsk);
 	return 0;
@@ -621,6 +649,25 @@ void dblp_tx_recount(struct dblp_sock *dsk)
 	}
 }
 
+/** dblp_tx_never_sent() - bytes of messages that were never sent */
+u64 dblp_tx_never_sent(const struct dblp_sock *dsk)
+{
+	struct dblp_tx_msg *msg;
+	u32 n, last;
+	u64 sum = 0;
+
+	list_for_each_entry(msg, &dsk->tx_msgs, list) {
+		n = msg->acked.n - msg->cursor;
+		if (msg->closed || !n)
+			continue;
+		last = msg->acked.n - 1;
+		sum += (u64)n * msg->seg_size;
+		if (!(msg->sent[last] & DBLP_SEG_SENT))
+			sum -= msg->seg_size - dblp_tx_seg_len(msg, last);
+	}
+	return sum;
+}
+
 static void dblp_tx_purge_list(struct dblp_sock *dsk, struct list_head *list,
 			       bool charged)
 {
@@ -641,6 +688,8 @@ void dblp_tx_purge(struct dblp_sock *dsk)
 	dsk->tx_cur = NULL;
 	dblp_tx_purge_list(dsk, &dsk->tx_msgs, true);
 	dblp_tx_purge_list(dsk, &dsk->tx_settled, true);
+	dblp_whole_put(dsk->tx_part);
+	dsk->tx_part = NULL;
 	INIT_LIST_HEAD(&dsk->tx_lost);
 }
 

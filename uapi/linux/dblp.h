@@ -166,6 +166,10 @@ enum dblp_state {
  * @DBLP_KEEPALIVE: __u32, milliseconds, 10 ... 86400000: with SO_KEEPALIVE, a
  *	peer that was not heard for so long while nothing was under way is
  *	probed; default 15000
+ * @DBLP_PLACEMENT: __u32, 0 or 1: recvmsg() puts segments at their offsets in
+ *	the caller's buffer as they arrive, and the peer may send messages of up
+ *	to DBLP_MSG_MAX bytes if this was set before the handshake began. It can
+ *	be set to 1 at any time, and to 0 only before the handshake (EISCONN)
  * @DBLP_PHASE: __u32: number of the phase the socket is in (ENOENT if there is
  *	none), or %DBLP_INHERIT: phase 0, as at the start
  */
@@ -182,6 +186,7 @@ enum dblp_sockopt {
 	DBLP_INFO,
 	DBLP_LOSSMAP,
 	DBLP_SENT_LOSSMAP,
+	DBLP_PLACEMENT,
 	DBLP_KEEPALIVE = 18,
 	DBLP_PHASE = 19,
 };
@@ -196,12 +201,16 @@ enum dblp_sockopt {
  *	%DBLP_LOSSMAP or %DBLP_SENT_LOSSMAP
  * @DBLP_CLOSEINFO: recvmsg() with MSG_ERRQUEUE: &struct dblp_rcvinfo of a
  *	message which this socket has sent, as its receiver saw it
+ * @DBLP_PLACED: recvmsg() with %DBLP_PLACEMENT: array of &struct dblp_range,
+ *	what this call has placed, by rising offset; left out by a call that
+ *	places all of a message
  */
 enum dblp_cmsg {
 	DBLP_SNDINFO = 1,
 	DBLP_RCVINFO,
 	DBLP_RANGES,
 	DBLP_CLOSEINFO,
+	DBLP_PLACED,
 };
 
 /**

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Placement mode: recvmsg() puts the segments that have arrived at their
+ * offsets in the user's buffer, also those of messages and pieces that are still
+ * open, so that no buffer of ours has to hold a message.
+ *
+ * Segments leave the message with the socket locked, are copied without the
+ * lock, and are given back if that fails. Meanwhile @rx_busy keeps other readers
+ * away, and references the messages alive. Pieces that are closed and have no
+ * segments left go along: their holes are filled, and their credit is the peer's
+ * again.
+ */
+#include <linux/socket.h>
+#include <linux/sort.h>
+
+#include "dblp.h"
+
+/*
+ * A control buffer with room for fewer ranges has room for none: a received
+ * buffer is taken as a whole, and may have as many that do not touch.
+ */
+#define DBLP_PLACED_MIN	8
+
+/**
+ * struct dblp_place - one call of recvmsg()
+ * @m: from the user
+ * @size: of his buffer
+ * @flags: his
+ * @parts: messages and pieces with segments in @taken, references are held
+ * @done: pieces taken
+ * @placed: ranges placed so far, by rising offset, none touching another; with
+ *	MSG_WAITALL they may be more than fit
+ * @n_placed: elements of it
+ * @room: elements that the control buffer has room for
+ * @tell: they are wanted
+ * @runs: ranges taken in this round, before those that touch are joined
+ * @bytes: what the call returns
+ * @eor: the message is closed and all of it was taken
+ */
+struct dblp_place {
+	struct msghdr		*m;
+	size_t			size;
+	int			flags;
+	struct list_head	parts;
+	struct list_head	done;
+	struct dblp_range	*placed;
+	u32			n_placed;
+	u32			room;
+	bool			tell;
+	u32			runs;
+	u32			bytes;
+	bool			eor;
+};
+
+/* Does the end of @msg say that it is on @rx_ready? */
+static bool dblp_place_is_ready(const struct dblp_sock *dsk,
+				const struct dblp_rx_msg *msg)
+{
+	return msg->closed && dblp_before(msg->id, dsk->rx_next);
+}
+
+/*
+ * Walk the pieces of the message whose turn it is, as far as it is known where
+ * they belong: @msg is the last one and @base its offset, NULL to begin with.
+ */
+static struct dblp_rx_msg *dblp_place_next(struct dblp_sock *dsk,
+					   struct dblp_rx_msg *msg, u32 *base)
+{
+	u32 id = dsk->rx_next;
+
+	if (!msg) {
+		*base = dsk->rx_placed;
+		if (!list_empty(&dsk->rx_ready))
+			return list_first_entry(&dsk->rx_ready,
+						struct dblp_rx_msg, list);
+	} else {
+		if (msg->meta_missing || msg->total - *base <= msg->len)
+			return NULL;
+		*base += msg->len;
+		if (!dblp_place_is_ready(dsk, msg))
+			id = msg->id + 1;
+		else if (!list_is_last(&msg->list, &dsk->rx_ready))
+			return list_next_entry(msg, list);
+	}
+	msg = xa_load(&dsk->rx_msgs, id);
+	if (msg && !msg->meta_missing && msg->offset != *base)
+		return NULL;
+	return msg;
+}
+
+static bool dblp_place_any(struct dblp_sock *dsk)
+{
+	struct dblp_rx_msg *msg = NULL;
+	u32 base;
+
+	if (!list_empty(&dsk->rx_ready))
+		return true;
+	while ((msg = dblp_place_next(dsk, msg, &base)))
+		if (!skb_queue_empty(&msg->skbs))
+			return true;
+	return false;
+}
+
+/**
+ * dblp_place_arrived() - segments have come: perhaps there is something to read
+ * @dsk: socket in placement mode
+ */
+void dblp_place_arrived(struct dblp_sock *dsk)
+{
+	if (dsk->rx_placeable || !dblp_place_any(dsk))
+		return;
+	dsk->rx_placeable = true;
+	if (!sock_flag(&dsk->sk, SOCK_DEAD))
+		dsk->sk.sk_data_ready(&dsk->sk);
+}
+
+/** dblp_place_bytes() - bytes that recvmsg() could place now */
+u64 dblp_place_bytes(struct dblp_sock *dsk)
+{
+	struct dblp_rx_msg *msg = NULL;
+	const struct dblp_skb_cb *cb;
+	struct sk_buff *skb;
+	u64 sum = 0;
+	u32 base, i;
+
+	while ((msg = dblp_place_next(dsk, msg, &base)))
+		skb_queue_walk(&msg->skbs, skb) {
+			cb = DBLP_SKB_CB(skb);
+			for (i = 0; i < cb->n_runs; i++)
+				sum += dblp_rx_run_bytes(msg, &cb->run[i]);
+		}
+	return sum;
+}
+
+/* Take buffers; without MSG_WAITALL no more than the user can be told of */
+static bool dblp_place_take_skbs(struct dblp_rx_msg *msg, struct dblp_place *p)
+{
+	bool few = p->tell && !(p->flags & MSG_WAITALL);
+	struct sk_buff *skb;
+	u32 n;
+
+	while ((skb = skb_peek(&msg->skbs))) {
+		n = DBLP_SKB_CB(skb)->n_runs;
+		if (few && p->runs + n > p->room)
+			return false;
+		p->runs += n;
+		__skb_unlink(skb, &msg->skbs);
+		__skb_queue_tail(&msg->taken, skb);
+	}
+	return true;
+}
+
+static void dblp_place_take_parts(struct dblp_sock *dsk, struct dblp_place *p)
+{
+	struct dblp_rx_msg *msg = NULL;
+	bool more = true;
+	u32 base;
+
+	p->runs = 0;
+	while (more && (msg = dblp_place_next(dsk, msg, &base))) {
+		if (!msg->meta_missing && msg->total > p->size)
+			p->m->msg_flags |= MSG_TRUNC;
+		more = dblp_place_take_skbs(msg, p);
+		if (skb_queue_empty(&msg->taken))
+			continue;
+		msg->base = base;
+		msg->refs++;
+		list_add_tail(&msg->place_node, &p->parts);
+	}
+}
+
+static void dblp_place_take(struct dblp_sock *dsk, struct dblp_place *p)
+{
+	struct dblp_rx_msg *msg, *tmp;
+
+	dblp_place_take_parts(dsk, p);
+	list_for_each_entry_safe(msg, tmp, &dsk->rx_ready, list) {
+		if (!skb_queue_empty(&msg->skbs))
+			break;
+		list_move_tail(&msg->list, &p->done);
+		if (msg->offset + msg->len == msg->total) {
+			p->eor = true;
+			break;
+		}
+	}
+	dsk->rx_placeable = dblp_place_any(dsk);
+	dsk->rx_busy = true;
+}
+
+static void dblp_place_put_parts(struct dblp_sock *dsk, struct dblp_place *p)
+{
+	struct dblp_rx_msg *msg, *tmp;
+
+	list_for_each_entry_safe(msg, tmp, &p->parts, place_node) {
+		list_del_init(&msg->place_node);
+		dblp_rx_put(dsk, msg);
+	}
+}
+
+/* Give everything back as it was */
+static void dblp_place_untake(struct dblp_sock *dsk, struct dblp_place *p)
+{
+	struct dblp_rx_msg *msg;
+
+	list_for_each_entry(msg, &p->parts, place_node)
+		skb_queue_splice_init(&msg->taken, &msg->skbs);
+	dblp_place_put_parts(dsk, p);
+	list_splice_init(&p->done, &dsk->rx_ready);
+	p->eor = false;
+}
+
+static int dblp_range_cmp(const void *a, const void *b)
+{
+	const struct dblp_range *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* Sort ranges that do not overlap, and join those that touch */
+static u32 dblp_ranges_sort(struct dblp_range *r, u32 n)
+{
+	u32 i, last = 0;
+
+	sort(r, n, sizeof(*r), dblp_range_cmp, NULL);
+	for (i = 1; i < n; i++) {
+		if (r[last].offset + r[last].length == r[i].offset)
+			r[last].length += r[i].length;
+		else
+			r[++last] = r[i];
+	}
+	return n ? last + 1 : 0;
+}
+
+static void dblp_place_note_run(struct dblp_place *p,
+				const struct dblp_rx_msg *msg,
+				const struct dblp_skb_run *run,
+				struct dblp_range *r)
+{
+	size_t at = (size_t)msg->base + run->offset;
+	u32 bytes = dblp_rx_run_bytes(msg, run);
+	u32 len;
+
+	len = at < p->size ? min_t(size_t, bytes, p->size - at) : 0;
+	if (len < bytes)
+		p->m->msg_flags |= MSG_TRUNC;
+	p->bytes += p->flags & MSG_TRUNC ? bytes : len;
+	*r = (struct dblp_range) { at, len };
+}
+
+/* Note what is placed by this round, besides what the ones before it placed */
+static int dblp_place_note(struct dblp_place *p)
+{
+	bool keep = p->tell && p->n_placed <= p->room;
+	struct dblp_range *r = NULL, last;
+	const struct dblp_skb_cb *cb;
+	struct dblp_rx_msg *msg;
+	u32 n = p->n_placed, i;
+	struct sk_buff *skb;
+
+	if (keep && p->runs) {
+		r = kvmalloc_array(n + p->runs, sizeof(*r), GFP_KERNEL_ACCOUNT);
+		if (!r)
+			return -ENOMEM;
+		memcpy(r, p->placed, n * sizeof(*r));
+	}
+	list_for_each_entry(msg, &p->parts, place_node)
+		skb_queue_walk(&msg->taken, skb) {
+			cb = DBLP_SKB_CB(skb);
+			for (i = 0; i < cb->n_runs; i++) {
+				dblp_place_note_run(p, msg, &cb->run[i], &last);
+				if (r && last.length)
+					r[n++] = last;
+			}
+		}
+	if (!r)
+		return 0;
+	kvfree(p->placed);
+	p->placed = r;
+	p->n_placed = dblp_ranges_sort(r, n);
+	return 0;
+}
+
+static int dblp_place_copy(struct dblp_place *p, u8 fill)
+{
+	struct dblp_rx_cursor c;
+	struct dblp_rx_msg *msg;
+	int err = 0;
+
+	dblp_rx_cursor_init(&c, &p->m->msg_iter);
+	list_for_each_entry(msg, &p->parts, place_node)
+		err = err ?: dblp_rx_copy(msg, &msg->taken, msg->base, &c);
+	list_for_each_entry(msg, &p->done, list)
+		if (!err && fill == DBLP_FILL_ZERO)
+			err = dblp_rx_fill_holes(msg, &c);
+	return err ?: dblp_place_note(p);
+}
+
+/* The peer gets the credit of pieces that were placed */
+static void dblp_place_consume(struct dblp_sock *dsk, struct dblp_place *p)
+{
+	struct dblp_rx_msg *msg, *tmp;
+
+	list_for_each_entry(msg, &p->parts, place_node)
+		__skb_queue_purge(&msg->taken);
+	dblp_place_put_parts(dsk, p);
+	list_for_each_entry_safe(msg, tmp, &p->done, list) {
+		dblp_rx_consume(dsk, msg);
+		dsk->rx_placed = msg->offset + msg->len;
+		list_del_init(&msg->list);
+		if (msg->missing || !msg->offset)
+			list_add_tail(&msg->list, &dsk->rx_part);
+		else
+			dblp_rx_put(dsk, msg);
+	}
+	dblp_rx_offer(dsk);
+	dblp_push(dsk);
+}
+
+/* One round: take what is there, copy it, done with it */
+static int dblp_place_round(struct dblp_sock *dsk, struct dblp_place *p)
+{
+	struct sock *sk = &dsk->sk;
+	int err;
+	u8 fill;
+
+	dblp_settle_config(dsk);
+	fill = dsk->fill;
+	dblp_place_take(dsk, p);
+	release_sock(sk);
+	err = dblp_place_copy(p, fill);
+	lock_sock(sk);
+	if (err)
+		dblp_place_untake(dsk, p);
+	else
+		dblp_place_consume(dsk, p);
+	dblp_place_arrived(dsk);
+	dblp_rx_release(dsk);
+	return err;
+}
+
+static void dblp_place_tell(const struct dblp_place *p)
+{
+	struct msghdr *m = p->m;
+
+	if (!m->msg_controllen || !p->bytes)
+		return;
+	if (!p->tell || p->n_placed > p->room)
+		m->msg_flags |= MSG_CTRUNC;
+	else if (p->n_placed)
+		put_cmsg(m, SOL_DBLP, DBLP_PLACED,
+			 p->n_placed * sizeof(*p->placed), p->placed);
+}
+
+/* There is more of the message to come */
+static void dblp_place_pause(struct dblp_sock *dsk, const struct dblp_place *p)
+{
+	dsk->rx_begun |= p->bytes > 0;
+	release_sock(&dsk->sk);
+	dblp_place_tell(p);
+	lock_sock(&dsk->sk);
+}
+
+/* The message is closed and placed: say what became of it */
+static void dblp_place_end(struct dblp_sock *dsk, struct dblp_place *p)
+{
+	bool begun = dsk->rx_begun;
+	struct sock *sk = &dsk->sk;
+	LIST_HEAD(pieces);
+
+	list_splice_init(&dsk->rx_part, &pieces);
+	dsk->rx_placed = 0;
+	dsk->rx_begun = false;
+	dsk->rx_whole--;
+	dblp_place_arrived(dsk);
+	release_sock(sk);
+	/* Of a message that one call places, the loss map says all */
+	if (begun)
+		dblp_place_tell(p);
+	dblp_put_rcvinfo(p->m, &pieces);
+	p->m->msg_flags |= MSG_EOR;
+	lock_sock(sk);
+	dblp_rx_was_read(dsk, &pieces);
+}
+
+static void dblp_place_init(struct dblp_place *p)
+{
+	size_t others = dblp_cmsg_len(p->m, 0), room = p->m->msg_controllen;
+
+	others += ALIGN(others + sizeof(struct dblp_rcvinfo), sizeof(long));
+	room = room > others ? (room - others) / sizeof(*p->placed) : 0;
+	p->room = min_t(size_t, room, U32_MAX);
+	p->tell = room >= DBLP_PLACED_MIN;
+	INIT_LIST_HEAD(&p->parts);
+	INIT_LIST_HEAD(&p->done);
+}
+
+/**
+ * dblp_place_msg() - recvmsg() in placement mode
+ * @dsk: socket, locked; dblp_wait_readable() has found something
+ * @m: from the user
+ * @size: of his buffer
+ * @flags: his
+ * @timeo: jiffies to wait at most, for more
+ *
+ * Return: bytes that were placed, with MSG_TRUNC those included that the buffer
+ * had no room for; or a negative errno.
+ */
+int dblp_place_msg(struct dblp_sock *dsk, struct msghdr *m, size_t size,
+		   int flags, long timeo)
+{
+	struct dblp_place p = { .m = m, .size = size, .flags = flags };
+	int ret;
+
+	if (flags & MSG_PEEK)
+		return -EOPNOTSUPP;
+	dblp_place_init(&p);
+	do {
+		ret = dblp_place_round(dsk, &p);
+		if (ret || p.eor || (p.bytes && !(flags & MSG_WAITALL)))
+			break;
+		ret = dblp_wait_readable(dsk, &timeo, p.bytes);
+	} while (ret > 0);
+
+	if (p.eor)
+		dblp_place_end(dsk, &p);
+	else
+		dblp_place_pause(dsk, &p);
+	kvfree(p.placed);
+	return p.eor || p.bytes ? p.bytes : ret;
+}

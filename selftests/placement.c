@@ -1,0 +1,736 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Placement mode and messages in pieces, as a receiver sees them. The sender is
+ * played by the test, segment by segment, so that what is open stays open.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <linux/sockios.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "lib/scripted.h"
+
+#define SEG	600
+#define LEN	(5 * SEG / 2)	/* of a message or piece: three segments */
+#define GREY	0x5a		/* what the buffer has where nothing was put */
+#define WAIT_MS	10000
+
+#define EXPECT_ERR(error, call) do {					\
+	errno = 0;							\
+	EXPECT_EQ(-1, (long)(call));					\
+	EXPECT_EQ((error), errno);					\
+} while (0)
+
+/* A socket and its scripted peer, in placement mode or not */
+struct ends {
+	struct peer peer;
+	struct packet p;
+	int listener;
+	int fd;
+	unsigned char buf[4 * LEN];
+};
+
+static void ends_open(struct ends *e, u32 placement, u32 fill)
+{
+	struct sockaddr_dblp addr;
+	socklen_t len = sizeof(addr);
+
+	netns_new();
+	netns_set_mtu(1500);
+	addr_parse(&addr, "127.0.0.1", 0);
+	e->listener = socket(AF_DBLP, SOCK_SEQPACKET, 0);
+	if (e->listener < 0 || bind(e->listener, (void *)&addr, len) ||
+	    listen(e->listener, 1) ||
+	    getsockname(e->listener, (void *)&addr, &len) ||
+	    setsockopt(e->listener, SOL_DBLP, DBLP_PLACEMENT, &placement, 4) ||
+	    setsockopt(e->listener, SOL_DBLP, DBLP_FILL, &fill, 4))
+		die("making a listener");
+	peer_connect(&e->peer, &addr);
+	peer_handshake(&e->peer);
+	e->fd = accept(e->listener, NULL, NULL);
+	if (e->fd < 0)
+		die("accept()");
+	memset(e->buf, GREY, sizeof(e->buf));
+}
+
+static void ends_close(struct ends *e)
+{
+	close(e->fd);
+	close(e->listener);
+	peer_close(&e->peer);
+}
+
+/* Placement mode */
+FIXTURE(place) {
+	struct ends e;
+};
+
+FIXTURE_SETUP(place)
+{
+	ends_open(&self->e, 1, DBLP_FILL_ZERO);
+}
+
+FIXTURE_TEARDOWN(place)
+{
+	ends_close(&self->e);
+}
+
+/* What is so in both modes, or differs */
+FIXTURE(both) {
+	struct ends e;
+};
+
+FIXTURE_VARIANT(both) {
+	bool whole;
+	u32 fill;
+};
+
+FIXTURE_VARIANT_ADD(both, placing) { .fill = DBLP_FILL_ZERO };
+FIXTURE_VARIANT_ADD(both, placing_keep) { .fill = DBLP_FILL_KEEP };
+FIXTURE_VARIANT_ADD(both, whole) { .whole = true };
+
+FIXTURE_SETUP(both)
+{
+	ends_open(&self->e, !variant->whole, variant->fill);
+}
+
+FIXTURE_TEARDOWN(both)
+{
+	ends_close(&self->e);
+}
+
+/* What a message of several pieces is like; 0 means one piece without META */
+struct shape {
+	u32 total;
+	u32 budget;
+	u64 tag;
+};
+
+/* Segment @seg of message @id, piece at @offset of the message of @s */
+static void send_seg(struct peer *peer, struct packet *p, u32 id, u32 seg,
+		     const struct shape *s, u32 offset)
+{
+	struct dblp_frame meta = { .type = DBLP_FRAME_META };
+	struct dblp_data d = {
+		.msg_id = id, .offset = seg * SEG, .msg_len = LEN,
+		.budget = s ? s->budget : 0, .meta = s && s->total,
+		.policy = s && s->budget ? DBLP_POLICY_EAGER : 0,
+	};
+
+	meta.meta.msg_id = id;
+	meta.meta.offset = offset;
+	meta.meta.total = s ? s->total : 0;
+	meta.meta.tag = s ? s->tag : 0;
+	make_data(p, peer, &d, SEG, d.meta ? &meta : NULL);
+	send_packet(peer, p);
+}
+
+static void send_piece(struct peer *peer, struct packet *p, u32 id,
+		       const struct shape *s, u32 offset)
+{
+	send_seg(peer, p, id, 0, s, offset);
+	send_seg(peer, p, id, 1, s, offset);
+	send_seg(peer, p, id, 2, s, offset);
+}
+
+static void send_fin(struct peer *peer, struct packet *p, u32 end)
+{
+	struct dblp_frame f = { .type = DBLP_FRAME_FIN, .fin.end = end };
+
+	make_ctrl(p, peer, &f);
+	send_packet(peer, p);
+}
+
+/* What one recvmsg() gave */
+struct got {
+	ssize_t ret;
+	int flags;
+	bool has_info;
+	struct dblp_rcvinfo info;
+	u32 n_placed;
+	struct dblp_range placed[64];
+	u32 n_ranges;
+	struct dblp_range ranges[64];
+};
+
+static u32 take_ranges(struct dblp_range *to, const struct cmsghdr *c)
+{
+	size_t len = c->cmsg_len - CMSG_LEN(0);
+
+	if (len > 64 * sizeof(*to))
+		die("%zu bytes of ranges", len);
+	memcpy(to, CMSG_DATA(c), len);
+	return len / sizeof(*to);
+}
+
+static void get(int fd, void *buf, size_t len, size_t control_len, int flags,
+		struct got *g)
+{
+	char control[2048] __attribute__((aligned(8)));
+	struct iovec iov[2] = {
+		/* Two parts, which meet within a segment. */
+		{ buf, len < 700 ? len : 700 },
+		{ (char *)buf + 700, len < 700 ? 0 : len - 700 },
+	};
+	struct msghdr m = {
+		.msg_iov = iov, .msg_iovlen = 2,
+		.msg_control = control_len ? control : NULL,
+		.msg_controllen = control_len,
+	};
+	struct cmsghdr *c;
+
+	memset(g, 0, sizeof(*g));
+	errno = 0;
+	g->ret = recvmsg(fd, &m, flags);
+	if (g->ret < 0)
+		return;
+	g->flags = m.msg_flags;
+	for (c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+		if (c->cmsg_level != SOL_DBLP)
+			die("control message of level %d", c->cmsg_level);
+		if (c->cmsg_type == DBLP_PLACED)
+			g->n_placed = take_ranges(g->placed, c);
+		if (c->cmsg_type == DBLP_RANGES)
+			g->n_ranges = take_ranges(g->ranges, c);
+		if (c->cmsg_type == DBLP_RCVINFO) {
+			g->has_info = true;
+			memcpy(&g->info, CMSG_DATA(c), sizeof(g->info));
+		}
+	}
+}
+
+#define GET(g, flags) \
+	get(e->fd, e->buf, sizeof(e->buf), 2048, \
+	    MSG_DONTWAIT | (flags), &(g))
+
+/* One range at @offset of @length, and that many bytes, was placed */
+#define EXPECT_PLACED(g, at, bytes) do {				\
+	EXPECT_EQ((bytes), (g).ret);					\
+	EXPECT_EQ(1, (g).n_placed);					\
+	EXPECT_EQ((at), (g).placed[0].offset);				\
+	EXPECT_EQ((bytes), (g).placed[0].length);			\
+} while (0)
+
+static short poll_now(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	poll(&p, 1, 0);
+	return p.revents;
+}
+
+/* Are these bytes of message @id, from @from of the piece on, at @buf? */
+static bool is_there(const unsigned char *buf, u32 id, u32 from, u32 len)
+{
+	return pattern_check(buf, len, from, SCRIPTED_SEED, id) < 0;
+}
+
+TEST_F(place, what_has_arrived_of_an_open_message)
+{
+	struct ends *e = &self->e;
+	struct got g;
+
+	EXPECT_EQ(0, poll_now(e->fd));
+	send_seg(&e->peer, &e->p, 0, 2, NULL, 0);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	EXPECT_EQ(POLLIN, poll_now(e->fd));
+	GET(g, 0);
+	EXPECT_PLACED(g, 2 * SEG, LEN - 2 * SEG);
+	EXPECT_EQ(0, g.flags & (MSG_EOR | MSG_TRUNC | MSG_CTRUNC));
+	EXPECT_FALSE(g.has_info);
+	EXPECT_TRUE(is_there(e->buf + 2 * SEG, 0, 2 * SEG, LEN - 2 * SEG));
+	EXPECT_EQ(-1, bytes_check(e->buf, 2 * SEG, GREY));
+	EXPECT_EQ(-1, bytes_check(e->buf + LEN, SEG, GREY));
+
+	/* It is given once. */
+	EXPECT_EQ(0, poll_now(e->fd));
+	GET(g, 0);
+	EXPECT_EQ(-1, g.ret);
+	EXPECT_EQ(EAGAIN, errno);
+
+	/* The others may wait, and belong to two messages. */
+	send_seg(&e->peer, &e->p, 0, 0, NULL, 0);
+	send_seg(&e->peer, &e->p, 0, 1, NULL, 0);
+	send_piece(&e->peer, &e->p, 1, NULL, 0);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	memset(e->buf, GREY, sizeof(e->buf));
+	GET(g, 0);
+	EXPECT_PLACED(g, 0, 2 * SEG);
+	EXPECT_TRUE(g.flags & MSG_EOR);
+	EXPECT_TRUE(g.has_info);
+	EXPECT_EQ(0, g.info.msg_id);
+	EXPECT_EQ(LEN, g.info.length);
+	EXPECT_EQ(0, g.info.missing);
+	EXPECT_TRUE(is_there(e->buf, 0, 0, 2 * SEG));
+	EXPECT_EQ(-1, bytes_check(e->buf + 2 * SEG, SEG, GREY));
+
+	/* What one call places of a message, all of it, needs no list. */
+	EXPECT_EQ(POLLIN, poll_now(e->fd));
+	GET(g, 0);
+	EXPECT_EQ(LEN, g.ret);
+	EXPECT_EQ(0, g.n_placed);
+	EXPECT_TRUE(g.flags & MSG_EOR);
+	EXPECT_EQ(1, g.info.msg_id);
+	EXPECT_TRUE(is_there(e->buf, 1, 0, LEN));
+	EXPECT_EQ(0, poll_now(e->fd));
+}
+
+TEST_F(place, pieces_by_their_offsets)
+{
+	struct ends *e = &self->e;
+	static const struct shape s = { .total = 3 * LEN, .tag = 77 };
+	struct got g;
+	u32 i;
+
+	/* Nobody knows yet where the third one belongs. */
+	send_seg(&e->peer, &e->p, 2, 1, &s, 2 * LEN);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	EXPECT_EQ(0, poll_now(e->fd));
+	send_seg(&e->peer, &e->p, 1, 0, &s, LEN);
+	send_seg(&e->peer, &e->p, 0, 2, &s, 0);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	GET(g, 0);
+	EXPECT_EQ(SEG + SEG + SEG / 2, g.ret);
+	EXPECT_EQ(2, g.n_placed);
+	EXPECT_EQ(2 * SEG, g.placed[0].offset);
+	EXPECT_EQ(SEG + SEG / 2, g.placed[0].length);
+	EXPECT_EQ(2 * LEN + SEG, g.placed[1].offset);
+	EXPECT_EQ(SEG, g.placed[1].length);
+	EXPECT_FALSE(g.flags & MSG_EOR);
+
+	for (i = 0; i < 3; i++)
+		send_piece(&e->peer, &e->p, i, &s, i * LEN);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	EXPECT_EQ(3 * LEN - g.ret, ({ int n; ioctl(e->fd, SIOCINQ, &n); n; }));
+	GET(g, 0);
+	EXPECT_EQ(3 * LEN - 2 * SEG - SEG / 2, g.ret);
+	EXPECT_EQ(3, g.n_placed);
+	EXPECT_TRUE(g.flags & MSG_EOR);
+	EXPECT_EQ(3 * LEN, g.info.length);
+	EXPECT_EQ(77, g.info.tag);
+	EXPECT_EQ(0, g.info.ranges);
+	for (i = 0; i < 3; i++)
+		EXPECT_TRUE(is_there(e->buf + i * LEN, i, 0, LEN));
+	EXPECT_EQ(-1, bytes_check(e->buf + 3 * LEN, LEN, GREY));
+
+	/* Users count messages, not pieces. */
+	send_piece(&e->peer, &e->p, 3, NULL, 0);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	GET(g, 0);
+	EXPECT_EQ(LEN, g.ret);
+	EXPECT_EQ(1, g.info.msg_id);
+}
+
+TEST_F(both, pieces_are_one_message_with_one_loss_map)
+{
+	struct ends *e = &self->e;
+	/* 40 %: each piece closes with one segment missing, which one ever */
+	static const struct shape s = { .total = 3 * LEN, .budget = 400000,
+					.tag = 1ULL << 63 };
+	struct dblp_lossmap *map = calloc(1, 1024);
+	socklen_t len = 1024;
+	struct got g;
+
+	send_seg(&e->peer, &e->p, 0, 0, &s, 0);
+	send_seg(&e->peer, &e->p, 0, 2, &s, 0);
+	send_seg(&e->peer, &e->p, 1, 1, &s, LEN);
+	send_seg(&e->peer, &e->p, 1, 2, &s, LEN);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	if (variant->whole)
+		EXPECT_EQ(0, poll_now(e->fd));
+	send_seg(&e->peer, &e->p, 2, 1, &s, 2 * LEN);
+	send_seg(&e->peer, &e->p, 2, 2, &s, 2 * LEN);
+	EXPECT_TRUE(peer_sync(&e->peer));
+
+	GET(g, 0);
+	EXPECT_EQ(variant->whole ? 3 * LEN : 3 * LEN - 3 * SEG, g.ret);
+	EXPECT_TRUE(g.flags & MSG_EOR);
+	EXPECT_EQ(3 * SEG, g.info.missing);
+	EXPECT_EQ(3 * LEN, g.info.length);
+	EXPECT_EQ(1ULL << 63, g.info.tag);
+	EXPECT_EQ(DBLP_REASON_BUDGET, g.info.reason);
+	EXPECT_EQ(3, g.info.ranges);
+	EXPECT_EQ(3, g.n_ranges);
+	EXPECT_EQ(SEG, g.ranges[0].offset);
+	EXPECT_EQ(LEN, g.ranges[1].offset);
+	EXPECT_EQ(2 * LEN, g.ranges[2].offset);
+	EXPECT_EQ(-1, bytes_check(e->buf + SEG, SEG,
+				  variant->fill ? GREY : 0));
+	EXPECT_EQ(-1, bytes_check(e->buf + 2 * LEN, SEG,
+				  variant->fill ? GREY : 0));
+	EXPECT_TRUE(is_there(e->buf, 0, 0, SEG));
+	EXPECT_TRUE(is_there(e->buf + LEN + SEG, 1, SEG, LEN - SEG));
+	ASSERT_EQ(0, getsockopt(e->fd, SOL_DBLP, DBLP_LOSSMAP, map, &len));
+	EXPECT_EQ(3, map->ranges);
+	EXPECT_EQ(0, memcmp(map->range, g.ranges, 3 * sizeof(g.ranges[0])));
+	free(map);
+}
+
+TEST_F(both, holes_that_meet_are_one)
+{
+	struct ends *e = &self->e;
+	static const struct shape s = { .total = 2 * LEN, .budget = 400000 };
+	struct got g;
+
+	send_seg(&e->peer, &e->p, 0, 0, &s, 0);
+	send_seg(&e->peer, &e->p, 0, 1, &s, 0);
+	send_seg(&e->peer, &e->p, 1, 1, &s, LEN);
+	send_seg(&e->peer, &e->p, 1, 2, &s, LEN);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	GET(g, 0);
+	EXPECT_EQ(1, g.n_ranges);
+	EXPECT_EQ(1, g.info.ranges);
+	EXPECT_EQ(2 * SEG, g.ranges[0].offset);
+	EXPECT_EQ(SEG / 2 + SEG, g.ranges[0].length);
+}
+
+TEST_F(both, waiting_for_all)
+{
+	struct ends *e = &self->e;
+	static const struct shape s = { .total = 2 * LEN };
+	struct got g;
+	pid_t pid;
+
+	/* Segments that come one by one, while the other end waits. */
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		u32 i;
+
+		for (i = 0; i < 6; i++) {
+			usleep(20000);
+			send_seg(&e->peer, &e->p, i / 3, i % 3, &s,
+				 i / 3 * LEN);
+		}
+		_exit(0);
+	}
+	get(e->fd, e->buf, sizeof(e->buf), 2048, MSG_WAITALL, &g);
+	EXPECT_EQ(2 * LEN, g.ret);
+	EXPECT_TRUE(g.flags & MSG_EOR);
+	EXPECT_EQ(2 * LEN, g.info.length);
+	EXPECT_EQ(0, g.n_placed);
+	EXPECT_TRUE(is_there(e->buf, 0, 0, LEN));
+	EXPECT_TRUE(is_there(e->buf + LEN, 1, 0, LEN));
+}
+
+TEST_F(place, waiting_for_all_ends_with_what_there_is)
+{
+	struct ends *e = &self->e;
+	struct timeval tv = { .tv_usec = 100000 };
+	struct got g;
+	u64 start;
+
+	ASSERT_EQ(0, setsockopt(e->fd, SOL_SOCKET, SO_RCVTIMEO, &tv,
+				sizeof(tv)));
+	send_seg(&e->peer, &e->p, 0, 1, NULL, 0);
+	start = now_ms();
+	get(e->fd, e->buf, sizeof(e->buf), 2048, MSG_WAITALL, &g);
+	EXPECT_LE(90, now_ms() - start);
+	EXPECT_PLACED(g, SEG, SEG);
+	EXPECT_FALSE(g.flags & MSG_EOR);
+	get(e->fd, e->buf, sizeof(e->buf), 2048, MSG_WAITALL, &g);
+	EXPECT_EQ(-1, g.ret);
+	EXPECT_EQ(EAGAIN, errno);
+}
+
+TEST_F(place, buffers_that_are_too_short)
+{
+	struct ends *e = &self->e;
+	static const struct shape s = { .total = 2 * LEN };
+	struct got g;
+
+	send_piece(&e->peer, &e->p, 0, &s, 0);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	get(e->fd, e->buf, SEG + 100, 2048, MSG_DONTWAIT, &g);
+	EXPECT_PLACED(g, 0, SEG + 100);
+	EXPECT_TRUE(g.flags & MSG_TRUNC);
+	EXPECT_EQ(-1, bytes_check(e->buf + SEG + 100, SEG, GREY));
+
+	/* Nothing to be placed is not the end; the end of the message is. */
+	send_seg(&e->peer, &e->p, 1, 0, &s, LEN);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	get(e->fd, e->buf, SEG, 2048, MSG_DONTWAIT, &g);
+	EXPECT_EQ(-1, g.ret);
+	EXPECT_EQ(EAGAIN, errno);
+	send_piece(&e->peer, &e->p, 1, &s, LEN);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	get(e->fd, e->buf, SEG, 2048, MSG_DONTWAIT, &g);
+	EXPECT_EQ(0, g.ret);
+	EXPECT_EQ(MSG_EOR | MSG_TRUNC, g.flags & (MSG_EOR | MSG_TRUNC));
+	EXPECT_EQ(2 * LEN, g.info.length);
+
+	/* With the flag, what had no room counts, too. */
+	send_piece(&e->peer, &e->p, 2, NULL, 0);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	get(e->fd, e->buf, 10, 2048, MSG_DONTWAIT | MSG_TRUNC, &g);
+	EXPECT_EQ(LEN, g.ret);
+}
+
+#define MANY	20	/* segments */
+
+static void send_one_of_many(struct ends *e, u32 seg)
+{
+	struct dblp_data d = { .offset = seg * 256, .msg_len = MANY * 256 };
+
+	make_data(&e->p, &e->peer, &d, 256, NULL);
+	send_packet(&e->peer, &e->p);
+}
+
+/* No more is placed than the control buffer can tell */
+TEST_F(place, control_buffers_that_are_too_short)
+{
+	size_t others = CMSG_SPACE(sizeof(struct dblp_rcvinfo)) + CMSG_LEN(0);
+	struct ends *e = &self->e;
+	struct got g;
+	u32 i;
+
+	for (i = 0; i < MANY; i += 2)
+		send_one_of_many(e, i);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	get(e->fd, e->buf, sizeof(e->buf), others + 8 * 8, MSG_DONTWAIT, &g);
+	EXPECT_EQ(8 * 256, g.ret);
+	EXPECT_EQ(8, g.n_placed);
+	EXPECT_FALSE(g.flags & MSG_CTRUNC);
+	EXPECT_EQ(POLLIN, poll_now(e->fd));
+	get(e->fd, e->buf, sizeof(e->buf), others + 8 * 8, MSG_DONTWAIT, &g);
+	EXPECT_EQ(2 * 256, g.ret);
+	EXPECT_EQ(2, g.n_placed);
+	EXPECT_EQ(0, poll_now(e->fd));
+
+	/* Room for too few: it was meant to be told, and is not. */
+	send_one_of_many(e, 1);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	get(e->fd, e->buf, sizeof(e->buf), others + 8 * 8 - 1, MSG_DONTWAIT,
+	    &g);
+	EXPECT_EQ(256, g.ret);
+	EXPECT_EQ(0, g.n_placed);
+	EXPECT_TRUE(g.flags & MSG_CTRUNC);
+
+	/* No control buffer: nobody wants to know. */
+	send_one_of_many(e, 3);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	get(e->fd, e->buf, sizeof(e->buf), 0, MSG_DONTWAIT, &g);
+	EXPECT_EQ(256, g.ret);
+	EXPECT_FALSE(g.flags & MSG_CTRUNC);
+
+	/* With MSG_WAITALL there is no bound, so all of it or nothing. */
+	for (i = 5; i < MANY; i += 2)
+		send_one_of_many(e, i);
+	get(e->fd, e->buf, sizeof(e->buf), 2048, MSG_WAITALL, &g);
+	EXPECT_EQ(8 * 256, g.ret);
+	EXPECT_EQ(8, g.n_placed);
+	EXPECT_TRUE(g.flags & MSG_EOR);
+	EXPECT_TRUE(is_there(e->buf, 0, 0, MANY * 256));
+}
+
+TEST_F(both, a_bad_buffer_loses_nothing)
+{
+	struct ends *e = &self->e;
+	static const struct shape s = { .total = 2 * LEN };
+	size_t page = sysconf(_SC_PAGESIZE);
+	unsigned char *edge = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct got g;
+
+	ASSERT_NE(MAP_FAILED, edge);
+	ASSERT_EQ(0, munmap(edge + page, page));
+	send_piece(&e->peer, &e->p, 0, &s, 0);
+	send_seg(&e->peer, &e->p, 1, 2, &s, LEN);
+	send_seg(&e->peer, &e->p, 1, 0, &s, LEN);
+	if (variant->whole)
+		send_seg(&e->peer, &e->p, 1, 1, &s, LEN);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	/* The last segment does not fit the page. */
+	get(e->fd, edge + page - 2 * LEN + 1, 2 * LEN, 2048, MSG_DONTWAIT,
+	    &g);
+	EXPECT_EQ(-1, g.ret);
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_EQ(POLLIN, poll_now(e->fd));
+	send_seg(&e->peer, &e->p, 1, 1, &s, LEN);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	GET(g, 0);
+	EXPECT_EQ(2 * LEN, g.ret);
+	EXPECT_TRUE(g.flags & MSG_EOR);
+	EXPECT_TRUE(is_there(e->buf, 0, 0, LEN));
+	EXPECT_TRUE(is_there(e->buf + LEN, 1, 0, LEN));
+	munmap(edge, page);
+}
+
+TEST_F(both, peeking)
+{
+	struct ends *e = &self->e;
+	static const struct shape s = { .total = 2 * LEN };
+	struct got g;
+
+	send_piece(&e->peer, &e->p, 0, &s, 0);
+	send_piece(&e->peer, &e->p, 1, &s, LEN);
+	send_piece(&e->peer, &e->p, 2, NULL, 0);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	GET(g, MSG_PEEK);
+	if (!variant->whole) {
+		EXPECT_EQ(-1, g.ret);
+		EXPECT_EQ(EOPNOTSUPP, errno);
+	} else {
+		EXPECT_EQ(2 * LEN, g.ret);
+		EXPECT_EQ(2 * LEN, g.info.length);
+	}
+	GET(g, 0);
+	EXPECT_EQ(2 * LEN, g.ret);
+	EXPECT_EQ(0, g.info.msg_id);
+	GET(g, 0);
+	EXPECT_EQ(LEN, g.ret);
+	EXPECT_EQ(1, g.info.msg_id);
+}
+
+/* Credit of what was placed comes back piece by piece */
+TEST_F(both, credit_comes_back)
+{
+	struct ends *e = &self->e;
+	static const struct shape s = { .total = 3 * LEN };
+	u64 first = e->peer.theirs.max_data;
+	struct got g;
+
+	EXPECT_EQ(variant->whole ? 32 * 1024 * 1024 - 1024 : DBLP_MSG_MAX,
+		  e->peer.theirs.msg_max);
+	send_piece(&e->peer, &e->p, 0, &s, 0);
+	send_seg(&e->peer, &e->p, 1, 0, &s, LEN);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	if (!variant->whole) {
+		EXPECT_EQ(first, e->peer.flow.flow.max_data);
+		GET(g, 0);
+		EXPECT_EQ(LEN + SEG, g.ret);
+		EXPECT_TRUE(peer_sync(&e->peer));
+		EXPECT_EQ(first + LEN + 1024, e->peer.flow.flow.max_data);
+	} else {
+		/* All but the last cost no more than their bytes. */
+		EXPECT_EQ(first + 1024, e->peer.flow.flow.max_data);
+	}
+	send_piece(&e->peer, &e->p, 1, &s, LEN);
+	send_piece(&e->peer, &e->p, 2, &s, 2 * LEN);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	GET(g, 0);
+	EXPECT_TRUE(g.flags & MSG_EOR);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	EXPECT_EQ(first + 3 * LEN + 3 * 1024, e->peer.flow.flow.max_data);
+	EXPECT_EQ(4096 + 3, e->peer.flow.flow.max_msg);
+}
+
+/* Pieces that are none of one message: the peer is broken or lies */
+TEST_F(both, pieces_that_do_not_fit_end_the_connection)
+{
+	struct ends *e = &self->e;
+	static const struct {
+		struct shape s;
+		u32 offset;
+	} bad[] = {
+		{ { .total = 3 * LEN, .tag = 5 }, LEN + 1 },
+		{ { .total = 3 * LEN, .tag = 5 }, 0 },
+		{ { .total = 3 * LEN, .tag = 5 }, 2 * LEN },
+		{ { .total = 4 * LEN, .tag = 5 }, LEN },
+		{ { .total = 3 * LEN, .tag = 6 }, LEN },
+		{ { .total = 0 }, 0 },
+	};
+	static const struct shape s = { .total = 3 * LEN, .tag = 5 };
+	struct sockaddr_dblp addr;
+	socklen_t len = sizeof(addr);
+	struct got g;
+	u32 i;
+
+	ASSERT_EQ(0, getsockname(e->listener, (void *)&addr, &len));
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		send_piece(&e->peer, &e->p, 0, NULL, 0);
+		send_piece(&e->peer, &e->p, 1, &s, 0);
+		send_piece(&e->peer, &e->p, 2, &bad[i].s, bad[i].offset);
+		EXPECT_TRUE(peer_expect(&e->peer, DBLP_PKT_RST, WAIT_MS)) {
+			TH_LOG("%u", i);
+		}
+		EXPECT_EQ(DBLP_RST_PROTOCOL, e->peer.rst_reason);
+		/* What was there before is not lost by that. */
+		GET(g, 0);
+		EXPECT_EQ(LEN, g.ret);
+		EXPECT_TRUE(g.flags & MSG_EOR);
+		if (!variant->whole) {
+			GET(g, 0);
+			EXPECT_EQ(LEN, g.ret);
+			EXPECT_FALSE(g.flags & MSG_EOR);
+		}
+		EXPECT_ERR(EPROTO, recv(e->fd, e->buf, 1, MSG_DONTWAIT));
+		EXPECT_EQ(0, recv(e->fd, e->buf, 1, MSG_DONTWAIT));
+
+		close(e->fd);
+		peer_close(&e->peer);
+		peer_connect(&e->peer, &addr);
+		peer_handshake(&e->peer);
+		e->fd = accept(e->listener, NULL, NULL);
+		ASSERT_LE(0, e->fd);
+	}
+}
+
+/* A sender that ends in the middle of a message */
+TEST_F(both, a_message_without_its_end_is_an_error)
+{
+	struct ends *e = &self->e;
+	static const struct shape s = { .total = 3 * LEN };
+	struct got g;
+
+	send_piece(&e->peer, &e->p, 0, NULL, 0);
+	send_piece(&e->peer, &e->p, 1, &s, 0);
+	send_fin(&e->peer, &e->p, 3);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	EXPECT_EQ(0, e->peer.n[DBLP_PKT_RST]);
+	send_piece(&e->peer, &e->p, 2, &s, LEN);
+	EXPECT_TRUE(peer_expect(&e->peer, DBLP_PKT_RST, WAIT_MS));
+	EXPECT_EQ(DBLP_RST_CLOSED, e->peer.rst_reason);
+	GET(g, 0);
+	EXPECT_EQ(LEN, g.ret);
+	EXPECT_TRUE(g.flags & MSG_EOR);
+	if (!variant->whole) {
+		GET(g, 0);
+		EXPECT_EQ(2 * LEN, g.ret);
+		EXPECT_FALSE(g.flags & MSG_EOR);
+	}
+	EXPECT_ERR(ECONNRESET, recv(e->fd, e->buf, 1, MSG_DONTWAIT));
+	EXPECT_EQ(0, recv(e->fd, e->buf, 1, MSG_DONTWAIT));
+}
+
+/* More than the receiver said it takes */
+TEST_F(both, messages_beyond_the_limit_end_the_connection)
+{
+	struct ends *e = &self->e;
+	static const struct shape s = { .total = 32 << 20 };
+
+	send_piece(&e->peer, &e->p, 0, &s, 0);
+	EXPECT_TRUE(peer_sync(&e->peer) != variant->whole);
+	EXPECT_EQ(variant->whole, e->peer.n[DBLP_PKT_RST]);
+}
+
+TEST_F(both, the_mode_when_connected)
+{
+	struct ends *e = &self->e;
+	struct got g;
+	u32 val = 0;
+
+	if (!variant->whole) {
+		EXPECT_ERR(EISCONN, setsockopt(e->fd, SOL_DBLP,
+					       DBLP_PLACEMENT, &val, 4));
+		return;
+	}
+	EXPECT_EQ(0, setsockopt(e->fd, SOL_DBLP, DBLP_PLACEMENT, &val, 4));
+	send_seg(&e->peer, &e->p, 0, 1, NULL, 0);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	EXPECT_EQ(0, poll_now(e->fd));
+	val = 1;
+	EXPECT_EQ(0, setsockopt(e->fd, SOL_DBLP, DBLP_PLACEMENT, &val, 4));
+	EXPECT_EQ(POLLIN, poll_now(e->fd));
+	GET(g, 0);
+	EXPECT_PLACED(g, SEG, SEG);
+}
+
+TEST_HARNESS_MAIN
