@@ -37,7 +37,7 @@
 _Static_assert(sizeof(struct sockaddr_dblp) == 28, "sockaddr_dblp");
 _Static_assert(offsetof(struct sockaddr_dblp, sdblp_addr) == 8, "sdblp_addr");
 _Static_assert(offsetof(struct sockaddr_dblp, sdblp_scope_id) == 24, "scope");
-_Static_assert(sizeof(struct dblp_sndinfo) == 24, "dblp_sndinfo");
+_Static_assert(sizeof(struct dblp_sndinfo) == 32, "dblp_sndinfo");
 _Static_assert(sizeof(struct dblp_rcvinfo) == 32, "dblp_rcvinfo");
 _Static_assert(sizeof(struct dblp_range) == 8, "dblp_range");
 _Static_assert(sizeof(struct dblp_lossmap) == 16, "dblp_lossmap");
@@ -626,6 +626,7 @@ static const struct option options[] = {
 	{ "budget cap", DBLP_BUDGET_CAP, 0, DBLP_PPM, DBLP_PPM, false },
 	{ "policy", DBLP_CLOSE_POLICY, 0, 2, DBLP_POLICY_EAGER,
 	  true },
+	{ "deadline", DBLP_DEADLINE, 0, 3600000000, 0, false },
 	{ "order", DBLP_ORDER, 0, 2, DBLP_ORDER_AUTO, true },
 	{ "element", DBLP_ELEMENT, 1, 256, 8, false },
 	{ "fill", DBLP_FILL, 0, 1, DBLP_FILL_ZERO, true },
@@ -873,8 +874,10 @@ TEST_F(conn, bad_control_messages)
 		{ .phase = 1 },
 		{ .flags = DBLP_SND_PHASE, .phase = DBLP_PHASES },
 		{ .flags = DBLP_SND_PHASE, .phase = 255 },
-		{ .reserved = { 1, 0 } },
-		{ .reserved = { 0, 1 } },
+		{ .deadline = 1 },
+		{ .flags = DBLP_SND_DEADLINE, .deadline = 3600000001 },
+		{ .reserved = { 1 } },
+		{ .reserved = { 0, 0, 0, 0, 0, 1 } },
 		{ .critical = 5 },
 	};
 	char control[64] __attribute__((aligned(8))), buf[16];

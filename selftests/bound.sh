@@ -78,6 +78,20 @@ try "missing bytes stay as they were" xfer --budget 408000 --fill keep --size 20
 try "a loss map of more ranges than a control buffer holds" xfer --budget 600000 \
 	--size 6000000 --expect-missing 2000000
 
+# 20 kB in 5 ms, 10 ms after the first segment all is over
+lossy 60
+try "a deadline, and what is missing is over the budget" xfer --budget 10000 --deadline 10000 \
+	--size 60000 --count 8 --critical 5000 --expect-missing 60000
+try "a deadline without a budget" xfer --deadline 10000 --size 60000,1000 --count 8 \
+	--expect-missing 60000
+try "a deadline with policy full" xfer --policy full --deadline 10000 --size 60000 --count 4 \
+	--expect-missing 30000
+try "a deadline and policy early" xfer --policy early --budget 300000 --deadline 10000 \
+	--size 60000 --count 8 --expect-missing 60000
+lossy 0
+try "a deadline that nothing misses" xfer --deadline 60000000 --size 60000 --count 8 \
+	--allow-missing 0
+
 for loss in 0 30; do
 	lossy $loss
 	for budget in 100000 408000 600000 950000; do

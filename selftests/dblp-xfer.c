@@ -42,6 +42,7 @@ static struct {
 	uint32_t critical;		/* bytes */
 	uint32_t element;
 	uint32_t policy;
+	uint32_t deadline;		/* microseconds */
 	uint32_t order;
 	uint32_t fill;
 	uint64_t seed;
@@ -138,6 +139,7 @@ static void setup_socket(int fd)
 	}
 	if (cfg.cap != UINT32_MAX)
 		set_option(fd, DBLP_BUDGET_CAP, cfg.cap, "DBLP_BUDGET_CAP");
+	set_option(fd, DBLP_DEADLINE, cfg.deadline, "DBLP_DEADLINE");
 	set_option(fd, DBLP_ELEMENT, cfg.element, "DBLP_ELEMENT");
 	set_option(fd, DBLP_ORDER, cfg.order, "DBLP_ORDER");
 	set_option(fd, DBLP_FILL, cfg.fill, "DBLP_FILL");
@@ -156,6 +158,7 @@ static void check_info(const struct end *e, uint32_t i,
 	uint32_t budget = message_budget(i);
 	uint64_t tag = uses_sndinfo() ? message_tag(e->peer_seed, i) : 0;
 	uint32_t most, r, sum = 0, end = 0;
+	bool over;
 
 	errno = 0;
 	if (info->msg_id != i || info->length != size || info->tag != tag)
@@ -169,11 +172,15 @@ static void check_info(const struct end *e, uint32_t i,
 	if (cfg.cap < budget)
 		budget = cfg.cap;
 	most = budget_bytes(budget, size - critical);
-	if (info->missing > most)
+	over = info->missing > most;
+	if (over != !!(info->flags & DBLP_RCV_OVER_BUDGET))
+		die("%s: message %u misses %u bytes, bound %u, flags %#x",
+		    e->name, i, info->missing, most, info->flags);
+	if (over && (!cfg.deadline || info->reason != DBLP_REASON_DEADLINE))
 		die("%s: message %u misses %u bytes of %u, bound %u", e->name,
 		    i, info->missing, size, most);
-	if (info->reason != (info->missing ? DBLP_REASON_BUDGET :
-					     DBLP_REASON_COMPLETE))
+	if (!info->missing != (info->reason == DBLP_REASON_COMPLETE) ||
+	    (info->reason == DBLP_REASON_DEADLINE && !cfg.deadline))
 		die("%s: message %u misses %u bytes, reason %u", e->name, i,
 		    info->missing, info->reason);
 	if (info->ranges != m->n)
@@ -716,6 +723,7 @@ static void usage(void)
 	      "  --count N --size N[,N...]  messages and their sizes in turn\n"
 	      "  --budget PPM --cap PPM --critical BYTES --element BYTES\n"
 	      "  --policy full|eager|early --order auto|sequential|shuffled\n"
+	      "  --deadline MICROSECONDS\n"
 	      "  --fill zero|keep --cc NAME --seed N --timeout SECONDS\n"
 	      "  --duplex             messages in both directions\n"
 	      "  --per-message        budget by control message\n"
@@ -773,7 +781,7 @@ static void parse_sizes(char *text)
 enum {
 	OPT_FROM = 1, OPT_TO, OPT_ADDRESS, OPT_COUNT, OPT_SIZE, OPT_BUDGET,
 	OPT_CAP, OPT_CRITICAL, OPT_ELEMENT, OPT_POLICY, OPT_ORDER, OPT_FILL,
-	OPT_CC, OPT_SEED, OPT_TIMEOUT, OPT_DUPLEX, OPT_PER_MESSAGE,
+	OPT_CC, OPT_DEADLINE, OPT_SEED, OPT_TIMEOUT, OPT_DUPLEX, OPT_PER_MESSAGE,
 	OPT_NONBLOCK, OPT_CONNECTED, OPT_HALFWAY, OPT_THEN, OPT_SPREAD,
 	OPT_EXPECT_MISSING, OPT_ALLOW_MISSING,
 };
@@ -792,6 +800,7 @@ static const struct option options[] = {
 	{ "order", 1, NULL, OPT_ORDER },
 	{ "fill", 1, NULL, OPT_FILL },
 	{ "cc", 1, NULL, OPT_CC },
+	{ "deadline", 1, NULL, OPT_DEADLINE },
 	{ "seed", 1, NULL, OPT_SEED },
 	{ "timeout", 1, NULL, OPT_TIMEOUT },
 	{ "duplex", 0, NULL, OPT_DUPLEX },
@@ -830,6 +839,7 @@ static void parse_option(int opt)
 	case OPT_ORDER: cfg.order = choice(optarg, orders); break;
 	case OPT_FILL: cfg.fill = choice(optarg, fills); break;
 	case OPT_CC: cfg.cc = optarg; break;
+	case OPT_DEADLINE: cfg.deadline = number(optarg, UINT32_MAX); break;
 	case OPT_SEED: cfg.seed = number(optarg, UINT64_MAX); break;
 	case OPT_TIMEOUT: cfg.timeout = number(optarg, 86400); break;
 	case OPT_DUPLEX: cfg.duplex = true; break;

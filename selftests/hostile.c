@@ -269,10 +269,19 @@ MALFORMED(flow_with_a_cap_over_100_percent, .base = BASE_FRAME,
 	  .words = { 0x03050000, 1000, 1000001, 0, 1 << 24 }, .n_words = 5,
 	  .counter = "DropField");
 MALFORMED(close_with_unknown_reason, .base = BASE_FRAME,
-	  .words = { 0x04040002, 0, 0, 0 }, .n_words = 4,
+	  .words = { 0x04050003, 0, 8, 1, 0 }, .n_words = 5,
+	  .counter = "DropField");
+MALFORMED(close_with_unknown_flags, .base = BASE_FRAME,
+	  .words = { 0x04050202, 0, 8, 1, 0 }, .n_words = 5,
+	  .counter = "DropField");
+MALFORMED(close_over_the_budget_for_no_reason, .base = BASE_FRAME,
+	  .words = { 0x04050101, 0, 8, 1, 0 }, .n_words = 5,
+	  .counter = "DropField");
+MALFORMED(close_with_a_budget_over_100_percent, .base = BASE_FRAME,
+	  .words = { 0x04050001, 0, 8, 1, 1000001 }, .n_words = 5,
 	  .counter = "DropField");
 MALFORMED(complete_close_with_something_missing, .base = BASE_FRAME,
-	  .words = { 0x04040000, 0, 8, 1 }, .n_words = 4,
+	  .words = { 0x04050000, 0, 8, 1, 0 }, .n_words = 5,
 	  .counter = "DropField");
 MALFORMED(lossmap_without_words, .base = BASE_FRAME,
 	  .words = { 0x05030000, 0, 0 }, .n_words = 3,
@@ -614,7 +623,7 @@ TEST_F(peer, forgiving_more_than_allowed)
 		.type = DBLP_FRAME_CLOSE,
 		.close = {
 			.missing = 1701, .missing_segs = 1,
-			.reason = DBLP_REASON_BUDGET,
+			.budget = 100000, .reason = DBLP_REASON_BUDGET,
 		},
 	};
 
@@ -636,6 +645,40 @@ TEST_F(peer, forgiving_without_a_budget)
 	};
 
 	have_message(&self->peer, self->fd, 0);
+	make_ctrl(&self->p, &self->peer, &f);
+	send_packet(&self->peer, &self->p);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+/* Only a deadline lets a receiver exceed the budget. */
+TEST_F(peer, exceeding_the_budget_without_a_deadline)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.missing = 1440, .missing_segs = 1, .budget = 10,
+			.reason = DBLP_REASON_DEADLINE,
+			.flags = DBLP_RCV_OVER_BUDGET,
+		},
+	};
+
+	have_message(&self->peer, self->fd, 10);
+	make_ctrl(&self->p, &self->peer, &f);
+	send_packet(&self->peer, &self->p);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+TEST_F(peer, claiming_another_budget)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.missing = 1440, .missing_segs = 1, .budget = 900000,
+			.reason = DBLP_REASON_BUDGET,
+		},
+	};
+
+	have_message(&self->peer, self->fd, 500000);
 	make_ctrl(&self->p, &self->peer, &f);
 	send_packet(&self->peer, &self->p);
 	expect_abort(_metadata, &self->peer, self->fd);
@@ -690,7 +733,7 @@ TEST_F(peer, a_loss_map_that_contradicts_its_close)
 		.type = DBLP_FRAME_CLOSE,
 		.close = {
 			.missing = 100, .missing_segs = 1,
-			.reason = DBLP_REASON_BUDGET,
+			.budget = 900000, .reason = DBLP_REASON_BUDGET,
 		},
 	};
 	struct message m;

@@ -258,4 +258,263 @@ TEST_F(receiver, early_needs_critical_bytes_and_meta)
 	EXPECT_EQ(77, read_message(_metadata, self).tag);
 }
 
+static struct dblp_frame meta_frame(u32 critical, u32 deadline_ms)
+{
+	return (struct dblp_frame) {
+		.type = DBLP_FRAME_META,
+		.meta = {
+			.critical = critical, .total = LENGTH,
+			.deadline = deadline_ms * 1000,
+		},
+	};
+}
+
+/* Whatever is missing, and however small the budget is */
+TEST_F(receiver, a_deadline_closes_over_the_budget)
+{
+	struct dblp_frame meta = meta_frame(0, 300);
+	uint64_t start = now_ms();
+	struct dblp_rcvinfo info;
+
+	peer_begin(self, 20);
+	self->d.meta = true;
+	self->d.budget = DBLP_PPM / 10;
+	self->d.policy = DBLP_POLICY_EAGER;
+	send_segs(self, 3, 1, &meta);
+	EXPECT_TRUE(is_open(self));
+	EXPECT_LE(300, closed_after(_metadata, self, start));
+	info = read_message(_metadata, self);
+	EXPECT_EQ(LENGTH - SEG, info.missing);
+	EXPECT_EQ(DBLP_REASON_DEADLINE, info.reason);
+	EXPECT_EQ(DBLP_RCV_OVER_BUDGET, info.flags);
+	EXPECT_EQ(info.flags, self->peer.close.close.flags);
+}
+
+/* Also a message that is to be complete otherwise; later segments change nothing */
+TEST_F(receiver, a_deadline_closes_without_a_budget)
+{
+	struct dblp_frame meta = meta_frame(0, 300);
+	struct dblp_rcvinfo info;
+
+	peer_begin(self, 20);
+	self->d.meta = true;
+	self->d.budget = 0;
+	self->d.policy = DBLP_POLICY_FULL;
+	send_segs(self, 0, 9, &meta);
+	closed_after(_metadata, self, now_ms());
+	send_segs(self, 9, 1, &meta);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	info = read_message(_metadata, self);
+	EXPECT_EQ(SEG, info.missing);
+	EXPECT_EQ(DBLP_REASON_DEADLINE, info.reason);
+	EXPECT_EQ(DBLP_RCV_OVER_BUDGET, info.flags);
+}
+
+/* What fits the budget is not said to exceed it */
+TEST_F(receiver, a_deadline_within_the_budget)
+{
+	struct dblp_frame meta = meta_frame(0, 300);
+	struct dblp_rcvinfo info;
+
+	peer_begin(self, 60000);
+	self->d.meta = true;
+	send_segs(self, 0, 5, &meta);
+	EXPECT_GT(30000, closed_after(_metadata, self, now_ms()));
+	info = read_message(_metadata, self);
+	EXPECT_EQ(LENGTH / 2, info.missing);
+	EXPECT_EQ(DBLP_REASON_DEADLINE, info.reason);
+	EXPECT_EQ(0, info.flags);
+}
+
+/* ... and a smaller cap makes it exceed it again */
+TEST_F(receiver, a_deadline_over_the_cap)
+{
+	struct dblp_frame meta = meta_frame(0, 300);
+	u32 cap = HALF - 1;
+
+	peer_begin(self, 60000);
+	if (setsockopt(self->fd, SOL_DBLP, DBLP_BUDGET_CAP, &cap, sizeof(cap)))
+		die("setsockopt()");
+	self->d.meta = true;
+	send_segs(self, 0, 5, &meta);
+	closed_after(_metadata, self, now_ms());
+	EXPECT_EQ(DBLP_RCV_OVER_BUDGET, read_message(_metadata, self).flags);
+}
+
+TEST_F(receiver, a_deadline_waits_for_critical_bytes)
+{
+	struct dblp_frame meta = meta_frame(SEG + 1, 100);
+	struct dblp_rcvinfo info;
+
+	peer_begin(self, 20);
+	self->d.meta = true;
+	self->d.budget = 0;
+	send_segs(self, 0, 1, &meta);
+	EXPECT_FALSE(wait_for(self->fd, POLLIN, 500));
+	send_segs(self, 1, 1, &meta);
+	EXPECT_GT(5000, closed_after(_metadata, self, now_ms()));
+	info = read_message(_metadata, self);
+	EXPECT_EQ(LENGTH - 2 * SEG, info.missing);
+	EXPECT_EQ(DBLP_REASON_DEADLINE, info.reason);
+}
+
+TEST_F(receiver, a_deadline_that_is_not_needed)
+{
+	struct dblp_frame meta = meta_frame(0, 60000);
+	struct dblp_rcvinfo info;
+
+	peer_begin(self, 20);
+	self->d.meta = true;
+	self->d.budget = 0;
+	send_segs(self, 0, SEGS, &meta);
+	EXPECT_GT(30000, closed_after(_metadata, self, now_ms()));
+	info = read_message(_metadata, self);
+	EXPECT_EQ(DBLP_REASON_COMPLETE, info.reason);
+	EXPECT_EQ(0, info.flags);
+}
+
+/* The kernel sends, the test receives */
+FIXTURE(sender) {
+	struct sockaddr_dblp addr;
+	struct peer peer;
+	struct packet p;
+	int listener;
+	int fd;
+};
+
+FIXTURE_SETUP(sender)
+{
+	socklen_t len = sizeof(self->addr);
+	u32 one = 1;
+
+	netns_new();
+	netns_set_mtu(1500);
+	self->listener = socket(AF_DBLP, SOCK_SEQPACKET, 0);
+	addr_parse(&self->addr, "127.0.0.1", 0);
+	if (self->listener < 0 ||
+	    bind(self->listener, (struct sockaddr *)&self->addr, len) ||
+	    listen(self->listener, 8) ||
+	    getsockname(self->listener, (struct sockaddr *)&self->addr, &len))
+		die("listening");
+	peer_connect(&self->peer, &self->addr);
+	peer_handshake(&self->peer);
+	self->fd = accept(self->listener, NULL, NULL);
+	if (self->fd < 0 ||
+	    setsockopt(self->fd, SOL_DBLP, DBLP_NOTIFY, &one, sizeof(one)))
+		die("accept()");
+}
+
+FIXTURE_TEARDOWN(sender)
+{
+	close(self->fd);
+	close(self->listener);
+	peer_close(&self->peer);
+}
+
+/* Send a message and take its packets until its last byte has come */
+static struct dblp_data send_and_take(FIXTURE_DATA(sender) *self, u32 len,
+				      const struct dblp_sndinfo *info)
+{
+	static char buf[100000];
+	struct dblp_data d = {};
+	u32 bytes = 0;
+
+	if (sndinfo_send(self->fd, buf, len, 0, info) != len)
+		die("sendmsg()");
+	while (bytes < len) {
+		const struct packet *p = &self->peer.last[DBLP_PKT_DATA];
+		struct dblp_hdr h;
+
+		errno = 0;
+		if (!peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS) ||
+		    dblp_get_hdr(&h, p->byte, p->len) ||
+		    dblp_get_data(&d, &h, p->byte + DBLP_HDR_LEN,
+				  p->len - DBLP_HDR_LEN, p->len))
+			die("%u bytes of %u have come", bytes, len);
+		bytes += d.seg_len;
+		if (bytes < len && d.repair)
+			die("the first pass ends after %u bytes", bytes);
+	}
+	return d;
+}
+
+static void send_frame(FIXTURE_DATA(sender) *self, const struct dblp_frame *f)
+{
+	make_ctrl(&self->p, &self->peer, f);
+	send_packet(&self->peer, &self->p);
+}
+
+TEST_F(sender, early_marks_the_end_of_the_first_pass)
+{
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.budget = HALF, .policy = DBLP_POLICY_EARLY,
+	};
+	struct dblp_data d = send_and_take(self, 10000, &info);
+
+	EXPECT_EQ(DBLP_POLICY_EARLY, d.policy);
+	EXPECT_TRUE(d.repair);
+}
+
+/* The receiver gives up at the deadline: the sender hears how much */
+TEST_F(sender, hears_of_a_deadline)
+{
+	struct dblp_sndinfo info = {
+		.tag = 5, .flags = DBLP_SND_DEADLINE, .deadline = 1000,
+		.critical = 8,
+	};
+	struct dblp_frame close = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.missing = 10000 - 1000, .missing_segs = 1,
+			.reason = DBLP_REASON_DEADLINE,
+			.flags = DBLP_RCV_OVER_BUDGET,
+		},
+	};
+	struct dblp_data d = send_and_take(self, 10000, &info);
+	u8 bits[4] = { 0, 0, 0, 0xfe };
+	struct dblp_frame map = {
+		.type = DBLP_FRAME_LOSSMAP,
+		.lossmap = { .words = 1, .bits = bits },
+	};
+	struct message m;
+	u32 seg = 1500 - 28 - 32 - DBLP_META_LEN;
+
+	/* All but the first of eight segments */
+	EXPECT_TRUE(d.meta);
+	EXPECT_EQ(0, d.budget);
+	close.close.missing = 10000 - seg / 8 * 8;
+	close.close.missing_segs = 7;
+	send_frame(self, &close);
+	send_frame(self, &map);
+	ASSERT_TRUE(wait_for(self->fd, POLLERR, WAIT_MS));
+	ASSERT_EQ(0, message_recv(self->fd, NULL, 0, MSG_ERRQUEUE, &m));
+	EXPECT_EQ(close.close.missing, m.info.missing);
+	EXPECT_EQ(DBLP_REASON_DEADLINE, m.info.reason);
+	EXPECT_EQ(DBLP_RCV_OVER_BUDGET, m.info.flags);
+	EXPECT_EQ(1, m.n);
+	message_free(&m);
+}
+
+/* A deadline does not excuse critical bytes */
+TEST_F(sender, refuses_a_deadline_without_critical_bytes)
+{
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_DEADLINE, .deadline = 1000, .critical = 5000,
+	};
+	struct dblp_frame close = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.missing = 5001, .missing_segs = 4,
+			.reason = DBLP_REASON_DEADLINE,
+			.flags = DBLP_RCV_OVER_BUDGET,
+		},
+	};
+
+	send_and_take(self, 10000, &info);
+	send_frame(self, &close);
+	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
+	EXPECT_EQ(DBLP_RST_PROTOCOL, self->peer.rst_reason);
+}
+
 TEST_HARNESS_MAIN

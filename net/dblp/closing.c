@@ -41,11 +41,12 @@ enum dblp_verdict dblp_close_decide(const struct dblp_close_state *s)
 		return DBLP_WAIT;
 	if (!s->missing)
 		return DBLP_CLOSE_COMPLETE;
-	if (!fits_budget(s))
-		return DBLP_WAIT;
-	if (s->policy == DBLP_POLICY_EARLY && s->now < s->early_at)
-		return DBLP_WAIT;
-	return DBLP_CLOSE_BUDGET;
+	if (fits_budget(s) &&
+	    (s->policy != DBLP_POLICY_EARLY || s->now >= s->early_at))
+		return DBLP_CLOSE_BUDGET;
+	if (s->deadline_at && s->now >= s->deadline_at && !s->critical_missing)
+		return DBLP_CLOSE_DEADLINE;
+	return DBLP_WAIT;
 }
 
 /**
@@ -56,9 +57,13 @@ enum dblp_verdict dblp_close_decide(const struct dblp_close_state *s)
  */
 u64 dblp_close_again(const struct dblp_close_state *s)
 {
+	u64 at = s->deadline_at;
+
+	if (s->meta_missing || s->critical_missing)
+		return 0;
 	if (s->policy == DBLP_POLICY_EARLY && fits_budget(s))
-		return s->early_at;
-	return 0;
+		at = at ? min(at, s->early_at) : s->early_at;
+	return at;
 }
 
 u32 dblp_first_pass(u32 n, u32 seg_size, u32 length, u32 critical, u32 budget,

@@ -15,11 +15,13 @@
  * @DBLP_WAIT: it stays open
  * @DBLP_CLOSE_COMPLETE: close it, nothing is missing
  * @DBLP_CLOSE_BUDGET: close it, what is missing fits the budget
+ * @DBLP_CLOSE_DEADLINE: close it, its deadline has passed
  */
 enum dblp_verdict {
 	DBLP_WAIT,
 	DBLP_CLOSE_COMPLETE,
 	DBLP_CLOSE_BUDGET,
+	DBLP_CLOSE_DEADLINE,
 };
 
 /**
@@ -34,6 +36,7 @@ enum dblp_verdict {
  * @policy: &enum dblp_policy
  * @now: the time
  * @early_at: with policy early: from when on the budget may be used, see early.h
+ * @deadline_at: from when on anything but critical bytes may be missing; 0 never
  */
 struct dblp_close_state {
 	u32	length;
@@ -45,6 +48,7 @@ struct dblp_close_state {
 	u8	policy;
 	u64	now;
 	u64	early_at;
+	u64	deadline_at;
 };
 
 /**

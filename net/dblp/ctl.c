@@ -145,7 +145,9 @@ static void dblp_ctl_close(const struct dblp_ctl *ctl, struct dblp_frame *f)
 	f->close.msg_id = msg->id;
 	f->close.missing = msg->missing;
 	f->close.missing_segs = msg->have.n - msg->have.count;
+	f->close.budget = msg->budget;
 	f->close.reason = msg->reason;
+	f->close.flags = msg->flags;
 }
 
 static u8 *dblp_ctl_put(struct dblp_sock *dsk, const struct dblp_ctl *ctl,

@@ -128,6 +128,7 @@ enum dblp_limits {
 #define DBLP_HANDSHAKE_MAX_NS	(250 * NSEC_PER_MSEC)
 /* A peer that owes us something and is silent is asked after this */
 #define DBLP_PERSIST_NS		(500 * NSEC_PER_MSEC)
+#define DBLP_DEADLINE_MAX	3600000000U	/* microseconds */
 /* When there is no memory or no route, try again after this */
 #define DBLP_RETRY_NS		(10 * NSEC_PER_MSEC)
 /* How far pacing may run ahead: hides the timer's latency */
@@ -217,6 +218,7 @@ struct dblp_path {
  * @critical: bytes at the start that may not be missing
  * @crit_segs: segments with any of those; sent first and in sequence
  * @budget: ppm
+ * @deadline: microseconds that the receiver waits, 0 means for ever
  * @first_pass: segments that must be in flight or acknowledged
  * @cursor: position in the sending order of the next segment never sent
  * @missing: bytes that the receiver closed without
@@ -225,6 +227,7 @@ struct dblp_path {
  * @policy: &enum dblp_policy
  * @phase: label
  * @reason: &enum dblp_reason once @closed
+ * @flags: &enum dblp_rcv_flags once @closed
  * @meta: has a META frame
  * @meta_acked: the peer has it
  * @started: credit was taken, segments may be sent
@@ -261,6 +264,7 @@ struct dblp_tx_msg {
 	u32			critical;
 	u32			crit_segs;
 	u32			budget;
+	u32			deadline;
 	u32			first_pass;
 	u32			cursor;
 	u32			missing;
@@ -269,6 +273,7 @@ struct dblp_tx_msg {
 	u8			policy;
 	u8			phase;
 	u8			reason;
+	u8			flags;
 	u8			meta:1;
 	u8			meta_acked:1;
 	u8			started:1;
@@ -332,10 +337,13 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
  * @policy: &enum dblp_policy
  * @phase: label
  * @reason: &enum dblp_reason once @closed
+ * @flags: &enum dblp_rcv_flags once @closed
  * @meta: has a META frame
  * @meta_missing: which has not come yet
  * @closed: done; what is missing stays missing
  * @joined: a piece whose credit, but for its bytes, was given back
+ * @deadline: from the META frame
+ * @deadline_at: when it is closed whatever is missing; 0 never
  * @round: with policy early: how it came in
  * @have: segments that are there
  * @skbs: their bytes in order of arrival; &struct dblp_skb_cb
@@ -361,10 +369,13 @@ struct dblp_rx_msg {
 	u8			policy;
 	u8			phase;
 	u8			reason;
+	u8			flags;
 	u8			meta:1;
 	u8			meta_missing:1;
 	u8			closed:1;
 	u8			joined:1;
+	u32			deadline;
+	u64			deadline_at;
 	struct dblp_round	round;
 	struct dblp_segmap	have;
 	struct sk_buff_head	skbs;
@@ -528,6 +539,7 @@ struct dblp_peer_key {
  * @user_timeout_ms: DBLP_USER_TIMEOUT
  * @keepalive_ms: DBLP_KEEPALIVE
  * @policy: DBLP_CLOSE_POLICY
+ * @deadline: DBLP_DEADLINE
  * @order: DBLP_ORDER
  * @fill: DBLP_FILL
  * @notify: DBLP_NOTIFY
@@ -625,6 +637,7 @@ struct dblp_peer_key {
  * @rx_fin: the peer has sent FIN
  * @rx_end: messages that it sends in all
  * @peer_waits: the peer waits for credit
+ * @rx_deadline_at: of the message that was last before @rx_next
  * @early: what policy early has learnt
  * @pns: packet numbers received
  * @largest_at: when the largest of them was
@@ -663,6 +676,7 @@ struct dblp_sock {
 	u32			user_timeout_ms;
 	u32			keepalive_ms;
 	u32			policy;
+	u32			deadline;
 	u32			order;
 	u32			fill;
 	u32			notify;
@@ -753,6 +767,7 @@ struct dblp_sock {
 	bool			rx_fin;
 	bool			peer_waits;
 	u32			rx_end;
+	u64			rx_deadline_at;
 	struct dblp_early	early;
 	struct dblp_ranges	pns;
 	u64			largest_at;
@@ -781,6 +796,12 @@ static inline bool dblp_connecting(const struct dblp_sock *dsk)
 static inline u64 dblp_earliest(u64 a, u64 b)
 {
 	return a && b ? min(a, b) : a ?: b;
+}
+
+/** dblp_tx_forgivable() - may the receiver close a message with bytes missing? */
+static inline bool dblp_tx_forgivable(const struct dblp_tx_msg *msg)
+{
+	return msg->budget || msg->deadline;
 }
 
 /** dblp_before() - is message ID @a before @b? They wrap */

@@ -228,7 +228,7 @@ static void __init dblp_mem_init(void)
 static void __init dblp_check_abi(void)
 {
 	BUILD_BUG_ON(sizeof(struct sockaddr_dblp) != 28);
-	BUILD_BUG_ON(sizeof(struct dblp_sndinfo) != 24);
+	BUILD_BUG_ON(sizeof(struct dblp_sndinfo) != 32);
 	BUILD_BUG_ON(sizeof(struct dblp_rcvinfo) != 32);
 	BUILD_BUG_ON(sizeof(struct dblp_range) != 8);
 	BUILD_BUG_ON(sizeof(struct dblp_lossmap) != 16);

@@ -262,6 +262,7 @@ static u8 *dblp_put_meta(const struct dblp_tx_msg *msg, u8 *p, const u8 *end)
 
 	f.meta.msg_id = msg->id;
 	f.meta.critical = msg->critical;
+	f.meta.deadline = msg->deadline;
 	f.meta.offset = msg->offset;
 	f.meta.total = msg->total;
 	f.meta.tag = msg->tag;

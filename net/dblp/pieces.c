@@ -120,6 +120,7 @@ struct dblp_tx_msg *dblp_whole_settled(struct dblp_tx_msg *msg, bool keep)
 	msg->whole = NULL;
 	whole->msg.missing += msg->missing;
 	whole->msg.reason = max(whole->msg.reason, msg->reason);
+	whole->msg.flags |= msg->flags;
 	if (keep && msg->missing) {
 		dblp_tx_strip(msg);
 		dblp_whole_add_map(whole, msg);
@@ -205,6 +206,7 @@ void dblp_rx_join(const struct list_head *pieces, struct dblp_rcvinfo *info)
 		info->missing += msg->missing;
 		info->ranges += msg->ranges;
 		info->reason = max(info->reason, msg->reason);
+		info->flags |= msg->flags;
 		prev = msg;
 	}
 }

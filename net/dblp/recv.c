@@ -84,6 +84,7 @@ static int dblp_recv_report(struct dblp_sock *dsk, struct msghdr *m)
 	info.budget = msg->budget;
 	info.phase = msg->phase;
 	info.reason = msg->reason;
+	info.flags = msg->flags;
 	put_cmsg(m, SOL_DBLP, DBLP_CLOSEINFO, sizeof(info), &info);
 	if (msg->ranges)
 		dblp_put_ranges(m, dblp_tx_ranges(msg), msg->ranges);

@@ -114,6 +114,7 @@ static bool dblp_rx_agrees(const struct dblp_rx_msg *msg,
 		return false;
 	return msg->meta_missing || (meta->meta.tag == msg->tag &&
 				     meta->meta.critical == msg->critical &&
+				     meta->meta.deadline == msg->deadline &&
 				     meta->meta.offset == msg->offset &&
 				     meta->meta.total == msg->total);
 }
@@ -159,15 +160,16 @@ static enum dblp_verdict dblp_rx_verdict(struct dblp_sock *dsk,
 		.meta_missing = msg->meta_missing,
 		.budget = min(msg->budget, dsk->cap),
 		.policy = msg->policy,
+		.deadline_at = msg->deadline_at,
 	};
 
-	if (msg->policy == DBLP_POLICY_EARLY) {
+	if (msg->policy == DBLP_POLICY_EARLY || msg->deadline_at)
 		s.now = ktime_get_ns();
+	if (msg->policy == DBLP_POLICY_EARLY)
 		s.early_at = dblp_early_at(&dsk->early, &msg->round, msg->len,
 					   msg->len - msg->missing,
 					   dblp_rx_largest(dsk),
 					   dblp_rx_rtt(dsk));
-	}
 	verdict = dblp_close_decide(&s);
 	if (verdict == DBLP_WAIT)
 		dsk->close_at = dblp_earliest(dsk->close_at,
@@ -238,6 +240,7 @@ static void dblp_rx_deliver(struct dblp_sock *dsk)
 		xa_erase_bh(&dsk->rx_msgs, msg->id);
 		list_add_tail(&msg->list, &dsk->rx_ready);
 		dsk->rx_next++;
+		dsk->rx_deadline_at = msg->deadline_at;
 		dblp_rx_chain(dsk, msg);
 		any |= dsk->placement || !dsk->rx_chain.offset;
 	}
@@ -271,15 +274,33 @@ static void dblp_rx_account(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 		DBLP_ADD_STATS(net, DBLP_MIB_BYTESMISSING, msg->missing);
 }
 
-/* A message with budget 0 needs no CLOSE: its acknowledgements say it all */
+static const u8 dblp_rx_reasons[] = {
+	[DBLP_CLOSE_COMPLETE]	= DBLP_REASON_COMPLETE,
+	[DBLP_CLOSE_BUDGET]	= DBLP_REASON_BUDGET,
+	[DBLP_CLOSE_DEADLINE]	= DBLP_REASON_DEADLINE,
+};
+
+static bool dblp_rx_over_budget(const struct dblp_sock *dsk,
+				const struct dblp_rx_msg *msg)
+{
+	u32 budget = min(msg->budget, dsk->cap);
+
+	return msg->missing > dblp_budget_bytes(budget,
+						msg->len - msg->critical);
+}
+
+/*
+ * A message with neither budget nor deadline needs no CLOSE: its acknowledgments
+ * say it all.
+ */
 static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			 enum dblp_verdict verdict)
 {
 	int err;
 
-	msg->reason = verdict == DBLP_CLOSE_BUDGET ? DBLP_REASON_BUDGET :
-						     DBLP_REASON_COMPLETE;
-	if (msg->budget) {
+	msg->reason = dblp_rx_reasons[verdict];
+	msg->flags = dblp_rx_over_budget(dsk, msg) ? DBLP_RCV_OVER_BUDGET : 0;
+	if (msg->budget || msg->deadline) {
 		err = dblp_ctl_add_close(dsk, msg);
 		if (err)
 			return err;
@@ -396,6 +417,28 @@ static bool dblp_rx_segments(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	return false;
 }
 
+/*
+ * The first segment of a message brings its META, and starts the clock. The
+ * pieces of a large message have one clock together: that of the piece before.
+ */
+static void dblp_rx_deadline(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	const struct dblp_rx_msg *before;
+
+	if (!msg->deadline)
+		return;
+	if (msg->offset) {
+		before = xa_load(&dsk->rx_msgs, msg->id - 1);
+		if (before)
+			msg->deadline_at = before->deadline_at;
+		else if (msg->id == dsk->rx_next)
+			msg->deadline_at = dsk->rx_deadline_at;
+	}
+	if (!msg->deadline_at)
+		msg->deadline_at = ktime_get_ns() +
+				   (u64)msg->deadline * NSEC_PER_USEC;
+}
+
 static void dblp_rx_round(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			  const struct dblp_run *run,
 			  const struct dblp_data *d, u64 pn)
@@ -460,7 +503,9 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 		msg->critical = meta->meta.critical;
 		msg->offset = meta->meta.offset;
 		msg->total = meta->meta.total;
+		msg->deadline = meta->meta.deadline;
 		msg->meta_missing = 0;
+		dblp_rx_deadline(dsk, msg);
 	}
 	if (run->n > 1)
 		run->n = clamp_t(u32, dblp_segmap_next(&msg->have, seg) - seg,

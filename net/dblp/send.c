@@ -53,13 +53,15 @@ static int dblp_get_sndinfo(struct msghdr *m, struct dblp_sndinfo *info)
 		given = true;
 	}
 	if (info->flags & ~(DBLP_SND_BUDGET | DBLP_SND_POLICY |
-			    DBLP_SND_PHASE) ||
+			    DBLP_SND_PHASE | DBLP_SND_DEADLINE) ||
 	    info->budget > DBLP_PPM || info->phase >= DBLP_PHASES ||
-	    info->policy >= __DBLP_POLICY_MAX || info->reserved[0] ||
-	    info->reserved[1])
+	    info->policy >= __DBLP_POLICY_MAX ||
+	    info->deadline > DBLP_DEADLINE_MAX ||
+	    memchr_inv(info->reserved, 0, sizeof(info->reserved)))
 		return -EINVAL;
 	if ((info->budget && !(info->flags & DBLP_SND_BUDGET)) ||
 	    (info->policy && !(info->flags & DBLP_SND_POLICY)) ||
+	    (info->deadline && !(info->flags & DBLP_SND_DEADLINE)) ||
 	    (info->phase && !(info->flags & DBLP_SND_PHASE)))
 		return -EINVAL;
 	return 0;
@@ -102,11 +104,14 @@ static int dblp_set_msg(const struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 						      phase.budget;
 	if (msg->policy == DBLP_POLICY_FULL)
 		msg->budget = 0;
+	msg->deadline = info->flags & DBLP_SND_DEADLINE ? info->deadline :
+							  dsk->deadline;
 	msg->tag = info->tag;
 	msg->critical = info->critical;
-	msg->meta = info->tag || info->critical;
+	msg->meta = info->tag || info->critical || msg->deadline;
 	msg->shuffled = dsk->order == DBLP_ORDER_SHUFFLED ||
-			(dsk->order == DBLP_ORDER_AUTO && msg->budget);
+			(dsk->order == DBLP_ORDER_AUTO &&
+			 dblp_tx_forgivable(msg));
 	return 0;
 }
 
@@ -121,6 +126,7 @@ static void dblp_set_piece(struct dblp_tx_msg *msg, struct dblp_tx_whole *whole)
 	msg->total = all->total;
 	msg->policy = all->policy;
 	msg->budget = all->budget;
+	msg->deadline = all->deadline;
 	msg->tag = all->tag;
 	msg->phase = all->phase;
 	msg->meta = 1;

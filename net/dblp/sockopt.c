@@ -20,6 +20,8 @@ static const struct dblp_u32_opt dblp_u32_opts[] = {
 	[DBLP_BUDGET_CAP]	= DBLP_U32_OPT(cap, 0, DBLP_PPM),
 	[DBLP_CLOSE_POLICY]	= DBLP_U32_OPT(policy, 0,
 					       __DBLP_POLICY_MAX - 1),
+	[DBLP_DEADLINE]		= DBLP_U32_OPT(deadline, 0,
+					       DBLP_DEADLINE_MAX),
 	[DBLP_ORDER]		= DBLP_U32_OPT(order, 0, __DBLP_ORDER_MAX - 1),
 	[DBLP_ELEMENT]		= DBLP_U32_OPT(element, 1, DBLP_ELEMENT_MAX),
 	[DBLP_FILL]		= DBLP_U32_OPT(fill, 0, __DBLP_FILL_MAX - 1),
@@ -305,6 +307,7 @@ void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener)
 	child->element = listener->element;
 	child->user_timeout_ms = listener->user_timeout_ms;
 	child->keepalive_ms = listener->keepalive_ms;
+	child->deadline = listener->deadline;
 	child->notify = listener->notify;
 	child->placement = listener->placement;
 	child->cc.ops = listener->cc.ops;

@@ -395,7 +395,7 @@ void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 	dblp_tx_segs_acked(msg, seg, n);
 	dblp_tx_unmark_lost(msg);
 
-	if (!msg->budget) {
+	if (!dblp_tx_forgivable(msg)) {
 		if (msg->acked.count == msg->acked.n) {
 			msg->reason = DBLP_REASON_COMPLETE;
 			dblp_tx_closed(dsk, msg);
@@ -445,6 +445,25 @@ static struct dblp_tx_msg *dblp_tx_find(struct dblp_sock *dsk, u32 id)
 	return NULL;
 }
 
+/* Does a CLOSE forgive no more than it may? */
+static bool dblp_tx_may_close(const struct dblp_tx_msg *msg,
+			      const struct dblp_frame *f)
+{
+	u32 most = msg->len - msg->critical;
+
+	if (!dblp_tx_forgivable(msg) || !msg->cursor ||
+	    f->close.budget != msg->budget)
+		return false;
+	if (f->close.reason == DBLP_REASON_DEADLINE && !msg->deadline)
+		return false;
+	if (!(f->close.flags & DBLP_RCV_OVER_BUDGET))
+		most = dblp_budget_bytes(msg->budget, most);
+	return f->close.missing <= most &&
+	       f->close.missing_segs <= msg->acked.n &&
+	       !f->close.missing == !f->close.missing_segs &&
+	       !f->close.missing == (f->close.reason == DBLP_REASON_COMPLETE);
+}
+
 /**
  * dblp_tx_close() - the receiver has closed a message
  * @dsk: socket
@@ -455,24 +474,19 @@ static struct dblp_tx_msg *dblp_tx_find(struct dblp_sock *dsk, u32 id)
 int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f)
 {
 	struct dblp_tx_msg *msg = dblp_tx_find(dsk, f->close.msg_id);
-	bool complete = f->close.reason == DBLP_REASON_COMPLETE;
-	u32 most;
 
 	if (!msg)
 		return dblp_before(f->close.msg_id, dsk->tx_next_id) ?
 		       0 : -EPROTO;
 	if (msg->closed)
 		return 0;
-	most = dblp_budget_bytes(msg->budget, msg->len - msg->critical);
-	if (!msg->budget || !msg->cursor || f->close.missing > most ||
-	    f->close.missing_segs > msg->acked.n ||
-	    !f->close.missing != !f->close.missing_segs ||
-	    complete == !!f->close.missing)
+	if (!dblp_tx_may_close(msg, f))
 		return -EPROTO;
 
 	msg->missing = f->close.missing;
 	msg->missing_segs = f->close.missing_segs;
 	msg->reason = f->close.reason;
+	msg->flags = f->close.flags;
 	/* Late acknowledgments must not find it; its packets stay in flight */
 	dblp_sent_forget(&dsk->sent, msg);
 	msg->lossy = 0;
@@ -511,7 +525,7 @@ int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f)
 	if (!msg)
 		return dblp_before(f->lossmap.msg_id, dsk->tx_next_id) ?
 		       0 : -EPROTO;
-	if (!msg->budget || !msg->cursor)
+	if (!dblp_tx_forgivable(msg) || !msg->cursor)
 		return -EPROTO;
 	err = dblp_tx_lossmap_init(msg);
 	if (err)

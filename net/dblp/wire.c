@@ -19,7 +19,7 @@ enum dblp_frame_words {
 	DBLP_ACK_WORDS		= 4,
 	DBLP_ECN_WORDS		= 4,
 	DBLP_FLOW_WORDS		= 5,
-	DBLP_CLOSE_WORDS	= 4,
+	DBLP_CLOSE_WORDS	= 5,
 	DBLP_LOSSMAP_WORDS	= 3,
 	DBLP_META_WORDS		= DBLP_META_LEN / 4,
 	DBLP_FIN_WORDS		= 2,
@@ -260,13 +260,20 @@ static bool get_ack(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 
 static bool get_close(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 {
-	if (words != DBLP_CLOSE_WORDS || arg >= __DBLP_REASON_MAX)
+	f->close.reason = arg & 0xff;
+	f->close.flags = arg >> 8;
+	if (words != DBLP_CLOSE_WORDS ||
+	    f->close.reason >= __DBLP_REASON_MAX ||
+	    f->close.flags & ~DBLP_RCV_OVER_BUDGET)
 		return false;
 	f->close.msg_id = get_u32(p + 4);
 	f->close.missing = get_u32(p + 8);
 	f->close.missing_segs = get_u32(p + 12);
-	f->close.reason = arg;
-	if (arg == DBLP_REASON_COMPLETE)
+	f->close.budget = get_u32(p + 16);
+	if (f->close.budget > DBLP_PPM ||
+	    (f->close.flags && f->close.reason != DBLP_REASON_DEADLINE))
+		return false;
+	if (f->close.reason == DBLP_REASON_COMPLETE)
 		return !f->close.missing && !f->close.missing_segs;
 	return f->close.missing_segs && f->close.missing <= DBLP_MSG_MAX &&
 	       f->close.missing_segs <= f->close.missing;
@@ -470,7 +477,7 @@ u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f)
 		return put_lossmap(p, f);
 
 	p = put_first_word(p, f->type, words, f->type == DBLP_FRAME_CLOSE ?
-			   f->close.reason : 0);
+			   f->close.flags << 8 | f->close.reason : 0);
 	switch (f->type) {
 	case DBLP_FRAME_ECN:
 		p = put_u32(put_u32(p, f->ecn.ect0), f->ecn.ect1);
@@ -480,7 +487,8 @@ u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f)
 		return dblp_put_u64(p, f->flow.max_data);
 	case DBLP_FRAME_CLOSE:
 		p = put_u32(put_u32(p, f->close.msg_id), f->close.missing);
-		return put_u32(p, f->close.missing_segs);
+		return put_u32(put_u32(p, f->close.missing_segs),
+			       f->close.budget);
 	case DBLP_FRAME_META:
 		p = put_u32(put_u32(p, f->meta.msg_id), f->meta.critical);
 		p = put_u32(put_u32(p, f->meta.deadline), f->meta.offset);

@@ -154,7 +154,8 @@ struct dblp_cookie {
  * @ack: ranges by falling packet number, low 32 bits; the first is the largest
  * @ecn: packets that came with each mark
  * @flow: credit and cap of the receiver
- * @close: @missing is in bytes, @reason an &enum dblp_reason
+ * @close: @missing is in bytes, @reason an &enum dblp_reason, @flags are &enum
+ *	dblp_rcv_flags, @budget is the sender's as the receiver knew it
  * @lossmap: @bits points into the packet, big-endian words; bit i of word w,
  *	counted from the least significant, is segment first + 32 w + i; 1 is
  *	missing
@@ -187,7 +188,9 @@ struct dblp_frame {
 			u32	msg_id;
 			u32	missing;	/* bytes */
 			u32	missing_segs;
+			u32	budget;		/* ppm */
 			u8	reason;		/* enum dblp_reason */
+			u8	flags;		/* enum dblp_rcv_flags */
 		} close;
 		struct {
 			u32	msg_id;

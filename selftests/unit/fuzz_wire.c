@@ -99,6 +99,9 @@ static u8 *seed_frame(struct prng *r, u8 *p, const u8 *end)
 	case DBLP_FRAME_CLOSE:
 		f.close.msg_id = pn;
 		f.close.reason = prng_below(r, __DBLP_REASON_MAX);
+		f.close.flags = f.close.reason == DBLP_REASON_DEADLINE &&
+				prng_below(r, 2);
+		f.close.budget = prng_below(r, DBLP_PPM + 1);
 		f.close.missing = f.close.reason ? prng_any(r) : 0;
 		f.close.missing_segs = f.close.missing / 256;
 		break;

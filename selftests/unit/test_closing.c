@@ -142,6 +142,52 @@ TEST(dblp_close_decide__meta)
 	EXPECT_EQ(DBLP_CLOSE_BUDGET, dblp_close_decide(&s));
 }
 
+/* A deadline exceeds any budget, but spares what is critical */
+TEST(dblp_close_decide__deadline)
+{
+	struct dblp_close_state s = {
+		.length = 1000, .missing = 999, .critical = 10,
+		.policy = DBLP_POLICY_FULL, .deadline_at = 500, .now = 499,
+	};
+
+	EXPECT_EQ(DBLP_WAIT, dblp_close_decide(&s));
+	EXPECT_EQ(500, dblp_close_again(&s));
+	s.now = 500;
+	EXPECT_EQ(DBLP_CLOSE_DEADLINE, dblp_close_decide(&s));
+	s.critical_missing = true;
+	EXPECT_EQ(DBLP_WAIT, dblp_close_decide(&s));
+	EXPECT_EQ(0, dblp_close_again(&s));
+	s.critical_missing = false;
+	s.meta_missing = true;
+	EXPECT_EQ(DBLP_WAIT, dblp_close_decide(&s));
+	EXPECT_EQ(0, dblp_close_again(&s));
+	s.meta_missing = false;
+	s.missing = 0;
+	EXPECT_EQ(DBLP_CLOSE_COMPLETE, dblp_close_decide(&s));
+}
+
+TEST(dblp_close_decide__deadline_and_budget)
+{
+	struct dblp_close_state s = {
+		.length = 1000, .missing = 100, .budget = 100000,
+		.policy = DBLP_POLICY_EARLY, .deadline_at = 500,
+		.early_at = 700, .now = 400,
+	};
+
+	EXPECT_EQ(DBLP_WAIT, dblp_close_decide(&s));
+	EXPECT_EQ(500, dblp_close_again(&s));
+	s.now = 500;
+	EXPECT_EQ(DBLP_CLOSE_DEADLINE, dblp_close_decide(&s));
+	s.early_at = 450;
+	EXPECT_EQ(450, dblp_close_again(&s));
+	EXPECT_EQ(DBLP_CLOSE_BUDGET, dblp_close_decide(&s));
+	s.missing = 101;
+	EXPECT_EQ(DBLP_CLOSE_DEADLINE, dblp_close_decide(&s));
+	s.deadline_at = 0;
+	EXPECT_EQ(DBLP_WAIT, dblp_close_decide(&s));
+	EXPECT_EQ(0, dblp_close_again(&s));
+}
+
 TEST(dblp_close_decide__full)
 {
 	struct dblp_close_state s = {

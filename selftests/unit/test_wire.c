@@ -468,7 +468,9 @@ static void frame_init(struct dblp_frame *f, u8 type, u8 *bits)
 		f->close.msg_id = 0xf1f2f3f4;
 		f->close.missing = DBLP_MSG_MAX;
 		f->close.missing_segs = 0x01020304;
-		f->close.reason = DBLP_REASON_BUDGET;
+		f->close.budget = DBLP_PPM;
+		f->close.reason = DBLP_REASON_DEADLINE;
+		f->close.flags = DBLP_RCV_OVER_BUDGET;
 		break;
 	case DBLP_FRAME_LOSSMAP:
 		f->lossmap.msg_id = 0xf1f2f3f4;
@@ -513,6 +515,8 @@ static bool frames_equal(const struct dblp_frame *a, const struct dblp_frame *b)
 		return a->close.msg_id == b->close.msg_id &&
 		       a->close.missing == b->close.missing &&
 		       a->close.missing_segs == b->close.missing_segs &&
+		       a->close.budget == b->close.budget &&
+		       a->close.flags == b->close.flags &&
 		       a->close.reason == b->close.reason;
 	case DBLP_FRAME_LOSSMAP:
 		return a->lossmap.msg_id == b->lossmap.msg_id &&
@@ -537,7 +541,7 @@ static const u32 frame_len[__DBLP_FRAME_MAX] = {
 	[DBLP_FRAME_ACK]	= 16 + 4 * (DBLP_ACK_RANGES_MAX - 1),
 	[DBLP_FRAME_ECN]	= 16,
 	[DBLP_FRAME_FLOW]	= 20,
-	[DBLP_FRAME_CLOSE]	= 16,
+	[DBLP_FRAME_CLOSE]	= 20,
 	[DBLP_FRAME_LOSSMAP]	= 12 + 4 * DBLP_LOSSMAP_WORDS_MAX,
 	[DBLP_FRAME_META]	= DBLP_META_LEN,
 	[DBLP_FRAME_FIN]	= 8,
@@ -791,7 +795,9 @@ TEST(dblp_get_frame__arg)
 			else if (type == DBLP_FRAME_LOSSMAP)
 				ok = arg == DBLP_LOSSMAP_WORDS_MAX;
 			else if (type == DBLP_FRAME_CLOSE)
-				ok = arg == DBLP_REASON_BUDGET;
+				ok = (arg & 0xff) == DBLP_REASON_DEADLINE ?
+				     arg >> 8 <= DBLP_RCV_OVER_BUDGET :
+				     arg == DBLP_REASON_BUDGET;
 			set_u16(p + 2, arg);
 			ASSERT_EQ(ok ? DBLP_WIRE_OK : DBLP_WIRE_FIELD,
 				  frame_parse(&back, p, frame_len[type],
@@ -852,23 +858,31 @@ TEST(dblp_get_frame__values)
 TEST(dblp_get_frame__close)
 {
 	static const struct {
-		u32 reason, missing, segs;
+		u32 reason, missing, segs, budget, flags;
 		bool ok;
 	} cases[] = {
-		{ DBLP_REASON_COMPLETE, 0, 0, true },
-		{ DBLP_REASON_COMPLETE, 1, 1, false },
-		{ DBLP_REASON_COMPLETE, 0, 1, false },
-		{ DBLP_REASON_BUDGET, 1, 1, true },
-		{ DBLP_REASON_BUDGET, 1000, 1, true },
-		{ DBLP_REASON_BUDGET, DBLP_MSG_MAX, 9, true },
-		{ DBLP_REASON_BUDGET, 0, 0, false },
-		{ DBLP_REASON_BUDGET, 5, 0, false },
-		{ DBLP_REASON_BUDGET, 5, 6, false },
-		{ DBLP_REASON_BUDGET, DBLP_MSG_MAX + 1, 9, false },
+		{ DBLP_REASON_COMPLETE, 0, 0, 0, 0, true },
+		{ DBLP_REASON_COMPLETE, 1, 1, 0, 0, false },
+		{ DBLP_REASON_COMPLETE, 0, 1, 0, 0, false },
+		{ DBLP_REASON_COMPLETE, 0, 0, 0, 1, false },
+		{ DBLP_REASON_BUDGET, 1, 1, 0, 0, true },
+		{ DBLP_REASON_BUDGET, 1000, 1, DBLP_PPM, 0, true },
+		{ DBLP_REASON_BUDGET, 1000, 1, DBLP_PPM + 1, 0, false },
+		{ DBLP_REASON_BUDGET, 1000, 1, 1, 1, false },
+		{ DBLP_REASON_BUDGET, DBLP_MSG_MAX, 9, 0, 0, true },
+		{ DBLP_REASON_BUDGET, 0, 0, 0, 0, false },
+		{ DBLP_REASON_BUDGET, 5, 0, 0, 0, false },
+		{ DBLP_REASON_BUDGET, 5, 6, 0, 0, false },
+		{ DBLP_REASON_BUDGET, DBLP_MSG_MAX + 1, 9, 0, 0, false },
+		{ DBLP_REASON_DEADLINE, 5, 1, 0, 0, true },
+		{ DBLP_REASON_DEADLINE, 5, 1, 0, 1, true },
+		{ DBLP_REASON_DEADLINE, 5, 1, 0, 2, false },
+		{ DBLP_REASON_DEADLINE, 0, 0, 0, 0, false },
+		{ __DBLP_REASON_MAX, 5, 1, 0, 0, false },
 	};
 	struct dblp_frame f, back;
 	u32 i, left;
-	u8 p[16];
+	u8 p[20];
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		bool refused;
@@ -878,8 +892,10 @@ TEST(dblp_get_frame__close)
 		f.close.reason = cases[i].reason;
 		f.close.missing = cases[i].missing;
 		f.close.missing_segs = cases[i].segs;
-		ASSERT_EQ(p + 16, dblp_put_frame(p, p + 16, &f));
-		refused = frame_parse(&back, p, 16, &left) == DBLP_WIRE_FIELD;
+		f.close.budget = cases[i].budget;
+		f.close.flags = cases[i].flags;
+		ASSERT_EQ(p + 20, dblp_put_frame(p, p + 20, &f));
+		refused = frame_parse(&back, p, 20, &left) == DBLP_WIRE_FIELD;
 		EXPECT_EQ(cases[i].ok, !refused);
 	}
 }

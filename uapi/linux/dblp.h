@@ -83,7 +83,8 @@ enum dblp_policy {
 
 /**
  * enum dblp_order - order in which the segments of a message first go out
- * @DBLP_ORDER_AUTO: shuffled for messages with a budget, else sequential
+ * @DBLP_ORDER_AUTO: shuffled for messages with a budget or a deadline, else
+ *	sequential
  * @DBLP_ORDER_SEQUENTIAL: by offset: what is missing is biased to the tail
  * @DBLP_ORDER_SHUFFLED: in a new random order for each message
  */
@@ -111,10 +112,13 @@ enum dblp_fill {
  * enum dblp_reason - why a message was closed
  * @DBLP_REASON_COMPLETE: every byte has arrived
  * @DBLP_REASON_BUDGET: what is missing fits the effective budget
+ * @DBLP_REASON_DEADLINE: its deadline has passed; what is missing may exceed the
+ *	budget, see %DBLP_RCV_OVER_BUDGET
  */
 enum dblp_reason {
 	DBLP_REASON_COMPLETE,
 	DBLP_REASON_BUDGET,
+	DBLP_REASON_DEADLINE,
 	/* private: */
 	__DBLP_REASON_MAX
 };
@@ -163,6 +167,10 @@ enum dblp_state {
  * @DBLP_LOSSMAP: get only: &struct dblp_lossmap of the message last received
  * @DBLP_SENT_LOSSMAP: get only: &struct dblp_lossmap of the message last taken
  *	from the error queue
+ * @DBLP_DEADLINE: __u32, microseconds, at most an hour, 0 means none: for
+ *	messages sent from now on; default 0. So long after its first segment
+ *	came, the receiver closes a message whatever is missing but critical
+ *	bytes. The budget is exceeded then if need be, and both ends are told
  * @DBLP_KEEPALIVE: __u32, milliseconds, 10 ... 86400000: with SO_KEEPALIVE, a
  *	peer that was not heard for so long while nothing was under way is
  *	probed; default 15000
@@ -187,6 +195,7 @@ enum dblp_sockopt {
 	DBLP_LOSSMAP,
 	DBLP_SENT_LOSSMAP,
 	DBLP_PLACEMENT,
+	DBLP_DEADLINE,
 	DBLP_KEEPALIVE = 18,
 	DBLP_PHASE = 19,
 };
@@ -217,12 +226,14 @@ enum dblp_cmsg {
  * enum dblp_snd_flags - which fields of &struct dblp_sndinfo override the socket
  * @DBLP_SND_BUDGET: @budget is set
  * @DBLP_SND_POLICY: @policy is set
+ * @DBLP_SND_DEADLINE: @deadline is set
  * @DBLP_SND_PHASE: @phase is set: budget and policy are that phase's, where
  *	they are not set themselves
  */
 enum dblp_snd_flags {
 	DBLP_SND_BUDGET	= 1 << 0,
 	DBLP_SND_POLICY	= 1 << 1,
+	DBLP_SND_DEADLINE = 1 << 2,
 	DBLP_SND_PHASE	= 1 << 4,
 };
 
@@ -232,6 +243,7 @@ enum dblp_snd_flags {
  * @flags: &enum dblp_snd_flags; others are EINVAL
  * @budget: ppm, 0 ... DBLP_PPM
  * @critical: bytes at the start of the message that may never be missing
+ * @deadline: microseconds, 0 means none: see %DBLP_DEADLINE
  * @phase: 0 ... DBLP_PHASES - 1; by default that of the socket
  * @policy: &enum dblp_policy
  * @reserved: 0
@@ -241,9 +253,19 @@ struct dblp_sndinfo {
 	__u32	flags;
 	__u32	budget;
 	__u32	critical;
+	__u32	deadline;
 	__u8	phase;
 	__u8	policy;
-	__u8	reserved[2];
+	__u8	reserved[6];
+};
+
+/**
+ * enum dblp_rcv_flags - more of what became of a message
+ * @DBLP_RCV_OVER_BUDGET: more is missing than the effective budget allows: the
+ *	deadline has passed
+ */
+enum dblp_rcv_flags {
+	DBLP_RCV_OVER_BUDGET = 1 << 0,
 };
 
 /**
@@ -257,6 +279,7 @@ struct dblp_sndinfo {
  * @budget: ppm: the budget the sender asked for
  * @phase: phase that the message was sent in
  * @reason: &enum dblp_reason
+ * @flags: &enum dblp_rcv_flags
  * @reserved: 0
  */
 struct dblp_rcvinfo {
@@ -268,7 +291,8 @@ struct dblp_rcvinfo {
 	__u32	budget;
 	__u8	phase;
 	__u8	reason;
-	__u8	reserved[2];
+	__u8	flags;
+	__u8	reserved;
 };
 
 /**
