@@ -141,7 +141,7 @@ keys=$(echo '
 	reordering pacing_rate delivery_rate bytes_first bytes_again bytes_delivered
 	bytes_forgiven_unsent bytes_forgiven_sent bytes_received bytes_missing msgs_sent
 	msgs_sent_early msgs_received msgs_received_early pkts_sent pkts_lost
-	pkts_received spurious phase' | xargs)
+	pkts_received spurious phase job' | xargs)
 
 stable_keys()
 {
@@ -296,10 +296,10 @@ usage "which socket? (see dblpctl socket list)" socket set
 usage "'0x1g' is not the number of a socket, such as 0x1f or 31" socket show 0x1g
 usage "'-1' is not the number of a socket, such as 0x1f or 31" socket show -1
 usage "'4294967296' is too large" socket show 4294967296
-usage "nothing to set: loss, cap or phase" socket set "$id4"
+usage "nothing to set: loss, cap, phase or job" socket set "$id4"
 usage "'loss' needs a share, such as 2%" socket set "$id4" loss
 usage "'loss' is given twice" socket set "$id4" loss 1% loss 2%
-usage "'lost' is not loss, cap or phase" socket set "$id4" lost 1%
+usage "'lost' is not loss, cap, phase or job" socket set "$id4" lost 1%
 usage "'2' has no unit: % or ppm" socket set "$id4" loss 2
 usage "'-2%' is not a share such as 2% or 8000ppm" socket set "$id4" loss -2%
 usage "'0.00001%' is finer than 0.0001% (1ppm)" socket set "$id4" loss 0.00001%
@@ -394,11 +394,11 @@ completion()
 	. "$(dirname "$(readlink -f "$(type -P dblpctl)")")/dblpctl.bash-completion" || return
 	# shellcheck disable=SC2317
 	dblpctl() { ctl "$a" "$@"; }
-	is completes 'dblpctl ' 'socket phase stats version help' && is completes 'dblpctl so' socket &&
+	is completes 'dblpctl ' 'socket phase job stats version help' && is completes 'dblpctl so' socket &&
 		is completes 'dblpctl -j stats n' nonzero && is completes 'dblpctl socket s' 'show set' &&
 		is completes 'dblpctl socket show ' "$(ctl "$a" -j socket list | jq -r '.[].id' |
 			xargs printf '%#x\n' | xargs)" &&
-		is completes 'dblpctl socket set 0x1 loss 1% ' 'cap phase' &&
+		is completes 'dblpctl socket set 0x1 loss 1% ' 'cap phase job' &&
 		is completes 'dblpctl --j' --json
 }
 try "completion" completion

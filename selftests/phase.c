@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Phases: what they make of sockets and messages, and the table in netlink:
- * what it shows, what changes in it do, what it refuses.
+ * Phases and jobs: what they make of sockets and messages, and their tables in
+ * netlink: what they show, what changes in them do, what they refuse.
  */
 #define _GNU_SOURCE
 #include "lib/nltest.h"
 #include "lib/testlib.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -618,6 +619,269 @@ TEST_F(phase, changes_need_a_capability)
 	/* A program chooses for its own sockets */
 	set_u32(self->client, DBLP_PHASE, TOLERANT);
 	EXPECT_EQ(408000, get_u32(self->client, DBLP_BUDGET));
+}
+
+/* Jobs */
+
+static struct nlmsghdr *job_request(uint8_t cmd, uint32_t id)
+{
+	struct nlmsghdr *nlh = begin(family, cmd, 0);
+
+	mnl_attr_put_u32(nlh, DBLP_A_JOB_ID, id);
+	return nlh;
+}
+
+static int job_with_phase(uint8_t cmd, uint32_t id, uint32_t phase)
+{
+	struct nlmsghdr *nlh = job_request(cmd, id);
+
+	mnl_attr_put_u32(nlh, DBLP_A_JOB_PHASE, phase);
+	return result(nlh);
+}
+
+static int job_with_name(uint8_t cmd, uint32_t id, const char *name)
+{
+	struct nlmsghdr *nlh = job_request(cmd, id);
+
+	mnl_attr_put_strz(nlh, DBLP_A_JOB_NAME, name);
+	return result(nlh);
+}
+
+/* What a job says of itself, or of the last of a dump */
+struct job {
+	unsigned int	n;
+	uint32_t	id, phase, sockets;
+	uint64_t	messages[DBLP_PHASES], bytes[DBLP_PHASES];
+	uint64_t	forgiven[DBLP_PHASES];
+};
+
+static void note_stats(const struct nlattr *nest, struct job *job)
+{
+	const struct nlattr *attr;
+	uint32_t phase = 0;
+
+	mnl_attr_for_each_nested(attr, nest) {
+		switch (mnl_attr_get_type(attr)) {
+		case DBLP_A_JOB_PHASE_PHASE:
+			phase = mnl_attr_get_u32(attr);
+			break;
+		case DBLP_A_JOB_PHASE_MESSAGES:
+			job->messages[phase] = mnl_attr_get_u64(attr);
+			break;
+		case DBLP_A_JOB_PHASE_BYTES:
+			job->bytes[phase] = mnl_attr_get_u64(attr);
+			break;
+		case DBLP_A_JOB_PHASE_FORGIVEN:
+			job->forgiven[phase] = mnl_attr_get_u64(attr);
+			break;
+		}
+	}
+}
+
+static void note_job(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct nlattr *attr;
+	struct job *job = arg;
+
+	job->n++;
+	mnl_attr_for_each(attr, nlh, sizeof(struct genlmsghdr)) {
+		switch (mnl_attr_get_type(attr)) {
+		case DBLP_A_JOB_ID:
+			job->id = mnl_attr_get_u32(attr);
+			break;
+		case DBLP_A_JOB_PHASE:
+			job->phase = mnl_attr_get_u32(attr);
+			break;
+		case DBLP_A_JOB_SOCKETS:
+			job->sockets = mnl_attr_get_u32(attr);
+			break;
+		case DBLP_A_JOB_STATS:
+			note_stats(attr, job);
+			break;
+		}
+	}
+}
+
+static struct job one_job(uint32_t id)
+{
+	struct nlmsghdr *nlh = job_request(DBLP_CMD_JOB_GET, id);
+	struct job job = { 0 };
+
+	nlh->nlmsg_flags |= NLM_F_ACK;
+	ask(nlh);
+	while (!receive(note_job, &job))
+		;
+	return job;
+}
+
+TEST_F(phase, a_job_moves_its_sockets)
+{
+	EXPECT_ERR(ENOENT, try_u32(self->client, DBLP_JOB, 7));
+	EXPECT_EQ(0, get_u32(self->client, DBLP_JOB));
+	EXPECT_EQ(0, job_with_phase(DBLP_CMD_JOB_ADD, 7, CRITICAL));
+	set_u32(self->client, DBLP_JOB, 7);
+	set_u32(self->server, DBLP_JOB, 7);
+	EXPECT_EQ(7, get_u32(self->client, DBLP_JOB));
+	EXPECT_EQ(7, get_info(self->client).job);
+	EXPECT_EQ(2, one_job(7).sockets);
+	EXPECT_SETTINGS(self->client, CRITICAL, 8000, DBLP_POLICY_EARLY);
+
+	EXPECT_EQ(0, job_with_phase(DBLP_CMD_JOB_SET, 7, TOLERANT));
+	EXPECT_EQ(408000, carry(self->client, self->server, NULL).budget);
+	EXPECT_EQ(408000, carry(self->server, self->client, NULL).budget);
+	EXPECT_SETTINGS(self->client, TOLERANT, 408000, DBLP_POLICY_EAGER);
+
+	/* What the socket chose itself wins, until it takes that back */
+	set_u32(self->client, DBLP_PHASE, CRITICAL);
+	EXPECT_SETTINGS(self->client, CRITICAL, 8000, DBLP_POLICY_EARLY);
+	set_u32(self->client, DBLP_PHASE, DBLP_INHERIT);
+	EXPECT_SETTINGS(self->client, TOLERANT, 408000, DBLP_POLICY_EAGER);
+
+	set_u32(self->client, DBLP_JOB, 0);
+	EXPECT_SETTINGS(self->client, RELIABLE, 0, DBLP_POLICY_EAGER);
+	EXPECT_EQ(1, one_job(7).sockets);
+}
+
+TEST_F(phase, a_job_is_inherited_from_the_listener)
+{
+	int client = new_socket(), server;
+
+	EXPECT_EQ(0, job_with_phase(DBLP_CMD_JOB_ADD, 1, TOLERANT));
+	set_u32(self->listener, DBLP_JOB, 1);
+	connect_to(client, &self->addr);
+	server = accept(self->listener, NULL, NULL);
+	ASSERT_LE(0, server);
+	EXPECT_EQ(1, get_u32(server, DBLP_JOB));
+	EXPECT_EQ(2, one_job(1).sockets);
+	EXPECT_SETTINGS(server, TOLERANT, 408000, DBLP_POLICY_EAGER);
+	close(client);
+	close(server);
+}
+
+TEST_F(phase, a_job_counts_what_it_sends)
+{
+	struct job job;
+	static char big[1 << 20];
+	struct message m;
+
+	EXPECT_EQ(0, job_with_phase(DBLP_CMD_JOB_ADD, 1, RELIABLE));
+	set_u32(self->client, DBLP_JOB, 1);
+	set_u32(self->client, DBLP_NOTIFY, 1);
+	carry(self->client, self->server, NULL);
+	ASSERT_TRUE(wait_for(self->client, POLLERR, 5000));
+	EXPECT_EQ(0, job_with_phase(DBLP_CMD_JOB_SET, 1, TOLERANT));
+	ASSERT_EQ(0, message_recv(self->client, NULL, 0, MSG_ERRQUEUE, &m));
+	pattern_fill(big, sizeof(big), 0, 1, 1);
+	ASSERT_EQ(sizeof(big), send(self->client, big, sizeof(big), 0));
+	ASSERT_TRUE(wait_for(self->client, POLLERR, 5000));
+	ASSERT_EQ(0, message_recv(self->client, NULL, 0, MSG_ERRQUEUE, &m));
+	job = one_job(1);
+	EXPECT_EQ(1, job.messages[RELIABLE]);
+	EXPECT_EQ(4, job.bytes[RELIABLE]);
+	EXPECT_EQ(0, job.forgiven[RELIABLE]);
+	EXPECT_EQ(1, job.messages[TOLERANT]);
+	EXPECT_EQ(sizeof(big), job.bytes[TOLERANT]);
+	EXPECT_EQ(m.info.missing, job.forgiven[TOLERANT]);
+	EXPECT_LT(0, m.info.missing);
+	EXPECT_EQ(0, job.messages[CRITICAL]);
+	message_free(&m);
+}
+
+TEST_F(phase, a_job_is_deleted_unless_a_socket_is_in_it)
+{
+	int fd = new_socket();
+
+	EXPECT_EQ(0, job_with_phase(DBLP_CMD_JOB_ADD, 1, TOLERANT));
+	REFUSED(EBUSY, phase_request(DBLP_CMD_PHASE_DEL, TOLERANT));
+	set_u32(fd, DBLP_JOB, 1);
+	REFUSED(EBUSY, job_request(DBLP_CMD_JOB_DEL, 1));
+	close(fd);
+	EXPECT_EQ(0, result(job_request(DBLP_CMD_JOB_DEL, 1)));
+	REFUSED(ENOENT, job_request(DBLP_CMD_JOB_DEL, 1));
+	REFUSED(ENOENT, job_request(DBLP_CMD_JOB_GET, 1));
+	EXPECT_EQ(ENOENT, job_with_phase(DBLP_CMD_JOB_SET, 1, CRITICAL));
+	EXPECT_EQ(0, del_phase(TOLERANT));
+}
+
+TEST_F(phase, what_jobs_refuse)
+{
+	static const uint8_t cmds[] = {
+		DBLP_CMD_JOB_GET, DBLP_CMD_JOB_ADD, DBLP_CMD_JOB_SET,
+		DBLP_CMD_JOB_DEL,
+	};
+	struct nlmsghdr *nlh;
+	size_t i;
+
+	for (i = 0; i < sizeof(cmds); i++) {
+		REFUSED(EINVAL, begin(family, cmds[i], 0));
+		EXPECT_EQ(DBLP_A_JOB_ID, got.missing);
+		REFUSED(EINVAL, job_request(cmds[i], 0));
+		REFUSED(EINVAL, job_request(cmds[i], 1U << 31));
+		EXPECT_EQ(DBLP_A_JOB_ID, mnl_attr_get_type(wrong_attr()));
+	}
+	EXPECT_EQ(0, job_with_name(DBLP_CMD_JOB_ADD, 1, "first"));
+	REFUSED(EEXIST, job_request(DBLP_CMD_JOB_ADD, 1));
+	REFUSED(EINVAL, job_request(DBLP_CMD_JOB_SET, 1));
+	EXPECT_EQ(EEXIST, job_with_name(DBLP_CMD_JOB_ADD, 2, "first"));
+	EXPECT_NE(0, strlen(got.msg));
+	EXPECT_EQ(EINVAL, job_with_name(DBLP_CMD_JOB_SET, 1, "1st"));
+	EXPECT_NE(0, strlen(got.msg));
+	EXPECT_EQ(ENOENT, job_with_phase(DBLP_CMD_JOB_SET, 1, 3));
+	EXPECT_EQ(DBLP_A_JOB_PHASE, mnl_attr_get_type(wrong_attr()));
+	EXPECT_EQ(ENOENT, job_with_phase(DBLP_CMD_JOB_ADD, 2, 8));
+	EXPECT_NE(0, strlen(got.msg));
+	nlh = begin(family, DBLP_CMD_JOB_GET, NLM_F_DUMP);
+	mnl_attr_put_u32(nlh, DBLP_A_JOB_ID, 1);
+	REFUSED(EINVAL, nlh);
+
+	/* Phase and job of a socket: both or neither */
+	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, get_info(self->client).id);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_PHASE, TOLERANT);
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_JOB, 2);
+	REFUSED(ENOENT, nlh);
+	EXPECT_EQ(DBLP_A_SOCKET_JOB, mnl_attr_get_type(wrong_attr()));
+	EXPECT_SETTINGS(self->client, RELIABLE, 0, DBLP_POLICY_EAGER);
+
+	if (setresuid(65534, 65534, 65534))
+		die("setresuid()");
+	EXPECT_EQ(EPERM, job_with_phase(DBLP_CMD_JOB_SET, 1, TOLERANT));
+	EXPECT_EQ(EPERM, result(job_request(DBLP_CMD_JOB_ADD, 2)));
+	EXPECT_EQ(EPERM, result(job_request(DBLP_CMD_JOB_DEL, 1)));
+	EXPECT_EQ(RELIABLE, one_job(1).phase);
+}
+
+/* More than fit one message; numbers far apart; the last one there can be */
+TEST_F(phase, dump_of_many_jobs)
+{
+	unsigned int parts = 1, i;
+	struct job job = { 0 };
+
+	for (i = 0; i < 1000; i++)
+		ASSERT_EQ(0, result(job_request(DBLP_CMD_JOB_ADD,
+						0x7fffffff - i * 1000)));
+	ask(begin(family, DBLP_CMD_JOB_GET, NLM_F_DUMP));
+	while (!receive(note_job, &job))
+		parts++;
+	EXPECT_EQ(0, got.err);
+	EXPECT_FALSE(got.torn);
+	EXPECT_LT(3, parts);
+	EXPECT_EQ(1000, job.n);
+	EXPECT_EQ(0x7fffffff, job.id);
+
+	/* One goes while the dump is under way: the reader is told */
+	ask(begin(family, DBLP_CMD_JOB_GET, NLM_F_DUMP));
+	ASSERT_FALSE(receive(note_job, &job));
+	i = fork();
+	if (!i) {
+		open_netlink();
+		_exit(result(job_request(DBLP_CMD_JOB_DEL, 0x7fffffff)));
+	}
+	waitpid(i, (int *)&i, 0);
+	EXPECT_EQ(0, i);
+	while (!receive(note_job, &job))
+		;
+	EXPECT_TRUE(got.torn);
 }
 
 TEST_HARNESS_MAIN

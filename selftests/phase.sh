@@ -93,7 +93,7 @@ before=$(json "$a" . phase list)
 in_use()
 {
 	ctl "$a" socket set "$id" phase critical &&
-		refused 1 "id: sockets are in this phase" ctl "$a" phase del critical &&
+		refused 1 "id: sockets or jobs are in this phase" ctl "$a" phase del critical &&
 		ctl "$a" socket set "$id" phase inherit
 }
 try "a phase in use is not deleted" in_use

@@ -589,6 +589,7 @@ void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info)
 	info->budget_cap = dsk->cap;
 	info->spurious = dsk->sent.spurious;
 	info->phase = dsk->phase;
+	info->job = dblp_job_id(dsk->job);
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return;
 

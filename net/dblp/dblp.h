@@ -548,6 +548,7 @@ struct dblp_peer_key {
  * @own: DBLP_OWN() of the options that were set for this socket
  * @config_seq: of the configuration that these were taken from
  * @placement: DBLP_PLACEMENT
+ * @job: DBLP_JOB; a reference is held
  *
  * Timer: one, for the earliest of these; 0 means not set:
  * @timer: cancelled by dblp_destruct() at the latest
@@ -684,6 +685,7 @@ struct dblp_sock {
 	u32			own;
 	u32			config_seq;
 	u32			placement;
+	struct dblp_job		*job;
 
 	struct hrtimer		timer;
 	u64			timer_at;

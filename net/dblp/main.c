@@ -203,6 +203,7 @@ static void __net_exit dblp_net_exit(struct net *net)
 
 	dblp_endpoints_flush();
 	WARN_ON_ONCE(atomic_read(&dn->endpoints));
+	dblp_jobs_exit(&dn->config);
 	dblp_cookies_exit(dn);
 	dblp_conns_exit(dn);
 	free_percpu(dn->mib);

@@ -17,11 +17,12 @@ const struct nla_policy dblp_socket_get_nl_policy[DBLP_A_SOCKET_ID + 1] = {
 };
 
 /* DBLP_CMD_SOCKET_SET - do */
-const struct nla_policy dblp_socket_set_nl_policy[DBLP_A_SOCKET_PHASE + 1] = {
+const struct nla_policy dblp_socket_set_nl_policy[DBLP_A_SOCKET_JOB + 1] = {
 	[DBLP_A_SOCKET_ID] = { .type = NLA_U32, },
 	[DBLP_A_SOCKET_BUDGET] = { .type = NLA_U32, },
 	[DBLP_A_SOCKET_BUDGET_CAP] = { .type = NLA_U32, },
 	[DBLP_A_SOCKET_PHASE] = { .type = NLA_U32, },
+	[DBLP_A_SOCKET_JOB] = { .type = NLA_U32, },
 };
 
 /* DBLP_CMD_STATS_GET - do */
@@ -49,8 +50,32 @@ const struct nla_policy dblp_phase_del_nl_policy[DBLP_A_PHASE_ID + 1] = {
 	[DBLP_A_PHASE_ID] = { .type = NLA_U32, },
 };
 
+/* DBLP_CMD_JOB_GET - do */
+const struct nla_policy dblp_job_get_nl_policy[DBLP_A_JOB_ID + 1] = {
+	[DBLP_A_JOB_ID] = { .type = NLA_U32, },
+};
+
+/* DBLP_CMD_JOB_ADD - do */
+const struct nla_policy dblp_job_add_nl_policy[DBLP_A_JOB_PHASE + 1] = {
+	[DBLP_A_JOB_ID] = { .type = NLA_U32, },
+	[DBLP_A_JOB_NAME] = { .type = NLA_NUL_STRING, .len = 15, },
+	[DBLP_A_JOB_PHASE] = { .type = NLA_U32, },
+};
+
+/* DBLP_CMD_JOB_SET - do */
+const struct nla_policy dblp_job_set_nl_policy[DBLP_A_JOB_PHASE + 1] = {
+	[DBLP_A_JOB_ID] = { .type = NLA_U32, },
+	[DBLP_A_JOB_NAME] = { .type = NLA_NUL_STRING, .len = 15, },
+	[DBLP_A_JOB_PHASE] = { .type = NLA_U32, },
+};
+
+/* DBLP_CMD_JOB_DEL - do */
+const struct nla_policy dblp_job_del_nl_policy[DBLP_A_JOB_ID + 1] = {
+	[DBLP_A_JOB_ID] = { .type = NLA_U32, },
+};
+
 /* Ops table for dblp */
-const struct genl_ops dblp_nl_ops[6] = {
+const struct genl_ops dblp_nl_ops[10] = {
 	{
 		.cmd		= DBLP_CMD_SOCKET_GET,
 		.doit		= dblp_nl_socket_get_doit,
@@ -62,7 +87,7 @@ const struct genl_ops dblp_nl_ops[6] = {
 		.cmd		= DBLP_CMD_SOCKET_SET,
 		.doit		= dblp_nl_socket_set_doit,
 		.policy		= dblp_socket_set_nl_policy,
-		.maxattr	= DBLP_A_SOCKET_PHASE,
+		.maxattr	= DBLP_A_SOCKET_JOB,
 		.flags		= GENL_UNS_ADMIN_PERM,
 	},
 	{
@@ -90,6 +115,34 @@ const struct genl_ops dblp_nl_ops[6] = {
 		.doit		= dblp_nl_phase_del_doit,
 		.policy		= dblp_phase_del_nl_policy,
 		.maxattr	= DBLP_A_PHASE_ID,
+		.flags		= GENL_UNS_ADMIN_PERM,
+	},
+	{
+		.cmd		= DBLP_CMD_JOB_GET,
+		.doit		= dblp_nl_job_get_doit,
+		.dumpit		= dblp_nl_job_get_dumpit,
+		.policy		= dblp_job_get_nl_policy,
+		.maxattr	= DBLP_A_JOB_ID,
+	},
+	{
+		.cmd		= DBLP_CMD_JOB_ADD,
+		.doit		= dblp_nl_job_add_doit,
+		.policy		= dblp_job_add_nl_policy,
+		.maxattr	= DBLP_A_JOB_PHASE,
+		.flags		= GENL_UNS_ADMIN_PERM,
+	},
+	{
+		.cmd		= DBLP_CMD_JOB_SET,
+		.doit		= dblp_nl_job_set_doit,
+		.policy		= dblp_job_set_nl_policy,
+		.maxattr	= DBLP_A_JOB_PHASE,
+		.flags		= GENL_UNS_ADMIN_PERM,
+	},
+	{
+		.cmd		= DBLP_CMD_JOB_DEL,
+		.doit		= dblp_nl_job_del_doit,
+		.policy		= dblp_job_del_nl_policy,
+		.maxattr	= DBLP_A_JOB_ID,
 		.flags		= GENL_UNS_ADMIN_PERM,
 	},
 };

@@ -14,7 +14,7 @@
 
 extern const struct nla_policy dblp_socket_get_nl_policy[DBLP_A_SOCKET_ID + 1];
 
-extern const struct nla_policy dblp_socket_set_nl_policy[DBLP_A_SOCKET_PHASE + 1];
+extern const struct nla_policy dblp_socket_set_nl_policy[DBLP_A_SOCKET_JOB + 1];
 
 extern const struct nla_policy dblp_stats_get_nl_policy[DBLP_A_STATS_NONZERO + 1];
 
@@ -24,8 +24,16 @@ extern const struct nla_policy dblp_phase_set_nl_policy[DBLP_A_PHASE_FILL + 1];
 
 extern const struct nla_policy dblp_phase_del_nl_policy[DBLP_A_PHASE_ID + 1];
 
+extern const struct nla_policy dblp_job_get_nl_policy[DBLP_A_JOB_ID + 1];
+
+extern const struct nla_policy dblp_job_add_nl_policy[DBLP_A_JOB_PHASE + 1];
+
+extern const struct nla_policy dblp_job_set_nl_policy[DBLP_A_JOB_PHASE + 1];
+
+extern const struct nla_policy dblp_job_del_nl_policy[DBLP_A_JOB_ID + 1];
+
 /* Ops table for dblp */
-extern const struct genl_ops dblp_nl_ops[6];
+extern const struct genl_ops dblp_nl_ops[10];
 
 int dblp_nl_socket_get_doit(struct sk_buff *skb, struct genl_info *info);
 int dblp_nl_socket_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
@@ -35,5 +43,10 @@ int dblp_nl_phase_get_doit(struct sk_buff *skb, struct genl_info *info);
 int dblp_nl_phase_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int dblp_nl_phase_set_doit(struct sk_buff *skb, struct genl_info *info);
 int dblp_nl_phase_del_doit(struct sk_buff *skb, struct genl_info *info);
+int dblp_nl_job_get_doit(struct sk_buff *skb, struct genl_info *info);
+int dblp_nl_job_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+int dblp_nl_job_add_doit(struct sk_buff *skb, struct genl_info *info);
+int dblp_nl_job_set_doit(struct sk_buff *skb, struct genl_info *info);
+int dblp_nl_job_del_doit(struct sk_buff *skb, struct genl_info *info);
 
 #endif /* _LINUX_DBLP_GEN_H */

@@ -43,6 +43,7 @@ static const struct dblp_nl_field dblp_nl_u32[] = {
 	DBLP_NL_FIELD(PTO_COUNT, pto_count),
 	DBLP_NL_FIELD(REORDERING, reordering),
 	DBLP_NL_FIELD(PHASE, phase),
+	DBLP_NL_FIELD(JOB, job),
 };
 
 static const struct dblp_nl_field dblp_nl_u64[] = {
@@ -271,18 +272,35 @@ int dblp_nl_check_share(struct genl_info *info, int attrtype)
 	return -EINVAL;
 }
 
-static int dblp_nl_set_sock_phase(struct genl_info *info,
+/* Phase and job: both of them, or neither */
+static int dblp_nl_set_sock_place(struct genl_info *info,
 				  struct dblp_sock *dsk)
 {
-	struct nlattr *attr = info->attrs[DBLP_A_SOCKET_PHASE];
+	struct nlattr *phase = info->attrs[DBLP_A_SOCKET_PHASE];
+	struct nlattr *job = info->attrs[DBLP_A_SOCKET_JOB];
+	u32 phase_id = phase ? nla_get_u32(phase) : 0;
+	u32 job_id = job ? nla_get_u32(job) : 0;
+	struct nlattr *wrong = NULL;
 	int err;
 
-	err = dblp_sock_set_phase(dsk, nla_get_u32(attr));
-	if (err == -ENOENT)
-		NL_SET_ERR_MSG_ATTR(info->extack, attr,
-				    "there is no such phase");
-	if (err == -ESTALE)
+	err = dblp_sock_set_place(dsk, phase ? &phase_id : NULL,
+				  job ? &job_id : NULL);
+	switch (err) {
+	case -ENOENT:
+		wrong = phase;
+		NL_SET_ERR_MSG(info->extack, "there is no such phase");
+		break;
+	case -ESRCH:
+		wrong = job;
+		NL_SET_ERR_MSG(info->extack, "there is no such job");
+		err = -ENOENT;
+		break;
+	case -ESTALE:
 		NL_SET_ERR_MSG(info->extack, "the socket is about to go");
+		break;
+	}
+	if (wrong)
+		NL_SET_BAD_ATTR(info->extack, wrong);
 	return err;
 }
 
@@ -291,12 +309,13 @@ int dblp_nl_socket_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct nlattr *budget = info->attrs[DBLP_A_SOCKET_BUDGET];
 	struct nlattr *cap = info->attrs[DBLP_A_SOCKET_BUDGET_CAP];
 	struct nlattr *phase = info->attrs[DBLP_A_SOCKET_PHASE];
+	struct nlattr *job = info->attrs[DBLP_A_SOCKET_JOB];
 	struct dblp_sock *dsk;
 	int err = 0;
 
-	if (!budget && !cap && !phase) {
+	if (!budget && !cap && !phase && !job) {
 		NL_SET_ERR_MSG(info->extack,
-			       "nothing to set: a budget, a budget cap or a phase is needed");
+			       "nothing to set: a budget, a budget cap, a phase or a job is needed");
 		return -EINVAL;
 	}
 	if (budget && nla_get_u32(budget) != DBLP_INHERIT)
@@ -308,9 +327,9 @@ int dblp_nl_socket_set_doit(struct sk_buff *skb, struct genl_info *info)
 	dsk = dblp_nl_socket(info);
 	if (IS_ERR(dsk))
 		return PTR_ERR(dsk);
-	/* The only one that can be refused now comes first */
-	if (phase)
-		err = dblp_nl_set_sock_phase(info, dsk);
+	/* Those that can be refused come first */
+	if (phase || job)
+		err = dblp_nl_set_sock_place(info, dsk);
 	if (!err && budget)
 		err = dblp_sock_set_budget(dsk, nla_get_u32(budget));
 	if (!err && cap)

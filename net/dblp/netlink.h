@@ -10,6 +10,7 @@
 extern struct genl_family dblp_nl_family;
 
 int dblp_nl_check_share(struct genl_info *info, int attrtype);
+bool dblp_name_is_fine(const char *name);
 int dblp_nl_init(void);
 void dblp_nl_exit(void);
 

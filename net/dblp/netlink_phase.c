@@ -126,8 +126,8 @@ int dblp_nl_phase_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len ?: err;
 }
 
-/* May a phase be called so? What can be typed, and is no number */
-static bool dblp_name_is_fine(const char *name)
+/** dblp_name_is_fine() - can it be typed, and taken for no number? */
+bool dblp_name_is_fine(const char *name)
 {
 	if (!isascii(*name) || !isalpha(*name))
 		return false;
@@ -251,7 +251,7 @@ int dblp_nl_phase_del_doit(struct sk_buff *skb, struct genl_info *info)
 		return err;
 	if (id)
 		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DBLP_A_PHASE_ID],
-				    "sockets are in this phase");
+				    "sockets or jobs are in this phase");
 	else
 		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DBLP_A_PHASE_ID],
 				    "sockets that choose no phase are in this one");

@@ -21,6 +21,7 @@ void dblp_config_init(struct dblp_config *c)
 {
 	mutex_init(&c->lock);
 	seqlock_init(&c->seq);
+	xa_init(&c->jobs);
 	memcpy(c->phases, dblp_phase_defaults, sizeof(dblp_phase_defaults));
 }
 
@@ -65,10 +66,10 @@ void dblp_apply_config(struct dblp_sock *dsk)
 	struct dblp_phase p;
 	unsigned int seq;
 
-	if (!(dsk->own & DBLP_OWN(DBLP_PHASE)))
-		dsk->phase = 0;
 	do {
 		seq = read_seqbegin(&c->seq);
+		if (!(dsk->own & DBLP_OWN(DBLP_PHASE)))
+			dsk->phase = dsk->job ? dsk->job->phase : 0;
 		p = c->phases[dsk->phase];
 	} while (read_seqretry(&c->seq, seq));
 	dsk->config_seq = seq;
@@ -127,53 +128,86 @@ void dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
 	}
 }
 
+/* The socket is not in a phase of its own any more */
+static void dblp_drop_phase(struct dblp_sock *dsk)
+{
+	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
+
+	if (!(dsk->own & DBLP_OWN(DBLP_PHASE)))
+		return;
+	dsk->own &= ~DBLP_OWN(DBLP_PHASE);
+	if (dsk->phase)
+		atomic_dec(&c->users[dsk->phase]);
+}
+
 /* The socket leaves the phase that it chose, and enters one: it is counted */
 static void dblp_choose_phase(struct dblp_sock *dsk, u8 id)
 {
 	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
 
-	dblp_leave_config(dsk);
+	dblp_drop_phase(dsk);
 	dsk->phase = id;
 	dsk->own |= DBLP_OWN(DBLP_PHASE);
 	if (id)
 		atomic_inc(&c->users[id]);
 }
 
-/* Is the socket's life over, so that nothing will undo what is set now? */
-static bool dblp_sock_ended(const struct dblp_sock *dsk)
+/** dblp_sock_ended() - is its life over, so that nothing undoes what is set? */
+bool dblp_sock_ended(const struct dblp_sock *dsk)
 {
 	return sock_flag(&dsk->sk, SOCK_DEAD) &&
 	       dsk->state == DBLP_STATE_CLOSED;
 }
 
+static void dblp_choose_job(struct dblp_sock *dsk, struct dblp_job *job)
+{
+	if (job)
+		refcount_inc(&job->refs);
+	dblp_leave_job(dsk);
+	dsk->job = job;
+}
+
 /**
- * dblp_sock_set_phase() - choose a phase for a socket
+ * dblp_sock_set_place() - choose phase and job for a socket
  * @dsk: socket, not locked
- * @id: number of the phase, or DBLP_INHERIT
+ * @phase: number of the phase, or DBLP_INHERIT; NULL to leave it
+ * @job_id: number of the job, or 0 for none; NULL to leave it
  *
- * Return: 0; -ENOENT if there is no such phase, -ESTALE if the socket is over.
+ * Return: 0; or nothing was changed: -ENOENT if there is no such phase, -ESRCH
+ * if there is no such job, -ESTALE if the socket is over.
  */
-int dblp_sock_set_phase(struct dblp_sock *dsk, u32 id)
+int dblp_sock_set_place(struct dblp_sock *dsk, const u32 *phase,
+			const u32 *job_id)
 {
 	struct net *net = sock_net(&dsk->sk);
 	struct dblp_config *c = dblp_config(net);
+	struct dblp_job *job = NULL;
 	struct dblp_phase p;
 	int err = 0;
 
 	mutex_lock(&c->lock);
-	if (id != DBLP_INHERIT && !dblp_phase_get(net, id, &p)) {
-		err = -ENOENT;
-		goto unlock;
+	if (job_id && *job_id) {
+		job = dblp_job_find(c, *job_id);
+		err = job ? 0 : -ESRCH;
 	}
+	if (phase && *phase != DBLP_INHERIT && !dblp_phase_get(net, *phase, &p))
+		err = -ENOENT;
+	if (err)
+		goto unlock;
+
 	lock_sock(&dsk->sk);
-	if (dblp_sock_ended(dsk))
+	if (dblp_sock_ended(dsk)) {
 		err = -ESTALE;
-	else if (id == DBLP_INHERIT)
-		dblp_leave_config(dsk);
-	else
-		dblp_choose_phase(dsk, id);
-	if (!err)
-		dblp_apply_config(dsk);
+		goto release;
+	}
+	if (phase && *phase == DBLP_INHERIT)
+		dblp_drop_phase(dsk);
+	else if (phase)
+		dblp_choose_phase(dsk, *phase);
+	if (job_id)
+		dblp_choose_job(dsk, job);
+	dblp_apply_config(dsk);
+release:
 	release_sock(&dsk->sk);
 unlock:
 	mutex_unlock(&c->lock);
@@ -188,6 +222,7 @@ unlock:
 void dblp_inherit_config(struct dblp_sock *child,
 			 const struct dblp_sock *listener)
 {
+	child->phase = listener->phase;
 	child->budget = listener->budget;
 	child->policy = listener->policy;
 	child->order = listener->order;
@@ -197,25 +232,26 @@ void dblp_inherit_config(struct dblp_sock *child,
 	/* The listener's own use keeps the phase there meanwhile */
 	if (listener->own & DBLP_OWN(DBLP_PHASE))
 		dblp_choose_phase(child, listener->phase);
+	dblp_inherit_job(child, listener);
 }
 
 /**
- * dblp_leave_config() - the socket is not in a phase of its own any more
+ * dblp_leave_config() - the socket holds on to no phase and no job any more
  * @dsk: socket, locked or at its end
  */
 void dblp_leave_config(struct dblp_sock *dsk)
 {
-	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
-
-	if (!(dsk->own & DBLP_OWN(DBLP_PHASE)))
-		return;
-	dsk->own &= ~DBLP_OWN(DBLP_PHASE);
-	if (dsk->phase)
-		atomic_dec(&c->users[dsk->phase]);
+	dblp_drop_phase(dsk);
+	dblp_leave_job(dsk);
 }
 
-/* Have all sockets look at once; those that come meanwhile do it themselves */
-static void dblp_config_push(struct net *net)
+/**
+ * dblp_config_push() - have all sockets look at the configuration
+ * @net: namespace, with @lock of its configuration held
+ *
+ * Sockets that come meanwhile look for themselves.
+ */
+void dblp_config_push(struct net *net)
 {
 	struct dblp_sock *dsk;
 	u32 id = 1;
@@ -255,16 +291,21 @@ void dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p)
  * @id: number, less than DBLP_PHASES
  *
  * Context: process, with @lock of the configuration held.
- * Return: 0, or -EBUSY if a socket is in it, or all are as long as they choose
- * no other.
+ * Return: 0, or -EBUSY if a socket or a job is in it, or all sockets are as long
+ * as they choose no other.
  */
 int dblp_phase_delete(struct net *net, u32 id)
 {
 	struct dblp_config *c = dblp_config(net);
+	struct dblp_job *job;
+	unsigned long i;
 
 	lockdep_assert_held(&c->lock);
 	if (!id || atomic_read(&c->users[id]))
 		return -EBUSY;
+	xa_for_each(&c->jobs, i, job)
+		if (job->phase == id)
+			return -EBUSY;
 	write_seqlock_bh(&c->seq);
 	memset(&c->phases[id], 0, sizeof(c->phases[id]));
 	write_sequnlock_bh(&c->seq);

@@ -12,6 +12,9 @@
 #include <linux/mutex.h>
 #include <linux/seqlock.h>
 #include <linux/types.h>
+#include <linux/xarray.h>
+
+#include "job.h"
 
 struct dblp_sock;
 struct net;
@@ -39,12 +42,16 @@ struct dblp_phase {
  * @phases: by number; read under @seq
  * @users: for each phase but 0: how many sockets chose it themselves. One more
  *	comes under @lock, or for a child whose listener is one of them
+ * @jobs: by number; under @lock
+ * @jobs_generation: changes when one comes or goes; under @lock
  */
 struct dblp_config {
 	struct mutex		lock;	/* for all of it; before socket locks */
 	seqlock_t		seq;
 	struct dblp_phase	phases[DBLP_PHASES];
 	atomic_t		users[DBLP_PHASES];
+	struct xarray		jobs;
+	u32			jobs_generation;
 };
 
 /* Bit of an option in @own of a socket: it was set for this socket */
@@ -63,9 +70,12 @@ int dblp_phase_delete(struct net *net, u32 id);
 void dblp_apply_config(struct dblp_sock *dsk);
 void dblp_settle_config(struct dblp_sock *dsk);
 void dblp_set_own(struct dblp_sock *dsk, int option, u32 val);
-int dblp_sock_set_phase(struct dblp_sock *dsk, u32 id);
+int dblp_sock_set_place(struct dblp_sock *dsk, const u32 *phase,
+			const u32 *job_id);
 void dblp_inherit_config(struct dblp_sock *child,
 			 const struct dblp_sock *listener);
 void dblp_leave_config(struct dblp_sock *dsk);
+bool dblp_sock_ended(const struct dblp_sock *dsk);
+void dblp_config_push(struct net *net);
 
 #endif /* _NET_DBLP_PHASE_H */

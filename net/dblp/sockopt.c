@@ -97,12 +97,26 @@ static int dblp_set_u32(struct dblp_sock *dsk, int name,
 	    !(own && val == DBLP_INHERIT))
 		return -EINVAL;
 	if (name == DBLP_PHASE)
-		return dblp_sock_set_phase(dsk, val);
+		return dblp_sock_set_place(dsk, &val, NULL);
 
 	lock_sock(&dsk->sk);
 	err = dblp_apply_u32(dsk, name, val, field);
 	release_sock(&dsk->sk);
 	return err;
+}
+
+static int dblp_set_job(struct dblp_sock *dsk, sockptr_t optval,
+			unsigned int optlen)
+{
+	u32 id;
+	int err;
+
+	if (optlen != sizeof(id))
+		return -EINVAL;
+	if (copy_from_sockptr(&id, optval, sizeof(id)))
+		return -EFAULT;
+	err = dblp_sock_set_place(dsk, NULL, &id);
+	return err == -ESRCH ? -ENOENT : err;
 }
 
 static int dblp_set_cc(struct dblp_sock *dsk, sockptr_t optval,
@@ -143,6 +157,8 @@ int dblp_setsockopt(struct socket *sock, int level, int name, sockptr_t optval,
 		return dblp_set_u32(dsk, name, opt, optval, optlen);
 	if (name == DBLP_CONGESTION)
 		return dblp_set_cc(dsk, optval, optlen);
+	if (name == DBLP_JOB)
+		return dblp_set_job(dsk, optval, optlen);
 	return -ENOPROTOOPT;
 }
 
@@ -166,6 +182,19 @@ static int dblp_get_u32(struct dblp_sock *dsk, const struct dblp_u32_opt *opt,
 	val = *(const u32 *)((const void *)dsk + opt->offset);
 	release_sock(&dsk->sk);
 	return dblp_give(optval, optlen, &val, sizeof(val));
+}
+
+static int dblp_get_job(struct dblp_sock *dsk, char __user *optval,
+			int __user *optlen, int len)
+{
+	u32 id;
+
+	if (len < (int)sizeof(id))
+		return -EINVAL;
+	lock_sock(&dsk->sk);
+	id = dblp_job_id(dsk->job);
+	release_sock(&dsk->sk);
+	return dblp_give(optval, optlen, &id, sizeof(id));
 }
 
 static int dblp_get_cc(struct dblp_sock *dsk, char __user *optval,
@@ -260,6 +289,8 @@ int dblp_getsockopt(struct socket *sock, int level, int name,
 	switch (name) {
 	case DBLP_CONGESTION:
 		return dblp_get_cc(dsk, optval, optlen, len);
+	case DBLP_JOB:
+		return dblp_get_job(dsk, optval, optlen, len);
 	case DBLP_INFO:
 		return dblp_get_info(dsk, optval, optlen, len);
 	case DBLP_LOSSMAP:

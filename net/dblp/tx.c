@@ -595,6 +595,7 @@ static void dblp_tx_finish(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		if (!msg)
 			return;
 	}
+	dblp_job_account(dsk, msg->phase, msg->len, msg->missing);
 	dsk->info.msgs_sent++;
 	dsk->info.msgs_sent_early += !!msg->missing;
 	DBLP_INC_STATS(net, DBLP_MIB_MSGSENT);

@@ -21,6 +21,7 @@ static enum status do_version(int argc, char **argv);
 static const struct command objects[] = {
 	{ "socket", do_socket },
 	{ "phase", do_phase },
+	{ "job", do_job },
 	{ "stats", do_stats },
 	{ "version", do_version },
 	{ "help", do_help },
@@ -33,16 +34,21 @@ static void usage(FILE *to)
 		"Usage: dblpctl [OPTION...] OBJECT [VERB] [ARG...]\n"
 		"       dblpctl [OPTION...] socket [list]\n"
 		"       dblpctl [OPTION...] socket show ID\n"
-		"       dblpctl socket set ID [loss SHARE] [cap SHARE] [phase PHASE]\n"
+		"       dblpctl socket set ID [loss SHARE] [cap SHARE] [phase PHASE] [job JOB]\n"
 		"       dblpctl [OPTION...] phase [list]\n"
 		"       dblpctl [OPTION...] phase show PHASE\n"
 		"       dblpctl phase set PHASE [loss SHARE] [close POLICY] ...\n"
 		"       dblpctl phase del PHASE\n"
+		"       dblpctl [OPTION...] job [list]\n"
+		"       dblpctl [OPTION...] job { show | stats } JOB\n"
+		"       dblpctl job { add | set } JOB [phase PHASE] [name NAME]\n"
+		"       dblpctl job del JOB\n"
 		"       dblpctl [OPTION...] stats [all | nonzero]\n"
 		"       dblpctl version\n"
 		"\n"
 		"  ID     number of a socket, as in the list: 0x1f or 31\n"
 		"  PHASE  number (0 to 7) or name\n"
+		"  JOB    number (from 1) or name\n"
 		"  SHARE  of the bytes: 2%%, 0.8%% or 8000ppm\n"
 		"\n"
 		"  -j, --json     print JSON\n"

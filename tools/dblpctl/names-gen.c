@@ -246,6 +246,7 @@ const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {
 	[DBLP_A_SOCKET_PKTS_RECEIVED] = "pkts_received",
 	[DBLP_A_SOCKET_SPURIOUS] = "spurious",
 	[DBLP_A_SOCKET_PHASE] = "phase",
+	[DBLP_A_SOCKET_JOB] = "job",
 };
 
 const char *const phase_attrs[DBLP_A_PHASE_MAX + 1] = {
@@ -256,6 +257,23 @@ const char *const phase_attrs[DBLP_A_PHASE_MAX + 1] = {
 	[DBLP_A_PHASE_ORDER] = "order",
 	[DBLP_A_PHASE_FILL] = "fill",
 	[DBLP_A_PHASE_SOCKETS] = "sockets",
+};
+
+const char *const job_attrs[DBLP_A_JOB_MAX + 1] = {
+	[DBLP_A_JOB_ID] = "id",
+	[DBLP_A_JOB_NAME] = "name",
+	[DBLP_A_JOB_PHASE] = "phase",
+	[DBLP_A_JOB_SOCKETS] = "sockets",
+	[DBLP_A_JOB_STATS] = "stats",
+};
+
+const char *const job_phase_attrs[DBLP_A_JOB_PHASE_MAX + 1] = {
+	[DBLP_A_JOB_PHASE_PAD] = "pad",
+	[DBLP_A_JOB_PHASE_PHASE] = "phase",
+	[DBLP_A_JOB_PHASE_MESSAGES] = "messages",
+	[DBLP_A_JOB_PHASE_BYTES] = "bytes",
+	[DBLP_A_JOB_PHASE_FORGIVEN] = "forgiven",
+	[DBLP_A_JOB_PHASE_TIME_MS] = "time_ms",
 };
 
 const char *const state_names[] = {

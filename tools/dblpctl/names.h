@@ -21,6 +21,8 @@ struct counter {
 extern const struct counter counters[DBLP_A_STATS_MAX + 1];
 extern const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1];
 extern const char *const phase_attrs[DBLP_A_PHASE_MAX + 1];
+extern const char *const job_attrs[DBLP_A_JOB_MAX + 1];
+extern const char *const job_phase_attrs[DBLP_A_JOB_PHASE_MAX + 1];
 
 /* By value; NULL behind the last */
 extern const char *const state_names[];

@@ -147,6 +147,7 @@ static const struct field fields[] = {
 	F(PKTS_RECEIVED, NULL, print_u64),
 	F(SPURIOUS, NULL, print_u64),
 	F(PHASE, NULL, print_u32),
+	F(JOB, NULL, print_u32),
 };
 
 static void print_socket(const struct nlmsghdr *nlh)
@@ -225,6 +226,8 @@ static enum status do_set(int argc, char **argv)
 		  read_share, NULL },
 		{ "phase", DBLP_A_SOCKET_PHASE, "a phase, such as tolerant",
 		  read_own_phase, NULL },
+		{ "job", DBLP_A_SOCKET_JOB, "a job, such as 7",
+		  read_job_or_none, NULL },
 		{ NULL, 0, NULL, NULL, NULL },
 	};
 	struct value values[WORDS_MAX];
@@ -254,7 +257,7 @@ static enum status do_help(int argc, char **argv)
 		return status;
 	puts("Usage: dblpctl [OPTION...] socket [list]\n"
 	     "       dblpctl [OPTION...] socket show ID\n"
-	     "       dblpctl socket set ID [loss SHARE] [cap SHARE] [phase PHASE]\n"
+	     "       dblpctl socket set ID [loss SHARE] [cap SHARE] [phase PHASE] [job JOB]\n"
 	     "\n"
 	     "  list   all sockets of this network namespace\n"
 	     "  show   all that is known of one socket\n"
@@ -262,6 +265,7 @@ static enum status do_help(int argc, char **argv)
 	     "         loss   share that may be missing in what it sends from now on\n"
 	     "         cap    most loss that it accepts, whatever its peer allows\n"
 	     "         phase  the phase that it is in\n"
+	     "         job    the job that it is in, or none\n"
 	     "         loss and phase may be 'inherit': as if it were not set");
 	return STATUS_OK;
 }

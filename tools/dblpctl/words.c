@@ -6,6 +6,7 @@
 #include <linux/dblp.h>
 #include <string.h>
 
+#include "job.h"
 #include "phase.h"
 #include "units.h"
 #include "words.h"
@@ -41,6 +42,14 @@ enum status read_phase(const struct keyword *k, const char *word,
 {
 	(void)k;
 	return find_phase(word, &v->n);
+}
+
+enum status read_job_or_none(const struct keyword *k, const char *word,
+			     struct value *v)
+{
+	(void)k;
+	v->n = 0;
+	return strcmp(word, "none") ? find_job(word, &v->n) : STATUS_OK;
 }
 
 static bool is_inherit(const char *word, struct value *v)

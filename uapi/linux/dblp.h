@@ -34,7 +34,7 @@
 /** DBLP_PHASES - number of phases; a phase is 0 ... DBLP_PHASES - 1 */
 #define DBLP_PHASES	8
 
-/** DBLP_NAME_MAX - longest name of a phase, with its NUL byte */
+/** DBLP_NAME_MAX - longest name of a phase or a job, with its NUL byte */
 #define DBLP_NAME_MAX	16
 
 /** DBLP_INHERIT - value of an option: as the phase says, as at the start */
@@ -179,7 +179,9 @@ enum dblp_state {
  *	to DBLP_MSG_MAX bytes if this was set before the handshake began. It can
  *	be set to 1 at any time, and to 0 only before the handshake (EISCONN)
  * @DBLP_PHASE: __u32: number of the phase the socket is in (ENOENT if there is
- *	none), or %DBLP_INHERIT: phase 0, as at the start
+ *	none), or %DBLP_INHERIT: that of its job, or phase 0, as at the start
+ * @DBLP_JOB: __u32: number of the job the socket is in (ENOENT if there is
+ *	none), 0 for none
  */
 enum dblp_sockopt {
 	DBLP_BUDGET = 1,
@@ -198,6 +200,7 @@ enum dblp_sockopt {
 	DBLP_DEADLINE,
 	DBLP_KEEPALIVE = 18,
 	DBLP_PHASE = 19,
+	DBLP_JOB = 20,
 };
 
 /**
@@ -358,7 +361,7 @@ struct dblp_lossmap {
  * @pkts_received: packets accepted
  * @spurious: packets declared lost that were acknowledged later
  * @phase: number of the phase the socket is in
- * @reserved: 0
+ * @job: number of the job the socket is in, 0 for none
  */
 struct dblp_info {
 	__u8	state;
@@ -396,7 +399,7 @@ struct dblp_info {
 	__u64	pkts_received;
 	__u64	spurious;
 	__u32	phase;
-	__u32	reserved;
+	__u32	job;
 };
 
 #endif /* _UAPI_LINUX_DBLP_H */
