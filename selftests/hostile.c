@@ -154,6 +154,7 @@ enum base {
 	BASE_CTRL,	/* with a PING frame */
 	BASE_ACK,
 	BASE_RST,
+	BASE_PROBE,	/* of 100 bytes */
 	BASE_FRAME,	/* CTRL with the frame in @words */
 };
 
@@ -197,7 +198,7 @@ MALFORMED(version_2, .base = BASE_DATA, .size = 1, .value = 0x29,
 	  .counter = "DropVersion");
 MALFORMED(type_0, .base = BASE_DATA, .size = 1, .value = 0x10,
 	  .counter = "DropType");
-MALFORMED(type_10, .base = BASE_DATA, .size = 1, .value = 0x1a,
+MALFORMED(type_11, .base = BASE_DATA, .size = 1, .value = 0x1b,
 	  .counter = "DropType");
 MALFORMED(type_15, .base = BASE_DATA, .size = 1, .value = 0x1f,
 	  .counter = "DropType");
@@ -243,6 +244,10 @@ MALFORMED(rst_with_trailing_bytes, .base = BASE_RST, .len = 33,
 	  .counter = "DropTrailing");
 MALFORMED(rst_with_frames, .base = BASE_RST, .at = 1, .size = 1, .value = 4,
 	  .counter = "DropField");
+MALFORMED(probe_with_contents, .base = BASE_PROBE, .at = 99, .size = 1,
+	  .value = 1, .counter = "DropField");
+MALFORMED(probe_with_frames, .base = BASE_PROBE, .at = 1, .size = 1,
+	  .value = 4, .counter = "DropField");
 MALFORMED(frame_type_0, .base = BASE_FRAME, .words = { 0x00010000 },
 	  .n_words = 1, .counter = "DropType");
 MALFORMED(frame_type_9, .base = BASE_FRAME, .words = { 0x09010000 },
@@ -332,6 +337,10 @@ static void make_base(struct packet *p, struct peer *peer,
 		break;
 	case BASE_ACK:
 		make_packet(p, DBLP_PKT_ACK, 0, peer->scid);
+		break;
+	case BASE_PROBE:
+		make_packet(p, DBLP_PKT_PROBE, peer->pn++, peer->scid);
+		put_zero(p, 100 - p->len);
 		break;
 	case BASE_RST:
 		make_rst(p, peer->scid, DBLP_RST_CLOSED, peer->cid);

@@ -171,7 +171,7 @@ too_big()
 		return
 	is "in pieces" "$(grep -c piece "$tmp/out.$spawned")" 0
 }
-delay 50ms
+delay 200ms
 for v in 4 6; do
 	try "ipv$v: a router says that packets are too big" too_big $v
 done
@@ -231,6 +231,73 @@ forged()
 }
 for v in 4 6; do
 	try "ipv$v: a forged ICMP error changes nothing" forged $v
+done
+
+# hole MTU: larger packets to the server vanish, and nobody says so
+hole()
+{
+	ip -n "$server" link set eth0 mtu "$1"
+}
+
+# wide MTU: everywhere, and no hole
+wide()
+{
+	ip -n "$client" link set eth0 mtu "$1" && ip -n "$router" link set eth1 mtu "$1" &&
+		narrow "$1" && forget
+}
+
+# between LOW HIGH: what the client's segments are
+seg_size_between()
+{
+	local have
+
+	have=$(info seg_size)
+	[ "$have" -ge "$1" ] && [ "$have" -le "$2" ]
+}
+
+# A cable takes 4 bytes more than it says. What is found is at most 8 bytes, and
+# an element, below.
+found()
+{
+	wait_until 20 seg_size_between "$(segment "$1" $(($2 - 8)))" "$(segment "$1" $(($2 + 4)))"
+}
+
+# Messages arrive though what they were cut into does not pass, those that follow
+# are cut to fit, and when the hole is gone that is noticed.
+black_hole()
+{
+	local v=$1 mtu=$2 gap=$3 holes
+
+	wide "$mtu" && rm -f "$tmp"/go* || return
+	holes=$(counter MtuBlackHole)
+	pair "$v" send 1 1000 await "$tmp/go" send 300 "$mtu" pause || return
+	wait_until 10 settled 1 || return
+	hole "$gap" || return
+	signal go
+	wait_until 30 settled 301 || return
+	is "black holes" "$(counter MtuBlackHole)" $((holes + 1)) || return
+	found "$v" "$gap"
+}
+for v in 4 6; do
+	try "ipv$v: large packets vanish" black_hole $v 1500 1400
+	try "ipv$v: jumbo packets vanish" black_hole $v 9000 1500
+done
+
+# More than one message of the old size is in the hole at once.
+black_hole_midway()
+{
+	local v=$1
+
+	wide 1500 || return
+	tc -n "$router" qdisc replace dev eth2 root netem rate 50mbit limit 1000 || return
+	dblp-xfer --from "$client" --to "$server" --address "$(server_of "$v")" \
+		--size 1000000,300000 --count 4 \
+		--connected "sh -c '(sleep 0.05; ip -n $server link set eth0 mtu 1400) &'" ||
+		return
+	tc -n "$router" qdisc del dev eth2 root
+}
+for v in 4 6; do
+	try "ipv$v: large packets begin to vanish under a message" black_hole_midway $v
 done
 
 for ns in client server; do

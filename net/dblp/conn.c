@@ -411,6 +411,8 @@ static void dblp_pto_expired(struct dblp_sock *dsk, u64 now)
 		dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
 		return;
 	}
+	if (!dblp_path_timeout(dsk))
+		return;
 	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_PTOEXPIRED);
 	dsk->pto_count++;
 	if (dsk->cc.ops->timeout)

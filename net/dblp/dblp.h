@@ -85,6 +85,7 @@
 #include "early.h"
 #include "mib.h"
 #include "phase.h"
+#include "pmtu.h"
 #include "ranges.h"
 #include "recovery.h"
 #include "segmap.h"
@@ -189,14 +190,20 @@ struct dblp_endpoint {
 /**
  * struct dblp_path - where packets go
  * @fl: route key; also the addresses in the IP header
+ * @gateway: next hop of that route, as IPv6 address or IPv4-mapped
+ * @ifindex: interface it goes through
  * @cookie: of the cached route
+ * @mtu: larger packets are fragmented, 0 if the route's MTU is all that counts
  * @family: AF_INET or AF_INET6
  * @sport: UDP ports
  * @dport: UDP ports
  */
 struct dblp_path {
 	struct flowi	fl;
+	struct in6_addr	gateway;
+	int		ifindex;
 	u32		cookie;
+	u32		mtu;
 	sa_family_t	family;
 	__be16		sport;
 	__be16		dport;
@@ -528,6 +535,7 @@ struct dblp_peer_key {
  * @local: address, as bound or as connected
  * @peer: address, fixed for the connection
  * @path: route to it
+ * @pmtu: how large a packet may be on it
  * @accept_queue: listener: children nobody has accepted yet
  * @accept_node: child: in there
  * @cookie_born: child: birth of its cookie, milliseconds since boot
@@ -667,6 +675,7 @@ struct dblp_sock {
 	struct sockaddr_dblp	local;
 	struct sockaddr_dblp	peer;
 	struct dblp_path	path;
+	struct dblp_pmtu	pmtu;
 	struct list_head	accept_queue;
 	struct list_head	accept_node;
 	u64			cookie_born;
@@ -914,6 +923,11 @@ struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk);
 u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp);
 u32 dblp_seg_size(struct dblp_sock *dsk, bool meta);
 void dblp_mtu_reduced(struct dblp_sock *dsk);
+void dblp_path_acked(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt,
+		     u32 n);
+void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
+bool dblp_path_timeout(struct dblp_sock *dsk);
+void dblp_path_probe(struct dblp_sock *dsk, struct dst_entry *dst, u64 now);
 
 /* handshake.c */
 int dblp_handshake_start(struct dblp_sock *dsk);
@@ -954,10 +968,13 @@ void dblp_train_rcv(struct dblp_endpoint *ep, struct sk_buff *skb);
 void dblp_train_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb);
 
 /* output.c */
+bool dblp_lose_size_probes(struct dblp_sock *dsk);
 void dblp_lose_larger(struct dblp_sock *dsk, u32 mss);
 void dblp_loss_expired(struct dblp_sock *dsk, u64 now);
 void dblp_push(struct dblp_sock *dsk);
 void dblp_probe(struct dblp_sock *dsk, u64 now);
+bool dblp_send_size_probe(struct dblp_sock *dsk, struct dst_entry *dst, u32 len,
+			  u64 now);
 void dblp_send_ack(struct dblp_sock *dsk);
 void dblp_send_rst(struct dblp_sock *dsk, enum dblp_rst_reason reason);
 int dblp_send_raw(struct dblp_sock *dsk, const u8 *data, u32 len);

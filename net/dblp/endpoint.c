@@ -237,6 +237,16 @@ void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,
 		fl6->flowi6_oif = peer->sdblp_scope_id ?: ifindex;
 }
 
+/* An IPv4 route may have an IPv6 gateway */
+static void dblp_path_hop4(struct dblp_path *path, const struct rtable *rt)
+{
+	if (rt->rt_gw_family == AF_INET6)
+		path->gateway = rt->rt_gw6;
+	else
+		ipv6_addr_set_v4mapped(rt->rt_gw4, &path->gateway);
+	path->ifindex = rt->dst.dev->ifindex;
+}
+
 /**
  * dblp_route() - look a route up
  * @net: namespace
@@ -260,6 +270,7 @@ struct dst_entry *dblp_route(struct net *net, struct dblp_path *path)
 		}
 		path->fl.u.ip4.saddr = fl.u.ip4.saddr;
 		path->cookie = 0;
+		dblp_path_hop4(path, rt);
 		return &rt->dst;
 	}
 
@@ -268,6 +279,8 @@ struct dst_entry *dblp_route(struct net *net, struct dblp_path *path)
 		return dst;
 	path->fl.u.ip6.saddr = fl.u.ip6.saddr;
 	path->cookie = rt6_get_cookie((struct rt6_info *)dst);
+	path->gateway = ((struct rt6_info *)dst)->rt6i_gateway;
+	path->ifindex = dst->dev->ifindex;
 	return dst;
 }
 
@@ -303,8 +316,11 @@ int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 {
 	struct sock *usk = ep->sock->sk;
 	u32 ip_len = sizeof(struct ipv6hdr);
+	u32 mtu = dst_mtu(dst);
 	struct udphdr *uh;
 
+	if (path->mtu)
+		mtu = min(mtu, path->mtu);
 	if (path->family == AF_INET)
 		ip_len = sizeof(struct iphdr);
 	uh = __skb_push(skb, sizeof(*uh));
@@ -314,7 +330,7 @@ int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 	uh->len = htons(skb->len);
 	uh->check = 0;
 	/* Segments keep their size when the path's MTU shrinks under them */
-	skb->ignore_df = !skb_is_gso(skb) && skb->len + ip_len > dst_mtu(dst);
+	skb->ignore_df = !skb_is_gso(skb) && skb->len + ip_len > mtu;
 	if (skb_is_gso(skb)) {
 		skb->ip_summed = CHECKSUM_PARTIAL;
 		skb->csum_start = skb_transport_header(skb) - skb->head;
@@ -327,12 +343,14 @@ int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 
 		udp_set_csum(false, skb, fl4->saddr, fl4->daddr, skb->len);
 		memset(IPCB(skb), 0, sizeof(*IPCB(skb)));
+		IPCB(skb)->frag_max_size = skb->ignore_df ? mtu : 0;
 		return __ip_queue_xmit(usk, skb, &path->fl, tos);
 	}
 
 	udp6_set_csum(false, skb, &path->fl.u.ip6.saddr,
 		      &path->fl.u.ip6.daddr, skb->len);
 	memset(IP6CB(skb), 0, sizeof(*IP6CB(skb)));
+	IP6CB(skb)->frag_max_size = skb->ignore_df ? mtu : 0;
 	return ip6_xmit(usk, skb, &path->fl.u.ip6, usk->sk_mark, NULL, tos,
 			usk->sk_priority);
 }

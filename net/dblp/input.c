@@ -49,6 +49,7 @@ static void dblp_packets_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
 		DBLP_ADD_STATS(sock_net(&dsk->sk), DBLP_MIB_PKTSPURIOUS, n);
 	for (i = 0; i < n && !list_empty(&dsk->ctl_flight); i++)
 		dblp_ctl_acked(dsk, pn + i);
+	dblp_path_acked(dsk, pkt, n);
 	if (pkt->owner)
 		dblp_tx_acked(dsk, pkt->owner, pkt->seg, n, late);
 }
@@ -61,6 +62,7 @@ static void dblp_packet_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt)
 	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_PKTLOST);
 	if (!list_empty(&dsk->ctl_flight))
 		dblp_ctl_lost(dsk, pn);
+	dblp_path_lost(dsk, pkt);
 	if (pkt->owner)
 		dblp_tx_lost(dsk, pkt->owner, pkt->seg);
 }
@@ -85,6 +87,24 @@ void dblp_loss_expired(struct dblp_sock *dsk, u64 now)
 	rs.delivered = dsk->sent.delivered;
 	if (rs.lost)
 		dsk->cc.ops->ack(&dsk->cc, &rs, &dsk->rtt);
+}
+
+/**
+ * dblp_lose_size_probes() - the answers to probes of the path's size are overdue
+ * @dsk: socket
+ *
+ * Return: false if there were others in flight: then nothing is done.
+ */
+bool dblp_lose_size_probes(struct dblp_sock *dsk)
+{
+	struct dblp_sent *s = &dsk->sent;
+	u64 pn = 0;
+
+	if (s->inflight || !s->inflight_pkts)
+		return false;
+	for (; dblp_sent_inflight(s, &pn); pn++)
+		dblp_sent_lose(s, pn, &dblp_sent_ops, dsk);
+	return true;
 }
 
 /**
@@ -259,7 +279,7 @@ static void dblp_note_received(struct dblp_sock *dsk, u64 pn,
 		dblp_ranges_add(s, pn);
 	if (pn >= expected)
 		dsk->largest_at = ktime_get_ns();
-	if (pn != expected || run->h.type == DBLP_PKT_CTRL)
+	if (pn != expected || run->h.type != DBLP_PKT_DATA)
 		dsk->ack_now = 1;
 	dsk->ack_pending += run->n;
 	dsk->info.pkts_received += run->n;
@@ -331,6 +351,9 @@ static enum dblp_mib_item dblp_take_run(struct dblp_sock *dsk,
 			return dblp_wire_mib[err];
 		}
 	}
+	if (h->type == DBLP_PKT_PROBE &&
+	    memchr_inv(ctl, 0, run->len - DBLP_HDR_LEN))
+		return DBLP_MIB_DROPFIELD;
 	err = h->ctl_len ? dblp_check_frames(dsk, h->type, ctl, h->ctl_len, &f,
 					     &meta) : DBLP_WIRE_OK;
 	if (err)

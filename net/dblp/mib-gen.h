@@ -101,6 +101,10 @@ enum dblp_mib_item {
 	DBLP_MIB_ICMPREFUSED,
 	/* Times that ICMP made packets under way too large for their path */
 	DBLP_MIB_MTUREDUCED,
+	/* Packets sent to try whether a size passes the path */
+	DBLP_MIB_MTUPROBE,
+	/* Times that large packets were found to vanish on their path */
+	DBLP_MIB_MTUBLACKHOLE,
 	__DBLP_MIB_MAX
 };
 

@@ -566,10 +566,12 @@ void dblp_push(struct dblp_sock *dsk)
 	dblp_tell_blocked(dsk);
 	ok = dst && dblp_push_ctl(dsk, dst, mss, now) &&
 	     dblp_push_data(dsk, dst, mss, now);
-	if (ok)
+	if (ok) {
 		dsk->stuck_since = 0;
-	else
+		dblp_path_probe(dsk, dst, now);
+	} else {
 		dblp_retry(dsk, now);
+	}
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return;
 	if (dsk->ack_now || dsk->ack_pending >= DBLP_ACK_EVERY)
@@ -578,6 +580,58 @@ void dblp_push(struct dblp_sock *dsk)
 		dsk->ack_at = now + DBLP_ACK_DELAY_NS;
 	dblp_set_pto(dsk);
 	dblp_timer_update(dsk);
+}
+
+static void dblp_skb_add_zeroes(struct sk_buff *skb, u32 len)
+{
+	struct page *page = ZERO_PAGE(0);
+	u32 n;
+
+	for (; len; len -= n) {
+		n = min_t(u32, len, PAGE_SIZE);
+		get_page(page);
+		skb_fill_page_desc(skb, skb_shinfo(skb)->nr_frags, page, 0, n);
+		skb->len += n;
+		skb->data_len += n;
+		skb->truesize += n;
+	}
+}
+
+/**
+ * dblp_send_size_probe() - send a packet whose only purpose is its size
+ * @dsk: socket
+ * @dst: route
+ * @len: UDP payload in bytes, at least DBLP_HDR_LEN
+ * @now: the time
+ *
+ * It counts for nothing in congestion control.
+ *
+ * Return: false if there was no memory for it.
+ */
+bool dblp_send_size_probe(struct dblp_sock *dsk, struct dst_entry *dst, u32 len,
+			  u64 now)
+{
+	struct dblp_hdr h = {
+		.type = DBLP_PKT_PROBE,
+		.pn = (u32)dsk->sent.next,
+		.dcid = dsk->peer_key.cid,
+	};
+	struct dblp_sent_pkt *pkt;
+	struct sk_buff *skb;
+
+	if (!dblp_sent_room(dsk, 1))
+		return false;
+	skb = dblp_skb_alloc(DBLP_HDR_LEN, GFP_ATOMIC);
+	if (!skb)
+		return false;
+	dblp_put_hdr(skb_put(skb, DBLP_HDR_LEN), &h);
+	dblp_skb_add_zeroes(skb, len - DBLP_HDR_LEN);
+	dblp_note_sent(dsk, 1, now);
+	pkt = dblp_sent_push(&dsk->sent, 0, now);
+	pkt->probe = 1;
+	pkt->seg = len;
+	dblp_xmit(dsk, skb, dst, 0);
+	return true;
 }
 
 /* Send one segment as a probe: a new one, or that of a packet in flight */

@@ -3,7 +3,34 @@
  * The way to the peer: which route, how large a packet may be on it, and what
  * is done when that changes under a connection.
  */
+#include <linux/ip.h>
+#include <linux/udp.h>
+#include <net/ipv6.h>
+
 #include "dblp.h"
+
+/* Bytes of a packet around its UDP payload */
+static u32 dblp_path_overhead(const struct dblp_path *path)
+{
+	return sizeof(struct udphdr) + (path->family == AF_INET ?
+					sizeof(struct iphdr) :
+					sizeof(struct ipv6hdr));
+}
+
+static u32 dblp_path_route_mtu(const struct dst_entry *dst)
+{
+	return min_t(u32, dst_mtu(dst), DBLP_MTU_MAX);
+}
+
+/* Another next hop: whatever was in the way may be gone, or be there now */
+static void dblp_path_changed(struct dblp_sock *dsk, const struct dst_entry *dst)
+{
+	bool v4 = dsk->path.family == AF_INET;
+
+	dblp_pmtu_init(&dsk->pmtu, v4 ? DBLP_PMTU_MIN : IPV6_MIN_MTU,
+		       v4 ? DBLP_PMTU_BASE : IPV6_MIN_MTU,
+		       dblp_path_route_mtu(dst));
+}
 
 /**
  * dblp_conn_dst() - the route to the peer as it is now
@@ -13,6 +40,8 @@
  */
 struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk)
 {
+	struct in6_addr gateway = dsk->path.gateway;
+	int ifindex = dsk->path.ifindex;
 	struct sock *sk = &dsk->sk;
 	struct dst_entry *dst;
 
@@ -24,7 +53,11 @@ struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk)
 		WRITE_ONCE(sk->sk_err_soft, -PTR_ERR(dst));
 		return NULL;
 	}
+	WRITE_ONCE(sk->sk_err_soft, 0);
 	sk_dst_set(sk, dst);
+	if (ifindex != dsk->path.ifindex ||
+	    !ipv6_addr_equal(&gateway, &dsk->path.gateway))
+		dblp_path_changed(dsk, dst);
 	return dst;
 }
 
@@ -33,20 +66,25 @@ struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk)
  * @dsk: socket
  * @dstp: where the route goes (no reference), may be NULL
  *
- * Return: bytes; what IPv6 guarantees when there is no route.
+ * Return: bytes; what IPv6 guarantees when there has been no route yet.
  */
 u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp)
 {
 	struct dst_entry *dst = dblp_conn_dst(dsk);
-	u32 mtu = dst ? dst_mtu(dst) : IPV6_MIN_MTU;
-	u32 ip_len = sizeof(struct ipv6hdr);
+	u32 mtu = IPV6_MIN_MTU;
 
-	if (dsk->path.family == AF_INET)
-		ip_len = sizeof(struct iphdr);
+	if (dst && !dsk->pmtu.max)
+		dblp_path_changed(dsk, dst);
+	else if (dst)
+		dblp_pmtu_route(&dsk->pmtu, dblp_path_route_mtu(dst));
+	if (dsk->pmtu.max)
+		mtu = dsk->pmtu.mtu;
+	dsk->path.mtu = mtu;
 	if (dstp)
 		*dstp = dst;
-	mtu = clamp_t(u32, mtu, 576, DBLP_MTU_MAX);
-	return mtu - ip_len - sizeof(struct udphdr);
+	mtu -= dblp_path_overhead(&dsk->path);
+	dsk->cc.mss = mtu;
+	return mtu;
 }
 
 /**
@@ -79,4 +117,103 @@ void dblp_mtu_reduced(struct dblp_sock *dsk)
 	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_MTUREDUCED);
 	dblp_lose_larger(dsk, dblp_mss(dsk, NULL));
 	dblp_push(dsk);
+}
+
+/* What became of a packet tells of the path, unless it went in pieces */
+static u32 dblp_path_size(const struct dblp_sock *dsk,
+			  const struct dblp_sent_pkt *pkt)
+{
+	if (pkt->fragmented)
+		return 0;
+	return (pkt->probe ? pkt->seg : pkt->bytes) +
+	       dblp_path_overhead(&dsk->path);
+}
+
+static void dblp_path_acked_one(struct dblp_sock *dsk,
+				const struct dblp_sent_pkt *pkt, u64 now)
+{
+	if (pkt->probe) {
+		dsk->pto_count = 0;
+		dsk->progress = now;
+	}
+	dblp_pmtu_acked(&dsk->pmtu, dblp_path_size(dsk, pkt), pkt->probe, now);
+}
+
+/**
+ * dblp_path_acked() - packets arrived
+ * @dsk: socket
+ * @pkt: the first of them
+ * @n: how many; if one is a probe, all are
+ */
+void dblp_path_acked(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt,
+		     u32 n)
+{
+	u32 before = dsk->pmtu.mtu, i;
+	u64 now;
+
+	if (!pkt->probe && dblp_pmtu_quiet(&dsk->pmtu))
+		return;
+	now = ktime_get_ns();
+	for (i = 0; i < n; i++)
+		dblp_path_acked_one(dsk, &pkt[i], now);
+	if (dsk->pmtu.mtu < before)
+		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_MTUBLACKHOLE);
+}
+
+/**
+ * dblp_path_lost() - a packet was declared lost
+ * @dsk: socket
+ * @pkt: the packet
+ */
+void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
+{
+	struct dblp_pmtu *p = &dsk->pmtu;
+	u32 before = p->mtu;
+
+	dblp_pmtu_lost(p, dblp_path_size(dsk, pkt), pkt->probe,
+		       ktime_get_ns());
+	if (p->mtu < before)
+		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_MTUBLACKHOLE);
+}
+
+/**
+ * dblp_path_timeout() - the probe timeout expired
+ * @dsk: socket; @pto_count counts this one
+ *
+ * Return: false if it means nothing: only probes of the path's size were in
+ * flight, and those are as likely to vanish as not.
+ */
+bool dblp_path_timeout(struct dblp_sock *dsk)
+{
+	if (dblp_lose_size_probes(dsk))
+		return false;
+	dblp_pmtu_timeout(&dsk->pmtu, dsk->pto_count + 1);
+	return true;
+}
+
+/**
+ * dblp_path_probe() - send a probe of the path's size if one is wanted
+ * @dsk: socket
+ * @dst: route
+ * @now: the time
+ *
+ * Only while others are in flight: an idle connection stays idle.
+ */
+void dblp_path_probe(struct dblp_sock *dsk, struct dst_entry *dst, u64 now)
+{
+	struct dblp_pmtu *p = &dsk->pmtu;
+	u32 size;
+
+	if (!dsk->sent.inflight || (p->mtu == p->max && !p->doubt))
+		return;
+	size = dblp_pmtu_next(p, now);
+	if (!size)
+		return;
+	dsk->path.mtu = max(size, p->mtu);
+	if (dblp_send_size_probe(dsk, dst, size -
+				 dblp_path_overhead(&dsk->path), now))
+		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_MTUPROBE);
+	else
+		dblp_pmtu_unsent(p);
+	dsk->path.mtu = p->mtu;
 }

@@ -402,6 +402,12 @@ struct dblp_sent_pkt *dblp_sent_inflight(struct dblp_sent *s, u64 *pn)
 	return NULL;
 }
 
+void dblp_sent_lose(struct dblp_sent *s, u64 pn,
+		    const struct dblp_sent_ops *ops, void *ctx)
+{
+	lose_packet(s, pn, ops, ctx);
+}
+
 u32 dblp_sent_lose_larger(struct dblp_sent *s, u32 bytes,
 			  const struct dblp_sent_ops *ops, void *ctx)
 {

@@ -78,6 +78,7 @@ enum dblp_pkt_state {
  * @bytes: bytes in the network, UDP payload
  * @state: &enum dblp_pkt_state
  * @app_limited: there was nothing more to send
+ * @probe: for the caller
  * @fragmented: for the caller: it went in pieces, so its size tells nothing
  *	of the path
  */
@@ -94,6 +95,7 @@ struct dblp_sent_pkt {
 	u16	bytes;
 	u8	state;
 	u8	app_limited:1;
+	u8	probe:1;
 	u8	fragmented:1;
 };
 
@@ -216,7 +218,7 @@ static inline bool dblp_sent_full(const struct dblp_sent *s)
  *
  * The ring must not be full. The packet's number is the @next from before.
  *
- * Return: its slot, for @owner, @seg and @fragmented.
+ * Return: its slot, for what is the caller's.
  */
 struct dblp_sent_pkt *dblp_sent_push(struct dblp_sent *s, u16 bytes, u64 now);
 
@@ -278,6 +280,16 @@ u32 dblp_sent_timeout(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
  * Return: the first packet in flight with that number or a larger one, or NULL.
  */
 struct dblp_sent_pkt *dblp_sent_inflight(struct dblp_sent *s, u64 *pn);
+
+/**
+ * dblp_sent_lose() - declare a packet in flight lost
+ * @s: packets sent
+ * @pn: its number
+ * @ops: told of it
+ * @ctx: for @ops
+ */
+void dblp_sent_lose(struct dblp_sent *s, u64 pn,
+		    const struct dblp_sent_ops *ops, void *ctx);
 
 /**
  * dblp_sent_lose_larger() - declare packets lost that the path does not take

@@ -117,7 +117,8 @@ enum dblp_wire_error dblp_get_hdr(struct dblp_hdr *h, const u8 *p, u32 len)
 	h->ctl_len = p[1] * 4;
 	h->seg_size = get_u16(p + 2);
 	h->pn = get_u32(p + 4);
-	if (h->pn && h->type != DBLP_PKT_CTRL && h->type != DBLP_PKT_DATA)
+	if (h->pn && h->type != DBLP_PKT_CTRL && h->type != DBLP_PKT_DATA &&
+	    h->type != DBLP_PKT_PROBE)
 		return DBLP_WIRE_FIELD;
 	if (h->seg_size && h->type != DBLP_PKT_DATA)
 		return DBLP_WIRE_FIELD;

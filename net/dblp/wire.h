@@ -25,6 +25,7 @@ enum dblp_pkt_type {
 	DBLP_PKT_ACK,		/* frames only, without a packet number */
 	DBLP_PKT_CTRL,		/* frames only, numbered and acknowledged */
 	DBLP_PKT_DATA,		/* frames and one segment of a message */
+	DBLP_PKT_PROBE,		/* tries whether its size passes; numbered */
 	__DBLP_PKT_MAX
 };
 

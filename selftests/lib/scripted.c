@@ -240,7 +240,7 @@ static void note_packet(struct peer *peer, const struct packet *p)
 	default:
 		note_frames(peer, rest, h.ctl_len);
 	}
-	if ((h.type == DBLP_PKT_CTRL || h.type == DBLP_PKT_DATA) &&
+	if (h.type >= DBLP_PKT_CTRL &&
 	    h.pn >= peer->largest)
 		peer->largest = h.pn + 1;
 }

@@ -159,7 +159,7 @@ size_t fuzz_seed(struct prng *r, u8 *p, size_t max)
 	if (h.type == DBLP_PKT_DATA)
 		at = seed_data(r, at, &h, room - 256);
 	frames = at;
-	while (h.type >= DBLP_PKT_ACK && n--)
+	while (h.type >= DBLP_PKT_ACK && h.type != DBLP_PKT_PROBE && n--)
 		at = seed_frame(r, at, frames + DBLP_CTL_MAX - 512);
 	h.ctl_len = at - frames;
 	dblp_put_hdr(p, &h);

@@ -69,7 +69,7 @@ TEST(dblp_get_hdr__round_trip)
 		u32 len = DBLP_HDR_LEN;
 		u8 p[DBLP_HDR_LEN];
 
-		if (h.type >= DBLP_PKT_ACK)
+		if (h.type >= DBLP_PKT_ACK && h.type != DBLP_PKT_PROBE)
 			h.ctl_len = 4 * prng_below(&r, 256);
 		if (h.type >= DBLP_PKT_CTRL)
 			h.pn = prng_any(&r);
@@ -143,7 +143,7 @@ TEST(dblp_get_hdr__fields_that_must_be_zero)
 	u32 type, byte;
 
 	for (type = 1; type < __DBLP_PKT_MAX; type++) {
-		bool numbered = type == DBLP_PKT_CTRL || type == DBLP_PKT_DATA;
+		bool numbered = type >= DBLP_PKT_CTRL;
 
 		for (byte = 2; byte < 8; byte++) {
 			u8 p[DBLP_HDR_LEN] = { DBLP_VERSION << 4 | type };
@@ -168,7 +168,7 @@ TEST(dblp_get_hdr__ctl_len)
 		u8 p[DBLP_HDR_LEN] = { DBLP_VERSION << 4 | type, 255 };
 		u32 len = DBLP_HDR_LEN + DBLP_CTL_MAX;
 
-		if (type < DBLP_PKT_ACK) {
+		if (type < DBLP_PKT_ACK || type == DBLP_PKT_PROBE) {
 			EXPECT_EQ(DBLP_WIRE_FIELD, get_hdr(&h, p, len));
 			continue;
 		}

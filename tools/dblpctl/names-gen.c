@@ -198,6 +198,14 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 		"MtuReduced",
 		"Times that ICMP made packets under way too large for their path",
 	},
+	[DBLP_A_STATS_MTU_PROBE] = {
+		"MtuProbe",
+		"Packets sent to try whether a size passes the path",
+	},
+	[DBLP_A_STATS_MTU_BLACK_HOLE] = {
+		"MtuBlackHole",
+		"Times that large packets were found to vanish on their path",
+	},
 };
 
 const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The size of packets: black holes, and loss that is none */
+#include "pmtu.h"
+#include "test.h"
+
+#define S	1000000000ULL
+
+/**
+ * struct path - a path under a sender
+ * @p: what the sender thinks
+ * @takes: larger packets vanish
+ * @loss: percent of those that fit
+ * @now: time
+ * @rng: of the loss
+ * @fallbacks: how often @p went down
+ */
+struct path {
+	struct dblp_pmtu	p;
+	u32			takes;
+	u32			loss;
+	u64			now;
+	struct prng		rng;
+	u32			fallbacks;
+};
+
+static void begin(struct path *path, u32 max, u32 takes, u32 loss, u64 seed)
+{
+	memset(path, 0, sizeof(*path));
+	dblp_pmtu_init(&path->p, DBLP_PMTU_MIN, DBLP_PMTU_BASE, max);
+	path->takes = takes;
+	path->loss = loss;
+	path->rng.state = seed;
+	path->now = S;
+}
+
+static bool arrives(struct path *path, u32 size)
+{
+	return size <= path->takes && prng_below(&path->rng, 100) >= path->loss;
+}
+
+static void tell(struct path *path, u32 size, bool probe, bool arrived)
+{
+	u32 before = path->p.mtu;
+
+	if (arrived)
+		dblp_pmtu_acked(&path->p, size, probe, path->now);
+	else
+		dblp_pmtu_lost(&path->p, size, probe, path->now);
+	path->fallbacks += path->p.mtu < before;
+}
+
+/* A round trip with @n full packets, and a probe if one is wanted */
+static void trip(struct path *path, u32 n)
+{
+	u32 probe = dblp_pmtu_next(&path->p, path->now), size, i, got = 0;
+
+	for (i = 0; i < n; i++) {
+		bool ok;
+
+		size = path->p.mtu;
+		ok = arrives(path, size);
+		got += ok;
+		tell(path, size, false, ok);
+	}
+	if (probe) {
+		bool ok = arrives(path, probe);
+
+		got += ok;
+		tell(path, probe, true, ok);
+	}
+	if (!got)
+		dblp_pmtu_timeout(&path->p, DBLP_PMTU_DOUBT);
+	path->now += S / 100;
+}
+
+TEST(pmtu__follows_the_route)
+{
+	struct dblp_pmtu p;
+
+	dblp_pmtu_init(&p, 576, 1200, 1500);
+	EXPECT_EQ(1500, p.mtu);
+	EXPECT_EQ(0, dblp_pmtu_next(&p, S));
+	dblp_pmtu_route(&p, 9000);
+	EXPECT_EQ(9000, p.mtu);
+	dblp_pmtu_route(&p, 1400);
+	EXPECT_EQ(1400, p.mtu);
+	EXPECT_EQ(0, dblp_pmtu_next(&p, 1000 * S));
+	/* Nothing is smaller than the least */
+	dblp_pmtu_route(&p, 100);
+	EXPECT_EQ(576, p.mtu);
+	dblp_pmtu_init(&p, 1280, 1280, 68);
+	EXPECT_EQ(1280, p.mtu);
+}
+
+TEST(pmtu__finds_black_holes)
+{
+	static const u32 cases[][2] = {
+		{ 1500, 1499 }, { 1500, 1492 }, { 1500, 1420 }, { 1500, 1280 },
+		{ 1500, 1200 }, { 9000, 8999 }, { 9000, 1500 }, { 9000, 4000 },
+		{ 64000, 1500 }, { 64000, 60000 }, { 1500, 600 }, { 1100, 700 },
+	};
+	u32 i, n, t;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		for (n = 1; n <= 20; n += 19) {
+			struct path path;
+
+			begin(&path, cases[i][0], cases[i][1], 0, i + 1);
+			for (t = 0; t < 200 &&
+			     (path.p.state != DBLP_PMTU_COMPLETE ||
+			      !path.fallbacks); t++)
+				trip(&path, n);
+			EXPECT_EQ(DBLP_PMTU_COMPLETE, path.p.state);
+			EXPECT_LE(path.p.mtu, cases[i][1]);
+			EXPECT_GE(path.p.mtu + DBLP_PMTU_STEP, cases[i][1]);
+			EXPECT_LE(path.fallbacks, 2);
+		}
+}
+
+TEST(pmtu__falls_back_in_a_few_round_trips)
+{
+	struct path path;
+	u32 t;
+
+	begin(&path, 1500, 1300, 0, 1);
+	for (t = 0; t < 100 && !path.fallbacks; t++)
+		trip(&path, 10);
+	EXPECT_LE(t, 5);
+	begin(&path, 1500, 1300, 0, 1);
+	for (t = 0; t < 100 && !path.fallbacks; t++)
+		trip(&path, 1);
+	EXPECT_LE(t, 12);
+}
+
+/* Loss that does not ask for the size is no black hole */
+TEST(pmtu__bears_loss)
+{
+	u32 loss, n, seed, t;
+
+	for (loss = 10; loss <= 90; loss += 20) {
+		u32 fallbacks = 0, trips = 0;
+
+		for (n = 1; n <= 16; n *= 4)
+			for (seed = 1; seed <= 20; seed++) {
+				struct path path;
+
+				begin(&path, 1500, 1500, loss,
+				      loss * 1000 + n * 100 + seed);
+				for (t = 0; t < 1000; t++, trips++)
+					trip(&path, n);
+				fallbacks += path.fallbacks;
+			}
+		TH_LOG("%u %% loss: %u in %u round trips", loss, fallbacks,
+		       trips);
+		EXPECT_LE(fallbacks, trips / (loss < 50 ? 10000 : 1000));
+	}
+}
+
+/* And when it was taken for one, that is mended at once */
+TEST(pmtu__tries_the_whole_first)
+{
+	struct path path;
+
+	begin(&path, 9000, 1500, 0, 1);
+	while (!path.fallbacks)
+		trip(&path, 10);
+	EXPECT_EQ(DBLP_PMTU_BASE, path.p.mtu);
+	path.takes = 9000;
+	trip(&path, 10);
+	EXPECT_EQ(9000, path.p.mtu);
+	EXPECT_EQ(DBLP_PMTU_COMPLETE, path.p.state);
+	EXPECT_EQ(0, dblp_pmtu_next(&path.p, path.now + 10000 * S));
+}
+
+TEST(pmtu__searches_again_later)
+{
+	struct path path;
+	u64 at;
+
+	begin(&path, 1500, 1400, 0, 1);
+	while (!path.fallbacks || path.p.state != DBLP_PMTU_COMPLETE)
+		trip(&path, 10);
+	at = path.p.raise_at;
+	EXPECT_GE(at, path.now - S + DBLP_PMTU_RAISE_NS);
+	EXPECT_EQ(0, dblp_pmtu_next(&path.p, at - 1));
+	EXPECT_EQ(1500, dblp_pmtu_next(&path.p, at));
+	EXPECT_EQ(0, dblp_pmtu_next(&path.p, at));
+	dblp_pmtu_acked(&path.p, 1500, true, at);
+	EXPECT_EQ(1500, path.p.mtu);
+}
+
+/* A probe is lost three times before its size is given up */
+TEST(pmtu__gives_probes_three_tries)
+{
+	struct path path;
+	u32 i, size;
+
+	begin(&path, 1500, 1400, 0, 1);
+	while (!path.fallbacks)
+		trip(&path, 10);
+	for (i = 0; i < DBLP_PMTU_PROBES; i++) {
+		EXPECT_EQ(1500, dblp_pmtu_next(&path.p, path.now));
+		dblp_pmtu_lost(&path.p, 1500, true, path.now);
+	}
+	size = dblp_pmtu_next(&path.p, path.now);
+	EXPECT_EQ((1200 + 1500) / 2, size);
+	/* One that could not be sent is none */
+	dblp_pmtu_unsent(&path.p);
+	EXPECT_EQ(size, dblp_pmtu_next(&path.p, path.now));
+}
+
+/* The route knows of a wider path, but there is a hole in it */
+TEST(pmtu__searches_when_the_route_widens)
+{
+	struct path path;
+
+	begin(&path, 1500, 1400, 0, 1);
+	while (!path.fallbacks || path.p.state != DBLP_PMTU_COMPLETE)
+		trip(&path, 10);
+	path.takes = 9000;
+	dblp_pmtu_route(&path.p, 9000);
+	EXPECT_LE(path.p.mtu, 1400);
+	trip(&path, 10);
+	EXPECT_EQ(9000, path.p.mtu);
+	/* Narrower than what is in use: at once */
+	dblp_pmtu_route(&path.p, 1300);
+	EXPECT_EQ(1300, path.p.mtu);
+	EXPECT_EQ(0, dblp_pmtu_next(&path.p, path.now));
+}
+
+/* Small packets that arrive say nothing, large ones end a doubt */
+TEST(pmtu__large_packets_end_a_doubt)
+{
+	struct dblp_pmtu p;
+	u32 i;
+
+	dblp_pmtu_init(&p, 576, 1200, 1500);
+	EXPECT_TRUE(dblp_pmtu_quiet(&p));
+	for (i = 0; i < 3; i++)
+		dblp_pmtu_lost(&p, 1400, false, S);
+	EXPECT_FALSE(dblp_pmtu_quiet(&p));
+	dblp_pmtu_acked(&p, 1399, false, S);
+	EXPECT_TRUE(p.doubt);
+	EXPECT_EQ(1200, dblp_pmtu_next(&p, S));
+	dblp_pmtu_acked(&p, 1400, false, S);
+	EXPECT_TRUE(dblp_pmtu_quiet(&p));
+	/* Those that fit the fallback do not raise one */
+	for (i = 0; i < 100; i++)
+		dblp_pmtu_lost(&p, 1200, false, S);
+	EXPECT_TRUE(dblp_pmtu_quiet(&p));
+}
+
+/* Small probes do not go on for ever when nothing large is sent */
+TEST(pmtu__asks_no_more_than_it_needs)
+{
+	struct dblp_pmtu p;
+	u32 n = 0;
+
+	dblp_pmtu_init(&p, 576, 1200, 1500);
+	dblp_pmtu_timeout(&p, 1);
+	EXPECT_EQ(0, dblp_pmtu_next(&p, S));
+	dblp_pmtu_timeout(&p, 2);
+	while (dblp_pmtu_next(&p, S)) {
+		dblp_pmtu_acked(&p, 1200, true, S);
+		ASSERT_LT(n++, 10);
+	}
+	EXPECT_EQ(3, n);
+	EXPECT_EQ(1500, p.mtu);
+}
+
+TEST_HARNESS_MAIN
