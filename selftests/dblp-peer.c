@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "lib/testlib.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 static int fd = -1;
 static char **args;
 static char *buffer;
+static unsigned int label;
 #define BUFFER_SIZE	(1 << 20)
 
 static char *next(const char *what)
@@ -39,6 +41,7 @@ static int name_socket(const char *verb)
 	struct sockaddr_dblp a;
 
 	addr_parse(&a, address, atoi(next(verb)));
+	a.sdblp_flowinfo = htonl(label);
 	if (open_socket() < 0)
 		return -1;
 	if (!strcmp(verb, "connect"))
@@ -64,10 +67,14 @@ static int set_option(void)
 	static const struct {
 		const char *name;
 		int opt;
+		int level;
 	} options[] = {
-		{ "budget", DBLP_BUDGET },
-		{ "cap", DBLP_BUDGET_CAP },
-		{ "user-timeout", DBLP_USER_TIMEOUT },
+		{ "budget", DBLP_BUDGET, SOL_DBLP },
+		{ "cap", DBLP_BUDGET_CAP, SOL_DBLP },
+		{ "user-timeout", DBLP_USER_TIMEOUT, SOL_DBLP },
+		{ "tos", DBLP_TOS, SOL_DBLP },
+		{ "priority", SO_PRIORITY, SOL_SOCKET },
+		{ "mark", SO_MARK, SOL_SOCKET },
 	};
 	const char *name = next("set");
 	uint32_t value = atoi(next("set"));
@@ -77,9 +84,28 @@ static int set_option(void)
 		return -1;
 	for (i = 0; i < sizeof(options) / sizeof(options[0]); i++)
 		if (!strcmp(name, options[i].name))
-			return setsockopt(fd, SOL_DBLP, options[i].opt, &value,
-					  sizeof(value));
+			return setsockopt(fd, options[i].level, options[i].opt,
+					  &value, sizeof(value));
 	die("no option '%s'", name);
+}
+
+static int bind_device(void)
+{
+	const char *name = next("device");
+
+	if (open_socket() < 0)
+		return -1;
+	return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, strlen(name));
+}
+
+static int set_congestion(void)
+{
+	const char *name = next("congestion");
+
+	if (open_socket() < 0)
+		return -1;
+	return setsockopt(fd, SOL_DBLP, DBLP_CONGESTION, name,
+			  strlen(name) + 1);
 }
 
 static int send_messages(void)
@@ -165,6 +191,14 @@ static int run(const char *verb)
 		return accept_one();
 	if (!strcmp(verb, "set"))
 		return set_option();
+	if (!strcmp(verb, "device"))
+		return bind_device();
+	if (!strcmp(verb, "congestion"))
+		return set_congestion();
+	if (!strcmp(verb, "label"))
+		return label = strtoul(next("label"), NULL, 0), 0;
+	if (!strcmp(verb, "sleep"))
+		return usleep(1000 * atoi(next("sleep")));
 	if (!strcmp(verb, "send"))
 		return send_messages();
 	if (!strcmp(verb, "recv"))
@@ -196,7 +230,10 @@ static void usage(void)
 	fputs("Usage: dblp-peer WORD...\n"
 	      "  socket | bind A PORT | listen A PORT | connect A PORT\n"
 	      "  accept               and forget the listener\n"
-	      "  set budget|cap|user-timeout N\n"
+	      "  set budget|cap|user-timeout|tos|priority|mark N\n"
+	      "  device NAME          SO_BINDTODEVICE\n"
+	      "  congestion NAME\n"
+	      "  label N              of the addresses that follow\n"
 	      "  send COUNT SIZE | recv COUNT | shutdown | close\n"
 	      "  eof                  expect the end of file, nothing before it\n"
 	      "  drain                receive until then\n"
@@ -204,6 +241,7 @@ static void usage(void)
 	      "  leave                go to a new network namespace\n"
 	      "  say TEXT             print a line\n"
 	      "  await FILE           until it exists\n"
+	      "  sleep MS\n"
 	      "  pause                for ever\n"
 	      "  fails ERRNO WORD...  the next must fail so (ETIMEDOUT ...)\n",
 	      stderr);

@@ -23,6 +23,7 @@ struct dblp_cc;
  *	optional
  * @ack: an ACK arrived
  * @timeout: a probe timeout expired, @count in a row; optional
+ * @ecn: it reacts to @ce of &struct dblp_rate_sample: data may be marked ECT(0)
  *
  * All are called with the socket locked. None may fail.
  */
@@ -33,6 +34,7 @@ struct dblp_cc_ops {
 	void (*ack)(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		    const struct dblp_rtt *rtt);
 	void (*timeout)(struct dblp_cc *cc, u32 count, u64 now);
+	bool ecn;
 };
 
 /**

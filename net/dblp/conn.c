@@ -158,6 +158,8 @@ int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp)
 		return -ENOMEM;
 	dblp_sent_init(&dsk->sent, ring, DBLP_SENT_RING_MIN);
 
+	/* The hash is an IPv6 flow label too: see dblp_path_timeout() */
+	sk_set_txhash(&dsk->sk);
 	dsk->rx_window = max_t(u64, window, DBLP_WINDOW_MIN);
 	dsk->rx_max_data = dsk->rx_window;
 	dsk->rx_max_msg = DBLP_MSG_WINDOW;

@@ -83,6 +83,7 @@
 #include "cc.h"
 #include "closing.h"
 #include "early.h"
+#include "ecn.h"
 #include "mib.h"
 #include "phase.h"
 #include "pmtu.h"
@@ -557,6 +558,7 @@ struct dblp_peer_key {
  * @config_seq: of the configuration that these were taken from
  * @placement: DBLP_PLACEMENT
  * @job: DBLP_JOB; a reference is held
+ * @tos: DBLP_TOS
  *
  * Timer: one, for the earliest of these; 0 means not set:
  * @timer: cancelled by dblp_destruct() at the latest
@@ -607,8 +609,7 @@ struct dblp_peer_key {
  * @pto_count: probe timeouts since the last progress
  * @keepalive_probe: all that is under way is a question whether the peer is
  *	alive
- * @peer_ce: marks that the peer has counted
- * @ce_new: of those, not yet told to congestion control
+ * @ecn: marks sent, and what the peer says of them
  * @last_sent: when the last packet that wants an ACK was sent
  * @stuck_since: since when nothing could be sent for want of memory or a
  *	route, 0 if it can
@@ -695,6 +696,7 @@ struct dblp_sock {
 	u32			config_seq;
 	u32			placement;
 	struct dblp_job		*job;
+	u32			tos;
 
 	struct hrtimer		timer;
 	u64			timer_at;
@@ -741,8 +743,7 @@ struct dblp_sock {
 	struct dblp_cc		cc;
 	u32			pto_count;
 	bool			keepalive_probe;
-	u32			peer_ce;
-	u32			ce_new;
+	struct dblp_ecn		ecn;
 	u64			last_sent;
 	u64			stuck_since;
 	u64			progress;
@@ -923,6 +924,8 @@ struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk);
 u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp);
 u32 dblp_seg_size(struct dblp_sock *dsk, bool meta);
 void dblp_mtu_reduced(struct dblp_sock *dsk);
+u8 dblp_path_data_tos(struct dblp_sock *dsk, u32 n);
+u32 dblp_path_ce(struct dblp_sock *dsk);
 void dblp_path_acked(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt,
 		     u32 n);
 void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);

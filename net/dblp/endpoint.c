@@ -230,7 +230,8 @@ void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,
 	path->family = AF_INET6;
 	fl6->daddr = peer->sdblp_addr;
 	fl6->saddr = local->sdblp_addr;
-	fl6->flowlabel = peer->sdblp_flowinfo & IPV6_FLOWINFO_MASK;
+	fl6->flowlabel = (peer->sdblp_flowinfo ?: local->sdblp_flowinfo) &
+			 IPV6_FLOWLABEL_MASK;
 	fl6->fl6_sport = path->sport;
 	fl6->fl6_dport = path->dport;
 	if (ipv6_addr_type(&peer->sdblp_addr) & IPV6_ADDR_LINKLOCAL)
@@ -300,10 +301,37 @@ struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp)
 	return skb;
 }
 
+/* ip_queue_xmit() would take mark and priority from the UDP socket */
+static int dblp_ip4_xmit(struct sock *sk, struct sk_buff *skb,
+			 struct dst_entry *dst, const struct flowi4 *fl4,
+			 u8 tos)
+{
+	struct net *net = sock_net(sk);
+	struct iphdr *iph;
+
+	skb_push(skb, sizeof(*iph));
+	skb_reset_network_header(skb);
+	iph = ip_hdr(skb);
+	iph->version = 4;
+	iph->ihl = sizeof(*iph) / 4;
+	iph->tos = tos;
+	iph->frag_off = 0;
+	if (!skb->ignore_df && !dst_metric_locked(dst, RTAX_MTU) &&
+	    !READ_ONCE(net->ipv4.sysctl_ip_no_pmtu_disc))
+		iph->frag_off = htons(IP_DF);
+	iph->ttl = ip4_dst_hoplimit(dst);
+	iph->protocol = IPPROTO_UDP;
+	iph->saddr = fl4->saddr;
+	iph->daddr = fl4->daddr;
+	ip_select_ident_segs(net, skb, NULL, skb_shinfo(skb)->gso_segs ?: 1);
+	skb->mark = fl4->flowi4_mark;
+	return ip_local_out(net, sk, skb);
+}
+
 /**
- * dblp_ip_xmit() - send one packet
+ * dblp_ip_xmit() - send one packet, or a train of them
  * @ep: from whose UDP socket
- * @skb: what is above UDP; consumed
+ * @skb: what is above UDP, and the priority; consumed
  * @dst: route; a reference is taken
  * @path: addresses and ports
  * @tos: DSCP and ECN
@@ -314,6 +342,7 @@ struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp)
 int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 		 struct dst_entry *dst, struct dblp_path *path, u8 tos)
 {
+	struct flowi6 *fl6 = &path->fl.u.ip6;
 	struct sock *usk = ep->sock->sk;
 	u32 ip_len = sizeof(struct ipv6hdr);
 	u32 mtu = dst_mtu(dst);
@@ -344,15 +373,14 @@ int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 		udp_set_csum(false, skb, fl4->saddr, fl4->daddr, skb->len);
 		memset(IPCB(skb), 0, sizeof(*IPCB(skb)));
 		IPCB(skb)->frag_max_size = skb->ignore_df ? mtu : 0;
-		return __ip_queue_xmit(usk, skb, &path->fl, tos);
+		return dblp_ip4_xmit(usk, skb, dst, fl4, tos);
 	}
 
-	udp6_set_csum(false, skb, &path->fl.u.ip6.saddr,
-		      &path->fl.u.ip6.daddr, skb->len);
+	udp6_set_csum(false, skb, &fl6->saddr, &fl6->daddr, skb->len);
 	memset(IP6CB(skb), 0, sizeof(*IP6CB(skb)));
 	IP6CB(skb)->frag_max_size = skb->ignore_df ? mtu : 0;
-	return ip6_xmit(usk, skb, &path->fl.u.ip6, usk->sk_mark, NULL, tos,
-			usk->sk_priority);
+	return ip6_xmit(usk, skb, fl6, fl6->flowi6_mark, NULL, tos,
+			skb->priority);
 }
 
 /**
@@ -394,18 +422,20 @@ void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
  * @data: the answer
  * @len: its length in bytes
  *
- * Context: softirq.
+ * Context: softirq, RCU.
  */
 void dblp_reply(struct dblp_endpoint *ep, const struct sk_buff *to,
 		const u8 *data, u32 len)
 {
+	struct dblp_sock *listener = rcu_dereference(ep->listener);
 	struct sockaddr_dblp local, peer;
 	struct dblp_path path;
 	struct dst_entry *dst;
 	struct sk_buff *skb;
 
 	dblp_skb_addrs(to, &peer, &local);
-	dblp_path_init(&path, &local, &peer, ep->sock->sk->sk_bound_dev_if, 0);
+	dblp_path_init(&path, &local, &peer, ep->sock->sk->sk_bound_dev_if,
+		       listener ? READ_ONCE(listener->sk.sk_mark) : 0);
 	dst = dblp_route(ep->net, &path);
 	if (IS_ERR(dst))
 		goto err;

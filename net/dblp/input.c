@@ -137,8 +137,7 @@ dblp_apply_ack(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now)
 			  (u64)f->ack.delay_us * NSEC_PER_USEC, &dsk->rtt, now,
 			  &dblp_sent_ops, dsk, &rs) < 0)
 		return;
-	rs.ce = dsk->ce_new;
-	dsk->ce_new = 0;
+	rs.ce = dblp_path_ce(dsk);
 	if (rs.acked) {
 		dsk->pto_count = 0;
 		dsk->progress = now;
@@ -147,15 +146,6 @@ dblp_apply_ack(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now)
 		dsk->info.delivery_rate = rs.rate;
 	if (rs.acked || rs.lost)
 		dsk->cc.ops->ack(&dsk->cc, &rs, &dsk->rtt);
-}
-
-static void dblp_apply_ecn(struct dblp_sock *dsk, const struct dblp_frame *f)
-{
-	/* Packets are reordered, counts only grow */
-	if ((s32)(f->ecn.ce - dsk->peer_ce) <= 0)
-		return;
-	dsk->ce_new += f->ecn.ce - dsk->peer_ce;
-	dsk->peer_ce = f->ecn.ce;
 }
 
 static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f)
@@ -180,7 +170,8 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 		dblp_apply_ack(dsk, f, now);
 		return 0;
 	case DBLP_FRAME_ECN:
-		dblp_apply_ecn(dsk, f);
+		dblp_ecn_counted(&dsk->ecn, f->ecn.ect0, f->ecn.ect1,
+				 f->ecn.ce);
 		return 0;
 	case DBLP_FRAME_FLOW:
 		dblp_apply_flow(dsk, f);

@@ -113,6 +113,7 @@ struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
 	sk->sk_state = TCP_CLOSE;
 	sk->sk_rcvbuf = dblp_sysctl_rmem[1];
 	sk->sk_sndbuf = dblp_sysctl_wmem[1];
+	sk->sk_txrehash = READ_ONCE(net->core.sysctl_txrehash);
 	sock_set_flag(sk, SOCK_RCU_FREE);
 	/* Packets that leave the queues below do not mean room for messages */
 	sock_set_flag(sk, SOCK_USE_WRITE_QUEUE);

@@ -105,6 +105,10 @@ enum dblp_mib_item {
 	DBLP_MIB_MTUPROBE,
 	/* Times that large packets were found to vanish on their path */
 	DBLP_MIB_MTUBLACKHOLE,
+	/* Connections on whose path ECN marks do not arrive */
+	DBLP_MIB_ECNFAILED,
+	/* Times that timeouts made a connection take another flow label */
+	DBLP_MIB_REHASH,
 	__DBLP_MIB_MAX
 };
 

@@ -4,6 +4,7 @@
  * pacer and the peer's credit allow.
  */
 #include <linux/udp.h>
+#include <net/inet_ecn.h>
 
 #include "dblp.h"
 
@@ -27,6 +28,8 @@ static int dblp_xmit(struct dblp_sock *dsk, struct sk_buff *skb,
 	int err;
 
 	skb_set_owner_w(skb, &dsk->sk);
+	skb_set_hash_from_sk(skb, &dsk->sk);
+	skb->priority = READ_ONCE(dsk->sk.sk_priority);
 	err = dblp_ip_xmit(dsk->ep, skb, dst, &dsk->path, tos);
 	if (err)
 		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_XMITERROR);
@@ -320,7 +323,7 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN, room, bytes, ctl_len;
 	u32 len = dblp_tx_seg_len(msg, seg);
 	struct dblp_sent_pkt *pkt;
-	u8 ctl[DBLP_CTL_MAX];
+	u8 ctl[DBLP_CTL_MAX], tos;
 	struct sk_buff *skb;
 
 	if (!dblp_sent_room(dsk, 1))
@@ -338,14 +341,16 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 			 (msg->room + msg->seg_size) + msg->room, len);
 
 	bytes = skb->len;
+	tos = dblp_path_data_tos(dsk, 1);
 	dblp_note_sent(dsk, 1, now);
 	pkt = dblp_sent_push(&dsk->sent, bytes, now);
 	pkt->owner = msg;
 	pkt->seg = seg;
 	pkt->fragmented = bytes > mss;
+	pkt->ect = tos & INET_ECN_ECT_0 ? 1 : 0;
 	dblp_tx_sent(dsk, msg, seg, again);
 	dblp_note_paced(dsk, bytes + DBLP_WIRE_OVERHEAD, now);
-	dblp_xmit(dsk, skb, dst, 0);
+	dblp_xmit(dsk, skb, dst, tos);
 	return true;
 }
 
@@ -396,7 +401,7 @@ static u32 dblp_train_len(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
 
 /* Write headers for @n segments never sent before; returns their bytes */
 static u32 dblp_note_train(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
-			   u32 n, u64 now)
+			   u32 n, bool ect, u64 now)
 {
 	u8 hdr[DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + DBLP_META_LEN];
 	u32 slot = msg->cursor, end = slot + n, bytes = 0;
@@ -418,6 +423,7 @@ static u32 dblp_note_train(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 		pkt = dblp_sent_push(&dsk->sent, msg->room + len, now);
 		pkt->owner = msg;
 		pkt->seg = seg;
+		pkt->ect = ect;
 		msg->sent[seg] = DBLP_SEG_SENT | 1;
 		bytes += len;
 	}
@@ -435,12 +441,14 @@ static bool dblp_send_train(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	struct skb_shared_info *shinfo;
 	struct sk_buff *skb;
 	u32 bytes;
+	u8 tos;
 
 	skb = dblp_skb_alloc(0, GFP_ATOMIC);
 	if (!skb)
 		return false;
+	tos = dblp_path_data_tos(dsk, n);
 	dblp_note_sent(dsk, n, now);
-	bytes = dblp_note_train(dsk, msg, n, now);
+	bytes = dblp_note_train(dsk, msg, n, tos & INET_ECN_ECT_0, now);
 	dblp_txbuf_frags(msg, skb, pos, bytes + n * msg->room);
 	shinfo = skb_shinfo(skb);
 	shinfo->gso_type = SKB_GSO_UDP_L4;
@@ -449,7 +457,7 @@ static bool dblp_send_train(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 
 	dblp_tx_sent_run(dsk, msg, n, bytes);
 	dblp_note_paced(dsk, skb->len + n * DBLP_WIRE_OVERHEAD, now);
-	dblp_xmit(dsk, skb, dst, 0);
+	dblp_xmit(dsk, skb, dst, tos);
 	return true;
 }
 
@@ -630,7 +638,7 @@ bool dblp_send_size_probe(struct dblp_sock *dsk, struct dst_entry *dst, u32 len,
 	pkt = dblp_sent_push(&dsk->sent, 0, now);
 	pkt->probe = 1;
 	pkt->seg = len;
-	dblp_xmit(dsk, skb, dst, 0);
+	dblp_xmit(dsk, skb, dst, dsk->tos);
 	return true;
 }
 

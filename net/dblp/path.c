@@ -5,6 +5,7 @@
  */
 #include <linux/ip.h>
 #include <linux/udp.h>
+#include <net/inet_ecn.h>
 #include <net/ipv6.h>
 
 #include "dblp.h"
@@ -48,6 +49,10 @@ struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk)
 	dst = __sk_dst_check(sk, dsk->path.cookie);
 	if (dst)
 		return dst;
+	/* SO_MARK and SO_BINDTODEVICE reset the route */
+	dsk->path.fl.flowi_mark = READ_ONCE(sk->sk_mark);
+	dsk->path.fl.flowi_oif = dsk->peer.sdblp_scope_id ?:
+				 READ_ONCE(sk->sk_bound_dev_if);
 	dst = dblp_route(sock_net(sk), &dsk->path);
 	if (IS_ERR(dst)) {
 		WRITE_ONCE(sk->sk_err_soft, -PTR_ERR(dst));
@@ -119,6 +124,38 @@ void dblp_mtu_reduced(struct dblp_sock *dsk)
 	dblp_push(dsk);
 }
 
+/**
+ * dblp_path_data_tos() - TOS byte of data packets that are about to be sent
+ * @dsk: socket
+ * @n: how many
+ *
+ * Return: DSCP and ECN; they are noted as marked if it has ECT(0).
+ */
+u8 dblp_path_data_tos(struct dblp_sock *dsk, u32 n)
+{
+	if (!dsk->cc.ops->ecn || !dblp_ecn_marks(&dsk->ecn))
+		return dsk->tos;
+	dblp_ecn_sent(&dsk->ecn, n);
+	return dsk->tos | INET_ECN_ECT_0;
+}
+
+/**
+ * dblp_path_ce() - congestion marks that an ACK has brought
+ * @dsk: socket
+ *
+ * Return: packets newly reported with CE.
+ */
+u32 dblp_path_ce(struct dblp_sock *dsk)
+{
+	u8 before = dsk->ecn.state;
+	u32 ce;
+
+	ce = dblp_ecn_check(&dsk->ecn);
+	if (dsk->ecn.state == DBLP_ECN_FAILED && before != DBLP_ECN_FAILED)
+		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_ECNFAILED);
+	return ce;
+}
+
 /* What became of a packet tells of the path, unless it went in pieces */
 static u32 dblp_path_size(const struct dblp_sock *dsk,
 			  const struct dblp_sent_pkt *pkt)
@@ -151,6 +188,9 @@ void dblp_path_acked(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt,
 	u32 before = dsk->pmtu.mtu, i;
 	u64 now;
 
+	for (i = 0; dsk->ecn.sent && i < n; i++)
+		if (pkt[i].ect)
+			dblp_ecn_acked(&dsk->ecn);
 	if (!pkt->probe && dblp_pmtu_quiet(&dsk->pmtu))
 		return;
 	now = ktime_get_ns();
@@ -170,6 +210,8 @@ void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
 	struct dblp_pmtu *p = &dsk->pmtu;
 	u32 before = p->mtu;
 
+	if (pkt->ect)
+		dblp_ecn_lost(&dsk->ecn);
 	dblp_pmtu_lost(p, dblp_path_size(dsk, pkt), pkt->probe,
 		       ktime_get_ns());
 	if (p->mtu < before)
@@ -188,6 +230,10 @@ bool dblp_path_timeout(struct dblp_sock *dsk)
 	if (dblp_lose_size_probes(dsk))
 		return false;
 	dblp_pmtu_timeout(&dsk->pmtu, dsk->pto_count + 1);
+	dblp_ecn_timeout(&dsk->ecn, dsk->pto_count + 1);
+	/* One may be the tail of a burst; two, and perhaps the path is dead */
+	if (dsk->pto_count && sk_rethink_txhash(&dsk->sk))
+		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_REHASH);
 	return true;
 }
 

@@ -79,6 +79,7 @@ enum dblp_pkt_state {
  * @state: &enum dblp_pkt_state
  * @app_limited: there was nothing more to send
  * @probe: for the caller
+ * @ect: for the caller: it was sent with ECT(0)
  * @fragmented: for the caller: it went in pieces, so its size tells nothing
  *	of the path
  */
@@ -96,6 +97,7 @@ struct dblp_sent_pkt {
 	u8	state;
 	u8	app_limited:1;
 	u8	probe:1;
+	u8	ect:1;
 	u8	fragmented:1;
 };
 

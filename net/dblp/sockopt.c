@@ -2,6 +2,8 @@
 /*
  * Options of level SOL_DBLP.
  */
+#include <net/inet_ecn.h>
+
 #include "dblp.h"
 
 /* Options that are one u32: where it is, and what it may be */
@@ -26,6 +28,7 @@ static const struct dblp_u32_opt dblp_u32_opts[] = {
 	[DBLP_ELEMENT]		= DBLP_U32_OPT(element, 1, DBLP_ELEMENT_MAX),
 	[DBLP_FILL]		= DBLP_U32_OPT(fill, 0, __DBLP_FILL_MAX - 1),
 	[DBLP_NOTIFY]		= DBLP_U32_OPT(notify, 0, 1),
+	[DBLP_TOS]		= DBLP_U32_OPT(tos, 0, 0xfc),
 	[DBLP_USER_TIMEOUT]	= DBLP_U32_OPT(user_timeout_ms, 1, 3600000),
 	[DBLP_KEEPALIVE]	= DBLP_U32_OPT(keepalive_ms,
 					       DBLP_KEEPALIVE_MIN_MS,
@@ -95,6 +98,9 @@ static int dblp_set_u32(struct dblp_sock *dsk, int name,
 		return -EFAULT;
 	if ((val < opt->min || val > opt->max) &&
 	    !(own && val == DBLP_INHERIT))
+		return -EINVAL;
+	/* ECN is ours */
+	if (name == DBLP_TOS && (val & INET_ECN_MASK))
 		return -EINVAL;
 	if (name == DBLP_PHASE)
 		return dblp_sock_set_place(dsk, &val, NULL);
@@ -331,6 +337,7 @@ void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener)
 	to->sk_bound_dev_if = from->sk_bound_dev_if;
 	to->sk_mark = from->sk_mark;
 	to->sk_priority = from->sk_priority;
+	to->sk_txrehash = from->sk_txrehash;
 	to->sk_reuse = from->sk_reuse;
 	to->sk_uid = from->sk_uid;
 
@@ -341,6 +348,7 @@ void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener)
 	child->deadline = listener->deadline;
 	child->notify = listener->notify;
 	child->placement = listener->placement;
+	child->tos = listener->tos;
 	child->cc.ops = listener->cc.ops;
 	dblp_inherit_config(child, listener);
 }

@@ -206,6 +206,14 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 		"MtuBlackHole",
 		"Times that large packets were found to vanish on their path",
 	},
+	[DBLP_A_STATS_ECN_FAILED] = {
+		"EcnFailed",
+		"Connections on whose path ECN marks do not arrive",
+	},
+	[DBLP_A_STATS_REHASH] = {
+		"Rehash",
+		"Times that timeouts made a connection take another flow label",
+	},
 };
 
 const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {

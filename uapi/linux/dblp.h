@@ -171,6 +171,9 @@ enum dblp_state {
  *	messages sent from now on; default 0. So long after its first segment
  *	came, the receiver closes a message whatever is missing but critical
  *	bytes. The budget is exceeded then if need be, and both ends are told
+ * @DBLP_TOS: __u32, 0 ... 0xfc: TOS byte (IPv6: traffic class) of the packets
+ *	with data that this socket sends from now on, without its two ECN bits,
+ *	which must be 0; default 0. Control packets have DSCP EF
  * @DBLP_KEEPALIVE: __u32, milliseconds, 10 ... 86400000: with SO_KEEPALIVE, a
  *	peer that was not heard for so long while nothing was under way is
  *	probed; default 15000
@@ -198,6 +201,7 @@ enum dblp_sockopt {
 	DBLP_SENT_LOSSMAP,
 	DBLP_PLACEMENT,
 	DBLP_DEADLINE,
+	DBLP_TOS = 17,
 	DBLP_KEEPALIVE = 18,
 	DBLP_PHASE = 19,
 	DBLP_JOB = 20,

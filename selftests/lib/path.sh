@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash disable=SC2154 # client and server, set by new_ns
+#
+# What the tests of paths share. $client and $server are namespaces.
+
+# shellcheck source=selftests/lib/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# cable NS1 DEVICE1 NS2 DEVICE2 N: 10.N.0.1 and fd0N::1, 10.N.0.2 and fd0N::2.
+# Packets go one by one, else the cable would carry any size.
+cable()
+{
+	local ns dev end
+
+	ip link add "$2" netns "$1" type veth peer name "$4" netns "$3" || exit 1
+	for end in 1 2; do
+		ns=$1 dev=$2
+		ip -n "$ns" -batch - <<-END || exit 1
+			link set $dev up
+			addr add 10.$5.0.$end/24 dev $dev
+			addr add fd0$5::$end/64 dev $dev nodad
+		END
+		ip netns exec "$ns" ethtool -K "$dev" tso off gso off gro off \
+			tx-udp-segmentation off > /dev/null || exit 1
+		set -- "$3" "$4" "$3" "$4" "$5"
+	done
+}
+
+# pair 4|6 CLIENT-WORDS...: processes $client_pid, which is connected, and
+# $server_pid, which takes everything. Words in @before come before connect,
+# those in @listen before listen.
+before=()
+listen=()
+pair()
+{
+	local to
+
+	to=$(server_of "$1")
+	shift
+	spawn ip netns exec "$server" dblp-peer "${listen[@]}" listen "$to" 7000 say listening \
+		accept drain
+	server_pid=$spawned
+	wait_until 10 output_has "$server_pid" listening || return
+	spawn ip netns exec "$client" dblp-peer "${before[@]}" connect "$to" 7000 say connected "$@"
+	client_pid=$spawned
+	wait_until 10 output_has "$client_pid" connected
+}
+
+# info FIELD: of the client's only socket
+info()
+{
+	ip netns exec "$client" dblpctl -j socket list | jq ".[0].$1"
+}
+
+# counter NAME: of the client
+counter()
+{
+	ip netns exec "$client" dblpctl -j stats | jq ".$1"
+}
+
+# counted NAME VALUE
+counted()
+{
+	[ "$(counter "$1")" = "$2" ]
+}
+
+# is WHAT HAVE WANT
+is()
+{
+	[ "$2" -eq "$3" ] || echo "$1 is $2, not $3"
+	[ "$2" -eq "$3" ]
+}
+
+# What a segment may have of a path MTU: elements of 8 bytes, 32 bytes of headers
+segment()
+{
+	echo $((($2 - ($1 == 4 ? 20 : 40) - 8 - 32) / 8 * 8))
+}
+
+seg_size_is()
+{
+	[ "$(info seg_size)" = "$1" ]
+}
+
+# signal NAME: lets a process go on that awaits $tmp/NAME
+signal()
+{
+	touch "$tmp/$1"
+}
+
+# settled N: so many messages of the client were
+settled()
+{
+	[ "$(info msgs_sent)" = "$1" ]
+}

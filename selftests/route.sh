@@ -1,0 +1,354 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Which way packets go and what is written on them: routes that change under a
+# connection, devices, marks, flow labels, DSCP; and that small messages do not
+# wait.
+
+# shellcheck disable=SC2016,SC2317 # awk has its own $; functions are called by try
+# shellcheck source=selftests/lib/path.sh
+. "$(dirname "$(readlink -f "$0")")/lib/path.sh"
+
+# Two cables, and addresses that are on neither of them
+new_ns client server
+# shellcheck disable=SC2154 # new_ns sets them
+cable "$client" eth0 "$server" eth0 1
+cable "$client" eth1 "$server" eth1 2
+for ns in client server; do
+	here=$([ $ns = client ] && echo 1 || echo 2)
+	ip -n "${!ns}" -batch - <<-END || exit 1
+		addr add 10.8.0.$here/32 dev lo
+		addr add fd08::$here/128 dev lo nodad
+	END
+	# Packets may come in by the other cable than answers go out by
+	for v in net.ipv4.conf.all.rp_filter net.ipv4.conf.eth0.rp_filter \
+		net.ipv4.conf.eth1.rp_filter; do
+		ip netns exec "${!ns}" sysctl -q -w $v=0 || exit 1
+	done
+	ip netns exec "${!ns}" sysctl -q -w net.ipv6.conf.all.keep_addr_on_down=1 \
+		net.ipv6.conf.eth0.keep_addr_on_down=1 \
+		net.ipv6.conf.eth1.keep_addr_on_down=1 || exit 1
+done
+
+# by N: both ends reach each other over cable N
+by()
+{
+	ip -n "$client" route replace 10.8.0.2 via "10.$1.0.2" src 10.8.0.1 &&
+		ip -n "$client" route replace fd08::2 via "fd0$1::2" src fd08::1 &&
+		ip -n "$server" route replace 10.8.0.1 via "10.$1.0.1" src 10.8.0.2 &&
+		ip -n "$server" route replace fd08::1 via "fd0$1::1" src fd08::2
+}
+
+# server_of 4|6: its address, over either cable
+server_of()
+{
+	[ "$1" = 4 ] && echo 10.8.0.2 || echo fd08::2
+}
+
+# server_on 4|6 N: its address on cable N
+server_on()
+{
+	[ "$1" = 4 ] && echo "10.$2.0.2" || echo "fd0$2::2"
+}
+
+# sniff NAME NS DEVICE: to ${NAME}_log
+sniff()
+{
+	spawn ip netns exec "$2" dblp-sniff "$3"
+	printf -v "$1_log" '%s' "$tmp/out.$spawned"
+	wait_until 10 output_has "$spawned" ready
+}
+
+# seen LOG CONDITION: packets, by the fields $1 ... of dblp-sniff
+seen()
+{
+	awk "/ready/ { next } $2 { n++ } END { print n + 0 }" "$1"
+}
+
+by 1
+
+# The rest of a transfer goes over the other cable.
+replaced_route()
+{
+	local v=$1
+
+	by 1 && sniff second "$client" eth1 || return
+	netem "$client" rate 50mbit
+	dblp-xfer --from "$client" --to "$server" --address "$(server_of "$v")" \
+		--size 200000 --count 10 --halfway "sh -c '
+		ip -n $client route replace 10.8.0.2 via 10.2.0.2 src 10.8.0.1
+		ip -n $client route replace fd08::2 via fd02::2 src fd08::1
+		ip -n $server route replace 10.8.0.1 via 10.2.0.1 src 10.8.0.2
+		ip -n $server route replace fd08::1 via fd02::1 src fd08::2
+		ip -n $client link set eth0 down'" || return
+	tc -n "$client" qdisc del dev eth0 root
+	ip -n "$client" link set eth0 up || return
+	# shellcheck disable=SC2154 # sniff sets it
+	[ "$(seen "$second_log" '$2 == "out" && $9 == "DATA"')" -ge 20 ]
+}
+for v in 4 6; do
+	try "ipv$v: another route in the middle of a transfer" replaced_route $v
+done
+
+# Down and up again, with packets lost in between
+flapping_device()
+{
+	local v=$1
+
+	dblp-xfer --from "$client" --to "$server" --address "$(server_on "$v" 1)" \
+		--size 200000 --count 10 --halfway "sh -c '
+		ip -n $client link set eth0 down; sleep 1; ip -n $client link set eth0 up'"
+}
+for v in 4 6; do
+	try "ipv$v: the device goes down and comes up" flapping_device $v
+done
+
+# What was learned of one path is not held against the next.
+new_path_new_mtu()
+{
+	local v=$1
+
+	rm -f "$tmp"/go*
+	by 1 && ip -n "$server" link set eth0 mtu 1400 || return
+	pair "$v" send 1 1000 await "$tmp/go" send 60 1400 await "$tmp/go2" send 1 1 pause || return
+	wait_until 10 settled 1 || return
+	signal go
+	wait_until 30 settled 61 || return
+	[ "$(info seg_size)" -lt "$(segment "$v" 1450)" ] || return
+	by 2 || return
+	signal go2
+	wait_until 10 settled 62 || return
+	is segment "$(info seg_size)" "$(segment "$v" 1500)" || return
+	ip -n "$server" link set eth0 mtu 1500
+}
+for v in 4 6; do
+	try "ipv$v: another next hop begins with its own MTU" new_path_new_mtu $v
+done
+
+# The address of a connection never changes: without it, there is none.
+lost_address()
+{
+	local v=$1 addr
+
+	addr=$([ "$v" = 4 ] && echo 10.8.0.1/32 || echo fd08::1/128)
+	rm -f "$tmp"/go*
+	by 1 || return
+	before=(set user-timeout 1500)
+	pair "$v" send 1 1000 await "$tmp/go" send 1 1000 fails ETIMEDOUT hangup || return
+	before=()
+	wait_until 10 settled 1 || return
+	ip -n "$client" addr del "$addr" dev lo || return
+	signal go
+	ended "$client_pid" 0 || return
+	if [ "$v" = 4 ]; then
+		ip -n "$client" addr add "$addr" dev lo
+	else
+		ip -n "$client" addr add "$addr" dev lo nodad
+	fi && by 1
+}
+for v in 4 6; do
+	try "ipv$v: the source address is taken away: time-out" lost_address $v
+done
+
+# Both ends have two ways and use the one that they are bound to.
+bound_client()
+{
+	local v=$1
+
+	by 1 || return
+	ip -n "$client" route replace 10.8.0.2 via 10.2.0.2 src 10.8.0.1 metric 100 || return
+	ip -n "$client" route replace fd08::2 via fd02::2 src fd08::1 metric 2000 || return
+	ip -n "$server" route replace 10.8.0.1 via 10.2.0.1 src 10.8.0.2 || return
+	ip -n "$server" route replace fd08::1 via fd02::1 src fd08::2 || return
+	sniff first "$client" eth0 && sniff second "$client" eth1 || return
+	before=(device eth1)
+	pair "$v" send 3 1000 pause || return
+	before=()
+	wait_until 10 settled 3 || return
+	# shellcheck disable=SC2154 # sniff sets it
+	is "packets out by eth0" "$(seen "$first_log" '$2 == "out" && $3 == '"$v")" 0 || return
+	[ "$(seen "$second_log" '$2 == "out" && $9 == "DATA"')" -ge 3 ]
+}
+
+bound_server()
+{
+	local v=$1
+
+	spawn ip netns exec "$server" dblp-peer device eth1 listen :: 7000 say listening \
+		accept drain
+	wait_until 10 output_has "$spawned" listening || return
+	ip netns exec "$client" dblp-peer fails ECONNREFUSED connect "$(server_on "$v" 1)" 7000 ||
+		return
+	ip netns exec "$client" dblp-peer connect "$(server_on "$v" 2)" 7000 send 3 1000 close ||
+		return
+	ended "$spawned" 0
+}
+
+# A mark chooses the route, and is on the packets for whoever asks.
+marked()
+{
+	local v=$1 n
+
+	by 1 || return
+	ip -n "$client" rule add fwmark 7 lookup 100 || return
+	ip -n "$client" -6 rule add fwmark 7 lookup 100 || return
+	ip -n "$client" route replace 10.8.0.2 via 10.2.0.2 src 10.8.0.1 table 100 || return
+	ip -n "$client" route replace fd08::2 via fd02::2 src fd08::1 table 100 || return
+	tc -n "$client" qdisc replace dev eth1 root handle 1: prio || return
+	tc -n "$client" qdisc add dev eth1 parent 1:3 handle 30: pfifo || return
+	tc -n "$client" filter add dev eth1 parent 1: protocol all handle 7 fw flowid 1:3 || return
+	before=(set mark 7)
+	pair "$v" send 3 1000 pause || return
+	before=()
+	wait_until 10 settled 3 || return
+	n=$(tc -n "$client" -s -j qdisc show dev eth1 | jq '.[] | select(.handle == "30:").packets')
+	tc -n "$client" qdisc del dev eth1 root
+	ip -n "$client" rule del fwmark 7 lookup 100
+	ip -n "$client" -6 rule del fwmark 7 lookup 100
+	[ "$n" -ge 5 ]
+}
+
+prioritized()
+{
+	local v=$1 n
+
+	by 1 && tc -n "$client" qdisc replace dev eth0 root handle 1: prio || return
+	tc -n "$client" qdisc add dev eth0 parent 1:1 handle 10: pfifo || return
+	before=(set priority 6)
+	pair "$v" send 3 1000 pause || return
+	before=()
+	wait_until 10 settled 3 || return
+	n=$(tc -n "$client" -s -j qdisc show dev eth0 | jq '.[] | select(.handle == "10:").packets')
+	tc -n "$client" qdisc del dev eth0 root
+	[ "$n" -ge 5 ]
+}
+
+# Data has the DSCP that was asked for, control packets always have EF.
+differentiated()
+{
+	local v=$1
+
+	by 1 && sniff first "$client" eth0 || return
+	before=(fails EINVAL set tos 41 fails EINVAL set tos 256 set tos 40)
+	pair "$v" send 3 1000 set tos 0 send 1 1 pause || return
+	before=()
+	wait_until 10 settled 4 || return
+	# More, if one is repeated on a slow machine
+	[ "$(seen "$first_log" '$9 == "DATA" && $5 == "0x28"')" -ge 3 ] || return
+	[ "$(seen "$first_log" '$9 == "DATA" && $5 == "0"')" -ge 1 ] || return
+	is "other data packets" \
+		"$(seen "$first_log" '$9 == "DATA" && $5 != "0" && $5 != "0x28"')" 0 || return
+	is "others" "$(seen "$first_log" '$9 != "DATA" && $5 != "0xb8"')" 0
+}
+for v in 4 6; do
+	try "ipv$v: a client bound to a device" bound_client $v
+	try "ipv$v: a server bound to a device" bound_server $v
+	try "ipv$v: SO_MARK" marked $v
+	try "ipv$v: SO_PRIORITY" prioritized $v
+	try "ipv$v: DBLP_TOS" differentiated $v
+done
+
+# label LOG DIRECTION: flow labels of numbered packets and of ACKs
+labels()
+{
+	awk -v way="$2" '$2 == way && $9 ~ /^(DATA|CTRL|ACK)$/ { print $6 }' "$1" | sort -u
+}
+
+automatic_labels()
+{
+	local n one
+
+	by 1 || return
+	for n in 1 2; do
+		sniff "label$n" "$client" eth0 || return
+		pair 6 send 5 1000 pause || return
+		wait_until 10 settled 5 || return
+		slay "$client_pid" "$server_pid"
+		wait_until 20 no_sockets "$client" || return
+	done
+	# shellcheck disable=SC2154 # sniff sets them
+	one=$(labels "$label2_log" out)
+	is "labels of one connection" "$(wc -w <<< "$one")" 1 || return
+	[ "$one" != 0 ] || return
+	# shellcheck disable=SC2154 # sniff sets them
+	is "labels of two" "$(labels "$label1_log" out | wc -w)" 2
+}
+try "ipv6: each connection has a flow label" automatic_labels
+
+given_labels()
+{
+	by 1 && sniff first "$client" eth0 || return
+	before=(label 0x12345)
+	listen=(label 0xabcde)
+	pair 6 send 5 1000 pause || return
+	before=()
+	listen=()
+	wait_until 10 settled 5 || return
+	labels "$first_log" out
+	labels "$first_log" in
+	[ "$(labels "$first_log" out)" = 0x12345 ] && [ "$(labels "$first_log" in)" = 0xabcde ]
+}
+try "ipv6: flow labels that were asked for" given_labels
+
+no_labels()
+{
+	by 1 && sniff first "$client" eth0 || return
+	ip netns exec "$client" sysctl -q -w net.ipv6.auto_flowlabels=0 || return
+	pair 6 send 5 1000 pause || return
+	wait_until 10 settled 5 || return
+	ip netns exec "$client" sysctl -q -w net.ipv6.auto_flowlabels=1 || return
+	[ "$(labels "$first_log" out)" = 0 ]
+}
+try "ipv6: none where they are switched off" no_labels
+
+# Where routers choose by the flow label, timeouts lead to another way.
+another_label_seen()
+{
+	[ "$(labels "$first_log" out | wc -w)" -gt 1 ]
+}
+
+another_label()
+{
+	rm -f "$tmp"/go*
+	by 1 && sniff first "$client" eth0 || return
+	pair 6 send 1 1000 await "$tmp/go" send 1 1000 pause || return
+	wait_until 10 settled 1 || return
+	netem "$server" loss 100%
+	signal go
+	wait_until 10 another_label_seen || return
+	tc -n "$server" qdisc del dev eth0 root
+	wait_until 10 settled 2
+}
+try "ipv6: timeouts change the flow label" another_label
+
+# Each leaves at once though nothing was acknowledged: what is counted is how
+# many are out when the first ACK comes.
+no_nagle()
+{
+	local v=$1 words=() n
+
+	rm -f "$tmp"/go*
+	by 1 && netem "$client" delay 250ms && netem "$server" delay 250ms || return
+	for n in {1..9}; do
+		words+=(send 1 1 sleep 2)
+	done
+	# The first tells how long the way is
+	pair "$v" send 1 1000 await "$tmp/go" "${words[@]}" pause || return
+	wait_until 20 settled 1 || return
+	sniff first "$client" eth0 || return
+	signal go
+	wait_until 20 settled 10 || return
+	tc -n "$client" qdisc del dev eth0 root
+	tc -n "$server" qdisc del dev eth0 root
+	n=$(awk '$9 == "DATA" { n++ } n && $2 == "in" && $9 == "ACK" { exit } END { print n }' \
+		"$first_log")
+	is "messages under way" "$n" 9
+}
+for v in 4 6; do
+	try "ipv$v: small messages do not wait for each other" no_nagle $v
+done
+
+for ns in client server; do
+	try "no sockets are left at the $ns" wait_until 40 no_sockets "${!ns}"
+done
+done_testing
