@@ -6,6 +6,12 @@
 
 server=10.77.0.1
 
+# one_by_one NAMESPACE DEVICE: nobody merges packets or leaves them merged
+one_by_one()
+{
+	ip netns exec "$1" ethtool -K "$2" tso off gso off gro off tx-udp-segmentation off
+}
+
 # plug_in NAME ADDRESS QUEUE...: a host at the switch, whose port to it is a
 # netem with QUEUE. What the host sends is not held up: the queue of the
 # receiver's port is where it meets what others send. Packets are to be lost one
@@ -21,8 +27,8 @@ plug_in()
 	ip -n switch link set "$name" master bridge up &&
 	ip -n "$name" addr add "$address/16" dev eth0 &&
 	ip -n "$name" link set eth0 up &&
-	ip netns exec "$name" ethtool -K eth0 tso off gso off gro off &&
-	ip netns exec switch ethtool -K "$name" tso off gso off gro off || return
+	one_by_one "$name" eth0 &&
+	one_by_one switch "$name" || return
 	[ $# -eq 0 ] || tc -n switch qdisc add dev "$name" root netem "$@"
 }
 
@@ -70,7 +76,7 @@ cable()
 		ip -n $ns link set lo up &&
 		ip -n $ns link set eth0 up || return
 		[ "$1" = on ] ||
-			ip netns exec $ns ethtool -K eth0 tso off gso off gro off > /dev/null || return
+			one_by_one $ns eth0 > /dev/null || return
 	done
 	# shellcheck disable=SC2034 # for who sources this
 	hosts=h0

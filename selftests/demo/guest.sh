@@ -54,8 +54,8 @@ plug_in()
 	ip -n "$1" addr add "$2/24" dev eth0 &&
 	ip -n "$1" link set eth0 up &&
 	# Packets are to be lost one by one.
-	ip netns exec "$1" ethtool -K eth0 tso off gso off gro off &&
-	ip netns exec switch ethtool -K "$1" tso off gso off gro off &&
+	ip netns exec "$1" ethtool -K eth0 tso off gso off gro off tx-udp-segmentation off &&
+	ip netns exec switch ethtool -K "$1" tso off gso off gro off tx-udp-segmentation off &&
 	tc -n "$1" qdisc add dev eth0 root tbf rate $rate burst 5k limit 2m &&
 	tc -n switch qdisc add dev "$1" root netem "${link[@]}"
 }
