@@ -632,6 +632,7 @@ static const struct option options[] = {
 	{ "fill", DBLP_FILL, 0, 1, DBLP_FILL_ZERO, true },
 	{ "notify", DBLP_NOTIFY, 0, 1, 0, false },
 	{ "user timeout", DBLP_USER_TIMEOUT, 1, 3600000, 30000, false },
+	{ "tos", DBLP_TOS, 0, 0xfc, 0, false },
 };
 
 static void try_option(struct __test_metadata *_metadata, int fd,
@@ -759,6 +760,7 @@ TEST_F(conn, options_are_inherited_from_the_listener)
 	set_u32(self->listener, DBLP_ELEMENT, 24);
 	set_u32(self->listener, DBLP_NOTIFY, 1);
 	set_u32(self->listener, DBLP_USER_TIMEOUT, 7777);
+	set_u32(self->listener, DBLP_TOS, 0x28);
 	ASSERT_EQ(0, connect_to(client, &self->addr));
 	server = accept(self->listener, NULL, NULL);
 	ASSERT_LE(0, server);
@@ -768,6 +770,7 @@ TEST_F(conn, options_are_inherited_from_the_listener)
 	EXPECT_EQ(24, get_u32(server, DBLP_ELEMENT));
 	EXPECT_EQ(1, get_u32(server, DBLP_NOTIFY));
 	EXPECT_EQ(7777, get_u32(server, DBLP_USER_TIMEOUT));
+	EXPECT_EQ(0x28, get_u32(server, DBLP_TOS));
 	/* The cap is known to the client from the first message on. */
 	EXPECT_EQ(54321, get_info(client).peer_budget_cap);
 	close(client);
