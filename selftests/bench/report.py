@@ -310,7 +310,9 @@ def markdown_notes(rows, notes):
 
 
 def write_page(args, rows, f):
-    lacking = [f"- {line}" for line in f.complaints()]
+    lacking = [f"- `{row.name}`: {row.why}" for row in rows if row.value is None]
+    said = [row.why for row in rows if row.value is None]
+    lacking += [f"- {line}" for line in f.complaints() if line not in said]
     fields = {
         "KERNEL": args.kernel,
         "COMMIT": args.commit,
