@@ -250,8 +250,12 @@ MALFORMED(probe_with_frames, .base = BASE_PROBE, .at = 1, .size = 1,
 	  .value = 4, .counter = "DropField");
 MALFORMED(frame_type_0, .base = BASE_FRAME, .words = { 0x00010000 },
 	  .n_words = 1, .counter = "DropType");
-MALFORMED(frame_type_9, .base = BASE_FRAME, .words = { 0x09010000 },
+MALFORMED(frame_type_10, .base = BASE_FRAME, .words = { 0x0a010000 },
 	  .n_words = 1, .counter = "DropType");
+MALFORMED(share_of_nobody, .base = BASE_FRAME, .words = { 0x09010000 },
+	  .n_words = 1, .counter = "DropField");
+MALFORMED(long_share, .base = BASE_FRAME, .words = { 0x09020002, 0 },
+	  .n_words = 2, .counter = "DropField");
 MALFORMED(frame_of_no_words, .base = BASE_FRAME, .words = { 0x08000000 },
 	  .n_words = 1, .counter = "DropField");
 MALFORMED(frame_beyond_the_frames, .base = BASE_FRAME,

@@ -39,5 +39,6 @@ void dblp_cc_start(struct dblp_cc *cc, const struct dblp_cc_ops *ops, u32 mss,
 	memset(cc, 0, sizeof(*cc));
 	cc->ops = ops;
 	cc->mss = mss;
+	cc->crowd.mss = mss;
 	ops->init(cc, mss, now);
 }

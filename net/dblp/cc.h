@@ -11,6 +11,7 @@
 
 #include <linux/types.h>
 
+#include "cc_crowd.h"
 #include "recovery.h"
 
 struct dblp_cc;
@@ -20,6 +21,9 @@ struct dblp_cc;
  * @name: at most DBLP_CC_NAME_MAX - 1 characters
  * @init: start on a path whose packets carry @mss bytes
  * @sent: a packet is about to be sent with @inflight bytes in flight before it;
+ *	optional
+ * @resume: there is something to send after a pause in which nothing was in
+ *	flight; returns how many nanoseconds the first packet should wait;
  *	optional
  * @ack: an ACK arrived
  * @timeout: a probe timeout expired, @count in a row; optional
@@ -31,6 +35,7 @@ struct dblp_cc_ops {
 	const char *name;
 	void (*init)(struct dblp_cc *cc, u32 mss, u64 now);
 	void (*sent)(struct dblp_cc *cc, u32 inflight, u64 now);
+	u64 (*resume)(struct dblp_cc *cc, u64 now);
 	void (*ack)(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		    const struct dblp_rtt *rtt);
 	void (*timeout)(struct dblp_cc *cc, u32 count, u64 now);
@@ -43,6 +48,7 @@ struct dblp_cc_ops {
  * @mss: bytes of a full packet, UDP payload
  * @cwnd: bytes that may be in flight, at least two packets
  * @pacing_rate: bytes a second, 0 means as fast as @cwnd allows
+ * @crowd: others who send to the same receiver
  * @priv: for @ops
  */
 struct dblp_cc {
@@ -50,7 +56,8 @@ struct dblp_cc {
 	u32				mss;
 	u32				cwnd;
 	u64				pacing_rate;
-	u64				priv[32];
+	struct dblp_crowd		crowd;
+	u64				priv[36];
 };
 
 /** dblp_cc_find() - controller by name, NULL if there is none */

@@ -27,6 +27,13 @@
  *   after a pause, probing begins anew. While there is a queue, the pacer
  *   leaves it to the window to limit the rate: ours rises when others end.
  *
+ * - Others may not care for the queue: what fills it until it overflows, again
+ *   and again, takes all room from who gives way. Then the window gets an
+ *   additive part as TCP's.
+ *
+ * - Many may send to one receiver, each with less than a packet in the queue
+ *   for its part: then cc_crowd.c decides.
+ *
  * The constants were chosen with the simulator of selftests/unit, where the
  * promises are tested.
  */
@@ -54,12 +61,15 @@ enum bdp_gain {
 
 enum bdp_limits {
 	INITIAL_PKTS	= 10,
+	INITIAL_HZ	= 1000,	/* so often a second, until the first ACK */
 	FLOOR_PKTS	= 4,
 	FLOOR_GROWTH	= 8,	/* times the loss */
+	DRAINED_PKTS	= 3,	/* left in the queue, or the link would idle */
 	EXTRA_PKTS	= 3,	/* of the window while there is a queue */
 	BW_ROUNDS	= 10,	/* rounds that a rate is remembered */
 	QUEUED_ROUNDS	= 4,	/* the same while there is a queue */
 	FULL_ROUNDS	= 3,	/* rounds without growth that end STARTUP */
+	RIVAL_LOSSES	= 3,	/* that show them */
 	DOWN_ROUNDS	= 3,	/* rounds after which draining gives up */
 	CRUISE_ROUNDS	= 4,	/* and up to 3 more by chance */
 	CALM_ROUNDS	= 3,	/* of these that still show what probing lost */
@@ -69,8 +79,13 @@ enum bdp_limits {
 	LOSS_PKTS	= 64,	/* packets that make a sample of the loss */
 	LOSS_MAX	= 512,	/* most loss that is made up for */
 	LOSS_EXCESS	= 128,	/* so much more: the queue overflows */
+	LOSS_NOISE	= 16,	/* more than usual, but none to speak of */
 	LOSS_FULL	= 512,	/* in STARTUP: the path is full, queue or not */
 };
+
+/* A queue this long that stays and overflows is filled by others */
+#define RIVAL_QUEUE_NS		1000000ULL
+#define RIVAL_NS		(50ULL * 1000000)	/* between losses */
 
 #define MIN_RTT_WINDOW_NS	(10ULL * 1000000000)
 
@@ -110,6 +125,12 @@ enum bdp_mode {
  * @queued_rtt: lowest round-trip time of the last round with a queue
  * @yield_from: most bytes acknowledged in a round since the queue was there
  * @yield_rtt: round-trip time then
+ * @rivals: others fill the queue until it overflows
+ * @rival_losses: losses seen while a long queue stays, which show that
+ * @rival_at: when the last of them was, or when there was no such queue
+ * @rival_bytes: what we add to the window against them
+ * @base_rtt: shortest round trip, renewed slowly: rivals may hide @min_rtt
+ * @crowded: we share the receiver with so many that @cc.crowd decides
  * @round_end: the round is over when a packet sent later is acknowledged
  * @round_rtt: lowest round-trip time of this round, U64_MAX before the first
  * @round_acked: bytes acknowledged in this round
@@ -139,6 +160,12 @@ struct bdp {
 	u64	queued_rtt;
 	u64	yield_from;
 	u64	yield_rtt;
+	bool	rivals;
+	u8	rival_losses;
+	bool	crowded;
+	u64	rival_at;
+	u64	rival_bytes;
+	u64	base_rtt;
 	u64	round_end;
 	u64	round_rtt;
 	u64	round_acked;
@@ -206,10 +233,23 @@ static u64 floor_bytes(const struct dblp_cc *cc, const struct bdp *b)
 	       UNIT;
 }
 
+/* What is in flight when the queue is as short as it should become */
+static u64 drained_bytes(const struct dblp_cc *cc, const struct bdp *b)
+{
+	u64 bytes = bdp_bytes(b, GAIN_DRAINED) + DRAINED_PKTS * (u64)cc->mss;
+
+	return max(bytes, floor_bytes(cc, b));
+}
+
+static bool is_longer(u64 rtt, u64 base)
+{
+	return rtt > base + base / 8 + QUEUE_NOISE_NS;
+}
+
 /* Does so long a round trip mean that there is a queue? */
 static bool is_queue(const struct bdp *b, u64 rtt)
 {
-	return rtt > b->min_rtt + b->min_rtt / 8 + QUEUE_NOISE_NS;
+	return is_longer(rtt, b->min_rtt);
 }
 
 /* Was it there all through this round? */
@@ -244,6 +284,8 @@ static void bdp_init(struct dblp_cc *cc, u32 mss, u64 now)
 	b->random = now ^ now >> 32;
 	b->round_rtt = U64_MAX;
 	cc->cwnd = INITIAL_PKTS * mss;
+	/* Others may begin in the same moment */
+	cc->pacing_rate = cc->cwnd * INITIAL_HZ;
 	enter(b, STARTUP);
 }
 
@@ -271,10 +313,12 @@ static void update_min_rtt(struct bdp *b, const struct dblp_rate_sample *rs,
 	if (!b->min_rtt && rtt->min) {
 		b->min_rtt = rtt->min;
 		b->min_rtt_at = rs->now;
+		b->base_rtt = b->min_rtt;
 	}
 	if (!rs->rtt)
 		return;
 	b->round_rtt = min(b->round_rtt, rs->rtt);
+	b->base_rtt = min(b->base_rtt, rs->rtt);
 	if (rs->rtt <= b->min_rtt) {
 		b->min_rtt = rs->rtt;
 		b->min_rtt_at = rs->now;
@@ -293,7 +337,7 @@ static void update_loss(const struct dblp_cc *cc, struct bdp *b)
 		return;
 	b->cruise_acked += b->round_acked;
 	b->cruise_lost += b->round_lost;
-	b->cruise_queued |= is_queued(b);
+	b->cruise_queued |= is_longer(b->round_rtt, b->base_rtt);
 	bytes = b->cruise_acked + b->cruise_lost;
 	if (bytes < (u64)LOSS_PKTS * cc->mss)
 		return;
@@ -339,8 +383,9 @@ static void probe_rtt_round(struct bdp *b, u64 now)
 {
 	if (b->mode_rounds < PROBE_RTT_ROUNDS)
 		return;
-	if (b->round_rtt != U64_MAX)
+	if (b->round_rtt != U64_MAX && !b->rivals)
 		b->min_rtt = b->round_rtt;
+	b->base_rtt = min(b->base_rtt + b->base_rtt / 8, b->min_rtt);
 	b->min_rtt_at = now;
 	enter(b, b->filled ? PROBE_CRUISE : STARTUP);
 }
@@ -367,6 +412,37 @@ static void judge_yielding(const struct dblp_cc *cc, struct bdp *b)
 	b->yield_from = b->round_acked;
 	b->yield_rtt = b->round_rtt;
 	b->yield_rounds = 0;
+}
+
+/* Others fill the queue until it overflows, and giving way to them would never
+ * end: take as much room in it as they leave, like TCP, with the additive
+ * increase that makes a decrease to 7/10 fair (RFC 9438 section 4.3).
+ */
+static void judge_rivals(const struct dblp_cc *cc, struct bdp *b, u64 now)
+{
+	u64 bytes = b->round_acked + b->round_lost, cwnd = cc->cwnd;
+	bool lossy = b->round_lost > bytes * (b->loss + LOSS_NOISE) / UNIT;
+
+	if (b->round_rtt == U64_MAX)
+		return;
+	if (b->crowded ||
+	    b->round_rtt <= b->base_rtt + b->base_rtt / 4 + RIVAL_QUEUE_NS) {
+		b->rivals = false;
+		b->rival_losses = 0;
+		b->rival_at = now;
+		return;
+	}
+	if (!b->rivals) {
+		if (!lossy || now - b->rival_at < max(RIVAL_NS, 4 * b->round_rtt))
+			return;
+		b->rival_at = now;
+		b->rivals = ++b->rival_losses >= RIVAL_LOSSES;
+		b->rival_bytes = 0;
+	} else if (lossy) {
+		b->rival_bytes -= min(b->rival_bytes, cwnd / 10 * 3);
+	} else {
+		b->rival_bytes += cc->mss / 2;
+	}
 }
 
 /* A queue makes past rates meaningless sooner, the more so if it overflows */
@@ -414,6 +490,7 @@ static void next_round(struct dblp_cc *cc, struct bdp *b, u64 now)
 		probe_rtt_round(b, now);
 		break;
 	}
+	judge_rivals(cc, b, now);
 	judge_queue(cc, b);
 	/* A rate is not forgotten while the application does not try it */
 	if (b->round_sampled) {
@@ -462,6 +539,8 @@ static u64 target_cwnd(const struct dblp_cc *cc, const struct bdp *b)
 
 	if (b->mode == PROBE_RTT)
 		return bdp_bytes(b, UNIT / 2);
+	if (b->rivals)
+		return bdp_bytes(b, GAIN_QUEUED) + extra + b->rival_bytes;
 	if (!b->queued)
 		return bdp_bytes(b, GAIN_WINDOW) + bytes_in(b, ACK_SLACK_NS);
 	/* The same extra for all lets those grow who have less */
@@ -487,12 +566,31 @@ static void bdp_sent(struct dblp_cc *cc, u32 inflight, u64 now)
 	struct bdp *b = model(cc);
 	u64 rate;
 
-	if (inflight || b->mode != PROBE_CRUISE ||
+	if (inflight || b->mode != PROBE_CRUISE || b->crowded ||
 	    now - b->acked_at < b->min_rtt)
 		return;
 	enter(b, PROBE_UP);
 	rate = send_rate(b, max_bw(b), GAIN_UP);
 	cc->pacing_rate = max(cc->pacing_rate, rate);
+}
+
+/* The model goes on learning meanwhile, though samples of a lonely packet tell
+ * little
+ */
+static void follow_crowd(struct dblp_cc *cc, struct bdp *b)
+{
+	b->crowded = true;
+	cc->pacing_rate = cc->crowd.rate;
+	cc->cwnd = 2 * (cc->crowd.wnd + cc->mss);
+}
+
+/* Others have ended: there is more for us than there was */
+static void leave_crowd(struct dblp_cc *cc, struct bdp *b)
+{
+	b->crowded = false;
+	b->filled = true;
+	b->bw[b->slot] = max(b->bw[b->slot], cc->crowd.rate);
+	enter(b, PROBE_UP);
 }
 
 static void bdp_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
@@ -510,13 +608,32 @@ static void bdp_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	if (round_is_over(b, rs))
 		next_round(cc, b, rs->now);
 	if ((b->mode == DRAIN || b->mode == PROBE_DOWN) &&
-	    rs->inflight <= max(bdp_bytes(b, GAIN_DRAINED), floor_bytes(cc, b)))
+	    rs->inflight <= drained_bytes(cc, b))
 		enter(b, PROBE_CRUISE);
 	if (b->mode != PROBE_RTT && b->min_rtt &&
 	    rs->now - b->min_rtt_at > MIN_RTT_WINDOW_NS)
 		enter(b, PROBE_RTT);
+	if (dblp_crowd_ack(&cc->crowd, rs, b->min_rtt)) {
+		follow_crowd(cc, b);
+		return;
+	}
+	if (b->crowded)
+		leave_crowd(cc, b);
 	set_pacing_rate(cc, b, rtt);
 	set_cwnd(cc, b, rs->acked);
+}
+
+static u64 bdp_resume(struct dblp_cc *cc, u64 now)
+{
+	struct bdp *b = model(cc);
+
+	u64 wait;
+
+	b->random = b->random * 1664525 + 1013904223;
+	wait = dblp_crowd_resume(&cc->crowd, b->random, now);
+	if (wait)
+		follow_crowd(cc, b);
+	return wait;
 }
 
 /* Nothing comes back: the model does not hold at the moment */
@@ -530,6 +647,7 @@ const struct dblp_cc_ops dblp_cc_bdp = {
 	.name		= "bdp",
 	.init		= bdp_init,
 	.sent		= bdp_sent,
+	.resume		= bdp_resume,
 	.ack		= bdp_ack,
 	.timeout	= bdp_timeout,
 };

@@ -150,6 +150,7 @@ enum dblp_limits {
  * @rst_count: resets sent to strangers in that second
  * @endpoints: number of endpoints alive
  * @config: what operators set
+ * @receiving: connections amid a message from their peer
  * @mib: counters
  */
 struct dblp_net {
@@ -166,6 +167,7 @@ struct dblp_net {
 	u32			rst_count;
 	atomic_t		endpoints;
 	struct dblp_config	config;
+	atomic_t		receiving;
 	struct dblp_mib __percpu *mib;
 };
 
@@ -610,6 +612,7 @@ struct dblp_peer_key {
  * @keepalive_probe: all that is under way is a question whether the peer is
  *	alive
  * @ecn: marks sent, and what the peer says of them
+ * @share: from the SHARE frame of this packet, 0 if it has none
  * @last_sent: when the last packet that wants an ACK was sent
  * @stuck_since: since when nothing could be sent for want of memory or a
  *	route, 0 if it can
@@ -640,6 +643,7 @@ struct dblp_peer_key {
  *	missing. dblp_push() ends the connection
  * @rx_window: credit that is out at most
  * @rx_opened: credit used by messages opened
+ * @rx_open: messages opened and not closed
  * @rx_consumed: credit of messages read
  * @rx_consumed_msgs: messages read
  * @rx_max_data: credit given, as last told
@@ -744,6 +748,7 @@ struct dblp_sock {
 	u32			pto_count;
 	bool			keepalive_probe;
 	struct dblp_ecn		ecn;
+	u16			share;
 	u64			last_sent;
 	u64			stuck_since;
 	u64			progress;
@@ -772,6 +777,7 @@ struct dblp_sock {
 	int			rx_broken;
 	u64			rx_window;
 	u64			rx_opened;
+	u32			rx_open;
 	u64			rx_consumed;
 	u32			rx_consumed_msgs;
 	u64			rx_max_data;

@@ -72,6 +72,21 @@ static const struct dblp_sent_ops dblp_sent_ops = {
 	.lost	= dblp_packet_lost,
 };
 
+/* Who waits for the pacer waits as the new rate wants it: at less than a packet
+ * a round trip, the old one would hold for too long.
+ */
+static void dblp_cc_ack(struct dblp_sock *dsk,
+			const struct dblp_rate_sample *rs)
+{
+	u64 rate = dsk->cc.pacing_rate, now = rs->now;
+
+	dsk->cc.ops->ack(&dsk->cc, rs, &dsk->rtt);
+	if (!rate || !dsk->cc.pacing_rate || dsk->pace_next <= now)
+		return;
+	dsk->pace_next = now + mul_u64_u64_div_u64(dsk->pace_next - now, rate,
+						   dsk->cc.pacing_rate);
+}
+
 /**
  * dblp_loss_expired() - packets are overdue
  * @dsk: socket
@@ -86,7 +101,7 @@ void dblp_loss_expired(struct dblp_sock *dsk, u64 now)
 	rs.inflight = dsk->sent.inflight;
 	rs.delivered = dsk->sent.delivered;
 	if (rs.lost)
-		dsk->cc.ops->ack(&dsk->cc, &rs, &dsk->rtt);
+		dblp_cc_ack(dsk, &rs);
 }
 
 /**
@@ -138,6 +153,7 @@ dblp_apply_ack(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now)
 			  &dblp_sent_ops, dsk, &rs) < 0)
 		return;
 	rs.ce = dblp_path_ce(dsk);
+	rs.share = dsk->share ?: 1;
 	if (rs.acked) {
 		dsk->pto_count = 0;
 		dsk->progress = now;
@@ -145,7 +161,7 @@ dblp_apply_ack(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now)
 	if (rs.rate && !rs.app_limited)
 		dsk->info.delivery_rate = rs.rate;
 	if (rs.acked || rs.lost)
-		dsk->cc.ops->ack(&dsk->cc, &rs, &dsk->rtt);
+		dblp_cc_ack(dsk, &rs);
 }
 
 static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f)
@@ -172,6 +188,9 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 	case DBLP_FRAME_ECN:
 		dblp_ecn_counted(&dsk->ecn, f->ecn.ect0, f->ecn.ect1,
 				 f->ecn.ce);
+		return 0;
+	case DBLP_FRAME_SHARE:
+		dsk->share = f->share.n;
 		return 0;
 	case DBLP_FRAME_FLOW:
 		dblp_apply_flow(dsk, f);
@@ -225,6 +244,7 @@ static int dblp_apply_frames(struct dblp_sock *dsk, const u8 *p, u32 len,
 	u64 now = ktime_get_ns();
 	int err;
 
+	dsk->share = 0;
 	while (len) {
 		if (dblp_get_frame(f, &p, &len))
 			return -EPROTO;

@@ -8,9 +8,6 @@
 
 #include "dblp.h"
 
-/* Ethernet, IPv4 and UDP around each packet, for the pacer */
-#define DBLP_WIRE_OVERHEAD	(14 + 20 + 8)
-
 /** dblp_our_params() - what the handshake tells the peer of this end */
 void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
 {
@@ -106,6 +103,21 @@ static u8 *dblp_put_ack(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 	return dblp_put_frame(p, end, &f);
 }
 
+/* How many share the way to this end with the peer; that it is alone it takes
+ * from the absence of this frame
+ */
+static u8 *dblp_put_share(struct dblp_sock *dsk, u8 *p, const u8 *end)
+{
+	struct dblp_net *dn = dblp_pernet(sock_net(&dsk->sk));
+	struct dblp_frame f = { .type = DBLP_FRAME_SHARE };
+	int n = atomic_read(&dn->receiving);
+
+	if (n < 2)
+		return p;
+	f.share.n = min(n, U16_MAX);
+	return dblp_put_frame(p, end, &f) ?: p;
+}
+
 static u8 *dblp_put_ecn(struct dblp_sock *dsk, u8 *p, const u8 *end)
 {
 	struct dblp_frame f = { .type = DBLP_FRAME_ECN };
@@ -144,6 +156,7 @@ static u8 *dblp_put_news(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 		next = dblp_put_ecn(dsk, p, end);
 		p = next ?: p;
 	}
+	p = dblp_put_share(dsk, p, end);
 	next = dblp_put_ack(dsk, p, end, now);
 	if (!next)
 		return p;
@@ -349,7 +362,7 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	pkt->fragmented = bytes > mss;
 	pkt->ect = tos & INET_ECN_ECT_0 ? 1 : 0;
 	dblp_tx_sent(dsk, msg, seg, again);
-	dblp_note_paced(dsk, bytes + DBLP_WIRE_OVERHEAD, now);
+	dblp_note_paced(dsk, bytes, now);
 	dblp_xmit(dsk, skb, dst, tos);
 	return true;
 }
@@ -364,8 +377,7 @@ static u32 dblp_burst(const struct dblp_sock *dsk, u32 size, u64 now)
 	n = div_u64(window, size);
 	if (rate)
 		n = min(n, 1 + div_u64(min_t(u64, rate, U32_MAX) * ahead,
-				       NSEC_PER_SEC) /
-			       (size + DBLP_WIRE_OVERHEAD));
+				       NSEC_PER_SEC) / size);
 	return clamp_t(u64, n, 1, UDP_MAX_SEGMENTS);
 }
 
@@ -456,7 +468,7 @@ static bool dblp_send_train(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	shinfo->gso_segs = n;
 
 	dblp_tx_sent_run(dsk, msg, n, bytes);
-	dblp_note_paced(dsk, skb->len + n * DBLP_WIRE_OVERHEAD, now);
+	dblp_note_paced(dsk, skb->len, now);
 	dblp_xmit(dsk, skb, dst, tos);
 	return true;
 }

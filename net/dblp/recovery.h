@@ -157,6 +157,8 @@ struct dblp_sent {
  *	a round trip is over when this passes the @delivered at its start
  * @rtt: nanoseconds, less the peer's delay; 0 if there is no sample
  * @ce: packets newly reported with congestion experienced
+ * @share: connections that the peer receives messages on at the moment, ours
+ *	included; 0 if it did not say
  * @app_limited: @rate was limited by the application
  */
 struct dblp_rate_sample {
@@ -170,6 +172,7 @@ struct dblp_rate_sample {
 	u64	prior_delivered;
 	u64	rtt;
 	u32	ce;
+	u32	share;
 	bool	app_limited;
 };
 

@@ -56,6 +56,19 @@ static bool dblp_rx_may_open(const struct dblp_sock *dsk,
 	return dsk->rx_opened + d->msg_len + DBLP_MSG_COST <= dsk->rx_max_data;
 }
 
+/* Who has a message open counts as a sender at the moment, see SHARE */
+static void dblp_rx_begin(struct dblp_sock *dsk)
+{
+	if (!dsk->rx_open++)
+		atomic_inc(&dblp_pernet(sock_net(&dsk->sk))->receiving);
+}
+
+static void dblp_rx_end(struct dblp_sock *dsk)
+{
+	if (!--dsk->rx_open)
+		atomic_dec(&dblp_pernet(sock_net(&dsk->sk))->receiving);
+}
+
 static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 					const struct dblp_data *d, u32 seg_size)
 {
@@ -87,6 +100,7 @@ static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 		return NULL;
 	}
 	dsk->rx_opened += dblp_rx_cost(msg);
+	dblp_rx_begin(dsk);
 	return msg;
 }
 
@@ -94,6 +108,7 @@ static void dblp_rx_unopen(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
 	xa_erase_bh(&dsk->rx_msgs, msg->id);
 	dsk->rx_opened -= dblp_rx_cost(msg);
+	dblp_rx_end(dsk);
 	dblp_rx_put(dsk, msg);
 }
 
@@ -306,6 +321,7 @@ static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			return err;
 	}
 	msg->closed = 1;
+	dblp_rx_end(dsk);
 	if (msg->policy == DBLP_POLICY_EARLY)
 		dblp_early_done(&dsk->early, &msg->round,
 				msg->len - msg->missing, dblp_rx_rtt(dsk));
@@ -770,6 +786,8 @@ void dblp_rx_purge_open(struct dblp_sock *dsk)
 
 	xa_for_each(&dsk->rx_msgs, id, msg) {
 		xa_erase_bh(&dsk->rx_msgs, id);
+		if (!msg->closed)
+			dblp_rx_end(dsk);
 		dblp_rx_put(dsk, msg);
 	}
 }

@@ -114,6 +114,18 @@ int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	return 0;
 }
 
+/* Senders who begin together must not do it in one moment */
+static void dblp_tx_resume(struct dblp_sock *dsk)
+{
+	u64 now = ktime_get_ns();
+
+	if (dsk->sent.inflight_pkts || dsk->tx_cur || !dsk->cc.ops ||
+	    !dsk->cc.ops->resume)
+		return;
+	dsk->pace_next = max(dsk->pace_next,
+			     now + dsk->cc.ops->resume(&dsk->cc, now));
+}
+
 /**
  * dblp_tx_queue() - a message joins those to be sent
  * @dsk: socket
@@ -130,6 +142,7 @@ int dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	sk_wmem_queued_add(sk, msg->truesize);
 	sk_mem_charge(sk, msg->truesize);
 
+	dblp_tx_resume(dsk);
 	msg->first_pass = dblp_tx_first_pass(dsk, msg);
 	dsk->tx_bytes += msg->len;
 	msg->id = dsk->tx_next_id++;

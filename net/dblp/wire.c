@@ -24,6 +24,7 @@ enum dblp_frame_words {
 	DBLP_META_WORDS		= DBLP_META_LEN / 4,
 	DBLP_FIN_WORDS		= 2,
 	DBLP_PING_WORDS		= 1,
+	DBLP_SHARE_WORDS	= 1,
 };
 
 /* More segments than the largest message in the smallest segments has */
@@ -306,6 +307,12 @@ static bool get_meta(struct dblp_frame *f, const u8 *p)
 	       f->meta.critical <= f->meta.total - f->meta.offset;
 }
 
+static bool get_share(struct dblp_frame *f, u32 words, u32 arg)
+{
+	f->share.n = arg;
+	return arg && words == DBLP_SHARE_WORDS;
+}
+
 /* Frames of fixed length whose argument is kept zero */
 static bool get_plain(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 {
@@ -372,6 +379,8 @@ enum dblp_wire_error dblp_get_frame(struct dblp_frame *f, const u8 **p,
 		ok = get_close(f, *p, words, arg);
 	else if (f->type == DBLP_FRAME_LOSSMAP)
 		ok = get_lossmap(f, *p, words, arg);
+	else if (f->type == DBLP_FRAME_SHARE)
+		ok = get_share(f, words, arg);
 	else
 		ok = get_plain(f, *p, words, arg);
 	if (!ok)
@@ -451,9 +460,18 @@ static u32 frame_words(const struct dblp_frame *f)
 		return DBLP_FIN_WORDS;
 	case DBLP_FRAME_PING:
 		return DBLP_PING_WORDS;
+	case DBLP_FRAME_SHARE:
+		return f->share.n ? DBLP_SHARE_WORDS : 0;
 	default:
 		return 0;
 	}
+}
+
+static u32 frame_arg(const struct dblp_frame *f)
+{
+	if (f->type == DBLP_FRAME_CLOSE)
+		return f->close.flags << 8 | f->close.reason;
+	return f->type == DBLP_FRAME_SHARE ? f->share.n : 0;
 }
 
 /**
@@ -477,8 +495,7 @@ u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f)
 	if (f->type == DBLP_FRAME_LOSSMAP)
 		return put_lossmap(p, f);
 
-	p = put_first_word(p, f->type, words, f->type == DBLP_FRAME_CLOSE ?
-			   f->close.flags << 8 | f->close.reason : 0);
+	p = put_first_word(p, f->type, words, frame_arg(f));
 	switch (f->type) {
 	case DBLP_FRAME_ECN:
 		p = put_u32(put_u32(p, f->ecn.ect0), f->ecn.ect1);

@@ -39,6 +39,7 @@ enum dblp_frame_type {
 	DBLP_FRAME_META,	/* what the data header has no room for */
 	DBLP_FRAME_FIN,		/* no more messages will be sent */
 	DBLP_FRAME_PING,	/* asks for an ACK */
+	DBLP_FRAME_SHARE,	/* how many send to this end at the moment */
 	__DBLP_FRAME_MAX
 };
 
@@ -163,6 +164,7 @@ struct dblp_cookie {
  * @meta: what does not fit the data header; @offset and @total are of the user's
  *	message, of which this one may be a piece
  * @fin: @end is the number of messages sent in all
+ * @share: @n is the number of connections that receive, 1 ... 65535
  */
 struct dblp_frame {
 	u8	type;
@@ -210,6 +212,9 @@ struct dblp_frame {
 		struct {
 			u32	end;		/* messages sent in all */
 		} fin;
+		struct {
+			u16	n;
+		} share;
 	};
 };
 

@@ -19,8 +19,18 @@ enum event_type {
 	EV_MESSAGE,	/* a sender is given more */
 };
 
+enum seg_state {
+	SEG_COPIES	= 0x1f,	/* in flight */
+	SEG_NEED	= 0x20,
+	SEG_ACKED	= 0x40,
+	SEG_GOT		= 0x80,
+};
+
 struct sim_ack {
 	u32			n;
+	u32			ce;
+	u32			closed_seg;
+	u32			share;
 	u64			delay;
 	struct dblp_acked_range	r[DBLP_RANGES_MAX];
 };
@@ -30,6 +40,8 @@ struct sim_event {
 	u64		seq;
 	enum event_type	type;
 	u32		flow;
+	u32		segment;
+	bool		ce;
 	u64		pn;		/* EV_MESSAGE: bytes */
 	struct sim_ack	*ack;
 };
@@ -85,6 +97,7 @@ void sim_init(struct sim *s, u32 flows)
 {
 	memset(s, 0, sizeof(*s));
 	s->mss = 1400;
+	s->tell_share = true;
 	s->queue_max = 100;
 	s->rng = 0x123456789abcdefULL;
 	s->n = flows;
@@ -99,9 +112,10 @@ static void queue_changes(struct sim *s, int by)
 	s->queue_peak = max(s->queue_peak, s->queue);
 }
 
-static void transmit(struct sim *s, u32 flow, u64 pn)
+static void transmit(struct sim *s, u32 flow, u64 pn, u32 segment)
 {
-	u64 time = s->mss * SIM_S / s->rate;
+	u64 time = (s->mss + s->overhead) * SIM_S / s->rate;
+	bool ce = s->mark_above && s->queue >= s->mark_above;
 
 	if (sim_random(s) % 1000000 < s->loss)
 		return;
@@ -109,13 +123,20 @@ static void transmit(struct sim *s, u32 flow, u64 pn)
 		s->dropped++;
 		return;
 	}
+	s->marked += ce;
 	queue_changes(s, 1);
 	s->link_free = max(s->link_free, s->now) + time;
 	push_event(s, (struct sim_event) {
-		.at = s->link_free, .type = EV_LEAVE, .flow = flow, .pn = pn });
+		.at = s->link_free, .type = EV_LEAVE, .flow = flow, .pn = pn,
+		.segment = segment, .ce = ce });
 }
 
-static void send_packet(struct sim *s, u32 flow)
+static u32 payload(const struct sim *s)
+{
+	return s->payload ?: s->mss;
+}
+
+static void send_packet(struct sim *s, u32 flow, u32 segment)
 {
 	struct sim_flow *f = &s->flow[flow];
 
@@ -128,35 +149,111 @@ static void send_packet(struct sim *s, u32 flow)
 	}
 	if (f->cc.ops->sent)
 		f->cc.ops->sent(&f->cc, f->sent.inflight, s->now);
-	transmit(s, flow, f->sent.next);
-	dblp_sent_push(&f->sent, s->mss, s->now);
+	transmit(s, flow, f->sent.next, segment);
+	dblp_sent_push(&f->sent, s->mss, s->now)->seg = segment;
+	if (f->seg[segment] & SEG_NEED)
+		f->n_need--;
+	f->seg[segment] &= ~SEG_NEED;
+	f->seg[segment]++;
 	f->last_sent = s->now;
 	f->sent_pkts++;
 }
 
-static bool has_more(const struct sim_flow *f)
+static void grow_segs(struct sim_flow *f, u32 n)
 {
-	return !f->goal || f->sent.delivered + f->sent.inflight < f->goal;
+	u32 size = f->max_segs ? 2 * f->max_segs : 1024;
+
+	if (n <= f->max_segs)
+		return;
+	size = max(size, n);
+	f->seg = realloc(f->seg, size);
+	memset(f->seg + f->max_segs, 0, size - f->max_segs);
+	f->max_segs = size;
+}
+
+static u32 needed_seg(const struct sim_flow *f)
+{
+	u32 i = f->first_seg;
+
+	while (!(f->seg[i] & SEG_NEED))
+		i++;
+	return i;
+}
+
+/* The next segment to be sent, as dblp_tx_pick() */
+static bool pick(struct sim_flow *f, u32 *segment)
+{
+	u32 live = f->next_seg - f->first_seg - f->n_need;
+
+	if (f->goal && f->closed_seg >= f->end_seg)
+		return false;
+	if (f->n_need && !f->spare) {
+		*segment = needed_seg(f);
+		return true;
+	}
+	if (f->goal && live + f->spare >= f->end_seg - f->first_seg)
+		return false;
+	if (!f->goal || f->next_seg < f->end_seg) {
+		grow_segs(f, f->next_seg + 1);
+		*segment = f->next_seg++;
+		return true;
+	}
+	*segment = f->n_need ? needed_seg(f) : 0;
+	return f->n_need;
 }
 
 static void acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt, u32 n,
 		  bool late)
 {
+	struct sim_flow *f = ctx;
+	u8 *seg = &f->seg[pkt->seg];
+
+	if (!late)
+		--*seg;
+	if (pkt->seg >= f->first_seg && *seg & SEG_NEED)
+		f->n_need--;
+	*seg = (*seg & ~SEG_NEED) | SEG_ACKED;
 }
 
 static void lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt)
 {
 	struct sim_flow *f = ctx;
+	u8 *seg = &f->seg[pkt->seg];
 
 	f->lost_pkts++;
+	--*seg;
+	if (pkt->seg < f->first_seg || *seg & (SEG_COPIES | SEG_ACKED))
+		return;
+	*seg |= SEG_NEED;
+	f->n_need++;
 }
 
 static const struct dblp_sent_ops sim_ops = { .acked = acked, .lost = lost };
 
+#define TCP_RTO_MIN	(200 * SIM_MS)
+#define TCP_TIMEOUT_MIN	(8 * SIM_MS)
+
+/* The first timeout is a loss probe, the next is the retransmission timeout */
+static u64 tcp_timeout(const struct sim_flow *f)
+{
+	if (f->pto_count)
+		return (TCP_RTO_MIN + f->rtt.srtt) <<
+		       min(f->pto_count - 1, 10u);
+	return 2 * f->rtt.srtt +
+	       (f->sent.inflight_pkts > 1 ? TCP_TIMEOUT_MIN : TCP_RTO_MIN);
+}
+
 static u64 pto_at(const struct sim_flow *f)
 {
+	if (f->cc.ops == &sim_cubic)
+		return f->last_sent + tcp_timeout(f);
 	return f->last_sent + f->pto_jitter +
 	       dblp_pto(&f->rtt, ACK_DELAY, f->pto_count);
+}
+
+static bool has_window(const struct sim *s, const struct sim_flow *f)
+{
+	return !f->sent.inflight || f->sent.inflight + s->mss <= f->cc.cwnd;
 }
 
 /* Send what may be sent and set the sender's timer */
@@ -164,19 +261,23 @@ static void run_sender(struct sim *s, u32 flow)
 {
 	struct sim_flow *f = &s->flow[flow];
 	u64 wake = U64_MAX;
+	u32 segment;
 
-	while (has_more(f) && f->sent.inflight + s->mss <= f->cc.cwnd) {
+	while (has_window(s, f)) {
 		if (f->pace_next > s->now) {
 			wake = f->pace_next;
 			break;
 		}
-		send_packet(s, flow);
+		if (!pick(f, &segment)) {
+			f->sent.app_limited = f->sent.delivered +
+					      f->sent.inflight ?: 1;
+			break;
+		}
+		send_packet(s, flow, segment);
 		if (f->cc.pacing_rate)
 			f->pace_next = max(f->pace_next, s->now) +
 				       s->mss * SIM_S / f->cc.pacing_rate;
 	}
-	if (!has_more(f))
-		f->sent.app_limited = f->sent.delivered + f->sent.inflight + 1;
 	if (f->sent.inflight)
 		wake = min(wake, f->sent.loss_time ?: pto_at(f));
 	if (wake == U64_MAX || wake == f->wake_at)
@@ -184,6 +285,44 @@ static void run_sender(struct sim *s, u32 flow)
 	f->wake_at = wake;
 	push_event(s, (struct sim_event) {
 		.at = wake, .type = EV_WAKE, .flow = flow });
+}
+
+/* Something new, or what is in flight once more */
+static void probe(struct sim *s, u32 flow, u64 *pn)
+{
+	struct sim_flow *f = &s->flow[flow];
+	struct dblp_sent_pkt *pkt;
+	u32 segment;
+
+	if (pick(f, &segment)) {
+		send_packet(s, flow, segment);
+		return;
+	}
+	while ((pkt = dblp_sent_inflight(&f->sent, pn))) {
+		++*pn;
+		if (pkt->seg < max(f->first_seg, f->closed_seg))
+			continue;
+		send_packet(s, flow, pkt->seg);
+		return;
+	}
+}
+
+static void on_timeout(struct sim *s, u32 flow)
+{
+	struct sim_flow *f = &s->flow[flow];
+	u64 next = f->sent.next, pn = 0;
+
+	f->pto_count++;
+	f->pto_jitter = sim_random(s) % (100 * SIM_US);
+	f->last_sent = s->now;
+	if (f->cc.ops->timeout)
+		f->cc.ops->timeout(&f->cc, f->pto_count, s->now);
+	probe(s, flow, &pn);
+	if (f->cc.ops != &sim_cubic && f->sent.next != next)
+		probe(s, flow, &pn);
+	/* A PING, whose packet has no segment that counts */
+	if (f->sent.next == next)
+		send_packet(s, flow, f->next_seg - 1);
 }
 
 static void on_wake(struct sim *s, u32 flow)
@@ -198,7 +337,9 @@ static void on_wake(struct sim *s, u32 flow)
 			       RING_SIZE);
 		if (f->handshake_rtt)
 			dblp_rtt_sample(&f->rtt, f->handshake_rtt, 0, s->now);
-		dblp_cc_start(&f->cc, dblp_cc_at(0), s->mss, s->now);
+		dblp_cc_start(&f->cc, f->ops ?: dblp_cc_at(0), s->mss, s->now);
+		f->end_seg = (f->goal + payload(s) - 1) / payload(s);
+		grow_segs(f, f->end_seg + 1);
 	} else if (f->wake_at != s->now) {
 		return;
 	}
@@ -213,11 +354,7 @@ static void on_wake(struct sim *s, u32 flow)
 		f->cc.ops->ack(&f->cc, &rs, &f->rtt);
 	} else if (f->sent.inflight && !f->sent.loss_time &&
 		   pto_at(f) <= s->now) {
-		f->pto_count++;
-		f->pto_jitter = sim_random(s) % (100 * SIM_US);
-		if (f->cc.ops->timeout)
-			f->cc.ops->timeout(&f->cc, f->pto_count, s->now);
-		send_packet(s, flow);
+		on_timeout(s, flow);
 	}
 	run_sender(s, flow);
 }
@@ -234,6 +371,9 @@ static void send_ack(struct sim *s, u32 flow)
 		ack->r[ack->n].last = f->seen.r[i].last;
 	}
 	ack->delay = s->now - f->largest_at;
+	ack->ce = f->ce;
+	ack->share = s->tell_share ? s->receiving + s->strangers : 0;
+	ack->closed_seg = f->finished && f->spare ? f->end_seg : 0;
 	f->ack_pending = 0;
 	f->ack_at = 0;
 	if (s->ack_every)
@@ -242,23 +382,41 @@ static void send_ack(struct sim *s, u32 flow)
 		   .type = EV_ACK, .flow = flow, .ack = ack });
 }
 
-static void on_arrive(struct sim *s, u32 flow, u64 pn)
+/* Returns whether a message ends with this segment */
+static bool receive_seg(struct sim *s, struct sim_flow *f, u32 segment)
 {
-	struct sim_flow *f = &s->flow[flow];
-	bool in_order = !f->seen.n || pn == f->seen.r[f->seen.n - 1].last + 1;
+	if (f->seg[segment] & SEG_GOT || (f->goal && f->finished)) {
+		f->unneeded_pkts++;
+		return false;
+	}
+	f->seg[segment] |= SEG_GOT;
+	f->received += payload(s);
+	s->receiving += !f->n_got && f->cc.ops != &sim_cubic;
+	f->n_got++;
+	if (!f->goal || f->n_got + f->spare < f->end_seg - f->first_seg)
+		return false;
+	f->finished = s->now;
+	s->receiving -= f->cc.ops != &sim_cubic;
+	return true;
+}
 
-	if (!dblp_ranges_add(&f->seen, pn))
+static void on_arrive(struct sim *s, const struct sim_event *e)
+{
+	struct sim_flow *f = &s->flow[e->flow];
+	bool in_order = !f->seen.n || e->pn == f->seen.r[f->seen.n - 1].last + 1;
+	bool ends;
+
+	if (!dblp_ranges_add(&f->seen, e->pn))
 		return;
-	f->received += s->mss;
-	if (f->goal && f->received >= f->goal && !f->finished)
-		f->finished = s->now;
+	ends = receive_seg(s, f, e->segment);
+	f->ce += e->ce;
 	f->largest_at = s->now;
-	if (++f->ack_pending >= 2 || !in_order) {
-		send_ack(s, flow);
+	if (++f->ack_pending >= 2 || !in_order || e->ce || (ends && f->spare)) {
+		send_ack(s, e->flow);
 	} else if (!f->ack_at) {
 		f->ack_at = s->now + ACK_DELAY;
-		push_event(s, (struct sim_event) {
-			.at = f->ack_at, .type = EV_ACK_TIMER, .flow = flow });
+		push_event(s, (struct sim_event) { .at = f->ack_at,
+			   .type = EV_ACK_TIMER, .flow = e->flow });
 	}
 }
 
@@ -266,14 +424,24 @@ static void on_ack(struct sim *s, u32 flow, struct sim_ack *ack)
 {
 	struct sim_flow *f = &s->flow[flow];
 	struct dblp_rate_sample rs;
+	u64 rate;
 
 	if (dblp_sent_ack(&f->sent, ack->r, ack->n, ack->delay, &f->rtt, s->now,
 			  &sim_ops, f, &rs) < 0)
 		abort();
+	rs.share = ack->share;
+	rs.ce = max(ack->ce, f->ce_told) - f->ce_told;
+	f->ce_told += rs.ce;
+	f->closed_seg = max(f->closed_seg, ack->closed_seg);
 	free(ack);
 	if (rs.acked)
 		f->pto_count = 0;
+	rate = f->cc.pacing_rate;
 	f->cc.ops->ack(&f->cc, &rs, &f->rtt);
+	/* Who waits for the pacer waits as the new rate wants it */
+	if (rate && f->cc.pacing_rate && f->pace_next > s->now)
+		f->pace_next = s->now + (f->pace_next - s->now) * rate /
+					f->cc.pacing_rate;
 	run_sender(s, flow);
 }
 
@@ -291,6 +459,15 @@ static void on_message(struct sim *s, u32 flow, u64 bytes)
 	s->messages--;
 	f->goal = f->received + bytes;
 	f->finished = 0;
+	f->n_got = 0;
+	f->n_need = 0;
+	f->first_seg = f->end_seg;
+	f->next_seg = f->end_seg;
+	f->end_seg += (bytes + payload(s) - 1) / payload(s);
+	grow_segs(f, f->end_seg + 1);
+	if (!f->sent.inflight && f->cc.ops->resume)
+		f->pace_next = max(f->pace_next, s->now +
+				   f->cc.ops->resume(&f->cc, s->now));
 	run_sender(s, flow);
 }
 
@@ -316,10 +493,11 @@ static void on_event(struct sim *s, const struct sim_event *e)
 	case EV_LEAVE:
 		queue_changes(s, -1);
 		push_event(s, (struct sim_event) { .at = s->now + s->rtt / 2,
-			   .type = EV_ARRIVE, .flow = e->flow, .pn = e->pn });
+			   .type = EV_ARRIVE, .flow = e->flow, .pn = e->pn,
+			   .segment = e->segment, .ce = e->ce });
 		break;
 	case EV_ARRIVE:
-		on_arrive(s, e->flow, e->pn);
+		on_arrive(s, e);
 		break;
 	case EV_ACK_TIMER:
 		if (s->flow[e->flow].ack_at == s->now)
@@ -360,8 +538,10 @@ void sim_free(struct sim *s)
 
 	for (i = 0; i < s->n_events; i++)
 		free(s->heap[i].ack);
-	for (i = 0; i < s->n; i++)
+	for (i = 0; i < s->n; i++) {
 		free(s->flow[i].sent.ring);
+		free(s->flow[i].seg);
+	}
 	free(s->heap);
 	free(s->flow);
 }

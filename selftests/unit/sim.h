@@ -4,8 +4,8 @@
  * lost at random, then waits in a finite queue, leaves it at the link's rate
  * and arrives after the propagation delay; ACKs come back without loss after
  * the same delay. The senders are loss detection and congestion control as they
- * are in the module; only the segments are left out: what is lost is sent again
- * as just so many bytes.
+ * are in the module, or TCP cubic in outline; messages are segments that are
+ * sent, lost, repaired and closed as tx.c and rx.c do it.
  */
 #ifndef _UNIT_SIM_H
 #define _UNIT_SIM_H
@@ -26,11 +26,14 @@ struct sim_flow {
 	u64			start;
 	u64			goal;		/* bytes, 0: no end */
 	u64			handshake_rtt;	/* 0: none was measured */
+	u32			spare;		/* segments a message may miss */
+	const struct dblp_cc_ops *ops;		/* NULL: the default */
 	/* Results */
 	u64			received;	/* bytes */
 	u64			finished;	/* when goal was reached, or 0 */
 	u64			sent_pkts;
 	u64			lost_pkts;
+	u64			unneeded_pkts;	/* that brought nothing new */
 	/* Private */
 	struct dblp_sent	sent;
 	struct dblp_rtt		rtt;
@@ -45,6 +48,16 @@ struct sim_flow {
 	u32			pto_count;
 	u64			pto_jitter;
 	u64			wake_at;
+	u8			*seg;		/* state of each segment */
+	u32			max_segs;
+	u32			first_seg;	/* of the message */
+	u32			end_seg;	/* behind its last */
+	u32			next_seg;	/* never sent */
+	u32			n_need;		/* to be repaired */
+	u32			n_got;		/* of the message, by the receiver */
+	u32			closed_seg;	/* as the sender was told */
+	u32			ce;		/* marks received */
+	u32			ce_told;
 };
 
 struct sim {
@@ -54,13 +67,19 @@ struct sim {
 	u32			queue_max;	/* packets */
 	u32			loss;		/* ppm, before the queue */
 	u64			ack_every;	/* hold ACKs till such a multiple */
-	u32			mss;
+	u32			mss;		/* bytes of a packet for the window */
+	u32			overhead;	/* and on the link besides */
+	u32			payload;	/* and of a message in it; 0: mss */
+	u32			mark_above;	/* packets in the queue; 0: no ECN */
+	bool			tell_share;	/* in ACKs: how many send */
+	u32			strangers;	/* who send elsewhere, told too */
 	u32			n;
 	struct sim_flow		*flow;
 	/* Results, of the queue; reset at will */
 	u32			queue_peak;
 	u64			queue_area;	/* packets x ns */
 	u64			dropped;
+	u64			marked;
 	/* Private */
 	u64			now;
 	u64			rng;
@@ -72,6 +91,7 @@ struct sim {
 	u32			max_events;
 	u64			seq;
 	u32			messages;	/* to come */
+	u32			receiving;	/* flows amid a message */
 };
 
 void sim_init(struct sim *s, u32 flows);
@@ -80,5 +100,8 @@ void sim_message(struct sim *s, u32 i, u64 bytes, u64 at);
 /* Run until @until, or until all flows with a goal have reached it */
 void sim_run(struct sim *s, u64 until);
 void sim_free(struct sim *s);
+
+/* TCP cubic, after RFC 9438, with Linux' timers: to compete with */
+extern const struct dblp_cc_ops sim_cubic;
 
 #endif /* _UNIT_SIM_H */

@@ -491,6 +491,9 @@ static void frame_init(struct dblp_frame *f, u8 type, u8 *bits)
 	case DBLP_FRAME_FIN:
 		f->fin.end = 0xf1f2f3f4;
 		break;
+	case DBLP_FRAME_SHARE:
+		f->share.n = 0xf1f2;
+		break;
 	}
 }
 
@@ -533,6 +536,8 @@ static bool frames_equal(const struct dblp_frame *a, const struct dblp_frame *b)
 		       a->meta.tag == b->meta.tag;
 	case DBLP_FRAME_FIN:
 		return a->fin.end == b->fin.end;
+	case DBLP_FRAME_SHARE:
+		return a->share.n == b->share.n;
 	}
 	return true;
 }
@@ -546,6 +551,7 @@ static const u32 frame_len[__DBLP_FRAME_MAX] = {
 	[DBLP_FRAME_META]	= DBLP_META_LEN,
 	[DBLP_FRAME_FIN]	= 8,
 	[DBLP_FRAME_PING]	= 4,
+	[DBLP_FRAME_SHARE]	= 4,
 };
 
 TEST(dblp_put_frame__round_trip)
@@ -798,6 +804,8 @@ TEST(dblp_get_frame__arg)
 				ok = (arg & 0xff) == DBLP_REASON_DEADLINE ?
 				     arg >> 8 <= DBLP_RCV_OVER_BUDGET :
 				     arg == DBLP_REASON_BUDGET;
+			else if (type == DBLP_FRAME_SHARE)
+				ok = arg != 0;
 			set_u16(p + 2, arg);
 			ASSERT_EQ(ok ? DBLP_WIRE_OK : DBLP_WIRE_FIELD,
 				  frame_parse(&back, p, frame_len[type],

@@ -15,6 +15,11 @@ static inline u64 div64_u64(u64 a, u64 b)
 	return a / b;
 }
 
+static inline s64 div64_s64(s64 a, s64 b)
+{
+	return a / b;
+}
+
 static inline u64 mul_u64_u64_div_u64(u64 a, u64 b, u64 c)
 {
 	return (u64)((unsigned __int128)a * b / c);

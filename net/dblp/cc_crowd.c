@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Many senders and one receiver. When a hundred workers send to a server at
+ * once, and the switch's queue holds a hundred packets, each can have less than
+ * one packet there. Windows of whole packets overflow it, and delay alone
+ * does not tell a sender how much of the queue is its own.
+ *
+ * The receiver knows how many there are and says so (SHARE). Each then keeps
+ * its part of a moderate queue: the window w moves towards
+ *
+ *	w x min_rtt / rtt + QUEUE_PKTS / n
+ *
+ * as in FAST TCP (Wei, Jin, Low, Hegde, IEEE/ACM Trans. Networking 14(6)), whose
+ * fixed point is a queue of QUEUE_PKTS in all, however fast the link is, and an
+ * equal rate for each. Less than a packet in flight means one packet every few
+ * round trips: the pacer does that.
+ *
+ * Training goes in rounds: what a round has shown, how many there are and which
+ * rate each gets, is where the next begins, and the first packets are spread
+ * over the time that the link needs for them.
+ *
+ * Where the bottleneck is elsewhere, the number is only too large: then there is
+ * no queue to share, and the window grows fast until there is.
+ */
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/types.h>
+
+#include "cc_crowd.h"
+
+enum crowd_limits {
+	QUEUE_PKTS	= 48,	/* of all together; switches have 100 or more */
+	CROWD_MIN	= 12,	/* with fewer, windows of whole packets will do */
+};
+
+#define SECOND_NS		1000000000ULL
+
+/* A queue this short cannot be told from none */
+#define QUEUE_NOISE_NS		100000ULL
+
+/* Waiting for one's turn at the start of a round has an end */
+#define SPREAD_MAX_NS		(100ULL * 1000000)
+
+#define WND_MAX			0x40000000U
+
+static u32 crowd_size(const struct dblp_crowd *c, u64 now)
+{
+	return now < c->hold ? max(c->n, c->before) : c->n;
+}
+
+static void count_senders(struct dblp_crowd *c,
+			  const struct dblp_rate_sample *rs)
+{
+	if (!rs->share)
+		return;
+	c->n = min_t(u32, rs->share, U16_MAX);
+	c->peak = max(c->peak, c->n);
+}
+
+/* Half of the way in a round trip, however many ACKs come in it */
+static void move_window(struct dblp_crowd *c, u32 acked, u64 rtt, u64 min_rtt,
+			u32 n)
+{
+	u32 own = QUEUE_PKTS * c->mss / n;
+	u64 target;
+	s64 step;
+
+	if (!c->wnd)
+		c->wnd = own;
+	if (rtt <= min_rtt + min_rtt / 8 + QUEUE_NOISE_NS)
+		target = 2 * (u64)c->wnd + own;
+	else
+		target = div64_u64(c->wnd * min_rtt, rtt) + own;
+	target = min_t(u64, target, WND_MAX);
+	step = ((s64)target - c->wnd) / 2;
+	if (acked < c->wnd)
+		step = div64_s64(step * acked, c->wnd);
+	c->wnd += step;
+	c->rate = (c->rate + div64_u64(c->wnd * SECOND_NS, rtt)) / 2;
+}
+
+/* What each gets while all send. Halving is the most that a round can do to it:
+ * one in which we came late must not make us later in the next.
+ */
+static void measure_fair(struct dblp_crowd *c,
+			 const struct dblp_rate_sample *rs)
+{
+	u64 bytes = rs->delivered - c->from;
+
+	if (!c->from) {
+		c->from = rs->delivered;
+		c->from_at = rs->now;
+		c->least = c->fair / 2;
+		return;
+	}
+	if (c->n < c->peak - c->peak / 4 || rs->now <= c->from_at)
+		return;
+	bytes = min_t(u64, bytes, U64_MAX / SECOND_NS);
+	c->fair = max(div64_u64(bytes * SECOND_NS, rs->now - c->from_at),
+		      c->least);
+}
+
+bool dblp_crowd_ack(struct dblp_crowd *c, const struct dblp_rate_sample *rs,
+		    u64 min_rtt)
+{
+	u32 n;
+
+	count_senders(c, rs);
+	n = crowd_size(c, rs->now);
+	if (n < CROWD_MIN || !min_rtt)
+		return false;
+	if (rs->rtt)
+		move_window(c, rs->acked, max(rs->rtt, min_rtt), min_rtt, n);
+	if (rs->now < c->hold && c->fair)
+		c->rate = min(c->rate, c->fair + c->fair / 4);
+	measure_fair(c, rs);
+	return c->rate;
+}
+
+u64 dblp_crowd_resume(struct dblp_crowd *c, u32 random, u64 now)
+{
+	u64 spread;
+
+	c->before = c->peak;
+	c->n = c->peak;
+	c->peak = 0;
+	c->from = 0;
+	if (c->before < CROWD_MIN || !c->fair)
+		return 0;
+	c->wnd = min(c->wnd, 2 * QUEUE_PKTS * c->mss / c->before);
+	c->rate = c->fair;
+	spread = min(div64_u64(c->mss * SECOND_NS, c->fair), SPREAD_MAX_NS);
+	c->hold = now + spread + spread / 2;
+	return mul_u64_u64_div_u64(spread, random, 1ULL << 32) + 1;
+}
