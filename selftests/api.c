@@ -750,6 +750,34 @@ TEST(congestion_controls)
 	close(fd);
 }
 
+/* With messages in flight, there and back: what is in flight is not lost */
+TEST_F(conn, congestion_control_changes_amid_a_connection)
+{
+	static const char *const names[] = { "swift", "bdp" };
+	static char buf[100000], got[sizeof(buf)];
+	char name[DBLP_CC_NAME_MAX] = "";
+	socklen_t len;
+	int i, k;
+
+	for (i = 0; i < 8; i++) {
+		memset(buf, 'a' + i, sizeof(buf));
+		for (k = 0; k < 4; k++)
+			ASSERT_EQ(sizeof(buf), send(self->client, buf,
+						    sizeof(buf), 0));
+		ASSERT_EQ(0, setsockopt(self->client, SOL_DBLP, DBLP_CONGESTION,
+					names[i % 2], strlen(names[i % 2])));
+		len = sizeof(name);
+		ASSERT_EQ(0, getsockopt(self->client, SOL_DBLP, DBLP_CONGESTION,
+					name, &len));
+		EXPECT_STREQ(names[i % 2], name);
+		for (k = 0; k < 4; k++) {
+			ASSERT_EQ(sizeof(got), recv(self->server, got,
+						    sizeof(got), 0));
+			EXPECT_EQ(0, memcmp(buf, got, sizeof(got)));
+		}
+	}
+}
+
 TEST_F(conn, options_are_inherited_from_the_listener)
 {
 	int client = new_socket(), server;

@@ -12,6 +12,7 @@
 /* The first is the default */
 static const struct dblp_cc_ops *const controllers[] = {
 	&dblp_cc_bdp,
+	&dblp_cc_swift,
 };
 
 const struct dblp_cc_ops *dblp_cc_at(u32 i)
@@ -41,4 +42,24 @@ void dblp_cc_start(struct dblp_cc *cc, const struct dblp_cc_ops *ops, u32 mss,
 	cc->mss = mss;
 	cc->crowd.mss = mss;
 	ops->init(cc, mss, now);
+}
+
+void dblp_cc_switch(struct dblp_cc *cc, const struct dblp_cc_ops *ops,
+		    const struct dblp_rtt *rtt, u64 now)
+{
+	struct dblp_crowd crowd = cc->crowd;
+	u64 rate = cc->pacing_rate;
+	u32 cwnd = cc->cwnd;
+
+	if (ops == cc->ops)
+		return;
+	dblp_cc_start(cc, ops, cc->mss, now);
+	cc->crowd = crowd;
+	/* Before the first round trip, neither knows anything */
+	if (!rate || !rtt->latest)
+		return;
+	cc->cwnd = cwnd;
+	cc->pacing_rate = rate;
+	if (ops->take)
+		ops->take(cc, rate, rtt);
 }

@@ -22,6 +22,8 @@ struct dblp_cc;
  * @init: start on a path whose packets carry @mss bytes
  * @sent: a packet is about to be sent with @inflight bytes in flight before it;
  *	optional
+ * @take: after @init: go on from @rate, bytes a second, that another control had
+ *	reached; optional
  * @resume: there is something to send after a pause in which nothing was in
  *	flight; returns how many nanoseconds the first packet should wait;
  *	optional
@@ -35,6 +37,7 @@ struct dblp_cc_ops {
 	const char *name;
 	void (*init)(struct dblp_cc *cc, u32 mss, u64 now);
 	void (*sent)(struct dblp_cc *cc, u32 inflight, u64 now);
+	void (*take)(struct dblp_cc *cc, u64 rate, const struct dblp_rtt *rtt);
 	u64 (*resume)(struct dblp_cc *cc, u64 now);
 	void (*ack)(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		    const struct dblp_rtt *rtt);
@@ -68,7 +71,21 @@ const struct dblp_cc_ops *dblp_cc_at(u32 i);
 void dblp_cc_start(struct dblp_cc *cc, const struct dblp_cc_ops *ops, u32 mss,
 		   u64 now);
 
+/**
+ * dblp_cc_switch() - change to @ops amid a connection
+ * @cc: the congestion control
+ * @ops: which; nothing happens if it is that already
+ * @rtt: round-trip time so far
+ * @now: the time
+ *
+ * Window and rate go on from where they are; what else was learned is lost.
+ */
+void dblp_cc_switch(struct dblp_cc *cc, const struct dblp_cc_ops *ops,
+		    const struct dblp_rtt *rtt, u64 now);
+
 /* Delay- and rate-based after BBR: random loss is not congestion */
 extern const struct dblp_cc_ops dblp_cc_bdp;
+/* By delay and ECN marks, after Swift and DCTCP */
+extern const struct dblp_cc_ops dblp_cc_swift;
 
 #endif /* _NET_DBLP_CC_H */

@@ -289,6 +289,16 @@ static void bdp_init(struct dblp_cc *cc, u32 mss, u64 now)
 	enter(b, STARTUP);
 }
 
+/* What another has reached is near to what the path has */
+static void bdp_take(struct dblp_cc *cc, u64 rate, const struct dblp_rtt *rtt)
+{
+	struct bdp *b = model(cc);
+
+	b->bw[b->slot] = rate;
+	b->filled = true;
+	enter(b, PROBE_UP);
+}
+
 /* Is this the first ACK of a packet sent after the last round began? */
 static bool round_is_over(struct bdp *b, const struct dblp_rate_sample *rs)
 {
@@ -646,6 +656,7 @@ static void bdp_timeout(struct dblp_cc *cc, u32 count, u64 now)
 const struct dblp_cc_ops dblp_cc_bdp = {
 	.name		= "bdp",
 	.init		= bdp_init,
+	.take		= bdp_take,
 	.sent		= bdp_sent,
 	.resume		= bdp_resume,
 	.ack		= bdp_ack,

@@ -145,8 +145,7 @@ static int dblp_set_cc(struct dblp_sock *dsk, sockptr_t optval,
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		dsk->cc.ops = ops;
 	else
-		dblp_cc_start(&dsk->cc, ops, dblp_mss(dsk, NULL),
-			      ktime_get_ns());
+		dblp_cc_switch(&dsk->cc, ops, &dsk->rtt, ktime_get_ns());
 	release_sock(&dsk->sk);
 	return 0;
 }
