@@ -106,8 +106,12 @@ enum dblp_limits {
 	/* Message bytes: default receive window and send buffer */
 	DBLP_WINDOW_DEFAULT	= 32 << 20,
 	DBLP_WINDOW_MIN		= 4096,
-	/* A data packet in every so many is acknowledged at once */
+	/* A data packet in every so many is acknowledged, */
 	DBLP_ACK_EVERY		= 2,
+	/* but of those that come fast, one in so many, */
+	DBLP_ACK_EVERY_FAST	= 16,
+	/* after so many from the start of the connection */
+	DBLP_ACK_QUICKLY	= 128,
 	DBLP_SENT_RING_MIN	= 8,
 	DBLP_SENT_RING_MAX	= 1 << 16,
 	DBLP_BACKLOG_MAX	= 4096,
@@ -125,6 +129,8 @@ enum dblp_limits {
 };
 
 #define DBLP_ACK_DELAY_NS	(1 * NSEC_PER_MSEC)
+/* ACKs closer to each other than this would tell the sender nothing new */
+#define DBLP_ACK_SPACE_NS	(100 * NSEC_PER_USEC)
 /* Handshake packets are repeated after this, doubling */
 #define DBLP_HANDSHAKE_MIN_NS	(20 * NSEC_PER_MSEC)
 #define DBLP_HANDSHAKE_MAX_NS	(250 * NSEC_PER_MSEC)
@@ -415,6 +421,7 @@ struct dblp_skb_run {
  * @n_runs: number of runs
  * @stride: bytes from one packet of the train to the next
  * @ecn: ECN field of the IP header; behind what IP keeps here
+ * @train: all of it belongs to one connection, see train.c
  */
 struct dblp_skb_cb {
 #define DBLP_SKB_RUNS	5
@@ -422,6 +429,7 @@ struct dblp_skb_cb {
 	u16			stride;
 	u8			n_runs;
 	u8			ecn;
+	bool			train;
 };
 
 #define DBLP_SKB_CB(skb)	((struct dblp_skb_cb *)(skb)->cb)
@@ -657,6 +665,7 @@ struct dblp_peer_key {
  * @largest_at: when the largest of them was
  * @ack_pending: packets received that want an ACK
  * @ack_now: and want it at once
+ * @acked_at: when the last ACK was sent
  * @ecn_ce: marks counted
  * @ecn_ect0: marks counted
  * @ecn_ect1: marks counted
@@ -790,6 +799,7 @@ struct dblp_sock {
 	struct dblp_ranges	pns;
 	u64			largest_at;
 	u32			ack_pending;
+	u64			acked_at;
 	bool			ack_now;
 	u32			ecn_ce;
 	u32			ecn_ect0;
@@ -973,7 +983,7 @@ void dblp_keepalive(struct sock *sk, int on);
 void dblp_keepalive_tune(struct dblp_sock *dsk, u32 ms);
 
 /* train.c: packets that came in one buffer */
-void dblp_train_rcv(struct dblp_endpoint *ep, struct sk_buff *skb);
+bool dblp_train_rcv(struct dblp_endpoint *ep, struct sk_buff *skb);
 void dblp_train_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb);
 
 /* output.c */

@@ -330,32 +330,97 @@ static enum dblp_wire_error dblp_run_data(const struct dblp_run *run,
 			     DBLP_DATA_HDR_LEN, run->len);
 }
 
+/**
+ * struct dblp_taking - packets that are being taken
+ * @run: the packets
+ * @pn: number of the first, in full
+ * @d: its data header
+ * @why: why their segments were not kept, DBLP_MIB_NONE if they were
+ */
+struct dblp_taking {
+	struct dblp_run		*run;
+	u64			pn;
+	struct dblp_data	d;
+	enum dblp_mib_item	why;
+};
+
+/* Returns false if the packets are refused */
+static bool dblp_take_data(struct dblp_sock *dsk, struct dblp_taking *t,
+			   const struct dblp_frame *meta)
+{
+	int ret;
+
+	if (t->run->h.type != DBLP_PKT_DATA)
+		return true;
+	if (dblp_unwanted(dsk, &t->d)) {
+		dblp_abort(dsk, DBLP_RST_CLOSED, 0);
+		t->why = DBLP_MIB_DROPSTATE;
+		return false;
+	}
+	ret = dblp_rx_data(dsk, t->run, &t->d, meta, t->pn, &t->why);
+	if (ret == 1)
+		t->why = DBLP_MIB_NONE;
+	return ret >= 0;
+}
+
+static void dblp_taken(struct dblp_sock *dsk, struct dblp_taking *t)
+{
+	if (t->run->h.type != DBLP_PKT_ACK)
+		dblp_note_received(dsk, t->pn, t->run);
+	if (dsk->early.watch)
+		dblp_rx_passed(dsk);
+}
+
+/* Frames are large: packets without them need not have the room */
+static noinline_for_stack void dblp_take_frames(struct dblp_sock *dsk,
+						struct dblp_taking *t)
+{
+	bool data = t->run->h.type == DBLP_PKT_DATA;
+	u32 at = DBLP_HDR_LEN + (data ? DBLP_DATA_HDR_LEN : 0);
+	struct dblp_frame f, meta = { .type = 0 };
+	u32 len = t->run->h.ctl_len;
+	const u8 *ctl = t->run->p + at;
+	int err;
+
+	err = dblp_check_frames(dsk, t->run->h.type, ctl, len, &f, &meta);
+	if (err) {
+		t->why = dblp_wire_mib[err];
+		return;
+	}
+	if (!dblp_take_data(dsk, t, meta.type ? &meta : NULL))
+		return;
+	err = dblp_apply_frames(dsk, ctl, len, &f);
+	if (!err) {
+		dblp_taken(dsk, t);
+		return;
+	}
+	if (err == -EPROTO)
+		dblp_abort(dsk, DBLP_RST_PROTOCOL, EPROTO);
+	if (!data || t->why != DBLP_MIB_NONE)
+		t->why = err == -EPROTO ? DBLP_MIB_DROPFIELD :
+					  DBLP_MIB_DROPMEMORY;
+}
+
 /* Returns why the packets were not kept, or DBLP_MIB_NONE */
 static enum dblp_mib_item dblp_take_run(struct dblp_sock *dsk,
 					struct dblp_run *run)
 {
-	bool data = run->h.type == DBLP_PKT_DATA, kept = false;
-	u32 at = DBLP_HDR_LEN + (data ? DBLP_DATA_HDR_LEN : 0);
-	struct dblp_frame f, meta = { .type = 0 };
-	enum dblp_mib_item why = DBLP_MIB_NONE;
+	struct dblp_taking t = { .run = run, .why = DBLP_MIB_NONE };
 	const struct dblp_hdr *h = &run->h;
-	const u8 *ctl = run->p + at;
-	struct dblp_data d;
-	u64 pn = 0;
 	int err;
 
 	if (h->type != DBLP_PKT_ACK) {
-		if (!dblp_pn_of(dsk, h, &pn))
+		if (!dblp_pn_of(dsk, h, &t.pn))
 			return DBLP_MIB_DROPFIELD;
-		if (run->n > 1 && !dblp_pn_is_largest(dsk, pn))
+		if (run->n > 1 && !dblp_pn_is_largest(dsk, t.pn))
 			run->n = 1;
-		if (dblp_ranges_has(&dsk->pns, pn)) {
+		if (dblp_ranges_has(&dsk->pns, t.pn)) {
 			dsk->ack_now = 1;
 			return DBLP_MIB_DROPDUPLICATE;
 		}
 	}
-	if (data) {
-		err = dblp_run_data(run, &d);
+	if (h->type == DBLP_PKT_DATA) {
+		err = dblp_run_data(run, &t.d);
 		if (err) {
 			/* The others have other lengths */
 			run->n = 1;
@@ -363,34 +428,13 @@ static enum dblp_mib_item dblp_take_run(struct dblp_sock *dsk,
 		}
 	}
 	if (h->type == DBLP_PKT_PROBE &&
-	    memchr_inv(ctl, 0, run->len - DBLP_HDR_LEN))
+	    memchr_inv(run->p + DBLP_HDR_LEN, 0, run->len - DBLP_HDR_LEN))
 		return DBLP_MIB_DROPFIELD;
-	err = h->ctl_len ? dblp_check_frames(dsk, h->type, ctl, h->ctl_len, &f,
-					     &meta) : DBLP_WIRE_OK;
-	if (err)
-		return dblp_wire_mib[err];
-
-	if (data) {
-		if (dblp_unwanted(dsk, &d)) {
-			dblp_abort(dsk, DBLP_RST_CLOSED, 0);
-			return DBLP_MIB_DROPSTATE;
-		}
-		err = dblp_rx_data(dsk, run, &d, meta.type ? &meta : NULL, pn,
-				   &why);
-		kept = err == 1;
-		if (err < 0)
-			return why;
-	}
-	err = h->ctl_len ? dblp_apply_frames(dsk, ctl, h->ctl_len, &f) : 0;
-	if (err == -EPROTO) {
-		dblp_abort(dsk, DBLP_RST_PROTOCOL, EPROTO);
-		return kept ? DBLP_MIB_NONE : DBLP_MIB_DROPFIELD;
-	}
-	if (h->type != DBLP_PKT_ACK && !err)
-		dblp_note_received(dsk, pn, run);
-	if (dsk->early.watch)
-		dblp_rx_passed(dsk);
-	return kept ? DBLP_MIB_NONE : err ? DBLP_MIB_DROPMEMORY : why;
+	if (h->ctl_len)
+		dblp_take_frames(dsk, &t);
+	else if (dblp_take_data(dsk, &t, NULL))
+		dblp_taken(dsk, &t);
+	return t.why;
 }
 
 /**
@@ -467,34 +511,13 @@ bool dblp_from_peer(const struct dblp_sock *dsk, const struct sk_buff *skb)
 	       ipv6_addr_equal(&to.sdblp_addr, &dsk->local.sdblp_addr);
 }
 
-static void dblp_rcv_packet(struct dblp_sock *dsk, const struct dblp_hdr *h,
-			    struct sk_buff *skb)
-{
-	struct dblp_train t = { .skb = skb, .n = 1 };
-	struct dblp_run run = {
-		.train = &t,
-		.h = *h,
-		.p = skb->data,
-		.len = skb->len,
-		.n = 1,
-	};
-
-	if (dsk->state < DBLP_STATE_ESTABLISHED)
-		return dblp_drop(sock_net(&dsk->sk), skb, DBLP_MIB_DROPSTATE);
-
-	dblp_rcv_run(dsk, &run);
-	consume_skb(skb);
-	dblp_push(dsk);
-	dblp_check_closing(dsk);
-}
-
 /* The socket is locked, or owned by the process that works on its backlog */
 static void dblp_do_rcv(struct dblp_sock *dsk, struct sk_buff *skb)
 {
 	struct net *net = sock_net(&dsk->sk);
 	struct dblp_hdr h;
 
-	if (skb_is_gso(skb))
+	if (DBLP_SKB_CB(skb)->train)
 		return dblp_train_rcv_sock(dsk, skb);
 	if (dblp_get_hdr(&h, skb->data, skb_headlen(skb)) != DBLP_WIRE_OK &&
 	    h.type != DBLP_PKT_VERSION)
@@ -516,7 +539,7 @@ static void dblp_do_rcv(struct dblp_sock *dsk, struct sk_buff *skb)
 	case DBLP_PKT_RST:
 		return dblp_rcv_rst(dsk, skb);
 	default:
-		return dblp_rcv_packet(dsk, &h, skb);
+		dblp_drop(net, skb, DBLP_MIB_DROPFIELD);
 	}
 }
 
@@ -695,8 +718,6 @@ void dblp_rcv(struct sock *usk, struct sk_buff *skb)
 	DBLP_SKB_CB(skb)->ecn = INET_ECN_MASK &
 		(skb->protocol == htons(ETH_P_IP) ? ip_hdr(skb)->tos :
 		 ipv6_get_dsfield(ipv6_hdr(skb)));
-	if (skb_is_gso(skb))
-		dblp_train_rcv(ep, skb);
-	else
+	if (!dblp_train_rcv(ep, skb))
 		dblp_rcv_single(ep, skb);
 }

@@ -80,6 +80,7 @@ void dblp_send_rst(struct dblp_sock *dsk, enum dblp_rst_reason reason)
 
 static void dblp_ack_done(struct dblp_sock *dsk)
 {
+	dsk->acked_at = ktime_get_ns();
 	dsk->ack_pending = 0;
 	dsk->ack_now = 0;
 	dsk->ack_at = 0;
@@ -564,6 +565,26 @@ static void dblp_retry(struct dblp_sock *dsk, u64 now)
 	dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
 }
 
+/*
+ * Acknowledge now, or say when. Each ACK costs both ends as much as several
+ * packets do, so the faster these come, the more an ACK has to tell.
+ */
+static void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now)
+{
+	u64 at = now + DBLP_ACK_DELAY_NS;
+
+	if (!dsk->ack_pending && !dsk->ack_now)
+		return;
+	if (dsk->ack_pending >= DBLP_ACK_EVERY)
+		at = dsk->info.pkts_received > DBLP_ACK_QUICKLY ?
+		     dsk->acked_at + DBLP_ACK_SPACE_NS : now;
+	if (dsk->ack_now || dsk->ack_pending >= DBLP_ACK_EVERY_FAST ||
+	    at <= now)
+		dblp_send_ack(dsk);
+	else if (!dsk->ack_at || dsk->ack_at > at)
+		dsk->ack_at = at;
+}
+
 /**
  * dblp_push() - send everything that may go now, and set the timer
  * @dsk: socket; the caller has a reference besides the socket's own
@@ -594,10 +615,7 @@ void dblp_push(struct dblp_sock *dsk)
 	}
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return;
-	if (dsk->ack_now || dsk->ack_pending >= DBLP_ACK_EVERY)
-		dblp_send_ack(dsk);
-	else if (dsk->ack_pending && !dsk->ack_at)
-		dsk->ack_at = now + DBLP_ACK_DELAY_NS;
+	dblp_ack_or_wait(dsk, now);
 	dblp_set_pto(dsk);
 	dblp_timer_update(dsk);
 }

@@ -54,8 +54,8 @@ static void dblp_train_init(struct dblp_train *t, struct sk_buff *skb)
 {
 	t->skb = skb;
 	t->tail = NULL;
-	t->stride = skb_shinfo(skb)->gso_size;
-	t->n = DIV_ROUND_UP(skb->len, t->stride);
+	t->stride = skb_is_gso(skb) ? skb_shinfo(skb)->gso_size : skb->len;
+	t->n = t->stride ? DIV_ROUND_UP(skb->len, t->stride) : 0;
 }
 
 /* One packet of the train as a packet of its own */
@@ -98,7 +98,8 @@ static bool dblp_train_joins(struct dblp_window *w, const struct dblp_train *t,
 		*dcid = dblp_get_u64(p + 8);
 	type = p[0] & 0xf;
 	return (type == DBLP_PKT_DATA || type == DBLP_PKT_CTRL ||
-		type == DBLP_PKT_ACK) && dblp_get_u64(p + 8) == *dcid;
+		type == DBLP_PKT_ACK || type == DBLP_PKT_PROBE) &&
+	       dblp_get_u64(p + 8) == *dcid;
 }
 
 /* The connection that all packets of a train are for, or NULL */
@@ -117,36 +118,50 @@ static struct dblp_sock *dblp_train_find(struct dblp_endpoint *ep,
 	return dblp_conn_find(ep->net, dcid);
 }
 
-/**
- * dblp_train_rcv() - a train has come in
- * @ep: where
- * @skb: the train; consumed
- *
- * Context: softirq, RCU.
- */
-void dblp_train_rcv(struct dblp_endpoint *ep, struct sk_buff *skb)
+/* A train whose packets go different ways */
+static void dblp_train_part(struct dblp_endpoint *ep,
+			    const struct dblp_train *t)
 {
 	struct sk_buff *single;
-	struct dblp_sock *dsk;
-	struct dblp_train t;
 	u32 i;
 
-	dblp_train_init(&t, skb);
-	dsk = dblp_train_find(ep, &t);
-	if (dsk) {
-		dblp_rcv_sock(dsk, skb);
-		sock_put(&dsk->sk);
-		return;
-	}
-	/* Each one for itself then */
-	for (i = 0; i < t.n; i++) {
-		single = dblp_train_cut(&t, i);
+	for (i = 0; i < t->n; i++) {
+		single = dblp_train_cut(t, i);
 		if (single)
 			dblp_rcv_single(ep, single);
 		else
 			DBLP_INC_STATS(ep->net, DBLP_MIB_DROPMEMORY);
 	}
-	consume_skb(skb);
+	consume_skb(t->skb);
+}
+
+/**
+ * dblp_train_rcv() - something has come in, a train perhaps
+ * @ep: where
+ * @skb: it
+ *
+ * Context: softirq, RCU.
+ * Return: true if it was consumed; false if it is a single packet that is not
+ * for an established connection.
+ */
+bool dblp_train_rcv(struct dblp_endpoint *ep, struct sk_buff *skb)
+{
+	struct dblp_sock *dsk;
+	struct dblp_train t;
+
+	dblp_train_init(&t, skb);
+	DBLP_SKB_CB(skb)->train = false;
+	dsk = dblp_train_find(ep, &t);
+	if (dsk) {
+		DBLP_SKB_CB(skb)->train = true;
+		dblp_rcv_sock(dsk, skb);
+		sock_put(&dsk->sk);
+		return true;
+	}
+	if (!skb_is_gso(skb))
+		return false;
+	dblp_train_part(ep, &t);
+	return true;
 }
 
 /* A DATA packet without other frames than META can be looked at where it is */
@@ -196,8 +211,20 @@ static u32 dblp_train_scan(struct dblp_window *w, const struct dblp_run *run)
 /* A packet that needs to be looked at more closely */
 static void dblp_train_rcv_single(struct dblp_sock *dsk, struct dblp_run *run)
 {
+	u32 len = run->h.type != DBLP_PKT_DATA ? run->len :
+		  DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + run->h.ctl_len;
 	struct dblp_train one = { .n = 1 };
 
+	/* It is alone, and in our hands only */
+	if (run->train->n == 1) {
+		if (!pskb_may_pull(run->train->skb, len)) {
+			DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_DROPMEMORY);
+			return;
+		}
+		run->p = run->train->skb->data;
+		dblp_rcv_run(dsk, run);
+		return;
+	}
 	one.skb = dblp_train_cut(run->train, run->first);
 	if (!one.skb) {
 		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_DROPMEMORY);
