@@ -350,7 +350,7 @@ void dblp_close(struct dblp_sock *dsk)
 	struct sock *sk = &dsk->sk;
 	bool linger = sock_flag(sk, SOCK_LINGER);
 	bool unread = !list_empty(&dsk->rx_ready) ||
-		      !xa_empty(&dsk->rx_msgs) || dsk->rx_placed;
+		      dblp_rx_any_open(dsk) || dsk->rx_placed;
 
 	if (dsk->state == DBLP_STATE_LISTEN)
 		dblp_stop_listening(dsk);
@@ -481,8 +481,8 @@ void dblp_timer_init(struct dblp_sock *dsk)
  * dblp_timer_update() - have the timer expire when something is due next
  * @dsk: socket
  *
- * A timer that would expire too early is left alone: it looks again then. So a
- * busy connection does not restart it with every packet.
+ * A timer that would expire too early, or for nothing, is left alone: it looks
+ * again then. So a busy connection does not restart it with every packet.
  */
 void dblp_timer_update(struct dblp_sock *dsk)
 {
@@ -494,17 +494,11 @@ void dblp_timer_update(struct dblp_sock *dsk)
 	at = dblp_earliest(at, dsk->ack_at);
 	at = dblp_earliest(at, dsk->keepalive_at);
 	at = dblp_earliest(at, dsk->close_at);
-	if (at && dsk->timer_at && dsk->timer_at <= at)
-		return;
-	if (!at && !dsk->timer_at)
+	if (!at || (dsk->timer_at && dsk->timer_at <= at))
 		return;
 
 	dsk->timer_at = at;
-	if (at)
-		hrtimer_start(&dsk->timer, ns_to_ktime(at),
-			      HRTIMER_MODE_ABS_SOFT);
-	else
-		hrtimer_try_to_cancel(&dsk->timer);
+	hrtimer_start(&dsk->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
 }
 
 /**

@@ -265,6 +265,7 @@ struct dblp_path {
  * @n_chunks: number of chunks
  * @chunk_order: of their size in pages; the last one may be smaller
  * @chunks: the bytes, see txbuf.c; freed when the message is closed
+ * @small: instead of @chunks, if they are few
  */
 struct dblp_tx_msg {
 	struct list_head	list;
@@ -311,6 +312,7 @@ struct dblp_tx_msg {
 	u32			n_chunks;
 	u32			chunk_order;
 	struct page		**chunks;
+	u8			*small;
 };
 
 /**
@@ -1058,6 +1060,7 @@ void dblp_rx_join(const struct list_head *pieces, struct dblp_rcvinfo *info);
 int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 		 const struct dblp_data *d, const struct dblp_frame *meta,
 		 u64 pn, enum dblp_mib_item *why);
+bool dblp_rx_any_open(struct dblp_sock *dsk);
 void dblp_rx_consume(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_offer(struct dblp_sock *dsk);
 void dblp_rx_abort(struct dblp_sock *dsk);

@@ -73,6 +73,7 @@ static void dblp_destruct(struct sock *sk)
 	hrtimer_cancel(&dsk->timer);
 	dblp_leave_config(dsk);
 	dblp_rx_purge(dsk);
+	xa_destroy(&dsk->rx_msgs);
 	dblp_tx_purge_reports(dsk);
 	dblp_tx_free(dsk->tx_reported);
 	kvfree(dsk->sent.ring);

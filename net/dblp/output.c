@@ -343,7 +343,8 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	if (!dblp_sent_room(dsk, 1))
 		return false;
 	room = hdr_len + len < mss ? mss - hdr_len - len : 0;
-	skb = dblp_skb_alloc(hdr_len + min_t(u32, room, DBLP_CTL_MAX),
+	room = min_t(u32, room, DBLP_CTL_MAX);
+	skb = dblp_skb_alloc(hdr_len + room + (msg->small ? len : 0),
 			     GFP_ATOMIC);
 	if (!skb)
 		return false;

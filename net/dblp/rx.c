@@ -241,6 +241,27 @@ static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVEDEARLY);
 }
 
+/*
+ * Take a message out whose turn it is. A place for the next one keeps the array
+ * from freeing a node now and allocating one then; it need not succeed.
+ */
+static void dblp_rx_unstore(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	u32 next = msg->id + 1;
+
+	if (xa_reserve_bh(&dsk->rx_msgs, next, GFP_ATOMIC | __GFP_NOWARN))
+		net_dbg_ratelimited("dblp: no place for message %u yet\n", next);
+	xa_erase_bh(&dsk->rx_msgs, msg->id);
+}
+
+/** dblp_rx_any_open() - are there messages that cannot be read yet? */
+bool dblp_rx_any_open(struct dblp_sock *dsk)
+{
+	unsigned long id = 0;
+
+	return xa_find(&dsk->rx_msgs, &id, ULONG_MAX, XA_PRESENT);
+}
+
 /* Closed messages whose turn has come can be read */
 static void dblp_rx_deliver(struct dblp_sock *dsk)
 {
@@ -252,7 +273,7 @@ static void dblp_rx_deliver(struct dblp_sock *dsk)
 			dsk->rx_broken = EPROTO;
 			break;
 		}
-		xa_erase_bh(&dsk->rx_msgs, msg->id);
+		dblp_rx_unstore(dsk, msg);
 		list_add_tail(&msg->list, &dsk->rx_ready);
 		dsk->rx_next++;
 		dsk->rx_deadline_at = msg->deadline_at;

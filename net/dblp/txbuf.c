@@ -16,6 +16,9 @@
 
 #include "dblp.h"
 
+/* So few bytes are copied into each packet, which costs less than a page */
+#define DBLP_SMALL_MAX		512
+
 /* Chunks are large, for few fragments, as long as such are easy to get */
 #define DBLP_CHUNK_ORDER	PAGE_ALLOC_COSTLY_ORDER
 
@@ -34,6 +37,8 @@ void dblp_txbuf_free(struct dblp_tx_msg *msg)
 	dblp_txbuf_put(msg);
 	kvfree(msg->chunks);
 	msg->chunks = NULL;
+	kfree(msg->small);
+	msg->small = NULL;
 }
 
 static u32 dblp_chunk_size(const struct dblp_tx_msg *msg)
@@ -79,6 +84,11 @@ int dblp_txbuf_alloc(struct dblp_tx_msg *msg)
 	/* The last one is short, but need not be last in here */
 	size = msg->shuffled ? msg->acked.n * stride :
 	       msg->acked.n * msg->room + msg->len;
+	if (size <= DBLP_SMALL_MAX && msg->acked.n == 1) {
+		msg->small = kmalloc(size, GFP_KERNEL_ACCOUNT);
+		msg->truesize += size;
+		return msg->small ? 0 : -ENOMEM;
+	}
 	order = min_t(u32, get_order(size), DBLP_CHUNK_ORDER);
 	msg->chunks = kvmalloc_array(DIV_ROUND_UP(size, PAGE_SIZE << order),
 				     sizeof(*msg->chunks), GFP_KERNEL_ACCOUNT);
@@ -102,6 +112,10 @@ static void *dblp_txbuf_at(const struct dblp_tx_msg *msg, u32 pos, u32 *n)
 	u32 shift = PAGE_SHIFT + msg->chunk_order;
 	u32 at = pos & (dblp_chunk_size(msg) - 1);
 
+	if (msg->small) {
+		*n = DBLP_SMALL_MAX;
+		return msg->small + pos;
+	}
 	*n = dblp_chunk_size(msg) - at;
 	return page_address(msg->chunks[pos >> shift]) + at;
 }
@@ -169,7 +183,7 @@ void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, const u8 *hdr)
 /**
  * dblp_txbuf_frags() - have a packet refer to a stretch of the memory
  * @msg: message
- * @skb: packet; so much is added to it
+ * @skb: packet; so much is added to it, and copied if the message is small
  * @pos: first byte
  * @len: number of bytes; the caller sees to it that MAX_SKB_FRAGS will do
  */
@@ -180,6 +194,10 @@ void dblp_txbuf_frags(const struct dblp_tx_msg *msg, struct sk_buff *skb,
 	u32 size = dblp_chunk_size(msg), n;
 	struct page *page;
 
+	if (msg->small) {
+		skb_put_data(skb, msg->small + pos, len);
+		return;
+	}
 	skb->len += len;
 	skb->data_len += len;
 	skb->truesize += len;
