@@ -539,7 +539,8 @@ static void dblp_do_rcv(struct dblp_sock *dsk, struct sk_buff *skb)
 	case DBLP_PKT_RST:
 		return dblp_rcv_rst(dsk, skb);
 	default:
-		dblp_drop(net, skb, DBLP_MIB_DROPFIELD);
+		/* It came a moment before its connection */
+		dblp_drop(net, skb, DBLP_MIB_DROPSTATE);
 	}
 }
 
