@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Messages larger than the buffers, between two sockets: what sendmsg() takes,
+ * what the receiver gets, and how much memory that needs.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "lib/testlib.h"
+
+#define SECONDS		1000
+#define MIB		(1 << 20)
+#define BUFFER		(4 * MIB)
+#define SO_MEMINFO	55
+enum { MEM_RMEM, MEM_RCVBUF, MEM_WMEM, MEM_SNDBUF, MEM_FWD, MEM_WMEM_QUEUED,
+	MEM_OPTMEM, MEM_BACKLOG, MEM_DROPS, MEM_VARS };
+
+#define EXPECT_ERR(error, call) do {					\
+	errno = 0;							\
+	EXPECT_EQ(-1, (long)(call));					\
+	EXPECT_EQ((error), errno);					\
+} while (0)
+
+/* A client that sends and a server that receives */
+struct pair {
+	int client;
+	int server;
+};
+
+static int new_socket(void)
+{
+	int fd = socket(AF_DBLP, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		die("socket(AF_DBLP)");
+	return fd;
+}
+
+static void set_int(int fd, int level, int opt, int value)
+{
+	if (setsockopt(fd, level, opt, &value, sizeof(value)))
+		die("setsockopt(%d, %d, %d)", level, opt, value);
+}
+
+static void set_timeout(int fd, int opt, int ms)
+{
+	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+
+	if (setsockopt(fd, SOL_SOCKET, opt, &tv, sizeof(tv)))
+		die("setsockopt(timeout)");
+}
+
+static void pair_open(struct pair *p, int placement, int sndbuf, int rcvbuf)
+{
+	struct sockaddr_dblp addr;
+	socklen_t len = sizeof(addr);
+	int listener = new_socket();
+
+	addr_parse(&addr, "127.0.0.1", 0);
+	set_int(listener, SOL_SOCKET, SO_RCVBUFFORCE, rcvbuf);
+	set_int(listener, SOL_DBLP, DBLP_PLACEMENT, placement);
+	if (bind(listener, (void *)&addr, len) || listen(listener, 1) ||
+	    getsockname(listener, (void *)&addr, &len))
+		die("making a listener");
+	p->client = new_socket();
+	set_int(p->client, SOL_SOCKET, SO_SNDBUFFORCE, sndbuf);
+	set_int(p->client, SOL_DBLP, DBLP_NOTIFY, 1);
+	if (connect(p->client, (void *)&addr, sizeof(addr)))
+		die("connect()");
+	p->server = accept(listener, NULL, NULL);
+	if (p->server < 0)
+		die("accept()");
+	close(listener);
+}
+
+static void pair_close(struct pair *p)
+{
+	close(p->client);
+	close(p->server);
+}
+
+static u_int32_t meminfo(int fd, int which)
+{
+	u_int32_t mem[MEM_VARS] = {};
+	socklen_t len = sizeof(mem);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len))
+		die("getsockopt(SO_MEMINFO)");
+	return mem[which];
+}
+
+static unsigned char *new_pages(size_t len)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		die("mmap(%zu)", len);
+	return p;
+}
+
+static void drop_pages(void *p, size_t len)
+{
+	if (madvise(p, len, MADV_DONTNEED))
+		die("madvise()");
+}
+
+/*
+ * Contents that are cheap to have: a mebibyte that is mapped again and again,
+ * but for one word in each 256 KiB, which says where it is.
+ */
+#define MARK		(256 << 10)
+
+static uint64_t word_at(size_t offset)
+{
+	return offset % MARK ? offset % MIB : offset;
+}
+
+static unsigned char *new_repeated(size_t len)
+{
+	int fd = memfd_create("bigmsg", 0);
+	unsigned char *buf = new_pages(len);
+	uint64_t word;
+	size_t i;
+
+	if (fd < 0)
+		die("memfd_create()");
+	for (i = 0; i < MIB; i += 8) {
+		word = word_at(i);
+		memcpy(buf + i, &word, 8);
+	}
+	if (write(fd, buf, MIB) != MIB)
+		die("write()");
+	for (i = 0; i < len; i += MIB)
+		if (mmap(buf + i, MIB, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
+			die("mmap()");
+	for (i = 0; i < len; i += MARK)
+		memcpy(buf + i, &i, 8);
+	close(fd);
+	return buf;
+}
+
+static bool words_check(const void *buf, size_t offset, size_t len)
+{
+	const uint64_t *word = buf;
+	size_t i;
+
+	for (i = 0; i < len / 8; i++)
+		if (word[i] != word_at(offset + 8 * i))
+			return false;
+	return true;
+}
+
+static bool make_nonblock(int fd)
+{
+	return !fcntl(fd, F_SETFL, O_NONBLOCK);
+}
+
+/* What was placed by one call */
+struct placed {
+	ssize_t ret;
+	int flags;
+	struct dblp_rcvinfo info;
+	uint32_t n;
+	struct dblp_range range[512];
+};
+
+static void place(int fd, void *buf, size_t len, int flags, struct placed *g)
+{
+	char control[8 * 512 + 256] __attribute__((aligned(8)));
+	struct iovec iov = { buf, len };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c;
+
+	g->n = 0;
+	errno = 0;
+	g->ret = recvmsg(fd, &m, flags);
+	g->flags = g->ret < 0 ? 0 : m.msg_flags;
+	if (g->ret < 0)
+		return;
+	for (c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+		size_t n = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_type == DBLP_RCVINFO)
+			memcpy(&g->info, CMSG_DATA(c), sizeof(g->info));
+		if (c->cmsg_type != DBLP_PLACED)
+			continue;
+		if (n > sizeof(g->range))
+			die("%zu bytes of ranges", n);
+		g->n = n / 8;
+		memcpy(g->range, CMSG_DATA(c), n);
+	}
+}
+
+/*
+ * A gibibyte. Neither end has memory for it: the receiver checks and drops what
+ * was placed.
+ */
+#define GIB		((size_t)1 << 30)
+
+static void send_gib(int fd)
+{
+	struct epoll_event ev = { .events = EPOLLOUT | EPOLLET };
+	unsigned char *buf = new_repeated(GIB);
+	int ep = epoll_create1(0);
+	unsigned int waits = 0;
+	size_t done = 0;
+	ssize_t ret;
+
+	if (ep < 0 || epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev) ||
+	    !make_nonblock(fd))
+		die("epoll");
+	while (done < GIB) {
+		ret = send(fd, buf + done, GIB - done, 0);
+		if (ret > 0) {
+			done += ret;
+			continue;
+		}
+		if (errno != EAGAIN)
+			die("send() after %zu bytes", done);
+		waits++;
+		if (meminfo(fd, MEM_WMEM_QUEUED) > 2 * BUFFER + 2 * MIB)
+			die("%u bytes queued", meminfo(fd, MEM_WMEM_QUEUED));
+		if (epoll_wait(ep, &ev, 1, 20 * SECONDS) != 1)
+			die("no wake-up after %zu bytes", done);
+	}
+	printf("# sender waited %u times\n", waits);
+	fflush(stdout);
+	close(ep);
+}
+
+TEST(a_gibibyte_through_four_mebibytes)
+{
+	struct placed *g = calloc(1, sizeof(*g));
+	uint64_t start = now_ms(), sum = 0;
+	unsigned int i, most = 0, calls = 0;
+	unsigned char *buf;
+	struct pair p;
+	int status;
+	pid_t pid;
+
+	netns_new();
+	pair_open(&p, 1, BUFFER, BUFFER);
+	buf = new_pages(GIB);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		send_gib(p.client);
+		_exit(0);
+	}
+	do {
+		place(p.server, buf, GIB, 0, g);
+		ASSERT_LT(0, g->ret) TH_LOG("%s", strerror(errno));
+		for (i = 0; i < g->n; i++) {
+			size_t at = g->range[i].offset, n = g->range[i].length;
+
+			ASSERT_TRUE(words_check(buf + at, at, n));
+			/* Twice the same byte would not be there again. */
+			memset(buf + at, 0xee, n);
+			drop_pages(buf + ((at + 4095) & ~4095UL),
+				   n < 8192 ? 0 : ((at + n) & ~4095UL) -
+				   ((at + 4095) & ~4095UL));
+			sum += n;
+		}
+		if (meminfo(p.server, MEM_RMEM) > most)
+			most = meminfo(p.server, MEM_RMEM);
+		calls++;
+	} while (!(g->flags & MSG_EOR));
+	EXPECT_EQ(GIB, sum);
+	EXPECT_EQ(GIB, g->info.length);
+	EXPECT_EQ(0, g->info.missing);
+	EXPECT_EQ(0, g->info.msg_id);
+	EXPECT_GE(2 * BUFFER + 2 * MIB, most);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	TH_LOG("%llu ms, %u calls, receive memory up to %u",
+	       (unsigned long long)(now_ms() - start), calls, most);
+	pair_close(&p);
+	munmap(buf, GIB);
+	free(g);
+}
+
+#define LEN	(4 * MIB)
+
+static unsigned char *new_message(uint64_t msg)
+{
+	unsigned char *buf = new_pages(LEN);
+
+	pattern_fill(buf, LEN, 0, 1, msg);
+	return buf;
+}
+
+/* A part is taken, and the next calls go on */
+TEST(a_part_without_waiting)
+{
+	struct dblp_sndinfo info = { .tag = 99, .critical = 300000 };
+	struct dblp_sndinfo other = { .tag = 11 };
+	unsigned char *buf = new_message(0), *to = new_pages(LEN);
+	struct message m, report;
+	uint32_t element = 16;
+	struct dblp_info all;
+	socklen_t len = sizeof(all);
+	ssize_t ret, done;
+	struct pair p;
+
+	netns_new();
+	pair_open(&p, 0, MIB, 8 * MIB);
+	/* Else what is sent is acknowledged before the call has ended. */
+	ASSERT_EQ(0, system("tc qdisc add dev lo root netem delay 5ms limit 10000"));
+	done = sndinfo_send(p.client, buf, LEN, MSG_DONTWAIT, &info);
+	ASSERT_LT(0, done);
+	ASSERT_GT(LEN, done);
+	/* Only all of the rest will do, and nothing changes otherwise. */
+	EXPECT_ERR(EINVAL, send(p.client, buf, LEN, 0));
+	EXPECT_ERR(EINVAL, send(p.client, buf, LEN - done - 8, 0));
+	EXPECT_ERR(EBUSY, setsockopt(p.client, SOL_DBLP, DBLP_ELEMENT, &element,
+				     sizeof(element)));
+	while (done < LEN) {
+		ASSERT_TRUE(wait_for(p.client, POLLOUT, 20 * SECONDS));
+		ret = sndinfo_send(p.client, buf + done, LEN - done,
+				   MSG_DONTWAIT, &other);
+		ASSERT_LT(0, ret) TH_LOG("%s", strerror(errno));
+		done += ret;
+	}
+	EXPECT_EQ(0, setsockopt(p.client, SOL_DBLP, DBLP_ELEMENT, &element,
+				sizeof(element)));
+	EXPECT_EQ(8, send(p.client, buf, 8, 0));
+
+	EXPECT_EQ(LEN, message_recv(p.server, to, LEN, 0, &m));
+	EXPECT_EQ(-1, pattern_check(to, LEN, 0, 1, 0));
+	EXPECT_EQ(99, m.info.tag);
+	EXPECT_EQ(0, m.info.msg_id);
+	message_free(&m);
+	EXPECT_EQ(8, message_recv(p.server, to, LEN, 0, &m));
+	EXPECT_EQ(1, m.info.msg_id);
+	message_free(&m);
+
+	/* One report for each message, and one count. */
+	ASSERT_TRUE(wait_for(p.client, POLLERR, 20 * SECONDS));
+	EXPECT_EQ(0, message_recv(p.client, NULL, 0, MSG_ERRQUEUE, &report));
+	EXPECT_EQ(99, report.info.tag);
+	EXPECT_EQ(LEN, report.info.length);
+	EXPECT_EQ(0, report.info.msg_id);
+	ASSERT_TRUE(wait_for(p.client, POLLERR, 20 * SECONDS));
+	EXPECT_EQ(0, message_recv(p.client, NULL, 0, MSG_ERRQUEUE, &report));
+	EXPECT_EQ(1, report.info.msg_id);
+	ASSERT_EQ(0, getsockopt(p.client, SOL_DBLP, DBLP_INFO, &all, &len));
+	EXPECT_EQ(2, all.msgs_sent);
+	EXPECT_EQ(LEN + 8, all.bytes_delivered);
+	ASSERT_EQ(0, getsockopt(p.server, SOL_DBLP, DBLP_INFO, &all, &len));
+	EXPECT_EQ(2, all.msgs_received);
+	EXPECT_EQ(0, meminfo(p.client, MEM_WMEM_QUEUED));
+	EXPECT_EQ(0, meminfo(p.server, MEM_RMEM));
+	pair_close(&p);
+}
+
+static void on_alarm(int sig)
+{
+}
+
+/* The message ends before its time: by timeout, by signal. Then the end comes */
+static void cut_off(struct __test_metadata *_metadata, bool by_signal,
+		    bool shut)
+{
+	struct itimerval soon = { .it_value.tv_usec = 100000 };
+	struct sigaction sa = { .sa_handler = on_alarm };
+	unsigned char *buf = new_message(0), *to = new_pages(LEN);
+	ssize_t done, ret, sum = 0;
+	struct pair p;
+
+	netns_new();
+	pair_open(&p, 1, MIB, MIB);
+	EXPECT_EQ(8, send(p.client, buf, 8, 0));
+	if (by_signal) {
+		sigaction(SIGALRM, &sa, NULL);
+		setitimer(ITIMER_REAL, &soon, NULL);
+	} else {
+		set_timeout(p.client, SO_SNDTIMEO, 100);
+	}
+	done = send(p.client, buf, LEN, 0);
+	EXPECT_LT(0, done);
+	EXPECT_GT(LEN, done);
+	EXPECT_LT(0, ({ int n; ioctl(p.client, SIOCOUTQNSD, &n); n; }));
+	if (shut) {
+		EXPECT_EQ(0, shutdown(p.client, SHUT_WR));
+		EXPECT_ERR(EPIPE, send(p.client, buf, LEN - done,
+				       MSG_NOSIGNAL));
+	} else {
+		close(p.client);
+	}
+
+	/* What was complete is there; what was not, is never the whole. */
+	EXPECT_EQ(8, recv(p.server, to, LEN, 0));
+	while ((ret = recv(p.server, to, LEN, 0)) > 0)
+		sum += ret;
+	EXPECT_EQ(-1, ret);
+	EXPECT_EQ(ECONNRESET, errno);
+	EXPECT_EQ(done, sum);
+	EXPECT_EQ(-1, pattern_check(to, sum, 0, 1, 0));
+	EXPECT_EQ(0, recv(p.server, to, LEN, 0));
+	if (shut)
+		close(p.client);
+	close(p.server);
+}
+
+TEST(a_timeout_and_close_in_the_middle)
+{
+	cut_off(_metadata, false, false);
+}
+
+TEST(a_signal_and_shutdown_in_the_middle)
+{
+	cut_off(_metadata, true, true);
+}
+
+#define THREADS		4
+#define EACH		3
+
+struct sender {
+	pthread_t thread;
+	int fd;
+	int number;
+};
+
+static void *send_some(void *arg)
+{
+	struct sender *s = arg;
+	struct dblp_sndinfo info = { .tag = s->number };
+	unsigned char *buf = new_pages(LEN);
+	int i;
+
+	memset(buf, s->number, LEN);
+	for (i = 0; i < EACH; i++)
+		if (sndinfo_send(s->fd, buf, LEN, 0, &info) != LEN)
+			die("send()");
+	munmap(buf, LEN);
+	return NULL;
+}
+
+TEST(threads_that_send_at_once)
+{
+	unsigned char *to = new_pages(LEN);
+	struct sender s[THREADS];
+	struct message m;
+	struct pair p;
+	int i;
+
+	netns_new();
+	pair_open(&p, 0, MIB, 8 * MIB);
+	for (i = 0; i < THREADS; i++) {
+		s[i].fd = p.client;
+		s[i].number = i + 1;
+		ASSERT_EQ(0, pthread_create(&s[i].thread, NULL, send_some,
+					    &s[i]));
+	}
+	for (i = 0; i < THREADS * EACH; i++) {
+		ASSERT_EQ(LEN, message_recv(p.server, to, LEN, 0, &m));
+		EXPECT_EQ(i, m.info.msg_id);
+		EXPECT_EQ(-1, bytes_check(to, LEN, m.info.tag));
+		message_free(&m);
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(s[i].thread, NULL);
+	EXPECT_EQ(0, meminfo(p.client, MEM_WMEM_QUEUED));
+	pair_close(&p);
+}
+
+/* The largest message that fits the peer's window, in pieces, needs no more */
+TEST(the_largest_whole_message_from_a_small_buffer)
+{
+	unsigned char *buf = new_message(0), *to = new_pages(LEN);
+	int most = LEN - 1024;
+	struct message m;
+	struct pair p;
+	pid_t pid;
+
+	netns_new();
+	pair_open(&p, 0, 256 << 10, LEN);
+	EXPECT_ERR(EMSGSIZE, send(p.client, buf, most + 1, 0));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(send(p.client, buf, most, 0) != most);
+	ASSERT_TRUE(wait_for(p.server, POLLIN, 20 * SECONDS));
+	EXPECT_EQ(most, ({ int n; ioctl(p.server, SIOCINQ, &n); n; }));
+	EXPECT_EQ(most, message_recv(p.server, to, LEN, 0, &m));
+	EXPECT_EQ(-1, pattern_check(to, most, 0, 1, 0));
+	message_free(&m);
+	pair_close(&p);
+}
+
+/* Loss within the budget: the sum keeps the bound, both ends have one map */
+static void lossy(struct __test_metadata *_metadata, int placement)
+{
+	struct dblp_sndinfo info = {
+		.tag = 7, .flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.budget = 200000, .policy = DBLP_POLICY_EAGER,
+		.critical = 700000,
+	};
+	unsigned char *buf = new_message(0), *to = new_pages(LEN);
+	struct message m, report;
+	uint32_t i, sum = 0;
+	struct pair p;
+	pid_t pid;
+
+	netns_new();
+	netns_set_mtu(1500);
+	ASSERT_EQ(0, system("tc qdisc add dev lo root netem loss 10% limit 10000"));
+	pair_open(&p, placement, MIB, 8 * MIB);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(sndinfo_send(p.client, buf, LEN, 0, &info) != LEN);
+	memset(to, 0xaa, LEN);
+	ASSERT_LT(0, message_recv(p.server, to, LEN, MSG_WAITALL, &m));
+	EXPECT_EQ(7, m.info.tag);
+	EXPECT_EQ(LEN, m.info.length);
+	EXPECT_LT(0, m.info.missing);
+	EXPECT_GE(budget_bytes(200000, LEN - 700000), m.info.missing);
+	EXPECT_EQ(m.info.ranges, m.n);
+	for (i = 0; i < m.n; i++) {
+		EXPECT_LE(700000, m.range[i].offset);
+		if (i)
+			EXPECT_LT(m.range[i - 1].offset +
+				  m.range[i - 1].length, m.range[i].offset);
+		EXPECT_EQ(-1, bytes_check(to + m.range[i].offset,
+					  m.range[i].length, 0));
+		sum += m.range[i].length;
+		pattern_fill(to + m.range[i].offset, m.range[i].length,
+			     m.range[i].offset, 1, 0);
+	}
+	EXPECT_EQ(m.info.missing, sum);
+	EXPECT_EQ(-1, pattern_check(to, LEN, 0, 1, 0));
+	ASSERT_TRUE(wait_for(p.client, POLLERR, 20 * SECONDS));
+	EXPECT_EQ(0, message_recv(p.client, NULL, 0, MSG_ERRQUEUE, &report));
+	EXPECT_EQ(0, memcmp(&m.info, &report.info, sizeof(m.info)));
+	ASSERT_EQ(m.n, report.n);
+	EXPECT_EQ(0, memcmp(m.range, report.range, m.n * sizeof(*m.range)));
+	message_free(&m);
+	message_free(&report);
+	pair_close(&p);
+}
+
+TEST(loss_in_pieces_received_whole)
+{
+	lossy(_metadata, 0);
+}
+
+TEST(loss_in_pieces_placed)
+{
+	lossy(_metadata, 1);
+}
+
+TEST_HARNESS_MAIN
