@@ -112,6 +112,8 @@ static unsigned char *new_pages(size_t len)
 
 	if (p == MAP_FAILED)
 		die("mmap(%zu)", len);
+	/* Who drops a page at a time would be given 2 MiB for each again */
+	madvise(p, len, MADV_NOHUGEPAGE);
 	return p;
 }
 
