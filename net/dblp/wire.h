@@ -269,8 +269,6 @@ static inline bool dblp_same_hdr(const u8 *a, const u8 *b)
 {
 	u64 x[4], y[4];
 
-	_Static_assert(sizeof(x) == DBLP_HDR_LEN + DBLP_DATA_HDR_LEN,
-		       "all of the headers");
 	memcpy(x, a, sizeof(x));
 	memcpy(y, b, sizeof(y));
 	return !((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) |
