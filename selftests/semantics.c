@@ -650,6 +650,129 @@ TEST_F(conn, accepted_sockets_inherit_generic_options)
 }
 
 /*
+ * One port for several sockets
+ */
+
+static int bind_new(const struct sockaddr_dblp *a, bool reuse, int *fd)
+{
+	*fd = new_socket();
+	set_int(*fd, SO_REUSEADDR, reuse);
+	return bind_to(*fd, a);
+}
+
+TEST_F(conn, two_listeners_at_one_address)
+{
+	struct sockaddr_dblp any;
+	int fd, one, two;
+
+	EXPECT_ERR(EADDRINUSE, bind_new(&self->addr, false, &fd));
+	close(fd);
+	EXPECT_ERR(EADDRINUSE, bind_new(&self->addr, true, &fd));
+	close(fd);
+
+	/* Not before listen() is it clear who will be one */
+	addr_parse(&any, variant->address, 4242);
+	EXPECT_EQ(0, bind_new(&any, true, &one));
+	EXPECT_ERR(EADDRINUSE, bind_new(&any, false, &two));
+	close(two);
+	EXPECT_EQ(0, bind_new(&any, true, &two));
+	EXPECT_EQ(0, listen(two, 1));
+	EXPECT_ERR(EADDRINUSE, listen(one, 1));
+	EXPECT_EQ(0, listen(two, 2));
+	close(two);
+	EXPECT_EQ(0, listen(one, 1));
+	close(one);
+}
+
+TEST_F(conn, a_server_is_started_again_while_connections_live)
+{
+	struct sockaddr_dblp addr;
+	int old, client, server, fresh, more, got;
+	char buf[8];
+
+	addr_parse(&addr, variant->address, 4242);
+	ASSERT_EQ(0, bind_new(&addr, true, &old));
+	ASSERT_EQ(0, listen(old, 4));
+	connect_more(&addr, old, &client, &server);
+	close(old);
+
+	EXPECT_ERR(EADDRINUSE, bind_new(&addr, false, &fresh));
+	close(fresh);
+	ASSERT_EQ(0, bind_new(&addr, true, &fresh));
+	/* It does not listen yet */
+	more = new_socket();
+	EXPECT_ERR(ECONNREFUSED, connect_to(more, &addr));
+	ASSERT_EQ(0, listen(fresh, 4));
+	ASSERT_EQ(0, connect_to(more, &addr));
+	got = accept(fresh, NULL, NULL);
+	ASSERT_LE(0, got);
+	EXPECT_EQ(3, send(more, "new", 3, 0));
+	EXPECT_EQ(3, recv(got, buf, sizeof(buf), 0));
+	/* The old one has noticed nothing, and its end ends nothing else */
+	EXPECT_EQ(3, send(client, "old", 3, 0));
+	EXPECT_EQ(3, recv(server, buf, sizeof(buf), 0));
+	close(server);
+	close(client);
+	EXPECT_EQ(3, send(got, "new", 3, 0));
+	EXPECT_EQ(3, recv(more, buf, sizeof(buf), 0));
+	close(got);
+	close(more);
+	close(fresh);
+}
+
+TEST_F(conn, a_closed_port_is_free_at_once)
+{
+	int fd;
+
+	close(self->server);
+	close(self->client);
+	close(self->listener);
+	self->server = -1;
+	self->client = -1;
+	/* Until both have said farewell */
+	while (socket_count())
+		sleep_ms(5);
+	EXPECT_EQ(0, bind_new(&self->addr, false, &fd));
+	EXPECT_EQ(0, listen(fd, 1));
+	self->listener = fd;
+}
+
+TEST_F(conn, joining_a_privileged_port_needs_the_privilege)
+{
+	struct sockaddr_dblp addr;
+	int fd, other, status;
+	pid_t pid;
+
+	addr_parse(&addr, variant->address, 100);
+	ASSERT_EQ(0, bind_new(&addr, true, &fd));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		if (setresuid(65534, 65534, 65534))
+			_exit(1);
+		_exit(RESULT(bind_new(&addr, true, &other)) == -EACCES ? 0 : 2);
+	}
+	EXPECT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	close(fd);
+}
+
+TEST_F(conn, reuseport_is_refused)
+{
+	int fd = new_socket(), one = 1;
+	struct sockaddr_dblp addr;
+	long got;
+
+	addr_parse(&addr, variant->address, 0);
+	got = RESULT(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one,
+				sizeof(one)));
+	if (!got)
+		got = RESULT(bind_to(fd, &addr));
+	EXPECT_EQ(-EOPNOTSUPP, got);
+	close(fd);
+}
+
+/*
  * Names and connecting
  */
 

@@ -40,14 +40,26 @@ static int dblp_check_addr(const struct sockaddr *uaddr, int len)
 static int dblp_bind_locked(struct dblp_sock *dsk,
 			    const struct sockaddr_dblp *addr)
 {
+	struct dblp_endpoint *ep = NULL;
+	bool reuse = dsk->sk.sk_reuse;
 	int err;
 
+	if (reuse && addr->sdblp_port)
+		ep = dblp_endpoint_join(dsk, addr);
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
 	dsk->local = *addr;
+	if (ep) {
+		dsk->ep = ep;
+		return 0;
+	}
 	err = dblp_endpoint_create(sock_net(&dsk->sk), addr,
 				   dsk->sk.sk_bound_dev_if, &dsk->ep,
 				   &dsk->local.sdblp_port);
 	if (err)
 		memset(&dsk->local, 0, sizeof(dsk->local));
+	else if (reuse)
+		dblp_endpoint_share(dsk);
 	return err;
 }
 
@@ -61,7 +73,10 @@ static int dblp_bind(struct socket *sock, struct sockaddr *uaddr, int len)
 		return err;
 	lock_sock(&dsk->sk);
 	err = -EINVAL;
-	if (dsk->state == DBLP_STATE_CLOSED && !dsk->ep)
+	/* Newer kernels do not let us get as far as this */
+	if (dsk->sk.sk_reuseport)
+		err = -EOPNOTSUPP;
+	else if (dsk->state == DBLP_STATE_CLOSED && !dsk->ep)
 		err = dblp_bind_locked(dsk, (struct sockaddr_dblp *)uaddr);
 	release_sock(&dsk->sk);
 	return err;
@@ -238,10 +253,14 @@ static int dblp_listen(struct socket *sock, int backlog)
 		goto out;
 
 	WRITE_ONCE(sk->sk_max_ack_backlog, backlog);
+	if (dsk->state == DBLP_STATE_LISTEN)
+		goto out;
+	err = dblp_endpoint_listen(dsk);
+	if (err)
+		goto out;
 	WRITE_ONCE(sk->sk_shutdown, 0);
 	dsk->state = DBLP_STATE_LISTEN;
 	sk->sk_state = TCP_LISTEN;
-	rcu_assign_pointer(dsk->ep->listener, dsk);
 out:
 	release_sock(sk);
 	return err;
@@ -361,7 +380,7 @@ static __poll_t dblp_poll(struct file *file, struct socket *sock,
 	if (READ_ONCE(sk->sk_err) || !list_empty(&dsk->tx_reports))
 		mask |= EPOLLERR;
 	shutdown = READ_ONCE(sk->sk_shutdown);
-	if (dblp_rx_eof(dsk))
+	if (dblp_rx_ended(dsk))
 		shutdown |= RCV_SHUTDOWN;
 	if (shutdown == SHUTDOWN_MASK || state == DBLP_STATE_CLOSED)
 		mask |= EPOLLHUP;

@@ -157,6 +157,8 @@ enum dblp_limits {
  * @endpoints: number of endpoints alive
  * @config: what operators set
  * @receiving: connections amid a message from their peer
+ * @shared: endpoints that SO_REUSEADDR lets others join
+ * @shared_lock: protects @shared
  * @mib: counters
  */
 struct dblp_net {
@@ -172,6 +174,8 @@ struct dblp_net {
 	unsigned long		rst_jiffies;
 	u32			rst_count;
 	atomic_t		endpoints;
+	struct list_head	shared;
+	spinlock_t		shared_lock;	/* for @shared */
 	struct dblp_config	config;
 	atomic_t		receiving;
 	struct dblp_mib __percpu *mib;
@@ -184,6 +188,9 @@ struct dblp_net {
  * @listener: who accepts connections here; written under the listener's lock,
  *	read under RCU
  * @net: its namespace
+ * @shared: in the list of the namespace, if others may join
+ * @addr: then: as it was bound
+ * @ifindex: then: interface it was bound to, 0 for none
  * @release: releases @sock in process context
  * @rcu: frees it
  */
@@ -192,6 +199,9 @@ struct dblp_endpoint {
 	struct socket		*sock;
 	struct dblp_sock __rcu	*listener;
 	struct net		*net;
+	struct list_head	shared;
+	struct sockaddr_dblp	addr;
+	int			ifindex;
 	struct work_struct	release;
 	struct rcu_head		rcu;
 };
@@ -950,6 +960,14 @@ void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
 bool dblp_path_timeout(struct dblp_sock *dsk);
 void dblp_path_probe(struct dblp_sock *dsk, struct dst_entry *dst, u64 now);
 
+/* reuse.c: endpoints that several sockets were bound to */
+void dblp_reuse_init(struct dblp_net *dn);
+struct dblp_endpoint *dblp_endpoint_join(struct dblp_sock *dsk,
+					 const struct sockaddr_dblp *addr);
+void dblp_endpoint_share(struct dblp_sock *dsk);
+void dblp_endpoint_unshare(struct dblp_endpoint *ep);
+int dblp_endpoint_listen(struct dblp_sock *dsk);
+
 /* handshake.c */
 int dblp_handshake_start(struct dblp_sock *dsk);
 void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now);
@@ -1078,6 +1096,7 @@ int dblp_rx_copy(const struct dblp_rx_msg *msg, struct sk_buff_head *skbs,
 		 u32 base, struct dblp_rx_cursor *c);
 int dblp_rx_fill_holes(const struct dblp_rx_msg *msg, struct dblp_rx_cursor *c);
 void dblp_rx_credit(struct dblp_sock *dsk);
+bool dblp_rx_ended(const struct dblp_sock *dsk);
 bool dblp_rx_eof(const struct dblp_sock *dsk);
 u32 dblp_count_ranges(const struct dblp_segmap *map, u32 seg_size, u32 len);
 

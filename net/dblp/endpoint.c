@@ -31,6 +31,7 @@ static void dblp_endpoint_release(struct work_struct *work)
 	struct dblp_endpoint *ep;
 
 	ep = container_of(work, struct dblp_endpoint, release);
+	dblp_endpoint_unshare(ep);
 	udp_tunnel_sock_release(ep->sock);
 	atomic_dec(&dblp_pernet(ep->net)->endpoints);
 	kfree_rcu(ep, rcu);
@@ -165,6 +166,7 @@ int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
 		goto err_free;
 
 	refcount_set(&ep->refs, 1);
+	INIT_LIST_HEAD(&ep->shared);
 	ep->net = net;
 	INIT_WORK(&ep->release, dblp_endpoint_release);
 	atomic_inc(&dblp_pernet(net)->endpoints);

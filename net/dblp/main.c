@@ -191,6 +191,7 @@ static int __net_init dblp_net_init(struct net *net)
 	for (i = 0; i < DBLP_SPENT_BUCKETS; i++)
 		INIT_HLIST_HEAD(&dn->spent[i]);
 	spin_lock_init(&dn->spent_lock);
+	dblp_reuse_init(dn);
 	dn->rst_jiffies = jiffies;
 	return 0;
 

@@ -284,8 +284,13 @@ static void dblp_rx_deliver(struct dblp_sock *dsk)
 		dsk->rx_broken = ECONNRESET;
 	if (any && dsk->placement)
 		dsk->rx_placeable = true;
-	if ((any || dblp_rx_eof(dsk)) && !sock_flag(&dsk->sk, SOCK_DEAD))
+	if (sock_flag(&dsk->sk, SOCK_DEAD))
+		return;
+	if (any)
 		dsk->sk.sk_data_ready(&dsk->sk);
+	/* Some wait for nothing but the end */
+	if (dblp_rx_ended(dsk))
+		dsk->sk.sk_state_change(&dsk->sk);
 }
 
 /**
@@ -604,11 +609,17 @@ void dblp_set_cap(struct dblp_sock *dsk, u32 ppm)
 	dblp_push(dsk);
 }
 
+/** dblp_rx_ended() - has everything arrived that will ever come? */
+bool dblp_rx_ended(const struct dblp_sock *dsk)
+{
+	return dsk->rx_fin && dsk->rx_next == dsk->rx_end &&
+	       !dsk->rx_chain.offset;
+}
+
 /** dblp_rx_eof() - has everything been read that will ever come? */
 bool dblp_rx_eof(const struct dblp_sock *dsk)
 {
-	return dsk->rx_fin && dsk->rx_next == dsk->rx_end &&
-	       list_empty(&dsk->rx_ready) && !dsk->rx_chain.offset;
+	return dblp_rx_ended(dsk) && list_empty(&dsk->rx_ready);
 }
 
 /**
