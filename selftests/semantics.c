@@ -188,6 +188,31 @@ TEST_F(conn, an_idle_connection_without_keepalive_says_nothing)
 	EXPECT_EQ(0, mib("KeepaliveSent"));
 }
 
+TEST_F(conn, one_who_waits_for_credit_asks_seldom)
+{
+	int client, server, i;
+	uint64_t before;
+	char *buf = calloc(1, 10000);
+
+	ASSERT_NE(NULL, buf);
+	set_int(self->listener, SO_RCVBUF, 50000);
+	connect_more(&self->addr, self->listener, &client, &server);
+	for (i = 0; i < 100; i++)
+		EXPECT_EQ(10000, send(client, buf, 10000, MSG_DONTWAIT));
+	sleep_ms(1000);
+	EXPECT_GE(100, mib("PktSent"));
+	before = lo_packets();
+	sleep_ms(2000);
+	/* Two packets in half a second, and their ACKs */
+	EXPECT_GE(50, lo_packets() - before);
+
+	for (i = 0; i < 100; i++)
+		EXPECT_EQ(10000, recv(server, buf, 10000, 0));
+	close(client);
+	close(server);
+	free(buf);
+}
+
 TEST_F(conn, range_of_the_keepalive_option)
 {
 	uint32_t value = 0;

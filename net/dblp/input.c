@@ -169,9 +169,12 @@ static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f)
 	if (f->flow.max_data < dsk->peer_max_data ||
 	    dblp_before(f->flow.max_msg, dsk->peer_max_msg))
 		return;
+	/* The answer to a PING may bring nothing: more will come unasked then */
+	if (f->flow.max_data != dsk->peer_max_data ||
+	    f->flow.max_msg != dsk->peer_max_msg)
+		dsk->blocked = 0;
 	dsk->peer_max_data = f->flow.max_data;
 	dsk->peer_max_msg = f->flow.max_msg;
-	dsk->blocked = 0;
 	if (f->flow.cap == dsk->peer_cap)
 		return;
 	dsk->peer_cap = f->flow.cap;
