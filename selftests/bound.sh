@@ -118,6 +118,19 @@ try "a budget set by dblpctl holds from the next message on" \
 	xfer --budget 0 --size 100000 --count 10 --then 400000 --expect-missing 100000 \
 	--halfway 'dblpctl socket set $(dblpctl -j socket list | jq ".[0].id") loss 40%'
 
+# 5 MB at 20 Mbit/s take 2 s: the change comes in the middle of the first message.
+# shellcheck disable=SC2016 # for the shell in there
+live()
+{
+	netem "$client" delay 1ms rate 20mbit
+	xfer --budget "$1" --then "$2" --size 5000000 --count 2 --timeout 60 \
+		--halfway "sleep 0.5; dblpctl socket set \$(dblpctl -j socket list |
+			jq '.[0].id') loss $(($2 / 10000))%" "${@:3}"
+}
+try "dblpctl raises the budget of a message in flight" live 0 400000 --expect-missing 3500000
+try "dblpctl lowers the budget of a message in flight" live 500000 10000 --allow-missing 100000
+lossy 0
+
 # The smallest that the transport works with; IPv6 does not
 ip -n "$client" link set eth0 mtu 600
 ip -n "$server" link set eth0 mtu 600

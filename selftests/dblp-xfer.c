@@ -160,6 +160,9 @@ static void check_info(const struct end *e, uint32_t i,
 	uint32_t most, r, sum = 0, end = 0;
 	bool over;
 
+	/* It may have been under way when the budget was changed */
+	if (cfg.halfway && info->budget == cfg.then)
+		budget = cfg.then;
 	errno = 0;
 	if (info->msg_id != i || info->length != size || info->tag != tag)
 		die("%s: message %u of %u bytes, tag %llu; expected %u, %u, %llu",
@@ -365,6 +368,35 @@ static void run_command(const char *command)
 		die("'%s' failed", command);
 }
 
+/* What was sent, forgiven and delivered adds up to what there was, in bytes */
+static void check_sums(const struct end *e)
+{
+	uint64_t all = 0, missing = 0;
+	struct dblp_info info;
+	socklen_t len = sizeof(info);
+	uint32_t i;
+
+	if (getsockopt(e->fd, SOL_DBLP, DBLP_INFO, &info, &len))
+		die("getsockopt(DBLP_INFO)");
+	for (i = 0; i < cfg.count; i++) {
+		all += message_size(i);
+		missing += e->sent[i].info.missing;
+	}
+	errno = 0;
+	if (info.bytes_forgiven_unsent + info.bytes_forgiven_sent != missing ||
+	    info.bytes_delivered + missing != all)
+		die("%s: delivered %llu, forgiven %llu and %llu of %llu, missing %llu",
+		    e->name, (unsigned long long)info.bytes_delivered,
+		    (unsigned long long)info.bytes_forgiven_unsent,
+		    (unsigned long long)info.bytes_forgiven_sent,
+		    (unsigned long long)all, (unsigned long long)missing);
+	if (info.bytes_first + info.bytes_forgiven_unsent != all)
+		die("%s: first sent %llu, never sent %llu of %llu", e->name,
+		    (unsigned long long)info.bytes_first,
+		    (unsigned long long)info.bytes_forgiven_unsent,
+		    (unsigned long long)all);
+}
+
 static void send_all(struct end *e)
 {
 	unsigned char *buf = malloc(largest_size());
@@ -385,6 +417,7 @@ static void send_all(struct end *e)
 		if (!take_report(e))
 			die_of_error(e);
 	}
+	check_sums(e);
 	if (shutdown(e->fd, SHUT_WR))
 		die("%s: shutdown()", e->name);
 	free(buf);

@@ -250,7 +250,7 @@ MALFORMED(probe_with_frames, .base = BASE_PROBE, .at = 1, .size = 1,
 	  .value = 4, .counter = "DropField");
 MALFORMED(frame_type_0, .base = BASE_FRAME, .words = { 0x00010000 },
 	  .n_words = 1, .counter = "DropType");
-MALFORMED(frame_type_10, .base = BASE_FRAME, .words = { 0x0a010000 },
+MALFORMED(frame_type_11, .base = BASE_FRAME, .words = { 0x0b010000 },
 	  .n_words = 1, .counter = "DropType");
 MALFORMED(share_of_nobody, .base = BASE_FRAME, .words = { 0x09010000 },
 	  .n_words = 1, .counter = "DropField");
@@ -498,8 +498,6 @@ TEST_F(peer, contradictions_are_refused)
 		{ { .msg_len = 1501, .offset = 600 }, 600 },
 		{ { .msg_len = 900, .offset = 600 }, 600 },
 		{ { .msg_len = 1500, .offset = 500 }, 500 },
-		{ { .msg_len = 1500, .offset = 600, .budget = 1 }, 600 },
-		{ { .msg_len = 1500, .offset = 600, .budget = 1000000 }, 600 },
 		{ { .msg_len = 1500, .offset = 600, .policy = 1 }, 600 },
 		{ { .msg_len = 1500, .offset = 600, .phase = 3 }, 600 },
 	};
@@ -661,6 +659,26 @@ TEST_F(peer, forgiving_without_a_budget)
 	make_ctrl(&self->p, &self->peer, &f);
 	send_packet(&self->peer, &self->p);
 	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+/* Told before the message: not taken, not kept */
+TEST_F(peer, a_budget_of_a_message_that_has_not_come)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_BUDGET, .budget = { .ppm = DBLP_PPM },
+	};
+	u64 before = mib("DropField");
+	u32 pn = self->peer.pn;
+
+	make_ctrl(&self->p, &self->peer, &f);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_FALSE(self->peer.acked[pn]);
+	EXPECT_EQ(before + 1, mib("DropField"));
+	send_segment(&self->peer, &self->p, 0, 0);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(is_silent(self->fd));
+	EXPECT_EQ(0, self->peer.n_close);
 }
 
 /* Only a deadline lets a receiver exceed the budget. */

@@ -373,6 +373,100 @@ TEST_F(receiver, a_deadline_that_is_not_needed)
 	EXPECT_EQ(0, info.flags);
 }
 
+static void send_budget(FIXTURE_DATA(receiver) *self, u32 ppm)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_BUDGET,
+		.budget = { .msg_id = self->d.msg_id, .ppm = ppm },
+	};
+
+	make_ctrl(&self->p, &self->peer, &f);
+	send_packet(&self->peer, &self->p);
+}
+
+/* No DATA has to come for it */
+TEST_F(receiver, a_raised_budget_closes_at_once)
+{
+	struct dblp_rcvinfo info;
+
+	peer_begin(self, 40000);
+	self->d.policy = DBLP_POLICY_EAGER;
+	self->d.budget = 0;
+	send_segs(self, 0, 5, NULL);
+	EXPECT_TRUE(is_open(self));
+	send_budget(self, HALF - 1);
+	EXPECT_TRUE(is_open(self));
+	send_budget(self, HALF);
+	closed_after(_metadata, self, now_ms());
+	info = read_message(_metadata, self);
+	EXPECT_EQ(LENGTH / 2, info.missing);
+	EXPECT_EQ(HALF, info.budget);
+	EXPECT_EQ(HALF, self->peer.close.close.budget);
+}
+
+/* DATA says it, too, also with a segment that is there already */
+TEST_F(receiver, data_says_the_budget)
+{
+	peer_begin(self, 40000);
+	self->d.policy = DBLP_POLICY_EAGER;
+	self->d.budget = 0;
+	send_segs(self, 0, 5, NULL);
+	EXPECT_TRUE(is_open(self));
+	self->d.budget = HALF;
+	send_segs(self, 0, 1, NULL);
+	closed_after(_metadata, self, now_ms());
+	EXPECT_EQ(HALF, read_message(_metadata, self).budget);
+}
+
+TEST_F(receiver, a_lowered_budget_holds)
+{
+	peer_begin(self, 40000);
+	self->d.policy = DBLP_POLICY_EAGER;
+	send_segs(self, 0, 4, NULL);
+	send_budget(self, DBLP_PPM / 10);
+	self->d.budget = DBLP_PPM / 10;
+	send_segs(self, 4, 4, NULL);
+	EXPECT_TRUE(is_open(self));
+	send_segs(self, 8, 1, NULL);
+	closed_after(_metadata, self, now_ms());
+	EXPECT_EQ(SEG, read_message(_metadata, self).missing);
+}
+
+/* The order of packet numbers counts, not that of arrival */
+TEST_F(receiver, an_old_budget_changes_nothing)
+{
+	struct packet old;
+
+	peer_begin(self, 40000);
+	self->d.policy = DBLP_POLICY_EAGER;
+	send_segs(self, 0, 4, NULL);
+	self->d.offset = 5 * SEG;
+	make_data(&old, &self->peer, &self->d, SEG, NULL);
+	send_budget(self, DBLP_PPM / 10);
+	EXPECT_TRUE(is_open(self));
+	send_packet(&self->peer, &old);
+	EXPECT_TRUE(is_open(self));
+}
+
+/* The sender waits for a CLOSE now: it has to come */
+TEST_F(receiver, a_budget_that_comes_too_late_is_answered)
+{
+	peer_begin(self, 40000);
+	self->d.policy = DBLP_POLICY_EAGER;
+	self->d.budget = 0;
+	send_segs(self, 0, SEGS, NULL);
+	EXPECT_TRUE(wait_for(self->fd, POLLIN, WAIT_MS));
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(0, self->peer.n_close);
+	self->peer.close.close.missing = 1;
+	send_budget(self, HALF);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_LE(1, self->peer.n_close);
+	EXPECT_EQ(0, self->peer.close.close.missing);
+	EXPECT_EQ(DBLP_REASON_COMPLETE, self->peer.close.close.reason);
+	EXPECT_EQ(0, read_message(_metadata, self).missing);
+}
+
 /* The kernel sends, the test receives */
 FIXTURE(sender) {
 	struct sockaddr_dblp addr;
@@ -411,17 +505,24 @@ FIXTURE_TEARDOWN(sender)
 	peer_close(&self->peer);
 }
 
-/* Send a message and take its packets until its last byte has come */
+/* Send a message and take the packets of its first pass */
 static struct dblp_data send_and_take(FIXTURE_DATA(sender) *self, u32 len,
 				      const struct dblp_sndinfo *info)
 {
 	static char buf[100000];
 	struct dblp_data d = {};
-	u32 bytes = 0;
+	u32 bytes = 0, want = len;
+	u32 budget;
+	socklen_t optlen = sizeof(budget);
 
+	/* With eager, the budget is held back */
+	if (getsockopt(self->fd, SOL_DBLP, DBLP_BUDGET, &budget, &optlen))
+		die("getsockopt()");
+	if (!info)
+		want -= budget_bytes(budget, len) / 1440 * 1440;
 	if (sndinfo_send(self->fd, buf, len, 0, info) != len)
 		die("sendmsg()");
-	while (bytes < len) {
+	while (bytes < want) {
 		const struct packet *p = &self->peer.last[DBLP_PKT_DATA];
 		struct dblp_hdr h;
 
@@ -432,7 +533,7 @@ static struct dblp_data send_and_take(FIXTURE_DATA(sender) *self, u32 len,
 				  p->len - DBLP_HDR_LEN, p->len))
 			die("%u bytes of %u have come", bytes, len);
 		bytes += d.seg_len;
-		if (bytes < len && d.repair)
+		if (bytes < want && d.repair)
 			die("the first pass ends after %u bytes", bytes);
 	}
 	return d;
@@ -515,6 +616,124 @@ TEST_F(sender, refuses_a_deadline_without_critical_bytes)
 	send_frame(self, &close);
 	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
 	EXPECT_EQ(DBLP_RST_PROTOCOL, self->peer.rst_reason);
+}
+
+static void set_budget(FIXTURE_DATA(sender) *self, u32 ppm)
+{
+	if (setsockopt(self->fd, SOL_DBLP, DBLP_BUDGET, &ppm, sizeof(ppm)))
+		die("setsockopt(DBLP_BUDGET)");
+}
+
+/* The report of message 0 */
+static struct dblp_rcvinfo take_report(struct __test_metadata *_metadata,
+				       FIXTURE_DATA(sender) *self)
+{
+	struct message m = {};
+
+	EXPECT_TRUE(wait_for(self->fd, POLLERR, WAIT_MS));
+	EXPECT_EQ(0, message_recv(self->fd, NULL, 0,
+				  MSG_ERRQUEUE | MSG_DONTWAIT, &m));
+	message_free(&m);
+	return m.info;
+}
+
+/* All is in flight: a frame says it */
+TEST_F(sender, tells_of_a_new_budget)
+{
+	send_and_take(self, 10000, NULL);
+	set_budget(self, HALF);
+	while (self->peer.budget.budget.ppm != HALF)
+		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
+	EXPECT_EQ(0, self->peer.budget.budget.msg_id);
+
+	/* Until it is acknowledged */
+	memset(&self->peer.budget, 0, sizeof(self->peer.budget));
+	while (self->peer.budget.budget.ppm != HALF)
+		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
+}
+
+/* What the message was given by itself stays */
+TEST_F(sender, keeps_the_budget_of_a_message)
+{
+	struct dblp_sndinfo info = { .flags = DBLP_SND_BUDGET, .budget = 10 };
+	struct dblp_frame close = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.missing = 1440, .missing_segs = 1, .budget = HALF,
+			.reason = DBLP_REASON_BUDGET,
+		},
+	};
+
+	send_and_take(self, 10000, &info);
+	set_budget(self, HALF);
+	EXPECT_FALSE(peer_expect(&self->peer, DBLP_PKT_CTRL, 300) &&
+		     self->peer.budget.budget.ppm);
+	send_frame(self, &close);
+	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
+	EXPECT_EQ(DBLP_RST_PROTOCOL, self->peer.rst_reason);
+}
+
+static void close_with(FIXTURE_DATA(sender) *self, u32 budget)
+{
+	u8 bits[4] = { 0, 0, 0, 2 };
+	struct dblp_frame map = {
+		.type = DBLP_FRAME_LOSSMAP,
+		.lossmap = { .words = 1, .bits = bits },
+	};
+	struct dblp_frame close = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.missing = 1440, .missing_segs = 1, .budget = budget,
+			.reason = DBLP_REASON_BUDGET,
+		},
+	};
+
+	send_frame(self, &close);
+	send_frame(self, &map);
+}
+
+/* Acknowledgments alone are not the end once a budget was told */
+TEST_F(sender, waits_for_the_close_after_raising)
+{
+	send_and_take(self, 10000, NULL);
+	set_budget(self, HALF);
+	peer_ack(&self->peer, 0, self->peer.largest - 1);
+	EXPECT_FALSE(wait_for(self->fd, POLLERR, 300));
+	close_with(self, HALF);
+	EXPECT_EQ(1440, take_report(_metadata, self).missing);
+}
+
+/* A CLOSE under the higher budget may have been on its way */
+TEST_F(sender, takes_a_close_under_the_budget_before)
+{
+	struct dblp_rcvinfo info;
+
+	set_budget(self, HALF);
+	send_and_take(self, 5000, NULL);
+	set_budget(self, 1);
+	close_with(self, HALF);
+	info = take_report(_metadata, self);
+	EXPECT_EQ(1440, info.missing);
+	EXPECT_EQ(HALF, info.budget);
+}
+
+/* ... but it may not mix the two, nor claim what never was */
+TEST_F(sender, refuses_a_close_beyond_any_budget)
+{
+	set_budget(self, HALF);
+	send_and_take(self, 5000, NULL);
+	set_budget(self, 1);
+	close_with(self, 1);
+	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
+}
+
+TEST_F(sender, refuses_a_close_under_a_budget_that_never_was)
+{
+	set_budget(self, HALF);
+	send_and_take(self, 5000, NULL);
+	set_budget(self, 1);
+	close_with(self, HALF + 1);
+	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
 }
 
 TEST_HARNESS_MAIN

@@ -637,20 +637,22 @@ const char *dblp_sock_cc_name(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_sock_set_budget() - budget of the messages sent from now on
+ * dblp_sock_set_budget() - budget of messages to be sent and under way
  * @dsk: socket, not locked
  * @ppm: 0 ... DBLP_PPM, or DBLP_INHERIT
  *
- * Return: 0 or -EINVAL.
+ * Return: 0 or -EINVAL, -ENOMEM.
  */
 int dblp_sock_set_budget(struct dblp_sock *dsk, u32 ppm)
 {
+	int err;
+
 	if (ppm > DBLP_PPM && ppm != DBLP_INHERIT)
 		return -EINVAL;
 	lock_sock(&dsk->sk);
-	dblp_set_own(dsk, DBLP_BUDGET, ppm);
+	err = dblp_set_own(dsk, DBLP_BUDGET, ppm);
 	release_sock(&dsk->sk);
-	return 0;
+	return err;
 }
 
 /**

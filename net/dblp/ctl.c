@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Control frames that are repeated until they are acknowledged: FLOW, CLOSE,
- * LOSSMAP, FIN, PING.
+ * LOSSMAP, FIN, PING, BUDGET.
  *
  * A frame remembers the last two packets that carried it, as a probe sends two.
  * The acknowledgment of either ends it, the loss of the last puts it back into
@@ -63,6 +63,7 @@ static struct dblp_ctl *dblp_ctl_alloc_msg(struct list_head *to, u8 type,
 	if (!ctl)
 		return NULL;
 	ctl->msg = msg;
+	ctl->id = msg->id;
 	msg->refs++;
 	list_add_tail(&ctl->list, to);
 	return ctl;
@@ -98,7 +99,6 @@ static int dblp_ctl_add_map(struct list_head *to, struct dblp_rx_msg *msg)
  */
 int dblp_ctl_add_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
-	struct dblp_ctl *ctl, *tmp;
 	LIST_HEAD(frames);
 
 	if (!dblp_ctl_alloc_msg(&frames, DBLP_FRAME_CLOSE, msg))
@@ -109,9 +109,89 @@ int dblp_ctl_add_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	return 0;
 
 err_free:
-	list_for_each_entry_safe(ctl, tmp, &frames, list)
-		dblp_ctl_free(dsk, ctl);
+	dblp_ctl_free_list(dsk, &frames);
 	return -ENOMEM;
+}
+
+/**
+ * dblp_ctl_tell_closed() - tell the peer that one of its messages was complete
+ * @dsk: socket
+ * @id: a message that is closed
+ *
+ * It asks. If something was missing, the CLOSE that says so is still on its way,
+ * or was acknowledged: the peer takes no other then.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int dblp_ctl_tell_closed(struct dblp_sock *dsk, u32 id)
+{
+	struct dblp_ctl *ctl;
+
+	list_for_each_entry(ctl, &dsk->ctl_flight, list)
+		if (ctl->type == DBLP_FRAME_CLOSE && ctl->id == id)
+			return 0;
+	list_for_each_entry(ctl, &dsk->ctl_queue, list)
+		if (ctl->type == DBLP_FRAME_CLOSE && ctl->id == id)
+			return 0;
+	ctl = dblp_ctl_alloc(DBLP_FRAME_CLOSE);
+	if (!ctl)
+		return -ENOMEM;
+	ctl->id = id;
+	list_add(&ctl->list, &dsk->ctl_queue);
+	return 0;
+}
+
+/**
+ * dblp_ctl_make_budget() - make a frame that says the budget of a message
+ * @dsk: socket
+ * @msg: message sent, at least in part
+ * @to: list for dblp_ctl_queue(); nothing is added if one waits already
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int dblp_ctl_make_budget(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
+			 struct list_head *to)
+{
+	struct dblp_ctl *ctl;
+
+	list_for_each_entry(ctl, &dsk->ctl_queue, list)
+		if (ctl->tx == msg)
+			return 0;
+	ctl = dblp_ctl_alloc(DBLP_FRAME_BUDGET);
+	if (!ctl)
+		return -ENOMEM;
+	ctl->tx = msg;
+	ctl->id = msg->id;
+	list_add_tail(&ctl->list, to);
+	return 0;
+}
+
+/** dblp_ctl_queue() - let frames that were made wait to be sent */
+void dblp_ctl_queue(struct dblp_sock *dsk, struct list_head *frames)
+{
+	list_splice_tail_init(frames, &dsk->ctl_queue);
+}
+
+/** dblp_ctl_free_list() - free frames on a list */
+void dblp_ctl_free_list(struct dblp_sock *dsk, struct list_head *frames)
+{
+	struct dblp_ctl *ctl, *tmp;
+
+	list_for_each_entry_safe(ctl, tmp, frames, list)
+		dblp_ctl_free(dsk, ctl);
+}
+
+/** dblp_ctl_forget() - a message is closed: nothing is to be said of it */
+void dblp_ctl_forget(struct dblp_sock *dsk, const struct dblp_tx_msg *tx)
+{
+	struct dblp_ctl *ctl, *tmp;
+
+	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_queue, list)
+		if (ctl->tx == tx)
+			dblp_ctl_free(dsk, ctl);
+	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_flight, list)
+		if (ctl->tx == tx)
+			dblp_ctl_free(dsk, ctl);
 }
 
 static void dblp_ctl_flow(struct dblp_sock *dsk, struct dblp_frame *f)
@@ -142,7 +222,10 @@ static void dblp_ctl_close(const struct dblp_ctl *ctl, struct dblp_frame *f)
 {
 	const struct dblp_rx_msg *msg = ctl->msg;
 
-	f->close.msg_id = msg->id;
+	memset(&f->close, 0, sizeof(f->close));
+	f->close.msg_id = ctl->id;
+	if (!msg)
+		return;
 	f->close.missing = msg->missing;
 	f->close.missing_segs = msg->have.n - msg->have.count;
 	f->close.budget = msg->budget;
@@ -169,6 +252,10 @@ static u8 *dblp_ctl_put(struct dblp_sock *dsk, const struct dblp_ctl *ctl,
 		break;
 	case DBLP_FRAME_FIN:
 		f.fin.end = dsk->tx_next_id;
+		break;
+	case DBLP_FRAME_BUDGET:
+		f.budget.msg_id = ctl->id;
+		f.budget.ppm = ctl->tx->budget;
 		break;
 	}
 	return dblp_put_frame(p, end, &f);

@@ -243,7 +243,8 @@ struct dblp_path {
  * @seg_size: bytes of each segment but the last
  * @critical: bytes at the start that may not be missing
  * @crit_segs: segments with any of those; sent first and in sequence
- * @budget: ppm
+ * @budget: ppm; of a closed message: what the receiver went by
+ * @budget_most: the most that any packet has said
  * @deadline: microseconds that the receiver waits, 0 means for ever
  * @first_pass: segments that must be in flight or acknowledged
  * @cursor: position in the sending order of the next segment never sent
@@ -259,9 +260,15 @@ struct dblp_path {
  * @started: credit was taken, segments may be sent
  * @closed: the receiver has closed it, only its loss map is awaited
  * @shuffled: order
+ * @auto_order: the budget decides on the order
+ * @reshuffled: in sequence only below @shuffle_base
+ * @own_budget: the socket's does not matter
+ * @told: a BUDGET frame was queued: a CLOSE will come
  * @lossy: packets may still point here when all segments are acknowledged
  * @joined: this is the @msg of a &struct dblp_tx_whole
- * @shuffle: permutation of the segments behind the critical ones
+ * @shuffle_base: if @reshuffled: first position that is not in sequence
+ * @shuffle: permutation of the segments behind the critical ones, or behind
+ *	@shuffle_base
  * @acked: segments acknowledged
  * @need: segments to be repaired: lost, and no copy in flight
  * @lossmap: segments that LOSSMAP frames have not named; no bits before the
@@ -291,6 +298,7 @@ struct dblp_tx_msg {
 	u32			critical;
 	u32			crit_segs;
 	u32			budget;
+	u32			budget_most;
 	u32			deadline;
 	u32			first_pass;
 	u32			cursor;
@@ -306,8 +314,13 @@ struct dblp_tx_msg {
 	u8			started:1;
 	u8			closed:1;
 	u8			shuffled:1;
+	u8			auto_order:1;
+	u8			reshuffled:1;
+	u8			own_budget:1;
+	u8			told:1;
 	u8			lossy:1;
 	u8			joined:1;
+	u32			shuffle_base;
 	struct dblp_shuffle	shuffle;
 	struct dblp_segmap	acked;
 	struct dblp_segmap	need;
@@ -360,7 +373,8 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
  * @seg_size: bytes of each segment but the last
  * @missing: bytes that have not arrived
  * @critical: bytes at the start that may not be missing
- * @budget: ppm: what the sender asked for
+ * @budget: ppm: what the sender asks for
+ * @budget_pn: packet that said so
  * @ranges: of the loss map, counted at close
  * @policy: &enum dblp_policy
  * @phase: label
@@ -370,6 +384,7 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
  * @meta_missing: which has not come yet
  * @closed: done; what is missing stays missing
  * @joined: a piece whose credit, but for its bytes, was given back
+ * @tell: the sender waits for a CLOSE
  * @deadline: from the META frame
  * @deadline_at: when it is closed whatever is missing; 0 never
  * @round: with policy early: how it came in
@@ -393,6 +408,7 @@ struct dblp_rx_msg {
 	u32			missing;
 	u32			critical;
 	u32			budget;
+	u64			budget_pn;
 	u32			ranges;
 	u8			policy;
 	u8			phase;
@@ -402,6 +418,7 @@ struct dblp_rx_msg {
 	u8			meta_missing:1;
 	u8			closed:1;
 	u8			joined:1;
+	u8			tell:1;
 	u32			deadline;
 	u64			deadline_at;
 	struct dblp_round	round;
@@ -507,7 +524,10 @@ struct dblp_run {
  * @type: &enum dblp_frame_type
  * @pn: packet that carried it last; U64_MAX if none
  * @pn_before: the one that did before that
- * @msg: CLOSE, LOSSMAP: the message; a reference is held
+ * @msg: CLOSE, LOSSMAP: the message; a reference is held; NULL in the CLOSE of a
+ *	message that was complete and is not known any more
+ * @tx: BUDGET: the message
+ * @id: CLOSE, BUDGET: of the message
  * @first: LOSSMAP: first segment
  * @words: LOSSMAP: number of words
  */
@@ -517,6 +537,8 @@ struct dblp_ctl {
 	u64			pn;
 	u64			pn_before;
 	struct dblp_rx_msg	*msg;
+	struct dblp_tx_msg	*tx;
+	u32			id;
 	u32			first;
 	u32			words;
 };
@@ -841,7 +863,7 @@ static inline u64 dblp_earliest(u64 a, u64 b)
 /** dblp_tx_forgivable() - may the receiver close a message with bytes missing? */
 static inline bool dblp_tx_forgivable(const struct dblp_tx_msg *msg)
 {
-	return msg->budget || msg->deadline;
+	return msg->budget_most || msg->deadline;
 }
 
 /** dblp_before() - is message ID @a before @b? They wrap */
@@ -1028,6 +1050,18 @@ void dblp_ctl_acked(struct dblp_sock *dsk, u64 pn);
 void dblp_ctl_lost(struct dblp_sock *dsk, u64 pn);
 void dblp_ctl_requeue(struct dblp_sock *dsk);
 void dblp_ctl_purge(struct dblp_sock *dsk);
+int dblp_ctl_make_budget(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
+			 struct list_head *to);
+void dblp_ctl_queue(struct dblp_sock *dsk, struct list_head *frames);
+void dblp_ctl_free_list(struct dblp_sock *dsk, struct list_head *frames);
+void dblp_ctl_forget(struct dblp_sock *dsk, const struct dblp_tx_msg *tx);
+int dblp_ctl_tell_closed(struct dblp_sock *dsk, u32 id);
+
+/* budget.c: the budget of messages under way */
+int dblp_set_budget(struct dblp_sock *dsk, u32 ppm);
+bool dblp_rx_word(struct dblp_rx_msg *msg, u32 ppm, u64 pn);
+bool dblp_budget_known(struct dblp_sock *dsk, u32 id);
+int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn);
 
 /* tx.c: outgoing messages */
 struct dblp_tx_msg *dblp_tx_alloc(u32 len);
@@ -1087,6 +1121,7 @@ u64 dblp_rx_credit_waits(const struct dblp_sock *dsk);
 int dblp_rx_fin(struct dblp_sock *dsk, u32 end);
 void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_reclose(struct dblp_sock *dsk);
+int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_passed(struct dblp_sock *dsk);
 void dblp_rx_purge_open(struct dblp_sock *dsk);
 void dblp_rx_purge(struct dblp_sock *dsk);

@@ -182,7 +182,7 @@ static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f)
 }
 
 static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
-			    u64 now)
+			    u64 pn, u64 now)
 {
 	switch (f->type) {
 	case DBLP_FRAME_ACK:
@@ -208,6 +208,8 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 		/* What it was told before may have been lost */
 		dsk->peer_waits = true;
 		return dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
+	case DBLP_FRAME_BUDGET:
+		return dblp_rx_budget(dsk, f, pn);
 	}
 	return 0;
 }
@@ -235,14 +237,18 @@ static enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk, u8 type,
 		/* These need an acknowledgment, which an ACK never gets */
 		if (type == DBLP_PKT_ACK && (f->type == DBLP_FRAME_LOSSMAP ||
 					     f->type == DBLP_FRAME_FIN ||
-					     f->type == DBLP_FRAME_PING))
+					     f->type == DBLP_FRAME_PING ||
+					     f->type == DBLP_FRAME_BUDGET))
+			return DBLP_WIRE_FIELD;
+		if (f->type == DBLP_FRAME_BUDGET &&
+		    !dblp_budget_known(dsk, f->budget.msg_id))
 			return DBLP_WIRE_FIELD;
 	}
 	return DBLP_WIRE_OK;
 }
 
 static int dblp_apply_frames(struct dblp_sock *dsk, const u8 *p, u32 len,
-			     struct dblp_frame *f)
+			     struct dblp_frame *f, u64 pn)
 {
 	u64 now = ktime_get_ns();
 	int err;
@@ -251,7 +257,7 @@ static int dblp_apply_frames(struct dblp_sock *dsk, const u8 *p, u32 len,
 	while (len) {
 		if (dblp_get_frame(f, &p, &len))
 			return -EPROTO;
-		err = dblp_apply_frame(dsk, f, now);
+		err = dblp_apply_frame(dsk, f, pn, now);
 		if (err)
 			return err;
 	}
@@ -392,7 +398,7 @@ static noinline_for_stack void dblp_take_frames(struct dblp_sock *dsk,
 	}
 	if (!dblp_take_data(dsk, t, meta.type ? &meta : NULL))
 		return;
-	err = dblp_apply_frames(dsk, ctl, len, &f);
+	err = dblp_apply_frames(dsk, ctl, len, &f, t->pn);
 	if (!err) {
 		dblp_taken(dsk, t);
 		return;

@@ -103,19 +103,28 @@ void dblp_settle_config(struct dblp_sock *dsk)
  * @dsk: socket, locked
  * @option: DBLP_BUDGET, DBLP_CLOSE_POLICY, DBLP_ORDER or DBLP_FILL
  * @val: valid for it, or DBLP_INHERIT
+ *
+ * A budget is that of messages under way, too.
+ *
+ * Return: 0 or -ENOMEM.
  */
-void dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
+int dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
 {
+	int err;
+
+	if (option == DBLP_BUDGET && val != DBLP_INHERIT) {
+		err = dblp_set_budget(dsk, val);
+		if (err)
+			return err;
+	}
 	if (val == DBLP_INHERIT) {
 		dsk->own &= ~DBLP_OWN(option);
 		dblp_apply_config(dsk);
-		return;
+		return option == DBLP_BUDGET ?
+		       dblp_set_budget(dsk, dsk->budget) : 0;
 	}
 	dsk->own |= DBLP_OWN(option);
 	switch (option) {
-	case DBLP_BUDGET:
-		dsk->budget = val;
-		break;
 	case DBLP_CLOSE_POLICY:
 		dsk->policy = val;
 		break;
@@ -126,6 +135,7 @@ void dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
 		dsk->fill = val;
 		break;
 	}
+	return 0;
 }
 
 /* The socket is not in a phase of its own any more */

@@ -69,7 +69,7 @@ int dblp_phase_delete(struct net *net, u32 id);
 
 void dblp_apply_config(struct dblp_sock *dsk);
 void dblp_settle_config(struct dblp_sock *dsk);
-void dblp_set_own(struct dblp_sock *dsk, int option, u32 val);
+int dblp_set_own(struct dblp_sock *dsk, int option, u32 val);
 int dblp_sock_set_place(struct dblp_sock *dsk, const u32 *phase,
 			const u32 *job_id);
 void dblp_inherit_config(struct dblp_sock *child,

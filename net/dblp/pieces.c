@@ -121,6 +121,9 @@ struct dblp_tx_msg *dblp_whole_settled(struct dblp_tx_msg *msg, bool keep)
 	whole->msg.missing += msg->missing;
 	whole->msg.reason = max(whole->msg.reason, msg->reason);
 	whole->msg.flags |= msg->flags;
+	/* It may have changed since: the first piece's is reported */
+	if (!msg->offset)
+		whole->msg.budget_most = msg->budget;
 	if (keep && msg->missing) {
 		dblp_tx_strip(msg);
 		dblp_whole_add_map(whole, msg);
@@ -129,6 +132,7 @@ struct dblp_tx_msg *dblp_whole_settled(struct dblp_tx_msg *msg, bool keep)
 	}
 	if (--whole->refs)
 		return NULL;
+	whole->msg.budget = whole->msg.budget_most;
 	dblp_whole_count(whole);
 	return &whole->msg;
 }

@@ -91,6 +91,7 @@ static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 	msg->seg_size = seg_size;
 	msg->missing = d->msg_len;
 	msg->budget = d->budget;
+	msg->tell = !!d->budget;
 	msg->policy = d->policy;
 	msg->phase = d->phase;
 	msg->meta = d->meta;
@@ -112,14 +113,14 @@ static void dblp_rx_unopen(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	dblp_rx_put(dsk, msg);
 }
 
-/* Every packet of a message says the same about it */
+/* Every packet of a message says the same about it, but for its budget */
 static bool dblp_rx_agrees(const struct dblp_rx_msg *msg,
 			   const struct dblp_data *d, u32 seg_size,
 			   const struct dblp_frame *meta)
 {
 	if (msg->len != d->msg_len || msg->seg_size != seg_size ||
-	    msg->budget != d->budget || msg->policy != d->policy ||
-	    msg->phase != d->phase || msg->meta != d->meta)
+	    msg->policy != d->policy || msg->phase != d->phase ||
+	    msg->meta != d->meta)
 		return false;
 	if (!meta)
 		return true;
@@ -331,8 +332,8 @@ static bool dblp_rx_over_budget(const struct dblp_sock *dsk,
 }
 
 /*
- * A message with neither budget nor deadline needs no CLOSE: its acknowledgments
- * say it all.
+ * A message that has and had neither budget nor deadline needs no CLOSE: its
+ * acknowledgments say it all.
  */
 static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			 enum dblp_verdict verdict)
@@ -341,7 +342,7 @@ static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 
 	msg->reason = dblp_rx_reasons[verdict];
 	msg->flags = dblp_rx_over_budget(dsk, msg) ? DBLP_RCV_OVER_BUDGET : 0;
-	if (msg->budget || msg->deadline) {
+	if (msg->tell || msg->deadline) {
 		err = dblp_ctl_add_close(dsk, msg);
 		if (err)
 			return err;
@@ -357,7 +358,14 @@ static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	return 0;
 }
 
-static int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+/**
+ * dblp_rx_try_close() - close a message if that is allowed
+ * @dsk: socket
+ * @msg: open message
+ *
+ * Return: 0, or -ENOMEM and nothing changed.
+ */
+int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
 	enum dblp_verdict verdict = dblp_rx_verdict(dsk, msg);
 
@@ -513,7 +521,7 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 {
 	u32 seg_size = run->h.seg_size, seg = d->offset / seg_size;
 	struct dblp_rx_msg *msg;
-	bool opened = false;
+	bool opened = false, news;
 
 	if (pn < dsk->early.pass_pn)
 		dblp_early_late(&dsk->early, pn, dblp_rx_largest(dsk),
@@ -549,13 +557,17 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 		msg->meta_missing = 0;
 		dblp_rx_deadline(dsk, msg);
 	}
+	news = dblp_rx_word(msg, d->budget, pn);
 	if (run->n > 1)
 		run->n = clamp_t(u32, dblp_segmap_next(&msg->have, seg) - seg,
 				 1, run->n);
 	if (msg->policy == DBLP_POLICY_EARLY)
 		dblp_rx_round(dsk, msg, run, d, pn);
-	if (dblp_segmap_test(&msg->have, seg))
+	if (dblp_segmap_test(&msg->have, seg)) {
+		if (news)
+			dblp_rx_reclose(dsk);
 		return 0;
+	}
 	*why = DBLP_MIB_DROPMEMORY;
 	if (dblp_rx_segments(dsk, msg, run, d))
 		return 1;

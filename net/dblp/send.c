@@ -102,16 +102,18 @@ static int dblp_set_msg(const struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 						      phase.policy;
 	msg->budget = info->flags & DBLP_SND_BUDGET ? info->budget :
 						      phase.budget;
+	msg->own_budget = !!(info->flags & (DBLP_SND_BUDGET | DBLP_SND_PHASE));
 	if (msg->policy == DBLP_POLICY_FULL)
 		msg->budget = 0;
+	msg->budget_most = msg->budget;
 	msg->deadline = info->flags & DBLP_SND_DEADLINE ? info->deadline :
 							  dsk->deadline;
 	msg->tag = info->tag;
 	msg->critical = info->critical;
 	msg->meta = info->tag || info->critical || msg->deadline;
+	msg->auto_order = dsk->order == DBLP_ORDER_AUTO;
 	msg->shuffled = dsk->order == DBLP_ORDER_SHUFFLED ||
-			(dsk->order == DBLP_ORDER_AUTO &&
-			 dblp_tx_forgivable(msg));
+			(msg->auto_order && dblp_tx_forgivable(msg));
 	return 0;
 }
 
@@ -126,6 +128,9 @@ static void dblp_set_piece(struct dblp_tx_msg *msg, struct dblp_tx_whole *whole)
 	msg->total = all->total;
 	msg->policy = all->policy;
 	msg->budget = all->budget;
+	msg->budget_most = all->budget;
+	msg->own_budget = all->own_budget;
+	msg->auto_order = all->auto_order;
 	msg->deadline = all->deadline;
 	msg->tag = all->tag;
 	msg->phase = all->phase;

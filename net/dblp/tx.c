@@ -192,6 +192,15 @@ u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot)
 	       dblp_shuffle_at(&msg->shuffle, slot - msg->crit_segs);
 }
 
+/* The same where the budget came when the message was under way */
+static u32 dblp_tx_next_seg(const struct dblp_tx_msg *msg)
+{
+	if (!msg->reshuffled || msg->cursor < msg->shuffle_base)
+		return dblp_tx_slot_seg(msg, msg->cursor);
+	return msg->shuffle_base +
+	       dblp_shuffle_at(&msg->shuffle, msg->cursor - msg->shuffle_base);
+}
+
 /** dblp_tx_slot() - position of a segment in the sending order */
 u32 dblp_tx_slot(const struct dblp_tx_msg *msg, u32 seg)
 {
@@ -213,6 +222,8 @@ u32 dblp_tx_run(const struct dblp_tx_msg *msg)
 	u32 n = min(msg->first_pass - dblp_tx_live(msg),
 		    msg->acked.n - msg->cursor);
 
+	if (msg->reshuffled)
+		return 1;
 	if (msg->short_slot >= msg->cursor)
 		n = min(n, msg->short_slot - msg->cursor + 1);
 	return n;
@@ -226,7 +237,8 @@ static u32 dblp_tx_lost_seg(const struct dblp_tx_msg *msg)
 {
 	u32 first = dblp_segmap_next(&msg->need, 0), seg;
 
-	if (!msg->shuffled || first < msg->crit_segs || first == msg->need.n)
+	if (!(msg->shuffled || msg->reshuffled) || first < msg->crit_segs ||
+	    first == msg->need.n)
 		return first;
 	seg = dblp_segmap_next(&msg->need,
 			       reciprocal_scale(get_random_u32(), msg->need.n));
@@ -252,7 +264,7 @@ static bool dblp_tx_pick_seg(const struct dblp_tx_msg *msg, u32 *seg,
 	if (dblp_tx_live(msg) >= msg->first_pass)
 		return false;
 	if (msg->cursor < msg->acked.n) {
-		*seg = dblp_tx_slot_seg(msg, msg->cursor);
+		*seg = dblp_tx_next_seg(msg);
 		*again = false;
 		return true;
 	}
@@ -365,6 +377,8 @@ void dblp_tx_sent_run(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 n,
 static void dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	msg->closed = 1;
+	if (msg->told)
+		dblp_ctl_forget(dsk, msg);
 	list_del_init(&msg->lost_node);
 	if (dsk->tx_cur == msg)
 		dblp_tx_advance(dsk);
@@ -464,13 +478,16 @@ static bool dblp_tx_may_close(const struct dblp_tx_msg *msg,
 {
 	u32 most = msg->len - msg->critical;
 
-	if (!dblp_tx_forgivable(msg) || !msg->cursor ||
-	    f->close.budget != msg->budget)
+	if (!dblp_tx_forgivable(msg) || !msg->cursor)
+		return false;
+	/* The receiver may have closed before it heard of the latest budget */
+	if (msg->told ? f->close.budget > msg->budget_most :
+			f->close.budget != msg->budget)
 		return false;
 	if (f->close.reason == DBLP_REASON_DEADLINE && !msg->deadline)
 		return false;
 	if (!(f->close.flags & DBLP_RCV_OVER_BUDGET))
-		most = dblp_budget_bytes(msg->budget, most);
+		most = dblp_budget_bytes(f->close.budget, most);
 	return f->close.missing <= most &&
 	       f->close.missing_segs <= msg->acked.n &&
 	       !f->close.missing == !f->close.missing_segs &&
@@ -500,6 +517,7 @@ int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f)
 	msg->missing_segs = f->close.missing_segs;
 	msg->reason = f->close.reason;
 	msg->flags = f->close.flags;
+	msg->budget = f->close.budget;
 	/* Late acknowledgments must not find it; its packets stay in flight */
 	dblp_sent_forget(&dsk->sent, msg);
 	msg->lossy = 0;
@@ -669,7 +687,7 @@ void dblp_tx_recount(struct dblp_sock *dsk)
 	struct dblp_tx_msg *msg;
 
 	list_for_each_entry(msg, &dsk->tx_msgs, list) {
-		if (!msg->budget || msg->closed)
+		if (msg->closed)
 			continue;
 		msg->first_pass = dblp_tx_first_pass(dsk, msg);
 		if (msg->started && dblp_tx_live(msg) < msg->first_pass)

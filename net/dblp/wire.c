@@ -25,6 +25,7 @@ enum dblp_frame_words {
 	DBLP_FIN_WORDS		= 2,
 	DBLP_PING_WORDS		= 1,
 	DBLP_SHARE_WORDS	= 1,
+	DBLP_BUDGET_WORDS	= 3,
 };
 
 /* More segments than the largest message in the smallest segments has */
@@ -342,6 +343,12 @@ static bool get_plain(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 			return false;
 		f->fin.end = get_u32(p + 4);
 		return true;
+	case DBLP_FRAME_BUDGET:
+		if (words != DBLP_BUDGET_WORDS)
+			return false;
+		f->budget.msg_id = get_u32(p + 4);
+		f->budget.ppm = get_u32(p + 8);
+		return f->budget.ppm <= DBLP_PPM;
 	default:
 		return words == DBLP_PING_WORDS;
 	}
@@ -462,6 +469,8 @@ static u32 frame_words(const struct dblp_frame *f)
 		return DBLP_PING_WORDS;
 	case DBLP_FRAME_SHARE:
 		return f->share.n ? DBLP_SHARE_WORDS : 0;
+	case DBLP_FRAME_BUDGET:
+		return DBLP_BUDGET_WORDS;
 	default:
 		return 0;
 	}
@@ -514,6 +523,8 @@ u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f)
 		return dblp_put_u64(p, f->meta.tag);
 	case DBLP_FRAME_FIN:
 		return put_u32(p, f->fin.end);
+	case DBLP_FRAME_BUDGET:
+		return put_u32(put_u32(p, f->budget.msg_id), f->budget.ppm);
 	default:
 		return p;
 	}

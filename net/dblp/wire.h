@@ -40,6 +40,7 @@ enum dblp_frame_type {
 	DBLP_FRAME_FIN,		/* no more messages will be sent */
 	DBLP_FRAME_PING,	/* asks for an ACK */
 	DBLP_FRAME_SHARE,	/* how many send to this end at the moment */
+	DBLP_FRAME_BUDGET,	/* the budget of a message has changed */
 	__DBLP_FRAME_MAX
 };
 
@@ -165,6 +166,7 @@ struct dblp_cookie {
  *	message, of which this one may be a piece
  * @fin: @end is the number of messages sent in all
  * @share: @n is the number of connections that receive, 1 ... 65535
+ * @budget: what is in the data header else
  */
 struct dblp_frame {
 	u8	type;
@@ -215,6 +217,10 @@ struct dblp_frame {
 		struct {
 			u16	n;
 		} share;
+		struct {
+			u32	msg_id;
+			u32	ppm;
+		} budget;
 	};
 };
 

@@ -206,6 +206,8 @@ static void note_frames(struct peer *peer, const u8 *p, u32 len)
 			peer->close = f;
 			peer->n_close++;
 		}
+		if (f.type == DBLP_FRAME_BUDGET)
+			peer->budget = f;
 	}
 }
 

@@ -36,6 +36,7 @@ struct packet {
  * @close: the last CLOSE
  * @n_close: CLOSE frames that have come
  * @n_fin: FIN frames
+ * @budget: the last BUDGET
  * @flow: the last FLOW
  * @largest: largest packet number that has come, plus 1
  */
@@ -55,6 +56,7 @@ struct peer {
 	struct dblp_frame	close;
 	unsigned int		n_close;
 	unsigned int		n_fin;
+	struct dblp_frame	budget;
 	struct dblp_frame	flow;
 	u32			largest;
 };

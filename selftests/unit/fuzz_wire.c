@@ -121,6 +121,10 @@ static u8 *seed_frame(struct prng *r, u8 *p, const u8 *end)
 	case DBLP_FRAME_FIN:
 		f.fin.end = pn;
 		break;
+	case DBLP_FRAME_BUDGET:
+		f.budget.msg_id = pn;
+		f.budget.ppm = prng_below(r, DBLP_PPM + 2);
+		break;
 	}
 	return dblp_put_frame(p, end, &f) ?: p;
 }

@@ -494,6 +494,10 @@ static void frame_init(struct dblp_frame *f, u8 type, u8 *bits)
 	case DBLP_FRAME_SHARE:
 		f->share.n = 0xf1f2;
 		break;
+	case DBLP_FRAME_BUDGET:
+		f->budget.msg_id = 0xf1f2f3f4;
+		f->budget.ppm = DBLP_PPM;
+		break;
 	}
 }
 
@@ -538,6 +542,9 @@ static bool frames_equal(const struct dblp_frame *a, const struct dblp_frame *b)
 		return a->fin.end == b->fin.end;
 	case DBLP_FRAME_SHARE:
 		return a->share.n == b->share.n;
+	case DBLP_FRAME_BUDGET:
+		return a->budget.msg_id == b->budget.msg_id &&
+		       a->budget.ppm == b->budget.ppm;
 	}
 	return true;
 }
@@ -552,6 +559,7 @@ static const u32 frame_len[__DBLP_FRAME_MAX] = {
 	[DBLP_FRAME_FIN]	= 8,
 	[DBLP_FRAME_PING]	= 4,
 	[DBLP_FRAME_SHARE]	= 4,
+	[DBLP_FRAME_BUDGET]	= 12,
 };
 
 TEST(dblp_put_frame__round_trip)
@@ -906,6 +914,13 @@ TEST(dblp_get_frame__close)
 		refused = frame_parse(&back, p, 20, &left) == DBLP_WIRE_FIELD;
 		EXPECT_EQ(cases[i].ok, !refused);
 	}
+}
+
+TEST(dblp_get_frame__budget)
+{
+	EXPECT_EQ(DBLP_WIRE_OK, with_word(DBLP_FRAME_BUDGET, 8, DBLP_PPM));
+	EXPECT_EQ(DBLP_WIRE_FIELD,
+		  with_word(DBLP_FRAME_BUDGET, 8, DBLP_PPM + 1));
 }
 
 TEST(dblp_get_frame__one_after_another)

@@ -262,7 +262,7 @@ static enum status do_help(int argc, char **argv)
 	     "  list   all sockets of this network namespace\n"
 	     "  show   all that is known of one socket\n"
 	     "  set    change a live socket (needs CAP_NET_ADMIN):\n"
-	     "         loss   share that may be missing in what it sends from now on\n"
+	     "         loss   share that may be missing in what it sends, under way too\n"
 	     "         cap    most loss that it accepts, whatever its peer allows\n"
 	     "         phase  the phase that it is in\n"
 	     "         job    the job that it is in, or none\n"

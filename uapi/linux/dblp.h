@@ -147,7 +147,8 @@ enum dblp_state {
 /**
  * enum dblp_sockopt - options of level SOL_DBLP
  * @DBLP_BUDGET: __u32, ppm, 0 ... DBLP_PPM: loss budget of the messages that
- *	this socket sends from now on. Like close policy, order and fill it is
+ *	this socket sends, also of those under way that were not given one by
+ *	%DBLP_SNDINFO. Like close policy, order and fill it is
  *	what the socket's phase says until it is set, and again after
  *	%DBLP_INHERIT was set
  * @DBLP_BUDGET_CAP: __u32, ppm: the most loss this socket accepts, whatever

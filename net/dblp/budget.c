@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The budget of messages under way: the sender can change it, and the latest
+ * word counts.
+ *
+ * Each DATA packet says the budget, and packet numbers say which word is the
+ * latest. As there may be no more DATA to say it with, a BUDGET frame says it
+ * once more. It is answered by a CLOSE in any case, also where the message was
+ * closed as complete before, without one: from then on the sender does not take
+ * acknowledgments alone for the end.
+ */
+#include <linux/random.h>
+
+#include "dblp.h"
+
+static bool dblp_budget_movable(const struct dblp_tx_msg *msg, u32 ppm)
+{
+	return !msg->closed && !msg->own_budget && msg->budget != ppm &&
+	       msg->policy != DBLP_POLICY_FULL;
+}
+
+/*
+ * What was not sent yet of a message that was begun in sequence is shuffled now:
+ * what will be missing must not be its tail. Its bytes stay where they are, so
+ * these segments leave one by one.
+ */
+static void dblp_budget_reorder(struct dblp_tx_msg *msg)
+{
+	u32 base = max(msg->cursor, msg->crit_segs);
+
+	if (!msg->auto_order || msg->shuffled || msg->reshuffled ||
+	    base >= msg->acked.n)
+		return;
+	msg->reshuffled = 1;
+	msg->shuffle_base = base;
+	dblp_shuffle_init(&msg->shuffle, msg->acked.n - base,
+			  get_random_u64());
+}
+
+/* A message of which nothing was sent had no budget before */
+static void dblp_budget_move(struct dblp_tx_msg *msg, u32 ppm)
+{
+	msg->budget = ppm;
+	msg->budget_most = msg->cursor ? max(msg->budget_most, ppm) : ppm;
+	if (ppm)
+		dblp_budget_reorder(msg);
+}
+
+/**
+ * dblp_set_budget() - change the budget of a socket
+ * @dsk: socket, locked
+ * @ppm: 0 ... DBLP_PPM: of messages to be sent, and of those under way that were
+ *	not given one of their own
+ *
+ * Return: 0, or -ENOMEM and nothing changed.
+ */
+int dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
+{
+	struct dblp_tx_msg *msg;
+	LIST_HEAD(frames);
+
+	list_for_each_entry(msg, &dsk->tx_msgs, list)
+		if (msg->cursor && dblp_budget_movable(msg, ppm) &&
+		    dblp_ctl_make_budget(dsk, msg, &frames))
+			goto err_free;
+	dblp_ctl_queue(dsk, &frames);
+	list_for_each_entry(msg, &dsk->tx_msgs, list) {
+		if (!dblp_budget_movable(msg, ppm))
+			continue;
+		if (msg->cursor)
+			msg->told = 1;
+		dblp_budget_move(msg, ppm);
+	}
+	/* Pieces that are still to be taken from the user */
+	if (dsk->tx_part && dblp_budget_movable(&dsk->tx_part->msg, ppm))
+		dsk->tx_part->msg.budget = ppm;
+	dsk->budget = ppm;
+	if (dsk->state < DBLP_STATE_ESTABLISHED)
+		return 0;
+	dblp_tx_recount(dsk);
+	dblp_push(dsk);
+	return 0;
+
+err_free:
+	dblp_ctl_free_list(dsk, &frames);
+	return -ENOMEM;
+}
+
+/**
+ * dblp_rx_word() - what the sender says of the budget of an open message
+ * @msg: the message
+ * @ppm: the budget
+ * @pn: number of the packet that says so
+ *
+ * Return: true if it has changed.
+ */
+bool dblp_rx_word(struct dblp_rx_msg *msg, u32 ppm, u64 pn)
+{
+	if (pn < msg->budget_pn)
+		return false;
+	msg->budget_pn = pn;
+	if (msg->budget == ppm)
+		return false;
+	msg->budget = ppm;
+	msg->tell |= !!ppm;
+	return true;
+}
+
+/**
+ * dblp_budget_known() - has something of a message come?
+ * @dsk: socket
+ * @id: the message
+ *
+ * A BUDGET that comes before its message is refused: it will be sent again. To
+ * keep it would mean to keep something for a message that may never come.
+ */
+bool dblp_budget_known(struct dblp_sock *dsk, u32 id)
+{
+	return dblp_before(id, dsk->rx_next) || xa_load(&dsk->rx_msgs, id);
+}
+
+/**
+ * dblp_rx_budget() - the sender has changed the budget of a message
+ * @dsk: socket
+ * @f: BUDGET frame; dblp_budget_known() says so
+ * @pn: number of its packet
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn)
+{
+	struct dblp_rx_msg *msg = xa_load(&dsk->rx_msgs, f->budget.msg_id);
+
+	if (!msg || msg->closed)
+		return dblp_ctl_tell_closed(dsk, f->budget.msg_id);
+	msg->tell = 1;
+	if (!dblp_rx_word(msg, f->budget.ppm, pn))
+		return 0;
+	return dblp_rx_try_close(dsk, msg);
+}
