@@ -78,33 +78,17 @@ static bool dblp_quote_fits(const struct dblp_sock *dsk,
 	       ipv6_addr_equal(&dsk->local.sdblp_addr, &q->local.sdblp_addr);
 }
 
-/* The connection that sent the quoted packet, locked and with a reference */
-static struct dblp_sock *dblp_err_lock(struct sock *usk,
+/* The connection that perhaps sent the quoted packet, with a reference */
+static struct dblp_sock *dblp_err_find(struct sock *usk,
 				       const struct sk_buff *skb,
-				       u32 udp_offset)
+				       u32 udp_offset, struct dblp_quote *q)
 {
 	struct net *net = sock_net(usk);
-	struct dblp_sock *dsk;
-	struct dblp_quote q;
 
-	if (!dblp_get_quote(&q, skb, udp_offset))
+	if (!dblp_get_quote(q, skb, udp_offset))
 		return NULL;
-	dsk = q.cid ? dblp_conn_find(net, q.cid) :
-		      dblp_conn_find_peer(net, &q.key);
-	if (!dsk)
-		return NULL;
-	bh_lock_sock(&dsk->sk);
-	if (dblp_quote_fits(dsk, &q, usk))
-		return dsk;
-	bh_unlock_sock(&dsk->sk);
-	sock_put(&dsk->sk);
-	return NULL;
-}
-
-static void dblp_err_unlock(struct dblp_sock *dsk)
-{
-	bh_unlock_sock(&dsk->sk);
-	sock_put(&dsk->sk);
+	return q->cid ? dblp_conn_find(net, q->cid) :
+			dblp_conn_find_peer(net, &q->key);
 }
 
 /**
@@ -118,14 +102,31 @@ static void dblp_err_unlock(struct dblp_sock *dsk)
 int dblp_err_lookup(struct sock *usk, struct sk_buff *skb)
 {
 	struct dblp_sock *dsk;
+	struct dblp_quote q;
+	bool fits = false;
 
-	dsk = dblp_err_lock(usk, skb, skb_transport_offset(skb));
-	if (!dsk) {
-		DBLP_INC_STATS(sock_net(usk), DBLP_MIB_ICMPREFUSED);
-		return -ENOENT;
+	dsk = dblp_err_find(usk, skb, skb_transport_offset(skb), &q);
+	if (dsk) {
+		bh_lock_sock(&dsk->sk);
+		fits = dblp_quote_fits(dsk, &q, usk);
+		bh_unlock_sock(&dsk->sk);
+		sock_put(&dsk->sk);
 	}
-	dblp_err_unlock(dsk);
-	return 0;
+	if (!fits)
+		DBLP_INC_STATS(sock_net(usk), DBLP_MIB_ICMPREFUSED);
+	return fits ? 0 : -ENOENT;
+}
+
+static void dblp_err_apply(struct dblp_sock *dsk, int err)
+{
+	bool owned = sock_owned_by_user(&dsk->sk);
+
+	if (err == EMSGSIZE && owned)
+		set_bit(DBLP_DEFER_MTU, &dsk->deferred);
+	else if (err == EMSGSIZE)
+		dblp_mtu_reduced(dsk);
+	else if (!owned)
+		dblp_peer_gone(dsk, DBLP_RST_UNKNOWN);
 }
 
 /**
@@ -147,18 +148,17 @@ void dblp_err_rcv(struct sock *usk, struct sk_buff *skb, int err, __be16 port,
 		  u32 info, u8 *payload)
 {
 	struct dblp_sock *dsk;
+	struct dblp_quote q;
 
 	if (err != ECONNREFUSED && err != EMSGSIZE)
 		return;
-	dsk = dblp_err_lock(usk, skb, payload - skb->data -
-			    sizeof(struct udphdr));
+	dsk = dblp_err_find(usk, skb, payload - skb->data -
+			    sizeof(struct udphdr), &q);
 	if (!dsk)
 		return;
-	if (err == EMSGSIZE && sock_owned_by_user(&dsk->sk))
-		set_bit(DBLP_DEFER_MTU, &dsk->deferred);
-	else if (err == EMSGSIZE)
-		dblp_mtu_reduced(dsk);
-	else if (!sock_owned_by_user(&dsk->sk))
-		dblp_peer_gone(dsk, DBLP_RST_UNKNOWN);
-	dblp_err_unlock(dsk);
+	bh_lock_sock(&dsk->sk);
+	if (dblp_quote_fits(dsk, &q, usk))
+		dblp_err_apply(dsk, err);
+	bh_unlock_sock(&dsk->sk);
+	sock_put(&dsk->sk);
 }
