@@ -31,6 +31,7 @@
 
 enum crowd_limits {
 	QUEUE_PKTS	= 48,	/* of all together; switches have 100 or more */
+	FAIR_PKTS	= 4,	/* that tell a rate */
 	CROWD_MIN	= 12,	/* with fewer, windows of whole packets will do */
 };
 
@@ -40,7 +41,7 @@ enum crowd_limits {
 #define QUEUE_NOISE_NS		100000ULL
 
 /* Waiting for one's turn at the start of a round has an end */
-#define SPREAD_MAX_NS		(100ULL * 1000000)
+#define SPREAD_MAX_NS		(20ULL * 1000000)
 
 #define WND_MAX			0x40000000U
 
@@ -94,7 +95,9 @@ static void measure_fair(struct dblp_crowd *c,
 		c->least = c->fair / 2;
 		return;
 	}
-	if (c->n < c->peak - c->peak / 4 || rs->now <= c->from_at)
+	/* A few packets tell nothing, and after a pause even less */
+	if (c->n < c->peak - c->peak / 4 || rs->now <= c->from_at ||
+	    bytes < FAIR_PKTS * c->mss)
 		return;
 	bytes = min_t(u64, bytes, U64_MAX / SECOND_NS);
 	c->fair = max(div64_u64(bytes * SECOND_NS, rs->now - c->from_at),
@@ -129,8 +132,11 @@ u64 dblp_crowd_resume(struct dblp_crowd *c, u32 random, u64 now)
 	if (c->before < CROWD_MIN || !c->fair)
 		return 0;
 	c->wnd = min(c->wnd, 2 * QUEUE_PKTS * c->mss / c->before);
+	/* However wrong it is, the first ACK must come soon and mend it */
+	c->fair = max_t(u64, c->fair,
+			div64_u64(c->mss * SECOND_NS, SPREAD_MAX_NS));
 	c->rate = c->fair;
-	spread = min(div64_u64(c->mss * SECOND_NS, c->fair), SPREAD_MAX_NS);
+	spread = div64_u64(c->mss * SECOND_NS, c->fair);
 	c->hold = now + spread + spread / 2;
 	return mul_u64_u64_div_u64(spread, random, 1ULL << 32) + 1;
 }
