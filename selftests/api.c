@@ -33,6 +33,8 @@
 
 #define SECONDS		1000
 #define SHORT_MS	100
+/* The kernel counts ticks, and a busy host makes up for late ones at once */
+#define EARLY_MS	40
 
 _Static_assert(sizeof(struct sockaddr_dblp) == 28, "sockaddr_dblp");
 _Static_assert(offsetof(struct sockaddr_dblp, sdblp_addr) == 8, "sdblp_addr");
@@ -472,7 +474,7 @@ TEST_F(sock, accept_gives_up_in_time)
 	ASSERT_EQ(0, listen(self->fd, 1));
 	set_timeout(self->fd, SO_RCVTIMEO, SHORT_MS);
 	EXPECT_ERR(EAGAIN, accept(self->fd, NULL, NULL));
-	EXPECT_LE(SHORT_MS - 10, now_ms() - start);
+	EXPECT_LE(SHORT_MS - EARLY_MS, now_ms() - start);
 }
 
 TEST_F(sock, nobody_listens)
@@ -571,7 +573,7 @@ TEST_F(sock, connecting_gives_up_after_the_send_timeout)
 
 	set_timeout(self->fd, SO_SNDTIMEO, SHORT_MS);
 	EXPECT_ERR(EINPROGRESS, connect_to(self->fd, &self->addr));
-	EXPECT_LE(SHORT_MS - 10, now_ms() - start);
+	EXPECT_LE(SHORT_MS - EARLY_MS, now_ms() - start);
 	close(udp);
 }
 
@@ -582,7 +584,7 @@ TEST_F(sock, connecting_gives_up_after_the_user_timeout)
 
 	set_u32(self->fd, DBLP_USER_TIMEOUT, 3 * SHORT_MS);
 	EXPECT_ERR(ETIMEDOUT, connect_to(self->fd, &self->addr));
-	EXPECT_LE(3 * SHORT_MS - 10, now_ms() - start);
+	EXPECT_LE(3 * SHORT_MS - EARLY_MS, now_ms() - start);
 	close(udp);
 }
 
@@ -1079,7 +1081,7 @@ TEST_F(conn, receiving_without_waiting_and_for_a_while)
 	set_timeout(self->server, SO_RCVTIMEO, SHORT_MS);
 	start = now_ms();
 	EXPECT_ERR(EAGAIN, recv(self->server, buf, 16, 0));
-	EXPECT_LE(SHORT_MS - 10, now_ms() - start);
+	EXPECT_LE(SHORT_MS - EARLY_MS, now_ms() - start);
 	EXPECT_GE(50 * SHORT_MS, now_ms() - start);
 }
 
@@ -1117,7 +1119,7 @@ TEST_F(conn, sending_to_one_who_does_not_read)
 	while (send(client, buf, size, 0) == size)
 		n++;
 	EXPECT_EQ(EAGAIN, errno);
-	EXPECT_LE(SHORT_MS - 10, now_ms() - start);
+	EXPECT_LE(SHORT_MS - EARLY_MS, now_ms() - start);
 	EXPECT_GE(40, n);
 	EXPECT_FALSE(poll_now(client) & POLLOUT);
 	EXPECT_LT(0, get_int_ioctl(client, SIOCOUTQ));
