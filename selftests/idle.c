@@ -17,7 +17,7 @@
  * Bytes of kernel memory that a connection may take, both ends together, with
  * what any socket has: two files, and the sockets of UDP below.
  */
-#define LIMIT		13500
+#define LIMIT		16000
 #define TRACING		"/sys/kernel/tracing/"
 
 static int client[N], server[N];
