@@ -416,7 +416,8 @@ try "nothing is left" teardown
 
 unloaded()
 {
-	rmmod dblp || return
+	# What was closed is freed a little later
+	wait_until 10 rmmod dblp || return
 	refused 1 "the module dblp is not loaded; load it with: sudo modprobe dblp (or sudo insmod dblp.ko)" \
 		dblpctl socket list
 	local status=$?

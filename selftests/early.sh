@@ -65,7 +65,7 @@ no_wait()
 	[ "$early" -lt $((full - 20)) ]
 }
 network loss 15%
-try "nobody waits for the repair of what may be missing" no_wait
+try_virtual "nobody waits for the repair of what may be missing" no_wait
 
 try "no sockets are left at the client" wait_until 40 no_sockets "$client"
 try "no sockets are left at the server" wait_until 40 no_sockets "$server"

@@ -13,12 +13,16 @@
  * @dsk: socket, perhaps not locked
  *
  * No piece takes more than half of the buffer, so when half of it is free any
- * will fit.
+ * will fit. While all sockets together have much of the machine's memory, each
+ * sends what it has before it takes more: those who receive need some, too.
  */
 bool dblp_writable(const struct dblp_sock *dsk)
 {
-	return READ_ONCE(dsk->sk.sk_wmem_queued) <=
-	       READ_ONCE(dsk->sk.sk_sndbuf) / 2;
+	int queued = READ_ONCE(dsk->sk.sk_wmem_queued);
+
+	if (queued && sk_under_memory_pressure(&dsk->sk))
+		return false;
+	return queued <= READ_ONCE(dsk->sk.sk_sndbuf) / 2;
 }
 
 /** dblp_write_space() - wake those who wait for dblp_writable() */
@@ -182,7 +186,9 @@ static u32 dblp_next_len(const struct dblp_sock *dsk, const struct dblp_send *s)
 static bool dblp_send_room(const struct dblp_sock *dsk,
 			   const struct dblp_send *s)
 {
-	return dblp_writable(dsk) ||
+	if (dblp_writable(dsk))
+		return true;
+	return !sk_under_memory_pressure(&dsk->sk) &&
 	       dsk->sk.sk_wmem_queued + dblp_next_len(dsk, s) <=
 	       READ_ONCE(dsk->sk.sk_sndbuf);
 }
