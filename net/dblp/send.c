@@ -5,6 +5,7 @@
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/socket.h>
+#include <net/proto_memory.h>
 
 #include "dblp.h"
 
