@@ -209,12 +209,6 @@ static inline u32 dblp_sent_free(const struct dblp_sent *s)
 	return s->mask + 1 - (u32)(s->next - s->base);
 }
 
-/** dblp_sent_full() - is there no slot for another packet? */
-static inline bool dblp_sent_full(const struct dblp_sent *s)
-{
-	return !dblp_sent_free(s);
-}
-
 /**
  * dblp_sent_push() - note a packet that is being sent now
  * @s: packets sent
@@ -307,14 +301,6 @@ void dblp_sent_lose(struct dblp_sent *s, u64 pn,
  */
 u32 dblp_sent_lose_larger(struct dblp_sent *s, u32 bytes,
 			  const struct dblp_sent_ops *ops, void *ctx);
-
-/** dblp_sent_oldest() - oldest packet in flight, or NULL */
-static inline struct dblp_sent_pkt *dblp_sent_oldest(struct dblp_sent *s,
-						     u64 *pn)
-{
-	*pn = 0;
-	return dblp_sent_inflight(s, pn);
-}
 
 /**
  * dblp_sent_forget() - the owner of packets goes away

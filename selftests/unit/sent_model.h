@@ -87,7 +87,7 @@ static inline void model_push(struct sent_model *m, u16 bytes, void *owner)
 
 	if (m->next == MODEL_PKTS)
 		return;
-	if (dblp_sent_full(&m->s)) {
+	if (!dblp_sent_free(&m->s)) {
 		u32 size = 2 * (m->s.mask + 1);
 
 		free(dblp_sent_grow(&m->s, calloc(size, sizeof(*m->s.ring)),
@@ -160,7 +160,8 @@ static inline bool model_agrees(struct sent_model *m, u64 loss_time)
 				     m->pkt[pn].state != slot->state)
 			return false;
 	}
-	if (dblp_sent_oldest(&m->s, &pn) ? pn != oldest : oldest != m->next)
+	pn = 0;
+	if (dblp_sent_inflight(&m->s, &pn) ? pn != oldest : oldest != m->next)
 		return false;
 	return m->s.inflight == inflight && m->s.inflight_pkts == pkts &&
 	       m->s.delivered == m->delivered && m->s.next == m->next &&

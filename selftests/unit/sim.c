@@ -140,7 +140,7 @@ static void send_packet(struct sim *s, u32 flow, u32 segment)
 {
 	struct sim_flow *f = &s->flow[flow];
 
-	if (dblp_sent_full(&f->sent)) {
+	if (!dblp_sent_free(&f->sent)) {
 		u32 size = 2 * (f->sent.mask + 1);
 
 		free(dblp_sent_grow(&f->sent,

@@ -381,17 +381,17 @@ TEST_F(sent, dblp_sent_grow__keeps_all)
 	EXPECT_EQ(1, self->m.s.spurious);
 }
 
-TEST_F(sent, dblp_sent_full__when_the_ring_is)
+TEST_F(sent, dblp_sent_free__until_the_ring_is_full)
 {
 	u32 i;
 
 	for (i = 0; i < MODEL_RING; i++) {
-		EXPECT_FALSE(dblp_sent_full(&self->m.s));
+		EXPECT_EQ(MODEL_RING - i, dblp_sent_free(&self->m.s));
 		push(&self->m, 1);
 	}
-	EXPECT_TRUE(dblp_sent_full(&self->m.s));
+	EXPECT_EQ(0, dblp_sent_free(&self->m.s));
 	EXPECT_TRUE(ack(&self->m, 0, 0, 1 * MS));
-	EXPECT_FALSE(dblp_sent_full(&self->m.s));
+	EXPECT_EQ(1, dblp_sent_free(&self->m.s));
 }
 
 /* A ring that never grows carries any number of packets */
@@ -434,7 +434,7 @@ TEST_F(sent, dblp_sent_lose_larger__whole_ones)
 	model_push(m, 1200, NULL);
 	model_push(m, 1400, NULL);
 	model_push(m, 1201, NULL);
-	dblp_sent_oldest(&m->s, &(u64){ 0 })->fragmented = 1;
+	dblp_sent_inflight(&m->s, &(u64){ 0 })->fragmented = 1;
 	EXPECT_EQ(2601, dblp_sent_lose_larger(&m->s, 1200, &model_ops, m));
 	EXPECT_EQ(2600, m->s.inflight);
 	EXPECT_EQ(2, m->s.inflight_pkts);
@@ -452,20 +452,23 @@ TEST_F(sent, dblp_sent_lose_larger__whole_ones)
 	EXPECT_EQ(2, m->s.spurious);
 }
 
-TEST_F(sent, dblp_sent_oldest__in_flight)
+/* Number of the oldest packet in flight, U64_MAX if none is */
+static u64 oldest(struct sent_model *m)
 {
-	u64 pn;
+	u64 pn = 0;
 
-	EXPECT_EQ(NULL, dblp_sent_oldest(&self->m.s, &pn));
+	return dblp_sent_inflight(&m->s, &pn) ? pn : U64_MAX;
+}
+
+TEST_F(sent, dblp_sent_inflight__oldest)
+{
+	EXPECT_EQ(U64_MAX, oldest(&self->m));
 	push(&self->m, 10);
-	ASSERT_NE(NULL, dblp_sent_oldest(&self->m.s, &pn));
-	EXPECT_EQ(0, pn);
+	EXPECT_EQ(0, oldest(&self->m));
 	EXPECT_TRUE(ack(&self->m, 0, 4, 1 * MS));
-	ASSERT_NE(NULL, dblp_sent_oldest(&self->m.s, &pn));
-	EXPECT_EQ(5, pn);
+	EXPECT_EQ(5, oldest(&self->m));
 	EXPECT_TRUE(ack(&self->m, 9, 9, 1 * MS));
-	ASSERT_NE(NULL, dblp_sent_oldest(&self->m.s, &pn));
-	EXPECT_EQ(7, pn);
+	EXPECT_EQ(7, oldest(&self->m));
 }
 
 /* The rate sample of an ACK of one packet, on plain state */
