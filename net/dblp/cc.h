@@ -63,6 +63,28 @@ struct dblp_cc {
 	u64				priv[36];
 };
 
+/**
+ * enum dblp_cc_limits - what every control begins with
+ * @DBLP_CC_INITIAL_PKTS: packets of the window
+ * @DBLP_CC_INITIAL_HZ: so often a second it may be sent, until the first ACK
+ */
+enum dblp_cc_limits {
+	DBLP_CC_INITIAL_PKTS	= 10,
+	DBLP_CC_INITIAL_HZ	= 1000,
+};
+
+/**
+ * dblp_cc_random() - next number of a generator (Numerical Recipes, ranqd1)
+ * @state: of the generator; pure code has no other
+ *
+ * Return: the number; its upper bits are the better ones.
+ */
+static inline u32 dblp_cc_random(u32 *state)
+{
+	*state = *state * 1664525 + 1013904223;
+	return *state;
+}
+
 /** dblp_cc_find() - controller by name, NULL if there is none */
 const struct dblp_cc_ops *dblp_cc_find(const char *name);
 /** dblp_cc_at() - the @i-th controller, NULL past the last; 0 is the default */

@@ -60,8 +60,6 @@ enum bdp_gain {
 };
 
 enum bdp_limits {
-	INITIAL_PKTS	= 10,
-	INITIAL_HZ	= 1000,	/* so often a second, until the first ACK */
 	FLOOR_PKTS	= 4,
 	FLOOR_GROWTH	= 8,	/* times the loss */
 	DRAINED_PKTS	= 3,	/* left in the queue, or the link would idle */
@@ -270,8 +268,8 @@ static void enter(struct bdp *b, enum bdp_mode mode)
 	b->mode = mode;
 	b->mode_rounds = 0;
 	if (mode == PROBE_CRUISE) {
-		b->random = b->random * 1664525 + 1013904223;
-		b->cruise_rounds = CRUISE_ROUNDS + (b->random >> 30);
+		b->cruise_rounds = CRUISE_ROUNDS +
+				   (dblp_cc_random(&b->random) >> 30);
 	}
 	if (mode == PROBE_UP)
 		b->full_bw = max_bw(b);
@@ -283,9 +281,9 @@ static void bdp_init(struct dblp_cc *cc, u32 mss, u64 now)
 
 	b->random = now ^ now >> 32;
 	b->round_rtt = U64_MAX;
-	cc->cwnd = INITIAL_PKTS * mss;
+	cc->cwnd = DBLP_CC_INITIAL_PKTS * mss;
 	/* Others may begin in the same moment */
-	cc->pacing_rate = cc->cwnd * INITIAL_HZ;
+	cc->pacing_rate = (u64)cc->cwnd * DBLP_CC_INITIAL_HZ;
 	enter(b, STARTUP);
 }
 
@@ -636,11 +634,9 @@ static void bdp_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 static u64 bdp_resume(struct dblp_cc *cc, u64 now)
 {
 	struct bdp *b = model(cc);
-
 	u64 wait;
 
-	b->random = b->random * 1664525 + 1013904223;
-	wait = dblp_crowd_resume(&cc->crowd, b->random, now);
+	wait = dblp_crowd_resume(&cc->crowd, dblp_cc_random(&b->random), now);
 	if (wait)
 		follow_crowd(cc, b);
 	return wait;

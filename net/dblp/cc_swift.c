@@ -28,8 +28,6 @@
 #define UNIT			1024
 
 enum swift_limits {
-	INITIAL_PKTS	= 10,
-	INITIAL_HZ	= 1000,	/* so often a second, until the first ACK */
 	LEAST_PART	= 32,	/* least window: a packet in so many round trips */
 	ALPHA_SHIFT	= 4,	/* RFC 8257: g = 1/16 */
 	DELAY_BETA	= 819,	/* of the excess delay */
@@ -88,11 +86,11 @@ static void swift_init(struct dblp_cc *cc, u32 mss, u64 now)
 {
 	struct swift *s = state(cc);
 
-	s->wnd = INITIAL_PKTS * mss;
+	s->wnd = DBLP_CC_INITIAL_PKTS * mss;
 	s->starting = true;
 	s->random = now ^ now >> 32;
 	cc->cwnd = s->wnd;
-	cc->pacing_rate = (u64)cc->cwnd * INITIAL_HZ;
+	cc->pacing_rate = (u64)cc->cwnd * DBLP_CC_INITIAL_HZ;
 }
 
 static void swift_take(struct dblp_cc *cc, u64 rate, const struct dblp_rtt *rtt)
@@ -251,8 +249,7 @@ static u64 swift_resume(struct dblp_cc *cc, u64 now)
 	struct swift *s = state(cc);
 	u64 wait;
 
-	s->random = s->random * 1664525 + 1013904223;
-	wait = dblp_crowd_resume(&cc->crowd, s->random, now);
+	wait = dblp_crowd_resume(&cc->crowd, dblp_cc_random(&s->random), now);
 	if (wait)
 		cc->pacing_rate = cc->crowd.rate;
 	return wait;
