@@ -15,6 +15,12 @@ static inline u64 div64_u64(u64 a, u64 b)
 	return a / b;
 }
 
+static inline u64 div64_u64_rem(u64 a, u64 b, u64 *rest)
+{
+	*rest = a % b;
+	return a / b;
+}
+
 static inline s64 div64_s64(s64 a, s64 b)
 {
 	return a / b;
