@@ -36,6 +36,8 @@ struct field {
 	const char *const	*enum_names;
 };
 
+#define N_FIELDS(fields)	(sizeof(fields) / sizeof((fields)[0]))
+
 /** print_fields() - print an object with all of @fields, in their order */
 void print_fields(const struct field *fields, size_t n,
 		  const struct values *v);

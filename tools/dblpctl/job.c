@@ -10,12 +10,11 @@
 #include "field.h"
 #include "job.h"
 #include "names.h"
-#include "nl.h"
+#include "object.h"
 #include "print.h"
 #include "units.h"
 #include "words.h"
 
-#define N_FIELDS(fields)	(sizeof(fields) / sizeof((fields)[0]))
 #define F(attr, column, print)	{ DBLP_A_JOB_##attr, column, print, NULL }
 
 static const struct field fields[] = {
@@ -40,22 +39,25 @@ static const struct keyword keywords[] = {
 	{ NULL, 0, NULL, NULL, NULL },
 };
 
-static void print_job(const struct nlmsghdr *nlh)
-{
-	const struct nlattr *tb[DBLP_A_JOB_MAX + 1];
-	struct values v = { job_attrs, tb };
-
-	nl_attrs(nlh, tb, DBLP_A_JOB_MAX);
-	print_fields(fields, N_FIELDS(fields), &v);
-}
+static const struct object jobs = {
+	.name		= "job",
+	.attr_names	= job_attrs,
+	.attr_max	= DBLP_A_JOB_MAX,
+	.id_attr	= DBLP_A_JOB_ID,
+	.name_attr	= DBLP_A_JOB_NAME,
+	.get		= DBLP_CMD_JOB_GET,
+	.fields		= fields,
+	.n_fields	= N_FIELDS(fields),
+};
 
 /* A row for each phase that the job was in */
-static void print_stats(const struct nlmsghdr *nlh)
+static void print_stats(const struct object *o, const struct nlmsghdr *nlh)
 {
 	const struct nlattr *tb[DBLP_A_JOB_PHASE_MAX + 1];
 	struct values v = { job_phase_attrs, tb };
 	const struct nlattr *nest, *attr;
 
+	(void)o;
 	print_array();
 	mnl_attr_for_each(nest, nlh, sizeof(struct genlmsghdr)) {
 		if (mnl_attr_get_type(nest) != DBLP_A_JOB_STATS)
@@ -69,121 +71,24 @@ static void print_stats(const struct nlmsghdr *nlh)
 	print_array_end();
 }
 
-static bool has_name(const struct nlmsghdr *nlh, const char *name, uint32_t *id)
-{
-	const struct nlattr *tb[DBLP_A_JOB_MAX + 1];
-	struct values v = { job_attrs, tb };
-
-	nl_attrs(nlh, tb, DBLP_A_JOB_MAX);
-	*id = get_u32(&v, DBLP_A_JOB_ID);
-	return !strcmp(get_string(&v, DBLP_A_JOB_NAME), name);
-}
-
 enum status find_job(const char *word, uint32_t *id)
 {
-	const struct nlmsghdr *msg;
-	struct nl_reply reply;
-	bool found = false;
-	int left;
-
-	/* No name begins with a digit */
-	if (*word >= '0' && *word <= '9') {
-		if (!parse_id(word, id))
-			return STATUS_OK;
-		return usage_error("'%s' is not the number of a job", word);
-	}
-	if (nl_talk(nl_request(DBLP_CMD_JOB_GET, NLM_F_DUMP), job_attrs,
-		    &reply))
-		return STATUS_FAILED;
-	left = (int)reply.len;
-	for (msg = reply.msgs; *word && !found && mnl_nlmsg_ok(msg, left);
-	     msg = mnl_nlmsg_next(msg, &left))
-		found = has_name(msg, word, id);
-	nl_reply_free(&reply);
-	if (found)
-		return STATUS_OK;
-	usage_error("no job is called '%s' (see dblpctl job list)", word);
-	return STATUS_FAILED;
-}
-
-/* Takes a job off the words */
-static enum status take_job(int *argc, char ***argv, uint32_t *id)
-{
-	enum status status;
-
-	if (!*argc)
-		return usage_error("which job? (see dblpctl job list)");
-	status = find_job(**argv, id);
-	(*argc)--;
-	(*argv)++;
-	return status;
+	return object_find(&jobs, word, id);
 }
 
 static enum status do_list(int argc, char **argv)
 {
-	enum status status = no_more(argc, argv);
-	const struct nlmsghdr *msg;
-	struct nl_reply reply;
-	int left;
-
-	if (status)
-		return status;
-	if (nl_talk(nl_request(DBLP_CMD_JOB_GET, NLM_F_DUMP), job_attrs,
-		    &reply))
-		return STATUS_FAILED;
-	print_array();
-	left = (int)reply.len;
-	for (msg = reply.msgs; mnl_nlmsg_ok(msg, left);
-	     msg = mnl_nlmsg_next(msg, &left))
-		print_job(msg);
-	print_array_end();
-	nl_reply_free(&reply);
-	return STATUS_OK;
-}
-
-static enum status get_one(int argc, char **argv,
-			   void (*print)(const struct nlmsghdr *nlh))
-{
-	struct nl_reply reply;
-	struct nlmsghdr *nlh;
-	enum status status;
-	uint32_t id;
-
-	status = take_job(&argc, &argv, &id) ?: no_more(argc, argv);
-	if (status)
-		return status;
-	nlh = nl_request(DBLP_CMD_JOB_GET, 0);
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_ID, id);
-	if (nl_talk(nlh, job_attrs, &reply))
-		return STATUS_FAILED;
-	print(reply.msgs);
-	nl_reply_free(&reply);
-	return STATUS_OK;
+	return object_list(&jobs, argc, argv);
 }
 
 static enum status do_show(int argc, char **argv)
 {
-	return get_one(argc, argv, print_job);
+	return object_show(&jobs, argc, argv);
 }
 
 static enum status do_job_stats(int argc, char **argv)
 {
-	return get_one(argc, argv, print_stats);
-}
-
-static enum status change(uint8_t cmd, uint32_t id, const struct value *values)
-{
-	struct nl_reply reply;
-	struct nlmsghdr *nlh;
-
-	nlh = nl_request(cmd, 0);
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_ID, id);
-	if (values)
-		put_words(nlh, keywords, values);
-	if (nl_talk(nlh, job_attrs, &reply))
-		return STATUS_FAILED;
-	nl_reply_free(&reply);
-	return STATUS_OK;
+	return object_get(&jobs, argc, argv, print_stats);
 }
 
 static enum status do_add(int argc, char **argv)
@@ -201,27 +106,17 @@ static enum status do_add(int argc, char **argv)
 		if (status)
 			return status;
 	}
-	return change(DBLP_CMD_JOB_ADD, id, values);
+	return object_change(&jobs, DBLP_CMD_JOB_ADD, id, keywords, values);
 }
 
 static enum status do_set(int argc, char **argv)
 {
-	struct value values[WORDS_MAX];
-	enum status status;
-	uint32_t id;
-
-	status = take_job(&argc, &argv, &id) ?:
-		 read_words(keywords, argc, argv, values);
-	return status ?: change(DBLP_CMD_JOB_SET, id, values);
+	return object_set(&jobs, DBLP_CMD_JOB_SET, keywords, argc, argv);
 }
 
 static enum status do_del(int argc, char **argv)
 {
-	enum status status;
-	uint32_t id;
-
-	status = take_job(&argc, &argv, &id) ?: no_more(argc, argv);
-	return status ?: change(DBLP_CMD_JOB_DEL, id, NULL);
+	return object_del(&jobs, DBLP_CMD_JOB_DEL, argc, argv);
 }
 
 static enum status do_help(int argc, char **argv)

@@ -10,7 +10,7 @@
 #include "dblpctl.h"
 #include "field.h"
 #include "names.h"
-#include "nl.h"
+#include "object.h"
 #include "print.h"
 #include "units.h"
 #include "words.h"
@@ -150,103 +150,41 @@ static const struct field fields[] = {
 	F(JOB, NULL, print_u32),
 };
 
-static void print_socket(const struct nlmsghdr *nlh)
-{
-	const struct nlattr *tb[DBLP_A_SOCKET_MAX + 1];
-	struct values v = { socket_attrs, tb };
+static const struct object sockets = {
+	.name		= "socket",
+	.attr_names	= socket_attrs,
+	.attr_max	= DBLP_A_SOCKET_MAX,
+	.id_attr	= DBLP_A_SOCKET_ID,
+	.get		= DBLP_CMD_SOCKET_GET,
+	.fields		= fields,
+	.n_fields	= N_FIELDS(fields),
+};
 
-	nl_attrs(nlh, tb, DBLP_A_SOCKET_MAX);
-	print_fields(fields, sizeof(fields) / sizeof(fields[0]), &v);
-}
-
-/* Takes the number of a socket off the words */
-static enum status take_id(int *argc, char ***argv, uint32_t *id)
-{
-	const char *wrong;
-
-	if (!*argc)
-		return usage_error("which socket? (see dblpctl socket list)");
-	wrong = parse_id(**argv, id);
-	if (wrong)
-		return usage_error("'%s' %s", **argv, wrong);
-	(*argc)--;
-	(*argv)++;
-	return STATUS_OK;
-}
+static const struct keyword keywords[] = {
+	{ "loss", DBLP_A_SOCKET_BUDGET, "a share, such as 2%", read_own_share,
+	  NULL },
+	{ "cap", DBLP_A_SOCKET_BUDGET_CAP, "a share, such as 2%", read_share,
+	  NULL },
+	{ "phase", DBLP_A_SOCKET_PHASE, "a phase, such as tolerant",
+	  read_own_phase, NULL },
+	{ "job", DBLP_A_SOCKET_JOB, "a job, such as 7", read_job_or_none,
+	  NULL },
+	{ NULL, 0, NULL, NULL, NULL },
+};
 
 static enum status do_list(int argc, char **argv)
 {
-	enum status status = no_more(argc, argv);
-	const struct nlmsghdr *msg;
-	struct nl_reply reply;
-	struct nlmsghdr *nlh;
-	int left;
-
-	if (status)
-		return status;
-	nlh = nl_request(DBLP_CMD_SOCKET_GET, NLM_F_DUMP);
-	if (nl_talk(nlh, socket_attrs, &reply))
-		return STATUS_FAILED;
-
-	print_array();
-	left = (int)reply.len;
-	for (msg = reply.msgs; mnl_nlmsg_ok(msg, left);
-	     msg = mnl_nlmsg_next(msg, &left))
-		print_socket(msg);
-	print_array_end();
-	nl_reply_free(&reply);
-	return STATUS_OK;
+	return object_list(&sockets, argc, argv);
 }
 
 static enum status do_show(int argc, char **argv)
 {
-	struct nl_reply reply;
-	struct nlmsghdr *nlh;
-	enum status status;
-	uint32_t id;
-
-	status = take_id(&argc, &argv, &id) ?: no_more(argc, argv);
-	if (status)
-		return status;
-	nlh = nl_request(DBLP_CMD_SOCKET_GET, 0);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, id);
-	if (nl_talk(nlh, socket_attrs, &reply))
-		return STATUS_FAILED;
-	print_socket(reply.msgs);
-	nl_reply_free(&reply);
-	return STATUS_OK;
+	return object_show(&sockets, argc, argv);
 }
 
 static enum status do_set(int argc, char **argv)
 {
-	static const struct keyword keywords[] = {
-		{ "loss", DBLP_A_SOCKET_BUDGET, "a share, such as 2%",
-		  read_own_share, NULL },
-		{ "cap", DBLP_A_SOCKET_BUDGET_CAP, "a share, such as 2%",
-		  read_share, NULL },
-		{ "phase", DBLP_A_SOCKET_PHASE, "a phase, such as tolerant",
-		  read_own_phase, NULL },
-		{ "job", DBLP_A_SOCKET_JOB, "a job, such as 7",
-		  read_job_or_none, NULL },
-		{ NULL, 0, NULL, NULL, NULL },
-	};
-	struct value values[WORDS_MAX];
-	struct nl_reply reply;
-	struct nlmsghdr *nlh;
-	enum status status;
-	uint32_t id;
-
-	status = take_id(&argc, &argv, &id) ?:
-		 read_words(keywords, argc, argv, values);
-	if (status)
-		return status;
-	nlh = nl_request(DBLP_CMD_SOCKET_SET, 0);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, id);
-	put_words(nlh, keywords, values);
-	if (nl_talk(nlh, socket_attrs, &reply))
-		return STATUS_FAILED;
-	nl_reply_free(&reply);
-	return STATUS_OK;
+	return object_set(&sockets, DBLP_CMD_SOCKET_SET, keywords, argc, argv);
 }
 
 static enum status do_help(int argc, char **argv)

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Sockets, phases and jobs: what the kernel has many of, each with a number.
+ *
+ * Every verb is the same for all of them; struct object has what differs.
+ */
+#ifndef DBLPCTL_OBJECT_H
+#define DBLPCTL_OBJECT_H
+
+#include <libmnl/libmnl.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dblpctl.h"
+#include "field.h"
+#include "words.h"
+
+/**
+ * struct object - a kind of object
+ * @name: what users call it
+ * @attr_names: names of its attributes, by attribute
+ * @attr_max: highest attribute
+ * @id_attr: attribute with its number
+ * @name_attr: attribute with its name, 0 if it has none
+ * @get: command that gets one, or dumps all
+ * @fields: what is shown of it
+ * @n_fields: how many these are
+ */
+struct object {
+	const char		*name;
+	const char *const	*attr_names;
+	uint16_t		attr_max;
+	uint16_t		id_attr;
+	uint16_t		name_attr;
+	uint8_t			get;
+	const struct field	*fields;
+	size_t			n_fields;
+};
+
+/**
+ * object_find() - the number of an object
+ * @o: kind
+ * @word: its number or its name
+ * @id: filled
+ *
+ * The kernel is asked for names, so no request may be begun yet. A number may
+ * be one that no object has.
+ */
+enum status object_find(const struct object *o, const char *word,
+			uint32_t *id);
+
+/** object_take() - take an object off the words, as object_find() */
+enum status object_take(const struct object *o, int *argc, char ***argv,
+			uint32_t *id);
+
+/** object_list() - print all; there must be no word left */
+enum status object_list(const struct object *o, int argc, char **argv);
+
+/** object_get() - give @print the message about the one object of the words */
+enum status object_get(const struct object *o, int argc, char **argv,
+		       void (*print)(const struct object *o,
+				     const struct nlmsghdr *nlh));
+
+/** object_show() - print the one object of the words */
+enum status object_show(const struct object *o, int argc, char **argv);
+
+/**
+ * object_change() - send a command about an object
+ * @o: kind
+ * @cmd: DBLP_CMD_...
+ * @id: its number
+ * @keywords: what can be set, NULL for nothing
+ * @values: what is set, by keyword
+ */
+enum status object_change(const struct object *o, uint8_t cmd, uint32_t id,
+			  const struct keyword *keywords,
+			  const struct value *values);
+
+/** object_set() - object_change() of an object, with keywords, in the words */
+enum status object_set(const struct object *o, uint8_t cmd,
+		       const struct keyword *keywords, int argc, char **argv);
+
+/** object_del() - object_change() of an object alone in the words */
+enum status object_del(const struct object *o, uint8_t cmd, int argc,
+		       char **argv);
+
+#endif /* DBLPCTL_OBJECT_H */
