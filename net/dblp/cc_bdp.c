@@ -78,7 +78,8 @@ enum bdp_limits {
 	LOSS_MAX	= 512,	/* most loss that is made up for */
 	LOSS_EXCESS	= 128,	/* so much more: the queue overflows */
 	LOSS_NOISE	= 16,	/* more than usual, but none to speak of */
-	LOSS_FULL	= 512,	/* in STARTUP: the path is full, queue or not */
+	LOSS_FULL	= 512,	/* in STARTUP: the path is full, queue or not, */
+	LOSS_FULL_PKTS	= 8,	/* if so many packets of a round say so */
 };
 
 /* A queue this long that stays and overflows is filled by others */
@@ -115,7 +116,8 @@ enum bdp_mode {
  * @full_rounds: STARTUP: rounds without growth
  * @cruise_rounds: how long to cruise this time
  * @filled: STARTUP is over
- * @round_sampled: this round has a rate that the application did not limit
+ * @round_sampled: this round has a rate that counts
+ * @round_tried: the application did not limit it
  * @queued: the last round saw a queue all along
  * @futile: yielding does not shorten it
  * @yield_rounds: rounds since we yielded
@@ -151,6 +153,7 @@ struct bdp {
 	u8	cruise_rounds;
 	bool	filled;
 	bool	round_sampled;
+	bool	round_tried;
 	bool	queued;
 	bool	futile;
 	u8	yield_rounds;
@@ -312,6 +315,7 @@ static void update_bw(struct bdp *b, const struct dblp_rate_sample *rs)
 		return;
 	b->bw[b->slot] = max(b->bw[b->slot], rs->rate);
 	b->round_sampled = true;
+	b->round_tried |= !rs->app_limited;
 }
 
 static void update_min_rtt(struct bdp *b, const struct dblp_rate_sample *rs,
@@ -357,16 +361,22 @@ static void update_loss(const struct dblp_cc *cc, struct bdp *b)
 	b->cruise_queued = false;
 }
 
-static void startup_round(struct bdp *b)
+static bool overflows(const struct dblp_cc *cc, const struct bdp *b)
+{
+	return b->round_acked + b->round_lost >= LOSS_FULL_PKTS * (u64)cc->mss &&
+	       round_loss(b) > LOSS_FULL;
+}
+
+static void startup_round(const struct dblp_cc *cc, struct bdp *b)
 {
 	if (!b->round_sampled)
 		return;
-	if (is_queued(b) || round_loss(b) > LOSS_FULL) {
+	if (is_queued(b) || overflows(cc, b)) {
 		b->filled = true;
 	} else if (max_bw(b) >= b->full_bw + b->full_bw / 4) {
 		b->full_bw = max_bw(b);
 		b->full_rounds = 0;
-	} else if (++b->full_rounds >= FULL_ROUNDS) {
+	} else if (b->round_tried && ++b->full_rounds >= FULL_ROUNDS) {
 		b->filled = true;
 	}
 	if (b->filled)
@@ -480,7 +490,7 @@ static void next_round(struct dblp_cc *cc, struct bdp *b, u64 now)
 		b->mode_rounds++;
 	switch (b->mode) {
 	case STARTUP:
-		startup_round(b);
+		startup_round(cc, b);
 		break;
 	case DRAIN:
 	case PROBE_DOWN:
@@ -506,6 +516,7 @@ static void next_round(struct dblp_cc *cc, struct bdp *b, u64 now)
 		b->bw[b->slot] = 0;
 	}
 	b->round_sampled = false;
+	b->round_tried = false;
 	b->round_rtt = U64_MAX;
 	b->round_acked = 0;
 	b->round_lost = 0;

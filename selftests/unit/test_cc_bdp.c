@@ -577,6 +577,48 @@ TEST(bdp__remembers_through_pauses)
 	sim_free(&s);
 }
 
+/* What an application sends now and then says nothing of what the path has: each
+ * of its small messages goes out in one burst, whatever was lost of others
+ */
+TEST(bdp__is_not_held_to_the_rate_of_small_messages)
+{
+	u32 i, seed;
+
+	for (seed = 1; seed <= 50; seed++) {
+		struct sim s;
+
+		path_init(&s, 1, 1000, 80 * SIM_MS, 150000);
+		s.rng = seed;
+		s.flow[0].goal = 1;
+		sim_run(&s, SIM_S);
+		for (i = 0; i < 40; i++) {
+			sim_message(&s, 0, 7 * s.mss, s.now);
+			sim_run(&s, s.now + SIM_S);
+		}
+		EXPECT_GE(s.flow[0].cc.cwnd, 7 * s.mss);
+		EXPECT_GE(s.flow[0].cc.pacing_rate, 7 * s.mss * 100);
+		sim_free(&s);
+	}
+}
+
+/* One small packet of two lost tells nothing of the path */
+TEST(bdp__few_losses_do_not_end_the_search)
+{
+	struct dblp_rate_sample rs = {
+		.now = SIM_S, .rate = 720, .rtt = 80 * SIM_MS, .acked = 80,
+		.lost = 124, .delivered = 80, .app_limited = true,
+	};
+	struct dblp_rtt rtt = {};
+	struct dblp_cc cc;
+	u64 rate;
+
+	dblp_cc_start(&cc, &dblp_cc_bdp, 1400, 1);
+	rate = cc.pacing_rate;
+	dblp_rtt_sample(&rtt, rs.rtt, 0, rs.now);
+	cc.ops->ack(&cc, &rs, &rtt);
+	EXPECT_EQ(rate, cc.pacing_rate);
+}
+
 TEST(bdp__timeouts_stop_a_flood)
 {
 	struct dblp_cc cc;
