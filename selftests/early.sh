@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Close policy early over a network that loses, delays and reorders: the bound
-# holds, and the budget is used for what was lost and for no more. dblp-xfer
-# checks the bound and both maps with each message.
+# holds, the budget is used for what was lost and for no more, and nobody waits
+# for a repair. dblp-xfer checks the bound and both maps with each message.
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -46,6 +46,26 @@ network loss 50%
 try "50% loss, budget 95 %" early --budget 950000 --size 100000,1000 --count 6
 network reorder 20%
 try "reordering by whole round trips" early --budget 300000 --size 100000 --count 6
+
+# Milliseconds of the median message
+median()
+{
+	dblp-perf fanin --from "$client" --to "$server" --address 10.9.0.2 --size 10000 \
+		-w 1 -n 61 --policy "$1" --budget 50% --json | jq -e '.ns.p50 / 1e6 | floor'
+}
+
+# 15 % of 7 segments: two messages of three lose some, and full has repaired them
+# a round trip later at the earliest.
+no_wait()
+{
+	local full early
+
+	full=$(median full) && early=$(median early) || return
+	echo "full $full ms, early $early ms"
+	[ "$early" -lt $((full - 20)) ]
+}
+network loss 15%
+try_virtual "nobody waits for the repair of what may be missing" no_wait
 
 try "no sockets are left at the client" wait_until 40 no_sockets "$client"
 try "no sockets are left at the server" wait_until 40 no_sockets "$server"

@@ -74,6 +74,18 @@ try()
 	echo "$verdict $tap_count $name"
 }
 
+# try_virtual NAME COMMAND...: what compares times, which mean little where a busy
+# host takes its share of them
+try_virtual()
+{
+	if [ "${DBLP_VIRTUAL_TIME:-0}" = 1 ]; then
+		try "$@"
+		return
+	fi
+	tap_count=$((tap_count + 1))
+	echo "ok $tap_count $1 # SKIP compares times, not in virtual time"
+}
+
 done_testing()
 {
 	echo "1..$tap_count"
