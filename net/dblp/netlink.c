@@ -7,11 +7,91 @@
  * run in parallel; sockets are found by number and held by a reference.
  */
 
+#include <linux/ctype.h>
 #include <net/genetlink.h>
 
 #include "dblp.h"
 #include "netlink.h"
 #include "netlink-gen.h"
+
+/**
+ * dblp_nl_reply_new() - begin the answer to a request
+ * @info: request
+ * @hdr: filled, for dblp_nl_reply_end()
+ *
+ * Return: a message to add attributes to, or -ENOMEM or -EMSGSIZE.
+ */
+struct sk_buff *dblp_nl_reply_new(struct genl_info *info, void **hdr)
+{
+	struct sk_buff *msg;
+
+	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!msg)
+		return ERR_PTR(-ENOMEM);
+	*hdr = genlmsg_put_reply(msg, info, &dblp_nl_family, 0,
+				 info->genlhdr->cmd);
+	if (*hdr)
+		return msg;
+	nlmsg_free(msg);
+	return ERR_PTR(-EMSGSIZE);
+}
+
+/**
+ * dblp_nl_reply_end() - send the answer to a request
+ * @info: request
+ * @msg: from dblp_nl_reply_new(), consumed
+ * @hdr: from there, too
+ * @err: whether adding attributes failed: then nothing is sent
+ *
+ * Return: @err, or what genlmsg_reply() makes of it.
+ */
+int dblp_nl_reply_end(struct genl_info *info, struct sk_buff *msg, void *hdr,
+		      int err)
+{
+	if (err) {
+		nlmsg_free(msg);
+		return err;
+	}
+	genlmsg_end(msg, hdr);
+	return genlmsg_reply(msg, info);
+}
+
+/**
+ * dblp_nl_dump_begin() - begin one object of a dump
+ * @skb: part of the dump
+ * @cb: dump, with its generation
+ * @cmd: command of the message
+ *
+ * Return: what dblp_nl_dump_end() wants, or NULL when @skb is full.
+ */
+void *dblp_nl_dump_begin(struct sk_buff *skb, struct netlink_callback *cb,
+			 u8 cmd)
+{
+	void *hdr;
+
+	hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+			  &dblp_nl_family, NLM_F_MULTI, cmd);
+	if (hdr)
+		genl_dump_check_consistent(cb, hdr);
+	return hdr;
+}
+
+/**
+ * dblp_nl_dump_end() - end one object of a dump, or take it back
+ * @skb: part of the dump
+ * @hdr: from dblp_nl_dump_begin()
+ * @err: whether adding attributes failed
+ *
+ * Return: @err.
+ */
+int dblp_nl_dump_end(struct sk_buff *skb, void *hdr, int err)
+{
+	if (err)
+		genlmsg_cancel(skb, hdr);
+	else
+		genlmsg_end(skb, hdr);
+	return err;
+}
 
 /* Fields of &struct dblp_info and the attributes they go to */
 struct dblp_nl_field {
@@ -165,33 +245,21 @@ int dblp_nl_socket_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct dblp_sock *dsk;
 	struct sk_buff *msg;
-	int err = -ENOMEM;
 	void *hdr;
+	int err;
 
 	dsk = dblp_nl_socket(info);
 	if (IS_ERR(dsk))
 		return PTR_ERR(dsk);
-
-	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	if (!msg)
+	msg = dblp_nl_reply_new(info, &hdr);
+	if (IS_ERR(msg)) {
+		err = PTR_ERR(msg);
 		goto put_sock;
-
-	err = -EMSGSIZE;
-	hdr = genlmsg_put_reply(msg, info, &dblp_nl_family, 0,
-				DBLP_CMD_SOCKET_GET);
-	if (!hdr)
-		goto free_msg;
+	}
 	err = dblp_nl_put_socket(msg, dsk,
 				 nla_get_u32(info->attrs[DBLP_A_SOCKET_ID]),
 				 NETLINK_CB(skb).sk);
-	if (err)
-		goto free_msg;
-	genlmsg_end(msg, hdr);
-	sock_put(&dsk->sk);
-	return genlmsg_reply(msg, info);
-
-free_msg:
-	nlmsg_free(msg);
+	err = dblp_nl_reply_end(info, msg, hdr, err);
 put_sock:
 	sock_put(&dsk->sk);
 	return err;
@@ -207,20 +275,13 @@ static int dblp_nl_dump_socket(struct sk_buff *skb,
 			       struct netlink_callback *cb,
 			       struct dblp_sock *dsk, u32 id)
 {
-	void *hdr;
+	void *hdr = dblp_nl_dump_begin(skb, cb, DBLP_CMD_SOCKET_GET);
 	int err;
 
-	hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-			  &dblp_nl_family, NLM_F_MULTI, DBLP_CMD_SOCKET_GET);
 	if (!hdr)
 		return -EMSGSIZE;
-	genl_dump_check_consistent(cb, hdr);
 	err = dblp_nl_put_socket(skb, dsk, id, NETLINK_CB(cb->skb).sk);
-	if (err)
-		genlmsg_cancel(skb, hdr);
-	else
-		genlmsg_end(skb, hdr);
-	return err;
+	return dblp_nl_dump_end(skb, hdr, err);
 }
 
 int dblp_nl_socket_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
@@ -269,6 +330,38 @@ int dblp_nl_check_share(struct genl_info *info, int attrtype)
 		return 0;
 	NL_SET_ERR_MSG_ATTR(info->extack, attr,
 			    "a share of loss is at most 1000000 ppm (100 %)");
+	return -EINVAL;
+}
+
+/* Can it be typed, and taken for no number? */
+static bool dblp_nl_name_is_fine(const char *name)
+{
+	if (!isascii(*name) || !isalpha(*name))
+		return false;
+	while (isascii(*name) &&
+	       (isalnum(*name) || *name == '-' || *name == '_'))
+		name++;
+	return !*name;
+}
+
+/**
+ * dblp_nl_name() - take a name from a request
+ * @info: request
+ * @attrtype: attribute, which is there
+ * @name: filled and padded, DBLP_NAME_MAX bytes
+ *
+ * Return: 0, or -EINVAL, which extack explains.
+ */
+int dblp_nl_name(struct genl_info *info, int attrtype, char *name)
+{
+	struct nlattr *attr = info->attrs[attrtype];
+
+	/* This pads, too */
+	nla_strscpy(name, attr, DBLP_NAME_MAX);
+	if (dblp_nl_name_is_fine(name))
+		return 0;
+	NL_SET_ERR_MSG_ATTR(info->extack, attr,
+			    "a name is a letter, then letters, digits, - and _");
 	return -EINVAL;
 }
 
@@ -363,26 +456,15 @@ static int dblp_nl_put_stats(struct sk_buff *msg, struct net *net,
 int dblp_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct sk_buff *msg;
-	int err = -EMSGSIZE;
 	void *hdr;
+	int err;
 
-	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	if (!msg)
-		return -ENOMEM;
-	hdr = genlmsg_put_reply(msg, info, &dblp_nl_family, 0,
-				DBLP_CMD_STATS_GET);
-	if (!hdr)
-		goto free_msg;
+	msg = dblp_nl_reply_new(info, &hdr);
+	if (IS_ERR(msg))
+		return PTR_ERR(msg);
 	err = dblp_nl_put_stats(msg, genl_info_net(info),
 				info->attrs[DBLP_A_STATS_NONZERO]);
-	if (err)
-		goto free_msg;
-	genlmsg_end(msg, hdr);
-	return genlmsg_reply(msg, info);
-
-free_msg:
-	nlmsg_free(msg);
-	return err;
+	return dblp_nl_reply_end(info, msg, hdr, err);
 }
 
 struct genl_family dblp_nl_family __ro_after_init = {

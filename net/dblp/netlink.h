@@ -9,8 +9,14 @@
 
 extern struct genl_family dblp_nl_family;
 
+struct sk_buff *dblp_nl_reply_new(struct genl_info *info, void **hdr);
+int dblp_nl_reply_end(struct genl_info *info, struct sk_buff *msg, void *hdr,
+		      int err);
+void *dblp_nl_dump_begin(struct sk_buff *skb, struct netlink_callback *cb,
+			 u8 cmd);
+int dblp_nl_dump_end(struct sk_buff *skb, void *hdr, int err);
 int dblp_nl_check_share(struct genl_info *info, int attrtype);
-bool dblp_name_is_fine(const char *name);
+int dblp_nl_name(struct genl_info *info, int attrtype, char *name);
 int dblp_nl_init(void);
 void dblp_nl_exit(void);
 

@@ -98,45 +98,24 @@ int dblp_nl_job_get_doit(struct sk_buff *skb, struct genl_info *info)
 	err = dblp_nl_job_id(info, &id);
 	if (err)
 		return err;
-	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	if (!msg)
-		return -ENOMEM;
-	err = -EMSGSIZE;
-	hdr = genlmsg_put_reply(msg, info, &dblp_nl_family, 0,
-				DBLP_CMD_JOB_GET);
-	if (!hdr)
-		goto free_msg;
+	msg = dblp_nl_reply_new(info, &hdr);
+	if (IS_ERR(msg))
+		return PTR_ERR(msg);
 	mutex_lock(&c->lock);
 	job = dblp_nl_job(info, id);
 	err = IS_ERR(job) ? PTR_ERR(job) : dblp_nl_put_job(msg, job);
 	mutex_unlock(&c->lock);
-	if (err)
-		goto free_msg;
-	genlmsg_end(msg, hdr);
-	return genlmsg_reply(msg, info);
-
-free_msg:
-	nlmsg_free(msg);
-	return err;
+	return dblp_nl_reply_end(info, msg, hdr, err);
 }
 
 static int dblp_nl_dump_job(struct sk_buff *skb, struct netlink_callback *cb,
 			    struct dblp_job *job)
 {
-	void *hdr;
-	int err;
+	void *hdr = dblp_nl_dump_begin(skb, cb, DBLP_CMD_JOB_GET);
 
-	hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-			  &dblp_nl_family, NLM_F_MULTI, DBLP_CMD_JOB_GET);
 	if (!hdr)
 		return -EMSGSIZE;
-	genl_dump_check_consistent(cb, hdr);
-	err = dblp_nl_put_job(skb, job);
-	if (err)
-		genlmsg_cancel(skb, hdr);
-	else
-		genlmsg_end(skb, hdr);
-	return err;
+	return dblp_nl_dump_end(skb, hdr, dblp_nl_put_job(skb, job));
 }
 
 int dblp_nl_job_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
@@ -173,15 +152,13 @@ static int dblp_nl_job_name(struct genl_info *info, u32 id, char *name)
 	struct nlattr *attr = info->attrs[DBLP_A_JOB_NAME];
 	struct dblp_job *job;
 	unsigned long other;
+	int err;
 
 	if (!attr)
 		return 0;
-	nla_strscpy(name, attr, DBLP_NAME_MAX);
-	if (!dblp_name_is_fine(name)) {
-		NL_SET_ERR_MSG_ATTR(info->extack, attr,
-				    "a name is a letter, then letters, digits, - and _");
-		return -EINVAL;
-	}
+	err = dblp_nl_name(info, DBLP_A_JOB_NAME, name);
+	if (err)
+		return err;
 	xa_for_each(&c->jobs, other, job) {
 		if (other == id || strcmp(job->name, name))
 			continue;

@@ -2,7 +2,6 @@
 /*
  * The generic netlink family: the table of phases.
  */
-#include <linux/ctype.h>
 #include <net/genetlink.h>
 
 #include "dblp.h"
@@ -61,23 +60,11 @@ int dblp_nl_phase_get_doit(struct sk_buff *skb, struct genl_info *info)
 	if (!dblp_phase_get(net, id, &p))
 		return dblp_nl_no_phase(info);
 
-	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	if (!msg)
-		return -ENOMEM;
-	err = -EMSGSIZE;
-	hdr = genlmsg_put_reply(msg, info, &dblp_nl_family, 0,
-				DBLP_CMD_PHASE_GET);
-	if (!hdr)
-		goto free_msg;
+	msg = dblp_nl_reply_new(info, &hdr);
+	if (IS_ERR(msg))
+		return PTR_ERR(msg);
 	err = dblp_nl_put_phase(msg, dblp_config(net), id, &p);
-	if (err)
-		goto free_msg;
-	genlmsg_end(msg, hdr);
-	return genlmsg_reply(msg, info);
-
-free_msg:
-	nlmsg_free(msg);
-	return err;
+	return dblp_nl_reply_end(info, msg, hdr, err);
 }
 
 static int dblp_nl_dump_phase(struct sk_buff *skb, struct netlink_callback *cb,
@@ -90,17 +77,11 @@ static int dblp_nl_dump_phase(struct sk_buff *skb, struct netlink_callback *cb,
 
 	if (!dblp_phase_get(net, id, &p))
 		return 0;
-	hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-			  &dblp_nl_family, NLM_F_MULTI, DBLP_CMD_PHASE_GET);
+	hdr = dblp_nl_dump_begin(skb, cb, DBLP_CMD_PHASE_GET);
 	if (!hdr)
 		return -EMSGSIZE;
-	genl_dump_check_consistent(cb, hdr);
 	err = dblp_nl_put_phase(skb, dblp_config(net), id, &p);
-	if (err)
-		genlmsg_cancel(skb, hdr);
-	else
-		genlmsg_end(skb, hdr);
-	return err;
+	return dblp_nl_dump_end(skb, hdr, err);
 }
 
 int dblp_nl_phase_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
@@ -126,22 +107,12 @@ int dblp_nl_phase_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len ?: err;
 }
 
-/** dblp_name_is_fine() - can it be typed, and taken for no number? */
-bool dblp_name_is_fine(const char *name)
-{
-	if (!isascii(*name) || !isalpha(*name))
-		return false;
-	while (isascii(*name) &&
-	       (isalnum(*name) || *name == '-' || *name == '_'))
-		name++;
-	return !*name;
-}
-
 static int dblp_nl_phase_name(struct genl_info *info, u32 id,
 			      struct dblp_phase *p)
 {
 	struct dblp_config *c = dblp_config(genl_info_net(info));
 	struct nlattr *attr = info->attrs[DBLP_A_PHASE_NAME];
+	int err;
 	u32 i;
 
 	if (!attr && *p->name)
@@ -151,13 +122,9 @@ static int dblp_nl_phase_name(struct genl_info *info, u32 id,
 				    "there is no such phase, and a new one needs a name");
 		return -ENOENT;
 	}
-	memset(p->name, 0, sizeof(p->name));
-	nla_strscpy(p->name, attr, sizeof(p->name));
-	if (!dblp_name_is_fine(p->name)) {
-		NL_SET_ERR_MSG_ATTR(info->extack, attr,
-				    "a name is a letter, then letters, digits, - and _");
-		return -EINVAL;
-	}
+	err = dblp_nl_name(info, DBLP_A_PHASE_NAME, p->name);
+	if (err)
+		return err;
 	for (i = 0; i < DBLP_PHASES; i++) {
 		if (i == id || strcmp(c->phases[i].name, p->name))
 			continue;
