@@ -529,6 +529,8 @@ static void lossy(struct __test_metadata *_metadata, int placement)
 	};
 	unsigned char *buf = new_message(0), *to = new_pages(LEN);
 	struct message m, report;
+	socklen_t len = sizeof(struct dblp_info);
+	struct dblp_info all;
 	uint32_t i, sum = 0;
 	struct pair p;
 	pid_t pid;
@@ -568,6 +570,13 @@ static void lossy(struct __test_metadata *_metadata, int placement)
 	EXPECT_EQ(0, memcmp(m.range, report.range, m.n * sizeof(*m.range)));
 	message_free(&m);
 	message_free(&report);
+	/* The first piece was complete, but the message was not */
+	ASSERT_EQ(0, getsockopt(p.client, SOL_DBLP, DBLP_INFO, &all, &len));
+	EXPECT_EQ(1, all.msgs_sent);
+	EXPECT_EQ(1, all.msgs_sent_budget);
+	ASSERT_EQ(0, getsockopt(p.server, SOL_DBLP, DBLP_INFO, &all, &len));
+	EXPECT_EQ(1, all.msgs_received);
+	EXPECT_EQ(1, all.msgs_received_budget);
 	pair_close(&p);
 }
 

@@ -107,7 +107,9 @@ try "a connection over IPv6, with all that was set" sock "$a" '.id == '"$id6"' a
 
 try "what it sent is accounted for" sock "$a" '.id == '"$id6"' and .msgs_sent == 3 and
 	.bytes_first <= 300000 and .bytes_delivered >= 297600 and .pkts_sent >= 200 and
-	.bytes_delivered + .bytes_forgiven_unsent + .bytes_forgiven_sent == 300000'
+	.bytes_delivered + .bytes_forgiven_unsent + .bytes_forgiven_sent == 300000 and
+	.msgs_sent_complete + .msgs_sent_budget == 3 and
+	.msgs_sent_budget == .msgs_sent_early and .msgs_sent_deadline == 0'
 
 try "and what it received is accounted for" sock "$b" '.local_port == 7001 and
 	.state == "established" and .msgs_received == 3 and .bytes_received == 300000 and
@@ -141,7 +143,9 @@ keys=$(echo '
 	reordering pacing_rate delivery_rate bytes_first bytes_again bytes_delivered
 	bytes_forgiven_unsent bytes_forgiven_sent bytes_received bytes_missing msgs_sent
 	msgs_sent_early msgs_received msgs_received_early pkts_sent pkts_lost
-	pkts_received spurious phase job' | xargs)
+	pkts_received spurious phase job
+	msgs_sent_complete msgs_sent_budget msgs_sent_deadline
+	msgs_received_complete msgs_received_budget msgs_received_deadline' | xargs)
 
 stable_keys()
 {

@@ -22,6 +22,44 @@
 #define LENGTH		(SEG * SEGS)
 #define HALF		(DBLP_PPM / 2)
 
+/* How many messages were closed for each reason, in all that counts them */
+struct counted {
+	uint64_t all;
+	uint64_t early;
+	uint64_t reason[__DBLP_REASON_MAX];
+};
+
+/* One message closed as complete, two for the budget, three for the deadline */
+static const struct counted one_two_three = {
+	.all = 6, .early = 5, .reason = { 1, 2, 3 },
+};
+
+static struct counted counted_here(const char *side)
+{
+	static const char *const names[] = {
+		"", "Early", "Complete", "Budget", "Deadline",
+	};
+	uint64_t n[5];
+	char name[40];
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		snprintf(name, sizeof(name), "Msg%s%s", side, names[i]);
+		n[i] = mib(name);
+	}
+	return (struct counted) { n[0], n[1], { n[2], n[3], n[4] } };
+}
+
+static struct dblp_info info_of(int fd)
+{
+	struct dblp_info info = {};
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, SOL_DBLP, DBLP_INFO, &info, &len))
+		die("getsockopt(DBLP_INFO)");
+	return info;
+}
+
 FIXTURE(receiver) {
 	struct sockaddr_dblp addr;
 	struct peer peer;
@@ -468,6 +506,57 @@ TEST_F(receiver, a_budget_that_comes_too_late_is_answered)
 }
 
 /* The kernel sends, the test receives */
+/* Read one message and say why it was closed */
+static int take_reason(FIXTURE_DATA(receiver) *self)
+{
+	static char buf[LENGTH];
+	struct message m = {};
+
+	if (!wait_for(self->fd, POLLIN, WAIT_MS) ||
+	    message_recv(self->fd, buf, sizeof(buf), MSG_DONTWAIT, &m) !=
+	    LENGTH)
+		die("no message");
+	message_free(&m);
+	self->d.msg_id++;
+	return m.info.reason;
+}
+
+TEST_F(receiver, each_reason_is_counted)
+{
+	struct dblp_frame meta = meta_frame(0, 1);
+	static const struct counted none;
+	struct counted sock;
+	struct dblp_info i;
+
+	peer_begin(self, 20);
+	self->d.policy = DBLP_POLICY_FULL;
+	send_segs(self, 0, 10, NULL);
+	EXPECT_EQ(DBLP_REASON_COMPLETE, take_reason(self));
+	self->d.policy = DBLP_POLICY_EAGER;
+	send_segs(self, 0, 5, NULL);
+	EXPECT_EQ(DBLP_REASON_BUDGET, take_reason(self));
+	send_segs(self, 5, 5, NULL);
+	EXPECT_EQ(DBLP_REASON_BUDGET, take_reason(self));
+	self->d.policy = DBLP_POLICY_FULL;
+	self->d.meta = true;
+	while (self->d.msg_id < 6) {
+		meta.meta.msg_id = self->d.msg_id;
+		send_segs(self, 0, 1, &meta);
+		EXPECT_EQ(DBLP_REASON_DEADLINE, take_reason(self));
+	}
+
+	i = info_of(self->fd);
+	sock = (struct counted) { i.msgs_received, i.msgs_received_early,
+				  { i.msgs_received_complete,
+				    i.msgs_received_budget,
+				    i.msgs_received_deadline } };
+	EXPECT_EQ(0, memcmp(&one_two_three, &sock, sizeof(sock)));
+	sock = counted_here("Received");
+	EXPECT_EQ(0, memcmp(&one_two_three, &sock, sizeof(sock)));
+	sock = counted_here("Sent");
+	EXPECT_EQ(0, memcmp(&none, &sock, sizeof(sock)));
+}
+
 FIXTURE(sender) {
 	struct sockaddr_dblp addr;
 	struct peer peer;
@@ -734,6 +823,69 @@ TEST_F(sender, refuses_a_close_under_a_budget_that_never_was)
 	set_budget(self, 1);
 	close_with(self, HALF + 1);
 	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
+}
+
+/* Send message @id as @info says, and close it for @reason with @missing bytes */
+static void send_and_close(FIXTURE_DATA(sender) *self, u32 id,
+			   const struct dblp_sndinfo *info, u8 reason,
+			   u32 missing)
+{
+	u8 bits[4] = { 0, 0, 0, 2 };
+	struct dblp_frame map = {
+		.type = DBLP_FRAME_LOSSMAP,
+		.lossmap = { .msg_id = id, .words = 1, .bits = bits },
+	};
+	struct dblp_frame close = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.msg_id = id, .missing = missing, .missing_segs = 1,
+			.budget = info->budget, .reason = reason,
+			.flags = info->budget ? 0 : DBLP_RCV_OVER_BUDGET,
+		},
+	};
+
+	/* No more than the least window, which the next message needs, too */
+	send_and_take(self, 5000, info);
+	send_frame(self, &close);
+	send_frame(self, &map);
+	peer_ack(&self->peer, 0, self->peer.largest - 1);
+}
+
+TEST_F(sender, each_reason_is_counted)
+{
+	struct dblp_sndinfo exact = {}, budget = {
+		.flags = DBLP_SND_BUDGET, .budget = HALF,
+	}, deadline = {
+		.flags = DBLP_SND_DEADLINE, .deadline = 1000,
+	};
+	u32 seg = (1500 - 28 - 32 - DBLP_META_LEN) / 8 * 8, id;
+	static const struct counted none;
+	struct counted sock;
+	struct dblp_info i;
+
+	send_and_take(self, 5000, &exact);
+	peer_ack(&self->peer, 0, self->peer.largest - 1);
+	EXPECT_EQ(DBLP_REASON_COMPLETE, take_report(_metadata, self).reason);
+	for (id = 1; id < 3; id++) {
+		send_and_close(self, id, &budget, DBLP_REASON_BUDGET, 1440);
+		EXPECT_EQ(DBLP_REASON_BUDGET,
+			  take_report(_metadata, self).reason);
+	}
+	for (; id < 6; id++) {
+		send_and_close(self, id, &deadline, DBLP_REASON_DEADLINE, seg);
+		EXPECT_EQ(DBLP_REASON_DEADLINE,
+			  take_report(_metadata, self).reason);
+	}
+
+	i = info_of(self->fd);
+	sock = (struct counted) { i.msgs_sent, i.msgs_sent_early,
+				  { i.msgs_sent_complete, i.msgs_sent_budget,
+				    i.msgs_sent_deadline } };
+	EXPECT_EQ(0, memcmp(&one_two_three, &sock, sizeof(sock)));
+	sock = counted_here("Sent");
+	EXPECT_EQ(0, memcmp(&one_two_three, &sock, sizeof(sock)));
+	sock = counted_here("Received");
+	EXPECT_EQ(0, memcmp(&none, &sock, sizeof(sock)));
 }
 
 TEST_HARNESS_MAIN

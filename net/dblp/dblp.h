@@ -680,7 +680,8 @@ struct dblp_peer_key {
  * @rx_msg_max: largest message that the peer may send
  * @rx_chain: where the next piece for @rx_ready belongs: offset 0 if it begins
  *	a message, else the message is the one with this length and tag, and
- *	with bytes missing so far if @early
+ *	@reason is why its pieces were closed so far, the highest &enum
+ *	dblp_reason
  * @rx_broken: positive errno: pieces contradict each other, or the end is
  *	missing. dblp_push() ends the connection
  * @rx_window: credit that is out at most
@@ -815,7 +816,7 @@ struct dblp_sock {
 		u32		offset;
 		u32		total;
 		u64		tag;
-		bool		early;
+		u8		reason;
 	} rx_chain;
 	int			rx_broken;
 	u64			rx_window;

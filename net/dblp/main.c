@@ -236,7 +236,7 @@ static void __init dblp_check_abi(void)
 	BUILD_BUG_ON(sizeof(struct dblp_rcvinfo) != 32);
 	BUILD_BUG_ON(sizeof(struct dblp_range) != 8);
 	BUILD_BUG_ON(sizeof(struct dblp_lossmap) != 16);
-	BUILD_BUG_ON(sizeof(struct dblp_info) != 200);
+	BUILD_BUG_ON(sizeof(struct dblp_info) != 248);
 	BUILD_BUG_ON(sizeof(struct dblp_skb_cb) >
 		     sizeof_field(struct sk_buff, cb));
 }

@@ -109,6 +109,18 @@ enum dblp_mib_item {
 	DBLP_MIB_ECNFAILED,
 	/* Times that timeouts made a connection take another flow label */
 	DBLP_MIB_REHASH,
+	/* Messages sent that were closed with every byte arrived */
+	DBLP_MIB_MSGSENTCOMPLETE,
+	/* Messages sent that were closed as what is missing fits the budget */
+	DBLP_MIB_MSGSENTBUDGET,
+	/* Messages sent that were closed as their deadline had passed */
+	DBLP_MIB_MSGSENTDEADLINE,
+	/* Messages received that were closed with every byte arrived */
+	DBLP_MIB_MSGRECEIVEDCOMPLETE,
+	/* Messages received that were closed as what is missing fits the budget */
+	DBLP_MIB_MSGRECEIVEDBUDGET,
+	/* Messages received that were closed as their deadline had passed */
+	DBLP_MIB_MSGRECEIVEDDEADLINE,
 	__DBLP_MIB_MAX
 };
 

@@ -144,6 +144,12 @@ static const struct dblp_nl_field dblp_nl_u64[] = {
 	DBLP_NL_FIELD(PKTS_LOST, pkts_lost),
 	DBLP_NL_FIELD(PKTS_RECEIVED, pkts_received),
 	DBLP_NL_FIELD(SPURIOUS, spurious),
+	DBLP_NL_FIELD(MSGS_SENT_COMPLETE, msgs_sent_complete),
+	DBLP_NL_FIELD(MSGS_SENT_BUDGET, msgs_sent_budget),
+	DBLP_NL_FIELD(MSGS_SENT_DEADLINE, msgs_sent_deadline),
+	DBLP_NL_FIELD(MSGS_RECEIVED_COMPLETE, msgs_received_complete),
+	DBLP_NL_FIELD(MSGS_RECEIVED_BUDGET, msgs_received_budget),
+	DBLP_NL_FIELD(MSGS_RECEIVED_DEADLINE, msgs_received_deadline),
 };
 
 static int dblp_nl_put_info(struct sk_buff *skb, struct dblp_sock *dsk)

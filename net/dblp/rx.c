@@ -215,13 +215,34 @@ static void dblp_rx_refund(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	dblp_rx_offer(dsk);
 }
 
-/* Another piece is there; with the last one the message is */
-static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+/* A message was closed, with all its pieces */
+static void dblp_rx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 {
 	struct net *net = sock_net(&dsk->sk);
 
-	dsk->rx_chain.early = (msg->offset && dsk->rx_chain.early) ||
-			      msg->missing;
+	dsk->info.msgs_received++;
+	DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVED);
+	if (reason == DBLP_REASON_COMPLETE) {
+		dsk->info.msgs_received_complete++;
+		DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVEDCOMPLETE);
+		return;
+	}
+	dsk->info.msgs_received_early++;
+	DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVEDEARLY);
+	if (reason == DBLP_REASON_BUDGET) {
+		dsk->info.msgs_received_budget++;
+		DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVEDBUDGET);
+	} else {
+		dsk->info.msgs_received_deadline++;
+		DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVEDDEADLINE);
+	}
+}
+
+/* Another piece is there; with the last one the message is */
+static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	dsk->rx_chain.reason = msg->offset ? max(dsk->rx_chain.reason,
+						 msg->reason) : msg->reason;
 	dsk->rx_chain.total = msg->total;
 	dsk->rx_chain.tag = msg->tag;
 	msg->number = dsk->rx_number;
@@ -234,12 +255,7 @@ static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	dsk->rx_chain.offset = 0;
 	dsk->rx_whole++;
 	dsk->rx_number++;
-	dsk->info.msgs_received++;
-	DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVED);
-	if (!dsk->rx_chain.early)
-		return;
-	dsk->info.msgs_received_early++;
-	DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVEDEARLY);
+	dblp_rx_count(dsk, dsk->rx_chain.reason);
 }
 
 /*

@@ -615,11 +615,32 @@ static void dblp_tx_report(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	sk_error_report(&dsk->sk);
 }
 
+static void dblp_tx_count(struct dblp_sock *dsk, enum dblp_reason reason)
+{
+	struct net *net = sock_net(&dsk->sk);
+
+	dsk->info.msgs_sent++;
+	DBLP_INC_STATS(net, DBLP_MIB_MSGSENT);
+	if (reason == DBLP_REASON_COMPLETE) {
+		dsk->info.msgs_sent_complete++;
+		DBLP_INC_STATS(net, DBLP_MIB_MSGSENTCOMPLETE);
+		return;
+	}
+	dsk->info.msgs_sent_early++;
+	DBLP_INC_STATS(net, DBLP_MIB_MSGSENTEARLY);
+	if (reason == DBLP_REASON_BUDGET) {
+		dsk->info.msgs_sent_budget++;
+		DBLP_INC_STATS(net, DBLP_MIB_MSGSENTBUDGET);
+	} else {
+		dsk->info.msgs_sent_deadline++;
+		DBLP_INC_STATS(net, DBLP_MIB_MSGSENTDEADLINE);
+	}
+}
+
 /* A user's message is settled, or a piece of it is and takes it along */
 static void dblp_tx_finish(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	bool report = dsk->notify && !sock_flag(&dsk->sk, SOCK_DEAD);
-	struct net *net = sock_net(&dsk->sk);
 
 	if (msg->whole) {
 		msg = dblp_whole_settled(msg, report);
@@ -627,11 +648,7 @@ static void dblp_tx_finish(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 			return;
 	}
 	dblp_job_account(dsk, msg->phase, msg->len, msg->missing);
-	dsk->info.msgs_sent++;
-	dsk->info.msgs_sent_early += !!msg->missing;
-	DBLP_INC_STATS(net, DBLP_MIB_MSGSENT);
-	if (msg->missing)
-		DBLP_INC_STATS(net, DBLP_MIB_MSGSENTEARLY);
+	dblp_tx_count(dsk, msg->reason);
 	if (report)
 		dblp_tx_report(dsk, msg);
 	else

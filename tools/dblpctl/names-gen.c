@@ -214,6 +214,30 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 		"Rehash",
 		"Times that timeouts made a connection take another flow label",
 	},
+	[DBLP_A_STATS_MSG_SENT_COMPLETE] = {
+		"MsgSentComplete",
+		"Messages sent that were closed with every byte arrived",
+	},
+	[DBLP_A_STATS_MSG_SENT_BUDGET] = {
+		"MsgSentBudget",
+		"Messages sent that were closed as what is missing fits the budget",
+	},
+	[DBLP_A_STATS_MSG_SENT_DEADLINE] = {
+		"MsgSentDeadline",
+		"Messages sent that were closed as their deadline had passed",
+	},
+	[DBLP_A_STATS_MSG_RECEIVED_COMPLETE] = {
+		"MsgReceivedComplete",
+		"Messages received that were closed with every byte arrived",
+	},
+	[DBLP_A_STATS_MSG_RECEIVED_BUDGET] = {
+		"MsgReceivedBudget",
+		"Messages received that were closed as what is missing fits the budget",
+	},
+	[DBLP_A_STATS_MSG_RECEIVED_DEADLINE] = {
+		"MsgReceivedDeadline",
+		"Messages received that were closed as their deadline had passed",
+	},
 };
 
 const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {
@@ -263,6 +287,12 @@ const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {
 	[DBLP_A_SOCKET_SPURIOUS] = "spurious",
 	[DBLP_A_SOCKET_PHASE] = "phase",
 	[DBLP_A_SOCKET_JOB] = "job",
+	[DBLP_A_SOCKET_MSGS_SENT_COMPLETE] = "msgs_sent_complete",
+	[DBLP_A_SOCKET_MSGS_SENT_BUDGET] = "msgs_sent_budget",
+	[DBLP_A_SOCKET_MSGS_SENT_DEADLINE] = "msgs_sent_deadline",
+	[DBLP_A_SOCKET_MSGS_RECEIVED_COMPLETE] = "msgs_received_complete",
+	[DBLP_A_SOCKET_MSGS_RECEIVED_BUDGET] = "msgs_received_budget",
+	[DBLP_A_SOCKET_MSGS_RECEIVED_DEADLINE] = "msgs_received_deadline",
 };
 
 const char *const phase_attrs[DBLP_A_PHASE_MAX + 1] = {

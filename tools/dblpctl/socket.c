@@ -148,6 +148,12 @@ static const struct field fields[] = {
 	F(SPURIOUS, NULL, print_u64),
 	F(PHASE, NULL, print_u32),
 	F(JOB, NULL, print_u32),
+	F(MSGS_SENT_COMPLETE, NULL, print_u64),
+	F(MSGS_SENT_BUDGET, NULL, print_u64),
+	F(MSGS_SENT_DEADLINE, NULL, print_u64),
+	F(MSGS_RECEIVED_COMPLETE, NULL, print_u64),
+	F(MSGS_RECEIVED_BUDGET, NULL, print_u64),
+	F(MSGS_RECEIVED_DEADLINE, NULL, print_u64),
 };
 
 static const struct object sockets = {

@@ -367,6 +367,15 @@ struct dblp_lossmap {
  * @spurious: packets declared lost that were acknowledged later
  * @phase: number of the phase the socket is in
  * @job: number of the job the socket is in, 0 for none
+ * @msgs_sent_complete: of @msgs_sent, those closed for %DBLP_REASON_COMPLETE
+ * @msgs_sent_budget: of @msgs_sent, those closed for %DBLP_REASON_BUDGET
+ * @msgs_sent_deadline: of @msgs_sent, those closed for %DBLP_REASON_DEADLINE
+ * @msgs_received_complete: of @msgs_received, those closed for %DBLP_REASON_COMPLETE
+ * @msgs_received_budget: of @msgs_received, those closed for %DBLP_REASON_BUDGET
+ * @msgs_received_deadline: of @msgs_received, those closed for %DBLP_REASON_DEADLINE
+ *
+ * A message in pieces counts as one. Its reason is that of the piece which was
+ * closed for the latest of them in &enum dblp_reason.
  */
 struct dblp_info {
 	__u8	state;
@@ -405,6 +414,12 @@ struct dblp_info {
 	__u64	spurious;
 	__u32	phase;
 	__u32	job;
+	__u64	msgs_sent_complete;
+	__u64	msgs_sent_budget;
+	__u64	msgs_sent_deadline;
+	__u64	msgs_received_complete;
+	__u64	msgs_received_budget;
+	__u64	msgs_received_deadline;
 };
 
 #endif /* _UAPI_LINUX_DBLP_H */
