@@ -87,6 +87,18 @@ err_free:
 }
 
 /**
+ * dblp_budget_late() - give a message the budget that its socket has now
+ * @dsk: socket, locked
+ * @msg: message or piece about to be queued, of which nothing was sent: the
+ *	socket was not locked while its bytes were copied
+ */
+void dblp_budget_late(const struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	if (dblp_budget_movable(msg, dsk->budget))
+		dblp_budget_move(msg, dsk->budget);
+}
+
+/**
  * dblp_rx_word() - what the sender says of the budget of an open message
  * @msg: the message
  * @ppm: the budget

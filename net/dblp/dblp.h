@@ -1060,6 +1060,7 @@ int dblp_ctl_tell_closed(struct dblp_sock *dsk, u32 id);
 
 /* budget.c: the budget of messages under way */
 int dblp_set_budget(struct dblp_sock *dsk, u32 ppm);
+void dblp_budget_late(const struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 bool dblp_rx_word(struct dblp_rx_msg *msg, u32 ppm, u64 pn);
 bool dblp_budget_known(struct dblp_sock *dsk, u32 id);
 int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn);

@@ -53,14 +53,21 @@ bool dblp_phase_get(struct net *net, u32 id, struct dblp_phase *p)
 	return *p->name;
 }
 
+/* No sequence number that a reader gets */
+#define DBLP_CONFIG_STALE	1
+
 /**
  * dblp_apply_config() - take over what the table says
- * @dsk: socket, locked
+ * @dsk: socket, locked, with a reference: packets may be sent, which may end it
  *
  * What was set for the socket itself wins. A phase with policy full is one
- * without a budget: a budget of the socket's own is used all the same.
+ * without a budget: a budget of the socket's own is used all the same. A budget
+ * is that of messages under way, too.
+ *
+ * Return: 0, or -ENOMEM: the messages under way keep the budget they have until
+ * the socket looks the next time.
  */
-void dblp_apply_config(struct dblp_sock *dsk)
+int dblp_apply_config(struct dblp_sock *dsk)
 {
 	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
 	struct dblp_phase p;
@@ -82,13 +89,16 @@ void dblp_apply_config(struct dblp_sock *dsk)
 		dsk->order = p.order;
 	if (!(dsk->own & DBLP_OWN(DBLP_FILL)))
 		dsk->fill = p.fill;
-	if (!(dsk->own & DBLP_OWN(DBLP_BUDGET)))
-		dsk->budget = p.budget;
+	if (dsk->own & DBLP_OWN(DBLP_BUDGET) || !dblp_set_budget(dsk, p.budget))
+		return 0;
+	dsk->budget = p.budget;
+	dsk->config_seq = DBLP_CONFIG_STALE;
+	return -ENOMEM;
 }
 
 /**
  * dblp_settle_config() - see whether the table has changed
- * @dsk: socket, locked
+ * @dsk: socket, locked, with a reference
  */
 void dblp_settle_config(struct dblp_sock *dsk)
 {
@@ -112,16 +122,14 @@ int dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
 {
 	int err;
 
-	if (option == DBLP_BUDGET && val != DBLP_INHERIT) {
+	if (val == DBLP_INHERIT) {
+		dsk->own &= ~DBLP_OWN(option);
+		return dblp_apply_config(dsk);
+	}
+	if (option == DBLP_BUDGET) {
 		err = dblp_set_budget(dsk, val);
 		if (err)
 			return err;
-	}
-	if (val == DBLP_INHERIT) {
-		dsk->own &= ~DBLP_OWN(option);
-		dblp_apply_config(dsk);
-		return option == DBLP_BUDGET ?
-		       dblp_set_budget(dsk, dsk->budget) : 0;
 	}
 	dsk->own |= DBLP_OWN(option);
 	switch (option) {

@@ -293,6 +293,7 @@ static int dblp_queue_piece(struct dblp_sock *dsk, struct dblp_send *s,
 	struct dblp_tx_whole *whole = msg->whole;
 	int err;
 
+	dblp_budget_late(dsk, msg);
 	err = dblp_may_sendmsg(dsk, s->done);
 	if (!err)
 		err = dblp_tx_queue(dsk, msg);
