@@ -82,24 +82,13 @@ static struct sk_buff *dblp_train_cut(const struct dblp_train *t, u32 i)
 	return skb;
 }
 
-/* Can packet @i go to the same connection as the others, unseen? */
-static bool dblp_train_joins(struct dblp_window *w, const struct dblp_train *t,
-			     u32 i, u64 *dcid)
+/* What connections exchange once they are established */
+static bool dblp_train_type(u8 first)
 {
-	const u8 *p;
-	u8 type;
-
-	if (dblp_train_len(t, i) < DBLP_HDR_LEN)
-		return false;
-	p = dblp_window_peek(w, i * t->stride, DBLP_HDR_LEN);
-	if (!p || p[0] >> 4 != DBLP_VERSION)
-		return false;
-	if (!i)
-		*dcid = dblp_get_u64(p + 8);
-	type = p[0] & 0xf;
-	return (type == DBLP_PKT_DATA || type == DBLP_PKT_CTRL ||
-		type == DBLP_PKT_ACK || type == DBLP_PKT_PROBE) &&
-	       dblp_get_u64(p + 8) == *dcid;
+	return first == (DBLP_VERSION << 4 | DBLP_PKT_DATA) ||
+	       first == (DBLP_VERSION << 4 | DBLP_PKT_CTRL) ||
+	       first == (DBLP_VERSION << 4 | DBLP_PKT_ACK) ||
+	       first == (DBLP_VERSION << 4 | DBLP_PKT_PROBE);
 }
 
 /* The connection that all packets of a train are for, or NULL */
@@ -108,13 +97,21 @@ static struct dblp_sock *dblp_train_find(struct dblp_endpoint *ep,
 {
 	struct dblp_window w = { .skb = t->skb };
 	u64 dcid = 0;
-	u32 i;
+	u32 i, at;
 
-	if (t->n > DBLP_TRAIN_MAX)
+	if (!t->n || t->n > DBLP_TRAIN_MAX ||
+	    dblp_train_len(t, t->n - 1) < DBLP_HDR_LEN)
 		return NULL;
-	for (i = 0; i < t->n; i++)
-		if (!dblp_train_joins(&w, t, i, &dcid))
+	for (i = 0, at = 0; i < t->n; i++, at += t->stride) {
+		const u8 *p = dblp_window_peek(&w, at, DBLP_HDR_LEN);
+
+		if (!p || !dblp_train_type(p[0]))
 			return NULL;
+		if (!i)
+			dcid = get_unaligned_be64(p + 8);
+		if (get_unaligned_be64(p + 8) != dcid)
+			return NULL;
+	}
 	return dblp_conn_find(ep->net, dcid);
 }
 
@@ -170,41 +167,33 @@ static bool dblp_train_plain(const struct dblp_hdr *h)
 	return h->type == DBLP_PKT_DATA && h->ctl_len <= DBLP_META_LEN;
 }
 
-/* Can this packet be the @n-th of a run whose headers would be @want? */
-static bool dblp_train_continues(struct dblp_window *w,
-				 const struct dblp_run *run, u32 n,
-				 const u8 *want, u32 hdr_len, u32 seg_len)
-{
-	const u8 *p;
-
-	if (dblp_train_len(run->train, run->first + n) != hdr_len + seg_len)
-		return false;
-	p = dblp_window_peek(w, (run->first + n) * run->train->stride, hdr_len);
-	return p && dblp_same_hdr(p, want) &&
-	       (!run->h.ctl_len ||
-		!memcmp(p + hdr_len - run->h.ctl_len,
-			want + hdr_len - run->h.ctl_len, run->h.ctl_len));
-}
-
 /* How many packets from @run's first on continue each other */
 static u32 dblp_train_scan(struct dblp_window *w, const struct dblp_run *run)
 {
-	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + run->h.ctl_len;
+	u32 ctl_len = run->h.ctl_len, seg_size = run->h.seg_size;
+	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + ctl_len;
 	u32 offset = get_unaligned_be32(run->p + DBLP_HDR_LEN + 4);
-	u32 end = get_unaligned_be32(run->p + DBLP_HDR_LEN + 8), n;
-	u32 seg_size = run->h.seg_size;
-	u8 want[DBLP_TRAIN_HDR];
+	u32 end = get_unaligned_be32(run->p + DBLP_HDR_LEN + 8);
+	u32 stride = run->train->stride, at = run->first * stride, n, most;
+	const u8 *ctl = run->p + hdr_len - ctl_len, *p;
 
-	memcpy(want, run->p, hdr_len);
-	for (n = 1; run->first + n < run->train->n; n++) {
-		if (end - offset <= seg_size || offset > end)
+	/* Whatever has another length than the others is the last of its train */
+	if (!seg_size || stride != hdr_len + seg_size || offset >= end)
+		return 1;
+	most = min(run->train->n - run->first, 1 + (end - offset - 1) / seg_size);
+	for (n = 1; n < most; n++) {
+		at += stride;
+		p = dblp_window_peek(w, at, hdr_len);
+		if (!p || !dblp_hdr_follows(p, run->p, run->h.pn + n,
+					    offset + n * seg_size))
 			break;
-		offset += seg_size;
-		dblp_put_next(want, run->h.pn + n, offset);
-		if (!dblp_train_continues(w, run, n, want, hdr_len,
-					  min(seg_size, end - offset)))
+		if (ctl_len && memcmp(p + hdr_len - ctl_len, ctl, ctl_len))
 			break;
 	}
+	/* Only the last one can be short, and must be what is left */
+	if (n > 1 && dblp_train_len(run->train, run->first + n - 1) != hdr_len +
+	    min(seg_size, end - (offset + (n - 1) * seg_size)))
+		n--;
 	return n;
 }
 

@@ -242,6 +242,12 @@ enum dblp_wire_error {
 	DBLP_WIRE_TRAILING,
 };
 
+/** dblp_load_u32() - read 4 bytes, most significant first */
+static inline u32 dblp_load_u32(const u8 *p)
+{
+	return (u32)p[0] << 24 | (u32)p[1] << 16 | (u32)p[2] << 8 | p[3];
+}
+
 /* Parsers. Each looks at @len bytes at @p, never beyond, and needs no
  * alignment. What does not follow the format to the letter is refused.
  */
@@ -267,18 +273,21 @@ u8 *dblp_put_u64(u8 *p, u64 v);
 u64 dblp_get_u64(const u8 *p);
 
 /**
- * dblp_same_hdr() - are the headers of two DATA packets the same?
- * @a: header and data header
- * @b: header and data header
+ * dblp_hdr_follows() - are these headers those of another segment of a message?
+ * @p: header and data header of a packet
+ * @first: those of a DATA packet
+ * @pn: low 32 bits of the packet number that @p is to have
+ * @offset: of the segment that it is to have
+ *
+ * Return: true if @p has these, and all else is as in @first.
  */
-static inline bool dblp_same_hdr(const u8 *a, const u8 *b)
+static inline bool dblp_hdr_follows(const u8 *p, const u8 *first, u32 pn,
+				    u32 offset)
 {
-	u64 x[4], y[4];
-
-	memcpy(x, a, sizeof(x));
-	memcpy(y, b, sizeof(y));
-	return !((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) |
-		 (x[3] ^ y[3]));
+	return dblp_load_u32(p + 4) == pn && dblp_load_u32(p + 20) == offset &&
+	       !memcmp(p, first, 4) && !memcmp(p + 8, first + 8, 8) &&
+	       !memcmp(p + 16, first + 16, 4) &&
+	       !memcmp(p + 24, first + 24, 8);
 }
 
 /**
