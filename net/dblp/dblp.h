@@ -1089,6 +1089,7 @@ void dblp_tx_purge_reports(struct dblp_sock *dsk);
 u32 dblp_tx_seg_len(const struct dblp_tx_msg *msg, u32 seg);
 u32 dblp_tx_slot(const struct dblp_tx_msg *msg, u32 seg);
 u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot);
+u32 dblp_tx_row(const struct dblp_tx_msg *msg, u32 slot);
 u32 dblp_tx_run(const struct dblp_tx_msg *msg);
 bool dblp_tx_blocked(const struct dblp_sock *dsk);
 
@@ -1096,7 +1097,8 @@ bool dblp_tx_blocked(const struct dblp_sock *dsk);
 int dblp_txbuf_alloc(struct dblp_tx_msg *msg);
 void dblp_txbuf_free(struct dblp_tx_msg *msg);
 int dblp_txbuf_copy(struct dblp_tx_msg *msg, struct iov_iter *from);
-void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, const u8 *hdr);
+void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, u32 n, u8 *hdr,
+		      u32 pn, u32 seg);
 void dblp_txbuf_frags(const struct dblp_tx_msg *msg, struct sk_buff *skb,
 		      u32 pos, u32 len);
 

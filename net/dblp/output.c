@@ -418,28 +418,29 @@ static u32 dblp_note_train(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 			   u32 n, bool ect, u64 now)
 {
 	u8 hdr[DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + DBLP_META_LEN];
+	struct dblp_sent_pkt pkt = { .owner = msg, .ect = ect };
 	u32 slot = msg->cursor, end = slot + n, bytes = 0;
 	u32 data = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN;
-	struct dblp_sent_pkt *pkt;
-	u32 seg, len;
+	u32 len, row;
 
 	dblp_put_seg_hdr(dsk, msg, hdr, 0, slot + 1, msg->room - data);
 	if (msg->meta)
 		dblp_put_meta(msg, hdr + data, hdr + sizeof(hdr));
-	for (; slot < end; slot++) {
-		seg = dblp_tx_slot_seg(msg, slot);
-		len = dblp_tx_seg_len(msg, seg);
-		if (slot + 1 == msg->first_pass)
-			dblp_put_seg_hdr(dsk, msg, hdr, seg, slot + 1,
+	for (; slot < end; slot += row) {
+		pkt.seg = dblp_tx_slot_seg(msg, slot);
+		len = dblp_tx_seg_len(msg, pkt.seg);
+		row = min(end - slot, dblp_tx_row(msg, slot));
+		/* The one that ends the first pass says so */
+		if (slot + 1 < msg->first_pass)
+			row = min(row, msg->first_pass - slot - 1);
+		else if (slot + 1 == msg->first_pass)
+			dblp_put_seg_hdr(dsk, msg, hdr, 0, slot + 1,
 					 msg->room - data);
-		dblp_put_next(hdr, dsk->sent.next, seg * msg->seg_size);
-		dblp_txbuf_write(msg, slot, hdr);
-		pkt = dblp_sent_push(&dsk->sent, msg->room + len, now);
-		pkt->owner = msg;
-		pkt->seg = seg;
-		pkt->ect = ect;
-		msg->sent[seg] = DBLP_SEG_SENT | 1;
-		bytes += len;
+		dblp_txbuf_write(msg, slot, row, hdr, dsk->sent.next, pkt.seg);
+		pkt.bytes = msg->room + len;
+		dblp_sent_push_row(&dsk->sent, &pkt, row, now);
+		memset(msg->sent + pkt.seg, DBLP_SEG_SENT | 1, row);
+		bytes += row * len;
 	}
 	return bytes;
 }

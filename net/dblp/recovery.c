@@ -109,27 +109,36 @@ struct dblp_sent_pkt *dblp_sent_grow(struct dblp_sent *s,
 	return old;
 }
 
-struct dblp_sent_pkt *dblp_sent_push(struct dblp_sent *s, u16 bytes, u64 now)
+void dblp_sent_push_row(struct dblp_sent *s, const struct dblp_sent_pkt *like,
+			u32 n, u64 now)
 {
-	struct dblp_sent_pkt *pkt = slot(s, s->next++);
+	struct dblp_sent_pkt pkt = *like;
 
 	/* After a pause, the rate is measured from here on */
 	if (!s->inflight_pkts) {
 		s->first_sent = now;
 		s->delivered_at = now;
 	}
-	*pkt = (struct dblp_sent_pkt) {
-		.sent = now,
-		.delivered = s->delivered,
-		.delivered_at = s->delivered_at,
-		.first_sent = s->first_sent,
-		.bytes = bytes,
-		.state = DBLP_SENT_INFLIGHT,
-		.app_limited = s->app_limited != 0,
-	};
-	s->inflight += bytes;
-	s->inflight_pkts++;
-	return pkt;
+	pkt.sent = now;
+	pkt.delivered = s->delivered;
+	pkt.delivered_at = s->delivered_at;
+	pkt.first_sent = s->first_sent;
+	pkt.state = DBLP_SENT_INFLIGHT;
+	pkt.app_limited = s->app_limited != 0;
+	s->inflight += n * pkt.bytes;
+	s->inflight_pkts += n;
+	for (; n; n--) {
+		*slot(s, s->next++) = pkt;
+		pkt.seg++;
+	}
+}
+
+struct dblp_sent_pkt *dblp_sent_push(struct dblp_sent *s, u16 bytes, u64 now)
+{
+	struct dblp_sent_pkt pkt = { .bytes = bytes };
+
+	dblp_sent_push_row(s, &pkt, 1, now);
+	return slot(s, s->next - 1);
 }
 
 /* First packet of @pn ... @end - 1 that is not acknowledged, or @end or more */

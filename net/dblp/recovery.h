@@ -220,6 +220,16 @@ static inline u32 dblp_sent_free(const struct dblp_sent *s)
  * Return: its slot, for what is the caller's.
  */
 struct dblp_sent_pkt *dblp_sent_push(struct dblp_sent *s, u16 bytes, u64 now);
+/**
+ * dblp_sent_push_row() - note packets that are being sent now, of one size each
+ * @s: packets sent
+ * @like: what the first of them is like: @bytes and what is the caller's; the
+ *	others differ in @seg, which rises by one
+ * @n: their number; there must be room for so many
+ * @now: the time
+ */
+void dblp_sent_push_row(struct dblp_sent *s, const struct dblp_sent_pkt *like,
+			u32 n, u64 now);
 
 /**
  * struct dblp_acked_range - packet numbers of an ACK frame

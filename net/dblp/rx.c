@@ -6,6 +6,8 @@
  * closing.c says so, waits for its turn, is read, and stays known until the
  * peer has heard all there is to hear about it.
  */
+#include <linux/uio.h>
+
 #include "dblp.h"
 #include "window.h"
 
@@ -724,7 +726,8 @@ void dblp_rx_consume(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to)
 {
 	c->base = *to;
-	c->at = *to;
+	dblp_iter_plain(&c->base);
+	c->at = c->base;
 	c->pos = 0;
 	c->size = iov_iter_count(to);
 }

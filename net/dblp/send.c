@@ -5,6 +5,7 @@
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/socket.h>
+#include <linux/uio.h>
 #include <net/proto_memory.h>
 
 #include "dblp.h"
@@ -395,6 +396,7 @@ int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len)
 	err = dblp_get_sndinfo(m, &s.info);
 	if (err)
 		return err;
+	dblp_iter_plain(&m->msg_iter);
 
 	lock_sock(sk);
 	s.timeo = sock_sndtimeo(sk, m->msg_flags & MSG_DONTWAIT);

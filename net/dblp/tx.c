@@ -211,6 +211,23 @@ u32 dblp_tx_slot(const struct dblp_tx_msg *msg, u32 seg)
 }
 
 /**
+ * dblp_tx_row() - how many segments are alike
+ * @msg: message that was not @reshuffled
+ * @slot: position in the sending order
+ *
+ * Return: so many positions from @slot on have segments that follow each other
+ * in the message and are all of one size, at least 1.
+ */
+u32 dblp_tx_row(const struct dblp_tx_msg *msg, u32 slot)
+{
+	u32 end = msg->acked.n - 1;
+
+	if (msg->shuffled)
+		end = min(end, msg->crit_segs);
+	return slot < end ? end - slot : 1;
+}
+
+/**
  * dblp_tx_run() - how many segments can follow each other in one train
  * @msg: message of which dblp_tx_pick() gave a segment never sent before
  *

@@ -120,8 +120,19 @@ static void *dblp_txbuf_at(const struct dblp_tx_msg *msg, u32 pos, u32 *n)
 	return page_address(msg->chunks[pos >> shift]) + at;
 }
 
-static int dblp_txbuf_copy_seg(struct dblp_tx_msg *msg, u32 pos, u32 len,
-			       struct iov_iter *from)
+/* From @at, which @have bytes follow, on to byte @pos, @step bytes behind it */
+static void *dblp_txbuf_step(const struct dblp_tx_msg *msg, void *at, u32 step,
+			     u32 pos, u32 *have)
+{
+	if (likely(*have > step)) {
+		*have -= step;
+		return at + step;
+	}
+	return dblp_txbuf_at(msg, pos, have);
+}
+
+static int dblp_txbuf_copy_across(struct dblp_tx_msg *msg, u32 pos, u32 len,
+				  struct iov_iter *from)
 {
 	void *to;
 	u32 n;
@@ -136,6 +147,26 @@ static int dblp_txbuf_copy_seg(struct dblp_tx_msg *msg, u32 pos, u32 len,
 	return 0;
 }
 
+/* @n segments of @len bytes that follow each other, here and with the user */
+static int dblp_txbuf_copy_row(struct dblp_tx_msg *msg, u32 slot, u32 n,
+			       u32 len, struct iov_iter *from)
+{
+	u32 stride = msg->room + msg->seg_size, have = 0;
+	u32 pos = slot * stride + msg->room;
+	void *to = NULL;
+
+	for (; n; n--, pos += stride) {
+		to = dblp_txbuf_step(msg, to, stride, pos, &have);
+		if (unlikely(have < len)) {
+			if (dblp_txbuf_copy_across(msg, pos, len, from))
+				return -EFAULT;
+		} else if (_copy_from_iter(to, len, from) != len) {
+			return -EFAULT;
+		}
+	}
+	return 0;
+}
+
 /**
  * dblp_txbuf_copy() - take the bytes of a message from the user
  * @msg: message that was cut and has memory
@@ -146,38 +177,62 @@ static int dblp_txbuf_copy_seg(struct dblp_tx_msg *msg, u32 pos, u32 len,
  */
 int dblp_txbuf_copy(struct dblp_tx_msg *msg, struct iov_iter *from)
 {
-	u32 seg, pos;
+	u32 seg, slot, row;
 	int err = 0;
 
-	for (seg = 0; seg < msg->acked.n && !err; seg++) {
-		pos = dblp_tx_slot(msg, seg) * (msg->room + msg->seg_size);
-		err = dblp_txbuf_copy_seg(msg, pos + msg->room,
+	for (seg = 0; seg < msg->acked.n && !err; seg += row) {
+		slot = dblp_tx_slot(msg, seg);
+		row = dblp_tx_row(msg, slot);
+		err = dblp_txbuf_copy_row(msg, slot, row,
 					  dblp_tx_seg_len(msg, seg), from);
 	}
 	return err;
 }
 
-/**
- * dblp_txbuf_write() - write the headers of a segment in their room
- * @msg: message
- * @slot: where the segment is; it was never sent
- * @hdr: as many bytes as there is room
- */
-void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, const u8 *hdr)
+/* Headers that lie across two chunks */
+static void dblp_txbuf_write_across(struct dblp_tx_msg *msg, u32 pos,
+				    const u8 *hdr, u32 len)
 {
-	u32 pos = slot * (msg->room + msg->seg_size), len = msg->room, n;
-	void *to = dblp_txbuf_at(msg, pos, &n);
+	void *to;
+	u32 n;
 
-	/* A length that is known is worth a branch */
-	if (likely(n >= len)) {
+	for (; len; pos += n, hdr += n, len -= n) {
+		to = dblp_txbuf_at(msg, pos, &n);
+		n = min(n, len);
+		memcpy(to, hdr, n);
+	}
+}
+
+/**
+ * dblp_txbuf_write() - write the headers of segments in their room
+ * @msg: message
+ * @slot: where the first segment is; it was never sent, nor were the others
+ * @n: so many that follow each other in the message, too
+ * @hdr: headers of any of them, as many bytes as there is room
+ * @pn: packet number of the first
+ * @seg: the first segment
+ */
+void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, u32 n, u8 *hdr,
+		      u32 pn, u32 seg)
+{
+	u32 stride = msg->room + msg->seg_size, len = msg->room;
+	u32 offset = seg * msg->seg_size, pos = slot * stride, have = 0;
+	void *to = NULL;
+
+	for (; n; n--, pos += stride, offset += msg->seg_size, pn++) {
+		to = dblp_txbuf_step(msg, to, stride, pos, &have);
+		if (unlikely(have < len)) {
+			dblp_put_next(hdr, pn, offset);
+			dblp_txbuf_write_across(msg, pos, hdr, len);
+			continue;
+		}
+		/* A length that is known is worth a branch */
 		if (len == DBLP_HDR_LEN + DBLP_DATA_HDR_LEN)
 			memcpy(to, hdr, DBLP_HDR_LEN + DBLP_DATA_HDR_LEN);
 		else
 			memcpy(to, hdr, len);
-		return;
+		dblp_put_next(to, pn, offset);
 	}
-	memcpy(to, hdr, n);
-	memcpy(dblp_txbuf_at(msg, pos + n, &len), hdr + n, msg->room - n);
 }
 
 /**

@@ -225,18 +225,6 @@ u8 *dblp_put_data(u8 *p, const struct dblp_data *d)
 	return put_u32(p, attr);
 }
 
-/**
- * dblp_put_next() - turn the headers of a DATA packet into those of another one
- * @p: header and data header
- * @pn: its packet number
- * @offset: of its segment, of the same message
- */
-void dblp_put_next(u8 *p, u32 pn, u32 offset)
-{
-	put_u32(p + 4, pn);
-	put_u32(p + DBLP_HDR_LEN + 4, offset);
-}
-
 /* Numbers are the low 32 bits and may wrap within an ACK. All of them together
  * span less than half of the number space, else they could not be expanded.
  */

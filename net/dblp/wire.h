@@ -265,12 +265,32 @@ void dblp_get_cookie(struct dblp_cookie *c, const u8 *p);
  */
 u8 *dblp_put_hdr(u8 *p, const struct dblp_hdr *h);
 u8 *dblp_put_data(u8 *p, const struct dblp_data *d);
-void dblp_put_next(u8 *p, u32 pn, u32 offset);
 u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f);
 u8 *dblp_put_params(u8 *p, const struct dblp_params *a);
 u8 *dblp_put_cookie(u8 *p, const struct dblp_cookie *c);
 u8 *dblp_put_u64(u8 *p, u64 v);
 u64 dblp_get_u64(const u8 *p);
+
+/** dblp_store_u32() - write 4 bytes, most significant first */
+static inline void dblp_store_u32(u8 *p, u32 v)
+{
+	p[0] = v >> 24;
+	p[1] = v >> 16;
+	p[2] = v >> 8;
+	p[3] = v;
+}
+
+/**
+ * dblp_put_next() - turn the headers of a DATA packet into those of another one
+ * @p: header and data header
+ * @pn: its packet number
+ * @offset: of its segment, of the same message
+ */
+static inline void dblp_put_next(u8 *p, u32 pn, u32 offset)
+{
+	dblp_store_u32(p + 4, pn);
+	dblp_store_u32(p + DBLP_HDR_LEN + 4, offset);
+}
 
 /**
  * dblp_hdr_follows() - are these headers those of another segment of a message?
@@ -284,7 +304,8 @@ u64 dblp_get_u64(const u8 *p);
 static inline bool dblp_hdr_follows(const u8 *p, const u8 *first, u32 pn,
 				    u32 offset)
 {
-	return dblp_load_u32(p + 4) == pn && dblp_load_u32(p + 20) == offset &&
+	return dblp_load_u32(p + 4) == pn &&
+	       dblp_load_u32(p + DBLP_HDR_LEN + 4) == offset &&
 	       !memcmp(p, first, 4) && !memcmp(p + 8, first + 8, 8) &&
 	       !memcmp(p + 16, first + 16, 4) &&
 	       !memcmp(p + 24, first + 24, 8);
