@@ -30,10 +30,8 @@ FIXTURE_SETUP(abi)
 	self->buf = calloc(1, SIZE);
 	ASSERT_TRUE(self->buf != NULL);
 	self->listener = new_listener("::1", 4, &self->addr);
-	self->client = new_socket();
-	ASSERT_EQ(0, connect_to(self->client, &self->addr));
-	self->server = accept(self->listener, NULL, NULL);
-	ASSERT_LE(0, self->server);
+	connect_pair(&self->addr, self->listener, &self->client,
+		     &self->server);
 }
 
 FIXTURE_TEARDOWN(abi)

@@ -4,15 +4,11 @@
  * netlink: what they show, what changes in them do, what they refuse.
  */
 #define _GNU_SOURCE
-#include "lib/nltest.h"
-#include "lib/testlib.h"
-
-#include <errno.h>
-#include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
+
+#include "lib/nltest.h"
+#include "lib/sock.h"
 
 #include "kselftest_harness.h"
 
@@ -21,65 +17,11 @@
 #define CRITICAL	1
 #define TOLERANT	2
 
-#define RESULT(call) ({ \
-	long __ret = (errno = 0, (call)); \
-	__ret == -1 ? -(long)errno : __ret; \
-})
-
-#define EXPECT_ERR(err, call)	EXPECT_EQ(-(err), RESULT(call))
-
 /* An entry of the table, as the kernel tells it */
 struct phase {
 	uint32_t	id, budget, policy, order, fill, sockets;
 	char		name[32];
 };
-
-static int new_socket(void)
-{
-	int fd = socket(AF_DBLP, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		die("socket(AF_DBLP)");
-	return fd;
-}
-
-static int try_u32(int fd, int opt, uint32_t value)
-{
-	return setsockopt(fd, SOL_DBLP, opt, &value, sizeof(value));
-}
-
-static void set_u32(int fd, int opt, uint32_t value)
-{
-	if (try_u32(fd, opt, value))
-		die("setsockopt(%d, %u)", opt, value);
-}
-
-static uint32_t get_u32(int fd, int opt)
-{
-	socklen_t len = sizeof(uint32_t);
-	uint32_t value;
-
-	if (getsockopt(fd, SOL_DBLP, opt, &value, &len))
-		die("getsockopt(%d)", opt);
-	errno = 0;
-	return value;
-}
-
-static struct dblp_info get_info(int fd)
-{
-	struct dblp_info info;
-	socklen_t len = sizeof(info);
-
-	if (getsockopt(fd, SOL_DBLP, DBLP_INFO, &info, &len))
-		die("getsockopt(DBLP_INFO)");
-	return info;
-}
-
-static void connect_to(int fd, const struct sockaddr_dblp *a)
-{
-	if (connect(fd, (const struct sockaddr *)a, sizeof(*a)))
-		die("connect()");
-}
 
 static struct nlmsghdr *phase_request(uint8_t cmd, uint32_t id)
 {
@@ -177,21 +119,11 @@ FIXTURE(phase)
 
 FIXTURE_SETUP(phase)
 {
-	socklen_t len = sizeof(self->addr);
-
 	netns_new();
 	open_netlink();
-	self->listener = new_socket();
-	addr_parse(&self->addr, "::1", 0);
-	if (bind(self->listener, (struct sockaddr *)&self->addr,
-		 sizeof(self->addr)) ||
-	    listen(self->listener, 4) ||
-	    getsockname(self->listener, (struct sockaddr *)&self->addr, &len))
-		die("listening");
-	self->client = new_socket();
-	connect_to(self->client, &self->addr);
-	self->server = accept(self->listener, NULL, NULL);
-	ASSERT_LE(0, self->server);
+	self->listener = new_listener("::1", 4, &self->addr);
+	connect_pair(&self->addr, self->listener, &self->client,
+		     &self->server);
 }
 
 FIXTURE_TEARDOWN(phase)
@@ -380,13 +312,11 @@ TEST_F(phase, of_one_message)
 
 TEST_F(phase, is_inherited_from_the_listener)
 {
-	int client = new_socket(), server;
+	int client, server;
 
 	set_u32(self->listener, DBLP_PHASE, TOLERANT);
 	set_u32(self->listener, DBLP_CLOSE_POLICY, DBLP_POLICY_FULL);
-	connect_to(client, &self->addr);
-	server = accept(self->listener, NULL, NULL);
-	ASSERT_LE(0, server);
+	connect_pair(&self->addr, self->listener, &client, &server);
 	EXPECT_EQ(2, one_phase(TOLERANT).sockets);
 	EXPECT_SETTINGS(server, TOLERANT, 408000, DBLP_POLICY_FULL);
 	EXPECT_EQ(0, set_attr(TOLERANT, DBLP_A_PHASE_BUDGET, 300000));
@@ -744,13 +674,11 @@ TEST_F(phase, a_job_moves_its_sockets)
 
 TEST_F(phase, a_job_is_inherited_from_the_listener)
 {
-	int client = new_socket(), server;
+	int client, server;
 
 	EXPECT_EQ(0, job_with_phase(DBLP_CMD_JOB_ADD, 1, TOLERANT));
 	set_u32(self->listener, DBLP_JOB, 1);
-	connect_to(client, &self->addr);
-	server = accept(self->listener, NULL, NULL);
-	ASSERT_LE(0, server);
+	connect_pair(&self->addr, self->listener, &client, &server);
 	EXPECT_EQ(1, get_u32(server, DBLP_JOB));
 	EXPECT_EQ(2, one_job(1).sockets);
 	EXPECT_SETTINGS(server, TOLERANT, 408000, DBLP_POLICY_EAGER);

@@ -26,10 +26,8 @@ FIXTURE_SETUP(conn)
 {
 	netns_new();
 	self->listener = new_listener("::1", 64, &self->addr);
-	self->client = new_socket();
-	ASSERT_EQ(0, connect_to(self->client, &self->addr));
-	self->server = accept(self->listener, NULL, NULL);
-	ASSERT_LE(0, self->server);
+	connect_pair(&self->addr, self->listener, &self->client,
+		     &self->server);
 }
 
 FIXTURE_TEARDOWN(conn)

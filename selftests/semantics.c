@@ -15,52 +15,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "lib/sock.h"
-
-#include "kselftest_harness.h"
-
-FIXTURE(conn) {
-	struct sockaddr_dblp addr;
-	int listener;
-	int client;
-	int server;
-};
-
-FIXTURE_VARIANT(conn) {
-	const char *address;
-};
-
-FIXTURE_VARIANT_ADD(conn, ipv4) { .address = "127.0.0.1" };
-FIXTURE_VARIANT_ADD(conn, ipv6) { .address = "::1" };
-
-FIXTURE_SETUP(conn)
-{
-	netns_new();
-	self->listener = new_listener(variant->address, 16, &self->addr);
-	self->client = new_socket();
-	ASSERT_EQ(0, connect_to(self->client, &self->addr));
-	self->server = accept(self->listener, NULL, NULL);
-	ASSERT_LE(0, self->server);
-}
-
-FIXTURE_TEARDOWN(conn)
-{
-	close(self->server);
-	close(self->client);
-	close(self->listener);
-}
-
-/* One more connection by the listener of the fixture */
-static void connect_more(const struct sockaddr_dblp *addr, int listener,
-			 int *client, int *server)
-{
-	*client = new_socket();
-	if (connect_to(*client, addr))
-		die("connect()");
-	*server = accept(listener, NULL, NULL);
-	if (*server < 0)
-		die("accept()");
-}
+#include "lib/conn.h"
 
 /* Packets that lo has carried, whatever they are */
 static uint64_t lo_packets(void)
@@ -117,7 +72,7 @@ TEST_F(conn, keepalive_is_inherited_by_accepted_sockets)
 	char buf[8];
 
 	keep_alive(self->listener);
-	connect_more(&self->addr, self->listener, &client, &server);
+	connect_pair(&self->addr, self->listener, &client, &server);
 	EXPECT_EQ(1, get_int(server, SO_KEEPALIVE));
 	netem("loss 100%");
 	EXPECT_ERR(ETIMEDOUT, recv(server, buf, sizeof(buf), 0));
@@ -196,7 +151,7 @@ TEST_F(conn, one_who_waits_for_credit_asks_seldom)
 
 	ASSERT_NE(NULL, buf);
 	set_int(self->listener, SO_RCVBUF, 50000);
-	connect_more(&self->addr, self->listener, &client, &server);
+	connect_pair(&self->addr, self->listener, &client, &server);
 	for (i = 0; i < 100; i++)
 		EXPECT_EQ(10000, send(client, buf, 10000, MSG_DONTWAIT));
 	sleep_ms(1000);
@@ -654,7 +609,7 @@ TEST_F(conn, accepted_sockets_inherit_generic_options)
 	set_int(self->listener, SO_REUSEADDR, 1);
 	set_int(self->listener, SO_RCVBUF, 50000);
 	set_int(self->listener, SO_SNDBUF, 60000);
-	connect_more(&self->addr, self->listener, &client, &server);
+	connect_pair(&self->addr, self->listener, &client, &server);
 	EXPECT_EQ(0, getsockopt(server, SOL_SOCKET, SO_LINGER, &l, &len));
 	EXPECT_EQ(1, l.l_onoff);
 	EXPECT_EQ(7, l.l_linger);
@@ -718,7 +673,7 @@ TEST_F(conn, a_server_is_started_again_while_connections_live)
 	addr_parse(&addr, variant->address, 4242);
 	ASSERT_EQ(0, bind_new(&addr, true, &old));
 	ASSERT_EQ(0, listen(old, 4));
-	connect_more(&addr, old, &client, &server);
+	connect_pair(&addr, old, &client, &server);
 	close(old);
 
 	EXPECT_ERR(EADDRINUSE, bind_new(&addr, false, &fresh));

@@ -27,6 +27,10 @@
 #define EXPECT_ERR(err, call)	EXPECT_EQ(-(err), RESULT(call))
 
 #define SECONDS		1000
+/* A timeout that is waited for */
+#define SHORT_MS	100
+/* The kernel counts ticks, and a busy host makes up for late ones at once */
+#define EARLY_MS	40
 
 static inline int new_socket(void)
 {
@@ -68,9 +72,26 @@ static inline int new_listener(const char *text, int backlog,
 	return fd;
 }
 
+/* One more connection to a listener at @addr */
+static inline void connect_pair(const struct sockaddr_dblp *addr, int listener,
+				int *client, int *server)
+{
+	*client = new_socket();
+	if (connect_to(*client, addr))
+		die("connect()");
+	*server = accept(listener, NULL, NULL);
+	if (*server < 0)
+		die("accept()");
+}
+
+static inline int try_u32(int fd, int opt, uint32_t value)
+{
+	return setsockopt(fd, SOL_DBLP, opt, &value, sizeof(value));
+}
+
 static inline void set_u32(int fd, int opt, uint32_t value)
 {
-	if (setsockopt(fd, SOL_DBLP, opt, &value, sizeof(value)))
+	if (try_u32(fd, opt, value))
 		die("setsockopt(%d, %u)", opt, value);
 }
 
@@ -82,6 +103,8 @@ static inline uint32_t get_u32(int fd, int opt)
 	if (getsockopt(fd, SOL_DBLP, opt, &value, &len))
 		die("getsockopt(%d)", opt);
 	errno = 0;
+	if (len != sizeof(value))
+		die("getsockopt(%d) gave %u bytes", opt, len);
 	return value;
 }
 
