@@ -8,14 +8,14 @@
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+# shellcheck source=selftests/lib/link.sh
+. "$(dirname "$(readlink -f "$0")")/lib/link.sh"
 
 new_ns client server
 # shellcheck disable=SC2154 # new_ns sets them
 join "$client" "$server"
-# Packets are to be lost one by one
 for ns in "$client" "$server"; do
-	ip netns exec "$ns" ethtool -K eth0 tso off gso off gro off \
-		tx-udp-segmentation off > /dev/null || exit 1
+	one_by_one "$ns" eth0 || exit 1
 done
 
 early()

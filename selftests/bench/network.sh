@@ -6,11 +6,8 @@
 
 server=10.77.0.1
 
-# one_by_one NAMESPACE DEVICE: nobody merges packets or leaves them merged
-one_by_one()
-{
-	ip netns exec "$1" ethtool -K "$2" tso off gso off gro off tx-udp-segmentation off
-}
+# shellcheck source=selftests/lib/link.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../lib/link.sh"
 
 # plug_in NAME ADDRESS QUEUE...: a host at the switch, whose port to it is a
 # netem with QUEUE. What the host sends is not held up: the queue of the
@@ -76,7 +73,7 @@ cable()
 		ip -n $ns link set lo up &&
 		ip -n $ns link set eth0 up || return
 		[ "$1" = on ] ||
-			one_by_one $ns eth0 > /dev/null || return
+			one_by_one $ns eth0 || return
 	done
 	# shellcheck disable=SC2034 # for who sources this
 	hosts=h0

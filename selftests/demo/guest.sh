@@ -36,6 +36,8 @@ bursts=$((rounds / 5)),$((rounds / 2)),$((rounds * 9 / 10))
 tune=$((rounds * 3 / 4))
 
 self=$(readlink -f "$0")
+# shellcheck source=selftests/lib/link.sh
+. "$(dirname "$self")/../lib/link.sh"
 log_dir=/out
 fifo=/run/demo-tune
 
@@ -53,9 +55,8 @@ plug_in()
 	ip -n switch link set "$1" master bridge up &&
 	ip -n "$1" addr add "$2/24" dev eth0 &&
 	ip -n "$1" link set eth0 up &&
-	# Packets are to be lost one by one.
-	ip netns exec "$1" ethtool -K eth0 tso off gso off gro off tx-udp-segmentation off &&
-	ip netns exec switch ethtool -K "$1" tso off gso off gro off tx-udp-segmentation off &&
+	one_by_one "$1" eth0 &&
+	one_by_one switch "$1" &&
 	tc -n "$1" qdisc add dev eth0 root tbf rate $rate burst 5k limit 2m &&
 	tc -n switch qdisc add dev "$1" root netem "${link[@]}"
 }

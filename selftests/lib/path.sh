@@ -5,6 +5,8 @@
 
 # shellcheck source=selftests/lib/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=selftests/lib/link.sh
+. "$(dirname "${BASH_SOURCE[0]}")/link.sh"
 
 # cable NS1 DEVICE1 NS2 DEVICE2 N: 10.N.0.1 and fd0N::1, 10.N.0.2 and fd0N::2.
 # Packets go one by one, else the cable would carry any size.
@@ -20,8 +22,7 @@ cable()
 			addr add 10.$5.0.$end/24 dev $dev
 			addr add fd0$5::$end/64 dev $dev nodad
 		END
-		ip netns exec "$ns" ethtool -K "$dev" tso off gso off gro off \
-			tx-udp-segmentation off > /dev/null || exit 1
+		one_by_one "$ns" "$dev" || exit 1
 		set -- "$3" "$4" "$3" "$4" "$5"
 	done
 }
