@@ -4,21 +4,13 @@
 # dblpctl phase against live sockets: what it shows, what it changes, what it
 # refuses and in which words.
 
-# shellcheck disable=SC2317 # functions are called by try
+# shellcheck disable=SC2154,SC2317 # standing_listener sets it; functions are called by try
 # shellcheck source=selftests/lib/lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
 # shellcheck source=selftests/lib/ctl.sh
 . "$(dirname "$(readlink -f "$0")")/lib/ctl.sh"
 
-new_ns a
-# shellcheck disable=SC2154 # new_ns sets it
-spawn ip netns exec "$a" dblp-peer listen ::1 7000 say listening pause
-wait_until 10 output_has "$spawned" listening || exit 1
-# It stays for all tests
-standing=("${all_pids[@]}")
-all_pids=()
-trap 'all_pids+=("${standing[@]}"); cleanup' EXIT
-id=$(json "$a" '.[0].id' socket list) || exit 1
+standing_listener a
 
 is_table()
 {

@@ -26,6 +26,19 @@ json()
 	ctl "$1" -j "${@:3}" | jq -r -c "$2"
 }
 
+# standing_listener NAME: a namespace as new_ns, with a listener that stays for
+# all tests, and its number in $id
+standing_listener()
+{
+	new_ns "$1"
+	spawn ip netns exec "${!1}" dblp-peer listen ::1 7000 say listening pause
+	wait_until 10 output_has "$spawned" listening || exit 1
+	standing=("${all_pids[@]}")
+	all_pids=()
+	trap 'all_pids+=("${standing[@]}"); cleanup' EXIT
+	id=$(json "${!1}" '.[0].id' socket list) || exit 1
+}
+
 # is COMMAND WANTED: it prints exactly this
 is()
 {
