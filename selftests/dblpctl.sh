@@ -203,6 +203,43 @@ short()
 }
 try "abbreviations" short
 
+# chosen IDS FILTER...: it lets through these sockets of $a
+chosen()
+{
+	is json "$a" 'map(.id) | sort | map(tostring) | join(" ")' socket list "${@:2}" "$1"
+}
+both=$(printf '%s\n' "$id4" "$id6" | sort -n | xargs)
+try "filter: an IPv4 prefix" chosen "$id4" peer 10.9.0.0/24
+try "filter: an IPv6 prefix" chosen "$id6" peer fd09::/64
+try "filter: an address" chosen "$id4" peer 10.9.0.2
+try "filter: the next address" chosen '' peer 10.9.0.3
+try "filter: all there are" chosen "$both" peer ::/0
+try "filter: a local address" chosen "$id6" local fd09::1
+try "filter: a state" chosen "$both" state established
+try "filter: another state" chosen '' state listen
+try "filter: an abbreviated state" chosen "$both" st est
+try "filter: two at once" chosen "$id4" state established peer 10.0.0.0/8
+
+by_phase_and_job()
+{
+	ctl "$a" job add 7 name resnet && ctl "$a" socket set "$id6" job 7 phase tolerant &&
+		chosen "$id6" job 7 && chosen "$id6" job resnet && chosen "$id4" job none &&
+		chosen "$id6" phase tolerant && chosen "$id4" phase reliable &&
+		chosen '' phase reliable job resnet &&
+		ctl "$a" socket set "$id6" job none phase inherit && ctl "$a" job del 7
+}
+try "filter: a phase, a job" by_phase_and_job
+
+# A listener has a local address and none of a peer
+of_a_listener()
+{
+	is json "$b" 'map(.state) | unique[]' socket list peer ::/0 established &&
+		json "$b" 'map(.local_port)' socket list state listen local ::/0 | jq -e 'index(7000)'
+}
+try "filter: a socket without a peer" of_a_listener
+try "filter: no such job" refused 1 "no job is called 'x' (see dblpctl job list)" \
+	ctl "$a" socket list job x
+
 # Setting
 
 tuned()
@@ -292,7 +329,18 @@ usage()
 usage "there is no object 'sockets' (see dblpctl help)" sockets
 usage "there is no object '' (see dblpctl help)" ''
 usage "there is no verb 'destroy' (see dblpctl help)" socket destroy
-usage "'x' is one word too many" socket list x
+usage "'x' is not job, phase, state, peer or local" socket list x
+usage "'peer' needs a prefix, such as 10.0.0.0/24" socket list peer
+usage "'10.0.0.0/33' has more bits than an address" socket list peer 10.0.0.0/33
+usage "'x' is not an address or a prefix, such as 10.0.0.0/24 or fd00::/8" socket list local x
+usage "'open' is not a state, such as established" socket list state open
+usage "'-i' needs a time, such as 1 or 500ms" stats -i
+usage "'1x' is not a time such as 500ms or 10s" stats -i 1x
+usage "'0' is no time" stats -i 0
+usage "'-c' needs how many times" stats -i 1 -c
+usage "'0' is not a number of times" stats -i 1 -c 0
+usage "-c needs -i TIME" stats -c 1
+usage "'nonzero' is one word too many" stats all nonzero
 usage "'x' is one word too many" socket show "$id4" x
 usage "'x' is one word too many" stats all x
 usage "which socket? (see dblpctl socket list)" socket show
@@ -388,9 +436,42 @@ stats_text()
 	diff <(ctl "$a" stats | awk '{ print $1, $2 }') \
 		<(ctl "$a" -j stats | jq -r 'to_entries[] | "\(.key) \(.value)"') &&
 		diff <(ctl "$a" -j stats | jq -r 'keys_unsorted[]') \
-			<(dblpctl stats help | awk '/^  / { print $1 }')
+			<(dblpctl stats help | awk '/^  [A-Z]/ { print $1 }')
 }
 try "counters are the same as text, as JSON and in the help" stats_text
+
+rates()
+{
+	local n
+
+	spawn ip netns exec "$b" dblp-peer listen 10.9.0.2 7004 accept recv 200
+	wait_until 10 sock "$b" '.local_port == 7004' || return
+	counted
+	spawn in_ns "$a" dblpctl -j stats -i 500ms -c 8
+	n=$spawned
+	in_ns "$a" dblp-peer connect 10.9.0.2 7004 send 200 10000 shutdown eof || return
+	ended "$n" 0 || return
+	# Half of a second each: what rose is half of the sum of the rates
+	jq -s -e "length == 8 and
+		((map(.MsgSent // 0) | add) / 2 - $(delta "$a" MsgSent) | fabs) <= 20 and
+		all(.[]; all(.[]; . != 0)) and (last == {})" "$tmp/out.$n"
+}
+try "stats -i: rates of what rises" rates
+
+rates_of_all()
+{
+	local n
+
+	n=$(ctl "$a" -j stats | jq length) || return
+	ctl "$a" -jt stats all -i 10ms -c 2 > "$tmp/rates" || return
+	jq -s -e "map(length) == [$n + 1, $n + 1] and
+		(.[0].time | test(\"^[0-9-]{10}T[0-9:]{8}[.][0-9]{6}[+-][0-9]{4}\$\")) and
+		.[0].time < .[1].time" "$tmp/rates" || return
+	ctl "$a" -t stats nonzero -i 10ms -c 2 > "$tmp/rates" || return
+	diag < "$tmp/rates"
+	[ "$(grep -c '^time ' "$tmp/rates")" -eq 2 ] && [ "$(grep -c '^$' "$tmp/rates")" -eq 1 ]
+}
+try "stats all -i: those that do not rise, too; -t: the time" rates_of_all
 
 completion()
 {
@@ -399,7 +480,10 @@ completion()
 	# shellcheck disable=SC2317
 	dblpctl() { ctl "$a" "$@"; }
 	is completes 'dblpctl ' 'socket phase job stats version help' && is completes 'dblpctl so' socket &&
-		is completes 'dblpctl -j stats n' nonzero && is completes 'dblpctl socket s' 'show set' &&
+		is completes 'dblpctl -j stats n' nonzero && is completes 'dblpctl stats all ' -i &&
+		is completes 'dblpctl socket list state e' established &&
+		is completes 'dblpctl socket list state listen p' 'phase peer' &&
+		is completes "dblpctl -j -N ${a%-*}" "$a" && is completes "dblpctl -N $a vers" version && is completes 'dblpctl socket s' 'show set' &&
 		is completes 'dblpctl socket show ' "$(ctl "$a" -j socket list | jq -r '.[].id' |
 			xargs printf '%#x\n' | xargs)" &&
 		is completes 'dblpctl socket set 0x1 loss 1% ' 'cap phase job' &&

@@ -7,7 +7,10 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "batch.h"
 #include "dblpctl.h"
+#include "err.h"
+#include "netns.h"
 #include "nl.h"
 #include "print.h"
 
@@ -32,7 +35,8 @@ static void usage(FILE *to)
 {
 	fprintf(to,
 		"Usage: dblpctl [OPTION...] OBJECT [VERB] [ARG...]\n"
-		"       dblpctl [OPTION...] socket [list]\n"
+		"       dblpctl [OPTION...] -b FILE\n"
+		"       dblpctl [OPTION...] socket [list] [FILTER...]\n"
 		"       dblpctl [OPTION...] socket show ID\n"
 		"       dblpctl socket set ID [loss SHARE] [cap SHARE] [phase PHASE] [job JOB]\n"
 		"       dblpctl [OPTION...] phase [list]\n"
@@ -43,7 +47,7 @@ static void usage(FILE *to)
 		"       dblpctl [OPTION...] job { show | stats } JOB\n"
 		"       dblpctl job { add | set } JOB [phase PHASE] [name NAME]\n"
 		"       dblpctl job del JOB\n"
-		"       dblpctl [OPTION...] stats [all | nonzero]\n"
+		"       dblpctl [OPTION...] stats [all | nonzero] [-i TIME [-c COUNT]]\n"
 		"       dblpctl version\n"
 		"\n"
 		"  ID     number of a socket, as in the list: 0x1f or 31\n"
@@ -51,10 +55,14 @@ static void usage(FILE *to)
 		"  JOB    number (from 1) or name\n"
 		"  SHARE  of the bytes: 2%%, 0.8%% or 8000ppm\n"
 		"\n"
-		"  -j, --json     print JSON\n"
-		"  -p, --pretty   with line breaks\n"
-		"  -h, --help     print this\n"
-		"  -V, --version  print the version\n"
+		"  -j, --json         print JSON\n"
+		"  -p, --pretty       with line breaks\n"
+		"  -t, --timestamp    with the time of day, where something repeats\n"
+		"  -N, --netns NAME   in this network namespace\n"
+		"  -b, --batch FILE   run the commands in it, - is the standard input\n"
+		"  -f, --force        go on after a command that failed\n"
+		"  -h, --help         print this\n"
+		"  -V, --version      print the version\n"
 		"\n"
 		"Names may be abbreviated. Each object has a help: dblpctl socket help.\n");
 }
@@ -68,7 +76,7 @@ enum status usage_error(const char *fmt, ...)
 {
 	va_list ap;
 
-	fputs("dblpctl: ", stderr);
+	error_begin();
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
@@ -117,26 +125,85 @@ static enum status do_version(int argc, char **argv)
 	return STATUS_OK;
 }
 
+static struct {
+	const char	*netns;
+	const char	*batch;
+	bool		json;
+	bool		pretty;
+	bool		timestamps;
+	bool		force;
+} opts;
+
+static enum status run_one(int argc, char **argv)
+{
+	enum status status;
+
+	print_begin(opts.json, opts.pretty, opts.timestamps);
+	status = run_command(objects, argc, argv, "object");
+	if (print_end() && !status)
+		status = STATUS_FAILED;
+	return status;
+}
+
+static enum status run_all(int argc, char **argv)
+{
+	if (opts.batch && argc)
+		return usage_error("'%s' is one word too many: the commands are in %s",
+				   argv[0], opts.batch);
+	if (opts.force && !opts.batch)
+		return usage_error("-force needs -b FILE");
+	if (!opts.batch && !argc) {
+		usage(stderr);
+		return STATUS_USAGE;
+	}
+	if (opts.netns) {
+		enum status status = netns_enter(opts.netns);
+
+		if (status)
+			return status;
+	}
+	if (opts.batch)
+		return run_batch(opts.batch, opts.force, run_one);
+	return run_one(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "pretty", no_argument, NULL, 'p' },
+		{ "timestamp", no_argument, NULL, 't' },
+		{ "netns", required_argument, NULL, 'N' },
+		{ "batch", required_argument, NULL, 'b' },
+		{ "force", no_argument, NULL, 'f' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
 	};
-	bool json = false, pretty = false;
 	enum status status;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "+jphV", options, NULL)) != -1) {
+	/* As with ip, one dash will do for a long one */
+	while ((c = getopt_long_only(argc, argv, "+jptN:b:fhV", options,
+				     NULL)) != -1) {
 		switch (c) {
 		case 'j':
-			json = true;
+			opts.json = true;
 			break;
 		case 'p':
-			pretty = true;
+			opts.pretty = true;
+			break;
+		case 't':
+			opts.timestamps = true;
+			break;
+		case 'N':
+			opts.netns = optarg;
+			break;
+		case 'b':
+			opts.batch = optarg;
+			break;
+		case 'f':
+			opts.force = true;
 			break;
 		case 'h':
 			usage(stdout);
@@ -148,16 +215,7 @@ int main(int argc, char **argv)
 			return STATUS_USAGE;
 		}
 	}
-	argc -= optind;
-	argv += optind;
-	if (!argc) {
-		usage(stderr);
-		return STATUS_USAGE;
-	}
-	print_begin(json, pretty);
-	status = run_command(objects, argc, argv, "object");
+	status = run_all(argc - optind, argv + optind);
 	nl_close();
-	if (print_end() && !status)
-		status = STATUS_FAILED;
 	return status;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "err.h"
 #include "nl.h"
 
 /* What the kernel fills at most with one part of a dump */
@@ -75,7 +76,7 @@ static void print_refusal(const struct nlmsghdr *nlh, const struct refusal *r,
 {
 	uint32_t attr = refused_attr(nlh, r);
 
-	fprintf(stderr, "dblpctl: ");
+	error_begin();
 	if (attr)
 		fprintf(stderr, "%s: ", attr_names[attr]);
 	if (r->msg)
@@ -88,7 +89,7 @@ static void print_refusal(const struct nlmsghdr *nlh, const struct refusal *r,
 
 static int failed(const char *what)
 {
-	fprintf(stderr, "dblpctl: %s: %s\n", what, strerror(errno));
+	complain("%s: %s", what, strerror(errno));
 	return 1;
 }
 
@@ -207,10 +208,10 @@ static int find_family(void)
 	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, DBLP_FAMILY_NAME);
 	err = transact(nlh, &reply, &r, &torn);
 	if (err < 0 && r.err == ENOENT)
-		fprintf(stderr, "dblpctl: the module dblp is not loaded; load it with: sudo modprobe dblp (or sudo insmod dblp.ko)\n");
+		complain("the module dblp is not loaded; load it with: sudo modprobe dblp (or sudo insmod dblp.ko)");
 	else if (err < 0)
-		fprintf(stderr, "dblpctl: cannot find the netlink family: %s\n",
-			strerror(r.err));
+		complain("cannot find the netlink family: %s",
+			 strerror(r.err));
 	if (!err) {
 		nl_attrs(reply.msgs, tb, CTRL_ATTR_MAX);
 		family = mnl_attr_get_u16(tb[CTRL_ATTR_FAMILY_ID]);
@@ -262,7 +263,7 @@ int nl_talk(struct nlmsghdr *nlh, const char *const *attr_names,
 	if (err)
 		nl_reply_free(reply);
 	else if (torn)
-		fprintf(stderr, "dblpctl: sockets come and go too fast to list all of one moment\n");
+		complain("sockets come and go too fast to list all of one moment");
 	return !!err;
 }
 

@@ -83,25 +83,35 @@ enum status object_take(const struct object *o, int *argc, char ***argv,
 	return status;
 }
 
-enum status object_list(const struct object *o, int argc, char **argv)
+enum status object_list_if(const struct object *o,
+			   bool (*wanted)(const struct values *v,
+					  const void *arg),
+			   const void *arg)
 {
-	enum status status = no_more(argc, argv);
+	const struct nlattr *tb[o->attr_max + 1];
+	struct values v = { o->attr_names, tb };
 	const struct nlmsghdr *msg;
 	struct nl_reply reply;
 	int left;
 
-	if (status)
-		return status;
 	if (nl_talk(nl_request(o->get, NLM_F_DUMP), o->attr_names, &reply))
 		return STATUS_FAILED;
 	print_array();
 	left = (int)reply.len;
 	for (msg = reply.msgs; mnl_nlmsg_ok(msg, left);
-	     msg = mnl_nlmsg_next(msg, &left))
-		print_one(o, msg);
+	     msg = mnl_nlmsg_next(msg, &left)) {
+		nl_attrs(msg, tb, o->attr_max);
+		if (!wanted || wanted(&v, arg))
+			print_fields(o->fields, o->n_fields, &v);
+	}
 	print_array_end();
 	nl_reply_free(&reply);
 	return STATUS_OK;
+}
+
+enum status object_list(const struct object *o, int argc, char **argv)
+{
+	return no_more(argc, argv) ?: object_list_if(o, NULL, NULL);
 }
 
 /* Sends a request about an object; its answer is printed, if @print is there */

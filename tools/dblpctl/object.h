@@ -56,6 +56,17 @@ enum status object_take(const struct object *o, int *argc, char ***argv,
 /** object_list() - print all; there must be no word left */
 enum status object_list(const struct object *o, int argc, char **argv);
 
+/**
+ * object_list_if() - print some
+ * @o: kind
+ * @wanted: is one of them to be printed?
+ * @arg: for it
+ */
+enum status object_list_if(const struct object *o,
+			   bool (*wanted)(const struct values *v,
+					  const void *arg),
+			   const void *arg);
+
 /** object_get() - give @print the message about the one object of the words */
 enum status object_get(const struct object *o, int argc, char **argv,
 		       void (*print)(const struct object *o,

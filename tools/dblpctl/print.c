@@ -8,12 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <time.h>
 
+#include "err.h"
 #include "print.h"
 
 #define COLUMNS_MAX	32
 
-static bool json, pretty, in_array;
+static bool json, pretty, timestamps, in_array;
 /* JSON: levels open, and whether the innermost has something in it */
 static int depth;
 static bool begun;
@@ -34,7 +37,7 @@ static struct {
 static void *checked(void *p)
 {
 	if (!p) {
-		fprintf(stderr, "dblpctl: out of memory\n");
+		complain("out of memory");
 		exit(1);
 	}
 	return p;
@@ -165,21 +168,29 @@ static void text_value(struct heading h, const char *text, bool number)
 	printf("%-24s%s\n", label, text);
 }
 
-void print_begin(bool want_json, bool want_pretty)
+void print_begin(bool want_json, bool want_pretty, bool want_timestamps)
 {
 	json = want_json;
 	pretty = want_pretty;
+	timestamps = want_timestamps;
 }
 
 int print_end(void)
 {
 	if (json && begun)
 		putchar('\n');
+	begun = false;
 	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "dblpctl: cannot write: %s\n", strerror(errno));
+		complain("cannot write: %s", strerror(errno));
 		return 1;
 	}
 	return 0;
+}
+
+void print_gap(void)
+{
+	if (!json)
+		putchar('\n');
 }
 
 bool print_is_table(void)
@@ -228,6 +239,36 @@ void print_uint(struct heading h, uint64_t n, const char *text)
 		json_key(h.key);
 		fputs(digits, stdout);
 	}
+}
+
+void print_real(struct heading h, double x)
+{
+	char digits[64];
+
+	snprintf(digits, sizeof(digits), "%.1f", x);
+	if (!json) {
+		text_value(h, digits, true);
+	} else if (h.key) {
+		json_key(h.key);
+		fputs(digits, stdout);
+	}
+}
+
+void print_timestamp(void)
+{
+	static const struct heading h = { "time", "TIME" };
+	char date[32], zone[8], text[64];
+	struct timeval now;
+
+	if (!timestamps)
+		return;
+	gettimeofday(&now, NULL);
+	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S",
+		 localtime(&now.tv_sec));
+	strftime(zone, sizeof(zone), "%z", localtime(&now.tv_sec));
+	snprintf(text, sizeof(text), "%s.%06ld%s", date, (long)now.tv_usec,
+		 zone);
+	print_string(h, text, NULL);
 }
 
 void print_string(struct heading h, const char *s, const char *text)

@@ -23,10 +23,17 @@ struct heading {
 	const char	*column;
 };
 
-void print_begin(bool json, bool pretty);
+void print_begin(bool json, bool pretty, bool timestamps);
 
-/** print_end() - write out; returns 0, or 1 after an error message */
+/**
+ * print_end() - write out; what follows is another object or array
+ *
+ * Return: 0, or 1 after an error message.
+ */
 int print_end(void);
+
+/** print_gap() - as text, an empty line between two of the same */
+void print_gap(void);
 
 /** print_is_table() - is room scarce where the next value goes? */
 bool print_is_table(void);
@@ -38,6 +45,12 @@ void print_object_end(void);
 
 /** print_uint() - a number; @text is how people like it, NULL for the digits */
 void print_uint(struct heading h, uint64_t n, const char *text);
+
+/** print_real() - a number with one digit behind the point */
+void print_real(struct heading h, double x);
+
+/** print_timestamp() - the time of day, if it is wanted */
+void print_timestamp(void);
 
 /** print_string() - a string; @text is how people like it, NULL for @s */
 void print_string(struct heading h, const char *s, const char *text);

@@ -11,6 +11,7 @@
 #include "field.h"
 #include "names.h"
 #include "object.h"
+#include "prefix.h"
 #include "print.h"
 #include "units.h"
 #include "words.h"
@@ -44,6 +45,15 @@ static uint16_t get_port(const struct values *v, uint16_t attr)
 	return ntohs(mnl_attr_get_u16(v->tb[attr]));
 }
 
+static struct in6_addr get_addr(const struct values *v, uint16_t attr)
+{
+	struct in6_addr in6 = IN6ADDR_ANY_INIT;
+
+	if (v->tb[attr] && mnl_attr_get_payload_len(v->tb[attr]) == sizeof(in6))
+		memcpy(&in6, mnl_attr_get_payload(v->tb[attr]), sizeof(in6));
+	return in6;
+}
+
 static void format_addr(char *text, size_t len, const struct in6_addr *addr)
 {
 	if (IN6_IS_ADDR_V4MAPPED(addr))
@@ -57,13 +67,11 @@ static void print_addr(const struct field *f, const struct values *v)
 {
 	char addr[INET6_ADDRSTRLEN], scope[IF_NAMESIZE + 1] = "";
 	char text[sizeof(addr) + sizeof(scope) + sizeof("[]:65535")];
-	struct in6_addr in6 = IN6ADDR_ANY_INIT;
+	struct in6_addr in6;
 	uint16_t port;
 	uint32_t ifindex;
 
-	if (v->tb[f->attr] &&
-	    mnl_attr_get_payload_len(v->tb[f->attr]) == sizeof(in6))
-		memcpy(&in6, mnl_attr_get_payload(v->tb[f->attr]), sizeof(in6));
+	in6 = get_addr(v, f->attr);
 	port = get_port(v, f->attr + 1);
 	ifindex = get_u32(v, f->attr + 2);
 	format_addr(addr, sizeof(addr), &in6);
@@ -178,9 +186,65 @@ static const struct keyword keywords[] = {
 	{ NULL, 0, NULL, NULL, NULL },
 };
 
+/* What a list may be limited to */
+enum filter {
+	BY_JOB,
+	BY_PHASE,
+	BY_STATE,
+	BY_PEER,
+	BY_LOCAL,
+};
+
+static const struct keyword filters[] = {
+	[BY_JOB] = { "job", DBLP_A_SOCKET_JOB, "a job, such as 7",
+		     read_job_or_none, NULL },
+	[BY_PHASE] = { "phase", DBLP_A_SOCKET_PHASE,
+		       "a phase, such as tolerant", read_phase, NULL },
+	[BY_STATE] = { "state", DBLP_A_SOCKET_STATE,
+		       "a state, such as established", read_enum, state_names },
+	[BY_PEER] = { "peer", DBLP_A_SOCKET_PEER_ADDR,
+		      "a prefix, such as 10.0.0.0/24", read_prefix, NULL },
+	[BY_LOCAL] = { "local", DBLP_A_SOCKET_LOCAL_ADDR,
+		       "a prefix, such as 10.0.0.0/24", read_prefix, NULL },
+	{ NULL, 0, NULL, NULL, NULL },
+};
+
+/* Without a port, a socket has no address at that end */
+static bool is_at(const struct values *v, uint16_t attr, const char *text)
+{
+	struct in6_addr addr = get_addr(v, attr);
+	struct prefix prefix;
+
+	return get_port(v, attr + 1) && !parse_prefix(text, &prefix) &&
+	       prefix_has(&prefix, &addr);
+}
+
+static bool is_wanted(const struct values *v, const void *arg)
+{
+	const struct value *value = arg;
+	int i;
+
+	for (i = 0; filters[i].name; i++) {
+		uint16_t attr = filters[i].attr;
+
+		if (!value[i].given)
+			continue;
+		if (value[i].text ? !is_at(v, attr, value[i].text) :
+				    get_u32(v, attr) != value[i].n)
+			return false;
+	}
+	return true;
+}
+
 static enum status do_list(int argc, char **argv)
 {
-	return object_list(&sockets, argc, argv);
+	struct value values[WORDS_MAX];
+	enum status status;
+
+	if (!argc)
+		return object_list(&sockets, argc, argv);
+	status = read_words(filters, argc, argv, values);
+	return status ?: object_list_if(&sockets, is_wanted, values);
 }
 
 static enum status do_show(int argc, char **argv)
@@ -199,11 +263,14 @@ static enum status do_help(int argc, char **argv)
 
 	if (status)
 		return status;
-	puts("Usage: dblpctl [OPTION...] socket [list]\n"
+	puts("Usage: dblpctl [OPTION...] socket [list] [job JOB] [phase PHASE] [state STATE]\n"
+	     "                                         [peer PREFIX] [local PREFIX]\n"
 	     "       dblpctl [OPTION...] socket show ID\n"
 	     "       dblpctl socket set ID [loss SHARE] [cap SHARE] [phase PHASE] [job JOB]\n"
 	     "\n"
-	     "  list   all sockets of this network namespace\n"
+	     "  list   sockets of this network namespace: all, or those that are in this\n"
+	     "         job and phase, in this state, and that have such addresses:\n"
+	     "         10.0.0.0/24, fd00::/8 or 10.0.0.1\n"
 	     "  show   all that is known of one socket\n"
 	     "  set    change a live socket (needs CAP_NET_ADMIN):\n"
 	     "         loss   share that may be missing in what it sends, under way too\n"

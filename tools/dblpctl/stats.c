@@ -4,20 +4,45 @@
  */
 
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include "dblpctl.h"
 #include "names.h"
 #include "nl.h"
 #include "print.h"
+#include "units.h"
+
+#define N_COUNTERS	(DBLP_A_STATS_MAX + 1)
 
 /* What a request for them may be refused for */
 static const char *const stats_attrs[DBLP_A_STATS_MAX + 1] = {
 	[DBLP_A_STATS_NONZERO] = "nonzero",
 };
 
+/* What is asked for */
+enum stats_which {
+	STATS_DEFAULT,
+	STATS_ALL,
+	STATS_NONZERO,
+};
+
+/**
+ * struct stats_args - the words behind "stats"
+ * @which: counters
+ * @interval_ms: 0, or how often their rates are shown
+ * @count: how many times, 0 for ever
+ */
+struct stats_args {
+	enum stats_which	which;
+	uint32_t		interval_ms;
+	uint32_t		count;
+};
+
 static enum status print_stats(bool nonzero)
 {
-	const struct nlattr *tb[DBLP_A_STATS_MAX + 1];
+	const struct nlattr *tb[N_COUNTERS];
 	struct nl_reply reply;
 	struct nlmsghdr *nlh;
 	int i;
@@ -30,7 +55,7 @@ static enum status print_stats(bool nonzero)
 
 	nl_attrs(reply.msgs, tb, DBLP_A_STATS_MAX);
 	print_object();
-	for (i = 0; i <= DBLP_A_STATS_MAX; i++) {
+	for (i = 0; i < N_COUNTERS; i++) {
 		struct heading h = { counters[i].name, NULL };
 
 		if (h.key && tb[i] && !mnl_attr_validate(tb[i], MNL_TYPE_U64))
@@ -41,14 +66,153 @@ static enum status print_stats(bool nonzero)
 	return STATUS_OK;
 }
 
-static enum status do_all(int argc, char **argv)
+static double seconds_now(void)
 {
-	return no_more(argc, argv) ?: print_stats(false);
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static enum status do_nonzero(int argc, char **argv)
+/**
+ * struct sample - the counters at one time
+ * @at: seconds
+ * @n: by attribute
+ */
+struct sample {
+	double		at;
+	uint64_t	n[N_COUNTERS];
+};
+
+static enum status take_sample(struct sample *s)
 {
-	return no_more(argc, argv) ?: print_stats(true);
+	const struct nlattr *tb[N_COUNTERS];
+	struct nl_reply reply;
+	int i;
+
+	if (nl_talk(nl_request(DBLP_CMD_STATS_GET, 0), stats_attrs, &reply))
+		return STATUS_FAILED;
+	s->at = seconds_now();
+	nl_attrs(reply.msgs, tb, DBLP_A_STATS_MAX);
+	for (i = 0; i < N_COUNTERS; i++) {
+		bool there = counters[i].name && tb[i] &&
+			     !mnl_attr_validate(tb[i], MNL_TYPE_U64);
+
+		s->n[i] = there ? mnl_attr_get_u64(tb[i]) : 0;
+	}
+	nl_reply_free(&reply);
+	return STATUS_OK;
+}
+
+static void print_rates(const struct sample *old, const struct sample *new,
+			bool all)
+{
+	int i;
+
+	print_object();
+	print_timestamp();
+	for (i = 0; i < N_COUNTERS; i++) {
+		struct heading h = { counters[i].name, NULL };
+
+		if (h.key && (all || new->n[i] != old->n[i]))
+			print_real(h, (double)(new->n[i] - old->n[i]) /
+				      (new->at - old->at));
+	}
+	print_object_end();
+}
+
+/* Sleeps until @ms after @next, which moves on: what printing takes adds up to
+ * nothing
+ */
+static void sleep_until_next(struct timespec *next, uint32_t ms)
+{
+	next->tv_nsec += (long)(ms % 1000) * 1000000;
+	next->tv_sec += ms / 1000 + next->tv_nsec / 1000000000;
+	next->tv_nsec %= 1000000000;
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL))
+		;
+}
+
+static enum status repeat(const struct stats_args *args)
+{
+	struct sample samples[2], *old = samples, *new = samples + 1, *swap;
+	struct timespec next;
+	enum status status;
+	uint32_t i;
+
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	status = take_sample(old);
+	for (i = 0; !status && (!args->count || i < args->count); i++) {
+		sleep_until_next(&next, args->interval_ms);
+		status = take_sample(new);
+		if (status)
+			return status;
+		if (i)
+			print_gap();
+		print_rates(old, new, args->which == STATS_ALL);
+		if (print_end())
+			return STATUS_FAILED;
+		swap = old;
+		old = new;
+		new = swap;
+	}
+	return status;
+}
+
+static enum status read_interval(const char *word, uint32_t *ms)
+{
+	const char *wrong;
+	uint32_t seconds;
+
+	/* A bare number is of seconds, as with vmstat */
+	if (*word && strspn(word, "0123456789") == strlen(word)) {
+		wrong = parse_id(word, &seconds);
+		if (!wrong && seconds > UINT32_MAX / 1000)
+			wrong = "is too large";
+		*ms = seconds * 1000;
+	} else {
+		wrong = parse_ms(word, ms);
+	}
+	if (wrong)
+		return usage_error("'%s' %s", word, wrong);
+	return *ms ? STATUS_OK : usage_error("'%s' is no time", word);
+}
+
+static enum status read_count(const char *word, uint32_t *count)
+{
+	if (parse_id(word, count) || !*count)
+		return usage_error("'%s' is not a number of times", word);
+	return STATUS_OK;
+}
+
+/* Takes one of "all", "nonzero", "-i TIME" and "-c COUNT" off the words */
+static enum status read_one(int *argc, char ***argv, struct stats_args *args)
+{
+	const char *word = **argv, *value = *argc > 1 ? (*argv)[1] : NULL;
+	bool interval = !strcmp(word, "-i"), count = !strcmp(word, "-c");
+
+	(*argc)--;
+	(*argv)++;
+	if (interval || count) {
+		if (!value)
+			return usage_error("'%s' needs %s", word, interval ?
+					   "a time, such as 1 or 500ms" :
+					   "how many times");
+		(*argc)--;
+		(*argv)++;
+		return interval ? read_interval(value, &args->interval_ms) :
+				  read_count(value, &args->count);
+	}
+	if (args->which)
+		return usage_error("'%s' is one word too many", word);
+	if (is_prefix(word, "all"))
+		args->which = STATS_ALL;
+	else if (is_prefix(word, "nonzero"))
+		args->which = STATS_NONZERO;
+	else
+		return usage_error("there is no verb '%s' (see dblpctl help)",
+				   word);
+	return STATUS_OK;
 }
 
 static enum status do_help(int argc, char **argv)
@@ -58,8 +222,13 @@ static enum status do_help(int argc, char **argv)
 
 	if (status)
 		return status;
-	puts("Usage: dblpctl [OPTION...] stats [all | nonzero]\n");
-	for (i = 0; i <= DBLP_A_STATS_MAX; i++)
+	puts("Usage: dblpctl [OPTION...] stats [all | nonzero] [-i TIME [-c COUNT]]\n"
+	     "\n"
+	     "  all, nonzero  which counters are shown; all is the default\n"
+	     "  -i TIME       show how much they rise in a second, again and again after\n"
+	     "                TIME (1, 500ms); those that do not rise only with all\n"
+	     "  -c COUNT      so many times\n");
+	for (i = 0; i < N_COUNTERS; i++)
 		if (counters[i].name)
 			printf("  %-22s%s\n", counters[i].name,
 			       counters[i].meaning);
@@ -68,14 +237,18 @@ static enum status do_help(int argc, char **argv)
 
 enum status do_stats(int argc, char **argv)
 {
-	static const struct command verbs[] = {
-		{ "all", do_all },
-		{ "nonzero", do_nonzero },
-		{ "help", do_help },
-		{ NULL, NULL },
-	};
+	struct stats_args args = { STATS_DEFAULT, 0, 0 };
+	enum status status = STATUS_OK;
 
-	if (!argc)
-		return print_stats(false);
-	return run_command(verbs, argc, argv, "verb");
+	if (argc && is_prefix(argv[0], "help"))
+		return do_help(argc - 1, argv + 1);
+	while (!status && argc)
+		status = read_one(&argc, &argv, &args);
+	if (!status && args.count && !args.interval_ms)
+		status = usage_error("-c needs -i TIME");
+	if (status)
+		return status;
+	if (args.interval_ms)
+		return repeat(&args);
+	return print_stats(args.which == STATS_NONZERO);
 }

@@ -3,10 +3,12 @@
  * Tests of units.c, without a kernel. Prints TAP.
  */
 
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "prefix.h"
 #include "units.h"
 
 static int count, failed;
@@ -112,6 +114,88 @@ static const struct {
 };
 
 static const struct {
+	const char	*text;
+	uint64_t	ms;
+} spans[] = {
+	{ "0ms", 0 },
+	{ "10ms", 10 },
+	{ "1s", 1000 },
+	{ "1.5s", 1500 },
+	{ "0.001s", 1 },
+	{ "2.50000000000000000000s", 2500 },
+	{ "2min", 120000 },
+	{ "0.5min", 30000 },
+	{ "1h", 3600000 },
+	{ "0.0000002777777h", REFUSED },
+	{ "0.00001min", REFUSED },
+	{ "1.00005min", 60003 },
+	{ "4294967295ms", 4294967295 },
+	{ "4294967296ms", REFUSED },
+	{ "4294967295s", REFUSED },
+	{ "1194h", REFUSED },
+	{ "1193h", 4294800000 },
+	{ "0.0001s", REFUSED },
+	{ "0.5ms", REFUSED },
+	{ "1.0ms", 1 },
+	{ "1.0000000001s", REFUSED },
+	{ "", REFUSED },
+	{ "s", REFUSED },
+	{ "10", REFUSED },
+	{ "1.", REFUSED },
+	{ "1.s", REFUSED },
+	{ ".5s", REFUSED },
+	{ "1..5s", REFUSED },
+	{ "1.5.s", REFUSED },
+	{ "-1s", REFUSED },
+	{ "1 s", REFUSED },
+	{ "1S", REFUSED },
+	{ "1m", REFUSED },
+	{ "1us", REFUSED },
+	{ "1sx", REFUSED },
+	{ "inf", REFUSED },
+};
+
+/* Is @addr in the prefix? -1 if that is none */
+static const struct {
+	const char	*prefix;
+	const char	*addr;
+	int		has;
+} prefixes[] = {
+	{ "10.0.0.0/24", "::ffff:10.0.0.255", 1 },
+	{ "10.0.0.0/24", "::ffff:10.0.1.0", 0 },
+	{ "10.0.0.77/24", "::ffff:10.0.0.1", 1 },
+	{ "10.0.0.0/23", "::ffff:10.0.1.0", 1 },
+	{ "10.0.0.0/23", "::ffff:10.0.2.0", 0 },
+	{ "10.0.0.1", "::ffff:10.0.0.1", 1 },
+	{ "10.0.0.1", "::ffff:10.0.0.2", 0 },
+	{ "10.0.0.1/32", "::ffff:10.0.0.0", 0 },
+	{ "0.0.0.0/0", "::ffff:10.0.0.1", 1 },
+	{ "0.0.0.0/0", "fd00::1", 0 },
+	{ "::/0", "::ffff:10.0.0.1", 1 },
+	{ "::/0", "fd00::1", 1 },
+	{ "fd00::/8", "fdff::1", 1 },
+	{ "fd00::/8", "fc00::1", 0 },
+	{ "fc00::/7", "fd00::1", 1 },
+	{ "::1", "::1", 1 },
+	{ "::1/128", "::2", 0 },
+	{ "::1/127", "::", 1 },
+	{ "10.0.0.0/33", "::", -1 },
+	{ "::/129", "::", -1 },
+	{ "::/4294967296", "::", -1 },
+	{ "10.0.0/24", "::", -1 },
+	{ "10.0.0.0/", "::", -1 },
+	{ "10.0.0.0/-1", "::", -1 },
+	{ "10.0.0.0/ 8", "::", -1 },
+	{ "10.0.0.0/8x", "::", -1 },
+	{ "10.0.0.0/8/8", "::", -1 },
+	{ "/8", "::", -1 },
+	{ "", "::", -1 },
+	{ "localhost", "::", -1 },
+	{ "fd00:::/8", "::", -1 },
+	{ "1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb", "::", -1 },
+};
+
+static const struct {
 	uint64_t	n;
 	const char	*text;
 } counts[] = {
@@ -133,6 +217,15 @@ static const struct {
 	{ 999999, "999.99ms" },
 	{ 1000000, "1.00s" },
 	{ 4294967295, "4294.96s" },
+}, whole[] = {
+	{ 0, "0ms" },
+	{ 1, "1ms" },
+	{ 1500, "1500ms" },
+	{ 30000, "30s" },
+	{ 60000, "1min" },
+	{ 90000, "90s" },
+	{ 3600000, "1h" },
+	{ 4294967295, "4294967295ms" },
 }, percents[] = {
 	{ 0, "0%" },
 	{ 1, "0.0001%" },
@@ -156,6 +249,25 @@ static void check_parsed(const char *what, const char *text,
 		printf("# it %s\n", wrong);
 }
 
+static void check_prefixes(void)
+{
+	struct in6_addr addr;
+	struct prefix p;
+	int has;
+	size_t i;
+
+	for (i = 0; i < N(prefixes); i++) {
+		p.bits = BEFORE;
+		has = -1;
+		if (inet_pton(AF_INET6, prefixes[i].addr, &addr) == 1 &&
+		    !parse_prefix(prefixes[i].prefix, &p))
+			has = prefix_has(&p, &addr);
+		verdict(has == prefixes[i].has &&
+			(has >= 0 || p.bits == BEFORE), "prefix",
+			prefixes[i].prefix);
+	}
+}
+
 int main(void)
 {
 	char buf[UNITS_TEXT];
@@ -174,6 +286,18 @@ int main(void)
 		value = BEFORE;
 		wrong = parse_id(ids[i].text, &value);
 		check_parsed("number", ids[i].text, wrong, value, ids[i].id);
+	}
+	for (i = 0; i < N(spans); i++) {
+		value = BEFORE;
+		wrong = parse_ms(spans[i].text, &value);
+		check_parsed("span", spans[i].text, wrong, value, spans[i].ms);
+	}
+	check_prefixes();
+	for (i = 0; i < N(whole); i++) {
+		format_ms(buf, (uint32_t)whole[i].n);
+		wrong = parse_ms(buf, &value);
+		verdict(!strcmp(buf, whole[i].text) && !wrong &&
+			value == whole[i].n, "span", buf);
 	}
 	for (i = 0; i < N(counts); i++) {
 		format_count(buf, counts[i].n);

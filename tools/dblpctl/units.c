@@ -86,6 +86,73 @@ const char *parse_share(const char *text, uint32_t *ppm)
 	return NULL;
 }
 
+static const struct {
+	const char	*name;
+	uint32_t	ms;
+} times[] = {
+	{ "h", 3600000 },
+	{ "min", 60000 },
+	{ "s", 1000 },
+	{ "ms", 1 },
+};
+
+#define N_TIMES	(sizeof(times) / sizeof(times[0]))
+
+#define SCALE_MAX	1000000000	/* of a fraction of a time */
+
+/* Takes what follows the point of a time in @unit, adds it as milliseconds */
+static const char *take_part(const char **text, uint32_t unit, uint64_t *ms)
+{
+	const char *start = *text;
+	uint64_t part = 0, scale = 1;
+
+	for (; **text >= '0' && **text <= '9'; (*text)++) {
+		if (scale < SCALE_MAX) {
+			part = part * 10 + digit(**text);
+			scale *= 10;
+		} else if (**text != '0') {
+			return "is finer than 1ms";
+		}
+	}
+	if (*text == start)
+		return "needs digits behind the point";
+	if (part * unit % scale)
+		return "is finer than 1ms";
+	*ms += part * unit / scale;
+	return NULL;
+}
+
+const char *parse_ms(const char *text, uint32_t *ms)
+{
+	const char *at = text, *unit, *wrong;
+	uint64_t n;
+	size_t i;
+
+	if (!take_digits(&at, 10, &n))
+		return too_large;
+	if (at == text)
+		return "is not a time such as 500ms or 10s";
+	unit = at + (*at == '.');
+	unit += unit == at ? 0 : strspn(unit, "0123456789");
+	if (!*unit)
+		return "has no unit: ms, s, min or h";
+	for (i = 0; i < N_TIMES && strcmp(unit, times[i].name); i++)
+		;
+	if (i == N_TIMES)
+		return "is not a time such as 500ms or 10s";
+	n *= times[i].ms;
+	if (*at == '.') {
+		at++;
+		wrong = take_part(&at, times[i].ms, &n);
+		if (wrong)
+			return wrong;
+	}
+	if (n > UINT32_MAX)
+		return too_large;
+	*ms = (uint32_t)n;
+	return NULL;
+}
+
 const char *parse_id(const char *text, uint32_t *id)
 {
 	const char *at = text, *start;
@@ -136,6 +203,17 @@ void format_count(char buf[UNITS_TEXT], uint64_t n)
 	else
 		snprintf(buf, UNITS_TEXT, "%" PRIu64 ".%" PRIu64 "%c",
 			 n / scale, n / (scale / 10) % 10, *unit);
+}
+
+void format_ms(char buf[UNITS_TEXT], uint32_t ms)
+{
+	size_t i = 0;
+
+	/* The largest of which it is a whole number */
+	while (ms % times[i].ms || (!ms && times[i].ms != 1))
+		i++;
+	snprintf(buf, UNITS_TEXT, "%" PRIu32 "%s", ms / times[i].ms,
+		 times[i].name);
 }
 
 void format_us(char buf[UNITS_TEXT], uint32_t us)

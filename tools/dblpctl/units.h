@@ -30,11 +30,23 @@ const char *parse_share(const char *text, uint32_t *ppm);
  */
 const char *parse_id(const char *text, uint32_t *id);
 
+/**
+ * parse_ms() - a time
+ * @text: "10ms", "1.5s", "2min" or "1h"
+ * @ms: where it goes
+ *
+ * Return: NULL, or what is wrong with @text.
+ */
+const char *parse_ms(const char *text, uint32_t *ms);
+
 /** format_share() - as parse_share() takes it, in percent */
 void format_share(char buf[UNITS_TEXT], uint32_t ppm);
 
 /** format_count() - with three or four digits and one of kMGTPE */
 void format_count(char buf[UNITS_TEXT], uint64_t n);
+
+/** format_ms() - as parse_ms() takes it, exactly */
+void format_ms(char buf[UNITS_TEXT], uint32_t ms);
 
 /** format_us() - microseconds, as us, ms or s */
 void format_us(char buf[UNITS_TEXT], uint32_t us);

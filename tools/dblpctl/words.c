@@ -8,6 +8,7 @@
 
 #include "job.h"
 #include "phase.h"
+#include "prefix.h"
 #include "units.h"
 #include "words.h"
 
@@ -35,6 +36,17 @@ enum status read_name(const struct keyword *k, const char *word,
 	(void)k;
 	v->text = word;
 	return STATUS_OK;
+}
+
+enum status read_prefix(const struct keyword *k, const char *word,
+			struct value *v)
+{
+	struct prefix prefix;
+	const char *wrong = parse_prefix(word, &prefix);
+
+	(void)k;
+	v->text = word;
+	return wrong ? usage_error("'%s' %s", word, wrong) : STATUS_OK;
 }
 
 enum status read_phase(const struct keyword *k, const char *word,

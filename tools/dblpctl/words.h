@@ -52,6 +52,10 @@ enum status read_name(const struct keyword *k, const char *word,
 enum status read_phase(const struct keyword *k, const char *word,
 		       struct value *v);
 
+/** read_prefix() - checks a prefix for parse_prefix(), keeps the text */
+enum status read_prefix(const struct keyword *k, const char *word,
+			struct value *v);
+
 /** read_job_or_none() - a job, or "none", which is 0 */
 enum status read_job_or_none(const struct keyword *k, const char *word,
 			     struct value *v);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Error messages.
+ */
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "err.h"
+
+static struct {
+	const char	*file;
+	unsigned int	line;
+} at;
+
+void error_at(const char *file, unsigned int line)
+{
+	at.file = file;
+	at.line = line;
+}
+
+void error_begin(void)
+{
+	/* So that it stands where it belongs if both go to the same place */
+	fflush(stdout);
+	fputs("dblpctl: ", stderr);
+	if (at.file)
+		fprintf(stderr, "%s:%u: ", at.file, at.line);
+}
+
+void complain(const char *fmt, ...)
+{
+	va_list ap;
+
+	error_begin();
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
