@@ -177,7 +177,7 @@ int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp)
 void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 			   u64 rtt)
 {
-	const struct dblp_cc_ops *ops = dsk->cc.ops ?: dblp_cc_at(0);
+	const struct dblp_cc_ops *ops = dsk->cc.ops;
 	u64 now = ktime_get_ns();
 	u32 mss;
 
@@ -631,9 +631,7 @@ void dblp_sock_addrs(struct dblp_sock *dsk, struct sockaddr_dblp *local,
 /** dblp_sock_cc_name() - name of the congestion control, never NULL */
 const char *dblp_sock_cc_name(struct dblp_sock *dsk)
 {
-	const struct dblp_cc_ops *ops = READ_ONCE(dsk->cc.ops);
-
-	return (ops ?: dblp_cc_at(0))->name;
+	return READ_ONCE(dsk->cc.ops)->name;
 }
 
 /**

@@ -101,6 +101,7 @@ static void dblp_destruct(struct sock *sk)
  */
 struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
 {
+	struct dblp_defaults defaults;
 	struct dblp_sock *dsk;
 	struct sock *sk;
 
@@ -121,10 +122,12 @@ struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
 	sk_sockets_allocated_inc(sk);
 
 	dsk = dblp_sk(sk);
-	dsk->cap = DBLP_PPM;
+	dblp_defaults_read(dblp_config(net), &defaults);
+	dsk->cc.ops = defaults.cc;
+	dsk->cap = defaults.cap;
+	dsk->user_timeout_ms = defaults.user_timeout_ms;
+	dsk->keepalive_ms = defaults.keepalive_ms;
 	dsk->element = 8;
-	dsk->user_timeout_ms = DBLP_USER_TIMEOUT_MS;
-	dsk->keepalive_ms = DBLP_KEEPALIVE_MS;
 	INIT_LIST_HEAD(&dsk->accept_queue);
 	INIT_LIST_HEAD(&dsk->accept_node);
 	INIT_LIST_HEAD(&dsk->tx_msgs);

@@ -74,8 +74,26 @@ const struct nla_policy dblp_job_del_nl_policy[DBLP_A_JOB_ID + 1] = {
 	[DBLP_A_JOB_ID] = { .type = NLA_U32, },
 };
 
+/* DBLP_CMD_PARAM_GET - do */
+const struct nla_policy dblp_param_get_nl_policy[DBLP_A_PARAM_INITIAL + 1] = {
+	[DBLP_A_PARAM_INITIAL] = { .type = NLA_FLAG, },
+};
+
+/* DBLP_CMD_PARAM_SET - do */
+const struct nla_policy dblp_param_set_nl_policy[DBLP_A_PARAM_KEEPALIVE_MS + 1] = {
+	[DBLP_A_PARAM_CONGESTION] = { .type = NLA_NUL_STRING, .len = 15, },
+	[DBLP_A_PARAM_BUDGET_CAP] = { .type = NLA_U32, },
+	[DBLP_A_PARAM_USER_TIMEOUT_MS] = { .type = NLA_U32, },
+	[DBLP_A_PARAM_KEEPALIVE_MS] = { .type = NLA_U32, },
+};
+
+/* DBLP_CMD_CC_GET - do */
+const struct nla_policy dblp_cc_get_nl_policy[DBLP_A_CC_NAME + 1] = {
+	[DBLP_A_CC_NAME] = { .type = NLA_NUL_STRING, .len = 15, },
+};
+
 /* Ops table for dblp */
-const struct genl_ops dblp_nl_ops[10] = {
+const struct genl_ops dblp_nl_ops[13] = {
 	{
 		.cmd		= DBLP_CMD_SOCKET_GET,
 		.doit		= dblp_nl_socket_get_doit,
@@ -144,5 +162,25 @@ const struct genl_ops dblp_nl_ops[10] = {
 		.policy		= dblp_job_del_nl_policy,
 		.maxattr	= DBLP_A_JOB_ID,
 		.flags		= GENL_UNS_ADMIN_PERM,
+	},
+	{
+		.cmd		= DBLP_CMD_PARAM_GET,
+		.doit		= dblp_nl_param_get_doit,
+		.policy		= dblp_param_get_nl_policy,
+		.maxattr	= DBLP_A_PARAM_INITIAL,
+	},
+	{
+		.cmd		= DBLP_CMD_PARAM_SET,
+		.doit		= dblp_nl_param_set_doit,
+		.policy		= dblp_param_set_nl_policy,
+		.maxattr	= DBLP_A_PARAM_KEEPALIVE_MS,
+		.flags		= GENL_UNS_ADMIN_PERM,
+	},
+	{
+		.cmd		= DBLP_CMD_CC_GET,
+		.doit		= dblp_nl_cc_get_doit,
+		.dumpit		= dblp_nl_cc_get_dumpit,
+		.policy		= dblp_cc_get_nl_policy,
+		.maxattr	= DBLP_A_CC_NAME,
 	},
 };

@@ -32,8 +32,14 @@ extern const struct nla_policy dblp_job_set_nl_policy[DBLP_A_JOB_PHASE + 1];
 
 extern const struct nla_policy dblp_job_del_nl_policy[DBLP_A_JOB_ID + 1];
 
+extern const struct nla_policy dblp_param_get_nl_policy[DBLP_A_PARAM_INITIAL + 1];
+
+extern const struct nla_policy dblp_param_set_nl_policy[DBLP_A_PARAM_KEEPALIVE_MS + 1];
+
+extern const struct nla_policy dblp_cc_get_nl_policy[DBLP_A_CC_NAME + 1];
+
 /* Ops table for dblp */
-extern const struct genl_ops dblp_nl_ops[10];
+extern const struct genl_ops dblp_nl_ops[13];
 
 int dblp_nl_socket_get_doit(struct sk_buff *skb, struct genl_info *info);
 int dblp_nl_socket_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
@@ -48,5 +54,9 @@ int dblp_nl_job_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int dblp_nl_job_add_doit(struct sk_buff *skb, struct genl_info *info);
 int dblp_nl_job_set_doit(struct sk_buff *skb, struct genl_info *info);
 int dblp_nl_job_del_doit(struct sk_buff *skb, struct genl_info *info);
+int dblp_nl_param_get_doit(struct sk_buff *skb, struct genl_info *info);
+int dblp_nl_param_set_doit(struct sk_buff *skb, struct genl_info *info);
+int dblp_nl_cc_get_doit(struct sk_buff *skb, struct genl_info *info);
+int dblp_nl_cc_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 
 #endif /* _LINUX_DBLP_GEN_H */

@@ -16,12 +16,41 @@ static const struct dblp_phase dblp_phase_defaults[] = {
 	{ .name = "tolerant", .policy = DBLP_POLICY_EAGER, .budget = 408000 },
 };
 
+/** dblp_defaults_init() - what sockets of a new namespace begin with */
+void dblp_defaults_init(struct dblp_defaults *d)
+{
+	d->cc = dblp_cc_at(0);
+	d->cap = DBLP_PPM;
+	d->user_timeout_ms = DBLP_USER_TIMEOUT_MS;
+	d->keepalive_ms = DBLP_KEEPALIVE_MS;
+}
+
+/** dblp_defaults_read() - what sockets made now begin with */
+void dblp_defaults_read(struct dblp_config *c, struct dblp_defaults *d)
+{
+	d->cc = READ_ONCE(c->defaults.cc);
+	d->cap = READ_ONCE(c->defaults.cap);
+	d->user_timeout_ms = READ_ONCE(c->defaults.user_timeout_ms);
+	d->keepalive_ms = READ_ONCE(c->defaults.keepalive_ms);
+}
+
+/** dblp_defaults_write() - change them, with @lock held */
+void dblp_defaults_write(struct dblp_config *c, const struct dblp_defaults *d)
+{
+	lockdep_assert_held(&c->lock);
+	WRITE_ONCE(c->defaults.cc, d->cc);
+	WRITE_ONCE(c->defaults.cap, d->cap);
+	WRITE_ONCE(c->defaults.user_timeout_ms, d->user_timeout_ms);
+	WRITE_ONCE(c->defaults.keepalive_ms, d->keepalive_ms);
+}
+
 /** dblp_config_init() - the table of a new namespace */
 void dblp_config_init(struct dblp_config *c)
 {
 	mutex_init(&c->lock);
 	seqlock_init(&c->seq);
 	xa_init(&c->jobs);
+	dblp_defaults_init(&c->defaults);
 	memcpy(c->phases, dblp_phase_defaults, sizeof(dblp_phase_defaults));
 }
 

@@ -16,6 +16,7 @@
 
 #include "job.h"
 
+struct dblp_cc_ops;
 struct dblp_sock;
 struct net;
 
@@ -36,12 +37,30 @@ struct dblp_phase {
 };
 
 /**
+ * struct dblp_defaults - what a socket begins with, if no listener made it
+ * @cc: congestion control
+ * @cap: DBLP_BUDGET_CAP, ppm
+ * @user_timeout_ms: DBLP_USER_TIMEOUT
+ * @keepalive_ms: DBLP_KEEPALIVE
+ *
+ * Each stands for itself, so nobody need see all of them at one time.
+ */
+struct dblp_defaults {
+	const struct dblp_cc_ops	*cc;
+	u32				cap;
+	u32				user_timeout_ms;
+	u32				keepalive_ms;
+};
+
+/**
  * struct dblp_config - what operators set for a network namespace
  * @lock: whoever changes anything here; taken before the lock of any socket
  * @seq: written with @lock held, around each change that sockets have to see
  * @phases: by number; read under @seq
  * @users: for each phase but 0: how many sockets chose it themselves. One more
  *	comes under @lock, or for a child whose listener is one of them
+ * @defaults: of new sockets; each field is written with @lock held, and read
+ *	without
  * @jobs: by number; under @lock
  * @jobs_generation: changes when one comes or goes; under @lock
  */
@@ -50,6 +69,7 @@ struct dblp_config {
 	seqlock_t		seq;
 	struct dblp_phase	phases[DBLP_PHASES];
 	atomic_t		users[DBLP_PHASES];
+	struct dblp_defaults	defaults;
 	struct xarray		jobs;
 	u32			jobs_generation;
 };
@@ -61,6 +81,9 @@ struct dblp_config {
 				 DBLP_OWN(DBLP_ORDER) | DBLP_OWN(DBLP_FILL) | \
 				 DBLP_OWN(DBLP_PHASE))
 
+void dblp_defaults_init(struct dblp_defaults *d);
+void dblp_defaults_read(struct dblp_config *c, struct dblp_defaults *d);
+void dblp_defaults_write(struct dblp_config *c, const struct dblp_defaults *d);
 void dblp_config_init(struct dblp_config *c);
 struct dblp_config *dblp_config(struct net *net);
 bool dblp_phase_get(struct net *net, u32 id, struct dblp_phase *p);

@@ -119,8 +119,7 @@ static void dblp_tx_resume(struct dblp_sock *dsk)
 {
 	u64 now = ktime_get_ns();
 
-	if (dsk->sent.inflight_pkts || dsk->tx_cur || !dsk->cc.ops ||
-	    !dsk->cc.ops->resume)
+	if (dsk->sent.inflight_pkts || dsk->tx_cur || !dsk->cc.ops->resume)
 		return;
 	dsk->pace_next = max(dsk->pace_next,
 			     now + dsk->cc.ops->resume(&dsk->cc, now));

@@ -25,6 +25,8 @@ static const struct command objects[] = {
 	{ "socket", do_socket },
 	{ "phase", do_phase },
 	{ "job", do_job },
+	{ "param", do_param },
+	{ "cc", do_cc },
 	{ "stats", do_stats },
 	{ "version", do_version },
 	{ "help", do_help },
@@ -47,6 +49,10 @@ static void usage(FILE *to)
 		"       dblpctl [OPTION...] job { show | stats } JOB\n"
 		"       dblpctl job { add | set } JOB [phase PHASE] [name NAME]\n"
 		"       dblpctl job del JOB\n"
+		"       dblpctl [OPTION...] param [list]\n"
+		"       dblpctl [OPTION...] param show NAME\n"
+		"       dblpctl param set [congestion CC] [cap SHARE] [timeout TIME] ...\n"
+		"       dblpctl [OPTION...] cc [list]\n"
 		"       dblpctl [OPTION...] stats [all | nonzero] [-i TIME [-c COUNT]]\n"
 		"       dblpctl version\n"
 		"\n"
@@ -54,6 +60,7 @@ static void usage(FILE *to)
 		"  PHASE  number (0 to 7) or name\n"
 		"  JOB    number (from 1) or name\n"
 		"  SHARE  of the bytes: 2%%, 0.8%% or 8000ppm\n"
+		"  TIME   500ms, 1.5s, 2min or 1h\n"
 		"\n"
 		"  -j, --json         print JSON\n"
 		"  -p, --pretty       with line breaks\n"

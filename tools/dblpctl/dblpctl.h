@@ -45,7 +45,9 @@ enum status usage_error(const char *fmt, ...)
 /** no_more() - STATUS_OK if there is no word left, else complain */
 enum status no_more(int argc, char **argv);
 
+enum status do_cc(int argc, char **argv);
 enum status do_job(int argc, char **argv);
+enum status do_param(int argc, char **argv);
 enum status do_phase(int argc, char **argv);
 enum status do_socket(int argc, char **argv);
 enum status do_stats(int argc, char **argv);

@@ -66,6 +66,15 @@ void print_share(const struct field *f, const struct values *v)
 	print_uint(heading(f, v), ppm, text);
 }
 
+void print_ms(const struct field *f, const struct values *v)
+{
+	uint32_t ms = get_u32(v, f->attr);
+	char text[UNITS_TEXT];
+
+	format_ms(text, ms);
+	print_uint(heading(f, v), ms, text);
+}
+
 void print_us(const struct field *f, const struct values *v)
 {
 	uint32_t us = get_u32(v, f->attr);

@@ -52,6 +52,7 @@ const char *get_string(const struct values *v, uint16_t attr);
 void print_u32(const struct field *f, const struct values *v);
 void print_u64(const struct field *f, const struct values *v);
 void print_share(const struct field *f, const struct values *v);
+void print_ms(const struct field *f, const struct values *v);
 void print_us(const struct field *f, const struct values *v);
 void print_enum(const struct field *f, const struct values *v);
 void print_name(const struct field *f, const struct values *v);

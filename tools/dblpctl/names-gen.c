@@ -322,6 +322,19 @@ const char *const job_phase_attrs[DBLP_A_JOB_PHASE_MAX + 1] = {
 	[DBLP_A_JOB_PHASE_TIME_MS] = "time_ms",
 };
 
+const char *const param_attrs[DBLP_A_PARAM_MAX + 1] = {
+	[DBLP_A_PARAM_INITIAL] = "initial",
+	[DBLP_A_PARAM_CONGESTION] = "congestion",
+	[DBLP_A_PARAM_BUDGET_CAP] = "budget_cap",
+	[DBLP_A_PARAM_USER_TIMEOUT_MS] = "user_timeout_ms",
+	[DBLP_A_PARAM_KEEPALIVE_MS] = "keepalive_ms",
+};
+
+const char *const cc_attrs[DBLP_A_CC_MAX + 1] = {
+	[DBLP_A_CC_NAME] = "name",
+	[DBLP_A_CC_DEFAULT] = "default",
+};
+
 const char *const state_names[] = {
 	[DBLP_STATE_CLOSED] = "closed",
 	[DBLP_STATE_LISTEN] = "listen",

@@ -23,6 +23,8 @@ extern const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1];
 extern const char *const phase_attrs[DBLP_A_PHASE_MAX + 1];
 extern const char *const job_attrs[DBLP_A_JOB_MAX + 1];
 extern const char *const job_phase_attrs[DBLP_A_JOB_PHASE_MAX + 1];
+extern const char *const param_attrs[DBLP_A_PARAM_MAX + 1];
+extern const char *const cc_attrs[DBLP_A_CC_MAX + 1];
 
 /* By value; NULL behind the last */
 extern const char *const state_names[];

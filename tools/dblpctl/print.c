@@ -160,7 +160,8 @@ static void text_value(struct heading h, const char *text, bool number)
 	snprintf(label, sizeof(label), "%s", h.key);
 	/* As text, a time comes with its unit */
 	i = strlen(label);
-	if (i > 3 && !strcmp(label + i - 3, "_us"))
+	if (i > 3 && (!strcmp(label + i - 3, "_us") ||
+		      !strcmp(label + i - 3, "_ms")))
 		label[i - 3] = '\0';
 	for (i = 0; label[i]; i++)
 		if (label[i] == '_')
@@ -238,6 +239,16 @@ void print_uint(struct heading h, uint64_t n, const char *text)
 	} else if (h.key) {
 		json_key(h.key);
 		fputs(digits, stdout);
+	}
+}
+
+void print_bool(struct heading h, bool b)
+{
+	if (!json) {
+		text_value(h, b ? "yes" : "no", false);
+	} else if (h.key) {
+		json_key(h.key);
+		fputs(b ? "true" : "false", stdout);
 	}
 }
 

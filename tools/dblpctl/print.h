@@ -46,6 +46,9 @@ void print_object_end(void);
 /** print_uint() - a number; @text is how people like it, NULL for the digits */
 void print_uint(struct heading h, uint64_t n, const char *text);
 
+/** print_bool() - true or false in JSON, yes or no in text */
+void print_bool(struct heading h, bool b);
+
 /** print_real() - a number with one digit behind the point */
 void print_real(struct heading h, double x);
 

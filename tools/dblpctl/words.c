@@ -21,6 +21,15 @@ enum status read_share(const struct keyword *k, const char *word,
 	return wrong ? usage_error("'%s' %s", word, wrong) : STATUS_OK;
 }
 
+enum status read_ms(const struct keyword *k, const char *word,
+		    struct value *v)
+{
+	const char *wrong = parse_ms(word, &v->n);
+
+	(void)k;
+	return wrong ? usage_error("'%s' %s", word, wrong) : STATUS_OK;
+}
+
 enum status read_enum(const struct keyword *k, const char *word,
 		      struct value *v)
 {

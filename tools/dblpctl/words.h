@@ -47,6 +47,8 @@ enum status read_share(const struct keyword *k, const char *word,
 		       struct value *v);
 enum status read_enum(const struct keyword *k, const char *word,
 		      struct value *v);
+enum status read_ms(const struct keyword *k, const char *word,
+		    struct value *v);
 enum status read_name(const struct keyword *k, const char *word,
 		      struct value *v);
 enum status read_phase(const struct keyword *k, const char *word,

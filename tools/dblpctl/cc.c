@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dblpctl cc: list: the congestion controls there are.
+ */
+
+#include <stdio.h>
+
+#include "dblpctl.h"
+#include "field.h"
+#include "names.h"
+#include "object.h"
+#include "print.h"
+
+static void print_yes_no(const struct field *f, const struct values *v)
+{
+	print_bool(heading(f, v), get_u32(v, f->attr));
+}
+
+static const struct field fields[] = {
+	{ DBLP_A_CC_NAME, "NAME", print_name, NULL },
+	{ DBLP_A_CC_DEFAULT, "DEFAULT", print_yes_no, NULL },
+};
+
+/* They have no numbers, only names, so that none is ever looked for */
+static const struct object controls = {
+	.name		= "congestion control",
+	.attr_names	= cc_attrs,
+	.attr_max	= DBLP_A_CC_MAX,
+	.name_attr	= DBLP_A_CC_NAME,
+	.get		= DBLP_CMD_CC_GET,
+	.fields		= fields,
+	.n_fields	= N_FIELDS(fields),
+};
+
+static enum status do_list(int argc, char **argv)
+{
+	return object_list(&controls, argc, argv);
+}
+
+static enum status do_help(int argc, char **argv)
+{
+	enum status status = no_more(argc, argv);
+
+	if (status)
+		return status;
+	puts("Usage: dblpctl [OPTION...] cc [list]\n"
+	     "\n"
+	     "  list   the congestion controls there are, and with which of them new\n"
+	     "         sockets begin (change that by dblpctl param set congestion NAME)");
+	return STATUS_OK;
+}
+
+enum status do_cc(int argc, char **argv)
+{
+	static const struct command verbs[] = {
+		{ "list", do_list },
+		{ "help", do_help },
+		{ NULL, NULL },
+	};
+
+	if (!argc)
+		return do_list(0, argv);
+	return run_command(verbs, argc, argv, "verb");
+}

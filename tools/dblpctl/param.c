@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dblpctl param: list, show, set: what new sockets of the namespace begin with.
+ */
+
+#include <stdio.h>
+
+#include "dblpctl.h"
+#include "field.h"
+#include "names.h"
+#include "nl.h"
+#include "param.h"
+#include "print.h"
+#include "words.h"
+
+#define F(attr, print)	{ DBLP_A_PARAM_##attr, NULL, print, NULL }
+
+/* By keyword */
+static const struct field fields[] = {
+	F(CONGESTION, print_name),
+	F(BUDGET_CAP, print_share),
+	F(USER_TIMEOUT_MS, print_ms),
+	F(KEEPALIVE_MS, print_ms),
+};
+
+const struct keyword param_keywords[] = {
+	{ "congestion", DBLP_A_PARAM_CONGESTION,
+	  "a congestion control, such as bdp", read_name, NULL },
+	{ "cap", DBLP_A_PARAM_BUDGET_CAP, "a share, such as 2%", read_share,
+	  NULL },
+	{ "timeout", DBLP_A_PARAM_USER_TIMEOUT_MS, "a time, such as 30s",
+	  read_ms, NULL },
+	{ "keepalive", DBLP_A_PARAM_KEEPALIVE_MS, "a time, such as 15s",
+	  read_ms, NULL },
+	{ NULL, 0, NULL, NULL, NULL },
+};
+
+_Static_assert(sizeof(param_keywords) / sizeof(param_keywords[0]) ==
+	       N_FIELDS(fields) + 1, "a keyword for each field");
+
+enum status param_talk(struct nl_reply *reply)
+{
+	return nl_talk(nl_request(DBLP_CMD_PARAM_GET, 0), param_attrs, reply) ?
+	       STATUS_FAILED : STATUS_OK;
+}
+
+/* Prints @n of them from the one with number @first on */
+static enum status print_params(size_t first, size_t n)
+{
+	const struct nlattr *tb[DBLP_A_PARAM_MAX + 1];
+	struct values v = { param_attrs, tb };
+	struct nl_reply reply;
+	enum status status = param_talk(&reply);
+
+	if (status)
+		return status;
+	nl_attrs(reply.msgs, tb, DBLP_A_PARAM_MAX);
+	print_fields(fields + first, n, &v);
+	nl_reply_free(&reply);
+	return STATUS_OK;
+}
+
+static enum status do_list(int argc, char **argv)
+{
+	return no_more(argc, argv) ?: print_params(0, N_FIELDS(fields));
+}
+
+static enum status do_show(int argc, char **argv)
+{
+	enum status status;
+	size_t i;
+
+	if (!argc)
+		return usage_error("which parameter? (see dblpctl param list)");
+	status = no_more(argc - 1, argv + 1);
+	if (status)
+		return status;
+	for (i = 0; i < N_FIELDS(fields); i++)
+		if (is_prefix(argv[0], param_keywords[i].name))
+			return print_params(i, 1);
+	return usage_error("no parameter is called '%s' (see dblpctl param help)",
+			   argv[0]);
+}
+
+static enum status do_set(int argc, char **argv)
+{
+	struct value values[WORDS_MAX];
+	struct nl_reply reply;
+	struct nlmsghdr *nlh;
+	enum status status;
+
+	status = read_words(param_keywords, argc, argv, values);
+	if (status)
+		return status;
+	nlh = nl_request(DBLP_CMD_PARAM_SET, 0);
+	put_words(nlh, param_keywords, values);
+	if (nl_talk(nlh, param_attrs, &reply))
+		return STATUS_FAILED;
+	nl_reply_free(&reply);
+	return STATUS_OK;
+}
+
+static enum status do_help(int argc, char **argv)
+{
+	enum status status = no_more(argc, argv);
+
+	if (status)
+		return status;
+	puts("Usage: dblpctl [OPTION...] param [list]\n"
+	     "       dblpctl [OPTION...] param show NAME\n"
+	     "       dblpctl param set [congestion CC] [cap SHARE] [timeout TIME]\n"
+	     "                         [keepalive TIME]\n"
+	     "\n"
+	     "  list   what sockets made from now on in this network namespace begin with\n"
+	     "  show   one of these\n"
+	     "  set    change it (needs CAP_NET_ADMIN); sockets that there are stay as they\n"
+	     "         are, and so do connections that their listeners accept:\n"
+	     "         congestion  control of congestion, see dblpctl cc list\n"
+	     "         cap         most loss that is accepted, whatever the peer allows\n"
+	     "         timeout     how long a peer may be silent though it has to answer\n"
+	     "         keepalive   how long before a silent peer is asked (SO_KEEPALIVE)");
+	return STATUS_OK;
+}
+
+enum status do_param(int argc, char **argv)
+{
+	static const struct command verbs[] = {
+		{ "list", do_list },
+		{ "show", do_show },
+		{ "set", do_set },
+		{ "help", do_help },
+		{ NULL, NULL },
+	};
+
+	if (!argc)
+		return do_list(0, argv);
+	return run_command(verbs, argc, argv, "verb");
+}
