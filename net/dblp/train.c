@@ -115,19 +115,37 @@ static struct dblp_sock *dblp_train_find(struct dblp_endpoint *ep,
 	return dblp_conn_find(ep->net, dcid);
 }
 
+/* Hand a train on, if all of it is for one connection */
+static bool dblp_train_whole(struct dblp_endpoint *ep,
+			     const struct dblp_train *t)
+{
+	struct dblp_sock *dsk = dblp_train_find(ep, t);
+
+	DBLP_SKB_CB(t->skb)->train = dsk;
+	if (!dsk)
+		return false;
+	dblp_rcv_sock(dsk, t->skb);
+	sock_put(&dsk->sk);
+	return true;
+}
+
 /* A train whose packets go different ways */
 static void dblp_train_part(struct dblp_endpoint *ep,
 			    const struct dblp_train *t)
 {
-	struct sk_buff *single;
+	struct dblp_train one;
+	struct sk_buff *skb;
 	u32 i;
 
 	for (i = 0; i < t->n; i++) {
-		single = dblp_train_cut(t, i);
-		if (single)
-			dblp_rcv_single(ep, single);
-		else
+		skb = dblp_train_cut(t, i);
+		if (!skb) {
 			DBLP_INC_STATS(ep->net, DBLP_MIB_DROPMEMORY);
+			continue;
+		}
+		dblp_train_init(&one, skb);
+		if (!dblp_train_whole(ep, &one))
+			dblp_rcv_single(ep, skb);
 	}
 	consume_skb(t->skb);
 }
@@ -143,18 +161,11 @@ static void dblp_train_part(struct dblp_endpoint *ep,
  */
 bool dblp_train_rcv(struct dblp_endpoint *ep, struct sk_buff *skb)
 {
-	struct dblp_sock *dsk;
 	struct dblp_train t;
 
 	dblp_train_init(&t, skb);
-	DBLP_SKB_CB(skb)->train = false;
-	dsk = dblp_train_find(ep, &t);
-	if (dsk) {
-		DBLP_SKB_CB(skb)->train = true;
-		dblp_rcv_sock(dsk, skb);
-		sock_put(&dsk->sk);
+	if (dblp_train_whole(ep, &t))
 		return true;
-	}
 	if (!skb_is_gso(skb))
 		return false;
 	dblp_train_part(ep, &t);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/random.h>
@@ -124,6 +125,33 @@ void send_packet(const struct peer *peer, const struct packet *p)
 		die("sending %u bytes of UDP", p->len);
 }
 
+void send_train(const struct peer *peer, const struct packet *p, u32 n)
+{
+	char control[CMSG_SPACE(sizeof(u16))] __attribute__((aligned(8))) = {};
+	struct iovec iov[64];
+	struct msghdr msg = {
+		.msg_iov = iov, .msg_iovlen = n,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	u16 size = p[0].len;
+	u32 i;
+
+	errno = 0;
+	for (i = 0; i < n; i++) {
+		iov[i] = (struct iovec) { (void *)p[i].byte, p[i].len };
+		if (i >= 64 || p[i].len > size || (p[i].len < size && i < n - 1))
+			die("packet %u of %u bytes makes no train", i, p[i].len);
+	}
+	c->cmsg_level = SOL_UDP;
+	c->cmsg_type = UDP_SEGMENT;
+	c->cmsg_len = CMSG_LEN(sizeof(size));
+	memcpy(CMSG_DATA(c), &size, sizeof(size));
+	/* As with send_packet() */
+	if (sendmsg(peer->udp, &msg, 0) < 0 && sendmsg(peer->udp, &msg, 0) < 0)
+		die("sending a train of %u packets", n);
+}
+
 static void to_sockaddr(struct sockaddr_in6 *sin6,
 			const struct sockaddr_dblp *a)
 {
@@ -220,6 +248,8 @@ static void note_packet(struct peer *peer, const struct packet *p)
 	if (dblp_get_hdr(&h, p->byte, p->len) != DBLP_WIRE_OK)
 		die("a bad packet of %u bytes came, first byte %#x", p->len,
 		    p->byte[0]);
+	if (peer->twin && h.dcid == peer->twin->cid)
+		peer = peer->twin;
 	peer->n[h.type]++;
 	peer->last[h.type].len = p->len;
 	memcpy(peer->last[h.type].byte, p->byte, p->len);

@@ -39,6 +39,8 @@ struct packet {
  * @budget: the last BUDGET
  * @flow: the last FLOW
  * @largest: largest packet number that has come, plus 1
+ * @twin: another connection over the same UDP socket, or NULL; what comes for it
+ *	is noted there
  */
 struct peer {
 	int			udp;
@@ -59,6 +61,7 @@ struct peer {
 	struct dblp_frame	budget;
 	struct dblp_frame	flow;
 	u32			largest;
+	struct peer		*twin;
 };
 
 /* Packets to be sent. The first argument says what goes into the header. */
@@ -90,6 +93,9 @@ void make_data(struct packet *p, struct peer *peer, const struct dblp_data *d,
 void poke(struct packet *p, u32 at, u32 size, u64 value);
 
 void send_packet(const struct peer *peer, const struct packet *p);
+
+/** send_train() - @n packets in one buffer: all of one length but the last */
+void send_train(const struct peer *peer, const struct packet *p, u32 n);
 
 /** peer_connect() - UDP socket to @to; no packet is sent */
 void peer_connect(struct peer *peer, const struct sockaddr_dblp *to);

@@ -310,17 +310,27 @@ static const char *dblpctl(const char *object, const char *verb)
 	return out;
 }
 
-uint64_t mib(const char *name)
+char *mib_all(void)
 {
-	const char *out = dblpctl("stats", NULL), *found;
+	return strdup(dblpctl("stats", NULL));
+}
+
+uint64_t mib_of(const char *all, const char *name)
+{
+	const char *found;
 	char key[64];
 
 	snprintf(key, sizeof(key), "\"%s\":", name);
-	found = strstr(out, key);
+	found = strstr(all, key);
 	errno = 0;
 	if (!found)
-		die("there is no counter %s in: %s", name, out);
+		die("there is no counter %s in: %s", name, all);
 	return strtoull(found + strlen(key), NULL, 10);
+}
+
+uint64_t mib(const char *name)
+{
+	return mib_of(dblpctl("stats", NULL), name);
 }
 
 unsigned int socket_count(void)

@@ -87,6 +87,12 @@ uint32_t budget_bytes(uint32_t ppm, uint32_t bytes);
 /** mib() - counter of this network namespace, as `dblpctl -j stats` names it */
 uint64_t mib(const char *name);
 
+/** mib_all() - all of them, for mib_of(); to be freed */
+char *mib_all(void);
+
+/** mib_of() - one of them */
+uint64_t mib_of(const char *all, const char *name);
+
 /** socket_count() - sockets of this network namespace */
 unsigned int socket_count(void);
 
