@@ -311,6 +311,7 @@ int dblp_accept(struct socket *sock, struct socket *newsock,
 	sk_acceptq_removed(sk);
 
 	lock_sock_nested(&child->sk, SINGLE_DEPTH_NESTING);
+	dblp_accept_memory(&child->sk);
 	sock_graft(&child->sk, newsock);
 	release_sock(&child->sk);
 	newsock->state = SS_CONNECTED;

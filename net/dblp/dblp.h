@@ -1104,6 +1104,10 @@ void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, u32 n, u8 *hdr,
 void dblp_txbuf_frags(const struct dblp_tx_msg *msg, struct sk_buff *skb,
 		      u32 pos, u32 len);
 
+/* memory.c: whom memory is charged to */
+bool dblp_wmem_schedule(struct sock *sk, int size);
+void dblp_accept_memory(struct sock *sk);
+
 /* pieces.c: messages in pieces */
 u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total);
 struct dblp_tx_whole *dblp_whole_alloc(u32 total);

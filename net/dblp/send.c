@@ -79,6 +79,8 @@ static int dblp_get_sndinfo(struct msghdr *m, struct dblp_sndinfo *info)
  * @info: his options
  * @len: bytes he has
  * @done: of these, the ones taken
+ * @short_at: bytes that were queued when there was no memory for more; 0 if there
+ *	was
  * @timeo: jiffies that are left to wait
  */
 struct dblp_send {
@@ -86,6 +88,7 @@ struct dblp_send {
 	struct dblp_sndinfo	info;
 	size_t			len;
 	u32			done;
+	int			short_at;
 	long			timeo;
 };
 
@@ -188,6 +191,8 @@ static u32 dblp_next_len(const struct dblp_sock *dsk, const struct dblp_send *s)
 static bool dblp_send_room(const struct dblp_sock *dsk,
 			   const struct dblp_send *s)
 {
+	if (s->short_at && dsk->sk.sk_wmem_queued >= s->short_at)
+		return false;
 	if (dblp_writable(dsk))
 		return true;
 	return !sk_under_memory_pressure(&dsk->sk) &&
@@ -203,7 +208,7 @@ static int dblp_wait_send(struct dblp_sock *dsk, struct dblp_send *s)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = &dsk->sk;
-	bool mine = s->done;
+	bool mine = s->done || s->short_at;
 	int err;
 
 	add_wait_queue(sk_sleep(sk), &wait);
@@ -223,7 +228,8 @@ static int dblp_wait_send(struct dblp_sock *dsk, struct dblp_send *s)
 			break;
 		sk_wait_event(sk, &s->timeo, sk->sk_err ||
 			      (sk->sk_shutdown & SEND_SHUTDOWN) ||
-			      ((mine || !dsk->tx_busy) && dblp_writable(dsk)),
+			      ((mine || !dsk->tx_busy) &&
+			       dblp_send_room(dsk, s)),
 			      &wait);
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
@@ -335,6 +341,14 @@ static int dblp_send_piece(struct dblp_sock *dsk, struct dblp_send *s)
 	return err;
 }
 
+/* Without memory, what was queued before may still leave and make room */
+static bool dblp_may_retry(const struct dblp_sock *dsk, struct dblp_send *s,
+			   int err)
+{
+	s->short_at = err == -ENOBUFS ? dsk->sk.sk_wmem_queued : 0;
+	return !err || (s->short_at && s->timeo);
+}
+
 /* The whole message, or as much of it as the caller waits for */
 static int dblp_send_pieces(struct dblp_sock *dsk, struct dblp_send *s)
 {
@@ -344,7 +358,7 @@ static int dblp_send_pieces(struct dblp_sock *dsk, struct dblp_send *s)
 		err = dblp_begin_whole(dsk, s);
 	while (!err) {
 		err = dblp_send_piece(dsk, s);
-		if (err || s->done == s->len)
+		if (s->done == s->len || !dblp_may_retry(dsk, s, err))
 			break;
 		err = dblp_wait_send(dsk, s);
 	}

@@ -136,7 +136,7 @@ int dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	struct sock *sk = &dsk->sk;
 
-	if (!sk_wmem_schedule(sk, msg->truesize))
+	if (!dblp_wmem_schedule(sk, msg->truesize))
 		return -ENOBUFS;
 	sk_wmem_queued_add(sk, msg->truesize);
 	sk_mem_charge(sk, msg->truesize);

@@ -46,10 +46,13 @@ static u32 dblp_chunk_size(const struct dblp_tx_msg *msg)
 	return PAGE_SIZE << msg->chunk_order;
 }
 
-/* All chunks have the same size but the last, which need not be so large */
+/*
+ * All chunks have the same size but the last, which need not be so large. They
+ * are charged to the socket when the message is queued: see memory.c.
+ */
 static int dblp_txbuf_fill(struct dblp_tx_msg *msg, u32 size, u32 order)
 {
-	gfp_t gfp = GFP_KERNEL_ACCOUNT;
+	gfp_t gfp = GFP_KERNEL;
 	struct page *page;
 
 	if (order)
@@ -85,7 +88,7 @@ int dblp_txbuf_alloc(struct dblp_tx_msg *msg)
 	size = msg->shuffled ? msg->acked.n * stride :
 	       msg->acked.n * msg->room + msg->len;
 	if (size <= DBLP_SMALL_MAX && msg->acked.n == 1) {
-		msg->small = kmalloc(size, GFP_KERNEL_ACCOUNT);
+		msg->small = kmalloc(size, GFP_KERNEL);
 		msg->truesize += size;
 		return msg->small ? 0 : -ENOMEM;
 	}

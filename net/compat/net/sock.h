@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* 6.10 put the arguments of accept() into a structure */
+/*
+ * 6.10 put the arguments of accept() into a structure. What gives a socket to the
+ * memory cgroup of a process is not exported to modules.
+ */
 #ifndef _NET_DBLP_COMPAT_NET_SOCK_H
 #define _NET_DBLP_COMPAT_NET_SOCK_H
 
@@ -28,6 +31,30 @@ static inline int dblp_accept_op(struct socket *sock, struct socket *newsock,
 }
 #else
 #define dblp_accept_op dblp_accept
+#endif
+
+#if defined(DBLP_LACKS_MEM_CGROUP_SK_ALLOC) && defined(CONFIG_MEMCG)
+#include <linux/cgroup.h>
+#include <linux/memcontrol.h>
+#include <linux/sched.h>
+
+/* That of version 1 counts nothing but TCP */
+static inline void dblp_mem_cgroup_sk_alloc(struct sock *sk)
+{
+	struct mem_cgroup *memcg;
+
+	if (!mem_cgroup_sockets_enabled || !in_task() ||
+	    !cgroup_subsys_on_dfl(memory_cgrp_subsys))
+		return;
+	rcu_read_lock();
+	memcg = mem_cgroup_from_task(current);
+	/* The root has no limits, and sockets in it none to be charged to */
+	if (parent_mem_cgroup(memcg) && css_tryget(&memcg->css))
+		sk->sk_memcg = memcg;
+	rcu_read_unlock();
+}
+
+#define mem_cgroup_sk_alloc dblp_mem_cgroup_sk_alloc
 #endif
 
 #endif
