@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Jobs at work: what a change of phase does to messages under way.
+ * Jobs at work: what a change of phase does to messages under way, and the
+ * detector of critical regimes, fed by DBLP_NORM.
  */
 #define _GNU_SOURCE
 #include "lib/nltest.h"
@@ -15,6 +16,7 @@
 #include "kselftest_harness.h"
 
 #define RELIABLE	0
+#define CRITICAL	1
 #define TOLERANT	2
 
 /* Bytes of a message: takes 4 s at 20 Mbit/s */
@@ -32,11 +34,18 @@ FIXTURE(job)
 	int server;
 };
 
-static int job_phase(uint8_t cmd, uint32_t phase)
+static struct nlmsghdr *job_request(uint8_t cmd, uint32_t id)
 {
 	struct nlmsghdr *nlh = begin(family, cmd, 0);
 
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_ID, 7);
+	mnl_attr_put_u32(nlh, DBLP_A_JOB_ID, id);
+	return nlh;
+}
+
+static int job_phase(uint8_t cmd, uint32_t phase)
+{
+	struct nlmsghdr *nlh = job_request(cmd, 7);
+
 	mnl_attr_put_u32(nlh, DBLP_A_JOB_PHASE, phase);
 	return result(nlh);
 }
@@ -140,6 +149,14 @@ static void by_joining(FIXTURE_DATA(job) *self)
 static void by_inheriting(FIXTURE_DATA(job) *self)
 {
 	set_u32(self->client, DBLP_BUDGET, DBLP_INHERIT);
+}
+
+static void by_norm(FIXTURE_DATA(job) *self)
+{
+	uint64_t norm = 1ULL << 32;
+
+	if (setsockopt(self->client, SOL_DBLP, DBLP_NORM, &norm, sizeof(norm)))
+		die("setsockopt(DBLP_NORM)");
 }
 
 /* The receiver hears of it, and closes; the sender knows that one RTT later */
@@ -292,7 +309,7 @@ static void *send_trap(void *arg)
 /* While its bytes are copied, a message is on none of the socket's lists */
 TEST_F(job, a_new_phase_reaches_messages_being_copied)
 {
-	static char got_small[65536];
+	static char got_small[1 << 20];
 	struct sending s = {
 		.fd = self->client, .trap = trap_make(sizeof(got_small)),
 	};
@@ -311,6 +328,311 @@ TEST_F(job, a_new_phase_reaches_messages_being_copied)
 	EXPECT_LT(0, m.info.missing);
 	message_free(&m);
 	pthread_join(thread, NULL);
+}
+
+/* The detector. Norms are given in thousandths. */
+
+#define MILLI		((1ULL << 32) / 1000)
+#define HALF		(DBLP_PPM / 2)
+
+/* What a job says of its detector */
+struct clr {
+	uint32_t	phase, clr, low, high, low_phase, high_phase, eta, hold;
+	uint32_t	regime, change, reports;
+	uint64_t	norm;
+};
+
+static void note_clr(const struct nlmsghdr *nlh, void *arg)
+{
+	struct clr *c = arg;
+	uint32_t *to[DBLP_A_JOB_MAX + 1] = {
+		[DBLP_A_JOB_PHASE] = &c->phase, [DBLP_A_JOB_CLR] = &c->clr,
+		[DBLP_A_JOB_LOW] = &c->low, [DBLP_A_JOB_HIGH] = &c->high,
+		[DBLP_A_JOB_LOW_PHASE] = &c->low_phase,
+		[DBLP_A_JOB_HIGH_PHASE] = &c->high_phase,
+		[DBLP_A_JOB_ETA] = &c->eta, [DBLP_A_JOB_HOLD] = &c->hold,
+		[DBLP_A_JOB_REGIME] = &c->regime,
+		[DBLP_A_JOB_CHANGE] = &c->change,
+		[DBLP_A_JOB_REPORTS] = &c->reports,
+	};
+	const struct nlattr *attr;
+	uint16_t type;
+
+	mnl_attr_for_each(attr, nlh, sizeof(struct genlmsghdr)) {
+		type = mnl_attr_get_type(attr);
+		if (type == DBLP_A_JOB_NORM)
+			c->norm = mnl_attr_get_u64(attr);
+		else if (type <= DBLP_A_JOB_MAX && to[type])
+			*to[type] = mnl_attr_get_u32(attr);
+	}
+}
+
+static struct clr job_clr(void)
+{
+	struct nlmsghdr *nlh = job_request(DBLP_CMD_JOB_GET, 7);
+	struct clr c = { .low = DBLP_INHERIT, .high = DBLP_INHERIT };
+
+	nlh->nlmsg_flags |= NLM_F_ACK;
+	ask(nlh);
+	while (!receive(note_clr, &c))
+		;
+	return c;
+}
+
+/* One attribute of job 7, or two; 0 or the errno */
+static int job_attrs(uint16_t attr, uint32_t value, uint16_t attr2,
+		     uint32_t value2)
+{
+	struct nlmsghdr *nlh = job_request(DBLP_CMD_JOB_SET, 7);
+
+	mnl_attr_put_u32(nlh, attr, value);
+	if (attr2)
+		mnl_attr_put_u32(nlh, attr2, value2);
+	return result(nlh);
+}
+
+static int job_attr(uint16_t attr, uint32_t value)
+{
+	return job_attrs(attr, value, 0, 0);
+}
+
+static int try_norm(int fd, uint64_t norm)
+{
+	return setsockopt(fd, SOL_DBLP, DBLP_NORM, &norm, sizeof(norm));
+}
+
+static void tell_norm(FIXTURE_DATA(job) *self, uint32_t milli)
+{
+	if (try_norm(self->client, milli * MILLI))
+		die("setsockopt(DBLP_NORM)");
+}
+
+#define EXPECT_PLACE(fd, wanted_phase, wanted_budget) do { \
+	struct dblp_info info_ = get_info(fd); \
+	EXPECT_EQ(wanted_phase, info_.phase); \
+	EXPECT_EQ(wanted_budget, info_.budget); \
+} while (0)
+
+/* As in unit/test_clr.c */
+static const uint32_t paper[] = {
+	40000, 18000, 8000, 3900, 3000, 2600, 2400, 2300, 2250, 2200,
+	1000, 980, 960, 950, 945, 940, 400, 395, 393, 392,
+};
+
+TEST_F(job, a_detector_moves_all_its_sockets)
+{
+	static const char regimes[] = "CCCCTTTTTTCTTTTTCTTT";
+	uint32_t i, phase;
+
+	set_u32(self->server, DBLP_JOB, 7);
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
+	EXPECT_PLACE(self->client, CRITICAL, 8000);
+	for (i = 0; i < sizeof(paper) / sizeof(paper[0]); i++) {
+		tell_norm(self, paper[i]);
+		phase = regimes[i] == 'C' ? CRITICAL : TOLERANT;
+		EXPECT_PLACE(self->client, phase,
+			     phase == CRITICAL ? 8000 : MOST);
+		EXPECT_EQ(phase, get_info(self->server).phase);
+		EXPECT_EQ(phase, job_clr().phase);
+		EXPECT_EQ(i + 1, job_clr().reports);
+		EXPECT_EQ(paper[i] * MILLI, job_clr().norm);
+	}
+	EXPECT_EQ(DBLP_REGIME_TOLERANT, job_clr().regime);
+	/* (393 - 392) / 393 */
+	EXPECT_EQ(2544, job_clr().change);
+}
+
+TEST_F(job, a_detector_begins_critical_in_a_new_job)
+{
+	struct nlmsghdr *nlh;
+
+	set_u32(self->client, DBLP_JOB, 0);
+	EXPECT_EQ(0, result(job_request(DBLP_CMD_JOB_DEL, 7)));
+	nlh = job_request(DBLP_CMD_JOB_ADD, 7);
+	mnl_attr_put_u32(nlh, DBLP_A_JOB_CLR, DBLP_CLR_ON);
+	mnl_attr_put_u32(nlh, DBLP_A_JOB_LOW, 1);
+	mnl_attr_put_u32(nlh, DBLP_A_JOB_HIGH, HALF);
+	mnl_attr_put_u32(nlh, DBLP_A_JOB_LOW_PHASE, TOLERANT);
+	mnl_attr_put_u32(nlh, DBLP_A_JOB_HIGH_PHASE, RELIABLE);
+	mnl_attr_put_u32(nlh, DBLP_A_JOB_ETA, 100);
+	mnl_attr_put_u32(nlh, DBLP_A_JOB_HOLD, 1);
+	EXPECT_EQ(0, result(nlh));
+	set_u32(self->client, DBLP_JOB, 7);
+	EXPECT_PLACE(self->client, TOLERANT, 1);
+	tell_norm(self, 1000);
+	tell_norm(self, 1000);
+	EXPECT_PLACE(self->client, TOLERANT, 1);
+	tell_norm(self, 1000);
+	/* The budget is the job's, though that phase has policy full */
+	EXPECT_PLACE(self->client, RELIABLE, HALF);
+	/* Off, it is that of the phase */
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_OFF));
+	EXPECT_PLACE(self->client, RELIABLE, 0);
+}
+
+/* Settings of a detector at work are in force when they are answered */
+TEST_F(job, a_detector_is_tuned_live)
+{
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_LOW, 77));
+	EXPECT_PLACE(self->client, CRITICAL, 77);
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_LOW_PHASE, RELIABLE));
+	EXPECT_PLACE(self->client, RELIABLE, 77);
+	tell_norm(self, 1000);
+	tell_norm(self, 900);
+	EXPECT_PLACE(self->client, TOLERANT, MOST);
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_HIGH, 88));
+	EXPECT_PLACE(self->client, TOLERANT, 88);
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_ETA, 1000));
+	tell_norm(self, 899);
+	EXPECT_PLACE(self->client, RELIABLE, 77);
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_HIGH, DBLP_INHERIT));
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_HOLD, 2));
+	tell_norm(self, 1899);
+	tell_norm(self, 1899);
+	tell_norm(self, 1899);
+	EXPECT_PLACE(self->client, RELIABLE, 77);
+	tell_norm(self, 1899);
+	EXPECT_PLACE(self->client, TOLERANT, MOST);
+}
+
+/* Not a tug-of-war: what was set by hand holds until it is given back */
+TEST_F(job, an_operator_holds_the_detector)
+{
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
+	tell_norm(self, 1000);
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_PHASE, CRITICAL));
+	EXPECT_EQ(DBLP_CLR_HELD, job_clr().clr);
+	tell_norm(self, 1000);
+	tell_norm(self, 1000);
+	EXPECT_PLACE(self->client, CRITICAL, 8000);
+	/* It goes on watching, and is where it would have been */
+	EXPECT_EQ(DBLP_REGIME_TOLERANT, job_clr().regime);
+	EXPECT_EQ(3, job_clr().reports);
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_ETA, HALF));
+	EXPECT_EQ(DBLP_CLR_HELD, job_clr().clr);
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
+	EXPECT_EQ(DBLP_CLR_ON, job_clr().clr);
+	EXPECT_PLACE(self->client, TOLERANT, MOST);
+
+	/* Off, it watches, too; on again it begins anew */
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_OFF));
+	EXPECT_PLACE(self->client, TOLERANT, MOST);
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_PHASE, RELIABLE));
+	EXPECT_EQ(DBLP_CLR_OFF, job_clr().clr);
+	tell_norm(self, 1000);
+	EXPECT_EQ(4, job_clr().reports);
+	EXPECT_PLACE(self->client, RELIABLE, 0);
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
+	EXPECT_PLACE(self->client, CRITICAL, 8000);
+	EXPECT_EQ(0, job_clr().reports);
+}
+
+/* A program's own choice for its socket is nobody else's business */
+TEST_F(job, a_detector_leaves_a_socket_s_own_phase)
+{
+	set_u32(self->client, DBLP_PHASE, RELIABLE);
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_LOW, 5));
+	EXPECT_PLACE(self->client, RELIABLE, 0);
+	set_u32(self->client, DBLP_PHASE, CRITICAL);
+	EXPECT_PLACE(self->client, CRITICAL, 8000);
+	set_u32(self->client, DBLP_PHASE, DBLP_INHERIT);
+	EXPECT_PLACE(self->client, CRITICAL, 5);
+}
+
+TEST_F(job, a_detector_s_phases_are_not_deleted)
+{
+	struct nlmsghdr *nlh;
+
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
+	nlh = begin(family, DBLP_CMD_PHASE_DEL, 0);
+	mnl_attr_put_u32(nlh, DBLP_A_PHASE_ID, TOLERANT);
+	REFUSED(EBUSY, nlh);
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_OFF));
+	nlh = begin(family, DBLP_CMD_PHASE_DEL, 0);
+	mnl_attr_put_u32(nlh, DBLP_A_PHASE_ID, TOLERANT);
+	EXPECT_EQ(0, result(nlh));
+	/* Nor does it go where nothing is */
+	EXPECT_EQ(ENOENT, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
+	EXPECT_NE(0, strlen(got.msg));
+	EXPECT_EQ(DBLP_CLR_OFF, job_clr().clr);
+}
+
+static uint16_t wrong_attr(void)
+{
+	return mnl_attr_get_type((const void *)(request + got.offset));
+}
+
+TEST_F(job, what_a_detector_refuses)
+{
+	static const struct {
+		uint16_t attr;
+		uint32_t value;
+		int err;
+	} bad[] = {
+		{ DBLP_A_JOB_CLR, DBLP_CLR_HELD, EINVAL },
+		{ DBLP_A_JOB_CLR, __DBLP_CLR_MAX, ERANGE },
+		{ DBLP_A_JOB_LOW, DBLP_PPM + 1, EINVAL },
+		{ DBLP_A_JOB_HIGH, DBLP_INHERIT - 1, EINVAL },
+		{ DBLP_A_JOB_LOW_PHASE, 3, ENOENT },
+		{ DBLP_A_JOB_HIGH_PHASE, DBLP_PHASES, ENOENT },
+		{ DBLP_A_JOB_ETA, 0, ERANGE },
+		{ DBLP_A_JOB_REGIME, DBLP_REGIME_TOLERANT, EINVAL },
+		{ DBLP_A_JOB_REPORTS, 1, EINVAL },
+	};
+	struct clr before = job_clr(), after;
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		EXPECT_EQ(bad[i].err, job_attr(bad[i].attr, bad[i].value)) {
+			TH_LOG("case %zu", i);
+		}
+		EXPECT_NE(0, strlen(got.msg)) TH_LOG("case %zu", i);
+		EXPECT_EQ(bad[i].attr, wrong_attr());
+	}
+	/* Two that do not go together */
+	EXPECT_EQ(EINVAL, job_attr(DBLP_A_JOB_LOW_PHASE, TOLERANT));
+	EXPECT_NE(0, strlen(got.msg));
+	EXPECT_EQ(EINVAL, job_attrs(DBLP_A_JOB_CLR, DBLP_CLR_ON,
+				    DBLP_A_JOB_PHASE, TOLERANT));
+	EXPECT_NE(0, strlen(got.msg));
+	EXPECT_EQ(DBLP_A_JOB_PHASE, wrong_attr());
+	after = job_clr();
+	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
+	EXPECT_EQ(0, job_attrs(DBLP_A_JOB_CLR, DBLP_CLR_ON,
+			       DBLP_A_JOB_PHASE, CRITICAL));
+}
+
+TEST_F(job, norms_that_are_refused)
+{
+	struct clr before = job_clr(), after;
+	uint64_t norm = 1;
+	uint32_t half = 1;
+
+	EXPECT_ERR(ENOENT, try_norm(self->server, 1));
+	EXPECT_ERR(EINVAL, setsockopt(self->client, SOL_DBLP, DBLP_NORM, &half,
+				      sizeof(half)));
+	EXPECT_ERR(EFAULT, setsockopt(self->client, SOL_DBLP, DBLP_NORM, NULL,
+				      sizeof(norm)));
+	after = job_clr();
+	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
+	/* All numbers are norms */
+	EXPECT_EQ(0, try_norm(self->client, 0));
+	EXPECT_EQ(0, try_norm(self->client, UINT64_MAX));
+	EXPECT_EQ(UINT32_MAX, job_clr().change);
+	EXPECT_EQ(UINT64_MAX, job_clr().norm);
+}
+
+/* Decisions of the detector are changes of phase like any other */
+TEST_F(job, a_detector_reaches_messages_in_flight)
+{
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
+	/* The policy of a message stays: early would close it in its own time */
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_LOW_PHASE, RELIABLE));
+	tell_norm(self, 1000);
+	begin_message(_metadata, self, NULL);
+	closes_at_once(_metadata, self, by_norm);
 }
 
 TEST_HARNESS_MAIN

@@ -12,12 +12,13 @@
 
 standing_listener a
 
+off='"clr":"off","low":"inherit","high":"inherit","low_phase":1,"high_phase":2,"eta":500000,"hold":0,"regime":"critical","norm":0,"change":0,"reports":0'
 made()
 {
 	is ctl "$a" -j job list '[]' && ctl "$a" job add 7 phase critical name resnet &&
 		ctl "$a" job add 9 &&
 		is json "$a" . job list \
-			'[{"id":7,"name":"resnet","phase":1,"sockets":0},{"id":9,"name":"","phase":0,"sockets":0}]' &&
+			'[{"id":7,"name":"resnet","phase":1,"sockets":0,'"$off"'},{"id":9,"name":"","phase":0,"sockets":0,'"$off"'}]' &&
 		is json "$a" .id job show resnet 7 && is json "$a" .phase job show 9 0
 }
 try "two jobs" made
@@ -32,6 +33,27 @@ moves()
 		is json "$a" 'map(.phase)' job stats 7 '[1,2]'
 }
 try "a job moves a program that knows nothing of it" moves
+
+# As the design has it. What is set by hand holds until clr is set to on again
+detector()
+{
+	ctl "$a" job add 8 phase critical clr on low 1% high 50% eta 0.25 &&
+		ctl "$a" socket set "$id" job 8 &&
+		is json "$a" '[.clr, .low, .high, .eta, .hold, .phase]' job show 8 \
+			'["on",10000,500000,250000,0,1]' &&
+		is json "$a" '[.phase, .budget, .policy]' socket show "$id" '[1,10000,"early"]' &&
+		ctl "$a" job set 8 phase tolerant && is json "$a" '[.clr, .phase]' job show 8 '["held",2]' &&
+		is json "$a" '[.phase, .budget, .policy]' socket show "$id" '[2,500000,"eager"]' &&
+		ctl "$a" job set 8 clr on && is json "$a" '[.clr, .phase]' job show 8 '["on",1]' &&
+		ctl "$a" job set 8 low inherit hold 3 low-phase reliable &&
+		is json "$a" '[.clr, .low, .hold, .phase]' job show 8 '["on","inherit",3,0]' &&
+		is json "$a" '[.phase, .budget]' socket show "$id" '[0,0]' &&
+		ctl "$a" job show 8 > "$tmp/lines" && diag < "$tmp/lines" &&
+		grep -q -x -E 'eta +0\.25' "$tmp/lines" && grep -q -x -E 'high +50%' "$tmp/lines" &&
+		ctl "$a" job set 8 clr off && is json "$a" '[.clr, .phase]' job show 8 '["off",0]' &&
+		ctl "$a" socket set "$id" job resnet && ctl "$a" job del 8
+}
+try "the detector of critical regimes" detector
 
 in_use()
 {
@@ -50,8 +72,20 @@ try "job 0" refused 1 "id: jobs are numbered 1 to 2147483647" ctl "$a" job add 0
 try "a phase that there is not" refused 1 "phase: there is no such phase" ctl "$a" job set 7 phase 5
 try "a socket's job that there is not" refused 1 "job: there is no such job" \
 	ctl "$a" socket set "$id" phase tolerant job 8
+try "a detector that is held" refused 2 "'held' is not on or off" ctl "$a" job set 7 clr held
+try "a detector's phase that there is not" refused 1 "high_phase: there is no such phase" \
+	ctl "$a" job set 7 high-phase 6
+try "one phase for both" refused 1 "low-phase and high-phase are the same" \
+	ctl "$a" job set 7 low-phase tolerant
+try "a phase against the detector" refused 1 \
+	"phase: with clr on, the detector says which phase: at the start low-phase" \
+	ctl "$a" job add 8 phase tolerant clr on
+try "eta 0" refused 1 "eta: integer out of range" ctl "$a" job set 7 eta 0
+try "eta in percent" refused 2 "'50%' is not a ratio such as 0.5" ctl "$a" job set 7 eta 50%
+try "high over 100 %" refused 1 "high: a share of loss is at most 1000000 ppm (100 %)" \
+	ctl "$a" job set 7 high 101%
 try "which job" refused 2 "which job? (see dblpctl job list)" ctl "$a" job set
-try "nothing to set" refused 2 "nothing to set: phase or name" ctl "$a" job set 7
+try "nothing to set" refused 2 "nothing to set: phase, name, clr, low, high, low-phase, high-phase, eta or hold" ctl "$a" job set 7
 try "nobody sets" refused 1 "no permission: this needs CAP_NET_ADMIN in the network namespace (sudo)" \
 	in_ns "$a" "${nobody[@]}" dblpctl job set 7 phase tolerant
 unchanged()
@@ -68,6 +102,9 @@ completion()
 	dblpctl() { ctl "$a" "$@"; }
 	is completes 'dblpctl job s' 'show set stats' && is completes 'dblpctl job set ' '7 9' &&
 		is completes 'dblpctl job set 7 phase t' tolerant &&
+		is completes 'dblpctl job set 7 clr on low 1% h' 'high high-phase hold' &&
+		is completes 'dblpctl job add 5 clr ' 'on off' &&
+		is completes 'dblpctl job set 7 clr on low 1% high-phase t' tolerant &&
 		is completes 'dblpctl socket set 1 job ' '7 9 none'
 }
 try "completion" completion

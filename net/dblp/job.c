@@ -20,16 +20,67 @@ struct dblp_job *dblp_job_find(struct dblp_config *c, u32 id)
 	return xa_load(&c->jobs, id);
 }
 
+/** dblp_job_conf_init() - what a job has that was told nothing */
+void dblp_job_conf_init(struct dblp_job_conf *conf)
+{
+	*conf = (struct dblp_job_conf) {
+		.low_phase = DBLP_PHASE_CRITICAL,
+		.high_phase = DBLP_PHASE_TOLERANT,
+		.low = DBLP_INHERIT,
+		.high = DBLP_INHERIT,
+		.eta = DBLP_CLR_ETA_DEFAULT,
+	};
+}
+
+/**
+ * dblp_job_choice() - the phase that the detector wants
+ * @job: job, with @lock of the configuration held, or NULL for a new one
+ * @conf: what it is about to be set to
+ *
+ * A detector that is switched on begins in a critical regime.
+ */
+u8 dblp_job_choice(const struct dblp_job *job, const struct dblp_job_conf *conf)
+{
+	if (job && job->conf.clr != DBLP_CLR_OFF && job->detector.tolerant)
+		return conf->high_phase;
+	return conf->low_phase;
+}
+
+/**
+ * dblp_job_budget() - the budget of a job, in ppm
+ * @conf: what is set for it, read under @seq
+ *
+ * Return: DBLP_INHERIT if it is that of its phase.
+ */
+u32 dblp_job_budget(const struct dblp_job_conf *conf)
+{
+	if (conf->clr == DBLP_CLR_OFF)
+		return DBLP_INHERIT;
+	if (conf->phase == conf->low_phase)
+		return conf->low;
+	return conf->phase == conf->high_phase ? conf->high : DBLP_INHERIT;
+}
+
+/** dblp_job_needs_phase() - is a job in a phase, or may its detector go there? */
+bool dblp_job_needs_phase(const struct dblp_job *job, u32 phase)
+{
+	const struct dblp_job_conf *conf = &job->conf;
+
+	return conf->phase == phase ||
+	       (conf->clr != DBLP_CLR_OFF &&
+		(conf->low_phase == phase || conf->high_phase == phase));
+}
+
 /**
  * dblp_job_add() - a new job
  * @c: configuration, with @lock held
  * @id: number, not 0 and not taken
- * @name: its name, or ""
- * @phase: number of an existing phase
+ * @conf: what is set for it; the phases exist
  *
  * Return: 0 or -ENOMEM.
  */
-int dblp_job_add(struct dblp_config *c, u32 id, const char *name, u8 phase)
+int dblp_job_add(struct dblp_config *c, u32 id,
+		 const struct dblp_job_conf *conf)
 {
 	struct dblp_job *job;
 	int err;
@@ -39,8 +90,9 @@ int dblp_job_add(struct dblp_config *c, u32 id, const char *name, u8 phase)
 	if (!job)
 		return -ENOMEM;
 	job->id = id;
-	job->phase = phase;
-	strscpy(job->name, name, sizeof(job->name));
+	job->conf = *conf;
+	job->detector.eta = conf->eta;
+	job->detector.hold = conf->hold;
 	refcount_set(&job->refs, 1);
 	job->since = ktime_get_ns();
 	err = xa_insert(&c->jobs, id, job, GFP_KERNEL_ACCOUNT);
@@ -52,29 +104,82 @@ int dblp_job_add(struct dblp_config *c, u32 id, const char *name, u8 phase)
 	return 0;
 }
 
-/**
- * dblp_job_set() - name a job, move its sockets to a phase
- * @net: namespace, with @lock of its configuration held
- * @job: job
- * @name: its name from now on, or ""
- * @phase: number of an existing phase; when this returns it is in force
- */
-void dblp_job_set(struct net *net, struct dblp_job *job, const char *name,
-		  u8 phase)
+/* The time in the phase that a job leaves now */
+static void dblp_job_leave_phase(struct dblp_job *job)
 {
-	struct dblp_config *c = dblp_config(net);
 	u64 now = ktime_get_ns();
 
-	lockdep_assert_held(&c->lock);
-	strscpy(job->name, name, sizeof(job->name));
-	if (job->phase == phase)
-		return;
-	job->spent[job->phase] += now - job->since;
+	job->spent[job->conf.phase] += now - job->since;
 	job->since = now;
+}
+
+/**
+ * dblp_job_set() - change what is set for a job, and move its sockets
+ * @net: namespace, with @lock of its configuration held
+ * @job: job
+ * @conf: what is set from now on; the phases exist. When this returns it is in
+ *	force
+ */
+void dblp_job_set(struct net *net, struct dblp_job *job,
+		  const struct dblp_job_conf *conf)
+{
+	bool moved = job->conf.phase != conf->phase;
+	struct dblp_config *c = dblp_config(net);
+	bool other = dblp_job_budget(&job->conf) != dblp_job_budget(conf);
+
+	lockdep_assert_held(&c->lock);
+	if (job->conf.clr == DBLP_CLR_OFF && conf->clr != DBLP_CLR_OFF)
+		dblp_clr_start(&job->detector);
+	job->detector.eta = conf->eta;
+	job->detector.hold = conf->hold;
+	if (moved)
+		dblp_job_leave_phase(job);
 	write_seqlock_bh(&c->seq);
-	job->phase = phase;
+	job->conf = *conf;
 	write_sequnlock_bh(&c->seq);
-	dblp_config_push(net);
+	if (moved || other)
+		dblp_config_push(net);
+}
+
+/* The job of a socket, good as long as @lock of the configuration is held */
+static struct dblp_job *dblp_job_of(struct dblp_sock *dsk)
+{
+	struct dblp_job *job;
+
+	lock_sock(&dsk->sk);
+	job = dsk->job;
+	release_sock(&dsk->sk);
+	return job;
+}
+
+/**
+ * dblp_job_norm() - a program tells the norm of its gradient
+ * @dsk: a socket of its job, not locked
+ * @norm: in any unit that stays
+ *
+ * Unless the detector is off or held, it moves the job as an operator would.
+ *
+ * Return: 0, or -ENOENT if the socket is in no job.
+ */
+int dblp_job_norm(struct dblp_sock *dsk, u64 norm)
+{
+	struct net *net = sock_net(&dsk->sk);
+	struct dblp_config *c = dblp_config(net);
+	struct dblp_job_conf conf;
+	struct dblp_job *job;
+
+	mutex_lock(&c->lock);
+	job = dblp_job_of(dsk);
+	if (job) {
+		dblp_clr_report(&job->detector, norm);
+		conf = job->conf;
+		if (conf.clr == DBLP_CLR_ON)
+			conf.phase = dblp_job_choice(job, &conf);
+		if (conf.phase != job->conf.phase)
+			dblp_job_set(net, job, &conf);
+	}
+	mutex_unlock(&c->lock);
+	return job ? 0 : -ENOENT;
 }
 
 /**
@@ -104,7 +209,7 @@ u64 dblp_job_spent(const struct dblp_job *job, u8 phase)
 {
 	u64 spent = job->spent[phase];
 
-	if (job->phase == phase)
+	if (job->conf.phase == phase)
 		spent += ktime_get_ns() - job->since;
 	return spent;
 }

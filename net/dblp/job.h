@@ -11,19 +11,45 @@
 #include <linux/refcount.h>
 #include <linux/types.h>
 
+#include "clr.h"
+
 struct dblp_config;
 struct dblp_sock;
 struct net;
 
 /**
+ * struct dblp_job_conf - what is set for a job
+ * @name: "" if it has none
+ * @phase: that its sockets are in
+ * @clr: &enum dblp_clr_mode
+ * @low_phase: phase for critical regimes
+ * @high_phase: phase for the others, not @low_phase
+ * @low: budget in @low_phase unless @clr is off, ppm, or DBLP_INHERIT
+ * @high: the same for @high_phase
+ * @eta: ppm: see &struct dblp_clr
+ * @hold: reports: see &struct dblp_clr
+ */
+struct dblp_job_conf {
+	char	name[DBLP_NAME_MAX];
+	u8	phase;
+	u8	clr;
+	u8	low_phase;
+	u8	high_phase;
+	u32	low;
+	u32	high;
+	u32	eta;
+	u32	hold;
+};
+
+/**
  * struct dblp_job - a job
  * @id: number, 1 ... INT_MAX
- * @name: "" if it has none
  * @refs: one of the table, and one of each socket in it. A new one comes under
  *	@lock of the configuration, or for a child whose listener has one; so
  *	who has that lock and sees one reference has the job alone
- * @phase: that its sockets are in; written and read under @seq
- * @since: when that began, ns; under @lock
+ * @conf: what is set for it; written and read under @seq
+ * @detector: follows all norms, also those that move nothing; under @lock
+ * @since: when its phase began, ns; under @lock
  * @spent: time in each phase before that, ns; under @lock
  * @messages: sent by its sockets and closed, by the phase they were sent in
  * @bytes: of those
@@ -31,9 +57,9 @@ struct net;
  */
 struct dblp_job {
 	u32		id;
-	char		name[DBLP_NAME_MAX];
 	refcount_t	refs;
-	u8		phase;
+	struct dblp_job_conf conf;
+	struct dblp_clr	detector;
 	u64		since;
 	u64		spent[DBLP_PHASES];
 	atomic64_t	messages[DBLP_PHASES];
@@ -54,9 +80,16 @@ static inline u32 dblp_job_id(const struct dblp_job *job)
 }
 
 struct dblp_job *dblp_job_find(struct dblp_config *c, u32 id);
-int dblp_job_add(struct dblp_config *c, u32 id, const char *name, u8 phase);
-void dblp_job_set(struct net *net, struct dblp_job *job, const char *name,
-		  u8 phase);
+void dblp_job_conf_init(struct dblp_job_conf *conf);
+u8 dblp_job_choice(const struct dblp_job *job,
+		   const struct dblp_job_conf *conf);
+u32 dblp_job_budget(const struct dblp_job_conf *conf);
+bool dblp_job_needs_phase(const struct dblp_job *job, u32 phase);
+int dblp_job_add(struct dblp_config *c, u32 id,
+		 const struct dblp_job_conf *conf);
+void dblp_job_set(struct net *net, struct dblp_job *job,
+		  const struct dblp_job_conf *conf);
+int dblp_job_norm(struct dblp_sock *dsk, u64 norm);
 int dblp_job_delete(struct dblp_config *c, struct dblp_job *job);
 u64 dblp_job_spent(const struct dblp_job *job, u8 phase);
 void dblp_jobs_exit(struct dblp_config *c);

@@ -56,17 +56,31 @@ const struct nla_policy dblp_job_get_nl_policy[DBLP_A_JOB_ID + 1] = {
 };
 
 /* DBLP_CMD_JOB_ADD - do */
-const struct nla_policy dblp_job_add_nl_policy[DBLP_A_JOB_PHASE + 1] = {
+const struct nla_policy dblp_job_add_nl_policy[DBLP_A_JOB_HOLD + 1] = {
 	[DBLP_A_JOB_ID] = { .type = NLA_U32, },
 	[DBLP_A_JOB_NAME] = { .type = NLA_NUL_STRING, .len = 15, },
 	[DBLP_A_JOB_PHASE] = { .type = NLA_U32, },
+	[DBLP_A_JOB_CLR] = NLA_POLICY_MAX(NLA_U32, 2),
+	[DBLP_A_JOB_LOW] = { .type = NLA_U32, },
+	[DBLP_A_JOB_HIGH] = { .type = NLA_U32, },
+	[DBLP_A_JOB_LOW_PHASE] = { .type = NLA_U32, },
+	[DBLP_A_JOB_HIGH_PHASE] = { .type = NLA_U32, },
+	[DBLP_A_JOB_ETA] = NLA_POLICY_MIN(NLA_U32, 1),
+	[DBLP_A_JOB_HOLD] = { .type = NLA_U32, },
 };
 
 /* DBLP_CMD_JOB_SET - do */
-const struct nla_policy dblp_job_set_nl_policy[DBLP_A_JOB_PHASE + 1] = {
+const struct nla_policy dblp_job_set_nl_policy[DBLP_A_JOB_HOLD + 1] = {
 	[DBLP_A_JOB_ID] = { .type = NLA_U32, },
 	[DBLP_A_JOB_NAME] = { .type = NLA_NUL_STRING, .len = 15, },
 	[DBLP_A_JOB_PHASE] = { .type = NLA_U32, },
+	[DBLP_A_JOB_CLR] = NLA_POLICY_MAX(NLA_U32, 2),
+	[DBLP_A_JOB_LOW] = { .type = NLA_U32, },
+	[DBLP_A_JOB_HIGH] = { .type = NLA_U32, },
+	[DBLP_A_JOB_LOW_PHASE] = { .type = NLA_U32, },
+	[DBLP_A_JOB_HIGH_PHASE] = { .type = NLA_U32, },
+	[DBLP_A_JOB_ETA] = NLA_POLICY_MIN(NLA_U32, 1),
+	[DBLP_A_JOB_HOLD] = { .type = NLA_U32, },
 };
 
 /* DBLP_CMD_JOB_DEL - do */
@@ -146,14 +160,14 @@ const struct genl_ops dblp_nl_ops[13] = {
 		.cmd		= DBLP_CMD_JOB_ADD,
 		.doit		= dblp_nl_job_add_doit,
 		.policy		= dblp_job_add_nl_policy,
-		.maxattr	= DBLP_A_JOB_PHASE,
+		.maxattr	= DBLP_A_JOB_HOLD,
 		.flags		= GENL_UNS_ADMIN_PERM,
 	},
 	{
 		.cmd		= DBLP_CMD_JOB_SET,
 		.doit		= dblp_nl_job_set_doit,
 		.policy		= dblp_job_set_nl_policy,
-		.maxattr	= DBLP_A_JOB_PHASE,
+		.maxattr	= DBLP_A_JOB_HOLD,
 		.flags		= GENL_UNS_ADMIN_PERM,
 	},
 	{

@@ -41,14 +41,44 @@ static bool dblp_nl_job_phase_is_blank(struct dblp_job *job, u32 phase)
 	       !atomic64_read(&job->messages[phase]);
 }
 
+/* A budget of the job's own; that of the phase is not told twice */
+static int dblp_nl_put_job_budget(struct sk_buff *skb, int attrtype, u32 ppm)
+{
+	return ppm == DBLP_INHERIT ? 0 : nla_put_u32(skb, attrtype, ppm);
+}
+
+static int dblp_nl_put_job_clr(struct sk_buff *skb, const struct dblp_job *job)
+{
+	const struct dblp_job_conf *conf = &job->conf;
+	const struct dblp_clr *clr = &job->detector;
+	u32 regime = clr->tolerant ? DBLP_REGIME_TOLERANT :
+				     DBLP_REGIME_CRITICAL;
+
+	if (nla_put_u32(skb, DBLP_A_JOB_CLR, conf->clr) ||
+	    dblp_nl_put_job_budget(skb, DBLP_A_JOB_LOW, conf->low) ||
+	    dblp_nl_put_job_budget(skb, DBLP_A_JOB_HIGH, conf->high) ||
+	    nla_put_u32(skb, DBLP_A_JOB_LOW_PHASE, conf->low_phase) ||
+	    nla_put_u32(skb, DBLP_A_JOB_HIGH_PHASE, conf->high_phase) ||
+	    nla_put_u32(skb, DBLP_A_JOB_ETA, conf->eta) ||
+	    nla_put_u32(skb, DBLP_A_JOB_HOLD, conf->hold) ||
+	    nla_put_u32(skb, DBLP_A_JOB_REGIME, regime) ||
+	    nla_put_u64_64bit(skb, DBLP_A_JOB_NORM, clr->norm,
+			      DBLP_A_JOB_PAD) ||
+	    nla_put_u32(skb, DBLP_A_JOB_CHANGE, clr->change) ||
+	    nla_put_u32(skb, DBLP_A_JOB_REPORTS, clr->reports))
+		return -EMSGSIZE;
+	return 0;
+}
+
 static int dblp_nl_put_job(struct sk_buff *skb, struct dblp_job *job)
 {
 	u32 phase;
 
 	if (nla_put_u32(skb, DBLP_A_JOB_ID, job->id) ||
-	    nla_put_string(skb, DBLP_A_JOB_NAME, job->name) ||
-	    nla_put_u32(skb, DBLP_A_JOB_PHASE, job->phase) ||
-	    nla_put_u32(skb, DBLP_A_JOB_SOCKETS, dblp_job_sockets(job)))
+	    nla_put_string(skb, DBLP_A_JOB_NAME, job->conf.name) ||
+	    nla_put_u32(skb, DBLP_A_JOB_PHASE, job->conf.phase) ||
+	    nla_put_u32(skb, DBLP_A_JOB_SOCKETS, dblp_job_sockets(job)) ||
+	    dblp_nl_put_job_clr(skb, job))
 		return -EMSGSIZE;
 	for (phase = 0; phase < DBLP_PHASES; phase++)
 		if (!dblp_nl_job_phase_is_blank(job, phase) &&
@@ -160,7 +190,7 @@ static int dblp_nl_job_name(struct genl_info *info, u32 id, char *name)
 	if (err)
 		return err;
 	xa_for_each(&c->jobs, other, job) {
-		if (other == id || strcmp(job->name, name))
+		if (other == id || strcmp(job->conf.name, name))
 			continue;
 		NL_SET_ERR_MSG_ATTR(info->extack, attr,
 				    "another job is called so");
@@ -169,10 +199,10 @@ static int dblp_nl_job_name(struct genl_info *info, u32 id, char *name)
 	return 0;
 }
 
-/* The phase in a request, checked; unchanged if there is none */
-static int dblp_nl_job_phase(struct genl_info *info, u8 *phase)
+/* A phase in a request, checked; unchanged if there is none */
+static int dblp_nl_job_phase(struct genl_info *info, int attrtype, u8 *phase)
 {
-	struct nlattr *attr = info->attrs[DBLP_A_JOB_PHASE];
+	struct nlattr *attr = info->attrs[attrtype];
 	struct dblp_phase p;
 
 	if (!attr)
@@ -186,46 +216,158 @@ static int dblp_nl_job_phase(struct genl_info *info, u8 *phase)
 	return 0;
 }
 
+/* A budget in a request, checked; unchanged if there is none */
+static int dblp_nl_job_budget(struct genl_info *info, int attrtype, u32 *ppm)
+{
+	struct nlattr *attr = info->attrs[attrtype];
+	int err = 0;
+
+	if (!attr)
+		return 0;
+	if (nla_get_u32(attr) != DBLP_INHERIT)
+		err = dblp_nl_check_share(info, attrtype);
+	if (!err)
+		*ppm = nla_get_u32(attr);
+	return err;
+}
+
+/* On or off in a request; a phase alone takes the detector off for a while */
+static int dblp_nl_job_switch(struct genl_info *info, u8 *clr)
+{
+	struct nlattr *attr = info->attrs[DBLP_A_JOB_CLR];
+
+	if (!attr) {
+		if (info->attrs[DBLP_A_JOB_PHASE] && *clr == DBLP_CLR_ON)
+			*clr = DBLP_CLR_HELD;
+		return 0;
+	}
+	if (nla_get_u32(attr) == DBLP_CLR_HELD) {
+		NL_SET_ERR_MSG_ATTR(info->extack, attr,
+				    "to hold the detector, set the phase");
+		return -EINVAL;
+	}
+	*clr = nla_get_u32(attr);
+	return 0;
+}
+
+/* Where the detector goes has to be there, also if the table has changed */
+static int dblp_nl_job_goal(struct genl_info *info, int attrtype, u8 phase)
+{
+	struct nlattr *attr = info->attrs[attrtype] ?:
+			      info->attrs[DBLP_A_JOB_CLR];
+	struct dblp_phase p;
+
+	if (dblp_phase_get(genl_info_net(info), phase, &p))
+		return 0;
+	NL_SET_ERR_MSG_ATTR(info->extack, attr,
+			    "the detector's phase low or high is not there");
+	return -ENOENT;
+}
+
+/*
+ * The detector of a job that is about to be set, NULL for a new one. While it is
+ * on, nobody else says which phase the job is in.
+ */
+static int dblp_nl_job_clr(struct genl_info *info, const struct dblp_job *job,
+			   struct dblp_job_conf *conf)
+{
+	struct nlattr *phase = info->attrs[DBLP_A_JOB_PHASE];
+	int err;
+
+	if (conf->low_phase == conf->high_phase) {
+		NL_SET_ERR_MSG(info->extack,
+			       "low-phase and high-phase are the same");
+		return -EINVAL;
+	}
+	if (conf->clr == DBLP_CLR_OFF)
+		return 0;
+	err = dblp_nl_job_goal(info, DBLP_A_JOB_LOW_PHASE, conf->low_phase) ?:
+	      dblp_nl_job_goal(info, DBLP_A_JOB_HIGH_PHASE, conf->high_phase);
+	if (err || conf->clr != DBLP_CLR_ON)
+		return err;
+	if (phase && conf->phase != dblp_job_choice(job, conf)) {
+		NL_SET_ERR_MSG_ATTR(info->extack, phase,
+				    "with clr on, the detector says which phase: at the start low-phase");
+		return -EINVAL;
+	}
+	conf->phase = dblp_job_choice(job, conf);
+	return 0;
+}
+
+/* All that a request sets, checked; what it does not name stays */
+static int dblp_nl_job_conf(struct genl_info *info, u32 id,
+			    const struct dblp_job *job,
+			    struct dblp_job_conf *conf)
+{
+	int err;
+
+	err = dblp_nl_job_name(info, id, conf->name) ?:
+	      dblp_nl_job_phase(info, DBLP_A_JOB_PHASE, &conf->phase) ?:
+	      dblp_nl_job_phase(info, DBLP_A_JOB_LOW_PHASE,
+				&conf->low_phase) ?:
+	      dblp_nl_job_phase(info, DBLP_A_JOB_HIGH_PHASE,
+				&conf->high_phase) ?:
+	      dblp_nl_job_budget(info, DBLP_A_JOB_LOW, &conf->low) ?:
+	      dblp_nl_job_budget(info, DBLP_A_JOB_HIGH, &conf->high) ?:
+	      dblp_nl_job_switch(info, &conf->clr);
+	if (err)
+		return err;
+	if (info->attrs[DBLP_A_JOB_ETA])
+		conf->eta = nla_get_u32(info->attrs[DBLP_A_JOB_ETA]);
+	if (info->attrs[DBLP_A_JOB_HOLD])
+		conf->hold = nla_get_u32(info->attrs[DBLP_A_JOB_HOLD]);
+	return dblp_nl_job_clr(info, job, conf);
+}
+
 int dblp_nl_job_add_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct dblp_config *c = dblp_config(genl_info_net(info));
-	char name[DBLP_NAME_MAX] = "";
-	u8 phase = 0;
+	struct dblp_job_conf conf;
 	u32 id;
 	int err;
 
 	err = dblp_nl_job_id(info, &id);
 	if (err)
 		return err;
+	dblp_job_conf_init(&conf);
 	mutex_lock(&c->lock);
 	if (dblp_job_find(c, id)) {
 		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DBLP_A_JOB_ID],
 				    "another job has this number");
 		err = -EEXIST;
 	}
-	err = err ?: dblp_nl_job_name(info, id, name) ?:
-		     dblp_nl_job_phase(info, &phase) ?:
-		     dblp_job_add(c, id, name, phase);
+	err = err ?: dblp_nl_job_conf(info, id, NULL, &conf) ?:
+		     dblp_job_add(c, id, &conf);
 	mutex_unlock(&c->lock);
 	return err;
+}
+
+/* The policy ends with the last attribute that can be set, and so does @attrs */
+static bool dblp_nl_job_sets_nothing(const struct genl_info *info)
+{
+	int attr;
+
+	for (attr = DBLP_A_JOB_ID + 1; attr <= DBLP_A_JOB_HOLD; attr++)
+		if (info->attrs[attr])
+			return false;
+	return true;
 }
 
 int dblp_nl_job_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct net *net = genl_info_net(info);
 	struct dblp_config *c = dblp_config(net);
-	char name[DBLP_NAME_MAX];
+	struct dblp_job_conf conf;
 	struct dblp_job *job;
-	u8 phase;
 	u32 id;
 	int err;
 
 	err = dblp_nl_job_id(info, &id);
 	if (err)
 		return err;
-	if (!info->attrs[DBLP_A_JOB_NAME] && !info->attrs[DBLP_A_JOB_PHASE]) {
+	if (dblp_nl_job_sets_nothing(info)) {
 		NL_SET_ERR_MSG(info->extack,
-			       "nothing to set: a name or a phase is needed");
+			       "nothing to set: a name, a phase or something of the detector is needed");
 		return -EINVAL;
 	}
 	mutex_lock(&c->lock);
@@ -234,12 +376,10 @@ int dblp_nl_job_set_doit(struct sk_buff *skb, struct genl_info *info)
 		err = PTR_ERR(job);
 		goto unlock;
 	}
-	strscpy(name, job->name, sizeof(name));
-	phase = job->phase;
-	err = dblp_nl_job_name(info, id, name) ?:
-	      dblp_nl_job_phase(info, &phase);
+	conf = job->conf;
+	err = dblp_nl_job_conf(info, id, job, &conf);
 	if (!err)
-		dblp_job_set(net, job, name, phase);
+		dblp_job_set(net, job, &conf);
 unlock:
 	mutex_unlock(&c->lock);
 	return err;

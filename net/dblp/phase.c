@@ -12,8 +12,13 @@
 
 static const struct dblp_phase dblp_phase_defaults[] = {
 	{ .name = "reliable", .policy = DBLP_POLICY_FULL },
-	{ .name = "critical", .policy = DBLP_POLICY_EARLY, .budget = 8000 },
-	{ .name = "tolerant", .policy = DBLP_POLICY_EAGER, .budget = 408000 },
+	[DBLP_PHASE_CRITICAL] = {
+		.name = "critical", .policy = DBLP_POLICY_EARLY, .budget = 8000,
+	},
+	[DBLP_PHASE_TOLERANT] = {
+		.name = "tolerant", .policy = DBLP_POLICY_EAGER,
+		.budget = 408000,
+	},
 };
 
 /** dblp_defaults_init() - what sockets of a new namespace begin with */
@@ -82,6 +87,24 @@ bool dblp_phase_get(struct net *net, u32 id, struct dblp_phase *p)
 	return *p->name;
 }
 
+/* The phase of a socket, and what it says there; under @seq */
+static void dblp_look_up(struct dblp_sock *dsk, struct dblp_phase *p)
+{
+	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
+	const struct dblp_job *job = dsk->job;
+	u32 budget;
+
+	if (dsk->own & DBLP_OWN(DBLP_PHASE)) {
+		*p = c->phases[dsk->phase];
+		return;
+	}
+	dsk->phase = job ? job->conf.phase : 0;
+	*p = c->phases[dsk->phase];
+	budget = job ? dblp_job_budget(&job->conf) : DBLP_INHERIT;
+	if (budget != DBLP_INHERIT)
+		p->budget = budget;
+}
+
 /* No sequence number that a reader gets */
 #define DBLP_CONFIG_STALE	1
 
@@ -104,9 +127,7 @@ int dblp_apply_config(struct dblp_sock *dsk)
 
 	do {
 		seq = read_seqbegin(&c->seq);
-		if (!(dsk->own & DBLP_OWN(DBLP_PHASE)))
-			dsk->phase = dsk->job ? dsk->job->phase : 0;
-		p = c->phases[dsk->phase];
+		dblp_look_up(dsk, &p);
 	} while (read_seqretry(&c->seq, seq));
 	dsk->config_seq = seq;
 
@@ -351,7 +372,7 @@ int dblp_phase_delete(struct net *net, u32 id)
 	if (!id || atomic_read(&c->users[id]))
 		return -EBUSY;
 	xa_for_each(&c->jobs, i, job)
-		if (job->phase == id)
+		if (dblp_job_needs_phase(job, id))
 			return -EBUSY;
 	write_seqlock_bh(&c->seq);
 	memset(&c->phases[id], 0, sizeof(c->phases[id]));

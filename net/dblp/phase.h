@@ -20,6 +20,10 @@ struct dblp_cc_ops;
 struct dblp_sock;
 struct net;
 
+/* Numbers of phases that a namespace begins with */
+#define DBLP_PHASE_CRITICAL	1
+#define DBLP_PHASE_TOLERANT	2
+
 /**
  * struct dblp_phase - an entry of the table
  * @name: "" if there is no such phase

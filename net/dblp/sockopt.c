@@ -126,6 +126,18 @@ static int dblp_set_job(struct dblp_sock *dsk, sockptr_t optval,
 	return err == -ESRCH ? -ENOENT : err;
 }
 
+static int dblp_set_norm(struct dblp_sock *dsk, sockptr_t optval,
+			 unsigned int optlen)
+{
+	u64 norm;
+
+	if (optlen != sizeof(norm))
+		return -EINVAL;
+	if (copy_from_sockptr(&norm, optval, sizeof(norm)))
+		return -EFAULT;
+	return dblp_job_norm(dsk, norm);
+}
+
 static int dblp_set_cc(struct dblp_sock *dsk, sockptr_t optval,
 		       unsigned int optlen)
 {
@@ -165,6 +177,8 @@ int dblp_setsockopt(struct socket *sock, int level, int name, sockptr_t optval,
 		return dblp_set_cc(dsk, optval, optlen);
 	if (name == DBLP_JOB)
 		return dblp_set_job(dsk, optval, optlen);
+	if (name == DBLP_NORM)
+		return dblp_set_norm(dsk, optval, optlen);
 	return -ENOPROTOOPT;
 }
 

@@ -75,6 +75,32 @@ void print_ms(const struct field *f, const struct values *v)
 	print_uint(heading(f, v), ms, text);
 }
 
+void print_own_share(const struct field *f, const struct values *v)
+{
+	if (v->tb[f->attr])
+		print_share(f, v);
+	else
+		print_string(heading(f, v), "inherit", NULL);
+}
+
+void print_ratio(const struct field *f, const struct values *v)
+{
+	uint32_t ppm = get_u32(v, f->attr);
+	char text[UNITS_TEXT];
+
+	format_ratio(text, ppm);
+	print_uint(heading(f, v), ppm, text);
+}
+
+void print_norm(const struct field *f, const struct values *v)
+{
+	uint64_t norm = get_u64(v, f->attr);
+	char text[UNITS_TEXT];
+
+	format_norm(text, norm);
+	print_uint(heading(f, v), norm, text);
+}
+
 void print_us(const struct field *f, const struct values *v)
 {
 	uint32_t us = get_u32(v, f->attr);

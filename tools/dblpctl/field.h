@@ -53,6 +53,14 @@ void print_u32(const struct field *f, const struct values *v);
 void print_u64(const struct field *f, const struct values *v);
 void print_share(const struct field *f, const struct values *v);
 void print_ms(const struct field *f, const struct values *v);
+/** print_own_share() - a share, or "inherit" if there is none */
+void print_own_share(const struct field *f, const struct values *v);
+
+/** print_ratio() - ppm, as 0.5 */
+void print_ratio(const struct field *f, const struct values *v);
+
+/** print_norm() - units of 2^-32, as 1.5 */
+void print_norm(const struct field *f, const struct values *v);
 void print_us(const struct field *f, const struct values *v);
 void print_enum(const struct field *f, const struct values *v);
 void print_name(const struct field *f, const struct values *v);

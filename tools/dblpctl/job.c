@@ -3,6 +3,7 @@
  * dblpctl job: list, show, stats, add, set, del.
  */
 
+#include <linux/dblp.h>
 #include <linux/genetlink.h>
 #include <string.h>
 
@@ -17,11 +18,25 @@
 
 #define F(attr, column, print)	{ DBLP_A_JOB_##attr, column, print, NULL }
 
+#define FE(attr, column, names)	\
+	{ DBLP_A_JOB_##attr, column, print_enum, names }
+
 static const struct field fields[] = {
 	F(ID, "ID", print_u32),
 	F(NAME, "NAME", print_name),
 	F(PHASE, "PHASE", print_u32),
 	F(SOCKETS, "SOCKETS", print_u32),
+	FE(CLR, "CLR", clr_names),
+	F(LOW, NULL, print_own_share),
+	F(HIGH, NULL, print_own_share),
+	F(LOW_PHASE, NULL, print_u32),
+	F(HIGH_PHASE, NULL, print_u32),
+	F(ETA, NULL, print_ratio),
+	F(HOLD, NULL, print_u32),
+	FE(REGIME, NULL, regime_names),
+	F(NORM, NULL, print_norm),
+	F(CHANGE, NULL, print_ratio),
+	F(REPORTS, NULL, print_u32),
 };
 
 static const struct field stats_fields[] = {
@@ -32,10 +47,28 @@ static const struct field stats_fields[] = {
 	F(PHASE_TIME_MS, "MILLISECONDS", print_u64),
 };
 
+/* What clr can be set to */
+static const char *const switch_names[] = {
+	[DBLP_CLR_OFF] = "off",
+	[DBLP_CLR_ON] = "on",
+	NULL
+};
+
 static const struct keyword keywords[] = {
 	{ "phase", DBLP_A_JOB_PHASE, "a phase, such as tolerant", read_phase,
 	  NULL },
 	{ "name", DBLP_A_JOB_NAME, "a name", read_name, NULL },
+	{ "clr", DBLP_A_JOB_CLR, "on or off", read_enum, switch_names },
+	{ "low", DBLP_A_JOB_LOW, "a share such as 0.8%, or inherit",
+	  read_own_share, NULL },
+	{ "high", DBLP_A_JOB_HIGH, "a share such as 40.8%, or inherit",
+	  read_own_share, NULL },
+	{ "low-phase", DBLP_A_JOB_LOW_PHASE, "a phase, such as critical",
+	  read_phase, NULL },
+	{ "high-phase", DBLP_A_JOB_HIGH_PHASE, "a phase, such as tolerant",
+	  read_phase, NULL },
+	{ "eta", DBLP_A_JOB_ETA, "a ratio such as 0.5", read_ratio, NULL },
+	{ "hold", DBLP_A_JOB_HOLD, "a number of reports", read_number, NULL },
 	{ NULL, 0, NULL, NULL, NULL },
 };
 
@@ -127,11 +160,15 @@ static enum status do_help(int argc, char **argv)
 		return status;
 	puts("Usage: dblpctl [OPTION...] job [list]\n"
 	     "       dblpctl [OPTION...] job { show | stats } JOB\n"
-	     "       dblpctl job add NUMBER [phase PHASE] [name NAME]\n"
-	     "       dblpctl job set JOB [phase PHASE] [name NAME]\n"
+	     "       dblpctl job add NUMBER [phase PHASE] [name NAME] [CLR]\n"
+	     "       dblpctl job set JOB [phase PHASE] [name NAME] [CLR]\n"
 	     "       dblpctl job del JOB\n"
 	     "\n"
+	     "CLR := [clr { on | off }] [low LOSS] [high LOSS] [low-phase PHASE]\n"
+	     "       [high-phase PHASE] [eta RATIO] [hold REPORTS]\n"
+	     "\n"
 	     "  JOB    number or name\n"
+	     "  LOSS   as 0.8% or 8000ppm; inherit is what the phase says\n"
 	     "\n"
 	     "  list   all jobs of this network namespace\n"
 	     "  show   one of them\n"
@@ -141,7 +178,11 @@ static enum status do_help(int argc, char **argv)
 	     "  del    forget a job that no socket is in\n"
 	     "\n"
 	     "A program puts its sockets in a job by DBLP_JOB; from outside it is\n"
-	     "dblpctl socket set ID job JOB.");
+	     "dblpctl socket set ID job JOB. With clr on, the norms that it reports by\n"
+	     "DBLP_NORM move the job: to low-phase (critical) with budget low while they\n"
+	     "change by the share eta or more, and for hold reports after that, else to\n"
+	     "high-phase (tolerant) with budget high. A phase that is set by hand holds\n"
+	     "until clr is set to on again.");
 	return STATUS_OK;
 }
 

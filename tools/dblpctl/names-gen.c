@@ -311,6 +311,18 @@ const char *const job_attrs[DBLP_A_JOB_MAX + 1] = {
 	[DBLP_A_JOB_PHASE] = "phase",
 	[DBLP_A_JOB_SOCKETS] = "sockets",
 	[DBLP_A_JOB_STATS] = "stats",
+	[DBLP_A_JOB_PAD] = "pad",
+	[DBLP_A_JOB_CLR] = "clr",
+	[DBLP_A_JOB_LOW] = "low",
+	[DBLP_A_JOB_HIGH] = "high",
+	[DBLP_A_JOB_LOW_PHASE] = "low_phase",
+	[DBLP_A_JOB_HIGH_PHASE] = "high_phase",
+	[DBLP_A_JOB_ETA] = "eta",
+	[DBLP_A_JOB_HOLD] = "hold",
+	[DBLP_A_JOB_REGIME] = "regime",
+	[DBLP_A_JOB_NORM] = "norm",
+	[DBLP_A_JOB_CHANGE] = "change",
+	[DBLP_A_JOB_REPORTS] = "reports",
 };
 
 const char *const job_phase_attrs[DBLP_A_JOB_PHASE_MAX + 1] = {
@@ -368,3 +380,18 @@ const char *const fill_names[] = {
 	NULL
 };
 _Static_assert(__DBLP_FILL_MAX == 2, "all of enum dblp_fill");
+
+const char *const clr_names[] = {
+	[DBLP_CLR_OFF] = "off",
+	[DBLP_CLR_ON] = "on",
+	[DBLP_CLR_HELD] = "held",
+	NULL
+};
+_Static_assert(__DBLP_CLR_MAX == 3, "all of enum dblp_clr");
+
+const char *const regime_names[] = {
+	[DBLP_REGIME_CRITICAL] = "critical",
+	[DBLP_REGIME_TOLERANT] = "tolerant",
+	NULL
+};
+_Static_assert(__DBLP_REGIME_MAX == 2, "all of enum dblp_regime");

@@ -31,5 +31,7 @@ extern const char *const state_names[];
 extern const char *const policy_names[];
 extern const char *const order_names[];
 extern const char *const fill_names[];
+extern const char *const clr_names[];
+extern const char *const regime_names[];
 
 #endif /* DBLPCTL_NAMES_H */

@@ -234,6 +234,35 @@ static const struct {
 	{ 999999, "99.9999%" },
 	{ 1000000, "100%" },
 	{ 4294967295, "429496.7295%" },
+}, norms[] = {
+	{ 0, "0" },
+	{ 1, "0" },
+	{ 4295, "0.000001" },
+	{ 1ULL << 31, "0.5" },
+	{ 1ULL << 32, "1" },
+	{ 10ULL << 32, "10" },
+	{ UINT64_MAX, "4294967295.999999" },
+};
+
+static const struct {
+	const char *text;
+	uint64_t ppm;
+} ratios[] = {
+	{ "0.5", 500000 },
+	{ "2", 2000000 },
+	{ "0", 0 },
+	{ "0.000001", 1 },
+	{ "0.50000000", 500000 },
+	{ "4294.967295", 4294967295 },
+	{ "4294.967296", REFUSED },
+	{ "4295", REFUSED },
+	{ "99999999999999999999", REFUSED },
+	{ "0.0000001", REFUSED },
+	{ "0.", REFUSED },
+	{ ".5", REFUSED },
+	{ "-1", REFUSED },
+	{ "50%", REFUSED },
+	{ "", REFUSED },
 };
 
 #define N(array)	(sizeof(array) / sizeof((array)[0]))
@@ -306,6 +335,21 @@ int main(void)
 	for (i = 0; i < N(times); i++) {
 		format_us(buf, (uint32_t)times[i].n);
 		verdict(!strcmp(buf, times[i].text), "time", buf);
+	}
+	for (i = 0; i < N(ratios); i++) {
+		value = BEFORE;
+		wrong = parse_ratio(ratios[i].text, &value);
+		check_parsed("ratio", ratios[i].text, wrong, value,
+			     ratios[i].ppm);
+		if (wrong)
+			continue;
+		format_ratio(buf, value);
+		verdict(!parse_ratio(buf, &value) && value == ratios[i].ppm,
+			"ratio, written", buf);
+	}
+	for (i = 0; i < N(norms); i++) {
+		format_norm(buf, norms[i].n);
+		verdict(!strcmp(buf, norms[i].text), "norm", buf);
 	}
 	for (i = 0; i < N(percents); i++) {
 		format_share(buf, (uint32_t)percents[i].n);

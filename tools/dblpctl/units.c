@@ -11,7 +11,7 @@
 #include "units.h"
 
 #define PERCENT		10000	/* ppm */
-#define PERCENT_DIGITS	4	/* behind the point */
+#define ONE		1000000	/* ppm */
 
 static const char too_large[] = "is too large";
 
@@ -37,15 +37,19 @@ static bool take_digits(const char **text, unsigned int base, uint64_t *n)
 	return true;
 }
 
-/* Takes what follows the point of a percentage, adds it as ppm */
-static const char *take_fraction(const char **text, uint64_t *ppm)
+/*
+ * Takes what follows the point of a number whose one is @unit ppm, a power of
+ * ten, and adds it
+ */
+static const char *take_fraction(const char **text, unsigned int unit,
+				 uint64_t *ppm)
 {
-	unsigned int unit = PERCENT, n = 0;
+	unsigned int n = 0;
 
 	for (; **text >= '0' && **text <= '9'; (*text)++, n++) {
-		if (n >= PERCENT_DIGITS && **text != '0')
+		if (unit == 1 && **text != '0')
 			return "is finer than 0.0001% (1ppm)";
-		unit /= 10;
+		unit = unit > 1 ? unit / 10 : 1;
 		*ppm += (uint64_t)(**text - '0') * unit;
 	}
 	return n ? NULL : "needs digits behind the point";
@@ -70,7 +74,7 @@ const char *parse_share(const char *text, uint32_t *ppm)
 	n *= PERCENT;
 	if (fraction) {
 		at++;
-		wrong = take_fraction(&at, &n);
+		wrong = take_fraction(&at, PERCENT, &n);
 		if (wrong)
 			return wrong;
 		if (!strcmp(at, "ppm"))
@@ -153,6 +157,30 @@ const char *parse_ms(const char *text, uint32_t *ms)
 	return NULL;
 }
 
+const char *parse_ratio(const char *text, uint32_t *ppm)
+{
+	const char *at = text, *wrong;
+	uint64_t n;
+
+	if (!take_digits(&at, 10, &n))
+		return too_large;
+	if (at == text)
+		return "is not a ratio such as 0.5";
+	n *= ONE;
+	if (*at == '.') {
+		at++;
+		wrong = take_fraction(&at, ONE, &n);
+		if (wrong)
+			return wrong;
+	}
+	if (*at)
+		return "is not a ratio such as 0.5";
+	if (n > UINT32_MAX)
+		return too_large;
+	*ppm = (uint32_t)n;
+	return NULL;
+}
+
 const char *parse_id(const char *text, uint32_t *id)
 {
 	const char *at = text, *start;
@@ -172,18 +200,38 @@ const char *parse_id(const char *text, uint32_t *id)
 	return NULL;
 }
 
-void format_share(char buf[UNITS_TEXT], uint32_t ppm)
+/* Zeros behind the point say nothing */
+static void cut_zeros(char *buf)
 {
-	size_t len;
+	size_t len = strlen(buf);
 
-	snprintf(buf, UNITS_TEXT, "%" PRIu32 ".%04" PRIu32, ppm / PERCENT,
-		 ppm % PERCENT);
-	len = strlen(buf);
 	while (buf[len - 1] == '0')
 		len--;
 	if (buf[len - 1] == '.')
 		len--;
-	strcpy(buf + len, "%");
+	buf[len] = 0;
+}
+
+void format_share(char buf[UNITS_TEXT], uint32_t ppm)
+{
+	snprintf(buf, UNITS_TEXT, "%" PRIu32 ".%04" PRIu32, ppm / PERCENT,
+		 ppm % PERCENT);
+	cut_zeros(buf);
+	strcat(buf, "%");
+}
+
+void format_ratio(char buf[UNITS_TEXT], uint32_t ppm)
+{
+	snprintf(buf, UNITS_TEXT, "%" PRIu32 ".%06" PRIu32, ppm / ONE,
+		 ppm % ONE);
+	cut_zeros(buf);
+}
+
+void format_norm(char buf[UNITS_TEXT], uint64_t n)
+{
+	snprintf(buf, UNITS_TEXT, "%" PRIu64 ".%06" PRIu64, n >> 32,
+		 (n & UINT32_MAX) * ONE >> 32);
+	cut_zeros(buf);
 }
 
 void format_count(char buf[UNITS_TEXT], uint64_t n)

@@ -39,6 +39,21 @@ const char *parse_id(const char *text, uint32_t *id);
  */
 const char *parse_ms(const char *text, uint32_t *ms);
 
+/**
+ * parse_ratio() - a ratio
+ * @text: "0.5" or "2"
+ * @ppm: where it goes
+ *
+ * Return: NULL, or what is wrong with @text.
+ */
+const char *parse_ratio(const char *text, uint32_t *ppm);
+
+/** format_ratio() - as parse_ratio() takes it */
+void format_ratio(char buf[UNITS_TEXT], uint32_t ppm);
+
+/** format_norm() - a number in units of 2^-32, to six digits behind the point */
+void format_norm(char buf[UNITS_TEXT], uint64_t n);
+
 /** format_share() - as parse_share() takes it, in percent */
 void format_share(char buf[UNITS_TEXT], uint32_t ppm);
 

@@ -30,6 +30,23 @@ enum status read_ms(const struct keyword *k, const char *word,
 	return wrong ? usage_error("'%s' %s", word, wrong) : STATUS_OK;
 }
 
+enum status read_ratio(const struct keyword *k, const char *word,
+		       struct value *v)
+{
+	const char *wrong = parse_ratio(word, &v->n);
+
+	(void)k;
+	return wrong ? usage_error("'%s' %s", word, wrong) : STATUS_OK;
+}
+
+enum status read_number(const struct keyword *k, const char *word,
+			struct value *v)
+{
+	if (parse_id(word, &v->n))
+		return usage_error("'%s' is not %s", word, k->needs);
+	return STATUS_OK;
+}
+
 enum status read_enum(const struct keyword *k, const char *word,
 		      struct value *v)
 {

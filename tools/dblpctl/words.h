@@ -49,6 +49,10 @@ enum status read_enum(const struct keyword *k, const char *word,
 		      struct value *v);
 enum status read_ms(const struct keyword *k, const char *word,
 		    struct value *v);
+enum status read_ratio(const struct keyword *k, const char *word,
+		       struct value *v);
+enum status read_number(const struct keyword *k, const char *word,
+			struct value *v);
 enum status read_name(const struct keyword *k, const char *word,
 		      struct value *v);
 enum status read_phase(const struct keyword *k, const char *word,

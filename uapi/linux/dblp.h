@@ -109,6 +109,33 @@ enum dblp_fill {
 };
 
 /**
+ * enum dblp_clr_mode - who moves a job between its phases low and high
+ * @DBLP_CLR_OFF: operators only
+ * @DBLP_CLR_ON: the detector of critical learning regimes, as %DBLP_NORM tells
+ *	it norms
+ * @DBLP_CLR_HELD: the detector, but for an operator who has set the phase since
+ */
+enum dblp_clr_mode {
+	DBLP_CLR_OFF,
+	DBLP_CLR_ON,
+	DBLP_CLR_HELD,
+	/* private: */
+	__DBLP_CLR_MAX
+};
+
+/**
+ * enum dblp_regime - what a detector last decided
+ * @DBLP_REGIME_CRITICAL: the run is in a critical learning regime
+ * @DBLP_REGIME_TOLERANT: it is not
+ */
+enum dblp_regime {
+	DBLP_REGIME_CRITICAL,
+	DBLP_REGIME_TOLERANT,
+	/* private: */
+	__DBLP_REGIME_MAX
+};
+
+/**
  * enum dblp_reason - why a message was closed
  * @DBLP_REASON_COMPLETE: every byte has arrived
  * @DBLP_REASON_BUDGET: what is missing fits the effective budget
@@ -186,6 +213,10 @@ enum dblp_state {
  *	none), or %DBLP_INHERIT: that of its job, or phase 0, as at the start
  * @DBLP_JOB: __u32: number of the job the socket is in (ENOENT if there is
  *	none), 0 for none
+ * @DBLP_NORM: set only: __u64, in units of 2^-32 (so 1 << 32 is 1.0): the norm
+ *	of the gradient, for the detector of the socket's job (ENOENT if it is
+ *	in none). For one of its sockets, once a round; if that changes the
+ *	phase, it is in force when the call returns
  */
 enum dblp_sockopt {
 	DBLP_BUDGET = 1,
@@ -206,6 +237,7 @@ enum dblp_sockopt {
 	DBLP_KEEPALIVE = 18,
 	DBLP_PHASE = 19,
 	DBLP_JOB = 20,
+	DBLP_NORM = 21,
 };
 
 /**
