@@ -241,6 +241,7 @@ void dblp_done(struct dblp_sock *dsk, int err)
 	dblp_timer_update(dsk);
 	dblp_ctl_purge(dsk);
 	dblp_tx_purge(dsk);
+	dblp_txbuf_forget_spares(dsk);
 	dblp_rx_purge_open(dsk);
 
 	sk->sk_state = TCP_CLOSE;
@@ -449,6 +450,8 @@ void dblp_timer_run(struct dblp_sock *dsk)
 		dblp_send_ack(dsk);
 	if (dsk->keepalive_at && now >= dsk->keepalive_at)
 		dblp_keepalive_expired(dsk);
+	if (dsk->spare_at && now >= dsk->spare_at)
+		dblp_txbuf_forget_spares(dsk);
 	dblp_push(dsk);
 	dblp_check_closing(dsk);
 	dblp_timer_update(dsk);
@@ -494,6 +497,7 @@ void dblp_timer_update(struct dblp_sock *dsk)
 	at = dblp_earliest(at, dsk->ack_at);
 	at = dblp_earliest(at, dsk->keepalive_at);
 	at = dblp_earliest(at, dsk->close_at);
+	at = dblp_earliest(at, dsk->spare_at);
 	if (!at || (dsk->timer_at && dsk->timer_at <= at))
 		return;
 

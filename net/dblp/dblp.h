@@ -616,6 +616,7 @@ struct dblp_peer_key {
  * @ack_at: acknowledge
  * @keepalive_at: ask an idle peer whether it is alive
  * @close_at: look which messages may be closed
+ * @spare_at: give @tx_spare back
  *
  * Handshake, client:
  * @cookie: from INIT_ACK
@@ -630,6 +631,8 @@ struct dblp_peer_key {
  * @tx_lost: of those, the ones with segments to repair
  * @tx_settled: messages of which all is known, to be accounted for
  * @tx_reports: settled messages to be reported on the error queue
+ * @tx_spare: memory of messages settled, for those to come; the oldest first
+ * @tx_spares: chunks in there
  * @tx_cur: first message with segments of its first pass to send; or NULL
  * @tx_reported: the one last reported, for DBLP_SENT_LOSSMAP
  * @tx_part: message of which only some pieces were taken from the user
@@ -757,6 +760,7 @@ struct dblp_sock {
 	u64			ack_at;
 	u64			keepalive_at;
 	u64			close_at;
+	u64			spare_at;
 
 	struct dblp_cookie	cookie;
 	u64			handshake_start;
@@ -769,6 +773,8 @@ struct dblp_sock {
 	struct list_head	tx_lost;
 	struct list_head	tx_settled;
 	struct list_head	tx_reports;
+	struct list_head	tx_spare;
+	u32			tx_spares;
 	struct dblp_tx_msg	*tx_cur;
 	struct dblp_tx_msg	*tx_reported;
 	struct dblp_tx_whole	*tx_part;
@@ -1096,7 +1102,10 @@ u32 dblp_tx_run(const struct dblp_tx_msg *msg);
 bool dblp_tx_blocked(const struct dblp_sock *dsk);
 
 /* txbuf.c: the memory of outgoing messages */
+int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 int dblp_txbuf_alloc(struct dblp_tx_msg *msg);
+void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+void dblp_txbuf_forget_spares(struct dblp_sock *dsk);
 void dblp_txbuf_free(struct dblp_tx_msg *msg);
 int dblp_txbuf_copy(struct dblp_tx_msg *msg, struct iov_iter *from);
 void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, u32 n, u8 *hdr,

@@ -134,6 +134,7 @@ struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
 	INIT_LIST_HEAD(&dsk->tx_lost);
 	INIT_LIST_HEAD(&dsk->tx_settled);
 	INIT_LIST_HEAD(&dsk->tx_reports);
+	INIT_LIST_HEAD(&dsk->tx_spare);
 	INIT_LIST_HEAD(&dsk->ctl_queue);
 	INIT_LIST_HEAD(&dsk->ctl_flight);
 	INIT_LIST_HEAD(&dsk->rx_ready);

@@ -286,7 +286,7 @@ static struct dblp_tx_msg *dblp_new_piece(struct dblp_sock *dsk,
 		msg->number = dsk->tx_next_number;
 	}
 	if (!err)
-		err = dblp_tx_cut(dsk, msg);
+		err = dblp_tx_cut(dsk, msg) ?: dblp_txbuf_reserve(dsk, msg);
 	if (err) {
 		dblp_tx_free(msg);
 		return ERR_PTR(err);

@@ -537,6 +537,7 @@ int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f)
 	/* Late acknowledgments must not find it; its packets stay in flight */
 	dblp_sent_forget(&dsk->sent, msg);
 	msg->lossy = 0;
+	dblp_txbuf_retire(dsk, msg);
 	dblp_txbuf_free(msg);
 	dblp_tx_closed(dsk, msg);
 	return 0;
@@ -704,6 +705,7 @@ int dblp_tx_settle(struct dblp_sock *dsk)
 		if (msg->lossy)
 			dblp_sent_forget(&dsk->sent, msg);
 		dblp_tx_account(dsk, msg);
+		dblp_txbuf_retire(dsk, msg);
 		dblp_tx_uncharge(dsk, msg);
 		dblp_tx_finish(dsk, msg);
 	}

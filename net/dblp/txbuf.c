@@ -13,6 +13,7 @@
 #include <linux/mm.h>
 #include <linux/skbuff.h>
 #include <linux/uio.h>
+#include <net/proto_memory.h>
 
 #include "dblp.h"
 
@@ -21,6 +22,12 @@
 
 /* Chunks are large, for few fragments, as long as such are easy to get */
 #define DBLP_CHUNK_ORDER	PAGE_ALLOC_COSTLY_ORDER
+#define DBLP_CHUNK_SIZE		(PAGE_SIZE << DBLP_CHUNK_ORDER)
+
+/* Chunks kept for messages to come, 4 MiB with small pages */
+#define DBLP_SPARES_MAX		128
+/* and for how long nothing may be settled before they are given back */
+#define DBLP_SPARE_NS		(100 * NSEC_PER_MSEC)
 
 static void dblp_txbuf_put(struct dblp_tx_msg *msg)
 {
@@ -46,67 +53,161 @@ static u32 dblp_chunk_size(const struct dblp_tx_msg *msg)
 	return PAGE_SIZE << msg->chunk_order;
 }
 
+static u32 dblp_txbuf_size(const struct dblp_tx_msg *msg)
+{
+	u32 n = msg->acked.n;
+
+	/* The last one is short, but need not be last in here */
+	return msg->shuffled ? n * (msg->room + msg->seg_size) :
+	       n * msg->room + msg->len;
+}
+
+static int dblp_txbuf_array(struct dblp_tx_msg *msg, u32 size, u32 order)
+{
+	kvfree(msg->chunks);
+	msg->chunk_order = order;
+	msg->chunks = kvmalloc_array(DIV_ROUND_UP(size, PAGE_SIZE << order),
+				     sizeof(*msg->chunks), GFP_KERNEL_ACCOUNT);
+	return msg->chunks ? 0 : -ENOMEM;
+}
+
 /*
  * All chunks have the same size but the last, which need not be so large. They
  * are charged to the socket when the message is queued: see memory.c.
  */
-static int dblp_txbuf_fill(struct dblp_tx_msg *msg, u32 size, u32 order)
+static int dblp_txbuf_fill(struct dblp_tx_msg *msg, u32 size)
 {
+	u32 most = dblp_chunk_size(msg), part;
 	gfp_t gfp = GFP_KERNEL;
 	struct page *page;
 
-	if (order)
+	if (msg->chunk_order)
 		gfp |= __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY;
-	msg->chunk_order = order;
-	while (size) {
-		u32 part = min(size, dblp_chunk_size(msg));
-
+	size -= msg->n_chunks * most;
+	for (; size; size -= part) {
+		part = min(size, most);
 		page = alloc_pages(gfp, get_order(part));
 		if (!page) {
 			dblp_txbuf_put(msg);
 			return -ENOMEM;
 		}
 		msg->chunks[msg->n_chunks++] = page;
-		size -= part;
 	}
 	return 0;
 }
 
 /**
- * dblp_txbuf_alloc() - get the memory of a message that was cut
- * @msg: message; its size is added to @truesize
+ * dblp_txbuf_retire() - leave the memory of a message to those that follow
+ * @dsk: socket
+ * @msg: message whose bytes nobody will ask for; still charged to the socket,
+ *	which is charged for the memory now
  *
- * Context: process.
+ * So it need not be allocated again, nor be cleared by kernels that see to
+ * that. Its packets may still be in some queue, or with a receiver on this
+ * machine: it is used again when nobody else refers to it.
+ */
+void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	struct page *page;
+	u32 i;
+
+	if (!msg->n_chunks || msg->chunk_order != DBLP_CHUNK_ORDER ||
+	    sk_under_memory_pressure(&dsk->sk))
+		return;
+	for (i = 0; i < msg->n_chunks; i++) {
+		page = msg->chunks[i];
+		if (i >= dblp_txbuf_size(msg) / DBLP_CHUNK_SIZE ||
+		    dsk->tx_spares == DBLP_SPARES_MAX ||
+		    page_is_pfmemalloc(page)) {
+			put_page(page);
+			continue;
+		}
+		list_add_tail(&page->lru, &dsk->tx_spare);
+		dsk->tx_spares++;
+		msg->truesize -= DBLP_CHUNK_SIZE;
+		sk_wmem_queued_add(&dsk->sk, -(int)DBLP_CHUNK_SIZE);
+	}
+	msg->n_chunks = 0;
+	dsk->spare_at = ktime_get_ns() + DBLP_SPARE_NS;
+}
+
+/* The spare chunk retired first, if nobody refers to it any more */
+static struct page *dblp_spare_take(struct dblp_sock *dsk, bool any)
+{
+	struct page *page;
+
+	page = list_first_entry_or_null(&dsk->tx_spare, struct page, lru);
+	if (!page || (!any && page_ref_count(page) != 1))
+		return NULL;
+	list_del(&page->lru);
+	dsk->tx_spares--;
+	sk_mem_uncharge(&dsk->sk, DBLP_CHUNK_SIZE);
+	return page;
+}
+
+/** dblp_txbuf_forget_spares() - give back what was left to later messages */
+void dblp_txbuf_forget_spares(struct dblp_sock *dsk)
+{
+	struct page *page;
+
+	while ((page = dblp_spare_take(dsk, true)))
+		put_page(page);
+	dsk->spare_at = 0;
+}
+
+/**
+ * dblp_txbuf_reserve() - see what memory a message needs
+ * @dsk: socket
+ * @msg: message that was cut; its size is added to @truesize
+ *
+ * Context: process, the socket is locked.
  * Return: 0 or -ENOMEM.
  */
-int dblp_txbuf_alloc(struct dblp_tx_msg *msg)
+int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
-	u32 stride = msg->room + msg->seg_size, size, order;
-	int err = -ENOMEM;
+	u32 size = dblp_txbuf_size(msg), order, n;
+	struct page *page;
+	int err;
 
-	/* The last one is short, but need not be last in here */
-	size = msg->shuffled ? msg->acked.n * stride :
-	       msg->acked.n * msg->room + msg->len;
 	if (size <= DBLP_SMALL_MAX && msg->acked.n == 1) {
 		msg->small = kmalloc(size, GFP_KERNEL);
 		msg->truesize += size;
 		return msg->small ? 0 : -ENOMEM;
 	}
 	order = min_t(u32, get_order(size), DBLP_CHUNK_ORDER);
-	msg->chunks = kvmalloc_array(DIV_ROUND_UP(size, PAGE_SIZE << order),
-				     sizeof(*msg->chunks), GFP_KERNEL_ACCOUNT);
-	if (msg->chunks)
-		err = dblp_txbuf_fill(msg, size, order);
-	if (err && order) {
-		kvfree(msg->chunks);
-		msg->chunks = kvmalloc_array(DIV_ROUND_UP(size, PAGE_SIZE),
-					     sizeof(*msg->chunks),
-					     GFP_KERNEL_ACCOUNT);
-		if (msg->chunks)
-			err = dblp_txbuf_fill(msg, size, 0);
-	}
+	err = dblp_txbuf_array(msg, size, order);
+	if (err)
+		return err;
 	msg->truesize += PAGE_ALIGN(size);
-	return err;
+	if (order < DBLP_CHUNK_ORDER)
+		return 0;
+	for (n = size / DBLP_CHUNK_SIZE; n; n--) {
+		page = dblp_spare_take(dsk, false);
+		if (!page)
+			break;
+		msg->chunks[msg->n_chunks++] = page;
+	}
+	return 0;
+}
+
+/**
+ * dblp_txbuf_alloc() - get the memory of a message
+ * @msg: message that was through dblp_txbuf_reserve()
+ *
+ * Context: process, without the socket lock.
+ * Return: 0 or -ENOMEM.
+ */
+int dblp_txbuf_alloc(struct dblp_tx_msg *msg)
+{
+	u32 size = dblp_txbuf_size(msg);
+	int err;
+
+	if (msg->small)
+		return 0;
+	err = dblp_txbuf_fill(msg, size);
+	if (!err || !msg->chunk_order)
+		return err;
+	return dblp_txbuf_array(msg, size, 0) ?: dblp_txbuf_fill(msg, size);
 }
 
 /* Where is byte @pos, and how many follow it there? */
