@@ -109,7 +109,7 @@ enum dblp_limits {
 	/* A data packet in every so many is acknowledged, */
 	DBLP_ACK_EVERY		= 2,
 	/* but of those that come fast, one in so many, */
-	DBLP_ACK_EVERY_FAST	= 16,
+	DBLP_ACK_EVERY_FAST	= 64,
 	/* after so many from the start of the connection */
 	DBLP_ACK_QUICKLY	= 128,
 	DBLP_SENT_RING_MIN	= 8,
