@@ -670,6 +670,7 @@ struct dblp_peer_key {
  *
  * Receiving:
  * @rx_msgs: open messages, and closed ones whose turn has not come, by ID
+ * @rx_found: of those, the one that was looked for last, or NULL
  * @rx_ready: closed messages and pieces to be read, in order
  * @rx_part: pieces of the message being placed of which all was placed: the
  *	first, and those with bytes missing
@@ -808,6 +809,7 @@ struct dblp_sock {
 	struct list_head	ctl_flight;
 
 	struct xarray		rx_msgs;
+	struct dblp_rx_msg	*rx_found;
 	struct list_head	rx_ready;
 	struct list_head	rx_part;
 	struct list_head	rx_last;
@@ -966,6 +968,9 @@ struct dst_entry *dblp_route(struct net *net, struct dblp_path *path);
 struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp);
 int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 		 struct dst_entry *dst, struct dblp_path *path, u8 tos);
+bool dblp_skb_is_from(const struct sk_buff *skb,
+		      const struct sockaddr_dblp *peer,
+		      const struct sockaddr_dblp *local);
 void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
 		    struct sockaddr_dblp *daddr);
 void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,

@@ -417,6 +417,32 @@ void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
 		*daddr = d;
 }
 
+static bool dblp_addr_is_v4(const struct sockaddr_dblp *addr, __be32 v4)
+{
+	return addr->sdblp_addr.s6_addr32[3] == v4 &&
+	       ipv6_addr_v4mapped(&addr->sdblp_addr);
+}
+
+/**
+ * dblp_skb_is_from() - did a received packet come from this port, to this
+ * address?
+ * @skb: packet as for dblp_skb_addrs()
+ * @peer: source address and port
+ * @local: destination address
+ */
+bool dblp_skb_is_from(const struct sk_buff *skb,
+		      const struct sockaddr_dblp *peer,
+		      const struct sockaddr_dblp *local)
+{
+	if (udp_hdr(skb)->source != peer->sdblp_port)
+		return false;
+	if (skb->protocol == htons(ETH_P_IP))
+		return dblp_addr_is_v4(peer, ip_hdr(skb)->saddr) &&
+		       dblp_addr_is_v4(local, ip_hdr(skb)->daddr);
+	return ipv6_addr_equal(&ipv6_hdr(skb)->saddr, &peer->sdblp_addr) &&
+	       ipv6_addr_equal(&ipv6_hdr(skb)->daddr, &local->sdblp_addr);
+}
+
 /**
  * dblp_reply() - answer a packet without keeping state
  * @ep: where it came in

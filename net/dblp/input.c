@@ -512,12 +512,7 @@ static void dblp_rcv_rst(struct dblp_sock *dsk, struct sk_buff *skb)
 /** dblp_from_peer() - did the connection's peer send this packet? */
 bool dblp_from_peer(const struct dblp_sock *dsk, const struct sk_buff *skb)
 {
-	struct sockaddr_dblp from, to;
-
-	dblp_skb_addrs(skb, &from, &to);
-	return from.sdblp_port == dsk->peer.sdblp_port &&
-	       ipv6_addr_equal(&from.sdblp_addr, &dsk->peer.sdblp_addr) &&
-	       ipv6_addr_equal(&to.sdblp_addr, &dsk->local.sdblp_addr);
+	return dblp_skb_is_from(skb, &dsk->peer, &dsk->local);
 }
 
 /* The socket is locked, or owned by the process that works on its backlog */

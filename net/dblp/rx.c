@@ -107,9 +107,25 @@ static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 	return msg;
 }
 
+/* An open message, or a closed one whose turn has not come; packets of one
+ * message mostly come one after the other
+ */
+static struct dblp_rx_msg *dblp_rx_find(struct dblp_sock *dsk, u32 id)
+{
+	if (!dsk->rx_found || dsk->rx_found->id != id)
+		dsk->rx_found = xa_load(&dsk->rx_msgs, id);
+	return dsk->rx_found;
+}
+
+static void dblp_rx_erase(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	dsk->rx_found = NULL;
+	xa_erase_bh(&dsk->rx_msgs, msg->id);
+}
+
 static void dblp_rx_unopen(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
-	xa_erase_bh(&dsk->rx_msgs, msg->id);
+	dblp_rx_erase(dsk, msg);
 	dsk->rx_opened -= dblp_rx_cost(msg);
 	dblp_rx_end(dsk);
 	dblp_rx_put(dsk, msg);
@@ -270,7 +286,7 @@ static void dblp_rx_unstore(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 
 	if (xa_reserve_bh(&dsk->rx_msgs, next, GFP_ATOMIC | __GFP_NOWARN))
 		net_dbg_ratelimited("dblp: no place for message %u yet\n", next);
-	xa_erase_bh(&dsk->rx_msgs, msg->id);
+	dblp_rx_erase(dsk, msg);
 }
 
 /** dblp_rx_any_open() - are there messages that cannot be read yet? */
@@ -385,8 +401,12 @@ static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
  */
 int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
-	enum dblp_verdict verdict = dblp_rx_verdict(dsk, msg);
+	enum dblp_verdict verdict;
 
+	/* Most packets are of messages that have to be complete, and are not */
+	if (msg->missing && !msg->budget && !msg->deadline_at)
+		return 0;
+	verdict = dblp_rx_verdict(dsk, msg);
 	return verdict == DBLP_WAIT ? 0 : dblp_rx_close(dsk, msg, verdict);
 }
 
@@ -544,7 +564,7 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 	if (pn < dsk->early.pass_pn)
 		dblp_early_late(&dsk->early, pn, dblp_rx_largest(dsk),
 				dblp_rx_rtt(dsk), ktime_get_ns());
-	msg = xa_load(&dsk->rx_msgs, d->msg_id);
+	msg = dblp_rx_find(dsk, d->msg_id);
 	if (!msg && dblp_before(d->msg_id, dsk->rx_next)) {
 		*why = DBLP_MIB_DROPLATE;
 		return 0;
@@ -848,7 +868,7 @@ void dblp_rx_purge_open(struct dblp_sock *dsk)
 	unsigned long id;
 
 	xa_for_each(&dsk->rx_msgs, id, msg) {
-		xa_erase_bh(&dsk->rx_msgs, id);
+		dblp_rx_erase(dsk, msg);
 		if (!msg->closed)
 			dblp_rx_end(dsk);
 		dblp_rx_put(dsk, msg);

@@ -248,11 +248,14 @@ static u32 dblp_train_rcv_from(struct dblp_sock *dsk, struct dblp_train *t,
 		.n = 1,
 	};
 	u32 len = min_t(u32, run.len, DBLP_TRAIN_HDR);
+	const u8 *p = dblp_window_peek(w, i * t->stride, len);
 	u8 hdr[DBLP_TRAIN_HDR];
 	enum dblp_wire_error err;
 
 	/* The window moves, and packets may share memory with their sender */
-	if (skb_copy_bits(t->skb, i * t->stride, hdr, len)) {
+	if (likely(p)) {
+		memcpy(hdr, p, len);
+	} else if (skb_copy_bits(t->skb, i * t->stride, hdr, len)) {
 		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_DROPMEMORY);
 		return 1;
 	}
