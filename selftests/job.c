@@ -11,7 +11,9 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "kselftest_harness.h"
 
@@ -412,6 +414,40 @@ static void tell_norm(FIXTURE_DATA(job) *self, uint32_t milli)
 	EXPECT_EQ(wanted_phase, info_.phase); \
 	EXPECT_EQ(wanted_budget, info_.budget); \
 } while (0)
+
+#define MANY		10000
+
+static uint64_t now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000ULL + ts.tv_nsec / 1000;
+}
+
+/* All at once: each has the new settings when the change is answered */
+TEST_F(job, ten_thousand_sockets_move_at_once)
+{
+	struct rlimit limit = { MANY + 100, MANY + 100 };
+	static int fds[MANY];
+	uint64_t before;
+	int i;
+
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		die("setrlimit()");
+	for (i = 0; i < MANY; i++) {
+		fds[i] = new_socket();
+		set_u32(fds[i], DBLP_JOB, 7);
+	}
+	before = now_us();
+	EXPECT_EQ(0, job_phase(DBLP_CMD_JOB_SET, TOLERANT));
+	TH_LOG("%d sockets moved in %llu us", MANY,
+	       (unsigned long long)(now_us() - before));
+	for (i = 0; i < MANY; i++)
+		ASSERT_EQ(TOLERANT, get_u32(fds[i], DBLP_PHASE));
+	for (i = 0; i < MANY; i++)
+		close(fds[i]);
+}
 
 /* As in unit/test_clr.c */
 static const uint32_t paper[] = {
