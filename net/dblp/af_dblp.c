@@ -259,7 +259,7 @@ static int dblp_listen(struct socket *sock, int backlog)
 	if (err)
 		goto out;
 	WRITE_ONCE(sk->sk_shutdown, 0);
-	dsk->state = DBLP_STATE_LISTEN;
+	dblp_set_state(dsk, DBLP_STATE_LISTEN, 0);
 	sk->sk_state = TCP_LISTEN;
 out:
 	release_sock(sk);

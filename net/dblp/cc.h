@@ -28,6 +28,7 @@ struct dblp_cc;
  *	flight; returns how many nanoseconds the first packet should wait;
  *	optional
  * @ack: an ACK arrived
+ * @mode: what it is doing at the moment, in a word
  * @timeout: a probe timeout expired, @count in a row; optional
  * @ecn: it reacts to @ce of &struct dblp_rate_sample: data may be marked ECT(0)
  *
@@ -42,6 +43,7 @@ struct dblp_cc_ops {
 	void (*ack)(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		    const struct dblp_rtt *rtt);
 	void (*timeout)(struct dblp_cc *cc, u32 count, u64 now);
+	const char *(*mode)(struct dblp_cc *cc);
 	bool ecn;
 };
 

@@ -660,6 +660,22 @@ static void bdp_timeout(struct dblp_cc *cc, u32 count, u64 now)
 		cc->cwnd = FLOOR_PKTS * cc->mss;
 }
 
+static const char *const bdp_modes[] = {
+	[STARTUP]	= "startup",
+	[DRAIN]		= "drain",
+	[PROBE_UP]	= "probe-up",
+	[PROBE_DOWN]	= "probe-down",
+	[PROBE_CRUISE]	= "cruise",
+	[PROBE_RTT]	= "probe-rtt",
+};
+
+static const char *bdp_mode(struct dblp_cc *cc)
+{
+	const struct bdp *b = model(cc);
+
+	return b->crowded ? "crowd" : bdp_modes[b->mode];
+}
+
 const struct dblp_cc_ops dblp_cc_bdp = {
 	.name		= "bdp",
 	.init		= bdp_init,
@@ -668,4 +684,5 @@ const struct dblp_cc_ops dblp_cc_bdp = {
 	.resume		= bdp_resume,
 	.ack		= bdp_ack,
 	.timeout	= bdp_timeout,
+	.mode		= bdp_mode,
 };

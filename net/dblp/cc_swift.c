@@ -267,6 +267,13 @@ static void swift_timeout(struct dblp_cc *cc, u32 count, u64 now)
 	cc->cwnd = max(s->wnd, 2 * cc->mss);
 }
 
+static const char *swift_mode(struct dblp_cc *cc)
+{
+	const struct swift *s = state(cc);
+
+	return s->starting ? "startup" : s->shrunk ? "shrunk" : "steady";
+}
+
 const struct dblp_cc_ops dblp_cc_swift = {
 	.name		= "swift",
 	.ecn		= true,
@@ -275,4 +282,5 @@ const struct dblp_cc_ops dblp_cc_swift = {
 	.resume		= swift_resume,
 	.ack		= swift_ack,
 	.timeout	= swift_timeout,
+	.mode		= swift_mode,
 };

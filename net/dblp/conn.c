@@ -4,6 +4,7 @@
  * and what netlink may see of them.
  */
 #include "dblp.h"
+#include "trace.h"
 
 static const struct rhashtable_params dblp_conns_params = {
 	.key_len		= sizeof(u64),
@@ -169,6 +170,18 @@ int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp)
 }
 
 /**
+ * dblp_set_state() - where a connection has got
+ * @dsk: socket
+ * @state: &enum dblp_state
+ * @err: positive errno that ends it so, or 0
+ */
+void dblp_set_state(struct dblp_sock *dsk, u8 state, int err)
+{
+	trace_dblp_conn_state(dsk, state, err);
+	dsk->state = state;
+}
+
+/**
  * dblp_conn_established() - the handshake is over
  * @dsk: socket
  * @p: what the peer said of itself
@@ -186,7 +199,7 @@ void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 	dsk->peer_max_data = p->max_data;
 	dsk->peer_msg_max = p->msg_max;
 	dsk->peer_window = p->max_data;
-	dsk->state = DBLP_STATE_ESTABLISHED;
+	dblp_set_state(dsk, DBLP_STATE_ESTABLISHED, 0);
 	dsk->sk.sk_state = TCP_ESTABLISHED;
 	dsk->handshake_at = 0;
 	dsk->progress = now;
@@ -230,7 +243,7 @@ void dblp_done(struct dblp_sock *dsk, int err)
 
 	dblp_cookie_spend(dsk);
 	dblp_conn_unhash(dsk);
-	dsk->state = DBLP_STATE_CLOSED;
+	dblp_set_state(dsk, DBLP_STATE_CLOSED, err);
 	dsk->handshake_at = 0;
 	dsk->pace_at = 0;
 	dsk->pto_at = 0;
@@ -309,7 +322,7 @@ void dblp_stop_listening(struct dblp_sock *dsk)
 		local_bh_enable();
 		sock_put(&child->sk);
 	}
-	dsk->state = DBLP_STATE_CLOSED;
+	dblp_set_state(dsk, DBLP_STATE_CLOSED, 0);
 	dsk->sk.sk_state = TCP_CLOSE;
 	dsk->sk.sk_state_change(&dsk->sk);
 }
@@ -321,7 +334,7 @@ static void dblp_begin_closing(struct dblp_sock *dsk, bool abort)
 		dblp_abort(dsk, DBLP_RST_CLOSED, 0);
 		return;
 	}
-	dsk->state = DBLP_STATE_CLOSING;
+	dblp_set_state(dsk, DBLP_STATE_CLOSING, 0);
 	dblp_push(dsk);
 	dblp_check_closing(dsk);
 }
@@ -418,6 +431,7 @@ static void dblp_pto_expired(struct dblp_sock *dsk, u64 now)
 		return;
 	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_PTOEXPIRED);
 	dsk->pto_count++;
+	trace_dblp_pto(dsk);
 	if (dsk->cc.ops->timeout)
 		dsk->cc.ops->timeout(&dsk->cc, dsk->pto_count, now);
 	dblp_probe(dsk, now);

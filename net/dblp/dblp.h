@@ -931,6 +931,7 @@ void dblp_conn_unhash(struct dblp_sock *dsk);
 void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 			   u64 rtt);
 int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp);
+void dblp_set_state(struct dblp_sock *dsk, u8 state, int err);
 void dblp_done(struct dblp_sock *dsk, int err);
 void dblp_abort(struct dblp_sock *dsk, enum dblp_rst_reason reason, int err);
 void dblp_close(struct dblp_sock *dsk);
@@ -1029,7 +1030,11 @@ bool dblp_from_peer(const struct dblp_sock *dsk, const struct sk_buff *skb);
 enum dblp_mib_item dblp_wire_why(enum dblp_wire_error err);
 int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
 void dblp_peer_gone(struct dblp_sock *dsk, u32 reason);
+void dblp_count_drops(struct net *net, const struct dblp_sock *dsk,
+		      enum dblp_mib_item why, u32 n);
 void dblp_drop(struct net *net, struct sk_buff *skb, enum dblp_mib_item why);
+void dblp_drop_at(const struct dblp_sock *dsk, struct sk_buff *skb,
+		  enum dblp_mib_item why);
 
 /* keepalive.c */
 void dblp_keepalive_set(struct dblp_sock *dsk);

@@ -367,10 +367,10 @@ void dblp_handshake_echo(struct dblp_sock *listener, struct sk_buff *skb)
 	int err;
 
 	if (listener->state != DBLP_STATE_LISTEN)
-		return dblp_drop(net, skb, DBLP_MIB_DROPNOLISTENER);
+		return dblp_drop_at(listener, skb, DBLP_MIB_DROPNOLISTENER);
 	if (dblp_get_params(&theirs, skb->data + DBLP_ECHO_LEN -
 			    DBLP_PARAMS_LEN) != DBLP_WIRE_OK)
-		return dblp_drop(net, skb, DBLP_MIB_DROPFIELD);
+		return dblp_drop_at(listener, skb, DBLP_MIB_DROPFIELD);
 	if (!dblp_echo_valid(listener, skb, &cookie, &client_cid)) {
 		kfree_skb(skb);
 		return;
@@ -384,8 +384,9 @@ void dblp_handshake_echo(struct dblp_sock *listener, struct sk_buff *skb)
 	err = dblp_child_create(listener, skb, client_cid, &cookie, &theirs);
 	if (err)
 		/* A twin of this packet may have waited in the backlog */
-		return dblp_drop(net, skb, err == -EEXIST ?
-				 DBLP_MIB_DROPDUPLICATE : DBLP_MIB_DROPMEMORY);
+		return dblp_drop_at(listener, skb, err == -EEXIST ?
+				    DBLP_MIB_DROPDUPLICATE :
+				    DBLP_MIB_DROPMEMORY);
 	DBLP_INC_STATS(net, DBLP_MIB_CONNPASSIVE);
 	listener->sk.sk_data_ready(&listener->sk);
 	consume_skb(skb);
@@ -417,7 +418,7 @@ static void dblp_send_echo(struct dblp_sock *dsk)
 
 static void dblp_handshake_state(struct dblp_sock *dsk, u8 state, u64 now)
 {
-	dsk->state = state;
+	dblp_set_state(dsk, state, 0);
 	dsk->handshake_tries = 0;
 	dsk->handshake_wait = DBLP_HANDSHAKE_MIN_NS;
 	dsk->handshake_at = now;
@@ -493,12 +494,11 @@ void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 
 static void dblp_rcv_init_ack(struct dblp_sock *dsk, struct sk_buff *skb)
 {
-	struct net *net = sock_net(&dsk->sk);
 	int err;
 
 	dblp_get_cookie(&dsk->cookie, skb->data + DBLP_HDR_LEN);
 	if (!dsk->cookie.scid)
-		return dblp_drop(net, skb, DBLP_MIB_DROPFIELD);
+		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPFIELD);
 	/* The server, which keeps nothing of this, cannot measure it */
 	if (dsk->handshake_tries == 1)
 		dsk->handshake_rtt = ktime_get_ns() - dsk->handshake_sent;
@@ -507,7 +507,7 @@ static void dblp_rcv_init_ack(struct dblp_sock *dsk, struct sk_buff *skb)
 	err = dblp_conn_hash(dsk);
 	if (err) {
 		dsk->peer_key.cid = 0;
-		return dblp_drop(net, skb, DBLP_MIB_DROPMEMORY);
+		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPMEMORY);
 	}
 	consume_skb(skb);
 	dblp_handshake_state(dsk, DBLP_STATE_COOKIE_SENT, ktime_get_ns());
@@ -515,12 +515,11 @@ static void dblp_rcv_init_ack(struct dblp_sock *dsk, struct sk_buff *skb)
 
 static void dblp_rcv_cookie_ack(struct dblp_sock *dsk, struct sk_buff *skb)
 {
-	struct net *net = sock_net(&dsk->sk);
 	struct dblp_params theirs;
 	u64 rtt = 0;
 
 	if (dblp_get_params(&theirs, skb->data + DBLP_HDR_LEN) != DBLP_WIRE_OK)
-		return dblp_drop(net, skb, DBLP_MIB_DROPFIELD);
+		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPFIELD);
 
 	/* Karn: no sample from a packet that was repeated */
 	if (dsk->handshake_tries == 1)
@@ -539,8 +538,6 @@ static void dblp_rcv_cookie_ack(struct dblp_sock *dsk, struct sk_buff *skb)
 void dblp_handshake_rcv(struct dblp_sock *dsk, const struct dblp_hdr *h,
 			struct sk_buff *skb)
 {
-	struct net *net = sock_net(&dsk->sk);
-
 	if (h->type == DBLP_PKT_INIT_ACK &&
 	    dsk->state == DBLP_STATE_INIT_SENT)
 		return dblp_rcv_init_ack(dsk, skb);
@@ -555,7 +552,7 @@ void dblp_handshake_rcv(struct dblp_sock *dsk, const struct dblp_hdr *h,
 		consume_skb(skb);
 		return;
 	}
-	dblp_drop(net, skb, DBLP_MIB_DROPSTATE);
+	dblp_drop_at(dsk, skb, DBLP_MIB_DROPSTATE);
 }
 
 /**
@@ -568,11 +565,10 @@ void dblp_rcv_version(struct dblp_sock *dsk, struct sk_buff *skb)
 	u32 at;
 
 	if (dsk->state != DBLP_STATE_INIT_SENT)
-		return dblp_drop(sock_net(&dsk->sk), skb, DBLP_MIB_DROPSTATE);
+		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPSTATE);
 	for (at = DBLP_HDR_LEN + 8; at + 4 <= skb->len; at += 4)
 		if (get_unaligned_be32(skb->data + at) == DBLP_VERSION)
-			return dblp_drop(sock_net(&dsk->sk), skb,
-					 DBLP_MIB_DROPFIELD);
+			return dblp_drop_at(dsk, skb, DBLP_MIB_DROPFIELD);
 	consume_skb(skb);
 	dblp_done(dsk, EPROTONOSUPPORT);
 }

@@ -12,6 +12,7 @@
 #include <net/inet_ecn.h>
 
 #include "dblp.h"
+#include "trace.h"
 
 static const enum dblp_mib_item dblp_wire_mib[] = {
 	[DBLP_WIRE_SHORT]	= DBLP_MIB_DROPSHORT,
@@ -28,14 +29,41 @@ enum dblp_mib_item dblp_wire_why(enum dblp_wire_error err)
 }
 
 /**
- * dblp_drop() - a packet is not wanted
+ * dblp_count_drops() - packets are not wanted
+ * @net: namespace
+ * @dsk: socket they were for, NULL if that is not known
+ * @why: counter
+ * @n: number of packets
+ */
+void dblp_count_drops(struct net *net, const struct dblp_sock *dsk,
+		      enum dblp_mib_item why, u32 n)
+{
+	DBLP_ADD_STATS(net, why, n);
+	trace_dblp_packet_dropped(net, dsk, why, n);
+}
+
+/**
+ * dblp_drop() - a packet is not wanted, before its socket is known
  * @net: namespace
  * @skb: the packet; consumed
  * @why: counter
  */
 void dblp_drop(struct net *net, struct sk_buff *skb, enum dblp_mib_item why)
 {
-	DBLP_INC_STATS(net, why);
+	dblp_count_drops(net, NULL, why, 1);
+	kfree_skb(skb);
+}
+
+/**
+ * dblp_drop_at() - a packet is not wanted by the socket it is for
+ * @dsk: socket
+ * @skb: the packet; consumed
+ * @why: counter
+ */
+void dblp_drop_at(const struct dblp_sock *dsk, struct sk_buff *skb,
+		  enum dblp_mib_item why)
+{
+	dblp_count_drops(sock_net(&dsk->sk), dsk, why, 1);
 	kfree_skb(skb);
 }
 
@@ -54,12 +82,14 @@ static void dblp_packets_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
 		dblp_tx_acked(dsk, pkt->owner, pkt->seg, n, late);
 }
 
-static void dblp_packet_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt)
+static void dblp_packet_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
+			     enum dblp_lost_why why)
 {
 	struct dblp_sock *dsk = ctx;
 
 	dsk->info.pkts_lost++;
 	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_PKTLOST);
+	trace_dblp_packet_lost(dsk, pn, pkt, why);
 	if (!list_empty(&dsk->ctl_flight))
 		dblp_ctl_lost(dsk, pn);
 	dblp_path_lost(dsk, pkt);
@@ -81,6 +111,7 @@ static void dblp_cc_ack(struct dblp_sock *dsk,
 	u64 rate = dsk->cc.pacing_rate, now = rs->now;
 
 	dsk->cc.ops->ack(&dsk->cc, rs, &dsk->rtt);
+	trace_dblp_cc(dsk, rs);
 	if (!rate || !dsk->cc.pacing_rate || dsk->pace_next <= now)
 		return;
 	dsk->pace_next = now + mul_u64_u64_div_u64(dsk->pace_next - now, rate,
@@ -374,6 +405,7 @@ static bool dblp_take_data(struct dblp_sock *dsk, struct dblp_taking *t,
 
 static void dblp_taken(struct dblp_sock *dsk, struct dblp_taking *t)
 {
+	trace_dblp_packet_received(dsk, t->run, t->pn);
 	if (t->run->h.type != DBLP_PKT_ACK)
 		dblp_note_received(dsk, t->pn, t->run);
 	if (dsk->early.watch)
@@ -458,7 +490,7 @@ void dblp_rcv_run(struct dblp_sock *dsk, struct dblp_run *run)
 	enum dblp_mib_item why = dblp_take_run(dsk, run);
 
 	if (why != DBLP_MIB_NONE)
-		DBLP_ADD_STATS(sock_net(&dsk->sk), why, run->n);
+		dblp_count_drops(sock_net(&dsk->sk), dsk, why, run->n);
 }
 
 static int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
@@ -503,7 +535,7 @@ static void dblp_rcv_rst(struct dblp_sock *dsk, struct sk_buff *skb)
 	if (get_unaligned_be32(skb->data + DBLP_HDR_LEN + 4) ||
 	    !reason || reason >= __DBLP_RST_MAX ||
 	    !dblp_rst_knows(dsk, echo))
-		return dblp_drop(net, skb, DBLP_MIB_DROPFIELD);
+		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPFIELD);
 	DBLP_INC_STATS(net, DBLP_MIB_RSTRECEIVED);
 	dblp_peer_gone(dsk, reason);
 	consume_skb(skb);
@@ -518,20 +550,19 @@ bool dblp_from_peer(const struct dblp_sock *dsk, const struct sk_buff *skb)
 /* The socket is locked, or owned by the process that works on its backlog */
 static void dblp_do_rcv(struct dblp_sock *dsk, struct sk_buff *skb)
 {
-	struct net *net = sock_net(&dsk->sk);
 	struct dblp_hdr h;
 
 	if (DBLP_SKB_CB(skb)->train)
 		return dblp_train_rcv_sock(dsk, skb);
 	if (dblp_get_hdr(&h, skb->data, skb_headlen(skb)) != DBLP_WIRE_OK &&
 	    h.type != DBLP_PKT_VERSION)
-		return dblp_drop(net, skb, DBLP_MIB_DROPFIELD);
+		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPFIELD);
 	if (dsk->state == DBLP_STATE_LISTEN)
 		return dblp_handshake_echo(dsk, skb);
 	if (dsk->state == DBLP_STATE_CLOSED)
-		return dblp_drop(net, skb, DBLP_MIB_DROPSTATE);
+		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPSTATE);
 	if (!dblp_from_peer(dsk, skb))
-		return dblp_drop(net, skb, DBLP_MIB_DROPWRONGPEER);
+		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPWRONGPEER);
 
 	switch (h.type) {
 	case DBLP_PKT_INIT_ACK:
@@ -544,7 +575,7 @@ static void dblp_do_rcv(struct dblp_sock *dsk, struct sk_buff *skb)
 		return dblp_rcv_rst(dsk, skb);
 	default:
 		/* It came a moment before its connection */
-		dblp_drop(net, skb, DBLP_MIB_DROPSTATE);
+		dblp_drop_at(dsk, skb, DBLP_MIB_DROPSTATE);
 	}
 }
 
@@ -671,7 +702,7 @@ void dblp_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb)
 		dblp_do_rcv(dsk, skb);
 	else if (sk_add_backlog(sk, skb, READ_ONCE(sk->sk_rcvbuf) +
 				DBLP_BACKLOG_MAX * SKB_TRUESIZE(1500)))
-		dblp_drop(sock_net(sk), skb, DBLP_MIB_DROPMEMORY);
+		dblp_drop_at(dsk, skb, DBLP_MIB_DROPMEMORY);
 	bh_unlock_sock(sk);
 }
 

@@ -6,6 +6,7 @@
  * its job without any lock but its own, as it holds a reference.
  */
 #include "dblp.h"
+#include "trace.h"
 
 /**
  * dblp_job_find() - job by number
@@ -132,8 +133,11 @@ void dblp_job_set(struct net *net, struct dblp_job *job,
 		dblp_clr_start(&job->detector);
 	job->detector.eta = conf->eta;
 	job->detector.hold = conf->hold;
-	if (moved)
+	if (moved) {
+		trace_dblp_phase_changed(net, NULL, job, job->conf.phase,
+					 conf->phase);
 		dblp_job_leave_phase(job);
+	}
 	write_seqlock_bh(&c->seq);
 	job->conf = *conf;
 	write_sequnlock_bh(&c->seq);

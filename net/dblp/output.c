@@ -7,6 +7,7 @@
 #include <net/inet_ecn.h>
 
 #include "dblp.h"
+#include "trace.h"
 
 /** dblp_our_params() - what the handshake tells the peer of this end */
 void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
@@ -52,6 +53,7 @@ int dblp_send_raw(struct dblp_sock *dsk, const u8 *data, u32 len)
 	if (!skb)
 		return -ENOMEM;
 	skb_put_data(skb, data, len);
+	trace_dblp_packet_sent(dsk, data[0] & 0xf, 0, 1, len, NULL, false);
 	return dblp_xmit(dsk, skb, dst, DBLP_CTL_TOS);
 }
 
@@ -259,6 +261,8 @@ static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 	skb_put_data(skb, out, p - out);
 
 	dblp_note_sent(dsk, 1, now);
+	trace_dblp_packet_sent(dsk, DBLP_PKT_CTRL, dsk->sent.next, 1, p - out,
+			       NULL, false);
 	dblp_sent_push(&dsk->sent, p - out, now);
 	dblp_xmit(dsk, skb, dst, DBLP_CTL_TOS);
 	return true;
@@ -358,6 +362,8 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	bytes = skb->len;
 	tos = dblp_path_data_tos(dsk, 1);
 	dblp_note_sent(dsk, 1, now);
+	trace_dblp_packet_sent(dsk, DBLP_PKT_DATA, dsk->sent.next, 1, bytes,
+			       msg, again);
 	pkt = dblp_sent_push(&dsk->sent, bytes, now);
 	pkt->owner = msg;
 	pkt->seg = seg;
@@ -465,6 +471,8 @@ static bool dblp_send_train(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	dblp_note_sent(dsk, n, now);
 	bytes = dblp_note_train(dsk, msg, n, tos & INET_ECN_ECT_0, now);
 	dblp_txbuf_frags(msg, skb, pos, bytes + n * msg->room);
+	trace_dblp_packet_sent(dsk, DBLP_PKT_DATA, dsk->sent.next - n, n,
+			       skb->len, msg, false);
 	shinfo = skb_shinfo(skb);
 	shinfo->gso_type = SKB_GSO_UDP_L4;
 	shinfo->gso_size = size;
@@ -667,6 +675,8 @@ bool dblp_send_size_probe(struct dblp_sock *dsk, struct dst_entry *dst, u32 len,
 	dblp_put_hdr(skb_put(skb, DBLP_HDR_LEN), &h);
 	dblp_skb_add_zeroes(skb, len - DBLP_HDR_LEN);
 	dblp_note_sent(dsk, 1, now);
+	trace_dblp_packet_sent(dsk, DBLP_PKT_PROBE, dsk->sent.next, 1, len,
+			       NULL, false);
 	pkt = dblp_sent_push(&dsk->sent, 0, now);
 	pkt->probe = 1;
 	pkt->seg = len;

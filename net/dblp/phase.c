@@ -9,6 +9,7 @@
  * reach messages in flight.
  */
 #include "dblp.h"
+#include "trace.h"
 
 static const struct dblp_phase dblp_phase_defaults[] = {
 	{ .name = "reliable", .policy = DBLP_POLICY_FULL },
@@ -122,6 +123,7 @@ static void dblp_look_up(struct dblp_sock *dsk, struct dblp_phase *p)
 int dblp_apply_config(struct dblp_sock *dsk)
 {
 	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
+	u32 phase = dsk->phase;
 	struct dblp_phase p;
 	unsigned int seq;
 
@@ -130,6 +132,9 @@ int dblp_apply_config(struct dblp_sock *dsk)
 		dblp_look_up(dsk, &p);
 	} while (read_seqretry(&c->seq, seq));
 	dsk->config_seq = seq;
+	if (dsk->phase != phase)
+		trace_dblp_phase_changed(sock_net(&dsk->sk), dsk, dsk->job,
+					 phase, dsk->phase);
 
 	if (p.policy == DBLP_POLICY_FULL)
 		p.policy = DBLP_POLICY_EAGER;
@@ -214,6 +219,9 @@ static void dblp_choose_phase(struct dblp_sock *dsk, u8 id)
 	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
 
 	dblp_drop_phase(dsk);
+	if (dsk->phase != id)
+		trace_dblp_phase_changed(sock_net(&dsk->sk), dsk, dsk->job,
+					 dsk->phase, id);
 	dsk->phase = id;
 	dsk->own |= DBLP_OWN(DBLP_PHASE);
 	if (id)

@@ -261,7 +261,7 @@ static u64 loss_delay(const struct dblp_sent *s, const struct dblp_rtt *rtt)
 	return max(delay + delay / 8, DBLP_GRANULARITY_NS) + s->reorder_ns;
 }
 
-static u32 lose_packet(struct dblp_sent *s, u64 pn,
+static u32 lose_packet(struct dblp_sent *s, u64 pn, enum dblp_lost_why why,
 		       const struct dblp_sent_ops *ops, void *ctx)
 {
 	struct dblp_sent_pkt *pkt = slot(s, pn);
@@ -269,7 +269,7 @@ static u32 lose_packet(struct dblp_sent *s, u64 pn,
 	s->inflight -= pkt->bytes;
 	s->inflight_pkts--;
 	pkt->state = DBLP_SENT_LOST;
-	ops->lost(ctx, pn, pkt);
+	ops->lost(ctx, pn, pkt, why);
 	return pkt->bytes;
 }
 
@@ -289,9 +289,11 @@ static u32 detect_lost(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
 		struct dblp_sent_pkt *pkt = slot(s, pn);
 		bool inflight = pkt->state == DBLP_SENT_INFLIGHT;
 
-		if (inflight && (s->largest_acked - pn >= s->reorder ||
-				 now >= pkt->sent + delay)) {
-			lost += lose_packet(s, pn, ops, ctx);
+		if (inflight && s->largest_acked - pn >= s->reorder) {
+			lost += lose_packet(s, pn, DBLP_LOST_REORDERED, ops,
+					    ctx);
+		} else if (inflight && now >= pkt->sent + delay) {
+			lost += lose_packet(s, pn, DBLP_LOST_OVERDUE, ops, ctx);
 		} else if (inflight && !waiting) {
 			/* Those behind were sent later and wait longer */
 			waiting = true;
@@ -414,7 +416,7 @@ struct dblp_sent_pkt *dblp_sent_inflight(struct dblp_sent *s, u64 *pn)
 void dblp_sent_lose(struct dblp_sent *s, u64 pn,
 		    const struct dblp_sent_ops *ops, void *ctx)
 {
-	lose_packet(s, pn, ops, ctx);
+	lose_packet(s, pn, DBLP_LOST_PROBE, ops, ctx);
 }
 
 u32 dblp_sent_lose_larger(struct dblp_sent *s, u32 bytes,
@@ -426,7 +428,8 @@ u32 dblp_sent_lose_larger(struct dblp_sent *s, u32 bytes,
 
 	for (; (pkt = dblp_sent_inflight(s, &pn)); pn++)
 		if (pkt->bytes > bytes && !pkt->fragmented)
-			lost += lose_packet(s, pn, ops, ctx);
+			lost += lose_packet(s, pn, DBLP_LOST_TOO_LARGE, ops,
+					    ctx);
 	return lost;
 }
 

@@ -176,6 +176,14 @@ struct dblp_rate_sample {
 	bool	app_limited;
 };
 
+/** enum dblp_lost_why - why a packet was declared lost */
+enum dblp_lost_why {
+	DBLP_LOST_REORDERED,	/* so many later ones were acknowledged */
+	DBLP_LOST_OVERDUE,	/* a later one was, and it had time to be */
+	DBLP_LOST_TOO_LARGE,	/* for the path: dblp_sent_lose_larger() */
+	DBLP_LOST_PROBE,	/* of the path's size: dblp_sent_lose() */
+};
+
 /**
  * struct dblp_sent_ops - what the owner of the packets is told
  * @acked: @n packets in a row, which have the same owner and segments in a row,
@@ -188,7 +196,8 @@ struct dblp_rate_sample {
 struct dblp_sent_ops {
 	void (*acked)(void *ctx, u64 pn, struct dblp_sent_pkt *pkt, u32 n,
 		      bool late);
-	void (*lost)(void *ctx, u64 pn, struct dblp_sent_pkt *pkt);
+	void (*lost)(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
+		     enum dblp_lost_why why);
 };
 
 /** dblp_sent_init() - nothing sent yet; @ring is zeroed, @size a power of two */
@@ -291,7 +300,7 @@ u32 dblp_sent_timeout(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
 struct dblp_sent_pkt *dblp_sent_inflight(struct dblp_sent *s, u64 *pn);
 
 /**
- * dblp_sent_lose() - declare a packet in flight lost
+ * dblp_sent_lose() - declare a probe of the path's size lost
  * @s: packets sent
  * @pn: its number
  * @ops: told of it

@@ -9,6 +9,7 @@
 #include <linux/uio.h>
 
 #include "dblp.h"
+#include "trace.h"
 #include "window.h"
 
 static u64 dblp_rx_cost(const struct dblp_rx_msg *msg)
@@ -387,6 +388,7 @@ static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 		dblp_early_done(&dsk->early, &msg->round,
 				msg->len - msg->missing, dblp_rx_rtt(dsk));
 	msg->ranges = dblp_count_ranges(&msg->have, msg->seg_size, msg->len);
+	trace_dblp_msg_close(dsk, NULL, msg);
 	dblp_rx_account(dsk, msg);
 	dblp_rx_deliver(dsk);
 	return 0;
@@ -595,6 +597,8 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 		msg->meta_missing = 0;
 		dblp_rx_deadline(dsk, msg);
 	}
+	if (opened)
+		trace_dblp_msg_open(dsk, NULL, msg);
 	news = dblp_rx_word(msg, d->budget, pn);
 	if (run->n > 1)
 		run->n = clamp_t(u32, dblp_segmap_next(&msg->have, seg) - seg,

@@ -5,6 +5,7 @@
 #include <net/inet_ecn.h>
 
 #include "dblp.h"
+#include "trace.h"
 
 /* Options that are one u32: where it is, and what it may be */
 struct dblp_u32_opt {
@@ -155,10 +156,12 @@ static int dblp_set_cc(struct dblp_sock *dsk, sockptr_t optval,
 		return -ENOENT;
 
 	lock_sock(&dsk->sk);
-	if (dsk->state < DBLP_STATE_ESTABLISHED)
+	if (dsk->state < DBLP_STATE_ESTABLISHED) {
 		dsk->cc.ops = ops;
-	else
+	} else if (dsk->cc.ops != ops) {
+		trace_dblp_cc_switched(dsk, ops);
 		dblp_cc_switch(&dsk->cc, ops, &dsk->rtt, ktime_get_ns());
+	}
 	release_sock(&dsk->sk);
 	return 0;
 }

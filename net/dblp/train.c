@@ -140,7 +140,8 @@ static void dblp_train_part(struct dblp_endpoint *ep,
 	for (i = 0; i < t->n; i++) {
 		skb = dblp_train_cut(t, i);
 		if (!skb) {
-			DBLP_INC_STATS(ep->net, DBLP_MIB_DROPMEMORY);
+			dblp_count_drops(ep->net, NULL, DBLP_MIB_DROPMEMORY,
+					 1);
 			continue;
 		}
 		dblp_train_init(&one, skb);
@@ -213,12 +214,13 @@ static void dblp_train_rcv_single(struct dblp_sock *dsk, struct dblp_run *run)
 {
 	u32 len = run->h.type != DBLP_PKT_DATA ? run->len :
 		  DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + run->h.ctl_len;
+	struct net *net = sock_net(&dsk->sk);
 	struct dblp_train one = { .n = 1 };
 
 	/* It is alone, and in our hands only */
 	if (run->train->n == 1) {
 		if (!pskb_may_pull(run->train->skb, len)) {
-			DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_DROPMEMORY);
+			dblp_count_drops(net, dsk, DBLP_MIB_DROPMEMORY, 1);
 			return;
 		}
 		run->p = run->train->skb->data;
@@ -227,7 +229,7 @@ static void dblp_train_rcv_single(struct dblp_sock *dsk, struct dblp_run *run)
 	}
 	one.skb = dblp_train_cut(run->train, run->first);
 	if (!one.skb) {
-		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_DROPMEMORY);
+		dblp_count_drops(net, dsk, DBLP_MIB_DROPMEMORY, 1);
 		return;
 	}
 	run->train = &one;
@@ -249,6 +251,7 @@ static u32 dblp_train_rcv_from(struct dblp_sock *dsk, struct dblp_train *t,
 	};
 	u32 len = min_t(u32, run.len, DBLP_TRAIN_HDR);
 	const u8 *p = dblp_window_peek(w, i * t->stride, len);
+	struct net *net = sock_net(&dsk->sk);
 	u8 hdr[DBLP_TRAIN_HDR];
 	enum dblp_wire_error err;
 
@@ -256,13 +259,13 @@ static u32 dblp_train_rcv_from(struct dblp_sock *dsk, struct dblp_train *t,
 	if (likely(p)) {
 		memcpy(hdr, p, len);
 	} else if (skb_copy_bits(t->skb, i * t->stride, hdr, len)) {
-		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_DROPMEMORY);
+		dblp_count_drops(net, dsk, DBLP_MIB_DROPMEMORY, 1);
 		return 1;
 	}
 	run.p = hdr;
 	err = dblp_get_hdr(&run.h, hdr, run.len);
 	if (err) {
-		DBLP_INC_STATS(sock_net(&dsk->sk), dblp_wire_why(err));
+		dblp_count_drops(net, dsk, dblp_wire_why(err), 1);
 		return 1;
 	}
 	if (!dblp_train_plain(&run.h)) {
@@ -293,7 +296,7 @@ void dblp_train_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb)
 		while (i < t.n && dsk->state >= DBLP_STATE_ESTABLISHED)
 			i += dblp_train_rcv_from(dsk, &t, &w, i);
 	if (i < t.n)
-		DBLP_ADD_STATS(sock_net(&dsk->sk), why, t.n - i);
+		dblp_count_drops(sock_net(&dsk->sk), dsk, why, t.n - i);
 	consume_skb(skb);
 	if (!i)
 		return;

@@ -13,6 +13,7 @@
 #include <linux/unaligned.h>
 
 #include "dblp.h"
+#include "trace.h"
 
 /** dblp_tx_free() - free a message that is on no list */
 void dblp_tx_free(struct dblp_tx_msg *msg)
@@ -145,6 +146,7 @@ int dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	msg->first_pass = dblp_tx_first_pass(dsk, msg);
 	dsk->tx_bytes += msg->len;
 	msg->id = dsk->tx_next_id++;
+	trace_dblp_msg_open(dsk, msg, NULL);
 	list_add_tail(&msg->list, &dsk->tx_msgs);
 	if (!dsk->tx_cur)
 		dsk->tx_cur = msg;
@@ -705,6 +707,7 @@ int dblp_tx_settle(struct dblp_sock *dsk)
 		if (msg->lossy)
 			dblp_sent_forget(&dsk->sent, msg);
 		dblp_tx_account(dsk, msg);
+		trace_dblp_msg_close(dsk, msg, NULL);
 		dblp_txbuf_retire(dsk, msg);
 		dblp_tx_uncharge(dsk, msg);
 		dblp_tx_finish(dsk, msg);

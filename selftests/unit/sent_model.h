@@ -28,6 +28,7 @@ struct sent_model {
 		u16	bytes;
 		u8	state;
 		u8	told;		/* state by the callbacks */
+		u8	why;		/* it was lost */
 		void	*owner;
 	} pkt[MODEL_PKTS];
 };
@@ -52,7 +53,8 @@ static void model_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt, u32 n,
 		model_acked_one(ctx, pn + i, pkt + i, late);
 }
 
-static void model_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt)
+static void model_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
+		       enum dblp_lost_why why)
 {
 	struct sent_model *m = ctx;
 
@@ -62,6 +64,8 @@ static void model_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt)
 		m->broken = true;
 	else
 		m->pkt[pn].told = DBLP_SENT_LOST;
+	if (pn < m->next)
+		m->pkt[pn].why = why;
 }
 
 static const struct dblp_sent_ops model_ops = {

@@ -215,7 +215,8 @@ static void acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt, u32 n,
 	*seg = (*seg & ~SEG_NEED) | SEG_ACKED;
 }
 
-static void lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt)
+static void lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
+		 enum dblp_lost_why why)
 {
 	struct sim_flow *f = ctx;
 	u8 *seg = &f->seg[pkt->seg];

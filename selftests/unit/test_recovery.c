@@ -235,6 +235,7 @@ TEST_F(sent, dblp_sent_ack__packet_threshold)
 	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(&self->m, 1));
 	EXPECT_TRUE(ack(&self->m, 6, 6, 0));
 	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 1));
+	EXPECT_EQ(DBLP_LOST_REORDERED, self->m.pkt[1].why);
 	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(&self->m, 4));
 	/* Nothing is known about those behind */
 	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(&self->m, 9));
@@ -254,6 +255,7 @@ TEST_F(sent, dblp_sent_timeout__time_threshold)
 	EXPECT_TRUE(model_timeout(&self->m));
 	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 0));
 	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 1));
+	EXPECT_EQ(DBLP_LOST_OVERDUE, self->m.pkt[1].why);
 	EXPECT_EQ(0, self->m.s.loss_time);
 }
 
@@ -442,6 +444,7 @@ TEST_F(sent, dblp_sent_lose_larger__whole_ones)
 	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(m, 1));
 	EXPECT_EQ(DBLP_SENT_LOST, state(m, 2));
 	EXPECT_EQ(DBLP_SENT_LOST, m->pkt[3].told);
+	EXPECT_EQ(DBLP_LOST_TOO_LARGE, m->pkt[3].why);
 	EXPECT_EQ(0, dblp_sent_lose_larger(&m->s, 1200, &model_ops, m));
 	EXPECT_FALSE(m->broken);
 	m->pkt[2].state = DBLP_SENT_LOST;
