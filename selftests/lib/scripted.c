@@ -228,6 +228,8 @@ static void note_frames(struct peer *peer, const u8 *p, u32 len)
 			note_ack(peer, &f);
 		if (f.type == DBLP_FRAME_FLOW)
 			peer->flow = f;
+		if (f.type == DBLP_FRAME_SHARE)
+			peer->share = f.share.n;
 		if (f.type == DBLP_FRAME_FIN)
 			peer->n_fin++;
 		if (f.type == DBLP_FRAME_CLOSE) {

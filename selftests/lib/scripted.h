@@ -38,6 +38,7 @@ struct packet {
  * @n_fin: FIN frames
  * @budget: the last BUDGET
  * @flow: the last FLOW
+ * @share: how many send to the other end, as it said last
  * @largest: largest packet number that has come, plus 1
  * @twin: another connection over the same UDP socket, or NULL; what comes for it
  *	is noted there
@@ -60,6 +61,7 @@ struct peer {
 	unsigned int		n_fin;
 	struct dblp_frame	budget;
 	struct dblp_frame	flow;
+	u32			share;
 	u32			largest;
 	struct peer		*twin;
 };

@@ -1,0 +1,154 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# ECN from end to end: marks are set, read, told and heeded, and a path that does
+# not carry them is found out.
+
+# shellcheck disable=SC2016,SC2317 # awk has its own $; functions are called by try
+# shellcheck source=selftests/lib/path.sh
+. "$(dirname "$(readlink -f "$0")")/lib/path.sh"
+
+new_ns client server
+# shellcheck disable=SC2154 # new_ns sets them
+cable "$client" eth0 "$server" eth0 1
+
+server_of()
+{
+	[ "$1" = 4 ] && echo 10.1.0.2 || echo fd01::2
+}
+
+# begin: note what grown() counts from
+declare -A base
+begin()
+{
+	local name
+
+	for name in SegAgain SegFirst EcnFailed; do
+		base[$name]=$(counter $name)
+	done
+}
+
+grown()
+{
+	echo $(($(counter "$1") - ${base[$1]}))
+}
+
+# xfer 4|6 CC: 1 MB, exact
+xfer()
+{
+	local began=${EPOCHREALTIME/./}
+
+	begin
+	dblp-xfer --from "$client" --to "$server" --address "$(server_of "$1")" --cc "$2" \
+		--size 100000 --count 10 || return
+	took=$(((${EPOCHREALTIME/./} - began) / 1000))
+	echo "$2 took $took ms, $(grown SegAgain) of $(grown SegFirst) segments went again"
+}
+
+# arrived TOS: data packets that the sniffer of the server has seen with this
+arrived()
+{
+	awk -v tos="$1" '$2 == "in" && $9 == "DATA" && $5 == tos { n++ }
+		END { print n + 0 }' "$log"
+}
+
+# sniff: to $log, what comes in at the server
+sniff()
+{
+	spawn ip netns exec "$server" dblp-sniff eth0
+	log=$tmp/out.$spawned
+	wait_until 10 output_has "$spawned" ready
+}
+
+# A queue that marks what it may mark and drops what it may not
+marked()
+{
+	sniff || return
+	netem "$client" delay 5ms loss 10% ecn
+	xfer "$1" swift || return
+	is "segments sent again" "$(grown SegAgain)" 0 || return
+	is "failures" "$(grown EcnFailed)" 0 || return
+	echo "$(arrived 0x3) packets came with CE, $(arrived 0x2) with ECT(0)"
+	[ "$(arrived 0x3)" -ge 20 ] && [ "$(arrived 0x2)" -ge 200 ]
+}
+
+# Who marks nothing has his packets dropped
+dropped()
+{
+	sniff || return
+	netem "$client" delay 5ms loss 10% ecn
+	xfer "$1" bdp || return
+	is "packets with ECT or CE" $(($(arrived 0x1) + $(arrived 0x2) + $(arrived 0x3))) 0 ||
+		return
+	[ "$(grown SegAgain)" -ge 20 ]
+}
+
+# A sender that hears of many marks sends less at a time
+heeded()
+{
+	local without
+
+	netem "$client" delay 20ms
+	xfer "$1" swift || return
+	without=$took
+	netem "$client" delay 20ms loss 60% ecn
+	xfer "$1" swift || return
+	is "failures" "$(grown EcnFailed)" 0 || return
+	[ "$took" -ge $((4 * without)) ]
+}
+
+# A queue in front of a slow link, that marks as it grows. It drops what is not
+# data, which may not be marked; data only if it overflows.
+short_queue()
+{
+	local stats
+
+	tc -n "$client" qdisc replace dev eth0 root handle 1: htb default 1 || return
+	tc -n "$client" class add dev eth0 parent 1: classid 1:1 htb rate 20mbit burst 3000 \
+		cburst 3000 || return
+	tc -n "$client" qdisc add dev eth0 parent 1:1 handle 10: red limit 400000 min 3000 \
+		max 9000 avpkt 1000 burst 4 probability 1 bandwidth 20mbit ecn || return
+	xfer "$1" swift || return
+	stats=$(tc -n "$client" -s -j qdisc show dev eth0 | jq '.[] | select(.handle == "10:")')
+	tc -n "$client" qdisc del dev eth0 root
+	is "segments sent again" "$(grown SegAgain)" 0 || return
+	is "failures" "$(grown EcnFailed)" 0 || return
+	jq -c . <<< "$stats"
+	jq -e '.marked >= 5 and .pdrop == 0' <<< "$stats" > /dev/null
+}
+
+# bleach 4|6: a router clears the ECN field
+bleach()
+{
+	tc -n "$client" qdisc replace dev eth0 clsact || return
+	if [ "$1" = 4 ]; then
+		tc -n "$client" filter add dev eth0 egress protocol ip matchall action pedit \
+			munge offset 0 u32 set 0 retain 0x00030000 pipe action csum ip4h
+	else
+		tc -n "$client" filter add dev eth0 egress protocol ipv6 matchall action pedit \
+			munge offset 0 u32 set 0 retain 0x00300000
+	fi
+}
+
+bleached()
+{
+	netem "$client" delay 1ms
+	sniff && bleach "$1" || return
+	xfer "$1" swift || return
+	tc -n "$client" qdisc del dev eth0 clsact
+	is "packets with ECT" "$(arrived 0x2)" 0 || return
+	is "failures" "$(grown EcnFailed)" 1
+}
+
+for v in 4 6; do
+	try "ipv$v: swift has its packets marked instead of dropped" marked $v
+	try "ipv$v: bdp has them dropped" dropped $v
+	try "ipv$v: marks make swift send less at a time" heeded $v
+	try "ipv$v: marks keep a queue short, and nothing is lost" short_queue $v
+	try "ipv$v: a path that clears marks is found out and used without" bleached $v
+done
+
+for ns in client server; do
+	try "no sockets are left at the $ns" wait_until 40 no_sockets "${!ns}"
+done
+done_testing

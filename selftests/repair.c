@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a sender sends next, and what a receiver says until it was heard. One end
+ * is the kernel's, the other is played by the test.
+ */
+#define _GNU_SOURCE
+#include "kselftest_harness.h"
+#include "lib/scripted.h"
+#include "lib/sock.h"
+
+#include <netinet/in.h>
+
+#define WAIT_MS		10000
+#define HALF		(DBLP_PPM / 2)
+
+FIXTURE(conn) {
+	struct sockaddr_dblp addr;
+	struct peer peer;
+	struct packet p;
+	int listener;
+	int fd;
+};
+
+FIXTURE_VARIANT(conn) {
+	const char *address;
+};
+
+FIXTURE_VARIANT_ADD(conn, ipv4) { .address = "127.0.0.1" };
+FIXTURE_VARIANT_ADD(conn, ipv6) { .address = "::1" };
+
+FIXTURE_SETUP(conn)
+{
+	netns_new();
+	netns_set_mtu(1500);
+	self->listener = new_listener(variant->address, 32, &self->addr);
+	peer_connect(&self->peer, &self->addr);
+	peer_handshake(&self->peer);
+	self->fd = accept(self->listener, NULL, NULL);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(conn)
+{
+	close(self->fd);
+	close(self->listener);
+	peer_close(&self->peer);
+}
+
+/**
+ * struct sent - segments that the kernel has sent, by their offset
+ * @distinct: of the message, so many have come
+ * @again: have come a second time
+ * @before: @distinct when the first of these came
+ * @seen: offsets
+ */
+struct sent {
+	u32	distinct;
+	u32	again;
+	u32	before;
+	bool	seen[200000];
+};
+
+static void note_segment(struct sent *s, const struct packet *p)
+{
+	struct dblp_data d;
+	struct dblp_hdr h;
+
+	errno = 0;
+	if (dblp_get_hdr(&h, p->byte, p->len) ||
+	    dblp_get_data(&d, &h, p->byte + DBLP_HDR_LEN, p->len - DBLP_HDR_LEN,
+			  p->len))
+		die("a bad DATA packet came");
+	if (!s->seen[d.offset]) {
+		s->seen[d.offset] = true;
+		s->distinct++;
+		return;
+	}
+	if (!s->again++)
+		s->before = s->distinct;
+}
+
+/* All that has come but packets 2 and 4, which are lost */
+static void ack_others(struct peer *peer, struct packet *p)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_ACK,
+		.ack.n = 3,
+		.ack.range = { { 5, peer->largest - 1 }, { 3, 3 }, { 0, 1 } },
+	};
+
+	if (peer->largest < 8)
+		return;
+	make_ctrl(p, peer, &f);
+	send_packet(peer, p);
+}
+
+/* Send a message, lose two of its segments, and see when they come again */
+static struct sent lose_two(FIXTURE_DATA(conn) *self, u32 budget)
+{
+	static char buf[150000];
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY, .budget = budget,
+		.policy = DBLP_POLICY_EARLY,
+	};
+	struct sent s = { };
+
+	if (sndinfo_send(self->fd, buf, sizeof(buf), 0, &info) != sizeof(buf))
+		die("sendmsg()");
+	while (s.again < 2) {
+		if (!peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS))
+			die("%u segments came, %u again", s.distinct, s.again);
+		note_segment(&s, &self->peer.last[DBLP_PKT_DATA]);
+		ack_others(&self->peer, &self->p);
+	}
+	return s;
+}
+
+/* Of 150000 bytes at 1500 a packet: there are about a hundred segments */
+TEST_F(conn, unsent_before_lost_when_repairing)
+{
+	struct sent s = lose_two(self, HALF);
+
+	TH_LOG("the first one again after %u", s.before);
+	EXPECT_LE(104, s.before);
+	EXPECT_EQ(s.distinct, s.before);
+}
+
+TEST_F(conn, lost_before_unsent_without_a_budget)
+{
+	struct sent s = lose_two(self, 0);
+
+	TH_LOG("the first one again after %u", s.before);
+	EXPECT_GT(90, s.before);
+}
+
+/* TOS or traffic class of the next packet */
+static int next_tos(int udp, struct packet *p)
+{
+	char control[128] __attribute__((aligned(8)));
+	struct iovec iov = { p->byte, sizeof(p->byte) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c;
+	ssize_t len;
+
+	if (!wait_for(udp, POLLIN, WAIT_MS))
+		die("no packet came");
+	len = recvmsg(udp, &msg, 0);
+	if (len < 0)
+		die("recvmsg()");
+	p->len = len;
+	for (c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
+		if (c->cmsg_level == SOL_IP && c->cmsg_type == IP_TOS)
+			return *(unsigned char *)CMSG_DATA(c);
+		if (c->cmsg_level == SOL_IPV6 && c->cmsg_type == IPV6_TCLASS)
+			return *(int *)CMSG_DATA(c);
+	}
+	errno = 0;
+	die("no TOS came");
+}
+
+static void show_tos(int udp)
+{
+	int one = 1;
+
+	if (setsockopt(udp, SOL_IPV6, IPV6_RECVTCLASS, &one, sizeof(one)) ||
+	    setsockopt(udp, SOL_IP, IP_RECVTOS, &one, sizeof(one)))
+		die("asking for the TOS");
+}
+
+/* Does a packet have a CLOSE? */
+static bool has_close(const struct packet *p)
+{
+	const u8 *at = p->byte + DBLP_HDR_LEN;
+	struct dblp_frame f;
+	struct dblp_hdr h;
+	u32 len;
+
+	if (dblp_get_hdr(&h, p->byte, p->len) || h.type == DBLP_PKT_DATA)
+		return false;
+	for (len = h.ctl_len; len && !dblp_get_frame(&f, &at, &len);)
+		if (f.type == DBLP_FRAME_CLOSE)
+			return true;
+	return false;
+}
+
+/* One segment of two, which is enough: the kernel closes the message */
+static void have_closed(FIXTURE_DATA(conn) *self, u32 id)
+{
+	struct dblp_data d = {
+		.msg_id = id, .msg_len = 1200, .budget = HALF,
+		.policy = DBLP_POLICY_EAGER,
+	};
+
+	make_data(&self->p, &self->peer, &d, 600, NULL);
+	send_packet(&self->peer, &self->p);
+}
+
+TEST_F(conn, stop_has_the_dscp_that_overtakes)
+{
+	static struct packet p;
+	u32 n = 0;
+	int tos;
+
+	show_tos(self->peer.udp);
+	have_closed(self, 0);
+	/* Repeated as well */
+	while (n < 3) {
+		tos = next_tos(self->peer.udp, &p);
+		if (!has_close(&p))
+			continue;
+		EXPECT_EQ(0xb8, tos);
+		n++;
+	}
+}
+
+TEST_F(conn, stop_is_repeated_until_it_is_acknowledged)
+{
+	uint64_t end = now_ms() + WAIT_MS;
+	u32 n;
+
+	have_closed(self, 0);
+	while (self->peer.n_close < 4 && now_ms() < end)
+		peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS);
+	ASSERT_EQ(4, self->peer.n_close);
+	EXPECT_EQ(600, self->peer.close.close.missing);
+
+	peer_ack(&self->peer, 0, self->peer.largest - 1);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	n = self->peer.n_close;
+	/* Nothing to wait for: longer than the time between the last ones */
+	sleep_ms(1500);
+	peer_drain(&self->peer);
+	EXPECT_EQ(n, self->peer.n_close);
+}
+
+/* How many send at the moment is told with each ACK */
+TEST_F(conn, the_number_of_senders_is_told)
+{
+	static struct peer others[15];
+	struct dblp_data d = { .msg_len = 1200 };
+	u32 i;
+
+	for (i = 0; i < 15; i++) {
+		peer_connect(&others[i], &self->addr);
+		peer_handshake(&others[i]);
+		make_data(&self->p, &others[i], &d, 600, NULL);
+		send_packet(&others[i], &self->p);
+		EXPECT_TRUE(peer_sync(&others[i]));
+		/* One alone is told nothing */
+		EXPECT_EQ(i ? i + 1 : 0, others[i].share);
+	}
+	for (i = 0; i < 15; i++) {
+		EXPECT_TRUE(peer_sync(&others[i]));
+		EXPECT_EQ(15, others[i].share);
+	}
+	/* One of them is through */
+	d.offset = 600;
+	make_data(&self->p, &others[3], &d, 600, NULL);
+	send_packet(&others[3], &self->p);
+	EXPECT_TRUE(peer_sync(&others[3]));
+	EXPECT_TRUE(peer_sync(&others[4]));
+	EXPECT_EQ(14, others[4].share);
+	for (i = 0; i < 15; i++)
+		peer_close(&others[i]);
+}
+
+TEST_HARNESS_MAIN
