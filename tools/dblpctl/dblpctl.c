@@ -28,6 +28,7 @@ static const struct command objects[] = {
 	{ "param", do_param },
 	{ "cc", do_cc },
 	{ "stats", do_stats },
+	{ "save", do_save },
 	{ "version", do_version },
 	{ "help", do_help },
 	{ NULL, NULL },
@@ -44,16 +45,17 @@ static void usage(FILE *to)
 		"       dblpctl [OPTION...] phase [list]\n"
 		"       dblpctl [OPTION...] phase show PHASE\n"
 		"       dblpctl phase set PHASE [loss SHARE] [close POLICY] ...\n"
-		"       dblpctl phase del PHASE\n"
+		"       dblpctl phase { del PHASE | flush }\n"
 		"       dblpctl [OPTION...] job [list]\n"
 		"       dblpctl [OPTION...] job { show | stats } JOB\n"
-		"       dblpctl job { add | set } JOB [phase PHASE] [name NAME]\n"
-		"       dblpctl job del JOB\n"
+		"       dblpctl job { add | set | replace } JOB [phase PHASE] [name NAME]\n"
+		"       dblpctl job { del JOB | flush }\n"
 		"       dblpctl [OPTION...] param [list]\n"
 		"       dblpctl [OPTION...] param show NAME\n"
 		"       dblpctl param set [congestion CC] [cap SHARE] [timeout TIME] ...\n"
 		"       dblpctl [OPTION...] cc [list]\n"
 		"       dblpctl [OPTION...] stats [all | nonzero] [-i TIME [-c COUNT]]\n"
+		"       dblpctl save\n"
 		"       dblpctl version\n"
 		"\n"
 		"  ID     number of a socket, as in the list: 0x1f or 31\n"

@@ -49,6 +49,7 @@ enum status do_cc(int argc, char **argv);
 enum status do_job(int argc, char **argv);
 enum status do_param(int argc, char **argv);
 enum status do_phase(int argc, char **argv);
+enum status do_save(int argc, char **argv);
 enum status do_socket(int argc, char **argv);
 enum status do_stats(int argc, char **argv);
 

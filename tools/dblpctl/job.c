@@ -12,6 +12,7 @@
 #include "job.h"
 #include "names.h"
 #include "object.h"
+#include "phase.h"
 #include "print.h"
 #include "units.h"
 #include "words.h"
@@ -152,6 +153,53 @@ static enum status do_del(int argc, char **argv)
 	return object_del(&jobs, DBLP_CMD_JOB_DEL, argc, argv);
 }
 
+static enum status do_replace(int argc, char **argv)
+{
+	return object_replace(&jobs, DBLP_CMD_JOB_ADD, DBLP_CMD_JOB_SET,
+			      keywords, argc, argv);
+}
+
+static enum status do_flush(int argc, char **argv)
+{
+	return object_flush(&jobs, DBLP_CMD_JOB_DEL, argc, argv);
+}
+
+/* While its detector is on, that says in which phase a job is; a phase that an
+ * operator has set after that holds it
+ */
+static void save_job(const struct values *v)
+{
+	uint32_t id = get_u32(v, DBLP_A_JOB_ID);
+	uint32_t clr = get_u32(v, DBLP_A_JOB_CLR);
+	const struct nlattr *tb[DBLP_A_JOB_MAX + 1];
+	struct values rest = { v->names, tb };
+
+	memcpy(tb, v->tb, sizeof(tb));
+	tb[DBLP_A_JOB_CLR] = NULL;
+	if (clr != DBLP_CLR_OFF)
+		tb[DBLP_A_JOB_PHASE] = NULL;
+	/* A detector that is off may have lost them */
+	if (!phase_exists(get_u32(v, DBLP_A_JOB_LOW_PHASE)))
+		tb[DBLP_A_JOB_LOW_PHASE] = NULL;
+	if (!phase_exists(get_u32(v, DBLP_A_JOB_HIGH_PHASE)))
+		tb[DBLP_A_JOB_HIGH_PHASE] = NULL;
+
+	printf("job replace %u clr %s%s%s", id,
+	       clr == DBLP_CLR_OFF ? "off" : "on",
+	       tb[DBLP_A_JOB_LOW] ? "" : " low inherit",
+	       tb[DBLP_A_JOB_HIGH] ? "" : " high inherit");
+	write_words(keywords, &rest);
+	putchar('\n');
+	if (clr == DBLP_CLR_HELD)
+		printf("job set %u phase %u\n", id,
+		       get_u32(v, DBLP_A_JOB_PHASE));
+}
+
+enum status save_jobs(void)
+{
+	return object_save(&jobs, save_job);
+}
+
 static enum status do_help(int argc, char **argv)
 {
 	enum status status = no_more(argc, argv);
@@ -162,7 +210,9 @@ static enum status do_help(int argc, char **argv)
 	     "       dblpctl [OPTION...] job { show | stats } JOB\n"
 	     "       dblpctl job add NUMBER [phase PHASE] [name NAME] [CLR]\n"
 	     "       dblpctl job set JOB [phase PHASE] [name NAME] [CLR]\n"
+	     "       dblpctl job replace NUMBER [phase PHASE] [name NAME] [CLR]\n"
 	     "       dblpctl job del JOB\n"
+	     "       dblpctl job flush\n"
 	     "\n"
 	     "CLR := [clr { on | off }] [low LOSS] [high LOSS] [low-phase PHASE]\n"
 	     "       [high-phase PHASE] [eta RATIO] [hold REPORTS]\n"
@@ -175,7 +225,9 @@ static enum status do_help(int argc, char **argv)
 	     "  stats  what its sockets have sent, by phase, and how long it was in each\n"
 	     "  add    make one (this and the rest need CAP_NET_ADMIN)\n"
 	     "  set    name it, or move all its sockets to another phase at once\n"
+	     "  replace  set it if it is there, else add it\n"
 	     "  del    forget a job that no socket is in\n"
+	     "  flush  forget all of these\n"
 	     "\n"
 	     "A program puts its sockets in a job by DBLP_JOB; from outside it is\n"
 	     "dblpctl socket set ID job JOB. With clr on, the norms that it reports by\n"
@@ -195,6 +247,8 @@ enum status do_job(int argc, char **argv)
 		{ "stats", do_job_stats },
 		{ "add", do_add },
 		{ "del", do_del },
+		{ "replace", do_replace },
+		{ "flush", do_flush },
 		{ "help", do_help },
 		{ NULL, NULL },
 	};

@@ -241,10 +241,10 @@ struct nlmsghdr *nl_request(uint8_t cmd, uint16_t flags)
 	return begin(buf, cmd, DBLP_FAMILY_VERSION, flags);
 }
 
-int nl_talk(struct nlmsghdr *nlh, const char *const *attr_names,
-	    struct nl_reply *reply)
+/* As transact(), a dump again until it is of one moment */
+static int attempt(struct nlmsghdr *nlh, struct nl_reply *reply,
+		   struct refusal *r)
 {
-	struct refusal r;
 	int tries = 0, err;
 	bool torn;
 
@@ -255,16 +255,36 @@ int nl_talk(struct nlmsghdr *nlh, const char *const *attr_names,
 	do {
 		if (tries)
 			nl_reply_free(reply);
-		err = transact(nlh, reply, &r, &torn);
+		err = transact(nlh, reply, r, &torn);
 	} while (!err && torn && ++tries < DUMP_TRIES);
 
-	if (err < 0)
-		print_refusal(nlh, &r, attr_names);
 	if (err)
 		nl_reply_free(reply);
 	else if (torn)
 		complain("sockets come and go too fast to list all of one moment");
+	return err;
+}
+
+int nl_talk(struct nlmsghdr *nlh, const char *const *attr_names,
+	    struct nl_reply *reply)
+{
+	struct refusal r;
+	int err = attempt(nlh, reply, &r);
+
+	if (err < 0)
+		print_refusal(nlh, &r, attr_names);
 	return !!err;
+}
+
+int nl_try(struct nlmsghdr *nlh, int *refused)
+{
+	struct nl_reply reply;
+	struct refusal r;
+	int err = attempt(nlh, &reply, &r);
+
+	*refused = err < 0 ? r.err : 0;
+	nl_reply_free(&reply);
+	return err > 0;
 }
 
 void nl_reply_free(struct nl_reply *reply)

@@ -39,6 +39,15 @@ struct nl_reply {
  */
 int nl_talk(struct nlmsghdr *nlh, const char *const *attr_names,
 	    struct nl_reply *reply);
+
+/**
+ * nl_try() - send a request that may be refused
+ * @nlh: from nl_request()
+ * @refused: filled with an errno, 0 if it was not refused
+ *
+ * Return: 0, or 1 after an error message.
+ */
+int nl_try(struct nlmsghdr *nlh, int *refused);
 void nl_reply_free(struct nl_reply *reply);
 
 /**

@@ -3,6 +3,8 @@
  * Sockets, phases and jobs: what the kernel has many of, each with a number.
  */
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "nl.h"
@@ -19,38 +21,77 @@ static void print_one(const struct object *o, const struct nlmsghdr *nlh)
 	print_fields(o->fields, o->n_fields, &v);
 }
 
-static bool has_name(const struct object *o, const struct nlmsghdr *nlh,
-		     const char *name, uint32_t *id)
+typedef enum status each_fn(const struct object *o, const struct values *v,
+			    void *arg);
+
+/* Calls @each for all of a dump, until one fails */
+static enum status walk(const struct object *o, const struct nl_reply *reply,
+			each_fn *each, void *arg)
 {
 	const struct nlattr *tb[o->attr_max + 1];
 	struct values v = { o->attr_names, tb };
+	enum status status = STATUS_OK;
+	const struct nlmsghdr *msg;
+	int left = (int)reply->len;
 
-	nl_attrs(nlh, tb, o->attr_max);
-	*id = get_u32(&v, o->id_attr);
-	return !strcmp(get_string(&v, o->name_attr), name);
+	for (msg = reply->msgs; !status && mnl_nlmsg_ok(msg, left);
+	     msg = mnl_nlmsg_next(msg, &left)) {
+		nl_attrs(msg, tb, o->attr_max);
+		status = each(o, &v, arg);
+	}
+	return status;
+}
+
+static enum status for_each(const struct object *o, each_fn *each, void *arg)
+{
+	struct nl_reply reply;
+	enum status status;
+
+	if (nl_talk(nl_request(o->get, NLM_F_DUMP), o->attr_names, &reply))
+		return STATUS_FAILED;
+	status = walk(o, &reply, each, arg);
+	nl_reply_free(&reply);
+	return status;
+}
+
+/* What is looked for, and what was found */
+struct search {
+	const char	*name;
+	uint32_t	id;
+	bool		found;
+};
+
+static enum status compare_one(const struct object *o, const struct values *v,
+			       void *arg)
+{
+	struct search *search = arg;
+
+	if (!search->found && !strcmp(get_string(v, o->name_attr),
+				      search->name)) {
+		search->id = get_u32(v, o->id_attr);
+		search->found = true;
+	}
+	return STATUS_OK;
 }
 
 static enum status find_name(const struct object *o, const char *name,
 			     uint32_t *id)
 {
-	const struct nlmsghdr *msg;
-	struct nl_reply reply;
-	bool found = false;
-	int left;
+	struct search search = { .name = name };
+	enum status status = STATUS_OK;
 
-	if (nl_talk(nl_request(o->get, NLM_F_DUMP), o->attr_names, &reply))
-		return STATUS_FAILED;
-	left = (int)reply.len;
 	/* Those without a name are not found by none */
-	for (msg = reply.msgs; *name && !found && mnl_nlmsg_ok(msg, left);
-	     msg = mnl_nlmsg_next(msg, &left))
-		found = has_name(o, msg, name, id);
-	nl_reply_free(&reply);
-	if (found)
-		return STATUS_OK;
-	usage_error("no %s is called '%s' (see dblpctl %s list)", o->name,
-		    name, o->name);
-	return STATUS_FAILED;
+	if (*name)
+		status = for_each(o, compare_one, &search);
+	if (status)
+		return status;
+	if (!search.found) {
+		usage_error("no %s is called '%s' (see dblpctl %s list)",
+			    o->name, name, o->name);
+		return STATUS_FAILED;
+	}
+	*id = search.id;
+	return STATUS_OK;
 }
 
 enum status object_find(const struct object *o, const char *word,
@@ -83,27 +124,34 @@ enum status object_take(const struct object *o, int *argc, char ***argv,
 	return status;
 }
 
+/* What a list has of all objects */
+struct choice {
+	bool		(*wanted)(const struct values *v, const void *arg);
+	const void	*arg;
+};
+
+static enum status list_one(const struct object *o, const struct values *v,
+			    void *arg)
+{
+	const struct choice *choice = arg;
+
+	if (!choice->wanted || choice->wanted(v, choice->arg))
+		print_fields(o->fields, o->n_fields, v);
+	return STATUS_OK;
+}
+
 enum status object_list_if(const struct object *o,
 			   bool (*wanted)(const struct values *v,
 					  const void *arg),
 			   const void *arg)
 {
-	const struct nlattr *tb[o->attr_max + 1];
-	struct values v = { o->attr_names, tb };
-	const struct nlmsghdr *msg;
+	struct choice choice = { wanted, arg };
 	struct nl_reply reply;
-	int left;
 
 	if (nl_talk(nl_request(o->get, NLM_F_DUMP), o->attr_names, &reply))
 		return STATUS_FAILED;
 	print_array();
-	left = (int)reply.len;
-	for (msg = reply.msgs; mnl_nlmsg_ok(msg, left);
-	     msg = mnl_nlmsg_next(msg, &left)) {
-		nl_attrs(msg, tb, o->attr_max);
-		if (!wanted || wanted(&v, arg))
-			print_fields(o->fields, o->n_fields, &v);
-	}
+	walk(o, &reply, list_one, &choice);
 	print_array_end();
 	nl_reply_free(&reply);
 	return STATUS_OK;
@@ -182,4 +230,75 @@ enum status object_del(const struct object *o, uint8_t cmd, int argc,
 
 	status = object_take(o, &argc, &argv, &id) ?: no_more(argc, argv);
 	return status ?: object_change(o, cmd, id, NULL, NULL);
+}
+
+bool object_exists(const struct object *o, uint32_t id)
+{
+	struct nlmsghdr *nlh = nl_request(o->get, 0);
+	int refused;
+
+	mnl_attr_put_u32(nlh, o->id_attr, id);
+	return !nl_try(nlh, &refused) && !refused;
+}
+
+enum status object_replace(const struct object *o, uint8_t add, uint8_t set,
+			   const struct keyword *keywords, int argc,
+			   char **argv)
+{
+	struct value values[WORDS_MAX] = { 0 };
+	enum status status = STATUS_OK;
+	uint32_t id;
+
+	if (!argc)
+		return usage_error("which number shall the %s have?", o->name);
+	if (parse_id(argv[0], &id))
+		return usage_error("'%s' is not a number for a %s", argv[0],
+				   o->name);
+	if (argc > 1)
+		status = read_words(keywords, argc - 1, argv + 1, values);
+	if (status)
+		return status;
+	if (!object_exists(o, id))
+		return object_change(o, add, id, keywords, values);
+	return argc > 1 ? object_change(o, set, id, keywords, values) :
+			  STATUS_OK;
+}
+
+static enum status flush_one(const struct object *o, const struct values *v,
+			     void *arg)
+{
+	const uint8_t *del = arg;
+	struct nlmsghdr *nlh;
+	int refused;
+
+	nlh = nl_request(*del, 0);
+	mnl_attr_put_u32(nlh, o->id_attr, get_u32(v, o->id_attr));
+	if (nl_try(nlh, &refused))
+		return STATUS_FAILED;
+	if (!refused || refused == EBUSY || refused == ENOENT)
+		return STATUS_OK;
+	/* Once more, for the reason */
+	return object_change(o, *del, get_u32(v, o->id_attr), NULL, NULL);
+}
+
+enum status object_flush(const struct object *o, uint8_t del, int argc,
+			 char **argv)
+{
+	return no_more(argc, argv) ?: for_each(o, flush_one, &del);
+}
+
+static enum status save_one(const struct object *o, const struct values *v,
+			    void *arg)
+{
+	void (**write)(const struct values *v) = arg;
+
+	(void)o;
+	(*write)(v);
+	return STATUS_OK;
+}
+
+enum status object_save(const struct object *o,
+			void (*write)(const struct values *v))
+{
+	return for_each(o, save_one, &write);
 }

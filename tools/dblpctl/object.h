@@ -95,4 +95,28 @@ enum status object_set(const struct object *o, uint8_t cmd,
 enum status object_del(const struct object *o, uint8_t cmd, int argc,
 		       char **argv);
 
+/**
+ * object_replace() - add an object, or change it if it is there
+ * @o: kind
+ * @add: command that makes one
+ * @set: command that changes one
+ * @keywords: what can be set
+ * @argc: words
+ * @argv: words: a number, then keywords
+ */
+enum status object_replace(const struct object *o, uint8_t add, uint8_t set,
+			   const struct keyword *keywords, int argc,
+			   char **argv);
+
+/** object_flush() - delete all that are not in use; no word may be left */
+enum status object_flush(const struct object *o, uint8_t del, int argc,
+			 char **argv);
+
+/** object_exists() - does the kernel know one of this number? */
+bool object_exists(const struct object *o, uint32_t id);
+
+/** object_save() - have @write print the commands that make each of them */
+enum status object_save(const struct object *o,
+			void (*write)(const struct values *v));
+
 #endif /* DBLPCTL_OBJECT_H */

@@ -73,6 +73,28 @@ static enum status do_del(int argc, char **argv)
 	return object_del(&phases, DBLP_CMD_PHASE_DEL, argc, argv);
 }
 
+static enum status do_flush(int argc, char **argv)
+{
+	return object_flush(&phases, DBLP_CMD_PHASE_DEL, argc, argv);
+}
+
+bool phase_exists(uint32_t id)
+{
+	return object_exists(&phases, id);
+}
+
+static void save_phase(const struct values *v)
+{
+	printf("phase set %u", get_u32(v, DBLP_A_PHASE_ID));
+	write_words(keywords, v);
+	putchar('\n');
+}
+
+enum status save_phases(void)
+{
+	return object_save(&phases, save_phase);
+}
+
 static enum status do_help(int argc, char **argv)
 {
 	enum status status = no_more(argc, argv);
@@ -84,6 +106,7 @@ static enum status do_help(int argc, char **argv)
 	     "       dblpctl phase set PHASE [loss SHARE] [close POLICY] [order ORDER]\n"
 	     "                               [fill FILL] [name NAME]\n"
 	     "       dblpctl phase del PHASE\n"
+	     "       dblpctl phase flush\n"
 	     "\n"
 	     "  PHASE  number (0 to 7) or name\n"
 	     "\n"
@@ -96,7 +119,8 @@ static enum status do_help(int argc, char **argv)
 	     "         order  in which segments go out: auto, sequential or shuffled\n"
 	     "         fill   what a reader finds where bytes are missing: zero or keep\n"
 	     "         name   what it is called; a new phase needs one\n"
-	     "  del    forget a phase that no socket is in");
+	     "  del    forget a phase that no socket is in\n"
+	     "  flush  forget all of these");
 	return STATUS_OK;
 }
 
@@ -107,6 +131,7 @@ enum status do_phase(int argc, char **argv)
 		{ "show", do_show },
 		{ "set", do_set },
 		{ "del", do_del },
+		{ "flush", do_flush },
 		{ "help", do_help },
 		{ NULL, NULL },
 	};

@@ -5,6 +5,7 @@
 #ifndef DBLPCTL_PHASE_H
 #define DBLPCTL_PHASE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "dblpctl.h"
@@ -18,5 +19,11 @@
  * be one that no phase has.
  */
 enum status find_phase(const char *word, uint32_t *id);
+
+/** phase_exists() - does the kernel know a phase of this number? */
+bool phase_exists(uint32_t id);
+
+/** save_phases() - print the commands that make all phases */
+enum status save_phases(void);
 
 #endif /* DBLPCTL_PHASE_H */

@@ -194,6 +194,11 @@ void print_gap(void)
 		putchar('\n');
 }
 
+bool print_is_json(void)
+{
+	return json;
+}
+
 bool print_is_table(void)
 {
 	return !json && in_array;

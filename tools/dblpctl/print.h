@@ -35,6 +35,9 @@ int print_end(void);
 /** print_gap() - as text, an empty line between two of the same */
 void print_gap(void);
 
+/** print_is_json() - is JSON wanted? */
+bool print_is_json(void);
+
 /** print_is_table() - is room scarce where the next value goes? */
 bool print_is_table(void);
 

@@ -3,7 +3,9 @@
  * What follows a verb.
  */
 
+#include <inttypes.h>
 #include <linux/dblp.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "job.h"
@@ -162,5 +164,36 @@ void put_words(struct nlmsghdr *nlh, const struct keyword *keywords,
 					  values[i].text);
 		else
 			mnl_attr_put_u32(nlh, keywords[i].attr, values[i].n);
+	}
+}
+
+static void write_word(const struct keyword *k, uint32_t n)
+{
+	char text[UNITS_TEXT];
+
+	if (k->read == read_share || k->read == read_own_share)
+		format_share(text, n);
+	else if (k->read == read_ratio)
+		format_ratio(text, n);
+	else if (k->read == read_ms)
+		format_ms(text, n);
+	else if (k->read == read_enum)
+		snprintf(text, sizeof(text), "%s", k->names[n]);
+	else
+		snprintf(text, sizeof(text), "%" PRIu32, n);
+	printf(" %s %s", k->name, text);
+}
+
+void write_words(const struct keyword *keywords, const struct values *v)
+{
+	const struct keyword *k;
+
+	for (k = keywords; k->name; k++) {
+		if (!v->tb[k->attr])
+			continue;
+		if (k->read != read_name)
+			write_word(k, get_u32(v, k->attr));
+		else if (*get_string(v, k->attr))
+			printf(" %s %s", k->name, get_string(v, k->attr));
 	}
 }

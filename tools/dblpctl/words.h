@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "dblpctl.h"
+#include "field.h"
 
 /* More than any verb has */
 #define WORDS_MAX	12
@@ -87,5 +88,15 @@ enum status read_words(const struct keyword *keywords, int argc, char **argv,
 /** put_words() - add what was given to a request */
 void put_words(struct nlmsghdr *nlh, const struct keyword *keywords,
 	       const struct value values[WORDS_MAX]);
+
+/**
+ * write_words() - print what read_words() would read, as text
+ * @keywords: the last has no name
+ * @v: attributes; what is absent or an empty name is left out
+ *
+ * Whatever an operator can set has to be known to this function: see
+ * dblpctl save.
+ */
+void write_words(const struct keyword *keywords, const struct values *v);
 
 #endif /* DBLPCTL_WORDS_H */

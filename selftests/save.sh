@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# dblpctl save: what it prints has the same effect once more, wherever that is
+# run.
+
+# shellcheck disable=SC2154,SC2317 # new_ns sets it; functions are called by try
+# shellcheck source=selftests/lib/lib.sh
+. "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+# shellcheck source=selftests/lib/ctl.sh
+. "$(dirname "$(readlink -f "$0")")/lib/ctl.sh"
+
+new_ns a b
+
+# all NS: what is set there
+all()
+{
+	ctl "$1" -j phase list && ctl "$1" -j job list && ctl "$1" -j param list
+}
+
+of_a_new_one()
+{
+	diff <(ctl "$a" save) - <<-END
+		# What was set, for dblpctl -b
+		job flush
+		phase flush
+		phase set 0 loss 0% close full order auto fill zero name reliable
+		phase set 1 loss 0.8% close early order auto fill zero name critical
+		phase set 2 loss 40.8% close eager order auto fill zero name tolerant
+		param set congestion bdp cap 100% timeout 30s keepalive 15s
+	END
+}
+try "of a new namespace" of_a_new_one
+
+# Names go round, so that none may be in the way of another
+changes()
+{
+	ctl "$a" -b - <<-END
+		phase del critical
+		phase set 0 name x loss 33.3333% close early order shuffled fill keep
+		phase set 2 name reliable
+		phase set 0 name tolerant
+		phase set 7 name last loss 1ppm order sequential
+		job add 7 phase last name resnet
+		job add 9
+		job add 2147483647 phase tolerant name z-_9
+		job add 11 clr on low 1% eta 0.25 hold 2 low-phase last high-phase tolerant
+		job add 12 clr on high 100% low-phase last high-phase reliable
+		job set 12 phase tolerant
+		param set congestion swift cap 0.0001% timeout 90s keepalive 24h
+	END
+}
+
+round_trip()
+{
+	changes && ctl "$a" save > "$tmp/saved" || return
+	diag < "$tmp/saved"
+	fails diff <(all "$a") <(all "$b") > /dev/null && ctl "$b" -b "$tmp/saved" &&
+		diff <(all "$a") <(all "$b") && diff "$tmp/saved" <(ctl "$b" save)
+}
+try "a round trip" round_trip
+
+twice()
+{
+	ctl "$b" job add 8 name more && ctl "$b" phase set 3 name more && ctl "$b" param set cap 5% &&
+		ctl "$b" -b "$tmp/saved" && diff <(all "$a") <(all "$b")
+}
+try "again, over what was changed meanwhile" twice
+
+# A live socket keeps its job and its phase from going, not from being set
+with_sockets()
+{
+	local id
+
+	spawn ip netns exec "$b" dblp-peer listen ::1 7000 say listening pause
+	wait_until 10 output_has "$spawned" listening || return
+	id=$(json "$b" '.[0].id' socket list) && ctl "$b" socket set "$id" job 7 &&
+		ctl "$b" job set 7 phase tolerant name other && ctl "$b" -b "$tmp/saved" &&
+		diff <(ctl "$a" save) <(ctl "$b" save) &&
+		is json "$b" '[.job, .phase, .budget]' socket show "$id" '[7,7,1]'
+}
+try "with a socket in a job" with_sockets
+
+flushed()
+{
+	# What was closed leaves its job a little later
+	wait_until 10 is json "$b" 'map(.sockets) | add' job list 0 || return
+	ctl "$b" job flush && is ctl "$b" -j job list '[]' && ctl "$b" phase flush &&
+		is json "$b" 'map(.id)' phase list '[0]'
+}
+try "flush: all that is not in use" flushed
+
+replaced()
+{
+	ctl "$b" job replace 5 name five && ctl "$b" job replace 5 phase 0 && ctl "$b" job replace 5 &&
+		ctl "$b" job replace 6 && is json "$b" 'map([.id, .name])' job list '[[5,"five"],[6,""]]'
+}
+try "replace: a job that is there, or is not" replaced
+try "replace: a name that is taken" refused 1 "name: another job is called so" \
+	ctl "$b" job replace 6 name five
+try "replace: which number" refused 2 "which number shall the job have?" ctl "$b" job replace
+try "nobody flushes" refused 1 "no permission: this needs CAP_NET_ADMIN in the network namespace (sudo)" \
+	in_ns "$b" "${nobody[@]}" dblpctl job flush
+try "no JSON" refused 2 "what is saved are commands, not JSON" ctl "$a" -j save
+
+done_testing
