@@ -447,7 +447,7 @@ rates()
 	spawn ip netns exec "$b" dblp-peer listen 10.9.0.2 7004 accept recv 200
 	wait_until 10 sock "$b" '.local_port == 7004' || return
 	counted
-	spawn in_ns "$a" dblpctl -j stats -i 500ms -c 8
+	spawn ip netns exec "$a" dblpctl -j stats -i 500ms -c 8
 	n=$spawned
 	in_ns "$a" dblp-peer connect 10.9.0.2 7004 send 200 10000 shutdown eof || return
 	ended "$n" 0 || return

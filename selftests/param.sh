@@ -47,7 +47,7 @@ try "congestion controls" controls
 # begins_with WANTED: a socket made now, and what it is connected to
 begins_with()
 {
-	spawn in_ns "$a" dblp-peer bind ::1 7100 pause
+	spawn ip netns exec "$a" dblp-peer bind ::1 7100 pause
 	wait_until 10 is json "$a" 'map(select(.local_port == 7100)) | length' socket list 1 || return
 	is json "$a" '.[] | select(.local_port == 7100) | [.congestion, .budget_cap]' socket list "$1"
 }
