@@ -305,4 +305,6 @@ module_exit(dblp_exit);
 MODULE_DESCRIPTION("AF_DBLP: messages with a loss budget, over UDP");
 MODULE_AUTHOR("The AF_DBLP developers");
 MODULE_LICENSE("GPL");
+/* That of dkms.conf: see doctor.sh */
+MODULE_VERSION("0.1.0");
 MODULE_ALIAS_NETPROTO(PF_DBLP);

@@ -29,6 +29,7 @@ static const struct command objects[] = {
 	{ "cc", do_cc },
 	{ "stats", do_stats },
 	{ "save", do_save },
+	{ "doctor", do_doctor },
 	{ "version", do_version },
 	{ "help", do_help },
 	{ NULL, NULL },
@@ -56,6 +57,7 @@ static void usage(FILE *to)
 		"       dblpctl [OPTION...] cc [list]\n"
 		"       dblpctl [OPTION...] stats [all | nonzero] [-i TIME [-c COUNT]]\n"
 		"       dblpctl save\n"
+		"       dblpctl [OPTION...] doctor [ADDRESS [PORT]]\n"
 		"       dblpctl version\n"
 		"\n"
 		"  ID     number of a socket, as in the list: 0x1f or 31\n"

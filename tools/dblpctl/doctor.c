@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dblpctl doctor: what is misconfigured, and the command that mends it.
+ */
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dblpctl.h"
+#include "doctor.h"
+#include "prefix.h"
+#include "print.h"
+#include "units.h"
+
+/* Less than the kernel has at the start */
+#define BACKLOG_MIN	1000
+/* SO_RCVBUF and SO_SNDBUF of a program that asks for room for a large message */
+#define BUFFER_MIN	(4 << 20)
+
+static bool found_bad;
+
+void doctor_says(enum verdict verdict, const char *check, const char *command,
+		 const char *fmt, ...)
+{
+	static const char *const names[] = { "ok", "note", "BAD" };
+	static const char *const keys[] = { "ok", "note", "bad" };
+	static const struct heading result = { "result", "RESULT" };
+	static const struct heading what = { "check", "CHECK" };
+	static const struct heading found = { "found", "FOUND" };
+	static const struct heading mend = { "command", "MEND BY" };
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	found_bad |= verdict == VERDICT_BAD;
+	print_object();
+	print_string(result, keys[verdict], names[verdict]);
+	print_string(what, check, NULL);
+	print_string(found, text, NULL);
+	print_string(mend, command, NULL);
+	print_object_end();
+}
+
+/* First line of a file; false if there is none */
+static bool read_line(const char *path, char *line, int size)
+{
+	FILE *f = fopen(path, "re");
+	bool there;
+
+	if (!f)
+		return false;
+	there = fgets(line, size, f);
+	fclose(f);
+	if (there)
+		line[strcspn(line, "\n")] = '\0';
+	return there;
+}
+
+static bool check_module(void)
+{
+	static const char check[] = "module";
+	char version[64];
+
+	if (access("/sys/module/dblp", F_OK)) {
+		if (access("/sys/module/udp_tunnel", F_OK) ||
+		    access("/sys/module/ip6_udp_tunnel", F_OK))
+			doctor_says(VERDICT_BAD, check,
+				    "sudo modprobe -a udp_tunnel ip6_udp_tunnel && sudo modprobe dblp",
+				    "neither dblp nor udp_tunnel and ip6_udp_tunnel, which it needs, are loaded");
+		else
+			doctor_says(VERDICT_BAD, check, "sudo modprobe dblp",
+				    "dblp is not loaded");
+		return false;
+	}
+	if (!read_line("/sys/module/dblp/version", version, sizeof(version)))
+		strcpy(version, "of no known version");
+	if (!strcmp(version, DBLP_VERSION))
+		doctor_says(VERDICT_OK, check, "",
+			    "dblp and dblpctl are of version %s", version);
+	else
+		doctor_says(VERDICT_BAD, check,
+			    "sudo modprobe -r dblp && sudo modprobe dblp",
+			    "dblp is %s, dblpctl is %s: install both from one source",
+			    version, DBLP_VERSION);
+	return true;
+}
+
+/* A sysctl; those that only the first namespace has are looked at there */
+static void check_sysctl(const char *name, unsigned long least,
+			 enum verdict verdict, const char *why)
+{
+	char path[128], line[64], command[128];
+	unsigned long value;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/core/%s", name);
+	if (!read_line(path, line, sizeof(line)))
+		return;
+	value = strtoul(line, NULL, 10);
+	snprintf(command, sizeof(command), "sudo sysctl -w net.core.%s=%lu",
+		 name, least);
+	if (value >= least)
+		doctor_says(VERDICT_OK, name, "", "%lu", value);
+	else
+		doctor_says(verdict, name, command, "%lu: %s", value, why);
+}
+
+static void check_host(void)
+{
+	check_sysctl("netdev_max_backlog", BACKLOG_MIN, VERDICT_BAD,
+		     "bursts are dropped before they reach a socket");
+	check_sysctl("rmem_max", BUFFER_MIN, VERDICT_NOTE,
+		     "a program that sets SO_RCVBUF gets no more");
+	check_sysctl("wmem_max", BUFFER_MIN, VERDICT_NOTE,
+		     "a program that sets SO_SNDBUF gets no more");
+}
+
+static enum status examine(const char *peer, unsigned int port)
+{
+	struct prefix p;
+
+	if (peer && (parse_prefix(peer, &p) || p.bits != 128 ||
+		     strchr(peer, '/')))
+		return usage_error("'%s' is not an IPv4 or IPv6 address", peer);
+	print_array();
+	if (check_module()) {
+		check_host();
+		check_devices();
+		if (peer)
+			check_peer(&p.addr, peer, port);
+	}
+	print_array_end();
+	return found_bad ? STATUS_FAILED : STATUS_OK;
+}
+
+static enum status do_help(int argc, char **argv)
+{
+	enum status status = no_more(argc, argv);
+
+	if (status)
+		return status;
+	puts("Usage: dblpctl [OPTION...] doctor [ADDRESS [PORT]]\n"
+	     "\n"
+	     "Looks at the module, the devices of this network namespace and the kernel's\n"
+	     "limits, and says for what is wrong which command mends it. With the ADDRESS of\n"
+	     "a peer it sends there: do packets of full size arrive? With the PORT where a\n"
+	     "program listens: does it get through? The exit status is 1 if anything is BAD.");
+	return STATUS_OK;
+}
+
+enum status do_doctor(int argc, char **argv)
+{
+	enum status status;
+	uint32_t port = 0;
+
+	if (!argc)
+		return examine(NULL, 0);
+	if (is_prefix(argv[0], "help"))
+		return do_help(argc - 1, argv + 1);
+	if (argc > 1 && (parse_id(argv[1], &port) || !port || port > 65535))
+		return usage_error("'%s' is not a port", argv[1]);
+	status = argc > 2 ? no_more(argc - 2, argv + 2) : STATUS_OK;
+	return status ?: examine(argv[0], port);
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dblpctl doctor: the way to a peer.
+ */
+
+#include <netinet/in.h>
+/* Needs the C library first: both define struct in6_addr */
+#include <linux/dblp.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "doctor.h"
+
+/* Nobody listens there: the peer's kernel says so, as to traceroute */
+#define PROBE_PORT	33434
+#define PROBE_MS	700
+#define PROBE_TRIES	2
+#define CONNECT_MS	3000
+#define HEADERS4	28
+#define HEADERS6	48
+
+enum probe {
+	PROBE_ARRIVED,
+	PROBE_LOST,
+	PROBE_TOO_LARGE,
+	PROBE_FAILED,
+};
+
+static int probe_socket(const struct in6_addr *addr)
+{
+	struct sockaddr_in6 to = {
+		.sin6_family = AF_INET6,
+		.sin6_port = htons(PROBE_PORT),
+		.sin6_addr = *addr,
+	};
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int v4 = IP_PMTUDISC_PROBE, v6 = IPV6_PMTUDISC_PROBE, off = 0;
+
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &v6, sizeof(v6));
+	setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &v4, sizeof(v4));
+	if (!connect(fd, (struct sockaddr *)&to, sizeof(to)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Sends one packet of @len bytes, and waits for the peer's refusal of it */
+static enum probe probe_once(int fd, size_t len)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	static char buf[65536];
+
+	if (send(fd, buf, len, 0) < 0 && errno != ECONNREFUSED)
+		return errno == EMSGSIZE ? PROBE_TOO_LARGE : PROBE_FAILED;
+	if (poll(&p, 1, PROBE_MS) <= 0)
+		return PROBE_LOST;
+	if (recv(fd, buf, sizeof(buf), MSG_DONTWAIT) >= 0 ||
+	    errno == ECONNREFUSED)
+		return PROBE_ARRIVED;
+	return errno == EMSGSIZE ? PROBE_TOO_LARGE : PROBE_FAILED;
+}
+
+static enum probe probe(const struct in6_addr *addr, size_t len)
+{
+	enum probe result = PROBE_FAILED;
+	int fd = probe_socket(addr), i;
+
+	if (fd < 0)
+		return result;
+	for (i = 0; i < PROBE_TRIES; i++) {
+		result = probe_once(fd, len);
+		if (result != PROBE_LOST)
+			break;
+	}
+	close(fd);
+	return result;
+}
+
+/* MTU of the device on the way, whatever was learned of the way behind it */
+static int device_mtu(const struct in6_addr *addr)
+{
+	bool v4 = IN6_IS_ADDR_V4MAPPED(addr);
+	int fd = probe_socket(addr), mtu = 0;
+	socklen_t len = sizeof(mtu);
+
+	if (fd < 0)
+		return 0;
+	if (v4)
+		getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &len);
+	else
+		getsockopt(fd, IPPROTO_IPV6, IPV6_MTU, &mtu, &len);
+	close(fd);
+	return mtu;
+}
+
+static void check_mtu(const struct in6_addr *addr, const char *address)
+{
+	size_t headers = IN6_IS_ADDR_V4MAPPED(addr) ? HEADERS4 : HEADERS6;
+	int mtu = device_mtu(addr);
+	char command[256];
+
+	if (mtu <= (int)headers) {
+		snprintf(command, sizeof(command), "ip route get %s", address);
+		doctor_says(VERDICT_BAD, "route", command,
+			    "there is no way to %s", address);
+		return;
+	}
+	if (probe(addr, 64) != PROBE_ARRIVED) {
+		doctor_says(VERDICT_NOTE, "mtu", "",
+			    "%s does not answer UDP probes, so nothing is known of larger ones",
+			    address);
+		return;
+	}
+	if (probe(addr, (size_t)mtu - headers) == PROBE_ARRIVED) {
+		doctor_says(VERDICT_OK, "mtu", "",
+			    "packets of %d bytes get to %s", mtu, address);
+		return;
+	}
+	snprintf(command, sizeof(command),
+		 "sudo ip link set dev \"$(ip -o route get %s | sed 's/.* dev \\([^ ]*\\).*/\\1/')\" mtu 1500",
+		 address);
+	doctor_says(VERDICT_BAD, "mtu", command,
+		    "packets of %d bytes, the MTU here, do not get to %s: another one is smaller",
+		    mtu, address);
+}
+
+/* errno of a connection, 0 if it came about */
+static int try_connect(const struct in6_addr *addr, unsigned int port)
+{
+	struct timeval patience = { CONNECT_MS / 1000, CONNECT_MS % 1000 };
+	struct sockaddr_dblp to = {
+		.sdblp_family = AF_DBLP,
+		.sdblp_port = htons((uint16_t)port),
+		.sdblp_addr = *addr,
+	};
+	int fd = socket(AF_DBLP, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int err = 0;
+
+	if (fd < 0)
+		return errno;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
+		err = errno;
+	close(fd);
+	return err;
+}
+
+static void check_port(const struct in6_addr *addr, const char *address,
+		       unsigned int port)
+{
+	int err = try_connect(addr, port);
+	char command[128];
+
+	switch (err) {
+	case 0:
+		doctor_says(VERDICT_OK, "port", "", "%s accepts at UDP port %u",
+			    address, port);
+		break;
+	case ECONNREFUSED:
+		snprintf(command, sizeof(command),
+			 "dblpctl socket list state listen (there)");
+		doctor_says(VERDICT_BAD, "port", command,
+			    "UDP port %u of %s is open, but nobody listens",
+			    port, address);
+		break;
+	case EAGAIN:
+	case EINPROGRESS:
+	case ETIMEDOUT:
+		snprintf(command, sizeof(command),
+			 "sudo nft insert rule inet filter input udp dport %u accept (there)",
+			 port);
+		doctor_says(VERDICT_BAD, "port", command,
+			    "UDP port %u of %s does not answer: it is blocked, or there is no module",
+			    port, address);
+		break;
+	default:
+		snprintf(command, sizeof(command), "ip route get %s", address);
+		doctor_says(VERDICT_BAD, "port", command, "%s port %u: %s",
+			    address, port, strerror(err));
+	}
+}
+
+void check_peer(const struct in6_addr *addr, const char *address,
+		unsigned int port)
+{
+	check_mtu(addr, address);
+	if (port)
+		check_port(addr, address, port);
+}
