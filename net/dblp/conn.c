@@ -4,6 +4,7 @@
  * and what netlink may see of them.
  */
 #include "dblp.h"
+#include "event.h"
 #include "trace.h"
 
 static const struct rhashtable_params dblp_conns_params = {
@@ -210,6 +211,7 @@ void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 		dblp_rtt_sample(&dsk->rtt, rtt, 0, now);
 	dblp_keepalive_set(dsk);
 	dblp_timer_update(dsk);
+	dblp_event_conn_begin(dsk);
 }
 
 /* The socket's own reference is over: nobody can reach it by number now */
@@ -237,8 +239,9 @@ static void dblp_end_life(struct dblp_sock *dsk)
 void dblp_done(struct dblp_sock *dsk, int err)
 {
 	struct sock *sk = &dsk->sk;
+	u8 state = dsk->state;
 
-	if (dsk->state == DBLP_STATE_CLOSED)
+	if (state == DBLP_STATE_CLOSED)
 		return;
 
 	dblp_cookie_spend(dsk);
@@ -261,6 +264,7 @@ void dblp_done(struct dblp_sock *dsk, int err)
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 	if (err)
 		WRITE_ONCE(sk->sk_err, err);
+	dblp_event_conn_end(dsk, state, err);
 	if (sock_flag(sk, SOCK_DEAD)) {
 		dblp_end_life(dsk);
 		return;

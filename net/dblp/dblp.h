@@ -687,7 +687,7 @@ struct dblp_peer_key {
  * @rx_chain: where the next piece for @rx_ready belongs: offset 0 if it begins
  *	a message, else the message is the one with this length and tag, and
  *	@reason is why its pieces were closed so far, the highest &enum
- *	dblp_reason
+ *	dblp_reason, @missing is what they lack, and @budget is the first one's
  * @rx_broken: positive errno: pieces contradict each other, or the end is
  *	missing. dblp_push() ends the connection
  * @rx_window: credit that is out at most
@@ -826,6 +826,8 @@ struct dblp_sock {
 		u32		offset;
 		u32		total;
 		u64		tag;
+		u32		missing;
+		u32		budget;
 		u8		reason;
 	} rx_chain;
 	int			rx_broken;

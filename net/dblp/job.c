@@ -6,6 +6,7 @@
  * its job without any lock but its own, as it holds a reference.
  */
 #include "dblp.h"
+#include "event.h"
 #include "trace.h"
 
 /**
@@ -74,15 +75,15 @@ bool dblp_job_needs_phase(const struct dblp_job *job, u32 phase)
 
 /**
  * dblp_job_add() - a new job
- * @c: configuration, with @lock held
+ * @net: namespace, with @lock of its configuration held
  * @id: number, not 0 and not taken
  * @conf: what is set for it; the phases exist
  *
  * Return: 0 or -ENOMEM.
  */
-int dblp_job_add(struct dblp_config *c, u32 id,
-		 const struct dblp_job_conf *conf)
+int dblp_job_add(struct net *net, u32 id, const struct dblp_job_conf *conf)
 {
+	struct dblp_config *c = dblp_config(net);
 	struct dblp_job *job;
 	int err;
 
@@ -102,6 +103,7 @@ int dblp_job_add(struct dblp_config *c, u32 id,
 		return err;
 	}
 	c->jobs_generation++;
+	dblp_event_job(net, DBLP_CMD_JOB_ADD_NTF, job);
 	return 0;
 }
 
@@ -120,13 +122,15 @@ static void dblp_job_leave_phase(struct dblp_job *job)
  * @job: job
  * @conf: what is set from now on; the phases exist. When this returns it is in
  *	force
+ * @by: who does it
  */
 void dblp_job_set(struct net *net, struct dblp_job *job,
-		  const struct dblp_job_conf *conf)
+		  const struct dblp_job_conf *conf, enum dblp_actor by)
 {
 	bool moved = job->conf.phase != conf->phase;
 	struct dblp_config *c = dblp_config(net);
 	bool other = dblp_job_budget(&job->conf) != dblp_job_budget(conf);
+	u8 old_phase = job->conf.phase;
 
 	lockdep_assert_held(&c->lock);
 	if (job->conf.clr == DBLP_CLR_OFF && conf->clr != DBLP_CLR_OFF)
@@ -143,6 +147,8 @@ void dblp_job_set(struct net *net, struct dblp_job *job,
 	write_sequnlock_bh(&c->seq);
 	if (moved || other)
 		dblp_config_push(net);
+	if (moved)
+		dblp_event_job_phase(net, job, old_phase, by);
 }
 
 /* The job of a socket, good as long as @lock of the configuration is held */
@@ -180,7 +186,7 @@ int dblp_job_norm(struct dblp_sock *dsk, u64 norm)
 		if (conf.clr == DBLP_CLR_ON)
 			conf.phase = dblp_job_choice(job, &conf);
 		if (conf.phase != job->conf.phase)
-			dblp_job_set(net, job, &conf);
+			dblp_job_set(net, job, &conf, DBLP_ACTOR_DETECTOR);
 	}
 	mutex_unlock(&c->lock);
 	return job ? 0 : -ENOENT;
@@ -188,18 +194,21 @@ int dblp_job_norm(struct dblp_sock *dsk, u64 norm)
 
 /**
  * dblp_job_delete() - forget a job
- * @c: configuration, with @lock held
+ * @net: namespace, with @lock of its configuration held
  * @job: job
  *
  * Return: 0, or -EBUSY if there are sockets in it.
  */
-int dblp_job_delete(struct dblp_config *c, struct dblp_job *job)
+int dblp_job_delete(struct net *net, struct dblp_job *job)
 {
+	struct dblp_config *c = dblp_config(net);
+
 	lockdep_assert_held(&c->lock);
 	if (dblp_job_sockets(job))
 		return -EBUSY;
 	xa_erase(&c->jobs, job->id);
 	c->jobs_generation++;
+	dblp_event_job(net, DBLP_CMD_JOB_DEL_NTF, job);
 	kfree(job);
 	return 0;
 }

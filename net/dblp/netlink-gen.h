@@ -59,4 +59,8 @@ int dblp_nl_param_set_doit(struct sk_buff *skb, struct genl_info *info);
 int dblp_nl_cc_get_doit(struct sk_buff *skb, struct genl_info *info);
 int dblp_nl_cc_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 
+enum {
+	DBLP_NLGRP_EVENTS,
+};
+
 #endif /* _LINUX_DBLP_GEN_H */

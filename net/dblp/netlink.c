@@ -473,6 +473,10 @@ int dblp_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 	return dblp_nl_reply_end(info, msg, hdr, err);
 }
 
+static const struct genl_multicast_group dblp_nl_groups[] = {
+	[DBLP_NLGRP_EVENTS] = { .name = DBLP_MCGRP_EVENTS },
+};
+
 struct genl_family dblp_nl_family __ro_after_init = {
 	.name		= DBLP_FAMILY_NAME,
 	.version	= DBLP_FAMILY_VERSION,
@@ -481,6 +485,8 @@ struct genl_family dblp_nl_family __ro_after_init = {
 	.parallel_ops	= true,
 	.ops		= dblp_nl_ops,
 	.n_ops		= ARRAY_SIZE(dblp_nl_ops),
+	.mcgrps		= dblp_nl_groups,
+	.n_mcgrps	= ARRAY_SIZE(dblp_nl_groups),
 };
 
 /**

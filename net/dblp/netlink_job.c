@@ -321,7 +321,8 @@ static int dblp_nl_job_conf(struct genl_info *info, u32 id,
 
 int dblp_nl_job_add_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	struct dblp_config *c = dblp_config(genl_info_net(info));
+	struct net *net = genl_info_net(info);
+	struct dblp_config *c = dblp_config(net);
 	struct dblp_job_conf conf;
 	u32 id;
 	int err;
@@ -337,7 +338,7 @@ int dblp_nl_job_add_doit(struct sk_buff *skb, struct genl_info *info)
 		err = -EEXIST;
 	}
 	err = err ?: dblp_nl_job_conf(info, id, NULL, &conf) ?:
-		     dblp_job_add(c, id, &conf);
+		     dblp_job_add(net, id, &conf);
 	mutex_unlock(&c->lock);
 	return err;
 }
@@ -379,7 +380,7 @@ int dblp_nl_job_set_doit(struct sk_buff *skb, struct genl_info *info)
 	conf = job->conf;
 	err = dblp_nl_job_conf(info, id, job, &conf);
 	if (!err)
-		dblp_job_set(net, job, &conf);
+		dblp_job_set(net, job, &conf, DBLP_ACTOR_OPERATOR);
 unlock:
 	mutex_unlock(&c->lock);
 	return err;
@@ -387,7 +388,8 @@ unlock:
 
 int dblp_nl_job_del_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	struct dblp_config *c = dblp_config(genl_info_net(info));
+	struct net *net = genl_info_net(info);
+	struct dblp_config *c = dblp_config(net);
 	struct dblp_job *job;
 	u32 id;
 	int err;
@@ -397,7 +399,7 @@ int dblp_nl_job_del_doit(struct sk_buff *skb, struct genl_info *info)
 		return err;
 	mutex_lock(&c->lock);
 	job = dblp_nl_job(info, id);
-	err = IS_ERR(job) ? PTR_ERR(job) : dblp_job_delete(c, job);
+	err = IS_ERR(job) ? PTR_ERR(job) : dblp_job_delete(net, job);
 	mutex_unlock(&c->lock);
 	if (err == -EBUSY)
 		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DBLP_A_JOB_ID],

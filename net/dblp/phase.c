@@ -9,6 +9,7 @@
  * reach messages in flight.
  */
 #include "dblp.h"
+#include "event.h"
 #include "trace.h"
 
 static const struct dblp_phase dblp_phase_defaults[] = {
@@ -359,6 +360,7 @@ void dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p)
 	c->phases[id] = *p;
 	write_sequnlock_bh(&c->seq);
 	dblp_config_push(net);
+	dblp_event_phase(net, DBLP_CMD_PHASE_SET_NTF, id, p);
 }
 
 /**
@@ -373,6 +375,7 @@ void dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p)
 int dblp_phase_delete(struct net *net, u32 id)
 {
 	struct dblp_config *c = dblp_config(net);
+	struct dblp_phase was;
 	struct dblp_job *job;
 	unsigned long i;
 
@@ -382,8 +385,10 @@ int dblp_phase_delete(struct net *net, u32 id)
 	xa_for_each(&c->jobs, i, job)
 		if (dblp_job_needs_phase(job, id))
 			return -EBUSY;
+	was = c->phases[id];
 	write_seqlock_bh(&c->seq);
 	memset(&c->phases[id], 0, sizeof(c->phases[id]));
 	write_sequnlock_bh(&c->seq);
+	dblp_event_phase(net, DBLP_CMD_PHASE_DEL_NTF, id, &was);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <linux/uio.h>
 
 #include "dblp.h"
+#include "event.h"
 #include "trace.h"
 #include "window.h"
 
@@ -260,8 +261,13 @@ static void dblp_rx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 /* Another piece is there; with the last one the message is */
 static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
-	dsk->rx_chain.reason = msg->offset ? max(dsk->rx_chain.reason,
-						 msg->reason) : msg->reason;
+	if (!msg->offset) {
+		dsk->rx_chain.reason = DBLP_REASON_COMPLETE;
+		dsk->rx_chain.budget = msg->budget;
+		dsk->rx_chain.missing = 0;
+	}
+	dsk->rx_chain.reason = max(dsk->rx_chain.reason, msg->reason);
+	dsk->rx_chain.missing += msg->missing;
 	dsk->rx_chain.total = msg->total;
 	dsk->rx_chain.tag = msg->tag;
 	msg->number = dsk->rx_number;
@@ -273,8 +279,10 @@ static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	}
 	dsk->rx_chain.offset = 0;
 	dsk->rx_whole++;
-	dsk->rx_number++;
 	dblp_rx_count(dsk, dsk->rx_chain.reason);
+	if (dsk->rx_chain.reason != DBLP_REASON_COMPLETE)
+		dblp_event_msg_closed(dsk);
+	dsk->rx_number++;
 }
 
 /*

@@ -347,6 +347,48 @@ const char *const cc_attrs[DBLP_A_CC_MAX + 1] = {
 	[DBLP_A_CC_DEFAULT] = "default",
 };
 
+const char *const event_attrs[DBLP_A_EVENT_MAX + 1] = {
+	[DBLP_A_EVENT_PAD] = "pad",
+	[DBLP_A_EVENT_JOB] = "job",
+	[DBLP_A_EVENT_NAME] = "name",
+	[DBLP_A_EVENT_OLD_PHASE] = "old_phase",
+	[DBLP_A_EVENT_PHASE] = "phase",
+	[DBLP_A_EVENT_BY] = "by",
+	[DBLP_A_EVENT_NORM] = "norm",
+	[DBLP_A_EVENT_PREVIOUS] = "previous",
+	[DBLP_A_EVENT_CHANGE] = "change",
+	[DBLP_A_EVENT_ETA] = "eta",
+	[DBLP_A_EVENT_BUDGET] = "budget",
+	[DBLP_A_EVENT_POLICY] = "policy",
+	[DBLP_A_EVENT_ORDER] = "order",
+	[DBLP_A_EVENT_FILL] = "fill",
+	[DBLP_A_EVENT_SOCKET] = "socket",
+	[DBLP_A_EVENT_LOCAL_ADDR] = "local_addr",
+	[DBLP_A_EVENT_LOCAL_PORT] = "local_port",
+	[DBLP_A_EVENT_LOCAL_SCOPE] = "local_scope",
+	[DBLP_A_EVENT_PEER_ADDR] = "peer_addr",
+	[DBLP_A_EVENT_PEER_PORT] = "peer_port",
+	[DBLP_A_EVENT_PEER_SCOPE] = "peer_scope",
+	[DBLP_A_EVENT_STATE] = "state",
+	[DBLP_A_EVENT_ERROR] = "error",
+	[DBLP_A_EVENT_MSG_ID] = "msg_id",
+	[DBLP_A_EVENT_TAG] = "tag",
+	[DBLP_A_EVENT_LENGTH] = "length",
+	[DBLP_A_EVENT_MISSING] = "missing",
+	[DBLP_A_EVENT_REASON] = "reason",
+};
+
+const char *const event_names[DBLP_CMD_MAX + 1] = {
+	[DBLP_CMD_JOB_ADD_NTF] = "job-add",
+	[DBLP_CMD_JOB_DEL_NTF] = "job-del",
+	[DBLP_CMD_JOB_PHASE_NTF] = "job-phase",
+	[DBLP_CMD_PHASE_SET_NTF] = "phase-set",
+	[DBLP_CMD_PHASE_DEL_NTF] = "phase-del",
+	[DBLP_CMD_CONN_BEGIN_NTF] = "conn-begin",
+	[DBLP_CMD_CONN_END_NTF] = "conn-end",
+	[DBLP_CMD_MSG_CLOSED_NTF] = "msg-closed",
+};
+
 const char *const state_names[] = {
 	[DBLP_STATE_CLOSED] = "closed",
 	[DBLP_STATE_LISTEN] = "listen",
@@ -395,3 +437,18 @@ const char *const regime_names[] = {
 	NULL
 };
 _Static_assert(__DBLP_REGIME_MAX == 2, "all of enum dblp_regime");
+
+const char *const reason_names[] = {
+	[DBLP_REASON_COMPLETE] = "complete",
+	[DBLP_REASON_BUDGET] = "budget",
+	[DBLP_REASON_DEADLINE] = "deadline",
+	NULL
+};
+_Static_assert(__DBLP_REASON_MAX == 3, "all of enum dblp_reason");
+
+const char *const actor_names[] = {
+	[DBLP_ACTOR_OPERATOR] = "operator",
+	[DBLP_ACTOR_DETECTOR] = "detector",
+	NULL
+};
+_Static_assert(__DBLP_ACTOR_MAX == 2, "all of enum dblp_actor");

@@ -25,6 +25,10 @@ extern const char *const job_attrs[DBLP_A_JOB_MAX + 1];
 extern const char *const job_phase_attrs[DBLP_A_JOB_PHASE_MAX + 1];
 extern const char *const param_attrs[DBLP_A_PARAM_MAX + 1];
 extern const char *const cc_attrs[DBLP_A_CC_MAX + 1];
+extern const char *const event_attrs[DBLP_A_EVENT_MAX + 1];
+
+/* By command, NULL for those that tell of no event */
+extern const char *const event_names[DBLP_CMD_MAX + 1];
 
 /* By value; NULL behind the last */
 extern const char *const state_names[];
@@ -33,5 +37,7 @@ extern const char *const order_names[];
 extern const char *const fill_names[];
 extern const char *const clr_names[];
 extern const char *const regime_names[];
+extern const char *const reason_names[];
+extern const char *const actor_names[];
 
 #endif /* DBLPCTL_NAMES_H */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Events: what dblpctl monitor shows, told as it happens.
+ *
+ * Who has nobody listening pays for a look at a bitmap. An event that finds no
+ * memory is lost as one is that finds no room: listeners get ENOBUFS.
+ */
+#ifndef _NET_DBLP_EVENT_H
+#define _NET_DBLP_EVENT_H
+
+#include <linux/types.h>
+#include <linux/dblp_netlink.h>
+
+struct dblp_job;
+struct dblp_phase;
+struct dblp_rx_msg;
+struct dblp_sock;
+struct net;
+
+void dblp_event_job(struct net *net, u8 cmd, const struct dblp_job *job);
+void dblp_event_job_phase(struct net *net, const struct dblp_job *job,
+			  u8 old_phase, enum dblp_actor by);
+void dblp_event_phase(struct net *net, u8 cmd, u32 id,
+		      const struct dblp_phase *p);
+void dblp_event_conn_begin(const struct dblp_sock *dsk);
+void dblp_event_conn_end(const struct dblp_sock *dsk, u8 state, int error);
+void dblp_event_msg_closed(const struct dblp_sock *dsk);
+
+#endif /* _NET_DBLP_EVENT_H */

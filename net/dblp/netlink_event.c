@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The generic netlink family: its multicast group, which is told what happens
+ * in the namespace.
+ */
+#include <net/genetlink.h>
+
+#include "dblp.h"
+#include "event.h"
+#include "netlink.h"
+#include "netlink-gen.h"
+
+/* More than the attributes of any event take */
+#define DBLP_EVENT_SIZE		256
+
+static bool dblp_event_wanted(struct net *net)
+{
+	return genl_has_listeners(&dblp_nl_family, net, DBLP_NLGRP_EVENTS);
+}
+
+static struct sk_buff *dblp_event_new(u8 cmd, void **hdr, gfp_t gfp)
+{
+	struct sk_buff *msg = genlmsg_new(DBLP_EVENT_SIZE, gfp);
+
+	if (!msg)
+		return NULL;
+	*hdr = genlmsg_put(msg, 0, 0, &dblp_nl_family, 0, cmd);
+	if (*hdr)
+		return msg;
+	nlmsg_free(msg);
+	return NULL;
+}
+
+/* Listeners learn that something was lost, as if it had found no room */
+static void dblp_event_lost(struct net *net)
+{
+	genl_set_err(&dblp_nl_family, net, 0, DBLP_NLGRP_EVENTS, -ENOBUFS);
+}
+
+static void dblp_event_send(struct net *net, struct sk_buff *msg, void *hdr,
+			    int err, gfp_t gfp)
+{
+	if (WARN_ON_ONCE(err)) {
+		nlmsg_free(msg);
+		dblp_event_lost(net);
+		return;
+	}
+	genlmsg_end(msg, hdr);
+	/* Who has no room is told so there; that all have gone is no error */
+	genlmsg_multicast_netns(&dblp_nl_family, net, msg, 0,
+				DBLP_NLGRP_EVENTS, gfp);
+}
+
+static int dblp_event_put_job(struct sk_buff *msg, const struct dblp_job *job)
+{
+	if (nla_put_u32(msg, DBLP_A_EVENT_JOB, job->id) ||
+	    nla_put_string(msg, DBLP_A_EVENT_NAME, job->conf.name) ||
+	    nla_put_u32(msg, DBLP_A_EVENT_PHASE, job->conf.phase))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/**
+ * dblp_event_job() - a job comes or goes
+ * @net: namespace, with @lock of its configuration held
+ * @cmd: DBLP_CMD_JOB_ADD_NTF or DBLP_CMD_JOB_DEL_NTF
+ * @job: job
+ */
+void dblp_event_job(struct net *net, u8 cmd, const struct dblp_job *job)
+{
+	struct sk_buff *msg;
+	void *hdr;
+
+	if (!dblp_event_wanted(net))
+		return;
+	msg = dblp_event_new(cmd, &hdr, GFP_KERNEL);
+	if (!msg)
+		return dblp_event_lost(net);
+	dblp_event_send(net, msg, hdr, dblp_event_put_job(msg, job),
+			GFP_KERNEL);
+}
+
+static int dblp_event_put_clr(struct sk_buff *msg, const struct dblp_clr *clr)
+{
+	if (nla_put_u64_64bit(msg, DBLP_A_EVENT_NORM, clr->norm,
+			      DBLP_A_EVENT_PAD) ||
+	    nla_put_u64_64bit(msg, DBLP_A_EVENT_PREVIOUS, clr->previous,
+			      DBLP_A_EVENT_PAD) ||
+	    nla_put_u32(msg, DBLP_A_EVENT_CHANGE, clr->change) ||
+	    nla_put_u32(msg, DBLP_A_EVENT_ETA, clr->eta))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/**
+ * dblp_event_job_phase() - a job has moved to another phase
+ * @net: namespace, with @lock of its configuration held
+ * @job: job
+ * @old_phase: number of the phase it was in
+ * @by: who moved it
+ */
+void dblp_event_job_phase(struct net *net, const struct dblp_job *job,
+			  u8 old_phase, enum dblp_actor by)
+{
+	struct sk_buff *msg;
+	void *hdr;
+	int err;
+
+	if (!dblp_event_wanted(net))
+		return;
+	msg = dblp_event_new(DBLP_CMD_JOB_PHASE_NTF, &hdr, GFP_KERNEL);
+	if (!msg)
+		return dblp_event_lost(net);
+	err = dblp_event_put_job(msg, job) ?:
+	      nla_put_u32(msg, DBLP_A_EVENT_OLD_PHASE, old_phase) ?:
+	      nla_put_u32(msg, DBLP_A_EVENT_BY, by);
+	if (!err && by == DBLP_ACTOR_DETECTOR)
+		err = dblp_event_put_clr(msg, &job->detector);
+	dblp_event_send(net, msg, hdr, err, GFP_KERNEL);
+}
+
+static int dblp_event_put_phase(struct sk_buff *msg, u32 id,
+				const struct dblp_phase *p)
+{
+	if (nla_put_u32(msg, DBLP_A_EVENT_PHASE, id) ||
+	    nla_put_string(msg, DBLP_A_EVENT_NAME, p->name) ||
+	    nla_put_u32(msg, DBLP_A_EVENT_BUDGET, p->budget) ||
+	    nla_put_u32(msg, DBLP_A_EVENT_POLICY, p->policy) ||
+	    nla_put_u32(msg, DBLP_A_EVENT_ORDER, p->order) ||
+	    nla_put_u32(msg, DBLP_A_EVENT_FILL, p->fill))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/**
+ * dblp_event_phase() - a phase comes, changes or goes
+ * @net: namespace, with @lock of its configuration held
+ * @cmd: DBLP_CMD_PHASE_SET_NTF or DBLP_CMD_PHASE_DEL_NTF
+ * @id: number of the phase
+ * @p: what it is, or was
+ */
+void dblp_event_phase(struct net *net, u8 cmd, u32 id,
+		      const struct dblp_phase *p)
+{
+	struct sk_buff *msg;
+	void *hdr;
+
+	if (!dblp_event_wanted(net))
+		return;
+	msg = dblp_event_new(cmd, &hdr, GFP_KERNEL);
+	if (!msg)
+		return dblp_event_lost(net);
+	dblp_event_send(net, msg, hdr, dblp_event_put_phase(msg, id, p),
+			GFP_KERNEL);
+}
+
+static int dblp_event_put_conn(struct sk_buff *msg, const struct dblp_sock *dsk)
+{
+	const struct sockaddr_dblp *l = &dsk->local, *p = &dsk->peer;
+
+	if (nla_put_u32(msg, DBLP_A_EVENT_SOCKET, dsk->id) ||
+	    nla_put_in6_addr(msg, DBLP_A_EVENT_LOCAL_ADDR, &l->sdblp_addr) ||
+	    nla_put_be16(msg, DBLP_A_EVENT_LOCAL_PORT, l->sdblp_port) ||
+	    nla_put_u32(msg, DBLP_A_EVENT_LOCAL_SCOPE, l->sdblp_scope_id) ||
+	    nla_put_in6_addr(msg, DBLP_A_EVENT_PEER_ADDR, &p->sdblp_addr) ||
+	    nla_put_be16(msg, DBLP_A_EVENT_PEER_PORT, p->sdblp_port) ||
+	    nla_put_u32(msg, DBLP_A_EVENT_PEER_SCOPE, p->sdblp_scope_id))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/** dblp_event_conn_begin() - a connection is established; the socket is locked */
+void dblp_event_conn_begin(const struct dblp_sock *dsk)
+{
+	struct net *net = sock_net(&dsk->sk);
+	struct sk_buff *msg;
+	void *hdr;
+
+	if (!dblp_event_wanted(net))
+		return;
+	msg = dblp_event_new(DBLP_CMD_CONN_BEGIN_NTF, &hdr, GFP_ATOMIC);
+	if (!msg)
+		return dblp_event_lost(net);
+	dblp_event_send(net, msg, hdr, dblp_event_put_conn(msg, dsk),
+			GFP_ATOMIC);
+}
+
+/**
+ * dblp_event_conn_end() - a connection, or an attempt at one, is over
+ * @dsk: socket, locked
+ * @state: that it was in, &enum dblp_state
+ * @error: positive errno, 0 for none
+ */
+void dblp_event_conn_end(const struct dblp_sock *dsk, u8 state, int error)
+{
+	struct net *net = sock_net(&dsk->sk);
+	struct sk_buff *msg;
+	void *hdr;
+	int err;
+
+	if (!dblp_event_wanted(net))
+		return;
+	msg = dblp_event_new(DBLP_CMD_CONN_END_NTF, &hdr, GFP_ATOMIC);
+	if (!msg)
+		return dblp_event_lost(net);
+	err = dblp_event_put_conn(msg, dsk) ?:
+	      nla_put_u32(msg, DBLP_A_EVENT_STATE, state) ?:
+	      nla_put_u32(msg, DBLP_A_EVENT_ERROR, error);
+	dblp_event_send(net, msg, hdr, err, GFP_ATOMIC);
+}
+
+static int dblp_event_put_msg(struct sk_buff *msg, const struct dblp_sock *dsk)
+{
+	if (nla_put_u32(msg, DBLP_A_EVENT_SOCKET, dsk->id) ||
+	    nla_put_u32(msg, DBLP_A_EVENT_MSG_ID, dsk->rx_number) ||
+	    nla_put_u64_64bit(msg, DBLP_A_EVENT_TAG, dsk->rx_chain.tag,
+			      DBLP_A_EVENT_PAD) ||
+	    nla_put_u32(msg, DBLP_A_EVENT_LENGTH, dsk->rx_chain.total) ||
+	    nla_put_u32(msg, DBLP_A_EVENT_MISSING, dsk->rx_chain.missing) ||
+	    nla_put_u32(msg, DBLP_A_EVENT_BUDGET, dsk->rx_chain.budget) ||
+	    nla_put_u32(msg, DBLP_A_EVENT_REASON, dsk->rx_chain.reason))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/**
+ * dblp_event_msg_closed() - a message was closed with something missing
+ * @dsk: socket, locked; @rx_chain is about all of the message
+ */
+void dblp_event_msg_closed(const struct dblp_sock *dsk)
+{
+	struct net *net = sock_net(&dsk->sk);
+	struct sk_buff *msg;
+	void *hdr;
+
+	if (!dblp_event_wanted(net))
+		return;
+	msg = dblp_event_new(DBLP_CMD_MSG_CLOSED_NTF, &hdr, GFP_ATOMIC);
+	if (!msg)
+		return dblp_event_lost(net);
+	dblp_event_send(net, msg, hdr, dblp_event_put_msg(msg, dsk),
+			GFP_ATOMIC);
+}
