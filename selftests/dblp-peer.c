@@ -71,6 +71,7 @@ static int set_option(void)
 	} options[] = {
 		{ "budget", DBLP_BUDGET, SOL_DBLP },
 		{ "cap", DBLP_BUDGET_CAP, SOL_DBLP },
+		{ "job", DBLP_JOB, SOL_DBLP },
 		{ "user-timeout", DBLP_USER_TIMEOUT, SOL_DBLP },
 		{ "tos", DBLP_TOS, SOL_DBLP },
 		{ "priority", SO_PRIORITY, SOL_SOCKET },
@@ -87,6 +88,13 @@ static int set_option(void)
 			return setsockopt(fd, options[i].level, options[i].opt,
 					  &value, sizeof(value));
 	die("no option '%s'", name);
+}
+
+static int report_norm(void)
+{
+	uint64_t norm = strtoull(next("norm"), NULL, 0);
+
+	return setsockopt(fd, SOL_DBLP, DBLP_NORM, &norm, sizeof(norm));
 }
 
 static int bind_device(void)
@@ -191,6 +199,8 @@ static int run(const char *verb)
 		return accept_one();
 	if (!strcmp(verb, "set"))
 		return set_option();
+	if (!strcmp(verb, "norm"))
+		return report_norm();
 	if (!strcmp(verb, "device"))
 		return bind_device();
 	if (!strcmp(verb, "congestion"))
@@ -230,7 +240,8 @@ static void usage(void)
 	fputs("Usage: dblp-peer WORD...\n"
 	      "  socket | bind A PORT | listen A PORT | connect A PORT\n"
 	      "  accept               and forget the listener\n"
-	      "  set budget|cap|user-timeout|tos|priority|mark N\n"
+	      "  set budget|cap|job|user-timeout|tos|priority|mark N\n"
+	      "  norm N               DBLP_NORM\n"
 	      "  device NAME          SO_BINDTODEVICE\n"
 	      "  congestion NAME\n"
 	      "  label N              of the addresses that follow\n"

@@ -28,6 +28,7 @@ static const struct command objects[] = {
 	{ "param", do_param },
 	{ "cc", do_cc },
 	{ "stats", do_stats },
+	{ "monitor", do_monitor },
 	{ "save", do_save },
 	{ "doctor", do_doctor },
 	{ "version", do_version },
@@ -56,6 +57,7 @@ static void usage(FILE *to)
 		"       dblpctl param set [congestion CC] [cap SHARE] [timeout TIME] ...\n"
 		"       dblpctl [OPTION...] cc [list]\n"
 		"       dblpctl [OPTION...] stats [all | nonzero] [-i TIME [-c COUNT]]\n"
+		"       dblpctl [OPTION...] monitor [conn | msg | job | phase]...\n"
 		"       dblpctl save\n"
 		"       dblpctl [OPTION...] doctor [ADDRESS [PORT]]\n"
 		"       dblpctl version\n"

@@ -48,6 +48,7 @@ enum status no_more(int argc, char **argv);
 enum status do_cc(int argc, char **argv);
 enum status do_doctor(int argc, char **argv);
 enum status do_job(int argc, char **argv);
+enum status do_monitor(int argc, char **argv);
 enum status do_param(int argc, char **argv);
 enum status do_phase(int argc, char **argv);
 enum status do_save(int argc, char **argv);

@@ -22,6 +22,8 @@
 
 static struct mnl_socket *sock;
 static uint16_t family;
+/* Number of the multicast group of events, 0 if there is none */
+static uint32_t events_group;
 static uint32_t seq;
 
 /* Why the kernel refused, as far as it says so */
@@ -193,6 +195,31 @@ static struct nlmsghdr *begin(char *buf, uint8_t cmd, uint8_t version,
 	return nlh;
 }
 
+/* A multicast group of the family */
+static void note_group(const struct nlattr *nest)
+{
+	const struct nlattr *attr, *id = NULL, *name = NULL;
+
+	mnl_attr_for_each_nested(attr, nest) {
+		if (mnl_attr_get_type(attr) == CTRL_ATTR_MCAST_GRP_ID)
+			id = attr;
+		if (mnl_attr_get_type(attr) == CTRL_ATTR_MCAST_GRP_NAME)
+			name = attr;
+	}
+	if (id && name && !mnl_attr_validate(id, MNL_TYPE_U32) &&
+	    !mnl_attr_validate(name, MNL_TYPE_NUL_STRING) &&
+	    !strcmp(mnl_attr_get_str(name), DBLP_MCGRP_EVENTS))
+		events_group = mnl_attr_get_u32(id);
+}
+
+static void note_groups(const struct nlattr *groups)
+{
+	const struct nlattr *nest;
+
+	mnl_attr_for_each_nested(nest, groups)
+		note_group(nest);
+}
+
 static int find_family(void)
 {
 	_Alignas(struct nlmsghdr) char buf[SEND_SIZE];
@@ -215,6 +242,8 @@ static int find_family(void)
 	if (!err) {
 		nl_attrs(reply.msgs, tb, CTRL_ATTR_MAX);
 		family = mnl_attr_get_u16(tb[CTRL_ATTR_FAMILY_ID]);
+		if (tb[CTRL_ATTR_MCAST_GROUPS])
+			note_groups(tb[CTRL_ATTR_MCAST_GROUPS]);
 	}
 	nl_reply_free(&reply);
 	return !!err;
@@ -285,6 +314,37 @@ int nl_try(struct nlmsghdr *nlh, int *refused)
 	*refused = err < 0 ? r.err : 0;
 	nl_reply_free(&reply);
 	return err > 0;
+}
+
+int nl_listen(void)
+{
+	if (!sock && open_netlink())
+		return 1;
+	if (!events_group) {
+		complain("this module tells of no events: it is older than dblpctl");
+		return 1;
+	}
+	if (mnl_socket_setsockopt(sock, NETLINK_ADD_MEMBERSHIP, &events_group,
+				  sizeof(events_group)))
+		return failed("cannot listen to events");
+	return 0;
+}
+
+int nl_hear(int (*each)(const struct nlmsghdr *nlh))
+{
+	static _Alignas(struct nlmsghdr) char buf[RECV_SIZE];
+	const struct nlmsghdr *in = (void *)buf;
+	ssize_t n = mnl_socket_recvfrom(sock, buf, sizeof(buf));
+	int left = (int)n, err = 0;
+
+	if (n < 0 && errno == ENOBUFS)
+		return -1;
+	if (n < 0)
+		return failed("cannot receive from the kernel");
+	for (; !err && mnl_nlmsg_ok(in, left); in = mnl_nlmsg_next(in, &left))
+		if (in->nlmsg_type == family)
+			err = each(in);
+	return err;
 }
 
 void nl_reply_free(struct nl_reply *reply)

@@ -59,6 +59,22 @@ void nl_reply_free(struct nl_reply *reply);
 void nl_attrs(const struct nlmsghdr *nlh, const struct nlattr **tb,
 	      uint16_t max);
 
+/**
+ * nl_listen() - be told what happens from now on
+ *
+ * Return: 0, or 1 after an error message.
+ */
+int nl_listen(void);
+
+/**
+ * nl_hear() - wait for events, one or some
+ * @each: gets them
+ *
+ * Return: 0, the first that @each returns and is not, -1 if events were lost, or
+ * 1 after an error message.
+ */
+int nl_hear(int (*each)(const struct nlmsghdr *nlh));
+
 void nl_close(void);
 
 #endif /* DBLPCTL_NL_H */

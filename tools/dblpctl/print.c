@@ -16,7 +16,7 @@
 
 #define COLUMNS_MAX	32
 
-static bool json, pretty, timestamps, in_array;
+static bool json, pretty, timestamps, in_array, on_line;
 /* JSON: levels open, and whether the innermost has something in it */
 static int depth;
 static bool begun;
@@ -144,12 +144,27 @@ static void table_flush(void)
 	memset(&table, 0, sizeof(table));
 }
 
+/* Text of a value among others on a line; an empty one is not there */
+static void line_value(const char *column, const char *text)
+{
+	if (!column || !*text)
+		return;
+	if (begun)
+		putchar(' ');
+	begun = true;
+	printf("%s%s%s", column, *column ? " " : "", text);
+}
+
 /* Text of a value, in a table or on its line */
 static void text_value(struct heading h, const char *text, bool number)
 {
 	char label[32];
 	size_t i;
 
+	if (on_line) {
+		line_value(h.column, text);
+		return;
+	}
 	if (in_array) {
 		if (h.column)
 			table_cell(h.column, text, number);
@@ -174,11 +189,12 @@ void print_begin(bool want_json, bool want_pretty, bool want_timestamps)
 	json = want_json;
 	pretty = want_pretty;
 	timestamps = want_timestamps;
+	on_line = false;
 }
 
 int print_end(void)
 {
-	if (json && begun)
+	if ((json || on_line) && begun)
 		putchar('\n');
 	begun = false;
 	if (fflush(stdout) || ferror(stdout)) {
@@ -186,6 +202,11 @@ int print_end(void)
 		return 1;
 	}
 	return 0;
+}
+
+void print_line(void)
+{
+	on_line = true;
 }
 
 void print_gap(void)
@@ -272,7 +293,7 @@ void print_real(struct heading h, double x)
 
 void print_timestamp(void)
 {
-	static const struct heading h = { "time", "TIME" };
+	const struct heading h = { "time", on_line ? "" : "TIME" };
 	char date[32], zone[8], text[64];
 	struct timeval now;
 

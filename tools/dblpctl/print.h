@@ -3,8 +3,8 @@
  * Output: the one way for text and JSON, so that they cannot come to differ.
  *
  * What is printed is an object, or an array of objects. As text, an object
- * alone is a line for each value, and an array a table with a line for each
- * object.
+ * alone is a line for each value, or all on one line, and an array a table with
+ * a line for each object.
  */
 #ifndef DBLPCTL_PRINT_H
 #define DBLPCTL_PRINT_H
@@ -16,7 +16,8 @@
  * struct heading - what a value is called
  * @key: in JSON, and with spaces for _ beside an object alone; NULL if the
  *	value repeats others and goes to tables only
- * @column: above a table, NULL if the value is not in it
+ * @column: above a table, or before it on a line, NULL if the value is not in
+ *	it
  */
 struct heading {
 	const char	*key;
@@ -45,6 +46,9 @@ void print_array(void);
 void print_array_end(void);
 void print_object(void);
 void print_object_end(void);
+
+/** print_line() - objects that follow are, as text, on one line each */
+void print_line(void);
 
 /** print_uint() - a number; @text is how people like it, NULL for the digits */
 void print_uint(struct heading h, uint64_t n, const char *text);

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dblpctl monitor: what happens, as it happens.
+ */
+
+#include <linux/dblp.h>
+#include <linux/genetlink.h>
+#include <string.h>
+
+#include "addr.h"
+#include "dblpctl.h"
+#include "field.h"
+#include "names.h"
+#include "nl.h"
+#include "print.h"
+
+#define F(attr, column, print)	{ DBLP_A_EVENT_##attr, column, print, NULL }
+
+#define FE(attr, column, names)	\
+	{ DBLP_A_EVENT_##attr, column, print_enum, names }
+
+/* As a name, which is the same on all machines */
+static void print_error(const struct field *f, const struct values *v)
+{
+	int error = (int)get_u32(v, f->attr);
+	const char *name = error ? strerrorname_np(error) : "none";
+
+	print_string(heading(f, v), name ?: "unknown", NULL);
+}
+
+/* As text, no tag is not worth a word */
+static void print_tag(const struct field *f, const struct values *v)
+{
+	uint64_t tag = get_u64(v, f->attr);
+
+	print_uint(heading(f, v), tag, tag ? NULL : "");
+}
+
+_Static_assert(DBLP_A_EVENT_LOCAL_PORT == DBLP_A_EVENT_LOCAL_ADDR + 1 &&
+	       DBLP_A_EVENT_LOCAL_SCOPE == DBLP_A_EVENT_LOCAL_ADDR + 2 &&
+	       DBLP_A_EVENT_PEER_PORT == DBLP_A_EVENT_PEER_ADDR + 1 &&
+	       DBLP_A_EVENT_PEER_SCOPE == DBLP_A_EVENT_PEER_ADDR + 2,
+	       "order of the attributes of an address");
+
+/* What an event may have, in this order: each has some of it */
+static const struct field fields[] = {
+	F(SOCKET, "socket", print_id),
+	F(LOCAL_ADDR, "local", print_addr),
+	F(LOCAL_PORT, NULL, print_port),
+	F(LOCAL_SCOPE, NULL, print_u32),
+	F(PEER_ADDR, "peer", print_addr),
+	F(PEER_PORT, NULL, print_port),
+	F(PEER_SCOPE, NULL, print_u32),
+	FE(STATE, "state", state_names),
+	F(ERROR, "error", print_error),
+	F(MSG_ID, "id", print_u32),
+	F(TAG, "tag", print_tag),
+	F(LENGTH, "length", print_u32),
+	F(MISSING, "missing", print_u32),
+	F(JOB, "job", print_u32),
+	F(OLD_PHASE, "from", print_u32),
+	F(PHASE, "phase", print_u32),
+	F(NAME, "name", print_name),
+	F(BUDGET, "budget", print_share),
+	FE(REASON, "reason", reason_names),
+	FE(POLICY, "close", policy_names),
+	FE(ORDER, "order", order_names),
+	FE(FILL, "fill", fill_names),
+	FE(BY, "by", actor_names),
+	F(NORM, "norm", print_norm),
+	F(PREVIOUS, "previous", print_norm),
+	F(CHANGE, "change", print_ratio),
+	F(ETA, "eta", print_ratio),
+};
+
+/* Kinds of events: the first word of the name of each */
+static const char *const kinds[] = { "conn", "msg", "job", "phase" };
+
+#define N_KINDS	(sizeof(kinds) / sizeof(kinds[0]))
+
+static bool wanted[N_KINDS];
+
+static bool is_wanted(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < N_KINDS; i++)
+		if (!strncmp(name, kinds[i], strlen(kinds[i])))
+			return wanted[i];
+	return false;
+}
+
+static void print_event(const char *name, const char *text)
+{
+	static const struct heading event = { "event", "" };
+
+	print_object();
+	print_timestamp();
+	print_string(event, name, text);
+}
+
+static int print_message(const struct nlmsghdr *nlh)
+{
+	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *tb[DBLP_A_EVENT_MAX + 1];
+	struct values v = { event_attrs, tb };
+	size_t i;
+
+	/* A newer module may have others */
+	if (genl->cmd > DBLP_CMD_MAX || !event_names[genl->cmd] ||
+	    !is_wanted(event_names[genl->cmd]))
+		return 0;
+	nl_attrs(nlh, tb, DBLP_A_EVENT_MAX);
+	print_event(event_names[genl->cmd], NULL);
+	for (i = 0; i < N_FIELDS(fields); i++)
+		if (tb[fields[i].attr])
+			fields[i].print(&fields[i], &v);
+	print_object_end();
+	return print_end();
+}
+
+/* The kernel had events for us that found no room; what follows is whole */
+static int print_lost(void)
+{
+	print_event("lost", "events lost");
+	print_object_end();
+	return print_end();
+}
+
+static enum status do_help(int argc, char **argv)
+{
+	enum status status = no_more(argc, argv);
+
+	if (status)
+		return status;
+	puts("Usage: dblpctl [OPTION...] monitor [conn | msg | job | phase]...\n"
+	     "\n"
+	     "Prints what happens in this network namespace, a line for each event, until\n"
+	     "it is interrupted. All kinds of events are shown if none is named:\n"
+	     "\n"
+	     "  conn   conn-begin, conn-end: connections, and those that failed\n"
+	     "  msg    msg-closed: messages received with bytes missing\n"
+	     "  job    job-add, job-phase, job-del\n"
+	     "  phase  phase-set, phase-del\n"
+	     "\n"
+	     "events lost means that more happened than could be told.");
+	return STATUS_OK;
+}
+
+static enum status read_kind(const char *word)
+{
+	size_t i;
+
+	for (i = 0; i < N_KINDS; i++) {
+		if (is_prefix(word, kinds[i])) {
+			wanted[i] = true;
+			return STATUS_OK;
+		}
+	}
+	return usage_error("'%s' is not conn, msg, job or phase", word);
+}
+
+enum status do_monitor(int argc, char **argv)
+{
+	enum status status = STATUS_OK;
+	int i, heard;
+
+	if (argc && is_prefix(argv[0], "help"))
+		return do_help(argc - 1, argv + 1);
+	memset(wanted, argc == 0, sizeof(wanted));
+	for (i = 0; !status && i < argc; i++)
+		status = read_kind(argv[i]);
+	if (status)
+		return status;
+	if (nl_listen())
+		return STATUS_FAILED;
+	print_line();
+	do {
+		heard = nl_hear(print_message);
+		if (heard < 0)
+			heard = print_lost();
+	} while (!heard);
+	return STATUS_FAILED;
+}
