@@ -30,6 +30,7 @@ FIXTURE_SETUP(buffers)
 	netns_new();
 	netns_set_mtu(1500);
 	self->listener = new_listener("127.0.0.1", 8, &self->addr);
+	self->peer.udp = -1;
 	self->fd = -1;
 }
 
@@ -105,20 +106,26 @@ TEST_F(buffers, what_waits_to_be_read_stays_within_so_rcvbuf)
 	EXPECT_GT(4096, meminfo(self->fd, SK_MEMINFO_FWD_ALLOC));
 }
 
-/* Acknowledge all that comes until the socket has nothing more to send */
-static void take_all(FIXTURE_DATA(buffers) *self)
+/*
+ * Acknowledge all that comes until the socket has nothing more to send. That is
+ * so since a time that is not before the one that is returned.
+ */
+static u64 take_all(int fd, struct peer *peer)
 {
-	u64 end = now_ms() + WAIT_MS;
+	u64 end = now_ms() + WAIT_MS, last = 0;
 	u32 acked = 0;
 
-	while (meminfo(self->fd, SK_MEMINFO_WMEM_QUEUED) && now_ms() < end) {
-		peer_expect(&self->peer, DBLP_PKT_DATA, 10);
-		peer_drain(&self->peer);
-		if (self->peer.largest > acked) {
-			peer_ack(&self->peer, 0, self->peer.largest - 1);
-			acked = self->peer.largest;
+	while (meminfo(fd, SK_MEMINFO_WMEM_QUEUED) && now_ms() < end) {
+		peer_expect(peer, DBLP_PKT_DATA, 10);
+		peer_drain(peer);
+		if (peer->largest > acked) {
+			last = now_ms();
+			peer_ack(peer, 0, peer->largest - 1);
+			acked = peer->largest;
 		}
 	}
+	peer_drain(peer);
+	return last;
 }
 
 TEST_F(buffers, what_waits_to_be_sent_stays_within_so_sndbuf)
@@ -145,10 +152,147 @@ TEST_F(buffers, what_waits_to_be_sent_stays_within_so_sndbuf)
 	EXPECT_GE(sndbuf, most);
 	EXPECT_LT(sndbuf / 2, most);
 
-	take_all(self);
+	take_all(self->fd, &self->peer);
 	EXPECT_EQ(0, meminfo(self->fd, SK_MEMINFO_WMEM_QUEUED));
 	EXPECT_GT(4096, meminfo(self->fd, SK_MEMINFO_FWD_ALLOC));
 	EXPECT_TRUE(wait_for(self->fd, POLLOUT, 0));
+}
+
+/*
+ * The memory of a message is used again for those that follow, but not as long
+ * as a packet shows it: here in the queue of the other end's UDP socket.
+ */
+#define AGAIN_LEN	(256 << 10)
+
+static void send_pattern(int fd, u32 id, const struct dblp_sndinfo *info)
+{
+	static char buf[AGAIN_LEN];
+
+	pattern_fill(buf, AGAIN_LEN, 0, SCRIPTED_SEED, id);
+	if (sndinfo_send(fd, buf, AGAIN_LEN, MSG_DONTWAIT, info) != AGAIN_LEN)
+		die("sending message %u", id);
+}
+
+static bool shows(const struct packet *p, u32 *id)
+{
+	struct dblp_data d;
+	struct dblp_hdr h;
+
+	errno = 0;
+	if (dblp_get_hdr(&h, p->byte, p->len) ||
+	    dblp_get_data(&d, &h, p->byte + DBLP_HDR_LEN, p->len - DBLP_HDR_LEN,
+			  p->len))
+		die("a bad DATA packet came");
+	*id = d.msg_id;
+	return pattern_check(p->byte + p->len - d.seg_len, d.seg_len, d.offset,
+			     SCRIPTED_SEED, d.msg_id) == -1;
+}
+
+/* Read what waits at the other end: is it what was sent? */
+static void read_all(struct __test_metadata *_metadata,
+		     FIXTURE_DATA(buffers) *self, u32 least)
+{
+	u32 n[2] = { }, bad = 0, id;
+	ssize_t ret;
+
+	for (;;) {
+		ret = recv(self->peer.udp, self->p.byte, sizeof(self->p.byte),
+			   MSG_DONTWAIT);
+		if (ret < 0)
+			break;
+		self->p.len = ret;
+		if ((self->p.byte[0] & 0xf) != DBLP_PKT_DATA)
+			continue;
+		bad += !shows(&self->p, &id);
+		ASSERT_GT(2, id);
+		n[id]++;
+	}
+	TH_LOG("%u and %u packets", n[0], n[1]);
+	EXPECT_EQ(0, bad);
+	EXPECT_LE(least, n[0]);
+	EXPECT_LT(0, n[1]);
+}
+
+static bool settles(FIXTURE_DATA(buffers) *self)
+{
+	u64 end = now_ms() + WAIT_MS, sent, acked = 0;
+
+	while (meminfo(self->fd, SK_MEMINFO_WMEM_QUEUED) && now_ms() < end) {
+		sent = get_info(self->fd).pkts_sent;
+		if (sent > acked)
+			peer_ack(&self->peer, 0, sent - 1);
+		acked = sent;
+	}
+	return !meminfo(self->fd, SK_MEMINFO_WMEM_QUEUED);
+}
+
+static void begin_unread(FIXTURE_DATA(buffers) *self)
+{
+	int room = 16 * MIB;
+
+	begin(self);
+	if (setsockopt(self->peer.udp, SOL_SOCKET, SO_RCVBUFFORCE, &room,
+		       sizeof(room)))
+		die("SO_RCVBUFFORCE");
+}
+
+TEST_F(buffers, memory_of_an_acknowledged_message_waits_for_its_packets)
+{
+	begin_unread(self);
+	send_pattern(self->fd, 0, NULL);
+	ASSERT_TRUE(settles(self));
+	send_pattern(self->fd, 1, NULL);
+	read_all(_metadata, self, AGAIN_LEN / 1500);
+}
+
+/* Closed early, it still has packets in flight */
+TEST_F(buffers, memory_of_a_closed_message_waits_for_its_packets)
+{
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY, .budget = 100000,
+		.policy = DBLP_POLICY_EARLY,
+	};
+	struct dblp_frame close = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.reason = DBLP_REASON_COMPLETE, .budget = 100000,
+		},
+	};
+
+	begin_unread(self);
+	send_pattern(self->fd, 0, &info);
+	ASSERT_LT(0, get_info(self->fd).pkts_sent);
+	make_ctrl(&self->p, &self->peer, &close);
+	send_packet(&self->peer, &self->p);
+	send_pattern(self->fd, 1, NULL);
+	ASSERT_TRUE(settles(self));
+	read_all(_metadata, self, 1);
+}
+
+/* Nor as long as a receiver on this machine has not read it */
+TEST_F(buffers, memory_of_a_message_waits_for_its_reader)
+{
+	static char buf[AGAIN_LEN];
+	int client, server;
+	u32 id;
+
+	connect_pair(&self->addr, self->listener, &client, &server);
+	for (id = 0; id < 8; id++) {
+		u64 end = now_ms() + WAIT_MS;
+
+		send_pattern(client, id, NULL);
+		while (meminfo(client, SK_MEMINFO_WMEM_QUEUED)) {
+			ASSERT_GT(end, now_ms());
+			sleep_ms(1);
+		}
+	}
+	for (id = 0; id < 8; id++) {
+		ASSERT_EQ(AGAIN_LEN, recv(server, buf, AGAIN_LEN, 0));
+		EXPECT_EQ(-1, pattern_check(buf, AGAIN_LEN, 0, SCRIPTED_SEED,
+					    id));
+	}
+	close(client);
+	close(server);
 }
 
 /*
@@ -304,6 +448,89 @@ TEST_F(cgroup, who_connects_pays_once)
 	ASSERT_TRUE(wait_for(fd, POLLOUT, WAIT_MS));
 	pays_once(_metadata, fd, self->buf);
 	peer_close(&server);
+}
+
+/*
+ * What is left of messages for those that follow. The time it is kept begins
+ * after @since; a figure that was read too late says nothing.
+ */
+#define SPARE_MS	100
+#define SPARE_MOST	(4 * MIB)
+#define TRIES		20
+
+/* What is charged when messages are settled, less than SPARE_MS ago */
+static s64 left_over(FIXTURE_DATA(cgroup) *self, s64 len, u64 *since)
+{
+	s64 left;
+	u32 i;
+
+	for (i = 0; i < TRIES; i++) {
+		if (send(self->fd, self->buf, len, MSG_DONTWAIT) != len)
+			die("send()");
+		*since = take_all(self->fd, &self->peer);
+		left = charged_sock();
+		if (now_ms() - *since < SPARE_MS)
+			return left;
+	}
+	die("this machine is too slow");
+}
+
+TEST_F(cgroup, some_memory_is_kept_for_a_while)
+{
+	u64 since, gone;
+	s64 left;
+
+	accept_in_cgroup(self);
+	left = left_over(self, 2 * MIB, &since);
+	EXPECT_LT(2 * MIB - MIB / 8, left);
+	EXPECT_GT(2 * MIB + MIB / 2, left);
+	left = left_over(self, 16 * MIB, &since);
+	EXPECT_LE(SPARE_MOST, left);
+	EXPECT_GT(SPARE_MOST + MIB / 2, left);
+	EXPECT_TRUE(falls_to(charged_sock, MIB));
+	gone = now_ms() - since;
+	TH_LOG("%lld bytes, gone after %llu ms", (long long)left,
+	       (unsigned long long)gone);
+	EXPECT_LE(SPARE_MS, gone);
+	EXPECT_GT(10 * SPARE_MS, gone);
+	EXPECT_TRUE(falls_to(charged_sock, 4096));
+}
+
+TEST_F(cgroup, memory_that_is_kept_is_used_again)
+{
+	s64 again;
+	u64 since;
+	u32 i;
+
+	accept_in_cgroup(self);
+	for (i = 0; i < TRIES; i++) {
+		left_over(self, SPARE_MOST, &since);
+		ASSERT_EQ(SPARE_MOST, send(self->fd, self->buf, SPARE_MOST,
+					   MSG_DONTWAIT));
+		again = charged_sock();
+		if (now_ms() - since < SPARE_MS)
+			break;
+		take_all(self->fd, &self->peer);
+	}
+	ASSERT_GT(TRIES, i);
+	TH_LOG("%lld bytes", (long long)again);
+	EXPECT_LE(SPARE_MOST, again);
+	EXPECT_GT(SPARE_MOST + MIB, again);
+}
+
+TEST_F(cgroup, memory_that_is_kept_goes_with_the_connection)
+{
+	u64 since;
+
+	accept_in_cgroup(self);
+	EXPECT_LT(MIB, left_over(self, 2 * MIB, &since));
+	make_rst(&self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(falls_to(charged_sock, 4096));
+	EXPECT_EQ(DBLP_STATE_CLOSED, get_info(self->fd).state);
+	close(self->fd);
+	self->fd = -1;
+	EXPECT_TRUE(falls_to(charged_sock, 0));
 }
 
 /* What came before accept(), and after it */
