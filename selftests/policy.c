@@ -853,8 +853,10 @@ static void send_and_close(FIXTURE_DATA(sender) *self, u32 id,
 
 TEST_F(sender, each_reason_is_counted)
 {
+	/* Early, as eager would hold back what send_and_take() waits for */
 	struct dblp_sndinfo exact = {}, budget = {
-		.flags = DBLP_SND_BUDGET, .budget = HALF,
+		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.budget = HALF, .policy = DBLP_POLICY_EARLY,
 	}, deadline = {
 		.flags = DBLP_SND_DEADLINE, .deadline = 1000,
 	};
