@@ -27,8 +27,7 @@ FIXTURE_SETUP(abi)
 {
 	netns_new();
 	netns_set_mtu(1500);
-	self->buf = calloc(1, SIZE);
-	ASSERT_TRUE(self->buf != NULL);
+	self->buf = noise_new(SIZE);
 	self->listener = new_listener("::1", 4, &self->addr);
 	connect_pair(&self->addr, self->listener, &self->client,
 		     &self->server);

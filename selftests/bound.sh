@@ -78,6 +78,15 @@ try "missing bytes stay as they were" xfer --budget 408000 --fill keep --size 20
 try "a loss map of more ranges than a control buffer holds" xfer --budget 600000 \
 	--size 6000000 --expect-missing 2000000
 
+# What is described is not missing, whatever is missing of the rest.
+for zeros in 20 90; do
+	for policy in eager early; do
+		try "$zeros% zeroes, policy $policy" xfer --zeros $zeros --policy $policy \
+			--budget 300000 --fill keep --size 200000 --count 6 \
+			--critical 30000 --expect-elided 100000
+	done
+done
+
 # 20 kB in 5 ms, 10 ms after the first segment all is over
 lossy 60
 try "a deadline, and what is missing is over the budget" xfer --budget 10000 --deadline 10000 \

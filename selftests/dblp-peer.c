@@ -263,9 +263,7 @@ int main(int argc, char **argv)
 {
 	if (argc < 2)
 		usage();
-	buffer = calloc(1, BUFFER_SIZE);
-	if (!buffer)
-		die("calloc");
+	buffer = noise_new(BUFFER_SIZE);
 	args = argv + 1;
 	while (*args) {
 		const char *verb = next(""), *want = NULL, *got;

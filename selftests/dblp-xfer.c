@@ -45,6 +45,8 @@ static struct {
 	uint32_t deadline;		/* microseconds */
 	uint32_t order;
 	uint32_t fill;
+	uint32_t zeros;			/* percent of the contents */
+	uint64_t expect_elided;		/* bytes at least, if there are zeroes */
 	uint64_t seed;
 	unsigned int timeout;		/* seconds */
 	bool duplex;
@@ -122,6 +124,51 @@ static uint64_t message_tag(uint64_t seed, uint32_t i)
 static bool uses_sndinfo(void)
 {
 	return cfg.per_message || cfg.critical;
+}
+
+#define ZEROS_BLOCK	4000	/* bytes that are zero together, or not */
+
+/* Is @offset of a message in a block of zeroes? @end is where the next begins */
+static bool is_zero(uint64_t seed, uint32_t i, uint32_t offset, uint32_t *end)
+{
+	uint32_t block = offset / ZEROS_BLOCK;
+	uint64_t x = (seed * 31 + i) * 0x9e3779b97f4a7c15ULL + block;
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+	*end = (block + 1) * ZEROS_BLOCK;
+	return (x >> 32) % 100 < cfg.zeros;
+}
+
+static void contents_fill(unsigned char *buf, uint32_t size, uint64_t seed,
+			  uint32_t i)
+{
+	uint32_t at, end;
+
+	pattern_fill(buf, size, 0, seed, i);
+	for (at = 0; at < size && cfg.zeros; at = end)
+		if (is_zero(seed, i, at, &end))
+			memset(buf + at, 0, (end < size ? end : size) - at);
+}
+
+/* As pattern_check(), for the bytes from @from up to @to at @buf */
+static ssize_t contents_check(const unsigned char *buf, uint32_t from,
+			      uint32_t to, uint64_t seed, uint32_t i)
+{
+	uint32_t at, end = to;
+	ssize_t bad;
+
+	for (at = from; at < to; at = end) {
+		bool zero = cfg.zeros && is_zero(seed, i, at, &end);
+
+		if (end > to)
+			end = to;
+		bad = zero ? bytes_check(buf + at - from, end - at, 0) :
+		      pattern_check(buf + at - from, end - at, at, seed, i);
+		if (bad >= 0)
+			return at - from + bad;
+	}
+	return -1;
 }
 
 static void set_option(int fd, int opt, uint32_t value, const char *name)
@@ -214,8 +261,7 @@ static void check_info(const struct end *e, uint32_t i,
 static void check_present(const struct end *e, uint32_t i,
 			  const unsigned char *buf, uint32_t from, uint32_t to)
 {
-	ssize_t bad = pattern_check(buf + from, to - from, from, e->peer_seed,
-				    i);
+	ssize_t bad = contents_check(buf + from, from, to, e->peer_seed, i);
 
 	if (bad >= 0)
 		die("%s: message %u of %u bytes: byte %zd is wrong and not said to be missing",
@@ -345,7 +391,7 @@ static void send_one(struct end *e, unsigned char *buf, uint32_t i)
 		info.budget = cfg.budget;
 		info.policy = cfg.policy;
 	}
-	pattern_fill(buf, size, 0, e->seed, i);
+	contents_fill(buf, size, e->seed, i);
 	do {
 		if (cfg.nonblock &&
 		    !wait_for(e->fd, POLLOUT, cfg.timeout * 1000))
@@ -390,11 +436,28 @@ static void check_sums(const struct end *e)
 		    (unsigned long long)info.bytes_forgiven_unsent,
 		    (unsigned long long)info.bytes_forgiven_sent,
 		    (unsigned long long)all, (unsigned long long)missing);
-	if (info.bytes_first + info.bytes_forgiven_unsent != all)
-		die("%s: first sent %llu, never sent %llu of %llu", e->name,
-		    (unsigned long long)info.bytes_first,
+	if (info.bytes_first + info.bytes_elided + info.bytes_forgiven_unsent !=
+	    all)
+		die("%s: first sent %llu, elided %llu, never sent %llu of %llu",
+		    e->name, (unsigned long long)info.bytes_first,
+		    (unsigned long long)info.bytes_elided,
 		    (unsigned long long)info.bytes_forgiven_unsent,
 		    (unsigned long long)all);
+}
+
+/* Of noise nothing is elided */
+static void check_elided(const struct end *e)
+{
+	struct dblp_info info;
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(e->fd, SOL_DBLP, DBLP_INFO, &info, &len))
+		die("getsockopt(DBLP_INFO)");
+	errno = 0;
+	if (info.bytes_elided < cfg.expect_elided ||
+	    (!cfg.zeros && info.bytes_elided))
+		die("%s: %llu bytes are elided", e->name,
+		    (unsigned long long)info.bytes_elided);
 }
 
 static void send_all(struct end *e)
@@ -418,6 +481,7 @@ static void send_all(struct end *e)
 			die_of_error(e);
 	}
 	check_sums(e);
+	check_elided(e);
 	if (shutdown(e->fd, SHUT_WR))
 		die("%s: shutdown()", e->name);
 	free(buf);
@@ -758,6 +822,8 @@ static void usage(void)
 	      "  --policy full|eager|early --order auto|sequential|shuffled\n"
 	      "  --deadline MICROSECONDS\n"
 	      "  --fill zero|keep --cc NAME --seed N --timeout SECONDS\n"
+	      "  --zeros PERCENT      of the contents, in blocks of 4000 bytes\n"
+	      "  --expect-elided N    at least so many bytes are not sent for that\n"
 	      "  --duplex             messages in both directions\n"
 	      "  --per-message        budget by control message\n"
 	      "  --nonblock           poll() and MSG_DONTWAIT\n"
@@ -816,7 +882,7 @@ enum {
 	OPT_CAP, OPT_CRITICAL, OPT_ELEMENT, OPT_POLICY, OPT_ORDER, OPT_FILL,
 	OPT_CC, OPT_DEADLINE, OPT_SEED, OPT_TIMEOUT, OPT_DUPLEX, OPT_PER_MESSAGE,
 	OPT_NONBLOCK, OPT_CONNECTED, OPT_HALFWAY, OPT_THEN, OPT_SPREAD,
-	OPT_EXPECT_MISSING, OPT_ALLOW_MISSING,
+	OPT_EXPECT_MISSING, OPT_ALLOW_MISSING, OPT_ZEROS, OPT_EXPECT_ELIDED,
 };
 
 static const struct option options[] = {
@@ -845,6 +911,8 @@ static const struct option options[] = {
 	{ "spread", 0, NULL, OPT_SPREAD },
 	{ "expect-missing", 1, NULL, OPT_EXPECT_MISSING },
 	{ "allow-missing", 1, NULL, OPT_ALLOW_MISSING },
+	{ "zeros", 1, NULL, OPT_ZEROS },
+	{ "expect-elided", 1, NULL, OPT_EXPECT_ELIDED },
 	{ }
 };
 
@@ -887,6 +955,10 @@ static void parse_option(int opt)
 		break;
 	case OPT_ALLOW_MISSING:
 		cfg.allow_missing = number(optarg, UINT64_MAX);
+		break;
+	case OPT_ZEROS: cfg.zeros = number(optarg, 100); break;
+	case OPT_EXPECT_ELIDED:
+		cfg.expect_elided = number(optarg, UINT64_MAX);
 		break;
 	default: usage();
 	}

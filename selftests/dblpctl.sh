@@ -145,7 +145,8 @@ keys=$(echo '
 	msgs_sent_early msgs_received msgs_received_early pkts_sent pkts_lost
 	pkts_received spurious phase job
 	msgs_sent_complete msgs_sent_budget msgs_sent_deadline
-	msgs_received_complete msgs_received_budget msgs_received_deadline' | xargs)
+	msgs_received_complete msgs_received_budget msgs_received_deadline
+	bytes_elided' | xargs)
 
 stable_keys()
 {

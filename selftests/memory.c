@@ -135,6 +135,7 @@ TEST_F(buffers, what_waits_to_be_sent_stays_within_so_sndbuf)
 	u32 i, n = 0, most = 0, sndbuf;
 	long ret;
 
+	pattern_fill(buf, sizeof(buf), 0, SCRIPTED_SEED, 0);
 	set_int(self->listener, SO_SNDBUF, 128 << 10);
 	begin(self);
 	sndbuf = get_int(self->fd, SO_SNDBUF);

@@ -237,7 +237,7 @@ TEST_F(conn, a_message_larger_than_the_peer_takes)
 TEST_F(conn, the_receive_buffer_limits_the_message)
 {
 	int client = new_socket(), server, rcvbuf = 100000;
-	char *buf = calloc(1, 1 << 20);
+	char *buf = noise_new(1 << 20);
 	struct dblp_info info;
 
 	ASSERT_NE(NULL, buf);
@@ -328,7 +328,7 @@ static size_t fill_up(int fd, const char *buf, size_t size)
 TEST_F(conn, sending_to_one_who_does_not_read)
 {
 	int size = 100000, sndbuf = 300000, rcvbuf = 300000, client, server;
-	char *buf = calloc(1, size);
+	char *buf = noise_new(size);
 	uint64_t start;
 	size_t n, i;
 
@@ -605,7 +605,7 @@ TEST_F(conn, a_short_control_buffer)
 	struct dblp_lossmap *map;
 	socklen_t optlen;
 
-	buf = calloc(1, size);
+	buf = noise_new(size);
 	map = calloc(1, 1 << 20);
 	ASSERT_TRUE(buf && map);
 	set_u32(self->client, DBLP_BUDGET, 500000);

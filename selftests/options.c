@@ -28,6 +28,7 @@ static const struct option options[] = {
 	{ "fill", DBLP_FILL, 0, 1, DBLP_FILL_ZERO, true },
 	{ "notify", DBLP_NOTIFY, 0, 1, 0, false },
 	{ "user timeout", DBLP_USER_TIMEOUT, 1, 3600000, 30000, false },
+	{ "elide", DBLP_ELIDE, 0, 1, 1, false },
 	{ "tos", DBLP_TOS, 0, 0xfc, 0, false },
 };
 
@@ -216,9 +217,10 @@ TEST(loss_maps_before_the_first_message)
 TEST_F(conn, info_counts)
 {
 	struct dblp_info c, s;
-	char buf[3000] = "";
+	char buf[3000];
 	int i;
 
+	pattern_fill(buf, sizeof(buf), 0, 0, 0);
 	EXPECT_EQ(3000, send(self->client, buf, 3000, 0));
 	EXPECT_EQ(3000, recv(self->server, buf, 3000, 0));
 	s = get_info(self->server);

@@ -609,6 +609,7 @@ static struct dblp_data send_and_take(FIXTURE_DATA(sender) *self, u32 len,
 		die("getsockopt()");
 	if (!info)
 		want -= budget_bytes(budget, len) / 1440 * 1440;
+	pattern_fill(buf, len, 0, SCRIPTED_SEED, 0);
 	if (sndinfo_send(self->fd, buf, len, 0, info) != len)
 		die("sendmsg()");
 	while (bytes < want) {

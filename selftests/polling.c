@@ -136,9 +136,8 @@ TEST_F(conn, states_after_a_reset)
 TEST_F(conn, states_with_a_full_send_buffer)
 {
 	int size = 50000, sent = 0, client = new_socket(), server;
-	char *buf = calloc(1, size);
+	char *buf = noise_new(size);
 
-	ASSERT_TRUE(buf != NULL);
 	set_int(self->listener, SO_RCVBUF, 200000);
 	set_int(client, SO_SNDBUF, 200000);
 	ASSERT_EQ(0, connect_to(client, &self->addr));
@@ -410,8 +409,9 @@ TEST_F_TIMEOUT(conn, one_shot_nobody_is_forgotten, 120)
 static void *send_blocking(void *arg)
 {
 	struct worker *w = arg;
-	char buf[3000] = { };
+	char buf[3000];
 
+	pattern_fill(buf, sizeof(buf), 0, 0, 0);
 	for (w->moved = 0; w->moved < 40; w->moved++)
 		if (send(w->fd, buf, sizeof(buf), 0) != sizeof(buf))
 			break;

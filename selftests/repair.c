@@ -104,6 +104,7 @@ static struct sent lose_two(FIXTURE_DATA(conn) *self, u32 budget)
 	};
 	struct sent s = { };
 
+	pattern_fill(buf, sizeof(buf), 0, SCRIPTED_SEED, 0);
 	if (sndinfo_send(self->fd, buf, sizeof(buf), 0, &info) != sizeof(buf))
 		die("sendmsg()");
 	while (s.again < 2) {

@@ -147,9 +147,8 @@ TEST_F(conn, one_who_waits_for_credit_asks_seldom)
 {
 	int client, server, i;
 	uint64_t before;
-	char *buf = calloc(1, 10000);
+	char *buf = noise_new(10000);
 
-	ASSERT_NE(NULL, buf);
 	set_int(self->listener, SO_RCVBUF, 50000);
 	connect_pair(&self->addr, self->listener, &client, &server);
 	for (i = 0; i < 100; i++)
@@ -206,9 +205,8 @@ TEST_F(conn, linger_0_resets)
 TEST_F(conn, linger_0_drops_what_was_not_sent)
 {
 	int size = 1 << 20;
-	char *buf = calloc(1, size);
+	char *buf = noise_new(size);
 
-	ASSERT_NE(NULL, buf);
 	netem("delay 100ms");
 	set_linger(self->client, 1, 0);
 	EXPECT_EQ(size, send(self->client, buf, size, 0));

@@ -50,6 +50,7 @@ both "all sizes, poll" --size $mixed --count 14 --nonblock
 both "both directions" --size $mixed --count 14 --duplex
 both "elements of 12 bytes" --size $mixed --count 14 --element 12
 try "ipv4, 16 MiB" xfer 4 --size 16777216
+try "ipv4, 16 MiB of zeroes" xfer 4 --size 16777216 --zeros 100 --expect-elided 16777216
 try "ipv6, 3 x 5 MB" xfer 6 --size 5000011 --count 3
 
 for loss in 0 1 10 30; do
@@ -57,20 +58,24 @@ for loss in 0 1 10 30; do
 	both "$loss% loss" --size $mixed --count 14
 	both "$loss% loss, small messages" --size 1,100,900 --count 60
 	try "ipv6, $loss% loss, both directions" xfer 6 --size $mixed --count 14 --duplex
+	both "$loss% loss, zeroes" --size $mixed --count 14 --zeros 50 --expect-elided 60000
 done
 
 network delay 4ms reorder 30% 50%
 both "reordering" --size $mixed --count 28
 network delay 3ms 2ms
 both "reordering by jitter" --size $mixed --count 28
+both "reordering by jitter, zeroes" --size $mixed --count 28 --zeros 50 --expect-elided 120000
 network delay 1ms duplicate 30%
 both "duplication" --size $mixed --count 28
+both "duplication, zeroes" --size $mixed --count 28 --zeros 50 --expect-elided 120000
 network delay 1ms corrupt 5%
 both "corruption" --size $mixed --count 28
 network delay 60ms
 both "a long way" --size $mixed --count 28
 network delay 3ms 2ms loss 5% duplicate 5% corrupt 2%
 both "everything at once" --size $mixed --count 28
+both "everything at once, zeroes" --size $mixed --count 28 --zeros 50 --expect-elided 120000
 network rate 20mbit limit 30
 both "a narrow place with a short queue" --size $mixed --count 14
 

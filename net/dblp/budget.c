@@ -35,13 +35,15 @@ static void dblp_budget_reorder(struct dblp_tx_msg *msg)
 	msg->shuffle_base = base;
 	dblp_shuffle_init(&msg->shuffle, msg->acked.n - base,
 			  get_random_u64());
+	if (dblp_tx_begun(msg))
+		dblp_elide_skip(msg);
 }
 
 /* A message of which nothing was sent had no budget before */
 static void dblp_budget_move(struct dblp_tx_msg *msg, u32 ppm)
 {
 	msg->budget = ppm;
-	msg->budget_most = msg->cursor ? max(msg->budget_most, ppm) : ppm;
+	msg->budget_most = dblp_tx_begun(msg) ? max(msg->budget_most, ppm) : ppm;
 	if (ppm)
 		dblp_budget_reorder(msg);
 }
@@ -60,14 +62,14 @@ int dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
 	LIST_HEAD(frames);
 
 	list_for_each_entry(msg, &dsk->tx_msgs, list)
-		if (msg->cursor && dblp_budget_movable(msg, ppm) &&
+		if (dblp_tx_begun(msg) && dblp_budget_movable(msg, ppm) &&
 		    dblp_ctl_make_budget(dsk, msg, &frames))
 			goto err_free;
 	dblp_ctl_queue(dsk, &frames);
 	list_for_each_entry(msg, &dsk->tx_msgs, list) {
 		if (!dblp_budget_movable(msg, ppm))
 			continue;
-		if (msg->cursor)
+		if (dblp_tx_begun(msg))
 			msg->told = 1;
 		dblp_budget_move(msg, ppm);
 	}

@@ -91,6 +91,7 @@
 #include "recovery.h"
 #include "segmap.h"
 #include "wire.h"
+#include "zeromap.h"
 
 /* No reason to drop a packet */
 #define DBLP_MIB_NONE	__DBLP_MIB_MAX
@@ -249,7 +250,8 @@ struct dblp_path {
  * @budget_most: the most that any packet has said
  * @deadline: microseconds that the receiver waits, 0 means for ever
  * @first_pass: segments that must be in flight or acknowledged
- * @cursor: position in the sending order of the next segment never sent
+ * @cursor: position in the sending order of the next segment never sent, but
+ *	for those that are elided
  * @missing: bytes that the receiver closed without
  * @missing_segs: segments that the receiver closed without
  * @ranges: of the loss map, counted when it is complete
@@ -268,6 +270,7 @@ struct dblp_path {
  * @told: a BUDGET frame was queued: a CLOSE will come
  * @lossy: packets may still point here when all segments are acknowledged
  * @joined: this is the @msg of a &struct dblp_tx_whole
+ * @described: a zero map was sent
  * @shuffle_base: if @reshuffled: first position that is not in sequence
  * @shuffle: permutation of the segments behind the critical ones, or behind
  *	@shuffle_base
@@ -275,7 +278,12 @@ struct dblp_path {
  * @need: segments to be repaired: lost, and no copy in flight
  * @lossmap: segments that LOSSMAP frames have not named; no bits before the
  *	first frame
- * @segs: memory of @acked, @need and @sent
+ * @zeros: segments that are elided, see elide.c; no bits if none is to be
+ * @ahead: elided segments at positions from @cursor on
+ * @undescribed: elided segments in @need
+ * @least: segments that every first pass has: those with critical bytes, and
+ *	those that are elided
+ * @segs: memory of @acked, @need, @zeros and @sent
  * @sent: for each segment: copies in flight, and whether it was ever sent
  * @room: bytes kept free before each segment, for the headers of its packet
  * @short_slot: position in the sending order of a segment that is shorter than
@@ -283,7 +291,8 @@ struct dblp_path {
  * @truesize: bytes charged to the socket
  * @n_chunks: number of chunks
  * @chunk_order: of their size in pages; the last one may be smaller
- * @chunks: the bytes, see txbuf.c; freed when the message is closed
+ * @chunks: the bytes, see txbuf.c; freed when the message is closed. NULL where
+ *	all segments are elided
  * @small: instead of @chunks, if they are few
  */
 struct dblp_tx_msg {
@@ -322,11 +331,16 @@ struct dblp_tx_msg {
 	u8			told:1;
 	u8			lossy:1;
 	u8			joined:1;
+	u8			described:1;
 	u32			shuffle_base;
 	struct dblp_shuffle	shuffle;
 	struct dblp_segmap	acked;
 	struct dblp_segmap	need;
 	struct dblp_segmap	lossmap;
+	struct dblp_segmap	zeros;
+	u32			ahead;
+	u32			undescribed;
+	u32			least;
 	void			*segs;
 	u8			*sent;
 #define DBLP_SEG_SENT		0x80
@@ -374,6 +388,7 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
  * @total: bytes of the user's message, from there, too
  * @seg_size: bytes of each segment but the last
  * @missing: bytes that have not arrived
+ * @elided: bytes of segments that were described, see elide.c
  * @critical: bytes at the start that may not be missing
  * @budget: ppm: what the sender asks for
  * @budget_pn: packet that said so
@@ -408,6 +423,7 @@ struct dblp_rx_msg {
 	u32			total;
 	u32			seg_size;
 	u32			missing;
+	u32			elided;
 	u32			critical;
 	u32			budget;
 	u64			budget_pn;
@@ -447,20 +463,42 @@ struct dblp_skb_run {
 };
 
 /**
+ * struct dblp_skb_zeros - a zero map in a buffer, which has nothing else
+ * @first: segment that its first bit is about
+ * @words: its length
+ * @from: bits before this one were placed
+ * @to: bits before this one are taken, in placement mode
+ * @hdr_len: bytes of the packet before it
+ */
+struct dblp_skb_zeros {
+	u32	first;
+	u32	words;
+	u32	from;
+	u32	to;
+	u16	hdr_len;
+};
+
+/**
  * struct dblp_skb_cb - our part of a received buffer's control block
  * @run: the segments that the message needs of this buffer, once queued there
+ * @zeros: if @is_zeros: instead of them
  * @n_runs: number of runs
  * @stride: bytes from one packet of the train to the next
  * @ecn: ECN field of the IP header; behind what IP keeps here
  * @train: all of it belongs to one connection, see train.c
+ * @is_zeros: it has no segments but describes some, see elide.c
  */
 struct dblp_skb_cb {
 #define DBLP_SKB_RUNS	5
-	struct dblp_skb_run	run[DBLP_SKB_RUNS];
+	union {
+		struct dblp_skb_run	run[DBLP_SKB_RUNS];
+		struct dblp_skb_zeros	zeros;
+	};
 	u16			stride;
 	u8			n_runs;
 	u8			ecn;
 	bool			train;
+	bool			is_zeros;
 };
 
 #define DBLP_SKB_CB(skb)	((struct dblp_skb_cb *)(skb)->cb)
@@ -605,6 +643,7 @@ struct dblp_peer_key {
  * @placement: DBLP_PLACEMENT
  * @job: DBLP_JOB; a reference is held
  * @tos: DBLP_TOS
+ * @elide: DBLP_ELIDE
  *
  * Timer: one, for the earliest of these; 0 means not set:
  * @timer: cancelled by dblp_destruct() at the latest
@@ -751,6 +790,7 @@ struct dblp_sock {
 	u32			placement;
 	struct dblp_job		*job;
 	u32			tos;
+	u32			elide;
 
 	struct hrtimer		timer;
 	u64			timer_at;
@@ -877,6 +917,18 @@ static inline u64 dblp_earliest(u64 a, u64 b)
 static inline bool dblp_tx_forgivable(const struct dblp_tx_msg *msg)
 {
 	return msg->budget_most || msg->deadline;
+}
+
+/** dblp_tx_begun() - was something of a message sent, or described? */
+static inline bool dblp_tx_begun(const struct dblp_tx_msg *msg)
+{
+	return msg->cursor || msg->described;
+}
+
+/** dblp_tx_elided() - is this segment described instead of sent? */
+static inline bool dblp_tx_elided(const struct dblp_tx_msg *msg, u32 seg)
+{
+	return msg->zeros.count && dblp_segmap_test(&msg->zeros, seg);
 }
 
 /** dblp_before() - is message ID @a before @b? They wrap */
@@ -1085,6 +1137,31 @@ bool dblp_rx_word(struct dblp_rx_msg *msg, u32 ppm, u64 pn);
 bool dblp_budget_known(struct dblp_sock *dsk, u32 id);
 int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn);
 
+/* elide.c: segments that are all zero */
+void dblp_elide_queue(struct dblp_tx_msg *msg);
+void dblp_elide_skip(struct dblp_tx_msg *msg);
+u32 dblp_elide_next(const struct dblp_tx_msg *msg);
+u32 dblp_elide_run(const struct dblp_tx_msg *msg, u32 n);
+u32 dblp_elide_first(const struct dblp_tx_msg *msg, u32 seg);
+u32 dblp_elide_map(const struct dblp_tx_msg *msg, u32 seg);
+u8 *dblp_elide_put(const struct dblp_tx_msg *msg, u32 seg, u8 *p);
+bool dblp_elide_ends_pass(const struct dblp_tx_msg *msg, u32 seg);
+void dblp_elide_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
+void dblp_elide_acked(struct dblp_tx_msg *msg, u32 seg);
+void dblp_elide_lost(struct dblp_tx_msg *msg, u32 seg);
+struct dblp_zeromap dblp_run_zeromap(const struct dblp_run *run,
+				     const struct dblp_data *d);
+bool dblp_rx_next_zeros(const struct dblp_rx_msg *msg,
+			const struct sk_buff *skb, u32 *at, u32 *offset,
+			u32 *bytes);
+u32 dblp_rx_zeros_bytes(const struct dblp_rx_msg *msg,
+			const struct sk_buff *skb);
+int dblp_rx_zeros_known(const struct dblp_rx_msg *msg,
+			const struct dblp_run *run, const struct dblp_data *d);
+bool dblp_rx_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+		   const struct dblp_run *run, const struct dblp_data *d);
+u32 dblp_rx_take_zeros(struct sk_buff *skb, u32 most);
+
 /* tx.c: outgoing messages */
 struct dblp_tx_msg *dblp_tx_alloc(u32 len);
 int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
@@ -1097,6 +1174,7 @@ void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 		  bool again);
 void dblp_tx_sent_run(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 n,
 		      u32 bytes);
+void dblp_tx_described(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
 void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 		   u32 n, bool late);
 void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
@@ -1108,6 +1186,7 @@ void dblp_tx_purge(struct dblp_sock *dsk);
 void dblp_tx_purge_reports(struct dblp_sock *dsk);
 u32 dblp_tx_seg_len(const struct dblp_tx_msg *msg, u32 seg);
 u32 dblp_tx_slot(const struct dblp_tx_msg *msg, u32 seg);
+u32 dblp_tx_next_seg(const struct dblp_tx_msg *msg);
 u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot);
 u32 dblp_tx_row(const struct dblp_tx_msg *msg, u32 slot);
 u32 dblp_tx_run(const struct dblp_tx_msg *msg);
@@ -1158,6 +1237,8 @@ void dblp_rx_purge_open(struct dblp_sock *dsk);
 void dblp_rx_purge(struct dblp_sock *dsk);
 void dblp_set_cap(struct dblp_sock *dsk, u32 ppm);
 void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to);
+struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			       struct dblp_train *t);
 int dblp_rx_copy(const struct dblp_rx_msg *msg, struct sk_buff_head *skbs,
 		 u32 base, struct dblp_rx_cursor *c);
 int dblp_rx_fill_holes(const struct dblp_rx_msg *msg, struct dblp_rx_cursor *c);

@@ -370,6 +370,17 @@ static enum dblp_wire_error dblp_run_data(const struct dblp_run *run,
 			     DBLP_DATA_HDR_LEN, run->len);
 }
 
+/* Does the zero map say what it may? */
+static enum dblp_wire_error dblp_check_zeros(const struct dblp_run *run,
+					     const struct dblp_data *d)
+{
+	struct dblp_zeromap z = dblp_run_zeromap(run, d);
+
+	return dblp_zeromap_valid(&z, DIV_ROUND_UP(d->msg_len,
+						   run->h.seg_size)) ?
+	       DBLP_WIRE_OK : DBLP_WIRE_FIELD;
+}
+
 /**
  * struct dblp_taking - packets that are being taken
  * @run: the packets
@@ -462,6 +473,8 @@ static enum dblp_mib_item dblp_take_run(struct dblp_sock *dsk,
 	}
 	if (h->type == DBLP_PKT_DATA) {
 		err = dblp_run_data(run, &t.d);
+		if (!err && t.d.zeros)
+			err = dblp_check_zeros(run, &t.d);
 		if (err) {
 			/* The others have other lengths */
 			run->n = 1;

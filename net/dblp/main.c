@@ -128,6 +128,7 @@ struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
 	dsk->user_timeout_ms = defaults.user_timeout_ms;
 	dsk->keepalive_ms = defaults.keepalive_ms;
 	dsk->element = 8;
+	dsk->elide = 1;
 	INIT_LIST_HEAD(&dsk->accept_queue);
 	INIT_LIST_HEAD(&dsk->accept_node);
 	INIT_LIST_HEAD(&dsk->tx_msgs);
@@ -240,7 +241,7 @@ static void __init dblp_check_abi(void)
 	BUILD_BUG_ON(sizeof(struct dblp_rcvinfo) != 32);
 	BUILD_BUG_ON(sizeof(struct dblp_range) != 8);
 	BUILD_BUG_ON(sizeof(struct dblp_lossmap) != 16);
-	BUILD_BUG_ON(sizeof(struct dblp_info) != 248);
+	BUILD_BUG_ON(sizeof(struct dblp_info) != 256);
 	BUILD_BUG_ON(sizeof(struct dblp_skb_cb) >
 		     sizeof_field(struct sk_buff, cb));
 }

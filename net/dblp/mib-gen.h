@@ -121,6 +121,8 @@ enum dblp_mib_item {
 	DBLP_MIB_MSGRECEIVEDBUDGET,
 	/* Messages received that were closed as their deadline had passed */
 	DBLP_MIB_MSGRECEIVEDDEADLINE,
+	/* Message bytes that were all zero, and described instead of sent */
+	DBLP_MIB_BYTESELIDED,
 	__DBLP_MIB_MAX
 };
 

@@ -150,6 +150,7 @@ static const struct dblp_nl_field dblp_nl_u64[] = {
 	DBLP_NL_FIELD(MSGS_RECEIVED_COMPLETE, msgs_received_complete),
 	DBLP_NL_FIELD(MSGS_RECEIVED_BUDGET, msgs_received_budget),
 	DBLP_NL_FIELD(MSGS_RECEIVED_DEADLINE, msgs_received_deadline),
+	DBLP_NL_FIELD(BYTES_ELIDED, bytes_elided),
 };
 
 static int dblp_nl_put_info(struct sk_buff *skb, struct dblp_sock *dsk)

@@ -308,10 +308,10 @@ static u32 dblp_seg_ctl(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
 	return p - out;
 }
 
-/* @pass is what has been sent for the first time, this one included */
+/* @pass is what has been sent or described, this one included */
 static void dblp_put_seg_hdr(struct dblp_sock *dsk,
 			     const struct dblp_tx_msg *msg, u8 *p, u32 seg,
-			     u32 pass, u32 ctl_len)
+			     u32 pass, u32 ctl_len, bool zeros)
 {
 	struct dblp_hdr h = {
 		.type = DBLP_PKT_DATA,
@@ -329,9 +329,51 @@ static void dblp_put_seg_hdr(struct dblp_sock *dsk,
 		.phase = msg->phase,
 		.repair = pass >= msg->first_pass,
 		.meta = msg->meta,
+		.zeros = zeros,
 	};
 
 	dblp_put_data(dblp_put_hdr(p, &h), &d);
+}
+
+/* Instead of elided segments the map that says so */
+static bool dblp_send_zeros(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
+			    u32 seg, struct dst_entry *dst, u32 mss, u64 now)
+{
+	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN, room, ctl_len;
+	u32 first = dblp_elide_first(msg, seg);
+	u32 len = 4 * dblp_elide_map(msg, seg);
+	struct dblp_sent_pkt *pkt;
+	u8 ctl[DBLP_CTL_MAX], tos;
+	struct sk_buff *skb;
+	bool last;
+
+	if (!dblp_sent_room(dsk, 1))
+		return false;
+	room = hdr_len + len < mss ? mss - hdr_len - len : 0;
+	room = min_t(u32, room, DBLP_CTL_MAX);
+	skb = dblp_skb_alloc(hdr_len + room + len, GFP_ATOMIC);
+	if (!skb)
+		return false;
+	last = dblp_elide_ends_pass(msg, seg);
+	ctl_len = dblp_seg_ctl(dsk, msg, ctl, room, now);
+	dblp_put_seg_hdr(dsk, msg, skb_put(skb, hdr_len),
+			 round_down(first, 32), last ? U32_MAX : 0, ctl_len,
+			 true);
+	skb_put_data(skb, ctl, ctl_len);
+	dblp_elide_put(msg, seg, skb_put(skb, len));
+
+	len = skb->len;
+	tos = dblp_path_data_tos(dsk, 1);
+	dblp_note_sent(dsk, 1, now);
+	pkt = dblp_sent_push(&dsk->sent, len, now);
+	pkt->owner = msg;
+	pkt->seg = first;
+	pkt->fragmented = len > mss;
+	pkt->ect = tos & INET_ECN_ECT_0 ? 1 : 0;
+	dblp_tx_described(dsk, msg, seg);
+	dblp_note_paced(dsk, len, now);
+	dblp_xmit(dsk, skb, dst, tos);
+	return true;
 }
 
 static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
@@ -344,6 +386,8 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	u8 ctl[DBLP_CTL_MAX], tos;
 	struct sk_buff *skb;
 
+	if (dblp_tx_elided(msg, seg))
+		return dblp_send_zeros(dsk, msg, seg, dst, mss, now);
 	if (!dblp_sent_room(dsk, 1))
 		return false;
 	room = hdr_len + len < mss ? mss - hdr_len - len : 0;
@@ -354,7 +398,7 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 		return false;
 	ctl_len = dblp_seg_ctl(dsk, msg, ctl, room, now);
 	dblp_put_seg_hdr(dsk, msg, skb_put(skb, hdr_len), seg,
-			 msg->cursor + !again, ctl_len);
+			 msg->cursor + msg->ahead + !again, ctl_len, false);
 	skb_put_data(skb, ctl, ctl_len);
 	dblp_txbuf_frags(msg, skb, dblp_tx_slot(msg, seg) *
 			 (msg->room + msg->seg_size) + msg->room, len);
@@ -427,9 +471,10 @@ static u32 dblp_note_train(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	struct dblp_sent_pkt pkt = { .owner = msg, .ect = ect };
 	u32 slot = msg->cursor, end = slot + n, bytes = 0;
 	u32 data = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN;
-	u32 len, row;
+	u32 len, row, pass;
 
-	dblp_put_seg_hdr(dsk, msg, hdr, 0, slot + 1, msg->room - data);
+	dblp_put_seg_hdr(dsk, msg, hdr, 0, slot + msg->ahead + 1,
+			 msg->room - data, false);
 	if (msg->meta)
 		dblp_put_meta(msg, hdr + data, hdr + sizeof(hdr));
 	for (; slot < end; slot += row) {
@@ -437,11 +482,12 @@ static u32 dblp_note_train(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 		len = dblp_tx_seg_len(msg, pkt.seg);
 		row = min(end - slot, dblp_tx_row(msg, slot));
 		/* The one that ends the first pass says so */
-		if (slot + 1 < msg->first_pass)
-			row = min(row, msg->first_pass - slot - 1);
-		else if (slot + 1 == msg->first_pass)
-			dblp_put_seg_hdr(dsk, msg, hdr, 0, slot + 1,
-					 msg->room - data);
+		pass = slot + msg->ahead + 1;
+		if (pass < msg->first_pass)
+			row = min(row, msg->first_pass - pass);
+		else if (pass == msg->first_pass)
+			dblp_put_seg_hdr(dsk, msg, hdr, 0, pass,
+					 msg->room - data, false);
 		dblp_txbuf_write(msg, slot, row, hdr, dsk->sent.next, pkt.seg);
 		pkt.bytes = msg->room + len;
 		dblp_sent_push_row(&dsk->sent, &pkt, row, now);

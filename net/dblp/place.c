@@ -34,6 +34,7 @@
  * @room: elements that the control buffer has room for
  * @tell: they are wanted
  * @runs: ranges taken in this round, before those that touch are joined
+ * @partial: piece of which a zero map was taken in part, in this round
  * @bytes: what the call returns
  * @eor: the message is closed and all of it was taken
  */
@@ -48,6 +49,7 @@ struct dblp_place {
 	u32			room;
 	bool			tell;
 	u32			runs;
+	struct dblp_rx_msg	*partial;
 	u32			bytes;
 	bool			eor;
 };
@@ -126,26 +128,51 @@ u64 dblp_place_bytes(struct dblp_sock *dsk)
 	while ((msg = dblp_place_next(dsk, msg, &base)))
 		skb_queue_walk(&msg->skbs, skb) {
 			cb = DBLP_SKB_CB(skb);
+			if (cb->is_zeros)
+				sum += dblp_rx_zeros_bytes(msg, skb);
 			for (i = 0; i < cb->n_runs; i++)
 				sum += dblp_rx_run_bytes(msg, &cb->run[i]);
 		}
 	return sum;
 }
 
-/* Take buffers; without MSG_WAITALL no more than the user can be told of */
+/* How many ranges are in a buffer; of a zero map, they are taken up to @most */
+static u32 dblp_place_runs(struct sk_buff *skb, u32 most)
+{
+	return DBLP_SKB_CB(skb)->is_zeros ? dblp_rx_take_zeros(skb, most) :
+					    DBLP_SKB_CB(skb)->n_runs;
+}
+
+/* Is there more in a zero map than was taken? */
+static bool dblp_place_more_zeros(const struct sk_buff *skb)
+{
+	const struct dblp_skb_cb *cb = DBLP_SKB_CB(skb);
+
+	return cb->is_zeros && cb->zeros.to < 32 * cb->zeros.words;
+}
+
+/*
+ * Take buffers; without MSG_WAITALL no more than the user can be told of. Only
+ * zero maps are taken in part: they may have any number of ranges.
+ */
 static bool dblp_place_take_skbs(struct dblp_rx_msg *msg, struct dblp_place *p)
 {
 	bool few = p->tell && !(p->flags & MSG_WAITALL);
 	struct sk_buff *skb;
-	u32 n;
+	u32 n, room;
 
 	while ((skb = skb_peek(&msg->skbs))) {
-		n = DBLP_SKB_CB(skb)->n_runs;
-		if (few && p->runs + n > p->room)
+		room = few ? p->room - p->runs : U32_MAX;
+		n = room ? dblp_place_runs(skb, room) : 0;
+		if (!n || n > room)
 			return false;
 		p->runs += n;
 		__skb_unlink(skb, &msg->skbs);
 		__skb_queue_tail(&msg->taken, skb);
+		if (dblp_place_more_zeros(skb)) {
+			p->partial = msg;
+			return false;
+		}
 	}
 	return true;
 }
@@ -157,6 +184,7 @@ static void dblp_place_take_parts(struct dblp_sock *dsk, struct dblp_place *p)
 	u32 base;
 
 	p->runs = 0;
+	p->partial = NULL;
 	while (more && (msg = dblp_place_next(dsk, msg, &base))) {
 		if (!msg->meta_missing && msg->total > p->size)
 			p->m->msg_flags |= MSG_TRUNC;
@@ -175,7 +203,7 @@ static void dblp_place_take(struct dblp_sock *dsk, struct dblp_place *p)
 
 	dblp_place_take_parts(dsk, p);
 	list_for_each_entry_safe(msg, tmp, &dsk->rx_ready, list) {
-		if (!skb_queue_empty(&msg->skbs))
+		if (!skb_queue_empty(&msg->skbs) || msg == p->partial)
 			break;
 		list_move_tail(&msg->list, &p->done);
 		if (msg->offset + msg->len == msg->total) {
@@ -201,9 +229,13 @@ static void dblp_place_put_parts(struct dblp_sock *dsk, struct dblp_place *p)
 static void dblp_place_untake(struct dblp_sock *dsk, struct dblp_place *p)
 {
 	struct dblp_rx_msg *msg;
+	struct sk_buff *skb;
 
-	list_for_each_entry(msg, &p->parts, place_node)
+	list_for_each_entry(msg, &p->parts, place_node) {
+		skb_queue_walk(&msg->taken, skb)
+			dblp_place_runs(skb, U32_MAX);
 		skb_queue_splice_init(&msg->taken, &msg->skbs);
+	}
 	dblp_place_put_parts(dsk, p);
 	list_splice_init(&p->done, &dsk->rx_ready);
 	p->eor = false;
@@ -233,11 +265,9 @@ static u32 dblp_ranges_sort(struct dblp_range *r, u32 n)
 
 static void dblp_place_note_run(struct dblp_place *p,
 				const struct dblp_rx_msg *msg,
-				const struct dblp_skb_run *run,
-				struct dblp_range *r)
+				u32 offset, u32 bytes, struct dblp_range *r)
 {
-	size_t at = (size_t)msg->base + run->offset;
-	u32 bytes = dblp_rx_run_bytes(msg, run);
+	size_t at = (size_t)msg->base + offset;
 	u32 len;
 
 	len = at < p->size ? min_t(size_t, bytes, p->size - at) : 0;
@@ -247,14 +277,40 @@ static void dblp_place_note_run(struct dblp_place *p,
 	*r = (struct dblp_range) { at, len };
 }
 
+/* Note what is placed of a buffer, behind the @n ranges of @r if that is kept */
+static u32 dblp_place_note_skb(struct dblp_place *p,
+			       const struct dblp_rx_msg *msg,
+			       const struct sk_buff *skb, struct dblp_range *r,
+			       u32 n)
+{
+	const struct dblp_skb_cb *cb = DBLP_SKB_CB(skb);
+	u32 i, at, offset, bytes;
+	struct dblp_range last;
+
+	for (i = 0; i < cb->n_runs; i++) {
+		dblp_place_note_run(p, msg, cb->run[i].offset,
+				    dblp_rx_run_bytes(msg, &cb->run[i]), &last);
+		if (r && last.length)
+			r[n++] = last;
+	}
+	if (!cb->is_zeros)
+		return n;
+	at = cb->zeros.from;
+	while (dblp_rx_next_zeros(msg, skb, &at, &offset, &bytes)) {
+		dblp_place_note_run(p, msg, offset, bytes, &last);
+		if (r && last.length)
+			r[n++] = last;
+	}
+	return n;
+}
+
 /* Note what is placed by this round, besides what the ones before it placed */
 static int dblp_place_note(struct dblp_place *p)
 {
 	bool keep = p->tell && p->n_placed <= p->room;
-	struct dblp_range *r = NULL, last;
-	const struct dblp_skb_cb *cb;
+	struct dblp_range *r = NULL;
 	struct dblp_rx_msg *msg;
-	u32 n = p->n_placed, i;
+	u32 n = p->n_placed;
 	struct sk_buff *skb;
 
 	if (keep && p->runs) {
@@ -264,14 +320,8 @@ static int dblp_place_note(struct dblp_place *p)
 		memcpy(r, p->placed, n * sizeof(*r));
 	}
 	list_for_each_entry(msg, &p->parts, place_node)
-		skb_queue_walk(&msg->taken, skb) {
-			cb = DBLP_SKB_CB(skb);
-			for (i = 0; i < cb->n_runs; i++) {
-				dblp_place_note_run(p, msg, &cb->run[i], &last);
-				if (r && last.length)
-					r[n++] = last;
-			}
-		}
+		skb_queue_walk(&msg->taken, skb)
+			n = dblp_place_note_skb(p, msg, skb, r, n);
 	if (!r)
 		return 0;
 	kvfree(p->placed);
@@ -295,13 +345,31 @@ static int dblp_place_copy(struct dblp_place *p, u8 fill)
 	return err ?: dblp_place_note(p);
 }
 
+/* Buffers that were placed go, but for what was left in a zero map */
+static void dblp_place_drop(struct dblp_rx_msg *msg)
+{
+	struct dblp_skb_zeros *zeros;
+	struct sk_buff *skb;
+
+	while ((skb = __skb_dequeue(&msg->taken))) {
+		if (!dblp_place_more_zeros(skb)) {
+			kfree_skb(skb);
+			continue;
+		}
+		zeros = &DBLP_SKB_CB(skb)->zeros;
+		zeros->from = zeros->to;
+		zeros->to = 32 * zeros->words;
+		__skb_queue_head(&msg->skbs, skb);
+	}
+}
+
 /* The peer gets the credit of pieces that were placed */
 static void dblp_place_consume(struct dblp_sock *dsk, struct dblp_place *p)
 {
 	struct dblp_rx_msg *msg, *tmp;
 
 	list_for_each_entry(msg, &p->parts, place_node)
-		__skb_queue_purge(&msg->taken);
+		dblp_place_drop(msg);
 	dblp_place_put_parts(dsk, p);
 	list_for_each_entry_safe(msg, tmp, &p->done, list) {
 		dblp_rx_consume(dsk, msg);

@@ -182,6 +182,12 @@ static u64 dblp_rx_largest(const struct dblp_sock *dsk)
 	return s->n ? s->r[s->n - 1].last : 0;
 }
 
+/* Bytes that came as such: what is described says nothing of the path's rate */
+static u32 dblp_rx_sent(const struct dblp_rx_msg *msg)
+{
+	return msg->len - msg->missing - msg->elided;
+}
+
 static enum dblp_verdict dblp_rx_verdict(struct dblp_sock *dsk,
 					 const struct dblp_rx_msg *msg)
 {
@@ -202,8 +208,9 @@ static enum dblp_verdict dblp_rx_verdict(struct dblp_sock *dsk,
 	if (msg->policy == DBLP_POLICY_EARLY || msg->deadline_at)
 		s.now = ktime_get_ns();
 	if (msg->policy == DBLP_POLICY_EARLY)
-		s.early_at = dblp_early_at(&dsk->early, &msg->round, msg->len,
-					   msg->len - msg->missing,
+		s.early_at = dblp_early_at(&dsk->early, &msg->round,
+					   msg->len - msg->elided,
+					   dblp_rx_sent(msg),
 					   dblp_rx_largest(dsk),
 					   dblp_rx_rtt(dsk));
 	verdict = dblp_close_decide(&s);
@@ -394,7 +401,7 @@ static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	dblp_rx_end(dsk);
 	if (msg->policy == DBLP_POLICY_EARLY)
 		dblp_early_done(&dsk->early, &msg->round,
-				msg->len - msg->missing, dblp_rx_rtt(dsk));
+				dblp_rx_sent(msg), dblp_rx_rtt(dsk));
 	msg->ranges = dblp_count_ranges(&msg->have, msg->seg_size, msg->len);
 	trace_dblp_msg_close(dsk, NULL, msg);
 	dblp_rx_account(dsk, msg);
@@ -420,10 +427,17 @@ int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	return verdict == DBLP_WAIT ? 0 : dblp_rx_close(dsk, msg, verdict);
 }
 
-/* A buffer of the train for the queue of a message: itself, later clones */
-static struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk,
-				      struct dblp_rx_msg *msg,
-				      struct dblp_train *t)
+/**
+ * dblp_rx_buffer() - put a buffer into the queue of a message
+ * @dsk: socket
+ * @msg: the message
+ * @t: packets that came: itself is queued, later clones are
+ *
+ * Return: the buffer, in which nothing is said to be for the message yet, or
+ * NULL.
+ */
+struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			       struct dblp_train *t)
 {
 	struct sk_buff *skb;
 
@@ -441,6 +455,7 @@ static struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk,
 		return NULL;
 	}
 	DBLP_SKB_CB(skb)->n_runs = 0;
+	DBLP_SKB_CB(skb)->is_zeros = false;
 	DBLP_SKB_CB(skb)->stride = t->stride;
 	__skb_queue_tail(&msg->skbs, skb);
 	t->tail = skb;
@@ -539,13 +554,13 @@ static void dblp_rx_deadline(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 
 static void dblp_rx_round(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			  const struct dblp_run *run,
-			  const struct dblp_data *d, u64 pn)
+			  const struct dblp_data *d, u64 pn, bool known)
 {
+	u32 bytes = d->zeros ? 0 : dblp_rx_bytes(msg, run, d);
 	u64 now = ktime_get_ns();
 
-	if (!dblp_segmap_test(&msg->have, d->offset / msg->seg_size))
-		dblp_round_segment(&msg->round, dblp_rx_bytes(msg, run, d),
-				   now);
+	if (!known)
+		dblp_round_segment(&msg->round, bytes, now);
 	if (d->repair)
 		dblp_round_pass(&msg->round, &dsk->early, pn, now);
 }
@@ -569,7 +584,8 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 {
 	u32 seg_size = run->h.seg_size, seg = d->offset / seg_size;
 	struct dblp_rx_msg *msg;
-	bool opened = false, news;
+	bool opened = false, news, ok;
+	int known;
 
 	if (pn < dsk->early.pass_pn)
 		dblp_early_late(&dsk->early, pn, dblp_rx_largest(dsk),
@@ -596,6 +612,12 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 	*why = DBLP_MIB_DROPLATE;
 	if (msg->closed)
 		return 0;
+	known = d->zeros ? dblp_rx_zeros_known(msg, run, d) :
+			   dblp_segmap_test(&msg->have, seg);
+	if (known < 0) {
+		*why = DBLP_MIB_DROPMISMATCH;
+		goto refuse;
+	}
 	if (meta && msg->meta_missing) {
 		msg->tag = meta->meta.tag;
 		msg->critical = meta->meta.critical;
@@ -612,14 +634,16 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 		run->n = clamp_t(u32, dblp_segmap_next(&msg->have, seg) - seg,
 				 1, run->n);
 	if (msg->policy == DBLP_POLICY_EARLY)
-		dblp_rx_round(dsk, msg, run, d, pn);
-	if (dblp_segmap_test(&msg->have, seg)) {
+		dblp_rx_round(dsk, msg, run, d, pn, known);
+	if (known) {
 		if (news)
 			dblp_rx_reclose(dsk);
 		return 0;
 	}
 	*why = DBLP_MIB_DROPMEMORY;
-	if (dblp_rx_segments(dsk, msg, run, d))
+	ok = d->zeros ? dblp_rx_zeros(dsk, msg, run, d) :
+			dblp_rx_segments(dsk, msg, run, d);
+	if (ok)
 		return 1;
 refuse:
 	if (opened)
@@ -819,6 +843,26 @@ static int dblp_rx_copy_run(const struct dblp_rx_msg *msg,
 	return 0;
 }
 
+static int dblp_rx_copy_zeros(const struct dblp_rx_msg *msg,
+			      const struct sk_buff *skb, u32 base,
+			      struct dblp_rx_cursor *c)
+{
+	u32 at = DBLP_SKB_CB(skb)->zeros.from, room, offset, bytes;
+	struct iov_iter *to;
+
+	room = dblp_rx_room(msg, base, c);
+	while (dblp_rx_next_zeros(msg, skb, &at, &offset, &bytes)) {
+		if (offset >= room)
+			break;
+		to = dblp_rx_seek(c, (size_t)base + offset);
+		bytes = min(bytes, room - offset);
+		if (iov_iter_zero(bytes, to) != bytes)
+			return -EFAULT;
+		c->pos += bytes;
+	}
+	return 0;
+}
+
 /**
  * dblp_rx_copy() - hand segments of a message to the user
  * @msg: their message or piece; the caller has a reference
@@ -838,6 +882,8 @@ int dblp_rx_copy(const struct dblp_rx_msg *msg, struct sk_buff_head *skbs,
 
 	skb_queue_walk(skbs, skb) {
 		cb = DBLP_SKB_CB(skb);
+		if (cb->is_zeros && dblp_rx_copy_zeros(msg, skb, base, c))
+			return -EFAULT;
 		for (i = 0; i < cb->n_runs; i++)
 			if (dblp_rx_copy_run(msg, skb, &cb->run[i], base, c))
 				return -EFAULT;

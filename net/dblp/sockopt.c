@@ -29,6 +29,7 @@ static const struct dblp_u32_opt dblp_u32_opts[] = {
 	[DBLP_ELEMENT]		= DBLP_U32_OPT(element, 1, DBLP_ELEMENT_MAX),
 	[DBLP_FILL]		= DBLP_U32_OPT(fill, 0, __DBLP_FILL_MAX - 1),
 	[DBLP_NOTIFY]		= DBLP_U32_OPT(notify, 0, 1),
+	[DBLP_ELIDE]		= DBLP_U32_OPT(elide, 0, 1),
 	[DBLP_TOS]		= DBLP_U32_OPT(tos, 0, 0xfc),
 	[DBLP_USER_TIMEOUT]	= DBLP_U32_OPT(user_timeout_ms,
 					       DBLP_USER_TIMEOUT_MIN_MS,
@@ -365,6 +366,7 @@ void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener)
 	child->deadline = listener->deadline;
 	child->notify = listener->notify;
 	child->placement = listener->placement;
+	child->elide = listener->elide;
 	child->tos = listener->tos;
 	child->cc.ops = listener->cc.ops;
 	dblp_inherit_config(child, listener);

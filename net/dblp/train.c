@@ -173,10 +173,22 @@ bool dblp_train_rcv(struct dblp_endpoint *ep, struct sk_buff *skb)
 	return true;
 }
 
-/* A DATA packet without other frames than META can be looked at where it is */
-static bool dblp_train_plain(const struct dblp_hdr *h)
+/* A zero map is needed in one piece */
+static bool dblp_train_has_map(const struct dblp_run *run)
 {
-	return h->type == DBLP_PKT_DATA && h->ctl_len <= DBLP_META_LEN;
+	return run->h.type == DBLP_PKT_DATA &&
+	       run->len >= DBLP_HDR_LEN + DBLP_DATA_HDR_LEN &&
+	       dblp_has_zeromap(run->p);
+}
+
+/*
+ * A DATA packet that has a segment, and no other frames than META, can be looked
+ * at where it is
+ */
+static bool dblp_train_plain(const struct dblp_run *run)
+{
+	return run->h.type == DBLP_PKT_DATA &&
+	       run->h.ctl_len <= DBLP_META_LEN && !dblp_train_has_map(run);
 }
 
 /* How many packets from @run's first on continue each other */
@@ -212,7 +224,8 @@ static u32 dblp_train_scan(struct dblp_window *w, const struct dblp_run *run)
 /* A packet that needs to be looked at more closely */
 static void dblp_train_rcv_single(struct dblp_sock *dsk, struct dblp_run *run)
 {
-	u32 len = run->h.type != DBLP_PKT_DATA ? run->len :
+	bool all = run->h.type != DBLP_PKT_DATA || dblp_train_has_map(run);
+	u32 len = all ? run->len :
 		  DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + run->h.ctl_len;
 	struct net *net = sock_net(&dsk->sk);
 	struct dblp_train one = { .n = 1 };
@@ -268,7 +281,7 @@ static u32 dblp_train_rcv_from(struct dblp_sock *dsk, struct dblp_train *t,
 		dblp_count_drops(net, dsk, dblp_wire_why(err), 1);
 		return 1;
 	}
-	if (!dblp_train_plain(&run.h)) {
+	if (!dblp_train_plain(&run)) {
 		dblp_train_rcv_single(dsk, &run);
 		return 1;
 	}

@@ -10,6 +10,7 @@
  * has forgiven.
  */
 #include <linux/random.h>
+#include <linux/udp.h>
 #include <linux/unaligned.h>
 
 #include "dblp.h"
@@ -75,7 +76,7 @@ static u32 dblp_tx_first_pass(const struct dblp_sock *dsk,
 
 	n = dblp_first_pass(msg->acked.n, msg->seg_size, msg->len,
 			    msg->critical, budget, msg->policy);
-	return max(n, msg->crit_segs);
+	return max(n, msg->least);
 }
 
 /**
@@ -97,15 +98,18 @@ int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	msg->seg_size = dblp_seg_size(dsk, msg->meta);
 	n = DIV_ROUND_UP(msg->len, msg->seg_size);
 	bits = dblp_segmap_bytes(n);
-	msg->segs = kvzalloc(2 * bits + n, GFP_KERNEL_ACCOUNT);
+	msg->segs = kvzalloc((2 + dsk->elide) * bits + n, GFP_KERNEL_ACCOUNT);
 	if (!msg->segs)
 		return -ENOMEM;
 	/* The bitmaps come first: they want the alignment */
 	dblp_segmap_init(&msg->acked, msg->segs, n);
 	dblp_segmap_init(&msg->need, msg->segs + bits, n);
-	msg->sent = msg->segs + 2 * bits;
+	if (dsk->elide)
+		dblp_segmap_init(&msg->zeros, msg->segs + 2 * bits, n);
+	msg->sent = msg->segs + (2 + dsk->elide) * bits;
 
 	msg->crit_segs = DIV_ROUND_UP(msg->critical, msg->seg_size);
+	msg->least = msg->crit_segs;
 	if (msg->shuffled)
 		dblp_shuffle_init(&msg->shuffle, n - msg->crit_segs,
 				  get_random_u64());
@@ -143,6 +147,7 @@ int dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	sk_mem_charge(sk, msg->truesize);
 
 	dblp_tx_resume(dsk);
+	dblp_elide_queue(msg);
 	msg->first_pass = dblp_tx_first_pass(dsk, msg);
 	dsk->tx_bytes += msg->len;
 	msg->id = dsk->tx_next_id++;
@@ -178,10 +183,10 @@ static bool dblp_tx_start(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	return true;
 }
 
-/* Segments acknowledged or with a copy in flight */
+/* Segments acknowledged, with a copy in flight, or described */
 static u32 dblp_tx_live(const struct dblp_tx_msg *msg)
 {
-	return msg->cursor - msg->need.count;
+	return msg->cursor + msg->ahead - msg->need.count;
 }
 
 /** dblp_tx_slot_seg() - which segment is at a position in the sending order */
@@ -193,8 +198,11 @@ u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot)
 	       dblp_shuffle_at(&msg->shuffle, slot - msg->crit_segs);
 }
 
-/* The same where the budget came when the message was under way */
-static u32 dblp_tx_next_seg(const struct dblp_tx_msg *msg)
+/**
+ * dblp_tx_next_seg() - which segment is at @cursor
+ * @msg: message, perhaps under way when its budget came
+ */
+u32 dblp_tx_next_seg(const struct dblp_tx_msg *msg)
 {
 	if (!msg->reshuffled || msg->cursor < msg->shuffle_base)
 		return dblp_tx_slot_seg(msg, msg->cursor);
@@ -244,6 +252,8 @@ u32 dblp_tx_run(const struct dblp_tx_msg *msg)
 		return 1;
 	if (msg->short_slot >= msg->cursor)
 		n = min(n, msg->short_slot - msg->cursor + 1);
+	if (msg->zeros.count)
+		n = dblp_elide_run(msg, min_t(u32, n, UDP_MAX_SEGMENTS));
 	return n;
 }
 
@@ -266,15 +276,22 @@ static u32 dblp_tx_lost_seg(const struct dblp_tx_msg *msg)
 /*
  * Within a budget any byte that arrives counts the same, so what was never sent
  * goes before what was lost. Without one, and where bytes are critical, what
- * was lost holds everything else up and goes first.
+ * was lost holds everything else up and goes first. What is to be described goes
+ * before both.
  */
 static bool dblp_tx_pick_seg(const struct dblp_tx_msg *msg, u32 *seg,
 			     bool *again)
 {
-	u32 lost = dblp_tx_lost_seg(msg);
-	bool any_lost = lost < msg->need.n;
+	bool any_lost;
+	u32 lost;
 
 	*again = true;
+	if (msg->undescribed) {
+		*seg = dblp_elide_next(msg);
+		return true;
+	}
+	lost = dblp_tx_lost_seg(msg);
+	any_lost = lost < msg->need.n;
 	if (any_lost && (!msg->budget || lost < msg->crit_segs)) {
 		*seg = lost;
 		return true;
@@ -365,6 +382,8 @@ void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 		DBLP_ADD_STATS(net, DBLP_MIB_BYTESAGAIN, len);
 	} else {
 		msg->cursor++;
+		if (msg->ahead)
+			dblp_elide_skip(msg);
 		dsk->info.bytes_first += len;
 		DBLP_INC_STATS(net, DBLP_MIB_SEGFIRST);
 		DBLP_ADD_STATS(net, DBLP_MIB_BYTESFIRST, len);
@@ -385,9 +404,23 @@ void dblp_tx_sent_run(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 n,
 	struct net *net = sock_net(&dsk->sk);
 
 	msg->cursor += n;
+	if (msg->ahead)
+		dblp_elide_skip(msg);
 	dsk->info.bytes_first += bytes;
 	DBLP_ADD_STATS(net, DBLP_MIB_SEGFIRST, n);
 	DBLP_ADD_STATS(net, DBLP_MIB_BYTESFIRST, bytes);
+	dblp_tx_unmark_lost(msg);
+}
+
+/**
+ * dblp_tx_described() - a zero map went out
+ * @dsk: socket
+ * @msg: its message
+ * @seg: an elided segment of it
+ */
+void dblp_tx_described(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
+{
+	dblp_elide_sent(dsk, msg, seg);
 	dblp_tx_unmark_lost(msg);
 }
 
@@ -409,11 +442,16 @@ static void dblp_tx_segs_acked(struct dblp_tx_msg *msg, u32 seg, u32 n)
 {
 	u32 end = seg + n;
 
-	if (!msg->need.count && dblp_segmap_next(&msg->acked, seg) >= end) {
+	if (!msg->need.count && !msg->zeros.count &&
+	    dblp_segmap_next(&msg->acked, seg) >= end) {
 		dblp_segmap_add_run(&msg->acked, seg, n);
 		return;
 	}
 	for (; seg < end; seg++) {
+		if (dblp_tx_elided(msg, seg)) {
+			dblp_elide_acked(msg, seg);
+			continue;
+		}
 		dblp_segmap_add(&msg->acked, seg);
 		dblp_segmap_del(&msg->need, seg);
 	}
@@ -473,7 +511,10 @@ void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
 	if ((msg->sent[seg] & DBLP_SEG_COPIES) ||
 	    dblp_segmap_test(&msg->acked, seg))
 		return;
-	dblp_segmap_add(&msg->need, seg);
+	if (dblp_tx_elided(msg, seg))
+		dblp_elide_lost(msg, seg);
+	else
+		dblp_segmap_add(&msg->need, seg);
 	dblp_tx_mark_lost(dsk, msg);
 }
 
@@ -496,7 +537,7 @@ static bool dblp_tx_may_close(const struct dblp_tx_msg *msg,
 {
 	u32 most = msg->len - msg->critical;
 
-	if (!dblp_tx_forgivable(msg) || !msg->cursor)
+	if (!dblp_tx_forgivable(msg) || !dblp_tx_begun(msg))
 		return false;
 	/* The receiver may have closed before it heard of the latest budget */
 	if (msg->told ? f->close.budget > msg->budget_most :
@@ -575,7 +616,7 @@ int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f)
 	if (!msg)
 		return dblp_before(f->lossmap.msg_id, dsk->tx_next_id) ?
 		       0 : -EPROTO;
-	if (!dblp_tx_forgivable(msg) || !msg->cursor)
+	if (!dblp_tx_forgivable(msg) || !dblp_tx_begun(msg))
 		return -EPROTO;
 	err = dblp_tx_lossmap_init(msg);
 	if (err)
@@ -733,6 +774,17 @@ void dblp_tx_recount(struct dblp_sock *dsk)
 	}
 }
 
+static u32 dblp_tx_segs_unsent(const struct dblp_tx_msg *msg)
+{
+	u32 n = msg->acked.n - msg->cursor - msg->ahead, seg = 0;
+
+	if (!msg->undescribed)
+		return n;
+	for (; (seg = dblp_segmap_next(&msg->zeros, seg)) < msg->zeros.n; seg++)
+		n += !(msg->sent[seg] & DBLP_SEG_SENT);
+	return n;
+}
+
 /** dblp_tx_never_sent() - bytes of messages that were never sent */
 u64 dblp_tx_never_sent(const struct dblp_sock *dsk)
 {
@@ -741,7 +793,7 @@ u64 dblp_tx_never_sent(const struct dblp_sock *dsk)
 	u64 sum = 0;
 
 	list_for_each_entry(msg, &dsk->tx_msgs, list) {
-		n = msg->acked.n - msg->cursor;
+		n = dblp_tx_segs_unsent(msg);
 		if (msg->closed || !n)
 			continue;
 		last = msg->acked.n - 1;

@@ -34,7 +34,8 @@ static void dblp_txbuf_put(struct dblp_tx_msg *msg)
 	u32 i;
 
 	for (i = 0; i < msg->n_chunks; i++)
-		put_page(msg->chunks[i]);
+		if (msg->chunks[i])
+			put_page(msg->chunks[i]);
 	msg->n_chunks = 0;
 }
 
@@ -116,6 +117,8 @@ void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		return;
 	for (i = 0; i < msg->n_chunks; i++) {
 		page = msg->chunks[i];
+		if (!page)
+			continue;
 		if (i >= dblp_txbuf_size(msg) / DBLP_CHUNK_SIZE ||
 		    dsk->tx_spares == DBLP_SPARES_MAX ||
 		    page_is_pfmemalloc(page)) {
@@ -235,6 +238,42 @@ static void *dblp_txbuf_step(const struct dblp_tx_msg *msg, void *at, u32 step,
 	return dblp_txbuf_at(msg, pos, have);
 }
 
+static bool dblp_txbuf_zero_across(const struct dblp_tx_msg *msg, u32 pos, u32 len)
+{
+	void *p;
+	u32 n;
+
+	for (; len; pos += n, len -= n) {
+		p = dblp_txbuf_at(msg, pos, &n);
+		n = min(n, len);
+		if (!dblp_all_zero(p, n))
+			return false;
+	}
+	return true;
+}
+
+/* Free chunks in which all segments are elided */
+static void dblp_txbuf_trim(struct dblp_tx_msg *msg)
+{
+	u32 stride = msg->room + msg->seg_size, size = dblp_chunk_size(msg);
+	u32 left = dblp_txbuf_size(msg), i, part, slot, end;
+
+	for (i = 0; i < msg->n_chunks; i++, left -= part) {
+		part = min(left, size);
+		/* The first of them may begin in the chunk before */
+		slot = i * size / stride;
+		end = DIV_ROUND_UP(i * size + part, stride);
+		while (slot < end &&
+		       dblp_tx_elided(msg, dblp_tx_slot_seg(msg, slot)))
+			slot++;
+		if (slot < end)
+			continue;
+		put_page(msg->chunks[i]);
+		msg->chunks[i] = NULL;
+		msg->truesize -= PAGE_ALIGN(part);
+	}
+}
+
 static int dblp_txbuf_copy_across(struct dblp_tx_msg *msg, u32 pos, u32 len,
 				  struct iov_iter *from)
 {
@@ -251,22 +290,30 @@ static int dblp_txbuf_copy_across(struct dblp_tx_msg *msg, u32 pos, u32 len,
 	return 0;
 }
 
-/* @n segments of @len bytes that follow each other, here and with the user */
-static int dblp_txbuf_copy_row(struct dblp_tx_msg *msg, u32 slot, u32 n,
-			       u32 len, struct iov_iter *from)
+/* @n segments that follow each other, here and with the user */
+static int dblp_txbuf_copy_row(struct dblp_tx_msg *msg, u32 slot, u32 seg,
+			       u32 n, struct iov_iter *from)
 {
 	u32 stride = msg->room + msg->seg_size, have = 0;
 	u32 pos = slot * stride + msg->room;
+	bool elide = msg->zeros.bits && !msg->small;
+	u32 len = dblp_tx_seg_len(msg, seg);
 	void *to = NULL;
+	bool zero;
 
-	for (; n; n--, pos += stride) {
+	for (; n; n--, seg++, pos += stride) {
 		to = dblp_txbuf_step(msg, to, stride, pos, &have);
 		if (unlikely(have < len)) {
 			if (dblp_txbuf_copy_across(msg, pos, len, from))
 				return -EFAULT;
-		} else if (_copy_from_iter(to, len, from) != len) {
-			return -EFAULT;
+			zero = elide && dblp_txbuf_zero_across(msg, pos, len);
+		} else {
+			if (_copy_from_iter(to, len, from) != len)
+				return -EFAULT;
+			zero = elide && dblp_all_zero(to, len);
 		}
+		if (unlikely(zero))
+			dblp_segmap_add(&msg->zeros, seg);
 	}
 	return 0;
 }
@@ -275,6 +322,9 @@ static int dblp_txbuf_copy_row(struct dblp_tx_msg *msg, u32 slot, u32 n,
  * dblp_txbuf_copy() - take the bytes of a message from the user
  * @msg: message that was cut and has memory
  * @from: where they are
+ *
+ * Segments that are all zero are found here, and need no memory. A message that
+ * is small has one segment, whose packet is sent in any case.
  *
  * Context: process, without the socket lock: user memory may be slow.
  * Return: 0 or -EFAULT.
@@ -287,9 +337,10 @@ int dblp_txbuf_copy(struct dblp_tx_msg *msg, struct iov_iter *from)
 	for (seg = 0; seg < msg->acked.n && !err; seg += row) {
 		slot = dblp_tx_slot(msg, seg);
 		row = dblp_tx_row(msg, slot);
-		err = dblp_txbuf_copy_row(msg, slot, row,
-					  dblp_tx_seg_len(msg, seg), from);
+		err = dblp_txbuf_copy_row(msg, slot, seg, row, from);
 	}
+	if (msg->zeros.count && !err)
+		dblp_txbuf_trim(msg);
 	return err;
 }
 

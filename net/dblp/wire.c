@@ -150,6 +150,7 @@ static bool get_attr(struct dblp_data *d, u32 attr)
 	d->phase = attr >> DBLP_ATTR_PHASE_SHIFT & 7;
 	d->repair = attr & DBLP_ATTR_REPAIR;
 	d->meta = attr & DBLP_ATTR_META;
+	d->zeros = attr & DBLP_ATTR_ZEROS;
 
 	return d->budget <= DBLP_PPM && d->policy < __DBLP_POLICY_MAX &&
 	       !(attr >> DBLP_ATTR_CLASS_SHIFT & 3) &&
@@ -167,6 +168,20 @@ static bool segment_is_sane(const struct dblp_data *d, u32 seg_size)
 	return d->offset < d->msg_len && d->offset % seg_size == 0;
 }
 
+/* Words that tell of segments behind the end would tell nothing */
+static enum dblp_wire_error check_zeromap(const struct dblp_data *d,
+					  u32 seg_size)
+{
+	u32 first = d->offset / seg_size, n = (d->msg_len - 1) / seg_size + 1;
+
+	if (first % 32)
+		return DBLP_WIRE_FIELD;
+	if (d->seg_len % 4)
+		return DBLP_WIRE_SHORT;
+	return d->seg_len / 4 > (n - first - 1) / 32 + 1 ? DBLP_WIRE_TRAILING :
+							 DBLP_WIRE_OK;
+}
+
 /**
  * dblp_get_data() - parse the data header of a DATA packet
  * @d: where it goes
@@ -175,7 +190,8 @@ static bool segment_is_sane(const struct dblp_data *d, u32 seg_size)
  * @len: bytes that are readable there, perhaps not the whole packet
  * @pkt_len: bytes of the whole packet, the header included
  *
- * The control frames follow the data header, the segment follows them.
+ * The control frames follow the data header, the segment or zero map follows
+ * them. What is in the map, dblp_zeromap_valid() tells.
  *
  * Return: DBLP_WIRE_OK, or why the packet is refused.
  */
@@ -196,6 +212,8 @@ enum dblp_wire_error dblp_get_data(struct dblp_data *d,
 		return DBLP_WIRE_FIELD;
 
 	d->seg_len = pkt_len - before;
+	if (d->zeros)
+		return check_zeromap(d, h->seg_size);
 	want = min_t(u32, h->seg_size, d->msg_len - d->offset);
 	if (d->seg_len < want)
 		return DBLP_WIRE_SHORT;
@@ -219,6 +237,8 @@ u8 *dblp_put_data(u8 *p, const struct dblp_data *d)
 		attr |= DBLP_ATTR_REPAIR;
 	if (d->meta)
 		attr |= DBLP_ATTR_META;
+	if (d->zeros)
+		attr |= DBLP_ATTR_ZEROS;
 	p = put_u32(p, d->msg_id);
 	p = put_u32(p, d->offset);
 	p = put_u32(p, d->msg_len);

@@ -79,7 +79,8 @@ enum dblp_wire_size {
 #define DBLP_ATTR_CLASS_SHIFT	5	/* importance, 2 bits, 0 for now */
 #define DBLP_ATTR_REPAIR	0x10	/* the first pass ends here or did */
 #define DBLP_ATTR_META		0x08	/* do not close without the META frame */
-#define DBLP_ATTR_RESERVED	0x07	/* zero */
+#define DBLP_ATTR_ZEROS		0x04	/* a zero map, no segment */
+#define DBLP_ATTR_RESERVED	0x03	/* zero */
 
 /**
  * struct dblp_hdr - what every packet begins with, in host byte order
@@ -101,14 +102,16 @@ struct dblp_hdr {
 /**
  * struct dblp_data - the segment of a DATA packet, in host byte order
  * @msg_id: message, counted from 0 in each direction, modulo 2^32
- * @offset: of the segment's first byte in the message; multiple of seg_size
+ * @offset: of the segment's first byte in the message; multiple of seg_size; of
+ *	a zero map: of the first segment it is about, one in 32
  * @msg_len: bytes of the whole message, 1 ... DBLP_MSG_MAX
- * @seg_len: bytes of this segment
+ * @seg_len: bytes of this segment, or of the zero map
  * @budget: ppm
  * @policy: &enum dblp_policy
  * @phase: 0 ... 7
  * @repair: the first pass of the message is over, perhaps with this packet
  * @meta: the message has a META frame
+ * @zeros: instead of a segment there is a zero map, see zeromap.h
  */
 struct dblp_data {
 	u32	msg_id;
@@ -120,6 +123,7 @@ struct dblp_data {
 	u8	phase;
 	bool	repair;
 	bool	meta;
+	bool	zeros;
 };
 
 /**
@@ -309,6 +313,15 @@ static inline bool dblp_hdr_follows(const u8 *p, const u8 *first, u32 pn,
 	       !memcmp(p, first, 4) && !memcmp(p + 8, first + 8, 8) &&
 	       !memcmp(p + 16, first + 16, 4) &&
 	       !memcmp(p + 24, first + 24, 8);
+}
+
+/**
+ * dblp_has_zeromap() - has a DATA packet a zero map instead of a segment?
+ * @p: header and data header, that nobody has looked at yet
+ */
+static inline bool dblp_has_zeromap(const u8 *p)
+{
+	return p[DBLP_HDR_LEN + DBLP_DATA_HDR_LEN - 1] & DBLP_ATTR_ZEROS;
 }
 
 /**

@@ -117,6 +117,22 @@ void make_data(struct packet *p, struct peer *peer, const struct dblp_data *d,
 	p->len += len;
 }
 
+void make_zeros(struct packet *p, struct peer *peer, const struct dblp_data *d,
+		u32 seg_size, const struct dblp_frame *f, const u32 *map,
+		u32 words)
+{
+	struct dblp_data zeros = *d;
+
+	zeros.zeros = true;
+	make_packet(p, DBLP_PKT_DATA, peer->pn++, peer->scid);
+	poke(p, 2, 2, seg_size);
+	dblp_put_data(p->byte + p->len, &zeros);
+	p->len += DBLP_DATA_HDR_LEN;
+	put_frame(p, f);
+	while (words--)
+		put_word(p, *map++);
+}
+
 void send_packet(const struct peer *peer, const struct packet *p)
 {
 	/* An ICMP error of an earlier packet is none of this one. */

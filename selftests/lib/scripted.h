@@ -90,6 +90,10 @@ void make_ctrl(struct packet *p, struct peer *peer, const struct dblp_frame *f);
 void make_data(struct packet *p, struct peer *peer, const struct dblp_data *d,
 	       u32 seg_size, const struct dblp_frame *f);
 #define SCRIPTED_SEED	4711
+/** make_zeros() - the same with a zero map of @words words, from @d's offset on */
+void make_zeros(struct packet *p, struct peer *peer, const struct dblp_data *d,
+		u32 seg_size, const struct dblp_frame *f, const u32 *map,
+		u32 words);
 
 /** poke() - write @size bytes of a field, most significant first */
 void poke(struct packet *p, u32 at, u32 size, u64 value);

@@ -130,6 +130,16 @@ void pattern_fill(void *buf, size_t len, size_t offset, uint64_t seed,
 	}
 }
 
+void *noise_new(size_t len)
+{
+	void *buf = malloc(len);
+
+	if (!buf)
+		die("malloc()");
+	pattern_fill(buf, len, 0, 0, 0);
+	return buf;
+}
+
 ssize_t pattern_check(const void *buf, size_t len, size_t offset,
 		      uint64_t seed, uint64_t msg)
 {

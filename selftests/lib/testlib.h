@@ -39,6 +39,9 @@ void addr_parse(struct sockaddr_dblp *a, const char *text, unsigned int port);
 void pattern_fill(void *buf, size_t len, size_t offset, uint64_t seed,
 		  uint64_t msg);
 
+/** noise_new() - @len bytes that none can describe but by sending them */
+void *noise_new(size_t len);
+
 /**
  * pattern_check() - are @len bytes what pattern_fill() would write?
  *

@@ -9,6 +9,7 @@
 
 #include "fuzz.h"
 #include "wire.h"
+#include "zeromap.h"
 
 static void check_frames(const u8 *p, u32 len)
 {
@@ -26,6 +27,39 @@ static void check_frames(const u8 *p, u32 len)
 	}
 }
 
+/* A map that is valid tells of segments that there are, and can be built again */
+static void check_zeromap(const struct dblp_hdr *h, const struct dblp_data *d,
+			  const u8 *p)
+{
+	u32 n = (d->msg_len - 1) / h->seg_size + 1, at = 0, first, count, sum;
+	struct dblp_zeromap z = {
+		.p = p, .first = d->offset / h->seg_size,
+		.words = d->seg_len / 4,
+	};
+	struct dblp_segmap m;
+	u8 *again;
+
+	CHECK(z.words && z.first < n && z.first + 32 * (z.words - 1) < n);
+	if (!dblp_zeromap_valid(&z, n) || n > 1 << 20)
+		return;
+	dblp_segmap_init(&m, calloc(1, dblp_segmap_bytes(n)), n);
+	CHECK(!dblp_zeromap_common(&z, &m, &sum) && sum);
+	while (dblp_zeromap_next(&z, &at, &first, &count)) {
+		CHECK(count && first >= z.first && first + count <= n);
+		sum -= count;
+	}
+	CHECK(!sum);
+	dblp_zeromap_add(&z, &m);
+	CHECK(dblp_zeromap_common(&z, &m, &sum) == sum && sum == m.count);
+	again = malloc(4 * z.words);
+	dblp_zeromap_put(again, &m, z.first, z.words);
+	CHECK(!memcmp(again, p, 4 * z.words));
+	dblp_zeromap_del(&z, &m);
+	CHECK(!m.count && dblp_segmap_next(&m, 0) == n);
+	free(again);
+	free(m.bits);
+}
+
 static void check_data(const struct dblp_hdr *h, const u8 *p, u32 len)
 {
 	u8 again[DBLP_DATA_HDR_LEN];
@@ -35,7 +69,10 @@ static void check_data(const struct dblp_hdr *h, const u8 *p, u32 len)
 		return;
 	CHECK(d.msg_len && d.msg_len <= DBLP_MSG_MAX);
 	CHECK(d.offset < d.msg_len && d.offset % h->seg_size == 0);
-	CHECK(d.seg_len && d.seg_len <= d.msg_len - d.offset);
+	if (d.zeros)
+		check_zeromap(h, &d, p + len - d.seg_len);
+	else
+		CHECK(d.seg_len && d.seg_len <= d.msg_len - d.offset);
 	CHECK(DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + h->ctl_len + d.seg_len == len);
 	CHECK(d.budget <= DBLP_PPM && d.policy < __DBLP_POLICY_MAX);
 	dblp_put_data(again, &d);
@@ -139,10 +176,13 @@ static u8 *seed_data(struct prng *r, u8 *p, struct dblp_hdr *h, u32 room)
 		.phase = prng_below(r, 8),
 		.repair = prng_below(r, 2),
 		.meta = prng_below(r, 2),
+		.zeros = !prng_below(r, 3),
 	};
 
 	h->seg_size = 200 + prng_any(r) % room;
 	d.offset = prng_any(r) % d.msg_len / h->seg_size * h->seg_size;
+	if (d.zeros)
+		d.offset -= d.offset % (32 * h->seg_size);
 	dblp_put_data(p, &d);
 	return p + DBLP_DATA_HDR_LEN;
 }
@@ -168,8 +208,12 @@ size_t fuzz_seed(struct prng *r, u8 *p, size_t max)
 	h.ctl_len = at - frames;
 	dblp_put_hdr(p, &h);
 	memset(at, 0x55, room);
-	if (h.type == DBLP_PKT_DATA && at + h.seg_size <= p + max)
+	if (h.type == DBLP_PKT_DATA && dblp_has_zeromap(p)) {
+		*at = prng_u64(r);
+		at += 4 * (1 + prng_below(r, 3));
+	} else if (h.type == DBLP_PKT_DATA && at + h.seg_size <= p + max) {
 		at += h.seg_size;
+	}
 	return at - p;
 }
 

@@ -304,12 +304,16 @@ TEST(dblp_get_data__reserved_attributes)
 		segment_init(&s);
 		s.d.policy = 1;
 		s.d.phase = 0;
+		s.d.offset = 0;
 		dblp_put_data(s.p, &s.d);
 		s.p[14] ^= (1 << bit) >> 8;
 		s.p[15] ^= (1 << bit) & 0xff;
 		/* Reserved, importance, and policies that do not exist */
-		kept = bit < 3 || bit == 5 || bit == 6 || bit == 11;
-		EXPECT_EQ(kept ? DBLP_WIRE_FIELD : DBLP_WIRE_OK,
+		kept = bit < 2 || bit == 5 || bit == 6 || bit == 11;
+		/* As a zero map, the segment is too long */
+		EXPECT_EQ(kept ? DBLP_WIRE_FIELD :
+			  1 << bit == DBLP_ATTR_ZEROS ? DBLP_WIRE_TRAILING :
+							DBLP_WIRE_OK,
 			  segment_parse(&s, &d));
 	}
 }
@@ -397,6 +401,44 @@ TEST(dblp_get_data__length_of_segment)
 	s.pkt_len = 52;
 	EXPECT_EQ(DBLP_WIRE_SHORT, segment_check(&s));
 	s.pkt_len = 52 + 2;
+	EXPECT_EQ(DBLP_WIRE_TRAILING, segment_check(&s));
+}
+
+/* A message of 101 segments: 4 words */
+TEST(dblp_get_data__zeromap)
+{
+	struct dblp_data d;
+	struct segment s;
+	u32 words;
+
+	segment_init(&s);
+	s.d.msg_len = 100001;
+	s.d.offset = 0;
+	s.d.zeros = true;
+	for (words = 0; words < 260; words++) {
+		s.pkt_len = 52 + 4 * words;
+		EXPECT_EQ(!words ? DBLP_WIRE_SHORT :
+			  words > 4 ? DBLP_WIRE_TRAILING : DBLP_WIRE_OK,
+			  segment_check(&s));
+	}
+	s.pkt_len = 52 + 12;
+	EXPECT_EQ(DBLP_WIRE_OK, segment_parse(&s, &d));
+	EXPECT_TRUE(d.zeros);
+	EXPECT_EQ(12, d.seg_len);
+	for (s.pkt_len = 52; s.pkt_len < 56; s.pkt_len++)
+		EXPECT_EQ(DBLP_WIRE_SHORT, segment_check(&s));
+
+	/* It begins at one segment in 32 */
+	s.pkt_len = 56;
+	for (s.d.offset = 0; s.d.offset < s.d.msg_len; s.d.offset += 1000)
+		EXPECT_EQ(s.d.offset % 32000 ? DBLP_WIRE_FIELD : DBLP_WIRE_OK,
+			  segment_check(&s));
+	s.pkt_len = 60;
+	s.d.offset = 96000;
+	EXPECT_EQ(DBLP_WIRE_TRAILING, segment_check(&s));
+	s.d.offset = 64000;
+	EXPECT_EQ(DBLP_WIRE_OK, segment_check(&s));
+	s.d.msg_len = 96000;
 	EXPECT_EQ(DBLP_WIRE_TRAILING, segment_check(&s));
 }
 

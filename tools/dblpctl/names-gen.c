@@ -238,6 +238,10 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 		"MsgReceivedDeadline",
 		"Messages received that were closed as their deadline had passed",
 	},
+	[DBLP_A_STATS_BYTES_ELIDED] = {
+		"BytesElided",
+		"Message bytes that were all zero, and described instead of sent",
+	},
 };
 
 const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {
@@ -293,6 +297,7 @@ const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {
 	[DBLP_A_SOCKET_MSGS_RECEIVED_COMPLETE] = "msgs_received_complete",
 	[DBLP_A_SOCKET_MSGS_RECEIVED_BUDGET] = "msgs_received_budget",
 	[DBLP_A_SOCKET_MSGS_RECEIVED_DEADLINE] = "msgs_received_deadline",
+	[DBLP_A_SOCKET_BYTES_ELIDED] = "bytes_elided",
 };
 
 const char *const phase_attrs[DBLP_A_PHASE_MAX + 1] = {

@@ -93,6 +93,7 @@ static const struct field fields[] = {
 	F(MSGS_RECEIVED_COMPLETE, NULL, print_u64),
 	F(MSGS_RECEIVED_BUDGET, NULL, print_u64),
 	F(MSGS_RECEIVED_DEADLINE, NULL, print_u64),
+	F(BYTES_ELIDED, NULL, print_count),
 };
 
 static const struct object sockets = {

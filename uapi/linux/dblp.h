@@ -199,6 +199,8 @@ enum dblp_state {
  *	messages sent from now on; default 0. So long after its first segment
  *	came, the receiver closes a message whatever is missing but critical
  *	bytes. The budget is exceeded then if need be, and both ends are told
+ * @DBLP_ELIDE: __u32, 0 or 1: segments that are all zero, of messages sent from
+ *	now on, are described instead of sent, and count as delivered; default 1
  * @DBLP_TOS: __u32, 0 ... 0xfc: TOS byte (IPv6: traffic class) of the packets
  *	with data that this socket sends from now on, without its two ECN bits,
  *	which must be 0; default 0. Control packets have DSCP EF
@@ -233,6 +235,7 @@ enum dblp_sockopt {
 	DBLP_SENT_LOSSMAP,
 	DBLP_PLACEMENT,
 	DBLP_DEADLINE,
+	DBLP_ELIDE,
 	DBLP_TOS = 17,
 	DBLP_KEEPALIVE = 18,
 	DBLP_PHASE = 19,
@@ -408,6 +411,8 @@ struct dblp_lossmap {
  *
  * A message in pieces counts as one. Its reason is that of the piece which was
  * closed for the latest of them in &enum dblp_reason.
+ * @bytes_elided: message bytes that were all zero, and described instead of
+ *	sent
  */
 struct dblp_info {
 	__u8	state;
@@ -452,6 +457,7 @@ struct dblp_info {
 	__u64	msgs_received_complete;
 	__u64	msgs_received_budget;
 	__u64	msgs_received_deadline;
+	__u64	bytes_elided;
 };
 
 #endif /* _UAPI_LINUX_DBLP_H */

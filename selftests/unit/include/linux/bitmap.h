@@ -16,6 +16,11 @@ static inline bool test_bit(unsigned long i, const unsigned long *bits)
 	return bits[i / BITS_PER_LONG] >> (i % BITS_PER_LONG) & 1;
 }
 
+static inline unsigned long __ffs(unsigned long word)
+{
+	return __builtin_ctzl(word);
+}
+
 static inline void __set_bit(unsigned long i, unsigned long *bits)
 {
 	bits[i / BITS_PER_LONG] |= 1UL << (i % BITS_PER_LONG);

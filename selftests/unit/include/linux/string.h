@@ -5,4 +5,14 @@
 
 #include <string.h>
 
+static inline void *memchr_inv(const void *p, int c, size_t n)
+{
+	const unsigned char *byte = p;
+
+	for (; n; byte++, n--)
+		if (*byte != (unsigned char)c)
+			return (void *)byte;
+	return NULL;
+}
+
 #endif /* _UNIT_LINUX_STRING_H */

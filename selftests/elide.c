@@ -1,0 +1,646 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Zero elision: segments that are all zero are described instead of sent. What
+ * is delivered stays exact, what is missing stays within the budget, and what is
+ * not sent is really not on the wire.
+ */
+#define _GNU_SOURCE
+#include "lib/sock.h"
+
+#include <linux/sock_diag.h>
+#include <linux/sockios.h>
+#include <string.h>
+
+#include "kselftest_harness.h"
+
+#define WAIT_MS		60000
+#define GREY		0xa5	/* what a buffer has where nothing was put */
+#define SEG		1440	/* bytes of a segment, of Ethernet's MTU */
+#define META		32	/* less if there is a META frame */
+#define SMALL		480	/* largest message that is sent as it is */
+
+/* Which segments of a message are zero */
+enum zeros {
+	NONE,
+	ALL,
+	EVERY_OTHER,
+	NINE_OF_TEN,
+	ALL_BUT_FIRST,
+	LAST,
+	RUNS,
+	__ZEROS_MAX
+};
+
+static bool is_zero_seg(enum zeros zeros, u_int seg, u_int n)
+{
+	switch (zeros) {
+	case ALL:
+		return true;
+	case EVERY_OTHER:
+		return seg % 2;
+	case NINE_OF_TEN:
+		return seg % 10 != 3;
+	case ALL_BUT_FIRST:
+		return seg;
+	case LAST:
+		return seg == n - 1;
+	case RUNS:
+		return seg * seg / 97 % 3 == 1;
+	default:
+		return false;
+	}
+}
+
+/**
+ * struct contents - a message
+ * @buf: its bytes
+ * @len: their number
+ * @elided: of these, in segments that are all zero
+ * @segs: number of the others
+ */
+struct contents {
+	unsigned char	*buf;
+	uint32_t	len;
+	uint32_t	elided;
+	uint32_t	segs;
+};
+
+static void make(struct contents *c, uint32_t len, enum zeros zeros,
+		 uint32_t seg_size)
+{
+	uint32_t at, n = (len + seg_size - 1) / seg_size, part;
+
+	*c = (struct contents) { .buf = malloc(len), .len = len };
+	if (!c->buf)
+		die("malloc()");
+	pattern_fill(c->buf, len, 0, 1, zeros);
+	for (at = 0; at < len; at += part) {
+		part = len - at < seg_size ? len - at : seg_size;
+		if (!is_zero_seg(zeros, at / seg_size, n)) {
+			/* One byte makes the difference, wherever it is */
+			memset(c->buf + at, 0, part - 1);
+			c->buf[at + part - 1] = 1 + at % 255;
+			c->segs++;
+			continue;
+		}
+		memset(c->buf + at, 0, part);
+		c->elided += part;
+	}
+	if (len <= SMALL) {
+		c->elided = 0;
+		c->segs = 1;
+	}
+}
+
+/**
+ * struct ends - both ends of a connection over lo, whose MTU is Ethernet's
+ * @listener: where the connection was made
+ * @tx: sends, and is told what became of it
+ * @rx: receives
+ */
+struct ends {
+	int	listener;
+	int	tx;
+	int	rx;
+};
+
+/* By the options of the listener */
+static void ends_connect(struct ends *e)
+{
+	struct sockaddr_dblp a;
+
+	local_name(e->listener, &a);
+	e->tx = new_socket();
+	set_u32(e->tx, DBLP_NOTIFY, 1);
+	if (connect_to(e->tx, &a))
+		die("connect()");
+	e->rx = accept(e->listener, NULL, NULL);
+	if (e->rx < 0)
+		die("accept()");
+	set_timeout(e->rx, SO_RCVTIMEO, WAIT_MS);
+}
+
+static void ends_open(struct ends *e, bool placement, uint32_t fill,
+		      const char *network)
+{
+	struct sockaddr_dblp a;
+
+	netns_new();
+	netns_set_mtu(1500);
+	e->listener = new_listener("127.0.0.1", 1, &a);
+	set_u32(e->listener, DBLP_PLACEMENT, placement);
+	set_u32(e->listener, DBLP_FILL, fill);
+	ends_connect(e);
+	if (network)
+		netem(network);
+}
+
+static void ends_disconnect(struct ends *e)
+{
+	close(e->tx);
+	close(e->rx);
+}
+
+static void ends_close(struct ends *e)
+{
+	ends_disconnect(e);
+	close(e->listener);
+}
+
+static uint64_t on_the_wire(void)
+{
+	FILE *f = fopen("/proc/net/dev", "r");
+	unsigned long long bytes = 0;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, " lo: %llu", &bytes) == 1)
+			break;
+	if (!f)
+		die("/proc/net/dev");
+	fclose(f);
+	return bytes;
+}
+
+static uint32_t meminfo(int fd, int what)
+{
+	uint32_t mem[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(mem);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len))
+		die("getsockopt(SO_MEMINFO)");
+	return mem[what];
+}
+
+/* The message of which @fd was told last */
+static struct message report(int fd)
+{
+	struct message m;
+
+	if (!wait_for(fd, POLLERR, WAIT_MS) ||
+	    message_recv(fd, NULL, 0, MSG_ERRQUEUE | MSG_DONTWAIT, &m) < 0)
+		die("no report of a message");
+	return m;
+}
+
+static void send_all(int fd, const struct contents *c,
+		     const struct dblp_sndinfo *info)
+{
+	if (sndinfo_send(fd, c->buf, c->len, 0, info) != c->len)
+		die("sendmsg() of %u bytes", c->len);
+}
+
+/*
+ * Is @got what was sent, but for what @m says is missing, which is @fill?
+ * Returns -1 or the first byte that is wrong.
+ */
+static ssize_t differs(const struct contents *c, const unsigned char *got,
+		       const struct message *m, unsigned char fill)
+{
+	uint32_t i, at, r = 0;
+
+	for (i = 0; i < c->len; i++) {
+		while (r < m->n && i >= m->range[r].offset + m->range[r].length)
+			r++;
+		at = r < m->n ? m->range[r].offset : c->len;
+		if (got[i] != (i >= at ? fill : c->buf[i]))
+			return i;
+	}
+	return -1;
+}
+
+/* Send a message, receive it whole, see that it and the counters are right */
+static void send_exactly(struct __test_metadata *_metadata, struct ends *e,
+			 const struct contents *c)
+{
+	struct dblp_info before = get_info(e->tx), after;
+	uint64_t segs = mib("SegFirst"), elided = mib("BytesElided");
+	unsigned char *got = malloc(c->len + 1);
+	struct message rcvd, sent;
+
+	memset(got, GREY, c->len + 1);
+	send_all(e->tx, c, NULL);
+	ASSERT_EQ(c->len, message_recv(e->rx, got, c->len + 1, 0, &rcvd));
+	sent = report(e->tx);
+	EXPECT_EQ(0, rcvd.info.missing);
+	EXPECT_EQ(0, sent.info.missing);
+	EXPECT_EQ(-1, differs(c, got, &rcvd, GREY));
+	EXPECT_EQ(GREY, got[c->len]);
+	after = get_info(e->tx);
+	EXPECT_EQ(c->elided, after.bytes_elided - before.bytes_elided);
+	EXPECT_EQ(c->len - c->elided, after.bytes_first - before.bytes_first);
+	EXPECT_EQ(c->len, after.bytes_delivered - before.bytes_delivered);
+	EXPECT_EQ(c->elided, mib("BytesElided") - elided);
+	EXPECT_EQ(c->segs, mib("SegFirst") - segs);
+	message_free(&rcvd);
+	message_free(&sent);
+	free(got);
+}
+
+/* What the network does to packets */
+FIXTURE(network) {
+	struct ends e;
+};
+
+FIXTURE_VARIANT(network) {
+	const char *what;
+};
+
+FIXTURE_VARIANT_ADD(network, clean) { .what = NULL };
+FIXTURE_VARIANT_ADD(network, loss_1) { .what = "delay 1ms loss 1%" };
+FIXTURE_VARIANT_ADD(network, loss_10) { .what = "delay 1ms loss 10%" };
+FIXTURE_VARIANT_ADD(network, loss_30) { .what = "delay 1ms loss 30%" };
+FIXTURE_VARIANT_ADD(network, reorder) { .what = "delay 3ms 2ms" };
+FIXTURE_VARIANT_ADD(network, duplicate) { .what = "delay 1ms duplicate 30%" };
+
+FIXTURE_SETUP(network)
+{
+	ends_open(&self->e, false, DBLP_FILL_KEEP, variant->what);
+}
+
+FIXTURE_TEARDOWN(network)
+{
+	ends_close(&self->e);
+}
+
+static const uint32_t sizes[] = {
+	100, SMALL, SMALL + 1, SEG, SEG + 1, 33 * SEG - 7, 100 * SEG,
+	300 * SEG + 1,
+};
+
+TEST_F(network, every_byte_without_a_budget)
+{
+	struct contents c;
+	enum zeros zeros;
+	u_int i;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (zeros = 0; zeros < __ZEROS_MAX; zeros++) {
+			make(&c, sizes[i], zeros, SEG);
+			send_exactly(_metadata, &self->e, &c);
+			free(c.buf);
+		}
+}
+
+/* The critical prefix has zeroes, and is never missing */
+TEST_F(network, within_the_budget)
+{
+	static unsigned char got[200 * SEG];
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.budget = 200000,
+	};
+	struct message rcvd, sent;
+	struct contents c;
+	enum zeros zeros;
+
+	for (zeros = 0; zeros < __ZEROS_MAX; zeros++)
+		for (info.policy = DBLP_POLICY_EAGER;
+		     info.policy <= DBLP_POLICY_EARLY; info.policy++) {
+			info.critical = zeros % 2 ? 50 * SEG : 0;
+			make(&c, sizeof(got), zeros,
+			     SEG - (info.critical ? META : 0));
+			memset(got, GREY, sizeof(got));
+			send_all(self->e.tx, &c, &info);
+			ASSERT_EQ(c.len, message_recv(self->e.rx, got,
+						      sizeof(got), 0, &rcvd));
+			sent = report(self->e.tx);
+			EXPECT_GE((c.len - info.critical) / 5,
+				  rcvd.info.missing);
+			EXPECT_EQ(rcvd.info.missing, sent.info.missing);
+			ASSERT_EQ(rcvd.n, sent.n);
+			EXPECT_EQ(0, memcmp(rcvd.range, sent.range,
+					    rcvd.n * sizeof(*rcvd.range)));
+			EXPECT_TRUE(!rcvd.n ||
+				    rcvd.range[0].offset >= info.critical);
+			EXPECT_EQ(-1, differs(&c, got, &rcvd, GREY));
+			message_free(&rcvd);
+			message_free(&sent);
+			free(c.buf);
+		}
+}
+
+/* A budget that comes when the message is under way, and shuffles the rest */
+TEST_F(network, a_budget_that_changes)
+{
+	static unsigned char got[300 * SEG];
+	struct message rcvd, sent;
+	struct contents c;
+	enum zeros zeros;
+
+	for (zeros = 0; zeros < __ZEROS_MAX; zeros++) {
+		set_u32(self->e.tx, DBLP_CLOSE_POLICY, DBLP_POLICY_EARLY);
+		set_u32(self->e.tx, DBLP_BUDGET, 0);
+		make(&c, sizeof(got), zeros, SEG);
+		memset(got, GREY, sizeof(got));
+		send_all(self->e.tx, &c, NULL);
+		set_u32(self->e.tx, DBLP_BUDGET, 300000);
+		ASSERT_EQ(c.len, message_recv(self->e.rx, got, sizeof(got), 0,
+					      &rcvd));
+		sent = report(self->e.tx);
+		EXPECT_GE(c.len * 3ULL / 10, rcvd.info.missing);
+		EXPECT_EQ(rcvd.info.missing, sent.info.missing);
+		EXPECT_EQ(-1, differs(&c, got, &rcvd, GREY));
+		message_free(&rcvd);
+		message_free(&sent);
+		free(c.buf);
+	}
+}
+
+FIXTURE(elide) {
+	struct ends e;
+};
+
+FIXTURE_SETUP(elide)
+{
+	ends_open(&self->e, false, DBLP_FILL_ZERO, NULL);
+}
+
+FIXTURE_TEARDOWN(elide)
+{
+	ends_close(&self->e);
+}
+
+TEST_F(elide, off_everything_is_sent)
+{
+	struct contents c;
+
+	set_u32(self->e.tx, DBLP_ELIDE, 0);
+	make(&c, 100 * SEG, NINE_OF_TEN, SEG);
+	c.elided = 0;
+	c.segs = 100;
+	send_exactly(_metadata, &self->e, &c);
+	free(c.buf);
+	set_u32(self->e.tx, DBLP_ELIDE, 1);
+	make(&c, 100 * SEG, NINE_OF_TEN, SEG);
+	send_exactly(_metadata, &self->e, &c);
+	free(c.buf);
+}
+
+TEST_F(elide, the_option)
+{
+	uint32_t two = 2;
+	int fd;
+
+	EXPECT_EQ(1, get_u32(self->e.tx, DBLP_ELIDE));
+	EXPECT_EQ(1, get_u32(self->e.rx, DBLP_ELIDE));
+	EXPECT_ERR(EINVAL, setsockopt(self->e.tx, SOL_DBLP, DBLP_ELIDE, &two,
+				      sizeof(two)));
+	EXPECT_EQ(1, get_u32(self->e.tx, DBLP_ELIDE));
+
+	/* Accepted sockets have it from their listener */
+	set_u32(self->e.listener, DBLP_ELIDE, 0);
+	ends_disconnect(&self->e);
+	ends_connect(&self->e);
+	EXPECT_EQ(0, get_u32(self->e.rx, DBLP_ELIDE));
+	EXPECT_EQ(1, get_u32(self->e.tx, DBLP_ELIDE));
+	fd = new_socket();
+	EXPECT_EQ(1, get_u32(fd, DBLP_ELIDE));
+	close(fd);
+}
+
+/* What is not sent is not on the wire, headers and answers included */
+TEST_F(elide, the_wire_is_spared)
+{
+	uint64_t before;
+	struct contents c;
+
+	make(&c, 700 * SEG, NINE_OF_TEN, SEG);
+	before = on_the_wire();
+	send_exactly(_metadata, &self->e, &c);
+	EXPECT_GE(c.len * 12 / 100, on_the_wire() - before);
+	EXPECT_LE(c.len / 10, on_the_wire() - before);
+	free(c.buf);
+
+	make(&c, 700 * SEG, ALL, SEG);
+	before = on_the_wire();
+	send_exactly(_metadata, &self->e, &c);
+	EXPECT_GE(2000, on_the_wire() - before);
+	free(c.buf);
+}
+
+/* Neither end keeps memory for zeroes */
+TEST_F(elide, memory)
+{
+	struct contents c;
+	u_int i;
+
+	make(&c, 700 * SEG, ALL, SEG);
+	netem("delay 100ms");
+	for (i = 0; i < 4; i++)
+		send_all(self->e.tx, &c, NULL);
+	EXPECT_GE(4 * 8192, meminfo(self->e.tx, SK_MEMINFO_WMEM_QUEUED));
+	for (i = 0; i < 4; i++)
+		report(self->e.tx);
+	EXPECT_GE(4 * 8192, meminfo(self->e.rx, SK_MEMINFO_RMEM_ALLOC));
+	free(c.buf);
+}
+
+/*
+ * With eager, elided segments count as sent, so that the first pass needs few
+ * others. The critical ones are among these.
+ */
+TEST_F(elide, eager_sends_what_is_critical_and_no_more)
+{
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.budget = 500000, .policy = DBLP_POLICY_EAGER,
+		.critical = 20 * (SEG - META),
+	};
+	static unsigned char got[200 * SEG];
+	struct message m;
+	struct contents c;
+
+	netem("delay 20ms");
+	make(&c, sizeof(got), NINE_OF_TEN, SEG - META);
+	send_all(self->e.tx, &c, &info);
+	ASSERT_EQ(c.len, message_recv(self->e.rx, got, sizeof(got), 0, &m));
+	EXPECT_EQ(-1, differs(&c, got, &m, 0));
+	EXPECT_LE(1, m.n);
+	EXPECT_EQ(DBLP_REASON_BUDGET, m.info.reason);
+	message_free(&m);
+	m = report(self->e.tx);
+	EXPECT_EQ(2 * (SEG - META), get_info(self->e.tx).bytes_first);
+	EXPECT_EQ(c.len - c.elided - 2 * (SEG - META), m.info.missing);
+	EXPECT_EQ(m.info.missing, get_info(self->e.tx).bytes_forgiven_unsent);
+	message_free(&m);
+	free(c.buf);
+}
+
+/* One map tells of as many segments as one of them has bits */
+TEST_F(elide, a_message_of_several_maps)
+{
+	uint32_t len = 12 << 20, seg_size;
+	struct contents c;
+
+	/* A new connection, which is made for small packets */
+	ends_disconnect(&self->e);
+	netns_set_mtu(576);
+	ends_connect(&self->e);
+	set_int(self->e.tx, SO_SNDBUFFORCE, 4 * len);
+	netem("delay 1ms loss 20%");
+	seg_size = get_info(self->e.tx).seg_size;
+	ASSERT_GT(len / 5, 8 * seg_size * seg_size);
+	make(&c, len, ALL, seg_size);
+	send_exactly(_metadata, &self->e, &c);
+	free(c.buf);
+	make(&c, len, NINE_OF_TEN, seg_size);
+	send_exactly(_metadata, &self->e, &c);
+	free(c.buf);
+}
+
+/* Placement: zeroes are placed, too, and told of in as many calls as it takes */
+FIXTURE(place) {
+	struct ends e;
+};
+
+FIXTURE_SETUP(place)
+{
+	ends_open(&self->e, true, DBLP_FILL_KEEP, NULL);
+}
+
+FIXTURE_TEARDOWN(place)
+{
+	ends_close(&self->e);
+}
+
+/* What one call has placed is noted in @seen; returns its flags */
+static int place_once(int fd, unsigned char *buf, uint32_t len, u_int ranges,
+		      unsigned char *seen, uint32_t *sum)
+{
+	char control[4096] __attribute__((aligned(8)));
+	struct iovec iov = { buf, len };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+		.msg_controllen = CMSG_SPACE(sizeof(struct dblp_rcvinfo)) +
+				  CMSG_SPACE(ranges * sizeof(struct dblp_range)),
+	};
+	struct dblp_range r[64];
+	struct cmsghdr *c;
+	u_int i, n = 0, bytes = 0;
+	ssize_t ret = recvmsg(fd, &m, 0);
+
+	if (ret < 0)
+		die("recvmsg()");
+	errno = 0;
+	for (c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
+		if (c->cmsg_type == DBLP_PLACED) {
+			n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(r[0]);
+			if (n > ranges)
+				die("%u ranges", n);
+			memcpy(r, CMSG_DATA(c), n * sizeof(r[0]));
+		}
+	if (m.msg_flags & MSG_CTRUNC)
+		die("ranges do not fit");
+	for (i = 0; i < n; i++) {
+		bytes += r[i].length;
+		memset(seen + r[i].offset, 1, r[i].length);
+	}
+	if (n && bytes != ret)
+		die("%u bytes in ranges, %zd placed", bytes, ret);
+	if (!n)
+		memset(seen, 1, len);
+	*sum += ret;
+	return m.msg_flags;
+}
+
+TEST_F(place, in_as_many_calls_as_it_takes)
+{
+	static unsigned char got[200 * SEG + 5], seen[200 * SEG + 5];
+	struct contents c;
+	enum zeros zeros;
+	uint32_t sum;
+
+	for (zeros = 0; zeros < __ZEROS_MAX; zeros++) {
+		make(&c, sizeof(got), zeros, SEG);
+		memset(got, GREY, sizeof(got));
+		memset(seen, 0, sizeof(seen));
+		send_all(self->e.tx, &c, NULL);
+		report(self->e.tx);
+		sum = 0;
+		while (!(place_once(self->e.rx, got, sizeof(got), 10, seen,
+				    &sum) & MSG_EOR))
+			;
+		EXPECT_EQ(c.len, sum);
+		EXPECT_EQ(-1, bytes_check(seen, sizeof(seen), 1));
+		EXPECT_EQ(0, memcmp(c.buf, got, sizeof(got)));
+		free(c.buf);
+	}
+}
+
+TEST_F(place, what_could_be_placed)
+{
+	static unsigned char got[200 * SEG], seen[200 * SEG];
+	struct contents c;
+	uint32_t sum = 0;
+	int n = 0;
+
+	make(&c, sizeof(got), EVERY_OTHER, SEG);
+	memset(got, GREY, sizeof(got));
+	send_all(self->e.tx, &c, NULL);
+	report(self->e.tx);
+	EXPECT_EQ(0, ioctl(self->e.rx, SIOCINQ, &n));
+	EXPECT_EQ(c.len, n);
+	EXPECT_FALSE(MSG_EOR & place_once(self->e.rx, got, sizeof(got), 10,
+					  seen, &sum));
+	EXPECT_EQ(0, ioctl(self->e.rx, SIOCINQ, &n));
+	EXPECT_EQ(c.len - sum, n);
+	EXPECT_EQ(0, sum % SEG);
+	free(c.buf);
+}
+
+/* A buffer that cannot be written: nothing is lost by that */
+TEST_F(place, what_cannot_be_placed_stays)
+{
+	static unsigned char got[200 * SEG], seen[200 * SEG];
+	struct contents c;
+	uint32_t sum = 0;
+
+	make(&c, sizeof(got), NINE_OF_TEN, SEG);
+	send_all(self->e.tx, &c, NULL);
+	report(self->e.tx);
+	EXPECT_ERR(EFAULT, recv(self->e.rx, (void *)8, sizeof(got), 0));
+	while (!(place_once(self->e.rx, got, sizeof(got), 10, seen, &sum) &
+		 MSG_EOR))
+		;
+	EXPECT_EQ(c.len, sum);
+	EXPECT_EQ(0, memcmp(c.buf, got, sizeof(got)));
+	free(c.buf);
+}
+
+/* Much larger than any buffer, so in pieces; those have META */
+TEST_F(place, pieces)
+{
+	uint32_t len = (16 << 20) + 11, sum = 0;
+	unsigned char *got = malloc(len), *seen = malloc(len);
+	struct contents c;
+	enum zeros zeros;
+	pid_t child;
+
+	set_int(self->e.tx, SO_SNDBUF, 1 << 20);
+	netem("delay 1ms loss 1%");
+	for (zeros = ALL; zeros < __ZEROS_MAX; zeros += 2) {
+		make(&c, len, zeros, SEG - META);
+		memset(got, GREY, len);
+		memset(seen, 0, len);
+		sum = 0;
+		child = fork();
+		if (!child) {
+			send_all(self->e.tx, &c, NULL);
+			_exit(0);
+		}
+		while (!(place_once(self->e.rx, got, len, 50, seen, &sum) &
+			 MSG_EOR))
+			;
+		EXPECT_EQ(len, sum);
+		EXPECT_EQ(-1, bytes_check(seen, len, 1));
+		EXPECT_EQ(0, memcmp(c.buf, got, len));
+		report(self->e.tx);
+		free(c.buf);
+	}
+	EXPECT_LT(len, get_info(self->e.tx).bytes_elided);
+	free(got);
+	free(seen);
+}
+
+TEST_HARNESS_MAIN
