@@ -17,6 +17,8 @@
 static int fd = -1;
 static char **args;
 static char *buffer;
+/* Of messages that are sent */
+static uint64_t tag;
 static unsigned int label;
 #define BUFFER_SIZE	(1 << 20)
 
@@ -71,8 +73,10 @@ static int set_option(void)
 	} options[] = {
 		{ "budget", DBLP_BUDGET, SOL_DBLP },
 		{ "cap", DBLP_BUDGET_CAP, SOL_DBLP },
+		{ "deadline", DBLP_DEADLINE, SOL_DBLP },
 		{ "job", DBLP_JOB, SOL_DBLP },
 		{ "user-timeout", DBLP_USER_TIMEOUT, SOL_DBLP },
+		{ "sndbuf", SO_SNDBUF, SOL_SOCKET },
 		{ "tos", DBLP_TOS, SOL_DBLP },
 		{ "priority", SO_PRIORITY, SOL_SOCKET },
 		{ "mark", SO_MARK, SOL_SOCKET },
@@ -120,9 +124,11 @@ static int send_messages(void)
 {
 	unsigned int i, n = atoi(next("send"));
 	unsigned int size = atoi(next("send"));
+	struct dblp_sndinfo info = { .tag = tag };
 
 	for (i = 0; i < n; i++)
-		if (send(fd, buffer, size, MSG_NOSIGNAL) != (ssize_t)size)
+		if (sndinfo_send(fd, buffer, size, MSG_NOSIGNAL, tag ? &info : NULL) !=
+		    (ssize_t)size)
 			return -1;
 	return 0;
 }
@@ -199,6 +205,8 @@ static int run(const char *verb)
 		return accept_one();
 	if (!strcmp(verb, "set"))
 		return set_option();
+	if (!strcmp(verb, "tag"))
+		return tag = strtoull(next("tag"), NULL, 0), 0;
 	if (!strcmp(verb, "norm"))
 		return report_norm();
 	if (!strcmp(verb, "device"))
@@ -240,7 +248,8 @@ static void usage(void)
 	fputs("Usage: dblp-peer WORD...\n"
 	      "  socket | bind A PORT | listen A PORT | connect A PORT\n"
 	      "  accept               and forget the listener\n"
-	      "  set budget|cap|job|user-timeout|tos|priority|mark N\n"
+	      "  set budget|cap|deadline|job|user-timeout|sndbuf|tos|priority|mark N\n"
+	      "  tag N                of messages that are sent from now on\n"
 	      "  norm N               DBLP_NORM\n"
 	      "  device NAME          SO_BINDTODEVICE\n"
 	      "  congestion NAME\n"

@@ -136,6 +136,39 @@ messages()
 }
 try "messages that are closed with bytes missing" messages
 
+# Ten times as long under way as it may be
+deadline()
+{
+	local pid sum
+
+	netem "$a" rate 8mbit && monitor "$b" -j monitor msg phase && pid=$spawned &&
+		server accept recv 1 say received pause &&
+		in_ns "$a" dblp-peer set deadline 100000 tag 4503599627370497 connect fd09::2 7000 \
+			send 1 1000000 &&
+		wait_until 10 output_has "$spawned" received &&
+		sum=$(json "$b" 'map(select(.msgs_received_deadline)) | .[0] | [.id, .bytes_missing]' socket list) &&
+		is heard "$pid" '[.tag, .length, .budget, .reason, .missing > 500000]' 1 \
+			'[4503599627370497,1000000,0,"deadline",true]' &&
+		is heard "$pid" '[.socket, .missing]' 1 "$sum"
+}
+
+# One event, with what all of its pieces lack
+in_pieces()
+{
+	local pid sum
+
+	monitor "$b" -j monitor msg phase && pid=$spawned && server accept recv 2 say received pause &&
+		in_ns "$a" dblp-peer set sndbuf 100000 set budget 500000 connect fd09::2 7000 send 2 1000000 &&
+		wait_until 10 output_has "$spawned" received &&
+		sum=$(json "$b" 'map(select(.msgs_received)) | .[0] | .bytes_missing' socket list) &&
+		is heard "$pid" '[.msg_id, .length, .budget, .reason]' 2 '[0,1000000,500000,"budget"]
+[1,1000000,500000,"budget"]' &&
+		heard "$pid" .missing 2 > "$tmp/messages" && is jq -s add "$tmp/messages" "$sum"
+}
+try "a message in pieces" in_pieces
+try "a message whose deadline has passed" deadline
+tc -n "$a" qdisc del dev eth0 root
+
 kinds()
 {
 	monitor "$a" -j monitor phase job && ctl "$a" job add 7 &&
