@@ -24,7 +24,7 @@ begin()
 	local name
 
 	for name in SegAgain SegFirst EcnFailed; do
-		base[$name]=$(counter $name)
+		base[$name]=$(counter "$name")
 	done
 }
 
