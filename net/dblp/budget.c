@@ -145,6 +145,7 @@ int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn)
 {
 	struct dblp_rx_msg *msg = xa_load(&dsk->rx_msgs, f->budget.msg_id);
 
+	sock_owned_by_me(&dsk->sk);
 	if (!msg || msg->closed)
 		return dblp_ctl_tell_closed(dsk, f->budget.msg_id);
 	msg->tell = 1;

@@ -178,6 +178,7 @@ int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp)
  */
 void dblp_set_state(struct dblp_sock *dsk, u8 state, int err)
 {
+	sock_owned_by_me(&dsk->sk);
 	trace_dblp_conn_state(dsk, state, err);
 	dsk->state = state;
 }
@@ -241,6 +242,7 @@ void dblp_done(struct dblp_sock *dsk, int err)
 	struct sock *sk = &dsk->sk;
 	u8 state = dsk->state;
 
+	sock_owned_by_me(&dsk->sk);
 	if (state == DBLP_STATE_CLOSED)
 		return;
 
@@ -370,6 +372,7 @@ void dblp_close(struct dblp_sock *dsk)
 	bool unread = !list_empty(&dsk->rx_ready) ||
 		      dblp_rx_any_open(dsk) || dsk->rx_placed;
 
+	sock_owned_by_me(&dsk->sk);
 	if (dsk->state == DBLP_STATE_LISTEN)
 		dblp_stop_listening(dsk);
 	dblp_rx_purge(dsk);
@@ -449,6 +452,7 @@ void dblp_timer_run(struct dblp_sock *dsk)
 {
 	u64 now = ktime_get_ns();
 
+	sock_owned_by_me(&dsk->sk);
 	dsk->timer_at = 0;
 	if (dsk->state == DBLP_STATE_CLOSED)
 		return;
@@ -509,6 +513,7 @@ void dblp_timer_update(struct dblp_sock *dsk)
 {
 	u64 at;
 
+	sock_owned_by_me(&dsk->sk);
 	at = dblp_earliest(dsk->handshake_at, dsk->pace_at);
 	at = dblp_earliest(at, dsk->sent.loss_time);
 	at = dblp_earliest(at, dsk->pto_at);
@@ -599,6 +604,7 @@ u32 dblp_sock_generation(struct net *net)
  */
 void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info)
 {
+	sock_owned_by_me(&dsk->sk);
 	*info = dsk->info;
 	info->state = dsk->state;
 	info->policy = dsk->policy;

@@ -44,6 +44,7 @@ int dblp_ctl_add(struct dblp_sock *dsk, u8 type)
 {
 	struct dblp_ctl *ctl;
 
+	sock_owned_by_me(&dsk->sk);
 	list_for_each_entry(ctl, &dsk->ctl_queue, list)
 		if (ctl->type == type)
 			return 0;
@@ -322,6 +323,7 @@ void dblp_ctl_acked(struct dblp_sock *dsk, u64 pn)
 {
 	struct dblp_ctl *ctl, *tmp;
 
+	sock_owned_by_me(&dsk->sk);
 	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_flight, list) {
 		if (ctl->pn != pn && ctl->pn_before != pn)
 			continue;
@@ -340,6 +342,7 @@ void dblp_ctl_lost(struct dblp_sock *dsk, u64 pn)
 {
 	struct dblp_ctl *ctl, *tmp;
 
+	sock_owned_by_me(&dsk->sk);
 	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_flight, list)
 		if (ctl->pn == pn)
 			list_move_tail(&ctl->list, &dsk->ctl_queue);

@@ -16,13 +16,16 @@
  * look whether a process owns the socket: a packet then goes to the backlog,
  * a timer sets a bit in @deferred, and release_sock() attends to both before
  * the owner is gone. So there is one lock a connection, it is never held while
- * user memory is touched, and a packet never waits.
+ * user memory is touched, and a packet never waits. The functions by which one
+ * file enters another say so by sock_owned_by_me(): with lockdep, who calls them
+ * without the lock is told.
  *
  * *Order.* Listener before its child (a child's lock is taken under its
  * listener's, with SINGLE_DEPTH_NESTING, only while the child is unknown to
  * everybody else). The spinlocks of struct dblp_net nest inside the socket lock
  * and hold nothing else. The mutex of its configuration comes before the lock
- * of any socket, as whoever changes phases walks over the sockets with it.
+ * of any socket, as whoever changes phases walks over the sockets with it. What
+ * needs a lock of these asserts it by lockdep_assert_held().
  *
  * *Finding a socket.* Packets find connections in @conns (by the connection ID
  * they are sent to), resets also in @peers (by the connection ID of the other

@@ -435,6 +435,7 @@ int dblp_handshake_start(struct dblp_sock *dsk)
 {
 	int err;
 
+	sock_owned_by_me(&dsk->sk);
 	err = dblp_conn_start(dsk, GFP_KERNEL);
 	if (err)
 		return err;
@@ -466,6 +467,7 @@ void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 {
 	u64 limit = (u64)dsk->user_timeout_ms * NSEC_PER_MSEC;
 
+	sock_owned_by_me(&dsk->sk);
 	if (now - dsk->handshake_start >= limit) {
 		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_CONNTIMEOUT);
 		dblp_done(dsk, ETIMEDOUT);
@@ -538,6 +540,7 @@ static void dblp_rcv_cookie_ack(struct dblp_sock *dsk, struct sk_buff *skb)
 void dblp_handshake_rcv(struct dblp_sock *dsk, const struct dblp_hdr *h,
 			struct sk_buff *skb)
 {
+	sock_owned_by_me(&dsk->sk);
 	if (h->type == DBLP_PKT_INIT_ACK &&
 	    dsk->state == DBLP_STATE_INIT_SENT)
 		return dblp_rcv_init_ack(dsk, skb);

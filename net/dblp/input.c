@@ -502,6 +502,7 @@ void dblp_rcv_run(struct dblp_sock *dsk, struct dblp_run *run)
 {
 	enum dblp_mib_item why = dblp_take_run(dsk, run);
 
+	sock_owned_by_me(&dsk->sk);
 	if (why != DBLP_MIB_NONE)
 		dblp_count_drops(sock_net(&dsk->sk), dsk, why, run->n);
 }
@@ -565,6 +566,7 @@ static void dblp_do_rcv(struct dblp_sock *dsk, struct sk_buff *skb)
 {
 	struct dblp_hdr h;
 
+	sock_owned_by_me(&dsk->sk);
 	if (DBLP_SKB_CB(skb)->train)
 		return dblp_train_rcv_sock(dsk, skb);
 	if (dblp_get_hdr(&h, skb->data, skb_headlen(skb)) != DBLP_WIRE_OK &&

@@ -27,6 +27,7 @@ void dblp_keepalive_set(struct dblp_sock *dsk)
 {
 	u64 at;
 
+	sock_owned_by_me(&dsk->sk);
 	dsk->keepalive_probe = false;
 	dsk->keepalive_at = 0;
 	if (!sock_flag(&dsk->sk, SOCK_KEEPOPEN) ||

@@ -47,6 +47,7 @@ int dblp_send_raw(struct dblp_sock *dsk, const u8 *data, u32 len)
 	struct dst_entry *dst = dblp_conn_dst(dsk);
 	struct sk_buff *skb;
 
+	sock_owned_by_me(&dsk->sk);
 	if (!dst)
 		return -EHOSTUNREACH;
 	skb = dblp_skb_alloc(len, GFP_ATOMIC);
@@ -652,6 +653,7 @@ void dblp_push(struct dblp_sock *dsk)
 	bool ok;
 	u32 mss;
 
+	sock_owned_by_me(&dsk->sk);
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return;
 	if (dsk->rx_broken) {
@@ -764,6 +766,7 @@ void dblp_probe(struct dblp_sock *dsk, u64 now)
 	struct dst_entry *dst;
 	u32 mss;
 
+	sock_owned_by_me(&dsk->sk);
 	/* A failed attempt counts too, else the next were due at once */
 	dsk->last_sent = now;
 	mss = dblp_mss(dsk, &dst);

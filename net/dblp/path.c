@@ -46,6 +46,7 @@ struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk)
 	struct sock *sk = &dsk->sk;
 	struct dst_entry *dst;
 
+	sock_owned_by_me(&dsk->sk);
 	dst = __sk_dst_check(sk, dsk->path.cookie);
 	if (dst)
 		return dst;
@@ -117,6 +118,7 @@ u32 dblp_seg_size(struct dblp_sock *dsk, bool meta)
  */
 void dblp_mtu_reduced(struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return;
 	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_MTUREDUCED);

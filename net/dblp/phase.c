@@ -160,6 +160,7 @@ void dblp_settle_config(struct dblp_sock *dsk)
 {
 	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
 
+	sock_owned_by_me(&dsk->sk);
 	if (unlikely(dsk->config_seq != read_seqbegin(&c->seq)))
 		dblp_apply_config(dsk);
 }
@@ -178,6 +179,7 @@ int dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
 {
 	int err;
 
+	sock_owned_by_me(&dsk->sk);
 	if (val == DBLP_INHERIT) {
 		dsk->own &= ~DBLP_OWN(option);
 		return dblp_apply_config(dsk);
@@ -333,6 +335,7 @@ void dblp_config_push(struct net *net)
 	struct dblp_sock *dsk;
 	u32 id = 1;
 
+	lockdep_assert_held(&dblp_config(net)->lock);
 	for (; (dsk = dblp_sock_next(net, &id)); id++) {
 		lock_sock(&dsk->sk);
 		if (!dblp_sock_ended(dsk))

@@ -109,6 +109,7 @@ static bool dblp_place_any(struct dblp_sock *dsk)
  */
 void dblp_place_arrived(struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	if (dsk->rx_placeable || !dblp_place_any(dsk))
 		return;
 	dsk->rx_placeable = true;

@@ -21,6 +21,7 @@ void dblp_reuse_init(struct dblp_net *dn)
 static bool dblp_may_share(const struct dblp_endpoint *ep,
 			   const struct sockaddr_dblp *addr, int ifindex)
 {
+	lockdep_assert_held(&dblp_pernet(ep->net)->shared_lock);
 	return ep->addr.sdblp_port == addr->sdblp_port &&
 	       ep->ifindex == ifindex &&
 	       ep->addr.sdblp_scope_id == addr->sdblp_scope_id &&

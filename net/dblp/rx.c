@@ -587,6 +587,7 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 	bool opened = false, news, ok;
 	int known;
 
+	sock_owned_by_me(&dsk->sk);
 	if (pn < dsk->early.pass_pn)
 		dblp_early_late(&dsk->early, pn, dblp_rx_largest(dsk),
 				dblp_rx_rtt(dsk), ktime_get_ns());
@@ -662,6 +663,7 @@ void dblp_rx_reclose(struct dblp_sock *dsk)
 	unsigned long id;
 	int err = 0;
 
+	sock_owned_by_me(&dsk->sk);
 	dsk->close_at = 0;
 	xa_for_each(&dsk->rx_msgs, id, msg)
 		if (!msg->closed)
@@ -720,6 +722,7 @@ int dblp_rx_fin(struct dblp_sock *dsk, u32 end)
 	struct dblp_rx_msg *msg;
 	unsigned long id;
 
+	sock_owned_by_me(&dsk->sk);
 	if (dsk->rx_fin)
 		return dsk->rx_end == end ? 0 : -EPROTO;
 	if (dblp_before(end, dsk->rx_next))
@@ -769,6 +772,7 @@ void dblp_rx_offer(struct dblp_sock *dsk)
  */
 void dblp_rx_consume(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
+	sock_owned_by_me(&dsk->sk);
 	__skb_queue_purge(&msg->skbs);
 	dsk->rx_consumed += dblp_rx_cost(msg);
 	dsk->rx_consumed_msgs += !msg->joined;

@@ -302,6 +302,7 @@ void dblp_train_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb)
 	struct dblp_train t;
 	u32 i = 0;
 
+	sock_owned_by_me(&dsk->sk);
 	dblp_train_init(&t, skb);
 	if (dsk->state >= DBLP_STATE_ESTABLISHED && !dblp_from_peer(dsk, skb))
 		why = DBLP_MIB_DROPWRONGPEER;

@@ -141,6 +141,7 @@ int dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	struct sock *sk = &dsk->sk;
 
+	sock_owned_by_me(&dsk->sk);
 	if (!dblp_wmem_schedule(sk, msg->truesize))
 		return -ENOBUFS;
 	sk_wmem_queued_add(sk, msg->truesize);
@@ -564,6 +565,7 @@ int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f)
 {
 	struct dblp_tx_msg *msg = dblp_tx_find(dsk, f->close.msg_id);
 
+	sock_owned_by_me(&dsk->sk);
 	if (!msg)
 		return dblp_before(f->close.msg_id, dsk->tx_next_id) ?
 		       0 : -EPROTO;
@@ -738,6 +740,7 @@ int dblp_tx_settle(struct dblp_sock *dsk)
 {
 	struct dblp_tx_msg *msg, *tmp;
 
+	sock_owned_by_me(&dsk->sk);
 	if (list_empty(&dsk->tx_settled))
 		return 0;
 	list_for_each_entry_safe(msg, tmp, &dsk->tx_settled, list) {
@@ -765,6 +768,7 @@ void dblp_tx_recount(struct dblp_sock *dsk)
 {
 	struct dblp_tx_msg *msg;
 
+	sock_owned_by_me(&dsk->sk);
 	list_for_each_entry(msg, &dsk->tx_msgs, list) {
 		if (msg->closed)
 			continue;
