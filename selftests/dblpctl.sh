@@ -480,7 +480,7 @@ completion()
 	. "$(dirname "$(readlink -f "$(type -P dblpctl)")")/dblpctl.bash-completion" || return
 	# shellcheck disable=SC2317
 	dblpctl() { ctl "$a" "$@"; }
-	is completes 'dblpctl ' 'socket phase job param cc stats save doctor version help' && is completes 'dblpctl so' socket &&
+	is completes 'dblpctl ' 'socket phase job param cc stats monitor save doctor version help' && is completes 'dblpctl so' socket &&
 		is completes 'dblpctl -j stats n' nonzero && is completes 'dblpctl stats all ' -i &&
 		is completes 'dblpctl socket list state e' established &&
 		is completes 'dblpctl socket list state listen p' 'phase peer' &&
