@@ -326,11 +326,14 @@ with_trace_cmd()
 	local record report
 
 	record=$(grep '^trace-cmd record' trace-commands) || return
+	# It ends when there is something to see, not after so many seconds
+	record=${record%sleep *}'sh -c "until [ -e seen ]; do sleep 0.1; done"'
 	report=$(grep '^trace-cmd report' trace-commands) || return
 	(cd "$tmp" && eval "exec $record") > "$tmp/record" 2>&1 &
 	all_pids+=($!)
-	wait_until 10 grep -q 1 "$tracing/events/dblp/dblp_msg_close/enable" &&
+	wait_until 60 grep -q 1 "$tracing/events/dblp/dblp_msg_close/enable" &&
 		dblp-xfer --from "$a" --to "$b" --address 10.9.0.2 --count 3 --size 30000 || return
+	touch "$tmp/seen"
 	wait $!
 	diag < "$tmp/record"
 	(cd "$tmp" && eval "$report") | tee "$tmp/report"
