@@ -291,6 +291,17 @@ static u8 *dblp_put_meta(const struct dblp_tx_msg *msg, u8 *p, const u8 *end)
 	return dblp_put_frame(p, end, &f);
 }
 
+/* Bytes for control frames besides @len others. The path may have become too
+ * narrow for the segment alone: then META makes the packet longer, which IP cuts
+ * up in any case. Its ACK says that META has arrived.
+ */
+static u32 dblp_ctl_room(const struct dblp_tx_msg *msg, u32 len, u32 mss)
+{
+	u32 least = msg->meta && !msg->meta_acked ? DBLP_META_LEN : 0;
+
+	return clamp_t(u32, len < mss ? mss - len : 0, least, DBLP_CTL_MAX);
+}
+
 /* Control frames of a DATA packet: META while needed, the rest if it fits */
 static u32 dblp_seg_ctl(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
 			u8 *out, u32 room, u64 now)
@@ -350,8 +361,7 @@ static bool dblp_send_zeros(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 
 	if (!dblp_sent_room(dsk, 1))
 		return false;
-	room = hdr_len + len < mss ? mss - hdr_len - len : 0;
-	room = min_t(u32, room, DBLP_CTL_MAX);
+	room = dblp_ctl_room(msg, hdr_len + len, mss);
 	skb = dblp_skb_alloc(hdr_len + room + len, GFP_ATOMIC);
 	if (!skb)
 		return false;
@@ -391,8 +401,7 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 		return dblp_send_zeros(dsk, msg, seg, dst, mss, now);
 	if (!dblp_sent_room(dsk, 1))
 		return false;
-	room = hdr_len + len < mss ? mss - hdr_len - len : 0;
-	room = min_t(u32, room, DBLP_CTL_MAX);
+	room = dblp_ctl_room(msg, hdr_len + len, mss);
 	skb = dblp_skb_alloc(hdr_len + room + (msg->small ? len : 0),
 			     GFP_ATOMIC);
 	if (!skb)
