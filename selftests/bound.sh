@@ -127,11 +127,11 @@ try "a budget set by dblpctl holds from the next message on" \
 	xfer --budget 0 --size 100000 --count 10 --then 400000 --expect-missing 100000 \
 	--halfway 'dblpctl socket set $(dblpctl -j socket list | jq ".[0].id") loss 40%'
 
-# 5 MB at 20 Mbit/s take 2 s: the change comes in the middle of the first message.
+# 5 MB at 5 Mbit/s take 8 s: the change comes in the middle of the first message.
 # shellcheck disable=SC2016 # for the shell in there
 live()
 {
-	netem "$client" delay 1ms rate 20mbit
+	netem "$client" delay 1ms rate 5mbit
 	xfer --budget "$1" --then "$2" --size 5000000 --count 2 --timeout 60 \
 		--halfway "sleep 0.5; dblpctl socket set \$(dblpctl -j socket list |
 			jq '.[0].id') loss $(($2 / 10000))%" "${@:3}"

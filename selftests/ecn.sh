@@ -45,6 +45,16 @@ xfer()
 	echo "$2 took $took ms, $(grown SegAgain) of $(grown SegFirst) segments went again"
 }
 
+# What a queue marks it does not drop. A busy host makes probes of what is late.
+nothing_again()
+{
+	if [ "${DBLP_VIRTUAL_TIME:-0}" = 1 ]; then
+		is "segments sent again" "$(grown SegAgain)" 0
+	else
+		[ "$(grown SegAgain)" -lt 20 ]
+	fi
+}
+
 # arrived TOS: data packets that the sniffer of the server has seen with this
 arrived()
 {
@@ -66,7 +76,7 @@ marked()
 	sniff || return
 	netem "$client" delay 5ms loss 10% ecn
 	xfer "$1" swift || return
-	is "segments sent again" "$(grown SegAgain)" 0 || return
+	nothing_again || return
 	is "failures" "$(grown EcnFailed)" 0 || return
 	echo "$(arrived 0x3) packets came with CE, $(arrived 0x2) with ECT(0)"
 	[ "$(arrived 0x3)" -ge 20 ] && [ "$(arrived 0x2)" -ge 200 ]
@@ -101,7 +111,7 @@ heeded()
 # data, which may not be marked; data only if it overflows.
 short_queue()
 {
-	local stats
+	local stats least=5
 
 	tc -n "$client" qdisc replace dev eth0 root handle 1: htb default 1 || return
 	tc -n "$client" class add dev eth0 parent 1: classid 1:1 htb rate 20mbit burst 3000 \
@@ -111,10 +121,13 @@ short_queue()
 	xfer "$1" swift || return
 	stats=$(tc -n "$client" -s -j qdisc show dev eth0 | jq '.[] | select(.handle == "10:")')
 	tc -n "$client" qdisc del dev eth0 root
-	is "segments sent again" "$(grown SegAgain)" 0 || return
+	nothing_again || return
 	is "failures" "$(grown EcnFailed)" 0 || return
 	jq -c . <<< "$stats"
-	jq -e '.marked >= 5 and .pdrop == 0' <<< "$stats" > /dev/null
+	# A busy host does not fill the link, so there is little to mark
+	[ "${DBLP_VIRTUAL_TIME:-0}" = 1 ] || least=1
+	jq -e --argjson least "$least" '.marked >= $least and .pdrop == 0' <<< "$stats" \
+		> /dev/null
 }
 
 # bleach 4|6: a router clears the ECN field
