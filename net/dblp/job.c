@@ -138,7 +138,7 @@ void dblp_job_set(struct net *net, struct dblp_job *job,
 	job->detector.eta = conf->eta;
 	job->detector.hold = conf->hold;
 	if (moved) {
-		trace_dblp_phase_changed(net, NULL, job, job->conf.phase,
+		trace_dblp_phase_changed(net, NULL, job, old_phase,
 					 conf->phase);
 		dblp_job_leave_phase(job);
 	}

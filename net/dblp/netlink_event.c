@@ -13,28 +13,29 @@
 /* More than the attributes of any event take */
 #define DBLP_EVENT_SIZE		256
 
-static bool dblp_event_wanted(struct net *net)
-{
-	return genl_has_listeners(&dblp_nl_family, net, DBLP_NLGRP_EVENTS);
-}
-
-static struct sk_buff *dblp_event_new(u8 cmd, void **hdr, gfp_t gfp)
-{
-	struct sk_buff *msg = genlmsg_new(DBLP_EVENT_SIZE, gfp);
-
-	if (!msg)
-		return NULL;
-	*hdr = genlmsg_put(msg, 0, 0, &dblp_nl_family, 0, cmd);
-	if (*hdr)
-		return msg;
-	nlmsg_free(msg);
-	return NULL;
-}
-
 /* Listeners learn that something was lost, as if it had found no room */
 static void dblp_event_lost(struct net *net)
 {
 	genl_set_err(&dblp_nl_family, net, 0, DBLP_NLGRP_EVENTS, -ENOBUFS);
+}
+
+/* NULL if nobody listens, or if there is no memory, which listeners are told */
+static struct sk_buff *dblp_event_begin(struct net *net, u8 cmd, void **hdr,
+					gfp_t gfp)
+{
+	struct sk_buff *msg;
+
+	if (!genl_has_listeners(&dblp_nl_family, net, DBLP_NLGRP_EVENTS))
+		return NULL;
+	msg = genlmsg_new(DBLP_EVENT_SIZE, gfp);
+	if (msg) {
+		*hdr = genlmsg_put(msg, 0, 0, &dblp_nl_family, 0, cmd);
+		if (*hdr)
+			return msg;
+		nlmsg_free(msg);
+	}
+	dblp_event_lost(net);
+	return NULL;
 }
 
 static void dblp_event_send(struct net *net, struct sk_buff *msg, void *hdr,
@@ -71,11 +72,9 @@ void dblp_event_job(struct net *net, u8 cmd, const struct dblp_job *job)
 	struct sk_buff *msg;
 	void *hdr;
 
-	if (!dblp_event_wanted(net))
-		return;
-	msg = dblp_event_new(cmd, &hdr, GFP_KERNEL);
+	msg = dblp_event_begin(net, cmd, &hdr, GFP_KERNEL);
 	if (!msg)
-		return dblp_event_lost(net);
+		return;
 	dblp_event_send(net, msg, hdr, dblp_event_put_job(msg, job),
 			GFP_KERNEL);
 }
@@ -106,11 +105,9 @@ void dblp_event_job_phase(struct net *net, const struct dblp_job *job,
 	void *hdr;
 	int err;
 
-	if (!dblp_event_wanted(net))
-		return;
-	msg = dblp_event_new(DBLP_CMD_JOB_PHASE_NTF, &hdr, GFP_KERNEL);
+	msg = dblp_event_begin(net, DBLP_CMD_JOB_PHASE_NTF, &hdr, GFP_KERNEL);
 	if (!msg)
-		return dblp_event_lost(net);
+		return;
 	err = dblp_event_put_job(msg, job) ?:
 	      nla_put_u32(msg, DBLP_A_EVENT_OLD_PHASE, old_phase) ?:
 	      nla_put_u32(msg, DBLP_A_EVENT_BY, by);
@@ -145,11 +142,9 @@ void dblp_event_phase(struct net *net, u8 cmd, u32 id,
 	struct sk_buff *msg;
 	void *hdr;
 
-	if (!dblp_event_wanted(net))
-		return;
-	msg = dblp_event_new(cmd, &hdr, GFP_KERNEL);
+	msg = dblp_event_begin(net, cmd, &hdr, GFP_KERNEL);
 	if (!msg)
-		return dblp_event_lost(net);
+		return;
 	dblp_event_send(net, msg, hdr, dblp_event_put_phase(msg, id, p),
 			GFP_KERNEL);
 }
@@ -176,11 +171,9 @@ void dblp_event_conn_begin(const struct dblp_sock *dsk)
 	struct sk_buff *msg;
 	void *hdr;
 
-	if (!dblp_event_wanted(net))
-		return;
-	msg = dblp_event_new(DBLP_CMD_CONN_BEGIN_NTF, &hdr, GFP_ATOMIC);
+	msg = dblp_event_begin(net, DBLP_CMD_CONN_BEGIN_NTF, &hdr, GFP_ATOMIC);
 	if (!msg)
-		return dblp_event_lost(net);
+		return;
 	dblp_event_send(net, msg, hdr, dblp_event_put_conn(msg, dsk),
 			GFP_ATOMIC);
 }
@@ -198,11 +191,9 @@ void dblp_event_conn_end(const struct dblp_sock *dsk, u8 state, int error)
 	void *hdr;
 	int err;
 
-	if (!dblp_event_wanted(net))
-		return;
-	msg = dblp_event_new(DBLP_CMD_CONN_END_NTF, &hdr, GFP_ATOMIC);
+	msg = dblp_event_begin(net, DBLP_CMD_CONN_END_NTF, &hdr, GFP_ATOMIC);
 	if (!msg)
-		return dblp_event_lost(net);
+		return;
 	err = dblp_event_put_conn(msg, dsk) ?:
 	      nla_put_u32(msg, DBLP_A_EVENT_STATE, state) ?:
 	      nla_put_u32(msg, DBLP_A_EVENT_ERROR, error);
@@ -233,11 +224,9 @@ void dblp_event_msg_closed(const struct dblp_sock *dsk)
 	struct sk_buff *msg;
 	void *hdr;
 
-	if (!dblp_event_wanted(net))
-		return;
-	msg = dblp_event_new(DBLP_CMD_MSG_CLOSED_NTF, &hdr, GFP_ATOMIC);
+	msg = dblp_event_begin(net, DBLP_CMD_MSG_CLOSED_NTF, &hdr, GFP_ATOMIC);
 	if (!msg)
-		return dblp_event_lost(net);
+		return;
 	dblp_event_send(net, msg, hdr, dblp_event_put_msg(msg, dsk),
 			GFP_ATOMIC);
 }
