@@ -347,6 +347,26 @@ static void dblp_put_seg_hdr(struct dblp_sock *dsk,
 	dblp_put_data(dblp_put_hdr(p, &h), &d);
 }
 
+/* A DATA packet of its own goes out: with segment @seg, or the map it is in */
+static void dblp_xmit_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
+			  u32 seg, bool again, struct sk_buff *skb,
+			  struct dst_entry *dst, u32 mss, u64 now)
+{
+	u8 tos = dblp_path_data_tos(dsk, 1);
+	struct dblp_sent_pkt *pkt;
+
+	dblp_note_sent(dsk, 1, now);
+	trace_dblp_packet_sent(dsk, DBLP_PKT_DATA, dsk->sent.next, 1, skb->len,
+			       msg, again);
+	pkt = dblp_sent_push(&dsk->sent, skb->len, now);
+	pkt->owner = msg;
+	pkt->seg = seg;
+	pkt->fragmented = skb->len > mss;
+	pkt->ect = tos & INET_ECN_ECT_0 ? 1 : 0;
+	dblp_note_paced(dsk, skb->len, now);
+	dblp_xmit(dsk, skb, dst, tos);
+}
+
 /* Instead of elided segments the map that says so */
 static bool dblp_send_zeros(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 			    u32 seg, struct dst_entry *dst, u32 mss, u64 now)
@@ -354,10 +374,9 @@ static bool dblp_send_zeros(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN, room, ctl_len;
 	u32 first = dblp_elide_first(msg, seg);
 	u32 len = 4 * dblp_elide_map(msg, seg);
-	struct dblp_sent_pkt *pkt;
-	u8 ctl[DBLP_CTL_MAX], tos;
+	u8 ctl[DBLP_CTL_MAX];
 	struct sk_buff *skb;
-	bool last;
+	bool again, last;
 
 	if (!dblp_sent_room(dsk, 1))
 		return false;
@@ -373,17 +392,9 @@ static bool dblp_send_zeros(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	skb_put_data(skb, ctl, ctl_len);
 	dblp_elide_put(msg, seg, skb_put(skb, len));
 
-	len = skb->len;
-	tos = dblp_path_data_tos(dsk, 1);
-	dblp_note_sent(dsk, 1, now);
-	pkt = dblp_sent_push(&dsk->sent, len, now);
-	pkt->owner = msg;
-	pkt->seg = first;
-	pkt->fragmented = len > mss;
-	pkt->ect = tos & INET_ECN_ECT_0 ? 1 : 0;
+	again = msg->sent[first] & DBLP_SEG_SENT;
 	dblp_tx_described(dsk, msg, seg);
-	dblp_note_paced(dsk, len, now);
-	dblp_xmit(dsk, skb, dst, tos);
+	dblp_xmit_seg(dsk, msg, first, again, skb, dst, mss, now);
 	return true;
 }
 
@@ -391,10 +402,9 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 			  u32 seg, bool again, struct dst_entry *dst, u32 mss,
 			  u64 now)
 {
-	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN, room, bytes, ctl_len;
+	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN, room, ctl_len;
 	u32 len = dblp_tx_seg_len(msg, seg);
-	struct dblp_sent_pkt *pkt;
-	u8 ctl[DBLP_CTL_MAX], tos;
+	u8 ctl[DBLP_CTL_MAX];
 	struct sk_buff *skb;
 
 	if (dblp_tx_elided(msg, seg))
@@ -413,19 +423,8 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	dblp_txbuf_frags(msg, skb, dblp_tx_slot(msg, seg) *
 			 (msg->room + msg->seg_size) + msg->room, len);
 
-	bytes = skb->len;
-	tos = dblp_path_data_tos(dsk, 1);
-	dblp_note_sent(dsk, 1, now);
-	trace_dblp_packet_sent(dsk, DBLP_PKT_DATA, dsk->sent.next, 1, bytes,
-			       msg, again);
-	pkt = dblp_sent_push(&dsk->sent, bytes, now);
-	pkt->owner = msg;
-	pkt->seg = seg;
-	pkt->fragmented = bytes > mss;
-	pkt->ect = tos & INET_ECN_ECT_0 ? 1 : 0;
 	dblp_tx_sent(dsk, msg, seg, again);
-	dblp_note_paced(dsk, bytes, now);
-	dblp_xmit(dsk, skb, dst, tos);
+	dblp_xmit_seg(dsk, msg, seg, again, skb, dst, mss, now);
 	return true;
 }
 

@@ -109,8 +109,8 @@ static int dblp_txbuf_fill(struct dblp_tx_msg *msg, u32 size)
  */
 void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
+	u32 whole = dblp_txbuf_size(msg) / DBLP_CHUNK_SIZE, i;
 	struct page *page;
-	u32 i;
 
 	if (!msg->n_chunks || msg->chunk_order != DBLP_CHUNK_ORDER ||
 	    sk_under_memory_pressure(&dsk->sk))
@@ -119,7 +119,7 @@ void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		page = msg->chunks[i];
 		if (!page)
 			continue;
-		if (i >= dblp_txbuf_size(msg) / DBLP_CHUNK_SIZE ||
+		if (i >= whole ||
 		    dsk->tx_spares == DBLP_SPARES_MAX ||
 		    page_is_pfmemalloc(page)) {
 			put_page(page);
