@@ -3,8 +3,6 @@
  * dblpctl cc: list: the congestion controls there are.
  */
 
-#include <stdio.h>
-
 #include "dblpctl.h"
 #include "field.h"
 #include "names.h"
@@ -39,15 +37,11 @@ static enum status do_list(int argc, char **argv)
 
 static enum status do_help(int argc, char **argv)
 {
-	enum status status = no_more(argc, argv);
-
-	if (status)
-		return status;
-	puts("Usage: dblpctl [OPTION...] cc [list]\n"
-	     "\n"
-	     "  list   the congestion controls there are, and with which of them new\n"
-	     "         sockets begin (change that by dblpctl param set congestion NAME)");
-	return STATUS_OK;
+	return show_help(argc, argv,
+		"Usage: dblpctl [OPTION...] cc [list]\n"
+		"\n"
+		"  list   the congestion controls there are, and with which of them new\n"
+		"         sockets begin (change that by dblpctl param set congestion NAME)");
 }
 
 enum status do_cc(int argc, char **argv)
@@ -58,7 +52,5 @@ enum status do_cc(int argc, char **argv)
 		{ NULL, NULL },
 	};
 
-	if (!argc)
-		return do_list(0, argv);
-	return run_command(verbs, argc, argv, "verb");
+	return run_verb(verbs, argc, argv);
 }

@@ -89,11 +89,9 @@ enum status usage_error(const char *fmt, ...)
 {
 	va_list ap;
 
-	error_begin();
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vcomplain(fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
 	return STATUS_USAGE;
 }
 
@@ -102,6 +100,22 @@ enum status no_more(int argc, char **argv)
 	if (!argc)
 		return STATUS_OK;
 	return usage_error("'%s' is one word too many", argv[0]);
+}
+
+enum status show_help(int argc, char **argv, const char *text)
+{
+	enum status status = no_more(argc, argv);
+
+	if (!status)
+		puts(text);
+	return status;
+}
+
+enum status run_verb(const struct command *verbs, int argc, char **argv)
+{
+	if (!argc)
+		return verbs->run(0, argv);
+	return run_command(verbs, argc, argv, "verb");
 }
 
 enum status run_command(const struct command *commands, int argc, char **argv,

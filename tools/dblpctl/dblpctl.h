@@ -45,6 +45,17 @@ enum status usage_error(const char *fmt, ...)
 /** no_more() - STATUS_OK if there is no word left, else complain */
 enum status no_more(int argc, char **argv);
 
+/** show_help() - print @text, if there is no word left */
+enum status show_help(int argc, char **argv, const char *text);
+
+/**
+ * run_verb() - run the verb of an object that the first word names
+ * @verbs: as for run_command(); the first is run if there is no word
+ * @argc: words
+ * @argv: words
+ */
+enum status run_verb(const struct command *verbs, int argc, char **argv);
+
 enum status do_cc(int argc, char **argv);
 enum status do_doctor(int argc, char **argv);
 enum status do_job(int argc, char **argv);

@@ -138,17 +138,13 @@ static enum status examine(const char *peer, unsigned int port)
 
 static enum status do_help(int argc, char **argv)
 {
-	enum status status = no_more(argc, argv);
-
-	if (status)
-		return status;
-	puts("Usage: dblpctl [OPTION...] doctor [ADDRESS [PORT]]\n"
-	     "\n"
-	     "Looks at the module, the devices of this network namespace and the kernel's\n"
-	     "limits, and says for what is wrong which command mends it. With the ADDRESS of\n"
-	     "a peer it sends there: do packets of full size arrive? With the PORT where a\n"
-	     "program listens: does it get through? The exit status is 1 if anything is BAD.");
-	return STATUS_OK;
+	return show_help(argc, argv,
+		"Usage: dblpctl [OPTION...] doctor [ADDRESS [PORT]]\n"
+		"\n"
+		"Looks at the module, the devices of this network namespace and the kernel's\n"
+		"limits, and says for what is wrong which command mends it. With the ADDRESS of\n"
+		"a peer it sends there: do packets of full size arrive? With the PORT where a\n"
+		"program listens: does it get through? The exit status is 1 if anything is BAD.");
 }
 
 enum status do_doctor(int argc, char **argv)

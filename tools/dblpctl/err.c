@@ -28,13 +28,18 @@ void error_begin(void)
 		fprintf(stderr, "%s:%u: ", at.file, at.line);
 }
 
+void vcomplain(const char *fmt, va_list ap)
+{
+	error_begin();
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
 void complain(const char *fmt, ...)
 {
 	va_list ap;
 
-	error_begin();
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vcomplain(fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
 }

@@ -5,12 +5,16 @@
 #ifndef DBLPCTL_ERR_H
 #define DBLPCTL_ERR_H
 
+#include <stdarg.h>
+
 /** error_at() - what follows is said of a line of @file; NULL: of no file */
 void error_at(const char *file, unsigned int line);
 
 /** error_begin() - begin a message that the caller writes and ends */
 void error_begin(void);
 
+/** vcomplain() - print a message */
+void vcomplain(const char *fmt, va_list ap);
 /** complain() - print a message */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

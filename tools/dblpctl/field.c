@@ -57,22 +57,24 @@ void print_u64(const struct field *f, const struct values *v)
 	print_uint(heading(f, v), get_u64(v, f->attr), NULL);
 }
 
-void print_share(const struct field *f, const struct values *v)
+static void print_formatted(const struct field *f, const struct values *v,
+			    void (*format)(char buf[UNITS_TEXT], uint32_t n))
 {
-	uint32_t ppm = get_u32(v, f->attr);
+	uint32_t n = get_u32(v, f->attr);
 	char text[UNITS_TEXT];
 
-	format_share(text, ppm);
-	print_uint(heading(f, v), ppm, text);
+	format(text, n);
+	print_uint(heading(f, v), n, text);
+}
+
+void print_share(const struct field *f, const struct values *v)
+{
+	print_formatted(f, v, format_share);
 }
 
 void print_ms(const struct field *f, const struct values *v)
 {
-	uint32_t ms = get_u32(v, f->attr);
-	char text[UNITS_TEXT];
-
-	format_ms(text, ms);
-	print_uint(heading(f, v), ms, text);
+	print_formatted(f, v, format_ms);
 }
 
 void print_own_share(const struct field *f, const struct values *v)
@@ -85,11 +87,7 @@ void print_own_share(const struct field *f, const struct values *v)
 
 void print_ratio(const struct field *f, const struct values *v)
 {
-	uint32_t ppm = get_u32(v, f->attr);
-	char text[UNITS_TEXT];
-
-	format_ratio(text, ppm);
-	print_uint(heading(f, v), ppm, text);
+	print_formatted(f, v, format_ratio);
 }
 
 void print_norm(const struct field *f, const struct values *v)
@@ -103,11 +101,7 @@ void print_norm(const struct field *f, const struct values *v)
 
 void print_us(const struct field *f, const struct values *v)
 {
-	uint32_t us = get_u32(v, f->attr);
-	char text[UNITS_TEXT];
-
-	format_us(text, us);
-	print_uint(heading(f, v), us, text);
+	print_formatted(f, v, format_us);
 }
 
 void print_enum(const struct field *f, const struct values *v)

@@ -127,20 +127,7 @@ static enum status do_job_stats(int argc, char **argv)
 
 static enum status do_add(int argc, char **argv)
 {
-	struct value values[WORDS_MAX] = { 0 };
-	enum status status;
-	uint32_t id;
-
-	if (!argc)
-		return usage_error("which number shall the job have?");
-	if (parse_id(argv[0], &id))
-		return usage_error("'%s' is not a number for a job", argv[0]);
-	if (argc > 1) {
-		status = read_words(keywords, argc - 1, argv + 1, values);
-		if (status)
-			return status;
-	}
-	return object_change(&jobs, DBLP_CMD_JOB_ADD, id, keywords, values);
+	return object_add(&jobs, DBLP_CMD_JOB_ADD, keywords, argc, argv);
 }
 
 static enum status do_set(int argc, char **argv)
@@ -202,40 +189,36 @@ enum status save_jobs(void)
 
 static enum status do_help(int argc, char **argv)
 {
-	enum status status = no_more(argc, argv);
-
-	if (status)
-		return status;
-	puts("Usage: dblpctl [OPTION...] job [list]\n"
-	     "       dblpctl [OPTION...] job { show | stats } JOB\n"
-	     "       dblpctl job add NUMBER [phase PHASE] [name NAME] [CLR]\n"
-	     "       dblpctl job set JOB [phase PHASE] [name NAME] [CLR]\n"
-	     "       dblpctl job replace NUMBER [phase PHASE] [name NAME] [CLR]\n"
-	     "       dblpctl job del JOB\n"
-	     "       dblpctl job flush\n"
-	     "\n"
-	     "CLR := [clr { on | off }] [low LOSS] [high LOSS] [low-phase PHASE]\n"
-	     "       [high-phase PHASE] [eta RATIO] [hold REPORTS]\n"
-	     "\n"
-	     "  JOB    number or name\n"
-	     "  LOSS   as 0.8% or 8000ppm; inherit is what the phase says\n"
-	     "\n"
-	     "  list   all jobs of this network namespace\n"
-	     "  show   one of them\n"
-	     "  stats  what its sockets have sent, by phase, and how long it was in each\n"
-	     "  add    make one (this and the rest need CAP_NET_ADMIN)\n"
-	     "  set    name it, or move all its sockets to another phase at once\n"
-	     "  replace  set it if it is there, else add it\n"
-	     "  del    forget a job that no socket is in\n"
-	     "  flush  forget all of these\n"
-	     "\n"
-	     "A program puts its sockets in a job by DBLP_JOB; from outside it is\n"
-	     "dblpctl socket set ID job JOB. With clr on, the norms that it reports by\n"
-	     "DBLP_NORM move the job: to low-phase (critical) with budget low while they\n"
-	     "change by the share eta or more, and for hold reports after that, else to\n"
-	     "high-phase (tolerant) with budget high. A phase that is set by hand holds\n"
-	     "until clr is set to on again.");
-	return STATUS_OK;
+	return show_help(argc, argv,
+		"Usage: dblpctl [OPTION...] job [list]\n"
+		"       dblpctl [OPTION...] job { show | stats } JOB\n"
+		"       dblpctl job add NUMBER [phase PHASE] [name NAME] [CLR]\n"
+		"       dblpctl job set JOB [phase PHASE] [name NAME] [CLR]\n"
+		"       dblpctl job replace NUMBER [phase PHASE] [name NAME] [CLR]\n"
+		"       dblpctl job del JOB\n"
+		"       dblpctl job flush\n"
+		"\n"
+		"CLR := [clr { on | off }] [low LOSS] [high LOSS] [low-phase PHASE]\n"
+		"       [high-phase PHASE] [eta RATIO] [hold REPORTS]\n"
+		"\n"
+		"  JOB    number or name\n"
+		"  LOSS   as 0.8% or 8000ppm; inherit is what the phase says\n"
+		"\n"
+		"  list   all jobs of this network namespace\n"
+		"  show   one of them\n"
+		"  stats  what its sockets have sent, by phase, and how long it was in each\n"
+		"  add    make one (this and the rest need CAP_NET_ADMIN)\n"
+		"  set    name it, or move all its sockets to another phase at once\n"
+		"  replace  set it if it is there, else add it\n"
+		"  del    forget a job that no socket is in\n"
+		"  flush  forget all of these\n"
+		"\n"
+		"A program puts its sockets in a job by DBLP_JOB; from outside it is\n"
+		"dblpctl socket set ID job JOB. With clr on, the norms that it reports by\n"
+		"DBLP_NORM move the job: to low-phase (critical) with budget low while they\n"
+		"change by the share eta or more, and for hold reports after that, else to\n"
+		"high-phase (tolerant) with budget high. A phase that is set by hand holds\n"
+		"until clr is set to on again.");
 }
 
 enum status do_job(int argc, char **argv)
@@ -253,7 +236,5 @@ enum status do_job(int argc, char **argv)
 		{ NULL, NULL },
 	};
 
-	if (!argc)
-		return do_list(0, argv);
-	return run_command(verbs, argc, argv, "verb");
+	return run_verb(verbs, argc, argv);
 }

@@ -129,22 +129,18 @@ static int print_lost(void)
 
 static enum status do_help(int argc, char **argv)
 {
-	enum status status = no_more(argc, argv);
-
-	if (status)
-		return status;
-	puts("Usage: dblpctl [OPTION...] monitor [conn | msg | job | phase]...\n"
-	     "\n"
-	     "Prints what happens in this network namespace, a line for each event, until\n"
-	     "it is interrupted. All kinds of events are shown if none is named:\n"
-	     "\n"
-	     "  conn   conn-begin, conn-end: connections, and those that failed\n"
-	     "  msg    msg-closed: messages received with bytes missing\n"
-	     "  job    job-add, job-phase, job-del\n"
-	     "  phase  phase-set, phase-del\n"
-	     "\n"
-	     "events lost means that more happened than could be told.");
-	return STATUS_OK;
+	return show_help(argc, argv,
+		"Usage: dblpctl [OPTION...] monitor [conn | msg | job | phase]...\n"
+		"\n"
+		"Prints what happens in this network namespace, a line for each event, until\n"
+		"it is interrupted. All kinds of events are shown if none is named:\n"
+		"\n"
+		"  conn   conn-begin, conn-end: connections, and those that failed\n"
+		"  msg    msg-closed: messages received with bytes missing\n"
+		"  job    job-add, job-phase, job-del\n"
+		"  phase  phase-set, phase-del\n"
+		"\n"
+		"events lost means that more happened than could be told.");
 }
 
 static enum status read_kind(const char *word)

@@ -241,21 +241,42 @@ bool object_exists(const struct object *o, uint32_t id)
 	return !nl_try(nlh, &refused) && !refused;
 }
 
+/* The words for one that need not be there yet: none behind its number will do */
+static enum status read_new(const struct object *o,
+			    const struct keyword *keywords, int argc,
+			    char **argv, uint32_t *id,
+			    struct value values[WORDS_MAX])
+{
+	if (!argc)
+		return usage_error("which number shall the %s have?", o->name);
+	if (parse_id(argv[0], id))
+		return usage_error("'%s' is not a number for a %s", argv[0],
+				   o->name);
+	if (argc == 1)
+		return STATUS_OK;
+	return read_words(keywords, argc - 1, argv + 1, values);
+}
+
+enum status object_add(const struct object *o, uint8_t cmd,
+		       const struct keyword *keywords, int argc, char **argv)
+{
+	struct value values[WORDS_MAX] = { 0 };
+	enum status status;
+	uint32_t id;
+
+	status = read_new(o, keywords, argc, argv, &id, values);
+	return status ?: object_change(o, cmd, id, keywords, values);
+}
+
 enum status object_replace(const struct object *o, uint8_t add, uint8_t set,
 			   const struct keyword *keywords, int argc,
 			   char **argv)
 {
 	struct value values[WORDS_MAX] = { 0 };
-	enum status status = STATUS_OK;
+	enum status status;
 	uint32_t id;
 
-	if (!argc)
-		return usage_error("which number shall the %s have?", o->name);
-	if (parse_id(argv[0], &id))
-		return usage_error("'%s' is not a number for a %s", argv[0],
-				   o->name);
-	if (argc > 1)
-		status = read_words(keywords, argc - 1, argv + 1, values);
+	status = read_new(o, keywords, argc, argv, &id, values);
 	if (status)
 		return status;
 	if (!object_exists(o, id))

@@ -91,6 +91,10 @@ enum status object_change(const struct object *o, uint8_t cmd, uint32_t id,
 enum status object_set(const struct object *o, uint8_t cmd,
 		       const struct keyword *keywords, int argc, char **argv);
 
+/** object_add() - object_change() of a number in the words, then keywords if any */
+enum status object_add(const struct object *o, uint8_t cmd,
+		       const struct keyword *keywords, int argc, char **argv);
+
 /** object_del() - object_change() of an object alone in the words */
 enum status object_del(const struct object *o, uint8_t cmd, int argc,
 		       char **argv);

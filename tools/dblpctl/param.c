@@ -23,7 +23,7 @@ static const struct field fields[] = {
 	F(KEEPALIVE_MS, print_ms),
 };
 
-const struct keyword param_keywords[] = {
+static const struct keyword keywords[] = {
 	{ "congestion", DBLP_A_PARAM_CONGESTION,
 	  "a congestion control, such as bdp", read_name, NULL },
 	{ "cap", DBLP_A_PARAM_BUDGET_CAP, "a share, such as 2%", read_share,
@@ -35,13 +35,16 @@ const struct keyword param_keywords[] = {
 	{ NULL, 0, NULL, NULL, NULL },
 };
 
-_Static_assert(sizeof(param_keywords) / sizeof(param_keywords[0]) ==
+_Static_assert(sizeof(keywords) / sizeof(keywords[0]) ==
 	       N_FIELDS(fields) + 1, "a keyword for each field");
 
-enum status param_talk(struct nl_reply *reply)
+/* Asks for all of them; @reply is to be freed if that went well */
+static enum status get_params(struct nl_reply *reply, const struct nlattr **tb)
 {
-	return nl_talk(nl_request(DBLP_CMD_PARAM_GET, 0), param_attrs, reply) ?
-	       STATUS_FAILED : STATUS_OK;
+	if (nl_talk(nl_request(DBLP_CMD_PARAM_GET, 0), param_attrs, reply))
+		return STATUS_FAILED;
+	nl_attrs(reply->msgs, tb, DBLP_A_PARAM_MAX);
+	return STATUS_OK;
 }
 
 /* Prints @n of them from the one with number @first on */
@@ -50,12 +53,27 @@ static enum status print_params(size_t first, size_t n)
 	const struct nlattr *tb[DBLP_A_PARAM_MAX + 1];
 	struct values v = { param_attrs, tb };
 	struct nl_reply reply;
-	enum status status = param_talk(&reply);
+	enum status status = get_params(&reply, tb);
 
 	if (status)
 		return status;
-	nl_attrs(reply.msgs, tb, DBLP_A_PARAM_MAX);
 	print_fields(fields + first, n, &v);
+	nl_reply_free(&reply);
+	return STATUS_OK;
+}
+
+enum status save_params(void)
+{
+	const struct nlattr *tb[DBLP_A_PARAM_MAX + 1];
+	struct values v = { param_attrs, tb };
+	struct nl_reply reply;
+	enum status status = get_params(&reply, tb);
+
+	if (status)
+		return status;
+	fputs("param set", stdout);
+	write_words(keywords, &v);
+	putchar('\n');
 	nl_reply_free(&reply);
 	return STATUS_OK;
 }
@@ -76,7 +94,7 @@ static enum status do_show(int argc, char **argv)
 	if (status)
 		return status;
 	for (i = 0; i < N_FIELDS(fields); i++)
-		if (is_prefix(argv[0], param_keywords[i].name))
+		if (is_prefix(argv[0], keywords[i].name))
 			return print_params(i, 1);
 	return usage_error("no parameter is called '%s' (see dblpctl param help)",
 			   argv[0]);
@@ -89,11 +107,11 @@ static enum status do_set(int argc, char **argv)
 	struct nlmsghdr *nlh;
 	enum status status;
 
-	status = read_words(param_keywords, argc, argv, values);
+	status = read_words(keywords, argc, argv, values);
 	if (status)
 		return status;
 	nlh = nl_request(DBLP_CMD_PARAM_SET, 0);
-	put_words(nlh, param_keywords, values);
+	put_words(nlh, keywords, values);
 	if (nl_talk(nlh, param_attrs, &reply))
 		return STATUS_FAILED;
 	nl_reply_free(&reply);
@@ -102,24 +120,20 @@ static enum status do_set(int argc, char **argv)
 
 static enum status do_help(int argc, char **argv)
 {
-	enum status status = no_more(argc, argv);
-
-	if (status)
-		return status;
-	puts("Usage: dblpctl [OPTION...] param [list]\n"
-	     "       dblpctl [OPTION...] param show NAME\n"
-	     "       dblpctl param set [congestion CC] [cap SHARE] [timeout TIME]\n"
-	     "                         [keepalive TIME]\n"
-	     "\n"
-	     "  list   what sockets made from now on in this network namespace begin with\n"
-	     "  show   one of these\n"
-	     "  set    change it (needs CAP_NET_ADMIN); sockets that there are stay as they\n"
-	     "         are, and so do connections that their listeners accept:\n"
-	     "         congestion  control of congestion, see dblpctl cc list\n"
-	     "         cap         most loss that is accepted, whatever the peer allows\n"
-	     "         timeout     how long a peer may be silent though it has to answer\n"
-	     "         keepalive   how long before a silent peer is asked (SO_KEEPALIVE)");
-	return STATUS_OK;
+	return show_help(argc, argv,
+		"Usage: dblpctl [OPTION...] param [list]\n"
+		"       dblpctl [OPTION...] param show NAME\n"
+		"       dblpctl param set [congestion CC] [cap SHARE] [timeout TIME]\n"
+		"                         [keepalive TIME]\n"
+		"\n"
+		"  list   what sockets made from now on in this network namespace begin with\n"
+		"  show   one of these\n"
+		"  set    change it (needs CAP_NET_ADMIN); sockets that there are stay as they\n"
+		"         are, and so do connections that their listeners accept:\n"
+		"         congestion  control of congestion, see dblpctl cc list\n"
+		"         cap         most loss that is accepted, whatever the peer allows\n"
+		"         timeout     how long a peer may be silent though it has to answer\n"
+		"         keepalive   how long before a silent peer is asked (SO_KEEPALIVE)");
 }
 
 enum status do_param(int argc, char **argv)
@@ -132,7 +146,5 @@ enum status do_param(int argc, char **argv)
 		{ NULL, NULL },
 	};
 
-	if (!argc)
-		return do_list(0, argv);
-	return run_command(verbs, argc, argv, "verb");
+	return run_verb(verbs, argc, argv);
 }

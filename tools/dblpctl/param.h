@@ -6,12 +6,8 @@
 #define DBLPCTL_PARAM_H
 
 #include "dblpctl.h"
-#include "nl.h"
-#include "words.h"
 
-extern const struct keyword param_keywords[];
-
-/** param_talk() - ask for all of them */
-enum status param_talk(struct nl_reply *reply);
+/** save_params() - print the command that sets all of them */
+enum status save_params(void);
 
 #endif /* DBLPCTL_PARAM_H */

@@ -97,31 +97,27 @@ enum status save_phases(void)
 
 static enum status do_help(int argc, char **argv)
 {
-	enum status status = no_more(argc, argv);
-
-	if (status)
-		return status;
-	puts("Usage: dblpctl [OPTION...] phase [list]\n"
-	     "       dblpctl [OPTION...] phase show PHASE\n"
-	     "       dblpctl phase set PHASE [loss SHARE] [close POLICY] [order ORDER]\n"
-	     "                               [fill FILL] [name NAME]\n"
-	     "       dblpctl phase del PHASE\n"
-	     "       dblpctl phase flush\n"
-	     "\n"
-	     "  PHASE  number (0 to 7) or name\n"
-	     "\n"
-	     "  list   all phases of this network namespace\n"
-	     "  show   one of them\n"
-	     "  set    change a phase, or make one; sockets in it follow at once, as far\n"
-	     "         as they have no settings of their own (needs CAP_NET_ADMIN):\n"
-	     "         loss   share that may be missing in what they send\n"
-	     "         close  when a receiver closes a message: full, eager or early\n"
-	     "         order  in which segments go out: auto, sequential or shuffled\n"
-	     "         fill   what a reader finds where bytes are missing: zero or keep\n"
-	     "         name   what it is called; a new phase needs one\n"
-	     "  del    forget a phase that no socket is in\n"
-	     "  flush  forget all of these");
-	return STATUS_OK;
+	return show_help(argc, argv,
+		"Usage: dblpctl [OPTION...] phase [list]\n"
+		"       dblpctl [OPTION...] phase show PHASE\n"
+		"       dblpctl phase set PHASE [loss SHARE] [close POLICY] [order ORDER]\n"
+		"                               [fill FILL] [name NAME]\n"
+		"       dblpctl phase del PHASE\n"
+		"       dblpctl phase flush\n"
+		"\n"
+		"  PHASE  number (0 to 7) or name\n"
+		"\n"
+		"  list   all phases of this network namespace\n"
+		"  show   one of them\n"
+		"  set    change a phase, or make one; sockets in it follow at once, as far\n"
+		"         as they have no settings of their own (needs CAP_NET_ADMIN):\n"
+		"         loss   share that may be missing in what they send\n"
+		"         close  when a receiver closes a message: full, eager or early\n"
+		"         order  in which segments go out: auto, sequential or shuffled\n"
+		"         fill   what a reader finds where bytes are missing: zero or keep\n"
+		"         name   what it is called; a new phase needs one\n"
+		"  del    forget a phase that no socket is in\n"
+		"  flush  forget all of these");
 }
 
 enum status do_phase(int argc, char **argv)
@@ -136,7 +132,5 @@ enum status do_phase(int argc, char **argv)
 		{ NULL, NULL },
 	};
 
-	if (!argc)
-		return do_list(0, argv);
-	return run_command(verbs, argc, argv, "verb");
+	return run_verb(verbs, argc, argv);
 }

@@ -6,31 +6,10 @@
 #include <stdio.h>
 
 #include "dblpctl.h"
-#include "field.h"
 #include "job.h"
-#include "names.h"
-#include "nl.h"
 #include "param.h"
 #include "phase.h"
 #include "print.h"
-#include "words.h"
-
-static enum status save_params(void)
-{
-	const struct nlattr *tb[DBLP_A_PARAM_MAX + 1];
-	struct values v = { param_attrs, tb };
-	struct nl_reply reply;
-	enum status status = param_talk(&reply);
-
-	if (status)
-		return status;
-	nl_attrs(reply.msgs, tb, DBLP_A_PARAM_MAX);
-	fputs("param set", stdout);
-	write_words(param_keywords, &v);
-	putchar('\n');
-	nl_reply_free(&reply);
-	return STATUS_OK;
-}
 
 /* Jobs are in phases, so these go last and come first */
 static enum status save(void)

@@ -191,26 +191,22 @@ static enum status do_set(int argc, char **argv)
 
 static enum status do_help(int argc, char **argv)
 {
-	enum status status = no_more(argc, argv);
-
-	if (status)
-		return status;
-	puts("Usage: dblpctl [OPTION...] socket [list] [job JOB] [phase PHASE] [state STATE]\n"
-	     "                                         [peer PREFIX] [local PREFIX]\n"
-	     "       dblpctl [OPTION...] socket show ID\n"
-	     "       dblpctl socket set ID [loss SHARE] [cap SHARE] [phase PHASE] [job JOB]\n"
-	     "\n"
-	     "  list   sockets of this network namespace: all, or those that are in this\n"
-	     "         job and phase, in this state, and that have such addresses:\n"
-	     "         10.0.0.0/24, fd00::/8 or 10.0.0.1\n"
-	     "  show   all that is known of one socket\n"
-	     "  set    change a live socket (needs CAP_NET_ADMIN):\n"
-	     "         loss   share that may be missing in what it sends, under way too\n"
-	     "         cap    most loss that it accepts, whatever its peer allows\n"
-	     "         phase  the phase that it is in\n"
-	     "         job    the job that it is in, or none\n"
-	     "         loss and phase may be 'inherit': as if it were not set");
-	return STATUS_OK;
+	return show_help(argc, argv,
+		"Usage: dblpctl [OPTION...] socket [list] [job JOB] [phase PHASE] [state STATE]\n"
+		"                                         [peer PREFIX] [local PREFIX]\n"
+		"       dblpctl [OPTION...] socket show ID\n"
+		"       dblpctl socket set ID [loss SHARE] [cap SHARE] [phase PHASE] [job JOB]\n"
+		"\n"
+		"  list   sockets of this network namespace: all, or those that are in this\n"
+		"         job and phase, in this state, and that have such addresses:\n"
+		"         10.0.0.0/24, fd00::/8 or 10.0.0.1\n"
+		"  show   all that is known of one socket\n"
+		"  set    change a live socket (needs CAP_NET_ADMIN):\n"
+		"         loss   share that may be missing in what it sends, under way too\n"
+		"         cap    most loss that it accepts, whatever its peer allows\n"
+		"         phase  the phase that it is in\n"
+		"         job    the job that it is in, or none\n"
+		"         loss and phase may be 'inherit': as if it were not set");
 }
 
 enum status do_socket(int argc, char **argv)
@@ -223,7 +219,5 @@ enum status do_socket(int argc, char **argv)
 		{ NULL, NULL },
 	};
 
-	if (!argc)
-		return do_list(0, argv);
-	return run_command(verbs, argc, argv, "verb");
+	return run_verb(verbs, argc, argv);
 }

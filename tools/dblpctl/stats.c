@@ -40,31 +40,17 @@ struct stats_args {
 	uint32_t		count;
 };
 
-static enum status print_stats(bool nonzero)
-{
-	const struct nlattr *tb[N_COUNTERS];
-	struct nl_reply reply;
-	struct nlmsghdr *nlh;
-	int i;
-
-	nlh = nl_request(DBLP_CMD_STATS_GET, 0);
-	if (nonzero)
-		mnl_attr_put(nlh, DBLP_A_STATS_NONZERO, 0, NULL);
-	if (nl_talk(nlh, stats_attrs, &reply))
-		return STATUS_FAILED;
-
-	nl_attrs(reply.msgs, tb, DBLP_A_STATS_MAX);
-	print_object();
-	for (i = 0; i < N_COUNTERS; i++) {
-		struct heading h = { counters[i].name, NULL };
-
-		if (h.key && tb[i] && !mnl_attr_validate(tb[i], MNL_TYPE_U64))
-			print_uint(h, mnl_attr_get_u64(tb[i]), NULL);
-	}
-	print_object_end();
-	nl_reply_free(&reply);
-	return STATUS_OK;
-}
+/**
+ * struct sample - the counters at one time
+ * @at: seconds
+ * @there: by attribute: the kernel has named it
+ * @n: by attribute, 0 if it was not named
+ */
+struct sample {
+	double		at;
+	bool		there[N_COUNTERS];
+	uint64_t	n[N_COUNTERS];
+};
 
 static double seconds_now(void)
 {
@@ -74,33 +60,43 @@ static double seconds_now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/**
- * struct sample - the counters at one time
- * @at: seconds
- * @n: by attribute
- */
-struct sample {
-	double		at;
-	uint64_t	n[N_COUNTERS];
-};
-
-static enum status take_sample(struct sample *s)
+static enum status take_sample(struct sample *s, bool nonzero)
 {
+	struct nlmsghdr *nlh = nl_request(DBLP_CMD_STATS_GET, 0);
 	const struct nlattr *tb[N_COUNTERS];
 	struct nl_reply reply;
 	int i;
 
-	if (nl_talk(nl_request(DBLP_CMD_STATS_GET, 0), stats_attrs, &reply))
+	if (nonzero)
+		mnl_attr_put(nlh, DBLP_A_STATS_NONZERO, 0, NULL);
+	if (nl_talk(nlh, stats_attrs, &reply))
 		return STATUS_FAILED;
 	s->at = seconds_now();
 	nl_attrs(reply.msgs, tb, DBLP_A_STATS_MAX);
 	for (i = 0; i < N_COUNTERS; i++) {
-		bool there = counters[i].name && tb[i] &&
-			     !mnl_attr_validate(tb[i], MNL_TYPE_U64);
-
-		s->n[i] = there ? mnl_attr_get_u64(tb[i]) : 0;
+		s->there[i] = counters[i].name && tb[i] &&
+			      !mnl_attr_validate(tb[i], MNL_TYPE_U64);
+		s->n[i] = s->there[i] ? mnl_attr_get_u64(tb[i]) : 0;
 	}
 	nl_reply_free(&reply);
+	return STATUS_OK;
+}
+
+static enum status print_stats(bool nonzero)
+{
+	struct sample s;
+	int i;
+
+	if (take_sample(&s, nonzero))
+		return STATUS_FAILED;
+	print_object();
+	for (i = 0; i < N_COUNTERS; i++) {
+		struct heading h = { counters[i].name, NULL };
+
+		if (s.there[i])
+			print_uint(h, s.n[i], NULL);
+	}
+	print_object_end();
 	return STATUS_OK;
 }
 
@@ -141,10 +137,10 @@ static enum status repeat(const struct stats_args *args)
 	uint32_t i;
 
 	clock_gettime(CLOCK_MONOTONIC, &next);
-	status = take_sample(old);
+	status = take_sample(old, false);
 	for (i = 0; !status && (!args->count || i < args->count); i++) {
 		sleep_until_next(&next, args->interval_ms);
-		status = take_sample(new);
+		status = take_sample(new, false);
 		if (status)
 			return status;
 		if (i)

@@ -14,31 +14,31 @@
 #include "units.h"
 #include "words.h"
 
+/* What a parser has said of @word: NULL if nothing is wrong */
+static enum status judge(const char *word, const char *wrong)
+{
+	return wrong ? usage_error("'%s' %s", word, wrong) : STATUS_OK;
+}
+
 enum status read_share(const struct keyword *k, const char *word,
 		       struct value *v)
 {
-	const char *wrong = parse_share(word, &v->n);
-
 	(void)k;
-	return wrong ? usage_error("'%s' %s", word, wrong) : STATUS_OK;
+	return judge(word, parse_share(word, &v->n));
 }
 
 enum status read_ms(const struct keyword *k, const char *word,
 		    struct value *v)
 {
-	const char *wrong = parse_ms(word, &v->n);
-
 	(void)k;
-	return wrong ? usage_error("'%s' %s", word, wrong) : STATUS_OK;
+	return judge(word, parse_ms(word, &v->n));
 }
 
 enum status read_ratio(const struct keyword *k, const char *word,
 		       struct value *v)
 {
-	const char *wrong = parse_ratio(word, &v->n);
-
 	(void)k;
-	return wrong ? usage_error("'%s' %s", word, wrong) : STATUS_OK;
+	return judge(word, parse_ratio(word, &v->n));
 }
 
 enum status read_number(const struct keyword *k, const char *word,
@@ -70,11 +70,10 @@ enum status read_prefix(const struct keyword *k, const char *word,
 			struct value *v)
 {
 	struct prefix prefix;
-	const char *wrong = parse_prefix(word, &prefix);
 
 	(void)k;
 	v->text = word;
-	return wrong ? usage_error("'%s' %s", word, wrong) : STATUS_OK;
+	return judge(word, parse_prefix(word, &prefix));
 }
 
 enum status read_phase(const struct keyword *k, const char *word,
