@@ -27,9 +27,6 @@
 #define SECONDS		1000
 #define MIB		(1 << 20)
 #define BUFFER		(4 * MIB)
-#define SO_MEMINFO	55
-enum { MEM_RMEM, MEM_RCVBUF, MEM_WMEM, MEM_SNDBUF, MEM_FWD, MEM_WMEM_QUEUED,
-	MEM_OPTMEM, MEM_BACKLOG, MEM_DROPS, MEM_VARS };
 
 #define EXPECT_ERR(error, call) do {					\
 	errno = 0;							\
@@ -93,16 +90,6 @@ static void pair_close(struct pair *p)
 {
 	close(p->client);
 	close(p->server);
-}
-
-static u_int32_t meminfo(int fd, int which)
-{
-	u_int32_t mem[MEM_VARS] = {};
-	socklen_t len = sizeof(mem);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len))
-		die("getsockopt(SO_MEMINFO)");
-	return mem[which];
 }
 
 static unsigned char *new_pages(size_t len)
@@ -248,8 +235,8 @@ static void send_large(int fd, size_t len)
 		if (errno != EAGAIN)
 			die("send() after %zu bytes", done);
 		waits++;
-		if (meminfo(fd, MEM_WMEM_QUEUED) > 2 * BUFFER + 2 * MIB)
-			die("%u bytes queued", meminfo(fd, MEM_WMEM_QUEUED));
+		if (get_meminfo(fd, SK_MEMINFO_WMEM_QUEUED) > 2 * BUFFER + 2 * MIB)
+			die("%u bytes queued", get_meminfo(fd, SK_MEMINFO_WMEM_QUEUED));
 		if (epoll_wait(ep, &ev, 1, 20 * SECONDS) != 1)
 			die("no wake-up after %zu bytes", done);
 	}
@@ -292,8 +279,8 @@ TEST(a_large_message_through_four_mebibytes)
 				   ((at + 4095) & ~4095UL));
 			sum += n;
 		}
-		if (meminfo(p.server, MEM_RMEM) > most)
-			most = meminfo(p.server, MEM_RMEM);
+		if (get_meminfo(p.server, SK_MEMINFO_RMEM_ALLOC) > most)
+			most = get_meminfo(p.server, SK_MEMINFO_RMEM_ALLOC);
 		calls++;
 	} while (!(g->flags & MSG_EOR));
 	EXPECT_EQ(len, sum);
@@ -379,8 +366,8 @@ TEST(a_part_without_waiting)
 	EXPECT_EQ(LEN + 8, all.bytes_delivered);
 	ASSERT_EQ(0, getsockopt(p.server, SOL_DBLP, DBLP_INFO, &all, &len));
 	EXPECT_EQ(2, all.msgs_received);
-	EXPECT_EQ(0, meminfo(p.client, MEM_WMEM_QUEUED));
-	EXPECT_EQ(0, meminfo(p.server, MEM_RMEM));
+	EXPECT_EQ(0, get_meminfo(p.client, SK_MEMINFO_WMEM_QUEUED));
+	EXPECT_EQ(0, get_meminfo(p.server, SK_MEMINFO_RMEM_ALLOC));
 	pair_close(&p);
 }
 
@@ -491,7 +478,7 @@ TEST(threads_that_send_at_once)
 	}
 	for (i = 0; i < THREADS; i++)
 		pthread_join(s[i].thread, NULL);
-	EXPECT_EQ(0, meminfo(p.client, MEM_WMEM_QUEUED));
+	EXPECT_EQ(0, get_meminfo(p.client, SK_MEMINFO_WMEM_QUEUED));
 	pair_close(&p);
 }
 

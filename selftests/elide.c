@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include "lib/sock.h"
 
-#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <string.h>
 
@@ -160,16 +159,6 @@ static uint64_t on_the_wire(void)
 		die("/proc/net/dev");
 	fclose(f);
 	return bytes;
-}
-
-static uint32_t meminfo(int fd, int what)
-{
-	uint32_t mem[SK_MEMINFO_VARS];
-	socklen_t len = sizeof(mem);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len))
-		die("getsockopt(SO_MEMINFO)");
-	return mem[what];
 }
 
 /* The message of which @fd was told last */
@@ -429,10 +418,10 @@ TEST_F(elide, memory)
 	netem("delay 100ms");
 	for (i = 0; i < 4; i++)
 		send_all(self->e.tx, &c, NULL);
-	EXPECT_GE(4 * 8192, meminfo(self->e.tx, SK_MEMINFO_WMEM_QUEUED));
+	EXPECT_GE(4 * 8192, get_meminfo(self->e.tx, SK_MEMINFO_WMEM_QUEUED));
 	for (i = 0; i < 4; i++)
 		report(self->e.tx);
-	EXPECT_GE(4 * 8192, meminfo(self->e.rx, SK_MEMINFO_RMEM_ALLOC));
+	EXPECT_GE(4 * 8192, get_meminfo(self->e.rx, SK_MEMINFO_RMEM_ALLOC));
 	free(c.buf);
 }
 

@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
@@ -110,9 +109,7 @@ FIXTURE_SETUP(peer)
 	/* As on Ethernet: messages are more than one segment */
 	netns_set_mtu(1500);
 	self->listener = new_listener(variant->address, 8, &self->addr);
-	peer_connect(&self->peer, &self->addr);
-	peer_handshake(&self->peer);
-	self->fd = accept(self->listener, NULL, NULL);
+	self->fd = peer_join(&self->peer, &self->addr, self->listener);
 	ASSERT_LE(0, self->fd);
 }
 
@@ -335,9 +332,7 @@ FIXTURE_SETUP(malformed)
 {
 	netns_new();
 	self->listener = new_listener("127.0.0.1", 8, &self->addr);
-	peer_connect(&self->peer, &self->addr);
-	peer_handshake(&self->peer);
-	self->fd = accept(self->listener, NULL, NULL);
+	self->fd = peer_join(&self->peer, &self->addr, self->listener);
 	ASSERT_LE(0, self->fd);
 }
 
@@ -861,8 +856,6 @@ TEST_F(peer, many_maps_fill_the_receive_buffer_and_no_more)
 	u64 before = mib("DropMemory");
 	int size = 100000, i;
 	const u32 one = 1;
-	uint32_t mem[SK_MEMINFO_VARS];
-	socklen_t len = sizeof(mem);
 
 	ASSERT_EQ(0, setsockopt(self->fd, SOL_SOCKET, SO_RCVBUF, &size,
 				sizeof(size)));
@@ -874,8 +867,8 @@ TEST_F(peer, many_maps_fill_the_receive_buffer_and_no_more)
 	}
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_LT(before, mib("DropMemory"));
-	ASSERT_EQ(0, getsockopt(self->fd, SOL_SOCKET, SO_MEMINFO, mem, &len));
-	EXPECT_GE(mem[SK_MEMINFO_RCVBUF] + 4096, mem[SK_MEMINFO_RMEM_ALLOC]);
+	EXPECT_GE(get_meminfo(self->fd, SK_MEMINFO_RCVBUF) + 4096,
+		  get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC));
 	send_message(&self->peer, &self->p, 0);
 	EXPECT_TRUE(got_message(self->fd, 0, 1500));
 }
@@ -935,14 +928,8 @@ TEST_F(peer, maps_in_a_train)
 static struct dblp_data last_data(const struct peer *peer, u32 *map)
 {
 	const struct packet *p = &peer->last[DBLP_PKT_DATA];
-	struct dblp_data d;
-	struct dblp_hdr h;
+	struct dblp_data d = packet_data(p);
 
-	errno = 0;
-	if (dblp_get_hdr(&h, p->byte, p->len) ||
-	    dblp_get_data(&d, &h, p->byte + DBLP_HDR_LEN,
-			  p->len - DBLP_HDR_LEN, p->len))
-		die("a bad DATA packet");
 	if (d.zeros && d.seg_len == 4)
 		*map = dblp_get_u64(p->byte + p->len - 8);
 	return d;
@@ -1817,15 +1804,11 @@ TEST_F_TIMEOUT(peer, thousands_of_spoiled_packets, 120)
 		/* ... but may end by its own peer's: then there is another. */
 		close(self->fd);
 		peer_close(&self->peer);
-		peer_connect(&self->peer, &self->addr);
-		peer_handshake(&self->peer);
-		self->fd = accept(self->listener, NULL, NULL);
+		self->fd = peer_join(&self->peer, &self->addr, self->listener);
 		ASSERT_LE(0, self->fd);
 	}
 
-	peer_connect(&good, &self->addr);
-	peer_handshake(&good);
-	fd = accept(self->listener, NULL, NULL);
+	fd = peer_join(&good, &self->addr, self->listener);
 	ASSERT_LE(0, fd);
 	send_message(&good, &self->p, 0);
 	EXPECT_TRUE(got_message(fd, 0, 1500));

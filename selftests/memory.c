@@ -9,7 +9,6 @@
 #include "lib/scripted.h"
 #include "lib/sock.h"
 
-#include <linux/sock_diag.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -43,21 +42,9 @@ FIXTURE_TEARDOWN(buffers)
 
 static void begin(FIXTURE_DATA(buffers) *self)
 {
-	peer_connect(&self->peer, &self->addr);
-	peer_handshake(&self->peer);
-	self->fd = accept(self->listener, NULL, NULL);
+	self->fd = peer_join(&self->peer, &self->addr, self->listener);
 	if (self->fd < 0)
 		die("accept()");
-}
-
-static u32 meminfo(int fd, int what)
-{
-	u32 info[SK_MEMINFO_VARS];
-	socklen_t len = sizeof(info);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len))
-		die("SO_MEMINFO");
-	return info[what];
 }
 
 /* Small segments take several times their bytes */
@@ -82,7 +69,7 @@ TEST_F(buffers, what_waits_to_be_read_stays_within_so_rcvbuf)
 		}
 	EXPECT_TRUE(peer_sync(&self->peer));
 	/* It never falls before something is read */
-	most = meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC);
+	most = get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC);
 	TH_LOG("%u of %u bytes", most, rcvbuf);
 	EXPECT_GT(rcvbuf + 4096, most);
 	EXPECT_LT(rcvbuf, most + 4096);
@@ -102,8 +89,8 @@ TEST_F(buffers, what_waits_to_be_read_stays_within_so_rcvbuf)
 					    id));
 	}
 	EXPECT_TRUE(peer_sync(&self->peer));
-	EXPECT_EQ(0, meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC));
-	EXPECT_GT(4096, meminfo(self->fd, SK_MEMINFO_FWD_ALLOC));
+	EXPECT_EQ(0, get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC));
+	EXPECT_GT(4096, get_meminfo(self->fd, SK_MEMINFO_FWD_ALLOC));
 }
 
 /*
@@ -115,7 +102,7 @@ static u64 take_all(int fd, struct peer *peer)
 	u64 end = now_ms() + WAIT_MS, last = 0;
 	u32 acked = 0;
 
-	while (meminfo(fd, SK_MEMINFO_WMEM_QUEUED) && now_ms() < end) {
+	while (get_meminfo(fd, SK_MEMINFO_WMEM_QUEUED) && now_ms() < end) {
 		peer_expect(peer, DBLP_PKT_DATA, 10);
 		peer_drain(peer);
 		if (peer->largest > acked) {
@@ -144,8 +131,8 @@ TEST_F(buffers, what_waits_to_be_sent_stays_within_so_sndbuf)
 		if (ret < 0)
 			break;
 		n += ret;
-		if (meminfo(self->fd, SK_MEMINFO_WMEM_QUEUED) > most)
-			most = meminfo(self->fd, SK_MEMINFO_WMEM_QUEUED);
+		if (get_meminfo(self->fd, SK_MEMINFO_WMEM_QUEUED) > most)
+			most = get_meminfo(self->fd, SK_MEMINFO_WMEM_QUEUED);
 	}
 	EXPECT_EQ(-EAGAIN, ret);
 	TH_LOG("%u bytes of messages, %u of %u charged", n, most, sndbuf);
@@ -154,8 +141,8 @@ TEST_F(buffers, what_waits_to_be_sent_stays_within_so_sndbuf)
 	EXPECT_LT(sndbuf / 2, most);
 
 	take_all(self->fd, &self->peer);
-	EXPECT_EQ(0, meminfo(self->fd, SK_MEMINFO_WMEM_QUEUED));
-	EXPECT_GT(4096, meminfo(self->fd, SK_MEMINFO_FWD_ALLOC));
+	EXPECT_EQ(0, get_meminfo(self->fd, SK_MEMINFO_WMEM_QUEUED));
+	EXPECT_GT(4096, get_meminfo(self->fd, SK_MEMINFO_FWD_ALLOC));
 	EXPECT_TRUE(wait_for(self->fd, POLLOUT, 0));
 }
 
@@ -176,14 +163,8 @@ static void send_pattern(int fd, u32 id, const struct dblp_sndinfo *info)
 
 static bool shows(const struct packet *p, u32 *id)
 {
-	struct dblp_data d;
-	struct dblp_hdr h;
+	struct dblp_data d = packet_data(p);
 
-	errno = 0;
-	if (dblp_get_hdr(&h, p->byte, p->len) ||
-	    dblp_get_data(&d, &h, p->byte + DBLP_HDR_LEN, p->len - DBLP_HDR_LEN,
-			  p->len))
-		die("a bad DATA packet came");
 	*id = d.msg_id;
 	return pattern_check(p->byte + p->len - d.seg_len, d.seg_len, d.offset,
 			     SCRIPTED_SEED, d.msg_id) == -1;
@@ -218,13 +199,13 @@ static bool settles(FIXTURE_DATA(buffers) *self)
 {
 	u64 end = now_ms() + WAIT_MS, sent, acked = 0;
 
-	while (meminfo(self->fd, SK_MEMINFO_WMEM_QUEUED) && now_ms() < end) {
+	while (get_meminfo(self->fd, SK_MEMINFO_WMEM_QUEUED) && now_ms() < end) {
 		sent = get_info(self->fd).pkts_sent;
 		if (sent > acked)
 			peer_ack(&self->peer, 0, sent - 1);
 		acked = sent;
 	}
-	return !meminfo(self->fd, SK_MEMINFO_WMEM_QUEUED);
+	return !get_meminfo(self->fd, SK_MEMINFO_WMEM_QUEUED);
 }
 
 static void begin_unread(FIXTURE_DATA(buffers) *self)
@@ -282,7 +263,7 @@ TEST_F(buffers, memory_of_a_message_waits_for_its_reader)
 		u64 end = now_ms() + WAIT_MS;
 
 		send_pattern(client, id, NULL);
-		while (meminfo(client, SK_MEMINFO_WMEM_QUEUED)) {
+		while (get_meminfo(client, SK_MEMINFO_WMEM_QUEUED)) {
 			ASSERT_GT(end, now_ms());
 			sleep_ms(1);
 		}
@@ -551,7 +532,7 @@ TEST_F(cgroup, who_accepts_pays_for_what_waits)
 	accept_in_cgroup(self);
 	early = charged_sock();
 	EXPECT_LE(MIB / 2 - 1400, early);
-	EXPECT_LE((s64)meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC), early);
+	EXPECT_LE((s64)get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC), early);
 	for (; i < n; i++) {
 		d.offset = i * 1400;
 		make_data(&self->p, &self->peer, &d, 1400, NULL);
@@ -561,7 +542,7 @@ TEST_F(cgroup, who_accepts_pays_for_what_waits)
 	TH_LOG("%lld bytes before accept(), %lld after", (long long)early,
 	       (long long)charged_sock());
 	EXPECT_LE(MIB, charged_sock());
-	EXPECT_LE((s64)meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC),
+	EXPECT_LE((s64)get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC),
 		  charged_sock());
 	ASSERT_EQ(MIB, recv(self->fd, self->buf, 16 * MIB, MSG_DONTWAIT));
 	EXPECT_TRUE(falls_to(charged_sock, 4096));

@@ -52,9 +52,7 @@ static void ends_open(struct ends *e, u32 placement, u32 fill)
 	    setsockopt(e->listener, SOL_DBLP, DBLP_PLACEMENT, &placement, 4) ||
 	    setsockopt(e->listener, SOL_DBLP, DBLP_FILL, &fill, 4))
 		die("making a listener");
-	peer_connect(&e->peer, &addr);
-	peer_handshake(&e->peer);
-	e->fd = accept(e->listener, NULL, NULL);
+	e->fd = peer_join(&e->peer, &addr, e->listener);
 	if (e->fd < 0)
 		die("accept()");
 	memset(e->buf, GREY, sizeof(e->buf));
@@ -666,9 +664,7 @@ TEST_F(both, pieces_that_do_not_fit_end_the_connection)
 
 		close(e->fd);
 		peer_close(&e->peer);
-		peer_connect(&e->peer, &addr);
-		peer_handshake(&e->peer);
-		e->fd = accept(e->listener, NULL, NULL);
+		e->fd = peer_join(&e->peer, &addr, e->listener);
 		ASSERT_LE(0, e->fd);
 	}
 }

@@ -580,9 +580,7 @@ FIXTURE_SETUP(sender)
 	    listen(self->listener, 8) ||
 	    getsockname(self->listener, (struct sockaddr *)&self->addr, &len))
 		die("listening");
-	peer_connect(&self->peer, &self->addr);
-	peer_handshake(&self->peer);
-	self->fd = accept(self->listener, NULL, NULL);
+	self->fd = peer_join(&self->peer, &self->addr, self->listener);
 	if (self->fd < 0 ||
 	    setsockopt(self->fd, SOL_DBLP, DBLP_NOTIFY, &one, sizeof(one)))
 		die("accept()");

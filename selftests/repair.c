@@ -33,9 +33,7 @@ FIXTURE_SETUP(conn)
 	netns_new();
 	netns_set_mtu(1500);
 	self->listener = new_listener(variant->address, 32, &self->addr);
-	peer_connect(&self->peer, &self->addr);
-	peer_handshake(&self->peer);
-	self->fd = accept(self->listener, NULL, NULL);
+	self->fd = peer_join(&self->peer, &self->addr, self->listener);
 	ASSERT_LE(0, self->fd);
 }
 
@@ -62,14 +60,8 @@ struct sent {
 
 static void note_segment(struct sent *s, const struct packet *p)
 {
-	struct dblp_data d;
-	struct dblp_hdr h;
+	struct dblp_data d = packet_data(p);
 
-	errno = 0;
-	if (dblp_get_hdr(&h, p->byte, p->len) ||
-	    dblp_get_data(&d, &h, p->byte + DBLP_HDR_LEN, p->len - DBLP_HDR_LEN,
-			  p->len))
-		die("a bad DATA packet came");
 	if (!s->seen[d.offset]) {
 		s->seen[d.offset] = true;
 		s->distinct++;

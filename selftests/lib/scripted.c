@@ -133,6 +133,19 @@ void make_zeros(struct packet *p, struct peer *peer, const struct dblp_data *d,
 		put_word(p, *map++);
 }
 
+struct dblp_data packet_data(const struct packet *p)
+{
+	struct dblp_data d;
+	struct dblp_hdr h;
+
+	errno = 0;
+	if (dblp_get_hdr(&h, p->byte, p->len) ||
+	    dblp_get_data(&d, &h, p->byte + DBLP_HDR_LEN, p->len - DBLP_HDR_LEN,
+			  p->len))
+		die("a bad DATA packet came");
+	return d;
+}
+
 void send_packet(const struct peer *peer, const struct packet *p)
 {
 	/* An ICMP error of an earlier packet is none of this one. */
@@ -376,6 +389,13 @@ void peer_handshake(struct peer *peer)
 	errno = 0;
 	if (!peer_expect(peer, DBLP_PKT_COOKIE_ACK, WAIT_MS))
 		die("no COOKIE-ACK came");
+}
+
+int peer_join(struct peer *peer, const struct sockaddr_dblp *to, int listener)
+{
+	peer_connect(peer, to);
+	peer_handshake(peer);
+	return accept(listener, NULL, NULL);
 }
 
 bool peer_sync(struct peer *peer)

@@ -98,6 +98,9 @@ void make_zeros(struct packet *p, struct peer *peer, const struct dblp_data *d,
 /** poke() - write @size bytes of a field, most significant first */
 void poke(struct packet *p, u32 at, u32 size, u64 value);
 
+/** packet_data() - the data header of a DATA packet that came, which is good */
+struct dblp_data packet_data(const struct packet *p);
+
 void send_packet(const struct peer *peer, const struct packet *p);
 
 /** send_train() - @n packets in one buffer: all of one length but the last */
@@ -125,6 +128,8 @@ struct dblp_params params_default(void);
 void peer_get_cookie(struct peer *peer);
 /** peer_handshake() - all four packets, as a client */
 void peer_handshake(struct peer *peer);
+/** peer_join() - connect to @listener, which is at @to; returns what accept() does */
+int peer_join(struct peer *peer, const struct sockaddr_dblp *to, int listener);
 
 /**
  * peer_sync() - wait until everything that was sent has been dealt with

@@ -355,6 +355,16 @@ unsigned int socket_count(void)
 	return n;
 }
 
+uint32_t get_meminfo(int fd, int what)
+{
+	uint32_t mem[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(mem);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len))
+		die("getsockopt(SO_MEMINFO)");
+	return mem[what];
+}
+
 bool wait_for(int fd, short events, int ms)
 {
 	struct pollfd p = { .fd = fd, .events = events };

@@ -7,6 +7,7 @@
 #define DBLP_TESTLIB_H
 
 #include <linux/dblp.h>
+#include <linux/sock_diag.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -98,6 +99,9 @@ uint64_t mib_of(const char *all, const char *name);
 
 /** socket_count() - sockets of this network namespace */
 unsigned int socket_count(void);
+
+/** get_meminfo() - memory of a socket; @what is an SK_MEMINFO_ */
+uint32_t get_meminfo(int fd, int what);
 
 /** wait_for() - poll for @events; true if one of them came within @ms */
 bool wait_for(int fd, short events, int ms);
