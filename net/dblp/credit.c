@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Credit: how much the peer may send before the user has read, see FLOW.
+ */
+#include "dblp.h"
+
+/** dblp_rx_cost() - credit that a message uses */
+u64 dblp_rx_cost(const struct dblp_rx_msg *msg)
+{
+	return (u64)msg->len + (msg->joined ? 0 : DBLP_MSG_COST);
+}
+
+/** dblp_rx_credit() - give the peer the credit of what was read */
+void dblp_rx_credit(struct dblp_sock *dsk)
+{
+	dsk->rx_max_data = dsk->rx_consumed + dsk->rx_window;
+	dsk->rx_max_msg = dsk->rx_consumed_msgs + DBLP_MSG_WINDOW;
+}
+
+/** dblp_rx_credit_waits() - is there credit that the peer was not told of? */
+u64 dblp_rx_credit_waits(const struct dblp_sock *dsk)
+{
+	return dsk->rx_consumed + dsk->rx_window - dsk->rx_max_data;
+}
+
+/**
+ * dblp_rx_offer() - tell the peer of its credit if it is worth a frame
+ * @dsk: socket; dblp_push() must follow
+ */
+void dblp_rx_offer(struct dblp_sock *dsk)
+{
+	if (dsk->state != DBLP_STATE_ESTABLISHED || dsk->rx_fin)
+		return;
+	if (!dsk->peer_waits &&
+	    dblp_rx_credit_waits(dsk) < dsk->rx_window / 4 &&
+	    dsk->rx_max_msg - dsk->rx_consumed_msgs > DBLP_MSG_WINDOW / 2)
+		return;
+	if (!dblp_ctl_add(dsk, DBLP_FRAME_FLOW))
+		dsk->peer_waits = false;
+}
+
+/**
+ * dblp_rx_consume() - a message or piece was read
+ * @dsk: socket
+ * @msg: the message; its bytes are freed, its loss map stays
+ */
+void dblp_rx_consume(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	sock_owned_by_me(&dsk->sk);
+	__skb_queue_purge(&msg->skbs);
+	dsk->rx_consumed += dblp_rx_cost(msg);
+	dsk->rx_consumed_msgs += !msg->joined;
+}

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * AF_DBLP: messages, their segments, and the buffers that these are in.
+ */
+#ifndef _NET_DBLP_MSG_H
+#define _NET_DBLP_MSG_H
+
+#include <linux/list.h>
+#include <linux/skbuff.h>
+#include <linux/uio.h>
+
+#include "closing.h"
+#include "early.h"
+#include "mib.h"
+#include "segmap.h"
+#include "wire.h"
+#include "zeromap.h"
+
+struct dblp_sock;
+
+/**
+ * struct dblp_tx_msg - a message being sent
+ * @list: on @tx_msgs of the socket by rising @id, then on @tx_reports, or on
+ *	@pieces of @whole
+ * @lost_node: on @tx_lost of the socket while segments wait to be repaired
+ * @tag: from the user
+ * @whole: the user's message of which this is a piece, NULL if it is all of it
+ * @id: message ID
+ * @number: of the user's message, as he is told
+ * @len: bytes
+ * @offset: bytes of the user's message before this piece of it
+ * @total: bytes of the user's message
+ * @seg_size: bytes of each segment but the last
+ * @critical: bytes at the start that may not be missing
+ * @crit_segs: segments with any of those; sent first and in sequence
+ * @budget: ppm; of a closed message: what the receiver went by
+ * @budget_most: the most that any packet has said
+ * @deadline: microseconds that the receiver waits, 0 means for ever
+ * @first_pass: segments that must be in flight or acknowledged
+ * @cursor: position in the sending order of the next segment never sent, but
+ *	for those that are elided
+ * @missing: bytes that the receiver closed without
+ * @missing_segs: segments that the receiver closed without
+ * @ranges: of the loss map, counted when it is complete
+ * @policy: &enum dblp_policy
+ * @phase: label
+ * @reason: &enum dblp_reason once @closed
+ * @flags: &enum dblp_rcv_flags once @closed
+ * @meta: has a META frame
+ * @meta_acked: the peer has it
+ * @started: credit was taken, segments may be sent
+ * @closed: the receiver has closed it, only its loss map is awaited
+ * @shuffled: order
+ * @auto_order: the budget decides on the order
+ * @reshuffled: in sequence only below @shuffle_base
+ * @own_budget: the socket's does not matter
+ * @told: a BUDGET frame was queued: a CLOSE will come
+ * @lossy: packets may still point here when all segments are acknowledged
+ * @joined: this is the @msg of a &struct dblp_tx_whole
+ * @described: a zero map was sent
+ * @shuffle_base: if @reshuffled: first position that is not in sequence
+ * @shuffle: permutation of the segments behind the critical ones, or behind
+ *	@shuffle_base
+ * @acked: segments acknowledged
+ * @need: segments to be repaired: lost, and no copy in flight
+ * @lossmap: segments that LOSSMAP frames have not named; no bits before the
+ *	first frame
+ * @zeros: segments that are elided, see elide.c; no bits if none is to be
+ * @ahead: elided segments at positions from @cursor on
+ * @undescribed: elided segments in @need
+ * @least: segments that every first pass has: those with critical bytes, and
+ *	those that are elided
+ * @segs: memory of @acked, @need, @zeros and @sent
+ * @sent: for each segment: copies in flight, and whether it was ever sent
+ * @room: bytes kept free before each segment, for the headers of its packet
+ * @short_slot: position in the sending order of a segment that is shorter than
+ *	the others, U32_MAX if none is
+ * @truesize: bytes charged to the socket
+ * @n_chunks: number of chunks
+ * @chunk_order: of their size in pages; the last one may be smaller
+ * @chunks: the bytes, see txbuf.c; freed when the message is closed. NULL where
+ *	all segments are elided
+ * @small: instead of @chunks, if they are few
+ */
+struct dblp_tx_msg {
+	struct list_head	list;
+	struct list_head	lost_node;
+	u64			tag;
+	struct dblp_tx_whole	*whole;
+	u32			id;
+	u32			number;
+	u32			len;
+	u32			offset;
+	u32			total;
+	u32			seg_size;
+	u32			critical;
+	u32			crit_segs;
+	u32			budget;
+	u32			budget_most;
+	u32			deadline;
+	u32			first_pass;
+	u32			cursor;
+	u32			missing;
+	u32			missing_segs;
+	u32			ranges;
+	u8			policy;
+	u8			phase;
+	u8			reason;
+	u8			flags;
+	u8			meta:1;
+	u8			meta_acked:1;
+	u8			started:1;
+	u8			closed:1;
+	u8			shuffled:1;
+	u8			auto_order:1;
+	u8			reshuffled:1;
+	u8			own_budget:1;
+	u8			told:1;
+	u8			lossy:1;
+	u8			joined:1;
+	u8			described:1;
+	u32			shuffle_base;
+	struct dblp_shuffle	shuffle;
+	struct dblp_segmap	acked;
+	struct dblp_segmap	need;
+	struct dblp_segmap	lossmap;
+	struct dblp_segmap	zeros;
+	u32			ahead;
+	u32			undescribed;
+	u32			least;
+	void			*segs;
+	u8			*sent;
+#define DBLP_SEG_SENT		0x80
+#define DBLP_SEG_COPIES		0x7f
+	u32			room;
+	u32			short_slot;
+	u32			truesize;
+	u32			n_chunks;
+	u32			chunk_order;
+	struct page		**chunks;
+	u8			*small;
+};
+
+/**
+ * struct dblp_tx_whole - a message that is sent in pieces
+ * @msg: what all pieces have in common, and what became of them; it has no bytes
+ *	and no segments, and becomes the report
+ * @pieces: settled pieces with bytes missing by offset, for the loss map
+ * @refs: pieces that are not settled, and one until the last was taken from the
+ *	user
+ * @taken: bytes taken from the user
+ */
+struct dblp_tx_whole {
+	struct dblp_tx_msg	msg;
+	struct list_head	pieces;
+	u32			refs;
+	u32			taken;
+};
+
+static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
+{
+	return container_of(msg, struct dblp_tx_whole, msg);
+}
+
+/**
+ * struct dblp_rx_msg - a message being received
+ * @list: on @rx_ready of the socket once it is its turn, then on @rx_part or
+ *	@rx_last
+ * @refs: see "Messages" above
+ * @tag: from the META frame
+ * @id: message ID
+ * @number: of the user's message, as he is told; set when it is its turn
+ * @len: bytes
+ * @offset: bytes of the user's message before this piece, from the META frame
+ * @total: bytes of the user's message, from there, too
+ * @seg_size: bytes of each segment but the last
+ * @missing: bytes that have not arrived
+ * @elided: bytes of segments that were described, see elide.c
+ * @critical: bytes at the start that may not be missing
+ * @budget: ppm: what the sender asks for
+ * @budget_pn: packet that said so
+ * @ranges: of the loss map, counted at close
+ * @policy: &enum dblp_policy
+ * @phase: label
+ * @reason: &enum dblp_reason once @closed
+ * @flags: &enum dblp_rcv_flags once @closed
+ * @meta: has a META frame
+ * @meta_missing: which has not come yet
+ * @closed: done; what is missing stays missing
+ * @joined: a piece whose credit, but for its bytes, was given back
+ * @tell: the sender waits for a CLOSE
+ * @deadline: from the META frame
+ * @deadline_at: when it is closed whatever is missing; 0 never
+ * @round: with policy early: how it came in
+ * @have: segments that are there
+ * @skbs: their bytes in order of arrival; &struct dblp_skb_cb
+ * @place_node: on the list of a reader in placement mode, see place.c
+ * @taken: of @skbs, what that reader is copying
+ * @base: bytes of the user's message before this piece, as he knows it
+ * @bits: memory of @have
+ */
+struct dblp_rx_msg {
+	struct list_head	list;
+	u32			refs;
+	u32			id;
+	u64			tag;
+	u32			number;
+	u32			len;
+	u32			offset;
+	u32			total;
+	u32			seg_size;
+	u32			missing;
+	u32			elided;
+	u32			critical;
+	u32			budget;
+	u64			budget_pn;
+	u32			ranges;
+	u8			policy;
+	u8			phase;
+	u8			reason;
+	u8			flags;
+	u8			meta:1;
+	u8			meta_missing:1;
+	u8			closed:1;
+	u8			joined:1;
+	u8			tell:1;
+	u32			deadline;
+	u64			deadline_at;
+	struct dblp_round	round;
+	struct dblp_segmap	have;
+	struct sk_buff_head	skbs;
+	struct list_head	place_node;
+	struct sk_buff_head	taken;
+	u32			base;
+	unsigned long		bits[];
+};
+
+/**
+ * struct dblp_skb_run - segments in a buffer that continue each other
+ * @offset: of the first one's first byte in its message
+ * @hdr_len: bytes of each packet before its segment
+ * @first: packet of the train that has the first one
+ * @n: number of segments
+ */
+struct dblp_skb_run {
+	u32	offset;
+	u16	hdr_len;
+	u8	first;
+	u8	n;
+};
+
+/**
+ * struct dblp_skb_zeros - a zero map in a buffer, which has nothing else
+ * @first: segment that its first bit is about
+ * @words: its length
+ * @from: bits before this one were placed
+ * @to: bits before this one are taken, in placement mode
+ * @hdr_len: bytes of the packet before it
+ */
+struct dblp_skb_zeros {
+	u32	first;
+	u32	words;
+	u32	from;
+	u32	to;
+	u16	hdr_len;
+};
+
+/**
+ * struct dblp_skb_cb - our part of a received buffer's control block
+ * @run: the segments that the message needs of this buffer, once queued there
+ * @zeros: if @is_zeros: instead of them
+ * @n_runs: number of runs
+ * @stride: bytes from one packet of the train to the next
+ * @ecn: ECN field of the IP header; behind what IP keeps here
+ * @train: all of it belongs to one connection, see train.c
+ * @is_zeros: it has no segments but describes some, see elide.c
+ */
+struct dblp_skb_cb {
+#define DBLP_SKB_RUNS	5
+	union {
+		struct dblp_skb_run	run[DBLP_SKB_RUNS];
+		struct dblp_skb_zeros	zeros;
+	};
+	u16			stride;
+	u8			n_runs;
+	u8			ecn;
+	bool			train;
+	bool			is_zeros;
+};
+
+#define DBLP_SKB_CB(skb)	((struct dblp_skb_cb *)(skb)->cb)
+
+/** dblp_rx_run_bytes() - bytes of segments of @msg */
+static inline u32 dblp_rx_run_bytes(const struct dblp_rx_msg *msg,
+				    const struct dblp_skb_run *r)
+{
+	return min(r->n * msg->seg_size, msg->len - r->offset);
+}
+
+/**
+ * struct dblp_rx_cursor - where a message goes in user memory
+ * @base: its first byte
+ * @at: byte @pos
+ * @pos: bytes from the message's first
+ * @size: bytes that there is room for
+ */
+struct dblp_rx_cursor {
+	struct iov_iter	base;
+	struct iov_iter	at;
+	size_t		pos;
+	size_t		size;
+};
+
+/**
+ * struct dblp_train - packets that came in one buffer: by GRO, or because they
+ *	left in one by GSO and no device on their way had to part them
+ * @skb: all of them, one behind the other; a reference is held
+ * @tail: buffer that the latest segment taken is in: @skb or a clone of it, on
+ *	the queue of a message; NULL if none was taken
+ * @stride: bytes from one to the next; the last one may be shorter
+ * @n: number of packets
+ */
+struct dblp_train {
+	struct sk_buff	*skb;
+	struct sk_buff	*tail;
+	u32		stride;
+	u32		n;
+};
+
+/**
+ * struct dblp_run - packets of a train that continue each other
+ * @train: where they are
+ * @h: header of the first
+ * @p: its headers and control frames
+ * @len: its length
+ * @first: its place in the train
+ * @n: how many they are; as many as were dealt with afterwards
+ */
+struct dblp_run {
+	struct dblp_train	*train;
+	struct dblp_hdr		h;
+	const u8		*p;
+	u32			len;
+	u32			first;
+	u32			n;
+};
+
+/** dblp_tx_forgivable() - may the receiver close a message with bytes missing? */
+static inline bool dblp_tx_forgivable(const struct dblp_tx_msg *msg)
+{
+	return msg->budget_most || msg->deadline;
+}
+
+/** dblp_tx_begun() - was something of a message sent, or described? */
+static inline bool dblp_tx_begun(const struct dblp_tx_msg *msg)
+{
+	return msg->cursor || msg->described;
+}
+
+/** dblp_tx_elided() - is this segment described instead of sent? */
+static inline bool dblp_tx_elided(const struct dblp_tx_msg *msg, u32 seg)
+{
+	return msg->zeros.count && dblp_segmap_test(&msg->zeros, seg);
+}
+
+/** dblp_before() - is message ID @a before @b? They wrap */
+static inline bool dblp_before(u32 a, u32 b)
+{
+	return (s32)(a - b) < 0;
+}
+
+/* tx.c: outgoing messages */
+struct dblp_tx_msg *dblp_tx_alloc(u32 len);
+int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+void dblp_tx_free(struct dblp_tx_msg *msg);
+void dblp_tx_strip(struct dblp_tx_msg *msg);
+u64 dblp_tx_never_sent(const struct dblp_sock *dsk);
+int dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again);
+void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
+		  bool again);
+void dblp_tx_sent_run(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 n,
+		      u32 bytes);
+void dblp_tx_described(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
+void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
+		   u32 n, bool late);
+void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
+void dblp_tx_advance(struct dblp_sock *dsk);
+void dblp_tx_recount(struct dblp_sock *dsk);
+void dblp_tx_purge(struct dblp_sock *dsk);
+void dblp_tx_purge_reports(struct dblp_sock *dsk);
+u32 dblp_tx_seg_len(const struct dblp_tx_msg *msg, u32 seg);
+u32 dblp_tx_slot(const struct dblp_tx_msg *msg, u32 seg);
+u32 dblp_tx_next_seg(const struct dblp_tx_msg *msg);
+u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot);
+u32 dblp_tx_row(const struct dblp_tx_msg *msg, u32 slot);
+u32 dblp_tx_run(const struct dblp_tx_msg *msg);
+bool dblp_tx_blocked(const struct dblp_sock *dsk);
+
+/* tx_close.c: the end of outgoing messages */
+void dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f);
+int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f);
+int dblp_tx_settle(struct dblp_sock *dsk);
+void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+
+/* txbuf.c: the memory of outgoing messages */
+int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+int dblp_txbuf_alloc(struct dblp_tx_msg *msg);
+void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+void dblp_txbuf_forget_spares(struct dblp_sock *dsk);
+void dblp_txbuf_free(struct dblp_tx_msg *msg);
+int dblp_txbuf_copy(struct dblp_tx_msg *msg, struct iov_iter *from);
+void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, u32 n, u8 *hdr,
+		      u32 pn, u32 seg);
+void dblp_txbuf_frags(const struct dblp_tx_msg *msg, struct sk_buff *skb,
+		      u32 pos, u32 len);
+
+/* elide.c: segments that are all zero */
+void dblp_elide_queue(struct dblp_tx_msg *msg);
+void dblp_elide_skip(struct dblp_tx_msg *msg);
+u32 dblp_elide_next(const struct dblp_tx_msg *msg);
+u32 dblp_elide_run(const struct dblp_tx_msg *msg, u32 n);
+u32 dblp_elide_first(const struct dblp_tx_msg *msg, u32 seg);
+u32 dblp_elide_map(const struct dblp_tx_msg *msg, u32 seg);
+u8 *dblp_elide_put(const struct dblp_tx_msg *msg, u32 seg, u8 *p);
+bool dblp_elide_ends_pass(const struct dblp_tx_msg *msg, u32 seg);
+void dblp_elide_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
+void dblp_elide_acked(struct dblp_tx_msg *msg, u32 seg);
+void dblp_elide_lost(struct dblp_tx_msg *msg, u32 seg);
+struct dblp_zeromap dblp_run_zeromap(const struct dblp_run *run,
+				     const struct dblp_data *d);
+bool dblp_rx_next_zeros(const struct dblp_rx_msg *msg,
+			const struct sk_buff *skb, u32 *at, u32 *offset,
+			u32 *bytes);
+u32 dblp_rx_zeros_bytes(const struct dblp_rx_msg *msg,
+			const struct sk_buff *skb);
+int dblp_rx_zeros_known(const struct dblp_rx_msg *msg,
+			const struct dblp_run *run, const struct dblp_data *d);
+bool dblp_rx_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+		   const struct dblp_run *run, const struct dblp_data *d);
+u32 dblp_rx_take_zeros(struct sk_buff *skb, u32 most);
+
+/* budget.c: the budget of messages under way */
+int dblp_set_budget(struct dblp_sock *dsk, u32 ppm);
+void dblp_budget_late(const struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+bool dblp_rx_word(struct dblp_rx_msg *msg, u32 ppm, u64 pn);
+bool dblp_budget_known(struct dblp_sock *dsk, u32 id);
+int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn);
+
+/* pieces.c: messages in pieces */
+u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total);
+struct dblp_tx_whole *dblp_whole_alloc(u32 total);
+void dblp_whole_free(struct dblp_tx_whole *whole);
+void dblp_whole_put(struct dblp_tx_whole *whole);
+struct dblp_tx_msg *dblp_whole_settled(struct dblp_tx_msg *msg, bool keep);
+struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg);
+struct dblp_range *dblp_rx_ranges(const struct list_head *pieces, u32 ranges);
+void dblp_rx_join(const struct list_head *pieces, struct dblp_rcvinfo *info);
+
+/* rx.c: incoming messages */
+int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
+		 const struct dblp_data *d, const struct dblp_frame *meta,
+		 u64 pn, enum dblp_mib_item *why);
+bool dblp_rx_any_open(struct dblp_sock *dsk);
+void dblp_rx_abort(struct dblp_sock *dsk);
+void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs);
+int dblp_rx_fin(struct dblp_sock *dsk, u32 end);
+void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+void dblp_rx_reclose(struct dblp_sock *dsk);
+int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+void dblp_rx_passed(struct dblp_sock *dsk);
+void dblp_rx_purge_open(struct dblp_sock *dsk);
+void dblp_rx_purge(struct dblp_sock *dsk);
+void dblp_set_cap(struct dblp_sock *dsk, u32 ppm);
+struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			       struct dblp_train *t);
+bool dblp_rx_ended(const struct dblp_sock *dsk);
+bool dblp_rx_eof(const struct dblp_sock *dsk);
+u32 dblp_count_ranges(const struct dblp_segmap *map, u32 seg_size, u32 len);
+
+/* rx_copy.c: their way to the user */
+void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to);
+int dblp_rx_copy(const struct dblp_rx_msg *msg, struct sk_buff_head *skbs,
+		 u32 base, struct dblp_rx_cursor *c);
+int dblp_rx_fill_holes(const struct dblp_rx_msg *msg, struct dblp_rx_cursor *c);
+
+/* credit.c: what the peer may send */
+u64 dblp_rx_cost(const struct dblp_rx_msg *msg);
+void dblp_rx_credit(struct dblp_sock *dsk);
+u64 dblp_rx_credit_waits(const struct dblp_sock *dsk);
+void dblp_rx_offer(struct dblp_sock *dsk);
+void dblp_rx_consume(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+
+#endif /* _NET_DBLP_MSG_H */

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From the buffers of a message to the user's memory.
+ */
+#include <linux/uio.h>
+
+#include "dblp.h"
+#include "window.h"
+
+/**
+ * dblp_rx_cursor_init() - begin to hand a message to the user
+ * @c: filled
+ * @to: where; stays as it is
+ */
+void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to)
+{
+	c->base = *to;
+	dblp_iter_plain(&c->base);
+	c->at = c->base;
+	c->pos = 0;
+	c->size = iov_iter_count(to);
+}
+
+/* Segments mostly come in order, so that there is little to move */
+static struct iov_iter *dblp_rx_seek(struct dblp_rx_cursor *c, size_t pos)
+{
+	if (pos < c->pos) {
+		c->at = c->base;
+		c->pos = 0;
+	}
+	if (pos != c->pos)
+		iov_iter_advance(&c->at, pos - c->pos);
+	c->pos = pos;
+	return &c->at;
+}
+
+/* The bytes of one segment; our own bounds need no second look */
+static bool dblp_rx_copy_seg(struct dblp_window *w, u32 from, u32 n,
+			     struct iov_iter *to)
+{
+	const u8 *p = dblp_window_peek(w, from, n);
+
+	if (likely(p))
+		return _copy_to_iter(p, n, to) == n;
+	return !skb_copy_datagram_iter(w->skb, from, to, n);
+}
+
+/* Bytes of a message at @base that have room */
+static u32 dblp_rx_room(const struct dblp_rx_msg *msg, u32 base,
+			const struct dblp_rx_cursor *c)
+{
+	return c->size > base ? min_t(size_t, msg->len, c->size - base) : 0;
+}
+
+static int dblp_rx_copy_run(const struct dblp_rx_msg *msg,
+			    const struct sk_buff *skb,
+			    const struct dblp_skb_run *r, u32 base,
+			    struct dblp_rx_cursor *c)
+{
+	u32 from = r->first * DBLP_SKB_CB(skb)->stride + r->hdr_len;
+	struct dblp_window w = { .skb = skb };
+	u32 offset = r->offset, end, n;
+
+	end = min(offset + dblp_rx_run_bytes(msg, r),
+		  dblp_rx_room(msg, base, c));
+	if (offset >= end)
+		return 0;
+	dblp_rx_seek(c, (size_t)base + offset);
+	c->pos = (size_t)base + end;
+	for (; offset < end; offset += n) {
+		n = min(msg->seg_size, end - offset);
+		if (!dblp_rx_copy_seg(&w, from, n, &c->at))
+			return -EFAULT;
+		from += DBLP_SKB_CB(skb)->stride;
+	}
+	return 0;
+}
+
+static int dblp_rx_copy_zeros(const struct dblp_rx_msg *msg,
+			      const struct sk_buff *skb, u32 base,
+			      struct dblp_rx_cursor *c)
+{
+	u32 at = DBLP_SKB_CB(skb)->zeros.from, room, offset, bytes;
+	struct iov_iter *to;
+
+	room = dblp_rx_room(msg, base, c);
+	while (dblp_rx_next_zeros(msg, skb, &at, &offset, &bytes)) {
+		if (offset >= room)
+			break;
+		to = dblp_rx_seek(c, (size_t)base + offset);
+		bytes = min(bytes, room - offset);
+		if (iov_iter_zero(bytes, to) != bytes)
+			return -EFAULT;
+		c->pos += bytes;
+	}
+	return 0;
+}
+
+/**
+ * dblp_rx_copy() - hand segments of a message to the user
+ * @msg: their message or piece; the caller has a reference
+ * @skbs: where they are
+ * @base: bytes of the user's message before @msg
+ * @c: where they go; what is beyond its end is left out
+ *
+ * Context: process, without the socket lock.
+ * Return: 0 or -EFAULT.
+ */
+int dblp_rx_copy(const struct dblp_rx_msg *msg, struct sk_buff_head *skbs,
+		 u32 base, struct dblp_rx_cursor *c)
+{
+	const struct dblp_skb_cb *cb;
+	struct sk_buff *skb;
+	u32 i;
+
+	skb_queue_walk(skbs, skb) {
+		cb = DBLP_SKB_CB(skb);
+		if (cb->is_zeros && dblp_rx_copy_zeros(msg, skb, base, c))
+			return -EFAULT;
+		for (i = 0; i < cb->n_runs; i++)
+			if (dblp_rx_copy_run(msg, skb, &cb->run[i], base, c))
+				return -EFAULT;
+	}
+	return 0;
+}
+
+/**
+ * dblp_rx_fill_holes() - write zeroes where bytes of a message are missing
+ * @msg: closed message or piece; the caller has a reference
+ * @c: where the user's message goes
+ *
+ * Context: process, without the socket lock.
+ * Return: 0 or -EFAULT.
+ */
+int dblp_rx_fill_holes(const struct dblp_rx_msg *msg, struct dblp_rx_cursor *c)
+{
+	u32 room = dblp_rx_room(msg, msg->offset, c);
+	u32 from = 0, offset, length;
+	struct iov_iter *at;
+
+	while (msg->missing &&
+	       dblp_segmap_next_missing(&msg->have, msg->seg_size, msg->len,
+					&from, &offset, &length)) {
+		if (offset >= room)
+			break;
+		at = dblp_rx_seek(c, (size_t)msg->offset + offset);
+		length = min(length, room - offset);
+		if (iov_iter_zero(length, at) != length)
+			return -EFAULT;
+		c->pos += length;
+	}
+	return 0;
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The end of outgoing messages: what the receiver says of them, and what
+ * becomes of it.
+ */
+#include <linux/unaligned.h>
+
+#include "dblp.h"
+#include "trace.h"
+
+/**
+ * dblp_tx_closed() - the bytes of a message are needed no more
+ * @dsk: socket
+ * @msg: the message; its loss map may still be awaited
+ */
+void dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	msg->closed = 1;
+	if (msg->told)
+		dblp_ctl_forget(dsk, msg);
+	list_del_init(&msg->lost_node);
+	if (dsk->tx_cur == msg)
+		dblp_tx_advance(dsk);
+	if (!msg->lossmap.bits ? !msg->missing_segs :
+	    msg->lossmap.n - msg->lossmap.count == msg->missing_segs)
+		list_move_tail(&msg->list, &dsk->tx_settled);
+}
+
+static struct dblp_tx_msg *dblp_tx_find(struct dblp_sock *dsk, u32 id)
+{
+	struct dblp_tx_msg *msg;
+
+	list_for_each_entry(msg, &dsk->tx_msgs, list) {
+		if (msg->id == id)
+			return msg;
+		if (dblp_before(id, msg->id))
+			break;
+	}
+	return NULL;
+}
+
+/* Does a CLOSE forgive no more than it may? */
+static bool dblp_tx_may_close(const struct dblp_tx_msg *msg,
+			      const struct dblp_frame *f)
+{
+	u32 most = msg->len - msg->critical;
+
+	if (!dblp_tx_forgivable(msg) || !dblp_tx_begun(msg))
+		return false;
+	/* The receiver may have closed before it heard of the latest budget */
+	if (msg->told ? f->close.budget > msg->budget_most :
+			f->close.budget != msg->budget)
+		return false;
+	if (f->close.reason == DBLP_REASON_DEADLINE && !msg->deadline)
+		return false;
+	if (!(f->close.flags & DBLP_RCV_OVER_BUDGET))
+		most = dblp_budget_bytes(f->close.budget, most);
+	return f->close.missing <= most &&
+	       f->close.missing_segs <= msg->acked.n &&
+	       !f->close.missing == !f->close.missing_segs &&
+	       !f->close.missing == (f->close.reason == DBLP_REASON_COMPLETE);
+}
+
+/**
+ * dblp_tx_close() - the receiver has closed a message
+ * @dsk: socket
+ * @f: CLOSE frame
+ *
+ * Return: 0, or -EPROTO if the receiver forgave more than it may.
+ */
+int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f)
+{
+	struct dblp_tx_msg *msg = dblp_tx_find(dsk, f->close.msg_id);
+
+	sock_owned_by_me(&dsk->sk);
+	if (!msg)
+		return dblp_before(f->close.msg_id, dsk->tx_next_id) ?
+		       0 : -EPROTO;
+	if (msg->closed)
+		return 0;
+	if (!dblp_tx_may_close(msg, f))
+		return -EPROTO;
+
+	msg->missing = f->close.missing;
+	msg->missing_segs = f->close.missing_segs;
+	msg->reason = f->close.reason;
+	msg->flags = f->close.flags;
+	msg->budget = f->close.budget;
+	/* Late acknowledgments must not find it; its packets stay in flight */
+	dblp_sent_forget(&dsk->sent, msg);
+	msg->lossy = 0;
+	dblp_txbuf_retire(dsk, msg);
+	dblp_txbuf_free(msg);
+	dblp_tx_closed(dsk, msg);
+	return 0;
+}
+
+static int dblp_tx_lossmap_init(struct dblp_tx_msg *msg)
+{
+	unsigned long *bits;
+
+	if (msg->lossmap.bits)
+		return 0;
+	bits = kzalloc(dblp_segmap_bytes(msg->acked.n), GFP_ATOMIC);
+	if (!bits)
+		return -ENOMEM;
+	dblp_segmap_init(&msg->lossmap, bits, msg->acked.n);
+	dblp_segmap_fill(&msg->lossmap);
+	return 0;
+}
+
+/**
+ * dblp_tx_lossmap() - a piece of the loss map of a message
+ * @dsk: socket
+ * @f: LOSSMAP frame; may come before the CLOSE
+ *
+ * Return: 0, -EPROTO if it is impossible, -ENOMEM and nothing changed.
+ */
+int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f)
+{
+	struct dblp_tx_msg *msg = dblp_tx_find(dsk, f->lossmap.msg_id);
+	u32 i, bit, word, seg;
+	int err;
+
+	if (!msg)
+		return dblp_before(f->lossmap.msg_id, dsk->tx_next_id) ?
+		       0 : -EPROTO;
+	if (!dblp_tx_forgivable(msg) || !dblp_tx_begun(msg))
+		return -EPROTO;
+	err = dblp_tx_lossmap_init(msg);
+	if (err)
+		return err;
+
+	for (i = 0; i < f->lossmap.words; i++) {
+		word = get_unaligned_be32(f->lossmap.bits + 4 * i);
+		for (; word; word &= word - 1) {
+			bit = __ffs(word);
+			seg = f->lossmap.first + 32 * i + bit;
+			if (seg >= msg->lossmap.n || seg < msg->crit_segs)
+				return -EPROTO;
+			dblp_segmap_del(&msg->lossmap, seg);
+		}
+	}
+	if (msg->closed)
+		dblp_tx_closed(dsk, msg);
+	return 0;
+}
+
+/* What became of the bytes of a message, or of a piece of one */
+static void dblp_tx_account(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	struct dblp_info *info = &dsk->info;
+	struct net *net = sock_net(&dsk->sk);
+	u32 seg = 0, len, sent = 0;
+
+	if (msg->missing_segs)
+		for (; (seg = dblp_segmap_next_hole(&msg->lossmap, seg)) <
+		     msg->lossmap.n; seg++) {
+			len = dblp_tx_seg_len(msg, seg);
+			sent += msg->sent[seg] & DBLP_SEG_SENT ? len : 0;
+		}
+	info->bytes_delivered += msg->len - msg->missing;
+	info->bytes_forgiven_sent += sent;
+	info->bytes_forgiven_unsent += msg->missing - sent;
+	if (!msg->missing)
+		return;
+	DBLP_ADD_STATS(net, DBLP_MIB_BYTESFORGIVENSENT, sent);
+	DBLP_ADD_STATS(net, DBLP_MIB_BYTESFORGIVENUNSENT, msg->missing - sent);
+}
+
+/** dblp_tx_uncharge() - a message does not count against the socket any more */
+void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	dsk->tx_bytes -= msg->len;
+	sk_wmem_queued_add(&dsk->sk, -(int)msg->truesize);
+	sk_mem_uncharge(&dsk->sk, msg->truesize);
+}
+
+static void dblp_tx_report(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	if (!msg->joined)
+		dblp_tx_strip(msg);
+	list_add_tail(&msg->list, &dsk->tx_reports);
+	dsk->tx_n_reports++;
+	sk_error_report(&dsk->sk);
+}
+
+static void dblp_tx_count(struct dblp_sock *dsk, enum dblp_reason reason)
+{
+	struct net *net = sock_net(&dsk->sk);
+
+	dsk->info.msgs_sent++;
+	DBLP_INC_STATS(net, DBLP_MIB_MSGSENT);
+	if (reason == DBLP_REASON_COMPLETE) {
+		dsk->info.msgs_sent_complete++;
+		DBLP_INC_STATS(net, DBLP_MIB_MSGSENTCOMPLETE);
+		return;
+	}
+	dsk->info.msgs_sent_early++;
+	DBLP_INC_STATS(net, DBLP_MIB_MSGSENTEARLY);
+	if (reason == DBLP_REASON_BUDGET) {
+		dsk->info.msgs_sent_budget++;
+		DBLP_INC_STATS(net, DBLP_MIB_MSGSENTBUDGET);
+	} else {
+		dsk->info.msgs_sent_deadline++;
+		DBLP_INC_STATS(net, DBLP_MIB_MSGSENTDEADLINE);
+	}
+}
+
+/* A user's message is settled, or a piece of it is and takes it along */
+static void dblp_tx_finish(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	bool report = dsk->notify && !sock_flag(&dsk->sk, SOCK_DEAD);
+
+	if (msg->whole) {
+		msg = dblp_whole_settled(msg, report);
+		if (!msg)
+			return;
+	}
+	dblp_job_account(dsk, msg->phase, msg->len, msg->missing);
+	dblp_tx_count(dsk, msg->reason);
+	if (report)
+		dblp_tx_report(dsk, msg);
+	else
+		dblp_tx_free(msg);
+}
+
+/* Does the map say as many bytes as the CLOSE did? */
+static bool dblp_tx_map_agrees(const struct dblp_tx_msg *msg)
+{
+	u32 from = 0, offset, length, sum = 0;
+
+	if (!msg->missing_segs)
+		return true;
+	while (dblp_segmap_next_missing(&msg->lossmap, msg->seg_size, msg->len,
+					&from, &offset, &length))
+		sum += length;
+	return sum == msg->missing;
+}
+
+/**
+ * dblp_tx_settle() - messages of which all is known leave
+ * @dsk: socket
+ *
+ * Return: 0, or -EPROTO when a loss map contradicts its CLOSE.
+ */
+int dblp_tx_settle(struct dblp_sock *dsk)
+{
+	struct dblp_tx_msg *msg, *tmp;
+
+	sock_owned_by_me(&dsk->sk);
+	if (list_empty(&dsk->tx_settled))
+		return 0;
+	list_for_each_entry_safe(msg, tmp, &dsk->tx_settled, list) {
+		/* It stays, for dblp_tx_purge() */
+		if (!dblp_tx_map_agrees(msg))
+			return -EPROTO;
+		list_del_init(&msg->list);
+		if (msg->lossy)
+			dblp_sent_forget(&dsk->sent, msg);
+		dblp_tx_account(dsk, msg);
+		trace_dblp_msg_close(dsk, msg, NULL);
+		dblp_txbuf_retire(dsk, msg);
+		dblp_tx_uncharge(dsk, msg);
+		dblp_tx_finish(dsk, msg);
+	}
+	dblp_write_space(dsk);
+	return 0;
+}
