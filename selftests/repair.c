@@ -163,20 +163,29 @@ static void show_tos(int udp)
 		die("asking for the TOS");
 }
 
-/* Does a packet have a CLOSE? */
-static bool has_close(const struct packet *p)
+/* Does a packet have a frame of @type? Then @f is the first of them */
+static bool find_frame(const struct packet *p, u8 type, struct dblp_frame *f)
 {
 	const u8 *at = p->byte + DBLP_HDR_LEN;
-	struct dblp_frame f;
 	struct dblp_hdr h;
 	u32 len;
 
-	if (dblp_get_hdr(&h, p->byte, p->len) || h.type == DBLP_PKT_DATA)
+	if (dblp_get_hdr(&h, p->byte, p->len))
 		return false;
-	for (len = h.ctl_len; len && !dblp_get_frame(&f, &at, &len);)
-		if (f.type == DBLP_FRAME_CLOSE)
+	if (h.type == DBLP_PKT_DATA)
+		at += DBLP_DATA_HDR_LEN;
+	for (len = h.ctl_len; len && !dblp_get_frame(f, &at, &len);)
+		if (f->type == type)
 			return true;
 	return false;
+}
+
+static bool has_close(const struct packet *p)
+{
+	struct dblp_frame f;
+
+	return (p->byte[0] & 0xf) != DBLP_PKT_DATA &&
+	       find_frame(p, DBLP_FRAME_CLOSE, &f);
 }
 
 /* One segment of two, which is enough: the kernel closes the message */
@@ -227,6 +236,53 @@ TEST_F(conn, stop_is_repeated_until_it_is_acknowledged)
 	sleep_ms(1500);
 	peer_drain(&self->peer);
 	EXPECT_EQ(n, self->peer.n_close);
+}
+
+/* The next DATA packet of message @id; everything before it is acknowledged */
+static const struct packet *next_of(FIXTURE_DATA(conn) *self, u32 id)
+{
+	const struct packet *p = &self->peer.last[DBLP_PKT_DATA];
+
+	while (peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS)) {
+		if (packet_data(p).msg_id == id)
+			return p;
+		peer_ack(&self->peer, 0, self->peer.largest - 1);
+	}
+	errno = 0;
+	die("no DATA of message %u came", id);
+}
+
+/*
+ * Segments that were cut for a wider path leave no room for META, without which
+ * their message cannot be closed: it goes with them all the same.
+ */
+TEST_F(conn, meta_goes_with_what_the_path_has_become_too_narrow_for)
+{
+	/* What is in front of it keeps it waiting, probes and all */
+	static char front[150000], buf[15000];
+	struct dblp_sndinfo info = { .tag = 77, .critical = 100 };
+	const struct packet *p;
+	struct dblp_frame f;
+	u32 cut, i;
+
+	pattern_fill(front, sizeof(front), 0, SCRIPTED_SEED, 0);
+	pattern_fill(buf, sizeof(buf), 0, SCRIPTED_SEED, 1);
+	ASSERT_EQ(sizeof(front), send(self->fd, front, sizeof(front), 0));
+	ASSERT_EQ(sizeof(buf), sndinfo_send(self->fd, buf, sizeof(buf), 0,
+					    &info));
+	cut = get_info(self->fd).seg_size;
+	netns_set_mtu(1300);
+	/* Until the first of them is acknowledged */
+	for (i = 0; i < 4; i++) {
+		p = next_of(self, 1);
+		EXPECT_LT(1300, p->len);
+		EXPECT_LT(get_info(self->fd).seg_size, cut);
+		ASSERT_TRUE(find_frame(p, DBLP_FRAME_META, &f));
+		EXPECT_EQ(1, f.meta.msg_id);
+		EXPECT_EQ(77, f.meta.tag);
+		EXPECT_EQ(100, f.meta.critical);
+		EXPECT_EQ(sizeof(buf), f.meta.total);
+	}
 }
 
 /* How many send at the moment is told with each ACK */
