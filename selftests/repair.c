@@ -8,6 +8,7 @@
 #include "lib/scripted.h"
 #include "lib/sock.h"
 
+#include <linux/sockios.h>
 #include <netinet/in.h>
 
 #define WAIT_MS		10000
@@ -314,6 +315,113 @@ TEST_F(conn, the_number_of_senders_is_told)
 	EXPECT_EQ(14, others[4].share);
 	for (i = 0; i < 15; i++)
 		peer_close(&others[i]);
+}
+
+/*
+ * A queue that stands full in front of a slow link, which is the only way in this
+ * namespace: what is sent, and the stop that makes it useless.
+ */
+#define QUEUED		400U
+#define TC		"tc qdisc add dev lo "
+
+FIXTURE(queue) {
+	struct sockaddr_dblp addr;
+	struct peer peer;
+	struct packet p;
+	int listener;
+	int fd;
+};
+
+FIXTURE_VARIANT(queue) {
+	const char *address;
+	const char *qdisc;
+};
+
+/* What the kernel's own queues go by; then only what routers see */
+FIXTURE_VARIANT_ADD(queue, pfifo_fast_ipv4) {
+	.address = "127.0.0.1", .qdisc = TC "parent 1:1 pfifo_fast",
+};
+
+FIXTURE_VARIANT_ADD(queue, pfifo_fast_ipv6) {
+	.address = "::1", .qdisc = TC "parent 1:1 pfifo_fast",
+};
+
+FIXTURE_VARIANT_ADD(queue, prio_ipv6) {
+	.address = "::1", .qdisc = TC "parent 1:1 prio",
+};
+
+#define BY_DSCP(match) \
+	TC "parent 1:1 handle 10: prio priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 && " \
+	"tc filter add dev lo parent 10: " match " flowid 10:1"
+
+FIXTURE_VARIANT_ADD(queue, dscp_ipv4) {
+	.address = "127.0.0.1",
+	.qdisc = BY_DSCP("protocol ip u32 match ip tos 0xb8 0xfc"),
+};
+
+FIXTURE_VARIANT_ADD(queue, dscp_ipv6) {
+	.address = "::1",
+	.qdisc = BY_DSCP("protocol ipv6 u32 match ip6 priority 0xb8 0xfc"),
+};
+
+FIXTURE_SETUP(queue)
+{
+	int room = 4 << 20;
+
+	netns_new();
+	netns_set_mtu(1500);
+	self->listener = new_listener(variant->address, 1, &self->addr);
+	self->fd = peer_join(&self->peer, &self->addr, self->listener);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, setsockopt(self->peer.udp, SOL_SOCKET, SO_SNDBUFFORCE,
+				&room, sizeof(room)));
+	ASSERT_EQ(0, system(TC "root handle 1: tbf rate 10mbit burst 4000 "
+			    "limit 10000000"));
+	ASSERT_EQ(0, system(variant->qdisc));
+}
+
+FIXTURE_TEARDOWN(queue)
+{
+	close(self->fd);
+	close(self->listener);
+	peer_close(&self->peer);
+}
+
+/* Bytes of memory of what the peer has sent and is in the queue */
+static int queued(const struct peer *peer)
+{
+	int bytes;
+
+	if (ioctl(peer->udp, SIOCOUTQ, &bytes))
+		die("SIOCOUTQ");
+	return bytes;
+}
+
+/* With half of the message there, the other half is in the queue */
+TEST_F(queue, stop_overtakes_a_full_one)
+{
+	struct dblp_data d = {
+		.msg_len = QUEUED * 1400, .budget = HALF,
+		.policy = DBLP_POLICY_EAGER,
+	};
+	uint64_t start = now_ms(), closed;
+	int all, left;
+
+	for (; d.offset < d.msg_len; d.offset += 1400) {
+		make_data(&self->p, &self->peer, &d, 1400, NULL);
+		send_packet(&self->peer, &self->p);
+	}
+	all = queued(&self->peer);
+	while (!self->peer.n_close)
+		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
+	left = queued(&self->peer);
+	closed = now_ms();
+	EXPECT_EQ(DBLP_REASON_BUDGET, self->peer.close.close.reason);
+	EXPECT_LE(all / 4, left);
+	while (queued(&self->peer) && now_ms() < closed + WAIT_MS)
+		sleep_ms(5);
+	TH_LOG("stopped after %u ms, with %d of %d bytes queued; empty after %u ms",
+	       (u32)(closed - start), left, all, (u32)(now_ms() - start));
 }
 
 TEST_HARNESS_MAIN

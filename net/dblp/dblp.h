@@ -73,6 +73,7 @@
 
 #include <linux/dblp.h>
 #include <linux/hrtimer.h>
+#include <linux/pkt_sched.h>
 #include <linux/rhashtable.h>
 #include <linux/siphash.h>
 #include <linux/skbuff.h>
@@ -122,6 +123,8 @@ enum dblp_limits {
 	DBLP_BACKLOG_MAX	= 4096,
 	/* DSCP EF: a CLOSE must overtake the data it makes useless */
 	DBLP_CTL_TOS		= 0xb8,
+	/* What routers make of that, for the queues of this machine */
+	DBLP_CTL_PRIORITY	= TC_PRIO_INTERACTIVE,
 	DBLP_RST_PER_SECOND	= 1000,
 	DBLP_USER_TIMEOUT_MS	= 30000,
 	DBLP_USER_TIMEOUT_MIN_MS = 1,

@@ -472,6 +472,7 @@ void dblp_reply(struct dblp_endpoint *ep, const struct sk_buff *to,
 		goto err_dst;
 
 	skb_put_data(skb, data, len);
+	skb->priority = DBLP_CTL_PRIORITY;
 	if (dblp_ip_xmit(ep, skb, dst, &path, DBLP_CTL_TOS) < 0)
 		DBLP_INC_STATS(ep->net, DBLP_MIB_XMITERROR);
 	dst_release(dst);

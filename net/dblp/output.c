@@ -20,18 +20,34 @@ void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
 			  DBLP_PARAMS_RTT_MAX);
 }
 
-static int dblp_xmit(struct dblp_sock *dsk, struct sk_buff *skb,
-		     struct dst_entry *dst, u8 tos)
+static int __dblp_xmit(struct dblp_sock *dsk, struct sk_buff *skb,
+		       struct dst_entry *dst, u8 tos, u32 priority)
 {
 	int err;
 
 	skb_set_owner_w(skb, &dsk->sk);
 	skb_set_hash_from_sk(skb, &dsk->sk);
-	skb->priority = READ_ONCE(dsk->sk.sk_priority);
+	skb->priority = priority;
 	err = dblp_ip_xmit(dsk->ep, skb, dst, &dsk->path, tos);
 	if (err)
 		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_XMITERROR);
 	return err;
+}
+
+static int dblp_xmit(struct dblp_sock *dsk, struct sk_buff *skb,
+		     struct dst_entry *dst, u8 tos)
+{
+	return __dblp_xmit(dsk, skb, dst, tos,
+			   READ_ONCE(dsk->sk.sk_priority));
+}
+
+static int dblp_xmit_ctl(struct dblp_sock *dsk, struct sk_buff *skb,
+			 struct dst_entry *dst)
+{
+	u32 priority = READ_ONCE(dsk->sk.sk_priority);
+
+	return __dblp_xmit(dsk, skb, dst, DBLP_CTL_TOS,
+			   max_t(u32, priority, DBLP_CTL_PRIORITY));
 }
 
 /**
@@ -55,7 +71,7 @@ int dblp_send_raw(struct dblp_sock *dsk, const u8 *data, u32 len)
 		return -ENOMEM;
 	skb_put_data(skb, data, len);
 	trace_dblp_packet_sent(dsk, data[0] & 0xf, 0, 1, len, NULL, false);
-	return dblp_xmit(dsk, skb, dst, DBLP_CTL_TOS);
+	return dblp_xmit_ctl(dsk, skb, dst);
 }
 
 /**
@@ -265,7 +281,7 @@ static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 	trace_dblp_packet_sent(dsk, DBLP_PKT_CTRL, dsk->sent.next, 1, p - out,
 			       NULL, false);
 	dblp_sent_push(&dsk->sent, p - out, now);
-	dblp_xmit(dsk, skb, dst, DBLP_CTL_TOS);
+	dblp_xmit_ctl(dsk, skb, dst);
 	return true;
 }
 
