@@ -77,6 +77,7 @@ static int set_option(void)
 		{ "job", DBLP_JOB, SOL_DBLP },
 		{ "user-timeout", DBLP_USER_TIMEOUT, SOL_DBLP },
 		{ "sndbuf", SO_SNDBUF, SOL_SOCKET },
+		{ "rcvbuf", SO_RCVBUF, SOL_SOCKET },
 		{ "tos", DBLP_TOS, SOL_DBLP },
 		{ "priority", SO_PRIORITY, SOL_SOCKET },
 		{ "mark", SO_MARK, SOL_SOCKET },
@@ -248,7 +249,8 @@ static void usage(void)
 	fputs("Usage: dblp-peer WORD...\n"
 	      "  socket | bind A PORT | listen A PORT | connect A PORT\n"
 	      "  accept               and forget the listener\n"
-	      "  set budget|cap|deadline|job|user-timeout|sndbuf|tos|priority|mark N\n"
+	      "  set budget|cap|deadline|job|user-timeout|sndbuf|rcvbuf|tos|priority|\n"
+	      "      mark N\n"
 	      "  tag N                of messages that are sent from now on\n"
 	      "  norm N               DBLP_NORM\n"
 	      "  device NAME          SO_BINDTODEVICE\n"

@@ -82,6 +82,32 @@ static bool parse6(struct seen *s, const uint8_t *p, size_t len)
 	return ip->ip6_nxt == IPPROTO_UDP;
 }
 
+/* Packets that begin with their IP header, for tcpdump, tshark and others */
+static FILE *pcap_open(const char *path)
+{
+	static const uint32_t header[] = {
+		0xa1b2c3d4, 4 << 16 | 2, 0, 0, UINT16_MAX, 101 /* LINKTYPE_RAW */
+	};
+	FILE *f = fopen(path, "w");
+
+	if (!f || fwrite(header, sizeof(header), 1, f) != 1)
+		die("writing %s", path);
+	return f;
+}
+
+static void pcap_write(FILE *f, const uint8_t *packet, size_t kept, size_t len)
+{
+	uint32_t header[4] = { [2] = kept, [3] = len };
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	header[0] = now.tv_sec;
+	header[1] = now.tv_nsec / 1000;
+	if (fwrite(header, sizeof(header), 1, f) != 1 ||
+	    fwrite(packet, kept, 1, f) != 1 || fflush(f))
+		die("writing a packet");
+}
+
 static void print(const struct seen *s, bool out)
 {
 	const uint8_t *payload = s->udp ? s->udp + sizeof(struct udphdr) : NULL;
@@ -98,34 +124,50 @@ static void print(const struct seen *s, bool out)
 
 static void usage(void)
 {
-	fputs("Usage: dblp-sniff INTERFACE\n"
+	fputs("Usage: dblp-sniff [-w FILE] INTERFACE\n"
 	      "Prints a line for each UDP packet until it is killed:\n"
 	      "  time in us, in|out, 4|6, bytes with IP header, traffic class,\n"
 	      "  flow label, df|-, whole|piece, type of the AF_DBLP packet\n"
-	      "after a line 'ready'.\n", stderr);
+	      "after a line 'ready'. -w: and writes them to FILE (pcap), whole.\n",
+	      stderr);
 	_exit(2);
+}
+
+static int capture_on(const char *interface)
+{
+	struct sockaddr_ll a = { .sll_family = AF_PACKET };
+	int fd, room = 64 << 20;
+
+	a.sll_ifindex = if_nametoindex(interface);
+	a.sll_protocol = htons(ETH_P_ALL);
+	fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (!a.sll_ifindex || fd < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) ||
+	    bind(fd, (struct sockaddr *)&a, sizeof(a)))
+		die("capturing on %s", interface);
+	return fd;
 }
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_ll a = { .sll_family = AF_PACKET };
-	uint8_t buf[256];
+	static uint8_t buf[UINT16_MAX];
+	FILE *pcap = NULL;
 	int fd;
 
-	if (argc != 2)
+	if (argc == 4 && !strcmp(argv[1], "-w"))
+		pcap = pcap_open(argv[2]);
+	else if (argc != 2)
 		usage();
-	a.sll_ifindex = if_nametoindex(argv[1]);
-	a.sll_protocol = htons(ETH_P_ALL);
-	fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (!a.sll_ifindex || fd < 0 ||
-	    bind(fd, (struct sockaddr *)&a, sizeof(a)))
-		die("capturing on %s", argv[1]);
+	fd = capture_on(argv[argc - 1]);
 	puts("ready");
 	fflush(stdout);
 	for (;;) {
-		struct seen s = {};
+		/* What is not written is not looked at beyond its headers */
+		size_t room = pcap ? sizeof(buf) : 256;
+		struct sockaddr_ll a;
 		socklen_t len = sizeof(a);
-		ssize_t n = recvfrom(fd, buf, sizeof(buf), MSG_TRUNC,
+		struct seen s = {};
+		ssize_t n = recvfrom(fd, buf, room, MSG_TRUNC,
 				     (struct sockaddr *)&a, &len);
 		bool known = false;
 
@@ -138,7 +180,10 @@ int main(int argc, char **argv)
 			s.family = 6;
 			known = parse6(&s, buf, n);
 		}
-		if (known)
-			print(&s, a.sll_pkttype == PACKET_OUTGOING);
+		if (!known)
+			continue;
+		if (pcap)
+			pcap_write(pcap, buf, (size_t)n < room ? (size_t)n : room, n);
+		print(&s, a.sll_pkttype == PACKET_OUTGOING);
 	}
 }

@@ -30,6 +30,7 @@ cable()
 # pair 4|6 CLIENT-WORDS...: processes $client_pid, which is connected, and
 # $server_pid, which takes everything. Words in @before come before connect,
 # those in @listen before listen.
+port=7000
 before=()
 listen=()
 pair()
@@ -38,11 +39,11 @@ pair()
 
 	to=$(server_of "$1")
 	shift
-	spawn ip netns exec "$server" dblp-peer "${listen[@]}" listen "$to" 7000 say listening \
+	spawn ip netns exec "$server" dblp-peer "${listen[@]}" listen "$to" "$port" say listening \
 		accept drain
 	server_pid=$spawned
 	wait_until 10 output_has "$server_pid" listening || return
-	spawn ip netns exec "$client" dblp-peer "${before[@]}" connect "$to" 7000 say connected "$@"
+	spawn ip netns exec "$client" dblp-peer "${before[@]}" connect "$to" "$port" say connected "$@"
 	client_pid=$spawned
 	wait_until 10 output_has "$client_pid" connected
 }

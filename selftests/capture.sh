@@ -1,0 +1,205 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# A scene with every type of packet and frame, captured to /out/capture. What was
+# captured agrees with the counters here; selftests/dissector reads it outside.
+
+# shellcheck disable=SC2317 # functions are called by try
+if [ "${DBLP_VIRTUAL_TIME:-0}" = 0 ]; then
+	echo "TAP version 13"
+	echo "1..0 # SKIP one capture is enough, the one in virtual time"
+	exit 4
+fi
+# shellcheck source=selftests/lib/path.sh
+. "$(dirname "$(readlink -f "$0")")/lib/path.sh"
+
+# To Wireshark, 7000 is another protocol's
+port=17000
+out=/out/capture
+mkdir -p "$out"
+new_ns client server
+# shellcheck disable=SC2154 # new_ns sets them
+cable "$client" eth0 "$server" eth0 1
+
+server_of()
+{
+	[ "$1" = 4 ] && echo 10.1.0.2 || echo fd01::2
+}
+
+# capture NAME: what passes the client, what it sends before anything is lost
+capture()
+{
+	spawn ip netns exec "$client" dblp-sniff -w "$out/$1.pcap" eth0
+	wait_until 10 output_has "$spawned" ready || exit 1
+	sniffer=("${all_pids[@]}")
+	log=$tmp/out.$spawned
+	all_pids=()
+}
+
+# As many as the client counts, from when it captures on
+captured()
+{
+	slay "${sniffer[@]}"
+	cp "$log" "$out/$1.lines"
+	# One of them is not of AF_DBLP: see resets
+	is "captured out" "$(numbered out)" $(($(counter PktSent) + 1)) &&
+		is "captured in" "$(numbered in)" \
+			"$(ip netns exec "$server" dblpctl -j stats | jq .PktSent)" &&
+		is "captured ACKs" "$(grep -c ' out .* ACK$' "$log")" "$(counter AckSent)"
+}
+
+# numbered in|out: packets that have numbers
+numbered()
+{
+	awk -v way="$1" '$2 == way && $9 ~ /^(DATA|CTRL|PROBE)$/ { n++ } END { print n + 0 }' "$log"
+}
+
+# Lose each tenth packet, or none, of those that come to the server
+lose()
+{
+	tc -n "$server" qdisc del dev eth0 ingress 2>/dev/null
+	[ "$1" != none ] || return 0
+	tc -n "$server" qdisc add dev eth0 handle ffff: ingress &&
+		tc -n "$server" filter add dev eth0 parent ffff: matchall \
+			action pass random determ drop 10
+}
+
+xfer()
+{
+	dblp-xfer --from "$client" --to "$server" --address "$(server_of "$1")" "${@:2}"
+}
+
+capture scene
+
+# INIT ... COOKIE-ACK, DATA, ACK, FIN; CLOSE and LOSSMAP of what is held back;
+# META of a tag
+budgets()
+{
+	lose 10 && xfer 4 --budget 408000 --size 30000,1000 --count 8 --expect-missing 1 &&
+		xfer 6 --budget 100000 --policy early --size 30000 --count 8 --critical 8000 &&
+		lose none
+}
+try "budgets, with loss" budgets
+
+elided()
+{
+	xfer 6 --zeros 60 --size 60000 --count 4 --expect-elided 1
+}
+try "zero maps" elided
+
+deadline()
+{
+	netem "$client" rate 10mbit limit 100000 && xfer 4 --deadline 20000 --size 100000 &&
+		netem "$client"
+}
+try "a deadline" deadline
+
+# Several amid a message at a time; one of them is told to be content with less
+shared()
+{
+	local n id begun
+
+	begun=$(counter BytesFirst)
+	netem "$client" rate 2mbit delay 5ms limit 100000 || return
+	for n in 1 2; do
+		spawn ip netns exec "$server" dblp-peer listen 10.1.0.2 $((port + n)) say listening accept \
+			recv 1 say received drain
+		receivers[n]=$spawned
+		wait_until 10 output_has "$spawned" listening || return
+		spawn ip netns exec "$client" dblp-peer set budget 10000 connect 10.1.0.2 $((port + n)) \
+			send 1 200000 await "$tmp/end" close
+	done
+	wait_until 10 sent $((begun + 50000)) || return
+	id=$(ip netns exec "$client" dblpctl -j socket list | jq '.[0].id')
+	ip netns exec "$client" dblpctl socket set "$id" loss 50% || return
+	wait_until 20 output_has "${receivers[1]}" received &&
+		wait_until 20 output_has "${receivers[2]}" received && signal end &&
+		netem "$client" &&
+		wait_until 10 no_sockets "$client"
+}
+receivers=()
+sent()
+{
+	[ "$(counter BytesFirst)" -ge "$1" ]
+}
+try "several receive, and a budget changes on the way" shared
+
+# A receiver that does not read
+full()
+{
+	spawn ip netns exec "$server" dblp-peer set rcvbuf 40000 listen fd01::2 "$port" say listening \
+		accept await "$tmp/read" drain
+	wait_until 10 output_has "$spawned" listening || return
+	spawn ip netns exec "$client" dblp-peer connect fd01::2 "$port" send 8 10000 say sent close
+	wait_until 20 grep -q CTRL "$log" && sleep 1 && signal read &&
+		wait_until 20 output_has "$spawned" sent && wait_until 10 no_sockets "$client"
+}
+try "a receiver that does not read" full
+
+# Each packet that can be marked is
+marks()
+{
+	tc -n "$client" qdisc replace dev eth0 clsact &&
+		tc -n "$client" filter add dev eth0 egress protocol ip flower ip_tos 0x2/0x3 \
+			action pedit ex munge ip tos set 3 retain 3 pipe action csum ip4h &&
+		xfer 4 --cc swift --size 20000 --count 2 && tc -n "$client" qdisc del dev eth0 clsact
+}
+try "marks" marks
+
+# Large packets vanish, and other sizes are tried
+hole()
+{
+	pair 4 send 1 1000 await "$tmp/go" send 40 3000 say sent pause || return
+	wait_until 10 settled 1 && ip -n "$server" link set eth0 mtu 1300 && signal go &&
+		wait_until 30 settled 41 && wait_until 10 grep -q PROBE "$log" &&
+		ip -n "$server" link set eth0 mtu 1500
+}
+try "a hole for large packets" hole
+
+# stray LENGTH BYTES...: these, then zeroes
+stray()
+{
+	{ printf '%b' "${@:2}" && head -c "$1" /dev/zero; } | head -c "$1" > "$tmp/stray"
+	ip netns exec "$client" bash -c "cat $tmp/stray > /dev/udp/10.1.0.2/$port"
+}
+
+# Of another version; of no connection; where nobody listens; unread messages
+resets()
+{
+	local cid='\x01\x02\x03\x04\x05\x06\x07\x08' none='\0\0\0\0\0\0\0\0'
+	local pings='\x08\x01\0\0\x08\x01\0\0\x08\x01\0\0\x08\x01\0\0'
+
+	spawn ip netns exec "$server" dblp-peer listen 10.1.0.2 "$port" say listening accept say one \
+		await "$tmp/close"
+	wait_until 10 output_has "$spawned" listening || return
+	stray 128 '\x21\0\0\0\0\0\0\0' "$none" "$cid" && wait_until 10 grep -q VERSION "$log" &&
+		stray 32 '\x18\x04\0\0\0\0\0\0' "$cid" "$pings" && wait_until 10 grep -q RST "$log" ||
+		return
+	spawn ip netns exec "$client" dblp-peer connect 10.1.0.2 "$port" send 1 1000 say sent \
+		fails ECONNRESET hangup say reset
+	wait_until 10 output_has "$spawned" sent &&
+		ip netns exec "$client" dblp-peer fails ECONNREFUSED connect 10.1.0.2 "$port" &&
+		signal close && wait_until 10 output_has "$spawned" reset
+}
+try "other versions, and resets" resets
+
+try "all of it was captured" captured scene
+
+# Trains, as they leave a machine whose devices cut them
+already=$(counter PktSent)
+for ns in "$client" "$server"; do
+	ip netns exec "$ns" ethtool -K eth0 gso on tx-udp-segmentation on > /dev/null
+done
+capture trains
+trains()
+{
+	xfer 4 --size 200000 --count 2 && wait_until 10 no_sockets "$client" || return
+	slay "${sniffer[@]}"
+	cp "$log" "$out/trains.lines"
+	awk '$4 > 1500 { n++ } END { print n + 0, "larger than the path takes"; exit !n }' "$log" &&
+		echo $(($(counter PktSent) - already)) > "$out/trains.sent"
+}
+try "trains" trains
+
+try "no sockets are left" wait_until 40 no_sockets "$client"
+done_testing
