@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include <string.h>
-#include <sys/wait.h>
 
 #include "lib/nltest.h"
 #include "lib/sock.h"
@@ -777,39 +776,6 @@ TEST_F(phase, what_jobs_refuse)
 	EXPECT_EQ(EPERM, result(job_request(DBLP_CMD_JOB_ADD, 2)));
 	EXPECT_EQ(EPERM, result(job_request(DBLP_CMD_JOB_DEL, 1)));
 	EXPECT_EQ(RELIABLE, one_job(1).phase);
-}
-
-/* More than fit one message; numbers far apart; the last one there can be */
-TEST_F(phase, dump_of_many_jobs)
-{
-	unsigned int parts = 1, i;
-	struct job job = { 0 };
-
-	for (i = 0; i < 1000; i++)
-		ASSERT_EQ(0, result(job_request(DBLP_CMD_JOB_ADD,
-						0x7fffffff - i * 1000)));
-	ask(begin(family, DBLP_CMD_JOB_GET, NLM_F_DUMP));
-	while (!receive(note_job, &job))
-		parts++;
-	EXPECT_EQ(0, got.err);
-	EXPECT_FALSE(got.torn);
-	EXPECT_LT(3, parts);
-	EXPECT_EQ(1000, job.n);
-	EXPECT_EQ(0x7fffffff, job.id);
-
-	/* One goes while the dump is under way: the reader is told */
-	ask(begin(family, DBLP_CMD_JOB_GET, NLM_F_DUMP));
-	ASSERT_FALSE(receive(note_job, &job));
-	i = fork();
-	if (!i) {
-		open_netlink();
-		_exit(result(job_request(DBLP_CMD_JOB_DEL, 0x7fffffff)));
-	}
-	waitpid(i, (int *)&i, 0);
-	EXPECT_EQ(0, i);
-	while (!receive(note_job, &job))
-		;
-	EXPECT_TRUE(got.torn);
 }
 
 TEST_HARNESS_MAIN

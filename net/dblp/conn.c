@@ -218,11 +218,8 @@ void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 /* The socket's own reference is over: nobody can reach it by number now */
 static void dblp_end_life(struct dblp_sock *dsk)
 {
-	struct dblp_net *dn = dblp_pernet(sock_net(&dsk->sk));
-
 	dblp_leave_config(dsk);
-	xa_erase_bh(&dn->socks, dsk->id);
-	atomic_inc(&dn->generation);
+	dblp_sock_unnumber(dsk);
 	/* The port is free as soon as the socket is closed */
 	if (dsk->ep)
 		dblp_endpoint_put(dsk->ep);
@@ -546,6 +543,15 @@ int dblp_sock_number(struct dblp_sock *dsk, gfp_t gfp)
 		return err;
 	atomic_inc(&dn->generation);
 	return 0;
+}
+
+/** dblp_sock_unnumber() - nobody reaches the socket by its number any more */
+void dblp_sock_unnumber(struct dblp_sock *dsk)
+{
+	struct dblp_net *dn = dblp_pernet(sock_net(&dsk->sk));
+
+	xa_erase_bh(&dn->socks, dsk->id);
+	atomic_inc(&dn->generation);
 }
 
 /**

@@ -653,6 +653,7 @@ void dblp_timer_init(struct dblp_sock *dsk);
 void dblp_timer_update(struct dblp_sock *dsk);
 void dblp_timer_run(struct dblp_sock *dsk);
 int dblp_sock_number(struct dblp_sock *dsk, gfp_t gfp);
+void dblp_sock_unnumber(struct dblp_sock *dsk);
 struct dblp_sock *dblp_sock_by_id(struct net *net, u32 id);
 struct dblp_sock *dblp_sock_next(struct net *net, u32 *id);
 u32 dblp_sock_generation(struct net *net);

@@ -318,7 +318,7 @@ static int dblp_child_create(struct dblp_sock *listener, struct sk_buff *skb,
 err_unlock:
 	dblp_conn_unhash(dsk);
 	bh_unlock_sock(&dsk->sk);
-	xa_erase_bh(&dblp_pernet(sock_net(&dsk->sk))->socks, dsk->id);
+	dblp_sock_unnumber(dsk);
 err_put:
 	sock_set_flag(&dsk->sk, SOCK_DEAD);
 	sock_put(&dsk->sk);

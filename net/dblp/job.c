@@ -137,6 +137,7 @@ void dblp_job_set(struct net *net, struct dblp_job *job,
 		dblp_clr_start(&job->detector);
 	job->detector.eta = conf->eta;
 	job->detector.hold = conf->hold;
+	c->jobs_generation++;
 	if (moved) {
 		trace_dblp_phase_changed(net, NULL, job, old_phase,
 					 conf->phase);

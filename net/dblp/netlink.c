@@ -306,9 +306,7 @@ int dblp_nl_socket_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 			       "all sockets are dumped, which needs no attribute");
 		return -EINVAL;
 	}
-	/* A generation of zero would switch the check off */
-	cb->seq = dblp_sock_generation(net) ?: 1;
-
+	dblp_nl_dump_generation(cb, dblp_sock_generation(net));
 	while (!dump->done && (dsk = dblp_sock_next(net, &id))) {
 		err = dblp_nl_dump_socket(skb, cb, dsk, id);
 		sock_put(&dsk->sk);

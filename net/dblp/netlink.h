@@ -12,6 +12,19 @@ extern struct genl_family dblp_nl_family;
 struct sk_buff *dblp_nl_reply_new(struct genl_info *info, void **hdr);
 int dblp_nl_reply_end(struct genl_info *info, struct sk_buff *msg, void *hdr,
 		      int err);
+
+/**
+ * dblp_nl_dump_generation() - say what a part of a dump is of
+ * @cb: dump
+ * @generation: changes with what is dumped; those of all parts are compared
+ */
+static inline void dblp_nl_dump_generation(struct netlink_callback *cb,
+					   u32 generation)
+{
+	/* Zero would switch the check off */
+	cb->seq = generation << 1 | 1;
+}
+
 void *dblp_nl_dump_begin(struct sk_buff *skb, struct netlink_callback *cb,
 			 u8 cmd);
 int dblp_nl_dump_end(struct sk_buff *skb, void *hdr, int err);

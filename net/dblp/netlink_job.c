@@ -162,8 +162,7 @@ int dblp_nl_job_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 		return -EINVAL;
 	}
 	mutex_lock(&c->lock);
-	/* A generation of zero would switch the check off */
-	cb->seq = c->jobs_generation ?: 1;
+	dblp_nl_dump_generation(cb, c->jobs_generation);
 	xa_for_each_start(&c->jobs, id, job, *next) {
 		err = dblp_nl_dump_job(skb, cb, job);
 		if (err)

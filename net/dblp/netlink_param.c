@@ -147,24 +147,28 @@ int dblp_nl_cc_get_doit(struct sk_buff *skb, struct genl_info *info)
 int dblp_nl_cc_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct net *net = sock_net(skb->sk);
+	struct dblp_config *c = dblp_config(net);
 	u32 *next = (u32 *)cb->ctx;
 	const struct dblp_cc_ops *ops;
+	int err = 0;
 	void *hdr;
-	int err;
 
 	if (nlmsg_attrlen(cb->nlh, GENL_HDRLEN)) {
 		NL_SET_ERR_MSG(cb->extack,
 			       "all congestion controls are dumped, which needs no attribute");
 		return -EINVAL;
 	}
+	/* The one that is the default is the only thing that can change */
+	mutex_lock(&c->lock);
+	dblp_nl_dump_generation(cb, c->defaults_generation);
 	for (; (ops = dblp_cc_at(*next)); ++*next) {
 		hdr = dblp_nl_dump_begin(skb, cb, DBLP_CMD_CC_GET);
-		if (!hdr)
-			return skb->len ?: -EMSGSIZE;
-		err = dblp_nl_dump_end(skb, hdr,
-				       dblp_nl_put_cc(skb, net, ops));
+		err = hdr ? dblp_nl_put_cc(skb, net, ops) : -EMSGSIZE;
+		if (hdr)
+			dblp_nl_dump_end(skb, hdr, err);
 		if (err)
-			return skb->len ?: err;
+			break;
 	}
-	return skb->len;
+	mutex_unlock(&c->lock);
+	return skb->len ?: err;
 }

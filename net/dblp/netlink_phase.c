@@ -95,9 +95,8 @@ int dblp_nl_phase_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 			       "all phases are dumped, which needs no attribute");
 		return -EINVAL;
 	}
-	/* The table as it is now; a part that follows is compared with it */
 	mutex_lock(&c->lock);
-	cb->seq = read_seqbegin(&c->seq) + 1;
+	dblp_nl_dump_generation(cb, c->phases_generation);
 	for (; *next < DBLP_PHASES; ++*next) {
 		err = dblp_nl_dump_phase(skb, cb, *next);
 		if (err)

@@ -49,6 +49,7 @@ void dblp_defaults_write(struct dblp_config *c, const struct dblp_defaults *d)
 	WRITE_ONCE(c->defaults.cap, d->cap);
 	WRITE_ONCE(c->defaults.user_timeout_ms, d->user_timeout_ms);
 	WRITE_ONCE(c->defaults.keepalive_ms, d->keepalive_ms);
+	c->defaults_generation++;
 }
 
 /** dblp_config_init() - the table of a new namespace */
@@ -362,6 +363,7 @@ void dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p)
 	write_seqlock_bh(&c->seq);
 	c->phases[id] = *p;
 	write_sequnlock_bh(&c->seq);
+	c->phases_generation++;
 	dblp_config_push(net);
 	dblp_event_phase(net, DBLP_CMD_PHASE_SET_NTF, id, p);
 }
@@ -392,6 +394,7 @@ int dblp_phase_delete(struct net *net, u32 id)
 	write_seqlock_bh(&c->seq);
 	memset(&c->phases[id], 0, sizeof(c->phases[id]));
 	write_sequnlock_bh(&c->seq);
+	c->phases_generation++;
 	dblp_event_phase(net, DBLP_CMD_PHASE_DEL_NTF, id, &was);
 	return 0;
 }

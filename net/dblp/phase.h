@@ -65,8 +65,10 @@ struct dblp_defaults {
  *	comes under @lock, or for a child whose listener is one of them
  * @defaults: of new sockets; each field is written with @lock held, and read
  *	without
+ * @defaults_generation: changes with @defaults; under @lock
+ * @phases_generation: changes with @phases; under @lock
  * @jobs: by number; under @lock
- * @jobs_generation: changes when one comes or goes; under @lock
+ * @jobs_generation: changes when one comes, goes or is set; under @lock
  */
 struct dblp_config {
 	struct mutex		lock;	/* for all of it; before socket locks */
@@ -74,6 +76,8 @@ struct dblp_config {
 	struct dblp_phase	phases[DBLP_PHASES];
 	atomic_t		users[DBLP_PHASES];
 	struct dblp_defaults	defaults;
+	u32			defaults_generation;
+	u32			phases_generation;
 	struct xarray		jobs;
 	u32			jobs_generation;
 };

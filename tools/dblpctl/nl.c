@@ -290,7 +290,7 @@ static int attempt(struct nlmsghdr *nlh, struct nl_reply *reply,
 	if (err)
 		nl_reply_free(reply);
 	else if (torn)
-		complain("sockets come and go too fast to list all of one moment");
+		complain("things change too fast here to list all of one moment");
 	return err;
 }
 

@@ -33,7 +33,8 @@ struct nl_reply {
  * @attr_names: by attribute, for error messages
  * @reply: filled, for nl_reply_free()
  *
- * A dump during which sockets came or went is asked for again.
+ * A dump during which what is dumped changed is asked for again. If that is so
+ * each time, an error message says that the last one is not of one moment.
  *
  * Return: 0, or 1 after an error message.
  */

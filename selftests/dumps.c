@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Dumps of the generic netlink family: those that do not fit one message, those
+ * of very many objects, and those amid which something changes.
+ */
+#define _GNU_SOURCE
+#include "lib/nltest.h"
+#include "lib/sock.h"
+
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "kselftest_harness.h"
+
+#define CRITICAL	1
+#define TOLERANT	2
+
+/* So many that a dump takes several messages */
+#define SOME		500
+/* So many that what grows faster than their number would be seen */
+#define MANY_SOCKETS	10000
+#define MANY_JOBS	100000
+/* Numbers of jobs are far apart, and go to the last that there can be */
+#define JOB_STEP	21474
+#define JOB_ID(i)	(0x7fffffff - (MANY_JOBS - 1 - (i)) * JOB_STEP)
+
+FIXTURE(dump)
+{
+	int listener;
+};
+
+/* Who changes things meanwhile, beside the netlink socket of the dump */
+static struct mnl_socket *other;
+static int fds[MANY_SOCKETS];
+
+FIXTURE_SETUP(dump)
+{
+	struct rlimit limit = { MANY_SOCKETS + 100, MANY_SOCKETS + 100 };
+
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		die("setrlimit()");
+	netns_new();
+	open_netlink();
+	other = nl;
+	open_netlink();
+}
+
+FIXTURE_TEARDOWN(dump)
+{
+	mnl_socket_close(nl);
+	mnl_socket_close(other);
+}
+
+/* Sends a request that must not be refused, while @got is of the dump */
+static void change(struct nlmsghdr *nlh)
+{
+	struct mnl_socket *mine = nl;
+	struct nl_got keep = got;
+
+	nl = other;
+	if (result(nlh))
+		die("a change was refused: %s", got.msg);
+	nl = mine;
+	got = keep;
+}
+
+static void change_u32(uint8_t cmd, uint16_t id_attr, uint32_t id,
+		       uint16_t attr, uint32_t value)
+{
+	struct nlmsghdr *nlh = begin(family, cmd, 0);
+
+	if (id_attr)
+		mnl_attr_put_u32(nlh, id_attr, id);
+	if (attr)
+		mnl_attr_put_u32(nlh, attr, value);
+	change(nlh);
+}
+
+static void open_sockets(int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		fds[i] = new_socket();
+}
+
+static void close_sockets(int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		close(fds[i]);
+}
+
+/* Many requests in one call; none is answered unless it is refused */
+static void add_jobs(int from, int n)
+{
+	static _Alignas(8) char many[1 << 16];
+	struct nlmsghdr *nlh;
+	size_t len = 0;
+	int i;
+
+	for (i = from; i < from + n; i++) {
+		nlh = begin(family, DBLP_CMD_JOB_ADD, 0);
+		mnl_attr_put_u32(nlh, DBLP_A_JOB_ID, JOB_ID(i));
+		memcpy(many + len, nlh, nlh->nlmsg_len);
+		len += MNL_ALIGN(nlh->nlmsg_len);
+		if (i < from + n - 1 && len + nlh->nlmsg_len < sizeof(many))
+			continue;
+		if (mnl_socket_sendto(other, many, len) != (ssize_t)len)
+			die("sendmsg(netlink)");
+		len = 0;
+	}
+}
+
+/* What a dump has shown */
+struct seen {
+	unsigned int	n, parts;
+	uint16_t	id_attr;
+	uint32_t	*id;
+};
+
+static void note_id(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct nlattr *attr;
+	struct seen *seen = arg;
+
+	mnl_attr_for_each(attr, nlh, sizeof(struct genlmsghdr))
+		if (mnl_attr_get_type(attr) == seen->id_attr && seen->id)
+			seen->id[seen->n] = mnl_attr_get_u32(attr);
+	if (seen->n++ == MANY_JOBS)
+		die("more objects than there are");
+}
+
+/* A dump amid which something happens, if not before its first part is taken */
+static struct seen dump(uint8_t cmd, uint16_t id_attr, uint32_t *id,
+			void (*happens)(void), bool early)
+{
+	struct seen seen = { .parts = 1, .id_attr = id_attr, .id = id };
+	bool ended;
+
+	ask(begin(family, cmd, NLM_F_DUMP));
+	if (happens && early)
+		happens();
+	ended = receive(note_id, &seen);
+	if (happens && !early)
+		happens();
+	for (; !ended; seen.parts++)
+		ended = receive(note_id, &seen);
+	if (got.err)
+		die("the dump failed: %s", got.msg);
+	return seen;
+}
+
+/* What may happen */
+
+static void socket_comes(void)
+{
+	fds[SOME] = new_socket();
+}
+
+static void socket_goes(void)
+{
+	close(fds[SOME]);
+}
+
+static void socket_is_set(void)
+{
+	set_u32(fds[0], DBLP_BUDGET, 1);
+}
+
+static void job_comes(void)
+{
+	change_u32(DBLP_CMD_JOB_ADD, DBLP_A_JOB_ID, 1, 0, 0);
+}
+
+static void job_goes(void)
+{
+	change_u32(DBLP_CMD_JOB_DEL, DBLP_A_JOB_ID, 1, 0, 0);
+}
+
+static void job_moves(void)
+{
+	change_u32(DBLP_CMD_JOB_SET, DBLP_A_JOB_ID, JOB_ID(0),
+		   DBLP_A_JOB_PHASE, CRITICAL);
+}
+
+static void job_is_named(void)
+{
+	struct nlmsghdr *nlh = begin(family, DBLP_CMD_JOB_SET, 0);
+
+	mnl_attr_put_u32(nlh, DBLP_A_JOB_ID, JOB_ID(0));
+	mnl_attr_put_strz(nlh, DBLP_A_JOB_NAME, "named");
+	change(nlh);
+}
+
+static void job_hears_a_norm(void)
+{
+	uint64_t norm = 1;
+
+	set_u32(fds[0], DBLP_JOB, JOB_ID(0));
+	if (setsockopt(fds[0], SOL_DBLP, DBLP_NORM, &norm, sizeof(norm)))
+		die("setsockopt(DBLP_NORM)");
+}
+
+static void phase_comes(void)
+{
+	struct nlmsghdr *nlh = begin(family, DBLP_CMD_PHASE_SET, 0);
+
+	mnl_attr_put_u32(nlh, DBLP_A_PHASE_ID, 5);
+	mnl_attr_put_strz(nlh, DBLP_A_PHASE_NAME, "new");
+	change(nlh);
+}
+
+static void phase_is_set(void)
+{
+	change_u32(DBLP_CMD_PHASE_SET, DBLP_A_PHASE_ID, TOLERANT,
+		   DBLP_A_PHASE_BUDGET, 1);
+}
+
+static void phase_goes(void)
+{
+	change_u32(DBLP_CMD_PHASE_DEL, DBLP_A_PHASE_ID, 5, 0, 0);
+}
+
+static void default_is_set(void)
+{
+	struct nlmsghdr *nlh = begin(family, DBLP_CMD_PARAM_SET, 0);
+
+	mnl_attr_put_strz(nlh, DBLP_A_PARAM_CONGESTION, "swift");
+	change(nlh);
+}
+
+struct happening {
+	const char	*name;
+	void		(*happens)(void);
+	bool		tears;
+};
+
+#define H(what, tears)	{ #what, what, tears }
+#define NOTHING		{ "nothing", NULL, false }
+
+/*
+ * One after another. Where all fits one part, the end of the dump, which is a
+ * part of its own, tells of what happened after that.
+ */
+#define CHECK(cmd, early, list) do { \
+	size_t i_; \
+	for (i_ = 0; i_ < sizeof(list) / sizeof((list)[0]); i_++) { \
+		struct seen seen_ = dump(cmd, 0, NULL, (list)[i_].happens, \
+					 early); \
+		EXPECT_LE((early) ? 2 : 4, seen_.parts); \
+		EXPECT_EQ((list)[i_].tears, got.torn) \
+			TH_LOG("after: %s", (list)[i_].name); \
+	} \
+} while (0)
+
+TEST_F(dump, of_sockets_says_that_it_is_torn)
+{
+	static const struct happening list[] = {
+		NOTHING, H(socket_comes, true), H(socket_goes, true),
+		H(socket_is_set, false), H(job_moves, false),
+		H(phase_is_set, false), H(default_is_set, false), NOTHING,
+	};
+
+	open_sockets(SOME);
+	add_jobs(0, 1);
+	CHECK(DBLP_CMD_SOCKET_GET, false, list);
+	close_sockets(SOME);
+}
+
+TEST_F(dump, of_jobs_says_that_it_is_torn)
+{
+	static const struct happening list[] = {
+		NOTHING, H(job_comes, true), H(job_goes, true),
+		H(job_moves, true), H(job_is_named, true),
+		H(job_hears_a_norm, false), H(socket_comes, false),
+		H(socket_goes, false), H(phase_is_set, false),
+		H(default_is_set, false), NOTHING,
+	};
+
+	open_sockets(1);
+	add_jobs(0, SOME);
+	CHECK(DBLP_CMD_JOB_GET, false, list);
+	close_sockets(1);
+}
+
+TEST_F(dump, of_phases_says_that_it_is_torn)
+{
+	static const struct happening list[] = {
+		NOTHING, H(phase_comes, true), H(phase_is_set, true),
+		H(phase_goes, true), H(job_moves, false),
+		H(socket_comes, false), H(socket_goes, false),
+		H(default_is_set, false), NOTHING,
+	};
+
+	add_jobs(0, 1);
+	CHECK(DBLP_CMD_PHASE_GET, true, list);
+}
+
+TEST_F(dump, of_congestion_controls_says_that_it_is_torn)
+{
+	static const struct happening list[] = {
+		NOTHING, H(default_is_set, true), H(phase_is_set, false),
+		H(socket_comes, false), H(socket_goes, false), NOTHING,
+	};
+
+	CHECK(DBLP_CMD_CC_GET, true, list);
+}
+
+static uint64_t cpu_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return ts.tv_sec * 1000000ULL + ts.tv_nsec / 1000;
+}
+
+/* By rising number, each once and no other; how long it took */
+static uint64_t dump_all(struct __test_metadata *_metadata, uint8_t cmd,
+			 uint16_t id_attr, uint32_t *id, unsigned int n)
+{
+	uint64_t before = cpu_us();
+	struct seen seen = dump(cmd, id_attr, id, NULL, false);
+	uint64_t took = cpu_us() - before;
+
+	EXPECT_EQ(n, seen.n);
+	EXPECT_FALSE(got.torn);
+	EXPECT_LT(n / 200, seen.parts);
+	return took;
+}
+
+/*
+ * Ten dumps of a tenth take as long as one of all, give or take what a busy
+ * machine does. What walks over all of them for each part takes ten times as
+ * long for that one.
+ */
+#define TENTH		10
+#define LINEAR		4
+
+TEST_F_TIMEOUT(dump, of_very_many_jobs, 100)
+{
+	static uint32_t id[MANY_JOBS];
+	uint64_t few = 0, many;
+	unsigned int i;
+
+	add_jobs(0, MANY_JOBS / TENTH);
+	for (i = 0; i < TENTH; i++)
+		few += dump_all(_metadata, DBLP_CMD_JOB_GET, DBLP_A_JOB_ID, id,
+				MANY_JOBS / TENTH);
+	add_jobs(MANY_JOBS / TENTH, MANY_JOBS - MANY_JOBS / TENTH);
+	many = dump_all(_metadata, DBLP_CMD_JOB_GET, DBLP_A_JOB_ID, id,
+			MANY_JOBS);
+	TH_LOG("%u us, ten of a tenth %u us", (uint32_t)many, (uint32_t)few);
+	EXPECT_GT(LINEAR * few, many);
+	for (i = 0; i < MANY_JOBS; i++)
+		ASSERT_EQ(JOB_ID(i), id[i]);
+	EXPECT_EQ(0x7fffffff, id[MANY_JOBS - 1]);
+}
+
+TEST_F_TIMEOUT(dump, of_very_many_sockets, 100)
+{
+	static uint32_t id[MANY_SOCKETS + 1];
+	uint64_t few = 0, many;
+	int i;
+
+	open_sockets(MANY_SOCKETS / TENTH);
+	for (i = 0; i < TENTH; i++)
+		few += dump_all(_metadata, DBLP_CMD_SOCKET_GET,
+				DBLP_A_SOCKET_ID, id, MANY_SOCKETS / TENTH);
+	close_sockets(MANY_SOCKETS / TENTH);
+	open_sockets(MANY_SOCKETS);
+	many = dump_all(_metadata, DBLP_CMD_SOCKET_GET, DBLP_A_SOCKET_ID, id,
+			MANY_SOCKETS);
+	TH_LOG("%u us, ten of a tenth %u us", (uint32_t)many, (uint32_t)few);
+	EXPECT_GT(LINEAR * few, many);
+	for (i = 0; i < MANY_SOCKETS; i++)
+		ASSERT_EQ(get_info(fds[i]).id, id[i]);
+	close_sockets(MANY_SOCKETS);
+}
+
+TEST_HARNESS_MAIN
