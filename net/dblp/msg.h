@@ -485,6 +485,12 @@ int dblp_rx_copy(const struct dblp_rx_msg *msg, struct sk_buff_head *skbs,
 		 u32 base, struct dblp_rx_cursor *c);
 int dblp_rx_fill_holes(const struct dblp_rx_msg *msg, struct dblp_rx_cursor *c);
 
+/* usercopy.c: rows of segments from and to the user */
+bool dblp_row_from_iter(void *to, u32 stride, u32 len, u32 n,
+			struct iov_iter *from);
+bool dblp_row_to_iter(const void *from, u32 stride, u32 len, u32 n,
+		      struct iov_iter *to);
+
 /* credit.c: what the peer may send */
 u64 dblp_rx_cost(const struct dblp_rx_msg *msg);
 void dblp_rx_credit(struct dblp_sock *dsk);

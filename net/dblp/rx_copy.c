@@ -34,22 +34,31 @@ static struct iov_iter *dblp_rx_seek(struct dblp_rx_cursor *c, size_t pos)
 	return &c->at;
 }
 
-/* The bytes of one segment; our own bounds need no second look */
-static bool dblp_rx_copy_seg(struct dblp_window *w, u32 from, u32 n,
-			     struct iov_iter *to)
-{
-	const u8 *p = dblp_window_peek(w, from, n);
-
-	if (likely(p))
-		return _copy_to_iter(p, n, to) == n;
-	return !skb_copy_datagram_iter(w->skb, from, to, n);
-}
-
 /* Bytes of a message at @base that have room */
 static u32 dblp_rx_room(const struct dblp_rx_msg *msg, u32 base,
 			const struct dblp_rx_cursor *c)
 {
 	return c->size > base ? min_t(size_t, msg->len, c->size - base) : 0;
+}
+
+/* @bytes of segments that are @stride bytes apart, the first one at @from */
+static int dblp_rx_copy_row(struct dblp_window *w, u32 from, u32 stride,
+			    u32 seg_size, u32 bytes, struct iov_iter *to)
+{
+	u32 len, n;
+	const u8 *p;
+
+	for (; bytes; bytes -= n * len, from += n * stride) {
+		len = min(seg_size, bytes);
+		n = 1;
+		p = dblp_window_peek(w, from, len);
+		if (p && len == seg_size)
+			n = min(bytes / len, 1 + (w->to - from - len) / stride);
+		if (p ? !dblp_row_to_iter(p, stride, len, n, to) :
+			skb_copy_datagram_iter(w->skb, from, to, len))
+			return -EFAULT;
+	}
+	return 0;
 }
 
 static int dblp_rx_copy_run(const struct dblp_rx_msg *msg,
@@ -59,7 +68,7 @@ static int dblp_rx_copy_run(const struct dblp_rx_msg *msg,
 {
 	u32 from = r->first * DBLP_SKB_CB(skb)->stride + r->hdr_len;
 	struct dblp_window w = { .skb = skb };
-	u32 offset = r->offset, end, n;
+	u32 offset = r->offset, end;
 
 	end = min(offset + dblp_rx_run_bytes(msg, r),
 		  dblp_rx_room(msg, base, c));
@@ -67,13 +76,8 @@ static int dblp_rx_copy_run(const struct dblp_rx_msg *msg,
 		return 0;
 	dblp_rx_seek(c, (size_t)base + offset);
 	c->pos = (size_t)base + end;
-	for (; offset < end; offset += n) {
-		n = min(msg->seg_size, end - offset);
-		if (!dblp_rx_copy_seg(&w, from, n, &c->at))
-			return -EFAULT;
-		from += DBLP_SKB_CB(skb)->stride;
-	}
-	return 0;
+	return dblp_rx_copy_row(&w, from, DBLP_SKB_CB(skb)->stride,
+				msg->seg_size, end - offset, &c->at);
 }
 
 static int dblp_rx_copy_zeros(const struct dblp_rx_msg *msg,

@@ -290,30 +290,43 @@ static int dblp_txbuf_copy_across(struct dblp_tx_msg *msg, u32 pos, u32 len,
 	return 0;
 }
 
+/* Which of @n segments in a row are all zero? */
+static void dblp_txbuf_look(struct dblp_tx_msg *msg, const void *p, u32 seg,
+			    u32 n)
+{
+	u32 stride = msg->room + msg->seg_size;
+	u32 len = dblp_tx_seg_len(msg, seg);
+
+	for (; n; n--, seg++, p += stride)
+		if (unlikely(dblp_all_zero(p, len)))
+			dblp_segmap_add(&msg->zeros, seg);
+}
+
 /* @n segments that follow each other, here and with the user */
 static int dblp_txbuf_copy_row(struct dblp_tx_msg *msg, u32 slot, u32 seg,
 			       u32 n, struct iov_iter *from)
 {
-	u32 stride = msg->room + msg->seg_size, have = 0;
+	u32 stride = msg->room + msg->seg_size, have, part;
 	u32 pos = slot * stride + msg->room;
 	bool elide = msg->zeros.bits && !msg->small;
 	u32 len = dblp_tx_seg_len(msg, seg);
-	void *to = NULL;
-	bool zero;
+	void *to;
 
-	for (; n; n--, seg++, pos += stride) {
-		to = dblp_txbuf_step(msg, to, stride, pos, &have);
+	for (; n; n -= part, seg += part, pos += part * stride) {
+		to = dblp_txbuf_at(msg, pos, &have);
 		if (unlikely(have < len)) {
+			part = 1;
 			if (dblp_txbuf_copy_across(msg, pos, len, from))
 				return -EFAULT;
-			zero = elide && dblp_txbuf_zero_across(msg, pos, len);
-		} else {
-			if (_copy_from_iter(to, len, from) != len)
-				return -EFAULT;
-			zero = elide && dblp_all_zero(to, len);
+			if (elide && dblp_txbuf_zero_across(msg, pos, len))
+				dblp_segmap_add(&msg->zeros, seg);
+			continue;
 		}
-		if (unlikely(zero))
-			dblp_segmap_add(&msg->zeros, seg);
+		part = min(n, 1 + (have - len) / stride);
+		if (!dblp_row_from_iter(to, stride, len, part, from))
+			return -EFAULT;
+		if (elide)
+			dblp_txbuf_look(msg, to, seg, part);
 	}
 	return 0;
 }
