@@ -91,25 +91,42 @@ static bool dblp_train_type(u8 first)
 	       first == (DBLP_VERSION << 4 | DBLP_PKT_PROBE);
 }
 
+/* How many of @n packets from @p on, as far as a window shows them, have headers
+ * that established connections exchange, and are for @dcid?
+ */
+static u32 dblp_train_same(const struct dblp_window *w, const u8 *p, u32 stride,
+			   u32 n, u64 dcid)
+{
+	const u8 *last = w->p + (w->to - w->from) - DBLP_HDR_LEN;
+	u32 i;
+
+	for (i = 0; i < n && p <= last; i++, p += stride)
+		if (!dblp_train_type(p[0]) ||
+		    get_unaligned_be64(p + 8) != dcid)
+			break;
+	return i;
+}
+
 /* The connection that all packets of a train are for, or NULL */
 static struct dblp_sock *dblp_train_find(struct dblp_endpoint *ep,
 					 const struct dblp_train *t)
 {
 	struct dblp_window w = { .skb = t->skb };
-	u64 dcid = 0;
-	u32 i, at;
+	u32 i, same;
+	const u8 *p;
+	u64 dcid;
 
 	if (!t->n || t->n > DBLP_TRAIN_MAX ||
 	    dblp_train_len(t, t->n - 1) < DBLP_HDR_LEN)
 		return NULL;
-	for (i = 0, at = 0; i < t->n; i++, at += t->stride) {
-		const u8 *p = dblp_window_peek(&w, at, DBLP_HDR_LEN);
-
-		if (!p || !dblp_train_type(p[0]))
+	for (i = 0; i < t->n; i += same) {
+		p = dblp_window_peek(&w, i * t->stride, DBLP_HDR_LEN);
+		if (!p)
 			return NULL;
 		if (!i)
 			dcid = get_unaligned_be64(p + 8);
-		if (get_unaligned_be64(p + 8) != dcid)
+		same = dblp_train_same(&w, p, t->stride, t->n - i, dcid);
+		if (!same)
 			return NULL;
 	}
 	return dblp_conn_find(ep->net, dcid);
@@ -191,6 +208,29 @@ static bool dblp_train_plain(const struct dblp_run *run)
 	       run->h.ctl_len <= DBLP_META_LEN && !dblp_train_has_map(run);
 }
 
+/* How many of @most packets from @p on, as far as a window shows them, continue
+ * @run, of which @n precede them?
+ */
+static u32 dblp_train_follow(const struct dblp_window *w, const u8 *p,
+			     const struct dblp_run *run, u32 n, u32 most)
+{
+	u32 offset = dblp_load_u32(run->p + DBLP_HDR_LEN + 4) +
+		     n * run->h.seg_size;
+	u32 ctl_len = run->h.ctl_len, pn = run->h.pn + n, i;
+	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN;
+	const u8 *last = w->p + (w->to - w->from) - hdr_len - ctl_len;
+
+	for (i = 0; i < most && p <= last; i++, p += run->train->stride) {
+		if (!dblp_hdr_follows(p, run->p, pn, offset))
+			break;
+		if (ctl_len && memcmp(p + hdr_len, run->p + hdr_len, ctl_len))
+			break;
+		offset += run->h.seg_size;
+		pn++;
+	}
+	return i;
+}
+
 /* How many packets from @run's first on continue each other */
 static u32 dblp_train_scan(struct dblp_window *w, const struct dblp_run *run)
 {
@@ -198,20 +238,17 @@ static u32 dblp_train_scan(struct dblp_window *w, const struct dblp_run *run)
 	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + ctl_len;
 	u32 offset = get_unaligned_be32(run->p + DBLP_HDR_LEN + 4);
 	u32 end = get_unaligned_be32(run->p + DBLP_HDR_LEN + 8);
-	u32 stride = run->train->stride, at = run->first * stride, n, most;
-	const u8 *ctl = run->p + hdr_len - ctl_len, *p;
+	u32 stride = run->train->stride, n, more, most;
+	const u8 *p;
 
 	/* Whatever has another length than the others is the last of its train */
 	if (!seg_size || stride != hdr_len + seg_size || offset >= end)
 		return 1;
 	most = min(run->train->n - run->first, 1 + (end - offset - 1) / seg_size);
-	for (n = 1; n < most; n++) {
-		at += stride;
-		p = dblp_window_peek(w, at, hdr_len);
-		if (!p || !dblp_hdr_follows(p, run->p, run->h.pn + n,
-					    offset + n * seg_size))
-			break;
-		if (ctl_len && memcmp(p + hdr_len - ctl_len, ctl, ctl_len))
+	for (n = 1; n < most; n += more) {
+		p = dblp_window_peek(w, (run->first + n) * stride, hdr_len);
+		more = p ? dblp_train_follow(w, p, run, n, most - n) : 0;
+		if (!more)
 			break;
 	}
 	/* Only the last one can be short, and must be what is left */

@@ -252,6 +252,12 @@ static inline u32 dblp_load_u32(const u8 *p)
 	return (u32)p[0] << 24 | (u32)p[1] << 16 | (u32)p[2] << 8 | p[3];
 }
 
+/** dblp_load_u64() - read 8 bytes, most significant first */
+static inline u64 dblp_load_u64(const u8 *p)
+{
+	return (u64)dblp_load_u32(p) << 32 | dblp_load_u32(p + 4);
+}
+
 /* Parsers. Each looks at @len bytes at @p, never beyond, and needs no
  * alignment. What does not follow the format to the letter is refused.
  */
@@ -308,10 +314,11 @@ static inline void dblp_put_next(u8 *p, u32 pn, u32 offset)
 static inline bool dblp_hdr_follows(const u8 *p, const u8 *first, u32 pn,
 				    u32 offset)
 {
-	return dblp_load_u32(p + 4) == pn &&
-	       dblp_load_u32(p + DBLP_HDR_LEN + 4) == offset &&
-	       !memcmp(p, first, 4) && !memcmp(p + 8, first + 8, 8) &&
-	       !memcmp(p + 16, first + 16, 4) &&
+	u64 hdr = (u64)dblp_load_u32(first) << 32 | pn;
+	u64 data = (u64)dblp_load_u32(first + DBLP_HDR_LEN) << 32 | offset;
+
+	return dblp_load_u64(p) == hdr && !memcmp(p + 8, first + 8, 8) &&
+	       dblp_load_u64(p + DBLP_HDR_LEN) == data &&
 	       !memcmp(p + 24, first + 24, 8);
 }
 
