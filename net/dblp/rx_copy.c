@@ -41,6 +41,25 @@ static u32 dblp_rx_room(const struct dblp_rx_msg *msg, u32 base,
 	return c->size > base ? min_t(size_t, msg->len, c->size - base) : 0;
 }
 
+/* A segment that lies in several pieces of its buffer */
+static bool dblp_rx_copy_across(struct dblp_window *w, u32 from, u32 len,
+				struct iov_iter *to)
+{
+	const u8 *p;
+	u32 n;
+
+	for (; len; from += n, len -= n) {
+		p = dblp_window_peek(w, from, 1);
+		if (!p)
+			return !skb_copy_datagram_iter(w->skb, from, to, len);
+		n = min(len, w->to - from);
+		/* Our own bounds need no second look */
+		if (_copy_to_iter(p, n, to) != n)
+			return false;
+	}
+	return true;
+}
+
 /* @bytes of segments that are @stride bytes apart, the first one at @from */
 static int dblp_rx_copy_row(struct dblp_window *w, u32 from, u32 stride,
 			    u32 seg_size, u32 bytes, struct iov_iter *to)
@@ -55,7 +74,7 @@ static int dblp_rx_copy_row(struct dblp_window *w, u32 from, u32 stride,
 		if (p && len == seg_size)
 			n = min(bytes / len, 1 + (w->to - from - len) / stride);
 		if (p ? !dblp_row_to_iter(p, stride, len, n, to) :
-			skb_copy_datagram_iter(w->skb, from, to, len))
+			!dblp_rx_copy_across(w, from, len, to))
 			return -EFAULT;
 	}
 	return 0;

@@ -18,30 +18,31 @@
 /* Headers of a DATA packet, and the one frame that a train has */
 #define DBLP_TRAIN_HDR	(DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + DBLP_META_LEN)
 
-static void dblp_window_set(struct dblp_window *w, const u8 *p, u32 from,
-			    u32 len)
+static void dblp_window_set(struct dblp_window *w, const u8 *p, u32 len)
 {
 	w->p = p;
-	w->from = from;
-	w->to = from + len;
+	w->from = w->end;
+	w->to = p ? w->end + len : w->end;
+	w->end += len;
+	w->next++;
 }
 
 /** dblp_window_move() - move a window to the piece that has byte @at */
 void dblp_window_move(struct dblp_window *w, u32 at)
 {
 	const struct skb_shared_info *shinfo = skb_shinfo(w->skb);
-	u32 from = skb_headlen(w->skb), len, i;
 	const skb_frag_t *frag;
 
-	dblp_window_set(w, w->skb->data, 0, from);
-	for (i = 0; at >= from && i < shinfo->nr_frags; i++) {
-		frag = &shinfo->frags[i];
-		len = skb_frag_size(frag);
-		if (PageHighMem(skb_frag_page(frag)))
-			dblp_window_set(w, NULL, from, 0);
-		else
-			dblp_window_set(w, skb_frag_address(frag), from, len);
-		from += len;
+	if (at < w->from) {
+		w->end = 0;
+		w->next = 0;
+	}
+	if (!w->next)
+		dblp_window_set(w, w->skb->data, skb_headlen(w->skb));
+	while (at >= w->end && w->next <= shinfo->nr_frags) {
+		frag = &shinfo->frags[w->next - 1];
+		dblp_window_set(w, PageHighMem(skb_frag_page(frag)) ? NULL :
+				   skb_frag_address(frag), skb_frag_size(frag));
 	}
 }
 
@@ -98,10 +99,13 @@ static u32 dblp_train_same(const struct dblp_window *w, const u8 *p, u32 stride,
 			   u32 n, u64 dcid)
 {
 	const u8 *last = w->p + (w->to - w->from) - DBLP_HDR_LEN;
+	u8 type = p[0];
 	u32 i;
 
+	if (!dblp_train_type(type))
+		return 0;
 	for (i = 0; i < n && p <= last; i++, p += stride)
-		if (!dblp_train_type(p[0]) ||
+		if ((p[0] != type && !dblp_train_type(p[0])) ||
 		    get_unaligned_be64(p + 8) != dcid)
 			break;
 	return i;

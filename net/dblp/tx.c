@@ -444,6 +444,22 @@ static void dblp_tx_segs_acked(struct dblp_tx_msg *msg, u32 seg, u32 n)
 	}
 }
 
+/* One copy less of each of @n segments is in flight. All were sent, so that
+ * nothing is borrowed from the next one
+ */
+static void dblp_tx_landed(u8 *sent, u32 n)
+{
+	u64 eight;
+
+	for (; n >= sizeof(eight); n -= sizeof(eight), sent += sizeof(eight)) {
+		memcpy(&eight, sent, sizeof(eight));
+		eight -= 0x0101010101010101ULL;
+		memcpy(sent, &eight, sizeof(eight));
+	}
+	while (n--)
+		--*sent++;
+}
+
 /**
  * dblp_tx_acked() - packets with segments were acknowledged
  * @dsk: socket
@@ -455,12 +471,10 @@ static void dblp_tx_segs_acked(struct dblp_tx_msg *msg, u32 seg, u32 n)
 void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 		   u32 n, bool late)
 {
-	u32 i;
-
 	if (msg->closed)
 		return;
-	for (i = 0; i < n && !late; i++)
-		msg->sent[seg + i]--;
+	if (!late)
+		dblp_tx_landed(msg->sent + seg, n);
 	msg->meta_acked = 1;
 	dblp_tx_segs_acked(msg, seg, n);
 	dblp_tx_unmark_lost(msg);

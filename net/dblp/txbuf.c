@@ -227,17 +227,6 @@ static void *dblp_txbuf_at(const struct dblp_tx_msg *msg, u32 pos, u32 *n)
 	return page_address(msg->chunks[pos >> shift]) + at;
 }
 
-/* From @at, which @have bytes follow, on to byte @pos, @step bytes behind it */
-static void *dblp_txbuf_step(const struct dblp_tx_msg *msg, void *at, u32 step,
-			     u32 pos, u32 *have)
-{
-	if (likely(*have > step)) {
-		*have -= step;
-		return at + step;
-	}
-	return dblp_txbuf_at(msg, pos, have);
-}
-
 static bool dblp_txbuf_zero_across(const struct dblp_tx_msg *msg, u32 pos, u32 len)
 {
 	void *p;
@@ -384,22 +373,22 @@ void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, u32 n, u8 *hdr,
 		      u32 pn, u32 seg)
 {
 	u32 stride = msg->room + msg->seg_size, len = msg->room;
-	u32 offset = seg * msg->seg_size, pos = slot * stride, have = 0;
-	void *to = NULL;
+	u32 offset = seg * msg->seg_size, pos = slot * stride, have, part;
+	void *to;
 
-	for (; n; n--, pos += stride, offset += msg->seg_size, pn++) {
-		to = dblp_txbuf_step(msg, to, stride, pos, &have);
+	for (; n; n -= part, pn += part) {
+		to = dblp_txbuf_at(msg, pos, &have);
+		part = 1;
 		if (unlikely(have < len)) {
 			dblp_put_next(hdr, pn, offset);
 			dblp_txbuf_write_across(msg, pos, hdr, len);
-			continue;
+		} else {
+			part = min(n, 1 + (have - len) / stride);
+			dblp_put_row(to, stride, part, hdr, len, pn, offset,
+				     msg->seg_size);
 		}
-		/* A length that is known is worth a branch */
-		if (len == DBLP_HDR_LEN + DBLP_DATA_HDR_LEN)
-			memcpy(to, hdr, DBLP_HDR_LEN + DBLP_DATA_HDR_LEN);
-		else
-			memcpy(to, hdr, len);
-		dblp_put_next(to, pn, offset);
+		pos += part * stride;
+		offset += part * msg->seg_size;
 	}
 }
 

@@ -14,12 +14,16 @@
  * @p: its byte @from
  * @from: first byte
  * @to: byte behind the last
+ * @end: the same, also of a piece that is not mapped, which has none in @to
+ * @next: the piece behind it: 0 the linear part, n the fragment before n
  */
 struct dblp_window {
 	const struct sk_buff	*skb;
 	const u8		*p;
 	u32			from;
 	u32			to;
+	u32			end;
+	u32			next;
 };
 
 void dblp_window_move(struct dblp_window *w, u32 at);

@@ -9,6 +9,7 @@
 #ifndef _NET_DBLP_WIRE_H
 #define _NET_DBLP_WIRE_H
 
+#include <asm/byteorder.h>
 #include <linux/string.h>
 #include <linux/types.h>
 
@@ -284,10 +285,9 @@ u64 dblp_get_u64(const u8 *p);
 /** dblp_store_u32() - write 4 bytes, most significant first */
 static inline void dblp_store_u32(u8 *p, u32 v)
 {
-	p[0] = v >> 24;
-	p[1] = v >> 16;
-	p[2] = v >> 8;
-	p[3] = v;
+	__be32 be = __cpu_to_be32(v);
+
+	memcpy(p, &be, sizeof(be));
 }
 
 /**
@@ -300,6 +300,30 @@ static inline void dblp_put_next(u8 *p, u32 pn, u32 offset)
 {
 	dblp_store_u32(p + 4, pn);
 	dblp_store_u32(p + DBLP_HDR_LEN + 4, offset);
+}
+
+/**
+ * dblp_put_row() - write the headers of DATA packets that continue each other
+ * @p: where those of the first go
+ * @stride: bytes from one packet to the next
+ * @n: number of packets
+ * @hdr: headers of any of them
+ * @len: bytes there, at least a header and a data header
+ * @pn: packet number of the first
+ * @offset: of its segment
+ * @seg_size: bytes of each segment
+ */
+static inline void dblp_put_row(u8 *p, u32 stride, u32 n, const u8 *hdr,
+				u32 len, u32 pn, u32 offset, u32 seg_size)
+{
+	for (; n; n--, p += stride, offset += seg_size, pn++) {
+		/* A length that is known is worth a branch */
+		if (len == DBLP_HDR_LEN + DBLP_DATA_HDR_LEN)
+			memcpy(p, hdr, DBLP_HDR_LEN + DBLP_DATA_HDR_LEN);
+		else
+			memcpy(p, hdr, len);
+		dblp_put_next(p, pn, offset);
+	}
 }
 
 /**

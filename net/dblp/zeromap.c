@@ -11,28 +11,6 @@
 #include "zeromap.h"
 
 /**
- * dblp_all_zero() - is a stretch of memory all zero?
- * @p: first byte
- * @len: number of bytes, at least 1
- *
- * Data that is not zero mostly shows it in its first word, which was just
- * written and costs nothing to look at.
- *
- * Return: true if it is.
- */
-bool dblp_all_zero(const void *p, u32 len)
-{
-	u64 word;
-
-	if (len >= sizeof(word)) {
-		memcpy(&word, p, sizeof(word));
-		if (word)
-			return false;
-	}
-	return !memchr_inv(p, 0, len);
-}
-
-/**
  * dblp_zeromap_words() - how long the map of a stretch of a message is
  * @zeros: segments that are zero
  * @first: first segment of the stretch, a multiple of 32

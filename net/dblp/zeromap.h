@@ -9,6 +9,7 @@
 #ifndef _NET_DBLP_ZEROMAP_H
 #define _NET_DBLP_ZEROMAP_H
 
+#include <linux/string.h>
 #include <linux/types.h>
 
 #include "segmap.h"
@@ -25,7 +26,28 @@ struct dblp_zeromap {
 	u32		words;
 };
 
-bool dblp_all_zero(const void *p, u32 len);
+/**
+ * dblp_all_zero() - is a stretch of memory all zero?
+ * @p: first byte
+ * @len: number of bytes, at least 1
+ *
+ * Data that is not zero mostly shows it in its first word, which was just
+ * written and costs nothing to look at.
+ *
+ * Return: true if it is.
+ */
+static inline bool dblp_all_zero(const void *p, u32 len)
+{
+	u64 word;
+
+	if (len >= sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		if (word)
+			return false;
+	}
+	return !memchr_inv(p, 0, len);
+}
+
 u32 dblp_zeromap_words(const struct dblp_segmap *zeros, u32 first, u32 end);
 u8 *dblp_zeromap_put(u8 *p, const struct dblp_segmap *zeros, u32 first,
 		     u32 words);
