@@ -27,12 +27,13 @@ static int get_int_ioctl(int fd, int request)
 /* @len bytes of memory with none behind them */
 static void *edge_of_memory(size_t len)
 {
-	char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+	size_t size = (len + 4095) / 4096 * 4096;
+	char *p = mmap(NULL, size + 4096, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (p == MAP_FAILED || mprotect(p + 4096, 4096, PROT_NONE))
+	if (p == MAP_FAILED || mprotect(p + size, 4096, PROT_NONE))
 		die("mmap()");
-	return p + 4096 - len;
+	return p + size - len;
 }
 
 TEST_F(conn, names)
@@ -216,6 +217,22 @@ TEST_F(conn, bad_memory)
 	/* The connection has survived it. */
 	EXPECT_EQ(1, send(self->client, "x", 1, 0));
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->server).state);
+}
+
+TEST_F(conn, bad_memory_amid_segments)
+{
+	char *edge = edge_of_memory(20000), *got = malloc(65536);
+	char *sent = noise_new(65536);
+
+	EXPECT_ERR(EFAULT, send(self->client, edge, 65536, 0));
+	EXPECT_EQ(65536, send(self->client, sent, 65536, 0));
+	EXPECT_ERR(EFAULT, recv(self->server, edge, 65536, 0));
+
+	/* Nothing of the message is lost. */
+	EXPECT_EQ(65536, recv(self->server, got, 65536, 0));
+	EXPECT_EQ(0, memcmp(got, sent, 65536));
+	free(sent);
+	free(got);
 }
 
 TEST_F(conn, a_message_larger_than_the_peer_takes)
