@@ -367,11 +367,19 @@ static bool overflows(const struct dblp_cc *cc, const struct bdp *b)
 	       round_loss(b) > LOSS_FULL;
 }
 
+/* What held a few small packets up may have been a busy processor: nobody tried
+ * how much the path has.
+ */
+static bool is_full(const struct dblp_cc *cc, const struct bdp *b)
+{
+	return is_queued(b) && b->round_acked > cc->mss;
+}
+
 static void startup_round(const struct dblp_cc *cc, struct bdp *b)
 {
 	if (!b->round_sampled)
 		return;
-	if (is_queued(b) || overflows(cc, b)) {
+	if (is_full(cc, b) || overflows(cc, b)) {
 		b->filled = true;
 	} else if (max_bw(b) >= b->full_bw + b->full_bw / 4) {
 		b->full_bw = max_bw(b);
