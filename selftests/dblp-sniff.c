@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/dblp.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -18,6 +19,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "wire.h"
 
 static const char * const types[16] = {
 	[1] = "INIT", "INIT-ACK", "COOKIE-ECHO", "COOKIE-ACK", "VERSION", "RST",
@@ -122,13 +125,52 @@ static void print(const struct seen *s, bool out)
 	fflush(stdout);
 }
 
+/* As dblpctl -t has it */
+static void print_time(void)
+{
+	struct timespec now;
+	char text[32];
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	strftime(text, sizeof(text), "%FT%T", localtime(&now.tv_sec));
+	printf("%s.%06ld ", text, now.tv_nsec / 1000);
+}
+
+/* Budgets that change, and messages that are closed with bytes missing */
+static void print_budgets(const uint8_t *p, size_t len, bool out)
+{
+	struct dblp_frame f;
+	struct dblp_hdr h;
+	uint32_t left;
+
+	if (dblp_get_hdr(&h, p, len))
+		return;
+	p += DBLP_HDR_LEN + (h.type == DBLP_PKT_DATA ? DBLP_DATA_HDR_LEN : 0);
+	for (left = h.ctl_len; left && !dblp_get_frame(&f, &p, &left);) {
+		if (f.type != DBLP_FRAME_BUDGET &&
+		    (f.type != DBLP_FRAME_CLOSE || !f.close.missing))
+			continue;
+		print_time();
+		printf("%s %s ", out ? "out" : "in", types[h.type]);
+		if (f.type == DBLP_FRAME_BUDGET)
+			printf("BUDGET message %u budget %g%%\n", f.budget.msg_id,
+			       f.budget.ppm / 1e4);
+		else
+			printf("CLOSE message %u missing %u\n", f.close.msg_id,
+			       f.close.missing);
+		fflush(stdout);
+	}
+}
+
 static void usage(void)
 {
-	fputs("Usage: dblp-sniff [-w FILE] INTERFACE\n"
+	fputs("Usage: dblp-sniff [-w FILE | -b] INTERFACE\n"
 	      "Prints a line for each UDP packet until it is killed:\n"
 	      "  time in us, in|out, 4|6, bytes with IP header, traffic class,\n"
 	      "  flow label, df|-, whole|piece, type of the AF_DBLP packet\n"
-	      "after a line 'ready'. -w: and writes them to FILE (pcap), whole.\n",
+	      "after a line 'ready'. -w: and writes them to FILE (pcap), whole.\n"
+	      "-b: prints BUDGET frames instead, and those CLOSE frames that say that\n"
+	      "  bytes are missing, with the time of day.\n",
 	      stderr);
 	_exit(2);
 }
@@ -151,19 +193,20 @@ static int capture_on(const char *interface)
 int main(int argc, char **argv)
 {
 	static uint8_t buf[UINT16_MAX];
+	bool budgets = argc == 3 && !strcmp(argv[1], "-b");
 	FILE *pcap = NULL;
 	int fd;
 
 	if (argc == 4 && !strcmp(argv[1], "-w"))
 		pcap = pcap_open(argv[2]);
-	else if (argc != 2)
+	else if (argc != 2 && !budgets)
 		usage();
 	fd = capture_on(argv[argc - 1]);
 	puts("ready");
 	fflush(stdout);
 	for (;;) {
 		/* What is not written is not looked at beyond its headers */
-		size_t room = pcap ? sizeof(buf) : 256;
+		size_t room = pcap || budgets ? sizeof(buf) : 256;
 		struct sockaddr_ll a;
 		socklen_t len = sizeof(a);
 		struct seen s = {};
@@ -184,6 +227,11 @@ int main(int argc, char **argv)
 			continue;
 		if (pcap)
 			pcap_write(pcap, buf, (size_t)n < room ? (size_t)n : room, n);
-		print(&s, a.sll_pkttype == PACKET_OUTGOING);
+		if (!budgets)
+			print(&s, a.sll_pkttype == PACKET_OUTGOING);
+		else if (s.udp)
+			print_budgets(s.udp + sizeof(struct udphdr),
+				      buf + n - s.udp - sizeof(struct udphdr),
+				      a.sll_pkttype == PACKET_OUTGOING);
 	}
 }

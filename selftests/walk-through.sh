@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Types what Documentation/walk-through.rst says, and leaves what is then to be
+# seen in /out/walk-through/session. Documentation/walk-through compares the two.
+# What is about time is checked here.
+
+# shellcheck disable=SC2154,SC2317 # new_ns sets them; functions are called by try
+if [ "${DBLP_VIRTUAL_TIME:-0}" = 0 ]; then
+	echo "TAP version 13"
+	echo "1..0 # SKIP its figures are those of virtual time"
+	exit 4
+fi
+# shellcheck source=selftests/lib/path.sh
+. "$(dirname "$(readlink -f "$0")")/lib/path.sh"
+
+session=/out/walk-through/session
+mkdir -p "${session%/*}"
+new_ns worker server
+cable "$worker" eth0 "$server" eth0 1
+netem "$worker" delay 5ms rate 100mbit && netem "$server" delay 5ms || exit 1
+declare -A shown
+
+# host TERMINAL: the namespace that it is of
+host()
+{
+	case $1 in
+	server|wire) echo "$server" ;;
+	*) echo "$worker" ;;
+	esac
+}
+
+# quiet FILE: for half a second
+quiet()
+{
+	local size
+
+	size=$(stat -L -c %s "$1")
+	sleep 0.5
+	[ "$(stat -L -c %s "$1")" -eq "$size" ]
+}
+
+# look TERMINAL: what has appeared there since
+look()
+{
+	local file=$tmp/$1
+
+	wait_until 20 quiet "$file" && tail -n +$((${shown[$1]:-0} + 1)) "$file" &&
+		shown[$1]=$(wc -l < "$file")
+}
+
+# type_at TERMINAL COMMAND: an operator waits until it ends
+type_at()
+{
+	if [ "$1" = operator ]; then
+		ip netns exec "$(host "$1")" bash -c "$2" 2>&1
+		return 0
+	fi
+	ip netns exec "$(host "$1")" bash -c "exec < /dev/null; $2" > "$tmp/$1" 2>&1 &
+	standing+=($!)
+	sleep 1
+}
+
+all_typed()
+{
+	local line
+
+	while IFS= read -r line; do
+		echo "$line"
+		case $line in
+		'['*) line=${line#[}; look "${line%]}" ;;
+		*) type_at "${line%%[\$#]*}" "${line#*[\$#] }" ;;
+		esac || return
+	done < walk-through > "$session"
+	cat "$tmp/server" "$tmp/worker"
+	[ ! -s "$tmp/server" ] && [ ! -s "$tmp/worker" ]
+}
+standing=()
+try "all of it is typed" all_typed
+all_pids=("${standing[@]}")
+
+# micros TIME: of a day, in microseconds
+micros()
+{
+	sed -E 's/.*T0*([0-9]+):0*([0-9]+):0*([0-9]+)\.([0-9]{6}).*/((\1*60+\2)*60+\3)*1000000+1\4-1000000/' \
+		<<< "$1"
+}
+
+# The first new budget comes to the server within a round trip of its change
+at_once()
+{
+	local changed told
+
+	grep -m 1 'job-phase.*by operator' "$session" | tee "$tmp/changed"
+	grep -m 1 'in .* BUDGET' "$session" | tee "$tmp/told"
+	changed=$(micros "$(cat "$tmp/changed")") told=$(micros "$(cat "$tmp/told")")
+	echo "$((told - changed)) us"
+	[ $((told - changed)) -ge 5000 ] && [ $((told - changed)) -le 10000 ]
+}
+try "a budget is told of within a round trip" at_once
+
+done_testing
