@@ -378,27 +378,25 @@ static int dblp_nl_set_sock_place(struct genl_info *info,
 	struct nlattr *job = info->attrs[DBLP_A_SOCKET_JOB];
 	u32 phase_id = phase ? nla_get_u32(phase) : 0;
 	u32 job_id = job ? nla_get_u32(job) : 0;
-	struct nlattr *wrong = NULL;
 	int err;
 
 	err = dblp_sock_set_place(dsk, phase ? &phase_id : NULL,
 				  job ? &job_id : NULL);
 	switch (err) {
 	case -ENOENT:
-		wrong = phase;
-		NL_SET_ERR_MSG(info->extack, "there is no such phase");
+		NL_SET_ERR_MSG_ATTR(info->extack, phase,
+				    "there is no such phase");
 		break;
 	case -ESRCH:
-		wrong = job;
-		NL_SET_ERR_MSG(info->extack, "there is no such job");
+		NL_SET_ERR_MSG_ATTR(info->extack, job, "there is no such job");
 		err = -ENOENT;
 		break;
 	case -ESTALE:
-		NL_SET_ERR_MSG(info->extack, "the socket is about to go");
+		NL_SET_ERR_MSG_ATTR(info->extack,
+				    info->attrs[DBLP_A_SOCKET_ID],
+				    "the socket is about to go");
 		break;
 	}
-	if (wrong)
-		NL_SET_BAD_ATTR(info->extack, wrong);
 	return err;
 }
 

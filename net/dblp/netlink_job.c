@@ -271,11 +271,13 @@ static int dblp_nl_job_clr(struct genl_info *info, const struct dblp_job *job,
 			   struct dblp_job_conf *conf)
 {
 	struct nlattr *phase = info->attrs[DBLP_A_JOB_PHASE];
+	struct nlattr *high = info->attrs[DBLP_A_JOB_HIGH_PHASE];
+	struct nlattr *low = info->attrs[DBLP_A_JOB_LOW_PHASE];
 	int err;
 
 	if (conf->low_phase == conf->high_phase) {
-		NL_SET_ERR_MSG(info->extack,
-			       "low-phase and high-phase are the same");
+		NL_SET_ERR_MSG_ATTR(info->extack, low ?: high,
+				    "low-phase and high-phase are the same");
 		return -EINVAL;
 	}
 	if (conf->clr == DBLP_CLR_OFF)

@@ -98,6 +98,42 @@ int result(struct nlmsghdr *nlh)
 	return got.err;
 }
 
+static void note_state(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *attr;
+	struct nl_state *s = arg;
+
+	mnl_attr_for_each(attr, nlh, sizeof(*genl)) {
+		if (genl->cmd == DBLP_CMD_JOB_GET &&
+		    mnl_attr_get_type(attr) == DBLP_A_JOB_STATS)
+			continue;
+		if (s->len + attr->nla_len > sizeof(s->bytes))
+			die("too much to be compared");
+		memcpy(s->bytes + s->len, attr, attr->nla_len);
+		s->len += attr->nla_len;
+	}
+}
+
+void nl_state_take(struct nl_state *s)
+{
+	static const uint8_t dumps[] = {
+		DBLP_CMD_SOCKET_GET, DBLP_CMD_PHASE_GET, DBLP_CMD_JOB_GET,
+		DBLP_CMD_CC_GET,
+	};
+	size_t i;
+
+	s->len = 0;
+	for (i = 0; i < sizeof(dumps); i++) {
+		ask(begin(family, dumps[i], NLM_F_DUMP));
+		while (!receive(note_state, s))
+			;
+	}
+	ask(begin(family, DBLP_CMD_PARAM_GET, NLM_F_ACK));
+	while (!receive(note_state, s))
+		;
+}
+
 static void note_family(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct nlattr *attr;

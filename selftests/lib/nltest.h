@@ -50,6 +50,20 @@ bool receive(void (*each)(const struct nlmsghdr *nlh, void *arg), void *arg);
 /** result() - send a request; 0 or the errno, its explanation in @got */
 int result(struct nlmsghdr *nlh);
 
+/**
+ * struct nl_state - all that can be set, as it is told; times pass and are not
+ *	in it
+ * @len: of @bytes
+ * @bytes: attributes of all objects
+ */
+struct nl_state {
+	size_t	len;
+	char	bytes[1 << 16];
+};
+
+/** nl_state_take() - to see whether something has changed */
+void nl_state_take(struct nl_state *s);
+
 #define REFUSED(err, nlh) do { \
 	EXPECT_EQ(err, result(nlh)); \
 	EXPECT_NE(0, strlen(got.msg)); \
