@@ -9,6 +9,7 @@
  */
 #include <linux/fault-inject-usercopy.h>
 #include <linux/instrumented.h>
+#include <linux/nospec.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
@@ -22,7 +23,11 @@ static void __user *dblp_iter_user(const struct iov_iter *i, size_t len)
 	if (!iter_is_ubuf(i) || i->nofault || iov_iter_count(i) < len)
 		return NULL;
 	p = i->ubuf + i->iov_offset;
-	return access_ok(p, len) ? p : NULL;
+	if (!access_ok(p, len))
+		return NULL;
+	/* As in copy_from_user(): nothing is copied on a guess that it is */
+	barrier_nospec();
+	return p;
 }
 
 /**
