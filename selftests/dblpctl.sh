@@ -98,6 +98,15 @@ both_ends()
 }
 try "both ends of a connection over IPv4 agree" both_ends
 
+# What dblp.rst says of it: the UDP socket of each port, of no process, and no more
+other_tools()
+{
+	ip netns exec "$b" ss -H -a -n -p -A all | awk '$1 != "nl" { print $1, $2, $5, NF }' | sort |
+		tee "$tmp/ss"
+	is cat "$tmp/ss" "$(printf 'udp UNCONN %s 6\n' '*:7000' '10.9.0.2:7002' '[fd09::2]:7001')"
+}
+try "ss shows the UDP sockets alone" other_tools
+
 try "a connection over IPv6, with all that was set" sock "$a" '.id == '"$id6"' and
 	.local_addr == "fd09::1" and .peer_addr == "fd09::2" and .budget == 8000 and
 	.budget_cap == 500000 and .peer_budget_cap == 1000000 and .policy == "eager" and
