@@ -368,18 +368,23 @@ static bool overflows(const struct dblp_cc *cc, const struct bdp *b)
 }
 
 /* What held a few small packets up may have been a busy processor: nobody tried
- * how much the path has.
+ * how much the path has. Nor does the first ACK say it, with which the first round
+ * is over, while most of the first window is on its way.
  */
-static bool is_full(const struct dblp_cc *cc, const struct bdp *b)
+static bool is_full(const struct dblp_cc *cc, const struct bdp *b,
+		    const struct dblp_rate_sample *rs)
 {
+	if (b->mode_rounds == 1 && b->round_acked < rs->inflight)
+		return false;
 	return is_queued(b) && b->round_acked > cc->mss;
 }
 
-static void startup_round(const struct dblp_cc *cc, struct bdp *b)
+static void startup_round(const struct dblp_cc *cc, struct bdp *b,
+			  const struct dblp_rate_sample *rs)
 {
 	if (!b->round_sampled)
 		return;
-	if (is_full(cc, b) || overflows(cc, b)) {
+	if (is_full(cc, b, rs) || overflows(cc, b)) {
 		b->filled = true;
 	} else if (max_bw(b) >= b->full_bw + b->full_bw / 4) {
 		b->full_bw = max_bw(b);
@@ -491,14 +496,15 @@ static void judge_queue(const struct dblp_cc *cc, struct bdp *b)
 }
 
 /* A round trip is over: judge it and begin the next */
-static void next_round(struct dblp_cc *cc, struct bdp *b, u64 now)
+static void next_round(struct dblp_cc *cc, struct bdp *b,
+		       const struct dblp_rate_sample *rs)
 {
 	update_loss(cc, b);
 	if (b->mode_rounds < U8_MAX)
 		b->mode_rounds++;
 	switch (b->mode) {
 	case STARTUP:
-		startup_round(cc, b);
+		startup_round(cc, b, rs);
 		break;
 	case DRAIN:
 	case PROBE_DOWN:
@@ -513,10 +519,10 @@ static void next_round(struct dblp_cc *cc, struct bdp *b, u64 now)
 			enter(b, PROBE_UP);
 		break;
 	case PROBE_RTT:
-		probe_rtt_round(b, now);
+		probe_rtt_round(b, rs->now);
 		break;
 	}
-	judge_rivals(cc, b, now);
+	judge_rivals(cc, b, rs->now);
 	judge_queue(cc, b);
 	/* A rate is not forgotten while the application does not try it */
 	if (b->round_sampled) {
@@ -633,7 +639,7 @@ static void bdp_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	if (b->mode == PROBE_UP && b->mode_rounds && is_queue(b, rs->rtt))
 		enter(b, PROBE_DOWN);
 	if (round_is_over(b, rs))
-		next_round(cc, b, rs->now);
+		next_round(cc, b, rs);
 	if ((b->mode == DRAIN || b->mode == PROBE_DOWN) &&
 	    rs->inflight <= drained_bytes(cc, b))
 		enter(b, PROBE_CRUISE);

@@ -650,6 +650,34 @@ TEST(bdp__delay_of_small_messages_does_not_end_the_search)
 	EXPECT_EQ(rate, cc.pacing_rate);
 }
 
+/* Nor does that of the first ACK, here of a zero map and a segment: more is on its
+ * way, and only what comes of that shows whether there is a queue
+ */
+TEST(bdp__one_late_ack_does_not_end_the_search)
+{
+	struct dblp_rate_sample rs = {
+		.now = SIM_S, .rate = 2000000, .rtt = 900 * SIM_US,
+		.acked = 1852, .inflight = 8832, .delivered = 1852,
+	};
+	struct dblp_rtt rtt = {};
+	struct dblp_cc cc;
+	u64 rate;
+
+	dblp_rtt_sample(&rtt, 500 * SIM_US, 0, SIM_S / 2);
+	dblp_cc_start(&cc, &dblp_cc_bdp, 1472, 1);
+	rate = cc.pacing_rate;
+	dblp_rtt_sample(&rtt, rs.rtt, 0, rs.now);
+	cc.ops->ack(&cc, &rs, &rtt);
+	EXPECT_STREQ("startup", cc.ops->mode(&cc));
+	EXPECT_EQ(rate, cc.pacing_rate);
+	rs.now += SIM_MS;
+	rs.prior_delivered = rs.delivered;
+	rs.delivered += 10 * 1472;
+	rs.acked = 10 * 1472;
+	cc.ops->ack(&cc, &rs, &rtt);
+	EXPECT_STRNE("startup", cc.ops->mode(&cc));
+}
+
 TEST(bdp__timeouts_stop_a_flood)
 {
 	struct dblp_cc cc;
