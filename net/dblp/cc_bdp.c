@@ -18,7 +18,9 @@
  *
  * - Random loss is measured while there is no queue, and added to what is
  *   sent, so that the rate *delivered* fills the path. Loss with a queue is
- *   congestion; it shows in the delivery rate and needs no other answer.
+ *   congestion; it shows in the delivery rate and needs no other answer. Loss of
+ *   more than a half is believed at once only if nobody else sends to the
+ *   receiver: a queue can be too short to be seen.
  *
  * - Probing goes on round by round while it finds more, so that bandwidth that
  *   becomes free is found in a few round trips.
@@ -337,6 +339,23 @@ static void update_min_rtt(struct bdp *b, const struct dblp_rate_sample *rs,
 	}
 }
 
+/* More than half of the last round was lost */
+static bool overflows(const struct dblp_cc *cc, const struct bdp *b)
+{
+	return b->round_acked + b->round_lost >= LOSS_FULL_PKTS * (u64)cc->mss &&
+	       round_loss(b) > LOSS_FULL;
+}
+
+/* There is no queue, and nobody else who sends to the receiver, so it is random all
+ * the same. A rate that does not make up for it shrinks round by round: there is no
+ * time to wait for what cruising shows.
+ */
+static bool is_storm(const struct dblp_cc *cc, const struct bdp *b)
+{
+	return overflows(cc, b) && cc->crowd.n < 2 &&
+	       b->round_rtt != U64_MAX && !is_longer(b->round_rtt, b->base_rtt);
+}
+
 /* Late in cruising, only loss is seen that probing did not cause. With a queue
  * it may be congestion all the same, so then it can only lower the estimate.
  */
@@ -345,6 +364,10 @@ static void update_loss(const struct dblp_cc *cc, struct bdp *b)
 	u64 bytes;
 	u32 loss;
 
+	if (is_storm(cc, b)) {
+		b->loss = (3 * b->loss + LOSS_MAX) / 4;
+		return;
+	}
 	if (b->mode != PROBE_CRUISE || b->mode_rounds < CALM_ROUNDS)
 		return;
 	b->cruise_acked += b->round_acked;
@@ -359,12 +382,6 @@ static void update_loss(const struct dblp_cc *cc, struct bdp *b)
 	b->cruise_acked = 0;
 	b->cruise_lost = 0;
 	b->cruise_queued = false;
-}
-
-static bool overflows(const struct dblp_cc *cc, const struct bdp *b)
-{
-	return b->round_acked + b->round_lost >= LOSS_FULL_PKTS * (u64)cc->mss &&
-	       round_loss(b) > LOSS_FULL;
 }
 
 /* What held a few small packets up may have been a busy processor: nobody tried

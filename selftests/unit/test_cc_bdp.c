@@ -98,6 +98,36 @@ TEST(bdp__does_not_collapse_with_30_percent_loss)
 	check_goodput(_metadata, 300000, 850);
 }
 
+/* More than could be told from congestion, if others were there */
+TEST(bdp__does_not_crawl_with_50_percent_loss)
+{
+	check_goodput(_metadata, 500000, 850);
+}
+
+/* Not all of it is made up for */
+TEST(bdp__does_not_crawl_with_60_percent_loss)
+{
+	check_goodput(_metadata, 600000, 100);
+}
+
+/* What is made up for is too much then, for some round trips */
+TEST(bdp__a_storm_passes)
+{
+	struct sim s;
+	u64 rtt;
+
+	for (rtt = 30 * SIM_US; rtt <= 30 * SIM_MS; rtt *= 10) {
+		path_init(&s, 1, 100, rtt, 700000);
+		sim_run(&s, 100 * rtt + SIM_S / 2);
+		s.loss = 0;
+		sim_run(&s, s.now + 100 * (rtt + 2 * SIM_MS));
+		s.dropped = 0;
+		EXPECT_GE(share(&s, 0, 100 * (rtt + SIM_MS)), 950);
+		EXPECT_EQ(0, s.dropped) TH_LOG("%llu us", rtt / SIM_US);
+		sim_free(&s);
+	}
+}
+
 /* Though hardly more than two packets fit the path */
 TEST(bdp__small_windows_bear_loss)
 {
@@ -568,6 +598,29 @@ TEST(bdp__overflow_is_not_random_loss)
 		pkts += s.flow[i].received / s.mss;
 	/* The least windows alone are twice of what there is room for */
 	EXPECT_LE(s.dropped, pkts / 4);
+	sim_free(&s);
+}
+
+/* Not even where it is too short for its delay to be told from none */
+TEST(bdp__overflow_of_a_short_queue_is_not_random_loss)
+{
+	struct sim s;
+	u64 pkts = 0;
+	u32 i;
+
+	path_init(&s, 11, 1000, 60 * SIM_US, 0);
+	s.queue_max = 5;
+	sim_run(&s, SIM_S / 8);
+	s.dropped = 0;
+	for (i = 0; i < 11; i++)
+		pkts -= s.flow[i].received / s.mss;
+	sim_run(&s, s.now + SIM_S / 16);
+	for (i = 0; i < 11; i++)
+		pkts += s.flow[i].received / s.mss;
+	/* Here, too, the least windows alone are more than there is room for */
+	EXPECT_LE(5 * s.dropped, 8 * pkts) {
+		TH_LOG("%llu of %llu", s.dropped, s.dropped + pkts);
+	}
 	sim_free(&s);
 }
 
