@@ -71,6 +71,7 @@ struct dblp_sock;
  * @least: segments that every first pass has: those with critical bytes, and
  *	those that are elided
  * @segs: memory of @acked, @need, @zeros and @sent
+ * @few_segs: that memory, where few segments need no more; zero
  * @sent: for each segment: copies in flight, and whether it was ever sent
  * @room: bytes kept free before each segment, for the headers of its packet
  * @short_slot: position in the sending order of a segment that is shorter than
@@ -129,6 +130,7 @@ struct dblp_tx_msg {
 	u32			undescribed;
 	u32			least;
 	void			*segs;
+	unsigned long		few_segs[4];
 	u8			*sent;
 #define DBLP_SEG_SENT		0x80
 #define DBLP_SEG_COPIES		0x7f

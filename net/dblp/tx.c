@@ -15,6 +15,13 @@
 #include "dblp.h"
 #include "trace.h"
 
+static void dblp_tx_free_segs(struct dblp_tx_msg *msg)
+{
+	if (msg->segs != msg->few_segs)
+		kvfree(msg->segs);
+	msg->segs = NULL;
+}
+
 /** dblp_tx_free() - free a message that is on no list */
 void dblp_tx_free(struct dblp_tx_msg *msg)
 {
@@ -26,7 +33,7 @@ void dblp_tx_free(struct dblp_tx_msg *msg)
 	}
 	dblp_whole_put(msg->whole);
 	dblp_txbuf_free(msg);
-	kvfree(msg->segs);
+	dblp_tx_free_segs(msg);
 	kfree(msg->lossmap.bits);
 	kfree(msg);
 }
@@ -35,8 +42,7 @@ void dblp_tx_free(struct dblp_tx_msg *msg)
 void dblp_tx_strip(struct dblp_tx_msg *msg)
 {
 	dblp_txbuf_free(msg);
-	kvfree(msg->segs);
-	msg->segs = NULL;
+	dblp_tx_free_segs(msg);
 	if (msg->missing_segs)
 		msg->ranges = dblp_count_ranges(&msg->lossmap, msg->seg_size,
 						msg->len);
@@ -88,7 +94,7 @@ static u32 dblp_tx_first_pass(const struct dblp_sock *dsk,
  */
 int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
-	size_t bits;
+	size_t bits, size;
 	u32 n;
 
 	msg->room = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN;
@@ -97,7 +103,10 @@ int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	msg->seg_size = dblp_seg_size(dsk, msg->meta);
 	n = DIV_ROUND_UP(msg->len, msg->seg_size);
 	bits = dblp_segmap_bytes(n);
-	msg->segs = kvzalloc((2 + dsk->elide) * bits + n, GFP_KERNEL_ACCOUNT);
+	size = (2 + dsk->elide) * bits + n;
+	msg->segs = msg->few_segs;
+	if (size > sizeof(msg->few_segs))
+		msg->segs = kvzalloc(size, GFP_KERNEL_ACCOUNT);
 	if (!msg->segs)
 		return -ENOMEM;
 	/* The bitmaps come first: they want the alignment */
