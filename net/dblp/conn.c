@@ -427,13 +427,13 @@ static void dblp_pto_expired(struct dblp_sock *dsk, u64 now)
 	if (!dsk->sent.inflight_pkts)
 		dsk->progress = now;
 	if (now - dsk->progress >= dblp_patience(dsk)) {
-		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_CONNTIMEOUT);
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_CONNTIMEOUT);
 		dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
 		return;
 	}
 	if (!dblp_path_timeout(dsk))
 		return;
-	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_PTOEXPIRED);
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_PTOEXPIRED);
 	dsk->pto_count++;
 	trace_dblp_pto(dsk);
 	if (dsk->cc.ops->timeout)

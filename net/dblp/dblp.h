@@ -288,6 +288,7 @@ struct dblp_peer_key {
  * @sk: must be first
  * @inet: the same: IP looks at skb->sk of the packets it sends and takes it for
  *	one of its own. All of it but @sk stays zero
+ * @dn: what its namespace has
  * @conn_node: in @conns of the namespace
  * @peer_node: in @peers of the namespace
  * @cid: connection ID that the peer sends to; never 0 once connecting
@@ -437,6 +438,7 @@ struct dblp_sock {
 		struct sock		sk;
 		struct inet_sock	inet;
 	};
+	struct dblp_net		*dn;
 	struct rhash_head	conn_node;
 	struct rhash_head	peer_node;
 	u64			cid;

@@ -141,7 +141,7 @@ static void dblp_elide_count(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 		bytes += dblp_tx_seg_len(msg, seg);
 	}
 	dsk->info.bytes_elided += bytes;
-	DBLP_ADD_STATS(sock_net(&dsk->sk), DBLP_MIB_BYTESELIDED, bytes);
+	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESELIDED, bytes);
 }
 
 /* The segments of a map need no repair any more, or do again */

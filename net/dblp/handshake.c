@@ -448,7 +448,7 @@ int dblp_handshake_start(struct dblp_sock *dsk)
 		dsk->sent.ring = NULL;
 		return err;
 	}
-	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_CONNACTIVE);
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_CONNACTIVE);
 	dsk->handshake_start = ktime_get_ns();
 	dsk->sk.sk_state = TCP_SYN_SENT;
 	dblp_handshake_state(dsk, DBLP_STATE_INIT_SENT, dsk->handshake_start);
@@ -469,7 +469,7 @@ void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 
 	sock_owned_by_me(&dsk->sk);
 	if (now - dsk->handshake_start >= limit) {
-		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_CONNTIMEOUT);
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_CONNTIMEOUT);
 		dblp_done(dsk, ETIMEDOUT);
 		return;
 	}

@@ -74,7 +74,7 @@ static void dblp_packets_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
 	u32 i;
 
 	if (late)
-		DBLP_ADD_STATS(sock_net(&dsk->sk), DBLP_MIB_PKTSPURIOUS, n);
+		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTSPURIOUS, n);
 	for (i = 0; i < n && !list_empty(&dsk->ctl_flight); i++)
 		dblp_ctl_acked(dsk, pn + i);
 	dblp_path_acked(dsk, pkt, n);
@@ -88,7 +88,7 @@ static void dblp_packet_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
 	struct dblp_sock *dsk = ctx;
 
 	dsk->info.pkts_lost++;
-	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_PKTLOST);
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_PKTLOST);
 	trace_dblp_packet_lost(dsk, pn, pkt, why);
 	if (!list_empty(&dsk->ctl_flight))
 		dblp_ctl_lost(dsk, pn);
@@ -335,7 +335,7 @@ static void dblp_note_received(struct dblp_sock *dsk, u64 pn,
 	dsk->ack_pending += run->n;
 	dsk->info.pkts_received += run->n;
 	dblp_count_ecn(dsk, DBLP_SKB_CB(run->train->skb)->ecn, run->n);
-	DBLP_ADD_STATS(sock_net(&dsk->sk), DBLP_MIB_PKTRECEIVED, run->n);
+	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTRECEIVED, run->n);
 }
 
 static bool dblp_pn_of(const struct dblp_sock *dsk, const struct dblp_hdr *h,

@@ -50,7 +50,7 @@ void dblp_keepalive_expired(struct dblp_sock *dsk)
 	if (dblp_ctl_add(dsk, DBLP_FRAME_PING))
 		return;
 	dsk->keepalive_probe = true;
-	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_KEEPALIVESENT);
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_KEEPALIVESENT);
 }
 
 /**

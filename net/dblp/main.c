@@ -122,6 +122,7 @@ struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
 	sk_sockets_allocated_inc(sk);
 
 	dsk = dblp_sk(sk);
+	dsk->dn = dblp_pernet(net);
 	dblp_defaults_read(dblp_config(net), &defaults);
 	dsk->cc.ops = defaults.cc;
 	dsk->cap = defaults.cap;

@@ -30,6 +30,11 @@ struct dblp_mib {
 	SNMP_INC_STATS64(dblp_pernet(net)->mib, item)
 #define DBLP_ADD_STATS(net, item, n) \
 	SNMP_ADD_STATS64(dblp_pernet(net)->mib, item, n)
+/* For a socket, which need not search for its namespace */
+#define DBLP_INC_SK_STATS(dsk, item) \
+	SNMP_INC_STATS64((dsk)->dn->mib, item)
+#define DBLP_ADD_SK_STATS(dsk, item, n) \
+	SNMP_ADD_STATS64((dsk)->dn->mib, item, n)
 
 struct dblp_mib __percpu *dblp_mib_alloc(void);
 u64 dblp_mib_sum(struct dblp_mib __percpu *mib, enum dblp_mib_item item);

@@ -30,7 +30,7 @@ static int __dblp_xmit(struct dblp_sock *dsk, struct sk_buff *skb,
 	skb->priority = priority;
 	err = dblp_ip_xmit(dsk->ep, skb, dst, &dsk->path, tos);
 	if (err)
-		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_XMITERROR);
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_XMITERROR);
 	return err;
 }
 
@@ -94,7 +94,7 @@ void dblp_send_rst(struct dblp_sock *dsk, enum dblp_rst_reason reason)
 	p = dblp_put_u64(p, (u64)reason << 32);
 	dblp_put_u64(p, dsk->cid);
 	dblp_send_raw(dsk, out, sizeof(out));
-	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_RSTSENT);
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_RSTSENT);
 }
 
 static void dblp_ack_done(struct dblp_sock *dsk)
@@ -128,9 +128,8 @@ static u8 *dblp_put_ack(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
  */
 static u8 *dblp_put_share(struct dblp_sock *dsk, u8 *p, const u8 *end)
 {
-	struct dblp_net *dn = dblp_pernet(sock_net(&dsk->sk));
 	struct dblp_frame f = { .type = DBLP_FRAME_SHARE };
-	int n = atomic_read(&dn->receiving);
+	int n = atomic_read(&dsk->dn->receiving);
 
 	if (n < 2)
 		return p;
@@ -206,7 +205,7 @@ void dblp_send_ack(struct dblp_sock *dsk)
 	dblp_put_hdr(out, &h);
 	dblp_ack_done(dsk);
 	dblp_send_raw(dsk, out, p - out);
-	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_ACKSENT);
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_ACKSENT);
 }
 
 /* How many of @want packets have room in the ring of packets sent */
@@ -236,7 +235,7 @@ static void dblp_note_sent(struct dblp_sock *dsk, u32 n, u64 now)
 		dsk->cc.ops->sent(&dsk->cc, dsk->sent.inflight, now);
 	dsk->last_sent = now;
 	dsk->info.pkts_sent += n;
-	DBLP_ADD_STATS(sock_net(&dsk->sk), DBLP_MIB_PKTSENT, n);
+	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTSENT, n);
 }
 
 static void dblp_note_paced(struct dblp_sock *dsk, u32 wire_bytes, u64 now)
@@ -642,7 +641,7 @@ static void dblp_retry(struct dblp_sock *dsk, u64 now)
 		dsk->stuck_since = now;
 	if (now - dsk->stuck_since < dblp_patience(dsk))
 		return;
-	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_CONNTIMEOUT);
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_CONNTIMEOUT);
 	dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
 }
 

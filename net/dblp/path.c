@@ -121,7 +121,7 @@ void dblp_mtu_reduced(struct dblp_sock *dsk)
 	sock_owned_by_me(&dsk->sk);
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return;
-	DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_MTUREDUCED);
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_MTUREDUCED);
 	dblp_lose_larger(dsk, dblp_mss(dsk, NULL));
 	dblp_push(dsk);
 }
@@ -154,7 +154,7 @@ u32 dblp_path_ce(struct dblp_sock *dsk)
 
 	ce = dblp_ecn_check(&dsk->ecn);
 	if (dsk->ecn.state == DBLP_ECN_FAILED && before != DBLP_ECN_FAILED)
-		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_ECNFAILED);
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_ECNFAILED);
 	return ce;
 }
 
@@ -199,7 +199,7 @@ void dblp_path_acked(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt,
 	for (i = 0; i < n; i++)
 		dblp_path_acked_one(dsk, &pkt[i], now);
 	if (dsk->pmtu.mtu < before)
-		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_MTUBLACKHOLE);
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MTUBLACKHOLE);
 }
 
 /**
@@ -217,7 +217,7 @@ void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
 	dblp_pmtu_lost(p, dblp_path_size(dsk, pkt), pkt->probe,
 		       ktime_get_ns());
 	if (p->mtu < before)
-		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_MTUBLACKHOLE);
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MTUBLACKHOLE);
 }
 
 /**
@@ -235,7 +235,7 @@ bool dblp_path_timeout(struct dblp_sock *dsk)
 	dblp_ecn_timeout(&dsk->ecn, dsk->pto_count + 1);
 	/* One may be the tail of a burst; two, and perhaps the path is dead */
 	if (dsk->pto_count && sk_rethink_txhash(&dsk->sk))
-		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_REHASH);
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_REHASH);
 	return true;
 }
 
@@ -260,7 +260,7 @@ void dblp_path_probe(struct dblp_sock *dsk, struct dst_entry *dst, u64 now)
 	dsk->path.mtu = max(size, p->mtu);
 	if (dblp_send_size_probe(dsk, dst, size -
 				 dblp_path_overhead(&dsk->path), now))
-		DBLP_INC_STATS(sock_net(&dsk->sk), DBLP_MIB_MTUPROBE);
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MTUPROBE);
 	else
 		dblp_pmtu_unsent(p);
 	dsk->path.mtu = p->mtu;

@@ -56,13 +56,13 @@ static bool dblp_rx_may_open(const struct dblp_sock *dsk,
 static void dblp_rx_begin(struct dblp_sock *dsk)
 {
 	if (!dsk->rx_open++)
-		atomic_inc(&dblp_pernet(sock_net(&dsk->sk))->receiving);
+		atomic_inc(&dsk->dn->receiving);
 }
 
 static void dblp_rx_end(struct dblp_sock *dsk)
 {
 	if (!--dsk->rx_open)
-		atomic_dec(&dblp_pernet(sock_net(&dsk->sk))->receiving);
+		atomic_dec(&dsk->dn->receiving);
 }
 
 static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
@@ -237,23 +237,22 @@ static void dblp_rx_refund(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 /* A message was closed, with all its pieces */
 static void dblp_rx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 {
-	struct net *net = sock_net(&dsk->sk);
 
 	dsk->info.msgs_received++;
-	DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVED);
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGRECEIVED);
 	if (reason == DBLP_REASON_COMPLETE) {
 		dsk->info.msgs_received_complete++;
-		DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVEDCOMPLETE);
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGRECEIVEDCOMPLETE);
 		return;
 	}
 	dsk->info.msgs_received_early++;
-	DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVEDEARLY);
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGRECEIVEDEARLY);
 	if (reason == DBLP_REASON_BUDGET) {
 		dsk->info.msgs_received_budget++;
-		DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVEDBUDGET);
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGRECEIVEDBUDGET);
 	} else {
 		dsk->info.msgs_received_deadline++;
-		DBLP_INC_STATS(net, DBLP_MIB_MSGRECEIVEDDEADLINE);
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGRECEIVEDDEADLINE);
 	}
 }
 
@@ -349,13 +348,12 @@ void dblp_rx_abort(struct dblp_sock *dsk)
 
 static void dblp_rx_account(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
-	struct net *net = sock_net(&dsk->sk);
 
 	dsk->info.bytes_received += msg->len;
 	dsk->info.bytes_missing += msg->missing;
-	DBLP_ADD_STATS(net, DBLP_MIB_BYTESRECEIVED, msg->len);
+	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESRECEIVED, msg->len);
 	if (msg->missing)
-		DBLP_ADD_STATS(net, DBLP_MIB_BYTESMISSING, msg->missing);
+		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESMISSING, msg->missing);
 }
 
 static const u8 dblp_rx_reasons[] = {

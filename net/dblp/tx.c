@@ -380,7 +380,6 @@ static void dblp_tx_unmark_lost(struct dblp_tx_msg *msg)
 void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 		  bool again)
 {
-	struct net *net = sock_net(&dsk->sk);
 	u32 len = dblp_tx_seg_len(msg, seg);
 
 	msg->sent[seg] = (msg->sent[seg] + 1) | DBLP_SEG_SENT;
@@ -388,15 +387,15 @@ void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 	if (again) {
 		msg->lossy = 1;
 		dsk->info.bytes_again += len;
-		DBLP_INC_STATS(net, DBLP_MIB_SEGAGAIN);
-		DBLP_ADD_STATS(net, DBLP_MIB_BYTESAGAIN, len);
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_SEGAGAIN);
+		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESAGAIN, len);
 	} else {
 		msg->cursor++;
 		if (msg->ahead)
 			dblp_elide_skip(msg);
 		dsk->info.bytes_first += len;
-		DBLP_INC_STATS(net, DBLP_MIB_SEGFIRST);
-		DBLP_ADD_STATS(net, DBLP_MIB_BYTESFIRST, len);
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_SEGFIRST);
+		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESFIRST, len);
 	}
 	dblp_tx_unmark_lost(msg);
 }
@@ -411,14 +410,12 @@ void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 void dblp_tx_sent_run(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 n,
 		      u32 bytes)
 {
-	struct net *net = sock_net(&dsk->sk);
-
 	msg->cursor += n;
 	if (msg->ahead)
 		dblp_elide_skip(msg);
 	dsk->info.bytes_first += bytes;
-	DBLP_ADD_STATS(net, DBLP_MIB_SEGFIRST, n);
-	DBLP_ADD_STATS(net, DBLP_MIB_BYTESFIRST, bytes);
+	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_SEGFIRST, n);
+	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESFIRST, bytes);
 	dblp_tx_unmark_lost(msg);
 }
 

@@ -150,7 +150,6 @@ int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f)
 static void dblp_tx_account(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	struct dblp_info *info = &dsk->info;
-	struct net *net = sock_net(&dsk->sk);
 	u32 seg = 0, len, sent = 0;
 
 	if (msg->missing_segs)
@@ -164,8 +163,8 @@ static void dblp_tx_account(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	info->bytes_forgiven_unsent += msg->missing - sent;
 	if (!msg->missing)
 		return;
-	DBLP_ADD_STATS(net, DBLP_MIB_BYTESFORGIVENSENT, sent);
-	DBLP_ADD_STATS(net, DBLP_MIB_BYTESFORGIVENUNSENT, msg->missing - sent);
+	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESFORGIVENSENT, sent);
+	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESFORGIVENUNSENT, msg->missing - sent);
 }
 
 /** dblp_tx_uncharge() - a message does not count against the socket any more */
@@ -187,23 +186,21 @@ static void dblp_tx_report(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 
 static void dblp_tx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 {
-	struct net *net = sock_net(&dsk->sk);
-
 	dsk->info.msgs_sent++;
-	DBLP_INC_STATS(net, DBLP_MIB_MSGSENT);
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGSENT);
 	if (reason == DBLP_REASON_COMPLETE) {
 		dsk->info.msgs_sent_complete++;
-		DBLP_INC_STATS(net, DBLP_MIB_MSGSENTCOMPLETE);
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGSENTCOMPLETE);
 		return;
 	}
 	dsk->info.msgs_sent_early++;
-	DBLP_INC_STATS(net, DBLP_MIB_MSGSENTEARLY);
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGSENTEARLY);
 	if (reason == DBLP_REASON_BUDGET) {
 		dsk->info.msgs_sent_budget++;
-		DBLP_INC_STATS(net, DBLP_MIB_MSGSENTBUDGET);
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGSENTBUDGET);
 	} else {
 		dsk->info.msgs_sent_deadline++;
-		DBLP_INC_STATS(net, DBLP_MIB_MSGSENTDEADLINE);
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGSENTDEADLINE);
 	}
 }
 
