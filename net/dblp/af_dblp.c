@@ -389,6 +389,8 @@ static __poll_t dblp_poll(struct file *file, struct socket *sock,
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
 	if (dblp_readable(dsk))
 		mask |= EPOLLIN | EPOLLRDNORM;
+	if (!dblp_writable(dsk))
+		dblp_no_space(dsk);
 	if (!dblp_connecting(dsk) && (dblp_writable(dsk) ||
 				      (shutdown & SEND_SHUTDOWN)))
 		mask |= EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND;

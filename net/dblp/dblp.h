@@ -610,6 +610,7 @@ int dblp_wait_connected(struct dblp_sock *dsk, long timeo);
 /* send.c: sendmsg() */
 int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len);
 bool dblp_writable(const struct dblp_sock *dsk);
+void dblp_no_space(struct dblp_sock *dsk);
 void dblp_write_space(struct dblp_sock *dsk);
 
 /* recv.c: recvmsg(); place.c: in placement mode */

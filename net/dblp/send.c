@@ -27,14 +27,11 @@ bool dblp_writable(const struct dblp_sock *dsk)
 	return queued <= READ_ONCE(dsk->sk.sk_sndbuf) / 2;
 }
 
-/** dblp_write_space() - wake those who wait for dblp_writable() */
-void dblp_write_space(struct dblp_sock *dsk)
+static void dblp_wake_writers(struct dblp_sock *dsk)
 {
 	struct sock *sk = &dsk->sk;
 	struct socket_wq *wq;
 
-	if (!dblp_writable(dsk))
-		return;
 	rcu_read_lock();
 	wq = rcu_dereference(sk->sk_wq);
 	if (skwq_has_sleeper(wq))
@@ -42,6 +39,34 @@ void dblp_write_space(struct dblp_sock *dsk)
 					   EPOLLWRBAND);
 	sk_wake_async(sk, SOCK_WAKE_SPACE, POLL_OUT);
 	rcu_read_unlock();
+}
+
+/**
+ * dblp_no_space() - somebody may wait for dblp_writable()
+ * @dsk: socket of a process in a call
+ *
+ * He must look at it once more. Those who wait for something else, as who has
+ * sent and waits for an answer, are not woken in vain.
+ */
+void dblp_no_space(struct dblp_sock *dsk)
+{
+	set_bit(SOCK_NOSPACE, &dsk->sk.sk_socket->flags);
+	/* Pairs with the one in dblp_write_space() */
+	smp_mb__after_atomic();
+}
+
+/** dblp_write_space() - wake those who wait for dblp_writable() */
+void dblp_write_space(struct dblp_sock *dsk)
+{
+	struct socket *sock = dsk->sk.sk_socket;
+
+	/* Bytes were freed before: see them, or the bit */
+	smp_mb();
+	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags) ||
+	    !dblp_writable(dsk))
+		return;
+	clear_bit(SOCK_NOSPACE, &sock->flags);
+	dblp_wake_writers(dsk);
 }
 
 /* What a message is sent with: the socket's settings, or those of a cmsg */
@@ -218,6 +243,7 @@ static int dblp_wait_send(struct dblp_sock *dsk, struct dblp_send *s)
 			err = dblp_may_begin(dsk, s);
 		if (err || ((mine || !dsk->tx_busy) && dblp_send_room(dsk, s)))
 			break;
+		dblp_no_space(dsk);
 		if (!s->timeo)
 			err = -EAGAIN;
 		else if (signal_pending(current))
@@ -313,6 +339,8 @@ static int dblp_queue_piece(struct dblp_sock *dsk, struct dblp_send *s,
 	if (whole && whole->taken == whole->msg.total)
 		dblp_end_whole(dsk);
 	s->done += msg->len;
+	if (!dblp_writable(dsk))
+		dblp_no_space(dsk);
 	dblp_push(dsk);
 	return 0;
 }
@@ -385,7 +413,7 @@ static int dblp_send_all(struct dblp_sock *dsk, struct dblp_send *s)
 	dsk->tx_busy = 0;
 	if (dsk->tx_wanted) {
 		dsk->tx_wanted = 0;
-		dblp_write_space(dsk);
+		dblp_wake_writers(dsk);
 	}
 	return err;
 }
