@@ -25,18 +25,22 @@ u64 dblp_rx_credit_waits(const struct dblp_sock *dsk)
 
 /**
  * dblp_rx_offer() - tell the peer of its credit if it is worth a frame
- * @dsk: socket; dblp_push() must follow
+ * @dsk: socket
+ *
+ * Return: true if dblp_push() must follow.
  */
-void dblp_rx_offer(struct dblp_sock *dsk)
+bool dblp_rx_offer(struct dblp_sock *dsk)
 {
 	if (dsk->state != DBLP_STATE_ESTABLISHED || dsk->rx_fin)
-		return;
+		return false;
 	if (!dsk->peer_waits &&
 	    dblp_rx_credit_waits(dsk) < dsk->rx_window / 4 &&
 	    dsk->rx_max_msg - dsk->rx_consumed_msgs > DBLP_MSG_WINDOW / 2)
-		return;
-	if (!dblp_ctl_add(dsk, DBLP_FRAME_FLOW))
-		dsk->peer_waits = false;
+		return false;
+	if (dblp_ctl_add(dsk, DBLP_FRAME_FLOW))
+		return false;
+	dsk->peer_waits = false;
+	return true;
 }
 
 /**

@@ -497,7 +497,7 @@ bool dblp_row_to_iter(const void *from, u32 stride, u32 len, u32 n,
 u64 dblp_rx_cost(const struct dblp_rx_msg *msg);
 void dblp_rx_credit(struct dblp_sock *dsk);
 u64 dblp_rx_credit_waits(const struct dblp_sock *dsk);
-void dblp_rx_offer(struct dblp_sock *dsk);
+bool dblp_rx_offer(struct dblp_sock *dsk);
 void dblp_rx_consume(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 
 #endif /* _NET_DBLP_MSG_H */

@@ -665,6 +665,32 @@ static void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now)
 		dsk->ack_at = at;
 }
 
+/*
+ * Most packets that come, and most messages that are read, leave nothing to be
+ * sent. A probe of the path's size goes only while others are in flight.
+ */
+static bool dblp_has_work(const struct dblp_sock *dsk)
+{
+	return dsk->tx_cur || !list_empty(&dsk->ctl_queue) ||
+	       !list_empty(&dsk->tx_lost) || !dsk->pmtu.max ||
+	       (dsk->sent.inflight && !dblp_pmtu_known(&dsk->pmtu));
+}
+
+/* Returns false if there is no memory for it, or no route */
+static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
+{
+	struct dst_entry *dst;
+	u32 mss;
+
+	mss = dblp_mss(dsk, &dst);
+	dblp_tell_blocked(dsk);
+	if (!dst || !dblp_push_ctl(dsk, dst, mss, now) ||
+	    !dblp_push_data(dsk, dst, mss, now))
+		return false;
+	dblp_path_probe(dsk, dst, now);
+	return true;
+}
+
 /**
  * dblp_push() - send everything that may go now, and set the timer
  * @dsk: socket; the caller has a reference besides the socket's own
@@ -672,9 +698,6 @@ static void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now)
 void dblp_push(struct dblp_sock *dsk)
 {
 	u64 now = ktime_get_ns();
-	struct dst_entry *dst;
-	bool ok;
-	u32 mss;
 
 	sock_owned_by_me(&dsk->sk);
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
@@ -684,16 +707,10 @@ void dblp_push(struct dblp_sock *dsk)
 		return;
 	}
 	dsk->pace_at = 0;
-	mss = dblp_mss(dsk, &dst);
-	dblp_tell_blocked(dsk);
-	ok = dst && dblp_push_ctl(dsk, dst, mss, now) &&
-	     dblp_push_data(dsk, dst, mss, now);
-	if (ok) {
+	if (!dblp_has_work(dsk) || dblp_push_all(dsk, now))
 		dsk->stuck_since = 0;
-		dblp_path_probe(dsk, dst, now);
-	} else {
+	else
 		dblp_retry(dsk, now);
-	}
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return;
 	dblp_ack_or_wait(dsk, now);

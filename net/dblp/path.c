@@ -252,7 +252,7 @@ void dblp_path_probe(struct dblp_sock *dsk, struct dst_entry *dst, u64 now)
 	struct dblp_pmtu *p = &dsk->pmtu;
 	u32 size;
 
-	if (!dsk->sent.inflight || (p->mtu == p->max && !p->doubt))
+	if (!dsk->sent.inflight || dblp_pmtu_known(p))
 		return;
 	size = dblp_pmtu_next(p, now);
 	if (!size)

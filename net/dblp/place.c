@@ -381,8 +381,8 @@ static void dblp_place_consume(struct dblp_sock *dsk, struct dblp_place *p)
 		else
 			dblp_rx_put(dsk, msg);
 	}
-	dblp_rx_offer(dsk);
-	dblp_push(dsk);
+	if (dblp_rx_offer(dsk))
+		dblp_push(dsk);
 }
 
 /* One round: take what is there, copy it, done with it */

@@ -123,6 +123,12 @@ void dblp_pmtu_lost(struct dblp_pmtu *p, u32 size, bool probe, u64 now);
 /** dblp_pmtu_timeout() - @count probe timeouts have expired in a row */
 void dblp_pmtu_timeout(struct dblp_pmtu *p, u32 count);
 
+/** dblp_pmtu_known() - is there nothing to be probed for? */
+static inline bool dblp_pmtu_known(const struct dblp_pmtu *p)
+{
+	return p->mtu == p->max && !p->doubt;
+}
+
 /** dblp_pmtu_quiet() - is there no need to tell of small packets? */
 static inline bool dblp_pmtu_quiet(const struct dblp_pmtu *p)
 {

@@ -224,8 +224,8 @@ static void dblp_consume_whole(struct dblp_sock *dsk, struct list_head *pieces)
 	list_for_each_entry(msg, pieces, list)
 		dblp_rx_consume(dsk, msg);
 	dblp_rx_was_read(dsk, pieces);
-	dblp_rx_offer(dsk);
-	dblp_push(dsk);
+	if (dblp_rx_offer(dsk))
+		dblp_push(dsk);
 }
 
 static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
