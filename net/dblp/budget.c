@@ -130,7 +130,7 @@ bool dblp_rx_word(struct dblp_rx_msg *msg, u32 ppm, u64 pn)
  */
 bool dblp_budget_known(struct dblp_sock *dsk, u32 id)
 {
-	return dblp_before(id, dsk->rx_next) || xa_load(&dsk->rx_msgs, id);
+	return dblp_before(id, dsk->rx_next) || dblp_rx_find(dsk, id);
 }
 
 /**
@@ -143,7 +143,7 @@ bool dblp_budget_known(struct dblp_sock *dsk, u32 id)
  */
 int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn)
 {
-	struct dblp_rx_msg *msg = xa_load(&dsk->rx_msgs, f->budget.msg_id);
+	struct dblp_rx_msg *msg = dblp_rx_find(dsk, f->budget.msg_id);
 
 	sock_owned_by_me(&dsk->sk);
 	if (!msg || msg->closed)

@@ -389,7 +389,8 @@ struct dblp_peer_key {
  * @ctl_flight: control frames in flight
  *
  * Receiving:
- * @rx_msgs: open messages, and closed ones whose turn has not come, by ID
+ * @rx_turn: the message whose turn it is, if it has been opened
+ * @rx_msgs: open messages, and closed ones, whose turn has not come, by ID
  * @rx_found: of those, the one that was looked for last, or NULL
  * @rx_ready: closed messages and pieces to be read, in order
  * @rx_part: pieces of the message being placed of which all was placed: the
@@ -530,6 +531,7 @@ struct dblp_sock {
 	struct list_head	ctl_queue;
 	struct list_head	ctl_flight;
 
+	struct dblp_rx_msg	*rx_turn;
 	struct xarray		rx_msgs;
 	struct dblp_rx_msg	*rx_found;
 	struct list_head	rx_ready;

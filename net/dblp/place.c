@@ -84,7 +84,7 @@ static struct dblp_rx_msg *dblp_place_next(struct dblp_sock *dsk,
 		else if (!list_is_last(&msg->list, &dsk->rx_ready))
 			return list_next_entry(msg, list);
 	}
-	msg = xa_load(&dsk->rx_msgs, id);
+	msg = dblp_rx_find(dsk, id);
 	if (msg && !msg->meta_missing && msg->offset != *base)
 		return NULL;
 	return msg;

@@ -92,7 +92,10 @@ static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 	msg->phase = d->phase;
 	msg->meta = d->meta;
 	msg->meta_missing = d->meta;
-	if (xa_is_err(xa_store_bh(&dsk->rx_msgs, msg->id, msg, GFP_ATOMIC))) {
+	if (msg->id == dsk->rx_next) {
+		dsk->rx_turn = msg;
+	} else if (xa_is_err(xa_store_bh(&dsk->rx_msgs, msg->id, msg,
+					 GFP_ATOMIC))) {
 		kfree(msg);
 		return NULL;
 	}
@@ -101,11 +104,18 @@ static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 	return msg;
 }
 
-/* An open message, or a closed one whose turn has not come; packets of one
- * message mostly come one after the other
+/**
+ * dblp_rx_find() - an open message, or a closed one whose turn has not come
+ * @dsk: socket
+ * @id: its ID
+ *
+ * Return: the message or NULL.
  */
-static struct dblp_rx_msg *dblp_rx_find(struct dblp_sock *dsk, u32 id)
+struct dblp_rx_msg *dblp_rx_find(struct dblp_sock *dsk, u32 id)
 {
+	if (id == dsk->rx_next)
+		return dsk->rx_turn;
+	/* Packets of one message mostly come one after the other */
 	if (!dsk->rx_found || dsk->rx_found->id != id)
 		dsk->rx_found = xa_load(&dsk->rx_msgs, id);
 	return dsk->rx_found;
@@ -113,6 +123,10 @@ static struct dblp_rx_msg *dblp_rx_find(struct dblp_sock *dsk, u32 id)
 
 static void dblp_rx_erase(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
+	if (msg == dsk->rx_turn) {
+		dsk->rx_turn = NULL;
+		return;
+	}
 	dsk->rx_found = NULL;
 	xa_erase_bh(&dsk->rx_msgs, msg->id);
 }
@@ -237,7 +251,6 @@ static void dblp_rx_refund(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 /* A message was closed, with all its pieces */
 static void dblp_rx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 {
-
 	dsk->info.msgs_received++;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGRECEIVED);
 	if (reason == DBLP_REASON_COMPLETE) {
@@ -283,25 +296,21 @@ static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	dsk->rx_number++;
 }
 
-/*
- * Take a message out whose turn it is. A place for the next one keeps the array
- * from freeing a node now and allocating one then; it need not succeed.
- */
-static void dblp_rx_unstore(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+/* The turn of the next message has come */
+static void dblp_rx_next_turn(struct dblp_sock *dsk)
 {
-	u32 next = msg->id + 1;
-
-	if (xa_reserve_bh(&dsk->rx_msgs, next, GFP_ATOMIC | __GFP_NOWARN))
-		net_dbg_ratelimited("dblp: no place for message %u yet\n", next);
-	dblp_rx_erase(dsk, msg);
+	dsk->rx_next++;
+	dsk->rx_turn = NULL;
+	if (xa_empty(&dsk->rx_msgs))
+		return;
+	dsk->rx_found = NULL;
+	dsk->rx_turn = xa_erase_bh(&dsk->rx_msgs, dsk->rx_next);
 }
 
 /** dblp_rx_any_open() - are there messages that cannot be read yet? */
 bool dblp_rx_any_open(struct dblp_sock *dsk)
 {
-	unsigned long id = 0;
-
-	return xa_find(&dsk->rx_msgs, &id, ULONG_MAX, XA_PRESENT);
+	return dsk->rx_turn || !xa_empty(&dsk->rx_msgs);
 }
 
 /* Closed messages whose turn has come can be read */
@@ -310,14 +319,13 @@ static void dblp_rx_deliver(struct dblp_sock *dsk)
 	struct dblp_rx_msg *msg;
 	bool any = false;
 
-	while ((msg = xa_load(&dsk->rx_msgs, dsk->rx_next)) && msg->closed) {
+	while ((msg = dsk->rx_turn) && msg->closed) {
 		if (!dblp_rx_follows(dsk, msg)) {
 			dsk->rx_broken = EPROTO;
 			break;
 		}
-		dblp_rx_unstore(dsk, msg);
+		dblp_rx_next_turn(dsk);
 		list_add_tail(&msg->list, &dsk->rx_ready);
-		dsk->rx_next++;
 		dsk->rx_deadline_at = msg->deadline_at;
 		dblp_rx_chain(dsk, msg);
 		any |= dsk->placement || !dsk->rx_chain.offset;
@@ -348,7 +356,6 @@ void dblp_rx_abort(struct dblp_sock *dsk)
 
 static void dblp_rx_account(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
-
 	dsk->info.bytes_received += msg->len;
 	dsk->info.bytes_missing += msg->missing;
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESRECEIVED, msg->len);
@@ -531,7 +538,7 @@ static void dblp_rx_deadline(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	if (!msg->deadline)
 		return;
 	if (msg->offset) {
-		before = xa_load(&dsk->rx_msgs, msg->id - 1);
+		before = dblp_rx_find(dsk, msg->id - 1);
 		if (before)
 			msg->deadline_at = before->deadline_at;
 		else if (msg->id == dsk->rx_next)
@@ -658,6 +665,9 @@ void dblp_rx_reclose(struct dblp_sock *dsk)
 	xa_for_each(&dsk->rx_msgs, id, msg)
 		if (!msg->closed)
 			err = dblp_rx_try_close(dsk, msg) ?: err;
+	/* Last: when it closes, some of those leave the array */
+	if (dsk->rx_turn && !dsk->rx_turn->closed)
+		err = dblp_rx_try_close(dsk, dsk->rx_turn) ?: err;
 	/* Without memory for CLOSE frames, no packet may ever come again */
 	if (err)
 		dsk->close_at = ktime_get_ns() + DBLP_RETRY_NS;
@@ -715,7 +725,8 @@ int dblp_rx_fin(struct dblp_sock *dsk, u32 end)
 	sock_owned_by_me(&dsk->sk);
 	if (dsk->rx_fin)
 		return dsk->rx_end == end ? 0 : -EPROTO;
-	if (dblp_before(end, dsk->rx_next))
+	if (dblp_before(end, dsk->rx_next) ||
+	    (dsk->rx_turn && end == dsk->rx_next))
 		return -EPROTO;
 	xa_for_each(&dsk->rx_msgs, id, msg)
 		if (!dblp_before(msg->id, end))
@@ -726,18 +737,24 @@ int dblp_rx_fin(struct dblp_sock *dsk, u32 end)
 	return 0;
 }
 
+static void dblp_rx_drop(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	dblp_rx_erase(dsk, msg);
+	if (!msg->closed)
+		dblp_rx_end(dsk);
+	dblp_rx_put(dsk, msg);
+}
+
 /** dblp_rx_purge_open() - drop messages that cannot be read any more */
 void dblp_rx_purge_open(struct dblp_sock *dsk)
 {
 	struct dblp_rx_msg *msg;
 	unsigned long id;
 
-	xa_for_each(&dsk->rx_msgs, id, msg) {
-		dblp_rx_erase(dsk, msg);
-		if (!msg->closed)
-			dblp_rx_end(dsk);
-		dblp_rx_put(dsk, msg);
-	}
+	if (dsk->rx_turn)
+		dblp_rx_drop(dsk, dsk->rx_turn);
+	xa_for_each(&dsk->rx_msgs, id, msg)
+		dblp_rx_drop(dsk, msg);
 }
 
 /** dblp_rx_purge() - drop all messages */
