@@ -199,6 +199,24 @@ unload_is_refused_for_the_dead()
 }
 try "rmmod is refused while a closed socket has a FIN under way" unload_is_refused_for_the_dead
 
+# Who listens to events holds nothing up, and does not wait for ever
+listener_hears_of_it()
+{
+	local pid
+
+	spawn dblpctl -j monitor
+	pid=$spawned
+	wait_until 10 hears "$pid" && wait_until 10 unload && ended "$pid" 1 || return
+	grep -x 'dblpctl: the module was removed: start again when it is loaded (sudo modprobe dblp)' \
+		"$tmp/out.$pid" && load && [ "$(grep -c -v job "$tmp/out.$pid")" -eq 1 ]
+}
+
+hears()
+{
+	dblpctl job add 7 && dblpctl job del 7 && grep -q job-del "$tmp/out.$1"
+}
+try "rmmod ends a monitor, which says so" listener_hears_of_it
+
 reload_with_traffic()
 {
 	local n budget

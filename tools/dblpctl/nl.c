@@ -318,6 +318,9 @@ int nl_try(struct nlmsghdr *nlh, int *refused)
 
 int nl_listen(void)
 {
+	/* Where the kernel tells of families; its first group has this number */
+	static const uint32_t families_group = GENL_ID_CTRL;
+
 	if (!sock && open_netlink())
 		return 1;
 	if (!events_group) {
@@ -325,9 +328,26 @@ int nl_listen(void)
 		return 1;
 	}
 	if (mnl_socket_setsockopt(sock, NETLINK_ADD_MEMBERSHIP, &events_group,
-				  sizeof(events_group)))
+				  sizeof(events_group)) ||
+	    mnl_socket_setsockopt(sock, NETLINK_ADD_MEMBERSHIP,
+				  (void *)&families_group,
+				  sizeof(families_group)))
 		return failed("cannot listen to events");
 	return 0;
+}
+
+/* Our family goes with the module, and nobody would say anything any more */
+static int hear_of_family(const struct nlmsghdr *nlh)
+{
+	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *tb[CTRL_ATTR_MAX + 1];
+
+	nl_attrs(nlh, tb, CTRL_ATTR_MAX);
+	if (genl->cmd != CTRL_CMD_DELFAMILY || !tb[CTRL_ATTR_FAMILY_ID] ||
+	    mnl_attr_get_u16(tb[CTRL_ATTR_FAMILY_ID]) != family)
+		return 0;
+	complain("the module was removed: start again when it is loaded (sudo modprobe dblp)");
+	return 1;
 }
 
 int nl_hear(int (*each)(const struct nlmsghdr *nlh))
@@ -341,9 +361,12 @@ int nl_hear(int (*each)(const struct nlmsghdr *nlh))
 		return -1;
 	if (n < 0)
 		return failed("cannot receive from the kernel");
-	for (; !err && mnl_nlmsg_ok(in, left); in = mnl_nlmsg_next(in, &left))
+	for (; !err && mnl_nlmsg_ok(in, left); in = mnl_nlmsg_next(in, &left)) {
 		if (in->nlmsg_type == family)
 			err = each(in);
+		else if (in->nlmsg_type == GENL_ID_CTRL)
+			err = hear_of_family(in);
+	}
 	return err;
 }
 

@@ -72,7 +72,7 @@ int nl_listen(void);
  * @each: gets them
  *
  * Return: 0, the first that @each returns and is not, -1 if events were lost, or
- * 1 after an error message.
+ * 1 after an error message, also that the module was removed.
  */
 int nl_hear(int (*each)(const struct nlmsghdr *nlh));
 
