@@ -89,5 +89,8 @@ try "-force alone" refused 2 "-force needs -b FILE" dblpctl -force job list
 try "-b: bytes that are no text" refused 2 "$tmp/batch:1: this line is not text" batch 'job\0list\n'
 try "-b: a line that is too long" refused 2 "$tmp/batch:1: this line has more than 64 words" \
 	batch "$(yes job | head -n 65 | xargs)"
+try "-b: a name that is too long for any request" refused 2 \
+	"$tmp/batch:1: 'nnnnnnnnnnnnnnnn...' is too long for a name: 15 characters at most" \
+	batch "job add 1 name $(head -c 5000 /dev/zero | tr '\0' n)"
 
 done_testing

@@ -74,12 +74,13 @@ static uint32_t refused_attr(const struct nlmsghdr *nlh,
 }
 
 static void print_refusal(const struct nlmsghdr *nlh, const struct refusal *r,
-			  const char *const *attr_names)
+			  const char *const *attr_names, uint16_t attr_max)
 {
 	uint32_t attr = refused_attr(nlh, r);
 
 	error_begin();
-	if (attr)
+	/* A newer kernel may name one that is not known here */
+	if (attr <= attr_max && attr_names[attr])
 		fprintf(stderr, "%s: ", attr_names[attr]);
 	if (r->msg)
 		fprintf(stderr, "%s\n", r->msg);
@@ -295,13 +296,13 @@ static int attempt(struct nlmsghdr *nlh, struct nl_reply *reply,
 }
 
 int nl_talk(struct nlmsghdr *nlh, const char *const *attr_names,
-	    struct nl_reply *reply)
+	    uint16_t attr_max, struct nl_reply *reply)
 {
 	struct refusal r;
 	int err = attempt(nlh, reply, &r);
 
 	if (err < 0)
-		print_refusal(nlh, &r, attr_names);
+		print_refusal(nlh, &r, attr_names, attr_max);
 	return !!err;
 }
 

@@ -31,6 +31,7 @@ struct nl_reply {
  * nl_talk() - send a request and wait for the whole answer
  * @nlh: from nl_request()
  * @attr_names: by attribute, for error messages
+ * @attr_max: highest attribute of @attr_names
  * @reply: filled, for nl_reply_free()
  *
  * A dump during which what is dumped changed is asked for again. If that is so
@@ -39,7 +40,7 @@ struct nl_reply {
  * Return: 0, or 1 after an error message.
  */
 int nl_talk(struct nlmsghdr *nlh, const char *const *attr_names,
-	    struct nl_reply *reply);
+	    uint16_t attr_max, struct nl_reply *reply);
 
 /**
  * nl_try() - send a request that may be refused

@@ -47,7 +47,8 @@ static enum status for_each(const struct object *o, each_fn *each, void *arg)
 	struct nl_reply reply;
 	enum status status;
 
-	if (nl_talk(nl_request(o->get, NLM_F_DUMP), o->attr_names, &reply))
+	if (nl_talk(nl_request(o->get, NLM_F_DUMP), o->attr_names, o->attr_max,
+		    &reply))
 		return STATUS_FAILED;
 	status = walk(o, &reply, each, arg);
 	nl_reply_free(&reply);
@@ -148,7 +149,8 @@ enum status object_list_if(const struct object *o,
 	struct choice choice = { wanted, arg };
 	struct nl_reply reply;
 
-	if (nl_talk(nl_request(o->get, NLM_F_DUMP), o->attr_names, &reply))
+	if (nl_talk(nl_request(o->get, NLM_F_DUMP), o->attr_names, o->attr_max,
+		    &reply))
 		return STATUS_FAILED;
 	print_array();
 	walk(o, &reply, list_one, &choice);
@@ -169,7 +171,7 @@ static enum status talk(const struct object *o, struct nlmsghdr *nlh,
 {
 	struct nl_reply reply;
 
-	if (nl_talk(nlh, o->attr_names, &reply))
+	if (nl_talk(nlh, o->attr_names, o->attr_max, &reply))
 		return STATUS_FAILED;
 	if (print)
 		print(o, reply.msgs);

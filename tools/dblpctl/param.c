@@ -41,7 +41,8 @@ _Static_assert(sizeof(keywords) / sizeof(keywords[0]) ==
 /* Asks for all of them; @reply is to be freed if that went well */
 static enum status get_params(struct nl_reply *reply, const struct nlattr **tb)
 {
-	if (nl_talk(nl_request(DBLP_CMD_PARAM_GET, 0), param_attrs, reply))
+	if (nl_talk(nl_request(DBLP_CMD_PARAM_GET, 0), param_attrs,
+		    DBLP_A_PARAM_MAX, reply))
 		return STATUS_FAILED;
 	nl_attrs(reply->msgs, tb, DBLP_A_PARAM_MAX);
 	return STATUS_OK;
@@ -112,7 +113,7 @@ static enum status do_set(int argc, char **argv)
 		return status;
 	nlh = nl_request(DBLP_CMD_PARAM_SET, 0);
 	put_words(nlh, keywords, values);
-	if (nl_talk(nlh, param_attrs, &reply))
+	if (nl_talk(nlh, param_attrs, DBLP_A_PARAM_MAX, &reply))
 		return STATUS_FAILED;
 	nl_reply_free(&reply);
 	return STATUS_OK;

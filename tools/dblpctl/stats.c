@@ -69,7 +69,7 @@ static enum status take_sample(struct sample *s, bool nonzero)
 
 	if (nonzero)
 		mnl_attr_put(nlh, DBLP_A_STATS_NONZERO, 0, NULL);
-	if (nl_talk(nlh, stats_attrs, &reply))
+	if (nl_talk(nlh, stats_attrs, DBLP_A_STATS_MAX, &reply))
 		return STATUS_FAILED;
 	s->at = seconds_now();
 	nl_attrs(reply.msgs, tb, DBLP_A_STATS_MAX);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "err.h"
 #include "job.h"
 #include "phase.h"
 #include "prefix.h"
@@ -63,7 +64,10 @@ enum status read_name(const struct keyword *k, const char *word,
 {
 	(void)k;
 	v->text = word;
-	return STATUS_OK;
+	if (strlen(word) < DBLP_NAME_MAX)
+		return STATUS_OK;
+	return usage_error("'%.*s...' is too long for a name: %d characters at most",
+			   DBLP_NAME_MAX, word, DBLP_NAME_MAX - 1);
 }
 
 enum status read_prefix(const struct keyword *k, const char *word,
@@ -166,10 +170,25 @@ void put_words(struct nlmsghdr *nlh, const struct keyword *keywords,
 	}
 }
 
+/* NULL if a newer kernel has a value that has no name here */
+static const char *enum_name(const struct keyword *k, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; k->names[i] && i < n; i++)
+		;
+	return k->names[i];
+}
+
 static void write_word(const struct keyword *k, uint32_t n)
 {
 	char text[UNITS_TEXT];
 
+	if (k->read == read_enum && !enum_name(k, n)) {
+		complain("%s: this dblpctl has no word for %" PRIu32
+			 ", it is left out", k->name, n);
+		return;
+	}
 	if (k->read == read_share || k->read == read_own_share)
 		format_share(text, n);
 	else if (k->read == read_ratio)
@@ -177,7 +196,7 @@ static void write_word(const struct keyword *k, uint32_t n)
 	else if (k->read == read_ms)
 		format_ms(text, n);
 	else if (k->read == read_enum)
-		snprintf(text, sizeof(text), "%s", k->names[n]);
+		snprintf(text, sizeof(text), "%s", enum_name(k, n));
 	else
 		snprintf(text, sizeof(text), "%" PRIu32, n);
 	printf(" %s %s", k->name, text);
