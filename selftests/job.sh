@@ -75,7 +75,7 @@ try "a socket's job that there is not" refused 1 "job: there is no such job" \
 try "a detector that is held" refused 2 "'held' is not on or off" ctl "$a" job set 7 clr held
 try "a detector's phase that there is not" refused 1 "high_phase: there is no such phase" \
 	ctl "$a" job set 7 high-phase 6
-try "one phase for both" refused 1 "low-phase and high-phase are the same" \
+try "one phase for both" refused 1 "low_phase: low-phase and high-phase are the same" \
 	ctl "$a" job set 7 low-phase tolerant
 try "a phase against the detector" refused 1 \
 	"phase: with clr on, the detector says which phase: at the start low-phase" \
