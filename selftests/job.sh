@@ -115,4 +115,27 @@ deleted()
 }
 try "deleted" deleted
 
+now_ms()
+{
+	echo $((${EPOCHREALTIME/./} / 1000))
+}
+
+# Twice in one phase, and in another, never in the third; each between what has
+# passed at least and at most
+time_in_phases()
+{
+	local t0 t1 t2 t3 t4 t5 t6 t7
+
+	t0=$(now_ms) && ctl "$a" job add 70 phase reliable && t1=$(now_ms) && sleep 0.3 &&
+		t2=$(now_ms) && ctl "$a" job set 70 phase critical && t3=$(now_ms) && sleep 0.6 &&
+		t4=$(now_ms) && ctl "$a" job set 70 phase reliable && t5=$(now_ms) && sleep 0.3 &&
+		t6=$(now_ms) && ctl "$a" job set 70 phase critical && t7=$(now_ms) && ctl "$a" -j job stats 70 > "$tmp/stats" || return
+	cat "$tmp/stats"
+	jq -e "map({key: .phase | tostring, value: .time_ms}) | from_entries | keys == [\"0\", \"1\"] and
+		.[\"0\"] >= $((t2 - t1 + t6 - t5 - 2)) and .[\"0\"] <= $((t3 - t0 + t7 - t4)) and
+		.[\"1\"] >= $((t4 - t3 - 1)) and .[\"1\"] <= $((t5 - t2 + $(now_ms) - t6))" "$tmp/stats" &&
+		ctl "$a" job del 70
+}
+try "how long a job was in each phase" time_in_phases
+
 done_testing
