@@ -4,6 +4,8 @@
  * input gets, and what DBLP_INFO tells.
  */
 #define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "lib/conn.h"
@@ -173,6 +175,113 @@ TEST_F(conn, congestion_control_changes_amid_a_connection)
 			EXPECT_EQ(0, memcmp(buf, got, sizeof(got)));
 		}
 	}
+}
+
+#define FLIP_MSGS	40
+#define FLIP_SIZE	100000
+
+/**
+ * struct flipper - changes the congestion control of a socket all the time
+ * @fd: the socket
+ * @stop: to be set
+ * @flips: how often it has done so
+ */
+struct flipper {
+	int		fd;
+	atomic_bool	stop;
+	unsigned int	flips;
+};
+
+static const char *const controls[] = { "bdp", "swift" };
+
+static void *flip(void *arg)
+{
+	struct flipper *f = arg;
+	const char *name;
+
+	for (; !f->stop; sleep_ms(40)) {
+		name = controls[++f->flips % 2];
+		if (setsockopt(f->fd, SOL_DBLP, DBLP_CONGESTION, name,
+			       strlen(name)))
+			die("changing to %s", name);
+	}
+	return NULL;
+}
+
+static void *send_patterns(void *arg)
+{
+	static char buf[FLIP_SIZE];
+	int i;
+
+	for (i = 0; i < FLIP_MSGS; i++) {
+		pattern_fill(buf, sizeof(buf), 0, 1, i);
+		if (send(*(int *)arg, buf, sizeof(buf), 0) != sizeof(buf))
+			die("send()");
+	}
+	return NULL;
+}
+
+/* Milliseconds until all of it has come, exact; 0 if it does not */
+static uint64_t transfer(int client, int server)
+{
+	static char got[FLIP_SIZE];
+	uint64_t start = now_ms();
+	pthread_t sender;
+	int i;
+
+	if (pthread_create(&sender, NULL, send_patterns, &client))
+		die("pthread_create()");
+	for (i = 0; i < FLIP_MSGS; i++) {
+		if (recv(server, got, sizeof(got), 0) != sizeof(got) ||
+		    pattern_check(got, sizeof(got), 0, 1, i) >= 0)
+			break;
+	}
+	pthread_join(sender, NULL);
+	return i == FLIP_MSGS ? now_ms() - start + 1 : 0;
+}
+
+/* While packets are on their way and some of them are lost */
+TEST_F_TIMEOUT(conn, congestion_control_changes_under_loss, 60)
+{
+	struct flipper f = { .fd = self->client };
+	char name[DBLP_CC_NAME_MAX] = "";
+	socklen_t len = sizeof(name);
+	uint64_t without, with, after;
+	struct dblp_info info;
+	pthread_t thread;
+
+	netns_set_mtu(1500);
+	netem("delay 2ms loss 3% rate 100mbit");
+	/* One that has never seen a shorter path: all of it would be a queue */
+	close(self->client);
+	close(self->server);
+	connect_pair(&self->addr, self->listener, &self->client,
+		     &self->server);
+	set_timeout(self->server, SO_RCVTIMEO, 20000);
+	without = transfer(self->client, self->server);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, flip, &f));
+	with = transfer(self->client, self->server);
+	f.stop = true;
+	pthread_join(thread, NULL);
+	after = transfer(self->client, self->server);
+	info = get_info(self->client);
+	ASSERT_EQ(0, getsockopt(self->client, SOL_DBLP, DBLP_CONGESTION, name,
+				&len));
+	TH_LOG("%u ms without, %u ms with %u changes, %u ms after them with %s",
+	       (unsigned int)without, (unsigned int)with, f.flips,
+	       (unsigned int)after, name);
+	ASSERT_NE(0, without);
+	ASSERT_NE(0, with);
+	ASSERT_NE(0, after);
+	EXPECT_LE(6, f.flips);
+	/* Neither does it stall, nor does it begin anew each time */
+	EXPECT_GE(3 * without + 1000, with);
+	EXPECT_GE(3 * without + 1000, after);
+	EXPECT_STREQ(controls[f.flips % 2], name);
+	EXPECT_LE(2 * info.seg_size, info.cwnd);
+	EXPECT_GT(10 * 100000000 / 8, info.cwnd);
+	EXPECT_LT(100000000 / 8 / 10, info.pacing_rate);
+	EXPECT_GT(10 * 100000000 / 8, info.pacing_rate);
 }
 
 TEST_F(conn, options_are_inherited_from_the_listener)
