@@ -255,7 +255,7 @@ def jobs():
     same(job['clr'], 'held')
     # Milliseconds pass between the two
     stats = [{**s, 'time-ms': 0} for s in do('job-get', id=7)['stats']]
-    same([as_ctl(s) for s in stats],
+    same([as_ctl(s, share=s['forgiven'] * 1000000 // max(s['bytes'], 1)) for s in stats],
          [{**s, 'time_ms': 0} for s in ctl('job', 'stats', '7')])
     same(sum(s['messages'] for s in stats), 3, 'messages of the job')
     peers.end()

@@ -40,11 +40,29 @@ static const struct field fields[] = {
 	F(REPORTS, NULL, print_u32),
 };
 
+/* Of the bytes of a phase, how many were forgiven; 0 if there were none */
+static void print_forgiven_share(const struct field *f, const struct values *v)
+{
+	uint64_t bytes = get_u64(v, DBLP_A_JOB_PHASE_BYTES);
+	unsigned __int128 forgiven = get_u64(v, f->attr);
+	const struct heading h = { "share", f->column };
+	char text[UNITS_TEXT];
+	uint32_t ppm = 0;
+
+	if (forgiven > bytes)
+		forgiven = bytes;
+	if (bytes)
+		ppm = (uint32_t)(forgiven * DBLP_PPM / bytes);
+	format_share(text, ppm);
+	print_uint(h, ppm, text);
+}
+
 static const struct field stats_fields[] = {
 	F(PHASE_PHASE, "PHASE", print_u32),
 	F(PHASE_MESSAGES, "MESSAGES", print_count),
 	F(PHASE_BYTES, "BYTES", print_count),
 	F(PHASE_FORGIVEN, "FORGIVEN", print_count),
+	F(PHASE_FORGIVEN, "SHARE", print_forgiven_share),
 	F(PHASE_TIME_MS, "MILLISECONDS", print_u64),
 };
 
