@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Packets that break the format, and those that keep it but say what is not so:
+ * acknowledgments, closes, loss maps, budgets and ends that cannot be.
+ */
+#define _GNU_SOURCE
+#include "lib/hostile.h"
+
+/*
+ * Packets that break the format. Each is a good one, spoiled.
+ */
+enum base {
+	BASE_DATA,	/* first of two segments of 500 bytes, message 0 */
+	BASE_SINGLE,	/* the only segment, 8 bytes, message 0 */
+	BASE_CTRL,	/* with a PING frame */
+	BASE_ACK,
+	BASE_RST,
+	BASE_PROBE,	/* of 100 bytes */
+	BASE_ZEROS,	/* both of two segments of 500 bytes, message 0 */
+	BASE_FRAME,	/* CTRL with the frame in @words */
+};
+
+FIXTURE(malformed) {
+	struct sockaddr_dblp addr;
+	struct peer peer;
+	struct packet p;
+	int listener;
+	int fd;
+};
+
+FIXTURE_VARIANT(malformed) {
+	enum base base;
+	u32 len;		/* cut or zero-filled to so many bytes, if set */
+	u32 at;			/* @size bytes there become @value */
+	u32 size;
+	u64 value;
+	u32 words[8];
+	u32 n_words;
+	const char *counter;
+};
+
+#define MALFORMED(name, ...) \
+	FIXTURE_VARIANT_ADD(malformed, name) { __VA_ARGS__ }
+
+MALFORMED(empty, .base = BASE_DATA, .len = UINT32_MAX, .counter = "DropShort");
+MALFORMED(one_byte, .base = BASE_DATA, .len = 1, .counter = "DropShort");
+MALFORMED(half_a_header, .base = BASE_DATA, .len = 15, .counter = "DropShort");
+MALFORMED(no_data_header, .base = BASE_DATA, .len = 16, .counter = "DropShort");
+MALFORMED(half_a_data_header, .base = BASE_DATA, .len = 31,
+	  .counter = "DropShort");
+MALFORMED(no_payload, .base = BASE_DATA, .len = 32, .counter = "DropShort");
+MALFORMED(one_byte_less, .base = BASE_DATA, .len = 531, .counter = "DropShort");
+MALFORMED(one_byte_more, .base = BASE_DATA, .len = 533,
+	  .counter = "DropTrailing");
+MALFORMED(single_segment_too_long, .base = BASE_SINGLE, .len = 41,
+	  .counter = "DropTrailing");
+MALFORMED(version_0, .base = BASE_DATA, .size = 1, .value = 0x09,
+	  .counter = "DropVersion");
+MALFORMED(version_2, .base = BASE_DATA, .size = 1, .value = 0x29,
+	  .counter = "DropVersion");
+MALFORMED(type_0, .base = BASE_DATA, .size = 1, .value = 0x10,
+	  .counter = "DropType");
+MALFORMED(type_11, .base = BASE_DATA, .size = 1, .value = 0x1b,
+	  .counter = "DropType");
+MALFORMED(type_15, .base = BASE_DATA, .size = 1, .value = 0x1f,
+	  .counter = "DropType");
+MALFORMED(frames_beyond_the_end, .base = BASE_DATA, .at = 1, .size = 1,
+	  .value = 255, .counter = "DropShort");
+MALFORMED(frames_that_are_payload, .base = BASE_DATA, .at = 1, .size = 1,
+	  .value = 2, .counter = "DropShort");
+MALFORMED(segment_size_0, .base = BASE_DATA, .at = 2, .size = 2, .value = 0,
+	  .counter = "DropField");
+MALFORMED(segment_size_too_small, .base = BASE_DATA, .at = 2, .size = 2,
+	  .value = 128, .counter = "DropField");
+MALFORMED(segment_size_too_large, .base = BASE_DATA, .at = 2, .size = 2,
+	  .value = 65535, .counter = "DropField");
+MALFORMED(message_length_0, .base = BASE_DATA, .at = 24, .size = 4,
+	  .value = 0, .counter = "DropField");
+MALFORMED(message_length_too_large, .base = BASE_DATA, .at = 24, .size = 4,
+	  .value = 0x7fff0001, .counter = "DropField");
+MALFORMED(message_length_negative, .base = BASE_DATA, .at = 24, .size = 4,
+	  .value = 0xffffffff, .counter = "DropField");
+MALFORMED(offset_at_the_end, .base = BASE_DATA, .at = 20, .size = 4,
+	  .value = 1000, .counter = "DropField");
+MALFORMED(offset_between_segments, .base = BASE_DATA, .at = 20, .size = 4,
+	  .value = 499, .counter = "DropField");
+MALFORMED(offset_negative, .base = BASE_DATA, .at = 20, .size = 4,
+	  .value = 0xfffffe0c, .counter = "DropField");
+MALFORMED(budget_over_100_percent, .base = BASE_DATA, .at = 28, .size = 4,
+	  .value = 1000001ULL << 12, .counter = "DropField");
+MALFORMED(policy_3, .base = BASE_DATA, .at = 28, .size = 4,
+	  .value = 3 << 10, .counter = "DropField");
+MALFORMED(importance, .base = BASE_DATA, .at = 28, .size = 4,
+	  .value = 1 << 5, .counter = "DropField");
+MALFORMED(reserved_attributes, .base = BASE_DATA, .at = 28, .size = 4,
+	  .value = 1, .counter = "DropField");
+MALFORMED(zero_map_without_words, .base = BASE_ZEROS, .len = 32,
+	  .counter = "DropShort");
+MALFORMED(half_a_word_of_a_zero_map, .base = BASE_ZEROS, .len = 34,
+	  .counter = "DropShort");
+MALFORMED(zero_map_beyond_the_end, .base = BASE_ZEROS, .len = 40,
+	  .counter = "DropTrailing");
+MALFORMED(zero_map_as_long_as_a_segment, .base = BASE_ZEROS, .len = 532,
+	  .counter = "DropTrailing");
+MALFORMED(zero_map_off_its_grid, .base = BASE_ZEROS, .at = 20, .size = 4,
+	  .value = 500, .counter = "DropField");
+MALFORMED(zero_map_of_nothing, .base = BASE_ZEROS, .at = 32, .size = 4,
+	  .value = 0, .counter = "DropField");
+MALFORMED(zero_map_of_a_segment_that_is_not, .base = BASE_ZEROS, .at = 32,
+	  .size = 4, .value = 7, .counter = "DropField");
+MALFORMED(zero_map_of_the_last_bit, .base = BASE_ZEROS, .at = 32, .size = 4,
+	  .value = 0x80000000, .counter = "DropField");
+MALFORMED(zero_map_with_reserved_bits, .base = BASE_ZEROS, .at = 31, .size = 1,
+	  .value = 6, .counter = "DropField");
+MALFORMED(ctrl_with_segment_size, .base = BASE_CTRL, .at = 2, .size = 2,
+	  .value = 8, .counter = "DropField");
+MALFORMED(ctrl_with_trailing_bytes, .base = BASE_CTRL, .len = 24,
+	  .counter = "DropTrailing");
+MALFORMED(ctrl_cut, .base = BASE_CTRL, .len = 19, .counter = "DropShort");
+MALFORMED(ack_with_a_number, .base = BASE_ACK, .at = 4, .size = 4, .value = 1,
+	  .counter = "DropField");
+MALFORMED(rst_cut, .base = BASE_RST, .len = 31, .counter = "DropShort");
+MALFORMED(rst_with_trailing_bytes, .base = BASE_RST, .len = 33,
+	  .counter = "DropTrailing");
+MALFORMED(rst_with_frames, .base = BASE_RST, .at = 1, .size = 1, .value = 4,
+	  .counter = "DropField");
+MALFORMED(probe_with_contents, .base = BASE_PROBE, .at = 99, .size = 1,
+	  .value = 1, .counter = "DropField");
+MALFORMED(probe_with_frames, .base = BASE_PROBE, .at = 1, .size = 1,
+	  .value = 4, .counter = "DropField");
+MALFORMED(frame_type_0, .base = BASE_FRAME, .words = { 0x00010000 },
+	  .n_words = 1, .counter = "DropType");
+MALFORMED(frame_type_11, .base = BASE_FRAME, .words = { 0x0b010000 },
+	  .n_words = 1, .counter = "DropType");
+MALFORMED(share_of_nobody, .base = BASE_FRAME, .words = { 0x09010000 },
+	  .n_words = 1, .counter = "DropField");
+MALFORMED(long_share, .base = BASE_FRAME, .words = { 0x09020002, 0 },
+	  .n_words = 2, .counter = "DropField");
+MALFORMED(frame_of_no_words, .base = BASE_FRAME, .words = { 0x08000000 },
+	  .n_words = 1, .counter = "DropField");
+MALFORMED(frame_beyond_the_frames, .base = BASE_FRAME,
+	  .words = { 0x08020000 }, .n_words = 1, .counter = "DropShort");
+MALFORMED(long_ping, .base = BASE_FRAME, .words = { 0x08020000, 0 },
+	  .n_words = 2, .counter = "DropField");
+MALFORMED(ping_with_argument, .base = BASE_FRAME, .words = { 0x08010001 },
+	  .n_words = 1, .counter = "DropField");
+MALFORMED(short_ack, .base = BASE_FRAME, .words = { 0x01030000, 0, 0 },
+	  .n_words = 3, .counter = "DropField");
+MALFORMED(ack_without_its_ranges, .base = BASE_FRAME,
+	  .words = { 0x01040001, 0, 0, 0 }, .n_words = 4,
+	  .counter = "DropField");
+MALFORMED(ack_that_spans_half_the_numbers, .base = BASE_FRAME,
+	  .words = { 0x01040000, 0, 0, 0x80000000 }, .n_words = 4,
+	  .counter = "DropField");
+MALFORMED(short_flow, .base = BASE_FRAME, .words = { 0x03040000, 0, 0, 0 },
+	  .n_words = 4, .counter = "DropField");
+MALFORMED(flow_with_a_cap_over_100_percent, .base = BASE_FRAME,
+	  .words = { 0x03050000, 1000, 1000001, 0, 1 << 24 }, .n_words = 5,
+	  .counter = "DropField");
+MALFORMED(close_with_unknown_reason, .base = BASE_FRAME,
+	  .words = { 0x04050003, 0, 8, 1, 0 }, .n_words = 5,
+	  .counter = "DropField");
+MALFORMED(close_with_unknown_flags, .base = BASE_FRAME,
+	  .words = { 0x04050202, 0, 8, 1, 0 }, .n_words = 5,
+	  .counter = "DropField");
+MALFORMED(close_over_the_budget_for_no_reason, .base = BASE_FRAME,
+	  .words = { 0x04050101, 0, 8, 1, 0 }, .n_words = 5,
+	  .counter = "DropField");
+MALFORMED(close_with_a_budget_over_100_percent, .base = BASE_FRAME,
+	  .words = { 0x04050001, 0, 8, 1, 1000001 }, .n_words = 5,
+	  .counter = "DropField");
+MALFORMED(complete_close_with_something_missing, .base = BASE_FRAME,
+	  .words = { 0x04050000, 0, 8, 1, 0 }, .n_words = 5,
+	  .counter = "DropField");
+MALFORMED(lossmap_without_words, .base = BASE_FRAME,
+	  .words = { 0x05030000, 0, 0 }, .n_words = 3,
+	  .counter = "DropField");
+MALFORMED(lossmap_off_its_grid, .base = BASE_FRAME,
+	  .words = { 0x05040001, 0, 31, 1 }, .n_words = 4,
+	  .counter = "DropField");
+MALFORMED(short_fin, .base = BASE_FRAME, .words = { 0x07010000 },
+	  .n_words = 1, .counter = "DropField");
+MALFORMED(bad_frame_behind_a_good_one, .base = BASE_FRAME,
+	  .words = { 0x07020000, 0, 0x08010001 }, .n_words = 3,
+	  .counter = "DropField");
+
+FIXTURE_SETUP(malformed)
+{
+	netns_new();
+	self->listener = new_listener("127.0.0.1", 8, &self->addr);
+	self->fd = peer_join(&self->peer, &self->addr, self->listener);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(malformed)
+{
+	close(self->fd);
+	close(self->listener);
+	peer_close(&self->peer);
+}
+
+static void make_base(struct packet *p, struct peer *peer,
+		      const struct _fixture_variant_malformed *v)
+{
+	struct dblp_frame ping = { .type = DBLP_FRAME_PING };
+	struct dblp_data d = { .msg_len = 1000 };
+	static const u32 two = 3;
+	u32 i;
+
+	switch (v->base) {
+	case BASE_DATA:
+		make_data(p, peer, &d, 500, NULL);
+		break;
+	case BASE_SINGLE:
+		d.msg_len = 8;
+		make_data(p, peer, &d, 8, NULL);
+		break;
+	case BASE_ZEROS:
+		make_zeros(p, peer, &d, 500, NULL, &two, 1);
+		break;
+	case BASE_CTRL:
+		make_ctrl(p, peer, &ping);
+		break;
+	case BASE_ACK:
+		make_packet(p, DBLP_PKT_ACK, 0, peer->scid);
+		break;
+	case BASE_PROBE:
+		make_packet(p, DBLP_PKT_PROBE, peer->pn++, peer->scid);
+		put_zero(p, 100 - p->len);
+		break;
+	case BASE_RST:
+		make_rst(p, peer->scid, DBLP_RST_CLOSED, peer->cid);
+		break;
+	case BASE_FRAME:
+		make_packet(p, DBLP_PKT_CTRL, peer->pn++, peer->scid);
+		poke(p, 1, 1, v->n_words);
+		for (i = 0; i < v->n_words; i++)
+			put_word(p, v->words[i]);
+	}
+}
+
+TEST_F(malformed, is_dropped)
+{
+	u64 before = mib(variant->counter);
+	u32 pn = self->peer.pn;
+
+	make_base(&self->p, &self->peer, variant);
+	poke(&self->p, variant->at, variant->size, variant->value);
+	if (variant->len == UINT32_MAX) {
+		self->p.len = 0;
+	} else if (variant->len) {
+		if (variant->len > self->p.len)
+			put_zero(&self->p, variant->len - self->p.len);
+		self->p.len = variant->len;
+	}
+	send_packet(&self->peer, &self->p);
+
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 1, mib(variant->counter)) {
+		TH_LOG("%s did not count it", variant->counter);
+	}
+	EXPECT_FALSE(self->peer.acked[pn] && self->peer.pn > pn + 1);
+	EXPECT_TRUE(is_silent(self->fd));
+	EXPECT_EQ(0, self->peer.n[DBLP_PKT_RST]);
+	EXPECT_EQ(2, socket_count());
+
+	/* Neither message nor connection was harmed. */
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+}
+
+/* Lies about messages have no good end: they end the connection. */
+static void expect_abort(struct __test_metadata *_metadata, struct peer *peer,
+			 int fd)
+{
+	char byte;
+
+	EXPECT_TRUE(peer_expect(peer, DBLP_PKT_RST, WAIT_MS));
+	EXPECT_EQ(DBLP_RST_PROTOCOL, peer->rst_reason);
+	EXPECT_EQ(-1, recv(fd, &byte, 1, MSG_DONTWAIT));
+	EXPECT_EQ(EPROTO, errno);
+	EXPECT_EQ(DBLP_STATE_CLOSED, get_state(fd));
+}
+
+TEST_F(peer, acknowledging_what_was_never_sent)
+{
+	static const u32 never[] = { 0, 1, 1000, 0x7fffffff, 0xffffffff };
+	unsigned int i, n = sizeof(never) / sizeof(never[0]);
+	u64 before = mib("DropField");
+
+	for (i = 0; i < n; i++)
+		peer_ack(&self->peer, never[i], never[i]);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + n, mib("DropField"));
+	EXPECT_EQ(0, self->peer.n[DBLP_PKT_RST]);
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+}
+
+TEST_F(peer, closing_what_was_never_sent)
+{
+	struct dblp_frame f = { .type = DBLP_FRAME_CLOSE };
+
+	make_ctrl(&self->p, &self->peer, &f);
+	send_packet(&self->peer, &self->p);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+TEST_F(peer, a_loss_map_of_what_was_never_sent)
+{
+	u8 bits[4] = { 0, 0, 0, 1 };
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_LOSSMAP,
+		.lossmap = { .msg_id = 0, .words = 1, .bits = bits },
+	};
+
+	make_ctrl(&self->p, &self->peer, &f);
+	send_packet(&self->peer, &self->p);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+/* Has the other end send a message of 20000 bytes, the first 3000 critical */
+static void have_message(struct peer *peer, int fd, uint32_t budget)
+{
+	static char buf[20000];
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_BUDGET, .budget = budget, .critical = 3000,
+	};
+
+	pattern_fill(buf, sizeof(buf), 0, SCRIPTED_SEED, 0);
+	if (sndinfo_send(fd, buf, sizeof(buf), 0, &info) != sizeof(buf))
+		die("sendmsg()");
+	errno = 0;
+	if (!peer_expect(peer, DBLP_PKT_DATA, WAIT_MS))
+		die("no DATA came");
+}
+
+TEST_F(peer, forgiving_more_than_allowed)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.missing = 1701, .missing_segs = 1,
+			.budget = 100000, .reason = DBLP_REASON_BUDGET,
+		},
+	};
+
+	/* 10 % of the 17000 that are not critical are 1700. */
+	have_message(&self->peer, self->fd, 100000);
+	make_ctrl(&self->p, &self->peer, &f);
+	send_packet(&self->peer, &self->p);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+TEST_F(peer, forgiving_without_a_budget)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.missing = 8, .missing_segs = 1,
+			.reason = DBLP_REASON_BUDGET,
+		},
+	};
+
+	have_message(&self->peer, self->fd, 0);
+	make_ctrl(&self->p, &self->peer, &f);
+	send_packet(&self->peer, &self->p);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+/* Told before the message: not taken, not kept */
+TEST_F(peer, a_budget_of_a_message_that_has_not_come)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_BUDGET, .budget = { .ppm = DBLP_PPM },
+	};
+	u64 before = mib("DropField");
+	u32 pn = self->peer.pn;
+
+	make_ctrl(&self->p, &self->peer, &f);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_FALSE(self->peer.acked[pn]);
+	EXPECT_EQ(before + 1, mib("DropField"));
+	send_segment(&self->peer, &self->p, 0, 0);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(is_silent(self->fd));
+	EXPECT_EQ(0, self->peer.n_close);
+}
+
+/* Only a deadline lets a receiver exceed the budget. */
+TEST_F(peer, exceeding_the_budget_without_a_deadline)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.missing = 1440, .missing_segs = 1, .budget = 10,
+			.reason = DBLP_REASON_DEADLINE,
+			.flags = DBLP_RCV_OVER_BUDGET,
+		},
+	};
+
+	have_message(&self->peer, self->fd, 10);
+	make_ctrl(&self->p, &self->peer, &f);
+	send_packet(&self->peer, &self->p);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+TEST_F(peer, claiming_another_budget)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.missing = 1440, .missing_segs = 1, .budget = 900000,
+			.reason = DBLP_REASON_BUDGET,
+		},
+	};
+
+	have_message(&self->peer, self->fd, 500000);
+	make_ctrl(&self->p, &self->peer, &f);
+	send_packet(&self->peer, &self->p);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+/* One LOSSMAP word for message 0 */
+static void send_lossmap(struct peer *peer, struct packet *p, u32 first,
+			 u32 word)
+{
+	u8 bits[4] = { word >> 24, word >> 16, word >> 8, word };
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_LOSSMAP,
+		.lossmap = { .first = first, .words = 1, .bits = bits },
+	};
+
+	make_ctrl(p, peer, &f);
+	send_packet(peer, p);
+}
+
+TEST_F(peer, missing_what_is_critical)
+{
+	have_message(&self->peer, self->fd, 500000);
+	send_lossmap(&self->peer, &self->p, 0, 1);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+TEST_F(peer, missing_segments_beyond_the_end)
+{
+	have_message(&self->peer, self->fd, 500000);
+	send_lossmap(&self->peer, &self->p, 3200, 1);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+/* Credit told along with an ACK may be lost: who asks is told again. */
+TEST_F(peer, a_ping_brings_credit_each_time)
+{
+	int i;
+
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+	for (i = 0; i < 3; i++) {
+		memset(&self->peer.flow, 0, sizeof(self->peer.flow));
+		EXPECT_TRUE(peer_sync(&self->peer));
+		EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
+		EXPECT_EQ(DBLP_FRAME_FLOW, self->peer.flow.type);
+	}
+}
+
+TEST_F(peer, a_loss_map_that_contradicts_its_close)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.missing = 100, .missing_segs = 1,
+			.budget = 900000, .reason = DBLP_REASON_BUDGET,
+		},
+	};
+	struct message m;
+
+	set_u32(self->fd, DBLP_NOTIFY, 1);
+	/* A segment has more than 100 bytes, and the sixth is not the last. */
+	have_message(&self->peer, self->fd, 900000);
+	make_ctrl(&self->p, &self->peer, &f);
+	send_packet(&self->peer, &self->p);
+	send_lossmap(&self->peer, &self->p, 0, 1 << 5);
+	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
+	EXPECT_EQ(-1, message_recv(self->fd, NULL, 0,
+				   MSG_ERRQUEUE | MSG_DONTWAIT, &m));
+	EXPECT_EQ(DBLP_STATE_CLOSED, get_state(self->fd));
+}
+
+TEST_F(peer, ending_before_what_was_sent)
+{
+	send_segment(&self->peer, &self->p, 5, 0);
+	send_fin(&self->peer, &self->p, 5);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+TEST_F(peer, ending_twice_at_different_places)
+{
+	send_fin(&self->peer, &self->p, 5);
+	send_fin(&self->peer, &self->p, 6);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+TEST_F(peer, sending_after_the_end)
+{
+	u64 before = mib("DropWindow");
+	char byte;
+
+	send_message(&self->peer, &self->p, 0);
+	send_fin(&self->peer, &self->p, 1);
+	send_segment(&self->peer, &self->p, 1, 0);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 1, mib("DropWindow"));
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+	EXPECT_EQ(0, recv(self->fd, &byte, 1, MSG_DONTWAIT));
+}
+
+/*
+ * Whatever comes: packets that are nearly good. The seed is fixed, so what
+ * fails once fails again.
+ */
+static u32 random_next(u64 *state)
+{
+	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return *state >> 33;
+}
+
+static void make_random(struct packet *p, struct peer *peer, u64 *state)
+{
+	static const u8 types[] = {
+		DBLP_FRAME_FLOW, DBLP_FRAME_CLOSE, DBLP_FRAME_META,
+		DBLP_FRAME_FIN, DBLP_FRAME_PING, DBLP_FRAME_ECN,
+	};
+	struct dblp_frame f = { .type = types[random_next(state) % 6] };
+	struct dblp_data d = {
+		.msg_id = random_next(state) % 8,
+		.msg_len = 1500,
+		.offset = random_next(state) % 3 * 600,
+	};
+	u32 flips = random_next(state) % 4;
+
+	if (peer->pn > 4000)
+		peer->pn = 0;
+	if (random_next(state) % 3)
+		make_data(p, peer, &d, 600, random_next(state) % 2 ? &f : NULL);
+	else
+		make_ctrl(p, peer, &f);
+	while (flips--)
+		p->byte[random_next(state) % (p->len < 64 ? p->len : 64)] ^=
+			1 << random_next(state) % 8;
+	if (random_next(state) % 16 == 0)
+		p->len = random_next(state) % p->len;
+}
+
+TEST_F_TIMEOUT(peer, thousands_of_spoiled_packets, 120)
+{
+	struct peer good;
+	u64 state = 1;
+	int fd, i;
+
+	for (i = 0; i < 4000; i++) {
+		make_random(&self->p, &self->peer, &state);
+		/* The connection does not change by others' packets ... */
+		send_packet(&self->peer, &self->p);
+		if (i % 64)
+			continue;
+		peer_drain(&self->peer);
+		if (get_state(self->fd) == DBLP_STATE_ESTABLISHED)
+			continue;
+		/* ... but may end by its own peer's: then there is another. */
+		close(self->fd);
+		peer_close(&self->peer);
+		self->fd = peer_join(&self->peer, &self->addr, self->listener);
+		ASSERT_LE(0, self->fd);
+	}
+
+	fd = peer_join(&good, &self->addr, self->listener);
+	ASSERT_LE(0, fd);
+	send_message(&good, &self->p, 0);
+	EXPECT_TRUE(got_message(fd, 0, 1500));
+	close(fd);
+	peer_close(&good);
+}
+
+TEST_HARNESS_MAIN

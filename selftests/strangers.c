@@ -1,0 +1,583 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Packets that belong to no connection or to that of somebody else, and
+ * handshakes with one who is not what it should be, from either side.
+ */
+#define _GNU_SOURCE
+#include "lib/hostile.h"
+
+/*
+ * Packets that belong to no connection, or to that of somebody else
+ */
+TEST_F(peer, an_unknown_connection_is_reset)
+{
+	u64 unknown = self->peer.scid ^ 1, before = mib("RstSent");
+	struct dblp_data d = { .msg_len = 100 };
+
+	make_data(&self->p, &self->peer, &d, 100, NULL);
+	poke(&self->p, 8, 8, unknown);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
+	EXPECT_EQ(DBLP_RST_UNKNOWN, self->peer.rst_reason);
+	EXPECT_EQ(unknown, self->peer.rst_echo);
+	EXPECT_EQ(DBLP_RST_LEN, self->peer.last[DBLP_PKT_RST].len);
+	EXPECT_EQ(before + 1, mib("RstSent"));
+	EXPECT_EQ(2, socket_count());
+
+	/* The connection next to it knows nothing of that. */
+	EXPECT_TRUE(is_silent(self->fd));
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+}
+
+TEST_F(peer, no_answer_is_longer_than_the_question)
+{
+	u64 unknown = self->peer.scid ^ 1;
+	u32 len;
+
+	for (len = DBLP_HDR_LEN; len < DBLP_RST_LEN; len += 4) {
+		make_packet(&self->p, DBLP_PKT_CTRL, 1, unknown);
+		while (self->p.len < len) {
+			put_word(&self->p, 0x08010000);
+			self->p.byte[1]++;
+		}
+		send_packet(&self->peer, &self->p);
+	}
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(0, self->peer.n[DBLP_PKT_RST]);
+}
+
+TEST_F(peer, a_reset_is_never_answered)
+{
+	make_rst(&self->p, self->peer.scid ^ 1, DBLP_RST_UNKNOWN, 1234);
+	send_packet(&self->peer, &self->p);
+	make_rst(&self->p, 0, DBLP_RST_UNKNOWN, 1234);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(0, self->peer.n[DBLP_PKT_RST]);
+	EXPECT_TRUE(is_silent(self->fd));
+}
+
+TEST_F(peer, a_reset_ends_the_connection)
+{
+	char byte;
+
+	make_rst(&self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(wait_for(self->fd, POLLHUP, WAIT_MS));
+	EXPECT_EQ(-1, recv(self->fd, &byte, 1, MSG_DONTWAIT));
+	EXPECT_EQ(ECONNRESET, errno);
+	EXPECT_EQ(0, recv(self->fd, &byte, 1, MSG_DONTWAIT));
+	EXPECT_EQ(DBLP_STATE_CLOSED, get_state(self->fd));
+}
+
+TEST_F(peer, one_who_has_forgotten_us_can_say_so)
+{
+	char byte;
+
+	make_rst(&self->p, 0, DBLP_RST_UNKNOWN, self->peer.cid);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(wait_for(self->fd, POLLHUP, WAIT_MS));
+	EXPECT_EQ(-1, recv(self->fd, &byte, 1, MSG_DONTWAIT));
+	EXPECT_EQ(ECONNRESET, errno);
+}
+
+TEST_F(peer, a_forged_reset_is_ignored)
+{
+	u64 cid = self->peer.cid, scid = self->peer.scid;
+
+	make_rst(&self->p, scid, DBLP_RST_CLOSED, cid ^ 1);
+	send_packet(&self->peer, &self->p);
+	make_rst(&self->p, 0, DBLP_RST_UNKNOWN, cid ^ 1);
+	send_packet(&self->peer, &self->p);
+	make_rst(&self->p, 0, DBLP_RST_UNKNOWN, scid);
+	send_packet(&self->peer, &self->p);
+	make_rst(&self->p, scid, 0, cid);
+	send_packet(&self->peer, &self->p);
+	make_rst(&self->p, scid, 99, cid);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(is_silent(self->fd));
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd));
+}
+
+/* The peer's address is fixed: the right connection ID is not enough. */
+TEST_F(peer, packets_from_another_port_are_ignored)
+{
+	u64 before = mib("DropWrongPeer");
+	struct peer other;
+
+	peer_connect(&other, &self->addr);
+	other.scid = self->peer.scid;
+	other.cid = self->peer.cid;
+
+	send_message(&other, &self->p, 0);
+	send_fin(&other, &self->p, 0);
+	peer_ack(&other, 0, 1000);
+	make_rst(&self->p, other.scid, DBLP_RST_CLOSED, other.cid);
+	send_packet(&other, &self->p);
+	make_rst(&self->p, 0, DBLP_RST_UNKNOWN, other.cid);
+	send_packet(&other, &self->p);
+
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_LE(before + 6, mib("DropWrongPeer"));
+	EXPECT_TRUE(is_silent(self->fd));
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd));
+	peer_drain(&other);
+	EXPECT_EQ(0, other.n[DBLP_PKT_ACK] + other.n[DBLP_PKT_CTRL]);
+	peer_close(&other);
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+}
+
+TEST_F(peer, handshake_packets_in_the_middle_of_a_connection)
+{
+	u64 before = mib("DropState");
+	struct dblp_params ours = params_default();
+
+	make_packet(&self->p, DBLP_PKT_INIT_ACK, 0, self->peer.scid);
+	put_zero(&self->p, DBLP_COOKIE_LEN);
+	send_packet(&self->peer, &self->p);
+	make_packet(&self->p, DBLP_PKT_COOKIE_ACK, 0, self->peer.scid);
+	dblp_put_params(self->p.byte + self->p.len, &ours);
+	self->p.len += DBLP_PARAMS_LEN;
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 2, mib("DropState"));
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+}
+
+/*
+ * The handshake
+ */
+TEST_F(peer, an_init_leaves_nothing_behind)
+{
+	u64 before = mib("CookieSent");
+	struct peer other;
+	unsigned int i;
+
+	peer_connect(&other, &self->addr);
+	for (i = 0; i < 200; i++) {
+		make_init(&self->p, 0x1000000 + i);
+		send_packet(&other, &self->p);
+		EXPECT_TRUE(peer_expect(&other, DBLP_PKT_INIT_ACK, WAIT_MS));
+	}
+	EXPECT_EQ(DBLP_HDR_LEN + DBLP_COOKIE_LEN,
+		  other.last[DBLP_PKT_INIT_ACK].len);
+	EXPECT_EQ(before + 200, mib("CookieSent"));
+	EXPECT_EQ(2, socket_count());
+	fcntl(self->listener, F_SETFL, O_NONBLOCK);
+	EXPECT_EQ(-1, accept(self->listener, NULL, NULL));
+	EXPECT_EQ(EAGAIN, errno);
+	peer_close(&other);
+}
+
+TEST_F(peer, bad_inits)
+{
+	struct peer other;
+
+	peer_connect(&other, &self->addr);
+	make_init(&self->p, 0);
+	send_packet(&other, &self->p);
+	make_init(&self->p, 77);
+	poke(&self->p, 100, 1, 1);
+	send_packet(&other, &self->p);
+	make_init(&self->p, 77);
+	self->p.len--;
+	send_packet(&other, &self->p);
+	make_init(&self->p, 77);
+	put_zero(&self->p, 1);
+	send_packet(&other, &self->p);
+	make_init(&self->p, 77);
+	poke(&self->p, 8, 8, 5);
+	send_packet(&other, &self->p);
+	make_init(&self->p, 77);
+	poke(&self->p, 4, 4, 5);
+	send_packet(&other, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	peer_drain(&other);
+	EXPECT_EQ(0, other.n[DBLP_PKT_INIT_ACK]);
+	peer_close(&other);
+}
+
+TEST_F(peer, an_init_of_another_version_learns_ours)
+{
+	struct packet *answer;
+	struct peer other;
+
+	peer_connect(&other, &self->addr);
+	make_init(&self->p, 0x1122334455667788);
+	poke(&self->p, 0, 1, 0x21);
+	send_packet(&other, &self->p);
+	EXPECT_TRUE(peer_expect(&other, DBLP_PKT_VERSION, WAIT_MS));
+	answer = &other.last[DBLP_PKT_VERSION];
+	ASSERT_EQ(DBLP_HDR_LEN + 12, answer->len);
+	EXPECT_EQ(0x1122334455667788,
+		  dblp_get_u64(answer->byte + DBLP_HDR_LEN));
+	EXPECT_EQ(1, dblp_get_u64(answer->byte + DBLP_HDR_LEN + 4) &
+		  UINT32_MAX);
+
+	/* Never in answer to anything else, or to something shorter */
+	poke(&self->p, 0, 1, 0x25);
+	send_packet(&other, &self->p);
+	poke(&self->p, 0, 1, 0x21);
+	self->p.len = DBLP_INIT_LEN - 1;
+	send_packet(&other, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	peer_drain(&other);
+	EXPECT_EQ(1, other.n[DBLP_PKT_VERSION]);
+	EXPECT_EQ(2, socket_count());
+	peer_close(&other);
+}
+
+static bool connection_comes(int listener)
+{
+	bool came = wait_for(listener, POLLIN, 100);
+
+	if (came)
+		close(accept(listener, NULL, NULL));
+	return came;
+}
+
+TEST_F(peer, altered_cookies)
+{
+	static const u32 places[] = {
+		DBLP_HDR_LEN - 1,	/* connection ID in the header */
+		DBLP_HDR_LEN + 7,	/* the client's */
+		DBLP_HDR_LEN + 15,	/* the server's in the cookie */
+		DBLP_HDR_LEN + 23,	/* birth */
+		DBLP_HDR_LEN + 31,	/* MAC */
+	};
+	unsigned int i, n = sizeof(places) / sizeof(places[0]);
+	struct dblp_params ours = params_default();
+	u64 before = mib("CookieBad");
+	struct peer other;
+
+	peer_connect(&other, &self->addr);
+	peer_get_cookie(&other);
+	for (i = 0; i < n; i++) {
+		make_echo(&self->p, &other, &ours);
+		self->p.byte[places[i]] ^= 1;
+		send_packet(&other, &self->p);
+	}
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + n, mib("CookieBad"));
+	EXPECT_FALSE(connection_comes(self->listener));
+	EXPECT_EQ(2, socket_count());
+
+	/* The cookie itself is good all the same. */
+	make_echo(&self->p, &other, &ours);
+	send_packet(&other, &self->p);
+	EXPECT_TRUE(peer_expect(&other, DBLP_PKT_COOKIE_ACK, WAIT_MS));
+	EXPECT_TRUE(connection_comes(self->listener));
+	peer_close(&other);
+}
+
+TEST_F(peer, a_cookie_is_good_for_one_address)
+{
+	struct dblp_params ours = params_default();
+	struct peer other, thief;
+	u64 before = mib("CookieBad");
+
+	peer_connect(&other, &self->addr);
+	peer_get_cookie(&other);
+	peer_connect(&thief, &self->addr);
+	thief.cookie = other.cookie;
+	thief.cid = other.cid;
+	make_echo(&self->p, &thief, &ours);
+	send_packet(&thief, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 1, mib("CookieBad"));
+	EXPECT_FALSE(connection_comes(self->listener));
+	peer_close(&other);
+	peer_close(&thief);
+}
+
+TEST_F(peer, bad_parameters)
+{
+	struct dblp_params ours = params_default();
+	u32 at = DBLP_ECHO_LEN - DBLP_PARAMS_LEN;
+	u64 before = mib("DropField");
+	struct peer other;
+
+	peer_connect(&other, &self->addr);
+	peer_get_cookie(&other);
+	make_echo(&self->p, &other, &ours);
+	poke(&self->p, at, 4, DBLP_PPM + 1);
+	send_packet(&other, &self->p);
+	make_echo(&self->p, &other, &ours);
+	poke(&self->p, at + 16, 4, 0);
+	send_packet(&other, &self->p);
+	make_echo(&self->p, &other, &ours);
+	poke(&self->p, at + 16, 4, DBLP_MSG_MAX + 1);
+	send_packet(&other, &self->p);
+	make_echo(&self->p, &other, &ours);
+	poke(&self->p, at + 20, 4, DBLP_PARAMS_RTT_MAX + 1);
+	send_packet(&other, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 4, mib("DropField"));
+	EXPECT_FALSE(connection_comes(self->listener));
+	peer_close(&other);
+}
+
+TEST_F_TIMEOUT(peer, a_cookie_goes_stale, 60)
+{
+	struct dblp_params ours = params_default();
+	u64 before = mib("CookieStale");
+	struct peer other;
+
+	peer_connect(&other, &self->addr);
+	peer_get_cookie(&other);
+	/* Nothing to wait for but the clock: cookies live for 5 s. */
+	usleep(5200000);
+	make_echo(&self->p, &other, &ours);
+	send_packet(&other, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 1, mib("CookieStale"));
+	EXPECT_FALSE(connection_comes(self->listener));
+	peer_close(&other);
+}
+
+TEST_F(peer, a_repeated_echo_is_answered_but_makes_no_second_connection)
+{
+	struct dblp_params ours = params_default();
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		make_echo(&self->p, &self->peer, &ours);
+		send_packet(&self->peer, &self->p);
+		EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ACK,
+					WAIT_MS));
+	}
+	EXPECT_FALSE(connection_comes(self->listener));
+	EXPECT_EQ(2, socket_count());
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+}
+
+TEST_F(peer, a_cookie_is_good_for_one_connection)
+{
+	struct dblp_params ours = params_default();
+	u64 before = mib("CookieStale");
+	struct peer witness;
+
+	make_rst(&self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(wait_for(self->fd, POLLHUP, WAIT_MS));
+	make_echo(&self->p, &self->peer, &ours);
+	send_packet(&self->peer, &self->p);
+
+	peer_connect(&witness, &self->addr);
+	peer_handshake(&witness);
+	EXPECT_EQ(before + 1, mib("CookieStale"));
+	EXPECT_TRUE(connection_comes(self->listener));
+	EXPECT_FALSE(connection_comes(self->listener));
+	peer_close(&witness);
+}
+
+TEST_F(peer, nobody_listens_any_more)
+{
+	struct dblp_params ours = params_default();
+	struct peer other;
+
+	peer_connect(&other, &self->addr);
+	peer_get_cookie(&other);
+	/* The connection keeps the port open. */
+	close(self->listener);
+	self->listener = -1;
+	make_echo(&self->p, &other, &ours);
+	send_packet(&other, &self->p);
+	make_init(&self->p, other.cid);
+	send_packet(&other, &self->p);
+	EXPECT_TRUE(peer_expect(&other, DBLP_PKT_RST, WAIT_MS));
+	peer_drain(&other);
+	EXPECT_EQ(DBLP_RST_REFUSED, other.rst_reason);
+	EXPECT_EQ(other.cid, other.rst_echo);
+	EXPECT_EQ(0, other.n[DBLP_PKT_COOKIE_ACK]);
+	EXPECT_EQ(1, socket_count());
+	peer_close(&other);
+}
+
+/*
+ * The same from the other side: the server is not what it should be.
+ */
+FIXTURE(server) {
+	struct sockaddr_dblp addr;
+	struct peer peer;
+	struct packet p;
+	int fd;
+};
+
+FIXTURE_VARIANT(server) {
+	const char *address;
+};
+
+FIXTURE_VARIANT_ADD(server, ipv4) { .address = "::ffff:127.0.0.1" };
+FIXTURE_VARIANT_ADD(server, ipv6) { .address = "::1" };
+
+FIXTURE_SETUP(server)
+{
+	netns_new();
+	peer_listen(&self->peer, variant->address, &self->addr);
+	self->fd = new_socket();
+	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_NONBLOCK));
+	EXPECT_EQ(-1, connect(self->fd, (struct sockaddr *)&self->addr,
+			      sizeof(self->addr)));
+	EXPECT_EQ(EINPROGRESS, errno);
+	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_INIT, WAIT_MS));
+	self->peer.scid = dblp_get_u64(self->peer.last[DBLP_PKT_INIT].byte +
+				       DBLP_HDR_LEN);
+}
+
+FIXTURE_TEARDOWN(server)
+{
+	close(self->fd);
+	peer_close(&self->peer);
+}
+
+static void send_init_ack(struct peer *peer, struct packet *p, u64 dcid)
+{
+	struct dblp_cookie cookie = { .scid = peer->cid, .mac = 42 };
+
+	make_packet(p, DBLP_PKT_INIT_ACK, 0, dcid);
+	dblp_put_cookie(p->byte + p->len, &cookie);
+	p->len += DBLP_COOKIE_LEN;
+	send_packet(peer, p);
+}
+
+static void send_cookie_ack(struct peer *peer, struct packet *p)
+{
+	struct dblp_params ours = params_default();
+
+	make_packet(p, DBLP_PKT_COOKIE_ACK, 0, peer->scid);
+	dblp_put_params(p->byte + p->len, &ours);
+	p->len += DBLP_PARAMS_LEN;
+	send_packet(peer, p);
+}
+
+static int connect_error(int fd)
+{
+	int err = -1;
+	socklen_t len = sizeof(err);
+
+	if (!wait_for(fd, POLLOUT | POLLHUP | POLLERR, WAIT_MS) ||
+	    getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len))
+		return -1;
+	return err;
+}
+
+/* Has the client come through the handshake, whatever was sent before? */
+static bool handshake_succeeds(struct peer *peer, struct packet *p, int fd)
+{
+	send_init_ack(peer, p, peer->scid);
+	if (!peer_expect(peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS))
+		return false;
+	send_cookie_ack(peer, p);
+	return connect_error(fd) == 0 &&
+	       get_state(fd) == DBLP_STATE_ESTABLISHED && peer_sync(peer);
+}
+
+TEST_F(server, an_honest_one_is_accepted)
+{
+	static const struct dblp_cookie none;
+	struct dblp_cookie echoed;
+
+	EXPECT_EQ(DBLP_INIT_LEN, self->peer.last[DBLP_PKT_INIT].len);
+	EXPECT_EQ(-1, bytes_check(self->peer.last[DBLP_PKT_INIT].byte + 24,
+				  DBLP_INIT_LEN - 24, 0));
+	EXPECT_TRUE(handshake_succeeds(&self->peer, &self->p, self->fd));
+	dblp_get_cookie(&echoed, self->peer.last[DBLP_PKT_COOKIE_ECHO].byte +
+			DBLP_HDR_LEN + 8);
+	EXPECT_EQ(self->peer.cid, echoed.scid);
+	EXPECT_EQ(42, echoed.mac);
+	EXPECT_NE(0, memcmp(&none, &echoed, sizeof(none)));
+}
+
+TEST_F(server, answers_of_others_are_ignored)
+{
+	struct sockaddr_dblp client;
+	socklen_t len = sizeof(client);
+	struct peer other;
+
+	/* A cookie for another client, or none; the ACK before its time */
+	send_init_ack(&self->peer, &self->p, self->peer.scid ^ 1);
+	make_packet(&self->p, DBLP_PKT_INIT_ACK, 0, self->peer.scid);
+	put_zero(&self->p, DBLP_COOKIE_LEN);
+	send_packet(&self->peer, &self->p);
+	send_cookie_ack(&self->peer, &self->p);
+
+	/* The right answers from the wrong port */
+	ASSERT_EQ(0, getsockname(self->fd, (struct sockaddr *)&client, &len));
+	peer_connect(&other, &client);
+	other.scid = self->peer.scid;
+	send_init_ack(&other, &self->p, other.scid);
+	make_rst(&self->p, other.scid, DBLP_RST_REFUSED, other.scid);
+	send_packet(&other, &self->p);
+
+	EXPECT_EQ(0, poll(&(struct pollfd) { self->fd, POLLOUT, 0 }, 1, 100));
+	EXPECT_EQ(DBLP_STATE_INIT_SENT, get_state(self->fd));
+	peer_close(&other);
+	EXPECT_TRUE(handshake_succeeds(&self->peer, &self->p, self->fd));
+}
+
+TEST_F(server, a_refusal_refuses)
+{
+	make_rst(&self->p, self->peer.scid, DBLP_RST_REFUSED, self->peer.scid);
+	send_packet(&self->peer, &self->p);
+	EXPECT_EQ(ECONNREFUSED, connect_error(self->fd));
+	EXPECT_EQ(DBLP_STATE_CLOSED, get_state(self->fd));
+}
+
+TEST_F(server, a_refusal_after_the_cookie)
+{
+	send_init_ack(&self->peer, &self->p, self->peer.scid);
+	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
+	make_rst(&self->p, self->peer.scid, DBLP_RST_REFUSED, self->peer.scid);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(wait_for(self->fd, POLLHUP, 1000));
+	EXPECT_EQ(ECONNREFUSED, connect_error(self->fd));
+}
+
+static void send_version(struct peer *peer, struct packet *p, u64 echo,
+			 u32 version)
+{
+	make_packet(p, DBLP_PKT_VERSION, 0, 0);
+	put_u64_be(p, echo);
+	put_word(p, version);
+	send_packet(peer, p);
+}
+
+TEST_F(server, no_version_in_common)
+{
+	send_version(&self->peer, &self->p, self->peer.scid, 2);
+	EXPECT_EQ(EPROTONOSUPPORT, connect_error(self->fd));
+}
+
+TEST_F(server, forged_version_lists_are_ignored)
+{
+	/* Not for this INIT; or with our version in it, which makes no sense */
+	send_version(&self->peer, &self->p, self->peer.scid ^ 1, 2);
+	send_version(&self->peer, &self->p, self->peer.scid, 1);
+	EXPECT_EQ(0, poll(&(struct pollfd) { self->fd, POLLOUT, 0 }, 1, 100));
+	EXPECT_TRUE(handshake_succeeds(&self->peer, &self->p, self->fd));
+	send_version(&self->peer, &self->p, self->peer.scid, 2);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd));
+}
+
+TEST_F(server, bad_parameters_are_refused)
+{
+	send_init_ack(&self->peer, &self->p, self->peer.scid);
+	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
+	make_packet(&self->p, DBLP_PKT_COOKIE_ACK, 0, self->peer.scid);
+	put_zero(&self->p, DBLP_PARAMS_LEN);
+	poke(&self->p, DBLP_HDR_LEN, 4, DBLP_PPM + 1);
+	send_packet(&self->peer, &self->p);
+	EXPECT_EQ(0, poll(&(struct pollfd) { self->fd, POLLOUT, 0 }, 1, 100));
+	EXPECT_EQ(DBLP_STATE_COOKIE_SENT, get_state(self->fd));
+	send_cookie_ack(&self->peer, &self->p);
+	EXPECT_EQ(0, connect_error(self->fd));
+}
+
+TEST_HARNESS_MAIN
