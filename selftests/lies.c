@@ -520,12 +520,6 @@ TEST_F(peer, sending_after_the_end)
  * Whatever comes: packets that are nearly good. The seed is fixed, so what
  * fails once fails again.
  */
-static u32 random_next(u64 *state)
-{
-	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return *state >> 33;
-}
-
 static void make_random(struct packet *p, struct peer *peer, u64 *state)
 {
 	static const u8 types[] = {

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * When a message is closed, and what both ends say of it then. One end is the
- * kernel's, the other is played by the test, so that exactly the segments come
- * that should, exactly when they should.
+ * When a message is closed, and what is said of it then. The kernel receives; the
+ * sender is played by the test, so that exactly the segments come that should,
+ * exactly when they should.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "kselftest_harness.h"
+#include "lib/counted.h"
 #include "lib/scripted.h"
+#include "lib/sock.h"
 
 #define WAIT_MS		10000
 
@@ -21,44 +17,6 @@
 #define SEGS		10U
 #define LENGTH		(SEG * SEGS)
 #define HALF		(DBLP_PPM / 2)
-
-/* How many messages were closed for each reason, in all that counts them */
-struct counted {
-	uint64_t all;
-	uint64_t early;
-	uint64_t reason[__DBLP_REASON_MAX];
-};
-
-/* One message closed as complete, two for the budget, three for the deadline */
-static const struct counted one_two_three = {
-	.all = 6, .early = 5, .reason = { 1, 2, 3 },
-};
-
-static struct counted counted_here(const char *side)
-{
-	static const char *const names[] = {
-		"", "Early", "Complete", "Budget", "Deadline",
-	};
-	uint64_t n[5];
-	char name[40];
-	int i;
-
-	for (i = 0; i < 5; i++) {
-		snprintf(name, sizeof(name), "Msg%s%s", side, names[i]);
-		n[i] = mib(name);
-	}
-	return (struct counted) { n[0], n[1], { n[2], n[3], n[4] } };
-}
-
-static struct dblp_info info_of(int fd)
-{
-	struct dblp_info info = {};
-	socklen_t len = sizeof(info);
-
-	if (getsockopt(fd, SOL_DBLP, DBLP_INFO, &info, &len))
-		die("getsockopt(DBLP_INFO)");
-	return info;
-}
 
 FIXTURE(receiver) {
 	struct sockaddr_dblp addr;
@@ -71,17 +29,9 @@ FIXTURE(receiver) {
 
 FIXTURE_SETUP(receiver)
 {
-	socklen_t len = sizeof(self->addr);
-
 	netns_new();
 	netns_set_mtu(1500);
-	self->listener = socket(AF_DBLP, SOCK_SEQPACKET, 0);
-	addr_parse(&self->addr, "127.0.0.1", 0);
-	if (self->listener < 0 ||
-	    bind(self->listener, (struct sockaddr *)&self->addr, len) ||
-	    listen(self->listener, 8) ||
-	    getsockname(self->listener, (struct sockaddr *)&self->addr, &len))
-		die("listening");
+	self->listener = new_listener("127.0.0.1", 8, &self->addr);
 	self->fd = -1;
 	self->d = (struct dblp_data) {
 		.msg_len = LENGTH, .budget = HALF,
@@ -505,7 +455,6 @@ TEST_F(receiver, a_budget_that_comes_too_late_is_answered)
 	EXPECT_EQ(0, read_message(_metadata, self).missing);
 }
 
-/* The kernel sends, the test receives */
 /* Read one message and say why it was closed */
 static int take_reason(FIXTURE_DATA(receiver) *self)
 {
@@ -545,7 +494,7 @@ TEST_F(receiver, each_reason_is_counted)
 		EXPECT_EQ(DBLP_REASON_DEADLINE, take_reason(self));
 	}
 
-	i = info_of(self->fd);
+	i = get_info(self->fd);
 	sock = (struct counted) { i.msgs_received, i.msgs_received_early,
 				  { i.msgs_received_complete,
 				    i.msgs_received_budget,
@@ -554,345 +503,6 @@ TEST_F(receiver, each_reason_is_counted)
 	sock = counted_here("Received");
 	EXPECT_EQ(0, memcmp(&one_two_three, &sock, sizeof(sock)));
 	sock = counted_here("Sent");
-	EXPECT_EQ(0, memcmp(&none, &sock, sizeof(sock)));
-}
-
-FIXTURE(sender) {
-	struct sockaddr_dblp addr;
-	struct peer peer;
-	struct packet p;
-	u32 next_id;
-	int listener;
-	int fd;
-};
-
-FIXTURE_SETUP(sender)
-{
-	socklen_t len = sizeof(self->addr);
-	u32 one = 1;
-
-	netns_new();
-	netns_set_mtu(1500);
-	self->listener = socket(AF_DBLP, SOCK_SEQPACKET, 0);
-	addr_parse(&self->addr, "127.0.0.1", 0);
-	if (self->listener < 0 ||
-	    bind(self->listener, (struct sockaddr *)&self->addr, len) ||
-	    listen(self->listener, 8) ||
-	    getsockname(self->listener, (struct sockaddr *)&self->addr, &len))
-		die("listening");
-	self->fd = peer_join(&self->peer, &self->addr, self->listener);
-	if (self->fd < 0 ||
-	    setsockopt(self->fd, SOL_DBLP, DBLP_NOTIFY, &one, sizeof(one)))
-		die("accept()");
-}
-
-FIXTURE_TEARDOWN(sender)
-{
-	close(self->fd);
-	close(self->listener);
-	peer_close(&self->peer);
-}
-
-/* Send a message and take the packets of its first pass */
-static struct dblp_data send_and_take(FIXTURE_DATA(sender) *self, u32 len,
-				      const struct dblp_sndinfo *info)
-{
-	static char buf[100000];
-	struct dblp_data d = {};
-	u32 bytes = 0, want = len;
-	u32 budget;
-	socklen_t optlen = sizeof(budget);
-
-	/* With eager, the budget is held back */
-	if (getsockopt(self->fd, SOL_DBLP, DBLP_BUDGET, &budget, &optlen))
-		die("getsockopt()");
-	if (!info)
-		want -= budget_bytes(budget, len) / 1440 * 1440;
-	pattern_fill(buf, len, 0, SCRIPTED_SEED, 0);
-	if (sndinfo_send(self->fd, buf, len, 0, info) != len)
-		die("sendmsg()");
-	while (bytes < want) {
-		const struct packet *p = &self->peer.last[DBLP_PKT_DATA];
-		struct dblp_hdr h;
-
-		errno = 0;
-		if (!peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS) ||
-		    dblp_get_hdr(&h, p->byte, p->len) ||
-		    dblp_get_data(&d, &h, p->byte + DBLP_HDR_LEN,
-				  p->len - DBLP_HDR_LEN, p->len))
-			die("%u bytes of %u have come", bytes, len);
-		/* A probe for the message before */
-		if (d.msg_id != self->next_id)
-			continue;
-		bytes += d.seg_len;
-		if (bytes < want && d.repair)
-			die("the first pass ends after %u bytes", bytes);
-	}
-	self->next_id++;
-	return d;
-}
-
-static void send_frame(FIXTURE_DATA(sender) *self, const struct dblp_frame *f)
-{
-	make_ctrl(&self->p, &self->peer, f);
-	send_packet(&self->peer, &self->p);
-}
-
-TEST_F(sender, early_marks_the_end_of_the_first_pass)
-{
-	struct dblp_sndinfo info = {
-		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
-		.budget = HALF, .policy = DBLP_POLICY_EARLY,
-	};
-	struct dblp_data d = send_and_take(self, 10000, &info);
-
-	EXPECT_EQ(DBLP_POLICY_EARLY, d.policy);
-	EXPECT_TRUE(d.repair);
-}
-
-/* The receiver gives up at the deadline: the sender hears how much */
-TEST_F(sender, hears_of_a_deadline)
-{
-	struct dblp_sndinfo info = {
-		.tag = 5, .flags = DBLP_SND_DEADLINE, .deadline = 1000,
-		.critical = 8,
-	};
-	struct dblp_frame close = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.missing = 10000 - 1000, .missing_segs = 1,
-			.reason = DBLP_REASON_DEADLINE,
-			.flags = DBLP_RCV_OVER_BUDGET,
-		},
-	};
-	struct dblp_data d = send_and_take(self, 10000, &info);
-	u8 bits[4] = { 0, 0, 0, 0xfe };
-	struct dblp_frame map = {
-		.type = DBLP_FRAME_LOSSMAP,
-		.lossmap = { .words = 1, .bits = bits },
-	};
-	struct message m;
-	u32 seg = 1500 - 28 - 32 - DBLP_META_LEN;
-
-	/* All but the first of eight segments */
-	EXPECT_TRUE(d.meta);
-	EXPECT_EQ(0, d.budget);
-	close.close.missing = 10000 - seg / 8 * 8;
-	close.close.missing_segs = 7;
-	send_frame(self, &close);
-	send_frame(self, &map);
-	ASSERT_TRUE(wait_for(self->fd, POLLERR, WAIT_MS));
-	ASSERT_EQ(0, message_recv(self->fd, NULL, 0, MSG_ERRQUEUE, &m));
-	EXPECT_EQ(close.close.missing, m.info.missing);
-	EXPECT_EQ(DBLP_REASON_DEADLINE, m.info.reason);
-	EXPECT_EQ(DBLP_RCV_OVER_BUDGET, m.info.flags);
-	EXPECT_EQ(1, m.n);
-	message_free(&m);
-}
-
-/* A deadline does not excuse critical bytes */
-TEST_F(sender, refuses_a_deadline_without_critical_bytes)
-{
-	struct dblp_sndinfo info = {
-		.flags = DBLP_SND_DEADLINE, .deadline = 1000, .critical = 5000,
-	};
-	struct dblp_frame close = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.missing = 5001, .missing_segs = 4,
-			.reason = DBLP_REASON_DEADLINE,
-			.flags = DBLP_RCV_OVER_BUDGET,
-		},
-	};
-
-	send_and_take(self, 10000, &info);
-	send_frame(self, &close);
-	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
-	EXPECT_EQ(DBLP_RST_PROTOCOL, self->peer.rst_reason);
-}
-
-static void set_budget(FIXTURE_DATA(sender) *self, u32 ppm)
-{
-	if (setsockopt(self->fd, SOL_DBLP, DBLP_BUDGET, &ppm, sizeof(ppm)))
-		die("setsockopt(DBLP_BUDGET)");
-}
-
-/* The report of message 0 */
-static struct dblp_rcvinfo take_report(struct __test_metadata *_metadata,
-				       FIXTURE_DATA(sender) *self)
-{
-	struct message m = {};
-
-	EXPECT_TRUE(wait_for(self->fd, POLLERR, WAIT_MS));
-	EXPECT_EQ(0, message_recv(self->fd, NULL, 0,
-				  MSG_ERRQUEUE | MSG_DONTWAIT, &m));
-	message_free(&m);
-	return m.info;
-}
-
-/* All is in flight: a frame says it */
-TEST_F(sender, tells_of_a_new_budget)
-{
-	send_and_take(self, 10000, NULL);
-	set_budget(self, HALF);
-	while (self->peer.budget.budget.ppm != HALF)
-		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
-	EXPECT_EQ(0, self->peer.budget.budget.msg_id);
-
-	/* Until it is acknowledged */
-	memset(&self->peer.budget, 0, sizeof(self->peer.budget));
-	while (self->peer.budget.budget.ppm != HALF)
-		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
-}
-
-/* What the message was given by itself stays */
-TEST_F(sender, keeps_the_budget_of_a_message)
-{
-	struct dblp_sndinfo info = { .flags = DBLP_SND_BUDGET, .budget = 10 };
-	struct dblp_frame close = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.missing = 1440, .missing_segs = 1, .budget = HALF,
-			.reason = DBLP_REASON_BUDGET,
-		},
-	};
-
-	send_and_take(self, 10000, &info);
-	set_budget(self, HALF);
-	EXPECT_FALSE(peer_expect(&self->peer, DBLP_PKT_CTRL, 300) &&
-		     self->peer.budget.budget.ppm);
-	send_frame(self, &close);
-	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
-	EXPECT_EQ(DBLP_RST_PROTOCOL, self->peer.rst_reason);
-}
-
-static void close_with(FIXTURE_DATA(sender) *self, u32 budget)
-{
-	u8 bits[4] = { 0, 0, 0, 2 };
-	struct dblp_frame map = {
-		.type = DBLP_FRAME_LOSSMAP,
-		.lossmap = { .words = 1, .bits = bits },
-	};
-	struct dblp_frame close = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.missing = 1440, .missing_segs = 1, .budget = budget,
-			.reason = DBLP_REASON_BUDGET,
-		},
-	};
-
-	send_frame(self, &close);
-	send_frame(self, &map);
-}
-
-/* Acknowledgments alone are not the end once a budget was told */
-TEST_F(sender, waits_for_the_close_after_raising)
-{
-	send_and_take(self, 10000, NULL);
-	set_budget(self, HALF);
-	peer_ack(&self->peer, 0, self->peer.largest - 1);
-	EXPECT_FALSE(wait_for(self->fd, POLLERR, 300));
-	close_with(self, HALF);
-	EXPECT_EQ(1440, take_report(_metadata, self).missing);
-}
-
-/* A CLOSE under the higher budget may have been on its way */
-TEST_F(sender, takes_a_close_under_the_budget_before)
-{
-	struct dblp_rcvinfo info;
-
-	set_budget(self, HALF);
-	send_and_take(self, 5000, NULL);
-	set_budget(self, 1);
-	close_with(self, HALF);
-	info = take_report(_metadata, self);
-	EXPECT_EQ(1440, info.missing);
-	EXPECT_EQ(HALF, info.budget);
-}
-
-/* ... but it may not mix the two, nor claim what never was */
-TEST_F(sender, refuses_a_close_beyond_any_budget)
-{
-	set_budget(self, HALF);
-	send_and_take(self, 5000, NULL);
-	set_budget(self, 1);
-	close_with(self, 1);
-	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
-}
-
-TEST_F(sender, refuses_a_close_under_a_budget_that_never_was)
-{
-	set_budget(self, HALF);
-	send_and_take(self, 5000, NULL);
-	set_budget(self, 1);
-	close_with(self, HALF + 1);
-	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
-}
-
-/* Send message @id as @info says, and close it for @reason with @missing bytes */
-static void send_and_close(FIXTURE_DATA(sender) *self, u32 id,
-			   const struct dblp_sndinfo *info, u8 reason,
-			   u32 missing)
-{
-	u8 bits[4] = { 0, 0, 0, 2 };
-	struct dblp_frame map = {
-		.type = DBLP_FRAME_LOSSMAP,
-		.lossmap = { .msg_id = id, .words = 1, .bits = bits },
-	};
-	struct dblp_frame close = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.msg_id = id, .missing = missing, .missing_segs = 1,
-			.budget = info->budget, .reason = reason,
-			.flags = info->budget ? 0 : DBLP_RCV_OVER_BUDGET,
-		},
-	};
-
-	send_and_take(self, 2000, info);
-	send_frame(self, &close);
-	send_frame(self, &map);
-	/* The next one needs the room that this one takes in the window */
-	peer_ack(&self->peer, 0, self->peer.largest - 1);
-}
-
-TEST_F(sender, each_reason_is_counted)
-{
-	/* Early, as eager would hold back what send_and_take() waits for */
-	struct dblp_sndinfo exact = {}, budget = {
-		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
-		.budget = HALF, .policy = DBLP_POLICY_EARLY,
-	}, deadline = {
-		.flags = DBLP_SND_DEADLINE, .deadline = 1000,
-	};
-	u32 seg = (1500 - 28 - 32 - DBLP_META_LEN) / 8 * 8, id;
-	static const struct counted none;
-	struct counted sock;
-	struct dblp_info i;
-
-	send_and_take(self, 2000, &exact);
-	peer_ack(&self->peer, 0, self->peer.largest - 1);
-	EXPECT_EQ(DBLP_REASON_COMPLETE, take_report(_metadata, self).reason);
-	for (id = 1; id < 3; id++) {
-		send_and_close(self, id, &budget, DBLP_REASON_BUDGET,
-			       2000 - 1440);
-		EXPECT_EQ(DBLP_REASON_BUDGET,
-			  take_report(_metadata, self).reason);
-	}
-	for (; id < 6; id++) {
-		send_and_close(self, id, &deadline, DBLP_REASON_DEADLINE,
-			       2000 - seg);
-		EXPECT_EQ(DBLP_REASON_DEADLINE,
-			  take_report(_metadata, self).reason);
-	}
-
-	i = info_of(self->fd);
-	sock = (struct counted) { i.msgs_sent, i.msgs_sent_early,
-				  { i.msgs_sent_complete, i.msgs_sent_budget,
-				    i.msgs_sent_deadline } };
-	EXPECT_EQ(0, memcmp(&one_two_three, &sock, sizeof(sock)));
-	sock = counted_here("Sent");
-	EXPECT_EQ(0, memcmp(&one_two_three, &sock, sizeof(sock)));
-	sock = counted_here("Received");
 	EXPECT_EQ(0, memcmp(&none, &sock, sizeof(sock)));
 }
 

@@ -59,22 +59,6 @@ static void enter(int netns)
 		die("setns()");
 }
 
-static void run(const char *format, ...)
-	__attribute__((format(printf, 1, 2)));
-
-static void run(const char *format, ...)
-{
-	char line[256];
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(line, sizeof(line), format, ap);
-	va_end(ap);
-	errno = 0;
-	if (system(line))
-		die("%s", line);
-}
-
 /* The stack parts trains on the way out and makes them again on the way in */
 static void lay_cable(struct side *s, bool gro)
 {
@@ -560,12 +544,6 @@ TEST(a_train_is_one_buffer)
 }
 
 /* Whatever comes: the seed is fixed, so what fails once fails again */
-static u32 random_next(u64 *state)
-{
-	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return *state >> 33;
-}
-
 /* Headers but for most of the packet number, after which all would be old */
 static void flip_bits(struct packet *p, u64 *state)
 {

@@ -426,3 +426,9 @@ void peer_ack(struct peer *peer, u32 first, u32 last)
 	make_ctrl(&p, peer, &f);
 	send_packet(peer, &p);
 }
+
+u32 random_next(u64 *state)
+{
+	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return *state >> 33;
+}

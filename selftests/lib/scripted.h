@@ -143,4 +143,7 @@ bool peer_sync(struct peer *peer);
 /** peer_ack() - acknowledge packet numbers @first ... @last */
 void peer_ack(struct peer *peer, u32 first, u32 last);
 
+/** random_next() - the next of the numbers that @state, once a seed, stands for */
+u32 random_next(u64 *state);
+
 #endif /* DBLP_SCRIPTED_H */

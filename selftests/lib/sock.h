@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -169,15 +170,27 @@ static inline void sleep_ms(int ms)
 	usleep(ms * 1000);
 }
 
+/* A command of the shell, which has to succeed */
+static inline void run(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+
+static inline void run(const char *format, ...)
+{
+	char line[256];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(line, sizeof(line), format, ap);
+	va_end(ap);
+	errno = 0;
+	if (system(line))
+		die("%s", line);
+}
+
 /* What befalls all packets of this namespace: arguments of tc's netem */
 static inline void netem(const char *what)
 {
-	char line[160];
-
-	snprintf(line, sizeof(line),
-		 "tc qdisc replace dev lo root netem limit 100000 %s", what);
-	if (system(line))
-		die("%s", line);
+	run("tc qdisc replace dev lo root netem limit 100000 %s", what);
 }
 
 #endif /* DBLP_TEST_SOCK_H */
