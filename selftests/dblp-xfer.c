@@ -10,10 +10,10 @@
  */
 #define _GNU_SOURCE
 #include "lib/testlib.h"
+#include "lib/xfer.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,48 +25,6 @@
 
 #define KEEP_BYTE	0xa5
 #define SEGMENT		1440	/* bytes of one, about, on Ethernet */
-
-static struct {
-	const char *from;		/* namespace of the connecting end */
-	const char *to;			/* namespace of the listening end */
-	const char *address;		/* of the listening end */
-	const char *cc;
-	const char *connected;		/* command to be run then */
-	const char *halfway;		/* command to be run then */
-	uint32_t then;			/* ppm: budget after @halfway */
-	unsigned int count;
-	unsigned int n_sizes;
-	uint32_t size[16];		/* message i has size i modulo n_sizes */
-	uint32_t budget;		/* ppm */
-	uint32_t cap;			/* ppm, UINT32_MAX: not set */
-	uint32_t critical;		/* bytes */
-	uint32_t element;
-	uint32_t policy;
-	uint32_t deadline;		/* microseconds */
-	uint32_t order;
-	uint32_t fill;
-	uint32_t zeros;			/* percent of the contents */
-	uint64_t expect_elided;		/* bytes at least, if there are zeroes */
-	uint64_t seed;
-	unsigned int timeout;		/* seconds */
-	bool duplex;
-	bool per_message;		/* budget by DBLP_SNDINFO */
-	bool nonblock;
-	bool spread;			/* check invariant 5 */
-	uint64_t expect_missing;	/* bytes at least */
-	uint64_t allow_missing;		/* bytes at most */
-} cfg = {
-	.address	= "127.0.0.1",
-	.count		= 1,
-	.n_sizes	= 1,
-	.size		= { 1000 },
-	.cap		= UINT32_MAX,
-	.element	= 8,
-	.policy		= DBLP_POLICY_EAGER,
-	.seed		= 1,
-	.timeout	= 30,
-	.allow_missing	= UINT64_MAX,
-};
 
 /**
  * struct end - one end of the connection
@@ -812,166 +770,9 @@ static void transfer(void)
 	}
 }
 
-static void usage(void)
-{
-	fputs("Usage: dblp-xfer [OPTION...]\n"
-	      "  --from NS --to NS    namespaces of both ends (default: here)\n"
-	      "  --address ADDRESS    of the listening end\n"
-	      "  --count N --size N[,N...]  messages and their sizes in turn\n"
-	      "  --budget PPM --cap PPM --critical BYTES --element BYTES\n"
-	      "  --policy full|eager|early --order auto|sequential|shuffled\n"
-	      "  --deadline MICROSECONDS\n"
-	      "  --fill zero|keep --cc NAME --seed N --timeout SECONDS\n"
-	      "  --zeros PERCENT      of the contents, in blocks of 4000 bytes\n"
-	      "  --expect-elided N    at least so many bytes are not sent for that\n"
-	      "  --duplex             messages in both directions\n"
-	      "  --per-message        budget by control message\n"
-	      "  --nonblock           poll() and MSG_DONTWAIT\n"
-	      "  --halfway COMMAND    is run when half of the messages are sent\n"
-	      "  --then PPM           budget that it leads to\n"
-	      "  --connected COMMAND  is run before the first message\n"
-	      "  --spread             what is missing must be spread\n"
-	      "  --expect-missing N   at least so many bytes must be missing\n"
-	      "  --allow-missing N    at most so many may be\n",
-	      stderr);
-	exit(2);
-}
-
-static uint64_t number(const char *text, uint64_t max)
-{
-	char *end;
-	uint64_t value;
-
-	errno = 0;
-	value = strtoull(text, &end, 0);
-	if (errno || end == text || *end || value > max) {
-		fprintf(stderr, "dblp-xfer: '%s' is no number up to %llu\n",
-			text, (unsigned long long)max);
-		exit(2);
-	}
-	return value;
-}
-
-static uint32_t choice(const char *text, const char *const *names)
-{
-	uint32_t i;
-
-	for (i = 0; names[i]; i++)
-		if (!strcmp(text, names[i]))
-			return i;
-	fprintf(stderr, "dblp-xfer: '%s' is unknown\n", text);
-	exit(2);
-}
-
-static void parse_sizes(char *text)
-{
-	char *word;
-
-	cfg.n_sizes = 0;
-	for (word = strtok(text, ","); word; word = strtok(NULL, ",")) {
-		if (cfg.n_sizes == sizeof(cfg.size) / sizeof(cfg.size[0]))
-			usage();
-		cfg.size[cfg.n_sizes++] = number(word, DBLP_MSG_MAX);
-	}
-	if (!cfg.n_sizes)
-		usage();
-}
-
-enum {
-	OPT_FROM = 1, OPT_TO, OPT_ADDRESS, OPT_COUNT, OPT_SIZE, OPT_BUDGET,
-	OPT_CAP, OPT_CRITICAL, OPT_ELEMENT, OPT_POLICY, OPT_ORDER, OPT_FILL,
-	OPT_CC, OPT_DEADLINE, OPT_SEED, OPT_TIMEOUT, OPT_DUPLEX, OPT_PER_MESSAGE,
-	OPT_NONBLOCK, OPT_CONNECTED, OPT_HALFWAY, OPT_THEN, OPT_SPREAD,
-	OPT_EXPECT_MISSING, OPT_ALLOW_MISSING, OPT_ZEROS, OPT_EXPECT_ELIDED,
-};
-
-static const struct option options[] = {
-	{ "from", 1, NULL, OPT_FROM },
-	{ "to", 1, NULL, OPT_TO },
-	{ "address", 1, NULL, OPT_ADDRESS },
-	{ "count", 1, NULL, OPT_COUNT },
-	{ "size", 1, NULL, OPT_SIZE },
-	{ "budget", 1, NULL, OPT_BUDGET },
-	{ "cap", 1, NULL, OPT_CAP },
-	{ "critical", 1, NULL, OPT_CRITICAL },
-	{ "element", 1, NULL, OPT_ELEMENT },
-	{ "policy", 1, NULL, OPT_POLICY },
-	{ "order", 1, NULL, OPT_ORDER },
-	{ "fill", 1, NULL, OPT_FILL },
-	{ "cc", 1, NULL, OPT_CC },
-	{ "deadline", 1, NULL, OPT_DEADLINE },
-	{ "seed", 1, NULL, OPT_SEED },
-	{ "timeout", 1, NULL, OPT_TIMEOUT },
-	{ "duplex", 0, NULL, OPT_DUPLEX },
-	{ "per-message", 0, NULL, OPT_PER_MESSAGE },
-	{ "nonblock", 0, NULL, OPT_NONBLOCK },
-	{ "connected", 1, NULL, OPT_CONNECTED },
-	{ "halfway", 1, NULL, OPT_HALFWAY },
-	{ "then", 1, NULL, OPT_THEN },
-	{ "spread", 0, NULL, OPT_SPREAD },
-	{ "expect-missing", 1, NULL, OPT_EXPECT_MISSING },
-	{ "allow-missing", 1, NULL, OPT_ALLOW_MISSING },
-	{ "zeros", 1, NULL, OPT_ZEROS },
-	{ "expect-elided", 1, NULL, OPT_EXPECT_ELIDED },
-	{ }
-};
-
-static void parse_option(int opt)
-{
-	static const char *const policies[] = {
-		"full", "eager", "early", NULL
-	};
-	static const char *const fills[] = { "zero", "keep", NULL };
-	static const char *const orders[] = {
-		"auto", "sequential", "shuffled", NULL
-	};
-
-	switch (opt) {
-	case OPT_FROM: cfg.from = optarg; break;
-	case OPT_TO: cfg.to = optarg; break;
-	case OPT_ADDRESS: cfg.address = optarg; break;
-	case OPT_COUNT: cfg.count = number(optarg, 1000000); break;
-	case OPT_SIZE: parse_sizes(optarg); break;
-	case OPT_BUDGET: cfg.budget = number(optarg, UINT32_MAX); break;
-	case OPT_CAP: cfg.cap = number(optarg, UINT32_MAX); break;
-	case OPT_CRITICAL: cfg.critical = number(optarg, UINT32_MAX); break;
-	case OPT_ELEMENT: cfg.element = number(optarg, UINT32_MAX); break;
-	case OPT_POLICY: cfg.policy = choice(optarg, policies); break;
-	case OPT_ORDER: cfg.order = choice(optarg, orders); break;
-	case OPT_FILL: cfg.fill = choice(optarg, fills); break;
-	case OPT_CC: cfg.cc = optarg; break;
-	case OPT_DEADLINE: cfg.deadline = number(optarg, UINT32_MAX); break;
-	case OPT_SEED: cfg.seed = number(optarg, UINT64_MAX); break;
-	case OPT_TIMEOUT: cfg.timeout = number(optarg, 86400); break;
-	case OPT_DUPLEX: cfg.duplex = true; break;
-	case OPT_PER_MESSAGE: cfg.per_message = true; break;
-	case OPT_NONBLOCK: cfg.nonblock = true; break;
-	case OPT_CONNECTED: cfg.connected = optarg; break;
-	case OPT_HALFWAY: cfg.halfway = optarg; break;
-	case OPT_THEN: cfg.then = number(optarg, UINT32_MAX); break;
-	case OPT_SPREAD: cfg.spread = true; break;
-	case OPT_EXPECT_MISSING:
-		cfg.expect_missing = number(optarg, UINT64_MAX);
-		break;
-	case OPT_ALLOW_MISSING:
-		cfg.allow_missing = number(optarg, UINT64_MAX);
-		break;
-	case OPT_ZEROS: cfg.zeros = number(optarg, 100); break;
-	case OPT_EXPECT_ELIDED:
-		cfg.expect_elided = number(optarg, UINT64_MAX);
-		break;
-	default: usage();
-	}
-}
-
 int main(int argc, char **argv)
 {
-	int opt;
-
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1)
-		parse_option(opt);
-	if (optind != argc)
-		usage();
+	xfer_parse(argc, argv);
 	transfer();
 	return 0;
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What dblp-xfer is told to do.
+ */
+#ifndef DBLP_TEST_XFER_H
+#define DBLP_TEST_XFER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+extern struct xfer_config {
+	const char *from;		/* namespace of the connecting end */
+	const char *to;			/* namespace of the listening end */
+	const char *address;		/* of the listening end */
+	const char *cc;
+	const char *connected;		/* command to be run then */
+	const char *halfway;		/* command to be run then */
+	uint32_t then;			/* ppm: budget after @halfway */
+	unsigned int count;
+	unsigned int n_sizes;
+	uint32_t size[16];		/* message i has size i modulo n_sizes */
+	uint32_t budget;		/* ppm */
+	uint32_t cap;			/* ppm, UINT32_MAX: not set */
+	uint32_t critical;		/* bytes */
+	uint32_t element;
+	uint32_t policy;
+	uint32_t deadline;		/* microseconds */
+	uint32_t order;
+	uint32_t fill;
+	uint32_t zeros;			/* percent of the contents */
+	uint64_t expect_elided;		/* bytes at least, if there are zeroes */
+	uint64_t seed;
+	unsigned int timeout;		/* seconds */
+	bool duplex;
+	bool per_message;		/* budget by DBLP_SNDINFO */
+	bool nonblock;
+	bool spread;			/* check invariant 5 */
+	uint64_t expect_missing;	/* bytes at least */
+	uint64_t allow_missing;		/* bytes at most */
+} cfg;
+
+/** xfer_parse() - fill cfg from the command line, or say what is wrong and exit(2) */
+void xfer_parse(int argc, char **argv);
+
+#endif /* DBLP_TEST_XFER_H */
