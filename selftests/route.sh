@@ -254,12 +254,18 @@ labels()
 	awk -v way="$2" '$2 == way && $9 ~ /^(DATA|CTRL|ACK)$/ { print $6 }' "$1" | sort -u
 }
 
-# What is said at the end may be repeated, under another label: it is not counted.
+# What is said at the end of a connection may be repeated, under other labels, by
+# either end: it is not counted.
+quiet()
+{
+	wait_until 20 no_sockets "$client" && wait_until 20 no_sockets "$server"
+}
+
 automatic_labels()
 {
 	local n log words=()
 
-	by 1 || return
+	by 1 && quiet || return
 	for n in 1 2; do
 		sniff "label$n" "$client" eth0 || return
 		pair 6 send 5 1000 pause || return
@@ -267,7 +273,7 @@ automatic_labels()
 		log=label${n}_log
 		words[n]=$(labels "${!log}" out)
 		slay "$client_pid" "$server_pid"
-		wait_until 20 no_sockets "$client" || return
+		quiet || return
 		is "labels of connection $n" "$(wc -w <<< "${words[n]}")" 1 || return
 		[ "${words[n]}" != 0 ] || return
 	done
@@ -277,7 +283,7 @@ try "ipv6: each connection has a flow label" automatic_labels
 
 given_labels()
 {
-	by 1 && sniff first "$client" eth0 || return
+	by 1 && quiet && sniff first "$client" eth0 || return
 	before=(label 0x12345)
 	listen=(label 0xabcde)
 	pair 6 send 5 1000 pause || return
@@ -292,7 +298,7 @@ try "ipv6: flow labels that were asked for" given_labels
 
 no_labels()
 {
-	by 1 && sniff first "$client" eth0 || return
+	by 1 && quiet && sniff first "$client" eth0 || return
 	ip netns exec "$client" sysctl -q -w net.ipv6.auto_flowlabels=0 || return
 	pair 6 send 5 1000 pause || return
 	wait_until 10 settled 5 || return
@@ -310,7 +316,7 @@ another_label_seen()
 another_label()
 {
 	rm -f "$tmp"/go*
-	by 1 && sniff first "$client" eth0 || return
+	by 1 && quiet && sniff first "$client" eth0 || return
 	pair 6 send 1 1000 await "$tmp/go" send 1 1000 pause || return
 	wait_until 10 settled 1 || return
 	netem "$server" loss 100%
