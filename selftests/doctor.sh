@@ -83,7 +83,7 @@ limits()
 {
 	local was
 
-	was=$(sysctl -n net.core.netdev_max_backlog) || return
+	was=$(sysctl net.core.netdev_max_backlog net.core.rmem_max net.core.wmem_max) || return
 	sysctl -w net.core.netdev_max_backlog=10 net.core.rmem_max=10000000 || return
 	a_of_all() { dblpctl -j doctor > "$tmp/found"; }
 	fails a_of_all || return
@@ -93,7 +93,8 @@ limits()
 	command=$(jq -r '.[] | select(.command != "").command' "$tmp/found")
 	bash -c "$command" && a_of_all && jq -e 'all(.result != "bad") and
 		(map(select(.check | test("_max$|_backlog"))) | length == 3 and all(.result == "ok"))' "$tmp/found" || return
-	sysctl -w net.core.netdev_max_backlog="$was"
+	# They are those of all tests that follow
+	sysctl -p - <<< "$was"
 }
 try "limits" limits
 
