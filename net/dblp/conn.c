@@ -99,7 +99,7 @@ struct dblp_sock *dblp_conn_find_peer(struct net *net,
  */
 int dblp_conn_hash(struct dblp_sock *dsk)
 {
-	struct dblp_net *dn = dblp_pernet(sock_net(&dsk->sk));
+	struct dblp_net *dn = dsk->dn;
 	int err;
 
 	if (!dsk->hashed) {
@@ -123,7 +123,7 @@ int dblp_conn_hash(struct dblp_sock *dsk)
 /** dblp_conn_unhash_peer() - the other end has no connection ID any more */
 void dblp_conn_unhash_peer(struct dblp_sock *dsk)
 {
-	struct dblp_net *dn = dblp_pernet(sock_net(&dsk->sk));
+	struct dblp_net *dn = dsk->dn;
 
 	if (dsk->peer_hashed)
 		rhashtable_remove_fast(&dn->peers, &dsk->peer_node,
@@ -134,7 +134,7 @@ void dblp_conn_unhash_peer(struct dblp_sock *dsk)
 /** dblp_conn_unhash() - no packet finds a connection any more */
 void dblp_conn_unhash(struct dblp_sock *dsk)
 {
-	struct dblp_net *dn = dblp_pernet(sock_net(&dsk->sk));
+	struct dblp_net *dn = dsk->dn;
 
 	dblp_conn_unhash_peer(dsk);
 	if (dsk->hashed)
@@ -534,7 +534,7 @@ void dblp_timer_update(struct dblp_sock *dsk)
  */
 int dblp_sock_number(struct dblp_sock *dsk, gfp_t gfp)
 {
-	struct dblp_net *dn = dblp_pernet(sock_net(&dsk->sk));
+	struct dblp_net *dn = dsk->dn;
 	int err;
 
 	err = xa_alloc_cyclic_bh(&dn->socks, &dsk->id, dsk,
@@ -548,7 +548,7 @@ int dblp_sock_number(struct dblp_sock *dsk, gfp_t gfp)
 /** dblp_sock_unnumber() - nobody reaches the socket by its number any more */
 void dblp_sock_unnumber(struct dblp_sock *dsk)
 {
-	struct dblp_net *dn = dblp_pernet(sock_net(&dsk->sk));
+	struct dblp_net *dn = dsk->dn;
 
 	xa_erase_bh(&dn->socks, dsk->id);
 	atomic_inc(&dn->generation);

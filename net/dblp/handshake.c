@@ -206,7 +206,7 @@ static void dblp_spent_prune(struct hlist_head *bucket, u64 now_ms)
  */
 void dblp_cookie_spend(struct dblp_sock *dsk)
 {
-	struct dblp_net *dn = dblp_pernet(sock_net(&dsk->sk));
+	struct dblp_net *dn = dsk->dn;
 	u64 now_ms = dblp_now_ms();
 	struct dblp_spent *s;
 

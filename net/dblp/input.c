@@ -524,11 +524,10 @@ static int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
  */
 void dblp_peer_gone(struct dblp_sock *dsk, u32 reason)
 {
-	struct net *net = sock_net(&dsk->sk);
 	int err = dblp_rst_errno(dsk, reason);
 
-	DBLP_INC_STATS(net, err == -ECONNREFUSED ? DBLP_MIB_CONNREFUSED :
-						  DBLP_MIB_CONNRESET);
+	DBLP_INC_SK_STATS(dsk, err == -ECONNREFUSED ? DBLP_MIB_CONNREFUSED :
+						      DBLP_MIB_CONNRESET);
 	dblp_done(dsk, -err);
 }
 
@@ -544,13 +543,12 @@ static void dblp_rcv_rst(struct dblp_sock *dsk, struct sk_buff *skb)
 {
 	u32 reason = get_unaligned_be32(skb->data + DBLP_HDR_LEN);
 	u64 echo = dblp_get_u64(skb->data + DBLP_HDR_LEN + 8);
-	struct net *net = sock_net(&dsk->sk);
 
 	if (get_unaligned_be32(skb->data + DBLP_HDR_LEN + 4) ||
 	    !reason || reason >= __DBLP_RST_MAX ||
 	    !dblp_rst_knows(dsk, echo))
 		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPFIELD);
-	DBLP_INC_STATS(net, DBLP_MIB_RSTRECEIVED);
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_RSTRECEIVED);
 	dblp_peer_gone(dsk, reason);
 	consume_skb(skb);
 }

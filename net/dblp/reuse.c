@@ -66,8 +66,8 @@ out:
  */
 void dblp_endpoint_share(struct dblp_sock *dsk)
 {
-	struct dblp_net *dn = dblp_pernet(sock_net(&dsk->sk));
 	struct dblp_endpoint *ep = dsk->ep;
+	struct dblp_net *dn = dsk->dn;
 
 	ep->addr = dsk->local;
 	ep->ifindex = dsk->sk.sk_bound_dev_if;
