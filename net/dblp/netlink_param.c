@@ -144,14 +144,23 @@ int dblp_nl_cc_get_doit(struct sk_buff *skb, struct genl_info *info)
 				 dblp_nl_put_cc(msg, genl_info_net(info), ops));
 }
 
+static int dblp_nl_dump_cc(struct sk_buff *skb, struct netlink_callback *cb,
+			   const struct dblp_cc_ops *ops)
+{
+	void *hdr = dblp_nl_dump_begin(skb, cb, DBLP_CMD_CC_GET);
+
+	if (!hdr)
+		return -EMSGSIZE;
+	return dblp_nl_dump_end(skb, hdr,
+				dblp_nl_put_cc(skb, sock_net(skb->sk), ops));
+}
+
 int dblp_nl_cc_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	struct net *net = sock_net(skb->sk);
-	struct dblp_config *c = dblp_config(net);
+	struct dblp_config *c = dblp_config(sock_net(skb->sk));
 	u32 *next = (u32 *)cb->ctx;
 	const struct dblp_cc_ops *ops;
 	int err = 0;
-	void *hdr;
 
 	if (nlmsg_attrlen(cb->nlh, GENL_HDRLEN)) {
 		NL_SET_ERR_MSG(cb->extack,
@@ -162,10 +171,7 @@ int dblp_nl_cc_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	mutex_lock(&c->lock);
 	dblp_nl_dump_generation(cb, c->defaults_generation);
 	for (; (ops = dblp_cc_at(*next)); ++*next) {
-		hdr = dblp_nl_dump_begin(skb, cb, DBLP_CMD_CC_GET);
-		err = hdr ? dblp_nl_put_cc(skb, net, ops) : -EMSGSIZE;
-		if (hdr)
-			dblp_nl_dump_end(skb, hdr, err);
+		err = dblp_nl_dump_cc(skb, cb, ops);
 		if (err)
 			break;
 	}
