@@ -104,20 +104,23 @@ void print_us(const struct field *f, const struct values *v)
 	print_formatted(f, v, format_us);
 }
 
+const char *enum_name(const char *const *names, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; names[i] && i < n; i++)
+		;
+	return names[i];
+}
+
 void print_enum(const struct field *f, const struct values *v)
 {
-	uint32_t value = get_u32(v, f->attr), i;
+	uint32_t value = get_u32(v, f->attr);
+	const char *name = enum_name(f->enum_names, value);
 	char digits[UNITS_TEXT];
 
-	for (i = 0; f->enum_names[i]; i++) {
-		if (i == value) {
-			print_string(heading(f, v), f->enum_names[i], NULL);
-			return;
-		}
-	}
-	/* A newer kernel has more of them */
 	snprintf(digits, sizeof(digits), "%u", value);
-	print_string(heading(f, v), digits, NULL);
+	print_string(heading(f, v), name ? name : digits, NULL);
 }
 
 void print_name(const struct field *f, const struct values *v)

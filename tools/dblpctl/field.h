@@ -62,6 +62,8 @@ void print_ratio(const struct field *f, const struct values *v);
 /** print_norm() - units of 2^-32, as 1.5 */
 void print_norm(const struct field *f, const struct values *v);
 void print_us(const struct field *f, const struct values *v);
+/** enum_name() - NULL if a newer kernel has a value that has no name here */
+const char *enum_name(const char *const *names, uint32_t n);
 void print_enum(const struct field *f, const struct values *v);
 void print_name(const struct field *f, const struct values *v);
 

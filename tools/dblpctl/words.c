@@ -170,21 +170,14 @@ void put_words(struct nlmsghdr *nlh, const struct keyword *keywords,
 	}
 }
 
-/* NULL if a newer kernel has a value that has no name here */
-static const char *enum_name(const struct keyword *k, uint32_t n)
-{
-	uint32_t i;
-
-	for (i = 0; k->names[i] && i < n; i++)
-		;
-	return k->names[i];
-}
-
 static void write_word(const struct keyword *k, uint32_t n)
 {
+	const char *name = NULL;
 	char text[UNITS_TEXT];
 
-	if (k->read == read_enum && !enum_name(k, n)) {
+	if (k->read == read_enum)
+		name = enum_name(k->names, n);
+	if (k->read == read_enum && !name) {
 		complain("%s: this dblpctl has no word for %" PRIu32
 			 ", it is left out", k->name, n);
 		return;
@@ -196,7 +189,7 @@ static void write_word(const struct keyword *k, uint32_t n)
 	else if (k->read == read_ms)
 		format_ms(text, n);
 	else if (k->read == read_enum)
-		snprintf(text, sizeof(text), "%s", enum_name(k, n));
+		snprintf(text, sizeof(text), "%s", name);
 	else
 		snprintf(text, sizeof(text), "%" PRIu32, n);
 	printf(" %s %s", k->name, text);
