@@ -81,12 +81,6 @@ static struct dblp_data send_and_take(FIXTURE_DATA(sender) *self, u32 len,
 	return d;
 }
 
-static void send_frame(FIXTURE_DATA(sender) *self, const struct dblp_frame *f)
-{
-	make_ctrl(&self->p, &self->peer, f);
-	send_packet(&self->peer, &self->p);
-}
-
 TEST_F(sender, early_marks_the_end_of_the_first_pass)
 {
 	struct dblp_sndinfo info = {
@@ -128,8 +122,8 @@ TEST_F(sender, hears_of_a_deadline)
 	EXPECT_EQ(0, d.budget);
 	close.close.missing = 10000 - seg / 8 * 8;
 	close.close.missing_segs = 7;
-	send_frame(self, &close);
-	send_frame(self, &map);
+	send_frame(&self->peer, &self->p, &close);
+	send_frame(&self->peer, &self->p, &map);
 	ASSERT_TRUE(wait_for(self->fd, POLLERR, WAIT_MS));
 	ASSERT_EQ(0, message_recv(self->fd, NULL, 0, MSG_ERRQUEUE, &m));
 	EXPECT_EQ(close.close.missing, m.info.missing);
@@ -155,7 +149,7 @@ TEST_F(sender, refuses_a_deadline_without_critical_bytes)
 	};
 
 	send_and_take(self, 10000, &info);
-	send_frame(self, &close);
+	send_frame(&self->peer, &self->p, &close);
 	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
 	EXPECT_EQ(DBLP_RST_PROTOCOL, self->peer.rst_reason);
 }
@@ -210,7 +204,7 @@ TEST_F(sender, keeps_the_budget_of_a_message)
 	set_budget(self, HALF);
 	EXPECT_FALSE(peer_expect(&self->peer, DBLP_PKT_CTRL, 300) &&
 		     self->peer.budget.budget.ppm);
-	send_frame(self, &close);
+	send_frame(&self->peer, &self->p, &close);
 	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
 	EXPECT_EQ(DBLP_RST_PROTOCOL, self->peer.rst_reason);
 }
@@ -230,8 +224,8 @@ static void close_with(FIXTURE_DATA(sender) *self, u32 budget)
 		},
 	};
 
-	send_frame(self, &close);
-	send_frame(self, &map);
+	send_frame(&self->peer, &self->p, &close);
+	send_frame(&self->peer, &self->p, &map);
 }
 
 /* Acknowledgments alone are not the end once a budget was told */
@@ -298,8 +292,8 @@ static void send_and_close(FIXTURE_DATA(sender) *self, u32 id,
 	};
 
 	send_and_take(self, 2000, info);
-	send_frame(self, &close);
-	send_frame(self, &map);
+	send_frame(&self->peer, &self->p, &close);
+	send_frame(&self->peer, &self->p, &map);
 	/* The next one needs the room that this one takes in the window */
 	peer_ack(&self->peer, 0, self->peer.largest - 1);
 }

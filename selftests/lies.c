@@ -301,8 +301,7 @@ TEST_F(peer, closing_what_was_never_sent)
 {
 	struct dblp_frame f = { .type = DBLP_FRAME_CLOSE };
 
-	make_ctrl(&self->p, &self->peer, &f);
-	send_packet(&self->peer, &self->p);
+	send_frame(&self->peer, &self->p, &f);
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
@@ -314,8 +313,7 @@ TEST_F(peer, a_loss_map_of_what_was_never_sent)
 		.lossmap = { .msg_id = 0, .words = 1, .bits = bits },
 	};
 
-	make_ctrl(&self->p, &self->peer, &f);
-	send_packet(&self->peer, &self->p);
+	send_frame(&self->peer, &self->p, &f);
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
@@ -347,8 +345,7 @@ TEST_F(peer, forgiving_more_than_allowed)
 
 	/* 10 % of the 17000 that are not critical are 1700. */
 	have_message(&self->peer, self->fd, 100000);
-	make_ctrl(&self->p, &self->peer, &f);
-	send_packet(&self->peer, &self->p);
+	send_frame(&self->peer, &self->p, &f);
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
@@ -363,8 +360,7 @@ TEST_F(peer, forgiving_without_a_budget)
 	};
 
 	have_message(&self->peer, self->fd, 0);
-	make_ctrl(&self->p, &self->peer, &f);
-	send_packet(&self->peer, &self->p);
+	send_frame(&self->peer, &self->p, &f);
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
@@ -377,8 +373,7 @@ TEST_F(peer, a_budget_of_a_message_that_has_not_come)
 	u64 before = mib("DropField");
 	u32 pn = self->peer.pn;
 
-	make_ctrl(&self->p, &self->peer, &f);
-	send_packet(&self->peer, &self->p);
+	send_frame(&self->peer, &self->p, &f);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_FALSE(self->peer.acked[pn]);
 	EXPECT_EQ(before + 1, mib("DropField"));
@@ -401,8 +396,7 @@ TEST_F(peer, exceeding_the_budget_without_a_deadline)
 	};
 
 	have_message(&self->peer, self->fd, 10);
-	make_ctrl(&self->p, &self->peer, &f);
-	send_packet(&self->peer, &self->p);
+	send_frame(&self->peer, &self->p, &f);
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
@@ -417,8 +411,7 @@ TEST_F(peer, claiming_another_budget)
 	};
 
 	have_message(&self->peer, self->fd, 500000);
-	make_ctrl(&self->p, &self->peer, &f);
-	send_packet(&self->peer, &self->p);
+	send_frame(&self->peer, &self->p, &f);
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
@@ -432,8 +425,7 @@ static void send_lossmap(struct peer *peer, struct packet *p, u32 first,
 		.lossmap = { .first = first, .words = 1, .bits = bits },
 	};
 
-	make_ctrl(p, peer, &f);
-	send_packet(peer, p);
+	send_frame(peer, p, &f);
 }
 
 TEST_F(peer, missing_what_is_critical)
@@ -479,8 +471,7 @@ TEST_F(peer, a_loss_map_that_contradicts_its_close)
 	set_u32(self->fd, DBLP_NOTIFY, 1);
 	/* A segment has more than 100 bytes, and the sixth is not the last. */
 	have_message(&self->peer, self->fd, 900000);
-	make_ctrl(&self->p, &self->peer, &f);
-	send_packet(&self->peer, &self->p);
+	send_frame(&self->peer, &self->p, &f);
 	send_lossmap(&self->peer, &self->p, 0, 1 << 5);
 	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
 	EXPECT_EQ(-1, message_recv(self->fd, NULL, 0,

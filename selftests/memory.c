@@ -244,8 +244,7 @@ TEST_F(buffers, memory_of_a_closed_message_waits_for_its_packets)
 	begin_unread(self);
 	send_pattern(self->fd, 0, &info);
 	ASSERT_LT(0, get_info(self->fd).pkts_sent);
-	make_ctrl(&self->p, &self->peer, &close);
-	send_packet(&self->peer, &self->p);
+	send_frame(&self->peer, &self->p, &close);
 	send_pattern(self->fd, 1, NULL);
 	ASSERT_TRUE(settles(self));
 	read_all(_metadata, self, 1);

@@ -138,14 +138,6 @@ static void send_piece(struct peer *peer, struct packet *p, u32 id,
 	send_seg(peer, p, id, 2, s, offset);
 }
 
-static void send_fin(struct peer *peer, struct packet *p, u32 end)
-{
-	struct dblp_frame f = { .type = DBLP_FRAME_FIN, .fin.end = end };
-
-	make_ctrl(p, peer, &f);
-	send_packet(peer, p);
-}
-
 /* What one recvmsg() gave */
 struct got {
 	ssize_t ret;

@@ -368,8 +368,7 @@ static void send_budget(FIXTURE_DATA(receiver) *self, u32 ppm)
 		.budget = { .msg_id = self->d.msg_id, .ppm = ppm },
 	};
 
-	make_ctrl(&self->p, &self->peer, &f);
-	send_packet(&self->peer, &self->p);
+	send_frame(&self->peer, &self->p, &f);
 }
 
 /* No DATA has to come for it */

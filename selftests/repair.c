@@ -4,46 +4,13 @@
  * is the kernel's, the other is played by the test.
  */
 #define _GNU_SOURCE
-#include "kselftest_harness.h"
-#include "lib/scripted.h"
-#include "lib/sock.h"
+#include "lib/peer.h"
 
 #include <linux/sockios.h>
 #include <netinet/in.h>
 
 #define WAIT_MS		10000
 #define HALF		(DBLP_PPM / 2)
-
-FIXTURE(conn) {
-	struct sockaddr_dblp addr;
-	struct peer peer;
-	struct packet p;
-	int listener;
-	int fd;
-};
-
-FIXTURE_VARIANT(conn) {
-	const char *address;
-};
-
-FIXTURE_VARIANT_ADD(conn, ipv4) { .address = "127.0.0.1" };
-FIXTURE_VARIANT_ADD(conn, ipv6) { .address = "::1" };
-
-FIXTURE_SETUP(conn)
-{
-	netns_new();
-	netns_set_mtu(1500);
-	self->listener = new_listener(variant->address, 32, &self->addr);
-	self->fd = peer_join(&self->peer, &self->addr, self->listener);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(conn)
-{
-	close(self->fd);
-	close(self->listener);
-	peer_close(&self->peer);
-}
 
 /**
  * struct sent - segments that the kernel has sent, by their offset
@@ -83,12 +50,11 @@ static void ack_others(struct peer *peer, struct packet *p)
 
 	if (peer->largest < 8)
 		return;
-	make_ctrl(p, peer, &f);
-	send_packet(peer, p);
+	send_frame(peer, p, &f);
 }
 
 /* Send a message, lose two of its segments, and see when they come again */
-static struct sent lose_two(FIXTURE_DATA(conn) *self, u32 budget)
+static struct sent lose_two(FIXTURE_DATA(peer) *self, u32 budget)
 {
 	static char buf[150000];
 	struct dblp_sndinfo info = {
@@ -110,7 +76,7 @@ static struct sent lose_two(FIXTURE_DATA(conn) *self, u32 budget)
 }
 
 /* Of 150000 bytes at 1500 a packet: there are about a hundred segments */
-TEST_F(conn, unsent_before_lost_when_repairing)
+TEST_F(peer, unsent_before_lost_when_repairing)
 {
 	struct sent s = lose_two(self, HALF);
 
@@ -119,7 +85,7 @@ TEST_F(conn, unsent_before_lost_when_repairing)
 	EXPECT_EQ(s.distinct, s.before);
 }
 
-TEST_F(conn, lost_before_unsent_without_a_budget)
+TEST_F(peer, lost_before_unsent_without_a_budget)
 {
 	struct sent s = lose_two(self, 0);
 
@@ -190,7 +156,7 @@ static bool has_close(const struct packet *p)
 }
 
 /* One segment of two, which is enough: the kernel closes the message */
-static void have_closed(FIXTURE_DATA(conn) *self, u32 id)
+static void have_closed(FIXTURE_DATA(peer) *self, u32 id)
 {
 	struct dblp_data d = {
 		.msg_id = id, .msg_len = 1200, .budget = HALF,
@@ -201,7 +167,7 @@ static void have_closed(FIXTURE_DATA(conn) *self, u32 id)
 	send_packet(&self->peer, &self->p);
 }
 
-TEST_F(conn, stop_has_the_dscp_that_overtakes)
+TEST_F(peer, stop_has_the_dscp_that_overtakes)
 {
 	static struct packet p;
 	u32 n = 0;
@@ -219,7 +185,7 @@ TEST_F(conn, stop_has_the_dscp_that_overtakes)
 	}
 }
 
-TEST_F(conn, stop_is_repeated_until_it_is_acknowledged)
+TEST_F(peer, stop_is_repeated_until_it_is_acknowledged)
 {
 	uint64_t end = now_ms() + WAIT_MS;
 	u32 n;
@@ -240,7 +206,7 @@ TEST_F(conn, stop_is_repeated_until_it_is_acknowledged)
 }
 
 /* The next DATA packet of message @id; everything before it is acknowledged */
-static const struct packet *next_of(FIXTURE_DATA(conn) *self, u32 id)
+static const struct packet *next_of(FIXTURE_DATA(peer) *self, u32 id)
 {
 	const struct packet *p = &self->peer.last[DBLP_PKT_DATA];
 
@@ -257,7 +223,7 @@ static const struct packet *next_of(FIXTURE_DATA(conn) *self, u32 id)
  * Segments that were cut for a wider path leave no room for META, without which
  * their message cannot be closed: it goes with them all the same.
  */
-TEST_F(conn, meta_goes_with_what_the_path_has_become_too_narrow_for)
+TEST_F(peer, meta_goes_with_what_the_path_has_become_too_narrow_for)
 {
 	/* What is in front of it keeps it waiting, probes and all */
 	static char front[150000], buf[15000];
@@ -287,7 +253,7 @@ TEST_F(conn, meta_goes_with_what_the_path_has_become_too_narrow_for)
 }
 
 /* How many send at the moment is told with each ACK */
-TEST_F(conn, the_number_of_senders_is_told)
+TEST_F(peer, the_number_of_senders_is_told)
 {
 	static struct peer others[15];
 	struct dblp_data d = { .msg_len = 1200 };

@@ -516,8 +516,7 @@ TEST_F(peer, a_message_of_zeroes_is_closed)
 				sizeof(on)));
 	have_zeros(self->fd, 0x3ff, DBLP_POLICY_EARLY);
 	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS));
-	make_ctrl(&self->p, &self->peer, &f);
-	send_packet(&self->peer, &self->p);
+	send_frame(&self->peer, &self->p, &f);
 	ASSERT_TRUE(wait_for(self->fd, POLLERR, WAIT_MS));
 	ASSERT_EQ(0, message_recv(self->fd, NULL, 0, MSG_ERRQUEUE |
 				  MSG_DONTWAIT, &m));

@@ -4,16 +4,12 @@
  * What a stranger, a liar or a broken network may send is sent by hand: it has
  * to be dropped, counted under a name, and harm no message.
  *
- * What the programs that try it share: the fixture of most of their tests, a
- * connection whose other end is played by the test, and its messages.
+ * What the programs that try it share besides the fixture of most of their tests.
  */
 #ifndef DBLP_TEST_HOSTILE_H
 #define DBLP_TEST_HOSTILE_H
 
-#include "scripted.h"
-#include "sock.h"
-
-#include "kselftest_harness.h"
+#include "peer.h"
 
 #define WAIT_MS		10000
 
@@ -47,39 +43,6 @@ static inline bool got_message(int fd, u32 id, u32 len)
 	return good;
 }
 
-/* A connection whose other end is played by the test */
-FIXTURE(peer) {
-	struct sockaddr_dblp addr;
-	struct peer peer;
-	struct packet p;
-	int listener;
-	int fd;
-};
-
-FIXTURE_VARIANT(peer) {
-	const char *address;
-};
-
-FIXTURE_VARIANT_ADD(peer, ipv4) { .address = "127.0.0.1" };
-FIXTURE_VARIANT_ADD(peer, ipv6) { .address = "::1" };
-
-FIXTURE_SETUP(peer)
-{
-	netns_new();
-	/* As on Ethernet: messages are more than one segment */
-	netns_set_mtu(1500);
-	self->listener = new_listener(variant->address, 8, &self->addr);
-	self->fd = peer_join(&self->peer, &self->addr, self->listener);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(peer)
-{
-	close(self->fd);
-	close(self->listener);
-	peer_close(&self->peer);
-}
-
 /* A segment of message @id of 1500 bytes in three segments */
 static inline void send_segment(struct peer *peer, struct packet *p, u32 id,
 				u32 seg)
@@ -97,14 +60,6 @@ static inline void send_message(struct peer *peer, struct packet *p, u32 id)
 	send_segment(peer, p, id, 2);
 	send_segment(peer, p, id, 0);
 	send_segment(peer, p, id, 1);
-}
-
-static inline void send_fin(struct peer *peer, struct packet *p, u32 end)
-{
-	struct dblp_frame f = { .type = DBLP_FRAME_FIN, .fin.end = end };
-
-	make_ctrl(p, peer, &f);
-	send_packet(peer, p);
 }
 
 #endif /* DBLP_TEST_HOSTILE_H */

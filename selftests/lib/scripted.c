@@ -100,6 +100,20 @@ void make_ctrl(struct packet *p, struct peer *peer, const struct dblp_frame *f)
 	put_frame(p, f);
 }
 
+void send_frame(struct peer *peer, struct packet *p,
+		const struct dblp_frame *f)
+{
+	make_ctrl(p, peer, f);
+	send_packet(peer, p);
+}
+
+void send_fin(struct peer *peer, struct packet *p, u32 end)
+{
+	struct dblp_frame f = { .type = DBLP_FRAME_FIN, .fin.end = end };
+
+	send_frame(peer, p, &f);
+}
+
 void make_data(struct packet *p, struct peer *peer, const struct dblp_data *d,
 	       u32 seg_size, const struct dblp_frame *f)
 {
@@ -405,8 +419,7 @@ bool peer_sync(struct peer *peer)
 	u32 pn = peer->pn;
 	struct packet p;
 
-	make_ctrl(&p, peer, &ping);
-	send_packet(peer, &p);
+	send_frame(peer, &p, &ping);
 	while (!peer->acked[pn] && now_ms() < end)
 		if (!take_packet(peer, WAIT_MS))
 			break;
@@ -423,8 +436,7 @@ void peer_ack(struct peer *peer, u32 first, u32 last)
 	};
 	struct packet p;
 
-	make_ctrl(&p, peer, &f);
-	send_packet(peer, &p);
+	send_frame(peer, &p, &f);
 }
 
 u32 random_next(u64 *state)

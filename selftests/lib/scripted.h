@@ -78,6 +78,11 @@ void make_echo(struct packet *p, const struct peer *peer,
 void make_rst(struct packet *p, u64 dcid, u32 reason, u64 echo);
 /** make_ctrl() - CTRL packet with one frame and a new number */
 void make_ctrl(struct packet *p, struct peer *peer, const struct dblp_frame *f);
+/** send_frame() - make such a packet, and send it */
+void send_frame(struct peer *peer, struct packet *p,
+		const struct dblp_frame *f);
+/** send_fin() - say that @end messages are sent in all */
+void send_fin(struct peer *peer, struct packet *p, u32 end);
 /**
  * make_data() - DATA packet with a new number
  * @p: filled

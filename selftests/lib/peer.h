@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The fixture of tests of what the other end may say: a connection in a namespace
+ * of its own, by IPv4 and by IPv6, whose other end is played by the test.
+ */
+#ifndef DBLP_TEST_PEER_H
+#define DBLP_TEST_PEER_H
+
+#include "scripted.h"
+#include "sock.h"
+
+#include "kselftest_harness.h"
+
+FIXTURE(peer) {
+	struct sockaddr_dblp addr;
+	struct peer peer;
+	struct packet p;
+	int listener;
+	int fd;
+};
+
+FIXTURE_VARIANT(peer) {
+	const char *address;
+};
+
+FIXTURE_VARIANT_ADD(peer, ipv4) { .address = "127.0.0.1" };
+FIXTURE_VARIANT_ADD(peer, ipv6) { .address = "::1" };
+
+FIXTURE_SETUP(peer)
+{
+	netns_new();
+	/* As on Ethernet: messages are more than one segment */
+	netns_set_mtu(1500);
+	self->listener = new_listener(variant->address, 32, &self->addr);
+	self->fd = peer_join(&self->peer, &self->addr, self->listener);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(peer)
+{
+	close(self->fd);
+	close(self->listener);
+	peer_close(&self->peer);
+}
+
+#endif /* DBLP_TEST_PEER_H */
