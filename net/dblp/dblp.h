@@ -4,8 +4,8 @@
  *
  * Reading order: uapi/linux/dblp.h (what users see), wire.h (what the peer
  * sees), this file and msg.h (the messages), then af_dblp.c from top to bottom,
- * send.c and recv.c (the users' calls), input.c and output.c (the way of a
- * packet), rx.c, rx_copy.c, tx.c and tx_close.c (the life of a message).
+ * send.c and recv.c (the users' calls), input.c, output.c and ack.c (the way of
+ * a packet), rx.c, rx_copy.c, tx.c and tx_close.c (the life of a message).
  *
  * Locking and lifetime
  * ====================
@@ -86,6 +86,7 @@
 
 #include "cc.h"
 #include "closing.h"
+#include "ctl.h"
 #include "early.h"
 #include "ecn.h"
 #include "mib.h"
@@ -236,31 +237,6 @@ struct dblp_path {
 	sa_family_t	family;
 	__be16		sport;
 	__be16		dport;
-};
-
-/**
- * struct dblp_ctl - a control frame that is repeated until it is acknowledged
- * @list: on @ctl_queue (to be sent) or @ctl_flight (sent)
- * @type: &enum dblp_frame_type
- * @pn: packet that carried it last; U64_MAX if none
- * @pn_before: the one that did before that
- * @msg: CLOSE, LOSSMAP: the message; a reference is held; NULL in the CLOSE of a
- *	message that was complete and is not known any more
- * @tx: BUDGET: the message
- * @id: CLOSE, BUDGET: of the message
- * @first: LOSSMAP: first segment
- * @words: LOSSMAP: number of words
- */
-struct dblp_ctl {
-	struct list_head	list;
-	u8			type;
-	u64			pn;
-	u64			pn_before;
-	struct dblp_rx_msg	*msg;
-	struct dblp_tx_msg	*tx;
-	u32			id;
-	u32			first;
-	u32			words;
 };
 
 /** enum dblp_deferred - what release_sock() has to do */
@@ -771,26 +747,15 @@ void dblp_push(struct dblp_sock *dsk);
 void dblp_probe(struct dblp_sock *dsk, u64 now);
 bool dblp_send_size_probe(struct dblp_sock *dsk, struct dst_entry *dst, u32 len,
 			  u64 now);
-void dblp_send_ack(struct dblp_sock *dsk);
 void dblp_send_rst(struct dblp_sock *dsk, enum dblp_rst_reason reason);
 int dblp_send_raw(struct dblp_sock *dsk, const u8 *data, u32 len);
 void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p);
 
-/* ctl.c: control frames that are repeated until acknowledged */
-int dblp_ctl_add(struct dblp_sock *dsk, u8 type);
-int dblp_ctl_add_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
-u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn);
-u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end);
-void dblp_ctl_acked(struct dblp_sock *dsk, u64 pn);
-void dblp_ctl_lost(struct dblp_sock *dsk, u64 pn);
-void dblp_ctl_requeue(struct dblp_sock *dsk);
-void dblp_ctl_purge(struct dblp_sock *dsk);
-int dblp_ctl_make_budget(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
-			 struct list_head *to);
-void dblp_ctl_queue(struct dblp_sock *dsk, struct list_head *frames);
-void dblp_ctl_free_list(struct dblp_sock *dsk, struct list_head *frames);
-void dblp_ctl_forget(struct dblp_sock *dsk, const struct dblp_tx_msg *tx);
-int dblp_ctl_tell_closed(struct dblp_sock *dsk, u32 id);
+/* ack.c: what the peer is told of what came */
+u8 *dblp_put_ecn(struct dblp_sock *dsk, u8 *p, const u8 *end);
+u8 *dblp_put_news(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now);
+void dblp_send_ack(struct dblp_sock *dsk);
+void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now);
 
 /* memory.c: whom memory is charged to */
 bool dblp_wmem_schedule(struct sock *sk, int size);

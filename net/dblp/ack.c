@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the peer is told of what came from it: acknowledgments, the marks on
+ * its packets, credit, CLOSE frames. Any packet takes that along; if none goes
+ * soon enough, one of its own does.
+ */
+#include "dblp.h"
+
+static void dblp_ack_done(struct dblp_sock *dsk)
+{
+	dsk->acked_at = ktime_get_ns();
+	dsk->ack_pending = 0;
+	dsk->ack_now = 0;
+	dsk->ack_at = 0;
+}
+
+static u8 *dblp_put_ack(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
+{
+	const struct dblp_ranges *s = &dsk->pns;
+	struct dblp_frame f = { .type = DBLP_FRAME_ACK };
+	u32 i;
+
+	if (!s->n)
+		return NULL;
+	f.ack.delay_us = min_t(u64, div_u64(now - dsk->largest_at,
+					    NSEC_PER_USEC), U32_MAX);
+	f.ack.n = min_t(u32, s->n, DBLP_ACK_RANGES_MAX);
+	for (i = 0; i < f.ack.n; i++) {
+		f.ack.range[i].first = s->r[s->n - 1 - i].first;
+		f.ack.range[i].last = s->r[s->n - 1 - i].last;
+	}
+	return dblp_put_frame(p, end, &f);
+}
+
+/* How many share the way to this end with the peer; that it is alone it takes
+ * from the absence of this frame
+ */
+static u8 *dblp_put_share(struct dblp_sock *dsk, u8 *p, const u8 *end)
+{
+	struct dblp_frame f = { .type = DBLP_FRAME_SHARE };
+	int n = atomic_read(&dsk->dn->receiving);
+
+	if (n < 2)
+		return p;
+	f.share.n = min(n, U16_MAX);
+	return dblp_put_frame(p, end, &f) ?: p;
+}
+
+/**
+ * dblp_put_ecn() - write an ECN frame
+ * @dsk: socket
+ * @p: where
+ * @end: of the room there
+ *
+ * Return: the end of the frame, NULL if there is no room for it.
+ */
+u8 *dblp_put_ecn(struct dblp_sock *dsk, u8 *p, const u8 *end)
+{
+	struct dblp_frame f = { .type = DBLP_FRAME_ECN };
+
+	f.ecn.ect0 = dsk->ecn_ect0;
+	f.ecn.ect1 = dsk->ecn_ect1;
+	f.ecn.ce = dsk->ecn_ce;
+	return dblp_put_frame(p, end, &f);
+}
+
+static u8 *dblp_put_flow(struct dblp_sock *dsk, u8 *p, const u8 *end)
+{
+	struct dblp_frame f = { .type = DBLP_FRAME_FLOW };
+
+	if (!dblp_rx_credit_waits(dsk))
+		return NULL;
+	if (end - p < 20)
+		return NULL;
+	dblp_rx_credit(dsk);
+	f.flow.max_msg = dsk->rx_max_msg;
+	f.flow.max_data = dsk->rx_max_data;
+	f.flow.cap = dsk->cap;
+	return dblp_put_frame(p, end, &f);
+}
+
+/**
+ * dblp_put_news() - write what every packet takes along, as far as there is room
+ * @dsk: socket
+ * @p: where
+ * @end: of the room there
+ * @now: the time
+ *
+ * CLOSE frames come before the ACK, or a sender could take an acknowledged
+ * message for a complete one.
+ *
+ * Return: the end of what was written.
+ */
+u8 *dblp_put_news(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
+{
+	u8 *next;
+
+	p = dblp_ctl_fill_closes(dsk, p, end);
+	if (dsk->ecn_ect0 || dsk->ecn_ect1 || dsk->ecn_ce) {
+		next = dblp_put_ecn(dsk, p, end);
+		p = next ?: p;
+	}
+	p = dblp_put_share(dsk, p, end);
+	next = dblp_put_ack(dsk, p, end, now);
+	if (!next)
+		return p;
+	dblp_ack_done(dsk);
+	p = next;
+	next = dblp_put_flow(dsk, p, end);
+	return next ?: p;
+}
+
+/**
+ * dblp_send_ack() - acknowledge what has come
+ * @dsk: socket
+ */
+void dblp_send_ack(struct dblp_sock *dsk)
+{
+	u8 out[DBLP_HDR_LEN + DBLP_CTL_MAX];
+	struct dblp_hdr h = {
+		.type = DBLP_PKT_ACK,
+		.dcid = dsk->peer_key.cid,
+	};
+	u8 *p = out + DBLP_HDR_LEN;
+	const u8 *end;
+
+	end = out + min_t(u32, sizeof(out), dblp_mss(dsk, NULL));
+	p = dblp_put_news(dsk, p, end, ktime_get_ns());
+	h.ctl_len = p - out - DBLP_HDR_LEN;
+	dblp_put_hdr(out, &h);
+	dblp_ack_done(dsk);
+	dblp_send_raw(dsk, out, p - out);
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_ACKSENT);
+}
+
+/**
+ * dblp_ack_or_wait() - acknowledge now, or say when
+ * @dsk: socket
+ * @now: the time
+ *
+ * Each ACK costs both ends as much as several packets do, so the faster these
+ * come, the more an ACK has to tell.
+ */
+void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now)
+{
+	u64 at = now + DBLP_ACK_DELAY_NS;
+
+	if (!dsk->ack_pending && !dsk->ack_now)
+		return;
+	if (dsk->ack_pending >= DBLP_ACK_EVERY)
+		at = dsk->info.pkts_received > DBLP_ACK_QUICKLY ?
+		     dsk->acked_at + DBLP_ACK_SPACE_NS : now;
+	if (dsk->ack_now || dsk->ack_pending >= DBLP_ACK_EVERY_FAST ||
+	    at <= now)
+		dblp_send_ack(dsk);
+	else if (!dsk->ack_at || dsk->ack_at > at)
+		dsk->ack_at = at;
+}
