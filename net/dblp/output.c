@@ -454,6 +454,14 @@ static bool dblp_may_send(struct dblp_sock *dsk, u32 mss, u64 now)
 	return false;
 }
 
+/* What is measured from here on shows what the application sends, not the path */
+static void dblp_note_idle(struct dblp_sock *dsk)
+{
+	struct dblp_sent *sent = &dsk->sent;
+
+	sent->app_limited = sent->delivered + sent->inflight ?: 1;
+}
+
 static bool dblp_push_data(struct dblp_sock *dsk, struct dst_entry *dst,
 			   u32 mss, u64 now)
 {
@@ -464,8 +472,7 @@ static bool dblp_push_data(struct dblp_sock *dsk, struct dst_entry *dst,
 	while (dblp_may_send(dsk, mss, now)) {
 		msg = dblp_tx_pick(dsk, &seg, &again);
 		if (!msg) {
-			dsk->sent.app_limited = dsk->sent.delivered +
-						dsk->sent.inflight ?: 1;
+			dblp_note_idle(dsk);
 			break;
 		}
 		if (!again)
@@ -567,6 +574,7 @@ static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 void dblp_push(struct dblp_sock *dsk)
 {
 	u64 now = ktime_get_ns();
+	bool done;
 
 	sock_owned_by_me(&dsk->sk);
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
@@ -576,7 +584,10 @@ void dblp_push(struct dblp_sock *dsk)
 		return;
 	}
 	dsk->pace_at = 0;
-	if (!dblp_has_work(dsk) || dblp_push_all(dsk, now))
+	done = !dblp_has_work(dsk);
+	if (done)
+		dblp_note_idle(dsk);
+	if (done || dblp_push_all(dsk, now))
 		dsk->stuck_since = 0;
 	else
 		dblp_retry(dsk, now);
