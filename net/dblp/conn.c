@@ -304,25 +304,29 @@ void dblp_check_closing(struct dblp_sock *dsk)
 /**
  * dblp_stop_listening() - a listener is one no more
  * @dsk: socket, locked; children that nobody has accepted are reset
+ *
+ * Netlink may have the lock of a child, so that to keep packets out is not
+ * enough.
+ *
+ * Context: process.
  */
 void dblp_stop_listening(struct dblp_sock *dsk)
 {
 	struct dblp_sock *child, *tmp;
 
+	sock_owned_by_me(&dsk->sk);
 	RCU_INIT_POINTER(dsk->ep->listener, NULL);
 	list_for_each_entry_safe(child, tmp, &dsk->accept_queue, accept_node) {
 		list_del_init(&child->accept_node);
 		sk_acceptq_removed(&dsk->sk);
 		sock_hold(&child->sk);
-		local_bh_disable();
-		bh_lock_sock_nested(&child->sk);
+		lock_sock_nested(&child->sk, SINGLE_DEPTH_NESTING);
 		sock_set_flag(&child->sk, SOCK_DEAD);
 		if (child->state == DBLP_STATE_CLOSED)
 			dblp_end_life(child);
 		else
 			dblp_abort(child, DBLP_RST_CLOSED, 0);
-		bh_unlock_sock(&child->sk);
-		local_bh_enable();
+		release_sock(&child->sk);
 		sock_put(&child->sk);
 	}
 	dblp_set_state(dsk, DBLP_STATE_CLOSED, 0);

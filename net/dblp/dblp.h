@@ -21,8 +21,8 @@
  * without the lock is told.
  *
  * *Order.* Listener before its child (a child's lock is taken under its
- * listener's, with SINGLE_DEPTH_NESTING, only while the child is unknown to
- * everybody else). The spinlocks of struct dblp_net nest inside the socket lock
+ * listener's, with SINGLE_DEPTH_NESTING, while it is being made, accepted or
+ * dropped). The spinlocks of struct dblp_net nest inside the socket lock
  * and hold nothing else. The mutex of its configuration comes before the lock
  * of any socket, as whoever changes phases walks over the sockets with it. What
  * needs a lock of these asserts it by lockdep_assert_held().

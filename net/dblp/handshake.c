@@ -297,28 +297,35 @@ static int dblp_child_create(struct dblp_sock *listener, struct sk_buff *skb,
 	err = dblp_conn_start(dsk, GFP_ATOMIC);
 	if (err)
 		goto err_put;
+
+	/*
+	 * From here on netlink and packets may come for it. The latter do in
+	 * softirqs, which are not off where a listener's backlog is attended to.
+	 */
+	local_bh_disable();
+	bh_lock_sock_nested(&dsk->sk);
 	err = dblp_sock_number(dsk, GFP_ATOMIC);
 	if (err)
-		goto err_put;
-
-	/* From here on packets may come for it */
-	bh_lock_sock_nested(&dsk->sk);
+		goto err_unlock;
 	err = dblp_conn_hash(dsk);
 	if (err)
-		goto err_unlock;
+		goto err_unhash;
 	dblp_conn_established(dsk, theirs,
 			      (u64)theirs->rtt_us * NSEC_PER_USEC);
 	dblp_send_cookie_ack(dsk);
 	bh_unlock_sock(&dsk->sk);
+	local_bh_enable();
 
 	list_add_tail(&dsk->accept_node, &listener->accept_queue);
 	sk_acceptq_added(&listener->sk);
 	return 0;
 
-err_unlock:
+err_unhash:
 	dblp_conn_unhash(dsk);
-	bh_unlock_sock(&dsk->sk);
 	dblp_sock_unnumber(dsk);
+err_unlock:
+	bh_unlock_sock(&dsk->sk);
+	local_bh_enable();
 err_put:
 	sock_set_flag(&dsk->sk, SOCK_DEAD);
 	sock_put(&dsk->sk);
