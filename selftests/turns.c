@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Messages that are opened, complete or closed ahead of their turn: they wait for
+ * those before them, are delivered in order, and nothing of them is lost or stays
+ * behind. The kernel receives; the sender is played by the test.
+ */
+#define _GNU_SOURCE
+#include "lib/hostile.h"
+
+/* A message of segments of 600, 600 and 300 bytes, of which one may be missing */
+#define LENGTH		1500U
+#define ALL		7U
+#define FOUR_TENTHS	400000U
+
+/* As send_segment(), for a message with a budget */
+static void send_part(FIXTURE_DATA(peer) *self, u32 id, u32 seg, u32 budget)
+{
+	struct dblp_data d = {
+		.msg_id = id, .offset = seg * 600, .msg_len = LENGTH,
+		.budget = budget, .policy = DBLP_POLICY_EAGER,
+	};
+
+	make_data(&self->p, &self->peer, &d, 600, NULL);
+	send_packet(&self->peer, &self->p);
+}
+
+static u32 seg_bytes(u32 seg)
+{
+	return seg == 2 ? 300 : 600;
+}
+
+/* The next message that can be read is @id, with these of its segments */
+static bool take(int fd, u32 id, u32 segs)
+{
+	unsigned char buf[LENGTH];
+	struct message m;
+	u32 seg, missing = 0;
+	bool good;
+
+	if (message_recv(fd, buf, sizeof(buf), MSG_DONTWAIT, &m) != LENGTH)
+		return false;
+	good = m.info.msg_id == id;
+	for (seg = 0; seg < 3; seg++) {
+		unsigned char *at = buf + seg * 600;
+		u32 len = seg_bytes(seg);
+
+		if (segs & 1 << seg) {
+			good &= pattern_check(at, len, seg * 600,
+					      SCRIPTED_SEED, id) < 0;
+		} else {
+			good &= bytes_check(at, len, 0) < 0;
+			missing += len;
+		}
+	}
+	good &= m.info.missing == missing;
+	message_free(&m);
+	return good;
+}
+
+/* Wait until all that was sent has been dealt with: then nothing can be read */
+static bool still_waits(FIXTURE_DATA(peer) *self)
+{
+	return peer_sync(&self->peer) && is_silent(self->fd) &&
+	       !(poll_now(self->fd) & (POLLIN | POLLRDHUP));
+}
+
+TEST_F(peer, complete_ones_wait_for_those_before_them)
+{
+	static const u32 order[] = { 3, 1, 2 };
+	u32 i;
+
+	send_segment(&self->peer, &self->p, 0, 0);
+	send_segment(&self->peer, &self->p, 0, 1);
+	for (i = 0; i < 3; i++) {
+		send_message(&self->peer, &self->p, order[i]);
+		EXPECT_TRUE(still_waits(self));
+	}
+	send_segment(&self->peer, &self->p, 0, 2);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	for (i = 0; i < 4; i++)
+		EXPECT_TRUE(take(self->fd, i, ALL));
+	EXPECT_TRUE(is_silent(self->fd));
+}
+
+/* Nothing has come of some when those behind them are there */
+TEST_F(peer, one_that_has_not_begun_is_waited_for)
+{
+	send_message(&self->peer, &self->p, 2);
+	send_message(&self->peer, &self->p, 3);
+	EXPECT_TRUE(still_waits(self));
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(take(self->fd, 0, ALL));
+	EXPECT_TRUE(still_waits(self));
+	send_message(&self->peer, &self->p, 1);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(take(self->fd, 1, ALL));
+	EXPECT_TRUE(take(self->fd, 2, ALL));
+	EXPECT_TRUE(take(self->fd, 3, ALL));
+	EXPECT_TRUE(is_silent(self->fd));
+}
+
+/* Begun ahead of its turn, finished when that has come */
+TEST_F(peer, one_keeps_its_segments_when_its_turn_comes)
+{
+	send_segment(&self->peer, &self->p, 1, 1);
+	send_segment(&self->peer, &self->p, 2, 0);
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(take(self->fd, 0, ALL));
+
+	send_segment(&self->peer, &self->p, 1, 0);
+	send_segment(&self->peer, &self->p, 2, 1);
+	send_segment(&self->peer, &self->p, 2, 2);
+	EXPECT_TRUE(still_waits(self));
+	send_segment(&self->peer, &self->p, 1, 2);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(take(self->fd, 1, ALL));
+	EXPECT_TRUE(take(self->fd, 2, ALL));
+}
+
+/* The sender hears at once that the rest is not needed, the user has to wait */
+TEST_F(peer, a_close_does_not_wait)
+{
+	struct dblp_frame more = {
+		.type = DBLP_FRAME_BUDGET,
+		.budget = { .msg_id = 1, .ppm = DBLP_PPM },
+	};
+	u64 late = mib("DropLate");
+	u32 n;
+
+	send_segment(&self->peer, &self->p, 0, 0);
+	send_part(self, 1, 0, FOUR_TENTHS);
+	send_part(self, 1, 2, FOUR_TENTHS);
+	EXPECT_TRUE(still_waits(self));
+	ASSERT_LE(1, self->peer.n_close);
+	EXPECT_EQ(1, self->peer.close.close.msg_id);
+	EXPECT_EQ(600, self->peer.close.close.missing);
+	EXPECT_EQ(DBLP_REASON_BUDGET, self->peer.close.close.reason);
+	peer_ack(&self->peer, 0, self->peer.largest - 1);
+
+	/* What comes now changes nothing, but is answered for */
+	send_part(self, 1, 1, FOUR_TENTHS);
+	EXPECT_TRUE(still_waits(self));
+	EXPECT_TRUE(self->peer.acked[self->peer.pn - 2]);
+	EXPECT_EQ(late + 1, mib("DropLate"));
+	n = self->peer.n_close;
+	send_frame(&self->peer, &self->p, &more);
+	EXPECT_TRUE(still_waits(self));
+	EXPECT_LT(n, self->peer.n_close);
+	EXPECT_EQ(1, self->peer.close.close.msg_id);
+
+	send_segment(&self->peer, &self->p, 0, 1);
+	send_segment(&self->peer, &self->p, 0, 2);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(take(self->fd, 0, ALL));
+	EXPECT_TRUE(take(self->fd, 1, 1 | 4));
+	EXPECT_TRUE(is_silent(self->fd));
+}
+
+TEST_F(peer, a_deadline_does_not_jump_the_queue)
+{
+	struct dblp_data d = { .msg_id = 1, .msg_len = LENGTH, .meta = true };
+	struct dblp_frame meta = {
+		.type = DBLP_FRAME_META,
+		.meta = { .msg_id = 1, .deadline = 1000, .total = LENGTH },
+	};
+
+	send_segment(&self->peer, &self->p, 0, 0);
+	make_data(&self->p, &self->peer, &d, 600, &meta);
+	send_packet(&self->peer, &self->p);
+	while (!self->peer.n_close &&
+	       peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS))
+		;
+	EXPECT_EQ(1, self->peer.close.close.msg_id);
+	EXPECT_EQ(DBLP_REASON_DEADLINE, self->peer.close.close.reason);
+	EXPECT_TRUE(still_waits(self));
+
+	send_segment(&self->peer, &self->p, 0, 1);
+	send_segment(&self->peer, &self->p, 0, 2);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(take(self->fd, 0, ALL));
+	EXPECT_TRUE(take(self->fd, 1, 1));
+}
+
+/* A higher cap allows several to be closed, in whatever order */
+TEST_F(peer, several_are_closed_at_once)
+{
+	u32 id;
+
+	set_u32(self->fd, DBLP_BUDGET_CAP, 0);
+	for (id = 4; id--;) {
+		send_part(self, id, id % 3, FOUR_TENTHS);
+		send_part(self, id, (id + 1) % 3, FOUR_TENTHS);
+	}
+	/* Closed before, as it is complete; and one that lacks too much */
+	send_message(&self->peer, &self->p, 4);
+	send_part(self, 5, 0, FOUR_TENTHS);
+	EXPECT_TRUE(still_waits(self));
+	EXPECT_EQ(0, self->peer.n_close);
+
+	set_u32(self->fd, DBLP_BUDGET_CAP, DBLP_PPM);
+	for (id = 0; id < 4; id++)
+		EXPECT_TRUE(take(self->fd, id,
+				 1 << id % 3 | 1 << (id + 1) % 3));
+	EXPECT_TRUE(take(self->fd, 4, ALL));
+	EXPECT_TRUE(still_waits(self));
+	EXPECT_LE(4, self->peer.n_close);
+	send_part(self, 5, 1, FOUR_TENTHS);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(take(self->fd, 5, 1 | 2));
+}
+
+TEST_F(peer, the_end_comes_after_all_that_wait)
+{
+	char byte;
+
+	send_segment(&self->peer, &self->p, 0, 0);
+	send_message(&self->peer, &self->p, 1);
+	send_fin(&self->peer, &self->p, 2);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(is_silent(self->fd));
+	send_segment(&self->peer, &self->p, 0, 1);
+	send_segment(&self->peer, &self->p, 0, 2);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(take(self->fd, 0, ALL));
+	EXPECT_TRUE(take(self->fd, 1, ALL));
+	EXPECT_EQ(0, recv(self->fd, &byte, 1, MSG_DONTWAIT));
+}
+
+/* What was opened by a packet that is refused then is as if it had never come */
+TEST_F(peer, a_refused_one_leaves_its_place_free)
+{
+	struct dblp_data d = { .msg_id = 1, .msg_len = 1200, .meta = true };
+	struct dblp_frame meta = {
+		.type = DBLP_FRAME_META,
+		.meta = { .msg_id = 2, .total = 1200 },
+	};
+	u64 before = mib("DropMismatch");
+
+	make_data(&self->p, &self->peer, &d, 600, &meta);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 1, mib("DropMismatch"));
+	send_message(&self->peer, &self->p, 1);
+	EXPECT_TRUE(still_waits(self));
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(take(self->fd, 0, ALL));
+	EXPECT_TRUE(take(self->fd, 1, ALL));
+	EXPECT_EQ(before + 1, mib("DropMismatch"));
+}
+
+/* The connection ends with one open, one closed and another open behind it */
+TEST_F(peer, those_that_wait_go_with_their_connection)
+{
+	static struct peer other;
+	int fd;
+
+	send_segment(&self->peer, &self->p, 0, 0);
+	send_message(&self->peer, &self->p, 1);
+	send_segment(&self->peer, &self->p, 2, 0);
+	EXPECT_TRUE(still_waits(self));
+	EXPECT_LT(0, get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC));
+	close(self->fd);
+	self->fd = -1;
+	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
+	/* The listener */
+	EXPECT_EQ(1, socket_count());
+
+	/* Whoever sends now is the only one, and so is not told how many do */
+	fd = peer_join(&other, &self->addr, self->listener);
+	ASSERT_LE(0, fd);
+	send_segment(&other, &self->p, 0, 0);
+	EXPECT_TRUE(peer_sync(&other));
+	EXPECT_EQ(0, other.share);
+	close(fd);
+	peer_close(&other);
+}
+
+/**
+ * struct model - what the receiver has, as it should be
+ * @segs: of each message, those that count
+ * @budget: of each message
+ * @next: the first that was not delivered
+ */
+#define MESSAGES	24U
+struct model {
+	u32	segs[MESSAGES];
+	u32	budget[MESSAGES];
+	u32	next;
+};
+
+static bool closed(const struct model *m, u32 i)
+{
+	return __builtin_popcount(m->segs[i]) == (m->budget[i] ? 2 : 3);
+}
+
+/* Read all that can be read: it is what the model says, no less and no more */
+static bool deliver(struct model *m, u32 base, int fd)
+{
+	for (; m->next < MESSAGES && closed(m, m->next); m->next++)
+		if (!take(fd, base + m->next, m->segs[m->next]))
+			return false;
+	return is_silent(fd);
+}
+
+static void shuffle(u8 *order, u32 n, u64 *seed)
+{
+	while (n > 1) {
+		u32 i = random_next(seed) % n--;
+		u8 swap = order[i];
+
+		order[i] = order[n];
+		order[n] = swap;
+	}
+}
+
+/* Every segment comes once in any order, every fifth a second time */
+static void play_round(struct __test_metadata *_metadata,
+		       FIXTURE_DATA(peer) *self, u32 base, u64 *seed)
+{
+	struct model m = { .next = 0 };
+	u8 order[3 * MESSAGES];
+	u32 i, at, seg;
+
+	for (i = 0; i < MESSAGES; i++)
+		m.budget[i] = random_next(seed) % 2 ? FOUR_TENTHS : 0;
+	for (i = 0; i < 3 * MESSAGES; i++)
+		order[i] = i;
+	shuffle(order, 3 * MESSAGES, seed);
+	for (i = 0; i < 3 * MESSAGES; i++) {
+		at = order[i] / 3;
+		seg = order[i] % 3;
+		send_part(self, base + at, seg, m.budget[at]);
+		if (!closed(&m, at))
+			m.segs[at] |= 1 << seg;
+		if (random_next(seed) % 5 == 0) {
+			at = order[random_next(seed) % (i + 1)] / 3;
+			seg = __builtin_ctz(m.segs[at]);
+			send_part(self, base + at, seg, m.budget[at]);
+		}
+		EXPECT_TRUE(peer_sync(&self->peer));
+		peer_ack(&self->peer, 0, self->peer.largest - 1);
+		ASSERT_TRUE(deliver(&m, base, self->fd))
+			TH_LOG("after %u packets of message %u and behind",
+			       i + 1, base);
+	}
+	EXPECT_EQ(MESSAGES, m.next);
+}
+
+TEST_F(peer, any_order_is_put_right)
+{
+	u64 seed = 1;
+	u32 round;
+
+	for (round = 0; round < 6; round++)
+		play_round(_metadata, self, round * MESSAGES, &seed);
+	EXPECT_EQ(0, self->peer.n[DBLP_PKT_RST]);
+}
+
+TEST_HARNESS_MAIN
