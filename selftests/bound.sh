@@ -125,13 +125,13 @@ try "a tail is recognized where it was asked for" tail
 # shellcheck disable=SC2016 # for the shell in there
 try "a budget set by dblpctl holds from the next message on" \
 	xfer --budget 0 --size 100000 --count 10 --then 400000 --expect-missing 100000 \
-	--halfway 'dblpctl socket set $(dblpctl -j socket list | jq ".[0].id") loss 40%'
+	--settled --halfway 'dblpctl socket set $(dblpctl -j socket list | jq ".[0].id") loss 40%'
 
 # shellcheck disable=SC2016
 try "a budget set by dblpctl is used as far as the peer's cap allows" \
 	xfer --budget 0 --cap 50000 --size 100000 --count 10 --then 400000 \
 	--expect-missing 10000 --allow-missing 25000 \
-	--halfway 'dblpctl socket set $(dblpctl -j socket list | jq ".[0].id") loss 40%'
+	--settled --halfway 'dblpctl socket set $(dblpctl -j socket list | jq ".[0].id") loss 40%'
 
 # 5 MB at 5 Mbit/s take 8 s: the change comes in the middle of the first message.
 # shellcheck disable=SC2016 # for the shell in there

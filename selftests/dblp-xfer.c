@@ -418,6 +418,19 @@ static void check_elided(const struct end *e)
 		    (unsigned long long)info.bytes_elided);
 }
 
+/* Until @n messages are reported as closed */
+static void take_reports(struct end *e, uint32_t n)
+{
+	while (e->n_sent < n) {
+		errno = 0;
+		if (!wait_for(e->fd, POLLERR, cfg.timeout * 1000))
+			die("%s: %u of %u messages were never reported as closed",
+			    e->name, n - e->n_sent, n);
+		if (!take_report(e))
+			die_of_error(e);
+	}
+}
+
 static void send_all(struct end *e)
 {
 	unsigned char *buf = malloc(largest_size());
@@ -426,18 +439,14 @@ static void send_all(struct end *e)
 	if (!buf)
 		die("malloc");
 	for (i = 0; i < cfg.count; i++) {
-		if (cfg.halfway && i == cfg.count / 2)
+		if (cfg.halfway && i == cfg.count / 2) {
+			if (cfg.settled)
+				take_reports(e, i);
 			run_command(cfg.halfway);
+		}
 		send_one(e, buf, i);
 	}
-	while (e->n_sent < cfg.count) {
-		errno = 0;
-		if (!wait_for(e->fd, POLLERR, cfg.timeout * 1000))
-			die("%s: %u of %u messages were never reported as closed",
-			    e->name, cfg.count - e->n_sent, cfg.count);
-		if (!take_report(e))
-			die_of_error(e);
-	}
+	take_reports(e, cfg.count);
 	check_sums(e);
 	check_elided(e);
 	if (shutdown(e->fd, SHUT_WR))

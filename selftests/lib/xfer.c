@@ -40,6 +40,7 @@ static void usage(void)
 	      "  --per-message        budget by control message\n"
 	      "  --nonblock           poll() and MSG_DONTWAIT\n"
 	      "  --halfway COMMAND    is run when half of the messages are sent\n"
+	      "  --settled            and closed\n"
 	      "  --then PPM           budget that it leads to\n"
 	      "  --connected COMMAND  is run before the first message\n"
 	      "  --spread             what is missing must be spread\n"
@@ -95,6 +96,7 @@ enum {
 	OPT_CC, OPT_DEADLINE, OPT_SEED, OPT_TIMEOUT, OPT_DUPLEX, OPT_PER_MESSAGE,
 	OPT_NONBLOCK, OPT_CONNECTED, OPT_HALFWAY, OPT_THEN, OPT_SPREAD,
 	OPT_EXPECT_MISSING, OPT_ALLOW_MISSING, OPT_ZEROS, OPT_EXPECT_ELIDED,
+	OPT_SETTLED,
 };
 
 static const struct option options[] = {
@@ -119,6 +121,7 @@ static const struct option options[] = {
 	{ "nonblock", 0, NULL, OPT_NONBLOCK },
 	{ "connected", 1, NULL, OPT_CONNECTED },
 	{ "halfway", 1, NULL, OPT_HALFWAY },
+	{ "settled", 0, NULL, OPT_SETTLED },
 	{ "then", 1, NULL, OPT_THEN },
 	{ "spread", 0, NULL, OPT_SPREAD },
 	{ "expect-missing", 1, NULL, OPT_EXPECT_MISSING },
@@ -160,6 +163,7 @@ static void parse_option(int opt)
 	case OPT_NONBLOCK: cfg.nonblock = true; break;
 	case OPT_CONNECTED: cfg.connected = optarg; break;
 	case OPT_HALFWAY: cfg.halfway = optarg; break;
+	case OPT_SETTLED: cfg.settled = true; break;
 	case OPT_THEN: cfg.then = number(optarg, UINT32_MAX); break;
 	case OPT_SPREAD: cfg.spread = true; break;
 	case OPT_EXPECT_MISSING:

@@ -15,6 +15,7 @@ extern struct xfer_config {
 	const char *cc;
 	const char *connected;		/* command to be run then */
 	const char *halfway;		/* command to be run then */
+	bool settled;			/* when all before @halfway are closed */
 	uint32_t then;			/* ppm: budget after @halfway */
 	unsigned int count;
 	unsigned int n_sizes;
