@@ -106,6 +106,7 @@ static int dblp_get_sndinfo(struct msghdr *m, struct dblp_sndinfo *info)
  * @done: of these, the ones taken
  * @short_at: bytes that were queued when there was no memory for more; 0 if there
  *	was
+ * @next: length of the piece that comes next
  * @timeo: jiffies that are left to wait
  */
 struct dblp_send {
@@ -114,6 +115,7 @@ struct dblp_send {
 	size_t			len;
 	u32			done;
 	int			short_at;
+	u32			next;
 	long			timeo;
 };
 
@@ -213,6 +215,7 @@ static u32 dblp_next_len(const struct dblp_sock *dsk, const struct dblp_send *s)
 		      dblp_piece_len(dsk, 0, s->len);
 }
 
+/* The socket need not be locked, so that @tx_part may go at any time */
 static bool dblp_send_room(const struct dblp_sock *dsk,
 			   const struct dblp_send *s)
 {
@@ -221,7 +224,7 @@ static bool dblp_send_room(const struct dblp_sock *dsk,
 	if (dblp_writable(dsk))
 		return true;
 	return !sk_under_memory_pressure(&dsk->sk) &&
-	       dsk->sk.sk_wmem_queued + dblp_next_len(dsk, s) <=
+	       dsk->sk.sk_wmem_queued + s->next <=
 	       READ_ONCE(dsk->sk.sk_sndbuf);
 }
 
@@ -241,6 +244,7 @@ static int dblp_wait_send(struct dblp_sock *dsk, struct dblp_send *s)
 		err = dblp_may_sendmsg(dsk, s->done);
 		if (!err && !mine && !dsk->tx_busy)
 			err = dblp_may_begin(dsk, s);
+		s->next = dblp_next_len(dsk, s);
 		if (err || ((mine || !dsk->tx_busy) && dblp_send_room(dsk, s)))
 			break;
 		dblp_no_space(dsk);
