@@ -58,6 +58,7 @@ u8 *dblp_put_ecn(struct dblp_sock *dsk, u8 *p, const u8 *end)
 {
 	struct dblp_frame f = { .type = DBLP_FRAME_ECN };
 
+	sock_owned_by_me(&dsk->sk);
 	f.ecn.ect0 = dsk->ecn_ect0;
 	f.ecn.ect1 = dsk->ecn_ect1;
 	f.ecn.ce = dsk->ecn_ce;
@@ -95,6 +96,7 @@ u8 *dblp_put_news(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 {
 	u8 *next;
 
+	sock_owned_by_me(&dsk->sk);
 	p = dblp_ctl_fill_closes(dsk, p, end);
 	if (dsk->ecn_ect0 || dsk->ecn_ect1 || dsk->ecn_ce) {
 		next = dblp_put_ecn(dsk, p, end);
@@ -124,6 +126,7 @@ void dblp_send_ack(struct dblp_sock *dsk)
 	u8 *p = out + DBLP_HDR_LEN;
 	const u8 *end;
 
+	sock_owned_by_me(&dsk->sk);
 	end = out + min_t(u32, sizeof(out), dblp_mss(dsk, NULL));
 	p = dblp_put_news(dsk, p, end, ktime_get_ns());
 	h.ctl_len = p - out - DBLP_HDR_LEN;
@@ -145,6 +148,7 @@ void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now)
 {
 	u64 at = now + DBLP_ACK_DELAY_NS;
 
+	sock_owned_by_me(&dsk->sk);
 	if (!dsk->ack_pending && !dsk->ack_now)
 		return;
 	if (dsk->ack_pending >= DBLP_ACK_EVERY)

@@ -171,6 +171,7 @@ int dblp_wait_connected(struct dblp_sock *dsk, long timeo)
 	struct sock *sk = &dsk->sk;
 	int err = 0;
 
+	sock_owned_by_me(&dsk->sk);
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (dblp_connecting(dsk)) {
 		err = timeo ? 0 : -EAGAIN;

@@ -96,6 +96,7 @@ err_free:
  */
 void dblp_budget_late(const struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
+	sock_owned_by_me(&dsk->sk);
 	if (dblp_budget_movable(msg, dsk->budget))
 		dblp_budget_move(msg, dsk->budget);
 }
@@ -130,6 +131,7 @@ bool dblp_rx_word(struct dblp_rx_msg *msg, u32 ppm, u64 pn)
  */
 bool dblp_budget_known(struct dblp_sock *dsk, u32 id)
 {
+	sock_owned_by_me(&dsk->sk);
 	return dblp_before(id, dsk->rx_next) || dblp_rx_find(dsk, id);
 }
 

@@ -102,6 +102,7 @@ int dblp_conn_hash(struct dblp_sock *dsk)
 	struct dblp_net *dn = dsk->dn;
 	int err;
 
+	sock_owned_by_me(&dsk->sk);
 	if (!dsk->hashed) {
 		err = rhashtable_lookup_insert_fast(&dn->conns,
 						    &dsk->conn_node,
@@ -125,6 +126,7 @@ void dblp_conn_unhash_peer(struct dblp_sock *dsk)
 {
 	struct dblp_net *dn = dsk->dn;
 
+	sock_owned_by_me(&dsk->sk);
 	if (dsk->peer_hashed)
 		rhashtable_remove_fast(&dn->peers, &dsk->peer_node,
 				       dblp_peers_params);
@@ -136,6 +138,7 @@ void dblp_conn_unhash(struct dblp_sock *dsk)
 {
 	struct dblp_net *dn = dsk->dn;
 
+	sock_owned_by_me(&dsk->sk);
 	dblp_conn_unhash_peer(dsk);
 	if (dsk->hashed)
 		rhashtable_remove_fast(&dn->conns, &dsk->conn_node,
@@ -196,6 +199,7 @@ void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 	u64 now = ktime_get_ns();
 	u32 mss;
 
+	sock_owned_by_me(&dsk->sk);
 	dsk->peer_cap = p->cap;
 	dsk->peer_max_msg = p->max_msg;
 	dsk->peer_max_data = p->max_data;
@@ -281,6 +285,7 @@ void dblp_done(struct dblp_sock *dsk, int err)
  */
 void dblp_abort(struct dblp_sock *dsk, enum dblp_rst_reason reason, int err)
 {
+	sock_owned_by_me(&dsk->sk);
 	dblp_send_rst(dsk, reason);
 	dblp_done(dsk, err);
 }
@@ -295,6 +300,7 @@ void dblp_abort(struct dblp_sock *dsk, enum dblp_rst_reason reason, int err)
  */
 void dblp_check_closing(struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	if (dsk->state == DBLP_STATE_CLOSING && dsk->fin_acked &&
 	    list_empty(&dsk->tx_msgs) && list_empty(&dsk->ctl_queue) &&
 	    list_empty(&dsk->ctl_flight))
@@ -402,6 +408,7 @@ int dblp_queue_fin(struct dblp_sock *dsk)
 {
 	int err;
 
+	sock_owned_by_me(&dsk->sk);
 	if (dsk->fin_queued)
 		return 0;
 	err = dblp_ctl_add(dsk, DBLP_FRAME_FIN);
@@ -421,6 +428,7 @@ u64 dblp_patience(const struct dblp_sock *dsk)
 {
 	u32 ms = dsk->user_timeout_ms;
 
+	sock_owned_by_me(&dsk->sk);
 	if (dsk->state == DBLP_STATE_CLOSING && list_empty(&dsk->tx_msgs))
 		ms = min_t(u32, ms, DBLP_FAREWELL_MS);
 	return (u64)ms * NSEC_PER_MSEC;

@@ -13,6 +13,7 @@ u64 dblp_rx_cost(const struct dblp_rx_msg *msg)
 /** dblp_rx_credit() - give the peer the credit of what was read */
 void dblp_rx_credit(struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	dsk->rx_max_data = dsk->rx_consumed + dsk->rx_window;
 	dsk->rx_max_msg = dsk->rx_consumed_msgs + DBLP_MSG_WINDOW;
 }
@@ -20,6 +21,7 @@ void dblp_rx_credit(struct dblp_sock *dsk)
 /** dblp_rx_credit_waits() - is there credit that the peer was not told of? */
 u64 dblp_rx_credit_waits(const struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	return dsk->rx_consumed + dsk->rx_window - dsk->rx_max_data;
 }
 
@@ -31,6 +33,7 @@ u64 dblp_rx_credit_waits(const struct dblp_sock *dsk)
  */
 bool dblp_rx_offer(struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	if (dsk->state != DBLP_STATE_ESTABLISHED || dsk->rx_fin)
 		return false;
 	if (!dsk->peer_waits &&

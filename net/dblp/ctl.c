@@ -102,6 +102,7 @@ int dblp_ctl_add_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
 	LIST_HEAD(frames);
 
+	sock_owned_by_me(&dsk->sk);
 	if (!dblp_ctl_alloc_msg(&frames, DBLP_FRAME_CLOSE, msg))
 		return -ENOMEM;
 	if (dblp_ctl_add_map(&frames, msg))
@@ -128,6 +129,7 @@ int dblp_ctl_tell_closed(struct dblp_sock *dsk, u32 id)
 {
 	struct dblp_ctl *ctl;
 
+	sock_owned_by_me(&dsk->sk);
 	list_for_each_entry(ctl, &dsk->ctl_flight, list)
 		if (ctl->type == DBLP_FRAME_CLOSE && ctl->id == id)
 			return 0;
@@ -155,6 +157,7 @@ int dblp_ctl_make_budget(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 {
 	struct dblp_ctl *ctl;
 
+	sock_owned_by_me(&dsk->sk);
 	list_for_each_entry(ctl, &dsk->ctl_queue, list)
 		if (ctl->tx == msg)
 			return 0;
@@ -178,6 +181,7 @@ void dblp_ctl_free_list(struct dblp_sock *dsk, struct list_head *frames)
 {
 	struct dblp_ctl *ctl, *tmp;
 
+	sock_owned_by_me(&dsk->sk);
 	list_for_each_entry_safe(ctl, tmp, frames, list)
 		dblp_ctl_free(dsk, ctl);
 }
@@ -187,6 +191,7 @@ void dblp_ctl_forget(struct dblp_sock *dsk, const struct dblp_tx_msg *tx)
 {
 	struct dblp_ctl *ctl, *tmp;
 
+	sock_owned_by_me(&dsk->sk);
 	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_queue, list)
 		if (ctl->tx == tx)
 			dblp_ctl_free(dsk, ctl);
@@ -276,6 +281,7 @@ u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn)
 	struct dblp_ctl *ctl, *tmp;
 	u8 *next;
 
+	sock_owned_by_me(&dsk->sk);
 	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_queue, list) {
 		next = dblp_ctl_put(dsk, ctl, p, end);
 		if (!next)
@@ -303,6 +309,7 @@ u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end)
 	struct dblp_ctl *ctl;
 	u8 *next;
 
+	sock_owned_by_me(&dsk->sk);
 	list_for_each_entry(ctl, &dsk->ctl_flight, list) {
 		if (ctl->type != DBLP_FRAME_CLOSE)
 			continue;
@@ -351,6 +358,7 @@ void dblp_ctl_lost(struct dblp_sock *dsk, u64 pn)
 /** dblp_ctl_requeue() - send everything that is in flight again, as a probe */
 void dblp_ctl_requeue(struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	list_splice_tail_init(&dsk->ctl_flight, &dsk->ctl_queue);
 }
 
@@ -359,6 +367,7 @@ void dblp_ctl_purge(struct dblp_sock *dsk)
 {
 	struct dblp_ctl *ctl, *tmp;
 
+	sock_owned_by_me(&dsk->sk);
 	dblp_ctl_requeue(dsk);
 	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_queue, list)
 		dblp_ctl_free(dsk, ctl);

@@ -18,7 +18,9 @@
  * the owner is gone. So there is one lock a connection, it is never held while
  * user memory is touched, and a packet never waits. The functions by which one
  * file enters another say so by sock_owned_by_me(): with lockdep, who calls them
- * without the lock is told.
+ * without the lock is told. The exceptions are in selftests/lint: what new and
+ * dying sockets go through, which nobody else has, and what poll() asks, or who
+ * is about to sleep. That follows no pointer to what the lock protects.
  *
  * *Order.* Listener before its child (a child's lock is taken under its
  * listener's, with SINGLE_DEPTH_NESTING, while it is being made, accepted or

@@ -165,6 +165,7 @@ static void dblp_elide_move(struct dblp_tx_msg *msg, u32 seg, bool need)
  */
 void dblp_elide_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
 {
+	sock_owned_by_me(&dsk->sk);
 	seg = dblp_elide_first(msg, seg);
 	if (msg->sent[seg] & DBLP_SEG_SENT)
 		msg->lossy = 1;
@@ -318,6 +319,7 @@ bool dblp_rx_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	struct sk_buff *skb;
 	u32 bytes;
 
+	sock_owned_by_me(&dsk->sk);
 	skb = dblp_rx_buffer(dsk, msg, t);
 	if (!skb)
 		return false;

@@ -210,6 +210,7 @@ void dblp_cookie_spend(struct dblp_sock *dsk)
 	u64 now_ms = dblp_now_ms();
 	struct dblp_spent *s;
 
+	sock_owned_by_me(&dsk->sk);
 	if (!dsk->cookie_born ||
 	    now_ms - dsk->cookie_born > DBLP_COOKIE_LIFE_MS)
 		return;
@@ -373,6 +374,7 @@ void dblp_handshake_echo(struct dblp_sock *listener, struct sk_buff *skb)
 	u64 client_cid;
 	int err;
 
+	sock_owned_by_me(&listener->sk);
 	if (listener->state != DBLP_STATE_LISTEN)
 		return dblp_drop_at(listener, skb, DBLP_MIB_DROPNOLISTENER);
 	if (dblp_get_params(&theirs, skb->data + DBLP_ECHO_LEN -
@@ -574,6 +576,7 @@ void dblp_rcv_version(struct dblp_sock *dsk, struct sk_buff *skb)
 {
 	u32 at;
 
+	sock_owned_by_me(&dsk->sk);
 	if (dsk->state != DBLP_STATE_INIT_SENT)
 		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPSTATE);
 	for (at = DBLP_HDR_LEN + 8; at + 4 <= skb->len; at += 4)

@@ -127,6 +127,7 @@ void dblp_loss_expired(struct dblp_sock *dsk, u64 now)
 {
 	struct dblp_rate_sample rs = { .now = now };
 
+	sock_owned_by_me(&dsk->sk);
 	rs.lost = dblp_sent_timeout(&dsk->sent, &dsk->rtt, now, &dblp_sent_ops,
 				    dsk);
 	rs.inflight = dsk->sent.inflight;
@@ -146,6 +147,7 @@ bool dblp_lose_size_probes(struct dblp_sock *dsk)
 	struct dblp_sent *s = &dsk->sent;
 	u64 pn = 0;
 
+	sock_owned_by_me(&dsk->sk);
 	if (s->inflight || !s->inflight_pkts)
 		return false;
 	for (; dblp_sent_inflight(s, &pn); pn++)
@@ -160,6 +162,7 @@ bool dblp_lose_size_probes(struct dblp_sock *dsk)
  */
 void dblp_lose_larger(struct dblp_sock *dsk, u32 mss)
 {
+	sock_owned_by_me(&dsk->sk);
 	dblp_sent_lose_larger(&dsk->sent, mss, &dblp_sent_ops, dsk);
 }
 
@@ -526,6 +529,7 @@ void dblp_peer_gone(struct dblp_sock *dsk, u32 reason)
 {
 	int err = dblp_rst_errno(dsk, reason);
 
+	sock_owned_by_me(&dsk->sk);
 	DBLP_INC_SK_STATS(dsk, err == -ECONNREFUSED ? DBLP_MIB_CONNREFUSED :
 						      DBLP_MIB_CONNRESET);
 	dblp_done(dsk, -err);

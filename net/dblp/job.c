@@ -248,6 +248,7 @@ void dblp_jobs_exit(struct dblp_config *c)
  */
 void dblp_inherit_job(struct dblp_sock *child, const struct dblp_sock *listener)
 {
+	sock_owned_by_me(&listener->sk);
 	child->job = listener->job;
 	if (child->job)
 		refcount_inc(&child->job->refs);
@@ -278,6 +279,7 @@ void dblp_job_account(struct dblp_sock *dsk, u8 phase, u32 len, u32 missing)
 {
 	struct dblp_job *job = dsk->job;
 
+	sock_owned_by_me(&dsk->sk);
 	if (!job)
 		return;
 	atomic64_inc(&job->messages[phase]);

@@ -46,6 +46,7 @@ void dblp_keepalive_set(struct dblp_sock *dsk)
  */
 void dblp_keepalive_expired(struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	dsk->keepalive_at = 0;
 	if (dblp_ctl_add(dsk, DBLP_FRAME_PING))
 		return;
@@ -69,6 +70,7 @@ u64 dblp_keepalive_backoff(const struct dblp_sock *dsk, u64 pto)
 	u64 end = dsk->progress + dblp_patience(dsk);
 	u32 more;
 
+	sock_owned_by_me(&dsk->sk);
 	if (!dsk->keepalive_probe || !list_empty(&dsk->tx_msgs) ||
 	    dsk->pto_count <= DBLP_PTO_BACKOFF_MAX)
 		return pto;
@@ -86,6 +88,7 @@ void dblp_keepalive(struct sock *sk, int on)
 {
 	struct dblp_sock *dsk = dblp_sk(sk);
 
+	sock_owned_by_me(sk);
 	sock_valbool_flag(sk, SOCK_KEEPOPEN, on);
 	if (dsk->sent.inflight_pkts || dsk->state != DBLP_STATE_ESTABLISHED)
 		return;
@@ -100,6 +103,7 @@ void dblp_keepalive(struct sock *sk, int on)
  */
 void dblp_keepalive_tune(struct dblp_sock *dsk, u32 ms)
 {
+	sock_owned_by_me(&dsk->sk);
 	dsk->keepalive_ms = ms;
 	dblp_keepalive(&dsk->sk, sock_flag(&dsk->sk, SOCK_KEEPOPEN));
 }

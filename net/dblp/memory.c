@@ -31,6 +31,7 @@ bool dblp_wmem_schedule(struct sock *sk, int size)
 {
 	int need = size - sk->sk_forward_alloc;
 
+	sock_owned_by_me(sk);
 	if (need <= 0)
 		return true;
 	/* What it is too much goes back with the next sk_mem_uncharge() */
@@ -56,6 +57,7 @@ void dblp_accept_memory(struct sock *sk)
 	struct mem_cgroup *memcg;
 	bool charged;
 
+	sock_owned_by_me(sk);
 	if (!mem_cgroup_sockets_enabled || sk->sk_memcg)
 		return;
 	mem_cgroup_sk_alloc(sk);

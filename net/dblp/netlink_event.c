@@ -171,6 +171,7 @@ void dblp_event_conn_begin(const struct dblp_sock *dsk)
 	struct sk_buff *msg;
 	void *hdr;
 
+	sock_owned_by_me(&dsk->sk);
 	msg = dblp_event_begin(net, DBLP_CMD_CONN_BEGIN_NTF, &hdr, GFP_ATOMIC);
 	if (!msg)
 		return;
@@ -191,6 +192,7 @@ void dblp_event_conn_end(const struct dblp_sock *dsk, u8 state, int error)
 	void *hdr;
 	int err;
 
+	sock_owned_by_me(&dsk->sk);
 	msg = dblp_event_begin(net, DBLP_CMD_CONN_END_NTF, &hdr, GFP_ATOMIC);
 	if (!msg)
 		return;
@@ -224,6 +226,7 @@ void dblp_event_msg_closed(const struct dblp_sock *dsk)
 	struct sk_buff *msg;
 	void *hdr;
 
+	sock_owned_by_me(&dsk->sk);
 	msg = dblp_event_begin(net, DBLP_CMD_MSG_CLOSED_NTF, &hdr, GFP_ATOMIC);
 	if (!msg)
 		return;

@@ -12,6 +12,7 @@
 /** dblp_our_params() - what the handshake tells the peer of this end */
 void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
 {
+	sock_owned_by_me(&dsk->sk);
 	p->cap = dsk->cap;
 	p->max_msg = dsk->rx_max_msg;
 	p->max_data = dsk->rx_max_data;
@@ -88,6 +89,7 @@ void dblp_send_rst(struct dblp_sock *dsk, enum dblp_rst_reason reason)
 	u8 out[DBLP_RST_LEN];
 	u8 *p;
 
+	sock_owned_by_me(&dsk->sk);
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return;
 	p = dblp_put_hdr(out, &h);
@@ -635,6 +637,7 @@ bool dblp_send_size_probe(struct dblp_sock *dsk, struct dst_entry *dst, u32 len,
 	struct dblp_sent_pkt *pkt;
 	struct sk_buff *skb;
 
+	sock_owned_by_me(&dsk->sk);
 	if (!dblp_sent_room(dsk, 1))
 		return false;
 	skb = dblp_skb_alloc(DBLP_HDR_LEN, GFP_ATOMIC);

@@ -79,6 +79,7 @@ u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp)
 	struct dst_entry *dst = dblp_conn_dst(dsk);
 	u32 mtu = IPV6_MIN_MTU;
 
+	sock_owned_by_me(&dsk->sk);
 	if (dst && !dsk->pmtu.max)
 		dblp_path_changed(dsk, dst);
 	else if (dst)
@@ -104,6 +105,7 @@ u32 dblp_seg_size(struct dblp_sock *dsk, bool meta)
 {
 	u32 room = dblp_mss(dsk, NULL) - DBLP_HDR_LEN - DBLP_DATA_HDR_LEN;
 
+	sock_owned_by_me(&dsk->sk);
 	if (meta)
 		room -= DBLP_META_LEN;
 	return rounddown(room, dsk->element);
@@ -135,6 +137,7 @@ void dblp_mtu_reduced(struct dblp_sock *dsk)
  */
 u8 dblp_path_data_tos(struct dblp_sock *dsk, u32 n)
 {
+	sock_owned_by_me(&dsk->sk);
 	if (!dsk->cc.ops->ecn || !dblp_ecn_marks(&dsk->ecn))
 		return dsk->tos;
 	dblp_ecn_sent(&dsk->ecn, n);
@@ -152,6 +155,7 @@ u32 dblp_path_ce(struct dblp_sock *dsk)
 	u8 before = dsk->ecn.state;
 	u32 ce;
 
+	sock_owned_by_me(&dsk->sk);
 	ce = dblp_ecn_check(&dsk->ecn);
 	if (dsk->ecn.state == DBLP_ECN_FAILED && before != DBLP_ECN_FAILED)
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_ECNFAILED);
@@ -190,6 +194,7 @@ void dblp_path_acked(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt,
 	u32 before = dsk->pmtu.mtu, i;
 	u64 now;
 
+	sock_owned_by_me(&dsk->sk);
 	for (i = 0; dsk->ecn.sent && i < n; i++)
 		if (pkt[i].ect)
 			dblp_ecn_acked(&dsk->ecn);
@@ -212,6 +217,7 @@ void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
 	struct dblp_pmtu *p = &dsk->pmtu;
 	u32 before = p->mtu;
 
+	sock_owned_by_me(&dsk->sk);
 	if (pkt->ect)
 		dblp_ecn_lost(&dsk->ecn);
 	dblp_pmtu_lost(p, dblp_path_size(dsk, pkt), pkt->probe,
@@ -229,6 +235,7 @@ void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
  */
 bool dblp_path_timeout(struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	if (dblp_lose_size_probes(dsk))
 		return false;
 	dblp_pmtu_timeout(&dsk->pmtu, dsk->pto_count + 1);
@@ -252,6 +259,7 @@ void dblp_path_probe(struct dblp_sock *dsk, struct dst_entry *dst, u64 now)
 	struct dblp_pmtu *p = &dsk->pmtu;
 	u32 size;
 
+	sock_owned_by_me(&dsk->sk);
 	if (!dsk->sent.inflight || dblp_pmtu_known(p))
 		return;
 	size = dblp_pmtu_next(p, now);

@@ -302,6 +302,7 @@ unlock:
 void dblp_inherit_config(struct dblp_sock *child,
 			 const struct dblp_sock *listener)
 {
+	sock_owned_by_me(&listener->sk);
 	child->phase = listener->phase;
 	child->budget = listener->budget;
 	child->policy = listener->policy;

@@ -31,6 +31,7 @@ u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total)
 	u64 window = max_t(u64, dsk->peer_window, DBLP_WINDOW_MIN);
 	u32 limit, len;
 
+	sock_owned_by_me(&dsk->sk);
 	limit = min_t(u64, window - DBLP_MSG_COST,
 		      READ_ONCE(dsk->sk.sk_sndbuf) / 2);
 	if (!offset && total <= limit)

@@ -126,6 +126,7 @@ u64 dblp_place_bytes(struct dblp_sock *dsk)
 	u64 sum = 0;
 	u32 base, i;
 
+	sock_owned_by_me(&dsk->sk);
 	while ((msg = dblp_place_next(dsk, msg, &base)))
 		skb_queue_walk(&msg->skbs, skb) {
 			cb = DBLP_SKB_CB(skb);
@@ -480,6 +481,7 @@ int dblp_place_msg(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 	struct dblp_place p = { .m = m, .size = size, .flags = flags };
 	int ret;
 
+	sock_owned_by_me(&dsk->sk);
 	if (flags & MSG_PEEK)
 		return -EOPNOTSUPP;
 	dblp_place_init(&p);

@@ -111,6 +111,7 @@ static bool dblp_may_read(const struct dblp_sock *dsk)
 /** dblp_rx_release() - others may read again; see @rx_busy */
 void dblp_rx_release(struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	dsk->rx_busy = false;
 	if (!dsk->rx_wanted)
 		return;
@@ -133,6 +134,7 @@ int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep)
 	struct sock *sk = &dsk->sk;
 	int err = 0;
 
+	sock_owned_by_me(&dsk->sk);
 	if (dblp_may_read(dsk))
 		return 1;
 	add_wait_queue(sk_sleep(sk), &wait);
@@ -193,6 +195,7 @@ static void dblp_untake_whole(struct dblp_sock *dsk, struct list_head *pieces)
  */
 void dblp_rx_was_read(struct dblp_sock *dsk, struct list_head *pieces)
 {
+	sock_owned_by_me(&dsk->sk);
 	dblp_rx_put_list(dsk, &dsk->rx_last);
 	list_splice_init(pieces, &dsk->rx_last);
 }

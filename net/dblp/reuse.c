@@ -45,6 +45,7 @@ struct dblp_endpoint *dblp_endpoint_join(struct dblp_sock *dsk,
 	struct dblp_net *dn = dblp_pernet(net);
 	struct dblp_endpoint *ep;
 
+	sock_owned_by_me(&dsk->sk);
 	/* UDP has asked this of the one who bound it, not of us */
 	if (inet_port_requires_bind_service(net, ntohs(addr->sdblp_port)) &&
 	    !ns_capable(net->user_ns, CAP_NET_BIND_SERVICE))
@@ -69,6 +70,7 @@ void dblp_endpoint_share(struct dblp_sock *dsk)
 	struct dblp_endpoint *ep = dsk->ep;
 	struct dblp_net *dn = dsk->dn;
 
+	sock_owned_by_me(&dsk->sk);
 	ep->addr = dsk->local;
 	ep->ifindex = dsk->sk.sk_bound_dev_if;
 	spin_lock(&dn->shared_lock);
@@ -101,6 +103,7 @@ int dblp_endpoint_listen(struct dblp_sock *dsk)
 {
 	struct dblp_sock *old;
 
+	sock_owned_by_me(&dsk->sk);
 	old = unrcu_pointer(cmpxchg(&dsk->ep->listener, NULL,
 				    RCU_INITIALIZER(dsk)));
 	return old ? -EADDRINUSE : 0;

@@ -113,6 +113,7 @@ static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
  */
 struct dblp_rx_msg *dblp_rx_find(struct dblp_sock *dsk, u32 id)
 {
+	sock_owned_by_me(&dsk->sk);
 	if (id == dsk->rx_next)
 		return dsk->rx_turn;
 	/* Packets of one message mostly come one after the other */
@@ -310,6 +311,7 @@ static void dblp_rx_next_turn(struct dblp_sock *dsk)
 /** dblp_rx_any_open() - are there messages that cannot be read yet? */
 bool dblp_rx_any_open(struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	return dsk->rx_turn || !xa_empty(&dsk->rx_msgs);
 }
 
@@ -349,6 +351,7 @@ static void dblp_rx_deliver(struct dblp_sock *dsk)
  */
 void dblp_rx_abort(struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	dblp_abort(dsk, dsk->rx_broken == EPROTO ? DBLP_RST_PROTOCOL :
 						   DBLP_RST_CLOSED,
 		   dsk->rx_broken);
@@ -417,6 +420,7 @@ int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
 	enum dblp_verdict verdict;
 
+	sock_owned_by_me(&dsk->sk);
 	/* Most packets are of messages that have to be complete, and are not */
 	if (msg->missing && !msg->budget && !msg->deadline_at)
 		return 0;
@@ -438,6 +442,7 @@ struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 {
 	struct sk_buff *skb;
 
+	sock_owned_by_me(&dsk->sk);
 	if (!t->tail) {
 		skb = skb_get(t->skb);
 	} else {
@@ -676,6 +681,7 @@ void dblp_rx_reclose(struct dblp_sock *dsk)
 /** dblp_rx_passed() - a packet came; was a first pass waiting for it? */
 void dblp_rx_passed(struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	if (dblp_early_passed(&dsk->early, dblp_rx_largest(dsk)) &&
 	    dsk->close_at)
 		dblp_rx_reclose(dsk);
@@ -688,6 +694,7 @@ void dblp_rx_passed(struct dblp_sock *dsk)
  */
 void dblp_set_cap(struct dblp_sock *dsk, u32 ppm)
 {
+	sock_owned_by_me(&dsk->sk);
 	dsk->cap = ppm;
 	if (dsk->state != DBLP_STATE_ESTABLISHED)
 		return;

@@ -60,6 +60,7 @@ void dblp_write_space(struct dblp_sock *dsk)
 {
 	struct socket *sock = dsk->sk.sk_socket;
 
+	sock_owned_by_me(&dsk->sk);
 	/* Bytes were freed before: see them, or the bit */
 	smp_mb();
 	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags) ||

@@ -342,6 +342,7 @@ void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener)
 	struct sock *to = &child->sk;
 	u32 i;
 
+	sock_owned_by_me(&listener->sk);
 	for (i = 0; i < ARRAY_SIZE(dblp_inherited_flags); i++)
 		if (sock_flag(from, dblp_inherited_flags[i]))
 			sock_set_flag(to, dblp_inherited_flags[i]);

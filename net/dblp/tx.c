@@ -97,6 +97,7 @@ int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	size_t bits, size;
 	u32 n;
 
+	sock_owned_by_me(&dsk->sk);
 	msg->room = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN;
 	if (msg->meta)
 		msg->room += DBLP_META_LEN;
@@ -177,6 +178,7 @@ static bool dblp_tx_may_start(const struct dblp_sock *dsk,
 /** dblp_tx_blocked() - does the next message wait for the peer's credit? */
 bool dblp_tx_blocked(const struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	return dsk->tx_cur && !dsk->tx_cur->started &&
 	       !dblp_tx_may_start(dsk, dsk->tx_cur);
 }
@@ -321,6 +323,7 @@ void dblp_tx_advance(struct dblp_sock *dsk)
 {
 	struct dblp_tx_msg *msg = dsk->tx_cur;
 
+	sock_owned_by_me(&dsk->sk);
 	dsk->tx_cur = list_is_last(&msg->list, &dsk->tx_msgs) ? NULL :
 		      list_next_entry(msg, list);
 }
@@ -337,6 +340,7 @@ struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again)
 {
 	struct dblp_tx_msg *msg;
 
+	sock_owned_by_me(&dsk->sk);
 	list_for_each_entry(msg, &dsk->tx_lost, lost_node)
 		if (dblp_tx_pick_seg(msg, seg, again))
 			return msg;
@@ -382,6 +386,7 @@ void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 {
 	u32 len = dblp_tx_seg_len(msg, seg);
 
+	sock_owned_by_me(&dsk->sk);
 	msg->sent[seg] = (msg->sent[seg] + 1) | DBLP_SEG_SENT;
 	dblp_segmap_del(&msg->need, seg);
 	if (again) {
@@ -410,6 +415,7 @@ void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 void dblp_tx_sent_run(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 n,
 		      u32 bytes)
 {
+	sock_owned_by_me(&dsk->sk);
 	msg->cursor += n;
 	if (msg->ahead)
 		dblp_elide_skip(msg);
@@ -427,6 +433,7 @@ void dblp_tx_sent_run(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 n,
  */
 void dblp_tx_described(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
 {
+	sock_owned_by_me(&dsk->sk);
 	dblp_elide_sent(dsk, msg, seg);
 	dblp_tx_unmark_lost(msg);
 }
@@ -477,6 +484,7 @@ static void dblp_tx_landed(u8 *sent, u32 n)
 void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 		   u32 n, bool late)
 {
+	sock_owned_by_me(&dsk->sk);
 	if (msg->closed)
 		return;
 	if (!late)
@@ -511,6 +519,7 @@ void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
  */
 void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
 {
+	sock_owned_by_me(&dsk->sk);
 	if (msg->closed)
 		return;
 	msg->lossy = 1;
@@ -561,6 +570,7 @@ u64 dblp_tx_never_sent(const struct dblp_sock *dsk)
 	u32 n, last;
 	u64 sum = 0;
 
+	sock_owned_by_me(&dsk->sk);
 	list_for_each_entry(msg, &dsk->tx_msgs, list) {
 		n = dblp_tx_segs_unsent(msg);
 		if (msg->closed || !n)
@@ -590,6 +600,7 @@ static void dblp_tx_purge_list(struct dblp_sock *dsk, struct list_head *list,
 /** dblp_tx_purge() - drop all messages; packets in flight are nobody's now */
 void dblp_tx_purge(struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	dsk->tx_cur = NULL;
 	dblp_tx_purge_list(dsk, &dsk->tx_msgs, true);
 	dblp_tx_purge_list(dsk, &dsk->tx_settled, true);

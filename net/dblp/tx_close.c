@@ -15,6 +15,7 @@
  */
 void dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
+	sock_owned_by_me(&dsk->sk);
 	msg->closed = 1;
 	if (msg->told)
 		dblp_ctl_forget(dsk, msg);
@@ -122,6 +123,7 @@ int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f)
 	u32 i, bit, word, seg;
 	int err;
 
+	sock_owned_by_me(&dsk->sk);
 	if (!msg)
 		return dblp_before(f->lossmap.msg_id, dsk->tx_next_id) ?
 		       0 : -EPROTO;
@@ -170,6 +172,7 @@ static void dblp_tx_account(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 /** dblp_tx_uncharge() - a message does not count against the socket any more */
 void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
+	sock_owned_by_me(&dsk->sk);
 	dsk->tx_bytes -= msg->len;
 	sk_wmem_queued_add(&dsk->sk, -(int)msg->truesize);
 	sk_mem_uncharge(&dsk->sk, msg->truesize);

@@ -112,6 +112,7 @@ void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	u32 whole = dblp_txbuf_size(msg) / DBLP_CHUNK_SIZE, i;
 	struct page *page;
 
+	sock_owned_by_me(&dsk->sk);
 	if (!msg->n_chunks || msg->chunk_order != DBLP_CHUNK_ORDER ||
 	    sk_under_memory_pressure(&dsk->sk))
 		return;
@@ -153,6 +154,7 @@ void dblp_txbuf_forget_spares(struct dblp_sock *dsk)
 {
 	struct page *page;
 
+	sock_owned_by_me(&dsk->sk);
 	while ((page = dblp_spare_take(dsk, true)))
 		put_page(page);
 	dsk->spare_at = 0;
@@ -172,6 +174,7 @@ int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	struct page *page;
 	int err;
 
+	sock_owned_by_me(&dsk->sk);
 	if (size <= DBLP_SMALL_MAX && msg->acked.n == 1) {
 		msg->small = kmalloc(size, GFP_KERNEL);
 		msg->truesize += size;
