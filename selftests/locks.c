@@ -60,18 +60,19 @@ TEST_F(locks, a_connection_begins_while_calls_lock_the_listener)
 	u32 i;
 
 	ASSERT_EQ(0, pthread_create(&self->thread, NULL, lock_listener, self));
-	for (i = 0; i < CONNECTIONS; i++) {
+	for (i = 0; i < CONNECTIONS && now_ms() < end; i++) {
 		peer_connect(&self->peer, &self->addr);
 		peer_get_cookie(&self->peer);
 		make_echo(&self->p, &self->peer, &ours);
 		send_packet(&self->peer, &self->p);
 		peer_close(&self->peer);
 	}
-	while (mib("ConnPassive") < CONNECTIONS && now_ms() < end)
+	end += WAIT_MS;
+	while (mib("ConnPassive") < i && now_ms() < end)
 		sleep_ms(20);
 	self->stop = true;
 	pthread_join(self->thread, NULL);
-	EXPECT_EQ(CONNECTIONS, mib("ConnPassive"));
+	EXPECT_EQ(i, mib("ConnPassive"));
 	TH_LOG("%u errors came back", (u32)mib("ConnReset"));
 }
 
