@@ -99,10 +99,12 @@ TEST_F(buffers, what_waits_to_be_read_stays_within_so_rcvbuf)
  */
 static u64 take_all(int fd, struct peer *peer)
 {
-	u64 end = now_ms() + WAIT_MS, last = 0;
+	u64 last = now_ms();
 	u32 acked = 0;
 
-	while (get_meminfo(fd, SK_MEMINFO_WMEM_QUEUED) && now_ms() < end) {
+	while (get_meminfo(fd, SK_MEMINFO_WMEM_QUEUED)) {
+		if (now_ms() - last > WAIT_MS)
+			die("nothing more comes");
 		peer_expect(peer, DBLP_PKT_DATA, 10);
 		peer_drain(peer);
 		if (peer->largest > acked) {
@@ -465,7 +467,7 @@ TEST_F(cgroup, some_memory_is_kept_for_a_while)
 	left = left_over(self, 2 * MIB, &since);
 	EXPECT_LT(2 * MIB - MIB / 8, left);
 	EXPECT_GT(2 * MIB + MIB / 2, left);
-	left = left_over(self, 16 * MIB, &since);
+	left = left_over(self, SPARE_MOST + 2 * MIB, &since);
 	EXPECT_LE(SPARE_MOST, left);
 	EXPECT_GT(SPARE_MOST + MIB / 2, left);
 	EXPECT_TRUE(falls_to(charged_sock, MIB));
@@ -561,7 +563,9 @@ TEST_F(cgroup, a_full_cgroup_sends_no_more)
 
 	accept_in_cgroup(self);
 	cgroup_write(CGROUP "/memory.max", "12M");
-	cgroup_write(CGROUP "/memory.swap.max", "0");
+	/* Which kernels without swap do not have */
+	if (!access(CGROUP "/memory.swap.max", F_OK))
+		cgroup_write(CGROUP "/memory.swap.max", "0");
 	max = open(CGROUP "/memory.max", O_WRONLY);
 	ASSERT_LE(0, max);
 	for (i = 0; i < 10000; i++) {
@@ -575,7 +579,7 @@ TEST_F(cgroup, a_full_cgroup_sends_no_more)
 	EXPECT_EQ(3, write(max, "max", 3));
 	close(max);
 	TH_LOG("%u bytes, then %ld", n, ret);
-	EXPECT_TRUE(ret == -ENOBUFS || ret == -EAGAIN);
+	EXPECT_TRUE(ret == -ENOBUFS || ret == -ENOMEM || ret == -EAGAIN);
 	EXPECT_LT(4 * MIB, n);
 	EXPECT_GT(12 * MIB, n);
 	EXPECT_EQ(0, cgroup_read(CGROUP "/memory.events", "oom_kill "));
@@ -595,7 +599,7 @@ TEST_F(cgroup, a_full_cgroup_waits)
 	if (!child) {
 		u32 i;
 
-		for (i = 0; i < 24; i++)
+		for (i = 0; i < 16; i++)
 			if (send(self->fd, self->buf, MIB, 0) != MIB)
 				_exit(errno);
 		_exit(0);

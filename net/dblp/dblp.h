@@ -141,6 +141,9 @@ enum dblp_limits {
 	DBLP_MTU_MAX		= 64000,
 };
 
+/* What a message needs besides its bytes: no memory is an error, nobody is killed */
+#define DBLP_GFP_SEND	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL)
+
 #define DBLP_ACK_DELAY_NS	(1 * NSEC_PER_MSEC)
 /* ACKs closer to each other than this would tell the sender nothing new */
 #define DBLP_ACK_SPACE_NS	(100 * NSEC_PER_USEC)

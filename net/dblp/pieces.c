@@ -51,7 +51,7 @@ struct dblp_tx_whole *dblp_whole_alloc(u32 total)
 {
 	struct dblp_tx_whole *whole;
 
-	whole = kzalloc(sizeof(*whole), GFP_KERNEL_ACCOUNT);
+	whole = kzalloc(sizeof(*whole), DBLP_GFP_SEND);
 	if (!whole)
 		return NULL;
 	INIT_LIST_HEAD(&whole->msg.list);

@@ -378,7 +378,8 @@ static int dblp_send_piece(struct dblp_sock *dsk, struct dblp_send *s)
 static bool dblp_may_retry(const struct dblp_sock *dsk, struct dblp_send *s,
 			   int err)
 {
-	s->short_at = err == -ENOBUFS ? dsk->sk.sk_wmem_queued : 0;
+	s->short_at = err == -ENOBUFS || err == -ENOMEM ?
+		      dsk->sk.sk_wmem_queued : 0;
 	return !err || (s->short_at && s->timeo);
 }
 

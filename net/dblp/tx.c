@@ -62,7 +62,7 @@ struct dblp_tx_msg *dblp_tx_alloc(u32 len)
 {
 	struct dblp_tx_msg *msg;
 
-	msg = kzalloc(sizeof(*msg), GFP_KERNEL_ACCOUNT);
+	msg = kzalloc(sizeof(*msg), DBLP_GFP_SEND);
 	if (!msg)
 		return NULL;
 	INIT_LIST_HEAD(&msg->list);
@@ -107,7 +107,7 @@ int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	size = (2 + dsk->elide) * bits + n;
 	msg->segs = msg->few_segs;
 	if (size > sizeof(msg->few_segs))
-		msg->segs = kvzalloc(size, GFP_KERNEL_ACCOUNT);
+		msg->segs = kvzalloc(size, DBLP_GFP_SEND);
 	if (!msg->segs)
 		return -ENOMEM;
 	/* The bitmaps come first: they want the alignment */

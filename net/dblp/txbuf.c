@@ -68,7 +68,7 @@ static int dblp_txbuf_array(struct dblp_tx_msg *msg, u32 size, u32 order)
 	kvfree(msg->chunks);
 	msg->chunk_order = order;
 	msg->chunks = kvmalloc_array(DIV_ROUND_UP(size, PAGE_SIZE << order),
-				     sizeof(*msg->chunks), GFP_KERNEL_ACCOUNT);
+				     sizeof(*msg->chunks), DBLP_GFP_SEND);
 	return msg->chunks ? 0 : -ENOMEM;
 }
 
