@@ -7,6 +7,8 @@
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+# shellcheck source=selftests/lib/link.sh
+. "$(dirname "$(readlink -f "$0")")/lib/link.sh"
 
 new_ns client server
 # shellcheck disable=SC2154 # new_ns sets them
@@ -71,6 +73,28 @@ both "duplication" --size $mixed --count 28
 both "duplication, zeroes" --size $mixed --count 28 --zeros 50 --expect-elided 120000
 network delay 1ms corrupt 5%
 both "corruption" --size $mixed --count 28
+
+# counted NAME: of the client
+counted()
+{
+	ip netns exec "$client" dblpctl -j stats | jq ".$1"
+}
+
+# One packet of ten overtakes all that are under way
+overtaken()
+{
+	local first again
+
+	first=$(counted SegFirst) again=$(counted SegAgain)
+	one_by_one "$client" eth0 && xfer 4 --size 1000000 --count 4 || return
+	first=$(($(counted SegFirst) - first)) again=$(($(counted SegAgain) - again))
+	echo "$first segments sent, $again again"
+	[ "$first" -gt 2000 ] && [ "$again" -lt $((first / 4)) ]
+}
+netem "$client" delay 5ms reorder 10% rate 100mbit
+netem "$server" delay 5ms
+try "what comes late all the time is not sent again" overtaken
+
 network delay 60ms
 both "a long way" --size $mixed --count 28
 network delay 3ms 2ms loss 5% duplicate 5% corrupt 2%

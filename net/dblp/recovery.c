@@ -26,8 +26,11 @@
 /* and so do older ones, in round trips */
 #define KEEP_LOST_ROUNDS	4
 
-/* Round trips without a spurious loss until the tolerance is halved */
+/* Round trips until the tolerance is halved, if no packet has needed it */
 #define REORDER_DECAY_ROUNDS	64
+
+/* Its most, should late packets really need it */
+#define REORDER_MAX_RTTS	4
 
 /* What the peer says must not make a sample that cannot be */
 static u64 without_delay(const struct dblp_rtt *r, u64 rtt, u64 ack_delay)
@@ -156,18 +159,58 @@ static u64 next_unacked(struct dblp_sent *s, u64 pn, u64 end)
 	return pn;
 }
 
-/* A packet declared lost has arrived, @distance behind the largest */
+/* How old a packet in flight may become while nothing is reordered */
+static u64 usual_delay(const struct dblp_rtt *rtt)
+{
+	u64 delay = max(rtt->srtt, rtt->latest);
+
+	if (!delay)
+		delay = DBLP_INITIAL_RTT_NS;
+	return max(delay + delay / 8, DBLP_GRANULARITY_NS);
+}
+
+static u64 loss_delay(const struct dblp_sent *s, const struct dblp_rtt *rtt)
+{
+	return usual_delay(rtt) + s->reorder_ns;
+}
+
+/* A packet declared lost has arrived, @distance behind the largest and @late
+ * compared with the usual
+ */
 static void widen_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
-			     u64 distance, u64 now)
+			     u64 distance, u64 late, u64 now)
 {
 	s->spurious++;
 	if (distance >= s->reorder)
 		s->reorder = min_t(u64, distance + 1, DBLP_REORDER_MAX);
+	late = min(late + late / 8, REORDER_MAX_RTTS * rtt->srtt);
+	s->reorder_ns = max(s->reorder_ns, late);
 	/* Packets of one round trip tell of one reordering only */
 	if (s->reorder_at && now - s->reorder_at < rtt->srtt)
 		return;
-	s->reorder_ns = min(s->reorder_ns + rtt->min / 4 + 1, rtt->srtt);
+	if (s->reorder_ns < rtt->srtt)
+		s->reorder_ns = min(s->reorder_ns + rtt->min / 4 + 1,
+				    rtt->srtt);
 	s->reorder_at = now;
+}
+
+/* A packet has arrived after @before, which was sent later. If that would be too
+ * late with half of the tolerance, all of it is still needed.
+ */
+static void note_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
+			    u64 pn, u64 before, u64 now)
+{
+	bool lost = slot(s, pn)->state == DBLP_SENT_LOST;
+	u64 late;
+
+	if (pn > before && !lost)
+		return;
+	late = now - slot(s, pn)->sent;
+	late -= min(late, usual_delay(rtt));
+	if (lost)
+		widen_reordering(s, rtt, s->largest_acked - pn, late, now);
+	else if (before - pn > s->reorder / 2 || late > s->reorder_ns / 2)
+		s->reorder_at = now;
 }
 
 static void narrow_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
@@ -235,7 +278,7 @@ static void ack_packets(struct dblp_sent *s, u64 pn, u32 n,
 }
 
 static void ack_range(struct dblp_sent *s, const struct dblp_acked_range *r,
-		      const struct dblp_rtt *rtt, u64 now,
+		      u64 before, const struct dblp_rtt *rtt, u64 now,
 		      struct newly_acked *newly,
 		      const struct dblp_sent_ops *ops, void *ctx)
 {
@@ -243,22 +286,12 @@ static void ack_range(struct dblp_sent *s, const struct dblp_acked_range *r,
 	u32 n;
 
 	for (; (pn = next_unacked(s, pn, end)) < end; pn += n) {
-		if (slot(s, pn)->state == DBLP_SENT_LOST)
-			widen_reordering(s, rtt, s->largest_acked - pn, now);
+		note_reordering(s, rtt, pn, before, now);
 		n = ack_run(s, pn, end);
 		ack_packets(s, pn, n, newly, ops, ctx);
 	}
 	if (first < end && slot(s, first)->skip < end)
 		slot(s, first)->skip = end;
-}
-
-static u64 loss_delay(const struct dblp_sent *s, const struct dblp_rtt *rtt)
-{
-	u64 delay = max(rtt->srtt, rtt->latest);
-
-	if (!delay)
-		delay = DBLP_INITIAL_RTT_NS;
-	return max(delay + delay / 8, DBLP_GRANULARITY_NS) + s->reorder_ns;
 }
 
 static u32 lose_packet(struct dblp_sent *s, u64 pn, enum dblp_lost_why why,
@@ -366,17 +399,19 @@ s64 dblp_sent_ack(struct dblp_sent *s, const struct dblp_acked_range *r, u32 n,
 		  struct dblp_rate_sample *rs)
 {
 	struct newly_acked newly = { .any = false };
+	u64 before;
 	u32 i;
 
 	memset(rs, 0, sizeof(*rs));
 	if (!ranges_are_sane(s, r, n))
 		return -1;
 	rs->now = now;
+	before = s->any_acked ? s->largest_acked : 0;
 	if (!s->any_acked || r[0].last > s->largest_acked)
 		s->largest_acked = r[0].last;
 	s->any_acked = true;
 	for (i = 0; i < n && r[i].last >= s->base; i++)
-		ack_range(s, &r[i], rtt, now, &newly, ops, ctx);
+		ack_range(s, &r[i], before, rtt, now, &newly, ops, ctx);
 
 	if (newly.any && newly.pn == r[0].last) {
 		u64 sample = max_t(u64, now - newly.pkt.sent, 1);

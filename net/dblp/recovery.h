@@ -265,7 +265,7 @@ struct dblp_acked_range {
  * Packets below one acknowledged are lost when they are @reorder packets
  * below the largest or 9/8 of a round trip plus @reorder_ns old (RFC 9002
  * section 6.1); both widen when a packet declared lost is acknowledged after
- * all (RFC 8985) and narrow again when that stops.
+ * all (RFC 8985) and narrow again when none has needed so much for a while.
  *
  * Return: bytes newly acknowledged, or -1 when the ACK names a packet that was
  * never sent: then nothing was changed.

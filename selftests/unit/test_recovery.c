@@ -290,34 +290,73 @@ TEST_F(sent, dblp_sent_ack__spurious_widens_distance)
 
 TEST_F(sent, dblp_sent_ack__spurious_widens_time)
 {
-	u64 i, step = 4 * MS / 4 + 1;
+	u64 i, usual, late, step = 4 * MS / 4 + 1;
 	bool full = false;
 
 	push(&self->m, 4);
 	EXPECT_TRUE(ack(&self->m, 3, 3, 4 * MS));
 	EXPECT_TRUE(ack(&self->m, 0, 0, 10 * US));
 	EXPECT_EQ(step, self->m.s.reorder_ns);
-	/* Once a round trip */
+	/* As late as it comes, and an eighth */
 	self->m.now += 6 * MS;
 	EXPECT_TRUE(model_timeout(&self->m));
 	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 1));
+	usual = self->m.rtt.latest + self->m.rtt.latest / 8;
 	EXPECT_TRUE(ack(&self->m, 1, 1, 0));
-	EXPECT_EQ(2 * step, self->m.s.reorder_ns);
+	late = 10 * MS + 10 * US - usual;
+	EXPECT_EQ(late + late / 8, self->m.s.reorder_ns);
 	EXPECT_TRUE(ack(&self->m, 2, 2, 0));
-	EXPECT_EQ(2 * step, self->m.s.reorder_ns);
+	EXPECT_EQ(late + late / 8, self->m.s.reorder_ns);
 	EXPECT_EQ(3, self->m.s.spurious);
-	/* Never to more than a round trip */
+	/* Never by more than four round trips */
 	for (i = 4; i < 80; i += 4) {
 		push(&self->m, 4);
 		EXPECT_TRUE(ack(&self->m, i + 2, i + 3, 4 * MS));
-		self->m.now = self->m.s.loss_time;
+		self->m.now = self->m.s.loss_time + 1 * MS;
 		EXPECT_TRUE(model_timeout(&self->m));
 		EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, i));
+		full |= self->m.s.reorder_ns >= 4 * self->m.rtt.srtt;
+		late = 4 * self->m.rtt.srtt;
 		EXPECT_TRUE(ack(&self->m, i, i + 3, 0));
-		EXPECT_LE(self->m.s.reorder_ns, self->m.rtt.srtt);
-		full |= self->m.s.reorder_ns == self->m.rtt.srtt;
+		EXPECT_LE(self->m.s.reorder_ns, full ? 20 * MS : late);
 	}
 	EXPECT_TRUE(full);
+}
+
+/* A quarter of a round trip a time, where nothing is later than usual */
+TEST_F(sent, dblp_sent_ack__spurious_widens_time_step_by_step)
+{
+	u64 i, step = 4 * MS / 4 + 1;
+
+	for (i = 0; i < 40; i += 10) {
+		push(&self->m, 10);
+		EXPECT_TRUE(ack(&self->m, i + 9, i + 9, 4 * MS));
+		self->m.s.reorder = DBLP_REORDER_MIN;
+		EXPECT_TRUE(model_timeout(&self->m));
+		EXPECT_TRUE(ack(&self->m, i, i, 10 * US));
+		EXPECT_TRUE(ack(&self->m, i + 1, i + 1, 10 * US));
+		EXPECT_EQ((i / 10 + 1) * step, self->m.s.reorder_ns);
+	}
+}
+
+/* What is tolerated and still comes must go on being tolerated */
+TEST_F(sent, dblp_sent_ack__tolerance_needed_stays)
+{
+	u64 pn, late;
+
+	push(&self->m, 40);
+	EXPECT_TRUE(ack(&self->m, 39, 39, 1 * MS));
+	EXPECT_TRUE(ack(&self->m, 0, 0, 2 * MS));
+	late = self->m.s.reorder_ns;
+	EXPECT_NE(0, late);
+	for (pn = 40; pn < 40 + 40 * 100; pn += 40) {
+		push(&self->m, 40);
+		EXPECT_TRUE(ack(&self->m, pn + 39, pn + 39, 1 * MS));
+		EXPECT_TRUE(ack(&self->m, pn, pn + 38, 1900 * US));
+		EXPECT_EQ(1, self->m.s.spurious);
+		EXPECT_EQ(40, self->m.s.reorder);
+		EXPECT_EQ(late, self->m.s.reorder_ns);
+	}
 }
 
 TEST_F(sent, dblp_sent_ack__tolerance_decays)
