@@ -76,6 +76,7 @@ enum bdp_limits {
 	PROBE_RTT_ROUNDS = 3,
 	YIELD_ROUNDS	= 3,	/* rounds until yielding should show */
 	YIELD_PKTS	= 12,	/* in a round that are enough to yield */
+	SPAN_PKTS	= 12,	/* that are enough to tell of a queue */
 	LOSS_PKTS	= 64,	/* packets that make a sample of the loss */
 	LOSS_MAX	= 512,	/* most loss that is made up for */
 	LOSS_EXCESS	= 128,	/* so much more: the queue overflows */
@@ -120,11 +121,14 @@ enum bdp_mode {
  * @filled: STARTUP is over
  * @round_sampled: this round has a rate that counts
  * @round_tried: the application did not limit it
- * @queued: the last round saw a queue all along
+ * @queued: the last span saw a queue all along
  * @futile: yielding does not shorten it
  * @yield_rounds: rounds since we yielded
  * @cruise_queued: there was a queue while loss was measured
- * @queued_rtt: lowest round-trip time of the last round with a queue
+ * @span_rtt: lowest round-trip time of this span, U64_MAX before the first: of a
+ *	round, or of as many as have %SPAN_PKTS packets
+ * @span_acked: bytes acknowledged in it
+ * @queued_rtt: lowest round-trip time of the last span with a queue
  * @yield_from: most bytes acknowledged in a round since the queue was there
  * @yield_rtt: round-trip time then
  * @rivals: others fill the queue until it overflows
@@ -160,6 +164,8 @@ struct bdp {
 	bool	futile;
 	u8	yield_rounds;
 	bool	cruise_queued;
+	u64	span_rtt;
+	u64	span_acked;
 	u64	queued_rtt;
 	u64	yield_from;
 	u64	yield_rtt;
@@ -286,6 +292,7 @@ static void bdp_init(struct dblp_cc *cc, u32 mss, u64 now)
 
 	b->random = now ^ now >> 32;
 	b->round_rtt = U64_MAX;
+	b->span_rtt = U64_MAX;
 	cc->cwnd = DBLP_CC_INITIAL_PKTS * mss;
 	/* Others may begin in the same moment */
 	cc->pacing_rate = (u64)cc->cwnd * DBLP_CC_INITIAL_HZ;
@@ -441,13 +448,13 @@ static void probe_rtt_round(struct bdp *b, u64 now)
 /* Did the queue shrink when we did? If not, it is not ours, or none at all: the
  * path may have become longer, or a processor busy. Giving way would not end.
  */
-static void judge_yielding(const struct dblp_cc *cc, struct bdp *b)
+static void judge_yielding(const struct dblp_cc *cc, struct bdp *b, u64 rtt)
 {
 	u64 before = b->yield_rtt - min(b->yield_rtt, b->min_rtt);
 
 	if (b->round_acked > b->yield_from) {
 		b->yield_from = b->round_acked;
-		b->yield_rtt = b->round_rtt;
+		b->yield_rtt = rtt;
 	}
 	if (b->round_acked > b->yield_from / 4 * 3) {
 		b->yield_rounds = 0;
@@ -456,9 +463,9 @@ static void judge_yielding(const struct dblp_cc *cc, struct bdp *b)
 	if (++b->yield_rounds < YIELD_ROUNDS)
 		return;
 	b->futile = b->yield_from > YIELD_PKTS * cc->mss &&
-		    b->round_rtt - b->min_rtt > before - before / 8;
+		    rtt - b->min_rtt > before - before / 8;
 	b->yield_from = b->round_acked;
-	b->yield_rtt = b->round_rtt;
+	b->yield_rtt = rtt;
 	b->yield_rounds = 0;
 }
 
@@ -493,23 +500,34 @@ static void judge_rivals(const struct dblp_cc *cc, struct bdp *b, u64 now)
 	}
 }
 
-/* A queue makes past rates meaningless sooner, the more so if it overflows */
+/* A queue makes past rates meaningless sooner, the more so if it overflows. A few
+ * packets tell nothing of it: a processor that is busy now and then holds up all of
+ * a round as well, and who gives way to that ends with a few packets a round.
+ */
 static void judge_queue(const struct dblp_cc *cc, struct bdp *b)
 {
-	b->queued = is_queued(b);
+	u64 rtt = min(b->span_rtt, b->round_rtt);
+
+	b->span_rtt = rtt;
+	b->span_acked += b->round_acked;
+	if (b->span_acked < SPAN_PKTS * (u64)cc->mss)
+		return;
+	b->span_rtt = U64_MAX;
+	b->span_acked = 0;
+	b->queued = rtt != U64_MAX && is_queue(b, rtt);
 	if (!b->queued) {
 		b->futile = false;
 		b->yield_from = 0;
 		return;
 	}
-	judge_yielding(cc, b);
+	judge_yielding(cc, b, rtt);
 	if (round_loss(b) > b->loss + LOSS_EXCESS && b->round_sampled) {
 		forget_bw(b, 1);
 		b->futile = false;
 	} else {
 		forget_bw(b, QUEUED_ROUNDS);
 	}
-	b->queued_rtt = b->round_rtt;
+	b->queued_rtt = rtt;
 }
 
 /* A round trip is over: judge it and begin the next */

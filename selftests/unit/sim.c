@@ -5,6 +5,7 @@
 #include <linux/limits.h>
 #include <linux/minmax.h>
 
+#include "prng.h"
 #include "sim.h"
 
 #define RING_SIZE	64
@@ -360,6 +361,19 @@ static void on_wake(struct sim *s, u32 flow)
 	run_sender(s, flow);
 }
 
+/* When the host attends to what comes at @at */
+static u64 attended(const struct sim *s, u64 at)
+{
+	struct prng r;
+	u64 start;
+
+	if (!s->stall_every)
+		return at;
+	r.state = at / s->stall_every;
+	start = r.state * s->stall_every;
+	return max(at, start + prng_below(&r, s->stall_max + 1));
+}
+
 static void send_ack(struct sim *s, u32 flow)
 {
 	struct sim_flow *f = &s->flow[flow];
@@ -379,8 +393,9 @@ static void send_ack(struct sim *s, u32 flow)
 	f->ack_at = 0;
 	if (s->ack_every)
 		at = (at / s->ack_every + 1) * s->ack_every;
-	push_event(s, (struct sim_event) { .at = at + s->rtt / 2,
-		   .type = EV_ACK, .flow = flow, .ack = ack });
+	push_event(s, (struct sim_event) {
+		   .at = attended(s, at + s->rtt / 2), .type = EV_ACK,
+		   .flow = flow, .ack = ack });
 }
 
 /* Returns whether a message ends with this segment */
@@ -493,7 +508,8 @@ static void on_event(struct sim *s, const struct sim_event *e)
 		break;
 	case EV_LEAVE:
 		queue_changes(s, -1);
-		push_event(s, (struct sim_event) { .at = s->now + s->rtt / 2,
+		push_event(s, (struct sim_event) {
+			   .at = attended(s, s->now + s->rtt / 2),
 			   .type = EV_ARRIVE, .flow = e->flow, .pn = e->pn,
 			   .segment = e->segment, .ce = e->ce });
 		break;

@@ -67,6 +67,8 @@ struct sim {
 	u32			queue_max;	/* packets */
 	u32			loss;		/* ppm, before the queue */
 	u64			ack_every;	/* hold ACKs till such a multiple */
+	u64			stall_every;	/* from such a multiple on, hosts */
+	u64			stall_max;	/* do nothing, so long at most */
 	u32			mss;		/* bytes of a packet for the window */
 	u32			overhead;	/* and on the link besides */
 	u32			payload;	/* and of a message in it; 0: mss */

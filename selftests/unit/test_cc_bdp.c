@@ -184,6 +184,26 @@ TEST(bdp__bears_bunched_acks)
 	}
 }
 
+/* A processor that others need as well holds all packets up, half of the time */
+TEST(bdp__does_not_crawl_on_a_busy_host)
+{
+	u32 ms, got;
+	struct sim s;
+
+	for (ms = 2; ms <= 24; ms++) {
+		path_init(&s, 1, 100, 2 * SIM_MS, 20000);
+		s.queue_max = 1000;
+		s.stall_every = ms * SIM_MS;
+		s.stall_max = s.stall_every;
+		sim_run(&s, SIM_S);
+		got = share(&s, 0, 2 * SIM_S);
+		EXPECT_GE(got, 430) {
+			TH_LOG("up to %u ms: 0.%03u of the link", ms, got);
+		}
+		sim_free(&s);
+	}
+}
+
 TEST(bdp__two_flows_share_fairly)
 {
 	struct sim s;
