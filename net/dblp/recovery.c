@@ -49,18 +49,23 @@ static u64 first_sample(u64 rtt, u64 ack_delay)
 	return rtt > ack_delay ? rtt - ack_delay : rtt;
 }
 
+static void take_first_sample(struct dblp_rtt *r, u64 rtt, u64 now)
+{
+	r->latest = rtt;
+	r->srtt = rtt;
+	r->var = rtt / 2;
+	r->doubt = 4 * (DBLP_INITIAL_RTT_NS / 2);
+	r->min = rtt;
+	r->min_at = now;
+}
+
 void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now)
 {
 	u64 diff;
 
 	rtt = max_t(u64, rtt, 1);
 	if (!r->latest) {
-		rtt = first_sample(rtt, ack_delay);
-		r->latest = rtt;
-		r->srtt = rtt;
-		r->var = rtt / 2;
-		r->min = rtt;
-		r->min_at = now;
+		take_first_sample(r, first_sample(rtt, ack_delay), now);
 		return;
 	}
 	if (now - r->min_at > MIN_RTT_WINDOW_NS) {
@@ -74,6 +79,7 @@ void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now)
 	r->latest = rtt;
 	diff = rtt > r->srtt ? rtt - r->srtt : r->srtt - rtt;
 	r->var = r->var - r->var / 4 + diff / 4;
+	r->doubt /= 2;
 	r->srtt = max_t(u64, r->srtt - r->srtt / 8 + rtt / 8, 1);
 }
 
@@ -83,7 +89,9 @@ u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u32 count)
 	u64 var = r->latest ? r->var : DBLP_INITIAL_RTT_NS / 2;
 	u64 pto = srtt + max(4 * var, DBLP_GRANULARITY_NS) + max_ack_delay;
 
-	return min(pto << min(count, DBLP_PTO_BACKOFF_MAX), DBLP_PTO_MAX_NS);
+	pto <<= min(count, DBLP_PTO_BACKOFF_MAX);
+	pto = max(pto, srtt + r->doubt + max_ack_delay);
+	return min(pto, DBLP_PTO_MAX_NS);
 }
 
 static struct dblp_sent_pkt *slot(const struct dblp_sent *s, u64 pn)

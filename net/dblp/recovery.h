@@ -24,6 +24,8 @@
  * @latest: last sample, 0 before the first
  * @srtt: smoothed
  * @var: mean deviation
+ * @doubt: how much longer than @srtt a round trip may be, after too few samples
+ *	for @var to tell; nanoseconds, 0 before the first
  * @min: smallest sample of the last @min_at + 10 s
  * @min_at: when @min was taken
  */
@@ -31,6 +33,7 @@ struct dblp_rtt {
 	u64	latest;
 	u64	srtt;
 	u64	var;
+	u64	doubt;
 	u64	min;
 	u64	min_at;
 };
@@ -41,6 +44,11 @@ struct dblp_rtt {
  * @rtt: time from sending a packet to its ACK, > 0
  * @ack_delay: of that, what the peer says it waited
  * @now: the time
+ *
+ * As in RFC 9002 section 5.3, besides @doubt. The first sample is a small packet
+ * of the handshake on an idle path, and does not tell how much round trips will
+ * differ once data flows: what is assumed of that before there is one (4 times
+ * half of DBLP_INITIAL_RTT_NS) is halved by each sample from then on.
  */
 void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now);
 
@@ -50,10 +58,17 @@ void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now);
  * @max_ack_delay: the peer's delayed-ACK time
  * @count: probe timeouts since the last ACK: each doubles it
  *
- * Return: nanoseconds, at most DBLP_PTO_MAX_NS. There is no other floor than
- * the granularity of the timer. Unlike in RFC 9002 the doubling ends: two
- * packets in eight timeouts burden nobody, and a burst that loses nine packets of
- * ten should not leave a sender asleep for seconds when it is over.
+ * When a hundred connections begin at once, queues and processors make round
+ * trips a hundred times as long within milliseconds. Who took the packets for
+ * lost would add to what holds them up, and so would all others: so before it is
+ * known how much round trips differ, it waits for as long as before the first
+ * sample. That does not double, as it is no guess at what the path takes.
+ *
+ * Return: nanoseconds, at most DBLP_PTO_MAX_NS. After some ten samples there is
+ * no other floor than the granularity of the timer. Unlike in RFC 9002 the
+ * doubling ends: two packets in eight timeouts burden nobody, and a burst that
+ * loses nine packets of ten should not leave a sender asleep for seconds when it
+ * is over.
  */
 u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u32 count);
 

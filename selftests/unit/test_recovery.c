@@ -104,8 +104,8 @@ TEST(dblp_pto__follows_the_rtt)
 	struct dblp_rtt r = {};
 	u32 i;
 
-	dblp_rtt_sample(&r, 1 * MS, 0, 1);
-	EXPECT_EQ(1 * MS + 2 * MS + 5, dblp_pto(&r, 5, 0));
+	dblp_rtt_sample(&r, 40 * MS, 0, 1);
+	EXPECT_EQ(40 * MS + 80 * MS + 5, dblp_pto(&r, 5, 0));
 	/* There is no floor but the timer's granularity */
 	for (i = 0; i < 200; i++)
 		dblp_rtt_sample(&r, 50 * US, 0, i);
@@ -113,16 +113,38 @@ TEST(dblp_pto__follows_the_rtt)
 	EXPECT_GE(dblp_pto(&r, 0, 0), 150 * US);
 }
 
+/* One round trip on an idle path does not tell how much they will differ when all
+ * begin: what was assumed before is halved by each sample.
+ */
+TEST(dblp_pto__does_not_trust_the_first_samples)
+{
+	u64 most = 20 * MS, rtt = 40 * US;
+	struct dblp_rtt r = {};
+	u32 i, count;
+
+	for (i = 1; i <= 3; i++) {
+		dblp_rtt_sample(&r, rtt, 0, i);
+		/* And is no guess at the path's time, so it does not double */
+		for (count = 0; count < 3; count++)
+			EXPECT_EQ(rtt + most + 1 * MS,
+				  dblp_pto(&r, 1 * MS, count));
+		most /= 2;
+	}
+	for (; i <= 20; i++)
+		dblp_rtt_sample(&r, rtt, 0, i);
+	EXPECT_EQ(rtt + DBLP_GRANULARITY_NS + 1 * MS, dblp_pto(&r, 1 * MS, 0));
+}
+
 TEST(dblp_pto__doubles_up_to_a_limit)
 {
 	struct dblp_rtt r = {};
 
-	dblp_rtt_sample(&r, 1 * MS, 0, 1);
-	EXPECT_EQ(3 * MS, dblp_pto(&r, 0, 0));
-	EXPECT_EQ(24 * MS, dblp_pto(&r, 0, 3));
-	EXPECT_EQ(24 * MS, dblp_pto(&r, 0, DBLP_PTO_BACKOFF_MAX));
-	EXPECT_EQ(24 * MS, dblp_pto(&r, 0, DBLP_PTO_BACKOFF_MAX + 1));
-	EXPECT_EQ(24 * MS, dblp_pto(&r, 0, U32_MAX));
+	dblp_rtt_sample(&r, 10 * MS, 0, 1);
+	EXPECT_EQ(30 * MS, dblp_pto(&r, 0, 0));
+	EXPECT_EQ(240 * MS, dblp_pto(&r, 0, 3));
+	EXPECT_EQ(240 * MS, dblp_pto(&r, 0, DBLP_PTO_BACKOFF_MAX));
+	EXPECT_EQ(240 * MS, dblp_pto(&r, 0, DBLP_PTO_BACKOFF_MAX + 1));
+	EXPECT_EQ(240 * MS, dblp_pto(&r, 0, U32_MAX));
 	dblp_rtt_sample(&r, 100 * S, 0, 2);
 	EXPECT_EQ(DBLP_PTO_MAX_NS, dblp_pto(&r, 0, 0));
 }
