@@ -211,6 +211,24 @@ TEST_F(peer, several_are_closed_at_once)
 	EXPECT_TRUE(take(self->fd, 5, 1 | 2));
 }
 
+/* Those whose CLOSE nobody has acknowledged are told of again by every packet, but
+ * that a sender may go on does not wait for them
+ */
+TEST_F(peer, many_that_are_closed_leave_room_for_acks)
+{
+	u32 id;
+
+	for (id = 0; id < 200; id++) {
+		send_part(self, id, 0, FOUR_TENTHS);
+		send_part(self, id, 1, FOUR_TENTHS);
+		ASSERT_TRUE(peer_sync(&self->peer))
+			TH_LOG("after %u messages", id + 1);
+	}
+	EXPECT_LT(200, self->peer.n_close);
+	for (id = 0; id < 200; id++)
+		EXPECT_TRUE(take(self->fd, id, 1 | 2));
+}
+
 TEST_F(peer, the_end_comes_after_all_that_wait)
 {
 	char byte;

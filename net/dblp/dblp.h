@@ -121,6 +121,8 @@ enum dblp_limits {
 	DBLP_ACK_EVERY_FAST	= 64,
 	/* after so many from the start of the connection */
 	DBLP_ACK_QUICKLY	= 128,
+	/* Bytes of CLOSE frames that a packet repeats, before the ACK */
+	DBLP_CLOSES_AGAIN	= 256,
 	DBLP_SENT_RING_MIN	= 8,
 	DBLP_SENT_RING_MAX	= 1 << 16,
 	DBLP_BACKLOG_MAX	= 4096,
