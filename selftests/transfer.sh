@@ -5,10 +5,8 @@
 # does, and both ends agree on that.
 
 # shellcheck disable=SC2317 # functions are called by try
-# shellcheck source=selftests/lib/lib.sh
-. "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
-# shellcheck source=selftests/lib/link.sh
-. "$(dirname "$(readlink -f "$0")")/lib/link.sh"
+# shellcheck source=selftests/lib/path.sh
+. "$(dirname "$(readlink -f "$0")")/lib/path.sh"
 
 new_ns client server
 # shellcheck disable=SC2154 # new_ns sets them
@@ -74,20 +72,14 @@ both "duplication, zeroes" --size $mixed --count 28 --zeros 50 --expect-elided 1
 network delay 1ms corrupt 5%
 both "corruption" --size $mixed --count 28
 
-# counted NAME: of the client
-counted()
-{
-	ip netns exec "$client" dblpctl -j stats | jq ".$1"
-}
-
 # One packet of ten overtakes all that are under way
 overtaken()
 {
 	local first again
 
-	first=$(counted SegFirst) again=$(counted SegAgain)
+	first=$(counter SegFirst) again=$(counter SegAgain)
 	one_by_one "$client" eth0 && xfer 4 --size 1000000 --count 4 || return
-	first=$(($(counted SegFirst) - first)) again=$(($(counted SegAgain) - again))
+	first=$(($(counter SegFirst) - first)) again=$(($(counter SegAgain) - again))
 	echo "$first segments sent, $again again"
 	[ "$first" -gt 2000 ] && [ "$again" -lt $((first / 4)) ]
 }

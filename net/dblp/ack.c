@@ -73,10 +73,7 @@ static u8 *dblp_put_flow(struct dblp_sock *dsk, u8 *p, const u8 *end)
 		return NULL;
 	if (end - p < 20)
 		return NULL;
-	dblp_rx_credit(dsk);
-	f.flow.max_msg = dsk->rx_max_msg;
-	f.flow.max_data = dsk->rx_max_data;
-	f.flow.cap = dsk->cap;
+	dblp_ctl_flow(dsk, &f);
 	return dblp_put_frame(p, end, &f);
 }
 

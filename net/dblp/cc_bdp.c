@@ -261,10 +261,10 @@ static bool is_queue(const struct bdp *b, u64 rtt)
 	return is_longer(rtt, b->min_rtt);
 }
 
-/* Was it there all through this round? */
-static bool is_queued(const struct bdp *b)
+/* Was it there all through the time that has @rtt as its lowest? */
+static bool is_queued(const struct bdp *b, u64 rtt)
 {
-	return b->round_rtt != U64_MAX && is_queue(b, b->round_rtt);
+	return rtt != U64_MAX && is_queue(b, rtt);
 }
 
 static u32 round_loss(const struct bdp *b)
@@ -400,7 +400,7 @@ static bool is_full(const struct dblp_cc *cc, const struct bdp *b,
 {
 	if (b->mode_rounds == 1 && b->round_acked < rs->inflight)
 		return false;
-	return is_queued(b) && b->round_acked > cc->mss;
+	return is_queued(b, b->round_rtt) && b->round_acked > cc->mss;
 }
 
 static void startup_round(const struct dblp_cc *cc, struct bdp *b,
@@ -427,7 +427,7 @@ static void probe_up_round(struct bdp *b)
 	/* The first round ends before what it sent is acknowledged */
 	if (b->mode_rounds < 2)
 		return;
-	if (!is_queued(b) && bw > b->full_bw + b->full_bw / 8)
+	if (!is_queued(b, b->round_rtt) && bw > b->full_bw + b->full_bw / 8)
 		b->full_bw = bw;
 	else
 		enter(b, PROBE_DOWN);
@@ -514,7 +514,7 @@ static void judge_queue(const struct dblp_cc *cc, struct bdp *b)
 		return;
 	b->span_rtt = U64_MAX;
 	b->span_acked = 0;
-	b->queued = rtt != U64_MAX && is_queue(b, rtt);
+	b->queued = is_queued(b, rtt);
 	if (!b->queued) {
 		b->futile = false;
 		b->yield_from = 0;

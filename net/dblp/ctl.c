@@ -200,8 +200,14 @@ void dblp_ctl_forget(struct dblp_sock *dsk, const struct dblp_tx_msg *tx)
 			dblp_ctl_free(dsk, ctl);
 }
 
-static void dblp_ctl_flow(struct dblp_sock *dsk, struct dblp_frame *f)
+/**
+ * dblp_ctl_flow() - fill a FLOW frame, which is sent for sure
+ * @dsk: socket
+ * @f: frame
+ */
+void dblp_ctl_flow(struct dblp_sock *dsk, struct dblp_frame *f)
 {
+	sock_owned_by_me(&dsk->sk);
 	dblp_rx_credit(dsk);
 	f->flow.max_msg = dsk->rx_max_msg;
 	f->flow.max_data = dsk->rx_max_data;

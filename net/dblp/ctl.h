@@ -8,6 +8,7 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
+struct dblp_frame;
 struct dblp_rx_msg;
 struct dblp_sock;
 struct dblp_tx_msg;
@@ -39,6 +40,7 @@ struct dblp_ctl {
 
 int dblp_ctl_add(struct dblp_sock *dsk, u8 type);
 int dblp_ctl_add_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+void dblp_ctl_flow(struct dblp_sock *dsk, struct dblp_frame *f);
 u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn);
 u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end);
 void dblp_ctl_acked(struct dblp_sock *dsk, u64 pn);

@@ -560,6 +560,10 @@ static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 	struct dst_entry *dst;
 	u32 mss;
 
+	if (!dblp_has_work(dsk)) {
+		dblp_note_idle(dsk);
+		return true;
+	}
 	mss = dblp_mss(dsk, &dst);
 	dblp_tell_blocked(dsk);
 	if (!dst || !dblp_push_ctl(dsk, dst, mss, now) ||
@@ -576,7 +580,6 @@ static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 void dblp_push(struct dblp_sock *dsk)
 {
 	u64 now = ktime_get_ns();
-	bool done;
 
 	sock_owned_by_me(&dsk->sk);
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
@@ -586,10 +589,7 @@ void dblp_push(struct dblp_sock *dsk)
 		return;
 	}
 	dsk->pace_at = 0;
-	done = !dblp_has_work(dsk);
-	if (done)
-		dblp_note_idle(dsk);
-	if (done || dblp_push_all(dsk, now))
+	if (dblp_push_all(dsk, now))
 		dsk->stuck_since = 0;
 	else
 		dblp_retry(dsk, now);

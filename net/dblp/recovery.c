@@ -414,7 +414,7 @@ s64 dblp_sent_ack(struct dblp_sent *s, const struct dblp_acked_range *r, u32 n,
 	if (!ranges_are_sane(s, r, n))
 		return -1;
 	rs->now = now;
-	before = s->any_acked ? s->largest_acked : 0;
+	before = s->largest_acked;
 	if (!s->any_acked || r[0].last > s->largest_acked)
 		s->largest_acked = r[0].last;
 	s->any_acked = true;

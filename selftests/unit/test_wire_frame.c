@@ -104,6 +104,16 @@ static void frame_init(struct dblp_frame *f, u8 type, u8 *bits)
 	}
 }
 
+/* The same as it is in a packet; @p has DBLP_CTL_MAX bytes */
+static void frame_write(u8 *p, u8 type)
+{
+	u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX];
+	struct dblp_frame f;
+
+	frame_init(&f, type, bits);
+	dblp_put_frame(p, p + DBLP_CTL_MAX, &f);
+}
+
 static bool frames_equal(const struct dblp_frame *a, const struct dblp_frame *b)
 {
 	if (a->type != b->type)
@@ -344,13 +354,12 @@ TEST(dblp_get_frame__ack_random)
 
 TEST(dblp_get_frame__truncated)
 {
-	u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX], p[DBLP_CTL_MAX];
-	struct dblp_frame f, back;
+	u8 p[DBLP_CTL_MAX];
+	struct dblp_frame back;
 	u32 type, len, left;
 
 	for (type = 1; type < __DBLP_FRAME_MAX; type++) {
-		frame_init(&f, type, bits);
-		dblp_put_frame(p, p + sizeof(p), &f);
+		frame_write(p, type);
 		for (len = 0; len < frame_len[type]; len++)
 			EXPECT_EQ(DBLP_WIRE_SHORT,
 				  frame_parse(&back, p, len, &left));
@@ -360,14 +369,13 @@ TEST(dblp_get_frame__truncated)
 /* Every number of words but its own is refused, of every type */
 TEST(dblp_get_frame__words)
 {
-	u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX], p[DBLP_CTL_MAX];
-	struct dblp_frame f, back;
+	u8 p[DBLP_CTL_MAX];
+	struct dblp_frame back;
 	u32 type, words, left;
 
 	for (type = 1; type < __DBLP_FRAME_MAX; type++) {
-		frame_init(&f, type, bits);
 		memset(p, 0, sizeof(p));
-		dblp_put_frame(p, p + sizeof(p), &f);
+		frame_write(p, type);
 		for (words = 0; words < 256; words++) {
 			p[1] = words;
 			EXPECT_EQ(4 * words == frame_len[type] ?
@@ -397,13 +405,12 @@ TEST(dblp_get_frame__type)
 
 TEST(dblp_get_frame__arg)
 {
-	u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX], p[DBLP_CTL_MAX];
-	struct dblp_frame f, back;
+	u8 p[DBLP_CTL_MAX];
+	struct dblp_frame back;
 	u32 type, arg, left;
 
 	for (type = 1; type < __DBLP_FRAME_MAX; type++) {
-		frame_init(&f, type, bits);
-		dblp_put_frame(p, p + sizeof(p), &f);
+		frame_write(p, type);
 		for (arg = 0; arg < 65536; arg++) {
 			bool ok = arg == 0;
 
@@ -428,12 +435,11 @@ TEST(dblp_get_frame__arg)
 /* The result of a frame with one 32-bit word changed */
 static enum dblp_wire_error with_word(u8 type, u32 at, u32 v)
 {
-	u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX], p[DBLP_CTL_MAX];
-	struct dblp_frame f, back;
+	u8 p[DBLP_CTL_MAX];
+	struct dblp_frame back;
 	u32 left;
 
-	frame_init(&f, type, bits);
-	dblp_put_frame(p, p + sizeof(p), &f);
+	frame_write(p, type);
 	set_u32(p + at, v);
 	return frame_parse(&back, p, frame_len[type], &left);
 }
