@@ -166,7 +166,7 @@ static void check_info(const struct end *e, uint32_t i,
 	bool over;
 
 	/* It may have been under way when the budget was changed */
-	if (cfg.halfway && info->budget == cfg.then)
+	if (cfg.halfway && !cfg.settled && info->budget == cfg.then)
 		budget = cfg.then;
 	errno = 0;
 	if (info->msg_id != i || info->length != size || info->tag != tag)
