@@ -12,7 +12,7 @@
 
 #include "dblp.h"
 
-static int dblp_check_addr(const struct sockaddr *uaddr, int len)
+static int dblp_check_addr(const struct sockaddr_unsized *uaddr, int len)
 {
 	const struct sockaddr_dblp *a = (const struct sockaddr_dblp *)uaddr;
 	int type;
@@ -63,7 +63,8 @@ static int dblp_bind_locked(struct dblp_sock *dsk,
 	return err;
 }
 
-static int dblp_bind(struct socket *sock, struct sockaddr *uaddr, int len)
+static int dblp_bind(struct socket *sock, struct sockaddr_unsized *uaddr,
+		     int len)
 {
 	struct dblp_sock *dsk = dblp_sk(sock->sk);
 	int err;
@@ -189,8 +190,8 @@ int dblp_wait_connected(struct dblp_sock *dsk, long timeo)
 	return 0;
 }
 
-static int dblp_connect(struct socket *sock, struct sockaddr *uaddr, int len,
-			int flags)
+static int dblp_connect(struct socket *sock, struct sockaddr_unsized *uaddr,
+			int len, int flags)
 {
 	struct sock *sk = sock->sk;
 	struct dblp_sock *dsk = dblp_sk(sk);

@@ -32,7 +32,7 @@ static void dblp_endpoint_release(struct work_struct *work)
 
 	ep = container_of(work, struct dblp_endpoint, release);
 	dblp_endpoint_unshare(ep);
-	udp_tunnel_sock_release(ep->sock);
+	udp_tunnel_sock_release(ep->sock->sk);
 	atomic_dec(&dblp_pernet(ep->net)->endpoints);
 	kfree_rcu(ep, rcu);
 }
@@ -103,9 +103,9 @@ static void dblp_data_ready(struct sock *usk)
 			dblp_rcv(usk, skb);
 			continue;
 		}
-		atomic_inc(&usk->sk_drops);
-		__UDP_INC_STATS(sock_net(usk), UDP_MIB_CSUMERRORS, 0);
-		__UDP_INC_STATS(sock_net(usk), UDP_MIB_INERRORS, 0);
+		sk_drops_inc(usk);
+		__UDP_INC_STATS(sock_net(usk), UDP_MIB_CSUMERRORS);
+		__UDP_INC_STATS(sock_net(usk), UDP_MIB_INERRORS);
 		kfree_skb(skb);
 	} while (!skb_queue_empty_lockless(&usk->sk_receive_queue));
 }
@@ -171,7 +171,7 @@ int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
 	INIT_WORK(&ep->release, dblp_endpoint_release);
 	atomic_inc(&dblp_pernet(net)->endpoints);
 	cfg.sk_user_data = ep;
-	setup_udp_tunnel_sock(net, ep->sock, &cfg);
+	setup_udp_tunnel_sock(net, ep->sock->sk, &cfg);
 	dblp_udp_receive(ep->sock);
 	*port = inet_sk(ep->sock->sk)->inet_sport;
 	*epp = ep;

@@ -31,5 +31,19 @@ struct dblp_mib __percpu *dblp_mib_alloc(void)
  */
 u64 dblp_mib_sum(struct dblp_mib __percpu *mib, enum dblp_mib_item item)
 {
-	return snmp_fold_field64(mib, item, offsetof(struct dblp_mib, syncp));
+	const struct dblp_mib *m;
+	u64 sum = 0, value;
+	unsigned int start;
+	int cpu;
+
+	/* As snmp_fold_field64(), which newer kernels do not export */
+	for_each_possible_cpu(cpu) {
+		m = per_cpu_ptr(mib, cpu);
+		do {
+			start = u64_stats_fetch_begin(&m->syncp);
+			value = m->mibs[item];
+		} while (u64_stats_fetch_retry(&m->syncp, start));
+		sum += value;
+	}
+	return sum;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * 6.10 put the arguments of accept() into a structure. What gives a socket to the
- * memory cgroup of a process is not exported to modules.
+ * 6.10 put the arguments of accept() into a structure. 6.18 spreads counters of
+ * drops. What gives a socket to the memory cgroup of a process is not exported to
+ * modules.
  */
 #ifndef _NET_DBLP_COMPAT_NET_SOCK_H
 #define _NET_DBLP_COMPAT_NET_SOCK_H
@@ -31,6 +32,13 @@ static inline int dblp_accept_op(struct socket *sock, struct socket *newsock,
 }
 #else
 #define dblp_accept_op dblp_accept
+#endif
+
+#ifdef DBLP_LACKS_SK_DROPS_INC
+static inline void sk_drops_inc(struct sock *sk)
+{
+	atomic_inc(&sk->sk_drops);
+}
 #endif
 
 #if defined(DBLP_LACKS_MEM_CGROUP_SK_ALLOC) && defined(CONFIG_MEMCG)

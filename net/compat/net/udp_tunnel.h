@@ -1,9 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* 6.2 tells encap_err_rcv() what the ICMP error means */
+/*
+ * 6.2 tells encap_err_rcv() what the ICMP error means. Before 7.3 at the
+ * latest, it is the struct socket that is handed over, not its sock.
+ */
 #ifndef _NET_DBLP_COMPAT_NET_UDP_TUNNEL_H
 #define _NET_DBLP_COMPAT_NET_UDP_TUNNEL_H
 
 #include_next <net/udp_tunnel.h>
+
+#ifdef DBLP_LACKS_UDP_TUNNEL_SK
+static inline void dblp_compat_sk_setup(struct net *net, struct sock *sk,
+					struct udp_tunnel_sock_cfg *cfg)
+{
+	setup_udp_tunnel_sock(net, sk->sk_socket, cfg);
+}
+
+static inline void dblp_compat_sk_release(struct sock *sk)
+{
+	udp_tunnel_sock_release(sk->sk_socket);
+}
+
+#define setup_udp_tunnel_sock	dblp_compat_sk_setup
+#define udp_tunnel_sock_release	dblp_compat_sk_release
+#endif
 
 #ifdef DBLP_LACKS_ERR_RCV_ARGS
 #include <linux/icmp.h>
@@ -53,7 +72,7 @@ struct dblp_compat_udp_tunnel_sock_cfg {
 };
 
 static inline void
-dblp_compat_setup(struct net *net, struct socket *sock,
+dblp_compat_setup(struct net *net, struct sock *sk,
 		  struct dblp_compat_udp_tunnel_sock_cfg *cfg)
 {
 	struct udp_tunnel_sock_cfg old = {
@@ -65,9 +84,10 @@ dblp_compat_setup(struct net *net, struct socket *sock,
 	};
 
 	dblp_compat_err_rcv = cfg->encap_err_rcv;
-	setup_udp_tunnel_sock(net, sock, &old);
+	setup_udp_tunnel_sock(net, sk, &old);
 }
 
+#undef setup_udp_tunnel_sock
 #define udp_tunnel_sock_cfg	dblp_compat_udp_tunnel_sock_cfg
 #define setup_udp_tunnel_sock	dblp_compat_setup
 #endif
