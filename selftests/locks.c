@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Those who come when somebody else has a socket: packets for a listener that a
- * call has locked, and the closing of a listener of whose connections netlink
- * has one. What is wrong then hangs or corrupts the kernel, which ends the VM.
+ * call has locked, the closing of a listener of whose connections netlink has
+ * one, and netlink that asks for one that is being made. What is wrong then may
+ * hang or corrupt the kernel, which ends the VM.
  */
 #define _GNU_SOURCE
 #include "lib/nltest.h"
@@ -10,10 +11,75 @@
 #include "lib/sock.h"
 
 #include <pthread.h>
+#include <sys/stat.h>
 
 #include "kselftest_harness.h"
 
 #define WAIT_MS		10000
+
+/*
+ * Tracepoints are where locks are held: they tell who comes before the other has
+ * done. And a stack trace at each of them takes time, so that somebody does come.
+ */
+#define TRACING		"/sys/kernel/tracing/"
+#define INSTANCE	TRACING "instances/dblp-locks/"
+#define CLOSES		"events/dblp/dblp_msg_close/"
+#define NUMBERED	"events/dblp_locks/numbered/"
+#define MARK		"now the listener is closed"
+
+struct trace {
+	int dir;
+	int pipe;
+	int marker;
+	size_t len;
+	char text[1 << 21];
+};
+
+static struct trace trace = { .dir = -1 };
+
+/* Writes @text to @file below @dir, a directory that is open or AT_FDCWD */
+static void put(int dir, const char *file, const char *text)
+{
+	int fd = openat(dir, file, O_WRONLY | O_APPEND);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		die("cannot write '%s' to %s", text, file);
+	close(fd);
+}
+
+static void trace_open(void)
+{
+	/* Each new socket, right after it got its number */
+	put(AT_FDCWD, TRACING "kprobe_events",
+	    "r:dblp_locks/numbered dblp:dblp_sock_number");
+	if (mkdir(INSTANCE, 0700))
+		die("mkdir(" INSTANCE ")");
+	trace.dir = open(INSTANCE, O_RDONLY | O_DIRECTORY);
+	/* One clock for all CPUs */
+	put(trace.dir, "trace_clock", "global");
+	put(trace.dir, CLOSES "enable", "1");
+	put(trace.dir, CLOSES "trigger", "stacktrace");
+	put(trace.dir, NUMBERED "enable", "1");
+	put(trace.dir, NUMBERED "trigger", "stacktrace");
+	put(trace.dir, "events/dblp/dblp_conn_state/enable", "1");
+	trace.pipe = openat(trace.dir, "trace_pipe", O_RDONLY | O_NONBLOCK);
+	trace.marker = openat(trace.dir, "trace_marker", O_WRONLY);
+	if (trace.pipe < 0 || trace.marker < 0)
+		die("open(trace_pipe, trace_marker)");
+}
+
+static void trace_close(void)
+{
+	close(trace.pipe);
+	close(trace.marker);
+	put(trace.dir, CLOSES "trigger", "!stacktrace");
+	put(trace.dir, NUMBERED "trigger", "!stacktrace");
+	put(trace.dir, "events/enable", "0");
+	close(trace.dir);
+	if (rmdir(INSTANCE))
+		die("rmdir(" INSTANCE ")");
+	put(AT_FDCWD, TRACING "kprobe_events", "-:dblp_locks/numbered");
+}
 
 FIXTURE(locks) {
 	struct sockaddr_dblp addr;
@@ -21,7 +87,7 @@ FIXTURE(locks) {
 	struct packet p;
 	pthread_t thread;
 	volatile bool stop;
-	uint32_t id;
+	volatile uint32_t id;
 	int listener;
 };
 
@@ -29,12 +95,14 @@ FIXTURE_SETUP(locks)
 {
 	netns_new();
 	open_netlink();
+	trace_open();
 	self->listener = new_listener("127.0.0.1", 4096, &self->addr);
 }
 
 FIXTURE_TEARDOWN(locks)
 {
 	close(self->listener);
+	trace_close();
 	mnl_socket_close(nl);
 }
 
@@ -82,6 +150,8 @@ TEST_F(locks, a_connection_begins_while_calls_lock_the_listener)
  */
 #define ROUNDS		20
 #define MESSAGES	500
+/* So often somebody has come between, which is enough */
+#define HITS		3
 
 static void open_messages(struct __test_metadata *_metadata,
 			  FIXTURE_DATA(locks) *self)
@@ -106,26 +176,86 @@ static int set_cap(uint32_t id, uint32_t ppm)
 	return result(nlh);
 }
 
+/* At most @most bytes of what has been recorded; false if there is nothing */
+static bool trace_read(size_t most)
+{
+	ssize_t n = read(trace.pipe, trace.text + trace.len, most);
+
+	if (n < 0 && errno != EAGAIN)
+		die("read(trace_pipe)");
+	trace.len += n > 0 ? n : 0;
+	return n > 0;
+}
+
+static void trace_read_all(void)
+{
+	while (trace_read(sizeof(trace.text) - 1 - trace.len))
+		;
+	trace.text[trace.len] = 0;
+}
+
+/* Messages of socket @id that were closed from @at to @end */
+static u32 closes(const char *at, const char *end, uint32_t id)
+{
+	char sock[32];
+	u32 n = 0;
+
+	snprintf(sock, sizeof(sock), " sock=%#x ", id);
+	while ((at = strstr(at, "dblp_msg_close: ")) && at < end) {
+		n += !strncmp(strstr(at, " sock="), sock, strlen(sock));
+		at++;
+	}
+	return n;
+}
+
+/* Where it is said that socket @id is closed */
+static const char *over(uint32_t id)
+{
+	char sock[64];
+
+	snprintf(sock, sizeof(sock), " sock=%#x from=established", id);
+	return strstr(trace.text, sock);
+}
+
 static void *raise_cap(void *arg)
 {
 	FIXTURE_DATA(locks) *self = arg;
 
-	/* The other thread waits for this */
-	self->stop = true;
 	/* The connection may be over already */
 	if (set_cap(self->id, 1000000) && got.err != ENOENT)
 		die("socket set: %s", got.msg);
+	self->stop = true;
 	return NULL;
+}
+
+/* As soon as netlink has begun, the listener is closed */
+static void close_amid(struct __test_metadata *_metadata,
+		       FIXTURE_DATA(locks) *self)
+{
+	trace_read_all();
+	trace.len = 0;
+	self->stop = false;
+	ASSERT_EQ(0, pthread_create(&self->thread, NULL, raise_cap, self));
+	/* One byte is quickly printed */
+	while (!trace_read(1) && !self->stop)
+		;
+	if (write(trace.marker, MARK, strlen(MARK)) < 0)
+		die("write(trace_marker)");
+	close(self->listener);
+	self->listener = -1;
+	pthread_join(self->thread, NULL);
+	trace_read_all();
 }
 
 TEST_F(locks, a_listener_is_closed_while_netlink_has_its_connections)
 {
-	u64 end = now_ms() + WAIT_MS;
-	struct timespec wait = { 0 };
-	u32 i;
+	const char *end = trace.text + sizeof(trace.text);
+	u64 until = now_ms() + WAIT_MS;
+	const char *mark;
+	u32 i, hits = 0;
 
 	close(self->listener);
-	for (i = 0; i < ROUNDS && now_ms() < end; i++) {
+	for (i = 0; i < ROUNDS && hits < HITS && now_ms() < until; i++) {
 		self->listener = new_listener("127.0.0.1", 8, &self->addr);
 		set_u32(self->listener, DBLP_BUDGET_CAP, 0);
 		peer_connect(&self->peer, &self->addr);
@@ -134,19 +264,115 @@ TEST_F(locks, a_listener_is_closed_while_netlink_has_its_connections)
 		self->id = get_info(self->listener).id + 1;
 		ASSERT_EQ(0, set_cap(self->id, 0));
 		open_messages(_metadata, self);
-		self->stop = false;
-		ASSERT_EQ(0, pthread_create(&self->thread, NULL, raise_cap,
-					    self));
-		while (!self->stop)
+		close_amid(_metadata, self);
+		peer_close(&self->peer);
+
+		/* What was begun under the lock is done under it */
+		mark = strstr(trace.text, MARK);
+		ASSERT_NE(NULL, mark);
+		ASSERT_NE(NULL, over(self->id));
+		ASSERT_EQ(MESSAGES, closes(trace.text, end, self->id));
+		ASSERT_EQ(0, closes(over(self->id), end, self->id));
+		hits += closes(mark, end, self->id) > 0;
+	}
+	EXPECT_EQ(0, socket_count());
+	TH_LOG("closed amid the work of netlink in %u of %u rounds", hits, i);
+	/* One CPU does one after the other */
+	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+		EXPECT_NE(0, hits);
+}
+
+/*
+ * Netlink asks for the next connection all the time. If they could be found too
+ * early, one of the first 30 would be.
+ */
+#define CHILDREN	200
+
+struct seen {
+	u32 id;
+	u32 state;
+	u32 peer_port;
+	u32 peer_msg_max;
+};
+
+static void note_seen(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct nlattr *attr;
+	struct seen *seen = arg;
+
+	mnl_attr_for_each(attr, nlh, sizeof(struct genlmsghdr)) {
+		switch (mnl_attr_get_type(attr)) {
+		case DBLP_A_SOCKET_ID:
+			seen->id = mnl_attr_get_u32(attr);
+			break;
+		case DBLP_A_SOCKET_STATE:
+			seen->state = mnl_attr_get_u8(attr);
+			break;
+		case DBLP_A_SOCKET_PEER_PORT:
+			seen->peer_port = mnl_attr_get_u16(attr);
+			break;
+		case DBLP_A_SOCKET_PEER_MSG_MAX:
+			seen->peer_msg_max = mnl_attr_get_u32(attr);
+			break;
+		}
+	}
+}
+
+static void *ask_for_children(void *arg)
+{
+	FIXTURE_DATA(locks) *self = arg;
+	struct seen seen;
+
+	while (!self->stop) {
+		struct nlmsghdr *nlh = begin(family, DBLP_CMD_SOCKET_GET,
+					     NLM_F_ACK);
+
+		memset(&seen, 0, sizeof(seen));
+		mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
+		ask(nlh);
+		while (!receive(note_seen, &seen))
 			;
-		wait.tv_nsec = i * 50000;
-		nanosleep(&wait, NULL);
-		close(self->listener);
-		pthread_join(self->thread, NULL);
+		if (got.err)
+			continue;
+		if (seen.id != self->id ||
+		    seen.state != DBLP_STATE_ESTABLISHED ||
+		    !seen.peer_port || !seen.peer_msg_max) {
+			printf("# %#x is in state %u, peer port %u, messages of %u\n",
+			       seen.id, seen.state, seen.peer_port,
+			       seen.peer_msg_max);
+			fflush(stdout);
+			self->stop = true;
+			break;
+		}
+		self->id++;
+	}
+	return NULL;
+}
+
+TEST_F(locks, netlink_finds_no_connection_before_it_is_whole)
+{
+	struct dblp_params ours = params_default();
+	u64 end = now_ms() + WAIT_MS;
+	uint32_t first, i;
+
+	first = get_info(self->listener).id + 1;
+	self->id = first;
+	ASSERT_EQ(0, pthread_create(&self->thread, NULL, ask_for_children,
+				    self));
+	for (i = 0; i < CHILDREN && !self->stop && now_ms() < end; i++) {
+		peer_connect(&self->peer, &self->addr);
+		peer_get_cookie(&self->peer);
+		make_echo(&self->p, &self->peer, &ours);
+		send_packet(&self->peer, &self->p);
+		/* Else it may be over before it is found */
+		while (self->id <= first + i && !self->stop && now_ms() < end)
+			;
 		peer_close(&self->peer);
 	}
-	self->listener = -1;
-	EXPECT_EQ(0, socket_count());
+	self->stop = true;
+	pthread_join(self->thread, NULL);
+	EXPECT_NE(0, i);
+	EXPECT_EQ(first + i, self->id);
 }
 
 TEST_HARNESS_MAIN
