@@ -228,14 +228,79 @@ static void close_with(FIXTURE_DATA(sender) *self, u32 budget)
 	send_frame(&self->peer, &self->p, &map);
 }
 
-/* Acknowledgments alone are not the end once a budget was told */
-TEST_F(sender, waits_for_the_close_after_raising)
+/* What all was acknowledged of is complete, whatever might have been forgiven */
+static void expect_complete(struct __test_metadata *_metadata,
+			    FIXTURE_DATA(sender) *self)
+{
+	struct dblp_rcvinfo info;
+
+	peer_ack(&self->peer, 0, self->peer.largest - 1);
+	info = take_report(_metadata, self);
+	EXPECT_EQ(0, info.missing);
+	EXPECT_EQ(DBLP_REASON_COMPLETE, info.reason);
+}
+
+TEST_F(sender, acknowledgments_complete_a_message_with_a_budget)
+{
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.budget = HALF, .policy = DBLP_POLICY_EARLY,
+	};
+
+	send_and_take(self, 100, &info);
+	expect_complete(_metadata, self);
+	send_and_take(self, 10000, &info);
+	expect_complete(_metadata, self);
+	EXPECT_EQ(0, get_info(self->fd).msgs_sent_early);
+}
+
+TEST_F(sender, acknowledgments_complete_a_message_with_a_deadline)
+{
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_DEADLINE, .deadline = 1000,
+	};
+
+	send_and_take(self, 10000, &info);
+	expect_complete(_metadata, self);
+}
+
+TEST_F(sender, acknowledgments_complete_a_message_after_raising)
 {
 	send_and_take(self, 10000, NULL);
 	set_budget(self, HALF);
+	expect_complete(_metadata, self);
+}
+
+/* One is not acknowledged: only a CLOSE can say that it is not needed */
+TEST_F(sender, waits_for_the_close_of_what_is_not_complete)
+{
+	set_budget(self, 200000);
+	send_and_take(self, 10000, &(struct dblp_sndinfo) {
+		.flags = DBLP_SND_POLICY, .policy = DBLP_POLICY_EARLY,
+	});
+	peer_ack(&self->peer, 1, self->peer.largest - 1);
+	EXPECT_FALSE(wait_for(self->fd, POLLERR, 300));
+	close_with(self, 200000);
+	EXPECT_EQ(1440, take_report(_metadata, self).missing);
+}
+
+/* Who has said which segments are missing cannot have them all */
+TEST_F(sender, a_loss_map_is_not_overruled)
+{
+	u8 bits[4] = { 0, 0, 0, 2 };
+	struct dblp_frame map = {
+		.type = DBLP_FRAME_LOSSMAP,
+		.lossmap = { .words = 1, .bits = bits },
+	};
+
+	set_budget(self, 200000);
+	send_and_take(self, 10000, &(struct dblp_sndinfo) {
+		.flags = DBLP_SND_POLICY, .policy = DBLP_POLICY_EARLY,
+	});
+	send_frame(&self->peer, &self->p, &map);
 	peer_ack(&self->peer, 0, self->peer.largest - 1);
 	EXPECT_FALSE(wait_for(self->fd, POLLERR, 300));
-	close_with(self, HALF);
+	close_with(self, 200000);
 	EXPECT_EQ(1440, take_report(_metadata, self).missing);
 }
 

@@ -299,7 +299,13 @@ TEST_F(peer, acknowledging_what_was_never_sent)
 
 TEST_F(peer, closing_what_was_never_sent)
 {
-	struct dblp_frame f = { .type = DBLP_FRAME_CLOSE };
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.missing = 1, .missing_segs = 1,
+			.reason = DBLP_REASON_BUDGET,
+		},
+	};
 
 	send_frame(&self->peer, &self->p, &f);
 	expect_abort(_metadata, &self->peer, self->fd);

@@ -236,17 +236,25 @@ TEST_F(buffers, memory_of_a_closed_message_waits_for_its_packets)
 		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY, .budget = 100000,
 		.policy = DBLP_POLICY_EARLY,
 	};
+	u8 bits[4] = { 0, 0, 0, 1 };
+	struct dblp_frame map = {
+		.type = DBLP_FRAME_LOSSMAP,
+		.lossmap = { .words = 1, .bits = bits },
+	};
 	struct dblp_frame close = {
 		.type = DBLP_FRAME_CLOSE,
 		.close = {
-			.reason = DBLP_REASON_COMPLETE, .budget = 100000,
+			.reason = DBLP_REASON_BUDGET, .budget = 100000,
+			.missing_segs = 1,
 		},
 	};
 
 	begin_unread(self);
+	close.close.missing = get_info(self->fd).seg_size;
 	send_pattern(self->fd, 0, &info);
 	ASSERT_LT(0, get_info(self->fd).pkts_sent);
 	send_frame(&self->peer, &self->p, &close);
+	send_frame(&self->peer, &self->p, &map);
 	send_pattern(self->fd, 1, NULL);
 	ASSERT_TRUE(settles(self));
 	read_all(_metadata, self, 1);

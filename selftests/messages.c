@@ -610,6 +610,38 @@ TEST_F(conn, reports_for_the_sender)
 	EXPECT_EQ(1, send(self->client, "x", 1, 0));
 }
 
+/* What came complete takes no packet back but the ACKs, whatever might have been
+ * missing: those have no number
+ */
+TEST_F(conn, complete_messages_are_only_acknowledged)
+{
+	static const uint32_t policies[] = { DBLP_POLICY_EAGER, DBLP_POLICY_EARLY };
+	static const uint32_t sizes[] = { 100, 1000, 5000 };
+	uint32_t policy, size, i, sent;
+	static char buf[5000];
+
+	netns_set_mtu(1500);
+	set_u32(self->client, DBLP_BUDGET, 20000);
+	sent = get_info(self->server).pkts_sent;
+	for (policy = 0; policy < 2; policy++) {
+		set_u32(self->client, DBLP_CLOSE_POLICY, policies[policy]);
+		for (size = 0; size < 3; size++) {
+			pattern_fill(buf, sizes[size], 0, 1, size);
+			for (i = 0; i < 50; i++) {
+				ASSERT_EQ(sizes[size], send(self->client, buf,
+							    sizes[size], 0));
+				ASSERT_EQ(sizes[size], recv(self->server, buf,
+							    sizeof(buf), 0));
+			}
+		}
+	}
+	while (get_info(self->client).msgs_sent < 300)
+		sleep_ms(1);
+	EXPECT_EQ(300, get_info(self->client).msgs_sent_complete);
+	/* Where something is to be told of credit, it is told seldom */
+	EXPECT_GT(10, get_info(self->server).pkts_sent - sent);
+}
+
 TEST_F(conn, a_short_control_buffer)
 {
 	char control[CMSG_SPACE(8)] __attribute__((aligned(8))), *buf;

@@ -502,13 +502,9 @@ TEST_F(peer, what_is_described_is_not_sent)
 	}
 }
 
-/* Nothing of an all-zero message was sent, and yet it can be closed */
-TEST_F(peer, a_message_of_zeroes_is_closed)
+/* Nothing of an all-zero message was sent, and yet it is complete */
+TEST_F(peer, a_message_of_zeroes_is_complete)
 {
-	struct dblp_frame f = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = { .budget = 100000 },
-	};
 	struct message m;
 	uint32_t on = 1;
 
@@ -516,7 +512,7 @@ TEST_F(peer, a_message_of_zeroes_is_closed)
 				sizeof(on)));
 	have_zeros(self->fd, 0x3ff, DBLP_POLICY_EARLY);
 	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS));
-	send_frame(&self->peer, &self->p, &f);
+	peer_ack(&self->peer, 0, self->peer.largest - 1);
 	ASSERT_TRUE(wait_for(self->fd, POLLERR, WAIT_MS));
 	ASSERT_EQ(0, message_recv(self->fd, NULL, 0, MSG_ERRQUEUE |
 				  MSG_DONTWAIT, &m));

@@ -147,8 +147,7 @@ TEST_F(peer, a_close_does_not_wait)
 	n = self->peer.n_close;
 	send_frame(&self->peer, &self->p, &more);
 	EXPECT_TRUE(still_waits(self));
-	EXPECT_LT(n, self->peer.n_close);
-	EXPECT_EQ(1, self->peer.close.close.msg_id);
+	EXPECT_EQ(n, self->peer.n_close);
 
 	send_segment(&self->peer, &self->p, 0, 1);
 	send_segment(&self->peer, &self->p, 0, 2);
@@ -226,6 +225,129 @@ TEST_F(peer, many_that_are_closed_leave_room_for_acks)
 	}
 	EXPECT_LT(200, self->peer.n_close);
 	for (id = 0; id < 200; id++)
+		EXPECT_TRUE(take(self->fd, id, 1 | 2));
+}
+
+TEST_F(peer, those_that_are_complete_are_not_closed)
+{
+	u32 id;
+
+	for (id = 0; id < 20; id++) {
+		send_part(self, id, 0, 1);
+		send_part(self, id, 1, 1);
+		send_part(self, id, 2, 1);
+	}
+	EXPECT_TRUE(peer_sync(&self->peer));
+	for (id = 0; id < 3 * 20; id++)
+		EXPECT_TRUE(self->peer.acked[id]);
+	EXPECT_EQ(0, self->peer.n_close);
+	for (id = 0; id < 20; id++)
+		EXPECT_TRUE(take(self->fd, id, ALL));
+}
+
+#define MANY		200U
+
+/* Of which of the segments with these packet numbers is the ACK in a packet, and
+ * is the CLOSE of each of their messages before it?
+ */
+static bool closes_precede(const struct packet *p, const u32 *late, bool *acked)
+{
+	const u8 *at = p->byte + DBLP_HDR_LEN;
+	bool closed[MANY] = {}, good = true;
+	struct dblp_frame f;
+	struct dblp_hdr h;
+	u32 len, id, i;
+
+	if (dblp_get_hdr(&h, p->byte, p->len))
+		die("a bad packet came");
+	for (len = h.ctl_len; len && !dblp_get_frame(&f, &at, &len);) {
+		if (f.type == DBLP_FRAME_CLOSE)
+			closed[f.close.msg_id % MANY] = true;
+		for (i = 0; f.type == DBLP_FRAME_ACK && i < f.ack.n; i++)
+			for (id = 0; id < MANY; id++)
+				if (late[id] >= f.ack.range[i].first &&
+				    late[id] <= f.ack.range[i].last) {
+					acked[id] = true;
+					good &= closed[id];
+				}
+	}
+	return good;
+}
+
+/* Look at packets until those of @want are acknowledged, or none comes */
+static bool all_precede(struct peer *peer, const u32 *late, bool *acked,
+			u32 want, int ms)
+{
+	static struct packet p;
+	bool good = true;
+	struct dblp_hdr h;
+	ssize_t len;
+
+	while (!acked[want] && wait_for(peer->udp, POLLIN, ms)) {
+		len = recv(peer->udp, p.byte, sizeof(p.byte), MSG_DONTWAIT);
+		if (len < 0 || dblp_get_hdr(&h, p.byte, len))
+			die("receiving UDP");
+		p.len = len;
+		good &= closes_precede(&p, late, acked);
+		if (h.type == DBLP_PKT_CTRL && h.pn >= peer->largest)
+			peer->largest = h.pn + 1;
+	}
+	return good;
+}
+
+static u32 count_acked(const struct peer *peer, const u32 *late)
+{
+	u32 id, n = 0;
+
+	for (id = 0; id < MANY; id++)
+		n += peer->acked[late[id]];
+	return n;
+}
+
+/* The sender must not see all segments acknowledged before it knows that the
+ * receiver has done without one of them
+ */
+TEST_F(peer, a_late_segment_is_acknowledged_behind_its_close)
+{
+	uint64_t end = now_ms() + WAIT_MS;
+	u64 before = mib("DropLate");
+	bool acked[MANY] = {};
+	u32 late[MANY], id;
+
+	for (id = 0; id < MANY; id++) {
+		send_part(self, id, 0, FOUR_TENTHS);
+		send_part(self, id, 1, FOUR_TENTHS);
+		late[id] = ~0U;
+	}
+	EXPECT_TRUE(peer_sync(&self->peer));
+
+	/* One that was read, and one of which the CLOSE is the latest */
+	EXPECT_TRUE(take(self->fd, 0, 1 | 2));
+	late[0] = self->peer.pn;
+	send_part(self, 0, 2, FOUR_TENTHS);
+	late[MANY - 1] = self->peer.pn;
+	send_part(self, MANY - 1, 2, FOUR_TENTHS);
+	EXPECT_TRUE(all_precede(&self->peer, late, acked, MANY - 1, WAIT_MS));
+	EXPECT_TRUE(acked[0]);
+	EXPECT_TRUE(acked[MANY - 1]);
+
+	/* So many that no packet has room for all that would have to be said */
+	for (id = 1; id < MANY - 1; id++) {
+		late[id] = self->peer.pn;
+		send_part(self, id, 2, FOUR_TENTHS);
+	}
+	while (mib("DropLate") < before + MANY && now_ms() < end)
+		sleep_ms(1);
+	EXPECT_TRUE(all_precede(&self->peer, late, acked, MANY - 2, 50));
+	EXPECT_FALSE(acked[MANY - 2]);
+
+	/* Once the sender has heard of all, it goes on */
+	while (count_acked(&self->peer, late) < MANY && now_ms() < end) {
+		peer_ack(&self->peer, 0, self->peer.largest - 1);
+		peer_expect(&self->peer, DBLP_PKT_ACK, 10);
+	}
+	EXPECT_EQ(MANY, count_acked(&self->peer, late));
+	for (id = 1; id < MANY; id++)
 		EXPECT_TRUE(take(self->fd, id, 1 | 2));
 }
 

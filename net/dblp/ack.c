@@ -85,9 +85,9 @@ static u8 *dblp_put_flow(struct dblp_sock *dsk, u8 *p, const u8 *end)
  * @now: the time
  *
  * CLOSE frames come before the ACK, or a sender could take an acknowledged
- * message for one of which more is wanted. Those that have waited longest go, and
- * leave room: without ACKs a sender stops until its probe timeout, and those of
- * small messages come with as many CLOSE frames as there are messages in flight.
+ * message for one that is complete, or of which more is wanted. The former must
+ * not be. Of the others those that have waited longest go, and leave room: without
+ * ACKs a sender stops until its probe timeout.
  *
  * Return: the end of what was written.
  */
@@ -96,6 +96,8 @@ u8 *dblp_put_news(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 	u8 *next;
 
 	sock_owned_by_me(&dsk->sk);
+	if (!dblp_ctl_fill_late(dsk, &p, end))
+		return p;
 	p = dblp_ctl_fill_closes(dsk, p, min_t(const u8 *, end, p + DBLP_CLOSES_AGAIN));
 	if (dsk->ecn_ect0 || dsk->ecn_ect1 || dsk->ecn_ce) {
 		next = dblp_put_ecn(dsk, p, end);

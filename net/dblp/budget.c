@@ -5,9 +5,7 @@
  *
  * Each DATA packet says the budget, and packet numbers say which word is the
  * latest. As there may be no more DATA to say it with, a BUDGET frame says it
- * once more. It is answered by a CLOSE in any case, also where the message was
- * closed as complete before, without one: from then on the sender does not take
- * acknowledgments alone for the end.
+ * once more.
  */
 #include <linux/random.h>
 
@@ -117,7 +115,6 @@ bool dblp_rx_word(struct dblp_rx_msg *msg, u32 ppm, u64 pn)
 	if (msg->budget == ppm)
 		return false;
 	msg->budget = ppm;
-	msg->tell |= !!ppm;
 	return true;
 }
 
@@ -148,10 +145,7 @@ int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn)
 	struct dblp_rx_msg *msg = dblp_rx_find(dsk, f->budget.msg_id);
 
 	sock_owned_by_me(&dsk->sk);
-	if (!msg || msg->closed)
-		return dblp_ctl_tell_closed(dsk, f->budget.msg_id);
-	msg->tell = 1;
-	if (!dblp_rx_word(msg, f->budget.ppm, pn))
+	if (!msg || msg->closed || !dblp_rx_word(msg, f->budget.ppm, pn))
 		return 0;
 	return dblp_rx_try_close(dsk, msg);
 }

@@ -28,6 +28,7 @@ static struct dblp_ctl *dblp_ctl_alloc(u8 type)
 static void dblp_ctl_free(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 {
 	list_del(&ctl->list);
+	dsk->ctl_late -= ctl->late;
 	if (ctl->msg)
 		dblp_rx_put(dsk, ctl->msg);
 	kfree(ctl);
@@ -90,7 +91,7 @@ static int dblp_ctl_add_map(struct list_head *to, struct dblp_rx_msg *msg)
 }
 
 /**
- * dblp_ctl_add_close() - tell the peer that one of its messages is closed
+ * dblp_ctl_add_close() - tell the peer that a message is closed with bytes missing
  * @dsk: socket
  * @msg: the message; its loss map will not change any more
  *
@@ -115,33 +116,33 @@ err_free:
 	return -ENOMEM;
 }
 
-/**
- * dblp_ctl_tell_closed() - tell the peer that one of its messages was complete
- * @dsk: socket
- * @id: a message that is closed
- *
- * It asks. If something was missing, the CLOSE that says so is still on its way,
- * or was acknowledged: the peer takes no other then.
- *
- * Return: 0 or -ENOMEM.
- */
-int dblp_ctl_tell_closed(struct dblp_sock *dsk, u32 id)
+static void dblp_ctl_mark_late(struct dblp_sock *dsk, struct list_head *list,
+			       u32 id)
 {
 	struct dblp_ctl *ctl;
 
+	list_for_each_entry(ctl, list, list) {
+		if (ctl->type != DBLP_FRAME_CLOSE || ctl->id != id)
+			continue;
+		dsk->ctl_late += !ctl->late;
+		ctl->late = true;
+		return;
+	}
+}
+
+/**
+ * dblp_ctl_late() - a segment of a closed message has come
+ * @dsk: socket
+ * @id: the message
+ *
+ * Its packet will be acknowledged. If the message was closed without it, and the
+ * peer may not know that yet, it has to be told before: see dblp_ctl_fill_late().
+ */
+void dblp_ctl_late(struct dblp_sock *dsk, u32 id)
+{
 	sock_owned_by_me(&dsk->sk);
-	list_for_each_entry(ctl, &dsk->ctl_flight, list)
-		if (ctl->type == DBLP_FRAME_CLOSE && ctl->id == id)
-			return 0;
-	list_for_each_entry(ctl, &dsk->ctl_queue, list)
-		if (ctl->type == DBLP_FRAME_CLOSE && ctl->id == id)
-			return 0;
-	ctl = dblp_ctl_alloc(DBLP_FRAME_CLOSE);
-	if (!ctl)
-		return -ENOMEM;
-	ctl->id = id;
-	list_add(&ctl->list, &dsk->ctl_queue);
-	return 0;
+	dblp_ctl_mark_late(dsk, &dsk->ctl_flight, id);
+	dblp_ctl_mark_late(dsk, &dsk->ctl_queue, id);
 }
 
 /**
@@ -234,10 +235,7 @@ static void dblp_ctl_close(const struct dblp_ctl *ctl, struct dblp_frame *f)
 {
 	const struct dblp_rx_msg *msg = ctl->msg;
 
-	memset(&f->close, 0, sizeof(f->close));
 	f->close.msg_id = ctl->id;
-	if (!msg)
-		return;
 	f->close.missing = msg->missing;
 	f->close.missing_segs = msg->have.n - msg->have.count;
 	f->close.budget = msg->budget;
@@ -300,6 +298,45 @@ u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn)
 	return p;
 }
 
+/* Write CLOSE frames that are not in the packet yet; false if one has no room */
+static bool dblp_ctl_put_closes(struct dblp_sock *dsk,
+				const struct list_head *list, bool late,
+				u8 **p, const u8 *end)
+{
+	struct dblp_ctl *ctl;
+	u8 *next;
+
+	list_for_each_entry(ctl, list, list) {
+		if (ctl->type != DBLP_FRAME_CLOSE || ctl->late != late ||
+		    ctl->pn == dsk->sent.next)
+			continue;
+		next = dblp_ctl_put(dsk, ctl, *p, end);
+		if (!next)
+			return false;
+		*p = next;
+	}
+	return true;
+}
+
+/**
+ * dblp_ctl_fill_late() - write what has to be known before an ACK is
+ * @dsk: socket
+ * @p: where; moved behind the last frame
+ * @end: how far at most
+ *
+ * A peer that sees all segments of a message acknowledged takes it for complete.
+ * So it has to know a CLOSE before the ACK of a segment that came after.
+ *
+ * Return: whether there was room for all; if not, no ACK may follow.
+ */
+bool dblp_ctl_fill_late(struct dblp_sock *dsk, u8 **p, const u8 *end)
+{
+	sock_owned_by_me(&dsk->sk);
+	return !dsk->ctl_late ||
+	       (dblp_ctl_put_closes(dsk, &dsk->ctl_flight, true, p, end) &&
+		dblp_ctl_put_closes(dsk, &dsk->ctl_queue, true, p, end));
+}
+
 /**
  * dblp_ctl_fill_closes() - repeat CLOSE frames that may have been lost
  * @dsk: socket
@@ -312,18 +349,8 @@ u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn)
  */
 u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end)
 {
-	struct dblp_ctl *ctl;
-	u8 *next;
-
 	sock_owned_by_me(&dsk->sk);
-	list_for_each_entry(ctl, &dsk->ctl_flight, list) {
-		if (ctl->type != DBLP_FRAME_CLOSE)
-			continue;
-		next = dblp_ctl_put(dsk, ctl, p, end);
-		if (!next)
-			break;
-		p = next;
-	}
+	dblp_ctl_put_closes(dsk, &dsk->ctl_flight, false, &p, end);
 	return p;
 }
 

@@ -370,6 +370,7 @@ struct dblp_peer_key {
  *	to wait for that
  * @ctl_queue: control frames to be sent
  * @ctl_flight: control frames in flight
+ * @ctl_late: of both, CLOSE frames without which no ACK may be sent
  *
  * Receiving:
  * @rx_turn: the message whose turn it is, if it has been opened
@@ -513,6 +514,7 @@ struct dblp_sock {
 	u64			progress;
 	struct list_head	ctl_queue;
 	struct list_head	ctl_flight;
+	u32			ctl_late;
 
 	struct dblp_rx_msg	*rx_turn;
 	struct xarray		rx_msgs;

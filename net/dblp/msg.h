@@ -54,7 +54,7 @@ struct dblp_sock;
  * @auto_order: the budget decides on the order
  * @reshuffled: in sequence only below @shuffle_base
  * @own_budget: the socket's does not matter
- * @told: a BUDGET frame was queued: a CLOSE will come
+ * @told: a BUDGET frame was queued: a CLOSE may go by another budget
  * @lossy: packets may still point here when all segments are acknowledged
  * @joined: this is the @msg of a &struct dblp_tx_whole
  * @described: a zero map was sent
@@ -190,7 +190,6 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
  * @meta_missing: which has not come yet
  * @closed: done; what is missing stays missing
  * @joined: a piece whose credit, but for its bytes, was given back
- * @tell: the sender waits for a CLOSE
  * @deadline: from the META frame
  * @deadline_at: when it is closed whatever is missing; 0 never
  * @round: with policy early: how it came in
@@ -225,7 +224,6 @@ struct dblp_rx_msg {
 	u8			meta_missing:1;
 	u8			closed:1;
 	u8			joined:1;
-	u8			tell:1;
 	u32			deadline;
 	u64			deadline_at;
 	struct dblp_round	round;

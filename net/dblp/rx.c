@@ -87,7 +87,6 @@ static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 	msg->seg_size = seg_size;
 	msg->missing = d->msg_len;
 	msg->budget = d->budget;
-	msg->tell = !!d->budget;
 	msg->policy = d->policy;
 	msg->phase = d->phase;
 	msg->meta = d->meta;
@@ -381,10 +380,7 @@ static bool dblp_rx_over_budget(const struct dblp_sock *dsk,
 						msg->len - msg->critical);
 }
 
-/*
- * A message that has and had neither budget nor deadline needs no CLOSE: its
- * acknowledgments say it all.
- */
+/* Of a message that is complete, the acknowledgments say it all */
 static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			 enum dblp_verdict verdict)
 {
@@ -392,7 +388,7 @@ static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 
 	msg->reason = dblp_rx_reasons[verdict];
 	msg->flags = dblp_rx_over_budget(dsk, msg) ? DBLP_RCV_OVER_BUDGET : 0;
-	if (msg->tell || msg->deadline) {
+	if (msg->missing) {
 		err = dblp_ctl_add_close(dsk, msg);
 		if (err)
 			return err;
@@ -595,6 +591,7 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 				dblp_rx_rtt(dsk), ktime_get_ns());
 	msg = dblp_rx_find(dsk, d->msg_id);
 	if (!msg && dblp_before(d->msg_id, dsk->rx_next)) {
+		dblp_ctl_late(dsk, d->msg_id);
 		*why = DBLP_MIB_DROPLATE;
 		return 0;
 	}
@@ -613,8 +610,10 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 	if (!dblp_rx_agrees(msg, d, seg_size, meta))
 		goto refuse;
 	*why = DBLP_MIB_DROPLATE;
-	if (msg->closed)
+	if (msg->closed) {
+		dblp_ctl_late(dsk, d->msg_id);
 		return 0;
+	}
 	known = d->zeros ? dblp_rx_zeros_known(msg, run, d) :
 			   dblp_segmap_test(&msg->have, seg);
 	if (known < 0) {

@@ -5,7 +5,7 @@
  *
  * A message is started (credit is taken for it), goes through its first pass,
  * is repaired as far as needed, is closed, and is settled once its loss map is
- * known. A message with budget 0 is closed by the acknowledgment of its last
+ * known. A message that came complete is closed by the acknowledgment of its last
  * segment, all others by the receiver's CLOSE: only the receiver knows what it
  * has forgiven.
  */
@@ -473,6 +473,18 @@ static void dblp_tx_landed(u8 *sent, u32 n)
 		--*sent++;
 }
 
+/*
+ * Had the receiver closed it without one of its segments, we would have heard of
+ * that before the ACK of the segment. Who has sent a LOSSMAP owes the CLOSE still.
+ */
+static void dblp_tx_complete(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	if (msg->lossmap.bits)
+		return;
+	msg->reason = DBLP_REASON_COMPLETE;
+	dblp_tx_closed(dsk, msg);
+}
+
 /**
  * dblp_tx_acked() - packets with segments were acknowledged
  * @dsk: socket
@@ -493,13 +505,12 @@ void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 	dblp_tx_segs_acked(msg, seg, n);
 	dblp_tx_unmark_lost(msg);
 
-	if (!dblp_tx_forgivable(msg)) {
-		if (msg->acked.count == msg->acked.n) {
-			msg->reason = DBLP_REASON_COMPLETE;
-			dblp_tx_closed(dsk, msg);
-		}
+	if (msg->acked.count == msg->acked.n) {
+		dblp_tx_complete(dsk, msg);
 		return;
 	}
+	if (!dblp_tx_forgivable(msg))
+		return;
 	/*
 	 * All that was sent has arrived, and that was enough as far as we know:
 	 * a CLOSE would have come with the ACK. So the receiver wants more.

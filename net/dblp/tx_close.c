@@ -57,9 +57,7 @@ static bool dblp_tx_may_close(const struct dblp_tx_msg *msg,
 	if (!(f->close.flags & DBLP_RCV_OVER_BUDGET))
 		most = dblp_budget_bytes(f->close.budget, most);
 	return f->close.missing <= most &&
-	       f->close.missing_segs <= msg->acked.n &&
-	       !f->close.missing == !f->close.missing_segs &&
-	       !f->close.missing == (f->close.reason == DBLP_REASON_COMPLETE);
+	       f->close.missing_segs <= msg->acked.n;
 }
 
 /**

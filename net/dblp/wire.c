@@ -273,7 +273,9 @@ static bool get_close(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 {
 	f->close.reason = arg & 0xff;
 	f->close.flags = arg >> 8;
+	/* Of what is complete, acknowledgments say so */
 	if (words != DBLP_CLOSE_WORDS ||
+	    f->close.reason == DBLP_REASON_COMPLETE ||
 	    f->close.reason >= __DBLP_REASON_MAX ||
 	    f->close.flags & ~DBLP_RCV_OVER_BUDGET)
 		return false;
@@ -284,8 +286,6 @@ static bool get_close(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 	if (f->close.budget > DBLP_PPM ||
 	    (f->close.flags && f->close.reason != DBLP_REASON_DEADLINE))
 		return false;
-	if (f->close.reason == DBLP_REASON_COMPLETE)
-		return !f->close.missing && !f->close.missing_segs;
 	return f->close.missing_segs && f->close.missing <= DBLP_MSG_MAX &&
 	       f->close.missing_segs <= f->close.missing;
 }

@@ -35,7 +35,7 @@ enum dblp_frame_type {
 	DBLP_FRAME_ACK = 1,	/* ranges of packet numbers received */
 	DBLP_FRAME_ECN,		/* counts of ECN marks received */
 	DBLP_FRAME_FLOW,	/* what the receiver has room for */
-	DBLP_FRAME_CLOSE,	/* the receiver closed a message */
+	DBLP_FRAME_CLOSE,	/* a message was closed with bytes missing */
 	DBLP_FRAME_LOSSMAP,	/* a piece of its loss map */
 	DBLP_FRAME_META,	/* what the data header has no room for */
 	DBLP_FRAME_FIN,		/* no more messages will be sent */
@@ -162,8 +162,9 @@ struct dblp_cookie {
  * @ack: ranges by falling packet number, low 32 bits; the first is the largest
  * @ecn: packets that came with each mark
  * @flow: credit and cap of the receiver
- * @close: @missing is in bytes, @reason an &enum dblp_reason, @flags are &enum
- *	dblp_rcv_flags, @budget is the sender's as the receiver knew it
+ * @close: @missing is in bytes, not 0, @reason an &enum dblp_reason but complete,
+ *	@flags are &enum dblp_rcv_flags, @budget is the sender's as the receiver
+ *	knew it
  * @lossmap: @bits points into the packet, big-endian words; bit i of word w,
  *	counted from the least significant, is segment first + 32 w + i; 1 is
  *	missing

@@ -139,7 +139,7 @@ static u8 *seed_frame(struct prng *r, u8 *p, const u8 *end)
 		f.close.flags = f.close.reason == DBLP_REASON_DEADLINE &&
 				prng_below(r, 2);
 		f.close.budget = prng_below(r, DBLP_PPM + 1);
-		f.close.missing = f.close.reason ? prng_any(r) : 0;
+		f.close.missing = prng_any(r);
 		f.close.missing_segs = f.close.missing / 256;
 		break;
 	case DBLP_FRAME_LOSSMAP:

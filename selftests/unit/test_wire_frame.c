@@ -486,7 +486,7 @@ TEST(dblp_get_frame__close)
 		u32 reason, missing, segs, budget, flags;
 		bool ok;
 	} cases[] = {
-		{ DBLP_REASON_COMPLETE, 0, 0, 0, 0, true },
+		{ DBLP_REASON_COMPLETE, 0, 0, 0, 0, false },
 		{ DBLP_REASON_COMPLETE, 1, 1, 0, 0, false },
 		{ DBLP_REASON_COMPLETE, 0, 1, 0, 0, false },
 		{ DBLP_REASON_COMPLETE, 0, 0, 0, 1, false },

@@ -204,12 +204,10 @@ local check_frame = {
 		local reason, flags = arg % 256, math.floor(arg / 256)
 		local missing, segments = get(tvb, at + 8), get(tvb, at + 12)
 
-		if not reasons[reason] or flags > 1 or get(tvb, at + 16) > PPM or
+		-- What is complete has no CLOSE
+		if reason == 0 or not reasons[reason] or flags > 1 or get(tvb, at + 16) > PPM or
 		   flags == 1 and reason ~= 2 then
 			return false
-		end
-		if reason == 0 then
-			return missing == 0 and segments == 0
 		end
 		return segments > 0 and missing <= MSG_MAX and segments <= missing
 	end,
