@@ -338,6 +338,15 @@ uint64_t mib_of(const char *all, const char *name)
 	return strtoull(found + strlen(key), NULL, 10);
 }
 
+unsigned int less_if_slow(unsigned int n, unsigned int part, const char *what)
+{
+	if (!getenv("KSFT_MACHINE_SLOW"))
+		return n;
+	printf("# %u %s instead of %u: this kernel is slow\n", n / part, what, n);
+	fflush(stdout);
+	return n / part;
+}
+
 uint64_t mib(const char *name)
 {
 	return mib_of(dblpctl("stats", NULL), name);

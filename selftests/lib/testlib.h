@@ -81,6 +81,14 @@ ssize_t message_recv(int fd, void *buf, size_t len, int flags,
 		     struct message *m);
 void message_free(struct message *m);
 
+/**
+ * less_if_slow() - what the kernel that this runs on can do in time
+ * @n: so many things; where KSFT_MACHINE_SLOW is set, as it is for kernels that
+ *	look for bugs, one of @part of them
+ * @what: the things, for the line of output that says so
+ */
+unsigned int less_if_slow(unsigned int n, unsigned int part, const char *what);
+
 /** sndinfo_send() - sendmsg() with DBLP_SNDINFO, unless @info is NULL */
 ssize_t sndinfo_send(int fd, const void *buf, size_t len, int flags,
 		     const struct dblp_sndinfo *info);
