@@ -29,6 +29,7 @@
 
 struct trace {
 	int dir;
+	int event;
 	int pipe;
 	int marker;
 	size_t len;
@@ -47,7 +48,8 @@ static void put(int dir, const char *file, const char *text)
 	close(fd);
 }
 
-static void trace_open(void)
+/* With a stack trace at @event */
+static void trace_open(const char *event)
 {
 	/* Each new socket, right after it got its number */
 	put(AT_FDCWD, TRACING "kprobe_events",
@@ -57,24 +59,26 @@ static void trace_open(void)
 	trace.dir = open(INSTANCE, O_RDONLY | O_DIRECTORY);
 	/* One clock for all CPUs */
 	put(trace.dir, "trace_clock", "global");
-	put(trace.dir, CLOSES "enable", "1");
-	put(trace.dir, CLOSES "trigger", "stacktrace");
-	put(trace.dir, NUMBERED "enable", "1");
-	put(trace.dir, NUMBERED "trigger", "stacktrace");
 	put(trace.dir, "events/dblp/dblp_conn_state/enable", "1");
+	trace.event = openat(trace.dir, event, O_RDONLY | O_DIRECTORY);
+	put(trace.event, "enable", "1");
+	put(trace.event, "trigger", "stacktrace");
 	trace.pipe = openat(trace.dir, "trace_pipe", O_RDONLY | O_NONBLOCK);
 	trace.marker = openat(trace.dir, "trace_marker", O_WRONLY);
 	if (trace.pipe < 0 || trace.marker < 0)
 		die("open(trace_pipe, trace_marker)");
 }
 
+/* What stays enabled keeps the module from being unloaded */
 static void trace_close(void)
 {
+	if (trace.dir < 0)
+		return;
 	close(trace.pipe);
 	close(trace.marker);
-	put(trace.dir, CLOSES "trigger", "!stacktrace");
-	put(trace.dir, NUMBERED "trigger", "!stacktrace");
+	put(trace.event, "trigger", "!stacktrace");
 	put(trace.dir, "events/enable", "0");
+	close(trace.event);
 	close(trace.dir);
 	if (rmdir(INSTANCE))
 		die("rmdir(" INSTANCE ")");
@@ -95,7 +99,6 @@ FIXTURE_SETUP(locks)
 {
 	netns_new();
 	open_netlink();
-	trace_open();
 	self->listener = new_listener("127.0.0.1", 4096, &self->addr);
 }
 
@@ -121,6 +124,12 @@ static void *lock_listener(void *arg)
  */
 #define CONNECTIONS	1000
 
+/* Those that have begun, and those for which a slow machine had no room left */
+static u64 attended(void)
+{
+	return mib("ConnPassive") + mib("DropMemory");
+}
+
 TEST_F(locks, a_connection_begins_while_calls_lock_the_listener)
 {
 	struct dblp_params ours = params_default();
@@ -136,11 +145,12 @@ TEST_F(locks, a_connection_begins_while_calls_lock_the_listener)
 		peer_close(&self->peer);
 	}
 	end += WAIT_MS;
-	while (mib("ConnPassive") < i && now_ms() < end)
+	while (attended() < i && now_ms() < end)
 		sleep_ms(20);
 	self->stop = true;
 	pthread_join(self->thread, NULL);
-	EXPECT_EQ(i, mib("ConnPassive"));
+	EXPECT_EQ(i, attended());
+	EXPECT_LT(0, mib("ConnPassive"));
 	TH_LOG("%u errors came back", (u32)mib("ConnReset"));
 }
 
@@ -255,6 +265,7 @@ TEST_F(locks, a_listener_is_closed_while_netlink_has_its_connections)
 	u32 i, hits = 0;
 
 	close(self->listener);
+	trace_open(CLOSES);
 	for (i = 0; i < ROUNDS && hits < HITS && now_ms() < until; i++) {
 		self->listener = new_listener("127.0.0.1", 8, &self->addr);
 		set_u32(self->listener, DBLP_BUDGET_CAP, 0);
@@ -355,6 +366,7 @@ TEST_F(locks, netlink_finds_no_connection_before_it_is_whole)
 	u64 end = now_ms() + WAIT_MS;
 	uint32_t first, i;
 
+	trace_open(NUMBERED);
 	first = get_info(self->listener).id + 1;
 	self->id = first;
 	ASSERT_EQ(0, pthread_create(&self->thread, NULL, ask_for_children,
