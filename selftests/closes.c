@@ -93,6 +93,39 @@ TEST_F(sender, early_marks_the_end_of_the_first_pass)
 	EXPECT_TRUE(d.repair);
 }
 
+/* Send a message: do its segments come in sequence? */
+static bool in_sequence(FIXTURE_DATA(sender) *self, u32 len, u32 budget)
+{
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.budget = budget, .policy = DBLP_POLICY_EARLY,
+	};
+	static char buf[60000];
+	u32 bytes = 0, late = 0;
+	struct dblp_data d;
+
+	pattern_fill(buf, len, 0, SCRIPTED_SEED, 0);
+	if (sndinfo_send(self->fd, buf, len, 0, &info) != len)
+		die("sendmsg()");
+	while (bytes < len) {
+		errno = 0;
+		if (!peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS))
+			die("%u bytes of %u have come", bytes, len);
+		d = packet_data(&self->peer.last[DBLP_PKT_DATA]);
+		late += d.offset != bytes;
+		bytes += d.seg_len;
+		peer_ack(&self->peer, 0, self->peer.largest - 1);
+	}
+	return !late;
+}
+
+TEST_F(sender, what_may_not_be_missing_goes_in_sequence)
+{
+	EXPECT_TRUE(in_sequence(self, 60000, 0));
+	EXPECT_TRUE(in_sequence(self, 60000, 1000));
+	EXPECT_FALSE(in_sequence(self, 60000, HALF));
+}
+
 /* The receiver gives up at the deadline: the sender hears how much */
 TEST_F(sender, hears_of_a_deadline)
 {

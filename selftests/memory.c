@@ -148,6 +148,33 @@ TEST_F(buffers, what_waits_to_be_sent_stays_within_so_sndbuf)
 	EXPECT_TRUE(wait_for(self->fd, POLLOUT, 0));
 }
 
+/* Nothing of it may be missing: its budget need not cost memory */
+TEST_F(buffers, a_budget_takes_no_memory_where_nothing_may_be_missing)
+{
+	static const u32 sizes[] = { 100, 1000, 3000, 20000 };
+	static char buf[20000];
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.policy = DBLP_POLICY_EAGER,
+	};
+	u32 i, before, without;
+
+	pattern_fill(buf, sizeof(buf), 0, SCRIPTED_SEED, 0);
+	begin(self);
+	for (i = 0; i < 4; i++) {
+		before = get_meminfo(self->fd, SK_MEMINFO_WMEM_QUEUED);
+		info.budget = 0;
+		sndinfo_send(self->fd, buf, sizes[i], MSG_DONTWAIT, &info);
+		without = get_meminfo(self->fd, SK_MEMINFO_WMEM_QUEUED) -
+			  before;
+		before += without;
+		info.budget = 20000;
+		sndinfo_send(self->fd, buf, sizes[i], MSG_DONTWAIT, &info);
+		EXPECT_EQ(without, get_meminfo(self->fd,
+					       SK_MEMINFO_WMEM_QUEUED) - before);
+	}
+}
+
 /*
  * The memory of a message is used again for those that follow, but not as long
  * as a packet shows it: here in the queue of the other end's UDP socket.

@@ -16,6 +16,15 @@ u32 dblp_budget_bytes(u32 budget, u32 droppable)
 	return div_u64((u64)min_t(u32, budget, DBLP_PPM) * droppable, DBLP_PPM);
 }
 
+bool dblp_may_miss(u32 seg_size, u32 length, u32 critical, u32 budget)
+{
+	u32 last = length % seg_size ?: seg_size;
+
+	/* The last segment is the smallest, and the last to have critical bytes */
+	return critical <= length - last &&
+	       last <= dblp_budget_bytes(budget, length - critical);
+}
+
 /* Could the message close with what is missing now? */
 static bool fits_budget(const struct dblp_close_state *s)
 {

@@ -60,6 +60,17 @@ struct dblp_close_state {
  */
 u32 dblp_budget_bytes(u32 budget, u32 droppable);
 
+/**
+ * dblp_may_miss() - is the budget of a message worth one of its segments?
+ * @seg_size: bytes of each segment but the last
+ * @length: bytes of the message, at least 1
+ * @critical: bytes at its start that may not be missing
+ * @budget: ppm
+ *
+ * Return: true if any segment without critical bytes may be missing.
+ */
+bool dblp_may_miss(u32 seg_size, u32 length, u32 critical, u32 budget);
+
 enum dblp_verdict dblp_close_decide(const struct dblp_close_state *s);
 u64 dblp_close_again(const struct dblp_close_state *s);
 

@@ -84,6 +84,20 @@ static u32 dblp_tx_first_pass(const struct dblp_sock *dsk,
 	return max(n, msg->least);
 }
 
+/*
+ * Does the order decide what may be missing? If nothing may be, it is not worth its
+ * price: segments out of order do not continue each other, neither in the memory of
+ * the message nor in the trains that they travel in.
+ */
+static bool dblp_tx_order_matters(const struct dblp_tx_msg *msg)
+{
+	if (msg->acked.n - msg->crit_segs < 2)
+		return false;
+	return !msg->auto_order || msg->deadline ||
+	       dblp_may_miss(msg->seg_size, msg->len, msg->critical,
+			     msg->budget);
+}
+
 /**
  * dblp_tx_cut() - cut a message into segments for the present path
  * @dsk: socket, locked
@@ -119,6 +133,7 @@ int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 
 	msg->crit_segs = DIV_ROUND_UP(msg->critical, msg->seg_size);
 	msg->least = msg->crit_segs;
+	msg->shuffled &= dblp_tx_order_matters(msg);
 	if (msg->shuffled)
 		dblp_shuffle_init(&msg->shuffle, n - msg->crit_segs,
 				  get_random_u64());

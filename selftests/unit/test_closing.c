@@ -248,6 +248,55 @@ TEST(dblp_first_pass__suffices_and_no_more)
 	}
 }
 
+/* Whatever the order, no segment can be missing of what need not have one */
+TEST(dblp_may_miss__what_may_close_without_a_segment)
+{
+	struct prng r = { 37 };
+	u32 i, may = 0;
+
+	for (i = 0; i < 200000; i++) {
+		u32 seg_size = 256 + prng_any(&r) % 3000;
+		u32 length = 1 + prng_any(&r) % 20000;
+		u32 critical = prng_below(&r, 2) ? 0 :
+						   prng_below(&r, length + 1);
+		u32 budget = prng_below(&r, 2) ? prng_below(&r, DBLP_PPM + 1) :
+						 prng_below(&r, 50000);
+		u32 n = (length - 1) / seg_size + 1, seg;
+		bool any = false;
+
+		for (seg = 0; seg < n; seg++) {
+			u32 at = seg * seg_size;
+			u32 len = length - at < seg_size ? length - at :
+							   seg_size;
+
+			any |= at >= critical &&
+			       decide(length, len, critical, budget) ==
+			       DBLP_CLOSE_BUDGET;
+		}
+		ASSERT_EQ(any, dblp_may_miss(seg_size, length, critical,
+					     budget));
+		may += any;
+	}
+	/* Neither is rare */
+	EXPECT_LT(20000, may);
+	EXPECT_GT(180000, may);
+}
+
+TEST(dblp_may_miss__edges)
+{
+	/* 2 % of 3000 are 60 bytes, and the last of three has 120 */
+	EXPECT_FALSE(dblp_may_miss(1440, 3000, 0, 20000));
+	EXPECT_TRUE(dblp_may_miss(1440, 2880 + 60, 0, 20409));
+	EXPECT_FALSE(dblp_may_miss(1440, 2880 + 60, 0, 20408));
+	/* What is critical does not count, nor may it be missing */
+	EXPECT_FALSE(dblp_may_miss(1000, 3000, 2001, DBLP_PPM));
+	EXPECT_TRUE(dblp_may_miss(1000, 3000, 2000, DBLP_PPM));
+	EXPECT_FALSE(dblp_may_miss(1000, 3000, 2000, DBLP_PPM - 1));
+	EXPECT_TRUE(dblp_may_miss(1000, 100, 0, DBLP_PPM));
+	EXPECT_FALSE(dblp_may_miss(1000, 100, 0, DBLP_PPM - 1));
+	EXPECT_FALSE(dblp_may_miss(1000, 100, 0, 0));
+}
+
 TEST(dblp_first_pass__without_budget)
 {
 	EXPECT_EQ(100, dblp_first_pass(100, 1000, 100000, 0, 0,

@@ -83,8 +83,8 @@ enum dblp_policy {
 
 /**
  * enum dblp_order - order in which the segments of a message first go out
- * @DBLP_ORDER_AUTO: shuffled for messages with a budget or a deadline, else
- *	sequential
+ * @DBLP_ORDER_AUTO: shuffled for messages with a deadline, or a budget worth one
+ *	of their segments at least, else sequential
  * @DBLP_ORDER_SEQUENTIAL: by offset: what is missing is biased to the tail
  * @DBLP_ORDER_SHUFFLED: in a new random order for each message
  */
