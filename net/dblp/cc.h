@@ -62,7 +62,7 @@ struct dblp_cc {
 	u32				cwnd;
 	u64				pacing_rate;
 	struct dblp_crowd		crowd;
-	u64				priv[36];
+	u64				priv[40];
 };
 
 /**

@@ -14,7 +14,8 @@
  *
  * - A standing queue narrows the window and shortens the memory of past rates.
  *   If giving way does not shorten the delay, it is not ours to shorten: the
- *   path has become longer or a processor is busy, and giving way ends.
+ *   path has become longer or a processor is busy, and giving way ends. Nor does
+ *   it begin where delay just differs from packet to packet: see cc_noise.c.
  *
  * - Random loss is measured while there is no queue, and added to what is
  *   sent, so that the rate *delivered* fills the path. Loss with a queue is
@@ -46,6 +47,7 @@
 #include <linux/types.h>
 
 #include "cc.h"
+#include "cc_noise.h"
 
 /* Gains and loss rates are in 1/1024 */
 #define UNIT			1024
@@ -76,7 +78,6 @@ enum bdp_limits {
 	PROBE_RTT_ROUNDS = 3,
 	YIELD_ROUNDS	= 3,	/* rounds until yielding should show */
 	YIELD_PKTS	= 12,	/* in a round that are enough to yield */
-	SPAN_PKTS	= 12,	/* that are enough to tell of a queue */
 	LOSS_PKTS	= 64,	/* packets that make a sample of the loss */
 	LOSS_MAX	= 512,	/* most loss that is made up for */
 	LOSS_EXCESS	= 128,	/* so much more: the queue overflows */
@@ -90,9 +91,6 @@ enum bdp_limits {
 #define RIVAL_NS		(50ULL * 1000000)	/* between losses */
 
 #define MIN_RTT_WINDOW_NS	(10ULL * 1000000000)
-
-/* Delay by less than this is noise of timers and interrupts */
-#define QUEUE_NOISE_NS		200000ULL
 
 /* ACKs come in bunches and losses take time to be seen: keep sending so long */
 #define ACK_SLACK_NS		200000ULL
@@ -121,13 +119,12 @@ enum bdp_mode {
  * @filled: STARTUP is over
  * @round_sampled: this round has a rate that counts
  * @round_tried: the application did not limit it
- * @queued: the last span saw a queue all along
+ * @queued: the last span, see cc_noise.h, saw a queue all along
  * @futile: yielding does not shorten it
  * @yield_rounds: rounds since we yielded
  * @cruise_queued: there was a queue while loss was measured
- * @span_rtt: lowest round-trip time of this span, U64_MAX before the first: of a
- *	round, or of as many as have %SPAN_PKTS packets
- * @span_acked: bytes acknowledged in it
+ * @noise: delay that is not a queue's
+ * @bunch: ACKs that come in bunches
  * @queued_rtt: lowest round-trip time of the last span with a queue
  * @yield_from: most bytes acknowledged in a round since the queue was there
  * @yield_rtt: round-trip time then
@@ -164,8 +161,8 @@ struct bdp {
 	bool	futile;
 	u8	yield_rounds;
 	bool	cruise_queued;
-	u64	span_rtt;
-	u64	span_acked;
+	struct dblp_noise noise;
+	struct dblp_bunch bunch;
 	u64	queued_rtt;
 	u64	yield_from;
 	u64	yield_rtt;
@@ -227,10 +224,16 @@ static u64 bytes_in(const struct bdp *b, u64 time)
 				   1000000000);
 }
 
-/* The same in the shortest round trip, times @gain */
+/* The round trip that packets have without a queue, most of the time */
+static u64 path_rtt(const struct bdp *b)
+{
+	return b->min_rtt + b->noise.excess;
+}
+
+/* What leaves in that, times @gain */
 static u64 bdp_bytes(const struct bdp *b, u32 gain)
 {
-	return bytes_in(b, b->min_rtt) * gain / UNIT;
+	return bytes_in(b, path_rtt(b)) * gain / UNIT;
 }
 
 /* Least window: the loss of one packet must be told by others, and with much
@@ -250,15 +253,10 @@ static u64 drained_bytes(const struct dblp_cc *cc, const struct bdp *b)
 	return max(bytes, floor_bytes(cc, b));
 }
 
-static bool is_longer(u64 rtt, u64 base)
-{
-	return rtt > base + base / 8 + QUEUE_NOISE_NS;
-}
-
 /* Does so long a round trip mean that there is a queue? */
 static bool is_queue(const struct bdp *b, u64 rtt)
 {
-	return is_longer(rtt, b->min_rtt);
+	return dblp_is_longer(rtt, path_rtt(b));
 }
 
 /* Was it there all through the time that has @rtt as its lowest? */
@@ -292,7 +290,7 @@ static void bdp_init(struct dblp_cc *cc, u32 mss, u64 now)
 
 	b->random = now ^ now >> 32;
 	b->round_rtt = U64_MAX;
-	b->span_rtt = U64_MAX;
+	dblp_noise_init(&b->noise);
 	cc->cwnd = DBLP_CC_INITIAL_PKTS * mss;
 	/* Others may begin in the same moment */
 	cc->pacing_rate = (u64)cc->cwnd * DBLP_CC_INITIAL_HZ;
@@ -338,6 +336,7 @@ static void update_min_rtt(struct bdp *b, const struct dblp_rate_sample *rs,
 	}
 	if (!rs->rtt)
 		return;
+	dblp_noise_sample(&b->noise, rs->rtt);
 	b->round_rtt = min(b->round_rtt, rs->rtt);
 	b->base_rtt = min(b->base_rtt, rs->rtt);
 	if (rs->rtt <= b->min_rtt) {
@@ -360,7 +359,7 @@ static bool overflows(const struct dblp_cc *cc, const struct bdp *b)
 static bool is_storm(const struct dblp_cc *cc, const struct bdp *b)
 {
 	return overflows(cc, b) && cc->crowd.n < 2 &&
-	       b->round_rtt != U64_MAX && !is_longer(b->round_rtt, b->base_rtt);
+	       b->round_rtt != U64_MAX && !dblp_is_longer(b->round_rtt, b->base_rtt);
 }
 
 /* Late in cruising, only loss is seen that probing did not cause. With a queue
@@ -379,7 +378,7 @@ static void update_loss(const struct dblp_cc *cc, struct bdp *b)
 		return;
 	b->cruise_acked += b->round_acked;
 	b->cruise_lost += b->round_lost;
-	b->cruise_queued |= is_longer(b->round_rtt, b->base_rtt);
+	b->cruise_queued |= dblp_is_longer(b->round_rtt, b->base_rtt);
 	bytes = b->cruise_acked + b->cruise_lost;
 	if (bytes < (u64)LOSS_PKTS * cc->mss)
 		return;
@@ -500,20 +499,31 @@ static void judge_rivals(const struct dblp_cc *cc, struct bdp *b, u64 now)
 	}
 }
 
+/* What seemed to be a queue was none, so the path is not full either */
+static void search_anew(struct bdp *b)
+{
+	b->filled = false;
+	b->full_bw = 0;
+	b->full_rounds = 0;
+	if (b->mode != PROBE_RTT)
+		enter(b, STARTUP);
+}
+
 /* A queue makes past rates meaningless sooner, the more so if it overflows. A few
  * packets tell nothing of it: a processor that is busy now and then holds up all of
  * a round as well, and who gives way to that ends with a few packets a round.
  */
 static void judge_queue(const struct dblp_cc *cc, struct bdp *b)
 {
-	u64 rtt = min(b->span_rtt, b->round_rtt);
+	enum dblp_span span;
+	u64 rtt;
 
-	b->span_rtt = rtt;
-	b->span_acked += b->round_acked;
-	if (b->span_acked < SPAN_PKTS * (u64)cc->mss)
+	span = dblp_noise_round(&b->noise, cc->mss, b->round_acked, b->min_rtt);
+	if (span == DBLP_SPAN_GOES_ON)
 		return;
-	b->span_rtt = U64_MAX;
-	b->span_acked = 0;
+	if (span == DBLP_SPAN_NOISE)
+		search_anew(b);
+	rtt = b->noise.span_rtt;
 	b->queued = is_queued(b, rtt);
 	if (!b->queued) {
 		b->futile = false;
@@ -559,6 +569,7 @@ static void next_round(struct dblp_cc *cc, struct bdp *b,
 	}
 	judge_rivals(cc, b, rs->now);
 	judge_queue(cc, b);
+	dblp_bunch_round(&b->bunch);
 	/* A rate is not forgotten while the application does not try it */
 	if (b->round_sampled) {
 		b->slot = (b->slot + 1) % BW_ROUNDS;
@@ -601,6 +612,19 @@ static void set_pacing_rate(struct dblp_cc *cc, const struct bdp *b,
 		cc->pacing_rate = max(rate, least);
 }
 
+/* Without a queue, pacing is the limit. The window is not: it is as much as the
+ * path may hold while ACKs are under way.
+ */
+static u64 free_cwnd(const struct bdp *b)
+{
+	u64 slack = bytes_in(b, ACK_SLACK_NS);
+
+	if (b->noise.varied)
+		slack = max_t(u64, slack, dblp_bunch_bytes(&b->bunch));
+	return max(bytes_in(b, b->min_rtt) * GAIN_WINDOW / UNIT,
+		   bdp_bytes(b, GAIN_QUEUED)) + slack;
+}
+
 static u64 target_cwnd(const struct dblp_cc *cc, const struct bdp *b)
 {
 	u64 extra = EXTRA_PKTS * (u64)cc->mss;
@@ -610,7 +634,7 @@ static u64 target_cwnd(const struct dblp_cc *cc, const struct bdp *b)
 	if (b->rivals)
 		return bdp_bytes(b, GAIN_QUEUED) + extra + b->rival_bytes;
 	if (!b->queued)
-		return bdp_bytes(b, GAIN_WINDOW) + bytes_in(b, ACK_SLACK_NS);
+		return free_cwnd(b);
 	/* The same extra for all lets those grow who have less */
 	if (!b->futile)
 		return bdp_bytes(b, GAIN_QUEUED) + extra;
@@ -671,6 +695,7 @@ static void bdp_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	b->round_lost += rs->lost;
 	update_min_rtt(b, rs, rtt);
 	update_bw(b, rs);
+	dblp_bunch_ack(&b->bunch, rs, max_bw(b), cc->cwnd);
 	if (b->mode == PROBE_UP && b->mode_rounds && is_queue(b, rs->rtt))
 		enter(b, PROBE_DOWN);
 	if (round_is_over(b, rs))

@@ -5,6 +5,9 @@
  * while the queue is shorter than a target, and shrinks once a round trip by as
  * much as the delay exceeds it, or as large a share of packets was marked.
  *
+ * The delay of a round trip is that of its fastest packet, and what delays differ
+ * by anyway is added to the target: see cc_noise.c.
+ *
  * The target is longer for small windows: the more flows there are, the smaller
  * they are, and the longer a queue their noise makes. A window of less than a
  * packet is a packet every few round trips.
@@ -23,6 +26,7 @@
 #include <linux/types.h>
 
 #include "cc.h"
+#include "cc_noise.h"
 
 /* Shares are in 1/1024 */
 #define UNIT			1024
@@ -50,6 +54,8 @@ enum swift_limits {
  * struct swift - state
  * @min_rtt: propagation delay
  * @min_rtt_at: when it was last seen
+ * @noise: delay that is not a queue's
+ * @round_rtt: lowest round-trip time of this round, U64_MAX before the first
  * @round_end: the round trip is over when so many bytes were acknowledged
  * @round_acked: bytes acknowledged in it
  * @round_lost: bytes lost in it
@@ -64,6 +70,8 @@ enum swift_limits {
 struct swift {
 	u64	min_rtt;
 	u64	min_rtt_at;
+	struct dblp_noise noise;
+	u64	round_rtt;
 	u64	round_end;
 	u64	round_acked;
 	u64	round_lost;
@@ -89,6 +97,8 @@ static void swift_init(struct dblp_cc *cc, u32 mss, u64 now)
 	s->wnd = DBLP_CC_INITIAL_PKTS * mss;
 	s->starting = true;
 	s->random = now ^ now >> 32;
+	s->round_rtt = U64_MAX;
+	dblp_noise_init(&s->noise);
 	cc->cwnd = s->wnd;
 	cc->pacing_rate = (u64)cc->cwnd * DBLP_CC_INITIAL_HZ;
 }
@@ -111,6 +121,8 @@ static void update_min_rtt(struct swift *s, const struct dblp_rate_sample *rs,
 		s->min_rtt = rtt->min;
 	if (!rs->rtt)
 		return;
+	dblp_noise_sample(&s->noise, rs->rtt);
+	s->round_rtt = min(s->round_rtt, rs->rtt);
 	if (!s->min_rtt || rs->rtt <= s->min_rtt) {
 		s->min_rtt = rs->rtt;
 		s->min_rtt_at = rs->now;
@@ -128,7 +140,8 @@ static u64 target_rtt(const struct dblp_cc *cc, const struct swift *s)
 
 	while (root * root < pkts && root < 32)
 		root++;
-	return s->min_rtt + s->min_rtt / 8 + QUEUE_NS + QUEUE_SMALL_NS / root;
+	return s->min_rtt + s->min_rtt / 8 + s->noise.excess + QUEUE_NS +
+	       QUEUE_SMALL_NS / root;
 }
 
 /* Once a round trip; @left in 1/1024 */
@@ -152,21 +165,25 @@ static void grow(struct dblp_cc *cc, struct swift *s, u32 acked)
 	s->wnd = min_t(u64, s->wnd + step, WND_MAX);
 }
 
-static void heed_delay(struct dblp_cc *cc, struct swift *s,
-		       const struct dblp_rate_sample *rs)
+static void heed_delay(struct dblp_cc *cc, struct swift *s, u64 rtt)
 {
 	u64 target = target_rtt(cc, s), excess;
 
-	if (!rs->rtt)
+	if (rtt == U64_MAX || rtt <= target)
 		return;
-	if (rs->rtt <= target) {
-		/* What is not used shows nothing */
-		if (!rs->app_limited)
-			grow(cc, s, rs->acked);
-		return;
-	}
-	excess = div64_u64((rs->rtt - target) * DELAY_BETA, rs->rtt);
+	excess = div64_u64((rtt - target) * DELAY_BETA, rtt);
 	shrink(cc, s, max_t(u64, UNIT - excess, DELAY_MOST));
+}
+
+static void heed_ack(struct dblp_cc *cc, struct swift *s,
+		     const struct dblp_rate_sample *rs)
+{
+	/* Who doubles can't wait for the end of a round */
+	if (s->starting && rs->rtt)
+		heed_delay(cc, s, rs->rtt);
+	/* What is not used shows nothing */
+	if (rs->rtt && !rs->app_limited && s->round_rtt <= target_rtt(cc, s))
+		grow(cc, s, rs->acked);
 }
 
 /* RFC 8257 section 3.3 */
@@ -200,11 +217,18 @@ static void heed_loss(struct dblp_cc *cc, struct swift *s)
 static void next_round(struct dblp_cc *cc, struct swift *s,
 		       const struct dblp_rate_sample *rs)
 {
+	enum dblp_span span;
+
 	if (!rs->acked || rs->prior_delivered < s->round_end)
 		return;
 	s->round_end = rs->delivered;
+	span = dblp_noise_round(&s->noise, cc->mss, s->round_acked, s->min_rtt);
+	if (span != DBLP_SPAN_GOES_ON)
+		heed_delay(cc, s, s->noise.span_rtt);
 	heed_marks(cc, s);
 	heed_loss(cc, s);
+	s->starting |= span == DBLP_SPAN_NOISE;
+	s->round_rtt = U64_MAX;
 	s->round_acked = 0;
 	s->round_lost = 0;
 	s->round_ce = 0;
@@ -238,7 +262,7 @@ static void swift_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		s->wnd = max_t(u32, cc->crowd.wnd, 1);
 		s->starting = false;
 	} else if (rs->acked) {
-		heed_delay(cc, s, rs);
+		heed_ack(cc, s, rs);
 	}
 	next_round(cc, s, rs);
 	set_rates(cc, s, rtt);

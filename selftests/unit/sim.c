@@ -361,6 +361,15 @@ static void on_wake(struct sim *s, u32 flow)
 	run_sender(s, flow);
 }
 
+/* When what sets out at @at arrives */
+static u64 travelled(struct sim *s, u64 at)
+{
+	at += s->rtt / 2;
+	if (s->jitter)
+		at += sim_random(s) % (s->jitter + 1);
+	return at;
+}
+
 /* When the host attends to what comes at @at */
 static u64 attended(const struct sim *s, u64 at)
 {
@@ -394,7 +403,7 @@ static void send_ack(struct sim *s, u32 flow)
 	if (s->ack_every)
 		at = (at / s->ack_every + 1) * s->ack_every;
 	push_event(s, (struct sim_event) {
-		   .at = attended(s, at + s->rtt / 2), .type = EV_ACK,
+		   .at = attended(s, travelled(s, at)), .type = EV_ACK,
 		   .flow = flow, .ack = ack });
 }
 
@@ -508,8 +517,9 @@ static void on_event(struct sim *s, const struct sim_event *e)
 		break;
 	case EV_LEAVE:
 		queue_changes(s, -1);
+		s->arrived = max(s->arrived, travelled(s, s->now));
 		push_event(s, (struct sim_event) {
-			   .at = attended(s, s->now + s->rtt / 2),
+			   .at = attended(s, s->arrived),
 			   .type = EV_ARRIVE, .flow = e->flow, .pn = e->pn,
 			   .segment = e->segment, .ce = e->ce });
 		break;
@@ -561,4 +571,35 @@ void sim_free(struct sim *s)
 	}
 	free(s->heap);
 	free(s->flow);
+}
+
+void sim_path(struct sim *s, u32 n, u64 mbit, u64 rtt, u32 loss)
+{
+	u32 i;
+
+	sim_init(s, n);
+	s->rate = mbit * SIM_MBIT;
+	s->rtt = rtt;
+	s->loss = loss;
+	for (i = 0; i < n; i++) {
+		s->flow[i].start = i * 1237;
+		s->flow[i].handshake_rtt = rtt;
+	}
+}
+
+u32 sim_share(struct sim *s, u32 i, u64 time)
+{
+	u64 before = s->flow[i].received, start = s->now;
+
+	sim_run(s, start + time);
+	return (s->flow[i].received - before) * 1000 /
+	       (s->rate * (s->now - start) / SIM_S);
+}
+
+u32 sim_mean_queue(struct sim *s, u64 time)
+{
+	s->queue_area = 0;
+	s->queue_peak = 0;
+	sim_run(s, s->now + time);
+	return s->queue_area / time;
 }

@@ -67,6 +67,8 @@ struct sim {
 	u32			queue_max;	/* packets */
 	u32			loss;		/* ppm, before the queue */
 	u64			ack_every;	/* hold ACKs till such a multiple */
+	u64			jitter;		/* each way takes so much longer */
+						/* at most; data keeps its order */
 	u64			stall_every;	/* from such a multiple on, hosts */
 	u64			stall_max;	/* do nothing, so long at most */
 	u32			mss;		/* bytes of a packet for the window */
@@ -88,6 +90,7 @@ struct sim {
 	u32			queue;
 	u64			queue_at;
 	u64			link_free;
+	u64			arrived;	/* when the last packet does */
 	struct sim_event	*heap;
 	u32			n_events;
 	u32			max_events;
@@ -102,6 +105,15 @@ void sim_message(struct sim *s, u32 i, u64 bytes, u64 at);
 /* Run until @until, or until all flows with a goal have reached it */
 void sim_run(struct sim *s, u64 until);
 void sim_free(struct sim *s);
+
+#define SIM_MBIT	125000ULL
+
+/* A path of @mbit Mbit/s, and @n flows that start a moment after each other */
+void sim_path(struct sim *s, u32 n, u64 mbit, u64 rtt, u32 loss);
+/* Share of the link, in thousandths, that arrives of flow @i within @time */
+u32 sim_share(struct sim *s, u32 i, u64 time);
+/* Packets that wait on average within @time */
+u32 sim_mean_queue(struct sim *s, u64 time);
 
 /* TCP cubic, after RFC 9438, with Linux' timers: to compete with */
 extern const struct dblp_cc_ops sim_cubic;

@@ -7,41 +7,6 @@
 #include "sim.h"
 #include "test.h"
 
-#define MBIT	125000ULL
-
-/* A path, and @n flows that start a moment after each other */
-static void path_init(struct sim *s, u32 n, u64 mbit, u64 rtt, u32 loss)
-{
-	u32 i;
-
-	sim_init(s, n);
-	s->rate = mbit * MBIT;
-	s->rtt = rtt;
-	s->loss = loss;
-	for (i = 0; i < n; i++) {
-		s->flow[i].start = i * 1237;
-		s->flow[i].handshake_rtt = rtt;
-	}
-}
-
-/* Share of the link, in thousandths, that arrives of flow @i within @time */
-static u32 share(struct sim *s, u32 i, u64 time)
-{
-	u64 before = s->flow[i].received, start = s->now;
-
-	sim_run(s, start + time);
-	return (s->flow[i].received - before) * 1000 /
-	       (s->rate * (s->now - start) / SIM_S);
-}
-
-static u32 mean_queue(struct sim *s, u64 time)
-{
-	s->queue_area = 0;
-	s->queue_peak = 0;
-	sim_run(s, s->now + time);
-	return s->queue_area / time;
-}
-
 static const struct {
 	const char	*name;
 	u64		mbit;
@@ -67,9 +32,9 @@ static void check_goodput(struct __test_metadata *_metadata, u32 loss,
 	u32 i, got;
 
 	for (i = 0; i < N_PATHS; i++) {
-		path_init(&s, 1, paths[i].mbit, paths[i].rtt, loss);
+		sim_path(&s, 1, paths[i].mbit, paths[i].rtt, loss);
 		sim_run(&s, paths[i].settle);
-		got = share(&s, 0, paths[i].time);
+		got = sim_share(&s, 0, paths[i].time);
 		EXPECT_GE(got, least) {
 			TH_LOG("%s: 0.%03u of the link", paths[i].name, got);
 		}
@@ -117,12 +82,12 @@ TEST(bdp__a_storm_passes)
 	u64 rtt;
 
 	for (rtt = 30 * SIM_US; rtt <= 30 * SIM_MS; rtt *= 10) {
-		path_init(&s, 1, 100, rtt, 700000);
+		sim_path(&s, 1, 100, rtt, 700000);
 		sim_run(&s, 100 * rtt + SIM_S / 2);
 		s.loss = 0;
 		sim_run(&s, s.now + 100 * (rtt + 2 * SIM_MS));
 		s.dropped = 0;
-		EXPECT_GE(share(&s, 0, 100 * (rtt + SIM_MS)), 950);
+		EXPECT_GE(sim_share(&s, 0, 100 * (rtt + SIM_MS)), 950);
 		EXPECT_EQ(0, s.dropped) TH_LOG("%llu us", rtt / SIM_US);
 		sim_free(&s);
 	}
@@ -133,9 +98,9 @@ TEST(bdp__small_windows_bear_loss)
 {
 	struct sim s;
 
-	path_init(&s, 1, 1000, 30 * SIM_US, 300000);
+	sim_path(&s, 1, 1000, 30 * SIM_US, 300000);
 	sim_run(&s, SIM_S / 4);
-	EXPECT_GE(share(&s, 0, SIM_S / 4), 970);
+	EXPECT_GE(sim_share(&s, 0, SIM_S / 4), 970);
 	sim_free(&s);
 }
 
@@ -143,10 +108,10 @@ TEST(bdp__finds_the_rate_in_a_few_round_trips)
 {
 	struct sim s;
 
-	path_init(&s, 1, 1000, 1 * SIM_MS, 0);
+	sim_path(&s, 1, 1000, 1 * SIM_MS, 0);
 	/* BDP is 89 packets: three doublings of ten, and one to see it */
 	sim_run(&s, 6 * SIM_MS);
-	EXPECT_GE(share(&s, 0, 10 * SIM_MS), 930);
+	EXPECT_GE(sim_share(&s, 0, 10 * SIM_MS), 930);
 	sim_free(&s);
 }
 
@@ -156,11 +121,11 @@ TEST(bdp__keeps_the_queue_short)
 	u32 i, bdp;
 
 	for (i = 0; i < N_PATHS; i++) {
-		path_init(&s, 1, paths[i].mbit, paths[i].rtt, 0);
+		sim_path(&s, 1, paths[i].mbit, paths[i].rtt, 0);
 		sim_run(&s, paths[i].settle);
 		bdp = s.rate * paths[i].rtt / SIM_S / s.mss;
 		s.dropped = 0;
-		EXPECT_LE(mean_queue(&s, paths[i].time), bdp / 4 + 4) {
+		EXPECT_LE(sim_mean_queue(&s, paths[i].time), bdp / 4 + 4) {
 			TH_LOG("%s", paths[i].name);
 		}
 		EXPECT_LE(s.queue_peak, bdp / 2 + 10);
@@ -176,10 +141,10 @@ TEST(bdp__bears_bunched_acks)
 	struct sim s;
 
 	for (loss = 0; loss <= 50000; loss += 50000) {
-		path_init(&s, 1, 1000, 30 * SIM_US, loss);
+		sim_path(&s, 1, 1000, 30 * SIM_US, loss);
 		s.ack_every = 200 * SIM_US;
 		sim_run(&s, SIM_S / 10);
-		EXPECT_GE(share(&s, 0, SIM_S / 4), 930);
+		EXPECT_GE(sim_share(&s, 0, SIM_S / 4), 930);
 		sim_free(&s);
 	}
 }
@@ -191,12 +156,12 @@ TEST(bdp__does_not_crawl_on_a_busy_host)
 	struct sim s;
 
 	for (ms = 2; ms <= 24; ms++) {
-		path_init(&s, 1, 100, 2 * SIM_MS, 20000);
+		sim_path(&s, 1, 100, 2 * SIM_MS, 20000);
 		s.queue_max = 1000;
 		s.stall_every = ms * SIM_MS;
 		s.stall_max = s.stall_every;
 		sim_run(&s, SIM_S);
-		got = share(&s, 0, 2 * SIM_S);
+		got = sim_share(&s, 0, 2 * SIM_S);
 		EXPECT_GE(got, 430) {
 			TH_LOG("up to %u ms: 0.%03u of the link", ms, got);
 		}
@@ -211,10 +176,10 @@ TEST(bdp__two_flows_share_fairly)
 	u64 before;
 
 	for (loss = 0; loss <= 50000; loss += 10000) {
-		path_init(&s, 2, 100, 10 * SIM_MS, loss);
+		sim_path(&s, 2, 100, 10 * SIM_MS, loss);
 		sim_run(&s, 5 * SIM_S);
 		before = s.flow[1].received;
-		a = share(&s, 0, 10 * SIM_S);
+		a = sim_share(&s, 0, 10 * SIM_S);
 		b = (s.flow[1].received - before) * 1000 / (s.rate * 10);
 		EXPECT_GE(a + b, 950);
 		EXPECT_GE(a * 100, (a + b) * 35);
@@ -228,18 +193,18 @@ TEST(bdp__a_late_flow_gets_its_share)
 	struct sim s;
 	u32 i, got;
 
-	path_init(&s, 4, 1000, 1 * SIM_MS, 0);
+	sim_path(&s, 4, 1000, 1 * SIM_MS, 0);
 	for (i = 1; i < 4; i++)
 		s.flow[i].start = i * SIM_S / 4;
 	sim_run(&s, 2 * SIM_S);
 	for (i = 0; i < 4; i++) {
-		got = share(&s, i, SIM_S);
+		got = sim_share(&s, i, SIM_S);
 		EXPECT_GE(got, 150);
 		EXPECT_LE(got, 400);
 	}
 	/* And the queue that they share is not full */
 	s.dropped = 0;
-	EXPECT_LE(mean_queue(&s, SIM_S), 60);
+	EXPECT_LE(sim_mean_queue(&s, SIM_S), 60);
 	EXPECT_EQ(0, s.dropped);
 	sim_free(&s);
 }
@@ -250,12 +215,12 @@ TEST(bdp__uses_bandwidth_that_becomes_free)
 	u32 loss;
 
 	for (loss = 0; loss <= 50000; loss += 50000) {
-		path_init(&s, 1, 20, 10 * SIM_MS, loss);
+		sim_path(&s, 1, 20, 10 * SIM_MS, loss);
 		sim_run(&s, 2 * SIM_S);
-		s.rate = 100 * MBIT;
+		s.rate = 100 * SIM_MBIT;
 		/* Eight steps of a quarter each, which follow each other */
 		sim_run(&s, s.now + 300 * SIM_MS);
-		EXPECT_GE(share(&s, 0, 100 * SIM_MS), 930);
+		EXPECT_GE(sim_share(&s, 0, 100 * SIM_MS), 930);
 		sim_free(&s);
 	}
 }
@@ -264,16 +229,16 @@ TEST(bdp__gives_way_when_bandwidth_is_taken)
 {
 	struct sim s;
 
-	path_init(&s, 1, 100, 10 * SIM_MS, 0);
+	sim_path(&s, 1, 100, 10 * SIM_MS, 0);
 	sim_run(&s, 2 * SIM_S);
-	s.rate = 20 * MBIT;
+	s.rate = 20 * SIM_MBIT;
 	/* Five round trips through the full queue */
 	sim_run(&s, s.now + 330 * SIM_MS);
 	s.dropped = 0;
-	EXPECT_LE(mean_queue(&s, 150 * SIM_MS), 30);
-	EXPECT_LE(mean_queue(&s, SIM_S), 10);
+	EXPECT_LE(sim_mean_queue(&s, 150 * SIM_MS), 30);
+	EXPECT_LE(sim_mean_queue(&s, SIM_S), 10);
 	EXPECT_EQ(0, s.dropped);
-	EXPECT_GE(share(&s, 0, SIM_S), 930);
+	EXPECT_GE(sim_share(&s, 0, SIM_S), 930);
 	sim_free(&s);
 }
 
@@ -292,12 +257,12 @@ TEST(bdp__a_longer_path_is_no_queue)
 	u32 i;
 
 	for (i = 0; i < 4; i++) {
-		path_init(&s, 1, paths[i].mbit, paths[i].before * SIM_US, 0);
+		sim_path(&s, 1, paths[i].mbit, paths[i].before * SIM_US, 0);
 		s.queue_max = 1000;
 		sim_run(&s, SIM_S / 4);
 		s.rtt = paths[i].after * SIM_US;
 		sim_run(&s, s.now + 200 * s.rtt);
-		EXPECT_GE(share(&s, 0, SIM_S), 850);
+		EXPECT_GE(sim_share(&s, 0, SIM_S), 850);
 		sim_free(&s);
 	}
 }
@@ -307,11 +272,11 @@ TEST(bdp__a_longer_path_is_used_in_full)
 {
 	struct sim s;
 
-	path_init(&s, 1, 100, 10 * SIM_MS, 0);
+	sim_path(&s, 1, 100, 10 * SIM_MS, 0);
 	sim_run(&s, SIM_S / 2);
 	s.rtt = 15 * SIM_MS;
 	sim_run(&s, s.now + 11 * SIM_S);
-	EXPECT_GE(share(&s, 0, SIM_S), 970);
+	EXPECT_GE(sim_share(&s, 0, SIM_S), 970);
 	sim_free(&s);
 }
 
@@ -319,12 +284,12 @@ TEST(bdp__a_shorter_path_is_seen)
 {
 	struct sim s;
 
-	path_init(&s, 1, 100, 40 * SIM_MS, 0);
+	sim_path(&s, 1, 100, 40 * SIM_MS, 0);
 	sim_run(&s, 2 * SIM_S);
 	s.rtt = 10 * SIM_MS;
 	sim_run(&s, s.now + SIM_S);
 	s.dropped = 0;
-	EXPECT_LE(mean_queue(&s, SIM_S), 25);
+	EXPECT_LE(sim_mean_queue(&s, SIM_S), 25);
 	EXPECT_EQ(0, s.dropped);
 	sim_free(&s);
 }
@@ -338,7 +303,7 @@ static u32 incast(u32 n, u64 bytes, bool handshake, u32 *sent)
 	struct sim s;
 	u32 i, took;
 
-	path_init(&s, n, 1000, 100 * SIM_US, 0);
+	sim_path(&s, n, 1000, 100 * SIM_US, 0);
 	for (i = 0; i < n; i++) {
 		s.flow[i].goal = bytes;
 		if (!handshake)
@@ -414,7 +379,7 @@ TEST(bdp__rounds_of_training)
 	struct sim s;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		path_init(&s, cases[i].n, cases[i].mbit, cases[i].rtt * SIM_US,
+		sim_path(&s, cases[i].n, cases[i].mbit, cases[i].rtt * SIM_US,
 			  0);
 		for (k = 0; k < cases[i].n; k++)
 			s.flow[k].goal = 1;
@@ -438,7 +403,7 @@ TEST(bdp__rounds_of_training)
 /* Ethernet packets of 1440 bytes of messages, as the module makes them */
 static void wire_init(struct sim *s, u32 n, u64 mbit, u64 rtt, u32 loss)
 {
-	path_init(s, n, mbit, rtt, loss);
+	sim_path(s, n, mbit, rtt, loss);
 	s->mss = 1472;
 	s->overhead = 42;
 	s->payload = 1440;
@@ -544,10 +509,10 @@ TEST(bdp__strangers_do_no_harm)
 {
 	struct sim s;
 
-	path_init(&s, 1, 1000, 100 * SIM_US, 0);
+	sim_path(&s, 1, 1000, 100 * SIM_US, 0);
 	s.strangers = 10000;
 	sim_run(&s, SIM_S / 10);
-	EXPECT_GE(share(&s, 0, SIM_S / 4), 700);
+	EXPECT_GE(sim_share(&s, 0, SIM_S / 4), 700);
 	sim_free(&s);
 }
 
@@ -585,7 +550,7 @@ TEST(bdp__probes_after_a_pause)
 	struct sim s;
 
 	for (pause = 10; pause <= 1000; pause *= 10) {
-		path_init(&s, 1, 200, 600 * SIM_US, 0);
+		sim_path(&s, 1, 200, 600 * SIM_US, 0);
 		s.flow[0].goal = 1;
 		sim_run(&s, SIM_S);
 		training_round(&s, &r, 1, s.now + 70 * SIM_MS, 1);
@@ -616,7 +581,7 @@ TEST(bdp__overflow_is_not_random_loss)
 	struct sim s;
 	u64 pkts;
 
-	path_init(&s, 32, 1000, 100 * SIM_US, 0);
+	sim_path(&s, 32, 1000, 100 * SIM_US, 0);
 	s.queue_max = 40;
 	sim_run(&s, SIM_S / 2);
 	s.dropped = 0;
@@ -634,7 +599,7 @@ TEST(bdp__overflow_of_a_short_queue_is_not_random_loss)
 	struct sim s;
 	u64 pkts;
 
-	path_init(&s, 11, 1000, 60 * SIM_US, 0);
+	sim_path(&s, 11, 1000, 60 * SIM_US, 0);
 	s.queue_max = 5;
 	sim_run(&s, SIM_S / 8);
 	s.dropped = 0;
@@ -654,13 +619,13 @@ TEST(bdp__remembers_through_pauses)
 	struct sim s;
 	u32 i;
 
-	path_init(&s, 1, 1000, 1 * SIM_MS, 0);
+	sim_path(&s, 1, 1000, 1 * SIM_MS, 0);
 	sim_run(&s, 50 * SIM_MS);
 	for (i = 0; i < 50; i++) {
 		sim_message(&s, 0, 14000, s.now);
 		sim_run(&s, s.now + 10 * SIM_MS);
 	}
-	EXPECT_GE(s.flow[0].cc.pacing_rate, 100 * MBIT * 7);
+	EXPECT_GE(s.flow[0].cc.pacing_rate, 100 * SIM_MBIT * 7);
 	sim_free(&s);
 }
 
@@ -674,7 +639,7 @@ TEST(bdp__is_not_held_to_the_rate_of_small_messages)
 	for (seed = 1; seed <= 50; seed++) {
 		struct sim s;
 
-		path_init(&s, 1, 1000, 80 * SIM_MS, 150000);
+		sim_path(&s, 1, 1000, 80 * SIM_MS, 150000);
 		s.rng = seed;
 		s.flow[0].goal = 1;
 		sim_run(&s, SIM_S);

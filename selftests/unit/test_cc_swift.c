@@ -5,38 +5,13 @@
 #include "sim.h"
 #include "test.h"
 
-#define MBIT	125000ULL
-
 static void path_init(struct sim *s, u32 n, u64 mbit, u64 rtt, u32 loss)
 {
 	u32 i;
 
-	sim_init(s, n);
-	s->rate = mbit * MBIT;
-	s->rtt = rtt;
-	s->loss = loss;
-	for (i = 0; i < n; i++) {
-		s->flow[i].start = i * 1237;
-		s->flow[i].handshake_rtt = rtt;
+	sim_path(s, n, mbit, rtt, loss);
+	for (i = 0; i < n; i++)
 		s->flow[i].ops = &dblp_cc_swift;
-	}
-}
-
-/* Share of the link, in thousandths, that arrives of flow @i within @time */
-static u32 share(struct sim *s, u32 i, u64 time)
-{
-	u64 before = s->flow[i].received, start = s->now;
-
-	sim_run(s, start + time);
-	return (s->flow[i].received - before) * 1000 /
-	       (s->rate * (s->now - start) / SIM_S);
-}
-
-static u32 mean_queue(struct sim *s, u64 time)
-{
-	s->queue_area = 0;
-	sim_run(s, s->now + time);
-	return s->queue_area / time;
 }
 
 TEST(swift__fills_a_link_whatever_is_lost)
@@ -48,7 +23,7 @@ TEST(swift__fills_a_link_whatever_is_lost)
 		for (rtt = 100; rtt <= 1000; rtt += 300) {
 			path_init(&s, 1, 100, rtt * SIM_US, loss);
 			sim_run(&s, SIM_S / 2);
-			EXPECT_GE(share(&s, 0, SIM_S), 950);
+			EXPECT_GE(sim_share(&s, 0, SIM_S), 950);
 			sim_free(&s);
 		}
 	}
@@ -62,7 +37,7 @@ TEST(swift__keeps_the_queue_short)
 
 	path_init(&s, 1, 1000, 100 * SIM_US, 0);
 	sim_run(&s, SIM_S / 2);
-	delay = mean_queue(&s, SIM_S);
+	delay = sim_mean_queue(&s, SIM_S);
 	EXPECT_GE(delay, 15);
 	EXPECT_LE(delay, 60);
 	EXPECT_EQ(0, s.dropped);
@@ -71,8 +46,8 @@ TEST(swift__keeps_the_queue_short)
 	path_init(&s, 1, 1000, 100 * SIM_US, 0);
 	s.mark_above = 8;
 	sim_run(&s, SIM_S / 2);
-	EXPECT_LE(mean_queue(&s, SIM_S), 9);
-	EXPECT_GE(share(&s, 0, SIM_S), 950);
+	EXPECT_LE(sim_mean_queue(&s, SIM_S), 9);
+	EXPECT_GE(sim_share(&s, 0, SIM_S), 950);
 	EXPECT_GT(s.marked, 0);
 	sim_free(&s);
 }
@@ -118,9 +93,9 @@ TEST(swift__uses_bandwidth_that_becomes_free)
 
 	path_init(&s, 1, 20, 500 * SIM_US, 0);
 	sim_run(&s, SIM_S);
-	s.rate = 100 * MBIT;
+	s.rate = 100 * SIM_MBIT;
 	sim_run(&s, s.now + 50 * SIM_MS);
-	EXPECT_GE(share(&s, 0, 100 * SIM_MS), 950);
+	EXPECT_GE(sim_share(&s, 0, 100 * SIM_MS), 950);
 	sim_free(&s);
 }
 
@@ -137,7 +112,7 @@ TEST(swift__windows_of_less_than_a_packet)
 	s.dropped = 0;
 	for (i = 0; i < s.n; i++)
 		pkts -= s.flow[i].received / s.mss;
-	EXPECT_LE(mean_queue(&s, SIM_S), 80);
+	EXPECT_LE(sim_mean_queue(&s, SIM_S), 80);
 	for (i = 0; i < s.n; i++)
 		pkts += s.flow[i].received / s.mss;
 	EXPECT_LE(s.dropped, pkts / 20);
@@ -162,7 +137,7 @@ TEST(dblp_cc_switch__live)
 		EXPECT_EQ(to[i % 2], f->cc.ops);
 		EXPECT_EQ(rate, f->cc.pacing_rate);
 		s.dropped = 0;
-		EXPECT_GE(share(&s, 0, 20 * SIM_MS), 900);
+		EXPECT_GE(sim_share(&s, 0, 20 * SIM_MS), 900);
 		EXPECT_EQ(0, s.dropped);
 	}
 	sim_free(&s);
