@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include "lib/hostile.h"
 
+#include <netinet/udp.h>
+
 /*
  * Packets that belong to no connection, or to that of somebody else
  */
@@ -99,6 +101,118 @@ TEST_F(peer, a_forged_reset_is_ignored)
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_TRUE(is_silent(self->fd));
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd));
+}
+
+/* Packets that UDP has found damaged: of IPv4, or of IPv6 */
+static u64 damaged(bool v4)
+{
+	static const char name6[] = "Udp6InCsumErrors";
+	char names[512], values[512], *name, *value, *n, *v;
+	FILE *f = fopen(v4 ? "/proc/net/snmp" : "/proc/net/snmp6", "r");
+
+	while (f && fgets(names, sizeof(names), f)) {
+		if (!v4 && !strncmp(names, name6, strlen(name6)))
+			goto found6;
+		if (!v4 || strncmp(names, "Udp: ", 5) ||
+		    !fgets(values, sizeof(values), f))
+			continue;
+		name = strtok_r(names, " \n", &n);
+		value = strtok_r(values, " \n", &v);
+		while (name && value && strcmp(name, "InCsumErrors")) {
+			name = strtok_r(NULL, " \n", &n);
+			value = strtok_r(NULL, " \n", &v);
+		}
+		if (!name || !value)
+			break;
+		fclose(f);
+		return strtoull(value, NULL, 10);
+	}
+	die("no counter of damaged packets");
+found6:
+	fclose(f);
+	return strtoull(names + strlen(name6), NULL, 10);
+}
+
+static bool is_v4(const struct sockaddr_dblp *a)
+{
+	return !memcmp(&a->sdblp_addr, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
+}
+
+static u32 sum_words(u32 sum, const void *bytes, u32 len)
+{
+	const u8 *p = bytes;
+
+	for (; len > 1; len -= 2, p += 2)
+		sum += p[0] << 8 | p[1];
+	return len ? sum + (p[0] << 8) : sum;
+}
+
+/* The packet, with the checksum that it must have or with another one */
+static void send_raw(const struct peer *peer, const struct packet *p,
+		     const struct sockaddr_dblp *to, bool good)
+{
+	bool v4 = is_v4(to);
+	u32 skip = v4 ? 12 : 0, len = sizeof(struct udphdr) + p->len;
+	const u8 *address = (const u8 *)&to->sdblp_addr + skip;
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
+	struct sockaddr_in four = { .sin_family = AF_INET };
+	struct udphdr udp = { .dest = to->sdblp_port };
+	struct iovec iov[] = {
+		{ &udp, sizeof(udp) }, { (void *)p->byte, p->len },
+	};
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
+	socklen_t size = sizeof(six);
+	u32 sum;
+	int fd;
+
+	if (getsockname(peer->udp, (struct sockaddr *)&six, &size))
+		die("getsockname()");
+	/* The port is in one place in both */
+	udp.source = six.sin6_port;
+	udp.len = htons(len);
+	/* Both ends have the same address, on this machine */
+	sum = sum_words(IPPROTO_UDP + len, address, 16 - skip);
+	sum = sum_words(sum, address, 16 - skip);
+	sum = sum_words(sum_words(sum, &udp, sizeof(udp)), p->byte, p->len);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = ~((sum & 0xffff) + (sum >> 16)) & 0xffff;
+	/* 0 would mean that there is none */
+	if (!good)
+		sum = sum == 1 ? 2 : sum ^ 1;
+	udp.check = htons(sum ?: 0xffff);
+
+	memcpy(&four.sin_addr, address, 4);
+	six.sin6_family = AF_INET6;
+	six.sin6_port = 0;
+	memcpy(&six.sin6_addr, &to->sdblp_addr, 16);
+	six.sin6_scope_id = 0;
+	six.sin6_flowinfo = 0;
+	m.msg_name = v4 ? (void *)&four : (void *)&six;
+	m.msg_namelen = v4 ? sizeof(four) : sizeof(six);
+	fd = socket(v4 ? AF_INET : AF_INET6, SOCK_RAW, IPPROTO_UDP);
+	if (fd < 0 || sendmsg(fd, &m, 0) < 0)
+		die("sending a raw packet");
+	close(fd);
+}
+
+/* It counts where those of any other UDP socket do */
+TEST_F(peer, a_damaged_packet_is_dropped)
+{
+	bool v4 = is_v4(&self->addr);
+	u64 ours = damaged(v4), others = damaged(!v4);
+	struct dblp_data d = { .msg_len = 100 };
+
+	make_data(&self->p, &self->peer, &d, 100, NULL);
+	send_raw(&self->peer, &self->p, &self->addr, false);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(is_silent(self->fd));
+	EXPECT_EQ(ours + 1, damaged(v4));
+	EXPECT_EQ(others, damaged(!v4));
+
+	/* Nothing else was wrong with it */
+	send_raw(&self->peer, &self->p, &self->addr, true);
+	EXPECT_TRUE(got_message(self->fd, 0, 100));
+	EXPECT_EQ(ours + 1, damaged(v4));
 }
 
 /* The peer's address is fixed: the right connection ID is not enough. */

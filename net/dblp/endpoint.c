@@ -83,6 +83,17 @@ static int dblp_udp_create(struct net *net, const struct sockaddr_dblp *addr,
 	return udp_sock_create(net, &cfg, sockp);
 }
 
+/* As UDP itself does. An IPv6 socket may have got a packet of IPv4 */
+static void dblp_drop_damaged(struct sock *usk, struct sk_buff *skb)
+{
+	bool ipv4 = skb->protocol == htons(ETH_P_IP);
+
+	sk_drops_inc(usk);
+	__SNMP_INC_STATS(__UDPX_MIB(usk, ipv4), UDP_MIB_CSUMERRORS);
+	__SNMP_INC_STATS(__UDPX_MIB(usk, ipv4), UDP_MIB_INERRORS);
+	kfree_skb(skb);
+}
+
 /*
  * UDP has queued a packet. It does not hand trains of packets to encap_rcv(),
  * but cuts them up before: others who use that have tunnels, where a train would
@@ -103,10 +114,7 @@ static void dblp_data_ready(struct sock *usk)
 			dblp_rcv(usk, skb);
 			continue;
 		}
-		sk_drops_inc(usk);
-		__UDP_INC_STATS(sock_net(usk), UDP_MIB_CSUMERRORS);
-		__UDP_INC_STATS(sock_net(usk), UDP_MIB_INERRORS);
-		kfree_skb(skb);
+		dblp_drop_damaged(usk, skb);
 	} while (!skb_queue_empty_lockless(&usk->sk_receive_queue));
 }
 
