@@ -25,6 +25,7 @@
 #define LENGTH		(SEG * SEGS - 100)
 #define PACKET		(DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + SEG)
 #define TRAIN		16U
+#define PAGES		(4 * 4096)
 
 /**
  * struct side - one of the two receivers
@@ -34,6 +35,7 @@
  * @fd: connections; the second is the neighbour of the first
  * @peer: their other ends; both send from one address and port
  * @stranger: somebody else, at another port
+ * @spliced: trains leave in pieces that coalesce.c can put together again
  */
 struct side {
 	int			netns;
@@ -42,6 +44,7 @@ struct side {
 	int			fd[2];
 	struct peer		peer[2];
 	struct peer		stranger;
+	bool			spliced;
 };
 
 static int this_netns(void)
@@ -301,6 +304,17 @@ static unsigned long buffers(void)
 	return value;
 }
 
+/* For one train: what is spliced is no longer ours to change */
+static void *new_pages(void)
+{
+	void *pages = mmap(NULL, PAGES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED)
+		die("mmap()");
+	return pages;
+}
+
 /* Send them, and see on a cable that so many buffers came in, and a PING */
 static void send_buffers(struct __test_metadata *_metadata, struct side *s,
 			 const struct packet *p, u32 n, bool as_train)
@@ -310,13 +324,16 @@ static void send_buffers(struct __test_metadata *_metadata, struct side *s,
 
 	enter(s->netns);
 	before = buffers();
-	if (as_train)
+	if (as_train && s->spliced)
+		splice_train(&s->peer[0], new_pages(), p, n);
+	else if (as_train)
 		send_train(&s->peer[0], p, n);
 	for (i = 0; i < n && !as_train; i++)
 		send_packet(&s->peer[0], &p[i]);
 	EXPECT_TRUE(peer_sync(&s->peer[0]));
 	if (s->out != s->netns)
-		EXPECT_EQ(before + (as_train ? 1 : n) + 1, buffers());
+		EXPECT_EQ(before + (as_train && !s->spliced ? 1 : n) + 1,
+			  buffers());
 }
 
 /* To side 0 one by one, to side 1 in one buffer */
@@ -488,15 +505,17 @@ FIXTURE_TEARDOWN(train)
 }
 
 static void judge(struct __test_metadata *_metadata, FIXTURE_DATA(train) *self,
-		  const FIXTURE_VARIANT(train) *variant, bool cable)
+		  const FIXTURE_VARIANT(train) *variant, bool cable,
+		  bool gro)
 {
 	u32 n = strlen((const char *)variant->wagons), i, k;
 	u64 counted[COUNTERS];
 
 	for (i = 0; i < 2; i++) {
-		side_begin(&self->sides[i], cable, i);
+		side_begin(&self->sides[i], cable, gro && i);
 		make_train(&self->sides[i], train[i], variant->wagons);
 	}
+	self->sides[1].spliced = cable && !gro;
 	send_both(_metadata, self->sides, n);
 	for (i = 0; i < 2; i++)
 		EXPECT_TRUE(peer_sync(&self->sides[i].peer[1]));
@@ -516,12 +535,37 @@ static void judge(struct __test_metadata *_metadata, FIXTURE_DATA(train) *self,
 
 TEST_F(train, made_by_its_sender)
 {
-	judge(_metadata, self, variant, false);
+	judge(_metadata, self, variant, false, false);
 }
 
 TEST_F(train, made_by_the_stack)
 {
-	judge(_metadata, self, variant, true);
+	judge(_metadata, self, variant, true, true);
+}
+
+TEST_F(train, made_again_by_coalesce_c)
+{
+	judge(_metadata, self, variant, true, false);
+}
+
+/* No GRO, and nothing that would follow: it is not held all the same */
+TEST(a_packet_waits_for_none)
+{
+	struct side side;
+	u64 want;
+	u32 seg, ms;
+
+	side_begin(&side, true, false);
+	want = get_info(side.fd[0]).pkts_received;
+	for (seg = 0; seg < SEGS - 1; seg++) {
+		make_segment(&train[0][0], &side.peer[0], 0, seg);
+		send_packet(&side.peer[0], &train[0][0]);
+		for (want++, ms = WAIT_MS; ms; ms--, sleep_ms(1))
+			if (get_info(side.fd[0]).pkts_received == want)
+				break;
+		ASSERT_NE(0, ms);
+	}
+	side_end(&side);
 }
 
 /* The loopback interface leaves trains whole: it has a buffer for all of it */
@@ -659,50 +703,19 @@ TEST_F_TIMEOUT(spoiled, hundreds_of_them, 120)
  */
 FIXTURE(shared) {
 	struct side side;
-	struct iovec iov;
 	unsigned char *page;
-	int pipe[2];
 };
 
 FIXTURE_SETUP(shared)
 {
 	side_begin(&self->side, false, false);
-	self->page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->page);
-	ASSERT_EQ(0, pipe(self->pipe));
+	self->page = new_pages();
 }
 
 FIXTURE_TEARDOWN(shared)
 {
-	munmap(self->page, 4096);
-	close(self->pipe[0]);
-	close(self->pipe[1]);
+	munmap(self->page, PAGES);
 	side_end(&self->side);
-}
-
-/* Send @n packets, together in one page, as a train */
-static void splice_train(FIXTURE_DATA(shared) *self, const struct packet *p,
-			 u32 n)
-{
-	struct iovec iov = { .iov_base = self->page };
-	int size = p->len;
-	u32 i;
-
-	for (i = 0; i < n; i++, p++) {
-		memcpy(self->page + iov.iov_len, p->byte, p->len);
-		iov.iov_len += p->len;
-	}
-	if (setsockopt(self->side.peer[0].udp, SOL_UDP, UDP_SEGMENT, &size,
-		       sizeof(size)) ||
-	    vmsplice(self->pipe[1], &iov, 1, 0) != (ssize_t)iov.iov_len ||
-	    splice(self->pipe[0], NULL, self->side.peer[0].udp, NULL,
-		   iov.iov_len, 0) != (ssize_t)iov.iov_len)
-		die("splicing %zu bytes", iov.iov_len);
-	size = 0;
-	if (setsockopt(self->side.peer[0].udp, SOL_UDP, UDP_SEGMENT, &size,
-		       sizeof(size)))
-		die("UDP_SEGMENT");
 }
 
 /* A message of five segments, the last of them short */
@@ -725,7 +738,7 @@ TEST_F(shared, headers_that_change_when_they_were_judged)
 	u32 i;
 
 	make_shared(&self->side, 0);
-	splice_train(self, train[0], 5);
+	splice_train(&self->side.peer[0], self->page, train[0], 5);
 	ASSERT_TRUE(peer_sync(&self->side.peer[0]));
 	for (i = 0; i < 5; i++)
 		memset(self->page + i * PACKET, 0xff, 32);
@@ -772,7 +785,7 @@ TEST_F(shared, headers_that_change_while_they_are_judged)
 	ASSERT_EQ(0, pthread_create(&thread, NULL, alter, self->page));
 	for (i = 0; i < 300; i++) {
 		make_shared(&self->side, 1);
-		splice_train(self, train[0], 5);
+		splice_train(&self->side.peer[0], self->page, train[0], 5);
 	}
 	altering = false;
 	pthread_join(thread, NULL);

@@ -25,9 +25,11 @@
  * *Order.* Listener before its child (a child's lock is taken under its
  * listener's, with SINGLE_DEPTH_NESTING, while it is being made, accepted or
  * dropped). The spinlocks of struct dblp_net nest inside the socket lock
- * and hold nothing else. The mutex of its configuration comes before the lock
- * of any socket, as whoever changes phases walks over the sockets with it. What
- * needs a lock of these asserts it by lockdep_assert_held().
+ * and hold nothing else; so does that of what a CPU holds (coalesce.c), which
+ * is not held when a socket lock is taken. The mutex of its configuration comes
+ * before the lock of any socket, as whoever changes phases walks over the
+ * sockets with it. What needs a lock of these asserts it by
+ * lockdep_assert_held().
  *
  * *Finding a socket.* Packets find connections in @conns (by the connection ID
  * they are sent to), resets also in @peers (by the connection ID of the other
@@ -64,7 +66,10 @@
  *
  * *From UDP.* A packet is queued by UDP and taken out again in its data_ready
  * callback, in the same softirq, or by another CPU that is there already. The
- * queue's locks are not held when the socket lock is taken.
+ * queue's locks are not held when the socket lock is taken. Each CPU may hold
+ * one buffer for a moment, until NAPI polls it or the next packet comes
+ * (coalesce.c). That has no reference to its endpoint: who goes takes it away
+ * from all CPUs before he waits for RCU, under which it is handed on.
  *
  * *Network namespaces.* User sockets hold their namespace. The UDP sockets do
  * not, but no endpoint outlives its users but for its work item, which is
@@ -209,6 +214,8 @@ struct dblp_net {
  * @shared: in the list of the namespace, if others may join
  * @addr: then: as it was bound
  * @ifindex: then: interface it was bound to, 0 for none
+ * @released: nobody uses it any more: nothing may be held that came in here;
+ *	see dblp_coalesce_release()
  * @release: releases @sock in process context
  * @rcu: frees it
  */
@@ -220,6 +227,7 @@ struct dblp_endpoint {
 	struct list_head	shared;
 	struct sockaddr_dblp	addr;
 	int			ifindex;
+	bool			released;
 	struct work_struct	release;
 	struct rcu_head		rcu;
 };
@@ -670,6 +678,7 @@ struct dst_entry *dblp_route(struct net *net, struct dblp_path *path);
 struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp);
 int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 		 struct dst_entry *dst, struct dblp_path *path, u8 tos);
+bool dblp_skb_same_way(const struct sk_buff *a, const struct sk_buff *b);
 bool dblp_skb_is_from(const struct sk_buff *skb,
 		      const struct sockaddr_dblp *peer,
 		      const struct sockaddr_dblp *local);
@@ -724,6 +733,7 @@ void dblp_rst_stranger(struct dblp_endpoint *ep, const struct sk_buff *skb,
 
 /* input.c */
 void dblp_rcv(struct sock *usk, struct sk_buff *skb);
+void dblp_rcv_now(struct dblp_endpoint *ep, struct sk_buff *skb);
 void dblp_rcv_single(struct dblp_endpoint *ep, struct sk_buff *skb);
 void dblp_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb);
 void dblp_rcv_run(struct dblp_sock *dsk, struct dblp_run *run);
@@ -743,6 +753,12 @@ void dblp_keepalive_expired(struct dblp_sock *dsk);
 u64 dblp_keepalive_backoff(const struct dblp_sock *dsk, u64 pto);
 void dblp_keepalive(struct sock *sk, int on);
 void dblp_keepalive_tune(struct dblp_sock *dsk, u32 ms);
+
+/* coalesce.c: buffers of what came one by one */
+void dblp_coalesce(struct dblp_endpoint *ep, struct sk_buff *skb);
+void dblp_coalesce_release(struct dblp_endpoint *ep);
+int dblp_coalesce_init(void);
+void dblp_coalesce_exit(void);
 
 /* train.c: packets that came in one buffer */
 bool dblp_train_rcv(struct dblp_endpoint *ep, struct sk_buff *skb);

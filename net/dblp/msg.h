@@ -311,9 +311,13 @@ struct dblp_rx_cursor {
 	size_t		size;
 };
 
+/* More packets in a train come only from who wants to see what happens */
+#define DBLP_TRAIN_MAX	255
+
 /**
- * struct dblp_train - packets that came in one buffer: by GRO, or because they
- *	left in one by GSO and no device on their way had to part them
+ * struct dblp_train - packets that came in one buffer: by GRO, by coalesce.c, or
+ *	because they left in one by GSO and no device on their way had to part
+ *	them
  * @skb: all of them, one behind the other; a reference is held
  * @tail: buffer that the latest segment taken is in: @skb or a clone of it, on
  *	the queue of a message; NULL if none was taken

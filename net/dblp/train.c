@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Trains: packets of one sender that come in one buffer, all of the same size
- * but the last. The stack makes them (GRO), or had never parted them (GSO).
+ * but the last. The stack makes them (GRO), or had never parted them (GSO), or
+ * coalesce.c does, of what came one by one.
  *
  * A train stays whole. Packets in it that continue each other are dealt with at
  * once, and the buffer waits in the queue of their message. Each of them is a
@@ -11,9 +12,6 @@
 
 #include "dblp.h"
 #include "window.h"
-
-/* More come only from a sender who wants to see what happens */
-#define DBLP_TRAIN_MAX	255
 
 /* Headers of a DATA packet, and the one frame that a train has */
 #define DBLP_TRAIN_HDR	(DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + DBLP_META_LEN)

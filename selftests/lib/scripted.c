@@ -3,11 +3,13 @@
 #include "scripted.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define WAIT_MS	5000
@@ -193,6 +195,34 @@ void send_train(const struct peer *peer, const struct packet *p, u32 n)
 	/* As with send_packet() */
 	if (sendmsg(peer->udp, &msg, 0) < 0 && sendmsg(peer->udp, &msg, 0) < 0)
 		die("sending a train of %u packets", n);
+}
+
+static void set_segment(const struct peer *peer, int size)
+{
+	if (setsockopt(peer->udp, SOL_UDP, UDP_SEGMENT, &size, sizeof(size)))
+		die("UDP_SEGMENT");
+}
+
+void splice_train(const struct peer *peer, void *pages, const struct packet *p,
+		  u32 n)
+{
+	struct iovec iov = { .iov_base = pages };
+	int pipes[2];
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		memcpy((u8 *)pages + iov.iov_len, p[i].byte, p[i].len);
+		iov.iov_len += p[i].len;
+	}
+	set_segment(peer, p->len);
+	if (pipe(pipes) ||
+	    vmsplice(pipes[1], &iov, 1, 0) != (ssize_t)iov.iov_len ||
+	    splice(pipes[0], NULL, peer->udp, NULL, iov.iov_len, 0) !=
+	    (ssize_t)iov.iov_len)
+		die("splicing %zu bytes", iov.iov_len);
+	set_segment(peer, 0);
+	close(pipes[0]);
+	close(pipes[1]);
 }
 
 static void to_sockaddr(struct sockaddr_in6 *sin6,

@@ -111,6 +111,16 @@ void send_packet(const struct peer *peer, const struct packet *p);
 /** send_train() - @n packets in one buffer: all of one length but the last */
 void send_train(const struct peer *peer, const struct packet *p, u32 n);
 
+/**
+ * splice_train() - the same, of memory that is not copied
+ * @peer: from whom
+ * @pages: page-aligned memory, into which the packets are put
+ * @p: the packets
+ * @n: number of packets
+ */
+void splice_train(const struct peer *peer, void *pages, const struct packet *p,
+		  u32 n);
+
 /** peer_connect() - UDP socket to @to; no packet is sent */
 void peer_connect(struct peer *peer, const struct sockaddr_dblp *to);
 /** peer_listen() - UDP socket at @text; its address goes to @at */
