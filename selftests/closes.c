@@ -93,6 +93,79 @@ TEST_F(sender, early_marks_the_end_of_the_first_pass)
 	EXPECT_TRUE(d.repair);
 }
 
+/* Send a message of which every fifth packet is lost, until it has arrived */
+static void send_with_losses(FIXTURE_DATA(sender) *self, u32 len)
+{
+	struct dblp_sndinfo info = {};
+	static char buf[60000];
+	bool have[64] = {};
+	u32 bytes = 0;
+
+	pattern_fill(buf, len, 0, SCRIPTED_SEED, 0);
+	if (sndinfo_send(self->fd, buf, len, 0, &info) != len)
+		die("sendmsg()");
+	while (bytes < len) {
+		struct dblp_data d;
+		u64 pn;
+
+		errno = 0;
+		if (!peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS))
+			die("%u bytes of %u have come", bytes, len);
+		d = packet_data(&self->peer.last[DBLP_PKT_DATA]);
+		pn = self->peer.largest - 1;
+		if (pn % 5 == 0)
+			continue;
+		peer_ack(&self->peer, pn, pn);
+		if (have[d.offset / 1440])
+			continue;
+		have[d.offset / 1440] = true;
+		bytes += d.seg_len;
+	}
+	self->next_id++;
+}
+
+/* Packets of the first pass of a message of which half may be missing */
+static u32 first_pass(FIXTURE_DATA(sender) *self)
+{
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.budget = HALF, .policy = DBLP_POLICY_EAGER,
+	};
+	struct dblp_data d = {};
+	static char buf[57600];
+	u32 n = 0;
+
+	pattern_fill(buf, sizeof(buf), 0, SCRIPTED_SEED, 0);
+	if (sndinfo_send(self->fd, buf, sizeof(buf), 0, &info) != sizeof(buf))
+		die("sendmsg()");
+	while (!d.repair || d.msg_id != self->next_id) {
+		errno = 0;
+		if (!peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS))
+			die("%u packets have come", n);
+		d = packet_data(&self->peer.last[DBLP_PKT_DATA]);
+		n += d.msg_id == self->next_id;
+		peer_ack(&self->peer, 0, self->peer.largest - 1);
+	}
+	self->next_id++;
+	return n;
+}
+
+TEST_F(sender, eager_holds_back_the_budget)
+{
+	EXPECT_EQ(20, first_pass(self));
+}
+
+/* But not what is likely to be lost: 20 of 25 will arrive */
+TEST_F(sender, eager_expects_as_much_loss_as_there_was)
+{
+	u32 n;
+
+	send_with_losses(self, 60000);
+	n = first_pass(self);
+	EXPECT_GE(n, 23);
+	EXPECT_LE(n, 26);
+}
+
 /* Send a message: do its segments come in sequence? */
 static bool in_sequence(FIXTURE_DATA(sender) *self, u32 len, u32 budget)
 {

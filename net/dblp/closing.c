@@ -76,13 +76,15 @@ u64 dblp_close_again(const struct dblp_close_state *s)
 }
 
 u32 dblp_first_pass(u32 n, u32 seg_size, u32 length, u32 critical, u32 budget,
-		    u8 policy)
+		    u8 policy, u32 loss)
 {
-	u32 spare;
+	u32 spare, need, arrive;
 
 	if (policy != DBLP_POLICY_EAGER)
 		return n;
 	critical = min(critical, length);
 	spare = dblp_budget_bytes(budget, length - critical) / seg_size;
-	return spare < n ? n - spare : 1;
+	need = spare < n ? n - spare : 1;
+	arrive = DBLP_PPM - min_t(u32, loss, DBLP_PPM / 2);
+	return min_t(u64, n, div_u64((u64)need * DBLP_PPM + arrive / 2, arrive));
 }

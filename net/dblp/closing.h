@@ -82,14 +82,16 @@ u64 dblp_close_again(const struct dblp_close_state *s);
  * @critical: bytes at its start that may not be missing
  * @budget: ppm: the effective budget as far as the sender knows it
  * @policy: &enum dblp_policy
+ * @loss: ppm: how much of what is sent will be lost
  *
  * With policy eager the sender holds back whole segments worth the budget's
- * share until losses show that they are needed (DBLP, MLT).
+ * share until losses show that they are needed (DBLP, MLT). So many more are sent
+ * as are likely to be lost: to repair them takes a round trip, and the same bytes.
  *
  * Return: number of segments, 1 ... @n, such that the message can close when
- * all of them arrive, whichever segments they are.
+ * all of them arrive, or all but what @loss says, whichever segments they are.
  */
 u32 dblp_first_pass(u32 n, u32 seg_size, u32 length, u32 critical, u32 budget,
-		    u8 policy);
+		    u8 policy, u32 loss);
 
 #endif /* _NET_DBLP_CLOSING_H */

@@ -17,6 +17,8 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
+#include <linux/dblp.h>
+
 #include "recovery.h"
 
 #define MIN_RTT_WINDOW_NS	(10ULL * 1000000000)
@@ -28,6 +30,9 @@
 
 /* Round trips until the tolerance is halved, if no packet has needed it */
 #define REORDER_DECAY_ROUNDS	64
+
+/* Bytes that tell how much is lost at the moment */
+#define LOSS_MEMORY		(1024 * 1024)
 
 /* Its most, should late packets really need it */
 #define REORDER_MAX_RTTS	4
@@ -215,10 +220,12 @@ static void note_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 		return;
 	late = now - slot(s, pn)->sent;
 	late -= min(late, usual_delay(rtt));
-	if (lost)
+	if (lost) {
+		s->recent_lost -= min_t(u32, s->recent_lost, slot(s, pn)->bytes);
 		widen_reordering(s, rtt, s->largest_acked - pn, late, now);
-	else if (before - pn > s->reorder / 2 || late > s->reorder_ns / 2)
+	} else if (before - pn > s->reorder / 2 || late > s->reorder_ns / 2) {
 		s->reorder_at = now;
+	}
 }
 
 static void narrow_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
@@ -347,6 +354,23 @@ static u32 detect_lost(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
 	return lost;
 }
 
+static void note_loss(struct dblp_sent *s, u32 acked, u32 lost)
+{
+	s->recent += acked + lost;
+	s->recent_lost += lost;
+	while (s->recent > LOSS_MEMORY) {
+		s->recent /= 2;
+		s->recent_lost /= 2;
+	}
+}
+
+u32 dblp_sent_loss(const struct dblp_sent *s)
+{
+	if (!s->recent)
+		return 0;
+	return div64_u64((u64)s->recent_lost * DBLP_PPM, s->recent);
+}
+
 static void advance_base(struct dblp_sent *s, const struct dblp_rtt *rtt,
 			 u64 now)
 {
@@ -432,6 +456,7 @@ s64 dblp_sent_ack(struct dblp_sent *s, const struct dblp_acked_range *r, u32 n,
 	narrow_reordering(s, rtt, now);
 	rs->lost = detect_lost(s, rtt, now, ops, ctx);
 	advance_base(s, rtt, now);
+	note_loss(s, newly.bytes, rs->lost);
 	rs->acked = newly.bytes;
 	rs->inflight = s->inflight;
 	rs->delivered = s->delivered;
@@ -444,6 +469,7 @@ u32 dblp_sent_timeout(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
 	u32 lost = detect_lost(s, rtt, now, ops, ctx);
 
 	advance_base(s, rtt, now);
+	note_loss(s, 0, lost);
 	return lost;
 }
 

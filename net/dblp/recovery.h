@@ -137,6 +137,8 @@ struct dblp_sent_pkt {
  * @reorder_at: when these two last changed
  * @loss_time: when the next packet will be declared lost by time, 0 if none
  * @spurious: packets declared lost that were acknowledged afterwards
+ * @recent: bytes of late that were acknowledged or declared lost
+ * @recent_lost: those of them that were lost
  */
 struct dblp_sent {
 	struct dblp_sent_pkt	*ring;
@@ -157,6 +159,8 @@ struct dblp_sent {
 	u64			reorder_at;
 	u64			loss_time;
 	u64			spurious;
+	u32			recent;
+	u32			recent_lost;
 };
 
 /**
@@ -289,6 +293,16 @@ s64 dblp_sent_ack(struct dblp_sent *s, const struct dblp_acked_range *r, u32 n,
 		  u64 ack_delay, struct dblp_rtt *rtt, u64 now,
 		  const struct dblp_sent_ops *ops, void *ctx,
 		  struct dblp_rate_sample *rs);
+
+/**
+ * dblp_sent_loss() - how much of what was sent of late was lost
+ * @s: packets sent
+ *
+ * Of the last megabyte or so; what arrived after all was not lost.
+ *
+ * Return: parts per million of the bytes.
+ */
+u32 dblp_sent_loss(const struct dblp_sent *s);
 
 /**
  * dblp_sent_timeout() - declare packets lost that are overdue

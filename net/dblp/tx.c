@@ -80,7 +80,8 @@ static u32 dblp_tx_first_pass(const struct dblp_sock *dsk,
 	u32 n;
 
 	n = dblp_first_pass(msg->acked.n, msg->seg_size, msg->len,
-			    msg->critical, budget, msg->policy);
+			    msg->critical, budget, msg->policy,
+			    dblp_sent_loss(&dsk->sent));
 	return max(n, msg->least);
 }
 

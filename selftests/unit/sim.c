@@ -5,6 +5,9 @@
 #include <linux/limits.h>
 #include <linux/minmax.h>
 
+#include <linux/dblp.h>
+
+#include "closing.h"
 #include "prng.h"
 #include "sim.h"
 
@@ -181,6 +184,16 @@ static u32 needed_seg(const struct sim_flow *f)
 	return i;
 }
 
+/* Segments of a message that are sent before any is known to be lost */
+static u32 first_pass(const struct sim_flow *f)
+{
+	u32 n = f->end_seg - f->first_seg;
+	u32 budget = ((u64)f->spare * DBLP_PPM + n - 1) / n;
+
+	return dblp_first_pass(n, 1, n, 0, budget, DBLP_POLICY_EAGER,
+			       dblp_sent_loss(&f->sent));
+}
+
 /* The next segment to be sent, as dblp_tx_pick() */
 static bool pick(struct sim_flow *f, u32 *segment)
 {
@@ -192,7 +205,7 @@ static bool pick(struct sim_flow *f, u32 *segment)
 		*segment = needed_seg(f);
 		return true;
 	}
-	if (f->goal && live + f->spare >= f->end_seg - f->first_seg)
+	if (f->goal && live >= first_pass(f))
 		return false;
 	if (!f->goal || f->next_seg < f->end_seg) {
 		grow_segs(f, f->next_seg + 1);

@@ -485,7 +485,7 @@ TEST(bdp__fan_in_of_8)
 
 	for (loss = 0; loss <= 10000; loss += 10000) {
 		EXPECT_LE(fanin_of_8(loss, 0), 1200);
-		EXPECT_LE(fanin_of_8(loss, 1), 1150);
+		EXPECT_LE(fanin_of_8(loss, 1), 1065);
 	}
 }
 

@@ -232,7 +232,7 @@ TEST(dblp_first_pass__suffices_and_no_more)
 		u32 budget = prng_any(&r) % (DBLP_PPM + 1);
 		u32 n = (length - 1) / seg_size + 1;
 		u32 pass = dblp_first_pass(n, seg_size, length, critical,
-					   budget, DBLP_POLICY_EAGER);
+					   budget, DBLP_POLICY_EAGER, 0);
 
 		ASSERT_GE(pass, 1);
 		ASSERT_LE(pass, n);
@@ -300,26 +300,51 @@ TEST(dblp_may_miss__edges)
 TEST(dblp_first_pass__without_budget)
 {
 	EXPECT_EQ(100, dblp_first_pass(100, 1000, 100000, 0, 0,
-				       DBLP_POLICY_EAGER));
+				       DBLP_POLICY_EAGER, 0));
 	EXPECT_EQ(100, dblp_first_pass(100, 1000, 100000, 0, DBLP_PPM,
-				       DBLP_POLICY_FULL));
-	EXPECT_EQ(1, dblp_first_pass(1, 1000, 10, 0, 0, DBLP_POLICY_EAGER));
+				       DBLP_POLICY_FULL, 0));
+	EXPECT_EQ(1, dblp_first_pass(1, 1000, 10, 0, 0, DBLP_POLICY_EAGER, 0));
 }
 
 TEST(dblp_first_pass__edges)
 {
 	/* 40.8 % of 100 segments: 40 can stay away */
 	EXPECT_EQ(60, dblp_first_pass(100, 1000, 100000, 0, 408000,
-				      DBLP_POLICY_EAGER));
+				      DBLP_POLICY_EAGER, 0));
 	EXPECT_EQ(1, dblp_first_pass(100, 1000, 100000, 0, DBLP_PPM,
-				     DBLP_POLICY_EAGER));
+				     DBLP_POLICY_EAGER, 0));
 	/* The prefix counts in whole segments */
 	EXPECT_EQ(2, dblp_first_pass(100, 1000, 100000, 1001, DBLP_PPM,
-				     DBLP_POLICY_EAGER));
+				     DBLP_POLICY_EAGER, 0));
 	EXPECT_EQ(100, dblp_first_pass(100, 1000, 100000, 100000, DBLP_PPM,
-				       DBLP_POLICY_EAGER));
+				       DBLP_POLICY_EAGER, 0));
 	EXPECT_EQ(100, dblp_first_pass(100, 1000, 100000, U32_MAX, DBLP_PPM,
-				       DBLP_POLICY_EAGER));
+				       DBLP_POLICY_EAGER, 0));
+}
+
+/* What is likely to be lost is sent at once, but no more than there is */
+TEST(dblp_first_pass__expects_loss)
+{
+	static const struct { u32 n, budget, loss, pass; } at[] = {
+		{ 70, 20000, 0, 69 },
+		{ 70, 20000, 1000, 69 },
+		{ 70, 20000, 10000, 70 },
+		{ 1000, 20000, 10000, 990 },
+		{ 1000, 20000, 50000, 1000 },
+		{ 1000, 500000, 100000, 556 },
+		{ 1000, 600000, DBLP_PPM, 800 },
+		{ 1000, DBLP_PPM, 400000, 2 },
+		{ 1, DBLP_PPM, 900000, 1 },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(at); i++)
+		EXPECT_EQ(at[i].pass,
+			  dblp_first_pass(at[i].n, 1000, at[i].n * 1000, 0,
+					  at[i].budget, DBLP_POLICY_EAGER,
+					  at[i].loss)) {
+			TH_LOG("%u", i);
+		}
 }
 
 TEST_HARNESS_MAIN

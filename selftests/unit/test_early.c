@@ -259,7 +259,7 @@ TEST(dblp_close_decide__early)
 TEST(dblp_first_pass__early_is_everything)
 {
 	EXPECT_EQ(100, dblp_first_pass(100, 1000, 100000, 0, DBLP_PPM,
-				       DBLP_POLICY_EARLY));
+				       DBLP_POLICY_EARLY, 0));
 }
 
 TEST_HARNESS_MAIN

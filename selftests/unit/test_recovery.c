@@ -429,6 +429,27 @@ TEST_F(sent, dblp_sent_ack__lost_far_below_are_dropped)
 	EXPECT_EQ(2001, self->m.s.base);
 }
 
+/* One of ten, then none; what arrives late was not lost */
+TEST_F(sent, dblp_sent_loss__of_late)
+{
+	u64 i;
+
+	EXPECT_EQ(0, dblp_sent_loss(&self->m.s));
+	for (i = 0; i < 1000; i += 10) {
+		push(&self->m, 10);
+		EXPECT_TRUE(ack(&self->m, i + 1, i + 9, 1 * MS));
+	}
+	EXPECT_GE(dblp_sent_loss(&self->m.s), 99000);
+	EXPECT_LE(dblp_sent_loss(&self->m.s), 101000);
+	EXPECT_TRUE(ack(&self->m, i - 10, i - 10, 0));
+	EXPECT_LE(dblp_sent_loss(&self->m.s), 99500);
+	for (; i < MODEL_PKTS - 10; i += 10) {
+		push(&self->m, 10);
+		EXPECT_TRUE(ack(&self->m, i, i + 9, 1 * MS));
+	}
+	EXPECT_LE(dblp_sent_loss(&self->m.s), 2000);
+}
+
 TEST_F(sent, dblp_sent_grow__keeps_all)
 {
 	u32 i;
