@@ -31,6 +31,7 @@ flavours()
 {
 	case $1 in
 	dblp) echo ;;
+	dblp-swift) echo --cc swift ;;
 	dblp-2%) echo --budget 2% ;;
 	dblp-2%-*) echo --budget 2% --policy "${1##*-}" ;;
 	sctp) echo --proto sctp ;;
@@ -89,6 +90,28 @@ loss()
 		change_loss $loss || fail "no loss"
 		for who in dblp $peers; do
 			measure $loss "$who" bulk --count 20
+		done
+	done
+}
+
+# Delay that is not a queue's: ACKs in bunches, and ways that take longer for one
+# packet than for the next
+noise()
+{
+	local kind who
+
+	switched 1 100mbit 1ms 0 || fail "no network"
+	for kind in bunches jitter; do
+		case $kind in
+		bunches)
+			change_port server rate 100mbit delay 1ms &&
+				change_port h0 delay 1ms slot 5ms 10ms ;;
+		jitter)
+			change_port server rate 100mbit delay 5ms 2ms &&
+				change_port h0 delay 5ms 2ms ;;
+		esac || fail "no noise"
+		for who in dblp dblp-swift $peers; do
+			measure $kind "$who" bulk --count 20
 		done
 	done
 }
@@ -165,6 +188,6 @@ idle()
 }
 
 case $scenario in
-bulk|rr|loss|fanin|many|share|latency|idle) "$scenario" "$@" ;;
+bulk|rr|loss|noise|fanin|many|share|latency|idle) "$scenario" "$@" ;;
 *) fail "there is no scenario '$scenario'" ;;
 esac

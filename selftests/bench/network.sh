@@ -59,6 +59,17 @@ change_loss()
 	tc -n switch qdisc change dev server root netem "${queue[@]}" loss "$1%"
 }
 
+# change_port NAME NETEM...: what goes to a host
+change_port()
+{
+	local name=$1
+	shift
+
+	# To replace a netem keeps what is not said again.
+	tc -n switch qdisc del dev "$name" root &&
+		tc -n switch qdisc add dev "$name" root netem "$@" limit 1000
+}
+
 # cable OFFLOADS: server and h0 with a veth between them, offloads on or off
 cable()
 {

@@ -168,6 +168,18 @@ def loss_rows(f):
                   why=f.error("loss", loss, "dblp"))
 
 
+def noise_rows(f):
+    limit = 100e6 * PAYLOAD / FRAME
+    kinds = {"bunches": "ACKs in bunches, 5 to 10 ms apart, RTT 2 ms",
+             "jitter": "each way 3 to 7 ms"}
+    for kind, what in kinds.items():
+        shares = {who: ratio(goodput(f.results("noise", kind, who)), limit)
+                  for who in ("dblp", "dblp-swift") + PEERS}
+        yield Row(f"goodput-{kind}", f"goodput with {what}, share of the wire limit",
+                  shares.pop("dblp"), "share", peers=shares,
+                  why=f.error("noise", kind, "dblp"))
+
+
 def round_row(f, scenario, loss, budget, high, wire, what):
     """p99 of rounds over the wire limit, with the medians beside it"""
     who = "dblp-2%" if budget else "dblp"
@@ -242,7 +254,7 @@ def idle_rows(f):
               more=more.get("dblp"), why=why)
 
 
-SCENARIOS = {"bulk": bulk_rows, "rr": rr_rows, "loss": loss_rows, "fanin": fanin_rows,
+SCENARIOS = {"bulk": bulk_rows, "rr": rr_rows, "loss": loss_rows, "noise": noise_rows, "fanin": fanin_rows,
              "many": many_rows, "share": share_rows, "latency": latency_rows, "idle": idle_rows}
 
 
