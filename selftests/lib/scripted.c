@@ -197,10 +197,10 @@ void send_train(const struct peer *peer, const struct packet *p, u32 n)
 		die("sending a train of %u packets", n);
 }
 
-static void set_segment(const struct peer *peer, int size)
+static void set_udp(const struct peer *peer, int option, int value)
 {
-	if (setsockopt(peer->udp, SOL_UDP, UDP_SEGMENT, &size, sizeof(size)))
-		die("UDP_SEGMENT");
+	if (setsockopt(peer->udp, SOL_UDP, option, &value, sizeof(value)))
+		die("option %d of UDP", option);
 }
 
 void splice_train(const struct peer *peer, void *pages, const struct packet *p,
@@ -214,13 +214,16 @@ void splice_train(const struct peer *peer, void *pages, const struct packet *p,
 		memcpy((u8 *)pages + iov.iov_len, p[i].byte, p[i].len);
 		iov.iov_len += p[i].len;
 	}
-	set_segment(peer, p->len);
+	set_udp(peer, UDP_SEGMENT, p->len);
+	/* Linux 6.1 sends page by page */
+	set_udp(peer, UDP_CORK, 1);
 	if (pipe(pipes) ||
 	    vmsplice(pipes[1], &iov, 1, 0) != (ssize_t)iov.iov_len ||
 	    splice(pipes[0], NULL, peer->udp, NULL, iov.iov_len, 0) !=
 	    (ssize_t)iov.iov_len)
 		die("splicing %zu bytes", iov.iov_len);
-	set_segment(peer, 0);
+	set_udp(peer, UDP_CORK, 0);
+	set_udp(peer, UDP_SEGMENT, 0);
 	close(pipes[0]);
 	close(pipes[1]);
 }
