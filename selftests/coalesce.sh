@@ -35,8 +35,8 @@ cable()
 	one_by_one "$a" eth0 && one_by_one "$b" eth0
 }
 
-# received: of the numbered packets at $b, "runs packets late": how many lots they
-# were handled in, how many they were, how often one came behind one sent later
+# received: of the numbered packets at $b, "lots packets late": in how many lots they
+# were handled, how many they were, how often one came behind one sent later
 received()
 {
 	local netns
@@ -52,44 +52,54 @@ received()
 		END { print NR, packets + 0, late + 0 }'
 }
 
-# in_order LATE: nothing came twice or out of turn. Where a busy host takes its
-# share of the time, packets can be late without anybody's fault.
-in_order()
+# judge LEAST MANY: the last transfer had LEAST packets or more, nothing came twice or
+# out of turn, and MANY were handled at a time. In real time the host has a say in
+# when packets come: some can be late, or alone, without anybody's fault.
+judge()
 {
+	local lots packets late
+
+	read -r lots packets late <<< "$(received)"
+	echo "$packets packets in $lots lots, $late of them late"
+	[ "$packets" -gt "$1" ] || return
 	[ "${DBLP_VIRTUAL_TIME:-0}" = 1 ] || return 0
-	[ "$1" -eq 0 ] || return
+	[ "$late" -eq 0 ] && [ $((lots * $2)) -lt "$packets" ] || return
 	is json "$b" '[.DropDuplicate, .DropField, .DropMemory, .DropWrongPeer]' stats '[0,0,0,0]'
 }
+
+# How much is sent; a kernel that looks for bugs takes long for each packet
+part=1
+if [ -n "${KSFT_MACHINE_SLOW:-}" ]; then
+	part=5
+	echo "# a slow machine: a fifth of all is sent"
+fi
 
 # transfer ADDRESS OPTION...: on a cable, where nothing gets lost
 transfer()
 {
-	local address=$1 runs packets late
+	local address=$1
 	shift
 
 	cable || return
 	echo > "$dir/trace"
 	dblp-xfer --from "$a" --to "$b" --address "$address" --seed 7 "$@" || return
-	read -r runs packets late <<< "$(received)"
-	echo "$packets packets in $runs lots, $late of them late"
-	in_order "$late" && [ "$packets" -gt 1000 ] && [ $((runs * 4)) -lt "$packets" ]
+	judge $((2000 / part)) 4
 }
-try "ipv4: in order, and many at a time" transfer 10.9.0.2 --size 1000000 --count 10
-try "ipv6: in order, and many at a time" transfer fd09::2 --size 1000000 --count 10
-try "messages of a few packets" transfer 10.9.0.2 --size 20000 --count 200
+try "ipv4: in order, and many at a time" transfer 10.9.0.2 --size 1000000 \
+	--count $((10 / part))
+try "ipv6: in order, and many at a time" transfer fd09::2 --size 1000000 \
+	--count $((10 / part))
+try "messages of a few packets" transfer 10.9.0.2 --size 20000 \
+	--count $((200 / part))
 
 # Packets of four connections, in one another's way at one UDP socket
 side_by_side()
 {
-	local runs packets late
-
 	cable || return
 	echo > "$dir/trace"
-	dblp-perf bulk --to "$b" --from "$a" --address 10.9.0.2 --connections 4 --count 40 \
-		--size 100000 || return
-	read -r runs packets late <<< "$(received)"
-	echo "$packets packets in $runs lots, $late of them late"
-	in_order "$late" && [ "$packets" -gt 2500 ] && [ $((runs * 2)) -lt "$packets" ]
+	dblp-perf bulk --to "$b" --from "$a" --address 10.9.0.2 --connections 4 \
+		--count $((40 / part)) --size 100000 || return
+	judge $((2500 / part)) 2
 }
 try "connections side by side" side_by_side
 
