@@ -92,18 +92,6 @@ static void pair_close(struct pair *p)
 	close(p->server);
 }
 
-static unsigned char *new_pages(size_t len)
-{
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (p == MAP_FAILED)
-		die("mmap(%zu)", len);
-	/* Who drops a page at a time would be given 2 MiB for each again */
-	madvise(p, len, MADV_NOHUGEPAGE);
-	return p;
-}
-
 static void drop_pages(void *p, size_t len)
 {
 	if (madvise(p, len, MADV_DONTNEED))

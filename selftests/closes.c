@@ -42,11 +42,30 @@ FIXTURE_TEARDOWN(sender)
 	peer_close(&self->peer);
 }
 
+/* Send a message of the pattern */
+static void send_pattern(FIXTURE_DATA(sender) *self, u32 len,
+			 const struct dblp_sndinfo *info)
+{
+	static char buf[100000];
+
+	pattern_fill(buf, len, 0, SCRIPTED_SEED, 0);
+	if (sndinfo_send(self->fd, buf, len, 0, info) != len)
+		die("sendmsg()");
+}
+
+/* The next packet of data, of which there has to be one */
+static struct dblp_data take_data(FIXTURE_DATA(sender) *self)
+{
+	errno = 0;
+	if (!peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS))
+		die("too little data has come");
+	return packet_data(&self->peer.last[DBLP_PKT_DATA]);
+}
+
 /* Send a message and take the packets of its first pass */
 static struct dblp_data send_and_take(FIXTURE_DATA(sender) *self, u32 len,
 				      const struct dblp_sndinfo *info)
 {
-	static char buf[100000];
 	struct dblp_data d = {};
 	u32 bytes = 0, want = len;
 	u32 budget;
@@ -57,19 +76,9 @@ static struct dblp_data send_and_take(FIXTURE_DATA(sender) *self, u32 len,
 		die("getsockopt()");
 	if (!info)
 		want -= budget_bytes(budget, len) / 1440 * 1440;
-	pattern_fill(buf, len, 0, SCRIPTED_SEED, 0);
-	if (sndinfo_send(self->fd, buf, len, 0, info) != len)
-		die("sendmsg()");
+	send_pattern(self, len, info);
 	while (bytes < want) {
-		const struct packet *p = &self->peer.last[DBLP_PKT_DATA];
-		struct dblp_hdr h;
-
-		errno = 0;
-		if (!peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS) ||
-		    dblp_get_hdr(&h, p->byte, p->len) ||
-		    dblp_get_data(&d, &h, p->byte + DBLP_HDR_LEN,
-				  p->len - DBLP_HDR_LEN, p->len))
-			die("%u bytes of %u have come", bytes, len);
+		d = take_data(self);
 		/* A probe for the message before */
 		if (d.msg_id != self->next_id)
 			continue;
@@ -97,22 +106,14 @@ TEST_F(sender, early_marks_the_end_of_the_first_pass)
 static void send_with_losses(FIXTURE_DATA(sender) *self, u32 len)
 {
 	struct dblp_sndinfo info = {};
-	static char buf[60000];
 	bool have[64] = {};
 	u32 bytes = 0;
 
-	pattern_fill(buf, len, 0, SCRIPTED_SEED, 0);
-	if (sndinfo_send(self->fd, buf, len, 0, &info) != len)
-		die("sendmsg()");
+	send_pattern(self, len, &info);
 	while (bytes < len) {
-		struct dblp_data d;
-		u64 pn;
+		struct dblp_data d = take_data(self);
+		u64 pn = self->peer.largest - 1;
 
-		errno = 0;
-		if (!peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS))
-			die("%u bytes of %u have come", bytes, len);
-		d = packet_data(&self->peer.last[DBLP_PKT_DATA]);
-		pn = self->peer.largest - 1;
 		if (pn % 5 == 0)
 			continue;
 		peer_ack(&self->peer, pn, pn);
@@ -132,17 +133,11 @@ static u32 first_pass(FIXTURE_DATA(sender) *self)
 		.budget = HALF, .policy = DBLP_POLICY_EAGER,
 	};
 	struct dblp_data d = {};
-	static char buf[57600];
 	u32 n = 0;
 
-	pattern_fill(buf, sizeof(buf), 0, SCRIPTED_SEED, 0);
-	if (sndinfo_send(self->fd, buf, sizeof(buf), 0, &info) != sizeof(buf))
-		die("sendmsg()");
+	send_pattern(self, 57600, &info);
 	while (!d.repair || d.msg_id != self->next_id) {
-		errno = 0;
-		if (!peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS))
-			die("%u packets have come", n);
-		d = packet_data(&self->peer.last[DBLP_PKT_DATA]);
+		d = take_data(self);
 		n += d.msg_id == self->next_id;
 		peer_ack(&self->peer, 0, self->peer.largest - 1);
 	}
@@ -173,18 +168,12 @@ static bool in_sequence(FIXTURE_DATA(sender) *self, u32 len, u32 budget)
 		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
 		.budget = budget, .policy = DBLP_POLICY_EARLY,
 	};
-	static char buf[60000];
 	u32 bytes = 0, late = 0;
 	struct dblp_data d;
 
-	pattern_fill(buf, len, 0, SCRIPTED_SEED, 0);
-	if (sndinfo_send(self->fd, buf, len, 0, &info) != len)
-		die("sendmsg()");
+	send_pattern(self, len, &info);
 	while (bytes < len) {
-		errno = 0;
-		if (!peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS))
-			die("%u bytes of %u have come", bytes, len);
-		d = packet_data(&self->peer.last[DBLP_PKT_DATA]);
+		d = take_data(self);
 		late += d.offset != bytes;
 		bytes += d.seg_len;
 		peer_ack(&self->peer, 0, self->peer.largest - 1);

@@ -26,19 +26,6 @@ static uint8_t packet[65536];
 static size_t packet_len;
 static bool v6;
 
-static uint16_t checksum(const void *data, size_t len)
-{
-	const uint8_t *p = data;
-	uint32_t sum = 0;
-
-	for (; len > 1; len -= 2, p += 2)
-		sum += p[0] << 8 | p[1];
-	sum += len ? p[0] << 8 : 0;
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return htons(~sum);
-}
-
 /* Where the UDP payload begins */
 static size_t payload_at(void)
 {
@@ -96,7 +83,7 @@ static void send_error(unsigned int mtu, size_t quoted)
 		memcpy(&to6.sin6_addr, packet + 8, 16);
 	} else {
 		memcpy(&to4.sin_addr, packet + 12, 4);
-		sum = checksum(out, 8 + quoted);
+		sum = inet_checksum(inet_sum(0, out, 8 + quoted));
 		memcpy(out + 2, &sum, 2);
 	}
 	fd = v6 ? socket(AF_INET6, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMPV6) :

@@ -138,15 +138,6 @@ static bool is_v4(const struct sockaddr_dblp *a)
 	return !memcmp(&a->sdblp_addr, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
 }
 
-static u32 sum_words(u32 sum, const void *bytes, u32 len)
-{
-	const u8 *p = bytes;
-
-	for (; len > 1; len -= 2, p += 2)
-		sum += p[0] << 8 | p[1];
-	return len ? sum + (p[0] << 8) : sum;
-}
-
 /* The packet, with the checksum that it must have or with another one */
 static void send_raw(const struct peer *peer, const struct packet *p,
 		     const struct sockaddr_dblp *to, bool good)
@@ -171,11 +162,10 @@ static void send_raw(const struct peer *peer, const struct packet *p,
 	udp.source = six.sin6_port;
 	udp.len = htons(len);
 	/* Both ends have the same address, on this machine */
-	sum = sum_words(IPPROTO_UDP + len, address, 16 - skip);
-	sum = sum_words(sum, address, 16 - skip);
-	sum = sum_words(sum_words(sum, &udp, sizeof(udp)), p->byte, p->len);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = ~((sum & 0xffff) + (sum >> 16)) & 0xffff;
+	sum = inet_sum(IPPROTO_UDP + len, address, 16 - skip);
+	sum = inet_sum(sum, address, 16 - skip);
+	sum = inet_sum(inet_sum(sum, &udp, sizeof(udp)), p->byte, p->len);
+	sum = ntohs(inet_checksum(sum));
 	/* 0 would mean that there is none */
 	if (!good)
 		sum = sum == 1 ? 2 : sum ^ 1;

@@ -304,17 +304,6 @@ static unsigned long buffers(void)
 	return value;
 }
 
-/* For one train: what is spliced is no longer ours to change */
-static void *new_pages(void)
-{
-	void *pages = mmap(NULL, PAGES, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (pages == MAP_FAILED)
-		die("mmap()");
-	return pages;
-}
-
 /* Send them, and see on a cable that so many buffers came in, and a PING */
 static void send_buffers(struct __test_metadata *_metadata, struct side *s,
 			 const struct packet *p, u32 n, bool as_train)
@@ -324,8 +313,9 @@ static void send_buffers(struct __test_metadata *_metadata, struct side *s,
 
 	enter(s->netns);
 	before = buffers();
+	/* What is spliced is no longer ours to change: each train has its own */
 	if (as_train && s->spliced)
-		splice_train(&s->peer[0], new_pages(), p, n);
+		splice_train(&s->peer[0], new_pages(PAGES), p, n);
 	else if (as_train)
 		send_train(&s->peer[0], p, n);
 	for (i = 0; i < n && !as_train; i++)
@@ -709,7 +699,7 @@ FIXTURE(shared) {
 FIXTURE_SETUP(shared)
 {
 	side_begin(&self->side, false, false);
-	self->page = new_pages();
+	self->page = new_pages(PAGES);
 }
 
 FIXTURE_TEARDOWN(shared)

@@ -158,26 +158,26 @@ def rr_rows(f):
               why=f.error("rr", "64", "dblp" if tcp else "cubic"))
 
 
-def loss_rows(f):
+def goodput_row(f, scenario, key, name, what, low=None, others=PEERS):
+    """Share of the wire limit of 100 Mbit/s"""
     limit = 100e6 * PAYLOAD / FRAME
+    shares = {who: ratio(goodput(f.results(scenario, key, who)), limit)
+              for who in ("dblp",) + others}
+    return Row(f"goodput-{name}", f"goodput {what}, share of the wire limit",
+               shares.pop("dblp"), "share", low=low, peers=shares,
+               why=f.error(scenario, key, "dblp"))
+
+
+def loss_rows(f):
     for loss in ("0", "0.1", "0.5", "1", "2", "5"):
-        shares = {who: ratio(goodput(f.results("loss", loss, who)), limit)
-                  for who in ("dblp",) + PEERS}
-        yield Row(f"goodput-loss-{loss}", f"goodput at {loss} % loss, budget 0, share of the wire limit",
-                  shares.pop("dblp"), "share", low=0.98, peers=shares,
-                  why=f.error("loss", loss, "dblp"))
+        yield goodput_row(f, "loss", loss, f"loss-{loss}", f"at {loss} % loss, budget 0", low=0.98)
 
 
 def noise_rows(f):
-    limit = 100e6 * PAYLOAD / FRAME
-    kinds = {"bunches": "ACKs in bunches, 5 to 10 ms apart, RTT 2 ms",
-             "jitter": "each way 3 to 7 ms"}
+    kinds = {"bunches": "with ACKs in bunches, 5 to 10 ms apart, RTT 2 ms",
+             "jitter": "with each way 3 to 7 ms"}
     for kind, what in kinds.items():
-        shares = {who: ratio(goodput(f.results("noise", kind, who)), limit)
-                  for who in ("dblp", "dblp-swift") + PEERS}
-        yield Row(f"goodput-{kind}", f"goodput with {what}, share of the wire limit",
-                  shares.pop("dblp"), "share", peers=shares,
-                  why=f.error("noise", kind, "dblp"))
+        yield goodput_row(f, "noise", kind, kind, what, others=("dblp-swift",) + PEERS)
 
 
 def round_row(f, scenario, loss, budget, high, wire, what):

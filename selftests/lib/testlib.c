@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -345,6 +346,34 @@ unsigned int less_if_slow(unsigned int n, unsigned int part, const char *what)
 	printf("# %u %s instead of %u: this kernel is slow\n", n / part, what, n);
 	fflush(stdout);
 	return n / part;
+}
+
+unsigned char *new_pages(size_t len)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		die("mmap(%zu)", len);
+	/* Who drops a page at a time would be given 2 MiB for each again */
+	madvise(p, len, MADV_NOHUGEPAGE);
+	return p;
+}
+
+uint32_t inet_sum(uint32_t sum, const void *bytes, size_t len)
+{
+	const uint8_t *p = bytes;
+
+	for (; len > 1; len -= 2, p += 2)
+		sum += p[0] << 8 | p[1];
+	return len ? sum + (p[0] << 8) : sum;
+}
+
+uint16_t inet_checksum(uint32_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return htons(~sum);
 }
 
 uint64_t mib(const char *name)

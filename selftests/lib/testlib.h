@@ -89,6 +89,14 @@ void message_free(struct message *m);
  */
 unsigned int less_if_slow(unsigned int n, unsigned int part, const char *what);
 
+/** new_pages() - @len bytes of zeroes, page by page; munmap() gives them back */
+unsigned char *new_pages(size_t len);
+
+/** inet_sum() - add @len bytes to the sum that a checksum of IP is made of */
+uint32_t inet_sum(uint32_t sum, const void *bytes, size_t len);
+/** inet_checksum() - the checksum, in network byte order (RFC 1071) */
+uint16_t inet_checksum(uint32_t sum);
+
 /** sndinfo_send() - sendmsg() with DBLP_SNDINFO, unless @info is NULL */
 ssize_t sndinfo_send(int fd, const void *buf, size_t len, int flags,
 		     const struct dblp_sndinfo *info);
