@@ -215,6 +215,33 @@ for v in 4 6; do
 	try "ipv$v: large packets begin to vanish under a message" black_hole_midway $v
 done
 
+# pieces_made 4|6: packets that the client's IP has cut up, and their fragments
+pieces_made()
+{
+	ip netns exec "$client" nstat -a -s -z "Ip$([ "$1" = 4 ] || echo 6)FragCreates" |
+		awk '/FragCreates/ { print $2 }'
+}
+
+# A path that loses four packets of five is no black hole: nothing gets smaller, and
+# nothing goes in pieces, of which all would have to arrive.
+no_hole()
+{
+	local v=$1 holes pieces
+
+	wide 1500 || return
+	holes=$(counter MtuBlackHole) pieces=$(pieces_made "$v")
+	dblp-xfer --from "$client" --to "$server" --address "$(server_of "$v")" --seed "$v" \
+		--size 100000 --count 10 --timeout 60 \
+		--connected "tc -n $router qdisc replace dev eth2 root netem limit 1000 loss 80%" ||
+		return
+	tc -n "$router" qdisc del dev eth2 root
+	is "black holes" "$(counter MtuBlackHole)" "$holes" &&
+		is fragments "$(pieces_made "$v")" "$pieces"
+}
+for v in 4 6; do
+	try "ipv$v: 80% loss is no black hole" no_hole $v
+done
+
 for ns in client server; do
 	try "no sockets are left at the $ns" wait_until 40 no_sockets "${!ns}"
 done

@@ -3,11 +3,13 @@
  * Path MTU discovery: see pmtu.h.
  *
  * A black hole has to be told from loss. Large packets lost in a row raise a
- * doubt, and so do timeouts. Then probes of a small size are sent, one in a round
- * trip, until a large packet arrives (there is no hole), or until so many large
- * ones have vanished that loss at the rate which the probes see would hardly do
- * that: a path that loses nine packets of ten must not be taken for one that
- * loses the large ones.
+ * doubt, and so do timeouts. Then small probes are sent, one at a time. A round is
+ * over when its probe has arrived and a large packet was lost since the round
+ * began; the doubt is over when a large packet arrives. Were the size of no matter,
+ * the next packet to arrive would be a large one at least as often as a small one,
+ * whatever the path loses: so a row of rounds that small packets win is as probable
+ * as that row of coins. Each round needs a loss of its own, no evidence is used
+ * twice, and none outlives a large packet that arrives.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -27,8 +29,10 @@ static void forget_doubt(struct dblp_pmtu *p)
 	p->lower = false;
 	p->hole = 0;
 	p->lost = 0;
-	p->passed = 0;
+	p->rounds = 0;
 	p->missed = 0;
+	p->large_lost = false;
+	p->small_passed = false;
 }
 
 static void set_mtu(struct dblp_pmtu *p, u32 mtu)
@@ -95,10 +99,9 @@ u32 dblp_pmtu_next(struct dblp_pmtu *p, u64 now)
 	if (p->probe)
 		return 0;
 	if (p->doubt) {
-		/* After a few, only large packets can tell more */
-		if (p->passed >= DBLP_PMTU_PROBES && p->asked == p->lost)
+		/* Only a large packet can tell more */
+		if (p->small_passed)
 			return 0;
-		p->asked = p->lost;
 		p->probe = fallback(p);
 		return p->probe;
 	}
@@ -115,22 +118,14 @@ void dblp_pmtu_unsent(struct dblp_pmtu *p)
 	p->probe = 0;
 }
 
-/*
- * With losses at the rate that the small probes see, q, would as many large
- * packets vanish in a row by chance? That is q^lost, which is below
- * exp(-(1 - q) lost): so (1 - q) lost has to be DBLP_PMTU_PROOF. Of q it is
- * known what came of the probes; one more of each stands for what is not known.
- */
-static bool is_black_hole(const struct dblp_pmtu *p)
-{
-	return p->passed >= DBLP_PMTU_PROBES && p->hole &&
-	       (u64)p->lost * (p->passed + 1) >=
-	       (u64)DBLP_PMTU_PROOF * (p->passed + p->missed + 2);
-}
-
+/* Is a round over, and was it the last one that is needed? */
 static void judge(struct dblp_pmtu *p)
 {
-	if (!p->doubt || !is_black_hole(p))
+	if (!p->doubt || !p->small_passed || !p->large_lost)
+		return;
+	p->small_passed = false;
+	p->large_lost = false;
+	if (++p->rounds < DBLP_PMTU_PROOF)
 		return;
 	set_mtu(p, fallback(p));
 	search_anew(p);
@@ -141,7 +136,8 @@ static void probe_acked(struct dblp_pmtu *p, u32 size, u64 now)
 	if (size == p->probe)
 		p->probe = 0;
 	if (p->doubt && size <= fallback(p)) {
-		p->passed++;
+		p->small_passed = true;
+		p->missed = 0;
 		judge(p);
 		return;
 	}
@@ -166,8 +162,9 @@ static void probe_lost(struct dblp_pmtu *p, u32 size, u64 now)
 		return;
 	p->probe = 0;
 	if (p->doubt) {
+		/* Rounds stay won: another small size is as good a witness */
 		p->missed += size <= fallback(p);
-		if (!p->passed && p->missed % DBLP_PMTU_PROBES == 0)
+		if (p->missed % DBLP_PMTU_PROBES == 0)
 			p->lower = !p->lower;
 		return;
 	}
@@ -190,6 +187,7 @@ void dblp_pmtu_lost(struct dblp_pmtu *p, u32 size, bool probe, u64 now)
 	if (!p->hole)
 		p->hole = size;
 	p->lost++;
+	p->large_lost = true;
 	if (p->lost >= DBLP_PMTU_PROBES)
 		p->doubt = true;
 	judge(p);

@@ -23,8 +23,8 @@
 #define DBLP_PMTU_STEP		8U	/* not worth another probe */
 /* Timeouts in a row that make a sender ask whether its size is the reason */
 #define DBLP_PMTU_DOUBT		2U
-/* How many times more large packets than expected must have vanished */
-#define DBLP_PMTU_PROOF		7U
+/* Rounds in a row that small packets must win: one chance in a million */
+#define DBLP_PMTU_PROOF		20U
 
 /**
  * enum dblp_pmtu_state - phases of RFC 8899 section 5.2
@@ -53,9 +53,10 @@ enum dblp_pmtu_state {
  * @lower: those of @base seem to vanish, too: @min is tried
  * @hole: smallest of the large packets lost in a row, 0 if none was
  * @lost: their number
- * @passed: small probes acknowledged meanwhile
- * @missed: small probes lost meanwhile
- * @asked: @lost when the last of them was sent
+ * @rounds: rounds that small probes have won meanwhile
+ * @missed: small probes lost in a row
+ * @large_lost: a large packet was lost in this round
+ * @small_passed: the small probe of this round was acknowledged
  * @raise_at: when to search again
  */
 struct dblp_pmtu {
@@ -71,9 +72,10 @@ struct dblp_pmtu {
 	bool	lower;
 	u32	hole;
 	u32	lost;
-	u32	passed;
+	u32	rounds;
 	u32	missed;
-	u32	asked;
+	bool	large_lost;
+	bool	small_passed;
 	u64	raise_at;
 };
 
