@@ -6,13 +6,11 @@
 #define _GNU_SOURCE
 #include "lib/nltest.h"
 #include "lib/sock.h"
+#include "lib/trap.h"
 
-#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include "kselftest_harness.h"
@@ -259,39 +257,6 @@ TEST_F(job, a_new_phase_leaves_what_a_message_chose)
 	by_job(self);
 	EXPECT_EQ(0, end_message(_metadata, self).missing);
 	EXPECT_EQ(MOST, get_u32(self->client, DBLP_BUDGET));
-}
-
-/* Memory whose first use stops whoever uses it, until it is filled */
-struct trap {
-	int	fd;
-	char	*at;
-	size_t	len;
-};
-
-static struct trap trap_make(size_t len)
-{
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	struct trap t = { .len = len };
-
-	t.fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	t.at = mmap(NULL, len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	reg.range.start = (unsigned long)t.at;
-	reg.range.len = len;
-	if (t.fd < 0 || t.at == MAP_FAILED || ioctl(t.fd, UFFDIO_API, &api) ||
-	    ioctl(t.fd, UFFDIO_REGISTER, &reg))
-		die("userfaultfd");
-	return t;
-}
-
-static void trap_fill(const struct trap *t)
-{
-	struct uffdio_zeropage zero = {
-		.range = { .start = (unsigned long)t->at, .len = t->len },
-	};
-
-	if (ioctl(t->fd, UFFDIO_ZEROPAGE, &zero))
-		die("UFFDIO_ZEROPAGE");
 }
 
 struct sending {

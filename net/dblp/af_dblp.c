@@ -250,7 +250,7 @@ static int dblp_listen(struct socket *sock, int backlog)
 	if (dsk->state == DBLP_STATE_LISTEN)
 		err = 0;
 	else if (dsk->state == DBLP_STATE_CLOSED && !dsk->peer_msg_max)
-		err = dblp_autobind(dsk, NULL);
+		err = dblp_cookies_prepare(dsk->dn) ?: dblp_autobind(dsk, NULL);
 	if (err)
 		goto out;
 

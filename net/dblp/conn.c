@@ -247,7 +247,6 @@ void dblp_done(struct dblp_sock *dsk, int err)
 	if (state == DBLP_STATE_CLOSED)
 		return;
 
-	dblp_cookie_spend(dsk);
 	dblp_conn_unhash(dsk);
 	dblp_set_state(dsk, DBLP_STATE_CLOSED, err);
 	dsk->handshake_at = 0;

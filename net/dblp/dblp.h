@@ -130,7 +130,8 @@ enum dblp_limits {
 	DBLP_CLOSES_AGAIN	= 256,
 	DBLP_SENT_RING_MIN	= 8,
 	DBLP_SENT_RING_MAX	= 1 << 16,
-	DBLP_BACKLOG_MAX	= 4096,
+	/* Bytes that may wait for who has a socket, besides its receive buffer */
+	DBLP_BACKLOG_MAX	= 1 << 20,
 	/* DSCP EF: a CLOSE must overtake the data it makes useless */
 	DBLP_CTL_TOS		= 0xb8,
 	/* What routers make of that, for the queues of this machine */
@@ -173,8 +174,8 @@ enum dblp_limits {
  * @next_id: where the search for a free number begins; under the lock of @socks
  * @generation: changes with @socks, for consistent dumps
  * @cookie_key: nobody else can make cookies
- * @spent: cookies that may not be used again
- * @spent_lock: protects @spent
+ * @spent: cookies that may not be used again, see cookie.c; NULL until somebody
+ *	listens, and does not change then
  * @rst_jiffies: second in which @rst_count counts; races lose a few counts
  * @rst_count: resets sent to strangers in that second
  * @endpoints: number of endpoints alive
@@ -191,9 +192,7 @@ struct dblp_net {
 	u32			next_id;
 	atomic_t		generation;
 	siphash_key_t		cookie_key;
-#define DBLP_SPENT_BUCKETS	256
-	struct hlist_head	spent[DBLP_SPENT_BUCKETS];
-	spinlock_t		spent_lock;	/* for @spent */
+	struct dblp_spent_place	*spent;
 	unsigned long		rst_jiffies;
 	u32			rst_count;
 	atomic_t		endpoints;
@@ -254,6 +253,18 @@ struct dblp_path {
 	__be16		dport;
 };
 
+/**
+ * struct dblp_echo - what a COOKIE-ECHO carries
+ * @client_cid: connection ID of the client
+ * @cookie: with ours
+ * @params: what the client says of itself
+ */
+struct dblp_echo {
+	u64			client_cid;
+	struct dblp_cookie	cookie;
+	struct dblp_params	params;
+};
+
 /** enum dblp_deferred - what release_sock() has to do */
 enum dblp_deferred {
 	DBLP_DEFER_TIMER,
@@ -295,7 +306,7 @@ struct dblp_peer_key {
  * @pmtu: how large a packet may be on it
  * @accept_queue: listener: children nobody has accepted yet
  * @accept_node: child: in there
- * @cookie_born: child: birth of its cookie, milliseconds since boot
+ * @passive: a listener has made it
  *
  * Options, see &enum dblp_sockopt:
  * @budget: DBLP_BUDGET
@@ -447,7 +458,7 @@ struct dblp_sock {
 	struct dblp_pmtu	pmtu;
 	struct list_head	accept_queue;
 	struct list_head	accept_node;
-	u64			cookie_born;
+	bool			passive;
 
 	u32			budget;
 	u32			cap;
@@ -722,14 +733,24 @@ void dblp_handshake_init(struct dblp_endpoint *ep, struct sk_buff *skb);
 void dblp_handshake_version(struct dblp_endpoint *ep, struct sk_buff *skb);
 void dblp_handshake_rcv(struct dblp_sock *dsk, const struct dblp_hdr *h,
 			struct sk_buff *skb);
-void dblp_handshake_echo(struct dblp_sock *listener, struct sk_buff *skb);
-void dblp_cookie_spend(struct dblp_sock *dsk);
-void dblp_cookies_exit(struct dblp_net *dn);
+void dblp_handshake_echo(struct dblp_endpoint *ep, struct sk_buff *skb);
+void dblp_handshake_accept(struct dblp_sock *listener, struct sk_buff *skb);
 void dblp_rcv_version(struct dblp_sock *dsk, struct sk_buff *skb);
 void dblp_rst_refuse(struct dblp_endpoint *ep, const struct sk_buff *skb,
 		     u64 cid);
 void dblp_rst_stranger(struct dblp_endpoint *ep, const struct sk_buff *skb,
 		       u64 dcid);
+
+/* cookie.c */
+void dblp_cookie_sign(const struct dblp_net *dn, struct dblp_cookie *c,
+		      u64 client_cid, const struct sockaddr_dblp *client,
+		      const struct sockaddr_dblp *server);
+bool dblp_cookie_spend(const struct dblp_net *dn, const struct dblp_cookie *c);
+enum dblp_mib_item dblp_echo_get(const struct dblp_net *dn,
+				 const struct sk_buff *skb,
+				 struct dblp_echo *echo);
+int dblp_cookies_prepare(struct dblp_net *dn);
+void dblp_cookies_exit(struct dblp_net *dn);
 
 /* input.c */
 void dblp_rcv(struct sock *usk, struct sk_buff *skb);

@@ -10,44 +10,6 @@
 
 #include "dblp.h"
 
-/* A cookie that made a connection which is over, but could be replayed */
-struct dblp_spent {
-	struct hlist_node	node;
-	u64			cid;
-	u64			until_ms;
-};
-
-static u64 dblp_now_ms(void)
-{
-	return div_u64(ktime_get_boottime_ns(), NSEC_PER_MSEC);
-}
-
-static u64 dblp_cookie_mac(struct dblp_net *dn, const struct dblp_cookie *c,
-			   u64 client_cid, const struct sockaddr_dblp *client,
-			   const struct sockaddr_dblp *server)
-{
-	struct {
-		u64		scid;
-		u64		born_ms;
-		u64		client_cid;
-		struct in6_addr	client_addr;
-		struct in6_addr	server_addr;
-		__be16		client_port;
-		__be16		server_port;
-		u32		pad;
-	} __aligned(SIPHASH_ALIGNMENT) in = {
-		.scid = c->scid,
-		.born_ms = c->born_ms,
-		.client_cid = client_cid,
-		.client_addr = client->sdblp_addr,
-		.server_addr = server->sdblp_addr,
-		.client_port = client->sdblp_port,
-		.server_port = server->sdblp_port,
-	};
-
-	return siphash(&in, sizeof(in), &dn->cookie_key);
-}
-
 static u64 dblp_new_cid(void)
 {
 	u64 cid;
@@ -78,7 +40,6 @@ static u8 *dblp_put_plain_hdr(u8 *p, u8 type, u64 dcid)
  */
 void dblp_handshake_init(struct dblp_endpoint *ep, struct sk_buff *skb)
 {
-	struct dblp_net *dn = dblp_pernet(ep->net);
 	u8 out[DBLP_HDR_LEN + DBLP_COOKIE_LEN];
 	struct sockaddr_dblp client, server;
 	struct dblp_cookie cookie;
@@ -97,8 +58,7 @@ void dblp_handshake_init(struct dblp_endpoint *ep, struct sk_buff *skb)
 
 	dblp_skb_addrs(skb, &client, &server);
 	cookie.scid = dblp_new_cid();
-	cookie.born_ms = dblp_now_ms();
-	cookie.mac = dblp_cookie_mac(dn, &cookie, cid, &client, &server);
+	dblp_cookie_sign(dblp_pernet(ep->net), &cookie, cid, &client, &server);
 
 	p = dblp_put_plain_hdr(out, DBLP_PKT_INIT_ACK, cid);
 	dblp_put_cookie(p, &cookie);
@@ -182,70 +142,6 @@ void dblp_rst_stranger(struct dblp_endpoint *ep, const struct sk_buff *skb,
 	dblp_rst_reply(ep, skb, DBLP_RST_UNKNOWN, 0, dcid);
 }
 
-static struct hlist_head *dblp_spent_bucket(struct dblp_net *dn, u64 cid)
-{
-	return &dn->spent[cid % DBLP_SPENT_BUCKETS];
-}
-
-static void dblp_spent_prune(struct hlist_head *bucket, u64 now_ms)
-{
-	struct dblp_spent *s;
-	struct hlist_node *tmp;
-
-	hlist_for_each_entry_safe(s, tmp, bucket, node) {
-		if (s->until_ms >= now_ms)
-			continue;
-		hlist_del(&s->node);
-		kfree(s);
-	}
-}
-
-/**
- * dblp_cookie_spend() - the cookie of a connection makes no second one
- * @dsk: connection that is about to end
- */
-void dblp_cookie_spend(struct dblp_sock *dsk)
-{
-	struct dblp_net *dn = dsk->dn;
-	u64 now_ms = dblp_now_ms();
-	struct dblp_spent *s;
-
-	sock_owned_by_me(&dsk->sk);
-	if (!dsk->cookie_born ||
-	    now_ms - dsk->cookie_born > DBLP_COOKIE_LIFE_MS)
-		return;
-	s = kmalloc(sizeof(*s), GFP_ATOMIC);
-	if (!s)
-		return;
-	s->cid = dsk->cid;
-	s->until_ms = dsk->cookie_born + DBLP_COOKIE_LIFE_MS;
-	spin_lock_bh(&dn->spent_lock);
-	dblp_spent_prune(dblp_spent_bucket(dn, s->cid), now_ms);
-	hlist_add_head(&s->node, dblp_spent_bucket(dn, s->cid));
-	spin_unlock_bh(&dn->spent_lock);
-}
-
-static bool dblp_cookie_spent(struct dblp_net *dn, u64 cid)
-{
-	struct dblp_spent *s;
-	bool found = false;
-
-	spin_lock_bh(&dn->spent_lock);
-	hlist_for_each_entry(s, dblp_spent_bucket(dn, cid), node)
-		found |= s->cid == cid;
-	spin_unlock_bh(&dn->spent_lock);
-	return found;
-}
-
-/** dblp_cookies_exit() - forget all cookies; nobody else uses @dn any more */
-void dblp_cookies_exit(struct dblp_net *dn)
-{
-	u32 i;
-
-	for (i = 0; i < DBLP_SPENT_BUCKETS; i++)
-		dblp_spent_prune(&dn->spent[i], U64_MAX);
-}
-
 static struct dblp_sock *dblp_child_alloc(struct dblp_sock *listener,
 					  const struct sk_buff *skb)
 {
@@ -280,18 +176,18 @@ static void dblp_send_cookie_ack(struct dblp_sock *dsk)
 }
 
 static int dblp_child_create(struct dblp_sock *listener, struct sk_buff *skb,
-			     u64 client_cid, const struct dblp_cookie *cookie,
-			     const struct dblp_params *theirs)
+			     const struct dblp_echo *echo)
 {
+	const struct dblp_params *theirs = &echo->params;
 	struct dblp_sock *dsk;
 	int err = -ENOMEM;
 
 	dsk = dblp_child_alloc(listener, skb);
 	if (!dsk)
 		return -ENOMEM;
-	dsk->cid = cookie->scid;
-	dsk->cookie_born = cookie->born_ms;
-	dsk->peer_key.cid = client_cid;
+	dsk->cid = echo->cookie.scid;
+	dsk->passive = true;
+	dsk->peer_key.cid = echo->client_cid;
 	dsk->peer_key.addr = dsk->peer.sdblp_addr;
 	dsk->peer_key.port = dsk->peer.sdblp_port;
 
@@ -309,6 +205,9 @@ static int dblp_child_create(struct dblp_sock *listener, struct sk_buff *skb,
 	if (err)
 		goto err_unlock;
 	err = dblp_conn_hash(dsk);
+	/* Nobody ends it before this, as that takes its lock */
+	if (!err && !dblp_cookie_spend(dsk->dn, &echo->cookie))
+		err = -EEXIST;
 	if (err)
 		goto err_unhash;
 	dblp_conn_established(dsk, theirs,
@@ -333,70 +232,74 @@ err_put:
 	return err;
 }
 
-/* What COOKIE-ECHO carries; false if the cookie is not ours for this client */
-static bool dblp_echo_valid(struct dblp_sock *listener, struct sk_buff *skb,
-			    struct dblp_cookie *cookie, u64 *client_cid)
+/* What a COOKIE-ECHO carries, if a connection may be made of it for @listener */
+static enum dblp_mib_item dblp_echo_check(const struct dblp_sock *listener,
+					  const struct sk_buff *skb,
+					  struct dblp_echo *echo)
 {
-	struct net *net = sock_net(&listener->sk);
-	const u8 *p = skb->data + DBLP_HDR_LEN;
-	struct sockaddr_dblp client, server;
-	struct dblp_net *dn = dblp_pernet(net);
-	u64 now_ms = dblp_now_ms();
+	enum dblp_mib_item why = dblp_echo_get(listener->dn, skb, echo);
 
-	*client_cid = dblp_get_u64(p);
-	dblp_get_cookie(cookie, p + 8);
-	dblp_skb_addrs(skb, &client, &server);
-	if (!*client_cid ||
-	    cookie->scid != dblp_get_u64(skb->data + DBLP_HDR_LEN - 8) ||
-	    cookie->mac != dblp_cookie_mac(dn, cookie, *client_cid, &client,
-					   &server)) {
-		DBLP_INC_STATS(net, DBLP_MIB_COOKIEBAD);
-		return false;
-	}
-	if (now_ms - cookie->born_ms > DBLP_COOKIE_LIFE_MS ||
-	    dblp_cookie_spent(dn, cookie->scid)) {
-		DBLP_INC_STATS(net, DBLP_MIB_COOKIESTALE);
-		return false;
-	}
-	return true;
+	if (why == DBLP_MIB_NONE && sk_acceptq_is_full(&listener->sk))
+		return DBLP_MIB_ACCEPTQUEUEFULL;
+	return why;
 }
 
 /**
- * dblp_handshake_echo() - a cookie came back: make a connection
- * @listener: who accepts it, locked
+ * dblp_handshake_echo() - a cookie came back that no connection has
+ * @ep: where
  * @skb: the packet, all of it linear; consumed
+ *
+ * What anybody may send comes as far as this, but not to the listener's lock or
+ * its backlog.
+ *
+ * Context: softirq, RCU.
  */
-void dblp_handshake_echo(struct dblp_sock *listener, struct sk_buff *skb)
+void dblp_handshake_echo(struct dblp_endpoint *ep, struct sk_buff *skb)
 {
-	struct net *net = sock_net(&listener->sk);
-	struct dblp_params theirs;
-	struct dblp_cookie cookie;
-	u64 client_cid;
+	struct dblp_sock *listener = rcu_dereference(ep->listener);
+	struct dblp_echo echo;
+	enum dblp_mib_item why;
+
+	if (!listener) {
+		dblp_rst_refuse(ep, skb,
+				dblp_get_u64(skb->data + DBLP_HDR_LEN));
+		return dblp_drop(ep->net, skb, DBLP_MIB_DROPNOLISTENER);
+	}
+	why = dblp_echo_check(listener, skb, &echo);
+	if (why != DBLP_MIB_NONE)
+		return dblp_drop(ep->net, skb, why);
+	if (!refcount_inc_not_zero(&listener->sk.sk_refcnt))
+		return dblp_drop(ep->net, skb, DBLP_MIB_DROPNOLISTENER);
+	dblp_rcv_sock(listener, skb);
+	sock_put(&listener->sk);
+}
+
+/**
+ * dblp_handshake_accept() - make a connection of a cookie
+ * @listener: who accepts it, locked
+ * @skb: a packet that dblp_handshake_echo() found good, perhaps a while ago;
+ *	consumed
+ */
+void dblp_handshake_accept(struct dblp_sock *listener, struct sk_buff *skb)
+{
+	enum dblp_mib_item why;
+	struct dblp_echo echo;
 	int err;
 
 	sock_owned_by_me(&listener->sk);
 	if (listener->state != DBLP_STATE_LISTEN)
 		return dblp_drop_at(listener, skb, DBLP_MIB_DROPNOLISTENER);
-	if (dblp_get_params(&theirs, skb->data + DBLP_ECHO_LEN -
-			    DBLP_PARAMS_LEN) != DBLP_WIRE_OK)
-		return dblp_drop_at(listener, skb, DBLP_MIB_DROPFIELD);
-	if (!dblp_echo_valid(listener, skb, &cookie, &client_cid)) {
-		kfree_skb(skb);
-		return;
-	}
-	if (sk_acceptq_is_full(&listener->sk)) {
-		DBLP_INC_STATS(net, DBLP_MIB_ACCEPTQUEUEFULL);
-		kfree_skb(skb);
-		return;
-	}
+	why = dblp_echo_check(listener, skb, &echo);
+	if (why != DBLP_MIB_NONE)
+		return dblp_drop_at(listener, skb, why);
 
-	err = dblp_child_create(listener, skb, client_cid, &cookie, &theirs);
+	err = dblp_child_create(listener, skb, &echo);
 	if (err)
 		/* A twin of this packet may have waited in the backlog */
 		return dblp_drop_at(listener, skb, err == -EEXIST ?
 				    DBLP_MIB_DROPDUPLICATE :
 				    DBLP_MIB_DROPMEMORY);
-	DBLP_INC_STATS(net, DBLP_MIB_CONNPASSIVE);
+	DBLP_INC_SK_STATS(listener, DBLP_MIB_CONNPASSIVE);
 	listener->sk.sk_data_ready(&listener->sk);
 	consume_skb(skb);
 }
@@ -557,7 +460,7 @@ void dblp_handshake_rcv(struct dblp_sock *dsk, const struct dblp_hdr *h,
 	    dsk->state == DBLP_STATE_COOKIE_SENT)
 		return dblp_rcv_cookie_ack(dsk, skb);
 	/* Our COOKIE-ACK was lost */
-	if (h->type == DBLP_PKT_COOKIE_ECHO && dsk->cookie_born &&
+	if (h->type == DBLP_PKT_COOKIE_ECHO && dsk->passive &&
 	    dsk->state >= DBLP_STATE_ESTABLISHED &&
 	    dblp_get_u64(skb->data + DBLP_HDR_LEN) == dsk->peer_key.cid) {
 		dblp_send_cookie_ack(dsk);

@@ -575,7 +575,7 @@ static void dblp_do_rcv(struct dblp_sock *dsk, struct sk_buff *skb)
 	    h.type != DBLP_PKT_VERSION)
 		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPFIELD);
 	if (dsk->state == DBLP_STATE_LISTEN)
-		return dblp_handshake_echo(dsk, skb);
+		return dblp_handshake_accept(dsk, skb);
 	if (dsk->state == DBLP_STATE_CLOSED)
 		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPSTATE);
 	if (!dblp_from_peer(dsk, skb))
@@ -602,16 +602,6 @@ int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-static struct dblp_sock *dblp_find_listener(struct dblp_endpoint *ep)
-{
-	struct dblp_sock *dsk;
-
-	dsk = rcu_dereference(ep->listener);
-	if (dsk && !refcount_inc_not_zero(&dsk->sk.sk_refcnt))
-		dsk = NULL;
-	return dsk;
-}
-
 static struct dblp_sock *dblp_find_rst(struct dblp_endpoint *ep,
 				       const struct dblp_hdr *h,
 				       const struct sk_buff *skb)
@@ -632,17 +622,12 @@ static struct dblp_sock *dblp_find(struct dblp_endpoint *ep,
 				   const struct dblp_hdr *h,
 				   const struct sk_buff *skb)
 {
-	struct dblp_sock *dsk;
-
 	switch (h->type) {
 	case DBLP_PKT_RST:
 		return dblp_find_rst(ep, h, skb);
 	case DBLP_PKT_VERSION:
 		return dblp_conn_find(ep->net,
 				      dblp_get_u64(skb->data + DBLP_HDR_LEN));
-	case DBLP_PKT_COOKIE_ECHO:
-		dsk = dblp_conn_find(ep->net, h->dcid);
-		return dsk ?: dblp_find_listener(ep);
 	default:
 		return dblp_conn_find(ep->net, h->dcid);
 	}
@@ -692,15 +677,26 @@ static enum dblp_mib_item dblp_pull(struct sk_buff *skb, struct dblp_hdr *h)
 static void dblp_rcv_unknown(struct dblp_endpoint *ep, const struct dblp_hdr *h,
 			     struct sk_buff *skb)
 {
+	if (h->type == DBLP_PKT_COOKIE_ECHO)
+		return dblp_handshake_echo(ep, skb);
 	/* Others have nothing to lose, or nothing to say to us */
 	if (h->type == DBLP_PKT_DATA || h->type == DBLP_PKT_CTRL)
 		dblp_rst_stranger(ep, skb, h->dcid);
-	if (h->type == DBLP_PKT_COOKIE_ECHO) {
-		dblp_rst_refuse(ep, skb,
-				dblp_get_u64(skb->data + DBLP_HDR_LEN));
-		return dblp_drop(ep->net, skb, DBLP_MIB_DROPNOLISTENER);
-	}
 	dblp_drop(ep->net, skb, DBLP_MIB_DROPUNKNOWNCONN);
+}
+
+/* Bytes of packets that may wait while a process has the socket. What a listener
+ * gets there becomes a connection that waits to be accepted, of which there may
+ * be so many.
+ */
+static u32 dblp_backlog_limit(const struct dblp_sock *dsk)
+{
+	const struct sock *sk = &dsk->sk;
+
+	if (READ_ONCE(dsk->state) == DBLP_STATE_LISTEN)
+		return READ_ONCE(sk->sk_max_ack_backlog) *
+		       (u32)SKB_TRUESIZE(1500);
+	return READ_ONCE(sk->sk_rcvbuf) + DBLP_BACKLOG_MAX;
 }
 
 /**
@@ -717,8 +713,7 @@ void dblp_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb)
 	bh_lock_sock(sk);
 	if (!sock_owned_by_user(sk))
 		dblp_do_rcv(dsk, skb);
-	else if (sk_add_backlog(sk, skb, READ_ONCE(sk->sk_rcvbuf) +
-				DBLP_BACKLOG_MAX * SKB_TRUESIZE(1500)))
+	else if (sk_add_backlog(sk, skb, dblp_backlog_limit(dsk)))
 		dblp_drop_at(dsk, skb, DBLP_MIB_DROPMEMORY);
 	bh_unlock_sock(sk);
 }

@@ -184,7 +184,6 @@ static int __net_init dblp_net_init(struct net *net)
 {
 	struct dblp_net *dn = dblp_pernet(net);
 	int err;
-	u32 i;
 
 	dblp_config_init(&dn->config);
 	dn->mib = dblp_mib_alloc();
@@ -194,9 +193,6 @@ static int __net_init dblp_net_init(struct net *net)
 	if (err)
 		goto err_mib;
 	get_random_bytes(&dn->cookie_key, sizeof(dn->cookie_key));
-	for (i = 0; i < DBLP_SPENT_BUCKETS; i++)
-		INIT_HLIST_HEAD(&dn->spent[i]);
-	spin_lock_init(&dn->spent_lock);
 	dblp_reuse_init(dn);
 	dn->rst_jiffies = jiffies;
 	return 0;

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Memory whose first use stops whoever uses it, until it is filled.
+ */
+#ifndef DBLP_TEST_TRAP_H
+#define DBLP_TEST_TRAP_H
+
+#include "testlib.h"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* At @fd there is something to be read once somebody is stopped */
+struct trap {
+	int	fd;
+	char	*at;
+	size_t	len;
+};
+
+/* Pages that nobody has used yet */
+static inline struct trap trap_set(char *at, size_t len)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = {
+		.range = { .start = (unsigned long)at, .len = len },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	struct trap t = { .at = at, .len = len };
+
+	t.fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (t.fd < 0 || ioctl(t.fd, UFFDIO_API, &api) ||
+	    ioctl(t.fd, UFFDIO_REGISTER, &reg))
+		die("userfaultfd");
+	return t;
+}
+
+static inline struct trap trap_make(size_t len)
+{
+	char *at = mmap(NULL, len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
+
+	if (at == MAP_FAILED)
+		die("mmap()");
+	return trap_set(at, len);
+}
+
+static inline void trap_fill(const struct trap *t)
+{
+	struct uffdio_zeropage zero = {
+		.range = { .start = (unsigned long)t->at, .len = t->len },
+	};
+
+	if (ioctl(t->fd, UFFDIO_ZEROPAGE, &zero))
+		die("UFFDIO_ZEROPAGE");
+}
+
+#endif /* DBLP_TEST_TRAP_H */
