@@ -485,6 +485,37 @@ TEST_F(peer, a_loss_map_that_contradicts_its_close)
 	EXPECT_EQ(DBLP_STATE_CLOSED, get_state(self->fd));
 }
 
+/* Close message 0 without @segs segments of 1440 bytes each */
+static void send_close(struct peer *peer, struct packet *p, u32 segs)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.missing = segs * 1440, .missing_segs = segs,
+			.budget = 900000, .reason = DBLP_REASON_BUDGET,
+		},
+	};
+
+	send_frame(peer, p, &f);
+}
+
+/* What has more holes than were closed would never be settled */
+TEST_F(peer, a_loss_map_with_too_many_holes)
+{
+	have_message(&self->peer, self->fd, 900000);
+	send_close(&self->peer, &self->p, 2);
+	send_lossmap(&self->peer, &self->p, 0, 7 << 5);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
+TEST_F(peer, a_loss_map_with_too_many_holes_before_its_close)
+{
+	have_message(&self->peer, self->fd, 900000);
+	send_lossmap(&self->peer, &self->p, 0, 7 << 5);
+	send_close(&self->peer, &self->p, 2);
+	expect_abort(_metadata, &self->peer, self->fd);
+}
+
 TEST_F(peer, ending_before_what_was_sent)
 {
 	send_segment(&self->peer, &self->p, 5, 0);

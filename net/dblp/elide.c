@@ -343,6 +343,7 @@ bool dblp_rx_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	msg->elided -= bytes;
 	msg->missing += bytes;
 	dblp_zeromap_del(&z, &msg->have);
+	msg->hole = min(msg->hole, z.first);
 	__skb_unlink(skb, &msg->skbs);
 	skb_orphan(skb);
 	t->tail = NULL;

@@ -182,6 +182,7 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
  * @budget: ppm: what the sender asks for
  * @budget_pn: packet that said so
  * @ranges: of the loss map, counted at close
+ * @hole: segments below are there
  * @policy: &enum dblp_policy
  * @phase: label
  * @reason: &enum dblp_reason once @closed
@@ -216,6 +217,7 @@ struct dblp_rx_msg {
 	u32			budget;
 	u64			budget_pn;
 	u32			ranges;
+	u32			hole;
 	u8			policy;
 	u8			phase;
 	u8			reason;
@@ -402,10 +404,10 @@ u32 dblp_tx_run(const struct dblp_tx_msg *msg);
 bool dblp_tx_blocked(const struct dblp_sock *dsk);
 
 /* tx_close.c: the end of outgoing messages */
-void dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+int dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f);
 int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f);
-int dblp_tx_settle(struct dblp_sock *dsk);
+void dblp_tx_settle(struct dblp_sock *dsk);
 void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 
 /* txbuf.c: the memory of outgoing messages */
@@ -482,7 +484,6 @@ struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			       struct dblp_train *t);
 bool dblp_rx_ended(const struct dblp_sock *dsk);
 bool dblp_rx_eof(const struct dblp_sock *dsk);
-u32 dblp_count_ranges(const struct dblp_segmap *map, u32 seg_size, u32 len);
 
 /* rx_copy.c: their way to the user */
 void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to);

@@ -10,17 +10,6 @@
 #include "event.h"
 #include "trace.h"
 
-/** dblp_count_ranges() - ranges of a loss map; @map says what is there */
-u32 dblp_count_ranges(const struct dblp_segmap *map, u32 seg_size, u32 len)
-{
-	u32 from = 0, offset, length, n = 0;
-
-	while (dblp_segmap_next_missing(map, seg_size, len, &from, &offset,
-					&length))
-		n++;
-	return n;
-}
-
 /** dblp_rx_put() - one reference less to a message */
 void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
@@ -194,17 +183,25 @@ static u32 dblp_rx_sent(const struct dblp_rx_msg *msg)
 	return msg->len - msg->missing - msg->elided;
 }
 
-static enum dblp_verdict dblp_rx_verdict(struct dblp_sock *dsk,
-					 const struct dblp_rx_msg *msg)
+/* Is a critical byte missing? What is there stays: the search goes on from there */
+static bool dblp_rx_lacks_critical(struct dblp_rx_msg *msg)
 {
-	u32 hole = dblp_segmap_next_hole(&msg->have, 0);
+	if (!msg->critical)
+		return false;
+	msg->hole = dblp_segmap_next_hole(&msg->have, msg->hole);
+	return msg->hole < msg->have.n &&
+	       (u64)msg->hole * msg->seg_size < msg->critical;
+}
+
+static enum dblp_verdict dblp_rx_verdict(struct dblp_sock *dsk,
+					 struct dblp_rx_msg *msg)
+{
 	enum dblp_verdict verdict;
 	struct dblp_close_state s = {
 		.length = msg->len,
 		.missing = msg->missing,
 		.critical = msg->critical,
-		.critical_missing = hole < msg->have.n &&
-				    (u64)hole * msg->seg_size < msg->critical,
+		.critical_missing = dblp_rx_lacks_critical(msg),
 		.meta_missing = msg->meta_missing,
 		.budget = min(msg->budget, dsk->cap),
 		.policy = msg->policy,
@@ -398,7 +395,7 @@ static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	if (msg->policy == DBLP_POLICY_EARLY)
 		dblp_early_done(&dsk->early, &msg->round,
 				dblp_rx_sent(msg), dblp_rx_rtt(dsk));
-	msg->ranges = dblp_count_ranges(&msg->have, msg->seg_size, msg->len);
+	msg->ranges = dblp_segmap_ranges(&msg->have);
 	trace_dblp_msg_close(dsk, NULL, msg);
 	dblp_rx_account(dsk, msg);
 	dblp_rx_deliver(dsk);
@@ -422,6 +419,14 @@ int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 		return 0;
 	verdict = dblp_rx_verdict(dsk, msg);
 	return verdict == DBLP_WAIT ? 0 : dblp_rx_close(dsk, msg, verdict);
+}
+
+/* The same where no packet can be refused: when there is no memory, try again */
+static void dblp_rx_judge(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	if (dblp_rx_try_close(dsk, msg))
+		dsk->close_at = dblp_earliest(dsk->close_at, ktime_get_ns() +
+							     DBLP_RETRY_NS);
 }
 
 /**
@@ -524,6 +529,7 @@ static bool dblp_rx_segments(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 
 	msg->missing += bytes;
 	dblp_segmap_del_run(&msg->have, seg, run->n);
+	msg->hole = min(msg->hole, seg);
 	dblp_rx_detach(msg, run->train);
 	return false;
 }
@@ -633,13 +639,12 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 		trace_dblp_msg_open(dsk, NULL, msg);
 	news = dblp_rx_word(msg, d->budget, pn);
 	if (run->n > 1)
-		run->n = clamp_t(u32, dblp_segmap_next(&msg->have, seg) - seg,
-				 1, run->n);
+		run->n = max(dblp_segmap_free(&msg->have, seg, run->n), 1U);
 	if (msg->policy == DBLP_POLICY_EARLY)
 		dblp_rx_round(dsk, msg, run, d, pn, known);
 	if (known) {
 		if (news)
-			dblp_rx_reclose(dsk);
+			dblp_rx_judge(dsk, msg);
 		return 0;
 	}
 	*why = DBLP_MIB_DROPMEMORY;
@@ -662,19 +667,15 @@ void dblp_rx_reclose(struct dblp_sock *dsk)
 {
 	struct dblp_rx_msg *msg;
 	unsigned long id;
-	int err = 0;
 
 	sock_owned_by_me(&dsk->sk);
 	dsk->close_at = 0;
 	xa_for_each(&dsk->rx_msgs, id, msg)
 		if (!msg->closed)
-			err = dblp_rx_try_close(dsk, msg) ?: err;
+			dblp_rx_judge(dsk, msg);
 	/* Last: when it closes, some of those leave the array */
 	if (dsk->rx_turn && !dsk->rx_turn->closed)
-		err = dblp_rx_try_close(dsk, dsk->rx_turn) ?: err;
-	/* Without memory for CLOSE frames, no packet may ever come again */
-	if (err)
-		dsk->close_at = ktime_get_ns() + DBLP_RETRY_NS;
+		dblp_rx_judge(dsk, dsk->rx_turn);
 }
 
 /** dblp_rx_passed() - a packet came; was a first pass waiting for it? */

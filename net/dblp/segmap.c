@@ -4,6 +4,7 @@
  * bytes are missing.
  */
 #include <linux/bitmap.h>
+#include <linux/bitops.h>
 #include <linux/limits.h>
 #include <linux/types.h>
 
@@ -64,6 +65,20 @@ void dblp_segmap_del_run(struct dblp_segmap *m, u32 first, u32 count)
 	m->count -= count;
 }
 
+void dblp_segmap_del_word(struct dblp_segmap *m, u32 first, u32 word)
+{
+	unsigned long *at = &m->bits[first / BITS_PER_LONG];
+	unsigned long gone = (unsigned long)word << first % BITS_PER_LONG & *at;
+
+	*at ^= gone;
+	m->count -= hweight_long(gone);
+}
+
+u32 dblp_segmap_free(const struct dblp_segmap *m, u32 first, u32 count)
+{
+	return find_next_bit(m->bits, first + count, first) - first;
+}
+
 u32 dblp_segmap_next(const struct dblp_segmap *m, u32 from)
 {
 	return find_next_bit(m->bits, m->n, from);
@@ -84,6 +99,31 @@ u32 dblp_segmap_missing_word(const struct dblp_segmap *m, u32 first)
 	if (m->n - first < 32)
 		missing &= (1U << (m->n - first)) - 1;
 	return missing;
+}
+
+/* A range of holes begins behind a segment that is there, or with the message */
+u32 dblp_segmap_ranges(const struct dblp_segmap *m)
+{
+	u32 words = BITS_TO_LONGS(m->n), n = 0, i;
+	unsigned long has, there_before = 1;
+
+	for (i = 0; i < words; i++) {
+		has = m->bits[i];
+		if (i == words - 1 && m->n % BITS_PER_LONG)
+			has |= ~0UL << m->n % BITS_PER_LONG;
+		n += hweight_long(~has & (has << 1 | there_before));
+		there_before = has >> (BITS_PER_LONG - 1);
+	}
+	return n;
+}
+
+u32 dblp_segmap_missing(const struct dblp_segmap *m, u32 seg_size, u32 msg_len)
+{
+	u32 bytes = (m->n - m->count) * seg_size;
+
+	if (!dblp_segmap_test(m, m->n - 1))
+		bytes -= m->n * seg_size - msg_len;
+	return bytes;
 }
 
 bool dblp_segmap_next_missing(const struct dblp_segmap *m, u32 seg_size,

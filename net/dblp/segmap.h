@@ -37,6 +37,15 @@ bool dblp_segmap_del(struct dblp_segmap *m, u32 i);
 void dblp_segmap_add_run(struct dblp_segmap *m, u32 first, u32 count);
 /** dblp_segmap_del_run() - take these out of the set, which has them all */
 void dblp_segmap_del_run(struct dblp_segmap *m, u32 first, u32 count);
+/**
+ * dblp_segmap_del_word() - take up to 32 segments out of the set
+ * @m: the set
+ * @first: the first of the 32, a multiple of 32
+ * @word: bit i is segment @first + i, which exists; it need not be in the set
+ */
+void dblp_segmap_del_word(struct dblp_segmap *m, u32 first, u32 word);
+/** dblp_segmap_free() - how many from @first on are not in it, at most @count */
+u32 dblp_segmap_free(const struct dblp_segmap *m, u32 first, u32 count);
 /** dblp_segmap_next() - first segment >= @from in the set, or @n */
 u32 dblp_segmap_next(const struct dblp_segmap *m, u32 from);
 /** dblp_segmap_next_hole() - first segment >= @from not in the set, or @n */
@@ -50,6 +59,19 @@ u32 dblp_segmap_next_hole(const struct dblp_segmap *m, u32 from);
  * and is missing.
  */
 u32 dblp_segmap_missing_word(const struct dblp_segmap *m, u32 first);
+
+/** dblp_segmap_ranges() - byte ranges of the loss map; @m says what is there */
+u32 dblp_segmap_ranges(const struct dblp_segmap *m);
+
+/**
+ * dblp_segmap_missing() - bytes of a loss map
+ * @m: segments that are there
+ * @seg_size: bytes of each segment but the last
+ * @msg_len: bytes of the message
+ *
+ * Return: their sum.
+ */
+u32 dblp_segmap_missing(const struct dblp_segmap *m, u32 seg_size, u32 msg_len);
 
 /**
  * dblp_segmap_next_missing() - next byte range of a loss map

@@ -44,8 +44,7 @@ void dblp_tx_strip(struct dblp_tx_msg *msg)
 	dblp_txbuf_free(msg);
 	dblp_tx_free_segs(msg);
 	if (msg->missing_segs)
-		msg->ranges = dblp_count_ranges(&msg->lossmap, msg->seg_size,
-						msg->len);
+		msg->ranges = dblp_segmap_ranges(&msg->lossmap);
 }
 
 /**
@@ -459,7 +458,7 @@ static void dblp_tx_segs_acked(struct dblp_tx_msg *msg, u32 seg, u32 n)
 	u32 end = seg + n;
 
 	if (!msg->need.count && !msg->zeros.count &&
-	    dblp_segmap_next(&msg->acked, seg) >= end) {
+	    dblp_segmap_free(&msg->acked, seg, n) == n) {
 		dblp_segmap_add_run(&msg->acked, seg, n);
 		return;
 	}
@@ -498,6 +497,7 @@ static void dblp_tx_complete(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	if (msg->lossmap.bits)
 		return;
 	msg->reason = DBLP_REASON_COMPLETE;
+	/* Nothing was said that this could contradict */
 	dblp_tx_closed(dsk, msg);
 }
 

@@ -8,12 +8,32 @@
 #include "dblp.h"
 #include "trace.h"
 
+/* Is all known of a closed message? The receiver may have contradicted itself */
+static int dblp_tx_match_map(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	u32 named = 0, bytes = 0;
+
+	if (msg->lossmap.bits) {
+		named = msg->lossmap.n - msg->lossmap.count;
+		bytes = dblp_segmap_missing(&msg->lossmap, msg->seg_size,
+					    msg->len);
+	}
+	if (named < msg->missing_segs)
+		return 0;
+	if (named > msg->missing_segs || bytes != msg->missing)
+		return -EPROTO;
+	list_move_tail(&msg->list, &dsk->tx_settled);
+	return 0;
+}
+
 /**
  * dblp_tx_closed() - the bytes of a message are needed no more
  * @dsk: socket
  * @msg: the message; its loss map may still be awaited
+ *
+ * Return: 0, or -EPROTO if that contradicts what was said.
  */
-void dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+int dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
 	msg->closed = 1;
@@ -22,9 +42,7 @@ void dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	list_del_init(&msg->lost_node);
 	if (dsk->tx_cur == msg)
 		dblp_tx_advance(dsk);
-	if (!msg->lossmap.bits ? !msg->missing_segs :
-	    msg->lossmap.n - msg->lossmap.count == msg->missing_segs)
-		list_move_tail(&msg->list, &dsk->tx_settled);
+	return dblp_tx_match_map(dsk, msg);
 }
 
 static struct dblp_tx_msg *dblp_tx_find(struct dblp_sock *dsk, u32 id)
@@ -90,8 +108,7 @@ int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f)
 	msg->lossy = 0;
 	dblp_txbuf_retire(dsk, msg);
 	dblp_txbuf_free(msg);
-	dblp_tx_closed(dsk, msg);
-	return 0;
+	return dblp_tx_closed(dsk, msg);
 }
 
 static int dblp_tx_lossmap_init(struct dblp_tx_msg *msg)
@@ -118,7 +135,7 @@ static int dblp_tx_lossmap_init(struct dblp_tx_msg *msg)
 int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f)
 {
 	struct dblp_tx_msg *msg = dblp_tx_find(dsk, f->lossmap.msg_id);
-	u32 i, bit, word, seg;
+	u32 i, word, seg = f->lossmap.first;
 	int err;
 
 	sock_owned_by_me(&dsk->sk);
@@ -131,19 +148,16 @@ int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f)
 	if (err)
 		return err;
 
-	for (i = 0; i < f->lossmap.words; i++) {
+	for (i = 0; i < f->lossmap.words; i++, seg += 32) {
 		word = get_unaligned_be32(f->lossmap.bits + 4 * i);
-		for (; word; word &= word - 1) {
-			bit = __ffs(word);
-			seg = f->lossmap.first + 32 * i + bit;
-			if (seg >= msg->lossmap.n || seg < msg->crit_segs)
-				return -EPROTO;
-			dblp_segmap_del(&msg->lossmap, seg);
-		}
+		if (!word)
+			continue;
+		if (seg + __fls(word) >= msg->lossmap.n ||
+		    seg + __ffs(word) < msg->crit_segs)
+			return -EPROTO;
+		dblp_segmap_del_word(&msg->lossmap, seg, word);
 	}
-	if (msg->closed)
-		dblp_tx_closed(dsk, msg);
-	return 0;
+	return msg->closed ? dblp_tx_match_map(dsk, msg) : 0;
 }
 
 /* What became of the bytes of a message, or of a piece of one */
@@ -223,36 +237,18 @@ static void dblp_tx_finish(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		dblp_tx_free(msg);
 }
 
-/* Does the map say as many bytes as the CLOSE did? */
-static bool dblp_tx_map_agrees(const struct dblp_tx_msg *msg)
-{
-	u32 from = 0, offset, length, sum = 0;
-
-	if (!msg->missing_segs)
-		return true;
-	while (dblp_segmap_next_missing(&msg->lossmap, msg->seg_size, msg->len,
-					&from, &offset, &length))
-		sum += length;
-	return sum == msg->missing;
-}
-
 /**
  * dblp_tx_settle() - messages of which all is known leave
  * @dsk: socket
- *
- * Return: 0, or -EPROTO when a loss map contradicts its CLOSE.
  */
-int dblp_tx_settle(struct dblp_sock *dsk)
+void dblp_tx_settle(struct dblp_sock *dsk)
 {
 	struct dblp_tx_msg *msg, *tmp;
 
 	sock_owned_by_me(&dsk->sk);
 	if (list_empty(&dsk->tx_settled))
-		return 0;
+		return;
 	list_for_each_entry_safe(msg, tmp, &dsk->tx_settled, list) {
-		/* It stays, for dblp_tx_purge() */
-		if (!dblp_tx_map_agrees(msg))
-			return -EPROTO;
 		list_del_init(&msg->list);
 		if (msg->lossy)
 			dblp_sent_forget(&dsk->sent, msg);
@@ -263,5 +259,4 @@ int dblp_tx_settle(struct dblp_sock *dsk)
 		dblp_tx_finish(dsk, msg);
 	}
 	dblp_write_space(dsk);
-	return 0;
 }

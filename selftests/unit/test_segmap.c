@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Sets of segments against an array of booleans, and whether shuffling does */
+#include <linux/minmax.h>
+
 #include "segmap.h"
 #include "test.h"
 
@@ -95,6 +97,70 @@ TEST(dblp_segmap_add__like_the_model)
 		EXPECT_TRUE(model_agrees(&m));
 		model_fill(&m, &r);
 		EXPECT_TRUE(model_agrees(&m));
+		model_free(&m);
+	}
+}
+
+/* What is missing of a message whose last segment may be shorter */
+static u32 model_missing(const struct model *m, u32 seg_size, u32 msg_len,
+			 u32 *ranges)
+{
+	u32 i, bytes = 0;
+
+	*ranges = 0;
+	for (i = 0; i < m->m.n; i++) {
+		if (m->has[i])
+			continue;
+		bytes += i < m->m.n - 1 ? seg_size : msg_len - i * seg_size;
+		*ranges += !i || m->has[i - 1];
+	}
+	return bytes;
+}
+
+TEST(dblp_segmap_ranges__like_the_model)
+{
+	struct prng r = { 28 };
+	u32 n, i, ranges, bytes, len;
+	struct model m;
+
+	for (n = 1; n < MAX_SEGS; n += 1 + prng_below(&r, 3)) {
+		model_init(&m, n);
+		len = n * 8 - prng_below(&r, 8);
+		for (i = 0; i < 3; i++) {
+			bytes = model_missing(&m, 8, len, &ranges);
+			EXPECT_EQ(ranges, dblp_segmap_ranges(&m.m));
+			EXPECT_EQ(bytes, dblp_segmap_missing(&m.m, 8, len));
+			model_fill(&m, &r);
+		}
+		model_free(&m);
+	}
+}
+
+TEST(dblp_segmap_del_word__like_the_model)
+{
+	struct prng r = { 29 };
+	u32 n, i, j, first, word;
+	struct model m;
+
+	for (n = 1; n < MAX_SEGS; n += 1 + prng_below(&r, 60)) {
+		model_init(&m, n);
+		model_fill(&m, &r);
+		for (i = 0; i < 20; i++) {
+			first = prng_below(&r, n) / 32 * 32;
+			word = prng_any(&r);
+			if (n - first < 32)
+				word &= (1U << (n - first)) - 1;
+			dblp_segmap_del_word(&m.m, first, word);
+			for (j = 0; j < 32; j++)
+				if (word >> j & 1)
+					m.has[first + j] = false;
+		}
+		EXPECT_TRUE(model_agrees(&m));
+		for (i = 0; i < n; i++) {
+			j = prng_below(&r, n - i + 1);
+			EXPECT_EQ(min(j, model_next(&m, i, true) - i),
+				  dblp_segmap_free(&m.m, i, j));
+		}
 		model_free(&m);
 	}
 }
