@@ -280,9 +280,9 @@ static bool dblp_send_zeros(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN, room, ctl_len;
 	u32 first = dblp_elide_first(msg, seg);
 	u32 len = 4 * dblp_elide_map(msg, seg);
-	u8 ctl[DBLP_CTL_MAX];
 	struct sk_buff *skb;
 	bool again, last;
+	u8 *hdr;
 
 	if (!dblp_sent_room(dsk, 1))
 		return false;
@@ -291,11 +291,11 @@ static bool dblp_send_zeros(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	if (!skb)
 		return false;
 	last = dblp_elide_ends_pass(msg, seg);
-	ctl_len = dblp_seg_ctl(dsk, msg, ctl, room, now);
-	dblp_put_seg_hdr(dsk, msg, skb_put(skb, hdr_len),
-			 round_down(first, 32), last ? U32_MAX : 0, ctl_len,
-			 true);
-	skb_put_data(skb, ctl, ctl_len);
+	hdr = skb_put(skb, hdr_len);
+	ctl_len = dblp_seg_ctl(dsk, msg, skb_tail_pointer(skb), room, now);
+	skb_put(skb, ctl_len);
+	dblp_put_seg_hdr(dsk, msg, hdr, round_down(first, 32),
+			 last ? U32_MAX : 0, ctl_len, true);
 	dblp_elide_put(msg, seg, skb_put(skb, len));
 
 	again = msg->sent[first] & DBLP_SEG_SENT;
@@ -310,8 +310,8 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 {
 	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN, room, ctl_len;
 	u32 len = dblp_tx_seg_len(msg, seg);
-	u8 ctl[DBLP_CTL_MAX];
 	struct sk_buff *skb;
+	u8 *hdr;
 
 	if (dblp_tx_elided(msg, seg))
 		return dblp_send_zeros(dsk, msg, seg, dst, mss, now);
@@ -322,10 +322,11 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 			     GFP_ATOMIC);
 	if (!skb)
 		return false;
-	ctl_len = dblp_seg_ctl(dsk, msg, ctl, room, now);
-	dblp_put_seg_hdr(dsk, msg, skb_put(skb, hdr_len), seg,
-			 msg->cursor + msg->ahead + !again, ctl_len, false);
-	skb_put_data(skb, ctl, ctl_len);
+	hdr = skb_put(skb, hdr_len);
+	ctl_len = dblp_seg_ctl(dsk, msg, skb_tail_pointer(skb), room, now);
+	skb_put(skb, ctl_len);
+	dblp_put_seg_hdr(dsk, msg, hdr, seg, msg->cursor + msg->ahead + !again,
+			 ctl_len, false);
 	dblp_txbuf_frags(msg, skb, dblp_tx_slot(msg, seg) *
 			 (msg->room + msg->seg_size) + msg->room, len);
 
