@@ -18,8 +18,8 @@ ifneq ($(V),1)
 Q := @
 endif
 
-.PHONY: all module tools selftests-bin unit check demo bench lint install \
-	dkms-install clean help $(tool_dirs)
+.PHONY: all module tools selftests-bin unit check check-all robustness demo bench \
+	lint install dkms-install clean help $(tool_dirs)
 
 all: module tools	## the module for this machine's kernel, and the tools
 
@@ -42,8 +42,16 @@ selftests-bin:		## the test programs
 unit:			## unit tests of the pure parts, in user space
 	$(Q)$(submake) -C selftests/unit check
 
-check:			## everything: builds, unit tests, lint, tests in VMs (TESTS="a b", KERNELS="6.1 6.12", DEBUG=1)
-	$(Q)TESTS="$(TESTS)" KERNELS="$(KERNELS)" DEBUG="$(DEBUG)" V="$(V)" selftests/check
+check:			## everything: builds, unit tests, lint, tests in VMs (TESTS="a b", KERNELS="6.1 6.12 7.x", DEBUG=1, CLANG=1)
+	$(Q)TESTS="$(TESTS)" KERNELS="$(KERNELS)" DEBUG="$(DEBUG)" CLANG="$(CLANG)" V="$(V)" selftests/check
+
+check-all:		## what takes hours: check with all kernels and compilers, also the debug kernel, then robustness
+	$(Q)KERNELS="6.1 6.12 7.x" DEBUG=1 CLANG=1 V="$(V)" selftests/check
+	$(Q)$(submake) robustness
+
+robustness:		## try to break it: Documentation/results/robustness.md (PARTS="a b": only these)
+	$(Q)selftests/deps
+	$(Q)PARTS="$(PARTS)" selftests/robustness/run
 
 demo:			## what the loss budget is good for, shown in a VM
 	$(Q)selftests/deps
