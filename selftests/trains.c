@@ -24,6 +24,8 @@
 #define SEGS		12U
 #define LENGTH		(SEG * SEGS - 100)
 #define PACKET		(DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + SEG)
+/* More than META has: nobody looks at such packets where they are */
+#define FRAMES		36U
 #define TRAIN		16U
 #define PAGES		(4 * 4096)
 
@@ -78,7 +80,7 @@ static void lay_cable(struct side *s, bool gro)
 	enter(s->netns);
 }
 
-static void side_begin(struct side *s, bool cable, bool gro)
+static void side_begin(struct side *s, const char *at, bool cable, bool gro)
 {
 	struct sockaddr_dblp addr;
 	int i;
@@ -91,7 +93,7 @@ static void side_begin(struct side *s, bool cable, bool gro)
 		lay_cable(s, gro);
 	else
 		netns_set_mtu(1500);
-	s->listener = new_listener(cable ? "10.9.0.2" : "127.0.0.1", 8, &addr);
+	s->listener = new_listener(cable ? "10.9.0.2" : at, 8, &addr);
 	enter(s->out);
 	peer_connect(&s->stranger, &addr);
 	for (i = 0; i < 2; i++) {
@@ -122,7 +124,10 @@ static void side_end(struct side *s)
 		close(s->netns);
 }
 
-/* What a packet of a train can be. Each is of PACKET bytes, but for the last. */
+/*
+ * What a packet of a train can be. Each is of PACKET bytes, but for the last, or
+ * of PACKET + FRAMES bytes.
+ */
 enum wagon {
 	END,
 	NEXT,		/* the segment that is next */
@@ -158,6 +163,9 @@ enum wagon {
 	HALF,		/* the last: half of NEXT's header */
 	BYTE,		/* the last: a byte of NEXT */
 	LAST,		/* the last: the last segment of message 0 */
+	FRAMED,		/* NEXT, with frames that say nothing */
+	NEWS,		/* NEXT, with ACK and FLOW */
+	BAD_NEWS,	/* NEWS, of which the second frame is bad */
 };
 
 /**
@@ -191,6 +199,34 @@ static void make_pings(struct packet *p, struct peer *peer, bool bad)
 	for (; p->len < PACKET; n++)
 		put_word(p, 0x08010000 + (bad && n == 100));
 	p->byte[1] = n;
+}
+
+static void add_shares(struct packet *p)
+{
+	const struct dblp_frame f = { .type = DBLP_FRAME_SHARE, .share.n = 1 };
+	u32 i;
+
+	for (i = 0; i < FRAMES / 4; i++)
+		add_frame(p, &f);
+}
+
+/* Nothing that was not said before */
+static void add_news(struct packet *p, bool bad)
+{
+	struct dblp_params ours = params_default();
+	struct dblp_frame ack = {
+		.type = DBLP_FRAME_ACK, .ack = { .n = 1 },
+	};
+	struct dblp_frame flow = {
+		.type = DBLP_FRAME_FLOW,
+		.flow = {
+			.max_msg = ours.max_msg, .max_data = ours.max_data,
+			.cap = bad ? DBLP_PPM + 1 : ours.cap,
+		},
+	};
+
+	add_frame(p, &ack);
+	add_frame(p, &flow);
 }
 
 static void make_wagon(struct maker *m, struct packet *p, enum wagon w)
@@ -242,6 +278,10 @@ static void make_wagon(struct maker *m, struct packet *p, enum wagon w)
 		break;
 	}
 	make_segment(p, peer, 0, m->next++);
+	if (w == FRAMED)
+		add_shares(p);
+	if (w == NEWS || w == BAD_NEWS)
+		add_news(p, w == BAD_NEWS);
 }
 
 /* What is wrong with a packet that would be good */
@@ -269,7 +309,7 @@ static const struct spoiled {
 	[HEADER]	= { .len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN },
 	[HALF]		= { .len = DBLP_HDR_LEN / 2 },
 	[BYTE]		= { .len = 1 },
-	[LAST]		= { },
+	[BAD_NEWS]	= { },
 };
 
 static void make_train(struct side *s, struct packet *p, const u8 *wagons)
@@ -413,6 +453,7 @@ FIXTURE(train) {
 
 FIXTURE_VARIANT(train) {
 	u8 wagons[TRAIN];
+	const char *at;		/* but on a cable; 127.0.0.1 if NULL */
 	bool broken;		/* message 0 is not what complete() sends */
 	struct {
 		const char *counter;
@@ -480,6 +521,10 @@ VARIANT(half_a_header_at_the_end, .wagons = { NEXT, NEXT, HALF },
 	DROPS({ "DropShort", 1 }));
 VARIANT(a_byte_at_the_end, .wagons = { NEXT, NEXT, BYTE },
 	DROPS({ "DropShort", 1 }));
+VARIANT(frames, .wagons = { FRAMED, FRAMED });
+VARIANT(frames_of_all_kinds, .at = "::1",
+	.wagons = { NEWS, FRAMED, BAD_NEWS, NEWS, FRAMED, BAD_NEWS, LAST },
+	DROPS({ "DropField", 2 }));
 VARIANT(everything, .wagons = { NEXT, UNKNOWN, RESERVED, REPEATED, NEIGHBOUR,
 				PINGS, BAD_PROBE, NEXT, OTHER, OTHER_LENGTH,
 				FAR, TYPE, NEXT, NEXT, HALF });
@@ -494,6 +539,14 @@ FIXTURE_TEARDOWN(train)
 	side_end(&self->sides[1]);
 }
 
+/* Have the other end send something that can be acknowledged */
+static void ask(struct __test_metadata *_metadata, struct peer *peer)
+{
+	ASSERT_TRUE(peer_sync(peer));
+	if (!peer->largest)
+		ASSERT_TRUE(peer_expect(peer, DBLP_PKT_CTRL, WAIT_MS));
+}
+
 static void judge(struct __test_metadata *_metadata, FIXTURE_DATA(train) *self,
 		  const FIXTURE_VARIANT(train) *variant, bool cable,
 		  bool gro)
@@ -502,7 +555,10 @@ static void judge(struct __test_metadata *_metadata, FIXTURE_DATA(train) *self,
 	u64 counted[COUNTERS];
 
 	for (i = 0; i < 2; i++) {
-		side_begin(&self->sides[i], cable, gro && i);
+		side_begin(&self->sides[i], variant->at ?: "127.0.0.1", cable,
+			   gro && i);
+		if (strchr((const char *)variant->wagons, NEWS))
+			ask(_metadata, &self->sides[i].peer[0]);
 		make_train(&self->sides[i], train[i], variant->wagons);
 	}
 	self->sides[1].spliced = cable && !gro;
@@ -545,7 +601,7 @@ TEST(a_packet_waits_for_none)
 	u64 want;
 	u32 seg, ms;
 
-	side_begin(&side, true, false);
+	side_begin(&side, NULL, true, false);
 	want = get_info(side.fd[0]).pkts_received;
 	for (seg = 0; seg < SEGS - 1; seg++) {
 		make_segment(&train[0][0], &side.peer[0], 0, seg);
@@ -566,7 +622,7 @@ TEST(a_train_is_one_buffer)
 	unsigned long before;
 	struct side side;
 
-	side_begin(&side, false, false);
+	side_begin(&side, "127.0.0.1", false, false);
 	make_train(&side, train[0], wagons);
 	before = buffers();
 	send_train(&side.peer[0], train[0], 11);
@@ -629,8 +685,8 @@ FIXTURE(spoiled) {
 
 FIXTURE_SETUP(spoiled)
 {
-	side_begin(&self->sides[0], false, false);
-	side_begin(&self->sides[1], false, false);
+	side_begin(&self->sides[0], "127.0.0.1", false, false);
+	side_begin(&self->sides[1], "127.0.0.1", false, false);
 }
 
 FIXTURE_TEARDOWN(spoiled)
@@ -698,7 +754,7 @@ FIXTURE(shared) {
 
 FIXTURE_SETUP(shared)
 {
-	side_begin(&self->side, false, false);
+	side_begin(&self->side, "127.0.0.1", false, false);
 	self->page = new_pages(PAGES);
 }
 

@@ -272,7 +272,7 @@ struct dblp_skb_zeros {
  * @run: the segments that the message needs of this buffer, once queued there
  * @zeros: if @is_zeros: instead of them
  * @n_runs: number of runs
- * @stride: bytes from one packet of the train to the next
+ * @stride: bytes from one packet of the train to the next; not 0
  * @ecn: ECN field of the IP header; behind what IP keeps here
  * @train: all of it belongs to one connection, see train.c
  * @is_zeros: it has no segments but describes some, see elide.c
@@ -323,7 +323,8 @@ struct dblp_rx_cursor {
  * @skb: all of them, one behind the other; a reference is held
  * @tail: buffer that the latest segment taken is in: @skb or a clone of it, on
  *	the queue of a message; NULL if none was taken
- * @stride: bytes from one to the next; the last one may be shorter
+ * @stride: bytes from one to the next, of one alone its length; never 0 where
+ *	there are packets. The last one may be shorter
  * @n: number of packets
  */
 struct dblp_train {

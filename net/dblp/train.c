@@ -49,12 +49,28 @@ static u32 dblp_train_len(const struct dblp_train *t, u32 i)
 	return min(t->stride, t->skb->len - i * t->stride);
 }
 
-static void dblp_train_init(struct dblp_train *t, struct sk_buff *skb)
+/* Other buffers have a size for the parts of one packet, as those that a virtual
+ * machine leaves to the stack to be fragmented
+ */
+static bool dblp_train_is(const struct sk_buff *skb)
 {
-	t->skb = skb;
-	t->tail = NULL;
-	t->stride = skb_is_gso(skb) ? skb_shinfo(skb)->gso_size : skb->len;
-	t->n = t->stride ? DIV_ROUND_UP(skb->len, t->stride) : 0;
+	return skb_is_gso(skb) &&
+	       skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4;
+}
+
+/*
+ * All trains are made here, also those of one packet: nobody has to care whether
+ * there is a stride. Where there are packets, it is not 0.
+ */
+static struct dblp_train dblp_train_of(struct sk_buff *skb)
+{
+	u32 stride = dblp_train_is(skb) ? skb_shinfo(skb)->gso_size : skb->len;
+
+	return (struct dblp_train) {
+		.skb = skb,
+		.stride = stride,
+		.n = stride ? DIV_ROUND_UP(skb->len, stride) : 0,
+	};
 }
 
 /* One packet of the train as a packet of its own */
@@ -163,7 +179,7 @@ static void dblp_train_part(struct dblp_endpoint *ep,
 					 1);
 			continue;
 		}
-		dblp_train_init(&one, skb);
+		one = dblp_train_of(skb);
 		if (!dblp_train_whole(ep, &one))
 			dblp_rcv_single(ep, skb);
 	}
@@ -181,12 +197,11 @@ static void dblp_train_part(struct dblp_endpoint *ep,
  */
 bool dblp_train_rcv(struct dblp_endpoint *ep, struct sk_buff *skb)
 {
-	struct dblp_train t;
+	struct dblp_train t = dblp_train_of(skb);
 
-	dblp_train_init(&t, skb);
 	if (dblp_train_whole(ep, &t))
 		return true;
-	if (!skb_is_gso(skb))
+	if (!dblp_train_is(skb))
 		return false;
 	dblp_train_part(ep, &t);
 	return true;
@@ -267,7 +282,8 @@ static void dblp_train_rcv_single(struct dblp_sock *dsk, struct dblp_run *run)
 	u32 len = all ? run->len :
 		  DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + run->h.ctl_len;
 	struct net *net = sock_net(&dsk->sk);
-	struct dblp_train one = { .n = 1 };
+	struct dblp_train one;
+	struct sk_buff *skb;
 
 	/* It is alone, and in our hands only */
 	if (run->train->n == 1) {
@@ -279,16 +295,17 @@ static void dblp_train_rcv_single(struct dblp_sock *dsk, struct dblp_run *run)
 		dblp_rcv_run(dsk, run);
 		return;
 	}
-	one.skb = dblp_train_cut(run->train, run->first);
-	if (!one.skb) {
+	skb = dblp_train_cut(run->train, run->first);
+	if (!skb) {
 		dblp_count_drops(net, dsk, DBLP_MIB_DROPMEMORY, 1);
 		return;
 	}
+	one = dblp_train_of(skb);
 	run->train = &one;
 	run->first = 0;
-	run->p = one.skb->data;
+	run->p = skb->data;
 	dblp_rcv_run(dsk, run);
-	consume_skb(one.skb);
+	consume_skb(skb);
 }
 
 /* Deal with packet @i and those that continue it; returns how many */
@@ -338,11 +355,10 @@ void dblp_train_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb)
 {
 	enum dblp_mib_item why = DBLP_MIB_DROPSTATE;
 	struct dblp_window w = { .skb = skb };
-	struct dblp_train t;
+	struct dblp_train t = dblp_train_of(skb);
 	u32 i = 0;
 
 	sock_owned_by_me(&dsk->sk);
-	dblp_train_init(&t, skb);
 	if (dsk->state >= DBLP_STATE_ESTABLISHED && !dblp_from_peer(dsk, skb))
 		why = DBLP_MIB_DROPWRONGPEER;
 	else

@@ -81,25 +81,31 @@ void make_rst(struct packet *p, u64 dcid, u32 reason, u64 echo)
 	put_u64_be(p, echo);
 }
 
-static void put_frame(struct packet *p, const struct dblp_frame *f)
+void add_frame(struct packet *p, const struct dblp_frame *f)
 {
+	bool data = (p->byte[0] & 0xf) == DBLP_PKT_DATA;
+	u32 at = DBLP_HDR_LEN + (data ? DBLP_DATA_HDR_LEN : 0) + 4 * p->byte[1];
+	u8 frame[DBLP_CTL_MAX];
+	u32 len;
 	u8 *end;
 
 	if (!f)
 		return;
-	end = dblp_put_frame(p->byte + p->len,
-			     p->byte + p->len + DBLP_CTL_MAX, f);
+	end = dblp_put_frame(frame, frame + sizeof(frame), f);
 	errno = 0;
 	if (!end)
 		die("frame %u cannot be written", f->type);
-	p->byte[1] += (end - p->byte - p->len) / 4;
-	p->len = end - p->byte;
+	len = end - frame;
+	memmove(p->byte + at + len, p->byte + at, p->len - at);
+	memcpy(p->byte + at, frame, len);
+	p->byte[1] += len / 4;
+	p->len += len;
 }
 
 void make_ctrl(struct packet *p, struct peer *peer, const struct dblp_frame *f)
 {
 	make_packet(p, DBLP_PKT_CTRL, peer->pn++, peer->scid);
-	put_frame(p, f);
+	add_frame(p, f);
 }
 
 void send_frame(struct peer *peer, struct packet *p,
@@ -127,7 +133,7 @@ void make_data(struct packet *p, struct peer *peer, const struct dblp_data *d,
 	poke(p, 2, 2, seg_size);
 	dblp_put_data(p->byte + p->len, d);
 	p->len += DBLP_DATA_HDR_LEN;
-	put_frame(p, f);
+	add_frame(p, f);
 	pattern_fill(p->byte + p->len, len, d->offset, SCRIPTED_SEED,
 		     d->msg_id);
 	p->len += len;
@@ -144,7 +150,7 @@ void make_zeros(struct packet *p, struct peer *peer, const struct dblp_data *d,
 	poke(p, 2, 2, seg_size);
 	dblp_put_data(p->byte + p->len, &zeros);
 	p->len += DBLP_DATA_HDR_LEN;
-	put_frame(p, f);
+	add_frame(p, f);
 	while (words--)
 		put_word(p, *map++);
 }

@@ -100,6 +100,9 @@ void make_zeros(struct packet *p, struct peer *peer, const struct dblp_data *d,
 		u32 seg_size, const struct dblp_frame *f, const u32 *map,
 		u32 words);
 
+/** add_frame() - one more frame, behind those that the packet has; or NULL */
+void add_frame(struct packet *p, const struct dblp_frame *f);
+
 /** poke() - write @size bytes of a field, most significant first */
 void poke(struct packet *p, u32 at, u32 size, u64 value);
 
