@@ -221,8 +221,10 @@ static enum dblp_wire_error check_len(const struct dblp_hdr *h, u32 len)
 	if (len < fixed[h->type] ||
 	    (h->type == DBLP_PKT_VERSION && len < DBLP_HDR_LEN + 8))
 		return DBLP_WIRE_SHORT;
-	return fixed[h->type] && len > fixed[h->type] ? DBLP_WIRE_TRAILING :
-							DBLP_WIRE_OK;
+	if ((fixed[h->type] && len > fixed[h->type]) ||
+	    (h->type == DBLP_PKT_VERSION && len > DBLP_INIT_LEN))
+		return DBLP_WIRE_TRAILING;
+	return DBLP_WIRE_OK;
 }
 
 static enum dblp_wire_error show_other(const struct dblp_hdr *h, const u8 *p,

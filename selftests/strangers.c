@@ -7,6 +7,7 @@
 #include "lib/hostile.h"
 
 #include <netinet/udp.h>
+#include <sys/mman.h>
 
 /*
  * Packets that belong to no connection, or to that of somebody else
@@ -643,12 +644,17 @@ TEST_F(server, a_refusal_after_the_cookie)
 	EXPECT_EQ(ECONNREFUSED, connect_error(self->fd));
 }
 
-static void send_version(struct peer *peer, struct packet *p, u64 echo,
-			 u32 version)
+static void make_version(struct packet *p, u64 echo, u32 version)
 {
 	make_packet(p, DBLP_PKT_VERSION, 0, 0);
 	put_u64_be(p, echo);
 	put_word(p, version);
+}
+
+static void send_version(struct peer *peer, struct packet *p, u64 echo,
+			 u32 version)
+{
+	make_version(p, echo, version);
 	send_packet(peer, p);
 }
 
@@ -668,6 +674,30 @@ TEST_F(server, forged_version_lists_are_ignored)
 	send_version(&self->peer, &self->p, self->peer.scid, 2);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd));
+}
+
+/*
+ * Of whatever version they are, none is longer than an INIT. What is spliced is
+ * not in one piece when it comes, so that its end is elsewhere.
+ */
+TEST_F(server, lists_of_versions_that_are_too_long)
+{
+	u64 before = mib("DropTrailing");
+	u8 *pages = new_pages(2 * 4096);
+	u32 version, len;
+
+	for (version = 1; version <= 2; version++)
+		for (len = DBLP_INIT_LEN + 4; len <= 1400; len += 212) {
+			make_version(&self->p, self->peer.scid, 2);
+			poke(&self->p, 0, 1, version << 4 | DBLP_PKT_VERSION);
+			put_zero(&self->p, len - self->p.len);
+			splice_train(&self->peer, pages, &self->p, 1);
+		}
+	EXPECT_EQ(0, poll(&(struct pollfd) { self->fd, POLLOUT, 0 }, 1, 100));
+	EXPECT_EQ(before + 12, mib("DropTrailing"));
+	munmap(pages, 2 * 4096);
+	send_version(&self->peer, &self->p, self->peer.scid, 2);
+	EXPECT_EQ(EPROTONOSUPPORT, connect_error(self->fd));
 }
 
 TEST_F(server, bad_parameters_are_refused)

@@ -482,7 +482,7 @@ void dblp_rcv_version(struct dblp_sock *dsk, struct sk_buff *skb)
 	sock_owned_by_me(&dsk->sk);
 	if (dsk->state != DBLP_STATE_INIT_SENT)
 		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPSTATE);
-	for (at = DBLP_HDR_LEN + 8; at + 4 <= skb->len; at += 4)
+	for (at = DBLP_HDR_LEN + 8; at + 4 <= skb_headlen(skb); at += 4)
 		if (get_unaligned_be32(skb->data + at) == DBLP_VERSION)
 			return dblp_drop_at(dsk, skb, DBLP_MIB_DROPFIELD);
 	consume_skb(skb);

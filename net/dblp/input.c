@@ -643,7 +643,10 @@ static const u16 dblp_fixed_len[__DBLP_PKT_MAX] = {
 	[DBLP_PKT_RST]		= DBLP_RST_LEN,
 };
 
-/* Get the header, and have in the linear part what will be looked at */
+/*
+ * Get the header, and have in the linear part what will be looked at: all of a
+ * packet but for its segment. What is beyond it, nobody looks at.
+ */
 static enum dblp_mib_item dblp_pull(struct sk_buff *skb, struct dblp_hdr *h)
 {
 	enum dblp_wire_error err;
@@ -653,10 +656,10 @@ static enum dblp_mib_item dblp_pull(struct sk_buff *skb, struct dblp_hdr *h)
 		return DBLP_MIB_DROPMEMORY;
 	/* All is there, though not all of it is linear yet */
 	err = dblp_get_hdr(h, skb->data, len);
-	if (err == DBLP_WIRE_VERSION && (h->type == DBLP_PKT_INIT ||
-					 h->type == DBLP_PKT_VERSION))
+	if (err == DBLP_WIRE_VERSION && h->type == DBLP_PKT_INIT)
 		need = min_t(u32, len, DBLP_INIT_LEN);
-	else if (err)
+	else if (err && (err != DBLP_WIRE_VERSION ||
+			 h->type != DBLP_PKT_VERSION))
 		return dblp_wire_mib[err];
 	else if (h->type == DBLP_PKT_DATA)
 		need = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + h->ctl_len;
@@ -668,6 +671,9 @@ static enum dblp_mib_item dblp_pull(struct sk_buff *skb, struct dblp_hdr *h)
 	if (h->type == DBLP_PKT_VERSION && len < DBLP_HDR_LEN + 8)
 		return DBLP_MIB_DROPSHORT;
 	if (!err && dblp_fixed_len[h->type] && len > dblp_fixed_len[h->type])
+		return DBLP_MIB_DROPTRAILING;
+	/* No answer is longer than what it answers */
+	if (h->type == DBLP_PKT_VERSION && len > DBLP_INIT_LEN)
 		return DBLP_MIB_DROPTRAILING;
 	if (!pskb_may_pull(skb, need))
 		return DBLP_MIB_DROPMEMORY;

@@ -160,6 +160,8 @@ dblp.experts = {
 local fixed_len = {
 	[INIT] = 128, [INIT_ACK] = 40, [COOKIE_ECHO] = 72, [COOKIE_ACK] = 40, [RST] = 32,
 }
+-- As long as what it answers
+local most_len = { [VERSIONS] = fixed_len[INIT] }
 local numbered = { [CTRL] = true, [DATA] = true, [PROBE] = true }
 local not_in_ack = { [F_LOSSMAP] = true, [F_META] = true, [F_FIN] = true,
 		     [F_PING] = true, [F_BUDGET] = true }
@@ -358,7 +360,7 @@ local function check(tvb)
 	end
 	if len < (fixed_len[type] or 0) or type == VERSIONS and len < HDR_LEN + 8 then
 		return "DropShort"
-	elseif fixed_len[type] and len > fixed_len[type] then
+	elseif len > (most_len[type] or fixed_len[type] or len) then
 		return "DropTrailing"
 	end
 	if type == INIT then
