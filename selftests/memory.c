@@ -330,9 +330,9 @@ static void cgroup_write(const char *path, const char *text)
 }
 
 /* The number behind @key, or at the file's start */
-static s64 cgroup_read(const char *path, const char *key)
+static s64 number_in(const char *path, const char *key)
 {
-	char text[8192], *at = text;
+	char text[16384], *at = text;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t len = read(fd, text, sizeof(text) - 1);
 
@@ -352,12 +352,12 @@ static s64 cgroup_read(const char *path, const char *key)
 
 static s64 charged(void)
 {
-	return cgroup_read(CGROUP "/memory.current", NULL);
+	return number_in(CGROUP "/memory.current", NULL);
 }
 
 static s64 charged_sock(void)
 {
-	return cgroup_read(CGROUP "/memory.stat", "\nsock ");
+	return number_in(CGROUP "/memory.stat", "\nsock ");
 }
 
 FIXTURE(cgroup) {
@@ -617,7 +617,7 @@ TEST_F(cgroup, a_full_cgroup_sends_no_more)
 	EXPECT_TRUE(ret == -ENOBUFS || ret == -ENOMEM || ret == -EAGAIN);
 	EXPECT_LT(4 * MIB, n);
 	EXPECT_GT(12 * MIB, n);
-	EXPECT_EQ(0, cgroup_read(CGROUP "/memory.events", "oom_kill "));
+	EXPECT_EQ(0, number_in(CGROUP "/memory.events", "oom_kill "));
 }
 
 /* Who waits goes on as memory comes back */
@@ -649,8 +649,104 @@ TEST_F(cgroup, a_full_cgroup_waits)
 		}
 	}
 	EXPECT_EQ(0, status);
-	EXPECT_LT(0, cgroup_read(CGROUP "/memory.events", "max "));
-	EXPECT_EQ(0, cgroup_read(CGROUP "/memory.events", "oom_kill "));
+	EXPECT_LT(0, number_in(CGROUP "/memory.events", "max "));
+	EXPECT_EQ(0, number_in(CGROUP "/memory.events", "oom_kill "));
+}
+
+/*
+ * Forty users who send 32 MiB each in a machine of 1 GiB, to peers that take
+ * nothing: some get all of it, all get a little, and nobody is killed.
+ */
+#define SENDERS		40
+#define SENT_EACH	(32 * MIB)
+#define PATIENCE_MS	2000
+
+/* Pages that sockets of the family have, of all namespaces */
+static s64 pages_of_all(void)
+{
+	unsigned long long pages;
+	char line[256];
+	FILE *f = fopen("/proc/net/protocols", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "DBLP %*s %*s %llu", &pages) == 1) {
+			fclose(f);
+			return pages;
+		}
+	die("no DBLP in /proc/net/protocols");
+}
+
+/* Bytes that were taken, or -errno, go to @taken */
+static void send_as_nobody(int fd, const char *buf, long *taken)
+{
+	struct timeval tv = { .tv_sec = PATIENCE_MS / 1000 };
+
+	if (setgid(65534) || setuid(65534) ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)))
+		die("becoming nobody");
+	*taken = RESULT(send(fd, buf, SENT_EACH, 0));
+}
+
+TEST(many_senders_exhaust_nothing)
+{
+	s64 kills = number_in("/proc/vmstat", "\noom_kill ");
+	s64 ram = number_in("/proc/meminfo", "MemTotal:") * 1024;
+	s64 before = pages_of_all(), most = 0, now;
+	int udp[SENDERS], fd[SENDERS], status, listener;
+	struct sockaddr_dblp addr;
+	static struct peer peer;
+	u32 i, all = 0, alive = 0;
+	pid_t child[SENDERS];
+	long *taken;
+	char *buf;
+
+	netns_new();
+	buf = noise_new(SENT_EACH);
+	taken = mmap(NULL, sizeof(*taken) * SENDERS, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, taken);
+	listener = new_listener("127.0.0.1", SENDERS, &addr);
+	for (i = 0; i < SENDERS; i++) {
+		fd[i] = peer_join(&peer, &addr, listener);
+		ASSERT_LE(0, fd[i]);
+		udp[i] = peer.udp;
+	}
+	for (i = 0; i < SENDERS; i++) {
+		child[i] = fork();
+		ASSERT_LE(0, child[i]);
+		if (!child[i]) {
+			send_as_nobody(fd[i], buf, &taken[i]);
+			_exit(0);
+		}
+	}
+	for (i = 0; i < SENDERS; i++) {
+		while (!waitpid(child[i], &status, WNOHANG)) {
+			now = (pages_of_all() - before) * getpagesize();
+			most = now > most ? now : most;
+			sleep_ms(5);
+		}
+		alive += WIFEXITED(status) && !WEXITSTATUS(status);
+		all += taken[i] == SENT_EACH;
+		EXPECT_LT(0, taken[i]);
+	}
+	TH_LOG("%u took all, at most %lld of %lld bytes charged", all,
+	       (long long)most, (long long)ram);
+	EXPECT_EQ(SENDERS, alive);
+	EXPECT_LT(0, all);
+	EXPECT_GT(SENDERS, all);
+	EXPECT_GT(ram / 4, most);
+	EXPECT_LT(ram / 16, most);
+	EXPECT_EQ(kills, number_in("/proc/vmstat", "\noom_kill "));
+
+	/* What waits is reliable and goes with those who sent it */
+	for (i = 0; i < SENDERS; i++) {
+		set_linger(fd[i], 1, 0);
+		close(fd[i]);
+		close(udp[i]);
+	}
+	close(listener);
+	munmap(taken, sizeof(*taken) * SENDERS);
+	free(buf);
 }
 
 TEST_HARNESS_MAIN

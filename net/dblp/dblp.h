@@ -64,6 +64,14 @@
  * of others. Buffers may share memory with their sender, who may be a process
  * of this machine: headers are copied before they are judged.
  *
+ * *Memory.* Charge before you allocate; charged is what is held. What a user
+ * sends is charged to sk_wmem_queued, what a peer makes us hold to sk_rmem_alloc,
+ * and both by sk_mem_charge(), so that the limit of all sockets and the memory
+ * cgroup see it. A charge that is refused is a reason to wait, to drop a packet, or
+ * to do with less, never to allocate all the same; what is needed later to get rid
+ * of something is charged with that thing. Who frees gives the charge back in the
+ * same breath: see memory.c, and dblp_tx_free().
+ *
  * *From UDP.* A packet is queued by UDP and taken out again in its data_ready
  * callback, in the same softirq, or by another CPU that is there already. The
  * queue's locks are not held when the socket lock is taken. Each CPU may hold
@@ -149,8 +157,8 @@ enum dblp_limits {
 	DBLP_MTU_MAX		= 64000,
 };
 
-/* What a message needs besides its bytes: no memory is an error, nobody is killed */
-#define DBLP_GFP_SEND	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL)
+/* No memory for what is sent is an error, and nobody is killed */
+#define DBLP_GFP_SEND	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 #define DBLP_ACK_DELAY_NS	(1 * NSEC_PER_MSEC)
 /* ACKs closer to each other than this would tell the sender nothing new */
@@ -804,7 +812,9 @@ void dblp_send_ack(struct dblp_sock *dsk);
 void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now);
 
 /* memory.c: whom memory is charged to */
-bool dblp_wmem_schedule(struct sock *sk, int size);
+int dblp_tx_charge(struct dblp_sock *dsk, u32 size);
+void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 size);
+void dblp_tx_leave_buffer(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_accept_memory(struct sock *sk);
 
 #endif /* _NET_DBLP_H */

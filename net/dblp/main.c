@@ -75,7 +75,7 @@ static void dblp_destruct(struct sock *sk)
 	dblp_rx_purge(dsk);
 	xa_destroy(&dsk->rx_msgs);
 	dblp_tx_purge_reports(dsk);
-	dblp_tx_free(dsk->tx_reported);
+	dblp_tx_free(dsk, dsk->tx_reported);
 	kvfree(dsk->sent.ring);
 	if (dsk->pns.r != dsk->pns.few)
 		kfree(dsk->pns.r);

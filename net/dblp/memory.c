@@ -5,7 +5,11 @@
  * The bytes of messages, and what holds them, are charged to their socket, and
  * through it to the protocol and to the memory cgroup of whoever made or
  * accepted it. So they are not charged to the cgroup where they are allocated.
- * What lives longer, or is not counted in the size of a message, is.
+ *
+ * What a user sends is charged before it is allocated: who may not have it waits
+ * without it, so that no number of senders takes more than all sockets may have.
+ * It comes back when it is freed, which is why each message knows what was charged
+ * for it.
  */
 #include <linux/memcontrol.h>
 #include <linux/mmzone.h>
@@ -18,26 +22,70 @@
  */
 #define DBLP_CHARGE_MIN		((int)(PAGE_SIZE << (PAGE_ALLOC_COSTLY_ORDER + 1)))
 
-/**
- * dblp_wmem_schedule() - may a socket be charged for a message to be sent?
- * @sk: socket, locked
- * @size: bytes
- *
- * Context: process.
- * Return: true if sk_mem_charge() may follow; false if the socket's cgroup, or
- * all sockets together, have too much.
+/*
+ * May a socket be charged for a message to be sent? Not if its cgroup, or all
+ * sockets together, have too much.
  */
-bool dblp_wmem_schedule(struct sock *sk, int size)
+static bool dblp_wmem_schedule(struct sock *sk, int size)
 {
 	int need = size - sk->sk_forward_alloc;
 
-	sock_owned_by_me(sk);
 	if (need <= 0)
 		return true;
 	/* What it is too much goes back with the next sk_mem_uncharge() */
 	if (mem_cgroup_sockets_enabled && sk->sk_memcg)
 		need = max(need, DBLP_CHARGE_MIN);
 	return __sk_mem_schedule(sk, need, SK_MEM_SEND);
+}
+
+/**
+ * dblp_tx_charge() - charge a socket for memory of a message
+ * @dsk: socket, locked
+ * @size: bytes that are about to be allocated
+ *
+ * They take room in the send buffer.
+ *
+ * Context: process.
+ * Return: 0, or -ENOBUFS and nothing may be allocated.
+ */
+int dblp_tx_charge(struct dblp_sock *dsk, u32 size)
+{
+	struct sock *sk = &dsk->sk;
+
+	sock_owned_by_me(&dsk->sk);
+	if (!dblp_wmem_schedule(sk, size))
+		return -ENOBUFS;
+	sk_mem_charge(sk, size);
+	sk_wmem_queued_add(sk, size);
+	return 0;
+}
+
+/**
+ * dblp_tx_uncharge() - memory of a message was freed
+ * @dsk: socket, locked, or without users
+ * @msg: the message
+ * @size: bytes, of those that were charged for it
+ */
+void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 size)
+{
+	struct sock *sk = &dsk->sk;
+
+	msg->truesize -= size;
+	if (!msg->off_buffer)
+		sk_wmem_queued_add(sk, -(int)size);
+	sk_mem_uncharge(sk, size);
+}
+
+/**
+ * dblp_tx_leave_buffer() - a settled message takes no room in the send buffer
+ * @dsk: socket
+ * @msg: the message; what is left of it stays charged, for its report
+ */
+void dblp_tx_leave_buffer(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	sock_owned_by_me(&dsk->sk);
+	sk_wmem_queued_add(&dsk->sk, -(int)msg->truesize);
+	msg->off_buffer = 1;
 }
 
 /**

@@ -58,6 +58,7 @@ struct dblp_sock;
  * @lossy: packets may still point here when all segments are acknowledged
  * @joined: this is the @msg of a &struct dblp_tx_whole
  * @described: a zero map was sent
+ * @off_buffer: settled: @truesize takes no room in the send buffer
  * @shuffle_base: if @reshuffled: first position that is not in sequence
  * @shuffle: permutation of the segments behind the critical ones, or behind
  *	@shuffle_base
@@ -76,7 +77,8 @@ struct dblp_sock;
  * @room: bytes kept free before each segment, for the headers of its packet
  * @short_slot: position in the sending order of a segment that is shorter than
  *	the others, U32_MAX if none is
- * @truesize: bytes charged to the socket
+ * @truesize: bytes charged to the socket, for all of it
+ * @buf_truesize: those of them that the bytes of the message take
  * @n_chunks: number of chunks
  * @chunk_order: of their size in pages; the last one may be smaller
  * @chunks: the bytes, see txbuf.c; freed when the message is closed. NULL where
@@ -120,6 +122,7 @@ struct dblp_tx_msg {
 	u8			lossy:1;
 	u8			joined:1;
 	u8			described:1;
+	u8			off_buffer:1;
 	u32			shuffle_base;
 	struct dblp_shuffle	shuffle;
 	struct dblp_segmap	acked;
@@ -137,6 +140,7 @@ struct dblp_tx_msg {
 	u32			room;
 	u32			short_slot;
 	u32			truesize;
+	u32			buf_truesize;
 	u32			n_chunks;
 	u32			chunk_order;
 	struct page		**chunks;
@@ -377,12 +381,13 @@ static inline bool dblp_before(u32 a, u32 b)
 }
 
 /* tx.c: outgoing messages */
-struct dblp_tx_msg *dblp_tx_alloc(u32 len);
+void *dblp_tx_zalloc(struct dblp_sock *dsk, u32 size);
+struct dblp_tx_msg *dblp_tx_alloc(struct dblp_sock *dsk, u32 len);
 int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
-void dblp_tx_free(struct dblp_tx_msg *msg);
-void dblp_tx_strip(struct dblp_tx_msg *msg);
+void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+void dblp_tx_strip(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 u64 dblp_tx_never_sent(const struct dblp_sock *dsk);
-int dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again);
 void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 		  bool again);
@@ -409,14 +414,14 @@ int dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f);
 int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f);
 void dblp_tx_settle(struct dblp_sock *dsk);
-void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 
 /* txbuf.c: the memory of outgoing messages */
 int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 int dblp_txbuf_alloc(struct dblp_tx_msg *msg);
 void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_txbuf_forget_spares(struct dblp_sock *dsk);
-void dblp_txbuf_free(struct dblp_tx_msg *msg);
+void dblp_txbuf_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+u32 dblp_txbuf_trim(struct dblp_tx_msg *msg);
 int dblp_txbuf_copy(struct dblp_tx_msg *msg, struct iov_iter *from);
 void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, u32 n, u8 *hdr,
 		      u32 pn, u32 seg);
@@ -456,11 +461,13 @@ bool dblp_budget_known(struct dblp_sock *dsk, u32 id);
 int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn);
 
 /* pieces.c: messages in pieces */
-u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total);
-struct dblp_tx_whole *dblp_whole_alloc(u32 total);
-void dblp_whole_free(struct dblp_tx_whole *whole);
-void dblp_whole_put(struct dblp_tx_whole *whole);
-struct dblp_tx_msg *dblp_whole_settled(struct dblp_tx_msg *msg, bool keep);
+u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total,
+		   bool short_of_memory);
+struct dblp_tx_whole *dblp_whole_alloc(struct dblp_sock *dsk, u32 total);
+void dblp_whole_free(struct dblp_sock *dsk, struct dblp_tx_whole *whole);
+void dblp_whole_put(struct dblp_sock *dsk, struct dblp_tx_whole *whole);
+struct dblp_tx_msg *dblp_whole_settled(struct dblp_sock *dsk,
+				       struct dblp_tx_msg *msg, bool keep);
 struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg);
 struct dblp_range *dblp_rx_ranges(const struct list_head *pieces, u32 ranges);
 void dblp_rx_join(const struct list_head *pieces, struct dblp_rcvinfo *info);

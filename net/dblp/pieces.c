@@ -19,6 +19,7 @@
  * @dsk: socket
  * @offset: bytes of the message before it
  * @total: bytes of the message
+ * @short_of_memory: no more is to be taken than is worth the trouble
  *
  * Half of the send buffer is the most that a piece takes, so that one can be
  * filled while the other is sent.
@@ -26,7 +27,8 @@
  * Return: bytes, @total if it goes as a whole; else a multiple of the element
  * size, or the rest.
  */
-u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total)
+u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total,
+		   bool short_of_memory)
 {
 	u64 window = max_t(u64, dsk->peer_window, DBLP_WINDOW_MIN);
 	u32 limit, len;
@@ -34,6 +36,8 @@ u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total)
 	sock_owned_by_me(&dsk->sk);
 	limit = min_t(u64, window - DBLP_MSG_COST,
 		      READ_ONCE(dsk->sk.sk_sndbuf) / 2);
+	if (short_of_memory)
+		limit = min_t(u32, limit, DBLP_PIECE_MIN);
 	if (!offset && total <= limit)
 		return total;
 	len = min(max_t(u32, limit / 4, DBLP_PIECE_MIN), limit);
@@ -43,17 +47,21 @@ u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total)
 
 /**
  * dblp_whole_alloc() - begin a message in pieces
+ * @dsk: socket
  * @total: bytes
  *
- * Return: the message with one reference, or NULL.
+ * Context: process.
+ * Return: the message with one reference, or ERR_PTR() of -ENOBUFS, -ENOMEM.
  */
-struct dblp_tx_whole *dblp_whole_alloc(u32 total)
+struct dblp_tx_whole *dblp_whole_alloc(struct dblp_sock *dsk, u32 total)
 {
 	struct dblp_tx_whole *whole;
 
-	whole = kzalloc(sizeof(*whole), DBLP_GFP_SEND);
-	if (!whole)
-		return NULL;
+	sock_owned_by_me(&dsk->sk);
+	whole = dblp_tx_zalloc(dsk, sizeof(*whole));
+	if (IS_ERR(whole))
+		return whole;
+	whole->msg.truesize = sizeof(*whole);
 	INIT_LIST_HEAD(&whole->msg.list);
 	INIT_LIST_HEAD(&whole->msg.lost_node);
 	INIT_LIST_HEAD(&whole->pieces);
@@ -64,21 +72,22 @@ struct dblp_tx_whole *dblp_whole_alloc(u32 total)
 	return whole;
 }
 
-/** dblp_whole_free() - free a message in pieces that is on no list */
-void dblp_whole_free(struct dblp_tx_whole *whole)
+/** dblp_whole_free() - free a message in pieces that is on no list, and its charge */
+void dblp_whole_free(struct dblp_sock *dsk, struct dblp_tx_whole *whole)
 {
 	struct dblp_tx_msg *msg, *tmp;
 
 	list_for_each_entry_safe(msg, tmp, &whole->pieces, list)
-		dblp_tx_free(msg);
+		dblp_tx_free(dsk, msg);
+	dblp_tx_uncharge(dsk, &whole->msg, whole->msg.truesize);
 	kfree(whole);
 }
 
 /** dblp_whole_put() - one reference less, as the connection is over */
-void dblp_whole_put(struct dblp_tx_whole *whole)
+void dblp_whole_put(struct dblp_sock *dsk, struct dblp_tx_whole *whole)
 {
 	if (whole && !--whole->refs)
-		dblp_whole_free(whole);
+		dblp_whole_free(dsk, whole);
 }
 
 /* Pieces are settled in nearly the order in which they were sent */
@@ -109,15 +118,18 @@ static void dblp_whole_count(struct dblp_tx_whole *whole)
 
 /**
  * dblp_whole_settled() - a piece is settled
+ * @dsk: socket
  * @msg: the piece, on no list; it belongs to its message now
  * @keep: its loss map will be asked for
  *
  * Return: the message if that was its last piece, else NULL.
  */
-struct dblp_tx_msg *dblp_whole_settled(struct dblp_tx_msg *msg, bool keep)
+struct dblp_tx_msg *dblp_whole_settled(struct dblp_sock *dsk,
+				       struct dblp_tx_msg *msg, bool keep)
 {
 	struct dblp_tx_whole *whole = msg->whole;
 
+	sock_owned_by_me(&dsk->sk);
 	msg->whole = NULL;
 	whole->msg.missing += msg->missing;
 	whole->msg.reason = max(whole->msg.reason, msg->reason);
@@ -126,13 +138,14 @@ struct dblp_tx_msg *dblp_whole_settled(struct dblp_tx_msg *msg, bool keep)
 	if (!msg->offset)
 		whole->msg.budget_most = msg->budget;
 	if (keep && msg->missing) {
-		dblp_tx_strip(msg);
+		dblp_tx_strip(dsk, msg);
 		dblp_whole_add_map(whole, msg);
 	} else {
-		dblp_tx_free(msg);
+		dblp_tx_free(dsk, msg);
 	}
 	if (--whole->refs)
 		return NULL;
+	dblp_tx_leave_buffer(dsk, &whole->msg);
 	whole->msg.budget = whole->msg.budget_most;
 	dblp_whole_count(whole);
 	return &whole->msg;

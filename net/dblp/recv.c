@@ -92,8 +92,8 @@ static int dblp_recv_report(struct dblp_sock *dsk, struct msghdr *m)
 
 	lock_sock(sk);
 	swap(dsk->tx_reported, msg);
+	dblp_tx_free(dsk, msg);
 	release_sock(sk);
-	dblp_tx_free(msg);
 	return 0;
 }
 

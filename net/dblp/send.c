@@ -3,6 +3,7 @@
  * sendmsg(): from the user's message to tx.c.
  */
 #include <linux/poll.h>
+#include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <linux/socket.h>
 #include <linux/uio.h>
@@ -105,8 +106,9 @@ static int dblp_get_sndinfo(struct msghdr *m, struct dblp_sndinfo *info)
  * @info: his options
  * @len: bytes he has
  * @done: of these, the ones taken
- * @short_at: bytes that were queued when there was no memory for more; 0 if there
- *	was
+ * @short_of_memory: there was none for what comes next
+ * @short_at: then: bytes that were queued
+ * @again: then: jiffies when to look again, though they be queued still
  * @next: length of the piece that comes next
  * @timeo: jiffies that are left to wait
  */
@@ -115,7 +117,9 @@ struct dblp_send {
 	struct dblp_sndinfo	info;
 	size_t			len;
 	u32			done;
+	bool			short_of_memory;
 	int			short_at;
+	unsigned long		again;
 	u32			next;
 	long			timeo;
 };
@@ -207,26 +211,51 @@ static int dblp_may_begin(struct dblp_sock *dsk, const struct dblp_send *s)
 	return 0;
 }
 
-/* Length of the piece that comes next */
+/*
+ * Length of the piece that comes next. Where memory is short, each sender takes
+ * little at a time, so that all get on. Who does not wait would be given part of a
+ * message that fits: he takes all of it or nothing, as ever.
+ */
 static u32 dblp_next_len(const struct dblp_sock *dsk, const struct dblp_send *s)
 {
 	const struct dblp_tx_whole *part = dsk->tx_part;
+	bool little = s->short_of_memory || sk_under_memory_pressure(&dsk->sk);
 
-	return part ? dblp_piece_len(dsk, part->taken, part->msg.total) :
-		      dblp_piece_len(dsk, 0, s->len);
+	if (part)
+		return dblp_piece_len(dsk, part->taken, part->msg.total, little);
+	return dblp_piece_len(dsk, 0, s->len, little && s->timeo);
 }
 
 /* The socket need not be locked, so that @tx_part may go at any time */
 static bool dblp_send_room(const struct dblp_sock *dsk,
 			   const struct dblp_send *s)
 {
-	if (s->short_at && dsk->sk.sk_wmem_queued >= s->short_at)
+	if (s->short_of_memory && dsk->sk.sk_wmem_queued >= s->short_at &&
+	    time_before(jiffies, s->again))
 		return false;
 	if (dblp_writable(dsk))
 		return true;
 	return !sk_under_memory_pressure(&dsk->sk) &&
 	       dsk->sk.sk_wmem_queued + s->next <=
 	       READ_ONCE(dsk->sk.sk_sndbuf);
+}
+
+/* Nobody says when others give memory back: then it is looked for */
+static void dblp_wait_room(struct dblp_sock *dsk, struct dblp_send *s, bool mine,
+			   struct wait_queue_entry *wait)
+{
+	long most = s->short_of_memory ? (long)(s->again - jiffies) : s->timeo;
+	struct sock *sk = &dsk->sk;
+	long left;
+
+	most = clamp(most, 1L, s->timeo);
+	left = most;
+	sk_wait_event(sk, &left, sk->sk_err ||
+		      (sk->sk_shutdown & SEND_SHUTDOWN) ||
+		      ((mine || !dsk->tx_busy) && dblp_send_room(dsk, s)),
+		      wait);
+	if (s->timeo != MAX_SCHEDULE_TIMEOUT)
+		s->timeo -= most - left;
 }
 
 /*
@@ -237,7 +266,7 @@ static int dblp_wait_send(struct dblp_sock *dsk, struct dblp_send *s)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = &dsk->sk;
-	bool mine = s->done || s->short_at;
+	bool mine = s->done || s->short_of_memory;
 	int err;
 
 	add_wait_queue(sk_sleep(sk), &wait);
@@ -257,11 +286,7 @@ static int dblp_wait_send(struct dblp_sock *dsk, struct dblp_send *s)
 			dsk->tx_wanted = 1;
 		if (err)
 			break;
-		sk_wait_event(sk, &s->timeo, sk->sk_err ||
-			      (sk->sk_shutdown & SEND_SHUTDOWN) ||
-			      ((mine || !dsk->tx_busy) &&
-			       dblp_send_room(dsk, s)),
-			      &wait);
+		dblp_wait_room(dsk, s, mine, &wait);
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return err;
@@ -273,13 +298,13 @@ static int dblp_begin_whole(struct dblp_sock *dsk, const struct dblp_send *s)
 	struct dblp_tx_whole *whole;
 	int err;
 
-	whole = dblp_whole_alloc(s->len);
-	if (!whole)
-		return -ENOMEM;
+	whole = dblp_whole_alloc(dsk, s->len);
+	if (IS_ERR(whole))
+		return PTR_ERR(whole);
 	dblp_settle_config(dsk);
 	err = dblp_set_msg(dsk, &whole->msg, &s->info);
 	if (err) {
-		dblp_whole_put(whole);
+		dblp_whole_put(dsk, whole);
 		return err;
 	}
 	whole->msg.number = dsk->tx_next_number++;
@@ -295,20 +320,19 @@ static void dblp_end_whole(struct dblp_sock *dsk)
 	dsk->tx_part = NULL;
 	if (!whole->taken)
 		dsk->tx_next_number--;
-	dblp_whole_put(whole);
+	dblp_whole_put(dsk, whole);
 }
 
 /* A message or piece with its options, cut for the present path */
 static struct dblp_tx_msg *dblp_new_piece(struct dblp_sock *dsk,
 					  const struct dblp_send *s)
 {
-	u32 len = dblp_next_len(dsk, s);
 	struct dblp_tx_msg *msg;
 	int err = 0;
 
-	msg = dblp_tx_alloc(len);
-	if (!msg)
-		return ERR_PTR(-ENOMEM);
+	msg = dblp_tx_alloc(dsk, s->next);
+	if (IS_ERR(msg))
+		return msg;
 	if (dsk->tx_part) {
 		dblp_set_piece(msg, dsk->tx_part);
 	} else {
@@ -319,7 +343,7 @@ static struct dblp_tx_msg *dblp_new_piece(struct dblp_sock *dsk,
 	if (!err)
 		err = dblp_tx_cut(dsk, msg) ?: dblp_txbuf_reserve(dsk, msg);
 	if (err) {
-		dblp_tx_free(msg);
+		dblp_tx_free(dsk, msg);
 		return ERR_PTR(err);
 	}
 	return msg;
@@ -333,10 +357,9 @@ static int dblp_queue_piece(struct dblp_sock *dsk, struct dblp_send *s,
 
 	dblp_budget_late(dsk, msg);
 	err = dblp_may_sendmsg(dsk, s->done);
-	if (!err)
-		err = dblp_tx_queue(dsk, msg);
 	if (err)
 		return err;
+	dblp_tx_queue(dsk, msg);
 	if (!whole)
 		dsk->tx_next_number++;
 	else
@@ -350,13 +373,17 @@ static int dblp_queue_piece(struct dblp_sock *dsk, struct dblp_send *s,
 	return 0;
 }
 
-/* Take one piece; the socket is unlocked while the user's memory is read */
+/*
+ * Take one piece; the socket is unlocked while the user's memory is read, and
+ * charged for what it takes.
+ */
 static int dblp_send_piece(struct dblp_sock *dsk, struct dblp_send *s)
 {
 	struct iov_iter *from = &s->m->msg_iter;
 	size_t before = iov_iter_count(from);
 	struct sock *sk = &dsk->sk;
 	struct dblp_tx_msg *msg;
+	u32 trimmed = 0;
 	int err;
 
 	msg = dblp_new_piece(dsk, s);
@@ -364,38 +391,53 @@ static int dblp_send_piece(struct dblp_sock *dsk, struct dblp_send *s)
 		return PTR_ERR(msg);
 	release_sock(sk);
 	err = dblp_txbuf_alloc(msg) ?: dblp_txbuf_copy(msg, from);
+	if (!err)
+		trimmed = dblp_txbuf_trim(msg);
 	lock_sock(sk);
+	msg->buf_truesize -= trimmed;
+	dblp_tx_uncharge(dsk, msg, trimmed);
 	if (!err)
 		err = dblp_queue_piece(dsk, s, msg);
 	if (!err)
 		return 0;
-	dblp_tx_free(msg);
+	dblp_tx_free(dsk, msg);
 	iov_iter_revert(from, before - iov_iter_count(from));
 	return err;
 }
 
-/* Without memory, what was queued before may still leave and make room */
+/*
+ * May a call go on that got @err for a piece? If all sockets together, or those of
+ * the cgroup, have too much, it waits as if it were the send buffer that is full. If
+ * the machine has no memory, what was queued before may still leave and make room.
+ */
 static bool dblp_may_retry(const struct dblp_sock *dsk, struct dblp_send *s,
 			   int err)
 {
-	s->short_at = err == -ENOBUFS || err == -ENOMEM ?
-		      dsk->sk.sk_wmem_queued : 0;
-	return !err || (s->short_at && s->timeo);
+	s->short_of_memory = err == -ENOBUFS ||
+			     (err == -ENOMEM && dsk->sk.sk_wmem_queued);
+	if (!s->short_of_memory)
+		return !err;
+	s->short_at = dsk->sk.sk_wmem_queued;
+	/* As TCP does: not all at once */
+	s->again = jiffies + 2 + reciprocal_scale(get_random_u32(), HZ / 5);
+	return true;
 }
 
 /* The whole message, or as much of it as the caller waits for */
 static int dblp_send_pieces(struct dblp_sock *dsk, struct dblp_send *s)
 {
-	int err = 0;
+	int err;
 
-	if (!dsk->tx_part && dblp_next_len(dsk, s) < s->len)
-		err = dblp_begin_whole(dsk, s);
-	while (!err) {
-		err = dblp_send_piece(dsk, s);
+	do {
+		err = 0;
+		s->next = dblp_next_len(dsk, s);
+		if (!dsk->tx_part && s->next < s->len)
+			err = dblp_begin_whole(dsk, s);
+		err = err ?: dblp_send_piece(dsk, s);
 		if (s->done == s->len || !dblp_may_retry(dsk, s, err))
 			break;
 		err = dblp_wait_send(dsk, s);
-	}
+	} while (!err);
 	/* Unless the connection came to its end meanwhile, and took it along */
 	if (dsk->tx_part && !dsk->tx_part->taken)
 		dblp_end_whole(dsk);
@@ -417,7 +459,9 @@ static int dblp_send_all(struct dblp_sock *dsk, struct dblp_send *s)
 	dsk->tx_busy = 1;
 	err = dblp_send_pieces(dsk, s);
 	dsk->tx_busy = 0;
-	if (dsk->tx_wanted) {
+	/* Or an edge-triggered poller would wait for what nobody tells him */
+	if (dsk->tx_wanted || (err == -EAGAIN && s->short_of_memory &&
+			       !dsk->sk.sk_wmem_queued)) {
 		dsk->tx_wanted = 0;
 		dblp_wake_writers(dsk);
 	}

@@ -22,48 +22,83 @@ static void dblp_tx_free_segs(struct dblp_tx_msg *msg)
 	msg->segs = NULL;
 }
 
-/** dblp_tx_free() - free a message that is on no list */
-void dblp_tx_free(struct dblp_tx_msg *msg)
+/** dblp_tx_free() - free a message that is on no list, and its charge */
+void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	if (!msg)
 		return;
 	if (msg->joined) {
-		dblp_whole_free(dblp_tx_whole(msg));
+		dblp_whole_free(dsk, dblp_tx_whole(msg));
 		return;
 	}
-	dblp_whole_put(msg->whole);
-	dblp_txbuf_free(msg);
+	dblp_whole_put(dsk, msg->whole);
+	dblp_txbuf_free(dsk, msg);
 	dblp_tx_free_segs(msg);
 	kfree(msg->lossmap.bits);
+	dblp_tx_uncharge(dsk, msg, msg->truesize);
 	kfree(msg);
 }
 
 /** dblp_tx_strip() - free all of a settled message but its loss map */
-void dblp_tx_strip(struct dblp_tx_msg *msg)
+void dblp_tx_strip(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
-	dblp_txbuf_free(msg);
+	u32 keep = sizeof(*msg);
+
+	sock_owned_by_me(&dsk->sk);
+	if (msg->lossmap.bits)
+		keep += dblp_segmap_bytes(msg->lossmap.n);
+	dblp_txbuf_free(dsk, msg);
 	dblp_tx_free_segs(msg);
+	dblp_tx_uncharge(dsk, msg, msg->truesize - keep);
 	if (msg->missing_segs)
 		msg->ranges = dblp_segmap_ranges(&msg->lossmap);
 }
 
 /**
+ * dblp_tx_zalloc() - charge a socket for memory of a message, and allocate it
+ * @dsk: socket, locked
+ * @size: bytes
+ *
+ * Context: process.
+ * Return: zeroed memory, for kvfree(), which the caller adds to @truesize of the
+ * message; or ERR_PTR() of -ENOBUFS, -ENOMEM.
+ */
+void *dblp_tx_zalloc(struct dblp_sock *dsk, u32 size)
+{
+	int err;
+	void *p;
+
+	sock_owned_by_me(&dsk->sk);
+	err = dblp_tx_charge(dsk, size);
+	if (err)
+		return ERR_PTR(err);
+	p = kvzalloc(size, DBLP_GFP_SEND);
+	if (p)
+		return p;
+	sk_wmem_queued_add(&dsk->sk, -(int)size);
+	sk_mem_uncharge(&dsk->sk, size);
+	return ERR_PTR(-ENOMEM);
+}
+
+/**
  * dblp_tx_alloc() - a new message
+ * @dsk: socket, locked
  * @len: bytes, at least 1
  *
  * Its options are to be set next, then it is cut, gets its memory and is
  * queued.
  *
  * Context: process.
- * Return: the message or NULL.
+ * Return: the message, or ERR_PTR() of -ENOBUFS, -ENOMEM.
  */
-struct dblp_tx_msg *dblp_tx_alloc(u32 len)
+struct dblp_tx_msg *dblp_tx_alloc(struct dblp_sock *dsk, u32 len)
 {
 	struct dblp_tx_msg *msg;
 
-	msg = kzalloc(sizeof(*msg), DBLP_GFP_SEND);
-	if (!msg)
-		return NULL;
+	sock_owned_by_me(&dsk->sk);
+	msg = dblp_tx_zalloc(dsk, sizeof(*msg));
+	if (IS_ERR(msg))
+		return msg;
 	INIT_LIST_HEAD(&msg->list);
 	INIT_LIST_HEAD(&msg->lost_node);
 	msg->len = len;
@@ -103,13 +138,16 @@ static bool dblp_tx_order_matters(const struct dblp_tx_msg *msg)
  * @dsk: socket, locked
  * @msg: message with its options set
  *
+ * What its loss map may need is charged, too: there is no other memory that a peer's
+ * frame has us allocate for what is sent, and no time to ask for it then.
+ *
  * Context: process.
- * Return: 0 or -ENOMEM.
+ * Return: 0, or -ENOBUFS, -ENOMEM and the message can only be freed.
  */
 int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
-	size_t bits, size;
-	u32 n;
+	u32 bits, size, n;
+	int err;
 
 	sock_owned_by_me(&dsk->sk);
 	msg->room = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN;
@@ -119,11 +157,20 @@ int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	n = DIV_ROUND_UP(msg->len, msg->seg_size);
 	bits = dblp_segmap_bytes(n);
 	size = (2 + dsk->elide) * bits + n;
+	err = dblp_tx_charge(dsk, bits);
+	if (err)
+		return err;
+	msg->truesize += bits;
 	msg->segs = msg->few_segs;
-	if (size > sizeof(msg->few_segs))
-		msg->segs = kvzalloc(size, DBLP_GFP_SEND);
-	if (!msg->segs)
-		return -ENOMEM;
+	if (size > sizeof(msg->few_segs)) {
+		msg->segs = dblp_tx_zalloc(dsk, size);
+		if (IS_ERR(msg->segs)) {
+			err = PTR_ERR(msg->segs);
+			msg->segs = NULL;
+			return err;
+		}
+		msg->truesize += size;
+	}
 	/* The bitmaps come first: they want the alignment */
 	dblp_segmap_init(&msg->acked, msg->segs, n);
 	dblp_segmap_init(&msg->need, msg->segs + bits, n);
@@ -158,19 +205,10 @@ static void dblp_tx_resume(struct dblp_sock *dsk)
  * dblp_tx_queue() - a message joins those to be sent
  * @dsk: socket
  * @msg: message that was cut and has its bytes
- *
- * Return: 0, or -ENOBUFS and the message is still the caller's.
  */
-int dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
-	struct sock *sk = &dsk->sk;
-
 	sock_owned_by_me(&dsk->sk);
-	if (!dblp_wmem_schedule(sk, msg->truesize))
-		return -ENOBUFS;
-	sk_wmem_queued_add(sk, msg->truesize);
-	sk_mem_charge(sk, msg->truesize);
-
 	dblp_tx_resume(dsk);
 	dblp_elide_queue(msg);
 	msg->first_pass = dblp_tx_first_pass(dsk, msg);
@@ -180,7 +218,6 @@ int dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	list_add_tail(&msg->list, &dsk->tx_msgs);
 	if (!dsk->tx_cur)
 		dsk->tx_cur = msg;
-	return 0;
 }
 
 static bool dblp_tx_may_start(const struct dblp_sock *dsk,
@@ -610,17 +647,14 @@ u64 dblp_tx_never_sent(const struct dblp_sock *dsk)
 	return sum;
 }
 
-static void dblp_tx_purge_list(struct dblp_sock *dsk, struct list_head *list,
-			       bool charged)
+static void dblp_tx_purge_list(struct dblp_sock *dsk, struct list_head *list)
 {
 	struct dblp_tx_msg *msg, *tmp;
 
 	list_for_each_entry_safe(msg, tmp, list, list) {
 		list_del(&msg->list);
 		list_del(&msg->lost_node);
-		if (charged)
-			dblp_tx_uncharge(dsk, msg);
-		dblp_tx_free(msg);
+		dblp_tx_free(dsk, msg);
 	}
 }
 
@@ -629,9 +663,10 @@ void dblp_tx_purge(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
 	dsk->tx_cur = NULL;
-	dblp_tx_purge_list(dsk, &dsk->tx_msgs, true);
-	dblp_tx_purge_list(dsk, &dsk->tx_settled, true);
-	dblp_whole_put(dsk->tx_part);
+	dblp_tx_purge_list(dsk, &dsk->tx_msgs);
+	dblp_tx_purge_list(dsk, &dsk->tx_settled);
+	dsk->tx_bytes = 0;
+	dblp_whole_put(dsk, dsk->tx_part);
 	dsk->tx_part = NULL;
 	INIT_LIST_HEAD(&dsk->tx_lost);
 }
@@ -639,6 +674,6 @@ void dblp_tx_purge(struct dblp_sock *dsk)
 /** dblp_tx_purge_reports() - nobody will ask for them */
 void dblp_tx_purge_reports(struct dblp_sock *dsk)
 {
-	dblp_tx_purge_list(dsk, &dsk->tx_reports, false);
+	dblp_tx_purge_list(dsk, &dsk->tx_reports);
 	dsk->tx_n_reports = 0;
 }

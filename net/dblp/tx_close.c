@@ -107,10 +107,11 @@ int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f)
 	dblp_sent_forget(&dsk->sent, msg);
 	msg->lossy = 0;
 	dblp_txbuf_retire(dsk, msg);
-	dblp_txbuf_free(msg);
+	dblp_txbuf_free(dsk, msg);
 	return dblp_tx_closed(dsk, msg);
 }
 
+/* It was charged when the message was cut */
 static int dblp_tx_lossmap_init(struct dblp_tx_msg *msg)
 {
 	unsigned long *bits;
@@ -181,19 +182,10 @@ static void dblp_tx_account(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESFORGIVENUNSENT, msg->missing - sent);
 }
 
-/** dblp_tx_uncharge() - a message does not count against the socket any more */
-void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
-{
-	sock_owned_by_me(&dsk->sk);
-	dsk->tx_bytes -= msg->len;
-	sk_wmem_queued_add(&dsk->sk, -(int)msg->truesize);
-	sk_mem_uncharge(&dsk->sk, msg->truesize);
-}
-
 static void dblp_tx_report(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	if (!msg->joined)
-		dblp_tx_strip(msg);
+		dblp_tx_strip(dsk, msg);
 	list_add_tail(&msg->list, &dsk->tx_reports);
 	dsk->tx_n_reports++;
 	sk_error_report(&dsk->sk);
@@ -225,7 +217,7 @@ static void dblp_tx_finish(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	bool report = dsk->notify && !sock_flag(&dsk->sk, SOCK_DEAD);
 
 	if (msg->whole) {
-		msg = dblp_whole_settled(msg, report);
+		msg = dblp_whole_settled(dsk, msg, report);
 		if (!msg)
 			return;
 	}
@@ -234,7 +226,7 @@ static void dblp_tx_finish(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	if (report)
 		dblp_tx_report(dsk, msg);
 	else
-		dblp_tx_free(msg);
+		dblp_tx_free(dsk, msg);
 }
 
 /**
@@ -255,7 +247,8 @@ void dblp_tx_settle(struct dblp_sock *dsk)
 		dblp_tx_account(dsk, msg);
 		trace_dblp_msg_close(dsk, msg, NULL);
 		dblp_txbuf_retire(dsk, msg);
-		dblp_tx_uncharge(dsk, msg);
+		dsk->tx_bytes -= msg->len;
+		dblp_tx_leave_buffer(dsk, msg);
 		dblp_tx_finish(dsk, msg);
 	}
 	dblp_write_space(dsk);

@@ -40,13 +40,15 @@ static void dblp_txbuf_put(struct dblp_tx_msg *msg)
 }
 
 /** dblp_txbuf_free() - free the memory; packets keep what they refer to */
-void dblp_txbuf_free(struct dblp_tx_msg *msg)
+void dblp_txbuf_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	dblp_txbuf_put(msg);
 	kvfree(msg->chunks);
 	msg->chunks = NULL;
 	kfree(msg->small);
 	msg->small = NULL;
+	dblp_tx_uncharge(dsk, msg, msg->buf_truesize);
+	msg->buf_truesize = 0;
 }
 
 static u32 dblp_chunk_size(const struct dblp_tx_msg *msg)
@@ -72,18 +74,15 @@ static int dblp_txbuf_array(struct dblp_tx_msg *msg, u32 size, u32 order)
 	return msg->chunks ? 0 : -ENOMEM;
 }
 
-/*
- * All chunks have the same size but the last, which need not be so large. They
- * are charged to the socket when the message is queued: see memory.c.
- */
+/* All chunks have the same size but the last, which need not be so large */
 static int dblp_txbuf_fill(struct dblp_tx_msg *msg, u32 size)
 {
 	u32 most = dblp_chunk_size(msg), part;
-	gfp_t gfp = GFP_KERNEL;
+	gfp_t gfp = DBLP_GFP_SEND;
 	struct page *page;
 
 	if (msg->chunk_order)
-		gfp |= __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY;
+		gfp = GFP_KERNEL | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY;
 	size -= msg->n_chunks * most;
 	for (; size; size -= part) {
 		part = min(size, most);
@@ -128,7 +127,9 @@ void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		}
 		list_add_tail(&page->lru, &dsk->tx_spare);
 		dsk->tx_spares++;
+		/* Charged as before, but in nobody's way */
 		msg->truesize -= DBLP_CHUNK_SIZE;
+		msg->buf_truesize -= DBLP_CHUNK_SIZE;
 		sk_wmem_queued_add(&dsk->sk, -(int)DBLP_CHUNK_SIZE);
 	}
 	msg->n_chunks = 0;
@@ -160,13 +161,32 @@ void dblp_txbuf_forget_spares(struct dblp_sock *dsk)
 	dsk->spare_at = 0;
 }
 
+/* Before anybody goes without memory, what is kept for later is given back */
+static int dblp_txbuf_charge(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
+			     u32 size)
+{
+	int err = dblp_tx_charge(dsk, size);
+
+	if (err && dsk->tx_spares) {
+		dblp_txbuf_forget_spares(dsk);
+		err = dblp_tx_charge(dsk, size);
+	}
+	if (err)
+		return err;
+	msg->truesize += size;
+	msg->buf_truesize = size;
+	return 0;
+}
+
 /**
- * dblp_txbuf_reserve() - see what memory a message needs
+ * dblp_txbuf_reserve() - charge a socket for the memory that a message needs
  * @dsk: socket
- * @msg: message that was cut; its size is added to @truesize
+ * @msg: message that was cut
+ *
+ * The charge is for the largest array of chunks, should only single pages be left.
  *
  * Context: process, the socket is locked.
- * Return: 0 or -ENOMEM.
+ * Return: 0, or -ENOBUFS, -ENOMEM and the message can only be freed.
  */
 int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
@@ -176,15 +196,18 @@ int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 
 	sock_owned_by_me(&dsk->sk);
 	if (size <= DBLP_SMALL_MAX && msg->acked.n == 1) {
-		msg->small = kmalloc(size, GFP_KERNEL);
-		msg->truesize += size;
+		err = dblp_txbuf_charge(dsk, msg, size);
+		if (err)
+			return err;
+		msg->small = kmalloc(size, DBLP_GFP_SEND);
 		return msg->small ? 0 : -ENOMEM;
 	}
+	n = DIV_ROUND_UP(size, PAGE_SIZE);
 	order = min_t(u32, get_order(size), DBLP_CHUNK_ORDER);
-	err = dblp_txbuf_array(msg, size, order);
+	err = dblp_txbuf_charge(dsk, msg, n * (PAGE_SIZE + sizeof(page))) ?:
+	      dblp_txbuf_array(msg, size, order);
 	if (err)
 		return err;
-	msg->truesize += PAGE_ALIGN(size);
 	if (order < DBLP_CHUNK_ORDER)
 		return 0;
 	for (n = size / DBLP_CHUNK_SIZE; n; n--) {
@@ -244,12 +267,20 @@ static bool dblp_txbuf_zero_across(const struct dblp_tx_msg *msg, u32 pos, u32 l
 	return true;
 }
 
-/* Free chunks in which all segments are elided */
-static void dblp_txbuf_trim(struct dblp_tx_msg *msg)
+/**
+ * dblp_txbuf_trim() - free chunks in which all segments are elided
+ * @msg: message that has its bytes
+ *
+ * Context: process, without the socket lock.
+ * Return: bytes that the caller takes from its charge, @buf_truesize included.
+ */
+u32 dblp_txbuf_trim(struct dblp_tx_msg *msg)
 {
 	u32 stride = msg->room + msg->seg_size, size = dblp_chunk_size(msg);
-	u32 left = dblp_txbuf_size(msg), i, part, slot, end;
+	u32 left = dblp_txbuf_size(msg), i, part, slot, end, freed = 0;
 
+	if (!msg->zeros.count)
+		return 0;
 	for (i = 0; i < msg->n_chunks; i++, left -= part) {
 		part = min(left, size);
 		/* The first of them may begin in the chunk before */
@@ -262,8 +293,9 @@ static void dblp_txbuf_trim(struct dblp_tx_msg *msg)
 			continue;
 		put_page(msg->chunks[i]);
 		msg->chunks[i] = NULL;
-		msg->truesize -= PAGE_ALIGN(part);
+		freed += PAGE_ALIGN(part);
 	}
+	return freed;
 }
 
 static int dblp_txbuf_copy_across(struct dblp_tx_msg *msg, u32 pos, u32 len,
@@ -328,8 +360,9 @@ static int dblp_txbuf_copy_row(struct dblp_tx_msg *msg, u32 slot, u32 seg,
  * @msg: message that was cut and has memory
  * @from: where they are
  *
- * Segments that are all zero are found here, and need no memory. A message that
- * is small has one segment, whose packet is sent in any case.
+ * Segments that are all zero are found here, and need no memory: see
+ * dblp_txbuf_trim(). A message that is small has one segment, whose packet is sent
+ * in any case.
  *
  * Context: process, without the socket lock: user memory may be slow.
  * Return: 0 or -EFAULT.
@@ -344,8 +377,6 @@ int dblp_txbuf_copy(struct dblp_tx_msg *msg, struct iov_iter *from)
 		row = dblp_tx_row(msg, slot);
 		err = dblp_txbuf_copy_row(msg, slot, seg, row, from);
 	}
-	if (msg->zeros.count && !err)
-		dblp_txbuf_trim(msg);
 	return err;
 }
 
