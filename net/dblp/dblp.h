@@ -144,7 +144,9 @@ enum dblp_limits {
 	DBLP_CTL_TOS		= 0xb8,
 	/* What routers make of that, for the queues of this machine */
 	DBLP_CTL_PRIORITY	= TC_PRIO_INTERACTIVE,
+	/* Resets to strangers of one source, of which so many are told apart */
 	DBLP_RST_PER_SECOND	= 1000,
+	DBLP_RST_QUOTAS		= 256,
 	DBLP_USER_TIMEOUT_MS	= 30000,
 	DBLP_USER_TIMEOUT_MIN_MS = 1,
 	DBLP_USER_TIMEOUT_MAX_MS = 3600000,
@@ -175,6 +177,16 @@ enum dblp_limits {
 #define DBLP_PACE_AHEAD_NS	(100 * NSEC_PER_USEC)
 
 /**
+ * struct dblp_rst_quota - resets that were sent to strangers
+ * @since: jiffies when the second began
+ * @count: so many in it
+ */
+struct dblp_rst_quota {
+	u32	since;
+	u32	count;
+};
+
+/**
  * struct dblp_net - what a network namespace has
  * @conns: connections by the connection ID their packets are sent to
  * @peers: connections by the connection ID of their other end
@@ -184,8 +196,7 @@ enum dblp_limits {
  * @cookie_key: nobody else can make cookies
  * @spent: cookies that may not be used again, see cookie.c; NULL until somebody
  *	listens, and does not change then
- * @rst_jiffies: second in which @rst_count counts; races lose a few counts
- * @rst_count: resets sent to strangers in that second
+ * @rst: resets sent to strangers, by a hash of whose packets they answer
  * @endpoints: number of endpoints alive
  * @config: what operators set
  * @receiving: connections amid a message from their peer
@@ -201,8 +212,7 @@ struct dblp_net {
 	atomic_t		generation;
 	siphash_key_t		cookie_key;
 	struct dblp_spent_place	*spent;
-	unsigned long		rst_jiffies;
-	u32			rst_count;
+	struct dblp_rst_quota	rst[DBLP_RST_QUOTAS];
 	atomic_t		endpoints;
 	struct list_head	shared;
 	spinlock_t		shared_lock;	/* for @shared */
@@ -701,6 +711,7 @@ bool dblp_skb_same_way(const struct sk_buff *a, const struct sk_buff *b);
 bool dblp_skb_is_from(const struct sk_buff *skb,
 		      const struct sockaddr_dblp *peer,
 		      const struct sockaddr_dblp *local);
+u64 dblp_skb_source(const struct sk_buff *skb);
 void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
 		    struct sockaddr_dblp *daddr);
 void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,

@@ -6,6 +6,7 @@
  */
 #include <linux/ip.h>
 #include <linux/udp.h>
+#include <linux/unaligned.h>
 #include <net/addrconf.h>
 #include <net/ip.h>
 #include <net/ip6_checksum.h>
@@ -425,6 +426,20 @@ void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
 		*saddr = s;
 	if (daddr)
 		*daddr = d;
+}
+
+/**
+ * dblp_skb_source() - who is answerable for a received packet
+ * @skb: packet as for dblp_skb_addrs()
+ *
+ * Return: its source address; the network of that, of IPv6, as whoever has one
+ * address has 2^64.
+ */
+u64 dblp_skb_source(const struct sk_buff *skb)
+{
+	if (skb->protocol == htons(ETH_P_IP))
+		return (__force u32)ip_hdr(skb)->saddr;
+	return get_unaligned((const u64 *)&ipv6_hdr(skb)->saddr);
 }
 
 static bool dblp_addr_is_v4(const struct sockaddr_dblp *addr, __be32 v4)

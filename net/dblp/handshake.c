@@ -86,18 +86,23 @@ void dblp_handshake_version(struct dblp_endpoint *ep, struct sk_buff *skb)
 	dblp_drop(ep->net, skb, DBLP_MIB_DROPVERSION);
 }
 
-static bool dblp_rst_allowed(struct net *net)
+/* Who knows nobody's address but spends what all may have would keep resets from
+ * those who need them: each source has its own share. Races lose a few counts.
+ */
+static bool dblp_rst_allowed(struct dblp_net *dn, const struct sk_buff *skb)
 {
-	struct dblp_net *dn = dblp_pernet(net);
-	unsigned long now = jiffies;
+	u64 host = dblp_skb_source(skb);
+	struct dblp_rst_quota *q;
+	u32 now = jiffies;
 
-	if (time_after(now, READ_ONCE(dn->rst_jiffies) + HZ)) {
-		WRITE_ONCE(dn->rst_jiffies, now);
-		WRITE_ONCE(dn->rst_count, 0);
+	q = &dn->rst[siphash_1u64(host, &dn->cookie_key) % DBLP_RST_QUOTAS];
+	if (now - READ_ONCE(q->since) > HZ) {
+		WRITE_ONCE(q->since, now);
+		WRITE_ONCE(q->count, 0);
 	}
-	if (READ_ONCE(dn->rst_count) >= DBLP_RST_PER_SECOND)
+	if (READ_ONCE(q->count) >= DBLP_RST_PER_SECOND)
 		return false;
-	WRITE_ONCE(dn->rst_count, READ_ONCE(dn->rst_count) + 1);
+	WRITE_ONCE(q->count, READ_ONCE(q->count) + 1);
 	return true;
 }
 
@@ -107,7 +112,8 @@ static void dblp_rst_reply(struct dblp_endpoint *ep, const struct sk_buff *skb,
 	u8 out[DBLP_RST_LEN];
 	u8 *p;
 
-	if (skb->len < DBLP_RST_LEN || !dblp_rst_allowed(ep->net))
+	if (skb->len < DBLP_RST_LEN ||
+	    !dblp_rst_allowed(dblp_pernet(ep->net), skb))
 		return;
 	p = dblp_put_plain_hdr(out, DBLP_PKT_RST, dcid);
 	put_unaligned_be32(reason, p);

@@ -194,7 +194,6 @@ static int __net_init dblp_net_init(struct net *net)
 		goto err_mib;
 	get_random_bytes(&dn->cookie_key, sizeof(dn->cookie_key));
 	dblp_reuse_init(dn);
-	dn->rst_jiffies = jiffies;
 	return 0;
 
 err_mib:
