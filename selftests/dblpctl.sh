@@ -325,9 +325,12 @@ try "one of two over 100 %" refused 1 "budget_cap: a share of loss is at most 10
 	ctl "$a" socket set "$id4" loss 1% cap 101%
 try "nobody sets" refused 1 "no permission: this needs CAP_NET_ADMIN in the network namespace (sudo)" \
 	in_ns "$a" "${nobody[@]}" dblpctl socket set "$id6" loss 1%
+# There is one of its own, and one of root's
 nobody_looks()
 {
-	[ "$(in_ns "$a" "${nobody[@]}" dblpctl -j socket list | jq length)" = 2 ]
+	is in_ns "$a" "${nobody[@]}" dblpctl -j socket list "$(json "$a" '[.]' socket show "$id6")" &&
+		refused 1 "id: this is another user's: CAP_NET_ADMIN is needed" \
+			in_ns "$a" "${nobody[@]}" dblpctl socket show "$id4"
 }
 try "nobody looks" nobody_looks
 

@@ -567,6 +567,47 @@ static uint16_t wrong_attr(void)
 	return mnl_attr_get_type((const void *)(request + got.offset));
 }
 
+/* The least of some times, in which nothing else was going on */
+static uint64_t norm_us(FIXTURE_DATA(job) *self)
+{
+	uint64_t least = UINT64_MAX, before;
+	int i;
+
+	tell_norm(self, 1);
+	tell_norm(self, 1);
+	for (i = 0; i < 50; i++) {
+		before = now_us();
+		tell_norm(self, i & 2 ? 1 : 1000);
+		before = now_us() - before;
+		least = before < least ? before : least;
+		if (job_clr().phase != (i & 1 ? TOLERANT : CRITICAL))
+			die("the phase stays");
+	}
+	return least;
+}
+
+/* Who reports pays for its own sockets, and not by those of others */
+TEST_F(job, a_norm_costs_the_same_beside_ten_thousand_sockets)
+{
+	struct rlimit limit = { MANY + 100, MANY + 100 };
+	int i, n = less_if_slow(MANY, 10, "sockets");
+	uint64_t alone, beside;
+	static int fds[MANY];
+
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		die("setrlimit()");
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
+	alone = norm_us(self);
+	for (i = 0; i < n; i++)
+		fds[i] = new_socket();
+	beside = norm_us(self);
+	TH_LOG("%llu us, and beside %d sockets %llu us",
+	       (unsigned long long)alone, n, (unsigned long long)beside);
+	EXPECT_GE(5 * alone + 100, beside);
+	for (i = 0; i < n; i++)
+		close(fds[i]);
+}
+
 TEST_F(job, what_a_detector_refuses)
 {
 	static const struct {

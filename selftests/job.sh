@@ -12,7 +12,7 @@
 
 standing_listener a
 
-off='"clr":"off","low":"inherit","high":"inherit","low_phase":1,"high_phase":2,"eta":500000,"hold":0,"regime":"critical","norm":0,"change":0,"reports":0'
+off='"clr":"off","low":"inherit","high":"inherit","low_phase":1,"high_phase":2,"eta":500000,"hold":0,"regime":"critical","norm":0,"change":0,"reports":0,"owner":0'
 made()
 {
 	is ctl "$a" -j job list '[]' && ctl "$a" job add 7 phase critical name resnet &&
@@ -63,6 +63,20 @@ in_use()
 }
 try "a job in use is not deleted" in_use
 
+# The programs of its owner, and nobody else's
+owned()
+{
+	local as_nobody=(in_ns "$a" "${nobody[@]}")
+
+	"${as_nobody[@]}" dblp-peer socket fails EPERM set job 7 && ctl "$a" job set 7 owner nobody &&
+		is json "$a" .owner job show 7 65534 && "${as_nobody[@]}" dblp-peer socket set job 7 norm 1 &&
+		is json "$a" .reports job show 7 1 &&
+		[ "$("${as_nobody[@]}" dblpctl -j job list | jq -c 'map(.id)')" = '[7]' ] &&
+		refused 1 "id: this is another user's: CAP_NET_ADMIN is needed" "${as_nobody[@]}" dblpctl job show 9 &&
+		ctl "$a" job set 7 owner 0 && "${as_nobody[@]}" dblp-peer socket fails EPERM set job 7
+}
+try "a job has an owner" owned
+
 before=$(json "$a" . job list)
 try "no such job" refused 1 "id: there is no such job" ctl "$a" job show 8
 try "no such name" refused 1 "no job is called 'x' (see dblpctl job list)" ctl "$a" job show x
@@ -85,7 +99,9 @@ try "eta in percent" refused 2 "'50%' is not a ratio such as 0.5" ctl "$a" job s
 try "high over 100 %" refused 1 "high: a share of loss is at most 1000000 ppm (100 %)" \
 	ctl "$a" job set 7 high 101%
 try "which job" refused 2 "which job? (see dblpctl job list)" ctl "$a" job set
-try "nothing to set" refused 2 "nothing to set: phase, name, clr, low, high, low-phase, high-phase, eta or hold" ctl "$a" job set 7
+try "nothing to set" refused 2 "nothing to set: phase, name, clr, low, high, low-phase, high-phase, eta, hold or owner" ctl "$a" job set 7
+try "an owner who is nobody" refused 2 "'nobody2' is not a user, by name or number" \
+	ctl "$a" job set 7 owner nobody2
 try "nobody sets" refused 1 "no permission: this needs CAP_NET_ADMIN in the network namespace (sudo)" \
 	in_ns "$a" "${nobody[@]}" dblpctl job set 7 phase tolerant
 unchanged()
@@ -103,7 +119,7 @@ completion()
 	is completes 'dblpctl job s' 'show set stats' && is completes 'dblpctl job set ' '7 9' &&
 		is completes 'dblpctl job set 7 phase t' tolerant &&
 		is completes 'dblpctl job set 7 clr on low 1% h' 'high high-phase hold' &&
-		is completes 'dblpctl job add 5 clr ' 'on off' &&
+		is completes 'dblpctl job add 5 clr ' 'on off' && is completes 'dblpctl job set 7 owner no' nobody &&
 		is completes 'dblpctl job set 7 clr on low 1% high-phase t' tolerant &&
 		is completes 'dblpctl socket set 1 job ' '7 9 none'
 }

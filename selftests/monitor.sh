@@ -19,10 +19,10 @@ in_tune()
 	ctl "$1" phase set 7 name tuning && grep -q tuning "$tmp/out.$spawned"
 }
 
-# monitor NS ARG...: run one, by a user without rights, until it listens
+# monitor NS ARG...: run one until it listens
 monitor()
 {
-	spawn nsenter --net="/run/netns/$1" "${nobody[@]}" dblpctl "${@:2}"
+	spawn nsenter --net="/run/netns/$1" dblpctl "${@:2}"
 	wait_until 10 in_tune "$1"
 }
 
@@ -231,6 +231,8 @@ completion()
 		is completes 'dblpctl monitor job p' phase
 }
 try "completion" completion
+try "nobody listens" refused 1 "no permission: this needs CAP_NET_ADMIN in the network namespace (sudo)" \
+	in_ns "$a" "${nobody[@]}" dblpctl monitor
 try "a kind that there is not" refused 2 "'x' is not conn, msg, job or phase" ctl "$a" monitor job x
 
 done_testing

@@ -33,6 +33,8 @@
 #define LOST		4
 #define NO_JOB		9
 
+#define NOBODY		65534
+
 /* Stands for the number of a socket that there is */
 #define A_SOCKET	0xabcdef01
 
@@ -86,6 +88,7 @@ struct refusal {
 	"with clr on, the detector says which phase: at the start low-phase"
 #define TIMEOUT_MSG	"a user timeout is 1 ms to 1 h"
 #define KEEPALIVE_MSG	"a keepalive time is 10 ms to 24 h"
+#define OTHER_MSG	"this is another user's: CAP_NET_ADMIN is needed"
 #define CC_MSG		"there is no such congestion control"
 
 static const struct refusal sockets[] = {
@@ -250,7 +253,7 @@ static const struct refusal jobs[] = {
 	{ DO(JOB_SET, U(JOB_ID, 0), S(JOB_NAME, "x")), EINVAL, JOBS_MSG,
 	  BAD(JOB_ID) },
 	{ DO(JOB_SET, U(JOB_ID, PLAIN)), EINVAL,
-	  "nothing to set: a name, a phase or something of the detector is needed",
+	  "nothing to set: a name, a phase, an owner or something of the detector is needed",
 	  NO_ATTR },
 	{ DO(JOB_SET, U(JOB_ID, NO_JOB), U(JOB_HOLD, 1)), ENOENT, NO_JOB_MSG,
 	  BAD(JOB_ID) },
@@ -268,6 +271,9 @@ static const struct refusal jobs[] = {
 	  EINVAL, "to hold the detector, set the phase", BAD(JOB_CLR) },
 	{ DO(JOB_SET, U(JOB_ID, DETECTING), U(JOB_CLR, DBLP_CLR_ON),
 	     U(JOB_PHASE, TOLERANT)), EINVAL, DETECTOR_MSG, BAD(JOB_PHASE) },
+	{ DO(JOB_SET, U(JOB_ID, PLAIN), U(JOB_HOLD, 1),
+	     U(JOB_OWNER, UINT32_MAX)), EINVAL,
+	  "there is no such user in your user namespace", BAD(JOB_OWNER) },
 	{ DO(JOB_SET, U(JOB_ID, LOST), U(JOB_CLR, DBLP_CLR_ON)), ENOENT,
 	  GOAL_MSG, BAD(JOB_CLR) },
 	{ DO(JOB_SET, U(JOB_ID, LOST), U(JOB_CLR, DBLP_CLR_ON),
@@ -317,12 +323,19 @@ static const struct refusal params[] = {
 	  NO_ATTR },
 };
 
+/* Of who is not root, as whom the other lists are gone through */
+static const struct refusal others[] = {
+	{ DO(SOCKET_GET, U(SOCKET_ID, A_SOCKET)), EPERM, OTHER_MSG,
+	  BAD(SOCKET_ID) },
+	{ DO(JOB_GET, U(JOB_ID, PLAIN)), EPERM, OTHER_MSG, BAD(JOB_ID) },
+};
+
 static const struct {
 	const struct refusal	*list;
 	size_t			n;
 } all[] = {
 	{ sockets, N(sockets) }, { phases, N(phases) }, { jobs, N(jobs) },
-	{ params, N(params) },
+	{ params, N(params) }, { others, N(others) },
 };
 
 FIXTURE(refusals)
@@ -440,8 +453,20 @@ TEST_F(refusals, one_by_one)
 	size_t i, j;
 
 	for (i = 0; i < N(all); i++)
-		for (j = 0; j < all[i].n; j++)
+		for (j = 0; all[i].list != others && j < all[i].n; j++)
 			check(_metadata, &all[i].list[j], self->id);
+}
+
+TEST_F(refusals, of_others)
+{
+	size_t i;
+
+	if (setresuid(NOBODY, NOBODY, NOBODY))
+		die("setresuid()");
+	mnl_socket_close(nl);
+	open_netlink();
+	for (i = 0; i < N(others); i++)
+		check(_metadata, &others[i], self->id);
 }
 
 /*

@@ -8,6 +8,7 @@
 #include "lib/nltest.h"
 #include "lib/sock.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
@@ -30,31 +31,37 @@
 
 static uint32_t socket_id;
 
-/* Each operation, with a request that only a lack of rights can stop */
+/*
+ * Each operation, with a request that only a lack of rights can stop: if it
+ * changes something, or is about what belongs to root
+ */
 static const struct {
 	uint8_t		cmd;
 	bool		changes;
+	bool		owned;
 	uint16_t	id_attr;
 	uint32_t	id;
 	uint16_t	attr;
 	const char	*text;
 } operations[] = {
-	{ DBLP_CMD_SOCKET_GET, false, DBLP_A_SOCKET_ID, 0, 0, NULL },
-	{ DBLP_CMD_SOCKET_SET, true, DBLP_A_SOCKET_ID, 0,
+	{ DBLP_CMD_SOCKET_GET, false, true, DBLP_A_SOCKET_ID, 0, 0, NULL },
+	{ DBLP_CMD_SOCKET_SET, true, false, DBLP_A_SOCKET_ID, 0,
 	  DBLP_A_SOCKET_BUDGET, NULL },
-	{ DBLP_CMD_STATS_GET, false, 0, 0, 0, NULL },
-	{ DBLP_CMD_PHASE_GET, false, DBLP_A_PHASE_ID, 1, 0, NULL },
-	{ DBLP_CMD_PHASE_SET, true, DBLP_A_PHASE_ID, TOLERANT,
+	{ DBLP_CMD_STATS_GET, false, false, 0, 0, 0, NULL },
+	{ DBLP_CMD_PHASE_GET, false, false, DBLP_A_PHASE_ID, 1, 0, NULL },
+	{ DBLP_CMD_PHASE_SET, true, false, DBLP_A_PHASE_ID, TOLERANT,
 	  DBLP_A_PHASE_BUDGET, NULL },
-	{ DBLP_CMD_PHASE_DEL, true, DBLP_A_PHASE_ID, CRITICAL, 0, NULL },
-	{ DBLP_CMD_JOB_GET, false, DBLP_A_JOB_ID, A_JOB, 0, NULL },
-	{ DBLP_CMD_JOB_ADD, true, DBLP_A_JOB_ID, NEW_JOB, 0, NULL },
-	{ DBLP_CMD_JOB_SET, true, DBLP_A_JOB_ID, A_JOB, DBLP_A_JOB_HOLD,
+	{ DBLP_CMD_PHASE_DEL, true, false, DBLP_A_PHASE_ID, CRITICAL, 0,
 	  NULL },
-	{ DBLP_CMD_JOB_DEL, true, DBLP_A_JOB_ID, OTHER_JOB, 0, NULL },
-	{ DBLP_CMD_PARAM_GET, false, 0, 0, 0, NULL },
-	{ DBLP_CMD_PARAM_SET, true, 0, 0, DBLP_A_PARAM_BUDGET_CAP, NULL },
-	{ DBLP_CMD_CC_GET, false, 0, 0, DBLP_A_CC_NAME, "bdp" },
+	{ DBLP_CMD_JOB_GET, false, true, DBLP_A_JOB_ID, A_JOB, 0, NULL },
+	{ DBLP_CMD_JOB_ADD, true, false, DBLP_A_JOB_ID, NEW_JOB, 0, NULL },
+	{ DBLP_CMD_JOB_SET, true, false, DBLP_A_JOB_ID, A_JOB,
+	  DBLP_A_JOB_HOLD, NULL },
+	{ DBLP_CMD_JOB_DEL, true, false, DBLP_A_JOB_ID, OTHER_JOB, 0, NULL },
+	{ DBLP_CMD_PARAM_GET, false, false, 0, 0, 0, NULL },
+	{ DBLP_CMD_PARAM_SET, true, false, 0, 0, DBLP_A_PARAM_BUDGET_CAP,
+	  NULL },
+	{ DBLP_CMD_CC_GET, false, false, 0, 0, DBLP_A_CC_NAME, "bdp" },
 };
 
 static int try_operation(size_t i)
@@ -89,16 +96,77 @@ static void prepare(void)
 	add_job(OTHER_JOB);
 }
 
-/* All reads are answered; changes are not, or they are; and they change it */
+static void note_group(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct nlattr *attr, *nest, *one;
+
+	mnl_attr_for_each(attr, nlh, sizeof(struct genlmsghdr)) {
+		if (mnl_attr_get_type(attr) != CTRL_ATTR_MCAST_GROUPS)
+			continue;
+		mnl_attr_for_each_nested(nest, attr)
+			mnl_attr_for_each_nested(one, nest)
+				if (mnl_attr_get_type(one) ==
+				    CTRL_ATTR_MCAST_GRP_ID)
+					*(uint32_t *)arg = mnl_attr_get_u32(one);
+	}
+}
+
+static void count(const struct nlmsghdr *nlh, void *arg)
+{
+	(void)nlh;
+	++*(unsigned int *)arg;
+}
+
+static unsigned int dumped(uint8_t cmd)
+{
+	unsigned int n = 0;
+
+	ask(begin(family, cmd, NLM_F_DUMP));
+	while (!receive(count, &n))
+		;
+	return n;
+}
+
+static uint32_t events_group(void)
+{
+	struct nlmsghdr *nlh = begin(GENL_ID_CTRL, CTRL_CMD_GETFAMILY,
+				     NLM_F_ACK);
+	uint32_t group = 0;
+
+	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, DBLP_FAMILY_NAME);
+	ask(nlh);
+	while (!receive(note_group, &group))
+		;
+	return group;
+}
+
+static int join_events(void)
+{
+	uint32_t group = events_group();
+
+	if (mnl_socket_setsockopt(nl, NETLINK_ADD_MEMBERSHIP, &group,
+				  sizeof(group)))
+		return errno;
+	return mnl_socket_setsockopt(nl, NETLINK_DROP_MEMBERSHIP, &group,
+				     sizeof(group)) ? errno : 0;
+}
+
+/*
+ * Who may change things may also look at all there is. Others are told of what
+ * belongs to nobody in particular, and change nothing.
+ */
 static void check(struct __test_metadata *_metadata, bool may_change)
 {
 	static struct nl_state before, after;
 	size_t i;
 
+	EXPECT_EQ(may_change ? 1 : 0, dumped(DBLP_CMD_SOCKET_GET));
+	EXPECT_EQ(may_change ? 2 : 0, dumped(DBLP_CMD_JOB_GET));
+	EXPECT_EQ(may_change ? 0 : EPERM, join_events());
 	for (i = 0; i < N(operations); i++) {
 		nl_state_take(&before);
-		EXPECT_EQ(operations[i].changes && !may_change ? EPERM : 0,
-			  try_operation(i))
+		EXPECT_EQ((operations[i].changes || operations[i].owned) &&
+			  !may_change ? EPERM : 0, try_operation(i))
 			TH_LOG("command %u", operations[i].cmd);
 		nl_state_take(&after);
 		EXPECT_EQ(operations[i].changes && may_change,
@@ -217,6 +285,58 @@ TEST_F(rights, of_root_in_its_own_namespaces)
 	check(_metadata, false);
 }
 
+static int set_owner(uint32_t id, uint32_t uid)
+{
+	struct nlmsghdr *nlh = begin(family, DBLP_CMD_JOB_SET, 0);
+
+	mnl_attr_put_u32(nlh, DBLP_A_JOB_ID, id);
+	mnl_attr_put_u32(nlh, DBLP_A_JOB_OWNER, uid);
+	return result(nlh);
+}
+
+static int try_norm(int fd)
+{
+	uint64_t norm = 1;
+
+	return setsockopt(fd, SOL_DBLP, DBLP_NORM, &norm, sizeof(norm));
+}
+
+static int try_job(int fd, uint32_t id)
+{
+	return setsockopt(fd, SOL_DBLP, DBLP_JOB, &id, sizeof(id));
+}
+
+/* Its own sockets and jobs are a user's to see and to use, no others */
+TEST_F(rights, of_an_owner)
+{
+	int theirs = new_socket(), mine;
+
+	ASSERT_EQ(0, try_job(theirs, OTHER_JOB));
+	ASSERT_EQ(0, set_owner(A_JOB, NOBODY));
+	EXPECT_EQ(EINVAL, set_owner(A_JOB, UINT32_MAX));
+	EXPECT_STREQ("there is no such user in your user namespace", got.msg);
+	become_nobody(-1);
+	mine = new_socket();
+	/* Both who made the netlink socket and who uses it count */
+	EXPECT_EQ(0, dumped(DBLP_CMD_SOCKET_GET));
+	EXPECT_EQ(0, dumped(DBLP_CMD_JOB_GET));
+	mnl_socket_close(nl);
+	open_netlink();
+	EXPECT_EQ(1, dumped(DBLP_CMD_SOCKET_GET));
+	EXPECT_EQ(1, dumped(DBLP_CMD_JOB_GET));
+	socket_id = get_info(mine).id;
+	EXPECT_EQ(0, try_operation(0));
+	EXPECT_EQ(EPERM, set_owner(A_JOB, NOBODY));
+
+	EXPECT_ERR(EPERM, try_job(mine, OTHER_JOB));
+	EXPECT_EQ(0, get_u32(mine, DBLP_JOB));
+	EXPECT_EQ(0, try_job(mine, A_JOB));
+	EXPECT_EQ(0, try_norm(mine));
+	EXPECT_EQ(A_JOB, get_u32(mine, DBLP_JOB));
+	/* Not even by a socket that is in it */
+	EXPECT_ERR(EPERM, try_norm(theirs));
+}
+
 static void note_uid(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct nlattr *attr;
@@ -279,6 +399,60 @@ TEST_F(rights, owners_are_named_for_the_reader)
 	EXPECT_EQ(1, write(to_child[1], "x", 1));
 	EXPECT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
+}
+
+#define EVENTS_A_SECOND	1000
+
+/* How many events wait there; the kernel says that there were more by ENOBUFS */
+static unsigned int hear(struct mnl_socket *ear, bool *lost)
+{
+	static _Alignas(8) char event[8192];
+	int fd = mnl_socket_get_fd(ear);
+	unsigned int n = 0;
+
+	*lost = false;
+	for (;;) {
+		if (recv(fd, event, sizeof(event), MSG_DONTWAIT) >= 0)
+			n++;
+		else if (errno == ENOBUFS)
+			*lost = true;
+		else
+			return n;
+	}
+}
+
+/* So that who listens, wherever that is, slows nobody */
+TEST_F(rights, to_hear_so_many_events_a_second)
+{
+	struct mnl_socket *ear = mnl_socket_open(NETLINK_GENERIC);
+	uint32_t group = events_group();
+	int size = 64 << 20;
+	unsigned int i, n, most;
+	struct nlmsghdr *nlh;
+	uint64_t begun;
+	bool lost;
+
+	if (!ear || mnl_socket_bind(ear, 0, MNL_SOCKET_AUTOPID) < 0 ||
+	    mnl_socket_setsockopt(ear, NETLINK_ADD_MEMBERSHIP, &group,
+				  sizeof(group)) ||
+	    setsockopt(mnl_socket_get_fd(ear), SOL_SOCKET, SO_RCVBUFFORCE,
+		       &size, sizeof(size)))
+		die("netlink");
+	begun = now_ms();
+	for (i = 0; i < 4 * EVENTS_A_SECOND; i++) {
+		nlh = begin(family, DBLP_CMD_PHASE_SET, 0);
+		mnl_attr_put_u32(nlh, DBLP_A_PHASE_ID, TOLERANT);
+		mnl_attr_put_u32(nlh, DBLP_A_PHASE_BUDGET, i);
+		ASSERT_EQ(0, result(nlh));
+	}
+	/* A second begun counts, and so does the one before */
+	most = EVENTS_A_SECOND * ((now_ms() - begun) / 1000 + 2);
+	n = hear(ear, &lost);
+	TH_LOG("%u of %u events in %llu ms", n, i,
+	       (unsigned long long)(now_ms() - begun));
+	EXPECT_GE(most, n);
+	EXPECT_EQ(n < i, lost);
+	mnl_socket_close(ear);
 }
 
 /* Operations that the family has, by what the kernel says of it */

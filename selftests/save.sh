@@ -42,7 +42,7 @@ changes()
 		phase set 0 name tolerant
 		phase set 7 name last loss 1ppm order sequential
 		job add 7 phase last name resnet
-		job add 9
+		job add 9 owner nobody
 		job add 2147483647 phase tolerant name z-_9
 		job add 11 clr on low 1% eta 0.25 hold 2 low-phase last high-phase tolerant
 		job add 12 clr on high 100% low-phase last high-phase reliable
@@ -92,7 +92,7 @@ try "flush: all that is not in use" flushed
 
 replaced()
 {
-	ctl "$b" job replace 5 name five && ctl "$b" job replace 5 phase 0 && ctl "$b" job replace 5 &&
+	ctl "$b" job replace 5 name five && ctl "$b" job replace 5 phase 0 owner nobody && ctl "$b" job replace 5 &&
 		ctl "$b" job replace 6 && is json "$b" 'map([.id, .name])' job list '[[5,"five"],[6,""]]'
 }
 try "replace: a job that is there, or is not" replaced

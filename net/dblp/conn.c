@@ -4,7 +4,6 @@
  * and what netlink may see of them.
  */
 #include "dblp.h"
-#include "event.h"
 #include "trace.h"
 
 static const struct rhashtable_params dblp_conns_params = {

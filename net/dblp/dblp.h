@@ -104,6 +104,7 @@
 #include "ctl.h"
 #include "early.h"
 #include "ecn.h"
+#include "event.h"
 #include "mib.h"
 #include "msg.h"
 #include "phase.h"
@@ -147,6 +148,8 @@ enum dblp_limits {
 	/* Resets to strangers of one source, of which so many are told apart */
 	DBLP_RST_PER_SECOND	= 1000,
 	DBLP_RST_QUOTAS		= 256,
+	/* Of each kind: who listens, here or elsewhere, slows nobody */
+	DBLP_EVENTS_PER_SECOND	= 1000,
 	DBLP_USER_TIMEOUT_MS	= 30000,
 	DBLP_USER_TIMEOUT_MIN_MS = 1,
 	DBLP_USER_TIMEOUT_MAX_MS = 3600000,
@@ -197,6 +200,8 @@ struct dblp_rst_quota {
  * @spent: cookies that may not be used again, see cookie.c; NULL until somebody
  *	listens, and does not change then
  * @rst: resets sent to strangers, by a hash of whose packets they answer
+ * @events: for each kind of event, how many were told in this second; races lose
+ *	a few counts
  * @endpoints: number of endpoints alive
  * @config: what operators set
  * @receiving: connections amid a message from their peer
@@ -213,6 +218,7 @@ struct dblp_net {
 	siphash_key_t		cookie_key;
 	struct dblp_spent_place	*spent;
 	struct dblp_rst_quota	rst[DBLP_RST_QUOTAS];
+	struct dblp_rate	events[DBLP_EVENT_KINDS];
 	atomic_t		endpoints;
 	struct list_head	shared;
 	spinlock_t		shared_lock;	/* for @shared */
@@ -343,6 +349,7 @@ struct dblp_peer_key {
  * @config_seq: of the configuration that these were taken from
  * @placement: DBLP_PLACEMENT
  * @job: DBLP_JOB; a reference is held
+ * @job_node: in @socks of the job
  * @tos: DBLP_TOS
  * @elide: DBLP_ELIDE
  *
@@ -493,6 +500,7 @@ struct dblp_sock {
 	u32			config_seq;
 	u32			placement;
 	struct dblp_job		*job;
+	struct rb_node		job_node;
 	u32			tos;
 	u32			elide;
 

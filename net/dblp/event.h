@@ -2,8 +2,10 @@
 /*
  * Events: what dblpctl monitor shows, told as it happens.
  *
- * Who has nobody listening pays for a look at a bitmap. An event that finds no
- * memory is lost as one is that finds no room: listeners get ENOBUFS.
+ * Who has nobody listening pays for a look at a bitmap. That is one for all
+ * namespaces, so that a listener anywhere makes events be made everywhere: there
+ * are so many of them in a second and no more. An event beyond that, and one that
+ * finds no memory, is lost as one that finds no room: listeners get ENOBUFS.
  */
 #ifndef _NET_DBLP_EVENT_H
 #define _NET_DBLP_EVENT_H
@@ -16,6 +18,20 @@ struct dblp_phase;
 struct dblp_rx_msg;
 struct dblp_sock;
 struct net;
+
+/* Operations that tell something, one behind the other */
+#define DBLP_EVENT_KINDS \
+	(DBLP_CMD_MSG_CLOSED_NTF - DBLP_CMD_JOB_ADD_NTF + 1)
+
+/**
+ * struct dblp_rate - how often something happened in a second
+ * @begin: of that second, jiffies
+ * @count: in it
+ */
+struct dblp_rate {
+	unsigned long	begin;
+	u32		count;
+};
 
 void dblp_event_job(struct net *net, u8 cmd, const struct dblp_job *job);
 void dblp_event_job_phase(struct net *net, const struct dblp_job *job,

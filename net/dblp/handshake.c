@@ -210,6 +210,8 @@ static int dblp_child_create(struct dblp_sock *listener, struct sk_buff *skb,
 	err = dblp_sock_number(dsk, GFP_ATOMIC);
 	if (err)
 		goto err_unlock;
+	if (listener->job)
+		dblp_enter_job(dsk, listener->job);
 	err = dblp_conn_hash(dsk);
 	/* Nobody ends it before this, as that takes its lock */
 	if (!err && !dblp_cookie_spend(dsk->dn, &echo->cookie))

@@ -8,9 +8,13 @@
 #include <linux/atomic.h>
 #include <linux/dblp.h>
 #include <linux/ktime.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
 #include <linux/refcount.h>
+#include <linux/spinlock.h>
 #include <linux/dblp_netlink.h>
 #include <linux/types.h>
+#include <linux/uidgid.h>
 
 #include "clr.h"
 
@@ -29,6 +33,7 @@ struct net;
  * @high: the same for @high_phase
  * @eta: ppm: see &struct dblp_clr
  * @hold: reports: see &struct dblp_clr
+ * @owner: the user whose programs may put their sockets in it and tell norms
  */
 struct dblp_job_conf {
 	char	name[DBLP_NAME_MAX];
@@ -40,18 +45,28 @@ struct dblp_job_conf {
 	u32	high;
 	u32	eta;
 	u32	hold;
+	kuid_t	owner;
 };
 
 /**
  * struct dblp_job - a job
  * @id: number, 1 ... INT_MAX
- * @refs: one of the table, and one of each socket in it. A new one comes under
- *	@lock of the configuration, or for a child whose listener has one; so
- *	who has that lock and sees one reference has the job alone
- * @conf: what is set for it; written and read under @seq
- * @detector: follows all norms, also those that move nothing; under @lock
- * @since: when its phase began, ns; under @lock
- * @spent: time in each phase before that, ns; under @lock
+ * @refs: one of the table, one of each socket in it, and one of who moves it
+ * @turn: held by who changes @conf or @detector until the sockets have followed,
+ *	so that changes come one after the other; after @lock of the
+ *	configuration, before the lock of any socket. A program that moves its
+ *	job takes this one alone: it makes nobody wait but users of the job
+ * @lock: protects what follows, but for the counters; inside socket locks
+ * @socks: its sockets by number. One more comes under @lock of the
+ *	configuration, or for a child whose listener is one of them
+ * @n_socks: how many they are
+ * @conf: what is set for it; written with @turn and @lock held and under @seq,
+ *	read with one of them or under that. All but its phase is also written,
+ *	and may be read, with @lock of the configuration held
+ * @detector: follows all norms, also those that move nothing; written with
+ *	@turn held
+ * @since: when its phase began, ns
+ * @spent: time in each phase before that, ns
  * @messages: sent by its sockets and closed, by the phase they were sent in
  * @bytes: of those
  * @forgiven: of those bytes, the ones that were missing
@@ -59,6 +74,10 @@ struct dblp_job_conf {
 struct dblp_job {
 	u32		id;
 	refcount_t	refs;
+	struct mutex	turn;	/* for changes */
+	spinlock_t	lock;	/* for what follows */
+	struct rb_root	socks;
+	u32		n_socks;
 	struct dblp_job_conf conf;
 	struct dblp_clr	detector;
 	u64		since;
@@ -71,7 +90,7 @@ struct dblp_job {
 /** dblp_job_sockets() - number of sockets in a job */
 static inline u32 dblp_job_sockets(const struct dblp_job *job)
 {
-	return refcount_read(&job->refs) - 1;
+	return READ_ONCE(job->n_socks);
 }
 
 /** dblp_job_id() - its number, 0 for none */
@@ -81,21 +100,21 @@ static inline u32 dblp_job_id(const struct dblp_job *job)
 }
 
 struct dblp_job *dblp_job_find(struct dblp_config *c, u32 id);
+bool dblp_job_allows(const struct net *net, const struct dblp_job *job);
 void dblp_job_conf_init(struct dblp_job_conf *conf);
 u8 dblp_job_choice(const struct dblp_job *job,
 		   const struct dblp_job_conf *conf);
 u32 dblp_job_budget(const struct dblp_job_conf *conf);
-bool dblp_job_needs_phase(const struct dblp_job *job, u32 phase);
+bool dblp_job_needs_phase(struct dblp_job *job, u32 phase);
 int dblp_job_add(struct net *net, u32 id, const struct dblp_job_conf *conf);
 void dblp_job_set(struct net *net, struct dblp_job *job,
-		  const struct dblp_job_conf *conf, enum dblp_actor by);
+		  const struct dblp_job_conf *conf);
 int dblp_job_norm(struct dblp_sock *dsk, u64 norm);
 int dblp_job_delete(struct net *net, struct dblp_job *job);
 u64 dblp_job_spent(const struct dblp_job *job, u8 phase);
 void dblp_jobs_exit(struct dblp_config *c);
 
-void dblp_inherit_job(struct dblp_sock *child,
-		      const struct dblp_sock *listener);
+void dblp_enter_job(struct dblp_sock *dsk, struct dblp_job *job);
 void dblp_leave_job(struct dblp_sock *dsk);
 void dblp_job_account(struct dblp_sock *dsk, u8 phase, u32 len, u32 missing);
 

@@ -56,7 +56,7 @@ const struct nla_policy dblp_job_get_nl_policy[DBLP_A_JOB_ID + 1] = {
 };
 
 /* DBLP_CMD_JOB_ADD - do */
-const struct nla_policy dblp_job_add_nl_policy[DBLP_A_JOB_HOLD + 1] = {
+const struct nla_policy dblp_job_add_nl_policy[DBLP_A_JOB_OWNER + 1] = {
 	[DBLP_A_JOB_ID] = { .type = NLA_U32, },
 	[DBLP_A_JOB_NAME] = { .type = NLA_NUL_STRING, .len = 15, },
 	[DBLP_A_JOB_PHASE] = { .type = NLA_U32, },
@@ -67,10 +67,11 @@ const struct nla_policy dblp_job_add_nl_policy[DBLP_A_JOB_HOLD + 1] = {
 	[DBLP_A_JOB_HIGH_PHASE] = { .type = NLA_U32, },
 	[DBLP_A_JOB_ETA] = NLA_POLICY_MIN(NLA_U32, 1),
 	[DBLP_A_JOB_HOLD] = { .type = NLA_U32, },
+	[DBLP_A_JOB_OWNER] = { .type = NLA_U32, },
 };
 
 /* DBLP_CMD_JOB_SET - do */
-const struct nla_policy dblp_job_set_nl_policy[DBLP_A_JOB_HOLD + 1] = {
+const struct nla_policy dblp_job_set_nl_policy[DBLP_A_JOB_OWNER + 1] = {
 	[DBLP_A_JOB_ID] = { .type = NLA_U32, },
 	[DBLP_A_JOB_NAME] = { .type = NLA_NUL_STRING, .len = 15, },
 	[DBLP_A_JOB_PHASE] = { .type = NLA_U32, },
@@ -81,6 +82,7 @@ const struct nla_policy dblp_job_set_nl_policy[DBLP_A_JOB_HOLD + 1] = {
 	[DBLP_A_JOB_HIGH_PHASE] = { .type = NLA_U32, },
 	[DBLP_A_JOB_ETA] = NLA_POLICY_MIN(NLA_U32, 1),
 	[DBLP_A_JOB_HOLD] = { .type = NLA_U32, },
+	[DBLP_A_JOB_OWNER] = { .type = NLA_U32, },
 };
 
 /* DBLP_CMD_JOB_DEL - do */
@@ -160,14 +162,14 @@ const struct genl_ops dblp_nl_ops[13] = {
 		.cmd		= DBLP_CMD_JOB_ADD,
 		.doit		= dblp_nl_job_add_doit,
 		.policy		= dblp_job_add_nl_policy,
-		.maxattr	= DBLP_A_JOB_HOLD,
+		.maxattr	= DBLP_A_JOB_OWNER,
 		.flags		= GENL_UNS_ADMIN_PERM,
 	},
 	{
 		.cmd		= DBLP_CMD_JOB_SET,
 		.doit		= dblp_nl_job_set_doit,
 		.policy		= dblp_job_set_nl_policy,
-		.maxattr	= DBLP_A_JOB_HOLD,
+		.maxattr	= DBLP_A_JOB_OWNER,
 		.flags		= GENL_UNS_ADMIN_PERM,
 	},
 	{

@@ -26,9 +26,9 @@ extern const struct nla_policy dblp_phase_del_nl_policy[DBLP_A_PHASE_ID + 1];
 
 extern const struct nla_policy dblp_job_get_nl_policy[DBLP_A_JOB_ID + 1];
 
-extern const struct nla_policy dblp_job_add_nl_policy[DBLP_A_JOB_HOLD + 1];
+extern const struct nla_policy dblp_job_add_nl_policy[DBLP_A_JOB_OWNER + 1];
 
-extern const struct nla_policy dblp_job_set_nl_policy[DBLP_A_JOB_HOLD + 1];
+extern const struct nla_policy dblp_job_set_nl_policy[DBLP_A_JOB_OWNER + 1];
 
 extern const struct nla_policy dblp_job_del_nl_policy[DBLP_A_JOB_ID + 1];
 

@@ -93,6 +93,50 @@ int dblp_nl_dump_end(struct sk_buff *skb, void *hdr, int err)
 	return err;
 }
 
+/**
+ * dblp_nl_sees_all() - may a request be told of all users' sockets and jobs?
+ * @skb: request
+ *
+ * As for changes, who made the netlink socket and who uses it need the
+ * capability.
+ */
+bool dblp_nl_sees_all(struct sk_buff *skb)
+{
+	const struct net *net = sock_net(NETLINK_CB(skb).sk);
+
+	return netlink_ns_capable(skb, net->user_ns, CAP_NET_ADMIN);
+}
+
+/**
+ * dblp_nl_owns() - is a request of the user to whom something belongs?
+ * @skb: request
+ * @owner: that user
+ */
+bool dblp_nl_owns(struct sk_buff *skb, kuid_t owner)
+{
+	return uid_eq(owner, current_fsuid()) &&
+	       uid_eq(owner, READ_ONCE(NETLINK_CB(skb).sk->sk_uid));
+}
+
+/**
+ * dblp_nl_check_sight() - may a request be told of something?
+ * @info: request
+ * @skb: the same
+ * @owner: the user to whom it belongs
+ * @attrtype: attribute that names it
+ *
+ * Return: 0, or -EPERM, which extack explains.
+ */
+int dblp_nl_check_sight(struct genl_info *info, struct sk_buff *skb,
+			kuid_t owner, int attrtype)
+{
+	if (dblp_nl_owns(skb, owner) || dblp_nl_sees_all(skb))
+		return 0;
+	NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[attrtype],
+			    "this is another user's: CAP_NET_ADMIN is needed");
+	return -EPERM;
+}
+
 /* Fields of &struct dblp_info and the attributes they go to */
 struct dblp_nl_field {
 	u16	attr;
@@ -258,6 +302,10 @@ int dblp_nl_socket_get_doit(struct sk_buff *skb, struct genl_info *info)
 	dsk = dblp_nl_socket(info);
 	if (IS_ERR(dsk))
 		return PTR_ERR(dsk);
+	err = dblp_nl_check_sight(info, skb, READ_ONCE(dsk->sk.sk_uid),
+				  DBLP_A_SOCKET_ID);
+	if (err)
+		goto put_sock;
 	msg = dblp_nl_reply_new(info, &hdr);
 	if (IS_ERR(msg)) {
 		err = PTR_ERR(msg);
@@ -282,9 +330,10 @@ static int dblp_nl_dump_socket(struct sk_buff *skb,
 			       struct netlink_callback *cb,
 			       struct dblp_sock *dsk, u32 id)
 {
-	void *hdr = dblp_nl_dump_begin(skb, cb, DBLP_CMD_SOCKET_GET);
+	void *hdr;
 	int err;
 
+	hdr = dblp_nl_dump_begin(skb, cb, DBLP_CMD_SOCKET_GET);
 	if (!hdr)
 		return -EMSGSIZE;
 	err = dblp_nl_put_socket(skb, dsk, id, NETLINK_CB(cb->skb).sk);
@@ -295,6 +344,7 @@ int dblp_nl_socket_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct dblp_nl_dump *dump = (struct dblp_nl_dump *)cb->ctx;
 	struct net *net = sock_net(skb->sk);
+	bool all = dblp_nl_sees_all(cb->skb);
 	struct dblp_sock *dsk;
 	u32 id = dump->next;
 	int err = 0;
@@ -308,13 +358,15 @@ int dblp_nl_socket_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	}
 	dblp_nl_dump_generation(cb, dblp_sock_generation(net));
 	while (!dump->done && (dsk = dblp_sock_next(net, &id))) {
-		err = dblp_nl_dump_socket(skb, cb, dsk, id);
+		if (all || dblp_nl_owns(cb->skb, READ_ONCE(dsk->sk.sk_uid)))
+			err = dblp_nl_dump_socket(skb, cb, dsk, id);
 		sock_put(&dsk->sk);
 		if (err)
 			break;
 		/* After the last number there is none */
 		dump->done = !++id;
 		dump->next = id;
+		cond_resched();
 	}
 	/* What did not fit any more comes first the next time */
 	return skb->len ?: err;
@@ -471,7 +523,10 @@ int dblp_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 }
 
 static const struct genl_multicast_group dblp_nl_groups[] = {
-	[DBLP_NLGRP_EVENTS] = { .name = DBLP_MCGRP_EVENTS },
+	[DBLP_NLGRP_EVENTS] = {
+		.name	= DBLP_MCGRP_EVENTS,
+		.flags	= GENL_MCAST_CAP_NET_ADMIN,
+	},
 };
 
 struct genl_family dblp_nl_family __ro_after_init = {

@@ -28,6 +28,10 @@ static inline void dblp_nl_dump_generation(struct netlink_callback *cb,
 void *dblp_nl_dump_begin(struct sk_buff *skb, struct netlink_callback *cb,
 			 u8 cmd);
 int dblp_nl_dump_end(struct sk_buff *skb, void *hdr, int err);
+bool dblp_nl_sees_all(struct sk_buff *skb);
+bool dblp_nl_owns(struct sk_buff *skb, kuid_t owner);
+int dblp_nl_check_sight(struct genl_info *info, struct sk_buff *skb,
+			kuid_t owner, int attrtype);
 int dblp_nl_check_share(struct genl_info *info, int attrtype);
 int dblp_nl_name(struct genl_info *info, int attrtype, char *name);
 int dblp_nl_init(void);

@@ -6,7 +6,6 @@
 #include <net/genetlink.h>
 
 #include "dblp.h"
-#include "event.h"
 #include "netlink.h"
 #include "netlink-gen.h"
 
@@ -19,13 +18,38 @@ static void dblp_event_lost(struct net *net)
 	genl_set_err(&dblp_nl_family, net, 0, DBLP_NLGRP_EVENTS, -ENOBUFS);
 }
 
-/* NULL if nobody listens, or if there is no memory, which listeners are told */
+/* The first one too many in a second is what listeners are told of */
+static bool dblp_event_allowed(struct net *net, u8 cmd)
+{
+	struct dblp_net *dn = dblp_pernet(net);
+	struct dblp_rate *r = &dn->events[cmd - DBLP_CMD_JOB_ADD_NTF];
+	unsigned long now = jiffies;
+	u32 count = READ_ONCE(r->count);
+
+	if (now - READ_ONCE(r->begin) > HZ) {
+		WRITE_ONCE(r->begin, now);
+		count = 0;
+	}
+	if (count > DBLP_EVENTS_PER_SECOND)
+		return false;
+	WRITE_ONCE(r->count, count + 1);
+	if (count < DBLP_EVENTS_PER_SECOND)
+		return true;
+	dblp_event_lost(net);
+	return false;
+}
+
+/*
+ * NULL if nobody listens, or if it is one too many or there is no memory, which
+ * listeners are told
+ */
 static struct sk_buff *dblp_event_begin(struct net *net, u8 cmd, void **hdr,
 					gfp_t gfp)
 {
 	struct sk_buff *msg;
 
-	if (!genl_has_listeners(&dblp_nl_family, net, DBLP_NLGRP_EVENTS))
+	if (!genl_has_listeners(&dblp_nl_family, net, DBLP_NLGRP_EVENTS) ||
+	    !dblp_event_allowed(net, cmd))
 		return NULL;
 	msg = genlmsg_new(DBLP_EVENT_SIZE, gfp);
 	if (msg) {

@@ -70,14 +70,17 @@ static int dblp_nl_put_job_clr(struct sk_buff *skb, const struct dblp_job *job)
 	return 0;
 }
 
-static int dblp_nl_put_job(struct sk_buff *skb, struct dblp_job *job)
+static int dblp_nl_put_job_locked(struct sk_buff *skb, struct dblp_job *job,
+				  const struct sock *reader)
 {
+	uid_t owner = from_kuid_munged(sk_user_ns(reader), job->conf.owner);
 	u32 phase;
 
 	if (nla_put_u32(skb, DBLP_A_JOB_ID, job->id) ||
 	    nla_put_string(skb, DBLP_A_JOB_NAME, job->conf.name) ||
 	    nla_put_u32(skb, DBLP_A_JOB_PHASE, job->conf.phase) ||
 	    nla_put_u32(skb, DBLP_A_JOB_SOCKETS, dblp_job_sockets(job)) ||
+	    nla_put_u32(skb, DBLP_A_JOB_OWNER, owner) ||
 	    dblp_nl_put_job_clr(skb, job))
 		return -EMSGSIZE;
 	for (phase = 0; phase < DBLP_PHASES; phase++)
@@ -85,6 +88,18 @@ static int dblp_nl_put_job(struct sk_buff *skb, struct dblp_job *job)
 		    dblp_nl_put_job_phase(skb, job, phase))
 			return -EMSGSIZE;
 	return 0;
+}
+
+/* @reader: netlink socket of who asks: user IDs are as seen from there */
+static int dblp_nl_put_job(struct sk_buff *skb, struct dblp_job *job,
+			   const struct sock *reader)
+{
+	int err;
+
+	spin_lock_bh(&job->lock);
+	err = dblp_nl_put_job_locked(skb, job, reader);
+	spin_unlock_bh(&job->lock);
+	return err;
 }
 
 static int dblp_nl_job_id(struct genl_info *info, u32 *id)
@@ -133,7 +148,12 @@ int dblp_nl_job_get_doit(struct sk_buff *skb, struct genl_info *info)
 		return PTR_ERR(msg);
 	mutex_lock(&c->lock);
 	job = dblp_nl_job(info, id);
-	err = IS_ERR(job) ? PTR_ERR(job) : dblp_nl_put_job(msg, job);
+	if (IS_ERR(job))
+		err = PTR_ERR(job);
+	else
+		err = dblp_nl_check_sight(info, skb, job->conf.owner,
+					  DBLP_A_JOB_ID) ?:
+		      dblp_nl_put_job(msg, job, NETLINK_CB(skb).sk);
 	mutex_unlock(&c->lock);
 	return dblp_nl_reply_end(info, msg, hdr, err);
 }
@@ -141,35 +161,61 @@ int dblp_nl_job_get_doit(struct sk_buff *skb, struct genl_info *info)
 static int dblp_nl_dump_job(struct sk_buff *skb, struct netlink_callback *cb,
 			    struct dblp_job *job)
 {
-	void *hdr = dblp_nl_dump_begin(skb, cb, DBLP_CMD_JOB_GET);
+	void *hdr;
+	int err;
 
+	hdr = dblp_nl_dump_begin(skb, cb, DBLP_CMD_JOB_GET);
 	if (!hdr)
 		return -EMSGSIZE;
-	return dblp_nl_dump_end(skb, hdr, dblp_nl_put_job(skb, job));
+	err = dblp_nl_put_job(skb, job, NETLINK_CB(cb->skb).sk);
+	return dblp_nl_dump_end(skb, hdr, err);
+}
+
+/* Jobs that are looked at before others get their turn */
+#define DBLP_NL_JOBS_AT_ONCE	256
+
+/*
+ * Dump jobs from @next on, with @lock held. Nobody sees when the lock is
+ * dropped: that is done only while there is nothing in this part of the dump.
+ */
+static int dblp_nl_dump_jobs(struct sk_buff *skb, struct netlink_callback *cb,
+			     struct dblp_config *c, u32 *next)
+{
+	bool all = dblp_nl_sees_all(cb->skb);
+	struct dblp_job *job;
+	unsigned long id;
+	int err = 0;
+	u32 n = 0;
+
+	dblp_nl_dump_generation(cb, atomic_read(&c->jobs_generation));
+	xa_for_each_start(&c->jobs, id, job, *next) {
+		if (all || dblp_nl_owns(cb->skb, job->conf.owner))
+			err = dblp_nl_dump_job(skb, cb, job);
+		if (err)
+			return err;
+		*next = job->id + 1;
+		if (!skb->len && ++n == DBLP_NL_JOBS_AT_ONCE)
+			return -EAGAIN;
+	}
+	return 0;
 }
 
 int dblp_nl_job_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct dblp_config *c = dblp_config(sock_net(skb->sk));
 	u32 *next = (u32 *)cb->ctx;
-	struct dblp_job *job;
-	unsigned long id;
-	int err = 0;
+	int err;
 
 	if (nlmsg_attrlen(cb->nlh, GENL_HDRLEN)) {
 		NL_SET_ERR_MSG(cb->extack,
 			       "all jobs are dumped, which needs no attribute");
 		return -EINVAL;
 	}
-	mutex_lock(&c->lock);
-	dblp_nl_dump_generation(cb, c->jobs_generation);
-	xa_for_each_start(&c->jobs, id, job, *next) {
-		err = dblp_nl_dump_job(skb, cb, job);
-		if (err)
-			break;
-		*next = job->id + 1;
-	}
-	mutex_unlock(&c->lock);
+	do {
+		mutex_lock(&c->lock);
+		err = dblp_nl_dump_jobs(skb, cb, c, next);
+		mutex_unlock(&c->lock);
+	} while (err == -EAGAIN);
 	/* What did not fit any more comes first the next time */
 	return skb->len ?: err;
 }
@@ -295,6 +341,24 @@ static int dblp_nl_job_clr(struct genl_info *info, const struct dblp_job *job,
 	return 0;
 }
 
+/* The owner in a request, checked; unchanged if there is none */
+static int dblp_nl_job_owner(struct genl_info *info, kuid_t *owner)
+{
+	struct nlattr *attr = info->attrs[DBLP_A_JOB_OWNER];
+	kuid_t uid;
+
+	if (!attr)
+		return 0;
+	uid = make_kuid(current_user_ns(), nla_get_u32(attr));
+	if (!uid_valid(uid)) {
+		NL_SET_ERR_MSG_ATTR(info->extack, attr,
+				    "there is no such user in your user namespace");
+		return -EINVAL;
+	}
+	*owner = uid;
+	return 0;
+}
+
 /* All that a request sets, checked; what it does not name stays */
 static int dblp_nl_job_conf(struct genl_info *info, u32 id,
 			    const struct dblp_job *job,
@@ -310,7 +374,8 @@ static int dblp_nl_job_conf(struct genl_info *info, u32 id,
 				&conf->high_phase) ?:
 	      dblp_nl_job_budget(info, DBLP_A_JOB_LOW, &conf->low) ?:
 	      dblp_nl_job_budget(info, DBLP_A_JOB_HIGH, &conf->high) ?:
-	      dblp_nl_job_switch(info, &conf->clr);
+	      dblp_nl_job_switch(info, &conf->clr) ?:
+	      dblp_nl_job_owner(info, &conf->owner);
 	if (err)
 		return err;
 	if (info->attrs[DBLP_A_JOB_ETA])
@@ -344,12 +409,12 @@ int dblp_nl_job_add_doit(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
-/* The policy ends with the last attribute that can be set, and so does @attrs */
+/* The policy has no attributes but those that can be set, and the number */
 static bool dblp_nl_job_sets_nothing(const struct genl_info *info)
 {
 	int attr;
 
-	for (attr = DBLP_A_JOB_ID + 1; attr <= DBLP_A_JOB_HOLD; attr++)
+	for (attr = DBLP_A_JOB_ID + 1; attr <= DBLP_A_JOB_OWNER; attr++)
 		if (info->attrs[attr])
 			return false;
 	return true;
@@ -369,7 +434,7 @@ int dblp_nl_job_set_doit(struct sk_buff *skb, struct genl_info *info)
 		return err;
 	if (dblp_nl_job_sets_nothing(info)) {
 		NL_SET_ERR_MSG(info->extack,
-			       "nothing to set: a name, a phase or something of the detector is needed");
+			       "nothing to set: a name, a phase, an owner or something of the detector is needed");
 		return -EINVAL;
 	}
 	mutex_lock(&c->lock);
@@ -378,10 +443,12 @@ int dblp_nl_job_set_doit(struct sk_buff *skb, struct genl_info *info)
 		err = PTR_ERR(job);
 		goto unlock;
 	}
+	mutex_lock(&job->turn);
 	conf = job->conf;
 	err = dblp_nl_job_conf(info, id, job, &conf);
 	if (!err)
-		dblp_job_set(net, job, &conf, DBLP_ACTOR_OPERATOR);
+		dblp_job_set(net, job, &conf);
+	mutex_unlock(&job->turn);
 unlock:
 	mutex_unlock(&c->lock);
 	return err;

@@ -9,7 +9,6 @@
  * reach messages in flight.
  */
 #include "dblp.h"
-#include "event.h"
 #include "trace.h"
 
 static const struct dblp_phase dblp_phase_defaults[] = {
@@ -241,10 +240,9 @@ bool dblp_sock_ended(const struct dblp_sock *dsk)
 
 static void dblp_choose_job(struct dblp_sock *dsk, struct dblp_job *job)
 {
-	if (job)
-		refcount_inc(&job->refs);
 	dblp_leave_job(dsk);
-	dsk->job = job;
+	if (job)
+		dblp_enter_job(dsk, job);
 }
 
 /**
@@ -254,7 +252,8 @@ static void dblp_choose_job(struct dblp_sock *dsk, struct dblp_job *job)
  * @job_id: number of the job, or 0 for none; NULL to leave it
  *
  * Return: 0; or nothing was changed: -ENOENT if there is no such phase, -ESRCH
- * if there is no such job, -ESTALE if the socket is over.
+ * if there is no such job, -EPERM if it is another user's, -ESTALE if the socket
+ * is over.
  */
 int dblp_sock_set_place(struct dblp_sock *dsk, const u32 *phase,
 			const u32 *job_id)
@@ -269,8 +268,11 @@ int dblp_sock_set_place(struct dblp_sock *dsk, const u32 *phase,
 	if (job_id && *job_id) {
 		job = dblp_job_find(c, *job_id);
 		err = job ? 0 : -ESRCH;
+		if (job && !dblp_job_allows(net, job))
+			err = -EPERM;
 	}
-	if (phase && *phase != DBLP_INHERIT && !dblp_phase_get(net, *phase, &p))
+	if (!err && phase && *phase != DBLP_INHERIT &&
+	    !dblp_phase_get(net, *phase, &p))
 		err = -ENOENT;
 	if (err)
 		goto unlock;
@@ -298,6 +300,8 @@ unlock:
  * dblp_inherit_config() - a connection begins with what its listener has
  * @child: new socket that nobody else knows
  * @listener: locked
+ *
+ * But for the job, which is for sockets that have a number.
  */
 void dblp_inherit_config(struct dblp_sock *child,
 			 const struct dblp_sock *listener)
@@ -313,7 +317,6 @@ void dblp_inherit_config(struct dblp_sock *child,
 	/* The listener's own use keeps the phase there meanwhile */
 	if (listener->own & DBLP_OWN(DBLP_PHASE))
 		dblp_choose_phase(child, listener->phase);
-	dblp_inherit_job(child, listener);
 }
 
 /**
@@ -327,25 +330,28 @@ void dblp_leave_config(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_config_push() - have all sockets look at the configuration
- * @net: namespace, with @lock of its configuration held
- *
- * Sockets that come meanwhile look for themselves.
+ * dblp_sock_push() - have a socket look at the configuration
+ * @dsk: socket, not locked; its reference is consumed
  */
-void dblp_config_push(struct net *net)
+void dblp_sock_push(struct dblp_sock *dsk)
+{
+	lock_sock(&dsk->sk);
+	if (!dblp_sock_ended(dsk))
+		dblp_settle_config(dsk);
+	release_sock(&dsk->sk);
+	sock_put(&dsk->sk);
+	cond_resched();
+}
+
+/* All sockets of a namespace; those that come meanwhile look for themselves */
+static void dblp_config_push(struct net *net)
 {
 	struct dblp_sock *dsk;
 	u32 id = 1;
 
 	lockdep_assert_held(&dblp_config(net)->lock);
-	for (; (dsk = dblp_sock_next(net, &id)); id++) {
-		lock_sock(&dsk->sk);
-		if (!dblp_sock_ended(dsk))
-			dblp_settle_config(dsk);
-		release_sock(&dsk->sk);
-		sock_put(&dsk->sk);
-		cond_resched();
-	}
+	for (; (dsk = dblp_sock_next(net, &id)); id++)
+		dblp_sock_push(dsk);
 }
 
 /**

@@ -68,7 +68,7 @@ struct dblp_defaults {
  * @defaults_generation: changes with @defaults; under @lock
  * @phases_generation: changes with @phases; under @lock
  * @jobs: by number; under @lock
- * @jobs_generation: changes when one comes, goes or is set; under @lock
+ * @jobs_generation: changes when one comes, goes or is set
  */
 struct dblp_config {
 	struct mutex		lock;	/* for all of it; before socket locks */
@@ -79,7 +79,7 @@ struct dblp_config {
 	u32			defaults_generation;
 	u32			phases_generation;
 	struct xarray		jobs;
-	u32			jobs_generation;
+	atomic_t		jobs_generation;
 };
 
 /* Bit of an option in @own of a socket: it was set for this socket */
@@ -107,6 +107,6 @@ void dblp_inherit_config(struct dblp_sock *child,
 			 const struct dblp_sock *listener);
 void dblp_leave_config(struct dblp_sock *dsk);
 bool dblp_sock_ended(const struct dblp_sock *dsk);
-void dblp_config_push(struct net *net);
+void dblp_sock_push(struct dblp_sock *dsk);
 
 #endif /* _NET_DBLP_PHASE_H */

@@ -7,7 +7,6 @@
  * peer has heard all there is to hear about it.
  */
 #include "dblp.h"
-#include "event.h"
 #include "trace.h"
 
 /** dblp_rx_put() - one reference less to a message */

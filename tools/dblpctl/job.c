@@ -38,6 +38,7 @@ static const struct field fields[] = {
 	F(NORM, NULL, print_norm),
 	F(CHANGE, NULL, print_ratio),
 	F(REPORTS, NULL, print_u32),
+	F(OWNER, "OWNER", print_u32),
 };
 
 /* Of the bytes of a phase, how many were forgiven; 0 if there were none */
@@ -88,6 +89,8 @@ static const struct keyword keywords[] = {
 	  read_phase, NULL },
 	{ "eta", DBLP_A_JOB_ETA, "a ratio such as 0.5", read_ratio, NULL },
 	{ "hold", DBLP_A_JOB_HOLD, "a number of reports", read_number, NULL },
+	{ "owner", DBLP_A_JOB_OWNER, "a user, by name or number", read_user,
+	  NULL },
 	{ NULL, 0, NULL, NULL, NULL },
 };
 
@@ -210,9 +213,10 @@ static enum status do_help(int argc, char **argv)
 	return show_help(argc, argv,
 		"Usage: dblpctl [OPTION...] job [list]\n"
 		"       dblpctl [OPTION...] job { show | stats } JOB\n"
-		"       dblpctl job add NUMBER [phase PHASE] [name NAME] [CLR]\n"
-		"       dblpctl job set JOB [phase PHASE] [name NAME] [CLR]\n"
-		"       dblpctl job replace NUMBER [phase PHASE] [name NAME] [CLR]\n"
+		"       dblpctl job add NUMBER [phase PHASE] [name NAME] [owner USER] [CLR]\n"
+		"       dblpctl job set JOB [phase PHASE] [name NAME] [owner USER] [CLR]\n"
+		"       dblpctl job replace NUMBER [phase PHASE] [name NAME] [owner USER]\n"
+		"               [CLR]\n"
 		"       dblpctl job del JOB\n"
 		"       dblpctl job flush\n"
 		"\n"
@@ -222,17 +226,19 @@ static enum status do_help(int argc, char **argv)
 		"  JOB    number or name\n"
 		"  LOSS   as 0.8% or 8000ppm; inherit is what the phase says\n"
 		"\n"
-		"  list   all jobs of this network namespace\n"
+		"  list   all jobs of this network namespace; without CAP_NET_ADMIN your own\n"
 		"  show   one of them\n"
 		"  stats  what its sockets have sent, by phase, and how long it was in each\n"
 		"  add    make one (this and the rest need CAP_NET_ADMIN)\n"
-		"  set    name it, or move all its sockets to another phase at once\n"
+		"  set    name it, give it to another user, or move all its sockets to another\n"
+		"         phase at once\n"
 		"  replace  set it if it is there, else add it\n"
 		"  del    forget a job that no socket is in\n"
 		"  flush  forget all of these\n"
 		"\n"
-		"A program puts its sockets in a job by DBLP_JOB; from outside it is\n"
-		"dblpctl socket set ID job JOB. With clr on, the norms that it reports by\n"
+		"Programs of its owner, at first who made it, put their sockets in a job by\n"
+		"DBLP_JOB; those of others need CAP_NET_ADMIN. From outside it is dblpctl\n"
+		"socket set ID job JOB. With clr on, the norms that the owner's report by\n"
 		"DBLP_NORM move the job: to low-phase (critical) with budget low while they\n"
 		"change by the share eta or more, and for hold reports after that, else to\n"
 		"high-phase (tolerant) with budget high. A phase that is set by hand holds\n"

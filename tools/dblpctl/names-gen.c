@@ -328,6 +328,7 @@ const char *const job_attrs[DBLP_A_JOB_MAX + 1] = {
 	[DBLP_A_JOB_NORM] = "norm",
 	[DBLP_A_JOB_CHANGE] = "change",
 	[DBLP_A_JOB_REPORTS] = "reports",
+	[DBLP_A_JOB_OWNER] = "owner",
 };
 
 const char *const job_phase_attrs[DBLP_A_JOB_PHASE_MAX + 1] = {

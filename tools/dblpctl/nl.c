@@ -73,6 +73,9 @@ static uint32_t refused_attr(const struct nlmsghdr *nlh,
 	return mnl_attr_get_type((const void *)((const char *)nlh + r->offset));
 }
 
+#define NEEDS_CAPABILITY \
+	"this needs CAP_NET_ADMIN in the network namespace (sudo)"
+
 static void print_refusal(const struct nlmsghdr *nlh, const struct refusal *r,
 			  const char *const *attr_names, uint16_t attr_max)
 {
@@ -85,7 +88,7 @@ static void print_refusal(const struct nlmsghdr *nlh, const struct refusal *r,
 	if (r->msg)
 		fprintf(stderr, "%s\n", r->msg);
 	else if (r->err == EPERM)
-		fprintf(stderr, "no permission: this needs CAP_NET_ADMIN in the network namespace (sudo)\n");
+		fprintf(stderr, "no permission: " NEEDS_CAPABILITY "\n");
 	else
 		fprintf(stderr, "%s\n", strerror(r->err));
 }
@@ -332,8 +335,12 @@ int nl_listen(void)
 				  sizeof(events_group)) ||
 	    mnl_socket_setsockopt(sock, NETLINK_ADD_MEMBERSHIP,
 				  (void *)&families_group,
-				  sizeof(families_group)))
-		return failed("cannot listen to events");
+				  sizeof(families_group))) {
+		if (errno != EPERM)
+			return failed("cannot listen to events");
+		complain("no permission: " NEEDS_CAPABILITY);
+		return 1;
+	}
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <linux/dblp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,6 +48,17 @@ enum status read_number(const struct keyword *k, const char *word,
 {
 	if (parse_id(word, &v->n))
 		return usage_error("'%s' is not %s", word, k->needs);
+	return STATUS_OK;
+}
+
+enum status read_user(const struct keyword *k, const char *word,
+		      struct value *v)
+{
+	const struct passwd *user = getpwnam(word);
+
+	if (!user)
+		return read_number(k, word, v);
+	v->n = user->pw_uid;
 	return STATUS_OK;
 }
 

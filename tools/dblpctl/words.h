@@ -54,6 +54,9 @@ enum status read_ratio(const struct keyword *k, const char *word,
 		       struct value *v);
 enum status read_number(const struct keyword *k, const char *word,
 			struct value *v);
+/** read_user() - a user by name or number */
+enum status read_user(const struct keyword *k, const char *word,
+		      struct value *v);
 enum status read_name(const struct keyword *k, const char *word,
 		      struct value *v);
 enum status read_phase(const struct keyword *k, const char *word,

@@ -214,11 +214,11 @@ enum dblp_state {
  * @DBLP_PHASE: __u32: number of the phase the socket is in (ENOENT if there is
  *	none), or %DBLP_INHERIT: that of its job, or phase 0, as at the start
  * @DBLP_JOB: __u32: number of the job the socket is in (ENOENT if there is
- *	none), 0 for none
+ *	none, EPERM if it is another user's), 0 for none
  * @DBLP_NORM: set only: __u64, in units of 2^-32 (so 1 << 32 is 1.0): the norm
  *	of the gradient, for the detector of the socket's job (ENOENT if it is
- *	in none). For one of its sockets, once a round; if that changes the
- *	phase, it is in force when the call returns
+ *	in none, EPERM if that is another user's). For one of its sockets, once a
+ *	round; if that changes the phase, it is in force when the call returns
  */
 enum dblp_sockopt {
 	DBLP_BUDGET = 1,
