@@ -137,6 +137,8 @@ enum dblp_limits {
 	DBLP_ACK_QUICKLY	= 128,
 	/* Bytes of CLOSE frames that a packet repeats, before the ACK */
 	DBLP_CLOSES_AGAIN	= 256,
+	/* Packets in flight that a probe looks at for a segment to repeat */
+	DBLP_PROBE_LOOK		= 64,
 	DBLP_SENT_RING_MIN	= 8,
 	DBLP_SENT_RING_MAX	= 1 << 16,
 	/* Bytes that may wait for who has a socket, besides its receive buffer */
@@ -375,6 +377,9 @@ struct dblp_peer_key {
  *
  * Sending:
  * @tx_msgs: messages that are not closed, or whose loss map is awaited
+ * @tx_table: of those, the ones that were started, by the low bits of their IDs
+ * @tx_mask: size of that, a power of two, less 1
+ * @tx_few: the table, as long as few are under way
  * @tx_lost: of those, the ones with segments to repair
  * @tx_settled: messages of which all is known, to be accounted for
  * @tx_reports: settled messages to be reported on the error queue
@@ -523,6 +528,9 @@ struct dblp_sock {
 	u64			handshake_rtt;
 
 	struct list_head	tx_msgs;
+	struct dblp_tx_msg	**tx_table;
+	u32			tx_mask;
+	struct dblp_tx_msg	*tx_few[8];
 	struct list_head	tx_lost;
 	struct list_head	tx_settled;
 	struct list_head	tx_reports;

@@ -167,9 +167,7 @@ void dblp_elide_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
 {
 	sock_owned_by_me(&dsk->sk);
 	seg = dblp_elide_first(msg, seg);
-	if (msg->sent[seg] & DBLP_SEG_SENT)
-		msg->lossy = 1;
-	else
+	if (!(msg->sent[seg] & DBLP_SEG_SENT))
 		dblp_elide_count(dsk, msg, seg, dblp_elide_end(msg, seg));
 	msg->sent[seg]++;
 	msg->described = 1;

@@ -71,6 +71,7 @@ static void dblp_packets_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
 			       u32 n, bool late)
 {
 	struct dblp_sock *dsk = ctx;
+	struct dblp_tx_msg *msg;
 	u32 i;
 
 	if (late)
@@ -78,14 +79,16 @@ static void dblp_packets_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
 	for (i = 0; i < n && !list_empty(&dsk->ctl_flight); i++)
 		dblp_ctl_acked(dsk, pn + i);
 	dblp_path_acked(dsk, pkt, n);
-	if (pkt->owner)
-		dblp_tx_acked(dsk, pkt->owner, pkt->seg, n, late);
+	msg = pkt->data ? dblp_tx_find(dsk, pkt->msg) : NULL;
+	if (msg)
+		dblp_tx_acked(dsk, msg, pkt->seg, n, late);
 }
 
 static void dblp_packet_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
 			     enum dblp_lost_why why)
 {
 	struct dblp_sock *dsk = ctx;
+	struct dblp_tx_msg *msg;
 
 	dsk->info.pkts_lost++;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_PKTLOST);
@@ -93,8 +96,9 @@ static void dblp_packet_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
 	if (!list_empty(&dsk->ctl_flight))
 		dblp_ctl_lost(dsk, pn);
 	dblp_path_lost(dsk, pkt);
-	if (pkt->owner)
-		dblp_tx_lost(dsk, pkt->owner, pkt->seg);
+	msg = pkt->data ? dblp_tx_find(dsk, pkt->msg) : NULL;
+	if (msg)
+		dblp_tx_lost(dsk, msg, pkt->seg);
 }
 
 static const struct dblp_sent_ops dblp_sent_ops = {

@@ -77,6 +77,8 @@ static void dblp_destruct(struct sock *sk)
 	dblp_tx_purge_reports(dsk);
 	dblp_tx_free(dsk, dsk->tx_reported);
 	kvfree(dsk->sent.ring);
+	if (dsk->tx_table != dsk->tx_few)
+		kfree(dsk->tx_table);
 	if (dsk->pns.r != dsk->pns.few)
 		kfree(dsk->pns.r);
 	if (dsk->ep)
@@ -133,6 +135,8 @@ struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
 	INIT_LIST_HEAD(&dsk->accept_queue);
 	INIT_LIST_HEAD(&dsk->accept_node);
 	INIT_LIST_HEAD(&dsk->tx_msgs);
+	dsk->tx_table = dsk->tx_few;
+	dsk->tx_mask = ARRAY_SIZE(dsk->tx_few) - 1;
 	INIT_LIST_HEAD(&dsk->tx_lost);
 	INIT_LIST_HEAD(&dsk->tx_settled);
 	INIT_LIST_HEAD(&dsk->tx_reports);

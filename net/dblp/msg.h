@@ -55,7 +55,6 @@ struct dblp_sock;
  * @reshuffled: in sequence only below @shuffle_base
  * @own_budget: the socket's does not matter
  * @told: a BUDGET frame was queued: a CLOSE may go by another budget
- * @lossy: packets may still point here when all segments are acknowledged
  * @joined: this is the @msg of a &struct dblp_tx_whole
  * @described: a zero map was sent
  * @off_buffer: settled: @truesize takes no room in the send buffer
@@ -119,7 +118,6 @@ struct dblp_tx_msg {
 	u8			reshuffled:1;
 	u8			own_budget:1;
 	u8			told:1;
-	u8			lossy:1;
 	u8			joined:1;
 	u8			described:1;
 	u8			off_buffer:1;
@@ -387,6 +385,8 @@ int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_strip(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 u64 dblp_tx_never_sent(const struct dblp_sock *dsk);
+struct dblp_tx_msg *dblp_tx_find(const struct dblp_sock *dsk, u32 id);
+void dblp_tx_leave(struct dblp_sock *dsk, const struct dblp_tx_msg *msg);
 void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again);
 void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,

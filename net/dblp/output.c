@@ -265,7 +265,8 @@ static void dblp_xmit_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	trace_dblp_packet_sent(dsk, DBLP_PKT_DATA, dsk->sent.next, 1, skb->len,
 			       msg, again);
 	pkt = dblp_sent_push(&dsk->sent, skb->len, now);
-	pkt->owner = msg;
+	pkt->data = 1;
+	pkt->msg = msg->id;
 	pkt->seg = seg;
 	pkt->fragmented = skb->len > mss;
 	pkt->ect = tos & INET_ECN_ECT_0 ? 1 : 0;
@@ -384,7 +385,7 @@ static u32 dblp_note_train(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 			   u32 n, bool ect, u64 now)
 {
 	u8 hdr[DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + DBLP_META_LEN];
-	struct dblp_sent_pkt pkt = { .owner = msg, .ect = ect };
+	struct dblp_sent_pkt pkt = { .data = 1, .msg = msg->id, .ect = ect };
 	u32 slot = msg->cursor, end = slot + n, bytes = 0;
 	u32 data = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN;
 	u32 len, row, pass;
@@ -656,20 +657,42 @@ bool dblp_send_size_probe(struct dblp_sock *dsk, struct dst_entry *dst, u32 len,
 	return true;
 }
 
+/*
+ * A segment of a packet in flight. There may be thousands without one that is
+ * needed: a probe is not worth to look at all of them.
+ */
+static struct dblp_tx_msg *dblp_inflight_seg(struct dblp_sock *dsk, u64 *from,
+					     u32 *seg)
+{
+	struct dblp_sent_pkt *pkt;
+	struct dblp_tx_msg *msg;
+	int i;
+
+	for (i = 0; i < DBLP_PROBE_LOOK; i++, ++*from) {
+		pkt = dblp_sent_inflight(&dsk->sent, from);
+		if (!pkt)
+			return NULL;
+		msg = pkt->data ? dblp_tx_find(dsk, pkt->msg) : NULL;
+		if (!msg || msg->closed)
+			continue;
+		*seg = pkt->seg;
+		++*from;
+		return msg;
+	}
+	return NULL;
+}
+
 /* Send one segment as a probe: a new one, or that of a packet in flight */
 static bool dblp_probe_seg(struct dblp_sock *dsk, u64 *from,
 			   struct dst_entry *dst, u32 mss, u64 now)
 {
-	struct dblp_sent_pkt *pkt;
 	struct dblp_tx_msg *msg;
 	bool again;
 	u32 seg;
 
 	msg = dblp_tx_pick(dsk, &seg, &again);
-	while (!msg && (pkt = dblp_sent_inflight(&dsk->sent, from))) {
-		++*from;
-		msg = pkt->owner;
-		seg = pkt->seg;
+	if (!msg) {
+		msg = dblp_inflight_seg(dsk, from, &seg);
 		again = true;
 	}
 	return msg && dblp_send_seg(dsk, msg, seg, again, dst, mss, now);

@@ -249,17 +249,17 @@ struct newly_acked {
 };
 
 /* How many packets from @pn to below @end are in flight, were sent one after the
- * other for the same owner, and lie in a row in the ring?
+ * other for the same message, and lie in a row in the ring?
  */
 static u32 ack_run(const struct dblp_sent *s, u64 pn, u64 end)
 {
 	const struct dblp_sent_pkt *pkt = slot(s, pn);
 	u32 most = min_t(u64, end - pn, s->mask + 1 - (pn & s->mask)), n = 1;
 
-	if (pkt->state != DBLP_SENT_INFLIGHT)
+	if (pkt->state != DBLP_SENT_INFLIGHT || !pkt->data)
 		return 1;
 	while (n < most && pkt[n].state == DBLP_SENT_INFLIGHT &&
-	       pkt[n].owner == pkt->owner && pkt[n].seg == pkt->seg + n)
+	       pkt[n].data && pkt[n].msg == pkt->msg && pkt[n].seg == pkt->seg + n)
 		n++;
 	return n;
 }
@@ -500,14 +500,4 @@ u32 dblp_sent_lose_larger(struct dblp_sent *s, u32 bytes,
 			lost += lose_packet(s, pn, DBLP_LOST_TOO_LARGE, ops,
 					    ctx);
 	return lost;
-}
-
-void dblp_sent_forget(struct dblp_sent *s, const void *owner)
-{
-	u64 pn;
-
-	for (pn = s->base; pn < s->next; pn++) {
-		if (slot(s, pn)->owner == owner)
-			slot(s, pn)->owner = NULL;
-	}
 }

@@ -88,10 +88,11 @@ enum dblp_pkt_state {
  *	number, which is excluded, are acknowledged
  * @delivered_at: when the latest of those was acknowledged
  * @first_sent: when the packet was sent that was acknowledged last then
- * @owner: for the caller: the message of a DATA packet, NULL of a CTRL packet
- * @seg: for the caller: the segment
+ * @msg: for the caller: of a DATA packet, the ID of its message
+ * @seg: for the caller: its segment
  * @bytes: bytes in the network, UDP payload
  * @state: &enum dblp_pkt_state
+ * @data: for the caller: it is a DATA packet
  * @app_limited: there was nothing more to send
  * @probe: for the caller
  * @ect: for the caller: it was sent with ECT(0)
@@ -106,10 +107,11 @@ struct dblp_sent_pkt {
 	};
 	u64	delivered_at;
 	u64	first_sent;
-	void	*owner;
+	u32	msg;
 	u32	seg;
 	u16	bytes;
 	u8	state;
+	u8	data:1;
 	u8	app_limited:1;
 	u8	probe:1;
 	u8	ect:1;
@@ -204,8 +206,8 @@ enum dblp_lost_why {
 };
 
 /**
- * struct dblp_sent_ops - what the owner of the packets is told
- * @acked: @n packets in a row, which have the same owner and segments in a row,
+ * struct dblp_sent_ops - what the caller is told of its packets
+ * @acked: @n packets in a row, of one message and with segments in a row,
  *	were acknowledged for the first time; @late if they had been declared
  *	lost before
  * @lost: a packet was declared lost
@@ -349,15 +351,5 @@ void dblp_sent_lose(struct dblp_sent *s, u64 pn,
  */
 u32 dblp_sent_lose_larger(struct dblp_sent *s, u32 bytes,
 			  const struct dblp_sent_ops *ops, void *ctx);
-
-/**
- * dblp_sent_forget() - the owner of packets goes away
- * @s: packets sent
- * @owner: who; all its packets lose it
- *
- * They stay in flight, and their fate is still told, with @owner NULL: control
- * frames may have travelled with them.
- */
-void dblp_sent_forget(struct dblp_sent *s, const void *owner);
 
 #endif /* _NET_DBLP_RECOVERY_H */

@@ -220,6 +220,64 @@ void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		dsk->tx_cur = msg;
 }
 
+/**
+ * dblp_tx_find() - a message that was started and is not settled
+ * @dsk: socket
+ * @id: its ID
+ *
+ * Return: the message or NULL.
+ */
+struct dblp_tx_msg *dblp_tx_find(const struct dblp_sock *dsk, u32 id)
+{
+	struct dblp_tx_msg *msg = dsk->tx_table[id & dsk->tx_mask];
+
+	sock_owned_by_me(&dsk->sk);
+	return msg && msg->id == id ? msg : NULL;
+}
+
+/** dblp_tx_leave() - a message is settled: neither packets nor frames find it */
+void dblp_tx_leave(struct dblp_sock *dsk, const struct dblp_tx_msg *msg)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (msg->started)
+		dsk->tx_table[msg->id & dsk->tx_mask] = NULL;
+}
+
+/* Twice as many messages have room */
+static bool dblp_tx_grow(struct dblp_sock *dsk)
+{
+	struct dblp_tx_msg **old = dsk->tx_table, **table;
+	u32 mask = 2 * dsk->tx_mask + 1, i;
+
+	if (mask >= DBLP_MSG_WINDOW)
+		return false;
+	table = kcalloc(mask + 1, sizeof(*table), GFP_ATOMIC | __GFP_NOWARN);
+	if (!table)
+		return false;
+	for (i = 0; i <= dsk->tx_mask; i++)
+		if (old[i])
+			table[old[i]->id & mask] = old[i];
+	dsk->tx_table = table;
+	dsk->tx_mask = mask;
+	if (old != dsk->tx_few)
+		kfree(old);
+	return true;
+}
+
+/*
+ * A message takes its place in the table, which it has for itself: no more than
+ * DBLP_MSG_WINDOW IDs lie between it and the oldest that is not settled, whatever
+ * the peer allows. What has to look at all of them knows how many these can be.
+ */
+static bool dblp_tx_enter(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	while (dsk->tx_table[msg->id & dsk->tx_mask])
+		if (!dblp_tx_grow(dsk))
+			return false;
+	dsk->tx_table[msg->id & dsk->tx_mask] = msg;
+	return true;
+}
+
 static bool dblp_tx_may_start(const struct dblp_sock *dsk,
 			      const struct dblp_tx_msg *msg)
 {
@@ -239,7 +297,7 @@ static bool dblp_tx_start(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	if (msg->started)
 		return true;
-	if (!dblp_tx_may_start(dsk, msg))
+	if (!dblp_tx_may_start(dsk, msg) || !dblp_tx_enter(dsk, msg))
 		return false;
 	dsk->tx_cost += msg->len + DBLP_MSG_COST;
 	msg->started = 1;
@@ -442,7 +500,6 @@ void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 	msg->sent[seg] = (msg->sent[seg] + 1) | DBLP_SEG_SENT;
 	dblp_segmap_del(&msg->need, seg);
 	if (again) {
-		msg->lossy = 1;
 		dsk->info.bytes_again += len;
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_SEGAGAIN);
 		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESAGAIN, len);
@@ -586,7 +643,6 @@ void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
 	sock_owned_by_me(&dsk->sk);
 	if (msg->closed)
 		return;
-	msg->lossy = 1;
 	msg->sent[seg]--;
 	if ((msg->sent[seg] & DBLP_SEG_COPIES) ||
 	    dblp_segmap_test(&msg->acked, seg))
@@ -663,6 +719,7 @@ void dblp_tx_purge(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
 	dsk->tx_cur = NULL;
+	memset(dsk->tx_table, 0, (dsk->tx_mask + 1) * sizeof(*dsk->tx_table));
 	dblp_tx_purge_list(dsk, &dsk->tx_msgs);
 	dblp_tx_purge_list(dsk, &dsk->tx_settled);
 	dsk->tx_bytes = 0;

@@ -22,6 +22,7 @@ static int dblp_tx_match_map(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		return 0;
 	if (named > msg->missing_segs || bytes != msg->missing)
 		return -EPROTO;
+	dblp_tx_leave(dsk, msg);
 	list_move_tail(&msg->list, &dsk->tx_settled);
 	return 0;
 }
@@ -43,19 +44,6 @@ int dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	if (dsk->tx_cur == msg)
 		dblp_tx_advance(dsk);
 	return dblp_tx_match_map(dsk, msg);
-}
-
-static struct dblp_tx_msg *dblp_tx_find(struct dblp_sock *dsk, u32 id)
-{
-	struct dblp_tx_msg *msg;
-
-	list_for_each_entry(msg, &dsk->tx_msgs, list) {
-		if (msg->id == id)
-			return msg;
-		if (dblp_before(id, msg->id))
-			break;
-	}
-	return NULL;
 }
 
 /* Does a CLOSE forgive no more than it may? */
@@ -103,9 +91,7 @@ int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f)
 	msg->reason = f->close.reason;
 	msg->flags = f->close.flags;
 	msg->budget = f->close.budget;
-	/* Late acknowledgments must not find it; its packets stay in flight */
-	dblp_sent_forget(&dsk->sent, msg);
-	msg->lossy = 0;
+	/* Its packets stay in flight */
 	dblp_txbuf_retire(dsk, msg);
 	dblp_txbuf_free(dsk, msg);
 	return dblp_tx_closed(dsk, msg);
@@ -242,8 +228,6 @@ void dblp_tx_settle(struct dblp_sock *dsk)
 		return;
 	list_for_each_entry_safe(msg, tmp, &dsk->tx_settled, list) {
 		list_del_init(&msg->list);
-		if (msg->lossy)
-			dblp_sent_forget(&dsk->sent, msg);
 		dblp_tx_account(dsk, msg);
 		trace_dblp_msg_close(dsk, msg, NULL);
 		dblp_txbuf_retire(dsk, msg);

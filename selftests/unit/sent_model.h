@@ -29,7 +29,7 @@ struct sent_model {
 		u8	state;
 		u8	told;		/* state by the callbacks */
 		u8	why;		/* it was lost */
-		void	*owner;
+		u32	msg;
 	} pkt[MODEL_PKTS];
 };
 
@@ -37,7 +37,7 @@ static void model_acked_one(struct sent_model *m, u64 pn,
 			    const struct dblp_sent_pkt *pkt, bool late)
 {
 	if (pn >= m->next || pkt->bytes != m->pkt[pn].bytes ||
-	    pkt->owner != m->pkt[pn].owner || pkt->seg != (u32)pn ||
+	    pkt->msg != m->pkt[pn].msg || pkt->seg != (u32)pn ||
 	    m->pkt[pn].told != (late ? DBLP_SENT_LOST : DBLP_SENT_INFLIGHT))
 		m->broken = true;
 	else
@@ -59,7 +59,7 @@ static void model_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
 	struct sent_model *m = ctx;
 
 	if (pn >= m->next || pkt->bytes != m->pkt[pn].bytes ||
-	    pkt->owner != m->pkt[pn].owner || pkt->seg != (u32)pn ||
+	    pkt->msg != m->pkt[pn].msg || pkt->seg != (u32)pn ||
 	    m->pkt[pn].told != DBLP_SENT_INFLIGHT)
 		m->broken = true;
 	else
@@ -85,7 +85,7 @@ static inline void model_end(struct sent_model *m)
 	free(m->s.ring);
 }
 
-static inline void model_push(struct sent_model *m, u16 bytes, void *owner)
+static inline void model_push(struct sent_model *m, u16 bytes, u32 msg)
 {
 	struct dblp_sent_pkt *pkt;
 
@@ -98,25 +98,15 @@ static inline void model_push(struct sent_model *m, u16 bytes, void *owner)
 				    size));
 	}
 	pkt = dblp_sent_push(&m->s, bytes, m->now);
-	pkt->owner = owner;
+	pkt->msg = msg;
+	pkt->data = msg != 0;
 	pkt->seg = m->next;
 	m->pkt[m->next].at = m->now;
 	m->pkt[m->next].bytes = bytes;
-	m->pkt[m->next].owner = owner;
+	m->pkt[m->next].msg = msg;
 	m->pkt[m->next].state = DBLP_SENT_INFLIGHT;
 	m->pkt[m->next].told = DBLP_SENT_INFLIGHT;
 	m->next++;
-}
-
-static inline void model_forget(struct sent_model *m, void *owner)
-{
-	u64 pn;
-
-	dblp_sent_forget(&m->s, owner);
-	for (pn = 0; pn < m->next; pn++) {
-		if (m->pkt[pn].owner == owner)
-			m->pkt[pn].owner = NULL;
-	}
 }
 
 /* The tolerance is taken from the real one: tests of their own look at that */

@@ -166,7 +166,7 @@ FIXTURE_TEARDOWN(sent)
 static void push(struct sent_model *m, u32 n)
 {
 	while (n--)
-		model_push(m, 1000, NULL);
+		model_push(m, 1000, 0);
 }
 
 /* An ACK of one range, @wait after now */
@@ -490,34 +490,15 @@ TEST_F(sent, dblp_sent_push__wraps)
 	EXPECT_EQ(MODEL_RING - 1, self->m.s.mask);
 }
 
-TEST_F(sent, dblp_sent_forget__stays_in_flight)
-{
-	int a, b;
-
-	model_push(&self->m, 100, &a);
-	model_push(&self->m, 100, &b);
-	model_push(&self->m, 100, &a);
-	push(&self->m, 4);
-	model_forget(&self->m, &a);
-	EXPECT_EQ(4300, self->m.s.inflight);
-	/* The model looks at the owners that are told */
-	EXPECT_TRUE(ack(&self->m, 2, 6, 1 * MS));
-	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 0));
-	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 1));
-	model_forget(&self->m, &b);
-	EXPECT_TRUE(ack(&self->m, 0, 6, 0));
-	EXPECT_EQ(0, self->m.s.inflight);
-}
-
 /* Their fate is told once, and what comes of them afterwards came late */
 TEST_F(sent, dblp_sent_lose_larger__whole_ones)
 {
 	struct sent_model *m = &self->m;
 
-	model_push(m, 1400, NULL);
-	model_push(m, 1200, NULL);
-	model_push(m, 1400, NULL);
-	model_push(m, 1201, NULL);
+	model_push(m, 1400, 0);
+	model_push(m, 1200, 0);
+	model_push(m, 1400, 0);
+	model_push(m, 1201, 0);
 	dblp_sent_inflight(&m->s, &(u64){ 0 })->fragmented = 1;
 	EXPECT_EQ(2601, dblp_sent_lose_larger(&m->s, 1200, &model_ops, m));
 	EXPECT_EQ(2600, m->s.inflight);
@@ -671,12 +652,11 @@ TEST_F(sent, dblp_sent_ack__rate_after_a_pause)
 	EXPECT_EQ(1000 * 1000, rs.rate);
 }
 
-/* Random sending, losing, reordering, waiting, forgetting */
+/* Random sending, losing, reordering, waiting */
 static bool random_life(struct prng *r, u32 loss, u32 spread)
 {
 	struct sent_model m;
 	bool seen[MODEL_PKTS] = {}, ok = true;
-	static int owners[4];
 	u64 next = 0;
 
 	model_begin(&m);
@@ -686,7 +666,7 @@ static bool random_life(struct prng *r, u32 loss, u32 spread)
 
 		for (i = prng_below(r, 16); i; i--)
 			model_push(&m, 1 + prng_below(r, 1500),
-				   &owners[prng_below(r, 4)]);
+				   prng_below(r, 4));
 		for (; next + spread < m.next; next++)
 			if (prng_below(r, 100) >= loss)
 				seen[next + prng_below(r, spread + 1)] = true;
@@ -703,8 +683,6 @@ static bool random_life(struct prng *r, u32 loss, u32 spread)
 			ok = model_ack(&m, acks, n, prng_any(r) % MS);
 		if (ok && prng_below(r, 4) == 0)
 			ok = model_timeout(&m);
-		if (ok && prng_below(r, 16) == 0)
-			model_forget(&m, &owners[prng_below(r, 4)]);
 	}
 	model_end(&m);
 	return ok;
