@@ -355,9 +355,9 @@ static int dblp_shutdown(struct socket *sock, int how)
 	}
 	if (dsk->state != DBLP_STATE_ESTABLISHED)
 		goto out;
-	err = how & SEND_SHUTDOWN ? dblp_queue_fin(dsk) : 0;
-	if (err)
-		goto out;
+	err = 0;
+	if (how & SEND_SHUTDOWN)
+		dblp_queue_fin(dsk);
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);
 	sk->sk_state_change(sk);
 	dblp_push(dsk);

@@ -57,18 +57,16 @@ static void dblp_budget_move(struct dblp_tx_msg *msg, u32 ppm)
 int dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
 {
 	struct dblp_tx_msg *msg;
-	LIST_HEAD(frames);
 
 	list_for_each_entry(msg, &dsk->tx_msgs, list)
 		if (dblp_tx_begun(msg) && dblp_budget_movable(msg, ppm) &&
-		    dblp_ctl_make_budget(dsk, msg, &frames))
-			goto err_free;
-	dblp_ctl_queue(dsk, &frames);
+		    !dblp_ctl_budget(msg))
+			return -ENOMEM;
 	list_for_each_entry(msg, &dsk->tx_msgs, list) {
 		if (!dblp_budget_movable(msg, ppm))
 			continue;
 		if (dblp_tx_begun(msg))
-			msg->told = 1;
+			dblp_ctl_send(dsk, msg->told);
 		dblp_budget_move(msg, ppm);
 	}
 	/* Pieces that are still to be taken from the user */
@@ -80,10 +78,6 @@ int dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
 	dblp_tx_recount(dsk);
 	dblp_push(dsk);
 	return 0;
-
-err_free:
-	dblp_ctl_free_list(dsk, &frames);
-	return -ENOMEM;
 }
 
 /**

@@ -300,8 +300,7 @@ void dblp_check_closing(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
 	if (dsk->state == DBLP_STATE_CLOSING && dsk->fin_acked &&
-	    list_empty(&dsk->tx_msgs) && list_empty(&dsk->ctl_queue) &&
-	    list_empty(&dsk->ctl_flight))
+	    list_empty(&dsk->tx_msgs) && !dblp_ctl_owed(dsk))
 		dblp_done(dsk, 0);
 }
 
@@ -341,10 +340,11 @@ void dblp_stop_listening(struct dblp_sock *dsk)
 /* Say farewell to the peer, or break off if there is something amiss */
 static void dblp_begin_closing(struct dblp_sock *dsk, bool abort)
 {
-	if (abort || dblp_queue_fin(dsk)) {
+	if (abort) {
 		dblp_abort(dsk, DBLP_RST_CLOSED, 0);
 		return;
 	}
+	dblp_queue_fin(dsk);
 	dblp_set_state(dsk, DBLP_STATE_CLOSING, 0);
 	dblp_push(dsk);
 	dblp_check_closing(dsk);
@@ -396,23 +396,13 @@ void dblp_close(struct dblp_sock *dsk)
 		dblp_done(dsk, 0);
 }
 
-/**
- * dblp_queue_fin() - say that no more messages will come
- * @dsk: socket
- *
- * Return: 0, or -ENOMEM and nothing changed.
- */
-int dblp_queue_fin(struct dblp_sock *dsk)
+/** dblp_queue_fin() - say that no more messages will come */
+void dblp_queue_fin(struct dblp_sock *dsk)
 {
-	int err;
-
 	sock_owned_by_me(&dsk->sk);
-	if (dsk->fin_queued)
-		return 0;
-	err = dblp_ctl_add(dsk, DBLP_FRAME_FIN);
-	if (!err)
-		dsk->fin_queued = 1;
-	return err;
+	if (!dsk->fin_queued)
+		dblp_ctl_add(dsk, DBLP_FRAME_FIN);
+	dsk->fin_queued = 1;
 }
 
 /**

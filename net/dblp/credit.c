@@ -40,8 +40,7 @@ bool dblp_rx_offer(struct dblp_sock *dsk)
 	    dblp_rx_credit_waits(dsk) < dsk->rx_window / 4 &&
 	    dsk->rx_max_msg - dsk->rx_consumed_msgs > DBLP_MSG_WINDOW / 2)
 		return false;
-	if (dblp_ctl_add(dsk, DBLP_FRAME_FLOW))
-		return false;
+	dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
 	dsk->peer_waits = false;
 	return true;
 }

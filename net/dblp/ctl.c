@@ -1,93 +1,195 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Control frames that are repeated until they are acknowledged: FLOW, CLOSE,
- * LOSSMAP, FIN, PING, BUDGET.
+ * LOSSMAP, FIN, PING, BUDGET. They travel in CTRL packets.
  *
- * A frame remembers the last two packets that carried it, as a probe sends two.
- * The acknowledgment of either ends it, the loss of the last puts it back into
- * the queue. What it says is written when it is sent, so a repeated FLOW tells
- * the state of then.
+ * A packet knows the frames that it carried, and a frame the last two packets
+ * that carried it, as a probe sends two. The acknowledgment of either ends it,
+ * the loss of the last puts it back into the queue. What it says is written when
+ * it is sent, so a repeated FLOW tells the state of then.
+ *
+ * There may be thousands of frames, of as many messages: nothing here looks at
+ * more of them than a packet holds.
  */
 #include <linux/unaligned.h>
 
 #include "dblp.h"
 
-static struct dblp_ctl *dblp_ctl_alloc(u8 type)
-{
-	struct dblp_ctl *ctl;
+/* Frames of a connection: each of these is there once */
+enum dblp_ctl_own {
+	DBLP_CTL_FLOW,
+	DBLP_CTL_FIN,
+	DBLP_CTL_PING,
+};
 
-	ctl = kzalloc(sizeof(*ctl), GFP_ATOMIC);
-	if (!ctl)
-		return NULL;
+static const u8 dblp_ctl_own[] = {
+	[DBLP_CTL_FLOW]	= DBLP_FRAME_FLOW,
+	[DBLP_CTL_FIN]	= DBLP_FRAME_FIN,
+	[DBLP_CTL_PING]	= DBLP_FRAME_PING,
+};
+
+/* A frame that is on no list; it is zeroed */
+static void dblp_ctl_init(struct dblp_ctl *ctl, u8 type)
+{
+	int i;
+
+	INIT_LIST_HEAD(&ctl->list);
 	ctl->type = type;
-	ctl->pn = U64_MAX;
-	ctl->pn_before = U64_MAX;
-	return ctl;
+	for (i = 0; i < ARRAY_SIZE(ctl->carried); i++) {
+		ctl->carried[i].ctl = ctl;
+		ctl->carried[i].pn = U64_MAX;
+	}
 }
 
-static void dblp_ctl_free(struct dblp_sock *dsk, struct dblp_ctl *ctl)
+/** dblp_ctl_begin() - a new socket has nothing to say */
+void dblp_ctl_begin(struct dblp_sock *dsk)
 {
-	list_del(&ctl->list);
-	dsk->ctl_late -= ctl->late;
-	if (ctl->msg)
-		dblp_rx_put(dsk, ctl->msg);
-	kfree(ctl);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(dsk->ctl_own); i++)
+		dblp_ctl_init(&dsk->ctl_own[i], dblp_ctl_own[i]);
+	for (i = 0; i < __DBLP_CTL_RANKS; i++) {
+		INIT_LIST_HEAD(&dsk->ctl_queue[i]);
+		INIT_LIST_HEAD(&dsk->ctl_flight[i]);
+	}
+	INIT_LIST_HEAD(&dsk->ctl_late);
+	dsk->ctl_notices = RB_ROOT;
+}
+
+static enum dblp_ctl_rank dblp_ctl_rank(const struct dblp_ctl *ctl)
+{
+	return ctl->type == DBLP_FRAME_CLOSE ? DBLP_CTL_STOP : DBLP_CTL_OTHER;
+}
+
+/* A packet does not speak for the frame any more */
+static void dblp_ctl_uncarry(struct dblp_sock *dsk, struct dblp_carried *c)
+{
+	struct dblp_sent_pkt *pkt;
+
+	if (c->pn == U64_MAX)
+		return;
+	pkt = dblp_sent_pkt(&dsk->sent, c->pn);
+	if (c->prev)
+		c->prev->next = c->next;
+	else if (pkt)
+		pkt->carried = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	c->pn = U64_MAX;
+}
+
+static void dblp_ctl_unlink(struct dblp_sock *dsk, struct dblp_ctl *ctl)
+{
+	dblp_ctl_uncarry(dsk, &ctl->carried[0]);
+	dblp_ctl_uncarry(dsk, &ctl->carried[1]);
+	list_del_init(&ctl->list);
+}
+
+static void dblp_ctl_wait(struct dblp_sock *dsk, struct dblp_ctl *ctl)
+{
+	ctl->waits = 1;
+	list_move_tail(&ctl->list, &dsk->ctl_queue[dblp_ctl_rank(ctl)]);
+}
+
+/**
+ * dblp_ctl_send() - let a frame wait to be sent, with what it says then
+ * @dsk: socket
+ * @ctl: the frame; that an older state of it arrives does not end it
+ */
+void dblp_ctl_send(struct dblp_sock *dsk, struct dblp_ctl *ctl)
+{
+	sock_owned_by_me(&dsk->sk);
+	dblp_ctl_uncarry(dsk, &ctl->carried[0]);
+	dblp_ctl_uncarry(dsk, &ctl->carried[1]);
+	if (list_empty(&ctl->list) || !ctl->waits)
+		dblp_ctl_wait(dsk, ctl);
 }
 
 /**
  * dblp_ctl_add() - queue a frame that says something of the connection
  * @dsk: socket
  * @type: FLOW, FIN or PING
- *
- * Return: 0, also when one is waiting already, or -ENOMEM.
  */
-int dblp_ctl_add(struct dblp_sock *dsk, u8 type)
+void dblp_ctl_add(struct dblp_sock *dsk, u8 type)
 {
-	struct dblp_ctl *ctl;
+	int i;
 
 	sock_owned_by_me(&dsk->sk);
-	list_for_each_entry(ctl, &dsk->ctl_queue, list)
-		if (ctl->type == type)
-			return 0;
-	ctl = dblp_ctl_alloc(type);
-	if (!ctl)
-		return -ENOMEM;
-	list_add_tail(&ctl->list, &dsk->ctl_queue);
-	return 0;
+	for (i = 0; i < ARRAY_SIZE(dsk->ctl_own); i++)
+		if (dsk->ctl_own[i].type == type)
+			dblp_ctl_send(dsk, &dsk->ctl_own[i]);
 }
 
-static struct dblp_ctl *dblp_ctl_alloc_msg(struct list_head *to, u8 type,
-					   struct dblp_rx_msg *msg)
+/** dblp_ctl_waits() - are there frames to be sent? */
+bool dblp_ctl_waits(const struct dblp_sock *dsk)
 {
-	struct dblp_ctl *ctl;
-
-	ctl = dblp_ctl_alloc(type);
-	if (!ctl)
-		return NULL;
-	ctl->msg = msg;
-	ctl->id = msg->id;
-	msg->refs++;
-	list_add_tail(&ctl->list, to);
-	return ctl;
+	return !list_empty(&dsk->ctl_queue[DBLP_CTL_STOP]) ||
+	       !list_empty(&dsk->ctl_queue[DBLP_CTL_OTHER]);
 }
 
-/* One LOSSMAP frame for each stretch of the map that has a hole */
-static int dblp_ctl_add_map(struct list_head *to, struct dblp_rx_msg *msg)
+/** dblp_ctl_owed() - are there frames that the peer may not have? */
+bool dblp_ctl_owed(const struct dblp_sock *dsk)
 {
-	const struct dblp_segmap *have = &msg->have;
-	struct dblp_ctl *ctl;
-	u32 at = 0, words;
+	return dblp_ctl_waits(dsk) ||
+	       !list_empty(&dsk->ctl_flight[DBLP_CTL_STOP]) ||
+	       !list_empty(&dsk->ctl_flight[DBLP_CTL_OTHER]);
+}
 
-	while ((at = dblp_segmap_next_hole(have, at)) < have->n) {
-		ctl = dblp_ctl_alloc_msg(to, DBLP_FRAME_LOSSMAP, msg);
-		if (!ctl)
-			return -ENOMEM;
-		ctl->first = round_down(at, 32);
-		words = DIV_ROUND_UP(have->n - ctl->first, 32);
-		ctl->words = min_t(u32, words, DBLP_LOSSMAP_WORDS_MAX);
-		at = ctl->first + 32 * ctl->words;
+static struct dblp_notice *dblp_notice_find(const struct dblp_sock *dsk, u32 id)
+{
+	struct rb_node *node = dsk->ctl_notices.rb_node;
+	struct dblp_notice *n;
+
+	while (node) {
+		n = rb_entry(node, struct dblp_notice, node);
+		if (n->msg->id == id)
+			return n;
+		node = dblp_before(id, n->msg->id) ? node->rb_left :
+						     node->rb_right;
 	}
-	return 0;
+	return NULL;
+}
+
+static bool dblp_notice_less(struct rb_node *a, const struct rb_node *b)
+{
+	return dblp_before(rb_entry(a, struct dblp_notice, node)->msg->id,
+			   rb_entry(b, struct dblp_notice, node)->msg->id);
+}
+
+/* The next stretch of the map with a hole, from *@at on, which is moved behind it */
+static bool dblp_notice_stretch(const struct dblp_segmap *have, u32 *at,
+				u32 *first, u32 *words)
+{
+	*at = dblp_segmap_next_hole(have, *at);
+	if (*at >= have->n)
+		return false;
+	*first = round_down(*at, 32);
+	*words = min_t(u32, DIV_ROUND_UP(have->n - *first, 32),
+		       DBLP_LOSSMAP_WORDS_MAX);
+	*at = *first + 32 * *words;
+	return true;
+}
+
+static struct dblp_notice *dblp_notice_alloc(struct dblp_rx_msg *msg)
+{
+	u32 at = 0, frames = 1, i, first, words;
+	struct dblp_notice *n;
+
+	while (dblp_notice_stretch(&msg->have, &at, &first, &words))
+		frames++;
+	n = kzalloc(struct_size(n, frame, frames), GFP_ATOMIC | __GFP_NOWARN);
+	if (!n)
+		return NULL;
+	INIT_LIST_HEAD(&n->late);
+	n->msg = msg;
+	n->owed = frames;
+	dblp_ctl_init(&n->frame[0], DBLP_FRAME_CLOSE);
+	for (at = 0, i = 1; i < frames; i++) {
+		dblp_ctl_init(&n->frame[i], DBLP_FRAME_LOSSMAP);
+		dblp_notice_stretch(&msg->have, &at, &n->frame[i].first,
+				    &n->frame[i].words);
+	}
+	return n;
 }
 
 /**
@@ -95,39 +197,40 @@ static int dblp_ctl_add_map(struct list_head *to, struct dblp_rx_msg *msg)
  * @dsk: socket
  * @msg: the message; its loss map will not change any more
  *
- * CLOSE goes before everything that waits: it stops a sender.
- *
  * Return: 0, or -ENOMEM and nothing changed.
  */
 int dblp_ctl_add_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
-	LIST_HEAD(frames);
+	struct dblp_notice *n = dblp_notice_alloc(msg);
+	u32 i;
 
 	sock_owned_by_me(&dsk->sk);
-	if (!dblp_ctl_alloc_msg(&frames, DBLP_FRAME_CLOSE, msg))
+	if (!n)
 		return -ENOMEM;
-	if (dblp_ctl_add_map(&frames, msg))
-		goto err_free;
-	list_splice(&frames, &dsk->ctl_queue);
+	msg->refs++;
+	rb_add(&n->node, &dsk->ctl_notices, dblp_notice_less);
+	for (i = 0; i < n->owed; i++) {
+		n->frame[i].notice = n;
+		dblp_ctl_wait(dsk, &n->frame[i]);
+	}
 	return 0;
-
-err_free:
-	dblp_ctl_free_list(dsk, &frames);
-	return -ENOMEM;
 }
 
-static void dblp_ctl_mark_late(struct dblp_sock *dsk, struct list_head *list,
-			       u32 id)
+/* The peer has a frame, or will not need it any more */
+static void dblp_ctl_drop(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 {
-	struct dblp_ctl *ctl;
+	struct dblp_notice *n = ctl->notice;
 
-	list_for_each_entry(ctl, list, list) {
-		if (ctl->type != DBLP_FRAME_CLOSE || ctl->id != id)
-			continue;
-		dsk->ctl_late += !ctl->late;
-		ctl->late = true;
+	dblp_ctl_unlink(dsk, ctl);
+	if (ctl->type == DBLP_FRAME_CLOSE)
+		list_del_init(&n->late);
+	else if (ctl->type != DBLP_FRAME_LOSSMAP)
 		return;
-	}
+	if (--n->owed)
+		return;
+	rb_erase(&n->node, &dsk->ctl_notices);
+	dblp_rx_put(dsk, n->msg);
+	kfree(n);
 }
 
 /**
@@ -140,65 +243,43 @@ static void dblp_ctl_mark_late(struct dblp_sock *dsk, struct list_head *list,
  */
 void dblp_ctl_late(struct dblp_sock *dsk, u32 id)
 {
+	struct dblp_notice *n = dblp_notice_find(dsk, id);
+
 	sock_owned_by_me(&dsk->sk);
-	dblp_ctl_mark_late(dsk, &dsk->ctl_flight, id);
-	dblp_ctl_mark_late(dsk, &dsk->ctl_queue, id);
+	if (n && !list_empty(&n->frame[0].list) && list_empty(&n->late))
+		list_add_tail(&n->late, &dsk->ctl_late);
 }
 
 /**
- * dblp_ctl_make_budget() - make a frame that says the budget of a message
- * @dsk: socket
+ * dblp_ctl_budget() - a frame that says the budget of a message
  * @msg: message sent, at least in part
- * @to: list for dblp_ctl_queue(); nothing is added if one waits already
  *
- * Return: 0 or -ENOMEM.
+ * Return: the frame, which goes with the message, or NULL.
  */
-int dblp_ctl_make_budget(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
-			 struct list_head *to)
+struct dblp_ctl *dblp_ctl_budget(struct dblp_tx_msg *msg)
 {
-	struct dblp_ctl *ctl;
+	struct dblp_ctl *ctl = msg->told;
 
-	sock_owned_by_me(&dsk->sk);
-	list_for_each_entry(ctl, &dsk->ctl_queue, list)
-		if (ctl->tx == msg)
-			return 0;
-	ctl = dblp_ctl_alloc(DBLP_FRAME_BUDGET);
+	if (ctl)
+		return ctl;
+	ctl = kzalloc(sizeof(*ctl), GFP_ATOMIC | __GFP_NOWARN);
 	if (!ctl)
-		return -ENOMEM;
+		return NULL;
+	dblp_ctl_init(ctl, DBLP_FRAME_BUDGET);
 	ctl->tx = msg;
-	ctl->id = msg->id;
-	list_add_tail(&ctl->list, to);
-	return 0;
-}
-
-/** dblp_ctl_queue() - let frames that were made wait to be sent */
-void dblp_ctl_queue(struct dblp_sock *dsk, struct list_head *frames)
-{
-	list_splice_tail_init(frames, &dsk->ctl_queue);
-}
-
-/** dblp_ctl_free_list() - free frames on a list */
-void dblp_ctl_free_list(struct dblp_sock *dsk, struct list_head *frames)
-{
-	struct dblp_ctl *ctl, *tmp;
-
-	sock_owned_by_me(&dsk->sk);
-	list_for_each_entry_safe(ctl, tmp, frames, list)
-		dblp_ctl_free(dsk, ctl);
+	msg->told = ctl;
+	return ctl;
 }
 
 /** dblp_ctl_forget() - a message is closed: nothing is to be said of it */
-void dblp_ctl_forget(struct dblp_sock *dsk, const struct dblp_tx_msg *tx)
+void dblp_ctl_forget(struct dblp_sock *dsk, struct dblp_tx_msg *tx)
 {
-	struct dblp_ctl *ctl, *tmp;
-
 	sock_owned_by_me(&dsk->sk);
-	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_queue, list)
-		if (ctl->tx == tx)
-			dblp_ctl_free(dsk, ctl);
-	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_flight, list)
-		if (ctl->tx == tx)
-			dblp_ctl_free(dsk, ctl);
+	if (!tx->told)
+		return;
+	dblp_ctl_unlink(dsk, tx->told);
+	kfree(tx->told);
+	tx->told = NULL;
 }
 
 /**
@@ -218,14 +299,15 @@ void dblp_ctl_flow(struct dblp_sock *dsk, struct dblp_frame *f)
 static void dblp_ctl_lossmap(const struct dblp_ctl *ctl, struct dblp_frame *f,
 			     u8 *bits)
 {
+	const struct dblp_rx_msg *msg = ctl->notice->msg;
 	u32 i;
 
 	for (i = 0; i < ctl->words; i++)
-		put_unaligned_be32(dblp_segmap_missing_word(&ctl->msg->have,
+		put_unaligned_be32(dblp_segmap_missing_word(&msg->have,
 							    ctl->first +
 							    32 * i),
 				   bits + 4 * i);
-	f->lossmap.msg_id = ctl->msg->id;
+	f->lossmap.msg_id = msg->id;
 	f->lossmap.first = ctl->first;
 	f->lossmap.words = ctl->words;
 	f->lossmap.bits = bits;
@@ -233,9 +315,9 @@ static void dblp_ctl_lossmap(const struct dblp_ctl *ctl, struct dblp_frame *f,
 
 static void dblp_ctl_close(const struct dblp_ctl *ctl, struct dblp_frame *f)
 {
-	const struct dblp_rx_msg *msg = ctl->msg;
+	const struct dblp_rx_msg *msg = ctl->notice->msg;
 
-	f->close.msg_id = ctl->id;
+	f->close.msg_id = msg->id;
 	f->close.missing = msg->missing;
 	f->close.missing_segs = msg->have.n - msg->have.count;
 	f->close.budget = msg->budget;
@@ -264,11 +346,35 @@ static u8 *dblp_ctl_put(struct dblp_sock *dsk, const struct dblp_ctl *ctl,
 		f.fin.end = dsk->tx_next_id;
 		break;
 	case DBLP_FRAME_BUDGET:
-		f.budget.msg_id = ctl->id;
+		f.budget.msg_id = ctl->tx->id;
 		f.budget.ppm = ctl->tx->budget;
 		break;
 	}
 	return dblp_put_frame(p, end, &f);
+}
+
+/* A frame is in a packet, too: @first is the one that was put there before */
+static void dblp_ctl_carry(struct dblp_sock *dsk, struct dblp_ctl *ctl, u64 pn,
+			   struct dblp_carried **first)
+{
+	struct dblp_carried *c;
+
+	ctl->last ^= 1;
+	c = &ctl->carried[ctl->last];
+	dblp_ctl_uncarry(dsk, c);
+	c->pn = pn;
+	c->prev = NULL;
+	c->next = *first;
+	if (*first)
+		(*first)->prev = c;
+	*first = c;
+	ctl->waits = 0;
+	list_move_tail(&ctl->list, &dsk->ctl_flight[dblp_ctl_rank(ctl)]);
+}
+
+static bool dblp_ctl_carried_by(const struct dblp_ctl *ctl, u64 pn)
+{
+	return ctl->carried[ctl->last].pn == pn;
 }
 
 /**
@@ -277,45 +383,29 @@ static u8 *dblp_ctl_put(struct dblp_sock *dsk, const struct dblp_ctl *ctl,
  * @p: where
  * @end: how far at most
  * @pn: number of the packet, which is sent for sure
+ * @first: what is to be @carried of the packet
  *
  * Return: the byte behind the last frame.
  */
-u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn)
+u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn,
+		  struct dblp_carried **first)
 {
 	struct dblp_ctl *ctl, *tmp;
 	u8 *next;
+	int i;
 
 	sock_owned_by_me(&dsk->sk);
-	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_queue, list) {
-		next = dblp_ctl_put(dsk, ctl, p, end);
-		if (!next)
-			break;
-		p = next;
-		ctl->pn_before = ctl->pn;
-		ctl->pn = pn;
-		list_move_tail(&ctl->list, &dsk->ctl_flight);
+	*first = NULL;
+	for (i = 0; i < __DBLP_CTL_RANKS; i++) {
+		list_for_each_entry_safe(ctl, tmp, &dsk->ctl_queue[i], list) {
+			next = dblp_ctl_put(dsk, ctl, p, end);
+			if (!next)
+				return p;
+			p = next;
+			dblp_ctl_carry(dsk, ctl, pn, first);
+		}
 	}
 	return p;
-}
-
-/* Write CLOSE frames that are not in the packet yet; false if one has no room */
-static bool dblp_ctl_put_closes(struct dblp_sock *dsk,
-				const struct list_head *list, bool late,
-				u8 **p, const u8 *end)
-{
-	struct dblp_ctl *ctl;
-	u8 *next;
-
-	list_for_each_entry(ctl, list, list) {
-		if (ctl->type != DBLP_FRAME_CLOSE || ctl->late != late ||
-		    ctl->pn == dsk->sent.next)
-			continue;
-		next = dblp_ctl_put(dsk, ctl, *p, end);
-		if (!next)
-			return false;
-		*p = next;
-	}
-	return true;
 }
 
 /**
@@ -331,10 +421,19 @@ static bool dblp_ctl_put_closes(struct dblp_sock *dsk,
  */
 bool dblp_ctl_fill_late(struct dblp_sock *dsk, u8 **p, const u8 *end)
 {
+	struct dblp_notice *n;
+	u8 *next;
+
 	sock_owned_by_me(&dsk->sk);
-	return !dsk->ctl_late ||
-	       (dblp_ctl_put_closes(dsk, &dsk->ctl_flight, true, p, end) &&
-		dblp_ctl_put_closes(dsk, &dsk->ctl_queue, true, p, end));
+	list_for_each_entry(n, &dsk->ctl_late, late) {
+		if (dblp_ctl_carried_by(&n->frame[0], dsk->sent.next))
+			continue;
+		next = dblp_ctl_put(dsk, &n->frame[0], *p, end);
+		if (!next)
+			return false;
+		*p = next;
+	}
+	return true;
 }
 
 /**
@@ -343,65 +442,84 @@ bool dblp_ctl_fill_late(struct dblp_sock *dsk, u8 **p, const u8 *end)
  * @p: where
  * @end: how far at most
  *
- * Whatever goes to the peer takes them along: the sooner it stops the better.
+ * Whatever goes to the peer takes them along: the sooner it stops the better. Those
+ * that are late are there already, and no more than fit a packet.
  *
  * Return: the byte behind the last frame.
  */
 u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end)
 {
+	struct dblp_ctl *ctl;
+	u8 *next;
+
 	sock_owned_by_me(&dsk->sk);
-	dblp_ctl_put_closes(dsk, &dsk->ctl_flight, false, &p, end);
+	list_for_each_entry(ctl, &dsk->ctl_flight[DBLP_CTL_STOP], list) {
+		if (dblp_ctl_carried_by(ctl, dsk->sent.next))
+			break;
+		if (!list_empty(&ctl->notice->late))
+			continue;
+		next = dblp_ctl_put(dsk, ctl, p, end);
+		if (!next)
+			break;
+		p = next;
+	}
 	return p;
 }
 
 /**
  * dblp_ctl_acked() - a CTRL packet has arrived
  * @dsk: socket
- * @pn: its number
+ * @pkt: the packet
  */
-void dblp_ctl_acked(struct dblp_sock *dsk, u64 pn)
+void dblp_ctl_acked(struct dblp_sock *dsk, struct dblp_sent_pkt *pkt)
 {
-	struct dblp_ctl *ctl, *tmp;
+	struct dblp_ctl *ctl;
 
 	sock_owned_by_me(&dsk->sk);
-	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_flight, list) {
-		if (ctl->pn != pn && ctl->pn_before != pn)
-			continue;
+	while (pkt->carried) {
+		ctl = pkt->carried->ctl;
 		if (ctl->type == DBLP_FRAME_FIN)
 			dsk->fin_acked = 1;
-		dblp_ctl_free(dsk, ctl);
+		dblp_ctl_drop(dsk, ctl);
 	}
 }
 
 /**
  * dblp_ctl_lost() - a CTRL packet was lost
  * @dsk: socket
- * @pn: its number
+ * @pkt: the packet; its ACK may still come
  */
-void dblp_ctl_lost(struct dblp_sock *dsk, u64 pn)
+void dblp_ctl_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
 {
-	struct dblp_ctl *ctl, *tmp;
+	struct dblp_carried *c;
 
 	sock_owned_by_me(&dsk->sk);
-	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_flight, list)
-		if (ctl->pn == pn)
-			list_move_tail(&ctl->list, &dsk->ctl_queue);
+	for (c = pkt->carried; c; c = c->next)
+		if (c == &c->ctl->carried[c->ctl->last] && !c->ctl->waits)
+			dblp_ctl_wait(dsk, c->ctl);
 }
 
 /** dblp_ctl_requeue() - send everything that is in flight again, as a probe */
 void dblp_ctl_requeue(struct dblp_sock *dsk)
 {
+	struct dblp_ctl *ctl, *tmp;
+	int i;
+
 	sock_owned_by_me(&dsk->sk);
-	list_splice_tail_init(&dsk->ctl_flight, &dsk->ctl_queue);
+	for (i = 0; i < __DBLP_CTL_RANKS; i++)
+		list_for_each_entry_safe(ctl, tmp, &dsk->ctl_flight[i], list)
+			dblp_ctl_wait(dsk, ctl);
 }
 
 /** dblp_ctl_purge() - forget all frames */
 void dblp_ctl_purge(struct dblp_sock *dsk)
 {
 	struct dblp_ctl *ctl, *tmp;
+	int i;
 
 	sock_owned_by_me(&dsk->sk);
 	dblp_ctl_requeue(dsk);
-	list_for_each_entry_safe(ctl, tmp, &dsk->ctl_queue, list)
-		dblp_ctl_free(dsk, ctl);
+	for (i = 0; i < __DBLP_CTL_RANKS; i++)
+		list_for_each_entry_safe(ctl, tmp, &dsk->ctl_queue[i], list)
+			dblp_ctl_drop(dsk, ctl);
 }

@@ -6,54 +6,99 @@
 #define _NET_DBLP_CTL_H
 
 #include <linux/list.h>
+#include <linux/rbtree.h>
 #include <linux/types.h>
 
+struct dblp_ctl;
 struct dblp_frame;
 struct dblp_rx_msg;
+struct dblp_sent_pkt;
 struct dblp_sock;
 struct dblp_tx_msg;
 
 /**
+ * struct dblp_carried - that a frame is in a packet
+ * @next: the same of the next frame in the packet
+ * @prev: of the one before; NULL: the packet points here
+ * @ctl: the frame
+ * @pn: the packet's number; U64_MAX if there is none
+ */
+struct dblp_carried {
+	struct dblp_carried	*next;
+	struct dblp_carried	*prev;
+	struct dblp_ctl		*ctl;
+	u64			pn;
+};
+
+/**
  * struct dblp_ctl - a control frame that is repeated until it is acknowledged
- * @list: on @ctl_queue (to be sent) or @ctl_flight (sent)
+ * @list: on @ctl_queue (to be sent) or @ctl_flight (sent) of the socket; empty if
+ *	the peer has it
+ * @carried: the last two packets that carried it
+ * @last: which of these is the last
+ * @waits: on @ctl_queue
  * @type: &enum dblp_frame_type
- * @pn: packet that carried it last; U64_MAX if none
- * @pn_before: the one that did before that
- * @late: CLOSE: segments have come that the message was closed without
- * @msg: CLOSE, LOSSMAP: the message; a reference is held
+ * @notice: CLOSE, LOSSMAP: what it is part of
  * @tx: BUDGET: the message
- * @id: CLOSE, BUDGET: of the message
  * @first: LOSSMAP: first segment
  * @words: LOSSMAP: number of words
  */
 struct dblp_ctl {
 	struct list_head	list;
+	struct dblp_carried	carried[2];
+	u8			last:1;
+	u8			waits:1;
 	u8			type;
-	bool			late;
-	u64			pn;
-	u64			pn_before;
-	struct dblp_rx_msg	*msg;
-	struct dblp_tx_msg	*tx;
-	u32			id;
+	union {
+		struct dblp_notice	*notice;
+		struct dblp_tx_msg	*tx;
+	};
 	u32			first;
 	u32			words;
 };
 
-int dblp_ctl_add(struct dblp_sock *dsk, u8 type);
+/**
+ * struct dblp_notice - what the peer has to be told of a message that was closed
+ *	with bytes missing; freed when it knows all of that
+ * @node: in @ctl_notices of the socket, by message ID
+ * @late: on @ctl_late of the socket: segments have come that the message was
+ *	closed without, and the CLOSE was not acknowledged
+ * @msg: the message; a reference is held
+ * @owed: frames that were not acknowledged
+ * @frame: CLOSE, then a LOSSMAP for each stretch of the map that has a hole
+ */
+struct dblp_notice {
+	struct rb_node		node;
+	struct list_head	late;
+	struct dblp_rx_msg	*msg;
+	u32			owed;
+	struct dblp_ctl		frame[];
+};
+
+/* What goes first: the CLOSE frames, which stop a sender */
+enum dblp_ctl_rank {
+	DBLP_CTL_STOP,
+	DBLP_CTL_OTHER,
+	__DBLP_CTL_RANKS,
+};
+
+void dblp_ctl_begin(struct dblp_sock *dsk);
+void dblp_ctl_add(struct dblp_sock *dsk, u8 type);
 int dblp_ctl_add_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_ctl_flow(struct dblp_sock *dsk, struct dblp_frame *f);
-u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn);
+bool dblp_ctl_waits(const struct dblp_sock *dsk);
+bool dblp_ctl_owed(const struct dblp_sock *dsk);
+u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn,
+		  struct dblp_carried **first);
 bool dblp_ctl_fill_late(struct dblp_sock *dsk, u8 **p, const u8 *end);
 u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end);
-void dblp_ctl_acked(struct dblp_sock *dsk, u64 pn);
-void dblp_ctl_lost(struct dblp_sock *dsk, u64 pn);
+void dblp_ctl_acked(struct dblp_sock *dsk, struct dblp_sent_pkt *pkt);
+void dblp_ctl_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
 void dblp_ctl_requeue(struct dblp_sock *dsk);
 void dblp_ctl_purge(struct dblp_sock *dsk);
-int dblp_ctl_make_budget(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
-			 struct list_head *to);
-void dblp_ctl_queue(struct dblp_sock *dsk, struct list_head *frames);
-void dblp_ctl_free_list(struct dblp_sock *dsk, struct list_head *frames);
-void dblp_ctl_forget(struct dblp_sock *dsk, const struct dblp_tx_msg *tx);
+struct dblp_ctl *dblp_ctl_budget(struct dblp_tx_msg *msg);
+void dblp_ctl_send(struct dblp_sock *dsk, struct dblp_ctl *ctl);
+void dblp_ctl_forget(struct dblp_sock *dsk, struct dblp_tx_msg *tx);
 void dblp_ctl_late(struct dblp_sock *dsk, u32 id);
 
 #endif /* _NET_DBLP_CTL_H */

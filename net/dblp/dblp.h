@@ -417,9 +417,11 @@ struct dblp_peer_key {
  *	route, 0 if it can
  * @progress: when the peer last acknowledged something new, or when we began
  *	to wait for that
- * @ctl_queue: control frames to be sent
- * @ctl_flight: control frames in flight
- * @ctl_late: of both, CLOSE frames without which no ACK may be sent
+ * @ctl_queue: control frames to be sent, by &enum dblp_ctl_rank
+ * @ctl_flight: control frames in flight, the longest first
+ * @ctl_own: those that say something of the connection
+ * @ctl_notices: closed messages that the peer may not know all about, by ID
+ * @ctl_late: of these, the ones without whose CLOSE no ACK may be sent
  *
  * Receiving:
  * @rx_turn: the message whose turn it is, if it has been opened
@@ -565,9 +567,11 @@ struct dblp_sock {
 	u64			last_sent;
 	u64			stuck_since;
 	u64			progress;
-	struct list_head	ctl_queue;
-	struct list_head	ctl_flight;
-	u32			ctl_late;
+	struct list_head	ctl_queue[__DBLP_CTL_RANKS];
+	struct list_head	ctl_flight[__DBLP_CTL_RANKS];
+	struct dblp_ctl		ctl_own[3];
+	struct rb_root		ctl_notices;
+	struct list_head	ctl_late;
 
 	struct dblp_rx_msg	*rx_turn;
 	struct xarray		rx_msgs;
@@ -689,7 +693,7 @@ void dblp_done(struct dblp_sock *dsk, int err);
 void dblp_abort(struct dblp_sock *dsk, enum dblp_rst_reason reason, int err);
 void dblp_close(struct dblp_sock *dsk);
 void dblp_stop_listening(struct dblp_sock *dsk);
-int dblp_queue_fin(struct dblp_sock *dsk);
+void dblp_queue_fin(struct dblp_sock *dsk);
 void dblp_check_closing(struct dblp_sock *dsk);
 u64 dblp_patience(const struct dblp_sock *dsk);
 void dblp_timer_init(struct dblp_sock *dsk);

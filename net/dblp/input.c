@@ -72,12 +72,11 @@ static void dblp_packets_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
 {
 	struct dblp_sock *dsk = ctx;
 	struct dblp_tx_msg *msg;
-	u32 i;
 
 	if (late)
 		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTSPURIOUS, n);
-	for (i = 0; i < n && !list_empty(&dsk->ctl_flight); i++)
-		dblp_ctl_acked(dsk, pn + i);
+	if (!pkt->data && !pkt->probe)
+		dblp_ctl_acked(dsk, pkt);
 	dblp_path_acked(dsk, pkt, n);
 	msg = pkt->data ? dblp_tx_find(dsk, pkt->msg) : NULL;
 	if (msg)
@@ -93,8 +92,8 @@ static void dblp_packet_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
 	dsk->info.pkts_lost++;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_PKTLOST);
 	trace_dblp_packet_lost(dsk, pn, pkt, why);
-	if (!list_empty(&dsk->ctl_flight))
-		dblp_ctl_lost(dsk, pn);
+	if (!pkt->data && !pkt->probe)
+		dblp_ctl_lost(dsk, pkt);
 	dblp_path_lost(dsk, pkt);
 	msg = pkt->data ? dblp_tx_find(dsk, pkt->msg) : NULL;
 	if (msg)
@@ -245,7 +244,8 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 	case DBLP_FRAME_PING:
 		/* What it was told before may have been lost */
 		dsk->peer_waits = true;
-		return dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
+		dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
+		return 0;
 	case DBLP_FRAME_BUDGET:
 		return dblp_rx_budget(dsk, f, pn);
 	}

@@ -40,16 +40,12 @@ void dblp_keepalive_set(struct dblp_sock *dsk)
 /**
  * dblp_keepalive_expired() - ask the peer
  * @dsk: connection; the caller pushes
- *
- * Without memory for the question it is asked a little later: see
- * dblp_keepalive_set().
  */
 void dblp_keepalive_expired(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
 	dsk->keepalive_at = 0;
-	if (dblp_ctl_add(dsk, DBLP_FRAME_PING))
-		return;
+	dblp_ctl_add(dsk, DBLP_FRAME_PING);
 	dsk->keepalive_probe = true;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_KEEPALIVESENT);
 }

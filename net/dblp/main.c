@@ -141,8 +141,7 @@ struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
 	INIT_LIST_HEAD(&dsk->tx_settled);
 	INIT_LIST_HEAD(&dsk->tx_reports);
 	INIT_LIST_HEAD(&dsk->tx_spare);
-	INIT_LIST_HEAD(&dsk->ctl_queue);
-	INIT_LIST_HEAD(&dsk->ctl_flight);
+	dblp_ctl_begin(dsk);
 	INIT_LIST_HEAD(&dsk->rx_ready);
 	INIT_LIST_HEAD(&dsk->rx_part);
 	INIT_LIST_HEAD(&dsk->rx_last);

@@ -25,6 +25,7 @@ struct dblp_sock;
  * @lost_node: on @tx_lost of the socket while segments wait to be repaired
  * @tag: from the user
  * @whole: the user's message of which this is a piece, NULL if it is all of it
+ * @told: BUDGET frame that was queued: a CLOSE may go by another budget; or NULL
  * @id: message ID
  * @number: of the user's message, as he is told
  * @len: bytes
@@ -54,7 +55,6 @@ struct dblp_sock;
  * @auto_order: the budget decides on the order
  * @reshuffled: in sequence only below @shuffle_base
  * @own_budget: the socket's does not matter
- * @told: a BUDGET frame was queued: a CLOSE may go by another budget
  * @joined: this is the @msg of a &struct dblp_tx_whole
  * @described: a zero map was sent
  * @off_buffer: settled: @truesize takes no room in the send buffer
@@ -89,6 +89,7 @@ struct dblp_tx_msg {
 	struct list_head	lost_node;
 	u64			tag;
 	struct dblp_tx_whole	*whole;
+	struct dblp_ctl		*told;
 	u32			id;
 	u32			number;
 	u32			len;
@@ -117,7 +118,6 @@ struct dblp_tx_msg {
 	u8			auto_order:1;
 	u8			reshuffled:1;
 	u8			own_budget:1;
-	u8			told:1;
 	u8			joined:1;
 	u8			described:1;
 	u8			off_buffer:1;

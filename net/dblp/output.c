@@ -149,6 +149,7 @@ static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 		.dcid = dsk->peer_key.cid,
 	};
 	const u8 *end = out + min_t(u32, sizeof(out), mss);
+	struct dblp_carried *carried;
 	struct sk_buff *skb;
 	u8 *p;
 
@@ -157,7 +158,8 @@ static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 	skb = dblp_skb_alloc(end - out, GFP_ATOMIC);
 	if (!skb)
 		return false;
-	p = dblp_ctl_fill(dsk, out + DBLP_HDR_LEN, end, dsk->sent.next);
+	p = dblp_ctl_fill(dsk, out + DBLP_HDR_LEN, end, dsk->sent.next,
+			  &carried);
 	WARN_ON_ONCE(p == out + DBLP_HDR_LEN);
 	p = dblp_put_news(dsk, p, end, now);
 	/* A RST is never longer than what it answers: be worth one */
@@ -170,7 +172,7 @@ static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 	dblp_note_sent(dsk, 1, now);
 	trace_dblp_packet_sent(dsk, DBLP_PKT_CTRL, dsk->sent.next, 1, p - out,
 			       NULL, false);
-	dblp_sent_push(&dsk->sent, p - out, now);
+	dblp_sent_push(&dsk->sent, p - out, now)->carried = carried;
 	dblp_xmit_ctl(dsk, skb, dst);
 	return true;
 }
@@ -178,7 +180,7 @@ static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 static bool dblp_push_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 			  u32 mss, u64 now)
 {
-	while (!list_empty(&dsk->ctl_queue))
+	while (dblp_ctl_waits(dsk))
 		if (!dblp_send_ctl(dsk, dst, mss, now))
 			return false;
 	return true;
@@ -208,7 +210,9 @@ static u32 dblp_ctl_room(const struct dblp_tx_msg *msg, u32 len, u32 mss)
 	return clamp_t(u32, len < mss ? mss - len : 0, least, DBLP_CTL_MAX);
 }
 
-/* Control frames of a DATA packet: META while needed, the rest if it fits */
+/* Control frames of a DATA packet: META while needed, what is not repeated if it
+ * fits
+ */
 static u32 dblp_seg_ctl(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
 			u8 *out, u32 room, u64 now)
 {
@@ -219,8 +223,6 @@ static u32 dblp_seg_ctl(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
 		next = dblp_put_meta(msg, p, end);
 		p = next ?: p;
 	}
-	if (!list_empty(&dsk->ctl_queue))
-		p = dblp_ctl_fill(dsk, p, end, dsk->sent.next);
 	if (dsk->ack_pending)
 		p = dblp_put_news(dsk, p, end, now);
 	return p - out;
@@ -496,8 +498,8 @@ static void dblp_tell_blocked(struct dblp_sock *dsk)
 {
 	if (dsk->blocked || !dblp_tx_blocked(dsk))
 		return;
-	if (!dblp_ctl_add(dsk, DBLP_FRAME_PING))
-		dsk->blocked = 1;
+	dblp_ctl_add(dsk, DBLP_FRAME_PING);
+	dsk->blocked = 1;
 }
 
 /*
@@ -534,7 +536,7 @@ static void dblp_set_pto(struct dblp_sock *dsk)
  */
 static void dblp_retry(struct dblp_sock *dsk, u64 now)
 {
-	if (list_empty(&dsk->ctl_queue) && list_empty(&dsk->tx_msgs))
+	if (!dblp_ctl_waits(dsk) && list_empty(&dsk->tx_msgs))
 		return;
 	dsk->pace_at = now + DBLP_RETRY_NS;
 	if (!dsk->stuck_since)
@@ -551,7 +553,7 @@ static void dblp_retry(struct dblp_sock *dsk, u64 now)
  */
 static bool dblp_has_work(const struct dblp_sock *dsk)
 {
-	return dsk->tx_cur || !list_empty(&dsk->ctl_queue) ||
+	return dsk->tx_cur || dblp_ctl_waits(dsk) ||
 	       !list_empty(&dsk->tx_lost) || !dsk->pmtu.max ||
 	       (dsk->sent.inflight && !dblp_pmtu_known(&dsk->pmtu));
 }
@@ -722,7 +724,7 @@ void dblp_probe(struct dblp_sock *dsk, u64 now)
 	dblp_ctl_requeue(dsk);
 	if (dblp_probe_seg(dsk, &from, dst, mss, now))
 		dblp_probe_seg(dsk, &from, dst, mss, now);
-	if (dsk->sent.next == next && list_empty(&dsk->ctl_queue))
+	if (dsk->sent.next == next && !dblp_ctl_waits(dsk))
 		dblp_ctl_add(dsk, DBLP_FRAME_PING);
 	dblp_push_ctl(dsk, dst, mss, now);
 	if (dsk->sent.next != next + 1)

@@ -12,6 +12,8 @@
 
 #include <linux/types.h>
 
+struct dblp_carried;
+
 #define DBLP_REORDER_MIN	3	/* packets, RFC 9002 kPacketThreshold */
 #define DBLP_REORDER_MAX	300	/* as TCP's net.ipv4.tcp_max_reordering */
 #define DBLP_GRANULARITY_NS	100000ULL	/* kGranularity; hrtimers */
@@ -90,6 +92,7 @@ enum dblp_pkt_state {
  * @first_sent: when the packet was sent that was acknowledged last then
  * @msg: for the caller: of a DATA packet, the ID of its message
  * @seg: for the caller: its segment
+ * @carried: for the caller: of a CTRL packet instead, the frames in it
  * @bytes: bytes in the network, UDP payload
  * @state: &enum dblp_pkt_state
  * @data: for the caller: it is a DATA packet
@@ -107,8 +110,13 @@ struct dblp_sent_pkt {
 	};
 	u64	delivered_at;
 	u64	first_sent;
-	u32	msg;
-	u32	seg;
+	union {
+		struct {
+			u32	msg;
+			u32	seg;
+		};
+		struct dblp_carried *carried;
+	};
 	u16	bytes;
 	u8	state;
 	u8	data:1;
@@ -237,6 +245,13 @@ struct dblp_sent_pkt *dblp_sent_grow(struct dblp_sent *s,
 static inline u32 dblp_sent_free(const struct dblp_sent *s)
 {
 	return s->mask + 1 - (u32)(s->next - s->base);
+}
+
+/** dblp_sent_pkt() - the packet with a number, or NULL if it was forgotten */
+static inline struct dblp_sent_pkt *dblp_sent_pkt(const struct dblp_sent *s,
+						  u64 pn)
+{
+	return pn >= s->base && pn < s->next ? &s->ring[pn & s->mask] : NULL;
 }
 
 /**

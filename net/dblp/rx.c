@@ -698,7 +698,6 @@ void dblp_set_cap(struct dblp_sock *dsk, u32 ppm)
 	if (dsk->state != DBLP_STATE_ESTABLISHED)
 		return;
 	dblp_rx_reclose(dsk);
-	/* Failing that, the peer learns it with the next FLOW */
 	dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
 	dblp_push(dsk);
 }

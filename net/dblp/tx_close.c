@@ -38,8 +38,7 @@ int dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
 	msg->closed = 1;
-	if (msg->told)
-		dblp_ctl_forget(dsk, msg);
+	dblp_ctl_forget(dsk, msg);
 	list_del_init(&msg->lost_node);
 	if (dsk->tx_cur == msg)
 		dblp_tx_advance(dsk);
