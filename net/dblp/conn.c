@@ -221,6 +221,7 @@ void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 /* The socket's own reference is over: nobody can reach it by number now */
 static void dblp_end_life(struct dblp_sock *dsk)
 {
+	dblp_orphan_end(dsk);
 	dblp_leave_config(dsk);
 	dblp_sock_unnumber(dsk);
 	/* The port is free as soon as the socket is closed */
@@ -254,6 +255,7 @@ void dblp_done(struct dblp_sock *dsk, int err)
 	dsk->ack_at = 0;
 	dsk->keepalive_at = 0;
 	dsk->close_at = 0;
+	dsk->orphan_at = 0;
 	dsk->sent.loss_time = 0;
 	dblp_timer_update(dsk);
 	dblp_ctl_purge(dsk);
@@ -392,7 +394,9 @@ void dblp_close(struct dblp_sock *dsk)
 	sock_orphan(sk);
 	if (dsk->state == DBLP_STATE_CLOSED)
 		dblp_end_life(dsk);
-	else if (dsk->state != DBLP_STATE_CLOSING)
+	else if (dsk->state == DBLP_STATE_CLOSING)
+		dblp_orphan_begin(dsk);
+	else
 		dblp_done(dsk, 0);
 }
 
@@ -461,6 +465,8 @@ void dblp_timer_run(struct dblp_sock *dsk)
 		dblp_loss_expired(dsk, now);
 	if (dsk->pto_at && now >= dsk->pto_at)
 		dblp_pto_expired(dsk, now);
+	if (dsk->orphan_at && now >= dsk->orphan_at)
+		dblp_orphan_look(dsk, now);
 	if (dsk->state == DBLP_STATE_CLOSED)
 		return;
 	if (dsk->close_at && now >= dsk->close_at)
@@ -518,6 +524,7 @@ void dblp_timer_update(struct dblp_sock *dsk)
 	at = dblp_earliest(at, dsk->keepalive_at);
 	at = dblp_earliest(at, dsk->close_at);
 	at = dblp_earliest(at, dsk->spare_at);
+	at = dblp_earliest(at, dsk->orphan_at);
 	if (!at || (dsk->timer_at && dsk->timer_at <= at))
 		return;
 

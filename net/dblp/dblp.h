@@ -40,9 +40,9 @@
  *
  * *References to a socket.* (1) Its life: from sock_init_data() until
  * dblp_release(), or, when messages are still to be acknowledged then, until
- * dblp_done(); a child that nobody has accepted yet owes this one to its
- * listener's queue. (2) Whoever found it, while he holds it. (3) Packets in
- * queues below us, through sk_wmem_alloc. The timer has none: it may expire
+ * dblp_done(), which orphan.c sees to; a child that nobody has accepted yet owes
+ * this one to its listener's queue. (2) Whoever found it, while he holds it. (3)
+ * Packets in queues below us, through sk_wmem_alloc. The timer has none: it may expire
  * until dblp_destruct() cancels it, and finds a socket in state CLOSED at worst.
  *
  * *Endpoints.* A struct dblp_endpoint is one bound UDP socket, shared by a
@@ -159,6 +159,8 @@ enum dblp_limits {
 	DBLP_KEEPALIVE_MIN_MS	= 10,
 	DBLP_KEEPALIVE_MAX_MS	= 86400000,
 	DBLP_FAREWELL_MS	= 5000,
+	/* Connections that nobody has any more, in a namespace */
+	DBLP_ORPHANS_MAX	= 16384,
 	DBLP_COOKIE_LIFE_MS	= 5000,
 	DBLP_ELEMENT_MAX	= 256,
 	DBLP_MTU_MAX		= 64000,
@@ -207,6 +209,12 @@ struct dblp_rst_quota {
  * @endpoints: number of endpoints alive
  * @config: what operators set
  * @receiving: connections amid a message from their peer
+ * @orphans: connections that their user has closed, see orphan.c
+ * @sysctl_rmem_default: SO_RCVBUF that a socket begins with
+ * @sysctl_wmem_default: SO_SNDBUF that a socket begins with
+ * @sysctl_max_orphans: that @orphans may be at most
+ * @sysctl: these, for whoever may change them
+ * @sysctl_table: freed when @sysctl goes
  * @shared: endpoints that SO_REUSEADDR lets others join
  * @shared_lock: protects @shared
  * @mib: counters
@@ -226,6 +234,12 @@ struct dblp_net {
 	spinlock_t		shared_lock;	/* for @shared */
 	struct dblp_config	config;
 	atomic_t		receiving;
+	atomic_t		orphans;
+	int			sysctl_rmem_default;
+	int			sysctl_wmem_default;
+	int			sysctl_max_orphans;
+	struct ctl_table_header	*sysctl;
+	struct ctl_table	*sysctl_table;
 	struct dblp_mib __percpu *mib;
 };
 
@@ -366,6 +380,7 @@ struct dblp_peer_key {
  * @keepalive_at: ask an idle peer whether it is alive
  * @close_at: look which messages may be closed
  * @spare_at: give @tx_spare back
+ * @orphan_at: look whether an orphan gets on
  *
  * Handshake, client:
  * @cookie: from INIT_ACK
@@ -392,6 +407,10 @@ struct dblp_peer_key {
  * @tx_next_id: of the next message of the protocol
  * @tx_next_number: of the next message of the user
  * @tx_bytes: bytes of messages not settled
+ * @tx_moved: segments acknowledged for the first time, and messages settled
+ * @orphan_moved: of an orphan: @tx_moved when that was looked at last
+ * @orphan_since: since when it has not changed
+ * @orphan: counted in @orphans of the namespace
  * @tx_cost: credit taken by messages started
  * @peer_max_msg: first message ID that the peer does not allow yet
  * @peer_max_data: credit that the peer gave in all
@@ -521,6 +540,7 @@ struct dblp_sock {
 	u64			keepalive_at;
 	u64			close_at;
 	u64			spare_at;
+	u64			orphan_at;
 
 	struct dblp_cookie	cookie;
 	u64			handshake_start;
@@ -545,6 +565,9 @@ struct dblp_sock {
 	u32			tx_next_id;
 	u32			tx_next_number;
 	u64			tx_bytes;
+	u64			tx_moved;
+	u64			orphan_moved;
+	u64			orphan_since;
 	u64			tx_cost;
 	u32			peer_max_msg;
 	u64			peer_max_data;
@@ -556,6 +579,7 @@ struct dblp_sock {
 	u8			blocked:1;
 	u8			fin_queued:1;
 	u8			fin_acked:1;
+	u8			orphan:1;
 	u64			pace_next;
 	struct dblp_sent	sent;
 	struct dblp_rtt		rtt;
@@ -813,6 +837,15 @@ void dblp_keepalive_expired(struct dblp_sock *dsk);
 u64 dblp_keepalive_backoff(const struct dblp_sock *dsk, u64 pto);
 void dblp_keepalive(struct sock *sk, int on);
 void dblp_keepalive_tune(struct dblp_sock *dsk, u32 ms);
+
+/* orphan.c: connections that nobody has any more */
+void dblp_orphan_begin(struct dblp_sock *dsk);
+void dblp_orphan_end(struct dblp_sock *dsk);
+void dblp_orphan_look(struct dblp_sock *dsk, u64 now);
+
+/* sysctl.c */
+int dblp_sysctl_init(struct net *net, struct dblp_net *dn);
+void dblp_sysctl_exit(struct dblp_net *dn);
 
 /* coalesce.c: buffers of what came one by one */
 void dblp_coalesce(struct dblp_endpoint *ep, struct sk_buff *skb);

@@ -19,13 +19,8 @@ static DEFINE_PER_CPU(int, dblp_memory_per_cpu_fw_alloc);
 static struct percpu_counter dblp_sockets_allocated;
 static unsigned long dblp_memory_pressure;
 static long dblp_sysctl_mem[3] __read_mostly;
-static int dblp_sysctl_rmem[3] __read_mostly = {
-	DBLP_WINDOW_MIN, 2 * DBLP_WINDOW_DEFAULT, 8 * DBLP_WINDOW_DEFAULT
-};
-
-static int dblp_sysctl_wmem[3] __read_mostly = {
-	DBLP_WINDOW_MIN, 2 * DBLP_WINDOW_DEFAULT, 8 * DBLP_WINDOW_DEFAULT
-};
+/* That a socket may have under pressure; the core wants to know no more of it */
+static int dblp_mem_least = DBLP_WINDOW_MIN;
 
 /** dblp_pernet() - what a namespace has for us */
 struct dblp_net *dblp_pernet(struct net *net)
@@ -62,8 +57,8 @@ struct proto dblp_prot = {
 	.sockets_allocated	= &dblp_sockets_allocated,
 	.memory_pressure	= &dblp_memory_pressure,
 	.sysctl_mem		= dblp_sysctl_mem,
-	.sysctl_rmem		= dblp_sysctl_rmem,
-	.sysctl_wmem		= dblp_sysctl_wmem,
+	.sysctl_rmem		= &dblp_mem_least,
+	.sysctl_wmem		= &dblp_mem_least,
 };
 
 static void dblp_destruct(struct sock *sk)
@@ -115,8 +110,8 @@ struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
 	sk->sk_destruct = dblp_destruct;
 	sk->sk_backlog_rcv = dblp_prot.backlog_rcv;
 	sk->sk_state = TCP_CLOSE;
-	sk->sk_rcvbuf = dblp_sysctl_rmem[1];
-	sk->sk_sndbuf = dblp_sysctl_wmem[1];
+	sk->sk_rcvbuf = READ_ONCE(dblp_pernet(net)->sysctl_rmem_default);
+	sk->sk_sndbuf = READ_ONCE(dblp_pernet(net)->sysctl_wmem_default);
 	sk->sk_txrehash = READ_ONCE(net->core.sysctl_txrehash);
 	sock_set_flag(sk, SOCK_RCU_FREE);
 	/* Packets that leave the queues below do not mean room for messages */
@@ -192,13 +187,18 @@ static int __net_init dblp_net_init(struct net *net)
 	dn->mib = dblp_mib_alloc();
 	if (!dn->mib)
 		return -ENOMEM;
-	err = dblp_conns_init(dn);
+	err = dblp_sysctl_init(net, dn);
 	if (err)
 		goto err_mib;
+	err = dblp_conns_init(dn);
+	if (err)
+		goto err_sysctl;
 	get_random_bytes(&dn->cookie_key, sizeof(dn->cookie_key));
 	dblp_reuse_init(dn);
 	return 0;
 
+err_sysctl:
+	dblp_sysctl_exit(dn);
 err_mib:
 	free_percpu(dn->mib);
 	return err;
@@ -210,6 +210,8 @@ static void __net_exit dblp_net_exit(struct net *net)
 
 	dblp_endpoints_flush();
 	WARN_ON_ONCE(atomic_read(&dn->endpoints));
+	WARN_ON_ONCE(atomic_read(&dn->orphans));
+	dblp_sysctl_exit(dn);
 	dblp_jobs_exit(&dn->config);
 	dblp_cookies_exit(dn);
 	dblp_conns_exit(dn);

@@ -123,6 +123,12 @@ enum dblp_mib_item {
 	DBLP_MIB_MSGRECEIVEDDEADLINE,
 	/* Message bytes that were all zero, and described instead of sent */
 	DBLP_MIB_BYTESELIDED,
+	/* Connections reset after close() as messages did not get on for the user timeout */
+	DBLP_MIB_ORPHANTIMEOUT,
+	/* Connections reset after close() as messages did not get on while memory was short */
+	DBLP_MIB_ORPHANMEMORY,
+	/* Connections reset by close() as there were too many that nobody has */
+	DBLP_MIB_ORPHANTOOMANY,
 	__DBLP_MIB_MAX
 };
 

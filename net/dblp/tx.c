@@ -613,7 +613,9 @@ void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 	if (!late)
 		dblp_tx_landed(msg->sent + seg, n);
 	msg->meta_acked = 1;
+	dsk->tx_moved -= msg->acked.count;
 	dblp_tx_segs_acked(msg, seg, n);
+	dsk->tx_moved += msg->acked.count;
 	dblp_tx_unmark_lost(msg);
 
 	if (msg->acked.count == msg->acked.n) {

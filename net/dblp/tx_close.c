@@ -231,6 +231,7 @@ void dblp_tx_settle(struct dblp_sock *dsk)
 		trace_dblp_msg_close(dsk, msg, NULL);
 		dblp_txbuf_retire(dsk, msg);
 		dsk->tx_bytes -= msg->len;
+		dsk->tx_moved++;
 		dblp_tx_leave_buffer(dsk, msg);
 		dblp_tx_finish(dsk, msg);
 	}

@@ -242,6 +242,18 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 		"BytesElided",
 		"Message bytes that were all zero, and described instead of sent",
 	},
+	[DBLP_A_STATS_ORPHAN_TIMEOUT] = {
+		"OrphanTimeout",
+		"Connections reset after close() as messages did not get on for the user timeout",
+	},
+	[DBLP_A_STATS_ORPHAN_MEMORY] = {
+		"OrphanMemory",
+		"Connections reset after close() as messages did not get on while memory was short",
+	},
+	[DBLP_A_STATS_ORPHAN_TOO_MANY] = {
+		"OrphanTooMany",
+		"Connections reset by close() as there were too many that nobody has",
+	},
 };
 
 const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {

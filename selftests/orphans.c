@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Connections that their user has closed with something to deliver still: a peer
+ * keeps them by taking messages, and by nothing else. The other end is played by
+ * the test.
+ */
+#define _GNU_SOURCE
+#include "kselftest_harness.h"
+#include "lib/scripted.h"
+#include "lib/sock.h"
+
+#define WAIT_MS		10000
+#define PATIENCE_MS	1000
+/* It is looked once a second, and a busy machine is late */
+#define SLACK_MS	3000
+#define MIB		(1 << 20)
+#define CREDIT		(64 << 10)
+#define SYSCTL		"/proc/sys/net/dblp/"
+
+static void sysctl_write(const char *name, const char *text)
+{
+	char path[100];
+	int fd;
+
+	snprintf(path, sizeof(path), SYSCTL "%s", name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		die("writing '%s' to %s", text, path);
+	close(fd);
+}
+
+FIXTURE(orphan) {
+	struct sockaddr_dblp addr;
+	char mem[100];
+	char *buf;
+	int mem_fd;
+	int listener;
+};
+
+FIXTURE_SETUP(orphan)
+{
+	/* It is there in the first namespace only */
+	self->mem_fd = open(SYSCTL "mem", O_RDWR | O_CLOEXEC);
+	ASSERT_LT(0, read(self->mem_fd, self->mem, sizeof(self->mem) - 1));
+	self->buf = noise_new(8 * MIB);
+}
+
+FIXTURE_TEARDOWN(orphan)
+{
+	pwrite(self->mem_fd, self->mem, strlen(self->mem), 0);
+	close(self->mem_fd);
+	close(self->listener);
+	free(self->buf);
+}
+
+static void listen_here(FIXTURE_DATA(orphan) *self, u32 patience)
+{
+	netns_new();
+	netns_set_mtu(1500);
+	self->listener = new_listener("127.0.0.1", 8, &self->addr);
+	set_u32(self->listener, DBLP_USER_TIMEOUT, patience);
+}
+
+/* A connection to a peer that gives @credit */
+static int join(FIXTURE_DATA(orphan) *self, struct peer *peer, u64 credit)
+{
+	struct dblp_params ours = params_default();
+	struct packet p;
+	int fd;
+
+	ours.max_data = credit;
+	peer_connect(peer, &self->addr);
+	peer_get_cookie(peer);
+	peer->scid = peer->cookie.scid;
+	make_echo(&p, peer, &ours);
+	send_packet(peer, &p);
+	if (!peer_expect(peer, DBLP_PKT_COOKIE_ACK, WAIT_MS))
+		die("no COOKIE-ACK came");
+	fd = accept(self->listener, NULL, NULL);
+	if (fd < 0)
+		die("accept()");
+	return fd;
+}
+
+/* Small messages: what the credit allows goes out, the rest waits */
+static void leave(FIXTURE_DATA(orphan) *self, int fd, u32 bytes)
+{
+	u32 n;
+
+	for (n = 0; n < bytes; n += 16384)
+		if (send(fd, self->buf + n, 16384, MSG_DONTWAIT) != 16384)
+			die("send()");
+	close(fd);
+}
+
+/* All that comes is acknowledged; how long until the reset? */
+static u64 acknowledge_until_reset(struct peer *peer, u64 ms)
+{
+	u64 start = now_ms();
+	u32 acked = 0;
+
+	while (!peer->n[DBLP_PKT_RST] && now_ms() - start < ms) {
+		peer_expect(peer, DBLP_PKT_RST, 10);
+		if (peer->largest > acked)
+			peer_ack(peer, 0, peer->largest - 1);
+		acked = peer->largest;
+	}
+	return now_ms() - start;
+}
+
+static bool only_listener_left(void)
+{
+	u64 end = now_ms() + WAIT_MS;
+
+	while (socket_count() > 1 && now_ms() < end)
+		sleep_ms(5);
+	return socket_count() == 1;
+}
+
+TEST_F(orphan, a_peer_that_only_acknowledges_does_not_keep_it)
+{
+	static struct peer peer;
+	u64 took;
+
+	listen_here(self, PATIENCE_MS);
+	leave(self, join(self, &peer, CREDIT), 4 * MIB);
+	took = acknowledge_until_reset(&peer, WAIT_MS);
+	TH_LOG("reset after %llu ms", (unsigned long long)took);
+	EXPECT_EQ(1, peer.n[DBLP_PKT_RST]);
+	EXPECT_EQ(DBLP_RST_TIMEOUT, peer.rst_reason);
+	EXPECT_LE(PATIENCE_MS - EARLY_MS, took);
+	EXPECT_GE(PATIENCE_MS + SLACK_MS, took);
+	EXPECT_EQ(1, mib("OrphanTimeout"));
+	EXPECT_TRUE(only_listener_left());
+	peer_close(&peer);
+}
+
+/* A packet in 300 ms is slow, but it is the next one each time */
+TEST_F(orphan, one_that_gets_on_lives)
+{
+	static struct peer peer;
+	u64 start = now_ms();
+	u32 n = 0;
+
+	listen_here(self, PATIENCE_MS);
+	leave(self, join(self, &peer, 16 * MIB), MIB);
+	while (now_ms() - start < 3 * PATIENCE_MS) {
+		peer_drain(&peer);
+		if (n < peer.largest)
+			peer_ack(&peer, n, n);
+		n++;
+		sleep_ms(300);
+	}
+	EXPECT_LT(5, n);
+	EXPECT_EQ(0, peer.n[DBLP_PKT_RST]);
+	EXPECT_EQ(2, socket_count());
+	EXPECT_EQ(0, mib("OrphanTimeout"));
+	peer_close(&peer);
+}
+
+TEST_F(orphan, no_more_than_max_orphans)
+{
+	static struct peer peer[3];
+	int fd[3], i;
+
+	listen_here(self, 30 * SECONDS);
+	sysctl_write("max_orphans", "2");
+	for (i = 0; i < 3; i++)
+		fd[i] = join(self, &peer[i], CREDIT);
+	for (i = 0; i < 3; i++)
+		leave(self, fd[i], MIB);
+	EXPECT_TRUE(peer_expect(&peer[2], DBLP_PKT_RST, WAIT_MS));
+	EXPECT_EQ(DBLP_RST_CLOSED, peer[2].rst_reason);
+	EXPECT_EQ(1, mib("OrphanTooMany"));
+	EXPECT_EQ(3, socket_count());
+	for (i = 0; i < 3; i++) {
+		peer_drain(&peer[i]);
+		EXPECT_EQ(i == 2, peer[i].n[DBLP_PKT_RST]);
+		peer_close(&peer[i]);
+	}
+}
+
+/* When memory is short, who does not get on goes first */
+TEST_F(orphan, memory_is_for_those_who_live)
+{
+	static const char little[] = "64 128 256";
+	static struct peer peer;
+	u64 took;
+	int fd;
+
+	listen_here(self, 30 * SECONDS);
+	fd = join(self, &peer, CREDIT);
+	ASSERT_EQ(4 * MIB, RESULT(send(fd, self->buf, 4 * MIB, MSG_DONTWAIT)));
+	close(fd);
+	acknowledge_until_reset(&peer, 2 * SECONDS);
+	EXPECT_EQ(0, peer.n[DBLP_PKT_RST]);
+	ASSERT_EQ(strlen(little),
+		  pwrite(self->mem_fd, little, strlen(little), 0));
+	took = acknowledge_until_reset(&peer, WAIT_MS);
+	TH_LOG("reset after %llu ms", (unsigned long long)took);
+	EXPECT_EQ(DBLP_RST_CLOSED, peer.rst_reason);
+	EXPECT_EQ(1, mib("OrphanMemory"));
+	EXPECT_TRUE(only_listener_left());
+	peer_close(&peer);
+}
+
+/* What sockets begin with is the operator's; what a user sets has the core's limits */
+TEST_F(orphan, buffers_begin_with_the_defaults)
+{
+	int fd;
+
+	netns_new();
+	self->listener = new_listener("127.0.0.1", 8, &self->addr);
+	EXPECT_EQ(64 * MIB, get_int(self->listener, SO_RCVBUF));
+	EXPECT_EQ(64 * MIB, get_int(self->listener, SO_SNDBUF));
+	sysctl_write("rmem_default", "1000000");
+	sysctl_write("wmem_default", "500000");
+	fd = new_socket();
+	EXPECT_EQ(1000000, get_int(fd, SO_RCVBUF));
+	EXPECT_EQ(500000, get_int(fd, SO_SNDBUF));
+	set_int(fd, SO_SNDBUF, 1 << 30);
+	set_int(fd, SO_RCVBUF, 1 << 30);
+	EXPECT_GT(64 * MIB, get_int(fd, SO_SNDBUF));
+	EXPECT_GT(64 * MIB, get_int(fd, SO_RCVBUF));
+	close(fd);
+}
+
+TEST_HARNESS_MAIN
