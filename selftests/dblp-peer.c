@@ -76,6 +76,7 @@ static int set_option(void)
 		{ "deadline", DBLP_DEADLINE, SOL_DBLP },
 		{ "job", DBLP_JOB, SOL_DBLP },
 		{ "user-timeout", DBLP_USER_TIMEOUT, SOL_DBLP },
+		{ "keepalive", DBLP_KEEPALIVE, SOL_DBLP },
 		{ "sndbuf", SO_SNDBUF, SOL_SOCKET },
 		{ "rcvbuf", SO_RCVBUF, SOL_SOCKET },
 		{ "tos", DBLP_TOS, SOL_DBLP },
@@ -83,10 +84,13 @@ static int set_option(void)
 		{ "mark", SO_MARK, SOL_SOCKET },
 	};
 	const char *name = next("set");
-	uint32_t value = atoi(next("set"));
+	uint32_t value = atoi(next("set")), on = 1;
 	size_t i;
 
 	if (open_socket() < 0)
+		return -1;
+	if (!strcmp(name, "keepalive") &&
+	    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)))
 		return -1;
 	for (i = 0; i < sizeof(options) / sizeof(options[0]); i++)
 		if (!strcmp(name, options[i].name))
@@ -249,8 +253,8 @@ static void usage(void)
 	fputs("Usage: dblp-peer WORD...\n"
 	      "  socket | bind A PORT | listen A PORT | connect A PORT\n"
 	      "  accept               and forget the listener\n"
-	      "  set budget|cap|deadline|job|user-timeout|sndbuf|rcvbuf|tos|priority|\n"
-	      "      mark N\n"
+	      "  set budget|cap|deadline|job|user-timeout|keepalive|sndbuf|rcvbuf|tos|\n"
+	      "      priority|mark N  (keepalive: and have it)\n"
 	      "  tag N                of messages that are sent from now on\n"
 	      "  norm N               DBLP_NORM\n"
 	      "  device NAME          SO_BINDTODEVICE\n"

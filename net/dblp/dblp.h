@@ -139,6 +139,8 @@ enum dblp_limits {
 	DBLP_CLOSES_AGAIN	= 256,
 	/* Packets in flight that a probe looks at for a segment to repeat */
 	DBLP_PROBE_LOOK		= 64,
+	/* Packets of a probe: RFC 9002 section 6.2.4 */
+	DBLP_PROBE_PKTS		= 2,
 	DBLP_SENT_RING_MIN	= 8,
 	DBLP_SENT_RING_MAX	= 1 << 16,
 	/* Bytes that may wait for who has a socket, besides its receive buffer */
@@ -172,13 +174,13 @@ enum dblp_limits {
 #define DBLP_ACK_DELAY_NS	(1 * NSEC_PER_MSEC)
 /* ACKs closer to each other than this would tell the sender nothing new */
 #define DBLP_ACK_SPACE_NS	(100 * NSEC_PER_USEC)
-/* Handshake packets are repeated after this, doubling */
+/* Handshake packets are repeated after this, doubling, then by dblp_backoff() */
 #define DBLP_HANDSHAKE_MIN_NS	(20 * NSEC_PER_MSEC)
 #define DBLP_HANDSHAKE_MAX_NS	(250 * NSEC_PER_MSEC)
 /* A peer that owes us something and is silent is asked after this */
 #define DBLP_PERSIST_NS		(500 * NSEC_PER_MSEC)
 #define DBLP_DEADLINE_MAX	3600000000U	/* microseconds */
-/* When there is no memory or no route, try again after this */
+/* When there is no memory or no route, try again after this, or dblp_backoff() */
 #define DBLP_RETRY_NS		(10 * NSEC_PER_MSEC)
 /* How far pacing may run ahead: hides the timer's latency */
 #define DBLP_PACE_AHEAD_NS	(100 * NSEC_PER_USEC)
@@ -427,8 +429,6 @@ struct dblp_peer_key {
  * @rtt: round-trip time
  * @cc: congestion control
  * @pto_count: probe timeouts since the last progress
- * @keepalive_probe: all that is under way is a question whether the peer is
- *	alive
  * @ecn: marks sent, and what the peer says of them
  * @share: from the SHARE frame of this packet, 0 if it has none
  * @last_sent: when the last packet that wants an ACK was sent
@@ -585,7 +585,6 @@ struct dblp_sock {
 	struct dblp_rtt		rtt;
 	struct dblp_cc		cc;
 	u32			pto_count;
-	bool			keepalive_probe;
 	struct dblp_ecn		ecn;
 	u16			share;
 	u64			last_sent;
@@ -834,7 +833,7 @@ void dblp_drop_at(const struct dblp_sock *dsk, struct sk_buff *skb,
 /* keepalive.c */
 void dblp_keepalive_set(struct dblp_sock *dsk);
 void dblp_keepalive_expired(struct dblp_sock *dsk);
-u64 dblp_keepalive_backoff(const struct dblp_sock *dsk, u64 pto);
+u64 dblp_last_heard(const struct dblp_sock *dsk);
 void dblp_keepalive(struct sock *sk, int on);
 void dblp_keepalive_tune(struct dblp_sock *dsk, u32 ms);
 
@@ -860,6 +859,7 @@ void dblp_train_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb);
 /* output.c */
 bool dblp_lose_size_probes(struct dblp_sock *dsk);
 void dblp_lose_larger(struct dblp_sock *dsk, u32 mss);
+void dblp_lose_oldest(struct dblp_sock *dsk, u32 n);
 void dblp_loss_expired(struct dblp_sock *dsk, u64 now);
 void dblp_push(struct dblp_sock *dsk);
 void dblp_probe(struct dblp_sock *dsk, u64 now);

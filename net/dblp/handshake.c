@@ -381,14 +381,17 @@ int dblp_handshake_start(struct dblp_sock *dsk)
  * @now: the time
  *
  * The first repetition comes early: there is no round-trip time yet, and a
- * datacentre must not wait for seconds; doubling makes it harmless elsewhere.
+ * datacentre must not wait for seconds; doubling makes it harmless elsewhere, and
+ * dblp_backoff() where nobody answers.
  */
 void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 {
-	u64 limit = (u64)dsk->user_timeout_ms * NSEC_PER_MSEC;
+	u64 end = dsk->handshake_start +
+		  (u64)dsk->user_timeout_ms * NSEC_PER_MSEC;
+	u64 silence = now - dsk->handshake_start;
 
 	sock_owned_by_me(&dsk->sk);
-	if (now - dsk->handshake_start >= limit) {
+	if (now >= end) {
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_CONNTIMEOUT);
 		dblp_done(dsk, ETIMEDOUT);
 		return;
@@ -407,7 +410,8 @@ void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 	else
 		dblp_send_echo(dsk);
 	dsk->handshake_sent = now;
-	dsk->handshake_at = now + dsk->handshake_wait;
+	dsk->handshake_at = min(end, now + dblp_backoff(dsk->handshake_wait,
+							silence));
 	dsk->handshake_wait = min_t(u64, 2 * dsk->handshake_wait,
 				    DBLP_HANDSHAKE_MAX_NS);
 	dsk->handshake_tries++;

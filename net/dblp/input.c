@@ -169,6 +169,17 @@ void dblp_lose_larger(struct dblp_sock *dsk, u32 mss)
 	dblp_sent_lose_larger(&dsk->sent, mss, &dblp_sent_ops, dsk);
 }
 
+/**
+ * dblp_lose_oldest() - a probe needs room among the packets outstanding
+ * @dsk: socket
+ * @n: for so many packets
+ */
+void dblp_lose_oldest(struct dblp_sock *dsk, u32 n)
+{
+	sock_owned_by_me(&dsk->sk);
+	dblp_sent_lose_oldest(&dsk->sent, n, &dblp_sent_ops, dsk);
+}
+
 static u64 dblp_acked_pn(const struct dblp_sock *dsk, u32 pn)
 {
 	return dblp_pn_expand(dsk->sent.next - 1, pn);

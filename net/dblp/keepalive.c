@@ -13,9 +13,15 @@
 /* A connection is asked no sooner than this after it was looked at */
 #define DBLP_KEEPALIVE_SOON_NS	((u64)DBLP_KEEPALIVE_MIN_MS * NSEC_PER_MSEC)
 
-/* When the peer last sent something that counts, or we began to wait for it */
-static u64 dblp_last_heard(const struct dblp_sock *dsk)
+/**
+ * dblp_last_heard() - when the peer last sent something that counts
+ * @dsk: connection
+ *
+ * Return: the time, or that when we began to wait for it.
+ */
+u64 dblp_last_heard(const struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	return max(dsk->progress, dsk->largest_at);
 }
 
@@ -28,7 +34,6 @@ void dblp_keepalive_set(struct dblp_sock *dsk)
 	u64 at;
 
 	sock_owned_by_me(&dsk->sk);
-	dsk->keepalive_probe = false;
 	dsk->keepalive_at = 0;
 	if (!sock_flag(&dsk->sk, SOCK_KEEPOPEN) ||
 	    dsk->state != DBLP_STATE_ESTABLISHED)
@@ -46,33 +51,7 @@ void dblp_keepalive_expired(struct dblp_sock *dsk)
 	sock_owned_by_me(&dsk->sk);
 	dsk->keepalive_at = 0;
 	dblp_ctl_add(dsk, DBLP_FRAME_PING);
-	dsk->keepalive_probe = true;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_KEEPALIVESENT);
-}
-
-/**
- * dblp_keepalive_backoff() - how long to wait for the answer to a probe
- * @dsk: connection
- * @pto: probe timeout for something that is urgent
- *
- * Where bytes wait, probe timeouts stop doubling early. Nothing waits here, and
- * there may be thousands of connections to one dead host: so these go on
- * doubling. The last one ends with the user timeout.
- *
- * Return: nanoseconds from the last probe on.
- */
-u64 dblp_keepalive_backoff(const struct dblp_sock *dsk, u64 pto)
-{
-	u64 end = dsk->progress + dblp_patience(dsk);
-	u32 more;
-
-	sock_owned_by_me(&dsk->sk);
-	if (!dsk->keepalive_probe || !list_empty(&dsk->tx_msgs) ||
-	    dsk->pto_count <= DBLP_PTO_BACKOFF_MAX)
-		return pto;
-	more = min(dsk->pto_count - DBLP_PTO_BACKOFF_MAX, 16U);
-	pto = min(pto << more, DBLP_PTO_MAX_NS);
-	return clamp_t(s64, end - dsk->last_sent, 1, pto);
 }
 
 /**

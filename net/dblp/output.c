@@ -99,7 +99,9 @@ void dblp_send_rst(struct dblp_sock *dsk, enum dblp_rst_reason reason)
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_RSTSENT);
 }
 
-/* How many of @want packets have room in the ring of packets sent */
+/* How many of @want packets have room in the ring of packets sent. When it cannot
+ * grow, packets that were lost are not remembered for so long.
+ */
 static u32 dblp_sent_room(struct dblp_sock *dsk, u32 want)
 {
 	struct dblp_sent_pkt *ring;
@@ -114,7 +116,7 @@ static u32 dblp_sent_room(struct dblp_sock *dsk, u32 want)
 			break;
 		kvfree(dblp_sent_grow(&dsk->sent, ring, size));
 	}
-	return min(want, dblp_sent_free(&dsk->sent));
+	return dblp_sent_trim(&dsk->sent, want);
 }
 
 /* @n packets are being sent */
@@ -511,9 +513,17 @@ static bool dblp_awaits_peer(const struct dblp_sock *dsk)
 	return !list_empty(&dsk->tx_msgs) && !dsk->pace_at;
 }
 
+/* How long nothing was heard when the last packet was sent */
+static u64 dblp_silence(const struct dblp_sock *dsk)
+{
+	u64 heard = dblp_last_heard(dsk);
+
+	return dsk->last_sent - min(dsk->last_sent, heard);
+}
+
 static void dblp_set_pto(struct dblp_sock *dsk)
 {
-	u64 pto;
+	u64 end = dsk->progress + dblp_patience(dsk), pto;
 
 	dsk->pto_at = 0;
 	dsk->keepalive_at = 0;
@@ -526,8 +536,10 @@ static void dblp_set_pto(struct dblp_sock *dsk)
 			dblp_keepalive_set(dsk);
 		return;
 	}
-	pto = dblp_pto(&dsk->rtt, DBLP_ACK_DELAY_NS, dsk->pto_count);
-	dsk->pto_at = dsk->last_sent + dblp_keepalive_backoff(dsk, pto);
+	pto = dblp_pto(&dsk->rtt, DBLP_ACK_DELAY_NS, dsk->pto_count,
+		       dblp_silence(dsk));
+	/* The last one ends with the user timeout */
+	dsk->pto_at = min(dsk->last_sent + pto, end);
 }
 
 /*
@@ -536,12 +548,16 @@ static void dblp_set_pto(struct dblp_sock *dsk)
  */
 static void dblp_retry(struct dblp_sock *dsk, u64 now)
 {
+	u64 end;
+
 	if (!dblp_ctl_waits(dsk) && list_empty(&dsk->tx_msgs))
 		return;
-	dsk->pace_at = now + DBLP_RETRY_NS;
 	if (!dsk->stuck_since)
 		dsk->stuck_since = now;
-	if (now - dsk->stuck_since < dblp_patience(dsk))
+	end = dsk->stuck_since + dblp_patience(dsk);
+	dsk->pace_at = min(end, now + dblp_backoff(DBLP_RETRY_NS,
+						   now - dsk->stuck_since));
+	if (now < end)
 		return;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_CONNTIMEOUT);
 	dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
@@ -721,6 +737,8 @@ void dblp_probe(struct dblp_sock *dsk, u64 now)
 	mss = dblp_mss(dsk, &dst);
 	if (!dst)
 		return;
+	if (dblp_sent_room(dsk, DBLP_PROBE_PKTS) < DBLP_PROBE_PKTS)
+		dblp_lose_oldest(dsk, DBLP_PROBE_PKTS);
 	dblp_ctl_requeue(dsk);
 	if (dblp_probe_seg(dsk, &from, dst, mss, now))
 		dblp_probe_seg(dsk, &from, dst, mss, now);

@@ -88,7 +88,13 @@ void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now)
 	r->srtt = max_t(u64, r->srtt - r->srtt / 8 + rtt / 8, 1);
 }
 
-u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u32 count)
+u64 dblp_backoff(u64 wait, u64 silence)
+{
+	return min(max(wait, silence / DBLP_PTO_SILENCE), DBLP_PTO_MAX_NS);
+}
+
+u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u32 count,
+	     u64 silence)
 {
 	u64 srtt = r->latest ? r->srtt : DBLP_INITIAL_RTT_NS;
 	u64 var = r->latest ? r->var : DBLP_INITIAL_RTT_NS / 2;
@@ -96,7 +102,7 @@ u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u32 count)
 
 	pto <<= min(count, DBLP_PTO_BACKOFF_MAX);
 	pto = max(pto, srtt + r->doubt + max_ack_delay);
-	return min(pto, DBLP_PTO_MAX_NS);
+	return dblp_backoff(pto, silence);
 }
 
 static struct dblp_sent_pkt *slot(const struct dblp_sent *s, u64 pn)
@@ -500,4 +506,28 @@ u32 dblp_sent_lose_larger(struct dblp_sent *s, u32 bytes,
 			lost += lose_packet(s, pn, DBLP_LOST_TOO_LARGE, ops,
 					    ctx);
 	return lost;
+}
+
+/* What is below a base that has moved on is not looked for any more */
+static void drop_oldest(struct dblp_sent *s)
+{
+	s->base++;
+	s->scan = max(s->scan, s->base);
+}
+
+u32 dblp_sent_trim(struct dblp_sent *s, u32 want)
+{
+	while (dblp_sent_free(s) < want && s->base < s->scan)
+		drop_oldest(s);
+	return min(dblp_sent_free(s), want);
+}
+
+void dblp_sent_lose_oldest(struct dblp_sent *s, u32 want,
+			   const struct dblp_sent_ops *ops, void *ctx)
+{
+	while (dblp_sent_free(s) < want) {
+		if (slot(s, s->base)->state == DBLP_SENT_INFLIGHT)
+			lose_packet(s, s->base, DBLP_LOST_NO_ROOM, ops, ctx);
+		drop_oldest(s);
+	}
 }

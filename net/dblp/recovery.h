@@ -18,8 +18,9 @@ struct dblp_carried;
 #define DBLP_REORDER_MAX	300	/* as TCP's net.ipv4.tcp_max_reordering */
 #define DBLP_GRANULARITY_NS	100000ULL	/* kGranularity; hrtimers */
 #define DBLP_INITIAL_RTT_NS	10000000ULL	/* before the first sample */
-#define DBLP_PTO_MAX_NS		(4ULL * 1000000000)
-#define DBLP_PTO_BACKOFF_MAX	3U	/* doublings */
+#define DBLP_PTO_MAX_NS		(60ULL * 1000000000)	/* RFC 6298 (2.5) */
+#define DBLP_PTO_BACKOFF_MAX	3U	/* doublings at once; then by silence */
+#define DBLP_PTO_SILENCE	12U	/* at least this part of it */
 
 /**
  * struct dblp_rtt - round-trip time, RFC 9002 section 5
@@ -55,10 +56,27 @@ struct dblp_rtt {
 void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now);
 
 /**
+ * dblp_backoff() - how long to wait before asking a peer who is silent again
+ * @wait: for one who is not
+ * @silence: how long he has been
+ *
+ * A twelfth of the silence at least. Who was heard a moment ago is asked quickly,
+ * however many questions were lost since. Who is gone is asked less and less: each
+ * wait is 13/12 of the one before, without end short of a minute. And who is back is
+ * asked within a twelfth of the time that he was away.
+ *
+ * Return: nanoseconds, at most DBLP_PTO_MAX_NS.
+ */
+u64 dblp_backoff(u64 wait, u64 silence);
+
+/**
  * dblp_pto() - probe timeout, RFC 9002 section 6.2.1
  * @r: the estimator
  * @max_ack_delay: the peer's delayed-ACK time
- * @count: probe timeouts since the last ACK: each doubles it
+ * @count: probe timeouts since the last ACK: each doubles it, as far as
+ *	DBLP_PTO_BACKOFF_MAX
+ * @silence: time that has passed since the peer was heard, or since we began to
+ *	wait for that
  *
  * When a hundred connections begin at once, queues and processors make round
  * trips a hundred times as long within milliseconds. Who took the packets for
@@ -66,13 +84,16 @@ void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now);
  * known how much round trips differ, it waits for as long as before the first
  * sample. That does not double, as it is no guess at what the path takes.
  *
+ * Unlike in RFC 9002 the doubling ends: on a path that loses nine packets of ten,
+ * as many as on a dead one are lost in a row now and then, and the sender should
+ * not be asleep for seconds when the tenth would arrive. It goes on slowly, by
+ * dblp_backoff(), as the silence does: a dead path is left alone.
+ *
  * Return: nanoseconds, at most DBLP_PTO_MAX_NS. After some ten samples there is
- * no other floor than the granularity of the timer. Unlike in RFC 9002 the
- * doubling ends: two packets in eight timeouts burden nobody, and a burst that
- * loses nine packets of ten should not leave a sender asleep for seconds when it
- * is over.
+ * no other floor than the granularity of the timer.
  */
-u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u32 count);
+u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u32 count,
+	     u64 silence);
 
 /** enum dblp_pkt_state - life of a packet that was sent */
 enum dblp_pkt_state {
@@ -211,6 +232,7 @@ enum dblp_lost_why {
 	DBLP_LOST_OVERDUE,	/* a later one was, and it had time to be */
 	DBLP_LOST_TOO_LARGE,	/* for the path: dblp_sent_lose_larger() */
 	DBLP_LOST_PROBE,	/* of the path's size: dblp_sent_lose() */
+	DBLP_LOST_NO_ROOM,	/* for what is sent now: dblp_sent_lose_oldest() */
 };
 
 /**
@@ -366,5 +388,29 @@ void dblp_sent_lose(struct dblp_sent *s, u64 pn,
  */
 u32 dblp_sent_lose_larger(struct dblp_sent *s, u32 bytes,
 			  const struct dblp_sent_ops *ops, void *ctx);
+
+/**
+ * dblp_sent_trim() - forget lost packets early, for want of room
+ * @s: packets sent
+ * @want: slots wanted
+ *
+ * If the ACKs of those come after all, they are not heard.
+ *
+ * Return: slots there are, perhaps fewer.
+ */
+u32 dblp_sent_trim(struct dblp_sent *s, u32 want);
+
+/**
+ * dblp_sent_lose_oldest() - make room, also by what is in flight
+ * @s: packets sent
+ * @want: slots wanted, at most as many as the ring has
+ * @ops: told of each packet lost
+ * @ctx: for @ops
+ *
+ * A probe that cannot be sent because all slots wait for answers would never
+ * learn that the path is back: so what was sent first gives way to it, unheard.
+ */
+void dblp_sent_lose_oldest(struct dblp_sent *s, u32 want,
+			   const struct dblp_sent_ops *ops, void *ctx);
 
 #endif /* _NET_DBLP_RECOVERY_H */

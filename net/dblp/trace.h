@@ -82,7 +82,8 @@ enum dblp_trace_side {
 	EM(DBLP_LOST_REORDERED, "reordering")		\
 	EM(DBLP_LOST_OVERDUE, "time")			\
 	EM(DBLP_LOST_TOO_LARGE, "too-large")		\
-	EM_LAST(DBLP_LOST_PROBE, "probe")
+	EM(DBLP_LOST_PROBE, "probe")			\
+	EM_LAST(DBLP_LOST_NO_ROOM, "no-room")
 
 #undef EM
 #undef EM_LAST

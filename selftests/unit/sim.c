@@ -263,7 +263,8 @@ static u64 pto_at(const struct sim_flow *f)
 	if (f->cc.ops == &sim_cubic)
 		return f->last_sent + tcp_timeout(f);
 	return f->last_sent + f->pto_jitter +
-	       dblp_pto(&f->rtt, ACK_DELAY, f->pto_count);
+	       dblp_pto(&f->rtt, ACK_DELAY, f->pto_count,
+			f->last_sent - min(f->last_sent, f->sent.delivered_at));
 }
 
 static bool has_window(const struct sim *s, const struct sim_flow *f)

@@ -95,8 +95,8 @@ TEST(dblp_pto__before_the_first_sample)
 {
 	struct dblp_rtt r = {};
 
-	EXPECT_EQ(30 * MS + 7, dblp_pto(&r, 7, 0));
-	EXPECT_EQ(60 * MS + 14, dblp_pto(&r, 7, 1));
+	EXPECT_EQ(30 * MS + 7, dblp_pto(&r, 7, 0, 0));
+	EXPECT_EQ(60 * MS + 14, dblp_pto(&r, 7, 1, 0));
 }
 
 TEST(dblp_pto__follows_the_rtt)
@@ -105,12 +105,12 @@ TEST(dblp_pto__follows_the_rtt)
 	u32 i;
 
 	dblp_rtt_sample(&r, 40 * MS, 0, 1);
-	EXPECT_EQ(40 * MS + 80 * MS + 5, dblp_pto(&r, 5, 0));
+	EXPECT_EQ(40 * MS + 80 * MS + 5, dblp_pto(&r, 5, 0, 0));
 	/* There is no floor but the timer's granularity */
 	for (i = 0; i < 200; i++)
 		dblp_rtt_sample(&r, 50 * US, 0, i);
-	EXPECT_LT(dblp_pto(&r, 0, 0), 151 * US);
-	EXPECT_GE(dblp_pto(&r, 0, 0), 150 * US);
+	EXPECT_LT(dblp_pto(&r, 0, 0, 0), 151 * US);
+	EXPECT_GE(dblp_pto(&r, 0, 0, 0), 150 * US);
 }
 
 /* One round trip on an idle path does not tell how much they will differ when all
@@ -127,12 +127,12 @@ TEST(dblp_pto__does_not_trust_the_first_samples)
 		/* And is no guess at the path's time, so it does not double */
 		for (count = 0; count < 3; count++)
 			EXPECT_EQ(rtt + most + 1 * MS,
-				  dblp_pto(&r, 1 * MS, count));
+				  dblp_pto(&r, 1 * MS, count, 0));
 		most /= 2;
 	}
 	for (; i <= 20; i++)
 		dblp_rtt_sample(&r, rtt, 0, i);
-	EXPECT_EQ(rtt + DBLP_GRANULARITY_NS + 1 * MS, dblp_pto(&r, 1 * MS, 0));
+	EXPECT_EQ(rtt + DBLP_GRANULARITY_NS + 1 * MS, dblp_pto(&r, 1 * MS, 0, 0));
 }
 
 TEST(dblp_pto__doubles_up_to_a_limit)
@@ -140,14 +140,58 @@ TEST(dblp_pto__doubles_up_to_a_limit)
 	struct dblp_rtt r = {};
 
 	dblp_rtt_sample(&r, 10 * MS, 0, 1);
-	EXPECT_EQ(30 * MS, dblp_pto(&r, 0, 0));
-	EXPECT_EQ(240 * MS, dblp_pto(&r, 0, 3));
-	EXPECT_EQ(240 * MS, dblp_pto(&r, 0, DBLP_PTO_BACKOFF_MAX));
-	EXPECT_EQ(240 * MS, dblp_pto(&r, 0, DBLP_PTO_BACKOFF_MAX + 1));
-	EXPECT_EQ(240 * MS, dblp_pto(&r, 0, U32_MAX));
-	dblp_rtt_sample(&r, 100 * S, 0, 2);
-	EXPECT_EQ(DBLP_PTO_MAX_NS, dblp_pto(&r, 0, 0));
+	EXPECT_EQ(30 * MS, dblp_pto(&r, 0, 0, 0));
+	EXPECT_EQ(240 * MS, dblp_pto(&r, 0, 3, 0));
+	EXPECT_EQ(240 * MS, dblp_pto(&r, 0, DBLP_PTO_BACKOFF_MAX, 0));
+	EXPECT_EQ(240 * MS, dblp_pto(&r, 0, DBLP_PTO_BACKOFF_MAX + 1, 0));
+	EXPECT_EQ(240 * MS, dblp_pto(&r, 0, U32_MAX, 0));
+	dblp_rtt_sample(&r, 1000 * S, 0, 2);
+	EXPECT_EQ(DBLP_PTO_MAX_NS, dblp_pto(&r, 0, 0, 0));
 }
+
+/* A dead path: how many timeouts there are until @end, and the longest wait. None
+ * is shorter than the one before.
+ */
+static u32 timeouts(u64 end, u64 *longest)
+{
+	struct dblp_rtt r = {};
+	u64 t, pto;
+	u32 n = 0;
+
+	for (t = 0; t < 20; t++)
+		dblp_rtt_sample(&r, 100 * US, 0, t + 1);
+	*longest = 0;
+	for (t = 0; t < end; t += pto, n++) {
+		pto = dblp_pto(&r, 1 * MS, n, t);
+		if (pto < *longest)
+			return U32_MAX;
+		*longest = pto;
+	}
+	return n;
+}
+
+TEST(dblp_pto__leaves_a_dead_path_alone)
+{
+	u64 longest;
+
+	EXPECT_LE(timeouts(1 * S, &longest), 45);
+	EXPECT_LE(timeouts(30 * S, &longest), 90);
+	EXPECT_GE(longest, 2 * S);
+	EXPECT_LE(timeouts(3600 * S, &longest), 180);
+	EXPECT_EQ(DBLP_PTO_MAX_NS, longest);
+}
+
+/* As long as the peer is heard, however seldom, it stays quick */
+TEST(dblp_pto__is_quick_after_a_word)
+{
+	struct dblp_rtt r = {};
+
+	dblp_rtt_sample(&r, 10 * MS, 0, 1);
+	EXPECT_EQ(240 * MS, dblp_pto(&r, 0, 1000, DBLP_PTO_SILENCE * 240 * MS));
+	EXPECT_EQ(241 * MS, dblp_pto(&r, 0, 1000, DBLP_PTO_SILENCE * 241 * MS));
+	EXPECT_EQ(30 * MS, dblp_pto(&r, 0, 0, 0));
+}
+
 
 FIXTURE(sent) {
 	struct sent_model m;
@@ -516,6 +560,51 @@ TEST_F(sent, dblp_sent_lose_larger__whole_ones)
 	EXPECT_EQ(0, m->s.inflight);
 	EXPECT_EQ(0, m->s.inflight_pkts);
 	EXPECT_EQ(2, m->s.spurious);
+}
+
+/* A ring that is full of what was never answered: probes get room all the same,
+ * as often as one likes, and the ACK of one of them mends all.
+ */
+TEST_F(sent, dblp_sent_lose_oldest__probes_of_a_dead_path)
+{
+	struct sent_model *m = &self->m;
+	u32 i;
+
+	push(m, MODEL_RING);
+	EXPECT_EQ(0, dblp_sent_free(&m->s));
+	for (i = 0; i < 10 * MODEL_RING; i++) {
+		EXPECT_EQ(0, dblp_sent_trim(&m->s, 2));
+		dblp_sent_lose_oldest(&m->s, 2, &model_ops, m);
+		EXPECT_EQ(2, dblp_sent_free(&m->s));
+		EXPECT_EQ(DBLP_LOST_NO_ROOM, m->pkt[m->s.base - 1].why);
+		push(m, 2);
+	}
+	EXPECT_EQ(MODEL_RING, m->s.inflight_pkts);
+	EXPECT_EQ(MODEL_RING - 1, m->s.mask);
+	EXPECT_FALSE(m->broken);
+	for (i = 0; i < m->s.base; i++)
+		m->pkt[i].state = DBLP_SENT_LOST;
+	/* What is said of those that gave way is not heard */
+	EXPECT_TRUE(ack(m, 0, m->s.base - 1, 0));
+	EXPECT_EQ(0, m->s.spurious);
+	EXPECT_EQ(MODEL_RING, m->s.inflight_pkts);
+	m->now += 10 * MS;
+	EXPECT_TRUE(ack(m, m->s.next - 1, m->s.next - 1, 0));
+	EXPECT_EQ(DBLP_REORDER_MIN - 1, m->s.inflight_pkts);
+}
+
+/* Lost packets are remembered only while there is room for it */
+TEST_F(sent, dblp_sent_trim__forgets_lost_packets)
+{
+	struct sent_model *m = &self->m;
+
+	push(m, MODEL_RING);
+	EXPECT_TRUE(ack(m, MODEL_RING - 1, MODEL_RING - 1, 0));
+	EXPECT_EQ(0, dblp_sent_free(&m->s));
+	EXPECT_EQ(2, dblp_sent_trim(&m->s, 2));
+	EXPECT_EQ(2, m->s.base);
+	push(m, 2);
+	EXPECT_TRUE(ack(m, MODEL_RING + 1, MODEL_RING + 1, 0));
 }
 
 /* Number of the oldest packet in flight, U64_MAX if none is */
