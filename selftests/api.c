@@ -340,6 +340,99 @@ TEST_F(sock, nobody_listens)
 	close(listener);
 }
 
+/* Nobody listens there; the address is one that is local to all */
+static void get_refused(struct __test_metadata *_metadata, int fd,
+			const char *address)
+{
+	struct sockaddr_dblp a;
+
+	addr_parse(&a, address, 5000);
+	EXPECT_ERR(ECONNREFUSED, connect_to(fd, &a));
+}
+
+static bool is_address(const struct sockaddr_dblp *a, const char *address)
+{
+	struct sockaddr_dblp b;
+
+	addr_parse(&b, address, 0);
+	return !memcmp(&a->sdblp_addr, &b.sdblp_addr, sizeof(b.sdblp_addr));
+}
+
+/* A listener at @address is reached, from the address that the route has */
+static void get_through(struct __test_metadata *_metadata, int fd,
+			const char *address)
+{
+	struct sockaddr_dblp a, local;
+	int listener = new_listener(address, 1, &a), server;
+	char c;
+
+	ASSERT_EQ(0, connect_to(fd, &a));
+	local_name(fd, &local);
+	EXPECT_TRUE(is_address(&local, address));
+	server = accept(listener, NULL, NULL);
+	ASSERT_LE(0, server);
+	EXPECT_EQ(1, send(fd, "x", 1, 0));
+	EXPECT_EQ(1, recv(server, &c, 1, 0));
+	close(server);
+	close(listener);
+}
+
+/* A failed attempt leaves nothing behind: the next may be over the other protocol,
+ * from another address, and is no worse for what was refused before.
+ */
+TEST_F(sock, connect_again_elsewhere)
+{
+	bool v4 = variant->address[0] != ':';
+	struct sockaddr_dblp a;
+
+	ASSERT_EQ(0, system("ip addr add 10.7.0.1/32 dev lo"));
+	ASSERT_EQ(0, system("ip addr add fd07::1/128 dev lo nodad"));
+	get_refused(_metadata, self->fd, variant->address);
+	local_name(self->fd, &a);
+	EXPECT_EQ(0, a.sdblp_port);
+	EXPECT_TRUE(is_address(&a, "::"));
+	get_refused(_metadata, self->fd, v4 ? "10.7.0.1" : "fd07::1");
+	get_refused(_metadata, self->fd, v4 ? "fd07::1" : "10.7.0.1");
+	addr_parse(&a, v4 ? "192.0.2.1" : "2001:db8::1", 5000);
+	EXPECT_ERR(ENETUNREACH, connect_to(self->fd, &a));
+	get_through(_metadata, self->fd, v4 ? "fd07::1" : "10.7.0.1");
+}
+
+/* Nor is its port held, or the socket of no other use */
+TEST_F(sock, bind_and_listen_after_a_refusal)
+{
+	struct sockaddr_dblp a;
+	int other = new_socket();
+
+	get_refused(_metadata, self->fd, variant->address);
+	ASSERT_EQ(0, bind_to(self->fd, &self->addr));
+	local_name(self->fd, &a);
+	EXPECT_TRUE(is_address(&a, variant->address));
+	ASSERT_EQ(0, listen(self->fd, 1));
+	EXPECT_EQ(0, connect_to(other, &a));
+	close(other);
+}
+
+/* What bind() has said stays, and only that */
+TEST_F(sock, connect_again_from_a_bound_port)
+{
+	const char *any = variant->address[0] == ':' ? "::" : "0.0.0.0";
+	struct sockaddr_dblp a, b;
+
+	ASSERT_EQ(0, system("ip addr add 10.7.0.1/32 dev lo"));
+	ASSERT_EQ(0, system("ip addr add fd07::1/128 dev lo nodad"));
+	addr_parse(&a, any, 0);
+	ASSERT_EQ(0, bind_to(self->fd, &a));
+	local_name(self->fd, &a);
+	get_refused(_metadata, self->fd, variant->address);
+	local_name(self->fd, &b);
+	EXPECT_EQ(0, memcmp(&a, &b, sizeof(a)));
+	get_through(_metadata, self->fd,
+		    variant->address[0] == ':' ? "fd07::1" : "10.7.0.1");
+	local_name(self->fd, &b);
+	EXPECT_EQ(a.sdblp_port, b.sdblp_port);
+}
+
 TEST_F(sock, one_who_is_bound_but_does_not_listen_refuses)
 {
 	struct sockaddr_dblp a;

@@ -79,6 +79,8 @@ static int dblp_bind(struct socket *sock, struct sockaddr_unsized *uaddr,
 		err = -EOPNOTSUPP;
 	else if (dsk->state == DBLP_STATE_CLOSED && !dsk->ep)
 		err = dblp_bind_locked(dsk, (struct sockaddr_dblp *)uaddr);
+	if (!err)
+		dsk->bound = dsk->local;
 	release_sock(&dsk->sk);
 	return err;
 }
@@ -140,9 +142,6 @@ static int dblp_connect_start(struct dblp_sock *dsk,
 	if (err)
 		return err;
 
-	/* What is left of an attempt that failed */
-	kvfree(dsk->sent.ring);
-	dsk->sent.ring = NULL;
 	dsk->peer = *peer;
 	dsk->peer_key = (struct dblp_peer_key) {
 		.addr = peer->sdblp_addr,
@@ -151,12 +150,11 @@ static int dblp_connect_start(struct dblp_sock *dsk,
 	err = dblp_connect_route(dsk);
 	if (!err)
 		err = dblp_handshake_start(dsk);
-	if (err) {
-		memset(&dsk->peer, 0, sizeof(dsk->peer));
-		return err;
-	}
-	WRITE_ONCE(dsk->sk.sk_shutdown, 0);
-	return 0;
+	if (err)
+		dblp_conn_unstart(dsk);
+	else
+		WRITE_ONCE(dsk->sk.sk_shutdown, 0);
+	return err;
 }
 
 /**

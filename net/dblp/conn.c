@@ -218,6 +218,45 @@ void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 	dblp_event_conn_begin(dsk);
 }
 
+/* Whoever looks without being the owner of the socket sees it whole or not at all */
+static void dblp_leave_endpoint(struct dblp_sock *dsk)
+{
+	struct dblp_endpoint *ep = dsk->ep;
+
+	WRITE_ONCE(dsk->ep, NULL);
+	if (ep)
+		dblp_endpoint_put(ep);
+}
+
+/**
+ * dblp_conn_unstart() - an attempt to connect has failed
+ * @dsk: socket that no packet finds any more
+ *
+ * It is as before connect(): the next one chooses protocol, address and port
+ * anew, but for what bind() has said, and nothing that was learnt on the way to
+ * one peer is taken for true of another.
+ */
+void dblp_conn_unstart(struct dblp_sock *dsk)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (!dsk->bound.sdblp_port)
+		dblp_leave_endpoint(dsk);
+	dsk->local = dsk->bound;
+	dsk->cid = 0;
+	memset(&dsk->peer, 0, sizeof(dsk->peer));
+	memset(&dsk->peer_key, 0, sizeof(dsk->peer_key));
+	memset(&dsk->path, 0, sizeof(dsk->path));
+	memset(&dsk->pmtu, 0, sizeof(dsk->pmtu));
+	memset(&dsk->cookie, 0, sizeof(dsk->cookie));
+	dsk->handshake_rtt = 0;
+	dsk->stuck_since = 0;
+	clear_bit(DBLP_DEFER_MTU, &dsk->deferred);
+	kvfree(dsk->sent.ring);
+	memset(&dsk->sent, 0, sizeof(dsk->sent));
+	sk_dst_reset(&dsk->sk);
+	WRITE_ONCE(dsk->sk.sk_err_soft, 0);
+}
+
 /* The socket's own reference is over: nobody can reach it by number now */
 static void dblp_end_life(struct dblp_sock *dsk)
 {
@@ -225,9 +264,7 @@ static void dblp_end_life(struct dblp_sock *dsk)
 	dblp_leave_config(dsk);
 	dblp_sock_unnumber(dsk);
 	/* The port is free as soon as the socket is closed */
-	if (dsk->ep)
-		dblp_endpoint_put(dsk->ep);
-	dsk->ep = NULL;
+	dblp_leave_endpoint(dsk);
 	sock_put(&dsk->sk);
 }
 
@@ -240,6 +277,7 @@ static void dblp_end_life(struct dblp_sock *dsk)
  */
 void dblp_done(struct dblp_sock *dsk, int err)
 {
+	bool connecting = dblp_connecting(dsk);
 	struct sock *sk = &dsk->sk;
 	u8 state = dsk->state;
 
@@ -268,6 +306,8 @@ void dblp_done(struct dblp_sock *dsk, int err)
 	if (err)
 		WRITE_ONCE(sk->sk_err, err);
 	dblp_event_conn_end(dsk, state, err);
+	if (connecting)
+		dblp_conn_unstart(dsk);
 	if (sock_flag(sk, SOCK_DEAD)) {
 		dblp_end_life(dsk);
 		return;

@@ -342,7 +342,8 @@ struct dblp_peer_key {
  * @hashed: in @conns
  * @peer_hashed: in @peers
  * @ep: UDP socket, NULL until bound
- * @local: address, as bound or as connected
+ * @bound: address and port that bind() gave it, port 0 without
+ * @local: the same, and as connected
  * @peer: address, fixed for the connection
  * @path: route to it
  * @pmtu: how large a packet may be on it
@@ -503,6 +504,7 @@ struct dblp_sock {
 	bool			hashed;
 	bool			peer_hashed;
 	struct dblp_endpoint	*ep;
+	struct sockaddr_dblp	bound;
 	struct sockaddr_dblp	local;
 	struct sockaddr_dblp	peer;
 	struct dblp_path	path;
@@ -713,6 +715,7 @@ void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp);
 void dblp_set_state(struct dblp_sock *dsk, u8 state, int err);
 void dblp_done(struct dblp_sock *dsk, int err);
+void dblp_conn_unstart(struct dblp_sock *dsk);
 void dblp_abort(struct dblp_sock *dsk, enum dblp_rst_reason reason, int err);
 void dblp_close(struct dblp_sock *dsk);
 void dblp_stop_listening(struct dblp_sock *dsk);

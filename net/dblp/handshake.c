@@ -349,7 +349,7 @@ static void dblp_handshake_state(struct dblp_sock *dsk, u8 state, u64 now)
  * dblp_handshake_start() - begin to connect
  * @dsk: socket with path and endpoint
  *
- * Return: 0, or -ENOMEM and nothing changed.
+ * Return: 0, or -ENOMEM; then the caller calls dblp_conn_unstart().
  */
 int dblp_handshake_start(struct dblp_sock *dsk)
 {
@@ -363,11 +363,8 @@ int dblp_handshake_start(struct dblp_sock *dsk)
 		dsk->cid = dblp_new_cid();
 		err = dblp_conn_hash(dsk);
 	} while (err == -EEXIST);
-	if (err) {
-		kfree(dsk->sent.ring);
-		dsk->sent.ring = NULL;
+	if (err)
 		return err;
-	}
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_CONNACTIVE);
 	dsk->handshake_start = ktime_get_ns();
 	dsk->sk.sk_state = TCP_SYN_SENT;

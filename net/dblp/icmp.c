@@ -71,7 +71,9 @@ static bool dblp_get_quote(struct dblp_quote *q, const struct sk_buff *skb,
 static bool dblp_quote_fits(const struct dblp_sock *dsk,
 			    const struct dblp_quote *q, const struct sock *usk)
 {
-	return dsk->ep && dsk->ep->sock->sk == usk &&
+	const struct dblp_endpoint *ep = READ_ONCE(dsk->ep);
+
+	return ep && ep->sock->sk == usk &&
 	       dsk->peer.sdblp_port == q->key.port &&
 	       dsk->local.sdblp_port == q->local.sdblp_port &&
 	       ipv6_addr_equal(&dsk->peer.sdblp_addr, &q->key.addr) &&
