@@ -255,8 +255,10 @@ TEST_F(peer, meta_goes_with_what_the_path_has_become_too_narrow_for)
 /* How many send at the moment is told with each ACK */
 TEST_F(peer, the_number_of_senders_is_told)
 {
-	static struct peer others[15];
+	static struct peer others[15], stranger;
 	struct dblp_data d = { .msg_len = 1200 };
+	struct sockaddr_dblp addr;
+	int listener;
 	u32 i;
 
 	for (i = 0; i < 15; i++) {
@@ -279,6 +281,19 @@ TEST_F(peer, the_number_of_senders_is_told)
 	EXPECT_TRUE(peer_sync(&others[3]));
 	EXPECT_TRUE(peer_sync(&others[4]));
 	EXPECT_EQ(14, others[4].share);
+	/* Who sends to another listener is none of theirs */
+	listener = new_listener("::1", 4, &addr);
+	peer_connect(&stranger, &addr);
+	peer_handshake(&stranger);
+	d.offset = 0;
+	make_data(&self->p, &stranger, &d, 600, NULL);
+	send_packet(&stranger, &self->p);
+	EXPECT_TRUE(peer_sync(&stranger));
+	EXPECT_EQ(0, stranger.share);
+	EXPECT_TRUE(peer_sync(&others[4]));
+	EXPECT_EQ(14, others[4].share);
+	peer_close(&stranger);
+	close(listener);
 	for (i = 0; i < 15; i++)
 		peer_close(&others[i]);
 }

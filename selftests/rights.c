@@ -401,6 +401,33 @@ TEST_F(rights, owners_are_named_for_the_reader)
 	EXPECT_EQ(0, status);
 }
 
+static int take_over(const struct sockaddr_dblp *addr)
+{
+	int fd = new_socket(), err;
+
+	set_int(fd, SO_REUSEADDR, 1);
+	err = bind_to(fd, addr) ? errno : 0;
+	close(fd);
+	return err;
+}
+
+/* A port stays with the user who has connections there */
+TEST_F(rights, of_who_takes_over_a_port)
+{
+	struct sockaddr_dblp addr;
+	int listener = new_socket(), client, server;
+
+	addr_parse(&addr, "::1", 7777);
+	set_int(listener, SO_REUSEADDR, 1);
+	ASSERT_EQ(0, bind_to(listener, &addr));
+	ASSERT_EQ(0, listen(listener, 1));
+	connect_pair(&addr, listener, &client, &server);
+	close(listener);
+	EXPECT_EQ(0, take_over(&addr));
+	become_nobody(-1);
+	EXPECT_EQ(EADDRINUSE, take_over(&addr));
+}
+
 #define EVENTS_A_SECOND	1000
 
 /* How many events wait there; the kernel says that there were more by ENOBUFS */

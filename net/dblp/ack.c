@@ -32,13 +32,15 @@ static u8 *dblp_put_ack(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 	return dblp_put_frame(p, end, &f);
 }
 
-/* How many share the way to this end with the peer; that it is alone it takes
- * from the absence of this frame
+/*
+ * How many share the way to this end with the peer; that it is alone it takes
+ * from the absence of this frame. Only those count who send to the same listener:
+ * others may be strangers, who would make this peer slow.
  */
 static u8 *dblp_put_share(struct dblp_sock *dsk, u8 *p, const u8 *end)
 {
 	struct dblp_frame f = { .type = DBLP_FRAME_SHARE };
-	int n = atomic_read(&dsk->dn->receiving);
+	int n = atomic_read(&dsk->ep->receiving);
 
 	if (n < 2)
 		return p;

@@ -210,7 +210,6 @@ struct dblp_rst_quota {
  *	a few counts
  * @endpoints: number of endpoints alive
  * @config: what operators set
- * @receiving: connections amid a message from their peer
  * @orphans: connections that their user has closed, see orphan.c
  * @sysctl_rmem_default: SO_RCVBUF that a socket begins with
  * @sysctl_wmem_default: SO_SNDBUF that a socket begins with
@@ -235,7 +234,6 @@ struct dblp_net {
 	struct list_head	shared;
 	spinlock_t		shared_lock;	/* for @shared */
 	struct dblp_config	config;
-	atomic_t		receiving;
 	atomic_t		orphans;
 	int			sysctl_rmem_default;
 	int			sysctl_wmem_default;
@@ -255,6 +253,8 @@ struct dblp_net {
  * @shared: in the list of the namespace, if others may join
  * @addr: then: as it was bound
  * @ifindex: then: interface it was bound to, 0 for none
+ * @uid: then: the user who bound it
+ * @receiving: connections here that are amid a message from their peer
  * @released: nobody uses it any more: nothing may be held that came in here;
  *	see dblp_coalesce_release()
  * @release: releases @sock in process context
@@ -268,6 +268,8 @@ struct dblp_endpoint {
 	struct list_head	shared;
 	struct sockaddr_dblp	addr;
 	int			ifindex;
+	kuid_t			uid;
+	atomic_t		receiving;
 	bool			released;
 	struct work_struct	release;
 	struct rcu_head		rcu;

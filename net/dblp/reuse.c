@@ -5,7 +5,8 @@
  *
  * Packets find their connection by its ID, whoever else uses the same UDP
  * socket. So sockets may share an endpoint, as a listener does with what it
- * accepts, and there is no conflict but that of two listeners.
+ * accepts, and there is no conflict but that of two listeners. They belong to
+ * one user, as what comes to an endpoint counts for all who use it.
  */
 #include <net/ip.h>
 
@@ -19,11 +20,12 @@ void dblp_reuse_init(struct dblp_net *dn)
 }
 
 static bool dblp_may_share(const struct dblp_endpoint *ep,
-			   const struct sockaddr_dblp *addr, int ifindex)
+			   const struct sockaddr_dblp *addr, int ifindex,
+			   kuid_t uid)
 {
 	lockdep_assert_held(&dblp_pernet(ep->net)->shared_lock);
 	return ep->addr.sdblp_port == addr->sdblp_port &&
-	       ep->ifindex == ifindex &&
+	       ep->ifindex == ifindex && uid_eq(ep->uid, uid) &&
 	       ep->addr.sdblp_scope_id == addr->sdblp_scope_id &&
 	       ipv6_addr_equal(&ep->addr.sdblp_addr, &addr->sdblp_addr) &&
 	       !rcu_access_pointer(ep->listener);
@@ -52,7 +54,8 @@ struct dblp_endpoint *dblp_endpoint_join(struct dblp_sock *dsk,
 		return ERR_PTR(-EACCES);
 	spin_lock(&dn->shared_lock);
 	list_for_each_entry(ep, &dn->shared, shared)
-		if (dblp_may_share(ep, addr, dsk->sk.sk_bound_dev_if) &&
+		if (dblp_may_share(ep, addr, dsk->sk.sk_bound_dev_if,
+				   dsk->sk.sk_uid) &&
 		    refcount_inc_not_zero(&ep->refs))
 			goto out;
 	ep = NULL;
@@ -73,6 +76,7 @@ void dblp_endpoint_share(struct dblp_sock *dsk)
 	sock_owned_by_me(&dsk->sk);
 	ep->addr = dsk->local;
 	ep->ifindex = dsk->sk.sk_bound_dev_if;
+	ep->uid = dsk->sk.sk_uid;
 	spin_lock(&dn->shared_lock);
 	list_add(&ep->shared, &dn->shared);
 	spin_unlock(&dn->shared_lock);

@@ -44,13 +44,13 @@ static bool dblp_rx_may_open(const struct dblp_sock *dsk,
 static void dblp_rx_begin(struct dblp_sock *dsk)
 {
 	if (!dsk->rx_open++)
-		atomic_inc(&dsk->dn->receiving);
+		atomic_inc(&dsk->ep->receiving);
 }
 
 static void dblp_rx_end(struct dblp_sock *dsk)
 {
 	if (!--dsk->rx_open)
-		atomic_dec(&dsk->dn->receiving);
+		atomic_dec(&dsk->ep->receiving);
 }
 
 static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
