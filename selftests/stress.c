@@ -333,12 +333,12 @@ static void unloads(unsigned int count)
 			use_module(i);
 	}
 	for (i = 0; shared->done < count; i++) {
-		/* In vain for a while, then when it may succeed */
-		__atomic_store_n(&shared->stop, i % 40 >= 20, __ATOMIC_RELEASE);
+		/* In vain for a while, then until it succeeds */
+		__atomic_store_n(&shared->stop, i > 20, __ATOMIC_RELEASE);
 		if (!syscall(SYS_delete_module, "dblp", O_NONBLOCK)) {
 			++shared->done;
 			reload();
-			i = 0;
+			i = -1;
 		} else if (errno != EWOULDBLOCK && errno != EBUSY) {
 			die("removing the module");
 		}

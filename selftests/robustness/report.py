@@ -17,7 +17,6 @@ FIELDS = ("name", "seconds", "where", "command", "value", "unit", "bar", "what")
 PATTERNS = {
     "points": r"^(ok) \d+(?!.*# SKIP)",
     "value": r"^# value (\d+)",
-    "fuzz": r"^(?:Done |stat::number_of_executed_units: *)(\d+)",
 }
 COMPARE = {">=": operator.ge, "<=": operator.le, "==": operator.eq}
 
