@@ -560,7 +560,7 @@ static const struct mode {
 	{ "netns", "namespaces vanish", namespaces, always, "",
 	  30, 12 },
 	{ "rmmod", "the module is removed", unloads, always, "",
-	  10, 5 },
+	  3, 2 },
 	{ "threads", "threads share sockets", threads, always, "",
 	  20000, 5000 },
 	{ "failslab", "slab allocations fail", slabs, has_faults, "needs fault injection",
@@ -629,7 +629,7 @@ static void run_mode(const struct mode *m, unsigned int count)
 	}
 	shared->done = 0;
 	good = run_child(honest, 2, 60) &&
-	       run_child(m->run, count, 60 + count) &&
+	       run_child(m->run, count, 120 + 5 * count) &&
 	       run_child(honest, 2, 60) && nobody_holds_the_module();
 	ksft_print_msg("value %lu of %u: %s (%llu ms)\n", shared->done, count, m->what,
 		       (unsigned long long)(now_ms() - start));
