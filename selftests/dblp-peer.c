@@ -40,6 +40,7 @@ static int open_socket(void)
 static int name_socket(const char *verb)
 {
 	const char *address = next(verb);
+	const int one = 1;
 	struct sockaddr_dblp a;
 
 	addr_parse(&a, address, atoi(next(verb)));
@@ -48,9 +49,13 @@ static int name_socket(const char *verb)
 		return -1;
 	if (!strcmp(verb, "connect"))
 		return connect(fd, (struct sockaddr *)&a, sizeof(a));
-	if (bind(fd, (struct sockaddr *)&a, sizeof(a)))
+	if (!strcmp(verb, "bind"))
+		return bind(fd, (struct sockaddr *)&a, sizeof(a));
+	/* Connections of the one before may live on */
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	    bind(fd, (struct sockaddr *)&a, sizeof(a)))
 		return -1;
-	return strcmp(verb, "listen") ? 0 : listen(fd, 16);
+	return listen(fd, 16);
 }
 
 static int accept_one(void)

@@ -128,8 +128,8 @@ int conn_listener(const struct flavour *flavour, unsigned int port)
 	int fd;
 
 	fd = open_socket(flavour, &name, port, &len);
-	if (!flavour->proto->family &&
-	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)))
+	/* Connections of the run before may still have something to deliver */
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)))
 		fail("SO_REUSEADDR");
 	if (bind(fd, &name.any, len) || listen(fd, SOMAXCONN))
 		fail("%s: listening on %s, port %u", flavour->proto->name,

@@ -47,13 +47,15 @@ static int close_for(int fd, int error)
 
 static int dblp_listen(const struct tp_addr *addr)
 {
+	const int one = 1;
 	struct sockaddr_dblp name;
 	int fd;
 
 	fd = dblp_socket(addr, &name);
 	if (fd < 0)
 		return -1;
-	if (bind(fd, (struct sockaddr *)&name, sizeof(name)) ||
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	    bind(fd, (struct sockaddr *)&name, sizeof(name)) ||
 	    listen(fd, SOMAXCONN))
 		return close_for(fd, errno);
 	return fd;
