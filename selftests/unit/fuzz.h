@@ -3,11 +3,17 @@
 #define _UNIT_FUZZ_H
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "prng.h"
 
-#define CHECK(cond) do { if (!(cond)) abort(); } while (0)
+#define CHECK(cond) do { \
+	if (!(cond)) { \
+		fprintf(stderr, "# %s:%d: %s\n", __FILE__, __LINE__, #cond); \
+		abort(); \
+	} \
+} while (0)
 
 /* One input; aborts if a promise is broken */
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len);

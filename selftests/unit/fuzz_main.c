@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A deterministic driver for the fuzzers: the same inputs each time, made from
- * seeds and from each other. What it lacks in guidance by coverage it makes
- * up for by running in every check. Give it files to try just those.
+ * seeds, from corpus/ and from each other. What it lacks in guidance by coverage
+ * it makes up for by running in every check. Give it files to try just those.
  */
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,12 +77,57 @@ static void next_input(struct prng *r)
 	pool[prng_below(r, POOL)] = now;
 }
 
-static void fill_pool(struct prng *r)
+static bool read_input(struct input *in, const char *name)
 {
-	u32 i;
+	FILE *f = fopen(name, "rb");
 
-	for (i = 0; i < POOL; i++)
-		pool[i].len = fuzz_seed(r, pool[i].data, MAX_LEN);
+	if (!f) {
+		perror(name);
+		return false;
+	}
+	in->len = fread(in->data, 1, MAX_LEN, f);
+	fclose(f);
+	return true;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_input(const struct dirent *d)
+{
+	return d->d_name[0] != '.';
+}
+
+/* What libFuzzer has found worth keeping: see "make fuzz" */
+static bool fill_pool(struct prng *r, const char *program)
+{
+	const char *name = strrchr(program, '_') + 1;
+	/* Kept until the end */
+	static struct dirent **files;
+	char path[512];
+	int n, i;
+
+	snprintf(path, sizeof(path), "corpus/%s", name);
+	n = scandir(path, &files, is_input, by_name);
+	if (n <= 0) {
+		fprintf(stderr, "# no inputs in %s\n", path);
+		return false;
+	}
+	for (i = 0; i < POOL; i++) {
+		if (i >= n) {
+			pool[i].len = fuzz_seed(r, pool[i].data, MAX_LEN);
+			continue;
+		}
+		snprintf(path, sizeof(path), "corpus/%s/%s", name,
+			 files[i]->d_name);
+		if (!read_input(&pool[i], path))
+			return false;
+		now = pool[i];
+		LLVMFuzzerTestOneInput(now.data, now.len);
+	}
+	return true;
 }
 
 /* Keep the input that is to blame */
@@ -101,14 +147,8 @@ static void on_abort(int sig)
 static int try_files(int n, char **names)
 {
 	for (; n; n--, names++) {
-		FILE *f = fopen(*names, "rb");
-
-		if (!f) {
-			perror(*names);
+		if (!read_input(&now, *names))
 			return 1;
-		}
-		now.len = fread(now.data, 1, MAX_LEN, f);
-		fclose(f);
 		LLVMFuzzerTestOneInput(now.data, now.len);
 	}
 	return 0;
@@ -124,7 +164,8 @@ int main(int argc, char **argv)
 		return try_files(argc - 1, argv + 1);
 	printf("TAP version 13\n1..1\n");
 	fflush(stdout);
-	fill_pool(&r);
+	if (!fill_pool(&r, argv[0]))
+		return 1;
 	for (i = 0; i < INPUTS; i++) {
 		u8 *exact;
 

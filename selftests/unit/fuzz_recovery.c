@@ -29,6 +29,17 @@ static void fuzz_ack(struct sent_model *m, struct reader *r)
 	CHECK(model_ack(m, a, n, get(r) * 10000));
 }
 
+/* ACKs of everything, and of more */
+static void fuzz_ack_all(struct sent_model *m, u8 how)
+{
+	struct dblp_acked_range a = {
+		.first = how & 1 ? 0 : m->s.base,
+		.last = how & 2 ? m->next - 1 : how & 4 ? m->next : ~0ULL,
+	};
+
+	CHECK(model_ack(m, &a, 1, 0));
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
 	struct reader r = { data, data + len };
@@ -39,7 +50,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 	while (r.p < r.end && steps++ < 48) {
 		u8 op = get(&r);
 
-		switch (op % 4) {
+		switch (op % 5) {
 		case 0:
 		case 1:
 			for (i = 1 + get(&r) % 24; i; i--)
@@ -51,6 +62,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 		case 3:
 			m.now += 1ULL << get(&r) % 32;
 			CHECK(model_timeout(&m));
+			break;
+		case 4:
+			fuzz_ack_all(&m, get(&r));
 			break;
 		}
 	}

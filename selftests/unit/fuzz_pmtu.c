@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Any fates of packets and probes: the size stays one that may be */
+#include "fuzz.h"
+#include "pmtu.h"
+
+static void check(const struct dblp_pmtu *p)
+{
+	CHECK(p->min <= p->base && p->min <= p->max);
+	CHECK(p->min <= p->mtu && p->mtu <= p->max);
+	CHECK(p->high > p->mtu && p->high <= p->max + 1);
+	CHECK(p->tries < DBLP_PMTU_PROBES);
+	CHECK(!dblp_pmtu_known(p) || (p->mtu == p->max && !p->doubt));
+}
+
+/* Two bytes a step: what happens, and to a packet of which size */
+int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
+{
+	u32 size, probe = 0, count = 0;
+	struct dblp_pmtu p;
+	u64 now = 1;
+
+	if (len < 2)
+		return 0;
+	dblp_pmtu_init(&p, DBLP_PMTU_MIN, DBLP_PMTU_BASE,
+		       DBLP_PMTU_MIN + (data[0] << 8 | data[1]) % 9000);
+	check(&p);
+	for (data += 2, len -= 2; len >= 2; data += 2, len -= 2) {
+		size = data[1] * 40;
+		/* Mostly those that are sent */
+		if (data[0] & 0x80)
+			size = p.mtu;
+		switch (data[0] % 8) {
+		case 0:
+			dblp_pmtu_route(&p, DBLP_PMTU_MIN + size);
+			break;
+		case 1:
+			if (probe)
+				break;
+			probe = dblp_pmtu_next(&p, now);
+			CHECK(probe <= p.max);
+			if (probe && data[1] == 255) {
+				dblp_pmtu_unsent(&p);
+				probe = 0;
+			}
+			break;
+		case 2:
+		case 3:
+			if (probe && data[0] % 8 == 2)
+				dblp_pmtu_acked(&p, probe, true, now);
+			else if (probe)
+				dblp_pmtu_lost(&p, probe, true, now);
+			probe = 0;
+			break;
+		case 4:
+			dblp_pmtu_acked(&p, size, false, now);
+			count = 0;
+			break;
+		case 5:
+			dblp_pmtu_lost(&p, size, false, now);
+			break;
+		case 6:
+			dblp_pmtu_timeout(&p, ++count);
+			break;
+		case 7:
+			now += 1ULL << data[1] % 42;
+			break;
+		}
+		check(&p);
+	}
+	return 0;
+}
+
+size_t fuzz_seed(struct prng *r, u8 *p, size_t max)
+{
+	return fuzz_any(r, p, max);
+}
