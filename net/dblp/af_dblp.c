@@ -2,6 +2,7 @@
 /*
  * The socket family: from system calls to connections and messages.
  */
+#include <linux/bpf-cgroup.h>
 #include <linux/in.h>
 #include <linux/net.h>
 #include <linux/poll.h>
@@ -54,13 +55,15 @@ static int dblp_bind_locked(struct dblp_sock *dsk,
 		return 0;
 	}
 	err = dblp_endpoint_create(sock_net(&dsk->sk), addr,
-				   dsk->sk.sk_bound_dev_if, &dsk->ep,
-				   &dsk->local.sdblp_port);
-	if (err)
+				   dsk->sk.sk_bound_dev_if, &dsk->ep);
+	if (err) {
 		memset(&dsk->local, 0, sizeof(dsk->local));
-	else if (reuse)
+		return err;
+	}
+	dblp_endpoint_name(dsk->ep, &dsk->local);
+	if (reuse)
 		dblp_endpoint_share(dsk);
-	return err;
+	return 0;
 }
 
 static int dblp_bind(struct socket *sock, struct sockaddr_unsized *uaddr,
@@ -143,11 +146,13 @@ static int dblp_connect_start(struct dblp_sock *dsk,
 		return err;
 
 	dsk->peer = *peer;
+	err = dblp_endpoint_connect(dsk->ep, &dsk->peer);
 	dsk->peer_key = (struct dblp_peer_key) {
-		.addr = peer->sdblp_addr,
-		.port = peer->sdblp_port,
+		.addr = dsk->peer.sdblp_addr,
+		.port = dsk->peer.sdblp_port,
 	};
-	err = dblp_connect_route(dsk);
+	if (!err)
+		err = dblp_connect_route(dsk);
 	if (!err)
 		err = dblp_handshake_start(dsk);
 	if (err)
@@ -438,6 +443,8 @@ static int dblp_release(struct socket *sock)
 
 	if (!sk)
 		return 0;
+	if (!sk->sk_kern_sock)
+		BPF_CGROUP_RUN_PROG_INET_SOCK_RELEASE(sk);
 	sock_hold(sk);
 	lock_sock(sk);
 	dblp_close(dblp_sk(sk));

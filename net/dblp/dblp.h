@@ -744,8 +744,10 @@ void dblp_conns_exit(struct dblp_net *dn);
 
 /* endpoint.c: UDP sockets, and the way to and from IP */
 int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
-			 int ifindex, struct dblp_endpoint **epp,
-			 __be16 *port);
+			 int ifindex, struct dblp_endpoint **epp);
+void dblp_endpoint_name(const struct dblp_endpoint *ep,
+			struct sockaddr_dblp *addr);
+int dblp_endpoint_connect(struct dblp_endpoint *ep, struct sockaddr_dblp *peer);
 void dblp_endpoint_get(struct dblp_endpoint *ep);
 void dblp_endpoint_put(struct dblp_endpoint *ep);
 int dblp_endpoints_init(void);

@@ -4,6 +4,7 @@
  *
  * Nothing outside this file tells IPv4 from IPv6.
  */
+#include <linux/bpf-cgroup.h>
 #include <linux/ip.h>
 #include <linux/udp.h>
 #include <linux/unaligned.h>
@@ -143,13 +144,12 @@ static void dblp_udp_receive(struct socket *sock)
  * @addr: address and port; port 0 is any free one
  * @ifindex: interface to be bound to, 0 for none
  * @epp: where the endpoint goes, with one reference
- * @port: where the port goes that it got
  *
  * Context: process.
  * Return: 0, -EADDRINUSE, -EADDRNOTAVAIL or another error of bind().
  */
 int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
-			 int ifindex, struct dblp_endpoint **epp, __be16 *port)
+			 int ifindex, struct dblp_endpoint **epp)
 {
 	struct udp_tunnel_sock_cfg cfg = {
 		.encap_type = DBLP_ENCAP_TYPE,
@@ -184,7 +184,6 @@ int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
 	cfg.sk_user_data = ep;
 	setup_udp_tunnel_sock(net, ep->sock->sk, &cfg);
 	dblp_udp_receive(ep->sock);
-	*port = inet_sk(ep->sock->sk)->inet_sport;
 	*epp = ep;
 	return 0;
 
@@ -210,6 +209,67 @@ void dblp_endpoints_exit(void)
 void dblp_endpoints_flush(void)
 {
 	flush_workqueue(dblp_wq);
+}
+
+/**
+ * dblp_endpoint_name() - what an endpoint is really bound to
+ * @ep: the endpoint
+ * @addr: what was asked for; a program of the cgroup may have changed it
+ */
+void dblp_endpoint_name(const struct dblp_endpoint *ep,
+			struct sockaddr_dblp *addr)
+{
+	const struct sock *usk = ep->sock->sk;
+
+	addr->sdblp_port = inet_sk(usk)->inet_sport;
+	if (usk->sk_family == AF_INET && inet_sk(usk)->inet_rcv_saddr)
+		ipv6_addr_set_v4mapped(inet_sk(usk)->inet_rcv_saddr,
+				       &addr->sdblp_addr);
+	else if (usk->sk_family == AF_INET6 &&
+		 !ipv6_addr_any(&usk->sk_v6_rcv_saddr))
+		addr->sdblp_addr = usk->sk_v6_rcv_saddr;
+}
+
+/**
+ * dblp_endpoint_connect() - may the cgroup talk to this peer?
+ * @ep: from there
+ * @peer: a program of the cgroup may change it
+ *
+ * What connect() of UDP asks before it does anything: nothing else is done.
+ *
+ * Context: process.
+ * Return: 0 or -EPERM.
+ */
+int dblp_endpoint_connect(struct dblp_endpoint *ep, struct sockaddr_dblp *peer)
+{
+	struct sock *usk = ep->sock->sk;
+	union {
+		struct sockaddr		sa;
+		struct sockaddr_in	in;
+		struct sockaddr_in6	in6;
+	} to = {};
+	int err;
+
+	if (!usk->sk_prot->pre_connect)
+		return 0;
+	if (ipv6_addr_v4mapped(&peer->sdblp_addr)) {
+		to.in.sin_family = AF_INET;
+		to.in.sin_port = peer->sdblp_port;
+		to.in.sin_addr.s_addr = peer->sdblp_addr.s6_addr32[3];
+		err = usk->sk_prot->pre_connect(usk, (void *)&to.sa,
+						sizeof(to.in));
+		peer->sdblp_port = to.in.sin_port;
+		peer->sdblp_addr.s6_addr32[3] = to.in.sin_addr.s_addr;
+		return err;
+	}
+	to.in6.sin6_family = AF_INET6;
+	to.in6.sin6_port = peer->sdblp_port;
+	to.in6.sin6_addr = peer->sdblp_addr;
+	to.in6.sin6_scope_id = peer->sdblp_scope_id;
+	err = usk->sk_prot->pre_connect(usk, (void *)&to.sa, sizeof(to.in6));
+	peer->sdblp_port = to.in6.sin6_port;
+	peer->sdblp_addr = to.in6.sin6_addr;
+	return err;
 }
 
 /**
@@ -314,6 +374,56 @@ struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp)
 	return skb;
 }
 
+/*
+ * Ask the egress program of the endpoint's cgroup, as IP does for sockets of its
+ * own: it looks at skb->sk, which is ours, so that who filters by owner sees that.
+ * The program sees the packet before netfilter does, and a train as one packet.
+ * Returns 0, or the packet is gone.
+ */
+static int dblp_egress(struct sock *sk, struct sk_buff *skb,
+		       const struct dst_entry *dst)
+{
+	struct sock *owner = skb->sk;
+	int err;
+
+	skb->dev = dst->dev;
+	skb->sk = sk;
+	err = BPF_CGROUP_RUN_PROG_INET_EGRESS(sk, skb);
+	skb->sk = owner;
+	if (err == NET_XMIT_SUCCESS || err == NET_XMIT_CN)
+		return 0;
+	kfree_skb(skb);
+	return err;
+}
+
+/* ip6_xmit() writes the header when it is too late for that: here is one to be
+ * looked at
+ */
+static int dblp_egress6(struct sock *usk, struct sk_buff *skb,
+			const struct dst_entry *dst, const struct flowi6 *fl6,
+			u8 tos)
+{
+	u32 len = skb->len;
+	struct ipv6hdr *hdr;
+	int err;
+
+	if (!cgroup_bpf_enabled(CGROUP_INET_EGRESS))
+		return 0;
+	hdr = skb_push(skb, sizeof(*hdr));
+	skb_reset_network_header(skb);
+	ip6_flow_hdr(hdr, tos, fl6->flowlabel);
+	hdr->payload_len = htons(len);
+	hdr->nexthdr = IPPROTO_UDP;
+	hdr->hop_limit = ip6_dst_hoplimit((struct dst_entry *)dst);
+	hdr->saddr = fl6->saddr;
+	hdr->daddr = fl6->daddr;
+	skb->protocol = htons(ETH_P_IPV6);
+	err = dblp_egress(usk, skb, dst);
+	if (!err)
+		skb_pull(skb, sizeof(*hdr));
+	return err;
+}
+
 /* ip_queue_xmit() would take mark and priority from the UDP socket */
 static int dblp_ip4_xmit(struct sock *sk, struct sk_buff *skb,
 			 struct dst_entry *dst, const struct flowi4 *fl4,
@@ -321,6 +431,7 @@ static int dblp_ip4_xmit(struct sock *sk, struct sk_buff *skb,
 {
 	struct net *net = sock_net(sk);
 	struct iphdr *iph;
+	int err;
 
 	skb_push(skb, sizeof(*iph));
 	skb_reset_network_header(skb);
@@ -338,6 +449,13 @@ static int dblp_ip4_xmit(struct sock *sk, struct sk_buff *skb,
 	iph->daddr = fl4->daddr;
 	ip_select_ident_segs(net, skb, NULL, skb_shinfo(skb)->gso_segs ?: 1);
 	skb->mark = fl4->flowi4_mark;
+	if (cgroup_bpf_enabled(CGROUP_INET_EGRESS)) {
+		iph->tot_len = htons(skb->len);
+		skb->protocol = htons(ETH_P_IP);
+		err = dblp_egress(sk, skb, dst);
+		if (err)
+			return err;
+	}
 	return ip_local_out(net, sk, skb);
 }
 
@@ -360,6 +478,7 @@ int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 	u32 ip_len = sizeof(struct ipv6hdr);
 	u32 mtu = dst_mtu(dst);
 	struct udphdr *uh;
+	int err;
 
 	if (path->mtu)
 		mtu = min(mtu, path->mtu);
@@ -392,6 +511,9 @@ int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 	udp6_set_csum(false, skb, &fl6->saddr, &fl6->daddr, skb->len);
 	memset(IP6CB(skb), 0, sizeof(*IP6CB(skb)));
 	IP6CB(skb)->frag_max_size = skb->ignore_df ? mtu : 0;
+	err = dblp_egress6(usk, skb, dst, fl6, tos);
+	if (err)
+		return err;
 	return ip6_xmit(usk, skb, fl6, fl6->flowi6_mark, NULL, tos,
 			skb->priority);
 }

@@ -4,6 +4,7 @@
  */
 #define pr_fmt(fmt) "dblp: " fmt
 
+#include <linux/bpf-cgroup.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/swap.h>
@@ -160,7 +161,10 @@ static int dblp_create(struct net *net, struct socket *sock, int protocol,
 	sk = dblp_sock_alloc(net, GFP_KERNEL, kern);
 	if (!sk)
 		return -ENOBUFS;
-	err = dblp_sock_number(dblp_sk(sk), GFP_KERNEL);
+	/* It may say by which device, with which mark and priority */
+	err = kern ? 0 : BPF_CGROUP_RUN_PROG_INET_SOCK(sk);
+	if (!err)
+		err = dblp_sock_number(dblp_sk(sk), GFP_KERNEL);
 	if (err) {
 		sock_set_flag(sk, SOCK_DEAD);
 		sock_put(sk);

@@ -8,6 +8,7 @@
  * accepts, and there is no conflict but that of two listeners. They belong to
  * one user, as what comes to an endpoint counts for all who use it.
  */
+#include <linux/bpf-cgroup.h>
 #include <net/ip.h>
 
 #include "dblp.h"
@@ -19,13 +20,35 @@ void dblp_reuse_init(struct dblp_net *dn)
 	spin_lock_init(&dn->shared_lock);
 }
 
+/* Nobody gets out of what binds his cgroup by joining another one */
+static bool dblp_same_policy(struct sock *sk, struct sock *usk)
+{
+#ifdef CONFIG_CGROUP_BPF
+	static const enum cgroup_bpf_attach_type types[] = {
+		CGROUP_INET_EGRESS, CGROUP_INET_INGRESS,
+	};
+	u32 i;
+
+	if (sock_cgroup_ptr(&sk->sk_cgrp_data) ==
+	    sock_cgroup_ptr(&usk->sk_cgrp_data))
+		return true;
+	for (i = 0; i < ARRAY_SIZE(types); i++)
+		if (cgroup_bpf_enabled(types[i]) &&
+		    (cgroup_bpf_sock_enabled(sk, types[i]) ||
+		     cgroup_bpf_sock_enabled(usk, types[i])))
+			return false;
+#endif
+	return true;
+}
+
 static bool dblp_may_share(const struct dblp_endpoint *ep,
-			   const struct sockaddr_dblp *addr, int ifindex,
-			   kuid_t uid)
+			   const struct sockaddr_dblp *addr, struct sock *sk)
 {
 	lockdep_assert_held(&dblp_pernet(ep->net)->shared_lock);
 	return ep->addr.sdblp_port == addr->sdblp_port &&
-	       ep->ifindex == ifindex && uid_eq(ep->uid, uid) &&
+	       ep->ifindex == sk->sk_bound_dev_if &&
+	       uid_eq(ep->uid, sk->sk_uid) &&
+	       dblp_same_policy(sk, ep->sock->sk) &&
 	       ep->addr.sdblp_scope_id == addr->sdblp_scope_id &&
 	       ipv6_addr_equal(&ep->addr.sdblp_addr, &addr->sdblp_addr) &&
 	       !rcu_access_pointer(ep->listener);
@@ -54,8 +77,7 @@ struct dblp_endpoint *dblp_endpoint_join(struct dblp_sock *dsk,
 		return ERR_PTR(-EACCES);
 	spin_lock(&dn->shared_lock);
 	list_for_each_entry(ep, &dn->shared, shared)
-		if (dblp_may_share(ep, addr, dsk->sk.sk_bound_dev_if,
-				   dsk->sk.sk_uid) &&
+		if (dblp_may_share(ep, addr, &dsk->sk) &&
 		    refcount_inc_not_zero(&ep->refs))
 			goto out;
 	ep = NULL;

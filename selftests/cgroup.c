@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Programs of the cgroup: what they forbid is forbidden to AF_DBLP, too. Each hook
+ * with a real program, attached to a cgroup that the test is in.
+ */
+#define _GNU_SOURCE
+#include <linux/bpf.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "lib/sock.h"
+
+#include "kselftest_harness.h"
+
+#define CGROUPS	"/tmp/dblp-cgroup"
+#define GROUP	CGROUPS "/dblp-test"
+
+#define INSN(c, d, s, o, i) \
+	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), \
+			    .off = (o), .imm = (i) })
+#define MOV_IMM(d, i)	INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
+#define MOV_REG(d, s)	INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
+#define ADD_IMM(d, i)	INSN(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
+#define CALL(f)		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, f)
+#define LOAD_W(d, s, o)	INSN(BPF_LDX | BPF_MEM | BPF_W, d, s, o, 0)
+#define SKIP_UNLESS(d, i)	INSN(BPF_JMP | BPF_JNE | BPF_K, d, 0, 1, i)
+#define STORE_W(d, s, o)	INSN(BPF_STX | BPF_MEM | BPF_W, d, s, o, 0)
+#define EXIT()		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+
+static int bpf(int cmd, union bpf_attr *attr)
+{
+	return syscall(SYS_bpf, cmd, attr, sizeof(*attr));
+}
+
+/* A program of up to a dozen instructions is attached until the fd is closed */
+static void attach(int group, enum bpf_prog_type type,
+		   enum bpf_attach_type where, const struct bpf_insn *insns,
+		   size_t n)
+{
+	char log[4096] = "";
+	union bpf_attr load = {
+		.prog_type = type, .expected_attach_type = where,
+		.insns = (uintptr_t)insns, .insn_cnt = n,
+		.license = (uintptr_t)"GPL",
+		.log_buf = (uintptr_t)log, .log_size = sizeof(log), .log_level = 1,
+	};
+	union bpf_attr to = { .target_fd = group, .attach_type = where };
+	int prog = bpf(BPF_PROG_LOAD, &load);
+
+	if (prog < 0)
+		die("bpf(BPF_PROG_LOAD): %s", log);
+	to.attach_bpf_fd = prog;
+	if (bpf(BPF_PROG_ATTACH, &to))
+		die("bpf(BPF_PROG_ATTACH)");
+	close(prog);
+}
+
+#define ATTACH(group, type, where, ...) do { \
+	const struct bpf_insn __i[] = { __VA_ARGS__ }; \
+	attach(group, type, where, __i, sizeof(__i) / sizeof(__i[0])); \
+} while (0)
+
+/* All that the hook is asked for is refused */
+static void refuse(int group, enum bpf_prog_type type,
+		   enum bpf_attach_type where)
+{
+	ATTACH(group, type, where, MOV_IMM(0, 0), EXIT());
+}
+
+static void detach(int group, enum bpf_attach_type where)
+{
+	union bpf_attr attr = { .target_fd = group, .attach_type = where };
+
+	if (bpf(BPF_PROG_DETACH, &attr))
+		die("bpf(BPF_PROG_DETACH)");
+}
+
+static void move_to(const char *procs)
+{
+	FILE *f = fopen(procs, "w");
+
+	if (!f || fprintf(f, "0\n") < 0 || fclose(f))
+		die("%s", procs);
+}
+
+FIXTURE(cgroup) {
+	struct sockaddr_dblp addr;
+	int group;
+	int fd;
+};
+
+FIXTURE_VARIANT(cgroup) {
+	const char *address;
+	bool v4;
+};
+
+FIXTURE_VARIANT_ADD(cgroup, ipv4) { .address = "10.7.0.2", .v4 = true };
+FIXTURE_VARIANT_ADD(cgroup, ipv6) { .address = "fd07::2" };
+
+/* What is told of a failing connect() soon */
+static int hasty_socket(void)
+{
+	int fd = new_socket();
+
+	set_u32(fd, DBLP_USER_TIMEOUT, 300);
+	return fd;
+}
+
+FIXTURE_SETUP(cgroup)
+{
+	netns_new();
+	run("ip addr add 10.7.0.2/32 dev lo; ip addr add fd07::2/128 dev lo nodad");
+	if (mkdir(CGROUPS, 0755) && errno != EEXIST)
+		die(CGROUPS);
+	/* It is there already after a test that failed */
+	if (mount("none", CGROUPS, "cgroup2", 0, NULL) && errno != EBUSY)
+		die("mount(cgroup2)");
+	if (mkdir(GROUP, 0755) && errno != EEXIST)
+		die(GROUP);
+	self->group = open(GROUP, O_RDONLY | O_DIRECTORY);
+	if (self->group < 0)
+		die(GROUP);
+	move_to(GROUP "/cgroup.procs");
+	addr_parse(&self->addr, variant->address, 0);
+	self->fd = hasty_socket();
+	errno = 0;
+}
+
+FIXTURE_TEARDOWN(cgroup)
+{
+	close(self->fd);
+	move_to(CGROUPS "/cgroup.procs");
+	close(self->group);
+	while (rmdir(GROUP) && errno == EBUSY)
+		usleep(10000);
+	umount2(CGROUPS, MNT_DETACH);
+}
+
+/* By the address that the IP header says: 4 bytes of it */
+static void refuse_packets_to(int group, bool v4, enum bpf_attach_type where)
+{
+	ATTACH(group, BPF_PROG_TYPE_CGROUP_SKB, where,
+	       MOV_IMM(2, v4 ? 16 : 24), MOV_REG(3, 10), ADD_IMM(3, -8),
+	       MOV_IMM(4, 4), CALL(BPF_FUNC_skb_load_bytes), LOAD_W(7, 10, -8),
+	       MOV_IMM(0, 1), SKIP_UNLESS(7, v4 ? 0x0200070a : 0x000007fd),
+	       MOV_IMM(0, 0), EXIT());
+}
+
+static void expect_passing(struct __test_metadata *_metadata, int client,
+			   int server)
+{
+	char c;
+
+	EXPECT_EQ(1, send(client, "x", 1, 0));
+	EXPECT_EQ(1, recv(server, &c, 1, 0));
+}
+
+/* No packet leaves: neither those of the handshake nor those of a connection */
+TEST_F(cgroup, egress)
+{
+	int listener, client, server;
+	char buf[100000] = { 1 };
+
+	listener = new_listener(variant->address, 1, &self->addr);
+	connect_pair(&self->addr, listener, &client, &server);
+	expect_passing(_metadata, client, server);
+	refuse_packets_to(self->group, variant->v4, BPF_CGROUP_INET_EGRESS);
+	EXPECT_ERR(ETIMEDOUT, connect_to(self->fd, &self->addr));
+	set_u32(client, DBLP_USER_TIMEOUT, 300);
+	EXPECT_EQ(sizeof(buf), send(client, buf, sizeof(buf), 0));
+	EXPECT_TRUE(wait_for(client, POLLHUP, 10 * SECONDS));
+	EXPECT_ERR(EAGAIN, recv(server, buf, 1, MSG_DONTWAIT));
+	detach(self->group, BPF_CGROUP_INET_EGRESS);
+	EXPECT_EQ(0, connect_to(self->fd, &self->addr));
+	close(client);
+	close(server);
+	close(listener);
+}
+
+/* One that refuses other addresses is asked and lets these pass, trains as well */
+TEST_F(cgroup, egress_elsewhere)
+{
+	int listener, client, server;
+	char buf[100000] = { 1 };
+
+	refuse_packets_to(self->group, !variant->v4, BPF_CGROUP_INET_EGRESS);
+	listener = new_listener(variant->address, 1, &self->addr);
+	connect_pair(&self->addr, listener, &client, &server);
+	EXPECT_EQ(sizeof(buf), send(client, buf, sizeof(buf), 0));
+	EXPECT_EQ(sizeof(buf), recv(server, buf, sizeof(buf), 0));
+	close(client);
+	close(server);
+	close(listener);
+}
+
+TEST_F(cgroup, ingress)
+{
+	int listener = new_listener(variant->address, 1, &self->addr);
+
+	refuse_packets_to(self->group, variant->v4, BPF_CGROUP_INET_INGRESS);
+	EXPECT_ERR(ETIMEDOUT, connect_to(self->fd, &self->addr));
+	detach(self->group, BPF_CGROUP_INET_INGRESS);
+	EXPECT_EQ(0, connect_to(self->fd, &self->addr));
+	close(listener);
+}
+
+TEST_F(cgroup, connect)
+{
+	int listener = new_listener(variant->address, 1, &self->addr);
+	enum bpf_attach_type where = variant->v4 ? BPF_CGROUP_INET4_CONNECT :
+						   BPF_CGROUP_INET6_CONNECT;
+	struct sockaddr_dblp elsewhere = self->addr, a;
+	socklen_t len = sizeof(a);
+
+	refuse(self->group, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, where);
+	EXPECT_ERR(EPERM, connect_to(self->fd, &self->addr));
+	detach(self->group, where);
+
+	/* It may also say to whom instead */
+	ATTACH(self->group, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, where,
+	       MOV_IMM(2, self->addr.sdblp_port),
+	       STORE_W(1, 2, offsetof(struct bpf_sock_addr, user_port)),
+	       MOV_IMM(0, 1), EXIT());
+	elsewhere.sdblp_port = htons(1);
+	EXPECT_EQ(0, connect_to(self->fd, &elsewhere));
+	EXPECT_EQ(0, getpeername(self->fd, (struct sockaddr *)&a, &len));
+	EXPECT_EQ(self->addr.sdblp_port, a.sdblp_port);
+	close(listener);
+}
+
+TEST_F(cgroup, bind)
+{
+	enum bpf_attach_type where = variant->v4 ? BPF_CGROUP_INET4_BIND :
+						   BPF_CGROUP_INET6_BIND;
+	struct sockaddr_dblp a;
+
+	refuse(self->group, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, where);
+	EXPECT_ERR(EPERM, bind_to(self->fd, &self->addr));
+	detach(self->group, where);
+	ATTACH(self->group, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, where,
+	       MOV_IMM(2, htons(5555)),
+	       STORE_W(1, 2, offsetof(struct bpf_sock_addr, user_port)),
+	       MOV_IMM(0, 1), EXIT());
+	EXPECT_EQ(0, bind_to(self->fd, &self->addr));
+	local_name(self->fd, &a);
+	EXPECT_EQ(5555, ntohs(a.sdblp_port));
+}
+
+TEST_F(cgroup, post_bind)
+{
+	enum bpf_attach_type where = variant->v4 ? BPF_CGROUP_INET4_POST_BIND :
+						   BPF_CGROUP_INET6_POST_BIND;
+
+	refuse(self->group, BPF_PROG_TYPE_CGROUP_SOCK, where);
+	EXPECT_ERR(EPERM, bind_to(self->fd, &self->addr));
+	detach(self->group, where);
+	EXPECT_EQ(0, bind_to(self->fd, &self->addr));
+}
+
+TEST_F(cgroup, sock_create)
+{
+	refuse(self->group, BPF_PROG_TYPE_CGROUP_SOCK,
+	       BPF_CGROUP_INET_SOCK_CREATE);
+	EXPECT_ERR(EPERM, socket(AF_DBLP, SOCK_SEQPACKET, 0));
+	detach(self->group, BPF_CGROUP_INET_SOCK_CREATE);
+}
+
+TEST_F(cgroup, setsockopt)
+{
+	ATTACH(self->group, BPF_PROG_TYPE_CGROUP_SOCKOPT, BPF_CGROUP_SETSOCKOPT,
+	       MOV_IMM(0, 0), EXIT());
+	EXPECT_ERR(EPERM, try_u32(self->fd, DBLP_BUDGET, 1000));
+	detach(self->group, BPF_CGROUP_SETSOCKOPT);
+	EXPECT_EQ(0, try_u32(self->fd, DBLP_BUDGET, 1000));
+}
+
+TEST_HARNESS_MAIN
