@@ -463,13 +463,14 @@ TEST_F(place, buffers_that_are_too_short)
 	EXPECT_EQ(LEN, g.ret);
 }
 
-#define MANY	20	/* segments */
+#define MANY	20	/* segments, */
+#define WIDE	600	/* of which each stays in its buffer */
 
 static void send_one_of_many(struct ends *e, u32 seg)
 {
-	struct dblp_data d = { .offset = seg * 256, .msg_len = MANY * 256 };
+	struct dblp_data d = { .offset = seg * WIDE, .msg_len = MANY * WIDE };
 
-	make_data(&e->p, &e->peer, &d, 256, NULL);
+	make_data(&e->p, &e->peer, &d, WIDE, NULL);
 	send_packet(&e->peer, &e->p);
 }
 
@@ -477,6 +478,7 @@ static void send_one_of_many(struct ends *e, u32 seg)
 TEST_F(place, control_buffers_that_are_too_short)
 {
 	size_t others = CMSG_SPACE(sizeof(struct dblp_rcvinfo)) + CMSG_LEN(0);
+	static unsigned char buf[MANY * WIDE];
 	struct ends *e = &self->e;
 	struct got g;
 	u32 i;
@@ -484,40 +486,40 @@ TEST_F(place, control_buffers_that_are_too_short)
 	for (i = 0; i < MANY; i += 2)
 		send_one_of_many(e, i);
 	EXPECT_TRUE(peer_sync(&e->peer));
-	get(e->fd, e->buf, sizeof(e->buf), others + 8 * 8, MSG_DONTWAIT, &g);
-	EXPECT_EQ(8 * 256, g.ret);
+	get(e->fd, buf, sizeof(buf), others + 8 * 8, MSG_DONTWAIT, &g);
+	EXPECT_EQ(8 * WIDE, g.ret);
 	EXPECT_EQ(8, g.n_placed);
 	EXPECT_FALSE(g.flags & MSG_CTRUNC);
 	EXPECT_EQ(POLLIN, poll_now(e->fd));
-	get(e->fd, e->buf, sizeof(e->buf), others + 8 * 8, MSG_DONTWAIT, &g);
-	EXPECT_EQ(2 * 256, g.ret);
+	get(e->fd, buf, sizeof(buf), others + 8 * 8, MSG_DONTWAIT, &g);
+	EXPECT_EQ(2 * WIDE, g.ret);
 	EXPECT_EQ(2, g.n_placed);
 	EXPECT_EQ(0, poll_now(e->fd));
 
 	/* Room for too few: it was meant to be told, and is not. */
 	send_one_of_many(e, 1);
 	EXPECT_TRUE(peer_sync(&e->peer));
-	get(e->fd, e->buf, sizeof(e->buf), others + 8 * 8 - 1, MSG_DONTWAIT,
+	get(e->fd, buf, sizeof(buf), others + 8 * 8 - 1, MSG_DONTWAIT,
 	    &g);
-	EXPECT_EQ(256, g.ret);
+	EXPECT_EQ(WIDE, g.ret);
 	EXPECT_EQ(0, g.n_placed);
 	EXPECT_TRUE(g.flags & MSG_CTRUNC);
 
 	/* No control buffer: nobody wants to know. */
 	send_one_of_many(e, 3);
 	EXPECT_TRUE(peer_sync(&e->peer));
-	get(e->fd, e->buf, sizeof(e->buf), 0, MSG_DONTWAIT, &g);
-	EXPECT_EQ(256, g.ret);
+	get(e->fd, buf, sizeof(buf), 0, MSG_DONTWAIT, &g);
+	EXPECT_EQ(WIDE, g.ret);
 	EXPECT_FALSE(g.flags & MSG_CTRUNC);
 
 	/* With MSG_WAITALL there is no bound, so all of it or nothing. */
 	for (i = 5; i < MANY; i += 2)
 		send_one_of_many(e, i);
-	get(e->fd, e->buf, sizeof(e->buf), 2048, MSG_WAITALL, &g);
-	EXPECT_EQ(8 * 256, g.ret);
+	get(e->fd, buf, sizeof(buf), 2048, MSG_WAITALL, &g);
+	EXPECT_EQ(8 * WIDE, g.ret);
 	EXPECT_EQ(8, g.n_placed);
 	EXPECT_TRUE(g.flags & MSG_EOR);
-	EXPECT_TRUE(is_there(e->buf, 0, 0, MANY * 256));
+	EXPECT_TRUE(is_there(buf, 0, 0, MANY * WIDE));
 }
 
 TEST_F(both, a_bad_buffer_loses_nothing)

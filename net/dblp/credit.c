@@ -54,6 +54,7 @@ void dblp_rx_consume(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
 	__skb_queue_purge(&msg->skbs);
+	msg->packed = NULL;
 	dsk->rx_consumed += dblp_rx_cost(msg);
 	dsk->rx_consumed_msgs += !msg->joined;
 }

@@ -61,8 +61,9 @@
  * the first packet refers to them. What comes in stays in the buffers that IP
  * brought it in until it is copied to the user. A buffer can have many packets
  * (train.c): it is on the queue of one message, and clones of it are on those
- * of others. Buffers may share memory with their sender, who may be a process
- * of this machine: headers are copied before they are judged.
+ * of others. Each of these messages is charged for all of it, and what is not
+ * worth that is copied (rx_hold.c). Buffers may share memory with their sender,
+ * who may be a process of this machine: headers are copied before they are judged.
  *
  * *Memory.* Charge before you allocate; charged is what is held. What a user
  * sends is charged to sk_wmem_queued, what a peer makes us hold to sk_rmem_alloc,
@@ -886,6 +887,7 @@ void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now);
 int dblp_tx_charge(struct dblp_sock *dsk, u32 size);
 void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 size);
 void dblp_tx_leave_buffer(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+bool dblp_rmem_schedule(struct sock *sk, int size);
 void dblp_accept_memory(struct sock *sk);
 
 #endif /* _NET_DBLP_H */

@@ -329,6 +329,7 @@ bool dblp_rx_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	cb->zeros.to = 32 * z.words;
 	cb->zeros.hdr_len = z.p - run->p;
 	bytes = dblp_rx_zeros_bytes(msg, skb);
+	t->bytes += bytes;
 	dblp_zeromap_add(&z, &msg->have);
 	msg->missing -= bytes;
 	msg->elided += bytes;
@@ -342,9 +343,7 @@ bool dblp_rx_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	msg->missing += bytes;
 	dblp_zeromap_del(&z, &msg->have);
 	msg->hole = min(msg->hole, z.first);
-	__skb_unlink(skb, &msg->skbs);
-	skb_orphan(skb);
-	t->tail = NULL;
-	kfree_skb(skb);
+	t->bytes -= bytes;
+	dblp_rx_unbuffer(msg, t);
 	return false;
 }

@@ -89,6 +89,21 @@ void dblp_tx_leave_buffer(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 }
 
 /**
+ * dblp_rmem_schedule() - may a socket be charged for what came in?
+ * @sk: socket, locked
+ * @size: bytes
+ *
+ * Return: true if sk_mem_charge() may follow.
+ */
+bool dblp_rmem_schedule(struct sock *sk, int size)
+{
+	int need = size - sk->sk_forward_alloc;
+
+	sock_owned_by_me(sk);
+	return need <= 0 || __sk_mem_schedule(sk, need, SK_MEM_RECV);
+}
+
+/**
  * dblp_accept_memory() - who accepts a connection pays for what it has
  * @sk: connection, locked, that nobody has seen yet
  *

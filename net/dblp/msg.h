@@ -197,7 +197,9 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
  * @deadline_at: when it is closed whatever is missing; 0 never
  * @round: with policy early: how it came in
  * @have: segments that are there
+ * @truesize: bytes charged to the socket for this and @bits
  * @skbs: their bytes in order of arrival; &struct dblp_skb_cb
+ * @packed: of @skbs, memory of the message that may have room, or NULL
  * @place_node: on the list of a reader in placement mode, see place.c
  * @taken: of @skbs, what that reader is copying
  * @base: bytes of the user's message before this piece, as he knows it
@@ -232,7 +234,9 @@ struct dblp_rx_msg {
 	u64			deadline_at;
 	struct dblp_round	round;
 	struct dblp_segmap	have;
+	u32			truesize;
 	struct sk_buff_head	skbs;
+	struct sk_buff		*packed;
 	struct list_head	place_node;
 	struct sk_buff_head	taken;
 	u32			base;
@@ -323,17 +327,27 @@ struct dblp_rx_cursor {
  *	because they left in one by GSO and no device on their way had to part
  *	them
  * @skb: all of them, one behind the other; a reference is held
- * @tail: buffer that the latest segment taken is in: @skb or a clone of it, on
- *	the queue of a message; NULL if none was taken
+ * @truesize: of @skb as it came: what it makes us hold
+ * @msg: message that took the latest segments, whose reference is held; or NULL
+ * @tail: of its queue, the last buffer that these are in: @skb or a clone of it;
+ *	NULL if there is none
+ * @n_skbs: how many such buffers there are
+ * @bytes: of those segments
+ * @queued: @skb is on the queue of a message
  * @stride: bytes from one to the next, of one alone its length; never 0 where
  *	there are packets. The last one may be shorter
  * @n: number of packets
  */
 struct dblp_train {
-	struct sk_buff	*skb;
-	struct sk_buff	*tail;
-	u32		stride;
-	u32		n;
+	struct sk_buff		*skb;
+	u32			truesize;
+	struct dblp_rx_msg	*msg;
+	struct sk_buff		*tail;
+	u32			n_skbs;
+	u32			bytes;
+	bool			queued;
+	u32			stride;
+	u32			n;
 };
 
 /**
@@ -488,10 +502,18 @@ void dblp_rx_passed(struct dblp_sock *dsk);
 void dblp_rx_purge_open(struct dblp_sock *dsk);
 void dblp_rx_purge(struct dblp_sock *dsk);
 void dblp_set_cap(struct dblp_sock *dsk, u32 ppm);
-struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-			       struct dblp_train *t);
 bool dblp_rx_ended(const struct dblp_sock *dsk);
 bool dblp_rx_eof(const struct dblp_sock *dsk);
+
+/* rx_hold.c: the buffers that they are in */
+bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id);
+struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			       struct dblp_train *t);
+void dblp_rx_unbuffer(struct dblp_rx_msg *msg, struct dblp_train *t);
+bool dblp_rx_attach(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+		    const struct dblp_run *run, u32 offset, u32 hdr_len);
+void dblp_rx_detach(struct dblp_rx_msg *msg, struct dblp_train *t);
+void dblp_rx_settle(struct dblp_sock *dsk, struct dblp_train *t);
 
 /* rx_copy.c: their way to the user */
 void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to);

@@ -171,6 +171,8 @@ static bool dblp_place_take_skbs(struct dblp_rx_msg *msg, struct dblp_place *p)
 		p->runs += n;
 		__skb_unlink(skb, &msg->skbs);
 		__skb_queue_tail(&msg->taken, skb);
+		if (skb == msg->packed)
+			msg->packed = NULL;
 		if (dblp_place_more_zeros(skb)) {
 			p->partial = msg;
 			return false;

@@ -16,6 +16,8 @@ void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 		return;
 	__skb_queue_purge(&msg->skbs);
 	__skb_queue_purge(&msg->taken);
+	atomic_sub(msg->truesize, &dsk->sk.sk_rmem_alloc);
+	sk_mem_uncharge(&dsk->sk, msg->truesize);
 	kfree(msg);
 }
 
@@ -56,9 +58,15 @@ static void dblp_rx_end(struct dblp_sock *dsk)
 static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 					const struct dblp_data *d, u32 seg_size)
 {
-	u32 n = DIV_ROUND_UP(d->msg_len, seg_size);
+	u32 n = DIV_ROUND_UP(d->msg_len, seg_size), size;
+	struct sock *sk = &dsk->sk;
 	struct dblp_rx_msg *msg;
 
+	/* No allocation takes more */
+	size = roundup_pow_of_two(struct_size(msg, bits, 0) +
+				  dblp_segmap_bytes(n));
+	if (!dblp_rx_may_hold(dsk, size, d->msg_id))
+		return NULL;
 	msg = kzalloc(struct_size(msg, bits, 0) + dblp_segmap_bytes(n),
 		      GFP_ATOMIC | __GFP_NOWARN);
 	if (!msg)
@@ -86,6 +94,9 @@ static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 		kfree(msg);
 		return NULL;
 	}
+	msg->truesize = size;
+	atomic_add(size, &sk->sk_rmem_alloc);
+	sk_mem_charge(sk, size);
 	dsk->rx_opened += dblp_rx_cost(msg);
 	dblp_rx_begin(dsk);
 	return msg;
@@ -147,20 +158,6 @@ static bool dblp_rx_agrees(const struct dblp_rx_msg *msg,
 				     meta->meta.deadline == msg->deadline &&
 				     meta->meta.offset == msg->offset &&
 				     meta->meta.total == msg->total);
-}
-
-static bool dblp_rx_charge(struct dblp_sock *dsk, struct sk_buff *skb, u32 id)
-{
-	struct sock *sk = &dsk->sk;
-
-	/* The message whose turn it is must go on, or nothing ever would */
-	if (atomic_read(&sk->sk_rmem_alloc) > READ_ONCE(sk->sk_rcvbuf) &&
-	    id != dsk->rx_next)
-		return false;
-	if (!sk_rmem_schedule(sk, skb, skb->truesize))
-		return false;
-	skb_set_owner_r(skb, sk);
-	return true;
 }
 
 /* Propagation time there and back, as far as known */
@@ -426,78 +423,6 @@ static void dblp_rx_judge(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	if (dblp_rx_try_close(dsk, msg))
 		dsk->close_at = dblp_earliest(dsk->close_at, ktime_get_ns() +
 							     DBLP_RETRY_NS);
-}
-
-/**
- * dblp_rx_buffer() - put a buffer into the queue of a message
- * @dsk: socket
- * @msg: the message
- * @t: packets that came: itself is queued, later clones are
- *
- * Return: the buffer, in which nothing is said to be for the message yet, or
- * NULL.
- */
-struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-			       struct dblp_train *t)
-{
-	struct sk_buff *skb;
-
-	sock_owned_by_me(&dsk->sk);
-	if (!t->tail) {
-		skb = skb_get(t->skb);
-	} else {
-		skb = skb_clone(t->skb, GFP_ATOMIC);
-		if (!skb)
-			return NULL;
-		/* The bytes are charged with the first one */
-		skb->truesize = sizeof(*skb);
-	}
-	if (!dblp_rx_charge(dsk, skb, msg->id)) {
-		kfree_skb(skb);
-		return NULL;
-	}
-	DBLP_SKB_CB(skb)->n_runs = 0;
-	DBLP_SKB_CB(skb)->is_zeros = false;
-	DBLP_SKB_CB(skb)->stride = t->stride;
-	__skb_queue_tail(&msg->skbs, skb);
-	t->tail = skb;
-	return skb;
-}
-
-/* Put segments into the queue of their message */
-static bool dblp_rx_attach(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-			   const struct dblp_run *run, u32 offset, u32 hdr_len)
-{
-	struct sk_buff *skb = skb_peek_tail(&msg->skbs);
-	struct dblp_train *t = run->train;
-	struct dblp_skb_cb *cb;
-	struct dblp_skb_run *r;
-
-	if (!skb || skb != t->tail ||
-	    DBLP_SKB_CB(skb)->n_runs == DBLP_SKB_RUNS)
-		skb = dblp_rx_buffer(dsk, msg, t);
-	if (!skb)
-		return false;
-	cb = DBLP_SKB_CB(skb);
-	r = &cb->run[cb->n_runs++];
-	r->offset = offset;
-	r->hdr_len = hdr_len;
-	r->first = run->first;
-	r->n = run->n;
-	return true;
-}
-
-/* Take out again what was put in last */
-static void dblp_rx_detach(struct dblp_rx_msg *msg, struct dblp_train *t)
-{
-	struct sk_buff *skb = t->tail;
-
-	if (--DBLP_SKB_CB(skb)->n_runs)
-		return;
-	__skb_unlink(skb, &msg->skbs);
-	skb_orphan(skb);
-	t->tail = skb == t->skb ? NULL : t->skb;
-	kfree_skb(skb);
 }
 
 /* Bytes of the run's segments */

@@ -68,6 +68,7 @@ static struct dblp_train dblp_train_of(struct sk_buff *skb)
 
 	return (struct dblp_train) {
 		.skb = skb,
+		.truesize = skb->truesize,
 		.stride = stride,
 		.n = stride ? DIV_ROUND_UP(skb->len, stride) : 0,
 	};
@@ -292,6 +293,7 @@ static void dblp_train_rcv_single(struct dblp_sock *dsk, struct dblp_run *run)
 			return;
 		}
 		run->p = run->train->skb->data;
+		run->train->truesize = run->train->skb->truesize;
 		dblp_rcv_run(dsk, run);
 		return;
 	}
@@ -305,6 +307,7 @@ static void dblp_train_rcv_single(struct dblp_sock *dsk, struct dblp_run *run)
 	run->first = 0;
 	run->p = skb->data;
 	dblp_rcv_run(dsk, run);
+	dblp_rx_settle(dsk, &one);
 	consume_skb(skb);
 }
 
@@ -364,6 +367,7 @@ void dblp_train_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb)
 	else
 		while (i < t.n && dsk->state >= DBLP_STATE_ESTABLISHED)
 			i += dblp_train_rcv_from(dsk, &t, &w, i);
+	dblp_rx_settle(dsk, &t);
 	if (i < t.n)
 		dblp_count_drops(sock_net(&dsk->sk), dsk, why, t.n - i);
 	consume_skb(skb);
