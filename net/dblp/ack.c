@@ -14,10 +14,12 @@ static void dblp_ack_done(struct dblp_sock *dsk)
 	dsk->ack_at = 0;
 }
 
+/* With less room, only the latest packets: the others are still to be acknowledged */
 static u8 *dblp_put_ack(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 {
 	const struct dblp_ranges *s = &dsk->pns;
 	struct dblp_frame f = { .type = DBLP_FRAME_ACK };
+	u8 *next;
 	u32 i;
 
 	if (!s->n)
@@ -29,7 +31,14 @@ static u8 *dblp_put_ack(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 		f.ack.range[i].first = s->r[s->n - 1 - i].first;
 		f.ack.range[i].last = s->r[s->n - 1 - i].last;
 	}
-	return dblp_put_frame(p, end, &f);
+	next = dblp_put_frame(p, end, &f);
+	if (next)
+		dblp_ack_done(dsk);
+	while (!next && f.ack.n > 1) {
+		f.ack.n /= 2;
+		next = dblp_put_frame(p, end, &f);
+	}
+	return next;
 }
 
 /*
@@ -109,7 +118,6 @@ u8 *dblp_put_news(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 	next = dblp_put_ack(dsk, p, end, now);
 	if (!next)
 		return p;
-	dblp_ack_done(dsk);
 	p = next;
 	next = dblp_put_flow(dsk, p, end);
 	return next ?: p;
@@ -130,11 +138,13 @@ void dblp_send_ack(struct dblp_sock *dsk)
 	const u8 *end;
 
 	sock_owned_by_me(&dsk->sk);
-	end = out + min_t(u32, sizeof(out), dblp_mss(dsk, NULL));
+	end = out + min3((u32)sizeof(out), dblp_mss(dsk, NULL),
+			 max_t(u32, dsk->answer, DBLP_ANSWER_MIN));
 	p = dblp_put_news(dsk, p, end, ktime_get_ns());
 	h.ctl_len = p - out - DBLP_HDR_LEN;
 	dblp_put_hdr(out, &h);
 	dblp_ack_done(dsk);
+	dsk->answer -= min_t(u32, dsk->answer, p - out);
 	dblp_send_raw(dsk, out, p - out);
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_ACKSENT);
 }

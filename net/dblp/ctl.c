@@ -123,6 +123,7 @@ void dblp_ctl_add(struct dblp_sock *dsk, u8 type)
 /** dblp_ctl_waits() - are there frames to be sent? */
 bool dblp_ctl_waits(const struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	return !list_empty(&dsk->ctl_queue[DBLP_CTL_STOP]) ||
 	       !list_empty(&dsk->ctl_queue[DBLP_CTL_OTHER]);
 }
@@ -130,6 +131,7 @@ bool dblp_ctl_waits(const struct dblp_sock *dsk)
 /** dblp_ctl_owed() - are there frames that the peer may not have? */
 bool dblp_ctl_owed(const struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	return dblp_ctl_waits(dsk) ||
 	       !list_empty(&dsk->ctl_flight[DBLP_CTL_STOP]) ||
 	       !list_empty(&dsk->ctl_flight[DBLP_CTL_OTHER]);
@@ -158,7 +160,7 @@ static bool dblp_notice_less(struct rb_node *a, const struct rb_node *b)
 
 /* The next stretch of the map with a hole, from *@at on, which is moved behind it */
 static bool dblp_notice_stretch(const struct dblp_segmap *have, u32 *at,
-				u32 *first, u32 *words)
+				u32 *first, u16 *words)
 {
 	*at = dblp_segmap_next_hole(have, *at);
 	if (*at >= have->n)
@@ -170,16 +172,26 @@ static bool dblp_notice_stretch(const struct dblp_segmap *have, u32 *at,
 	return true;
 }
 
-static struct dblp_notice *dblp_notice_alloc(struct dblp_rx_msg *msg)
+static struct dblp_notice *dblp_notice_alloc(struct dblp_sock *dsk,
+					     struct dblp_rx_msg *msg)
 {
-	u32 at = 0, frames = 1, i, first, words;
+	u32 at = 0, frames = 1, i, first, size;
+	struct sock *sk = &dsk->sk;
 	struct dblp_notice *n;
+	u16 words;
 
 	while (dblp_notice_stretch(&msg->have, &at, &first, &words))
 		frames++;
+	/* No allocation takes more */
+	size = roundup_pow_of_two(struct_size(n, frame, frames));
+	if (!dblp_rmem_schedule(sk, size))
+		return NULL;
 	n = kzalloc(struct_size(n, frame, frames), GFP_ATOMIC | __GFP_NOWARN);
 	if (!n)
 		return NULL;
+	n->truesize = size;
+	atomic_add(size, &sk->sk_rmem_alloc);
+	sk_mem_charge(sk, size);
 	INIT_LIST_HEAD(&n->late);
 	n->msg = msg;
 	n->owed = frames;
@@ -201,19 +213,33 @@ static struct dblp_notice *dblp_notice_alloc(struct dblp_rx_msg *msg)
  */
 int dblp_ctl_add_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
-	struct dblp_notice *n = dblp_notice_alloc(msg);
+	struct dblp_notice *n = dblp_notice_alloc(dsk, msg);
 	u32 i;
 
 	sock_owned_by_me(&dsk->sk);
 	if (!n)
 		return -ENOMEM;
 	msg->refs++;
+	msg->noticed = 1;
 	rb_add(&n->node, &dsk->ctl_notices, dblp_notice_less);
 	for (i = 0; i < n->owed; i++) {
 		n->frame[i].notice = n;
 		dblp_ctl_wait(dsk, &n->frame[i]);
 	}
 	return 0;
+}
+
+static void dblp_notice_free(struct dblp_sock *dsk, struct dblp_notice *n)
+{
+	struct sock *sk = &dsk->sk;
+
+	rb_erase(&n->node, &dsk->ctl_notices);
+	n->msg->noticed = 0;
+	dblp_rx_give_back(dsk, n->msg);
+	dblp_rx_put(dsk, n->msg);
+	atomic_sub(n->truesize, &sk->sk_rmem_alloc);
+	sk_mem_uncharge(sk, n->truesize);
+	kfree(n);
 }
 
 /* The peer has a frame, or will not need it any more */
@@ -226,11 +252,8 @@ static void dblp_ctl_drop(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 		list_del_init(&n->late);
 	else if (ctl->type != DBLP_FRAME_LOSSMAP)
 		return;
-	if (--n->owed)
-		return;
-	rb_erase(&n->node, &dsk->ctl_notices);
-	dblp_rx_put(dsk, n->msg);
-	kfree(n);
+	if (!--n->owed)
+		dblp_notice_free(dsk, n);
 }
 
 /**
@@ -377,34 +400,53 @@ static bool dblp_ctl_carried_by(const struct dblp_ctl *ctl, u64 pn)
 	return ctl->carried[ctl->last].pn == pn;
 }
 
+/* As many frames of a list as there is room for; returns false if that is all */
+static bool dblp_ctl_fill_from(struct dblp_sock *dsk, struct list_head *from,
+			       u8 **p, const u8 *end, u64 pn,
+			       struct dblp_carried **first)
+{
+	struct dblp_ctl *ctl;
+	u8 *next;
+
+	while (!list_empty(from)) {
+		ctl = list_first_entry(from, struct dblp_ctl, list);
+		if (dblp_ctl_carried_by(ctl, pn))
+			break;
+		next = dblp_ctl_put(dsk, ctl, *p, end);
+		if (!next)
+			return false;
+		*p = next;
+		dblp_ctl_carry(dsk, ctl, pn, first);
+	}
+	return true;
+}
+
 /**
  * dblp_ctl_fill() - put waiting frames into a packet
  * @dsk: socket
  * @p: where
  * @end: how far at most
  * @pn: number of the packet, which is sent for sure
+ * @probe: also frames in flight, as far as there is room, the longest first, and
+ *	of this &enum dblp_ctl_rank first; -1 if not
  * @first: what is to be @carried of the packet
  *
  * Return: the byte behind the last frame.
  */
 u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn,
-		  struct dblp_carried **first)
+		  int probe, struct dblp_carried **first)
 {
-	struct dblp_ctl *ctl, *tmp;
-	u8 *next;
+	bool room = true;
 	int i;
 
 	sock_owned_by_me(&dsk->sk);
 	*first = NULL;
-	for (i = 0; i < __DBLP_CTL_RANKS; i++) {
-		list_for_each_entry_safe(ctl, tmp, &dsk->ctl_queue[i], list) {
-			next = dblp_ctl_put(dsk, ctl, p, end);
-			if (!next)
-				return p;
-			p = next;
-			dblp_ctl_carry(dsk, ctl, pn, first);
-		}
-	}
+	for (i = 0; i < __DBLP_CTL_RANKS && room; i++)
+		room = dblp_ctl_fill_from(dsk, &dsk->ctl_queue[i], &p, end, pn,
+					  first);
+	for (i = 0; i < __DBLP_CTL_RANKS && room && probe >= 0; i++)
+		room = dblp_ctl_fill_from(dsk, &dsk->ctl_flight[probe ^ i], &p,
+					  end, pn, first);
 	return p;
 }
 
@@ -499,18 +541,6 @@ void dblp_ctl_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
 			dblp_ctl_wait(dsk, c->ctl);
 }
 
-/** dblp_ctl_requeue() - send everything that is in flight again, as a probe */
-void dblp_ctl_requeue(struct dblp_sock *dsk)
-{
-	struct dblp_ctl *ctl, *tmp;
-	int i;
-
-	sock_owned_by_me(&dsk->sk);
-	for (i = 0; i < __DBLP_CTL_RANKS; i++)
-		list_for_each_entry_safe(ctl, tmp, &dsk->ctl_flight[i], list)
-			dblp_ctl_wait(dsk, ctl);
-}
-
 /** dblp_ctl_purge() - forget all frames */
 void dblp_ctl_purge(struct dblp_sock *dsk)
 {
@@ -518,8 +548,10 @@ void dblp_ctl_purge(struct dblp_sock *dsk)
 	int i;
 
 	sock_owned_by_me(&dsk->sk);
-	dblp_ctl_requeue(dsk);
-	for (i = 0; i < __DBLP_CTL_RANKS; i++)
+	for (i = 0; i < __DBLP_CTL_RANKS; i++) {
 		list_for_each_entry_safe(ctl, tmp, &dsk->ctl_queue[i], list)
 			dblp_ctl_drop(dsk, ctl);
+		list_for_each_entry_safe(ctl, tmp, &dsk->ctl_flight[i], list)
+			dblp_ctl_drop(dsk, ctl);
+	}
 }

@@ -38,10 +38,10 @@ struct dblp_carried {
  * @last: which of these is the last
  * @waits: on @ctl_queue
  * @type: &enum dblp_frame_type
+ * @words: LOSSMAP: number of words
+ * @first: LOSSMAP: first segment
  * @notice: CLOSE, LOSSMAP: what it is part of
  * @tx: BUDGET: the message
- * @first: LOSSMAP: first segment
- * @words: LOSSMAP: number of words
  */
 struct dblp_ctl {
 	struct list_head	list;
@@ -49,12 +49,12 @@ struct dblp_ctl {
 	u8			last:1;
 	u8			waits:1;
 	u8			type;
+	u16			words;
+	u32			first;
 	union {
 		struct dblp_notice	*notice;
 		struct dblp_tx_msg	*tx;
 	};
-	u32			first;
-	u32			words;
 };
 
 /**
@@ -65,6 +65,7 @@ struct dblp_ctl {
  *	closed without, and the CLOSE was not acknowledged
  * @msg: the message; a reference is held
  * @owed: frames that were not acknowledged
+ * @truesize: bytes charged to the socket for this
  * @frame: CLOSE, then a LOSSMAP for each stretch of the map that has a hole
  */
 struct dblp_notice {
@@ -72,6 +73,7 @@ struct dblp_notice {
 	struct list_head	late;
 	struct dblp_rx_msg	*msg;
 	u32			owed;
+	u32			truesize;
 	struct dblp_ctl		frame[];
 };
 
@@ -89,12 +91,11 @@ void dblp_ctl_flow(struct dblp_sock *dsk, struct dblp_frame *f);
 bool dblp_ctl_waits(const struct dblp_sock *dsk);
 bool dblp_ctl_owed(const struct dblp_sock *dsk);
 u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn,
-		  struct dblp_carried **first);
+		  int probe, struct dblp_carried **first);
 bool dblp_ctl_fill_late(struct dblp_sock *dsk, u8 **p, const u8 *end);
 u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end);
 void dblp_ctl_acked(struct dblp_sock *dsk, struct dblp_sent_pkt *pkt);
 void dblp_ctl_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
-void dblp_ctl_requeue(struct dblp_sock *dsk);
 void dblp_ctl_purge(struct dblp_sock *dsk);
 struct dblp_ctl *dblp_ctl_budget(struct dblp_tx_msg *msg);
 void dblp_ctl_send(struct dblp_sock *dsk, struct dblp_ctl *ctl);

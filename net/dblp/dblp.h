@@ -138,10 +138,20 @@ enum dblp_limits {
 	DBLP_ACK_QUICKLY	= 128,
 	/* Bytes of CLOSE frames that a packet repeats, before the ACK */
 	DBLP_CLOSES_AGAIN	= 256,
+	/*
+	 * What is sent in answer, besides window and pacer, is at most so many
+	 * times what came; and of that, no more is remembered. An ACK can always
+	 * say what came last
+	 */
+	DBLP_ANSWER_TIMES	= 3,
+	DBLP_ANSWER_MAX		= 65536,
+	DBLP_ANSWER_MIN		= 64,
 	/* Packets in flight that a probe looks at for a segment to repeat */
 	DBLP_PROBE_LOOK		= 64,
-	/* Packets of a probe: RFC 9002 section 6.2.4 */
-	DBLP_PROBE_PKTS		= 2,
+	/* Packets of a probe: RFC 9002 section 6.2.4, and one of control frames */
+	DBLP_PROBE_PKTS		= 3,
+	/* Bytes of a probe that are left for CLOSE frames, marks and an ACK */
+	DBLP_NEWS_ROOM		= DBLP_CLOSES_AGAIN + 64,
 	DBLP_SENT_RING_MIN	= 8,
 	DBLP_SENT_RING_MAX	= 1 << 16,
 	/* Bytes that may wait for who has a socket, besides its receive buffer */
@@ -440,6 +450,7 @@ struct dblp_peer_key {
  *	route, 0 if it can
  * @progress: when the peer last acknowledged something new, or when we began
  *	to wait for that
+ * @answer: bytes that may be sent in answer to what came
  * @ctl_queue: control frames to be sent, by &enum dblp_ctl_rank
  * @ctl_flight: control frames in flight, the longest first
  * @ctl_own: those that say something of the connection
@@ -595,6 +606,7 @@ struct dblp_sock {
 	u64			last_sent;
 	u64			stuck_since;
 	u64			progress;
+	u32			answer;
 	struct list_head	ctl_queue[__DBLP_CTL_RANKS];
 	struct list_head	ctl_flight[__DBLP_CTL_RANKS];
 	struct dblp_ctl		ctl_own[3];

@@ -522,6 +522,9 @@ void dblp_rcv_run(struct dblp_sock *dsk, struct dblp_run *run)
 	enum dblp_mib_item why = dblp_take_run(dsk, run);
 
 	sock_owned_by_me(&dsk->sk);
+	dsk->answer = min_t(u32, dsk->answer +
+			    DBLP_ANSWER_TIMES * run->len * run->n,
+			    DBLP_ANSWER_MAX);
 	if (why != DBLP_MIB_NONE)
 		dblp_count_drops(sock_net(&dsk->sk), dsk, why, run->n);
 }

@@ -192,7 +192,10 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
  * @meta: has a META frame
  * @meta_missing: which has not come yet
  * @closed: done; what is missing stays missing
- * @joined: a piece whose credit, but for its bytes, was given back
+ * @spent: read, or a piece to be joined: its credit, but for its bytes, is to be
+ *	given back
+ * @noticed: closed with bytes missing, and the peer may not know all of that
+ * @given_back: that credit was given back
  * @deadline: from the META frame
  * @deadline_at: when it is closed whatever is missing; 0 never
  * @round: with policy early: how it came in
@@ -229,7 +232,9 @@ struct dblp_rx_msg {
 	u8			meta:1;
 	u8			meta_missing:1;
 	u8			closed:1;
-	u8			joined:1;
+	u8			spent:1;
+	u8			noticed:1;
+	u8			given_back:1;
 	u32			deadline;
 	u64			deadline_at;
 	struct dblp_round	round;
@@ -532,6 +537,7 @@ u64 dblp_rx_cost(const struct dblp_rx_msg *msg);
 void dblp_rx_credit(struct dblp_sock *dsk);
 u64 dblp_rx_credit_waits(const struct dblp_sock *dsk);
 bool dblp_rx_offer(struct dblp_sock *dsk);
+void dblp_rx_give_back(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_consume(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 
 #endif /* _NET_DBLP_MSG_H */

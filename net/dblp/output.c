@@ -140,9 +140,24 @@ static void dblp_note_paced(struct dblp_sock *dsk, u32 wire_bytes, u64 now)
 				   dsk->cc.pacing_rate);
 }
 
-/* Send a CTRL packet with as many waiting frames as it holds */
+/*
+ * What answers packets of the peer is sent at once, whatever the window says, up
+ * to three times what came. Anything else is as large as window and pacer allow.
+ */
+static void dblp_note_answer(struct dblp_sock *dsk, u32 len, u64 now)
+{
+	if (dsk->answer >= len)
+		dsk->answer -= len;
+	else
+		dblp_note_paced(dsk, len, now);
+}
+
+/*
+ * Send a CTRL packet with as many waiting frames as it holds, or as a probe, see
+ * dblp_ctl_fill(). That leaves room for an ACK: the last one may have been lost.
+ */
 static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
-			  u32 mss, u64 now)
+			  u32 mss, int probe, u64 now)
 {
 	u8 out[DBLP_HDR_LEN + DBLP_CTL_MAX];
 	struct dblp_hdr h = {
@@ -150,7 +165,8 @@ static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 		.pn = (u32)dsk->sent.next,
 		.dcid = dsk->peer_key.cid,
 	};
-	const u8 *end = out + min_t(u32, sizeof(out), mss);
+	u32 room = min_t(u32, sizeof(out), mss);
+	const u8 *end = out + room;
 	struct dblp_carried *carried;
 	struct sk_buff *skb;
 	u8 *p;
@@ -160,8 +176,11 @@ static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 	skb = dblp_skb_alloc(end - out, GFP_ATOMIC);
 	if (!skb)
 		return false;
-	p = dblp_ctl_fill(dsk, out + DBLP_HDR_LEN, end, dsk->sent.next,
-			  &carried);
+	if (probe >= 0)
+		room = clamp_t(u32, room - DBLP_NEWS_ROOM,
+			       DBLP_HDR_LEN + DBLP_LOSSMAP_LEN_MAX, room);
+	p = dblp_ctl_fill(dsk, out + DBLP_HDR_LEN, out + room, dsk->sent.next,
+			  probe, &carried);
 	WARN_ON_ONCE(p == out + DBLP_HDR_LEN);
 	p = dblp_put_news(dsk, p, end, now);
 	/* A RST is never longer than what it answers: be worth one */
@@ -171,20 +190,12 @@ static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 	dblp_put_hdr(out, &h);
 	skb_put_data(skb, out, p - out);
 
+	dblp_note_answer(dsk, p - out, now);
 	dblp_note_sent(dsk, 1, now);
 	trace_dblp_packet_sent(dsk, DBLP_PKT_CTRL, dsk->sent.next, 1, p - out,
 			       NULL, false);
 	dblp_sent_push(&dsk->sent, p - out, now)->carried = carried;
 	dblp_xmit_ctl(dsk, skb, dst);
-	return true;
-}
-
-static bool dblp_push_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
-			  u32 mss, u64 now)
-{
-	while (dblp_ctl_waits(dsk))
-		if (!dblp_send_ctl(dsk, dst, mss, now))
-			return false;
 	return true;
 }
 
@@ -462,6 +473,18 @@ static bool dblp_may_send(struct dblp_sock *dsk, u32 mss, u64 now)
 	return false;
 }
 
+static bool dblp_push_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
+			  u32 mss, u64 now)
+{
+	u32 most = min_t(u32, DBLP_HDR_LEN + DBLP_CTL_MAX, mss);
+
+	while (dblp_ctl_waits(dsk) &&
+	       (dsk->answer >= most || dblp_may_send(dsk, most, now)))
+		if (!dblp_send_ctl(dsk, dst, mss, -1, now))
+			return false;
+	return true;
+}
+
 /* What is measured from here on shows what the application sends, not the path */
 static void dblp_note_idle(struct dblp_sock *dsk)
 {
@@ -722,8 +745,9 @@ static bool dblp_probe_seg(struct dblp_sock *dsk, u64 *from,
  * @now: the time
  *
  * RFC 9002 section 6.2.4: two packets, whatever the congestion window says: with
- * data if there is any, besides the control frames that were not acknowledged; a
- * PING if there is neither.
+ * data if there is any, and one besides with control frames that were not
+ * acknowledged; a PING if there is neither. Of control frames there may be more
+ * than that holds: the others wait for the next one, or for an answer.
  */
 void dblp_probe(struct dblp_sock *dsk, u64 now)
 {
@@ -739,14 +763,14 @@ void dblp_probe(struct dblp_sock *dsk, u64 now)
 		return;
 	if (dblp_sent_room(dsk, DBLP_PROBE_PKTS) < DBLP_PROBE_PKTS)
 		dblp_lose_oldest(dsk, DBLP_PROBE_PKTS);
-	dblp_ctl_requeue(dsk);
 	if (dblp_probe_seg(dsk, &from, dst, mss, now))
 		dblp_probe_seg(dsk, &from, dst, mss, now);
-	if (dsk->sent.next == next && !dblp_ctl_waits(dsk))
+	if (dsk->sent.next == next && !dblp_ctl_owed(dsk))
 		dblp_ctl_add(dsk, DBLP_FRAME_PING);
-	dblp_push_ctl(dsk, dst, mss, now);
-	if (dsk->sent.next != next + 1)
+	/* In turn, as the CLOSE frames alone may be more than fit */
+	if (!dblp_ctl_owed(dsk) ||
+	    !dblp_send_ctl(dsk, dst, mss, dsk->pto_count & 1, now))
 		return;
-	dblp_ctl_requeue(dsk);
-	dblp_push_ctl(dsk, dst, mss, now);
+	if (dsk->sent.next == next + 1)
+		dblp_send_ctl(dsk, dst, mss, !(dsk->pto_count & 1), now);
 }

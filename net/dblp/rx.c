@@ -235,10 +235,8 @@ static bool dblp_rx_follows(const struct dblp_sock *dsk,
  */
 static void dblp_rx_refund(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
-	dsk->rx_consumed += DBLP_MSG_COST;
-	dsk->rx_consumed_msgs++;
-	msg->joined = 1;
-	dblp_rx_offer(dsk);
+	msg->spent = 1;
+	dblp_rx_give_back(dsk, msg);
 }
 
 /* A message was closed, with all its pieces */

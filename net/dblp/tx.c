@@ -449,12 +449,15 @@ void dblp_tx_advance(struct dblp_sock *dsk)
  */
 struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again)
 {
-	struct dblp_tx_msg *msg;
+	struct dblp_tx_msg *msg, *tmp;
 
 	sock_owned_by_me(&dsk->sk);
-	list_for_each_entry(msg, &dsk->tx_lost, lost_node)
+	list_for_each_entry_safe(msg, tmp, &dsk->tx_lost, lost_node) {
 		if (dblp_tx_pick_seg(msg, seg, again))
 			return msg;
+		/* Enough of it is under way, until more is lost */
+		list_del_init(&msg->lost_node);
+	}
 
 	while ((msg = dsk->tx_cur)) {
 		if (!dblp_tx_start(dsk, msg))

@@ -70,6 +70,7 @@ enum dblp_wire_size {
 	DBLP_SEG_MAX		= 65528,
 	DBLP_ACK_RANGES_MAX	= 64,
 	DBLP_LOSSMAP_WORDS_MAX	= 128,	/* fits the smallest packet */
+	DBLP_LOSSMAP_LEN_MAX	= 12 + 4 * DBLP_LOSSMAP_WORDS_MAX,
 	DBLP_META_LEN		= 32,
 };
 

@@ -335,6 +335,7 @@ static void note_packet(struct peer *peer, const struct packet *p)
 	if (peer->twin && h.dcid == peer->twin->cid)
 		peer = peer->twin;
 	peer->n[h.type]++;
+	peer->bytes += p->len;
 	peer->last[h.type].len = p->len;
 	memcpy(peer->last[h.type].byte, p->byte, p->len);
 

@@ -29,6 +29,7 @@ struct packet {
  * @cookie: from the INIT-ACK
  * @theirs: from the COOKIE-ACK (or COOKIE-ECHO, when it plays the server)
  * @n: packets that have come, by type
+ * @bytes: of all of them
  * @last: the last of them, by type
  * @rst_reason: of the last RST
  * @rst_echo: of the last RST
@@ -52,6 +53,7 @@ struct peer {
 	struct dblp_cookie	cookie;
 	struct dblp_params	theirs;
 	unsigned int		n[16];
+	u64			bytes;
 	struct packet		last[16];
 	u32			rst_reason;
 	u64			rst_echo;

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a packet costs, whatever its peer has built up before: no more than BAR
+ * times the median one. And what a peer that acknowledges nothing is held for, and
+ * is sent.
+ *
+ * It is about time, and so it is run in virtual time, where each instruction is a
+ * nanosecond. A packet over the loopback interface has been dealt with when
+ * sending it returns: the processor time that took is what the packet costs, with
+ * its way down and up the stack and all that it makes the other end send.
+ *
+ * What one packet settles at once, such as a thousand packets that it acknowledges,
+ * has no bar: that is told only.
+ */
+#define _GNU_SOURCE
+#include "lib/hostile.h"
+
+#include <time.h>
+
+#define BAR		20U
+#define HALF		(DBLP_PPM / 2)
+#define MANY		4000U
+#define WINDOW		4096U	/* of messages: see FLOW in protocol.rst */
+#define SEG		256U
+#define SAMPLES		50U
+
+FIXTURE(cost) {
+	struct sockaddr_dblp addr;
+	struct peer peer;
+	struct packet p;
+	u64 median;
+	u64 bytes;
+	int listener;
+	int fd;
+};
+
+/* Without what others do meanwhile */
+static u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+/* Send a packet that was made: what does it cost? */
+static u64 cost_of(FIXTURE_DATA(cost) *self)
+{
+	u64 start = now_ns();
+
+	send_packet(&self->peer, &self->p);
+	start = now_ns() - start;
+	self->bytes += self->p.len;
+	peer_drain(&self->peer);
+	return start;
+}
+
+/* A segment of a message of two, of which half may be missing */
+static u64 segment(FIXTURE_DATA(cost) *self, u32 id, u32 seg, u32 budget)
+{
+	struct dblp_data d = {
+		.msg_id = id, .msg_len = 2 * SEG, .offset = seg * SEG,
+		.budget = budget, .policy = DBLP_POLICY_EAGER,
+	};
+
+	make_data(&self->p, &self->peer, &d, SEG, NULL);
+	return cost_of(self);
+}
+
+static u64 frame(FIXTURE_DATA(cost) *self, const struct dblp_frame *f)
+{
+	make_ctrl(&self->p, &self->peer, f);
+	return cost_of(self);
+}
+
+static u64 acknowledge(FIXTURE_DATA(cost) *self, u32 first, u32 last)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_ACK, .ack.n = 1,
+		.ack.range = { { first, last } },
+	};
+
+	return frame(self, &f);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return *(const u64 *)a < *(const u64 *)b ? -1 : 1;
+}
+
+/* Ordinary packets: those of a message of which nothing may be missing */
+static u64 median(FIXTURE_DATA(cost) *self)
+{
+	u64 took[SAMPLES];
+	static char buf[(SAMPLES + 1) * SEG];
+	u32 i;
+
+	for (i = 0; i <= SAMPLES; i++) {
+		struct dblp_data d = {
+			.msg_len = sizeof(buf), .offset = i * SEG,
+		};
+
+		make_data(&self->p, &self->peer, &d, SEG, NULL);
+		took[i % SAMPLES] = cost_of(self);
+	}
+	if (!wait_for(self->fd, POLLIN, WAIT_MS) ||
+	    recv(self->fd, buf, sizeof(buf), 0) != sizeof(buf))
+		die("no message");
+	qsort(took, SAMPLES, sizeof(took[0]), compare);
+	return took[SAMPLES / 2];
+}
+
+FIXTURE_SETUP(cost)
+{
+	netns_new();
+	netns_set_mtu(1500);
+	self->listener = new_listener("127.0.0.1", 8, &self->addr);
+	self->fd = peer_join(&self->peer, &self->addr, self->listener);
+	ASSERT_LE(0, self->fd);
+	self->median = median(self);
+	self->bytes = 0;
+}
+
+FIXTURE_TEARDOWN(cost)
+{
+	close(self->fd);
+	close(self->listener);
+	peer_close(&self->peer);
+}
+
+#define TELL(cost, what)						\
+	TH_LOG("%s: %llu ns, median %llu ns", what,			\
+	       (unsigned long long)(cost),				\
+	       (unsigned long long)self->median)
+
+#define EXPECT_CHEAP(cost, what) do {					\
+	TELL(cost, what);						\
+	EXPECT_GE(BAR * self->median, cost);				\
+} while (0)
+
+static u64 most(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+/* Read all that can be read; returns how many messages that was */
+static u32 read_all(FIXTURE_DATA(cost) *self)
+{
+	static char buf[2 * SEG];
+	u32 n = 0;
+
+	while (recv(self->fd, buf, sizeof(buf), MSG_DONTWAIT) >= 0)
+		n++;
+	return n;
+}
+
+TEST_F(cost, another_budget_while_many_are_open)
+{
+	u64 worst = 0;
+	u32 i;
+
+	for (i = 0; i < MANY; i++)
+		worst = most(worst, segment(self, 1 + i, 0, 1000));
+	TELL(worst, "a message is opened");
+	for (worst = 0, i = 0; i < SAMPLES; i++)
+		worst = most(worst, segment(self, MANY / 2, 0, 1001 + i));
+	EXPECT_CHEAP(worst, "a segment comes again with another budget");
+}
+
+/* Have @n messages closed without their second segments, and read */
+static void close_many(struct __test_metadata *_metadata,
+		       FIXTURE_DATA(cost) *self, u32 n)
+{
+	u64 worst = 0;
+	u32 i, read = 0;
+
+	for (i = 0; i < n; i++) {
+		worst = most(worst, segment(self, 1 + i, 0, HALF));
+		if (i % 64 == 63)
+			read += read_all(self);
+	}
+	EXPECT_EQ(n, read + read_all(self));
+	TELL(worst, "a message is closed");
+}
+
+TEST_F(cost, many_closes_are_not_acknowledged)
+{
+	struct dblp_frame ping = { .type = DBLP_FRAME_PING };
+	u64 worst = 0;
+	u32 i, largest;
+
+	close_many(_metadata, self, MANY);
+	for (i = 0; i < SAMPLES; i++)
+		worst = most(worst, frame(self, &ping));
+	EXPECT_CHEAP(worst, "a PING");
+	for (worst = 0, i = 0; i < SAMPLES; i++)
+		worst = most(worst, segment(self, 1 + i, 1, HALF));
+	EXPECT_CHEAP(worst, "a late segment of an old message");
+	for (i = 0; i < SAMPLES; i++)
+		worst = most(worst, segment(self, MANY - i, 1, HALF));
+	EXPECT_CHEAP(worst, "a late segment of a new message");
+	largest = self->peer.largest - 1;
+	for (worst = 0, i = 0; i < SAMPLES; i++)
+		worst = most(worst, acknowledge(self, i, i));
+	EXPECT_CHEAP(worst, "an old CLOSE is acknowledged");
+	worst = acknowledge(self, largest, largest);
+	TELL(worst, "a new CLOSE is acknowledged, others are lost");
+}
+
+static u32 credit(FIXTURE_DATA(cost) *self)
+{
+	struct dblp_frame ping = { .type = DBLP_FRAME_PING };
+
+	frame(self, &ping);
+	peer_expect(&self->peer, DBLP_PKT_CTRL, 100);
+	peer_drain(&self->peer);
+	return self->peer.flow.flow.max_msg;
+}
+
+/*
+ * Messages that are kept because the peer may not know how they were closed use
+ * credit, and count in the receive buffer.
+ */
+TEST_F(cost, who_acknowledges_no_close_gets_a_window_of_them)
+{
+	u64 sent, end, dropped = mib("DropWindow");
+	u32 i, kept, none;
+
+	none = get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC);
+	close_many(_metadata, self, WINDOW);
+	kept = get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC);
+	TH_LOG("%u bytes are charged for %u messages", kept, WINDOW);
+	EXPECT_LE(none + WINDOW * 256, kept);
+	EXPECT_EQ(WINDOW + 1, credit(self));
+	for (i = 0; i < SAMPLES; i++)
+		segment(self, WINDOW + 1 + i, 0, HALF);
+	EXPECT_EQ(dropped + SAMPLES, mib("DropWindow"));
+
+	/* Seconds of silence: a few packets ask whether the peer is there */
+	sent = self->bytes;
+	end = now_ms() + 3000;
+	while (now_ms() < end)
+		peer_expect(&self->peer, DBLP_PKT_RST, end - now_ms());
+	TH_LOG("%llu bytes came for %llu",
+	       (unsigned long long)self->peer.bytes, (unsigned long long)sent);
+	EXPECT_GE(3 * sent, self->peer.bytes);
+
+	/* Then it acknowledges them all */
+	end = now_ms() + WAIT_MS;
+	while (get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC) > none &&
+	       now_ms() < end) {
+		acknowledge(self, 0, self->peer.largest - 1);
+		peer_expect(&self->peer, DBLP_PKT_CTRL, 10);
+		peer_drain(&self->peer);
+	}
+	EXPECT_EQ(2 * WINDOW + 1, credit(self));
+}
+
+/* All that waits behind one message */
+TEST_F(cost, many_messages_can_be_read_at_once)
+{
+	u64 worst = 0;
+	u32 i;
+
+	for (i = 1; i < MANY; i++)
+		worst = most(worst, segment(self, 1 + i, 0, HALF));
+	TELL(worst, "a message is closed before its turn");
+	worst = segment(self, 1, 0, HALF);
+	TELL(worst, "the first message");
+	i = 0;
+	while (i < MANY && wait_for(self->fd, POLLIN, WAIT_MS))
+		i += read_all(self);
+	EXPECT_EQ(MANY, i);
+}
+
+/* Send @n messages of one segment, which may be missing, and let them fly */
+static void send_many(FIXTURE_DATA(cost) *self, u32 n)
+{
+	struct dblp_frame flow = {
+		.type = DBLP_FRAME_FLOW,
+		.flow = {
+			.max_msg = 1 << 20, .max_data = 1ULL << 40,
+			.cap = DBLP_PPM,
+		},
+	};
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.budget = DBLP_PPM, .policy = DBLP_POLICY_EARLY,
+	};
+	char byte[8] = {};
+	u32 i;
+
+	frame(self, &flow);
+	for (i = 0; i < n; i++)
+		if (sndinfo_send(self->fd, byte, sizeof(byte), MSG_DONTWAIT,
+				 &info) != sizeof(byte))
+			die("message %u", i);
+	peer_drain(&self->peer);
+}
+
+/* As many frames as fit, about messages from @id on that were sent */
+static void make_closes(FIXTURE_DATA(cost) *self, u32 id, u32 n)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.missing = 8, .missing_segs = 1, .budget = DBLP_PPM,
+			.reason = DBLP_REASON_BUDGET,
+		},
+	};
+	u32 len;
+	u8 *end;
+
+	make_packet(&self->p, DBLP_PKT_CTRL, self->peer.pn++, self->peer.scid);
+	for (; n; n--, id++) {
+		f.close.msg_id = id;
+		end = dblp_put_frame(self->p.byte + self->p.len,
+				     self->p.byte + DBLP_HDR_LEN + DBLP_CTL_MAX,
+				     &f);
+		if (!end)
+			break;
+		len = end - self->p.byte;
+		self->p.byte[1] += (len - self->p.len) / 4;
+		self->p.len = len;
+	}
+}
+
+TEST_F(cost, many_messages_are_under_way)
+{
+	struct dblp_frame flow = {
+		.type = DBLP_FRAME_FLOW,
+		.flow = { .max_msg = 1 << 20, .max_data = 1ULL << 40 },
+	};
+	u64 worst = 0, start;
+	u32 i, budget;
+
+	send_many(self, 10000);
+	/* The window opens with what is acknowledged */
+	for (i = 0; self->peer.largest < 5000 && i < 1000; i++)
+		worst = most(worst, acknowledge(self, 0,
+						self->peer.largest - 1));
+	TH_LOG("%u packets came, %u bytes are in flight", self->peer.largest,
+	       get_info(self->fd).inflight);
+	EXPECT_LE(5000, self->peer.largest);
+	TELL(worst, "an ACK");
+	for (worst = 0, i = 0; i < SAMPLES; i++) {
+		flow.flow.cap = i % 2 ? DBLP_PPM : 0;
+		worst = most(worst, frame(self, &flow));
+	}
+	TELL(worst, "the cap changes");
+	for (worst = 0, i = 0; i < 2; i++) {
+		make_closes(self, self->peer.largest - 120 + 60 * i, 60);
+		worst = most(worst, cost_of(self));
+	}
+	EXPECT_CHEAP(worst, "a packet full of CLOSE frames");
+	for (worst = 0, i = 0; i < 10; i++) {
+		budget = HALF + i;
+		start = now_ns();
+		if (setsockopt(self->fd, SOL_DBLP, DBLP_BUDGET, &budget,
+			       sizeof(budget)))
+			die("DBLP_BUDGET");
+		worst = most(worst, now_ns() - start);
+	}
+	TH_LOG("DBLP_BUDGET takes %llu ns", (unsigned long long)worst);
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->fd).state);
+}
+
+TEST_HARNESS_MAIN
