@@ -89,6 +89,7 @@
 
 #include <linux/dblp.h>
 #include <linux/hrtimer.h>
+#include <linux/llist.h>
 #include <linux/pkt_sched.h>
 #include <linux/rhashtable.h>
 #include <linux/siphash.h>
@@ -268,7 +269,7 @@ struct dblp_net {
  * @receiving: connections here that are amid a message from their peer
  * @released: nobody uses it any more: nothing may be held that came in here;
  *	see dblp_coalesce_release()
- * @release: releases @sock in process context
+ * @release: in the list of those whose @sock is to be released
  * @rcu: frees it
  */
 struct dblp_endpoint {
@@ -282,7 +283,7 @@ struct dblp_endpoint {
 	kuid_t			uid;
 	atomic_t		receiving;
 	bool			released;
-	struct work_struct	release;
+	struct llist_node	release;
 	struct rcu_head		rcu;
 };
 

@@ -28,18 +28,34 @@
 
 static struct workqueue_struct *dblp_wq;
 
-static void dblp_endpoint_release(struct work_struct *work)
-{
-	struct dblp_endpoint *ep;
+/* Those that nobody uses any more */
+static LLIST_HEAD(dblp_released);
 
-	ep = container_of(work, struct dblp_endpoint, release);
-	dblp_endpoint_unshare(ep);
-	/* Before that which waits for RCU */
-	dblp_coalesce_release(ep);
-	udp_tunnel_sock_release(ep->sock->sk);
-	atomic_dec(&dblp_pernet(ep->net)->endpoints);
-	kfree_rcu(ep, rcu);
+/*
+ * All that wait share one grace period, however many there are: who opens and
+ * closes sockets in a loop keeps one worker busy, and nobody waiting for long.
+ */
+static void dblp_endpoints_release(struct work_struct *work)
+{
+	struct llist_node *list = llist_del_all(&dblp_released);
+	struct dblp_endpoint *ep, *next;
+
+	llist_for_each_entry(ep, list, release) {
+		dblp_endpoint_unshare(ep);
+		dblp_coalesce_release(ep);
+		rcu_assign_sk_user_data(ep->sock->sk, NULL);
+	}
+	synchronize_rcu();
+	llist_for_each_entry_safe(ep, next, list, release) {
+		kernel_sock_shutdown(ep->sock, SHUT_RDWR);
+		sock_release(ep->sock);
+		atomic_dec(&dblp_pernet(ep->net)->endpoints);
+		kfree_rcu(ep, rcu);
+		cond_resched();
+	}
 }
+
+static DECLARE_WORK(dblp_release_work, dblp_endpoints_release);
 
 /**
  * dblp_endpoint_get() - one more socket uses an endpoint
@@ -58,8 +74,11 @@ void dblp_endpoint_get(struct dblp_endpoint *ep)
  */
 void dblp_endpoint_put(struct dblp_endpoint *ep)
 {
-	if (refcount_dec_and_test(&ep->refs))
-		queue_work(dblp_wq, &ep->release);
+	if (!refcount_dec_and_test(&ep->refs))
+		return;
+	llist_add(&ep->release, &dblp_released);
+	/* Also if others are there: who flushes must not be before their work */
+	queue_work(dblp_wq, &dblp_release_work);
 }
 
 static int dblp_udp_create(struct net *net, const struct sockaddr_dblp *addr,
@@ -179,7 +198,6 @@ int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
 	refcount_set(&ep->refs, 1);
 	INIT_LIST_HEAD(&ep->shared);
 	ep->net = net;
-	INIT_WORK(&ep->release, dblp_endpoint_release);
 	atomic_inc(&dblp_pernet(net)->endpoints);
 	cfg.sk_user_data = ep;
 	setup_udp_tunnel_sock(net, ep->sock->sk, &cfg);

@@ -15,13 +15,7 @@ static inline void dblp_compat_sk_setup(struct net *net, struct sock *sk,
 	setup_udp_tunnel_sock(net, sk->sk_socket, cfg);
 }
 
-static inline void dblp_compat_sk_release(struct sock *sk)
-{
-	udp_tunnel_sock_release(sk->sk_socket);
-}
-
 #define setup_udp_tunnel_sock	dblp_compat_sk_setup
-#define udp_tunnel_sock_release	dblp_compat_sk_release
 #endif
 
 #ifdef DBLP_LACKS_ERR_RCV_ARGS
