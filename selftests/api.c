@@ -18,7 +18,7 @@ _Static_assert(sizeof(struct dblp_sndinfo) == 32, "dblp_sndinfo");
 _Static_assert(sizeof(struct dblp_rcvinfo) == 32, "dblp_rcvinfo");
 _Static_assert(sizeof(struct dblp_range) == 8, "dblp_range");
 _Static_assert(sizeof(struct dblp_lossmap) == 16, "dblp_lossmap");
-_Static_assert(sizeof(struct dblp_info) == 56 + 17 * 8 + 8 + 7 * 8, "dblp_info");
+_Static_assert(sizeof(struct dblp_info) == 56 + 17 * 8 + 8 + 7 * 8 + 8, "dblp_info");
 _Static_assert(offsetof(struct dblp_info, pacing_rate) == 56, "dblp_info");
 
 /* One namespace and an address of the loopback interface for each test */

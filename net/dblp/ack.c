@@ -138,8 +138,9 @@ void dblp_send_ack(struct dblp_sock *dsk)
 	const u8 *end;
 
 	sock_owned_by_me(&dsk->sk);
-	end = out + min3((u32)sizeof(out), dblp_mss(dsk, NULL),
-			 max_t(u32, dsk->answer, DBLP_ANSWER_MIN));
+	end = out + min(min_t(u32, sizeof(out), dblp_mss(dsk, NULL)) -
+			dblp_auth_len(dsk),
+			max_t(u32, dsk->answer, DBLP_ANSWER_MIN));
 	p = dblp_put_news(dsk, p, end, ktime_get_ns());
 	h.ctl_len = p - out - DBLP_HDR_LEN;
 	dblp_put_hdr(out, &h);

@@ -22,8 +22,9 @@
 enum {
 	/* Headers of a DATA packet, */
 	DBLP_COALESCE_FIXED	= DBLP_HDR_LEN + DBLP_DATA_HDR_LEN,
-	/* with the one frame that may be there */
-	DBLP_COALESCE_HDR	= DBLP_COALESCE_FIXED + DBLP_META_LEN,
+	/* with the frames that may be there */
+	DBLP_COALESCE_CTL	= DBLP_META_LEN + DBLP_AUTH_LEN,
+	DBLP_COALESCE_HDR	= DBLP_COALESCE_FIXED + DBLP_COALESCE_CTL,
 	/* As much as GRO takes */
 	DBLP_COALESCE_BYTES	= 65535,
 	/* After so many that were held in vain, */
@@ -123,7 +124,7 @@ static bool dblp_coalesce_begin(struct dblp_coalescer *c,
 	c->end = get_unaligned_be32(c->hdr + DBLP_HDR_LEN + 8);
 	if (!c->seg_size || skb->len != c->hdr_len + c->seg_size ||
 	    offset >= c->end || c->end - offset <= c->seg_size ||
-	    ctl_len > DBLP_META_LEN || dblp_has_zeromap(c->hdr) ||
+	    ctl_len > DBLP_COALESCE_CTL || dblp_has_zeromap(c->hdr) ||
 	    skb_cloned(skb) || READ_ONCE(ep->released))
 		return false;
 	if (ctl_len) {
@@ -153,7 +154,9 @@ static bool dblp_coalesce_follows(const struct dblp_coalescer *c,
 	if (ctl_len) {
 		p = dblp_coalesce_peek(skb, c->hdr_len);
 		if (!p || memcmp(p + DBLP_COALESCE_FIXED,
-				 c->hdr + DBLP_COALESCE_FIXED, ctl_len))
+				 c->hdr + DBLP_COALESCE_FIXED,
+				 dblp_ctl_alike(c->hdr + DBLP_COALESCE_FIXED,
+						ctl_len)))
 			return false;
 	}
 	return dblp_skb_same_way(skb, c->skb);

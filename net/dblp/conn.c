@@ -669,6 +669,7 @@ void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info)
 	info->spurious = dsk->sent.spurious;
 	info->phase = dsk->phase;
 	info->job = dblp_job_id(dsk->job);
+	info->auth = dblp_auth_state(dsk);
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return;
 

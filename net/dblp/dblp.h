@@ -101,6 +101,7 @@
 #include <net/net_namespace.h>
 #include <net/sock.h>
 
+#include "auth.h"
 #include "cc.h"
 #include "closing.h"
 #include "ctl.h"
@@ -385,6 +386,7 @@ struct dblp_peer_key {
  * @job_node: in @socks of the job
  * @tos: DBLP_TOS
  * @elide: DBLP_ELIDE
+ * @auth: DBLP_AUTH_KEY, NULL if there is none; fixed while it is a connection
  *
  * Timer: one, for the earliest of these; 0 means not set:
  * @timer: cancelled by dblp_destruct() at the latest
@@ -546,6 +548,7 @@ struct dblp_sock {
 	struct rb_node		job_node;
 	u32			tos;
 	u32			elide;
+	struct dblp_auth	*auth;
 
 	struct hrtimer		timer;
 	u64			timer_at;
@@ -665,6 +668,12 @@ struct dblp_sock {
 static inline struct dblp_sock *dblp_sk(const struct sock *sk)
 {
 	return (struct dblp_sock *)sk;
+}
+
+/** dblp_auth_len() - bytes of the AUTH frame that each packet has, if any */
+static inline u32 dblp_auth_len(const struct dblp_sock *dsk)
+{
+	return unlikely(dsk->auth) ? DBLP_AUTH_LEN : 0;
 }
 
 /** dblp_connecting() - has connect() begun and not come to an end? */

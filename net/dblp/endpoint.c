@@ -378,7 +378,7 @@ struct dst_entry *dblp_route(struct net *net, struct dblp_path *path)
 
 /**
  * dblp_skb_alloc() - a packet with room for everything below us
- * @len: bytes of the linear part above UDP
+ * @len: bytes of the linear part above UDP, besides an AUTH frame
  * @gfp: how to allocate
  */
 struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp)
@@ -386,7 +386,7 @@ struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp)
 	u32 room = MAX_HEADER + sizeof(struct ipv6hdr) + sizeof(struct udphdr);
 	struct sk_buff *skb;
 
-	skb = alloc_skb(room + len, gfp);
+	skb = alloc_skb(room + len + DBLP_AUTH_LEN, gfp);
 	if (skb)
 		skb_reserve(skb, room);
 	return skb;

@@ -148,6 +148,17 @@ void dblp_rst_stranger(struct dblp_endpoint *ep, const struct sk_buff *skb,
 	dblp_rst_reply(ep, skb, DBLP_RST_UNKNOWN, 0, dcid);
 }
 
+/* A client has another key; a process may be at work on the backlog */
+static void dblp_rst_unkeyed(struct dblp_sock *listener,
+			     const struct sk_buff *skb, u64 cid)
+{
+	local_bh_disable();
+	rcu_read_lock();
+	dblp_rst_reply(listener->ep, skb, DBLP_RST_AUTH, cid, cid);
+	rcu_read_unlock();
+	local_bh_enable();
+}
+
 static struct dblp_sock *dblp_child_alloc(struct dblp_sock *listener,
 					  const struct sk_buff *skb)
 {
@@ -182,15 +193,19 @@ static void dblp_send_cookie_ack(struct dblp_sock *dsk)
 }
 
 static int dblp_child_create(struct dblp_sock *listener, struct sk_buff *skb,
-			     const struct dblp_echo *echo)
+			     const struct dblp_echo *echo,
+			     struct dblp_auth *auth)
 {
 	const struct dblp_params *theirs = &echo->params;
 	struct dblp_sock *dsk;
 	int err = -ENOMEM;
 
 	dsk = dblp_child_alloc(listener, skb);
-	if (!dsk)
+	if (!dsk) {
+		kfree_sensitive(auth);
 		return -ENOMEM;
+	}
+	dsk->auth = auth;
 	dsk->cid = echo->cookie.scid;
 	dsk->passive = true;
 	dsk->peer_key.cid = echo->client_cid;
@@ -292,6 +307,7 @@ void dblp_handshake_accept(struct dblp_sock *listener, struct sk_buff *skb)
 {
 	enum dblp_mib_item why;
 	struct dblp_echo echo;
+	struct dblp_auth *auth;
 	int err;
 
 	sock_owned_by_me(&listener->sk);
@@ -301,7 +317,13 @@ void dblp_handshake_accept(struct dblp_sock *listener, struct sk_buff *skb)
 	if (why != DBLP_MIB_NONE)
 		return dblp_drop_at(listener, skb, why);
 
-	err = dblp_child_create(listener, skb, &echo);
+	err = dblp_auth_accept(listener, skb, &echo, &auth);
+	if (err == -EKEYREJECTED) {
+		dblp_rst_unkeyed(listener, skb, echo.client_cid);
+		return dblp_drop_at(listener, skb, DBLP_MIB_DROPAUTH);
+	}
+	if (!err)
+		err = dblp_child_create(listener, skb, &echo, auth);
 	if (err)
 		/* A twin of this packet may have waited in the backlog */
 		return dblp_drop_at(listener, skb, err == -EEXIST ?
@@ -385,9 +407,15 @@ void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 {
 	u64 end = dsk->handshake_start +
 		  (u64)dsk->user_timeout_ms * NSEC_PER_MSEC;
+	int refused = dblp_auth_refused(dsk, now, now >= end);
 	u64 silence = now - dsk->handshake_start;
 
 	sock_owned_by_me(&dsk->sk);
+	if (refused) {
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_CONNREFUSED);
+		dblp_done(dsk, refused);
+		return;
+	}
 	if (now >= end) {
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_CONNTIMEOUT);
 		dblp_done(dsk, ETIMEDOUT);
@@ -433,6 +461,7 @@ static void dblp_rcv_init_ack(struct dblp_sock *dsk, struct sk_buff *skb)
 		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPMEMORY);
 	}
 	consume_skb(skb);
+	dblp_auth_connect(dsk);
 	dblp_handshake_state(dsk, DBLP_STATE_COOKIE_SENT, ktime_get_ns());
 }
 
@@ -495,5 +524,6 @@ void dblp_rcv_version(struct dblp_sock *dsk, struct sk_buff *skb)
 		if (get_unaligned_be32(skb->data + at) == DBLP_VERSION)
 			return dblp_drop_at(dsk, skb, DBLP_MIB_DROPFIELD);
 	consume_skb(skb);
-	dblp_done(dsk, EPROTONOSUPPORT);
+	if (!dblp_auth_doubts(dsk, EPROTONOSUPPORT))
+		dblp_done(dsk, EPROTONOSUPPORT);
 }

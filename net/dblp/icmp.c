@@ -127,7 +127,7 @@ static void dblp_err_apply(struct dblp_sock *dsk, int err)
 		set_bit(DBLP_DEFER_MTU, &dsk->deferred);
 	else if (err == EMSGSIZE)
 		dblp_mtu_reduced(dsk);
-	else if (!owned)
+	else if (!owned && !dblp_auth_doubts(dsk, ECONNREFUSED))
 		dblp_peer_gone(dsk, DBLP_RST_UNKNOWN);
 }
 

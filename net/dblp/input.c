@@ -20,6 +20,7 @@ static const enum dblp_mib_item dblp_wire_mib[] = {
 	[DBLP_WIRE_TYPE]	= DBLP_MIB_DROPTYPE,
 	[DBLP_WIRE_FIELD]	= DBLP_MIB_DROPFIELD,
 	[DBLP_WIRE_TRAILING]	= DBLP_MIB_DROPTRAILING,
+	[DBLP_WIRE_AUTH]	= DBLP_MIB_DROPAUTH,
 };
 
 /** dblp_wire_why() - the counter of packets with such an error */
@@ -283,6 +284,11 @@ static enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk, u8 type,
 				return DBLP_WIRE_FIELD;
 			*meta = *f;
 		}
+		/* It was checked, and belongs at the end */
+		if (f->type == DBLP_FRAME_AUTH && !dsk->auth)
+			return DBLP_WIRE_AUTH;
+		if (f->type == DBLP_FRAME_AUTH ? len : type == DBLP_PKT_PROBE)
+			return DBLP_WIRE_FIELD;
 		/* These need an acknowledgment, which an ACK never gets */
 		if (type == DBLP_PKT_ACK && (f->type == DBLP_FRAME_LOSSMAP ||
 					     f->type == DBLP_FRAME_FIN ||
@@ -501,7 +507,8 @@ static enum dblp_mib_item dblp_take_run(struct dblp_sock *dsk,
 		}
 	}
 	if (h->type == DBLP_PKT_PROBE &&
-	    memchr_inv(run->p + DBLP_HDR_LEN, 0, run->len - DBLP_HDR_LEN))
+	    memchr_inv(run->p + DBLP_HDR_LEN + h->ctl_len, 0,
+		       run->len - DBLP_HDR_LEN - h->ctl_len))
 		return DBLP_MIB_DROPFIELD;
 	if (h->ctl_len)
 		dblp_take_frames(dsk, &t);
@@ -532,7 +539,7 @@ void dblp_rcv_run(struct dblp_sock *dsk, struct dblp_run *run)
 static int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
 {
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
-		return -ECONNREFUSED;
+		return reason == DBLP_RST_AUTH ? -EKEYREJECTED : -ECONNREFUSED;
 	/* It had said goodbye, and we had nothing more to say */
 	if (dsk->rx_fin && list_empty(&dsk->tx_msgs))
 		return 0;
@@ -549,7 +556,7 @@ void dblp_peer_gone(struct dblp_sock *dsk, u32 reason)
 	int err = dblp_rst_errno(dsk, reason);
 
 	sock_owned_by_me(&dsk->sk);
-	DBLP_INC_SK_STATS(dsk, err == -ECONNREFUSED ? DBLP_MIB_CONNREFUSED :
+	DBLP_INC_SK_STATS(dsk, dblp_connecting(dsk) ? DBLP_MIB_CONNREFUSED :
 						      DBLP_MIB_CONNRESET);
 	dblp_done(dsk, -err);
 }
@@ -572,7 +579,9 @@ static void dblp_rcv_rst(struct dblp_sock *dsk, struct sk_buff *skb)
 	    !dblp_rst_knows(dsk, echo))
 		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPFIELD);
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_RSTRECEIVED);
-	dblp_peer_gone(dsk, reason);
+	if (!dblp_connecting(dsk) ||
+	    !dblp_auth_doubts(dsk, -dblp_rst_errno(dsk, reason)))
+		dblp_peer_gone(dsk, reason);
 	consume_skb(skb);
 }
 
@@ -585,9 +594,15 @@ bool dblp_from_peer(const struct dblp_sock *dsk, const struct sk_buff *skb)
 /* The socket is locked, or owned by the process that works on its backlog */
 static void dblp_do_rcv(struct dblp_sock *dsk, struct sk_buff *skb)
 {
+	enum dblp_mib_item why;
 	struct dblp_hdr h;
 
 	sock_owned_by_me(&dsk->sk);
+	if (unlikely(dsk->auth)) {
+		skb = dblp_auth_own(dsk, skb);
+		if (!skb)
+			return;
+	}
 	if (DBLP_SKB_CB(skb)->train)
 		return dblp_train_rcv_sock(dsk, skb);
 	if (dblp_get_hdr(&h, skb->data, skb_headlen(skb)) != DBLP_WIRE_OK &&
@@ -599,6 +614,9 @@ static void dblp_do_rcv(struct dblp_sock *dsk, struct sk_buff *skb)
 		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPSTATE);
 	if (!dblp_from_peer(dsk, skb))
 		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPWRONGPEER);
+	why = dblp_auth_rcv(dsk, &h, skb);
+	if (why != DBLP_MIB_NONE)
+		return dblp_drop_at(dsk, skb, why);
 
 	switch (h.type) {
 	case DBLP_PKT_INIT_ACK:
@@ -652,7 +670,7 @@ static struct dblp_sock *dblp_find(struct dblp_endpoint *ep,
 	}
 }
 
-/* Packets without frames have one length, which is all of them */
+/* Packets without frames but AUTH have one length, which is all of them */
 static const u16 dblp_fixed_len[__DBLP_PKT_MAX] = {
 	[DBLP_PKT_INIT]		= DBLP_INIT_LEN,
 	[DBLP_PKT_INIT_ACK]	= DBLP_HDR_LEN + DBLP_COOKIE_LEN,
@@ -668,7 +686,7 @@ static const u16 dblp_fixed_len[__DBLP_PKT_MAX] = {
 static enum dblp_mib_item dblp_pull(struct sk_buff *skb, struct dblp_hdr *h)
 {
 	enum dblp_wire_error err;
-	u32 len = skb->len, need;
+	u32 len = skb->len, need, fixed;
 
 	if (!pskb_may_pull(skb, min_t(u32, len, DBLP_HDR_LEN)))
 		return DBLP_MIB_DROPMEMORY;
@@ -684,11 +702,13 @@ static enum dblp_mib_item dblp_pull(struct sk_buff *skb, struct dblp_hdr *h)
 	else
 		need = len;
 
-	if (len < need || len < dblp_fixed_len[h->type])
+	fixed = dblp_fixed_len[h->type] ? dblp_fixed_len[h->type] + h->ctl_len :
+					  0;
+	if (len < need || len < fixed)
 		return DBLP_MIB_DROPSHORT;
 	if (h->type == DBLP_PKT_VERSION && len < DBLP_HDR_LEN + 8)
 		return DBLP_MIB_DROPSHORT;
-	if (!err && dblp_fixed_len[h->type] && len > dblp_fixed_len[h->type])
+	if (!err && fixed && len > fixed)
 		return DBLP_MIB_DROPTRAILING;
 	/* No answer is longer than what it answers */
 	if (h->type == DBLP_PKT_VERSION && len > DBLP_INIT_LEN)

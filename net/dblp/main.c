@@ -77,6 +77,7 @@ static void dblp_destruct(struct sock *sk)
 		kfree(dsk->tx_table);
 	if (dsk->pns.r != dsk->pns.few)
 		kfree(dsk->pns.r);
+	dblp_auth_free(dsk);
 	if (dsk->ep)
 		dblp_endpoint_put(dsk->ep);
 	__skb_queue_purge(&sk->sk_error_queue);
@@ -246,7 +247,8 @@ static void __init dblp_check_abi(void)
 	BUILD_BUG_ON(sizeof(struct dblp_rcvinfo) != 32);
 	BUILD_BUG_ON(sizeof(struct dblp_range) != 8);
 	BUILD_BUG_ON(sizeof(struct dblp_lossmap) != 16);
-	BUILD_BUG_ON(sizeof(struct dblp_info) != 256);
+	BUILD_BUG_ON(sizeof(struct dblp_info) != 264);
+	BUILD_BUG_ON(sizeof(struct dblp_auth_key) != 72);
 	BUILD_BUG_ON(sizeof(struct dblp_skb_cb) >
 		     sizeof_field(struct sk_buff, cb));
 }

@@ -129,6 +129,8 @@ enum dblp_mib_item {
 	DBLP_MIB_ORPHANMEMORY,
 	/* Connections reset by close() as there were too many that nobody has */
 	DBLP_MIB_ORPHANTOOMANY,
+	/* Packets dropped: not made with a key that we have, or with one though we have none */
+	DBLP_MIB_DROPAUTH,
 	__DBLP_MIB_MAX
 };
 

@@ -168,6 +168,7 @@ static const struct dblp_nl_field dblp_nl_u32[] = {
 	DBLP_NL_FIELD(REORDERING, reordering),
 	DBLP_NL_FIELD(PHASE, phase),
 	DBLP_NL_FIELD(JOB, job),
+	DBLP_NL_FIELD(AUTH, auth),
 };
 
 static const struct dblp_nl_field dblp_nl_u64[] = {

@@ -21,11 +21,20 @@ void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
 			  DBLP_PARAMS_RTT_MAX);
 }
 
+/* A packet whose header and frames are there gets the last one */
+static void dblp_add_auth(struct dblp_sock *dsk, struct sk_buff *skb)
+{
+	if (unlikely(dsk->auth))
+		dblp_auth_add(dsk, skb);
+}
+
 static int __dblp_xmit(struct dblp_sock *dsk, struct sk_buff *skb,
 		       struct dst_entry *dst, u8 tos, u32 priority)
 {
 	int err;
 
+	if (unlikely(dsk->auth))
+		dblp_auth_sign(dsk, skb);
 	skb_set_owner_w(skb, &dsk->sk);
 	skb_set_hash_from_sk(skb, &dsk->sk);
 	skb->priority = priority;
@@ -71,7 +80,8 @@ int dblp_send_raw(struct dblp_sock *dsk, const u8 *data, u32 len)
 	if (!skb)
 		return -ENOMEM;
 	skb_put_data(skb, data, len);
-	trace_dblp_packet_sent(dsk, data[0] & 0xf, 0, 1, len, NULL, false);
+	dblp_add_auth(dsk, skb);
+	trace_dblp_packet_sent(dsk, data[0] & 0xf, 0, 1, skb->len, NULL, false);
 	return dblp_xmit_ctl(dsk, skb, dst);
 }
 
@@ -165,7 +175,7 @@ static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 		.pn = (u32)dsk->sent.next,
 		.dcid = dsk->peer_key.cid,
 	};
-	u32 room = min_t(u32, sizeof(out), mss);
+	u32 room = min_t(u32, sizeof(out), mss) - dblp_auth_len(dsk);
 	const u8 *end = out + room;
 	struct dblp_carried *carried;
 	struct sk_buff *skb;
@@ -189,12 +199,13 @@ static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 	h.ctl_len = p - out - DBLP_HDR_LEN;
 	dblp_put_hdr(out, &h);
 	skb_put_data(skb, out, p - out);
+	dblp_add_auth(dsk, skb);
 
 	dblp_note_answer(dsk, p - out, now);
 	dblp_note_sent(dsk, 1, now);
-	trace_dblp_packet_sent(dsk, DBLP_PKT_CTRL, dsk->sent.next, 1, p - out,
+	trace_dblp_packet_sent(dsk, DBLP_PKT_CTRL, dsk->sent.next, 1, skb->len,
 			       NULL, false);
-	dblp_sent_push(&dsk->sent, p - out, now)->carried = carried;
+	dblp_sent_push(&dsk->sent, skb->len, now)->carried = carried;
 	dblp_xmit_ctl(dsk, skb, dst);
 	return true;
 }
@@ -216,11 +227,15 @@ static u8 *dblp_put_meta(const struct dblp_tx_msg *msg, u8 *p, const u8 *end)
  * narrow for the segment alone: then META makes the packet longer, which IP cuts
  * up in any case. Its ACK says that META has arrived.
  */
-static u32 dblp_ctl_room(const struct dblp_tx_msg *msg, u32 len, u32 mss)
+static u32 dblp_ctl_room(const struct dblp_sock *dsk,
+			 const struct dblp_tx_msg *msg, u32 len, u32 mss)
 {
+	u32 auth_len = dblp_auth_len(dsk);
 	u32 least = msg->meta && !msg->meta_acked ? DBLP_META_LEN : 0;
 
-	return clamp_t(u32, len < mss ? mss - len : 0, least, DBLP_CTL_MAX);
+	len += auth_len;
+	return clamp_t(u32, len < mss ? mss - len : 0, least,
+		       DBLP_CTL_MAX - auth_len);
 }
 
 /* Control frames of a DATA packet: META while needed, what is not repeated if it
@@ -302,7 +317,7 @@ static bool dblp_send_zeros(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 
 	if (!dblp_sent_room(dsk, 1))
 		return false;
-	room = dblp_ctl_room(msg, hdr_len + len, mss);
+	room = dblp_ctl_room(dsk, msg, hdr_len + len, mss);
 	skb = dblp_skb_alloc(hdr_len + room + len, GFP_ATOMIC);
 	if (!skb)
 		return false;
@@ -312,6 +327,7 @@ static bool dblp_send_zeros(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	skb_put(skb, ctl_len);
 	dblp_put_seg_hdr(dsk, msg, hdr, round_down(first, 32),
 			 last ? U32_MAX : 0, ctl_len, true);
+	dblp_add_auth(dsk, skb);
 	dblp_elide_put(msg, seg, skb_put(skb, len));
 
 	again = msg->sent[first] & DBLP_SEG_SENT;
@@ -333,7 +349,7 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 		return dblp_send_zeros(dsk, msg, seg, dst, mss, now);
 	if (!dblp_sent_room(dsk, 1))
 		return false;
-	room = dblp_ctl_room(msg, hdr_len + len, mss);
+	room = dblp_ctl_room(dsk, msg, hdr_len + len, mss);
 	skb = dblp_skb_alloc(hdr_len + room + (msg->small ? len : 0),
 			     GFP_ATOMIC);
 	if (!skb)
@@ -343,6 +359,7 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	skb_put(skb, ctl_len);
 	dblp_put_seg_hdr(dsk, msg, hdr, seg, msg->cursor + msg->ahead + !again,
 			 ctl_len, false);
+	dblp_add_auth(dsk, skb);
 	dblp_txbuf_frags(msg, skb, dblp_tx_slot(msg, seg) *
 			 (msg->room + msg->seg_size) + msg->room, len);
 
@@ -399,7 +416,8 @@ static u32 dblp_train_len(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
 static u32 dblp_note_train(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 			   u32 n, bool ect, u64 now)
 {
-	u8 hdr[DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + DBLP_META_LEN];
+	u8 hdr[DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + DBLP_META_LEN +
+	       DBLP_AUTH_LEN];
 	struct dblp_sent_pkt pkt = { .data = 1, .msg = msg->id, .ect = ect };
 	u32 slot = msg->cursor, end = slot + n, bytes = 0;
 	u32 data = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN;
@@ -409,6 +427,8 @@ static u32 dblp_note_train(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 			 msg->room - data, false);
 	if (msg->meta)
 		dblp_put_meta(msg, hdr + data, hdr + sizeof(hdr));
+	if (unlikely(dsk->auth))
+		dblp_auth_put(dsk, hdr + msg->room - DBLP_AUTH_LEN);
 	for (; slot < end; slot += row) {
 		pkt.seg = dblp_tx_slot_seg(msg, slot);
 		len = dblp_tx_seg_len(msg, pkt.seg);
@@ -687,7 +707,8 @@ bool dblp_send_size_probe(struct dblp_sock *dsk, struct dst_entry *dst, u32 len,
 	if (!skb)
 		return false;
 	dblp_put_hdr(skb_put(skb, DBLP_HDR_LEN), &h);
-	dblp_skb_add_zeroes(skb, len - DBLP_HDR_LEN);
+	dblp_add_auth(dsk, skb);
+	dblp_skb_add_zeroes(skb, len - skb->len);
 	dblp_note_sent(dsk, 1, now);
 	trace_dblp_packet_sent(dsk, DBLP_PKT_PROBE, dsk->sent.next, 1, len,
 			       NULL, false);

@@ -108,6 +108,7 @@ u32 dblp_seg_size(struct dblp_sock *dsk, bool meta)
 	sock_owned_by_me(&dsk->sk);
 	if (meta)
 		room -= DBLP_META_LEN;
+	room -= dblp_auth_len(dsk);
 	return rounddown(room, dsk->element);
 }
 

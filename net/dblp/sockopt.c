@@ -183,6 +183,8 @@ int dblp_setsockopt(struct socket *sock, int level, int name, sockptr_t optval,
 		return dblp_set_job(dsk, optval, optlen);
 	if (name == DBLP_NORM)
 		return dblp_set_norm(dsk, optval, optlen);
+	if (name == DBLP_AUTH_KEY)
+		return dblp_auth_set(dsk, optval, optlen);
 	return -ENOPROTOOPT;
 }
 

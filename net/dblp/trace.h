@@ -68,6 +68,7 @@ enum dblp_trace_side {
 	EM(DBLP_MIB_DROPTYPE, "DropType")		\
 	EM(DBLP_MIB_DROPFIELD, "DropField")		\
 	EM(DBLP_MIB_DROPTRAILING, "DropTrailing")	\
+	EM(DBLP_MIB_DROPAUTH, "DropAuth")		\
 	EM(DBLP_MIB_DROPUNKNOWNCONN, "DropUnknownConn")	\
 	EM(DBLP_MIB_DROPWRONGPEER, "DropWrongPeer")	\
 	EM(DBLP_MIB_DROPDUPLICATE, "DropDuplicate")	\

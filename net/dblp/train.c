@@ -13,8 +13,9 @@
 #include "dblp.h"
 #include "window.h"
 
-/* Headers of a DATA packet, and the one frame that a train has */
-#define DBLP_TRAIN_HDR	(DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + DBLP_META_LEN)
+/* Headers of a DATA packet, and the frames that those of a train have */
+#define DBLP_TRAIN_CTL	(DBLP_META_LEN + DBLP_AUTH_LEN)
+#define DBLP_TRAIN_HDR	(DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + DBLP_TRAIN_CTL)
 
 static void dblp_window_set(struct dblp_window *w, const u8 *p, u32 len)
 {
@@ -217,13 +218,13 @@ static bool dblp_train_has_map(const struct dblp_run *run)
 }
 
 /*
- * A DATA packet that has a segment, and no other frames than META, can be looked
- * at where it is
+ * A DATA packet that has a segment, and no other frames than META and AUTH, can be
+ * looked at where it is
  */
 static bool dblp_train_plain(const struct dblp_run *run)
 {
 	return run->h.type == DBLP_PKT_DATA &&
-	       run->h.ctl_len <= DBLP_META_LEN && !dblp_train_has_map(run);
+	       run->h.ctl_len <= DBLP_TRAIN_CTL && !dblp_train_has_map(run);
 }
 
 /* How many of @most packets from @p on, as far as a window shows them, continue
@@ -237,11 +238,12 @@ static u32 dblp_train_follow(const struct dblp_window *w, const u8 *p,
 	u32 ctl_len = run->h.ctl_len, pn = run->h.pn + n, i;
 	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN;
 	const u8 *last = w->p + (w->to - w->from) - hdr_len - ctl_len;
+	u32 alike = dblp_ctl_alike(run->p + hdr_len, ctl_len);
 
 	for (i = 0; i < most && p <= last; i++, p += run->train->stride) {
 		if (!dblp_hdr_follows(p, run->p, pn, offset))
 			break;
-		if (ctl_len && memcmp(p + hdr_len, run->p + hdr_len, ctl_len))
+		if (alike && memcmp(p + hdr_len, run->p + hdr_len, alike))
 			break;
 		offset += run->h.seg_size;
 		pn++;
@@ -326,6 +328,8 @@ static u32 dblp_train_rcv_from(struct dblp_sock *dsk, struct dblp_train *t,
 	struct net *net = sock_net(&dsk->sk);
 	u8 hdr[DBLP_TRAIN_HDR];
 	enum dblp_wire_error err;
+	enum dblp_mib_item why;
+	bool plain;
 
 	/* The window moves, and packets may share memory with their sender */
 	if (likely(p)) {
@@ -340,12 +344,20 @@ static u32 dblp_train_rcv_from(struct dblp_sock *dsk, struct dblp_train *t,
 		dblp_count_drops(net, dsk, dblp_wire_why(err), 1);
 		return 1;
 	}
-	if (!dblp_train_plain(&run)) {
-		dblp_train_rcv_single(dsk, &run);
-		return 1;
+	plain = dblp_train_plain(&run);
+	if (plain)
+		run.n = dblp_train_scan(w, &run);
+	if (unlikely(dsk->auth)) {
+		why = dblp_auth_run(dsk, &run);
+		if (why != DBLP_MIB_NONE) {
+			dblp_count_drops(net, dsk, why, 1);
+			return 1;
+		}
 	}
-	run.n = dblp_train_scan(w, &run);
-	dblp_rcv_run(dsk, &run);
+	if (plain)
+		dblp_rcv_run(dsk, &run);
+	else
+		dblp_train_rcv_single(dsk, &run);
 	return run.n;
 }
 

@@ -154,6 +154,7 @@ int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	msg->room = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN;
 	if (msg->meta)
 		msg->room += DBLP_META_LEN;
+	msg->room += dblp_auth_len(dsk);
 	msg->seg_size = dblp_seg_size(dsk, msg->meta);
 	n = DIV_ROUND_UP(msg->len, msg->seg_size);
 	bits = dblp_segmap_bytes(n);

@@ -26,6 +26,7 @@ enum dblp_frame_words {
 	DBLP_PING_WORDS		= 1,
 	DBLP_SHARE_WORDS	= 1,
 	DBLP_BUDGET_WORDS	= 3,
+	DBLP_AUTH_WORDS		= DBLP_AUTH_LEN / 4,
 };
 
 /* More segments than the largest message in the smallest segments has */
@@ -76,7 +77,9 @@ u8 *dblp_put_u64(u8 *p, u64 v)
 	return put_u32(put_u32(p, v >> 32), v);
 }
 
-/* Only packets of a connection have control frames; do lengths add up? */
+/* Only packets of a connection have control frames, and those of its handshake
+ * and its end have an AUTH frame at most; do lengths add up?
+ */
 static enum dblp_wire_error check_ctl_len(const struct dblp_hdr *h, u32 len)
 {
 	u32 frames_end = DBLP_HDR_LEN + h->ctl_len;
@@ -90,6 +93,13 @@ static enum dblp_wire_error check_ctl_len(const struct dblp_hdr *h, u32 len)
 		if (len < frames_end)
 			return DBLP_WIRE_SHORT;
 		return len > frames_end ? DBLP_WIRE_TRAILING : DBLP_WIRE_OK;
+	case DBLP_PKT_COOKIE_ECHO:
+	case DBLP_PKT_COOKIE_ACK:
+	case DBLP_PKT_RST:
+	case DBLP_PKT_PROBE:
+		if (h->ctl_len && h->ctl_len != DBLP_AUTH_LEN)
+			return DBLP_WIRE_FIELD;
+		return len < frames_end ? DBLP_WIRE_SHORT : DBLP_WIRE_OK;
 	default:
 		return h->ctl_len ? DBLP_WIRE_FIELD : DBLP_WIRE_OK;
 	}
@@ -119,8 +129,7 @@ enum dblp_wire_error dblp_get_hdr(struct dblp_hdr *h, const u8 *p, u32 len)
 	h->ctl_len = p[1] * 4;
 	h->seg_size = get_u16(p + 2);
 	h->pn = get_u32(p + 4);
-	if (h->pn && h->type != DBLP_PKT_CTRL && h->type != DBLP_PKT_DATA &&
-	    h->type != DBLP_PKT_PROBE)
+	if (h->pn && !dblp_numbered(h->type))
 		return DBLP_WIRE_FIELD;
 	if (h->seg_size && h->type != DBLP_PKT_DATA)
 		return DBLP_WIRE_FIELD;
@@ -322,6 +331,16 @@ static bool get_share(struct dblp_frame *f, u32 words, u32 arg)
 	return arg && words == DBLP_SHARE_WORDS;
 }
 
+static bool get_auth(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
+{
+	if (words != DBLP_AUTH_WORDS)
+		return false;
+	f->auth.key = arg;
+	f->auth.number = get_u32(p + 4);
+	f->auth.tag = p + DBLP_AUTH_LEN - DBLP_TAG_LEN;
+	return true;
+}
+
 /* Frames of fixed length whose argument is kept zero */
 static bool get_plain(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 {
@@ -396,6 +415,8 @@ enum dblp_wire_error dblp_get_frame(struct dblp_frame *f, const u8 **p,
 		ok = get_lossmap(f, *p, words, arg);
 	else if (f->type == DBLP_FRAME_SHARE)
 		ok = get_share(f, words, arg);
+	else if (f->type == DBLP_FRAME_AUTH)
+		ok = get_auth(f, *p, words, arg);
 	else
 		ok = get_plain(f, *p, words, arg);
 	if (!ok)
@@ -479,6 +500,8 @@ static u32 frame_words(const struct dblp_frame *f)
 		return f->share.n ? DBLP_SHARE_WORDS : 0;
 	case DBLP_FRAME_BUDGET:
 		return DBLP_BUDGET_WORDS;
+	case DBLP_FRAME_AUTH:
+		return DBLP_AUTH_WORDS;
 	default:
 		return 0;
 	}
@@ -488,6 +511,8 @@ static u32 frame_arg(const struct dblp_frame *f)
 {
 	if (f->type == DBLP_FRAME_CLOSE)
 		return f->close.flags << 8 | f->close.reason;
+	if (f->type == DBLP_FRAME_AUTH)
+		return f->auth.key;
 	return f->type == DBLP_FRAME_SHARE ? f->share.n : 0;
 }
 
@@ -533,9 +558,40 @@ u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f)
 		return put_u32(p, f->fin.end);
 	case DBLP_FRAME_BUDGET:
 		return put_u32(put_u32(p, f->budget.msg_id), f->budget.ppm);
+	case DBLP_FRAME_AUTH:
+		p = put_u32(p, f->auth.number);
+		memcpy(p, f->auth.tag, DBLP_TAG_LEN);
+		return p + DBLP_TAG_LEN;
 	default:
 		return p;
 	}
+}
+
+/**
+ * dblp_auth_at() - where a packet has its AUTH frame
+ * @h: its header
+ * @len: bytes of the packet
+ *
+ * Return: offset of the frame, which is the last one, if there is any; whether
+ * it is one, dblp_get_frame() tells. 0 if there is no room for one.
+ */
+u32 dblp_auth_at(const struct dblp_hdr *h, u32 len)
+{
+	u32 end = DBLP_HDR_LEN + h->ctl_len;
+
+	if (h->ctl_len < DBLP_AUTH_LEN)
+		return 0;
+	switch (h->type) {
+	case DBLP_PKT_DATA:
+		end += DBLP_DATA_HDR_LEN;
+		break;
+	case DBLP_PKT_COOKIE_ECHO:
+	case DBLP_PKT_COOKIE_ACK:
+	case DBLP_PKT_RST:
+		end = len;
+		break;
+	}
+	return end - DBLP_AUTH_LEN;
 }
 
 /**

@@ -42,6 +42,7 @@ enum dblp_frame_type {
 	DBLP_FRAME_PING,	/* asks for an ACK */
 	DBLP_FRAME_SHARE,	/* how many send to this end at the moment */
 	DBLP_FRAME_BUDGET,	/* the budget of a message has changed */
+	DBLP_FRAME_AUTH,	/* proves who made the packet, see auth.c */
 	__DBLP_FRAME_MAX
 };
 
@@ -52,6 +53,7 @@ enum dblp_rst_reason {
 	DBLP_RST_CLOSED,	/* closed before all was read */
 	DBLP_RST_PROTOCOL,	/* the peer broke the protocol */
 	DBLP_RST_TIMEOUT,	/* the peer was silent for too long */
+	DBLP_RST_AUTH,		/* one end has a key that the other has not */
 	__DBLP_RST_MAX
 };
 
@@ -72,6 +74,8 @@ enum dblp_wire_size {
 	DBLP_LOSSMAP_WORDS_MAX	= 128,	/* fits the smallest packet */
 	DBLP_LOSSMAP_LEN_MAX	= 12 + 4 * DBLP_LOSSMAP_WORDS_MAX,
 	DBLP_META_LEN		= 32,
+	DBLP_AUTH_LEN		= 24,
+	DBLP_TAG_LEN		= 16,	/* the end of an AUTH frame */
 };
 
 /* Bits of the last word of a data header */
@@ -174,6 +178,9 @@ struct dblp_cookie {
  * @fin: @end is the number of messages sent in all
  * @share: @n is the number of connections that receive, 1 ... 65535
  * @budget: what is in the data header else
+ * @auth: @key names the newest key that the sender has, @number is the low 32 bits
+ *	of the number of a packet that has none in its header, 0 in others; @tag
+ *	points into the packet
  */
 struct dblp_frame {
 	u8	type;
@@ -228,6 +235,11 @@ struct dblp_frame {
 			u32	msg_id;
 			u32	ppm;
 		} budget;
+		struct {
+			u16	key;
+			u32	number;
+			const u8 *tag;	/* DBLP_TAG_LEN bytes */
+		} auth;
 	};
 };
 
@@ -239,6 +251,7 @@ struct dblp_frame {
  * @DBLP_WIRE_TYPE: type unknown
  * @DBLP_WIRE_FIELD: a field has a value it cannot have
  * @DBLP_WIRE_TRAILING: goes on after its end
+ * @DBLP_WIRE_AUTH: has an AUTH frame, but the connection has no key
  */
 enum dblp_wire_error {
 	DBLP_WIRE_OK,
@@ -247,6 +260,7 @@ enum dblp_wire_error {
 	DBLP_WIRE_TYPE,
 	DBLP_WIRE_FIELD,
 	DBLP_WIRE_TRAILING,
+	DBLP_WIRE_AUTH,
 };
 
 /** dblp_load_u32() - read 4 bytes, most significant first */
@@ -270,6 +284,7 @@ enum dblp_wire_error dblp_get_data(struct dblp_data *d,
 				   const u8 *p, u32 len, u32 pkt_len);
 enum dblp_wire_error dblp_get_frame(struct dblp_frame *f, const u8 **p,
 				    u32 *len);
+u32 dblp_auth_at(const struct dblp_hdr *h, u32 len);
 enum dblp_wire_error dblp_get_params(struct dblp_params *a, const u8 *p);
 void dblp_get_cookie(struct dblp_cookie *c, const u8 *p);
 
@@ -290,6 +305,12 @@ static inline void dblp_store_u32(u8 *p, u32 v)
 	__be32 be = __cpu_to_be32(v);
 
 	memcpy(p, &be, sizeof(be));
+}
+
+/** dblp_numbered() - have packets of this type a number in their header? */
+static inline bool dblp_numbered(u8 type)
+{
+	return type >= DBLP_PKT_CTRL;
 }
 
 /**
@@ -346,6 +367,24 @@ static inline bool dblp_hdr_follows(const u8 *p, const u8 *first, u32 pn,
 	return dblp_load_u64(p) == hdr && !memcmp(p + 8, first + 8, 8) &&
 	       dblp_load_u64(p + DBLP_HDR_LEN) == data &&
 	       !memcmp(p + 24, first + 24, 8);
+}
+
+/**
+ * dblp_ctl_alike() - how much of their control frames packets that continue each
+ * other have in common
+ * @ctl: the frames of one of them
+ * @len: bytes there
+ *
+ * Return: bytes; all of them but the tag of an AUTH frame.
+ */
+static inline u32 dblp_ctl_alike(const u8 *ctl, u32 len)
+{
+	const u32 first = DBLP_FRAME_AUTH << 24 | DBLP_AUTH_LEN / 4 << 16;
+
+	if (len < DBLP_AUTH_LEN ||
+	    (dblp_load_u32(ctl + len - DBLP_AUTH_LEN) & 0xffff0000) != first)
+		return len;
+	return len - DBLP_TAG_LEN;
 }
 
 /**

@@ -83,7 +83,7 @@ static void check_packet(const u8 *p, u32 len)
 {
 	u8 again[DBLP_HDR_LEN];
 	struct dblp_hdr h;
-	u32 frames = DBLP_HDR_LEN;
+	u32 frames = DBLP_HDR_LEN, auth;
 
 	if (dblp_get_hdr(&h, p, len))
 		return;
@@ -94,6 +94,8 @@ static void check_packet(const u8 *p, u32 len)
 		frames += DBLP_DATA_HDR_LEN;
 	}
 	CHECK(frames + h.ctl_len <= len);
+	auth = dblp_auth_at(&h, len);
+	CHECK(!auth || (auth >= DBLP_HDR_LEN && auth + DBLP_AUTH_LEN <= len));
 	check_frames(p + frames, h.ctl_len);
 }
 
@@ -106,6 +108,18 @@ static void check_params(const u8 *p)
 		return;
 	dblp_put_params(again, &a);
 	CHECK(!memcmp(again, p, sizeof(again)));
+}
+
+static u8 *seed_auth(struct prng *r, u8 *p, const u8 *end)
+{
+	static const u8 tag[DBLP_TAG_LEN];
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_AUTH,
+		.auth.key = prng_any(r), .auth.number = prng_any(r),
+		.auth.tag = tag,
+	};
+
+	return dblp_put_frame(p, end, &f) ?: p;
 }
 
 /* A frame that is right, or nearly */
@@ -162,6 +176,8 @@ static u8 *seed_frame(struct prng *r, u8 *p, const u8 *end)
 		f.budget.msg_id = pn;
 		f.budget.ppm = prng_below(r, DBLP_PPM + 2);
 		break;
+	case DBLP_FRAME_AUTH:
+		return seed_auth(r, p, end);
 	}
 	return dblp_put_frame(p, end, &f) ?: p;
 }
@@ -205,6 +221,8 @@ size_t fuzz_seed(struct prng *r, u8 *p, size_t max)
 	frames = at;
 	while (h.type >= DBLP_PKT_ACK && h.type != DBLP_PKT_PROBE && n--)
 		at = seed_frame(r, at, frames + DBLP_CTL_MAX - 512);
+	if (prng_below(r, 2))
+		at = seed_auth(r, at, frames + DBLP_CTL_MAX);
 	h.ctl_len = at - frames;
 	dblp_put_hdr(p, &h);
 	memset(at, 0x55, room);

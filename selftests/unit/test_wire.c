@@ -160,6 +160,87 @@ TEST(dblp_get_hdr__ctl_len)
 	}
 }
 
+/* The packets of the handshake, RST and PROBE have an AUTH frame or none */
+TEST(dblp_get_hdr__auth)
+{
+	struct dblp_hdr h;
+	u32 type, len, words;
+
+	for (type = DBLP_PKT_INIT; type < __DBLP_PKT_MAX; type++) {
+		bool may = type == DBLP_PKT_COOKIE_ECHO ||
+			   type == DBLP_PKT_COOKIE_ACK ||
+			   type == DBLP_PKT_RST || type == DBLP_PKT_PROBE;
+
+		if (type >= DBLP_PKT_ACK && type != DBLP_PKT_PROBE)
+			continue;
+		for (words = 1; words < 256; words++) {
+			u8 p[DBLP_HDR_LEN] = { DBLP_VERSION << 4 | type, words };
+			bool ok = may && 4 * words == DBLP_AUTH_LEN;
+
+			len = DBLP_HDR_LEN + 4 * words;
+			EXPECT_EQ(ok ? DBLP_WIRE_OK : DBLP_WIRE_FIELD,
+				  get_hdr(&h, p, len));
+			EXPECT_EQ(ok ? DBLP_WIRE_SHORT : DBLP_WIRE_FIELD,
+				  get_hdr(&h, p, len - 1));
+		}
+	}
+}
+
+TEST(dblp_auth_at__is_behind_the_other_frames)
+{
+	static const struct {
+		u8	type;
+		u32	ctl_len;
+		u32	len;
+		u32	at;
+	} cases[] = {
+		{ DBLP_PKT_DATA, 20, 1000, 0 },
+		{ DBLP_PKT_DATA, 24, 1000, 32 },
+		{ DBLP_PKT_DATA, 56, 1000, 64 },
+		{ DBLP_PKT_CTRL, 24, 40, 16 },
+		{ DBLP_PKT_ACK, 1020, 1036, 1012 },
+		{ DBLP_PKT_PROBE, 24, 1400, 16 },
+		{ DBLP_PKT_PROBE, 0, 1400, 0 },
+		{ DBLP_PKT_COOKIE_ECHO, 24, DBLP_ECHO_LEN + 24, DBLP_ECHO_LEN },
+		{ DBLP_PKT_RST, 24, DBLP_RST_LEN + 24, DBLP_RST_LEN },
+		{ DBLP_PKT_RST, 0, DBLP_RST_LEN, 0 },
+	};
+	u32 i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct dblp_hdr h = {
+			.type = cases[i].type, .ctl_len = cases[i].ctl_len,
+		};
+
+		EXPECT_EQ(cases[i].at, dblp_auth_at(&h, cases[i].len));
+	}
+}
+
+/* All but the tag is the same in packets that continue each other */
+TEST(dblp_ctl_alike__leaves_the_tag_out)
+{
+	struct dblp_frame meta = { .type = DBLP_FRAME_META, .meta.total = 1 };
+	u8 p[DBLP_META_LEN + DBLP_AUTH_LEN], tag[DBLP_TAG_LEN] = {};
+	struct dblp_frame auth = {
+		.type = DBLP_FRAME_AUTH, .auth.key = 0xffff, .auth.tag = tag,
+	};
+	u8 *end = p + sizeof(p), *at = dblp_put_frame(p, end, &meta);
+
+	ASSERT_EQ(end, dblp_put_frame(at, end, &auth));
+	EXPECT_EQ(sizeof(p) - DBLP_TAG_LEN, dblp_ctl_alike(p, sizeof(p)));
+	EXPECT_EQ(DBLP_AUTH_LEN - DBLP_TAG_LEN,
+		  dblp_ctl_alike(at, DBLP_AUTH_LEN));
+	EXPECT_EQ(DBLP_META_LEN, dblp_ctl_alike(p, DBLP_META_LEN));
+	EXPECT_EQ(DBLP_AUTH_LEN - 4, dblp_ctl_alike(p, DBLP_AUTH_LEN - 4));
+	EXPECT_EQ(0, dblp_ctl_alike(p, 0));
+	/* Another length, or another type */
+	at[1]++;
+	EXPECT_EQ(sizeof(p), dblp_ctl_alike(p, sizeof(p)));
+	at[1]--;
+	at[0]--;
+	EXPECT_EQ(sizeof(p), dblp_ctl_alike(p, sizeof(p)));
+}
+
 /* A segment, its header and how many bytes its packet has */
 struct segment {
 	struct dblp_hdr		h;

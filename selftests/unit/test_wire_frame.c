@@ -39,6 +39,8 @@ static enum dblp_wire_error frame_parse(struct dblp_frame *f, const u8 *p,
 	return err;
 }
 
+static const u8 some_tag[DBLP_TAG_LEN] = "0123456789abcde";
+
 /* A frame of each type with what is hardest to carry, and room for the bytes of
  * a loss map.
  */
@@ -101,6 +103,11 @@ static void frame_init(struct dblp_frame *f, u8 type, u8 *bits)
 		f->budget.msg_id = 0xf1f2f3f4;
 		f->budget.ppm = DBLP_PPM;
 		break;
+	case DBLP_FRAME_AUTH:
+		f->auth.key = 0xf1f2;
+		f->auth.number = 0xf1f2f3f4;
+		f->auth.tag = some_tag;
+		break;
 	}
 }
 
@@ -158,6 +165,9 @@ static bool frames_equal(const struct dblp_frame *a, const struct dblp_frame *b)
 	case DBLP_FRAME_BUDGET:
 		return a->budget.msg_id == b->budget.msg_id &&
 		       a->budget.ppm == b->budget.ppm;
+	case DBLP_FRAME_AUTH:
+		return a->auth.key == b->auth.key &&
+		       a->auth.number == b->auth.number;
 	}
 	return true;
 }
@@ -173,6 +183,7 @@ static const u32 frame_len[__DBLP_FRAME_MAX] = {
 	[DBLP_FRAME_PING]	= 4,
 	[DBLP_FRAME_SHARE]	= 4,
 	[DBLP_FRAME_BUDGET]	= 12,
+	[DBLP_FRAME_AUTH]	= DBLP_AUTH_LEN,
 };
 
 TEST(dblp_put_frame__round_trip)
@@ -424,6 +435,8 @@ TEST(dblp_get_frame__arg)
 				     arg == DBLP_REASON_BUDGET;
 			else if (type == DBLP_FRAME_SHARE)
 				ok = arg != 0;
+			else if (type == DBLP_FRAME_AUTH)
+				ok = true;
 			set_u16(p + 2, arg);
 			ASSERT_EQ(ok ? DBLP_WIRE_OK : DBLP_WIRE_FIELD,
 				  frame_parse(&back, p, frame_len[type],

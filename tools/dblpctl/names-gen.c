@@ -254,6 +254,10 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 		"OrphanTooMany",
 		"Connections reset by close() as there were too many that nobody has",
 	},
+	[DBLP_A_STATS_DROP_AUTH] = {
+		"DropAuth",
+		"Packets dropped: not made with a key that we have, or with one though we have none",
+	},
 };
 
 const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {
@@ -310,6 +314,7 @@ const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {
 	[DBLP_A_SOCKET_MSGS_RECEIVED_BUDGET] = "msgs_received_budget",
 	[DBLP_A_SOCKET_MSGS_RECEIVED_DEADLINE] = "msgs_received_deadline",
 	[DBLP_A_SOCKET_BYTES_ELIDED] = "bytes_elided",
+	[DBLP_A_SOCKET_AUTH] = "auth",
 };
 
 const char *const phase_attrs[DBLP_A_PHASE_MAX + 1] = {

@@ -3,6 +3,7 @@
  * dblpctl socket: list, show, set.
  */
 
+#include <linux/dblp.h>
 #include <string.h>
 
 #include "addr.h"
@@ -35,6 +36,15 @@ _Static_assert(DBLP_A_SOCKET_LOCAL_PORT == DBLP_A_SOCKET_LOCAL_ADDR + 1 &&
 	       DBLP_A_SOCKET_PEER_SCOPE == DBLP_A_SOCKET_PEER_ADDR + 2,
 	       "order of the attributes of an address");
 
+/* By enum dblp_auth_state */
+static const char *const auth_names[] = {
+	[0] = "no", [DBLP_AUTH_ON] = "yes", [2] = "2",
+	[DBLP_AUTH_ON | DBLP_AUTH_OLD] = "both-keys",
+	[4] = "4", [5] = "5", [6] = "6",
+	[DBLP_AUTH_ON | DBLP_AUTH_OLD | DBLP_AUTH_SENDS_OLD] = "old-key",
+	NULL
+};
+
 /* What is shown of a socket, in this order */
 #define F(attr, column, print)	{ DBLP_A_SOCKET_##attr, column, print, NULL }
 #define ENUM(attr, column, names) \
@@ -58,6 +68,7 @@ static const struct field fields[] = {
 	ENUM(ORDER, NULL, order_names),
 	ENUM(FILL, NULL, fill_names),
 	F(CONGESTION, NULL, print_name),
+	ENUM(AUTH, NULL, auth_names),
 	F(PEER_MSG_MAX, NULL, print_u32),
 	F(SEG_SIZE, NULL, print_u32),
 	F(SRTT_US, "RTT", print_us),

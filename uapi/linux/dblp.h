@@ -219,6 +219,9 @@ enum dblp_state {
  *	of the gradient, for the detector of the socket's job (ENOENT if it is
  *	in none, EPERM if that is another user's). For one of its sockets, once a
  *	round; if that changes the phase, it is in force when the call returns
+ * @DBLP_AUTH_KEY: set only: &struct dblp_auth_key: only who has the same key can
+ *	connect, and make packets of the connection; default none. What listens
+ *	gives it to the connections that it accepts from then on
  */
 enum dblp_sockopt {
 	DBLP_BUDGET = 1,
@@ -241,6 +244,49 @@ enum dblp_sockopt {
 	DBLP_PHASE = 19,
 	DBLP_JOB = 20,
 	DBLP_NORM = 21,
+	DBLP_AUTH_KEY = 22,
+};
+
+/* Bytes of a key */
+#define DBLP_AUTH_KEY_MIN	16
+#define DBLP_AUTH_KEY_MAX	64
+
+/**
+ * enum dblp_auth_flags - how a key is set
+ * @DBLP_AUTH_ONLY: forget the one before, else that stays good as well: for
+ *	whoever connects to a listener until it is forgotten, for a connection
+ *	until its peer has the new one, too (until then another one is EBUSY)
+ */
+enum dblp_auth_flags {
+	DBLP_AUTH_ONLY	= 1 << 0,
+};
+
+/**
+ * struct dblp_auth_key - key that both ends of a connection have
+ * @flags: &enum dblp_auth_flags; others are EINVAL
+ * @length: bytes of @key, DBLP_AUTH_KEY_MIN ... DBLP_AUTH_KEY_MAX. 0 for no key
+ *	from now on, which a connection cannot have any more, nor can it get its
+ *	first one (EISCONN)
+ * @key: secret bytes, not a word that could be guessed; what is behind @length
+ *	must be 0
+ */
+struct dblp_auth_key {
+	__u32	flags;
+	__u32	length;
+	__u8	key[DBLP_AUTH_KEY_MAX];
+};
+
+/**
+ * enum dblp_auth_state - what is known of a socket's keys
+ * @DBLP_AUTH_ON: it has one
+ * @DBLP_AUTH_OLD: the one before it is still good
+ * @DBLP_AUTH_SENDS_OLD: packets are made with that one: the peer has not shown
+ *	that it has the newest
+ */
+enum dblp_auth_state {
+	DBLP_AUTH_ON		= 1 << 0,
+	DBLP_AUTH_OLD		= 1 << 1,
+	DBLP_AUTH_SENDS_OLD	= 1 << 2,
 };
 
 /**
@@ -413,6 +459,8 @@ struct dblp_lossmap {
  * closed for the latest of them in &enum dblp_reason.
  * @bytes_elided: message bytes that were all zero, and described instead of
  *	sent
+ * @auth: &enum dblp_auth_state
+ * @reserved: 0
  */
 struct dblp_info {
 	__u8	state;
@@ -458,6 +506,8 @@ struct dblp_info {
 	__u64	msgs_received_budget;
 	__u64	msgs_received_deadline;
 	__u64	bytes_elided;
+	__u32	auth;
+	__u32	reserved;
 };
 
 #endif /* _UAPI_LINUX_DBLP_H */

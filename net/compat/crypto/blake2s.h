@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* 6.19 calls the state of a hash a context */
+#ifndef _NET_DBLP_COMPAT_CRYPTO_BLAKE2S_H
+#define _NET_DBLP_COMPAT_CRYPTO_BLAKE2S_H
+
+#include_next <crypto/blake2s.h>
+
+#ifdef DBLP_LACKS_BLAKE2S_CTX
+#define blake2s_ctx	blake2s_state
+#endif
+
+#endif
