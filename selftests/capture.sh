@@ -183,6 +183,15 @@ resets()
 }
 try "other versions, and resets" resets
 
+# With a key
+tags()
+{
+	head -c 32 /dev/urandom > "$tmp/key"
+	dblp-perf bulk --from "$client" --to "$server" -a 10.1.0.2 -p "$port" \
+		--key "$tmp/key" -s 20000 -n 4 -w 0 && wait_until 10 no_sockets "$client"
+}
+try "with a key" tags
+
 try "all of it was captured" captured scene
 
 # Trains, as they leave a machine whose devices cut them

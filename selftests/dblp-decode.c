@@ -145,6 +145,9 @@ static void show_frame(const struct dblp_frame *f)
 	case DBLP_FRAME_BUDGET:
 		show("budget.msg", f->budget.msg_id);
 		return show("budget.ppm", f->budget.ppm);
+	case DBLP_FRAME_AUTH:
+		show("auth.key", f->auth.key);
+		return show("auth.number", f->auth.number);
 	}
 }
 
@@ -171,6 +174,9 @@ static const char *show_frames(u8 type, const u8 *p, u32 len,
 					     f.type == DBLP_FRAME_FIN ||
 					     f.type == DBLP_FRAME_PING ||
 					     f.type == DBLP_FRAME_BUDGET))
+			return drops[DBLP_WIRE_FIELD];
+		if (f.type == DBLP_FRAME_AUTH ? len : type < DBLP_PKT_ACK ||
+						      type == DBLP_PKT_PROBE)
 			return drops[DBLP_WIRE_FIELD];
 		show_frame(&f);
 	}
@@ -218,23 +224,22 @@ static enum dblp_wire_error check_len(const struct dblp_hdr *h, u32 len)
 		[DBLP_PKT_RST]		= DBLP_RST_LEN,
 	};
 
-	if (len < fixed[h->type] ||
+	u32 all = fixed[h->type] ? fixed[h->type] + h->ctl_len : 0;
+
+	if (len < all ||
 	    (h->type == DBLP_PKT_VERSION && len < DBLP_HDR_LEN + 8))
 		return DBLP_WIRE_SHORT;
-	if ((fixed[h->type] && len > fixed[h->type]) ||
+	if ((all && len > all) ||
 	    (h->type == DBLP_PKT_VERSION && len > DBLP_INIT_LEN))
 		return DBLP_WIRE_TRAILING;
 	return DBLP_WIRE_OK;
 }
 
-static enum dblp_wire_error show_other(const struct dblp_hdr *h, const u8 *p,
-				       u32 len)
+static enum dblp_wire_error show_body(const struct dblp_hdr *h, const u8 *p,
+				      u32 len)
 {
-	enum dblp_wire_error err = check_len(h, len);
 	u32 at;
 
-	if (err)
-		return err;
 	switch (h->type) {
 	case DBLP_PKT_INIT:
 		return show_init(h, p);
@@ -256,9 +261,25 @@ static enum dblp_wire_error show_other(const struct dblp_hdr *h, const u8 *p,
 	case DBLP_PKT_RST:
 		return show_rst(p);
 	default:
-		return is_zero(p + DBLP_HDR_LEN, len - DBLP_HDR_LEN) ?
+		return is_zero(p + DBLP_HDR_LEN + h->ctl_len,
+			       len - DBLP_HDR_LEN - h->ctl_len) ?
 		       DBLP_WIRE_OK : DBLP_WIRE_FIELD;
 	}
+}
+
+static const char *show_other(const struct dblp_hdr *h, const u8 *p, u32 len)
+{
+	enum dblp_wire_error err = check_len(h, len);
+	const char *drop = drops[DBLP_WIRE_OK];
+	u32 auth = dblp_auth_at(h, len);
+
+	if (err)
+		return drops[err];
+	if (auth)
+		drop = show_frames(h->type, p + auth, DBLP_AUTH_LEN, NULL);
+	if (drop != drops[DBLP_WIRE_OK])
+		return drop;
+	return drops[show_body(h, p, len)];
 }
 
 static void decode(const u8 *p, u32 len)
@@ -281,7 +302,7 @@ static void decode(const u8 *p, u32 len)
 	else if (h.type == DBLP_PKT_ACK || h.type == DBLP_PKT_CTRL)
 		drop = show_frames(h.type, p + DBLP_HDR_LEN, h.ctl_len, NULL);
 	else
-		drop = drops[show_other(&h, p, len)];
+		drop = show_other(&h, p, len);
 	printf(" %s\n", drop);
 }
 

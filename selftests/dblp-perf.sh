@@ -72,6 +72,11 @@ try "a budget" says ".budget_ppm == 20000 and .policy == \"eager\" and .missing_
 	.missing_bytes + .delivered_bytes == .sent_bytes and .sent_bytes == 2000000" \
 	latency --budget 2% --policy eager --verify -s 100000 -n 20 -w 0
 
+# With a key packets are larger, and there are more of them
+head -c 32 /dev/urandom > "$tmp/key"
+try "a key" says "$complete" bulk --key "$tmp/key" --verify -s 100000 -n 25
+try "a key in rr" says "$ordered" rr --key "$tmp/key" --verify -n 50 --samples
+
 # lacks STATUS TEXT ARGUMENT...: it ends with STATUS and says TEXT
 lacks()
 {
@@ -90,6 +95,9 @@ try "a congestion control of tcp that is not there" lacks 4 "no congestion contr
 	rr --proto tcp --cc none
 try "nobody listens" lacks 1 "refused" rr --connect -n 1
 try "a budget for tcp" lacks 2 "tcp has no --budget" rr --proto tcp --budget 1%
+head -c 15 /dev/urandom > "$tmp/short"
+try "a key that is none" lacks 2 "a file of 16 to 64 bytes" rr --key "$tmp/short"
+try "a key for tcp" lacks 2 "and --key" rr --proto tcp --key "$tmp/key"
 try "no mode" lacks 2 "there is no mode 'nonsense'" nonsense
 
 # Two programs, as on two machines, that were told different things

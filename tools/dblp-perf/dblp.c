@@ -17,8 +17,19 @@ static void set_u32(int fd, int name, uint32_t value, const char *what)
 	fail("setting %s to %u", what, value);
 }
 
+static void set_key(int fd)
+{
+	if (!setsockopt(fd, SOL_DBLP, DBLP_AUTH_KEY, cfg.key, sizeof(*cfg.key)))
+		return;
+	if (errno == ENOPROTOOPT)
+		lacking("this dblp.ko does not take a key");
+	fail("setting the key");
+}
+
 static void dblp_setup(int fd, const char *cc)
 {
+	if (cfg.key)
+		set_key(fd);
 	if (!cc || !setsockopt(fd, SOL_DBLP, DBLP_CONGESTION, cc, strlen(cc)))
 		return;
 	if (errno == ENOENT || errno == EINVAL)

@@ -82,6 +82,7 @@ static void usage(FILE *f)
 	      "  --budget SHARE       loss budget of the messages: 0.02 or 2% (dblp)\n"
 	      "  --policy NAME        full, eager or early (dblp)\n"
 	      "  --order NAME         auto, sequential or shuffled (dblp)\n"
+	      "  --key FILE           both ends authenticate packets with this (dblp)\n"
 	      "  --buffer BYTES       SO_SNDBUF and SO_RCVBUF (default: the kernel's)\n"
 	      "\nWorkload:\n"
 	      "  -s, --size BYTES     of a message\n"
@@ -169,6 +170,22 @@ static const struct proto *proto_option(const char *name, const char *text)
 	return proto;
 }
 
+/* All of a file, which the kernel says whether it takes for a key */
+static const struct dblp_auth_key *key_file(const char *name)
+{
+	static struct dblp_auth_key key;
+	FILE *f = fopen(name, "re");
+
+	if (!f)
+		wrong("--key: %s: %s", name, strerror(errno));
+	key.length = fread(key.key, 1, sizeof(key.key), f);
+	if (key.length < DBLP_AUTH_KEY_MIN || fgetc(f) != EOF)
+		wrong("--key takes a file of %u to %u bytes, not '%s'",
+		      DBLP_AUTH_KEY_MIN, DBLP_AUTH_KEY_MAX, name);
+	fclose(f);
+	return &key;
+}
+
 static void set_hosts(char *text)
 {
 	char *word;
@@ -185,7 +202,7 @@ static void set_hosts(char *text)
 
 enum {
 	OPT_PROTO = 256, OPT_CC, OPT_OTHER, OPT_OTHER_CC, OPT_BUDGET,
-	OPT_POLICY, OPT_ORDER, OPT_BUFFER, OPT_VERIFY, OPT_SEED, OPT_TO,
+	OPT_POLICY, OPT_ORDER, OPT_KEY, OPT_BUFFER, OPT_VERIFY, OPT_SEED, OPT_TO,
 	OPT_FROM, OPT_LISTEN, OPT_CONNECT, OPT_HOSTS, OPT_SAMPLES, OPT_TIMEOUT,
 };
 
@@ -197,6 +214,7 @@ static const struct option options[] = {
 	{ "budget", 1, NULL, OPT_BUDGET },
 	{ "policy", 1, NULL, OPT_POLICY },
 	{ "order", 1, NULL, OPT_ORDER },
+	{ "key", 1, NULL, OPT_KEY },
 	{ "buffer", 1, NULL, OPT_BUFFER },
 	{ "size", 1, NULL, 's' },
 	{ "count", 1, NULL, 'n' },
@@ -236,6 +254,7 @@ static void transport_option(int opt)
 	case OPT_BUDGET: cfg.budget = share(optarg); break;
 	case OPT_POLICY: cfg.policy = choice("policy", optarg, policies); break;
 	case OPT_ORDER: cfg.order = choice("order", optarg, orders); break;
+	case OPT_KEY: cfg.key = key_file(optarg); break;
 	case OPT_BUFFER:
 		cfg.buffer = number("buffer", optarg, 1, INT32_MAX / 2);
 		break;
@@ -292,8 +311,8 @@ static void check_config(void)
 	if (cfg.other.cc && !shares)
 		wrong("--other-cc is for mode share");
 	if (!cfg.main.proto->lossy &&
-	    (cfg.budget || cfg.policy >= 0 || cfg.order >= 0))
-		wrong("%s has no --budget, --policy and --order",
+	    (cfg.budget || cfg.policy >= 0 || cfg.order >= 0 || cfg.key))
+		wrong("%s has no --budget, --policy, --order and --key",
 		      cfg.main.proto->name);
 	if ((cfg.mode == &mode_rr || cfg.mode == &mode_latency) &&
 	    total_connections() != 1)

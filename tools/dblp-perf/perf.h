@@ -62,6 +62,7 @@ struct flavour {
  * @budget: ppm, of what the connecting end sends
  * @policy: enum dblp_policy of that, negative: the kernel's default
  * @order: enum dblp_order of that, negative: the kernel's default
+ * @key: that both ends have, NULL: none
  * @buffer: bytes, SO_SNDBUF and SO_RCVBUF, 0: the kernel's default
  * @seed: of the contents
  * @verify: check every byte that is delivered
@@ -88,6 +89,7 @@ struct config {
 	uint32_t		budget;
 	int			policy;
 	int			order;
+	const struct dblp_auth_key *key;
 	unsigned int		buffer;
 	uint64_t		seed;
 	bool			verify;

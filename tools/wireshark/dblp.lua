@@ -34,16 +34,17 @@ local types = {
 }
 
 local F_ACK, F_ECN, F_FLOW, F_CLOSE, F_LOSSMAP = 1, 2, 3, 4, 5
-local F_META, F_FIN, F_PING, F_SHARE, F_BUDGET = 6, 7, 8, 9, 10
+local F_META, F_FIN, F_PING, F_SHARE, F_BUDGET, F_AUTH = 6, 7, 8, 9, 10, 11
 local frame_types = {
 	[F_ACK] = "ACK", [F_ECN] = "ECN", [F_FLOW] = "FLOW", [F_CLOSE] = "CLOSE",
 	[F_LOSSMAP] = "LOSSMAP", [F_META] = "META", [F_FIN] = "FIN",
 	[F_PING] = "PING", [F_SHARE] = "SHARE", [F_BUDGET] = "BUDGET",
+	[F_AUTH] = "AUTH",
 }
 
 local rst_reasons = {
 	[1] = "UNKNOWN", [2] = "REFUSED", [3] = "CLOSED", [4] = "PROTOCOL",
-	[5] = "TIMEOUT",
+	[5] = "TIMEOUT", [6] = "AUTH",
 }
 local policies = { [0] = "full", [1] = "eager", [2] = "early" }
 local reasons = { [0] = "complete", [1] = "budget", [2] = "deadline" }
@@ -127,6 +128,9 @@ local f = {
 	share_n = u16("dblp.share.n", "Connections that receive"),
 	budget_msg = u32("dblp.budget.msg", "Message"),
 	budget_ppm = u32("dblp.budget.ppm", "Budget, ppm"),
+	auth_key = u16("dblp.auth.key", "Newest key's name", base.HEX),
+	auth_number = u32("dblp.auth.number", "Number (low 32 bits), if it has none"),
+	auth_tag = bytes("dblp.auth.tag", "Tag (not checked)"),
 }
 dblp.fields = f
 
@@ -165,6 +169,10 @@ local most_len = { [VERSIONS] = fixed_len[INIT] }
 local numbered = { [CTRL] = true, [DATA] = true, [PROBE] = true }
 local not_in_ack = { [F_LOSSMAP] = true, [F_META] = true, [F_FIN] = true,
 		     [F_PING] = true, [F_BUDGET] = true }
+
+-- Of what connections exchange, these have no other frames
+local only_auth = { [COOKIE_ECHO] = true, [COOKIE_ACK] = true, [RST] = true, [PROBE] = true }
+local AUTH_LEN = 24
 
 local function all_zero(tvb, at, len)
 	for i = at, at + len - 1 do
@@ -234,6 +242,10 @@ local function frame_words(type, arg)
 	local plain = { [F_ECN] = 4, [F_FLOW] = 5, [F_META] = 8, [F_FIN] = 2, [F_PING] = 1,
 			[F_BUDGET] = 3 }
 
+	if type == F_AUTH then
+		return 6
+	end
+
 	if type == F_ACK then
 		return arg < 64 and 4 + arg or nil
 	elseif type == F_CLOSE then
@@ -262,6 +274,8 @@ local function check_frames(tvb, at, len, type, msg_len)
 		elseif words ~= frame_words(kind, arg) or
 		       check_frame[kind] and not check_frame[kind](tvb, at, words, arg) or
 		       type == ACK and not_in_ack[kind] or
+		       kind == F_AUTH and at + 4 * words ~= stop or
+		       only_auth[type] and kind ~= F_AUTH or
 		       kind == F_META and (meta or type ~= DATA) then
 			return "DropField"
 		end
@@ -355,15 +369,20 @@ local function check(tvb)
 			return len < HDR_LEN + ctl_len and "DropShort" or "DropTrailing"
 		end
 		return check_frames(tvb, HDR_LEN, ctl_len, type)
-	elseif ctl_len ~= 0 then
+	elseif ctl_len ~= 0 and (not only_auth[type] or ctl_len ~= AUTH_LEN) then
 		return "DropField"
 	end
-	if len < (fixed_len[type] or 0) or type == VERSIONS and len < HDR_LEN + 8 then
+	local fixed = fixed_len[type] and fixed_len[type] + ctl_len
+	if len < (fixed or HDR_LEN + ctl_len) or type == VERSIONS and len < HDR_LEN + 8 then
 		return "DropShort"
-	elseif len > (most_len[type] or fixed_len[type] or len) then
+	elseif len > (most_len[type] or fixed or len) then
 		return "DropTrailing"
 	end
-	if type == INIT then
+	local drop = ctl_len ~= 0 and
+		     check_frames(tvb, fixed_len[type] or HDR_LEN, ctl_len, type)
+	if drop then
+		return drop
+	elseif type == INIT then
 		return (not all_zero(tvb, 8, 8) or all_zero(tvb, 16, 8) or
 			not all_zero(tvb, 24, 104)) and "DropField" or nil
 	elseif type == INIT_ACK then
@@ -375,7 +394,7 @@ local function check(tvb)
 	elseif type == RST then
 		return (not rst_reasons[get(tvb, 16)] or get(tvb, 20) ~= 0) and "DropField" or nil
 	elseif type == PROBE then
-		return not all_zero(tvb, HDR_LEN, len - HDR_LEN) and "DropField" or nil
+		return not all_zero(tvb, HDR_LEN + ctl_len, len - HDR_LEN - ctl_len) and "DropField" or nil
 	end
 end
 
@@ -551,6 +570,12 @@ local show_frame = {
 
 		return ppm and msg .. " " .. share(ppm)
 	end,
+	[F_AUTH] = function(c)
+		c:add(f.auth_key, 2)
+		c:add(f.auth_number, 4)
+		c:add(f.auth_tag, 16)
+		return ""
+	end,
 }
 
 local function show_frames(tvb, tree, at, stop, words)
@@ -721,8 +746,12 @@ local function show_packet(tvb, root, whole)
 				show_data(c, ctl_len, seg_size, words)
 			elseif type == ACK or type == CTRL then
 				c.at = show_frames(tvb, tree, c.at, c.at + ctl_len, words)
+			elseif type == PROBE then
+				c.at = show_frames(tvb, tree, c.at, c.at + ctl_len, words)
+				show[type](c, words)
 			elseif show[type] then
 				show[type](c, words)
+				c.at = show_frames(tvb, tree, c.at, c.at + ctl_len, words)
 			end
 		end
 	elseif c.stop >= HDR_LEN then
