@@ -209,6 +209,17 @@ static bool relay_hold(struct relay *r, enum side from, u8 type,
 	return false;
 }
 
+/* Hand on all packets until nothing is to be said any more */
+static void relay_settle(struct relay *r)
+{
+	struct packet *p = malloc(sizeof(*p));
+	enum side side;
+
+	while ((side = relay_next(r, p, -1, 0, 50)))
+		relay_pass(r, side, p);
+	free(p);
+}
+
 /* Drop what there is, and what still comes in the next moment */
 static void relay_drain(struct relay *r, int ms)
 {
@@ -517,6 +528,59 @@ TEST_F(auth, packets_come_again)
 	relay_pass(&self->relay, SERVER, &p[n - 1]);
 	EXPECT_SOON(1, mib("DropAuth"));
 	free(p);
+}
+
+/* One packet of a train that was changed takes no other with it */
+TEST_F(auth, one_of_a_train)
+{
+	uint32_t len = 20000, bad, n = 0, at = 0, size = 0, last = 0;
+	struct packet *all = calloc(1, sizeof(*all));
+	char *buf = noise_new(len), *in = malloc(len);
+	struct dblp_info info;
+	uint64_t auth;
+
+	CONNECT();
+	/* Beyond the first acknowledgments, which tell of the window */
+	ASSERT_TRUE(one_message(&self->relay, self->client, self->server,
+				len, 1));
+	relay_settle(&self->relay);
+	ASSERT_EQ(len, RESULT(send(self->client, buf, len, 0)));
+	while (relay_next(&self->relay, &self->p, -1, 0, n ? 5 : WAIT_MS)) {
+		if ((self->p.byte[0] & 0xf) != DBLP_PKT_DATA ||
+		    (n > 1 && self->p.len != size))
+			continue;
+		/* The first one may have other frames */
+		if (self->p.len != size)
+			n = at = 0;
+		if (n == 20)
+			continue;
+		size = self->p.len;
+		memcpy(all->byte + at, self->p.byte, size);
+		at += size;
+		n++;
+	}
+	ASSERT_LE(2, n);
+	info = get_info(self->server);
+	for (bad = 0; bad < n; bad++) {
+		auth = mib("DropAuth");
+		all->byte[bad * size + size - 1] ^= 1;
+		relay_send(&self->relay, CLIENT, all->byte, at, size);
+		all->byte[bad * size + size - 1] ^= 1;
+		EXPECT_SOON(auth + 1, mib("DropAuth"));
+		if (!bad)
+			EXPECT_EQ(info.pkts_received + n - 1,
+				  get_info(self->server).pkts_received);
+		last = mib("DropDuplicate");
+	}
+	EXPECT_EQ(info.pkts_received + n,
+		  get_info(self->server).pkts_received);
+	EXPECT_LT(0, last);
+	EXPECT_TRUE(relay_until(&self->relay, self->server, POLLIN));
+	EXPECT_EQ(len, RESULT(recv(self->server, in, len, 0)));
+	EXPECT_EQ(0, memcmp(in, buf, len));
+	free(all);
+	free(buf);
+	free(in);
 }
 
 TEST_F(auth, unkeyed_packets_of_a_keyed_connection)
