@@ -155,12 +155,11 @@ void dblp_conn_unhash(struct dblp_sock *dsk)
 int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp)
 {
 	u64 window = min_t(u64, READ_ONCE(dsk->sk.sk_rcvbuf) / 2, DBLP_MSG_MAX);
-	struct dblp_sent_pkt *ring;
+	int err;
 
-	ring = kcalloc(DBLP_SENT_RING_MIN, sizeof(*ring), gfp);
-	if (!ring)
-		return -ENOMEM;
-	dblp_sent_init(&dsk->sent, ring, DBLP_SENT_RING_MIN);
+	err = dblp_ring_init(dsk, gfp);
+	if (err)
+		return err;
 
 	/* The hash is an IPv6 flow label too: see dblp_path_timeout() */
 	sk_set_txhash(&dsk->sk);
@@ -251,7 +250,7 @@ void dblp_conn_unstart(struct dblp_sock *dsk)
 	dsk->handshake_rtt = 0;
 	dsk->stuck_since = 0;
 	clear_bit(DBLP_DEFER_MTU, &dsk->deferred);
-	kvfree(dsk->sent.ring);
+	dblp_ring_free(dsk);
 	memset(&dsk->sent, 0, sizeof(dsk->sent));
 	sk_dst_reset(&dsk->sk);
 	WRITE_ONCE(dsk->sk.sk_err_soft, 0);

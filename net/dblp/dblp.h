@@ -905,7 +905,14 @@ u8 *dblp_put_news(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now);
 void dblp_send_ack(struct dblp_sock *dsk);
 void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now);
 
+/* ring.c: the memory of the ring of packets sent */
+u32 dblp_ring_truesize(const struct dblp_sock *dsk);
+int dblp_ring_init(struct dblp_sock *dsk, gfp_t gfp);
+void dblp_ring_free(struct dblp_sock *dsk);
+u32 dblp_ring_room(struct dblp_sock *dsk, u32 want);
+
 /* memory.c: whom memory is charged to */
+bool dblp_wmem_schedule(struct sock *sk, int size);
 int dblp_tx_charge(struct dblp_sock *dsk, u32 size);
 void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 size);
 void dblp_tx_leave_buffer(struct dblp_sock *dsk, struct dblp_tx_msg *msg);

@@ -72,7 +72,7 @@ static void dblp_destruct(struct sock *sk)
 	xa_destroy(&dsk->rx_msgs);
 	dblp_tx_purge_reports(dsk);
 	dblp_tx_free(dsk, dsk->tx_reported);
-	kvfree(dsk->sent.ring);
+	dblp_ring_free(dsk);
 	if (dsk->tx_table != dsk->tx_few)
 		kfree(dsk->tx_table);
 	if (dsk->pns.r != dsk->pns.few)

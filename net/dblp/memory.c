@@ -22,11 +22,15 @@
  */
 #define DBLP_CHARGE_MIN		((int)(PAGE_SIZE << (PAGE_ALLOC_COSTLY_ORDER + 1)))
 
-/*
- * May a socket be charged for a message to be sent? Not if its cgroup, or all
- * sockets together, have too much.
+/**
+ * dblp_wmem_schedule() - may a socket be charged for what it sends?
+ * @sk: socket, locked
+ * @size: bytes
+ *
+ * Return: true if sk_mem_charge() may follow; false if the socket's cgroup, or
+ * all sockets together, have too much.
  */
-static bool dblp_wmem_schedule(struct sock *sk, int size)
+bool dblp_wmem_schedule(struct sock *sk, int size)
 {
 	int need = size - sk->sk_forward_alloc;
 
@@ -116,7 +120,8 @@ bool dblp_rmem_schedule(struct sock *sk, int size)
 void dblp_accept_memory(struct sock *sk)
 {
 	int size = PAGE_ALIGN(sk->sk_forward_alloc +
-			      atomic_read(&sk->sk_rmem_alloc));
+			      atomic_read(&sk->sk_rmem_alloc) +
+			      dblp_ring_truesize(dblp_sk(sk)));
 	struct mem_cgroup *memcg;
 	bool charged;
 

@@ -109,26 +109,6 @@ void dblp_send_rst(struct dblp_sock *dsk, enum dblp_rst_reason reason)
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_RSTSENT);
 }
 
-/* How many of @want packets have room in the ring of packets sent. When it cannot
- * grow, packets that were lost are not remembered for so long.
- */
-static u32 dblp_sent_room(struct dblp_sock *dsk, u32 want)
-{
-	struct dblp_sent_pkt *ring;
-	u32 size;
-
-	while (dblp_sent_free(&dsk->sent) < want) {
-		size = 2 * (dsk->sent.mask + 1);
-		if (size > DBLP_SENT_RING_MAX)
-			break;
-		ring = kvcalloc(size, sizeof(*ring), GFP_ATOMIC | __GFP_NOWARN);
-		if (!ring)
-			break;
-		kvfree(dblp_sent_grow(&dsk->sent, ring, size));
-	}
-	return dblp_sent_trim(&dsk->sent, want);
-}
-
 /* @n packets are being sent */
 static void dblp_note_sent(struct dblp_sock *dsk, u32 n, u64 now)
 {
@@ -181,7 +161,7 @@ static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 	struct sk_buff *skb;
 	u8 *p;
 
-	if (!dblp_sent_room(dsk, 1))
+	if (!dblp_ring_room(dsk, 1))
 		return false;
 	skb = dblp_skb_alloc(end - out, GFP_ATOMIC);
 	if (!skb)
@@ -315,7 +295,7 @@ static bool dblp_send_zeros(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	bool again, last;
 	u8 *hdr;
 
-	if (!dblp_sent_room(dsk, 1))
+	if (!dblp_ring_room(dsk, 1))
 		return false;
 	room = dblp_ctl_room(dsk, msg, hdr_len + len, mss);
 	skb = dblp_skb_alloc(hdr_len + room + len, GFP_ATOMIC);
@@ -347,7 +327,7 @@ static bool dblp_send_seg(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 
 	if (dblp_tx_elided(msg, seg))
 		return dblp_send_zeros(dsk, msg, seg, dst, mss, now);
-	if (!dblp_sent_room(dsk, 1))
+	if (!dblp_ring_room(dsk, 1))
 		return false;
 	room = dblp_ctl_room(dsk, msg, hdr_len + len, mss);
 	skb = dblp_skb_alloc(hdr_len + room + (msg->small ? len : 0),
@@ -409,7 +389,7 @@ static u32 dblp_train_len(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
 	n = min(n, dblp_train_max(dst, size, mss));
 	if (n > 1)
 		n = min(n, dblp_burst(dsk, size, now));
-	return n > 1 ? dblp_sent_room(dsk, n) : 1;
+	return n > 1 ? dblp_ring_room(dsk, n) : 1;
 }
 
 /* Write headers for @n segments never sent before; returns their bytes */
@@ -701,7 +681,7 @@ bool dblp_send_size_probe(struct dblp_sock *dsk, struct dst_entry *dst, u32 len,
 	struct sk_buff *skb;
 
 	sock_owned_by_me(&dsk->sk);
-	if (!dblp_sent_room(dsk, 1))
+	if (!dblp_ring_room(dsk, 1))
 		return false;
 	skb = dblp_skb_alloc(DBLP_HDR_LEN, GFP_ATOMIC);
 	if (!skb)
@@ -782,7 +762,7 @@ void dblp_probe(struct dblp_sock *dsk, u64 now)
 	mss = dblp_mss(dsk, &dst);
 	if (!dst)
 		return;
-	if (dblp_sent_room(dsk, DBLP_PROBE_PKTS) < DBLP_PROBE_PKTS)
+	if (dblp_ring_room(dsk, DBLP_PROBE_PKTS) < DBLP_PROBE_PKTS)
 		dblp_lose_oldest(dsk, DBLP_PROBE_PKTS);
 	if (dblp_probe_seg(dsk, &from, dst, mss, now))
 		dblp_probe_seg(dsk, &from, dst, mss, now);

@@ -107,27 +107,53 @@ u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u32 count,
 
 static struct dblp_sent_pkt *slot(const struct dblp_sent *s, u64 pn)
 {
-	return &s->ring[pn & s->mask];
+	return dblp_sent_slot(s, pn);
 }
 
-void dblp_sent_init(struct dblp_sent *s, struct dblp_sent_pkt *ring, u32 size)
+void dblp_sent_init(struct dblp_sent *s, struct dblp_sent_pkt *block, u32 size)
 {
 	memset(s, 0, sizeof(*s));
-	s->ring = ring;
+	s->first = block;
+	s->blocks = &s->first;
 	s->mask = size - 1;
 	s->reorder = DBLP_REORDER_MIN;
 }
 
-struct dblp_sent_pkt *dblp_sent_grow(struct dblp_sent *s,
-				     struct dblp_sent_pkt *ring, u32 size)
+struct dblp_sent_pkt *dblp_sent_grow_block(struct dblp_sent *s,
+					   struct dblp_sent_pkt *block,
+					   u32 size)
 {
-	struct dblp_sent_pkt *old = s->ring;
+	struct dblp_sent_pkt *old = s->first;
 	u64 pn;
 
 	for (pn = s->base; pn != s->next; pn++)
-		ring[pn & (size - 1)] = *slot(s, pn);
-	s->ring = ring;
+		block[pn & (size - 1)] = *slot(s, pn);
+	s->first = block;
 	s->mask = size - 1;
+	return old;
+}
+
+struct dblp_sent_pkt **dblp_sent_grow(struct dblp_sent *s,
+				      struct dblp_sent_pkt **blocks)
+{
+	u64 lo = s->base / DBLP_SENT_BLOCK, hi = s->next / DBLP_SENT_BLOCK;
+	struct dblp_sent_pkt **old = s->blocks;
+	u32 n = dblp_sent_blocks(s), i;
+
+	/* Where the ring ends in the block in which it begins, the end moves */
+	i = lo & (n - 1);
+	if (hi == lo + n)
+		memcpy(blocks[n + i], old[i],
+		       s->next % DBLP_SENT_BLOCK * sizeof(**old));
+	for (i = 0; i < n; i++) {
+		u32 at = (lo + ((i - lo) & (n - 1))) & (2 * n - 1);
+		struct dblp_sent_pkt *fresh = blocks[n + i];
+
+		blocks[at] = old[i];
+		blocks[at ^ n] = fresh;
+	}
+	s->blocks = blocks;
+	s->mask = 2 * n * DBLP_SENT_BLOCK - 1;
 	return old;
 }
 
@@ -260,7 +286,8 @@ struct newly_acked {
 static u32 ack_run(const struct dblp_sent *s, u64 pn, u64 end)
 {
 	const struct dblp_sent_pkt *pkt = slot(s, pn);
-	u32 most = min_t(u64, end - pn, s->mask + 1 - (pn & s->mask)), n = 1;
+	u32 size = min(s->mask + 1, DBLP_SENT_BLOCK), n = 1;
+	u32 most = min_t(u64, end - pn, size - (pn & (size - 1)));
 
 	if (pkt->state != DBLP_SENT_INFLIGHT || !pkt->data)
 		return 1;

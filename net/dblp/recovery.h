@@ -21,6 +21,7 @@ struct dblp_carried;
 #define DBLP_PTO_MAX_NS		(60ULL * 1000000000)	/* RFC 6298 (2.5) */
 #define DBLP_PTO_BACKOFF_MAX	3U	/* doublings at once; then by silence */
 #define DBLP_PTO_SILENCE	12U	/* at least this part of it */
+#define DBLP_SENT_BLOCK		64U	/* packets: less than a page */
 
 /**
  * struct dblp_rtt - round-trip time, RFC 9002 section 5
@@ -149,7 +150,9 @@ struct dblp_sent_pkt {
 
 /**
  * struct dblp_sent - all packets sent that are still of interest
- * @ring: packet number modulo the ring's size, a power of two
+ * @blocks: the ring: packet number modulo its size, a power of two, in blocks of
+ *	DBLP_SENT_BLOCK; one that is smaller is one block
+ * @first: for @blocks, while there is only one
  * @mask: size of the ring less 1
  * @base: packet numbers below are forgotten
  * @next: packet number of the next packet; @next - @base <= size
@@ -172,7 +175,8 @@ struct dblp_sent_pkt {
  * @recent_lost: those of them that were lost
  */
 struct dblp_sent {
-	struct dblp_sent_pkt	*ring;
+	struct dblp_sent_pkt	**blocks;
+	struct dblp_sent_pkt	*first;
 	u32			mask;
 	u64			base;
 	u64			next;
@@ -251,18 +255,50 @@ struct dblp_sent_ops {
 		     enum dblp_lost_why why);
 };
 
-/** dblp_sent_init() - nothing sent yet; @ring is zeroed, @size a power of two */
-void dblp_sent_init(struct dblp_sent *s, struct dblp_sent_pkt *ring, u32 size);
 /**
- * dblp_sent_grow() - move to a larger ring
- * @s: packets sent
- * @ring: zeroed
- * @size: its size, a power of two
- *
- * Return: the old ring, for the caller to free.
+ * dblp_sent_init() - nothing sent yet
+ * @s: filled; it must not move
+ * @block: zeroed
+ * @size: packets in @block, a power of two up to DBLP_SENT_BLOCK
  */
-struct dblp_sent_pkt *dblp_sent_grow(struct dblp_sent *s,
-				     struct dblp_sent_pkt *ring, u32 size);
+void dblp_sent_init(struct dblp_sent *s, struct dblp_sent_pkt *block, u32 size);
+/**
+ * dblp_sent_grow_block() - move from one block to a larger one
+ * @s: packets sent
+ * @block: zeroed
+ * @size: packets in there, a power of two up to DBLP_SENT_BLOCK
+ *
+ * Return: the old block, for the caller to free.
+ */
+struct dblp_sent_pkt *dblp_sent_grow_block(struct dblp_sent *s,
+					   struct dblp_sent_pkt *block,
+					   u32 size);
+/**
+ * dblp_sent_grow() - have twice as many blocks
+ * @s: packets sent, in blocks of full size
+ * @blocks: place for twice as many; the second half are new ones, zeroed
+ *
+ * Packets stay in their blocks, but for those of one.
+ *
+ * Return: the old place of the blocks, for the caller to free unless it is @first.
+ */
+struct dblp_sent_pkt **dblp_sent_grow(struct dblp_sent *s,
+				      struct dblp_sent_pkt **blocks);
+/** dblp_sent_blocks() - how many blocks are there? */
+static inline u32 dblp_sent_blocks(const struct dblp_sent *s)
+{
+	return (s->mask + DBLP_SENT_BLOCK) / DBLP_SENT_BLOCK;
+}
+
+/** dblp_sent_slot() - where packet @pn is, or will be */
+static inline struct dblp_sent_pkt *dblp_sent_slot(const struct dblp_sent *s,
+						   u64 pn)
+{
+	u32 at = pn & s->mask;
+
+	return &s->blocks[at / DBLP_SENT_BLOCK][at % DBLP_SENT_BLOCK];
+}
+
 /** dblp_sent_free() - for how many packets more are there slots? */
 static inline u32 dblp_sent_free(const struct dblp_sent *s)
 {
@@ -273,7 +309,7 @@ static inline u32 dblp_sent_free(const struct dblp_sent *s)
 static inline struct dblp_sent_pkt *dblp_sent_pkt(const struct dblp_sent *s,
 						  u64 pn)
 {
-	return pn >= s->base && pn < s->next ? &s->ring[pn & s->mask] : NULL;
+	return pn >= s->base && pn < s->next ? dblp_sent_slot(s, pn) : NULL;
 }
 
 /**

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "recovery.h"
+#include "ring.h"
 
 #define MODEL_PKTS	4096
 #define MODEL_RING	8
@@ -76,13 +77,12 @@ static inline void model_begin(struct sent_model *m)
 {
 	memset(m, 0, sizeof(*m));
 	m->now = 1000000000;
-	dblp_sent_init(&m->s, calloc(MODEL_RING, sizeof(*m->s.ring)),
-		       MODEL_RING);
+	ring_init(&m->s, MODEL_RING);
 }
 
 static inline void model_end(struct sent_model *m)
 {
-	free(m->s.ring);
+	ring_free(&m->s);
 }
 
 static inline void model_push(struct sent_model *m, u16 bytes, u32 msg)
@@ -91,12 +91,8 @@ static inline void model_push(struct sent_model *m, u16 bytes, u32 msg)
 
 	if (m->next == MODEL_PKTS)
 		return;
-	if (!dblp_sent_free(&m->s)) {
-		u32 size = 2 * (m->s.mask + 1);
-
-		free(dblp_sent_grow(&m->s, calloc(size, sizeof(*m->s.ring)),
-				    size));
-	}
+	if (!dblp_sent_free(&m->s))
+		ring_grow(&m->s);
 	pkt = dblp_sent_push(&m->s, bytes, m->now);
 	pkt->msg = msg;
 	pkt->data = msg != 0;
@@ -140,7 +136,7 @@ static inline bool model_agrees(struct sent_model *m, u64 loss_time)
 	u64 pn, inflight = 0, pkts = 0, oldest = m->next;
 
 	for (pn = 0; pn < m->next; pn++) {
-		struct dblp_sent_pkt *slot = &m->s.ring[pn & m->s.mask];
+		struct dblp_sent_pkt *slot = dblp_sent_slot(&m->s, pn);
 
 		if (m->pkt[pn].state != m->pkt[pn].told)
 			return false;

@@ -9,6 +9,7 @@
 
 #include "closing.h"
 #include "prng.h"
+#include "ring.h"
 #include "sim.h"
 
 #define RING_SIZE	64
@@ -144,13 +145,8 @@ static void send_packet(struct sim *s, u32 flow, u32 segment)
 {
 	struct sim_flow *f = &s->flow[flow];
 
-	if (!dblp_sent_free(&f->sent)) {
-		u32 size = 2 * (f->sent.mask + 1);
-
-		free(dblp_sent_grow(&f->sent,
-				    calloc(size, sizeof(struct dblp_sent_pkt)),
-				    size));
-	}
+	if (!dblp_sent_free(&f->sent))
+		ring_grow(&f->sent);
 	if (f->cc.ops->sent)
 		f->cc.ops->sent(&f->cc, f->sent.inflight, s->now);
 	transmit(s, flow, f->sent.next, segment);
@@ -348,9 +344,7 @@ static void on_wake(struct sim *s, u32 flow)
 	if (!f->cc.ops) {
 		dblp_ranges_init(&f->seen);
 		dblp_ranges_grow(&f->seen, f->seen_mem);
-		dblp_sent_init(&f->sent, calloc(RING_SIZE,
-						sizeof(struct dblp_sent_pkt)),
-			       RING_SIZE);
+		ring_init(&f->sent, RING_SIZE);
 		if (f->handshake_rtt)
 			dblp_rtt_sample(&f->rtt, f->handshake_rtt, 0, s->now);
 		dblp_cc_start(&f->cc, f->ops ?: dblp_cc_at(0), s->mss, s->now);
@@ -580,7 +574,7 @@ void sim_free(struct sim *s)
 	for (i = 0; i < s->n_events; i++)
 		free(s->heap[i].ack);
 	for (i = 0; i < s->n; i++) {
-		free(s->flow[i].sent.ring);
+		ring_free(&s->flow[i].sent);
 		free(s->flow[i].seg);
 	}
 	free(s->heap);
