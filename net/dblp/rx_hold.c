@@ -131,6 +131,7 @@ bool dblp_rx_attach(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	struct sk_buff *skb = t->msg == msg ? t->tail : NULL;
 	struct dblp_skb_run *r;
 
+	sock_owned_by_me(&dsk->sk);
 	if (!skb || DBLP_SKB_CB(skb)->n_runs == DBLP_SKB_RUNS)
 		skb = dblp_rx_buffer(dsk, msg, t);
 	if (!skb)
