@@ -130,7 +130,7 @@ MALFORMED(probe_with_frames, .base = BASE_PROBE, .at = 1, .size = 1,
 	  .value = 4, .counter = "DropField");
 MALFORMED(frame_type_0, .base = BASE_FRAME, .words = { 0x00010000 },
 	  .n_words = 1, .counter = "DropType");
-MALFORMED(frame_type_11, .base = BASE_FRAME, .words = { 0x0b010000 },
+MALFORMED(frame_type_12, .base = BASE_FRAME, .words = { 0x0c010000 },
 	  .n_words = 1, .counter = "DropType");
 MALFORMED(share_of_nobody, .base = BASE_FRAME, .words = { 0x09010000 },
 	  .n_words = 1, .counter = "DropField");

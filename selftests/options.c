@@ -318,6 +318,29 @@ TEST_F(conn, options_are_inherited_from_the_listener)
 	close(server);
 }
 
+/* On the narrowest path, and with META before each segment */
+TEST_F(conn, elements_of_any_size_fit)
+{
+	char sent[2000] = "what was sent", got[sizeof(sent)];
+	uint32_t element;
+
+	/* The least that IP may have */
+	netns_set_mtu(strchr(variant->address, '.') ? 576 : 1280);
+	for (element = 225; element <= 256; element++) {
+		close(self->client);
+		close(self->server);
+		connect_pair(&self->addr, self->listener, &self->client,
+			     &self->server);
+		set_timeout(self->server, SO_RCVTIMEO, 5000);
+		set_u32(self->client, DBLP_ELEMENT, element);
+		set_u32(self->client, DBLP_DEADLINE, 3600000000);
+		ASSERT_EQ(sizeof(sent), send(self->client, sent, sizeof(sent), 0));
+		ASSERT_EQ(sizeof(got), recv(self->server, got, sizeof(got), 0))
+			TH_LOG("elements of %u bytes", element);
+		ASSERT_EQ(0, memcmp(sent, got, sizeof(got)));
+	}
+}
+
 TEST(loss_maps_before_the_first_message)
 {
 	struct dblp_lossmap map = { .ranges = 99 };

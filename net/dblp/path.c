@@ -94,6 +94,19 @@ u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp)
 	return mtu;
 }
 
+/* UDP payload of the smallest packet that a path has to pass, see dblp_pmtu_init() */
+#define DBLP_MSS_MIN	(DBLP_PMTU_MIN - sizeof(struct iphdr) - \
+			 sizeof(struct udphdr))
+/* What it has for a segment, with all that may come before */
+#define DBLP_ROOM_MIN	(DBLP_MSS_MIN - DBLP_HDR_LEN - DBLP_DATA_HDR_LEN - \
+			 DBLP_META_LEN - DBLP_AUTH_LEN)
+
+/* Each element fits, and as many of them as do fill more than half of the room */
+static_assert(DBLP_ROOM_MIN >= DBLP_ELEMENT_MAX);
+static_assert(DBLP_ROOM_MIN / 2 >= DBLP_SEG_MIN);
+static_assert(DBLP_MSS_MIN >= DBLP_HDR_LEN + DBLP_LOSSMAP_LEN_MAX +
+	      DBLP_AUTH_LEN);
+
 /**
  * dblp_seg_size() - bytes of message in a full packet
  * @dsk: socket

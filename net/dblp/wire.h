@@ -68,10 +68,11 @@ enum dblp_wire_size {
 	DBLP_ECHO_LEN		= DBLP_HDR_LEN + 8 + DBLP_COOKIE_LEN +
 				  DBLP_PARAMS_LEN,
 	DBLP_RST_LEN		= DBLP_HDR_LEN + 16,
-	DBLP_SEG_MIN		= 256,	/* of messages of several segments */
+	/* Of messages of several segments: whatever their elements, see path.c */
+	DBLP_SEG_MIN		= 224,
 	DBLP_SEG_MAX		= 65528,
 	DBLP_ACK_RANGES_MAX	= 64,
-	DBLP_LOSSMAP_WORDS_MAX	= 128,	/* fits the smallest packet */
+	DBLP_LOSSMAP_WORDS_MAX	= 120,	/* fits the smallest packet */
 	DBLP_LOSSMAP_LEN_MAX	= 12 + 4 * DBLP_LOSSMAP_WORDS_MAX,
 	DBLP_META_LEN		= 32,
 	DBLP_AUTH_LEN		= 24,

@@ -23,7 +23,7 @@ dblp.prefs.trains = Pref.bool("Packets in a row", true,
 
 local VERSION = 1
 local HDR_LEN, DATA_HDR_LEN = 16, 16
-local PPM, MSG_MAX, SEG_MIN, SEG_MAX = 1000000, 0x7fff0000, 256, 65528
+local PPM, MSG_MAX, SEG_MIN, SEG_MAX = 1000000, 0x7fff0000, 224, 65528
 
 local INIT, INIT_ACK, COOKIE_ECHO, COOKIE_ACK, VERSIONS = 1, 2, 3, 4, 5
 local RST, ACK, CTRL, DATA, PROBE = 6, 7, 8, 9, 10
@@ -251,7 +251,7 @@ local function frame_words(type, arg)
 	elseif type == F_CLOSE then
 		return 5
 	elseif type == F_LOSSMAP then
-		return arg >= 1 and arg <= 128 and 3 + arg or nil
+		return arg >= 1 and arg <= 120 and 3 + arg or nil
 	elseif type == F_SHARE then
 		return arg >= 1 and 1 or nil
 	end
