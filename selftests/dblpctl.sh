@@ -147,7 +147,7 @@ try "owner and inode" owner
 # Scripts rely on them: a key may be added, at the end here, and none may go.
 keys=$(echo '
 	id state local_addr local_port local_scope peer_addr peer_port peer_scope
-	uid inode budget budget_cap peer_budget_cap policy order fill congestion
+	uid inode budget budget_cap peer_budget_cap policy order fill congestion auth
 	peer_msg_max seg_size srtt_us rttvar_us min_rtt_us cwnd inflight pto_count
 	reordering pacing_rate delivery_rate bytes_first bytes_again bytes_delivered
 	bytes_forgiven_unsent bytes_forgiven_sent bytes_received bytes_missing msgs_sent
