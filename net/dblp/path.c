@@ -101,12 +101,6 @@ u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp)
 #define DBLP_ROOM_MIN	(DBLP_MSS_MIN - DBLP_HDR_LEN - DBLP_DATA_HDR_LEN - \
 			 DBLP_META_LEN - DBLP_AUTH_LEN)
 
-/* Each element fits, and as many of them as do fill more than half of the room */
-static_assert(DBLP_ROOM_MIN >= DBLP_ELEMENT_MAX);
-static_assert(DBLP_ROOM_MIN / 2 >= DBLP_SEG_MIN);
-static_assert(DBLP_MSS_MIN >= DBLP_HDR_LEN + DBLP_LOSSMAP_LEN_MAX +
-	      DBLP_AUTH_LEN);
-
 /**
  * dblp_seg_size() - bytes of message in a full packet
  * @dsk: socket
@@ -119,6 +113,11 @@ u32 dblp_seg_size(struct dblp_sock *dsk, bool meta)
 	u32 room = dblp_mss(dsk, NULL) - DBLP_HDR_LEN - DBLP_DATA_HDR_LEN;
 
 	sock_owned_by_me(&dsk->sk);
+	/* Elements of any size fit, and fill more than half of the room */
+	BUILD_BUG_ON(DBLP_ROOM_MIN < DBLP_ELEMENT_MAX);
+	BUILD_BUG_ON(DBLP_ROOM_MIN / 2 < DBLP_SEG_MIN);
+	BUILD_BUG_ON(DBLP_MSS_MIN - DBLP_AUTH_LEN <
+		     DBLP_HDR_LEN + DBLP_LOSSMAP_LEN_MAX);
 	if (meta)
 		room -= DBLP_META_LEN;
 	room -= dblp_auth_len(dsk);
