@@ -101,23 +101,25 @@ shared()
 
 	begun=$(counter BytesFirst)
 	netem "$client" rate 2mbit delay 5ms limit 100000 || return
+	spawn ip netns exec "$server" dblp-peer listen 10.1.0.2 $((port + 1)) say listening fork accept \
+		recv 1 say received drain
+	receivers=$spawned
+	wait_until 10 output_has "$receivers" listening || return
 	for n in 1 2; do
-		spawn ip netns exec "$server" dblp-peer listen 10.1.0.2 $((port + n)) say listening accept \
-			recv 1 say received drain
-		receivers[n]=$spawned
-		wait_until 10 output_has "$spawned" listening || return
-		spawn ip netns exec "$client" dblp-peer set budget 10000 connect 10.1.0.2 $((port + n)) \
+		spawn ip netns exec "$client" dblp-peer set budget 10000 connect 10.1.0.2 $((port + 1)) \
 			send 1 200000 await "$tmp/end" close
 	done
 	wait_until 10 sent $((begun + 50000)) || return
 	id=$(ip netns exec "$client" dblpctl -j socket list | jq '.[0].id')
 	ip netns exec "$client" dblpctl socket set "$id" loss 50% || return
-	wait_until 20 output_has "${receivers[1]}" received &&
-		wait_until 20 output_has "${receivers[2]}" received && signal end &&
+	wait_until 20 both_received && signal end &&
 		netem "$client" &&
 		wait_until 10 no_sockets "$client"
 }
-receivers=()
+both_received()
+{
+	[ "$(grep -c -x received "$tmp/out.$receivers")" -eq 2 ]
+}
 sent()
 {
 	[ "$(counter BytesFirst)" -ge "$1" ]

@@ -211,6 +211,8 @@ static int run(const char *verb)
 		return name_socket(verb);
 	if (!strcmp(verb, "socket"))
 		return open_socket() < 0 ? -1 : 0;
+	if (!strcmp(verb, "fork"))
+		return fork() < 0 ? -1 : 0;
 	if (!strcmp(verb, "accept"))
 		return accept_one();
 	if (!strcmp(verb, "set"))
@@ -258,6 +260,7 @@ static void usage(void)
 	fputs("Usage: dblp-peer WORD...\n"
 	      "  socket | bind A PORT | listen A PORT | connect A PORT\n"
 	      "  accept               and forget the listener\n"
+	      "  fork                 two go on: each takes what comes next\n"
 	      "  set budget|cap|deadline|job|user-timeout|keepalive|sndbuf|rcvbuf|tos|\n"
 	      "      priority|mark N  (keepalive: and have it)\n"
 	      "  tag N                of messages that are sent from now on\n"

@@ -117,9 +117,14 @@ def address(text):
     return str(getattr(addr, 'ipv4_mapped', None) or addr)
 
 
+# What dblpctl says of a socket's keys, by enum dblp_auth_state
+AUTH = {0: 'no', 1: 'yes', 3: 'both-keys', 7: 'old-key'}
+
+
 def as_ctl(obj, **rest):
     """An object of cli.py's as dblpctl has it: same names, same values."""
     out = {key.replace('-', '_'): address(value) if key.endswith('-addr')
+           else AUTH[value] if key == 'auth'
            else value for key, value in obj.items()}
     return {**rest, **out}
 
