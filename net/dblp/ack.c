@@ -145,7 +145,8 @@ void dblp_send_ack(struct dblp_sock *dsk)
 	h.ctl_len = p - out - DBLP_HDR_LEN;
 	dblp_put_hdr(out, &h);
 	dblp_ack_done(dsk);
-	dsk->answer -= min_t(u32, dsk->answer, p - out);
+	dsk->answer -= min_t(u32, dsk->answer,
+			     p - out + dblp_auth_len(dsk));
 	dblp_send_raw(dsk, out, p - out);
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_ACKSENT);
 }

@@ -181,7 +181,7 @@ static bool dblp_send_ctl(struct dblp_sock *dsk, struct dst_entry *dst,
 	skb_put_data(skb, out, p - out);
 	dblp_add_auth(dsk, skb);
 
-	dblp_note_answer(dsk, p - out, now);
+	dblp_note_answer(dsk, skb->len, now);
 	dblp_note_sent(dsk, 1, now);
 	trace_dblp_packet_sent(dsk, DBLP_PKT_CTRL, dsk->sent.next, 1, skb->len,
 			       NULL, false);
