@@ -190,8 +190,7 @@ static struct dblp_notice *dblp_notice_alloc(struct dblp_sock *dsk,
 	if (!n)
 		return NULL;
 	n->truesize = size;
-	atomic_add(size, &sk->sk_rmem_alloc);
-	sk_mem_charge(sk, size);
+	dblp_rmem_charge(sk, size);
 	INIT_LIST_HEAD(&n->late);
 	n->msg = msg;
 	n->owed = frames;
@@ -231,14 +230,11 @@ int dblp_ctl_add_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 
 static void dblp_notice_free(struct dblp_sock *dsk, struct dblp_notice *n)
 {
-	struct sock *sk = &dsk->sk;
-
 	rb_erase(&n->node, &dsk->ctl_notices);
 	n->msg->noticed = 0;
 	dblp_rx_give_back(dsk, n->msg);
 	dblp_rx_put(dsk, n->msg);
-	atomic_sub(n->truesize, &sk->sk_rmem_alloc);
-	sk_mem_uncharge(sk, n->truesize);
+	dblp_rmem_uncharge(&dsk->sk, n->truesize);
 	kfree(n);
 }
 

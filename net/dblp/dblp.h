@@ -917,6 +917,8 @@ int dblp_tx_charge(struct dblp_sock *dsk, u32 size);
 void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 size);
 void dblp_tx_leave_buffer(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 bool dblp_rmem_schedule(struct sock *sk, int size);
+void dblp_rmem_charge(struct sock *sk, int size);
+void dblp_rmem_uncharge(struct sock *sk, int size);
 void dblp_accept_memory(struct sock *sk);
 
 #endif /* _NET_DBLP_H */

@@ -97,7 +97,7 @@ void dblp_tx_leave_buffer(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
  * @sk: socket, locked
  * @size: bytes
  *
- * Return: true if sk_mem_charge() may follow.
+ * Return: true if dblp_rmem_charge() may follow.
  */
 bool dblp_rmem_schedule(struct sock *sk, int size)
 {
@@ -105,6 +105,25 @@ bool dblp_rmem_schedule(struct sock *sk, int size)
 
 	sock_owned_by_me(sk);
 	return need <= 0 || __sk_mem_schedule(sk, need, SK_MEM_RECV);
+}
+
+/**
+ * dblp_rmem_charge() - charge a socket for memory besides buffers
+ * @sk: socket, locked, for which dblp_rmem_schedule() has allowed it
+ * @size: bytes
+ */
+void dblp_rmem_charge(struct sock *sk, int size)
+{
+	sock_owned_by_me(sk);
+	atomic_add(size, &sk->sk_rmem_alloc);
+	sk_mem_charge(sk, size);
+}
+
+/** dblp_rmem_uncharge() - that memory was freed; the socket may have no users */
+void dblp_rmem_uncharge(struct sock *sk, int size)
+{
+	atomic_sub(size, &sk->sk_rmem_alloc);
+	sk_mem_uncharge(sk, size);
 }
 
 /**

@@ -16,8 +16,7 @@ void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 		return;
 	__skb_queue_purge(&msg->skbs);
 	__skb_queue_purge(&msg->taken);
-	atomic_sub(msg->truesize, &dsk->sk.sk_rmem_alloc);
-	sk_mem_uncharge(&dsk->sk, msg->truesize);
+	dblp_rmem_uncharge(&dsk->sk, msg->truesize);
 	kfree(msg);
 }
 
@@ -59,7 +58,6 @@ static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 					const struct dblp_data *d, u32 seg_size)
 {
 	u32 n = DIV_ROUND_UP(d->msg_len, seg_size), size;
-	struct sock *sk = &dsk->sk;
 	struct dblp_rx_msg *msg;
 
 	/* No allocation takes more */
@@ -95,8 +93,7 @@ static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 		return NULL;
 	}
 	msg->truesize = size;
-	atomic_add(size, &sk->sk_rmem_alloc);
-	sk_mem_charge(sk, size);
+	dblp_rmem_charge(&dsk->sk, size);
 	dsk->rx_opened += dblp_rx_cost(msg);
 	dblp_rx_begin(dsk);
 	return msg;
