@@ -411,9 +411,7 @@ struct dblp_peer_key {
  *
  * Sending:
  * @tx_msgs: messages that are not closed, or whose loss map is awaited
- * @tx_table: of those, the ones that were started, by the low bits of their IDs
- * @tx_mask: size of that, a power of two, less 1
- * @tx_few: the table, as long as few are under way
+ * @tx_started: of those, the ones that were started, by ID
  * @tx_lost: of those, the ones with segments to repair
  * @tx_settled: messages of which all is known, to be accounted for
  * @tx_reports: settled messages to be reported on the error queue
@@ -570,9 +568,7 @@ struct dblp_sock {
 	u64			handshake_rtt;
 
 	struct list_head	tx_msgs;
-	struct dblp_tx_msg	**tx_table;
-	u32			tx_mask;
-	struct dblp_tx_msg	*tx_few[8];
+	struct rb_root		tx_started;
 	struct list_head	tx_lost;
 	struct list_head	tx_settled;
 	struct list_head	tx_reports;
@@ -618,7 +614,7 @@ struct dblp_sock {
 	struct list_head	ctl_late;
 
 	struct dblp_rx_msg	*rx_turn;
-	struct xarray		rx_msgs;
+	struct rb_root		rx_msgs;
 	struct dblp_rx_msg	*rx_found;
 	struct list_head	rx_ready;
 	struct list_head	rx_part;

@@ -69,12 +69,9 @@ static void dblp_destruct(struct sock *sk)
 	hrtimer_cancel(&dsk->timer);
 	dblp_leave_config(dsk);
 	dblp_rx_purge(dsk);
-	xa_destroy(&dsk->rx_msgs);
 	dblp_tx_purge_reports(dsk);
 	dblp_tx_free(dsk, dsk->tx_reported);
 	dblp_ring_free(dsk);
-	if (dsk->tx_table != dsk->tx_few)
-		kfree(dsk->tx_table);
 	if (dsk->pns.r != dsk->pns.few)
 		kfree(dsk->pns.r);
 	dblp_auth_free(dsk);
@@ -132,8 +129,7 @@ struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
 	INIT_LIST_HEAD(&dsk->accept_queue);
 	INIT_LIST_HEAD(&dsk->accept_node);
 	INIT_LIST_HEAD(&dsk->tx_msgs);
-	dsk->tx_table = dsk->tx_few;
-	dsk->tx_mask = ARRAY_SIZE(dsk->tx_few) - 1;
+	dsk->tx_started = RB_ROOT;
 	INIT_LIST_HEAD(&dsk->tx_lost);
 	INIT_LIST_HEAD(&dsk->tx_settled);
 	INIT_LIST_HEAD(&dsk->tx_reports);
@@ -142,7 +138,7 @@ struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
 	INIT_LIST_HEAD(&dsk->rx_ready);
 	INIT_LIST_HEAD(&dsk->rx_part);
 	INIT_LIST_HEAD(&dsk->rx_last);
-	xa_init_flags(&dsk->rx_msgs, XA_FLAGS_LOCK_BH);
+	dsk->rx_msgs = RB_ROOT;
 	dblp_ranges_init(&dsk->pns);
 	dblp_timer_init(dsk);
 	dblp_apply_config(dsk);

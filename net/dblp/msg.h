@@ -6,6 +6,7 @@
 #define _NET_DBLP_MSG_H
 
 #include <linux/list.h>
+#include <linux/rbtree.h>
 #include <linux/skbuff.h>
 #include <linux/uio.h>
 
@@ -22,6 +23,7 @@ struct dblp_sock;
  * struct dblp_tx_msg - a message being sent
  * @list: on @tx_msgs of the socket by rising @id, then on @tx_reports, or on
  *	@pieces of @whole
+ * @node: in @tx_started of the socket from when it is @started until it is settled
  * @lost_node: on @tx_lost of the socket while segments wait to be repaired
  * @tag: from the user
  * @whole: the user's message of which this is a piece, NULL if it is all of it
@@ -86,6 +88,7 @@ struct dblp_sock;
  */
 struct dblp_tx_msg {
 	struct list_head	list;
+	struct rb_node		node;
 	struct list_head	lost_node;
 	u64			tag;
 	struct dblp_tx_whole	*whole;
@@ -168,6 +171,7 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
 
 /**
  * struct dblp_rx_msg - a message being received
+ * @node: in @rx_msgs of the socket until it is its turn
  * @list: on @rx_ready of the socket once it is its turn, then on @rx_part or
  *	@rx_last
  * @refs: see "Messages" above
@@ -209,6 +213,7 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
  * @bits: memory of @have
  */
 struct dblp_rx_msg {
+	struct rb_node		node;
 	struct list_head	list;
 	u32			refs;
 	u32			id;
@@ -405,7 +410,7 @@ void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_strip(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 u64 dblp_tx_never_sent(const struct dblp_sock *dsk);
 struct dblp_tx_msg *dblp_tx_find(const struct dblp_sock *dsk, u32 id);
-void dblp_tx_leave(struct dblp_sock *dsk, const struct dblp_tx_msg *msg);
+void dblp_tx_leave(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again);
 void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,

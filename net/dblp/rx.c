@@ -54,6 +54,17 @@ static void dblp_rx_end(struct dblp_sock *dsk)
 		atomic_dec(&dsk->ep->receiving);
 }
 
+static int dblp_rx_cmp(const void *id, const struct rb_node *node)
+{
+	return (s32)(*(const u32 *)id -
+		     rb_entry(node, struct dblp_rx_msg, node)->id);
+}
+
+static bool dblp_rx_less(struct rb_node *a, const struct rb_node *b)
+{
+	return dblp_rx_cmp(&rb_entry(a, struct dblp_rx_msg, node)->id, b) < 0;
+}
+
 static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 					const struct dblp_data *d, u32 seg_size)
 {
@@ -85,13 +96,10 @@ static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 	msg->phase = d->phase;
 	msg->meta = d->meta;
 	msg->meta_missing = d->meta;
-	if (msg->id == dsk->rx_next) {
+	if (msg->id == dsk->rx_next)
 		dsk->rx_turn = msg;
-	} else if (xa_is_err(xa_store_bh(&dsk->rx_msgs, msg->id, msg,
-					 GFP_ATOMIC))) {
-		kfree(msg);
-		return NULL;
-	}
+	else
+		rb_add(&msg->node, &dsk->rx_msgs, dblp_rx_less);
 	msg->truesize = size;
 	dblp_rmem_charge(&dsk->sk, size);
 	dsk->rx_opened += dblp_rx_cost(msg);
@@ -108,12 +116,16 @@ static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
  */
 struct dblp_rx_msg *dblp_rx_find(struct dblp_sock *dsk, u32 id)
 {
+	struct rb_node *node;
+
 	sock_owned_by_me(&dsk->sk);
 	if (id == dsk->rx_next)
 		return dsk->rx_turn;
 	/* Packets of one message mostly come one after the other */
-	if (!dsk->rx_found || dsk->rx_found->id != id)
-		dsk->rx_found = xa_load(&dsk->rx_msgs, id);
+	if (dsk->rx_found && dsk->rx_found->id == id)
+		return dsk->rx_found;
+	node = rb_find(&id, &dsk->rx_msgs, dblp_rx_cmp);
+	dsk->rx_found = rb_entry_safe(node, struct dblp_rx_msg, node);
 	return dsk->rx_found;
 }
 
@@ -124,7 +136,7 @@ static void dblp_rx_erase(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 		return;
 	}
 	dsk->rx_found = NULL;
-	xa_erase_bh(&dsk->rx_msgs, msg->id);
+	rb_erase(&msg->node, &dsk->rx_msgs);
 }
 
 static void dblp_rx_unopen(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
@@ -287,19 +299,23 @@ static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 /* The turn of the next message has come */
 static void dblp_rx_next_turn(struct dblp_sock *dsk)
 {
+	struct rb_node *first = rb_first(&dsk->rx_msgs);
+	struct dblp_rx_msg *msg;
+
 	dsk->rx_next++;
 	dsk->rx_turn = NULL;
-	if (xa_empty(&dsk->rx_msgs))
+	msg = rb_entry_safe(first, struct dblp_rx_msg, node);
+	if (!msg || msg->id != dsk->rx_next)
 		return;
-	dsk->rx_found = NULL;
-	dsk->rx_turn = xa_erase_bh(&dsk->rx_msgs, dsk->rx_next);
+	dblp_rx_erase(dsk, msg);
+	dsk->rx_turn = msg;
 }
 
 /** dblp_rx_any_open() - are there messages that cannot be read yet? */
 bool dblp_rx_any_open(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	return dsk->rx_turn || !xa_empty(&dsk->rx_msgs);
+	return dsk->rx_turn || !RB_EMPTY_ROOT(&dsk->rx_msgs);
 }
 
 /* Closed messages whose turn has come can be read */
@@ -585,14 +601,16 @@ refuse:
 void dblp_rx_reclose(struct dblp_sock *dsk)
 {
 	struct dblp_rx_msg *msg;
-	unsigned long id;
+	struct rb_node *node;
 
 	sock_owned_by_me(&dsk->sk);
 	dsk->close_at = 0;
-	xa_for_each(&dsk->rx_msgs, id, msg)
+	for (node = rb_first(&dsk->rx_msgs); node; node = rb_next(node)) {
+		msg = rb_entry(node, struct dblp_rx_msg, node);
 		if (!msg->closed)
 			dblp_rx_judge(dsk, msg);
-	/* Last: when it closes, some of those leave the array */
+	}
+	/* Last: when it closes, some of those leave the tree */
 	if (dsk->rx_turn && !dsk->rx_turn->closed)
 		dblp_rx_judge(dsk, dsk->rx_turn);
 }
@@ -644,8 +662,7 @@ bool dblp_rx_eof(const struct dblp_sock *dsk)
  */
 int dblp_rx_fin(struct dblp_sock *dsk, u32 end)
 {
-	struct dblp_rx_msg *msg;
-	unsigned long id;
+	struct rb_node *last = rb_last(&dsk->rx_msgs);
 
 	sock_owned_by_me(&dsk->sk);
 	if (dsk->rx_fin)
@@ -653,9 +670,8 @@ int dblp_rx_fin(struct dblp_sock *dsk, u32 end)
 	if (dblp_before(end, dsk->rx_next) ||
 	    (dsk->rx_turn && end == dsk->rx_next))
 		return -EPROTO;
-	xa_for_each(&dsk->rx_msgs, id, msg)
-		if (!dblp_before(msg->id, end))
-			return -EPROTO;
+	if (last && dblp_rx_cmp(&end, last) <= 0)
+		return -EPROTO;
 	dsk->rx_fin = true;
 	dsk->rx_end = end;
 	dblp_rx_deliver(dsk);
@@ -673,13 +689,12 @@ static void dblp_rx_drop(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 /** dblp_rx_purge_open() - drop messages that cannot be read any more */
 void dblp_rx_purge_open(struct dblp_sock *dsk)
 {
-	struct dblp_rx_msg *msg;
-	unsigned long id;
+	struct rb_node *node;
 
 	if (dsk->rx_turn)
 		dblp_rx_drop(dsk, dsk->rx_turn);
-	xa_for_each(&dsk->rx_msgs, id, msg)
-		dblp_rx_drop(dsk, msg);
+	while ((node = rb_first(&dsk->rx_msgs)))
+		dblp_rx_drop(dsk, rb_entry(node, struct dblp_rx_msg, node));
 }
 
 /** dblp_rx_purge() - drop all messages */

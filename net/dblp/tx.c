@@ -222,6 +222,17 @@ void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		dsk->tx_cur = msg;
 }
 
+static int dblp_tx_cmp(const void *id, const struct rb_node *node)
+{
+	return (s32)(*(const u32 *)id -
+		     rb_entry(node, struct dblp_tx_msg, node)->id);
+}
+
+static bool dblp_tx_less(struct rb_node *a, const struct rb_node *b)
+{
+	return dblp_tx_cmp(&rb_entry(a, struct dblp_tx_msg, node)->id, b) < 0;
+}
+
 /**
  * dblp_tx_find() - a message that was started and is not settled
  * @dsk: socket
@@ -231,53 +242,31 @@ void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
  */
 struct dblp_tx_msg *dblp_tx_find(const struct dblp_sock *dsk, u32 id)
 {
-	struct dblp_tx_msg *msg = dsk->tx_table[id & dsk->tx_mask];
+	struct rb_node *node;
 
 	sock_owned_by_me(&dsk->sk);
-	return msg && msg->id == id ? msg : NULL;
+	node = rb_find(&id, &dsk->tx_started, dblp_tx_cmp);
+	return node ? rb_entry(node, struct dblp_tx_msg, node) : NULL;
 }
 
 /** dblp_tx_leave() - a message is settled: neither packets nor frames find it */
-void dblp_tx_leave(struct dblp_sock *dsk, const struct dblp_tx_msg *msg)
+void dblp_tx_leave(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
 	if (msg->started)
-		dsk->tx_table[msg->id & dsk->tx_mask] = NULL;
-}
-
-/* Twice as many messages have room */
-static bool dblp_tx_grow(struct dblp_sock *dsk)
-{
-	struct dblp_tx_msg **old = dsk->tx_table, **table;
-	u32 mask = 2 * dsk->tx_mask + 1, i;
-
-	if (mask >= DBLP_MSG_WINDOW)
-		return false;
-	table = kcalloc(mask + 1, sizeof(*table), GFP_ATOMIC | __GFP_NOWARN);
-	if (!table)
-		return false;
-	for (i = 0; i <= dsk->tx_mask; i++)
-		if (old[i])
-			table[old[i]->id & mask] = old[i];
-	dsk->tx_table = table;
-	dsk->tx_mask = mask;
-	if (old != dsk->tx_few)
-		kfree(old);
-	return true;
+		rb_erase(&msg->node, &dsk->tx_started);
 }
 
 /*
- * A message takes its place in the table, which it has for itself: no more than
- * DBLP_MSG_WINDOW IDs lie between it and the oldest that is not settled, whatever
- * the peer allows. What has to look at all of them knows how many these can be.
+ * Whatever the peer allows, fewer than DBLP_MSG_WINDOW IDs lie between a message
+ * and the oldest that is not settled. What has to look at all of them knows how
+ * many these can be.
  */
-static bool dblp_tx_enter(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+static bool dblp_tx_near(const struct dblp_sock *dsk,
+			 const struct dblp_tx_msg *msg)
 {
-	while (dsk->tx_table[msg->id & dsk->tx_mask])
-		if (!dblp_tx_grow(dsk))
-			return false;
-	dsk->tx_table[msg->id & dsk->tx_mask] = msg;
-	return true;
+	return msg->id - list_first_entry(&dsk->tx_msgs, struct dblp_tx_msg,
+					  list)->id < DBLP_MSG_WINDOW;
 }
 
 static bool dblp_tx_may_start(const struct dblp_sock *dsk,
@@ -299,8 +288,9 @@ static bool dblp_tx_start(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	if (msg->started)
 		return true;
-	if (!dblp_tx_may_start(dsk, msg) || !dblp_tx_enter(dsk, msg))
+	if (!dblp_tx_may_start(dsk, msg) || !dblp_tx_near(dsk, msg))
 		return false;
+	rb_add(&msg->node, &dsk->tx_started, dblp_tx_less);
 	dsk->tx_cost += msg->len + DBLP_MSG_COST;
 	msg->started = 1;
 	return true;
@@ -726,7 +716,7 @@ void dblp_tx_purge(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
 	dsk->tx_cur = NULL;
-	memset(dsk->tx_table, 0, (dsk->tx_mask + 1) * sizeof(*dsk->tx_table));
+	dsk->tx_started = RB_ROOT;
 	dblp_tx_purge_list(dsk, &dsk->tx_msgs);
 	dblp_tx_purge_list(dsk, &dsk->tx_settled);
 	dsk->tx_bytes = 0;
