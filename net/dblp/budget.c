@@ -51,22 +51,16 @@ static void dblp_budget_move(struct dblp_tx_msg *msg, u32 ppm)
  * @dsk: socket, locked
  * @ppm: 0 ... DBLP_PPM: of messages to be sent, and of those under way that were
  *	not given one of their own
- *
- * Return: 0, or -ENOMEM and nothing changed.
  */
-int dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
+void dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
 {
 	struct dblp_tx_msg *msg;
 
-	list_for_each_entry(msg, &dsk->tx_msgs, list)
-		if (dblp_tx_begun(msg) && dblp_budget_movable(msg, ppm) &&
-		    !dblp_ctl_budget(msg))
-			return -ENOMEM;
 	list_for_each_entry(msg, &dsk->tx_msgs, list) {
 		if (!dblp_budget_movable(msg, ppm))
 			continue;
 		if (dblp_tx_begun(msg))
-			dblp_ctl_send(dsk, msg->told);
+			dblp_ctl_budget(dsk, msg);
 		dblp_budget_move(msg, ppm);
 	}
 	/* Pieces that are still to be taken from the user */
@@ -74,10 +68,9 @@ int dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
 		dsk->tx_part->msg.budget = ppm;
 	dsk->budget = ppm;
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
-		return 0;
+		return;
 	dblp_tx_recount(dsk);
 	dblp_push(dsk);
-	return 0;
 }
 
 /**

@@ -720,18 +720,16 @@ const char *dblp_sock_cc_name(struct dblp_sock *dsk)
  * @dsk: socket, not locked
  * @ppm: 0 ... DBLP_PPM, or DBLP_INHERIT
  *
- * Return: 0 or -EINVAL, -ENOMEM.
+ * Return: 0 or -EINVAL.
  */
 int dblp_sock_set_budget(struct dblp_sock *dsk, u32 ppm)
 {
-	int err;
-
 	if (ppm > DBLP_PPM && ppm != DBLP_INHERIT)
 		return -EINVAL;
 	lock_sock(&dsk->sk);
-	err = dblp_set_own(dsk, DBLP_BUDGET, ppm);
+	dblp_set_own(dsk, DBLP_BUDGET, ppm);
 	release_sock(&dsk->sk);
-	return err;
+	return 0;
 }
 
 /**

@@ -270,35 +270,25 @@ void dblp_ctl_late(struct dblp_sock *dsk, u32 id)
 }
 
 /**
- * dblp_ctl_budget() - a frame that says the budget of a message
- * @msg: message sent, at least in part
- *
- * Return: the frame, which goes with the message, or NULL.
+ * dblp_ctl_budget() - queue a frame that says the budget of a message
+ * @dsk: socket
+ * @tx: message sent, at least in part
  */
-struct dblp_ctl *dblp_ctl_budget(struct dblp_tx_msg *msg)
+void dblp_ctl_budget(struct dblp_sock *dsk, struct dblp_tx_msg *tx)
 {
-	struct dblp_ctl *ctl = msg->told;
-
-	if (ctl)
-		return ctl;
-	ctl = kzalloc(sizeof(*ctl), GFP_ATOMIC | __GFP_NOWARN);
-	if (!ctl)
-		return NULL;
-	dblp_ctl_init(ctl, DBLP_FRAME_BUDGET);
-	ctl->tx = msg;
-	msg->told = ctl;
-	return ctl;
+	sock_owned_by_me(&dsk->sk);
+	if (!tx->told)
+		dblp_ctl_init(&tx->ctl, DBLP_FRAME_BUDGET);
+	tx->told = 1;
+	dblp_ctl_send(dsk, &tx->ctl);
 }
 
 /** dblp_ctl_forget() - a message is closed: nothing is to be said of it */
 void dblp_ctl_forget(struct dblp_sock *dsk, struct dblp_tx_msg *tx)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (!tx->told)
-		return;
-	dblp_ctl_unlink(dsk, tx->told);
-	kfree(tx->told);
-	tx->told = NULL;
+	if (tx->told)
+		dblp_ctl_unlink(dsk, &tx->ctl);
 }
 
 /**
@@ -348,6 +338,7 @@ static u8 *dblp_ctl_put(struct dblp_sock *dsk, const struct dblp_ctl *ctl,
 			u8 *p, const u8 *end)
 {
 	u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX];
+	const struct dblp_tx_msg *tx;
 	struct dblp_frame f;
 
 	f.type = ctl->type;
@@ -365,8 +356,9 @@ static u8 *dblp_ctl_put(struct dblp_sock *dsk, const struct dblp_ctl *ctl,
 		f.fin.end = dsk->tx_next_id;
 		break;
 	case DBLP_FRAME_BUDGET:
-		f.budget.msg_id = ctl->tx->id;
-		f.budget.ppm = ctl->tx->budget;
+		tx = container_of(ctl, struct dblp_tx_msg, ctl);
+		f.budget.msg_id = tx->id;
+		f.budget.ppm = tx->budget;
 		break;
 	}
 	return dblp_put_frame(p, end, &f);

@@ -41,7 +41,6 @@ struct dblp_carried {
  * @words: LOSSMAP: number of words
  * @first: LOSSMAP: first segment
  * @notice: CLOSE, LOSSMAP: what it is part of
- * @tx: BUDGET: the message
  */
 struct dblp_ctl {
 	struct list_head	list;
@@ -51,10 +50,7 @@ struct dblp_ctl {
 	u8			type;
 	u16			words;
 	u32			first;
-	union {
-		struct dblp_notice	*notice;
-		struct dblp_tx_msg	*tx;
-	};
+	struct dblp_notice	*notice;
 };
 
 /**
@@ -97,7 +93,7 @@ u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end);
 void dblp_ctl_acked(struct dblp_sock *dsk, struct dblp_sent_pkt *pkt);
 void dblp_ctl_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
 void dblp_ctl_purge(struct dblp_sock *dsk);
-struct dblp_ctl *dblp_ctl_budget(struct dblp_tx_msg *msg);
+void dblp_ctl_budget(struct dblp_sock *dsk, struct dblp_tx_msg *tx);
 void dblp_ctl_send(struct dblp_sock *dsk, struct dblp_ctl *ctl);
 void dblp_ctl_forget(struct dblp_sock *dsk, struct dblp_tx_msg *tx);
 void dblp_ctl_late(struct dblp_sock *dsk, u32 id);

@@ -11,6 +11,7 @@
 #include <linux/uio.h>
 
 #include "closing.h"
+#include "ctl.h"
 #include "early.h"
 #include "mib.h"
 #include "segmap.h"
@@ -27,7 +28,7 @@ struct dblp_sock;
  * @lost_node: on @tx_lost of the socket while segments wait to be repaired
  * @tag: from the user
  * @whole: the user's message of which this is a piece, NULL if it is all of it
- * @told: BUDGET frame that was queued: a CLOSE may go by another budget; or NULL
+ * @ctl: BUDGET frame, if @told
  * @id: message ID
  * @number: of the user's message, as he is told
  * @len: bytes
@@ -59,6 +60,7 @@ struct dblp_sock;
  * @own_budget: the socket's does not matter
  * @joined: this is the @msg of a &struct dblp_tx_whole
  * @described: a zero map was sent
+ * @told: @ctl was queued: a CLOSE may go by another budget
  * @off_buffer: settled: @truesize takes no room in the send buffer
  * @shuffle_base: if @reshuffled: first position that is not in sequence
  * @shuffle: permutation of the segments behind the critical ones, or behind
@@ -92,7 +94,7 @@ struct dblp_tx_msg {
 	struct list_head	lost_node;
 	u64			tag;
 	struct dblp_tx_whole	*whole;
-	struct dblp_ctl		*told;
+	struct dblp_ctl		ctl;
 	u32			id;
 	u32			number;
 	u32			len;
@@ -123,6 +125,7 @@ struct dblp_tx_msg {
 	u8			own_budget:1;
 	u8			joined:1;
 	u8			described:1;
+	u8			told:1;
 	u8			off_buffer:1;
 	u32			shuffle_base;
 	struct dblp_shuffle	shuffle;
@@ -478,7 +481,7 @@ bool dblp_rx_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 u32 dblp_rx_take_zeros(struct sk_buff *skb, u32 most);
 
 /* budget.c: the budget of messages under way */
-int dblp_set_budget(struct dblp_sock *dsk, u32 ppm);
+void dblp_set_budget(struct dblp_sock *dsk, u32 ppm);
 void dblp_budget_late(const struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 bool dblp_rx_word(struct dblp_rx_msg *msg, u32 ppm, u64 pn);
 bool dblp_budget_known(struct dblp_sock *dsk, u32 id);

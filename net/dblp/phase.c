@@ -107,9 +107,6 @@ static void dblp_look_up(struct dblp_sock *dsk, struct dblp_phase *p)
 		p->budget = budget;
 }
 
-/* No sequence number that a reader gets */
-#define DBLP_CONFIG_STALE	1
-
 /**
  * dblp_apply_config() - take over what the table says
  * @dsk: socket, locked, with a reference: packets may be sent, which may end it
@@ -117,11 +114,8 @@ static void dblp_look_up(struct dblp_sock *dsk, struct dblp_phase *p)
  * What was set for the socket itself wins. A phase with policy full is one
  * without a budget: a budget of the socket's own is used all the same. A budget
  * is that of messages under way, too.
- *
- * Return: 0, or -ENOMEM: the messages under way keep the budget they have until
- * the socket looks the next time.
  */
-int dblp_apply_config(struct dblp_sock *dsk)
+void dblp_apply_config(struct dblp_sock *dsk)
 {
 	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
 	u32 phase = dsk->phase;
@@ -145,11 +139,8 @@ int dblp_apply_config(struct dblp_sock *dsk)
 		dsk->order = p.order;
 	if (!(dsk->own & DBLP_OWN(DBLP_FILL)))
 		dsk->fill = p.fill;
-	if (dsk->own & DBLP_OWN(DBLP_BUDGET) || !dblp_set_budget(dsk, p.budget))
-		return 0;
-	dsk->budget = p.budget;
-	dsk->config_seq = DBLP_CONFIG_STALE;
-	return -ENOMEM;
+	if (!(dsk->own & DBLP_OWN(DBLP_BUDGET)))
+		dblp_set_budget(dsk, p.budget);
 }
 
 /**
@@ -172,25 +163,20 @@ void dblp_settle_config(struct dblp_sock *dsk)
  * @val: valid for it, or DBLP_INHERIT
  *
  * A budget is that of messages under way, too.
- *
- * Return: 0 or -ENOMEM.
  */
-int dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
+void dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
 {
-	int err;
-
 	sock_owned_by_me(&dsk->sk);
 	if (val == DBLP_INHERIT) {
 		dsk->own &= ~DBLP_OWN(option);
-		return dblp_apply_config(dsk);
-	}
-	if (option == DBLP_BUDGET) {
-		err = dblp_set_budget(dsk, val);
-		if (err)
-			return err;
+		dblp_apply_config(dsk);
+		return;
 	}
 	dsk->own |= DBLP_OWN(option);
 	switch (option) {
+	case DBLP_BUDGET:
+		dblp_set_budget(dsk, val);
+		break;
 	case DBLP_CLOSE_POLICY:
 		dsk->policy = val;
 		break;
@@ -201,7 +187,6 @@ int dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
 		dsk->fill = val;
 		break;
 	}
-	return 0;
 }
 
 /* The socket is not in a phase of its own any more */

@@ -98,9 +98,9 @@ bool dblp_phase_get(struct net *net, u32 id, struct dblp_phase *p);
 void dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p);
 int dblp_phase_delete(struct net *net, u32 id);
 
-int dblp_apply_config(struct dblp_sock *dsk);
+void dblp_apply_config(struct dblp_sock *dsk);
 void dblp_settle_config(struct dblp_sock *dsk);
-int dblp_set_own(struct dblp_sock *dsk, int option, u32 val);
+void dblp_set_own(struct dblp_sock *dsk, int option, u32 val);
 int dblp_sock_set_place(struct dblp_sock *dsk, const u32 *phase,
 			const u32 *job_id);
 void dblp_inherit_config(struct dblp_sock *child,

@@ -81,8 +81,9 @@ static int dblp_apply_u32(struct dblp_sock *dsk, int name, u32 val, u32 *field)
 		break;
 	}
 	if (DBLP_OWN(name) & DBLP_OWN_OPTS)
-		return dblp_set_own(dsk, name, val);
-	*field = val;
+		dblp_set_own(dsk, name, val);
+	else
+		*field = val;
 	return 0;
 }
 

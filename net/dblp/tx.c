@@ -35,7 +35,6 @@ void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	dblp_txbuf_free(dsk, msg);
 	dblp_tx_free_segs(msg);
 	kfree(msg->lossmap.bits);
-	kfree(msg->told);
 	dblp_tx_uncharge(dsk, msg, msg->truesize);
 	kfree(msg);
 }
