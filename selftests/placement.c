@@ -363,6 +363,28 @@ TEST_F(both, pieces_are_one_message_with_one_loss_map)
 	free(map);
 }
 
+/* What is missing of a message is within the budget that is told */
+TEST_F(both, pieces_with_budgets_of_their_own)
+{
+	struct ends *e = &self->e;
+	static const struct shape none = { .total = 3 * LEN, .tag = 5 };
+	static const struct shape most = { .total = 3 * LEN, .tag = 5,
+					   .budget = 400000 };
+	static const struct shape last = { .total = 3 * LEN, .tag = 5,
+					   .budget = 900000 };
+	struct got g;
+
+	send_piece(&e->peer, &e->p, 0, &none, 0);
+	send_seg(&e->peer, &e->p, 1, 0, &most, LEN);
+	send_seg(&e->peer, &e->p, 1, 2, &most, LEN);
+	send_seg(&e->peer, &e->p, 2, 1, &last, 2 * LEN);
+	EXPECT_TRUE(peer_sync(&e->peer));
+	GET(g, 0);
+	EXPECT_TRUE(g.flags & MSG_EOR);
+	EXPECT_EQ(SEG + LEN - SEG, g.info.missing);
+	EXPECT_EQ(900000, g.info.budget);
+}
+
 TEST_F(both, holes_that_meet_are_one)
 {
 	struct ends *e = &self->e;

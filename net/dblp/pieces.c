@@ -134,9 +134,10 @@ struct dblp_tx_msg *dblp_whole_settled(struct dblp_sock *dsk,
 	whole->msg.missing += msg->missing;
 	whole->msg.reason = max(whole->msg.reason, msg->reason);
 	whole->msg.flags |= msg->flags;
-	/* It may have changed since: the first piece's is reported */
-	if (!msg->offset)
-		whole->msg.budget_most = msg->budget;
+	/* It may have changed in between: all that is missing is within the largest */
+	if (!msg->offset || msg->missing)
+		whole->msg.budget_most = max(whole->msg.budget_most,
+					     msg->budget);
 	if (keep && msg->missing) {
 		dblp_tx_strip(dsk, msg);
 		dblp_whole_add_map(whole, msg);
@@ -215,12 +216,13 @@ void dblp_rx_join(const struct list_head *pieces, struct dblp_rcvinfo *info)
 			info->tag = msg->tag;
 			info->msg_id = msg->number;
 			info->length = msg->total;
-			info->budget = msg->budget;
 			info->phase = msg->phase;
 		} else if (prev->offset + prev->len == msg->offset &&
 			   dblp_segmap_touch(&prev->have, &msg->have)) {
 			info->ranges--;
 		}
+		if (!prev || msg->missing)
+			info->budget = max(info->budget, msg->budget);
 		info->missing += msg->missing;
 		info->ranges += msg->ranges;
 		info->reason = max(info->reason, msg->reason);

@@ -277,6 +277,9 @@ static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 		dsk->rx_chain.budget = msg->budget;
 		dsk->rx_chain.missing = 0;
 	}
+	/* As dblp_rx_join() says it */
+	if (msg->missing)
+		dsk->rx_chain.budget = max(dsk->rx_chain.budget, msg->budget);
 	dsk->rx_chain.reason = max(dsk->rx_chain.reason, msg->reason);
 	dsk->rx_chain.missing += msg->missing;
 	dsk->rx_chain.total = msg->total;

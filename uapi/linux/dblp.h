@@ -365,7 +365,8 @@ enum dblp_rcv_flags {
  * @length: bytes of the message, missing ones counted
  * @missing: bytes that are missing
  * @ranges: number of ranges of the loss map
- * @budget: ppm: the budget the sender asked for
+ * @budget: ppm: the budget the sender asked for; if it was changed while the message
+ *	was on its way in pieces, the largest that was used
  * @phase: phase that the message was sent in
  * @reason: &enum dblp_reason
  * @flags: &enum dblp_rcv_flags
