@@ -360,6 +360,8 @@ static void note_packet(struct peer *peer, const struct packet *p)
 	if (h.type >= DBLP_PKT_CTRL &&
 	    h.pn >= peer->largest)
 		peer->largest = h.pn + 1;
+	if (peer->seen)
+		peer->seen(peer, p);
 }
 
 /* Type of the next packet, 0 if none comes in time */

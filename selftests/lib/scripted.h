@@ -43,6 +43,7 @@ struct packet {
  * @largest: largest packet number that has come, plus 1
  * @twin: another connection over the same UDP socket, or NULL; what comes for it
  *	is noted there
+ * @seen: is called for each packet that came and was noted, if set
  */
 struct peer {
 	int			udp;
@@ -66,6 +67,7 @@ struct peer {
 	u32			share;
 	u32			largest;
 	struct peer		*twin;
+	void			(*seen)(struct peer *peer, const struct packet *p);
 };
 
 /* Packets to be sent. The first argument says what goes into the header. */

@@ -1,0 +1,583 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A peer that speaks the protocol and lies: fuzzpeer [PACKETS [SEED [SECONDS]]],
+ * which ends after so many packets, or seconds. What it sends is made by a grammar, mostly as it should be, so that connections live
+ * and get somewhere; some of it is spoiled where it hurts (lib/grammar.c). It goes
+ * by UDP, in trains and one by one, and through devices of tun in all the shapes
+ * that buffers have there (lib/tap.c). At the other end are users who do all that
+ * can be done with a socket (lib/users.c).
+ *
+ * What is wrong shows in the kernel. What is asked for here: whatever is delivered
+ * or reported is consistent and within its budget, connections answer as long as
+ * they live, honest ones beside them are not harmed, and no socket is left. A run
+ * in which most is dropped at the first look would prove nothing, so that fails
+ * as well. The same seed makes the same choices, but they are of what has come.
+ */
+#define _GNU_SOURCE
+#include "lib/grammar.h"
+#include "lib/sock.h"
+#include "lib/tap.h"
+#include "lib/traffic.h"
+#include "lib/users.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#define PACKETS		20000
+#define TWINS		2
+#define TRAIN		24
+/* Packets of a connection, if it lives so long */
+#define LIFE		1200
+#define WAIT_MS		20000
+#define MINUTE		60000
+
+/* Where a connection goes: by lo or one of the devices */
+enum way {
+	WAY_LO,
+	WAY_TAP,
+	WAY_MAX = WAY_TAP + __TAP_KIND_MAX,
+};
+
+/**
+ * struct beside - what the honest ones tell
+ * @stop: they are to stop
+ * @messages: that arrived
+ * @connections: that carried all of theirs
+ */
+struct beside {
+	volatile bool		stop;
+	volatile unsigned long	messages;
+	volatile unsigned long	connections;
+};
+
+/**
+ * struct session - a connection, or two by one pair of ports
+ * @way: it goes
+ * @v6: by IPv6
+ * @n: connections
+ * @t: who sends
+ * @u: who uses the other ends
+ * @packets: sent
+ */
+struct session {
+	enum way		way;
+	bool			v6;
+	u32			n;
+	struct talker		t[TWINS];
+	struct user		u[TWINS];
+	u32			packets;
+};
+
+static struct beside *beside;
+static struct tap taps[__TAP_KIND_MAX];
+static struct session session;
+static struct packet train[TRAIN];
+static u64 random_state;
+static int listeners[2 * WAY_MAX];
+static struct sockaddr_dblp addresses[2 * WAY_MAX];
+
+/**
+ * struct tally - what has become of all
+ * @packets: sent; @numbered of them have a number
+ * @taken: of those, by the connections
+ * @trains: buffers of several packets
+ * @connections: made
+ * @lived: that were well at the end
+ * @lied: of the others, that had been told nonsense
+ * @stalled: that should have answered
+ * @errors: for which they ended, by errno
+ * @received: messages that users got; @early of them with bytes missing
+ * @reported: that they were told of
+ */
+static struct {
+	u64 packets;
+	u64 numbered;
+	u64 taken;
+	u64 trains;
+	u64 connections;
+	u64 lived;
+	u64 lied;
+	u64 stalled;
+	u64 errors[140];
+	u64 received;
+	u64 early;
+	u64 reported;
+} tally;
+
+static u32 below(u32 n)
+{
+	return random_next(&random_state) % n;
+}
+
+static bool once_in(u32 n)
+{
+	return !below(n);
+}
+
+/*
+ * The honest ones
+ */
+static void be_honest(void)
+{
+	struct traffic t[2];
+	u32 i;
+
+	traffic_start(&t[0], "127.0.0.1", 1);
+	traffic_start(&t[1], "::1", 2);
+	for (i = 0; !beside->stop; i++) {
+		traffic_one(&t[i % 2]);
+		beside->messages = t[0].messages + t[1].messages;
+		beside->connections = t[0].connections + t[1].connections;
+		sleep_ms(20);
+	}
+	_exit(0);
+}
+
+/*
+ * Handshakes
+ */
+static struct tap *tap_of(const struct session *s)
+{
+	return s->way == WAY_LO ? NULL : &taps[s->way - WAY_TAP];
+}
+
+static const char *here(const struct session *s)
+{
+	struct tap *tap = tap_of(s);
+
+	if (tap)
+		return tap->here[s->v6];
+	return s->v6 ? "::1" : "127.0.0.1";
+}
+
+static u16 new_port(void)
+{
+	static u16 port = 10000;
+
+	port = port < 30000 ? port + 1 : 10000;
+	return htons(port);
+}
+
+static struct dblp_params our_params(void)
+{
+	struct dblp_params ours = params_default();
+
+	ours.rtt_us = once_in(2) ? below(2000) : 0;
+	if (once_in(8))
+		ours.cap = below(DBLP_PPM);
+	return ours;
+}
+
+/* The other end is a server */
+static int join(struct session *s, u32 i)
+{
+	u32 at = 2 * s->way + s->v6;
+	struct peer *peer = &s->t[i].peer;
+	struct tap *tap = tap_of(s);
+
+	if (i) {
+		int udp = s->t[0].peer.udp;
+
+		memset(peer, 0, sizeof(*peer));
+		peer->udp = udp;
+		peer->cid = s->t[0].peer.cid ^ 0x55555555ULL << 16;
+		peer->twin = &s->t[0].peer;
+		s->t[0].peer.twin = peer;
+	} else if (tap) {
+		tap_peer(tap, peer, s->v6, new_port(),
+			 addresses[at].sdblp_port);
+	} else {
+		peer_connect(peer, &addresses[at]);
+	}
+	peer_handshake(peer);
+	return accept4(listeners[at], NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+static void send_answer(struct peer *peer, u8 type)
+{
+	struct dblp_cookie cookie = { .scid = peer->cid, .mac = 42 };
+	struct dblp_params ours = our_params();
+	struct packet *p = train;
+
+	make_packet(p, type, 0, peer->scid);
+	if (type == DBLP_PKT_INIT_ACK) {
+		dblp_put_cookie(p->byte + p->len, &cookie);
+		p->len += DBLP_COOKIE_LEN;
+	} else {
+		dblp_put_params(p->byte + p->len, &ours);
+		p->len += DBLP_PARAMS_LEN;
+		peer->theirs.max_msg = 0;
+	}
+	send_packet(peer, p);
+}
+
+static void expect(struct peer *peer, u8 type)
+{
+	bool good = peer_expect(peer, type, WAIT_MS);
+
+	errno = 0;
+	if (!good)
+		die("no packet of type %u came", type);
+}
+
+/* The other end is a client; what it says of itself is in its COOKIE-ECHO */
+static int be_joined(struct session *s)
+{
+	struct peer *peer = &s->t[0].peer;
+	struct tap *tap = tap_of(s);
+	struct sockaddr_dblp at;
+	char text[16];
+	int fd = socket(AF_DBLP, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			0);
+
+	if (tap) {
+		addr_parse(&at, here(s), 0);
+		strcpy(text, here(s));
+		text[strlen(text) - 1] = '2';
+		addr_parse(&at, text, 0);
+		at.sdblp_port = new_port();
+		tap_peer(tap, peer, s->v6, at.sdblp_port, 0);
+		peer->scid = 1;
+	} else {
+		peer_listen(peer, s->v6 ? "::1" : "::ffff:127.0.0.1", &at);
+	}
+	if (fd < 0 || !connect_to(fd, &at) || errno != EINPROGRESS)
+		die("connect()");
+	expect(peer, DBLP_PKT_INIT);
+	peer->scid = dblp_get_u64(peer->last[DBLP_PKT_INIT].byte +
+				  DBLP_HDR_LEN);
+	send_answer(peer, DBLP_PKT_INIT_ACK);
+	expect(peer, DBLP_PKT_COOKIE_ECHO);
+	dblp_get_params(&peer->theirs,
+			peer->last[DBLP_PKT_COOKIE_ECHO].byte + DBLP_HDR_LEN +
+			8 + DBLP_COOKIE_LEN);
+	struct dblp_params theirs = peer->theirs;
+
+	send_answer(peer, DBLP_PKT_COOKIE_ACK);
+	peer->theirs = theirs;
+	errno = 0;
+	if (!wait_for(fd, POLLOUT, WAIT_MS))
+		die("a connection is not established");
+	return fd;
+}
+
+static void begin_user(struct session *s, u32 i, int fd)
+{
+	struct user *u = &s->u[i];
+	struct talker *t = &s->t[i];
+
+	if (fd < 0)
+		die("accept()");
+	memset(u, 0, sizeof(*u));
+	u->fd = fd;
+	u->random = random_next(&random_state);
+	u->fill = t->fill;
+	u->zeros = &t->zeros;
+	u->placement = t->placement = once_in(3);
+	t->zeros = once_in(2);
+	t->spoils = once_in(4) ? 4 : 12;
+	t->lies = once_in(6) ? 60 : once_in(3) ? 1000 : 0;
+
+	t->stride = s->t[0].stride;
+	t->random = &random_state;
+	talker_listen(t);
+	user_begin(u);
+}
+
+static void begin_session(struct session *s)
+{
+	bool client = once_in(3);
+	u32 i;
+
+	s->way = below(WAY_MAX);
+	s->v6 = once_in(3);
+	s->n = client ? 1 : 1 + once_in(3);
+	s->packets = 0;
+	for (i = 0; i < s->n; i++) {
+		talker_begin(&s->t[i], i ? 0xa5 : 0x5a);
+		s->t[i].stride = i ? s->t[0].stride :
+				 4 * (125 + below(once_in(2) ? 130 : 240));
+		begin_user(s, i, client ? be_joined(s) : join(s, i));
+	}
+	tally.connections += s->n;
+}
+
+/*
+ * What is sent
+ */
+static void send_session(struct session *s, u32 n)
+{
+	struct tap *tap = tap_of(s);
+	struct peer *peer = &s->t[0].peer;
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		tally.numbered += dblp_numbered(train[i].byte[0] & 0xf);
+	tally.packets += n;
+	tally.trains += n > 1;
+	s->packets += n;
+	if (tap && n > 1 && !once_in(40))
+		return tap_send(tap, train, n, TAP_TRAIN);
+	if (tap)
+		return tap_send(tap, train, n, below(__TAP_HOW_MAX));
+	if (n > 1)
+		return send_train(peer, train, n);
+	if (train[0].len <= 65000)
+		send_packet(peer, train);
+}
+
+static bool is_over(const struct session *s)
+{
+	u32 i;
+
+	for (i = 0; i < s->n; i++)
+		if (!s->u[i].err && !s->t[i].over)
+			return false;
+	return true;
+}
+
+static void run_session(struct session *s)
+{
+	u32 life = 50 + below(LIFE), most = 2 + below(TRAIN - 1), rest = 3, k, n;
+
+	while (s->packets < life && rest) {
+		k = s->n > 1 && once_in(3);
+		n = talker_train(&s->t[k], s->n > 1 ? &s->t[!k] : NULL, train,
+				 most);
+		send_session(s, n);
+		peer_drain(&s->t[0].peer);
+		/* The other end has something to say, too */
+		if (once_in(6))
+			wait_for(s->t[0].peer.udp, POLLIN, 2);
+		/* What comes when it is over is dropped, which is soon boring */
+		rest -= is_over(s);
+	}
+}
+
+/*
+ * The end
+ */
+
+/* Whatever it was told, a connection acknowledges a PING, or is over */
+static bool answers(struct session *s, u32 i)
+{
+	struct dblp_frame ping = { .type = DBLP_FRAME_PING };
+	struct peer *peer = &s->t[i].peer;
+	u64 end = now_ms() + WAIT_MS;
+	u32 before = 0;
+
+	if (s->u[i].err || s->t[i].over)
+		return false;
+	/* Numbers may have been used that it takes for old ones */
+	while (now_ms() < end) {
+		before = peer->n[DBLP_PKT_ACK] + peer->n[DBLP_PKT_CTRL] +
+			 peer->n[DBLP_PKT_DATA];
+		send_frame(peer, train, &ping);
+		wait_for(peer->udp, POLLIN, 200);
+		peer_drain(peer);
+		if (s->u[i].err || s->t[i].over)
+			return false;
+		if (before != peer->n[DBLP_PKT_ACK] + peer->n[DBLP_PKT_CTRL] +
+		    peer->n[DBLP_PKT_DATA])
+			return true;
+	}
+	tally.stalled++;
+	return false;
+}
+
+/* Who has closed his socket waits for no answer for long */
+static void forget(struct session *s, u32 i)
+{
+	struct peer *peer = &s->t[i].peer;
+
+	if (once_in(20))
+		return;
+	peer_drain(peer);
+	make_rst(train, peer->scid, DBLP_RST_CLOSED, peer->cid);
+	send_packet(peer, train);
+}
+
+static void end_user(struct session *s, u32 i)
+{
+	struct user *u = &s->u[i];
+	struct dblp_info info;
+	bool well = answers(s, i);
+
+	user_end(u);
+	info = get_info(u->fd);
+	if (!u->err && info.state != DBLP_STATE_ESTABLISHED)
+		u->err = get_int(u->fd, SO_ERROR);
+	if (well && info.state == DBLP_STATE_ESTABLISHED) {
+		tally.lived++;
+	} else {
+		tally.errors[u->err < 140 ? u->err : 0]++;
+		tally.lied += s->t[i].lied;
+	}
+	tally.taken += info.pkts_received;
+	tally.received += u->received;
+	tally.early += u->early;
+	tally.reported += u->reported;
+	close(u->fd);
+	forget(s, i);
+}
+
+static void end_session(struct session *s)
+{
+	u32 i;
+
+	for (i = 0; i < s->n; i++)
+		end_user(s, i);
+	if (!tap_of(s))
+		peer_close(&s->t[0].peer);
+}
+
+/*
+ * The run
+ */
+static void set_up(void)
+{
+	u32 i;
+
+	netns_new();
+	netns_set_mtu(1500);
+	for (i = 0; i < __TAP_KIND_MAX; i++)
+		tap_open(&taps[i], i, i);
+	for (i = 0; i < 2 * WAY_MAX; i++) {
+		const struct session s = { .way = i / 2, .v6 = i % 2 };
+
+		listeners[i] = new_listener(here(&s), 8, &addresses[i]);
+		fcntl(listeners[i], F_SETFL, O_NONBLOCK);
+	}
+	beside = mmap(NULL, sizeof(*beside), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (beside == MAP_FAILED)
+		die("mmap()");
+}
+
+static const char * const drops[] = {
+	"DropShort", "DropVersion", "DropType", "DropField", "DropTrailing",
+	"DropUnknownConn", "DropWrongPeer", "DropDuplicate", "DropLate",
+	"DropWindow", "DropMismatch", "DropMemory", "DropState",
+	"DropNoListener", "DropAuth", "MsgReceived", "MsgReceivedEarly",
+	"MsgSent", "MsgSentEarly", "BytesElided", "PktLost", "PktSpurious",
+};
+
+#define DROPS	(sizeof(drops) / sizeof(drops[0]))
+
+static void tell_drops(void)
+{
+	char *all = mib_all();
+	u32 i;
+
+	/* With those of the honest ones */
+	printf("#");
+	for (i = 0; i < DROPS; i++)
+		printf(" %s %llu", drops[i],
+		       (unsigned long long)mib_of(all, drops[i]));
+	printf("\n");
+	free(all);
+}
+
+static void tell(u64 began)
+{
+	printf("# %llu packets in %llu s: %llu trains, %llu connections, %llu lived, %llu messages received, %llu reported; beside %lu messages\n",
+	       (unsigned long long)tally.packets,
+	       (unsigned long long)(now_ms() - began) / 1000,
+	       (unsigned long long)tally.trains,
+	       (unsigned long long)tally.connections,
+	       (unsigned long long)tally.lived,
+	       (unsigned long long)tally.received,
+	       (unsigned long long)tally.reported, beside->messages);
+	fflush(stdout);
+}
+
+static void tell_all(void)
+{
+	u32 i;
+
+	printf("# %llu of %llu numbered packets taken, %llu + %llu spoiled, %u buffers refused by tun\n",
+	       (unsigned long long)tally.taken,
+	       (unsigned long long)tally.numbered,
+	       (unsigned long long)session.t[0].n_spoiled,
+	       (unsigned long long)session.t[1].n_spoiled,
+	       taps[0].refused + taps[1].refused + taps[2].refused);
+	printf("# trains by tun: %s\n", taps[0].uso ? "yes" : "no");
+	tell_drops();
+	printf("# of %llu connections, %llu lived; of the others %llu were told nonsense; they ended with",
+	       (unsigned long long)tally.connections,
+	       (unsigned long long)tally.lived, (unsigned long long)tally.lied);
+	for (i = 0; i < 140; i++)
+		if (tally.errors[i])
+			printf(" %s: %llu", i ? strerror(i) : "no error",
+			       (unsigned long long)tally.errors[i]);
+	printf("\n");
+}
+
+static int point(u32 n, bool good, const char *what)
+{
+	printf("%sok %u %s\n", good ? "" : "not ", n, what);
+	fflush(stdout);
+	return !good;
+}
+
+int main(int argc, char **argv)
+{
+	u64 packets = argc > 1 ? strtoul(argv[1], NULL, 0) :
+		      less_if_slow(PACKETS, 4, "packets");
+	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1, next, began, told, end;
+	u64 most = argc > 3 ? strtoul(argv[3], NULL, 0) * SECONDS : UINT64_MAX;
+	unsigned long honest = 0;
+	int status, failed;
+	pid_t pid;
+
+	printf("TAP version 13\n1..5\n# seed %llu\n", (unsigned long long)seed);
+	fflush(stdout);
+	random_state = seed;
+	signal(SIGPIPE, SIG_IGN);
+	set_up();
+	pid = fork();
+	if (!pid)
+		be_honest();
+	began = now_ms();
+	told = began;
+	next = packets / 10;
+	while (tally.packets < packets && now_ms() - began < most &&
+	       !tally.stalled) {
+		honest = beside->messages;
+		begin_session(&session);
+		run_session(&session);
+		end_session(&session);
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			break;
+		if (tally.packets < next && now_ms() < told + MINUTE)
+			continue;
+		tell(began);
+		told = now_ms();
+		next = tally.packets + packets / 10;
+	}
+	tell_all();
+	/* They have 20 s for a message, or end */
+	for (end = now_ms() + 20 * SECONDS; now_ms() < end; sleep_ms(50))
+		if (beside->messages > honest)
+			break;
+	honest = beside->messages - honest;
+	beside->stop = true;
+	failed = waitpid(pid, &status, 0) != pid || status;
+	failed = point(1, !failed && honest && beside->connections,
+		       "honest connections go on beside, with every byte");
+	failed |= point(2, !tally.stalled, "no connection stalls");
+	failed |= point(3, tally.packets && 2 * tally.taken > tally.numbered,
+			"most packets are taken");
+	failed |= point(4, tally.lived > tally.connections / 4 &&
+			tally.received > tally.connections &&
+			tally.reported && tally.early,
+			"connections get somewhere");
+	end = now_ms() + 60 * SECONDS;
+	while (socket_count() > 2 * WAY_MAX && now_ms() < end)
+		sleep_ms(100);
+	failed |= point(5, socket_count() == 2 * WAY_MAX, "no socket is left");
+	printf("# value %llu\n", (unsigned long long)tally.packets);
+	return failed;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Packets as a peer makes them who knows the protocol, and what can be wrong with
+ * them: the sender of half a connection, which it keeps alive as well as it can.
+ */
+#ifndef DBLP_TEST_GRAMMAR_H
+#define DBLP_TEST_GRAMMAR_H
+
+#include "scripted.h"
+
+#define OUT_MAX		6
+#define IN_MAX		16
+#define MAP_WORDS	32
+#define HISTORY		16
+#define PNS		4096
+
+/**
+ * struct outgoing - message that is being sent
+ * @used: there is one
+ * @taken: a packet of it went out as it should be
+ * @d: what all its packets say; the offset is that of the segment made last
+ * @seg_size: bytes of its segments
+ * @segs: number of them
+ * @next: segment that is next
+ * @frames: bytes of frames in each packet
+ * @meta: frame, if @d.meta
+ */
+struct outgoing {
+	bool			used;
+	bool			taken;
+	struct dblp_data	d;
+	u32			seg_size;
+	u32			segs;
+	u32			next;
+	u32			frames;
+	struct dblp_frame	meta;
+};
+
+/**
+ * struct incoming - message of the other end
+ * @d: what its last packet said
+ * @seg_size: bytes of its segments
+ * @critical: bytes
+ * @closed: it was told that the message is closed
+ * @words: of the loss map
+ * @map: the loss map, big-endian
+ */
+struct incoming {
+	struct dblp_data	d;
+	u32			seg_size;
+	u32			critical;
+	bool			closed;
+	u32			words;
+	u8			map[4 * MAP_WORDS];
+};
+
+/**
+ * struct talker - the one who sends
+ * @peer: the connection
+ * @random: state of random_next()
+ * @fill: all bytes that it sends are this
+ * @stride: bytes of packets that make a train
+ * @zeros: zero maps are sent, or one was made by chance
+ * @spoils: one packet in so many is spoiled
+ * @lies: one frame in so many is nonsense for which connections end
+ * @lied: there was such a one, or one that may be
+ * @placement: messages may be large
+ * @next_id: of messages
+ * @spent: credit
+ * @chain: pieces of a message: bytes so far, in all, tag
+ * @fin: it has said that there are no more messages
+ * @out: messages under way
+ * @in: those of the other end
+ * @n_in: how many there were
+ * @over: the other end has ended the connection
+ * @got: numbers of the packets that came, and are admitted
+ * @past: packets from before
+ * @n_past: how many there were
+ * @n_spoiled: packets that were spoiled
+ */
+struct talker {
+	struct peer		peer;
+	u64			*random;
+	u8			fill;
+	u32			stride;
+	volatile bool		zeros;
+	u32			spoils;
+	u32			lies;
+	bool			lied;
+	bool			placement;
+	u32			next_id;
+	u64			spent;
+	struct {
+		u32		offset;
+		u32		total;
+		u64		tag;
+	} chain;
+	bool			fin;
+	struct outgoing		out[OUT_MAX];
+	struct incoming		in[IN_MAX];
+	u32			n_in;
+	bool			over;
+	bool			got[PNS];
+	struct {
+		u32		len;
+		u8		byte[1500];
+	} past[HISTORY];
+	u32			n_past;
+	u64			n_spoiled;
+};
+
+/** talker_begin() - forget all but @random and @n_spoiled; the peer is next */
+void talker_begin(struct talker *t, u8 fill);
+
+/** talker_listen() - note packets that come for the talker's peer from now on */
+void talker_listen(struct talker *t);
+
+/**
+ * talker_train() - make packets of one length, but for the last, or a single one
+ * @t: who
+ * @twin: packets of this one go among them, or NULL
+ * @p: filled
+ * @most: so many at most
+ *
+ * Return: number of packets.
+ */
+u32 talker_train(struct talker *t, struct talker *twin, struct packet *p,
+		 u32 most);
+
+/** talker_below() - a random number smaller than @n */
+u32 talker_below(struct talker *t, u32 n);
+
+#endif /* DBLP_TEST_GRAMMAR_H */
