@@ -100,7 +100,8 @@ static int dblp_recv_report(struct dblp_sock *dsk, struct msghdr *m)
 /** dblp_readable() - would recvmsg() find something? */
 bool dblp_readable(const struct dblp_sock *dsk)
 {
-	return dsk->placement ? dsk->rx_placeable : dsk->rx_whole;
+	return dsk->placement ? READ_ONCE(dsk->rx_placeable) :
+				READ_ONCE(dsk->rx_whole);
 }
 
 static bool dblp_may_read(const struct dblp_sock *dsk)
@@ -158,10 +159,8 @@ int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep)
 			err = sock_intr_errno(*timeo);
 		if (err)
 			break;
-		sk_wait_event(sk, timeo, dblp_may_read(dsk) ||
-			      (!dsk->rx_busy &&
-			       (sk->sk_err || dblp_rx_eof(dsk) ||
-				(sk->sk_shutdown & RCV_SHUTDOWN))), &wait);
+		/* Whatever ends this loop wakes: nothing is read without the lock */
+		sk_wait_event(sk, timeo, false, &wait);
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return err ?: dblp_may_read(dsk);
