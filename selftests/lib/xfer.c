@@ -188,4 +188,7 @@ void xfer_parse(int argc, char **argv)
 		parse_option(opt);
 	if (optind != argc)
 		usage();
+	/* As wait_until() of lib.sh */
+	if (getenv("KSFT_MACHINE_SLOW"))
+		cfg.timeout *= 4;
 }
