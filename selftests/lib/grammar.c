@@ -162,7 +162,8 @@ static struct incoming *some_in(struct talker *t, bool closed)
 	return in;
 }
 
-static bool close_frame(struct talker *t, struct dblp_frame *f)
+/* Within the budget, or @greedy, but as if it were */
+static bool close_frame(struct talker *t, struct dblp_frame *f, bool greedy)
 {
 	struct incoming *in = some_in(t, false);
 	u32 segs, most, seg, len, bytes = 0, n = 0, i;
@@ -171,12 +172,15 @@ static bool close_frame(struct talker *t, struct dblp_frame *f)
 		return false;
 	segs = in_segs(in);
 	most = (u64)in->d.budget * (in->d.msg_len - in->critical) / DBLP_PPM;
+	if (greedy)
+		most = in->d.msg_len;
 	memset(in->map, 0, sizeof(in->map));
 	for (i = 0; i < 8; i++) {
 		seg = talker_below(t, segs);
 		len = in->d.msg_len - seg * in->seg_size;
 		len = len < in->seg_size ? len : in->seg_size;
-		if (seg * in->seg_size < in->critical || bytes + len > most ||
+		if ((seg * in->seg_size < in->critical && !greedy) ||
+		    bytes + len > most ||
 		    in->map[seg / 32 * 4 + 3 - seg % 32 / 8] & 1 << seg % 8)
 			continue;
 		in->map[seg / 32 * 4 + 3 - seg % 32 / 8] |= 1 << seg % 8;
@@ -242,13 +246,17 @@ static void flow_frame(struct talker *t, struct dblp_frame *f)
 static bool lie(struct talker *t, struct dblp_frame *f)
 {
 	struct outgoing *out = some_out(t);
-	struct incoming *in = &t->in[talker_below(t, IN_MAX)];
+	/* Most are about what may be closed with bytes missing */
+	struct incoming *in = some_in(t, once_in(t, 2)) ?:
+			      &t->in[talker_below(t, IN_MAX)];
 	static u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX];
 	u32 i;
 
 	switch (talker_below(t, 5)) {
 	case 0:
 		f->type = DBLP_FRAME_CLOSE;
+		if (once_in(t, 2))
+			return close_frame(t, f, true);
 		f->close.msg_id = once_in(t, 4) ? any(t) : in->d.msg_id;
 		f->close.missing_segs = 1 + any(t) % 64;
 		f->close.missing = f->close.missing_segs + any(t) % 65536;
@@ -313,7 +321,7 @@ static bool make_frame(struct talker *t, struct dblp_frame *f, u8 pkt)
 	case DBLP_FRAME_ACK:
 		return ack_frame(t, f);
 	case DBLP_FRAME_CLOSE:
-		return close_frame(t, f);
+		return close_frame(t, f, false);
 	case DBLP_FRAME_LOSSMAP:
 		return lossmap_frame(t, f);
 	case DBLP_FRAME_BUDGET:
@@ -666,7 +674,31 @@ static void spoil_frame(struct talker *t, struct packet *p)
 	}
 }
 
-/* Frames of a packet from before in the place of those that it has */
+/* A segment that keeps to the grid, of a message that is longer, shorter, or
+ * another one
+ */
+static void contradict(struct talker *t, struct packet *p)
+{
+	u32 seg_size = peek(p, 2, 2), len = peek(p, 24, 4), segs, more;
+	struct outgoing *out = some_out(t);
+
+	if (!seg_size)
+		return;
+	more = once_in(t, 3) ? talker_below(t, 2000) : talker_below(t, 4);
+	if (once_in(t, 2))
+		len += more * seg_size;
+	else if (len > more * seg_size)
+		len -= more * seg_size;
+	segs = (len - 1) / seg_size + 1;
+	if (!once_in(t, 3))
+		poke(p, 24, 4, len);
+	poke(p, 20, 4, once_in(t, 2) ? talker_below(t, segs) * seg_size :
+				       (segs - 1) * seg_size);
+	if (out && once_in(t, 3))
+		poke(p, 16, 4, out->d.msg_id + talker_below(t, 2));
+}
+
+/* Bytes of a packet from before in the place of those that it has */
 static void splice(struct talker *t, struct packet *p)
 {
 	u32 i = talker_below(t, HISTORY), at = talker_below(t, p->len), n;
@@ -693,6 +725,11 @@ static void spoil(struct talker *t, struct packet *p, bool may_cut)
 		case 1:
 		case 2:
 		case 3:
+			if ((p->byte[0] & 0xf) == DBLP_PKT_DATA &&
+			    p->len > DATA_HDR && once_in(t, 2)) {
+				contradict(t, p);
+				break;
+			}
 			if ((p->byte[0] & 0xf) == DBLP_PKT_DATA) {
 				f = &data_fields[talker_below(t, 9)];
 				spoil_field(t, p, f->at, f->size);
