@@ -71,7 +71,10 @@
  * cgroup see it. A charge that is refused is a reason to wait, to drop a packet, or
  * to do with less, never to allocate all the same; what is needed later to get rid
  * of something is charged with that thing. Who frees gives the charge back in the
- * same breath: see memory.c, and dblp_tx_free().
+ * same breath: see memory.c, and dblp_tx_free(). The best charge is none: what finds
+ * or tells of a message is in the message. What each connection has, whatever its peer
+ * or user does, is small and of a fixed size, and not charged: &struct dblp_sock, the
+ * first block of its ring, &struct dblp_auth. selftests/charged.c compares.
  *
  * *From UDP.* A packet is queued by UDP and taken out again in its data_ready
  * callback, in the same softirq, or by another CPU that is there already. The
@@ -849,6 +852,7 @@ void dblp_rcv_run(struct dblp_sock *dsk, struct dblp_run *run);
 bool dblp_from_peer(const struct dblp_sock *dsk, const struct sk_buff *skb);
 enum dblp_mib_item dblp_wire_why(enum dblp_wire_error err);
 int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
+void dblp_ranges_free(struct dblp_sock *dsk);
 void dblp_peer_gone(struct dblp_sock *dsk, u32 reason);
 void dblp_count_drops(struct net *net, const struct dblp_sock *dsk,
 		      enum dblp_mib_item why, u32 n);

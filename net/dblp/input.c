@@ -330,14 +330,26 @@ static void dblp_count_ecn(struct dblp_sock *dsk, u8 ecn, u32 n)
 }
 
 /* Where packets are lost or overtake each other there are more ranges */
-static void dblp_more_ranges(struct dblp_ranges *s)
+static void dblp_more_ranges(struct dblp_sock *dsk)
 {
 	struct dblp_pn_range *mem;
 
-	mem = kmalloc_array(DBLP_RANGES_MAX, sizeof(*mem),
-			    GFP_ATOMIC | __GFP_NOWARN);
-	if (mem)
-		dblp_ranges_grow(s, mem);
+	if (!dblp_rmem_schedule(&dsk->sk, DBLP_RANGES_SIZE))
+		return;
+	mem = kmalloc(DBLP_RANGES_SIZE, GFP_ATOMIC | __GFP_NOWARN);
+	if (!mem)
+		return;
+	dblp_rmem_charge(&dsk->sk, DBLP_RANGES_SIZE);
+	dblp_ranges_grow(&dsk->pns, mem);
+}
+
+/** dblp_ranges_free() - no packets come any more; the socket has no users */
+void dblp_ranges_free(struct dblp_sock *dsk)
+{
+	if (dsk->pns.r == dsk->pns.few)
+		return;
+	kfree(dsk->pns.r);
+	dblp_rmem_uncharge(&dsk->sk, DBLP_RANGES_SIZE);
 }
 
 /* Numbered packets were taken: they will be acknowledged */
@@ -348,7 +360,7 @@ static void dblp_note_received(struct dblp_sock *dsk, u64 pn,
 	u64 expected = s->n ? s->r[s->n - 1].last + 1 : 0;
 
 	if (dblp_ranges_crowded(s))
-		dblp_more_ranges(s);
+		dblp_more_ranges(dsk);
 	if (run->n > 1)
 		dblp_ranges_add_run(s, pn, run->n);
 	else

@@ -72,8 +72,7 @@ static void dblp_destruct(struct sock *sk)
 	dblp_tx_purge_reports(dsk);
 	dblp_tx_free(dsk, dsk->tx_reported);
 	dblp_ring_free(dsk);
-	if (dsk->pns.r != dsk->pns.few)
-		kfree(dsk->pns.r);
+	dblp_ranges_free(dsk);
 	dblp_auth_free(dsk);
 	if (dsk->ep)
 		dblp_endpoint_put(dsk->ep);

@@ -12,6 +12,7 @@
 
 #define DBLP_RANGES_MAX		64
 #define DBLP_RANGES_FEW		4	/* of a connection without losses */
+#define DBLP_RANGES_SIZE	(DBLP_RANGES_MAX * sizeof(struct dblp_pn_range))
 
 /** struct dblp_pn_range - packet numbers, both ends included */
 struct dblp_pn_range {
@@ -47,7 +48,7 @@ static inline bool dblp_ranges_crowded(const struct dblp_ranges *s)
 /**
  * dblp_ranges_grow() - give a set the room that it can make use of
  * @s: a set that was never given any
- * @mem: for DBLP_RANGES_MAX ranges; it is the caller's to free, when @s is not
+ * @mem: DBLP_RANGES_SIZE bytes; it is the caller's to free, when @s is not
  *	used any more and its @r is not @few
  *
  * A set that is not given any drops its lowest range sooner, that is all.
