@@ -170,6 +170,8 @@ static struct dblp_sock *dblp_child_alloc(struct dblp_sock *listener,
 	if (!child)
 		return NULL;
 	dsk = dblp_sk(child);
+	/* Until it is accepted, see dblp_accept_memory() */
+	mem_cgroup_sk_inherit(sk, child);
 	dblp_inherit(dsk, listener);
 	dsk->ep = listener->ep;
 	dblp_endpoint_get(dsk->ep);

@@ -4,7 +4,8 @@
  *
  * The bytes of messages, and what holds them, are charged to their socket, and
  * through it to the protocol and to the memory cgroup of whoever made or
- * accepted it. So they are not charged to the cgroup where they are allocated.
+ * accepted it, or of its listener as long as nobody has. So they are not charged
+ * to the cgroup where they are allocated.
  *
  * What a user sends is charged before it is allocated: who may not have it waits
  * without it, so that no number of senders takes more than all sockets may have.
@@ -130,9 +131,9 @@ void dblp_rmem_uncharge(struct sock *sk, int size)
  * dblp_accept_memory() - who accepts a connection pays for what it has
  * @sk: connection, locked, that nobody has seen yet
  *
- * It was made by a packet. What inet_csk_accept() does, with what modules may
- * use: charge everybody again, then give back what was charged before, which
- * was not to a cgroup.
+ * Its listener has paid for what came before. Charge who accepts it for that, too,
+ * then give it back for the listener: what inet_csk_accept() does, with what
+ * modules may use.
  *
  * Context: process.
  */
@@ -141,25 +142,28 @@ void dblp_accept_memory(struct sock *sk)
 	int size = PAGE_ALIGN(sk->sk_forward_alloc +
 			      atomic_read(&sk->sk_rmem_alloc) +
 			      dblp_ring_truesize(dblp_sk(sk)));
-	struct mem_cgroup *memcg;
+	struct mem_cgroup *theirs = sk->sk_memcg, *ours;
 	bool charged;
 
 	sock_owned_by_me(sk);
-	if (!mem_cgroup_sockets_enabled || sk->sk_memcg)
+	if (!mem_cgroup_sockets_enabled)
 		return;
+	sk->sk_memcg = NULL;
 	mem_cgroup_sk_alloc(sk);
-	memcg = sk->sk_memcg;
-	if (!memcg || !size)
+	ours = sk->sk_memcg;
+	if (ours == theirs || !size) {
+		mem_cgroup_put(theirs);
 		return;
+	}
 	/* Like packets that come in, it is charged though the cgroup be full */
 	local_bh_disable();
 	charged = __sk_mem_schedule(sk, size, SK_MEM_RECV);
 	local_bh_enable();
-	sk->sk_memcg = NULL;
-	if (charged) {
+	sk->sk_memcg = theirs;
+	if (charged)
 		__sk_mem_reclaim(sk, size);
-		sk->sk_memcg = memcg;
-	} else {
-		mem_cgroup_put(memcg);
-	}
+	else
+		swap(ours, theirs);
+	sk->sk_memcg = ours;
+	mem_cgroup_put(theirs);
 }

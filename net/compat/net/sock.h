@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * 6.10 put the arguments of accept() into a structure. 6.18 spreads counters of
- * drops. What gives a socket to the memory cgroup of a process is not exported to
- * modules.
+ * drops, and lets a socket inherit its memory cgroup. What gives a socket to that of
+ * a process, or of another socket, is not exported to modules.
  */
 #ifndef _NET_DBLP_COMPAT_NET_SOCK_H
 #define _NET_DBLP_COMPAT_NET_SOCK_H
@@ -63,6 +63,25 @@ static inline void dblp_mem_cgroup_sk_alloc(struct sock *sk)
 }
 
 #define mem_cgroup_sk_alloc dblp_mem_cgroup_sk_alloc
+#endif
+
+#ifdef DBLP_LACKS_MEM_CGROUP_SK_INHERIT
+#include <linux/memcontrol.h>
+
+static inline void dblp_mem_cgroup_sk_inherit(const struct sock *sk,
+					      struct sock *newsk)
+{
+#ifdef CONFIG_MEMCG
+	if (sk->sk_memcg == newsk->sk_memcg)
+		return;
+	mem_cgroup_put(newsk->sk_memcg);
+	if (sk->sk_memcg)
+		css_get(&sk->sk_memcg->css);
+	newsk->sk_memcg = sk->sk_memcg;
+#endif
+}
+
+#define mem_cgroup_sk_inherit dblp_mem_cgroup_sk_inherit
 #endif
 
 #endif
