@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Charged is what is held. Some dozens of connections are brought into a state, for
+ * each of those in which a socket holds memory: what the machine has less of then
+ * is what they hold, and what the memory cgroup has more of is what they are charged
+ * for. The one is never more than a small multiple of the other, and all of it comes
+ * back.
+ *
+ * The other ends are played by the test, which has its own memory before it
+ * begins to measure, and whose UDP sockets are not in the cgroup.
+ */
+#define _GNU_SOURCE
+#include "kselftest_harness.h"
+#include "lib/scripted.h"
+#include "lib/sock.h"
+
+#include <sys/stat.h>
+
+#define WAIT_MS		10000
+#define MIB		(1 << 20)
+#define CONNS		40
+/* Packets or messages for each of them */
+#define EACH		300U
+#define WIDE		1400U
+#define NARROW		256U
+
+/* What is charged is held, with what an allocation is rounded up to, */
+#define HELD_MOST(charged)	((charged) + (charged) / 2)
+/* what each connection has whatever happens, */
+#define FIXED		8192
+/* and what is no page of anybody's: allocators keep some for their CPU */
+#define NOISE		(2 * MIB)
+
+#define CGROUPS		"/sys/fs/cgroup"
+#define CGROUP		CGROUPS "/dblp-charged"
+
+static void cgroup_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		die("writing '%s' to %s", text, path);
+	close(fd);
+}
+
+/* The sum of the numbers behind @key */
+static s64 sum_in(const char *path, const char *key)
+{
+	FILE *f = fopen(path, "r");
+	size_t len = strlen(key);
+	long long sum = 0;
+	char line[512];
+	char *at;
+
+	if (!f)
+		die("%s", path);
+	while (fgets(line, sizeof(line), f)) {
+		at = line + strspn(line, " ");
+		if (!strncmp(at, key, len))
+			sum += atoll(at + len);
+	}
+	fclose(f);
+	return sum;
+}
+
+static s64 charged(void)
+{
+	return sum_in(CGROUP "/memory.stat", "sock ");
+}
+
+/* Each CPU keeps some free pages for itself */
+static s64 free_now(void)
+{
+	return sum_in("/proc/meminfo", "MemFree:") * 1024 +
+	       sum_in("/proc/zoneinfo", "count:") * getpagesize();
+}
+
+/* What waits for a grace period is free soon: until nothing changes any more */
+static s64 free_memory(void)
+{
+	u64 end = now_ms() + WAIT_MS;
+	s64 last, now = free_now();
+
+	do {
+		last = now;
+		sleep_ms(100);
+		now = free_now();
+	} while (llabs(now - last) > MIB / 8 && now_ms() < end);
+	return now;
+}
+
+struct conn {
+	int	fd;
+	int	udp;
+	u64	scid;
+	u32	pn;
+};
+
+/* How they come into the state; @peer is the end that is played */
+struct state {
+	struct packet	*p;
+	struct peer	*peer;
+	int		fd;
+};
+
+FIXTURE(held) {
+	struct sockaddr_dblp addr;
+	struct conn conn[CONNS];
+	struct peer peer;
+	struct packet p;
+	int listener;
+};
+
+FIXTURE_VARIANT(held) {
+	void (*build)(struct state *s);
+	/* Bytes that are charged at least, for all connections */
+	s64 least;
+	bool unaccepted;
+};
+
+static void data(struct state *s, const struct dblp_data *d, u32 seg_size)
+{
+	make_data(s->p, s->peer, d, seg_size, NULL);
+	send_packet(s->peer, s->p);
+}
+
+/* Every other segment of a message */
+static void half_of(struct state *s, u32 seg_size)
+{
+	struct dblp_data d = { .msg_len = 2 * EACH * seg_size };
+
+	for (; d.offset < d.msg_len; d.offset += 2 * seg_size)
+		data(s, &d, seg_size);
+}
+
+static void holes(struct state *s)
+{
+	half_of(s, WIDE);
+}
+
+static void narrow_holes(struct state *s)
+{
+	half_of(s, NARROW);
+}
+
+/* Nothing of them is missing, but nobody reads them */
+static void unread(struct state *s)
+{
+	struct dblp_data d = { .msg_len = 100 };
+
+	for (; d.msg_id < EACH; d.msg_id++)
+		data(s, &d, 104);
+}
+
+/* One segment of each, and none of the one in turn */
+static void half_open(struct state *s)
+{
+	struct dblp_data d = { .msg_len = 7000 };
+
+	for (d.msg_id = 1; d.msg_id <= EACH; d.msg_id++)
+		data(s, &d, NARROW);
+}
+
+/* The IDs of messages are as far from each other as the window allows */
+static void sparse(struct state *s)
+{
+	struct dblp_data d = { .msg_len = 7000 };
+
+	for (d.msg_id = 13; d.msg_id < 13 * EACH; d.msg_id += 13)
+		data(s, &d, NARROW);
+}
+
+static void zero_maps(struct state *s)
+{
+	struct dblp_data d = { .msg_len = 8 * MIB };
+	static const u32 map[] = { 1, 0, 0, 0, 0, 0, 0, 0 };
+	u32 i;
+
+	for (i = 0; i < EACH; i++) {
+		d.offset = i * 32 * NARROW;
+		make_zeros(s->p, s->peer, &d, NARROW, NULL, map, 8);
+		send_packet(s->peer, s->p);
+	}
+}
+
+static void duplicates(struct state *s)
+{
+	struct dblp_data d = { .msg_len = 100 * WIDE };
+	u32 i;
+
+	for (i = 0; i < EACH; i++)
+		data(s, &d, WIDE);
+}
+
+/* Closed early and read: the CLOSE is not acknowledged */
+static void closes(struct state *s)
+{
+	struct dblp_data d = {
+		.msg_len = 2 * NARROW, .budget = DBLP_PPM / 2,
+		.policy = DBLP_POLICY_EAGER,
+	};
+	char buf[2 * NARROW];
+
+	for (; d.msg_id < EACH; d.msg_id++) {
+		data(s, &d, NARROW);
+		if (!wait_for(s->fd, POLLIN, WAIT_MS) ||
+		    recv(s->fd, buf, sizeof(buf), 0) != sizeof(buf))
+			die("message %u is not closed", d.msg_id);
+		peer_drain(s->peer);
+	}
+}
+
+/* Each is answered by a packet, which is not acknowledged */
+static void pings(struct state *s, u32 n, u32 lost)
+{
+	struct dblp_frame ping = { .type = DBLP_FRAME_PING };
+
+	for (; n; n--, s->peer->pn += lost)
+		send_frame(s->peer, s->p, &ping);
+}
+
+static void ring(struct state *s)
+{
+	pings(s, 4 * EACH, 0);
+}
+
+/* Packets of which every other one is lost: fewer than make the ring grow */
+static void ranges(struct state *s)
+{
+	pings(s, 40, 1);
+}
+
+static void send_each(struct state *s, const void *buf, u32 len, u32 n)
+{
+	for (; n; n--)
+		if (send(s->fd, buf, len, MSG_DONTWAIT) != (ssize_t)len)
+			die("send()");
+}
+
+static void unacknowledged(struct state *s)
+{
+	static const char buf[100] = { 1 };
+
+	send_each(s, buf, sizeof(buf), EACH);
+}
+
+static void large(struct state *s)
+{
+	static const char buf[MIB / 2] = { 1 };
+
+	set_u32(s->fd, DBLP_ELIDE, 0);
+	send_each(s, buf, sizeof(buf), 1);
+}
+
+/* Acknowledged, and nobody takes the reports */
+static void reports(struct state *s)
+{
+	static const char buf[100] = { 1 };
+	u64 end = now_ms() + WAIT_MS;
+	u32 acked = 0;
+
+	set_u32(s->fd, DBLP_NOTIFY, 1);
+	s->peer->largest = 0;
+	send_each(s, buf, sizeof(buf), EACH);
+	while (get_meminfo(s->fd, SK_MEMINFO_WMEM_QUEUED)) {
+		if (now_ms() > end)
+			die("nothing more comes");
+		peer_drain(s->peer);
+		if (s->peer->largest > acked)
+			peer_ack(s->peer, 0, s->peer->largest - 1);
+		acked = s->peer->largest;
+	}
+}
+
+/* The budget of what is under way changes, and the peer has to be told */
+static void budgets(struct state *s)
+{
+	struct dblp_frame flow = {
+		.type = DBLP_FRAME_FLOW,
+		.flow = { .max_msg = 1 << 20, .max_data = 1ULL << 40 },
+	};
+
+	set_u32(s->fd, DBLP_BUDGET, DBLP_PPM);
+	send_frame(s->peer, s->p, &flow);
+	unacknowledged(s);
+	set_u32(s->fd, DBLP_BUDGET, DBLP_PPM / 2);
+}
+
+#define STATE(name, ...) \
+	FIXTURE_VARIANT_ADD(held, name) { .build = name, __VA_ARGS__ }
+
+#define BYTES(each)	((s64)CONNS * EACH * (each))
+
+STATE(holes, .least = BYTES(WIDE));
+STATE(narrow_holes, .least = BYTES(NARROW));
+STATE(unread, .least = BYTES(256 + 100));
+STATE(half_open, .least = BYTES(256 + NARROW));
+STATE(sparse, .least = BYTES(256 + NARROW));
+STATE(zero_maps, .least = BYTES(256));
+STATE(duplicates, .least = 0);
+STATE(closes, .least = BYTES(512));
+STATE(ring, .least = BYTES(4 * 48));
+STATE(ranges, .least = CONNS * 1024);
+STATE(unacknowledged, .least = BYTES(400));
+STATE(large, .least = CONNS * (MIB / 2));
+STATE(reports, .least = BYTES(300));
+STATE(budgets, .least = BYTES(400));
+FIXTURE_VARIANT_ADD(held, unaccepted) {
+	.build = holes, .least = BYTES(WIDE), .unaccepted = true,
+};
+
+/* In the order in which they were made */
+static void accept_all(FIXTURE_DATA(held) *self)
+{
+	u32 i;
+
+	for (i = 0; i < CONNS; i++) {
+		self->conn[i].fd = accept(self->listener, NULL, NULL);
+		if (self->conn[i].fd < 0)
+			die("accept()");
+	}
+}
+
+FIXTURE_SETUP(held)
+{
+	struct conn *c;
+
+	netns_new();
+	netns_set_mtu(1500);
+	cgroup_write(CGROUPS "/cgroup.subtree_control", "+memory");
+	rmdir(CGROUP);
+	ASSERT_EQ(0, mkdir(CGROUP, 0755));
+	memset(&self->peer, 1, sizeof(self->peer));
+	memset(&self->p, 1, sizeof(self->p));
+	/* The listener pays for what nobody has accepted */
+	cgroup_write(CGROUP "/cgroup.procs", "0");
+	self->listener = new_listener("127.0.0.1", CONNS, &self->addr);
+	cgroup_write(CGROUPS "/cgroup.procs", "0");
+	for (c = self->conn; c < self->conn + CONNS; c++) {
+		peer_connect(&self->peer, &self->addr);
+		peer_handshake(&self->peer);
+		*c = (struct conn){ -1, self->peer.udp, self->peer.scid,
+				    self->peer.pn };
+	}
+	cgroup_write(CGROUP "/cgroup.procs", "0");
+	if (!variant->unaccepted)
+		accept_all(self);
+}
+
+FIXTURE_TEARDOWN(held)
+{
+	cgroup_write(CGROUPS "/cgroup.procs", "0");
+}
+
+static void build(FIXTURE_DATA(held) *self, struct conn *c,
+		  void (*how)(struct state *s))
+{
+	struct state s = { .p = &self->p, .peer = &self->peer, .fd = c->fd };
+
+	self->peer.udp = c->udp;
+	self->peer.scid = c->scid;
+	self->peer.pn = c->pn;
+	memset(self->peer.acked, 0, sizeof(self->peer.acked));
+	how(&s);
+	if (!peer_sync(&self->peer))
+		die("a connection is gone");
+}
+
+static void close_all(FIXTURE_DATA(held) *self)
+{
+	u32 i;
+
+	for (i = 0; i < CONNS; i++) {
+		set_linger(self->conn[i].fd, 1, 0);
+		close(self->conn[i].fd);
+		close(self->conn[i].udp);
+	}
+	close(self->listener);
+}
+
+TEST_F_TIMEOUT(held, charged, 120)
+{
+	const char *debug = getenv("DBLP_DEBUG");
+	u64 end;
+	s64 held, paid, sock;
+	u32 i;
+
+	sock = charged();
+	held = free_memory();
+	for (i = 0; i < CONNS; i++)
+		build(self, &self->conn[i], variant->build);
+	held -= free_memory();
+	paid = charged() - sock;
+	TH_LOG("%lld bytes charged, %lld held", (long long)paid,
+	       (long long)held);
+	EXPECT_LE(variant->least, paid);
+	/* The debug kernel holds more for each, and keeps what was freed */
+	if (!debug || *debug == '0')
+		EXPECT_GE(HELD_MOST(paid) + CONNS * FIXED + NOISE, held);
+
+	if (variant->unaccepted)
+		accept_all(self);
+	EXPECT_LE(variant->least, charged() - sock);
+	close_all(self);
+	end = now_ms() + WAIT_MS;
+	while (charged() && now_ms() < end)
+		sleep_ms(20);
+	EXPECT_EQ(0, charged());
+}
+
+TEST_HARNESS_MAIN
