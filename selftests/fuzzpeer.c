@@ -278,7 +278,7 @@ static void begin_user(struct session *s, u32 i, int fd)
 	u->placement = t->placement = once_in(3);
 	t->zeros = once_in(2);
 	t->spoils = once_in(4) ? 4 : 12;
-	t->lies = once_in(6) ? 60 : once_in(3) ? 1000 : 0;
+	t->lies = once_in(4) ? 60 : once_in(2) ? 1000 : 0;
 
 	t->stride = s->t[0].stride;
 	t->random = &random_state;

@@ -167,6 +167,8 @@ static bool close_frame(struct talker *t, struct dblp_frame *f, bool greedy)
 {
 	struct incoming *in = some_in(t, false);
 	u32 segs, most, seg, len, bytes = 0, n = 0, i;
+	/* Critical bytes are told by the loss map as well */
+	bool all = greedy && once_in(t, 3);
 
 	if (!in)
 		return false;
@@ -179,7 +181,7 @@ static bool close_frame(struct talker *t, struct dblp_frame *f, bool greedy)
 		seg = talker_below(t, segs);
 		len = in->d.msg_len - seg * in->seg_size;
 		len = len < in->seg_size ? len : in->seg_size;
-		if ((seg * in->seg_size < in->critical && !greedy) ||
+		if ((seg * in->seg_size < in->critical && !all) ||
 		    bytes + len > most ||
 		    in->map[seg / 32 * 4 + 3 - seg % 32 / 8] & 1 << seg % 8)
 			continue;
