@@ -578,6 +578,8 @@ int main(int argc, char **argv)
 	while (socket_count() > 2 * WAY_MAX && now_ms() < end)
 		sleep_ms(100);
 	failed |= point(5, socket_count() == 2 * WAY_MAX, "no socket is left");
+	if (socket_count() != 2 * WAY_MAX)
+		run("dblpctl socket list | sed 's/^/# /'");
 	printf("# value %llu\n", (unsigned long long)tally.packets);
 	return failed;
 }
