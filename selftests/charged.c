@@ -267,7 +267,7 @@ static void reports(struct state *s)
 			die("nothing more comes");
 		peer_drain(s->peer);
 		if (s->peer->largest > acked)
-			peer_ack(s->peer, 0, s->peer->largest - 1);
+			peer_ack_all(s->peer);
 		acked = s->peer->largest;
 	}
 }

@@ -139,7 +139,7 @@ static u32 first_pass(FIXTURE_DATA(sender) *self)
 	while (!d.repair || d.msg_id != self->next_id) {
 		d = take_data(self);
 		n += d.msg_id == self->next_id;
-		peer_ack(&self->peer, 0, self->peer.largest - 1);
+		peer_ack_all(&self->peer);
 	}
 	self->next_id++;
 	return n;
@@ -175,7 +175,7 @@ static bool in_sequence(FIXTURE_DATA(sender) *self, u32 len, u32 budget)
 	send_pattern(self, len, &info);
 	while (bytes < len) {
 		d = take_data(self);
-		peer_ack(&self->peer, 0, self->peer.largest - 1);
+		peer_ack_all(&self->peer);
 		/* On a busy machine a probe may repeat some */
 		if (seen[d.offset / DBLP_SEG_MIN])
 			continue;
@@ -334,7 +334,7 @@ static void expect_complete(struct __test_metadata *_metadata,
 {
 	struct dblp_rcvinfo info;
 
-	peer_ack(&self->peer, 0, self->peer.largest - 1);
+	peer_ack_all(&self->peer);
 	info = take_report(_metadata, self);
 	EXPECT_EQ(0, info.missing);
 	EXPECT_EQ(DBLP_REASON_COMPLETE, info.reason);
@@ -398,7 +398,7 @@ TEST_F(sender, a_loss_map_is_not_overruled)
 		.flags = DBLP_SND_POLICY, .policy = DBLP_POLICY_EARLY,
 	});
 	send_frame(&self->peer, &self->p, &map);
-	peer_ack(&self->peer, 0, self->peer.largest - 1);
+	peer_ack_all(&self->peer);
 	EXPECT_FALSE(wait_for(self->fd, POLLERR, 300));
 	close_with(self, 200000);
 	EXPECT_EQ(1440, take_report(_metadata, self).missing);
@@ -460,7 +460,7 @@ static void send_and_close(FIXTURE_DATA(sender) *self, u32 id,
 	send_frame(&self->peer, &self->p, &close);
 	send_frame(&self->peer, &self->p, &map);
 	/* The next one needs the room that this one takes in the window */
-	peer_ack(&self->peer, 0, self->peer.largest - 1);
+	peer_ack_all(&self->peer);
 }
 
 TEST_F(sender, each_reason_is_counted)
@@ -478,7 +478,7 @@ TEST_F(sender, each_reason_is_counted)
 	struct dblp_info i;
 
 	send_and_take(self, 2000, &exact);
-	peer_ack(&self->peer, 0, self->peer.largest - 1);
+	peer_ack_all(&self->peer);
 	EXPECT_EQ(DBLP_REASON_COMPLETE, take_report(_metadata, self).reason);
 	for (id = 1; id < 3; id++) {
 		send_and_close(self, id, &budget, DBLP_REASON_BUDGET,

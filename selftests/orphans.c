@@ -102,7 +102,7 @@ static u64 acknowledge_until_reset(struct peer *peer, u64 ms)
 	while (!peer->n[DBLP_PKT_RST] && now_ms() - start < ms) {
 		peer_expect(peer, DBLP_PKT_RST, 10);
 		if (peer->largest > acked)
-			peer_ack(peer, 0, peer->largest - 1);
+			peer_ack_all(peer);
 		acked = peer->largest;
 	}
 	return now_ms() - start;

@@ -193,7 +193,7 @@ TEST_F(receiver, early_learns_from_a_straggler)
 	closed_after(_metadata, self, now_ms());
 	EXPECT_EQ(SEG, read_message(_metadata, self).missing);
 	send_packet(&self->peer, &late);
-	peer_ack(&self->peer, 0, self->peer.largest - 1);
+	peer_ack_all(&self->peer);
 	EXPECT_TRUE(peer_sync(&self->peer));
 
 	self->d.msg_id = 1;

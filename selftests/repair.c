@@ -196,7 +196,7 @@ TEST_F(peer, stop_is_repeated_until_it_is_acknowledged)
 	ASSERT_EQ(4, self->peer.n_close);
 	EXPECT_EQ(600, self->peer.close.close.missing);
 
-	peer_ack(&self->peer, 0, self->peer.largest - 1);
+	peer_ack_all(&self->peer);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	n = self->peer.n_close;
 	/* Nothing to wait for: longer than the time between the last ones */
@@ -213,7 +213,7 @@ static const struct packet *next_of(FIXTURE_DATA(peer) *self, u32 id)
 	while (peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS)) {
 		if (packet_data(p).msg_id == id)
 			return p;
-		peer_ack(&self->peer, 0, self->peer.largest - 1);
+		peer_ack_all(&self->peer);
 	}
 	errno = 0;
 	die("no DATA of message %u came", id);

@@ -137,7 +137,7 @@ TEST_F(peer, a_close_does_not_wait)
 	EXPECT_EQ(1, self->peer.close.close.msg_id);
 	EXPECT_EQ(600, self->peer.close.close.missing);
 	EXPECT_EQ(DBLP_REASON_BUDGET, self->peer.close.close.reason);
-	peer_ack(&self->peer, 0, self->peer.largest - 1);
+	peer_ack_all(&self->peer);
 
 	/* What comes now changes nothing, but is answered for */
 	send_part(self, 1, 1, FOUR_TENTHS);
@@ -289,8 +289,8 @@ static bool all_precede(struct peer *peer, const u32 *late, bool *acked,
 			die("receiving UDP");
 		p.len = len;
 		good &= closes_precede(&p, late, acked);
-		if (h.type == DBLP_PKT_CTRL && h.pn >= peer->largest)
-			peer->largest = h.pn + 1;
+		if (h.type == DBLP_PKT_CTRL)
+			peer_came(peer, h.pn);
 	}
 	return good;
 }
@@ -343,7 +343,7 @@ TEST_F(peer, a_late_segment_is_acknowledged_behind_its_close)
 
 	/* Once the sender has heard of all, it goes on */
 	while (count_acked(&self->peer, late) < MANY && now_ms() < end) {
-		peer_ack(&self->peer, 0, self->peer.largest - 1);
+		peer_ack_all(&self->peer);
 		peer_expect(&self->peer, DBLP_PKT_ACK, 10);
 	}
 	EXPECT_EQ(MANY, count_acked(&self->peer, late));
@@ -481,7 +481,7 @@ static void play_round(struct __test_metadata *_metadata,
 			send_part(self, base + at, seg, m.budget[at]);
 		}
 		EXPECT_TRUE(peer_sync(&self->peer));
-		peer_ack(&self->peer, 0, self->peer.largest - 1);
+		peer_ack_all(&self->peer);
 		ASSERT_TRUE(deliver(&m, base, self->fd))
 			TH_LOG("after %u packets of message %u and behind",
 			       i + 1, base);

@@ -186,7 +186,8 @@ static u64 dblp_acked_pn(const struct dblp_sock *dsk, u32 pn)
 	return dblp_pn_expand(dsk->sent.next - 1, pn);
 }
 
-static noinline_for_stack void
+/* Who acknowledges what was not sent wants more than the path bears */
+static noinline_for_stack int
 dblp_apply_ack(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now)
 {
 	struct dblp_acked_range r[DBLP_ACK_RANGES_MAX];
@@ -199,8 +200,10 @@ dblp_apply_ack(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now)
 	}
 	if (dblp_sent_ack(&dsk->sent, r, f->ack.n,
 			  (u64)f->ack.delay_us * NSEC_PER_USEC, &dsk->rtt, now,
-			  &dblp_sent_ops, dsk, &rs) < 0)
-		return;
+			  &dblp_sent_ops, dsk, &rs) < 0) {
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_ACKUNSENT);
+		return -EPROTO;
+	}
 	rs.ce = dblp_path_ce(dsk);
 	rs.share = dsk->share ?: 1;
 	if (rs.acked) {
@@ -211,6 +214,7 @@ dblp_apply_ack(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now)
 		dsk->info.delivery_rate = rs.rate;
 	if (rs.acked || rs.lost)
 		dblp_cc_ack(dsk, &rs);
+	return 0;
 }
 
 static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f)
@@ -235,8 +239,7 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 {
 	switch (f->type) {
 	case DBLP_FRAME_ACK:
-		dblp_apply_ack(dsk, f, now);
-		return 0;
+		return dblp_apply_ack(dsk, f, now);
 	case DBLP_FRAME_ECN:
 		dblp_ecn_counted(&dsk->ecn, f->ecn.ect0, f->ecn.ect1,
 				 f->ecn.ce);
@@ -276,9 +279,6 @@ static enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk, u8 type,
 		err = dblp_get_frame(f, &p, &len);
 		if (err)
 			return err;
-		if (f->type == DBLP_FRAME_ACK &&
-		    dblp_acked_pn(dsk, f->ack.range[0].last) >= dsk->sent.next)
-			return DBLP_WIRE_FIELD;
 		if (f->type == DBLP_FRAME_META) {
 			if (type != DBLP_PKT_DATA || meta->type)
 				return DBLP_WIRE_FIELD;

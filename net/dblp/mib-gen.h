@@ -131,6 +131,8 @@ enum dblp_mib_item {
 	DBLP_MIB_ORPHANTOOMANY,
 	/* Packets dropped: not made with a key that we have, or with one though we have none */
 	DBLP_MIB_DROPAUTH,
+	/* Connections reset as the peer acknowledged packets that were never sent */
+	DBLP_MIB_ACKUNSENT,
 	__DBLP_MIB_MAX
 };
 

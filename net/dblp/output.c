@@ -607,6 +607,8 @@ static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 		dblp_note_idle(dsk);
 		return true;
 	}
+	if (dblp_sent_skips(&dsk->sent))
+		dblp_sent_skip(&dsk->sent, get_random_u32());
 	mss = dblp_mss(dsk, &dst);
 	dblp_tell_blocked(dsk);
 	if (!dst || !dblp_push_ctl(dsk, dst, mss, now) ||

@@ -56,6 +56,20 @@ static void ranges_insert(struct dblp_ranges *s, u32 i, u64 pn)
 	s->n++;
 }
 
+static void ranges_forget(struct dblp_ranges *s)
+{
+	u64 largest = s->r[s->n - 1].last;
+	u32 i = 0;
+
+	while (largest - s->r[i].last >= DBLP_RANGES_SPAN)
+		i++;
+	if (!i)
+		return;
+	s->floor = s->r[i - 1].last + 1;
+	s->n -= i;
+	memmove(&s->r[0], &s->r[i], s->n * sizeof(s->r[0]));
+}
+
 bool dblp_ranges_add(struct dblp_ranges *s, u64 pn)
 {
 	u32 i = ranges_upto(s, pn);
@@ -75,13 +89,16 @@ bool dblp_ranges_add(struct dblp_ranges *s, u64 pn)
 	} else {
 		ranges_insert(s, i, pn);
 	}
+	ranges_forget(s);
 	return true;
 }
 
 void dblp_ranges_add_run(struct dblp_ranges *s, u64 pn, u32 n)
 {
-	if (dblp_ranges_add(s, pn))
-		s->r[s->n - 1].last = pn + n - 1;
+	if (!dblp_ranges_add(s, pn))
+		return;
+	s->r[s->n - 1].last = pn + n - 1;
+	ranges_forget(s);
 }
 
 bool dblp_ranges_has(const struct dblp_ranges *s, u64 pn)

@@ -11,6 +11,8 @@
 #include <linux/types.h>
 
 #define DBLP_RANGES_MAX		64
+/* What is so far behind, its sender has forgotten: no more are outstanding */
+#define DBLP_RANGES_SPAN	65536U
 #define DBLP_RANGES_FEW		4	/* of a connection without losses */
 #define DBLP_RANGES_SIZE	(DBLP_RANGES_MAX * sizeof(struct dblp_pn_range))
 
@@ -22,6 +24,11 @@ struct dblp_pn_range {
 
 /**
  * struct dblp_ranges - packet numbers received, by rising number
+ *
+ * A number that never comes parts two ranges, whether its packet was lost or its
+ * sender has left it out. So that this does not cost anything for ever, a range
+ * goes when all of it is %DBLP_RANGES_SPAN behind.
+ *
  * @floor: smaller numbers count as received: their ranges were dropped
  * @n: ranges in use
  * @room: ranges that @r can hold

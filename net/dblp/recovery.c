@@ -116,6 +116,7 @@ void dblp_sent_init(struct dblp_sent *s, struct dblp_sent_pkt *block, u32 size)
 	s->first = block;
 	s->blocks = &s->first;
 	s->mask = size - 1;
+	s->skipped = U64_MAX;
 	s->reorder = DBLP_REORDER_MIN;
 }
 
@@ -189,6 +190,27 @@ struct dblp_sent_pkt *dblp_sent_push(struct dblp_sent *s, u16 bytes, u64 now)
 	return slot(s, s->next - 1);
 }
 
+void dblp_sent_skip(struct dblp_sent *s, u32 random)
+{
+	if (s->skip_gap) {
+		if (!dblp_sent_free(s) || dblp_sent_pkt(s, s->skipped))
+			return;
+		s->skipped = s->next++;
+		*slot(s, s->skipped) = (struct dblp_sent_pkt) {
+			.state = DBLP_SENT_ACKED, .skip = s->next,
+		};
+	}
+	s->skip_gap = s->skip_gap ? min(s->skip_gap * DBLP_SKIP_GROWS,
+					DBLP_SKIP_MAX) : DBLP_SKIP_MIN;
+	s->skip_at = s->next + s->skip_gap + (random & (s->skip_gap - 1));
+}
+
+/* How many packets were sent after @pn, up to @later? */
+static u64 behind(const struct dblp_sent *s, u64 pn, u64 later)
+{
+	return later - pn - (pn < s->skipped && s->skipped < later);
+}
+
 /* First packet of @pn ... @end - 1 that is not acknowledged, or @end or more */
 static u64 next_unacked(struct dblp_sent *s, u64 pn, u64 end)
 {
@@ -254,8 +276,9 @@ static void note_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 	late -= min(late, usual_delay(rtt));
 	if (lost) {
 		s->recent_lost -= min_t(u32, s->recent_lost, slot(s, pn)->bytes);
-		widen_reordering(s, rtt, s->largest_acked - pn, late, now);
-	} else if (before - pn > s->reorder / 2 || late > s->reorder_ns / 2) {
+		widen_reordering(s, rtt, behind(s, pn, s->largest_acked), late,
+				 now);
+	} else if (behind(s, pn, before) > s->reorder / 2 || late > s->reorder_ns / 2) {
 		s->reorder_at = now;
 	}
 }
@@ -370,7 +393,7 @@ static u32 detect_lost(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
 		struct dblp_sent_pkt *pkt = slot(s, pn);
 		bool inflight = pkt->state == DBLP_SENT_INFLIGHT;
 
-		if (inflight && s->largest_acked - pn >= s->reorder) {
+		if (inflight && behind(s, pn, s->largest_acked) >= s->reorder) {
 			lost += lose_packet(s, pn, DBLP_LOST_REORDERED, ops,
 					    ctx);
 		} else if (inflight && now >= pkt->sent + delay) {
@@ -450,7 +473,8 @@ static bool ranges_are_sane(const struct dblp_sent *s,
 	if (!n || r[0].last >= s->next)
 		return false;
 	for (i = 0; i < n; i++) {
-		if (r[i].first > r[i].last)
+		if (r[i].first > r[i].last ||
+		    (r[i].first <= s->skipped && s->skipped <= r[i].last))
 			return false;
 		if (i && r[i].last >= r[i - 1].first)
 			return false;

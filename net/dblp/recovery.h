@@ -22,6 +22,12 @@ struct dblp_carried;
 #define DBLP_PTO_BACKOFF_MAX	3U	/* doublings at once; then by silence */
 #define DBLP_PTO_SILENCE	12U	/* at least this part of it */
 #define DBLP_SENT_BLOCK		64U	/* packets: less than a page */
+/* Of so many numbers one is left out, or of up to twice as many: at first, and at
+ * last, when the peer has forgotten the one before (DBLP_RANGES_SPAN)
+ */
+#define DBLP_SKIP_MIN		256U
+#define DBLP_SKIP_MAX		65536U
+#define DBLP_SKIP_GROWS		16U	/* times with each that was left out */
 
 /**
  * struct dblp_rtt - round-trip time, RFC 9002 section 5
@@ -156,6 +162,10 @@ struct dblp_sent_pkt {
  * @mask: size of the ring less 1
  * @base: packet numbers below are forgotten
  * @next: packet number of the next packet; @next - @base <= size
+ * @skipped: the latest packet number that was left out, U64_MAX before the first:
+ *	who acknowledges it has not seen what he acknowledges
+ * @skip_at: the next is left out when @next has come here
+ * @skip_gap: how far that is, or half as far; 0 before the first is chosen
  * @scan: packet numbers below are not in flight
  * @largest_acked: largest packet number acknowledged, if @any_acked
  * @any_acked: false before the first ACK
@@ -180,6 +190,9 @@ struct dblp_sent {
 	u32			mask;
 	u64			base;
 	u64			next;
+	u64			skipped;
+	u64			skip_at;
+	u32			skip_gap;
 	u64			scan;
 	u64			largest_acked;
 	bool			any_acked;
@@ -334,6 +347,24 @@ struct dblp_sent_pkt *dblp_sent_push(struct dblp_sent *s, u16 bytes, u64 now);
 void dblp_sent_push_row(struct dblp_sent *s, const struct dblp_sent_pkt *like,
 			u32 n, u64 now);
 
+/** dblp_sent_skips() - is it time for dblp_sent_skip()? */
+static inline bool dblp_sent_skips(const struct dblp_sent *s)
+{
+	return s->next >= s->skip_at;
+}
+
+/**
+ * dblp_sent_skip() - leave a packet number out, RFC 9000 section 21.4
+ * @s: packets sent
+ * @random: what nobody can foresee
+ *
+ * A peer that acknowledges what it has not received, to be sent more than the path
+ * bears, acknowledges this one, too. The first call only chooses when. There is one
+ * in the ring at most, or none is left out: it uses a slot, as one acknowledged,
+ * and counts for nothing.
+ */
+void dblp_sent_skip(struct dblp_sent *s, u32 random);
+
 /**
  * struct dblp_acked_range - packet numbers of an ACK frame
  * @first: lowest of them
@@ -362,7 +393,8 @@ struct dblp_acked_range {
  * all (RFC 8985) and narrow again when none has needed so much for a while.
  *
  * Return: bytes newly acknowledged, or -1 when the ACK names a packet that was
- * never sent: then nothing was changed.
+ * never sent, as its number was not reached or was left out: then nothing was
+ * changed.
  */
 s64 dblp_sent_ack(struct dblp_sent *s, const struct dblp_acked_range *r, u32 n,
 		  u64 ack_delay, struct dblp_rtt *rtt, u64 now,

@@ -42,6 +42,8 @@ int dblp_ring_init(struct dblp_sock *dsk, gfp_t gfp)
 	struct dblp_sent_pkt *block;
 
 	BUILD_BUG_ON(DBLP_SENT_BLOCK * sizeof(*block) > PAGE_SIZE);
+	/* The peer forgets what we have forgotten, and nothing else */
+	BUILD_BUG_ON(DBLP_RANGES_SPAN < DBLP_SENT_RING_MAX);
 	block = kcalloc(DBLP_SENT_RING_MIN, sizeof(*block), gfp);
 	if (!block)
 		return -ENOMEM;

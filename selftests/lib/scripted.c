@@ -323,6 +323,17 @@ static void note_frames(struct peer *peer, const u8 *p, u32 len)
 	}
 }
 
+void peer_came(struct peer *peer, u32 pn)
+{
+	if (!peer->came.room) {
+		dblp_ranges_init(&peer->came);
+		dblp_ranges_grow(&peer->came, peer->came_mem);
+	}
+	dblp_ranges_add(&peer->came, pn);
+	if (pn >= peer->largest)
+		peer->largest = pn + 1;
+}
+
 static void note_packet(struct peer *peer, const struct packet *p)
 {
 	const u8 *rest = p->byte + DBLP_HDR_LEN;
@@ -357,9 +368,8 @@ static void note_packet(struct peer *peer, const struct packet *p)
 	default:
 		note_frames(peer, rest, h.ctl_len);
 	}
-	if (h.type >= DBLP_PKT_CTRL &&
-	    h.pn >= peer->largest)
-		peer->largest = h.pn + 1;
+	if (h.type >= DBLP_PKT_CTRL)
+		peer_came(peer, h.pn);
 	if (peer->seen)
 		peer->seen(peer, p);
 }
@@ -479,6 +489,29 @@ void peer_ack(struct peer *peer, u32 first, u32 last)
 	struct packet p;
 
 	send_frame(peer, &p, &f);
+}
+
+struct dblp_frame frame_of_all(const struct peer *peer)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_ACK, .ack.n = peer->came.n,
+	};
+	u32 i;
+
+	for (i = 0; i < f.ack.n; i++) {
+		f.ack.range[i].first = peer->came.r[f.ack.n - 1 - i].first;
+		f.ack.range[i].last = peer->came.r[f.ack.n - 1 - i].last;
+	}
+	return f;
+}
+
+void peer_ack_all(struct peer *peer)
+{
+	struct dblp_frame f = frame_of_all(peer);
+	struct packet p;
+
+	if (f.ack.n)
+		send_frame(peer, &p, &f);
 }
 
 u32 random_next(u64 *state)

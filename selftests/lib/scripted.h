@@ -10,6 +10,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
+#include "ranges.h"
 #include "testlib.h"
 #include "wire.h"
 
@@ -41,6 +42,8 @@ struct packet {
  * @flow: the last FLOW
  * @share: how many send to the other end, as it said last
  * @largest: largest packet number that has come, plus 1
+ * @came: packet numbers that have come; peer_ack_all() acknowledges them
+ * @came_mem: for these
  * @twin: another connection over the same UDP socket, or NULL; what comes for it
  *	is noted there
  * @seen: is called for each packet that came and was noted, if set
@@ -66,6 +69,8 @@ struct peer {
 	struct dblp_frame	flow;
 	u32			share;
 	u32			largest;
+	struct dblp_ranges	came;
+	struct dblp_pn_range	came_mem[DBLP_RANGES_MAX];
 	struct peer		*twin;
 	void			(*seen)(struct peer *peer, const struct packet *p);
 };
@@ -164,6 +169,16 @@ int peer_join(struct peer *peer, const struct sockaddr_dblp *to, int listener);
 bool peer_sync(struct peer *peer);
 /** peer_ack() - acknowledge packet numbers @first ... @last */
 void peer_ack(struct peer *peer, u32 first, u32 last);
+/**
+ * peer_ack_all() - acknowledge all that has come, and nothing else
+ *
+ * What the other end left out does not come: to acknowledge it is a lie.
+ */
+void peer_ack_all(struct peer *peer);
+/** peer_came() - note the number of a packet that was not taken by peer_expect() */
+void peer_came(struct peer *peer, u32 pn);
+/** frame_of_all() - the frame of peer_ack_all() */
+struct dblp_frame frame_of_all(const struct peer *peer);
 
 /** random_next() - the next of the numbers that @state, once a seed, stands for */
 u32 random_next(u64 *state);

@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 	while (r.p < r.end && steps++ < 48) {
 		u8 op = get(&r);
 
-		switch (op % 5) {
+		switch (op % 6) {
 		case 0:
 		case 1:
 			for (i = 1 + get(&r) % 24; i; i--)
@@ -65,6 +65,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 			break;
 		case 4:
 			fuzz_ack_all(&m, get(&r));
+			break;
+		case 5:
+			CHECK(model_skip(&m, op));
 			break;
 		}
 	}

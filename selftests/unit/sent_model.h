@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <linux/limits.h>
+
 #include "recovery.h"
 #include "ring.h"
 
@@ -24,6 +26,7 @@ struct sent_model {
 	/* The naive one */
 	u64			next;
 	u64			delivered;
+	u64			skipped;
 	struct {
 		u64	at;
 		u16	bytes;
@@ -77,6 +80,7 @@ static inline void model_begin(struct sent_model *m)
 {
 	memset(m, 0, sizeof(*m));
 	m->now = 1000000000;
+	m->skipped = U64_MAX;
 	ring_init(&m->s, MODEL_RING);
 }
 
@@ -105,6 +109,32 @@ static inline void model_push(struct sent_model *m, u16 bytes, u32 msg)
 	m->next++;
 }
 
+/* Leave a number out now if that may be. False if it was, though it may not */
+static inline bool model_skip(struct sent_model *m, u32 random)
+{
+	if (m->next == MODEL_PKTS)
+		return true;
+	if (!m->s.skip_gap)
+		dblp_sent_skip(&m->s, random);
+	dblp_sent_skip(&m->s, random);
+	if (m->s.next == m->next)
+		return true;
+	if (m->skipped != U64_MAX && m->skipped >= m->s.base)
+		return false;
+	m->skipped = m->next;
+	m->pkt[m->next].state = DBLP_SENT_ACKED;
+	m->pkt[m->next].told = DBLP_SENT_ACKED;
+	m->next++;
+	return m->s.next == m->next;
+}
+
+static inline u64 model_behind(const struct sent_model *m, u64 pn)
+{
+	u64 n = m->s.largest_acked - pn;
+
+	return pn < m->skipped && m->skipped < m->s.largest_acked ? n - 1 : n;
+}
+
 /* The tolerance is taken from the real one: tests of their own look at that */
 static inline u64 model_lose(struct sent_model *m)
 {
@@ -122,7 +152,7 @@ static inline u64 model_lose(struct sent_model *m)
 	for (pn = 0; pn < m->next && pn < m->s.largest_acked; pn++) {
 		if (m->pkt[pn].state != DBLP_SENT_INFLIGHT)
 			continue;
-		if (pn + m->s.reorder <= m->s.largest_acked ||
+		if (model_behind(m, pn) >= m->s.reorder ||
 		    m->pkt[pn].at + delay <= m->now)
 			m->pkt[pn].state = DBLP_SENT_LOST;
 		else if (!loss_time || m->pkt[pn].at + delay < loss_time)
@@ -176,7 +206,8 @@ static inline bool model_ack(struct sent_model *m,
 
 	for (i = 0; i < n; i++) {
 		if (r[i].first > r[i].last ||
-		    (i && r[i].last >= r[i - 1].first))
+		    (i && r[i].last >= r[i - 1].first) ||
+		    (m->skipped >= r[i].first && m->skipped <= r[i].last))
 			sane = false;
 	}
 	ret = dblp_sent_ack(&m->s, r, n, ack_delay, &m->rtt, m->now, &model_ops,

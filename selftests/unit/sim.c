@@ -275,6 +275,8 @@ static void run_sender(struct sim *s, u32 flow)
 	u64 wake = U64_MAX;
 	u32 segment;
 
+	if (s->skips && dblp_sent_skips(&f->sent))
+		dblp_sent_skip(&f->sent, sim_random(s));
 	while (has_window(s, f)) {
 		if (f->pace_next > s->now) {
 			wake = f->pace_next;

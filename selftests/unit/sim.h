@@ -76,6 +76,7 @@ struct sim {
 	u32			payload;	/* and of a message in it; 0: mss */
 	u32			mark_above;	/* packets in the queue; 0: no ECN */
 	bool			tell_share;	/* in ACKs: how many send */
+	bool			skips;		/* leave numbers out */
 	u32			strangers;	/* who send elsewhere, told too */
 	u32			n;
 	struct sim_flow		*flow;

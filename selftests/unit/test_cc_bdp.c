@@ -33,6 +33,7 @@ static void check_goodput(struct __test_metadata *_metadata, u32 loss,
 
 	for (i = 0; i < N_PATHS; i++) {
 		sim_path(&s, 1, paths[i].mbit, paths[i].rtt, loss);
+		s.skips = true;
 		sim_run(&s, paths[i].settle);
 		got = sim_share(&s, 0, paths[i].time);
 		EXPECT_GE(got, least) {

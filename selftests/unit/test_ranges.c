@@ -179,18 +179,51 @@ TEST(dblp_ranges_add__ends_of_the_number_space)
 {
 	NEW_RANGES(s);
 
-	EXPECT_TRUE(dblp_ranges_add(&s, U64_MAX));
-	EXPECT_TRUE(dblp_ranges_add(&s, 0));
-	EXPECT_EQ(2, s.n);
-	EXPECT_TRUE(dblp_ranges_add(&s, U64_MAX - 1));
 	EXPECT_TRUE(dblp_ranges_add(&s, 1));
-	EXPECT_EQ(2, s.n);
+	EXPECT_TRUE(dblp_ranges_add(&s, 0));
+	EXPECT_EQ(1, s.n);
 	EXPECT_EQ(0, s.r[0].first);
 	EXPECT_EQ(1, s.r[0].last);
-	EXPECT_EQ(U64_MAX - 1, s.r[1].first);
-	EXPECT_EQ(U64_MAX, s.r[1].last);
+	EXPECT_TRUE(dblp_ranges_add(&s, U64_MAX));
+	EXPECT_TRUE(dblp_ranges_add(&s, U64_MAX - 1));
+	EXPECT_EQ(1, s.n);
+	EXPECT_EQ(2, s.floor);
+	EXPECT_EQ(U64_MAX - 1, s.r[0].first);
+	EXPECT_EQ(U64_MAX, s.r[0].last);
 	EXPECT_FALSE(dblp_ranges_add(&s, U64_MAX));
 	EXPECT_FALSE(dblp_ranges_has(&s, U64_MAX - 2));
+}
+
+/* What never comes is not told for ever, nor needs it room */
+TEST(dblp_ranges_add__forgets_what_is_far_behind)
+{
+	struct dblp_ranges s;
+	u64 pn;
+
+	dblp_ranges_init(&s);
+	for (pn = 0; pn < 10; pn++)
+		dblp_ranges_add(&s, pn);
+	dblp_ranges_add(&s, 11);
+	dblp_ranges_add_run(&s, 13, DBLP_RANGES_SPAN - 5);
+	EXPECT_EQ(3, s.n);
+	EXPECT_EQ(DBLP_RANGES_SPAN + 7, s.r[2].last);
+	dblp_ranges_add(&s, DBLP_RANGES_SPAN + 8);
+	EXPECT_EQ(3, s.n);
+	dblp_ranges_add(&s, DBLP_RANGES_SPAN + 9);
+	EXPECT_EQ(2, s.n);
+	EXPECT_EQ(10, s.floor);
+	dblp_ranges_add_run(&s, DBLP_RANGES_SPAN + 10, 2);
+	EXPECT_EQ(1, s.n);
+	EXPECT_EQ(12, s.floor);
+	EXPECT_FALSE(dblp_ranges_has(&s, 12));
+	EXPECT_TRUE(dblp_ranges_add(&s, 12));
+	/* Too late to be kept */
+	dblp_ranges_add_run(&s, 4 * DBLP_RANGES_SPAN, 1);
+	EXPECT_EQ(1, s.n);
+	EXPECT_TRUE(dblp_ranges_add(&s, 2 * DBLP_RANGES_SPAN));
+	EXPECT_FALSE(dblp_ranges_add(&s, 2 * DBLP_RANGES_SPAN));
+	EXPECT_EQ(1, s.n);
+	EXPECT_TRUE(ranges_are_sane(&s));
 }
 
 TEST(dblp_ranges_add__like_the_model)

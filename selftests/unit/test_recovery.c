@@ -271,6 +271,76 @@ TEST_F(sent, dblp_sent_ack__of_packets_never_sent)
 	EXPECT_EQ(0, self->m.s.inflight);
 }
 
+TEST_F(sent, dblp_sent_skip__is_noticed_and_costs_nothing)
+{
+	struct dblp_acked_range r[2] = { { 11, 12 }, { 3, 9 } };
+
+	push(&self->m, 10);
+	EXPECT_TRUE(model_skip(&self->m, 0));
+	EXPECT_EQ(11, self->m.s.next);
+	EXPECT_EQ(10000, self->m.s.inflight);
+	push(&self->m, 2);
+	/* A second one only when the first is not in the ring any more */
+	EXPECT_TRUE(model_skip(&self->m, 0));
+	EXPECT_EQ(13, self->m.s.next);
+	EXPECT_TRUE(ack(&self->m, 0, 12, 1 * MS));
+	EXPECT_TRUE(ack(&self->m, 10, 10, 0));
+	EXPECT_TRUE(ack(&self->m, 10, 11, 0));
+	EXPECT_TRUE(ack(&self->m, 9, 10, 0));
+	EXPECT_EQ(12000, self->m.s.inflight);
+
+	/* What was not sent is not one packet more that overtook others */
+	EXPECT_TRUE(ack(&self->m, 11, 12, 0));
+	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(&self->m, 9));
+	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 8));
+	EXPECT_TRUE(model_ack(&self->m, r, 2, 0));
+	EXPECT_EQ(9000, self->m.s.delivered);
+	EXPECT_EQ(6, self->m.s.spurious);
+	EXPECT_TRUE(ack(&self->m, 0, 2, 0));
+	EXPECT_EQ(13, self->m.s.base);
+	EXPECT_TRUE(model_skip(&self->m, 0));
+	EXPECT_EQ(14, self->m.s.next);
+	push(&self->m, 1);
+	EXPECT_TRUE(ack(&self->m, 13, 14, 0));
+	EXPECT_TRUE(ack(&self->m, 14, 14, 0));
+	EXPECT_EQ(0, self->m.s.inflight);
+	EXPECT_EQ(15, self->m.s.base);
+}
+
+TEST_F(sent, dblp_sent_skip__without_room)
+{
+	push(&self->m, MODEL_RING);
+	EXPECT_EQ(0, dblp_sent_free(&self->m.s));
+	EXPECT_TRUE(model_skip(&self->m, 0));
+	EXPECT_EQ(MODEL_RING, self->m.s.next);
+}
+
+/* Where no path loses packets, so many numbers are missing in a million */
+TEST(dblp_sent_skip__is_rare)
+{
+	u64 was[4] = {}, n = 0;
+	struct prng r = { 9 };
+	struct dblp_sent s;
+
+	ring_init(&s, MODEL_RING);
+	EXPECT_TRUE(dblp_sent_skips(&s));
+	for (; s.next < 1000000; s.base = ++s.next) {
+		u64 next = s.next;
+
+		if (!dblp_sent_skips(&s))
+			continue;
+		dblp_sent_skip(&s, prng_any(&r));
+		if (s.next != next && n++ < 4)
+			was[n - 1] = next;
+	}
+	EXPECT_TRUE(was[0] >= 256 && was[0] < 512);
+	EXPECT_TRUE(was[1] - was[0] > 4096 && was[1] - was[0] <= 8192);
+	EXPECT_TRUE(was[2] - was[1] > 65536 && was[2] - was[1] <= 131072);
+	EXPECT_TRUE(was[3] - was[2] > 65536 && was[3] - was[2] <= 131072);
+	EXPECT_TRUE(n >= 2 + 7 && n <= 2 + 15);
+	ring_free(&s);
+}
+
 TEST_F(sent, dblp_sent_ack__ranges_that_cannot_be)
 {
 	static const struct dblp_acked_range bad[][2] = {
@@ -741,6 +811,13 @@ TEST_F(sent, dblp_sent_ack__rate_after_a_pause)
 	EXPECT_EQ(1000 * 1000, rs.rate);
 }
 
+/* What was left out does not arrive */
+static void see(const struct sent_model *m, bool *seen, u64 pn)
+{
+	if (m->pkt[pn].bytes)
+		seen[pn] = true;
+}
+
 /* Random sending, losing, reordering, waiting */
 static bool random_life(struct prng *r, u32 loss, u32 spread)
 {
@@ -758,8 +835,10 @@ static bool random_life(struct prng *r, u32 loss, u32 spread)
 				   prng_below(r, 4));
 		for (; next + spread < m.next; next++)
 			if (prng_below(r, 100) >= loss)
-				seen[next + prng_below(r, spread + 1)] = true;
+				see(&m, seen, next + prng_below(r, spread + 1));
 		m.now += prng_any(r) % (5 * MS);
+		if (prng_below(r, 4) == 0)
+			ok = model_skip(&m, prng_any(r));
 		for (i = m.next; i-- && n < 64;) {
 			if (!seen[i] || prng_below(r, 50) == 0)
 				continue;

@@ -258,6 +258,10 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 		"DropAuth",
 		"Packets dropped: not made with a key that we have, or with one though we have none",
 	},
+	[DBLP_A_STATS_ACK_UNSENT] = {
+		"AckUnsent",
+		"Connections reset as the peer acknowledged packets that were never sent",
+	},
 };
 
 const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {
