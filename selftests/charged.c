@@ -264,7 +264,6 @@ static void reports(struct state *s)
 	u32 acked = 0;
 
 	set_u32(s->fd, DBLP_NOTIFY, 1);
-	s->peer->largest = 0;
 	send_each(s, buf, sizeof(buf), EACH);
 	while (get_meminfo(s->fd, SK_MEMINFO_WMEM_QUEUED)) {
 		if (now_ms() > end)
@@ -365,6 +364,8 @@ static void build(FIXTURE_DATA(held) *self, struct conn *c,
 	self->peer.scid = c->scid;
 	self->peer.pn = c->pn;
 	memset(self->peer.acked, 0, sizeof(self->peer.acked));
+	self->peer.largest = 0;
+	self->peer.came.room = 0;
 	how(&s);
 	if (!peer_sync(&self->peer))
 		die("a connection is gone");
