@@ -287,14 +287,6 @@ static bool dblp_auth_frame(const struct dblp_auth_pkt *pkt, u8 *bytes,
 	       !dblp_get_frame(f, &p, &left) && f->type == DBLP_FRAME_AUTH;
 }
 
-/* The number in full of one that is the low 32 bits of it; what never was one is
- * negative
- */
-static u64 dblp_auth_number(const struct dblp_ranges *s, u32 low)
-{
-	return dblp_pn_expand(s->n ? s->r[s->n - 1].last : U64_MAX, low);
-}
-
 /* Was a packet made with one of our keys? @pkt lacks its number yet, of which its
  * header has the low bits in @pn if @pns are the numbers that came before
  */
@@ -308,8 +300,8 @@ static enum dblp_mib_item dblp_auth_check(struct dblp_auth *a,
 
 	if (!dblp_auth_frame(pkt, bytes, &f) || (pns && f.auth.number))
 		return DBLP_MIB_DROPAUTH;
-	pkt->number = pns ? dblp_auth_number(pns, pn) :
-			    dblp_auth_number(&a->seen, f.auth.number);
+	pkt->number = pns ? dblp_pn_full(pns, pn) :
+			    dblp_pn_full(&a->seen, f.auth.number);
 	for (i = 0; a->ready && i < a->n; i++) {
 		dblp_auth_tag(pkt, a->keys[i].rx, tag);
 		if (!crypto_memneq(tag, f.auth.tag, DBLP_TAG_LEN))

@@ -202,14 +202,35 @@ enum dblp_limits {
 #define DBLP_PACE_AHEAD_NS	(100 * NSEC_PER_USEC)
 
 /**
- * struct dblp_rst_quota - resets that were sent to strangers
+ * struct dblp_rate - how often something happened in a second
  * @since: jiffies when the second began
- * @count: so many in it
+ * @count: so many times in it
  */
-struct dblp_rst_quota {
+struct dblp_rate {
 	u32	since;
 	u32	count;
 };
+
+/**
+ * dblp_rate_count() - it happens once more
+ * @r: how often it did; from any context, races lose a few counts
+ * @most: how often it may in a second
+ *
+ * Return: how often it had in this second; @most the first time it is too often,
+ * and more from then on.
+ */
+static inline u32 dblp_rate_count(struct dblp_rate *r, u32 most)
+{
+	u32 now = jiffies, count = READ_ONCE(r->count);
+
+	if (now - READ_ONCE(r->since) > HZ) {
+		WRITE_ONCE(r->since, now);
+		count = 0;
+	}
+	if (count <= most)
+		WRITE_ONCE(r->count, count + 1);
+	return count;
+}
 
 /**
  * struct dblp_net - what a network namespace has
@@ -222,8 +243,7 @@ struct dblp_rst_quota {
  * @spent: cookies that may not be used again, see cookie.c; NULL until somebody
  *	listens, and does not change then
  * @rst: resets sent to strangers, by a hash of whose packets they answer
- * @events: for each kind of event, how many were told in this second; races lose
- *	a few counts
+ * @events: those that were told, of each kind
  * @endpoints: number of endpoints alive
  * @config: what operators set
  * @orphans: connections that their user has closed, see orphan.c
@@ -244,7 +264,7 @@ struct dblp_net {
 	atomic_t		generation;
 	siphash_key_t		cookie_key;
 	struct dblp_spent_place	*spent;
-	struct dblp_rst_quota	rst[DBLP_RST_QUOTAS];
+	struct dblp_rate	rst[DBLP_RST_QUOTAS];
 	struct dblp_rate	events[DBLP_EVENT_KINDS];
 	atomic_t		endpoints;
 	struct list_head	shared;
@@ -844,6 +864,7 @@ int dblp_cookies_prepare(struct dblp_net *dn);
 void dblp_cookies_exit(struct dblp_net *dn);
 
 /* input.c */
+u64 dblp_pn_full(const struct dblp_ranges *seen, u32 low);
 void dblp_rcv(struct sock *usk, struct sk_buff *skb);
 void dblp_rcv_now(struct dblp_endpoint *ep, struct sk_buff *skb);
 void dblp_rcv_single(struct dblp_endpoint *ep, struct sk_buff *skb);

@@ -23,16 +23,6 @@ struct net;
 #define DBLP_EVENT_KINDS \
 	(DBLP_CMD_MSG_CLOSED_NTF - DBLP_CMD_JOB_ADD_NTF + 1)
 
-/**
- * struct dblp_rate - how often something happened in a second
- * @begin: of that second, jiffies
- * @count: in it
- */
-struct dblp_rate {
-	unsigned long	begin;
-	u32		count;
-};
-
 void dblp_event_job(struct net *net, u8 cmd, const struct dblp_job *job);
 void dblp_event_job_phase(struct net *net, const struct dblp_job *job,
 			  u8 old_phase, enum dblp_actor by);

@@ -87,23 +87,14 @@ void dblp_handshake_version(struct dblp_endpoint *ep, struct sk_buff *skb)
 }
 
 /* Who knows nobody's address but spends what all may have would keep resets from
- * those who need them: each source has its own share. Races lose a few counts.
+ * those who need them: each source has its own share.
  */
 static bool dblp_rst_allowed(struct dblp_net *dn, const struct sk_buff *skb)
 {
-	u64 host = dblp_skb_source(skb);
-	struct dblp_rst_quota *q;
-	u32 now = jiffies;
+	u64 host = siphash_1u64(dblp_skb_source(skb), &dn->cookie_key);
 
-	q = &dn->rst[siphash_1u64(host, &dn->cookie_key) % DBLP_RST_QUOTAS];
-	if (now - READ_ONCE(q->since) > HZ) {
-		WRITE_ONCE(q->since, now);
-		WRITE_ONCE(q->count, 0);
-	}
-	if (READ_ONCE(q->count) >= DBLP_RST_PER_SECOND)
-		return false;
-	WRITE_ONCE(q->count, READ_ONCE(q->count) + 1);
-	return true;
+	return dblp_rate_count(&dn->rst[host % DBLP_RST_QUOTAS],
+			       DBLP_RST_PER_SECOND) < DBLP_RST_PER_SECOND;
 }
 
 static void dblp_rst_reply(struct dblp_endpoint *ep, const struct sk_buff *skb,

@@ -375,13 +375,17 @@ static void dblp_note_received(struct dblp_sock *dsk, u64 pn,
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTRECEIVED, run->n);
 }
 
-static bool dblp_pn_of(const struct dblp_sock *dsk, const struct dblp_hdr *h,
-		       u64 *pn)
+/**
+ * dblp_pn_full() - the number in full of a packet that came
+ * @seen: numbers that came before
+ * @low: its low 32 bits
+ *
+ * Return: the number, negative as s64 if it cannot be one.
+ */
+u64 dblp_pn_full(const struct dblp_ranges *seen, u32 low)
 {
-	const struct dblp_ranges *s = &dsk->pns;
-
-	*pn = dblp_pn_expand(s->n ? s->r[s->n - 1].last : U64_MAX, h->pn);
-	return (s64)*pn >= 0;
+	return dblp_pn_expand(seen->n ? seen->r[seen->n - 1].last : U64_MAX,
+			      low);
 }
 
 static bool dblp_pn_is_largest(const struct dblp_sock *dsk, u64 pn)
@@ -499,7 +503,8 @@ static enum dblp_mib_item dblp_take_run(struct dblp_sock *dsk,
 	int err;
 
 	if (h->type != DBLP_PKT_ACK) {
-		if (!dblp_pn_of(dsk, h, &t.pn))
+		t.pn = dblp_pn_full(&dsk->pns, h->pn);
+		if ((s64)t.pn < 0)
 			return DBLP_MIB_DROPFIELD;
 		if (run->n > 1 && !dblp_pn_is_largest(dsk, t.pn))
 			run->n = 1;

@@ -22,21 +22,12 @@ static void dblp_event_lost(struct net *net)
 static bool dblp_event_allowed(struct net *net, u8 cmd)
 {
 	struct dblp_net *dn = dblp_pernet(net);
-	struct dblp_rate *r = &dn->events[cmd - DBLP_CMD_JOB_ADD_NTF];
-	unsigned long now = jiffies;
-	u32 count = READ_ONCE(r->count);
+	u32 count = dblp_rate_count(&dn->events[cmd - DBLP_CMD_JOB_ADD_NTF],
+				    DBLP_EVENTS_PER_SECOND);
 
-	if (now - READ_ONCE(r->begin) > HZ) {
-		WRITE_ONCE(r->begin, now);
-		count = 0;
-	}
-	if (count > DBLP_EVENTS_PER_SECOND)
-		return false;
-	WRITE_ONCE(r->count, count + 1);
-	if (count < DBLP_EVENTS_PER_SECOND)
-		return true;
-	dblp_event_lost(net);
-	return false;
+	if (count == DBLP_EVENTS_PER_SECOND)
+		dblp_event_lost(net);
+	return count < DBLP_EVENTS_PER_SECOND;
 }
 
 /*

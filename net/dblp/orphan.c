@@ -14,7 +14,11 @@
 
 #include "dblp.h"
 
-/* How often it is looked whether they get on */
+/*
+ * How often it is looked whether they get on. This is no guess at a path: what ends
+ * them is their patience, which this only rounds, or that memory is short, which
+ * this is how soon to find out.
+ */
 #define DBLP_ORPHAN_LOOK_NS	((u64)NSEC_PER_SEC)
 
 static void dblp_orphan_look_again(struct dblp_sock *dsk, u64 now)
