@@ -26,8 +26,11 @@
 #include "dblp.h"
 #include "window.h"
 
-/* Packets made with the old key may come for so long after one with the newest */
-#define DBLP_AUTH_OVERLAP_NS	(2ULL * NSEC_PER_SEC)
+/*
+ * Packets made with the old key may come for so many probe timeouts after the first
+ * with the newest: RFC 9001 section 6.5
+ */
+#define DBLP_AUTH_OVERLAP_PTOS	3
 /* Refusals that anybody could have sent are believed after so long without any
  * other answer
  */
@@ -261,19 +264,26 @@ void dblp_auth_sign(struct dblp_sock *dsk, struct sk_buff *skb)
 /* The peer has made a packet with @keys[@i], and named the newest key it has */
 static void dblp_auth_heard(struct dblp_auth *a, u32 i, u16 newest)
 {
-	u64 now;
-
 	if (a->n < 2)
 		return;
 	if (newest == a->keys[0].id)
 		a->old = false;
-	now = ktime_get_ns();
-	if (!i && !a->heard) {
-		a->heard = true;
-		a->heard_at = now;
-	}
-	if (a->heard && now - a->heard_at > DBLP_AUTH_OVERLAP_NS)
-		dblp_auth_forget(a);
+	if (i || a->heard)
+		return;
+	a->heard = true;
+	a->heard_at = ktime_get_ns();
+}
+
+/* Nothing that is still on its way was made with the old key */
+static bool dblp_auth_outdated(const struct dblp_sock *dsk,
+			       const struct dblp_auth *a)
+{
+	u64 pto;
+
+	if (likely(a->n < 2) || !a->heard)
+		return false;
+	pto = dblp_pto(&dsk->rtt, DBLP_ACK_DELAY_NS, 0, 0);
+	return ktime_get_ns() - a->heard_at > DBLP_AUTH_OVERLAP_PTOS * pto;
 }
 
 static bool dblp_auth_frame(const struct dblp_auth_pkt *pkt, u8 *bytes,
@@ -290,7 +300,8 @@ static bool dblp_auth_frame(const struct dblp_auth_pkt *pkt, u8 *bytes,
 /* Was a packet made with one of our keys? @pkt lacks its number yet, of which its
  * header has the low bits in @pn if @pns are the numbers that came before
  */
-static enum dblp_mib_item dblp_auth_check(struct dblp_auth *a,
+static enum dblp_mib_item dblp_auth_check(const struct dblp_sock *dsk,
+					  struct dblp_auth *a,
 					  struct dblp_auth_pkt *pkt,
 					  const struct dblp_ranges *pns, u32 pn)
 {
@@ -302,6 +313,8 @@ static enum dblp_mib_item dblp_auth_check(struct dblp_auth *a,
 		return DBLP_MIB_DROPAUTH;
 	pkt->number = pns ? dblp_pn_full(pns, pn) :
 			    dblp_pn_full(&a->seen, f.auth.number);
+	if (dblp_auth_outdated(dsk, a))
+		dblp_auth_forget(a);
 	for (i = 0; a->ready && i < a->n; i++) {
 		dblp_auth_tag(pkt, a->keys[i].rx, tag);
 		if (!crypto_memneq(tag, f.auth.tag, DBLP_TAG_LEN))
@@ -365,7 +378,8 @@ enum dblp_mib_item dblp_auth_run(struct dblp_sock *dsk, struct dblp_run *run)
 		pkt.from = (run->first + i) * t->stride;
 		pkt.len = min(t->stride, t->skb->len - pkt.from);
 		pkt.at = dblp_auth_at(&run->h, pkt.len);
-		why = dblp_auth_check(dsk->auth, &pkt, pns, run->h.pn + i);
+		why = dblp_auth_check(dsk, dsk->auth, &pkt, pns,
+				      run->h.pn + i);
 		if (why != DBLP_MIB_NONE)
 			break;
 	}
@@ -405,7 +419,7 @@ enum dblp_mib_item dblp_auth_rcv(struct dblp_sock *dsk,
 		return h->ctl_len ? DBLP_MIB_DROPAUTH : DBLP_MIB_NONE;
 	if (h->type == DBLP_PKT_RST && !h->ctl_len && dblp_connecting(dsk))
 		return DBLP_MIB_NONE;
-	return dblp_auth_check(dsk->auth, &pkt, NULL, 0);
+	return dblp_auth_check(dsk, dsk->auth, &pkt, NULL, 0);
 }
 
 /**
@@ -474,7 +488,7 @@ int dblp_auth_accept(const struct dblp_sock *listener,
 	a->old = a->n == 2;
 	if (a->old)
 		dblp_auth_tell_apart(a);
-	if (dblp_auth_check(a, &pkt, NULL, 0) != DBLP_MIB_NONE) {
+	if (dblp_auth_check(listener, a, &pkt, NULL, 0) != DBLP_MIB_NONE) {
 		kfree_sensitive(a);
 		return -EKEYREJECTED;
 	}
