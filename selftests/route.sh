@@ -208,6 +208,25 @@ marked()
 	[ "$n" -ge 5 ]
 }
 
+# So does the user.
+by_user()
+{
+	local v=$1 n
+
+	by 1 || return
+	ip -n "$client" rule add uidrange 4711-4711 lookup 100 || return
+	ip -n "$client" -6 rule add uidrange 4711-4711 lookup 100 || return
+	n=$(ip -n "$client" -s -j link show dev eth1 | jq '.[].stats64.tx.packets')
+	as=(setpriv --reuid 4711)
+	pair "$v" send 3 1000 pause || return
+	as=()
+	wait_until 10 settled 3 || return
+	n=$(($(ip -n "$client" -s -j link show dev eth1 | jq '.[].stats64.tx.packets') - n))
+	ip -n "$client" rule del uidrange 4711-4711 lookup 100
+	ip -n "$client" -6 rule del uidrange 4711-4711 lookup 100
+	[ "$n" -ge 5 ]
+}
+
 prioritized()
 {
 	local v=$1 n
@@ -244,6 +263,7 @@ for v in 4 6; do
 	try "ipv$v: a client bound to a device" bound_client $v
 	try "ipv$v: a server bound to a device" bound_server $v
 	try "ipv$v: SO_MARK" marked $v
+	try "ipv$v: a rule for a user" by_user $v
 	try "ipv$v: SO_PRIORITY" prioritized $v
 	try "ipv$v: DBLP_TOS" differentiated $v
 done

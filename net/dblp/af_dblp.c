@@ -116,8 +116,7 @@ static int dblp_connect_route(struct dblp_sock *dsk)
 
 	if (dblp_addr_any(&from.sdblp_addr))
 		memset(&from.sdblp_addr, 0, sizeof(from.sdblp_addr));
-	dblp_path_init(path, &from, &dsk->peer, sk->sk_bound_dev_if,
-		       sk->sk_mark);
+	dblp_path_init(path, &from, &dsk->peer, sk, sk->sk_bound_dev_if);
 	dst = dblp_route(sock_net(sk), path);
 	if (IS_ERR(dst))
 		return PTR_ERR(dst);

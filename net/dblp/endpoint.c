@@ -6,6 +6,7 @@
  */
 #include <linux/bpf-cgroup.h>
 #include <linux/ip.h>
+#include <linux/security.h>
 #include <linux/udp.h>
 #include <linux/unaligned.h>
 #include <net/addrconf.h>
@@ -291,15 +292,28 @@ int dblp_endpoint_connect(struct dblp_endpoint *ep, struct sockaddr_dblp *peer)
 }
 
 /**
+ * dblp_path_owner() - let rules of routing and of IPsec see whose packets they are
+ * @path: way to a peer
+ * @sk: the socket, with mark, user and label
+ */
+void dblp_path_owner(struct dblp_path *path, struct sock *sk)
+{
+	path->fl.flowi_mark = READ_ONCE(sk->sk_mark);
+	path->fl.flowi_uid = sock_net_uid(sock_net(sk), sk);
+	security_sk_classify_flow(sk, &path->fl.u.__fl_common);
+}
+
+/**
  * dblp_path_init() - describe the way to a peer
  * @path: filled; no route is looked up
  * @local: our address, :: if the route is to choose it
  * @peer: its address; decides between IPv4 and IPv6
+ * @sk: whose packets go there
  * @ifindex: interface to be used, 0 for any
- * @mark: routing mark
  */
 void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,
-		    const struct sockaddr_dblp *peer, int ifindex, u32 mark)
+		    const struct sockaddr_dblp *peer, struct sock *sk,
+		    int ifindex)
 {
 	struct flowi4 *fl4 = &path->fl.u.ip4;
 	struct flowi6 *fl6 = &path->fl.u.ip6;
@@ -309,7 +323,7 @@ void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,
 	path->dport = peer->sdblp_port;
 	path->fl.flowi_proto = IPPROTO_UDP;
 	path->fl.flowi_oif = ifindex;
-	path->fl.flowi_mark = mark;
+	dblp_path_owner(path, sk);
 	if (ipv6_addr_v4mapped(&peer->sdblp_addr)) {
 		path->family = AF_INET;
 		fl4->daddr = peer->sdblp_addr.s6_addr32[3];
@@ -648,8 +662,9 @@ void dblp_reply(struct dblp_endpoint *ep, const struct sk_buff *to,
 	struct sk_buff *skb;
 
 	dblp_skb_addrs(to, &peer, &local);
-	dblp_path_init(&path, &local, &peer, ep->sock->sk->sk_bound_dev_if,
-		       listener ? READ_ONCE(listener->sk.sk_mark) : 0);
+	dblp_path_init(&path, &local, &peer,
+		       listener ? &listener->sk : ep->sock->sk,
+		       ep->sock->sk->sk_bound_dev_if);
 	dst = dblp_route(ep->net, &path);
 	if (IS_ERR(dst))
 		goto err;

@@ -168,8 +168,8 @@ static struct dblp_sock *dblp_child_alloc(struct dblp_sock *listener,
 	dblp_endpoint_get(dsk->ep);
 	dblp_skb_addrs(skb, &dsk->peer, &dsk->local);
 	dsk->local.sdblp_flowinfo = listener->local.sdblp_flowinfo;
-	dblp_path_init(&dsk->path, &dsk->local, &dsk->peer,
-		       child->sk_bound_dev_if, child->sk_mark);
+	dblp_path_init(&dsk->path, &dsk->local, &dsk->peer, child,
+		       child->sk_bound_dev_if);
 	return dsk;
 }
 

@@ -51,7 +51,7 @@ struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk)
 	if (dst)
 		return dst;
 	/* SO_MARK and SO_BINDTODEVICE reset the route */
-	dsk->path.fl.flowi_mark = READ_ONCE(sk->sk_mark);
+	dblp_path_owner(&dsk->path, sk);
 	dsk->path.fl.flowi_oif = dsk->peer.sdblp_scope_id ?:
 				 READ_ONCE(sk->sk_bound_dev_if);
 	dst = dblp_route(sock_net(sk), &dsk->path);

@@ -2,6 +2,7 @@
 /*
  * Options of level SOL_DBLP.
  */
+#include <linux/security.h>
 #include <net/inet_ecn.h>
 
 #include "dblp.h"
@@ -362,6 +363,7 @@ void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener)
 	to->sk_txrehash = from->sk_txrehash;
 	to->sk_reuse = from->sk_reuse;
 	to->sk_uid = from->sk_uid;
+	security_sk_clone(from, to);
 
 	child->cap = listener->cap;
 	child->element = listener->element;

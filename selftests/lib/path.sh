@@ -29,9 +29,10 @@ cable()
 
 # pair 4|6 CLIENT-WORDS...: processes $client_pid, which is connected, and
 # $server_pid, which takes everything. Words in @before come before connect,
-# those in @listen before listen.
+# those in @listen before listen, those in @as before the client itself.
 port=7000
 before=()
+as=()
 listen=()
 pair()
 {
@@ -43,7 +44,7 @@ pair()
 		accept drain
 	server_pid=$spawned
 	wait_until 10 output_has "$server_pid" listening || return
-	spawn ip netns exec "$client" dblp-peer "${before[@]}" connect "$to" "$port" say connected "$@"
+	spawn ip netns exec "$client" "${as[@]}" dblp-peer "${before[@]}" connect "$to" "$port" say connected "$@"
 	client_pid=$spawned
 	wait_until 10 output_has "$client_pid" connected
 }
