@@ -285,13 +285,13 @@ void dblp_done(struct dblp_sock *dsk, int err)
 		return;
 
 	dblp_conn_unhash(dsk);
+	dblp_work_finish(dsk);
 	dblp_set_state(dsk, DBLP_STATE_CLOSED, err);
 	dsk->handshake_at = 0;
 	dsk->pace_at = 0;
 	dsk->pto_at = 0;
 	dsk->ack_at = 0;
 	dsk->keepalive_at = 0;
-	dsk->close_at = 0;
 	dsk->orphan_at = 0;
 	dsk->sent.loss_time = 0;
 	dblp_timer_update(dsk);
@@ -341,7 +341,8 @@ void dblp_check_closing(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
 	if (dsk->state == DBLP_STATE_CLOSING && dsk->fin_acked &&
-	    list_empty(&dsk->tx_msgs) && !dblp_ctl_owed(dsk))
+	    list_empty(&dsk->tx_msgs) && list_empty(&dsk->tx_settled) &&
+	    !dblp_ctl_owed(dsk))
 		dblp_done(dsk, 0);
 }
 
@@ -508,8 +509,6 @@ void dblp_timer_run(struct dblp_sock *dsk)
 		dblp_orphan_look(dsk, now);
 	if (dsk->state == DBLP_STATE_CLOSED)
 		return;
-	if (dsk->close_at && now >= dsk->close_at)
-		dblp_rx_reclose(dsk);
 	if (dsk->ack_at && now >= dsk->ack_at)
 		dblp_send_ack(dsk);
 	if (dsk->keepalive_at && now >= dsk->keepalive_at)
@@ -561,7 +560,7 @@ void dblp_timer_update(struct dblp_sock *dsk)
 	at = dblp_earliest(at, dsk->pto_at);
 	at = dblp_earliest(at, dsk->ack_at);
 	at = dblp_earliest(at, dsk->keepalive_at);
-	at = dblp_earliest(at, dsk->close_at);
+	at = dblp_earliest(at, dsk->work_at);
 	at = dblp_earliest(at, dsk->spare_at);
 	at = dblp_earliest(at, dsk->orphan_at);
 	if (!at || (dsk->timer_at && dsk->timer_at <= at))

@@ -5,7 +5,8 @@
  * Reading order: uapi/linux/dblp.h (what users see), wire.h (what the peer
  * sees), this file and msg.h (the messages), then af_dblp.c from top to bottom,
  * send.c and recv.c (the users' calls), input.c, output.c and ack.c (the way of
- * a packet), rx.c, rx_copy.c, tx.c and tx_close.c (the life of a message).
+ * a packet), rx.c, rx_copy.c, tx.c and tx_close.c (the life of a message), work.c
+ * (what concerns many messages at once).
  *
  * Locking and lifetime
  * ====================
@@ -151,6 +152,8 @@ enum dblp_limits {
 	DBLP_ANSWER_TIMES	= 3,
 	DBLP_ANSWER_MAX		= 65536,
 	DBLP_ANSWER_MIN		= 64,
+	/* Messages of those that something concerns that are attended to at once */
+	DBLP_STEPS		= 32,
 	/* Packets in flight that a probe looks at for a segment to repeat */
 	DBLP_PROBE_LOOK		= 64,
 	/* Packets of a probe: RFC 9002 section 6.2.4, and one of control frames */
@@ -198,6 +201,8 @@ enum dblp_limits {
 #define DBLP_DEADLINE_MAX	3600000000U	/* microseconds */
 /* When there is no memory or no route, try again after this, or dblp_backoff() */
 #define DBLP_RETRY_NS		(10 * NSEC_PER_MSEC)
+/* Between two steps of what is done in steps */
+#define DBLP_WORK_GAP_NS	(100 * NSEC_PER_USEC)
 /* How far pacing may run ahead: hides the timer's latency */
 #define DBLP_PACE_AHEAD_NS	(100 * NSEC_PER_USEC)
 
@@ -420,7 +425,7 @@ struct dblp_peer_key {
  * @pto_at: probe
  * @ack_at: acknowledge
  * @keepalive_at: ask an idle peer whether it is alive
- * @close_at: look which messages may be closed
+ * @work_at: dblp_work() has something to do
  * @spare_at: give @tx_spare back
  * @orphan_at: look whether an orphan gets on
  *
@@ -437,6 +442,7 @@ struct dblp_peer_key {
  * @tx_started: of those, the ones that were started, by ID
  * @tx_lost: of those, the ones with segments to repair
  * @tx_settled: messages of which all is known, to be accounted for
+ * @tx_recount: of @tx_msgs, the first that is to be counted anew; or NULL
  * @tx_reports: settled messages to be reported on the error queue
  * @tx_spare: memory of messages settled, for those to come; the oldest first
  * @tx_spares: chunks in there
@@ -485,6 +491,9 @@ struct dblp_peer_key {
  * @rx_turn: the message whose turn it is, if it has been opened
  * @rx_msgs: open messages, and closed ones, whose turn has not come, by ID
  * @rx_found: of those, the one that was looked for last, or NULL
+ * @rx_waits: open messages that could not be closed when they were looked at
+ * @rx_judge: those that are to be looked at again, the first one first
+ * @rx_due: those that are to be looked at when their time has come
  * @rx_ready: closed messages and pieces to be read, in order
  * @rx_part: pieces of the message being placed of which all was placed: the
  *	first, and those with bytes missing
@@ -579,7 +588,7 @@ struct dblp_sock {
 	u64			pto_at;
 	u64			ack_at;
 	u64			keepalive_at;
-	u64			close_at;
+	u64			work_at;
 	u64			spare_at;
 	u64			orphan_at;
 
@@ -594,6 +603,7 @@ struct dblp_sock {
 	struct rb_root		tx_started;
 	struct list_head	tx_lost;
 	struct list_head	tx_settled;
+	struct dblp_tx_msg	*tx_recount;
 	struct list_head	tx_reports;
 	struct list_head	tx_spare;
 	u32			tx_spares;
@@ -639,6 +649,9 @@ struct dblp_sock {
 	struct dblp_rx_msg	*rx_turn;
 	struct rb_root		rx_msgs;
 	struct dblp_rx_msg	*rx_found;
+	struct list_head	rx_waits;
+	struct list_head	rx_judge;
+	struct timerqueue_head	rx_due;
 	struct list_head	rx_ready;
 	struct list_head	rx_part;
 	struct list_head	rx_last;

@@ -316,7 +316,7 @@ static int dblp_apply_frames(struct dblp_sock *dsk, const u8 *p, u32 len,
 		if (err)
 			return err;
 	}
-	dblp_tx_settle(dsk);
+	dblp_tx_settle(dsk, DBLP_STEPS);
 	return 0;
 }
 

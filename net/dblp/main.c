@@ -134,6 +134,9 @@ struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
 	INIT_LIST_HEAD(&dsk->tx_reports);
 	INIT_LIST_HEAD(&dsk->tx_spare);
 	dblp_ctl_begin(dsk);
+	INIT_LIST_HEAD(&dsk->rx_waits);
+	INIT_LIST_HEAD(&dsk->rx_judge);
+	timerqueue_init_head(&dsk->rx_due);
 	INIT_LIST_HEAD(&dsk->rx_ready);
 	INIT_LIST_HEAD(&dsk->rx_part);
 	INIT_LIST_HEAD(&dsk->rx_last);

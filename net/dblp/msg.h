@@ -8,6 +8,7 @@
 #include <linux/list.h>
 #include <linux/rbtree.h>
 #include <linux/skbuff.h>
+#include <linux/timerqueue.h>
 #include <linux/uio.h>
 
 #include "closing.h"
@@ -175,8 +176,9 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
 /**
  * struct dblp_rx_msg - a message being received
  * @node: in @rx_msgs of the socket until it is its turn
- * @list: on @rx_ready of the socket once it is its turn, then on @rx_part or
- *	@rx_last
+ * @list: on @rx_waits or @rx_judge of the socket; on @rx_ready once it is its
+ *	turn, then on @rx_part or @rx_last
+ * @due: in @rx_due of the socket
  * @refs: see "Messages" above
  * @tag: from the META frame
  * @id: message ID
@@ -218,6 +220,7 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
 struct dblp_rx_msg {
 	struct rb_node		node;
 	struct list_head	list;
+	struct timerqueue_node	due;
 	u32			refs;
 	u32			id;
 	u64			tag;
@@ -413,6 +416,8 @@ void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_strip(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 u64 dblp_tx_never_sent(const struct dblp_sock *dsk);
 struct dblp_tx_msg *dblp_tx_find(const struct dblp_sock *dsk, u32 id);
+struct dblp_tx_msg *dblp_tx_after(const struct dblp_sock *dsk,
+				  struct dblp_tx_msg *msg);
 void dblp_tx_leave(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again);
@@ -425,7 +430,7 @@ void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 		   u32 n, bool late);
 void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
 void dblp_tx_advance(struct dblp_sock *dsk);
-void dblp_tx_recount(struct dblp_sock *dsk);
+void dblp_tx_recount_msg(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_purge(struct dblp_sock *dsk);
 void dblp_tx_purge_reports(struct dblp_sock *dsk);
 u32 dblp_tx_seg_len(const struct dblp_tx_msg *msg, u32 seg);
@@ -440,7 +445,7 @@ bool dblp_tx_blocked(const struct dblp_sock *dsk);
 int dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f);
 int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f);
-void dblp_tx_settle(struct dblp_sock *dsk);
+void dblp_tx_settle(struct dblp_sock *dsk, u32 most);
 
 /* txbuf.c: the memory of outgoing messages */
 int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
@@ -509,7 +514,7 @@ void dblp_rx_abort(struct dblp_sock *dsk);
 void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs);
 int dblp_rx_fin(struct dblp_sock *dsk, u32 end);
 void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
-void dblp_rx_reclose(struct dblp_sock *dsk);
+void dblp_rx_deliver(struct dblp_sock *dsk, u32 most);
 int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_passed(struct dblp_sock *dsk);
 void dblp_rx_purge_open(struct dblp_sock *dsk);
@@ -517,6 +522,16 @@ void dblp_rx_purge(struct dblp_sock *dsk);
 void dblp_set_cap(struct dblp_sock *dsk, u32 ppm);
 bool dblp_rx_ended(const struct dblp_sock *dsk);
 bool dblp_rx_eof(const struct dblp_sock *dsk);
+
+/* work.c: what many messages wait for at once */
+void dblp_work_later(struct dblp_sock *dsk);
+void dblp_rx_wait(struct dblp_sock *dsk, struct dblp_rx_msg *msg, u64 at);
+void dblp_rx_unwait(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+void dblp_rx_judge(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+void dblp_rx_judge_all(struct dblp_sock *dsk);
+void dblp_tx_recount(struct dblp_sock *dsk);
+void dblp_work(struct dblp_sock *dsk, u64 now);
+void dblp_work_finish(struct dblp_sock *dsk);
 
 /* rx_hold.c: the buffers that they are in */
 bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id);

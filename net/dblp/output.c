@@ -629,6 +629,8 @@ void dblp_push(struct dblp_sock *dsk)
 	sock_owned_by_me(&dsk->sk);
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return;
+	if (dsk->work_at && now >= dsk->work_at)
+		dblp_work(dsk, now);
 	if (dsk->rx_broken) {
 		dblp_rx_abort(dsk);
 		return;

@@ -82,6 +82,7 @@ static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 		return NULL;
 	INIT_LIST_HEAD(&msg->list);
 	INIT_LIST_HEAD(&msg->place_node);
+	timerqueue_init(&msg->due);
 	__skb_queue_head_init(&msg->skbs);
 	__skb_queue_head_init(&msg->taken);
 	dblp_segmap_init(&msg->have, msg->bits, n);
@@ -141,6 +142,7 @@ static void dblp_rx_erase(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 
 static void dblp_rx_unopen(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
+	dblp_rx_unwait(dsk, msg);
 	dblp_rx_erase(dsk, msg);
 	dsk->rx_opened -= dblp_rx_cost(msg);
 	dblp_rx_end(dsk);
@@ -223,8 +225,7 @@ static enum dblp_verdict dblp_rx_verdict(struct dblp_sock *dsk,
 					   dblp_rx_rtt(dsk));
 	verdict = dblp_close_decide(&s);
 	if (verdict == DBLP_WAIT)
-		dsk->close_at = dblp_earliest(dsk->close_at,
-					      dblp_close_again(&s));
+		dblp_rx_wait(dsk, msg, dblp_close_again(&s));
 	return verdict;
 }
 
@@ -321,13 +322,22 @@ bool dblp_rx_any_open(struct dblp_sock *dsk)
 	return dsk->rx_turn || !RB_EMPTY_ROOT(&dsk->rx_msgs);
 }
 
-/* Closed messages whose turn has come can be read */
-static void dblp_rx_deliver(struct dblp_sock *dsk)
+/**
+ * dblp_rx_deliver() - closed messages whose turn has come can be read
+ * @dsk: socket
+ * @most: so many now, others later
+ */
+void dblp_rx_deliver(struct dblp_sock *dsk, u32 most)
 {
 	struct dblp_rx_msg *msg;
 	bool any = false;
 
+	sock_owned_by_me(&dsk->sk);
 	while ((msg = dsk->rx_turn) && msg->closed) {
+		if (!most--) {
+			dblp_work_later(dsk);
+			break;
+		}
 		if (!dblp_rx_follows(dsk, msg)) {
 			dsk->rx_broken = EPROTO;
 			break;
@@ -401,6 +411,7 @@ static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			return err;
 	}
 	msg->closed = 1;
+	dblp_rx_unwait(dsk, msg);
 	dblp_rx_end(dsk);
 	if (msg->policy == DBLP_POLICY_EARLY)
 		dblp_early_done(&dsk->early, &msg->round,
@@ -408,7 +419,8 @@ static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	msg->ranges = dblp_segmap_ranges(&msg->have);
 	trace_dblp_msg_close(dsk, NULL, msg);
 	dblp_rx_account(dsk, msg);
-	dblp_rx_deliver(dsk);
+	if (msg == dsk->rx_turn)
+		dblp_rx_deliver(dsk, DBLP_STEPS);
 	return 0;
 }
 
@@ -429,14 +441,6 @@ int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 		return 0;
 	verdict = dblp_rx_verdict(dsk, msg);
 	return verdict == DBLP_WAIT ? 0 : dblp_rx_close(dsk, msg, verdict);
-}
-
-/* The same where no packet can be refused: when there is no memory, try again */
-static void dblp_rx_judge(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
-{
-	if (dblp_rx_try_close(dsk, msg))
-		dsk->close_at = dblp_earliest(dsk->close_at, ktime_get_ns() +
-							     DBLP_RETRY_NS);
 }
 
 /* Bytes of the run's segments */
@@ -596,35 +600,12 @@ refuse:
 	return -1;
 }
 
-/**
- * dblp_rx_reclose() - the cap has changed or time has passed: perhaps more may
- * be forgiven
- * @dsk: socket
- */
-void dblp_rx_reclose(struct dblp_sock *dsk)
-{
-	struct dblp_rx_msg *msg;
-	struct rb_node *node;
-
-	sock_owned_by_me(&dsk->sk);
-	dsk->close_at = 0;
-	for (node = rb_first(&dsk->rx_msgs); node; node = rb_next(node)) {
-		msg = rb_entry(node, struct dblp_rx_msg, node);
-		if (!msg->closed)
-			dblp_rx_judge(dsk, msg);
-	}
-	/* Last: when it closes, some of those leave the tree */
-	if (dsk->rx_turn && !dsk->rx_turn->closed)
-		dblp_rx_judge(dsk, dsk->rx_turn);
-}
-
 /** dblp_rx_passed() - a packet came; was a first pass waiting for it? */
 void dblp_rx_passed(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (dblp_early_passed(&dsk->early, dblp_rx_largest(dsk)) &&
-	    dsk->close_at)
-		dblp_rx_reclose(dsk);
+	if (dblp_early_passed(&dsk->early, dblp_rx_largest(dsk)))
+		dblp_rx_judge_all(dsk);
 }
 
 /**
@@ -638,7 +619,7 @@ void dblp_set_cap(struct dblp_sock *dsk, u32 ppm)
 	dsk->cap = ppm;
 	if (dsk->state != DBLP_STATE_ESTABLISHED)
 		return;
-	dblp_rx_reclose(dsk);
+	dblp_rx_judge_all(dsk);
 	dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
 	dblp_push(dsk);
 }
@@ -677,12 +658,13 @@ int dblp_rx_fin(struct dblp_sock *dsk, u32 end)
 		return -EPROTO;
 	dsk->rx_fin = true;
 	dsk->rx_end = end;
-	dblp_rx_deliver(dsk);
+	dblp_rx_deliver(dsk, DBLP_STEPS);
 	return 0;
 }
 
 static void dblp_rx_drop(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
+	dblp_rx_unwait(dsk, msg);
 	dblp_rx_erase(dsk, msg);
 	if (!msg->closed)
 		dblp_rx_end(dsk);

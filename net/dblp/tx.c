@@ -212,7 +212,6 @@ void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	sock_owned_by_me(&dsk->sk);
 	dblp_tx_resume(dsk);
 	dblp_elide_queue(msg);
-	msg->first_pass = dblp_tx_first_pass(dsk, msg);
 	dsk->tx_bytes += msg->len;
 	msg->id = dsk->tx_next_id++;
 	trace_dblp_msg_open(dsk, msg, NULL);
@@ -248,12 +247,23 @@ struct dblp_tx_msg *dblp_tx_find(const struct dblp_sock *dsk, u32 id)
 	return node ? rb_entry(node, struct dblp_tx_msg, node) : NULL;
 }
 
+/** dblp_tx_after() - the next message of @tx_msgs, or NULL */
+struct dblp_tx_msg *dblp_tx_after(const struct dblp_sock *dsk,
+				  struct dblp_tx_msg *msg)
+{
+	sock_owned_by_me(&dsk->sk);
+	return list_is_last(&msg->list, &dsk->tx_msgs) ? NULL :
+	       list_next_entry(msg, list);
+}
+
 /** dblp_tx_leave() - a message is settled: neither packets nor frames find it */
 void dblp_tx_leave(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
 	if (msg->started)
 		rb_erase(&msg->node, &dsk->tx_started);
+	if (dsk->tx_recount == msg)
+		dsk->tx_recount = dblp_tx_after(dsk, msg);
 }
 
 /*
@@ -291,6 +301,7 @@ static bool dblp_tx_start(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		return false;
 	rb_add(&msg->node, &dsk->tx_started, dblp_tx_less);
 	dsk->tx_cost += msg->len + DBLP_MSG_COST;
+	msg->first_pass = dblp_tx_first_pass(dsk, msg);
 	msg->started = 1;
 	return true;
 }
@@ -422,11 +433,8 @@ static bool dblp_tx_pick_seg(const struct dblp_tx_msg *msg, u32 *seg,
 /** dblp_tx_advance() - the message at @tx_cur has nothing to send for now */
 void dblp_tx_advance(struct dblp_sock *dsk)
 {
-	struct dblp_tx_msg *msg = dsk->tx_cur;
-
 	sock_owned_by_me(&dsk->sk);
-	dsk->tx_cur = list_is_last(&msg->list, &dsk->tx_msgs) ? NULL :
-		      list_next_entry(msg, list);
+	dsk->tx_cur = dblp_tx_after(dsk, dsk->tx_cur);
 }
 
 /**
@@ -651,21 +659,16 @@ void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
 }
 
 /**
- * dblp_tx_recount() - the peer changed its cap: more or less may be held back
+ * dblp_tx_recount_msg() - see dblp_tx_recount()
  * @dsk: socket
+ * @msg: message that was started and is not closed
  */
-void dblp_tx_recount(struct dblp_sock *dsk)
+void dblp_tx_recount_msg(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
-	struct dblp_tx_msg *msg;
-
 	sock_owned_by_me(&dsk->sk);
-	list_for_each_entry(msg, &dsk->tx_msgs, list) {
-		if (msg->closed)
-			continue;
-		msg->first_pass = dblp_tx_first_pass(dsk, msg);
-		if (msg->started && dblp_tx_live(msg) < msg->first_pass)
-			dblp_tx_mark_lost(dsk, msg);
-	}
+	msg->first_pass = dblp_tx_first_pass(dsk, msg);
+	if (dblp_tx_live(msg) < msg->first_pass)
+		dblp_tx_mark_lost(dsk, msg);
 }
 
 static u32 dblp_tx_segs_unsent(const struct dblp_tx_msg *msg)
@@ -715,6 +718,7 @@ void dblp_tx_purge(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
 	dsk->tx_cur = NULL;
+	dsk->tx_recount = NULL;
 	dsk->tx_started = RB_ROOT;
 	dblp_tx_purge_list(dsk, &dsk->tx_msgs);
 	dblp_tx_purge_list(dsk, &dsk->tx_settled);

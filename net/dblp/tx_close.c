@@ -217,8 +217,9 @@ static void dblp_tx_finish(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 /**
  * dblp_tx_settle() - messages of which all is known leave
  * @dsk: socket
+ * @most: so many now, others later
  */
-void dblp_tx_settle(struct dblp_sock *dsk)
+void dblp_tx_settle(struct dblp_sock *dsk, u32 most)
 {
 	struct dblp_tx_msg *msg, *tmp;
 
@@ -226,6 +227,10 @@ void dblp_tx_settle(struct dblp_sock *dsk)
 	if (list_empty(&dsk->tx_settled))
 		return;
 	list_for_each_entry_safe(msg, tmp, &dsk->tx_settled, list) {
+		if (!most--) {
+			dblp_work_later(dsk);
+			break;
+		}
 		list_del_init(&msg->list);
 		dblp_tx_account(dsk, msg);
 		trace_dblp_msg_close(dsk, msg, NULL);
