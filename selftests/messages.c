@@ -638,8 +638,10 @@ TEST_F(conn, complete_messages_are_only_acknowledged)
 	while (get_info(self->client).msgs_sent < 300)
 		sleep_ms(1);
 	EXPECT_EQ(300, get_info(self->client).msgs_sent_complete);
-	/* Where something is to be told of credit, it is told seldom */
-	EXPECT_GT(10, get_info(self->server).pkts_sent - sent);
+	/* Where something is to be told of credit, it is told seldom; on a slow
+	 * kernel it may be repeated
+	 */
+	EXPECT_GT(300 / 10, get_info(self->server).pkts_sent - sent);
 }
 
 TEST_F(conn, a_short_control_buffer)
