@@ -356,8 +356,9 @@ static void fail_memory(const char *what, const char *percent, const char *wait,
 			unsigned int count)
 {
 	char path[128], text[32];
+	/* For the next fault */
+	uint64_t end, patience = (slow() ? 240 : 60) * SECONDS;
 	long left = count, before;
-	uint64_t end;
 
 #define FILE_OF(name)	(snprintf(path, sizeof(path), DEBUGFS "%s/%s", what, name), path)
 	start_workers(true);
@@ -370,8 +371,8 @@ static void fail_memory(const char *what, const char *percent, const char *wait,
 	snprintf(text, sizeof(text), "%u", count);
 	must_write(FILE_OF("times"), text);
 	must_write(FILE_OF("probability"), percent);
-	end = now_ms() + (slow() ? 240 : 60) * SECONDS;
 	FILE_OF("times");
+	end = now_ms() + patience;
 	do {
 		sleep_ms(50);
 		before = left;
@@ -379,6 +380,8 @@ static void fail_memory(const char *what, const char *percent, const char *wait,
 		/* Reading needs memory as well */
 		if (left < 0)
 			left = before;
+		if (left < before)
+			end = now_ms() + patience;
 	} while (left > 0 && now_ms() < end);
 	while (!write_file(FILE_OF("probability"), "0"))
 		;
