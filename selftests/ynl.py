@@ -318,7 +318,8 @@ def events():
 
     def hear_until(name):
         ctl('phase', 'set', '6', 'name', name)
-        while not theirs or theirs[-1].get('name') != name:
+        event = {}
+        while event.get('name') != name:
             event = json.loads(monitor.stdout.readline())
             if event.get('name') != 'tuning':
                 theirs.append(event)
