@@ -368,7 +368,7 @@ no_nagle()
 	tc -n "$client" qdisc del dev eth0 root
 	tc -n "$server" qdisc del dev eth0 root
 	n=$(awk '$2 == "out" && $9 == "DATA" && $4 < 100 {
-			first = first ? first : $1; n += $1 < first + 100000 }
+			first = first ? first : $1; n += $1 < first + 400000 }
 		END { print n }' "$first_log")
 	is "messages under way" "$n" 9
 }
