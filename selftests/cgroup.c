@@ -78,14 +78,6 @@ static void detach(int group, enum bpf_attach_type where)
 		die("bpf(BPF_PROG_DETACH)");
 }
 
-static void move_to(const char *procs)
-{
-	FILE *f = fopen(procs, "w");
-
-	if (!f || fprintf(f, "0\n") < 0 || fclose(f))
-		die("%s", procs);
-}
-
 FIXTURE(cgroup) {
 	struct sockaddr_dblp addr;
 	int group;
@@ -123,7 +115,7 @@ FIXTURE_SETUP(cgroup)
 	self->group = open(GROUP, O_RDONLY | O_DIRECTORY);
 	if (self->group < 0)
 		die(GROUP);
-	move_to(GROUP "/cgroup.procs");
+	file_write(GROUP "/cgroup.procs", "0");
 	addr_parse(&self->addr, variant->address, 0);
 	self->fd = hasty_socket();
 	errno = 0;
@@ -132,7 +124,7 @@ FIXTURE_SETUP(cgroup)
 FIXTURE_TEARDOWN(cgroup)
 {
 	close(self->fd);
-	move_to(CGROUPS "/cgroup.procs");
+	file_write(CGROUPS "/cgroup.procs", "0");
 	close(self->group);
 	while (rmdir(GROUP) && errno == EBUSY)
 		usleep(10000);

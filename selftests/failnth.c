@@ -33,15 +33,6 @@ static int fail_fd;
 static uint32_t socket_id;
 static char out[LARGE], in[LARGE];
 
-static void write_to(const char *name, const char *text)
-{
-	int fd = open(name, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-		die("%s", name);
-	close(fd);
-}
-
 /* All kinds of faults, in allocations that may sleep, too, and without a word */
 static void prepare_faults(void)
 {
@@ -57,12 +48,12 @@ static void prepare_faults(void)
 	for (i = 0; i < N(kinds); i++) {
 		snprintf(name, sizeof(name), "/sys/kernel/debug/%s/verbose",
 			 kinds[i]);
-		write_to(name, "0");
+		file_write(name, "0");
 	}
-	write_to("/sys/kernel/debug/failslab/ignore-gfp-wait", "N");
-	write_to("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N");
-	write_to("/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem", "N");
-	write_to("/sys/kernel/debug/fail_page_alloc/min-order", "0");
+	file_write("/sys/kernel/debug/failslab/ignore-gfp-wait", "N");
+	file_write("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N");
+	file_write("/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem", "N");
+	file_write("/sys/kernel/debug/fail_page_alloc/min-order", "0");
 }
 
 /* The n-th fault from now on that this thread may meet is one */

@@ -463,15 +463,6 @@ TEST_F(buffers, memory_of_a_message_waits_for_its_reader)
 #define CGROUPS		"/sys/fs/cgroup"
 #define CGROUP		CGROUPS "/dblp-memory"
 
-static void cgroup_write(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-		die("writing '%s' to %s", text, path);
-	close(fd);
-}
-
 /* The number behind @key, or at the file's start */
 static s64 number_in(const char *path, const char *key)
 {
@@ -520,7 +511,7 @@ FIXTURE_SETUP(cgroup)
 	ASSERT_NE(NULL, self->buf);
 	memset(self->buf, 1, 16 * MIB);
 	self->fd = -1;
-	cgroup_write(CGROUPS "/cgroup.subtree_control", "+memory");
+	file_write(CGROUPS "/cgroup.subtree_control", "+memory");
 	rmdir(CGROUP);
 	ASSERT_EQ(0, mkdir(CGROUP, 0755));
 	self->listener = new_listener("127.0.0.1", 8, &self->addr);
@@ -530,7 +521,7 @@ FIXTURE_SETUP(cgroup)
 
 FIXTURE_TEARDOWN(cgroup)
 {
-	cgroup_write(CGROUPS "/cgroup.procs", "0");
+	file_write(CGROUPS "/cgroup.procs", "0");
 	close(self->fd);
 	close(self->listener);
 	peer_close(&self->peer);
@@ -539,7 +530,7 @@ FIXTURE_TEARDOWN(cgroup)
 
 static void accept_in_cgroup(FIXTURE_DATA(cgroup) *self)
 {
-	cgroup_write(CGROUP "/cgroup.procs", "0");
+	file_write(CGROUP "/cgroup.procs", "0");
 	self->fd = accept(self->listener, NULL, NULL);
 	if (self->fd < 0)
 		die("accept()");
@@ -589,7 +580,7 @@ TEST_F(cgroup, who_connects_pays_once)
 	int fd;
 
 	peer_listen(&server, "127.0.0.1", &addr);
-	cgroup_write(CGROUP "/cgroup.procs", "0");
+	file_write(CGROUP "/cgroup.procs", "0");
 	fd = new_socket();
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	EXPECT_ERR(EINPROGRESS, connect_to(fd, &addr));
@@ -744,10 +735,10 @@ TEST_F(cgroup, a_full_cgroup_sends_no_more)
 	int max;
 
 	accept_in_cgroup(self);
-	cgroup_write(CGROUP "/memory.max", "12M");
+	file_write(CGROUP "/memory.max", "12M");
 	/* Which kernels without swap do not have */
 	if (!access(CGROUP "/memory.swap.max", F_OK))
-		cgroup_write(CGROUP "/memory.swap.max", "0");
+		file_write(CGROUP "/memory.swap.max", "0");
 	max = open(CGROUP "/memory.max", O_WRONLY);
 	ASSERT_LE(0, max);
 	for (i = 0; i < 10000; i++) {
@@ -775,7 +766,7 @@ TEST_F(cgroup, a_full_cgroup_waits)
 	int status;
 
 	accept_in_cgroup(self);
-	cgroup_write(CGROUP "/memory.max", "12M");
+	file_write(CGROUP "/memory.max", "12M");
 	child = fork();
 	ASSERT_LE(0, child);
 	if (!child) {
@@ -786,7 +777,7 @@ TEST_F(cgroup, a_full_cgroup_waits)
 				_exit(errno);
 		_exit(0);
 	}
-	cgroup_write(CGROUPS "/cgroup.procs", "0");
+	file_write(CGROUPS "/cgroup.procs", "0");
 	while (!waitpid(child, &status, WNOHANG)) {
 		peer_expect(&self->peer, DBLP_PKT_DATA, 10);
 		peer_drain(&self->peer);

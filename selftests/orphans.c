@@ -20,13 +20,9 @@
 static void sysctl_write(const char *name, const char *text)
 {
 	char path[100];
-	int fd;
 
 	snprintf(path, sizeof(path), SYSCTL "%s", name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-		die("writing '%s' to %s", text, path);
-	close(fd);
+	file_write(path, text);
 }
 
 FIXTURE(orphan) {

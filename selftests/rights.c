@@ -208,24 +208,15 @@ static void become_nobody(int capability)
 		die("becoming another user");
 }
 
-static void write_file(const char *name, const char *text)
-{
-	int fd = open(name, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-		die("%s", name);
-	close(fd);
-}
-
 /* A user makes itself root of a user namespace */
 static void become_root_of(int namespaces)
 {
 	become_nobody(-1);
 	if (unshare(CLONE_NEWUSER | namespaces))
 		die("unshare()");
-	write_file("/proc/self/setgroups", "deny");
-	write_file("/proc/self/uid_map", "0 65534 1");
-	write_file("/proc/self/gid_map", "0 65534 1");
+	file_write("/proc/self/setgroups", "deny");
+	file_write("/proc/self/uid_map", "0 65534 1");
+	file_write("/proc/self/gid_map", "0 65534 1");
 }
 
 TEST_F(rights, of_root)

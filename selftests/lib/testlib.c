@@ -348,6 +348,15 @@ unsigned int less_if_slow(unsigned int n, unsigned int part, const char *what)
 	return n / part;
 }
 
+void file_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		die("writing '%s' to %s", text, path);
+	close(fd);
+}
+
 unsigned char *new_pages(size_t len)
 {
 	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,

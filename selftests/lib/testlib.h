@@ -89,6 +89,9 @@ void message_free(struct message *m);
  */
 unsigned int less_if_slow(unsigned int n, unsigned int part, const char *what);
 
+/** file_write() - write @text to the file @path, as a whole, or die */
+void file_write(const char *path, const char *text);
+
 /** new_pages() - @len bytes of zeroes, page by page; munmap() gives them back */
 unsigned char *new_pages(size_t len);
 
