@@ -9,7 +9,7 @@
 #include <linux/types.h>
 
 #include "mib.h"
-#include "wire.h"
+#include "core/wire.h"
 
 struct dblp_auth;
 struct dblp_echo;

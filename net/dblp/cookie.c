@@ -8,7 +8,7 @@
 #include <linux/mm.h>
 
 #include "dblp.h"
-#include "spent.h"
+#include "core/spent.h"
 
 #define DBLP_SPENT_PLACES	1024
 

@@ -106,21 +106,21 @@
 #include <net/sock.h>
 
 #include "auth.h"
-#include "cc.h"
-#include "closing.h"
+#include "cc/cc.h"
+#include "core/closing.h"
 #include "ctl.h"
-#include "early.h"
-#include "ecn.h"
-#include "event.h"
+#include "core/early.h"
+#include "core/ecn.h"
+#include "netlink/event.h"
 #include "mib.h"
 #include "msg.h"
 #include "phase.h"
-#include "pmtu.h"
-#include "ranges.h"
-#include "recovery.h"
-#include "segmap.h"
-#include "wire.h"
-#include "zeromap.h"
+#include "core/pmtu.h"
+#include "core/ranges.h"
+#include "core/recovery.h"
+#include "core/segmap.h"
+#include "core/wire.h"
+#include "core/zeromap.h"
 
 /* No reason to drop a packet */
 #define DBLP_MIB_NONE	__DBLP_MIB_MAX

@@ -16,7 +16,7 @@
 #include <linux/types.h>
 #include <linux/uidgid.h>
 
-#include "clr.h"
+#include "core/clr.h"
 
 struct dblp_config;
 struct dblp_sock;

@@ -11,7 +11,7 @@
 #include <net/netns/generic.h>
 
 #include "dblp.h"
-#include "netlink.h"
+#include "netlink/netlink.h"
 
 unsigned int dblp_net_id __read_mostly;
 

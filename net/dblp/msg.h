@@ -11,13 +11,13 @@
 #include <linux/timerqueue.h>
 #include <linux/uio.h>
 
-#include "closing.h"
+#include "core/closing.h"
 #include "ctl.h"
-#include "early.h"
+#include "core/early.h"
 #include "mib.h"
-#include "segmap.h"
-#include "wire.h"
-#include "zeromap.h"
+#include "core/segmap.h"
+#include "core/wire.h"
+#include "core/zeromap.h"
 
 struct dblp_sock;
 

@@ -4,7 +4,7 @@
  */
 #include <linux/minmax.h>
 
-#include "cc_noise.h"
+#include "noise.h"
 #include "sim.h"
 #include "test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Many senders and one receiver, each with less room in the switch's queue than
- * a few packets: what a congestion control does then. See cc_crowd.c.
+ * a few packets: what a congestion control does then. See crowd.c.
  *
  * Pure: see wire.h.
  */
@@ -10,7 +10,7 @@
 
 #include <linux/types.h>
 
-#include "recovery.h"
+#include "../core/recovery.h"
 
 struct dblp_cc;
 

@@ -6,7 +6,7 @@
 #include <net/netlink.h>
 #include <net/genetlink.h>
 
-#include "netlink-gen.h"
+#include "gen.h"
 
 #include <uapi/linux/dblp_netlink.h>
 #include <linux/dblp.h>

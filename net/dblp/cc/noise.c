@@ -19,7 +19,7 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-#include "cc_noise.h"
+#include "noise.h"
 
 enum noise_limits {
 	SPAN_PKTS	= 12,	/* that are enough to tell of a queue */

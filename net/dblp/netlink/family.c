@@ -10,9 +10,9 @@
 #include <linux/ctype.h>
 #include <net/genetlink.h>
 
-#include "dblp.h"
+#include "../dblp.h"
 #include "netlink.h"
-#include "netlink-gen.h"
+#include "gen.h"
 
 /**
  * dblp_nl_reply_new() - begin the answer to a request

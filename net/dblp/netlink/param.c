@@ -5,9 +5,9 @@
  */
 #include <net/genetlink.h>
 
-#include "dblp.h"
+#include "../dblp.h"
 #include "netlink.h"
-#include "netlink-gen.h"
+#include "gen.h"
 
 static int dblp_nl_put_defaults(struct sk_buff *skb,
 				const struct dblp_defaults *d)

@@ -11,8 +11,8 @@
 
 #include <linux/types.h>
 
-#include "cc_crowd.h"
-#include "recovery.h"
+#include "crowd.h"
+#include "../core/recovery.h"
 
 struct dblp_cc;
 

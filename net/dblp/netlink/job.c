@@ -4,9 +4,9 @@
  */
 #include <net/genetlink.h>
 
-#include "dblp.h"
+#include "../dblp.h"
 #include "netlink.h"
-#include "netlink-gen.h"
+#include "gen.h"
 
 static int dblp_nl_put_job_phase(struct sk_buff *skb, struct dblp_job *job,
 				 u32 phase)

@@ -5,9 +5,9 @@
  */
 #include <net/genetlink.h>
 
-#include "dblp.h"
+#include "../dblp.h"
 #include "netlink.h"
-#include "netlink-gen.h"
+#include "gen.h"
 
 /* More than the attributes of any event take */
 #define DBLP_EVENT_SIZE		256

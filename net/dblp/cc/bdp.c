@@ -15,7 +15,7 @@
  * - A standing queue narrows the window and shortens the memory of past rates.
  *   If giving way does not shorten the delay, it is not ours to shorten: the
  *   path has become longer or a processor is busy, and giving way ends. Nor does
- *   it begin where delay just differs from packet to packet: see cc_noise.c.
+ *   it begin where delay just differs from packet to packet: see noise.c.
  *
  * - Random loss is measured while there is no queue, and added to what is
  *   sent, so that the rate *delivered* fills the path. Loss with a queue is
@@ -35,7 +35,7 @@
  *   additive part as TCP's.
  *
  * - Many may send to one receiver, each with less than a packet in the queue
- *   for its part: then cc_crowd.c decides.
+ *   for its part: then crowd.c decides.
  *
  * The constants were chosen with the simulator of selftests/unit, where the
  * promises are tested.
@@ -47,7 +47,7 @@
 #include <linux/types.h>
 
 #include "cc.h"
-#include "cc_noise.h"
+#include "noise.h"
 
 /* Gains and loss rates are in 1/1024 */
 #define UNIT			1024
@@ -119,7 +119,7 @@ enum bdp_mode {
  * @filled: STARTUP is over
  * @round_sampled: this round has a rate that counts
  * @round_tried: the application did not limit it
- * @queued: the last span, see cc_noise.h, saw a queue all along
+ * @queued: the last span, see noise.h, saw a queue all along
  * @futile: yielding does not shorten it
  * @yield_rounds: rounds since we yielded
  * @cruise_queued: there was a queue while loss was measured

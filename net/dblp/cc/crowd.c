@@ -27,7 +27,7 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-#include "cc_crowd.h"
+#include "crowd.h"
 
 enum crowd_limits {
 	QUEUE_PKTS	= 48,	/* of all together; switches have 100 or more */

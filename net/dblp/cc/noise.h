@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Delay that is not a queue's: see cc_noise.c.
+ * Delay that is not a queue's: see noise.c.
  *
  * Pure: see wire.h.
  */
@@ -9,7 +9,7 @@
 
 #include <linux/types.h>
 
-#include "recovery.h"
+#include "../core/recovery.h"
 
 /* Delay by less than this is noise of timers and interrupts */
 #define DBLP_NOISE_NS		200000ULL

@@ -6,7 +6,7 @@
  * much as the delay exceeds it, or as large a share of packets was marked.
  *
  * The delay of a round trip is that of its fastest packet, and what delays differ
- * by anyway is added to the target: see cc_noise.c.
+ * by anyway is added to the target: see noise.c.
  *
  * The target is longer for small windows: the more flows there are, the smaller
  * they are, and the longer a queue their noise makes. A window of less than a
@@ -26,7 +26,7 @@
 #include <linux/types.h>
 
 #include "cc.h"
-#include "cc_noise.h"
+#include "noise.h"
 
 /* Shares are in 1/1024 */
 #define UNIT			1024
