@@ -199,6 +199,21 @@ unload_is_refused_for_the_dead()
 }
 try "rmmod is refused while a closed socket has a FIN under way" unload_is_refused_for_the_dead
 
+# Who takes what goes, and with him the socket that it is for, while more comes
+gone_while_receiving()
+{
+	pair "leave send 2000 100000" "leave recv 3 say some drain" || return
+	wait_until 20 output_has "$server_pid" some || return
+	[ "$1" = process ] || ip netns del "$b" || return
+	slay "$server_pid" "$client_pid"
+	wait_until 20 no_sockets "$a" || return
+	[ "$1" = namespace ] || wait_until 20 no_sockets "$b" || return
+	wait_until 20 unload && load
+}
+try "the receiver goes in the middle of a burst, and the module" gone_while_receiving process
+try "the receiver's namespace goes in the middle of a burst, and the module" \
+	gone_while_receiving namespace
+
 # Who listens to events holds nothing up, and does not wait for ever
 listener_hears_of_it()
 {

@@ -37,7 +37,6 @@
  * @fd: connections; the second is the neighbour of the first
  * @peer: their other ends; both send from one address and port
  * @stranger: somebody else, at another port
- * @spliced: trains leave in pieces that coalesce.c can put together again
  */
 struct side {
 	int			netns;
@@ -46,7 +45,6 @@ struct side {
 	int			fd[2];
 	struct peer		peer[2];
 	struct peer		stranger;
-	bool			spliced;
 };
 
 static int this_netns(void)
@@ -353,17 +351,13 @@ static void send_buffers(struct __test_metadata *_metadata, struct side *s,
 
 	enter(s->netns);
 	before = buffers();
-	/* What is spliced is no longer ours to change: each train has its own */
-	if (as_train && s->spliced)
-		splice_train(&s->peer[0], new_pages(PAGES), p, n);
-	else if (as_train)
+	if (as_train)
 		send_train(&s->peer[0], p, n);
 	for (i = 0; i < n && !as_train; i++)
 		send_packet(&s->peer[0], &p[i]);
 	EXPECT_TRUE(peer_sync(&s->peer[0]));
 	if (s->out != s->netns)
-		EXPECT_EQ(before + (as_train && !s->spliced ? 1 : n) + 1,
-			  buffers());
+		EXPECT_EQ(before + (as_train ? 1 : n) + 1, buffers());
 }
 
 /* To side 0 one by one, to side 1 in one buffer */
@@ -548,20 +542,18 @@ static void ask(struct __test_metadata *_metadata, struct peer *peer)
 }
 
 static void judge(struct __test_metadata *_metadata, FIXTURE_DATA(train) *self,
-		  const FIXTURE_VARIANT(train) *variant, bool cable,
-		  bool gro)
+		  const FIXTURE_VARIANT(train) *variant, bool cable)
 {
 	u32 n = strlen((const char *)variant->wagons), i, k;
 	u64 counted[COUNTERS];
 
 	for (i = 0; i < 2; i++) {
 		side_begin(&self->sides[i], variant->at ?: "127.0.0.1", cable,
-			   gro && i);
+			   cable && i);
 		if (strchr((const char *)variant->wagons, NEWS))
 			ask(_metadata, &self->sides[i].peer[0]);
 		make_train(&self->sides[i], train[i], variant->wagons);
 	}
-	self->sides[1].spliced = cable && !gro;
 	send_both(_metadata, self->sides, n);
 	for (i = 0; i < 2; i++)
 		EXPECT_TRUE(peer_sync(&self->sides[i].peer[1]));
@@ -581,37 +573,12 @@ static void judge(struct __test_metadata *_metadata, FIXTURE_DATA(train) *self,
 
 TEST_F(train, made_by_its_sender)
 {
-	judge(_metadata, self, variant, false, false);
+	judge(_metadata, self, variant, false);
 }
 
 TEST_F(train, made_by_the_stack)
 {
-	judge(_metadata, self, variant, true, true);
-}
-
-TEST_F(train, made_again_by_coalesce_c)
-{
-	judge(_metadata, self, variant, true, false);
-}
-
-/* No GRO, and nothing that would follow: it is not held all the same */
-TEST(a_packet_waits_for_none)
-{
-	struct side side;
-	u64 want;
-	u32 seg, ms;
-
-	side_begin(&side, NULL, true, false);
-	want = get_info(side.fd[0]).pkts_received;
-	for (seg = 0; seg < SEGS - 1; seg++) {
-		make_segment(&train[0][0], &side.peer[0], 0, seg);
-		send_packet(&side.peer[0], &train[0][0]);
-		for (want++, ms = WAIT_MS; ms; ms--, sleep_ms(1))
-			if (get_info(side.fd[0]).pkts_received == want)
-				break;
-		ASSERT_NE(0, ms);
-	}
-	side_end(&side);
+	judge(_metadata, self, variant, true);
 }
 
 /* The loopback interface leaves trains whole: it has a buffer for all of it */

@@ -26,11 +26,9 @@
  * *Order.* Listener before its child (a child's lock is taken under its
  * listener's, with SINGLE_DEPTH_NESTING, while it is being made, accepted or
  * dropped). The spinlocks of struct dblp_net nest inside the socket lock
- * and hold nothing else; so does that of what a CPU holds (coalesce.c), which
- * is not held when a socket lock is taken. The mutex of its configuration comes
- * before the lock of any socket, as whoever changes phases walks over the
- * sockets with it. What needs a lock of these asserts it by
- * lockdep_assert_held().
+ * and hold nothing else. The mutex of its configuration comes before the lock of
+ * any socket, as whoever changes phases walks over the sockets with it. What needs
+ * a lock of these asserts it by lockdep_assert_held().
  *
  * *Finding a socket.* Packets find connections in @conns (by the connection ID
  * they are sent to), resets also in @peers (by the connection ID of the other
@@ -79,10 +77,7 @@
  *
  * *From UDP.* A packet is queued by UDP and taken out again in its data_ready
  * callback, in the same softirq, or by another CPU that is there already. The
- * queue's locks are not held when the socket lock is taken. Each CPU may hold
- * one buffer for a moment, until NAPI polls it or the next packet comes
- * (coalesce.c). That has no reference to its endpoint: who goes takes it away
- * from all CPUs before he waits for RCU, under which it is handed on.
+ * queue's locks are not held when the socket lock is taken.
  *
  * *Network namespaces.* User sockets hold their namespace. The UDP sockets do
  * not, but no endpoint outlives its users but for its work item, which is
@@ -296,8 +291,6 @@ struct dblp_net {
  * @ifindex: then: interface it was bound to, 0 for none
  * @uid: then: the user who bound it
  * @receiving: connections here that are amid a message from their peer
- * @released: nobody uses it any more: nothing may be held that came in here;
- *	see dblp_coalesce_release()
  * @release: in the list of those whose @sock is to be released
  * @rcu: frees it
  */
@@ -311,7 +304,6 @@ struct dblp_endpoint {
 	int			ifindex;
 	kuid_t			uid;
 	atomic_t		receiving;
-	bool			released;
 	struct llist_node	release;
 	struct rcu_head		rcu;
 };
@@ -812,7 +804,6 @@ struct dst_entry *dblp_route(struct net *net, struct dblp_path *path);
 struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp);
 int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 		 struct dst_entry *dst, struct dblp_path *path, u8 tos);
-bool dblp_skb_same_way(const struct sk_buff *a, const struct sk_buff *b);
 bool dblp_skb_is_from(const struct sk_buff *skb,
 		      const struct sockaddr_dblp *peer,
 		      const struct sockaddr_dblp *local);
@@ -881,7 +872,6 @@ void dblp_cookies_exit(struct dblp_net *dn);
 /* input.c */
 u64 dblp_pn_full(const struct dblp_ranges *seen, u32 low);
 void dblp_rcv(struct sock *usk, struct sk_buff *skb);
-void dblp_rcv_now(struct dblp_endpoint *ep, struct sk_buff *skb);
 void dblp_rcv_single(struct dblp_endpoint *ep, struct sk_buff *skb);
 void dblp_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb);
 void dblp_rcv_run(struct dblp_sock *dsk, struct dblp_run *run);
@@ -911,12 +901,6 @@ void dblp_orphan_look(struct dblp_sock *dsk, u64 now);
 /* sysctl.c */
 int dblp_sysctl_init(struct net *net, struct dblp_net *dn);
 void dblp_sysctl_exit(struct dblp_net *dn);
-
-/* coalesce.c: buffers of what came one by one */
-void dblp_coalesce(struct dblp_endpoint *ep, struct sk_buff *skb);
-void dblp_coalesce_release(struct dblp_endpoint *ep);
-int dblp_coalesce_init(void);
-void dblp_coalesce_exit(void);
 
 /* train.c: packets that came in one buffer */
 bool dblp_train_rcv(struct dblp_endpoint *ep, struct sk_buff *skb);

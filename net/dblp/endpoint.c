@@ -43,7 +43,6 @@ static void dblp_endpoints_release(struct work_struct *work)
 
 	llist_for_each_entry(ep, list, release) {
 		dblp_endpoint_unshare(ep);
-		dblp_coalesce_release(ep);
 		rcu_assign_sk_user_data(ep->sock->sk, NULL);
 	}
 	synchronize_rcu();
@@ -620,27 +619,6 @@ bool dblp_skb_is_from(const struct sk_buff *skb,
 		       dblp_addr_is_v4(local, ip_hdr(skb)->daddr);
 	return ipv6_addr_equal(&ipv6_hdr(skb)->saddr, &peer->sdblp_addr) &&
 	       ipv6_addr_equal(&ipv6_hdr(skb)->daddr, &local->sdblp_addr);
-}
-
-/**
- * dblp_skb_same_way() - did two packets come the same way?
- * @a: a received packet, as for dblp_skb_addrs(), ECN noted
- * @b: another one at the same UDP socket
- *
- * Return: true if they are for the same address and come from the same address
- * and port, by the same device and with the same ECN field.
- */
-bool dblp_skb_same_way(const struct sk_buff *a, const struct sk_buff *b)
-{
-	if (a->protocol != b->protocol || a->skb_iif != b->skb_iif ||
-	    udp_hdr(a)->source != udp_hdr(b)->source ||
-	    DBLP_SKB_CB(a)->ecn != DBLP_SKB_CB(b)->ecn)
-		return false;
-	if (a->protocol == htons(ETH_P_IP))
-		return ip_hdr(a)->saddr == ip_hdr(b)->saddr &&
-		       ip_hdr(a)->daddr == ip_hdr(b)->daddr;
-	return ipv6_addr_equal(&ipv6_hdr(a)->saddr, &ipv6_hdr(b)->saddr) &&
-	       ipv6_addr_equal(&ipv6_hdr(a)->daddr, &ipv6_hdr(b)->daddr);
 }
 
 /**

@@ -810,19 +810,6 @@ void dblp_rcv_single(struct dblp_endpoint *ep, struct sk_buff *skb)
 }
 
 /**
- * dblp_rcv_now() - hand a packet, or a train of them, to whom it is for
- * @ep: where it came in
- * @skb: packet behind its UDP header, ECN noted; consumed
- *
- * Context: softirq, RCU.
- */
-void dblp_rcv_now(struct dblp_endpoint *ep, struct sk_buff *skb)
-{
-	if (!dblp_train_rcv(ep, skb))
-		dblp_rcv_single(ep, skb);
-}
-
-/**
  * dblp_rcv() - what has come in at one of our UDP sockets
  * @usk: the UDP socket
  * @skb: packet behind its UDP header, whose checksum is right, or a train of
@@ -841,5 +828,6 @@ void dblp_rcv(struct sock *usk, struct sk_buff *skb)
 	DBLP_SKB_CB(skb)->ecn = INET_ECN_MASK &
 		(skb->protocol == htons(ETH_P_IP) ? ip_hdr(skb)->tos :
 		 ipv6_get_dsfield(ipv6_hdr(skb)));
-	dblp_coalesce(ep, skb);
+	if (!dblp_train_rcv(ep, skb))
+		dblp_rcv_single(ep, skb);
 }

@@ -260,12 +260,9 @@ static int __init dblp_init(void)
 	err = percpu_counter_init(&dblp_sockets_allocated, 0, GFP_KERNEL);
 	if (err)
 		return err;
-	err = dblp_coalesce_init();
-	if (err)
-		goto err_counter;
 	err = dblp_endpoints_init();
 	if (err)
-		goto err_coalesce;
+		goto err_counter;
 	err = register_pernet_subsys(&dblp_net_ops);
 	if (err)
 		goto err_endpoints;
@@ -291,8 +288,6 @@ err_pernet:
 	unregister_pernet_subsys(&dblp_net_ops);
 err_endpoints:
 	dblp_endpoints_exit();
-err_coalesce:
-	dblp_coalesce_exit();
 err_counter:
 	percpu_counter_destroy(&dblp_sockets_allocated);
 	return err;
@@ -305,7 +300,6 @@ static void __exit dblp_exit(void)
 	proto_unregister(&dblp_prot);
 	unregister_pernet_subsys(&dblp_net_ops);
 	dblp_endpoints_exit();
-	dblp_coalesce_exit();
 	percpu_counter_destroy(&dblp_sockets_allocated);
 	/* Sockets are freed by RCU callbacks that are ours */
 	rcu_barrier();

@@ -339,9 +339,8 @@ struct dblp_rx_cursor {
 #define DBLP_TRAIN_MAX	255
 
 /**
- * struct dblp_train - packets that came in one buffer: by GRO, by coalesce.c, or
- *	because they left in one by GSO and no device on their way had to part
- *	them
+ * struct dblp_train - packets that came in one buffer: by GRO, or because they
+ *	left in one by GSO and no device on their way had to part them
  * @skb: all of them, one behind the other; a reference is held
  * @truesize: of @skb as it came: what it makes us hold
  * @msg: message that took the latest segments, whose reference is held; or NULL

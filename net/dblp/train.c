@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Trains: packets of one sender that come in one buffer, all of the same size
- * but the last. The stack makes them (GRO), or had never parted them (GSO), or
- * coalesce.c does, of what came one by one.
+ * but the last. The stack makes them (GRO), or had never parted them (GSO).
  *
  * A train stays whole. Packets in it that continue each other are dealt with at
  * once, and the buffer waits in the queue of their message. Each of them is a
