@@ -73,7 +73,7 @@
  * same breath: see memory.c, and dblp_tx_free(). The best charge is none: what finds
  * or tells of a message is in the message. What each connection has, whatever its peer
  * or user does, is small and of a fixed size, and not charged: &struct dblp_sock, the
- * first block of its ring, &struct dblp_auth. selftests/charged.c compares.
+ * first block of its ring, &struct dblp_auth. selftests/system/charged.c compares.
  *
  * *From UDP.* A packet is queued by UDP and taken out again in its data_ready
  * callback, in the same softirq, or by another CPU that is there already. The

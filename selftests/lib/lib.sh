@@ -9,6 +9,8 @@ set -u -o pipefail
 tap_count=0
 tap_failed=0
 tap_finished=0
+# shellcheck disable=SC2034 # for those who source this: what selftests/Makefile makes
+built=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../build")
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/dblp-test.XXXXXX") || exit 1
 all_ns=()
 all_pids=()

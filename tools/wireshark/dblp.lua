@@ -11,7 +11,7 @@
 -- Documentation/dblp.rst.
 --
 -- Documentation/protocol.rst has the formats; names and rules are those of
--- net/dblp/core/wire.h, and selftests/dissector compares them. What a receiver would
+-- net/dblp/core/wire.h, and selftests/tools/dissector compares them. What a receiver would
 -- drop is marked with the counter under which it would.
 
 local dblp = Proto("dblp", "AF_DBLP")

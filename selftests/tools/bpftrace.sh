@@ -6,9 +6,9 @@
 
 # shellcheck disable=SC2154,SC2317 # new_ns sets them; functions are called by try
 # shellcheck source=selftests/lib/lib.sh
-. "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/lib.sh"
 # shellcheck source=selftests/lib/ctl.sh
-. "$(dirname "$(readlink -f "$0")")/lib/ctl.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/ctl.sh"
 
 new_ns a b
 join "$a" "$b"
@@ -34,7 +34,7 @@ watched()
 {
 	local line
 
-	line=$(grep "^bpftrace .*$1" trace-commands)
+	line=$(grep "^bpftrace .*$1" "$built/trace-commands")
 	is wc -l 1 <<< "$line" && echo "$line" || return
 	eval "timeout -s INT 60 bpftrace -f json -c '/usr/bin/bash $tmp/scene' ${line#bpftrace }" \
 		> "$tmp/json" || return

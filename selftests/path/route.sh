@@ -7,7 +7,7 @@
 
 # shellcheck disable=SC2016,SC2317 # awk has its own $; functions are called by try
 # shellcheck source=selftests/lib/path.sh
-. "$(dirname "$(readlink -f "$0")")/lib/path.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/path.sh"
 
 # Two cables, and addresses that are on neither of them
 new_ns client server

@@ -6,7 +6,7 @@
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/lib.sh
-. "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/lib.sh"
 
 module=${DBLP_KO:-/dblp.ko}
 

@@ -6,9 +6,9 @@
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/lib.sh
-. "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/lib.sh"
 # shellcheck source=selftests/lib/ctl.sh
-. "$(dirname "$(readlink -f "$0")")/lib/ctl.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/ctl.sh"
 
 module=${DBLP_KO:-/dblp.ko}
 new_ns a b

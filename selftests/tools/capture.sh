@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # A scene with every type of packet and frame, captured to /out/capture. What was
-# captured agrees with the counters here; selftests/dissector reads it outside.
+# captured agrees with the counters here; selftests/tools/dissector reads it outside.
 
 # shellcheck disable=SC2317 # functions are called by try
 if [ "${DBLP_VIRTUAL_TIME:-0}" = 0 ]; then
@@ -11,7 +11,7 @@ if [ "${DBLP_VIRTUAL_TIME:-0}" = 0 ]; then
 	exit 4
 fi
 # shellcheck source=selftests/lib/path.sh
-. "$(dirname "$(readlink -f "$0")")/lib/path.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/path.sh"
 
 # To Wireshark, 7000 is another protocol's
 port=17000

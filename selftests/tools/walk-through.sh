@@ -12,7 +12,7 @@ if [ "${DBLP_VIRTUAL_TIME:-0}" = 0 ]; then
 	exit 4
 fi
 # shellcheck source=selftests/lib/path.sh
-. "$(dirname "$(readlink -f "$0")")/lib/path.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/path.sh"
 
 session=/out/walk-through/session
 mkdir -p "${session%/*}"
@@ -71,7 +71,7 @@ all_typed()
 		'['*) line=${line#[}; look "${line%]}" ;;
 		*) type_at "${line%%[\$#]*}" "${line#*[\$#] }" ;;
 		esac || return
-	done < walk-through > "$session"
+	done < "$built/walk-through" > "$session"
 	cat "$tmp/server" "$tmp/worker"
 	[ ! -s "$tmp/server" ] && [ ! -s "$tmp/worker" ]
 }

@@ -6,7 +6,7 @@
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/path.sh
-. "$(dirname "$(readlink -f "$0")")/lib/path.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/path.sh"
 
 new_ns client server
 # shellcheck disable=SC2154 # new_ns sets them

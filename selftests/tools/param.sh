@@ -5,9 +5,9 @@
 
 # shellcheck disable=SC2154,SC2317 # standing_listener sets it; functions are called by try
 # shellcheck source=selftests/lib/lib.sh
-. "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/lib.sh"
 # shellcheck source=selftests/lib/ctl.sh
-. "$(dirname "$(readlink -f "$0")")/lib/ctl.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/ctl.sh"
 
 standing_listener a
 initial='{"congestion":"bdp","budget_cap":1000000,"user_timeout_ms":30000,"keepalive_ms":15000}'

@@ -6,9 +6,9 @@
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/lib.sh
-. "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/lib.sh"
 
-source=$(dirname "$(readlink -f "$0")")/readme-example.c
+source=$built/readme-example.c
 
 is_short()
 {

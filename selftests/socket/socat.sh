@@ -8,7 +8,7 @@
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/lib.sh
-. "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/lib.sh"
 
 type -P socat > /dev/null || { echo "Bail out! no socat here"; exit 1; }
 

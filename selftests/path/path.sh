@@ -5,7 +5,7 @@
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/path.sh
-. "$(dirname "$(readlink -f "$0")")/lib/path.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/path.sh"
 
 new_ns client router server
 

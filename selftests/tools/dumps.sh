@@ -6,12 +6,12 @@
 
 # shellcheck disable=SC2154,SC2317 # new_ns sets it; functions are called by try
 # shellcheck source=selftests/lib/lib.sh
-. "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/lib.sh"
 # shellcheck source=selftests/lib/ctl.sh
-. "$(dirname "$(readlink -f "$0")")/lib/ctl.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/ctl.sh"
 
 new_ns a
-between=$(dirname "$(readlink -f "$0")")/dump-between.so
+between=$built/dump-between.so
 
 # add FROM TO: jobs
 add()

@@ -6,9 +6,9 @@
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/lib.sh
-. "$(dirname "$(readlink -f "$0")")/lib/lib.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/lib.sh"
 # shellcheck source=selftests/lib/ctl.sh
-. "$(dirname "$(readlink -f "$0")")/lib/ctl.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/ctl.sh"
 
 tracing=/sys/kernel/tracing
 dir=$tracing/instances/dblp-$$
@@ -305,11 +305,11 @@ documented()
 {
 	local event field line
 
-	cat trace-commands || return
-	grep -o 'dblp:[a-z_]*' trace-commands | sort -u | while IFS= read -r event; do
+	cat "$built/trace-commands" || return
+	grep -o 'dblp:[a-z_]*' "$built/trace-commands" | sort -u | while IFS= read -r event; do
 		[ -d "$tracing/events/dblp/${event#*:}" ] || echo "no event $event"
 	done > "$tmp/stale"
-	grep -o 'tracepoint:dblp:.*' trace-commands | while IFS= read -r line; do
+	grep -o 'tracepoint:dblp:.*' "$built/trace-commands" | while IFS= read -r line; do
 		event=${line#tracepoint:dblp:}
 		event=${event%%[!a-z_]*}
 		grep -o 'args->[a-z_]*' <<< "$line" | while IFS= read -r field; do
@@ -325,10 +325,10 @@ with_trace_cmd()
 {
 	local record report
 
-	record=$(grep '^trace-cmd record' trace-commands) || return
+	record=$(grep '^trace-cmd record' "$built/trace-commands") || return
 	# It ends when there is something to see, not after so many seconds
 	record=${record%sleep *}'sh -c "until [ -e seen ]; do sleep 0.1; done"'
-	report=$(grep '^trace-cmd report' trace-commands) || return
+	report=$(grep '^trace-cmd report' "$built/trace-commands") || return
 	(cd "$tmp" && eval "exec $record") > "$tmp/record" 2>&1 &
 	all_pids+=($!)
 	wait_until 60 grep -q 1 "$tracing/events/dblp/dblp_msg_close/enable" &&
