@@ -64,7 +64,7 @@ bench:			## the figures of Documentation/results, in virtual time (BENCH="fanin 
 lint:			## checkpatch, sparse, kernel-doc, shellcheck
 	$(Q)selftests/lint
 
-install: all		## module, tools, manual pages (DESTDIR, PREFIX)
+install: all		## module, tools, libdblp, manual pages (DESTDIR, PREFIX)
 	$(Q)$(MAKE) -C $(KERNELDIR) M=$(CURDIR) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
 	$(if $(DESTDIR),,$(Q)$(DEPMOD) $(KERNELRELEASE))
 	$(Q)for dir in $(tool_dirs); do \

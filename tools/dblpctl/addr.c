@@ -4,7 +4,7 @@
  */
 
 #include <arpa/inet.h>
-#include <net/if.h>
+#include <libdblp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,41 +36,20 @@ struct in6_addr get_addr(const struct values *v, uint16_t attr)
 	return in6;
 }
 
-static void format_addr(char *text, size_t len, const struct in6_addr *addr)
-{
-	if (IN6_IS_ADDR_V4MAPPED(addr))
-		inet_ntop(AF_INET, &addr->s6_addr[12], text, (socklen_t)len);
-	else
-		inet_ntop(AF_INET6, addr, text, (socklen_t)len);
-}
-
 /* Address and port together, as ss does; in JSON they are apart */
 void print_addr(const struct field *f, const struct values *v)
 {
-	char addr[INET6_ADDRSTRLEN], scope[IF_NAMESIZE + 1] = "";
-	char text[sizeof(addr) + sizeof(scope) + sizeof("[]:65535")];
-	struct in6_addr in6;
-	uint16_t port;
-	uint32_t ifindex;
+	struct sockaddr_dblp a = { .sdblp_addr = get_addr(v, f->attr) };
+	char addr[DBLP_ADDR_TEXT], text[DBLP_ADDR_TEXT] = "-";
+	uint16_t port = get_port(v, f->attr + 1);
 
-	in6 = get_addr(v, f->attr);
-	port = get_port(v, f->attr + 1);
-	ifindex = get_u32(v, f->attr + 2);
-	format_addr(addr, sizeof(addr), &in6);
-
-	if (ifindex) {
-		scope[0] = '%';
-		if (!if_indextoname(ifindex, scope + 1))
-			snprintf(scope + 1, sizeof(scope) - 1, "%u", ifindex);
-	}
-	if (!port)
-		strcpy(text, "-");
-	else if (IN6_IS_ADDR_UNSPECIFIED(&in6))
+	dblp_addr_format(&a, addr);
+	a.sdblp_port = htons(port);
+	a.sdblp_scope_id = get_u32(v, f->attr + 2);
+	if (port && IN6_IS_ADDR_UNSPECIFIED(&a.sdblp_addr))
 		snprintf(text, sizeof(text), "*:%u", port);
-	else if (IN6_IS_ADDR_V4MAPPED(&in6))
-		snprintf(text, sizeof(text), "%s:%u", addr, port);
-	else
-		snprintf(text, sizeof(text), "[%s%s]:%u", addr, scope, port);
+	else if (port)
+		dblp_addr_format(&a, text);
 	print_string(heading(f, v), addr, text);
 }
 

@@ -10,7 +10,6 @@
 
 #include "dblpctl.h"
 #include "doctor.h"
-#include "prefix.h"
 #include "print.h"
 #include "units.h"
 
@@ -120,17 +119,19 @@ static void check_host(void)
 
 static enum status examine(const char *peer, unsigned int port)
 {
-	struct prefix p;
+	struct sockaddr_dblp addr;
 
-	if (peer && (parse_prefix(peer, &p) || p.bits != 128 ||
-		     strchr(peer, '/')))
+	if (peer && (dblp_addr_parse(peer, &addr) || addr.sdblp_port ||
+		     addr.sdblp_scope_id))
 		return usage_error("'%s' is not an IPv4 or IPv6 address", peer);
 	print_array();
 	if (check_module()) {
 		check_host();
 		check_devices();
-		if (peer)
-			check_peer(&p.addr, peer, port);
+		if (peer) {
+			addr.sdblp_port = htons((uint16_t)port);
+			check_peer(&addr, peer);
+		}
 	}
 	print_array_end();
 	return found_bad ? STATUS_FAILED : STATUS_OK;

@@ -5,7 +5,7 @@
 #ifndef DBLPCTL_DOCTOR_H
 #define DBLPCTL_DOCTOR_H
 
-#include <netinet/in.h>
+#include <libdblp.h>
 
 /* Only what is bad makes the exit status 1 */
 enum verdict {
@@ -29,11 +29,9 @@ void check_devices(void);
 
 /**
  * check_peer() - MTU of the way to a peer, and whether UDP gets through
- * @addr: IPv6, or IPv4-mapped
+ * @addr: with the UDP port where it listens, 0 if that is not to be looked at
  * @address: the same, as it was typed
- * @port: UDP port where it listens, 0 if that is not to be looked at
  */
-void check_peer(const struct in6_addr *addr, const char *address,
-		unsigned int port);
+void check_peer(const struct sockaddr_dblp *addr, const char *address);
 
 #endif /* DBLPCTL_DOCTOR_H */

@@ -4,9 +4,6 @@
  *	Documentation/netlink/specs/dblp.yaml
  */
 
-#include <linux/dblp.h>
-#include <stddef.h>
-
 #include "names.h"
 
 const struct counter counters[DBLP_A_STATS_MAX + 1] = {
@@ -415,67 +412,3 @@ const char *const event_names[DBLP_CMD_MAX + 1] = {
 	[DBLP_CMD_CONN_END_NTF] = "conn-end",
 	[DBLP_CMD_MSG_CLOSED_NTF] = "msg-closed",
 };
-
-const char *const state_names[] = {
-	[DBLP_STATE_CLOSED] = "closed",
-	[DBLP_STATE_LISTEN] = "listen",
-	[DBLP_STATE_INIT_SENT] = "init-sent",
-	[DBLP_STATE_COOKIE_SENT] = "cookie-sent",
-	[DBLP_STATE_ESTABLISHED] = "established",
-	[DBLP_STATE_CLOSING] = "closing",
-	NULL
-};
-_Static_assert(__DBLP_STATE_MAX == 6, "all of enum dblp_state");
-
-const char *const policy_names[] = {
-	[DBLP_POLICY_FULL] = "full",
-	[DBLP_POLICY_EAGER] = "eager",
-	[DBLP_POLICY_EARLY] = "early",
-	NULL
-};
-_Static_assert(__DBLP_POLICY_MAX == 3, "all of enum dblp_policy");
-
-const char *const order_names[] = {
-	[DBLP_ORDER_AUTO] = "auto",
-	[DBLP_ORDER_SEQUENTIAL] = "sequential",
-	[DBLP_ORDER_SHUFFLED] = "shuffled",
-	NULL
-};
-_Static_assert(__DBLP_ORDER_MAX == 3, "all of enum dblp_order");
-
-const char *const fill_names[] = {
-	[DBLP_FILL_ZERO] = "zero",
-	[DBLP_FILL_KEEP] = "keep",
-	NULL
-};
-_Static_assert(__DBLP_FILL_MAX == 2, "all of enum dblp_fill");
-
-const char *const clr_names[] = {
-	[DBLP_CLR_OFF] = "off",
-	[DBLP_CLR_ON] = "on",
-	[DBLP_CLR_HELD] = "held",
-	NULL
-};
-_Static_assert(__DBLP_CLR_MAX == 3, "all of enum dblp_clr");
-
-const char *const regime_names[] = {
-	[DBLP_REGIME_CRITICAL] = "critical",
-	[DBLP_REGIME_TOLERANT] = "tolerant",
-	NULL
-};
-_Static_assert(__DBLP_REGIME_MAX == 2, "all of enum dblp_regime");
-
-const char *const reason_names[] = {
-	[DBLP_REASON_COMPLETE] = "complete",
-	[DBLP_REASON_BUDGET] = "budget",
-	[DBLP_REASON_DEADLINE] = "deadline",
-	NULL
-};
-_Static_assert(__DBLP_REASON_MAX == 3, "all of enum dblp_reason");
-
-const char *const actor_names[] = {
-	[DBLP_ACTOR_OPERATOR] = "operator",
-	[DBLP_ACTOR_DETECTOR] = "detector",
-	NULL
-};
-_Static_assert(__DBLP_ACTOR_MAX == 2, "all of enum dblp_actor");

@@ -5,6 +5,7 @@
 #ifndef DBLPCTL_NAMES_H
 #define DBLPCTL_NAMES_H
 
+#include <libdblp.h>
 #include <linux/dblp_netlink.h>
 
 /**
@@ -29,15 +30,5 @@ extern const char *const event_attrs[DBLP_A_EVENT_MAX + 1];
 
 /* By command, NULL for those that tell of no event */
 extern const char *const event_names[DBLP_CMD_MAX + 1];
-
-/* By value; NULL behind the last */
-extern const char *const state_names[];
-extern const char *const policy_names[];
-extern const char *const order_names[];
-extern const char *const fill_names[];
-extern const char *const clr_names[];
-extern const char *const regime_names[];
-extern const char *const reason_names[];
-extern const char *const actor_names[];
 
 #endif /* DBLPCTL_NAMES_H */

@@ -4,46 +4,34 @@
  */
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <sched.h>
+#include <libdblp.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "err.h"
 #include "netns.h"
 
-static enum status failed(const char *name)
+static enum status failed(const char *name, int err)
 {
-	if (errno == ENOENT)
+	if (err == ENOENT)
 		complain("there is no network namespace '%s' (see ip netns list)",
 			 name);
-	else if (errno == EPERM)
+	else if (err == EPERM)
 		complain("no permission: to enter network namespace '%s' needs CAP_SYS_ADMIN (sudo)",
 			 name);
-	else if (errno == EINVAL)
+	else if (err == EINVAL)
 		complain("'%s' is not a network namespace", name);
 	else
 		complain("cannot enter network namespace '%s': %s", name,
-			 strerror(errno));
+			 strerror(err));
 	return STATUS_FAILED;
 }
 
 enum status netns_enter(const char *name)
 {
-	enum status status = STATUS_OK;
-	char path[PATH_MAX];
-	int fd;
+	int err;
 
 	if (!*name)
 		return usage_error("a network namespace needs a name");
-	snprintf(path, sizeof(path), "%s%s",
-		 strchr(name, '/') ? "" : "/run/netns/", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return failed(name);
-	if (setns(fd, CLONE_NEWNET))
-		status = failed(name);
-	close(fd);
-	return status;
+	err = dblp_netns_enter(name);
+	return err ? failed(name, -err) : STATUS_OK;
 }

@@ -4,6 +4,7 @@
  */
 
 #include <errno.h>
+#include <libdblp.h>
 #include <linux/dblp_netlink.h>
 #include <linux/genetlink.h>
 #include <stdbool.h>
@@ -26,44 +27,9 @@ static uint16_t family;
 static uint32_t events_group;
 static uint32_t seq;
 
-/* Why the kernel refused, as far as it says so */
-struct refusal {
-	int		err;
-	const char	*msg;
-	uint32_t	offset;
-	uint32_t	missing;
-};
-
-static void parse_refusal(const struct nlmsghdr *nlh, int err, size_t skip,
-			  struct refusal *r)
-{
-	const struct nlattr *attr;
-
-	memset(r, 0, sizeof(*r));
-	r->err = err;
-	if (!(nlh->nlmsg_flags & NLM_F_ACK_TLVS))
-		return;
-	mnl_attr_for_each(attr, nlh, skip) {
-		switch (mnl_attr_get_type(attr)) {
-		case NLMSGERR_ATTR_MSG:
-			if (!mnl_attr_validate(attr, MNL_TYPE_NUL_STRING))
-				r->msg = mnl_attr_get_str(attr);
-			break;
-		case NLMSGERR_ATTR_OFFS:
-			if (!mnl_attr_validate(attr, MNL_TYPE_U32))
-				r->offset = mnl_attr_get_u32(attr);
-			break;
-		case NLMSGERR_ATTR_MISS_TYPE:
-			if (!mnl_attr_validate(attr, MNL_TYPE_U32))
-				r->missing = mnl_attr_get_u32(attr);
-			break;
-		}
-	}
-}
-
 /* The attribute that was wrong or missing, 0 if none in particular */
 static uint32_t refused_attr(const struct nlmsghdr *nlh,
-			     const struct refusal *r)
+			     const struct dblp_nl_end *r)
 {
 	if (r->missing)
 		return r->missing;
@@ -76,7 +42,8 @@ static uint32_t refused_attr(const struct nlmsghdr *nlh,
 #define NEEDS_CAPABILITY \
 	"this needs CAP_NET_ADMIN in the network namespace (sudo)"
 
-static void print_refusal(const struct nlmsghdr *nlh, const struct refusal *r,
+static void print_refusal(const struct nlmsghdr *nlh,
+			  const struct dblp_nl_end *r,
 			  const char *const *attr_names, uint16_t attr_max)
 {
 	uint32_t attr = refused_attr(nlh, r);
@@ -118,32 +85,13 @@ static int append(struct nl_reply *reply, const struct nlmsghdr *nlh)
  * Return: 0 to go on, 1 after the last, -1 if that was a refusal.
  */
 static int take_message(const struct nlmsghdr *nlh, struct nl_reply *reply,
-			struct refusal *r)
+			struct dblp_nl_end *r)
 {
-	const struct nlmsgerr *error;
-	size_t skip = sizeof(int);
-	int err;
-
-	switch (nlh->nlmsg_type) {
-	case NLMSG_NOOP:
+	if (nlh->nlmsg_type == NLMSG_NOOP)
 		return 0;
-	case NLMSG_ERROR:
-		error = mnl_nlmsg_get_payload(nlh);
-		err = -error->error;
-		skip = sizeof(*error);
-		if (!(nlh->nlmsg_flags & NLM_F_CAPPED))
-			skip += error->msg.nlmsg_len - sizeof(error->msg);
-		break;
-	case NLMSG_DONE:
-		err = -*(const int *)mnl_nlmsg_get_payload(nlh);
-		break;
-	default:
-		return append(reply, nlh) ? -1 : 0;
-	}
-	if (err <= 0)
-		return 1;
-	parse_refusal(nlh, err, skip, r);
-	return -1;
+	if (dblp_nl_ended(nlh, r))
+		return r->err > 0 ? -1 : 1;
+	return append(reply, nlh) ? -1 : 0;
 }
 
 /*
@@ -153,7 +101,7 @@ static int take_message(const struct nlmsghdr *nlh, struct nl_reply *reply,
  * and good until the next call.
  */
 static int transact(struct nlmsghdr *nlh, struct nl_reply *reply,
-		    struct refusal *r, bool *torn)
+		    struct dblp_nl_end *r, bool *torn)
 {
 	static _Alignas(struct nlmsghdr) char buf[RECV_SIZE];
 	const struct nlmsghdr *in;
@@ -230,7 +178,7 @@ static int find_family(void)
 	const struct nlattr *tb[CTRL_ATTR_MAX + 1];
 	struct nlmsghdr *nlh;
 	struct nl_reply reply;
-	struct refusal r;
+	struct dblp_nl_end r;
 	bool torn;
 	int err;
 
@@ -276,7 +224,7 @@ struct nlmsghdr *nl_request(uint8_t cmd, uint16_t flags)
 
 /* As transact(), a dump again until it is of one moment */
 static int attempt(struct nlmsghdr *nlh, struct nl_reply *reply,
-		   struct refusal *r)
+		   struct dblp_nl_end *r)
 {
 	int tries = 0, err;
 	bool torn;
@@ -301,7 +249,7 @@ static int attempt(struct nlmsghdr *nlh, struct nl_reply *reply,
 int nl_talk(struct nlmsghdr *nlh, const char *const *attr_names,
 	    uint16_t attr_max, struct nl_reply *reply)
 {
-	struct refusal r;
+	struct dblp_nl_end r;
 	int err = attempt(nlh, reply, &r);
 
 	if (err < 0)
@@ -312,7 +260,7 @@ int nl_talk(struct nlmsghdr *nlh, const char *const *attr_names,
 int nl_try(struct nlmsghdr *nlh, int *refused)
 {
 	struct nl_reply reply;
-	struct refusal r;
+	struct dblp_nl_end r;
 	int err = attempt(nlh, &reply, &r);
 
 	*refused = err < 0 ? r.err : 0;

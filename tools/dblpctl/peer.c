@@ -3,16 +3,12 @@
  * dblpctl doctor: the way to a peer.
  */
 
-#include <netinet/in.h>
-/* Needs the C library first: both define struct in6_addr */
-#include <linux/dblp.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "doctor.h"
@@ -32,13 +28,9 @@ enum probe {
 	PROBE_FAILED,
 };
 
-static int probe_socket(const struct in6_addr *addr)
+static int probe_socket(const struct sockaddr_dblp *addr)
 {
-	struct sockaddr_in6 to = {
-		.sin6_family = AF_INET6,
-		.sin6_port = htons(PROBE_PORT),
-		.sin6_addr = *addr,
-	};
+	struct sockaddr_dblp to = *addr;
 	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int v4 = IP_PMTUDISC_PROBE, v6 = IPV6_PMTUDISC_PROBE, off = 0;
 
@@ -47,7 +39,8 @@ static int probe_socket(const struct in6_addr *addr)
 	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
 	setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &v6, sizeof(v6));
 	setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &v4, sizeof(v4));
-	if (!connect(fd, (struct sockaddr *)&to, sizeof(to)))
+	to.sdblp_port = htons(PROBE_PORT);
+	if (!dblp_connect(fd, &to, -1))
 		return fd;
 	close(fd);
 	return -1;
@@ -69,7 +62,7 @@ static enum probe probe_once(int fd, size_t len)
 	return errno == EMSGSIZE ? PROBE_TOO_LARGE : PROBE_FAILED;
 }
 
-static enum probe probe(const struct in6_addr *addr, size_t len)
+static enum probe probe(const struct sockaddr_dblp *addr, size_t len)
 {
 	enum probe result = PROBE_FAILED;
 	int fd = probe_socket(addr), i;
@@ -86,9 +79,9 @@ static enum probe probe(const struct in6_addr *addr, size_t len)
 }
 
 /* MTU of the device on the way, whatever was learned of the way behind it */
-static int device_mtu(const struct in6_addr *addr)
+static int device_mtu(const struct sockaddr_dblp *addr)
 {
-	bool v4 = IN6_IS_ADDR_V4MAPPED(addr);
+	bool v4 = IN6_IS_ADDR_V4MAPPED(&addr->sdblp_addr);
 	int fd = probe_socket(addr), mtu = 0;
 	socklen_t len = sizeof(mtu);
 
@@ -102,9 +95,10 @@ static int device_mtu(const struct in6_addr *addr)
 	return mtu;
 }
 
-static void check_mtu(const struct in6_addr *addr, const char *address)
+static void check_mtu(const struct sockaddr_dblp *addr, const char *address)
 {
-	size_t headers = IN6_IS_ADDR_V4MAPPED(addr) ? HEADERS4 : HEADERS6;
+	bool v4 = IN6_IS_ADDR_V4MAPPED(&addr->sdblp_addr);
+	size_t headers = v4 ? HEADERS4 : HEADERS6;
 	int mtu = device_mtu(addr);
 	char command[256];
 
@@ -134,30 +128,21 @@ static void check_mtu(const struct in6_addr *addr, const char *address)
 }
 
 /* errno of a connection, 0 if it came about */
-static int try_connect(const struct in6_addr *addr, unsigned int port)
+static int try_connect(const struct sockaddr_dblp *addr)
 {
-	struct timeval patience = { CONNECT_MS / 1000, CONNECT_MS % 1000 };
-	struct sockaddr_dblp to = {
-		.sdblp_family = AF_DBLP,
-		.sdblp_port = htons((uint16_t)port),
-		.sdblp_addr = *addr,
-	};
-	int fd = socket(AF_DBLP, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	int err = 0;
+	int fd = dblp_socket(addr, 0), err;
 
 	if (fd < 0)
-		return errno;
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
-		err = errno;
+		return -fd;
+	err = -dblp_connect(fd, addr, CONNECT_MS);
 	close(fd);
 	return err;
 }
 
-static void check_port(const struct in6_addr *addr, const char *address,
-		       unsigned int port)
+static void check_port(const struct sockaddr_dblp *addr, const char *address)
 {
-	int err = try_connect(addr, port);
+	unsigned int port = ntohs(addr->sdblp_port);
+	int err = try_connect(addr);
 	char command[128];
 
 	switch (err) {
@@ -172,8 +157,6 @@ static void check_port(const struct in6_addr *addr, const char *address,
 			    "UDP port %u of %s is open, but nobody listens",
 			    port, address);
 		break;
-	case EAGAIN:
-	case EINPROGRESS:
 	case ETIMEDOUT:
 		snprintf(command, sizeof(command),
 			 "sudo nft insert rule inet filter input udp dport %u accept (there)",
@@ -189,10 +172,9 @@ static void check_port(const struct in6_addr *addr, const char *address,
 	}
 }
 
-void check_peer(const struct in6_addr *addr, const char *address,
-		unsigned int port)
+void check_peer(const struct sockaddr_dblp *addr, const char *address)
 {
 	check_mtu(addr, address);
-	if (port)
-		check_port(addr, address, port);
+	if (addr->sdblp_port)
+		check_port(addr, address);
 }

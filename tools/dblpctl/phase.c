@@ -18,9 +18,9 @@ static const struct field fields[] = {
 	F(ID, "ID", print_u32),
 	F(NAME, "NAME", print_name),
 	F(BUDGET, "LOSS", print_share),
-	ENUM(POLICY, "CLOSE", policy_names),
-	ENUM(ORDER, "ORDER", order_names),
-	ENUM(FILL, "FILL", fill_names),
+	ENUM(POLICY, "CLOSE", dblp_policy_names),
+	ENUM(ORDER, "ORDER", dblp_order_names),
+	ENUM(FILL, "FILL", dblp_fill_names),
 	F(SOCKETS, "SOCKETS", print_u32),
 };
 
@@ -28,11 +28,11 @@ static const struct keyword keywords[] = {
 	{ "loss", DBLP_A_PHASE_BUDGET, "a share, such as 2%", read_share,
 	  NULL },
 	{ "close", DBLP_A_PHASE_POLICY, "a policy: full, eager or early",
-	  read_enum, policy_names },
+	  read_enum, dblp_policy_names },
 	{ "order", DBLP_A_PHASE_ORDER,
-	  "an order: auto, sequential or shuffled", read_enum, order_names },
+	  "an order: auto, sequential or shuffled", read_enum, dblp_order_names },
 	{ "fill", DBLP_A_PHASE_FILL, "a fill: zero or keep", read_enum,
-	  fill_names },
+	  dblp_fill_names },
 	{ "name", DBLP_A_PHASE_NAME, "a name", read_name, NULL },
 	{ NULL, 0, NULL, NULL, NULL },
 };

@@ -3,7 +3,7 @@
  * Prefixes of addresses, as people write them.
  */
 
-#include <arpa/inet.h>
+#include <libdblp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,14 +14,15 @@
 static const char no_prefix[] =
 	"is not an address or a prefix, such as 10.0.0.0/24 or fd00::/8";
 
-static bool parse_addr(const char *text, struct in6_addr *addr, bool *ipv4)
+/* An address alone */
+static bool parse_addr(const char *text, struct in6_addr *addr)
 {
-	*ipv4 = !strchr(text, ':');
-	if (!*ipv4)
-		return inet_pton(AF_INET6, text, addr) == 1;
-	memset(addr, 0, sizeof(*addr));
-	memset(&addr->s6_addr[10], 0xff, 2);
-	return inet_pton(AF_INET, text, &addr->s6_addr[12]) == 1;
+	struct sockaddr_dblp a;
+
+	if (dblp_addr_parse(text, &a) || a.sdblp_port || a.sdblp_scope_id)
+		return false;
+	*addr = a.sdblp_addr;
+	return true;
 }
 
 /* At most three digits: a length is at most 128 */
@@ -43,8 +44,9 @@ const char *parse_prefix(const char *text, struct prefix *p)
 		return no_prefix;
 	memcpy(addr, text, len);
 	addr[len] = '\0';
-	if (!parse_addr(addr, &new.addr, &ipv4))
+	if (!parse_addr(addr, &new.addr))
 		return no_prefix;
+	ipv4 = !strchr(addr, ':');
 	new.bits = ipv4 ? 128 - IPV4_AT : 128;
 	if (text[len]) {
 		unsigned int most = new.bits;

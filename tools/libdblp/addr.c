@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Addresses as text.
+ */
+
+#include "libdblp.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the bytes of an IPv4 address are in an IPv4-mapped one */
+#define IPV4_AT	12
+
+/* A decimal number from 1 to @max and nothing else; 0 if @text is none */
+static uint32_t parse_number(const char *text, uint32_t max)
+{
+	size_t len = strspn(text, "0123456789");
+	unsigned long long n;
+
+	if (!len || text[len])
+		return 0;
+	n = strtoull(text, NULL, 10);
+	return n <= max ? (uint32_t)n : 0;
+}
+
+static int parse_ipv6(char *text, struct sockaddr_dblp *addr)
+{
+	char *scope = strchr(text, '%');
+
+	if (scope)
+		*scope++ = '\0';
+	if (inet_pton(AF_INET6, text, &addr->sdblp_addr) != 1)
+		return -EINVAL;
+	if (!scope)
+		return 0;
+	if (!IN6_IS_ADDR_LINKLOCAL(&addr->sdblp_addr))
+		return -EINVAL;
+	/* A name with a colon would be that of an alias, without it */
+	if (!strchr(scope, ':'))
+		addr->sdblp_scope_id = if_nametoindex(scope) ?:
+				       parse_number(scope, INT32_MAX);
+	return addr->sdblp_scope_id ? 0 : -ENODEV;
+}
+
+static int parse_ipv4(const char *text, struct sockaddr_dblp *addr)
+{
+	memset(&addr->sdblp_addr.s6_addr[IPV4_AT - 2], 0xff, 2);
+	return inet_pton(AF_INET, text, &addr->sdblp_addr.s6_addr[IPV4_AT]) ==
+	       1 ? 0 : -EINVAL;
+}
+
+/*
+ * cut_port() - cut a port off its address
+ *
+ * Only an IPv6 address has more than one colon; it is in brackets if it has a
+ * port. The name of an interface may have brackets.
+ *
+ * Return: the port, NULL if there is none; @text is then what is in front of it.
+ */
+static char *cut_port(char **text)
+{
+	char *end;
+
+	if (**text == '[') {
+		end = strrchr(*text, ']');
+		if (!end || end[1] != ':' || !memchr(*text, ':', end - *text))
+			return NULL;
+		++*text;
+		*end++ = '\0';
+	} else {
+		end = strchr(*text, ':');
+		if (!end || end != strrchr(*text, ':'))
+			return NULL;
+	}
+	*end++ = '\0';
+	return end;
+}
+
+int dblp_addr_parse(const char *text, struct sockaddr_dblp *addr)
+{
+	struct sockaddr_dblp new = { .sdblp_family = AF_DBLP };
+	char copy[DBLP_ADDR_TEXT], *ip = copy, *port;
+	size_t len = strlen(text);
+	int err;
+
+	if (len >= sizeof(copy))
+		return -EINVAL;
+	memcpy(copy, text, len + 1);
+	port = cut_port(&ip);
+	if (port) {
+		new.sdblp_port = htons((uint16_t)parse_number(port, UINT16_MAX));
+		if (!new.sdblp_port)
+			return -EINVAL;
+	}
+	err = strchr(ip, ':') ? parse_ipv6(ip, &new) : parse_ipv4(ip, &new);
+	if (!err)
+		*addr = new;
+	return err;
+}
+
+void dblp_addr_format(const struct sockaddr_dblp *addr,
+		      char text[DBLP_ADDR_TEXT])
+{
+	const struct in6_addr *in6 = &addr->sdblp_addr;
+	bool ipv4 = IN6_IS_ADDR_V4MAPPED(in6);
+	char ip[INET6_ADDRSTRLEN], scope[1 + IF_NAMESIZE] = "";
+
+	if (ipv4)
+		inet_ntop(AF_INET, &in6->s6_addr[IPV4_AT], ip, sizeof(ip));
+	else
+		inet_ntop(AF_INET6, in6, ip, sizeof(ip));
+	if (addr->sdblp_scope_id) {
+		scope[0] = '%';
+		if (!if_indextoname(addr->sdblp_scope_id, scope + 1))
+			snprintf(scope + 1, sizeof(scope) - 1, "%u",
+				 addr->sdblp_scope_id);
+	}
+	if (!addr->sdblp_port)
+		snprintf(text, DBLP_ADDR_TEXT, "%s%s", ip, scope);
+	else
+		snprintf(text, DBLP_ADDR_TEXT, ipv4 ? "%s%s:%u" : "[%s%s]:%u",
+			 ip, scope, ntohs(addr->sdblp_port));
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Connections, over AF_DBLP and what it is compared with.
+ */
+
+#include "libdblp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+/* It leaves it to the program to include what it needs. */
+#include <linux/sctp.h>
+
+union name {
+	struct sockaddr		any;
+	struct sockaddr_in	v4;
+	struct sockaddr_in6	v6;
+	struct sockaddr_dblp	dblp;
+};
+
+/* AF_DBLP has IPv4 addresses in IPv6 notation, the others do not */
+static int other_family(const struct sockaddr_dblp *addr)
+{
+	return IN6_IS_ADDR_V4MAPPED(&addr->sdblp_addr) ? AF_INET : AF_INET6;
+}
+
+/* What @fd calls @addr; the length of that, or a negative errno */
+static int make_name(int fd, const struct sockaddr_dblp *addr, union name *name)
+{
+	int family;
+	socklen_t len = sizeof(family);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len))
+		return -errno;
+	memset(name, 0, sizeof(*name));
+	if (family == AF_INET) {
+		name->v4.sin_family = AF_INET;
+		name->v4.sin_port = addr->sdblp_port;
+		memcpy(&name->v4.sin_addr, &addr->sdblp_addr.s6_addr[12],
+		       sizeof(name->v4.sin_addr));
+		return sizeof(name->v4);
+	}
+	name->dblp = *addr;
+	name->any.sa_family = (sa_family_t)family;
+	return sizeof(name->dblp);
+}
+
+_Static_assert(sizeof(struct sockaddr_dblp) == sizeof(struct sockaddr_in6) &&
+	       offsetof(struct sockaddr_dblp, sdblp_scope_id) ==
+	       offsetof(struct sockaddr_in6, sin6_scope_id),
+	       "addresses have the layout of those of IPv6");
+
+static int no_delay(int fd, int protocol)
+{
+	const int one = 1;
+	int name = protocol == IPPROTO_TCP ? TCP_NODELAY : SCTP_NODELAY;
+
+	return setsockopt(fd, protocol, name, &one, sizeof(one)) ? -errno : 0;
+}
+
+int dblp_socket(const struct sockaddr_dblp *addr, int protocol)
+{
+	int family = protocol ? other_family(addr) : AF_DBLP;
+	int type = protocol ? SOCK_STREAM : SOCK_SEQPACKET;
+	int fd = socket(family, type | SOCK_CLOEXEC, protocol), err;
+
+	if (fd < 0)
+		return -errno;
+	err = protocol ? no_delay(fd, protocol) : 0;
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+int dblp_listen(int fd, const struct sockaddr_dblp *addr)
+{
+	const int one = 1;
+	union name name;
+	int len = make_name(fd, addr, &name);
+
+	if (len < 0)
+		return len;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	    bind(fd, &name.any, (socklen_t)len) || listen(fd, SOMAXCONN))
+		return -errno;
+	return 0;
+}
+
+int dblp_accept(int fd)
+{
+	int child = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+
+	return child < 0 ? -errno : child;
+}
+
+/* Until an attempt to connect is over */
+static int await_connection(int fd, int timeout_ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	int err = 0, n = poll(&p, 1, timeout_ms);
+	socklen_t len = sizeof(err);
+
+	if (!n)
+		return -ETIMEDOUT;
+	if (n < 0 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len))
+		return -errno;
+	return -err;
+}
+
+int dblp_connect(int fd, const struct sockaddr_dblp *addr, int timeout_ms)
+{
+	union name name;
+	int len = make_name(fd, addr, &name), flags, err;
+
+	if (len < 0)
+		return len;
+	if (timeout_ms < 0)
+		return connect(fd, &name.any, (socklen_t)len) ? -errno : 0;
+	flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK))
+		return -errno;
+	err = connect(fd, &name.any, (socklen_t)len) ? -errno : 0;
+	if (err == -EINPROGRESS)
+		err = await_connection(fd, timeout_ms);
+	if (!err && fcntl(fd, F_SETFL, flags))
+		return -errno;
+	return err;
+}
+
+ssize_t dblp_recv_all(int fd, void *buf, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = recv(fd, (char *)buf + done, len - done,
+				 MSG_WAITALL);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (!n)
+			break;
+		if (n > 0)
+			done += (size_t)n;
+	}
+	return (ssize_t)done;
+}

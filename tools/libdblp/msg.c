@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Messages, and what is missing of them.
+ */
+
+#include "libdblp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+/* Ranges that are asked for with each message; more need a second call */
+#define RANGES_AT_ONCE	512
+
+ssize_t dblp_send(int fd, const void *buf, size_t len, int flags,
+		  const struct dblp_sndinfo *info)
+{
+	union {
+		char		space[CMSG_SPACE(sizeof(*info))];
+		struct cmsghdr	head;
+	} control;
+	struct iovec iov = { (void *)buf, len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (info) {
+		memset(&control, 0, sizeof(control));
+		control.head.cmsg_level = SOL_DBLP;
+		control.head.cmsg_type = DBLP_SNDINFO;
+		control.head.cmsg_len = CMSG_LEN(sizeof(*info));
+		memcpy(CMSG_DATA(&control.head), info, sizeof(*info));
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+	}
+	n = sendmsg(fd, &msg, flags | MSG_NOSIGNAL);
+	return n < 0 ? -errno : n;
+}
+
+static int set_ranges(struct dblp_msg *m, const void *range, uint32_t n)
+{
+	if (n > m->room) {
+		void *new = reallocarray(m->range, n, sizeof(*m->range));
+
+		if (!new)
+			return -ENOMEM;
+		m->range = new;
+		m->room = n;
+	}
+	if (n)
+		memcpy(m->range, range, n * sizeof(*m->range));
+	m->n = n;
+	return 0;
+}
+
+/* The loss map, when it did not fit the control buffer */
+static int fetch_map(int fd, int option, struct dblp_msg *m)
+{
+	uint32_t n = m->info.ranges;
+	struct dblp_lossmap *map;
+	size_t size = sizeof(*map) + n * sizeof(map->range[0]);
+	socklen_t len = (socklen_t)size;
+	int err = 0;
+
+	map = malloc(size);
+	if (!map)
+		return -ENOMEM;
+	if (getsockopt(fd, SOL_DBLP, option, map, &len))
+		err = -errno;
+	else if (len != size || map->ranges != n ||
+		 map->msg_id != m->info.msg_id || map->tag != m->info.tag)
+		err = -EPROTO;
+	if (!err)
+		err = set_ranges(m, map->range, n);
+	free(map);
+	return err;
+}
+
+/* What an older or newer kernel says may be shorter or longer */
+static void set_info(struct dblp_msg *m, const void *info, size_t len)
+{
+	memset(&m->info, 0, sizeof(m->info));
+	memcpy(&m->info, info, len < sizeof(m->info) ? len : sizeof(m->info));
+}
+
+/* Reads the control messages; @type is the one with a struct dblp_rcvinfo */
+static int read_control(struct msghdr *msg, int type, struct dblp_msg *m)
+{
+	int err = -EPROTO, bad = 0;
+	struct cmsghdr *c;
+
+	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		const void *data = CMSG_DATA(c);
+		size_t len = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_level != SOL_DBLP)
+			continue;
+		if (c->cmsg_type == type) {
+			set_info(m, data, len);
+			err = 0;
+		} else if (c->cmsg_type == DBLP_RANGES) {
+			bad = set_ranges(m, data, (uint32_t)(len /
+					 sizeof(*m->range)));
+		}
+	}
+	return err ?: bad;
+}
+
+static ssize_t receive(int fd, void *buf, size_t len, int flags,
+		       struct dblp_msg *m)
+{
+	union {
+		char		space[CMSG_SPACE(sizeof(m->info)) +
+				      CMSG_SPACE(RANGES_AT_ONCE *
+						 sizeof(*m->range))];
+		struct cmsghdr	head;
+	} control;
+	struct iovec iov = { buf, len };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	bool sent = flags & MSG_ERRQUEUE;
+	ssize_t n = recvmsg(fd, &msg, flags);
+	int err;
+
+	if (n < 0)
+		return -errno;
+	memset(&m->info, 0, sizeof(m->info));
+	m->n = 0;
+	m->flags = msg.msg_flags;
+	if (!n && !sent)
+		return 0;
+	err = read_control(&msg, sent ? DBLP_CLOSEINFO : DBLP_RCVINFO, m);
+	if (!err && m->n != m->info.ranges)
+		err = fetch_map(fd, sent ? DBLP_SENT_LOSSMAP : DBLP_LOSSMAP, m);
+	return err ?: n;
+}
+
+ssize_t dblp_recv(int fd, void *buf, size_t len, int flags,
+		  struct dblp_msg *m)
+{
+	return receive(fd, buf, len, flags & ~MSG_ERRQUEUE, m);
+}
+
+int dblp_report(int fd, int flags, struct dblp_msg *m)
+{
+	ssize_t n = receive(fd, NULL, 0, flags | MSG_ERRQUEUE, m);
+
+	return n < 0 ? (int)n : 0;
+}
+
+void dblp_msg_free(struct dblp_msg *m)
+{
+	free(m->range);
+	memset(m, 0, sizeof(*m));
+}
