@@ -3,9 +3,6 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
-#include <linux/dblp.h>
-#include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -55,39 +52,16 @@ const struct proto *proto_find(const char *name)
 	return NULL;
 }
 
-union name {
-	struct sockaddr		any;
-	struct sockaddr_in	v4;
-	struct sockaddr_in6	v6;
-	struct sockaddr_dblp	dblp;
-};
-
-/* AF_DBLP has IPv4 addresses in IPv6 notation, the others do not. */
-static socklen_t make_name(union name *name, const struct proto *proto,
-			   unsigned int port)
+/* Where the listening end is */
+static struct sockaddr_dblp make_addr(unsigned int port)
 {
-	struct in_addr v4;
-	struct in6_addr v6 = {};
+	struct sockaddr_dblp addr;
 
-	memset(name, 0, sizeof(*name));
-	if (inet_pton(AF_INET, cfg.address, &v4) == 1) {
-		if (!proto->family) {
-			name->v4.sin_family = AF_INET;
-			name->v4.sin_port = htons(port);
-			name->v4.sin_addr = v4;
-			return sizeof(name->v4);
-		}
-		v6.s6_addr[10] = 0xff;
-		v6.s6_addr[11] = 0xff;
-		memcpy(&v6.s6_addr[12], &v4, sizeof(v4));
-	} else if (inet_pton(AF_INET6, cfg.address, &v6) != 1) {
-		errno = 0;
+	errno = 0;
+	if (dblp_addr_parse(cfg.address, &addr) || addr.sdblp_port)
 		fail("'%s' is no address", cfg.address);
-	}
-	name->v6.sin6_family = proto->family ? proto->family : AF_INET6;
-	name->v6.sin6_port = htons(port);
-	name->v6.sin6_addr = v6;
-	return sizeof(name->v6);
+	addr.sdblp_port = htons(port);
+	return addr;
 }
 
 static void set_buffers(int fd, const struct proto *proto)
@@ -101,19 +75,17 @@ static void set_buffers(int fd, const struct proto *proto)
 		fail("%s: setting the buffers", proto->name);
 }
 
-static int open_socket(const struct flavour *f, union name *name,
-		       unsigned int port, socklen_t *len)
+static int open_socket(const struct flavour *f,
+		       const struct sockaddr_dblp *addr)
 {
 	const struct proto *proto = f->proto;
-	int fd;
+	int fd = dblp_socket(addr, proto->protocol);
 
-	*len = make_name(name, proto, port);
-	fd = socket(name->any.sa_family, proto->type | SOCK_CLOEXEC,
-		    proto->protocol);
-	if (fd < 0 && (errno == EPROTONOSUPPORT || errno == EAFNOSUPPORT ||
-		       errno == ESOCKTNOSUPPORT))
+	errno = fd < 0 ? -fd : 0;
+	if (errno == EPROTONOSUPPORT || errno == EAFNOSUPPORT ||
+	    errno == ESOCKTNOSUPPORT)
 		lacking("this kernel has no %s", proto->name);
-	if (fd < 0)
+	if (errno)
 		fail("%s: socket()", proto->name);
 	proto->setup(fd, f->cc);
 	set_buffers(fd, proto);
@@ -122,53 +94,33 @@ static int open_socket(const struct flavour *f, union name *name,
 
 int conn_listener(const struct flavour *flavour, unsigned int port)
 {
-	const int one = 1;
-	union name name;
-	socklen_t len;
-	int fd;
+	const struct sockaddr_dblp addr = make_addr(port);
+	int fd = open_socket(flavour, &addr);
 
-	fd = open_socket(flavour, &name, port, &len);
-	/* Connections of the run before may still have something to deliver */
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)))
-		fail("SO_REUSEADDR");
-	if (bind(fd, &name.any, len) || listen(fd, SOMAXCONN))
+	errno = -dblp_listen(fd, &addr);
+	if (errno)
 		fail("%s: listening on %s, port %u", flavour->proto->name,
 		     cfg.address, port);
 	return fd;
 }
 
-static void recv_all(struct conn *c, void *buf, size_t len)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t n = recv(c->fd, (char *)buf + done, len - done,
-				 MSG_WAITALL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (!n)
-			errno = 0;
-		if (n <= 0)
-			fail("%s: connection %u has ended",
-			     c->proto->name, c->index);
-		done += n;
-	}
-}
-
 void conn_accept(struct conn *c, int fd, const struct flavour *flavour)
 {
 	struct hello hello, wanted;
+	ssize_t n;
 
 	memset(c, 0, sizeof(*c));
 	c->proto = flavour->proto;
-	c->fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	c->fd = dblp_accept(fd);
+	errno = -c->fd;
 	if (c->fd < 0)
 		fail("%s: accept()", c->proto->name);
-	recv_all(c, &hello, sizeof(hello));
+	n = dblp_recv_all(c->fd, &hello, sizeof(hello));
+	errno = n < 0 ? -n : 0;
+	if (n != sizeof(hello))
+		fail("%s: a connection has ended", c->proto->name);
 	c->index = be32toh(hello.index);
 	make_hello(&wanted, c->index);
-	errno = 0;
 	if (memcmp(&hello, &wanted, sizeof(hello)) ||
 	    c->index >= total_connections())
 		fail("the connecting end was told other things than this one");
@@ -210,15 +162,15 @@ struct conn *conn_accept_all(void)
 void conn_connect(struct conn *c, const struct flavour *flavour,
 		  unsigned int port, unsigned int index)
 {
+	const struct sockaddr_dblp addr = make_addr(port);
 	struct hello hello;
-	union name name;
-	socklen_t len;
 
 	memset(c, 0, sizeof(*c));
 	c->proto = flavour->proto;
 	c->index = index;
-	c->fd = open_socket(flavour, &name, port, &len);
-	if (connect(c->fd, &name.any, len))
+	c->fd = open_socket(flavour, &addr);
+	errno = -dblp_connect(c->fd, &addr, -1);
+	if (errno)
 		fail("%s: connecting to %s, port %u", c->proto->name,
 		     cfg.address, port);
 	make_hello(&hello, index);
@@ -240,7 +192,7 @@ void conn_finish(struct conn *c)
 	if (n < 0 && errno != ENOTCONN)
 		fail("%s: connection %u", c->proto->name, c->index);
 	close(c->fd);
-	free(c->gap);
+	dblp_msg_free(&c->msg);
 }
 
 void conn_send(struct conn *c, const void *buf, size_t len)

@@ -5,15 +5,15 @@
 #ifndef DBLP_PERF_CONN_H
 #define DBLP_PERF_CONN_H
 
+#include <libdblp.h>
+
 #include "perf.h"
 
 /**
  * struct proto - a transport
  * @name: on the command line
  * @timers: prefix of the names of its timer functions in the kernel
- * @family: of the socket; 0: that of the address
- * @type: of the socket
- * @protocol: of the socket
+ * @protocol: as dblp_socket() takes it
  * @most: bytes that one send() takes; a message may be sent in pieces if that
  *	is not UINT32_MAX
  * @lossy: it can carry messages with a loss budget
@@ -26,8 +26,6 @@
 struct proto {
 	const char	*name;
 	const char	*timers;
-	int		family;
-	int		type;
 	int		protocol;
 	uint32_t	most;
 	bool		lossy;
@@ -51,8 +49,7 @@ const struct proto *proto_find(const char *name);
  * @got: bytes of the message that is being received
  * @received: messages received with conn_take()
  * @missing: bytes missing in the last of them
- * @gap: what is missing, if @n_gaps is not 0; only with --verify
- * @n_gaps: elements of @gap
+ * @msg: what is missing, if anything can be
  */
 struct conn {
 	int			fd;
@@ -61,8 +58,7 @@ struct conn {
 	uint32_t		got;
 	uint64_t		received;
 	uint32_t		missing;
-	struct dblp_range	*gap;
-	uint32_t		n_gaps;
+	struct dblp_msg		msg;
 };
 
 /** enum received - what conn_take() says */

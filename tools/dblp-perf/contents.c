@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What is in the messages, and whether it has arrived. */
 #include <errno.h>
-#include <linux/dblp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,8 +71,8 @@ void contents_check(const struct conn *c, const void *buf)
 	wanted = xcalloc(1, cfg.size);
 	fill(wanted, message_key(c->index, c->received - 1));
 	errno = 0;
-	for (i = 0; i < c->n_gaps; i++) {
-		const struct dblp_range *gap = &c->gap[i];
+	for (i = 0; i < c->msg.n; i++) {
+		const struct dblp_range *gap = &c->msg.range[i];
 
 		if (gap->offset < at || gap->offset > cfg.size ||
 		    gap->length > cfg.size - gap->offset)

@@ -3,7 +3,6 @@
 #include <err.h>
 #include <errno.h>
 #include <getopt.h>
-#include <linux/dblp.h>
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -239,21 +238,18 @@ static const struct option options[] = {
 
 static void transport_option(int opt)
 {
-	static const char *const policies[] = {
-		"full", "eager", "early", NULL
-	};
-	static const char *const orders[] = {
-		"auto", "sequential", "shuffled", NULL
-	};
-
 	switch (opt) {
 	case OPT_PROTO: cfg.main.proto = proto_option("proto", optarg); break;
 	case OPT_CC: cfg.main.cc = optarg; break;
 	case OPT_OTHER: cfg.other.proto = proto_option("other", optarg); break;
 	case OPT_OTHER_CC: cfg.other.cc = optarg; break;
 	case OPT_BUDGET: cfg.budget = share(optarg); break;
-	case OPT_POLICY: cfg.policy = choice("policy", optarg, policies); break;
-	case OPT_ORDER: cfg.order = choice("order", optarg, orders); break;
+	case OPT_POLICY:
+		cfg.policy = choice("policy", optarg, dblp_policy_names);
+		break;
+	case OPT_ORDER:
+		cfg.order = choice("order", optarg, dblp_order_names);
+		break;
 	case OPT_KEY: cfg.key = key_file(optarg); break;
 	case OPT_BUFFER:
 		cfg.buffer = number("buffer", optarg, 1, INT32_MAX / 2);

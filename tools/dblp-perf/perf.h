@@ -216,7 +216,7 @@ void span_begin(void);
 /** span_end() - to here */
 void span_end(void);
 
-/** netns_enter() - move to the namespace that `ip netns` calls so */
+/** netns_enter() - move to another namespace, as dblp_netns_enter() */
 void netns_enter(const char *name);
 
 /** want_files() - have room for @n open files */

@@ -6,8 +6,6 @@
 
 #include "conn.h"
 
-static const char *const policies[] = { "full", "eager", "early" };
-
 static int by_value(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -135,7 +133,8 @@ static void report_json(void)
 	if (cfg.main.proto->lossy) {
 		printf(",\"budget_ppm\":%u", cfg.budget);
 		if (cfg.policy >= 0)
-			printf(",\"policy\":\"%s\"", policies[cfg.policy]);
+			printf(",\"policy\":\"%s\"",
+			       dblp_policy_names[cfg.policy]);
 	}
 	printf(",\"connections\":%u,\"size\":%u,\"count\":%u,\"warmup\":%u",
 	       total_connections(), cfg.size, cfg.count, cfg.warmup);

@@ -6,22 +6,11 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
-/* It leaves it to the program to include what it needs. */
-#include <linux/sctp.h>
 
 #include "conn.h"
 
-static void no_delay(int fd, int level, int name)
-{
-	const int one = 1;
-
-	if (setsockopt(fd, level, name, &one, sizeof(one)))
-		fail("setting NODELAY");
-}
-
 static void tcp_setup(int fd, const char *cc)
 {
-	no_delay(fd, IPPROTO_TCP, TCP_NODELAY);
 	if (!cc || !setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cc,
 			       strlen(cc)))
 		return;
@@ -41,7 +30,7 @@ static void tcp_get_cc(int fd, char *name, size_t size)
 
 static void sctp_setup(int fd, const char *cc)
 {
-	no_delay(fd, IPPROTO_SCTP, SCTP_NODELAY);
+	(void)fd;
 	if (cc)
 		lacking("sctp has no choice of congestion control");
 }
@@ -66,7 +55,6 @@ static ssize_t stream_recv(struct conn *c, void *buf, size_t len, int flags)
 const struct proto proto_tcp = {
 	.name		= "tcp",
 	.timers		= "tcp_",
-	.type		= SOCK_STREAM,
 	.protocol	= IPPROTO_TCP,
 	.most		= UINT32_MAX,
 	.setup		= tcp_setup,
@@ -79,7 +67,6 @@ const struct proto proto_tcp = {
 const struct proto proto_sctp = {
 	.name		= "sctp",
 	.timers		= "sctp_",
-	.type		= SOCK_STREAM,
 	.protocol	= IPPROTO_SCTP,
 	.most		= 65536,
 	.setup		= sctp_setup,

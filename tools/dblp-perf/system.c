@@ -3,7 +3,6 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,14 +89,9 @@ void span_end(void)
 
 void netns_enter(const char *name)
 {
-	char path[256];
-	int fd;
-
-	snprintf(path, sizeof(path), "/run/netns/%s", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNET))
+	errno = -dblp_netns_enter(name);
+	if (errno)
 		fail("entering the namespace %s", name);
-	close(fd);
 }
 
 void want_files(unsigned int n)
