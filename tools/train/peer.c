@@ -55,7 +55,7 @@ static void receive(struct peer *p, size_t len)
 static void send_params(const struct peer *p, size_t len)
 {
 	const struct server *s = p->server;
-	const struct tp_send how = { .tag = s->params->head.round };
+	const struct dblp_sndinfo how = tp_how(s->params->head.round, 0, 0);
 
 	if (s->tp->send(p->fd, s->params, len, &how))
 		err(1, "worker %u, round %lu: cannot send", number(p),
@@ -94,12 +94,12 @@ static void *peer_run(void *arg)
 static void accept_one(struct server *s, int listener)
 {
 	struct train_hello hello;
-	struct tp_msg msg = { 0 };
-	const struct tp_send how = { 0 };
+	struct dblp_msg msg = { 0 };
+	const struct dblp_sndinfo how = tp_how(0, 0, 0);
 	struct peer *p;
 	int fd;
 
-	fd = s->tp->accept(listener);
+	fd = tp_result(dblp_accept(listener));
 	if (fd < 0)
 		err(1, "cannot accept");
 	if (s->tp->recv(fd, &hello, sizeof(hello), &msg) != sizeof(hello) ||
@@ -128,7 +128,7 @@ void peers_accept(struct server *s)
 	s->peer = calloc(s->workers, sizeof(*s->peer));
 	if (!s->peer)
 		err(1, NULL);
-	listener = s->tp->listen(&s->addr);
+	listener = tp_listen(s->tp, &s->addr);
 	if (listener < 0)
 		err(1, "cannot listen at %s port %u by %s", s->addr.host,
 		    s->addr.port, s->tp->name);
@@ -164,7 +164,7 @@ void peers_finish(struct server *s)
 		s->log.maps.different += p->maps.different;
 		s->log.maps.unknown += p->maps.unknown;
 		free(p->grad);
-		free(p->msg.range);
+		dblp_msg_free(&p->msg);
 	}
 	pthread_barrier_destroy(&s->barrier);
 	free(s->peer);

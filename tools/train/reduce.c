@@ -27,7 +27,7 @@ static struct span span_of(const struct dblp_range *range, size_t head,
 }
 
 /* Gives for each element how many contributions of it are missing. */
-static uint16_t *count_missing(const struct tp_msg *msg, size_t head,
+static uint16_t *count_missing(const struct dblp_msg *msg, size_t head,
 			       unsigned int n, size_t size)
 {
 	uint16_t *missing = calloc(size, sizeof(*missing));
@@ -50,7 +50,7 @@ static uint16_t *count_missing(const struct tp_msg *msg, size_t head,
 }
 
 void reduce_average(enum reduction how, float *avg, size_t size,
-		    float *const *grad, const struct tp_msg *msg, size_t head,
+		    float *const *grad, const struct dblp_msg *msg, size_t head,
 		    unsigned int n)
 {
 	const float share = 1.0f / n;
@@ -83,7 +83,7 @@ double reduce_norm(const float *v, size_t size)
 }
 
 void reduce_keep(float *residual, const float *grad, size_t size,
-		 const struct tp_msg *msg, size_t head)
+		 const struct dblp_msg *msg, size_t head)
 {
 	uint32_t r;
 	size_t e;

@@ -34,7 +34,7 @@ enum reduction {
  * @n: number of contributions
  */
 void reduce_average(enum reduction how, float *avg, size_t size,
-		    float *const *grad, const struct tp_msg *msg, size_t head,
+		    float *const *grad, const struct dblp_msg *msg, size_t head,
 		    unsigned int n);
 
 /** reduce_norm() - Euclidean norm */
@@ -49,7 +49,7 @@ double reduce_norm(const float *v, size_t size);
  * @head: offset of the gradient in the message, in bytes
  */
 void reduce_keep(float *residual, const float *grad, size_t size,
-		 const struct tp_msg *msg, size_t head);
+		 const struct dblp_msg *msg, size_t head);
 
 /**
  * struct adam - the optimiser

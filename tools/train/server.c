@@ -47,18 +47,18 @@ static void take_stock(const struct server *s, struct log_round *r)
 		const struct peer *p = &s->peer[i];
 
 		r->loss += p->grad->head.loss / s->workers;
-		r->asked += p->msg.length;
-		r->missing += p->msg.missing;
-		if (p->msg.budget < r->budget_min)
-			r->budget_min = p->msg.budget;
-		if (p->msg.budget > r->budget_max)
-			r->budget_max = p->msg.budget;
+		r->asked += p->msg.info.length;
+		r->missing += p->msg.info.missing;
+		if (p->msg.info.budget < r->budget_min)
+			r->budget_min = p->msg.info.budget;
+		if (p->msg.info.budget > r->budget_max)
+			r->budget_max = p->msg.info.budget;
 	}
 }
 
 static void learn(struct server *s, struct log_round *r)
 {
-	struct tp_msg msg[s->workers];
+	struct dblp_msg msg[s->workers];
 	float *grad[s->workers];
 	unsigned int i;
 

@@ -62,7 +62,7 @@ struct peer {
 	int		fd;
 	pthread_t	thread;
 	struct grad_msg	*grad;
-	struct tp_msg	msg;
+	struct dblp_msg	msg;
 	uint32_t	hash;
 	struct log_maps	maps;
 };

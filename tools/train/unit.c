@@ -159,7 +159,7 @@ static const float grads[3][N] = {
 };
 
 /* Two elements a segment, as on the wire; zero where something is missing. */
-static void make_loss(float arrived[3][N], struct tp_msg *msg)
+static void make_loss(float arrived[3][N], struct dblp_msg *msg)
 {
 	static struct dblp_range first[] = { { HEAD, 8 } };
 	static struct dblp_range second[] = { { HEAD, 8 }, { HEAD + 16, 16 } };
@@ -170,9 +170,9 @@ static void make_loss(float arrived[3][N], struct tp_msg *msg)
 	memset(&arrived[1][0], 0, 8);
 	memset(&arrived[1][4], 0, 16);
 	memset(&arrived[2][0], 0, 16);
-	msg[0] = (struct tp_msg){ .n = 1, .range = first };
-	msg[1] = (struct tp_msg){ .n = 2, .range = second };
-	msg[2] = (struct tp_msg){ .n = 1, .range = third };
+	msg[0] = (struct dblp_msg){ .n = 1, .range = first };
+	msg[1] = (struct dblp_msg){ .n = 2, .range = second };
+	msg[2] = (struct dblp_msg){ .n = 1, .range = third };
 }
 
 static bool near(const float *a, const float *b, size_t n)
@@ -196,7 +196,7 @@ static void test_reduce(void)
 	static const float kept[N] = { 10, 20, 0, 0, 50, 60, 70, 80 };
 	float arrived[3][N], avg[N], residual[N] = { 0 };
 	float *const in[3] = { arrived[0], arrived[1], arrived[2] };
-	struct tp_msg msg[3];
+	struct dblp_msg msg[3];
 
 	make_loss(arrived, msg);
 	reduce_average(REDUCE_RESCALE, avg, N, in, msg, HEAD, 3);
@@ -221,7 +221,7 @@ static double train_with_loss(const struct text *t, double share, bool feedback)
 	const uint32_t bytes = size * sizeof(float);
 	float *param = zeroed(bytes), *avg = zeroed(bytes);
 	float *grad[3], *residual[3], *in[3];
-	struct tp_msg msg[3] = { 0 };
+	struct dblp_msg msg[3] = { 0 };
 	uint64_t rng = 17;
 	size_t pos[HELD], i;
 	unsigned int r, w;
@@ -234,7 +234,8 @@ static double train_with_loss(const struct text *t, double share, bool feedback)
 		grad[w] = zeroed(bytes);
 		residual[w] = zeroed(bytes);
 		in[w] = zeroed(bytes);
-		tp_msg_room(&msg[w], bytes / SEGMENT + 1);
+		msg[w].range = zeroed((bytes / SEGMENT + 1) *
+				      sizeof(*msg[w].range));
 	}
 	for (r = 1; r <= ROUNDS; r++) {
 		for (w = 0; w < 3; w++) {
@@ -267,7 +268,7 @@ static double train_with_loss(const struct text *t, double share, bool feedback)
 		free(grad[w]);
 		free(residual[w]);
 		free(in[w]);
-		free(msg[w].range);
+		dblp_msg_free(&msg[w]);
 	}
 	free(param);
 	free(avg);
@@ -296,12 +297,12 @@ static void *echo(void *arg)
 	const int listener = *(int *)arg;
 	const size_t room = 4 << 20;
 	char *buf = zeroed(room);
-	struct tp_msg msg = { 0 };
-	int fd = tp_tcp.accept(listener);
+	struct dblp_msg msg = { 0 };
+	int fd = dblp_accept(listener);
 	ssize_t n;
 
 	while ((n = tp_tcp.recv(fd, buf, room, &msg)) > 0) {
-		const struct tp_send how = { .tag = 2 * msg.tag };
+		const struct dblp_sndinfo how = { .tag = 2 * msg.info.tag };
 
 		if (tp_tcp.send(fd, buf, n, &how))
 			break;
@@ -313,9 +314,9 @@ static void *echo(void *arg)
 
 static bool echoes(int fd, size_t len)
 {
-	const struct tp_send how = { .tag = len };
+	const struct dblp_sndinfo how = { .tag = len };
 	char *out = zeroed(len), *in = zeroed(len);
-	struct tp_msg msg = { 0 };
+	struct dblp_msg msg = { 0 };
 	bool good;
 	size_t i;
 
@@ -323,8 +324,8 @@ static bool echoes(int fd, size_t len)
 		out[i] = i * 31 >> 3;
 	good = !tp_tcp.send(fd, out, len, &how) &&
 	       tp_tcp.recv(fd, in, len, &msg) == (ssize_t)len &&
-	       !memcmp(out, in, len) && msg.tag == 2 * len &&
-	       msg.length == len && !msg.missing && !msg.n;
+	       !memcmp(out, in, len) && msg.info.tag == 2 * len &&
+	       msg.info.length == len && !msg.info.missing && !msg.n;
 	free(out);
 	free(in);
 	return good;
@@ -335,22 +336,22 @@ static void test_tcp(void)
 	struct sockaddr_in name;
 	socklen_t len = sizeof(name);
 	struct tp_addr addr = { "127.0.0.1", 0 };
-	struct tp_msg msg = { 0 };
+	struct dblp_msg msg = { 0 };
 	int listener, fd;
 	pthread_t thread;
 	void *bad;
 	char c;
 
-	listener = tp_tcp.listen(&addr);
+	listener = tp_listen(&tp_tcp, &addr);
 	getsockname(listener, (struct sockaddr *)&name, &len);
 	addr.port = ntohs(name.sin_port);
 	pthread_create(&thread, NULL, echo, &listener);
-	fd = tp_tcp.connect(&addr);
+	fd = tp_connect(&tp_tcp, &addr);
 	ok(fd >= 0 && echoes(fd, 1) && echoes(fd, 70000) && echoes(fd, 3 << 20),
 	   "messages over TCP arrive whole");
 	ok(!tp_tcp.closed(fd, &msg) && tp_tcp.set_budget(fd, 1) &&
 	   errno == EOPNOTSUPP, "TCP has no losses to report and no budget");
-	ok(!tp_tcp.send(fd, "ab", 2, &(struct tp_send){ 0 }) &&
+	ok(!tp_tcp.send(fd, "ab", 2, &(struct dblp_sndinfo){ 0 }) &&
 	   tp_tcp.recv(fd, &c, 1, &msg) == -1 && errno == EMSGSIZE,
 	   "a message larger than the buffer is refused");
 	shutdown(fd, SHUT_WR);
@@ -359,8 +360,8 @@ static void test_tcp(void)
 	close(fd);
 	close(listener);
 	addr.host = "example";
-	ok(tp_tcp.connect(&addr) == -1 && errno == EINVAL &&
-	   tp_dblp.connect(&addr) == -1 && errno == EINVAL,
+	ok(tp_connect(&tp_tcp, &addr) == -1 && errno == EINVAL &&
+	   tp_connect(&tp_dblp, &addr) == -1 && errno == EINVAL,
 	   "an address that is none is refused");
 }
 
@@ -368,9 +369,9 @@ static void test_maps(void)
 {
 	struct dblp_range a[] = { { 64, 1400 }, { 4264, 2800 } };
 	struct dblp_range b[] = { { 64, 1400 }, { 5664, 2800 } };
-	const struct tp_msg x = { .n = 2, .missing = 4200, .range = a };
-	const struct tp_msg y = { .n = 2, .missing = 4200, .range = b };
-	const struct tp_msg z = { 0 };
+	const struct dblp_msg x = { .n = 2, .info.missing = 4200, .range = a };
+	const struct dblp_msg y = { .n = 2, .info.missing = 4200, .range = b };
+	const struct dblp_msg z = { 0 };
 
 	ok(tp_msg_hash(&x) == tp_msg_hash(&x) &&
 	   tp_msg_hash(&x) != tp_msg_hash(&y) &&

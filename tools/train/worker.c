@@ -54,7 +54,7 @@ struct worker {
 	}			*params;
 	struct sent		*sent[WORKER_KEEP];
 	float			*residual;
-	struct tp_msg		closed;
+	struct dblp_msg		closed;
 	size_t			*pos;
 };
 
@@ -74,7 +74,7 @@ static int connect_to(const struct transport *tp, const struct tp_addr *addr)
 	int fd;
 
 	for (;;) {
-		fd = tp->connect(addr);
+		fd = tp_connect(tp, addr);
 		if (fd >= 0)
 			return fd;
 		if (errno != ECONNREFUSED || !tries--)
@@ -91,8 +91,8 @@ static void shake_hands(struct worker *w)
 		.worker = w->id,
 		.text_hash = w->text.hash,
 	};
-	const struct tp_send how = { 0 };
-	struct tp_msg msg = { 0 };
+	const struct dblp_sndinfo how = tp_how(0, 0, 0);
+	struct dblp_msg msg = { 0 };
 	ssize_t n;
 
 	if (w->tp->send(w->fd, &hello, sizeof(hello), &how))
@@ -104,7 +104,7 @@ static void shake_hands(struct worker *w)
 		errx(1, "the server does not want this worker");
 	if (w->tp->set_budget(w->fd, w->config.budget))
 		err(1, "cannot set a loss budget");
-	free(msg.range);
+	dblp_msg_free(&msg);
 }
 
 static void set_up(struct worker *w)
@@ -135,10 +135,10 @@ static void hear_what_was_lost(struct worker *w)
 	int ret;
 
 	while ((ret = w->tp->closed(w->fd, &w->closed)) > 0) {
-		const struct sent *sent = sent_in(w, w->closed.tag);
+		const struct sent *sent = sent_in(w, w->closed.info.tag);
 
 		/* The tag is the round; hello has none. */
-		if (!w->closed.tag || sent->head.round != w->closed.tag)
+		if (!w->closed.info.tag || sent->head.round != w->closed.info.tag)
 			continue;
 		if (w->config.feedback)
 			reduce_keep(w->residual, sent->grad, w->size,
@@ -151,15 +151,12 @@ static void hear_what_was_lost(struct worker *w)
 static void send_gradient(struct worker *w, struct sent *sent, size_t size)
 {
 	const struct params_head *asked = &w->params->head;
-	const struct tp_send how = {
-		.tag = asked->round,
-		.budget = size ? asked->budget : 0,
-		.critical = sizeof(sent->head),
-		.phase = asked->phase,
-	};
+	struct dblp_sndinfo how = tp_how(asked->round, size ? asked->budget : 0,
+					 asked->phase);
 
+	how.critical = sizeof(sent->head);
 	sent->head.worker = w->id;
-	sent->head.closed_round = w->closed.tag;
+	sent->head.closed_round = w->closed.info.tag;
 	sent->head.closed_hash = tp_msg_hash(&w->closed);
 	if (w->tp->send(w->fd, sent, sizeof(sent->head) + size * sizeof(float),
 			&how))
@@ -200,20 +197,20 @@ static void say_goodbye(struct worker *w)
 static bool next_round(struct worker *w)
 {
 	const size_t full = sizeof(*w->params) + w->size * sizeof(float);
-	struct tp_msg msg = { 0 };
+	struct dblp_msg msg = { 0 };
 	ssize_t n;
 
 	n = w->tp->recv(w->fd, w->params, full, &msg);
-	free(msg.range);
+	dblp_msg_free(&msg);
 	if (n < 0)
 		err(1, "cannot receive parameters");
 	if (!n)
 		errx(1, "the server has gone away");
 	if (n >= (ssize_t)sizeof(w->params->head) && w->params->head.stop)
 		return false;
-	if ((size_t)n != full || msg.missing)
+	if ((size_t)n != full || msg.info.missing)
 		errx(1, "parameters of %zd bytes, %u missing, instead of %zu",
-		     n, msg.missing, full);
+		     n, msg.info.missing, full);
 	return true;
 }
 
@@ -226,7 +223,7 @@ static void tear_down(struct worker *w)
 		free(w->sent[i]);
 	free(w->params);
 	free(w->residual);
-	free(w->closed.range);
+	dblp_msg_free(&w->closed);
 	free(w->pos);
 	text_free(&w->text);
 }
