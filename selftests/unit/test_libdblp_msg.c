@@ -219,7 +219,7 @@ TEST_F(messages, kernels_that_say_less_or_more)
 	ASSERT_EQ(7, self->m.info.tag);
 	ASSERT_EQ(0, self->m.info.reserved);
 	kernel.info_len = 0;
-	ASSERT_EQ(-EPROTO, dblp_recv(4, self->buf, 64, 0, &self->m));
+	ASSERT_EQ(-EBADMSG, dblp_recv(4, self->buf, 64, 0, &self->m));
 	/* Ranges that were left out, though they would have fitted */
 	kernel.info_len = INFO_LEN;
 	kernel.info.ranges = 5;
@@ -232,7 +232,7 @@ TEST_F(messages, maps_of_another_message)
 {
 	kernel.info.ranges = 600;
 	kernel.lies = true;
-	ASSERT_EQ(-EPROTO, dblp_recv(4, self->buf, 64, 0, &self->m));
+	ASSERT_EQ(-EBADMSG, dblp_recv(4, self->buf, 64, 0, &self->m));
 	kernel.map_err = ENODATA;
 	ASSERT_EQ(-ENODATA, dblp_recv(4, self->buf, 64, 0, &self->m));
 }

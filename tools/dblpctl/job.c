@@ -3,7 +3,7 @@
  * dblpctl job: list, show, stats, add, set, del.
  */
 
-#include <linux/dblp.h>
+#include <libdblp.h>
 #include <linux/genetlink.h>
 #include <string.h>
 

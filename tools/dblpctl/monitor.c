@@ -3,7 +3,7 @@
  * dblpctl monitor: what happens, as it happens.
  */
 
-#include <linux/dblp.h>
+#include <libdblp.h>
 #include <linux/genetlink.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #ifndef DBLPCTL_NAMES_H
 #define DBLPCTL_NAMES_H
 
-#include <libdblp.h>
 #include <linux/dblp_netlink.h>
 
 /**

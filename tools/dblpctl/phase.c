@@ -3,6 +3,8 @@
  * dblpctl phase: list, show, set, del.
  */
 
+#include <libdblp.h>
+
 #include "dblpctl.h"
 #include "field.h"
 #include "names.h"

@@ -3,7 +3,7 @@
  * dblpctl socket: list, show, set.
  */
 
-#include <linux/dblp.h>
+#include <libdblp.h>
 #include <string.h>
 
 #include "addr.h"

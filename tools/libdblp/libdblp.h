@@ -147,8 +147,9 @@ ssize_t dblp_send(int fd, const void *buf, size_t len, int flags,
  * @m: filled, with the whole loss map, however long that is
  *
  * A loss map of more than 512 ranges is fetched by a second call: no other
- * thread may receive from @fd meanwhile, and MSG_PEEK cannot have it (-EPROTO).
- * With -ENOMEM the message is in @buf, but its loss map is lost.
+ * thread may receive from @fd meanwhile, and MSG_PEEK cannot have it (-EBADMSG,
+ * which the socket itself never gives). With that or -ENOMEM the message is in
+ * @buf, but its loss map is lost.
  *
  * Return: bytes put into @buf, 0 when the peer sends no more, or a negative
  * errno.

@@ -70,7 +70,7 @@ static int fetch_map(int fd, int option, struct dblp_msg *m)
 		err = -errno;
 	else if (len != size || map->ranges != n ||
 		 map->msg_id != m->info.msg_id || map->tag != m->info.tag)
-		err = -EPROTO;
+		err = -EBADMSG;
 	if (!err)
 		err = set_ranges(m, map->range, n);
 	free(map);
@@ -87,7 +87,7 @@ static void set_info(struct dblp_msg *m, const void *info, size_t len)
 /* Reads the control messages; @type is the one with a struct dblp_rcvinfo */
 static int read_control(struct msghdr *msg, int type, struct dblp_msg *m)
 {
-	int err = -EPROTO, bad = 0;
+	int err = -EBADMSG, bad = 0;
 	struct cmsghdr *c;
 
 	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
