@@ -289,56 +289,6 @@ uint32_t budget_bytes(uint32_t ppm, uint32_t bytes)
 	return (uint64_t)ppm * bytes / DBLP_PPM;
 }
 
-/* What `dblpctl -j OBJECT [VERB]` prints, in a static buffer */
-static const char *dblpctl(const char *object, const char *verb)
-{
-	static char out[1 << 16];
-	size_t len = 0;
-	int fds[2], status;
-	ssize_t ret;
-	pid_t pid;
-
-	if (pipe(fds))
-		die("pipe()");
-	pid = fork();
-	if (pid < 0)
-		die("fork()");
-	if (!pid) {
-		dup2(fds[1], STDOUT_FILENO);
-		execlp("dblpctl", "dblpctl", "-j", object, verb, NULL);
-		_exit(127);
-	}
-	close(fds[1]);
-	while ((ret = read(fds[0], out + len, sizeof(out) - 1 - len)) > 0)
-		len += ret;
-	out[len] = 0;
-	close(fds[0]);
-	if (waitpid(pid, &status, 0) != pid)
-		die("waitpid()");
-	errno = 0;
-	if (status)
-		die("dblpctl %s failed (status %#x): %s", object, status, out);
-	return out;
-}
-
-char *mib_all(void)
-{
-	return strdup(dblpctl("stats", NULL));
-}
-
-uint64_t mib_of(const char *all, const char *name)
-{
-	const char *found;
-	char key[64];
-
-	snprintf(key, sizeof(key), "\"%s\":", name);
-	found = strstr(all, key);
-	errno = 0;
-	if (!found)
-		die("there is no counter %s in: %s", name, all);
-	return strtoull(found + strlen(key), NULL, 10);
-}
-
 unsigned int less_if_slow(unsigned int n, unsigned int part, const char *what)
 {
 	if (!getenv("KSFT_MACHINE_SLOW"))
@@ -383,23 +333,6 @@ uint16_t inet_checksum(uint32_t sum)
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
 	return htons(~sum);
-}
-
-uint64_t mib(const char *name)
-{
-	return mib_of(dblpctl("stats", NULL), name);
-}
-
-unsigned int socket_count(void)
-{
-	const char *at = dblpctl("socket", "list");
-	unsigned int n = 0;
-
-	while ((at = strstr(at, "\"id\":"))) {
-		at++;
-		n++;
-	}
-	return n;
 }
 
 uint32_t get_meminfo(int fd, int what)

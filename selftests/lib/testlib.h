@@ -111,10 +111,10 @@ uint32_t budget_bytes(uint32_t ppm, uint32_t bytes);
 uint64_t mib(const char *name);
 
 /** mib_all() - all of them, for mib_of(); to be freed */
-char *mib_all(void);
+uint64_t *mib_all(void);
 
 /** mib_of() - one of them */
-uint64_t mib_of(const char *all, const char *name);
+uint64_t mib_of(const uint64_t *all, const char *name);
 
 /** socket_count() - sockets of this network namespace */
 unsigned int socket_count(void);

@@ -60,7 +60,7 @@ static uint64_t drops(void)
 		"DropMemory", "DropState", "DropNoListener", "CookieBad",
 		"CookieStale", "AcceptQueueFull",
 	};
-	char *all = mib_all();
+	uint64_t *all = mib_all();
 	uint64_t sum = 0;
 	unsigned int i;
 
@@ -673,7 +673,7 @@ TEST_F(auth, one_of_a_train)
 				len, 1));
 	relay_settle(&self->relay);
 	ASSERT_EQ(len, RESULT(send(self->client, buf, len, 0)));
-	while (relay_next(&self->relay, &self->p, -1, 0, n ? 5 : WAIT_MS)) {
+	while (relay_next(&self->relay, &self->p, -1, 0, n > 1 ? 5 : WAIT_MS)) {
 		if ((self->p.byte[0] & 0xf) != DBLP_PKT_DATA ||
 		    (n > 1 && self->p.len != size))
 			continue;

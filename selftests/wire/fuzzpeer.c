@@ -468,7 +468,7 @@ static const char * const drops[] = {
 
 static void tell_drops(void)
 {
-	char *all = mib_all();
+	uint64_t *all = mib_all();
 	u32 i;
 
 	/* With those of the honest ones */

@@ -379,7 +379,7 @@ static const char * const counters[] = {
 
 #define COUNTERS	(sizeof(counters) / sizeof(counters[0]))
 
-static char *side_counters(struct side *s)
+static uint64_t *side_counters(struct side *s)
 {
 	enter(s->netns);
 	return mib_all();
@@ -390,7 +390,7 @@ static void compare(struct __test_metadata *_metadata, struct side *sides,
 		    u64 want[COUNTERS])
 {
 	struct dblp_info info[2];
-	char *all[2];
+	uint64_t *all[2];
 	u32 i, k;
 
 	for (i = 0; i < 2; i++)
