@@ -248,9 +248,10 @@ reload_with_traffic()
 	done
 }
 
-rounds=200
+# Hundreds in make robustness
+rounds=${RELOADS:-40}
 [ "${DBLP_DEBUG:-0}" = 0 ] || rounds=20
-try "$rounds times rmmod, insmod and traffic" reload_with_traffic $rounds
+try "$rounds times rmmod, insmod and traffic" reload_with_traffic "$rounds"
 
 no_references()
 {

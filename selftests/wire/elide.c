@@ -600,7 +600,7 @@ TEST_F(place, what_cannot_be_placed_stays)
 /* Much larger than any buffer, so in pieces; those have META */
 TEST_F(place, pieces)
 {
-	uint32_t len = (16 << 20) + 11, sum = 0;
+	uint32_t len = (4 << 20) + 11, sum = 0;
 	unsigned char *got = malloc(len), *seen = malloc(len);
 	struct contents c;
 	enum zeros zeros;
