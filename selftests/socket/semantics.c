@@ -247,7 +247,8 @@ TEST_F(conn, lingering_gives_up_and_goes_on_in_the_background)
 	start = now_ms();
 	EXPECT_EQ(0, close(self->client));
 	self->client = -1;
-	EXPECT_LE(990, now_ms() - start);
+	/* Ticks that come late on a busy machine make a timeout shorter */
+	EXPECT_LE(900, now_ms() - start);
 	EXPECT_GE(1000 + SLACK_MS, now_ms() - start);
 	EXPECT_EQ(3, socket_count());
 	netem("loss 0%");

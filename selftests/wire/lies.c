@@ -352,7 +352,8 @@ TEST_F(peer, acknowledging_what_came)
 	info = get_info(self->fd);
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, info.state);
 	EXPECT_GE(info.pkts_sent, self->peer.largest - 1);
-	EXPECT_EQ(lost, mib("PktLost"));
+	/* Timeouts, as when the machine is busy, take two packets for lost */
+	EXPECT_GE(2 * mib("PtoExpired"), mib("PktLost") - lost);
 }
 
 /* Optimistic: to be sent more than the path bears */
