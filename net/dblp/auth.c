@@ -32,7 +32,7 @@
  */
 #define DBLP_AUTH_OVERLAP_PTOS	3
 /* Refusals that anybody could have sent are believed after so long without any
- * other answer
+ * other answer: where nothing is known of the path, it comes by then (RFC 6298 2.1)
  */
 #define DBLP_AUTH_DOUBT_NS	(1ULL * NSEC_PER_SEC)
 

@@ -485,18 +485,8 @@ static void dblp_pto_expired(struct dblp_sock *dsk, u64 now)
 	dblp_probe(dsk, now);
 }
 
-/**
- * dblp_timer_run() - attend to everything that is due
- * @dsk: socket; the caller has a reference besides the socket's own, or RCU
- */
-void dblp_timer_run(struct dblp_sock *dsk)
+static void dblp_timer_attend(struct dblp_sock *dsk, u64 now)
 {
-	u64 now = ktime_get_ns();
-
-	sock_owned_by_me(&dsk->sk);
-	dsk->timer_at = 0;
-	if (dsk->state == DBLP_STATE_CLOSED)
-		return;
 	if (dsk->handshake_at && now >= dsk->handshake_at)
 		dblp_handshake_repeat(dsk, now);
 	if (dsk->state == DBLP_STATE_CLOSED)
@@ -517,6 +507,31 @@ void dblp_timer_run(struct dblp_sock *dsk)
 		dblp_txbuf_forget_spares(dsk);
 	dblp_push(dsk);
 	dblp_check_closing(dsk);
+}
+
+/* What is done in steps goes on when others have had as much time as this one took */
+static u64 dblp_after_pause(u64 at, u64 since)
+{
+	u64 now = ktime_get_ns();
+
+	return at && at <= now ? now + (now - since) : at;
+}
+
+/**
+ * dblp_timer_run() - attend to everything that is due
+ * @dsk: socket; the caller has a reference besides the socket's own, or RCU
+ */
+void dblp_timer_run(struct dblp_sock *dsk)
+{
+	u64 now = ktime_get_ns();
+
+	sock_owned_by_me(&dsk->sk);
+	if (dsk->state != DBLP_STATE_CLOSED)
+		dblp_timer_attend(dsk, now);
+	dsk->work_at = dblp_after_pause(dsk->work_at, now);
+	dsk->sent.loss_time = dblp_after_pause(dsk->sent.loss_time, now);
+	/* Whoever wanted it to be updated meanwhile has it done now */
+	dsk->timer_at = 0;
 	dblp_timer_update(dsk);
 }
 

@@ -518,15 +518,19 @@ void dblp_ctl_acked(struct dblp_sock *dsk, struct dblp_sent_pkt *pkt)
  * dblp_ctl_lost() - a CTRL packet was lost
  * @dsk: socket
  * @pkt: the packet; its ACK may still come
+ *
+ * Return: how many frames were in it.
  */
-void dblp_ctl_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
+u32 dblp_ctl_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
 {
 	struct dblp_carried *c;
+	u32 n = 0;
 
 	sock_owned_by_me(&dsk->sk);
-	for (c = pkt->carried; c; c = c->next)
+	for (c = pkt->carried; c; c = c->next, n++)
 		if (c == &c->ctl->carried[c->ctl->last] && !c->ctl->waits)
 			dblp_ctl_wait(dsk, c->ctl);
+	return n;
 }
 
 /** dblp_ctl_purge() - forget all frames */

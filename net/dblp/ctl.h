@@ -91,7 +91,7 @@ u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn,
 bool dblp_ctl_fill_late(struct dblp_sock *dsk, u8 **p, const u8 *end);
 u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end);
 void dblp_ctl_acked(struct dblp_sock *dsk, struct dblp_sent_pkt *pkt);
-void dblp_ctl_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
+u32 dblp_ctl_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
 void dblp_ctl_purge(struct dblp_sock *dsk);
 void dblp_ctl_budget(struct dblp_sock *dsk, struct dblp_tx_msg *tx);
 void dblp_ctl_send(struct dblp_sock *dsk, struct dblp_ctl *ctl);

@@ -141,8 +141,8 @@ enum dblp_limits {
 	DBLP_CLOSES_AGAIN	= 256,
 	/*
 	 * What is sent in answer, besides window and pacer, is at most so many
-	 * times what came; and of that, no more is remembered. An ACK can always
-	 * say what came last
+	 * times what came; and of that, no more is remembered: it goes at once, as
+	 * the largest train does. An ACK can always say what came last
 	 */
 	DBLP_ANSWER_TIMES	= 3,
 	DBLP_ANSWER_MAX		= 65536,
@@ -196,8 +196,6 @@ enum dblp_limits {
 #define DBLP_DEADLINE_MAX	3600000000U	/* microseconds */
 /* When there is no memory or no route, try again after this, or dblp_backoff() */
 #define DBLP_RETRY_NS		(10 * NSEC_PER_MSEC)
-/* Between two steps of what is done in steps */
-#define DBLP_WORK_GAP_NS	(100 * NSEC_PER_USEC)
 /* How far pacing may run ahead: hides the timer's latency */
 #define DBLP_PACE_AHEAD_NS	(100 * NSEC_PER_USEC)
 

@@ -84,21 +84,23 @@ static void dblp_packets_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
 		dblp_tx_acked(dsk, msg, pkt->seg, n, late);
 }
 
-static void dblp_packet_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
-			     enum dblp_lost_why why)
+static u32 dblp_packet_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
+			    enum dblp_lost_why why)
 {
 	struct dblp_sock *dsk = ctx;
 	struct dblp_tx_msg *msg;
+	u32 frames = 0;
 
 	dsk->info.pkts_lost++;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_PKTLOST);
 	trace_dblp_packet_lost(dsk, pn, pkt, why);
 	if (!pkt->data && !pkt->probe)
-		dblp_ctl_lost(dsk, pkt);
+		frames = dblp_ctl_lost(dsk, pkt);
 	dblp_path_lost(dsk, pkt);
 	msg = pkt->data ? dblp_tx_find(dsk, pkt->msg) : NULL;
 	if (msg)
 		dblp_tx_lost(dsk, msg, pkt->seg);
+	return frames;
 }
 
 static const struct dblp_sent_ops dblp_sent_ops = {
@@ -167,7 +169,8 @@ bool dblp_lose_size_probes(struct dblp_sock *dsk)
 void dblp_lose_larger(struct dblp_sock *dsk, u32 mss)
 {
 	sock_owned_by_me(&dsk->sk);
-	dblp_sent_lose_larger(&dsk->sent, mss, &dblp_sent_ops, dsk);
+	dblp_sent_lose_larger(&dsk->sent, mss, ktime_get_ns(), &dblp_sent_ops,
+			      dsk);
 }
 
 /**
@@ -274,6 +277,7 @@ static enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk, u8 type,
 					      struct dblp_frame *meta)
 {
 	enum dblp_wire_error err;
+	bool acks = false;
 
 	while (len) {
 		err = dblp_get_frame(f, &p, &len);
@@ -284,6 +288,10 @@ static enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk, u8 type,
 				return DBLP_WIRE_FIELD;
 			*meta = *f;
 		}
+		/* It does most of all frames, and one says it all */
+		if (f->type == DBLP_FRAME_ACK && acks)
+			return DBLP_WIRE_FIELD;
+		acks |= f->type == DBLP_FRAME_ACK;
 		/* It was checked, and belongs at the end */
 		if (f->type == DBLP_FRAME_AUTH && !dsk->auth)
 			return DBLP_WIRE_AUTH;

@@ -523,7 +523,7 @@ bool dblp_rx_ended(const struct dblp_sock *dsk);
 bool dblp_rx_eof(const struct dblp_sock *dsk);
 
 /* work.c: what many messages wait for at once */
-void dblp_work_later(struct dblp_sock *dsk);
+void dblp_work_soon(struct dblp_sock *dsk);
 void dblp_rx_wait(struct dblp_sock *dsk, struct dblp_rx_msg *msg, u64 at);
 void dblp_rx_unwait(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_judge(struct dblp_sock *dsk, struct dblp_rx_msg *msg);

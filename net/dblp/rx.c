@@ -335,7 +335,7 @@ void dblp_rx_deliver(struct dblp_sock *dsk, u32 most)
 	sock_owned_by_me(&dsk->sk);
 	while ((msg = dsk->rx_turn) && msg->closed) {
 		if (!most--) {
-			dblp_work_later(dsk);
+			dblp_work_soon(dsk);
 			break;
 		}
 		if (!dblp_rx_follows(dsk, msg)) {

@@ -228,7 +228,7 @@ void dblp_tx_settle(struct dblp_sock *dsk, u32 most)
 		return;
 	list_for_each_entry_safe(msg, tmp, &dsk->tx_settled, list) {
 		if (!most--) {
-			dblp_work_later(dsk);
+			dblp_work_soon(dsk);
 			break;
 		}
 		list_del_init(&msg->list);

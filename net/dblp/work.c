@@ -5,26 +5,19 @@
  * A packet that lets one message be read lets all be read that wait behind it, one
  * that changes the cap changes what is sent of each message, and a moment can be
  * the deadline of all. There may be thousands of them. So whoever finds that out
- * only notes what is to be done. dblp_work() does some of it, and has the timer
- * expire a moment later while there is more: in between come packets of others, who
- * waits for the socket, and processes.
+ * only notes what is to be done. dblp_work() does some of it, when packets come and from
+ * the timer. That goes on when as much time has passed again: in between come packets
+ * of others, who waits for the socket, and processes.
  *
  * Nothing is looked at twice for one reason, and what was noted last comes last.
  */
 #include "dblp.h"
 
-/* There is something for dblp_work() when dblp_push() is called */
-static void dblp_work_now(struct dblp_sock *dsk)
-{
-	dsk->work_at = ktime_get_ns();
-}
-
-/** dblp_work_later() - something is left for dblp_work() */
-void dblp_work_later(struct dblp_sock *dsk)
+/** dblp_work_soon() - there is something for dblp_work() */
+void dblp_work_soon(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	dsk->work_at = dblp_earliest(dsk->work_at,
-				     ktime_get_ns() + DBLP_WORK_GAP_NS);
+	dsk->work_at = dblp_earliest(dsk->work_at, ktime_get_ns());
 }
 
 /**
@@ -82,7 +75,7 @@ void dblp_rx_judge_all(struct dblp_sock *dsk)
 	if (list_empty(&dsk->rx_waits))
 		return;
 	list_splice_tail_init(&dsk->rx_waits, &dsk->rx_judge);
-	dblp_work_now(dsk);
+	dblp_work_soon(dsk);
 }
 
 /* The message that waits longest for what has happened, or whose time has come */
@@ -105,7 +98,7 @@ static void dblp_rx_judge_some(struct dblp_sock *dsk, u64 now)
 	while (n-- && (msg = dblp_rx_next_judged(dsk, now)))
 		dblp_rx_judge(dsk, msg);
 	if (dblp_rx_next_judged(dsk, now)) {
-		dblp_work_later(dsk);
+		dblp_work_soon(dsk);
 		return;
 	}
 	due = timerqueue_getnext(&dsk->rx_due);
@@ -123,7 +116,7 @@ void dblp_tx_recount(struct dblp_sock *dsk)
 	sock_owned_by_me(&dsk->sk);
 	dsk->tx_recount = list_first_entry_or_null(&dsk->tx_msgs,
 						   struct dblp_tx_msg, list);
-	dblp_work_now(dsk);
+	dblp_work_soon(dsk);
 }
 
 static void dblp_tx_recount_some(struct dblp_sock *dsk)
@@ -142,7 +135,7 @@ static void dblp_tx_recount_some(struct dblp_sock *dsk)
 		dsk->tx_recount = dblp_tx_after(dsk, msg);
 	}
 	if (dsk->tx_recount)
-		dblp_work_later(dsk);
+		dblp_work_soon(dsk);
 }
 
 /**

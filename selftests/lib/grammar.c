@@ -352,16 +352,21 @@ static void put_frames(struct talker *t, struct packet *p, u32 room, bool all)
 	struct dblp_frame f, fill = { .type = DBLP_FRAME_SHARE, .share.n = 2 };
 	u32 tries = 1 + talker_below(t, 6), before = p->len;
 	u8 frame[DBLP_CTL_MAX];
+	bool acks = false;
 	u8 *end;
 
 	for (; tries && p->len - before < room; tries--) {
 		if (!make_frame(t, &f, p->byte[0] & 0xf))
+			continue;
+		/* Two are refused */
+		if (f.type == DBLP_FRAME_ACK && acks && !once_in(t, 8))
 			continue;
 		/* Of an ACK, what there is room for */
 		end = dblp_put_frame(frame, frame + room - (p->len - before),
 				     &f);
 		if (!end)
 			continue;
+		acks |= f.type == DBLP_FRAME_ACK;
 		p->byte[1] += (end - frame) / 4;
 		put_bytes(p, frame, end - frame);
 	}

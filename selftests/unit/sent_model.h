@@ -23,6 +23,8 @@ struct sent_model {
 	struct dblp_rtt		rtt;
 	u64			now;
 	bool			broken;
+	u32			n_lost;		/* callbacks of one call, and their weight */
+	u32			weight;
 	/* The naive one */
 	u64			next;
 	u64			delivered;
@@ -57,8 +59,8 @@ static void model_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt, u32 n,
 		model_acked_one(ctx, pn + i, pkt + i, late);
 }
 
-static void model_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
-		       enum dblp_lost_why why)
+static u32 model_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
+		      enum dblp_lost_why why)
 {
 	struct sent_model *m = ctx;
 
@@ -70,6 +72,8 @@ static void model_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
 		m->pkt[pn].told = DBLP_SENT_LOST;
 	if (pn < m->next)
 		m->pkt[pn].why = why;
+	m->n_lost += 1 + m->weight;
+	return m->weight;
 }
 
 static const struct dblp_sent_ops model_ops = {
@@ -135,6 +139,28 @@ static inline u64 model_behind(const struct sent_model *m, u64 pn)
 	return pn < m->skipped && m->skipped < m->s.largest_acked ? n - 1 : n;
 }
 
+/* More than one call may? */
+static inline bool model_lost_much(const struct sent_model *m)
+{
+	return m->n_lost > DBLP_LOSE_MAX + m->weight;
+}
+
+/* Have the real one judge all that is overdue, which it does step by step. Returns the
+ * bytes lost
+ */
+static inline u64 model_go_on(struct sent_model *m)
+{
+	u32 steps = 2 + (1 + m->weight) * MODEL_PKTS / DBLP_LOSE_MAX;
+	u64 lost = 0;
+
+	while (m->s.loss_time && m->s.loss_time <= m->now && !m->broken) {
+		m->n_lost = 0;
+		lost += dblp_sent_timeout(&m->s, &m->rtt, m->now, &model_ops, m);
+		m->broken |= model_lost_much(m) || !steps--;
+	}
+	return lost;
+}
+
 /* The tolerance is taken from the real one: tests of their own look at that */
 static inline u64 model_lose(struct sent_model *m)
 {
@@ -198,7 +224,7 @@ static inline bool model_ack(struct sent_model *m,
 			     u64 ack_delay)
 {
 	struct dblp_sent before = m->s;
-	u64 pn, acked = 0, lost = 0;
+	u64 pn, acked = 0, lost = 0, total;
 	struct dblp_rate_sample rs;
 	bool sane = n && r[0].last < m->next;
 	s64 ret;
@@ -210,11 +236,14 @@ static inline bool model_ack(struct sent_model *m,
 		    (m->skipped >= r[i].first && m->skipped <= r[i].last))
 			sane = false;
 	}
+	m->n_lost = 0;
 	ret = dblp_sent_ack(&m->s, r, n, ack_delay, &m->rtt, m->now, &model_ops,
 			    m, &rs);
 	if (!sane)
 		return ret == -1 && !memcmp(&before, &m->s, sizeof(before)) &&
 		       !m->broken;
+	m->broken |= model_lost_much(m);
+	total = rs.lost + model_go_on(m);
 
 	for (i = 0; i < n; i++) {
 		pn = r[i].first > before.base ? r[i].first : before.base;
@@ -233,14 +262,18 @@ static inline bool model_ack(struct sent_model *m,
 	for (i = 0; i < m->next; i++)
 		lost -= m->pkt[i].state == DBLP_SENT_INFLIGHT ?
 			m->pkt[i].bytes : 0;
-	return ret == (s64)acked && rs.acked == acked && rs.lost == lost &&
-	       rs.inflight == m->s.inflight && rs.delivered == m->delivered &&
+	return ret == (s64)acked && rs.acked == acked && total == lost &&
+	       rs.inflight == m->s.inflight + total - rs.lost &&
+	       rs.delivered == m->delivered &&
 	       model_agrees(m, pn);
 }
 
 static inline bool model_timeout(struct sent_model *m)
 {
+	m->n_lost = 0;
 	dblp_sent_timeout(&m->s, &m->rtt, m->now, &model_ops, m);
+	m->broken |= model_lost_much(m);
+	model_go_on(m);
 	return model_agrees(m, model_lose(m));
 }
 

@@ -225,8 +225,8 @@ static void acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt, u32 n,
 	*seg = (*seg & ~SEG_NEED) | SEG_ACKED;
 }
 
-static void lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
-		 enum dblp_lost_why why)
+static u32 lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
+		enum dblp_lost_why why)
 {
 	struct sim_flow *f = ctx;
 	u8 *seg = &f->seg[pkt->seg];
@@ -234,9 +234,10 @@ static void lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
 	f->lost_pkts++;
 	--*seg;
 	if (pkt->seg < f->first_seg || *seg & (SEG_COPIES | SEG_ACKED))
-		return;
+		return 0;
 	*seg |= SEG_NEED;
 	f->n_need++;
+	return 0;
 }
 
 static const struct dblp_sent_ops sim_ops = { .acked = acked, .lost = lost };

@@ -227,6 +227,14 @@ static u8 state(const struct sent_model *m, u64 pn)
 	return m->pkt[pn].told;
 }
 
+/* Number of the oldest packet in flight, U64_MAX if none is */
+static u64 oldest(struct sent_model *m)
+{
+	u64 pn = 0;
+
+	return dblp_sent_inflight(&m->s, &pn) ? pn : U64_MAX;
+}
+
 TEST_F(sent, dblp_sent_ack__everything)
 {
 	push(&self->m, 100);
@@ -604,6 +612,49 @@ TEST_F(sent, dblp_sent_push__wraps)
 	EXPECT_EQ(MODEL_RING - 1, self->m.s.mask);
 }
 
+/* An ACK that shows that a thousand are lost has a few declared lost, and so has each
+ * other: the rest is for the timer, unless it is acknowledged before
+ */
+TEST_F(sent, dblp_sent_ack__loses_a_few_at_a_time)
+{
+	struct dblp_acked_range r = { 1000, 1000 };
+	struct sent_model *m = &self->m;
+	u32 n = DBLP_LOSE_MAX, lost;
+	struct dblp_rate_sample rs;
+
+	push(m, 1001);
+	m->now += 1 * MS;
+	dblp_sent_ack(&m->s, &r, 1, 0, &m->rtt, m->now, &model_ops, m, &rs);
+	EXPECT_EQ(n, m->n_lost);
+	EXPECT_EQ(1000 * n, rs.lost);
+	EXPECT_EQ(1000 * (1000 - n), rs.inflight);
+	EXPECT_EQ(n, oldest(m));
+	EXPECT_EQ(m->now, m->s.loss_time);
+	r = (struct dblp_acked_range) { 2 * n + 1, 999 };
+	dblp_sent_ack(&m->s, &r, 1, 0, &m->rtt, m->now, &model_ops, m, &rs);
+	EXPECT_EQ(0, m->s.spurious);
+	EXPECT_EQ(2 * n, m->n_lost);
+	EXPECT_EQ(m->now, m->s.loss_time);
+	lost = dblp_sent_timeout(&m->s, &m->rtt, m->now, &model_ops, m);
+	EXPECT_EQ(1000, lost);
+	EXPECT_EQ(0, m->s.loss_time);
+	EXPECT_EQ(0, m->s.inflight_pkts);
+	EXPECT_EQ(1001, m->s.scan);
+	EXPECT_EQ(1000 * (2 * n + 1), m->s.recent_lost);
+	EXPECT_FALSE(m->broken);
+
+	/* Fewer of those that are a lot of work */
+	m->weight = 51;
+	push(m, 100);
+	m->n_lost = 0;
+	r = (struct dblp_acked_range) { 1100, 1100 };
+	dblp_sent_ack(&m->s, &r, 1, 0, &m->rtt, m->now, &model_ops, m, &rs);
+	EXPECT_GE(DBLP_LOSE_MAX + 51, m->n_lost);
+	EXPECT_EQ(1000 * (97 - n / 52 - 1), model_go_on(m));
+	EXPECT_EQ(2, m->s.inflight_pkts);
+	EXPECT_FALSE(m->broken);
+}
+
 /* Their fate is told once, and what comes of them afterwards came late */
 TEST_F(sent, dblp_sent_lose_larger__whole_ones)
 {
@@ -614,7 +665,7 @@ TEST_F(sent, dblp_sent_lose_larger__whole_ones)
 	model_push(m, 1400, 0);
 	model_push(m, 1201, 0);
 	dblp_sent_inflight(&m->s, &(u64){ 0 })->fragmented = 1;
-	EXPECT_EQ(2601, dblp_sent_lose_larger(&m->s, 1200, &model_ops, m));
+	dblp_sent_lose_larger(&m->s, 1200, m->now, &model_ops, m);
 	EXPECT_EQ(2600, m->s.inflight);
 	EXPECT_EQ(2, m->s.inflight_pkts);
 	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(m, 0));
@@ -622,7 +673,8 @@ TEST_F(sent, dblp_sent_lose_larger__whole_ones)
 	EXPECT_EQ(DBLP_SENT_LOST, state(m, 2));
 	EXPECT_EQ(DBLP_SENT_LOST, m->pkt[3].told);
 	EXPECT_EQ(DBLP_LOST_TOO_LARGE, m->pkt[3].why);
-	EXPECT_EQ(0, dblp_sent_lose_larger(&m->s, 1200, &model_ops, m));
+	dblp_sent_lose_larger(&m->s, 1200, m->now, &model_ops, m);
+	EXPECT_EQ(2600, m->s.inflight);
 	EXPECT_FALSE(m->broken);
 	m->pkt[2].state = DBLP_SENT_LOST;
 	m->pkt[3].state = DBLP_SENT_LOST;
@@ -630,6 +682,39 @@ TEST_F(sent, dblp_sent_lose_larger__whole_ones)
 	EXPECT_EQ(0, m->s.inflight);
 	EXPECT_EQ(0, m->s.inflight_pkts);
 	EXPECT_EQ(2, m->s.spurious);
+}
+
+/* Of thousands, some at a time: those of the front are passed, those sent since are not
+ * meant, and meanwhile others are lost as ever
+ */
+TEST_F(sent, dblp_sent_lose_larger__step_by_step)
+{
+	struct dblp_acked_range r = { 1001, 1001 }, one = { 5, 5 };
+	struct sent_model *m = &self->m;
+	struct dblp_rate_sample rs;
+
+	push(m, 1000);
+	model_push(m, 500, 0);
+	m->n_lost = 0;
+	dblp_sent_lose_larger(&m->s, 500, m->now, &model_ops, m);
+	EXPECT_EQ(DBLP_LOSE_MAX, m->n_lost);
+	EXPECT_EQ(DBLP_LOSE_MAX, oldest(m));
+	EXPECT_EQ(m->now, m->s.loss_time);
+	/* An ACK that changes nothing does not end it */
+	dblp_sent_ack(&m->s, &one, 1, 0, &m->rtt, m->now, &model_ops, m, &rs);
+	EXPECT_EQ(m->now, m->s.loss_time);
+	push(m, 1);
+	m->now += 1 * MS;
+	dblp_sent_ack(&m->s, &r, 1, 0, &m->rtt, m->now, &model_ops, m, &rs);
+	EXPECT_EQ(m->now, m->s.loss_time);
+	/* Those did not show that the path is full */
+	EXPECT_GE(1000 * DBLP_LOSE_MAX, rs.lost + model_go_on(m));
+	EXPECT_FALSE(m->broken);
+	/* Too few were behind 999, but it was too large all the same */
+	EXPECT_EQ(DBLP_LOST_REORDERED, m->pkt[DBLP_LOSE_MAX].why);
+	EXPECT_EQ(DBLP_LOST_TOO_LARGE, m->pkt[999].why);
+	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(m, 1000));
+	EXPECT_EQ(500, m->s.inflight);
 }
 
 /* A ring that is full of what was never answered: probes get room all the same,
@@ -675,14 +760,6 @@ TEST_F(sent, dblp_sent_trim__forgets_lost_packets)
 	EXPECT_EQ(2, m->s.base);
 	push(m, 2);
 	EXPECT_TRUE(ack(m, MODEL_RING + 1, MODEL_RING + 1, 0));
-}
-
-/* Number of the oldest packet in flight, U64_MAX if none is */
-static u64 oldest(struct sent_model *m)
-{
-	u64 pn = 0;
-
-	return dblp_sent_inflight(&m->s, &pn) ? pn : U64_MAX;
 }
 
 TEST_F(sent, dblp_sent_inflight__oldest)

@@ -9,8 +9,8 @@
  * sending it returns: the processor time that took is what the packet costs, with
  * its way down and up the stack and all that it makes the other end send.
  *
- * What one packet settles at once, such as a thousand packets that it acknowledges,
- * has no bar: that is told only.
+ * An ACK is paid for by the packets that it acknowledges, and lets others go that wait
+ * for the window: for each of them it may cost a PART of the median packet besides.
  */
 #define _GNU_SOURCE
 #include "lib/hostile.h"
@@ -19,6 +19,7 @@
 #include <time.h>
 
 #define BAR		20U
+#define PART		8U
 #define HALF		(DBLP_PPM / 2)
 #define MANY		4000U
 #define WINDOW		4096U	/* of messages: see FLOW in protocol.rst */
@@ -248,7 +249,8 @@ TEST_F(cost, many_closes_are_not_acknowledged)
 		worst = most(worst, acknowledge(self, i, i));
 	EXPECT_CHEAP(worst, "an old CLOSE is acknowledged");
 	worst = acknowledge(self, largest, largest);
-	TELL(worst, "a new CLOSE is acknowledged, others are lost");
+	EXPECT_CHEAP(worst, "a new CLOSE is acknowledged, others are lost");
+	EXPECT_CHEAP(longest_run(20), "what follows");
 }
 
 static u32 credit(FIXTURE_DATA(cost) *self)
@@ -477,26 +479,74 @@ static void make_flows(FIXTURE_DATA(cost) *self, struct dblp_frame *f)
 	while (add_frames(self, f, 1, NULL));
 }
 
+/* Have thousands of messages in flight, of as many packets */
+static void fly_many(struct __test_metadata *_metadata,
+		     FIXTURE_DATA(cost) *self)
+{
+	u64 cost, worst = 0, sent, each, end = now_ms() + WAIT_MS;
+	u32 acked = 0, n;
+
+	send_many(self, 10000);
+	/* The window opens with what is acknowledged */
+	while (self->peer.largest < 5000 && now_ms() < end) {
+		n = self->peer.largest - acked;
+		acked = self->peer.largest;
+		sent = get_info(self->fd).pkts_sent;
+		cost = acknowledge_all(self);
+		n += get_info(self->fd).pkts_sent - sent;
+		each = cost > BAR * self->median ?
+		       (cost - BAR * self->median) / n : 0;
+		worst = most(worst, each);
+		EXPECT_GE(self->median, PART * each) {
+			TH_LOG("an ACK of and for %u packets: %llu ns", n,
+			       (unsigned long long)cost);
+		}
+		peer_expect(&self->peer, DBLP_PKT_DATA, 10);
+		peer_drain(&self->peer);
+	}
+	TELL(worst, "each packet acknowledged or sent, beyond the bar");
+	TH_LOG("%u packets came, %u bytes are in flight", self->peer.largest,
+	       get_info(self->fd).inflight);
+	EXPECT_LE(5000, self->peer.largest);
+}
+
+/* One ACK names the latest packet only */
+TEST_F(cost, many_packets_are_lost)
+{
+	u64 cost, sent, lost, worst = 0, end;
+	u32 largest;
+
+	fly_many(_metadata, self);
+	lost = get_info(self->fd).pkts_lost;
+	end = now_ms() + WAIT_MS;
+	while (get_info(self->fd).pkts_lost < lost + 1000 && now_ms() < end) {
+		peer_expect(&self->peer, DBLP_PKT_DATA, 10);
+		peer_drain(&self->peer);
+		sent = get_info(self->fd).pkts_sent;
+		largest = self->peer.largest - 1;
+		cost = acknowledge(self, largest, largest);
+		sent = get_info(self->fd).pkts_sent - sent;
+		sent = sent * self->median / PART;
+		worst = most(worst, cost - (sent < cost ? sent : cost));
+	}
+	EXPECT_CHEAP(worst, "an ACK of the latest, beyond what it lets go");
+	EXPECT_CHEAP(longest_run(20), "what follows");
+	lost = get_info(self->fd).pkts_lost - lost;
+	TH_LOG("%llu packets are lost", (unsigned long long)lost);
+	EXPECT_LE(1000, lost);
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->fd).state);
+}
+
 TEST_F(cost, many_messages_are_under_way)
 {
 	struct dblp_frame flow = {
 		.type = DBLP_FRAME_FLOW,
 		.flow = { .max_msg = 1 << 20, .max_data = 1ULL << 40 },
 	};
-	u64 worst = 0, start, end = now_ms() + WAIT_MS;
+	u64 worst = 0, start;
 	u32 i, budget;
 
-	send_many(self, 10000);
-	/* The window opens with what is acknowledged */
-	while (self->peer.largest < 5000 && now_ms() < end) {
-		worst = most(worst, acknowledge_all(self));
-		peer_expect(&self->peer, DBLP_PKT_DATA, 10);
-		peer_drain(&self->peer);
-	}
-	TH_LOG("%u packets came, %u bytes are in flight", self->peer.largest,
-	       get_info(self->fd).inflight);
-	EXPECT_LE(5000, self->peer.largest);
-	TELL(worst, "an ACK");
+	fly_many(_metadata, self);
 	for (worst = 0, i = 0; i < SAMPLES; i++) {
 		flow.flow.cap = i % 2 ? DBLP_PPM : 0;
 		worst = most(worst, frame(self, &flow));

@@ -149,6 +149,9 @@ MALFORMED(short_ack, .base = BASE_FRAME, .words = { 0x01030000, 0, 0 },
 MALFORMED(ack_without_its_ranges, .base = BASE_FRAME,
 	  .words = { 0x01040001, 0, 0, 0 }, .n_words = 4,
 	  .counter = "DropField");
+MALFORMED(two_acks, .base = BASE_FRAME,
+	  .words = { 0x01040000, 0, 0, 0, 0x01040000, 0, 0, 0 }, .n_words = 8,
+	  .counter = "DropField");
 MALFORMED(ack_that_spans_half_the_numbers, .base = BASE_FRAME,
 	  .words = { 0x01040000, 0, 0, 0x80000000 }, .n_words = 4,
 	  .counter = "DropField");

@@ -365,6 +365,7 @@ static void ack_range(struct dblp_sent *s, const struct dblp_acked_range *r,
 		slot(s, first)->skip = end;
 }
 
+/* Returns what it takes, in packets looked at */
 static u32 lose_packet(struct dblp_sent *s, u64 pn, enum dblp_lost_why why,
 		       const struct dblp_sent_ops *ops, void *ctx)
 {
@@ -373,40 +374,68 @@ static u32 lose_packet(struct dblp_sent *s, u64 pn, enum dblp_lost_why why,
 	s->inflight -= pkt->bytes;
 	s->inflight_pkts--;
 	pkt->state = DBLP_SENT_LOST;
-	ops->lost(ctx, pn, pkt, why);
-	return pkt->bytes;
+	return 1 + ops->lost(ctx, pn, pkt, why);
 }
 
-/* Returns bytes lost; leaves @scan at the first packet in flight */
+/* Some of those that dblp_sent_lose_larger() was told of; then detect_lost() goes on */
+static void lose_larger(struct dblp_sent *s, u64 now,
+			const struct dblp_sent_ops *ops, void *ctx)
+{
+	u64 pn = max(s->lose_from, s->scan);
+	u32 took = 0;
+
+	for (; pn < s->lose_end && took < DBLP_LOSE_MAX; pn++) {
+		struct dblp_sent_pkt *pkt = slot(s, pn);
+
+		if (pkt->state == DBLP_SENT_INFLIGHT &&
+		    pkt->bytes > s->lose_larger && !pkt->fragmented)
+			took += lose_packet(s, pn, DBLP_LOST_TOO_LARGE, ops,
+					    ctx);
+		else
+			took++;
+		if (pn == s->scan && pkt->state != DBLP_SENT_INFLIGHT)
+			s->scan++;
+	}
+	s->lose_from = pn;
+	s->loss_time = now;
+}
+
+/* Returns bytes lost; leaves @scan where it has to go on */
 static u32 detect_lost(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
 		       const struct dblp_sent_ops *ops, void *ctx)
 {
-	u64 delay = loss_delay(s, rtt), pn = s->scan, scan = 0, end;
-	bool waiting = false;
-	u32 lost = 0;
+	u64 end = s->any_acked ? s->largest_acked + 1 : 0, pn = s->scan;
+	u64 delay = loss_delay(s, rtt);
+	enum dblp_lost_why why;
+	u32 lost = 0, took = 0;
 
 	s->loss_time = 0;
-	if (!s->any_acked)
-		return 0;
-	end = s->largest_acked + 1;
-	while ((pn = next_unacked(s, pn, end)) < end) {
+	for (; (pn = next_unacked(s, pn, end)) < end; pn++) {
 		struct dblp_sent_pkt *pkt = slot(s, pn);
-		bool inflight = pkt->state == DBLP_SENT_INFLIGHT;
 
-		if (inflight && behind(s, pn, s->largest_acked) >= s->reorder) {
-			lost += lose_packet(s, pn, DBLP_LOST_REORDERED, ops,
-					    ctx);
-		} else if (inflight && now >= pkt->sent + delay) {
-			lost += lose_packet(s, pn, DBLP_LOST_OVERDUE, ops, ctx);
-		} else if (inflight && !waiting) {
-			/* Those behind were sent later and wait longer */
-			waiting = true;
-			scan = pn;
-			s->loss_time = pkt->sent + delay;
+		if (took >= DBLP_LOSE_MAX) {
+			s->loss_time = now;
+			break;
 		}
-		pn++;
+		if (pkt->state != DBLP_SENT_INFLIGHT) {
+			took++;
+			continue;
+		}
+		if (behind(s, pn, s->largest_acked) >= s->reorder) {
+			why = DBLP_LOST_REORDERED;
+		} else if (now >= pkt->sent + delay) {
+			why = DBLP_LOST_OVERDUE;
+		} else {
+			/* Those behind were sent later and wait longer */
+			s->loss_time = pkt->sent + delay;
+			break;
+		}
+		lost += pkt->bytes;
+		took += lose_packet(s, pn, why, ops, ctx);
 	}
-	s->scan = waiting ? scan : pn;
+	s->scan = pn;
+	if (s->lose_from < s->lose_end)
+		s->loss_time = now;
 	return lost;
 }
 
@@ -436,7 +465,7 @@ static void advance_base(struct dblp_sent *s, const struct dblp_rtt *rtt,
 		struct dblp_sent_pkt *pkt = slot(s, s->base);
 
 		if (pkt->state == DBLP_SENT_LOST && now - pkt->sent < keep &&
-		    s->largest_acked - s->base < KEEP_LOST_PKTS)
+		    s->largest_acked < s->base + KEEP_LOST_PKTS)
 			return;
 		s->base = pkt->state == DBLP_SENT_ACKED ?
 			  min(pkt->skip, s->scan) : s->base + 1;
@@ -523,8 +552,13 @@ s64 dblp_sent_ack(struct dblp_sent *s, const struct dblp_acked_range *r, u32 n,
 u32 dblp_sent_timeout(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
 		      const struct dblp_sent_ops *ops, void *ctx)
 {
-	u32 lost = detect_lost(s, rtt, now, ops, ctx);
+	u32 lost;
 
+	if (s->lose_from < s->lose_end) {
+		lose_larger(s, now, ops, ctx);
+		return 0;
+	}
+	lost = detect_lost(s, rtt, now, ops, ctx);
 	advance_base(s, rtt, now);
 	note_loss(s, 0, lost);
 	return lost;
@@ -545,18 +579,13 @@ void dblp_sent_lose(struct dblp_sent *s, u64 pn,
 	lose_packet(s, pn, DBLP_LOST_PROBE, ops, ctx);
 }
 
-u32 dblp_sent_lose_larger(struct dblp_sent *s, u32 bytes,
-			  const struct dblp_sent_ops *ops, void *ctx)
+void dblp_sent_lose_larger(struct dblp_sent *s, u32 bytes, u64 now,
+			   const struct dblp_sent_ops *ops, void *ctx)
 {
-	struct dblp_sent_pkt *pkt;
-	u32 lost = 0;
-	u64 pn = 0;
-
-	for (; (pkt = dblp_sent_inflight(s, &pn)); pn++)
-		if (pkt->bytes > bytes && !pkt->fragmented)
-			lost += lose_packet(s, pn, DBLP_LOST_TOO_LARGE, ops,
-					    ctx);
-	return lost;
+	s->lose_larger = bytes;
+	s->lose_from = s->scan;
+	s->lose_end = s->next;
+	lose_larger(s, now, ops, ctx);
 }
 
 /* What is below a base that has moved on is not looked for any more */

@@ -22,6 +22,7 @@ struct dblp_carried;
 #define DBLP_PTO_BACKOFF_MAX	3U	/* doublings at once; then by silence */
 #define DBLP_PTO_SILENCE	12U	/* at least this part of it */
 #define DBLP_SENT_BLOCK		64U	/* packets: less than a page */
+#define DBLP_LOSE_MAX		128U	/* packets looked at in a step, see below */
 /* Of so many numbers one is left out, or of up to twice as many: at first, and at
  * last, when the peer has forgotten the one before (DBLP_RANGES_SPAN)
  */
@@ -179,7 +180,11 @@ struct dblp_sent_pkt {
  * @reorder: packets of reordering tolerated
  * @reorder_ns: time a packet may come later than one sent after it
  * @reorder_at: when these two last changed
- * @loss_time: when the next packet will be declared lost by time, 0 if none
+ * @loss_time: when the next packet will be declared lost by time, 0 if none; in the
+ *	past while there are more than one step looks at
+ * @lose_larger: packets longer than this are lost, too,
+ * @lose_from: if their numbers are at least this
+ * @lose_end: and below this
  * @spurious: packets declared lost that were acknowledged afterwards
  * @recent: bytes of late that were acknowledged or declared lost
  * @recent_lost: those of them that were lost
@@ -206,6 +211,9 @@ struct dblp_sent {
 	u64			reorder_ns;
 	u64			reorder_at;
 	u64			loss_time;
+	u32			lose_larger;
+	u64			lose_from;
+	u64			lose_end;
 	u64			spurious;
 	u32			recent;
 	u32			recent_lost;
@@ -257,15 +265,16 @@ enum dblp_lost_why {
  * @acked: @n packets in a row, of one message and with segments in a row,
  *	were acknowledged for the first time; @late if they had been declared
  *	lost before
- * @lost: a packet was declared lost
+ * @lost: a packet was declared lost; returns how many things that made to be done
+ *	besides, which count as so many packets of DBLP_LOSE_MAX
  *
  * Neither may send a packet.
  */
 struct dblp_sent_ops {
 	void (*acked)(void *ctx, u64 pn, struct dblp_sent_pkt *pkt, u32 n,
 		      bool late);
-	void (*lost)(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
-		     enum dblp_lost_why why);
+	u32 (*lost)(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
+		    enum dblp_lost_why why);
 };
 
 /**
@@ -392,6 +401,9 @@ struct dblp_acked_range {
  * section 6.1); both widen when a packet declared lost is acknowledged after
  * all (RFC 8985) and narrow again when none has needed so much for a while.
  *
+ * One packet may show that thousands are lost. So DBLP_LOSE_MAX are looked at: the
+ * others by the next ACK, or by dblp_sent_timeout(), for which it is time then.
+ *
  * Return: bytes newly acknowledged, or -1 when the ACK names a packet that was
  * never sent, as its number was not reached or was left out: then nothing was
  * changed.
@@ -421,7 +433,7 @@ u32 dblp_sent_loss(const struct dblp_sent *s);
  *
  * To be called when @loss_time has come.
  *
- * Return: bytes declared lost.
+ * Return: bytes declared lost, but for those of packets that were too large.
  */
 u32 dblp_sent_timeout(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
 		      const struct dblp_sent_ops *ops, void *ctx);
@@ -449,13 +461,14 @@ void dblp_sent_lose(struct dblp_sent *s, u64 pn,
  * dblp_sent_lose_larger() - declare packets lost that the path does not take
  * @s: packets sent
  * @bytes: of the largest that it takes; those in fragments do not count
+ * @now: the time
  * @ops: told of each packet lost
  * @ctx: for @ops
  *
- * Return: bytes declared lost.
+ * Of DBLP_LOSE_MAX that is judged here, of others by dblp_sent_timeout().
  */
-u32 dblp_sent_lose_larger(struct dblp_sent *s, u32 bytes,
-			  const struct dblp_sent_ops *ops, void *ctx);
+void dblp_sent_lose_larger(struct dblp_sent *s, u32 bytes, u64 now,
+			   const struct dblp_sent_ops *ops, void *ctx);
 
 /**
  * dblp_sent_trim() - forget lost packets early, for want of room
