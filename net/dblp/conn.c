@@ -286,6 +286,7 @@ void dblp_done(struct dblp_sock *dsk, int err)
 
 	dblp_conn_unhash(dsk);
 	dblp_work_finish(dsk);
+	err = err ?: dsk->rx_broken;
 	dblp_set_state(dsk, DBLP_STATE_CLOSED, err);
 	dsk->handshake_at = 0;
 	dsk->pace_at = 0;

@@ -155,7 +155,13 @@ void dblp_work(struct dblp_sock *dsk, u64 now)
 	dblp_tx_settle(dsk, DBLP_STEPS);
 }
 
-/** dblp_work_finish() - the connection is over: what users are told of is done */
+/**
+ * dblp_work_finish() - the connection is over: what users are told of is done
+ * @dsk: socket
+ *
+ * What they have to be told may be that a message ends before all of its pieces
+ * came: see @rx_broken.
+ */
 void dblp_work_finish(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);

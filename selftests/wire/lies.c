@@ -602,6 +602,42 @@ TEST_F(peer, ending_twice_at_different_places)
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
+/* One of a whole message of two pieces, or a message of its own */
+static void send_piece(struct peer *peer, struct packet *p, u32 id, u32 total)
+{
+	struct dblp_data d = { .msg_id = id, .msg_len = 8, .meta = true };
+	struct dblp_frame meta = {
+		.type = DBLP_FRAME_META,
+		.meta = { .msg_id = id, .total = total },
+	};
+
+	make_data(p, peer, &d, 8, &meta);
+	send_packet(peer, p);
+}
+
+/* It says goodbye before all that waited for the first message has been looked at: the
+ * end is not where a message ends
+ */
+TEST_F(peer, ending_amid_a_message)
+{
+	u32 i, n = 2000;
+	char buf[16];
+
+	for (i = 1; i < n; i++)
+		send_piece(&self->peer, &self->p, i, 8);
+	send_piece(&self->peer, &self->p, n, 16);
+	send_fin(&self->peer, &self->p, n + 1);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	send_piece(&self->peer, &self->p, 0, 8);
+	make_rst(&self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
+	send_packet(&self->peer, &self->p);
+	for (i = 0; wait_for(self->fd, POLLIN, WAIT_MS); i++)
+		if (recv(self->fd, buf, sizeof(buf), MSG_DONTWAIT) != 8)
+			break;
+	EXPECT_EQ(ECONNRESET, errno);
+	EXPECT_EQ(n, i);
+}
+
 TEST_F(peer, sending_after_the_end)
 {
 	u64 before = mib("DropWindow");
