@@ -47,7 +47,7 @@ u32 dblp_elide_first(const struct dblp_tx_msg *msg, u32 seg)
  */
 void dblp_elide_queue(struct dblp_tx_msg *msg)
 {
-	u32 seg = msg->crit_segs;
+	u32 crit = msg->crit_segs, n = msg->zeros.n;
 
 	if (!msg->zeros.count)
 		return;
@@ -55,19 +55,15 @@ void dblp_elide_queue(struct dblp_tx_msg *msg)
 	msg->need.count = msg->zeros.count;
 	msg->ahead = msg->zeros.count;
 	msg->undescribed = msg->zeros.count;
-	for (; (seg = dblp_segmap_next(&msg->zeros, seg)) < msg->zeros.n; seg++)
-		msg->least++;
+	if (crit < n)
+		msg->least += dblp_segmap_common(&msg->zeros, &msg->zeros, crit,
+						 n);
 }
 
 /** dblp_elide_next() - a segment that is to be described */
 u32 dblp_elide_next(const struct dblp_tx_msg *msg)
 {
-	u32 seg = 0;
-
-	for (; (seg = dblp_segmap_next(&msg->need, seg)) < msg->need.n; seg++)
-		if (dblp_tx_elided(msg, seg))
-			break;
-	return seg;
+	return dblp_segmap_next_common(&msg->need, &msg->zeros);
 }
 
 /** dblp_elide_skip() - move @cursor to a segment that is to be sent */
@@ -121,11 +117,10 @@ u8 *dblp_elide_put(const struct dblp_tx_msg *msg, u32 seg, u8 *p)
 /** dblp_elide_ends_pass() - is the first pass over with the map that @seg is in? */
 bool dblp_elide_ends_pass(const struct dblp_tx_msg *msg, u32 seg)
 {
-	u32 end = dblp_elide_end(msg, seg), n = 0;
+	u32 n = dblp_segmap_common(&msg->need, &msg->zeros,
+				   dblp_elide_begin(msg, seg),
+				   dblp_elide_end(msg, seg));
 
-	for (seg = dblp_elide_begin(msg, seg);
-	     (seg = dblp_segmap_next(&msg->zeros, seg)) < end; seg++)
-		n += dblp_segmap_test(&msg->need, seg);
 	return n == msg->undescribed &&
 	       msg->cursor + msg->ahead >= msg->first_pass;
 }
@@ -138,6 +133,7 @@ static void dblp_elide_count(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 
 	for (; seg < end; seg = dblp_segmap_next(&msg->zeros, seg + 1)) {
 		msg->sent[seg] = DBLP_SEG_SENT;
+		msg->described++;
 		bytes += dblp_tx_seg_len(msg, seg);
 	}
 	dsk->info.bytes_elided += bytes;
@@ -149,12 +145,12 @@ static void dblp_elide_move(struct dblp_tx_msg *msg, u32 seg, bool need)
 {
 	u32 end = dblp_elide_end(msg, seg);
 
-	for (; seg < end; seg = dblp_segmap_next(&msg->zeros, seg + 1)) {
-		if (need)
-			msg->undescribed += dblp_segmap_add(&msg->need, seg);
-		else
-			msg->undescribed -= dblp_segmap_del(&msg->need, seg);
-	}
+	if (need)
+		msg->undescribed += dblp_segmap_add_of(&msg->need, &msg->zeros,
+						       seg, end);
+	else
+		msg->undescribed -= dblp_segmap_del_of(&msg->need, &msg->zeros,
+						       seg, end);
 }
 
 /**
@@ -170,7 +166,6 @@ void dblp_elide_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
 	if (!(msg->sent[seg] & DBLP_SEG_SENT))
 		dblp_elide_count(dsk, msg, seg, dblp_elide_end(msg, seg));
 	msg->sent[seg]++;
-	msg->described = 1;
 	dblp_elide_move(msg, seg, false);
 	dblp_elide_skip(msg);
 }
@@ -182,11 +177,9 @@ void dblp_elide_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
  */
 void dblp_elide_acked(struct dblp_tx_msg *msg, u32 seg)
 {
-	u32 end = dblp_elide_end(msg, seg);
-
 	dblp_elide_move(msg, seg, false);
-	for (; seg < end; seg = dblp_segmap_next(&msg->zeros, seg + 1))
-		dblp_segmap_add(&msg->acked, seg);
+	dblp_segmap_add_of(&msg->acked, &msg->zeros, seg,
+			   dblp_elide_end(msg, seg));
 }
 
 /**
@@ -328,9 +321,10 @@ bool dblp_rx_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	cb->zeros.from = 0;
 	cb->zeros.to = 32 * z.words;
 	cb->zeros.hdr_len = z.p - run->p;
-	bytes = dblp_rx_zeros_bytes(msg, skb);
-	t->bytes += bytes;
 	dblp_zeromap_add(&z, &msg->have);
+	bytes = msg->missing - dblp_segmap_missing(&msg->have, msg->seg_size,
+						   msg->len);
+	t->bytes += bytes;
 	msg->missing -= bytes;
 	msg->elided += bytes;
 	if (!dblp_rx_try_close(dsk, msg)) {

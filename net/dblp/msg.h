@@ -60,7 +60,6 @@ struct dblp_sock;
  * @reshuffled: in sequence only below @shuffle_base
  * @own_budget: the socket's does not matter
  * @joined: this is the @msg of a &struct dblp_tx_whole
- * @described: a zero map was sent
  * @told: @ctl was queued: a CLOSE may go by another budget
  * @off_buffer: settled: @truesize takes no room in the send buffer
  * @shuffle_base: if @reshuffled: first position that is not in sequence
@@ -73,6 +72,7 @@ struct dblp_sock;
  * @zeros: segments that are elided, see elide.c; no bits if none is to be
  * @ahead: elided segments at positions from @cursor on
  * @undescribed: elided segments in @need
+ * @described: elided segments of which a map was ever sent
  * @least: segments that every first pass has: those with critical bytes, and
  *	those that are elided
  * @segs: memory of @acked, @need, @zeros and @sent
@@ -125,7 +125,6 @@ struct dblp_tx_msg {
 	u8			reshuffled:1;
 	u8			own_budget:1;
 	u8			joined:1;
-	u8			described:1;
 	u8			told:1;
 	u8			off_buffer:1;
 	u32			shuffle_base;
@@ -136,6 +135,7 @@ struct dblp_tx_msg {
 	struct dblp_segmap	zeros;
 	u32			ahead;
 	u32			undescribed;
+	u32			described;
 	u32			least;
 	void			*segs;
 	unsigned long		few_segs[4];
@@ -413,6 +413,7 @@ struct dblp_tx_msg *dblp_tx_alloc(struct dblp_sock *dsk, u32 len);
 int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_strip(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+u32 dblp_tx_unsent(const struct dblp_tx_msg *msg);
 u64 dblp_tx_never_sent(const struct dblp_sock *dsk);
 struct dblp_tx_msg *dblp_tx_find(const struct dblp_sock *dsk, u32 id);
 struct dblp_tx_msg *dblp_tx_after(const struct dblp_sock *dsk,

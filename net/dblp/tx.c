@@ -671,34 +671,31 @@ void dblp_tx_recount_msg(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		dblp_tx_mark_lost(dsk, msg);
 }
 
-static u32 dblp_tx_segs_unsent(const struct dblp_tx_msg *msg)
+/** dblp_tx_unsent() - bytes of a message that were never sent, nor described */
+u32 dblp_tx_unsent(const struct dblp_tx_msg *msg)
 {
-	u32 n = msg->acked.n - msg->cursor - msg->ahead, seg = 0;
+	u32 n = msg->acked.n - msg->cursor - msg->ahead, last, bytes;
 
-	if (!msg->undescribed)
-		return n;
-	for (; (seg = dblp_segmap_next(&msg->zeros, seg)) < msg->zeros.n; seg++)
-		n += !(msg->sent[seg] & DBLP_SEG_SENT);
-	return n;
+	n += msg->zeros.count - msg->described;
+	if (!n)
+		return 0;
+	last = msg->acked.n - 1;
+	bytes = n * msg->seg_size;
+	if (!(msg->sent[last] & DBLP_SEG_SENT))
+		bytes -= msg->seg_size - dblp_tx_seg_len(msg, last);
+	return bytes;
 }
 
 /** dblp_tx_never_sent() - bytes of messages that were never sent */
 u64 dblp_tx_never_sent(const struct dblp_sock *dsk)
 {
 	struct dblp_tx_msg *msg;
-	u32 n, last;
 	u64 sum = 0;
 
 	sock_owned_by_me(&dsk->sk);
-	list_for_each_entry(msg, &dsk->tx_msgs, list) {
-		n = dblp_tx_segs_unsent(msg);
-		if (msg->closed || !n)
-			continue;
-		last = msg->acked.n - 1;
-		sum += (u64)n * msg->seg_size;
-		if (!(msg->sent[last] & DBLP_SEG_SENT))
-			sum -= msg->seg_size - dblp_tx_seg_len(msg, last);
-	}
+	list_for_each_entry(msg, &dsk->tx_msgs, list)
+		if (!msg->closed)
+			sum += dblp_tx_unsent(msg);
 	return sum;
 }
 

@@ -150,14 +150,9 @@ int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f)
 static void dblp_tx_account(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	struct dblp_info *info = &dsk->info;
-	u32 seg = 0, len, sent = 0;
+	/* What was not sent is missing, unless the receiver has lied */
+	u32 sent = msg->missing - min(msg->missing, dblp_tx_unsent(msg));
 
-	if (msg->missing_segs)
-		for (; (seg = dblp_segmap_next_hole(&msg->lossmap, seg)) <
-		     msg->lossmap.n; seg++) {
-			len = dblp_tx_seg_len(msg, seg);
-			sent += msg->sent[seg] & DBLP_SEG_SENT ? len : 0;
-		}
 	info->bytes_delivered += msg->len - msg->missing;
 	info->bytes_forgiven_sent += sent;
 	info->bytes_forgiven_unsent += msg->missing - sent;

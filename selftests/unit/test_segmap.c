@@ -65,6 +65,57 @@ static void model_fill(struct model *m, struct prng *r)
 	}
 }
 
+/* What two sets have in common between two segments, of which one set then gets or
+ * loses it
+ */
+static bool of_another(struct model *m, const struct model *of, u32 first,
+		       u32 end, bool add)
+{
+	u32 i, common = 0, n = 0, found = m->m.n;
+
+	for (i = m->m.n; i--; )
+		if (m->has[i] && of->has[i])
+			found = i;
+	for (i = first; i < end; i++) {
+		common += m->has[i] && of->has[i];
+		if (!of->has[i] || m->has[i] == add)
+			continue;
+		n++;
+		m->has[i] = add;
+	}
+	if (dblp_segmap_next_common(&m->m, &of->m) != found ||
+	    dblp_segmap_common(&m->m, &of->m, first, end) != common)
+		return false;
+	if (add && dblp_segmap_add_of(&m->m, &of->m, first, end) != n)
+		return false;
+	return add ||
+	       dblp_segmap_del_of(&m->m, &of->m, first, end) == n;
+}
+
+TEST(dblp_segmap_add_of__like_the_model)
+{
+	struct prng r = { 23 };
+	struct model m, of;
+	u32 i, n, first;
+
+	for (n = 1; n < MAX_SEGS; n += 1 + prng_below(&r, 100)) {
+		model_init(&m, n);
+		model_init(&of, n);
+		for (i = 0; i < 20; i++) {
+			if (i % 4 == 0)
+				model_fill(&m, &r);
+			model_fill(&of, &r);
+			first = prng_below(&r, n);
+			EXPECT_TRUE(of_another(&m, &of, first, first + 1 +
+					       prng_below(&r, n - first),
+					       i % 2));
+			EXPECT_TRUE(model_agrees(&m));
+		}
+		model_free(&m);
+		model_free(&of);
+	}
+}
+
 TEST(dblp_segmap_bytes__whole_words)
 {
 	EXPECT_EQ(sizeof(long), dblp_segmap_bytes(1));

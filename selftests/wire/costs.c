@@ -429,6 +429,113 @@ TEST_F(cost, one_packet_closes_as_many_as_it_can_name)
 	EXPECT_EQ(n, read_many(self, n));
 }
 
+/* A message of as many segments as one packet can describe, of which each second is
+ * zero
+ */
+#define WIDE		1440U
+#define WIDE_SEGS	(8 * WIDE)
+
+TEST_F(cost, a_packet_describes_as_much_as_it_can)
+{
+	struct dblp_data d = {
+		.msg_id = 1, .msg_len = WIDE_SEGS * WIDE,
+		.budget = HALF, .policy = DBLP_POLICY_FULL,
+	};
+	static u32 map[WIDE / 4];
+	u32 i;
+
+	for (i = 0; i < WIDE / 4; i++)
+		map[i] = 0x55555555;
+	make_zeros(&self->p, &self->peer, &d, WIDE, NULL, map, WIDE / 4);
+	EXPECT_CHEAP(cost_of(self), "each second segment is zero");
+	self->p.byte[7]++;
+	self->peer.pn++;
+	EXPECT_CHEAP(cost_of(self), "they are described again");
+	d.policy = DBLP_POLICY_EAGER;
+	d.msg_id++;
+	make_zeros(&self->p, &self->peer, &d, WIDE, NULL, map, WIDE / 4);
+	EXPECT_CHEAP(cost_of(self), "that is enough of a message");
+}
+
+/* Wait until @n packets in all have come from the other end, acknowledging none */
+static bool await_packets(FIXTURE_DATA(cost) *self, u32 n)
+{
+	u64 end = now_ms() + WAIT_MS;
+
+	while (self->peer.largest < n && now_ms() < end) {
+		peer_expect(&self->peer, DBLP_PKT_DATA, 1);
+		peer_drain(&self->peer);
+	}
+	return self->peer.largest >= n;
+}
+
+/* Name all @n segments of message @id as missing */
+static u64 close_all_missing(FIXTURE_DATA(cost) *self, u32 id, u32 len, u32 n)
+{
+	static u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX];
+	struct dblp_frame map = {
+		.type = DBLP_FRAME_LOSSMAP,
+		.lossmap = { .msg_id = id, .bits = bits },
+	};
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = {
+			.msg_id = id, .missing = len, .missing_segs = n,
+			.budget = DBLP_PPM, .reason = DBLP_REASON_BUDGET,
+		},
+	};
+	u64 worst = 0;
+	u32 left;
+
+	memset(bits, 0xff, sizeof(bits));
+	for (; map.lossmap.first < n; map.lossmap.first += 32 * map.lossmap.words) {
+		left = n - map.lossmap.first;
+		map.lossmap.words = left < 32 * DBLP_LOSSMAP_WORDS_MAX ?
+				    left / 32 : DBLP_LOSSMAP_WORDS_MAX;
+		worst = most(worst, frame(self, &map));
+	}
+	return most(worst, frame(self, &f));
+}
+
+TEST_F(cost, a_large_message_is_sent_and_goes)
+{
+	struct dblp_frame flow = {
+		.type = DBLP_FRAME_FLOW,
+		.flow = {
+			.max_msg = 1 << 20, .max_data = 1ULL << 40,
+			.cap = DBLP_PPM,
+		},
+	};
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.budget = DBLP_PPM, .policy = DBLP_POLICY_EARLY,
+	};
+	static u8 buf[WIDE_SEGS * WIDE];
+	u64 worst = 0, start;
+	u32 i, largest;
+
+	frame(self, &flow);
+	set_u32(self->fd, DBLP_ELIDE, 1);
+	set_u32(self->fd, DBLP_ORDER, DBLP_ORDER_SEQUENTIAL);
+	for (i = 0; i < WIDE_SEGS; i += 2)
+		buf[i * WIDE] = 1;
+	start = now_ns();
+	ASSERT_EQ(sizeof(buf), sndinfo_send(self->fd, buf, sizeof(buf),
+					    MSG_DONTWAIT, &info));
+	TELL(now_ns() - start, "sendmsg()");
+	ASSERT_TRUE(await_packets(self, 10));
+	largest = self->peer.largest;
+	for (i = 4; i < largest; i++)
+		worst = most(worst, acknowledge(self, i, i));
+	EXPECT_CHEAP(worst, "the map is lost");
+	ASSERT_TRUE(await_packets(self, largest + 1));
+	EXPECT_CHEAP(acknowledge(self, 0, self->peer.largest - 1), "it has come");
+	EXPECT_CHEAP(close_all_missing(self, 0, sizeof(buf), WIDE_SEGS),
+		     "it is closed, and settled");
+	EXPECT_CHEAP(longest_run(20), "what follows");
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->fd).state);
+}
+
 /* Send @n messages of one segment, which may be missing, and let them fly */
 static void send_many(FIXTURE_DATA(cost) *self, u32 n)
 {

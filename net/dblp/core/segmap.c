@@ -74,6 +74,78 @@ void dblp_segmap_del_word(struct dblp_segmap *m, u32 first, u32 word)
 	m->count -= hweight_long(gone);
 }
 
+void dblp_segmap_add_word(struct dblp_segmap *m, u32 first, u32 word)
+{
+	m->bits[first / BITS_PER_LONG] |= (unsigned long)word <<
+					  first % BITS_PER_LONG;
+	m->count += hweight_long(word);
+}
+
+/* Word @i of a set, with what is from @first to before @end */
+static unsigned long part_of(const struct dblp_segmap *m, u32 i, u32 first,
+			     u32 end)
+{
+	unsigned long word = m->bits[i];
+
+	if (i == first / BITS_PER_LONG)
+		word &= ~0UL << first % BITS_PER_LONG;
+	if (i == end / BITS_PER_LONG)
+		word &= ~(~0UL << end % BITS_PER_LONG);
+	return word;
+}
+
+u32 dblp_segmap_add_of(struct dblp_segmap *m, const struct dblp_segmap *of,
+		       u32 first, u32 end)
+{
+	u32 i = first / BITS_PER_LONG, n = 0;
+
+	for (; i < BITS_TO_LONGS(end); i++) {
+		unsigned long more = part_of(of, i, first, end) & ~m->bits[i];
+
+		m->bits[i] |= more;
+		n += hweight_long(more);
+	}
+	m->count += n;
+	return n;
+}
+
+u32 dblp_segmap_del_of(struct dblp_segmap *m, const struct dblp_segmap *of,
+		       u32 first, u32 end)
+{
+	u32 i = first / BITS_PER_LONG, n = 0;
+
+	for (; i < BITS_TO_LONGS(end); i++) {
+		unsigned long less = part_of(of, i, first, end) & m->bits[i];
+
+		m->bits[i] ^= less;
+		n += hweight_long(less);
+	}
+	m->count -= n;
+	return n;
+}
+
+u32 dblp_segmap_common(const struct dblp_segmap *m,
+		       const struct dblp_segmap *of, u32 first, u32 end)
+{
+	u32 i = first / BITS_PER_LONG, n = 0;
+
+	for (; i < BITS_TO_LONGS(end); i++)
+		n += hweight_long(part_of(of, i, first, end) & m->bits[i]);
+	return n;
+}
+
+u32 dblp_segmap_next_common(const struct dblp_segmap *m,
+			    const struct dblp_segmap *of)
+{
+	u32 i;
+
+	for (i = 0; i < BITS_TO_LONGS(m->n); i++)
+		if (m->bits[i] & of->bits[i])
+			return i * BITS_PER_LONG +
+			       __ffs(m->bits[i] & of->bits[i]);
+	return m->n;
+}
+
 u32 dblp_segmap_free(const struct dblp_segmap *m, u32 first, u32 count)
 {
 	return find_next_bit(m->bits, first + count, first) - first;

@@ -8,6 +8,7 @@
 #ifndef _NET_DBLP_SEGMAP_H
 #define _NET_DBLP_SEGMAP_H
 
+#include <linux/bitmap.h>
 #include <linux/types.h>
 
 /**
@@ -44,6 +45,34 @@ void dblp_segmap_del_run(struct dblp_segmap *m, u32 first, u32 count);
  * @word: bit i is segment @first + i, which exists; it need not be in the set
  */
 void dblp_segmap_del_word(struct dblp_segmap *m, u32 first, u32 word);
+/**
+ * dblp_segmap_add_of() - put what is in another set into this one
+ * @m: the set
+ * @of: the other, of as many segments
+ * @first: from this segment on,
+ * @end: and before this one; larger than @first
+ *
+ * Return: how many were new.
+ */
+u32 dblp_segmap_add_of(struct dblp_segmap *m, const struct dblp_segmap *of,
+		       u32 first, u32 end);
+/** dblp_segmap_del_of() - the same, taking them out; returns how many were in it */
+u32 dblp_segmap_del_of(struct dblp_segmap *m, const struct dblp_segmap *of,
+		       u32 first, u32 end);
+/** dblp_segmap_common() - how many of those between are in both? */
+u32 dblp_segmap_common(const struct dblp_segmap *m,
+		       const struct dblp_segmap *of, u32 first, u32 end);
+/** dblp_segmap_next_common() - first segment that is in both, or @n */
+u32 dblp_segmap_next_common(const struct dblp_segmap *m,
+			    const struct dblp_segmap *of);
+/** dblp_segmap_word() - 32 segments from @first on, a multiple of 32 below @n */
+static inline u32 dblp_segmap_word(const struct dblp_segmap *m, u32 first)
+{
+	return m->bits[first / BITS_PER_LONG] >> first % BITS_PER_LONG;
+}
+
+/** dblp_segmap_add_word() - put those into the set that are in a word, new all */
+void dblp_segmap_add_word(struct dblp_segmap *m, u32 first, u32 word);
 /** dblp_segmap_free() - how many from @first on are not in it, at most @count */
 u32 dblp_segmap_free(const struct dblp_segmap *m, u32 first, u32 count);
 /** dblp_segmap_next() - first segment >= @from in the set, or @n */

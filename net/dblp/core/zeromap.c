@@ -3,6 +3,7 @@
  * Which segments are all zero: finding out, saying so, and reading it.
  */
 #include <linux/bitmap.h>
+#include <linux/bitops.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -45,8 +46,7 @@ u8 *dblp_zeromap_put(u8 *p, const struct dblp_segmap *zeros, u32 first,
 	u32 word;
 
 	for (; words--; first += 32, p += 4) {
-		word = zeros->bits[first / BITS_PER_LONG] >>
-		       first % BITS_PER_LONG;
+		word = dblp_segmap_word(zeros, first);
 		p[0] = word >> 24;
 		p[1] = word >> 16;
 		p[2] = word >> 8;
@@ -122,14 +122,17 @@ bool dblp_zeromap_valid(const struct dblp_zeromap *z, u32 n)
 u32 dblp_zeromap_common(const struct dblp_zeromap *z,
 			const struct dblp_segmap *have, u32 *count)
 {
-	u32 at = 0, first, n, end, common = 0;
+	u32 i, word, common = 0;
 
 	*count = 0;
-	while (dblp_zeromap_next(z, &at, &first, &n)) {
-		*count += n;
-		for (end = first + n; (first = dblp_segmap_next(have, first)) <
-		     end; first++)
-			common++;
+	for (i = 0; i < z->words; i++) {
+		word = get_word(z, i);
+		/* There may be words behind the end, where nothing is */
+		if (!word)
+			continue;
+		*count += hweight_long(word);
+		common += hweight_long(word &
+				       dblp_segmap_word(have, z->first + 32 * i));
 	}
 	return common;
 }
@@ -137,17 +140,23 @@ u32 dblp_zeromap_common(const struct dblp_zeromap *z,
 /** dblp_zeromap_add() - put the segments of a map into a set that has none */
 void dblp_zeromap_add(const struct dblp_zeromap *z, struct dblp_segmap *have)
 {
-	u32 at = 0, first, n;
+	u32 i, word;
 
-	while (dblp_zeromap_next(z, &at, &first, &n))
-		dblp_segmap_add_run(have, first, n);
+	for (i = 0; i < z->words; i++) {
+		word = get_word(z, i);
+		if (word)
+			dblp_segmap_add_word(have, z->first + 32 * i, word);
+	}
 }
 
 /** dblp_zeromap_del() - take the segments of a map out of a set that has all */
 void dblp_zeromap_del(const struct dblp_zeromap *z, struct dblp_segmap *have)
 {
-	u32 at = 0, first, n;
+	u32 i, word;
 
-	while (dblp_zeromap_next(z, &at, &first, &n))
-		dblp_segmap_del_run(have, first, n);
+	for (i = 0; i < z->words; i++) {
+		word = get_word(z, i);
+		if (word)
+			dblp_segmap_del_word(have, z->first + 32 * i, word);
+	}
 }
