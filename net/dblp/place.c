@@ -21,6 +21,13 @@
  */
 #define DBLP_PLACED_MIN	8
 
+/*
+ * Pieces behind the one whose turn it is that are looked at for something to place,
+ * with each packet and each call. A sender that goes has fewer under way, as long as
+ * it has memory: see dblp_piece_len(). What is in others waits until they are near.
+ */
+#define DBLP_PLACE_AHEAD	256U
+
 /**
  * struct dblp_place - one call of recvmsg()
  * @m: from the user
@@ -63,7 +70,7 @@ static bool dblp_place_is_ready(const struct dblp_sock *dsk,
 
 /*
  * Walk the pieces of the message whose turn it is, as far as it is known where
- * they belong: @msg is the last one and @base its offset, NULL to begin with.
+ * they belong, and that is near: @msg is the last one and @base its offset, NULL to begin with.
  */
 static struct dblp_rx_msg *dblp_place_next(struct dblp_sock *dsk,
 					   struct dblp_rx_msg *msg, u32 *base)
@@ -84,6 +91,8 @@ static struct dblp_rx_msg *dblp_place_next(struct dblp_sock *dsk,
 		else if (!list_is_last(&msg->list, &dsk->rx_ready))
 			return list_next_entry(msg, list);
 	}
+	if (id - dsk->rx_next >= DBLP_PLACE_AHEAD)
+		return NULL;
 	msg = dblp_rx_find(dsk, id);
 	if (msg && !msg->meta_missing && msg->offset != *base)
 		return NULL;

@@ -385,6 +385,72 @@ TEST_F(cost, the_last_message_is_named_while_many_are_open)
 	EXPECT_CHEAP(frame(self, &fin), "a FIN");
 }
 
+/* A segment of a piece of three, of a message of as many as may be under way */
+static u64 piece(FIXTURE_DATA(cost) *self, u32 i, u32 seg)
+{
+	struct dblp_data d = {
+		.msg_id = 1 + i, .msg_len = 3 * SEG, .offset = seg * SEG,
+		.meta = true,
+	};
+	struct dblp_frame meta = {
+		.type = DBLP_FRAME_META,
+		.meta = {
+			.msg_id = 1 + i, .offset = i * 3 * SEG,
+			.total = MANY * 3 * SEG,
+		},
+	};
+
+	make_data(&self->p, &self->peer, &d, SEG, &meta);
+	return cost_of(self);
+}
+
+static u64 place(FIXTURE_DATA(cost) *self, bool *any)
+{
+	static char buf[MANY * 3 * SEG];
+	u64 start;
+
+	/* Its pages are there */
+	if (!buf[0])
+		memset(buf, 1, sizeof(buf));
+	start = now_ns();
+	*any = recv(self->fd, buf, sizeof(buf), MSG_DONTWAIT) > 0;
+	return now_ns() - start;
+}
+
+TEST_F(cost, many_pieces_have_been_placed)
+{
+	u64 worst = 0, call = 0;
+	bool any;
+	u32 i, n;
+
+	set_u32(self->fd, DBLP_PLACEMENT, 1);
+	for (i = n = 0; i < MANY; i++) {
+		worst = most(worst, piece(self, i, 0));
+		call = most(call, place(self, &any));
+		n += any;
+	}
+	TH_LOG("segments of %u pieces were placed", n);
+	EXPECT_LE(200, n);
+	EXPECT_CHEAP(worst, "a piece begins");
+	EXPECT_CHEAP(call, "a call that places it");
+	for (worst = call = i = 0; i < MANY; i += 199) {
+		worst = most(worst, piece(self, i, 1));
+		call = most(call, place(self, &any));
+	}
+	EXPECT_CHEAP(worst, "it goes on");
+	EXPECT_CHEAP(call, "a call that places that");
+	for (i = 0; i < MANY; i++) {
+		piece(self, i, 0);
+		piece(self, i, 1);
+		piece(self, i, 2);
+		call = most(call, place(self, &any));
+	}
+	TELL(call, "a call");
+	EXPECT_TRUE(any);
+	place(self, &any);
+	EXPECT_FALSE(any);
+}
+
 /* Add frames as long as there is room; returns how many that were */
 static u32 add_frames(FIXTURE_DATA(cost) *self, struct dblp_frame *f, u32 n,
 		      u32 *id)
