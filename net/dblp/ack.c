@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the peer is told of what came from it: acknowledgments, the marks on
- * its packets, credit, CLOSE frames. Any packet takes that along; if none goes
- * soon enough, one of its own does.
+ * The frames that are not repeated by themselves: what the peer is told of what came
+ * from it (acknowledgments, the marks on its packets, credit, CLOSE frames), which any
+ * packet takes along, and META.
  */
 #include "dblp.h"
 
-static void dblp_ack_done(struct dblp_sock *dsk)
+/** dblp_ack_done() - an ACK that says all goes, or would if it could */
+void dblp_ack_done(struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	dsk->acked_at = ktime_get_ns();
 	dsk->ack_pending = 0;
 	dsk->ack_now = 0;
@@ -124,54 +126,22 @@ u8 *dblp_put_news(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 }
 
 /**
- * dblp_send_ack() - acknowledge what has come
- * @dsk: socket
- */
-void dblp_send_ack(struct dblp_sock *dsk)
-{
-	u8 out[DBLP_HDR_LEN + DBLP_CTL_MAX];
-	struct dblp_hdr h = {
-		.type = DBLP_PKT_ACK,
-		.dcid = dsk->peer_key.cid,
-	};
-	u8 *p = out + DBLP_HDR_LEN;
-	const u8 *end;
-
-	sock_owned_by_me(&dsk->sk);
-	end = out + min(min_t(u32, sizeof(out), dblp_mss(dsk, NULL)) -
-			dblp_auth_len(dsk),
-			max_t(u32, dsk->answer, DBLP_ANSWER_MIN));
-	p = dblp_put_news(dsk, p, end, ktime_get_ns());
-	h.ctl_len = p - out - DBLP_HDR_LEN;
-	dblp_put_hdr(out, &h);
-	dblp_ack_done(dsk);
-	dsk->answer -= min_t(u32, dsk->answer,
-			     p - out + dblp_auth_len(dsk));
-	dblp_send_raw(dsk, out, p - out);
-	DBLP_INC_SK_STATS(dsk, DBLP_MIB_ACKSENT);
-}
-
-/**
- * dblp_ack_or_wait() - acknowledge now, or say when
- * @dsk: socket
- * @now: the time
+ * dblp_put_meta() - write what a user said of a message
+ * @msg: message with such
+ * @p: where
+ * @end: of the room there
  *
- * Each ACK costs both ends as much as several packets do, so the faster these
- * come, the more an ACK has to tell.
+ * Return: the end of the frame, NULL if there is no room for it.
  */
-void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now)
+u8 *dblp_put_meta(const struct dblp_tx_msg *msg, u8 *p, const u8 *end)
 {
-	u64 at = now + DBLP_ACK_DELAY_NS;
+	struct dblp_frame f = { .type = DBLP_FRAME_META };
 
-	sock_owned_by_me(&dsk->sk);
-	if (!dsk->ack_pending && !dsk->ack_now)
-		return;
-	if (dsk->ack_pending >= DBLP_ACK_EVERY)
-		at = dsk->info.pkts_received > DBLP_ACK_QUICKLY ?
-		     dsk->acked_at + DBLP_ACK_SPACE_NS : now;
-	if (dsk->ack_now || dsk->ack_pending >= DBLP_ACK_EVERY_FAST ||
-	    at <= now)
-		dblp_send_ack(dsk);
-	else if (!dsk->ack_at || dsk->ack_at > at)
-		dsk->ack_at = at;
+	f.meta.msg_id = msg->id;
+	f.meta.critical = msg->critical;
+	f.meta.deadline = msg->deadline;
+	f.meta.offset = msg->offset;
+	f.meta.total = msg->total;
+	f.meta.tag = msg->tag;
+	return dblp_put_frame(p, end, &f);
 }

@@ -109,6 +109,7 @@
 #include "netlink/event.h"
 #include "mib.h"
 #include "msg.h"
+#include "packet.h"
 #include "phase.h"
 #include "core/pmtu.h"
 #include "core/ranges.h"
@@ -831,7 +832,8 @@ void dblp_path_acked(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt,
 		     u32 n);
 void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
 bool dblp_path_timeout(struct dblp_sock *dsk);
-void dblp_path_probe(struct dblp_sock *dsk, struct dst_entry *dst, u64 now);
+u32 dblp_path_probe(struct dblp_sock *dsk, u64 now);
+void dblp_path_probed(struct dblp_sock *dsk, bool sent);
 
 /* reuse.c: endpoints that several sockets were bound to */
 void dblp_reuse_init(struct dblp_net *dn);
@@ -911,17 +913,12 @@ void dblp_lose_oldest(struct dblp_sock *dsk, u32 n);
 void dblp_loss_expired(struct dblp_sock *dsk, u64 now);
 void dblp_push(struct dblp_sock *dsk);
 void dblp_probe(struct dblp_sock *dsk, u64 now);
-bool dblp_send_size_probe(struct dblp_sock *dsk, struct dst_entry *dst, u32 len,
-			  u64 now);
-void dblp_send_rst(struct dblp_sock *dsk, enum dblp_rst_reason reason);
-int dblp_send_raw(struct dblp_sock *dsk, const u8 *data, u32 len);
-void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p);
 
-/* ack.c: what the peer is told of what came */
+/* ack.c: frames that are not repeated by themselves */
+void dblp_ack_done(struct dblp_sock *dsk);
 u8 *dblp_put_ecn(struct dblp_sock *dsk, u8 *p, const u8 *end);
 u8 *dblp_put_news(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now);
-void dblp_send_ack(struct dblp_sock *dsk);
-void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now);
+u8 *dblp_put_meta(const struct dblp_tx_msg *msg, u8 *p, const u8 *end);
 
 /* ring.c: the memory of the ring of packets sent */
 u32 dblp_ring_truesize(const struct dblp_sock *dsk);

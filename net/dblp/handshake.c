@@ -10,6 +10,17 @@
 
 #include "dblp.h"
 
+/* What the peer is told of this end */
+static void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
+{
+	p->cap = dsk->cap;
+	p->max_msg = dsk->rx_max_msg;
+	p->max_data = dsk->rx_max_data;
+	p->msg_max = dsk->rx_msg_max;
+	p->rtt_us = min_t(u64, div_u64(dsk->handshake_rtt, NSEC_PER_USEC),
+			  DBLP_PARAMS_RTT_MAX);
+}
+
 static u64 dblp_new_cid(void)
 {
 	u64 cid;

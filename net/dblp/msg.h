@@ -422,9 +422,7 @@ void dblp_tx_leave(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again);
 void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
-		  bool again);
-void dblp_tx_sent_run(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 n,
-		      u32 bytes);
+		  u32 n, bool again);
 void dblp_tx_described(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
 void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 		   u32 n, bool late);

@@ -260,29 +260,41 @@ bool dblp_path_timeout(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_path_probe() - send a probe of the path's size if one is wanted
+ * dblp_path_probe() - is a probe of the path's size wanted?
  * @dsk: socket
- * @dst: route
  * @now: the time
  *
  * Only while others are in flight: an idle connection stays idle.
+ *
+ * Return: UDP payload of the probe in bytes; dblp_path_probed() has to follow. 0 if
+ * there is to be none.
  */
-void dblp_path_probe(struct dblp_sock *dsk, struct dst_entry *dst, u64 now)
+u32 dblp_path_probe(struct dblp_sock *dsk, u64 now)
 {
 	struct dblp_pmtu *p = &dsk->pmtu;
 	u32 size;
 
 	sock_owned_by_me(&dsk->sk);
 	if (!dsk->sent.inflight || dblp_pmtu_known(p))
-		return;
+		return 0;
 	size = dblp_pmtu_next(p, now);
 	if (!size)
-		return;
+		return 0;
 	dsk->path.mtu = max(size, p->mtu);
-	if (dblp_send_size_probe(dsk, dst, size -
-				 dblp_path_overhead(&dsk->path), now))
+	return size - dblp_path_overhead(&dsk->path);
+}
+
+/**
+ * dblp_path_probed() - a probe of the path's size was to be sent
+ * @dsk: socket
+ * @sent: it was
+ */
+void dblp_path_probed(struct dblp_sock *dsk, bool sent)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (sent)
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MTUPROBE);
 	else
-		dblp_pmtu_unsent(p);
-	dsk->path.mtu = p->mtu;
+		dblp_pmtu_unsent(&dsk->pmtu);
+	dsk->path.mtu = dsk->pmtu.mtu;
 }

@@ -487,52 +487,34 @@ static void dblp_tx_unmark_lost(struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_tx_sent() - a segment went out
+ * dblp_tx_sent() - segments went out
  * @dsk: socket
- * @msg: its message
- * @seg: the segment
+ * @msg: their message
+ * @seg: the first
+ * @n: number of segments, see dblp_tx_row(); 1 if @again
  * @again: it was sent before
  */
 void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
-		  bool again)
+		  u32 n, bool again)
 {
-	u32 len = dblp_tx_seg_len(msg, seg);
+	u32 bytes = n * dblp_tx_seg_len(msg, seg);
 
 	sock_owned_by_me(&dsk->sk);
-	msg->sent[seg] = (msg->sent[seg] + 1) | DBLP_SEG_SENT;
-	dblp_segmap_del(&msg->need, seg);
 	if (again) {
-		dsk->info.bytes_again += len;
+		msg->sent[seg]++;
+		dblp_segmap_del(&msg->need, seg);
+		dsk->info.bytes_again += bytes;
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_SEGAGAIN);
-		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESAGAIN, len);
+		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESAGAIN, bytes);
 	} else {
-		msg->cursor++;
+		memset(msg->sent + seg, DBLP_SEG_SENT | 1, n);
+		msg->cursor += n;
 		if (msg->ahead)
 			dblp_elide_skip(msg);
-		dsk->info.bytes_first += len;
-		DBLP_INC_SK_STATS(dsk, DBLP_MIB_SEGFIRST);
-		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESFIRST, len);
+		dsk->info.bytes_first += bytes;
+		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_SEGFIRST, n);
+		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESFIRST, bytes);
 	}
-	dblp_tx_unmark_lost(msg);
-}
-
-/**
- * dblp_tx_sent_run() - segments went out for the first time
- * @dsk: socket
- * @msg: their message
- * @n: so many from @cursor on, whose copies are counted already
- * @bytes: their bytes
- */
-void dblp_tx_sent_run(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 n,
-		      u32 bytes)
-{
-	sock_owned_by_me(&dsk->sk);
-	msg->cursor += n;
-	if (msg->ahead)
-		dblp_elide_skip(msg);
-	dsk->info.bytes_first += bytes;
-	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_SEGFIRST, n);
-	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESFIRST, bytes);
 	dblp_tx_unmark_lost(msg);
 }
 
