@@ -501,7 +501,7 @@ void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 
 	sock_owned_by_me(&dsk->sk);
 	if (again) {
-		msg->sent[seg]++;
+		msg->sent[seg] = (msg->sent[seg] + 1) | DBLP_SEG_SENT;
 		dblp_segmap_del(&msg->need, seg);
 		dsk->info.bytes_again += bytes;
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_SEGAGAIN);
