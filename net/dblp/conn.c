@@ -1,149 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections and sockets as objects: their tables, the timer, how they end,
- * and what netlink may see of them.
+ * The states of a connection: how it begins, is closed, and ends.
  */
+#include <net/proto_memory.h>
+
 #include "dblp.h"
 #include "trace.h"
-
-static const struct rhashtable_params dblp_conns_params = {
-	.key_len		= sizeof(u64),
-	.key_offset		= offsetof(struct dblp_sock, cid),
-	.head_offset		= offsetof(struct dblp_sock, conn_node),
-	.automatic_shrinking	= true,
-};
-
-static const struct rhashtable_params dblp_peers_params = {
-	.key_len		= sizeof(struct dblp_peer_key),
-	.key_offset		= offsetof(struct dblp_sock, peer_key),
-	.head_offset		= offsetof(struct dblp_sock, peer_node),
-	.automatic_shrinking	= true,
-};
-
-int dblp_conns_init(struct dblp_net *dn)
-{
-	int err;
-
-	err = rhashtable_init(&dn->conns, &dblp_conns_params);
-	if (err)
-		return err;
-	err = rhashtable_init(&dn->peers, &dblp_peers_params);
-	if (err)
-		goto err_conns;
-	xa_init_flags(&dn->socks, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
-	return 0;
-
-err_conns:
-	rhashtable_destroy(&dn->conns);
-	return err;
-}
-
-void dblp_conns_exit(struct dblp_net *dn)
-{
-	WARN_ON_ONCE(!xa_empty(&dn->socks));
-	xa_destroy(&dn->socks);
-	rhashtable_destroy(&dn->peers);
-	rhashtable_destroy(&dn->conns);
-}
-
-/**
- * dblp_conn_find() - connection by the ID that its packets are sent to
- * @net: namespace
- * @cid: our connection ID
- *
- * Return: the connection with a reference, or NULL.
- */
-struct dblp_sock *dblp_conn_find(struct net *net, u64 cid)
-{
-	struct dblp_net *dn = dblp_pernet(net);
-	struct dblp_sock *dsk;
-
-	rcu_read_lock();
-	dsk = rhashtable_lookup(&dn->conns, &cid, dblp_conns_params);
-	if (dsk && !refcount_inc_not_zero(&dsk->sk.sk_refcnt))
-		dsk = NULL;
-	rcu_read_unlock();
-	return dsk;
-}
-
-/**
- * dblp_conn_find_peer() - connection by its other end
- * @net: namespace
- * @key: connection ID and address of the other end
- *
- * Return: the connection with a reference, or NULL.
- */
-struct dblp_sock *dblp_conn_find_peer(struct net *net,
-				      const struct dblp_peer_key *key)
-{
-	struct dblp_net *dn = dblp_pernet(net);
-	struct dblp_sock *dsk;
-
-	rcu_read_lock();
-	dsk = rhashtable_lookup(&dn->peers, key, dblp_peers_params);
-	if (dsk && !refcount_inc_not_zero(&dsk->sk.sk_refcnt))
-		dsk = NULL;
-	rcu_read_unlock();
-	return dsk;
-}
-
-/**
- * dblp_conn_hash() - let packets find a connection
- * @dsk: socket with its connection ID set
- *
- * A client is in @peers only once it knows its peer's connection ID: it calls
- * this again then.
- *
- * Return: 0, -EEXIST if the ID is taken, or -ENOMEM.
- */
-int dblp_conn_hash(struct dblp_sock *dsk)
-{
-	struct dblp_net *dn = dsk->dn;
-	int err;
-
-	sock_owned_by_me(&dsk->sk);
-	if (!dsk->hashed) {
-		err = rhashtable_lookup_insert_fast(&dn->conns,
-						    &dsk->conn_node,
-						    dblp_conns_params);
-		if (err)
-			return err;
-		dsk->hashed = true;
-	}
-	if (!dsk->peer_key.cid || dsk->peer_hashed)
-		return 0;
-
-	err = rhashtable_lookup_insert_fast(&dn->peers, &dsk->peer_node,
-					    dblp_peers_params);
-	if (!err)
-		dsk->peer_hashed = true;
-	return err;
-}
-
-/** dblp_conn_unhash_peer() - the other end has no connection ID any more */
-void dblp_conn_unhash_peer(struct dblp_sock *dsk)
-{
-	struct dblp_net *dn = dsk->dn;
-
-	sock_owned_by_me(&dsk->sk);
-	if (dsk->peer_hashed)
-		rhashtable_remove_fast(&dn->peers, &dsk->peer_node,
-				       dblp_peers_params);
-	dsk->peer_hashed = false;
-}
-
-/** dblp_conn_unhash() - no packet finds a connection any more */
-void dblp_conn_unhash(struct dblp_sock *dsk)
-{
-	struct dblp_net *dn = dsk->dn;
-
-	sock_owned_by_me(&dsk->sk);
-	dblp_conn_unhash_peer(dsk);
-	if (dsk->hashed)
-		rhashtable_remove_fast(&dn->conns, &dsk->conn_node,
-				       dblp_conns_params);
-	dsk->hashed = false;
-}
 
 /**
  * dblp_conn_start() - make a socket ready to be a connection
@@ -256,8 +118,92 @@ void dblp_conn_unstart(struct dblp_sock *dsk)
 	WRITE_ONCE(dsk->sk.sk_err_soft, 0);
 }
 
+/*
+ * Orphans: connections that their user has closed, and that have something to
+ * deliver still.
+ *
+ * Nobody waits for them, and nobody sees what they hold. A peer keeps them for as
+ * long as it takes messages, but not by acknowledging for its own sake: what counts
+ * is segments that arrive for the first time, and messages that are settled, of
+ * which there is an end. There may be so many of them in a namespace, and when
+ * sockets have nearly all memory that they may have, those that do not get on are
+ * the first to go.
+ */
+
+/*
+ * How often it is looked whether they get on. This is no guess at a path: what ends
+ * them is their patience, which this only rounds, or that memory is short, which
+ * this is how soon to find out.
+ */
+#define DBLP_ORPHAN_LOOK_NS	((u64)NSEC_PER_SEC)
+
+static void dblp_orphan_look_again(struct dblp_sock *dsk, u64 now)
+{
+	dsk->orphan_at = now + min_t(u64, dblp_patience(dsk),
+				     DBLP_ORPHAN_LOOK_NS);
+}
+
+/* Nobody has the socket of a connection in state CLOSING any more */
+static void dblp_orphan_begin(struct dblp_sock *dsk)
+{
+	int most = READ_ONCE(dsk->dn->sysctl_max_orphans);
+	u64 now = ktime_get_ns();
+
+	dsk->orphan = 1;
+	if (atomic_inc_return(&dsk->dn->orphans) > most) {
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_ORPHANTOOMANY);
+		dblp_abort(dsk, DBLP_RST_CLOSED, 0);
+		return;
+	}
+	dsk->orphan_moved = dsk->tx_moved;
+	dsk->orphan_since = now;
+	dblp_orphan_look_again(dsk, now);
+	dblp_timer_update(dsk);
+}
+
+/* It is no connection any more */
+static void dblp_orphan_end(struct dblp_sock *dsk)
+{
+	if (dsk->orphan)
+		atomic_dec(&dsk->dn->orphans);
+	dsk->orphan = 0;
+}
+
+/* Halfway from where pressure begins to where nothing more may be charged */
+static bool dblp_orphan_in_the_way(const struct dblp_sock *dsk)
+{
+	const struct sock *sk = &dsk->sk;
+
+	return sk->sk_wmem_queued > SOCK_MIN_SNDBUF &&
+	       sk_memory_allocated(sk) > (sk_prot_mem_limits(sk, 1) +
+					  sk_prot_mem_limits(sk, 2)) / 2;
+}
+
+/**
+ * dblp_orphan_look() - does an orphan get on?
+ * @dsk: socket; the caller has a reference besides its own, or RCU
+ * @now: the time
+ */
+void dblp_orphan_look(struct dblp_sock *dsk, u64 now)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (dsk->orphan_moved != dsk->tx_moved) {
+		dsk->orphan_moved = dsk->tx_moved;
+		dsk->orphan_since = now;
+	} else if (now - dsk->orphan_since >= dblp_patience(dsk)) {
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_ORPHANTIMEOUT);
+		dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
+		return;
+	} else if (dblp_orphan_in_the_way(dsk)) {
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_ORPHANMEMORY);
+		dblp_abort(dsk, DBLP_RST_CLOSED, ENOBUFS);
+		return;
+	}
+	dblp_orphan_look_again(dsk, now);
+}
+
 /* The socket's own reference is over: nobody can reach it by number now */
-static void dblp_end_life(struct dblp_sock *dsk)
+static void dblp_sock_release(struct dblp_sock *dsk)
 {
 	dblp_orphan_end(dsk);
 	dblp_leave_config(dsk);
@@ -309,7 +255,7 @@ void dblp_done(struct dblp_sock *dsk, int err)
 	if (connecting)
 		dblp_conn_unstart(dsk);
 	if (sock_flag(sk, SOCK_DEAD)) {
-		dblp_end_life(dsk);
+		dblp_sock_release(dsk);
 		return;
 	}
 	sk->sk_state_change(sk);
@@ -369,7 +315,7 @@ void dblp_stop_listening(struct dblp_sock *dsk)
 		lock_sock_nested(&child->sk, SINGLE_DEPTH_NESTING);
 		sock_set_flag(&child->sk, SOCK_DEAD);
 		if (child->state == DBLP_STATE_CLOSED)
-			dblp_end_life(child);
+			dblp_sock_release(child);
 		else
 			dblp_abort(child, DBLP_RST_CLOSED, 0);
 		release_sock(&child->sk);
@@ -434,7 +380,7 @@ void dblp_close(struct dblp_sock *dsk)
 	dblp_tx_purge_reports(dsk);
 	sock_orphan(sk);
 	if (dsk->state == DBLP_STATE_CLOSED)
-		dblp_end_life(dsk);
+		dblp_sock_release(dsk);
 	else if (dsk->state == DBLP_STATE_CLOSING)
 		dblp_orphan_begin(dsk);
 	else
@@ -465,301 +411,4 @@ u64 dblp_patience(const struct dblp_sock *dsk)
 	if (dsk->state == DBLP_STATE_CLOSING && list_empty(&dsk->tx_msgs))
 		ms = min_t(u32, ms, DBLP_FAREWELL_MS);
 	return (u64)ms * NSEC_PER_MSEC;
-}
-
-static void dblp_pto_expired(struct dblp_sock *dsk, u64 now)
-{
-	if (!dsk->sent.inflight_pkts)
-		dsk->progress = now;
-	if (now - dsk->progress >= dblp_patience(dsk)) {
-		DBLP_INC_SK_STATS(dsk, DBLP_MIB_CONNTIMEOUT);
-		dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
-		return;
-	}
-	if (!dblp_path_timeout(dsk))
-		return;
-	DBLP_INC_SK_STATS(dsk, DBLP_MIB_PTOEXPIRED);
-	dsk->pto_count++;
-	trace_dblp_pto(dsk);
-	if (dsk->cc.ops->timeout)
-		dsk->cc.ops->timeout(&dsk->cc, dsk->pto_count, now);
-	dblp_probe(dsk, now);
-}
-
-static void dblp_timer_attend(struct dblp_sock *dsk, u64 now)
-{
-	if (dsk->handshake_at && now >= dsk->handshake_at)
-		dblp_handshake_repeat(dsk, now);
-	if (dsk->state == DBLP_STATE_CLOSED)
-		return;
-	if (dsk->sent.loss_time && now >= dsk->sent.loss_time)
-		dblp_loss_expired(dsk, now);
-	if (dsk->pto_at && now >= dsk->pto_at)
-		dblp_pto_expired(dsk, now);
-	if (dsk->orphan_at && now >= dsk->orphan_at)
-		dblp_orphan_look(dsk, now);
-	if (dsk->state == DBLP_STATE_CLOSED)
-		return;
-	if (dsk->ack_at && now >= dsk->ack_at)
-		dblp_send_ack(dsk);
-	if (dsk->keepalive_at && now >= dsk->keepalive_at)
-		dblp_keepalive_expired(dsk);
-	if (dsk->spare_at && now >= dsk->spare_at)
-		dblp_txbuf_forget_spares(dsk);
-	dblp_push(dsk);
-	dblp_check_closing(dsk);
-}
-
-/* What is done in steps goes on when others have had as much time as this one took */
-static u64 dblp_after_pause(u64 at, u64 since)
-{
-	u64 now = ktime_get_ns();
-
-	return at && at <= now ? now + (now - since) : at;
-}
-
-/**
- * dblp_timer_run() - attend to everything that is due
- * @dsk: socket; the caller has a reference besides the socket's own, or RCU
- */
-void dblp_timer_run(struct dblp_sock *dsk)
-{
-	u64 now = ktime_get_ns();
-
-	sock_owned_by_me(&dsk->sk);
-	if (dsk->state != DBLP_STATE_CLOSED)
-		dblp_timer_attend(dsk, now);
-	dsk->work_at = dblp_after_pause(dsk->work_at, now);
-	dsk->sent.loss_time = dblp_after_pause(dsk->sent.loss_time, now);
-	/* Whoever wanted it to be updated meanwhile has it done now */
-	dsk->timer_at = 0;
-	dblp_timer_update(dsk);
-}
-
-static enum hrtimer_restart dblp_timer_expired(struct hrtimer *timer)
-{
-	struct dblp_sock *dsk = container_of(timer, struct dblp_sock, timer);
-	struct sock *sk = &dsk->sk;
-
-	/* The socket may come to its end here, but is not freed before that */
-	rcu_read_lock();
-	bh_lock_sock(sk);
-	if (!sock_owned_by_user(sk))
-		dblp_timer_run(dsk);
-	else
-		set_bit(DBLP_DEFER_TIMER, &dsk->deferred);
-	bh_unlock_sock(sk);
-	rcu_read_unlock();
-	return HRTIMER_NORESTART;
-}
-
-void dblp_timer_init(struct dblp_sock *dsk)
-{
-	hrtimer_setup(&dsk->timer, dblp_timer_expired, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_ABS_SOFT);
-}
-
-/**
- * dblp_timer_update() - have the timer expire when something is due next
- * @dsk: socket
- *
- * A timer that would expire too early, or for nothing, is left alone: it looks
- * again then. So a busy connection does not restart it with every packet.
- */
-void dblp_timer_update(struct dblp_sock *dsk)
-{
-	u64 at;
-
-	sock_owned_by_me(&dsk->sk);
-	at = dblp_earliest(dsk->handshake_at, dsk->pace_at);
-	at = dblp_earliest(at, dsk->sent.loss_time);
-	at = dblp_earliest(at, dsk->pto_at);
-	at = dblp_earliest(at, dsk->ack_at);
-	at = dblp_earliest(at, dsk->keepalive_at);
-	at = dblp_earliest(at, dsk->work_at);
-	at = dblp_earliest(at, dsk->spare_at);
-	at = dblp_earliest(at, dsk->orphan_at);
-	if (!at || (dsk->timer_at && dsk->timer_at <= at))
-		return;
-
-	dsk->timer_at = at;
-	hrtimer_start(&dsk->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
-}
-
-/**
- * dblp_sock_number() - give a new socket its number
- * @dsk: socket
- * @gfp: how to allocate
- *
- * Return: 0 or -ENOMEM, -EBUSY.
- */
-int dblp_sock_number(struct dblp_sock *dsk, gfp_t gfp)
-{
-	struct dblp_net *dn = dsk->dn;
-	int err;
-
-	err = xa_alloc_cyclic_bh(&dn->socks, &dsk->id, dsk,
-				 XA_LIMIT(1, INT_MAX), &dn->next_id, gfp);
-	if (err < 0)
-		return err;
-	atomic_inc(&dn->generation);
-	return 0;
-}
-
-/** dblp_sock_unnumber() - nobody reaches the socket by its number any more */
-void dblp_sock_unnumber(struct dblp_sock *dsk)
-{
-	struct dblp_net *dn = dsk->dn;
-
-	xa_erase_bh(&dn->socks, dsk->id);
-	atomic_inc(&dn->generation);
-}
-
-/**
- * dblp_sock_next() - walk the sockets of a namespace
- * @net: namespace
- * @id: number to start at; set to that of the socket found
- *
- * Return: the socket with the smallest number >= @id, with a reference, or
- * NULL.
- */
-struct dblp_sock *dblp_sock_next(struct net *net, u32 *id)
-{
-	struct dblp_net *dn = dblp_pernet(net);
-	unsigned long index = *id;
-	struct dblp_sock *dsk;
-
-	rcu_read_lock();
-	xa_for_each_start(&dn->socks, index, dsk, *id)
-		if (refcount_inc_not_zero(&dsk->sk.sk_refcnt))
-			break;
-	rcu_read_unlock();
-	*id = index;
-	return dsk;
-}
-
-/**
- * dblp_sock_by_id() - socket by number
- * @net: namespace
- * @id: number
- *
- * Return: the socket with a reference, or NULL.
- */
-struct dblp_sock *dblp_sock_by_id(struct net *net, u32 id)
-{
-	struct dblp_net *dn = dblp_pernet(net);
-	struct dblp_sock *dsk;
-
-	rcu_read_lock();
-	dsk = xa_load(&dn->socks, id);
-	if (dsk && !refcount_inc_not_zero(&dsk->sk.sk_refcnt))
-		dsk = NULL;
-	rcu_read_unlock();
-	return dsk;
-}
-
-/** dblp_sock_generation() - changes when a socket comes or goes */
-u32 dblp_sock_generation(struct net *net)
-{
-	return atomic_read(&dblp_pernet(net)->generation);
-}
-
-/**
- * dblp_fill_info() - state of a socket as users see it
- * @dsk: socket, locked
- * @info: filled
- */
-void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info)
-{
-	sock_owned_by_me(&dsk->sk);
-	*info = dsk->info;
-	info->state = dsk->state;
-	info->policy = dsk->policy;
-	info->order = dsk->order;
-	info->fill = dsk->fill;
-	info->id = dsk->id;
-	info->budget = dsk->budget;
-	info->budget_cap = dsk->cap;
-	info->spurious = dsk->sent.spurious;
-	info->phase = dsk->phase;
-	info->job = dblp_job_id(dsk->job);
-	info->auth = dblp_auth_state(dsk);
-	if (dsk->state < DBLP_STATE_ESTABLISHED)
-		return;
-
-	info->peer_budget_cap = dsk->peer_cap;
-	info->peer_msg_max = dsk->peer_msg_max;
-	info->seg_size = dblp_seg_size(dsk, false);
-	info->srtt_us = div_u64(dsk->rtt.srtt, NSEC_PER_USEC);
-	info->rttvar_us = div_u64(dsk->rtt.var, NSEC_PER_USEC);
-	info->min_rtt_us = div_u64(dsk->rtt.min, NSEC_PER_USEC);
-	info->cwnd = dsk->cc.cwnd;
-	info->inflight = dsk->sent.inflight;
-	info->pto_count = dsk->pto_count;
-	info->reordering = dsk->sent.reorder;
-	info->pacing_rate = dsk->cc.pacing_rate;
-}
-
-/** dblp_sock_info() - dblp_fill_info() of a socket that is not locked */
-void dblp_sock_info(struct dblp_sock *dsk, struct dblp_info *info)
-{
-	lock_sock(&dsk->sk);
-	dblp_settle_config(dsk);
-	dblp_fill_info(dsk, info);
-	release_sock(&dsk->sk);
-}
-
-/**
- * dblp_sock_addrs() - addresses of a socket
- * @dsk: socket, not locked
- * @local: filled, zeroes if unbound
- * @peer: filled, zeroes if not connected
- */
-void dblp_sock_addrs(struct dblp_sock *dsk, struct sockaddr_dblp *local,
-		     struct sockaddr_dblp *peer)
-{
-	lock_sock(&dsk->sk);
-	*local = dsk->local;
-	*peer = dsk->peer;
-	release_sock(&dsk->sk);
-}
-
-/** dblp_sock_cc_name() - name of the congestion control, never NULL */
-const char *dblp_sock_cc_name(struct dblp_sock *dsk)
-{
-	return READ_ONCE(dsk->cc.ops)->name;
-}
-
-/**
- * dblp_sock_set_budget() - budget of messages to be sent and under way
- * @dsk: socket, not locked
- * @ppm: 0 ... DBLP_PPM, or DBLP_INHERIT
- *
- * Return: 0 or -EINVAL.
- */
-int dblp_sock_set_budget(struct dblp_sock *dsk, u32 ppm)
-{
-	if (ppm > DBLP_PPM && ppm != DBLP_INHERIT)
-		return -EINVAL;
-	lock_sock(&dsk->sk);
-	dblp_set_own(dsk, DBLP_BUDGET, ppm);
-	release_sock(&dsk->sk);
-	return 0;
-}
-
-/**
- * dblp_sock_set_budget_cap() - most loss that is accepted from now on
- * @dsk: socket, not locked
- * @ppm: 0 ... DBLP_PPM
- *
- * Return: 0 or -EINVAL.
- */
-int dblp_sock_set_budget_cap(struct dblp_sock *dsk, u32 ppm)
-{
-	if (ppm > DBLP_PPM)
-		return -EINVAL;
-	lock_sock(&dsk->sk);
-	dblp_set_cap(dsk, ppm);
-	release_sock(&dsk->sk);
-	return 0;
 }

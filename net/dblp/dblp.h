@@ -712,16 +712,11 @@ static inline u64 dblp_earliest(u64 a, u64 b)
 	return a && b ? min(a, b) : a ?: b;
 }
 
-extern struct proto dblp_prot;
 extern const struct proto_ops dblp_proto_ops;
-extern unsigned int dblp_net_id;
-
-struct dblp_net *dblp_pernet(struct net *net);
 
 /* af_dblp.c */
 int dblp_accept(struct socket *sock, struct socket *newsock,
 		struct proto_accept_arg *arg);
-struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern);
 int dblp_wait_connected(struct dblp_sock *dsk, long timeo);
 
 /* send.c: sendmsg() */
@@ -749,15 +744,47 @@ int dblp_setsockopt(struct socket *sock, int level, int name, sockptr_t optval,
 		    unsigned int optlen);
 int dblp_getsockopt(struct socket *sock, int level, int name,
 		    char __user *optval, int __user *optlen);
-void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener);
 
-/* conn.c: connections and sockets as objects */
+/* net.c: what a namespace has */
+extern unsigned int dblp_net_id;
+
+struct dblp_net *dblp_pernet(struct net *net);
+int dblp_conns_init(struct dblp_net *dn);
+void dblp_conns_exit(struct dblp_net *dn);
 struct dblp_sock *dblp_conn_find(struct net *net, u64 cid);
 struct dblp_sock *dblp_conn_find_peer(struct net *net,
 				      const struct dblp_peer_key *key);
 int dblp_conn_hash(struct dblp_sock *dsk);
 void dblp_conn_unhash_peer(struct dblp_sock *dsk);
 void dblp_conn_unhash(struct dblp_sock *dsk);
+int dblp_sock_number(struct dblp_sock *dsk, gfp_t gfp);
+void dblp_sock_unnumber(struct dblp_sock *dsk);
+struct dblp_sock *dblp_sock_by_id(struct net *net, u32 id);
+struct dblp_sock *dblp_sock_next(struct net *net, u32 *id);
+u32 dblp_sock_generation(struct net *net);
+
+/* sock.c: sockets as objects */
+struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
+			     int kern);
+void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener);
+void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info);
+void dblp_sock_info(struct dblp_sock *dsk, struct dblp_info *info);
+void dblp_sock_addrs(struct dblp_sock *dsk, struct sockaddr_dblp *local,
+		     struct sockaddr_dblp *peer);
+const char *dblp_sock_cc_name(struct dblp_sock *dsk);
+int dblp_sock_set_budget(struct dblp_sock *dsk, u32 ppm);
+int dblp_sock_set_budget_cap(struct dblp_sock *dsk, u32 ppm);
+
+/* timer.c: when something is due; timeout.c: what is done then */
+void dblp_timer_init(struct dblp_sock *dsk);
+void dblp_timer_update(struct dblp_sock *dsk);
+void dblp_keepalive_set(struct dblp_sock *dsk);
+u64 dblp_last_heard(const struct dblp_sock *dsk);
+void dblp_keepalive(struct sock *sk, int on);
+void dblp_keepalive_tune(struct dblp_sock *dsk, u32 ms);
+void dblp_release_cb(struct sock *sk);
+
+/* conn.c: the states of a connection */
 void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 			   u64 rtt);
 int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp);
@@ -770,23 +797,7 @@ void dblp_stop_listening(struct dblp_sock *dsk);
 void dblp_queue_fin(struct dblp_sock *dsk);
 void dblp_check_closing(struct dblp_sock *dsk);
 u64 dblp_patience(const struct dblp_sock *dsk);
-void dblp_timer_init(struct dblp_sock *dsk);
-void dblp_timer_update(struct dblp_sock *dsk);
-void dblp_timer_run(struct dblp_sock *dsk);
-int dblp_sock_number(struct dblp_sock *dsk, gfp_t gfp);
-void dblp_sock_unnumber(struct dblp_sock *dsk);
-struct dblp_sock *dblp_sock_by_id(struct net *net, u32 id);
-struct dblp_sock *dblp_sock_next(struct net *net, u32 *id);
-u32 dblp_sock_generation(struct net *net);
-void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info);
-void dblp_sock_info(struct dblp_sock *dsk, struct dblp_info *info);
-void dblp_sock_addrs(struct dblp_sock *dsk, struct sockaddr_dblp *local,
-		     struct sockaddr_dblp *peer);
-const char *dblp_sock_cc_name(struct dblp_sock *dsk);
-int dblp_sock_set_budget(struct dblp_sock *dsk, u32 ppm);
-int dblp_sock_set_budget_cap(struct dblp_sock *dsk, u32 ppm);
-int dblp_conns_init(struct dblp_net *dn);
-void dblp_conns_exit(struct dblp_net *dn);
+void dblp_orphan_look(struct dblp_sock *dsk, u64 now);
 
 /* endpoint.c: UDP sockets, and the way to and from IP */
 int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
@@ -886,20 +897,8 @@ void dblp_drop(struct net *net, struct sk_buff *skb, enum dblp_mib_item why);
 void dblp_drop_at(const struct dblp_sock *dsk, struct sk_buff *skb,
 		  enum dblp_mib_item why);
 
-/* keepalive.c */
-void dblp_keepalive_set(struct dblp_sock *dsk);
-void dblp_keepalive_expired(struct dblp_sock *dsk);
-u64 dblp_last_heard(const struct dblp_sock *dsk);
-void dblp_keepalive(struct sock *sk, int on);
-void dblp_keepalive_tune(struct dblp_sock *dsk, u32 ms);
-
-/* orphan.c: connections that nobody has any more */
-void dblp_orphan_begin(struct dblp_sock *dsk);
-void dblp_orphan_end(struct dblp_sock *dsk);
-void dblp_orphan_look(struct dblp_sock *dsk, u64 now);
-
 /* sysctl.c */
-int dblp_sysctl_init(struct net *net, struct dblp_net *dn);
+int dblp_sysctl_init(struct net *net, struct dblp_net *dn, long *mem);
 void dblp_sysctl_exit(struct dblp_net *dn);
 
 /* train.c: packets that came in one buffer */

@@ -168,7 +168,7 @@ static struct dblp_sock *dblp_child_alloc(struct dblp_sock *listener,
 	struct dblp_sock *dsk;
 	struct sock *child;
 
-	child = dblp_sock_alloc(sock_net(sk), GFP_ATOMIC, 0);
+	child = dblp_sock_alloc(sock_net(sk), sk->sk_prot, GFP_ATOMIC, 0);
 	if (!child)
 		return NULL;
 	dsk = dblp_sk(child);

@@ -13,8 +13,6 @@
 #include "dblp.h"
 #include "netlink/netlink.h"
 
-unsigned int dblp_net_id __read_mostly;
-
 static atomic_long_t dblp_memory_allocated ____cacheline_aligned_in_smp;
 static DEFINE_PER_CPU(int, dblp_memory_per_cpu_fw_alloc);
 static struct percpu_counter dblp_sockets_allocated;
@@ -23,29 +21,12 @@ static long dblp_sysctl_mem[3] __read_mostly;
 /* That a socket may have under pressure; the core wants to know no more of it */
 static int dblp_mem_least = DBLP_WINDOW_MIN;
 
-/** dblp_pernet() - what a namespace has for us */
-struct dblp_net *dblp_pernet(struct net *net)
-{
-	return net_generic(net, dblp_net_id);
-}
-
 static void dblp_enter_memory_pressure(struct sock *sk)
 {
 	WRITE_ONCE(dblp_memory_pressure, 1);
 }
 
-/* The owner lets the socket go: do what others left behind */
-static void dblp_release_cb(struct sock *sk)
-{
-	struct dblp_sock *dsk = dblp_sk(sk);
-
-	if (test_and_clear_bit(DBLP_DEFER_TIMER, &dsk->deferred))
-		dblp_timer_run(dsk);
-	if (test_and_clear_bit(DBLP_DEFER_MTU, &dsk->deferred))
-		dblp_mtu_reduced(dsk);
-}
-
-struct proto dblp_prot = {
+static struct proto dblp_prot = {
 	.name			= "DBLP",
 	.owner			= THIS_MODULE,
 	.obj_size		= sizeof(struct dblp_sock),
@@ -62,91 +43,6 @@ struct proto dblp_prot = {
 	.sysctl_wmem		= &dblp_mem_least,
 };
 
-static void dblp_destruct(struct sock *sk)
-{
-	struct dblp_sock *dsk = dblp_sk(sk);
-
-	hrtimer_cancel(&dsk->timer);
-	dblp_leave_config(dsk);
-	dblp_rx_purge(dsk);
-	dblp_tx_purge_reports(dsk);
-	dblp_tx_free(dsk, dsk->tx_reported);
-	dblp_ring_free(dsk);
-	dblp_ranges_free(dsk);
-	dblp_auth_free(dsk);
-	if (dsk->ep)
-		dblp_endpoint_put(dsk->ep);
-	__skb_queue_purge(&sk->sk_error_queue);
-	__skb_queue_purge(&sk->sk_receive_queue);
-	sk_mem_reclaim(sk);
-	WARN_ON_ONCE(atomic_read(&sk->sk_rmem_alloc));
-	WARN_ON_ONCE(sk->sk_wmem_queued);
-	WARN_ON_ONCE(sk->sk_forward_alloc);
-	dst_release(rcu_dereference_check(sk->sk_dst_cache, 1));
-	sk_sockets_allocated_dec(sk);
-}
-
-/**
- * dblp_sock_alloc() - a new socket in state CLOSED, without a number
- * @net: namespace
- * @gfp: how to allocate
- * @kern: made by the kernel for itself
- *
- * Return: the socket with the reference that is its life, or NULL.
- */
-struct sock *dblp_sock_alloc(struct net *net, gfp_t gfp, int kern)
-{
-	struct dblp_defaults defaults;
-	struct dblp_sock *dsk;
-	struct sock *sk;
-
-	sk = sk_alloc(net, PF_DBLP, gfp, &dblp_prot, kern);
-	if (!sk)
-		return NULL;
-	sock_init_data(NULL, sk);
-	sk->sk_type = SOCK_SEQPACKET;
-	sk->sk_destruct = dblp_destruct;
-	sk->sk_backlog_rcv = dblp_prot.backlog_rcv;
-	sk->sk_state = TCP_CLOSE;
-	sk->sk_rcvbuf = READ_ONCE(dblp_pernet(net)->sysctl_rmem_default);
-	sk->sk_sndbuf = READ_ONCE(dblp_pernet(net)->sysctl_wmem_default);
-	sk->sk_txrehash = READ_ONCE(net->core.sysctl_txrehash);
-	sock_set_flag(sk, SOCK_RCU_FREE);
-	/* Packets that leave the queues below do not mean room for messages */
-	sock_set_flag(sk, SOCK_USE_WRITE_QUEUE);
-	sk_sockets_allocated_inc(sk);
-
-	dsk = dblp_sk(sk);
-	dsk->dn = dblp_pernet(net);
-	dblp_defaults_read(dblp_config(net), &defaults);
-	dsk->cc.ops = defaults.cc;
-	dsk->cap = defaults.cap;
-	dsk->user_timeout_ms = defaults.user_timeout_ms;
-	dsk->keepalive_ms = defaults.keepalive_ms;
-	dsk->element = 8;
-	dsk->elide = 1;
-	INIT_LIST_HEAD(&dsk->accept_queue);
-	INIT_LIST_HEAD(&dsk->accept_node);
-	INIT_LIST_HEAD(&dsk->tx_msgs);
-	dsk->tx_started = RB_ROOT;
-	INIT_LIST_HEAD(&dsk->tx_lost);
-	INIT_LIST_HEAD(&dsk->tx_settled);
-	INIT_LIST_HEAD(&dsk->tx_reports);
-	INIT_LIST_HEAD(&dsk->tx_spare);
-	dblp_ctl_begin(dsk);
-	INIT_LIST_HEAD(&dsk->rx_waits);
-	INIT_LIST_HEAD(&dsk->rx_judge);
-	timerqueue_init_head(&dsk->rx_due);
-	INIT_LIST_HEAD(&dsk->rx_ready);
-	INIT_LIST_HEAD(&dsk->rx_part);
-	INIT_LIST_HEAD(&dsk->rx_last);
-	dsk->rx_msgs = RB_ROOT;
-	dblp_ranges_init(&dsk->pns);
-	dblp_timer_init(dsk);
-	dblp_apply_config(dsk);
-	return sk;
-}
-
 static int dblp_create(struct net *net, struct socket *sock, int protocol,
 		       int kern)
 {
@@ -157,7 +53,7 @@ static int dblp_create(struct net *net, struct socket *sock, int protocol,
 		return -ESOCKTNOSUPPORT;
 	if (protocol)
 		return -EPROTONOSUPPORT;
-	sk = dblp_sock_alloc(net, GFP_KERNEL, kern);
+	sk = dblp_sock_alloc(net, &dblp_prot, GFP_KERNEL, kern);
 	if (!sk)
 		return -ENOBUFS;
 	/* It may say by which device, with which mark and priority */
@@ -190,7 +86,7 @@ static int __net_init dblp_net_init(struct net *net)
 	dn->mib = dblp_mib_alloc();
 	if (!dn->mib)
 		return -ENOMEM;
-	err = dblp_sysctl_init(net, dn);
+	err = dblp_sysctl_init(net, dn, dblp_sysctl_mem);
 	if (err)
 		goto err_mib;
 	err = dblp_conns_init(dn);

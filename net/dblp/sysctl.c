@@ -61,10 +61,11 @@ static const struct ctl_table dblp_sysctls[] = {
  * dblp_sysctl_init() - what a new namespace begins with, and who may change it
  * @net: namespace
  * @dn: what it has of ours
+ * @mem: the limits of the protocol's memory, in pages
  *
  * Return: 0 or -ENOMEM.
  */
-int dblp_sysctl_init(struct net *net, struct dblp_net *dn)
+int dblp_sysctl_init(struct net *net, struct dblp_net *dn, long *mem)
 {
 	u32 i, n = DBLP_SYSCTLS - !net_eq(net, &init_net);
 	struct ctl_table *table;
@@ -79,7 +80,7 @@ int dblp_sysctl_init(struct net *net, struct dblp_net *dn)
 		return -ENOMEM;
 	for (i = 0; i < DBLP_SYSCTLS - 1; i++)
 		table[i].data = (void *)dn + (unsigned long)table[i].data;
-	table[i].data = dblp_prot.sysctl_mem;
+	table[i].data = mem;
 	/* Which also ends the table, for older kernels */
 	if (n == i)
 		memset(&table[i], 0, sizeof(table[i]));

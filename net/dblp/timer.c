@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Keepalive: is the peer of an idle connection alive?
+ * The timer of a socket: when is something due? What is done then: timeout.c.
  *
- * A connection on which nothing is under way sends nothing and has no timer,
- * so it never notices that its peer has gone. With SO_KEEPALIVE it asks by a
+ * Keepalive: a connection on which nothing is under way sends nothing and has no
+ * timer, so it never notices that its peer has gone. With SO_KEEPALIVE it asks by a
  * PING when the peer was not heard for DBLP_KEEPALIVE. From then on that PING
  * is something that waits to be acknowledged like anything else: it is repeated
  * by probe timeouts and the user timeout ends the connection.
@@ -12,6 +12,55 @@
 
 /* A connection is asked no sooner than this after it was looked at */
 #define DBLP_KEEPALIVE_SOON_NS	((u64)DBLP_KEEPALIVE_MIN_MS * NSEC_PER_MSEC)
+
+static enum hrtimer_restart dblp_timer_expired(struct hrtimer *timer)
+{
+	struct dblp_sock *dsk = container_of(timer, struct dblp_sock, timer);
+	struct sock *sk = &dsk->sk;
+
+	/* The socket may come to its end here, but is not freed before that */
+	rcu_read_lock();
+	bh_lock_sock(sk);
+	set_bit(DBLP_DEFER_TIMER, &dsk->deferred);
+	if (!sock_owned_by_user(sk))
+		sk->sk_prot->release_cb(sk);
+	bh_unlock_sock(sk);
+	rcu_read_unlock();
+	return HRTIMER_NORESTART;
+}
+
+void dblp_timer_init(struct dblp_sock *dsk)
+{
+	hrtimer_setup(&dsk->timer, dblp_timer_expired, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_ABS_SOFT);
+}
+
+/**
+ * dblp_timer_update() - have the timer expire when something is due next
+ * @dsk: socket
+ *
+ * A timer that would expire too early, or for nothing, is left alone: it looks
+ * again then. So a busy connection does not restart it with every packet.
+ */
+void dblp_timer_update(struct dblp_sock *dsk)
+{
+	u64 at;
+
+	sock_owned_by_me(&dsk->sk);
+	at = dblp_earliest(dsk->handshake_at, dsk->pace_at);
+	at = dblp_earliest(at, dsk->sent.loss_time);
+	at = dblp_earliest(at, dsk->pto_at);
+	at = dblp_earliest(at, dsk->ack_at);
+	at = dblp_earliest(at, dsk->keepalive_at);
+	at = dblp_earliest(at, dsk->work_at);
+	at = dblp_earliest(at, dsk->spare_at);
+	at = dblp_earliest(at, dsk->orphan_at);
+	if (!at || (dsk->timer_at && dsk->timer_at <= at))
+		return;
+
+	dsk->timer_at = at;
+	hrtimer_start(&dsk->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
+}
 
 /**
  * dblp_last_heard() - when the peer last sent something that counts
@@ -40,18 +89,6 @@ void dblp_keepalive_set(struct dblp_sock *dsk)
 		return;
 	at = dblp_last_heard(dsk) + (u64)dsk->keepalive_ms * NSEC_PER_MSEC;
 	dsk->keepalive_at = max(at, ktime_get_ns() + DBLP_KEEPALIVE_SOON_NS);
-}
-
-/**
- * dblp_keepalive_expired() - ask the peer
- * @dsk: connection; the caller pushes
- */
-void dblp_keepalive_expired(struct dblp_sock *dsk)
-{
-	sock_owned_by_me(&dsk->sk);
-	dsk->keepalive_at = 0;
-	dblp_ctl_add(dsk, DBLP_FRAME_PING);
-	DBLP_INC_SK_STATS(dsk, DBLP_MIB_KEEPALIVESENT);
 }
 
 /**

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a network namespace has: its counters, and the tables in which packets find
+ * connections and netlink finds sockets.
+ */
+#include <net/netns/generic.h>
+
+#include "dblp.h"
+
+unsigned int dblp_net_id __read_mostly;
+
+static const struct rhashtable_params dblp_conns_params = {
+	.key_len		= sizeof(u64),
+	.key_offset		= offsetof(struct dblp_sock, cid),
+	.head_offset		= offsetof(struct dblp_sock, conn_node),
+	.automatic_shrinking	= true,
+};
+
+static const struct rhashtable_params dblp_peers_params = {
+	.key_len		= sizeof(struct dblp_peer_key),
+	.key_offset		= offsetof(struct dblp_sock, peer_key),
+	.head_offset		= offsetof(struct dblp_sock, peer_node),
+	.automatic_shrinking	= true,
+};
+
+/** dblp_pernet() - what a namespace has for us */
+struct dblp_net *dblp_pernet(struct net *net)
+{
+	return net_generic(net, dblp_net_id);
+}
+
+/**
+ * dblp_mib_alloc() - allocate the counters of a namespace, all zero
+ *
+ * Return: the counters, for free_percpu(), or NULL.
+ */
+struct dblp_mib __percpu *dblp_mib_alloc(void)
+{
+	struct dblp_mib __percpu *mib = alloc_percpu(struct dblp_mib);
+	int cpu;
+
+	if (!mib)
+		return NULL;
+	for_each_possible_cpu(cpu)
+		u64_stats_init(&per_cpu_ptr(mib, cpu)->syncp);
+	return mib;
+}
+
+/**
+ * dblp_mib_sum() - value of one counter
+ * @mib: the counters of a namespace
+ * @item: which
+ *
+ * Return: the sum over all CPUs, without stopping them.
+ */
+u64 dblp_mib_sum(struct dblp_mib __percpu *mib, enum dblp_mib_item item)
+{
+	const struct dblp_mib *m;
+	u64 sum = 0, value;
+	unsigned int start;
+	int cpu;
+
+	/* As snmp_fold_field64(), which newer kernels do not export */
+	for_each_possible_cpu(cpu) {
+		m = per_cpu_ptr(mib, cpu);
+		do {
+			start = u64_stats_fetch_begin(&m->syncp);
+			value = m->mibs[item];
+		} while (u64_stats_fetch_retry(&m->syncp, start));
+		sum += value;
+	}
+	return sum;
+}
+
+int dblp_conns_init(struct dblp_net *dn)
+{
+	int err;
+
+	err = rhashtable_init(&dn->conns, &dblp_conns_params);
+	if (err)
+		return err;
+	err = rhashtable_init(&dn->peers, &dblp_peers_params);
+	if (err)
+		goto err_conns;
+	xa_init_flags(&dn->socks, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+	return 0;
+
+err_conns:
+	rhashtable_destroy(&dn->conns);
+	return err;
+}
+
+void dblp_conns_exit(struct dblp_net *dn)
+{
+	WARN_ON_ONCE(!xa_empty(&dn->socks));
+	xa_destroy(&dn->socks);
+	rhashtable_destroy(&dn->peers);
+	rhashtable_destroy(&dn->conns);
+}
+
+/**
+ * dblp_conn_find() - connection by the ID that its packets are sent to
+ * @net: namespace
+ * @cid: our connection ID
+ *
+ * Return: the connection with a reference, or NULL.
+ */
+struct dblp_sock *dblp_conn_find(struct net *net, u64 cid)
+{
+	struct dblp_net *dn = dblp_pernet(net);
+	struct dblp_sock *dsk;
+
+	rcu_read_lock();
+	dsk = rhashtable_lookup(&dn->conns, &cid, dblp_conns_params);
+	if (dsk && !refcount_inc_not_zero(&dsk->sk.sk_refcnt))
+		dsk = NULL;
+	rcu_read_unlock();
+	return dsk;
+}
+
+/**
+ * dblp_conn_find_peer() - connection by its other end
+ * @net: namespace
+ * @key: connection ID and address of the other end
+ *
+ * Return: the connection with a reference, or NULL.
+ */
+struct dblp_sock *dblp_conn_find_peer(struct net *net,
+				      const struct dblp_peer_key *key)
+{
+	struct dblp_net *dn = dblp_pernet(net);
+	struct dblp_sock *dsk;
+
+	rcu_read_lock();
+	dsk = rhashtable_lookup(&dn->peers, key, dblp_peers_params);
+	if (dsk && !refcount_inc_not_zero(&dsk->sk.sk_refcnt))
+		dsk = NULL;
+	rcu_read_unlock();
+	return dsk;
+}
+
+/**
+ * dblp_conn_hash() - let packets find a connection
+ * @dsk: socket with its connection ID set
+ *
+ * A client is in @peers only once it knows its peer's connection ID: it calls
+ * this again then.
+ *
+ * Return: 0, -EEXIST if the ID is taken, or -ENOMEM.
+ */
+int dblp_conn_hash(struct dblp_sock *dsk)
+{
+	struct dblp_net *dn = dsk->dn;
+	int err;
+
+	sock_owned_by_me(&dsk->sk);
+	if (!dsk->hashed) {
+		err = rhashtable_lookup_insert_fast(&dn->conns,
+						    &dsk->conn_node,
+						    dblp_conns_params);
+		if (err)
+			return err;
+		dsk->hashed = true;
+	}
+	if (!dsk->peer_key.cid || dsk->peer_hashed)
+		return 0;
+
+	err = rhashtable_lookup_insert_fast(&dn->peers, &dsk->peer_node,
+					    dblp_peers_params);
+	if (!err)
+		dsk->peer_hashed = true;
+	return err;
+}
+
+/** dblp_conn_unhash_peer() - the other end has no connection ID any more */
+void dblp_conn_unhash_peer(struct dblp_sock *dsk)
+{
+	struct dblp_net *dn = dsk->dn;
+
+	sock_owned_by_me(&dsk->sk);
+	if (dsk->peer_hashed)
+		rhashtable_remove_fast(&dn->peers, &dsk->peer_node,
+				       dblp_peers_params);
+	dsk->peer_hashed = false;
+}
+
+/** dblp_conn_unhash() - no packet finds a connection any more */
+void dblp_conn_unhash(struct dblp_sock *dsk)
+{
+	struct dblp_net *dn = dsk->dn;
+
+	sock_owned_by_me(&dsk->sk);
+	dblp_conn_unhash_peer(dsk);
+	if (dsk->hashed)
+		rhashtable_remove_fast(&dn->conns, &dsk->conn_node,
+				       dblp_conns_params);
+	dsk->hashed = false;
+}
+
+/**
+ * dblp_sock_number() - give a new socket its number
+ * @dsk: socket
+ * @gfp: how to allocate
+ *
+ * Return: 0 or -ENOMEM, -EBUSY.
+ */
+int dblp_sock_number(struct dblp_sock *dsk, gfp_t gfp)
+{
+	struct dblp_net *dn = dsk->dn;
+	int err;
+
+	err = xa_alloc_cyclic_bh(&dn->socks, &dsk->id, dsk,
+				 XA_LIMIT(1, INT_MAX), &dn->next_id, gfp);
+	if (err < 0)
+		return err;
+	atomic_inc(&dn->generation);
+	return 0;
+}
+
+/** dblp_sock_unnumber() - nobody reaches the socket by its number any more */
+void dblp_sock_unnumber(struct dblp_sock *dsk)
+{
+	struct dblp_net *dn = dsk->dn;
+
+	xa_erase_bh(&dn->socks, dsk->id);
+	atomic_inc(&dn->generation);
+}
+
+/**
+ * dblp_sock_next() - walk the sockets of a namespace
+ * @net: namespace
+ * @id: number to start at; set to that of the socket found
+ *
+ * Return: the socket with the smallest number >= @id, with a reference, or
+ * NULL.
+ */
+struct dblp_sock *dblp_sock_next(struct net *net, u32 *id)
+{
+	struct dblp_net *dn = dblp_pernet(net);
+	unsigned long index = *id;
+	struct dblp_sock *dsk;
+
+	rcu_read_lock();
+	xa_for_each_start(&dn->socks, index, dsk, *id)
+		if (refcount_inc_not_zero(&dsk->sk.sk_refcnt))
+			break;
+	rcu_read_unlock();
+	*id = index;
+	return dsk;
+}
+
+/**
+ * dblp_sock_by_id() - socket by number
+ * @net: namespace
+ * @id: number
+ *
+ * Return: the socket with a reference, or NULL.
+ */
+struct dblp_sock *dblp_sock_by_id(struct net *net, u32 id)
+{
+	struct dblp_net *dn = dblp_pernet(net);
+	struct dblp_sock *dsk;
+
+	rcu_read_lock();
+	dsk = xa_load(&dn->socks, id);
+	if (dsk && !refcount_inc_not_zero(&dsk->sk.sk_refcnt))
+		dsk = NULL;
+	rcu_read_unlock();
+	return dsk;
+}
+
+/** dblp_sock_generation() - changes when a socket comes or goes */
+u32 dblp_sock_generation(struct net *net)
+{
+	return atomic_read(&dblp_pernet(net)->generation);
+}

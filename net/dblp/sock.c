@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sockets as objects: how they come and go, and what netlink sees and sets of them.
+ */
+#include "dblp.h"
+
+static void dblp_destruct(struct sock *sk)
+{
+	struct dblp_sock *dsk = dblp_sk(sk);
+
+	hrtimer_cancel(&dsk->timer);
+	dblp_leave_config(dsk);
+	dblp_rx_purge(dsk);
+	dblp_tx_purge_reports(dsk);
+	dblp_tx_free(dsk, dsk->tx_reported);
+	dblp_ring_free(dsk);
+	dblp_ranges_free(dsk);
+	dblp_auth_free(dsk);
+	if (dsk->ep)
+		dblp_endpoint_put(dsk->ep);
+	__skb_queue_purge(&sk->sk_error_queue);
+	__skb_queue_purge(&sk->sk_receive_queue);
+	sk_mem_reclaim(sk);
+	WARN_ON_ONCE(atomic_read(&sk->sk_rmem_alloc));
+	WARN_ON_ONCE(sk->sk_wmem_queued);
+	WARN_ON_ONCE(sk->sk_forward_alloc);
+	dst_release(rcu_dereference_check(sk->sk_dst_cache, 1));
+	sk_sockets_allocated_dec(sk);
+}
+
+/**
+ * dblp_sock_alloc() - a new socket in state CLOSED, without a number
+ * @net: namespace
+ * @prot: the protocol
+ * @gfp: how to allocate
+ * @kern: made by the kernel for itself
+ *
+ * Return: the socket with the reference that is its life, or NULL.
+ */
+struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
+			     int kern)
+{
+	struct dblp_defaults defaults;
+	struct dblp_sock *dsk;
+	struct sock *sk;
+
+	sk = sk_alloc(net, PF_DBLP, gfp, prot, kern);
+	if (!sk)
+		return NULL;
+	sock_init_data(NULL, sk);
+	sk->sk_type = SOCK_SEQPACKET;
+	sk->sk_destruct = dblp_destruct;
+	sk->sk_backlog_rcv = prot->backlog_rcv;
+	sk->sk_state = TCP_CLOSE;
+	sk->sk_rcvbuf = READ_ONCE(dblp_pernet(net)->sysctl_rmem_default);
+	sk->sk_sndbuf = READ_ONCE(dblp_pernet(net)->sysctl_wmem_default);
+	sk->sk_txrehash = READ_ONCE(net->core.sysctl_txrehash);
+	sock_set_flag(sk, SOCK_RCU_FREE);
+	/* Packets that leave the queues below do not mean room for messages */
+	sock_set_flag(sk, SOCK_USE_WRITE_QUEUE);
+	sk_sockets_allocated_inc(sk);
+
+	dsk = dblp_sk(sk);
+	dsk->dn = dblp_pernet(net);
+	dblp_defaults_read(dblp_config(net), &defaults);
+	dsk->cc.ops = defaults.cc;
+	dsk->cap = defaults.cap;
+	dsk->user_timeout_ms = defaults.user_timeout_ms;
+	dsk->keepalive_ms = defaults.keepalive_ms;
+	dsk->element = 8;
+	dsk->elide = 1;
+	INIT_LIST_HEAD(&dsk->accept_queue);
+	INIT_LIST_HEAD(&dsk->accept_node);
+	INIT_LIST_HEAD(&dsk->tx_msgs);
+	dsk->tx_started = RB_ROOT;
+	INIT_LIST_HEAD(&dsk->tx_lost);
+	INIT_LIST_HEAD(&dsk->tx_settled);
+	INIT_LIST_HEAD(&dsk->tx_reports);
+	INIT_LIST_HEAD(&dsk->tx_spare);
+	dblp_ctl_begin(dsk);
+	INIT_LIST_HEAD(&dsk->rx_waits);
+	INIT_LIST_HEAD(&dsk->rx_judge);
+	timerqueue_init_head(&dsk->rx_due);
+	INIT_LIST_HEAD(&dsk->rx_ready);
+	INIT_LIST_HEAD(&dsk->rx_part);
+	INIT_LIST_HEAD(&dsk->rx_last);
+	dsk->rx_msgs = RB_ROOT;
+	dblp_ranges_init(&dsk->pns);
+	dblp_timer_init(dsk);
+	dblp_apply_config(dsk);
+	return sk;
+}
+
+/* What of a socket's flags is an option */
+static const enum sock_flags dblp_inherited_flags[] = {
+	SOCK_KEEPOPEN, SOCK_LINGER, SOCK_DBG, SOCK_LOCALROUTE,
+};
+
+/**
+ * dblp_inherit() - give a new connection the options of its listener
+ * @child: connection that nobody else knows yet
+ * @listener: locked
+ */
+void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener)
+{
+	const struct sock *from = &listener->sk;
+	struct sock *to = &child->sk;
+	u32 i;
+
+	sock_owned_by_me(&listener->sk);
+	for (i = 0; i < ARRAY_SIZE(dblp_inherited_flags); i++)
+		if (sock_flag(from, dblp_inherited_flags[i]))
+			sock_set_flag(to, dblp_inherited_flags[i]);
+	to->sk_lingertime = from->sk_lingertime;
+	to->sk_userlocks = from->sk_userlocks;
+	to->sk_rcvbuf = from->sk_rcvbuf;
+	to->sk_sndbuf = from->sk_sndbuf;
+	to->sk_rcvtimeo = from->sk_rcvtimeo;
+	to->sk_sndtimeo = from->sk_sndtimeo;
+	to->sk_rcvlowat = from->sk_rcvlowat;
+	to->sk_bound_dev_if = from->sk_bound_dev_if;
+	to->sk_mark = from->sk_mark;
+	to->sk_priority = from->sk_priority;
+	to->sk_txrehash = from->sk_txrehash;
+	to->sk_reuse = from->sk_reuse;
+	to->sk_uid = from->sk_uid;
+	security_sk_clone(from, to);
+
+	child->cap = listener->cap;
+	child->element = listener->element;
+	child->user_timeout_ms = listener->user_timeout_ms;
+	child->keepalive_ms = listener->keepalive_ms;
+	child->deadline = listener->deadline;
+	child->notify = listener->notify;
+	child->placement = listener->placement;
+	child->elide = listener->elide;
+	child->tos = listener->tos;
+	child->cc.ops = listener->cc.ops;
+	dblp_inherit_config(child, listener);
+}
+
+/**
+ * dblp_fill_info() - state of a socket as users see it
+ * @dsk: socket, locked
+ * @info: filled
+ */
+void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info)
+{
+	sock_owned_by_me(&dsk->sk);
+	*info = dsk->info;
+	info->state = dsk->state;
+	info->policy = dsk->policy;
+	info->order = dsk->order;
+	info->fill = dsk->fill;
+	info->id = dsk->id;
+	info->budget = dsk->budget;
+	info->budget_cap = dsk->cap;
+	info->spurious = dsk->sent.spurious;
+	info->phase = dsk->phase;
+	info->job = dblp_job_id(dsk->job);
+	info->auth = dblp_auth_state(dsk);
+	if (dsk->state < DBLP_STATE_ESTABLISHED)
+		return;
+
+	info->peer_budget_cap = dsk->peer_cap;
+	info->peer_msg_max = dsk->peer_msg_max;
+	info->seg_size = dblp_seg_size(dsk, false);
+	info->srtt_us = div_u64(dsk->rtt.srtt, NSEC_PER_USEC);
+	info->rttvar_us = div_u64(dsk->rtt.var, NSEC_PER_USEC);
+	info->min_rtt_us = div_u64(dsk->rtt.min, NSEC_PER_USEC);
+	info->cwnd = dsk->cc.cwnd;
+	info->inflight = dsk->sent.inflight;
+	info->pto_count = dsk->pto_count;
+	info->reordering = dsk->sent.reorder;
+	info->pacing_rate = dsk->cc.pacing_rate;
+}
+
+/** dblp_sock_info() - dblp_fill_info() of a socket that is not locked */
+void dblp_sock_info(struct dblp_sock *dsk, struct dblp_info *info)
+{
+	lock_sock(&dsk->sk);
+	dblp_settle_config(dsk);
+	dblp_fill_info(dsk, info);
+	release_sock(&dsk->sk);
+}
+
+/**
+ * dblp_sock_addrs() - addresses of a socket
+ * @dsk: socket, not locked
+ * @local: filled, zeroes if unbound
+ * @peer: filled, zeroes if not connected
+ */
+void dblp_sock_addrs(struct dblp_sock *dsk, struct sockaddr_dblp *local,
+		     struct sockaddr_dblp *peer)
+{
+	lock_sock(&dsk->sk);
+	*local = dsk->local;
+	*peer = dsk->peer;
+	release_sock(&dsk->sk);
+}
+
+/** dblp_sock_cc_name() - name of the congestion control, never NULL */
+const char *dblp_sock_cc_name(struct dblp_sock *dsk)
+{
+	return READ_ONCE(dsk->cc.ops)->name;
+}
+
+/**
+ * dblp_sock_set_budget() - budget of messages to be sent and under way
+ * @dsk: socket, not locked
+ * @ppm: 0 ... DBLP_PPM, or DBLP_INHERIT
+ *
+ * Return: 0 or -EINVAL.
+ */
+int dblp_sock_set_budget(struct dblp_sock *dsk, u32 ppm)
+{
+	if (ppm > DBLP_PPM && ppm != DBLP_INHERIT)
+		return -EINVAL;
+	lock_sock(&dsk->sk);
+	dblp_set_own(dsk, DBLP_BUDGET, ppm);
+	release_sock(&dsk->sk);
+	return 0;
+}
+
+/**
+ * dblp_sock_set_budget_cap() - most loss that is accepted from now on
+ * @dsk: socket, not locked
+ * @ppm: 0 ... DBLP_PPM
+ *
+ * Return: 0 or -EINVAL.
+ */
+int dblp_sock_set_budget_cap(struct dblp_sock *dsk, u32 ppm)
+{
+	if (ppm > DBLP_PPM)
+		return -EINVAL;
+	lock_sock(&dsk->sk);
+	dblp_set_cap(dsk, ppm);
+	release_sock(&dsk->sk);
+	return 0;
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What is due: probes, ACKs, packets that wait for the pacer, the end of patience.
+ */
+#include "dblp.h"
+#include "trace.h"
+
+static void dblp_keepalive_expired(struct dblp_sock *dsk)
+{
+	sock_owned_by_me(&dsk->sk);
+	dsk->keepalive_at = 0;
+	dblp_ctl_add(dsk, DBLP_FRAME_PING);
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_KEEPALIVESENT);
+}
+
+static void dblp_pto_expired(struct dblp_sock *dsk, u64 now)
+{
+	if (!dsk->sent.inflight_pkts)
+		dsk->progress = now;
+	if (now - dsk->progress >= dblp_patience(dsk)) {
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_CONNTIMEOUT);
+		dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
+		return;
+	}
+	if (!dblp_path_timeout(dsk))
+		return;
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_PTOEXPIRED);
+	dsk->pto_count++;
+	trace_dblp_pto(dsk);
+	if (dsk->cc.ops->timeout)
+		dsk->cc.ops->timeout(&dsk->cc, dsk->pto_count, now);
+	dblp_probe(dsk, now);
+}
+
+static void dblp_timer_attend(struct dblp_sock *dsk, u64 now)
+{
+	if (dsk->handshake_at && now >= dsk->handshake_at)
+		dblp_handshake_repeat(dsk, now);
+	if (dsk->state == DBLP_STATE_CLOSED)
+		return;
+	if (dsk->sent.loss_time && now >= dsk->sent.loss_time)
+		dblp_loss_expired(dsk, now);
+	if (dsk->pto_at && now >= dsk->pto_at)
+		dblp_pto_expired(dsk, now);
+	if (dsk->orphan_at && now >= dsk->orphan_at)
+		dblp_orphan_look(dsk, now);
+	if (dsk->state == DBLP_STATE_CLOSED)
+		return;
+	if (dsk->ack_at && now >= dsk->ack_at)
+		dblp_send_ack(dsk);
+	if (dsk->keepalive_at && now >= dsk->keepalive_at)
+		dblp_keepalive_expired(dsk);
+	if (dsk->spare_at && now >= dsk->spare_at)
+		dblp_txbuf_forget_spares(dsk);
+	dblp_push(dsk);
+	dblp_check_closing(dsk);
+}
+
+/* What is done in steps goes on when others have had as much time as this one took */
+static u64 dblp_after_pause(u64 at, u64 since)
+{
+	u64 now = ktime_get_ns();
+
+	return at && at <= now ? now + (now - since) : at;
+}
+
+/* The caller has a reference besides the socket's own, or RCU */
+static void dblp_timer_run(struct dblp_sock *dsk)
+{
+	u64 now = ktime_get_ns();
+
+	if (dsk->state != DBLP_STATE_CLOSED)
+		dblp_timer_attend(dsk, now);
+	dsk->work_at = dblp_after_pause(dsk->work_at, now);
+	dsk->sent.loss_time = dblp_after_pause(dsk->sent.loss_time, now);
+	/* Whoever wanted it to be updated meanwhile has it done now */
+	dsk->timer_at = 0;
+	dblp_timer_update(dsk);
+}
+
+/**
+ * dblp_release_cb() - do what others left behind for the owner of the socket
+ * @sk: socket, which he lets go now; or the timer has expired, and there is none
+ */
+void dblp_release_cb(struct sock *sk)
+{
+	struct dblp_sock *dsk = dblp_sk(sk);
+
+	sock_owned_by_me(sk);
+	if (test_and_clear_bit(DBLP_DEFER_TIMER, &dsk->deferred))
+		dblp_timer_run(dsk);
+	if (test_and_clear_bit(DBLP_DEFER_MTU, &dsk->deferred))
+		dblp_mtu_reduced(dsk);
+}
