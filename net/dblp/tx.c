@@ -373,8 +373,9 @@ u32 dblp_tx_run(const struct dblp_tx_msg *msg)
 
 	if (msg->reshuffled)
 		return 1;
-	if (msg->short_slot >= msg->cursor)
-		n = min(n, msg->short_slot - msg->cursor + 1);
+	/* There may be none: U32_MAX */
+	if (msg->short_slot - msg->cursor < n)
+		n = msg->short_slot - msg->cursor + 1;
 	if (msg->zeros.count)
 		n = dblp_elide_run(msg, min_t(u32, n, UDP_MAX_SEGMENTS));
 	return n;
