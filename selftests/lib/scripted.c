@@ -200,7 +200,7 @@ void send_train(const struct peer *peer, const struct packet *p, u32 n)
 	memcpy(CMSG_DATA(c), &size, sizeof(size));
 	/* As with send_packet() */
 	if (sendmsg(peer->udp, &msg, 0) < 0 && sendmsg(peer->udp, &msg, 0) < 0)
-		die("sending a train of %u packets", n);
+		die("sending a train of %u packets of %u bytes", n, size);
 }
 
 static void set_udp(const struct peer *peer, int option, int value)

@@ -27,6 +27,7 @@
 
 #define PACKETS		20000
 #define TWINS		2
+#define UDP_MOST	65000U
 #define TRAIN		24
 /* Packets of a connection, if it lives so long */
 #define LIFE		1200
@@ -311,10 +312,12 @@ static void send_session(struct session *s, u32 n)
 {
 	struct tap *tap = tap_of(s);
 	struct peer *peer = &s->t[0].peer;
-	u32 i;
+	u32 i, len = 0;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		tally.numbered += dblp_numbered(train[i].byte[0] & 0xf);
+		len += train[i].len;
+	}
 	tally.packets += n;
 	tally.trains += n > 1;
 	s->packets += n;
@@ -322,10 +325,12 @@ static void send_session(struct session *s, u32 n)
 		return tap_send(tap, train, n, TAP_TRAIN);
 	if (tap)
 		return tap_send(tap, train, n, below(__TAP_HOW_MAX));
-	if (n > 1)
+	/* What is more than a datagram holds goes one by one */
+	if (n > 1 && len <= UDP_MOST)
 		return send_train(peer, train, n);
-	if (train[0].len <= 65000)
-		send_packet(peer, train);
+	for (i = 0; i < n; i++)
+		if (train[i].len <= UDP_MOST)
+			send_packet(peer, &train[i]);
 }
 
 static bool is_over(const struct session *s)
