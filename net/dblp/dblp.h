@@ -2,11 +2,13 @@
 /*
  * AF_DBLP: the private header.
  *
- * Reading order: uapi/linux/dblp.h (what users see), wire.h (what the peer
+ * Reading order: uapi/linux/dblp.h (what users see), core/wire.h (what the peer
  * sees), this file and msg.h (the messages), then af_dblp.c from top to bottom,
- * send.c and recv.c (the users' calls), input.c, output.c and ack.c (the way of
- * a packet), rx.c, rx_copy.c, tx.c and tx_close.c (the life of a message), work.c
- * (what concerns many messages at once).
+ * send.c and recv.c (the users' calls), conn.c (the states of a connection), input.c,
+ * output.c and packet.c (the way of a packet), rx.c, rx_copy.c, tx.c and tx_close.c
+ * (the life of a message), timer.c and timeout.c, work.c (what concerns many messages
+ * at once). core/ has what is free of sockets and of the kernel, cc/ the congestion
+ * controls, netlink/ the control plane.
  *
  * Locking and lifetime
  * ====================
@@ -39,7 +41,7 @@
  *
  * *References to a socket.* (1) Its life: from sock_init_data() until
  * dblp_release(), or, when messages are still to be acknowledged then, until
- * dblp_done(), which orphan.c sees to; a child that nobody has accepted yet owes
+ * dblp_done(), which dblp_orphan_look() sees to; a child that nobody has accepted yet owes
  * this one to its listener's queue. (2) Whoever found it, while he holds it. (3)
  * Packets in queues below us, through sk_wmem_alloc. The timer has none: it may expire
  * until dblp_destruct() cancels it, and finds a socket in state CLOSED at worst.
@@ -245,7 +247,7 @@ static inline u32 dblp_rate_count(struct dblp_rate *r, u32 most)
  * @events: those that were told, of each kind
  * @endpoints: number of endpoints alive
  * @config: what operators set
- * @orphans: connections that their user has closed, see orphan.c
+ * @orphans: connections that their user has closed, see conn.c
  * @sysctl_rmem_default: SO_RCVBUF that a socket begins with
  * @sysctl_wmem_default: SO_SNDBUF that a socket begins with
  * @sysctl_max_orphans: that @orphans may be at most
