@@ -34,14 +34,6 @@ FIXTURE(job)
 	int server;
 };
 
-static struct nlmsghdr *job_request(uint8_t cmd, uint32_t id)
-{
-	struct nlmsghdr *nlh = begin(family, cmd, 0);
-
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_ID, id);
-	return nlh;
-}
-
 static int job_phase(uint8_t cmd, uint32_t phase)
 {
 	struct nlmsghdr *nlh = job_request(cmd, 7);

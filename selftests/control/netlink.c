@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "lib/nltest.h"
-#include "lib/testlib.h"
+#include "lib/sock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,35 +13,6 @@
 #include <unistd.h>
 
 #include "kselftest_harness.h"
-
-static int new_socket(void)
-{
-	int fd = socket(AF_DBLP, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		die("socket(AF_DBLP)");
-	return fd;
-}
-
-static uint32_t option(int fd, int name)
-{
-	socklen_t len = sizeof(uint32_t);
-	uint32_t value;
-
-	if (getsockopt(fd, SOL_DBLP, name, &value, &len))
-		die("getsockopt");
-	return value;
-}
-
-static uint32_t number(int fd)
-{
-	struct dblp_info info;
-	socklen_t len = sizeof(info);
-
-	if (getsockopt(fd, SOL_DBLP, DBLP_INFO, &info, &len))
-		die("getsockopt(DBLP_INFO)");
-	return info.id;
-}
 
 FIXTURE(family)
 {
@@ -54,7 +25,7 @@ FIXTURE_SETUP(family)
 	netns_new();
 	open_netlink();
 	self->fd = new_socket();
-	self->id = number(self->fd);
+	self->id = get_info(self->fd).id;
 }
 
 FIXTURE_TEARDOWN(family)
@@ -76,7 +47,7 @@ TEST_F(family, set_without_a_number)
 	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, 1);
 	REFUSED(EINVAL, nlh);
 	EXPECT_EQ(DBLP_A_SOCKET_ID, got.missing);
-	EXPECT_EQ(0, option(self->fd, DBLP_BUDGET));
+	EXPECT_EQ(0, get_u32(self->fd, DBLP_BUDGET));
 }
 
 TEST_F(family, set_nothing)
@@ -110,8 +81,8 @@ TEST_F(family, set_too_much)
 		REFUSED(EINVAL, nlh);
 		wrong = (const void *)(request + got.offset);
 		EXPECT_EQ(tries[i].wrong, mnl_attr_get_type(wrong));
-		EXPECT_EQ(0, option(self->fd, DBLP_BUDGET));
-		EXPECT_EQ(DBLP_PPM, option(self->fd, DBLP_BUDGET_CAP));
+		EXPECT_EQ(0, get_u32(self->fd, DBLP_BUDGET));
+		EXPECT_EQ(DBLP_PPM, get_u32(self->fd, DBLP_BUDGET_CAP));
 	}
 }
 
@@ -123,8 +94,8 @@ TEST_F(family, set_to_the_limit)
 	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, DBLP_PPM);
 	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET_CAP, 0);
 	EXPECT_EQ(0, result(nlh));
-	EXPECT_EQ(DBLP_PPM, option(self->fd, DBLP_BUDGET));
-	EXPECT_EQ(0, option(self->fd, DBLP_BUDGET_CAP));
+	EXPECT_EQ(DBLP_PPM, get_u32(self->fd, DBLP_BUDGET));
+	EXPECT_EQ(0, get_u32(self->fd, DBLP_BUDGET_CAP));
 }
 
 /* What the policy has no place for, or a place of another size */
@@ -154,7 +125,7 @@ TEST_F(family, strange_attributes)
 	mnl_attr_put_u64(nlh, DBLP_A_SOCKET_BUDGET, 1);
 	REFUSED(EINVAL, nlh);
 
-	EXPECT_EQ(0, option(self->fd, DBLP_BUDGET));
+	EXPECT_EQ(0, get_u32(self->fd, DBLP_BUDGET));
 }
 
 /* They may get a meaning, so they must be zero */

@@ -552,14 +552,6 @@ TEST_F(phase, changes_need_a_capability)
 
 /* Jobs */
 
-static struct nlmsghdr *job_request(uint8_t cmd, uint32_t id)
-{
-	struct nlmsghdr *nlh = begin(family, cmd, 0);
-
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_ID, id);
-	return nlh;
-}
-
 static int job_with_phase(uint8_t cmd, uint32_t id, uint32_t phase)
 {
 	struct nlmsghdr *nlh = job_request(cmd, id);

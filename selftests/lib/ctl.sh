@@ -64,6 +64,16 @@ refused()
 	is cat "$tmp/refused" "dblpctl: $2"
 }
 
+# load_completion NS: of dblpctl there, for completes()
+load_completion()
+{
+	completed=$1
+	# shellcheck disable=SC1091
+	. "$(dirname "$(readlink -f "$(type -P dblpctl)")")/dblpctl.bash-completion" || return
+	# shellcheck disable=SC2317 # called by what was just read
+	dblpctl() { ctl "$completed" "$@"; }
+}
+
 # What bash offers after the words $1; the last is the one being typed
 completes()
 {

@@ -13,6 +13,11 @@
 
 #define WAIT_MS		10000
 
+static inline bool is_v4(const struct sockaddr_dblp *a)
+{
+	return !memcmp(&a->sdblp_addr, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
+}
+
 static inline int get_state(int fd)
 {
 	return get_info(fd).state;

@@ -30,6 +30,14 @@ struct nlmsghdr *begin(uint16_t type, uint8_t cmd, uint16_t flags)
 	return nlh;
 }
 
+struct nlmsghdr *job_request(uint8_t cmd, uint32_t id)
+{
+	struct nlmsghdr *nlh = begin(family, cmd, 0);
+
+	mnl_attr_put_u32(nlh, DBLP_A_JOB_ID, id);
+	return nlh;
+}
+
 static void note_end(const struct nlmsghdr *nlh, size_t skip, int err)
 {
 	const struct nlattr *attr;

@@ -41,6 +41,9 @@ void open_netlink(void);
 /** begin() - a request to add attributes to */
 struct nlmsghdr *begin(uint16_t type, uint8_t cmd, uint16_t flags);
 
+/** job_request() - the same, about a job */
+struct nlmsghdr *job_request(uint8_t cmd, uint32_t id);
+
 /** ask() - send a request; its answer is for receive() */
 void ask(struct nlmsghdr *nlh);
 

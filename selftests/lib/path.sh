@@ -27,6 +27,20 @@ cable()
 	done
 }
 
+# server_of 4|6: its address in the network $net
+server_of()
+{
+	[ "$1" = 4 ] && echo "10.$net.0.2" || echo "fd0$net::2"
+}
+
+# sniff NS DEVICE: what passes there, from now on, to $log
+sniff()
+{
+	spawn ip netns exec "$1" dblp-sniff "$2"
+	log=$tmp/out.$spawned
+	wait_until 10 output_has "$spawned" ready
+}
+
 # pair 4|6 CLIENT-WORDS...: processes $client_pid, which is connected, and
 # $server_pid, which takes everything. Words in @before come before connect,
 # those in @listen before listen, those in @as before the client itself.

@@ -12,11 +12,7 @@ new_ns client server
 # shellcheck disable=SC2154 # new_ns sets them
 join "$client" "$server"
 
-# server_of 4|6
-server_of()
-{
-	[ "$1" = 4 ] && echo 10.9.0.2 || echo fd09::2
-}
+net=9
 
 dead()
 {

@@ -12,10 +12,7 @@ new_ns client server
 # shellcheck disable=SC2154 # new_ns sets them
 cable "$client" eth0 "$server" eth0 1
 
-server_of()
-{
-	[ "$1" = 4 ] && echo 10.1.0.2 || echo fd01::2
-}
+net=1
 
 # begin: note what grown() counts from
 declare -A base
@@ -62,18 +59,10 @@ arrived()
 		END { print n + 0 }' "$log"
 }
 
-# sniff: to $log, what comes in at the server
-sniff()
-{
-	spawn ip netns exec "$server" dblp-sniff eth0
-	log=$tmp/out.$spawned
-	wait_until 10 output_has "$spawned" ready
-}
-
 # A queue that marks what it may mark and drops what it may not
 marked()
 {
-	sniff || return
+	sniff "$server" eth0 || return
 	netem "$client" delay 5ms loss 10% ecn
 	xfer "$1" swift || return
 	nothing_again || return
@@ -85,7 +74,7 @@ marked()
 # Who marks nothing has his packets dropped
 dropped()
 {
-	sniff || return
+	sniff "$server" eth0 || return
 	netem "$client" delay 5ms loss 10% ecn
 	xfer "$1" bdp || return
 	is "packets with ECT or CE" $(($(arrived 0x1) + $(arrived 0x2) + $(arrived 0x3))) 0 ||
@@ -145,7 +134,7 @@ bleach()
 bleached()
 {
 	netem "$client" delay 1ms
-	sniff && bleach "$1" || return
+	sniff "$server" eth0 && bleach "$1" || return
 	xfer "$1" swift || return
 	tc -n "$client" qdisc del dev eth0 clsact
 	is "packets with ECT" "$(arrived 0x2)" 0 || return

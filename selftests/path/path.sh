@@ -26,11 +26,7 @@ line()
 	done
 }
 
-# server_of 4|6: its address behind the router
-server_of()
-{
-	[ "$1" = 4 ] && echo 10.2.0.2 || echo fd02::2
-}
+net=2
 
 # narrow MTU: from the router to the server
 narrow()
@@ -76,15 +72,14 @@ too_big()
 	wait_until 10 settled 2 || return
 	is timeouts "$(counter PtoExpired)" "$before" || return
 	is segment "$(info seg_size)" "$(segment "$v" 1300)" || return
-	spawn ip netns exec "$client" dblp-sniff eth0
-	wait_until 10 output_has "$spawned" ready || return
+	sniff "$client" eth0 || return
 	signal go2
 	wait_until 10 settled 3 || return
 	# At least five, if none of them is repeated on a slow machine
-	[ "$(grep -c 'whole DATA' "$tmp/out.$spawned")" -ge 5 ] || return
-	is "larger ones" "$(awk '$9 == "DATA" && $4 > 1300' "$tmp/out.$spawned" | wc -l)" 0 ||
+	[ "$(grep -c 'whole DATA' "$log")" -ge 5 ] || return
+	is "larger ones" "$(awk '$9 == "DATA" && $4 > 1300' "$log" | wc -l)" 0 ||
 		return
-	is "in pieces" "$(grep -c piece "$tmp/out.$spawned")" 0
+	is "in pieces" "$(grep -c piece "$log")" 0
 }
 delay 200ms
 for v in 4 6; do
@@ -109,10 +104,9 @@ fragmented()
 {
 	local v=$1
 
-	spawn ip netns exec "$client" dblp-sniff eth0
-	wait_until 10 output_has "$spawned" ready || return
+	sniff "$client" eth0 || return
 	too_big_midway "$v" || return
-	[ "$(grep -c piece "$tmp/out.$spawned")" -gt 100 ]
+	[ "$(grep -c piece "$log")" -gt 100 ]
 }
 for v in 4 6; do
 	try "ipv$v: the path narrows under a message" fragmented $v

@@ -39,11 +39,7 @@ by()
 		ip -n "$server" route replace fd08::1 via "fd0$1::1" src fd08::2
 }
 
-# server_of 4|6: its address, over either cable
-server_of()
-{
-	[ "$1" = 4 ] && echo 10.8.0.2 || echo fd08::2
-}
+net=8
 
 # server_on 4|6 N: its address on cable N
 server_on()
@@ -51,12 +47,10 @@ server_on()
 	[ "$1" = 4 ] && echo "10.$2.0.2" || echo "fd0$2::2"
 }
 
-# sniff NAME NS DEVICE: to ${NAME}_log
-sniff()
+# sniff_to NAME NS DEVICE: to ${NAME}_log
+sniff_to()
 {
-	spawn ip netns exec "$2" dblp-sniff "$3"
-	printf -v "$1_log" '%s' "$tmp/out.$spawned"
-	wait_until 10 output_has "$spawned" ready
+	sniff "$2" "$3" && printf -v "$1_log" '%s' "$log"
 }
 
 # seen LOG CONDITION: packets, by the fields $1 ... of dblp-sniff
@@ -72,7 +66,7 @@ replaced_route()
 {
 	local v=$1
 
-	by 1 && sniff second "$client" eth1 || return
+	by 1 && sniff_to second "$client" eth1 || return
 	netem "$client" rate 50mbit
 	dblp-xfer --from "$client" --to "$server" --address "$(server_of "$v")" \
 		--size 200000 --count 10 --halfway "sh -c '
@@ -83,7 +77,7 @@ replaced_route()
 		ip -n $client link set eth0 down'" || return
 	tc -n "$client" qdisc del dev eth0 root
 	ip -n "$client" link set eth0 up || return
-	# shellcheck disable=SC2154 # sniff sets it
+	# shellcheck disable=SC2154 # sniff_to sets it
 	[ "$(seen "$second_log" '$2 == "out" && $9 == "DATA"')" -ge 20 ]
 }
 for v in 4 6; do
@@ -160,12 +154,12 @@ bound_client()
 	ip -n "$client" route replace fd08::2 via fd02::2 src fd08::1 metric 2000 || return
 	ip -n "$server" route replace 10.8.0.1 via 10.2.0.1 src 10.8.0.2 || return
 	ip -n "$server" route replace fd08::1 via fd02::1 src fd08::2 || return
-	sniff first "$client" eth0 && sniff second "$client" eth1 || return
+	sniff_to first "$client" eth0 && sniff_to second "$client" eth1 || return
 	before=(device eth1)
 	pair "$v" send 3 1000 pause || return
 	before=()
 	wait_until 10 settled 3 || return
-	# shellcheck disable=SC2154 # sniff sets it
+	# shellcheck disable=SC2154 # sniff_to sets it
 	is "packets out by eth0" "$(seen "$first_log" '$2 == "out" && $3 == '"$v")" 0 || return
 	[ "$(seen "$second_log" '$2 == "out" && $9 == "DATA"')" -ge 3 ]
 }
@@ -247,7 +241,7 @@ differentiated()
 {
 	local v=$1
 
-	by 1 && sniff first "$client" eth0 || return
+	by 1 && sniff_to first "$client" eth0 || return
 	before=(fails EINVAL set tos 41 fails EINVAL set tos 256 set tos 40)
 	pair "$v" send 3 1000 set tos 0 send 1 1 pause || return
 	before=()
@@ -287,7 +281,7 @@ automatic_labels()
 
 	by 1 && quiet || return
 	for n in 1 2; do
-		sniff "label$n" "$client" eth0 || return
+		sniff_to "label$n" "$client" eth0 || return
 		pair 6 send 5 1000 pause || return
 		wait_until 10 settled 5 || return
 		log=label${n}_log
@@ -303,7 +297,7 @@ try "ipv6: each connection has a flow label" automatic_labels
 
 given_labels()
 {
-	by 1 && quiet && sniff first "$client" eth0 || return
+	by 1 && quiet && sniff_to first "$client" eth0 || return
 	before=(label 0x12345)
 	listen=(label 0xabcde)
 	pair 6 send 5 1000 pause || return
@@ -318,7 +312,7 @@ try "ipv6: flow labels that were asked for" given_labels
 
 no_labels()
 {
-	by 1 && quiet && sniff first "$client" eth0 || return
+	by 1 && quiet && sniff_to first "$client" eth0 || return
 	ip netns exec "$client" sysctl -q -w net.ipv6.auto_flowlabels=0 || return
 	pair 6 send 5 1000 pause || return
 	wait_until 10 settled 5 || return
@@ -336,7 +330,7 @@ another_label_seen()
 another_label()
 {
 	rm -f "$tmp"/go*
-	by 1 && quiet && sniff first "$client" eth0 || return
+	by 1 && quiet && sniff_to first "$client" eth0 || return
 	pair 6 send 1 1000 await "$tmp/go" send 1 1000 pause || return
 	wait_until 10 settled 1 || return
 	netem "$server" loss 100%
@@ -362,7 +356,7 @@ no_nagle()
 	# The first tells how long the way is
 	pair "$v" send 1 1000 await "$tmp/go" "${words[@]}" pause || return
 	wait_until 20 settled 1 || return
-	sniff first "$client" eth0 || return
+	sniff_to first "$client" eth0 || return
 	signal go
 	wait_until 20 settled 10 || return
 	tc -n "$client" qdisc del dev eth0 root

@@ -22,46 +22,16 @@
 #include <unistd.h>
 
 #include "kselftest_harness.h"
-#include "lib/testlib.h"
+#include "lib/sock.h"
 
-#define SECONDS		1000
 #define MIB		(1 << 20)
 #define BUFFER		(4 * MIB)
-
-#define EXPECT_ERR(error, call) do {					\
-	errno = 0;							\
-	EXPECT_EQ(-1, (long)(call));					\
-	EXPECT_EQ((error), errno);					\
-} while (0)
 
 /* A client that sends and a server that receives */
 struct pair {
 	int client;
 	int server;
 };
-
-static int new_socket(void)
-{
-	int fd = socket(AF_DBLP, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		die("socket(AF_DBLP)");
-	return fd;
-}
-
-static void set_int(int fd, int level, int opt, int value)
-{
-	if (setsockopt(fd, level, opt, &value, sizeof(value)))
-		die("setsockopt(%d, %d, %d)", level, opt, value);
-}
-
-static void set_timeout(int fd, int opt, int ms)
-{
-	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
-
-	if (setsockopt(fd, SOL_SOCKET, opt, &tv, sizeof(tv)))
-		die("setsockopt(timeout)");
-}
 
 static void pair_open(struct pair *p, int placement, int sndbuf, int rcvbuf)
 {
@@ -70,14 +40,14 @@ static void pair_open(struct pair *p, int placement, int sndbuf, int rcvbuf)
 	int listener = new_socket();
 
 	addr_parse(&addr, "127.0.0.1", 0);
-	set_int(listener, SOL_SOCKET, SO_RCVBUFFORCE, rcvbuf);
-	set_int(listener, SOL_DBLP, DBLP_PLACEMENT, placement);
+	set_int(listener, SO_RCVBUFFORCE, rcvbuf);
+	set_u32(listener, DBLP_PLACEMENT, placement);
 	if (bind(listener, (void *)&addr, len) || listen(listener, 1) ||
 	    getsockname(listener, (void *)&addr, &len))
 		die("making a listener");
 	p->client = new_socket();
-	set_int(p->client, SOL_SOCKET, SO_SNDBUFFORCE, sndbuf);
-	set_int(p->client, SOL_DBLP, DBLP_NOTIFY, 1);
+	set_int(p->client, SO_SNDBUFFORCE, sndbuf);
+	set_u32(p->client, DBLP_NOTIFY, 1);
 	if (connect(p->client, (void *)&addr, sizeof(addr)))
 		die("connect()");
 	p->server = accept(listener, NULL, NULL);

@@ -16,17 +16,12 @@
 
 #include "kselftest_harness.h"
 #include "lib/scripted.h"
+#include "lib/sock.h"
 
 #define SEG	600
 #define LEN	(5 * SEG / 2)	/* of a message or piece: three segments */
 #define GREY	0x5a		/* what the buffer has where nothing was put */
 #define WAIT_MS	10000
-
-#define EXPECT_ERR(error, call) do {					\
-	errno = 0;							\
-	EXPECT_EQ(-1, (long)(call));					\
-	EXPECT_EQ((error), errno);					\
-} while (0)
 
 /* A socket and its scripted peer, in placement mode or not */
 struct ends {
@@ -208,14 +203,6 @@ static void get(int fd, void *buf, size_t len, size_t control_len, int flags,
 	EXPECT_EQ((bytes), (g).placed[0].length);			\
 } while (0)
 
-static short poll_now(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	poll(&p, 1, 0);
-	return p.revents;
-}
-
 /* Are these bytes of message @id, from @from of the piece on, at @buf? */
 static bool is_there(const unsigned char *buf, u32 id, u32 from, u32 len)
 {
@@ -227,10 +214,10 @@ TEST_F(place, what_has_arrived_of_an_open_message)
 	struct ends *e = &self->e;
 	struct got g;
 
-	EXPECT_EQ(0, poll_now(e->fd));
+	EXPECT_EQ(0, poll_now(e->fd) & ~POLLOUT);
 	send_seg(&e->peer, &e->p, 0, 2, NULL, 0);
 	EXPECT_TRUE(peer_sync(&e->peer));
-	EXPECT_EQ(POLLIN, poll_now(e->fd));
+	EXPECT_EQ(POLLIN, poll_now(e->fd) & ~POLLOUT);
 	GET(g, 0);
 	EXPECT_PLACED(g, 2 * SEG, LEN - 2 * SEG);
 	EXPECT_EQ(0, g.flags & (MSG_EOR | MSG_TRUNC | MSG_CTRUNC));
@@ -240,7 +227,7 @@ TEST_F(place, what_has_arrived_of_an_open_message)
 	EXPECT_EQ(-1, bytes_check(e->buf + LEN, SEG, GREY));
 
 	/* It is given once. */
-	EXPECT_EQ(0, poll_now(e->fd));
+	EXPECT_EQ(0, poll_now(e->fd) & ~POLLOUT);
 	GET(g, 0);
 	EXPECT_EQ(-1, g.ret);
 	EXPECT_EQ(EAGAIN, errno);
@@ -262,14 +249,14 @@ TEST_F(place, what_has_arrived_of_an_open_message)
 	EXPECT_EQ(-1, bytes_check(e->buf + 2 * SEG, SEG, GREY));
 
 	/* What one call places of a message, all of it, needs no list. */
-	EXPECT_EQ(POLLIN, poll_now(e->fd));
+	EXPECT_EQ(POLLIN, poll_now(e->fd) & ~POLLOUT);
 	GET(g, 0);
 	EXPECT_EQ(LEN, g.ret);
 	EXPECT_EQ(0, g.n_placed);
 	EXPECT_TRUE(g.flags & MSG_EOR);
 	EXPECT_EQ(1, g.info.msg_id);
 	EXPECT_TRUE(is_there(e->buf, 1, 0, LEN));
-	EXPECT_EQ(0, poll_now(e->fd));
+	EXPECT_EQ(0, poll_now(e->fd) & ~POLLOUT);
 }
 
 TEST_F(place, pieces_by_their_offsets)
@@ -282,7 +269,7 @@ TEST_F(place, pieces_by_their_offsets)
 	/* Nobody knows yet where the third one belongs. */
 	send_seg(&e->peer, &e->p, 2, 1, &s, 2 * LEN);
 	EXPECT_TRUE(peer_sync(&e->peer));
-	EXPECT_EQ(0, poll_now(e->fd));
+	EXPECT_EQ(0, poll_now(e->fd) & ~POLLOUT);
 	send_seg(&e->peer, &e->p, 1, 0, &s, LEN);
 	send_seg(&e->peer, &e->p, 0, 2, &s, 0);
 	EXPECT_TRUE(peer_sync(&e->peer));
@@ -334,7 +321,7 @@ TEST_F(both, pieces_are_one_message_with_one_loss_map)
 	send_seg(&e->peer, &e->p, 1, 2, &s, LEN);
 	EXPECT_TRUE(peer_sync(&e->peer));
 	if (variant->whole)
-		EXPECT_EQ(0, poll_now(e->fd));
+		EXPECT_EQ(0, poll_now(e->fd) & ~POLLOUT);
 	send_seg(&e->peer, &e->p, 2, 1, &s, 2 * LEN);
 	send_seg(&e->peer, &e->p, 2, 2, &s, 2 * LEN);
 	EXPECT_TRUE(peer_sync(&e->peer));
@@ -512,11 +499,11 @@ TEST_F(place, control_buffers_that_are_too_short)
 	EXPECT_EQ(8 * WIDE, g.ret);
 	EXPECT_EQ(8, g.n_placed);
 	EXPECT_FALSE(g.flags & MSG_CTRUNC);
-	EXPECT_EQ(POLLIN, poll_now(e->fd));
+	EXPECT_EQ(POLLIN, poll_now(e->fd) & ~POLLOUT);
 	get(e->fd, buf, sizeof(buf), others + 8 * 8, MSG_DONTWAIT, &g);
 	EXPECT_EQ(2 * WIDE, g.ret);
 	EXPECT_EQ(2, g.n_placed);
-	EXPECT_EQ(0, poll_now(e->fd));
+	EXPECT_EQ(0, poll_now(e->fd) & ~POLLOUT);
 
 	/* Room for too few: it was meant to be told, and is not. */
 	send_one_of_many(e, 1);
@@ -566,7 +553,7 @@ TEST_F(both, a_bad_buffer_loses_nothing)
 	    &g);
 	EXPECT_EQ(-1, g.ret);
 	EXPECT_EQ(EFAULT, errno);
-	EXPECT_EQ(POLLIN, poll_now(e->fd));
+	EXPECT_EQ(POLLIN, poll_now(e->fd) & ~POLLOUT);
 	send_seg(&e->peer, &e->p, 1, 1, &s, LEN);
 	EXPECT_TRUE(peer_sync(&e->peer));
 	GET(g, 0);
@@ -737,10 +724,10 @@ TEST_F(both, the_mode_when_connected)
 	EXPECT_EQ(0, setsockopt(e->fd, SOL_DBLP, DBLP_PLACEMENT, &val, 4));
 	send_seg(&e->peer, &e->p, 0, 1, NULL, 0);
 	EXPECT_TRUE(peer_sync(&e->peer));
-	EXPECT_EQ(0, poll_now(e->fd));
+	EXPECT_EQ(0, poll_now(e->fd) & ~POLLOUT);
 	val = 1;
 	EXPECT_EQ(0, setsockopt(e->fd, SOL_DBLP, DBLP_PLACEMENT, &val, 4));
-	EXPECT_EQ(POLLIN, poll_now(e->fd));
+	EXPECT_EQ(POLLIN, poll_now(e->fd) & ~POLLOUT);
 	GET(g, 0);
 	EXPECT_PLACED(g, SEG, SEG);
 }

@@ -21,10 +21,7 @@ new_ns client server
 # shellcheck disable=SC2154 # new_ns sets them
 cable "$client" eth0 "$server" eth0 1
 
-server_of()
-{
-	[ "$1" = 4 ] && echo 10.1.0.2 || echo fd01::2
-}
+net=1
 
 # capture NAME: what passes the client, what it sends before anything is lost
 capture()

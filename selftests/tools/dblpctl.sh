@@ -488,10 +488,7 @@ try "stats all -i: those that do not rise, too; -t: the time" rates_of_all
 
 completion()
 {
-	# shellcheck disable=SC1091
-	. "$(dirname "$(readlink -f "$(type -P dblpctl)")")/dblpctl.bash-completion" || return
-	# shellcheck disable=SC2317
-	dblpctl() { ctl "$a" "$@"; }
+	load_completion "$a" || return
 	is completes 'dblpctl ' 'socket phase job param cc stats monitor save doctor version help' && is completes 'dblpctl so' socket &&
 		is completes 'dblpctl -j stats n' nonzero && is completes 'dblpctl stats all ' -i &&
 		is completes 'dblpctl socket list state e' established &&

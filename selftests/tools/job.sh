@@ -112,10 +112,7 @@ try "all that was refused changed nothing" unchanged
 
 completion()
 {
-	# shellcheck disable=SC1091
-	. "$(dirname "$(readlink -f "$(type -P dblpctl)")")/dblpctl.bash-completion" || return
-	# shellcheck disable=SC2317
-	dblpctl() { ctl "$a" "$@"; }
+	load_completion "$a" || return
 	is completes 'dblpctl job s' 'show set stats' && is completes 'dblpctl job set ' '7 9' &&
 		is completes 'dblpctl job set 7 phase t' tolerant &&
 		is completes 'dblpctl job set 7 clr on low 1% h' 'high high-phase hold' &&

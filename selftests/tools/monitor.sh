@@ -225,8 +225,7 @@ try "events that are lost are not lost in silence" overflow
 
 completion()
 {
-	# shellcheck disable=SC1091
-	. "$(dirname "$(readlink -f "$(type -P dblpctl)")")/dblpctl.bash-completion" || return
+	load_completion "$a" || return
 	is completes 'dblpctl mon' monitor && is completes 'dblpctl monitor ' 'conn msg job phase' &&
 		is completes 'dblpctl monitor job p' phase
 }

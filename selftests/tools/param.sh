@@ -127,10 +127,7 @@ try "who owns the namespace may set" by_owner_of_namespace
 
 completion()
 {
-	# shellcheck disable=SC1091
-	. "$(dirname "$(readlink -f "$(type -P dblpctl)")")/dblpctl.bash-completion" || return
-	# shellcheck disable=SC2317
-	dblpctl() { ctl "$a" "$@"; }
+	load_completion "$a" || return
 	is completes 'dblpctl param set ' 'congestion cap timeout keepalive' &&
 		is completes 'dblpctl param set congestion s' swift &&
 		is completes 'dblpctl param set cap 1% t' timeout && is completes 'dblpctl cc l' list

@@ -142,10 +142,7 @@ try "all that was refused changed nothing" unchanged
 
 completion()
 {
-	# shellcheck disable=SC1091
-	. "$(dirname "$(readlink -f "$(type -P dblpctl)")")/dblpctl.bash-completion" || return
-	# shellcheck disable=SC2317
-	dblpctl() { ctl "$a" "$@"; }
+	load_completion "$a" || return
 	is completes 'dblpctl phase s' 'show set' &&
 		is completes 'dblpctl phase set ' 'reliable critical tolerant' &&
 		is completes 'dblpctl phase set tolerant loss 1% ' 'close order fill name' &&

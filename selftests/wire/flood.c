@@ -243,11 +243,6 @@ static int udp_from(bool v4, u32 host, const struct sockaddr_dblp *to)
 	return fd;
 }
 
-static bool is_v4(const struct sockaddr_dblp *a)
-{
-	return !memcmp(&a->sdblp_addr, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
-}
-
 static bool is_reset(int fd, const struct packet *p)
 {
 	char answer[DBLP_RST_LEN + 1];

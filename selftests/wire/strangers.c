@@ -134,11 +134,6 @@ found6:
 	return strtoull(names + strlen(name6), NULL, 10);
 }
 
-static bool is_v4(const struct sockaddr_dblp *a)
-{
-	return !memcmp(&a->sdblp_addr, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
-}
-
 /* The packet, with the checksum that it must have or with another one */
 static void send_raw(const struct peer *peer, const struct packet *p,
 		     const struct sockaddr_dblp *to, bool good)
