@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The frames that are not repeated by themselves: what the peer is told of what came
- * from it (acknowledgments, the marks on its packets, credit, CLOSE frames), which any
- * packet takes along, and META.
+ * What came from the peer, and the frames that are not repeated by themselves: what
+ * it is told of that (acknowledgments, the marks on its packets, credit, CLOSE frames),
+ * which any packet takes along, and META.
  */
+#include <net/inet_ecn.h>
+
 #include "dblp.h"
 
 /** dblp_ack_done() - an ACK that says all goes, or would if it could */
@@ -144,4 +146,76 @@ u8 *dblp_put_meta(const struct dblp_tx_msg *msg, u8 *p, const u8 *end)
 	f.meta.total = msg->total;
 	f.meta.tag = msg->tag;
 	return dblp_put_frame(p, end, &f);
+}
+
+static void dblp_count_ecn(struct dblp_sock *dsk, u8 ecn, u32 n)
+{
+	dsk->ecn_ect0 += ecn == INET_ECN_ECT_0 ? n : 0;
+	dsk->ecn_ect1 += ecn == INET_ECN_ECT_1 ? n : 0;
+	dsk->ecn_ce += ecn == INET_ECN_CE ? n : 0;
+	if (ecn == INET_ECN_CE)
+		dsk->ack_now = 1;
+}
+
+/* Where packets are lost or overtake each other there are more ranges */
+static void dblp_more_ranges(struct dblp_sock *dsk)
+{
+	struct dblp_pn_range *mem;
+
+	if (!dblp_rmem_schedule(&dsk->sk, DBLP_RANGES_SIZE))
+		return;
+	mem = kmalloc(DBLP_RANGES_SIZE, GFP_ATOMIC | __GFP_NOWARN);
+	if (!mem)
+		return;
+	dblp_rmem_charge(&dsk->sk, DBLP_RANGES_SIZE);
+	dblp_ranges_grow(&dsk->pns, mem);
+}
+
+/** dblp_ranges_free() - no packets come any more; the socket has no users */
+void dblp_ranges_free(struct dblp_sock *dsk)
+{
+	if (dsk->pns.r == dsk->pns.few)
+		return;
+	kfree(dsk->pns.r);
+	dblp_rmem_uncharge(&dsk->sk, DBLP_RANGES_SIZE);
+}
+
+/**
+ * dblp_note_received() - numbered packets were taken: they will be acknowledged
+ * @dsk: socket
+ * @run: the packets
+ */
+void dblp_note_received(struct dblp_sock *dsk, const struct dblp_run *run)
+{
+	struct dblp_ranges *s = &dsk->pns;
+	u64 expected = s->n ? s->r[s->n - 1].last + 1 : 0;
+
+	sock_owned_by_me(&dsk->sk);
+	if (dblp_ranges_crowded(s))
+		dblp_more_ranges(dsk);
+	if (run->n > 1)
+		dblp_ranges_add_run(s, run->pn, run->n);
+	else
+		dblp_ranges_add(s, run->pn);
+	if (run->pn >= expected)
+		dsk->largest_at = ktime_get_ns();
+	if (run->pn != expected || run->h.type != DBLP_PKT_DATA)
+		dsk->ack_now = 1;
+	dsk->ack_pending += run->n;
+	dsk->info.pkts_received += run->n;
+	dblp_count_ecn(dsk, DBLP_SKB_CB(run->train->skb)->ecn, run->n);
+	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTRECEIVED, run->n);
+}
+
+/**
+ * dblp_pn_full() - the number in full of a packet that came
+ * @seen: numbers that came before
+ * @low: its low 32 bits
+ *
+ * Return: the number, negative as s64 if it cannot be one.
+ */
+u64 dblp_pn_full(const struct dblp_ranges *seen, u32 low)
+{
+	return dblp_pn_expand(seen->n ? seen->r[seen->n - 1].last : U64_MAX,
+			      low);
 }

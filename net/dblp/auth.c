@@ -135,22 +135,15 @@ static void dblp_auth_forget(struct dblp_auth *a)
 static void dblp_auth_feed(struct blake2s_ctx *ctx, struct dblp_window *w,
 			   u32 from, u32 to)
 {
-	u8 buf[BLAKE2S_BLOCK_SIZE];
+	u8 buf[DBLP_WINDOW_BUF];
 	const u8 *p;
 	u32 n;
 
 	for (; from < to; from += n) {
-		p = dblp_window_peek(w, from, 1);
-		if (likely(p)) {
-			n = min(to, w->to) - from;
-			blake2s_update(ctx, p, n);
-			continue;
-		}
-		/* Not mapped, or in a buffer behind the first */
-		n = min_t(u32, to - from, sizeof(buf));
-		if (skb_copy_bits(w->skb, from, buf, n))
+		p = dblp_window_piece(w, from, to, buf, &n);
+		if (!p)
 			return;
-		blake2s_update(ctx, buf, n);
+		blake2s_update(ctx, p, n);
 	}
 }
 
@@ -331,12 +324,12 @@ static enum dblp_mib_item dblp_auth_check(const struct dblp_sock *dsk,
 /**
  * dblp_auth_own() - see to it that nobody changes a packet once it was checked
  * @dsk: socket with a key
- * @skb: a packet or a train; consumed if it is not returned
+ * @skb: a packet or a train; consumed if a copy is returned
  *
  * Memory that its sender, a process of this machine, can still write to is
  * copied.
  *
- * Return: the same, or a copy; NULL if there is no memory for that.
+ * Return: the same, or a copy; NULL if there is no memory for one.
  */
 struct sk_buff *dblp_auth_own(const struct dblp_sock *dsk, struct sk_buff *skb)
 {
@@ -346,17 +339,34 @@ struct sk_buff *dblp_auth_own(const struct dblp_sock *dsk, struct sk_buff *skb)
 	if (likely(!skb_has_shared_frag(skb)))
 		return skb;
 	copy = skb_copy(skb, GFP_ATOMIC | __GFP_NOWARN);
-	if (!copy) {
-		dblp_drop_at(dsk, skb, DBLP_MIB_DROPMEMORY);
-		return NULL;
-	}
-	consume_skb(skb);
+	if (copy)
+		consume_skb(skb);
 	return copy;
+}
+
+/* May there be a tag, and must there be one? The handshake has none before there
+ * are keys; nor has a RST then, which is not believed at once: dblp_auth_doubts().
+ */
+static bool dblp_auth_wanted(const struct dblp_sock *dsk, const struct dblp_hdr *h)
+{
+	switch (h->type) {
+	case DBLP_PKT_INIT_ACK:
+	case DBLP_PKT_VERSION:
+		return false;
+	case DBLP_PKT_COOKIE_ECHO:
+		/* dblp_auth_accept() asks */
+		return dsk->state != DBLP_STATE_LISTEN;
+	case DBLP_PKT_RST:
+		return h->ctl_len || !dblp_connecting(dsk);
+	default:
+		return true;
+	}
 }
 
 /**
  * dblp_auth_run() - were packets made by the peer?
- * @dsk: socket with a key
+ * @dsk: socket; if it has no key, packets that are not of the handshake or a RST
+ *	need not be asked about
  * @run: the packets; @n is lowered to those before the first that was not, but
  *	not below 1
  *
@@ -374,6 +384,10 @@ enum dblp_mib_item dblp_auth_run(struct dblp_sock *dsk, struct dblp_run *run)
 	u32 i;
 
 	sock_owned_by_me(&dsk->sk);
+	if (!dblp_auth_wanted(dsk, &run->h))
+		return DBLP_MIB_NONE;
+	if (!dsk->auth)
+		return run->h.ctl_len ? DBLP_MIB_DROPAUTH : DBLP_MIB_NONE;
 	for (i = 0; i < run->n; i++) {
 		pkt.from = (run->first + i) * t->stride;
 		pkt.len = min(t->stride, t->skb->len - pkt.from);
@@ -387,39 +401,6 @@ enum dblp_mib_item dblp_auth_run(struct dblp_sock *dsk, struct dblp_run *run)
 		return DBLP_MIB_NONE;
 	run->n = i ?: 1;
 	return i ? DBLP_MIB_NONE : why;
-}
-
-/**
- * dblp_auth_rcv() - may a packet of the handshake, or RST, be looked at?
- * @dsk: connection, perhaps without a key
- * @h: its header
- * @skb: the packet, all of it linear
- *
- * Those that come before there are keys are, and so is a RST then, which is not
- * believed at once: see dblp_auth_doubts().
- *
- * Return: DBLP_MIB_NONE, or under what it is counted when it is dropped.
- */
-enum dblp_mib_item dblp_auth_rcv(struct dblp_sock *dsk,
-				 const struct dblp_hdr *h,
-				 const struct sk_buff *skb)
-{
-	struct dblp_window w = { .skb = skb };
-	struct dblp_auth_pkt pkt = {
-		.w = &w,
-		.len = skb->len,
-		.at = dblp_auth_at(h, skb->len),
-	};
-
-	sock_owned_by_me(&dsk->sk);
-	if (h->type != DBLP_PKT_COOKIE_ECHO && h->type != DBLP_PKT_COOKIE_ACK &&
-	    h->type != DBLP_PKT_RST)
-		return DBLP_MIB_NONE;
-	if (!dsk->auth)
-		return h->ctl_len ? DBLP_MIB_DROPAUTH : DBLP_MIB_NONE;
-	if (h->type == DBLP_PKT_RST && !h->ctl_len && dblp_connecting(dsk))
-		return DBLP_MIB_NONE;
-	return dblp_auth_check(dsk, dsk->auth, &pkt, NULL, 0);
 }
 
 /**
@@ -454,7 +435,7 @@ static struct dblp_auth *dblp_auth_alloc(const u8 *secret, gfp_t gfp)
 /**
  * dblp_auth_accept() - may this COOKIE-ECHO make a connection?
  * @listener: who accepts it, locked, perhaps without a key
- * @skb: the packet, all of it linear; its cookie is good
+ * @run: the packet, alone; its cookie is good
  * @echo: what it says
  * @ap: where the connection's part goes, for kfree_sensitive(); NULL without key
  *
@@ -462,12 +443,12 @@ static struct dblp_auth *dblp_auth_alloc(const u8 *secret, gfp_t gfp)
  * not.
  */
 int dblp_auth_accept(const struct dblp_sock *listener,
-		     const struct sk_buff *skb, const struct dblp_echo *echo,
+		     const struct dblp_run *run, const struct dblp_echo *echo,
 		     struct dblp_auth **ap)
 {
 	const struct dblp_auth *from = listener->auth;
-	u32 len = skb->len, i;
-	struct dblp_window w = { .skb = skb };
+	u32 len = run->len, i;
+	struct dblp_window w = { .skb = run->train->skb };
 	struct dblp_auth_pkt pkt = { .w = &w, .len = len };
 	struct dblp_auth *a;
 

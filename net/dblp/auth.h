@@ -22,13 +22,10 @@ void dblp_auth_add(struct dblp_sock *dsk, struct sk_buff *skb);
 u8 *dblp_auth_put(struct dblp_sock *dsk, u8 *p);
 void dblp_auth_sign(struct dblp_sock *dsk, struct sk_buff *skb);
 struct sk_buff *dblp_auth_own(const struct dblp_sock *dsk, struct sk_buff *skb);
-enum dblp_mib_item dblp_auth_run(struct dblp_sock *dsk, struct dblp_run *run);
 
-enum dblp_mib_item dblp_auth_rcv(struct dblp_sock *dsk,
-				 const struct dblp_hdr *h,
-				 const struct sk_buff *skb);
+enum dblp_mib_item dblp_auth_run(struct dblp_sock *dsk, struct dblp_run *run);
 int dblp_auth_accept(const struct dblp_sock *listener,
-		     const struct sk_buff *skb, const struct dblp_echo *echo,
+		     const struct dblp_run *run, const struct dblp_echo *echo,
 		     struct dblp_auth **ap);
 void dblp_auth_connect(struct dblp_sock *dsk);
 bool dblp_auth_doubts(struct dblp_sock *dsk, int err);

@@ -112,7 +112,7 @@ bool dblp_cookie_spend(const struct dblp_net *dn, const struct dblp_cookie *c)
 /**
  * dblp_echo_get() - what a COOKIE-ECHO carries
  * @dn: namespace, in which somebody listens
- * @skb: the packet, all of it linear
+ * @run: the packet
  * @echo: filled
  *
  * Context: any; no socket is needed.
@@ -120,10 +120,10 @@ bool dblp_cookie_spend(const struct dblp_net *dn, const struct dblp_cookie *c)
  * this client, too old or spent; or DBLP_MIB_NONE.
  */
 enum dblp_mib_item dblp_echo_get(const struct dblp_net *dn,
-				 const struct sk_buff *skb,
+				 const struct dblp_run *run,
 				 struct dblp_echo *echo)
 {
-	const u8 *p = skb->data + DBLP_HDR_LEN;
+	const u8 *p = run->p + DBLP_HDR_LEN;
 	struct dblp_cookie *c = &echo->cookie;
 	struct sockaddr_dblp client, server;
 
@@ -132,8 +132,8 @@ enum dblp_mib_item dblp_echo_get(const struct dblp_net *dn,
 	if (dblp_get_params(&echo->params, p + 8 + DBLP_COOKIE_LEN) !=
 	    DBLP_WIRE_OK)
 		return DBLP_MIB_DROPFIELD;
-	dblp_skb_addrs(skb, &client, &server);
-	if (!echo->client_cid || c->scid != dblp_get_u64(p - 8) ||
+	dblp_skb_addrs(run->train->skb, &client, &server);
+	if (!echo->client_cid || c->scid != run->h.dcid ||
 	    c->mac != dblp_cookie_mac(dn, c, echo->client_cid, &client,
 				      &server))
 		return DBLP_MIB_COOKIEBAD;

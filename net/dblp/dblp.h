@@ -5,7 +5,7 @@
  * Reading order: uapi/linux/dblp.h (what users see), core/wire.h (what the peer
  * sees), this file and msg.h (the messages), then af_dblp.c from top to bottom,
  * send.c and recv.c (the users' calls), conn.c (the states of a connection), input.c,
- * output.c and packet.c (the way of a packet), rx.c, rx_copy.c, tx.c and tx_close.c
+ * input_ctl.c, output.c and packet.c (the way of a packet), rx.c, rx_copy.c, tx.c and tx_close.c
  * (the life of a message), timer.c and timeout.c, work.c (what concerns many messages
  * at once). core/ has what is free of sockets and of the kernel, cc/ the congestion
  * controls, netlink/ the control plane.
@@ -61,10 +61,11 @@
  * change under them: segments never do, and headers are written there before
  * the first packet refers to them. What comes in stays in the buffers that IP
  * brought it in until it is copied to the user. A buffer can have many packets
- * (train.c): it is on the queue of one message, and clones of it are on those
+ * (input.c): it is on the queue of one message, and clones of it are on those
  * of others. Each of these messages is charged for all of it, and what is not
  * worth that is copied (rx_hold.c). Buffers may share memory with their sender,
- * who may be a process of this machine: headers are copied before they are judged.
+ * who may be a process of this machine: headers in such memory are copied before
+ * they are judged.
  *
  * *Memory.* Charge before you allocate; charged is what is held. What a user
  * sends is charged to sk_wmem_queued, what a peer makes us hold to sk_rmem_alloc,
@@ -859,17 +860,22 @@ int dblp_endpoint_listen(struct dblp_sock *dsk);
 /* handshake.c */
 int dblp_handshake_start(struct dblp_sock *dsk);
 void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now);
-void dblp_handshake_init(struct dblp_endpoint *ep, struct sk_buff *skb);
-void dblp_handshake_version(struct dblp_endpoint *ep, struct sk_buff *skb);
-void dblp_handshake_rcv(struct dblp_sock *dsk, const struct dblp_hdr *h,
-			struct sk_buff *skb);
-void dblp_handshake_echo(struct dblp_endpoint *ep, struct sk_buff *skb);
-void dblp_handshake_accept(struct dblp_sock *listener, struct sk_buff *skb);
-void dblp_rcv_version(struct dblp_sock *dsk, struct sk_buff *skb);
-void dblp_rst_refuse(struct dblp_endpoint *ep, const struct sk_buff *skb,
-		     u64 cid);
-void dblp_rst_stranger(struct dblp_endpoint *ep, const struct sk_buff *skb,
-		       u64 dcid);
+enum dblp_mib_item dblp_handshake_init(struct dblp_endpoint *ep,
+				       const struct dblp_run *run);
+void dblp_handshake_version(struct dblp_endpoint *ep,
+			    const struct dblp_run *run);
+enum dblp_mib_item dblp_handshake_echo(struct dblp_endpoint *ep,
+				       const struct dblp_run *run,
+				       struct dblp_sock **dsk);
+enum dblp_mib_item dblp_rcv_init_ack(struct dblp_sock *dsk,
+				     struct dblp_run *run);
+enum dblp_mib_item dblp_rcv_cookie_echo(struct dblp_sock *dsk,
+					struct dblp_run *run);
+enum dblp_mib_item dblp_rcv_cookie_ack(struct dblp_sock *dsk,
+				       struct dblp_run *run);
+enum dblp_mib_item dblp_rcv_version(struct dblp_sock *dsk,
+				    struct dblp_run *run);
+void dblp_rst_stranger(struct dblp_endpoint *ep, const struct dblp_run *run);
 
 /* cookie.c */
 void dblp_cookie_sign(const struct dblp_net *dn, struct dblp_cookie *c,
@@ -877,35 +883,29 @@ void dblp_cookie_sign(const struct dblp_net *dn, struct dblp_cookie *c,
 		      const struct sockaddr_dblp *server);
 bool dblp_cookie_spend(const struct dblp_net *dn, const struct dblp_cookie *c);
 enum dblp_mib_item dblp_echo_get(const struct dblp_net *dn,
-				 const struct sk_buff *skb,
+				 const struct dblp_run *run,
 				 struct dblp_echo *echo);
 int dblp_cookies_prepare(struct dblp_net *dn);
 void dblp_cookies_exit(struct dblp_net *dn);
 
-/* input.c */
-u64 dblp_pn_full(const struct dblp_ranges *seen, u32 low);
+/* input.c: packets in */
 void dblp_rcv(struct sock *usk, struct sk_buff *skb);
-void dblp_rcv_single(struct dblp_endpoint *ep, struct sk_buff *skb);
-void dblp_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb);
-void dblp_rcv_run(struct dblp_sock *dsk, struct dblp_run *run);
-bool dblp_from_peer(const struct dblp_sock *dsk, const struct sk_buff *skb);
-enum dblp_mib_item dblp_wire_why(enum dblp_wire_error err);
 int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
-void dblp_ranges_free(struct dblp_sock *dsk);
 void dblp_peer_gone(struct dblp_sock *dsk, u32 reason);
 void dblp_count_drops(struct net *net, const struct dblp_sock *dsk,
 		      enum dblp_mib_item why, u32 n);
-void dblp_drop(struct net *net, struct sk_buff *skb, enum dblp_mib_item why);
-void dblp_drop_at(const struct dblp_sock *dsk, struct sk_buff *skb,
-		  enum dblp_mib_item why);
+
+/* input_ctl.c: what their frames do */
+enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk,
+				       const struct dblp_run *run,
+				       struct dblp_frame *f,
+				       struct dblp_frame *meta);
+int dblp_apply_frames(struct dblp_sock *dsk, const struct dblp_run *run,
+		      struct dblp_frame *f);
 
 /* sysctl.c */
 int dblp_sysctl_init(struct net *net, struct dblp_net *dn, long *mem);
 void dblp_sysctl_exit(struct dblp_net *dn);
-
-/* train.c: packets that came in one buffer */
-bool dblp_train_rcv(struct dblp_endpoint *ep, struct sk_buff *skb);
-void dblp_train_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb);
 
 /* output.c */
 bool dblp_lose_size_probes(struct dblp_sock *dsk);
@@ -915,7 +915,10 @@ void dblp_loss_expired(struct dblp_sock *dsk, u64 now);
 void dblp_push(struct dblp_sock *dsk);
 void dblp_probe(struct dblp_sock *dsk, u64 now);
 
-/* ack.c: frames that are not repeated by themselves */
+/* ack.c: what came, and frames that are not repeated by themselves */
+u64 dblp_pn_full(const struct dblp_ranges *seen, u32 low);
+void dblp_note_received(struct dblp_sock *dsk, const struct dblp_run *run);
+void dblp_ranges_free(struct dblp_sock *dsk);
 void dblp_ack_done(struct dblp_sock *dsk);
 u8 *dblp_put_ecn(struct dblp_sock *dsk, u8 *p, const u8 *end);
 u8 *dblp_put_news(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now);

@@ -41,62 +41,6 @@ static u8 *dblp_put_plain_hdr(u8 *p, u8 type, u64 dcid)
 	return dblp_put_hdr(p, &h);
 }
 
-/**
- * dblp_handshake_init() - answer an INIT with a cookie
- * @ep: where it came in
- * @skb: the packet, all of it linear; consumed
- *
- * Context: softirq, RCU; no socket is locked or needed but for the wish of
- * somebody to listen.
- */
-void dblp_handshake_init(struct dblp_endpoint *ep, struct sk_buff *skb)
-{
-	u8 out[DBLP_HDR_LEN + DBLP_COOKIE_LEN];
-	struct sockaddr_dblp client, server;
-	struct dblp_cookie cookie;
-	u64 cid;
-	u8 *p;
-
-	cid = dblp_get_u64(skb->data + DBLP_HDR_LEN);
-	if (dblp_get_u64(skb->data + DBLP_HDR_LEN - 8) || !cid ||
-	    memchr_inv(skb->data + DBLP_HDR_LEN + 8, 0,
-		       DBLP_INIT_LEN - DBLP_HDR_LEN - 8))
-		return dblp_drop(ep->net, skb, DBLP_MIB_DROPFIELD);
-	if (!rcu_access_pointer(ep->listener)) {
-		dblp_rst_refuse(ep, skb, cid);
-		return dblp_drop(ep->net, skb, DBLP_MIB_DROPNOLISTENER);
-	}
-
-	dblp_skb_addrs(skb, &client, &server);
-	cookie.scid = dblp_new_cid();
-	dblp_cookie_sign(dblp_pernet(ep->net), &cookie, cid, &client, &server);
-
-	p = dblp_put_plain_hdr(out, DBLP_PKT_INIT_ACK, cid);
-	dblp_put_cookie(p, &cookie);
-	dblp_reply(ep, skb, out, sizeof(out));
-	DBLP_INC_STATS(ep->net, DBLP_MIB_COOKIESENT);
-	consume_skb(skb);
-}
-
-/**
- * dblp_handshake_version() - answer an INIT of another version
- * @ep: where it came in
- * @skb: the packet; consumed
- */
-void dblp_handshake_version(struct dblp_endpoint *ep, struct sk_buff *skb)
-{
-	u8 out[DBLP_HDR_LEN + 8 + 4];
-	u8 *p;
-
-	if (skb->len >= DBLP_INIT_LEN && rcu_access_pointer(ep->listener)) {
-		p = dblp_put_plain_hdr(out, DBLP_PKT_VERSION, 0);
-		p = dblp_put_u64(p, dblp_get_u64(skb->data + DBLP_HDR_LEN));
-		put_unaligned_be32(DBLP_VERSION, p);
-		dblp_reply(ep, skb, out, sizeof(out));
-	}
-	dblp_drop(ep->net, skb, DBLP_MIB_DROPVERSION);
-}
-
 /* Who knows nobody's address but spends what all may have would keep resets from
  * those who need them: each source has its own share.
  */
@@ -108,13 +52,14 @@ static bool dblp_rst_allowed(struct dblp_net *dn, const struct sk_buff *skb)
 			       DBLP_RST_PER_SECOND) < DBLP_RST_PER_SECOND;
 }
 
-static void dblp_rst_reply(struct dblp_endpoint *ep, const struct sk_buff *skb,
+static void dblp_rst_reply(struct dblp_endpoint *ep, const struct dblp_run *run,
 			   enum dblp_rst_reason reason, u64 dcid, u64 echo)
 {
+	const struct sk_buff *skb = run->train->skb;
 	u8 out[DBLP_RST_LEN];
 	u8 *p;
 
-	if (skb->len < DBLP_RST_LEN ||
+	if (run->len < DBLP_RST_LEN ||
 	    !dblp_rst_allowed(dblp_pernet(ep->net), skb))
 		return;
 	p = dblp_put_plain_hdr(out, DBLP_PKT_RST, dcid);
@@ -125,38 +70,89 @@ static void dblp_rst_reply(struct dblp_endpoint *ep, const struct sk_buff *skb,
 	DBLP_INC_STATS(ep->net, DBLP_MIB_RSTSENT);
 }
 
-/**
- * dblp_rst_refuse() - tell a client that nobody listens
- * @ep: where its packet came in
- * @skb: the packet
- * @cid: its connection ID
- */
-void dblp_rst_refuse(struct dblp_endpoint *ep, const struct sk_buff *skb,
-		     u64 cid)
+/* Tell a client that nobody listens */
+static enum dblp_mib_item dblp_refuse(struct dblp_endpoint *ep,
+				      const struct dblp_run *run, u64 cid)
 {
-	dblp_rst_reply(ep, skb, DBLP_RST_REFUSED, cid, cid);
+	dblp_rst_reply(ep, run, DBLP_RST_REFUSED, cid, cid);
+	return DBLP_MIB_DROPNOLISTENER;
 }
 
 /**
  * dblp_rst_stranger() - tell a peer that its connection is not known
  * @ep: where its packet came in
- * @skb: the packet; a RST is never answered
- * @dcid: connection ID it was sent to, which only a peer that we have talked to
- *	can know
+ * @run: the packet, whose connection ID only a peer that we have talked to can
+ *	know; a RST is never answered
  */
-void dblp_rst_stranger(struct dblp_endpoint *ep, const struct sk_buff *skb,
-		       u64 dcid)
+void dblp_rst_stranger(struct dblp_endpoint *ep, const struct dblp_run *run)
 {
-	dblp_rst_reply(ep, skb, DBLP_RST_UNKNOWN, 0, dcid);
+	dblp_rst_reply(ep, run, DBLP_RST_UNKNOWN, 0, run->h.dcid);
+}
+
+/**
+ * dblp_handshake_init() - answer an INIT with a cookie
+ * @ep: where it came in
+ * @run: the packet
+ *
+ * Context: softirq, RCU; no socket is locked or needed but for the wish of
+ * somebody to listen.
+ * Return: why it is dropped, or DBLP_MIB_NONE.
+ */
+enum dblp_mib_item dblp_handshake_init(struct dblp_endpoint *ep,
+				       const struct dblp_run *run)
+{
+	const struct sk_buff *skb = run->train->skb;
+	u8 out[DBLP_HDR_LEN + DBLP_COOKIE_LEN];
+	struct sockaddr_dblp client, server;
+	struct dblp_cookie cookie;
+	u64 cid;
+	u8 *p;
+
+	cid = dblp_get_u64(run->p + DBLP_HDR_LEN);
+	if (run->h.dcid || !cid ||
+	    memchr_inv(run->p + DBLP_HDR_LEN + 8, 0,
+		       DBLP_INIT_LEN - DBLP_HDR_LEN - 8))
+		return DBLP_MIB_DROPFIELD;
+	if (!rcu_access_pointer(ep->listener))
+		return dblp_refuse(ep, run, cid);
+
+	dblp_skb_addrs(skb, &client, &server);
+	cookie.scid = dblp_new_cid();
+	dblp_cookie_sign(dblp_pernet(ep->net), &cookie, cid, &client, &server);
+
+	p = dblp_put_plain_hdr(out, DBLP_PKT_INIT_ACK, cid);
+	dblp_put_cookie(p, &cookie);
+	dblp_reply(ep, skb, out, sizeof(out));
+	DBLP_INC_STATS(ep->net, DBLP_MIB_COOKIESENT);
+	return DBLP_MIB_NONE;
+}
+
+/**
+ * dblp_handshake_version() - answer an INIT of another version
+ * @ep: where it came in
+ * @run: the packet
+ */
+void dblp_handshake_version(struct dblp_endpoint *ep,
+			    const struct dblp_run *run)
+{
+	u8 out[DBLP_HDR_LEN + 8 + 4];
+	u8 *p;
+
+	if (run->len < DBLP_INIT_LEN || !rcu_access_pointer(ep->listener))
+		return;
+	p = dblp_put_plain_hdr(out, DBLP_PKT_VERSION, 0);
+	p = dblp_put_u64(p, dblp_get_u64(run->p + DBLP_HDR_LEN));
+	put_unaligned_be32(DBLP_VERSION, p);
+	dblp_reply(ep, run->train->skb, out, sizeof(out));
 }
 
 /* A client has another key; a process may be at work on the backlog */
 static void dblp_rst_unkeyed(struct dblp_sock *listener,
-			     const struct sk_buff *skb, u64 cid)
+			     const struct dblp_run *run, u64 cid)
 {
 	local_bh_disable();
 	rcu_read_lock();
-	dblp_rst_reply(listener->ep, skb, DBLP_RST_AUTH, cid, cid);
+	dblp_rst_reply(listener->ep, run, DBLP_RST_AUTH, cid, cid);
 	rcu_read_unlock();
 	local_bh_enable();
 }
@@ -196,7 +192,8 @@ static void dblp_send_cookie_ack(struct dblp_sock *dsk)
 	dblp_send_raw(dsk, out, sizeof(out));
 }
 
-static int dblp_child_create(struct dblp_sock *listener, struct sk_buff *skb,
+static int dblp_child_create(struct dblp_sock *listener,
+			     const struct sk_buff *skb,
 			     const struct dblp_echo *echo,
 			     struct dblp_auth *auth)
 {
@@ -261,10 +258,10 @@ err_put:
 
 /* What a COOKIE-ECHO carries, if a connection may be made of it for @listener */
 static enum dblp_mib_item dblp_echo_check(const struct dblp_sock *listener,
-					  const struct sk_buff *skb,
+					  const struct dblp_run *run,
 					  struct dblp_echo *echo)
 {
-	enum dblp_mib_item why = dblp_echo_get(listener->dn, skb, echo);
+	enum dblp_mib_item why = dblp_echo_get(listener->dn, run, echo);
 
 	if (why == DBLP_MIB_NONE && sk_acceptq_is_full(&listener->sk))
 		return DBLP_MIB_ACCEPTQUEUEFULL;
@@ -274,68 +271,84 @@ static enum dblp_mib_item dblp_echo_check(const struct dblp_sock *listener,
 /**
  * dblp_handshake_echo() - a cookie came back that no connection has
  * @ep: where
- * @skb: the packet, all of it linear; consumed
+ * @run: the packet
+ * @dsk: where the listener that takes it goes, with a reference
  *
  * What anybody may send comes as far as this, but not to the listener's lock or
  * its backlog.
  *
  * Context: softirq, RCU.
+ * Return: why nobody takes it, or DBLP_MIB_NONE.
  */
-void dblp_handshake_echo(struct dblp_endpoint *ep, struct sk_buff *skb)
+enum dblp_mib_item dblp_handshake_echo(struct dblp_endpoint *ep,
+				       const struct dblp_run *run,
+				       struct dblp_sock **dsk)
 {
 	struct dblp_sock *listener = rcu_dereference(ep->listener);
 	struct dblp_echo echo;
 	enum dblp_mib_item why;
 
-	if (!listener) {
-		dblp_rst_refuse(ep, skb,
-				dblp_get_u64(skb->data + DBLP_HDR_LEN));
-		return dblp_drop(ep->net, skb, DBLP_MIB_DROPNOLISTENER);
-	}
-	why = dblp_echo_check(listener, skb, &echo);
+	if (!listener)
+		return dblp_refuse(ep, run,
+				   dblp_get_u64(run->p + DBLP_HDR_LEN));
+	why = dblp_echo_check(listener, run, &echo);
 	if (why != DBLP_MIB_NONE)
-		return dblp_drop(ep->net, skb, why);
+		return why;
 	if (!refcount_inc_not_zero(&listener->sk.sk_refcnt))
-		return dblp_drop(ep->net, skb, DBLP_MIB_DROPNOLISTENER);
-	dblp_rcv_sock(listener, skb);
-	sock_put(&listener->sk);
+		return DBLP_MIB_DROPNOLISTENER;
+	*dsk = listener;
+	return DBLP_MIB_NONE;
 }
 
-/**
- * dblp_handshake_accept() - make a connection of a cookie
- * @listener: who accepts it, locked
- * @skb: a packet that dblp_handshake_echo() found good, perhaps a while ago;
- *	consumed
- */
-void dblp_handshake_accept(struct dblp_sock *listener, struct sk_buff *skb)
+/* Make a connection of a cookie that was found good, perhaps a while ago */
+static enum dblp_mib_item dblp_accept_echo(struct dblp_sock *listener,
+					   const struct dblp_run *run)
 {
+	const struct sk_buff *skb = run->train->skb;
 	enum dblp_mib_item why;
 	struct dblp_echo echo;
 	struct dblp_auth *auth;
 	int err;
 
-	sock_owned_by_me(&listener->sk);
-	if (listener->state != DBLP_STATE_LISTEN)
-		return dblp_drop_at(listener, skb, DBLP_MIB_DROPNOLISTENER);
-	why = dblp_echo_check(listener, skb, &echo);
+	why = dblp_echo_check(listener, run, &echo);
 	if (why != DBLP_MIB_NONE)
-		return dblp_drop_at(listener, skb, why);
+		return why;
 
-	err = dblp_auth_accept(listener, skb, &echo, &auth);
+	err = dblp_auth_accept(listener, run, &echo, &auth);
 	if (err == -EKEYREJECTED) {
-		dblp_rst_unkeyed(listener, skb, echo.client_cid);
-		return dblp_drop_at(listener, skb, DBLP_MIB_DROPAUTH);
+		dblp_rst_unkeyed(listener, run, echo.client_cid);
+		return DBLP_MIB_DROPAUTH;
 	}
 	if (!err)
 		err = dblp_child_create(listener, skb, &echo, auth);
+	/* A twin of this packet may have waited in the backlog */
+	if (err == -EEXIST)
+		return DBLP_MIB_DROPDUPLICATE;
 	if (err)
-		/* A twin of this packet may have waited in the backlog */
-		return dblp_drop_at(listener, skb, err == -EEXIST ?
-				    DBLP_MIB_DROPDUPLICATE :
-				    DBLP_MIB_DROPMEMORY);
+		return DBLP_MIB_DROPMEMORY;
 	DBLP_INC_SK_STATS(listener, DBLP_MIB_CONNPASSIVE);
 	listener->sk.sk_data_ready(&listener->sk);
-	consume_skb(skb);
+	return DBLP_MIB_NONE;
+}
+
+/**
+ * dblp_rcv_cookie_echo() - a client has brought its cookie back
+ * @dsk: listener; or the connection, whose COOKIE-ACK was lost
+ * @run: the packet
+ *
+ * Return: why it is dropped, or DBLP_MIB_NONE.
+ */
+enum dblp_mib_item dblp_rcv_cookie_echo(struct dblp_sock *dsk,
+					struct dblp_run *run)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (dsk->state == DBLP_STATE_LISTEN)
+		return dblp_accept_echo(dsk, run);
+	if (!dsk->passive ||
+	    dblp_get_u64(run->p + DBLP_HDR_LEN) != dsk->peer_key.cid)
+		return DBLP_MIB_DROPSTATE;
+	dblp_send_cookie_ack(dsk);
+	return DBLP_MIB_NONE;
 }
 
 static void dblp_send_init(struct dblp_sock *dsk)
@@ -447,87 +460,75 @@ void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 	dblp_timer_update(dsk);
 }
 
-static void dblp_rcv_init_ack(struct dblp_sock *dsk, struct sk_buff *skb)
+/**
+ * dblp_rcv_init_ack() - the server gives us a cookie
+ * @dsk: connecting socket
+ * @run: the packet
+ *
+ * Return: why it is dropped, or DBLP_MIB_NONE.
+ */
+enum dblp_mib_item dblp_rcv_init_ack(struct dblp_sock *dsk,
+				     struct dblp_run *run)
 {
-	int err;
-
-	dblp_get_cookie(&dsk->cookie, skb->data + DBLP_HDR_LEN);
+	sock_owned_by_me(&dsk->sk);
+	dblp_get_cookie(&dsk->cookie, run->p + DBLP_HDR_LEN);
 	if (!dsk->cookie.scid)
-		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPFIELD);
+		return DBLP_MIB_DROPFIELD;
 	/* The server, which keeps nothing of this, cannot measure it */
 	if (dsk->handshake_tries == 1)
 		dsk->handshake_rtt = ktime_get_ns() - dsk->handshake_sent;
 
 	dsk->peer_key.cid = dsk->cookie.scid;
-	err = dblp_conn_hash(dsk);
-	if (err) {
+	if (dblp_conn_hash(dsk)) {
 		dsk->peer_key.cid = 0;
-		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPMEMORY);
+		return DBLP_MIB_DROPMEMORY;
 	}
-	consume_skb(skb);
 	dblp_auth_connect(dsk);
 	dblp_handshake_state(dsk, DBLP_STATE_COOKIE_SENT, ktime_get_ns());
+	return DBLP_MIB_NONE;
 }
 
-static void dblp_rcv_cookie_ack(struct dblp_sock *dsk, struct sk_buff *skb)
+/**
+ * dblp_rcv_cookie_ack() - the server has made the connection
+ * @dsk: connecting socket
+ * @run: the packet
+ *
+ * Return: why it is dropped, or DBLP_MIB_NONE.
+ */
+enum dblp_mib_item dblp_rcv_cookie_ack(struct dblp_sock *dsk,
+				       struct dblp_run *run)
 {
 	struct dblp_params theirs;
 	u64 rtt = 0;
 
-	if (dblp_get_params(&theirs, skb->data + DBLP_HDR_LEN) != DBLP_WIRE_OK)
-		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPFIELD);
+	sock_owned_by_me(&dsk->sk);
+	if (dblp_get_params(&theirs, run->p + DBLP_HDR_LEN) != DBLP_WIRE_OK)
+		return DBLP_MIB_DROPFIELD;
 
 	/* Karn: no sample from a packet that was repeated */
 	if (dsk->handshake_tries == 1)
 		rtt = ktime_get_ns() - dsk->handshake_sent;
 	dblp_conn_established(dsk, &theirs, rtt);
 	dsk->sk.sk_state_change(&dsk->sk);
-	consume_skb(skb);
-}
-
-/**
- * dblp_handshake_rcv() - a handshake packet for a connection
- * @dsk: connection, locked
- * @h: its header
- * @skb: the packet, all of it linear; consumed
- */
-void dblp_handshake_rcv(struct dblp_sock *dsk, const struct dblp_hdr *h,
-			struct sk_buff *skb)
-{
-	sock_owned_by_me(&dsk->sk);
-	if (h->type == DBLP_PKT_INIT_ACK &&
-	    dsk->state == DBLP_STATE_INIT_SENT)
-		return dblp_rcv_init_ack(dsk, skb);
-	if (h->type == DBLP_PKT_COOKIE_ACK &&
-	    dsk->state == DBLP_STATE_COOKIE_SENT)
-		return dblp_rcv_cookie_ack(dsk, skb);
-	/* Our COOKIE-ACK was lost */
-	if (h->type == DBLP_PKT_COOKIE_ECHO && dsk->passive &&
-	    dsk->state >= DBLP_STATE_ESTABLISHED &&
-	    dblp_get_u64(skb->data + DBLP_HDR_LEN) == dsk->peer_key.cid) {
-		dblp_send_cookie_ack(dsk);
-		consume_skb(skb);
-		return;
-	}
-	dblp_drop_at(dsk, skb, DBLP_MIB_DROPSTATE);
+	return DBLP_MIB_NONE;
 }
 
 /**
  * dblp_rcv_version() - the server speaks other versions than this one
- * @dsk: connecting socket, locked
- * @skb: the packet, all of it linear; consumed
+ * @dsk: connecting socket
+ * @run: the packet
+ *
+ * Return: why it is dropped, or DBLP_MIB_NONE.
  */
-void dblp_rcv_version(struct dblp_sock *dsk, struct sk_buff *skb)
+enum dblp_mib_item dblp_rcv_version(struct dblp_sock *dsk, struct dblp_run *run)
 {
 	u32 at;
 
 	sock_owned_by_me(&dsk->sk);
-	if (dsk->state != DBLP_STATE_INIT_SENT)
-		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPSTATE);
-	for (at = DBLP_HDR_LEN + 8; at + 4 <= skb_headlen(skb); at += 4)
-		if (get_unaligned_be32(skb->data + at) == DBLP_VERSION)
-			return dblp_drop_at(dsk, skb, DBLP_MIB_DROPFIELD);
-	consume_skb(skb);
+	for (at = DBLP_HDR_LEN + 8; at + 4 <= run->len; at += 4)
+		if (get_unaligned_be32(run->p + at) == DBLP_VERSION)
+			return DBLP_MIB_DROPFIELD;
 	if (!dblp_auth_doubts(dsk, EPROTONOSUPPORT))
 		dblp_done(dsk, EPROTONOSUPPORT);
+	return DBLP_MIB_NONE;
 }

@@ -1,8 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets in: from UDP to the connection they belong to, and what they do
- * there. A packet is either taken as a whole or changes nothing, and whatever
- * is dropped is counted under the name of its reason.
+ * Packets in: from UDP to the connection they belong to, and what they do there.
+ *
+ * There is one way. What UDP hands on is a train: packets of one sender in one
+ * buffer, all of one size but the last. The stack makes them (GRO), or had never
+ * parted them (GSO); a packet alone is a train of one. A train stays whole if all
+ * of it is for one connection. Packets in it that continue each other, a run, are
+ * dealt with at once, and the buffer waits in the queue of their message.
+ *
+ * Each of them is a packet by itself all the same: it may be malformed, or be for
+ * somebody else. It is either taken as a whole or changes nothing, and whatever is
+ * dropped is counted under the name of its reason.
+ *
+ *	dblp_rcv()	UDP has queued it, its checksum is right
+ *	dblp_rcv_conn()	finds the connection of all packets by their IDs
+ *	dblp_sk_rcv()	if a process has the socket, it waits in the backlog
+ *	dblp_do_rcv()	with the socket: did the peer send it?
+ *	dblp_run_hdr()	headers are copied, if others can write to them, and judged
+ *	dblp_rcv_run()	state, data header, the packets that follow, and the tag
+ *	dblp_rcv_*()	what packets of this type do
+ *
+ * Buffers may share memory with their sender, who may be a process of this machine:
+ * what is judged are bytes that nobody else changes.
  */
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -13,8 +32,10 @@
 
 #include "dblp.h"
 #include "trace.h"
+#include "window.h"
 
 static const enum dblp_mib_item dblp_wire_mib[] = {
+	[DBLP_WIRE_OK]		= DBLP_MIB_NONE,
 	[DBLP_WIRE_SHORT]	= DBLP_MIB_DROPSHORT,
 	[DBLP_WIRE_VERSION]	= DBLP_MIB_DROPVERSION,
 	[DBLP_WIRE_TYPE]	= DBLP_MIB_DROPTYPE,
@@ -22,12 +43,6 @@ static const enum dblp_mib_item dblp_wire_mib[] = {
 	[DBLP_WIRE_TRAILING]	= DBLP_MIB_DROPTRAILING,
 	[DBLP_WIRE_AUTH]	= DBLP_MIB_DROPAUTH,
 };
-
-/** dblp_wire_why() - the counter of packets with such an error */
-enum dblp_mib_item dblp_wire_why(enum dblp_wire_error err)
-{
-	return dblp_wire_mib[err];
-}
 
 /**
  * dblp_count_drops() - packets are not wanted
@@ -43,357 +58,203 @@ void dblp_count_drops(struct net *net, const struct dblp_sock *dsk,
 	trace_dblp_packet_dropped(net, dsk, why, n);
 }
 
-/**
- * dblp_drop() - a packet is not wanted, before its socket is known
- * @net: namespace
- * @skb: the packet; consumed
- * @why: counter
- */
-void dblp_drop(struct net *net, struct sk_buff *skb, enum dblp_mib_item why)
+static u32 dblp_train_len(const struct dblp_train *t, u32 i)
 {
-	dblp_count_drops(net, NULL, why, 1);
-	kfree_skb(skb);
+	return min(t->stride, t->skb->len - i * t->stride);
 }
 
-/**
- * dblp_drop_at() - a packet is not wanted by the socket it is for
- * @dsk: socket
- * @skb: the packet; consumed
- * @why: counter
- */
-void dblp_drop_at(const struct dblp_sock *dsk, struct sk_buff *skb,
-		  enum dblp_mib_item why)
+static struct dblp_train dblp_train_of(struct sk_buff *skb)
 {
-	dblp_count_drops(sock_net(&dsk->sk), dsk, why, 1);
-	kfree_skb(skb);
+	return (struct dblp_train) {
+		.skb = skb,
+		.truesize = skb->truesize,
+		.stride = DBLP_SKB_CB(skb)->stride,
+		.n = DBLP_SKB_CB(skb)->n,
+	};
 }
 
-static void dblp_packets_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
-			       u32 n, bool late)
+/* One packet of a train as a packet of its own, in one piece */
+static struct sk_buff *dblp_train_cut(const struct dblp_train *t, u32 i)
 {
-	struct dblp_sock *dsk = ctx;
-	struct dblp_tx_msg *msg;
+	u32 hdr_len = skb_network_offset(t->skb) * -1;
+	u32 len = dblp_train_len(t, i);
+	struct sk_buff *skb;
 
-	if (late)
-		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTSPURIOUS, n);
-	if (!pkt->data && !pkt->probe)
-		dblp_ctl_acked(dsk, pkt);
-	dblp_path_acked(dsk, pkt, n);
-	msg = pkt->data ? dblp_tx_find(dsk, pkt->msg) : NULL;
-	if (msg)
-		dblp_tx_acked(dsk, msg, pkt->seg, n, late);
-}
-
-static u32 dblp_packet_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
-			    enum dblp_lost_why why)
-{
-	struct dblp_sock *dsk = ctx;
-	struct dblp_tx_msg *msg;
-	u32 frames = 0;
-
-	dsk->info.pkts_lost++;
-	DBLP_INC_SK_STATS(dsk, DBLP_MIB_PKTLOST);
-	trace_dblp_packet_lost(dsk, pn, pkt, why);
-	if (!pkt->data && !pkt->probe)
-		frames = dblp_ctl_lost(dsk, pkt);
-	dblp_path_lost(dsk, pkt);
-	msg = pkt->data ? dblp_tx_find(dsk, pkt->msg) : NULL;
-	if (msg)
-		dblp_tx_lost(dsk, msg, pkt->seg);
-	return frames;
-}
-
-static const struct dblp_sent_ops dblp_sent_ops = {
-	.acked	= dblp_packets_acked,
-	.lost	= dblp_packet_lost,
-};
-
-/* Who waits for the pacer waits as the new rate wants it: at less than a packet
- * a round trip, the old one would hold for too long.
- */
-static void dblp_cc_ack(struct dblp_sock *dsk,
-			const struct dblp_rate_sample *rs)
-{
-	u64 rate = dsk->cc.pacing_rate, now = rs->now;
-
-	dsk->cc.ops->ack(&dsk->cc, rs, &dsk->rtt);
-	trace_dblp_cc(dsk, rs);
-	if (!rate || !dsk->cc.pacing_rate || dsk->pace_next <= now)
-		return;
-	dsk->pace_next = now + mul_u64_u64_div_u64(dsk->pace_next - now, rate,
-						   dsk->cc.pacing_rate);
-}
-
-/**
- * dblp_loss_expired() - packets are overdue
- * @dsk: socket
- * @now: the time
- */
-void dblp_loss_expired(struct dblp_sock *dsk, u64 now)
-{
-	struct dblp_rate_sample rs = { .now = now };
-
-	sock_owned_by_me(&dsk->sk);
-	rs.lost = dblp_sent_timeout(&dsk->sent, &dsk->rtt, now, &dblp_sent_ops,
-				    dsk);
-	rs.inflight = dsk->sent.inflight;
-	rs.delivered = dsk->sent.delivered;
-	if (rs.lost)
-		dblp_cc_ack(dsk, &rs);
-}
-
-/**
- * dblp_lose_size_probes() - the answers to probes of the path's size are overdue
- * @dsk: socket
- *
- * Return: false if there were others in flight: then nothing is done.
- */
-bool dblp_lose_size_probes(struct dblp_sock *dsk)
-{
-	struct dblp_sent *s = &dsk->sent;
-	u64 pn = 0;
-
-	sock_owned_by_me(&dsk->sk);
-	if (s->inflight || !s->inflight_pkts)
-		return false;
-	for (; dblp_sent_inflight(s, &pn); pn++)
-		dblp_sent_lose(s, pn, &dblp_sent_ops, dsk);
-	return true;
-}
-
-/**
- * dblp_lose_larger() - packets were too large for the path
- * @dsk: socket
- * @mss: UDP payload of the largest that passes
- */
-void dblp_lose_larger(struct dblp_sock *dsk, u32 mss)
-{
-	sock_owned_by_me(&dsk->sk);
-	dblp_sent_lose_larger(&dsk->sent, mss, ktime_get_ns(), &dblp_sent_ops,
-			      dsk);
-}
-
-/**
- * dblp_lose_oldest() - a probe needs room among the packets outstanding
- * @dsk: socket
- * @n: for so many packets
- */
-void dblp_lose_oldest(struct dblp_sock *dsk, u32 n)
-{
-	sock_owned_by_me(&dsk->sk);
-	dblp_sent_lose_oldest(&dsk->sent, n, &dblp_sent_ops, dsk);
-}
-
-static u64 dblp_acked_pn(const struct dblp_sock *dsk, u32 pn)
-{
-	return dblp_pn_expand(dsk->sent.next - 1, pn);
-}
-
-/* Who acknowledges what was not sent wants more than the path bears */
-static noinline_for_stack int
-dblp_apply_ack(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now)
-{
-	struct dblp_acked_range r[DBLP_ACK_RANGES_MAX];
-	struct dblp_rate_sample rs = {};
-	u32 i;
-
-	for (i = 0; i < f->ack.n; i++) {
-		r[i].first = dblp_acked_pn(dsk, f->ack.range[i].first);
-		r[i].last = dblp_acked_pn(dsk, f->ack.range[i].last);
+	skb = alloc_skb(hdr_len + len, GFP_ATOMIC | __GFP_NOWARN);
+	if (!skb)
+		return NULL;
+	skb_put_data(skb, skb_network_header(t->skb), hdr_len);
+	skb_reset_network_header(skb);
+	skb_set_transport_header(skb, skb_network_header_len(t->skb));
+	__skb_pull(skb, hdr_len);
+	if (skb_copy_bits(t->skb, i * t->stride, skb_put(skb, len), len)) {
+		kfree_skb(skb);
+		return NULL;
 	}
-	if (dblp_sent_ack(&dsk->sent, r, f->ack.n,
-			  (u64)f->ack.delay_us * NSEC_PER_USEC, &dsk->rtt, now,
-			  &dblp_sent_ops, dsk, &rs) < 0) {
-		DBLP_INC_SK_STATS(dsk, DBLP_MIB_ACKUNSENT);
-		return -EPROTO;
-	}
-	rs.ce = dblp_path_ce(dsk);
-	rs.share = dsk->share ?: 1;
-	if (rs.acked) {
-		dsk->pto_count = 0;
-		dsk->progress = now;
-	}
-	if (rs.rate && !rs.app_limited)
-		dsk->info.delivery_rate = rs.rate;
-	if (rs.acked || rs.lost)
-		dblp_cc_ack(dsk, &rs);
-	return 0;
+	skb->protocol = t->skb->protocol;
+	skb->skb_iif = t->skb->skb_iif;
+	memcpy(skb->cb, t->skb->cb, sizeof(skb->cb));
+	DBLP_SKB_CB(skb)->stride = len;
+	DBLP_SKB_CB(skb)->n = 1;
+	return skb;
 }
 
-static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f)
+/*
+ * Has what precedes the segment to be elsewhere, as not all of it is among the
+ * @have bytes at @p? A zero map is kept where it is, alone and in one piece.
+ */
+static bool dblp_run_apart(const struct dblp_run *run, u32 have)
 {
-	if (f->flow.max_data < dsk->peer_max_data ||
-	    dblp_before(f->flow.max_msg, dsk->peer_max_msg))
-		return;
-	/* The answer to a PING may bring nothing: more will come unasked then */
-	if (f->flow.max_data != dsk->peer_max_data ||
-	    f->flow.max_msg != dsk->peer_max_msg)
-		dsk->blocked = 0;
-	dsk->peer_max_data = f->flow.max_data;
-	dsk->peer_max_msg = f->flow.max_msg;
-	if (f->flow.cap == dsk->peer_cap)
-		return;
-	dsk->peer_cap = f->flow.cap;
-	dblp_tx_recount(dsk);
-}
+	u32 need = DBLP_HDR_LEN + run->h.ctl_len;
 
-static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
-			    u64 pn, u64 now)
-{
-	switch (f->type) {
-	case DBLP_FRAME_ACK:
-		return dblp_apply_ack(dsk, f, now);
-	case DBLP_FRAME_ECN:
-		dblp_ecn_counted(&dsk->ecn, f->ecn.ect0, f->ecn.ect1,
-				 f->ecn.ce);
-		return 0;
-	case DBLP_FRAME_SHARE:
-		dsk->share = f->share.n;
-		return 0;
-	case DBLP_FRAME_FLOW:
-		dblp_apply_flow(dsk, f);
-		return 0;
-	case DBLP_FRAME_CLOSE:
-		return dblp_tx_close(dsk, f);
-	case DBLP_FRAME_LOSSMAP:
-		return dblp_tx_lossmap(dsk, f);
-	case DBLP_FRAME_FIN:
-		return dblp_rx_fin(dsk, f->fin.end);
-	case DBLP_FRAME_PING:
-		/* What it was told before may have been lost */
-		dsk->peer_waits = true;
-		dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
-		return 0;
-	case DBLP_FRAME_BUDGET:
-		return dblp_rx_budget(dsk, f, pn);
+	switch (run->h.type) {
+	case DBLP_PKT_DATA:
+		if (dblp_has_zeromap(run->p))
+			return run->train->n > 1 || run->p == run->hdr ||
+			       run->len > have;
+		return need + DBLP_DATA_HDR_LEN > have;
+	case DBLP_PKT_PROBE:
+		return need > have;
+	default:
+		return run->len > have;
 	}
-	return 0;
 }
 
-/* Can each frame be what it says, before any of them does something? */
-static enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk, u8 type,
-					      const u8 *p, u32 len,
-					      struct dblp_frame *f,
-					      struct dblp_frame *meta)
+/*
+ * Get the header of packet @i of a train, and what precedes its segment. If @apart
+ * is set afterwards, that could not all be looked at where it is.
+ */
+static enum dblp_mib_item dblp_run_hdr(struct dblp_run *run,
+				       struct dblp_train *t,
+				       struct dblp_window *w, u32 i)
 {
+	u32 least = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN, have;
+	u32 at = i * t->stride, linear = skb_headlen(t->skb);
 	enum dblp_wire_error err;
-	bool acks = false;
+	const u8 *p;
 
-	while (len) {
-		err = dblp_get_frame(f, &p, &len);
-		if (err)
-			return err;
-		if (f->type == DBLP_FRAME_META) {
-			if (type != DBLP_PKT_DATA || meta->type)
-				return DBLP_WIRE_FIELD;
-			*meta = *f;
-		}
-		/* It does most of all frames, and one says it all */
-		if (f->type == DBLP_FRAME_ACK && acks)
+	run->train = t;
+	run->first = i;
+	run->n = 1;
+	run->len = dblp_train_len(t, i);
+	if (at + min(run->len, least) <= linear) {
+		run->p = t->skb->data + at;
+		have = min(run->len, linear - at);
+	} else {
+		have = min_t(u32, run->len, sizeof(run->hdr));
+		p = dblp_window_peek(w, at, have);
+		if (likely(p))
+			memcpy(run->hdr, p, have);
+		else if (skb_copy_bits(t->skb, at, run->hdr, have))
+			return DBLP_MIB_DROPMEMORY;
+		run->p = run->hdr;
+	}
+	err = dblp_get_hdr(&run->h, run->p, run->len);
+	/* A list of versions is the same in all of them */
+	if (err == DBLP_WIRE_VERSION && run->h.type == DBLP_PKT_VERSION)
+		err = dblp_check_len(&run->h, run->len);
+	if (err)
+		return dblp_wire_mib[err];
+	run->apart = dblp_run_apart(run, have);
+	return DBLP_MIB_NONE;
+}
+
+/* How many of @most packets from @p on, as far as a window shows them, continue
+ * @run, of which @n precede them?
+ */
+static u32 dblp_run_follow(const struct dblp_window *w, const u8 *p,
+			   const struct dblp_run *run, u32 n, u32 most)
+{
+	u32 offset = run->d.offset + n * run->h.seg_size;
+	u32 ctl_len = run->h.ctl_len, pn = run->h.pn + n, i;
+	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN;
+	const u8 *last = w->p + (w->to - w->from) - hdr_len - ctl_len;
+	u32 alike = dblp_ctl_alike(run->p + hdr_len, ctl_len);
+
+	for (i = 0; i < most && p <= last; i++, p += run->train->stride) {
+		if (!dblp_hdr_follows(p, run->p, pn, offset))
+			break;
+		if (alike && memcmp(p + hdr_len, run->p + hdr_len, alike))
+			break;
+		offset += run->h.seg_size;
+		pn++;
+	}
+	return i;
+}
+
+/* How many packets from a DATA packet on continue each other */
+static u32 dblp_run_scan(struct dblp_window *w, const struct dblp_run *run)
+{
+	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + run->h.ctl_len;
+	u32 seg_size = run->h.seg_size, stride = run->train->stride;
+	u32 left = run->d.msg_len - run->d.offset, n, more, most;
+	const u8 *p;
+
+	most = min(run->train->n - run->first, DIV_ROUND_UP(left, seg_size));
+	for (n = 1; n < most; n += more) {
+		p = dblp_window_peek(w, (run->first + n) * stride, hdr_len);
+		more = p ? dblp_run_follow(w, p, run, n, most - n) : 0;
+		if (!more)
+			break;
+	}
+	/* Only the last one can be short, and must be what is left */
+	if (n > 1 && dblp_train_len(run->train, run->first + n - 1) !=
+	    hdr_len + min(seg_size, left - (n - 1) * seg_size))
+		n--;
+	return n;
+}
+
+static enum dblp_wire_error dblp_run_data(struct dblp_run *run,
+					  struct dblp_window *w)
+{
+	const struct dblp_data *d = &run->d;
+	struct dblp_zeromap z;
+	enum dblp_wire_error err;
+
+	err = dblp_get_data(&run->d, &run->h, run->p + DBLP_HDR_LEN,
+			    DBLP_DATA_HDR_LEN, run->len);
+	if (err)
+		return err;
+	if (d->zeros) {
+		z = dblp_run_zeromap(run, d);
+		if (!dblp_zeromap_valid(&z, DIV_ROUND_UP(d->msg_len,
+							 run->h.seg_size)))
 			return DBLP_WIRE_FIELD;
-		acks |= f->type == DBLP_FRAME_ACK;
-		/* It was checked, and belongs at the end */
-		if (f->type == DBLP_FRAME_AUTH && !dsk->auth)
-			return DBLP_WIRE_AUTH;
-		if (f->type == DBLP_FRAME_AUTH ? len : type == DBLP_PKT_PROBE)
-			return DBLP_WIRE_FIELD;
-		/* These need an acknowledgment, which an ACK never gets */
-		if (type == DBLP_PKT_ACK && (f->type == DBLP_FRAME_LOSSMAP ||
-					     f->type == DBLP_FRAME_FIN ||
-					     f->type == DBLP_FRAME_PING ||
-					     f->type == DBLP_FRAME_BUDGET))
-			return DBLP_WIRE_FIELD;
-		if (f->type == DBLP_FRAME_BUDGET &&
-		    !dblp_budget_known(dsk, f->budget.msg_id))
+	} else if (run->first + 1 < run->train->n) {
+		run->n = dblp_run_scan(w, run);
+	}
+	return DBLP_WIRE_OK;
+}
+
+/* A probe has nothing but zeroes behind its frames */
+static enum dblp_wire_error dblp_run_probe(const struct dblp_run *run,
+					   struct dblp_window *w)
+{
+	u32 at = run->first * run->train->stride, n;
+	u32 from = at + DBLP_HDR_LEN + run->h.ctl_len, to = at + run->len;
+	u8 buf[DBLP_WINDOW_BUF];
+	const u8 *p;
+
+	for (; from < to; from += n) {
+		p = dblp_window_piece(w, from, to, buf, &n);
+		if (!p || memchr_inv(p, 0, n))
 			return DBLP_WIRE_FIELD;
 	}
 	return DBLP_WIRE_OK;
 }
 
-static int dblp_apply_frames(struct dblp_sock *dsk, const u8 *p, u32 len,
-			     struct dblp_frame *f, u64 pn)
+/* What can be said of a packet behind its header without doing anything */
+static enum dblp_wire_error dblp_run_body(struct dblp_run *run,
+					  struct dblp_window *w)
 {
-	u64 now = ktime_get_ns();
-	int err;
-
-	dsk->share = 0;
-	while (len) {
-		if (dblp_get_frame(f, &p, &len))
-			return -EPROTO;
-		err = dblp_apply_frame(dsk, f, pn, now);
-		if (err)
-			return err;
+	switch (run->h.type) {
+	case DBLP_PKT_DATA:
+		return dblp_run_data(run, w);
+	case DBLP_PKT_PROBE:
+		return dblp_run_probe(run, w);
+	default:
+		return DBLP_WIRE_OK;
 	}
-	dblp_tx_settle(dsk, DBLP_STEPS);
-	return 0;
-}
-
-static void dblp_count_ecn(struct dblp_sock *dsk, u8 ecn, u32 n)
-{
-	dsk->ecn_ect0 += ecn == INET_ECN_ECT_0 ? n : 0;
-	dsk->ecn_ect1 += ecn == INET_ECN_ECT_1 ? n : 0;
-	dsk->ecn_ce += ecn == INET_ECN_CE ? n : 0;
-	if (ecn == INET_ECN_CE)
-		dsk->ack_now = 1;
-}
-
-/* Where packets are lost or overtake each other there are more ranges */
-static void dblp_more_ranges(struct dblp_sock *dsk)
-{
-	struct dblp_pn_range *mem;
-
-	if (!dblp_rmem_schedule(&dsk->sk, DBLP_RANGES_SIZE))
-		return;
-	mem = kmalloc(DBLP_RANGES_SIZE, GFP_ATOMIC | __GFP_NOWARN);
-	if (!mem)
-		return;
-	dblp_rmem_charge(&dsk->sk, DBLP_RANGES_SIZE);
-	dblp_ranges_grow(&dsk->pns, mem);
-}
-
-/** dblp_ranges_free() - no packets come any more; the socket has no users */
-void dblp_ranges_free(struct dblp_sock *dsk)
-{
-	if (dsk->pns.r == dsk->pns.few)
-		return;
-	kfree(dsk->pns.r);
-	dblp_rmem_uncharge(&dsk->sk, DBLP_RANGES_SIZE);
-}
-
-/* Numbered packets were taken: they will be acknowledged */
-static void dblp_note_received(struct dblp_sock *dsk, u64 pn,
-			       const struct dblp_run *run)
-{
-	struct dblp_ranges *s = &dsk->pns;
-	u64 expected = s->n ? s->r[s->n - 1].last + 1 : 0;
-
-	if (dblp_ranges_crowded(s))
-		dblp_more_ranges(dsk);
-	if (run->n > 1)
-		dblp_ranges_add_run(s, pn, run->n);
-	else
-		dblp_ranges_add(s, pn);
-	if (pn >= expected)
-		dsk->largest_at = ktime_get_ns();
-	if (pn != expected || run->h.type != DBLP_PKT_DATA)
-		dsk->ack_now = 1;
-	dsk->ack_pending += run->n;
-	dsk->info.pkts_received += run->n;
-	dblp_count_ecn(dsk, DBLP_SKB_CB(run->train->skb)->ecn, run->n);
-	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTRECEIVED, run->n);
-}
-
-/**
- * dblp_pn_full() - the number in full of a packet that came
- * @seen: numbers that came before
- * @low: its low 32 bits
- *
- * Return: the number, negative as s64 if it cannot be one.
- */
-u64 dblp_pn_full(const struct dblp_ranges *seen, u32 low)
-{
-	return dblp_pn_expand(seen->n ? seen->r[seen->n - 1].last : U64_MAX,
-			      low);
 }
 
 static bool dblp_pn_is_largest(const struct dblp_sock *dsk, u64 pn)
@@ -411,154 +272,93 @@ static bool dblp_unwanted(const struct dblp_sock *dsk,
 	       !dblp_before(d->msg_id, dsk->rx_next);
 }
 
-/* The data header of the first packet; the others are alike */
-static enum dblp_wire_error dblp_run_data(const struct dblp_run *run,
-					  struct dblp_data *d)
-{
-	return dblp_get_data(d, &run->h, run->p + DBLP_HDR_LEN,
-			     DBLP_DATA_HDR_LEN, run->len);
-}
-
-/* Does the zero map say what it may? */
-static enum dblp_wire_error dblp_check_zeros(const struct dblp_run *run,
-					     const struct dblp_data *d)
-{
-	struct dblp_zeromap z = dblp_run_zeromap(run, d);
-
-	return dblp_zeromap_valid(&z, DIV_ROUND_UP(d->msg_len,
-						   run->h.seg_size)) ?
-	       DBLP_WIRE_OK : DBLP_WIRE_FIELD;
-}
-
-/**
- * struct dblp_taking - packets that are being taken
- * @run: the packets
- * @pn: number of the first, in full
- * @d: its data header
- * @why: why their segments were not kept, DBLP_MIB_NONE if they were
- */
-struct dblp_taking {
-	struct dblp_run		*run;
-	u64			pn;
-	struct dblp_data	d;
-	enum dblp_mib_item	why;
-};
-
-/* Returns false if the packets are refused */
-static bool dblp_take_data(struct dblp_sock *dsk, struct dblp_taking *t,
-			   const struct dblp_frame *meta)
+/* Returns false if the packets are refused; why they were not kept goes to @why */
+static bool dblp_take_data(struct dblp_sock *dsk, struct dblp_run *run,
+			   const struct dblp_frame *meta,
+			   enum dblp_mib_item *why)
 {
 	int ret;
 
-	if (t->run->h.type != DBLP_PKT_DATA)
+	*why = DBLP_MIB_NONE;
+	if (run->h.type != DBLP_PKT_DATA)
 		return true;
-	if (dblp_unwanted(dsk, &t->d)) {
+	if (dblp_unwanted(dsk, &run->d)) {
 		dblp_abort(dsk, DBLP_RST_CLOSED, 0);
-		t->why = DBLP_MIB_DROPSTATE;
+		*why = DBLP_MIB_DROPSTATE;
 		return false;
 	}
-	ret = dblp_rx_data(dsk, t->run, &t->d, meta, t->pn, &t->why);
+	ret = dblp_rx_data(dsk, run, &run->d, meta, run->pn, why);
 	if (ret == 1)
-		t->why = DBLP_MIB_NONE;
+		*why = DBLP_MIB_NONE;
 	return ret >= 0;
 }
 
-static void dblp_taken(struct dblp_sock *dsk, struct dblp_taking *t)
+static void dblp_taken(struct dblp_sock *dsk, const struct dblp_run *run)
 {
-	trace_dblp_packet_received(dsk, t->run, t->pn);
-	if (t->run->h.type != DBLP_PKT_ACK)
-		dblp_note_received(dsk, t->pn, t->run);
+	trace_dblp_packet_received(dsk, run, run->pn);
+	if (run->h.type != DBLP_PKT_ACK)
+		dblp_note_received(dsk, run);
 	if (dsk->early.watch)
 		dblp_rx_passed(dsk);
 }
 
 /* Frames are large: packets without them need not have the room */
-static noinline_for_stack void dblp_take_frames(struct dblp_sock *dsk,
-						struct dblp_taking *t)
+static noinline_for_stack enum dblp_mib_item
+dblp_take_frames(struct dblp_sock *dsk, struct dblp_run *run)
 {
-	bool data = t->run->h.type == DBLP_PKT_DATA;
-	u32 at = DBLP_HDR_LEN + (data ? DBLP_DATA_HDR_LEN : 0);
 	struct dblp_frame f, meta = { .type = 0 };
-	u32 len = t->run->h.ctl_len;
-	const u8 *ctl = t->run->p + at;
+	enum dblp_mib_item why;
 	int err;
 
-	err = dblp_check_frames(dsk, t->run->h.type, ctl, len, &f, &meta);
-	if (err) {
-		t->why = dblp_wire_mib[err];
-		return;
-	}
-	if (!dblp_take_data(dsk, t, meta.type ? &meta : NULL))
-		return;
-	err = dblp_apply_frames(dsk, ctl, len, &f, t->pn);
+	err = dblp_check_frames(dsk, run, &f, &meta);
+	if (err)
+		return dblp_wire_mib[err];
+	if (!dblp_take_data(dsk, run, meta.type ? &meta : NULL, &why))
+		return why;
+	err = dblp_apply_frames(dsk, run, &f);
 	if (!err) {
-		dblp_taken(dsk, t);
-		return;
+		dblp_taken(dsk, run);
+		return why;
 	}
 	if (err == -EPROTO)
 		dblp_abort(dsk, DBLP_RST_PROTOCOL, EPROTO);
-	if (!data || t->why != DBLP_MIB_NONE)
-		t->why = err == -EPROTO ? DBLP_MIB_DROPFIELD :
-					  DBLP_MIB_DROPMEMORY;
+	if (run->h.type == DBLP_PKT_DATA && why == DBLP_MIB_NONE)
+		return DBLP_MIB_NONE;
+	return err == -EPROTO ? DBLP_MIB_DROPFIELD : DBLP_MIB_DROPMEMORY;
 }
 
-/* Returns why the packets were not kept, or DBLP_MIB_NONE */
-static enum dblp_mib_item dblp_take_run(struct dblp_sock *dsk,
-					struct dblp_run *run)
+static enum dblp_mib_item dblp_take(struct dblp_sock *dsk, struct dblp_run *run)
 {
-	struct dblp_taking t = { .run = run, .why = DBLP_MIB_NONE };
-	const struct dblp_hdr *h = &run->h;
-	int err;
+	enum dblp_mib_item why;
 
-	if (h->type != DBLP_PKT_ACK) {
-		t.pn = dblp_pn_full(&dsk->pns, h->pn);
-		if ((s64)t.pn < 0)
-			return DBLP_MIB_DROPFIELD;
-		if (run->n > 1 && !dblp_pn_is_largest(dsk, t.pn))
-			run->n = 1;
-		if (dblp_ranges_has(&dsk->pns, t.pn)) {
-			dsk->ack_now = 1;
-			return DBLP_MIB_DROPDUPLICATE;
-		}
-	}
-	if (h->type == DBLP_PKT_DATA) {
-		err = dblp_run_data(run, &t.d);
-		if (!err && t.d.zeros)
-			err = dblp_check_zeros(run, &t.d);
-		if (err) {
-			/* The others have other lengths */
-			run->n = 1;
-			return dblp_wire_mib[err];
-		}
-	}
-	if (h->type == DBLP_PKT_PROBE &&
-	    memchr_inv(run->p + DBLP_HDR_LEN + h->ctl_len, 0,
-		       run->len - DBLP_HDR_LEN - h->ctl_len))
+	if (run->h.ctl_len)
+		return dblp_take_frames(dsk, run);
+	if (dblp_take_data(dsk, run, NULL, &why))
+		dblp_taken(dsk, run);
+	return why;
+}
+
+static enum dblp_mib_item dblp_rcv_ack(struct dblp_sock *dsk,
+				       struct dblp_run *run)
+{
+	run->pn = 0;
+	return dblp_take(dsk, run);
+}
+
+/* DATA, CTRL, PROBE */
+static enum dblp_mib_item dblp_rcv_numbered(struct dblp_sock *dsk,
+					    struct dblp_run *run)
+{
+	run->pn = dblp_pn_full(&dsk->pns, run->h.pn);
+	if ((s64)run->pn < 0)
 		return DBLP_MIB_DROPFIELD;
-	if (h->ctl_len)
-		dblp_take_frames(dsk, &t);
-	else if (dblp_take_data(dsk, &t, NULL))
-		dblp_taken(dsk, &t);
-	return t.why;
-}
-
-/**
- * dblp_rcv_run() - packets of an established connection
- * @dsk: socket
- * @run: the packets; @n is lowered if only some were dealt with
- *
- * The caller calls dblp_push() when there are no more.
- */
-void dblp_rcv_run(struct dblp_sock *dsk, struct dblp_run *run)
-{
-	enum dblp_mib_item why = dblp_take_run(dsk, run);
-
-	sock_owned_by_me(&dsk->sk);
-	dsk->answer = min_t(u32, dsk->answer +
-			    DBLP_ANSWER_TIMES * run->len * run->n,
-			    DBLP_ANSWER_MAX);
-	if (why != DBLP_MIB_NONE)
-		dblp_count_drops(sock_net(&dsk->sk), dsk, why, run->n);
+	if (run->n > 1 && !dblp_pn_is_largest(dsk, run->pn))
+		run->n = 1;
+	if (dblp_ranges_has(&dsk->pns, run->pn)) {
+		dsk->ack_now = 1;
+		return DBLP_MIB_DROPDUPLICATE;
+	}
+	return dblp_take(dsk, run);
 }
 
 static int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
@@ -594,165 +394,160 @@ static bool dblp_rst_knows(const struct dblp_sock *dsk, u64 echo)
 	return dsk->peer_key.cid && echo == dsk->peer_key.cid;
 }
 
-static void dblp_rcv_rst(struct dblp_sock *dsk, struct sk_buff *skb)
+static enum dblp_mib_item dblp_rcv_rst(struct dblp_sock *dsk,
+				       struct dblp_run *run)
 {
-	u32 reason = get_unaligned_be32(skb->data + DBLP_HDR_LEN);
-	u64 echo = dblp_get_u64(skb->data + DBLP_HDR_LEN + 8);
+	u32 reason = get_unaligned_be32(run->p + DBLP_HDR_LEN);
+	u64 echo = dblp_get_u64(run->p + DBLP_HDR_LEN + 8);
 
-	if (get_unaligned_be32(skb->data + DBLP_HDR_LEN + 4) ||
+	if (get_unaligned_be32(run->p + DBLP_HDR_LEN + 4) ||
 	    !reason || reason >= __DBLP_RST_MAX ||
 	    !dblp_rst_knows(dsk, echo))
-		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPFIELD);
+		return DBLP_MIB_DROPFIELD;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_RSTRECEIVED);
 	if (!dblp_connecting(dsk) ||
 	    !dblp_auth_doubts(dsk, -dblp_rst_errno(dsk, reason)))
 		dblp_peer_gone(dsk, reason);
+	return DBLP_MIB_NONE;
+}
+
+/**
+ * struct dblp_rcv_type - what is done with packets of a type
+ * @states: in these, as bits of &enum dblp_state
+ * @rcv: returns why they are dropped, or DBLP_MIB_NONE; lowers @n of the run if
+ *	that is true of some of them only
+ */
+struct dblp_rcv_type {
+	u8			states;
+	enum dblp_mib_item	(*rcv)(struct dblp_sock *dsk,
+				       struct dblp_run *run);
+};
+
+#define DBLP_IN(state)	BIT(DBLP_STATE_##state)
+#define DBLP_IN_CONN	(DBLP_IN(ESTABLISHED) | DBLP_IN(CLOSING))
+
+/* An INIT is for nobody's connection */
+static const struct dblp_rcv_type dblp_rcv_types[__DBLP_PKT_MAX] = {
+	[DBLP_PKT_INIT_ACK]	= { DBLP_IN(INIT_SENT), dblp_rcv_init_ack },
+	[DBLP_PKT_COOKIE_ECHO]	= { DBLP_IN(LISTEN) | DBLP_IN_CONN,
+				    dblp_rcv_cookie_echo },
+	[DBLP_PKT_COOKIE_ACK]	= { DBLP_IN(COOKIE_SENT), dblp_rcv_cookie_ack },
+	[DBLP_PKT_VERSION]	= { DBLP_IN(INIT_SENT), dblp_rcv_version },
+	[DBLP_PKT_RST]		= { DBLP_IN(INIT_SENT) | DBLP_IN(COOKIE_SENT) |
+				    DBLP_IN_CONN, dblp_rcv_rst },
+	[DBLP_PKT_ACK]		= { DBLP_IN_CONN, dblp_rcv_ack },
+	[DBLP_PKT_CTRL]		= { DBLP_IN_CONN, dblp_rcv_numbered },
+	[DBLP_PKT_DATA]		= { DBLP_IN_CONN, dblp_rcv_numbered },
+	[DBLP_PKT_PROBE]	= { DBLP_IN_CONN, dblp_rcv_numbered },
+};
+
+/*
+ * A packet, and those that continue it. What is wrong behind the header of one that
+ * the peer has not made is no concern of ours: the tag has the first word.
+ */
+static enum dblp_mib_item dblp_rcv_run(struct dblp_sock *dsk,
+				       struct dblp_run *run,
+				       struct dblp_window *w)
+{
+	const struct dblp_rcv_type *type = &dblp_rcv_types[run->h.type];
+	enum dblp_mib_item why, tag;
+
+	if (!(type->states & BIT(dsk->state)))
+		return DBLP_MIB_DROPSTATE;
+	why = dblp_wire_mib[dblp_run_body(run, w)];
+	if (unlikely(dsk->auth) || run->h.type < DBLP_PKT_ACK) {
+		tag = dblp_auth_run(dsk, run);
+		if (tag != DBLP_MIB_NONE)
+			return tag;
+	}
+	if (why == DBLP_MIB_NONE)
+		why = type->rcv(dsk, run);
+	dsk->answer = min_t(u32, dsk->answer +
+			    DBLP_ANSWER_TIMES * run->len * run->n,
+			    DBLP_ANSWER_MAX);
+	return why;
+}
+
+/* A packet that could not be looked at in its buffer: as if it had come alone */
+static enum dblp_mib_item dblp_rcv_apart(struct dblp_sock *dsk,
+					 struct dblp_run *run)
+{
+	struct sk_buff *skb = dblp_train_cut(run->train, run->first);
+	struct dblp_window w = { .skb = skb };
+	struct dblp_train one;
+	enum dblp_mib_item why;
+
+	if (!skb)
+		return DBLP_MIB_DROPMEMORY;
+	one = dblp_train_of(skb);
+	why = dblp_run_hdr(run, &one, &w, 0);
+	if (why == DBLP_MIB_NONE)
+		why = dblp_rcv_run(dsk, run, &w);
+	dblp_rx_settle(dsk, &one);
+	consume_skb(skb);
+	return why;
+}
+
+/* Packets for a socket that may have sent what they answer; consumed */
+static void dblp_rcv_train(struct dblp_sock *dsk, struct sk_buff *skb)
+{
+	struct dblp_train t = dblp_train_of(skb);
+	struct dblp_window w = { .skb = skb };
+	enum dblp_mib_item why;
+	struct dblp_run run;
+	u32 i;
+
+	for (i = 0; i < t.n; i += run.n) {
+		why = dblp_run_hdr(&run, &t, &w, i);
+		if (why == DBLP_MIB_NONE)
+			why = run.apart ? dblp_rcv_apart(dsk, &run) :
+					  dblp_rcv_run(dsk, &run, &w);
+		if (why != DBLP_MIB_NONE)
+			dblp_count_drops(sock_net(&dsk->sk), dsk, why, run.n);
+	}
+	dblp_rx_settle(dsk, &t);
 	consume_skb(skb);
 }
 
-/** dblp_from_peer() - did the connection's peer send this packet? */
-bool dblp_from_peer(const struct dblp_sock *dsk, const struct sk_buff *skb)
+/* Why nothing of a buffer is for a socket, or DBLP_MIB_NONE */
+static enum dblp_mib_item dblp_rcv_check(const struct dblp_sock *dsk,
+					 const struct sk_buff *skb)
 {
-	return dblp_skb_is_from(skb, &dsk->peer, &dsk->local);
+	if (dsk->state == DBLP_STATE_CLOSED)
+		return DBLP_MIB_DROPSTATE;
+	if (dsk->state == DBLP_STATE_LISTEN ||
+	    dblp_skb_is_from(skb, &dsk->peer, &dsk->local))
+		return DBLP_MIB_NONE;
+	return DBLP_MIB_DROPWRONGPEER;
 }
 
 /* The socket is locked, or owned by the process that works on its backlog */
 static void dblp_do_rcv(struct dblp_sock *dsk, struct sk_buff *skb)
 {
-	enum dblp_mib_item why;
-	struct dblp_hdr h;
+	enum dblp_mib_item why = dblp_rcv_check(dsk, skb);
+	struct sk_buff *own = skb;
 
 	sock_owned_by_me(&dsk->sk);
-	if (unlikely(dsk->auth)) {
-		skb = dblp_auth_own(dsk, skb);
-		if (!skb)
-			return;
+	if (why == DBLP_MIB_NONE && unlikely(dsk->auth)) {
+		own = dblp_auth_own(dsk, skb);
+		if (!own)
+			why = DBLP_MIB_DROPMEMORY;
 	}
-	if (DBLP_SKB_CB(skb)->train)
-		return dblp_train_rcv_sock(dsk, skb);
-	if (dblp_get_hdr(&h, skb->data, skb_headlen(skb)) != DBLP_WIRE_OK &&
-	    h.type != DBLP_PKT_VERSION)
-		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPFIELD);
-	if (dsk->state == DBLP_STATE_LISTEN)
-		return dblp_handshake_accept(dsk, skb);
-	if (dsk->state == DBLP_STATE_CLOSED)
-		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPSTATE);
-	if (!dblp_from_peer(dsk, skb))
-		return dblp_drop_at(dsk, skb, DBLP_MIB_DROPWRONGPEER);
-	why = dblp_auth_rcv(dsk, &h, skb);
-	if (why != DBLP_MIB_NONE)
-		return dblp_drop_at(dsk, skb, why);
-
-	switch (h.type) {
-	case DBLP_PKT_INIT_ACK:
-	case DBLP_PKT_COOKIE_ACK:
-	case DBLP_PKT_COOKIE_ECHO:
-		return dblp_handshake_rcv(dsk, &h, skb);
-	case DBLP_PKT_VERSION:
-		return dblp_rcv_version(dsk, skb);
-	case DBLP_PKT_RST:
-		return dblp_rcv_rst(dsk, skb);
-	default:
-		/* It came a moment before its connection */
-		dblp_drop_at(dsk, skb, DBLP_MIB_DROPSTATE);
+	if (why != DBLP_MIB_NONE) {
+		dblp_count_drops(sock_net(&dsk->sk), dsk, why,
+				 DBLP_SKB_CB(skb)->n);
+		kfree_skb(skb);
+		return;
 	}
+	dblp_rcv_train(dsk, own);
+	dblp_push(dsk);
+	dblp_check_closing(dsk);
 }
 
 int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 {
 	dblp_do_rcv(dblp_sk(sk), skb);
 	return 0;
-}
-
-static struct dblp_sock *dblp_find_rst(struct dblp_endpoint *ep,
-				       const struct dblp_hdr *h,
-				       const struct sk_buff *skb)
-{
-	struct dblp_peer_key key = {};
-	struct sockaddr_dblp from;
-
-	if (h->dcid)
-		return dblp_conn_find(ep->net, h->dcid);
-	dblp_skb_addrs(skb, &from, NULL);
-	key.cid = dblp_get_u64(skb->data + DBLP_HDR_LEN + 8);
-	key.addr = from.sdblp_addr;
-	key.port = from.sdblp_port;
-	return dblp_conn_find_peer(ep->net, &key);
-}
-
-static struct dblp_sock *dblp_find(struct dblp_endpoint *ep,
-				   const struct dblp_hdr *h,
-				   const struct sk_buff *skb)
-{
-	switch (h->type) {
-	case DBLP_PKT_RST:
-		return dblp_find_rst(ep, h, skb);
-	case DBLP_PKT_VERSION:
-		return dblp_conn_find(ep->net,
-				      dblp_get_u64(skb->data + DBLP_HDR_LEN));
-	default:
-		return dblp_conn_find(ep->net, h->dcid);
-	}
-}
-
-/* Packets without frames but AUTH have one length, which is all of them */
-static const u16 dblp_fixed_len[__DBLP_PKT_MAX] = {
-	[DBLP_PKT_INIT]		= DBLP_INIT_LEN,
-	[DBLP_PKT_INIT_ACK]	= DBLP_HDR_LEN + DBLP_COOKIE_LEN,
-	[DBLP_PKT_COOKIE_ECHO]	= DBLP_ECHO_LEN,
-	[DBLP_PKT_COOKIE_ACK]	= DBLP_HDR_LEN + DBLP_PARAMS_LEN,
-	[DBLP_PKT_RST]		= DBLP_RST_LEN,
-};
-
-/*
- * Get the header, and have in the linear part what will be looked at: all of a
- * packet but for its segment. What is beyond it, nobody looks at.
- */
-static enum dblp_mib_item dblp_pull(struct sk_buff *skb, struct dblp_hdr *h)
-{
-	enum dblp_wire_error err;
-	u32 len = skb->len, need, fixed;
-
-	if (!pskb_may_pull(skb, min_t(u32, len, DBLP_HDR_LEN)))
-		return DBLP_MIB_DROPMEMORY;
-	/* All is there, though not all of it is linear yet */
-	err = dblp_get_hdr(h, skb->data, len);
-	if (err == DBLP_WIRE_VERSION && h->type == DBLP_PKT_INIT)
-		need = min_t(u32, len, DBLP_INIT_LEN);
-	else if (err && (err != DBLP_WIRE_VERSION ||
-			 h->type != DBLP_PKT_VERSION))
-		return dblp_wire_mib[err];
-	else if (h->type == DBLP_PKT_DATA)
-		need = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + h->ctl_len;
-	else
-		need = len;
-
-	fixed = dblp_fixed_len[h->type] ? dblp_fixed_len[h->type] + h->ctl_len :
-					  0;
-	if (len < need || len < fixed)
-		return DBLP_MIB_DROPSHORT;
-	if (h->type == DBLP_PKT_VERSION && len < DBLP_HDR_LEN + 8)
-		return DBLP_MIB_DROPSHORT;
-	if (!err && fixed && len > fixed)
-		return DBLP_MIB_DROPTRAILING;
-	/* No answer is longer than what it answers */
-	if (h->type == DBLP_PKT_VERSION && len > DBLP_INIT_LEN)
-		return DBLP_MIB_DROPTRAILING;
-	if (!pskb_may_pull(skb, need))
-		return DBLP_MIB_DROPMEMORY;
-	return err == DBLP_WIRE_VERSION && h->type == DBLP_PKT_INIT ?
-	       DBLP_MIB_DROPVERSION : DBLP_MIB_NONE;
-}
-
-static void dblp_rcv_unknown(struct dblp_endpoint *ep, const struct dblp_hdr *h,
-			     struct sk_buff *skb)
-{
-	if (h->type == DBLP_PKT_COOKIE_ECHO)
-		return dblp_handshake_echo(ep, skb);
-	/* Others have nothing to lose, or nothing to say to us */
-	if (h->type == DBLP_PKT_DATA || h->type == DBLP_PKT_CTRL)
-		dblp_rst_stranger(ep, skb, h->dcid);
-	dblp_drop(ep->net, skb, DBLP_MIB_DROPUNKNOWNCONN);
 }
 
 /* Bytes of packets that may wait while a process has the socket. What a listener
@@ -769,52 +564,200 @@ static u32 dblp_backlog_limit(const struct dblp_sock *dsk)
 	return READ_ONCE(sk->sk_rcvbuf) + DBLP_BACKLOG_MAX;
 }
 
-/**
- * dblp_rcv_sock() - hand a packet, or a train of them, to its connection
- * @dsk: socket
- * @skb: packet; consumed
- *
- * Context: softirq.
- */
-void dblp_rcv_sock(struct dblp_sock *dsk, struct sk_buff *skb)
+static void dblp_sk_rcv(struct dblp_sock *dsk, struct sk_buff *skb)
 {
 	struct sock *sk = &dsk->sk;
 
 	bh_lock_sock(sk);
-	if (!sock_owned_by_user(sk))
+	if (!sock_owned_by_user(sk)) {
 		dblp_do_rcv(dsk, skb);
-	else if (sk_add_backlog(sk, skb, dblp_backlog_limit(dsk)))
-		dblp_drop_at(dsk, skb, DBLP_MIB_DROPMEMORY);
+	} else if (sk_add_backlog(sk, skb, dblp_backlog_limit(dsk))) {
+		dblp_count_drops(sock_net(sk), dsk, DBLP_MIB_DROPMEMORY,
+				 DBLP_SKB_CB(skb)->n);
+		kfree_skb(skb);
+	}
 	bh_unlock_sock(sk);
 }
 
-/**
- * dblp_rcv_single() - a single packet for one of our UDP sockets
- * @ep: where it came in
- * @skb: packet behind its UDP header, ECN noted; consumed
- *
- * Context: softirq, RCU.
- */
-void dblp_rcv_single(struct dblp_endpoint *ep, struct sk_buff *skb)
+/* What connections exchange once they are established */
+static bool dblp_conn_type(u8 first)
 {
-	enum dblp_mib_item why;
-	struct dblp_sock *dsk;
-	struct dblp_hdr h;
+	return first == (DBLP_VERSION << 4 | DBLP_PKT_DATA) ||
+	       first == (DBLP_VERSION << 4 | DBLP_PKT_CTRL) ||
+	       first == (DBLP_VERSION << 4 | DBLP_PKT_ACK) ||
+	       first == (DBLP_VERSION << 4 | DBLP_PKT_PROBE);
+}
 
-	why = dblp_pull(skb, &h);
-	if (why == DBLP_MIB_DROPVERSION && h.type == DBLP_PKT_INIT &&
-	    skb_headlen(skb) >= DBLP_INIT_LEN)
-		return dblp_handshake_version(ep, skb);
-	if (why != DBLP_MIB_NONE)
-		return dblp_drop(ep->net, skb, why);
-	if (h.type == DBLP_PKT_INIT)
-		return dblp_handshake_init(ep, skb);
+/* How many of @n packets from @p on, as far as a window shows them, have headers
+ * that established connections exchange, and are for @dcid?
+ */
+static u32 dblp_conn_same(const struct dblp_window *w, const u8 *p, u32 stride,
+			  u32 n, u64 dcid)
+{
+	const u8 *last = w->p + (w->to - w->from) - DBLP_HDR_LEN;
+	u8 type = p[0];
+	u32 i;
 
-	dsk = dblp_find(ep, &h, skb);
+	if (!dblp_conn_type(type))
+		return 0;
+	for (i = 0; i < n && p <= last; i++, p += stride)
+		if ((p[0] != type && !dblp_conn_type(p[0])) ||
+		    get_unaligned_be64(p + 8) != dcid)
+			break;
+	return i;
+}
+
+/* The connection that all packets of a buffer are for, or NULL */
+static struct dblp_sock *dblp_find_conn(struct dblp_endpoint *ep,
+					struct sk_buff *skb)
+{
+	struct dblp_train t = dblp_train_of(skb);
+	struct dblp_window w = { .skb = skb };
+	u32 i, same;
+	u64 dcid = 0;
+	const u8 *p;
+
+	if (t.n > DBLP_TRAIN_MAX || dblp_train_len(&t, t.n - 1) < DBLP_HDR_LEN)
+		return NULL;
+	for (i = 0; i < t.n; i += same) {
+		p = dblp_window_peek(&w, i * t.stride, DBLP_HDR_LEN);
+		if (!p)
+			return NULL;
+		if (!i)
+			dcid = get_unaligned_be64(p + 8);
+		same = dblp_conn_same(&w, p, t.stride, t.n - i, dcid);
+		if (!same)
+			return NULL;
+	}
+	return dblp_conn_find(ep->net, dcid);
+}
+
+/* Hand a buffer to the connection that all of it is for, if there is one */
+static bool dblp_rcv_conn(struct dblp_endpoint *ep, struct sk_buff *skb)
+{
+	struct dblp_sock *dsk = dblp_find_conn(ep, skb);
+
 	if (!dsk)
-		return dblp_rcv_unknown(ep, &h, skb);
-	dblp_rcv_sock(dsk, skb);
+		return false;
+	dblp_sk_rcv(dsk, skb);
 	sock_put(&dsk->sk);
+	return true;
+}
+
+static struct dblp_sock *dblp_find_rst(struct dblp_endpoint *ep,
+				       const struct dblp_run *run)
+{
+	struct dblp_peer_key key = {};
+	struct sockaddr_dblp from;
+
+	if (run->h.dcid)
+		return dblp_conn_find(ep->net, run->h.dcid);
+	dblp_skb_addrs(run->train->skb, &from, NULL);
+	key.cid = dblp_get_u64(run->p + DBLP_HDR_LEN + 8);
+	key.addr = from.sdblp_addr;
+	key.port = from.sdblp_port;
+	return dblp_conn_find_peer(ep->net, &key);
+}
+
+/*
+ * The socket that a packet is for which may come before a connection or after it,
+ * with a reference; without one, it is answered, or dropped for what is returned.
+ */
+static enum dblp_mib_item dblp_find_other(struct dblp_endpoint *ep,
+					  const struct dblp_run *run,
+					  struct dblp_sock **dsk)
+{
+	switch (run->h.type) {
+	case DBLP_PKT_INIT:
+		return dblp_handshake_init(ep, run);
+	case DBLP_PKT_RST:
+		*dsk = dblp_find_rst(ep, run);
+		break;
+	case DBLP_PKT_VERSION:
+		*dsk = dblp_conn_find(ep->net,
+				      dblp_get_u64(run->p + DBLP_HDR_LEN));
+		break;
+	case DBLP_PKT_INIT_ACK:
+	case DBLP_PKT_COOKIE_ACK:
+		*dsk = dblp_conn_find(ep->net, run->h.dcid);
+		break;
+	case DBLP_PKT_COOKIE_ECHO:
+		*dsk = dblp_conn_find(ep->net, run->h.dcid);
+		return *dsk ? DBLP_MIB_NONE :
+			      dblp_handshake_echo(ep, run, dsk);
+	/* Only these say that the peer takes the connection for alive */
+	case DBLP_PKT_DATA:
+	case DBLP_PKT_CTRL:
+		dblp_rst_stranger(ep, run);
+		break;
+	}
+	return *dsk ? DBLP_MIB_NONE : DBLP_MIB_DROPUNKNOWNCONN;
+}
+
+/* A packet alone, in one piece, of no established connection; consumed */
+static void dblp_rcv_other(struct dblp_endpoint *ep, struct sk_buff *skb)
+{
+	struct dblp_train t = dblp_train_of(skb);
+	struct dblp_window w = { .skb = skb };
+	struct dblp_sock *dsk = NULL;
+	enum dblp_mib_item why;
+	struct dblp_run run;
+
+	why = dblp_run_hdr(&run, &t, &w, 0);
+	if (why == DBLP_MIB_NONE)
+		why = dblp_find_other(ep, &run, &dsk);
+	else if (why == DBLP_MIB_DROPVERSION && run.h.type == DBLP_PKT_INIT)
+		dblp_handshake_version(ep, &run);
+	if (dsk) {
+		dblp_sk_rcv(dsk, skb);
+		sock_put(&dsk->sk);
+		return;
+	}
+	if (why != DBLP_MIB_NONE)
+		dblp_count_drops(ep->net, NULL, why, 1);
+	kfree_skb(skb);
+}
+
+/* Packets that go different ways, or are in pieces: each by itself; consumed */
+static void dblp_rcv_each(struct dblp_endpoint *ep, struct sk_buff *skb)
+{
+	struct dblp_train t = dblp_train_of(skb);
+	struct sk_buff *one;
+	u32 i;
+
+	for (i = 0; i < t.n; i++) {
+		one = dblp_train_cut(&t, i);
+		if (!one)
+			dblp_count_drops(ep->net, NULL, DBLP_MIB_DROPMEMORY, 1);
+		else if (!dblp_rcv_conn(ep, one))
+			dblp_rcv_other(ep, one);
+	}
+	consume_skb(skb);
+}
+
+/* Other buffers have a size for the parts of one packet, as those that a virtual
+ * machine leaves to the stack to be fragmented
+ */
+static bool dblp_is_train(const struct sk_buff *skb)
+{
+	return skb_is_gso(skb) &&
+	       skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4;
+}
+
+/* Said once, of all packets in a buffer */
+static void dblp_rcv_cb(struct sk_buff *skb)
+{
+	struct dblp_skb_cb *cb = DBLP_SKB_CB(skb);
+
+	cb->ecn = INET_ECN_MASK &
+		  (skb->protocol == htons(ETH_P_IP) ? ip_hdr(skb)->tos :
+		   ipv6_get_dsfield(ipv6_hdr(skb)));
+	cb->stride = skb->len;
+	cb->n = 1;
+	if (dblp_is_train(skb) && skb->len) {
+		cb->stride = skb_shinfo(skb)->gso_size;
+		cb->n = DIV_ROUND_UP(skb->len, cb->stride);
+	}
 }
 
 /**
@@ -833,9 +776,11 @@ void dblp_rcv(struct sock *usk, struct sk_buff *skb)
 		kfree_skb(skb);
 		return;
 	}
-	DBLP_SKB_CB(skb)->ecn = INET_ECN_MASK &
-		(skb->protocol == htons(ETH_P_IP) ? ip_hdr(skb)->tos :
-		 ipv6_get_dsfield(ipv6_hdr(skb)));
-	if (!dblp_train_rcv(ep, skb))
-		dblp_rcv_single(ep, skb);
+	dblp_rcv_cb(skb);
+	if (dblp_rcv_conn(ep, skb))
+		return;
+	if (DBLP_SKB_CB(skb)->n > 1 || skb_is_nonlinear(skb))
+		dblp_rcv_each(ep, skb);
+	else
+		dblp_rcv_other(ep, skb);
 }

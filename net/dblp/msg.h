@@ -294,9 +294,9 @@ struct dblp_skb_zeros {
  * @run: the segments that the message needs of this buffer, once queued there
  * @zeros: if @is_zeros: instead of them
  * @n_runs: number of runs
- * @stride: bytes from one packet of the train to the next; not 0
- * @ecn: ECN field of the IP header; behind what IP keeps here
- * @train: all of it belongs to one connection, see train.c
+ * @stride: bytes from one packet of the train to the next, of one alone its length
+ * @n: number of packets; this and what follows is behind what IP keeps here
+ * @ecn: ECN field of the IP header
  * @is_zeros: it has no segments but describes some, see elide.c
  */
 struct dblp_skb_cb {
@@ -306,9 +306,9 @@ struct dblp_skb_cb {
 		struct dblp_skb_zeros	zeros;
 	};
 	u16			stride;
+	u16			n;
 	u8			n_runs;
 	u8			ecn;
-	bool			train;
 	bool			is_zeros;
 };
 
@@ -350,8 +350,8 @@ struct dblp_rx_cursor {
  * @bytes: of those segments
  * @queued: @skb is on the queue of a message
  * @stride: bytes from one to the next, of one alone its length; never 0 where
- *	there are packets. The last one may be shorter
- * @n: number of packets
+ *	there are several. The last one may be shorter
+ * @n: number of packets, at least 1
  */
 struct dblp_train {
 	struct sk_buff		*skb;
@@ -369,19 +369,35 @@ struct dblp_train {
  * struct dblp_run - packets of a train that continue each other
  * @train: where they are
  * @h: header of the first
- * @p: its headers and control frames
+ * @d: its data header, if it has one
+ * @pn: its number in full; 0 for an ACK
+ * @p: its headers and control frames, which nobody else can write to
  * @len: its length
  * @first: its place in the train
  * @n: how many they are; as many as were dealt with afterwards
+ * @apart: it cannot be dealt with where it is, see dblp_run_hdr()
+ * @hdr: where headers are copied that others can write to
  */
 struct dblp_run {
 	struct dblp_train	*train;
 	struct dblp_hdr		h;
+	struct dblp_data	d;
+	u64			pn;
 	const u8		*p;
 	u32			len;
 	u32			first;
 	u32			n;
+	bool			apart;
+	u8			hdr[DBLP_HDR_LEN + DBLP_DATA_HDR_LEN +
+				    DBLP_META_LEN + DBLP_AUTH_LEN];
 };
+
+/** dblp_run_ctl() - the control frames of the first packet */
+static inline const u8 *dblp_run_ctl(const struct dblp_run *run)
+{
+	return run->p + DBLP_HDR_LEN +
+	       (run->h.type == DBLP_PKT_DATA ? DBLP_DATA_HDR_LEN : 0);
+}
 
 /** dblp_tx_forgivable() - may the receiver close a message with bytes missing? */
 static inline bool dblp_tx_forgivable(const struct dblp_tx_msg *msg)

@@ -8,6 +8,8 @@
 
 #include <linux/skbuff.h>
 
+#define DBLP_WINDOW_BUF	64
+
 /**
  * struct dblp_window - a piece of a buffer
  * @skb: the buffer
@@ -27,6 +29,8 @@ struct dblp_window {
 };
 
 void dblp_window_move(struct dblp_window *w, u32 at);
+const u8 *dblp_window_piece(struct dblp_window *w, u32 from, u32 to, u8 *buf,
+			    u32 *n);
 
 /**
  * dblp_window_peek() - look at some bytes

@@ -214,27 +214,6 @@ static const char *show_data(const struct dblp_hdr *h, const u8 *p, u32 len)
 	return show_frames(h->type, p + at, h->ctl_len, &d);
 }
 
-static enum dblp_wire_error check_len(const struct dblp_hdr *h, u32 len)
-{
-	static const u16 fixed[__DBLP_PKT_MAX] = {
-		[DBLP_PKT_INIT]		= DBLP_INIT_LEN,
-		[DBLP_PKT_INIT_ACK]	= DBLP_HDR_LEN + DBLP_COOKIE_LEN,
-		[DBLP_PKT_COOKIE_ECHO]	= DBLP_ECHO_LEN,
-		[DBLP_PKT_COOKIE_ACK]	= DBLP_HDR_LEN + DBLP_PARAMS_LEN,
-		[DBLP_PKT_RST]		= DBLP_RST_LEN,
-	};
-
-	u32 all = fixed[h->type] ? fixed[h->type] + h->ctl_len : 0;
-
-	if (len < all ||
-	    (h->type == DBLP_PKT_VERSION && len < DBLP_HDR_LEN + 8))
-		return DBLP_WIRE_SHORT;
-	if ((all && len > all) ||
-	    (h->type == DBLP_PKT_VERSION && len > DBLP_INIT_LEN))
-		return DBLP_WIRE_TRAILING;
-	return DBLP_WIRE_OK;
-}
-
 static enum dblp_wire_error show_body(const struct dblp_hdr *h, const u8 *p,
 				      u32 len)
 {
@@ -269,12 +248,9 @@ static enum dblp_wire_error show_body(const struct dblp_hdr *h, const u8 *p,
 
 static const char *show_other(const struct dblp_hdr *h, const u8 *p, u32 len)
 {
-	enum dblp_wire_error err = check_len(h, len);
 	const char *drop = drops[DBLP_WIRE_OK];
 	u32 auth = dblp_auth_at(h, len);
 
-	if (err)
-		return drops[err];
 	if (auth)
 		drop = show_frames(h->type, p + auth, DBLP_AUTH_LEN, NULL);
 	if (drop != drops[DBLP_WIRE_OK])

@@ -18,6 +18,28 @@ static enum dblp_wire_error get_hdr(struct dblp_hdr *h, const u8 *p, u32 len)
 	return err;
 }
 
+/* Bytes of the shortest packet of a type, without frames */
+static u32 least_len(u32 type)
+{
+	static const u8 len[__DBLP_PKT_MAX] = {
+		[DBLP_PKT_INIT] = 128, [DBLP_PKT_INIT_ACK] = 40,
+		[DBLP_PKT_COOKIE_ECHO] = 72, [DBLP_PKT_COOKIE_ACK] = 40,
+		[DBLP_PKT_VERSION] = 24, [DBLP_PKT_RST] = 32,
+		[DBLP_PKT_ACK] = 16, [DBLP_PKT_CTRL] = 16,
+		[DBLP_PKT_DATA] = 32, [DBLP_PKT_PROBE] = 16,
+	};
+
+	return len[type];
+}
+
+/* Bytes of the longest */
+static u32 most_len(u32 type)
+{
+	if (type == DBLP_PKT_DATA || type == DBLP_PKT_PROBE)
+		return 65000;
+	return type == DBLP_PKT_VERSION ? 128 : least_len(type);
+}
+
 TEST(dblp_put_hdr__layout)
 {
 	static const u8 want[DBLP_HDR_LEN] = {
@@ -44,7 +66,7 @@ TEST(dblp_get_hdr__round_trip)
 			.type = 1 + prng_below(&r, __DBLP_PKT_MAX - 1),
 			.dcid = prng_any(&r),
 		}, back;
-		u32 len = DBLP_HDR_LEN;
+		u32 len = least_len(h.type);
 		u8 p[DBLP_HDR_LEN];
 
 		if (h.type >= DBLP_PKT_ACK && h.type != DBLP_PKT_PROBE)
@@ -53,7 +75,7 @@ TEST(dblp_get_hdr__round_trip)
 			h.pn = prng_any(&r);
 		if (h.type == DBLP_PKT_DATA) {
 			h.seg_size = prng_any(&r);
-			len += DBLP_DATA_HDR_LEN + prng_below(&r, 1500);
+			len += prng_below(&r, 1500);
 		}
 		dblp_put_hdr(p, &h);
 		ASSERT_EQ(DBLP_WIRE_OK, get_hdr(&back, p, len + h.ctl_len));
@@ -67,13 +89,43 @@ TEST(dblp_get_hdr__round_trip)
 
 TEST(dblp_get_hdr__short)
 {
-	u8 p[DBLP_HDR_LEN] = { 0x11 };
 	struct dblp_hdr h;
+	u32 type, len;
+
+	for (type = 1; type < __DBLP_PKT_MAX; type++) {
+		u8 p[DBLP_HDR_LEN] = { DBLP_VERSION << 4 | type };
+
+		for (len = 0; len < least_len(type); len++)
+			EXPECT_EQ(DBLP_WIRE_SHORT, get_hdr(&h, p, len));
+		EXPECT_EQ(DBLP_WIRE_OK, get_hdr(&h, p, len));
+	}
+}
+
+TEST(dblp_get_hdr__trailing)
+{
+	struct dblp_hdr h;
+	u32 type, len;
+
+	for (type = 1; type < __DBLP_PKT_MAX; type++) {
+		u8 p[DBLP_HDR_LEN] = { DBLP_VERSION << 4 | type };
+
+		for (len = least_len(type); len < 2000; len++)
+			EXPECT_EQ(len > most_len(type) ? DBLP_WIRE_TRAILING :
+							 DBLP_WIRE_OK,
+				  get_hdr(&h, p, len));
+	}
+}
+
+/* A list of versions is the same in all of them */
+TEST(dblp_check_len__of_another_version)
+{
+	struct dblp_hdr h = { .type = DBLP_PKT_VERSION };
 	u32 len;
 
-	for (len = 0; len < DBLP_HDR_LEN; len++)
-		EXPECT_EQ(DBLP_WIRE_SHORT, get_hdr(&h, p, len));
-	EXPECT_EQ(DBLP_WIRE_OK, get_hdr(&h, p, len));
+	for (len = 0; len < 200; len++)
+		EXPECT_EQ(len < 24 ? DBLP_WIRE_SHORT :
+			  len > 128 ? DBLP_WIRE_TRAILING : DBLP_WIRE_OK,
+			  dblp_check_len(&h, len));
 }
 
 TEST(dblp_get_hdr__version)
@@ -107,7 +159,8 @@ TEST(dblp_get_hdr__type)
 		u8 p[DBLP_HDR_LEN + DBLP_DATA_HDR_LEN] = {
 			DBLP_VERSION << 4 | type,
 		};
-		u32 len = type == DBLP_PKT_DATA ? sizeof(p) : DBLP_HDR_LEN;
+		u32 len = type && type < __DBLP_PKT_MAX ? least_len(type) :
+							  DBLP_HDR_LEN;
 
 		EXPECT_EQ(type && type < __DBLP_PKT_MAX ? DBLP_WIRE_OK :
 							  DBLP_WIRE_TYPE,
@@ -126,10 +179,8 @@ TEST(dblp_get_hdr__fields_that_must_be_zero)
 		for (byte = 2; byte < 8; byte++) {
 			u8 p[DBLP_HDR_LEN] = { DBLP_VERSION << 4 | type };
 			bool ok = byte < 4 ? type == DBLP_PKT_DATA : numbered;
-			u32 len = DBLP_HDR_LEN;
+			u32 len = least_len(type);
 
-			if (type == DBLP_PKT_DATA)
-				len += DBLP_DATA_HDR_LEN + 1;
 			p[byte] = 1;
 			EXPECT_EQ(ok ? DBLP_WIRE_OK : DBLP_WIRE_FIELD,
 				  get_hdr(&h, p, len));
@@ -177,7 +228,7 @@ TEST(dblp_get_hdr__auth)
 			u8 p[DBLP_HDR_LEN] = { DBLP_VERSION << 4 | type, words };
 			bool ok = may && 4 * words == DBLP_AUTH_LEN;
 
-			len = DBLP_HDR_LEN + 4 * words;
+			len = least_len(type) + 4 * words;
 			EXPECT_EQ(ok ? DBLP_WIRE_OK : DBLP_WIRE_FIELD,
 				  get_hdr(&h, p, len));
 			EXPECT_EQ(ok ? DBLP_WIRE_SHORT : DBLP_WIRE_FIELD,

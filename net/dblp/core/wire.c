@@ -77,32 +77,53 @@ u8 *dblp_put_u64(u8 *p, u64 v)
 	return put_u32(put_u32(p, v >> 32), v);
 }
 
-/* Only packets of a connection have control frames, and those of its handshake
- * and its end have an AUTH frame at most; do lengths add up?
- */
-static enum dblp_wire_error check_ctl_len(const struct dblp_hdr *h, u32 len)
-{
-	u32 frames_end = DBLP_HDR_LEN + h->ctl_len;
+/* Which frames a packet may have */
+enum dblp_ctl_kind { DBLP_CTL_NONE, DBLP_CTL_AUTH, DBLP_CTL_ANY };
 
-	switch (h->type) {
-	case DBLP_PKT_DATA:
-		frames_end += DBLP_DATA_HDR_LEN;
-		return len < frames_end ? DBLP_WIRE_SHORT : DBLP_WIRE_OK;
-	case DBLP_PKT_ACK:
-	case DBLP_PKT_CTRL:
-		if (len < frames_end)
-			return DBLP_WIRE_SHORT;
-		return len > frames_end ? DBLP_WIRE_TRAILING : DBLP_WIRE_OK;
-	case DBLP_PKT_COOKIE_ECHO:
-	case DBLP_PKT_COOKIE_ACK:
-	case DBLP_PKT_RST:
-	case DBLP_PKT_PROBE:
-		if (h->ctl_len && h->ctl_len != DBLP_AUTH_LEN)
-			return DBLP_WIRE_FIELD;
-		return len < frames_end ? DBLP_WIRE_SHORT : DBLP_WIRE_OK;
-	default:
-		return h->ctl_len ? DBLP_WIRE_FIELD : DBLP_WIRE_OK;
-	}
+/* Bytes of each type of packet besides its frames: what is not open at the end
+ * has one length, but for a list of versions, which answers an INIT
+ */
+static const struct {
+	u16	least;
+	u16	most;
+	u8	ctl;
+} dblp_pkt_len[__DBLP_PKT_MAX] = {
+	[DBLP_PKT_INIT]		= { DBLP_INIT_LEN, DBLP_INIT_LEN },
+	[DBLP_PKT_INIT_ACK]	= { DBLP_COOKIE_END, DBLP_COOKIE_END },
+	[DBLP_PKT_COOKIE_ECHO]	= { DBLP_ECHO_LEN, DBLP_ECHO_LEN,
+				    DBLP_CTL_AUTH },
+	[DBLP_PKT_COOKIE_ACK]	= { DBLP_PARAMS_END, DBLP_PARAMS_END,
+				    DBLP_CTL_AUTH },
+	[DBLP_PKT_VERSION]	= { DBLP_HDR_LEN + 8, DBLP_INIT_LEN },
+	[DBLP_PKT_RST]		= { DBLP_RST_LEN, DBLP_RST_LEN, DBLP_CTL_AUTH },
+	[DBLP_PKT_ACK]		= { DBLP_HDR_LEN, DBLP_HDR_LEN, DBLP_CTL_ANY },
+	[DBLP_PKT_CTRL]		= { DBLP_HDR_LEN, DBLP_HDR_LEN, DBLP_CTL_ANY },
+	[DBLP_PKT_DATA]		= { DBLP_HDR_LEN + DBLP_DATA_HDR_LEN, U16_MAX,
+				    DBLP_CTL_ANY },
+	[DBLP_PKT_PROBE]	= { DBLP_HDR_LEN, U16_MAX, DBLP_CTL_AUTH },
+};
+
+/**
+ * dblp_check_len() - has a packet the length that one of its type has?
+ * @h: its header, with a type that there is
+ * @len: bytes of the packet
+ *
+ * How long the segment of a DATA packet is, dblp_get_data() judges.
+ *
+ * Return: DBLP_WIRE_OK, or why the packet is refused.
+ */
+enum dblp_wire_error dblp_check_len(const struct dblp_hdr *h, u32 len)
+{
+	u8 ctl = dblp_pkt_len[h->type].ctl;
+
+	if ((ctl == DBLP_CTL_NONE && h->ctl_len) ||
+	    (ctl == DBLP_CTL_AUTH && h->ctl_len &&
+	     h->ctl_len != DBLP_AUTH_LEN))
+		return DBLP_WIRE_FIELD;
+	if (len < dblp_pkt_len[h->type].least + h->ctl_len)
+		return DBLP_WIRE_SHORT;
+	return len > dblp_pkt_len[h->type].most + h->ctl_len ?
+	       DBLP_WIRE_TRAILING : DBLP_WIRE_OK;
 }
 
 /**
@@ -133,7 +154,7 @@ enum dblp_wire_error dblp_get_hdr(struct dblp_hdr *h, const u8 *p, u32 len)
 		return DBLP_WIRE_FIELD;
 	if (h->seg_size && h->type != DBLP_PKT_DATA)
 		return DBLP_WIRE_FIELD;
-	return check_ctl_len(h, len);
+	return dblp_check_len(h, len);
 }
 
 /**

@@ -67,6 +67,8 @@ enum dblp_wire_size {
 	DBLP_PARAMS_RTT_MAX	= 60000000,	/* microseconds */
 	DBLP_ECHO_LEN		= DBLP_HDR_LEN + 8 + DBLP_COOKIE_LEN +
 				  DBLP_PARAMS_LEN,
+	DBLP_COOKIE_END		= DBLP_HDR_LEN + DBLP_COOKIE_LEN,
+	DBLP_PARAMS_END		= DBLP_HDR_LEN + DBLP_PARAMS_LEN,
 	DBLP_RST_LEN		= DBLP_HDR_LEN + 16,
 	/* Of messages of several segments: whatever their elements, see path.c */
 	DBLP_SEG_MIN		= 224,
@@ -280,6 +282,7 @@ static inline u64 dblp_load_u64(const u8 *p)
  * alignment. What does not follow the format to the letter is refused.
  */
 enum dblp_wire_error dblp_get_hdr(struct dblp_hdr *h, const u8 *p, u32 len);
+enum dblp_wire_error dblp_check_len(const struct dblp_hdr *h, u32 len);
 enum dblp_wire_error dblp_get_data(struct dblp_data *d,
 				   const struct dblp_hdr *h,
 				   const u8 *p, u32 len, u32 pkt_len);
