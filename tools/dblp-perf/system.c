@@ -78,12 +78,17 @@ void span_begin(void)
 
 void span_end(void)
 {
-	uint64_t idle;
+	uint64_t idle, total;
 
 	results->elapsed_ns = now_ns() - span_start;
 	idle = idle_ns();
-	results->busy_ns = span_idle == UNKNOWN || idle == UNKNOWN ? UNKNOWN :
-			   results->elapsed_ns * cpus() - (idle - span_idle);
+	results->busy_ns = UNKNOWN;
+	if (span_idle != UNKNOWN && idle != UNKNOWN) {
+		/* The two clocks are not read at the same time */
+		total = results->elapsed_ns * cpus();
+		idle -= span_idle;
+		results->busy_ns = total > idle ? total - idle : 0;
+	}
 	results->valid = true;
 }
 

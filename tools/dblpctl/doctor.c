@@ -59,14 +59,31 @@ static bool read_line(const char *path, char *line, int size)
 	return there;
 }
 
+/* Is a function there, be it of the kernel itself or of a module? */
+static bool kernel_has(const char *function)
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	char line[512], name[256];
+	bool there = false;
+
+	if (!f)
+		return false;
+	while (!there && fgets(line, sizeof(line), f))
+		there = sscanf(line, "%*s %*s %255s", name) == 1 &&
+			!strcmp(name, function);
+	fclose(f);
+	return there;
+}
+
 static bool check_module(void)
 {
 	static const char check[] = "module";
 	char version[64];
 
 	if (access("/sys/module/dblp", F_OK)) {
-		if (access("/sys/module/udp_tunnel", F_OK) ||
-		    access("/sys/module/ip6_udp_tunnel", F_OK))
+		/* One function of each */
+		if (!kernel_has("setup_udp_tunnel_sock") ||
+		    !kernel_has("udp_sock_create6"))
 			doctor_says(VERDICT_BAD, check,
 				    "sudo modprobe -a udp_tunnel ip6_udp_tunnel && sudo modprobe dblp",
 				    "neither dblp nor udp_tunnel and ip6_udp_tunnel, which it needs, are loaded");
