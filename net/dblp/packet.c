@@ -158,7 +158,7 @@ static void dblp_put_seg_hdr(struct dblp_sock *dsk,
  * headers are not all alike. How many is returned.
  */
 static u32 dblp_put_in_place(struct dblp_sock *dsk, const struct dblp_out *out,
-			u32 slot, u32 seg, u32 n)
+			     u32 slot, u32 seg, u32 n)
 {
 	struct dblp_tx_msg *msg = out->msg;
 	u32 pass = msg->cursor + msg->ahead + 1;
