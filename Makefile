@@ -11,7 +11,6 @@ VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 
 tool_dirs := $(patsubst %/Makefile,%,$(wildcard $(addsuffix /Makefile,\
 	tools/libdblp tools/dblpctl tools/dblp-perf tools/train)))
-submake := $(MAKE) --no-print-directory
 
 # V=1 shows the commands.
 ifneq ($(V),1)
@@ -32,22 +31,22 @@ module:			## dblp.ko for KERNELDIR (default: the running kernel)
 tools: $(tool_dirs)	## libdblp, dblpctl, dblp-perf, dblp-train
 
 $(tool_dirs):
-	$(Q)$(submake) -C $@
+	$(Q)$(MAKE) --no-print-directory -C $@
 
 tools/dblpctl tools/dblp-perf tools/train: $(filter tools/libdblp,$(tool_dirs))
 
 selftests-bin:		## the test programs
-	$(Q)$(submake) -C selftests
+	$(Q)$(MAKE) --no-print-directory -C selftests
 
 unit:			## unit tests of the pure parts, in user space
-	$(Q)$(submake) -C selftests/unit check
+	$(Q)$(MAKE) --no-print-directory -C selftests/unit check
 
 check:			## everything: builds, unit tests, lint, tests in VMs (TESTS="a b", KERNELS="6.1 6.12 7.x", DEBUG=1, CLANG=1)
 	$(Q)TESTS="$(TESTS)" KERNELS="$(KERNELS)" DEBUG="$(DEBUG)" CLANG="$(CLANG)" V="$(V)" selftests/check
 
 check-all:		## what takes hours: check with all kernels and compilers, also the debug kernel, then robustness
 	$(Q)KERNELS="6.1 6.12 7.x" DEBUG=1 CLANG=1 V="$(V)" selftests/check
-	$(Q)$(submake) robustness
+	$(Q)$(MAKE) --no-print-directory robustness
 
 robustness:		## try to break it: Documentation/results/robustness.md (PARTS="a b": only these)
 	$(Q)selftests/deps
@@ -68,7 +67,7 @@ install: all		## module, tools, libdblp, manual pages (DESTDIR, PREFIX)
 	$(Q)$(MAKE) -C $(KERNELDIR) M=$(CURDIR) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
 	$(if $(DESTDIR),,$(Q)$(DEPMOD) $(KERNELRELEASE))
 	$(Q)for dir in $(tool_dirs); do \
-		$(submake) -C $$dir install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) || exit 1; done
+		$(MAKE) --no-print-directory -C $$dir install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) || exit 1; done
 	$(Q)for page in $(wildcard Documentation/man/*.[1-9]); do \
 		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/include/linux uapi/linux/*.h
@@ -84,7 +83,7 @@ clean:			## remove what was built here (not the cache of the VM)
 	$(Q)rm -rf build *.ko *.mod *.mod.c *.o .*.cmd .tmp_versions Module.symvers modules.order
 	$(Q)find net \( -name '*.o' -o -name '*.mod' -o -name '.*.cmd' -o -name '*.o.d' \) -delete
 	$(Q)for dir in $(tool_dirs) $(patsubst %/Makefile,%,$(wildcard selftests/Makefile \
-		selftests/unit/Makefile)); do $(submake) -C $$dir clean; done
+		selftests/unit/Makefile)); do $(MAKE) --no-print-directory -C $$dir clean; done
 
 help:			## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
