@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "nltest.h"
 
+#include <libdblp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,27 +39,13 @@ struct nlmsghdr *job_request(uint8_t cmd, uint32_t id)
 	return nlh;
 }
 
-static void note_end(const struct nlmsghdr *nlh, size_t skip, int err)
+static void note_end(const struct dblp_nl_end *end)
 {
-	const struct nlattr *attr;
-
-	got.err = -err;
-	if (!(nlh->nlmsg_flags & NLM_F_ACK_TLVS))
-		return;
-	mnl_attr_for_each(attr, nlh, skip) {
-		switch (mnl_attr_get_type(attr)) {
-		case NLMSGERR_ATTR_MSG:
-			snprintf(got.msg, sizeof(got.msg), "%s",
-				 mnl_attr_get_str(attr));
-			break;
-		case NLMSGERR_ATTR_OFFS:
-			got.offset = mnl_attr_get_u32(attr);
-			break;
-		case NLMSGERR_ATTR_MISS_TYPE:
-			got.missing = mnl_attr_get_u32(attr);
-			break;
-		}
-	}
+	got.err = end->err;
+	got.offset = end->offset;
+	got.missing = end->missing;
+	if (end->msg)
+		snprintf(got.msg, sizeof(got.msg), "%s", end->msg);
 }
 
 bool receive(void (*each)(const struct nlmsghdr *nlh, void *arg),
@@ -66,7 +53,7 @@ bool receive(void (*each)(const struct nlmsghdr *nlh, void *arg),
 {
 	ssize_t n = mnl_socket_recvfrom(nl, answer, sizeof(answer));
 	const struct nlmsghdr *nlh = (void *)answer;
-	const struct nlmsgerr *e;
+	struct dblp_nl_end end;
 	int left = n;
 
 	if (n < 0)
@@ -74,14 +61,8 @@ bool receive(void (*each)(const struct nlmsghdr *nlh, void *arg),
 	for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left)) {
 		if (nlh->nlmsg_flags & NLM_F_DUMP_INTR)
 			got.torn = true;
-		if (nlh->nlmsg_type == NLMSG_ERROR) {
-			e = mnl_nlmsg_get_payload(nlh);
-			note_end(nlh, sizeof(*e), e->error);
-			return true;
-		}
-		if (nlh->nlmsg_type == NLMSG_DONE) {
-			note_end(nlh, sizeof(int),
-				 *(int *)mnl_nlmsg_get_payload(nlh));
+		if (dblp_nl_ended(nlh, &end)) {
+			note_end(&end);
 			return true;
 		}
 		if (each)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #define _GNU_SOURCE
+#include <libdblp.h>
+
 #include "testlib.h"
 
 #include <arpa/inet.h>
@@ -67,40 +69,17 @@ void netns_set_mtu(int mtu)
 
 void netns_enter(const char *name)
 {
-	char path[256];
-	int fd;
-
-	snprintf(path, sizeof(path), "/run/netns/%s", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNET))
+	errno = -dblp_netns_enter(name);
+	if (errno)
 		die("entering namespace %s", name);
-	close(fd);
 }
 
 void addr_parse(struct sockaddr_dblp *a, const char *text, unsigned int port)
 {
-	char ip[INET6_ADDRSTRLEN + IF_NAMESIZE + 1];
-	struct in_addr v4;
-	char *percent;
-
-	memset(a, 0, sizeof(*a));
-	a->sdblp_family = AF_DBLP;
-	a->sdblp_port = htons(port);
-
-	snprintf(ip, sizeof(ip), "%s", text);
-	percent = strchr(ip, '%');
-	if (percent) {
-		*percent = 0;
-		a->sdblp_scope_id = if_nametoindex(percent + 1);
-	}
-	errno = 0;
-	if (inet_pton(AF_INET, ip, &v4) == 1) {
-		a->sdblp_addr.s6_addr[10] = 0xff;
-		a->sdblp_addr.s6_addr[11] = 0xff;
-		memcpy(&a->sdblp_addr.s6_addr[12], &v4, 4);
-	} else if (inet_pton(AF_INET6, ip, &a->sdblp_addr) != 1) {
+	errno = -dblp_addr_parse(text, a);
+	if (errno)
 		die("'%s' is no address", text);
-	}
+	a->sdblp_port = htons(port);
 }
 
 /* Finalizer of splitmix64: each word tells its place in its message */
@@ -175,85 +154,23 @@ ssize_t bytes_check(const void *buf, size_t len, unsigned char c)
 	return -1;
 }
 
-/* The whole loss map, when the control buffer was too short for it */
-static void ranges_fetch(int fd, int opt, struct message *m)
-{
-	size_t want = sizeof(struct dblp_lossmap) +
-		      m->info.ranges * sizeof(struct dblp_range);
-	struct dblp_lossmap *map = calloc(1, want);
-	socklen_t len = want;
-
-	if (!map)
-		die("calloc");
-	if (getsockopt(fd, SOL_DBLP, opt, map, &len))
-		die("getsockopt(loss map)");
-	errno = 0;
-	if (len != want || map->ranges != m->info.ranges ||
-	    map->msg_id != m->info.msg_id || map->tag != m->info.tag)
-		die("loss map of %u bytes, message %u, %u ranges; expected %zu, %u, %u",
-		    len, map->msg_id, map->ranges, want, m->info.msg_id,
-		    m->info.ranges);
-	m->n = map->ranges;
-	m->range = calloc(m->n + 1, sizeof(*m->range));
-	if (!m->range)
-		die("calloc");
-	memcpy(m->range, map->range, m->n * sizeof(*m->range));
-	free(map);
-}
-
-static bool cmsg_take(const struct cmsghdr *c, int info_type,
-		      struct message *m)
-{
-	size_t len = c->cmsg_len - CMSG_LEN(0);
-
-	if (c->cmsg_level != SOL_DBLP)
-		return false;
-	if (c->cmsg_type == info_type && len == sizeof(m->info)) {
-		memcpy(&m->info, CMSG_DATA(c), len);
-		return true;
-	}
-	if (c->cmsg_type == DBLP_RANGES && len % sizeof(*m->range) == 0) {
-		m->n = len / sizeof(*m->range);
-		m->range = malloc(len + 1);
-		if (!m->range)
-			die("malloc");
-		memcpy(m->range, CMSG_DATA(c), len);
-	}
-	return false;
-}
-
 ssize_t message_recv(int fd, void *buf, size_t len, int flags,
 		     struct message *m)
 {
 	bool sent = flags & MSG_ERRQUEUE;
-	char control[8192] __attribute__((aligned(8)));
-	struct iovec iov = { .iov_base = buf, .iov_len = len };
-	struct msghdr msg = {
-		.msg_iov	= &iov,
-		.msg_iovlen	= 1,
-		.msg_control	= control,
-		.msg_controllen	= sizeof(control),
-	};
-	struct cmsghdr *c;
-	bool found = false;
+	struct dblp_msg got = { 0 };
 	ssize_t ret;
 
-	memset(m, 0, sizeof(*m));
-	ret = recvmsg(fd, &msg, flags);
-	if (ret < 0 || (ret == 0 && !sent))
-		return ret;
-	for (c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
-		found |= cmsg_take(c, sent ? DBLP_CLOSEINFO : DBLP_RCVINFO, m);
-	errno = 0;
-	if (!found)
-		die("recvmsg() gave no %s", sent ? "CLOSEINFO" : "RCVINFO");
-	if (sent && !(msg.msg_flags & MSG_ERRQUEUE))
+	ret = sent ? dblp_report(fd, flags, &got) :
+		     dblp_recv(fd, buf, len, flags, &got);
+	errno = ret < 0 ? -ret : 0;
+	if (errno == EBADMSG)
+		die("recvmsg() gave no %s, or not its loss map",
+		    sent ? "CLOSEINFO" : "RCVINFO");
+	if (sent && !ret && !(got.flags & MSG_ERRQUEUE))
 		die("no MSG_ERRQUEUE in msg_flags");
-	if (msg.msg_flags & MSG_CTRUNC) {
-		message_free(m);
-		ranges_fetch(fd, sent ? DBLP_SENT_LOSSMAP : DBLP_LOSSMAP, m);
-	}
-	return ret;
+	*m = (struct message){ got.info, got.n, got.range };
+	return ret < 0 ? -1 : ret;
 }
 
 void message_free(struct message *m)
@@ -266,22 +183,10 @@ void message_free(struct message *m)
 ssize_t sndinfo_send(int fd, const void *buf, size_t len, int flags,
 		     const struct dblp_sndinfo *info)
 {
-	char control[CMSG_SPACE(sizeof(*info))] __attribute__((aligned(8)));
-	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *c;
+	ssize_t ret = dblp_send(fd, buf, len, flags, info);
 
-	if (info) {
-		memset(control, 0, sizeof(control));
-		msg.msg_control = control;
-		msg.msg_controllen = sizeof(control);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_DBLP;
-		c->cmsg_type = DBLP_SNDINFO;
-		c->cmsg_len = CMSG_LEN(sizeof(*info));
-		memcpy(CMSG_DATA(c), info, sizeof(*info));
-	}
-	return sendmsg(fd, &msg, flags);
+	errno = ret < 0 ? -ret : 0;
+	return ret < 0 ? -1 : ret;
 }
 
 uint32_t budget_bytes(uint32_t ppm, uint32_t bytes)

@@ -31,7 +31,7 @@ void netns_enter(const char *name);
 /**
  * addr_parse() - address from text and port
  * @a: filled
- * @text: IPv4 (becomes mapped), IPv6 or IPv6%interface
+ * @text: as dblp_addr_parse() takes it
  * @port: host byte order
  */
 void addr_parse(struct sockaddr_dblp *a, const char *text, unsigned int port);
@@ -72,8 +72,7 @@ struct message {
  * @buf: for the contents
  * @len: its size
  * @flags: with MSG_ERRQUEUE, a message of this socket that was closed
- * @m: filled; when the ranges do not fit the control buffer they are fetched
- *	by getsockopt()
+ * @m: filled, as by dblp_recv()
  *
  * Return: recvmsg()'s, @m is only valid if it is > 0, with MSG_ERRQUEUE >= 0.
  */

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <linux/dblp.h>
+#include <libdblp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,14 +133,6 @@ static const struct option options[] = {
 
 static void parse_option(int opt)
 {
-	static const char *const policies[] = {
-		"full", "eager", "early", NULL
-	};
-	static const char *const fills[] = { "zero", "keep", NULL };
-	static const char *const orders[] = {
-		"auto", "sequential", "shuffled", NULL
-	};
-
 	switch (opt) {
 	case OPT_FROM: cfg.from = optarg; break;
 	case OPT_TO: cfg.to = optarg; break;
@@ -151,9 +143,9 @@ static void parse_option(int opt)
 	case OPT_CAP: cfg.cap = number(optarg, UINT32_MAX); break;
 	case OPT_CRITICAL: cfg.critical = number(optarg, UINT32_MAX); break;
 	case OPT_ELEMENT: cfg.element = number(optarg, UINT32_MAX); break;
-	case OPT_POLICY: cfg.policy = choice(optarg, policies); break;
-	case OPT_ORDER: cfg.order = choice(optarg, orders); break;
-	case OPT_FILL: cfg.fill = choice(optarg, fills); break;
+	case OPT_POLICY: cfg.policy = choice(optarg, dblp_policy_names); break;
+	case OPT_ORDER: cfg.order = choice(optarg, dblp_order_names); break;
+	case OPT_FILL: cfg.fill = choice(optarg, dblp_fill_names); break;
 	case OPT_CC: cfg.cc = optarg; break;
 	case OPT_DEADLINE: cfg.deadline = number(optarg, UINT32_MAX); break;
 	case OPT_SEED: cfg.seed = number(optarg, UINT64_MAX); break;

@@ -69,6 +69,66 @@ TEST_F(abi, info_is_filled_to_its_end)
 	EXPECT_EQ(0, info.spurious);
 }
 
+static ssize_t send_with(int fd, char *buf, const struct dblp_sndinfo *info)
+{
+	char control[CMSG_SPACE(sizeof(*info))] __attribute__((aligned(8))) = "";
+	struct cmsghdr *c = (struct cmsghdr *)control;
+	struct iovec iov = { buf, SIZE };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+
+	c->cmsg_level = SOL_DBLP;
+	c->cmsg_type = DBLP_SNDINFO;
+	c->cmsg_len = CMSG_LEN(sizeof(*info));
+	memcpy(CMSG_DATA(c), info, sizeof(*info));
+	return sendmsg(fd, &m, 0);
+}
+
+/* What recvmsg() gave, with pointers to what is in the control buffer */
+struct got {
+	int flags;
+	const struct dblp_rcvinfo *info;
+	const struct dblp_range *range;
+	size_t ranges;
+	char control[8192] __attribute__((aligned(8)));
+};
+
+static const void *data_of(const struct cmsghdr *c, int type, size_t len)
+{
+	if (!c || c->cmsg_level != SOL_DBLP || c->cmsg_type != type ||
+	    c->cmsg_len != CMSG_LEN(len))
+		die("control message of level %d, type %d, %zu bytes",
+		    c ? c->cmsg_level : 0, c ? c->cmsg_type : 0,
+		    c ? (size_t)c->cmsg_len : 0);
+	return CMSG_DATA(c);
+}
+
+/* With @room bytes of control buffer; the loss map only if it was not cut */
+static ssize_t receive(int fd, char *buf, size_t room, int flags, struct got *g)
+{
+	bool sent = flags & MSG_ERRQUEUE;
+	struct iovec iov = { buf, SIZE };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = g->control, .msg_controllen = room,
+	};
+	ssize_t ret = recvmsg(fd, &m, flags);
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	if (ret < 0)
+		die("recvmsg()");
+	g->flags = m.msg_flags;
+	g->info = data_of(c, sent ? DBLP_CLOSEINFO : DBLP_RCVINFO,
+			  sizeof(*g->info));
+	g->ranges = g->flags & MSG_CTRUNC ? 0 : g->info->ranges;
+	g->range = !g->ranges ? NULL :
+		data_of(CMSG_NXTHDR(&m, c), DBLP_RANGES,
+			g->ranges * sizeof(*g->range));
+	return ret;
+}
+
 /* Both ends' control messages of a message with something missing */
 TEST_F(abi, control_messages_both_ways)
 {
@@ -81,75 +141,54 @@ TEST_F(abi, control_messages_both_ways)
 		.phase = 2,
 		.policy = DBLP_POLICY_EAGER,
 	};
-	struct message m, report;
+	struct got g, report;
 	uint32_t i, missing = 0;
 
 	set_u32(self->client, DBLP_NOTIFY, 1);
-	ASSERT_EQ(SIZE, sndinfo_send(self->client, self->buf, SIZE, 0, &snd));
-	ASSERT_EQ(SIZE, message_recv(self->server, self->buf, SIZE, 0, &m));
-	EXPECT_EQ(snd.tag, m.info.tag);
-	EXPECT_EQ(0, m.info.msg_id);
-	EXPECT_EQ(SIZE, m.info.length);
-	EXPECT_EQ(snd.budget, m.info.budget);
-	EXPECT_EQ(snd.phase, m.info.phase);
-	EXPECT_EQ(DBLP_REASON_BUDGET, m.info.reason);
-	EXPECT_LT(0, m.info.missing);
-	for (i = 0; i < m.n; i++) {
-		EXPECT_LE(snd.critical, m.range[i].offset);
-		missing += m.range[i].length;
+	ASSERT_EQ(SIZE, send_with(self->client, self->buf, &snd));
+	ASSERT_EQ(SIZE, receive(self->server, self->buf, sizeof(g.control), 0,
+				&g));
+	EXPECT_EQ(snd.tag, g.info->tag);
+	EXPECT_EQ(0, g.info->msg_id);
+	EXPECT_EQ(SIZE, g.info->length);
+	EXPECT_EQ(snd.budget, g.info->budget);
+	EXPECT_EQ(snd.phase, g.info->phase);
+	EXPECT_EQ(DBLP_REASON_BUDGET, g.info->reason);
+	EXPECT_LT(0, g.info->missing);
+	ASSERT_LT(0, g.ranges);
+	for (i = 0; i < g.ranges; i++) {
+		EXPECT_LE(snd.critical, g.range[i].offset);
+		missing += g.range[i].length;
 	}
-	EXPECT_EQ(m.info.missing, missing);
+	EXPECT_EQ(g.info->missing, missing);
 
 	ASSERT_TRUE(wait_for(self->client, POLLERR, 10 * SECONDS));
-	ASSERT_EQ(0, message_recv(self->client, NULL, 0, MSG_ERRQUEUE,
-				  &report));
-	EXPECT_EQ(0, memcmp(&m.info, &report.info, sizeof(m.info)));
-	ASSERT_EQ(m.n, report.n);
-	EXPECT_EQ(0, memcmp(m.range, report.range, m.n * sizeof(*m.range)));
-	message_free(&m);
-	message_free(&report);
-}
-
-/* As many bytes of control buffer as the two messages take, and one less */
-static int flags_with_control(int fd, char *buf, size_t controllen, int flags)
-{
-	char *control = calloc(1, controllen);
-	struct iovec iov = { buf, SIZE };
-	struct msghdr m = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = controllen,
-	};
-
-	if (!control || recvmsg(fd, &m, flags) != SIZE)
-		die("recvmsg()");
-	free(control);
-	return m.msg_flags;
+	ASSERT_EQ(0, receive(self->client, self->buf, sizeof(g.control),
+			     MSG_ERRQUEUE, &report));
+	EXPECT_TRUE(report.flags & MSG_ERRQUEUE);
+	EXPECT_EQ(0, memcmp(g.info, report.info, sizeof(*g.info)));
+	ASSERT_EQ(g.ranges, report.ranges);
+	EXPECT_EQ(0, memcmp(g.range, report.range,
+			    g.ranges * sizeof(*g.range)));
 }
 
 TEST_F(abi, a_control_buffer_that_just_fits)
 {
-	struct dblp_rcvinfo *info;
-	char control[CMSG_SPACE(sizeof(*info))];
-	struct iovec iov = { self->buf, SIZE };
-	struct msghdr m = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
-	size_t fits;
+	size_t fits = CMSG_SPACE(sizeof(struct dblp_rcvinfo));
+	struct got g;
 
 	set_u32(self->client, DBLP_BUDGET, 300000);
 	ASSERT_EQ(SIZE, send(self->client, self->buf, SIZE, 0));
-	ASSERT_EQ(SIZE, recvmsg(self->server, &m, MSG_PEEK));
-	EXPECT_TRUE(m.msg_flags & MSG_CTRUNC);
-	info = (struct dblp_rcvinfo *)CMSG_DATA(CMSG_FIRSTHDR(&m));
-	ASSERT_LT(0, info->ranges);
+	ASSERT_EQ(SIZE, receive(self->server, self->buf, fits, MSG_PEEK, &g));
+	EXPECT_TRUE(g.flags & MSG_CTRUNC);
+	ASSERT_LT(0, g.info->ranges);
 
-	fits = CMSG_SPACE(sizeof(*info)) +
-	       CMSG_LEN(info->ranges * sizeof(struct dblp_range));
-	EXPECT_FALSE(flags_with_control(self->server, self->buf, fits,
-					MSG_PEEK) & MSG_CTRUNC);
-	EXPECT_TRUE(flags_with_control(self->server, self->buf, fits - 1,
-				       MSG_PEEK) & MSG_CTRUNC);
+	fits += CMSG_LEN(g.info->ranges * sizeof(*g.range));
+	EXPECT_EQ(SIZE, receive(self->server, self->buf, fits, MSG_PEEK, &g));
+	EXPECT_FALSE(g.flags & MSG_CTRUNC);
+	EXPECT_EQ(SIZE, receive(self->server, self->buf, fits - 1, MSG_PEEK,
+				&g));
+	EXPECT_TRUE(g.flags & MSG_CTRUNC);
 }
 
 TEST_F(abi, loss_map_by_option)
