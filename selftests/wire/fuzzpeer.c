@@ -28,6 +28,8 @@
 #define PACKETS		20000
 #define TWINS		2
 #define UDP_MOST	65000U
+#define MTU		1500U
+#define UDP_HDRS(v6)	((v6) ? 48U : 28U)
 #define TRAIN		24
 /* Packets of a connection, if it lives so long */
 #define LIFE		1200
@@ -325,8 +327,8 @@ static void send_session(struct session *s, u32 n)
 		return tap_send(tap, train, n, TAP_TRAIN);
 	if (tap)
 		return tap_send(tap, train, n, below(__TAP_HOW_MAX));
-	/* What is more than a datagram holds goes one by one */
-	if (n > 1 && len <= UDP_MOST)
+	/* UDP takes no train that is more than a datagram, or than the path takes */
+	if (n > 1 && len <= UDP_MOST && train[0].len <= MTU - UDP_HDRS(s->v6))
 		return send_train(peer, train, n);
 	for (i = 0; i < n; i++)
 		if (train[i].len <= UDP_MOST)
@@ -446,7 +448,7 @@ static void set_up(void)
 	u32 i;
 
 	netns_new();
-	netns_set_mtu(1500);
+	netns_set_mtu(MTU);
 	for (i = 0; i < __TAP_KIND_MAX; i++)
 		tap_open(&taps[i], i, i);
 	for (i = 0; i < 2 * WAY_MAX; i++) {
