@@ -64,7 +64,9 @@ static void check_bytes(const struct user *u, const u8 *buf, u32 len,
 	for (i = 0; i < len; i++) {
 		holes += buf[i] == hole;
 		if (buf[i] != u->fill && buf[i] != hole && buf[i])
-			die("byte %u of %u is %#x", i, len, buf[i]);
+			die("byte %u of %u is %#x, not %#x (%u of %u bytes missing)",
+			    i, len, buf[i], u->fill, m->info.missing,
+			    m->info.length);
 	}
 	if (len < m->info.length)
 		return;

@@ -87,6 +87,7 @@ static struct sockaddr_dblp addresses[2 * WAY_MAX];
  * @taken: of those, by the connections
  * @trains: buffers of several packets
  * @connections: made
+ * @strays: connections that came of a session that was over
  * @lived: that were well at the end
  * @lied: of the others, that had been told nonsense
  * @stalled: that should have answered
@@ -100,6 +101,7 @@ static struct {
 	u64 taken;
 	u64 trains;
 	u64 connections;
+	u64 strays;
 	u64 lived;
 	u64 lied;
 	u64 stalled;
@@ -173,6 +175,17 @@ static struct dblp_params our_params(void)
 	return ours;
 }
 
+/* An INIT and a COOKIE-ECHO of a session that is over make a connection, too */
+static void turn_away(int listener)
+{
+	int fd;
+
+	while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) >= 0) {
+		tally.strays++;
+		close(fd);
+	}
+}
+
 /* The other end is a server */
 static int join(struct session *s, u32 i)
 {
@@ -180,6 +193,7 @@ static int join(struct session *s, u32 i)
 	struct peer *peer = &s->t[i].peer;
 	struct tap *tap = tap_of(s);
 
+	turn_away(listeners[at]);
 	if (i) {
 		int udp = s->t[0].peer.udp;
 
@@ -489,12 +503,13 @@ static void tell_drops(void)
 
 static void tell(u64 began)
 {
-	printf("# %llu packets in %llu s: %llu trains, %llu connections, %llu lived, %llu messages received, %llu reported; beside %lu messages\n",
+	printf("# %llu packets in %llu s: %llu trains, %llu connections, %llu lived, %llu strays, %llu messages received, %llu reported; beside %lu messages\n",
 	       (unsigned long long)tally.packets,
 	       (unsigned long long)(now_ms() - began) / 1000,
 	       (unsigned long long)tally.trains,
 	       (unsigned long long)tally.connections,
 	       (unsigned long long)tally.lived,
+	       (unsigned long long)tally.strays,
 	       (unsigned long long)tally.received,
 	       (unsigned long long)tally.reported, beside->messages);
 	fflush(stdout);
