@@ -471,7 +471,7 @@ struct dblp_peer_key {
  * @share: from the SHARE frame of this packet, 0 if it has none
  * @last_sent: when the last packet that wants an ACK was sent
  * @stuck_since: since when nothing could be sent for want of memory or a
- *	route, 0 if it can
+ *	route, 0 if it can, or if packets are in flight
  * @progress: when the peer last acknowledged something new, or when we began
  *	to wait for that
  * @answer: bytes that may be sent in answer to what came

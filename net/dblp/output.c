@@ -145,12 +145,17 @@ static void dblp_set_pto(struct dblp_sock *dsk)
 
 /*
  * There is no memory, or no route: try again, and give up when that has gone
- * on for as long as a silent peer would be borne.
+ * on for as long as a silent peer would be borne. With packets in flight, as many
+ * as the ring can hold perhaps, an ACK or the probe timeout is when to try again.
  */
 static void dblp_retry(struct dblp_sock *dsk, u64 now)
 {
 	u64 end;
 
+	if (dsk->sent.inflight_pkts) {
+		dsk->stuck_since = 0;
+		return;
+	}
 	if (!dblp_ctl_waits(dsk) && list_empty(&dsk->tx_msgs))
 		return;
 	if (!dsk->stuck_since)
