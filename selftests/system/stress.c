@@ -401,7 +401,7 @@ static void slabs(unsigned int count)
 
 static void pages(unsigned int count)
 {
-	fail_memory("fail_page_alloc", "20", "Y", count);
+	fail_memory("fail_page_alloc", "50", "Y", count);
 }
 
 /* Threads with the same sockets */
