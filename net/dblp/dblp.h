@@ -802,7 +802,7 @@ void dblp_check_closing(struct dblp_sock *dsk);
 u64 dblp_patience(const struct dblp_sock *dsk);
 void dblp_orphan_look(struct dblp_sock *dsk, u64 now);
 
-/* endpoint.c: UDP sockets, and the way to and from IP */
+/* endpoint.c: UDP sockets */
 int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
 			 int ifindex, struct dblp_endpoint **epp);
 void dblp_endpoint_name(const struct dblp_endpoint *ep,
@@ -813,6 +813,13 @@ void dblp_endpoint_put(struct dblp_endpoint *ep);
 int dblp_endpoints_init(void);
 void dblp_endpoints_exit(void);
 void dblp_endpoints_flush(void);
+
+/* icmp.c: errors that come back for packets of ours */
+int dblp_err_lookup(struct sock *usk, struct sk_buff *skb);
+void dblp_err_rcv(struct sock *usk, struct sk_buff *skb, int err, __be16 port,
+		  u32 info, u8 *payload);
+
+/* path.c: routes, IP headers, the MTU, what changes there */
 struct dst_entry *dblp_route(struct net *net, struct dblp_path *path);
 struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp);
 int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
@@ -829,13 +836,6 @@ void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,
 		    int ifindex);
 void dblp_reply(struct dblp_endpoint *ep, const struct sk_buff *to,
 		const u8 *data, u32 len);
-
-/* icmp.c: errors that come back for packets of ours */
-int dblp_err_lookup(struct sock *usk, struct sk_buff *skb);
-void dblp_err_rcv(struct sock *usk, struct sk_buff *skb, int err, __be16 port,
-		  u32 info, u8 *payload);
-
-/* path.c: the route, its MTU, what changes there */
 struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk);
 u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp);
 u32 dblp_seg_size(struct dblp_sock *dsk, bool meta);

@@ -1,14 +1,398 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The way to the peer: which route, how large a packet may be on it, and what
+ * The way to the peer: routes, IP headers, how large a packet may be on it, and what
  * is done when that changes under a connection.
+ *
+ * Nothing outside this file and endpoint.c tells IPv4 from IPv6.
  */
+#include <linux/bpf-cgroup.h>
 #include <linux/ip.h>
+#include <linux/security.h>
 #include <linux/udp.h>
+#include <linux/unaligned.h>
 #include <net/inet_ecn.h>
+#include <net/ip.h>
+#include <net/ip6_checksum.h>
+#include <net/ip6_fib.h>
+#include <net/ip6_route.h>
 #include <net/ipv6.h>
+#include <net/route.h>
+#include <net/udp.h>
 
 #include "dblp.h"
+
+/**
+ * dblp_path_owner() - let rules of routing and of IPsec see whose packets they are
+ * @path: way to a peer
+ * @sk: the socket, with mark, user and label
+ */
+void dblp_path_owner(struct dblp_path *path, struct sock *sk)
+{
+	path->fl.flowi_mark = READ_ONCE(sk->sk_mark);
+	path->fl.flowi_uid = sock_net_uid(sock_net(sk), sk);
+	security_sk_classify_flow(sk, &path->fl.u.__fl_common);
+}
+
+/**
+ * dblp_path_init() - describe the way to a peer
+ * @path: filled; no route is looked up
+ * @local: our address, :: if the route is to choose it
+ * @peer: its address; decides between IPv4 and IPv6
+ * @sk: whose packets go there
+ * @ifindex: interface to be used, 0 for any
+ */
+void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,
+		    const struct sockaddr_dblp *peer, struct sock *sk,
+		    int ifindex)
+{
+	struct flowi4 *fl4 = &path->fl.u.ip4;
+	struct flowi6 *fl6 = &path->fl.u.ip6;
+
+	memset(path, 0, sizeof(*path));
+	path->sport = local->sdblp_port;
+	path->dport = peer->sdblp_port;
+	path->fl.flowi_proto = IPPROTO_UDP;
+	path->fl.flowi_oif = ifindex;
+	dblp_path_owner(path, sk);
+	if (ipv6_addr_v4mapped(&peer->sdblp_addr)) {
+		path->family = AF_INET;
+		fl4->daddr = peer->sdblp_addr.s6_addr32[3];
+		fl4->saddr = local->sdblp_addr.s6_addr32[3];
+		fl4->fl4_sport = path->sport;
+		fl4->fl4_dport = path->dport;
+		return;
+	}
+	path->family = AF_INET6;
+	fl6->daddr = peer->sdblp_addr;
+	fl6->saddr = local->sdblp_addr;
+	fl6->flowlabel = (peer->sdblp_flowinfo ?: local->sdblp_flowinfo) &
+			 IPV6_FLOWLABEL_MASK;
+	fl6->fl6_sport = path->sport;
+	fl6->fl6_dport = path->dport;
+	if (ipv6_addr_type(&peer->sdblp_addr) & IPV6_ADDR_LINKLOCAL)
+		fl6->flowi6_oif = peer->sdblp_scope_id ?: ifindex;
+}
+
+/* An IPv4 route may have an IPv6 gateway */
+static void dblp_path_hop4(struct dblp_path *path, const struct rtable *rt)
+{
+	if (rt->rt_gw_family == AF_INET6)
+		path->gateway = rt->rt_gw6;
+	else
+		ipv6_addr_set_v4mapped(rt->rt_gw4, &path->gateway);
+	path->ifindex = rt->dst.dev->ifindex;
+}
+
+/**
+ * dblp_route() - look a route up
+ * @net: namespace
+ * @path: way to the peer; the source address is filled in if it was open
+ *
+ * Return: the route with a reference, or an ERR_PTR().
+ */
+struct dst_entry *dblp_route(struct net *net, struct dblp_path *path)
+{
+	struct dst_entry *dst;
+	struct flowi fl = path->fl;
+	struct rtable *rt;
+
+	if (path->family == AF_INET) {
+		rt = ip_route_output_flow(net, &fl.u.ip4, NULL);
+		if (IS_ERR(rt))
+			return ERR_CAST(rt);
+		if (rt->rt_flags & (RTCF_MULTICAST | RTCF_BROADCAST)) {
+			ip_rt_put(rt);
+			return ERR_PTR(-ENETUNREACH);
+		}
+		path->fl.u.ip4.saddr = fl.u.ip4.saddr;
+		path->cookie = 0;
+		dblp_path_hop4(path, rt);
+		return &rt->dst;
+	}
+
+	dst = ip6_dst_lookup_flow(net, NULL, &fl.u.ip6, NULL);
+	if (IS_ERR(dst))
+		return dst;
+	path->fl.u.ip6.saddr = fl.u.ip6.saddr;
+	path->cookie = rt6_get_cookie((struct rt6_info *)dst);
+	path->gateway = ((struct rt6_info *)dst)->rt6i_gateway;
+	path->ifindex = dst->dev->ifindex;
+	return dst;
+}
+
+/**
+ * dblp_skb_alloc() - a packet with room for everything below us
+ * @len: bytes of the linear part above UDP, besides an AUTH frame
+ * @gfp: how to allocate
+ */
+struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp)
+{
+	u32 room = MAX_HEADER + sizeof(struct ipv6hdr) + sizeof(struct udphdr);
+	struct sk_buff *skb;
+
+	skb = alloc_skb(room + len + DBLP_AUTH_LEN, gfp);
+	if (skb)
+		skb_reserve(skb, room);
+	return skb;
+}
+
+/*
+ * Ask the egress program of the endpoint's cgroup, as IP does for sockets of its
+ * own: it looks at skb->sk, which is ours, so that who filters by owner sees that.
+ * The program sees the packet before netfilter does, and a train as one packet.
+ * Returns 0, or the packet is gone.
+ */
+static int dblp_egress(struct sock *sk, struct sk_buff *skb,
+		       const struct dst_entry *dst)
+{
+	struct sock *owner = skb->sk;
+	int err;
+
+	skb->dev = dst->dev;
+	skb->sk = sk;
+	err = BPF_CGROUP_RUN_PROG_INET_EGRESS(sk, skb);
+	skb->sk = owner;
+	if (err == NET_XMIT_SUCCESS || err == NET_XMIT_CN)
+		return 0;
+	kfree_skb(skb);
+	return err;
+}
+
+/* ip6_xmit() writes the header when it is too late for that: here is one to be
+ * looked at
+ */
+static int dblp_egress6(struct sock *usk, struct sk_buff *skb,
+			const struct dst_entry *dst, const struct flowi6 *fl6,
+			u8 tos)
+{
+	u32 len = skb->len;
+	struct ipv6hdr *hdr;
+	int err;
+
+	if (!cgroup_bpf_enabled(CGROUP_INET_EGRESS))
+		return 0;
+	hdr = skb_push(skb, sizeof(*hdr));
+	skb_reset_network_header(skb);
+	ip6_flow_hdr(hdr, tos, fl6->flowlabel);
+	hdr->payload_len = htons(len);
+	hdr->nexthdr = IPPROTO_UDP;
+	hdr->hop_limit = ip6_dst_hoplimit((struct dst_entry *)dst);
+	hdr->saddr = fl6->saddr;
+	hdr->daddr = fl6->daddr;
+	skb->protocol = htons(ETH_P_IPV6);
+	err = dblp_egress(usk, skb, dst);
+	if (!err)
+		skb_pull(skb, sizeof(*hdr));
+	return err;
+}
+
+/* ip_queue_xmit() would take mark and priority from the UDP socket */
+static int dblp_ip4_xmit(struct sock *sk, struct sk_buff *skb,
+			 struct dst_entry *dst, const struct flowi4 *fl4,
+			 u8 tos)
+{
+	struct net *net = sock_net(sk);
+	struct iphdr *iph;
+	int err;
+
+	skb_push(skb, sizeof(*iph));
+	skb_reset_network_header(skb);
+	iph = ip_hdr(skb);
+	iph->version = 4;
+	iph->ihl = sizeof(*iph) / 4;
+	iph->tos = tos;
+	iph->frag_off = 0;
+	if (!skb->ignore_df && !dst_metric_locked(dst, RTAX_MTU) &&
+	    !READ_ONCE(net->ipv4.sysctl_ip_no_pmtu_disc))
+		iph->frag_off = htons(IP_DF);
+	iph->ttl = ip4_dst_hoplimit(dst);
+	iph->protocol = IPPROTO_UDP;
+	iph->saddr = fl4->saddr;
+	iph->daddr = fl4->daddr;
+	ip_select_ident_segs(net, skb, NULL, skb_shinfo(skb)->gso_segs ?: 1);
+	skb->mark = fl4->flowi4_mark;
+	if (cgroup_bpf_enabled(CGROUP_INET_EGRESS)) {
+		iph->tot_len = htons(skb->len);
+		skb->protocol = htons(ETH_P_IP);
+		err = dblp_egress(sk, skb, dst);
+		if (err)
+			return err;
+	}
+	return ip_local_out(net, sk, skb);
+}
+
+/**
+ * dblp_ip_xmit() - send one packet, or a train of them
+ * @ep: from whose UDP socket
+ * @skb: what is above UDP, and the priority; consumed
+ * @dst: route; a reference is taken
+ * @path: addresses and ports
+ * @tos: DSCP and ECN
+ *
+ * Context: softirq, or process with the socket locked.
+ * Return: 0, or < 0 when it was dropped on this machine.
+ */
+int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
+		 struct dst_entry *dst, struct dblp_path *path, u8 tos)
+{
+	struct flowi6 *fl6 = &path->fl.u.ip6;
+	struct sock *usk = ep->sock->sk;
+	u32 ip_len = sizeof(struct ipv6hdr);
+	u32 mtu = dst_mtu(dst);
+	struct udphdr *uh;
+	int err;
+
+	if (path->mtu)
+		mtu = min(mtu, path->mtu);
+	if (path->family == AF_INET)
+		ip_len = sizeof(struct iphdr);
+	uh = __skb_push(skb, sizeof(*uh));
+	skb_reset_transport_header(skb);
+	uh->source = path->sport;
+	uh->dest = path->dport;
+	uh->len = htons(skb->len);
+	uh->check = 0;
+	/* Segments keep their size when the path's MTU shrinks under them */
+	skb->ignore_df = !skb_is_gso(skb) && skb->len + ip_len > mtu;
+	if (skb_is_gso(skb)) {
+		skb->ip_summed = CHECKSUM_PARTIAL;
+		skb->csum_start = skb_transport_header(skb) - skb->head;
+		skb->csum_offset = offsetof(struct udphdr, check);
+	}
+	skb_dst_set(skb, dst_clone(dst));
+
+	if (path->family == AF_INET) {
+		struct flowi4 *fl4 = &path->fl.u.ip4;
+
+		udp_set_csum(false, skb, fl4->saddr, fl4->daddr, skb->len);
+		memset(IPCB(skb), 0, sizeof(*IPCB(skb)));
+		IPCB(skb)->frag_max_size = skb->ignore_df ? mtu : 0;
+		return dblp_ip4_xmit(usk, skb, dst, fl4, tos);
+	}
+
+	udp6_set_csum(false, skb, &fl6->saddr, &fl6->daddr, skb->len);
+	memset(IP6CB(skb), 0, sizeof(*IP6CB(skb)));
+	IP6CB(skb)->frag_max_size = skb->ignore_df ? mtu : 0;
+	err = dblp_egress6(usk, skb, dst, fl6, tos);
+	if (err)
+		return err;
+	return ip6_xmit(usk, skb, fl6, fl6->flowi6_mark, NULL, tos,
+			skb->priority);
+}
+
+/**
+ * dblp_skb_addrs() - where a received packet comes from and goes to
+ * @skb: packet as encap_rcv gets it, or behind its UDP header
+ * @saddr: filled, may be NULL
+ * @daddr: filled, may be NULL
+ */
+void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
+		    struct sockaddr_dblp *daddr)
+{
+	const struct udphdr *uh = udp_hdr(skb);
+	struct sockaddr_dblp s = { .sdblp_family = AF_DBLP };
+	struct sockaddr_dblp d = { .sdblp_family = AF_DBLP };
+
+	s.sdblp_port = uh->source;
+	d.sdblp_port = uh->dest;
+	if (skb->protocol == htons(ETH_P_IP)) {
+		ipv6_addr_set_v4mapped(ip_hdr(skb)->saddr, &s.sdblp_addr);
+		ipv6_addr_set_v4mapped(ip_hdr(skb)->daddr, &d.sdblp_addr);
+	} else {
+		s.sdblp_addr = ipv6_hdr(skb)->saddr;
+		d.sdblp_addr = ipv6_hdr(skb)->daddr;
+		s.sdblp_scope_id = ipv6_iface_scope_id(&s.sdblp_addr,
+						       inet6_iif(skb));
+		d.sdblp_scope_id = ipv6_iface_scope_id(&d.sdblp_addr,
+						       inet6_iif(skb));
+	}
+	if (saddr)
+		*saddr = s;
+	if (daddr)
+		*daddr = d;
+}
+
+/**
+ * dblp_skb_source() - who is answerable for a received packet
+ * @skb: packet as for dblp_skb_addrs()
+ *
+ * Return: its source address; the network of that, of IPv6, as whoever has one
+ * address has 2^64.
+ */
+u64 dblp_skb_source(const struct sk_buff *skb)
+{
+	if (skb->protocol == htons(ETH_P_IP))
+		return (__force u32)ip_hdr(skb)->saddr;
+	return get_unaligned((const u64 *)&ipv6_hdr(skb)->saddr);
+}
+
+static bool dblp_addr_is_v4(const struct sockaddr_dblp *addr, __be32 v4)
+{
+	return addr->sdblp_addr.s6_addr32[3] == v4 &&
+	       ipv6_addr_v4mapped(&addr->sdblp_addr);
+}
+
+/**
+ * dblp_skb_is_from() - did a received packet come from this port, to this
+ * address?
+ * @skb: packet as for dblp_skb_addrs()
+ * @peer: source address and port
+ * @local: destination address
+ */
+bool dblp_skb_is_from(const struct sk_buff *skb,
+		      const struct sockaddr_dblp *peer,
+		      const struct sockaddr_dblp *local)
+{
+	if (udp_hdr(skb)->source != peer->sdblp_port)
+		return false;
+	if (skb->protocol == htons(ETH_P_IP))
+		return dblp_addr_is_v4(peer, ip_hdr(skb)->saddr) &&
+		       dblp_addr_is_v4(local, ip_hdr(skb)->daddr);
+	return ipv6_addr_equal(&ipv6_hdr(skb)->saddr, &peer->sdblp_addr) &&
+	       ipv6_addr_equal(&ipv6_hdr(skb)->daddr, &local->sdblp_addr);
+}
+
+/**
+ * dblp_reply() - answer a packet without keeping state
+ * @ep: where it came in
+ * @to: the packet
+ * @data: the answer
+ * @len: its length in bytes
+ *
+ * Context: softirq, RCU.
+ */
+void dblp_reply(struct dblp_endpoint *ep, const struct sk_buff *to,
+		const u8 *data, u32 len)
+{
+	struct dblp_sock *listener = rcu_dereference(ep->listener);
+	struct sockaddr_dblp local, peer;
+	struct dblp_path path;
+	struct dst_entry *dst;
+	struct sk_buff *skb;
+
+	dblp_skb_addrs(to, &peer, &local);
+	dblp_path_init(&path, &local, &peer,
+		       listener ? &listener->sk : ep->sock->sk,
+		       ep->sock->sk->sk_bound_dev_if);
+	dst = dblp_route(ep->net, &path);
+	if (IS_ERR(dst))
+		goto err;
+	skb = dblp_skb_alloc(len, GFP_ATOMIC);
+	if (!skb)
+		goto err_dst;
+
+	skb_put_data(skb, data, len);
+	skb->priority = DBLP_CTL_PRIORITY;
+	if (dblp_ip_xmit(ep, skb, dst, &path, DBLP_CTL_TOS) < 0)
+		DBLP_INC_STATS(ep->net, DBLP_MIB_XMITERROR);
+	dst_release(dst);
+	return;
+
+err_dst:
+	dst_release(dst);
+err:
+	DBLP_INC_STATS(ep->net, DBLP_MIB_XMITERROR);
+}
 
 /* Bytes of a packet around its UDP payload */
 static u32 dblp_path_overhead(const struct dblp_path *path)
