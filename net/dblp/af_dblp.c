@@ -55,7 +55,8 @@ static int dblp_bind_locked(struct dblp_sock *dsk,
 		return 0;
 	}
 	err = dblp_endpoint_create(sock_net(&dsk->sk), addr,
-				   dsk->sk.sk_bound_dev_if, &dsk->ep);
+				   dsk->sk.sk_bound_dev_if, &dblp_rcv_ops,
+				   &dsk->ep);
 	if (err) {
 		memset(&dsk->local, 0, sizeof(dsk->local));
 		return err;

@@ -281,6 +281,21 @@ struct dblp_net {
 	struct dblp_mib __percpu *mib;
 };
 
+struct dblp_endpoint;
+
+/**
+ * struct dblp_endpoint_ops - what is done with that which comes in at an endpoint
+ * @rcv: a packet behind its UDP header, whose checksum is right, or a train of
+ *	packets; consumes it. In softirq context, under RCU
+ * @err: a genuine ICMP error for a packet that the connection has sent:
+ *	ECONNREFUSED or EMSGSIZE. In softirq context, under bh_lock_sock(), with a
+ *	reference; a process may own the socket
+ */
+struct dblp_endpoint_ops {
+	void	(*rcv)(struct dblp_endpoint *ep, struct sk_buff *skb);
+	void	(*err)(struct dblp_sock *dsk, int err);
+};
+
 /**
  * struct dblp_endpoint - a bound UDP socket
  * @refs: sockets that use it
@@ -288,6 +303,7 @@ struct dblp_net {
  * @listener: who accepts connections here; written under the listener's lock,
  *	read under RCU
  * @net: its namespace
+ * @ops: who takes what comes in
  * @shared: in the list of the namespace, if others may join
  * @addr: then: as it was bound
  * @ifindex: then: interface it was bound to, 0 for none
@@ -301,6 +317,7 @@ struct dblp_endpoint {
 	struct socket		*sock;
 	struct dblp_sock __rcu	*listener;
 	struct net		*net;
+	const struct dblp_endpoint_ops *ops;
 	struct list_head	shared;
 	struct sockaddr_dblp	addr;
 	int			ifindex;
@@ -804,7 +821,8 @@ void dblp_orphan_look(struct dblp_sock *dsk, u64 now);
 
 /* endpoint.c: UDP sockets */
 int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
-			 int ifindex, struct dblp_endpoint **epp);
+			 int ifindex, const struct dblp_endpoint_ops *ops,
+			 struct dblp_endpoint **epp);
 void dblp_endpoint_name(const struct dblp_endpoint *ep,
 			struct sockaddr_dblp *addr);
 int dblp_endpoint_connect(struct dblp_endpoint *ep, struct sockaddr_dblp *peer);
@@ -813,11 +831,11 @@ void dblp_endpoint_put(struct dblp_endpoint *ep);
 int dblp_endpoints_init(void);
 void dblp_endpoints_exit(void);
 void dblp_endpoints_flush(void);
-
-/* icmp.c: errors that come back for packets of ours */
-int dblp_err_lookup(struct sock *usk, struct sk_buff *skb);
-void dblp_err_rcv(struct sock *usk, struct sk_buff *skb, int err, __be16 port,
-		  u32 info, u8 *payload);
+void dblp_reuse_init(struct dblp_net *dn);
+struct dblp_endpoint *dblp_endpoint_join(struct dblp_sock *dsk,
+					 const struct sockaddr_dblp *addr);
+void dblp_endpoint_share(struct dblp_sock *dsk);
+int dblp_endpoint_listen(struct dblp_sock *dsk);
 
 /* path.c: routes, IP headers, the MTU, what changes there */
 struct dst_entry *dblp_route(struct net *net, struct dblp_path *path);
@@ -848,14 +866,6 @@ void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
 bool dblp_path_timeout(struct dblp_sock *dsk);
 u32 dblp_path_probe(struct dblp_sock *dsk, u64 now);
 void dblp_path_probed(struct dblp_sock *dsk, bool sent);
-
-/* reuse.c: endpoints that several sockets were bound to */
-void dblp_reuse_init(struct dblp_net *dn);
-struct dblp_endpoint *dblp_endpoint_join(struct dblp_sock *dsk,
-					 const struct sockaddr_dblp *addr);
-void dblp_endpoint_share(struct dblp_sock *dsk);
-void dblp_endpoint_unshare(struct dblp_endpoint *ep);
-int dblp_endpoint_listen(struct dblp_sock *dsk);
 
 /* handshake.c */
 int dblp_handshake_start(struct dblp_sock *dsk);
@@ -889,9 +899,9 @@ int dblp_cookies_prepare(struct dblp_net *dn);
 void dblp_cookies_exit(struct dblp_net *dn);
 
 /* input.c: packets in */
-void dblp_rcv(struct sock *usk, struct sk_buff *skb);
+extern const struct dblp_endpoint_ops dblp_rcv_ops;
+
 int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
-void dblp_peer_gone(struct dblp_sock *dsk, u32 reason);
 void dblp_count_drops(struct net *net, const struct dblp_sock *dsk,
 		      enum dblp_mib_item why, u32 n);
 

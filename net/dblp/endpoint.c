@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Endpoints: the UDP sockets under AF_DBLP.
+ * Endpoints: the UDP sockets under AF_DBLP, which ICMP errors for them are believed,
+ * and who may share one. What comes in goes to the operations of the endpoint.
  */
+#include <linux/bpf-cgroup.h>
+#include <linux/ip.h>
+#include <linux/udp.h>
+#include <net/ip.h>
 #include <net/ipv6.h>
 #include <net/udp.h>
 #include <net/udp_tunnel.h>
@@ -18,6 +23,15 @@ static struct workqueue_struct *dblp_wq;
 
 /* Those that nobody uses any more */
 static LLIST_HEAD(dblp_released);
+
+static void dblp_endpoint_unshare(struct dblp_endpoint *ep)
+{
+	struct dblp_net *dn = dblp_pernet(ep->net);
+
+	spin_lock(&dn->shared_lock);
+	list_del_init(&ep->shared);
+	spin_unlock(&dn->shared_lock);
+}
 
 /*
  * All that wait share one grace period, however many there are: who opens and
@@ -104,6 +118,17 @@ static void dblp_drop_damaged(struct sock *usk, struct sk_buff *skb)
 	kfree_skb(skb);
 }
 
+/* An endpoint that nobody uses any more takes nothing */
+static void dblp_udp_rcv(struct sock *usk, struct sk_buff *skb)
+{
+	struct dblp_endpoint *ep = rcu_dereference_sk_user_data(usk);
+
+	if (ep)
+		ep->ops->rcv(ep, skb);
+	else
+		kfree_skb(skb);
+}
+
 /*
  * UDP has queued a packet. It does not hand trains of packets to encap_rcv(),
  * but cuts them up before: others who use that have tunnels, where a train would
@@ -121,7 +146,7 @@ static void dblp_data_ready(struct sock *usk)
 			return;
 		skb->dev = NULL;
 		if (!udp_lib_checksum_complete(skb)) {
-			dblp_rcv(usk, skb);
+			dblp_udp_rcv(usk, skb);
 			continue;
 		}
 		dblp_drop_damaged(usk, skb);
@@ -144,18 +169,154 @@ static void dblp_udp_receive(struct socket *sock)
 			      sizeof(on));
 }
 
+/*
+ * ICMP errors: which are believed.
+ *
+ * Whoever knows the ports of a connection could forge an error, so one counts
+ * only if the packet that it quotes carries what no stranger knows, a connection
+ * ID. IP asks before it does anything itself: a "packet too big" that fails
+ * here does not touch the route's MTU.
+ */
+
+/**
+ * struct dblp_quote - what an ICMP error says of the packet that caused it
+ * @key: whom it went to, and with which connection ID
+ * @local: where it came from
+ * @cid: of the sender, when @key has none: in the handshake
+ */
+struct dblp_quote {
+	struct dblp_peer_key	key;
+	struct sockaddr_dblp	local;
+	u64			cid;
+};
+
+/* The packet may be cut behind the connection ID, but not before it */
+static bool dblp_get_quote(struct dblp_quote *q, const struct sk_buff *skb,
+			   u32 udp_offset)
+{
+	u8 buf[sizeof(struct udphdr) + DBLP_HDR_LEN + 8];
+	const struct udphdr *uh;
+	u32 len = skb->len - udp_offset;
+	struct dblp_hdr h;
+	const u8 *p;
+
+	memset(q, 0, sizeof(*q));
+	if (skb->len < udp_offset + sizeof(*uh) + DBLP_HDR_LEN)
+		return false;
+	len = min_t(u32, len, sizeof(buf));
+	p = skb_header_pointer(skb, udp_offset, len, buf);
+	if (!p)
+		return false;
+	uh = (const struct udphdr *)p;
+	q->key.port = uh->dest;
+	q->local.sdblp_port = uh->source;
+	if (((const struct iphdr *)skb->data)->version == 4) {
+		const struct iphdr *iph = (const struct iphdr *)skb->data;
+
+		ipv6_addr_set_v4mapped(iph->daddr, &q->key.addr);
+		ipv6_addr_set_v4mapped(iph->saddr, &q->local.sdblp_addr);
+	} else {
+		q->key.addr = ((const struct ipv6hdr *)skb->data)->daddr;
+		q->local.sdblp_addr = ((const struct ipv6hdr *)skb->data)->saddr;
+	}
+
+	/* What does not fit the quote cannot be checked */
+	p += sizeof(*uh);
+	len -= sizeof(*uh);
+	dblp_get_hdr(&h, p, len);
+	q->key.cid = h.dcid;
+	if (h.type != DBLP_PKT_INIT && h.type != DBLP_PKT_COOKIE_ECHO)
+		return q->key.cid;
+	if (len < DBLP_HDR_LEN + 8)
+		return false;
+	q->cid = dblp_get_u64(p + DBLP_HDR_LEN);
+	return q->cid;
+}
+
+static bool dblp_quote_fits(const struct dblp_sock *dsk,
+			    const struct dblp_quote *q, const struct sock *usk)
+{
+	const struct dblp_endpoint *ep = READ_ONCE(dsk->ep);
+
+	return ep && ep->sock->sk == usk &&
+	       dsk->peer.sdblp_port == q->key.port &&
+	       dsk->local.sdblp_port == q->local.sdblp_port &&
+	       ipv6_addr_equal(&dsk->peer.sdblp_addr, &q->key.addr) &&
+	       ipv6_addr_equal(&dsk->local.sdblp_addr, &q->local.sdblp_addr);
+}
+
+/* The connection that perhaps sent the quoted packet, with a reference */
+static struct dblp_sock *dblp_err_find(struct sock *usk,
+				       const struct sk_buff *skb,
+				       u32 udp_offset, struct dblp_quote *q)
+{
+	struct net *net = sock_net(usk);
+
+	if (!dblp_get_quote(q, skb, udp_offset))
+		return NULL;
+	return q->cid ? dblp_conn_find(net, q->cid) :
+			dblp_conn_find_peer(net, &q->key);
+}
+
+/* Is the error in @skb, from the IP header of the packet it quotes, for one of our
+ * connections, and genuine? Returns 0 if it is; else IP drops it.
+ */
+static int dblp_err_lookup(struct sock *usk, struct sk_buff *skb)
+{
+	struct dblp_sock *dsk;
+	struct dblp_quote q;
+	bool fits = false;
+
+	dsk = dblp_err_find(usk, skb, skb_transport_offset(skb), &q);
+	if (dsk) {
+		bh_lock_sock(&dsk->sk);
+		fits = dblp_quote_fits(dsk, &q, usk);
+		bh_unlock_sock(&dsk->sk);
+		sock_put(&dsk->sk);
+	}
+	if (!fits)
+		DBLP_INC_STATS(sock_net(usk), DBLP_MIB_ICMPREFUSED);
+	return fits ? 0 : -ENOENT;
+}
+
+/*
+ * An error that dblp_err_lookup() has let pass. What the route's MTU is now @info
+ * need not say.
+ */
+static void dblp_err_rcv(struct sock *usk, struct sk_buff *skb, int err,
+			 __be16 port, u32 info, u8 *payload)
+{
+	struct dblp_endpoint *ep = rcu_dereference_sk_user_data(usk);
+	struct dblp_sock *dsk;
+	struct dblp_quote q;
+
+	if (!ep || (err != ECONNREFUSED && err != EMSGSIZE))
+		return;
+	dsk = dblp_err_find(usk, skb, payload - skb->data -
+			    sizeof(struct udphdr), &q);
+	if (!dsk)
+		return;
+	bh_lock_sock(&dsk->sk);
+	if (dblp_quote_fits(dsk, &q, usk))
+		ep->ops->err(dsk, err);
+	bh_unlock_sock(&dsk->sk);
+	sock_put(&dsk->sk);
+}
+
 /**
  * dblp_endpoint_create() - bind a new UDP socket
  * @net: namespace
  * @addr: address and port; port 0 is any free one
  * @ifindex: interface to be bound to, 0 for none
+ * @ops: what is done with that which comes in
  * @epp: where the endpoint goes, with one reference
  *
  * Context: process.
  * Return: 0, -EADDRINUSE, -EADDRNOTAVAIL or another error of bind().
  */
 int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
-			 int ifindex, struct dblp_endpoint **epp)
+			 int ifindex, const struct dblp_endpoint_ops *ops,
+			 struct dblp_endpoint **epp)
 {
 	struct udp_tunnel_sock_cfg cfg = {
 		.encap_type = DBLP_ENCAP_TYPE,
@@ -185,6 +346,7 @@ int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
 	refcount_set(&ep->refs, 1);
 	INIT_LIST_HEAD(&ep->shared);
 	ep->net = net;
+	ep->ops = ops;
 	atomic_inc(&dblp_pernet(net)->endpoints);
 	cfg.sk_user_data = ep;
 	setup_udp_tunnel_sock(net, ep->sock->sk, &cfg);
@@ -275,4 +437,121 @@ int dblp_endpoint_connect(struct dblp_endpoint *ep, struct sockaddr_dblp *peer)
 	peer->sdblp_port = to.in6.sin6_port;
 	peer->sdblp_addr = to.in6.sin6_addr;
 	return err;
+}
+
+/*
+ * SO_REUSEADDR: a server that is started again gets its port though
+ * connections of its predecessor live on.
+ *
+ * Packets find their connection by its ID, whoever else uses the same UDP
+ * socket. So sockets may share an endpoint, as a listener does with what it
+ * accepts, and there is no conflict but that of two listeners. They belong to
+ * one user, as what comes to an endpoint counts for all who use it.
+ */
+
+/** dblp_reuse_init() - prepare a namespace */
+void dblp_reuse_init(struct dblp_net *dn)
+{
+	INIT_LIST_HEAD(&dn->shared);
+	spin_lock_init(&dn->shared_lock);
+}
+
+/* Nobody gets out of what binds his cgroup by joining another one */
+static bool dblp_same_policy(struct sock *sk, struct sock *usk)
+{
+#ifdef CONFIG_CGROUP_BPF
+	static const enum cgroup_bpf_attach_type types[] = {
+		CGROUP_INET_EGRESS, CGROUP_INET_INGRESS,
+	};
+	u32 i;
+
+	if (sock_cgroup_ptr(&sk->sk_cgrp_data) ==
+	    sock_cgroup_ptr(&usk->sk_cgrp_data))
+		return true;
+	for (i = 0; i < ARRAY_SIZE(types); i++)
+		if (cgroup_bpf_enabled(types[i]) &&
+		    (cgroup_bpf_sock_enabled(sk, types[i]) ||
+		     cgroup_bpf_sock_enabled(usk, types[i])))
+			return false;
+#endif
+	return true;
+}
+
+static bool dblp_may_share(const struct dblp_endpoint *ep,
+			   const struct sockaddr_dblp *addr, struct sock *sk)
+{
+	lockdep_assert_held(&dblp_pernet(ep->net)->shared_lock);
+	return ep->addr.sdblp_port == addr->sdblp_port &&
+	       ep->ifindex == sk->sk_bound_dev_if &&
+	       uid_eq(ep->uid, sk->sk_uid) &&
+	       dblp_same_policy(sk, ep->sock->sk) &&
+	       ep->addr.sdblp_scope_id == addr->sdblp_scope_id &&
+	       ipv6_addr_equal(&ep->addr.sdblp_addr, &addr->sdblp_addr) &&
+	       !rcu_access_pointer(ep->listener);
+}
+
+/**
+ * dblp_endpoint_join() - find an endpoint that others have and will share
+ * @dsk: socket with SO_REUSEADDR that is being bound
+ * @addr: to this address
+ *
+ * Context: process.
+ * Return: the endpoint with a reference, NULL if there is none to be shared,
+ * or ERR_PTR(-EACCES).
+ */
+struct dblp_endpoint *dblp_endpoint_join(struct dblp_sock *dsk,
+					 const struct sockaddr_dblp *addr)
+{
+	struct net *net = sock_net(&dsk->sk);
+	struct dblp_net *dn = dblp_pernet(net);
+	struct dblp_endpoint *ep;
+
+	sock_owned_by_me(&dsk->sk);
+	/* UDP has asked this of the one who bound it, not of us */
+	if (inet_port_requires_bind_service(net, ntohs(addr->sdblp_port)) &&
+	    !ns_capable(net->user_ns, CAP_NET_BIND_SERVICE))
+		return ERR_PTR(-EACCES);
+	spin_lock(&dn->shared_lock);
+	list_for_each_entry(ep, &dn->shared, shared)
+		if (dblp_may_share(ep, addr, &dsk->sk) &&
+		    refcount_inc_not_zero(&ep->refs))
+			goto out;
+	ep = NULL;
+out:
+	spin_unlock(&dn->shared_lock);
+	return ep;
+}
+
+/**
+ * dblp_endpoint_share() - let others join an endpoint
+ * @dsk: socket with SO_REUSEADDR that has just bound it
+ */
+void dblp_endpoint_share(struct dblp_sock *dsk)
+{
+	struct dblp_endpoint *ep = dsk->ep;
+	struct dblp_net *dn = dsk->dn;
+
+	sock_owned_by_me(&dsk->sk);
+	ep->addr = dsk->local;
+	ep->ifindex = dsk->sk.sk_bound_dev_if;
+	ep->uid = dsk->sk.sk_uid;
+	spin_lock(&dn->shared_lock);
+	list_add(&ep->shared, &dn->shared);
+	spin_unlock(&dn->shared_lock);
+}
+
+/**
+ * dblp_endpoint_listen() - become the one who takes connections
+ * @dsk: bound socket
+ *
+ * Return: 0, or -EADDRINUSE: there is one already.
+ */
+int dblp_endpoint_listen(struct dblp_sock *dsk)
+{
+	struct dblp_sock *old;
+
+	sock_owned_by_me(&dsk->sk);
+	old = unrcu_pointer(cmpxchg(&dsk->ep->listener, NULL,
+				    RCU_INITIALIZER(dsk)));
+	return old ? -EADDRINUSE : 0;
 }

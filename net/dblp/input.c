@@ -371,16 +371,11 @@ static int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
 	return reason == DBLP_RST_PROTOCOL ? -EPROTO : -ECONNRESET;
 }
 
-/**
- * dblp_peer_gone() - the peer has no such connection
- * @dsk: socket; the caller has a reference besides the socket's own
- * @reason: &enum dblp_rst_reason
- */
-void dblp_peer_gone(struct dblp_sock *dsk, u32 reason)
+/* The peer has no such connection */
+static void dblp_peer_gone(struct dblp_sock *dsk, u32 reason)
 {
 	int err = dblp_rst_errno(dsk, reason);
 
-	sock_owned_by_me(&dsk->sk);
 	DBLP_INC_SK_STATS(dsk, dblp_connecting(dsk) ? DBLP_MIB_CONNREFUSED :
 						      DBLP_MIB_CONNRESET);
 	dblp_done(dsk, -err);
@@ -760,22 +755,9 @@ static void dblp_rcv_cb(struct sk_buff *skb)
 	}
 }
 
-/**
- * dblp_rcv() - what has come in at one of our UDP sockets
- * @usk: the UDP socket
- * @skb: packet behind its UDP header, whose checksum is right, or a train of
- *	packets; consumed
- *
- * Context: softirq, RCU.
- */
-void dblp_rcv(struct sock *usk, struct sk_buff *skb)
+/* What has come in at an endpoint: a packet, or a train of them; consumed */
+static void dblp_rcv(struct dblp_endpoint *ep, struct sk_buff *skb)
 {
-	struct dblp_endpoint *ep = rcu_dereference_sk_user_data(usk);
-
-	if (!ep) {
-		kfree_skb(skb);
-		return;
-	}
 	dblp_rcv_cb(skb);
 	if (dblp_rcv_conn(ep, skb))
 		return;
@@ -784,3 +766,25 @@ void dblp_rcv(struct sock *usk, struct sk_buff *skb)
 	else
 		dblp_rcv_other(ep, skb);
 }
+
+/*
+ * An ICMP error for a packet of a connection. "Port unreachable" says that nobody
+ * has the peer's port any more. A connection cannot survive that, as its peer's end
+ * lives in that UDP socket.
+ */
+static void dblp_rcv_err(struct dblp_sock *dsk, int err)
+{
+	bool owned = sock_owned_by_user(&dsk->sk);
+
+	if (err == EMSGSIZE && owned)
+		set_bit(DBLP_DEFER_MTU, &dsk->deferred);
+	else if (err == EMSGSIZE)
+		dblp_mtu_reduced(dsk);
+	else if (!owned && !dblp_auth_doubts(dsk, ECONNREFUSED))
+		dblp_peer_gone(dsk, DBLP_RST_UNKNOWN);
+}
+
+const struct dblp_endpoint_ops dblp_rcv_ops = {
+	.rcv	= dblp_rcv,
+	.err	= dblp_rcv_err,
+};
