@@ -395,20 +395,3 @@ void dblp_queue_fin(struct dblp_sock *dsk)
 		dblp_ctl_add(dsk, DBLP_FRAME_FIN);
 	dsk->fin_queued = 1;
 }
-
-/**
- * dblp_patience() - how long a peer may keep silent, in nanoseconds
- * @dsk: socket
- *
- * When all messages have arrived and only the peer's farewell is missing, there
- * is little to wait for.
- */
-u64 dblp_patience(const struct dblp_sock *dsk)
-{
-	u32 ms = dsk->user_timeout_ms;
-
-	sock_owned_by_me(&dsk->sk);
-	if (dsk->state == DBLP_STATE_CLOSING && list_empty(&dsk->tx_msgs))
-		ms = min_t(u32, ms, DBLP_FAREWELL_MS);
-	return (u64)ms * NSEC_PER_MSEC;
-}

@@ -800,6 +800,7 @@ void dblp_timer_init(struct dblp_sock *dsk);
 void dblp_timer_update(struct dblp_sock *dsk);
 void dblp_keepalive_set(struct dblp_sock *dsk);
 u64 dblp_last_heard(const struct dblp_sock *dsk);
+u64 dblp_patience(const struct dblp_sock *dsk);
 void dblp_keepalive(struct sock *sk, int on);
 void dblp_keepalive_tune(struct dblp_sock *dsk, u32 ms);
 void dblp_release_cb(struct sock *sk);
@@ -816,7 +817,6 @@ void dblp_close(struct dblp_sock *dsk);
 void dblp_stop_listening(struct dblp_sock *dsk);
 void dblp_queue_fin(struct dblp_sock *dsk);
 void dblp_check_closing(struct dblp_sock *dsk);
-u64 dblp_patience(const struct dblp_sock *dsk);
 void dblp_orphan_look(struct dblp_sock *dsk, u64 now);
 
 /* endpoint.c: UDP sockets */
@@ -857,13 +857,12 @@ void dblp_reply(struct dblp_endpoint *ep, const struct sk_buff *to,
 struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk);
 u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp);
 u32 dblp_seg_size(struct dblp_sock *dsk, bool meta);
-void dblp_mtu_reduced(struct dblp_sock *dsk);
 u8 dblp_path_data_tos(struct dblp_sock *dsk, u32 n);
 u32 dblp_path_ce(struct dblp_sock *dsk);
 void dblp_path_acked(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt,
 		     u32 n);
 void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
-bool dblp_path_timeout(struct dblp_sock *dsk);
+void dblp_path_timeout(struct dblp_sock *dsk);
 u32 dblp_path_probe(struct dblp_sock *dsk, u64 now);
 void dblp_path_probed(struct dblp_sock *dsk, bool sent);
 

@@ -774,13 +774,15 @@ static void dblp_rcv(struct dblp_endpoint *ep, struct sk_buff *skb)
  */
 static void dblp_rcv_err(struct dblp_sock *dsk, int err)
 {
-	bool owned = sock_owned_by_user(&dsk->sk);
+	struct sock *sk = &dsk->sk;
 
-	if (err == EMSGSIZE && owned)
+	if (err == EMSGSIZE)
 		set_bit(DBLP_DEFER_MTU, &dsk->deferred);
-	else if (err == EMSGSIZE)
-		dblp_mtu_reduced(dsk);
-	else if (!owned && !dblp_auth_doubts(dsk, ECONNREFUSED))
+	if (sock_owned_by_user(sk))
+		return;
+	if (err == EMSGSIZE)
+		sk->sk_prot->release_cb(sk);
+	else if (!dblp_auth_doubts(dsk, ECONNREFUSED))
 		dblp_peer_gone(dsk, DBLP_RST_UNKNOWN);
 }
 

@@ -509,23 +509,6 @@ u32 dblp_seg_size(struct dblp_sock *dsk, bool meta)
 }
 
 /**
- * dblp_mtu_reduced() - the path has become narrower for packets under way
- * @dsk: socket; the caller has a reference besides the socket's own
- *
- * What was too large is sent again at once, in fragments if it was cut for the
- * old size. It was no congestion that it did not arrive.
- */
-void dblp_mtu_reduced(struct dblp_sock *dsk)
-{
-	sock_owned_by_me(&dsk->sk);
-	if (dsk->state < DBLP_STATE_ESTABLISHED)
-		return;
-	DBLP_INC_SK_STATS(dsk, DBLP_MIB_MTUREDUCED);
-	dblp_lose_larger(dsk, dblp_mss(dsk, NULL));
-	dblp_push(dsk);
-}
-
-/**
  * dblp_path_data_tos() - TOS byte of data packets that are about to be sent
  * @dsk: socket
  * @n: how many
@@ -627,20 +610,16 @@ void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
  * dblp_path_timeout() - the probe timeout expired
  * @dsk: socket; @pto_count counts this one
  *
- * Return: false if it means nothing: only probes of the path's size were in
- * flight, and those are as likely to vanish as not.
+ * Not for probes of the path's size alone, which are as likely to vanish as not.
  */
-bool dblp_path_timeout(struct dblp_sock *dsk)
+void dblp_path_timeout(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (dblp_lose_size_probes(dsk))
-		return false;
 	dblp_pmtu_timeout(&dsk->pmtu, dsk->pto_count + 1);
 	dblp_ecn_timeout(&dsk->ecn, dsk->pto_count + 1);
 	/* One may be the tail of a burst; two, and perhaps the path is dead */
 	if (dsk->pto_count && sk_rethink_txhash(&dsk->sk))
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_REHASH);
-	return true;
 }
 
 /**

@@ -22,8 +22,10 @@ static void dblp_pto_expired(struct dblp_sock *dsk, u64 now)
 		dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
 		return;
 	}
-	if (!dblp_path_timeout(dsk))
+	/* If only these were in flight, nothing else is overdue */
+	if (dblp_lose_size_probes(dsk))
 		return;
+	dblp_path_timeout(dsk);
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_PTOEXPIRED);
 	dsk->pto_count++;
 	trace_dblp_pto(dsk);
@@ -78,9 +80,24 @@ static void dblp_timer_run(struct dblp_sock *dsk)
 	dblp_timer_update(dsk);
 }
 
+/*
+ * The path has become narrower for packets under way. What was too large is sent
+ * again at once, in fragments if it was cut for the old size. It was no congestion
+ * that it did not arrive.
+ */
+static void dblp_mtu_reduced(struct dblp_sock *dsk)
+{
+	if (dsk->state < DBLP_STATE_ESTABLISHED)
+		return;
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_MTUREDUCED);
+	dblp_lose_larger(dsk, dblp_mss(dsk, NULL));
+	dblp_push(dsk);
+}
+
 /**
  * dblp_release_cb() - do what others left behind for the owner of the socket
- * @sk: socket, which he lets go now; or the timer has expired, and there is none
+ * @sk: socket, which he lets go now; or there is none: the timer has expired, or
+ *	an ICMP error has come
  */
 void dblp_release_cb(struct sock *sk)
 {

@@ -75,6 +75,23 @@ u64 dblp_last_heard(const struct dblp_sock *dsk)
 }
 
 /**
+ * dblp_patience() - how long a peer may keep silent, in nanoseconds
+ * @dsk: socket
+ *
+ * When all messages have arrived and only the peer's farewell is missing, there
+ * is little to wait for.
+ */
+u64 dblp_patience(const struct dblp_sock *dsk)
+{
+	u32 ms = dsk->user_timeout_ms;
+
+	sock_owned_by_me(&dsk->sk);
+	if (dsk->state == DBLP_STATE_CLOSING && list_empty(&dsk->tx_msgs))
+		ms = min_t(u32, ms, DBLP_FAREWELL_MS);
+	return (u64)ms * NSEC_PER_MSEC;
+}
+
+/**
  * dblp_keepalive_set() - decide when an idle connection asks its peer
  * @dsk: connection with nothing in flight; the caller updates the timer
  */
