@@ -363,7 +363,7 @@ static int dblp_shutdown(struct socket *sock, int how)
 		dblp_queue_fin(dsk);
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);
 	sk->sk_state_change(sk);
-	dblp_push(dsk);
+	dblp_flush(dsk);
 out:
 	release_sock(sk);
 	return err;

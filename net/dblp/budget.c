@@ -70,7 +70,7 @@ void dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return;
 	dblp_tx_recount(dsk);
-	dblp_push(dsk);
+	dblp_flush(dsk);
 }
 
 /**

@@ -232,7 +232,7 @@ void dblp_done(struct dblp_sock *dsk, int err)
 
 	dblp_conn_unhash(dsk);
 	dblp_work_finish(dsk);
-	err = err ?: dsk->rx_broken;
+	err = err ?: dsk->end_err;
 	dblp_set_state(dsk, DBLP_STATE_CLOSED, err);
 	dsk->handshake_at = 0;
 	dsk->pace_at = 0;
@@ -274,6 +274,21 @@ void dblp_abort(struct dblp_sock *dsk, enum dblp_rst_reason reason, int err)
 	sock_owned_by_me(&dsk->sk);
 	dblp_send_rst(dsk, reason);
 	dblp_done(dsk, err);
+}
+
+/**
+ * dblp_flush() - send everything that may go now, and end a connection that has to
+ * @dsk: socket; the caller has a reference besides the socket's own
+ *
+ * What finds out that a connection has to end, while packets are taken or sent, notes
+ * it by dblp_end(). It ends here, when nobody is in the midst of anything.
+ */
+void dblp_flush(struct dblp_sock *dsk)
+{
+	sock_owned_by_me(&dsk->sk);
+	dblp_push(dsk);
+	if (dsk->end_reason)
+		dblp_abort(dsk, dsk->end_reason, dsk->end_err);
 }
 
 /**
@@ -335,7 +350,7 @@ static void dblp_begin_closing(struct dblp_sock *dsk, bool abort)
 	}
 	dblp_queue_fin(dsk);
 	dblp_set_state(dsk, DBLP_STATE_CLOSING, 0);
-	dblp_push(dsk);
+	dblp_flush(dsk);
 	dblp_check_closing(dsk);
 }
 

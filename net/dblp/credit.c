@@ -29,7 +29,7 @@ u64 dblp_rx_credit_waits(const struct dblp_sock *dsk)
  * dblp_rx_offer() - tell the peer of its credit if it is worth a frame
  * @dsk: socket
  *
- * Return: true if dblp_push() must follow.
+ * Return: true if dblp_flush() must follow.
  */
 bool dblp_rx_offer(struct dblp_sock *dsk)
 {

@@ -393,6 +393,9 @@ struct dblp_peer_key {
  * @peer_key: connection ID that we send to, and where
  * @id: number of the socket, for netlink; fixed
  * @state: &enum dblp_state
+ * @end_reason: &enum dblp_rst_reason: for this the connection has to end, see
+ *	dblp_flush(); 0 if it has not
+ * @end_err: positive errno that it ends with then
  * @hashed: in @conns
  * @peer_hashed: in @peers
  * @ep: UDP socket, NULL until bound
@@ -522,8 +525,6 @@ struct dblp_peer_key {
  *	a message, else the message is the one with this length and tag, and
  *	@reason is why its pieces were closed so far, the highest &enum
  *	dblp_reason, @missing is what they lack, and @budget is the first one's
- * @rx_broken: positive errno: pieces contradict each other, or the end is
- *	missing. dblp_push() ends the connection
  * @rx_window: credit that is out at most
  * @rx_opened: credit used by messages opened
  * @rx_open: messages opened and not closed
@@ -559,6 +560,8 @@ struct dblp_sock {
 	struct dblp_peer_key	peer_key;
 	u32			id;
 	u8			state;
+	u8			end_reason;
+	int			end_err;
 	bool			hashed;
 	bool			peer_hashed;
 	struct dblp_endpoint	*ep;
@@ -683,7 +686,6 @@ struct dblp_sock {
 		u32		budget;
 		u8		reason;
 	} rx_chain;
-	int			rx_broken;
 	u64			rx_window;
 	u64			rx_opened;
 	u32			rx_open;
@@ -724,6 +726,21 @@ static inline bool dblp_connecting(const struct dblp_sock *dsk)
 {
 	return dsk->state == DBLP_STATE_INIT_SENT ||
 	       dsk->state == DBLP_STATE_COOKIE_SENT;
+}
+
+/**
+ * dblp_end() - a connection has to end
+ * @dsk: socket; dblp_flush() is to follow
+ * @reason: for the peer
+ * @err: positive errno for the user
+ */
+static inline void dblp_end(struct dblp_sock *dsk, enum dblp_rst_reason reason,
+			    int err)
+{
+	if (dsk->end_reason)
+		return;
+	dsk->end_reason = reason;
+	dsk->end_err = err;
 }
 
 /** dblp_earliest() - the earlier of two times; 0 means never */
@@ -813,6 +830,7 @@ void dblp_set_state(struct dblp_sock *dsk, u8 state, int err);
 void dblp_done(struct dblp_sock *dsk, int err);
 void dblp_conn_unstart(struct dblp_sock *dsk);
 void dblp_abort(struct dblp_sock *dsk, enum dblp_rst_reason reason, int err);
+void dblp_flush(struct dblp_sock *dsk);
 void dblp_close(struct dblp_sock *dsk);
 void dblp_stop_listening(struct dblp_sock *dsk);
 void dblp_queue_fin(struct dblp_sock *dsk);

@@ -535,7 +535,7 @@ static void dblp_do_rcv(struct dblp_sock *dsk, struct sk_buff *skb)
 		return;
 	}
 	dblp_rcv_train(dsk, own);
-	dblp_push(dsk);
+	dblp_flush(dsk);
 	dblp_check_closing(dsk);
 }
 

@@ -524,7 +524,6 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 		 u64 pn, enum dblp_mib_item *why);
 bool dblp_rx_any_open(struct dblp_sock *dsk);
 struct dblp_rx_msg *dblp_rx_find(struct dblp_sock *dsk, u32 id);
-void dblp_rx_abort(struct dblp_sock *dsk);
 void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs);
 int dblp_rx_fin(struct dblp_sock *dsk, u32 end);
 void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg);

@@ -166,7 +166,7 @@ static void dblp_retry(struct dblp_sock *dsk, u64 now)
 	if (now < end)
 		return;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_CONNTIMEOUT);
-	dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
+	dblp_end(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
 }
 
 /*
@@ -224,7 +224,9 @@ static void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now)
 
 /**
  * dblp_push() - send everything that may go now, and set the timer
- * @dsk: socket; the caller has a reference besides the socket's own
+ * @dsk: socket
+ *
+ * Call dblp_flush() instead, which sees to the end of the connection, too.
  */
 void dblp_push(struct dblp_sock *dsk)
 {
@@ -235,16 +237,14 @@ void dblp_push(struct dblp_sock *dsk)
 		return;
 	if (dsk->work_at && now >= dsk->work_at)
 		dblp_work(dsk, now);
-	if (dsk->rx_broken) {
-		dblp_rx_abort(dsk);
+	if (dsk->end_reason)
 		return;
-	}
 	dsk->pace_at = 0;
 	if (dblp_push_all(dsk, now))
 		dsk->stuck_since = 0;
 	else
 		dblp_retry(dsk, now);
-	if (dsk->state < DBLP_STATE_ESTABLISHED)
+	if (dsk->end_reason)
 		return;
 	dblp_ack_or_wait(dsk, now);
 	dblp_set_pto(dsk);

@@ -610,7 +610,8 @@ void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
  * dblp_path_timeout() - the probe timeout expired
  * @dsk: socket; @pto_count counts this one
  *
- * Not for probes of the path's size alone, which are as likely to vanish as not.
+ * It means nothing if only probes of the path's size were in flight, as those are as
+ * likely to vanish as not: see dblp_lose_size_probes().
  */
 void dblp_path_timeout(struct dblp_sock *dsk)
 {

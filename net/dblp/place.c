@@ -394,7 +394,7 @@ static void dblp_place_consume(struct dblp_sock *dsk, struct dblp_place *p)
 			dblp_rx_put(dsk, msg);
 	}
 	if (dblp_rx_offer(dsk))
-		dblp_push(dsk);
+		dblp_flush(dsk);
 }
 
 /* One round: take what is there, copy it, done with it */

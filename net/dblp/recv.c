@@ -230,7 +230,7 @@ static void dblp_consume_whole(struct dblp_sock *dsk, struct list_head *pieces)
 		dblp_rx_consume(dsk, msg);
 	dblp_rx_was_read(dsk, pieces);
 	if (dblp_rx_offer(dsk))
-		dblp_push(dsk);
+		dblp_flush(dsk);
 }
 
 static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,

@@ -339,7 +339,7 @@ void dblp_rx_deliver(struct dblp_sock *dsk, u32 most)
 			break;
 		}
 		if (!dblp_rx_follows(dsk, msg)) {
-			dsk->rx_broken = EPROTO;
+			dblp_end(dsk, DBLP_RST_PROTOCOL, EPROTO);
 			break;
 		}
 		dblp_rx_next_turn(dsk);
@@ -349,7 +349,7 @@ void dblp_rx_deliver(struct dblp_sock *dsk, u32 most)
 		any |= dsk->placement || !dsk->rx_chain.offset;
 	}
 	if (dsk->rx_fin && dsk->rx_next == dsk->rx_end && dsk->rx_chain.offset)
-		dsk->rx_broken = ECONNRESET;
+		dblp_end(dsk, DBLP_RST_CLOSED, ECONNRESET);
 	if (any && dsk->placement)
 		dsk->rx_placeable = true;
 	if (sock_flag(&dsk->sk, SOCK_DEAD))
@@ -359,18 +359,6 @@ void dblp_rx_deliver(struct dblp_sock *dsk, u32 most)
 	/* Some wait for nothing but the end */
 	if (dblp_rx_ended(dsk))
 		dsk->sk.sk_state_change(&dsk->sk);
-}
-
-/**
- * dblp_rx_abort() - end a connection whose peer sends no whole messages
- * @dsk: socket with @rx_broken set; see dblp_done()
- */
-void dblp_rx_abort(struct dblp_sock *dsk)
-{
-	sock_owned_by_me(&dsk->sk);
-	dblp_abort(dsk, dsk->rx_broken == EPROTO ? DBLP_RST_PROTOCOL :
-						   DBLP_RST_CLOSED,
-		   dsk->rx_broken);
 }
 
 static void dblp_rx_account(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
@@ -621,7 +609,7 @@ void dblp_set_cap(struct dblp_sock *dsk, u32 ppm)
 		return;
 	dblp_rx_judge_all(dsk);
 	dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
-	dblp_push(dsk);
+	dblp_flush(dsk);
 }
 
 /** dblp_rx_ended() - has everything arrived that will ever come? */

@@ -369,7 +369,7 @@ static int dblp_queue_piece(struct dblp_sock *dsk, struct dblp_send *s,
 	s->done += msg->len;
 	if (!dblp_writable(dsk))
 		dblp_no_space(dsk);
-	dblp_push(dsk);
+	dblp_flush(dsk);
 	return 0;
 }
 

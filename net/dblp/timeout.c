@@ -54,7 +54,7 @@ static void dblp_timer_attend(struct dblp_sock *dsk, u64 now)
 		dblp_keepalive_expired(dsk);
 	if (dsk->spare_at && now >= dsk->spare_at)
 		dblp_txbuf_forget_spares(dsk);
-	dblp_push(dsk);
+	dblp_flush(dsk);
 	dblp_check_closing(dsk);
 }
 
@@ -91,7 +91,7 @@ static void dblp_mtu_reduced(struct dblp_sock *dsk)
 		return;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_MTUREDUCED);
 	dblp_lose_larger(dsk, dblp_mss(dsk, NULL));
-	dblp_push(dsk);
+	dblp_flush(dsk);
 }
 
 /**

@@ -160,7 +160,7 @@ void dblp_work(struct dblp_sock *dsk, u64 now)
  * @dsk: socket
  *
  * What they have to be told may be that a message ends before all of its pieces
- * came: see @rx_broken.
+ * came: see dblp_rx_deliver().
  */
 void dblp_work_finish(struct dblp_sock *dsk)
 {
