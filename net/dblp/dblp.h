@@ -815,6 +815,7 @@ int dblp_sock_set_budget_cap(struct dblp_sock *dsk, u32 ppm);
 /* timer.c: when something is due; timeout.c: what is done then */
 void dblp_timer_init(struct dblp_sock *dsk);
 void dblp_timer_update(struct dblp_sock *dsk);
+void dblp_work_soon(struct dblp_sock *dsk);
 void dblp_keepalive_set(struct dblp_sock *dsk);
 u64 dblp_last_heard(const struct dblp_sock *dsk);
 u64 dblp_patience(const struct dblp_sock *dsk);

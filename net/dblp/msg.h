@@ -417,49 +417,79 @@ static inline bool dblp_tx_elided(const struct dblp_tx_msg *msg, u32 seg)
 	return msg->zeros.count && dblp_segmap_test(&msg->zeros, seg);
 }
 
+/** dblp_tx_live() - segments acknowledged, with a copy in flight, or described */
+static inline u32 dblp_tx_live(const struct dblp_tx_msg *msg)
+{
+	return msg->cursor + msg->ahead - msg->need.count;
+}
+
 /** dblp_before() - is message ID @a before @b? They wrap */
 static inline bool dblp_before(u32 a, u32 b)
 {
 	return (s32)(a - b) < 0;
 }
 
-/* tx.c: outgoing messages */
+/* msg.c: messages as objects, and those in pieces */
 void *dblp_tx_zalloc(struct dblp_sock *dsk, u32 size);
 struct dblp_tx_msg *dblp_tx_alloc(struct dblp_sock *dsk, u32 len);
-int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_strip(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
-u32 dblp_tx_unsent(const struct dblp_tx_msg *msg);
-u64 dblp_tx_never_sent(const struct dblp_sock *dsk);
-struct dblp_tx_msg *dblp_tx_find(const struct dblp_sock *dsk, u32 id);
-struct dblp_tx_msg *dblp_tx_after(const struct dblp_sock *dsk,
-				  struct dblp_tx_msg *msg);
-void dblp_tx_leave(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+struct dblp_tx_whole *dblp_whole_alloc(struct dblp_sock *dsk, u32 total);
+void dblp_whole_put(struct dblp_sock *dsk, struct dblp_tx_whole *whole);
+struct dblp_tx_msg *dblp_whole_settled(struct dblp_sock *dsk,
+				       struct dblp_tx_msg *msg, bool keep);
+struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg);
+void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs);
+struct dblp_range *dblp_rx_ranges(const struct list_head *pieces, u32 ranges);
+void dblp_rx_join(const struct list_head *pieces, struct dblp_rcvinfo *info);
+
+/* tx_seg.c: the order of segments, and those that are all zero */
+u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot);
+u32 dblp_tx_next_seg(const struct dblp_tx_msg *msg);
+u32 dblp_tx_slot(const struct dblp_tx_msg *msg, u32 seg);
+u32 dblp_tx_row(const struct dblp_tx_msg *msg, u32 slot);
+u32 dblp_tx_seg_len(const struct dblp_tx_msg *msg, u32 seg);
+void dblp_elide_queue(struct dblp_tx_msg *msg);
+void dblp_elide_skip(struct dblp_tx_msg *msg);
+u32 dblp_elide_next(const struct dblp_tx_msg *msg);
+u32 dblp_elide_run(const struct dblp_tx_msg *msg, u32 n);
+u32 dblp_elide_first(const struct dblp_tx_msg *msg, u32 seg);
+u32 dblp_elide_map(const struct dblp_tx_msg *msg, u32 seg);
+u8 *dblp_elide_put(const struct dblp_tx_msg *msg, u32 seg, u8 *p);
+bool dblp_elide_ends_pass(const struct dblp_tx_msg *msg, u32 seg);
+void dblp_elide_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
+void dblp_elide_acked(struct dblp_tx_msg *msg, u32 seg);
+void dblp_elide_lost(struct dblp_tx_msg *msg, u32 seg);
+
+/* tx.c: outgoing messages */
+int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+struct dblp_tx_msg *dblp_tx_find(const struct dblp_sock *dsk, u32 id);
+void dblp_tx_leave(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+bool dblp_tx_blocked(const struct dblp_sock *dsk);
+u32 dblp_tx_run(const struct dblp_tx_msg *msg);
+void dblp_tx_advance(struct dblp_sock *dsk);
 struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again);
+void dblp_tx_mark_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+void dblp_tx_unmark_lost(struct dblp_tx_msg *msg);
 void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 		  u32 n, bool again);
 void dblp_tx_described(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
+void dblp_tx_recount(struct dblp_sock *dsk);
+void dblp_tx_recount_some(struct dblp_sock *dsk);
+u32 dblp_tx_unsent(const struct dblp_tx_msg *msg);
+u64 dblp_tx_never_sent(const struct dblp_sock *dsk);
+
+/* tx_close.c: what becomes of them */
 void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 		   u32 n, bool late);
 void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
-void dblp_tx_advance(struct dblp_sock *dsk);
-void dblp_tx_recount_msg(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
-void dblp_tx_purge(struct dblp_sock *dsk);
-void dblp_tx_purge_reports(struct dblp_sock *dsk);
-u32 dblp_tx_seg_len(const struct dblp_tx_msg *msg, u32 seg);
-u32 dblp_tx_slot(const struct dblp_tx_msg *msg, u32 seg);
-u32 dblp_tx_next_seg(const struct dblp_tx_msg *msg);
-u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot);
-u32 dblp_tx_row(const struct dblp_tx_msg *msg, u32 slot);
-u32 dblp_tx_run(const struct dblp_tx_msg *msg);
-bool dblp_tx_blocked(const struct dblp_sock *dsk);
-
-/* tx_close.c: the end of outgoing messages */
-int dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f);
 int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f);
 void dblp_tx_settle(struct dblp_sock *dsk, u32 most);
+void dblp_tx_purge(struct dblp_sock *dsk);
+void dblp_tx_purge_reports(struct dblp_sock *dsk);
 
 /* txbuf.c: the memory of outgoing messages */
 int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
@@ -475,17 +505,6 @@ void dblp_txbuf_frags(const struct dblp_tx_msg *msg, struct sk_buff *skb,
 		      u32 pos, u32 len);
 
 /* elide.c: segments that are all zero */
-void dblp_elide_queue(struct dblp_tx_msg *msg);
-void dblp_elide_skip(struct dblp_tx_msg *msg);
-u32 dblp_elide_next(const struct dblp_tx_msg *msg);
-u32 dblp_elide_run(const struct dblp_tx_msg *msg, u32 n);
-u32 dblp_elide_first(const struct dblp_tx_msg *msg, u32 seg);
-u32 dblp_elide_map(const struct dblp_tx_msg *msg, u32 seg);
-u8 *dblp_elide_put(const struct dblp_tx_msg *msg, u32 seg, u8 *p);
-bool dblp_elide_ends_pass(const struct dblp_tx_msg *msg, u32 seg);
-void dblp_elide_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
-void dblp_elide_acked(struct dblp_tx_msg *msg, u32 seg);
-void dblp_elide_lost(struct dblp_tx_msg *msg, u32 seg);
 struct dblp_zeromap dblp_run_zeromap(const struct dblp_run *run,
 				     const struct dblp_data *d);
 bool dblp_rx_next_zeros(const struct dblp_rx_msg *msg,
@@ -506,27 +525,13 @@ bool dblp_rx_word(struct dblp_rx_msg *msg, u32 ppm, u64 pn);
 bool dblp_budget_known(struct dblp_sock *dsk, u32 id);
 int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn);
 
-/* pieces.c: messages in pieces */
-u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total,
-		   bool short_of_memory);
-struct dblp_tx_whole *dblp_whole_alloc(struct dblp_sock *dsk, u32 total);
-void dblp_whole_free(struct dblp_sock *dsk, struct dblp_tx_whole *whole);
-void dblp_whole_put(struct dblp_sock *dsk, struct dblp_tx_whole *whole);
-struct dblp_tx_msg *dblp_whole_settled(struct dblp_sock *dsk,
-				       struct dblp_tx_msg *msg, bool keep);
-struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg);
-struct dblp_range *dblp_rx_ranges(const struct list_head *pieces, u32 ranges);
-void dblp_rx_join(const struct list_head *pieces, struct dblp_rcvinfo *info);
-
 /* rx.c: incoming messages */
 int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 		 const struct dblp_data *d, const struct dblp_frame *meta,
 		 u64 pn, enum dblp_mib_item *why);
 bool dblp_rx_any_open(struct dblp_sock *dsk);
 struct dblp_rx_msg *dblp_rx_find(struct dblp_sock *dsk, u32 id);
-void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs);
 int dblp_rx_fin(struct dblp_sock *dsk, u32 end);
-void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_deliver(struct dblp_sock *dsk, u32 most);
 int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_passed(struct dblp_sock *dsk);
@@ -537,12 +542,10 @@ bool dblp_rx_ended(const struct dblp_sock *dsk);
 bool dblp_rx_eof(const struct dblp_sock *dsk);
 
 /* work.c: what many messages wait for at once */
-void dblp_work_soon(struct dblp_sock *dsk);
 void dblp_rx_wait(struct dblp_sock *dsk, struct dblp_rx_msg *msg, u64 at);
 void dblp_rx_unwait(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_judge(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_judge_all(struct dblp_sock *dsk);
-void dblp_tx_recount(struct dblp_sock *dsk);
 void dblp_work(struct dblp_sock *dsk, u64 now);
 void dblp_work_finish(struct dblp_sock *dsk);
 

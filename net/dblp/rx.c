@@ -9,28 +9,6 @@
 #include "dblp.h"
 #include "trace.h"
 
-/** dblp_rx_put() - one reference less to a message */
-void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
-{
-	if (--msg->refs)
-		return;
-	__skb_queue_purge(&msg->skbs);
-	__skb_queue_purge(&msg->taken);
-	dblp_rmem_uncharge(&dsk->sk, msg->truesize);
-	kfree(msg);
-}
-
-/** dblp_rx_put_list() - the same for all messages of a list */
-void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs)
-{
-	struct dblp_rx_msg *msg, *tmp;
-
-	list_for_each_entry_safe(msg, tmp, msgs, list) {
-		list_del_init(&msg->list);
-		dblp_rx_put(dsk, msg);
-	}
-}
-
 static bool dblp_rx_may_open(const struct dblp_sock *dsk,
 			     const struct dblp_data *d)
 {

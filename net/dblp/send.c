@@ -211,6 +211,35 @@ static int dblp_may_begin(struct dblp_sock *dsk, const struct dblp_send *s)
 	return 0;
 }
 
+/* Pieces are a quarter of what may be under way, but not smaller than this */
+#define DBLP_PIECE_MIN	(64 << 10)
+
+/*
+ * How much of a message goes as the next piece: @offset bytes of @total come before
+ * it. Returns @total if it goes as a whole; else a multiple of the element size, or the
+ * rest.
+ *
+ * Half of the send buffer is the most that a piece takes, so that one can be
+ * filled while the other is sent. Where memory is short, no more is taken than is
+ * worth the trouble.
+ */
+static u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total,
+			  bool short_of_memory)
+{
+	u64 window = max_t(u64, dsk->peer_window, DBLP_WINDOW_MIN);
+	u32 limit, len;
+
+	limit = min_t(u64, window - DBLP_MSG_COST,
+		      READ_ONCE(dsk->sk.sk_sndbuf) / 2);
+	if (short_of_memory)
+		limit = min_t(u32, limit, DBLP_PIECE_MIN);
+	if (!offset && total <= limit)
+		return total;
+	len = min(max_t(u32, limit / 4, DBLP_PIECE_MIN), limit);
+	len = max(rounddown(len, dsk->element), dsk->element);
+	return min(len, total - offset);
+}
+
 /*
  * Length of the piece that comes next. Where memory is short, each sender takes
  * little at a time, so that all get on. Who does not wait would be given part of a

@@ -62,6 +62,13 @@ void dblp_timer_update(struct dblp_sock *dsk)
 	hrtimer_start(&dsk->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
 }
 
+/** dblp_work_soon() - there is something for dblp_work() */
+void dblp_work_soon(struct dblp_sock *dsk)
+{
+	sock_owned_by_me(&dsk->sk);
+	dsk->work_at = dblp_earliest(dsk->work_at, ktime_get_ns());
+}
+
 /**
  * dblp_last_heard() - when the peer last sent something that counts
  * @dsk: connection

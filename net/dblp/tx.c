@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Outgoing messages: from the user's bytes to segments, which of them goes
- * next, and what became of them.
+ * Outgoing messages: from the user's bytes to segments, and which of them goes
+ * next. What becomes of them: tx_close.c.
  *
  * A message is started (credit is taken for it), goes through its first pass,
  * is repaired as far as needed, is closed, and is settled once its loss map is
@@ -14,98 +14,6 @@
 
 #include "dblp.h"
 #include "trace.h"
-
-static void dblp_tx_free_segs(struct dblp_tx_msg *msg)
-{
-	if (msg->segs != msg->few_segs)
-		kvfree(msg->segs);
-	msg->segs = NULL;
-}
-
-/** dblp_tx_free() - free a message that is on no list, and its charge */
-void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
-{
-	if (!msg)
-		return;
-	if (msg->joined) {
-		dblp_whole_free(dsk, dblp_tx_whole(msg));
-		return;
-	}
-	dblp_whole_put(dsk, msg->whole);
-	dblp_txbuf_free(dsk, msg);
-	dblp_tx_free_segs(msg);
-	kfree(msg->lossmap.bits);
-	dblp_tx_uncharge(dsk, msg, msg->truesize);
-	kfree(msg);
-}
-
-/** dblp_tx_strip() - free all of a settled message but its loss map */
-void dblp_tx_strip(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
-{
-	u32 keep = sizeof(*msg);
-
-	sock_owned_by_me(&dsk->sk);
-	if (msg->lossmap.bits)
-		keep += dblp_segmap_bytes(msg->lossmap.n);
-	dblp_txbuf_free(dsk, msg);
-	dblp_tx_free_segs(msg);
-	dblp_tx_uncharge(dsk, msg, msg->truesize - keep);
-	if (msg->missing_segs)
-		msg->ranges = dblp_segmap_ranges(&msg->lossmap);
-}
-
-/**
- * dblp_tx_zalloc() - charge a socket for memory of a message, and allocate it
- * @dsk: socket, locked
- * @size: bytes
- *
- * Context: process.
- * Return: zeroed memory, for kvfree(), which the caller adds to @truesize of the
- * message; or ERR_PTR() of -ENOBUFS, -ENOMEM.
- */
-void *dblp_tx_zalloc(struct dblp_sock *dsk, u32 size)
-{
-	int err;
-	void *p;
-
-	sock_owned_by_me(&dsk->sk);
-	err = dblp_tx_charge(dsk, size);
-	if (err)
-		return ERR_PTR(err);
-	p = kvzalloc(size, DBLP_GFP_SEND);
-	if (p)
-		return p;
-	sk_wmem_queued_add(&dsk->sk, -(int)size);
-	sk_mem_uncharge(&dsk->sk, size);
-	return ERR_PTR(-ENOMEM);
-}
-
-/**
- * dblp_tx_alloc() - a new message
- * @dsk: socket, locked
- * @len: bytes, at least 1
- *
- * Its options are to be set next, then it is cut, gets its memory and is
- * queued.
- *
- * Context: process.
- * Return: the message, or ERR_PTR() of -ENOBUFS, -ENOMEM.
- */
-struct dblp_tx_msg *dblp_tx_alloc(struct dblp_sock *dsk, u32 len)
-{
-	struct dblp_tx_msg *msg;
-
-	sock_owned_by_me(&dsk->sk);
-	msg = dblp_tx_zalloc(dsk, sizeof(*msg));
-	if (IS_ERR(msg))
-		return msg;
-	INIT_LIST_HEAD(&msg->list);
-	INIT_LIST_HEAD(&msg->lost_node);
-	msg->len = len;
-	msg->total = len;
-	msg->truesize = sizeof(*msg);
-	return msg;
-}
 
 static u32 dblp_tx_first_pass(const struct dblp_sock *dsk,
 			      const struct dblp_tx_msg *msg)
@@ -247,11 +155,10 @@ struct dblp_tx_msg *dblp_tx_find(const struct dblp_sock *dsk, u32 id)
 	return node ? rb_entry(node, struct dblp_tx_msg, node) : NULL;
 }
 
-/** dblp_tx_after() - the next message of @tx_msgs, or NULL */
-struct dblp_tx_msg *dblp_tx_after(const struct dblp_sock *dsk,
-				  struct dblp_tx_msg *msg)
+/* The next message of @tx_msgs, or NULL */
+static struct dblp_tx_msg *dblp_tx_after(const struct dblp_sock *dsk,
+					 struct dblp_tx_msg *msg)
 {
-	sock_owned_by_me(&dsk->sk);
 	return list_is_last(&msg->list, &dsk->tx_msgs) ? NULL :
 	       list_next_entry(msg, list);
 }
@@ -304,59 +211,6 @@ static bool dblp_tx_start(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	msg->first_pass = dblp_tx_first_pass(dsk, msg);
 	msg->started = 1;
 	return true;
-}
-
-/* Segments acknowledged, with a copy in flight, or described */
-static u32 dblp_tx_live(const struct dblp_tx_msg *msg)
-{
-	return msg->cursor + msg->ahead - msg->need.count;
-}
-
-/** dblp_tx_slot_seg() - which segment is at a position in the sending order */
-u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot)
-{
-	if (!msg->shuffled || slot < msg->crit_segs)
-		return slot;
-	return msg->crit_segs +
-	       dblp_shuffle_at(&msg->shuffle, slot - msg->crit_segs);
-}
-
-/**
- * dblp_tx_next_seg() - which segment is at @cursor
- * @msg: message, perhaps under way when its budget came
- */
-u32 dblp_tx_next_seg(const struct dblp_tx_msg *msg)
-{
-	if (!msg->reshuffled || msg->cursor < msg->shuffle_base)
-		return dblp_tx_slot_seg(msg, msg->cursor);
-	return msg->shuffle_base +
-	       dblp_shuffle_at(&msg->shuffle, msg->cursor - msg->shuffle_base);
-}
-
-/** dblp_tx_slot() - position of a segment in the sending order */
-u32 dblp_tx_slot(const struct dblp_tx_msg *msg, u32 seg)
-{
-	if (!msg->shuffled || seg < msg->crit_segs)
-		return seg;
-	return msg->crit_segs +
-	       dblp_shuffle_find(&msg->shuffle, seg - msg->crit_segs);
-}
-
-/**
- * dblp_tx_row() - how many segments are alike
- * @msg: message that was not @reshuffled
- * @slot: position in the sending order
- *
- * Return: so many positions from @slot on have segments that follow each other
- * in the message and are all of one size, at least 1.
- */
-u32 dblp_tx_row(const struct dblp_tx_msg *msg, u32 slot)
-{
-	u32 end = msg->acked.n - 1;
-
-	if (msg->shuffled)
-		end = min(end, msg->crit_segs);
-	return slot < end ? end - slot : 1;
 }
 
 /**
@@ -468,20 +322,16 @@ struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again)
 	return NULL;
 }
 
-/** dblp_tx_seg_len() - bytes of one segment */
-u32 dblp_tx_seg_len(const struct dblp_tx_msg *msg, u32 seg)
+/** dblp_tx_mark_lost() - a message has more to do than its first pass in order */
+void dblp_tx_mark_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
-	return min(msg->seg_size, msg->len - seg * msg->seg_size);
-}
-
-/* Whether a message has more to do than its first pass in order */
-static void dblp_tx_mark_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
-{
+	sock_owned_by_me(&dsk->sk);
 	if (list_empty(&msg->lost_node))
 		list_add_tail(&msg->lost_node, &dsk->tx_lost);
 }
 
-static void dblp_tx_unmark_lost(struct dblp_tx_msg *msg)
+/** dblp_tx_unmark_lost() - unless there is nothing more of that to do */
+void dblp_tx_unmark_lost(struct dblp_tx_msg *msg)
 {
 	if (!msg->need.count && dblp_tx_live(msg) >= msg->first_pass)
 		list_del_init(&msg->lost_node);
@@ -532,126 +382,46 @@ void dblp_tx_described(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
 	dblp_tx_unmark_lost(msg);
 }
 
-static void dblp_tx_segs_acked(struct dblp_tx_msg *msg, u32 seg, u32 n)
+/* See dblp_tx_recount() */
+static void dblp_tx_recount_msg(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
-	u32 end = seg + n;
-
-	if (!msg->need.count && !msg->zeros.count &&
-	    dblp_segmap_free(&msg->acked, seg, n) == n) {
-		dblp_segmap_add_run(&msg->acked, seg, n);
-		return;
-	}
-	for (; seg < end; seg++) {
-		if (dblp_tx_elided(msg, seg)) {
-			dblp_elide_acked(msg, seg);
-			continue;
-		}
-		dblp_segmap_add(&msg->acked, seg);
-		dblp_segmap_del(&msg->need, seg);
-	}
-}
-
-/* One copy less of each of @n segments is in flight. All were sent, so that
- * nothing is borrowed from the next one
- */
-static void dblp_tx_landed(u8 *sent, u32 n)
-{
-	u64 eight;
-
-	for (; n >= sizeof(eight); n -= sizeof(eight), sent += sizeof(eight)) {
-		memcpy(&eight, sent, sizeof(eight));
-		eight -= 0x0101010101010101ULL;
-		memcpy(sent, &eight, sizeof(eight));
-	}
-	while (n--)
-		--*sent++;
-}
-
-/*
- * Had the receiver closed it without one of its segments, we would have heard of
- * that before the ACK of the segment. Who has sent a LOSSMAP owes the CLOSE still.
- */
-static void dblp_tx_complete(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
-{
-	if (msg->lossmap.bits)
-		return;
-	msg->reason = DBLP_REASON_COMPLETE;
-	/* Nothing was said that this could contradict */
-	dblp_tx_closed(dsk, msg);
-}
-
-/**
- * dblp_tx_acked() - packets with segments were acknowledged
- * @dsk: socket
- * @msg: their message
- * @seg: the first segment
- * @n: number of segments
- * @late: the packets had been declared lost
- */
-void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
-		   u32 n, bool late)
-{
-	sock_owned_by_me(&dsk->sk);
-	if (msg->closed)
-		return;
-	if (!late)
-		dblp_tx_landed(msg->sent + seg, n);
-	msg->meta_acked = 1;
-	dsk->tx_moved -= msg->acked.count;
-	dblp_tx_segs_acked(msg, seg, n);
-	dsk->tx_moved += msg->acked.count;
-	dblp_tx_unmark_lost(msg);
-
-	if (msg->acked.count == msg->acked.n) {
-		dblp_tx_complete(dsk, msg);
-		return;
-	}
-	if (!dblp_tx_forgivable(msg))
-		return;
-	/*
-	 * All that was sent has arrived, and that was enough as far as we know:
-	 * a CLOSE would have come with the ACK. So the receiver wants more.
-	 */
-	if (msg->acked.count >= msg->first_pass &&
-	    msg->acked.count == dblp_tx_live(msg)) {
-		msg->first_pass = msg->acked.n;
-		dblp_tx_mark_lost(dsk, msg);
-	}
-}
-
-/**
- * dblp_tx_lost() - a packet with a segment was declared lost
- * @dsk: socket
- * @msg: its message
- * @seg: the segment
- */
-void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
-{
-	sock_owned_by_me(&dsk->sk);
-	if (msg->closed)
-		return;
-	msg->sent[seg]--;
-	if ((msg->sent[seg] & DBLP_SEG_COPIES) ||
-	    dblp_segmap_test(&msg->acked, seg))
-		return;
-	if (dblp_tx_elided(msg, seg))
-		dblp_elide_lost(msg, seg);
-	else
-		dblp_segmap_add(&msg->need, seg);
-	dblp_tx_mark_lost(dsk, msg);
-}
-
-/**
- * dblp_tx_recount_msg() - see dblp_tx_recount()
- * @dsk: socket
- * @msg: message that was started and is not closed
- */
-void dblp_tx_recount_msg(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
-{
-	sock_owned_by_me(&dsk->sk);
 	msg->first_pass = dblp_tx_first_pass(dsk, msg);
 	if (dblp_tx_live(msg) < msg->first_pass)
 		dblp_tx_mark_lost(dsk, msg);
+}
+
+/**
+ * dblp_tx_recount() - a budget or the peer's cap has changed: more or less may be
+ * held back of each message under way
+ * @dsk: socket
+ */
+void dblp_tx_recount(struct dblp_sock *dsk)
+{
+	sock_owned_by_me(&dsk->sk);
+	dsk->tx_recount = list_first_entry_or_null(&dsk->tx_msgs,
+						   struct dblp_tx_msg, list);
+	dblp_work_soon(dsk);
+}
+
+/** dblp_tx_recount_some() - go on with that: a step of dblp_work() */
+void dblp_tx_recount_some(struct dblp_sock *dsk)
+{
+	struct dblp_tx_msg *msg;
+	int n = DBLP_STEPS;
+
+	sock_owned_by_me(&dsk->sk);
+	while (n-- && (msg = dsk->tx_recount)) {
+		/* Nor are those behind it */
+		if (!msg->started) {
+			dsk->tx_recount = NULL;
+			break;
+		}
+		if (!msg->closed)
+			dblp_tx_recount_msg(dsk, msg);
+		dsk->tx_recount = dblp_tx_after(dsk, msg);
+	}
+	if (dsk->tx_recount)
+		dblp_work_soon(dsk);
 }
 
 /** dblp_tx_unsent() - bytes of a message that were never sent, nor described */
@@ -680,37 +450,4 @@ u64 dblp_tx_never_sent(const struct dblp_sock *dsk)
 		if (!msg->closed)
 			sum += dblp_tx_unsent(msg);
 	return sum;
-}
-
-static void dblp_tx_purge_list(struct dblp_sock *dsk, struct list_head *list)
-{
-	struct dblp_tx_msg *msg, *tmp;
-
-	list_for_each_entry_safe(msg, tmp, list, list) {
-		list_del(&msg->list);
-		list_del(&msg->lost_node);
-		dblp_tx_free(dsk, msg);
-	}
-}
-
-/** dblp_tx_purge() - drop all messages; packets in flight are nobody's now */
-void dblp_tx_purge(struct dblp_sock *dsk)
-{
-	sock_owned_by_me(&dsk->sk);
-	dsk->tx_cur = NULL;
-	dsk->tx_recount = NULL;
-	dsk->tx_started = RB_ROOT;
-	dblp_tx_purge_list(dsk, &dsk->tx_msgs);
-	dblp_tx_purge_list(dsk, &dsk->tx_settled);
-	dsk->tx_bytes = 0;
-	dblp_whole_put(dsk, dsk->tx_part);
-	dsk->tx_part = NULL;
-	INIT_LIST_HEAD(&dsk->tx_lost);
-}
-
-/** dblp_tx_purge_reports() - nobody will ask for them */
-void dblp_tx_purge_reports(struct dblp_sock *dsk)
-{
-	dblp_tx_purge_list(dsk, &dsk->tx_reports);
-	dsk->tx_n_reports = 0;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The end of outgoing messages: what the receiver says of them, and what
- * becomes of it.
+ * The end of outgoing messages: what the peer has of them, and what becomes of that.
  */
 #include <linux/unaligned.h>
 
@@ -27,22 +26,126 @@ static int dblp_tx_match_map(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	return 0;
 }
 
-/**
- * dblp_tx_closed() - the bytes of a message are needed no more
- * @dsk: socket
- * @msg: the message; its loss map may still be awaited
- *
- * Return: 0, or -EPROTO if that contradicts what was said.
+/* The bytes of a message are needed no more; its loss map may still be awaited.
+ * Returns -EPROTO if that contradicts what was said
  */
-int dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+static int dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
-	sock_owned_by_me(&dsk->sk);
 	msg->closed = 1;
 	dblp_ctl_forget(dsk, msg);
 	list_del_init(&msg->lost_node);
 	if (dsk->tx_cur == msg)
 		dblp_tx_advance(dsk);
 	return dblp_tx_match_map(dsk, msg);
+}
+
+static void dblp_tx_segs_acked(struct dblp_tx_msg *msg, u32 seg, u32 n)
+{
+	u32 end = seg + n;
+
+	if (!msg->need.count && !msg->zeros.count &&
+	    dblp_segmap_free(&msg->acked, seg, n) == n) {
+		dblp_segmap_add_run(&msg->acked, seg, n);
+		return;
+	}
+	for (; seg < end; seg++) {
+		if (dblp_tx_elided(msg, seg)) {
+			dblp_elide_acked(msg, seg);
+			continue;
+		}
+		dblp_segmap_add(&msg->acked, seg);
+		dblp_segmap_del(&msg->need, seg);
+	}
+}
+
+/* One copy less of each of @n segments is in flight. All were sent, so that
+ * nothing is borrowed from the next one
+ */
+static void dblp_tx_landed(u8 *sent, u32 n)
+{
+	u64 eight;
+
+	for (; n >= sizeof(eight); n -= sizeof(eight), sent += sizeof(eight)) {
+		memcpy(&eight, sent, sizeof(eight));
+		eight -= 0x0101010101010101ULL;
+		memcpy(sent, &eight, sizeof(eight));
+	}
+	while (n--)
+		--*sent++;
+}
+
+/*
+ * Had the receiver closed it without one of its segments, we would have heard of
+ * that before the ACK of the segment. Who has sent a LOSSMAP owes the CLOSE still.
+ */
+static void dblp_tx_complete(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	if (msg->lossmap.bits)
+		return;
+	msg->reason = DBLP_REASON_COMPLETE;
+	/* Nothing was said that this could contradict */
+	dblp_tx_closed(dsk, msg);
+}
+
+/**
+ * dblp_tx_acked() - packets with segments were acknowledged
+ * @dsk: socket
+ * @msg: their message
+ * @seg: the first segment
+ * @n: number of segments
+ * @late: the packets had been declared lost
+ */
+void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
+		   u32 n, bool late)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (msg->closed)
+		return;
+	if (!late)
+		dblp_tx_landed(msg->sent + seg, n);
+	msg->meta_acked = 1;
+	dsk->tx_moved -= msg->acked.count;
+	dblp_tx_segs_acked(msg, seg, n);
+	dsk->tx_moved += msg->acked.count;
+	dblp_tx_unmark_lost(msg);
+
+	if (msg->acked.count == msg->acked.n) {
+		dblp_tx_complete(dsk, msg);
+		return;
+	}
+	if (!dblp_tx_forgivable(msg))
+		return;
+	/*
+	 * All that was sent has arrived, and that was enough as far as we know:
+	 * a CLOSE would have come with the ACK. So the receiver wants more.
+	 */
+	if (msg->acked.count >= msg->first_pass &&
+	    msg->acked.count == dblp_tx_live(msg)) {
+		msg->first_pass = msg->acked.n;
+		dblp_tx_mark_lost(dsk, msg);
+	}
+}
+
+/**
+ * dblp_tx_lost() - a packet with a segment was declared lost
+ * @dsk: socket
+ * @msg: its message
+ * @seg: the segment
+ */
+void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (msg->closed)
+		return;
+	msg->sent[seg]--;
+	if ((msg->sent[seg] & DBLP_SEG_COPIES) ||
+	    dblp_segmap_test(&msg->acked, seg))
+		return;
+	if (dblp_tx_elided(msg, seg))
+		dblp_elide_lost(msg, seg);
+	else
+		dblp_segmap_add(&msg->need, seg);
+	dblp_tx_mark_lost(dsk, msg);
 }
 
 /* Does a CLOSE forgive no more than it may? */
@@ -236,4 +339,37 @@ void dblp_tx_settle(struct dblp_sock *dsk, u32 most)
 		dblp_tx_finish(dsk, msg);
 	}
 	dblp_write_space(dsk);
+}
+
+static void dblp_tx_purge_list(struct dblp_sock *dsk, struct list_head *list)
+{
+	struct dblp_tx_msg *msg, *tmp;
+
+	list_for_each_entry_safe(msg, tmp, list, list) {
+		list_del(&msg->list);
+		list_del(&msg->lost_node);
+		dblp_tx_free(dsk, msg);
+	}
+}
+
+/** dblp_tx_purge() - drop all messages; packets in flight are nobody's now */
+void dblp_tx_purge(struct dblp_sock *dsk)
+{
+	sock_owned_by_me(&dsk->sk);
+	dsk->tx_cur = NULL;
+	dsk->tx_recount = NULL;
+	dsk->tx_started = RB_ROOT;
+	dblp_tx_purge_list(dsk, &dsk->tx_msgs);
+	dblp_tx_purge_list(dsk, &dsk->tx_settled);
+	dsk->tx_bytes = 0;
+	dblp_whole_put(dsk, dsk->tx_part);
+	dsk->tx_part = NULL;
+	INIT_LIST_HEAD(&dsk->tx_lost);
+}
+
+/** dblp_tx_purge_reports() - nobody will ask for them */
+void dblp_tx_purge_reports(struct dblp_sock *dsk)
+{
+	dblp_tx_purge_list(dsk, &dsk->tx_reports);
+	dsk->tx_n_reports = 0;
 }

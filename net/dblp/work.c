@@ -13,13 +13,6 @@
  */
 #include "dblp.h"
 
-/** dblp_work_soon() - there is something for dblp_work() */
-void dblp_work_soon(struct dblp_sock *dsk)
-{
-	sock_owned_by_me(&dsk->sk);
-	dsk->work_at = dblp_earliest(dsk->work_at, ktime_get_ns());
-}
-
 /**
  * dblp_rx_wait() - a message cannot be closed now
  * @dsk: socket
@@ -104,38 +97,6 @@ static void dblp_rx_judge_some(struct dblp_sock *dsk, u64 now)
 	due = timerqueue_getnext(&dsk->rx_due);
 	if (due)
 		dsk->work_at = dblp_earliest(dsk->work_at, due->expires);
-}
-
-/**
- * dblp_tx_recount() - a budget or the peer's cap has changed: more or less may be
- * held back of each message under way
- * @dsk: socket
- */
-void dblp_tx_recount(struct dblp_sock *dsk)
-{
-	sock_owned_by_me(&dsk->sk);
-	dsk->tx_recount = list_first_entry_or_null(&dsk->tx_msgs,
-						   struct dblp_tx_msg, list);
-	dblp_work_soon(dsk);
-}
-
-static void dblp_tx_recount_some(struct dblp_sock *dsk)
-{
-	struct dblp_tx_msg *msg;
-	int n = DBLP_STEPS;
-
-	while (n-- && (msg = dsk->tx_recount)) {
-		/* Nor are those behind it */
-		if (!msg->started) {
-			dsk->tx_recount = NULL;
-			break;
-		}
-		if (!msg->closed)
-			dblp_tx_recount_msg(dsk, msg);
-		dsk->tx_recount = dblp_tx_after(dsk, msg);
-	}
-	if (dsk->tx_recount)
-		dblp_work_soon(dsk);
 }
 
 /**

@@ -1,48 +1,107 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages in pieces.
+ * Messages as objects: how they come and go, and those in pieces.
  *
- * A message that does not fit the send buffer or the peer's window goes as
+ * A message of the user that is larger than what may be under way is sent as
  * several messages of the protocol, its pieces: each with an ID, credit, loss
  * budget and loss map of its own, so that nothing below knows more than one of
  * them. META says where in the user's message a piece belongs. What makes one
- * message of them again is here, for the sender's report, and in place.c and
- * recv.c for the receiver.
+ * message of them again is here, for the sender's report and for recv.c.
  */
 #include "dblp.h"
 
-/* Pieces are a quarter of what may be under way, but not smaller than this */
-#define DBLP_PIECE_MIN	(64 << 10)
-
-/**
- * dblp_piece_len() - how much of a message goes as the next piece
- * @dsk: socket
- * @offset: bytes of the message before it
- * @total: bytes of the message
- * @short_of_memory: no more is to be taken than is worth the trouble
- *
- * Half of the send buffer is the most that a piece takes, so that one can be
- * filled while the other is sent.
- *
- * Return: bytes, @total if it goes as a whole; else a multiple of the element
- * size, or the rest.
- */
-u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total,
-		   bool short_of_memory)
+static void dblp_tx_free_segs(struct dblp_tx_msg *msg)
 {
-	u64 window = max_t(u64, dsk->peer_window, DBLP_WINDOW_MIN);
-	u32 limit, len;
+	if (msg->segs != msg->few_segs)
+		kvfree(msg->segs);
+	msg->segs = NULL;
+}
+
+static void dblp_whole_free(struct dblp_sock *dsk, struct dblp_tx_whole *whole);
+
+/** dblp_tx_free() - free a message that is on no list, and its charge */
+void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	if (!msg)
+		return;
+	if (msg->joined) {
+		dblp_whole_free(dsk, dblp_tx_whole(msg));
+		return;
+	}
+	dblp_whole_put(dsk, msg->whole);
+	dblp_txbuf_free(dsk, msg);
+	dblp_tx_free_segs(msg);
+	kfree(msg->lossmap.bits);
+	dblp_tx_uncharge(dsk, msg, msg->truesize);
+	kfree(msg);
+}
+
+/** dblp_tx_strip() - free all of a settled message but its loss map */
+void dblp_tx_strip(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	u32 keep = sizeof(*msg);
 
 	sock_owned_by_me(&dsk->sk);
-	limit = min_t(u64, window - DBLP_MSG_COST,
-		      READ_ONCE(dsk->sk.sk_sndbuf) / 2);
-	if (short_of_memory)
-		limit = min_t(u32, limit, DBLP_PIECE_MIN);
-	if (!offset && total <= limit)
-		return total;
-	len = min(max_t(u32, limit / 4, DBLP_PIECE_MIN), limit);
-	len = max(rounddown(len, dsk->element), dsk->element);
-	return min(len, total - offset);
+	if (msg->lossmap.bits)
+		keep += dblp_segmap_bytes(msg->lossmap.n);
+	dblp_txbuf_free(dsk, msg);
+	dblp_tx_free_segs(msg);
+	dblp_tx_uncharge(dsk, msg, msg->truesize - keep);
+	if (msg->missing_segs)
+		msg->ranges = dblp_segmap_ranges(&msg->lossmap);
+}
+
+/**
+ * dblp_tx_zalloc() - charge a socket for memory of a message, and allocate it
+ * @dsk: socket, locked
+ * @size: bytes
+ *
+ * Context: process.
+ * Return: zeroed memory, for kvfree(), which the caller adds to @truesize of the
+ * message; or ERR_PTR() of -ENOBUFS, -ENOMEM.
+ */
+void *dblp_tx_zalloc(struct dblp_sock *dsk, u32 size)
+{
+	int err;
+	void *p;
+
+	sock_owned_by_me(&dsk->sk);
+	err = dblp_tx_charge(dsk, size);
+	if (err)
+		return ERR_PTR(err);
+	p = kvzalloc(size, DBLP_GFP_SEND);
+	if (p)
+		return p;
+	sk_wmem_queued_add(&dsk->sk, -(int)size);
+	sk_mem_uncharge(&dsk->sk, size);
+	return ERR_PTR(-ENOMEM);
+}
+
+/**
+ * dblp_tx_alloc() - a new message
+ * @dsk: socket, locked
+ * @len: bytes, at least 1
+ *
+ * Its options are to be set next, then it is cut, gets its memory and is
+ * queued.
+ *
+ * Context: process.
+ * Return: the message, or ERR_PTR() of -ENOBUFS, -ENOMEM.
+ */
+struct dblp_tx_msg *dblp_tx_alloc(struct dblp_sock *dsk, u32 len)
+{
+	struct dblp_tx_msg *msg;
+
+	sock_owned_by_me(&dsk->sk);
+	msg = dblp_tx_zalloc(dsk, sizeof(*msg));
+	if (IS_ERR(msg))
+		return msg;
+	INIT_LIST_HEAD(&msg->list);
+	INIT_LIST_HEAD(&msg->lost_node);
+	msg->len = len;
+	msg->total = len;
+	msg->truesize = sizeof(*msg);
+	return msg;
 }
 
 /**
@@ -72,8 +131,8 @@ struct dblp_tx_whole *dblp_whole_alloc(struct dblp_sock *dsk, u32 total)
 	return whole;
 }
 
-/** dblp_whole_free() - free a message in pieces that is on no list, and its charge */
-void dblp_whole_free(struct dblp_sock *dsk, struct dblp_tx_whole *whole)
+/* A message in pieces that is on no list, and its charge */
+static void dblp_whole_free(struct dblp_sock *dsk, struct dblp_tx_whole *whole)
 {
 	struct dblp_tx_msg *msg, *tmp;
 
@@ -176,6 +235,28 @@ struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg)
 		n = dblp_segmap_list(&piece->lossmap, piece->seg_size,
 				     piece->len, piece->offset, r, n);
 	return r;
+}
+
+/** dblp_rx_put() - one reference less to a message */
+void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	if (--msg->refs)
+		return;
+	__skb_queue_purge(&msg->skbs);
+	__skb_queue_purge(&msg->taken);
+	dblp_rmem_uncharge(&dsk->sk, msg->truesize);
+	kfree(msg);
+}
+
+/** dblp_rx_put_list() - the same for all messages of a list */
+void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs)
+{
+	struct dblp_rx_msg *msg, *tmp;
+
+	list_for_each_entry_safe(msg, tmp, msgs, list) {
+		list_del_init(&msg->list);
+		dblp_rx_put(dsk, msg);
+	}
 }
 
 /**

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Segments of an outgoing message: in which order they are sent, and which of them
+ * are elided.
+ *
+ * Segments that are all zero are elided: a zero map (core/zeromap.h) describes many
+ * of them in one packet, and they count as delivered when that has arrived.
+ *
+ * The sender finds them while it copies from the user (txbuf.c). From then on
+ * the segments of a message are divided into stretches, as long as a map in a
+ * packet can be. What is to be described is in @need, like what was lost, and
+ * goes before everything else: it settles much for little. The first elided
+ * segment of a stretch stands for its map: among the packets sent that is the
+ * segment they carry, and its copies in flight are those of the map.
+ */
+#include <linux/bitmap.h>
+
+#include "dblp.h"
+
+/** dblp_tx_slot_seg() - which segment is at a position in the sending order */
+u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot)
+{
+	if (!msg->shuffled || slot < msg->crit_segs)
+		return slot;
+	return msg->crit_segs +
+	       dblp_shuffle_at(&msg->shuffle, slot - msg->crit_segs);
+}
+
+/**
+ * dblp_tx_next_seg() - which segment is at @cursor
+ * @msg: message, perhaps under way when its budget came
+ */
+u32 dblp_tx_next_seg(const struct dblp_tx_msg *msg)
+{
+	if (!msg->reshuffled || msg->cursor < msg->shuffle_base)
+		return dblp_tx_slot_seg(msg, msg->cursor);
+	return msg->shuffle_base +
+	       dblp_shuffle_at(&msg->shuffle, msg->cursor - msg->shuffle_base);
+}
+
+/** dblp_tx_slot() - position of a segment in the sending order */
+u32 dblp_tx_slot(const struct dblp_tx_msg *msg, u32 seg)
+{
+	if (!msg->shuffled || seg < msg->crit_segs)
+		return seg;
+	return msg->crit_segs +
+	       dblp_shuffle_find(&msg->shuffle, seg - msg->crit_segs);
+}
+
+/**
+ * dblp_tx_row() - how many segments are alike
+ * @msg: message that was not @reshuffled
+ * @slot: position in the sending order
+ *
+ * Return: so many positions from @slot on have segments that follow each other
+ * in the message and are all of one size, at least 1.
+ */
+u32 dblp_tx_row(const struct dblp_tx_msg *msg, u32 slot)
+{
+	u32 end = msg->acked.n - 1;
+
+	if (msg->shuffled)
+		end = min(end, msg->crit_segs);
+	return slot < end ? end - slot : 1;
+}
+
+/** dblp_tx_seg_len() - bytes of one segment */
+u32 dblp_tx_seg_len(const struct dblp_tx_msg *msg, u32 seg)
+{
+	return min(msg->seg_size, msg->len - seg * msg->seg_size);
+}
+
+/* Segments in a stretch: the map is no longer than a segment */
+static u32 dblp_elide_stretch(const struct dblp_tx_msg *msg)
+{
+	return max(8 * round_down(msg->seg_size, 4), 32U);
+}
+
+static u32 dblp_elide_begin(const struct dblp_tx_msg *msg, u32 seg)
+{
+	return rounddown(seg, dblp_elide_stretch(msg));
+}
+
+static u32 dblp_elide_end(const struct dblp_tx_msg *msg, u32 seg)
+{
+	return min(dblp_elide_begin(msg, seg) + dblp_elide_stretch(msg),
+		   msg->zeros.n);
+}
+
+/** dblp_elide_first() - first of the elided segments whose map @seg is in */
+u32 dblp_elide_first(const struct dblp_tx_msg *msg, u32 seg)
+{
+	return dblp_segmap_next(&msg->zeros, dblp_elide_begin(msg, seg));
+}
+
+/**
+ * dblp_elide_queue() - a message joins those to be sent: describe its zeroes
+ * @msg: the message, of which nothing was sent
+ */
+void dblp_elide_queue(struct dblp_tx_msg *msg)
+{
+	u32 crit = msg->crit_segs, n = msg->zeros.n;
+
+	if (!msg->zeros.count)
+		return;
+	bitmap_copy(msg->need.bits, msg->zeros.bits, msg->zeros.n);
+	msg->need.count = msg->zeros.count;
+	msg->ahead = msg->zeros.count;
+	msg->undescribed = msg->zeros.count;
+	if (crit < n)
+		msg->least += dblp_segmap_common(&msg->zeros, &msg->zeros, crit,
+						 n);
+}
+
+/** dblp_elide_next() - a segment that is to be described */
+u32 dblp_elide_next(const struct dblp_tx_msg *msg)
+{
+	return dblp_segmap_next_common(&msg->need, &msg->zeros);
+}
+
+/** dblp_elide_skip() - move @cursor to a segment that is to be sent */
+void dblp_elide_skip(struct dblp_tx_msg *msg)
+{
+	while (msg->cursor < msg->acked.n &&
+	       dblp_tx_elided(msg, dblp_tx_next_seg(msg))) {
+		msg->cursor++;
+		msg->ahead--;
+	}
+}
+
+/**
+ * dblp_elide_run() - how many segments follow each other without an elided one
+ * @msg: message with elided segments
+ * @n: look at so many from @cursor on; the first is not elided
+ */
+u32 dblp_elide_run(const struct dblp_tx_msg *msg, u32 n)
+{
+	u32 i = 1;
+
+	while (i < n && !dblp_tx_elided(msg, dblp_tx_slot_seg(msg, msg->cursor +
+								   i)))
+		i++;
+	return i;
+}
+
+/**
+ * dblp_elide_map() - length of the map that an elided segment is in
+ * @msg: its message
+ * @seg: the segment
+ *
+ * Return: words, at least 1.
+ */
+u32 dblp_elide_map(const struct dblp_tx_msg *msg, u32 seg)
+{
+	u32 first = round_down(dblp_elide_first(msg, seg), 32);
+
+	return dblp_zeromap_words(&msg->zeros, first, dblp_elide_end(msg, seg));
+}
+
+/** dblp_elide_put() - write that map; see dblp_zeromap_put() */
+u8 *dblp_elide_put(const struct dblp_tx_msg *msg, u32 seg, u8 *p)
+{
+	u32 first = round_down(dblp_elide_first(msg, seg), 32);
+
+	return dblp_zeromap_put(p, &msg->zeros, first,
+				dblp_elide_map(msg, seg));
+}
+
+/** dblp_elide_ends_pass() - is the first pass over with the map that @seg is in? */
+bool dblp_elide_ends_pass(const struct dblp_tx_msg *msg, u32 seg)
+{
+	u32 n = dblp_segmap_common(&msg->need, &msg->zeros,
+				   dblp_elide_begin(msg, seg),
+				   dblp_elide_end(msg, seg));
+
+	return n == msg->undescribed &&
+	       msg->cursor + msg->ahead >= msg->first_pass;
+}
+
+/* The segments of a map were sent for the first time, so to speak */
+static void dblp_elide_count(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
+			     u32 seg, u32 end)
+{
+	u64 bytes = 0;
+
+	for (; seg < end; seg = dblp_segmap_next(&msg->zeros, seg + 1)) {
+		msg->sent[seg] = DBLP_SEG_SENT;
+		msg->described++;
+		bytes += dblp_tx_seg_len(msg, seg);
+	}
+	dsk->info.bytes_elided += bytes;
+	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESELIDED, bytes);
+}
+
+/* The segments of a map need no repair any more, or do again */
+static void dblp_elide_move(struct dblp_tx_msg *msg, u32 seg, bool need)
+{
+	u32 end = dblp_elide_end(msg, seg);
+
+	if (need)
+		msg->undescribed += dblp_segmap_add_of(&msg->need, &msg->zeros,
+						       seg, end);
+	else
+		msg->undescribed -= dblp_segmap_del_of(&msg->need, &msg->zeros,
+						       seg, end);
+}
+
+/**
+ * dblp_elide_sent() - a zero map went out
+ * @dsk: socket
+ * @msg: its message
+ * @seg: an elided segment of it
+ */
+void dblp_elide_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
+{
+	sock_owned_by_me(&dsk->sk);
+	seg = dblp_elide_first(msg, seg);
+	if (!(msg->sent[seg] & DBLP_SEG_SENT))
+		dblp_elide_count(dsk, msg, seg, dblp_elide_end(msg, seg));
+	msg->sent[seg]++;
+	dblp_elide_move(msg, seg, false);
+	dblp_elide_skip(msg);
+}
+
+/**
+ * dblp_elide_acked() - a zero map has arrived
+ * @msg: its message
+ * @seg: the first elided segment of it
+ */
+void dblp_elide_acked(struct dblp_tx_msg *msg, u32 seg)
+{
+	dblp_elide_move(msg, seg, false);
+	dblp_segmap_add_of(&msg->acked, &msg->zeros, seg,
+			   dblp_elide_end(msg, seg));
+}
+
+/**
+ * dblp_elide_lost() - a zero map was lost, and no copy is in flight
+ * @msg: its message
+ * @seg: the first elided segment of it; it was not acknowledged
+ */
+void dblp_elide_lost(struct dblp_tx_msg *msg, u32 seg)
+{
+	dblp_elide_move(msg, seg, true);
+}
