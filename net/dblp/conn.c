@@ -213,6 +213,17 @@ static void dblp_sock_release(struct dblp_sock *dsk)
 	sock_put(&dsk->sk);
 }
 
+/*
+ * What users are told of when the connection is over is done. That may be that a
+ * message ends before all of its pieces came: see dblp_rx_deliver().
+ */
+static void dblp_work_finish(struct dblp_sock *dsk)
+{
+	dblp_rx_deliver(dsk, U32_MAX);
+	dblp_tx_settle(dsk, U32_MAX);
+	dsk->work_at = 0;
+}
+
 /**
  * dblp_done() - a connection is over
  * @dsk: socket; the caller has a reference besides the socket's own

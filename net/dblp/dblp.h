@@ -63,7 +63,7 @@
  * brought it in until it is copied to the user. A buffer can have many packets
  * (input.c): it is on the queue of one message, and clones of it are on those
  * of others. Each of these messages is charged for all of it, and what is not
- * worth that is copied (rx_hold.c). Buffers may share memory with their sender,
+ * worth that is copied (rx_data.c). Buffers may share memory with their sender,
  * who may be a process of this machine: headers in such memory are copied before
  * they are judged.
  *
@@ -758,14 +758,10 @@ int dblp_wait_connected(struct dblp_sock *dsk, long timeo);
 
 /* send.c: sendmsg() */
 int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len);
-bool dblp_writable(const struct dblp_sock *dsk);
-void dblp_no_space(struct dblp_sock *dsk);
-void dblp_write_space(struct dblp_sock *dsk);
 
 /* recv.c: recvmsg(); place.c: in placement mode */
 int dblp_place_msg(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 		   int flags, long timeo);
-void dblp_place_arrived(struct dblp_sock *dsk);
 u64 dblp_place_bytes(struct dblp_sock *dsk);
 size_t dblp_cmsg_len(const struct msghdr *m, size_t size);
 bool dblp_readable(const struct dblp_sock *dsk);
@@ -804,6 +800,7 @@ u32 dblp_sock_generation(struct net *net);
 struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
 			     int kern);
 void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener);
+void dblp_accept_memory(struct sock *sk);
 void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info);
 void dblp_sock_info(struct dblp_sock *dsk, struct dblp_info *info);
 void dblp_sock_addrs(struct dblp_sock *dsk, struct sockaddr_dblp *local,
@@ -966,6 +963,10 @@ void dblp_tx_leave_buffer(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 bool dblp_rmem_schedule(struct sock *sk, int size);
 void dblp_rmem_charge(struct sock *sk, int size);
 void dblp_rmem_uncharge(struct sock *sk, int size);
-void dblp_accept_memory(struct sock *sk);
+bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id);
+bool dblp_writable(const struct dblp_sock *dsk);
+void dblp_wake_writers(struct dblp_sock *dsk);
+void dblp_no_space(struct dblp_sock *dsk);
+void dblp_write_space(struct dblp_sock *dsk);
 
 #endif /* _NET_DBLP_H */

@@ -14,6 +14,8 @@
  */
 #include <linux/memcontrol.h>
 #include <linux/mmzone.h>
+#include <linux/poll.h>
+#include <net/proto_memory.h>
 
 #include "dblp.h"
 
@@ -128,42 +130,83 @@ void dblp_rmem_uncharge(struct sock *sk, int size)
 }
 
 /**
- * dblp_accept_memory() - who accepts a connection pays for what it has
- * @sk: connection, locked, that nobody has seen yet
+ * dblp_rx_may_hold() - may a message hold more?
+ * @dsk: socket
+ * @size: bytes that would be charged
+ * @id: the message
  *
- * Its listener has paid for what came before. Charge who accepts it for that, too,
- * then give it back for the listener: what inet_csk_accept() does, with what
- * modules may use.
- *
- * Context: process.
+ * Return: true if sk_mem_charge() may follow.
  */
-void dblp_accept_memory(struct sock *sk)
+bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id)
 {
-	int size = PAGE_ALIGN(sk->sk_forward_alloc +
-			      atomic_read(&sk->sk_rmem_alloc) +
-			      dblp_ring_truesize(dblp_sk(sk)));
-	struct mem_cgroup *theirs = sk->sk_memcg, *ours;
-	bool charged;
+	struct sock *sk = &dsk->sk;
+
+	sock_owned_by_me(&dsk->sk);
+	/* The message whose turn it is must go on, or nothing ever would */
+	if (atomic_read(&sk->sk_rmem_alloc) > READ_ONCE(sk->sk_rcvbuf) &&
+	    id != dsk->rx_next)
+		return false;
+	return dblp_rmem_schedule(sk, size);
+}
+
+/**
+ * dblp_writable() - does the send buffer take another message?
+ * @dsk: socket, perhaps not locked
+ *
+ * No piece takes more than half of the buffer, so when half of it is free any
+ * will fit. While all sockets together have much of the machine's memory, each
+ * sends what it has before it takes more: those who receive need some, too.
+ */
+bool dblp_writable(const struct dblp_sock *dsk)
+{
+	int queued = READ_ONCE(dsk->sk.sk_wmem_queued);
+
+	if (queued && sk_under_memory_pressure(&dsk->sk))
+		return false;
+	return queued <= READ_ONCE(dsk->sk.sk_sndbuf) / 2;
+}
+
+/** dblp_wake_writers() - perhaps there is room now for those who wait for it */
+void dblp_wake_writers(struct dblp_sock *dsk)
+{
+	struct sock *sk = &dsk->sk;
+	struct socket_wq *wq;
 
 	sock_owned_by_me(sk);
-	if (!mem_cgroup_sockets_enabled)
+	rcu_read_lock();
+	wq = rcu_dereference(sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_interruptible_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM |
+					   EPOLLWRBAND);
+	sk_wake_async(sk, SOCK_WAKE_SPACE, POLL_OUT);
+	rcu_read_unlock();
+}
+
+/**
+ * dblp_no_space() - somebody may wait for dblp_writable()
+ * @dsk: socket of a process in a call
+ *
+ * He must look at it once more. Those who wait for something else, as who has
+ * sent and waits for an answer, are not woken in vain.
+ */
+void dblp_no_space(struct dblp_sock *dsk)
+{
+	set_bit(SOCK_NOSPACE, &dsk->sk.sk_socket->flags);
+	/* Pairs with the one in dblp_write_space() */
+	smp_mb__after_atomic();
+}
+
+/** dblp_write_space() - wake those who wait for dblp_writable() */
+void dblp_write_space(struct dblp_sock *dsk)
+{
+	struct socket *sock = dsk->sk.sk_socket;
+
+	sock_owned_by_me(&dsk->sk);
+	/* Bytes were freed before: see them, or the bit */
+	smp_mb();
+	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags) ||
+	    !dblp_writable(dsk))
 		return;
-	sk->sk_memcg = NULL;
-	mem_cgroup_sk_alloc(sk);
-	ours = sk->sk_memcg;
-	if (ours == theirs || !size) {
-		mem_cgroup_put(theirs);
-		return;
-	}
-	/* Like packets that come in, it is charged though the cgroup be full */
-	local_bh_disable();
-	charged = __sk_mem_schedule(sk, size, SK_MEM_RECV);
-	local_bh_enable();
-	sk->sk_memcg = theirs;
-	if (charged)
-		__sk_mem_reclaim(sk, size);
-	else
-		swap(ours, theirs);
-	sk->sk_memcg = ours;
-	mem_cgroup_put(theirs);
+	clear_bit(SOCK_NOSPACE, &sock->flags);
+	dblp_wake_writers(dsk);
 }

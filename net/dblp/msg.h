@@ -69,7 +69,7 @@ struct dblp_sock;
  * @need: segments to be repaired: lost, and no copy in flight
  * @lossmap: segments that LOSSMAP frames have not named; no bits before the
  *	first frame
- * @zeros: segments that are elided, see elide.c; no bits if none is to be
+ * @zeros: segments that are elided, see tx_seg.c; no bits if none is to be
  * @ahead: elided segments at positions from @cursor on
  * @undescribed: elided segments in @need
  * @described: elided segments of which a map was ever sent
@@ -188,7 +188,7 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
  * @total: bytes of the user's message, from there, too
  * @seg_size: bytes of each segment but the last
  * @missing: bytes that have not arrived
- * @elided: bytes of segments that were described, see elide.c
+ * @elided: bytes of segments that were described, see tx_seg.c
  * @critical: bytes at the start that may not be missing
  * @budget: ppm: what the sender asks for
  * @budget_pn: packet that said so
@@ -297,7 +297,7 @@ struct dblp_skb_zeros {
  * @stride: bytes from one packet of the train to the next, of one alone its length
  * @n: number of packets; this and what follows is behind what IP keeps here
  * @ecn: ECN field of the IP header
- * @is_zeros: it has no segments but describes some, see elide.c
+ * @is_zeros: it has no segments but describes some, see tx_seg.c
  */
 struct dblp_skb_cb {
 #define DBLP_SKB_RUNS	5
@@ -504,62 +504,53 @@ void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, u32 n, u8 *hdr,
 void dblp_txbuf_frags(const struct dblp_tx_msg *msg, struct sk_buff *skb,
 		      u32 pos, u32 len);
 
-/* elide.c: segments that are all zero */
+/* rx_data.c: segments that come in */
 struct dblp_zeromap dblp_run_zeromap(const struct dblp_run *run,
 				     const struct dblp_data *d);
+int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
+		 const struct dblp_data *d, const struct dblp_frame *meta,
+		 u64 pn, enum dblp_mib_item *why);
+void dblp_rx_settle(struct dblp_sock *dsk, struct dblp_train *t);
+
+/* rx.c: incoming messages */
+bool dblp_rx_may_open(const struct dblp_sock *dsk, const struct dblp_data *d);
+struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
+				 const struct dblp_data *d, u32 seg_size);
+void dblp_rx_unopen(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+struct dblp_rx_msg *dblp_rx_find(struct dblp_sock *dsk, u32 id);
+bool dblp_rx_any_open(struct dblp_sock *dsk);
+void dblp_rx_deliver(struct dblp_sock *dsk, u32 most);
+int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+void dblp_rx_judge(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
+void dblp_rx_judge_all(struct dblp_sock *dsk);
+void dblp_rx_judge_some(struct dblp_sock *dsk, u64 now);
+bool dblp_rx_word(struct dblp_rx_msg *msg, u32 ppm, u64 pn);
+bool dblp_budget_known(struct dblp_sock *dsk, u32 id);
+int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn);
+void dblp_rx_straggler(struct dblp_sock *dsk, u64 pn);
+void dblp_rx_passed(struct dblp_sock *dsk);
+void dblp_set_cap(struct dblp_sock *dsk, u32 ppm);
+struct dblp_rx_msg *dblp_place_next(struct dblp_sock *dsk,
+				    struct dblp_rx_msg *msg, u32 *base);
+bool dblp_place_any(struct dblp_sock *dsk);
+void dblp_place_arrived(struct dblp_sock *dsk);
+bool dblp_rx_ended(const struct dblp_sock *dsk);
+bool dblp_rx_eof(const struct dblp_sock *dsk);
+int dblp_rx_fin(struct dblp_sock *dsk, u32 end);
+void dblp_rx_purge_open(struct dblp_sock *dsk);
+void dblp_rx_purge(struct dblp_sock *dsk);
+
+/* budget.c: the budget of messages under way */
+void dblp_set_budget(struct dblp_sock *dsk, u32 ppm);
+void dblp_budget_late(const struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+
+/* rx_copy.c: their way to the user */
 bool dblp_rx_next_zeros(const struct dblp_rx_msg *msg,
 			const struct sk_buff *skb, u32 *at, u32 *offset,
 			u32 *bytes);
 u32 dblp_rx_zeros_bytes(const struct dblp_rx_msg *msg,
 			const struct sk_buff *skb);
-int dblp_rx_zeros_known(const struct dblp_rx_msg *msg,
-			const struct dblp_run *run, const struct dblp_data *d);
-bool dblp_rx_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-		   const struct dblp_run *run, const struct dblp_data *d);
 u32 dblp_rx_take_zeros(struct sk_buff *skb, u32 most);
-
-/* budget.c: the budget of messages under way */
-void dblp_set_budget(struct dblp_sock *dsk, u32 ppm);
-void dblp_budget_late(const struct dblp_sock *dsk, struct dblp_tx_msg *msg);
-bool dblp_rx_word(struct dblp_rx_msg *msg, u32 ppm, u64 pn);
-bool dblp_budget_known(struct dblp_sock *dsk, u32 id);
-int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn);
-
-/* rx.c: incoming messages */
-int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
-		 const struct dblp_data *d, const struct dblp_frame *meta,
-		 u64 pn, enum dblp_mib_item *why);
-bool dblp_rx_any_open(struct dblp_sock *dsk);
-struct dblp_rx_msg *dblp_rx_find(struct dblp_sock *dsk, u32 id);
-int dblp_rx_fin(struct dblp_sock *dsk, u32 end);
-void dblp_rx_deliver(struct dblp_sock *dsk, u32 most);
-int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
-void dblp_rx_passed(struct dblp_sock *dsk);
-void dblp_rx_purge_open(struct dblp_sock *dsk);
-void dblp_rx_purge(struct dblp_sock *dsk);
-void dblp_set_cap(struct dblp_sock *dsk, u32 ppm);
-bool dblp_rx_ended(const struct dblp_sock *dsk);
-bool dblp_rx_eof(const struct dblp_sock *dsk);
-
-/* work.c: what many messages wait for at once */
-void dblp_rx_wait(struct dblp_sock *dsk, struct dblp_rx_msg *msg, u64 at);
-void dblp_rx_unwait(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
-void dblp_rx_judge(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
-void dblp_rx_judge_all(struct dblp_sock *dsk);
-void dblp_work(struct dblp_sock *dsk, u64 now);
-void dblp_work_finish(struct dblp_sock *dsk);
-
-/* rx_hold.c: the buffers that they are in */
-bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id);
-struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-			       struct dblp_train *t);
-void dblp_rx_unbuffer(struct dblp_rx_msg *msg, struct dblp_train *t);
-bool dblp_rx_attach(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-		    const struct dblp_run *run, u32 offset, u32 hdr_len);
-void dblp_rx_detach(struct dblp_rx_msg *msg, struct dblp_train *t);
-void dblp_rx_settle(struct dblp_sock *dsk, struct dblp_train *t);
-
-/* rx_copy.c: their way to the user */
 void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to);
 int dblp_rx_copy(const struct dblp_rx_msg *msg, struct sk_buff_head *skbs,
 		 u32 base, struct dblp_rx_cursor *c);
@@ -570,13 +561,5 @@ bool dblp_row_from_iter(void *to, u32 stride, u32 len, u32 n,
 			struct iov_iter *from);
 bool dblp_row_to_iter(const void *from, u32 stride, u32 len, u32 n,
 		      struct iov_iter *to);
-
-/* credit.c: what the peer may send */
-u64 dblp_rx_cost(const struct dblp_rx_msg *msg);
-void dblp_rx_credit(struct dblp_sock *dsk);
-u64 dblp_rx_credit_waits(const struct dblp_sock *dsk);
-bool dblp_rx_offer(struct dblp_sock *dsk);
-void dblp_rx_give_back(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
-void dblp_rx_consume(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 
 #endif /* _NET_DBLP_MSG_H */

@@ -222,6 +222,29 @@ static void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now)
 		dsk->ack_at = at;
 }
 
+/*
+ * What many messages wait for at once is done in steps.
+ *
+ * A packet that lets one message be read lets all be read that wait behind it, one
+ * that changes the cap changes what is sent of each message, and a moment can be
+ * the deadline of all. There may be thousands of them. So whoever finds that out
+ * only notes what is to be done. dblp_work() does some of it, when packets come and from
+ * the timer. That goes on when as much time has passed again: in between come packets
+ * of others, who waits for the socket, and processes.
+ *
+ * Nothing is looked at twice for one reason, and what was noted last comes last.
+ */
+
+/* @work_at is in the past: it is set anew */
+static void dblp_work(struct dblp_sock *dsk, u64 now)
+{
+	dsk->work_at = 0;
+	dblp_rx_deliver(dsk, DBLP_STEPS);
+	dblp_rx_judge_some(dsk, now);
+	dblp_tx_recount_some(dsk);
+	dblp_tx_settle(dsk, DBLP_STEPS);
+}
+
 /**
  * dblp_push() - send everything that may go now, and set the timer
  * @dsk: socket

@@ -21,13 +21,6 @@
  */
 #define DBLP_PLACED_MIN	8
 
-/*
- * Pieces behind the one whose turn it is that are looked at for something to place,
- * with each packet and each call. A sender that goes has fewer under way, as long as
- * it has memory: see dblp_piece_len(). What is in others waits until they are near.
- */
-#define DBLP_PLACE_AHEAD	256U
-
 /**
  * struct dblp_place - one call of recvmsg()
  * @m: from the user
@@ -60,71 +53,6 @@ struct dblp_place {
 	u32			bytes;
 	bool			eor;
 };
-
-/* Does the end of @msg say that it is on @rx_ready? */
-static bool dblp_place_is_ready(const struct dblp_sock *dsk,
-				const struct dblp_rx_msg *msg)
-{
-	return msg->closed && dblp_before(msg->id, dsk->rx_next);
-}
-
-/*
- * Walk the pieces of the message whose turn it is, as far as it is known where
- * they belong, and that is near: @msg is the last one and @base its offset, NULL to begin with.
- */
-static struct dblp_rx_msg *dblp_place_next(struct dblp_sock *dsk,
-					   struct dblp_rx_msg *msg, u32 *base)
-{
-	u32 id = dsk->rx_next;
-
-	if (!msg) {
-		*base = dsk->rx_placed;
-		if (!list_empty(&dsk->rx_ready))
-			return list_first_entry(&dsk->rx_ready,
-						struct dblp_rx_msg, list);
-	} else {
-		if (msg->meta_missing || msg->total - *base <= msg->len)
-			return NULL;
-		*base += msg->len;
-		if (!dblp_place_is_ready(dsk, msg))
-			id = msg->id + 1;
-		else if (!list_is_last(&msg->list, &dsk->rx_ready))
-			return list_next_entry(msg, list);
-	}
-	if (id - dsk->rx_next >= DBLP_PLACE_AHEAD)
-		return NULL;
-	msg = dblp_rx_find(dsk, id);
-	if (msg && !msg->meta_missing && msg->offset != *base)
-		return NULL;
-	return msg;
-}
-
-static bool dblp_place_any(struct dblp_sock *dsk)
-{
-	struct dblp_rx_msg *msg = NULL;
-	u32 base;
-
-	if (!list_empty(&dsk->rx_ready))
-		return true;
-	while ((msg = dblp_place_next(dsk, msg, &base)))
-		if (!skb_queue_empty(&msg->skbs))
-			return true;
-	return false;
-}
-
-/**
- * dblp_place_arrived() - segments have come: perhaps there is something to read
- * @dsk: socket in placement mode
- */
-void dblp_place_arrived(struct dblp_sock *dsk)
-{
-	sock_owned_by_me(&dsk->sk);
-	if (dsk->rx_placeable || !dblp_place_any(dsk))
-		return;
-	dsk->rx_placeable = true;
-	if (!sock_flag(&dsk->sk, SOCK_DEAD))
-		dsk->sk.sk_data_ready(&dsk->sk);
-}
 
 /** dblp_place_bytes() - bytes that recvmsg() could place now */
 u64 dblp_place_bytes(struct dblp_sock *dsk)

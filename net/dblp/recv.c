@@ -136,7 +136,7 @@ int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep)
 	int err = 0;
 
 	sock_owned_by_me(&dsk->sk);
-	/* There may be more than was done so far, see work.c */
+	/* There may be more than was done so far, see dblp_work() */
 	if (!dblp_readable(dsk))
 		dblp_rx_deliver(dsk, DBLP_STEPS);
 	if (dblp_may_read(dsk))

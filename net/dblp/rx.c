@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Incoming messages: from segments to the user's bytes.
+ * Incoming messages: from the first segment to the user.
  *
- * A message is opened by whichever of its segments comes first, is closed when
- * closing.c says so, waits for its turn, is read, and stays known until the
+ * A message is opened by whichever of its segments comes first (rx_data.c), is closed
+ * when core/closing.c says so, waits for its turn, is read, and stays known until the
  * peer has heard all there is to hear about it.
  */
 #include "dblp.h"
 #include "trace.h"
 
-static bool dblp_rx_may_open(const struct dblp_sock *dsk,
-			     const struct dblp_data *d)
+/**
+ * dblp_rx_may_open() - may the peer begin this message?
+ * @dsk: socket
+ * @d: data header of a packet of it
+ */
+bool dblp_rx_may_open(const struct dblp_sock *dsk, const struct dblp_data *d)
 {
+	sock_owned_by_me(&dsk->sk);
 	if (!dblp_before(d->msg_id, dsk->rx_max_msg))
 		return false;
 	if (dsk->rx_fin && !dblp_before(d->msg_id, dsk->rx_end))
@@ -43,12 +48,21 @@ static bool dblp_rx_less(struct rb_node *a, const struct rb_node *b)
 	return dblp_rx_cmp(&rb_entry(a, struct dblp_rx_msg, node)->id, b) < 0;
 }
 
-static struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
-					const struct dblp_data *d, u32 seg_size)
+/**
+ * dblp_rx_open() - begin a message
+ * @dsk: socket
+ * @d: data header of its packet that came first; dblp_rx_may_open() allows it
+ * @seg_size: bytes of its segments
+ *
+ * Return: the message, or NULL if there is no memory.
+ */
+struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
+				 const struct dblp_data *d, u32 seg_size)
 {
 	u32 n = DIV_ROUND_UP(d->msg_len, seg_size), size;
 	struct dblp_rx_msg *msg;
 
+	sock_owned_by_me(&dsk->sk);
 	/* No allocation takes more */
 	size = roundup_pow_of_two(struct_size(msg, bits, 0) +
 				  dblp_segmap_bytes(n));
@@ -118,35 +132,44 @@ static void dblp_rx_erase(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	rb_erase(&msg->node, &dsk->rx_msgs);
 }
 
-static void dblp_rx_unopen(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+/*
+ * An open message cannot be closed now. It may be when the cap is raised, a first pass
+ * is over, or at time @at; 0 never.
+ */
+static void dblp_rx_wait(struct dblp_sock *dsk, struct dblp_rx_msg *msg, u64 at)
 {
+	if (list_empty(&msg->list))
+		list_add_tail(&msg->list, &dsk->rx_waits);
+	if (!at)
+		return;
+	/* That it is looked at too early does no harm */
+	if (!RB_EMPTY_NODE(&msg->due.node)) {
+		if (msg->due.expires <= at)
+			return;
+		timerqueue_del(&dsk->rx_due, &msg->due);
+	}
+	msg->due.expires = at;
+	timerqueue_add(&dsk->rx_due, &msg->due);
+	dsk->work_at = dblp_earliest(dsk->work_at, at);
+}
+
+/* A message is closed, or goes */
+static void dblp_rx_unwait(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	list_del_init(&msg->list);
+	if (!RB_EMPTY_NODE(&msg->due.node))
+		timerqueue_del(&dsk->rx_due, &msg->due);
+}
+
+/** dblp_rx_unopen() - the packet that a message began with is refused */
+void dblp_rx_unopen(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	sock_owned_by_me(&dsk->sk);
 	dblp_rx_unwait(dsk, msg);
 	dblp_rx_erase(dsk, msg);
 	dsk->rx_opened -= dblp_rx_cost(msg);
 	dblp_rx_end(dsk);
 	dblp_rx_put(dsk, msg);
-}
-
-/* Every packet of a message says the same about it, but for its budget */
-static bool dblp_rx_agrees(const struct dblp_rx_msg *msg,
-			   const struct dblp_data *d, u32 seg_size,
-			   const struct dblp_frame *meta)
-{
-	if (msg->len != d->msg_len || msg->seg_size != seg_size ||
-	    msg->policy != d->policy || msg->phase != d->phase ||
-	    msg->meta != d->meta)
-		return false;
-	if (!meta)
-		return true;
-	if (meta->meta.msg_id != d->msg_id || !d->meta ||
-	    meta->meta.critical > msg->len ||
-	    meta->meta.total - meta->meta.offset < msg->len)
-		return false;
-	return msg->meta_missing || (meta->meta.tag == msg->tag &&
-				     meta->meta.critical == msg->critical &&
-				     meta->meta.deadline == msg->deadline &&
-				     meta->meta.offset == msg->offset &&
-				     meta->meta.total == msg->total);
 }
 
 /* Propagation time there and back, as far as known */
@@ -409,161 +432,125 @@ int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	return verdict == DBLP_WAIT ? 0 : dblp_rx_close(dsk, msg, verdict);
 }
 
-/* Bytes of the run's segments */
-static u32 dblp_rx_bytes(const struct dblp_rx_msg *msg,
-			 const struct dblp_run *run, const struct dblp_data *d)
-{
-	return min(run->n * msg->seg_size, msg->len - d->offset);
-}
-
-/* New segments of an open message; if this fails, they never came */
-static bool dblp_rx_segments(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-			     const struct dblp_run *run,
-			     const struct dblp_data *d)
-{
-	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + run->h.ctl_len;
-	u32 bytes = dblp_rx_bytes(msg, run, d);
-	u32 seg = d->offset / msg->seg_size;
-
-	if (!dblp_rx_attach(dsk, msg, run, d->offset, hdr_len))
-		return false;
-	dblp_segmap_add_run(&msg->have, seg, run->n);
-	msg->missing -= bytes;
-	if (!dblp_rx_try_close(dsk, msg)) {
-		if (dsk->placement)
-			dblp_place_arrived(dsk);
-		return true;
-	}
-
-	msg->missing += bytes;
-	dblp_segmap_del_run(&msg->have, seg, run->n);
-	msg->hole = min(msg->hole, seg);
-	dblp_rx_detach(msg, run->train);
-	return false;
-}
-
-/*
- * The first segment of a message brings its META, and starts the clock. The
- * pieces of a large message have one clock together: that of the piece before.
+/**
+ * dblp_rx_judge() - close a message if that is allowed, where no packet can be
+ * refused: when there is no memory, try again
+ * @dsk: socket
+ * @msg: open message
  */
-static void dblp_rx_deadline(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+void dblp_rx_judge(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
-	const struct dblp_rx_msg *before;
-
-	if (!msg->deadline)
-		return;
-	if (msg->offset) {
-		before = dblp_rx_find(dsk, msg->id - 1);
-		if (before)
-			msg->deadline_at = before->deadline_at;
-		else if (msg->id == dsk->rx_next)
-			msg->deadline_at = dsk->rx_deadline_at;
-	}
-	if (!msg->deadline_at)
-		msg->deadline_at = ktime_get_ns() +
-				   (u64)msg->deadline * NSEC_PER_USEC;
+	sock_owned_by_me(&dsk->sk);
+	dblp_rx_unwait(dsk, msg);
+	if (dblp_rx_try_close(dsk, msg))
+		dblp_rx_wait(dsk, msg, ktime_get_ns() + DBLP_RETRY_NS);
 }
 
-static void dblp_rx_round(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-			  const struct dblp_run *run,
-			  const struct dblp_data *d, u64 pn, bool known)
+/** dblp_rx_judge_all() - perhaps more may be forgiven now */
+void dblp_rx_judge_all(struct dblp_sock *dsk)
 {
-	u32 bytes = d->zeros ? 0 : dblp_rx_bytes(msg, run, d);
-	u64 now = ktime_get_ns();
+	sock_owned_by_me(&dsk->sk);
+	if (list_empty(&dsk->rx_waits))
+		return;
+	list_splice_tail_init(&dsk->rx_waits, &dsk->rx_judge);
+	dblp_work_soon(dsk);
+}
 
-	if (!known)
-		dblp_round_segment(&msg->round, bytes, now);
-	if (d->repair)
-		dblp_round_pass(&msg->round, &dsk->early, pn, now);
+/* The message that waits longest for what has happened, or whose time has come */
+static struct dblp_rx_msg *dblp_rx_next_judged(struct dblp_sock *dsk, u64 now)
+{
+	struct timerqueue_node *due = timerqueue_getnext(&dsk->rx_due);
+
+	if (due && due->expires <= now)
+		return container_of(due, struct dblp_rx_msg, due);
+	return list_first_entry_or_null(&dsk->rx_judge, struct dblp_rx_msg,
+					list);
 }
 
 /**
- * dblp_rx_data() - take the segments of DATA packets
+ * dblp_rx_judge_some() - go on with that, and with what is due: a step of dblp_work()
  * @dsk: socket
- * @run: the packets; if not all of them share the fate of the first, @n is
- *	lowered
- * @d: data header of the first
- * @meta: its META frame, or NULL
- * @pn: packet number of the first
- * @why: where the reason goes if they are not taken
- *
- * Return: 1 if they were taken, 0 if they are not needed and to be
- * acknowledged, -1 if they are refused and nothing was changed.
+ * @now: the time
  */
-int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
-		 const struct dblp_data *d, const struct dblp_frame *meta,
-		 u64 pn, enum dblp_mib_item *why)
+void dblp_rx_judge_some(struct dblp_sock *dsk, u64 now)
 {
-	u32 seg_size = run->h.seg_size, seg = d->offset / seg_size;
+	struct timerqueue_node *due;
 	struct dblp_rx_msg *msg;
-	bool opened = false, news, ok;
-	int known;
+	int n = DBLP_STEPS;
 
 	sock_owned_by_me(&dsk->sk);
-	if (pn < dsk->early.pass_pn)
-		dblp_early_late(&dsk->early, pn, dblp_rx_largest(dsk),
-				dblp_rx_rtt(dsk), ktime_get_ns());
-	msg = dblp_rx_find(dsk, d->msg_id);
-	if (!msg && dblp_before(d->msg_id, dsk->rx_next)) {
-		dblp_ctl_late(dsk, d->msg_id);
-		*why = DBLP_MIB_DROPLATE;
-		return 0;
+	while (n-- && (msg = dblp_rx_next_judged(dsk, now)))
+		dblp_rx_judge(dsk, msg);
+	if (dblp_rx_next_judged(dsk, now)) {
+		dblp_work_soon(dsk);
+		return;
 	}
-	if (!msg) {
-		*why = DBLP_MIB_DROPWINDOW;
-		if (!dblp_rx_may_open(dsk, d))
-			return -1;
-		*why = DBLP_MIB_DROPMEMORY;
-		msg = dblp_rx_open(dsk, d, seg_size);
-		if (!msg)
-			return -1;
-		opened = true;
-	}
+	due = timerqueue_getnext(&dsk->rx_due);
+	if (due)
+		dsk->work_at = dblp_earliest(dsk->work_at, due->expires);
+}
 
-	*why = DBLP_MIB_DROPMISMATCH;
-	if (!dblp_rx_agrees(msg, d, seg_size, meta))
-		goto refuse;
-	*why = DBLP_MIB_DROPLATE;
-	if (msg->closed) {
-		dblp_ctl_late(dsk, d->msg_id);
+/**
+ * dblp_rx_word() - what the sender says of the budget of an open message
+ * @msg: the message
+ * @ppm: the budget
+ * @pn: number of the packet that says so
+ *
+ * Return: true if it has changed.
+ */
+bool dblp_rx_word(struct dblp_rx_msg *msg, u32 ppm, u64 pn)
+{
+	if (pn < msg->budget_pn)
+		return false;
+	msg->budget_pn = pn;
+	if (msg->budget == ppm)
+		return false;
+	msg->budget = ppm;
+	return true;
+}
+
+/**
+ * dblp_budget_known() - has something of a message come?
+ * @dsk: socket
+ * @id: the message
+ *
+ * A BUDGET that comes before its message is refused: it will be sent again. To
+ * keep it would mean to keep something for a message that may never come.
+ */
+bool dblp_budget_known(struct dblp_sock *dsk, u32 id)
+{
+	sock_owned_by_me(&dsk->sk);
+	return dblp_before(id, dsk->rx_next) || dblp_rx_find(dsk, id);
+}
+
+/**
+ * dblp_rx_budget() - the sender has changed the budget of a message
+ * @dsk: socket
+ * @f: BUDGET frame; dblp_budget_known() says so
+ * @pn: number of its packet
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn)
+{
+	struct dblp_rx_msg *msg = dblp_rx_find(dsk, f->budget.msg_id);
+
+	sock_owned_by_me(&dsk->sk);
+	if (!msg || msg->closed || !dblp_rx_word(msg, f->budget.ppm, pn))
 		return 0;
-	}
-	known = d->zeros ? dblp_rx_zeros_known(msg, run, d) :
-			   dblp_segmap_test(&msg->have, seg);
-	if (known < 0) {
-		*why = DBLP_MIB_DROPMISMATCH;
-		goto refuse;
-	}
-	if (meta && msg->meta_missing) {
-		msg->tag = meta->meta.tag;
-		msg->critical = meta->meta.critical;
-		msg->offset = meta->meta.offset;
-		msg->total = meta->meta.total;
-		msg->deadline = meta->meta.deadline;
-		msg->meta_missing = 0;
-		dblp_rx_deadline(dsk, msg);
-	}
-	if (opened)
-		trace_dblp_msg_open(dsk, NULL, msg);
-	news = dblp_rx_word(msg, d->budget, pn);
-	if (run->n > 1)
-		run->n = max(dblp_segmap_free(&msg->have, seg, run->n), 1U);
-	if (msg->policy == DBLP_POLICY_EARLY)
-		dblp_rx_round(dsk, msg, run, d, pn, known);
-	if (known) {
-		if (news)
-			dblp_rx_judge(dsk, msg);
-		return 0;
-	}
-	*why = DBLP_MIB_DROPMEMORY;
-	ok = d->zeros ? dblp_rx_zeros(dsk, msg, run, d) :
-			dblp_rx_segments(dsk, msg, run, d);
-	if (ok)
-		return 1;
-refuse:
-	if (opened)
-		dblp_rx_unopen(dsk, msg);
-	return -1;
+	return dblp_rx_try_close(dsk, msg);
+}
+
+/**
+ * dblp_rx_straggler() - a packet came that a first pass did not wait for
+ * @dsk: socket
+ * @pn: its number
+ */
+void dblp_rx_straggler(struct dblp_sock *dsk, u64 pn)
+{
+	sock_owned_by_me(&dsk->sk);
+	dblp_early_late(&dsk->early, pn, dblp_rx_largest(dsk),
+			dblp_rx_rtt(dsk), ktime_get_ns());
 }
 
 /** dblp_rx_passed() - a packet came; was a first pass waiting for it? */
@@ -588,6 +575,86 @@ void dblp_set_cap(struct dblp_sock *dsk, u32 ppm)
 	dblp_rx_judge_all(dsk);
 	dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
 	dblp_flush(dsk);
+}
+
+/*
+ * Pieces behind the one whose turn it is that are looked at for something to place,
+ * with each packet and each call. A sender that goes has fewer under way, as long as
+ * it has memory: see dblp_piece_len(). What is in others waits until they are near.
+ */
+#define DBLP_PLACE_AHEAD	256U
+
+/* Does the end of @msg say that it is on @rx_ready? */
+static bool dblp_place_is_ready(const struct dblp_sock *dsk,
+				const struct dblp_rx_msg *msg)
+{
+	return msg->closed && dblp_before(msg->id, dsk->rx_next);
+}
+
+/**
+ * dblp_place_next() - walk the pieces of the message whose turn it is, as far as it is
+ * known where they belong, and that is near
+ * @dsk: socket in placement mode
+ * @msg: the last one, NULL to begin with
+ * @base: its offset in the message of the user; set to that of the next
+ *
+ * Return: the next one, or NULL.
+ */
+struct dblp_rx_msg *dblp_place_next(struct dblp_sock *dsk,
+				    struct dblp_rx_msg *msg, u32 *base)
+{
+	u32 id = dsk->rx_next;
+
+	sock_owned_by_me(&dsk->sk);
+	if (!msg) {
+		*base = dsk->rx_placed;
+		if (!list_empty(&dsk->rx_ready))
+			return list_first_entry(&dsk->rx_ready,
+						struct dblp_rx_msg, list);
+	} else {
+		if (msg->meta_missing || msg->total - *base <= msg->len)
+			return NULL;
+		*base += msg->len;
+		if (!dblp_place_is_ready(dsk, msg))
+			id = msg->id + 1;
+		else if (!list_is_last(&msg->list, &dsk->rx_ready))
+			return list_next_entry(msg, list);
+	}
+	if (id - dsk->rx_next >= DBLP_PLACE_AHEAD)
+		return NULL;
+	msg = dblp_rx_find(dsk, id);
+	if (msg && !msg->meta_missing && msg->offset != *base)
+		return NULL;
+	return msg;
+}
+
+/** dblp_place_any() - is there something to be placed? */
+bool dblp_place_any(struct dblp_sock *dsk)
+{
+	struct dblp_rx_msg *msg = NULL;
+	u32 base;
+
+	sock_owned_by_me(&dsk->sk);
+	if (!list_empty(&dsk->rx_ready))
+		return true;
+	while ((msg = dblp_place_next(dsk, msg, &base)))
+		if (!skb_queue_empty(&msg->skbs))
+			return true;
+	return false;
+}
+
+/**
+ * dblp_place_arrived() - segments have come: perhaps there is something to read
+ * @dsk: socket in placement mode
+ */
+void dblp_place_arrived(struct dblp_sock *dsk)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (dsk->rx_placeable || !dblp_place_any(dsk))
+		return;
+	dsk->rx_placeable = true;
+	if (!sock_flag(&dsk->sk, SOCK_DEAD))
+		dsk->sk.sk_data_ready(&dsk->sk);
 }
 
 /** dblp_rx_ended() - has everything arrived that will ever come? */

@@ -7,6 +7,76 @@
 #include "dblp.h"
 #include "window.h"
 
+/* The zero map in a buffer */
+static struct dblp_zeromap dblp_rx_zeromap(const struct sk_buff *skb)
+{
+	const struct dblp_skb_zeros *zeros = &DBLP_SKB_CB(skb)->zeros;
+
+	return (struct dblp_zeromap) {
+		.p = skb->data + zeros->hdr_len,
+		.first = zeros->first,
+		.words = zeros->words,
+	};
+}
+
+/**
+ * dblp_rx_next_zeros() - next bytes of a message that a buffer says are zero
+ * @msg: the message
+ * @skb: buffer with a zero map
+ * @at: bit of the map to start at, @from of the map at first; moved behind them
+ * @offset: where the offset of the first goes
+ * @bytes: where their number goes
+ *
+ * Return: false if there are no more up to @to.
+ */
+bool dblp_rx_next_zeros(const struct dblp_rx_msg *msg,
+			const struct sk_buff *skb, u32 *at, u32 *offset,
+			u32 *bytes)
+{
+	struct dblp_zeromap z = dblp_rx_zeromap(skb);
+	u32 first, n;
+
+	if (*at >= DBLP_SKB_CB(skb)->zeros.to ||
+	    !dblp_zeromap_next(&z, at, &first, &n))
+		return false;
+	*offset = first * msg->seg_size;
+	*bytes = min(n * msg->seg_size, msg->len - *offset);
+	return true;
+}
+
+/** dblp_rx_zeros_bytes() - bytes that a buffer describes and that nobody took */
+u32 dblp_rx_zeros_bytes(const struct dblp_rx_msg *msg,
+			const struct sk_buff *skb)
+{
+	u32 at = DBLP_SKB_CB(skb)->zeros.from, offset, bytes, sum = 0;
+
+	while (dblp_rx_next_zeros(msg, skb, &at, &offset, &bytes))
+		sum += bytes;
+	return sum;
+}
+
+/**
+ * dblp_rx_take_zeros() - take what a buffer describes, to place it
+ * @skb: buffer with a zero map
+ * @most: so many runs of segments at most
+ *
+ * Return: number of runs taken: those from @from to @to of the map.
+ */
+u32 dblp_rx_take_zeros(struct sk_buff *skb, u32 most)
+{
+	struct dblp_skb_zeros *zeros = &DBLP_SKB_CB(skb)->zeros;
+	struct dblp_zeromap z = dblp_rx_zeromap(skb);
+	u32 at = zeros->from, first, n, runs = 0;
+
+	while (runs < most && dblp_zeromap_next(&z, &at, &first, &n))
+		runs++;
+	zeros->to = at;
+	/* Nothing but bits that are 0 may follow */
+	if (!dblp_zeromap_next(&z, &at, &first, &n))
+		zeros->to = 32 * zeros->words;
+	return runs;
+}
+
 /**
  * dblp_rx_cursor_init() - begin to hand a message to the user
  * @c: filled

@@ -11,66 +11,6 @@
 
 #include "dblp.h"
 
-/**
- * dblp_writable() - does the send buffer take another message?
- * @dsk: socket, perhaps not locked
- *
- * No piece takes more than half of the buffer, so when half of it is free any
- * will fit. While all sockets together have much of the machine's memory, each
- * sends what it has before it takes more: those who receive need some, too.
- */
-bool dblp_writable(const struct dblp_sock *dsk)
-{
-	int queued = READ_ONCE(dsk->sk.sk_wmem_queued);
-
-	if (queued && sk_under_memory_pressure(&dsk->sk))
-		return false;
-	return queued <= READ_ONCE(dsk->sk.sk_sndbuf) / 2;
-}
-
-static void dblp_wake_writers(struct dblp_sock *dsk)
-{
-	struct sock *sk = &dsk->sk;
-	struct socket_wq *wq;
-
-	rcu_read_lock();
-	wq = rcu_dereference(sk->sk_wq);
-	if (skwq_has_sleeper(wq))
-		wake_up_interruptible_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM |
-					   EPOLLWRBAND);
-	sk_wake_async(sk, SOCK_WAKE_SPACE, POLL_OUT);
-	rcu_read_unlock();
-}
-
-/**
- * dblp_no_space() - somebody may wait for dblp_writable()
- * @dsk: socket of a process in a call
- *
- * He must look at it once more. Those who wait for something else, as who has
- * sent and waits for an answer, are not woken in vain.
- */
-void dblp_no_space(struct dblp_sock *dsk)
-{
-	set_bit(SOCK_NOSPACE, &dsk->sk.sk_socket->flags);
-	/* Pairs with the one in dblp_write_space() */
-	smp_mb__after_atomic();
-}
-
-/** dblp_write_space() - wake those who wait for dblp_writable() */
-void dblp_write_space(struct dblp_sock *dsk)
-{
-	struct socket *sock = dsk->sk.sk_socket;
-
-	sock_owned_by_me(&dsk->sk);
-	/* Bytes were freed before: see them, or the bit */
-	smp_mb();
-	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags) ||
-	    !dblp_writable(dsk))
-		return;
-	clear_bit(SOCK_NOSPACE, &sock->flags);
-	dblp_wake_writers(dsk);
-}
-
 /* What a message is sent with: the socket's settings, or those of a cmsg */
 static int dblp_get_sndinfo(struct msghdr *m, struct dblp_sndinfo *info)
 {

@@ -2,6 +2,8 @@
 /*
  * Sockets as objects: how they come and go, and what netlink sees and sets of them.
  */
+#include <linux/memcontrol.h>
+
 #include "dblp.h"
 
 static void dblp_destruct(struct sock *sk)
@@ -137,6 +139,47 @@ void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener)
 	child->tos = listener->tos;
 	child->cc.ops = listener->cc.ops;
 	dblp_inherit_config(child, listener);
+}
+
+/**
+ * dblp_accept_memory() - who accepts a connection pays for what it has
+ * @sk: connection, locked, that nobody has seen yet
+ *
+ * Its listener has paid for what came before. Charge who accepts it for that, too,
+ * then give it back for the listener: what inet_csk_accept() does, with what
+ * modules may use.
+ *
+ * Context: process.
+ */
+void dblp_accept_memory(struct sock *sk)
+{
+	int size = PAGE_ALIGN(sk->sk_forward_alloc +
+			      atomic_read(&sk->sk_rmem_alloc) +
+			      dblp_ring_truesize(dblp_sk(sk)));
+	struct mem_cgroup *theirs = sk->sk_memcg, *ours;
+	bool charged;
+
+	sock_owned_by_me(sk);
+	if (!mem_cgroup_sockets_enabled)
+		return;
+	sk->sk_memcg = NULL;
+	mem_cgroup_sk_alloc(sk);
+	ours = sk->sk_memcg;
+	if (ours == theirs || !size) {
+		mem_cgroup_put(theirs);
+		return;
+	}
+	/* Like packets that come in, it is charged though the cgroup be full */
+	local_bh_disable();
+	charged = __sk_mem_schedule(sk, size, SK_MEM_RECV);
+	local_bh_enable();
+	sk->sk_memcg = theirs;
+	if (charged)
+		__sk_mem_reclaim(sk, size);
+	else
+		swap(ours, theirs);
+	sk->sk_memcg = ours;
+	mem_cgroup_put(theirs);
 }
 
 /**
