@@ -729,6 +729,19 @@ static inline bool dblp_connecting(const struct dblp_sock *dsk)
 }
 
 /**
+ * dblp_pn_full() - the number in full of a packet that came
+ * @seen: numbers that came before
+ * @low: its low 32 bits
+ *
+ * Return: the number, negative as s64 if it cannot be one.
+ */
+static inline u64 dblp_pn_full(const struct dblp_ranges *seen, u32 low)
+{
+	return dblp_pn_expand(seen->n ? seen->r[seen->n - 1].last : U64_MAX,
+			      low);
+}
+
+/**
  * dblp_end() - a connection has to end
  * @dsk: socket; dblp_flush() is to follow
  * @reason: for the peer
@@ -759,18 +772,28 @@ int dblp_wait_connected(struct dblp_sock *dsk, long timeo);
 /* send.c: sendmsg() */
 int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len);
 
-/* recv.c: recvmsg(); place.c: in placement mode */
-int dblp_place_msg(struct dblp_sock *dsk, struct msghdr *m, size_t size,
-		   int flags, long timeo);
+/* recv.c: recvmsg() */
+int dblp_recvmsg(struct socket *sock, struct msghdr *m, size_t size, int flags);
 u64 dblp_place_bytes(struct dblp_sock *dsk);
+
+/* recv_copy.c: what both ways to receive share */
+bool dblp_rx_next_zeros(const struct dblp_rx_msg *msg,
+			const struct sk_buff *skb, u32 *at, u32 *offset,
+			u32 *bytes);
+u32 dblp_rx_zeros_bytes(const struct dblp_rx_msg *msg,
+			const struct sk_buff *skb);
+u32 dblp_rx_take_zeros(struct sk_buff *skb, u32 most);
+void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to);
+int dblp_rx_copy(const struct dblp_rx_msg *msg, struct sk_buff_head *skbs,
+		 u32 base, struct dblp_rx_cursor *c);
+int dblp_rx_fill_holes(const struct dblp_rx_msg *msg, struct dblp_rx_cursor *c);
 size_t dblp_cmsg_len(const struct msghdr *m, size_t size);
-bool dblp_readable(const struct dblp_sock *dsk);
-int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep);
-void dblp_rx_release(struct dblp_sock *dsk);
 void dblp_put_ranges(struct msghdr *m, struct dblp_range *r, u32 ranges);
 void dblp_put_rcvinfo(struct msghdr *m, const struct list_head *pieces);
+bool dblp_readable(const struct dblp_sock *dsk);
+void dblp_rx_release(struct dblp_sock *dsk);
+int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep);
 void dblp_rx_was_read(struct dblp_sock *dsk, struct list_head *pieces);
-int dblp_recvmsg(struct socket *sock, struct msghdr *m, size_t size, int flags);
 
 /* sockopt.c */
 int dblp_setsockopt(struct socket *sock, int level, int name, sockptr_t optval,
@@ -920,7 +943,21 @@ int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
 void dblp_count_drops(struct net *net, const struct dblp_sock *dsk,
 		      enum dblp_mib_item why, u32 n);
 
-/* input_ctl.c: what their frames do */
+/* sysctl.c */
+int dblp_sysctl_init(struct net *net, struct dblp_net *dn, long *mem);
+void dblp_sysctl_exit(struct dblp_net *dn);
+
+/* output.c: what is sent, and when */
+void dblp_push(struct dblp_sock *dsk);
+void dblp_probe(struct dblp_sock *dsk, u64 now);
+
+/* frames.c: frames that are not repeated by themselves, and those that come */
+void dblp_ack_done(struct dblp_sock *dsk);
+u8 *dblp_put_ecn(struct dblp_sock *dsk, u8 *p, const u8 *end);
+u8 *dblp_put_news(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now);
+u8 *dblp_put_meta(const struct dblp_tx_msg *msg, u8 *p, const u8 *end);
+void dblp_ranges_free(struct dblp_sock *dsk);
+void dblp_note_received(struct dblp_sock *dsk, const struct dblp_run *run);
 enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk,
 				       const struct dblp_run *run,
 				       struct dblp_frame *f,
@@ -928,32 +965,16 @@ enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk,
 int dblp_apply_frames(struct dblp_sock *dsk, const struct dblp_run *run,
 		      struct dblp_frame *f);
 
-/* sysctl.c */
-int dblp_sysctl_init(struct net *net, struct dblp_net *dn, long *mem);
-void dblp_sysctl_exit(struct dblp_net *dn);
-
-/* output.c */
-bool dblp_lose_size_probes(struct dblp_sock *dsk);
-void dblp_lose_larger(struct dblp_sock *dsk, u32 mss);
-void dblp_lose_oldest(struct dblp_sock *dsk, u32 n);
-void dblp_loss_expired(struct dblp_sock *dsk, u64 now);
-void dblp_push(struct dblp_sock *dsk);
-void dblp_probe(struct dblp_sock *dsk, u64 now);
-
-/* ack.c: what came, and frames that are not repeated by themselves */
-u64 dblp_pn_full(const struct dblp_ranges *seen, u32 low);
-void dblp_note_received(struct dblp_sock *dsk, const struct dblp_run *run);
-void dblp_ranges_free(struct dblp_sock *dsk);
-void dblp_ack_done(struct dblp_sock *dsk);
-u8 *dblp_put_ecn(struct dblp_sock *dsk, u8 *p, const u8 *end);
-u8 *dblp_put_news(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now);
-u8 *dblp_put_meta(const struct dblp_tx_msg *msg, u8 *p, const u8 *end);
-
-/* ring.c: the memory of the ring of packets sent */
+/* sent.c: packets sent */
 u32 dblp_ring_truesize(const struct dblp_sock *dsk);
 int dblp_ring_init(struct dblp_sock *dsk, gfp_t gfp);
 void dblp_ring_free(struct dblp_sock *dsk);
 u32 dblp_ring_room(struct dblp_sock *dsk, u32 want);
+int dblp_sent_acked(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now);
+void dblp_loss_expired(struct dblp_sock *dsk, u64 now);
+bool dblp_lose_size_probes(struct dblp_sock *dsk);
+void dblp_lose_larger(struct dblp_sock *dsk, u32 mss);
+void dblp_lose_oldest(struct dblp_sock *dsk, u32 n);
 
 /* memory.c: whom memory is charged to */
 bool dblp_wmem_schedule(struct sock *sk, int size);

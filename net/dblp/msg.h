@@ -212,7 +212,7 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
  * @truesize: bytes charged to the socket for this and @bits
  * @skbs: their bytes in order of arrival; &struct dblp_skb_cb
  * @packed: of @skbs, memory of the message that may have room, or NULL
- * @place_node: on the list of a reader in placement mode, see place.c
+ * @place_node: on the list of a reader in placement mode, see recv.c
  * @taken: of @skbs, what that reader is copying
  * @base: bytes of the user's message before this piece, as he knows it
  * @bits: memory of @have
@@ -543,18 +543,6 @@ void dblp_rx_purge(struct dblp_sock *dsk);
 /* budget.c: the budget of messages under way */
 void dblp_set_budget(struct dblp_sock *dsk, u32 ppm);
 void dblp_budget_late(const struct dblp_sock *dsk, struct dblp_tx_msg *msg);
-
-/* rx_copy.c: their way to the user */
-bool dblp_rx_next_zeros(const struct dblp_rx_msg *msg,
-			const struct sk_buff *skb, u32 *at, u32 *offset,
-			u32 *bytes);
-u32 dblp_rx_zeros_bytes(const struct dblp_rx_msg *msg,
-			const struct sk_buff *skb);
-u32 dblp_rx_take_zeros(struct sk_buff *skb, u32 most);
-void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to);
-int dblp_rx_copy(const struct dblp_rx_msg *msg, struct sk_buff_head *skbs,
-		 u32 base, struct dblp_rx_cursor *c);
-int dblp_rx_fill_holes(const struct dblp_rx_msg *msg, struct dblp_rx_cursor *c);
 
 /* usercopy.c: rows of segments from and to the user */
 bool dblp_row_from_iter(void *to, u32 stride, u32 len, u32 n,

@@ -1,62 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * recvmsg(): from rx.c to the user, and reports of messages sent. What is
- * different in placement mode is in place.c.
+ * recvmsg(): messages that came, whole or in placement mode, and reports of messages
+ * sent.
  */
-#include <linux/sched/signal.h>
 #include <linux/socket.h>
-#include <net/compat.h>
+#include <linux/sort.h>
 
 #include "dblp.h"
-
-/** dblp_cmsg_len() - what a control message takes, for a 32-bit program less */
-size_t dblp_cmsg_len(const struct msghdr *m, size_t size)
-{
-#ifdef CONFIG_COMPAT
-	if (m->msg_flags & MSG_CMSG_COMPAT)
-		return sizeof(struct compat_cmsghdr) + size;
-#endif
-	return CMSG_LEN(size);
-}
-
-/**
- * dblp_put_ranges() - give a loss map to the user, whole or not at all
- * @m: of the user
- * @r: the ranges, freed here; NULL if there was no memory
- * @ranges: how many
- */
-void dblp_put_ranges(struct msghdr *m, struct dblp_range *r, u32 ranges)
-{
-	size_t size = ranges * sizeof(*r);
-
-	if (!r || m->msg_controllen < dblp_cmsg_len(m, size))
-		m->msg_flags |= MSG_CTRUNC;
-	else
-		put_cmsg(m, SOL_DBLP, DBLP_RANGES, size, r);
-	kvfree(r);
-}
-
-/**
- * dblp_put_rcvinfo() - tell the user what became of a message
- * @m: of the user
- * @pieces: of the message, see dblp_rx_join()
- */
-void dblp_put_rcvinfo(struct msghdr *m, const struct list_head *pieces)
-{
-	struct dblp_rcvinfo info;
-	size_t size;
-
-	dblp_rx_join(pieces, &info);
-	/* Who wants to know nothing still sees MSG_CTRUNC if bytes are missing */
-	if (!m->msg_controllen && !info.missing)
-		return;
-	put_cmsg(m, SOL_DBLP, DBLP_RCVINFO, sizeof(info), &info);
-	if (!info.ranges)
-		return;
-	size = info.ranges * sizeof(struct dblp_range);
-	dblp_put_ranges(m, m->msg_controllen < dblp_cmsg_len(m, size) ? NULL :
-			   dblp_rx_ranges(pieces, info.ranges), info.ranges);
-}
 
 /* A message that this socket has sent was closed: MSG_ERRQUEUE */
 static int dblp_recv_report(struct dblp_sock *dsk, struct msghdr *m)
@@ -97,78 +47,6 @@ static int dblp_recv_report(struct dblp_sock *dsk, struct msghdr *m)
 	return 0;
 }
 
-/** dblp_readable() - would recvmsg() find something? */
-bool dblp_readable(const struct dblp_sock *dsk)
-{
-	return dsk->placement ? READ_ONCE(dsk->rx_placeable) :
-				READ_ONCE(dsk->rx_whole);
-}
-
-static bool dblp_may_read(const struct dblp_sock *dsk)
-{
-	return !dsk->rx_busy && dblp_readable(dsk);
-}
-
-/** dblp_rx_release() - others may read again; see @rx_busy */
-void dblp_rx_release(struct dblp_sock *dsk)
-{
-	sock_owned_by_me(&dsk->sk);
-	dsk->rx_busy = false;
-	if (!dsk->rx_wanted)
-		return;
-	dsk->rx_wanted = false;
-	if (!sock_flag(&dsk->sk, SOCK_DEAD))
-		dsk->sk.sk_data_ready(&dsk->sk);
-}
-
-/**
- * dblp_wait_readable() - wait until there is something to be read
- * @dsk: socket, locked
- * @timeo: jiffies to wait at most; what is left of them
- * @keep: leave an error of the socket for the next call
- *
- * Return: 1 if there is, 0 if nothing more will come, or a negative errno.
- */
-int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep)
-{
-	DEFINE_WAIT_FUNC(wait, woken_wake_function);
-	struct sock *sk = &dsk->sk;
-	int err = 0;
-
-	sock_owned_by_me(&dsk->sk);
-	/* There may be more than was done so far, see dblp_work() */
-	if (!dblp_readable(dsk))
-		dblp_rx_deliver(dsk, DBLP_STEPS);
-	if (dblp_may_read(dsk))
-		return 1;
-	add_wait_queue(sk_sleep(sk), &wait);
-	while (!dblp_may_read(dsk)) {
-		if (dsk->rx_busy) {
-			dsk->rx_wanted = true;
-			err = *timeo ? 0 : -EAGAIN;
-		} else if (dblp_rx_eof(dsk)) {
-			break;
-		} else if (sk->sk_err) {
-			err = keep ? -sk->sk_err : sock_error(sk);
-		} else if (sk->sk_shutdown & RCV_SHUTDOWN) {
-			break;
-		} else if (dsk->state < DBLP_STATE_ESTABLISHED &&
-			   !dblp_connecting(dsk)) {
-			err = -ENOTCONN;
-		} else if (!*timeo) {
-			err = -EAGAIN;
-		}
-		if (!err && signal_pending(current))
-			err = sock_intr_errno(*timeo);
-		if (err)
-			break;
-		/* Whatever ends this loop wakes: nothing is read without the lock */
-		sk_wait_event(sk, timeo, false, &wait);
-	}
-	remove_wait_queue(sk_sleep(sk), &wait);
-	return err ?: dblp_may_read(dsk);
-}
-
 /* Take the pieces of the message to be read from the list */
 static void dblp_take_whole(struct dblp_sock *dsk, struct list_head *pieces)
 {
@@ -188,18 +66,6 @@ static void dblp_untake_whole(struct dblp_sock *dsk, struct list_head *pieces)
 	dsk->rx_whole++;
 	if (!sock_flag(&dsk->sk, SOCK_DEAD))
 		dsk->sk.sk_data_ready(&dsk->sk);
-}
-
-/**
- * dblp_rx_was_read() - a message was read
- * @dsk: socket
- * @pieces: its pieces, consumed; their loss maps stay until the next one is
- */
-void dblp_rx_was_read(struct dblp_sock *dsk, struct list_head *pieces)
-{
-	sock_owned_by_me(&dsk->sk);
-	dblp_rx_put_list(dsk, &dsk->rx_last);
-	list_splice_init(pieces, &dsk->rx_last);
 }
 
 static int dblp_copy_whole(const struct list_head *pieces, struct msghdr *m,
@@ -266,6 +132,435 @@ static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 	if (err)
 		return err;
 	return flags & MSG_TRUNC ? len : min_t(size_t, len, size);
+}
+
+/*
+ * Placement mode: recvmsg() puts the segments that have arrived at their
+ * offsets in the user's buffer, also those of messages and pieces that are still
+ * open, so that no buffer of ours has to hold a message.
+ *
+ * Segments leave the message with the socket locked, are copied without the
+ * lock, and are given back if that fails. Meanwhile @rx_busy keeps other readers
+ * away, and references the messages alive. Pieces that are closed and have no
+ * segments left go along: their holes are filled, and their credit is the peer's
+ * again.
+ */
+
+/*
+ * A control buffer with room for fewer ranges has room for none: a received
+ * buffer is taken as a whole, and may have as many that do not touch.
+ */
+#define DBLP_PLACED_MIN	8
+
+/**
+ * struct dblp_place - one call of recvmsg()
+ * @m: from the user
+ * @size: of his buffer
+ * @flags: his
+ * @parts: messages and pieces with segments in @taken, references are held
+ * @done: pieces taken
+ * @placed: ranges placed so far, by rising offset, none touching another; with
+ *	MSG_WAITALL they may be more than fit
+ * @n_placed: elements of it
+ * @room: elements that the control buffer has room for
+ * @tell: they are wanted
+ * @runs: ranges taken in this round, before those that touch are joined
+ * @partial: piece of which a zero map was taken in part, in this round
+ * @bytes: what the call returns
+ * @eor: the message is closed and all of it was taken
+ */
+struct dblp_place {
+	struct msghdr		*m;
+	size_t			size;
+	int			flags;
+	struct list_head	parts;
+	struct list_head	done;
+	struct dblp_range	*placed;
+	u32			n_placed;
+	u32			room;
+	bool			tell;
+	u32			runs;
+	struct dblp_rx_msg	*partial;
+	u32			bytes;
+	bool			eor;
+};
+
+/** dblp_place_bytes() - bytes that recvmsg() could place now */
+u64 dblp_place_bytes(struct dblp_sock *dsk)
+{
+	struct dblp_rx_msg *msg = NULL;
+	const struct dblp_skb_cb *cb;
+	struct sk_buff *skb;
+	u64 sum = 0;
+	u32 base, i;
+
+	sock_owned_by_me(&dsk->sk);
+	while ((msg = dblp_place_next(dsk, msg, &base)))
+		skb_queue_walk(&msg->skbs, skb) {
+			cb = DBLP_SKB_CB(skb);
+			if (cb->is_zeros)
+				sum += dblp_rx_zeros_bytes(msg, skb);
+			for (i = 0; i < cb->n_runs; i++)
+				sum += dblp_rx_run_bytes(msg, &cb->run[i]);
+		}
+	return sum;
+}
+
+/* How many ranges are in a buffer; of a zero map, they are taken up to @most */
+static u32 dblp_place_runs(struct sk_buff *skb, u32 most)
+{
+	return DBLP_SKB_CB(skb)->is_zeros ? dblp_rx_take_zeros(skb, most) :
+					    DBLP_SKB_CB(skb)->n_runs;
+}
+
+/* Is there more in a zero map than was taken? */
+static bool dblp_place_more_zeros(const struct sk_buff *skb)
+{
+	const struct dblp_skb_cb *cb = DBLP_SKB_CB(skb);
+
+	return cb->is_zeros && cb->zeros.to < 32 * cb->zeros.words;
+}
+
+/*
+ * Take buffers; without MSG_WAITALL no more than the user can be told of. Only
+ * zero maps are taken in part: they may have any number of ranges.
+ */
+static bool dblp_place_take_skbs(struct dblp_rx_msg *msg, struct dblp_place *p)
+{
+	bool few = p->tell && !(p->flags & MSG_WAITALL);
+	struct sk_buff *skb;
+	u32 n, room;
+
+	while ((skb = skb_peek(&msg->skbs))) {
+		room = few ? p->room - p->runs : U32_MAX;
+		n = room ? dblp_place_runs(skb, room) : 0;
+		if (!n || n > room)
+			return false;
+		p->runs += n;
+		__skb_unlink(skb, &msg->skbs);
+		__skb_queue_tail(&msg->taken, skb);
+		if (skb == msg->packed)
+			msg->packed = NULL;
+		if (dblp_place_more_zeros(skb)) {
+			p->partial = msg;
+			return false;
+		}
+	}
+	return true;
+}
+
+static void dblp_place_take_parts(struct dblp_sock *dsk, struct dblp_place *p)
+{
+	struct dblp_rx_msg *msg = NULL;
+	bool more = true;
+	u32 base;
+
+	p->runs = 0;
+	p->partial = NULL;
+	while (more && (msg = dblp_place_next(dsk, msg, &base))) {
+		if (!msg->meta_missing && msg->total > p->size)
+			p->m->msg_flags |= MSG_TRUNC;
+		more = dblp_place_take_skbs(msg, p);
+		if (skb_queue_empty(&msg->taken))
+			continue;
+		msg->base = base;
+		msg->refs++;
+		list_add_tail(&msg->place_node, &p->parts);
+	}
+}
+
+static void dblp_place_take(struct dblp_sock *dsk, struct dblp_place *p)
+{
+	struct dblp_rx_msg *msg, *tmp;
+
+	dblp_place_take_parts(dsk, p);
+	list_for_each_entry_safe(msg, tmp, &dsk->rx_ready, list) {
+		if (!skb_queue_empty(&msg->skbs) || msg == p->partial)
+			break;
+		list_move_tail(&msg->list, &p->done);
+		if (msg->offset + msg->len == msg->total) {
+			p->eor = true;
+			break;
+		}
+	}
+	dsk->rx_placeable = dblp_place_any(dsk);
+	dsk->rx_busy = true;
+}
+
+static void dblp_place_put_parts(struct dblp_sock *dsk, struct dblp_place *p)
+{
+	struct dblp_rx_msg *msg, *tmp;
+
+	list_for_each_entry_safe(msg, tmp, &p->parts, place_node) {
+		list_del_init(&msg->place_node);
+		dblp_rx_put(dsk, msg);
+	}
+}
+
+/* Give everything back as it was */
+static void dblp_place_untake(struct dblp_sock *dsk, struct dblp_place *p)
+{
+	struct dblp_rx_msg *msg;
+	struct sk_buff *skb;
+
+	list_for_each_entry(msg, &p->parts, place_node) {
+		skb_queue_walk(&msg->taken, skb)
+			dblp_place_runs(skb, U32_MAX);
+		skb_queue_splice_init(&msg->taken, &msg->skbs);
+	}
+	dblp_place_put_parts(dsk, p);
+	list_splice_init(&p->done, &dsk->rx_ready);
+	p->eor = false;
+}
+
+static int dblp_range_cmp(const void *a, const void *b)
+{
+	const struct dblp_range *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* Sort ranges that do not overlap, and join those that touch */
+static u32 dblp_ranges_sort(struct dblp_range *r, u32 n)
+{
+	u32 i, last = 0;
+
+	sort(r, n, sizeof(*r), dblp_range_cmp, NULL);
+	for (i = 1; i < n; i++) {
+		if (r[last].offset + r[last].length == r[i].offset)
+			r[last].length += r[i].length;
+		else
+			r[++last] = r[i];
+	}
+	return n ? last + 1 : 0;
+}
+
+static void dblp_place_note_run(struct dblp_place *p,
+				const struct dblp_rx_msg *msg,
+				u32 offset, u32 bytes, struct dblp_range *r)
+{
+	size_t at = (size_t)msg->base + offset;
+	u32 len;
+
+	len = at < p->size ? min_t(size_t, bytes, p->size - at) : 0;
+	if (len < bytes)
+		p->m->msg_flags |= MSG_TRUNC;
+	p->bytes += p->flags & MSG_TRUNC ? bytes : len;
+	*r = (struct dblp_range) { at, len };
+}
+
+/* Note what is placed of a buffer, behind the @n ranges of @r if that is kept */
+static u32 dblp_place_note_skb(struct dblp_place *p,
+			       const struct dblp_rx_msg *msg,
+			       const struct sk_buff *skb, struct dblp_range *r,
+			       u32 n)
+{
+	const struct dblp_skb_cb *cb = DBLP_SKB_CB(skb);
+	u32 i, at, offset, bytes;
+	struct dblp_range last;
+
+	for (i = 0; i < cb->n_runs; i++) {
+		dblp_place_note_run(p, msg, cb->run[i].offset,
+				    dblp_rx_run_bytes(msg, &cb->run[i]), &last);
+		if (r && last.length)
+			r[n++] = last;
+	}
+	if (!cb->is_zeros)
+		return n;
+	at = cb->zeros.from;
+	while (dblp_rx_next_zeros(msg, skb, &at, &offset, &bytes)) {
+		dblp_place_note_run(p, msg, offset, bytes, &last);
+		if (r && last.length)
+			r[n++] = last;
+	}
+	return n;
+}
+
+/* Note what is placed by this round, besides what the ones before it placed */
+static int dblp_place_note(struct dblp_place *p)
+{
+	bool keep = p->tell && p->n_placed <= p->room;
+	struct dblp_range *r = NULL;
+	struct dblp_rx_msg *msg;
+	u32 n = p->n_placed;
+	struct sk_buff *skb;
+
+	if (keep && p->runs) {
+		r = kvmalloc_array(n + p->runs, sizeof(*r), GFP_KERNEL_ACCOUNT);
+		if (!r)
+			return -ENOMEM;
+		memcpy(r, p->placed, n * sizeof(*r));
+	}
+	list_for_each_entry(msg, &p->parts, place_node)
+		skb_queue_walk(&msg->taken, skb)
+			n = dblp_place_note_skb(p, msg, skb, r, n);
+	if (!r)
+		return 0;
+	kvfree(p->placed);
+	p->placed = r;
+	p->n_placed = dblp_ranges_sort(r, n);
+	return 0;
+}
+
+static int dblp_place_copy(struct dblp_place *p, u8 fill)
+{
+	struct dblp_rx_cursor c;
+	struct dblp_rx_msg *msg;
+	int err = 0;
+
+	dblp_rx_cursor_init(&c, &p->m->msg_iter);
+	list_for_each_entry(msg, &p->parts, place_node)
+		err = err ?: dblp_rx_copy(msg, &msg->taken, msg->base, &c);
+	list_for_each_entry(msg, &p->done, list)
+		if (!err && fill == DBLP_FILL_ZERO)
+			err = dblp_rx_fill_holes(msg, &c);
+	return err ?: dblp_place_note(p);
+}
+
+/* Buffers that were placed go, but for what was left in a zero map */
+static void dblp_place_drop(struct dblp_rx_msg *msg)
+{
+	struct dblp_skb_zeros *zeros;
+	struct sk_buff *skb;
+
+	while ((skb = __skb_dequeue(&msg->taken))) {
+		if (!dblp_place_more_zeros(skb)) {
+			kfree_skb(skb);
+			continue;
+		}
+		zeros = &DBLP_SKB_CB(skb)->zeros;
+		zeros->from = zeros->to;
+		zeros->to = 32 * zeros->words;
+		__skb_queue_head(&msg->skbs, skb);
+	}
+}
+
+/* The peer gets the credit of pieces that were placed */
+static void dblp_place_consume(struct dblp_sock *dsk, struct dblp_place *p)
+{
+	struct dblp_rx_msg *msg, *tmp;
+
+	list_for_each_entry(msg, &p->parts, place_node)
+		dblp_place_drop(msg);
+	dblp_place_put_parts(dsk, p);
+	list_for_each_entry_safe(msg, tmp, &p->done, list) {
+		dblp_rx_consume(dsk, msg);
+		dsk->rx_placed = msg->offset + msg->len;
+		list_del_init(&msg->list);
+		if (msg->missing || !msg->offset)
+			list_add_tail(&msg->list, &dsk->rx_part);
+		else
+			dblp_rx_put(dsk, msg);
+	}
+	if (dblp_rx_offer(dsk))
+		dblp_flush(dsk);
+}
+
+/* One round: take what is there, copy it, done with it */
+static int dblp_place_round(struct dblp_sock *dsk, struct dblp_place *p)
+{
+	struct sock *sk = &dsk->sk;
+	int err;
+	u8 fill;
+
+	dblp_settle_config(dsk);
+	fill = dsk->fill;
+	dblp_place_take(dsk, p);
+	release_sock(sk);
+	err = dblp_place_copy(p, fill);
+	lock_sock(sk);
+	if (err)
+		dblp_place_untake(dsk, p);
+	else
+		dblp_place_consume(dsk, p);
+	dblp_place_arrived(dsk);
+	dblp_rx_release(dsk);
+	return err;
+}
+
+static void dblp_place_tell(const struct dblp_place *p)
+{
+	struct msghdr *m = p->m;
+
+	if (!m->msg_controllen || !p->bytes)
+		return;
+	if (!p->tell || p->n_placed > p->room)
+		m->msg_flags |= MSG_CTRUNC;
+	else if (p->n_placed)
+		put_cmsg(m, SOL_DBLP, DBLP_PLACED,
+			 p->n_placed * sizeof(*p->placed), p->placed);
+}
+
+/* There is more of the message to come */
+static void dblp_place_pause(struct dblp_sock *dsk, const struct dblp_place *p)
+{
+	dsk->rx_begun |= p->bytes > 0;
+	release_sock(&dsk->sk);
+	dblp_place_tell(p);
+	lock_sock(&dsk->sk);
+}
+
+/* The message is closed and placed: say what became of it */
+static void dblp_place_end(struct dblp_sock *dsk, struct dblp_place *p)
+{
+	bool begun = dsk->rx_begun;
+	struct sock *sk = &dsk->sk;
+	LIST_HEAD(pieces);
+
+	list_splice_init(&dsk->rx_part, &pieces);
+	dsk->rx_placed = 0;
+	dsk->rx_begun = false;
+	dsk->rx_whole--;
+	dblp_place_arrived(dsk);
+	release_sock(sk);
+	/* Of a message that one call places, the loss map says all */
+	if (begun)
+		dblp_place_tell(p);
+	dblp_put_rcvinfo(p->m, &pieces);
+	p->m->msg_flags |= MSG_EOR;
+	lock_sock(sk);
+	dblp_rx_was_read(dsk, &pieces);
+}
+
+static void dblp_place_init(struct dblp_place *p)
+{
+	size_t others = dblp_cmsg_len(p->m, 0), room = p->m->msg_controllen;
+
+	others += ALIGN(others + sizeof(struct dblp_rcvinfo), sizeof(long));
+	room = room > others ? (room - others) / sizeof(*p->placed) : 0;
+	p->room = min_t(size_t, room, U32_MAX);
+	p->tell = room >= DBLP_PLACED_MIN;
+	INIT_LIST_HEAD(&p->parts);
+	INIT_LIST_HEAD(&p->done);
+}
+
+/*
+ * recvmsg() in placement mode; dblp_wait_readable() has found something. Returns the
+ * bytes that were placed, with MSG_TRUNC those included that the buffer had no room
+ * for; or a negative errno.
+ */
+static int dblp_place_msg(struct dblp_sock *dsk, struct msghdr *m, size_t size,
+			  int flags, long timeo)
+{
+	struct dblp_place p = { .m = m, .size = size, .flags = flags };
+	int ret;
+
+	if (flags & MSG_PEEK)
+		return -EOPNOTSUPP;
+	dblp_place_init(&p);
+	do {
+		ret = dblp_place_round(dsk, &p);
+		if (ret || p.eor || (p.bytes && !(flags & MSG_WAITALL)))
+			break;
+		ret = dblp_wait_readable(dsk, &timeo, p.bytes);
+	} while (ret > 0);
+
+	if (p.eor)
+		dblp_place_end(dsk, &p);
+	else
+		dblp_place_pause(dsk, &p);
+	kvfree(p.placed);
+	return p.eor || p.bytes ? p.bytes : ret;
 }
 
 int dblp_recvmsg(struct socket *sock, struct msghdr *m, size_t size, int flags)

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From the buffers of a message to the user's memory.
+ * What both ways to receive share: bytes from the buffers of a message to the user's
+ * memory, control messages, and to wait for something to be read.
  */
+#include <linux/sched/signal.h>
+#include <linux/socket.h>
 #include <linux/uio.h>
+#include <net/compat.h>
 
 #include "dblp.h"
 #include "window.h"
@@ -243,4 +247,137 @@ int dblp_rx_fill_holes(const struct dblp_rx_msg *msg, struct dblp_rx_cursor *c)
 		c->pos += length;
 	}
 	return 0;
+}
+
+/** dblp_cmsg_len() - what a control message takes, for a 32-bit program less */
+size_t dblp_cmsg_len(const struct msghdr *m, size_t size)
+{
+#ifdef CONFIG_COMPAT
+	if (m->msg_flags & MSG_CMSG_COMPAT)
+		return sizeof(struct compat_cmsghdr) + size;
+#endif
+	return CMSG_LEN(size);
+}
+
+/**
+ * dblp_put_ranges() - give a loss map to the user, whole or not at all
+ * @m: of the user
+ * @r: the ranges, freed here; NULL if there was no memory
+ * @ranges: how many
+ */
+void dblp_put_ranges(struct msghdr *m, struct dblp_range *r, u32 ranges)
+{
+	size_t size = ranges * sizeof(*r);
+
+	if (!r || m->msg_controllen < dblp_cmsg_len(m, size))
+		m->msg_flags |= MSG_CTRUNC;
+	else
+		put_cmsg(m, SOL_DBLP, DBLP_RANGES, size, r);
+	kvfree(r);
+}
+
+/**
+ * dblp_put_rcvinfo() - tell the user what became of a message
+ * @m: of the user
+ * @pieces: of the message, see dblp_rx_join()
+ */
+void dblp_put_rcvinfo(struct msghdr *m, const struct list_head *pieces)
+{
+	struct dblp_rcvinfo info;
+	size_t size;
+
+	dblp_rx_join(pieces, &info);
+	/* Who wants to know nothing still sees MSG_CTRUNC if bytes are missing */
+	if (!m->msg_controllen && !info.missing)
+		return;
+	put_cmsg(m, SOL_DBLP, DBLP_RCVINFO, sizeof(info), &info);
+	if (!info.ranges)
+		return;
+	size = info.ranges * sizeof(struct dblp_range);
+	dblp_put_ranges(m, m->msg_controllen < dblp_cmsg_len(m, size) ? NULL :
+			   dblp_rx_ranges(pieces, info.ranges), info.ranges);
+}
+
+/** dblp_readable() - would recvmsg() find something? */
+bool dblp_readable(const struct dblp_sock *dsk)
+{
+	return dsk->placement ? READ_ONCE(dsk->rx_placeable) :
+				READ_ONCE(dsk->rx_whole);
+}
+
+static bool dblp_may_read(const struct dblp_sock *dsk)
+{
+	return !dsk->rx_busy && dblp_readable(dsk);
+}
+
+/** dblp_rx_release() - others may read again; see @rx_busy */
+void dblp_rx_release(struct dblp_sock *dsk)
+{
+	sock_owned_by_me(&dsk->sk);
+	dsk->rx_busy = false;
+	if (!dsk->rx_wanted)
+		return;
+	dsk->rx_wanted = false;
+	if (!sock_flag(&dsk->sk, SOCK_DEAD))
+		dsk->sk.sk_data_ready(&dsk->sk);
+}
+
+/**
+ * dblp_wait_readable() - wait until there is something to be read
+ * @dsk: socket, locked
+ * @timeo: jiffies to wait at most; what is left of them
+ * @keep: leave an error of the socket for the next call
+ *
+ * Return: 1 if there is, 0 if nothing more will come, or a negative errno.
+ */
+int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct sock *sk = &dsk->sk;
+	int err = 0;
+
+	sock_owned_by_me(&dsk->sk);
+	/* There may be more than was done so far, see dblp_work() */
+	if (!dblp_readable(dsk))
+		dblp_rx_deliver(dsk, DBLP_STEPS);
+	if (dblp_may_read(dsk))
+		return 1;
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (!dblp_may_read(dsk)) {
+		if (dsk->rx_busy) {
+			dsk->rx_wanted = true;
+			err = *timeo ? 0 : -EAGAIN;
+		} else if (dblp_rx_eof(dsk)) {
+			break;
+		} else if (sk->sk_err) {
+			err = keep ? -sk->sk_err : sock_error(sk);
+		} else if (sk->sk_shutdown & RCV_SHUTDOWN) {
+			break;
+		} else if (dsk->state < DBLP_STATE_ESTABLISHED &&
+			   !dblp_connecting(dsk)) {
+			err = -ENOTCONN;
+		} else if (!*timeo) {
+			err = -EAGAIN;
+		}
+		if (!err && signal_pending(current))
+			err = sock_intr_errno(*timeo);
+		if (err)
+			break;
+		/* Whatever ends this loop wakes: nothing is read without the lock */
+		sk_wait_event(sk, timeo, false, &wait);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return err ?: dblp_may_read(dsk);
+}
+
+/**
+ * dblp_rx_was_read() - a message was read
+ * @dsk: socket
+ * @pieces: its pieces, consumed; their loss maps stay until the next one is
+ */
+void dblp_rx_was_read(struct dblp_sock *dsk, struct list_head *pieces)
+{
+	sock_owned_by_me(&dsk->sk);
+	dblp_rx_put_list(dsk, &dsk->rx_last);
+	list_splice_init(pieces, &dsk->rx_last);
 }

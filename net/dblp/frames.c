@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What came from the peer, and the frames that are not repeated by themselves: what
- * it is told of that (acknowledgments, the marks on its packets, credit, CLOSE frames),
- * which any packet takes along, and META.
+ * What packets say besides their segments: what the peer is told of what came
+ * (acknowledgments, the marks on its packets, credit, CLOSE frames), which any packet
+ * takes along, and META; and what is done with frames that come, once all of them are
+ * found good. Frames that are repeated by themselves: ctl.c.
  */
 #include <net/inet_ecn.h>
 
@@ -207,15 +208,135 @@ void dblp_note_received(struct dblp_sock *dsk, const struct dblp_run *run)
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTRECEIVED, run->n);
 }
 
-/**
- * dblp_pn_full() - the number in full of a packet that came
- * @seen: numbers that came before
- * @low: its low 32 bits
- *
- * Return: the number, negative as s64 if it cannot be one.
- */
-u64 dblp_pn_full(const struct dblp_ranges *seen, u32 low)
+static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f)
 {
-	return dblp_pn_expand(seen->n ? seen->r[seen->n - 1].last : U64_MAX,
-			      low);
+	if (f->flow.max_data < dsk->peer_max_data ||
+	    dblp_before(f->flow.max_msg, dsk->peer_max_msg))
+		return;
+	/* The answer to a PING may bring nothing: more will come unasked then */
+	if (f->flow.max_data != dsk->peer_max_data ||
+	    f->flow.max_msg != dsk->peer_max_msg)
+		dsk->blocked = 0;
+	dsk->peer_max_data = f->flow.max_data;
+	dsk->peer_max_msg = f->flow.max_msg;
+	if (f->flow.cap == dsk->peer_cap)
+		return;
+	dsk->peer_cap = f->flow.cap;
+	dblp_tx_recount(dsk);
+}
+
+static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
+			    u64 pn, u64 now)
+{
+	switch (f->type) {
+	case DBLP_FRAME_ACK:
+		return dblp_sent_acked(dsk, f, now);
+	case DBLP_FRAME_ECN:
+		dblp_ecn_counted(&dsk->ecn, f->ecn.ect0, f->ecn.ect1,
+				 f->ecn.ce);
+		return 0;
+	case DBLP_FRAME_SHARE:
+		dsk->share = f->share.n;
+		return 0;
+	case DBLP_FRAME_FLOW:
+		dblp_apply_flow(dsk, f);
+		return 0;
+	case DBLP_FRAME_CLOSE:
+		return dblp_tx_close(dsk, f);
+	case DBLP_FRAME_LOSSMAP:
+		return dblp_tx_lossmap(dsk, f);
+	case DBLP_FRAME_FIN:
+		return dblp_rx_fin(dsk, f->fin.end);
+	case DBLP_FRAME_PING:
+		/* What it was told before may have been lost */
+		dsk->peer_waits = true;
+		dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
+		return 0;
+	case DBLP_FRAME_BUDGET:
+		return dblp_rx_budget(dsk, f, pn);
+	}
+	return 0;
+}
+
+/**
+ * dblp_check_frames() - can each frame be what it says?
+ * @dsk: socket
+ * @run: packets that have it; those of the first are looked at
+ * @f: for whatever use
+ * @meta: the META frame goes there, if there is one; its type is 0 before
+ *
+ * None of them has done anything yet. Frames are large, so the caller has them.
+ *
+ * Return: DBLP_WIRE_OK, or why the packets are refused.
+ */
+enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk,
+				       const struct dblp_run *run,
+				       struct dblp_frame *f,
+				       struct dblp_frame *meta)
+{
+	u32 len = run->h.ctl_len;
+	const u8 *p = dblp_run_ctl(run);
+	u8 type = run->h.type;
+	enum dblp_wire_error err;
+	bool acks = false;
+
+	sock_owned_by_me(&dsk->sk);
+	while (len) {
+		err = dblp_get_frame(f, &p, &len);
+		if (err)
+			return err;
+		if (f->type == DBLP_FRAME_META) {
+			if (type != DBLP_PKT_DATA || meta->type)
+				return DBLP_WIRE_FIELD;
+			*meta = *f;
+		}
+		/* It does most of all frames, and one says it all */
+		if (f->type == DBLP_FRAME_ACK && acks)
+			return DBLP_WIRE_FIELD;
+		acks |= f->type == DBLP_FRAME_ACK;
+		/* It was checked, and belongs at the end */
+		if (f->type == DBLP_FRAME_AUTH && !dsk->auth)
+			return DBLP_WIRE_AUTH;
+		if (f->type == DBLP_FRAME_AUTH ? len : type == DBLP_PKT_PROBE)
+			return DBLP_WIRE_FIELD;
+		/* These need an acknowledgment, which an ACK never gets */
+		if (type == DBLP_PKT_ACK && (f->type == DBLP_FRAME_LOSSMAP ||
+					     f->type == DBLP_FRAME_FIN ||
+					     f->type == DBLP_FRAME_PING ||
+					     f->type == DBLP_FRAME_BUDGET))
+			return DBLP_WIRE_FIELD;
+		if (f->type == DBLP_FRAME_BUDGET &&
+		    !dblp_budget_known(dsk, f->budget.msg_id))
+			return DBLP_WIRE_FIELD;
+	}
+	return DBLP_WIRE_OK;
+}
+
+/**
+ * dblp_apply_frames() - do what the frames say
+ * @dsk: socket
+ * @run: packets that have them, found good by dblp_check_frames()
+ * @f: for whatever use
+ *
+ * Return: 0, -EPROTO if the peer breaks the protocol, or -ENOMEM.
+ */
+int dblp_apply_frames(struct dblp_sock *dsk, const struct dblp_run *run,
+		      struct dblp_frame *f)
+{
+	u32 len = run->h.ctl_len;
+	const u8 *p = dblp_run_ctl(run);
+	u64 now = ktime_get_ns();
+	int err;
+
+	sock_owned_by_me(&dsk->sk);
+	dsk->share = 0;
+	while (len) {
+		if (dblp_get_frame(f, &p, &len))
+			return -EPROTO;
+		err = dblp_apply_frame(dsk, f, run->pn, now);
+		if (err)
+			return err;
+	}
+	dblp_tx_settle(dsk, DBLP_STEPS);
+	return 0;
 }

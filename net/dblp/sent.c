@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Packets sent: the memory of the ring they are in, see core/recovery.h, and what
+ * becomes of them: each is acknowledged or lost, and so is what it carried.
+ *
+ * The ring grows in softirq context, so it is made of blocks that are no larger than a
+ * page each, and is charged for them before. Up to one block is part of what each
+ * connection has, like the socket itself: with that it can send what it has queued
+ * when nobody may be charged any more. A ring that cannot grow stays as it is:
+ * packets that were lost are not remembered for so long, and what has no room waits.
+ */
+#include <linux/build_bug.h>
+#include <linux/slab.h>
+
+#include "dblp.h"
+#include "trace.h"
+
+#define DBLP_RING_GFP	(GFP_ATOMIC | __GFP_NOWARN)
+
+/* What is charged for a ring of so many packets */
+static u32 dblp_ring_size(u32 pkts)
+{
+	if (pkts <= DBLP_SENT_BLOCK)
+		return 0;
+	return pkts * sizeof(struct dblp_sent_pkt) +
+	       pkts / DBLP_SENT_BLOCK * sizeof(struct dblp_sent_pkt *);
+}
+
+/** dblp_ring_truesize() - bytes that a socket is charged for its ring */
+u32 dblp_ring_truesize(const struct dblp_sock *dsk)
+{
+	return dsk->sent.blocks ? dblp_ring_size(dsk->sent.mask + 1) : 0;
+}
+
+/**
+ * dblp_ring_init() - a ring for a connection that begins
+ * @dsk: socket without one
+ * @gfp: how to allocate
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int dblp_ring_init(struct dblp_sock *dsk, gfp_t gfp)
+{
+	struct dblp_sent_pkt *block;
+
+	BUILD_BUG_ON(DBLP_SENT_BLOCK * sizeof(*block) > PAGE_SIZE);
+	/* The peer forgets what we have forgotten, and nothing else */
+	BUILD_BUG_ON(DBLP_RANGES_SPAN < DBLP_SENT_RING_MAX);
+	block = kcalloc(DBLP_SENT_RING_MIN, sizeof(*block), gfp);
+	if (!block)
+		return -ENOMEM;
+	dblp_sent_init(&dsk->sent, block, DBLP_SENT_RING_MIN);
+	return 0;
+}
+
+static void dblp_ring_free_blocks(struct dblp_sent_pkt **blocks, u32 from,
+				  u32 to)
+{
+	for (; from < to; from++)
+		kfree(blocks[from]);
+}
+
+/** dblp_ring_free() - the connection is over, and nothing looks into its ring */
+void dblp_ring_free(struct dblp_sock *dsk)
+{
+	struct dblp_sent *s = &dsk->sent;
+
+	if (!s->blocks)
+		return;
+	sk_mem_uncharge(&dsk->sk, dblp_ring_truesize(dsk));
+	dblp_ring_free_blocks(s->blocks, 0, dblp_sent_blocks(s));
+	if (s->blocks != &s->first)
+		kfree(s->blocks);
+	s->blocks = NULL;
+}
+
+static bool dblp_ring_grow_block(struct dblp_sent *s)
+{
+	u32 size = 2 * (s->mask + 1);
+	struct dblp_sent_pkt *block;
+
+	block = kcalloc(size, sizeof(*block), DBLP_RING_GFP);
+	if (block)
+		kfree(dblp_sent_grow_block(s, block, size));
+	return block;
+}
+
+/* As many blocks more as there are */
+static bool dblp_ring_add_blocks(struct dblp_sent *s)
+{
+	u32 n = dblp_sent_blocks(s), i;
+	struct dblp_sent_pkt **blocks, **old;
+
+	blocks = kcalloc(2 * n, sizeof(*blocks), DBLP_RING_GFP);
+	if (!blocks)
+		return false;
+	for (i = n; i < 2 * n; i++) {
+		blocks[i] = kcalloc(DBLP_SENT_BLOCK, sizeof(**blocks),
+				    DBLP_RING_GFP);
+		if (blocks[i])
+			continue;
+		dblp_ring_free_blocks(blocks, n, i);
+		kfree(blocks);
+		return false;
+	}
+	old = dblp_sent_grow(s, blocks);
+	if (old != &s->first)
+		kfree(old);
+	return true;
+}
+
+static bool dblp_ring_grow(struct dblp_sock *dsk)
+{
+	u32 size = dsk->sent.mask + 1, more;
+
+	if (2 * size > DBLP_SENT_RING_MAX)
+		return false;
+	if (size < DBLP_SENT_BLOCK)
+		return dblp_ring_grow_block(&dsk->sent);
+	more = dblp_ring_size(2 * size) - dblp_ring_size(size);
+	if (!dblp_wmem_schedule(&dsk->sk, more))
+		return false;
+	sk_mem_charge(&dsk->sk, more);
+	if (dblp_ring_add_blocks(&dsk->sent))
+		return true;
+	sk_mem_uncharge(&dsk->sk, more);
+	return false;
+}
+
+/**
+ * dblp_ring_room() - make room for packets that are to be sent
+ * @dsk: socket
+ * @want: packets
+ *
+ * Return: for how many of them there is room.
+ */
+u32 dblp_ring_room(struct dblp_sock *dsk, u32 want)
+{
+	sock_owned_by_me(&dsk->sk);
+	while (dblp_sent_free(&dsk->sent) < want && dblp_ring_grow(dsk))
+		;
+	return dblp_sent_trim(&dsk->sent, want);
+}
+
+static void dblp_packets_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
+			       u32 n, bool late)
+{
+	struct dblp_sock *dsk = ctx;
+	struct dblp_tx_msg *msg;
+
+	if (late)
+		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTSPURIOUS, n);
+	if (!pkt->data && !pkt->probe)
+		dblp_ctl_acked(dsk, pkt);
+	dblp_path_acked(dsk, pkt, n);
+	msg = pkt->data ? dblp_tx_find(dsk, pkt->msg) : NULL;
+	if (msg)
+		dblp_tx_acked(dsk, msg, pkt->seg, n, late);
+}
+
+static u32 dblp_packet_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
+			    enum dblp_lost_why why)
+{
+	struct dblp_sock *dsk = ctx;
+	struct dblp_tx_msg *msg;
+	u32 frames = 0;
+
+	dsk->info.pkts_lost++;
+	DBLP_INC_SK_STATS(dsk, DBLP_MIB_PKTLOST);
+	trace_dblp_packet_lost(dsk, pn, pkt, why);
+	if (!pkt->data && !pkt->probe)
+		frames = dblp_ctl_lost(dsk, pkt);
+	dblp_path_lost(dsk, pkt);
+	msg = pkt->data ? dblp_tx_find(dsk, pkt->msg) : NULL;
+	if (msg)
+		dblp_tx_lost(dsk, msg, pkt->seg);
+	return frames;
+}
+
+static const struct dblp_sent_ops dblp_sent_ops = {
+	.acked	= dblp_packets_acked,
+	.lost	= dblp_packet_lost,
+};
+
+/* Who waits for the pacer waits as the new rate wants it: at less than a packet
+ * a round trip, the old one would hold for too long.
+ */
+static void dblp_cc_ack(struct dblp_sock *dsk,
+			const struct dblp_rate_sample *rs)
+{
+	u64 rate = dsk->cc.pacing_rate, now = rs->now;
+
+	dsk->cc.ops->ack(&dsk->cc, rs, &dsk->rtt);
+	trace_dblp_cc(dsk, rs);
+	if (!rate || !dsk->cc.pacing_rate || dsk->pace_next <= now)
+		return;
+	dsk->pace_next = now + mul_u64_u64_div_u64(dsk->pace_next - now, rate,
+						   dsk->cc.pacing_rate);
+}
+
+/**
+ * dblp_loss_expired() - packets are overdue
+ * @dsk: socket
+ * @now: the time
+ */
+void dblp_loss_expired(struct dblp_sock *dsk, u64 now)
+{
+	struct dblp_rate_sample rs = { .now = now };
+
+	sock_owned_by_me(&dsk->sk);
+	rs.lost = dblp_sent_timeout(&dsk->sent, &dsk->rtt, now, &dblp_sent_ops,
+				    dsk);
+	rs.inflight = dsk->sent.inflight;
+	rs.delivered = dsk->sent.delivered;
+	if (rs.lost)
+		dblp_cc_ack(dsk, &rs);
+}
+
+/**
+ * dblp_lose_size_probes() - the answers to probes of the path's size are overdue
+ * @dsk: socket
+ *
+ * Return: false if there were others in flight: then nothing is done.
+ */
+bool dblp_lose_size_probes(struct dblp_sock *dsk)
+{
+	struct dblp_sent *s = &dsk->sent;
+	u64 pn = 0;
+
+	sock_owned_by_me(&dsk->sk);
+	if (s->inflight || !s->inflight_pkts)
+		return false;
+	for (; dblp_sent_inflight(s, &pn); pn++)
+		dblp_sent_lose(s, pn, &dblp_sent_ops, dsk);
+	return true;
+}
+
+/**
+ * dblp_lose_larger() - packets were too large for the path
+ * @dsk: socket
+ * @mss: UDP payload of the largest that passes
+ */
+void dblp_lose_larger(struct dblp_sock *dsk, u32 mss)
+{
+	sock_owned_by_me(&dsk->sk);
+	dblp_sent_lose_larger(&dsk->sent, mss, ktime_get_ns(), &dblp_sent_ops,
+			      dsk);
+}
+
+/**
+ * dblp_lose_oldest() - a probe needs room among the packets outstanding
+ * @dsk: socket
+ * @n: for so many packets
+ */
+void dblp_lose_oldest(struct dblp_sock *dsk, u32 n)
+{
+	sock_owned_by_me(&dsk->sk);
+	dblp_sent_lose_oldest(&dsk->sent, n, &dblp_sent_ops, dsk);
+}
+
+static u64 dblp_acked_pn(const struct dblp_sock *dsk, u32 pn)
+{
+	return dblp_pn_expand(dsk->sent.next - 1, pn);
+}
+
+/**
+ * dblp_sent_acked() - the peer acknowledges packets
+ * @dsk: socket
+ * @f: ACK frame
+ * @now: the time
+ *
+ * Return: 0, or -EPROTO: who acknowledges what was not sent wants more than the path
+ * bears.
+ */
+int dblp_sent_acked(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now)
+{
+	struct dblp_acked_range r[DBLP_ACK_RANGES_MAX];
+	struct dblp_rate_sample rs = {};
+	u32 i;
+
+	sock_owned_by_me(&dsk->sk);
+	for (i = 0; i < f->ack.n; i++) {
+		r[i].first = dblp_acked_pn(dsk, f->ack.range[i].first);
+		r[i].last = dblp_acked_pn(dsk, f->ack.range[i].last);
+	}
+	if (dblp_sent_ack(&dsk->sent, r, f->ack.n,
+			  (u64)f->ack.delay_us * NSEC_PER_USEC, &dsk->rtt, now,
+			  &dblp_sent_ops, dsk, &rs) < 0) {
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_ACKUNSENT);
+		return -EPROTO;
+	}
+	rs.ce = dblp_path_ce(dsk);
+	rs.share = dsk->share ?: 1;
+	if (rs.acked) {
+		dsk->pto_count = 0;
+		dsk->progress = now;
+	}
+	if (rs.rate && !rs.app_limited)
+		dsk->info.delivery_rate = rs.rate;
+	if (rs.acked || rs.lost)
+		dblp_cc_ack(dsk, &rs);
+	return 0;
+}
