@@ -11,6 +11,7 @@
 #include <net/netns/generic.h>
 
 #include "dblp.h"
+#include "netlink/gen.h"
 #include "netlink/netlink.h"
 
 static atomic_long_t dblp_memory_allocated ____cacheline_aligned_in_smp;
@@ -171,7 +172,7 @@ static int __init dblp_init(void)
 		       PF_DBLP);
 		goto err_proto;
 	}
-	err = dblp_nl_init();
+	err = dblp_nl_init(dblp_nl_ops, ARRAY_SIZE(dblp_nl_ops));
 	if (err)
 		goto err_family;
 	return 0;

@@ -34,7 +34,7 @@ int dblp_nl_check_sight(struct genl_info *info, struct sk_buff *skb,
 			kuid_t owner, int attrtype);
 int dblp_nl_check_share(struct genl_info *info, int attrtype);
 int dblp_nl_name(struct genl_info *info, int attrtype, char *name);
-int dblp_nl_init(void);
+int dblp_nl_init(const struct genl_ops *ops, u32 n);
 void dblp_nl_exit(void);
 
 #endif /* _NET_DBLP_NETLINK_H */
