@@ -2,6 +2,7 @@
 /*
  * The states of a connection: how it begins, is closed, and ends.
  */
+#include <linux/sched/signal.h>
 #include <net/proto_memory.h>
 
 #include "dblp.h"
@@ -77,6 +78,37 @@ void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 	dblp_keepalive_set(dsk);
 	dblp_timer_update(dsk);
 	dblp_event_conn_begin(dsk);
+}
+
+/**
+ * dblp_wait_connected() - wait until an attempt to connect is over
+ * @dsk: socket, locked
+ * @timeo: jiffies to wait at most
+ *
+ * Return: 0 if it is connected, else a negative errno.
+ */
+int dblp_wait_connected(struct dblp_sock *dsk, long timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct sock *sk = &dsk->sk;
+	int err = 0;
+
+	sock_owned_by_me(&dsk->sk);
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (dblp_connecting(dsk)) {
+		err = timeo ? 0 : -EAGAIN;
+		if (!err && signal_pending(current))
+			err = sock_intr_errno(timeo);
+		if (err)
+			break;
+		sk_wait_event(sk, &timeo, !dblp_connecting(dsk), &wait);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	if (err)
+		return err;
+	if (dsk->state < DBLP_STATE_ESTABLISHED)
+		return sock_error(sk) ?: -ECONNABORTED;
+	return 0;
 }
 
 /* Whoever looks without being the owner of the socket sees it whole or not at all */

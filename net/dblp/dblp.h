@@ -242,7 +242,7 @@ static inline u32 dblp_rate_count(struct dblp_rate *r, u32 most)
  * @next_id: where the search for a free number begins; under the lock of @socks
  * @generation: changes with @socks, for consistent dumps
  * @cookie_key: nobody else can make cookies
- * @spent: cookies that may not be used again, see cookie.c; NULL until somebody
+ * @spent: cookies that may not be used again, see handshake.c; NULL until somebody
  *	listens, and does not change then
  * @rst: resets sent to strangers, by a hash of whose packets they answer
  * @events: those that were told, of each kind
@@ -767,7 +767,6 @@ extern const struct proto_ops dblp_proto_ops;
 /* af_dblp.c */
 int dblp_accept(struct socket *sock, struct socket *newsock,
 		struct proto_accept_arg *arg);
-int dblp_wait_connected(struct dblp_sock *dsk, long timeo);
 
 /* send.c: sendmsg() */
 int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len);
@@ -818,6 +817,10 @@ void dblp_sock_unnumber(struct dblp_sock *dsk);
 struct dblp_sock *dblp_sock_by_id(struct net *net, u32 id);
 struct dblp_sock *dblp_sock_next(struct net *net, u32 *id);
 u32 dblp_sock_generation(struct net *net);
+void dblp_count_drops(struct net *net, const struct dblp_sock *dsk,
+		      enum dblp_mib_item why, u32 n);
+int dblp_sysctl_init(struct net *net, struct dblp_net *dn, long *mem);
+void dblp_sysctl_exit(struct dblp_net *dn);
 
 /* sock.c: sockets as objects */
 struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
@@ -847,6 +850,7 @@ void dblp_release_cb(struct sock *sk);
 void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 			   u64 rtt);
 int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp);
+int dblp_wait_connected(struct dblp_sock *dsk, long timeo);
 void dblp_set_state(struct dblp_sock *dsk, u8 state, int err);
 void dblp_done(struct dblp_sock *dsk, int err);
 void dblp_conn_unstart(struct dblp_sock *dsk);
@@ -924,15 +928,6 @@ enum dblp_mib_item dblp_rcv_cookie_ack(struct dblp_sock *dsk,
 enum dblp_mib_item dblp_rcv_version(struct dblp_sock *dsk,
 				    struct dblp_run *run);
 void dblp_rst_stranger(struct dblp_endpoint *ep, const struct dblp_run *run);
-
-/* cookie.c */
-void dblp_cookie_sign(const struct dblp_net *dn, struct dblp_cookie *c,
-		      u64 client_cid, const struct sockaddr_dblp *client,
-		      const struct sockaddr_dblp *server);
-bool dblp_cookie_spend(const struct dblp_net *dn, const struct dblp_cookie *c);
-enum dblp_mib_item dblp_echo_get(const struct dblp_net *dn,
-				 const struct dblp_run *run,
-				 struct dblp_echo *echo);
 int dblp_cookies_prepare(struct dblp_net *dn);
 void dblp_cookies_exit(struct dblp_net *dn);
 
@@ -940,12 +935,6 @@ void dblp_cookies_exit(struct dblp_net *dn);
 extern const struct dblp_endpoint_ops dblp_rcv_ops;
 
 int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
-void dblp_count_drops(struct net *net, const struct dblp_sock *dsk,
-		      enum dblp_mib_item why, u32 n);
-
-/* sysctl.c */
-int dblp_sysctl_init(struct net *net, struct dblp_net *dn, long *mem);
-void dblp_sysctl_exit(struct dblp_net *dn);
 
 /* output.c: what is sent, and when */
 void dblp_push(struct dblp_sock *dsk);

@@ -44,20 +44,6 @@ static const enum dblp_mib_item dblp_wire_mib[] = {
 	[DBLP_WIRE_AUTH]	= DBLP_MIB_DROPAUTH,
 };
 
-/**
- * dblp_count_drops() - packets are not wanted
- * @net: namespace
- * @dsk: socket they were for, NULL if that is not known
- * @why: counter
- * @n: number of packets
- */
-void dblp_count_drops(struct net *net, const struct dblp_sock *dsk,
-		      enum dblp_mib_item why, u32 n)
-{
-	DBLP_ADD_STATS(net, why, n);
-	trace_dblp_packet_dropped(net, dsk, why, n);
-}
-
 static u32 dblp_train_len(const struct dblp_train *t, u32 i)
 {
 	return min(t->stride, t->skb->len - i * t->stride);

@@ -107,9 +107,7 @@ u8 dblp_job_choice(const struct dblp_job *job,
 u32 dblp_job_budget(const struct dblp_job_conf *conf);
 bool dblp_job_needs_phase(struct dblp_job *job, u32 phase);
 int dblp_job_add(struct net *net, u32 id, const struct dblp_job_conf *conf);
-void dblp_job_set(struct net *net, struct dblp_job *job,
-		  const struct dblp_job_conf *conf);
-int dblp_job_norm(struct dblp_sock *dsk, u64 norm);
+void dblp_job_put(struct dblp_job *job);
 int dblp_job_delete(struct net *net, struct dblp_job *job);
 u64 dblp_job_spent(const struct dblp_job *job, u8 phase);
 void dblp_jobs_exit(struct dblp_config *c);

@@ -529,7 +529,6 @@ bool dblp_budget_known(struct dblp_sock *dsk, u32 id);
 int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn);
 void dblp_rx_straggler(struct dblp_sock *dsk, u64 pn);
 void dblp_rx_passed(struct dblp_sock *dsk);
-void dblp_set_cap(struct dblp_sock *dsk, u32 ppm);
 struct dblp_rx_msg *dblp_place_next(struct dblp_sock *dsk,
 				    struct dblp_rx_msg *msg, u32 *base);
 bool dblp_place_any(struct dblp_sock *dsk);
@@ -539,10 +538,6 @@ bool dblp_rx_eof(const struct dblp_sock *dsk);
 int dblp_rx_fin(struct dblp_sock *dsk, u32 end);
 void dblp_rx_purge_open(struct dblp_sock *dsk);
 void dblp_rx_purge(struct dblp_sock *dsk);
-
-/* budget.c: the budget of messages under way */
-void dblp_set_budget(struct dblp_sock *dsk, u32 ppm);
-void dblp_budget_late(const struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 
 /* usercopy.c: rows of segments from and to the user */
 bool dblp_row_from_iter(void *to, u32 stride, u32 len, u32 n,

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Phases: named sets of what a socket sends and receives with.
- *
- * A socket keeps the settings that are in force for it and takes them from the
- * table anew when that has changed, which it sees by a sequence number before
- * it sends or receives. So no packet looks into the table, and a message in
- * one place only. Whoever changes the table walks over the sockets besides, to
- * reach messages in flight.
+ * Phases: named sets of what a socket sends and receives with, and jobs: what operators
+ * have set for a network namespace. What comes of it for sockets: config.c.
  */
+#include <linux/cred.h>
+
 #include "dblp.h"
 #include "trace.h"
 
@@ -89,108 +86,11 @@ bool dblp_phase_get(struct net *net, u32 id, struct dblp_phase *p)
 	return *p->name;
 }
 
-/* The phase of a socket, and what it says there; under @seq */
-static void dblp_look_up(struct dblp_sock *dsk, struct dblp_phase *p)
-{
-	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
-	const struct dblp_job *job = dsk->job;
-	u32 budget;
-
-	if (dsk->own & DBLP_OWN(DBLP_PHASE)) {
-		*p = c->phases[dsk->phase];
-		return;
-	}
-	dsk->phase = job ? job->conf.phase : 0;
-	*p = c->phases[dsk->phase];
-	budget = job ? dblp_job_budget(&job->conf) : DBLP_INHERIT;
-	if (budget != DBLP_INHERIT)
-		p->budget = budget;
-}
-
 /**
- * dblp_apply_config() - take over what the table says
- * @dsk: socket, locked, with a reference: packets may be sent, which may end it
- *
- * What was set for the socket itself wins. A phase with policy full is one
- * without a budget: a budget of the socket's own is used all the same. A budget
- * is that of messages under way, too.
+ * dblp_drop_phase() - the socket is not in a phase of its own any more
+ * @dsk: socket, locked or at its end
  */
-void dblp_apply_config(struct dblp_sock *dsk)
-{
-	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
-	u32 phase = dsk->phase;
-	struct dblp_phase p;
-	unsigned int seq;
-
-	do {
-		seq = read_seqbegin(&c->seq);
-		dblp_look_up(dsk, &p);
-	} while (read_seqretry(&c->seq, seq));
-	dsk->config_seq = seq;
-	if (dsk->phase != phase)
-		trace_dblp_phase_changed(sock_net(&dsk->sk), dsk, dsk->job,
-					 phase, dsk->phase);
-
-	if (p.policy == DBLP_POLICY_FULL)
-		p.policy = DBLP_POLICY_EAGER;
-	if (!(dsk->own & DBLP_OWN(DBLP_CLOSE_POLICY)))
-		dsk->policy = p.policy;
-	if (!(dsk->own & DBLP_OWN(DBLP_ORDER)))
-		dsk->order = p.order;
-	if (!(dsk->own & DBLP_OWN(DBLP_FILL)))
-		dsk->fill = p.fill;
-	if (!(dsk->own & DBLP_OWN(DBLP_BUDGET)))
-		dblp_set_budget(dsk, p.budget);
-}
-
-/**
- * dblp_settle_config() - see whether the table has changed
- * @dsk: socket, locked, with a reference
- */
-void dblp_settle_config(struct dblp_sock *dsk)
-{
-	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
-
-	sock_owned_by_me(&dsk->sk);
-	if (unlikely(dsk->config_seq != read_seqbegin(&c->seq)))
-		dblp_apply_config(dsk);
-}
-
-/**
- * dblp_set_own() - a setting of the socket's own, or back to the phase's
- * @dsk: socket, locked
- * @option: DBLP_BUDGET, DBLP_CLOSE_POLICY, DBLP_ORDER or DBLP_FILL
- * @val: valid for it, or DBLP_INHERIT
- *
- * A budget is that of messages under way, too.
- */
-void dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
-{
-	sock_owned_by_me(&dsk->sk);
-	if (val == DBLP_INHERIT) {
-		dsk->own &= ~DBLP_OWN(option);
-		dblp_apply_config(dsk);
-		return;
-	}
-	dsk->own |= DBLP_OWN(option);
-	switch (option) {
-	case DBLP_BUDGET:
-		dblp_set_budget(dsk, val);
-		break;
-	case DBLP_CLOSE_POLICY:
-		dsk->policy = val;
-		break;
-	case DBLP_ORDER:
-		dsk->order = val;
-		break;
-	case DBLP_FILL:
-		dsk->fill = val;
-		break;
-	}
-}
-
-/* The socket is not in a phase of its own any more */
-static void dblp_drop_phase(struct dblp_sock *dsk)
+void dblp_drop_phase(struct dblp_sock *dsk)
 {
 	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
 
@@ -201,8 +101,13 @@ static void dblp_drop_phase(struct dblp_sock *dsk)
 		atomic_dec(&c->users[dsk->phase]);
 }
 
-/* The socket leaves the phase that it chose, and enters one: it is counted */
-static void dblp_choose_phase(struct dblp_sock *dsk, u8 id)
+/**
+ * dblp_choose_phase() - the socket leaves the phase that it chose, and enters one: it
+ * is counted
+ * @dsk: socket, locked, or new
+ * @id: number of the phase, which exists
+ */
+void dblp_choose_phase(struct dblp_sock *dsk, u8 id)
 {
 	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
 
@@ -214,150 +119,6 @@ static void dblp_choose_phase(struct dblp_sock *dsk, u8 id)
 	dsk->own |= DBLP_OWN(DBLP_PHASE);
 	if (id)
 		atomic_inc(&c->users[id]);
-}
-
-/** dblp_sock_ended() - is its life over, so that nothing undoes what is set? */
-bool dblp_sock_ended(const struct dblp_sock *dsk)
-{
-	return sock_flag(&dsk->sk, SOCK_DEAD) &&
-	       dsk->state == DBLP_STATE_CLOSED;
-}
-
-static void dblp_choose_job(struct dblp_sock *dsk, struct dblp_job *job)
-{
-	dblp_leave_job(dsk);
-	if (job)
-		dblp_enter_job(dsk, job);
-}
-
-/**
- * dblp_sock_set_place() - choose phase and job for a socket
- * @dsk: socket, not locked
- * @phase: number of the phase, or DBLP_INHERIT; NULL to leave it
- * @job_id: number of the job, or 0 for none; NULL to leave it
- *
- * Return: 0; or nothing was changed: -ENOENT if there is no such phase, -ESRCH
- * if there is no such job, -EPERM if it is another user's, -ESTALE if the socket
- * is over.
- */
-int dblp_sock_set_place(struct dblp_sock *dsk, const u32 *phase,
-			const u32 *job_id)
-{
-	struct net *net = sock_net(&dsk->sk);
-	struct dblp_config *c = dblp_config(net);
-	struct dblp_job *job = NULL;
-	struct dblp_phase p;
-	int err = 0;
-
-	mutex_lock(&c->lock);
-	if (job_id && *job_id) {
-		job = dblp_job_find(c, *job_id);
-		err = job ? 0 : -ESRCH;
-		if (job && !dblp_job_allows(net, job))
-			err = -EPERM;
-	}
-	if (!err && phase && *phase != DBLP_INHERIT &&
-	    !dblp_phase_get(net, *phase, &p))
-		err = -ENOENT;
-	if (err)
-		goto unlock;
-
-	lock_sock(&dsk->sk);
-	if (dblp_sock_ended(dsk)) {
-		err = -ESTALE;
-		goto release;
-	}
-	if (phase && *phase == DBLP_INHERIT)
-		dblp_drop_phase(dsk);
-	else if (phase)
-		dblp_choose_phase(dsk, *phase);
-	if (job_id)
-		dblp_choose_job(dsk, job);
-	dblp_apply_config(dsk);
-release:
-	release_sock(&dsk->sk);
-unlock:
-	mutex_unlock(&c->lock);
-	return err;
-}
-
-/**
- * dblp_inherit_config() - a connection begins with what its listener has
- * @child: new socket that nobody else knows
- * @listener: locked
- *
- * But for the job, which is for sockets that have a number.
- */
-void dblp_inherit_config(struct dblp_sock *child,
-			 const struct dblp_sock *listener)
-{
-	sock_owned_by_me(&listener->sk);
-	child->phase = listener->phase;
-	child->budget = listener->budget;
-	child->policy = listener->policy;
-	child->order = listener->order;
-	child->fill = listener->fill;
-	child->config_seq = listener->config_seq;
-	child->own = listener->own & ~DBLP_OWN(DBLP_PHASE);
-	/* The listener's own use keeps the phase there meanwhile */
-	if (listener->own & DBLP_OWN(DBLP_PHASE))
-		dblp_choose_phase(child, listener->phase);
-}
-
-/**
- * dblp_leave_config() - the socket holds on to no phase and no job any more
- * @dsk: socket, locked or at its end
- */
-void dblp_leave_config(struct dblp_sock *dsk)
-{
-	dblp_drop_phase(dsk);
-	dblp_leave_job(dsk);
-}
-
-/**
- * dblp_sock_push() - have a socket look at the configuration
- * @dsk: socket, not locked; its reference is consumed
- */
-void dblp_sock_push(struct dblp_sock *dsk)
-{
-	lock_sock(&dsk->sk);
-	if (!dblp_sock_ended(dsk))
-		dblp_settle_config(dsk);
-	release_sock(&dsk->sk);
-	sock_put(&dsk->sk);
-	cond_resched();
-}
-
-/* All sockets of a namespace; those that come meanwhile look for themselves */
-static void dblp_config_push(struct net *net)
-{
-	struct dblp_sock *dsk;
-	u32 id = 1;
-
-	lockdep_assert_held(&dblp_config(net)->lock);
-	for (; (dsk = dblp_sock_next(net, &id)); id++)
-		dblp_sock_push(dsk);
-}
-
-/**
- * dblp_phase_change() - write a phase; when this returns it is in force
- * @net: namespace
- * @id: number, less than DBLP_PHASES
- * @p: what it is from now on
- *
- * Context: process, with @lock of the configuration held.
- */
-void dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p)
-{
-	struct dblp_config *c = dblp_config(net);
-
-	lockdep_assert_held(&c->lock);
-	write_seqlock_bh(&c->seq);
-	c->phases[id] = *p;
-	write_sequnlock_bh(&c->seq);
-	c->phases_generation++;
-	dblp_config_push(net);
-	dblp_event_phase(net, DBLP_CMD_PHASE_SET_NTF, id, p);
 }
 
 /**
@@ -389,4 +150,266 @@ int dblp_phase_delete(struct net *net, u32 id)
 	c->phases_generation++;
 	dblp_event_phase(net, DBLP_CMD_PHASE_DEL_NTF, id, &was);
 	return 0;
+}
+
+/*
+ * Jobs: the sockets of one training run, which share a phase.
+ *
+ * The table of a namespace is under @lock of its configuration. A socket gets to
+ * its job without any lock but its own, as it holds a reference.
+ *
+ * A job belongs to a user. Who else wants to put a socket in it, or to move it
+ * by a norm, needs CAP_NET_ADMIN. What a norm costs is paid by who reports it: it
+ * takes no lock that others need for long, and walks over the sockets of the job
+ * and no more.
+ */
+
+/**
+ * dblp_job_find() - job by number
+ * @c: configuration, with @lock held
+ * @id: number
+ *
+ * Return: the job, good as long as @lock is held, or NULL.
+ */
+struct dblp_job *dblp_job_find(struct dblp_config *c, u32 id)
+{
+	lockdep_assert_held(&c->lock);
+	return xa_load(&c->jobs, id);
+}
+
+/**
+ * dblp_job_allows() - may the caller have sockets in a job and tell it norms?
+ * @net: namespace
+ * @job: job, with its @turn or @lock of the configuration held
+ */
+bool dblp_job_allows(const struct net *net, const struct dblp_job *job)
+{
+	return uid_eq(current_fsuid(), job->conf.owner) ||
+	       ns_capable(net->user_ns, CAP_NET_ADMIN);
+}
+
+/** dblp_job_conf_init() - what a job has that was told nothing */
+void dblp_job_conf_init(struct dblp_job_conf *conf)
+{
+	*conf = (struct dblp_job_conf) {
+		.low_phase = DBLP_PHASE_CRITICAL,
+		.high_phase = DBLP_PHASE_TOLERANT,
+		.low = DBLP_INHERIT,
+		.high = DBLP_INHERIT,
+		.eta = DBLP_CLR_ETA_DEFAULT,
+		.owner = current_fsuid(),
+	};
+}
+
+/**
+ * dblp_job_choice() - the phase that the detector wants
+ * @job: job, with its @turn held, or NULL for a new one
+ * @conf: what it is about to be set to
+ *
+ * A detector that is switched on begins in a critical regime.
+ */
+u8 dblp_job_choice(const struct dblp_job *job, const struct dblp_job_conf *conf)
+{
+	if (job && job->conf.clr != DBLP_CLR_OFF && job->detector.tolerant)
+		return conf->high_phase;
+	return conf->low_phase;
+}
+
+/**
+ * dblp_job_budget() - the budget of a job, in ppm
+ * @conf: what is set for it, read under @seq
+ *
+ * Return: DBLP_INHERIT if it is that of its phase.
+ */
+u32 dblp_job_budget(const struct dblp_job_conf *conf)
+{
+	if (conf->clr == DBLP_CLR_OFF)
+		return DBLP_INHERIT;
+	if (conf->phase == conf->low_phase)
+		return conf->low;
+	return conf->phase == conf->high_phase ? conf->high : DBLP_INHERIT;
+}
+
+/** dblp_job_needs_phase() - is a job in a phase, or may its detector go there? */
+bool dblp_job_needs_phase(struct dblp_job *job, u32 phase)
+{
+	const struct dblp_job_conf *conf = &job->conf;
+	bool needs;
+
+	spin_lock_bh(&job->lock);
+	needs = conf->phase == phase ||
+		(conf->clr != DBLP_CLR_OFF &&
+		 (conf->low_phase == phase || conf->high_phase == phase));
+	spin_unlock_bh(&job->lock);
+	return needs;
+}
+
+/** dblp_job_put() - one reference less */
+void dblp_job_put(struct dblp_job *job)
+{
+	if (!refcount_dec_and_test(&job->refs))
+		return;
+	mutex_destroy(&job->turn);
+	kfree(job);
+}
+
+/**
+ * dblp_job_add() - a new job
+ * @net: namespace, with @lock of its configuration held
+ * @id: number, not 0 and not taken
+ * @conf: what is set for it; the phases exist
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int dblp_job_add(struct net *net, u32 id, const struct dblp_job_conf *conf)
+{
+	struct dblp_config *c = dblp_config(net);
+	struct dblp_job *job;
+	int err;
+
+	lockdep_assert_held(&c->lock);
+	job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
+	if (!job)
+		return -ENOMEM;
+	job->id = id;
+	job->conf = *conf;
+	job->detector.eta = conf->eta;
+	job->detector.hold = conf->hold;
+	refcount_set(&job->refs, 1);
+	mutex_init(&job->turn);
+	spin_lock_init(&job->lock);
+	job->socks = RB_ROOT;
+	job->since = ktime_get_ns();
+	err = xa_insert(&c->jobs, id, job, GFP_KERNEL_ACCOUNT);
+	if (err) {
+		dblp_job_put(job);
+		return err;
+	}
+	atomic_inc(&c->jobs_generation);
+	dblp_event_job(net, DBLP_CMD_JOB_ADD_NTF, job);
+	return 0;
+}
+
+/**
+ * dblp_job_delete() - forget a job
+ * @net: namespace, with @lock of its configuration held
+ * @job: job
+ *
+ * Return: 0, or -EBUSY if there are sockets in it.
+ */
+int dblp_job_delete(struct net *net, struct dblp_job *job)
+{
+	struct dblp_config *c = dblp_config(net);
+
+	lockdep_assert_held(&c->lock);
+	if (dblp_job_sockets(job))
+		return -EBUSY;
+	xa_erase(&c->jobs, job->id);
+	atomic_inc(&c->jobs_generation);
+	dblp_event_job(net, DBLP_CMD_JOB_DEL_NTF, job);
+	dblp_job_put(job);
+	return 0;
+}
+
+/**
+ * dblp_job_spent() - how long a job has been in a phase, ns
+ * @job: job, with its @lock held
+ * @phase: number of the phase
+ */
+u64 dblp_job_spent(const struct dblp_job *job, u8 phase)
+{
+	u64 spent = job->spent[phase];
+
+	if (job->conf.phase == phase)
+		spent += ktime_get_ns() - job->since;
+	return spent;
+}
+
+/** dblp_jobs_exit() - the namespace goes, and its sockets have gone */
+void dblp_jobs_exit(struct dblp_config *c)
+{
+	struct dblp_job *job;
+	unsigned long id;
+
+	xa_for_each(&c->jobs, id, job) {
+		WARN_ON_ONCE(refcount_read(&job->refs) != 1);
+		dblp_job_put(job);
+	}
+	xa_destroy(&c->jobs);
+}
+
+/**
+ * dblp_enter_job() - the socket is in a job
+ * @dsk: socket with a number and in no job, locked
+ * @job: job, which cannot be deleted meanwhile
+ */
+void dblp_enter_job(struct dblp_sock *dsk, struct dblp_job *job)
+{
+	struct rb_node **at, *parent = NULL;
+	struct dblp_sock *other;
+
+	sock_owned_by_me(&dsk->sk);
+	refcount_inc(&job->refs);
+	dsk->job = job;
+	spin_lock_bh(&job->lock);
+	for (at = &job->socks.rb_node; *at;) {
+		parent = *at;
+		other = rb_entry(parent, struct dblp_sock, job_node);
+		at = dsk->id < other->id ? &parent->rb_left :
+					   &parent->rb_right;
+	}
+	rb_link_node(&dsk->job_node, parent, at);
+	rb_insert_color(&dsk->job_node, &job->socks);
+	WRITE_ONCE(job->n_socks, job->n_socks + 1);
+	spin_unlock_bh(&job->lock);
+}
+
+/**
+ * dblp_leave_job() - the socket is in no job any more
+ * @dsk: socket, locked or at its end
+ */
+void dblp_leave_job(struct dblp_sock *dsk)
+{
+	struct dblp_job *job = dsk->job;
+
+	if (!job)
+		return;
+	dsk->job = NULL;
+	spin_lock_bh(&job->lock);
+	rb_erase(&dsk->job_node, &job->socks);
+	WRITE_ONCE(job->n_socks, job->n_socks - 1);
+	spin_unlock_bh(&job->lock);
+	dblp_job_put(job);
+}
+
+/**
+ * dblp_job_account() - a message is settled
+ * @dsk: socket that sent it, locked
+ * @phase: in which
+ * @len: its bytes
+ * @missing: of those, the missing ones
+ *
+ * Once for a message, so that counters of each CPU would not pay.
+ */
+void dblp_job_account(struct dblp_sock *dsk, u8 phase, u32 len, u32 missing)
+{
+	struct dblp_job *job = dsk->job;
+
+	sock_owned_by_me(&dsk->sk);
+	if (!job)
+		return;
+	atomic64_inc(&job->messages[phase]);
+	atomic64_add(len, &job->bytes[phase]);
+	if (missing)
+		atomic64_add(missing, &job->forgiven[phase]);
+}
+
+/**
+ * dblp_leave_config() - the socket holds on to no phase and no job any more
+ * @dsk: socket, locked or at its end
+ */
+void dblp_leave_config(struct dblp_sock *dsk)
+{
+	dblp_drop_phase(dsk);
+	dblp_leave_job(dsk);
 }

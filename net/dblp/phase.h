@@ -18,6 +18,7 @@
 
 struct dblp_cc_ops;
 struct dblp_sock;
+struct dblp_tx_msg;
 struct net;
 
 /* Numbers of phases that a namespace begins with */
@@ -89,15 +90,21 @@ struct dblp_config {
 				 DBLP_OWN(DBLP_ORDER) | DBLP_OWN(DBLP_FILL) | \
 				 DBLP_OWN(DBLP_PHASE))
 
+/* phase.c: what operators have set */
 void dblp_defaults_init(struct dblp_defaults *d);
 void dblp_defaults_read(struct dblp_config *c, struct dblp_defaults *d);
 void dblp_defaults_write(struct dblp_config *c, const struct dblp_defaults *d);
 void dblp_config_init(struct dblp_config *c);
 struct dblp_config *dblp_config(struct net *net);
 bool dblp_phase_get(struct net *net, u32 id, struct dblp_phase *p);
-void dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p);
 int dblp_phase_delete(struct net *net, u32 id);
+void dblp_drop_phase(struct dblp_sock *dsk);
+void dblp_choose_phase(struct dblp_sock *dsk, u8 id);
+void dblp_leave_config(struct dblp_sock *dsk);
 
+/* config.c: what is in force for a socket */
+void dblp_budget_late(const struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+void dblp_set_cap(struct dblp_sock *dsk, u32 ppm);
 void dblp_apply_config(struct dblp_sock *dsk);
 void dblp_settle_config(struct dblp_sock *dsk);
 void dblp_set_own(struct dblp_sock *dsk, int option, u32 val);
@@ -105,8 +112,9 @@ int dblp_sock_set_place(struct dblp_sock *dsk, const u32 *phase,
 			const u32 *job_id);
 void dblp_inherit_config(struct dblp_sock *child,
 			 const struct dblp_sock *listener);
-void dblp_leave_config(struct dblp_sock *dsk);
-bool dblp_sock_ended(const struct dblp_sock *dsk);
-void dblp_sock_push(struct dblp_sock *dsk);
+void dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p);
+void dblp_job_set(struct net *net, struct dblp_job *job,
+		  const struct dblp_job_conf *conf);
+int dblp_job_norm(struct dblp_sock *dsk, u64 norm);
 
 #endif /* _NET_DBLP_PHASE_H */

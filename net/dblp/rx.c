@@ -561,22 +561,6 @@ void dblp_rx_passed(struct dblp_sock *dsk)
 		dblp_rx_judge_all(dsk);
 }
 
-/**
- * dblp_set_cap() - change the receive budget cap
- * @dsk: socket, locked
- * @ppm: 0 ... DBLP_PPM
- */
-void dblp_set_cap(struct dblp_sock *dsk, u32 ppm)
-{
-	sock_owned_by_me(&dsk->sk);
-	dsk->cap = ppm;
-	if (dsk->state != DBLP_STATE_ESTABLISHED)
-		return;
-	dblp_rx_judge_all(dsk);
-	dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
-	dblp_flush(dsk);
-}
-
 /*
  * Pieces behind the one whose turn it is that are looked at for something to place,
  * with each packet and each call. A sender that goes has fewer under way, as long as

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What is in force for a socket: what its phase and job say, and what was set for
+ * itself; and changes to that.
+ *
+ * A socket keeps the settings that are in force for it and takes them from the
+ * table (phase.c) anew when that has changed, which it sees by a sequence number before
+ * it sends or receives. So no packet looks into the table, and a message in
+ * one place only. Whoever changes the table walks over the sockets besides, to
+ * reach messages in flight.
+ *
+ * The budget of messages under way can be changed, and the latest word counts. Each
+ * DATA packet says the budget, and packet numbers say which word is the latest. As
+ * there may be no more DATA to say it with, a BUDGET frame says it once more.
+ */
+#include <linux/random.h>
+
+#include "dblp.h"
+#include "trace.h"
+
+static bool dblp_budget_movable(const struct dblp_tx_msg *msg, u32 ppm)
+{
+	return !msg->closed && !msg->own_budget && msg->budget != ppm &&
+	       msg->policy != DBLP_POLICY_FULL;
+}
+
+/*
+ * What was not sent yet of a message that was begun in sequence is shuffled now:
+ * what will be missing must not be its tail. Its bytes stay where they are, so
+ * these segments leave one by one.
+ */
+static void dblp_budget_reorder(struct dblp_tx_msg *msg)
+{
+	u32 base = max(msg->cursor, msg->crit_segs);
+
+	if (!msg->auto_order || msg->shuffled || msg->reshuffled ||
+	    base >= msg->acked.n)
+		return;
+	msg->reshuffled = 1;
+	msg->shuffle_base = base;
+	dblp_shuffle_init(&msg->shuffle, msg->acked.n - base,
+			  get_random_u64());
+	if (dblp_tx_begun(msg))
+		dblp_elide_skip(msg);
+}
+
+/* A message of which nothing was sent had no budget before */
+static void dblp_budget_move(struct dblp_tx_msg *msg, u32 ppm)
+{
+	msg->budget = ppm;
+	msg->budget_most = dblp_tx_begun(msg) ? max(msg->budget_most, ppm) : ppm;
+	if (ppm)
+		dblp_budget_reorder(msg);
+}
+
+/*
+ * The budget of messages to be sent, and of those under way that were not given one of
+ * their own
+ */
+static void dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
+{
+	struct dblp_tx_msg *msg;
+
+	list_for_each_entry(msg, &dsk->tx_msgs, list) {
+		if (!dblp_budget_movable(msg, ppm))
+			continue;
+		if (dblp_tx_begun(msg))
+			dblp_ctl_budget(dsk, msg);
+		dblp_budget_move(msg, ppm);
+	}
+	/* Pieces that are still to be taken from the user */
+	if (dsk->tx_part && dblp_budget_movable(&dsk->tx_part->msg, ppm))
+		dsk->tx_part->msg.budget = ppm;
+	dsk->budget = ppm;
+	if (dsk->state < DBLP_STATE_ESTABLISHED)
+		return;
+	dblp_tx_recount(dsk);
+	dblp_flush(dsk);
+}
+
+/**
+ * dblp_budget_late() - give a message the budget that its socket has now
+ * @dsk: socket, locked
+ * @msg: message or piece about to be queued, of which nothing was sent: the
+ *	socket was not locked while its bytes were copied
+ */
+void dblp_budget_late(const struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (dblp_budget_movable(msg, dsk->budget))
+		dblp_budget_move(msg, dsk->budget);
+}
+
+/**
+ * dblp_set_cap() - change the receive budget cap
+ * @dsk: socket, locked
+ * @ppm: 0 ... DBLP_PPM
+ */
+void dblp_set_cap(struct dblp_sock *dsk, u32 ppm)
+{
+	sock_owned_by_me(&dsk->sk);
+	dsk->cap = ppm;
+	if (dsk->state != DBLP_STATE_ESTABLISHED)
+		return;
+	dblp_rx_judge_all(dsk);
+	dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
+	dblp_flush(dsk);
+}
+
+/* The phase of a socket, and what it says there; under @seq */
+static void dblp_look_up(struct dblp_sock *dsk, struct dblp_phase *p)
+{
+	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
+	const struct dblp_job *job = dsk->job;
+	u32 budget;
+
+	if (dsk->own & DBLP_OWN(DBLP_PHASE)) {
+		*p = c->phases[dsk->phase];
+		return;
+	}
+	dsk->phase = job ? job->conf.phase : 0;
+	*p = c->phases[dsk->phase];
+	budget = job ? dblp_job_budget(&job->conf) : DBLP_INHERIT;
+	if (budget != DBLP_INHERIT)
+		p->budget = budget;
+}
+
+/**
+ * dblp_apply_config() - take over what the table says
+ * @dsk: socket, locked, with a reference: packets may be sent, which may end it
+ *
+ * What was set for the socket itself wins. A phase with policy full is one
+ * without a budget: a budget of the socket's own is used all the same. A budget
+ * is that of messages under way, too.
+ */
+void dblp_apply_config(struct dblp_sock *dsk)
+{
+	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
+	u32 phase = dsk->phase;
+	struct dblp_phase p;
+	unsigned int seq;
+
+	do {
+		seq = read_seqbegin(&c->seq);
+		dblp_look_up(dsk, &p);
+	} while (read_seqretry(&c->seq, seq));
+	dsk->config_seq = seq;
+	if (dsk->phase != phase)
+		trace_dblp_phase_changed(sock_net(&dsk->sk), dsk, dsk->job,
+					 phase, dsk->phase);
+
+	if (p.policy == DBLP_POLICY_FULL)
+		p.policy = DBLP_POLICY_EAGER;
+	if (!(dsk->own & DBLP_OWN(DBLP_CLOSE_POLICY)))
+		dsk->policy = p.policy;
+	if (!(dsk->own & DBLP_OWN(DBLP_ORDER)))
+		dsk->order = p.order;
+	if (!(dsk->own & DBLP_OWN(DBLP_FILL)))
+		dsk->fill = p.fill;
+	if (!(dsk->own & DBLP_OWN(DBLP_BUDGET)))
+		dblp_set_budget(dsk, p.budget);
+}
+
+/**
+ * dblp_settle_config() - see whether the table has changed
+ * @dsk: socket, locked, with a reference
+ */
+void dblp_settle_config(struct dblp_sock *dsk)
+{
+	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
+
+	sock_owned_by_me(&dsk->sk);
+	if (unlikely(dsk->config_seq != read_seqbegin(&c->seq)))
+		dblp_apply_config(dsk);
+}
+
+/**
+ * dblp_set_own() - a setting of the socket's own, or back to the phase's
+ * @dsk: socket, locked
+ * @option: DBLP_BUDGET, DBLP_CLOSE_POLICY, DBLP_ORDER or DBLP_FILL
+ * @val: valid for it, or DBLP_INHERIT
+ *
+ * A budget is that of messages under way, too.
+ */
+void dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (val == DBLP_INHERIT) {
+		dsk->own &= ~DBLP_OWN(option);
+		dblp_apply_config(dsk);
+		return;
+	}
+	dsk->own |= DBLP_OWN(option);
+	switch (option) {
+	case DBLP_BUDGET:
+		dblp_set_budget(dsk, val);
+		break;
+	case DBLP_CLOSE_POLICY:
+		dsk->policy = val;
+		break;
+	case DBLP_ORDER:
+		dsk->order = val;
+		break;
+	case DBLP_FILL:
+		dsk->fill = val;
+		break;
+	}
+}
+
+/* Is its life over, so that nothing undoes what is set? */
+static bool dblp_sock_ended(const struct dblp_sock *dsk)
+{
+	return sock_flag(&dsk->sk, SOCK_DEAD) &&
+	       dsk->state == DBLP_STATE_CLOSED;
+}
+
+static void dblp_choose_job(struct dblp_sock *dsk, struct dblp_job *job)
+{
+	dblp_leave_job(dsk);
+	if (job)
+		dblp_enter_job(dsk, job);
+}
+
+/**
+ * dblp_sock_set_place() - choose phase and job for a socket
+ * @dsk: socket, not locked
+ * @phase: number of the phase, or DBLP_INHERIT; NULL to leave it
+ * @job_id: number of the job, or 0 for none; NULL to leave it
+ *
+ * Return: 0; or nothing was changed: -ENOENT if there is no such phase, -ESRCH
+ * if there is no such job, -EPERM if it is another user's, -ESTALE if the socket
+ * is over.
+ */
+int dblp_sock_set_place(struct dblp_sock *dsk, const u32 *phase,
+			const u32 *job_id)
+{
+	struct net *net = sock_net(&dsk->sk);
+	struct dblp_config *c = dblp_config(net);
+	struct dblp_job *job = NULL;
+	struct dblp_phase p;
+	int err = 0;
+
+	mutex_lock(&c->lock);
+	if (job_id && *job_id) {
+		job = dblp_job_find(c, *job_id);
+		err = job ? 0 : -ESRCH;
+		if (job && !dblp_job_allows(net, job))
+			err = -EPERM;
+	}
+	if (!err && phase && *phase != DBLP_INHERIT &&
+	    !dblp_phase_get(net, *phase, &p))
+		err = -ENOENT;
+	if (err)
+		goto unlock;
+
+	lock_sock(&dsk->sk);
+	if (dblp_sock_ended(dsk)) {
+		err = -ESTALE;
+		goto release;
+	}
+	if (phase && *phase == DBLP_INHERIT)
+		dblp_drop_phase(dsk);
+	else if (phase)
+		dblp_choose_phase(dsk, *phase);
+	if (job_id)
+		dblp_choose_job(dsk, job);
+	dblp_apply_config(dsk);
+release:
+	release_sock(&dsk->sk);
+unlock:
+	mutex_unlock(&c->lock);
+	return err;
+}
+
+/**
+ * dblp_inherit_config() - a connection begins with what its listener has
+ * @child: new socket that nobody else knows
+ * @listener: locked
+ *
+ * But for the job, which is for sockets that have a number.
+ */
+void dblp_inherit_config(struct dblp_sock *child,
+			 const struct dblp_sock *listener)
+{
+	sock_owned_by_me(&listener->sk);
+	child->phase = listener->phase;
+	child->budget = listener->budget;
+	child->policy = listener->policy;
+	child->order = listener->order;
+	child->fill = listener->fill;
+	child->config_seq = listener->config_seq;
+	child->own = listener->own & ~DBLP_OWN(DBLP_PHASE);
+	/* The listener's own use keeps the phase there meanwhile */
+	if (listener->own & DBLP_OWN(DBLP_PHASE))
+		dblp_choose_phase(child, listener->phase);
+}
+
+/* Have a socket look at the configuration; its reference is consumed */
+static void dblp_sock_push(struct dblp_sock *dsk)
+{
+	lock_sock(&dsk->sk);
+	if (!dblp_sock_ended(dsk))
+		dblp_settle_config(dsk);
+	release_sock(&dsk->sk);
+	sock_put(&dsk->sk);
+	cond_resched();
+}
+
+/* All sockets of a namespace; those that come meanwhile look for themselves */
+static void dblp_config_push(struct net *net)
+{
+	struct dblp_sock *dsk;
+	u32 id = 1;
+
+	lockdep_assert_held(&dblp_config(net)->lock);
+	for (; (dsk = dblp_sock_next(net, &id)); id++)
+		dblp_sock_push(dsk);
+}
+
+/**
+ * dblp_phase_change() - write a phase; when this returns it is in force
+ * @net: namespace
+ * @id: number, less than DBLP_PHASES
+ * @p: what it is from now on
+ *
+ * Context: process, with @lock of the configuration held.
+ */
+void dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p)
+{
+	struct dblp_config *c = dblp_config(net);
+
+	lockdep_assert_held(&c->lock);
+	write_seqlock_bh(&c->seq);
+	c->phases[id] = *p;
+	write_sequnlock_bh(&c->seq);
+	c->phases_generation++;
+	dblp_config_push(net);
+	dblp_event_phase(net, DBLP_CMD_PHASE_SET_NTF, id, p);
+}
+
+/* The socket in a job with the smallest number from @id on, with a reference */
+static struct dblp_sock *dblp_job_next(struct dblp_job *job, u32 id)
+{
+	struct dblp_sock *dsk, *found = NULL;
+	struct rb_node *node;
+
+	spin_lock_bh(&job->lock);
+	for (node = job->socks.rb_node; node;) {
+		dsk = rb_entry(node, struct dblp_sock, job_node);
+		if (dsk->id >= id)
+			found = dsk;
+		node = dsk->id >= id ? node->rb_left : node->rb_right;
+	}
+	/* One that is about to be freed is still here, and has none to give */
+	while (found && !refcount_inc_not_zero(&found->sk.sk_refcnt)) {
+		node = rb_next(&found->job_node);
+		found = rb_entry_safe(node, struct dblp_sock, job_node);
+	}
+	spin_unlock_bh(&job->lock);
+	return found;
+}
+
+/* Have the sockets of a job look at what is set for it */
+static void dblp_job_push(struct dblp_job *job)
+{
+	struct dblp_sock *dsk;
+	u32 id = 1;
+
+	lockdep_assert_held(&job->turn);
+	while ((dsk = dblp_job_next(job, id))) {
+		id = dsk->id + 1;
+		dblp_sock_push(dsk);
+	}
+}
+
+/* The time in the phase that a job leaves now */
+static void dblp_job_leave_phase(struct dblp_job *job)
+{
+	u64 now = ktime_get_ns();
+
+	lockdep_assert_held(&job->lock);
+	job->spent[job->conf.phase] += now - job->since;
+	job->since = now;
+}
+
+/* What was written is in force when this returns */
+static void dblp_job_follow(struct net *net, struct dblp_job *job,
+			    const struct dblp_job_conf *was,
+			    enum dblp_actor by)
+{
+	bool moved = job->conf.phase != was->phase;
+
+	lockdep_assert_held(&job->turn);
+	atomic_inc(&dblp_config(net)->jobs_generation);
+	if (moved)
+		trace_dblp_phase_changed(net, NULL, job, was->phase,
+					 job->conf.phase);
+	if (moved || dblp_job_budget(&job->conf) != dblp_job_budget(was))
+		dblp_job_push(job);
+	if (moved)
+		dblp_event_job_phase(net, job, was->phase, by);
+}
+
+/**
+ * dblp_job_set() - change what is set for a job, and move its sockets
+ * @net: namespace, with @lock of its configuration held
+ * @job: job, with @turn held
+ * @conf: what is set from now on; the phases exist. When this returns it is in
+ *	force
+ */
+void dblp_job_set(struct net *net, struct dblp_job *job,
+		  const struct dblp_job_conf *conf)
+{
+	struct dblp_config *c = dblp_config(net);
+	struct dblp_job_conf was = job->conf;
+
+	lockdep_assert_held(&c->lock);
+	lockdep_assert_held(&job->turn);
+	spin_lock_bh(&job->lock);
+	if (was.clr == DBLP_CLR_OFF && conf->clr != DBLP_CLR_OFF)
+		dblp_clr_start(&job->detector);
+	job->detector.eta = conf->eta;
+	job->detector.hold = conf->hold;
+	if (was.phase != conf->phase)
+		dblp_job_leave_phase(job);
+	write_seqlock(&c->seq);
+	job->conf = *conf;
+	write_sequnlock(&c->seq);
+	spin_unlock_bh(&job->lock);
+	dblp_job_follow(net, job, &was, DBLP_ACTOR_OPERATOR);
+}
+
+/* The job of a socket, with a reference */
+static struct dblp_job *dblp_job_of(struct dblp_sock *dsk)
+{
+	struct dblp_job *job;
+
+	lock_sock(&dsk->sk);
+	job = dsk->job;
+	if (job)
+		refcount_inc(&job->refs);
+	release_sock(&dsk->sk);
+	return job;
+}
+
+/* A norm for the detector, which may move the job */
+static void dblp_job_report(struct net *net, struct dblp_job *job, u64 norm)
+{
+	struct dblp_config *c = dblp_config(net);
+	struct dblp_job_conf was = job->conf;
+	u8 phase = was.phase;
+
+	spin_lock_bh(&job->lock);
+	dblp_clr_report(&job->detector, norm);
+	if (was.clr == DBLP_CLR_ON)
+		phase = dblp_job_choice(job, &was);
+	if (phase != was.phase) {
+		dblp_job_leave_phase(job);
+		write_seqlock(&c->seq);
+		job->conf.phase = phase;
+		write_sequnlock(&c->seq);
+	}
+	spin_unlock_bh(&job->lock);
+	if (phase != was.phase)
+		dblp_job_follow(net, job, &was, DBLP_ACTOR_DETECTOR);
+}
+
+/**
+ * dblp_job_norm() - a program tells the norm of its gradient
+ * @dsk: a socket of its job, not locked
+ * @norm: in any unit that stays
+ *
+ * Unless the detector is off or held, it moves the job as an operator would.
+ *
+ * Return: 0, -ENOENT if the socket is in no job, -EPERM if the job is another
+ * user's.
+ */
+int dblp_job_norm(struct dblp_sock *dsk, u64 norm)
+{
+	struct net *net = sock_net(&dsk->sk);
+	struct dblp_job *job;
+	int err = 0;
+
+	job = dblp_job_of(dsk);
+	if (!job)
+		return -ENOENT;
+	mutex_lock(&job->turn);
+	if (dblp_job_allows(net, job))
+		dblp_job_report(net, job, norm);
+	else
+		err = -EPERM;
+	mutex_unlock(&job->turn);
+	dblp_job_put(job);
+	return err;
+}
