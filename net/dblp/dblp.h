@@ -3,12 +3,12 @@
  * AF_DBLP: the private header.
  *
  * Reading order: uapi/linux/dblp.h (what users see), core/wire.h (what the peer
- * sees), this file and msg.h (the messages), then af_dblp.c from top to bottom,
- * send.c and recv.c (the users' calls), conn.c (the states of a connection), input.c,
- * input_ctl.c, output.c and packet.c (the way of a packet), rx.c, rx_copy.c, tx.c and tx_close.c
- * (the life of a message), timer.c and timeout.c, work.c (what concerns many messages
- * at once). core/ has what is free of sockets and of the kernel, cc/ the congestion
- * controls, netlink/ the control plane.
+ * sees), this file and msg.h (the messages), LAYERS (what calls what), then af_dblp.c
+ * from top to bottom, send.c and recv.c (the users' calls), conn.c (the states of a
+ * connection), input.c, frames.c, output.c, packet.c and sent.c (the way of a packet),
+ * rx_data.c, rx.c, tx.c and tx_close.c (the life of a message), timer.c and timeout.c.
+ * core/ has what is free of sockets and of the kernel, cc/ the congestion controls,
+ * netlink/ the control plane.
  *
  * Locking and lifetime
  * ====================

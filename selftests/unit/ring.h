@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The memory of a ring of packets sent, as net/dblp/ring.c has it in the kernel. */
+/* The memory of a ring of packets sent, as net/dblp/sent.c has it in the kernel. */
 #ifndef DBLP_UNIT_RING_H
 #define DBLP_UNIT_RING_H
 
