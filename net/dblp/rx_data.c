@@ -316,11 +316,12 @@ static int dblp_rx_zeros_known(const struct dblp_rx_msg *msg,
 	return common == count ? 1 : common ? -EINVAL : 0;
 }
 
-/* Take the zero map of a packet, none of whose segments is there. Returns false if
- * there is no memory: then it never came
+/* Note what a packet describes, none of which is there. Returns the bytes, 0 if there
+ * is no memory
  */
-static bool dblp_rx_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-			  const struct dblp_run *run, const struct dblp_data *d)
+static u32 dblp_rx_add_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			     const struct dblp_run *run,
+			     const struct dblp_data *d)
 {
 	struct dblp_zeromap z = dblp_run_zeromap(run, d);
 	struct dblp_train *t = run->train;
@@ -330,7 +331,7 @@ static bool dblp_rx_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 
 	skb = dblp_rx_buffer(dsk, msg, t);
 	if (!skb)
-		return false;
+		return 0;
 	cb = DBLP_SKB_CB(skb);
 	cb->is_zeros = true;
 	cb->zeros.first = z.first;
@@ -342,21 +343,22 @@ static bool dblp_rx_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	bytes = msg->missing - dblp_segmap_missing(&msg->have, msg->seg_size,
 						   msg->len);
 	t->bytes += bytes;
-	msg->missing -= bytes;
 	msg->elided += bytes;
-	if (!dblp_rx_try_close(dsk, msg)) {
-		if (dsk->placement)
-			dblp_place_arrived(dsk);
-		return true;
-	}
+	return bytes;
+}
+
+/* As if they had never come */
+static void dblp_rx_del_zeros(struct dblp_rx_msg *msg,
+			      const struct dblp_run *run,
+			      const struct dblp_data *d, u32 bytes)
+{
+	struct dblp_zeromap z = dblp_run_zeromap(run, d);
 
 	msg->elided -= bytes;
-	msg->missing += bytes;
 	dblp_zeromap_del(&z, &msg->have);
 	msg->hole = min(msg->hole, z.first);
-	t->bytes -= bytes;
-	dblp_rx_unbuffer(msg, t);
-	return false;
+	run->train->bytes -= bytes;
+	dblp_rx_unbuffer(msg, run->train);
 }
 
 /* Every packet of a message says the same about it, but for its budget */
@@ -388,29 +390,53 @@ static u32 dblp_rx_bytes(const struct dblp_rx_msg *msg,
 	return min(run->n * msg->seg_size, msg->len - d->offset);
 }
 
-/* New segments of an open message; if this fails, they never came */
-static bool dblp_rx_segments(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+/* Note new segments of an open message. Returns their bytes, 0 if there is no memory */
+static u32 dblp_rx_add_segs(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			    const struct dblp_run *run,
+			    const struct dblp_data *d)
+{
+	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + run->h.ctl_len;
+
+	if (!dblp_rx_attach(dsk, msg, run, d->offset, hdr_len))
+		return 0;
+	dblp_segmap_add_run(&msg->have, d->offset / msg->seg_size, run->n);
+	return dblp_rx_bytes(msg, run, d);
+}
+
+/* As if they had never come */
+static void dblp_rx_del_segs(struct dblp_rx_msg *msg,
 			     const struct dblp_run *run,
 			     const struct dblp_data *d)
 {
-	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + run->h.ctl_len;
-	u32 bytes = dblp_rx_bytes(msg, run, d);
 	u32 seg = d->offset / msg->seg_size;
 
-	if (!dblp_rx_attach(dsk, msg, run, d->offset, hdr_len))
+	dblp_segmap_del_run(&msg->have, seg, run->n);
+	msg->hole = min(msg->hole, seg);
+	dblp_rx_detach(msg, run->train);
+}
+
+/* Take what is new to an open message, which may close it. Returns false if there is no
+ * memory: then it never came
+ */
+static bool dblp_rx_take(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			 const struct dblp_run *run, const struct dblp_data *d)
+{
+	u32 bytes = d->zeros ? dblp_rx_add_zeros(dsk, msg, run, d) :
+			       dblp_rx_add_segs(dsk, msg, run, d);
+
+	if (!bytes)
 		return false;
-	dblp_segmap_add_run(&msg->have, seg, run->n);
 	msg->missing -= bytes;
 	if (!dblp_rx_try_close(dsk, msg)) {
 		if (dsk->placement)
 			dblp_place_arrived(dsk);
 		return true;
 	}
-
 	msg->missing += bytes;
-	dblp_segmap_del_run(&msg->have, seg, run->n);
-	msg->hole = min(msg->hole, seg);
-	dblp_rx_detach(msg, run->train);
+	if (d->zeros)
+		dblp_rx_del_zeros(msg, run, d, bytes);
+	else
+		dblp_rx_del_segs(msg, run, d);
 	return false;
 }
 
@@ -468,7 +494,7 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 {
 	u32 seg_size = run->h.seg_size, seg = d->offset / seg_size;
 	struct dblp_rx_msg *msg;
-	bool opened = false, news, ok;
+	bool opened = false, news;
 	int known;
 
 	sock_owned_by_me(&dsk->sk);
@@ -527,9 +553,7 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 		return 0;
 	}
 	*why = DBLP_MIB_DROPMEMORY;
-	ok = d->zeros ? dblp_rx_zeros(dsk, msg, run, d) :
-			dblp_rx_segments(dsk, msg, run, d);
-	if (ok)
+	if (dblp_rx_take(dsk, msg, run, d))
 		return 1;
 refuse:
 	if (opened)
