@@ -5,6 +5,7 @@
 #ifndef _NET_DBLP_MSG_H
 #define _NET_DBLP_MSG_H
 
+#include <linux/dblp.h>
 #include <linux/list.h>
 #include <linux/rbtree.h>
 #include <linux/skbuff.h>

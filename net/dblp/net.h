@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What sockets stand on: limits and times, namespaces, endpoints and paths.
+ */
+#ifndef _NET_DBLP_NET_H
+#define _NET_DBLP_NET_H
+
+#include <linux/dblp.h>
+#include <linux/llist.h>
+#include <linux/pkt_sched.h>
+#include <linux/rhashtable.h>
+#include <linux/siphash.h>
+#include <linux/skbuff.h>
+#include <linux/xarray.h>
+#include <net/flow.h>
+#include <net/net_namespace.h>
+
+#include "netlink/event.h"
+#include "mib.h"
+#include "phase.h"
+
+struct dblp_sent_pkt;
+struct dblp_sock;
+
+/* No reason to drop a packet */
+#define DBLP_MIB_NONE	__DBLP_MIB_MAX
+
+/* Limits and times */
+enum dblp_limits {
+	/* Credit that a message uses besides its bytes: see FLOW */
+	DBLP_MSG_COST		= 1024,
+	/* Messages that may be open at once in one direction */
+	DBLP_MSG_WINDOW		= 4096,
+	/* Closed messages whose report nobody fetched: then ENOBUFS */
+	DBLP_NOTIFY_MAX		= 4096,
+	/* Message bytes: default receive window and send buffer */
+	DBLP_WINDOW_DEFAULT	= 32 << 20,
+	DBLP_WINDOW_MIN		= 4096,
+	/* A data packet in every so many is acknowledged, */
+	DBLP_ACK_EVERY		= 2,
+	/* but of those that come fast, one in so many, */
+	DBLP_ACK_EVERY_FAST	= 64,
+	/* after so many from the start of the connection */
+	DBLP_ACK_QUICKLY	= 128,
+	/* Bytes of CLOSE frames that a packet repeats, before the ACK */
+	DBLP_CLOSES_AGAIN	= 256,
+	/*
+	 * What is sent in answer, besides window and pacer, is at most so many
+	 * times what came; and of that, no more is remembered: it goes at once, as
+	 * the largest train does. An ACK can always say what came last
+	 */
+	DBLP_ANSWER_TIMES	= 3,
+	DBLP_ANSWER_MAX		= 65536,
+	DBLP_ANSWER_MIN		= 64,
+	/* Messages of those that something concerns that are attended to at once */
+	DBLP_STEPS		= 32,
+	/* Packets in flight that a probe looks at for a segment to repeat */
+	DBLP_PROBE_LOOK		= 64,
+	/* Packets of a probe: RFC 9002 section 6.2.4, and one of control frames */
+	DBLP_PROBE_PKTS		= 3,
+	/* Bytes of a probe that are left for CLOSE frames, marks and an ACK */
+	DBLP_NEWS_ROOM		= DBLP_CLOSES_AGAIN + 64,
+	DBLP_SENT_RING_MIN	= 8,
+	DBLP_SENT_RING_MAX	= 1 << 16,
+	/* Bytes that may wait for who has a socket, besides its receive buffer */
+	DBLP_BACKLOG_MAX	= 1 << 20,
+	/* DSCP EF: a CLOSE must overtake the data it makes useless */
+	DBLP_CTL_TOS		= 0xb8,
+	/* What routers make of that, for the queues of this machine */
+	DBLP_CTL_PRIORITY	= TC_PRIO_INTERACTIVE,
+	/* Resets to strangers of one source, of which so many are told apart */
+	DBLP_RST_PER_SECOND	= 1000,
+	DBLP_RST_QUOTAS		= 256,
+	/* Of each kind: who listens, here or elsewhere, slows nobody */
+	DBLP_EVENTS_PER_SECOND	= 1000,
+	DBLP_USER_TIMEOUT_MS	= 30000,
+	DBLP_USER_TIMEOUT_MIN_MS = 1,
+	DBLP_USER_TIMEOUT_MAX_MS = 3600000,
+	DBLP_KEEPALIVE_MS	= 15000,
+	DBLP_KEEPALIVE_MIN_MS	= 10,
+	DBLP_KEEPALIVE_MAX_MS	= 86400000,
+	DBLP_FAREWELL_MS	= 5000,
+	/* Connections that nobody has any more, in a namespace */
+	DBLP_ORPHANS_MAX	= 16384,
+	DBLP_COOKIE_LIFE_MS	= 5000,
+	DBLP_ELEMENT_MAX	= 256,
+	DBLP_MTU_MAX		= 64000,
+};
+
+/* No memory for what is sent is an error, and nobody is killed */
+#define DBLP_GFP_SEND	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+#define DBLP_ACK_DELAY_NS	(1 * NSEC_PER_MSEC)
+/* ACKs closer to each other than this would tell the sender nothing new */
+#define DBLP_ACK_SPACE_NS	(100 * NSEC_PER_USEC)
+/* Handshake packets are repeated after this, doubling, then by dblp_backoff() */
+#define DBLP_HANDSHAKE_MIN_NS	(20 * NSEC_PER_MSEC)
+#define DBLP_HANDSHAKE_MAX_NS	(250 * NSEC_PER_MSEC)
+/* A peer that owes us something and is silent is asked after this */
+#define DBLP_PERSIST_NS		(500 * NSEC_PER_MSEC)
+#define DBLP_DEADLINE_MAX	3600000000U	/* microseconds */
+/* When there is no memory or no route, try again after this, or dblp_backoff() */
+#define DBLP_RETRY_NS		(10 * NSEC_PER_MSEC)
+/* How far pacing may run ahead: hides the timer's latency */
+#define DBLP_PACE_AHEAD_NS	(100 * NSEC_PER_USEC)
+
+/**
+ * struct dblp_rate - how often something happened in a second
+ * @since: jiffies when the second began
+ * @count: so many times in it
+ */
+struct dblp_rate {
+	u32	since;
+	u32	count;
+};
+
+/**
+ * dblp_rate_count() - it happens once more
+ * @r: how often it did; from any context, races lose a few counts
+ * @most: how often it may in a second
+ *
+ * Return: how often it had in this second; @most the first time it is too often,
+ * and more from then on.
+ */
+static inline u32 dblp_rate_count(struct dblp_rate *r, u32 most)
+{
+	u32 now = jiffies, count = READ_ONCE(r->count);
+
+	if (now - READ_ONCE(r->since) > HZ) {
+		WRITE_ONCE(r->since, now);
+		count = 0;
+	}
+	if (count <= most)
+		WRITE_ONCE(r->count, count + 1);
+	return count;
+}
+
+/**
+ * struct dblp_net - what a network namespace has
+ * @conns: connections by the connection ID their packets are sent to
+ * @peers: connections by the connection ID of their other end
+ * @socks: all sockets by number
+ * @next_id: where the search for a free number begins; under the lock of @socks
+ * @generation: changes with @socks, for consistent dumps
+ * @cookie_key: nobody else can make cookies
+ * @spent: cookies that may not be used again, see handshake.c; NULL until somebody
+ *	listens, and does not change then
+ * @rst: resets sent to strangers, by a hash of whose packets they answer
+ * @events: those that were told, of each kind
+ * @endpoints: number of endpoints alive
+ * @config: what operators set
+ * @orphans: connections that their user has closed, see conn.c
+ * @sysctl_rmem_default: SO_RCVBUF that a socket begins with
+ * @sysctl_wmem_default: SO_SNDBUF that a socket begins with
+ * @sysctl_max_orphans: that @orphans may be at most
+ * @sysctl: these, for whoever may change them
+ * @sysctl_table: freed when @sysctl goes
+ * @shared: endpoints that SO_REUSEADDR lets others join
+ * @shared_lock: protects @shared
+ * @mib: counters
+ */
+struct dblp_net {
+	struct rhashtable	conns;
+	struct rhashtable	peers;
+	struct xarray		socks;
+	u32			next_id;
+	atomic_t		generation;
+	siphash_key_t		cookie_key;
+	struct dblp_spent_place	*spent;
+	struct dblp_rate	rst[DBLP_RST_QUOTAS];
+	struct dblp_rate	events[DBLP_EVENT_KINDS];
+	atomic_t		endpoints;
+	struct list_head	shared;
+	spinlock_t		shared_lock;	/* for @shared */
+	struct dblp_config	config;
+	atomic_t		orphans;
+	int			sysctl_rmem_default;
+	int			sysctl_wmem_default;
+	int			sysctl_max_orphans;
+	struct ctl_table_header	*sysctl;
+	struct ctl_table	*sysctl_table;
+	struct dblp_mib __percpu *mib;
+};
+
+struct dblp_endpoint;
+
+/**
+ * struct dblp_endpoint_ops - what is done with that which comes in at an endpoint
+ * @rcv: a packet behind its UDP header, whose checksum is right, or a train of
+ *	packets; consumes it. In softirq context, under RCU
+ * @err: a genuine ICMP error for a packet that the connection has sent:
+ *	ECONNREFUSED or EMSGSIZE. In softirq context, under bh_lock_sock(), with a
+ *	reference; a process may own the socket
+ */
+struct dblp_endpoint_ops {
+	void	(*rcv)(struct dblp_endpoint *ep, struct sk_buff *skb);
+	void	(*err)(struct dblp_sock *dsk, int err);
+};
+
+/**
+ * struct dblp_endpoint - a bound UDP socket
+ * @refs: sockets that use it
+ * @sock: the UDP socket
+ * @listener: who accepts connections here; written under the listener's lock,
+ *	read under RCU
+ * @net: its namespace
+ * @ops: who takes what comes in
+ * @shared: in the list of the namespace, if others may join
+ * @addr: then: as it was bound
+ * @ifindex: then: interface it was bound to, 0 for none
+ * @uid: then: the user who bound it
+ * @receiving: connections here that are amid a message from their peer
+ * @release: in the list of those whose @sock is to be released
+ * @rcu: frees it
+ */
+struct dblp_endpoint {
+	refcount_t		refs;
+	struct socket		*sock;
+	struct dblp_sock __rcu	*listener;
+	struct net		*net;
+	const struct dblp_endpoint_ops *ops;
+	struct list_head	shared;
+	struct sockaddr_dblp	addr;
+	int			ifindex;
+	kuid_t			uid;
+	atomic_t		receiving;
+	struct llist_node	release;
+	struct rcu_head		rcu;
+};
+
+/**
+ * struct dblp_path - where packets go
+ * @fl: route key; also the addresses in the IP header
+ * @gateway: next hop of that route, as IPv6 address or IPv4-mapped
+ * @ifindex: interface it goes through
+ * @cookie: of the cached route
+ * @mtu: larger packets are fragmented, 0 if the route's MTU is all that counts
+ * @family: AF_INET or AF_INET6
+ * @sport: UDP ports
+ * @dport: UDP ports
+ */
+struct dblp_path {
+	struct flowi	fl;
+	struct in6_addr	gateway;
+	int		ifindex;
+	u32		cookie;
+	u32		mtu;
+	sa_family_t	family;
+	__be16		sport;
+	__be16		dport;
+};
+
+/**
+ * struct dblp_peer_key - how a reset finds its connection
+ * @cid: connection ID of the other end
+ * @addr: its address
+ * @port: its port
+ * @pad: 0
+ */
+struct dblp_peer_key {
+	u64		cid;
+	struct in6_addr	addr;
+	__be16		port;
+	u8		pad[6];
+};
+
+/* net.c: what a namespace has */
+extern unsigned int dblp_net_id;
+
+struct dblp_net *dblp_pernet(struct net *net);
+int dblp_conns_init(struct dblp_net *dn);
+void dblp_conns_exit(struct dblp_net *dn);
+struct dblp_sock *dblp_conn_find(struct net *net, u64 cid);
+struct dblp_sock *dblp_conn_find_peer(struct net *net,
+				      const struct dblp_peer_key *key);
+int dblp_conn_hash(struct dblp_sock *dsk);
+void dblp_conn_unhash_peer(struct dblp_sock *dsk);
+void dblp_conn_unhash(struct dblp_sock *dsk);
+int dblp_sock_number(struct dblp_sock *dsk, gfp_t gfp);
+void dblp_sock_unnumber(struct dblp_sock *dsk);
+struct dblp_sock *dblp_sock_by_id(struct net *net, u32 id);
+struct dblp_sock *dblp_sock_next(struct net *net, u32 *id);
+u32 dblp_sock_generation(struct net *net);
+void dblp_count_drops(struct net *net, const struct dblp_sock *dsk,
+		      enum dblp_mib_item why, u32 n);
+int dblp_sysctl_init(struct net *net, struct dblp_net *dn, long *mem);
+void dblp_sysctl_exit(struct dblp_net *dn);
+
+/* endpoint.c: UDP sockets */
+int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
+			 int ifindex, const struct dblp_endpoint_ops *ops,
+			 struct dblp_endpoint **epp);
+void dblp_endpoint_name(const struct dblp_endpoint *ep,
+			struct sockaddr_dblp *addr);
+int dblp_endpoint_connect(struct dblp_endpoint *ep, struct sockaddr_dblp *peer);
+void dblp_endpoint_get(struct dblp_endpoint *ep);
+void dblp_endpoint_put(struct dblp_endpoint *ep);
+int dblp_endpoints_init(void);
+void dblp_endpoints_exit(void);
+void dblp_endpoints_flush(void);
+void dblp_reuse_init(struct dblp_net *dn);
+struct dblp_endpoint *dblp_endpoint_join(struct dblp_sock *dsk,
+					 const struct sockaddr_dblp *addr);
+void dblp_endpoint_share(struct dblp_sock *dsk);
+int dblp_endpoint_listen(struct dblp_sock *dsk);
+
+/* path.c: routes, IP headers, the MTU, what changes there */
+struct dst_entry *dblp_route(struct net *net, struct dblp_path *path);
+struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp);
+int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
+		 struct dst_entry *dst, struct dblp_path *path, u8 tos);
+bool dblp_skb_is_from(const struct sk_buff *skb,
+		      const struct sockaddr_dblp *peer,
+		      const struct sockaddr_dblp *local);
+u64 dblp_skb_source(const struct sk_buff *skb);
+void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
+		    struct sockaddr_dblp *daddr);
+void dblp_path_owner(struct dblp_path *path, struct sock *sk);
+void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,
+		    const struct sockaddr_dblp *peer, struct sock *sk,
+		    int ifindex);
+void dblp_reply(struct dblp_endpoint *ep, const struct sk_buff *to,
+		const u8 *data, u32 len);
+struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk);
+u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp);
+u32 dblp_seg_size(struct dblp_sock *dsk, bool meta);
+u8 dblp_path_data_tos(struct dblp_sock *dsk, u32 n);
+u32 dblp_path_ce(struct dblp_sock *dsk);
+void dblp_path_acked(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt,
+		     u32 n);
+void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
+void dblp_path_timeout(struct dblp_sock *dsk);
+u32 dblp_path_probe(struct dblp_sock *dsk, u64 now);
+void dblp_path_probed(struct dblp_sock *dsk, bool sent);
+
+#endif /* _NET_DBLP_NET_H */

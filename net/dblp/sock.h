@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The socket.
+ */
+#ifndef _NET_DBLP_SOCK_H
+#define _NET_DBLP_SOCK_H
+
+#include <linux/dblp.h>
+#include <linux/hrtimer.h>
+#include <linux/timerqueue.h>
+#include <net/inet_sock.h>
+#include <net/sock.h>
+
+#include "auth.h"
+#include "cc/cc.h"
+#include "core/early.h"
+#include "core/ecn.h"
+#include "core/pmtu.h"
+#include "core/ranges.h"
+#include "core/recovery.h"
+#include "core/wire.h"
+#include "ctl.h"
+#include "net.h"
+
+/** enum dblp_deferred - what release_sock() has to do */
+enum dblp_deferred {
+	DBLP_DEFER_TIMER,
+	DBLP_DEFER_MTU,
+};
+
+/**
+ * struct dblp_sock - an AF_DBLP socket
+ * @sk: must be first
+ * @inet: the same: IP looks at skb->sk of the packets it sends and takes it for
+ *	one of its own. All of it but @sk stays zero
+ * @dn: what its namespace has
+ * @conn_node: in @conns of the namespace
+ * @peer_node: in @peers of the namespace
+ * @cid: connection ID that the peer sends to; never 0 once connecting
+ * @peer_key: connection ID that we send to, and where
+ * @id: number of the socket, for netlink; fixed
+ * @state: &enum dblp_state
+ * @end_reason: &enum dblp_rst_reason: for this the connection has to end, see
+ *	dblp_flush(); 0 if it has not
+ * @end_err: positive errno that it ends with then
+ * @hashed: in @conns
+ * @peer_hashed: in @peers
+ * @ep: UDP socket, NULL until bound
+ * @bound: address and port that bind() gave it, port 0 without
+ * @local: the same, and as connected
+ * @peer: address, fixed for the connection
+ * @path: route to it
+ * @pmtu: how large a packet may be on it
+ * @accept_queue: listener: children nobody has accepted yet
+ * @accept_node: child: in there
+ * @passive: a listener has made it
+ *
+ * Options, see &enum dblp_sockopt:
+ * @budget: DBLP_BUDGET
+ * @cap: DBLP_BUDGET_CAP
+ * @element: DBLP_ELEMENT
+ * @user_timeout_ms: DBLP_USER_TIMEOUT
+ * @keepalive_ms: DBLP_KEEPALIVE
+ * @policy: DBLP_CLOSE_POLICY
+ * @deadline: DBLP_DEADLINE
+ * @order: DBLP_ORDER
+ * @fill: DBLP_FILL
+ * @notify: DBLP_NOTIFY
+ * @phase: DBLP_PHASE; budget, policy, order and fill are what it says, as far
+ *	as they are not in @own
+ * @own: DBLP_OWN() of the options that were set for this socket
+ * @config_seq: of the configuration that these were taken from
+ * @placement: DBLP_PLACEMENT
+ * @job: DBLP_JOB; a reference is held
+ * @job_node: in @socks of the job
+ * @tos: DBLP_TOS
+ * @elide: DBLP_ELIDE
+ * @auth: DBLP_AUTH_KEY, NULL if there is none; fixed while it is a connection
+ *
+ * Timer: one, for the earliest of these; 0 means not set:
+ * @timer: cancelled by dblp_destruct() at the latest
+ * @timer_at: when it will expire
+ * @deferred: &enum dblp_deferred bits; atomic
+ * @handshake_at: repeat INIT or COOKIE_ECHO
+ * @pace_at: the next packet may leave
+ * @pto_at: probe
+ * @ack_at: acknowledge
+ * @keepalive_at: ask an idle peer whether it is alive
+ * @work_at: dblp_work() has something to do
+ * @spare_at: give @tx_spare back
+ * @orphan_at: look whether an orphan gets on
+ *
+ * Handshake, client:
+ * @cookie: from INIT_ACK
+ * @handshake_start: when connect() was called
+ * @handshake_sent: when the last packet of it was sent
+ * @handshake_wait: until its repetition
+ * @handshake_tries: packets sent in this state
+ * @handshake_rtt: round trip that INIT and INIT-ACK took, 0 if unknown
+ *
+ * Sending:
+ * @tx_msgs: messages that are not closed, or whose loss map is awaited
+ * @tx_started: of those, the ones that were started, by ID
+ * @tx_lost: of those, the ones with segments to repair
+ * @tx_settled: messages of which all is known, to be accounted for
+ * @tx_recount: of @tx_msgs, the first that is to be counted anew; or NULL
+ * @tx_reports: settled messages to be reported on the error queue
+ * @tx_spare: memory of messages settled, for those to come; the oldest first
+ * @tx_spares: chunks in there
+ * @tx_cur: first message with segments of its first pass to send; or NULL
+ * @tx_reported: the one last reported, for DBLP_SENT_LOSSMAP
+ * @tx_part: message of which only some pieces were taken from the user
+ * @tx_n_reports: length of @tx_reports
+ * @tx_next_id: of the next message of the protocol
+ * @tx_next_number: of the next message of the user
+ * @tx_bytes: bytes of messages not settled
+ * @tx_moved: segments acknowledged for the first time, and messages settled
+ * @orphan_moved: of an orphan: @tx_moved when that was looked at last
+ * @orphan_since: since when it has not changed
+ * @orphan: counted in @orphans of the namespace
+ * @tx_cost: credit taken by messages started
+ * @peer_max_msg: first message ID that the peer does not allow yet
+ * @peer_max_data: credit that the peer gave in all
+ * @peer_msg_max: largest message the peer takes
+ * @peer_window: credit that the peer gave at first
+ * @peer_cap: ppm
+ * @tx_busy: somebody is in sendmsg(): others have to wait for their turn
+ * @tx_wanted: somebody did not get it
+ * @blocked: the peer was told that we wait for credit
+ * @fin_queued: FIN is on its way: nothing more can be sent
+ * @fin_acked: the peer has it
+ * @pace_next: when the pacer lets the next packet go
+ * @sent: packets sent
+ * @rtt: round-trip time
+ * @cc: congestion control
+ * @pto_count: probe timeouts since the last progress
+ * @ecn: marks sent, and what the peer says of them
+ * @share: from the SHARE frame of this packet, 0 if it has none
+ * @last_sent: when the last packet that wants an ACK was sent
+ * @stuck_since: since when nothing could be sent for want of memory or a
+ *	route, 0 if it can, or if packets are in flight
+ * @progress: when the peer last acknowledged something new, or when we began
+ *	to wait for that
+ * @answer: bytes that may be sent in answer to what came
+ * @ctl_queue: control frames to be sent, by &enum dblp_ctl_rank
+ * @ctl_flight: control frames in flight, the longest first
+ * @ctl_own: those that say something of the connection
+ * @ctl_notices: closed messages that the peer may not know all about, by ID
+ * @ctl_late: of these, the ones without whose CLOSE no ACK may be sent
+ *
+ * Receiving:
+ * @rx_turn: the message whose turn it is, if it has been opened
+ * @rx_msgs: open messages, and closed ones, whose turn has not come, by ID
+ * @rx_found: of those, the one that was looked for last, or NULL
+ * @rx_waits: open messages that could not be closed when they were looked at
+ * @rx_judge: those that are to be looked at again, the first one first
+ * @rx_due: those that are to be looked at when their time has come
+ * @rx_ready: closed messages and pieces to be read, in order
+ * @rx_part: pieces of the message being placed of which all was placed: the
+ *	first, and those with bytes missing
+ * @rx_last: pieces of the message last read, for DBLP_LOSSMAP
+ * @rx_next: ID of the next message for @rx_ready
+ * @rx_whole: messages of which the last piece is in @rx_ready
+ * @rx_number: of the user's message that @rx_chain is about
+ * @rx_placed: bytes of that message in pieces that left @rx_ready
+ * @rx_begun: a call of recvmsg() has placed some of it
+ * @rx_placeable: placement: there is something to be placed
+ * @rx_busy: somebody copies a message that others must not touch
+ * @rx_wanted: somebody waits for that to end
+ * @rx_msg_max: largest message that the peer may send
+ * @rx_chain: where the next piece for @rx_ready belongs: offset 0 if it begins
+ *	a message, else the message is the one with this length and tag, and
+ *	@reason is why its pieces were closed so far, the highest &enum
+ *	dblp_reason, @missing is what they lack, and @budget is the first one's
+ * @rx_window: credit that is out at most
+ * @rx_opened: credit used by messages opened
+ * @rx_open: messages opened and not closed
+ * @rx_consumed: credit of messages read
+ * @rx_consumed_msgs: messages read
+ * @rx_max_data: credit given, as last told
+ * @rx_max_msg: first message ID not allowed, as last told
+ * @rx_fin: the peer has sent FIN
+ * @rx_end: messages that it sends in all
+ * @peer_waits: the peer waits for credit
+ * @rx_deadline_at: of the message that was last before @rx_next
+ * @early: what policy early has learnt
+ * @pns: packet numbers received
+ * @largest_at: when the largest of them was
+ * @ack_pending: packets received that want an ACK
+ * @ack_now: and want it at once
+ * @acked_at: when the last ACK was sent
+ * @ecn_ce: marks counted
+ * @ecn_ect0: marks counted
+ * @ecn_ect1: marks counted
+ *
+ * @info: counters, the fields of &struct dblp_info that count
+ */
+struct dblp_sock {
+	union {
+		struct sock		sk;
+		struct inet_sock	inet;
+	};
+	struct dblp_net		*dn;
+	struct rhash_head	conn_node;
+	struct rhash_head	peer_node;
+	u64			cid;
+	struct dblp_peer_key	peer_key;
+	u32			id;
+	u8			state;
+	u8			end_reason;
+	int			end_err;
+	bool			hashed;
+	bool			peer_hashed;
+	struct dblp_endpoint	*ep;
+	struct sockaddr_dblp	bound;
+	struct sockaddr_dblp	local;
+	struct sockaddr_dblp	peer;
+	struct dblp_path	path;
+	struct dblp_pmtu	pmtu;
+	struct list_head	accept_queue;
+	struct list_head	accept_node;
+	bool			passive;
+
+	u32			budget;
+	u32			cap;
+	u32			element;
+	u32			user_timeout_ms;
+	u32			keepalive_ms;
+	u32			policy;
+	u32			deadline;
+	u32			order;
+	u32			fill;
+	u32			notify;
+	u32			phase;
+	u32			own;
+	u32			config_seq;
+	u32			placement;
+	struct dblp_job		*job;
+	struct rb_node		job_node;
+	u32			tos;
+	u32			elide;
+	struct dblp_auth	*auth;
+
+	struct hrtimer		timer;
+	u64			timer_at;
+	unsigned long		deferred;
+	u64			handshake_at;
+	u64			pace_at;
+	u64			pto_at;
+	u64			ack_at;
+	u64			keepalive_at;
+	u64			work_at;
+	u64			spare_at;
+	u64			orphan_at;
+
+	struct dblp_cookie	cookie;
+	u64			handshake_start;
+	u64			handshake_sent;
+	u64			handshake_wait;
+	u32			handshake_tries;
+	u64			handshake_rtt;
+
+	struct list_head	tx_msgs;
+	struct rb_root		tx_started;
+	struct list_head	tx_lost;
+	struct list_head	tx_settled;
+	struct dblp_tx_msg	*tx_recount;
+	struct list_head	tx_reports;
+	struct list_head	tx_spare;
+	u32			tx_spares;
+	struct dblp_tx_msg	*tx_cur;
+	struct dblp_tx_msg	*tx_reported;
+	struct dblp_tx_whole	*tx_part;
+	u32			tx_n_reports;
+	u32			tx_next_id;
+	u32			tx_next_number;
+	u64			tx_bytes;
+	u64			tx_moved;
+	u64			orphan_moved;
+	u64			orphan_since;
+	u64			tx_cost;
+	u32			peer_max_msg;
+	u64			peer_max_data;
+	u32			peer_msg_max;
+	u64			peer_window;
+	u32			peer_cap;
+	u8			tx_busy:1;
+	u8			tx_wanted:1;
+	u8			blocked:1;
+	u8			fin_queued:1;
+	u8			fin_acked:1;
+	u8			orphan:1;
+	u64			pace_next;
+	struct dblp_sent	sent;
+	struct dblp_rtt		rtt;
+	struct dblp_cc		cc;
+	u32			pto_count;
+	struct dblp_ecn		ecn;
+	u16			share;
+	u64			last_sent;
+	u64			stuck_since;
+	u64			progress;
+	u32			answer;
+	struct list_head	ctl_queue[__DBLP_CTL_RANKS];
+	struct list_head	ctl_flight[__DBLP_CTL_RANKS];
+	struct dblp_ctl		ctl_own[3];
+	struct rb_root		ctl_notices;
+	struct list_head	ctl_late;
+
+	struct dblp_rx_msg	*rx_turn;
+	struct rb_root		rx_msgs;
+	struct dblp_rx_msg	*rx_found;
+	struct list_head	rx_waits;
+	struct list_head	rx_judge;
+	struct timerqueue_head	rx_due;
+	struct list_head	rx_ready;
+	struct list_head	rx_part;
+	struct list_head	rx_last;
+	u32			rx_next;
+	u32			rx_whole;
+	u32			rx_number;
+	u32			rx_placed;
+	bool			rx_begun;
+	bool			rx_placeable;
+	bool			rx_busy;
+	bool			rx_wanted;
+	u32			rx_msg_max;
+	struct {
+		u32		offset;
+		u32		total;
+		u64		tag;
+		u32		missing;
+		u32		budget;
+		u8		reason;
+	} rx_chain;
+	u64			rx_window;
+	u64			rx_opened;
+	u32			rx_open;
+	u64			rx_consumed;
+	u32			rx_consumed_msgs;
+	u64			rx_max_data;
+	u32			rx_max_msg;
+	bool			rx_fin;
+	bool			peer_waits;
+	u32			rx_end;
+	u64			rx_deadline_at;
+	struct dblp_early	early;
+	struct dblp_ranges	pns;
+	u64			largest_at;
+	u32			ack_pending;
+	u64			acked_at;
+	bool			ack_now;
+	u32			ecn_ce;
+	u32			ecn_ect0;
+	u32			ecn_ect1;
+
+	struct dblp_info	info;
+};
+
+static inline struct dblp_sock *dblp_sk(const struct sock *sk)
+{
+	return (struct dblp_sock *)sk;
+}
+
+/** dblp_auth_len() - bytes of the AUTH frame that each packet has, if any */
+static inline u32 dblp_auth_len(const struct dblp_sock *dsk)
+{
+	return unlikely(dsk->auth) ? DBLP_AUTH_LEN : 0;
+}
+
+/** dblp_connecting() - has connect() begun and not come to an end? */
+static inline bool dblp_connecting(const struct dblp_sock *dsk)
+{
+	return dsk->state == DBLP_STATE_INIT_SENT ||
+	       dsk->state == DBLP_STATE_COOKIE_SENT;
+}
+
+/**
+ * dblp_pn_full() - the number in full of a packet that came
+ * @seen: numbers that came before
+ * @low: its low 32 bits
+ *
+ * Return: the number, negative as s64 if it cannot be one.
+ */
+static inline u64 dblp_pn_full(const struct dblp_ranges *seen, u32 low)
+{
+	return dblp_pn_expand(seen->n ? seen->r[seen->n - 1].last : U64_MAX,
+			      low);
+}
+
+/**
+ * dblp_end() - a connection has to end
+ * @dsk: socket; dblp_flush() is to follow
+ * @reason: for the peer
+ * @err: positive errno for the user
+ */
+static inline void dblp_end(struct dblp_sock *dsk, enum dblp_rst_reason reason,
+			    int err)
+{
+	if (dsk->end_reason)
+		return;
+	dsk->end_reason = reason;
+	dsk->end_err = err;
+}
+
+/** dblp_earliest() - the earlier of two times; 0 means never */
+static inline u64 dblp_earliest(u64 a, u64 b)
+{
+	return a && b ? min(a, b) : a ?: b;
+}
+
+#endif /* _NET_DBLP_SOCK_H */
