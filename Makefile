@@ -17,7 +17,7 @@ ifneq ($(V),1)
 Q := @
 endif
 
-.PHONY: all module tools selftests-bin unit check check-all robustness demo bench \
+.PHONY: all module tools selftests-bin unit cc check check-all robustness demo bench \
 	lint install dkms-install clean help $(tool_dirs)
 
 all: module tools	## the module for this machine's kernel, and the tools
@@ -40,6 +40,9 @@ selftests-bin:		## the test programs
 
 unit:			## unit tests of the pure parts, in user space
 	$(Q)$(MAKE) --no-print-directory -C selftests/unit check
+
+cc:			## congestion control on simulated paths: Documentation/results/cc.md (CELLS="alone 10G": only these)
+	$(Q)selftests/cc/run $(CELLS) $(if $(CELLS),,--out Documentation/results)
 
 check:			## everything: builds, unit tests, lint, tests in VMs (TESTS="a b", KERNELS="6.1 6.12 7.x", DEBUG=1, CLANG=1)
 	$(Q)TESTS="$(TESTS)" KERNELS="$(KERNELS)" DEBUG="$(DEBUG)" CLANG="$(CLANG)" V="$(V)" selftests/check
@@ -83,7 +86,7 @@ clean:			## remove what was built here (not the cache of the VM)
 	$(Q)rm -rf build *.ko *.mod *.mod.c *.o .*.cmd .tmp_versions Module.symvers modules.order
 	$(Q)find net \( -name '*.o' -o -name '*.mod' -o -name '.*.cmd' -o -name '*.o.d' \) -delete
 	$(Q)for dir in $(tool_dirs) $(patsubst %/Makefile,%,$(wildcard selftests/Makefile \
-		selftests/unit/Makefile)); do $(MAKE) --no-print-directory -C $$dir clean; done
+		selftests/unit/Makefile selftests/cc/Makefile)); do $(MAKE) --no-print-directory -C $$dir clean; done
 
 help:			## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16

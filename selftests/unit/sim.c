@@ -17,6 +17,7 @@
 
 enum event_type {
 	EV_WAKE,	/* a sender's timer */
+	EV_ENTER,	/* a packet reaches the queue */
 	EV_LEAVE,	/* a packet leaves the queue */
 	EV_ARRIVE,	/* a packet reaches the receiver */
 	EV_ACK_TIMER,	/* a receiver's timer */
@@ -37,7 +38,7 @@ struct sim_ack {
 	u32			closed_seg;
 	u32			share;
 	u64			delay;
-	struct dblp_acked_range	r[DBLP_RANGES_MAX];
+	struct dblp_acked_range	r[];
 };
 
 struct sim_event {
@@ -117,23 +118,49 @@ static void queue_changes(struct sim *s, int by)
 	s->queue_peak = max(s->queue_peak, s->queue);
 }
 
-static void transmit(struct sim *s, u32 flow, u64 pn, u32 segment)
+/* How long a packet is on the link */
+static u64 packet_time(const struct sim *s)
 {
-	u64 time = (s->mss + s->overhead) * SIM_S / s->rate;
+	return (s->mss + s->overhead) * SIM_S / s->rate;
+}
+
+static bool is_hit(struct sim *s, u32 ppm)
+{
+	return ppm && sim_random(s) % 1000000 < ppm;
+}
+
+static void enter_queue(struct sim *s, u32 flow, u64 pn, u32 segment)
+{
 	bool ce = s->mark_above && s->queue >= s->mark_above;
 
-	if (sim_random(s) % 1000000 < s->loss)
-		return;
 	if (s->queue >= s->queue_max) {
 		s->dropped++;
+		s->flow[flow].dropped_pkts++;
 		return;
 	}
 	s->marked += ce;
 	queue_changes(s, 1);
-	s->link_free = max(s->link_free, s->now) + time;
+	s->link_free = max(s->link_free, s->now) + packet_time(s);
 	push_event(s, (struct sim_event) {
 		.at = s->link_free, .type = EV_LEAVE, .flow = flow, .pn = pn,
 		.segment = segment, .ce = ce });
+}
+
+static void transmit(struct sim *s, u32 flow, u64 pn, u32 segment)
+{
+	struct sim_flow *f = &s->flow[flow];
+
+	if (sim_random(s) % 1000000 < s->loss)
+		return;
+	if (!s->phase) {
+		enter_queue(s, flow, pn, segment);
+		return;
+	}
+	f->entered = max(f->entered, s->now + sim_random(s) %
+				     (packet_time(s) + 1));
+	push_event(s, (struct sim_event) {
+		.at = f->entered, .type = EV_ENTER, .flow = flow, .pn = pn,
+		.segment = segment });
 }
 
 static u32 payload(const struct sim *s)
@@ -257,7 +284,7 @@ static u64 tcp_timeout(const struct sim_flow *f)
 
 static u64 pto_at(const struct sim_flow *f)
 {
-	if (f->cc.ops == &sim_cubic)
+	if (sim_is_tcp(f->cc.ops))
 		return f->last_sent + tcp_timeout(f);
 	return f->last_sent + f->pto_jitter +
 	       dblp_pto(&f->rtt, ACK_DELAY, f->pto_count,
@@ -333,7 +360,7 @@ static void on_timeout(struct sim *s, u32 flow)
 	if (f->cc.ops->timeout)
 		f->cc.ops->timeout(&f->cc, f->pto_count, s->now);
 	probe(s, flow, &pn);
-	if (f->cc.ops != &sim_cubic && f->sent.next != next)
+	if (!sim_is_tcp(f->cc.ops) && f->sent.next != next)
 		probe(s, flow, &pn);
 	/* A PING, whose packet has no segment that counts */
 	if (f->sent.next == next)
@@ -397,10 +424,16 @@ static u64 attended(const struct sim *s, u64 at)
 static void send_ack(struct sim *s, u32 flow)
 {
 	struct sim_flow *f = &s->flow[flow];
-	struct sim_ack *ack = calloc(1, sizeof(*ack));
+	struct sim_ack *ack;
 	u64 at = s->now;
 	u32 i;
 
+	f->ack_pending = 0;
+	f->ack_at = 0;
+	if (is_hit(s, s->ack_loss))
+		return;
+	ack = malloc(sizeof(*ack) + f->seen.n * sizeof(ack->r[0]));
+	ack->n = 0;
 	for (i = f->seen.n; i--; ack->n++) {
 		ack->r[ack->n].first = f->seen.r[i].first;
 		ack->r[ack->n].last = f->seen.r[i].last;
@@ -409,8 +442,6 @@ static void send_ack(struct sim *s, u32 flow)
 	ack->ce = f->ce;
 	ack->share = s->tell_share ? s->receiving + s->strangers : 0;
 	ack->closed_seg = f->finished && f->spare ? f->end_seg : 0;
-	f->ack_pending = 0;
-	f->ack_at = 0;
 	if (s->ack_every)
 		at = (at / s->ack_every + 1) * s->ack_every;
 	push_event(s, (struct sim_event) {
@@ -427,12 +458,12 @@ static bool receive_seg(struct sim *s, struct sim_flow *f, u32 segment)
 	}
 	f->seg[segment] |= SEG_GOT;
 	f->received += payload(s);
-	s->receiving += !f->n_got && f->cc.ops != &sim_cubic;
+	s->receiving += !f->n_got && !sim_is_tcp(f->cc.ops);
 	f->n_got++;
 	if (!f->goal || f->n_got + f->spare < f->end_seg - f->first_seg)
 		return false;
 	f->finished = s->now;
-	s->receiving -= f->cc.ops != &sim_cubic;
+	s->receiving -= !sim_is_tcp(f->cc.ops);
 	return true;
 }
 
@@ -526,8 +557,13 @@ static void on_event(struct sim *s, const struct sim_event *e)
 	case EV_WAKE:
 		on_wake(s, e->flow);
 		break;
+	case EV_ENTER:
+		enter_queue(s, e->flow, e->pn, e->segment);
+		break;
 	case EV_LEAVE:
 		queue_changes(s, -1);
+		if (is_hit(s, s->loss_behind))
+			break;
 		s->arrived = max(s->arrived, travelled(s, s->now));
 		push_event(s, (struct sim_event) {
 			   .at = attended(s, s->arrived),

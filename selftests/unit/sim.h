@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A deterministic simulator of flows over one bottleneck: each packet may be
- * lost at random, then waits in a finite queue, leaves it at the link's rate
- * and arrives after the propagation delay; ACKs come back without loss after
- * the same delay. The senders are loss detection and congestion control as they
- * are in the module, or TCP cubic in outline; messages are segments that are
+ * lost at random, then waits in a finite queue, leaves it at the link's rate,
+ * may be lost behind it, and arrives after the propagation delay; ACKs come back
+ * after the same delay. The senders are loss detection and congestion control as
+ * they are in the module, or TCP in outline; messages are segments that are
  * sent, lost, repaired and closed as tx.c and rx.c do it.
+ *
+ * Where all takes exactly as long as the link needs for a packet, one flow may
+ * find the queue full each time and another never: @phase ends that.
  */
 #ifndef _UNIT_SIM_H
 #define _UNIT_SIM_H
@@ -34,12 +37,14 @@ struct sim_flow {
 	u64			sent_pkts;
 	u64			lost_pkts;
 	u64			unneeded_pkts;	/* that brought nothing new */
+	u64			dropped_pkts;	/* by the queue */
 	/* Private */
 	struct dblp_sent	sent;
 	struct dblp_rtt		rtt;
 	struct dblp_cc		cc;
 	struct dblp_ranges	seen;
 	struct dblp_pn_range	seen_mem[DBLP_RANGES_MAX];
+	u64			entered;	/* when the last packet reached the queue */
 	u64			pace_next;
 	u64			last_sent;
 	u64			largest_at;
@@ -66,6 +71,10 @@ struct sim {
 	u64			rtt;		/* without a queue */
 	u32			queue_max;	/* packets */
 	u32			loss;		/* ppm, before the queue */
+	u32			loss_behind;	/* ppm, behind the link */
+	u32			ack_loss;	/* ppm */
+	bool			phase;		/* packets reach the queue up to one */
+						/* packet's time on the link later */
 	u64			ack_every;	/* hold ACKs till such a multiple */
 	u64			jitter;		/* each way takes so much longer */
 						/* at most; data keeps its order */
@@ -116,7 +125,16 @@ u32 sim_share(struct sim *s, u32 i, u64 time);
 /* Packets that wait on average within @time */
 u32 sim_mean_queue(struct sim *s, u64 time);
 
-/* TCP cubic, after RFC 9438, with Linux' timers: to compete with */
+/* TCP as Linux has it, with its timers, to compete with: RFC 9438; BBRv1; DCTCP
+ * without marks, which is Reno
+ */
 extern const struct dblp_cc_ops sim_cubic;
+extern const struct dblp_cc_ops sim_bbr;
+extern const struct dblp_cc_ops sim_dctcp;
+
+static inline bool sim_is_tcp(const struct dblp_cc_ops *ops)
+{
+	return ops == &sim_cubic || ops == &sim_bbr || ops == &sim_dctcp;
+}
 
 #endif /* _UNIT_SIM_H */
