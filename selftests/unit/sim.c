@@ -524,6 +524,8 @@ static void on_message(struct sim *s, u32 flow, u64 bytes)
 	struct sim_flow *f = &s->flow[flow];
 
 	s->messages--;
+	s->receiving -= f->n_got && f->goal && !f->finished &&
+			!sim_is_tcp(f->cc.ops);
 	f->goal = f->received + bytes;
 	f->finished = 0;
 	f->n_got = 0;
