@@ -91,14 +91,9 @@ static void dblp_ctl_wait(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 	list_move_tail(&ctl->list, &dsk->ctl_queue[dblp_ctl_rank(ctl)]);
 }
 
-/**
- * dblp_ctl_send() - let a frame wait to be sent, with what it says then
- * @dsk: socket
- * @ctl: the frame; that an older state of it arrives does not end it
- */
-void dblp_ctl_send(struct dblp_sock *dsk, struct dblp_ctl *ctl)
+/* Let a frame wait to be sent. That an older state of it arrives does not end it */
+static void dblp_ctl_send(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 {
-	sock_owned_by_me(&dsk->sk);
 	dblp_ctl_uncarry(dsk, &ctl->carried[0]);
 	dblp_ctl_uncarry(dsk, &ctl->carried[1]);
 	if (list_empty(&ctl->list) || !ctl->waits)

@@ -184,7 +184,6 @@ struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
 			     int kern);
 void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener);
 void dblp_accept_memory(struct sock *sk);
-void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info);
 void dblp_sock_info(struct dblp_sock *dsk, struct dblp_info *info);
 void dblp_sock_addrs(struct dblp_sock *dsk, struct sockaddr_dblp *local,
 		     struct sockaddr_dblp *peer);

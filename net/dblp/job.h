@@ -105,7 +105,6 @@ void dblp_job_conf_init(struct dblp_job_conf *conf);
 u8 dblp_job_choice(const struct dblp_job *job,
 		   const struct dblp_job_conf *conf);
 u32 dblp_job_budget(const struct dblp_job_conf *conf);
-bool dblp_job_needs_phase(struct dblp_job *job, u32 phase);
 int dblp_job_add(struct net *net, u32 id, const struct dblp_job_conf *conf);
 void dblp_job_put(struct dblp_job *job);
 int dblp_job_delete(struct net *net, struct dblp_job *job);

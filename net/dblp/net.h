@@ -315,7 +315,6 @@ bool dblp_skb_is_from(const struct sk_buff *skb,
 u64 dblp_skb_source(const struct sk_buff *skb);
 void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
 		    struct sockaddr_dblp *daddr);
-void dblp_path_owner(struct dblp_path *path, struct sock *sk);
 void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,
 		    const struct sockaddr_dblp *peer, struct sock *sk,
 		    int ifindex);

@@ -21,12 +21,8 @@
 
 #include "dblp.h"
 
-/**
- * dblp_path_owner() - let rules of routing and of IPsec see whose packets they are
- * @path: way to a peer
- * @sk: the socket, with mark, user and label
- */
-void dblp_path_owner(struct dblp_path *path, struct sock *sk)
+/* Let rules of routing and of IPsec see whose packets they are */
+static void dblp_path_owner(struct dblp_path *path, struct sock *sk)
 {
 	path->fl.flowi_mark = READ_ONCE(sk->sk_mark);
 	path->fl.flowi_uid = sock_net_uid(sock_net(sk), sk);

@@ -121,6 +121,20 @@ void dblp_choose_phase(struct dblp_sock *dsk, u8 id)
 		atomic_inc(&c->users[id]);
 }
 
+/* Is a job in a phase, or may its detector go there? */
+static bool dblp_job_needs_phase(struct dblp_job *job, u32 phase)
+{
+	const struct dblp_job_conf *conf = &job->conf;
+	bool needs;
+
+	spin_lock_bh(&job->lock);
+	needs = conf->phase == phase ||
+		(conf->clr != DBLP_CLR_OFF &&
+		 (conf->low_phase == phase || conf->high_phase == phase));
+	spin_unlock_bh(&job->lock);
+	return needs;
+}
+
 /**
  * dblp_phase_delete() - forget a phase
  * @net: namespace
@@ -228,20 +242,6 @@ u32 dblp_job_budget(const struct dblp_job_conf *conf)
 	if (conf->phase == conf->low_phase)
 		return conf->low;
 	return conf->phase == conf->high_phase ? conf->high : DBLP_INHERIT;
-}
-
-/** dblp_job_needs_phase() - is a job in a phase, or may its detector go there? */
-bool dblp_job_needs_phase(struct dblp_job *job, u32 phase)
-{
-	const struct dblp_job_conf *conf = &job->conf;
-	bool needs;
-
-	spin_lock_bh(&job->lock);
-	needs = conf->phase == phase ||
-		(conf->clr != DBLP_CLR_OFF &&
-		 (conf->low_phase == phase || conf->high_phase == phase));
-	spin_unlock_bh(&job->lock);
-	return needs;
 }
 
 /** dblp_job_put() - one reference less */

@@ -182,14 +182,9 @@ void dblp_accept_memory(struct sock *sk)
 	mem_cgroup_put(theirs);
 }
 
-/**
- * dblp_fill_info() - state of a socket as users see it
- * @dsk: socket, locked
- * @info: filled
- */
-void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info)
+/* State of a socket as users see it */
+static void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info)
 {
-	sock_owned_by_me(&dsk->sk);
 	*info = dsk->info;
 	info->state = dsk->state;
 	info->policy = dsk->policy;
@@ -218,7 +213,11 @@ void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info)
 	info->pacing_rate = dsk->cc.pacing_rate;
 }
 
-/** dblp_sock_info() - dblp_fill_info() of a socket that is not locked */
+/**
+ * dblp_sock_info() - state of a socket as users see it
+ * @dsk: socket, not locked
+ * @info: filled
+ */
 void dblp_sock_info(struct dblp_sock *dsk, struct dblp_info *info)
 {
 	lock_sock(&dsk->sk);
