@@ -89,7 +89,6 @@ u32 dblp_rx_take_zeros(struct sk_buff *skb, u32 most)
 void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to)
 {
 	c->base = *to;
-	dblp_iter_plain(&c->base);
 	c->at = c->base;
 	c->pos = 0;
 	c->size = iov_iter_count(to);

@@ -457,7 +457,6 @@ int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len)
 	err = dblp_get_sndinfo(m, &s.info);
 	if (err)
 		return err;
-	dblp_iter_plain(&m->msg_iter);
 
 	lock_sock(sk);
 	s.timeo = sock_sndtimeo(sk, m->msg_flags & MSG_DONTWAIT);

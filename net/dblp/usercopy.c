@@ -2,32 +2,139 @@
 /*
  * Rows of segments from and to the user.
  *
- * Segments that follow each other in a message lie one behind the other with
- * the user, and at equal distances here. _copy_from_iter() and _copy_to_iter()
- * look at each of them what kind of memory it is for, and whether that is the
- * user's, which costs a third of what the copying does. Here that is asked once.
+ * Segments that follow each other in a message lie one behind the other with the
+ * user, and at equal distances here. One copy_from_iter() or copy_to_iter() for
+ * each of them would ask each time what kind of memory it is for, and whether that
+ * is the user's, which costs a third of what the copying does. These are steps of
+ * iterate_and_advance() instead, as those of lib/iov_iter.c: that is asked once for
+ * all that lie in one stretch with the user.
  */
 #include <linux/fault-inject-usercopy.h>
 #include <linux/instrumented.h>
+#include <linux/iov_iter.h>
 #include <linux/nospec.h>
 #include <linux/uaccess.h>
-#include <linux/uio.h>
 
 #include "dblp.h"
 
-/* Where the next @len bytes are, if that is one stretch of the user's memory */
-static void __user *dblp_iter_user(const struct iov_iter *i, size_t len)
-{
-	void __user *p;
+/**
+ * struct dblp_row - segments here; kernel memory that needs no second look
+ * @p: the first
+ * @stride: bytes from one to the next
+ * @len: bytes of each
+ */
+struct dblp_row {
+	void	*p;
+	u32	stride;
+	u32	len;
+};
 
-	if (!iter_is_ubuf(i) || i->nofault || iov_iter_count(i) < len)
-		return NULL;
-	p = i->ubuf + i->iov_offset;
-	if (!access_ok(p, len))
-		return NULL;
+/* Where byte @at of the segments is, and how many follow it in its segment */
+static __always_inline void *dblp_row_seek(const struct dblp_row *row, u32 at,
+					   size_t *n)
+{
+	u32 done = at % row->len;
+
+	*n = row->len - done;
+	return row->p + (size_t)(at / row->len) * row->stride + done;
+}
+
+static __always_inline bool dblp_get_user(void *to, const void __user *from,
+					  size_t n)
+{
+	size_t left;
+
+	instrument_copy_from_user_before(to, from, n);
+	left = raw_copy_from_user(to, from, n);
+	instrument_copy_from_user_after(to, from, n, left);
+	return !left;
+}
+
+static __always_inline bool dblp_put_user(void __user *to, const void *from,
+					  size_t n)
+{
+	instrument_copy_to_user(to, from, n);
+	return !raw_copy_to_user(to, from, n);
+}
+
+/*
+ * Steps: each returns how many of @len bytes it has not done. Segments end in it,
+ * and the last one may go on in the next.
+ */
+static __always_inline size_t
+dblp_row_from_user(void __user *from, size_t progress, size_t len, void *priv,
+		   void *priv2)
+{
+	const struct dblp_row *row = priv;
+	u32 gap = row->stride - row->len;
+	size_t n;
+	void *to;
+
+	if (should_fail_usercopy() || !access_ok(from, len))
+		return len;
 	/* As in copy_from_user(): nothing is copied on a guess that it is */
 	barrier_nospec();
-	return p;
+	to = dblp_row_seek(row, progress, &n);
+	for (; n < len; n = row->len) {
+		if (!dblp_get_user(to, from, n))
+			return len;
+		from += n;
+		len -= n;
+		to += n + gap;
+	}
+	return dblp_get_user(to, from, len) ? 0 : len;
+}
+
+static __always_inline size_t
+dblp_row_to_user(void __user *to, size_t progress, size_t len, void *priv,
+		 void *priv2)
+{
+	const struct dblp_row *row = priv;
+	u32 gap = row->stride - row->len;
+	void *from;
+	size_t n;
+
+	if (should_fail_usercopy() || !access_ok(to, len))
+		return len;
+	from = dblp_row_seek(row, progress, &n);
+	for (; n < len; n = row->len) {
+		if (!dblp_put_user(to, from, n))
+			return len;
+		to += n;
+		len -= n;
+		from += n + gap;
+	}
+	return dblp_put_user(to, from, len) ? 0 : len;
+}
+
+static __always_inline size_t
+dblp_row_from_kernel(void *from, size_t progress, size_t len, void *priv,
+		     void *priv2)
+{
+	size_t n, done;
+	void *to;
+
+	for (done = 0; done < len; done += n) {
+		to = dblp_row_seek(priv, progress + done, &n);
+		n = min(n, len - done);
+		memcpy(to, from + done, n);
+	}
+	return 0;
+}
+
+static __always_inline size_t
+dblp_row_to_kernel(void *to, size_t progress, size_t len, void *priv,
+		   void *priv2)
+{
+	size_t n, done;
+	void *from;
+
+	for (done = 0; done < len; done += n) {
+		from = dblp_row_seek(priv, progress + done, &n);
+		n = min(n, len - done);
+		memcpy(to + done, from, n);
+	}
+	return 0;
 }
 
 /**
@@ -44,27 +151,12 @@ static void __user *dblp_iter_user(const struct iov_iter *i, size_t len)
 bool dblp_row_from_iter(void *to, u32 stride, u32 len, u32 n,
 			struct iov_iter *from)
 {
-	const void __user *p = dblp_iter_user(from, (size_t)n * len);
-	unsigned long left;
-	u32 i;
+	struct dblp_row row = { .p = to, .stride = stride, .len = len };
+	size_t all = (size_t)n * len;
 
 	might_fault();
-	for (i = 0; !p && i < n; i++, to += stride)
-		if (_copy_from_iter(to, len, from) != len)
-			return false;
-	if (!p)
-		return true;
-	if (should_fail_usercopy())
-		return false;
-	for (i = 0; i < n; i++, to += stride, p += len) {
-		instrument_copy_from_user_before(to, p, len);
-		left = raw_copy_from_user(to, p, len);
-		instrument_copy_from_user_after(to, p, len, left);
-		if (left)
-			return false;
-	}
-	iov_iter_advance(from, (size_t)n * len);
-	return true;
+	return iterate_and_advance(from, all, &row, dblp_row_from_user,
+				   dblp_row_from_kernel) == all;
 }
 
 /**
@@ -81,22 +173,12 @@ bool dblp_row_from_iter(void *to, u32 stride, u32 len, u32 n,
 bool dblp_row_to_iter(const void *from, u32 stride, u32 len, u32 n,
 		      struct iov_iter *to)
 {
-	void __user *p = dblp_iter_user(to, (size_t)n * len);
-	u32 i;
+	struct dblp_row row = {
+		.p = (void *)from, .stride = stride, .len = len,
+	};
+	size_t all = (size_t)n * len;
 
 	might_fault();
-	for (i = 0; !p && i < n; i++, from += stride)
-		if (_copy_to_iter(from, len, to) != len)
-			return false;
-	if (!p)
-		return true;
-	if (should_fail_usercopy())
-		return false;
-	for (i = 0; i < n; i++, from += stride, p += len) {
-		instrument_copy_to_user(p, from, len);
-		if (raw_copy_to_user(p, from, len))
-			return false;
-	}
-	iov_iter_advance(to, (size_t)n * len);
-	return true;
+	return iterate_and_advance(to, all, &row, dblp_row_to_user,
+				   dblp_row_to_kernel) == all;
 }
