@@ -612,6 +612,37 @@ TEST_F(sent, dblp_sent_push__wraps)
 	EXPECT_EQ(MODEL_RING - 1, self->m.s.mask);
 }
 
+/* From block to block of the ring, and from its end to its beginning */
+TEST_F(sent, dblp_sent_push_row__each_has_its_segment)
+{
+	struct dblp_sent *s = &self->m.s;
+	struct dblp_sent_pkt pkt, *got;
+	u32 n, seg = 7, i;
+
+	while (s->mask + 1 < 4 * DBLP_SENT_BLOCK)
+		ring_grow(s);
+	for (n = 1; n < 3 * DBLP_SENT_BLOCK; n += 13, seg += n) {
+		pkt = (struct dblp_sent_pkt) {
+			.bytes = 1000 + n, .data = 1, .msg = n, .seg = seg,
+		};
+		dblp_sent_push_row(s, &pkt, n, n);
+		for (i = 0; i < n; i++) {
+			got = dblp_sent_slot(s, s->next - n + i);
+			EXPECT_EQ(DBLP_SENT_INFLIGHT, got->state);
+			EXPECT_EQ(n, got->sent);
+			EXPECT_EQ(1000 + n, got->bytes);
+			EXPECT_EQ(n, got->msg);
+			EXPECT_EQ(seg + i, got->seg);
+			EXPECT_EQ(1, (u32)got->data);
+		}
+		EXPECT_EQ(n, s->inflight_pkts);
+		EXPECT_EQ(n * (1000 + n), s->inflight);
+		s->base = s->next;
+		s->inflight_pkts = 0;
+		s->inflight = 0;
+	}
+}
+
 /* An ACK that shows that a thousand are lost has a few declared lost, and so has each
  * other: the rest is for the timer, unless it is acknowledged before
  */

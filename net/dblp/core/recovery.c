@@ -110,6 +110,14 @@ static struct dblp_sent_pkt *slot(const struct dblp_sent *s, u64 pn)
 	return dblp_sent_slot(s, pn);
 }
 
+/* How many slots from that of @pn on follow each other in memory? */
+static u32 in_a_row(const struct dblp_sent *s, u64 pn)
+{
+	u32 size = min(s->mask + 1, DBLP_SENT_BLOCK);
+
+	return size - (pn & (size - 1));
+}
+
 void dblp_sent_init(struct dblp_sent *s, struct dblp_sent_pkt *block, u32 size)
 {
 	memset(s, 0, sizeof(*s));
@@ -158,27 +166,33 @@ struct dblp_sent_pkt **dblp_sent_grow(struct dblp_sent *s,
 	return old;
 }
 
-void dblp_sent_push_row(struct dblp_sent *s, const struct dblp_sent_pkt *like,
-			u32 n, u64 now)
+void dblp_sent_push_row(struct dblp_sent *s, struct dblp_sent_pkt *pkt, u32 n,
+			u64 now)
 {
-	struct dblp_sent_pkt pkt = *like;
+	struct dblp_sent_pkt *to, *end;
+	u32 seg = pkt->seg, part;
 
 	/* After a pause, the rate is measured from here on */
 	if (!s->inflight_pkts) {
 		s->first_sent = now;
 		s->delivered_at = now;
 	}
-	pkt.sent = now;
-	pkt.delivered = s->delivered;
-	pkt.delivered_at = s->delivered_at;
-	pkt.first_sent = s->first_sent;
-	pkt.state = DBLP_SENT_INFLIGHT;
-	pkt.app_limited = s->app_limited != 0;
-	s->inflight += n * pkt.bytes;
+	pkt->sent = now;
+	pkt->delivered = s->delivered;
+	pkt->delivered_at = s->delivered_at;
+	pkt->first_sent = s->first_sent;
+	pkt->state = DBLP_SENT_INFLIGHT;
+	pkt->app_limited = s->app_limited != 0;
+	s->inflight += n * pkt->bytes;
 	s->inflight_pkts += n;
-	for (; n; n--) {
-		*slot(s, s->next++) = pkt;
-		pkt.seg++;
+	for (; n; n -= part) {
+		to = slot(s, s->next);
+		part = min(n, in_a_row(s, s->next));
+		s->next += part;
+		for (end = to + part; to < end; to++) {
+			*to = *pkt;
+			to->seg = seg++;
+		}
 	}
 }
 
@@ -309,8 +323,7 @@ struct newly_acked {
 static u32 ack_run(const struct dblp_sent *s, u64 pn, u64 end)
 {
 	const struct dblp_sent_pkt *pkt = slot(s, pn);
-	u32 size = min(s->mask + 1, DBLP_SENT_BLOCK), n = 1;
-	u32 most = min_t(u64, end - pn, size - (pn & (size - 1)));
+	u32 most = min_t(u64, end - pn, in_a_row(s, pn)), n = 1;
 
 	if (pkt->state != DBLP_SENT_INFLIGHT || !pkt->data)
 		return 1;

@@ -348,13 +348,13 @@ struct dblp_sent_pkt *dblp_sent_push(struct dblp_sent *s, u16 bytes, u64 now);
 /**
  * dblp_sent_push_row() - note packets that are being sent now, of one size each
  * @s: packets sent
- * @like: what the first of them is like: @bytes and what is the caller's; the
- *	others differ in @seg, which rises by one
+ * @pkt: the first of them: @bytes and what is the caller's, the rest is filled in;
+ *	the others differ in @seg, which rises by one
  * @n: their number; there must be room for so many
  * @now: the time
  */
-void dblp_sent_push_row(struct dblp_sent *s, const struct dblp_sent_pkt *like,
-			u32 n, u64 now);
+void dblp_sent_push_row(struct dblp_sent *s, struct dblp_sent_pkt *pkt, u32 n,
+			u64 now);
 
 /** dblp_sent_skips() - is it time for dblp_sent_skip()? */
 static inline bool dblp_sent_skips(const struct dblp_sent *s)
