@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,6 +186,45 @@ static inline void run(const char *format, ...)
 	errno = 0;
 	if (system(line))
 		die("%s", line);
+}
+
+/* This network namespace, for netns_set() to come back to */
+static inline int netns_this(void)
+{
+	int fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		die("opening the namespace");
+	return fd;
+}
+
+static inline void netns_set(int netns)
+{
+	if (setns(netns, CLONE_NEWNET))
+		die("setns()");
+}
+
+/*
+ * A new network namespace, with a cable to this one. Its end is 10.9.0.1, the one
+ * here 10.9.0.2; @here and @there are what ethtool -K is told of them.
+ */
+static inline int netns_cable(const char *here, const char *there)
+{
+	int old = netns_this(), new;
+
+	netns_new();
+	new = netns_this();
+	netns_set(old);
+	run("ip link add eth0 type veth peer name eth0 netns /proc/%d/fd/%d",
+	    getpid(), new);
+	run("ip addr add 10.9.0.2/24 dev eth0 && ip link set eth0 up");
+	run("ethtool -K eth0 %s > /dev/null", here);
+	netns_set(new);
+	run("ip addr add 10.9.0.1/24 dev eth0 && ip link set eth0 up");
+	run("ethtool -K eth0 %s > /dev/null", there);
+	netns_set(old);
+	close(old);
+	return new;
 }
 
 /* What befalls all packets of this namespace: arguments of tc's netem */

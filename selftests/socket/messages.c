@@ -24,18 +24,6 @@ static int get_int_ioctl(int fd, int request)
 	return value;
 }
 
-/* @len bytes of memory with none behind them */
-static void *edge_of_memory(size_t len)
-{
-	size_t size = (len + 4095) / 4096 * 4096;
-	char *p = mmap(NULL, size + 4096, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED || mprotect(p + size, 4096, PROT_NONE))
-		die("mmap()");
-	return p + size - len;
-}
-
 TEST_F(conn, names)
 {
 	struct sockaddr_dblp client, server, a;
@@ -201,38 +189,6 @@ TEST_F(conn, empty_messages)
 {
 	EXPECT_ERR(EINVAL, send(self->client, "", 0, 0));
 	EXPECT_ERR(EINVAL, write(self->client, "", 0));
-}
-
-TEST_F(conn, bad_memory)
-{
-	char *p = edge_of_memory(100), buf[4096];
-
-	EXPECT_ERR(EFAULT, send(self->client, p, 200, 0));
-	EXPECT_EQ(100, send(self->client, p, 100, 0));
-	EXPECT_EQ(100, recv(self->server, buf, sizeof(buf), 0));
-	memset(buf, 'z', sizeof(buf));
-	EXPECT_EQ(200, send(self->client, buf, 200, 0));
-	EXPECT_ERR(EFAULT, recv(self->server, p, 200, 0));
-
-	/* The connection has survived it. */
-	EXPECT_EQ(1, send(self->client, "x", 1, 0));
-	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->server).state);
-}
-
-TEST_F(conn, bad_memory_amid_segments)
-{
-	char *edge = edge_of_memory(20000), *got = malloc(65536);
-	char *sent = noise_new(65536);
-
-	EXPECT_ERR(EFAULT, send(self->client, edge, 65536, 0));
-	EXPECT_EQ(65536, send(self->client, sent, 65536, 0));
-	EXPECT_ERR(EFAULT, recv(self->server, edge, 65536, 0));
-
-	/* Nothing of the message is lost. */
-	EXPECT_EQ(65536, recv(self->server, got, 65536, 0));
-	EXPECT_EQ(0, memcmp(got, sent, 65536));
-	free(sent);
-	free(got);
 }
 
 TEST_F(conn, a_message_larger_than_the_peer_takes)

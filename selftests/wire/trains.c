@@ -55,37 +55,6 @@ struct side {
 	bool			over;
 };
 
-static int this_netns(void)
-{
-	int fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		die("opening the namespace");
-	return fd;
-}
-
-static void enter(int netns)
-{
-	if (setns(netns, CLONE_NEWNET))
-		die("setns()");
-}
-
-/* The stack parts trains on the way out and makes them again on the way in */
-static void lay_cable(struct side *s, bool gro)
-{
-	netns_new();
-	s->out = this_netns();
-	enter(s->netns);
-	run("ip link add eth0 type veth peer name eth0 netns /proc/%d/fd/%d",
-	    getpid(), s->out);
-	run("ip addr add 10.9.0.2/24 dev eth0 && ip link set eth0 up");
-	run("ethtool -K eth0 gro %s > /dev/null", gro ? "on" : "off");
-	enter(s->out);
-	run("ip addr add 10.9.0.1/24 dev eth0 && ip link set eth0 up");
-	run("ethtool -K eth0 tx-udp-segmentation off tso off > /dev/null");
-	enter(s->netns);
-}
-
 static void side_begin(struct side *s, const char *at, bool cable, bool gro)
 {
 	struct sockaddr_dblp addr;
@@ -93,14 +62,16 @@ static void side_begin(struct side *s, const char *at, bool cable, bool gro)
 
 	memset(s, 0, sizeof(*s));
 	netns_new();
-	s->netns = this_netns();
+	s->netns = netns_this();
 	s->out = s->netns;
+	/* The stack parts trains on the way out and makes them again on the way in */
 	if (cable)
-		lay_cable(s, gro);
+		s->out = netns_cable(gro ? "gro on" : "gro off",
+				     "tx-udp-segmentation off tso off");
 	else
 		netns_set_mtu(1500);
 	s->listener = new_listener(cable ? "10.9.0.2" : at, 8, &addr);
-	enter(s->out);
+	netns_set(s->out);
 	peer_connect(&s->stranger, &addr);
 	peer_connect(&s->guest, &addr);
 	peer_get_cookie(&s->guest);
@@ -114,7 +85,7 @@ static void side_begin(struct side *s, const char *at, bool cable, bool gro)
 		if (s->fd[i] < 0)
 			die("accept()");
 	}
-	enter(s->netns);
+	netns_set(s->netns);
 }
 
 static void side_end(struct side *s)
@@ -474,7 +445,7 @@ static void send_buffers(struct __test_metadata *_metadata, struct side *s,
 	u32 step = together ? n : 1, i;
 	unsigned long before;
 
-	enter(s->netns);
+	netns_set(s->netns);
 	before = buffers();
 	for (i = 0; i < n; i += step) {
 		if (pages)
@@ -513,7 +484,7 @@ static const char * const counters[] = {
 
 static uint64_t *side_counters(struct side *s)
 {
-	enter(s->netns);
+	netns_set(s->netns);
 	return mib_all();
 }
 
@@ -591,7 +562,7 @@ static void complete(struct __test_metadata *_metadata, struct side *s, u32 k,
 	struct message m = {};
 	u32 seg;
 
-	enter(s->netns);
+	netns_set(s->netns);
 	for (seg = 0; seg < SEGS; seg++) {
 		make_segment(&train[0][0], &s->peer[k], id, seg);
 		send_packet(&s->peer[k], &train[0][0]);
@@ -752,7 +723,7 @@ static u32 read_and_compare(struct __test_metadata *_metadata,
 	enum way way;
 
 	for (way = ALONE; way < ways; way++) {
-		enter(sides[way].netns);
+		netns_set(sides[way].netns);
 		len[way] = read_all(&sides[way], k, buf[way], sizeof(buf[way]));
 		EXPECT_EQ(len[ALONE], len[way]);
 		EXPECT_EQ(0, memcmp(buf[ALONE], buf[way], len[way]));
@@ -914,7 +885,7 @@ TEST_F_TIMEOUT(spoiled, hundreds_of_them, 120)
 	for (k = 0; k < 2; k++) {
 		for (n = 0; n < RANDOM * SEGS; n++)
 			for (i = 0; i < WAYS; i++) {
-				enter(self->sides[i].netns);
+				netns_set(self->sides[i].netns);
 				make_segment(train[i], &self->sides[i].peer[k],
 					     n / SEGS, n % SEGS);
 				send_packet(&self->sides[i].peer[k], train[i]);
