@@ -350,13 +350,9 @@ static uint32_t uid_of_sockets(void)
 static void enter_netns_of(pid_t pid)
 {
 	char name[32];
-	int fd;
 
 	snprintf(name, sizeof(name), "/proc/%d/ns/net", (int)pid);
-	fd = open(name, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNET))
-		die("setns()");
-	close(fd);
+	netns_enter(name);
 }
 
 /* Users are told by the names that the reader has for them */

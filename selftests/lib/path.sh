@@ -110,3 +110,15 @@ settled()
 {
 	[ "$(info msgs_sent)" = "$1" ]
 }
+
+# done_with_sockets: a point for each end, whose processes have ended, and done_testing
+done_with_sockets()
+{
+	local ns
+
+	slay "${all_pids[@]}"
+	for ns in client server; do
+		try "no sockets are left at the $ns" wait_until 40 no_sockets "${!ns}"
+	done
+	done_testing
+}

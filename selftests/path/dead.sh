@@ -126,8 +126,4 @@ nobody_alive()
 }
 try "keepalive to a dead host" nobody_alive
 
-for ns in client server; do
-	slay "${all_pids[@]}"
-	try "no sockets are left at the $ns" wait_until 40 no_sockets "${!ns}"
-done
-done_testing
+done_with_sockets

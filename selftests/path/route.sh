@@ -370,7 +370,4 @@ for v in 4 6; do
 	try "ipv$v: small messages do not wait for each other" no_nagle $v
 done
 
-for ns in client server; do
-	try "no sockets are left at the $ns" wait_until 40 no_sockets "${!ns}"
-done
-done_testing
+done_with_sockets

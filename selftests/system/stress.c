@@ -533,11 +533,6 @@ static void threads(unsigned int count)
 	end_workers();
 }
 
-static bool always(void)
-{
-	return true;
-}
-
 static bool has_cpus(void)
 {
 	return sysconf(_SC_NPROCESSORS_CONF) > 1;
@@ -552,24 +547,20 @@ static const struct mode {
 	const char *name;
 	const char *what;
 	void (*run)(unsigned int count);
-	bool (*possible)(void);
-	const char *needs;
 	unsigned int count, count_slow;
+	bool (*possible)(void);		/* NULL: always */
+	const char *needs;
 } modes[] = {
-	{ "hotplug", "processors come and go", hotplug, has_cpus, "needs a second CPU",
-	  8, 4 },
-	{ "kill", "processes are killed", kills, always, "",
-	  30, 12 },
-	{ "netns", "namespaces vanish", namespaces, always, "",
-	  30, 12 },
-	{ "rmmod", "the module is removed", unloads, always, "",
-	  3, 2 },
-	{ "threads", "threads share sockets", threads, always, "",
-	  20000, 5000 },
-	{ "failslab", "slab allocations fail", slabs, has_faults, "needs fault injection",
-	  1000, 200 },
-	{ "failpage", "page allocations fail", pages, has_faults, "needs fault injection",
-	  1000, 200 },
+	{ "hotplug", "processors come and go", hotplug, 8, 4,
+	  has_cpus, "needs a second CPU" },
+	{ "kill", "processes are killed", kills, 30, 12, NULL, NULL },
+	{ "netns", "namespaces vanish", namespaces, 30, 12, NULL, NULL },
+	{ "rmmod", "the module is removed", unloads, 3, 2, NULL, NULL },
+	{ "threads", "threads share sockets", threads, 20000, 5000, NULL, NULL },
+	{ "failslab", "slab allocations fail", slabs, 1000, 200,
+	  has_faults, "needs fault injection" },
+	{ "failpage", "page allocations fail", pages, 1000, 200,
+	  has_faults, "needs fault injection" },
 };
 
 /* In a process of its own, so that it ends all of it by dying */
@@ -624,7 +615,7 @@ static void run_mode(const struct mode *m, unsigned int count)
 	uint64_t start = now_ms();
 	bool good;
 
-	if (!m->possible()) {
+	if (m->possible && !m->possible()) {
 		/* In the form that has the name before the reason */
 		ksft_cnt.ksft_xskip++;
 		printf("ok %u %s # SKIP %s\n", ksft_test_num(), m->what, m->needs);

@@ -652,3 +652,23 @@ u32 sim_mean_queue(struct sim *s, u64 time)
 	sim_run(s, s->now + time);
 	return s->queue_area / time;
 }
+
+struct dblp_rate_sample sim_any_sample(struct prng *r, struct dblp_rtt *rtt,
+				       u64 *now)
+{
+	struct dblp_rate_sample rs = {
+		.rate = prng_any(r), .acked = prng_any(r),
+		.lost = prng_any(r), .ce = prng_any(r),
+		.inflight = prng_any(r),
+		.delivered = prng_any(r), .prior_delivered = prng_any(r),
+		.share = prng_below(r, 3) * prng_below(r, 65536),
+		.app_limited = prng_below(r, 2),
+		.rtt = prng_below(r, 2) ? 1 + prng_any(r) : 0,
+	};
+
+	if (rs.rtt)
+		dblp_rtt_sample(rtt, rs.rtt, 0, *now);
+	*now += prng_any(r) % (20 * SIM_S);
+	rs.now = *now;
+	return rs;
+}

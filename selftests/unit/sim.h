@@ -16,6 +16,7 @@
 #include <linux/types.h>
 
 #include "cc.h"
+#include "prng.h"
 #include "ranges.h"
 #include "recovery.h"
 
@@ -124,6 +125,10 @@ void sim_path(struct sim *s, u32 n, u64 mbit, u64 rtt, u32 loss);
 u32 sim_share(struct sim *s, u32 i, u64 time);
 /* Packets that wait on average within @time */
 u32 sim_mean_queue(struct sim *s, u64 time);
+
+/* Anything that an ACK might say, some time after @now, which goes on to then */
+struct dblp_rate_sample sim_any_sample(struct prng *r, struct dblp_rtt *rtt,
+				       u64 *now);
 
 /* TCP as Linux has it, with its timers, to compete with: RFC 9438; BBRv1; DCTCP
  * without marks, which is Reno

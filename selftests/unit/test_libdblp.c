@@ -139,29 +139,34 @@ static int listen_at(const char *text, struct sockaddr_dblp *addr)
 	return fd;
 }
 
-static int connect_to(const struct sockaddr_dblp *addr, int ms, int *fd)
+/* A connection, or a negative errno */
+static int connect_to(const struct sockaddr_dblp *addr, int ms)
 {
-	*fd = dblp_socket(addr, IPPROTO_TCP);
-	return *fd < 0 ? *fd : dblp_connect(*fd, addr, ms);
+	int fd = dblp_socket(addr, IPPROTO_TCP), err;
+
+	if (fd < 0)
+		return fd;
+	err = dblp_connect(fd, addr, ms);
+	if (err)
+		close(fd);
+	return err ?: fd;
 }
 
 TEST(connections_that_come_about)
 {
 	static const int patience[] = { -1, 0, 10000 };
 	struct sockaddr_dblp addr;
-	int l, i, a, b, err;
+	int l, i, a, b;
 	char byte = 'x';
 
 	l = listen_at("127.0.0.1", &addr);
 	ASSERT_LE(0, l);
 	for (i = 0; i < ARRAY_SIZE(patience); i++) {
-		err = connect_to(&addr, patience[i], &a);
+		a = connect_to(&addr, patience[i]);
 		/* On lo the answer is there at once, or it is not */
-		if (err == -ETIMEDOUT && !patience[i]) {
-			close(a);
+		if (a == -ETIMEDOUT && !patience[i])
 			continue;
-		}
-		ASSERT_EQ(0, err);
+		ASSERT_LE(0, a);
 		ASSERT_EQ(0, fcntl(a, F_GETFL) & O_NONBLOCK);
 		ASSERT_EQ(FD_CLOEXEC, fcntl(a, F_GETFD));
 		b = dblp_accept(l);
@@ -180,21 +185,19 @@ TEST(connections_that_come_about)
 TEST(connections_that_do_not)
 {
 	struct sockaddr_dblp addr;
-	int l, a, b;
+	int l, a;
 
 	l = listen_at("127.0.0.1", &addr);
 	ASSERT_LE(0, l);
 	/* One is taken without accept(), for the next there is no room */
 	ASSERT_EQ(0, listen(l, 0));
-	ASSERT_EQ(0, connect_to(&addr, 10000, &a));
-	ASSERT_EQ(-ETIMEDOUT, connect_to(&addr, 50, &b));
+	a = connect_to(&addr, 10000);
+	ASSERT_LE(0, a);
+	ASSERT_EQ(-ETIMEDOUT, connect_to(&addr, 50));
 	close(a);
-	close(b);
 	close(l);
-	ASSERT_EQ(-ECONNREFUSED, connect_to(&addr, -1, &a));
-	close(a);
-	ASSERT_EQ(-ECONNREFUSED, connect_to(&addr, 10000, &a));
-	close(a);
+	ASSERT_EQ(-ECONNREFUSED, connect_to(&addr, -1));
+	ASSERT_EQ(-ECONNREFUSED, connect_to(&addr, 10000));
 	ASSERT_EQ(-EBADF, dblp_connect(a, &addr, 0));
 	ASSERT_EQ(-EBADF, dblp_listen(a, &addr));
 	ASSERT_EQ(-EBADF, dblp_accept(a));
@@ -210,7 +213,8 @@ TEST(an_end_that_comes_early)
 
 	l = listen_at("127.0.0.1", &addr);
 	ASSERT_LE(0, l);
-	ASSERT_EQ(0, connect_to(&addr, -1, &a));
+	a = connect_to(&addr, -1);
+	ASSERT_LE(0, a);
 	b = dblp_accept(l);
 	ASSERT_EQ(3, write(a, "abc", 3));
 	close(a);

@@ -563,31 +563,32 @@ static u64 close_all_missing(FIXTURE_DATA(cost) *self, u32 id, u32 len, u32 n)
 	return most(worst, frame(self, &f));
 }
 
+static const struct dblp_frame ample_credit = {
+	.type = DBLP_FRAME_FLOW,
+	.flow = {
+		.max_msg = 1 << 20, .max_data = 1ULL << 40, .cap = DBLP_PPM,
+	},
+};
+
+static const struct dblp_sndinfo all_forgiven = {
+	.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+	.budget = DBLP_PPM, .policy = DBLP_POLICY_EARLY,
+};
+
 TEST_F(cost, a_large_message_is_sent_and_goes)
 {
-	struct dblp_frame flow = {
-		.type = DBLP_FRAME_FLOW,
-		.flow = {
-			.max_msg = 1 << 20, .max_data = 1ULL << 40,
-			.cap = DBLP_PPM,
-		},
-	};
-	struct dblp_sndinfo info = {
-		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
-		.budget = DBLP_PPM, .policy = DBLP_POLICY_EARLY,
-	};
 	static u8 buf[WIDE_SEGS * WIDE];
 	u64 worst = 0, start;
 	u32 i, largest;
 
-	frame(self, &flow);
+	frame(self, &ample_credit);
 	set_u32(self->fd, DBLP_ELIDE, 1);
 	set_u32(self->fd, DBLP_ORDER, DBLP_ORDER_SEQUENTIAL);
 	for (i = 0; i < WIDE_SEGS; i += 2)
 		buf[i * WIDE] = 1;
 	start = now_ns();
 	ASSERT_EQ(sizeof(buf), sndinfo_send(self->fd, buf, sizeof(buf),
-					    MSG_DONTWAIT, &info));
+					    MSG_DONTWAIT, &all_forgiven));
 	TELL(now_ns() - start, "sendmsg()");
 	ASSERT_TRUE(await_packets(self, 10));
 	largest = self->peer.largest;
@@ -605,24 +606,13 @@ TEST_F(cost, a_large_message_is_sent_and_goes)
 /* Send @n messages of one segment, which may be missing, and let them fly */
 static void send_many(FIXTURE_DATA(cost) *self, u32 n)
 {
-	struct dblp_frame flow = {
-		.type = DBLP_FRAME_FLOW,
-		.flow = {
-			.max_msg = 1 << 20, .max_data = 1ULL << 40,
-			.cap = DBLP_PPM,
-		},
-	};
-	struct dblp_sndinfo info = {
-		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
-		.budget = DBLP_PPM, .policy = DBLP_POLICY_EARLY,
-	};
 	char byte[8] = {};
 	u32 i;
 
-	frame(self, &flow);
+	frame(self, &ample_credit);
 	for (i = 0; i < n; i++)
 		if (sndinfo_send(self->fd, byte, sizeof(byte), MSG_DONTWAIT,
-				 &info) != sizeof(byte))
+				 &all_forgiven) != sizeof(byte))
 			die("message %u", i);
 	peer_drain(&self->peer);
 }

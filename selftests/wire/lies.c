@@ -369,17 +369,24 @@ TEST_F(peer, acknowledging_what_did_not_come)
 	EXPECT_EQ(1, mib("AckUnsent"));
 }
 
-TEST_F(peer, closing_what_was_never_sent)
+/* Close message 0 without @missing bytes of @segs segments, within its budget */
+static void send_close(struct peer *peer, struct packet *p, u32 missing,
+		       u32 segs, u32 budget)
 {
 	struct dblp_frame f = {
 		.type = DBLP_FRAME_CLOSE,
 		.close = {
-			.missing = 1, .missing_segs = 1,
-			.reason = DBLP_REASON_BUDGET,
+			.missing = missing, .missing_segs = segs,
+			.budget = budget, .reason = DBLP_REASON_BUDGET,
 		},
 	};
 
-	send_frame(&self->peer, &self->p, &f);
+	send_frame(peer, p, &f);
+}
+
+TEST_F(peer, closing_what_was_never_sent)
+{
+	send_close(&self->peer, &self->p, 1, 1, 0);
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
@@ -413,32 +420,16 @@ static void have_message(struct peer *peer, int fd, uint32_t budget)
 
 TEST_F(peer, forgiving_more_than_allowed)
 {
-	struct dblp_frame f = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.missing = 1701, .missing_segs = 1,
-			.budget = 100000, .reason = DBLP_REASON_BUDGET,
-		},
-	};
-
 	/* 10 % of the 17000 that are not critical are 1700. */
 	have_message(&self->peer, self->fd, 100000);
-	send_frame(&self->peer, &self->p, &f);
+	send_close(&self->peer, &self->p, 1701, 1, 100000);
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
 TEST_F(peer, forgiving_without_a_budget)
 {
-	struct dblp_frame f = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.missing = 8, .missing_segs = 1,
-			.reason = DBLP_REASON_BUDGET,
-		},
-	};
-
 	have_message(&self->peer, self->fd, 0);
-	send_frame(&self->peer, &self->p, &f);
+	send_close(&self->peer, &self->p, 8, 1, 0);
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
@@ -480,16 +471,8 @@ TEST_F(peer, exceeding_the_budget_without_a_deadline)
 
 TEST_F(peer, claiming_another_budget)
 {
-	struct dblp_frame f = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.missing = 1440, .missing_segs = 1, .budget = 900000,
-			.reason = DBLP_REASON_BUDGET,
-		},
-	};
-
 	have_message(&self->peer, self->fd, 500000);
-	send_frame(&self->peer, &self->p, &f);
+	send_close(&self->peer, &self->p, 1440, 1, 900000);
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
@@ -537,19 +520,12 @@ TEST_F(peer, a_ping_brings_credit_each_time)
 
 TEST_F(peer, a_loss_map_that_contradicts_its_close)
 {
-	struct dblp_frame f = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.missing = 100, .missing_segs = 1,
-			.budget = 900000, .reason = DBLP_REASON_BUDGET,
-		},
-	};
 	struct message m;
 
 	set_u32(self->fd, DBLP_NOTIFY, 1);
 	/* A segment has more than 100 bytes, and the sixth is not the last. */
 	have_message(&self->peer, self->fd, 900000);
-	send_frame(&self->peer, &self->p, &f);
+	send_close(&self->peer, &self->p, 100, 1, 900000);
 	send_lossmap(&self->peer, &self->p, 0, 1 << 5);
 	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
 	EXPECT_EQ(-1, message_recv(self->fd, NULL, 0,
@@ -557,25 +533,11 @@ TEST_F(peer, a_loss_map_that_contradicts_its_close)
 	EXPECT_EQ(DBLP_STATE_CLOSED, get_state(self->fd));
 }
 
-/* Close message 0 without @segs segments of 1440 bytes each */
-static void send_close(struct peer *peer, struct packet *p, u32 segs)
-{
-	struct dblp_frame f = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.missing = segs * 1440, .missing_segs = segs,
-			.budget = 900000, .reason = DBLP_REASON_BUDGET,
-		},
-	};
-
-	send_frame(peer, p, &f);
-}
-
 /* What has more holes than were closed would never be settled */
 TEST_F(peer, a_loss_map_with_too_many_holes)
 {
 	have_message(&self->peer, self->fd, 900000);
-	send_close(&self->peer, &self->p, 2);
+	send_close(&self->peer, &self->p, 2 * 1440, 2, 900000);
 	send_lossmap(&self->peer, &self->p, 0, 7 << 5);
 	expect_abort(_metadata, &self->peer, self->fd);
 }
@@ -584,7 +546,7 @@ TEST_F(peer, a_loss_map_with_too_many_holes_before_its_close)
 {
 	have_message(&self->peer, self->fd, 900000);
 	send_lossmap(&self->peer, &self->p, 0, 7 << 5);
-	send_close(&self->peer, &self->p, 2);
+	send_close(&self->peer, &self->p, 2 * 1440, 2, 900000);
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
