@@ -208,7 +208,7 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
  * @given_back: that credit was given back
  * @deadline: from the META frame
  * @deadline_at: when it is closed whatever is missing; 0 never
- * @round: with policy early: how it came in
+ * @timing: with policy early: when its segments came
  * @have: segments that are there
  * @truesize: bytes charged to the socket for this and @bits
  * @skbs: their bytes in order of arrival; &struct dblp_skb_cb
@@ -249,7 +249,7 @@ struct dblp_rx_msg {
 	u8			given_back:1;
 	u32			deadline;
 	u64			deadline_at;
-	struct dblp_round	round;
+	struct dblp_rx_timing	timing;
 	struct dblp_segmap	have;
 	u32			truesize;
 	struct sk_buff_head	skbs;

@@ -219,7 +219,7 @@ static enum dblp_verdict dblp_rx_verdict(struct dblp_sock *dsk,
 	if (msg->policy == DBLP_POLICY_EARLY || msg->deadline_at)
 		s.now = ktime_get_ns();
 	if (msg->policy == DBLP_POLICY_EARLY)
-		s.early_at = dblp_early_at(&dsk->early, &msg->round,
+		s.early_at = dblp_early_at(&dsk->early, &msg->timing,
 					   msg->len - msg->elided,
 					   dblp_rx_sent(msg),
 					   dblp_rx_largest(dsk),
@@ -403,7 +403,7 @@ static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	dblp_rx_unwait(dsk, msg);
 	dblp_rx_end(dsk);
 	if (msg->policy == DBLP_POLICY_EARLY)
-		dblp_early_done(&dsk->early, &msg->round,
+		dblp_early_done(&dsk->early, &msg->timing,
 				dblp_rx_sent(msg), dblp_rx_rtt(dsk));
 	msg->ranges = dblp_segmap_ranges(&msg->have);
 	trace_dblp_msg_close(dsk, NULL, msg);

@@ -462,17 +462,17 @@ static void dblp_rx_deadline(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 				   (u64)msg->deadline * NSEC_PER_USEC;
 }
 
-static void dblp_rx_round(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-			  const struct dblp_run *run,
-			  const struct dblp_data *d, u64 pn, bool known)
+static void dblp_rx_note_timing(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+				const struct dblp_run *run,
+				const struct dblp_data *d, u64 pn, bool known)
 {
 	u32 bytes = d->zeros ? 0 : dblp_rx_bytes(msg, run, d);
 	u64 now = ktime_get_ns();
 
 	if (!known)
-		dblp_round_segment(&msg->round, bytes, now);
+		dblp_rx_timing_segment(&msg->timing, bytes, now);
 	if (d->repair)
-		dblp_round_pass(&msg->round, &dsk->early, pn, now);
+		dblp_rx_timing_pass(&msg->timing, &dsk->early, pn, now);
 }
 
 /**
@@ -546,7 +546,7 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 	if (run->n > 1)
 		run->n = max(dblp_segmap_free(&msg->have, seg, run->n), 1U);
 	if (msg->policy == DBLP_POLICY_EARLY)
-		dblp_rx_round(dsk, msg, run, d, pn, known);
+		dblp_rx_note_timing(dsk, msg, run, d, pn, known);
 	if (known) {
 		if (news)
 			dblp_rx_judge(dsk, msg);

@@ -35,8 +35,9 @@ enum dblp_verdict {
  * @budget: ppm: the effective budget
  * @policy: &enum dblp_policy
  * @now: the time
- * @early_at: with policy early: from when on the budget may be used, see early.h
- * @deadline_at: from when on anything but critical bytes may be missing; 0 never
+ * @early_at: with policy early: the time from which the budget may be used, see
+ *	early.h
+ * @deadline_at: the time from which all but critical bytes may be missing; 0: never
  */
 struct dblp_close_state {
 	u32	length;
@@ -61,7 +62,7 @@ struct dblp_close_state {
 u32 dblp_budget_bytes(u32 budget, u32 droppable);
 
 /**
- * dblp_may_miss() - is the budget of a message worth one of its segments?
+ * dblp_may_miss() - does the budget of a message allow any segment to be missing?
  * @seg_size: bytes of each segment but the last
  * @length: bytes of the message, at least 1
  * @critical: bytes at its start that may not be missing
@@ -84,12 +85,12 @@ u64 dblp_close_again(const struct dblp_close_state *s);
  * @policy: &enum dblp_policy
  * @loss: ppm: how much of what is sent will be lost
  *
- * With policy eager the sender holds back whole segments worth the budget's
- * share until losses show that they are needed (DBLP, MLT). So many more are sent
- * as are likely to be lost: to repair them takes a round trip, and the same bytes.
+ * With policy eager the sender holds back as many whole segments as the budget
+ * allows to be missing, until losses show that they are needed (DBLP, MLT). It
+ * sends more by the expected loss: repairs cost a round trip and the same bytes.
  *
  * Return: number of segments, 1 ... @n, such that the message can close when
- * all of them arrive, or all but what @loss says, whichever segments they are.
+ * all of them arrive, or all but the share @loss, whichever segments they are.
  */
 u32 dblp_first_pass(u32 n, u32 seg_size, u32 length, u32 critical, u32 budget,
 		    u8 policy, u32 loss);

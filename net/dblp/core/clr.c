@@ -2,9 +2,9 @@
 /*
  * The detector of critical learning regimes.
  *
- * Norms may be any 64-bit numbers, so that a product with a million needs 84
- * bits. Kernels divide those in ways that trap or round, some of them; as there
- * is one division a training round, it is done by hand and exactly.
+ * Norms may be any 64-bit numbers, so a product with a million needs 84 bits. Some
+ * of the kernel's divisions of such numbers trap or round. There is one division
+ * per training round, so it is done bit by bit, exactly.
  */
 #include <linux/dblp.h>
 #include <linux/limits.h>
@@ -16,7 +16,7 @@
 /* Above all bits of DBLP_PPM */
 #define PPM_BITS	20
 
-/* *@sum += @a modulo @m, both below @m; returns what is carried */
+/* *@sum += @a modulo @m, both below @m; returns the carry */
 static u32 add_modulo(u64 *sum, u64 a, u64 m)
 {
 	if (*sum < m - a) {
@@ -27,14 +27,14 @@ static u32 add_modulo(u64 *sum, u64 a, u64 m)
 	return 1;
 }
 
-/* Ppm that @part is of @whole, rounded down; @part is less */
+/* @part / @whole in ppm, rounded down; @part < @whole */
 static u32 share_ppm(u64 part, u64 whole)
 {
 	u32 ppm = 0;
 	u64 rest = 0;
 	int bit;
 
-	/* Long multiplication by the bits of a million, divided as it goes */
+	/* Multiply by a million bit by bit, dividing after each bit */
 	for (bit = PPM_BITS - 1; bit >= 0; bit--) {
 		ppm = 2 * ppm + add_modulo(&rest, rest, whole);
 		if (DBLP_PPM >> bit & 1)
@@ -44,12 +44,12 @@ static u32 share_ppm(u64 part, u64 whole)
 }
 
 /**
- * dblp_clr_change() - by what share a norm has changed
+ * dblp_clr_change() - share by which a norm has changed
  * @previous: norm
  * @norm: the one after it
  *
- * Return: ppm of @previous, rounded down, at most U32_MAX. A norm that was zero
- * has changed by that if it is not zero any more.
+ * Return: ppm of @previous, rounded down, at most U32_MAX; U32_MAX if only
+ * @previous is zero.
  */
 u32 dblp_clr_change(u64 previous, u64 norm)
 {
@@ -86,8 +86,8 @@ void dblp_clr_start(struct dblp_clr *clr)
  * @clr: detector
  * @norm: of the gradient
  *
- * As in DBLP: critical if |norm - previous| / previous >= eta. A first report
- * has nothing to be compared with: it leaves the regime critical.
+ * As in DBLP: critical if |norm - previous| / previous >= eta. The first report
+ * leaves the regime critical, as there is nothing to compare it with.
  *
  * Return: true if the regime has changed.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The detector of critical learning regimes: how much loss a training run bears
- * depends on where it stands, which the norm of its gradient tells. After DBLP
- * (arXiv 2605.01989): from one report to the next it changes by a share of at
- * least eta in a critical regime, and training begins in one.
+ * The detector of critical learning regimes: the loss that training tolerates
+ * depends on its regime. After DBLP (arXiv 2605.01989): a regime is critical while
+ * the norm of the gradient changes by a share of at least eta from one report to
+ * the next. Training begins in a critical regime.
  *
  * Pure: see wire.h.
  */
@@ -21,11 +21,11 @@
  * @previous: the report before that
  * @change: between those two, ppm of @previous, rounded down; U32_MAX if it is
  *	that or more, or @previous was zero and @norm is not
- * @eta: ppm: from this change on a regime is critical
- * @hold: reports that a regime stays critical after the last one that says so
- * @left: of those, still to come
- * @reports: how many there were; it stays at U32_MAX
- * @tolerant: the regime, which is critical else
+ * @eta: ppm: a regime is critical if @change is at least this
+ * @hold: further reports for which a regime stays critical
+ * @left: of @hold, the reports still to come
+ * @reports: number of reports, saturates at U32_MAX
+ * @tolerant: the regime is tolerant, not critical
  */
 struct dblp_clr {
 	u64	norm;

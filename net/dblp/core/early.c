@@ -2,15 +2,15 @@
 /*
  * When policy early may use a budget.
  *
- * Two things allow it, whichever comes first.
+ * Either of two events allows it.
  *
- * The first pass is over: every segment was sent once, a packet says so. What
- * is missing then is lost or late. It is taken for lost by the two thresholds
- * of RFC 9002 section 6.1, seen from here: so many packets, or so much time,
- * after that packet. Both adapt to reordering, as those of the sender do.
+ * The first pass is over: a packet says that every segment was sent once. Missing
+ * segments are then lost or late. They count as lost by the two thresholds of RFC
+ * 9002 section 6.1, applied by the receiver: a number of packets, or a time, after
+ * that packet. Both adapt to reordering, as those of the sender do.
  *
- * Or the message has taken longer than it should, whatever the packets say: the
- * burst that swallows half of a message swallows its last packet, too.
+ * Or the message has taken longer than expected: a burst of losses may include
+ * the packet that marks the end of the first pass.
  */
 #include <linux/limits.h>
 #include <linux/math64.h>
@@ -29,12 +29,12 @@ static u32 to_us(u64 ns)
 }
 
 /**
- * dblp_round_segment() - a new segment of a message came
+ * dblp_rx_timing_segment() - a new segment of a message came
  * @r: its message
  * @bytes: of the segment
  * @now: the time, not 0
  */
-void dblp_round_segment(struct dblp_round *r, u32 bytes, u64 now)
+void dblp_rx_timing_segment(struct dblp_rx_timing *r, u32 bytes, u64 now)
 {
 	if (!r->first_at) {
 		r->first_at = now;
@@ -44,15 +44,15 @@ void dblp_round_segment(struct dblp_round *r, u32 bytes, u64 now)
 }
 
 /**
- * dblp_round_pass() - a packet says that every segment was sent once
+ * dblp_rx_timing_pass() - a packet says that every segment was sent once
  * @r: its message
  * @e: its connection
  * @pn: number of the packet
  * @now: the time, not 0
  *
- * The first that comes counts.
+ * Only the first such packet of a message counts.
  */
-void dblp_round_pass(struct dblp_round *r, struct dblp_early *e, u64 pn,
+void dblp_rx_timing_pass(struct dblp_rx_timing *r, struct dblp_early *e, u64 pn,
 		     u64 now)
 {
 	if (r->pass_at)
@@ -65,7 +65,7 @@ void dblp_round_pass(struct dblp_round *r, struct dblp_early *e, u64 pn,
 	if (++e->calm < DBLP_EARLY_CALM)
 		return;
 	e->calm = 0;
-	e->late /= 2;
+	e->straggler_ns /= 2;
 	e->reorder /= 2;
 }
 
@@ -80,7 +80,8 @@ static bool enough_packets(const struct dblp_early *e, u64 pass_pn, u64 largest)
  * @e: its connection
  * @largest: largest packet number that came so far
  *
- * They may be of other messages: those that wait have to be looked at then.
+ * Those packets may be of other messages, so the caller must look at all messages
+ * that wait.
  *
  * Return: true once for each first pass.
  */
@@ -93,29 +94,29 @@ bool dblp_early_passed(struct dblp_early *e, u64 largest)
 }
 
 /**
- * dblp_early_late() - a packet came after the end of the latest first pass that
- * was sent before it
+ * dblp_early_late() - a packet sent before the end of the latest first pass came
+ * after it
  * @e: its connection
  * @pn: its number, below @pass_pn
  * @largest: largest packet number that came so far
  * @rtt: propagation time there and back
  * @now: the time
  *
- * Numbers are never used twice, so nothing but the network has delayed it.
+ * Packet numbers are never reused, so only the network can have delayed it.
  */
 void dblp_early_late(struct dblp_early *e, u64 pn, u64 largest, u64 rtt,
 		     u64 now)
 {
-	u64 packets = largest - pn + 1, late = now - e->pass_at;
+	u64 packets = largest - pn + 1, straggler_ns = now - e->pass_at;
 
 	packets = min_t(u64, packets, DBLP_REORDER_MAX);
-	late = min(late, rtt);
+	straggler_ns = min(straggler_ns, rtt);
 	if (packets > max_t(u32, e->reorder, DBLP_REORDER_MIN)) {
 		e->reorder = packets;
 		e->calm = 0;
 	}
-	if (late > e->late) {
-		e->late = late;
+	if (straggler_ns > e->straggler_ns) {
+		e->straggler_ns = straggler_ns;
 		e->calm = 0;
 	}
 }
@@ -127,9 +128,9 @@ void dblp_early_late(struct dblp_early *e, u64 pn, u64 largest, u64 rtt,
  * @received: bytes of it that came
  * @rtt: propagation time there and back
  *
- * One that took less than that tells nothing of the rate: bursts look fast.
+ * A message that took less than @rtt gives no rate sample: bursts look fast.
  */
-void dblp_early_done(struct dblp_early *e, const struct dblp_round *r,
+void dblp_early_done(struct dblp_early *e, const struct dblp_rx_timing *r,
 		     u32 received, u64 rtt)
 {
 	u32 us = to_us(r->last_at - r->first_at);
@@ -145,9 +146,9 @@ void dblp_early_done(struct dblp_early *e, const struct dblp_round *r,
 		e->rate -= (e->rate - rate) / FALL;
 }
 
-/* How long all of a message should take to come in, once it has begun to */
-static u64 expected_ns(const struct dblp_early *e, const struct dblp_round *r,
-		       u32 length, u32 received)
+/* Expected time from the first to the last segment of a message */
+static u64 expected_ns(const struct dblp_early *e,
+		       const struct dblp_rx_timing *r, u32 length, u32 received)
 {
 	u64 us = to_us(r->last_at - r->first_at);
 
@@ -160,18 +161,18 @@ static u64 expected_ns(const struct dblp_early *e, const struct dblp_round *r,
 }
 
 /**
- * dblp_early_at() - from when on the budget of a message may be used
+ * dblp_early_at() - time from which the budget of a message may be used
  * @e: its connection
  * @r: the message; at least one segment has come
  * @length: its bytes
- * @received: those that came
+ * @received: bytes of it that came
  * @largest: largest packet number that came
  * @rtt: propagation time there and back
  *
- * Return: the time. It can change with each packet that comes, and without any
- * rate from before it may turn out to be too early: ask again then.
+ * Return: the time. It can change with each packet that comes. Until a rate is
+ * known it may be too early: ask again then.
  */
-u64 dblp_early_at(const struct dblp_early *e, const struct dblp_round *r,
+u64 dblp_early_at(const struct dblp_early *e, const struct dblp_rx_timing *r,
 		  u32 length, u32 received, u64 largest, u64 rtt)
 {
 	u64 slow = r->first_at + rtt + rtt / 2 +
@@ -182,7 +183,7 @@ u64 dblp_early_at(const struct dblp_early *e, const struct dblp_round *r,
 		return slow;
 	if (enough_packets(e, r->pass_pn, largest))
 		return r->pass_at;
-	pass = r->pass_at + e->late +
+	pass = r->pass_at + e->straggler_ns +
 	       max_t(u64, rtt / 4, DBLP_GRANULARITY_NS);
 	return min(slow, pass);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ECN validation: see ecn.h. A path that wipes marks out, sets others or drops
- * packets for them is used without.
+ * ECN validation: see ecn.h. ECN is not used on a path that clears marks, changes
+ * them or drops packets that have them.
  */
 #include <linux/types.h>
 
@@ -14,7 +14,7 @@ void dblp_ecn_sent(struct dblp_ecn *e, u32 n)
 		e->state = DBLP_ECN_UNKNOWN;
 }
 
-/* All that were marked are lost: the marks may be the reason */
+/* If all marked packets are lost, the marks may be the reason */
 void dblp_ecn_lost(struct dblp_ecn *e)
 {
 	if (e->state == DBLP_ECN_UNKNOWN && ++e->lost >= e->sent && !e->acked)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Does the path carry ECN? RFC 9000 section 13.4.2 and appendix A.4.
+ * ECN validation of a path: RFC 9000 section 13.4.2 and appendix A.4.
  *
  * Pure: see wire.h.
  */
@@ -9,17 +9,17 @@
 
 #include <linux/types.h>
 
-/* Packets that are marked before it is known what becomes of them */
+/* Packets that are marked before any is acknowledged */
 #define DBLP_ECN_TEST		10U
 /* Timeouts in a row that end the test early */
 #define DBLP_ECN_TIMEOUTS	2U
 
 /**
  * enum dblp_ecn_state - what is known of the path
- * @DBLP_ECN_TESTING: nothing: packets are marked to find out
- * @DBLP_ECN_UNKNOWN: nothing yet: no more are marked until it is
+ * @DBLP_ECN_TESTING: nothing; packets are marked to test the path
+ * @DBLP_ECN_UNKNOWN: nothing; the test is over and no more packets are marked
  * @DBLP_ECN_CAPABLE: marks arrive as they were sent, or as CE
- * @DBLP_ECN_FAILED: they do not
+ * @DBLP_ECN_FAILED: marks are cleared or changed, or marked packets are dropped
  */
 enum dblp_ecn_state {
 	DBLP_ECN_TESTING,
@@ -32,12 +32,12 @@ enum dblp_ecn_state {
  * struct dblp_ecn - marks sent on one path, and what the peer says of them
  * @state: &enum dblp_ecn_state
  * @sent: packets sent with ECT(0)
- * @acked: of those, acknowledged
- * @lost: of those, declared lost in the test
- * @ect0: as the peer counted last
- * @ect1: as the peer counted last
- * @ce: as the peer counted last
- * @ce_new: of @ce, not taken yet
+ * @acked: of @sent, acknowledged
+ * @lost: of @sent, declared lost in the test
+ * @ect0: the peer's latest count of ECT(0)
+ * @ect1: the peer's latest count of ECT(1)
+ * @ce: the peer's latest count of CE
+ * @ce_new: of @ce, not yet returned by dblp_ecn_check()
  *
  * All counts are modulo 2^32. Zero is the state of a path nothing was sent on.
  */
@@ -70,7 +70,7 @@ static inline void dblp_ecn_acked(struct dblp_ecn *e)
 void dblp_ecn_lost(struct dblp_ecn *e);
 /** dblp_ecn_timeout() - @count probe timeouts have expired in a row */
 void dblp_ecn_timeout(struct dblp_ecn *e, u32 count);
-/** dblp_ecn_counted() - the peer says how many packets came with which mark */
+/** dblp_ecn_counted() - the peer's counts of packets received with each mark */
 void dblp_ecn_counted(struct dblp_ecn *e, u32 ect0, u32 ect1, u32 ce);
 
 /**

@@ -2,14 +2,14 @@
 /*
  * Path MTU discovery: see pmtu.h.
  *
- * A black hole has to be told from loss. Large packets lost in a row raise a
- * doubt, and so do timeouts. Then small probes are sent, one at a time. A round is
+ * A black hole must be distinguished from loss. Large packets lost in a row raise
+ * a doubt, and so do timeouts. Then small probes are sent, one at a time. A round is
  * over when its probe has arrived and a large packet was lost since the round
- * began; the doubt is over when a large packet arrives. Were the size of no matter,
+ * began; the doubt is over when a large packet arrives. If the size did not matter,
  * the next packet to arrive would be a large one at least as often as a small one,
- * whatever the path loses: so a row of rounds that small packets win is as probable
- * as that row of coins. Each round needs a loss of its own, no evidence is used
- * twice, and none outlives a large packet that arrives.
+ * whatever the loss rate: small packets win n rounds in a row with a probability of
+ * at most 2^-n. Each round needs a loss of its own, so no evidence counts twice, and
+ * a large packet that arrives discards all of it.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -17,7 +17,7 @@
 
 #include "pmtu.h"
 
-/* What to go back to when packets of the present size vanish */
+/* The size to use when packets of the present size vanish */
 static u32 fallback(const struct dblp_pmtu *p)
 {
 	return p->mtu > p->base && !p->lower ? p->base : p->min;
@@ -86,7 +86,7 @@ void dblp_pmtu_route(struct dblp_pmtu *p, u32 max)
 	search_anew(p);
 }
 
-/* The whole first: what was in the way may be gone, or never was there */
+/* Try the whole MTU of the route first: the path may carry it (again) */
 static u32 search_size(const struct dblp_pmtu *p)
 {
 	if (p->high > p->max)
@@ -99,7 +99,7 @@ u32 dblp_pmtu_next(struct dblp_pmtu *p, u64 now)
 	if (p->probe)
 		return 0;
 	if (p->doubt) {
-		/* Only a large packet can tell more */
+		/* This round waits for a large packet */
 		if (p->small_passed)
 			return 0;
 		p->probe = fallback(p);
@@ -118,7 +118,7 @@ void dblp_pmtu_unsent(struct dblp_pmtu *p)
 	p->probe = 0;
 }
 
-/* Is a round over, and was it the last one that is needed? */
+/* Count a round that is over; after DBLP_PMTU_PROOF of them fall back */
 static void judge(struct dblp_pmtu *p)
 {
 	if (!p->doubt || !p->small_passed || !p->large_lost)
@@ -162,7 +162,7 @@ static void probe_lost(struct dblp_pmtu *p, u32 size, u64 now)
 		return;
 	p->probe = 0;
 	if (p->doubt) {
-		/* Rounds stay won: another small size is as good a witness */
+		/* Rounds stay won: any small size serves as well */
 		p->missed += size <= fallback(p);
 		if (p->missed % DBLP_PMTU_PROBES == 0)
 			p->lower = !p->lower;

@@ -3,10 +3,9 @@
  * How large a packet may be: path MTU discovery at the packetization layer, RFC
  * 8899, for paths on which ICMP does not come back.
  *
- * Unlike there, it begins with what the route says and doubts that only when
- * large packets vanish while small ones arrive: where ICMP works, or nothing is
- * in the way, there is nothing to be found, and a connection of a millisecond
- * should not have to search for it.
+ * Unlike RFC 8899, it begins with the MTU of the route and doubts that only when
+ * large packets vanish while small ones arrive: on most paths that MTU is right,
+ * and a connection of a millisecond has no time to search.
  *
  * Sizes are those of IP packets, headers included. Pure: see wire.h. Times are
  * nanoseconds of one monotonic clock.
@@ -20,15 +19,15 @@
 #define DBLP_PMTU_MIN		576U	/* MIN_PLPMTU, for IPv4 */
 #define DBLP_PMTU_PROBES	3U	/* MAX_PROBES */
 #define DBLP_PMTU_RAISE_NS	(600ULL * 1000000000)	/* PMTU_RAISE_TIMER */
-#define DBLP_PMTU_STEP		8U	/* not worth another probe */
-/* Timeouts in a row that make a sender ask whether its size is the reason */
+#define DBLP_PMTU_STEP		8U	/* the search ends at this precision */
+/* Timeouts in a row that make a sender doubt its packet size */
 #define DBLP_PMTU_DOUBT		2U
-/* Rounds in a row that small packets must win: one chance in a million */
+/* Rounds in a row that small packets must win: wrong once in a million times */
 #define DBLP_PMTU_PROOF		20U
 
 /**
  * enum dblp_pmtu_state - phases of RFC 8899 section 5.2
- * @DBLP_PMTU_COMPLETE: @mtu is in use, nothing larger is looked for
+ * @DBLP_PMTU_COMPLETE: @mtu is in use, no larger one is searched for
  * @DBLP_PMTU_SEARCH: probes larger than @mtu are being sent
  *
  * BASE is a doubt in one of these (@doubt of &struct dblp_pmtu), ERROR a doubt
@@ -41,19 +40,19 @@ enum dblp_pmtu_state {
 
 /**
  * struct dblp_pmtu - what is known of one path
- * @min: every path takes this
- * @base: nearly every path takes this; at least @min
- * @max: what the route says; at least @min
+ * @min: size that every path carries
+ * @base: size that nearly every path carries; at least @min
+ * @max: MTU of the route; at least @min
  * @mtu: PLPMTU: largest packet to be sent whole
  * @high: smallest size above @mtu that did not pass, @max + 1 if none
- * @probe: size of the probe under way, 0 if none is
+ * @probe: size of the probe in flight, 0 if none is
  * @tries: probes of one size that were lost
  * @state: &enum dblp_pmtu_state
  * @doubt: large packets seem to vanish: small probes are being sent
- * @lower: those of @base seem to vanish, too: @min is tried
+ * @lower: packets of @base seem to vanish, too: @min is tried
  * @hole: smallest of the large packets lost in a row, 0 if none was
- * @lost: their number
- * @rounds: rounds that small probes have won meanwhile
+ * @lost: number of large packets lost in a row
+ * @rounds: rounds that small probes have won
  * @missed: small probes lost in a row
  * @large_lost: a large packet was lost in this round
  * @small_passed: the small probe of this round was acknowledged
@@ -80,7 +79,7 @@ struct dblp_pmtu {
 };
 
 /**
- * dblp_pmtu_init() - begin on a path that nothing is known of
+ * dblp_pmtu_init() - begin on an unknown path
  * @p: filled
  * @min: see &struct dblp_pmtu
  * @base: see &struct dblp_pmtu
@@ -89,21 +88,21 @@ struct dblp_pmtu {
 void dblp_pmtu_init(struct dblp_pmtu *p, u32 min, u32 base, u32 max);
 
 /**
- * dblp_pmtu_route() - the MTU of the route is now another one
+ * dblp_pmtu_route() - the MTU of the route has changed
  * @p: the path
  * @max: the MTU
  *
- * A smaller one counts at once. So does a larger one, unless packets have
- * vanished below the old one: then it is searched for.
+ * A smaller MTU is used at once. So is a larger one, unless packets vanished at
+ * sizes below the old one: then it is searched for.
  */
 void dblp_pmtu_route(struct dblp_pmtu *p, u32 max);
 
 /**
- * dblp_pmtu_next() - the probe to be sent now
+ * dblp_pmtu_next() - size of the probe to send now
  * @p: the path
  * @now: the time
  *
- * Return: its size, 0 for none. It is under way until it is acknowledged or
+ * Return: the size, 0 for none. The probe is in flight until it is acknowledged or
  * lost, or dblp_pmtu_unsent() is called.
  */
 u32 dblp_pmtu_next(struct dblp_pmtu *p, u64 now);
@@ -119,19 +118,19 @@ void dblp_pmtu_unsent(struct dblp_pmtu *p);
  */
 void dblp_pmtu_acked(struct dblp_pmtu *p, u32 size, bool probe, u64 now);
 
-/** dblp_pmtu_lost() - the same for a packet that was declared lost */
+/** dblp_pmtu_lost() - a packet was declared lost; as dblp_pmtu_acked() */
 void dblp_pmtu_lost(struct dblp_pmtu *p, u32 size, bool probe, u64 now);
 
 /** dblp_pmtu_timeout() - @count probe timeouts have expired in a row */
 void dblp_pmtu_timeout(struct dblp_pmtu *p, u32 count);
 
-/** dblp_pmtu_known() - is there nothing to be probed for? */
+/** dblp_pmtu_known() - is no probe needed? */
 static inline bool dblp_pmtu_known(const struct dblp_pmtu *p)
 {
 	return p->mtu == p->max && !p->doubt;
 }
 
-/** dblp_pmtu_quiet() - is there no need to tell of small packets? */
+/** dblp_pmtu_quiet() - may small packets go unreported? */
 static inline bool dblp_pmtu_quiet(const struct dblp_pmtu *p)
 {
 	return !p->hole && !p->doubt;

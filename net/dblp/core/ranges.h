@@ -11,7 +11,7 @@
 #include <linux/types.h>
 
 #define DBLP_RANGES_MAX		64
-/* What is so far behind, its sender has forgotten: no more are outstanding */
+/* A sender forgets packets this far behind: it has no more outstanding */
 #define DBLP_RANGES_SPAN	65536U
 #define DBLP_RANGES_FEW		4	/* of a connection without losses */
 #define DBLP_RANGES_SIZE	(DBLP_RANGES_MAX * sizeof(struct dblp_pn_range))
@@ -25,9 +25,9 @@ struct dblp_pn_range {
 /**
  * struct dblp_ranges - packet numbers received, by rising number
  *
- * A number that never comes parts two ranges, whether its packet was lost or its
- * sender has left it out. So that this does not cost anything for ever, a range
- * goes when all of it is %DBLP_RANGES_SPAN behind.
+ * A number that never comes separates two ranges, whether its packet was lost or
+ * the sender skipped it. To bound the cost, a range is dropped when all of it is
+ * %DBLP_RANGES_SPAN behind.
  *
  * @floor: smaller numbers count as received: their ranges were dropped
  * @n: ranges in use
@@ -53,12 +53,12 @@ static inline bool dblp_ranges_crowded(const struct dblp_ranges *s)
 }
 
 /**
- * dblp_ranges_grow() - give a set the room that it can make use of
- * @s: a set that was never given any
- * @mem: DBLP_RANGES_SIZE bytes; it is the caller's to free, when @s is not
- *	used any more and its @r is not @few
+ * dblp_ranges_grow() - give a set room for DBLP_RANGES_MAX ranges
+ * @s: a set that has not grown yet
+ * @mem: DBLP_RANGES_SIZE bytes; freed by the caller when @s is not used any more
+ *	and its @r is not @few
  *
- * A set that is not given any drops its lowest range sooner, that is all.
+ * A set that is not grown only drops its lowest range sooner.
  */
 void dblp_ranges_grow(struct dblp_ranges *s, struct dblp_pn_range *mem);
 

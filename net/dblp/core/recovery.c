@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets that were sent: which arrived, which are lost, how long it took and
- * how fast it went.
+ * Packets sent: acknowledgment, loss detection, round-trip time and delivery rate.
  *
- * They are kept in a ring by packet number. An ACK names ranges that were named
- * by many ACKs before, so acknowledged packets hold the end of the run they
- * stand in (@skip) and are stepped over: the cost of an ACK is that of what is
- * new in it.
+ * They are kept in a ring by packet number. Most ranges of an ACK repeat those of
+ * earlier ACKs, so acknowledged packets hold the end of their run (@skip) and are
+ * stepped over: an ACK costs as much as is new in it.
  *
- * A lost packet keeps its place for a few round trips. When its ACK comes after
- * all, the loss was none, and the tolerance for reordering grows.
+ * A lost packet keeps its slot for a few round trips. If it is acknowledged after
+ * all, the loss was spurious, and the tolerance for reordering grows.
  */
 #include <linux/limits.h>
 #include <linux/math64.h>
@@ -23,21 +21,21 @@
 
 #define MIN_RTT_WINDOW_NS	(10ULL * 1000000000)
 
-/* Lost packets further behind tell nothing that could be tolerated */
+/* Lost packets further behind are forgotten: no tolerance covers them */
 #define KEEP_LOST_PKTS		(4 * DBLP_REORDER_MAX)
-/* and so do older ones, in round trips */
+/* So are older ones, in round trips */
 #define KEEP_LOST_ROUNDS	4
 
 /* Round trips until the tolerance is halved, if no packet has needed it */
 #define REORDER_DECAY_ROUNDS	64
 
-/* Bytes that tell how much is lost at the moment */
+/* Bytes over which the loss rate is measured */
 #define LOSS_MEMORY		(1024 * 1024)
 
-/* Its most, should late packets really need it */
+/* Largest tolerance in time */
 #define REORDER_MAX_RTTS	4
 
-/* What the peer says must not make a sample that cannot be */
+/* The reported delay must not bring a sample below the minimum */
 static u64 without_delay(const struct dblp_rtt *r, u64 rtt, u64 ack_delay)
 {
 	return rtt >= r->min && rtt - r->min >= ack_delay ? rtt - ack_delay :
@@ -46,8 +44,8 @@ static u64 without_delay(const struct dblp_rtt *r, u64 rtt, u64 ack_delay)
 
 /*
  * RFC 9002 keeps the peer's delay in the first sample and in the minimum, as
- * it is at most some 25 ms there. Here, where most ACKs may be lost, the delay
- * goes on until one arrives, and the probe timeout would grow with it.
+ * it is at most about 25 ms there. Here most ACKs may be lost; the delay lasts until
+ * one arrives, and the probe timeout would grow with it.
  */
 static u64 first_sample(u64 rtt, u64 ack_delay)
 {
@@ -149,7 +147,7 @@ struct dblp_sent_pkt **dblp_sent_grow(struct dblp_sent *s,
 	struct dblp_sent_pkt **old = s->blocks;
 	u32 n = dblp_sent_blocks(s), i;
 
-	/* Where the ring ends in the block in which it begins, the end moves */
+	/* If the ring begins and ends in the same block, move its end */
 	i = lo & (n - 1);
 	if (hi == lo + n)
 		memcpy(blocks[n + i], old[i],
@@ -172,7 +170,7 @@ void dblp_sent_push_row(struct dblp_sent *s, struct dblp_sent_pkt *pkt, u32 n,
 	struct dblp_sent_pkt *to, *end;
 	u32 seg = pkt->seg, part;
 
-	/* After a pause, the rate is measured from here on */
+	/* After a pause, the rate is measured from now on */
 	if (!s->inflight_pkts) {
 		s->first_sent = now;
 		s->delivered_at = now;
@@ -219,7 +217,7 @@ void dblp_sent_skip(struct dblp_sent *s, u32 random)
 	s->skip_at = s->next + s->skip_gap + (random & (s->skip_gap - 1));
 }
 
-/* How many packets were sent after @pn, up to @later? */
+/* Number of packets sent after @pn, up to @later */
 static u64 behind(const struct dblp_sent *s, u64 pn, u64 later)
 {
 	return later - pn - (pn < s->skipped && s->skipped < later);
@@ -240,7 +238,7 @@ static u64 next_unacked(struct dblp_sent *s, u64 pn, u64 end)
 	return pn;
 }
 
-/* How old a packet in flight may become while nothing is reordered */
+/* Age at which a packet is lost if there is no reordering */
 static u64 usual_delay(const struct dblp_rtt *rtt)
 {
 	u64 delay = max(rtt->srtt, rtt->latest);
@@ -255,18 +253,18 @@ static u64 loss_delay(const struct dblp_sent *s, const struct dblp_rtt *rtt)
 	return usual_delay(rtt) + s->reorder_ns;
 }
 
-/* A packet declared lost has arrived, @distance behind the largest and @late
- * compared with the usual
+/* A packet declared lost has arrived, @distance behind the largest and @excess_ns
+ * after the usual delay
  */
 static void widen_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
-			     u64 distance, u64 late, u64 now)
+			     u64 distance, u64 excess_ns, u64 now)
 {
 	s->spurious++;
 	if (distance >= s->reorder)
 		s->reorder = min_t(u64, distance + 1, DBLP_REORDER_MAX);
-	late = min(late + late / 8, REORDER_MAX_RTTS * rtt->srtt);
-	s->reorder_ns = max(s->reorder_ns, late);
-	/* Packets of one round trip tell of one reordering only */
+	excess_ns = min(excess_ns + excess_ns / 8, REORDER_MAX_RTTS * rtt->srtt);
+	s->reorder_ns = max(s->reorder_ns, excess_ns);
+	/* Count packets of one round trip as one reordering */
 	if (s->reorder_at && now - s->reorder_at < rtt->srtt)
 		return;
 	if (s->reorder_ns < rtt->srtt)
@@ -275,24 +273,25 @@ static void widen_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 	s->reorder_at = now;
 }
 
-/* A packet has arrived after @before, which was sent later. If that would be too
- * late with half of the tolerance, all of it is still needed.
+/* Packet @pn has arrived; if it was sent before @before it is reordered. If half of
+ * the tolerance would not suffice for it, all of it is still needed.
  */
 static void note_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 			    u64 pn, u64 before, u64 now)
 {
 	bool lost = slot(s, pn)->state == DBLP_SENT_LOST;
-	u64 late;
+	u64 excess_ns;
 
 	if (pn > before && !lost)
 		return;
-	late = now - slot(s, pn)->sent;
-	late -= min(late, usual_delay(rtt));
+	excess_ns = now - slot(s, pn)->sent;
+	excess_ns -= min(excess_ns, usual_delay(rtt));
 	if (lost) {
 		s->recent_lost -= min_t(u32, s->recent_lost, slot(s, pn)->bytes);
-		widen_reordering(s, rtt, behind(s, pn, s->largest_acked), late,
-				 now);
-	} else if (behind(s, pn, before) > s->reorder / 2 || late > s->reorder_ns / 2) {
+		widen_reordering(s, rtt, behind(s, pn, s->largest_acked),
+				 excess_ns, now);
+	} else if (behind(s, pn, before) > s->reorder / 2 ||
+		   excess_ns > s->reorder_ns / 2) {
 		s->reorder_at = now;
 	}
 }
@@ -309,7 +308,7 @@ static void narrow_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 	s->reorder_at = now;
 }
 
-/* What an ACK has brought so far: the newest packet as it was when sent */
+/* Packets newly acknowledged by an ACK: the newest of them, and all bytes */
 struct newly_acked {
 	struct dblp_sent_pkt	pkt;
 	u64			pn;
@@ -317,8 +316,8 @@ struct newly_acked {
 	bool			any;
 };
 
-/* How many packets from @pn to below @end are in flight, were sent one after the
- * other for the same message, and lie in a row in the ring?
+/* Number of packets from @pn to below @end that are in flight, carry segments in a
+ * row of one message, and are adjacent in memory
  */
 static u32 ack_run(const struct dblp_sent *s, u64 pn, u64 end)
 {
@@ -338,7 +337,7 @@ static void ack_packets(struct dblp_sent *s, u64 pn, u32 n,
 			const struct dblp_sent_ops *ops, void *ctx)
 {
 	struct dblp_sent_pkt *pkt = slot(s, pn);
-	bool late = pkt->state == DBLP_SENT_LOST;
+	bool was_lost = pkt->state == DBLP_SENT_LOST;
 	u64 end = pn + n;
 	u32 bytes = 0, i;
 
@@ -352,13 +351,13 @@ static void ack_packets(struct dblp_sent *s, u64 pn, u32 n,
 		pkt[i].state = DBLP_SENT_ACKED;
 		pkt[i].skip = end;
 	}
-	if (!late) {
+	if (!was_lost) {
 		s->inflight -= bytes;
 		s->inflight_pkts -= n;
 	}
 	newly->bytes += bytes;
 	s->delivered += bytes;
-	ops->acked(ctx, pn, pkt, n, late);
+	ops->acked(ctx, pn, pkt, n, was_lost);
 }
 
 static void ack_range(struct dblp_sent *s, const struct dblp_acked_range *r,
@@ -378,7 +377,7 @@ static void ack_range(struct dblp_sent *s, const struct dblp_acked_range *r,
 		slot(s, first)->skip = end;
 }
 
-/* Returns what it takes, in packets looked at */
+/* Returns the work done, in packets */
 static u32 lose_packet(struct dblp_sent *s, u64 pn, enum dblp_lost_why why,
 		       const struct dblp_sent_ops *ops, void *ctx)
 {
@@ -390,7 +389,7 @@ static u32 lose_packet(struct dblp_sent *s, u64 pn, enum dblp_lost_why why,
 	return 1 + ops->lost(ctx, pn, pkt, why);
 }
 
-/* Some of those that dblp_sent_lose_larger() was told of; then detect_lost() goes on */
+/* One step of dblp_sent_lose_larger(); detect_lost() continues afterwards */
 static void lose_larger(struct dblp_sent *s, u64 now,
 			const struct dblp_sent_ops *ops, void *ctx)
 {
@@ -413,7 +412,7 @@ static void lose_larger(struct dblp_sent *s, u64 now,
 	s->loss_time = now;
 }
 
-/* Returns bytes lost; leaves @scan where it has to go on */
+/* Returns bytes lost; @scan is where the next call continues */
 static u32 detect_lost(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
 		       const struct dblp_sent_ops *ops, void *ctx)
 {
@@ -439,7 +438,7 @@ static u32 detect_lost(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
 		} else if (now >= pkt->sent + delay) {
 			why = DBLP_LOST_OVERDUE;
 		} else {
-			/* Those behind were sent later and wait longer */
+			/* All further packets were sent later */
 			s->loss_time = pkt->sent + delay;
 			break;
 		}
@@ -485,8 +484,8 @@ static void advance_base(struct dblp_sent *s, const struct dblp_rtt *rtt,
 	}
 }
 
-/* The rate over the flight that ended with @pkt, by the slower of its sending
- * and its acknowledging: ACKs that come in a bunch must not look fast.
+/* The rate over the flight that ended with @pkt, the lower of its send rate and its
+ * ACK rate: ACKs that come in a burst must not look fast.
  */
 static void sample_rate(struct dblp_sent *s, const struct dblp_sent_pkt *pkt,
 			const struct dblp_rtt *rtt, struct dblp_rate_sample *rs)
@@ -601,7 +600,7 @@ void dblp_sent_lose_larger(struct dblp_sent *s, u32 bytes, u64 now,
 	lose_larger(s, now, ops, ctx);
 }
 
-/* What is below a base that has moved on is not looked for any more */
+/* @scan must not stay below @base */
 static void drop_oldest(struct dblp_sent *s)
 {
 	s->base++;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Segments of a message: which are there, in which order they go out, and which
- * bytes are missing.
+ * Segments of a message: sets of them, the order in which they are sent, and the
+ * loss map.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -81,7 +81,7 @@ void dblp_segmap_add_word(struct dblp_segmap *m, u32 first, u32 word)
 	m->count += hweight_long(word);
 }
 
-/* Word @i of a set, with what is from @first to before @end */
+/* Word @i of a set, without bits below @first or from @end on */
 static unsigned long part_of(const struct dblp_segmap *m, u32 i, u32 first,
 			     u32 end)
 {
@@ -173,7 +173,7 @@ u32 dblp_segmap_missing_word(const struct dblp_segmap *m, u32 first)
 	return missing;
 }
 
-/* A range of holes begins behind a segment that is there, or with the message */
+/* A range begins at each hole behind a segment that is there, or at the start */
 u32 dblp_segmap_ranges(const struct dblp_segmap *m)
 {
 	u32 words = BITS_TO_LONGS(m->n), n = 0, i;
@@ -245,8 +245,8 @@ static u64 shuffle_mix(u64 x)
 /**
  * dblp_shuffle_init() - choose a permutation
  * @s: the permutation
- * @n: of 0 ... @n - 1, at least 1
- * @seed: which; two ends that use the same one see the same order
+ * @n: number of elements, 0 ... @n - 1; at least 1
+ * @seed: equal seeds give equal permutations
  */
 void dblp_shuffle_init(struct dblp_shuffle *s, u32 n, u64 seed)
 {

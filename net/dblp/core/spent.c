@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Cookies that made a connection.
+ * Spent cookies: see spent.h.
  */
 #include "spent.h"
 
 /**
- * dblp_spent_has() - may a cookie not be used any more?
- * @s: its place
- * @cid: connection ID that it gives
- * @born: its birth; later is more, never 0
+ * dblp_spent_has() - is a cookie spent?
+ * @s: its hash bucket
+ * @cid: its connection ID
+ * @born: its time of birth, not 0
  */
 bool dblp_spent_has(const struct dblp_spent *s, u64 cid, u64 born)
 {
@@ -23,10 +23,10 @@ bool dblp_spent_has(const struct dblp_spent *s, u64 cid, u64 born)
 }
 
 /**
- * dblp_spent_add() - a cookie makes a connection
- * @s: its place
- * @cid: see dblp_spent_has(), which is false
- * @born: as there
+ * dblp_spent_add() - remember a cookie that makes a connection
+ * @s: its hash bucket
+ * @cid: its connection ID; it is not spent yet
+ * @born: its time of birth, not 0
  */
 void dblp_spent_add(struct dblp_spent *s, u64 cid, u64 born)
 {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Cookies that made a connection, so that none makes a second one.
+ * Spent cookies: those that made a connection, so that none makes a second one.
  *
- * Of those that fall into one place a fixed number is remembered. Who comes to
- * where all slots are taken takes that of the oldest, and what is as old as what
- * was forgotten counts as spent from then on. So a cookie that was spent stays
- * spent, in a fixed memory and with no more than a look at each slot; who makes
- * connections faster than they grow old shortens the time in which others may
- * bring their cookie back, and no more than that.
+ * Each hash bucket remembers a fixed number of cookies. When all slots are taken,
+ * the oldest cookie is forgotten, and from then on all cookies as old as that count
+ * as spent. So a spent cookie stays spent, in a fixed amount of memory and time. A
+ * flood of connections can only shorten the lifetime of other clients' cookies.
  *
  * Pure: free of kernel and socket calls, also built into the unit tests and
  * fuzzers in user space. The caller has a lock.
@@ -20,9 +18,9 @@
 #define DBLP_SPENT_SLOTS	15
 
 /**
- * struct dblp_spent - spent cookies of one place, all zero at first
- * @floor: birth of the youngest that was forgotten
- * @slot: those remembered; free while @born is 0
+ * struct dblp_spent - spent cookies of one hash bucket, all zero at first
+ * @floor: birth of the youngest forgotten cookie
+ * @slot: cookies remembered; a slot is free while @born is 0
  */
 struct dblp_spent {
 	u64 floor;

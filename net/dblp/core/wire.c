@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packet formats: the one place where bytes of a packet are given a meaning.
- * All fields are big-endian and read byte by byte, so nothing needs to be
- * aligned. Whatever Documentation/protocol.rst does not allow is refused, so
- * that room which is kept for later versions stays usable.
+ * Packet formats: the only place that interprets the bytes of a packet. All fields
+ * are big-endian and read byte by byte, so packets need not be aligned. Whatever
+ * Documentation/protocol.rst does not allow is refused, so that reserved fields stay
+ * usable for later versions.
  */
 #include <linux/limits.h>
 #include <linux/minmax.h>
@@ -14,7 +14,7 @@
 
 #include "wire.h"
 
-/* Words of each frame, the first included; ACK and LOSSMAP have more */
+/* Least words of each frame, including the first; ACK and LOSSMAP have more */
 enum dblp_frame_words {
 	DBLP_ACK_WORDS		= 4,
 	DBLP_ECN_WORDS		= 4,
@@ -29,7 +29,7 @@ enum dblp_frame_words {
 	DBLP_AUTH_WORDS		= DBLP_AUTH_LEN / 4,
 };
 
-/* More segments than the largest message in the smallest segments has */
+/* More segments than the largest message has with the smallest segments */
 #define DBLP_SEGS_MAX	(DBLP_MSG_MAX / DBLP_SEG_MIN + 1)
 
 static u16 get_u16(const u8 *p)
@@ -67,7 +67,7 @@ u64 dblp_get_u64(const u8 *p)
 
 /**
  * dblp_put_u64() - write 8 bytes
- * @p: where to, most significant first
+ * @p: the bytes, most significant first
  * @v: their value
  *
  * Return: the byte behind them.
@@ -80,8 +80,8 @@ u8 *dblp_put_u64(u8 *p, u64 v)
 /* Which frames a packet may have */
 enum dblp_ctl_kind { DBLP_CTL_NONE, DBLP_CTL_AUTH, DBLP_CTL_ANY };
 
-/* Bytes of each type of packet besides its frames: what is not open at the end
- * has one length, but for a list of versions, which answers an INIT
+/* Bytes of each type of packet besides its frames. Packets without an open end have
+ * one length, except a list of versions, which answers an INIT.
  */
 static const struct {
 	u16	least;
@@ -105,11 +105,11 @@ static const struct {
 };
 
 /**
- * dblp_check_len() - has a packet the length that one of its type has?
- * @h: its header, with a type that there is
+ * dblp_check_len() - check the length of a packet
+ * @h: its header, with a valid type
  * @len: bytes of the packet
  *
- * How long the segment of a DATA packet is, dblp_get_data() judges.
+ * dblp_get_data() checks the length of the segment of a DATA packet.
  *
  * Return: DBLP_WIRE_OK, or why the packet is refused.
  */
@@ -128,9 +128,9 @@ enum dblp_wire_error dblp_check_len(const struct dblp_hdr *h, u32 len)
 }
 
 /**
- * dblp_get_hdr() - parse what every packet begins with
- * @h: where it goes; of a packet of another version only @type and @dcid are
- *	meaningful, and only if that version keeps the place of both
+ * dblp_get_hdr() - parse the header of a packet
+ * @h: filled; of a packet of another version only @type and @dcid are meaningful,
+ *	if that version has them at the same place
  * @p: first byte of the packet, DBLP_HDR_LEN bytes of it must be readable
  *	unless @len is less
  * @len: bytes of the whole packet
@@ -199,7 +199,7 @@ static bool segment_is_sane(const struct dblp_data *d, u32 seg_size)
 	return d->offset < d->msg_len && d->offset % seg_size == 0;
 }
 
-/* Words that tell of segments behind the end would tell nothing */
+/* Words about segments behind the end are refused */
 static enum dblp_wire_error check_zeromap(const struct dblp_data *d,
 					  u32 seg_size)
 {
@@ -215,14 +215,14 @@ static enum dblp_wire_error check_zeromap(const struct dblp_data *d,
 
 /**
  * dblp_get_data() - parse the data header of a DATA packet
- * @d: where it goes
+ * @d: filled
  * @h: the packet's header
  * @p: first byte behind the header
- * @len: bytes that are readable there, perhaps not the whole packet
- * @pkt_len: bytes of the whole packet, the header included
+ * @len: bytes that are readable at @p, perhaps not the whole packet
+ * @pkt_len: bytes of the whole packet, including the header
  *
- * The control frames follow the data header, the segment or zero map follows
- * them. What is in the map, dblp_zeromap_valid() tells.
+ * The control frames follow the data header, then the segment or zero map, which
+ * dblp_zeromap_valid() checks.
  *
  * Return: DBLP_WIRE_OK, or why the packet is refused.
  */
@@ -254,7 +254,7 @@ enum dblp_wire_error dblp_get_data(struct dblp_data *d,
 /**
  * dblp_put_data() - write the data header of a DATA packet
  * @p: DBLP_DATA_HDR_LEN bytes
- * @d: the segment; @seg_len is not written, it follows from the rest
+ * @d: the segment; @seg_len is not written, it follows from the other fields
  *
  * Return: the byte behind it.
  */
@@ -304,7 +304,7 @@ static bool get_close(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 {
 	f->close.reason = arg & 0xff;
 	f->close.flags = arg >> 8;
-	/* Of what is complete, acknowledgments say so */
+	/* A complete message needs no CLOSE: it is acknowledged */
 	if (words != DBLP_CLOSE_WORDS ||
 	    f->close.reason == DBLP_REASON_COMPLETE ||
 	    f->close.reason >= __DBLP_REASON_MAX ||
@@ -333,7 +333,7 @@ static bool get_lossmap(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 	return f->lossmap.first % 32 == 0 && f->lossmap.first < DBLP_SEGS_MAX;
 }
 
-/* Whether the piece fits its message, only the data header can tell */
+/* Whether the piece fits its message is checked with the data header */
 static bool get_meta(struct dblp_frame *f, const u8 *p)
 {
 	f->meta.msg_id = get_u32(p + 4);
@@ -405,11 +405,11 @@ static bool get_plain(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 
 /**
  * dblp_get_frame() - parse one control frame
- * @f: where it goes
+ * @f: filled
  * @p: first byte of the frame; moved behind it
- * @len: bytes of control frames from there on; what was parsed is taken off
+ * @len: bytes of control frames from there on; reduced by those of the frame
  *
- * Return: DBLP_WIRE_OK, or why the frame is refused: then @p and @len stay.
+ * Return: DBLP_WIRE_OK, or why the frame is refused: then @p and @len are unchanged.
  */
 enum dblp_wire_error dblp_get_frame(struct dblp_frame *f, const u8 **p,
 				    u32 *len)
@@ -495,7 +495,7 @@ static u8 *put_lossmap(u8 *p, const struct dblp_frame *f)
 	return p + 4 * words;
 }
 
-/* Least number of words, 0 if there is no such frame */
+/* Least number of words of a frame, 0 if the type is unknown */
 static u32 frame_words(const struct dblp_frame *f)
 {
 	switch (f->type) {
@@ -540,13 +540,13 @@ static u32 frame_arg(const struct dblp_frame *f)
 
 /**
  * dblp_put_frame() - write one control frame
- * @p: where to
- * @end: byte that must not be passed
- * @f: the frame; of an ACK those ranges are written that fit both their fields
- *	and the room, beginning with the largest packet numbers
+ * @p: first byte to write
+ * @end: byte behind the last that may be written
+ * @f: the frame; of an ACK as many ranges are written as fit their fields and the
+ *	room, beginning with the largest packet numbers
  *
- * Return: the byte behind it, or NULL when nothing was written: there is no
- * room, or no such frame.
+ * Return: the byte behind it, or NULL when nothing was written, because there is no
+ * room or the type is unknown.
  */
 u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f)
 {
@@ -590,12 +590,12 @@ u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f)
 }
 
 /**
- * dblp_auth_at() - where a packet has its AUTH frame
+ * dblp_auth_at() - offset of the AUTH frame in a packet
  * @h: its header
  * @len: bytes of the packet
  *
- * Return: offset of the frame, which is the last one, if there is any; whether
- * it is one, dblp_get_frame() tells. 0 if there is no room for one.
+ * Return: where the frame is if there is one, as the last frame; dblp_get_frame()
+ * tells whether it is. 0 if there is no room for one.
  */
 u32 dblp_auth_at(const struct dblp_hdr *h, u32 len)
 {
@@ -618,7 +618,7 @@ u32 dblp_auth_at(const struct dblp_hdr *h, u32 len)
 
 /**
  * dblp_get_params() - parse the parameters of a handshake
- * @a: where they go
+ * @a: filled
  * @p: DBLP_PARAMS_LEN bytes
  *
  * Return: DBLP_WIRE_OK, or why they are refused.
@@ -651,8 +651,8 @@ u8 *dblp_put_params(u8 *p, const struct dblp_params *a)
 }
 
 /**
- * dblp_get_cookie() - parse a cookie; only its MAC tells whether it is genuine
- * @c: where it goes
+ * dblp_get_cookie() - parse a cookie; the caller checks its MAC
+ * @c: filled
  * @p: DBLP_COOKIE_LEN bytes
  */
 void dblp_get_cookie(struct dblp_cookie *c, const u8 *p)

@@ -34,22 +34,22 @@ enum dblp_pkt_type {
 enum dblp_frame_type {
 	DBLP_FRAME_ACK = 1,	/* ranges of packet numbers received */
 	DBLP_FRAME_ECN,		/* counts of ECN marks received */
-	DBLP_FRAME_FLOW,	/* what the receiver has room for */
+	DBLP_FRAME_FLOW,	/* credit of the receiver */
 	DBLP_FRAME_CLOSE,	/* a message was closed with bytes missing */
 	DBLP_FRAME_LOSSMAP,	/* a piece of its loss map */
 	DBLP_FRAME_META,	/* what the data header has no room for */
 	DBLP_FRAME_FIN,		/* no more messages will be sent */
 	DBLP_FRAME_PING,	/* asks for an ACK */
-	DBLP_FRAME_SHARE,	/* how many send to this end at the moment */
+	DBLP_FRAME_SHARE,	/* number of connections sending to this end */
 	DBLP_FRAME_BUDGET,	/* the budget of a message has changed */
-	DBLP_FRAME_AUTH,	/* proves who made the packet, see auth.c */
+	DBLP_FRAME_AUTH,	/* authenticates the packet, see auth.c */
 	__DBLP_FRAME_MAX
 };
 
 /** enum dblp_rst_reason - why a connection is over, in a RST */
 enum dblp_rst_reason {
 	DBLP_RST_UNKNOWN = 1,	/* no such connection here */
-	DBLP_RST_REFUSED,	/* nobody listens */
+	DBLP_RST_REFUSED,	/* there is no listener */
 	DBLP_RST_CLOSED,	/* closed before all was read */
 	DBLP_RST_PROTOCOL,	/* the peer broke the protocol */
 	DBLP_RST_TIMEOUT,	/* the peer was silent for too long */
@@ -70,7 +70,7 @@ enum dblp_wire_size {
 	DBLP_COOKIE_END		= DBLP_HDR_LEN + DBLP_COOKIE_LEN,
 	DBLP_PARAMS_END		= DBLP_HDR_LEN + DBLP_PARAMS_LEN,
 	DBLP_RST_LEN		= DBLP_HDR_LEN + 16,
-	/* Of messages of several segments: whatever their elements, see path.c */
+	/* Of messages of several segments, for any element size: see path.c */
 	DBLP_SEG_MIN		= 224,
 	DBLP_SEG_MAX		= 65528,
 	DBLP_ACK_RANGES_MAX	= 64,
@@ -86,19 +86,19 @@ enum dblp_wire_size {
 #define DBLP_ATTR_POLICY_SHIFT	10	/* enum dblp_policy, 2 bits */
 #define DBLP_ATTR_PHASE_SHIFT	7	/* 3 bits */
 #define DBLP_ATTR_CLASS_SHIFT	5	/* importance, 2 bits, 0 for now */
-#define DBLP_ATTR_REPAIR	0x10	/* the first pass ends here or did */
+#define DBLP_ATTR_REPAIR	0x10	/* the first pass is over, see @repair */
 #define DBLP_ATTR_META		0x08	/* do not close without the META frame */
 #define DBLP_ATTR_ZEROS		0x04	/* a zero map, no segment */
 #define DBLP_ATTR_RESERVED	0x03	/* zero */
 
 /**
- * struct dblp_hdr - what every packet begins with, in host byte order
+ * struct dblp_hdr - header of every packet, in host byte order
  * @type: &enum dblp_pkt_type
  * @ctl_len: bytes of control frames
  * @seg_size: of a DATA packet: bytes of each segment of the message but the
  *	last; 0 in all others
  * @pn: low 32 bits of the packet number; 0 in packets without one
- * @dcid: connection ID that the receiver chose, 0 where it has none yet
+ * @dcid: connection ID that the receiver chose, 0 if it has not yet
  */
 struct dblp_hdr {
 	u8	type;
@@ -111,8 +111,8 @@ struct dblp_hdr {
 /**
  * struct dblp_data - the segment of a DATA packet, in host byte order
  * @msg_id: message, counted from 0 in each direction, modulo 2^32
- * @offset: of the segment's first byte in the message; multiple of seg_size; of
- *	a zero map: of the first segment it is about, one in 32
+ * @offset: of the segment's first byte in the message, a multiple of seg_size; of
+ *	a zero map: of its first segment, whose index is a multiple of 32
  * @msg_len: bytes of the whole message, 1 ... DBLP_MSG_MAX
  * @seg_len: bytes of this segment, or of the zero map
  * @budget: ppm
@@ -120,7 +120,7 @@ struct dblp_hdr {
  * @phase: 0 ... 7
  * @repair: the first pass of the message is over, perhaps with this packet
  * @meta: the message has a META frame
- * @zeros: instead of a segment there is a zero map, see zeromap.h
+ * @zeros: the packet has a zero map instead of a segment, see zeromap.h
  */
 struct dblp_data {
 	u32	msg_id;
@@ -136,13 +136,12 @@ struct dblp_data {
 };
 
 /**
- * struct dblp_params - what each end tells the other in the handshake
+ * struct dblp_params - parameters that each end sends in the handshake
  * @cap: ppm: receive budget cap
  * @max_msg: first message ID that may not be sent yet
  * @max_data: sum of the costs of messages that may be sent, see FLOW
- * @msg_max: bytes: largest message this end takes
- * @rtt_us: microseconds: round trip as this end has measured it so far, 0 if it
- *	has not
+ * @msg_max: bytes: largest message that this end accepts
+ * @rtt_us: microseconds: round-trip time that this end has measured, 0 if none
  */
 struct dblp_params {
 	u32	cap;
@@ -153,10 +152,10 @@ struct dblp_params {
 };
 
 /**
- * struct dblp_cookie - what proves that a client gets packets at its address
+ * struct dblp_cookie - proves that a client receives packets at its address
  * @scid: connection ID that the server will have
  * @born_ms: time of birth, milliseconds since boot
- * @mac: keyed hash over these, both connection IDs and both addresses
+ * @mac: keyed hash over @scid, @born_ms, both connection IDs and both addresses
  */
 struct dblp_cookie {
 	u64	scid;
@@ -170,17 +169,17 @@ struct dblp_cookie {
  * @ack: ranges by falling packet number, low 32 bits; the first is the largest
  * @ecn: packets that came with each mark
  * @flow: credit and cap of the receiver
- * @close: @missing is in bytes, not 0, @reason an &enum dblp_reason but complete,
- *	@flags are &enum dblp_rcv_flags, @budget is the sender's as the receiver
- *	knew it
+ * @close: @missing is in bytes, not 0; @reason is an &enum dblp_reason other than
+ *	complete, @flags are &enum dblp_rcv_flags, @budget is the sender's, as the
+ *	receiver knew it
  * @lossmap: @bits points into the packet, big-endian words; bit i of word w,
  *	counted from the least significant, is segment first + 32 w + i; 1 is
  *	missing
- * @meta: what does not fit the data header; @offset and @total are of the user's
- *	message, of which this one may be a piece
+ * @meta: attributes that do not fit the data header; @offset and @total are of the
+ *	user's message, of which this one may be a piece
  * @fin: @end is the number of messages sent in all
  * @share: @n is the number of connections that receive, 1 ... 65535
- * @budget: what is in the data header else
+ * @budget: the changed budget of a message
  * @auth: @key names the newest key that the sender has, @number is the low 32 bits
  *	of the number of a packet that has none in its header, 0 in others; @tag
  *	points into the packet
@@ -248,13 +247,13 @@ struct dblp_frame {
 
 /**
  * enum dblp_wire_error - why a packet was refused; names of MIB counters
- * @DBLP_WIRE_OK: it was not
- * @DBLP_WIRE_SHORT: ends before what it announces
- * @DBLP_WIRE_VERSION: speaks another version
- * @DBLP_WIRE_TYPE: type unknown
- * @DBLP_WIRE_FIELD: a field has a value it cannot have
- * @DBLP_WIRE_TRAILING: goes on after its end
- * @DBLP_WIRE_AUTH: has an AUTH frame, but the connection has no key
+ * @DBLP_WIRE_OK: it was not refused
+ * @DBLP_WIRE_SHORT: shorter than its fields say
+ * @DBLP_WIRE_VERSION: of another version
+ * @DBLP_WIRE_TYPE: of an unknown type
+ * @DBLP_WIRE_FIELD: a field has an invalid value
+ * @DBLP_WIRE_TRAILING: longer than its fields say
+ * @DBLP_WIRE_AUTH: it has an AUTH frame, but the connection has no key
  */
 enum dblp_wire_error {
 	DBLP_WIRE_OK,
@@ -311,7 +310,7 @@ static inline void dblp_store_u32(u8 *p, u32 v)
 	memcpy(p, &be, sizeof(be));
 }
 
-/** dblp_numbered() - have packets of this type a number in their header? */
+/** dblp_numbered() - do packets of this type have a packet number? */
 static inline bool dblp_numbered(u8 type)
 {
 	return type >= DBLP_PKT_CTRL;
@@ -330,12 +329,12 @@ static inline void dblp_put_next(u8 *p, u32 pn, u32 offset)
 }
 
 /**
- * dblp_put_row() - write the headers of DATA packets that continue each other
- * @p: where those of the first go
+ * dblp_put_row() - write the headers of DATA packets with segments in a row
+ * @p: place for the headers of the first
  * @stride: bytes from one packet to the next
  * @n: number of packets
- * @hdr: headers of any of them
- * @len: bytes there, at least a header and a data header
+ * @hdr: headers of one of them
+ * @len: bytes of @hdr, at least a header and a data header
  * @pn: packet number of the first
  * @offset: of its segment
  * @seg_size: bytes of each segment
@@ -344,7 +343,7 @@ static inline void dblp_put_row(u8 *p, u32 stride, u32 n, const u8 *hdr,
 				u32 len, u32 pn, u32 offset, u32 seg_size)
 {
 	for (; n; n--, p += stride, offset += seg_size, pn++) {
-		/* A length that is known is worth a branch */
+		/* A constant length makes memcpy() faster */
 		if (len == DBLP_HDR_LEN + DBLP_DATA_HDR_LEN)
 			memcpy(p, hdr, DBLP_HDR_LEN + DBLP_DATA_HDR_LEN);
 		else
@@ -354,13 +353,13 @@ static inline void dblp_put_row(u8 *p, u32 stride, u32 n, const u8 *hdr,
 }
 
 /**
- * dblp_hdr_follows() - are these headers those of another segment of a message?
+ * dblp_hdr_follows() - do headers belong to a given segment of the same message?
  * @p: header and data header of a packet
- * @first: those of a DATA packet
- * @pn: low 32 bits of the packet number that @p is to have
- * @offset: of the segment that it is to have
+ * @first: header and data header of a DATA packet
+ * @pn: low 32 bits of the expected packet number
+ * @offset: expected offset of the segment
  *
- * Return: true if @p has these, and all else is as in @first.
+ * Return: true if @p has @pn and @offset, and is otherwise equal to @first.
  */
 static inline bool dblp_hdr_follows(const u8 *p, const u8 *first, u32 pn,
 				    u32 offset)
@@ -374,12 +373,11 @@ static inline bool dblp_hdr_follows(const u8 *p, const u8 *first, u32 pn,
 }
 
 /**
- * dblp_ctl_alike() - how much of their control frames packets that continue each
- * other have in common
+ * dblp_ctl_alike() - bytes of control frames that are equal in packets of a row
  * @ctl: the frames of one of them
- * @len: bytes there
+ * @len: bytes of @ctl
  *
- * Return: bytes; all of them but the tag of an AUTH frame.
+ * Return: @len, less the tag of an AUTH frame.
  */
 static inline u32 dblp_ctl_alike(const u8 *ctl, u32 len)
 {
@@ -392,8 +390,8 @@ static inline u32 dblp_ctl_alike(const u8 *ctl, u32 len)
 }
 
 /**
- * dblp_has_zeromap() - has a DATA packet a zero map instead of a segment?
- * @p: header and data header, that nobody has looked at yet
+ * dblp_has_zeromap() - does a DATA packet have a zero map instead of a segment?
+ * @p: header and data header, not validated yet
  */
 static inline bool dblp_has_zeromap(const u8 *p)
 {

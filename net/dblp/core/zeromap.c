@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which segments are all zero: finding out, saying so, and reading it.
+ * Zero maps: writing and reading them.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -12,13 +12,13 @@
 #include "zeromap.h"
 
 /**
- * dblp_zeromap_words() - how long the map of a stretch of a message is
+ * dblp_zeromap_words() - length of the map of a part of a message
  * @zeros: segments that are zero
- * @first: first segment of the stretch, a multiple of 32
- * @end: the segment behind it
+ * @first: first segment of the part, a multiple of 32
+ * @end: segment behind the part
  *
- * Return: words up to that of the stretch's last segment that is zero, 0 if
- * there is none.
+ * Return: words up to that of the last zero segment of the part, 0 if there is
+ * none.
  */
 u32 dblp_zeromap_words(const struct dblp_segmap *zeros, u32 first, u32 end)
 {
@@ -33,12 +33,12 @@ u32 dblp_zeromap_words(const struct dblp_segmap *zeros, u32 first, u32 end)
 
 /**
  * dblp_zeromap_put() - write a zero map
- * @p: where to, 4 bytes a word
+ * @p: buffer, 4 bytes per word
  * @zeros: segments that are zero
  * @first: first segment, a multiple of 32 before the end of the message
- * @words: number of words, of which none begins behind it
+ * @words: number of words, all of which begin before the end of the message
  *
- * Return: the byte behind it.
+ * Return: the byte behind the map.
  */
 u8 *dblp_zeromap_put(u8 *p, const struct dblp_segmap *zeros, u32 first,
 		     u32 words)
@@ -62,7 +62,7 @@ static u32 get_word(const struct dblp_zeromap *z, u32 word)
 	return (u32)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
 }
 
-/* First bit from @at on that is 1 or, with @flip all ones, 0 */
+/* First bit from @at on that is 1 or, if @flip is all ones, 0 */
 static u32 next_bit(const struct dblp_zeromap *z, u32 at, u32 flip)
 {
 	u32 end = 32 * z->words, word;
@@ -78,11 +78,11 @@ static u32 next_bit(const struct dblp_zeromap *z, u32 at, u32 flip)
 /**
  * dblp_zeromap_next() - next run of segments that are zero
  * @z: the map
- * @at: bit to start at; moved behind the run
- * @first: where the run's first segment goes
- * @count: where its length goes
+ * @at: bit to start at; set to the one behind the run
+ * @first: set to the first segment of the run
+ * @count: set to its length
  *
- * Return: false if there is none.
+ * Return: false if there is no run.
  */
 bool dblp_zeromap_next(const struct dblp_zeromap *z, u32 *at, u32 *first,
 		       u32 *count)
@@ -98,11 +98,11 @@ bool dblp_zeromap_next(const struct dblp_zeromap *z, u32 *at, u32 *first,
 }
 
 /**
- * dblp_zeromap_valid() - does a map name segments, and only such as there are?
+ * dblp_zeromap_valid() - check a map
  * @z: map that dblp_get_data() found
  * @n: segments of the message
  *
- * Return: true if it does.
+ * Return: true if it names at least one segment, and none behind the end.
  */
 bool dblp_zeromap_valid(const struct dblp_zeromap *z, u32 n)
 {
@@ -112,12 +112,12 @@ bool dblp_zeromap_valid(const struct dblp_zeromap *z, u32 n)
 }
 
 /**
- * dblp_zeromap_common() - how many segments of a map are in a set
+ * dblp_zeromap_common() - number of segments of a map that are in a set
  * @z: valid map
  * @have: the set
- * @count: where the number of segments in the map goes
+ * @count: set to the number of segments in the map
  *
- * Return: the number of those that are in the set, too.
+ * Return: number of segments in both.
  */
 u32 dblp_zeromap_common(const struct dblp_zeromap *z,
 			const struct dblp_segmap *have, u32 *count)
@@ -127,7 +127,7 @@ u32 dblp_zeromap_common(const struct dblp_zeromap *z,
 	*count = 0;
 	for (i = 0; i < z->words; i++) {
 		word = get_word(z, i);
-		/* There may be words behind the end, where nothing is */
+		/* A word behind the end of the set is zero */
 		if (!word)
 			continue;
 		*count += hweight_long(word);
@@ -137,7 +137,7 @@ u32 dblp_zeromap_common(const struct dblp_zeromap *z,
 	return common;
 }
 
-/** dblp_zeromap_add() - put the segments of a map into a set that has none */
+/** dblp_zeromap_add() - add the segments of a map, none of which is in the set */
 void dblp_zeromap_add(const struct dblp_zeromap *z, struct dblp_segmap *have)
 {
 	u32 i, word;
@@ -149,7 +149,7 @@ void dblp_zeromap_add(const struct dblp_zeromap *z, struct dblp_segmap *have)
 	}
 }
 
-/** dblp_zeromap_del() - take the segments of a map out of a set that has all */
+/** dblp_zeromap_del() - remove the segments of a map, all of which are in the set */
 void dblp_zeromap_del(const struct dblp_zeromap *z, struct dblp_segmap *have)
 {
 	u32 i, word;

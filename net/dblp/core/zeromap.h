@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Segments that are all zero are not sent but described, by a zero map: words
+ * Segments that are all zero are not sent but named in a zero map, which has words
  * like those of a LOSSMAP frame. Bit i of word w, counted from the least
  * significant, is segment first + 32 w + i; 1 is zero.
  *
@@ -17,7 +17,7 @@
 /**
  * struct dblp_zeromap - a zero map
  * @p: its words, big-endian
- * @first: segment that the first bit is about, a multiple of 32
+ * @first: segment of the first bit, a multiple of 32
  * @words: number of words, at least 1
  */
 struct dblp_zeromap {
@@ -27,14 +27,11 @@ struct dblp_zeromap {
 };
 
 /**
- * dblp_all_zero() - is a stretch of memory all zero?
+ * dblp_all_zero() - is memory all zero?
  * @p: first byte
  * @len: number of bytes, at least 1
  *
- * Data that is not zero mostly shows it in its first word, which was just
- * written and costs nothing to look at.
- *
- * Return: true if it is.
+ * Most data that is not zero has a non-zero first word, which is in the cache.
  */
 static inline bool dblp_all_zero(const void *p, u32 len)
 {
