@@ -1,41 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Congestion control by a model of the path, after BBR (draft-cardwell-iccrg-
- * bbr-congestion-control): the highest delivery rate and the lowest round-trip
- * time seen lately. Their product, the BDP, is what the path holds without a
- * queue; about so much is kept in flight and sent at about that rate.
+ * bbr-congestion-control): the highest recent delivery rate and the lowest recent
+ * round-trip time. Their product, the BDP, is what the path holds without a queue;
+ * about that much is kept in flight, sent at about that rate.
  *
- * What differs, because messages here are short, many senders meet in one
- * switch queue, and loss is nothing to fear:
+ * It differs from BBR because messages are short, many senders share one switch
+ * queue, and loss does not mean congestion:
  *
- * - Delay ends the search for the rate: as soon as even the fastest packet of a
- *   round was held up by a queue, the path is full. Waiting for the rate to
- *   stay flat for three rounds would fill the queue of everybody.
+ * - Delay ends STARTUP: the path is full as soon as even the fastest packet of a
+ *   round was delayed by a queue. Waiting for the rate to stay flat for three
+ *   rounds would fill the shared queue.
  *
  * - A standing queue narrows the window and shortens the memory of past rates.
- *   If giving way does not shorten the delay, it is not ours to shorten: the
- *   path has become longer or a processor is busy, and giving way ends. Nor does
- *   it begin where delay just differs from packet to packet: see noise.c.
+ *   If yielding does not shorten the delay, the queue is not our own: the path has
+ *   become longer or a processor is busy, and yielding ends. There is no yielding to
+ *   delay that varies from packet to packet: see noise.c.
  *
- * - Random loss is measured while there is no queue, and added to what is
- *   sent, so that the rate *delivered* fills the path. Loss with a queue is
- *   congestion; it shows in the delivery rate and needs no other answer. Loss of
- *   more than a half is believed at once only if nobody else sends to the
- *   receiver: a queue can be too short to be seen.
+ * - Random loss is measured while there is no queue, and the send rate is raised by
+ *   it, so that the rate *delivered* fills the path. Loss with a queue is
+ *   congestion; it lowers the delivery rate and needs no other response. Loss of
+ *   more than a half counts as random at once only if there is no other sender to
+ *   the receiver, as a queue can be too short to be seen.
  *
- * - Probing goes on round by round while it finds more, so that bandwidth that
- *   becomes free is found in a few round trips.
+ * - Probing continues for as many rounds as it finds more bandwidth, so that
+ *   bandwidth that becomes free is found in a few round trips.
  *
- * - A training job sends in rounds, and who sent before need not send now:
- *   after a pause, probing begins anew. While there is a queue, the pacer
- *   leaves it to the window to limit the rate: ours rises when others end.
+ * - A training job sends in rounds, with different senders in each: after a pause,
+ *   probing begins anew. While there is a queue, the window limits the rate rather
+ *   than the pacer, so that the rate rises when other senders end.
  *
- * - Others may not care for the queue: what fills it until it overflows, again
- *   and again, takes all room from who gives way. Then the window gets an
- *   additive part as TCP's.
+ * - Flows that fill the queue until it overflows leave no room to a flow that
+ *   yields. Against them the window gets an additive part, as TCP's.
  *
- * - Many may send to one receiver, each with less than a packet in the queue
- *   for its part: then crowd.c decides.
+ * - With many senders to one receiver, each may have less than a packet in the
+ *   queue: then crowd.c decides.
  *
  * The constants were chosen with the simulator of selftests/unit, where the
  * promises are tested.
@@ -71,28 +70,28 @@ enum bdp_limits {
 	BW_ROUNDS	= 10,	/* rounds that a rate is remembered */
 	QUEUED_ROUNDS	= 4,	/* the same while there is a queue */
 	FULL_ROUNDS	= 3,	/* rounds without growth that end STARTUP */
-	RIVAL_LOSSES	= 3,	/* that show them */
+	RIVAL_LOSSES	= 3,	/* losses that show rivals */
 	DOWN_ROUNDS	= 3,	/* rounds after which draining gives up */
-	CRUISE_ROUNDS	= 4,	/* and up to 3 more by chance */
-	CALM_ROUNDS	= 3,	/* of these that still show what probing lost */
+	CRUISE_ROUNDS	= 4,	/* and up to 3 more at random */
+	CALM_ROUNDS	= 3,	/* of CRUISE_ROUNDS, with losses due to probing */
 	PROBE_RTT_ROUNDS = 3,
-	YIELD_ROUNDS	= 3,	/* rounds until yielding should show */
-	YIELD_PKTS	= 12,	/* in a round that are enough to yield */
-	LOSS_PKTS	= 64,	/* packets that make a sample of the loss */
-	LOSS_MAX	= 512,	/* most loss that is made up for */
-	LOSS_EXCESS	= 128,	/* so much more: the queue overflows */
-	LOSS_NOISE	= 16,	/* more than usual, but none to speak of */
-	LOSS_FULL	= 512,	/* in STARTUP: the path is full, queue or not, */
-	LOSS_FULL_PKTS	= 8,	/* if so many packets of a round say so */
+	YIELD_ROUNDS	= 3,	/* rounds until yielding should have an effect */
+	YIELD_PKTS	= 12,	/* least packets in a round to judge yielding */
+	LOSS_PKTS	= 64,	/* packets of a loss sample */
+	LOSS_MAX	= 512,	/* most loss that is compensated */
+	LOSS_EXCESS	= 128,	/* loss above @loss that shows an overflow */
+	LOSS_NOISE	= 16,	/* loss above @loss that is negligible */
+	LOSS_FULL	= 512,	/* loss that ends STARTUP, queue or not, */
+	LOSS_FULL_PKTS	= 8,	/* in a round of at least so many packets */
 };
 
-/* A queue this long that stays and overflows is filled by others */
+/* A standing queue this long that overflows is filled by rivals */
 #define RIVAL_QUEUE_NS		1000000ULL
 #define RIVAL_NS		(50ULL * 1000000)	/* between losses */
 
 #define MIN_RTT_WINDOW_NS	(10ULL * 1000000000)
 
-/* ACKs come in bunches and losses take time to be seen: keep sending so long */
+/* ACKs come in bunches and losses are detected late: cwnd covers this time */
 #define ACK_SLACK_NS		200000ULL
 
 enum bdp_mode {
@@ -110,36 +109,36 @@ enum bdp_mode {
  * @min_rtt: propagation delay
  * @min_rtt_at: when it was last seen
  * @acked_at: when the last ACK came
- * @full_bw: rate to exceed clearly for growth
- * @slot: the present round's in @bw
+ * @full_bw: rate that must be clearly exceeded to count as growth
+ * @slot: index of the present round in @bw
  * @mode: &enum bdp_mode
  * @mode_rounds: rounds begun since it was entered
  * @full_rounds: STARTUP: rounds without growth
- * @cruise_rounds: how long to cruise this time
+ * @cruise_rounds: rounds of this PROBE_CRUISE
  * @filled: STARTUP is over
  * @round_sampled: this round has a rate that counts
  * @round_tried: the application did not limit it
  * @queued: the last span, see noise.h, saw a queue all along
- * @futile: yielding does not shorten it
+ * @futile: yielding does not shorten the queue
  * @yield_rounds: rounds since we yielded
  * @cruise_queued: there was a queue while loss was measured
- * @noise: delay that is not a queue's
+ * @noise: delay not caused by a queue
  * @bunch: ACKs that come in bunches
  * @queued_rtt: lowest round-trip time of the last span with a queue
- * @yield_from: most bytes acknowledged in a round since the queue was there
- * @yield_rtt: round-trip time then
- * @rivals: others fill the queue until it overflows
- * @rival_losses: losses seen while a long queue stays, which show that
- * @rival_at: when the last of them was, or when there was no such queue
- * @rival_bytes: what we add to the window against them
+ * @yield_from: most bytes acknowledged in a round since there is a queue
+ * @yield_rtt: round-trip time in that round
+ * @rivals: rivals fill the queue until it overflows
+ * @rival_losses: losses seen while there is a long queue
+ * @rival_at: time of the last of them, or when there was last no long queue
+ * @rival_bytes: bytes added to the window against rivals
  * @base_rtt: shortest round trip, renewed slowly: rivals may hide @min_rtt
- * @crowded: we share the receiver with so many that @cc.crowd decides
+ * @crowded: the receiver has so many senders that @cc.crowd decides
  * @round_end: the round is over when a packet sent later is acknowledged
  * @round_rtt: lowest round-trip time of this round, U64_MAX before the first
  * @round_acked: bytes acknowledged in this round
  * @round_lost: bytes lost in this round
  * @cruise_acked: bytes acknowledged while loss was measured
- * @cruise_lost: bytes lost then
+ * @cruise_lost: bytes lost while loss was measured
  * @loss: random loss, 1/1024
  * @random: state of the generator for @cruise_rounds
  */
@@ -206,8 +205,8 @@ static void forget_bw(struct bdp *b, u32 keep)
 		b->bw[(b->slot + BW_ROUNDS - i) % BW_ROUNDS] = 0;
 }
 
-/* Rate at which to send so that @bw arrives. A little less than the measured
- * loss is made up for: should it be congestion after all, it dies out.
+/* Rate at which to send so that @bw arrives. A little less than the measured loss is
+ * compensated: if it is congestion after all, it dies out.
  */
 static u64 send_rate(const struct bdp *b, u64 bw, u32 gain)
 {
@@ -216,7 +215,7 @@ static u64 send_rate(const struct bdp *b, u64 bw, u32 gain)
 	return rate * gain / (UNIT - b->loss * 15 / 16);
 }
 
-/* Bytes that leave at that rate in some time */
+/* Bytes sent at that rate in @time */
 static u64 bytes_in(const struct bdp *b, u64 time)
 {
 	time = min_t(u64, time, MIN_RTT_WINDOW_NS);
@@ -224,20 +223,20 @@ static u64 bytes_in(const struct bdp *b, u64 time)
 				   1000000000);
 }
 
-/* The round trip that packets have without a queue, most of the time */
+/* The usual round-trip time without a queue */
 static u64 path_rtt(const struct bdp *b)
 {
 	return b->min_rtt + b->noise.excess;
 }
 
-/* What leaves in that, times @gain */
+/* The BDP times @gain */
 static u64 bdp_bytes(const struct bdp *b, u32 gain)
 {
 	return bytes_in(b, path_rtt(b)) * gain / UNIT;
 }
 
-/* Least window: the loss of one packet must be told by others, and with much
- * loss, some of those must arrive.
+/* Least window: later packets show the loss of one, and with a high loss rate enough
+ * of them must arrive.
  */
 static u64 floor_bytes(const struct dblp_cc *cc, const struct bdp *b)
 {
@@ -245,7 +244,7 @@ static u64 floor_bytes(const struct dblp_cc *cc, const struct bdp *b)
 	       UNIT;
 }
 
-/* What is in flight when the queue is as short as it should become */
+/* Bytes in flight when the queue is drained */
 static u64 drained_bytes(const struct dblp_cc *cc, const struct bdp *b)
 {
 	u64 bytes = bdp_bytes(b, GAIN_DRAINED) + DRAINED_PKTS * (u64)cc->mss;
@@ -253,13 +252,13 @@ static u64 drained_bytes(const struct dblp_cc *cc, const struct bdp *b)
 	return max(bytes, floor_bytes(cc, b));
 }
 
-/* Does so long a round trip mean that there is a queue? */
+/* Does round-trip time @rtt show a queue? */
 static bool is_queue(const struct bdp *b, u64 rtt)
 {
 	return dblp_is_longer(rtt, path_rtt(b));
 }
 
-/* Was it there all through the time that has @rtt as its lowest? */
+/* The same for the lowest of some time: was there a queue all along? */
 static bool is_queued(const struct bdp *b, u64 rtt)
 {
 	return rtt != U64_MAX && is_queue(b, rtt);
@@ -292,12 +291,12 @@ static void bdp_init(struct dblp_cc *cc, u32 mss, u64 now)
 	b->round_rtt = U64_MAX;
 	dblp_noise_init(&b->noise);
 	cc->cwnd = DBLP_CC_INITIAL_PKTS * mss;
-	/* Others may begin in the same moment */
+	/* Other flows may begin at the same time */
 	cc->pacing_rate = (u64)cc->cwnd * DBLP_CC_INITIAL_HZ;
 	enter(b, STARTUP);
 }
 
-/* What another has reached is near to what the path has */
+/* The rate that the previous control reached is near that of the path */
 static void bdp_take(struct dblp_cc *cc, u64 rate, const struct dblp_rtt *rtt)
 {
 	struct bdp *b = model(cc);
@@ -328,7 +327,7 @@ static void update_bw(struct bdp *b, const struct dblp_rate_sample *rs)
 static void update_min_rtt(struct bdp *b, const struct dblp_rate_sample *rs,
 			   const struct dblp_rtt *rtt)
 {
-	/* The handshake has seen the path before our own packets filled it */
+	/* The handshake measured the path before our own packets filled it */
 	if (!b->min_rtt && rtt->min) {
 		b->min_rtt = rtt->min;
 		b->min_rtt_at = rs->now;
@@ -352,9 +351,9 @@ static bool overflows(const struct dblp_cc *cc, const struct bdp *b)
 	       round_loss(b) > LOSS_FULL;
 }
 
-/* There is no queue, and nobody else who sends to the receiver, so it is random all
- * the same. A rate that does not make up for it shrinks round by round: there is no
- * time to wait for what cruising shows.
+/* Without a queue and without other senders, even heavy loss is random. A rate that
+ * does not compensate it shrinks with each round, so do not wait for PROBE_CRUISE to
+ * measure it.
  */
 static bool is_storm(const struct dblp_cc *cc, const struct bdp *b)
 {
@@ -362,8 +361,8 @@ static bool is_storm(const struct dblp_cc *cc, const struct bdp *b)
 	       b->round_rtt != U64_MAX && !dblp_is_longer(b->round_rtt, b->base_rtt);
 }
 
-/* Late in cruising, only loss is seen that probing did not cause. With a queue
- * it may be congestion all the same, so then it can only lower the estimate.
+/* Late in PROBE_CRUISE, no loss is due to probing. With a queue it may still be
+ * congestion, so then it can only lower the estimate.
  */
 static void update_loss(const struct dblp_cc *cc, struct bdp *b)
 {
@@ -390,9 +389,9 @@ static void update_loss(const struct dblp_cc *cc, struct bdp *b)
 	b->cruise_queued = false;
 }
 
-/* What held a few small packets up may have been a busy processor: nobody tried
- * how much the path has. Nor does the first ACK say it, with which the first round
- * is over, while most of the first window is on its way.
+/* A busy processor may have delayed a few small packets, which do not fill the path.
+ * Nor is it full at the first ACK, which ends the first round while most of the
+ * first window is in flight.
  */
 static bool is_full(const struct dblp_cc *cc, const struct bdp *b,
 		    const struct dblp_rate_sample *rs)
@@ -432,7 +431,7 @@ static void probe_up_round(struct bdp *b)
 		enter(b, PROBE_DOWN);
 }
 
-/* One round is over as this begins, one drains the path, one sees it empty */
+/* One round ends as PROBE_RTT begins, one drains the path, one finds it empty */
 static void probe_rtt_round(struct bdp *b, u64 now)
 {
 	if (b->mode_rounds < PROBE_RTT_ROUNDS)
@@ -444,8 +443,8 @@ static void probe_rtt_round(struct bdp *b, u64 now)
 	enter(b, b->filled ? PROBE_CRUISE : STARTUP);
 }
 
-/* Did the queue shrink when we did? If not, it is not ours, or none at all: the
- * path may have become longer, or a processor busy. Giving way would not end.
+/* Did the queue shrink when we yielded? If not, it is not ours, or no queue at all:
+ * the path may have become longer, or a processor busy. Yielding would not end.
  */
 static void judge_yielding(const struct dblp_cc *cc, struct bdp *b, u64 rtt)
 {
@@ -468,9 +467,9 @@ static void judge_yielding(const struct dblp_cc *cc, struct bdp *b, u64 rtt)
 	b->yield_rounds = 0;
 }
 
-/* Others fill the queue until it overflows, and giving way to them would never
- * end: take as much room in it as they leave, like TCP, with the additive
- * increase that makes a decrease to 7/10 fair (RFC 9438 section 4.3).
+/* Rivals fill the queue until it overflows, and yielding to them would never end:
+ * share the queue as TCP does, with the additive increase that makes a decrease to
+ * 7/10 fair (RFC 9438 section 4.3).
  */
 static void judge_rivals(const struct dblp_cc *cc, struct bdp *b, u64 now)
 {
@@ -499,7 +498,7 @@ static void judge_rivals(const struct dblp_cc *cc, struct bdp *b, u64 now)
 	}
 }
 
-/* What seemed to be a queue was none, so the path is not full either */
+/* There was no queue after all, so the path is not full either */
 static void search_anew(struct bdp *b)
 {
 	b->filled = false;
@@ -509,9 +508,9 @@ static void search_anew(struct bdp *b)
 		enter(b, STARTUP);
 }
 
-/* A queue makes past rates meaningless sooner, the more so if it overflows. A few
- * packets tell nothing of it: a processor that is busy now and then holds up all of
- * a round as well, and who gives way to that ends with a few packets a round.
+/* With a queue, past rates are forgotten sooner, and sooner still if it overflows. A
+ * few packets do not show a queue: a busy processor also delays all packets of a
+ * round, and yielding to that would end with a few packets per round.
  */
 static void judge_queue(const struct dblp_cc *cc, struct bdp *b)
 {
@@ -570,7 +569,7 @@ static void next_round(struct dblp_cc *cc, struct bdp *b,
 	judge_rivals(cc, b, rs->now);
 	judge_queue(cc, b);
 	dblp_bunch_round(&b->bunch);
-	/* A rate is not forgotten while the application does not try it */
+	/* A rate is kept while the application sends too little to test it */
 	if (b->round_sampled) {
 		b->slot = (b->slot + 1) % BW_ROUNDS;
 		b->bw[b->slot] = 0;
@@ -612,8 +611,8 @@ static void set_pacing_rate(struct dblp_cc *cc, const struct bdp *b,
 		cc->pacing_rate = max(rate, least);
 }
 
-/* Without a queue, pacing is the limit. The window is not: it is as much as the
- * path may hold while ACKs are under way.
+/* Without a queue, pacing limits the rate. The window does not: it covers what the
+ * path may hold while ACKs are on their way.
  */
 static u64 free_cwnd(const struct bdp *b)
 {
@@ -635,7 +634,7 @@ static u64 target_cwnd(const struct dblp_cc *cc, const struct bdp *b)
 		return bdp_bytes(b, GAIN_QUEUED) + extra + b->rival_bytes;
 	if (!b->queued)
 		return free_cwnd(b);
-	/* The same extra for all lets those grow who have less */
+	/* The same extra for all flows lets smaller ones grow */
 	if (!b->futile)
 		return bdp_bytes(b, GAIN_QUEUED) + extra;
 	return bytes_in(b, b->mode == PROBE_UP ?
@@ -652,7 +651,7 @@ static void set_cwnd(struct dblp_cc *cc, const struct bdp *b, u32 acked)
 	cc->cwnd = min_t(u64, cwnd, S32_MAX);
 }
 
-/* After a pause, the share of before is out of date */
+/* After a pause, the rate from before it is out of date */
 static void bdp_sent(struct dblp_cc *cc, u32 inflight, u64 now)
 {
 	struct bdp *b = model(cc);
@@ -666,9 +665,7 @@ static void bdp_sent(struct dblp_cc *cc, u32 inflight, u64 now)
 	cc->pacing_rate = max(cc->pacing_rate, rate);
 }
 
-/* The model goes on learning meanwhile, though samples of a lonely packet tell
- * little
- */
+/* The model is still updated, though samples of single packets tell little */
 static void follow_crowd(struct dblp_cc *cc, struct bdp *b)
 {
 	b->crowded = true;
@@ -676,7 +673,7 @@ static void follow_crowd(struct dblp_cc *cc, struct bdp *b)
 	cc->cwnd = 2 * (cc->crowd.wnd + cc->mss);
 }
 
-/* Others have ended: there is more for us than there was */
+/* Other senders have ended: there is more bandwidth for us */
 static void leave_crowd(struct dblp_cc *cc, struct bdp *b)
 {
 	b->crowded = false;
@@ -727,7 +724,7 @@ static u64 bdp_resume(struct dblp_cc *cc, u64 now)
 	return wait;
 }
 
-/* Nothing comes back: the model does not hold at the moment */
+/* There are no ACKs: the model does not hold now */
 static void bdp_timeout(struct dblp_cc *cc, u32 count, u64 now)
 {
 	if (count >= 2)

@@ -2,9 +2,9 @@
 /*
  * Congestion control: how many bytes may be in flight and how fast they leave.
  *
- * A controller is a table of functions over its own words of memory. It is
- * told of what happened and answers by @cwnd and @pacing_rate; it neither
- * sends nor sets timers. Pure: see wire.h.
+ * A controller is a table of functions with private memory. Events are passed to it,
+ * and it sets @cwnd and @pacing_rate; it neither sends nor sets timers. Pure: see
+ * wire.h.
  */
 #ifndef _NET_DBLP_CC_H
 #define _NET_DBLP_CC_H

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Many senders and one receiver. When a hundred workers send to a server at
- * once, and the switch's queue holds a hundred packets, each can have less than
- * one packet there. Windows of whole packets overflow it, and delay alone
- * does not tell a sender how much of the queue is its own.
+ * Incast: many senders and one receiver. When a hundred workers send to a server at
+ * once, and the switch's queue holds a hundred packets, each has room for less than
+ * one packet. Windows of whole packets overflow the queue, and delay alone does not
+ * tell a sender its part of the queue.
  *
- * The receiver knows how many there are and says so (SHARE). Each then keeps
- * its part of a moderate queue: the window w moves towards
+ * The receiver reports the number n of senders (SHARE). Each then keeps its part of
+ * a moderate queue: the window w moves towards
  *
  *	w x min_rtt / rtt + QUEUE_PKTS / n
  *
  * as in FAST TCP (Wei, Jin, Low, Hegde, IEEE/ACM Trans. Networking 14(6)), whose
  * fixed point is a queue of QUEUE_PKTS in all, however fast the link is, and an
- * equal rate for each. Less than a packet in flight means one packet every few
- * round trips: the pacer does that.
+ * equal rate for each sender. With less than a packet in flight, the pacer sends one
+ * packet every few round trips.
  *
- * Training goes in rounds: what a round has shown, how many there are and which
- * rate each gets, is where the next begins, and the first packets are spread
- * over the time that the link needs for them.
+ * Training goes in rounds: each round begins with the number of senders and the fair
+ * rate of the round before, and the first packets are spread over the time that the
+ * link needs for them.
  *
- * Where the bottleneck is elsewhere, the number is only too large: then there is
- * no queue to share, and the window grows fast until there is.
+ * If the bottleneck is elsewhere, n is too large: there is no queue to share, and
+ * the window grows fast until there is.
  */
 #include <linux/limits.h>
 #include <linux/math64.h>
@@ -30,17 +30,17 @@
 #include "crowd.h"
 
 enum crowd_limits {
-	QUEUE_PKTS	= 48,	/* of all together; switches have 100 or more */
-	FAIR_PKTS	= 4,	/* that tell a rate */
-	CROWD_MIN	= 12,	/* with fewer, windows of whole packets will do */
+	QUEUE_PKTS	= 48,	/* of all senders; switches have 100 or more */
+	FAIR_PKTS	= 4,	/* least packets to measure a rate */
+	CROWD_MIN	= 12,	/* with fewer, windows of whole packets suffice */
 };
 
 #define SECOND_NS		1000000000ULL
 
-/* A queue this short cannot be told from none */
+/* A queue this short cannot be distinguished from none */
 #define QUEUE_NOISE_NS		100000ULL
 
-/* Waiting for one's turn at the start of a round has an end */
+/* Longest time over which the first packets of a round are spread */
 #define SPREAD_MAX_NS		(20ULL * 1000000)
 
 #define WND_MAX			0x40000000U
@@ -59,7 +59,7 @@ static void count_senders(struct dblp_crowd *c,
 	c->peak = max(c->peak, c->n);
 }
 
-/* Half of the way in a round trip, however many ACKs come in it */
+/* Move half of the way per round trip, however many ACKs come in it */
 static void move_window(struct dblp_crowd *c, u32 acked, u64 rtt, u64 min_rtt,
 			u32 n)
 {
@@ -81,8 +81,8 @@ static void move_window(struct dblp_crowd *c, u32 acked, u64 rtt, u64 min_rtt,
 	c->rate = (c->rate + div64_u64(c->wnd * SECOND_NS, rtt)) / 2;
 }
 
-/* What each gets while all send. Halving is the most that a round can do to it:
- * one in which we came late must not make us later in the next.
+/* The rate of each sender while all send. A round may at most halve it: being late in
+ * one round must not make us later in the next.
  */
 static void measure_fair(struct dblp_crowd *c,
 			 const struct dblp_rate_sample *rs)
@@ -95,7 +95,7 @@ static void measure_fair(struct dblp_crowd *c,
 		c->least = c->fair / 2;
 		return;
 	}
-	/* A few packets tell nothing, and after a pause even less */
+	/* A few packets are no sample, nor are those from before a pause */
 	if (c->n < c->peak - c->peak / 4 || rs->now <= c->from_at ||
 	    bytes < FAIR_PKTS * c->mss)
 		return;
@@ -132,7 +132,7 @@ u64 dblp_crowd_resume(struct dblp_crowd *c, u32 random, u64 now)
 	if (c->before < CROWD_MIN || !c->fair)
 		return 0;
 	c->wnd = min(c->wnd, 2 * QUEUE_PKTS * c->mss / c->before);
-	/* However wrong it is, the first ACK must come soon and mend it */
+	/* If it is wrong, the first ACK must come soon to correct it */
 	c->fair = max_t(u64, c->fair,
 			div64_u64(c->mss * SECOND_NS, SPREAD_MAX_NS));
 	c->rate = c->fair;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Many senders and one receiver, each with less room in the switch's queue than
- * a few packets: what a congestion control does then. See crowd.c.
+ * Incast: many senders and one receiver, where each sender has room for less than a
+ * few packets in the switch's queue. See crowd.c.
  *
  * Pure: see wire.h.
  */
@@ -15,18 +15,18 @@
 struct dblp_cc;
 
 /**
- * struct dblp_crowd - what one sender knows of the others
- * @n: how many there are, itself included, as the receiver said last
- * @peak: most of them since the last pause
- * @before: the same before that pause
+ * struct dblp_crowd - senders to one receiver, as known to one of them
+ * @n: number of senders, itself included, as the receiver reported last
+ * @peak: largest @n since the last pause
+ * @before: @peak before that pause
  * @mss: bytes of a packet
- * @wnd: bytes that may be in flight on average, less than a packet perhaps
+ * @wnd: bytes that may be in flight on average, perhaps less than a packet
  * @rate: bytes a second
- * @fair: bytes a second that arrived while nearly all of them were sending
- * @least: how far @fair may fall until the next pause
- * @hold: until then @before counts as well: not all have begun yet
+ * @fair: bytes a second that arrived while nearly all senders were sending
+ * @least: limit to which @fair may fall until the next pause
+ * @hold: until this time @before counts as well: not all senders have begun yet
  * @from: bytes acknowledged when the measurement of @fair began, 0: not yet
- * @from_at: when that was
+ * @from_at: when the measurement of @fair began
  */
 struct dblp_crowd {
 	u16	n;
@@ -45,10 +45,10 @@ struct dblp_crowd {
 /**
  * dblp_crowd_ack() - an ACK arrived
  * @c: crowd
- * @rs: what it brought
+ * @rs: its rate sample
  * @min_rtt: propagation delay in nanoseconds, 0 if unknown
  *
- * Return: whether there is a crowd. Then @rate and @wnd say what to do.
+ * Return: true if there is a crowd: then use @rate and @wnd.
  */
 bool dblp_crowd_ack(struct dblp_crowd *c, const struct dblp_rate_sample *rs,
 		    u64 min_rtt);
@@ -59,8 +59,8 @@ bool dblp_crowd_ack(struct dblp_crowd *c, const struct dblp_rate_sample *rs,
  * @random: any number
  * @now: the time
  *
- * Return: nanoseconds that the first packet should wait, lest the first packets
- * of all come at once. If that is not 0, @rate is the one to begin with.
+ * Return: nanoseconds that the first packet should wait, so that the first packets
+ * of all senders are spread. If not 0, begin with @rate.
  */
 u64 dblp_crowd_resume(struct dblp_crowd *c, u32 random, u64 now);
 

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Delay that is not a queue's. Radio links send ACKs in bunches, processors are
- * busy now and then, and a way through many switches takes longer for one packet
- * than for the next. Whoever takes all that for a queue of his own making gives
- * way to it without end.
+ * Delay not caused by a queue. Radio links send ACKs in bunches, processors are busy
+ * now and then, and packets take different times through many switches. A congestion
+ * control that takes such delay for its own queue yields without end.
  *
- * A standing queue holds up all packets alike, for longer than it takes to
- * drain it. So packets are looked at in spans of a round trip or more. Where
- * even the fastest packet of each span is late, a queue is there, unless the
- * others are much later still, span after span: then delay just differs, and a
- * few multiples of how much it does is what is to be expected without a queue.
+ * A standing queue delays all packets alike, for longer than it takes to drain it.
+ * So delay is judged in spans of a round trip or more. If even the fastest packet of
+ * each span is late, there is a queue, unless the other packets are much later
+ * still, in several spans: then delay varies, and a multiple of the variation is
+ * expected without a queue.
  *
- * That wears off when delays no longer differ: fast if packets are late all the
- * same, for that is a queue.
+ * This allowance decays when delays no longer vary; quickly if packets are still
+ * late, as that is a queue.
  */
 #include <linux/limits.h>
 #include <linux/math64.h>
@@ -22,19 +21,19 @@
 #include "noise.h"
 
 enum noise_limits {
-	SPAN_PKTS	= 12,	/* that are enough to tell of a queue */
-	NOISY_PART	= 4,	/* of the delay, by which others are later */
+	SPAN_PKTS	= 12,	/* least packets of a span */
+	NOISY_PART	= 4,	/* of the delay: variation that is noise */
 	NOISY_SPANS	= 4,	/* in a row that show noise */
-	NOISE_GAIN	= 3,	/* of the mean over the lowest */
+	NOISE_GAIN	= 3,	/* times the mean above the lowest */
 	NOISE_SHIFT	= 3,
-	QUEUE_SHIFT	= 3,	/* how it wears off with a queue, */
+	QUEUE_SHIFT	= 3,	/* decay with a queue, */
 	CALM_SHIFT	= 5,	/* and without */
-	BUNCH_ROUNDS	= 5,	/* half of the rounds that one is remembered */
+	BUNCH_ROUNDS	= 5,	/* half of the rounds that a bunch is remembered */
 };
 
 #define SECOND_NS		1000000000ULL
 
-/* No round trip, and no pause between ACKs, counts as longer */
+/* Longer round trips and pauses between ACKs count as this */
 #define LONGEST_NS		(10 * SECOND_NS)
 
 void dblp_noise_init(struct dblp_noise *n)
@@ -54,7 +53,7 @@ static bool is_known(const struct dblp_noise *n)
 	return n->spans >= NOISY_SPANS;
 }
 
-/* Delay that does not differ: a queue's, or none at all */
+/* Delay that does not vary: that of a queue, or none */
 static void judge_steady(struct dblp_noise *n, bool queue)
 {
 	if (!is_known(n))
@@ -117,9 +116,9 @@ enum dblp_span dblp_noise_round(struct dblp_noise *n, u32 mss, u64 acked,
 }
 
 /*
- * What a bunch tells of beyond what the rate explains must be in flight besides,
- * or the path would be idle until the next one (draft-cardwell-iccrg-bbr-
- * congestion-control section 4.5.9).
+ * As many bytes as a bunch acknowledges beyond the rate must be in flight in
+ * addition, or the path would be idle until the next bunch (draft-cardwell-iccrg-
+ * bbr-congestion-control section 4.5.9).
  */
 void dblp_bunch_ack(struct dblp_bunch *b, const struct dblp_rate_sample *rs,
 		    u64 rate, u32 cwnd)

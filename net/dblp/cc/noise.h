@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Delay that is not a queue's: see noise.c.
+ * Delay not caused by a queue: see noise.c.
  *
  * Pure: see wire.h.
  */
@@ -11,20 +11,20 @@
 
 #include "../core/recovery.h"
 
-/* Delay by less than this is noise of timers and interrupts */
+/* Less delay than this is noise of timers and interrupts */
 #define DBLP_NOISE_NS		200000ULL
 
 /**
- * struct dblp_noise - how much round-trip times differ
- * @lowest: round-trip time of this span, U64_MAX before the first
- * @sum: of the round-trip times in it
- * @n: how many they were
- * @spans: in a row in which they differed more than a queue's would; once they
- *	have shown noise, so many that do not are ignored
- * @varied: they differed in the last span, queue or not
+ * struct dblp_noise - variation of round-trip times
+ * @lowest: lowest round-trip time of this span, U64_MAX before the first
+ * @sum: sum of the round-trip times in this span
+ * @n: number of round-trip times in this span
+ * @spans: spans in a row in which they varied more than with a queue; once noise is
+ *	known, as many spans without it are ignored
+ * @varied: they varied in the last span, queue or not
  * @acked: bytes acknowledged in this span
  * @span_rtt: lowest round-trip time of the last span, U64_MAX if it had none
- * @excess: nanoseconds of delay that are none of a queue
+ * @excess: nanoseconds of delay not caused by a queue
  */
 struct dblp_noise {
 	u64	lowest;
@@ -38,11 +38,11 @@ struct dblp_noise {
 };
 
 /**
- * enum dblp_span - what the end of a round trip brings
- * @DBLP_SPAN_GOES_ON: too few packets to tell of a queue
- * @DBLP_SPAN_ENDS: @span_rtt tells
- * @DBLP_SPAN_NOISE: the same, and noise was found that was not known: past
- *	judgments of queues were wrong
+ * enum dblp_span - state of a span at the end of a round trip
+ * @DBLP_SPAN_GOES_ON: it has too few packets to judge
+ * @DBLP_SPAN_ENDS: it is over, @span_rtt is its lowest round-trip time
+ * @DBLP_SPAN_NOISE: it is over, and new noise was found: past judgments of queues
+ *	were wrong
  */
 enum dblp_span {
 	DBLP_SPAN_GOES_ON,
@@ -56,9 +56,9 @@ static inline bool dblp_is_longer(u64 rtt, u64 base)
 	return rtt > base + base / 8 + DBLP_NOISE_NS;
 }
 
-/** dblp_noise_init() - begin to look at a path */
+/** dblp_noise_init() - begin on an unknown path */
 void dblp_noise_init(struct dblp_noise *n);
-/** dblp_noise_sample() - a round-trip time, in nanoseconds, was measured */
+/** dblp_noise_sample() - take a round-trip time in nanoseconds */
 void dblp_noise_sample(struct dblp_noise *n, u64 rtt);
 
 /**
@@ -73,10 +73,10 @@ enum dblp_span dblp_noise_round(struct dblp_noise *n, u32 mss, u64 acked,
 
 /**
  * struct dblp_bunch - ACKs that come in bunches
- * @at: when this one began
- * @acked: bytes acknowledged since
- * @most: bytes beyond what the rate explains, in the last rounds and before
- * @rounds: of the first of these
+ * @at: when this bunch began
+ * @acked: bytes acknowledged since @at
+ * @most: bytes beyond the rate, in the last @rounds and in BUNCH_ROUNDS before
+ * @rounds: rounds of the first of these
  */
 struct dblp_bunch {
 	u64	at;
@@ -88,7 +88,7 @@ struct dblp_bunch {
 /**
  * dblp_bunch_ack() - an ACK arrived
  * @b: bunch
- * @rs: what it brought
+ * @rs: its rate sample
  * @rate: bytes a second that the path delivers
  * @cwnd: bytes that may be in flight
  */
@@ -96,7 +96,7 @@ void dblp_bunch_ack(struct dblp_bunch *b, const struct dblp_rate_sample *rs,
 		    u64 rate, u32 cwnd);
 /** dblp_bunch_round() - a round trip is over */
 void dblp_bunch_round(struct dblp_bunch *b);
-/** dblp_bunch_bytes() - bytes in flight that the path needs besides */
+/** dblp_bunch_bytes() - additional bytes that must be in flight */
 u32 dblp_bunch_bytes(const struct dblp_bunch *b);
 
 #endif /* _NET_DBLP_CC_NOISE_H */

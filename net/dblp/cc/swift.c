@@ -5,18 +5,18 @@
  * while the queue is shorter than a target, and shrinks once a round trip by as
  * much as the delay exceeds it, or as large a share of packets was marked.
  *
- * The delay of a round trip is that of its fastest packet, and what delays differ
- * by anyway is added to the target: see noise.c.
+ * The delay of a round trip is that of its fastest packet, and the usual variation
+ * of delay is added to the target: see noise.c.
  *
- * The target is longer for small windows: the more flows there are, the smaller
- * they are, and the longer a queue their noise makes. A window of less than a
- * packet is a packet every few round trips.
+ * The target is longer for small windows: more flows have smaller windows, and their
+ * noise makes longer queues. A window of less than a packet is a packet every few
+ * round trips.
  *
- * Loss is nothing to fear as long as there is neither: only what is lost beyond
- * the usual, as by a queue shorter than the target, is congestion. Where more
- * than every fifth packet is lost at random, bdp does better.
+ * Loss without delay or marks is congestion only if it exceeds the usual loss, as at
+ * a queue shorter than the target. Where more than a fifth of the packets are lost
+ * at random, bdp does better.
  *
- * Unlike bdp it never leaves room for what it has once measured, so it keeps
+ * Unlike bdp it does not reserve room for a rate that it once measured, so it keeps
  * shorter queues where switches mark, and finds free bandwidth more slowly.
  */
 #include <linux/build_bug.h>
@@ -37,8 +37,8 @@ enum swift_limits {
 	DELAY_BETA	= 819,	/* of the excess delay */
 	DELAY_MOST	= 512,	/* least that is left */
 	LOSS_SHIFT	= 4,
-	LOSS_EXCESS	= 64,	/* beyond twice the usual */
-	LOSS_USUAL	= 64,	/* no more than that can be usual */
+	LOSS_EXCESS	= 64,	/* above twice the usual loss */
+	LOSS_USUAL	= 64,	/* most that counts as usual */
 	LOSS_LEFT	= 716,
 	PACE_GAIN	= 1280,
 	START_GAIN	= 2048,
@@ -46,7 +46,7 @@ enum swift_limits {
 };
 
 #define QUEUE_NS		300000ULL	/* of a large window */
-#define QUEUE_SMALL_NS		700000ULL	/* and more of one packet */
+#define QUEUE_SMALL_NS		700000ULL	/* added for a window of a packet */
 #define MIN_RTT_WINDOW_NS	(10ULL * 1000000000)
 #define WND_MAX			S32_MAX
 
@@ -54,7 +54,7 @@ enum swift_limits {
  * struct swift - state
  * @min_rtt: propagation delay
  * @min_rtt_at: when it was last seen
- * @noise: delay that is not a queue's
+ * @noise: delay not caused by a queue
  * @round_rtt: lowest round-trip time of this round, U64_MAX before the first
  * @round_end: the round trip is over when so many bytes were acknowledged
  * @round_acked: bytes acknowledged in it
@@ -127,7 +127,7 @@ static void update_min_rtt(struct swift *s, const struct dblp_rate_sample *rs,
 		s->min_rtt = rs->rtt;
 		s->min_rtt_at = rs->now;
 	}
-	/* The path may have become longer: believe it little by little */
+	/* The path may have become longer: raise the minimum step by step */
 	if (rs->now - s->min_rtt_at > MIN_RTT_WINDOW_NS) {
 		s->min_rtt = min(rs->rtt, s->min_rtt + s->min_rtt / 8);
 		s->min_rtt_at = rs->now;
@@ -178,10 +178,10 @@ static void heed_delay(struct dblp_cc *cc, struct swift *s, u64 rtt)
 static void heed_ack(struct dblp_cc *cc, struct swift *s,
 		     const struct dblp_rate_sample *rs)
 {
-	/* Who doubles can't wait for the end of a round */
+	/* While the window doubles, do not wait for the end of a round */
 	if (s->starting && rs->rtt)
 		heed_delay(cc, s, rs->rtt);
-	/* What is not used shows nothing */
+	/* A window that is not used is not tested */
 	if (rs->rtt && !rs->app_limited && s->round_rtt <= target_rtt(cc, s))
 		grow(cc, s, rs->acked);
 }
@@ -198,7 +198,7 @@ static void heed_marks(struct dblp_cc *cc, struct swift *s)
 	s->alpha += ((s32)share - (s32)s->alpha) / (1 << ALPHA_SHIFT);
 	if (!s->round_ce)
 		return;
-	/* The first marks of all are not to be smoothed away */
+	/* The very first marks must not be smoothed away */
 	s->alpha = max(s->alpha, share >> ALPHA_SHIFT);
 	shrink(cc, s, UNIT - s->alpha / 2);
 }
@@ -279,7 +279,7 @@ static u64 swift_resume(struct dblp_cc *cc, u64 now)
 	return wait;
 }
 
-/* Nothing comes back at all */
+/* There are no ACKs at all */
 static void swift_timeout(struct dblp_cc *cc, u32 count, u64 now)
 {
 	struct swift *s = state(cc);
