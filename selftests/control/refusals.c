@@ -82,10 +82,10 @@ struct refusal {
 #define NO_JOB_MSG	"there is no such job"
 #define NO_PHASE_MSG	"there is no such phase"
 #define PHASES_MSG	"phases are numbered 0 to 7"
-#define GOAL_MSG	"the detector's phase low or high is not there"
+#define GOAL_MSG	"the detector's low-phase or high-phase does not exist"
 #define SAME_MSG	"low-phase and high-phase are the same"
 #define DETECTOR_MSG \
-	"with clr on, the detector says which phase: at the start low-phase"
+	"with clr on, the detector chooses the phase: at the start low-phase"
 #define TIMEOUT_MSG	"a user timeout is 1 ms to 1 h"
 #define KEEPALIVE_MSG	"a keepalive time is 10 ms to 24 h"
 #define OTHER_MSG	"this is another user's: CAP_NET_ADMIN is needed"
@@ -166,9 +166,9 @@ static const struct refusal phases[] = {
 	  BAD(PHASE_NAME) },
 	{ DO(PHASE_SET, U(PHASE_ID, ABSENT), U(PHASE_BUDGET, 1),
 	     S(PHASE_NAME, "tolerant")), EEXIST,
-	  "another phase is called so", BAD(PHASE_NAME) },
+	  "another phase has this name", BAD(PHASE_NAME) },
 	{ DO(PHASE_SET, U(PHASE_ID, TOLERANT), S(PHASE_NAME, "critical")),
-	  EEXIST, "another phase is called so", BAD(PHASE_NAME) },
+	  EEXIST, "another phase has this name", BAD(PHASE_NAME) },
 	{ DO(PHASE_SET, U(PHASE_ID, TOLERANT), U(PHASE_FILL, 1),
 	     U(PHASE_BUDGET, DBLP_PPM + 1)), EINVAL, SHARE_MSG,
 	  BAD(PHASE_BUDGET) },
@@ -219,7 +219,7 @@ static const struct refusal jobs[] = {
 	{ DO(JOB_ADD, U(JOB_ID, PLAIN), S(JOB_NAME, "x")), EEXIST,
 	  "another job has this number", BAD(JOB_ID) },
 	{ DO(JOB_ADD, U(JOB_ID, NO_JOB), S(JOB_NAME, "plain")), EEXIST,
-	  "another job is called so", BAD(JOB_NAME) },
+	  "another job has this name", BAD(JOB_NAME) },
 	{ DO(JOB_ADD, U(JOB_ID, NO_JOB), S(JOB_NAME, "a/b")), EINVAL,
 	  NAME_MSG, BAD(JOB_NAME) },
 	{ DO(JOB_ADD, U(JOB_ID, NO_JOB), S(JOB_NAME, "sixteen-letters-")),
@@ -253,12 +253,12 @@ static const struct refusal jobs[] = {
 	{ DO(JOB_SET, U(JOB_ID, 0), S(JOB_NAME, "x")), EINVAL, JOBS_MSG,
 	  BAD(JOB_ID) },
 	{ DO(JOB_SET, U(JOB_ID, PLAIN)), EINVAL,
-	  "nothing to set: a name, a phase, an owner or something of the detector is needed",
+	  "nothing to set: a name, phase, owner or setting of the detector is needed",
 	  NO_ATTR },
 	{ DO(JOB_SET, U(JOB_ID, NO_JOB), U(JOB_HOLD, 1)), ENOENT, NO_JOB_MSG,
 	  BAD(JOB_ID) },
 	{ DO(JOB_SET, U(JOB_ID, CROWDED), U(JOB_HOLD, 1),
-	     S(JOB_NAME, "plain")), EEXIST, "another job is called so",
+	     S(JOB_NAME, "plain")), EEXIST, "another job has this name",
 	  BAD(JOB_NAME) },
 	{ DO(JOB_SET, U(JOB_ID, PLAIN), S(JOB_NAME, "other"),
 	     U(JOB_PHASE, ABSENT)), ENOENT, NO_PHASE_MSG, BAD(JOB_PHASE) },
@@ -475,7 +475,7 @@ TEST_F(refusals, of_others)
  */
 static bool is_provoked(const char *msg)
 {
-	bool found = !strcmp(msg, "the socket is about to go");
+	bool found = !strcmp(msg, "the socket is being closed");
 	size_t i, j;
 
 	for (i = 0; i < N(all); i++)

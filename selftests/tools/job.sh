@@ -81,7 +81,7 @@ before=$(json "$a" . job list)
 try "no such job" refused 1 "id: there is no such job" ctl "$a" job show 8
 try "no such name" refused 1 "no job is called 'x' (see dblpctl job list)" ctl "$a" job show x
 try "a number that is taken" refused 1 "id: another job has this number" ctl "$a" job add 7
-try "a name that is taken" refused 1 "name: another job is called so" ctl "$a" job add 8 name resnet
+try "a name that is taken" refused 1 "name: another job has this name" ctl "$a" job add 8 name resnet
 try "job 0" refused 1 "id: jobs are numbered 1 to 2147483647" ctl "$a" job add 0
 try "a phase that there is not" refused 1 "phase: there is no such phase" ctl "$a" job set 7 phase 5
 try "a socket's job that there is not" refused 1 "job: there is no such job" \
@@ -92,7 +92,7 @@ try "a detector's phase that there is not" refused 1 "high_phase: there is no su
 try "one phase for both" refused 1 "low_phase: low-phase and high-phase are the same" \
 	ctl "$a" job set 7 low-phase tolerant
 try "a phase against the detector" refused 1 \
-	"phase: with clr on, the detector says which phase: at the start low-phase" \
+	"phase: with clr on, the detector chooses the phase: at the start low-phase" \
 	ctl "$a" job add 8 phase tolerant clr on
 try "eta 0" refused 1 "eta: integer out of range" ctl "$a" job set 7 eta 0
 try "eta in percent" refused 2 "'50%' is not a ratio such as 0.5" ctl "$a" job set 7 eta 50%

@@ -107,7 +107,7 @@ try "a budget that would not be used" refused 1 \
 	ctl "$a" phase set reliable loss 1%
 try "a bad name" refused 1 "name: a name is a letter, then letters, digits, - and _" \
 	ctl "$a" phase set tolerant name 2nd
-try "a name that is taken" refused 1 "name: another phase is called so" \
+try "a name that is taken" refused 1 "name: another phase has this name" \
 	ctl "$a" phase set tolerant name critical
 try "nobody sets" refused 1 "no permission: this needs CAP_NET_ADMIN in the network namespace (sudo)" \
 	in_ns "$a" "${nobody[@]}" dblpctl phase set tolerant loss 1%

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The generic netlink family: its multicast group, which is told what happens
- * in the namespace.
+ * The generic netlink family: events of the namespace, for its multicast group.
  */
 #include <net/genetlink.h>
 
@@ -9,16 +8,16 @@
 #include "netlink.h"
 #include "gen.h"
 
-/* More than the attributes of any event take */
+/* Upper bound for the attributes of an event */
 #define DBLP_EVENT_SIZE		256
 
-/* Listeners learn that something was lost, as if it had found no room */
+/* Tell listeners that an event was lost, as if their queues were full */
 static void dblp_event_lost(struct net *net)
 {
 	genl_set_err(&dblp_nl_family, net, 0, DBLP_NLGRP_EVENTS, -ENOBUFS);
 }
 
-/* The first one too many in a second is what listeners are told of */
+/* Listeners are told of the first event above the limit in each second */
 static bool dblp_event_allowed(struct net *net, u8 cmd)
 {
 	struct dblp_net *dn = dblp_pernet(net);
@@ -30,10 +29,7 @@ static bool dblp_event_allowed(struct net *net, u8 cmd)
 	return count < DBLP_EVENTS_PER_SECOND;
 }
 
-/*
- * NULL if nobody listens, or if it is one too many or there is no memory, which
- * listeners are told
- */
+/* NULL if there is no listener; or if the event is lost, which listeners are told */
 static struct sk_buff *dblp_event_begin(struct net *net, u8 cmd, void **hdr,
 					gfp_t gfp)
 {
@@ -62,7 +58,7 @@ static void dblp_event_send(struct net *net, struct sk_buff *msg, void *hdr,
 		return;
 	}
 	genlmsg_end(msg, hdr);
-	/* Who has no room is told so there; that all have gone is no error */
+	/* Listeners with a full queue get ENOBUFS; it is no error if all have gone */
 	genlmsg_multicast_netns(&dblp_nl_family, net, msg, 0,
 				DBLP_NLGRP_EVENTS, gfp);
 }
@@ -77,7 +73,7 @@ static int dblp_event_put_job(struct sk_buff *msg, const struct dblp_job *job)
 }
 
 /**
- * dblp_event_job() - a job comes or goes
+ * dblp_event_job() - a job was added or deleted
  * @net: namespace, with @lock of its configuration held
  * @cmd: DBLP_CMD_JOB_ADD_NTF or DBLP_CMD_JOB_DEL_NTF
  * @job: job
@@ -111,7 +107,7 @@ static int dblp_event_put_clr(struct sk_buff *msg, const struct dblp_clr *clr)
  * @net: namespace, with @lock of its configuration held
  * @job: job
  * @old_phase: number of the phase it was in
- * @by: who moved it
+ * @by: what moved it
  */
 void dblp_event_job_phase(struct net *net, const struct dblp_job *job,
 			  u8 old_phase, enum dblp_actor by)
@@ -145,11 +141,11 @@ static int dblp_event_put_phase(struct sk_buff *msg, u32 id,
 }
 
 /**
- * dblp_event_phase() - a phase comes, changes or goes
+ * dblp_event_phase() - a phase was added, changed or deleted
  * @net: namespace, with @lock of its configuration held
  * @cmd: DBLP_CMD_PHASE_SET_NTF or DBLP_CMD_PHASE_DEL_NTF
  * @id: number of the phase
- * @p: what it is, or was
+ * @p: the phase as it is now, or was before it was deleted
  */
 void dblp_event_phase(struct net *net, u8 cmd, u32 id,
 		      const struct dblp_phase *p)
@@ -197,7 +193,7 @@ void dblp_event_conn_begin(const struct dblp_sock *dsk)
 /**
  * dblp_event_conn_end() - a connection, or an attempt at one, is over
  * @dsk: socket, locked
- * @state: that it was in, &enum dblp_state
+ * @state: its last state, &enum dblp_state
  * @error: positive errno, 0 for none
  */
 void dblp_event_conn_end(const struct dblp_sock *dsk, u8 state, int error)
@@ -232,8 +228,8 @@ static int dblp_event_put_msg(struct sk_buff *msg, const struct dblp_sock *dsk)
 }
 
 /**
- * dblp_event_msg_closed() - a message was closed with something missing
- * @dsk: socket, locked; @rx_chain is about all of the message
+ * dblp_event_msg_closed() - a message was closed with bytes missing
+ * @dsk: socket, locked; @rx_chain describes the whole message
  */
 void dblp_event_msg_closed(const struct dblp_sock *dsk)
 {

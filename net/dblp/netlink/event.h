@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Events: what dblpctl monitor shows, told as it happens.
+ * Events: sent as they happen, shown by dblpctl monitor.
  *
- * Who has nobody listening pays for a look at a bitmap. That is one for all
- * namespaces, so that a listener anywhere makes events be made everywhere: there
- * are so many of them in a second and no more. An event beyond that, and one that
- * finds no memory, is lost as one that finds no room: listeners get ENOBUFS.
+ * Without listeners an event costs the test of a bit. There is one bit for all
+ * namespaces, so a listener in one enables events in all: their rate is limited. An
+ * event above the limit or without memory is lost like one that finds no room in a
+ * listener's queue: listeners get ENOBUFS.
  */
 #ifndef _NET_DBLP_EVENT_H
 #define _NET_DBLP_EVENT_H
@@ -19,7 +19,7 @@ struct dblp_rx_msg;
 struct dblp_sock;
 struct net;
 
-/* Operations that tell something, one behind the other */
+/* Number of events; their operations are consecutive */
 #define DBLP_EVENT_KINDS \
 	(DBLP_CMD_MSG_CLOSED_NTF - DBLP_CMD_JOB_ADD_NTF + 1)
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The generic netlink family: how dblpctl sees and steers sockets.
+ * The generic netlink family, by which dblpctl reads and changes sockets.
  *
- * Operations, attributes and policies come from
- * Documentation/netlink/specs/dblp.yaml. Nothing here keeps state, so requests
- * run in parallel; sockets are found by number and held by a reference.
+ * Operations, attributes and policies are generated from
+ * Documentation/netlink/specs/dblp.yaml. The family has no state, so requests run in
+ * parallel; sockets are found by number and held by a reference.
  */
 
 #include <linux/ctype.h>
@@ -32,7 +32,7 @@ struct genl_family dblp_nl_family __ro_after_init = {
 };
 
 /**
- * dblp_nl_reply_new() - begin the answer to a request
+ * dblp_nl_reply_new() - begin the reply to a request
  * @info: request
  * @hdr: filled, for dblp_nl_reply_end()
  *
@@ -54,13 +54,13 @@ struct sk_buff *dblp_nl_reply_new(struct genl_info *info, void **hdr)
 }
 
 /**
- * dblp_nl_reply_end() - send the answer to a request
+ * dblp_nl_reply_end() - send the reply to a request
  * @info: request
  * @msg: from dblp_nl_reply_new(), consumed
- * @hdr: from there, too
- * @err: whether adding attributes failed: then nothing is sent
+ * @hdr: from dblp_nl_reply_new()
+ * @err: error of adding attributes; if not 0, nothing is sent
  *
- * Return: @err, or what genlmsg_reply() makes of it.
+ * Return: @err, or the result of genlmsg_reply().
  */
 int dblp_nl_reply_end(struct genl_info *info, struct sk_buff *msg, void *hdr,
 		      int err)
@@ -79,7 +79,7 @@ int dblp_nl_reply_end(struct genl_info *info, struct sk_buff *msg, void *hdr,
  * @cb: dump, with its generation
  * @cmd: command of the message
  *
- * Return: what dblp_nl_dump_end() wants, or NULL when @skb is full.
+ * Return: @hdr of dblp_nl_dump_end(), or NULL when @skb is full.
  */
 void *dblp_nl_dump_begin(struct sk_buff *skb, struct netlink_callback *cb,
 			 u8 cmd)
@@ -94,10 +94,10 @@ void *dblp_nl_dump_begin(struct sk_buff *skb, struct netlink_callback *cb,
 }
 
 /**
- * dblp_nl_dump_end() - end one object of a dump, or take it back
+ * dblp_nl_dump_end() - end one object of a dump, or remove it on error
  * @skb: part of the dump
  * @hdr: from dblp_nl_dump_begin()
- * @err: whether adding attributes failed
+ * @err: error of adding attributes
  *
  * Return: @err.
  */
@@ -111,10 +111,10 @@ int dblp_nl_dump_end(struct sk_buff *skb, void *hdr, int err)
 }
 
 /**
- * dblp_nl_sees_all() - may a request be told of all users' sockets and jobs?
+ * dblp_nl_sees_all() - may a request read all users' sockets and jobs?
  * @skb: request
  *
- * As for changes, who made the netlink socket and who uses it need the
+ * As for changes, both the creator and the user of the netlink socket need the
  * capability.
  */
 bool dblp_nl_sees_all(struct sk_buff *skb)
@@ -125,9 +125,9 @@ bool dblp_nl_sees_all(struct sk_buff *skb)
 }
 
 /**
- * dblp_nl_owns() - is a request of the user to whom something belongs?
+ * dblp_nl_owns() - does a request come from a given user?
  * @skb: request
- * @owner: that user
+ * @owner: owner of the object
  */
 bool dblp_nl_owns(struct sk_buff *skb, kuid_t owner)
 {
@@ -136,11 +136,11 @@ bool dblp_nl_owns(struct sk_buff *skb, kuid_t owner)
 }
 
 /**
- * dblp_nl_check_sight() - may a request be told of something?
+ * dblp_nl_check_sight() - may a request read an object?
  * @info: request
- * @skb: the same
- * @owner: the user to whom it belongs
- * @attrtype: attribute that names it
+ * @skb: the same request
+ * @owner: owner of the object
+ * @attrtype: attribute that names the object
  *
  * Return: 0, or -EPERM, which extack explains.
  */
@@ -155,7 +155,7 @@ int dblp_nl_check_sight(struct genl_info *info, struct sk_buff *skb,
 }
 
 /**
- * dblp_nl_check_share() - check an attribute that is a share
+ * dblp_nl_check_share() - check an attribute that is a share of loss
  * @info: request
  * @attrtype: attribute, which may be missing
  *
@@ -172,7 +172,7 @@ int dblp_nl_check_share(struct genl_info *info, int attrtype)
 	return -EINVAL;
 }
 
-/* Can it be typed, and taken for no number? */
+/* A name is easy to type and no number */
 static bool dblp_nl_name_is_fine(const char *name)
 {
 	if (!isascii(*name) || !isalpha(*name))
@@ -184,9 +184,9 @@ static bool dblp_nl_name_is_fine(const char *name)
 }
 
 /**
- * dblp_nl_name() - take a name from a request
+ * dblp_nl_name() - read a name from a request
  * @info: request
- * @attrtype: attribute, which is there
+ * @attrtype: attribute, which must be present
  * @name: filled and padded, DBLP_NAME_MAX bytes
  *
  * Return: 0, or -EINVAL, which extack explains.
@@ -195,7 +195,7 @@ int dblp_nl_name(struct genl_info *info, int attrtype, char *name)
 {
 	struct nlattr *attr = info->attrs[attrtype];
 
-	/* This pads, too */
+	/* This also pads */
 	nla_strscpy(name, attr, DBLP_NAME_MAX);
 	if (dblp_nl_name_is_fine(name))
 		return 0;
@@ -205,11 +205,11 @@ int dblp_nl_name(struct genl_info *info, int attrtype, char *name)
 }
 
 /**
- * dblp_nl_init() - offer the family to user space
- * @ops: what it can do: see gen.c
- * @n: how many these are
+ * dblp_nl_init() - register the family
+ * @ops: its operations, from gen.c
+ * @n: number of operations
  *
- * Requests may come at once: all that they need must be there.
+ * Requests may come at once: everything they use must be initialized.
  *
  * Return: 0 or an error of genl_register_family().
  */
@@ -221,7 +221,7 @@ int __init dblp_nl_init(const struct genl_ops *ops, u32 n)
 }
 
 /**
- * dblp_nl_exit() - withdraw the family, after the requests that still run
+ * dblp_nl_exit() - unregister the family; waits for running requests
  */
 void dblp_nl_exit(void)
 {

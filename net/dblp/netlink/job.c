@@ -34,14 +34,14 @@ static int dblp_nl_put_job_phase(struct sk_buff *skb, struct dblp_job *job,
 	return 0;
 }
 
-/* Phases that it was never in, and that nothing was sent in, say nothing */
+/* The job was never in this phase, and nothing was sent in it */
 static bool dblp_nl_job_phase_is_blank(struct dblp_job *job, u32 phase)
 {
 	return !dblp_job_spent(job, phase) &&
 	       !atomic64_read(&job->messages[phase]);
 }
 
-/* A budget of the job's own; that of the phase is not told twice */
+/* The job's own budget, if it does not inherit that of the phase */
 static int dblp_nl_put_job_budget(struct sk_buff *skb, int attrtype, u32 ppm)
 {
 	return ppm == DBLP_INHERIT ? 0 : nla_put_u32(skb, attrtype, ppm);
@@ -90,7 +90,7 @@ static int dblp_nl_put_job_locked(struct sk_buff *skb, struct dblp_job *job,
 	return 0;
 }
 
-/* @reader: netlink socket of who asks: user IDs are as seen from there */
+/* @reader: netlink socket in whose user namespace user IDs are given */
 static int dblp_nl_put_job(struct sk_buff *skb, struct dblp_job *job,
 			   const struct sock *reader)
 {
@@ -171,12 +171,12 @@ static int dblp_nl_dump_job(struct sk_buff *skb, struct netlink_callback *cb,
 	return dblp_nl_dump_end(skb, hdr, err);
 }
 
-/* Jobs that are looked at before others get their turn */
+/* Jobs that are looked at before the lock is dropped for others */
 #define DBLP_NL_JOBS_AT_ONCE	256
 
 /*
- * Dump jobs from @next on, with @lock held. Nobody sees when the lock is
- * dropped: that is done only while there is nothing in this part of the dump.
+ * Dump jobs from @next on, with @lock held. Dropping the lock does not make the dump
+ * inconsistent: it is dropped only while this part of the dump is empty.
  */
 static int dblp_nl_dump_jobs(struct sk_buff *skb, struct netlink_callback *cb,
 			     struct dblp_config *c, u32 *next)
@@ -216,7 +216,7 @@ int dblp_nl_job_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 		err = dblp_nl_dump_jobs(skb, cb, c, next);
 		mutex_unlock(&c->lock);
 	} while (err == -EAGAIN);
-	/* What did not fit any more comes first the next time */
+	/* The next part begins with the job that did not fit */
 	return skb->len ?: err;
 }
 
@@ -238,7 +238,7 @@ static int dblp_nl_job_name(struct genl_info *info, u32 id, char *name)
 		if (other == id || strcmp(job->conf.name, name))
 			continue;
 		NL_SET_ERR_MSG_ATTR(info->extack, attr,
-				    "another job is called so");
+				    "another job has this name");
 		return -EEXIST;
 	}
 	return 0;
@@ -276,7 +276,7 @@ static int dblp_nl_job_budget(struct genl_info *info, int attrtype, u32 *ppm)
 	return err;
 }
 
-/* On or off in a request; a phase alone takes the detector off for a while */
+/* The detector in a request, on or off; setting only the phase holds it */
 static int dblp_nl_job_switch(struct genl_info *info, u8 *clr)
 {
 	struct nlattr *attr = info->attrs[DBLP_A_JOB_CLR];
@@ -295,7 +295,7 @@ static int dblp_nl_job_switch(struct genl_info *info, u8 *clr)
 	return 0;
 }
 
-/* Where the detector goes has to be there, also if the table has changed */
+/* The detector's phases must exist, also after a change of the table */
 static int dblp_nl_job_goal(struct genl_info *info, int attrtype, u8 phase)
 {
 	struct nlattr *attr = info->attrs[attrtype] ?:
@@ -305,13 +305,13 @@ static int dblp_nl_job_goal(struct genl_info *info, int attrtype, u8 phase)
 	if (dblp_phase_get(genl_info_net(info), phase, &p))
 		return 0;
 	NL_SET_ERR_MSG_ATTR(info->extack, attr,
-			    "the detector's phase low or high is not there");
+			    "the detector's low-phase or high-phase does not exist");
 	return -ENOENT;
 }
 
 /*
- * The detector of a job that is about to be set, NULL for a new one. While it is
- * on, nobody else says which phase the job is in.
+ * Check the detector of a job that is about to be changed, or added if @job is NULL.
+ * While it is on, it alone chooses the phase.
  */
 static int dblp_nl_job_clr(struct genl_info *info, const struct dblp_job *job,
 			   struct dblp_job_conf *conf)
@@ -334,7 +334,7 @@ static int dblp_nl_job_clr(struct genl_info *info, const struct dblp_job *job,
 		return err;
 	if (phase && conf->phase != dblp_job_choice(job, conf)) {
 		NL_SET_ERR_MSG_ATTR(info->extack, phase,
-				    "with clr on, the detector says which phase: at the start low-phase");
+				    "with clr on, the detector chooses the phase: at the start low-phase");
 		return -EINVAL;
 	}
 	conf->phase = dblp_job_choice(job, conf);
@@ -359,7 +359,7 @@ static int dblp_nl_job_owner(struct genl_info *info, kuid_t *owner)
 	return 0;
 }
 
-/* All that a request sets, checked; what it does not name stays */
+/* All settings in a request, checked; others are unchanged */
 static int dblp_nl_job_conf(struct genl_info *info, u32 id,
 			    const struct dblp_job *job,
 			    struct dblp_job_conf *conf)
@@ -409,7 +409,7 @@ int dblp_nl_job_add_doit(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
-/* The policy has no attributes but those that can be set, and the number */
+/* The policy allows only the number and attributes that can be set */
 static bool dblp_nl_job_sets_nothing(const struct genl_info *info)
 {
 	int attr;
@@ -434,7 +434,7 @@ int dblp_nl_job_set_doit(struct sk_buff *skb, struct genl_info *info)
 		return err;
 	if (dblp_nl_job_sets_nothing(info)) {
 		NL_SET_ERR_MSG(info->extack,
-			       "nothing to set: a name, a phase, an owner or something of the detector is needed");
+			       "nothing to set: a name, phase, owner or setting of the detector is needed");
 		return -EINVAL;
 	}
 	mutex_lock(&c->lock);

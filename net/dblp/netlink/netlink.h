@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The generic netlink family: how dblpctl sees and steers sockets.
+ * The generic netlink family, by which dblpctl reads and changes sockets.
  */
 #ifndef _NET_DBLP_NETLINK_H
 #define _NET_DBLP_NETLINK_H
@@ -14,14 +14,14 @@ int dblp_nl_reply_end(struct genl_info *info, struct sk_buff *msg, void *hdr,
 		      int err);
 
 /**
- * dblp_nl_dump_generation() - say what a part of a dump is of
+ * dblp_nl_dump_generation() - detect changes during a dump
  * @cb: dump
- * @generation: changes with what is dumped; those of all parts are compared
+ * @generation: changes with the dumped objects; compared between parts
  */
 static inline void dblp_nl_dump_generation(struct netlink_callback *cb,
 					   u32 generation)
 {
-	/* Zero would switch the check off */
+	/* Zero would disable the check */
 	cb->seq = generation << 1 | 1;
 }
 

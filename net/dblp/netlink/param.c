@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The generic netlink family: what new sockets begin with, and the congestion
- * controls they may begin with.
+ * The generic netlink family: defaults of new sockets, and congestion controls.
  */
 #include <net/genetlink.h>
 
@@ -55,7 +54,7 @@ static const struct dblp_cc_ops *dblp_nl_cc(struct genl_info *info,
 	return ERR_PTR(-ENOENT);
 }
 
-/* Each is unchanged if the request has none */
+/* Defaults in a request, checked; others are unchanged */
 static int dblp_nl_take_defaults(struct genl_info *info,
 				 struct dblp_defaults *d)
 {
@@ -167,7 +166,7 @@ int dblp_nl_cc_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 			       "all congestion controls are dumped, which needs no attribute");
 		return -EINVAL;
 	}
-	/* The one that is the default is the only thing that can change */
+	/* Only the default can change during the dump */
 	mutex_lock(&c->lock);
 	dblp_nl_dump_generation(cb, c->defaults_generation);
 	for (; (ops = dblp_cc_at(*next)); ++*next) {

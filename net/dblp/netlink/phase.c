@@ -128,7 +128,7 @@ static int dblp_nl_phase_name(struct genl_info *info, u32 id,
 		if (i == id || strcmp(c->phases[i].name, p->name))
 			continue;
 		NL_SET_ERR_MSG_ATTR(info->extack, attr,
-				    "another phase is called so");
+				    "another phase has this name");
 		return -EEXIST;
 	}
 	return 0;
@@ -179,7 +179,7 @@ int dblp_nl_phase_set_doit(struct sk_buff *skb, struct genl_info *info)
 	}
 
 	mutex_lock(&c->lock);
-	/* A new one lets nothing be lost, until it is told to */
+	/* A new phase has no budget unless one is set */
 	if (!dblp_phase_get(net, id, &p))
 		p.policy = DBLP_POLICY_EAGER;
 	err = dblp_nl_phase_name(info, id, &p) ?:

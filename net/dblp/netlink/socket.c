@@ -8,7 +8,7 @@
 #include "netlink.h"
 #include "gen.h"
 
-/* Fields of &struct dblp_info and the attributes they go to */
+/* Fields of &struct dblp_info and their attributes */
 struct dblp_nl_field {
 	u16	attr;
 	u16	offset;
@@ -118,7 +118,7 @@ static int dblp_nl_put_addrs(struct sk_buff *skb, struct dblp_sock *dsk)
  * @skb: message
  * @dsk: socket, held, not locked
  * @id: its number
- * @reader: netlink socket of whoever asks: user IDs are as seen from there
+ * @reader: netlink socket of the reader, in whose user namespace user IDs are given
  *
  * Return: 0, or -EMSGSIZE when @skb is full.
  */
@@ -140,12 +140,7 @@ static int dblp_nl_put_socket(struct sk_buff *skb, struct dblp_sock *dsk,
 	return 0;
 }
 
-/**
- * dblp_nl_socket() - the socket that a request names
- * @info: request
- *
- * Return: the socket with a reference, or an error which extack explains.
- */
+/* The socket that a request names, with a reference, or an error with extack */
 static struct dblp_sock *dblp_nl_socket(struct genl_info *info)
 {
 	struct nlattr *attr = info->attrs[DBLP_A_SOCKET_ID];
@@ -192,7 +187,7 @@ put_sock:
 	return err;
 }
 
-/* Where a dump goes on: numbers stay, positions in a list would not */
+/* Where a dump continues: by number, as positions in a list would change */
 struct dblp_nl_dump {
 	u32	next;
 	bool	done;
@@ -235,16 +230,16 @@ int dblp_nl_socket_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 		sock_put(&dsk->sk);
 		if (err)
 			break;
-		/* After the last number there is none */
+		/* Stop after the largest number */
 		dump->done = !++id;
 		dump->next = id;
 		cond_resched();
 	}
-	/* What did not fit any more comes first the next time */
+	/* The next part begins with the socket that did not fit */
 	return skb->len ?: err;
 }
 
-/* Phase and job: both of them, or neither */
+/* Set phase and job: both or neither */
 static int dblp_nl_set_sock_place(struct genl_info *info,
 				  struct dblp_sock *dsk)
 {
@@ -268,7 +263,7 @@ static int dblp_nl_set_sock_place(struct genl_info *info,
 	case -ESTALE:
 		NL_SET_ERR_MSG_ATTR(info->extack,
 				    info->attrs[DBLP_A_SOCKET_ID],
-				    "the socket is about to go");
+				    "the socket is being closed");
 		break;
 	}
 	return err;
@@ -297,7 +292,7 @@ int dblp_nl_socket_set_doit(struct sk_buff *skb, struct genl_info *info)
 	dsk = dblp_nl_socket(info);
 	if (IS_ERR(dsk))
 		return PTR_ERR(dsk);
-	/* Those that can be refused come first */
+	/* Settings that can be refused come first */
 	if (phase || job)
 		err = dblp_nl_set_sock_place(info, dsk);
 	if (!err && budget)
@@ -319,7 +314,7 @@ static int dblp_nl_put_stats(struct sk_buff *msg, struct net *net,
 		     __DBLP_MIB_MAX);
 
 	for (item = 0; item < __DBLP_MIB_MAX; item++) {
-		/* Both lists are generated from the same one */
+		/* Items and attributes are generated in the same order */
 		attr = DBLP_A_STATS_NONZERO + 1 + item;
 		sum = dblp_mib_sum(mib, item);
 		if (nonzero && !sum)
