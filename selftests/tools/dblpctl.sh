@@ -349,7 +349,7 @@ usage "'x' is not an address or a prefix, such as 10.0.0.0/24 or fd00::/8" socke
 usage "'open' is not a state, such as established" socket list state open
 usage "'-i' needs a time, such as 1 or 500ms" stats -i
 usage "'1x' is not a time such as 500ms or 10s" stats -i 1x
-usage "'0' is no time" stats -i 0
+usage "'0' is not a time above 0" stats -i 0
 usage "'-c' needs how many times" stats -i 1 -c
 usage "'0' is not a number of times" stats -i 1 -c 0
 usage "-c needs -i TIME" stats -c 1

@@ -96,11 +96,11 @@ replaced()
 		ctl "$b" job replace 6 && is json "$b" 'map([.id, .name])' job list '[[5,"five"],[6,""]]'
 }
 try "replace: a job that is there, or is not" replaced
-try "replace: a name that is taken" refused 1 "name: another job is called so" \
+try "replace: a name that is taken" refused 1 "name: another job has this name" \
 	ctl "$b" job replace 6 name five
-try "replace: which number" refused 2 "which number shall the job have?" ctl "$b" job replace
+try "replace: which number" refused 2 "a new job needs a number" ctl "$b" job replace
 try "nobody flushes" refused 1 "no permission: this needs CAP_NET_ADMIN in the network namespace (sudo)" \
 	in_ns "$b" "${nobody[@]}" dblpctl job flush
-try "no JSON" refused 2 "what is saved are commands, not JSON" ctl "$a" -j save
+try "no JSON" refused 2 "save prints commands, not JSON: leave out -j" ctl "$a" -j save
 
 done_testing

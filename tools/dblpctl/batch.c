@@ -16,7 +16,7 @@
 
 static const char blanks[] = " \t\r\n";
 
-/* The words of @line, -1 if there are too many */
+/* Splits @line into words; returns their number, -1 if there are too many */
 static int split(char *line, char *words[LINE_WORDS])
 {
 	char *at = line + strspn(line, blanks);

@@ -13,7 +13,7 @@
  * run_batch() - run each line of a file
  * @file: its name, "-" for the standard input
  * @force: go on after an error
- * @run: gets the words of a line that has some
+ * @run: called with the words of each line that is not empty
  *
  * Words are separated by blanks; "#" begins a comment where a word may begin.
  *

@@ -19,7 +19,7 @@ static const struct field fields[] = {
 	{ DBLP_A_CC_DEFAULT, "DEFAULT", print_yes_no, NULL },
 };
 
-/* They have no numbers, only names, so that none is ever looked for */
+/* They have names only, so no number is ever looked up */
 static const struct object controls = {
 	.name		= "congestion control",
 	.attr_names	= cc_attrs,
@@ -40,8 +40,8 @@ static enum status do_help(int argc, char **argv)
 	return show_help(argc, argv,
 		"Usage: dblpctl [OPTION...] cc [list]\n"
 		"\n"
-		"  list   the congestion controls there are, and with which of them new\n"
-		"         sockets begin (change that by dblpctl param set congestion NAME)");
+		"  list   the available congestion controls, and which is the default of new\n"
+		"         sockets (change it by dblpctl param set congestion NAME)");
 }
 
 enum status do_cc(int argc, char **argv)

@@ -70,7 +70,7 @@ static void usage(FILE *to)
 		"\n"
 		"  -j, --json         print JSON\n"
 		"  -p, --pretty       with line breaks\n"
-		"  -t, --timestamp    with the time of day, where something repeats\n"
+		"  -t, --timestamp    with the time of day: monitor, stats -i\n"
 		"  -N, --netns NAME   in this network namespace\n"
 		"  -b, --batch FILE   run the commands in it, - is the standard input\n"
 		"  -f, --force        go on after a command that failed\n"
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
 	enum status status;
 	int c;
 
-	/* As with ip, one dash will do for a long one */
+	/* As with ip, long options may have one dash */
 	while ((c = getopt_long_only(argc, argv, "+jptN:b:fhV", options,
 				     NULL)) != -1) {
 		switch (c) {

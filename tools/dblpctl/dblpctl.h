@@ -17,15 +17,15 @@ enum status {
 
 /**
  * struct command - an object, or a verb of one
- * @name: any beginning of it will do; the first that fits is taken
- * @run: gets the words behind the name
+ * @name: may be abbreviated; the first command that fits is taken
+ * @run: called with the words behind the name
  */
 struct command {
 	const char	*name;
 	enum status	(*run)(int argc, char **argv);
 };
 
-/** is_prefix() - is @word a beginning of @name? */
+/** is_prefix() - does @name begin with @word? */
 bool is_prefix(const char *word, const char *name);
 
 /**
@@ -38,11 +38,11 @@ bool is_prefix(const char *word, const char *name);
 enum status run_command(const struct command *commands, int argc, char **argv,
 			const char *what);
 
-/** usage_error() - complain in one line; returns STATUS_USAGE */
+/** usage_error() - print a one-line message; returns STATUS_USAGE */
 enum status usage_error(const char *fmt, ...)
 	__attribute__((format(printf, 1, 2)));
 
-/** no_more() - STATUS_OK if there is no word left, else complain */
+/** no_more() - STATUS_OK if there is no word left, else an error message */
 enum status no_more(int argc, char **argv);
 
 /** show_help() - print @text, if there is no word left */

@@ -17,7 +17,7 @@
 
 #include "doctor.h"
 
-/* A train of packets is longer than a shorter queue */
+/* A shorter queue does not hold a train of packets */
 #define QUEUE_MIN	100
 
 static bool ethtool(int fd, const char *dev, void *data)
@@ -28,7 +28,7 @@ static bool ethtool(int fd, const char *dev, void *data)
 	return !ioctl(fd, SIOCETHTOOL, &ifr);
 }
 
-/* Number of a feature of a device, -1 if it has none that is called so */
+/* Number of a feature of a device, -1 if it does not have the feature */
 static int feature_number(int fd, const char *dev, const char *name,
 			  uint32_t *n)
 {
@@ -90,7 +90,7 @@ static bool feature_is_missing(int fd, const char *dev, const char *name)
 	return missing;
 }
 
-/* Packets come to its other end as they left this one: still together */
+/* Packets arrive at its other end as they were sent, in one piece */
 static bool is_cable_in_memory(int fd, const char *dev)
 {
 	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };

@@ -13,9 +13,9 @@
 #include "print.h"
 #include "units.h"
 
-/* Less than the kernel has at the start */
+/* The kernel's default */
 #define BACKLOG_MIN	1000
-/* SO_RCVBUF and SO_SNDBUF of a program that asks for room for a large message */
+/* SO_RCVBUF and SO_SNDBUF that a program sets for large messages */
 #define BUFFER_MIN	(4 << 20)
 
 static bool found_bad;
@@ -59,7 +59,7 @@ static bool read_line(const char *path, char *line, int size)
 	return there;
 }
 
-/* Is a function there, be it of the kernel itself or of a module? */
+/* Does the kernel or a module have this function? */
 static bool kernel_has(const char *function)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
@@ -81,12 +81,12 @@ static bool check_module(void)
 	char version[64];
 
 	if (access("/sys/module/dblp", F_OK)) {
-		/* One function of each */
+		/* One function of each module */
 		if (!kernel_has("setup_udp_tunnel_sock") ||
 		    !kernel_has("udp_sock_create6"))
 			doctor_says(VERDICT_BAD, check,
 				    "sudo modprobe -a udp_tunnel ip6_udp_tunnel && sudo modprobe dblp",
-				    "neither dblp nor udp_tunnel and ip6_udp_tunnel, which it needs, are loaded");
+				    "dblp is not loaded, nor are udp_tunnel and ip6_udp_tunnel, which it needs");
 		else
 			doctor_says(VERDICT_BAD, check, "sudo modprobe dblp",
 				    "dblp is not loaded");
@@ -105,7 +105,7 @@ static bool check_module(void)
 	return true;
 }
 
-/* A sysctl; those that only the first namespace has are looked at there */
+/* A sysctl; those that only the initial namespace has are checked there */
 static void check_sysctl(const char *name, unsigned long least,
 			 enum verdict verdict, const char *why)
 {
@@ -159,10 +159,10 @@ static enum status do_help(int argc, char **argv)
 	return show_help(argc, argv,
 		"Usage: dblpctl [OPTION...] doctor [ADDRESS [PORT]]\n"
 		"\n"
-		"Looks at the module, the devices of this network namespace and the kernel's\n"
-		"limits, and says for what is wrong which command mends it. With the ADDRESS of\n"
-		"a peer it sends there: do packets of full size arrive? With the PORT where a\n"
-		"program listens: does it get through? The exit status is 1 if anything is BAD.");
+		"Checks the module, the devices of this network namespace and the kernel's limits,\n"
+		"and prints for each problem a command that fixes it. With the ADDRESS of a peer\n"
+		"it checks whether packets of full size reach it, and with the PORT of a listening\n"
+		"program whether it accepts. The exit status is 1 if anything is BAD.");
 }
 
 enum status do_doctor(int argc, char **argv)

@@ -7,7 +7,7 @@
 
 #include <libdblp.h>
 
-/* Only what is bad makes the exit status 1 */
+/* Only VERDICT_BAD makes the exit status 1 */
 enum verdict {
 	VERDICT_OK,
 	VERDICT_NOTE,
@@ -16,9 +16,9 @@ enum verdict {
 
 /**
  * doctor_says() - print a finding
- * @verdict: what it comes to
- * @check: a word for what was looked at
- * @command: what mends it, "" if nothing has to be
+ * @verdict: how severe it is
+ * @check: a word for what was checked
+ * @command: what fixes it, "" if nothing needs to be fixed
  * @fmt: what was found
  */
 void doctor_says(enum verdict verdict, const char *check, const char *command,
@@ -28,9 +28,9 @@ void doctor_says(enum verdict verdict, const char *check, const char *command,
 void check_devices(void);
 
 /**
- * check_peer() - MTU of the way to a peer, and whether UDP gets through
- * @addr: with the UDP port where it listens, 0 if that is not to be looked at
- * @address: the same, as it was typed
+ * check_peer() - MTU of the path to a peer, and whether UDP gets through
+ * @addr: with the UDP port on which it listens, 0 if that is not to be checked
+ * @address: the same, as the user typed it
  */
 void check_peer(const struct sockaddr_dblp *addr, const char *address);
 

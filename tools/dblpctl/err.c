@@ -21,7 +21,7 @@ void error_at(const char *file, unsigned int line)
 
 void error_begin(void)
 {
-	/* So that it stands where it belongs if both go to the same place */
+	/* Keep the order if both go to the same place */
 	fflush(stdout);
 	fputs("dblpctl: ", stderr);
 	if (at.file)

@@ -7,7 +7,7 @@
 
 #include <stdarg.h>
 
-/** error_at() - what follows is said of a line of @file; NULL: of no file */
+/** error_at() - messages that follow are about a line of @file; NULL: of no file */
 void error_at(const char *file, unsigned int line);
 
 /** error_begin() - begin a message that the caller writes and ends */

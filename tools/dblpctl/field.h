@@ -23,9 +23,9 @@ struct values {
 
 /**
  * struct field - what is shown of an object
- * @attr: where it comes from
- * @column: above a table, NULL if it is not in it
- * @print: one of those below, or like them
+ * @attr: its attribute
+ * @column: heading in a table, NULL if it is not in the table
+ * @print: one of the functions below, or a similar one
  * @enum_names: by value, for print_enum()
  */
 struct field {
@@ -44,7 +44,7 @@ void print_fields(const struct field *fields, size_t n,
 
 struct heading heading(const struct field *f, const struct values *v);
 
-/* Each with what to show for an attribute that this kernel does not send */
+/* Each returns a default for an attribute that this kernel does not send */
 uint32_t get_u32(const struct values *v, uint16_t attr);
 uint64_t get_u64(const struct values *v, uint16_t attr);
 const char *get_string(const struct values *v, uint16_t attr);
@@ -62,7 +62,7 @@ void print_ratio(const struct field *f, const struct values *v);
 /** print_norm() - units of 2^-32, as 1.5 */
 void print_norm(const struct field *f, const struct values *v);
 void print_us(const struct field *f, const struct values *v);
-/** enum_name() - NULL if a newer kernel has a value that has no name here */
+/** enum_name() - name of a value, NULL if only a newer dblpctl knows it */
 const char *enum_name(const char *const *names, uint32_t n);
 void print_enum(const struct field *f, const struct values *v);
 void print_name(const struct field *f, const struct values *v);

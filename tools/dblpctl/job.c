@@ -41,7 +41,7 @@ static const struct field fields[] = {
 	F(OWNER, "OWNER", print_u32),
 };
 
-/* Of the bytes of a phase, how many were forgiven; 0 if there were none */
+/* Share of the bytes of a phase that were forgiven; 0 if there were no bytes */
 static void print_forgiven_share(const struct field *f, const struct values *v)
 {
 	uint64_t bytes = get_u64(v, DBLP_A_JOB_PHASE_BYTES);
@@ -67,7 +67,7 @@ static const struct field stats_fields[] = {
 	F(PHASE_TIME_MS, "MILLISECONDS", print_u64),
 };
 
-/* What clr can be set to */
+/* Values that clr can be set to */
 static const char *const switch_names[] = {
 	[DBLP_CLR_OFF] = "off",
 	[DBLP_CLR_ON] = "on",
@@ -172,8 +172,8 @@ static enum status do_flush(int argc, char **argv)
 	return object_flush(&jobs, DBLP_CMD_JOB_DEL, argc, argv);
 }
 
-/* While its detector is on, that says in which phase a job is; a phase that an
- * operator has set after that holds it
+/* While the detector is on it chooses the phase of a job; a phase that an operator
+ * sets after that holds the detector
  */
 static void save_job(const struct values *v)
 {
@@ -186,7 +186,7 @@ static void save_job(const struct values *v)
 	tb[DBLP_A_JOB_CLR] = NULL;
 	if (clr != DBLP_CLR_OFF)
 		tb[DBLP_A_JOB_PHASE] = NULL;
-	/* A detector that is off may have lost them */
+	/* Phases of a detector that is off may have been deleted */
 	if (!phase_exists(get_u32(v, DBLP_A_JOB_LOW_PHASE)))
 		tb[DBLP_A_JOB_LOW_PHASE] = NULL;
 	if (!phase_exists(get_u32(v, DBLP_A_JOB_HIGH_PHASE)))
@@ -224,24 +224,24 @@ static enum status do_help(int argc, char **argv)
 		"       [high-phase PHASE] [eta RATIO] [hold REPORTS]\n"
 		"\n"
 		"  JOB    number or name\n"
-		"  LOSS   as 0.8% or 8000ppm; inherit is what the phase says\n"
+		"  LOSS   as 0.8% or 8000ppm, or inherit: that of the phase\n"
 		"\n"
 		"  list   all jobs of this network namespace; without CAP_NET_ADMIN your own\n"
 		"  show   one of them\n"
 		"  stats  what its sockets have sent, by phase, and how long it was in each\n"
-		"  add    make one (this and the rest need CAP_NET_ADMIN)\n"
-		"  set    name it, give it to another user, or move all its sockets to another\n"
+		"  add    add a job (this and the rest need CAP_NET_ADMIN)\n"
+		"  set    rename it, give it to another user, or move all its sockets to another\n"
 		"         phase at once\n"
-		"  replace  set it if it is there, else add it\n"
-		"  del    forget a job that no socket is in\n"
-		"  flush  forget all of these\n"
+		"  replace  set it if it exists, else add it\n"
+		"  del    delete a job without sockets\n"
+		"  flush  delete all jobs without sockets\n"
 		"\n"
-		"Programs of its owner, at first who made it, put their sockets in a job by\n"
-		"DBLP_JOB; those of others need CAP_NET_ADMIN. From outside it is dblpctl\n"
-		"socket set ID job JOB. With clr on, the norms that the owner's report by\n"
-		"DBLP_NORM move the job: to low-phase (critical) with budget low while they\n"
-		"change by the share eta or more, and for hold reports after that, else to\n"
-		"high-phase (tolerant) with budget high. A phase that is set by hand holds\n"
+		"Programs put their sockets in a job by DBLP_JOB if the job's owner, at first the\n"
+		"user who added it, runs them; others need CAP_NET_ADMIN. An operator puts them\n"
+		"there by dblpctl socket set ID job JOB. With clr on, the norms that the owner's\n"
+		"programs report by DBLP_NORM move the job: to low-phase (critical) with budget\n"
+		"low while they change by the share eta or more, and for hold reports after that,\n"
+		"else to high-phase (tolerant) with budget high. A phase set by an operator stays\n"
 		"until clr is set to on again.");
 }
 

@@ -18,7 +18,7 @@
  */
 enum status find_job(const char *word, uint32_t *id);
 
-/** save_jobs() - print the commands that make all jobs */
+/** save_jobs() - print the commands that restore all jobs */
 enum status save_jobs(void);
 
 #endif /* DBLPCTL_JOB_H */

@@ -19,7 +19,7 @@
 #define FE(attr, column, names)	\
 	{ DBLP_A_EVENT_##attr, column, print_enum, names }
 
-/* As a name, which is the same on all machines */
+/* By name, as numbers differ between machines */
 static void print_error(const struct field *f, const struct values *v)
 {
 	int error = (int)get_u32(v, f->attr);
@@ -28,7 +28,7 @@ static void print_error(const struct field *f, const struct values *v)
 	print_string(heading(f, v), name ?: "unknown", NULL);
 }
 
-/* As text, no tag is not worth a word */
+/* Text omits a tag of 0 */
 static void print_tag(const struct field *f, const struct values *v)
 {
 	uint64_t tag = get_u64(v, f->attr);
@@ -42,7 +42,7 @@ _Static_assert(DBLP_A_EVENT_LOCAL_PORT == DBLP_A_EVENT_LOCAL_ADDR + 1 &&
 	       DBLP_A_EVENT_PEER_SCOPE == DBLP_A_EVENT_PEER_ADDR + 2,
 	       "order of the attributes of an address");
 
-/* What an event may have, in this order: each has some of it */
+/* Fields of events, in this order; each event has some of them */
 static const struct field fields[] = {
 	F(SOCKET, "socket", print_id),
 	F(LOCAL_ADDR, "local", print_addr),
@@ -73,7 +73,7 @@ static const struct field fields[] = {
 	F(ETA, "eta", print_ratio),
 };
 
-/* Kinds of events: the first word of the name of each */
+/* Kinds of events: the first words of their names */
 static const char *const kinds[] = { "conn", "msg", "job", "phase" };
 
 #define N_KINDS	(sizeof(kinds) / sizeof(kinds[0]))
@@ -106,7 +106,7 @@ static int print_message(const struct nlmsghdr *nlh)
 	struct values v = { event_attrs, tb };
 	size_t i;
 
-	/* A newer module may have others */
+	/* A newer module may have more events */
 	if (genl->cmd > DBLP_CMD_MAX || !event_names[genl->cmd] ||
 	    !is_wanted(event_names[genl->cmd]))
 		return 0;
@@ -119,7 +119,7 @@ static int print_message(const struct nlmsghdr *nlh)
 	return print_end();
 }
 
-/* The kernel had events for us that found no room; what follows is whole */
+/* The kernel had no room for some events; the next ones are complete */
 static int print_lost(void)
 {
 	print_event("lost", "events lost");
@@ -141,7 +141,7 @@ static enum status do_help(int argc, char **argv)
 		"  job    job-add, job-phase, job-del\n"
 		"  phase  phase-set, phase-del\n"
 		"\n"
-		"events lost means that more happened than could be told.");
+		"events lost means that events came faster than they could be delivered.");
 }
 
 static enum status read_kind(const char *word)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Names of what netlink numbers, generated from the netlink spec.
+ * Names of netlink attributes and commands, generated from the netlink spec.
  */
 #ifndef DBLPCTL_NAMES_H
 #define DBLPCTL_NAMES_H
@@ -9,8 +9,8 @@
 
 /**
  * struct counter - a counter of the network namespace
- * @name: as users see it; NULL for attributes that are no counter
- * @meaning: a few words
+ * @name: shown to users; NULL for attributes that are not counters
+ * @meaning: a short description
  */
 struct counter {
 	const char	*name;
@@ -27,7 +27,7 @@ extern const char *const param_attrs[DBLP_A_PARAM_MAX + 1];
 extern const char *const cc_attrs[DBLP_A_CC_MAX + 1];
 extern const char *const event_attrs[DBLP_A_EVENT_MAX + 1];
 
-/* By command, NULL for those that tell of no event */
+/* By command, NULL for commands that are not events */
 extern const char *const event_names[DBLP_CMD_MAX + 1];
 
 #endif /* DBLPCTL_NAMES_H */

@@ -8,8 +8,8 @@
 #include "dblpctl.h"
 
 /**
- * netns_enter() - go to another network namespace
- * @name: what `ip netns` calls it, or with a slash the path of its file
+ * netns_enter() - enter another network namespace
+ * @name: its name in `ip netns`, or with a slash the path of its file
  */
 enum status netns_enter(const char *name);
 

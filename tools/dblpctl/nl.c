@@ -16,7 +16,7 @@
 #include "err.h"
 #include "nl.h"
 
-/* What the kernel fills at most with one part of a dump */
+/* Largest part of a dump that the kernel sends */
 #define RECV_SIZE	32768
 #define SEND_SIZE	4096
 #define DUMP_TRIES	10
@@ -49,7 +49,7 @@ static void print_refusal(const struct nlmsghdr *nlh,
 	uint32_t attr = refused_attr(nlh, r);
 
 	error_begin();
-	/* A newer kernel may name one that is not known here */
+	/* A newer kernel may name an attribute that is unknown here */
 	if (attr <= attr_max && attr_names[attr])
 		fprintf(stderr, "%s: ", attr_names[attr]);
 	if (r->msg)
@@ -210,7 +210,7 @@ static int open_netlink(void)
 		return failed("cannot open netlink");
 	if (mnl_socket_setsockopt(sock, NETLINK_EXT_ACK, &on, sizeof(on)) ||
 	    mnl_socket_setsockopt(sock, NETLINK_CAP_ACK, &on, sizeof(on)))
-		return failed("cannot ask netlink for reasons");
+		return failed("cannot enable netlink error messages");
 	seq = (uint32_t)time(NULL);
 	return find_family();
 }
@@ -222,7 +222,7 @@ struct nlmsghdr *nl_request(uint8_t cmd, uint16_t flags)
 	return begin(buf, cmd, DBLP_FAMILY_VERSION, flags);
 }
 
-/* As transact(), a dump again until it is of one moment */
+/* As transact(), repeating a dump until it is consistent */
 static int attempt(struct nlmsghdr *nlh, struct nl_reply *reply,
 		   struct dblp_nl_end *r)
 {
@@ -242,7 +242,7 @@ static int attempt(struct nlmsghdr *nlh, struct nl_reply *reply,
 	if (err)
 		nl_reply_free(reply);
 	else if (torn)
-		complain("things change too fast here to list all of one moment");
+		complain("the list changed whenever it was read and may be inconsistent: try again");
 	return err;
 }
 
@@ -270,13 +270,13 @@ int nl_try(struct nlmsghdr *nlh, int *refused)
 
 int nl_listen(void)
 {
-	/* Where the kernel tells of families; its first group has this number */
+	/* The group in which the kernel announces families */
 	static const uint32_t families_group = GENL_ID_CTRL;
 
 	if (!sock && open_netlink())
 		return 1;
 	if (!events_group) {
-		complain("this module tells of no events: it is older than dblpctl");
+		complain("the loaded module is older than dblpctl and has no events: install both from one source");
 		return 1;
 	}
 	if (mnl_socket_setsockopt(sock, NETLINK_ADD_MEMBERSHIP, &events_group,
@@ -292,7 +292,7 @@ int nl_listen(void)
 	return 0;
 }
 
-/* Our family goes with the module, and nobody would say anything any more */
+/* Without the module there are no more events: detect that its family is gone */
 static int hear_of_family(const struct nlmsghdr *nlh)
 {
 	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);

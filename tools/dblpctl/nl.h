@@ -13,13 +13,13 @@
  * @cmd: DBLP_CMD_...
  * @flags: NLM_F_DUMP or 0
  *
- * Return: a message to add attributes to, good until the next one is begun.
+ * Return: a message to add attributes to, valid until the next call.
  */
 struct nlmsghdr *nl_request(uint8_t cmd, uint16_t flags);
 
 /**
- * struct nl_reply - the messages that came back
- * @msgs: all of them; each begins where the one before it ends, aligned
+ * struct nl_reply - the messages of a reply
+ * @msgs: all messages, one after the other, aligned
  * @len: their length
  */
 struct nl_reply {
@@ -34,8 +34,8 @@ struct nl_reply {
  * @attr_max: highest attribute of @attr_names
  * @reply: filled, for nl_reply_free()
  *
- * A dump during which what is dumped changed is asked for again. If that is so
- * each time, an error message says that the last one is not of one moment.
+ * A dump that was interrupted by a change is repeated. If all attempts are
+ * interrupted, an error message says that the last one may be inconsistent.
  *
  * Return: 0, or 1 after an error message.
  */
@@ -62,18 +62,18 @@ void nl_attrs(const struct nlmsghdr *nlh, const struct nlattr **tb,
 	      uint16_t max);
 
 /**
- * nl_listen() - be told what happens from now on
+ * nl_listen() - subscribe to events
  *
  * Return: 0, or 1 after an error message.
  */
 int nl_listen(void);
 
 /**
- * nl_hear() - wait for events, one or some
- * @each: gets them
+ * nl_hear() - wait for one or more events
+ * @each: called for each event
  *
- * Return: 0, the first that @each returns and is not, -1 if events were lost, or
- * 1 after an error message, also that the module was removed.
+ * Return: 0, the first other value that @each returns, -1 if events were lost, or 1
+ * after an error message, including that the module was removed.
  */
 int nl_hear(int (*each)(const struct nlmsghdr *nlh));
 

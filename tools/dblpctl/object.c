@@ -24,7 +24,7 @@ static void print_one(const struct object *o, const struct nlmsghdr *nlh)
 typedef enum status each_fn(const struct object *o, const struct values *v,
 			    void *arg);
 
-/* Calls @each for all of a dump, until one fails */
+/* Calls @each for each object of a dump, until one call fails */
 static enum status walk(const struct object *o, const struct nl_reply *reply,
 			each_fn *each, void *arg)
 {
@@ -55,7 +55,7 @@ static enum status for_each(const struct object *o, each_fn *each, void *arg)
 	return status;
 }
 
-/* What is looked for, and what was found */
+/* A search by name, and its result */
 struct search {
 	const char	*name;
 	uint32_t	id;
@@ -81,7 +81,7 @@ static enum status find_name(const struct object *o, const char *name,
 	struct search search = { .name = name };
 	enum status status = STATUS_OK;
 
-	/* Those without a name are not found by none */
+	/* An empty name does not match objects without a name */
 	if (*name)
 		status = for_each(o, compare_one, &search);
 	if (status)
@@ -125,7 +125,7 @@ enum status object_take(const struct object *o, int *argc, char ***argv,
 	return status;
 }
 
-/* What a list has of all objects */
+/* Which objects a list shows */
 struct choice {
 	bool		(*wanted)(const struct values *v, const void *arg);
 	const void	*arg;
@@ -164,7 +164,7 @@ enum status object_list(const struct object *o, int argc, char **argv)
 	return no_more(argc, argv) ?: object_list_if(o, NULL, NULL);
 }
 
-/* Sends a request about an object; its answer is printed, if @print is there */
+/* Sends a request about an object; prints the reply unless @print is NULL */
 static enum status talk(const struct object *o, struct nlmsghdr *nlh,
 			void (*print)(const struct object *o,
 				      const struct nlmsghdr *nlh))
@@ -243,14 +243,14 @@ bool object_exists(const struct object *o, uint32_t id)
 	return !nl_try(nlh, &refused) && !refused;
 }
 
-/* The words for one that need not be there yet: none behind its number will do */
+/* The words for a new object: its number, and perhaps keywords */
 static enum status read_new(const struct object *o,
 			    const struct keyword *keywords, int argc,
 			    char **argv, uint32_t *id,
 			    struct value values[WORDS_MAX])
 {
 	if (!argc)
-		return usage_error("which number shall the %s have?", o->name);
+		return usage_error("a new %s needs a number", o->name);
 	if (parse_id(argv[0], id))
 		return usage_error("'%s' is not a number for a %s", argv[0],
 				   o->name);
@@ -300,7 +300,7 @@ static enum status flush_one(const struct object *o, const struct values *v,
 		return STATUS_FAILED;
 	if (!refused || refused == EBUSY || refused == ENOENT)
 		return STATUS_OK;
-	/* Once more, for the reason */
+	/* Repeat it to print the reason */
 	return object_change(o, *del, get_u32(v, o->id_attr), NULL, NULL);
 }
 

@@ -17,14 +17,14 @@
 
 /**
  * struct object - a kind of object
- * @name: what users call it
+ * @name: for users
  * @attr_names: names of its attributes, by attribute
  * @attr_max: highest attribute
  * @id_attr: attribute with its number
  * @name_attr: attribute with its name, 0 if it has none
  * @get: command that gets one, or dumps all
  * @fields: what is shown of it
- * @n_fields: how many these are
+ * @n_fields: number of @fields
  */
 struct object {
 	const char		*name;
@@ -43,13 +43,13 @@ struct object {
  * @word: its number or its name
  * @id: filled
  *
- * The kernel is asked for names, so no request may be begun yet. A number may
- * be one that no object has.
+ * Looking up a name sends a request, so no other request may have been begun. The
+ * object need not exist if @word is a number.
  */
 enum status object_find(const struct object *o, const char *word,
 			uint32_t *id);
 
-/** object_take() - take an object off the words, as object_find() */
+/** object_take() - take an object from the words, as object_find() */
 enum status object_take(const struct object *o, int *argc, char ***argv,
 			uint32_t *id);
 
@@ -57,22 +57,22 @@ enum status object_take(const struct object *o, int *argc, char ***argv,
 enum status object_list(const struct object *o, int argc, char **argv);
 
 /**
- * object_list_if() - print some
+ * object_list_if() - print some objects
  * @o: kind
- * @wanted: is one of them to be printed?
- * @arg: for it
+ * @wanted: is an object to be printed?
+ * @arg: for @wanted
  */
 enum status object_list_if(const struct object *o,
 			   bool (*wanted)(const struct values *v,
 					  const void *arg),
 			   const void *arg);
 
-/** object_get() - give @print the message about the one object of the words */
+/** object_get() - call @print with the message about the object in the words */
 enum status object_get(const struct object *o, int argc, char **argv,
 		       void (*print)(const struct object *o,
 				     const struct nlmsghdr *nlh));
 
-/** object_show() - print the one object of the words */
+/** object_show() - print the object in the words */
 enum status object_show(const struct object *o, int argc, char **argv);
 
 /**
@@ -102,7 +102,7 @@ enum status object_del(const struct object *o, uint8_t cmd, int argc,
 /**
  * object_replace() - add an object, or change it if it is there
  * @o: kind
- * @add: command that makes one
+ * @add: command that adds one
  * @set: command that changes one
  * @keywords: what can be set
  * @argc: words
@@ -112,14 +112,14 @@ enum status object_replace(const struct object *o, uint8_t add, uint8_t set,
 			   const struct keyword *keywords, int argc,
 			   char **argv);
 
-/** object_flush() - delete all that are not in use; no word may be left */
+/** object_flush() - delete all objects not in use; no word may be left */
 enum status object_flush(const struct object *o, uint8_t del, int argc,
 			 char **argv);
 
-/** object_exists() - does the kernel know one of this number? */
+/** object_exists() - is there an object with this number? */
 bool object_exists(const struct object *o, uint32_t id);
 
-/** object_save() - have @write print the commands that make each of them */
+/** object_save() - call @write for each object, to print commands that restore it */
 enum status object_save(const struct object *o,
 			void (*write)(const struct values *v));
 

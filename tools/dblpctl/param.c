@@ -38,7 +38,7 @@ static const struct keyword keywords[] = {
 _Static_assert(sizeof(keywords) / sizeof(keywords[0]) ==
 	       N_FIELDS(fields) + 1, "a keyword for each field");
 
-/* Asks for all of them; @reply is to be freed if that went well */
+/* Reads all parameters; the caller frees @reply if that succeeds */
 static enum status get_params(struct nl_reply *reply, const struct nlattr **tb)
 {
 	if (nl_talk(nl_request(DBLP_CMD_PARAM_GET, 0), param_attrs,
@@ -48,7 +48,7 @@ static enum status get_params(struct nl_reply *reply, const struct nlattr **tb)
 	return STATUS_OK;
 }
 
-/* Prints @n of them from the one with number @first on */
+/* Prints @n parameters from number @first on */
 static enum status print_params(size_t first, size_t n)
 {
 	const struct nlattr *tb[DBLP_A_PARAM_MAX + 1];
@@ -127,14 +127,14 @@ static enum status do_help(int argc, char **argv)
 		"       dblpctl param set [congestion CC] [cap SHARE] [timeout TIME]\n"
 		"                         [keepalive TIME]\n"
 		"\n"
-		"  list   what sockets made from now on in this network namespace begin with\n"
+		"  list   defaults of new sockets in this network namespace\n"
 		"  show   one of these\n"
-		"  set    change it (needs CAP_NET_ADMIN); sockets that there are stay as they\n"
-		"         are, and so do connections that their listeners accept:\n"
-		"         congestion  control of congestion, see dblpctl cc list\n"
+		"  set    change it (needs CAP_NET_ADMIN); existing sockets, and connections that\n"
+		"         they accept, keep their settings:\n"
+		"         congestion  congestion control, see dblpctl cc list\n"
 		"         cap         most loss that is accepted, whatever the peer allows\n"
-		"         timeout     how long a peer may be silent though it has to answer\n"
-		"         keepalive   how long before a silent peer is asked (SO_KEEPALIVE)");
+		"         timeout     how long a peer may owe an answer (DBLP_USER_TIMEOUT)\n"
+		"         keepalive   silence before a keepalive probe (SO_KEEPALIVE)");
 }
 
 enum status do_param(int argc, char **argv)

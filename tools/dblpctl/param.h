@@ -7,7 +7,7 @@
 
 #include "dblpctl.h"
 
-/** save_params() - print the command that sets all of them */
+/** save_params() - print the command that restores all parameters */
 enum status save_params(void);
 
 #endif /* DBLPCTL_PARAM_H */

@@ -13,7 +13,7 @@
 
 #include "doctor.h"
 
-/* Nobody listens there: the peer's kernel says so, as to traceroute */
+/* As traceroute: no program listens there, so the peer's kernel answers by ICMP */
 #define PROBE_PORT	33434
 #define PROBE_MS	700
 #define PROBE_TRIES	2
@@ -46,7 +46,7 @@ static int probe_socket(const struct sockaddr_dblp *addr)
 	return -1;
 }
 
-/* Sends one packet of @len bytes, and waits for the peer's refusal of it */
+/* Sends one packet of @len bytes and waits for the ICMP answer */
 static enum probe probe_once(int fd, size_t len)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -78,7 +78,7 @@ static enum probe probe(const struct sockaddr_dblp *addr, size_t len)
 	return result;
 }
 
-/* MTU of the device on the way, whatever was learned of the way behind it */
+/* MTU of the outgoing device, not of the path */
 static int device_mtu(const struct sockaddr_dblp *addr)
 {
 	bool v4 = IN6_IS_ADDR_V4MAPPED(&addr->sdblp_addr);
@@ -105,29 +105,29 @@ static void check_mtu(const struct sockaddr_dblp *addr, const char *address)
 	if (mtu <= (int)headers) {
 		snprintf(command, sizeof(command), "ip route get %s", address);
 		doctor_says(VERDICT_BAD, "route", command,
-			    "there is no way to %s", address);
+			    "there is no route to %s", address);
 		return;
 	}
 	if (probe(addr, 64) != PROBE_ARRIVED) {
 		doctor_says(VERDICT_NOTE, "mtu", "",
-			    "%s does not answer UDP probes, so nothing is known of larger ones",
+			    "%s does not answer UDP probes, so its path MTU is unknown",
 			    address);
 		return;
 	}
 	if (probe(addr, (size_t)mtu - headers) == PROBE_ARRIVED) {
 		doctor_says(VERDICT_OK, "mtu", "",
-			    "packets of %d bytes get to %s", mtu, address);
+			    "packets of %d bytes reach %s", mtu, address);
 		return;
 	}
 	snprintf(command, sizeof(command),
 		 "sudo ip link set dev \"$(ip -o route get %s | sed 's/.* dev \\([^ ]*\\).*/\\1/')\" mtu 1500",
 		 address);
 	doctor_says(VERDICT_BAD, "mtu", command,
-		    "packets of %d bytes, the MTU here, do not get to %s: another one is smaller",
+		    "packets of %d bytes, the MTU here, do not reach %s: an MTU on the path is smaller",
 		    mtu, address);
 }
 
-/* errno of a connection, 0 if it came about */
+/* errno of connecting, 0 if it succeeded */
 static int try_connect(const struct sockaddr_dblp *addr)
 {
 	int fd = dblp_socket(addr, 0), err;
@@ -154,7 +154,7 @@ static void check_port(const struct sockaddr_dblp *addr, const char *address)
 		snprintf(command, sizeof(command),
 			 "dblpctl socket list state listen (there)");
 		doctor_says(VERDICT_BAD, "port", command,
-			    "UDP port %u of %s is open, but nobody listens",
+			    "UDP port %u of %s is open, but no program listens",
 			    port, address);
 		break;
 	case ETIMEDOUT:
@@ -162,7 +162,7 @@ static void check_port(const struct sockaddr_dblp *addr, const char *address)
 			 "sudo nft insert rule inet filter input udp dport %u accept (there)",
 			 port);
 		doctor_says(VERDICT_BAD, "port", command,
-			    "UDP port %u of %s does not answer: it is blocked, or there is no module",
+			    "UDP port %u of %s does not answer: it is blocked, or dblp is not loaded there",
 			    port, address);
 		break;
 	default:

@@ -111,15 +111,15 @@ static enum status do_help(int argc, char **argv)
 		"\n"
 		"  list   all phases of this network namespace\n"
 		"  show   one of them\n"
-		"  set    change a phase, or make one; sockets in it follow at once, as far\n"
-		"         as they have no settings of their own (needs CAP_NET_ADMIN):\n"
+		"  set    change a phase, or add one; its sockets follow at once, unless they\n"
+		"         have settings of their own (needs CAP_NET_ADMIN):\n"
 		"         loss   share that may be missing in what they send\n"
 		"         close  when a receiver closes a message: full, eager or early\n"
-		"         order  in which segments go out: auto, sequential or shuffled\n"
+		"         order  in which segments are sent: auto, sequential or shuffled\n"
 		"         fill   what a reader finds where bytes are missing: zero or keep\n"
-		"         name   what it is called; a new phase needs one\n"
-		"  del    forget a phase that no socket is in\n"
-		"  flush  forget all of these");
+		"         name   its name; a new phase needs one\n"
+		"  del    delete a phase without sockets\n"
+		"  flush  delete all phases without sockets");
 }
 
 enum status do_phase(int argc, char **argv)

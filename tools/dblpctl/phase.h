@@ -15,15 +15,15 @@
  * @word: its number or its name
  * @id: filled
  *
- * The kernel is asked for names, so no request may be begun yet. A number may
- * be one that no phase has.
+ * Looking up a name sends a request, so no other request may have been begun. The
+ * phase need not exist if @word is a number.
  */
 enum status find_phase(const char *word, uint32_t *id);
 
-/** phase_exists() - does the kernel know a phase of this number? */
+/** phase_exists() - is there a phase with this number? */
 bool phase_exists(uint32_t id);
 
-/** save_phases() - print the commands that make all phases */
+/** save_phases() - print the commands that restore all phases */
 enum status save_phases(void);
 
 #endif /* DBLPCTL_PHASE_H */

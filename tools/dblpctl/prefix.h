@@ -9,9 +9,9 @@
 #include <stdbool.h>
 
 /**
- * struct prefix - addresses that begin alike
+ * struct prefix - an address prefix
  * @addr: IPv6, or IPv4-mapped
- * @bits: of @addr that count
+ * @bits: prefix length
  */
 struct prefix {
 	struct in6_addr	addr;
@@ -27,7 +27,7 @@ struct prefix {
  */
 const char *parse_prefix(const char *text, struct prefix *p);
 
-/** prefix_has() - does @addr begin so? */
+/** prefix_has() - is @addr in a prefix? */
 bool prefix_has(const struct prefix *p, const struct in6_addr *addr);
 
 #endif /* DBLPCTL_PREFIX_H */

@@ -17,7 +17,7 @@
 #define COLUMNS_MAX	32
 
 static bool json, pretty, timestamps, in_array, on_line;
-/* JSON: levels open, and whether the innermost has something in it */
+/* JSON: number of open levels, and whether the innermost is not empty */
 static int depth;
 static bool begun;
 
@@ -144,7 +144,7 @@ static void table_flush(void)
 	memset(&table, 0, sizeof(table));
 }
 
-/* Text of a value among others on a line; an empty one is not there */
+/* Text of a value on a line; an empty value is omitted */
 static void line_value(const char *column, const char *text)
 {
 	if (!column || !*text)
@@ -173,7 +173,7 @@ static void text_value(struct heading h, const char *text, bool number)
 	if (!h.key)
 		return;
 	snprintf(label, sizeof(label), "%s", h.key);
-	/* As text, a time comes with its unit */
+	/* In text, the value has its unit */
 	i = strlen(label);
 	if (i > 3 && (!strcmp(label + i - 3, "_us") ||
 		      !strcmp(label + i - 3, "_ms")))

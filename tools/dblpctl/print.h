@@ -13,11 +13,10 @@
 #include <stdint.h>
 
 /**
- * struct heading - what a value is called
- * @key: in JSON, and with spaces for _ beside an object alone; NULL if the
- *	value repeats others and goes to tables only
- * @column: above a table, or before it on a line, NULL if the value is not in
- *	it
+ * struct heading - name of a value
+ * @key: in JSON, and with spaces for _ beside a single object; NULL if the value
+ *	repeats others and is only for tables
+ * @column: above a table or before the value on a line, NULL if it is not in one
  */
 struct heading {
 	const char	*key;
@@ -27,19 +26,19 @@ struct heading {
 void print_begin(bool json, bool pretty, bool timestamps);
 
 /**
- * print_end() - write out; what follows is another object or array
+ * print_end() - write the output; another object or array may follow
  *
  * Return: 0, or 1 after an error message.
  */
 int print_end(void);
 
-/** print_gap() - as text, an empty line between two of the same */
+/** print_gap() - in text, an empty line between two objects */
 void print_gap(void);
 
-/** print_is_json() - is JSON wanted? */
+/** print_is_json() - is the output JSON? */
 bool print_is_json(void);
 
-/** print_is_table() - is room scarce where the next value goes? */
+/** print_is_table() - is the next value in a table or on a line? */
 bool print_is_table(void);
 
 void print_array(void);
@@ -47,10 +46,10 @@ void print_array_end(void);
 void print_object(void);
 void print_object_end(void);
 
-/** print_line() - objects that follow are, as text, on one line each */
+/** print_line() - in text, print the next objects on one line each */
 void print_line(void);
 
-/** print_uint() - a number; @text is how people like it, NULL for the digits */
+/** print_uint() - a number; @text is for people, NULL for the digits */
 void print_uint(struct heading h, uint64_t n, const char *text);
 
 /** print_bool() - true or false in JSON, yes or no in text */
@@ -59,10 +58,10 @@ void print_bool(struct heading h, bool b);
 /** print_real() - a number with one digit behind the point */
 void print_real(struct heading h, double x);
 
-/** print_timestamp() - the time of day, if it is wanted */
+/** print_timestamp() - the time of day, with --timestamp */
 void print_timestamp(void);
 
-/** print_string() - a string; @text is how people like it, NULL for @s */
+/** print_string() - a string; @text is for people, NULL for @s */
 void print_string(struct heading h, const char *s, const char *text);
 
 #endif /* DBLPCTL_PRINT_H */

@@ -11,7 +11,7 @@
 #include "phase.h"
 #include "print.h"
 
-/* Jobs are in phases, so these go last and come first */
+/* Jobs refer to phases: delete jobs first, restore phases first */
 static enum status save(void)
 {
 	puts("# What was set, for dblpctl -b");
@@ -26,10 +26,10 @@ enum status do_save(int argc, char **argv)
 		puts("Usage: dblpctl save\n"
 		     "\n"
 		     "Prints the phases, jobs and parameters of the network namespace as commands\n"
-		     "that dblpctl -b FILE runs to have them again.");
+		     "that restore them when run by dblpctl -b FILE.");
 		return no_more(argc - 1, argv + 1);
 	}
 	if (print_is_json())
-		return usage_error("what is saved are commands, not JSON");
+		return usage_error("save prints commands, not JSON: leave out -j");
 	return no_more(argc, argv) ?: save();
 }

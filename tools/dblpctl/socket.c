@@ -16,7 +16,7 @@
 #include "units.h"
 #include "words.h"
 
-/* Bytes missing in what was sent, whether they had been sent or not */
+/* Bytes forgiven, whether they had been sent or not */
 static void print_forgiven(const struct field *f, const struct values *v)
 {
 	struct heading sum = { NULL, f->column };
@@ -45,7 +45,7 @@ static const char *const auth_names[] = {
 	NULL
 };
 
-/* What is shown of a socket, in this order */
+/* Fields of a socket, in this order */
 #define F(attr, column, print)	{ DBLP_A_SOCKET_##attr, column, print, NULL }
 #define ENUM(attr, column, names) \
 	{ DBLP_A_SOCKET_##attr, column, print_enum, names }
@@ -129,7 +129,7 @@ static const struct keyword keywords[] = {
 	{ NULL, 0, NULL, NULL, NULL },
 };
 
-/* What a list may be limited to */
+/* Filters of a list */
 enum filter {
 	BY_JOB,
 	BY_PHASE,
@@ -152,7 +152,7 @@ static const struct keyword filters[] = {
 	{ NULL, 0, NULL, NULL, NULL },
 };
 
-/* Without a port, a socket has no address at that end */
+/* A socket without a port has no address at that end */
 static bool is_at(const struct values *v, uint16_t attr, const char *text)
 {
 	struct in6_addr addr = get_addr(v, attr);
@@ -208,16 +208,16 @@ static enum status do_help(int argc, char **argv)
 		"       dblpctl [OPTION...] socket show ID\n"
 		"       dblpctl socket set ID [loss SHARE] [cap SHARE] [phase PHASE] [job JOB]\n"
 		"\n"
-		"  list   sockets of this network namespace: all, or those that are in this\n"
-		"         job and phase, in this state, and that have such addresses:\n"
+		"  list   sockets of this network namespace: all, or those in this job, phase\n"
+		"         and state, and with addresses that match:\n"
 		"         10.0.0.0/24, fd00::/8 or 10.0.0.1\n"
 		"  show   all that is known of one socket\n"
 		"  set    change a live socket (needs CAP_NET_ADMIN):\n"
-		"         loss   share that may be missing in what it sends, under way too\n"
+		"         loss   share that may be missing in what it sends, now and later\n"
 		"         cap    most loss that it accepts, whatever its peer allows\n"
-		"         phase  the phase that it is in\n"
-		"         job    the job that it is in, or none\n"
-		"         loss and phase may be 'inherit': as if it were not set");
+		"         phase  its phase\n"
+		"         job    its job, or none\n"
+		"         loss and phase may be 'inherit', which unsets them");
 }
 
 enum status do_socket(int argc, char **argv)

@@ -16,12 +16,12 @@
 
 #define N_COUNTERS	(DBLP_A_STATS_MAX + 1)
 
-/* What a request for them may be refused for */
+/* Names of attributes in a refusal */
 static const char *const stats_attrs[DBLP_A_STATS_MAX + 1] = {
 	[DBLP_A_STATS_NONZERO] = "nonzero",
 };
 
-/* What is asked for */
+/* Which counters to show */
 enum stats_which {
 	STATS_DEFAULT,
 	STATS_ALL,
@@ -31,8 +31,8 @@ enum stats_which {
 /**
  * struct stats_args - the words behind "stats"
  * @which: counters
- * @interval_ms: 0, or how often their rates are shown
- * @count: how many times, 0 for ever
+ * @interval_ms: interval at which rates are shown, 0: show counters once
+ * @count: number of times, 0: until interrupted
  */
 struct stats_args {
 	enum stats_which	which;
@@ -43,8 +43,8 @@ struct stats_args {
 /**
  * struct sample - the counters at one time
  * @at: seconds
- * @there: by attribute: the kernel has named it
- * @n: by attribute, 0 if it was not named
+ * @there: by attribute: the kernel sent it
+ * @n: by attribute, 0 if it was not sent
  */
 struct sample {
 	double		at;
@@ -117,8 +117,8 @@ static void print_rates(const struct sample *old, const struct sample *new,
 	print_object_end();
 }
 
-/* Sleeps until @ms after @next, which moves on: what printing takes adds up to
- * nothing
+/* Sleeps until @ms after @next and advances @next, so that the time of printing does
+ * not add up
  */
 static void sleep_until_next(struct timespec *next, uint32_t ms)
 {
@@ -160,7 +160,7 @@ static enum status read_interval(const char *word, uint32_t *ms)
 	const char *wrong;
 	uint32_t seconds;
 
-	/* A bare number is of seconds, as with vmstat */
+	/* A number without a unit is in seconds, as with vmstat */
 	if (*word && strspn(word, "0123456789") == strlen(word)) {
 		wrong = parse_id(word, &seconds);
 		if (!wrong && seconds > UINT32_MAX / 1000)
@@ -171,7 +171,7 @@ static enum status read_interval(const char *word, uint32_t *ms)
 	}
 	if (wrong)
 		return usage_error("'%s' %s", word, wrong);
-	return *ms ? STATUS_OK : usage_error("'%s' is no time", word);
+	return *ms ? STATUS_OK : usage_error("'%s' is not a time above 0", word);
 }
 
 static enum status read_count(const char *word, uint32_t *count)
@@ -181,7 +181,7 @@ static enum status read_count(const char *word, uint32_t *count)
 	return STATUS_OK;
 }
 
-/* Takes one of "all", "nonzero", "-i TIME" and "-c COUNT" off the words */
+/* Takes one of "all", "nonzero", "-i TIME" and "-c COUNT" from the words */
 static enum status read_one(int *argc, char ***argv, struct stats_args *args)
 {
 	const char *word = **argv, *value = *argc > 1 ? (*argv)[1] : NULL;
@@ -221,9 +221,9 @@ static enum status do_help(int argc, char **argv)
 	puts("Usage: dblpctl [OPTION...] stats [all | nonzero] [-i TIME [-c COUNT]]\n"
 	     "\n"
 	     "  all, nonzero  which counters are shown; all is the default\n"
-	     "  -i TIME       show how much they rise in a second, again and again after\n"
-	     "                TIME (1, 500ms); those that do not rise only with all\n"
-	     "  -c COUNT      so many times\n");
+	     "  -i TIME       show rates per second, at intervals of TIME (1, 500ms);\n"
+	     "                rates of 0 only with all\n"
+	     "  -c COUNT      show them COUNT times\n");
 	for (i = 0; i < N_COUNTERS; i++)
 		if (counters[i].name)
 			printf("  %-22s%s\n", counters[i].name,

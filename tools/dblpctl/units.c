@@ -26,7 +26,7 @@ static unsigned int digit(char c)
 	return UINT32_MAX;
 }
 
-/* Takes digits off @text; false once the number exceeds 32 bits */
+/* Reads digits and moves @text behind them; false if the number exceeds 32 bits */
 static bool take_digits(const char **text, unsigned int base, uint64_t *n)
 {
 	for (*n = 0; digit(**text) < base; (*text)++) {
@@ -38,8 +38,8 @@ static bool take_digits(const char **text, unsigned int base, uint64_t *n)
 }
 
 /*
- * Takes what follows the point of a number whose one is @unit ppm, a power of
- * ten, and adds it
+ * Reads the digits behind the point of a number whose unit is @unit ppm, a power of
+ * ten, and adds them to @ppm
  */
 static const char *take_fraction(const char **text, unsigned int unit,
 				 uint64_t *ppm)
@@ -104,7 +104,7 @@ static const struct {
 
 #define SCALE_MAX	1000000000	/* of a fraction of a time */
 
-/* Takes what follows the point of a time in @unit, adds it as milliseconds */
+/* Reads the digits behind the point of a time in @unit, adds them to @ms */
 static const char *take_part(const char **text, uint32_t unit, uint64_t *ms)
 {
 	const char *start = *text;
@@ -200,7 +200,7 @@ const char *parse_id(const char *text, uint32_t *id)
 	return NULL;
 }
 
-/* Zeros behind the point say nothing */
+/* Removes trailing zeros behind the point */
 static void cut_zeros(char *buf)
 {
 	size_t len = strlen(buf);
@@ -243,7 +243,7 @@ void format_count(char buf[UNITS_TEXT], uint64_t n)
 		snprintf(buf, UNITS_TEXT, "%" PRIu64, n);
 		return;
 	}
-	/* Rounded down: what is not all there must not look so */
+	/* Rounded down: 99.99 % must not look like all */
 	for (; unit[1] && n / scale >= 1000; unit++)
 		scale *= 1000;
 	if (n / scale >= 100)
@@ -257,7 +257,7 @@ void format_ms(char buf[UNITS_TEXT], uint32_t ms)
 {
 	size_t i = 0;
 
-	/* The largest of which it is a whole number */
+	/* The largest unit of which it is a multiple */
 	while (ms % times[i].ms || (!ms && times[i].ms != 1))
 		i++;
 	snprintf(buf, UNITS_TEXT, "%" PRIu32 "%s", ms / times[i].ms,

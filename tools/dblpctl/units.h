@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Enough for any text that is written here */
+/* Room for any text that the functions below write */
 #define UNITS_TEXT	40
 
 /**
  * parse_share() - a share of loss
  * @text: "2%", "0.8%" or "8000ppm"
- * @ppm: where it goes, may be over a million: that is for the kernel to refuse
+ * @ppm: filled; may be over a million, which the kernel refuses
  *
  * Return: NULL, or what is wrong with @text.
  */
@@ -24,7 +24,7 @@ const char *parse_share(const char *text, uint32_t *ppm);
 /**
  * parse_id() - the number of a socket
  * @text: "31" or "0x1f"
- * @id: where it goes
+ * @id: filled
  *
  * Return: NULL, or what is wrong with @text.
  */
@@ -33,7 +33,7 @@ const char *parse_id(const char *text, uint32_t *id);
 /**
  * parse_ms() - a time
  * @text: "10ms", "1.5s", "2min" or "1h"
- * @ms: where it goes
+ * @ms: filled
  *
  * Return: NULL, or what is wrong with @text.
  */
@@ -42,7 +42,7 @@ const char *parse_ms(const char *text, uint32_t *ms);
 /**
  * parse_ratio() - a ratio
  * @text: "0.5" or "2"
- * @ppm: where it goes
+ * @ppm: filled
  *
  * Return: NULL, or what is wrong with @text.
  */

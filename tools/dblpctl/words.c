@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What follows a verb.
+ * Keywords and values behind a verb.
  */
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #include "units.h"
 #include "words.h"
 
-/* What a parser has said of @word: NULL if nothing is wrong */
+/* An error message if a parser returned what is @wrong with @word, not NULL */
 static enum status judge(const char *word, const char *wrong)
 {
 	return wrong ? usage_error("'%s' %s", word, wrong) : STATUS_OK;
@@ -190,8 +190,8 @@ static void write_word(const struct keyword *k, uint32_t n)
 	if (k->read == read_enum)
 		name = enum_name(k->names, n);
 	if (k->read == read_enum && !name) {
-		complain("%s: this dblpctl has no word for %" PRIu32
-			 ", it is left out", k->name, n);
+		complain("%s: this dblpctl does not know value %" PRIu32
+			 ", which is left out", k->name, n);
 		return;
 	}
 	if (k->read == read_share || k->read == read_own_share)

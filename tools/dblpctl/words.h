@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What follows a verb: "loss 2% close early", in any order.
+ * Keywords and values behind a verb, in any order: "loss 2% close early".
  */
 #ifndef DBLPCTL_WORDS_H
 #define DBLPCTL_WORDS_H
@@ -12,12 +12,12 @@
 #include "dblpctl.h"
 #include "field.h"
 
-/* More than any verb has */
+/* More keywords than any verb has */
 #define WORDS_MAX	12
 
 /**
- * struct value - what was given for a keyword
- * @given: whether it was
+ * struct value - value of a keyword
+ * @given: the keyword was given
  * @n: number
  * @text: not NULL if it is a string
  */
@@ -28,11 +28,11 @@ struct value {
 };
 
 /**
- * struct keyword - something that can be set
- * @name: any beginning of it will do; the first that fits is taken
+ * struct keyword - a setting
+ * @name: may be abbreviated; the first keyword that fits is taken
  * @attr: attribute
  * @needs: kind of value, with an example
- * @read: makes a value of a word, or complains
+ * @read: reads a value from a word, or prints an error message
  * @names: of an enumeration, by value; NULL behind the last
  */
 struct keyword {
@@ -62,7 +62,7 @@ enum status read_name(const struct keyword *k, const char *word,
 enum status read_phase(const struct keyword *k, const char *word,
 		       struct value *v);
 
-/** read_prefix() - checks a prefix for parse_prefix(), keeps the text */
+/** read_prefix() - checks a prefix by parse_prefix(), keeps the text */
 enum status read_prefix(const struct keyword *k, const char *word,
 			struct value *v);
 
@@ -83,22 +83,21 @@ enum status read_own_phase(const struct keyword *k, const char *word,
  * @argv: words
  * @values: filled, by keyword
  *
- * A value may be looked up in the kernel, so no request may be begun yet.
+ * Looking up a value may send a request, so no other request may have been begun.
  */
 enum status read_words(const struct keyword *keywords, int argc, char **argv,
 		       struct value values[WORDS_MAX]);
 
-/** put_words() - add what was given to a request */
+/** put_words() - add the given values to a request */
 void put_words(struct nlmsghdr *nlh, const struct keyword *keywords,
 	       const struct value values[WORDS_MAX]);
 
 /**
- * write_words() - print what read_words() would read, as text
+ * write_words() - print attributes as words for read_words()
  * @keywords: the last has no name
- * @v: attributes; what is absent or an empty name is left out
+ * @v: attributes; absent ones and empty names are left out
  *
- * Whatever an operator can set has to be known to this function: see
- * dblpctl save.
+ * dblpctl save needs this for every setting of an operator.
  */
 void write_words(const struct keyword *keywords, const struct values *v);
 
