@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Making connections, and whole messages on them. */
+/* Connections, and whole messages on them. */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include "conn.h"
 
 /*
- * The first message of each connection: two ends that were told different
- * things would wait for each other forever. Network byte order.
+ * The first message of each connection, since two ends with different options would
+ * wait for each other forever. Network byte order.
  */
 struct hello {
 	char		magic[8];
@@ -52,14 +52,14 @@ const struct proto *proto_find(const char *name)
 	return NULL;
 }
 
-/* Where the listening end is */
+/* Address of the listening end */
 static struct sockaddr_dblp make_addr(unsigned int port)
 {
 	struct sockaddr_dblp addr;
 
 	errno = 0;
 	if (dblp_addr_parse(cfg.address, &addr) || addr.sdblp_port)
-		fail("'%s' is no address", cfg.address);
+		fail("--address: '%s' is not an IPv4 or IPv6 address", cfg.address);
 	addr.sdblp_port = htons(port);
 	return addr;
 }
@@ -75,6 +75,18 @@ static void set_buffers(int fd, const struct proto *proto)
 		fail("%s: setting the buffers", proto->name);
 }
 
+static void set_cc(int fd, const struct proto *proto, const char *cc)
+{
+	errno = 0;
+	if (!proto->cc_level)
+		lacking("%s has no choice of congestion control", proto->name);
+	if (!setsockopt(fd, proto->cc_level, proto->cc_option, cc, strlen(cc)))
+		return;
+	if (errno == ENOENT || errno == EINVAL)
+		lacking("%s has no congestion control '%s'", proto->name, cc);
+	fail("setting the congestion control");
+}
+
 static int open_socket(const struct flavour *f,
 		       const struct sockaddr_dblp *addr)
 {
@@ -87,7 +99,10 @@ static int open_socket(const struct flavour *f,
 		lacking("this kernel has no %s", proto->name);
 	if (errno)
 		fail("%s: socket()", proto->name);
-	proto->setup(fd, f->cc);
+	if (proto->setup)
+		proto->setup(fd);
+	if (f->cc)
+		set_cc(fd, proto, f->cc);
 	set_buffers(fd, proto);
 	return fd;
 }
@@ -123,7 +138,7 @@ void conn_accept(struct conn *c, int fd, const struct flavour *flavour)
 	make_hello(&wanted, c->index);
 	if (memcmp(&hello, &wanted, sizeof(hello)) ||
 	    c->index >= total_connections())
-		fail("the connecting end was told other things than this one");
+		fail("the options of the two ends differ: give both the same");
 }
 
 /* In mode share the second half of the connections is the other side's. */
@@ -136,7 +151,7 @@ static void accept_some(struct conn *all, const struct flavour *flavour, int fd,
 		conn_accept(&c, fd, flavour);
 		errno = 0;
 		if (all[c.index].proto)
-			fail("connection %u has come twice", c.index);
+			fail("connection %u came twice", c.index);
 		all[c.index] = c;
 	}
 	close(fd);
@@ -175,7 +190,8 @@ void conn_connect(struct conn *c, const struct flavour *flavour,
 		     cfg.address, port);
 	make_hello(&hello, index);
 	conn_send(c, &hello, sizeof(hello));
-	c->proto->sender(c->fd);
+	if (c->proto->sender)
+		c->proto->sender(c->fd);
 }
 
 void conn_finish(struct conn *c)
@@ -273,5 +289,13 @@ bool conn_await(struct conn *c)
 
 void conn_note_cc(const struct conn *c, unsigned int side)
 {
-	c->proto->get_cc(c->fd, results->cc[side], sizeof(results->cc[side]));
+	char *name = results->cc[side];
+	socklen_t len = sizeof(results->cc[side]) - 1;
+
+	if (!c->proto->cc_level)
+		len = 0;
+	else if (getsockopt(c->fd, c->proto->cc_level, c->proto->cc_option,
+			    name, &len))
+		fail("asking for the congestion control");
+	name[len] = 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Connections that carry messages of known length, whatever the transport.
+ * Connections that carry messages of known length over any transport.
  */
 #ifndef DBLP_PERF_CONN_H
 #define DBLP_PERF_CONN_H
@@ -14,12 +14,12 @@
  * @name: on the command line
  * @timers: prefix of the names of its timer functions in the kernel
  * @protocol: as dblp_socket() takes it
- * @most: bytes that one send() takes; a message may be sent in pieces if that
- *	is not UINT32_MAX
+ * @most: most bytes for one send(); larger messages are sent in pieces
  * @lossy: it can carry messages with a loss budget
- * @setup: set the options that hold before a connection exists
- * @sender: set the options that hold for the messages of a run
- * @get_cc: name of the congestion control in use
+ * @cc_level: of the socket option for congestion control, 0 if there is none
+ * @cc_option: that option
+ * @setup: set options before connecting; optional
+ * @sender: set options for the messages of a run; optional
  * @recv: receive some of a message into @buf, at most @len bytes; as recv().
  *	Counts missing bytes in @c
  */
@@ -29,9 +29,10 @@ struct proto {
 	int		protocol;
 	uint32_t	most;
 	bool		lossy;
-	void		(*setup)(int fd, const char *cc);
+	int		cc_level;
+	int		cc_option;
+	void		(*setup)(int fd);
 	void		(*sender)(int fd);
-	void		(*get_cc)(int fd, char *name, size_t size);
 	ssize_t		(*recv)(struct conn *c, void *buf, size_t len,
 				int flags);
 };
@@ -49,7 +50,7 @@ const struct proto *proto_find(const char *name);
  * @got: bytes of the message that is being received
  * @received: messages received with conn_take()
  * @missing: bytes missing in the last of them
- * @msg: what is missing, if anything can be
+ * @msg: loss map of the last of them
  */
 struct conn {
 	int			fd;
@@ -61,7 +62,7 @@ struct conn {
 	struct dblp_msg		msg;
 };
 
-/** enum received - what conn_take() says */
+/** enum received - result of conn_take() */
 enum received {
 	RECEIVED_END,		/* the peer sends no more */
 	RECEIVED_PART,		/* nothing, or only a part of a message */
@@ -73,7 +74,7 @@ int conn_listener(const struct flavour *flavour, unsigned int port);
 
 /**
  * conn_accept() - the next connection
- * @c: filled; its index is what the connecting end says
+ * @c: filled; its index comes from the connecting end
  * @fd: listening socket
  * @flavour: of that socket
  */
@@ -86,14 +87,14 @@ struct conn *conn_accept_all(void);
 void conn_connect(struct conn *c, const struct flavour *flavour,
 		  unsigned int port, unsigned int index);
 
-/** conn_finish() - send no more, wait until the peer is done too, close */
+/** conn_finish() - send no more, wait until the peer does not either, close */
 void conn_finish(struct conn *c);
 
 /** conn_send() - send a message */
 void conn_send(struct conn *c, const void *buf, size_t len);
 
 /**
- * conn_take() - go on receiving a message of the run
+ * conn_take() - continue receiving a message of the run
  * @c: the connection
  * @buf: for the message, the same from call to call
  * @len: length of the message
@@ -114,7 +115,7 @@ void conn_note_cc(const struct conn *c, unsigned int side);
 
 /** contents_new() - memory for a message, filled with noise */
 void *contents_new(void);
-/** contents_make() - with --verify, fill in what message @n of @c contains */
+/** contents_make() - with --verify, fill in the contents of message @n of @c */
 void contents_make(const struct conn *c, void *buf, uint64_t n);
 /** contents_check() - with --verify, check the message last received */
 void contents_check(const struct conn *c, const void *buf);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* AF_DBLP: the kernel keeps the messages apart and says what is missing. */
+/* AF_DBLP: the kernel has messages, and reports missing ranges. */
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "conn.h"
@@ -15,24 +14,14 @@ static void set_u32(int fd, int name, uint32_t value, const char *what)
 	fail("setting %s to %u", what, value);
 }
 
-static void set_key(int fd)
+static void dblp_setup(int fd)
 {
-	if (!setsockopt(fd, SOL_DBLP, DBLP_AUTH_KEY, cfg.key, sizeof(*cfg.key)))
+	if (!cfg.key || !setsockopt(fd, SOL_DBLP, DBLP_AUTH_KEY, cfg.key,
+				    sizeof(*cfg.key)))
 		return;
 	if (errno == ENOPROTOOPT)
 		lacking("this dblp.ko does not take a key");
 	fail("setting the key");
-}
-
-static void dblp_setup(int fd, const char *cc)
-{
-	if (cfg.key)
-		set_key(fd);
-	if (!cc || !setsockopt(fd, SOL_DBLP, DBLP_CONGESTION, cc, strlen(cc)))
-		return;
-	if (errno == ENOENT || errno == EINVAL)
-		lacking("dblp has no congestion control '%s'", cc);
-	fail("setting the congestion control");
 }
 
 static void dblp_sender(int fd)
@@ -44,21 +33,12 @@ static void dblp_sender(int fd)
 		set_u32(fd, DBLP_ORDER, cfg.order, "order");
 }
 
-static void dblp_get_cc(int fd, char *name, size_t size)
-{
-	socklen_t len = size - 1;
-
-	if (getsockopt(fd, SOL_DBLP, DBLP_CONGESTION, name, &len))
-		fail("asking for the congestion control");
-	name[len] = 0;
-}
-
 static ssize_t dblp_take(struct conn *c, void *buf, size_t len, int flags)
 {
 	ssize_t n;
 
 	c->missing = 0;
-	/* Nobody asks what is missing where nothing can be. */
+	/* Without a budget nothing can be missing. */
 	if (!cfg.budget)
 		return recv(c->fd, buf, len, flags);
 	n = dblp_recv(c->fd, buf, len, flags, &c->msg);
@@ -75,8 +55,9 @@ const struct proto proto_dblp = {
 	.timers		= "dblp_",
 	.most		= UINT32_MAX,
 	.lossy		= true,
+	.cc_level	= SOL_DBLP,
+	.cc_option	= DBLP_CONGESTION,
 	.setup		= dblp_setup,
 	.sender		= dblp_sender,
-	.get_cc		= dblp_get_cc,
 	.recv		= dblp_take,
 };
