@@ -106,7 +106,7 @@ differ()
 	spawn ip netns exec "$server" dblp-perf bulk --listen -a 10.9.0.2 -s 1000
 	wait_until 10 grep -q ':1B6A ' "/proc/$spawned/net/udp" "/proc/$spawned/net/udp6"
 	! ip netns exec "$client" dblp-perf bulk --connect -a 10.9.0.2 -s 2000 || return
-	ended "$spawned" 1 && grep -q 'told other things' "$tmp/out.$spawned"
+	ended "$spawned" 1 && grep -q 'options of the two ends differ' "$tmp/out.$spawned"
 }
 try "ends that were told different things" differ
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is in the messages, and whether it has arrived. */
+/* Contents of the messages, and checking them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "conn.h"
 
-/* Finalizer of splitmix64: each word tells where it belongs. */
+/* Finalizer of splitmix64: each word depends on its place. */
 static uint64_t word_at(uint64_t key, uint64_t at)
 {
 	uint64_t x = key + (at + 1) * 0x9e3779b97f4a7c15ULL;
@@ -57,7 +57,7 @@ static void check_from(const struct conn *c, const unsigned char *buf,
 		return;
 	while (buf[at] == wanted[at])
 		at++;
-	fail("connection %u, message %llu: byte %u is wrong and not said to be missing",
+	fail("connection %u, message %llu: byte %u is wrong, but not reported missing",
 	     c->index, (unsigned long long)c->received - 1, at);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Modes bulk and fanin: the listening end tells all senders to go, by one byte
- * on each connection, and looks how long it takes until it has all that they
- * send then: in bulk all messages, in fanin one from each, round by round.
+ * Modes bulk and fanin: the listening end starts all senders, by one byte on each
+ * connection, and measures the time until it has received all that they send: in
+ * bulk all messages, in fanin one from each per round.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 /**
  * struct gathering - the listening end
  * @conn: connections
- * @buf: a message of each
- * @n: number of both
- * @epoll: of all of them
+ * @buf: a message of each connection
+ * @n: number of connections
+ * @epoll: for all connections
  */
 struct gathering {
 	struct conn	*conn;
@@ -46,7 +46,7 @@ static void gathering_init(struct gathering *g)
 	}
 }
 
-/* Senders stay until then: the end of one is an event, too. */
+/* Senders keep their connections until now, as epoll would report an end. */
 static void gathering_finish(struct gathering *g)
 {
 	unsigned int i;
@@ -69,7 +69,7 @@ static void got_message(struct gathering *g, unsigned int i, bool counts)
 	results->early += c->missing > 0;
 }
 
-/* One message from each; true when there is one */
+/* Receive on connection @i; true when it has a message */
 static bool take(struct gathering *g, unsigned int i, bool wait)
 {
 	switch (conn_take(&g->conn[i], g->buf[i], cfg.size, wait)) {
@@ -82,7 +82,7 @@ static bool take(struct gathering *g, unsigned int i, bool wait)
 	}
 }
 
-/* All from one connection: like any program that has only one */
+/* All messages from one connection, without epoll */
 static void gather_one(struct gathering *g, uint64_t messages, bool counts)
 {
 	while (messages--) {
@@ -110,7 +110,7 @@ static void gather_all(struct gathering *g, uint64_t messages, bool counts)
 	}
 }
 
-/* The time from the first go to the last message, in nanoseconds */
+/* Nanoseconds from the first start byte to the last message */
 static uint64_t gather_round(struct gathering *g, uint64_t messages,
 			     bool counts)
 {

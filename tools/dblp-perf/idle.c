@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mode idle: connections that nobody uses, what memory the kernel has for
- * them, and how often it wakes up for them. In the end each carries a byte
- * there and back, so that it is known to have been alive.
+ * Mode idle: kernel memory of unused connections, and how often the kernel wakes up
+ * for them. In the end each carries a byte there and back, to show that it was
+ * alive.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void idle_listen(void)
 	read_memory(&results->memory[0]);
 	listening();
 	accept_them(all, fd, n);
-	/* What opening them has started is to be over. */
+	/* Let the work of opening them end. */
 	sleep_ns(SETTLE_NS);
 	read_memory(&results->memory[1]);
 	span_begin();

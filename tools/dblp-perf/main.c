@@ -32,7 +32,7 @@ struct config cfg = {
 
 struct results *results;
 
-/* What a mode does unless told otherwise */
+/* Defaults of the modes */
 static const struct {
 	const struct mode	*mode;
 	uint32_t		size;
@@ -85,24 +85,24 @@ static void usage(FILE *f)
 	      "  --buffer BYTES       SO_SNDBUF and SO_RCVBUF (default: the kernel's)\n"
 	      "\nWorkload:\n"
 	      "  -s, --size BYTES     of a message\n"
-	      "  -n, --count N        messages or rounds to be measured\n"
-	      "  -w, --warmup N       messages or rounds before; in share, seconds\n"
+	      "  -n, --count N        messages or rounds that are measured\n"
+	      "  -w, --warmup N       messages or rounds before those; in share, seconds\n"
 	      "  -c, --connections N  of each host; in share, of each side\n"
 	      "  -t, --time SECONDS   how long share and idle measure\n"
 	      "  --verify             check each byte that is delivered\n"
-	      "  --seed N             of what is in the messages\n"
+	      "  --seed N             of the contents of messages\n"
 	      "\nWhere:\n"
 	      "  -a, --address ADDR   of the listening end (default 127.0.0.1)\n"
-	      "  -p, --port N         of it (default 7018; share takes the next one too)\n"
+	      "  -p, --port N         of it (default 7018; share uses the next one, too)\n"
 	      "  --to NAMESPACE       of the listening end (default: this one)\n"
 	      "  --from NAMESPACE[,NAMESPACE...]  of the connecting ends\n"
-	      "  --listen             only the listening end, the other is elsewhere\n"
+	      "  --listen             only the listening end; the others are elsewhere\n"
 	      "  --connect            only the connecting ends\n"
-	      "  --hosts N            with --listen: how many have connecting ends\n"
+	      "  --hosts N            with --listen: number of hosts with connecting ends\n"
 	      "\nOutput:\n"
 	      "  -j, --json           one JSON object\n"
 	      "  --samples            with every sample in it\n"
-	      "  --timeout SECONDS    give up after so long (default 600)\n"
+	      "  --timeout SECONDS    give up after this time (default 600)\n"
 	      "  -h, --help           this\n"
 	      "\nExit status: 0; 1 when the run has failed; 2 for a wrong command line; 4 when\n"
 	      "this kernel lacks a transport, a congestion control or an option.\n", f);
@@ -169,7 +169,7 @@ static const struct proto *proto_option(const char *name, const char *text)
 	return proto;
 }
 
-/* All of a file, which the kernel says whether it takes for a key */
+/* The contents of a file, as a key; the kernel checks it */
 static const struct dblp_auth_key *key_file(const char *name)
 {
 	static struct dblp_auth_key key;
@@ -299,7 +299,7 @@ static void check_config(void)
 	bool shares = cfg.mode == &mode_share;
 
 	if (!cfg.listens && !cfg.connects)
-		wrong("--listen and --connect: without both, both ends are started");
+		wrong("--listen and --connect exclude each other: leave out both to start both ends");
 	if (cfg.other.proto && !shares)
 		wrong("--other is for mode share");
 	if (shares && !cfg.other.proto)
@@ -338,9 +338,9 @@ static void parse(int argc, char **argv)
 				  NULL)) != -1)
 		parse_option(opt);
 	if (!cfg.mode)
-		wrong("which mode?");
+		wrong("a mode is needed");
 	if (optind != argc)
-		wrong("what is '%s'?", argv[optind]);
+		wrong("'%s' is one word too many", argv[optind]);
 	check_config();
 }
 
@@ -357,7 +357,7 @@ static void map_results(void)
 		fail("pipe()");
 }
 
-/* A child of this process, that does not outlive it */
+/* Fork a child that does not outlive this process */
 static pid_t start(const char *netns)
 {
 	pid_t pid = fork();
@@ -390,7 +390,7 @@ static void start_connecting_end(unsigned int index, const char *netns)
 	_exit(0);
 }
 
-/* Hosts take turns, so that no host's connections come all at once. */
+/* Hosts take turns, so that the connections of one host do not come at once. */
 static unsigned int start_connecting_ends(void)
 {
 	unsigned int n = cfg.mode->one_connector ? 1 : total_connections(), i;
@@ -400,7 +400,7 @@ static unsigned int start_connecting_ends(void)
 	return n;
 }
 
-/* Whoever fails first says why; the others end with this process. */
+/* The first process that fails prints why; the others end with this process. */
 static void await_all(unsigned int n)
 {
 	int status;
@@ -420,7 +420,8 @@ static void await_all(unsigned int n)
 
 static void timed_out(int sig)
 {
-	static const char text[] = "dblp-perf: no end within the time limit\n";
+	static const char text[] =
+		"dblp-perf: the run did not end in time (see --timeout)\n";
 
 	(void)sig;
 	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)

@@ -23,17 +23,17 @@ struct conn;
 struct mode;
 struct proto;
 
-/** enum exit_status - what dblp-perf ends with, apart from 0 */
+/** enum exit_status - exit statuses other than 0 */
 enum exit_status {
 	EXIT_FAILED	= 1,	/* the run has failed */
-	EXIT_USAGE	= 2,	/* the command line makes no sense */
+	EXIT_USAGE	= 2,	/* the command line is wrong */
 	EXIT_MISSING	= 4,	/* this kernel lacks what the run needs */
 };
 
 #define MAX_HOSTS	1024
 
 /**
- * struct flavour - a transport and how it is to behave
+ * struct flavour - a transport and its congestion control
  * @proto: the transport
  * @cc: name of the congestion control, NULL: the kernel's default
  */
@@ -43,32 +43,32 @@ struct flavour {
 };
 
 /**
- * struct config - what the command line says
+ * struct config - the command line
  * @mode: the workload
  * @main: the transport
  * @other: mode share: the other side's transport
  * @to: namespace of the listening end, NULL: this one
  * @from: namespaces of the connecting ends
- * @n_from: number of these, at least 1 (NULL: this one)
+ * @n_from: number of namespaces, at least 1 (NULL: this one)
  * @address: of the listening end
- * @port: of it, host byte order; mode share uses the next one too
+ * @port: of the listening end, host byte order; mode share uses the next one, too
  * @listens: this program starts the listening end
  * @connects: this program starts the connecting ends
  * @per_host: connections of each host, in mode share of each side
  * @size: bytes of a message
  * @count: messages or rounds that are measured
  * @warmup: messages or rounds before them; in mode share seconds
- * @seconds: modes share and idle: how long is measured
- * @budget: ppm, of what the connecting end sends
- * @policy: enum dblp_policy of that, negative: the kernel's default
- * @order: enum dblp_order of that, negative: the kernel's default
- * @key: that both ends have, NULL: none
+ * @seconds: modes share and idle: duration of the measurement
+ * @budget: ppm, of the messages of the connecting end
+ * @policy: enum dblp_policy of those, negative: the kernel's default
+ * @order: enum dblp_order of those, negative: the kernel's default
+ * @key: key of both ends, NULL: none
  * @buffer: bytes, SO_SNDBUF and SO_RCVBUF, 0: the kernel's default
  * @seed: of the contents
  * @verify: check every byte that is delivered
  * @timeout: seconds after which the run has failed
  * @json: print one JSON object
- * @samples: with all samples in it
+ * @samples: include all samples
  */
 struct config {
 	const struct mode	*mode;

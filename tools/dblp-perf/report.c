@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is printed: a line or two for people, or one JSON object. */
+/* The output: a line or two of text, or one JSON object. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

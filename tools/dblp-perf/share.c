@@ -19,7 +19,7 @@ struct sharing {
 	unsigned int	n;
 	unsigned int	open;
 	int		epoll;
-	uint64_t	from;		/* what arrives from now on counts */
+	uint64_t	from;		/* bytes that arrive after this time count */
 	uint64_t	until;
 	bool		spans;		/* span_begin() was called */
 };
@@ -48,7 +48,7 @@ static void sharing_init(struct sharing *s)
 	}
 }
 
-/* Bytes count when the program has them: in a stream, or as a message */
+/* Bytes count when the program receives them: in a stream, or as a message */
 static void share_take(struct sharing *s, unsigned int i, bool counts)
 {
 	struct conn *c = &s->conn[i];
@@ -113,7 +113,7 @@ static void share_listen(void)
 		conn_finish(&s.conn[i]);
 }
 
-/* Sends a little longer than is measured */
+/* Sends for a little longer than the measurement */
 static void share_connect(unsigned int index)
 {
 	unsigned int side = index >= total_connections() / 2;

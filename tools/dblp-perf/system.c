@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the machine as a whole does meanwhile. */
+/* Measurements of the whole machine. */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ void sleep_ns(uint64_t ns)
 			fail("nanosleep()");
 }
 
-/* /proc/stat counts in hundredths of a second, this file in nanoseconds. */
+/* /proc/stat counts in hundredths of a second. */
 uint64_t idle_ns(void)
 {
 	FILE *f = fopen("/proc/timer_list", "r");

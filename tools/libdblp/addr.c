@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the bytes of an IPv4 address are in an IPv4-mapped one */
+/* Offset of the IPv4 address in an IPv4-mapped one */
 #define IPV4_AT	12
 
-/* A decimal number from 1 to @max and nothing else; 0 if @text is none */
+/* The decimal number @text, 1 to @max; 0 if it is anything else */
 static uint32_t parse_number(const char *text, uint32_t max)
 {
 	size_t len = strspn(text, "0123456789");
@@ -39,7 +39,7 @@ static int parse_ipv6(char *text, struct sockaddr_dblp *addr)
 		return 0;
 	if (!IN6_IS_ADDR_LINKLOCAL(&addr->sdblp_addr))
 		return -EINVAL;
-	/* A name with a colon would be that of an alias, without it */
+	/* if_nametoindex() would take an alias, eth0:1, for eth0 */
 	if (!strchr(scope, ':'))
 		addr->sdblp_scope_id = if_nametoindex(scope) ?:
 				       parse_number(scope, INT32_MAX);
@@ -54,12 +54,12 @@ static int parse_ipv4(const char *text, struct sockaddr_dblp *addr)
 }
 
 /*
- * cut_port() - cut a port off its address
+ * cut_port() - separate a port from its address
  *
  * Only an IPv6 address has more than one colon; it is in brackets if it has a
  * port. The name of an interface may have brackets.
  *
- * Return: the port, NULL if there is none; @text is then what is in front of it.
+ * Return: the port, with @text cut to the address, or NULL if there is none.
  */
 static char *cut_port(char **text)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Connections, over AF_DBLP and what it is compared with.
+ * Connections over AF_DBLP, TCP and SCTP.
  */
 
 #include "libdblp.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-/* It leaves it to the program to include what it needs. */
+/* This header does not include the headers it needs. */
 #include <linux/sctp.h>
 
 union name {
@@ -22,13 +22,13 @@ union name {
 	struct sockaddr_dblp	dblp;
 };
 
-/* AF_DBLP has IPv4 addresses in IPv6 notation, the others do not */
+/* Only AF_DBLP has IPv4 addresses as IPv4-mapped ones */
 static int other_family(const struct sockaddr_dblp *addr)
 {
 	return IN6_IS_ADDR_V4MAPPED(&addr->sdblp_addr) ? AF_INET : AF_INET6;
 }
 
-/* What @fd calls @addr; the length of that, or a negative errno */
+/* Fills @name with @addr in the family of @fd; its length, or a negative errno */
 static int make_name(int fd, const struct sockaddr_dblp *addr, union name *name)
 {
 	int family;
@@ -98,7 +98,7 @@ int dblp_accept(int fd)
 	return child < 0 ? -errno : child;
 }
 
-/* Until an attempt to connect is over */
+/* Wait for the end of an attempt to connect */
 static int await_connection(int fd, int timeout_ms)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };

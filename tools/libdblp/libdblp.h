@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * libdblp: what programs that use AF_DBLP have in common.
+ * libdblp: functions for programs that use AF_DBLP.
  *
- * Unless it says otherwise, a function returns 0 or a negative errno. None
- * prints, ends the program, or tries again after a signal (-EINTR). None keeps
- * anything between two calls: threads may call them at the same time, each with
- * a message of its own.
+ * Unless stated otherwise, a function returns 0 or a negative errno. None prints,
+ * ends the program, or retries after a signal (-EINTR). None has state: threads may
+ * call them at the same time, each with a struct dblp_msg of its own.
  */
 #ifndef LIBDBLP_H
 #define LIBDBLP_H
@@ -29,21 +28,21 @@ extern "C" {
 #define DBLP_ADDR_TEXT	72
 
 /**
- * dblp_addr_parse() - make an address of text
+ * dblp_addr_parse() - parse an address
  * @text: 192.0.2.1, 2001:db8::1 or fe80::1%eth0 (also with the number of the
  *	interface); with a port 192.0.2.1:7018, [2001:db8::1]:7018
  * @addr: filled, IPv4 as IPv4-mapped; its port is 0 if @text has none. Not
  *	changed on failure
  *
- * Return: 0, -EINVAL if @text is no address, -ENODEV if there is no such
+ * Return: 0, -EINVAL if @text is not an address, -ENODEV if there is no such
  * interface.
  */
 int dblp_addr_parse(const char *text, struct sockaddr_dblp *addr);
 
 /**
- * dblp_addr_format() - make text of an address
- * @addr: address; without a port (0) none is written
- * @text: filled with what dblp_addr_parse() takes
+ * dblp_addr_format() - format an address
+ * @addr: address; a port of 0 is not written
+ * @text: filled; dblp_addr_parse() accepts it
  */
 void dblp_addr_format(const struct sockaddr_dblp *addr,
 		      char text[DBLP_ADDR_TEXT]);
@@ -51,12 +50,11 @@ void dblp_addr_format(const struct sockaddr_dblp *addr,
 /* Connections: over AF_DBLP, or over TCP or SCTP to compare it with them */
 
 /**
- * dblp_socket() - make a socket
- * @addr: what it will be bound or connected to
+ * dblp_socket() - create a socket
+ * @addr: address that it will be bound or connected to
  * @protocol: 0 for AF_DBLP, IPPROTO_TCP or IPPROTO_SCTP
  *
- * It is closed on exec(). TCP and SCTP do not wait until they have more to send
- * (NODELAY).
+ * It is closed on exec(). TCP and SCTP send at once (NODELAY).
  *
  * Return: a file descriptor, or a negative errno.
  */
@@ -65,15 +63,14 @@ int dblp_socket(const struct sockaddr_dblp *addr, int protocol);
 /**
  * dblp_listen() - listen
  * @fd: from dblp_socket()
- * @addr: where; with port 0 at any port
+ * @addr: address and port, 0: any free port
  *
- * Connections that somebody else had there before, and that are not over yet,
- * are no hindrance (SO_REUSEADDR).
+ * Old connections at this address are no obstacle (SO_REUSEADDR).
  */
 int dblp_listen(int fd, const struct sockaddr_dblp *addr);
 
 /**
- * dblp_accept() - take the next connection
+ * dblp_accept() - accept a connection
  * @fd: listening socket
  *
  * Return: a file descriptor that is closed on exec(), or a negative errno.
@@ -83,39 +80,39 @@ int dblp_accept(int fd);
 /**
  * dblp_connect() - connect
  * @fd: from dblp_socket()
- * @addr: to whom
- * @timeout_ms: -ETIMEDOUT after so many milliseconds; negative: as connect(),
- *	which waits for as long as the protocol does, or not at all
+ * @addr: address and port of the peer
+ * @timeout_ms: milliseconds until -ETIMEDOUT; negative: as connect(), which waits
+ *	as long as the protocol does, or not at all
  *
- * After a failure @fd is good for close() only.
+ * After a failure @fd can only be closed.
  */
 int dblp_connect(int fd, const struct sockaddr_dblp *addr, int timeout_ms);
 
 /**
- * dblp_recv_all() - receive from a stream until there is enough
+ * dblp_recv_all() - receive a given number of bytes from a stream
  * @fd: connected socket
  * @buf: filled
- * @len: bytes that are wanted
+ * @len: number of bytes
  *
- * Goes on after a signal, since some may have been taken.
+ * Continues after a signal, since some bytes may have been received.
  *
- * Return: @len, less if the stream has ended before, or a negative errno.
+ * Return: @len, less if the stream ended before, or a negative errno.
  */
 ssize_t dblp_recv_all(int fd, void *buf, size_t len);
 
 /* Messages */
 
 /**
- * struct dblp_msg - what became of a message, and its loss map
- * @info: of the message, zeroes if there was none
- * @flags: MSG_TRUNC and the others that recvmsg() gives
+ * struct dblp_msg - information about a message, and its loss map
+ * @info: of the message, all zero if there was none
+ * @flags: MSG_TRUNC and other flags of recvmsg()
  * @n: number of missing ranges
  * @room: entries that @range has room for
  * @range: the missing ranges by rising offset
  *
- * All zeroes before it is first used, then for one message after the other, at
- * last for dblp_msg_free(). A call that fails for want of a message (-EAGAIN and
- * the like) leaves it as it was.
+ * Zero it before its first use, use it for any number of messages, then pass it to
+ * dblp_msg_free(). A call that fails without a message (such as -EAGAIN) does not
+ * change it.
  */
 struct dblp_msg {
 	struct dblp_rcvinfo	info;
@@ -131,36 +128,35 @@ struct dblp_msg {
  * @buf: the message
  * @len: its length
  * @flags: as for send(); MSG_NOSIGNAL is always set
- * @info: how it is sent, NULL: as the socket's options say
+ * @info: attributes of the message, NULL: those of the socket
  *
- * Return: bytes taken, or a negative errno.
+ * Return: bytes sent, or a negative errno.
  */
 ssize_t dblp_send(int fd, const void *buf, size_t len, int flags,
 		  const struct dblp_sndinfo *info);
 
 /**
- * dblp_recv() - receive a message, and what of it is missing
+ * dblp_recv() - receive a message and its loss map
  * @fd: connected socket, without DBLP_PLACEMENT
  * @buf: for the message
  * @len: its size
  * @flags: as for recv()
- * @m: filled, with the whole loss map, however long that is
+ * @m: filled, with the whole loss map, however long
  *
- * A loss map of more than 512 ranges is fetched by a second call: no other
- * thread may receive from @fd meanwhile, and MSG_PEEK cannot have it (-EBADMSG,
- * which the socket itself never gives). With that or -ENOMEM the message is in
- * @buf, but its loss map is lost.
+ * A loss map of more than 512 ranges is fetched by a second system call: no other
+ * thread may receive from @fd meanwhile, and MSG_PEEK cannot fetch it (-EBADMSG,
+ * which the socket itself never returns). After -EBADMSG or -ENOMEM the message is
+ * in @buf, but its loss map is lost.
  *
- * Return: bytes put into @buf, 0 when the peer sends no more, or a negative
- * errno.
+ * Return: bytes in @buf, 0 when the peer sends no more, or a negative errno.
  */
 ssize_t dblp_recv(int fd, void *buf, size_t len, int flags,
 		  struct dblp_msg *m);
 
 /**
- * dblp_report() - what became of a message that was sent
+ * dblp_report() - read the report about a message that was sent
  * @fd: connected socket with DBLP_NOTIFY
- * @flags: as for recv(). There is no waiting for reports: see POLLERR
+ * @flags: as for recv(). It does not wait for a report: poll for POLLERR
  * @m: filled, as by dblp_recv()
  *
  * Return: 0, -EAGAIN if there is no report, or another negative errno.
@@ -169,7 +165,7 @@ int dblp_report(int fd, int flags, struct dblp_msg *m);
 
 /**
  * dblp_msg_free() - free a loss map
- * @m: as if never used after that
+ * @m: may be used again
  */
 void dblp_msg_free(struct dblp_msg *m);
 
@@ -177,10 +173,10 @@ void dblp_msg_free(struct dblp_msg *m);
 
 /**
  * dblp_netns_enter() - move the thread to another network namespace
- * @name: what `ip netns` calls it, or with a slash the path of its file
+ * @name: its name in `ip netns`, or with a slash the path of its file
  *
- * Return: 0; -ENOENT if there is none, -EPERM without CAP_SYS_ADMIN, -EINVAL if
- * that is no network namespace, or another negative errno.
+ * Return: 0; -ENOENT if there is none, -EPERM without CAP_SYS_ADMIN, -EINVAL if it
+ * is not a network namespace, or another negative errno.
  */
 int dblp_netns_enter(const char *name);
 
@@ -189,11 +185,11 @@ int dblp_netns_enter(const char *name);
 struct nlmsghdr;
 
 /**
- * struct dblp_nl_end - how the answer to a request of netlink has ended
- * @err: errno, 0 if it was not refused
- * @msg: why, in the kernel's words, or NULL; part of the message
- * @offset: of the attribute of the request that was wrong, 0: none
- * @missing: type of an attribute that the request should have, 0: none
+ * struct dblp_nl_end - end of the reply to a netlink request
+ * @err: positive errno, 0 on success
+ * @msg: the kernel's error message or NULL; points into the netlink message
+ * @offset: offset of the wrong attribute in the request, 0: none
+ * @missing: type of an attribute missing in the request, 0: none
  */
 struct dblp_nl_end {
 	int		err;
@@ -203,11 +199,9 @@ struct dblp_nl_end {
 };
 
 /**
- * dblp_nl_ended() - look for the end of an answer
- * @nlh: a message of it
- * @end: filled if @nlh is the end
- *
- * Return: is @nlh the end?
+ * dblp_nl_ended() - does a message end a reply?
+ * @nlh: message of the reply
+ * @end: filled if @nlh ends it
  */
 bool dblp_nl_ended(const struct nlmsghdr *nlh, struct dblp_nl_end *end);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Messages, and what is missing of them.
+ * Messages and their loss maps.
  */
 
 #include "libdblp.h"
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-/* Ranges that are asked for with each message; more need a second call */
+/* Ranges that fit the control buffer; more need a second call */
 #define RANGES_AT_ONCE	512
 
 ssize_t dblp_send(int fd, const void *buf, size_t len, int flags,
@@ -54,7 +54,7 @@ static int set_ranges(struct dblp_msg *m, const void *range, uint32_t n)
 	return 0;
 }
 
-/* The loss map, when it did not fit the control buffer */
+/* Fetch a loss map that did not fit the control buffer */
 static int fetch_map(int fd, int option, struct dblp_msg *m)
 {
 	uint32_t n = m->info.ranges;
@@ -77,7 +77,7 @@ static int fetch_map(int fd, int option, struct dblp_msg *m)
 	return err;
 }
 
-/* What an older or newer kernel says may be shorter or longer */
+/* The structure of an older or newer kernel may be shorter or longer */
 static void set_info(struct dblp_msg *m, const void *info, size_t len)
 {
 	memset(&m->info, 0, sizeof(m->info));

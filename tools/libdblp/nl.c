@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * How answers of netlink end.
+ * Ends of netlink replies.
  */
 
 #include "libdblp.h"
@@ -39,7 +39,7 @@ bool dblp_nl_ended(const struct nlmsghdr *nlh, struct dblp_nl_end *end)
 	if (nlh->nlmsg_type != NLMSG_ERROR && nlh->nlmsg_type != NLMSG_DONE)
 		return false;
 	memset(end, 0, sizeof(*end));
-	/* Both begin with it */
+	/* NLMSG_DONE begins with the error, too */
 	end->err = -error->error;
 	if (nlh->nlmsg_type == NLMSG_ERROR) {
 		skip = sizeof(*error);

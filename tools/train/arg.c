@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the command line says. */
+/* Arguments of the command line. */
 #include <err.h>
 #include <errno.h>
 #include <math.h>

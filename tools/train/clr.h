@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which phase training is in, after DBLP (arXiv 2605.01989): it is in a
- * critical learning regime while the norm of the gradient changes much from one
- * epoch to the next.
+ * The phase of training, after DBLP (arXiv 2605.01989): it is in a critical learning
+ * regime while the norm of the gradient changes much from one epoch to the next.
  */
 #ifndef TRAIN_CLR_H
 #define TRAIN_CLR_H
@@ -11,12 +10,12 @@
 
 /**
  * struct clr - the detector
- * @eta: relative change from which on a regime is critical
- * @epoch: rounds of an epoch
- * @rounds: rounds seen of the present epoch
- * @sum: of their norms
+ * @eta: least relative change in a critical regime
+ * @epoch: rounds per epoch
+ * @rounds: rounds of the present epoch so far
+ * @sum: sum of their norms
  * @last: mean norm of the epoch before, negative if there was none
- * @critical: the present answer
+ * @critical: the present regime is critical
  */
 struct clr {
 	double		eta;
@@ -27,13 +26,13 @@ struct clr {
 	bool		critical;
 };
 
-/** clr_init() - training begins, critically */
+/** clr_init() - begin in a critical regime */
 void clr_init(struct clr *c, double eta, unsigned int epoch);
 
 /**
  * clr_round() - take the gradient norm of one round
  *
- * Return: true if the next round is critical. The answer changes only between
+ * Return: true if the next round is critical. The regime changes only between
  * epochs.
  */
 bool clr_round(struct clr *c, double norm);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Messages over AF_DBLP, which has them already. */
+/* Messages over AF_DBLP. */
 #include <errno.h>
 #include <sys/socket.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Commands that are started in the midst of training. */
+/* Commands that are started during training. */
 #include <err.h>
 #include <errno.h>
 #include <spawn.h>
@@ -23,9 +23,9 @@ void hook_parse(struct hook *h, char *text)
 	*command++ = 0;
 	len = strlen(text);
 	if (!len || len >= sizeof(h->name) || strpbrk(text, " \t\n"))
-		errx(2, "--hook: '%s' is no name", text);
+		errx(2, "--hook: the name '%s' is empty, too long or has blanks", text);
 	if (strspn(rounds, "0123456789,") != strlen(rounds))
-		errx(2, "--hook: '%s' are no rounds", rounds);
+		errx(2, "--hook: rounds are numbers such as 10,20, not '%s'", rounds);
 	memcpy(h->name, text, len + 1);
 	h->rounds = rounds;
 	h->command = command;
@@ -48,7 +48,7 @@ bool hook_due(const struct hook *h, unsigned int round)
 	return false;
 }
 
-/* The command runs beside the training, which does not wait for it. */
+/* The training does not wait for the command. */
 static void hook_start(const struct hook *h)
 {
 	char *argv[] = { "sh", "-c", (char *)h->command, NULL };
@@ -59,7 +59,7 @@ static void hook_start(const struct hook *h)
 		err(1, "cannot run '%s'", h->command);
 }
 
-/* Children that failed have spoiled the experiment. */
+/* If a command failed, the experiment is invalid. */
 void hooks_wait(void)
 {
 	int status;

@@ -53,7 +53,7 @@ static int parse_round(struct log *log, const char *line)
 		      &r->missing, &r->norm, &r->loss, r->event) == 11;
 }
 
-/* Gives 0 for a line that means nothing. */
+/* Returns 0 for an invalid line. */
 static int parse_line(struct log *log, const char *line)
 {
 	if (*line == '#')
@@ -83,12 +83,12 @@ void log_read(struct log *log, const char *file)
 	if (!f)
 		err(1, "%s", file);
 	if (!fgets(line, sizeof(line), f) || strcmp(line, LOG_FIRST))
-		errx(1, "%s is no log of this version", file);
+		errx(1, "%s is not a log of this version", file);
 	while (what == 1 && fgets(line, sizeof(line), f)) {
 		number++;
 		what = parse_line(log, line);
 		if (!what)
-			errx(1, "%s:%u: cannot read this", file, number);
+			errx(1, "%s:%u: invalid line", file, number);
 	}
 	if (ferror(f))
 		err(1, "%s", file);

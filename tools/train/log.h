@@ -13,7 +13,7 @@
  * struct log_round - one round
  * @round: from 1
  * @phase: name of the phase
- * @told: ppm: the budget the trainer asked for
+ * @told: ppm: the budget that the server set
  * @budget_min: ppm: smallest budget a gradient came with
  * @budget_max: ppm: largest budget a gradient came with
  * @us: duration, microseconds
@@ -51,11 +51,11 @@ struct log_maps {
 
 /**
  * struct log - a run
- * @name: for people
- * @transport: that was used
- * @workers: how many
- * @params: of the model
- * @samples: in a round, of all workers
+ * @name: name of the run
+ * @transport: its transport
+ * @workers: number of workers
+ * @params: number of parameters of the model
+ * @samples: samples per round, of all workers
  * @held_start: loss on text not trained on, before the first round
  * @held_end: the same after the last
  * @maps: see &struct log_maps
@@ -75,12 +75,12 @@ struct log {
 	struct log_round	*round;
 };
 
-/* Writing: the parts in the order of the file; each is on disk at once. */
+/* Write the parts of a log, in this order; each is flushed at once. */
 void log_begin(FILE *f, const struct log *log);
 void log_round(FILE *f, const struct log_round *round);
 void log_end(FILE *f, const struct log *log);
 
-/** log_read() - a whole log; ends the program with a message if it is none */
+/** log_read() - read a whole log; ends the program with a message on failure */
 void log_read(struct log *log, const char *file);
 void log_free(struct log *log);
 

@@ -16,9 +16,9 @@ static const char usage[] =
 "  --address ADDRESS   of the server, IPv4 or IPv6 (default 127.0.0.1)\n"
 "  --port N            (default 7000)\n"
 "worker:\n"
-"  --worker N          which one, from 0\n"
+"  --worker N          number of this worker, from 0\n"
 "server:\n"
-"  --workers N         how many to wait for (default 3)\n"
+"  --workers N         number of workers (default 3)\n"
 "  --rounds N          (default 60)\n"
 "  --batch N           samples of each worker in a round (default 128)\n"
 "  --context N         characters the model looks at (default 12)\n"
@@ -30,15 +30,14 @@ static const char usage[] =
 "  --eta R             relative change of the gradient norm from one epoch to\n"
 "                      the next that makes a phase critical (default 0.5)\n"
 "  --epoch N           rounds of an epoch (default 4)\n"
-"  --no-feedback       workers forget what went missing, the server averages\n"
-"                      over what arrived; else they add it to what they send\n"
-"                      next\n"
+"  --no-feedback       the server averages over what arrived; otherwise workers\n"
+"                      add missing elements to their next gradient\n"
 "  --hook NAME:ROUNDS:COMMAND\n"
 "                      start COMMAND when each of ROUNDS (a,b,c) begins, and\n"
 "                      mark them in the log as NAME\n"
-"  --log FILE          what report reads\n"
+"  --log FILE          write a log, for report\n"
 "  --name NAME         of this run in the report\n"
-"  --progress N        a line every N rounds (default 10)\n";
+"  --progress N        print a line every N rounds (default 10)\n";
 
 int main(int argc, char **argv)
 {

@@ -7,7 +7,7 @@
 #include "model.h"
 
 /*
- * Where the parts of a parameter array (or of a gradient) begin:
+ * Layout of a parameter array (or of a gradient):
  * table[context][vocab][hidden], bias[hidden], out[vocab][hidden],
  * out_bias[vocab].
  */
@@ -97,7 +97,7 @@ static void softmax(real *v, unsigned int n)
 		v[i] /= sum;
 }
 
-/* @before are the symbols of the context; gives the activations and @prob. */
+/* @before are the symbols of the context; computes the activations and @prob. */
 static void forward(const struct model *m, const real *param,
 		    const uint8_t *before, real *act, real *prob)
 {
@@ -118,8 +118,8 @@ static void forward(const struct model *m, const real *param,
 }
 
 /*
- * Adds the gradient of one sample to @grad. @prob is used up; @back has room
- * for the gradient of the hidden layer.
+ * Adds the gradient of one sample to @grad. Overwrites @prob; @back has room for the
+ * gradient of the hidden layer.
  */
 static void backward(const struct model *m, const real *param,
 		     const uint8_t *before, unsigned int target,

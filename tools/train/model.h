@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A next-character model: the symbols before a position say how likely each
- * symbol is there.
+ * A next-character model: it predicts a symbol from the symbols before it.
  *
  * Every symbol has one vector of @hidden numbers for each place of the context;
  * their sum goes through tanh, and a softmax layer over the result gives the
- * probabilities. So nearly all parameters lie in the table of vectors, of which
- * a sample touches few: much to send for little arithmetic, which is what a
- * transport is tried with on an emulated CPU.
+ * probabilities. So nearly all parameters are in the table of vectors, few of which
+ * a sample uses: much data for little arithmetic, to test a transport on an
+ * emulated CPU.
  */
 #ifndef TRAIN_MODEL_H
 #define TRAIN_MODEL_H
@@ -24,7 +23,7 @@
 typedef MODEL_REAL real;
 
 /**
- * struct model - shape of a model; its parameters are one array of its own
+ * struct model - shape of a model; its parameters are a separate array
  * @vocab: number of symbols
  * @context: symbols looked at
  * @hidden: width of the hidden layer

@@ -17,7 +17,7 @@ static unsigned int number(const struct peer *p)
 	return p - p->server->peer;
 }
 
-/* The worker says what it heard of the round before: is it what we saw? */
+/* Compare the worker's report about its last message with our loss map */
 static void compare_maps(struct peer *p)
 {
 	const struct grad_head *head = &p->grad->head;
@@ -40,7 +40,7 @@ static void receive(struct peer *p, size_t len)
 	if (n < 0)
 		err(1, "worker %u, round %u: cannot receive", number(p), round);
 	if (!n)
-		errx(1, "worker %u, round %u: it has gone away", number(p),
+		errx(1, "worker %u, round %u: it closed the connection", number(p),
 		     round);
 	if ((size_t)n != len || p->grad->head.round != round ||
 	    p->grad->head.worker != number(p))
@@ -69,7 +69,7 @@ static void say_goodbye(struct peer *p)
 	send_params(p, sizeof(s->params->head));
 	receive(p, sizeof(p->grad->head));
 	if (s->tp->recv(p->fd, p->grad, grad_size(s), &p->msg))
-		errx(1, "worker %u does not go away", number(p));
+		errx(1, "worker %u does not close its connection", number(p));
 	close(p->fd);
 }
 
@@ -90,7 +90,7 @@ static void *peer_run(void *arg)
 	return NULL;
 }
 
-/* Takes the next connection as that of the worker it says it is. */
+/* Accepts the next worker; its number is in its first message. */
 static void accept_one(struct server *s, int listener)
 {
 	struct train_hello hello;
@@ -104,11 +104,13 @@ static void accept_one(struct server *s, int listener)
 		err(1, "cannot accept");
 	if (s->tp->recv(fd, &hello, sizeof(hello), &msg) != sizeof(hello) ||
 	    hello.magic != TRAIN_MAGIC)
-		errx(1, "somebody connected who is no worker");
+		errx(1, "a program connected that is not a worker");
 	if (hello.worker >= s->workers || s->peer[hello.worker].server)
-		errx(1, "no place for worker %u", hello.worker);
+		errx(1, "worker %u is one too many or came twice: see --workers",
+		     hello.worker);
 	if (hello.text_hash != s->text.hash)
-		errx(1, "worker %u has another text", hello.worker);
+		errx(1, "worker %u has another text: give all the same files",
+		     hello.worker);
 	if (s->tp->send(fd, &s->config, sizeof(s->config), &how))
 		err(1, "cannot answer worker %u", hello.worker);
 	p = &s->peer[hello.worker];

@@ -6,7 +6,7 @@
 
 #include "reduce.h"
 
-/* Elements of which a range of a message has any byte. */
+/* Elements that a range of a message overlaps. */
 struct span {
 	size_t	first;
 	size_t	end;
@@ -26,7 +26,7 @@ static struct span span_of(const struct dblp_range *range, size_t head,
 	return s;
 }
 
-/* Gives for each element how many contributions of it are missing. */
+/* Returns the number of missing contributions of each element. */
 static uint16_t *count_missing(const struct dblp_msg *msg, size_t head,
 			       unsigned int n, size_t size)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From the gradients of the workers, or what arrived of them, to the next
- * parameters.
+ * Averaging the gradients of the workers, and the optimiser.
  */
 #ifndef TRAIN_REDUCE_H
 #define TRAIN_REDUCE_H
@@ -13,10 +12,10 @@
 
 /**
  * enum reduction - what a missing contribution does to an average
- * @REDUCE_BUBBLE: it counts as zero: right when the sender adds to its next
- *	gradient what went missing, since then nothing counts twice
- * @REDUCE_RESCALE: the average is over the contributions that arrived: right
- *	when what went missing never comes
+ * @REDUCE_BUBBLE: it counts as zero: right if the sender adds it to its next
+ *	gradient, so that nothing counts twice
+ * @REDUCE_RESCALE: the average is over the contributions that arrived: right if
+ *	the others never come
  */
 enum reduction {
 	REDUCE_BUBBLE,
@@ -24,7 +23,7 @@ enum reduction {
 };
 
 /**
- * reduce_average() - average of what arrived
+ * reduce_average() - average of the gradients that arrived
  * @how: see &enum reduction
  * @avg: filled
  * @size: number of elements
@@ -41,11 +40,11 @@ void reduce_average(enum reduction how, float *avg, size_t size,
 double reduce_norm(const float *v, size_t size);
 
 /**
- * reduce_keep() - error feedback: keep what went missing of a gradient
+ * reduce_keep() - error feedback: keep the missing elements of a gradient
  * @residual: gains the elements of @grad that are missing
  * @grad: the gradient that was sent
  * @size: number of elements
- * @msg: what became of the message
+ * @msg: the report about the message
  * @head: offset of the gradient in the message, in bytes
  */
 void reduce_keep(float *residual, const float *grad, size_t size,

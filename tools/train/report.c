@@ -10,7 +10,7 @@
 #include "log.h"
 #include "train.h"
 
-/* Rounds that the training loss at the end is the mean of. */
+/* Rounds over which the final training loss is averaged. */
 #define REPORT_LAST	5
 
 /* Name of the hooks that lose packets */
@@ -18,9 +18,9 @@
 
 /**
  * struct group - rounds of one phase with one budget
- * @first: the earliest of them: phase and budget
- * @rounds: how many
- * @us: their durations, rising
+ * @first: the earliest of them, with phase and budget
+ * @rounds: number of rounds
+ * @us: their durations, sorted
  * @asked: bytes asked for
  * @missing: bytes missing
  */
@@ -33,7 +33,7 @@ struct group {
 };
 
 /**
- * struct style - how a table looks
+ * struct style - format of a table
  * @begin: before the first cell of a row
  * @between: two cells
  * @end: after the last
@@ -123,7 +123,7 @@ static struct group group_of(const struct log *log,
 	return g;
 }
 
-/* The nearest rank: a value that did occur. In milliseconds. */
+/* By nearest rank, in milliseconds. */
 static double quantile(const uint64_t *sorted, unsigned int n, double q)
 {
 	const unsigned int rank = ceil(q * n);
@@ -202,7 +202,7 @@ static uint64_t total_us(const struct log *log)
 	return total;
 }
 
-/* Mean and longest of the rounds that a microburst began in. */
+/* Mean and longest of the rounds in which a microburst began. */
 static void burst_rounds(const struct log *log, char *cell)
 {
 	uint64_t sum = 0, longest = 0;
@@ -283,7 +283,7 @@ int report_main(int argc, char **argv)
 	}
 	n = argc - optind;
 	if (!n)
-		errx(2, "a report needs logs");
+		errx(2, "a report needs one or more log files");
 	log = calloc(n, sizeof(*log));
 	if (!log)
 		err(1, NULL);

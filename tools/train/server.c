@@ -6,7 +6,7 @@
 
 #include "server.h"
 
-/* Samples that the model is tried on before and after the training. */
+/* Samples for evaluating the model before and after the training. */
 #define SERVER_HELD	1024
 
 static uint64_t now_us(void)
@@ -17,7 +17,7 @@ static uint64_t now_us(void)
 	return ts.tv_sec * 1000000ULL + ts.tv_nsec / 1000;
 }
 
-/* Fills in phase and budget of the next round, for the workers and the log. */
+/* Sets phase and budget of the next round, for the workers and the log. */
 static void set_phase(struct server *s, struct log_round *r)
 {
 	struct params_head *head = &s->params->head;
@@ -37,7 +37,7 @@ static void set_phase(struct server *s, struct log_round *r)
 	snprintf(r->phase, sizeof(r->phase), "%s", name);
 }
 
-/* What the workers' messages say of the round. */
+/* Collects the results of the round from the workers' messages. */
 static void take_stock(const struct server *s, struct log_round *r)
 {
 	unsigned int i;

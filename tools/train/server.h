@@ -12,7 +12,7 @@
 #include "train.h"
 
 /**
- * struct hook - a command to start in the midst of training
+ * struct hook - a command to start during training
  * @name: marks the round in the log
  * @rounds: "a,b,c"
  * @command: for the shell
@@ -53,7 +53,7 @@ struct server;
  * @fd: connection
  * @thread: sends and receives
  * @grad: the last gradient
- * @msg: what arrived of it
+ * @msg: its loss map
  * @hash: digest of @msg in the round before
  * @maps: see &struct log_maps
  */
@@ -70,28 +70,28 @@ struct peer {
 /**
  * struct server - the server
  * @tp: transport
- * @addr: where to listen
- * @config: what workers are told
- * @rounds: how many
- * @workers: how many
+ * @addr: address and port to listen at
+ * @config: sent to the workers
+ * @rounds: number of rounds
+ * @workers: number of workers
  * @rate: learning rate
  * @low: ppm: budget of critical phases
  * @high: ppm: budget of tolerant phases
  * @phases: whether the budget follows the phase
- * @clr: tells the phase
+ * @clr: detector of the phase
  * @hook: commands to start
- * @hooks: how many
+ * @hooks: number of commands
  * @progress: rounds between two lines
  * @log_file: or NULL
  * @log: of the run
- * @text: to try the model on
+ * @text: for evaluating the model
  * @model: shape of the model
  * @size: number of parameters
- * @params: the message that the next round begins with
+ * @params: message that begins the next round
  * @avg: the average gradient
  * @adam: the optimiser
- * @barrier: where the peers' threads wait for the round to begin, and the
- *	server for it to end
+ * @barrier: at which the peers' threads wait for the begin of a round, and the
+ *	server for its end
  * @peer: the workers by number
  */
 struct server {
@@ -120,30 +120,30 @@ struct server {
 	struct peer		*peer;
 };
 
-/** hook_parse() - read NAME:ROUNDS:COMMAND, or end the program */
+/** hook_parse() - parse NAME:ROUNDS:COMMAND; ends the program on failure */
 void hook_parse(struct hook *h, char *text);
 /** hook_due() - is @round among the rounds of a hook? */
 bool hook_due(const struct hook *h, unsigned int round);
 
 /**
- * hooks_start() - start what is due in a round
+ * hooks_start() - start the commands of a round
  *
- * Return: the name of what was started last, or "-".
+ * Return: the name of the last command started, or "-".
  */
 const char *hooks_start(const struct server *s, unsigned int round);
-/** hooks_wait() - wait for the commands; one that failed ends the program */
+/** hooks_wait() - wait for the commands; ends the program if one failed */
 void hooks_wait(void);
 
-/** peers_accept() - wait until all workers are there, and start the threads */
+/** peers_accept() - accept all workers and start their threads */
 void peers_accept(struct server *s);
 /** peers_round() - send parameters, receive gradients */
 void peers_round(struct server *s);
-/** peers_finish() - tell the workers that it is over, and wait for them to go */
+/** peers_finish() - stop the workers and wait until they have closed */
 void peers_finish(struct server *s);
 
-/** server_set_up() - the model, once options and text are there */
+/** server_set_up() - make the model, after options and text are read */
 void server_set_up(struct server *s);
-/** server_run() - all rounds, with workers connected, and the log of them */
+/** server_run() - run all rounds with the connected workers, and write the log */
 void server_run(struct server *s);
 void server_free(struct server *s);
 

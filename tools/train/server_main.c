@@ -31,7 +31,7 @@ static const struct {
 
 #define NUMBERS	(sizeof(numbers) / sizeof(*numbers))
 
-/* What getopt_long() gives for numbers[0]: beyond all characters. */
+/* Value of getopt_long() for numbers[0], above all characters. */
 #define FIRST_NUMBER	256
 
 static const struct option others[] = {
@@ -135,9 +135,9 @@ static void parse(struct server *s, int argc, char **argv)
 			parse_option(s, opt, optarg);
 	}
 	if (optind == argc)
-		errx(2, "the server needs the text that the workers have");
+		errx(2, "the server needs the same text files as the workers");
 	if (s->tp == &tp_tcp && (s->phases || s->config.budget))
-		errx(2, "tcp loses nothing: --phases and --budget are for dblp");
+		errx(2, "--phases and --budget need --transport dblp");
 	if (!*s->log.name)
 		snprintf(s->log.name, sizeof(s->log.name), "%s", s->tp->name);
 }

@@ -85,7 +85,7 @@ void text_load(struct text *t, char *const *files, unsigned int n)
 	for (i = 0; i < n; i++)
 		text_append(t, files[i]);
 	if (t->len < TEXT_MIN)
-		errx(1, "the text has %zu bytes, it takes %d to learn from",
+		errx(1, "the text has %zu bytes, but training needs %d",
 		     t->len, TEXT_MIN);
 	text_number(t);
 }

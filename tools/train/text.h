@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The text that is learnt, as numbers, and the draws from it. */
+/* The training text, as numbers, and the draws from it. */
 #ifndef TRAIN_TEXT_H
 #define TRAIN_TEXT_H
 
@@ -25,8 +25,7 @@ struct text {
 /**
  * text_load() - read files one after the other
  *
- * Ends the program with a message when a file cannot be read or all of them
- * together are too short to learn anything from.
+ * Ends the program with a message if a file cannot be read or the text is too short.
  */
 void text_load(struct text *t, char *const *files, unsigned int n);
 /** text_from() - the same from memory, for tests */
@@ -49,7 +48,7 @@ void text_draw_held(const struct text *t, size_t *pos, unsigned int n,
 
 /** rng_next() - next of a sequence of 64-bit random numbers (splitmix64) */
 uint64_t rng_next(uint64_t *state);
-/** rng_mix() - seed of an own sequence for (@seed, @a, @b) */
+/** rng_mix() - seed of a separate sequence for (@seed, @a, @b) */
 uint64_t rng_mix(uint64_t seed, uint64_t a, uint64_t b);
 
 #endif /* TRAIN_TEXT_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the server and its workers say to each other, and the program's parts. */
+/* The messages between the server and its workers, and the parts of the program. */
 #ifndef TRAIN_TRAIN_H
 #define TRAIN_TRAIN_H
 
@@ -35,12 +35,12 @@ struct train_hello {
 /**
  * struct train_config - the server's answer to hello
  * @magic: TRAIN_MAGIC
- * @budget: ppm: what workers set their sockets to
+ * @budget: ppm: budget of the workers' sockets
  * @seed: of all draws
  * @batch: samples in a gradient
  * @context: shape of the model
  * @hidden: shape of the model
- * @feedback: add to the next gradient what went missing of the last
+ * @feedback: add missing elements of a gradient to the next one
  */
 struct train_config {
 	uint32_t	magic;
@@ -53,11 +53,11 @@ struct train_config {
 };
 
 /**
- * struct params_head - begins the message with the parameters
+ * struct params_head - head of the message with the parameters
  * @round: from 1
  * @stop: training is over, no parameters follow
- * @budget: ppm, or TP_SOCKET_BUDGET: for the gradient asked for
- * @phase: label for it
+ * @budget: ppm, or TP_SOCKET_BUDGET: of the gradient of this round
+ * @phase: label of that gradient
  */
 struct params_head {
 	uint32_t	round;
@@ -68,12 +68,11 @@ struct params_head {
 };
 
 /**
- * struct grad_head - begins the message with a gradient, never missing
- * @round: whose parameters it belongs to
- * @worker: from whom
+ * struct grad_head - head of the message with a gradient, never missing
+ * @round: round of its parameters
+ * @worker: number of the worker
  * @loss: of the batch
- * @closed_round: the latest round of which the transport has told what became
- *	of the gradient, 0 if none
+ * @closed_round: the latest round with a report about the gradient, 0 if none
  * @closed_hash: tp_msg_hash() of that report
  */
 struct grad_head {
@@ -88,21 +87,21 @@ struct grad_head {
 _Static_assert(sizeof(struct params_head) == 64, "elements stay aligned");
 _Static_assert(sizeof(struct grad_head) == 64, "elements stay aligned");
 
-/* The phases a fresh namespace has, by number. */
+/* The phases of a new namespace, by number. */
 enum train_phase {
 	TRAIN_RELIABLE,
 	TRAIN_CRITICAL,
 	TRAIN_TOLERANT,
 };
 
-/* Each runs one of the program's verbs on what follows it. */
+/* Each runs a verb with the words behind it. */
 int server_main(int argc, char **argv);
 int worker_main(int argc, char **argv);
 int report_main(int argc, char **argv);
 
 /**
- * arg_number() - an integer of the command line, or the end of the program
- * @name: of the option, for the message
+ * arg_number() - parse an integer; ends the program with a message on failure
+ * @name: name of the option, for the message
  */
 unsigned long arg_number(const char *name, const char *text, unsigned long min,
 			 unsigned long max);

@@ -48,7 +48,7 @@ static int open_socket(const struct transport *tp, const struct tp_addr *addr,
 	return dblp_socket(name, tp->protocol);
 }
 
-/* A socket, if nothing went wrong with it */
+/* Returns @fd, or closes it and returns -1 after an error */
 static int opened(int fd, int err)
 {
 	if (err)

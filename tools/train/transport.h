@@ -3,7 +3,7 @@
  * Whole messages between two programs, over TCP or AF_DBLP, so that the same
  * training runs over both.
  *
- * Unless it says otherwise, a function returns -1 with errno set on failure.
+ * Unless stated otherwise, a function returns -1 with errno set on failure.
  */
 #ifndef TRAIN_TRANSPORT_H
 #define TRAIN_TRANSPORT_H
@@ -11,8 +11,8 @@
 #include <libdblp.h>
 
 /**
- * struct tp_addr - where to listen or to connect to
- * @host: IPv4 or IPv6 address, in figures
+ * struct tp_addr - address to listen at or to connect to
+ * @host: IPv4 or IPv6 address
  * @port: TCP or UDP port
  */
 struct tp_addr {
@@ -22,15 +22,15 @@ struct tp_addr {
 
 /**
  * struct transport - one way of carrying messages
- * @name: of it
- * @protocol: as dblp_socket() takes it
- * @notify: have what became of messages reported; NULL if nothing ever is
- * @set_budget: loss budget of messages that are sent without one of their own
+ * @name: on the command line
+ * @protocol: as for dblp_socket()
+ * @notify: enable reports about messages; NULL if there are none
+ * @set_budget: set the loss budget of messages without their own
  * @send: send one message, all of it
- * @recv: receive one message. Missing bytes are zero. Gives its length, 0 when
+ * @recv: receive one message. Missing bytes are zero. Returns its length, 0 when
  *	the peer has shut the connection down
- * @closed: what became of a message sent earlier. Does not wait: gives 1, or 0
- *	if there is nothing to report. Transports without loss report nothing
+ * @closed: read a report about a message sent earlier. Does not wait: returns 1, or
+ *	0 if there is no report. Transports without loss have none
  */
 struct transport {
 	const char *name;
@@ -52,22 +52,22 @@ const struct transport *tp_find(const char *name);
 #define TP_SOCKET_BUDGET	UINT32_MAX
 
 /**
- * tp_how() - how a message is sent
- * @tag: comes out at the receiver
- * @budget: ppm, or TP_SOCKET_BUDGET for what the socket is set to
+ * tp_how() - attributes of a message
+ * @tag: delivered to the receiver
+ * @budget: ppm, or TP_SOCKET_BUDGET for that of the socket
  * @phase: label; only if @budget is given
  */
 struct dblp_sndinfo tp_how(uint64_t tag, uint32_t budget, uint8_t phase);
 
 /** tp_listen() - a listening socket; dblp_accept() takes its connections */
 int tp_listen(const struct transport *tp, const struct tp_addr *addr);
-/** tp_connect() - a connection; fails at once if nobody listens */
+/** tp_connect() - a connection; fails at once if there is no listener */
 int tp_connect(const struct transport *tp, const struct tp_addr *addr);
 
 /** tp_result() - @result; if it is a negative errno, -1 with errno set to that */
 ssize_t tp_result(ssize_t result);
 
-/** tp_msg_hash() - a digest of a loss map, to compare two of them by */
+/** tp_msg_hash() - a digest of a loss map, for comparing two */
 uint32_t tp_msg_hash(const struct dblp_msg *msg);
 
 #endif /* TRAIN_TRANSPORT_H */

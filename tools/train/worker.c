@@ -11,14 +11,14 @@
 #include "text.h"
 #include "train.h"
 
-/* Gradients kept until the transport tells what became of them. */
+/* Gradients kept until the transport reports about them. */
 #define WORKER_KEEP	4
 #define WORKER_PATIENCE	10	/* seconds for the server to appear */
 
 /**
  * struct sent - a gradient that was sent
- * @head: the message begins here
- * @grad: and goes on here
+ * @head: begin of the message
+ * @grad: rest of the message
  */
 struct sent {
 	struct grad_head	head;
@@ -31,12 +31,12 @@ struct sent {
  * @fd: connection
  * @id: number
  * @text: to train on
- * @config: what the server said
+ * @config: from the server
  * @model: shape of the model
  * @size: number of parameters
  * @params: the last message from the server
  * @sent: the last gradients, by round modulo WORKER_KEEP
- * @residual: what went missing and is still to be sent
+ * @residual: missing elements that are still to be sent
  * @closed: the latest report of the transport
  * @pos: positions of the batch
  */
@@ -96,12 +96,12 @@ static void shake_hands(struct worker *w)
 	ssize_t n;
 
 	if (w->tp->send(w->fd, &hello, sizeof(hello), &how))
-		err(1, "cannot greet the server");
+		err(1, "cannot send to the server");
 	n = w->tp->recv(w->fd, &w->config, sizeof(w->config), &msg);
 	if (n < 0)
-		err(1, "cannot hear the server");
+		err(1, "cannot receive from the server");
 	if (n != sizeof(w->config) || w->config.magic != TRAIN_MAGIC)
-		errx(1, "the server does not want this worker");
+		errx(1, "the server refused this worker: its message says why");
 	if (w->tp->set_budget(w->fd, w->config.budget))
 		err(1, "cannot set a loss budget");
 	dblp_msg_free(&msg);
@@ -145,7 +145,7 @@ static void hear_what_was_lost(struct worker *w)
 				    &w->closed, sizeof(sent->head));
 	}
 	if (ret < 0)
-		err(1, "cannot hear what became of a gradient");
+		err(1, "cannot read the report about a gradient");
 }
 
 static void send_gradient(struct worker *w, struct sent *sent, size_t size)
@@ -171,7 +171,7 @@ static void do_round(struct worker *w)
 
 	text_draw(&w->text, w->pos, w->config.batch, w->model.context,
 		  rng_mix(w->config.seed, w->id + 1, round));
-	/* What was kept of an older round is overwritten: hear of it first. */
+	/* This overwrites an older gradient: read the reports first. */
 	hear_what_was_lost(w);
 	sent->head.round = round;
 	sent->head.loss = model_loss(&w->model, w->params->param, &w->text,
@@ -183,7 +183,7 @@ static void do_round(struct worker *w)
 	send_gradient(w, sent, w->size);
 }
 
-/* The last report is still to be passed on. */
+/* Pass on the last report. */
 static void say_goodbye(struct worker *w)
 {
 	struct sent *sent = sent_in(w, w->params->head.round);
@@ -193,7 +193,7 @@ static void say_goodbye(struct worker *w)
 	send_gradient(w, sent, 0);
 }
 
-/* Gives false when training is over. */
+/* Returns false when training is over. */
 static bool next_round(struct worker *w)
 {
 	const size_t full = sizeof(*w->params) + w->size * sizeof(float);
@@ -205,7 +205,7 @@ static bool next_round(struct worker *w)
 	if (n < 0)
 		err(1, "cannot receive parameters");
 	if (!n)
-		errx(1, "the server has gone away");
+		errx(1, "the server closed the connection: its message says why");
 	if (n >= (ssize_t)sizeof(w->params->head) && w->params->head.stop)
 		return false;
 	if ((size_t)n != full || msg.info.missing)
@@ -260,7 +260,7 @@ int worker_main(int argc, char **argv)
 		}
 	}
 	if (optind == argc)
-		errx(2, "a worker needs a text to train on");
+		errx(2, "a worker needs the text files to train on");
 	text_load(&w.text, argv + optind, argc - optind);
 
 	w.fd = connect_to(w.tp, &addr);
