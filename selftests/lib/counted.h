@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* How many messages were closed for each reason, in all that counts them */
+/* Messages closed for each reason, in all places that count them */
 struct counted {
 	uint64_t all;
 	uint64_t early;

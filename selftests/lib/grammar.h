@@ -16,9 +16,9 @@
 
 /**
  * struct outgoing - message that is being sent
- * @used: there is one
- * @taken: a packet of it went out as it should be
- * @d: what all its packets say; the offset is that of the segment made last
+ * @used: this entry is used
+ * @taken: a valid packet of it was sent
+ * @d: data header of its packets, with the offset of the segment made last
  * @seg_size: bytes of its segments
  * @segs: number of them
  * @next: segment that is next
@@ -38,10 +38,10 @@ struct outgoing {
 
 /**
  * struct incoming - message of the other end
- * @d: what its last packet said
+ * @d: data header of its last packet
  * @seg_size: bytes of its segments
  * @critical: bytes
- * @closed: it was told that the message is closed
+ * @closed: a CLOSE was sent for it
  * @words: of the loss map
  * @map: the loss map, big-endian
  */
@@ -55,27 +55,27 @@ struct incoming {
 };
 
 /**
- * struct talker - the one who sends
+ * struct talker - a sender of random packets
  * @peer: the connection
  * @random: state of random_next()
  * @fill: all bytes that it sends are this
  * @stride: bytes of packets that make a train
  * @zeros: zero maps are sent, or one was made by chance
  * @spoils: one packet in so many is spoiled
- * @lies: one frame in so many is nonsense for which connections end
- * @lied: there was such a one, or one that may be
+ * @lies: one frame in so many is nonsense that ends connections
+ * @lied: such a frame may have been sent
  * @placement: messages may be large
  * @next_id: of messages
  * @spent: credit
  * @chain: pieces of a message: bytes so far, in all, tag
- * @fin: it has said that there are no more messages
- * @out: messages under way
- * @in: those of the other end
- * @n_in: how many there were
+ * @fin: a FIN was sent
+ * @out: messages being sent
+ * @in: messages of the other end
+ * @n_in: number of messages of the other end
  * @over: the other end has ended the connection
- * @got: numbers of the packets that came, and are admitted
- * @past: packets from before
- * @n_past: how many there were
+ * @got: numbers of packets that came and may be acknowledged
+ * @past: earlier packets
+ * @n_past: number of earlier packets
  * @n_spoiled: packets that were spoiled
  */
 struct talker {
@@ -112,15 +112,15 @@ struct talker {
 /** talker_begin() - forget all but @random and @n_spoiled; the peer is next */
 void talker_begin(struct talker *t, u8 fill);
 
-/** talker_listen() - note packets that come for the talker's peer from now on */
+/** talker_listen() - record packets for the talker's peer from now on */
 void talker_listen(struct talker *t);
 
 /**
- * talker_train() - make packets of one length, but for the last, or a single one
- * @t: who
- * @twin: packets of this one go among them, or NULL
+ * talker_train() - make packets of one length, except the last, or a single packet
+ * @t: the talker
+ * @twin: another talker, whose packets are mixed in, or NULL
  * @p: filled
- * @most: so many at most
+ * @most: most packets to make
  *
  * Return: number of packets.
  */

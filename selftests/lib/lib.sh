@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# What the test scripts share: TAP, namespaces, waiting. Source it first, end
-# with done_testing. All namespaces and processes go when the script ends.
+# Shared by the test scripts: TAP, namespaces, waiting. Source it first, end with
+# done_testing. All namespaces and processes are removed when the script ends.
 
 set -u -o pipefail
 
@@ -46,7 +46,7 @@ slay()
 	done 2>/dev/null
 }
 
-# diag [TEXT]: what the log of a test may say, from stdin without TEXT
+# diag [TEXT]: print TEXT, or stdin, as diagnostic lines
 diag()
 {
 	if [ $# -gt 0 ]; then
@@ -56,8 +56,8 @@ diag()
 	fi
 }
 
-# try NAME COMMAND...: one test: it passes if COMMAND succeeds. What it has
-# spawned ends with it.
+# try NAME COMMAND...: one point, which passes if COMMAND succeeds. Processes that it
+# spawned are ended.
 try()
 {
 	local name=$1 start=${EPOCHREALTIME/./} verdict="not ok"
@@ -76,8 +76,8 @@ try()
 	echo "$verdict $tap_count $name"
 }
 
-# try_virtual NAME COMMAND...: what compares times, which mean little where a busy
-# host takes its share of them
+# try_virtual NAME COMMAND...: a point that compares times, only in virtual time, as a
+# busy host distorts real time
 try_virtual()
 {
 	if [ "${DBLP_VIRTUAL_TIME:-0}" = 1 ]; then
@@ -99,13 +99,13 @@ done_testing()
 fails()
 {
 	if "$@"; then
-		echo "succeeded, though it must not: $*"
+		echo "succeeded, but should fail: $*"
 		return 1
 	fi
 }
 
-# wait_until SECONDS COMMAND...: until COMMAND succeeds; on a slow kernel it has as
-# much longer as vm/run-tests gives it
+# wait_until SECONDS COMMAND...: wait until COMMAND succeeds; on a slow kernel longer by
+# the same factor as in vm/run-tests
 wait_until()
 {
 	local factor=1 end
@@ -116,14 +116,14 @@ wait_until()
 
 	until "$@" > /dev/null 2>&1; do
 		if [ $SECONDS -ge $end ]; then
-			echo "waited in vain for: $*"
+			echo "still fails after the time limit: $*"
 			return 1
 		fi
 		sleep 0.05
 	done
 }
 
-# new_ns VARIABLE...: a namespace each, its unique name in the variable
+# new_ns VARIABLE...: make a namespace for each, its unique name in the variable
 new_ns()
 {
 	local var
@@ -151,7 +151,7 @@ join()
 	done
 }
 
-# netem NS [ARGUMENT...]: what befalls packets that leave NS
+# netem NS [ARGUMENT...]: netem for packets that leave NS
 netem()
 {
 	local ns=$1
@@ -159,7 +159,7 @@ netem()
 	tc -n "$ns" qdisc replace dev eth0 root netem limit 100000 "$@"
 }
 
-# spawn COMMAND...: in the background, its output in $tmp/out.$spawned
+# spawn COMMAND...: run it in the background, its output in $tmp/out.$spawned
 spawn()
 {
 	local log
@@ -177,7 +177,7 @@ output_has()
 	grep -q -x -e "$2" "$tmp/out.$1"
 }
 
-# ended PID STATUS: ends it (within 30 s) with this status?
+# ended PID STATUS: does it end within 30 s, with this status?
 ended()
 {
 	local status

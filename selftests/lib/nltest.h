@@ -18,11 +18,11 @@ extern uint16_t family;
 extern char request[8192];
 
 /**
- * struct nl_got - what came back for a request
+ * struct nl_got - the answer to a request
  * @err: errno, or 0
  * @missing: attribute that was missing, or 0
  * @offset: of the attribute that was wrong, in @request, or 0
- * @torn: what was dumped changed meanwhile
+ * @torn: the dump was interrupted by a change
  * @msg: explanation, or ""
  */
 struct nl_got {
@@ -35,7 +35,7 @@ struct nl_got {
 
 extern struct nl_got got;
 
-/** open_netlink() - in the namespace that the thread is in */
+/** open_netlink() - in the thread's namespace */
 void open_netlink(void);
 
 /** begin() - a request to add attributes to */
@@ -47,15 +47,14 @@ struct nlmsghdr *job_request(uint8_t cmd, uint32_t id);
 /** ask() - send a request; its answer is for receive() */
 void ask(struct nlmsghdr *nlh);
 
-/** receive() - one recvmsg()'s worth of an answer; true when it was the last */
+/** receive() - receive once; true at the end of the answer */
 bool receive(void (*each)(const struct nlmsghdr *nlh, void *arg), void *arg);
 
-/** result() - send a request; 0 or the errno, its explanation in @got */
+/** result() - send a request; returns 0 or the errno, with its message in @got */
 int result(struct nlmsghdr *nlh);
 
 /**
- * struct nl_state - all that can be set, as it is told; times pass and are not
- *	in it
+ * struct nl_state - all settings, as dumped; without times, which always change
  * @len: of @bytes
  * @bytes: attributes of all objects
  */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash disable=SC2154 # client and server, set by new_ns
 #
-# What the tests of paths share. $client and $server are namespaces.
+# Shared by the tests of paths. $client and $server are namespaces.
 
 # shellcheck source=selftests/lib/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -9,7 +9,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/link.sh"
 
 # cable NS1 DEVICE1 NS2 DEVICE2 N: 10.N.0.1 and fd0N::1, 10.N.0.2 and fd0N::2.
-# Packets go one by one, else the cable would carry any size.
+# Packets go one by one; a cable with offloads would carry any size.
 cable()
 {
 	local ns dev end
@@ -27,13 +27,13 @@ cable()
 	done
 }
 
-# server_of 4|6: its address in the network $net
+# server_of 4|6: address of the server in the network $net
 server_of()
 {
 	[ "$1" = 4 ] && echo "10.$net.0.2" || echo "fd0$net::2"
 }
 
-# sniff NS DEVICE: what passes there, from now on, to $log
+# sniff NS DEVICE: log packets of the device to $log from now on
 sniff()
 {
 	spawn ip netns exec "$1" dblp-sniff "$2"
@@ -41,9 +41,9 @@ sniff()
 	wait_until 10 output_has "$spawned" ready
 }
 
-# pair 4|6 CLIENT-WORDS...: processes $client_pid, which is connected, and
-# $server_pid, which takes everything. Words in @before come before connect,
-# those in @listen before listen, those in @as before the client itself.
+# pair 4|6 CLIENT-WORDS...: start $client_pid, which connects, and $server_pid, which
+# receives everything. Words in $before come before connect, those in $listen before
+# listen, those in $as before the client's command.
 port=7000
 before=()
 as=()
@@ -88,7 +88,7 @@ is()
 	[ "$2" -eq "$3" ]
 }
 
-# What a segment may have of a path MTU: elements of 8 bytes, 32 bytes of headers
+# segment 4|6 MTU: largest segment: elements of 8 bytes, 32 bytes of headers
 segment()
 {
 	echo $((($2 - ($1 == 4 ? 20 : 40) - 8 - 32) / 8 * 8))
@@ -99,13 +99,13 @@ seg_size_is()
 	[ "$(info seg_size)" = "$1" ]
 }
 
-# signal NAME: lets a process go on that awaits $tmp/NAME
+# signal NAME: lets a process continue that awaits $tmp/NAME
 signal()
 {
 	touch "$tmp/$1"
 }
 
-# settled N: so many messages of the client were
+# settled N: are N messages of the client settled?
 settled()
 {
 	[ "$(info msgs_sent)" = "$1" ]

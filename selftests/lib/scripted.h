@@ -14,7 +14,7 @@
 #include "testlib.h"
 #include "wire.h"
 
-/** struct packet - bytes of a packet that is being made, or has come */
+/** struct packet - bytes of a packet */
 struct packet {
 	u32	len;
 	u8	byte[66000];
@@ -23,30 +23,30 @@ struct packet {
 /**
  * struct peer - the scripted end
  * @udp: its socket, connected to the other end
- * @cid: connection ID it is sent to
- * @scid: connection ID it sends to
- * @rtt_us: round trip that it says it has measured, in the handshake
- * @pn: next packet number it uses
+ * @cid: its own connection ID
+ * @scid: connection ID of the other end
+ * @rtt_us: round-trip time that it reports in the handshake
+ * @pn: its next packet number
  * @cookie: from the INIT-ACK
  * @theirs: from the COOKIE-ACK (or COOKIE-ECHO, when it plays the server)
- * @n: packets that have come, by type
- * @bytes: of all of them
- * @last: the last of them, by type
+ * @n: number of packets that came, by type
+ * @bytes: bytes of those
+ * @last: the last packet that came, by type
  * @rst_reason: of the last RST
  * @rst_echo: of the last RST
  * @acked: packet numbers below 4096 that were acknowledged
  * @close: the last CLOSE
- * @n_close: CLOSE frames that have come
- * @n_fin: FIN frames
+ * @n_close: number of CLOSE frames that came
+ * @n_fin: number of FIN frames that came
  * @budget: the last BUDGET
  * @flow: the last FLOW
- * @share: how many send to the other end, as it said last
- * @largest: largest packet number that has come, plus 1
- * @came: packet numbers that have come; peer_ack_all() acknowledges them
- * @came_mem: for these
- * @twin: another connection over the same UDP socket, or NULL; what comes for it
- *	is noted there
- * @seen: is called for each packet that came and was noted, if set
+ * @share: number of senders to the other end, as it reported last
+ * @largest: largest packet number that came, plus 1
+ * @came: packet numbers that came; peer_ack_all() acknowledges them
+ * @came_mem: memory of @came
+ * @twin: another connection over the same UDP socket, or NULL; its packets are
+ *	recorded there
+ * @seen: if set, called for each packet recorded
  */
 struct peer {
 	int			udp;
@@ -75,7 +75,7 @@ struct peer {
 	void			(*seen)(struct peer *peer, const struct packet *p);
 };
 
-/* Packets to be sent. The first argument says what goes into the header. */
+/* Making packets. The first argument determines the header. */
 void make_packet(struct packet *p, u8 type, u32 pn, u64 dcid);
 void put_bytes(struct packet *p, const void *bytes, u32 len);
 void put_zero(struct packet *p, u32 len);
@@ -90,32 +90,32 @@ void make_ctrl(struct packet *p, struct peer *peer, const struct dblp_frame *f);
 /** send_frame() - make such a packet, and send it */
 void send_frame(struct peer *peer, struct packet *p,
 		const struct dblp_frame *f);
-/** send_fin() - say that @end messages are sent in all */
+/** send_fin() - send a FIN after @end messages */
 void send_fin(struct peer *peer, struct packet *p, u32 end);
 /**
  * make_data() - DATA packet with a new number
  * @p: filled
  * @peer: the sender
- * @d: the segment; @seg_len is found out, its contents are pattern_fill()'s
+ * @d: the segment; @seg_len is computed, the contents are those of pattern_fill()
  *	with the seed SCRIPTED_SEED
  * @seg_size: bytes of each segment but the last
- * @f: frame that goes with it, or NULL
+ * @f: control frame, or NULL
  */
 void make_data(struct packet *p, struct peer *peer, const struct dblp_data *d,
 	       u32 seg_size, const struct dblp_frame *f);
 #define SCRIPTED_SEED	4711
-/** make_zeros() - the same with a zero map of @words words, from @d's offset on */
+/** make_zeros() - the same with a zero map of @words words from the offset of @d on */
 void make_zeros(struct packet *p, struct peer *peer, const struct dblp_data *d,
 		u32 seg_size, const struct dblp_frame *f, const u32 *map,
 		u32 words);
 
-/** add_frame() - one more frame, behind those that the packet has; or NULL */
+/** add_frame() - append a frame to those of the packet; NULL if there is no room */
 void add_frame(struct packet *p, const struct dblp_frame *f);
 
 /** poke() - write @size bytes of a field, most significant first */
 void poke(struct packet *p, u32 at, u32 size, u64 value);
 
-/** packet_data() - the data header of a DATA packet that came, which is good */
+/** packet_data() - the data header of a valid DATA packet */
 struct dblp_data packet_data(const struct packet *p);
 
 void send_packet(const struct peer *peer, const struct packet *p);
@@ -124,8 +124,8 @@ void send_packet(const struct peer *peer, const struct packet *p);
 void send_train(const struct peer *peer, const struct packet *p, u32 n);
 
 /**
- * splice_train() - the same, of memory that is not copied
- * @peer: from whom
+ * splice_train() - the same, from memory that is not copied
+ * @peer: the sender
  * @pages: page-aligned memory, into which the packets are put
  * @p: the packets
  * @n: number of packets
@@ -140,29 +140,28 @@ void peer_listen(struct peer *peer, const char *text, struct sockaddr_dblp *at);
 void peer_close(struct peer *peer);
 
 /**
- * peer_expect() - take packets until one of @type comes
- * @ms: wait so long at most
+ * peer_expect() - receive packets until one of @type comes
+ * @ms: time limit
  *
  * Return: true if it came.
  */
 bool peer_expect(struct peer *peer, u8 type, int ms);
-/** peer_drain() - take what is there, without waiting */
+/** peer_drain() - receive packets without waiting */
 void peer_drain(struct peer *peer);
 
-/** params_default() - what the scripted end says of itself */
+/** params_default() - parameters of the scripted end in the handshake */
 struct dblp_params params_default(void);
 /** peer_get_cookie() - INIT and INIT-ACK */
 void peer_get_cookie(struct peer *peer);
 /** peer_handshake() - all four packets, as a client */
 void peer_handshake(struct peer *peer);
-/** peer_join() - connect to @listener, which is at @to; returns what accept() does */
+/** peer_join() - connect to @listener at @to; returns the accepted socket */
 int peer_join(struct peer *peer, const struct sockaddr_dblp *to, int listener);
 
 /**
- * peer_sync() - wait until everything that was sent has been dealt with
+ * peer_sync() - wait until all packets sent have been processed
  *
- * A PING does it: packets of one connection do not overtake each other on the
- * loopback interface.
+ * By a PING: packets of one connection are not reordered on the loopback interface.
  *
  * Return: false if it is not acknowledged.
  */
@@ -170,17 +169,15 @@ bool peer_sync(struct peer *peer);
 /** peer_ack() - acknowledge packet numbers @first ... @last */
 void peer_ack(struct peer *peer, u32 first, u32 last);
 /**
- * peer_ack_all() - acknowledge all that has come, and nothing else
- *
- * What the other end left out does not come: to acknowledge it is a lie.
+ * peer_ack_all() - acknowledge all packets that came, and no skipped numbers
  */
 void peer_ack_all(struct peer *peer);
-/** peer_came() - note the number of a packet that was not taken by peer_expect() */
+/** peer_came() - record the number of a packet not received by peer_expect() */
 void peer_came(struct peer *peer, u32 pn);
 /** frame_of_all() - the frame of peer_ack_all() */
 struct dblp_frame frame_of_all(const struct peer *peer);
 
-/** random_next() - the next of the numbers that @state, once a seed, stands for */
+/** random_next() - next random number; @state begins as the seed */
 u32 random_next(u64 *state);
 
 #endif /* DBLP_SCRIPTED_H */

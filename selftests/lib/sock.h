@@ -20,7 +20,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* What a call gives, -errno if it fails */
+/* Result of a call, -errno if it fails */
 #define RESULT(call) ({ \
 	long __ret = (errno = 0, (call)); \
 	__ret == -1 ? -(long)errno : __ret; \
@@ -29,7 +29,7 @@
 #define EXPECT_ERR(err, call)	EXPECT_EQ(-(err), RESULT(call))
 
 #define SECONDS		1000
-/* A timeout that is waited for */
+/* A timeout that tests wait for */
 #define SHORT_MS	100
 /* The kernel counts ticks, and a busy host makes up for late ones at once */
 #define EARLY_MS	40
@@ -153,7 +153,7 @@ static inline struct dblp_info get_info(int fd)
 	return info;
 }
 
-/* All that poll() can say of a socket now */
+/* All events of a socket that poll() reports now */
 static inline short poll_now(int fd)
 {
 	struct pollfd p = {
@@ -227,7 +227,7 @@ static inline int netns_cable(const char *here, const char *there)
 	return new;
 }
 
-/* What befalls all packets of this namespace: arguments of tc's netem */
+/* netem on lo, with these arguments */
 static inline void netem(const char *what)
 {
 	run("tc qdisc replace dev lo root netem limit 100000 %s", what);

@@ -12,20 +12,20 @@
 
 #include <pthread.h>
 
-/** enum tap_kind - what the device does with buffers */
+/** enum tap_kind - how the device handles buffers */
 enum tap_kind {
-	TAP_PLAIN,	/* nothing; they are linear as far as a random number says */
-	TAP_FRAGS,	/* they are made of pieces, and go through GRO one by one */
-	TAP_GRO,	/* they wait for each other in GRO, which makes trains */
+	TAP_PLAIN,	/* unchanged, with linear parts of random length */
+	TAP_FRAGS,	/* made of page fragments, through GRO one by one */
+	TAP_GRO,	/* coalesced by GRO into trains */
 	__TAP_KIND_MAX
 };
 
-/** enum tap_how - how packets are handed over */
+/** enum tap_how - how packets are passed to the stack */
 enum tap_how {
 	TAP_SINGLE,	/* one by one */
-	TAP_TRAIN,	/* as one buffer of UDP segments; alone if the kernel cannot */
-	TAP_UFO,	/* all in one datagram, that is still to be fragmented */
-	TAP_FRAGMENTS,	/* each in fragments of IP, which the stack puts together */
+	TAP_TRAIN,	/* as one buffer of UDP segments; one by one without USO */
+	TAP_UFO,	/* all in one datagram, not fragmented yet */
+	TAP_FRAGMENTS,	/* each in IP fragments, which the stack reassembles */
 	__TAP_HOW_MAX
 };
 
@@ -33,14 +33,14 @@ enum tap_how {
  * struct tap - one such device
  * @fd: of tun
  * @kind: of device
- * @uso: trains can be handed over
+ * @uso: the device takes trains (UDP segmentation offload)
  * @here: addresses of the stack's end, of IPv4 and IPv6
- * @pair: what is sent to and read from @pair[0] goes over the cable
- * @v6: of the connection that uses it, as are
- * @port: the port of the test's end, and
- * @to: that of the stack's, in network byte order
+ * @pair: writing to and reading from @pair[0] uses the cable
+ * @v6: the connection uses IPv6
+ * @port: port of the test's end, in network byte order
+ * @to: port of the stack's end, in network byte order
  * @random: state of random_next()
- * @refused: buffers that the kernel did not take
+ * @refused: buffers that the kernel refused
  */
 struct tap {
 	int			fd;
@@ -57,14 +57,14 @@ struct tap {
 };
 
 /**
- * tap_open() - lay a cable
+ * tap_open() - set up a cable
  * @t: filled
  * @net: number of its networks
  * @kind: of device
  */
 void tap_open(struct tap *t, u32 net, enum tap_kind kind);
 
-/** tap_send() - hand over packets, all of one length but the last; any @how */
+/** tap_send() - send packets, all of one length but the last; any @how */
 void tap_send(struct tap *t, const struct packet *p, u32 n, enum tap_how how);
 
 /**
@@ -72,8 +72,8 @@ void tap_send(struct tap *t, const struct packet *p, u32 n, enum tap_how how);
  * @t: the cable
  * @peer: filled; as peer_connect() does it
  * @v6: IPv6
- * @port: of the test's end, @to that of the stack's, 0 for whoever is the first to
- *	send something to @port; both in network byte order
+ * @port: of the test's end; @to: of the stack's end, 0: that of the first packet to
+ *	@port; both in network byte order
  */
 void tap_peer(struct tap *t, struct peer *peer, bool v6, u16 port, u16 to);
 

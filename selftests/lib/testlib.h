@@ -25,7 +25,7 @@ void netns_new(void);
 /** netns_set_mtu() - of lo */
 void netns_set_mtu(int mtu);
 
-/** netns_enter() - move the thread to the namespace that `ip netns` calls so */
+/** netns_enter() - move the thread to a namespace of `ip netns`, or by its path */
 void netns_enter(const char *name);
 
 /**
@@ -40,7 +40,7 @@ void addr_parse(struct sockaddr_dblp *a, const char *text, unsigned int port);
 void pattern_fill(void *buf, size_t len, size_t offset, uint64_t seed,
 		  uint64_t msg);
 
-/** noise_new() - @len bytes that none can describe but by sending them */
+/** noise_new() - @len bytes without zero runs */
 void *noise_new(size_t len);
 
 /**
@@ -55,7 +55,7 @@ ssize_t pattern_check(const void *buf, size_t len, size_t offset,
 ssize_t bytes_check(const void *buf, size_t len, unsigned char c);
 
 /**
- * struct message - what is known of a message at one of its ends
+ * struct message - information about a message at one of its ends
  * @info: from DBLP_RCVINFO or DBLP_CLOSEINFO
  * @n: elements of @range
  * @range: the loss map
@@ -81,20 +81,20 @@ ssize_t message_recv(int fd, void *buf, size_t len, int flags,
 void message_free(struct message *m);
 
 /**
- * less_if_slow() - what the kernel that this runs on can do in time
- * @n: so many things; where KSFT_MACHINE_SLOW is set, as it is for kernels that
- *	look for bugs, one of @part of them
- * @what: the things, for the line of output that says so
+ * less_if_slow() - a number of iterations
+ * @n: the number; divided by @part if KSFT_MACHINE_SLOW is set, as it is for kernels
+ *	that look for bugs
+ * @what: the iterations, for a line of output
  */
 unsigned int less_if_slow(unsigned int n, unsigned int part, const char *what);
 
 /** file_write() - write @text to the file @path, as a whole, or die */
 void file_write(const char *path, const char *text);
 
-/** new_pages() - @len bytes of zeroes, page by page; munmap() gives them back */
+/** new_pages() - @len zeroed bytes from mmap() */
 unsigned char *new_pages(size_t len);
 
-/** inet_sum() - add @len bytes to the sum that a checksum of IP is made of */
+/** inet_sum() - add @len bytes to the sum of an Internet checksum */
 uint32_t inet_sum(uint32_t sum, const void *bytes, size_t len);
 /** inet_checksum() - the checksum, in network byte order (RFC 1071) */
 uint16_t inet_checksum(uint32_t sum);

@@ -10,13 +10,13 @@
 #include <stdbool.h>
 
 /**
- * struct traffic - a listener and what came of the connections to it
+ * struct traffic - a listener, and counts of connections to it
  * @listener: in this namespace
- * @addr: of it
+ * @addr: its address
  * @seed: state of the random numbers
  * @may_fail: calls may fail, as where memory is short; contents may not differ
- * @connections: that carried all their messages
- * @messages: that arrived as they must
+ * @connections: number that carried all their messages
+ * @messages: number that arrived correctly
  */
 struct traffic {
 	int listener;
@@ -31,7 +31,7 @@ struct traffic {
 void traffic_start(struct traffic *t, const char *address, unsigned int seed);
 
 /**
- * traffic_one() - a connection, some messages each way, the end
+ * traffic_one() - connect, send some messages each way, close
  *
  * Dies if a byte is wrong, a message misses more than it may, or, unless
  * @may_fail, a call fails or nothing comes for 20 s.

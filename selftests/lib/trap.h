@@ -14,14 +14,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* At @fd there is something to be read once somebody is stopped */
+/* @fd is readable while a thread is stopped at a page fault */
 struct trap {
 	int	fd;
 	char	*at;
 	size_t	len;
 };
 
-/* Pages that nobody has used yet */
+/* Pages that have not been touched yet */
 static inline struct trap trap_set(char *at, size_t len)
 {
 	struct uffdio_api api = { .api = UFFD_API };

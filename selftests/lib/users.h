@@ -12,17 +12,18 @@
 #include <stdbool.h>
 
 /**
- * struct user - one of them
- * @fd: his socket
+ * struct user - a thread that uses a socket
+ * @fd: its socket
  * @random: state of random_next()
- * @fill: all bytes that he may get are this, or 0 where something is missing,
- * @zeros: or was described as zero
+ * @fill: all bytes received must be this, or 0 where bytes are missing
+ * @zeros: if set, bytes may also be 0 by a zero map
  * @placement: messages are read as they come
- * @keep: what is missing stays as it was
- * @stop: he is to stop
- * @err: for which the connection has ended, 0 if it has not
- * @received: messages he got, in whole; @early of them with bytes missing
- * @reported: closed messages that he had sent
+ * @keep: missing bytes keep their old values
+ * @stop: tells the thread to stop
+ * @err: errno of the connection's end, 0 if it has not ended
+ * @received: messages received
+ * @early: those of them with bytes missing
+ * @reported: reports about messages that it sent
  */
 struct user {
 	int			fd;
@@ -39,10 +40,10 @@ struct user {
 	pthread_t		thread;
 };
 
-/** user_begin() - have @u->fd used by a thread of its own; the rest is set */
+/** user_begin() - start the thread; all other fields are set */
 void user_begin(struct user *u);
 
-/** user_end() - and no more; the socket stays */
+/** user_end() - stop the thread; the socket stays open */
 void user_end(struct user *u);
 
 #endif /* DBLP_TEST_USERS_H */

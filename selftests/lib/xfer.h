@@ -13,9 +13,9 @@ extern struct xfer_config {
 	const char *to;			/* namespace of the listening end */
 	const char *address;		/* of the listening end */
 	const char *cc;
-	const char *connected;		/* command to be run then */
-	const char *halfway;		/* command to be run then */
-	bool settled;			/* when all before @halfway are closed */
+	const char *connected;		/* command to run when connected */
+	const char *halfway;		/* command to run halfway */
+	bool settled;			/* halfway: wait until all are closed */
 	uint32_t then;			/* ppm: budget after @halfway */
 	unsigned int count;
 	unsigned int n_sizes;
@@ -40,7 +40,7 @@ extern struct xfer_config {
 	uint64_t allow_missing;		/* bytes at most */
 } cfg;
 
-/** xfer_parse() - fill cfg from the command line, or say what is wrong and exit(2) */
+/** xfer_parse() - fill cfg from the command line; on an error print it and exit(2) */
 void xfer_parse(int argc, char **argv);
 
 #endif /* DBLP_TEST_XFER_H */

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# What the host-side scripts of the VM share: where things are cached, how
-# they talk to the user, how concurrent runs keep off each other.
+# Shared by the host-side scripts of the VM: the cache, messages, and locks between
+# concurrent runs.
 
 vm_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck disable=SC2034 # for those who source this
@@ -21,8 +21,8 @@ die()
 	exit "${die_status:-2}"
 }
 
-# with_lock NAME COMMAND...: run COMMAND while nobody else holds NAME. The lock
-# is not handed on to what COMMAND leaves running behind.
+# with_lock NAME COMMAND...: run COMMAND with the lock NAME held. Processes that
+# COMMAND leaves running do not inherit the lock.
 with_lock()
 {
 	local name=$1 fd
