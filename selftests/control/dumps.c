@@ -16,9 +16,9 @@
 #define CRITICAL	1
 #define TOLERANT	2
 
-/* So many that a dump takes several messages */
+/* Enough for a dump of several messages */
 #define SOME		500
-/* So many that what grows faster than their number would be seen */
+/* Enough to see a cost that grows faster than their number */
 #define MANY_SOCKETS	10000
 #define MANY_JOBS	100000
 /* Numbers of jobs are far apart, and go to the last that there can be */
@@ -30,7 +30,7 @@ FIXTURE(dump)
 	int listener;
 };
 
-/* Who changes things meanwhile, beside the netlink socket of the dump */
+/* A second netlink socket, for changes during the dump */
 static struct mnl_socket *other;
 static int fds[MANY_SOCKETS];
 

@@ -524,7 +524,7 @@ TEST_F(job, an_operator_holds_the_detector)
 	EXPECT_EQ(0, job_clr().reports);
 }
 
-/* A program's own choice for its socket is nobody else's business */
+/* A program's own choice for its socket is not changed */
 TEST_F(job, a_detector_leaves_a_socket_s_own_phase)
 {
 	set_u32(self->client, DBLP_PHASE, RELIABLE);
@@ -579,7 +579,7 @@ static uint64_t norm_us(FIXTURE_DATA(job) *self)
 	return least;
 }
 
-/* Who reports pays for its own sockets, and not by those of others */
+/* A report costs time for the reporter's own sockets, not for those of others */
 TEST_F(job, a_norm_costs_the_same_beside_ten_thousand_sockets)
 {
 	struct rlimit limit = { MANY + 100, MANY + 100 };

@@ -172,7 +172,7 @@ static void count_one(const struct nlmsghdr *nlh, void *arg)
 	++*(unsigned int *)arg;
 }
 
-/* Who may not see a namespace sees none of its sockets */
+/* Without permission, no sockets of a namespace are shown */
 TEST_F(family, namespaces_are_apart)
 {
 	unsigned int seen = 0;

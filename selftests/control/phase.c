@@ -53,7 +53,7 @@ static int del_phase(uint32_t id)
 	return result(phase_request(DBLP_CMD_PHASE_DEL, id));
 }
 
-/* Phases of a dump, or the one that was asked for */
+/* Phases of a dump, or a single phase */
 struct seen {
 	unsigned int	n;
 	struct phase	phase[DBLP_PHASES];

@@ -323,7 +323,7 @@ static const struct refusal params[] = {
 	  NO_ATTR },
 };
 
-/* Of who is not root, as whom the other lists are gone through */
+/* Refusals to users who are not root; the other lists run as root */
 static const struct refusal others[] = {
 	{ DO(SOCKET_GET, U(SOCKET_ID, A_SOCKET)), EPERM, OTHER_MSG,
 	  BAD(SOCKET_ID) },

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who may do what by netlink: everybody reads what is in the namespace of its
- * netlink socket; only CAP_NET_ADMIN in the user namespace that owns it changes
- * anything.
+ * Permissions of netlink: every user reads the namespace of its netlink socket;
+ * changes need CAP_NET_ADMIN in the user namespace that owns it.
  */
 #define _GNU_SOURCE
 #include "lib/nltest.h"
@@ -152,8 +151,8 @@ static int join_events(void)
 }
 
 /*
- * Who may change things may also look at all there is. Others are told of what
- * belongs to nobody in particular, and change nothing.
+ * With the permission to change things, all objects can be read. Without it, only
+ * those without an owner.
  */
 static void check(struct __test_metadata *_metadata, bool may_change)
 {
@@ -308,7 +307,7 @@ TEST_F(rights, of_an_owner)
 	EXPECT_STREQ("there is no such user in your user namespace", got.msg);
 	become_nobody(-1);
 	mine = new_socket();
-	/* Both who made the netlink socket and who uses it count */
+	/* Both the creator and the user of the netlink socket need the permission */
 	EXPECT_EQ(0, dumped(DBLP_CMD_SOCKET_GET));
 	EXPECT_EQ(0, dumped(DBLP_CMD_JOB_GET));
 	mnl_socket_close(nl);
@@ -381,7 +380,7 @@ TEST_F(rights, owners_are_named_for_the_reader)
 	mnl_socket_close(nl);
 	open_netlink();
 	EXPECT_EQ(NOBODY, uid_of_sockets());
-	/* And who owns the machine may change all that is on it */
+	/* Root of the machine may change everything */
 	add_job(NEW_JOB);
 	EXPECT_EQ(1, write(to_child[1], "x", 1));
 	EXPECT_EQ(pid, waitpid(pid, &status, 0));
@@ -435,7 +434,7 @@ static unsigned int hear(struct mnl_socket *ear, bool *lost)
 	}
 }
 
-/* So that who listens, wherever that is, slows nobody */
+/* The rate of events is limited, so that a listener does not slow others */
 TEST_F(rights, to_hear_so_many_events_a_second)
 {
 	struct mnl_socket *ear = mnl_socket_open(NETLINK_GENERIC);

@@ -364,7 +364,7 @@ static void send_one(struct end *e, unsigned char *buf, uint32_t i)
 		die("%s: sendmsg() of %u bytes gave %zd", e->name, size, ret);
 }
 
-/* Somebody else has his hands in it, for instance the operator */
+/* Something else changes the socket, for instance an operator */
 static void run_command(const char *command)
 {
 	errno = 0;

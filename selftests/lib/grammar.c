@@ -156,7 +156,7 @@ static struct incoming *some_in(struct talker *t, bool closed)
 
 	if (!t->n_in)
 		return NULL;
-	/* Those that came last are there most likely */
+	/* The latest are most likely still there */
 	back = talker_below(t, once_in(t, 2) ? 3 : IN_MAX);
 	in = &t->in[(t->n_in - 1 - back % t->n_in) % IN_MAX];
 	if (in->closed != closed || !in->d.budget ||
@@ -346,7 +346,7 @@ static bool make_frame(struct talker *t, struct dblp_frame *f, u8 pkt)
 	}
 }
 
-/* Frames of at most @room bytes; exactly so many if @all */
+/* Frames of at most @room bytes; of exactly @room bytes if @all */
 static void put_frames(struct talker *t, struct packet *p, u32 room, bool all)
 {
 	struct dblp_frame f, fill = { .type = DBLP_FRAME_SHARE, .share.n = 2 };
@@ -651,7 +651,7 @@ static const struct field data_fields[] = {
 	{ 31, 1 }, { 2, 2 }, { 1, 1 },
 };
 
-/* Frames for which nobody is forgiven */
+/* Frames that end a connection if they are wrong */
 static bool is_grave(u8 type)
 {
 	return type == DBLP_FRAME_CLOSE || type == DBLP_FRAME_LOSSMAP ||
@@ -708,7 +708,7 @@ static void contradict(struct talker *t, struct packet *p)
 		poke(p, 16, 4, out->d.msg_id + talker_below(t, 2));
 }
 
-/* Bytes of a packet from before in the place of those that it has */
+/* Replace bytes of the packet by those of an earlier packet */
 static void splice(struct talker *t, struct packet *p)
 {
 	u32 i = talker_below(t, HISTORY), at = talker_below(t, p->len), n;
@@ -793,7 +793,7 @@ static void finish(struct talker *t, struct packet *p, struct outgoing *out,
 	bool first = out && !out->taken;
 
 	remember(t, p);
-	/* Who spoils the beginning of a message has spoiled all of it */
+	/* A spoiled beginning spoils the whole message */
 	if (!once_in(t, t->spoils) || (first && !once_in(t, 30))) {
 		if (out)
 			out->taken = true;

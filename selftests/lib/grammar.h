@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Packets as a peer makes them who knows the protocol, and what can be wrong with
- * them: the sender of half a connection, which it keeps alive as well as it can.
+ * Packets of a peer that knows the protocol, some of them spoiled: the sender of one
+ * direction of a connection, which it keeps alive as well as it can.
  */
 #ifndef DBLP_TEST_GRAMMAR_H
 #define DBLP_TEST_GRAMMAR_H

@@ -135,7 +135,7 @@ static u32 ip_len(const struct tap *t)
 	return t->v6 ? sizeof(struct ip6_hdr) : sizeof(struct iphdr);
 }
 
-/* The header of UDP, whose payload is there; all of the frame is made then */
+/* Write the UDP header in front of the payload, which completes the frame */
 static void put_udp(struct tap *t, struct frame *f, u32 bytes, bool partial)
 {
 	u32 len = sizeof(struct udphdr) + bytes, sum = pseudo_sum(t, len);
@@ -146,7 +146,7 @@ static void put_udp(struct tap *t, struct frame *f, u32 bytes, bool partial)
 
 	memset(&f->vnet, 0, sizeof(f->vnet));
 	if (partial) {
-		/* Somebody else adds the rest */
+		/* The kernel adds the sum of the payload */
 		udp.check = ~inet_checksum(sum);
 		f->vnet.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
 		f->vnet.csum_start = at - f->byte;
@@ -159,7 +159,7 @@ static void put_udp(struct tap *t, struct frame *f, u32 bytes, bool partial)
 	memcpy(at, &udp, sizeof(udp));
 	put_ip(t, f->byte, len, below(t, 65536), 0);
 	f->len = ETH_HLEN + ip_len(t) + len;
-	/* How much should be linear, which somebody else says */
+	/* A hint how much should be linear, from an untrusted source */
 	f->vnet.hdr_len = ETH_HLEN + below(t, 4) * below(t, 30) * 4;
 	if (f->vnet.hdr_len > f->len)
 		f->vnet.hdr_len = f->len;
@@ -254,7 +254,7 @@ static void take_frame(struct tap *t, const struct frame *f, u32 len)
 	size = f->vnet.gso_type ? f->vnet.gso_size : len;
 	for (; len; len -= n, at += n) {
 		n = size < len ? size : len;
-		/* Where nobody takes it, it is lost */
+		/* If the socket is full, the packet is lost */
 		if (send(t->pair[1], at, n, MSG_DONTWAIT) < 0)
 			return;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A cable whose other end is in the hands of the test: an Ethernet device of tun,
- * by which it hands buffers to the stack as a driver of a virtual machine does:
- * in pieces of any size, with checksums that are still to be made, and several
- * packets in one (virtio-net header).
+ * A cable with one end in the test: an Ethernet device of tun, by which it passes
+ * buffers to the stack as the driver of a virtual machine does: in pieces of any
+ * size, with checksums to be completed, and with several packets in one (virtio-net
+ * header).
  */
 #ifndef DBLP_TEST_TAP_H
 #define DBLP_TEST_TAP_H

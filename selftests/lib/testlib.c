@@ -219,7 +219,7 @@ unsigned char *new_pages(size_t len)
 
 	if (p == MAP_FAILED)
 		die("mmap(%zu)", len);
-	/* Who drops a page at a time would be given 2 MiB for each again */
+	/* After dropping a page, touching it again must not bring 2 MiB */
 	madvise(p, len, MADV_NOHUGEPAGE);
 	return p;
 }

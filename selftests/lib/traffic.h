@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Honest connections, one after the other, whose every byte is checked: what
- * runs beside that which may not harm it.
+ * Connections with checked contents, one after the other, to run beside something
+ * that must not harm them.
  */
 #ifndef DBLP_TRAFFIC_H
 #define DBLP_TRAFFIC_H

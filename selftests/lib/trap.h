@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory whose first use stops whoever uses it, until it is filled.
+ * Memory whose first access stops the accessing thread until it is filled.
  */
 #ifndef DBLP_TEST_TRAP_H
 #define DBLP_TEST_TRAP_H

@@ -53,7 +53,7 @@ static void check_info(const struct message *m, const char *what)
 		    m->info.reason);
 }
 
-/* Each byte is one that was sent, or is missing */
+/* Each byte was sent, or is missing */
 static void check_bytes(const struct user *u, const u8 *buf, u32 len,
 			const struct message *m)
 {
@@ -255,7 +255,7 @@ static void *use(void *arg)
 				change(u);
 			break;
 		case 9:
-			/* He does not look for a while */
+			/* Do not read for a while */
 			if (once_in(u, 8))
 				sleep_ms(below(u, 10));
 			if (once_in(u, 400))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A user who does all that can be done with a connection, one thing after the
- * other, and sees to it that what he gets is consistent.
+ * A thread that makes all calls that there are for a connection, in random order, and
+ * checks that the results are consistent.
  */
 #ifndef DBLP_TEST_USERS_H
 #define DBLP_TEST_USERS_H

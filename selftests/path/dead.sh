@@ -72,7 +72,7 @@ for v in 4 6; do
 	try "ipv$v: a large message on a dead path" path_dies $v 1000000 1000
 done
 
-# A peer who is heard again is asked at once: the message from it comes long before
+# A peer that is heard again is probed at once: its message comes long before
 # the next probe would go.
 peer_speaks()
 {

@@ -71,7 +71,7 @@ marked()
 	[ "$(arrived 0x3)" -ge 20 ] && [ "$(arrived 0x2)" -ge 200 ]
 }
 
-# Who marks nothing has his packets dropped
+# Without ECT, packets are dropped instead of marked
 dropped()
 {
 	sniff "$server" eth0 || return

@@ -142,7 +142,7 @@ for v in 4 6; do
 	try "ipv$v: a forged ICMP error changes nothing" forged $v
 done
 
-# hole MTU: larger packets to the server vanish, and nobody says so
+# hole MTU: larger packets to the server vanish without ICMP
 hole()
 {
 	ip -n "$server" link set eth0 mtu "$1"
@@ -171,8 +171,8 @@ found()
 	wait_until 20 seg_size_between "$(segment "$1" $(($2 - 8)))" "$(segment "$1" $(($2 + 4)))"
 }
 
-# Messages arrive though what they were cut into does not pass, those that follow
-# are cut to fit, and when the hole is gone that is noticed.
+# Messages arrive although their packets are too large, later ones have smaller
+# packets, and the end of the hole is noticed.
 black_hole()
 {
 	local v=$1 mtu=$2 gap=$3 holes

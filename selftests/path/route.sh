@@ -144,7 +144,7 @@ for v in 4 6; do
 	try "ipv$v: the source address is taken away: time-out" lost_address $v
 done
 
-# Both ends have two ways and use the one that they are bound to.
+# Both ends have two routes and use the one of the device they are bound to.
 bound_client()
 {
 	local v=$1
@@ -178,7 +178,7 @@ bound_server()
 	ended "$spawned" 0
 }
 
-# A mark chooses the route, and is on the packets for whoever asks.
+# SO_MARK chooses the route, and is on the packets for filters.
 marked()
 {
 	local v=$1 n

@@ -331,7 +331,7 @@ TEST_F(sock, nobody_listens)
 	EXPECT_ERR(ENOTCONN, getpeername(self->fd, (struct sockaddr *)&a,
 					 &len));
 
-	/* The socket can try again, and another time somebody is there. */
+	/* The socket can try again, and then there is a listener. */
 	a.sdblp_port = htons(5000);
 	EXPECT_ERR(ECONNREFUSED, connect_to(self->fd, &a));
 	listener = new_listener(variant->address, 1, &a);
@@ -340,7 +340,7 @@ TEST_F(sock, nobody_listens)
 	close(listener);
 }
 
-/* Nobody listens there; the address is one that is local to all */
+/* There is no listener; the address is local in all namespaces */
 static void get_refused(struct __test_metadata *_metadata, int fd,
 			const char *address)
 {

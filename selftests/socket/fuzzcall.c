@@ -25,7 +25,7 @@
 static uint64_t state;
 static struct sockaddr_dblp listener_at;
 static int fds[FDS];
-/* Behind @bytes is a page that nobody may touch; @fixed may not be written */
+/* Behind @bytes is an inaccessible page; @fixed is read-only */
 static char *bytes, *fixed;
 
 static uint32_t any(void)
@@ -292,7 +292,7 @@ static void try_file(void)
 	}
 }
 
-/* Somebody else has the sockets, too, for a moment */
+/* Another process has the sockets, too, for a moment */
 static void try_fork(void)
 {
 	pid_t pid = fork();

@@ -286,7 +286,7 @@ TEST_F(conn, receiving_without_waiting_and_for_a_while)
 	EXPECT_GE(50 * SHORT_MS, now_ms() - start);
 }
 
-/* Messages that nobody reads fill first the peer, then the sender. */
+/* Unread messages fill first the peer, then the sender. */
 static size_t fill_up(int fd, const char *buf, size_t size)
 {
 	size_t n = 0;

@@ -259,7 +259,7 @@ TEST_F_TIMEOUT(conn, congestion_control_changes_under_loss, 60)
 	snprintf(network, sizeof(network), "delay 2ms loss 3%% rate %umbit",
 		 mbit);
 	netem(network);
-	/* One that has never seen a shorter path: all of it would be a queue */
+	/* A control without a minimum would take the whole round trip for a queue */
 	close(self->client);
 	close(self->server);
 	connect_pair(&self->addr, self->listener, &self->client,

@@ -266,7 +266,7 @@ TEST_F(place, pieces_by_their_offsets)
 	struct got g;
 	u32 i;
 
-	/* Nobody knows yet where the third one belongs. */
+	/* The place of the third one is not known yet. */
 	send_seg(&e->peer, &e->p, 2, 1, &s, 2 * LEN);
 	EXPECT_TRUE(peer_sync(&e->peer));
 	EXPECT_EQ(0, poll_now(e->fd) & ~POLLOUT);
@@ -514,7 +514,7 @@ TEST_F(place, control_buffers_that_are_too_short)
 	EXPECT_EQ(0, g.n_placed);
 	EXPECT_TRUE(g.flags & MSG_CTRUNC);
 
-	/* No control buffer: nobody wants to know. */
+	/* No control buffer: nothing is reported. */
 	send_one_of_many(e, 3);
 	EXPECT_TRUE(peer_sync(&e->peer));
 	get(e->fd, buf, sizeof(buf), 0, MSG_DONTWAIT, &g);

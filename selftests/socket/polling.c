@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * poll() and epoll: what they say of a socket in each state, and that nobody
- * who waits is forgotten.
+ * poll() and epoll: the events of a socket in each state, and that all waiters are
+ * woken.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -503,7 +503,7 @@ static int run_acceptors(struct __test_metadata *_metadata, int listener,
 	for (i = 0; i < CONNECTIONS; i++) {
 		fd = new_socket();
 		EXPECT_EQ(0, connect_to(fd, addr));
-		/* Somebody takes each, without the help of the next one */
+		/* Each is received by a waiter before the next one is sent */
 		EXPECT_EQ(0, recv(fd, buf, sizeof(buf), 0));
 		close(fd);
 	}

@@ -336,7 +336,7 @@ TEST_F(conn, what_comes_after_shut_rd_is_not_thrown_away)
 	EXPECT_EQ(3, recv(self->server, buf, sizeof(buf), 0));
 	EXPECT_EQ(0, recv(self->server, buf, sizeof(buf), 0));
 
-	/* Never silence: what nobody has read is a reset when it is closed */
+	/* Closing with unread messages sends a reset */
 	EXPECT_EQ(3, send(self->client, "def", 3, 0));
 	while (get_info(self->server).msgs_received < 2)
 		sleep_ms(5);
@@ -582,7 +582,7 @@ TEST_F(conn, two_listeners_at_one_address)
 	EXPECT_ERR(EADDRINUSE, bind_new(&self->addr, true, &fd));
 	close(fd);
 
-	/* Not before listen() is it clear who will be one */
+	/* Before listen() it is open which socket will be the listener */
 	addr_parse(&any, variant->address, 4242);
 	EXPECT_EQ(0, bind_new(&any, true, &one));
 	EXPECT_ERR(EADDRINUSE, bind_new(&any, false, &two));

@@ -172,7 +172,7 @@ TEST_F(cgroup, egress)
 	close(listener);
 }
 
-/* One that refuses other addresses is asked and lets these pass, trains as well */
+/* A filter for other addresses is called and lets these pass, trains as well */
 TEST_F(cgroup, egress_elsewhere)
 {
 	int listener, client, server;
@@ -211,7 +211,7 @@ TEST_F(cgroup, connect)
 	EXPECT_ERR(EPERM, connect_to(self->fd, &self->addr));
 	detach(self->group, where);
 
-	/* It may also say to whom instead */
+	/* It may also change the destination */
 	ATTACH(self->group, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, where,
 	       MOV_IMM(2, self->addr.sdblp_port),
 	       STORE_W(1, 2, offsetof(struct bpf_sock_addr, user_port)),

@@ -28,7 +28,7 @@
 #define HELD_MOST(charged)	((charged) + (charged) / 2)
 /* what each connection has whatever happens, */
 #define FIXED		8192
-/* and what is no page of anybody's: allocators keep some for their CPU */
+/* and pages that allocators keep for their CPU */
 #define NOISE		(2 * MIB)
 
 #define CGROUPS		"/sys/fs/cgroup"
@@ -134,7 +134,7 @@ static void narrow_holes(struct state *s)
 	half_of(s, NARROW);
 }
 
-/* Nothing of them is missing, but nobody reads them */
+/* They are complete, but not read */
 static void unread(struct state *s)
 {
 	struct dblp_data d = { .msg_len = 100 };
@@ -247,7 +247,7 @@ static void large(struct state *s)
 	send_each(s, buf, sizeof(buf), 1);
 }
 
-/* Acknowledged, and nobody takes the reports */
+/* Acknowledged, but the reports are not read */
 static void reports(struct state *s)
 {
 	static const char buf[100] = { 1 };
@@ -326,7 +326,7 @@ FIXTURE_SETUP(held)
 	ASSERT_EQ(0, mkdir(CGROUP, 0755));
 	memset(&self->peer, 1, sizeof(self->peer));
 	memset(&self->p, 1, sizeof(self->p));
-	/* The listener pays for what nobody has accepted */
+	/* The listener is charged for connections that are not accepted */
 	file_write(CGROUP "/cgroup.procs", "0");
 	self->listener = new_listener("127.0.0.1", CONNS, &self->addr);
 	file_write(CGROUPS "/cgroup.procs", "0");

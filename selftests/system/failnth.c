@@ -273,7 +273,7 @@ static ssize_t do_names(struct sockets *s)
 	       getpeername(s->client, (void *)&a, &len);
 }
 
-/* Each option is set to what it is, and those that are but read are read */
+/* Set each option to its present value; read those that cannot be set */
 static const struct {
 	int		option;
 	socklen_t	len;
@@ -386,7 +386,7 @@ static bool is_right(const struct call *c, ssize_t got, bool met)
 	return got == c->result;
 }
 
-/* With the n-th fault; false if there were not so many */
+/* With the n-th fault; false if there were fewer */
 static bool try_call(struct __test_metadata *_metadata, struct sockets *s,
 		     const struct call *c, unsigned int n, unsigned int *failed)
 {

@@ -179,7 +179,7 @@ TEST_F_TIMEOUT(idle, ten_thousand_connections, 400)
 	used = (kernel_memory() - before) / (N - 1);
 	fprintf(stderr, "# %ld bytes for one that was used\n", used);
 	fprintf(stderr, "# %d timers expired meanwhile\n", i = expirations());
-	/* Or the count below would be worth nothing */
+	/* Otherwise the count below would be meaningless */
 	EXPECT_LT(0, i);
 	EXPECT_GE(LIMIT, used);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Those who come when somebody else has a socket: packets for a listener that a
- * call has locked, the closing of a listener of whose connections netlink has
- * one, and netlink that asks for one that is being made. What is wrong then may
- * hang or corrupt the kernel, which ends the VM.
+ * Contention for a socket: packets for a listener that a call has locked, closing a
+ * listener while netlink holds one of its connections, and netlink requests for a
+ * connection that is being made. A bug here may hang or corrupt the kernel, which
+ * ends the VM.
  */
 #define _GNU_SOURCE
 #include "lib/nltest.h"
@@ -18,8 +18,8 @@
 #define WAIT_MS		10000
 
 /*
- * Tracepoints are where locks are held: they tell who comes before the other has
- * done. And a stack trace at each of them takes time, so that somebody does come.
+ * Tracepoints are where locks are held: they show contention. A stack trace at each
+ * of them takes time, which makes contention likely.
  */
 #define TRACING		"/sys/kernel/tracing/"
 #define INSTANCE	TRACING "instances/dblp-locks/"
@@ -119,12 +119,12 @@ static void *lock_listener(void *arg)
 }
 
 /*
- * Who asked has gone by the time his COOKIE-ACK comes, if that had to wait. Then
- * an error comes back for the new connection, on the CPU that is making it.
+ * If the COOKIE-ACK has to wait, the client has gone when it comes. Then an ICMP
+ * error comes back for the new connection, on the CPU that is making it.
  */
 #define CONNECTIONS	1000
 
-/* Those that have begun, and those for which a slow machine had no room left */
+/* Connections that began, and those for which a slow machine had no room */
 static u64 attended(void)
 {
 	return mib("ConnPassive") + mib("DropMemory");
@@ -160,7 +160,7 @@ TEST_F(locks, a_connection_begins_while_calls_lock_the_listener)
  */
 #define ROUNDS		20
 #define MESSAGES	500
-/* So often somebody has come between, which is enough */
+/* Number of contentions that is enough */
 #define HITS		3
 
 static void open_messages(struct __test_metadata *_metadata,

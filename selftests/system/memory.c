@@ -98,10 +98,10 @@ TEST_F(buffers, what_waits_to_be_read_stays_within_so_rcvbuf)
 	EXPECT_GT(4096, get_meminfo(self->fd, SK_MEMINFO_FWD_ALLOC));
 }
 
-/* What may be held for so many bytes of credit */
+/* Memory that may be held for @bytes of credit */
 #define HELD_MOST(bytes)	(4 * ((bytes) + 1024))
 
-/* Whose turn it is knows no SO_RCVBUF, but what packets take of memory is bounded */
+/* The next in-order message may exceed SO_RCVBUF, but the overhead is bounded */
 TEST_F_TIMEOUT(buffers, small_segments_take_no_more_than_four_times_their_bytes,
 	       120)
 {
@@ -211,7 +211,7 @@ TEST_F_TIMEOUT(buffers, a_segment_does_not_hold_its_train, 120)
 	       (s64)(before - mem_free()));
 	EXPECT_LT(n * WIDE, held);
 	EXPECT_GT(HELD_MOST(n * WIDE), held);
-	/* The debug kernel keeps what was freed, to see who looks at it */
+	/* The debug kernel keeps freed memory for a while, to detect accesses */
 	if (!debug || *debug == '0')
 		EXPECT_GT(held + 8 * MIB, (s64)(before - mem_free()));
 }
@@ -236,8 +236,8 @@ TEST_F(buffers, open_messages_are_charged)
 }
 
 /*
- * Acknowledge all that comes until the socket has nothing more to send. That is
- * so since a time that is not before the one that is returned.
+ * Acknowledge all packets until the socket has nothing more to send. Returns the
+ * time, or a little earlier.
  */
 static u64 take_all(int fd, struct peer *peer)
 {
@@ -319,8 +319,8 @@ TEST_F(buffers, a_budget_takes_no_memory_where_nothing_may_be_missing)
 }
 
 /*
- * The memory of a message is used again for those that follow, but not as long
- * as a packet shows it: here in the queue of the other end's UDP socket.
+ * The memory of a message is reused for later messages, but not while a packet refers
+ * to it, here in the queue of the other end's UDP socket.
  */
 #define AGAIN_LEN	(128 << 10)
 
@@ -603,8 +603,8 @@ TEST_F(cgroup, who_connects_pays_once)
 }
 
 /*
- * What is left of messages for those that follow. The time it is kept begins
- * after @since; a figure that was read too late says nothing.
+ * Memory kept from messages for later ones. The time it is kept begins after @since; a
+ * value read too late is meaningless.
  */
 #define SPARE_MS	100
 #define SPARE_MOST	(4 * MIB)
@@ -725,7 +725,7 @@ TEST_F(cgroup, who_accepts_pays_for_what_waits)
 	EXPECT_TRUE(falls_to(charged_sock, 0));
 }
 
-/* Who has no more memory is told, and not killed */
+/* Without memory, calls fail and no process is killed */
 TEST_F(cgroup, a_full_cgroup_sends_no_more)
 {
 	/* Of the size for which the kernel kills, where nothing else is left */
@@ -758,7 +758,7 @@ TEST_F(cgroup, a_full_cgroup_sends_no_more)
 	EXPECT_EQ(0, number_in(CGROUP "/memory.events", "oom_kill "));
 }
 
-/* Who waits goes on as memory comes back */
+/* Waiting senders continue when memory is available again */
 TEST_F(cgroup, a_full_cgroup_waits)
 {
 	u32 acked = 0;
@@ -792,8 +792,8 @@ TEST_F(cgroup, a_full_cgroup_waits)
 }
 
 /*
- * Forty users who send 32 MiB each in a machine of 1 GiB, to peers that take
- * nothing: some get all of it, all get a little, and nobody is killed.
+ * Forty users send 32 MiB each on a machine of 1 GiB, to peers that do not read: some
+ * get all the memory they want, all get a little, and no process is killed.
  */
 #define SENDERS		40
 #define SENT_EACH	(32 * MIB)
@@ -876,7 +876,7 @@ TEST(many_senders_exhaust_nothing)
 	EXPECT_LT(ram / 16, most);
 	EXPECT_EQ(kills, number_in("/proc/vmstat", "\noom_kill "));
 
-	/* What waits is reliable and goes with those who sent it */
+	/* Queued messages are reliable; they are freed when their senders end */
 	for (i = 0; i < SENDERS; i++) {
 		set_linger(fd[i], 1, 0);
 		close(fd[i]);

@@ -70,7 +70,7 @@ static void must_write(const char *path, const char *text)
 		die("writing %s to %s", text, path);
 }
 
-/* Who hangs has failed */
+/* A process that hangs has failed */
 static void be_done_within(int seconds)
 {
 	alarm(slow() ? 4 * seconds : seconds);
@@ -279,7 +279,7 @@ static void reload(void)
 	close(fd);
 }
 
-/* A connection that ends in order: who says goodbye to nobody is there for seconds */
+/* A connection closed at both ends: otherwise it would linger for seconds */
 static void use_once(const struct sockaddr_dblp *addr)
 {
 	int l = socket(AF_DBLP, SOCK_SEQPACKET, 0), peer = -1;
@@ -491,7 +491,7 @@ static void *crowd_thread(void *arg)
 	return NULL;
 }
 
-/* Who sets, while all that goes on */
+/* An operator that changes settings meanwhile */
 static pid_t start_operator(void)
 {
 	static const char script[] =

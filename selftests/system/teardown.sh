@@ -199,7 +199,7 @@ unload_is_refused_for_the_dead()
 }
 try "rmmod is refused while a closed socket has a FIN under way" unload_is_refused_for_the_dead
 
-# Who takes what goes, and with him the socket that it is for, while more comes
+# The receiver and its socket go while messages arrive
 gone_while_receiving()
 {
 	pair "leave send 2000 100000" "leave recv 3 say some drain" || return
@@ -214,7 +214,7 @@ try "the receiver goes in the middle of a burst, and the module" gone_while_rece
 try "the receiver's namespace goes in the middle of a burst, and the module" \
 	gone_while_receiving namespace
 
-# Who listens to events holds nothing up, and does not wait for ever
+# A listener to events does not delay the removal, and ends
 listener_hears_of_it()
 {
 	local pid

@@ -51,7 +51,7 @@ numbered()
 	awk -v way="$1" '$2 == way && $9 ~ /^(DATA|CTRL|PROBE)$/ { n++ } END { print n + 0 }' "$log"
 }
 
-# Lose each tenth packet, or none, of those that come to the server
+# Lose each tenth packet to the server, or none
 lose()
 {
 	tc -n "$server" qdisc del dev eth0 ingress 2>/dev/null
@@ -162,7 +162,7 @@ stray()
 	ip netns exec "$client" bash -c "cat $tmp/stray > /dev/udp/10.1.0.2/$port"
 }
 
-# Of another version; of no connection; where nobody listens; unread messages
+# Of another version; of no connection; without a listener; with unread messages
 resets()
 {
 	local cid='\x01\x02\x03\x04\x05\x06\x07\x08' none='\0\0\0\0\0\0\0\0'

@@ -124,7 +124,7 @@ try "and what it received is accounted for" sock "$b" '.local_port == 7001 and
 	.state == "established" and .msgs_received == 3 and .bytes_received == 300000 and
 	.bytes_missing <= 2400 and .pkts_received >= 200'
 
-# The inode of a process's socket, as everybody else shows it
+# The inode of a process's socket, from /proc
 inode()
 {
 	local fd

@@ -63,7 +63,7 @@ in_use()
 }
 try "a job in use is not deleted" in_use
 
-# The programs of its owner, and nobody else's
+# Only the programs of its owner
 owned()
 {
 	local as_nobody=(in_ns "$a" "${nobody[@]}")

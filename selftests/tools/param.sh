@@ -44,7 +44,7 @@ controls()
 }
 try "congestion controls" controls
 
-# begins_with WANTED: a socket made now, and what it is connected to
+# begins_with WANTED: a new socket, and its peer
 begins_with()
 {
 	spawn ip netns exec "$a" dblp-peer bind ::1 7100 pause
@@ -63,7 +63,7 @@ try "a change, and what a socket begins with then" changed
 try "those that there are stay as they are" is json "$a" '[.congestion, .budget_cap]' \
 	socket show "$id" '["bdp",1000000]'
 
-# Whoever is not answered gives up after the time
+# Without an answer a socket gives up after the timeout
 gives_up()
 {
 	local start=${EPOCHREALTIME/./} ms

@@ -87,7 +87,7 @@ moved()
 	[ "$(counter "$2" "$1")" -ge "$3" ]
 }
 
-# settled N: so many messages, and no packet of theirs is still to be missed
+# settled N: N messages are settled, with all their packets
 settled()
 {
 	moved MsgSent "$a" "$1" && [ "$(json "$a" .inflight socket show "$id")" = 0 ]
@@ -326,7 +326,7 @@ with_trace_cmd()
 	local record report
 
 	record=$(grep '^trace-cmd record' "$built/trace-commands") || return
-	# It ends when there is something to see, not after so many seconds
+	# It ends when there is output, not after a fixed time
 	record=${record%sleep *}'sh -c "until [ -e seen ]; do sleep 0.1; done"'
 	report=$(grep '^trace-cmd report' "$built/trace-commands") || return
 	(cd "$tmp" && eval "exec $record") > "$tmp/record" 2>&1 &

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "spent.h"
 
-/* Two bytes are a cookie: its birth, and whose it is. No two have one ID. */
+/* Two bytes are a cookie: its birth and its client. No two have the same ID. */
 static u64 cid_of(const u8 *data)
 {
 	return data[0] << 8 | data[1];
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 			CHECK(dblp_spent_has(&s, cid_of(data + 2 * k),
 					     1 + data[2 * k]));
 	}
-	/* Nobody whose cookie is younger than all of them is refused */
+	/* A cookie younger than all of them is not refused */
 	CHECK(!dblp_spent_has(&s, 1 << 20, 1000));
 	return 0;
 }

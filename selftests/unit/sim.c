@@ -362,7 +362,7 @@ static void on_timeout(struct sim *s, u32 flow)
 	probe(s, flow, &pn);
 	if (!sim_is_tcp(f->cc.ops) && f->sent.next != next)
 		probe(s, flow, &pn);
-	/* A PING, whose packet has no segment that counts */
+	/* A PING has no segment */
 	if (f->sent.next == next)
 		send_packet(s, flow, f->next_seg - 1);
 }
@@ -505,7 +505,7 @@ static void on_ack(struct sim *s, u32 flow, struct sim_ack *ack)
 		f->pto_count = 0;
 	rate = f->cc.pacing_rate;
 	f->cc.ops->ack(&f->cc, &rs, &f->rtt);
-	/* Who waits for the pacer waits as the new rate wants it */
+	/* A flow that waits for the pacer waits according to the new rate */
 	if (rate && f->cc.pacing_rate && f->pace_next > s->now)
 		f->pace_next = s->now + (f->pace_next - s->now) * rate /
 					f->cc.pacing_rate;

@@ -505,7 +505,7 @@ TEST(bdp__fan_in_of_128)
 	}
 }
 
-/* The receiver counts others, too, whose way is another one */
+/* The receiver counts senders on other paths as well */
 TEST(bdp__strangers_do_no_harm)
 {
 	struct sim s;
@@ -543,7 +543,7 @@ TEST(bdp__shares_with_cubic)
 	}
 }
 
-/* Who goes on after a pause looks at once whether there is more than before */
+/* After a pause, probing for more bandwidth begins at once */
 TEST(bdp__probes_after_a_pause)
 {
 	struct prng r = { 8 };
@@ -594,7 +594,7 @@ TEST(bdp__overflow_is_not_random_loss)
 	sim_free(&s);
 }
 
-/* Not even where it is too short for its delay to be told from none */
+/* Not even if the queue is too short to be noticed */
 TEST(bdp__overflow_of_a_short_queue_is_not_random_loss)
 {
 	struct sim s;

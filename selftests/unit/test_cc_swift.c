@@ -99,7 +99,7 @@ TEST(swift__uses_bandwidth_that_becomes_free)
 	sim_free(&s);
 }
 
-/* More flows than the queue holds packets, though nobody says how many */
+/* More flows than the queue holds packets, without SHARE */
 TEST(swift__windows_of_less_than_a_packet)
 {
 	u64 pkts = 0;

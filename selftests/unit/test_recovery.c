@@ -323,7 +323,7 @@ TEST_F(sent, dblp_sent_skip__without_room)
 	EXPECT_EQ(MODEL_RING, self->m.s.next);
 }
 
-/* Where no path loses packets, so many numbers are missing in a million */
+/* Numbers skipped in a million packets, without loss */
 TEST(dblp_sent_skip__is_rare)
 {
 	u64 was[4] = {}, n = 0;

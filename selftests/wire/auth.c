@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * DBLP_AUTH_KEY: who has no key, or another one, cannot connect, nor make, change
- * or repeat a packet of a connection. Between the two ends there is a relay,
- * which sees all packets and does with them what it likes.
+ * DBLP_AUTH_KEY: without the key nobody can connect, or forge, change or replay a
+ * packet of a connection. Between the two ends there is a relay, which sees and can
+ * change all packets.
  */
 #define _GNU_SOURCE
 #include <netinet/in.h>
@@ -17,7 +17,7 @@
 #define WAIT_MS		10000
 #define ROUNDS		200
 
-/* From whom a packet comes */
+/* Origin of a packet */
 enum side { NOBODY, CLIENT, SERVER };
 
 struct relay {
@@ -81,7 +81,7 @@ static uint64_t drops(void)
 
 #define EXPECT_SOON(want, get)	EXPECT_EQ(want, SOON(want, get))
 
-/* Someone with a buffer of his own, so that nothing overflows */
+/* An end with its own buffer, so that nothing overflows */
 static int udp_at(const struct sockaddr_dblp *at, bool connected)
 {
 	struct sockaddr_in6 sin6 = {
@@ -100,7 +100,7 @@ static int udp_at(const struct sockaddr_dblp *at, bool connected)
 	return fd;
 }
 
-/* A relay to @server; who connects to it goes to @at */
+/* A relay to @server; clients connect to it at @at */
 static void relay_new(struct relay *r, const struct sockaddr_dblp *server,
 		      struct sockaddr_dblp *at)
 {
@@ -889,7 +889,7 @@ TEST_F(auth, new_key_under_traffic)
 	EXPECT_TRUE(keys_become(self->client, DBLP_AUTH_ON, &in));
 	EXPECT_TRUE(keys_become(self->server, DBLP_AUTH_ON, &in));
 
-	/* Who connects may have the old one, until it is taken from the listener */
+	/* Clients may have the old key until it is removed from the listener */
 	ASSERT_EQ(0, RESULT(try_key(self->listener, NEW, 0)));
 	EXPECT_EQ(0, RESULT(connect_to(late, &self->addr)));
 	EXPECT_EQ(0, close(late));
@@ -911,7 +911,7 @@ TEST_F(auth, new_key_under_traffic)
 	close(late);
 }
 
-/* Who connected with the old key goes over to the new one like anybody */
+/* A connection made with the old key changes to the new one like any other */
 TEST_F(auth, new_key_at_the_listener_first)
 {
 	set_key(self->listener, OLD);

@@ -393,7 +393,7 @@ TEST_F(sender, waits_for_the_close_of_what_is_not_complete)
 	EXPECT_EQ(1440, take_report(_metadata, self).missing);
 }
 
-/* Who has said which segments are missing cannot have them all */
+/* After a loss map, the receiver cannot have all segments */
 TEST_F(sender, a_loss_map_is_not_overruled)
 {
 	u8 bits[4] = { 0, 0, 0, 2 };

@@ -125,7 +125,7 @@ FIXTURE_SETUP(cost)
 
 	/* What softirqs leave to their thread is done before the next packet */
 	ASSERT_EQ(0, sched_setscheduler(0, SCHED_IDLE, &none));
-	/* Nobody waits: it is skipped. The namespace of the test before is cleared */
+	/* Idle time is skipped. The namespace of the test before is cleaned up */
 	usleep(1000000);
 	netns_new();
 	netns_set_mtu(1500);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Strangers in great numbers: what they send takes no memory, keeps nobody else
- * out, and brings nobody more bytes than were sent.
+ * Floods of packets from strangers take no memory, do not keep other clients out, and
+ * are not amplified.
  */
 #define _GNU_SOURCE
 #include "lib/hostile.h"
@@ -86,7 +86,7 @@ TEST_F(peer, forged_cookies_do_not_wait_for_a_listener)
 		make_echo(&self->p, &other, &ours);
 		send_packet(&other, &self->p);
 	}
-	/* Judged though nobody has the lock, and none of them kept */
+	/* Processed although no call has the lock, and none of them kept */
 	EXPECT_TRUE(mib_reaches("CookieBad", bad + FORGED));
 	EXPECT_EQ(0, get_meminfo(self->listener, SK_MEMINFO_BACKLOG));
 	lock_end(&locker);
@@ -142,7 +142,7 @@ struct question {
 	u8 answer;
 };
 
-/* A packet that somebody unknown may send, and what he gets for it, if anything */
+/* A packet that a stranger may send, and its answer, if any */
 static void ask(struct __test_metadata *_metadata, struct peer *peer,
 		const struct question *q)
 {
@@ -164,7 +164,7 @@ static void ask(struct __test_metadata *_metadata, struct peer *peer,
 	EXPECT_GE(q->p.len, got);
 }
 
-/* No more bytes come back than were sent, before who sends is known */
+/* Before the sender is validated, no answer is longer than its packet */
 TEST_F(peer, no_stranger_gets_more_than_he_sends)
 {
 	struct question init = { "INIT", .answer = DBLP_PKT_INIT_ACK };
@@ -218,7 +218,7 @@ TEST_F(peer, no_stranger_gets_more_than_he_sends)
 	peer_close(&other);
 }
 
-/* UDP from an address that is nobody's but, as all of its network, ours */
+/* UDP from an unused address of a network that is local */
 static int udp_from(bool v4, u32 host, const struct sockaddr_dblp *to)
 {
 	struct sockaddr_in6 from = { .sin6_family = AF_INET6 }, sin6 = {
@@ -254,7 +254,7 @@ static bool is_reset(int fd, const struct packet *p)
 
 #define BURST	2000
 
-/* Who takes all resets that there are for him takes none of those of others */
+/* Resets are limited for each address: one cannot use up those of others */
 TEST_F(peer, nobody_keeps_resets_from_others)
 {
 	bool v4 = is_v4(&self->addr);
@@ -400,7 +400,7 @@ static u64 kernel_kb(void)
 	die("no SUnreclaim");
 }
 
-/* A client who connects, says something and goes, over and over */
+/* A client that connects, sends a message and closes, over and over */
 struct caller {
 	const struct sockaddr_dblp	*addr;
 	int				listener;

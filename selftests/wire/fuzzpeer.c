@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A peer that speaks the protocol and lies: fuzzpeer [PACKETS [SEED [SECONDS]]],
- * which ends after so many packets, or seconds. What it sends is made by a grammar, mostly as it should be, so that connections live
- * and get somewhere; some of it is spoiled where it hurts (lib/grammar.c). It goes
- * by UDP, in trains and one by one, and through devices of tun in all the shapes
- * that buffers have there (lib/tap.c). At the other end are users who do all that
- * can be done with a socket (lib/users.c).
+ * A fuzzing peer: fuzzpeer [PACKETS [SEED [SECONDS]]], which ends after PACKETS
+ * packets or SECONDS seconds. A grammar makes its packets, mostly valid, so that
+ * connections make progress, and some spoiled (lib/grammar.c). They are sent by UDP,
+ * in trains and one by one, and through devices of tun, as buffers of all shapes
+ * (lib/tap.c). At the other end are threads that make all calls for a socket
+ * (lib/users.c).
  *
  * What is wrong shows in the kernel. What is asked for here: whatever is delivered
  * or reported is consistent and within its budget, connections answer as long as
@@ -408,7 +408,7 @@ static bool answers(struct session *s, u32 i)
 	return false;
 }
 
-/* Who has closed his socket waits for no answer for long */
+/* A closed socket does not wait long for an answer */
 static void forget(struct session *s, u32 i)
 {
 	struct peer *peer = &s->t[i].peer;

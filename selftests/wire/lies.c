@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets that break the format, and those that keep it but say what is not so:
+ * Packets that break the format, and well-formed packets that are false:
  * acknowledgments, closes, loss maps, budgets and ends that cannot be.
  */
 #define _GNU_SOURCE
@@ -336,8 +336,8 @@ static u32 left_out(const struct peer *peer)
 	return peer->came.n > 1 ? peer->came.r[0].last + 1 : 0;
 }
 
-/* One in the first 512 numbers is left out, and whoever has not seen it is none
- * the worse
+/* One of the first numbers is skipped, without harm to a peer that acknowledges only
+ * what it has received
  */
 TEST_F(peer, acknowledging_what_came)
 {
@@ -504,7 +504,7 @@ TEST_F(peer, missing_segments_beyond_the_end)
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
-/* Credit told along with an ACK may be lost: who asks is told again. */
+/* Credit sent with an ACK may be lost: it is sent again after a PING. */
 TEST_F(peer, a_ping_brings_credit_each_time)
 {
 	int i;

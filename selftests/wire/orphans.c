@@ -176,7 +176,7 @@ TEST_F(orphan, no_more_than_max_orphans)
 	}
 }
 
-/* When memory is short, who does not get on goes first */
+/* When memory is short, stalled orphans are removed first */
 TEST_F(orphan, memory_is_for_those_who_live)
 {
 	static const char little[] = "64 128 256";

@@ -118,7 +118,7 @@ TEST_F(receiver, eager_closes_at_once)
 	EXPECT_EQ(LENGTH / 2, read_message(_metadata, self).missing);
 }
 
-/* Nobody says that the first pass is over: 1.5 round trips */
+/* Without the end of the first pass: 1.5 round trips */
 TEST_F(receiver, early_waits_until_the_threshold)
 {
 	uint64_t start = now_ms();
@@ -178,7 +178,7 @@ TEST_F(receiver, early_takes_a_straggler)
 	EXPECT_EQ(DBLP_REASON_COMPLETE, info.reason);
 }
 
-/* One that came four packets late is waited for the next time */
+/* After a segment that came four packets late, the next such is waited for */
 TEST_F(receiver, early_learns_from_a_straggler)
 {
 	struct packet late;

@@ -14,7 +14,7 @@
 
 /**
  * struct sent - segments that the kernel has sent, by their offset
- * @distinct: of the message, so many have come
+ * @distinct: number of segments of the message that came
  * @again: have come a second time
  * @before: @distinct when the first of these came
  * @seen: offsets
@@ -281,7 +281,7 @@ TEST_F(peer, the_number_of_senders_is_told)
 	EXPECT_TRUE(peer_sync(&others[3]));
 	EXPECT_TRUE(peer_sync(&others[4]));
 	EXPECT_EQ(14, others[4].share);
-	/* Who sends to another listener is none of theirs */
+	/* Connections to another listener do not count */
 	listener = new_listener("::1", 4, &addr);
 	peer_connect(&stranger, &addr);
 	peer_handshake(&stranger);

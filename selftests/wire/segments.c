@@ -289,7 +289,7 @@ TEST_F(peer, a_map_that_contradicts_is_refused)
 	send_zeros(&self->peer, &self->p, 0, 3);
 	send_zeros(&self->peer, &self->p, 0, 5);
 	send_zeros(&self->peer, &self->p, 0, 7);
-	/* Nor are other messages described than those that are sent */
+	/* Nor may they describe messages that were not sent */
 	d.msg_len = 1501;
 	make_zeros(&self->p, &self->peer, &d, 600, NULL, &one, 1);
 	send_packet(&self->peer, &self->p);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets that belong to no connection or to that of somebody else, and
- * handshakes with one who is not what it should be, from either side.
+ * Packets of no connection or of another one, and handshakes with a peer that is not
+ * what it should be, from either side.
  */
 #define _GNU_SOURCE
 #include "lib/hostile.h"
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 /*
- * Packets that belong to no connection, or to that of somebody else
+ * Packets of no connection, or of another one
  */
 TEST_F(peer, an_unknown_connection_is_reset)
 {

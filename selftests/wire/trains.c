@@ -40,8 +40,8 @@ enum way { ALONE, TOGETHER, ALONE_IN_PAGES, TOGETHER_IN_PAGES, WAYS };
  * @listener: AF_DBLP
  * @fd: connections; the second is the neighbour of the first
  * @peer: their other ends; both send from one address and port
- * @guest: somebody at the same address and port who has a cookie
- * @stranger: somebody else, at another port
+ * @guest: a client at the same address and port that has a cookie
+ * @stranger: another client, at another port
  * @over: nothing acknowledges what the first connection gets any more
  */
 struct side {
@@ -135,7 +135,7 @@ enum wagon {
 	BAD_PROBE,	/* whose contents are not zero */
 	RESET,		/* RST, too long for one */
 	RST,		/* the connection's end */
-	FORGED,		/* RST by who does not know both connection IDs */
+	FORGED,		/* RST without both connection IDs */
 	HELLO,		/* INIT */
 	FOREIGN,	/* INIT, of version 2 */
 	BAD_HELLO,	/* INIT that is not all zero behind its ID */
@@ -519,7 +519,7 @@ static void compare_two(struct __test_metadata *_metadata, struct side *a,
 		EXPECT_EQ(info[0].pkts_received, info[1].pkts_received);
 		EXPECT_EQ(info[0].bytes_received, info[1].bytes_received);
 	}
-	/* Answers to strangers are for nobody */
+	/* Answers to strangers are not read */
 	for (k = DBLP_PKT_INIT; k <= DBLP_PKT_RST; k++) {
 		for (i = 0; i < 2; i++)
 			n[i] = sides[i]->peer[0].n[k] + sides[i]->peer[1].n[k];
@@ -899,9 +899,9 @@ TEST_F_TIMEOUT(spoiled, hundreds_of_them, 120)
 }
 
 /*
- * Pages that are spliced into a UDP socket are not copied on their way to
- * another socket of the machine (Linux 6.1 does copy them): the receiver shares
- * them with their sender, who can go on writing.
+ * Pages that are spliced into a UDP socket are not copied on their way to another
+ * socket of the machine (Linux 6.1 copies them): the receiver shares them with their
+ * sender, which can still write to them.
  */
 FIXTURE(shared) {
 	struct side side;

@@ -192,7 +192,7 @@ TEST_F(peer, several_are_closed_at_once)
 		send_part(self, id, id % 3, FOUR_TENTHS);
 		send_part(self, id, (id + 1) % 3, FOUR_TENTHS);
 	}
-	/* Closed before, as it is complete; and one that lacks too much */
+	/* Closed before, as it is complete; and one with too much missing */
 	send_message(&self->peer, &self->p, 4);
 	send_part(self, 5, 0, FOUR_TENTHS);
 	EXPECT_TRUE(still_waits(self));
@@ -210,8 +210,8 @@ TEST_F(peer, several_are_closed_at_once)
 	EXPECT_TRUE(take(self->fd, 5, 1 | 2));
 }
 
-/* Those whose CLOSE nobody has acknowledged are told of again by every packet, but
- * that a sender may go on does not wait for them
+/* An unacknowledged CLOSE is repeated in every packet, but the credit for the sender
+ * does not wait for it
  */
 TEST_F(peer, many_that_are_closed_leave_room_for_acks)
 {
@@ -331,7 +331,7 @@ TEST_F(peer, a_late_segment_is_acknowledged_behind_its_close)
 	EXPECT_TRUE(acked[0]);
 	EXPECT_TRUE(acked[MANY - 1]);
 
-	/* So many that no packet has room for all that would have to be said */
+	/* More closed messages than a packet has room for */
 	for (id = 1; id < MANY - 1; id++) {
 		late[id] = self->peer.pn;
 		send_part(self, id, 2, FOUR_TENTHS);
@@ -408,7 +408,7 @@ TEST_F(peer, those_that_wait_go_with_their_connection)
 	/* The listener */
 	EXPECT_EQ(1, socket_count());
 
-	/* Whoever sends now is the only one, and so is not told how many do */
+	/* A single sender is not told the number of senders */
 	fd = peer_join(&other, &self->addr, self->listener);
 	ASSERT_LE(0, fd);
 	send_segment(&other, &self->p, 0, 0);

@@ -32,7 +32,7 @@
 #define UNIT			1024
 
 enum swift_limits {
-	LEAST_PART	= 32,	/* least window: a packet in so many round trips */
+	LEAST_PART	= 32,	/* least window: a packet per 32 round trips */
 	ALPHA_SHIFT	= 4,	/* RFC 8257: g = 1/16 */
 	DELAY_BETA	= 819,	/* of the excess delay */
 	DELAY_MOST	= 512,	/* least that is left */
@@ -56,7 +56,7 @@ enum swift_limits {
  * @min_rtt_at: when it was last seen
  * @noise: delay not caused by a queue
  * @round_rtt: lowest round-trip time of this round, U64_MAX before the first
- * @round_end: the round trip is over when so many bytes were acknowledged
+ * @round_end: the round trip is over when a packet sent later is acknowledged
  * @round_acked: bytes acknowledged in it
  * @round_lost: bytes lost in it
  * @round_ce: packets marked in it
