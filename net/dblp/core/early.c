@@ -53,7 +53,7 @@ void dblp_rx_timing_segment(struct dblp_rx_timing *r, u32 bytes, u64 now)
  * Only the first such packet of a message counts.
  */
 void dblp_rx_timing_pass(struct dblp_rx_timing *r, struct dblp_early *e, u64 pn,
-		     u64 now)
+			 u64 now)
 {
 	if (r->pass_at)
 		return;

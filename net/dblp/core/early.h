@@ -56,7 +56,7 @@ struct dblp_rx_timing {
 
 void dblp_rx_timing_segment(struct dblp_rx_timing *r, u32 bytes, u64 now);
 void dblp_rx_timing_pass(struct dblp_rx_timing *r, struct dblp_early *e, u64 pn,
-		     u64 now);
+			 u64 now);
 bool dblp_early_passed(struct dblp_early *e, u64 largest);
 void dblp_early_late(struct dblp_early *e, u64 pn, u64 largest, u64 rtt,
 		     u64 now);
