@@ -245,12 +245,16 @@ static void dblp_sock_release(struct dblp_sock *dsk)
 	sock_put(&dsk->sk);
 }
 
-/*
- * What users are told of when the connection is over is done. That may be that a
- * message ends before all of its pieces came: see dblp_rx_deliver().
+/**
+ * dblp_work_finish() - do at once what is done in steps
+ * @dsk: socket whose connection is over
+ *
+ * What users are told of then may be that a message ends before all of its pieces
+ * came: see dblp_rx_deliver().
  */
-static void dblp_work_finish(struct dblp_sock *dsk)
+void dblp_work_finish(struct dblp_sock *dsk)
 {
+	sock_owned_by_me(&dsk->sk);
 	dblp_rx_deliver(dsk, U32_MAX);
 	dblp_tx_settle(dsk, U32_MAX);
 	dsk->work_at = 0;

@@ -351,8 +351,8 @@ static int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
 {
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return reason == DBLP_RST_AUTH ? -EKEYREJECTED : -ECONNREFUSED;
-	/* It had said goodbye, and we had nothing more to say */
-	if (dsk->rx_fin && list_empty(&dsk->tx_msgs))
+	/* All of its messages have come, and we had nothing more to say */
+	if (dblp_rx_ended(dsk) && list_empty(&dsk->tx_msgs))
 		return 0;
 	return reason == DBLP_RST_PROTOCOL ? -EPROTO : -ECONNRESET;
 }
@@ -360,11 +360,11 @@ static int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
 /* The peer has no such connection */
 static void dblp_peer_gone(struct dblp_sock *dsk, u32 reason)
 {
-	int err = dblp_rst_errno(dsk, reason);
-
 	DBLP_INC_SK_STATS(dsk, dblp_connecting(dsk) ? DBLP_MIB_CONNREFUSED :
 						      DBLP_MIB_CONNRESET);
-	dblp_done(dsk, -err);
+	/* Whether all has come shows when nothing waits for its turn */
+	dblp_work_finish(dsk);
+	dblp_done(dsk, -dblp_rst_errno(dsk, reason));
 }
 
 /* Only who has seen our packets can know these */
