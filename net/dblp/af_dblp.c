@@ -78,7 +78,7 @@ static int dblp_bind(struct socket *sock, struct sockaddr_unsized *uaddr,
 		return err;
 	lock_sock(&dsk->sk);
 	err = -EINVAL;
-	/* Newer kernels do not let us get as far as this */
+	/* Newer kernels refuse SO_REUSEPORT themselves */
 	if (dsk->sk.sk_reuseport)
 		err = -EOPNOTSUPP;
 	else if (dsk->state == DBLP_STATE_CLOSED && !dsk->ep)
@@ -89,7 +89,7 @@ static int dblp_bind(struct socket *sock, struct sockaddr_unsized *uaddr,
 	return err;
 }
 
-/* An address of the same protocol, and any port */
+/* Bind to any port, with the peer's IP version */
 static int dblp_autobind(struct dblp_sock *dsk,
 			 const struct sockaddr_dblp *peer)
 {
@@ -107,7 +107,7 @@ static bool dblp_addr_any(const struct in6_addr *a)
 	return ipv6_addr_any(a) || (ipv6_addr_v4mapped(a) && !a->s6_addr32[3]);
 }
 
-/* The route decides which address of ours the connection has */
+/* The route determines the local address of the connection */
 static int dblp_connect_route(struct dblp_sock *dsk)
 {
 	struct dblp_path *path = &dsk->path;
@@ -177,11 +177,11 @@ static int dblp_connect(struct socket *sock, struct sockaddr_unsized *uaddr,
 	timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
 	switch (dsk->state) {
 	case DBLP_STATE_CLOSED:
-		/* That of the attempt before, unless somebody had it already */
+		/* The error of the attempt before, if not reported yet */
 		err = sock_error(sk);
 		if (err)
 			goto out;
-		/* A connection that is over stays over */
+		/* A socket connects only once */
 		err = dsk->peer_msg_max ? -EISCONN :
 		      dblp_connect_start(dsk, (struct sockaddr_dblp *)uaddr);
 		if (err)
@@ -196,7 +196,7 @@ static int dblp_connect(struct socket *sock, struct sockaddr_unsized *uaddr,
 			err = -EALREADY;
 		break;
 	default:
-		/* Who did not wait is told once that it went well */
+		/* Non-blocking connect: succeed once, then -EISCONN */
 		if (sock->state != SS_CONNECTING)
 			err = -EISCONN;
 	}
@@ -371,7 +371,7 @@ static __poll_t dblp_poll(struct file *file, struct socket *sock,
 	return mask;
 }
 
-/* Length of the message to be read next; what of it can be placed */
+/* Bytes of the next message to be read, or that can be placed now */
 static u64 dblp_inq(struct dblp_sock *dsk)
 {
 	if (dsk->placement)
@@ -424,8 +424,8 @@ static int dblp_release(struct socket *sock)
 }
 
 /*
- * A pipe has no message boundaries: what fits it now would be taken for a
- * message, and the rest be lost. EINVAL tells programs to use read().
+ * A pipe has no message boundaries: the part that fits would become a message,
+ * and the rest be lost. EINVAL tells programs to use read().
  */
 static ssize_t dblp_splice_read(struct socket *sock, loff_t *ppos,
 				struct pipe_inode_info *pipe, size_t len,

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is in force for a socket: what its phase and job say, and what was set for
- * itself; and changes to that.
+ * Settings in force for a socket: those of its phase and job, and its own; and
+ * changes to them.
  *
- * A socket keeps the settings that are in force for it and takes them from the
- * table (phase.c) anew when that has changed, which it sees by a sequence number before
- * it sends or receives. So no packet looks into the table, and a message in
- * one place only. Whoever changes the table walks over the sockets besides, to
- * reach messages in flight.
+ * A socket caches the settings in force. Before it sends or receives, it
+ * compares a sequence number and takes them from the table (phase.c) anew if
+ * that has changed. So packets need not look into the table, and messages do so
+ * in one place. A change of the table also walks over the sockets, to reach
+ * messages in flight.
  *
- * The budget of messages under way can be changed, and the latest word counts. Each
- * DATA packet says the budget, and packet numbers say which word is the latest. As
- * there may be no more DATA to say it with, a BUDGET frame says it once more.
+ * The budget of messages in flight can be changed. Each DATA packet carries it,
+ * and the highest packet number has the latest. As there may be no more DATA, a
+ * BUDGET frame carries a changed budget, too.
  */
 #include <linux/random.h>
 
@@ -25,9 +25,9 @@ static bool dblp_budget_movable(const struct dblp_tx_msg *msg, u32 ppm)
 }
 
 /*
- * What was not sent yet of a message that was begun in sequence is shuffled now:
- * what will be missing must not be its tail. Its bytes stay where they are, so
- * these segments leave one by one.
+ * Shuffle the unsent segments of a message that was begun in sequence: what
+ * will be missing must not be its tail. Its bytes stay where they are, so these
+ * segments are sent one by one.
  */
 static void dblp_budget_reorder(struct dblp_tx_msg *msg)
 {
@@ -44,7 +44,7 @@ static void dblp_budget_reorder(struct dblp_tx_msg *msg)
 		dblp_elide_skip(msg);
 }
 
-/* A message of which nothing was sent had no budget before */
+/* If nothing of a message was sent, no packet has carried its old budget */
 static void dblp_budget_move(struct dblp_tx_msg *msg, u32 ppm)
 {
 	msg->budget = ppm;
@@ -54,7 +54,7 @@ static void dblp_budget_move(struct dblp_tx_msg *msg, u32 ppm)
 }
 
 /*
- * The budget of messages to be sent, and of those under way that were not given one of
+ * Set the budget of messages to be sent, and of those in flight without one of
  * their own
  */
 static void dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
@@ -68,7 +68,7 @@ static void dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
 			dblp_ctl_budget(dsk, msg);
 		dblp_budget_move(msg, ppm);
 	}
-	/* Pieces that are still to be taken from the user */
+	/* Pieces not yet taken from the user */
 	if (dsk->tx_part && dblp_budget_movable(&dsk->tx_part->msg, ppm))
 		dsk->tx_part->msg.budget = ppm;
 	dsk->budget = ppm;
@@ -107,7 +107,7 @@ void dblp_set_cap(struct dblp_sock *dsk, u32 ppm)
 	dblp_flush(dsk);
 }
 
-/* The phase of a socket, and what it says there; under @seq */
+/* Look up the settings of a socket's phase and job, under @seq */
 static void dblp_look_up(struct dblp_sock *dsk, struct dblp_phase *p)
 {
 	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
@@ -126,12 +126,12 @@ static void dblp_look_up(struct dblp_sock *dsk, struct dblp_phase *p)
 }
 
 /**
- * dblp_apply_config() - take over what the table says
+ * dblp_apply_config() - apply the settings of the table
  * @dsk: socket, locked, with a reference: packets may be sent, which may end it
  *
- * What was set for the socket itself wins. A phase with policy full is one
- * without a budget: a budget of the socket's own is used all the same. A budget
- * is that of messages under way, too.
+ * The socket's own settings take precedence. A phase with policy full has no
+ * budget, but one of the socket's own is used nevertheless. A budget applies to
+ * messages in flight, too.
  */
 void dblp_apply_config(struct dblp_sock *dsk)
 {
@@ -162,7 +162,7 @@ void dblp_apply_config(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_settle_config() - see whether the table has changed
+ * dblp_settle_config() - apply the table if it has changed
  * @dsk: socket, locked, with a reference
  */
 void dblp_settle_config(struct dblp_sock *dsk)
@@ -175,12 +175,12 @@ void dblp_settle_config(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_set_own() - a setting of the socket's own, or back to the phase's
+ * dblp_set_own() - set an option of the socket, or go back to the phase's
  * @dsk: socket, locked
  * @option: DBLP_BUDGET, DBLP_CLOSE_POLICY, DBLP_ORDER or DBLP_FILL
  * @val: valid for it, or DBLP_INHERIT
  *
- * A budget is that of messages under way, too.
+ * A budget applies to messages in flight, too.
  */
 void dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
 {
@@ -207,7 +207,7 @@ void dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
 	}
 }
 
-/* Is its life over, so that nothing undoes what is set? */
+/* Is the socket over, so that nothing would undo what is set? */
 static bool dblp_sock_ended(const struct dblp_sock *dsk)
 {
 	return sock_flag(&dsk->sk, SOCK_DEAD) &&
@@ -228,8 +228,8 @@ static void dblp_choose_job(struct dblp_sock *dsk, struct dblp_job *job)
  * @job_id: number of the job, or 0 for none; NULL to leave it
  *
  * Return: 0; or nothing was changed: -ENOENT if there is no such phase, -ESRCH
- * if there is no such job, -EPERM if it is another user's, -ESTALE if the socket
- * is over.
+ * if there is no such job, -EPERM if it is another user's, -ESTALE if the
+ * socket is over.
  */
 int dblp_sock_set_place(struct dblp_sock *dsk, const u32 *phase,
 			const u32 *job_id)
@@ -273,11 +273,11 @@ unlock:
 }
 
 /**
- * dblp_inherit_config() - a connection begins with what its listener has
- * @child: new socket that nobody else knows
+ * dblp_inherit_config() - give a connection the settings of its listener
+ * @child: new socket that is not visible yet
  * @listener: locked
  *
- * But for the job, which is for sockets that have a number.
+ * All but the job, which lists its sockets by number: the child has none yet.
  */
 void dblp_inherit_config(struct dblp_sock *child,
 			 const struct dblp_sock *listener)
@@ -290,12 +290,12 @@ void dblp_inherit_config(struct dblp_sock *child,
 	child->fill = listener->fill;
 	child->config_seq = listener->config_seq;
 	child->own = listener->own & ~DBLP_OWN(DBLP_PHASE);
-	/* The listener's own use keeps the phase there meanwhile */
+	/* The phase cannot be deleted while the listener is in it */
 	if (listener->own & DBLP_OWN(DBLP_PHASE))
 		dblp_choose_phase(child, listener->phase);
 }
 
-/* Have a socket look at the configuration; its reference is consumed */
+/* Make a socket apply the configuration, and drop its reference */
 static void dblp_sock_push(struct dblp_sock *dsk)
 {
 	lock_sock(&dsk->sk);
@@ -306,7 +306,7 @@ static void dblp_sock_push(struct dblp_sock *dsk)
 	cond_resched();
 }
 
-/* All sockets of a namespace; those that come meanwhile look for themselves */
+/* Make all sockets of a namespace apply it; new ones do so by themselves */
 static void dblp_config_push(struct net *net)
 {
 	struct dblp_sock *dsk;
@@ -321,7 +321,7 @@ static void dblp_config_push(struct net *net)
  * dblp_phase_change() - write a phase; when this returns it is in force
  * @net: namespace
  * @id: number, less than DBLP_PHASES
- * @p: what it is from now on
+ * @p: its new settings
  *
  * Context: process, with @lock of the configuration held.
  */
@@ -338,7 +338,7 @@ void dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p)
 	dblp_event_phase(net, DBLP_CMD_PHASE_SET_NTF, id, p);
 }
 
-/* The socket in a job with the smallest number from @id on, with a reference */
+/* Find the first socket of a job from number @id on, and take a reference */
 static struct dblp_sock *dblp_job_next(struct dblp_job *job, u32 id)
 {
 	struct dblp_sock *dsk, *found = NULL;
@@ -351,7 +351,7 @@ static struct dblp_sock *dblp_job_next(struct dblp_job *job, u32 id)
 			found = dsk;
 		node = dsk->id >= id ? node->rb_left : node->rb_right;
 	}
-	/* One that is about to be freed is still here, and has none to give */
+	/* A socket about to be freed is still here, without references */
 	while (found && !refcount_inc_not_zero(&found->sk.sk_refcnt)) {
 		node = rb_next(&found->job_node);
 		found = rb_entry_safe(node, struct dblp_sock, job_node);
@@ -360,7 +360,7 @@ static struct dblp_sock *dblp_job_next(struct dblp_job *job, u32 id)
 	return found;
 }
 
-/* Have the sockets of a job look at what is set for it */
+/* Make the sockets of a job apply its settings */
 static void dblp_job_push(struct dblp_job *job)
 {
 	struct dblp_sock *dsk;
@@ -373,7 +373,7 @@ static void dblp_job_push(struct dblp_job *job)
 	}
 }
 
-/* The time in the phase that a job leaves now */
+/* Add up the time in the phase that a job leaves */
 static void dblp_job_leave_phase(struct dblp_job *job)
 {
 	u64 now = ktime_get_ns();
@@ -383,7 +383,7 @@ static void dblp_job_leave_phase(struct dblp_job *job)
 	job->since = now;
 }
 
-/* What was written is in force when this returns */
+/* Apply what was written: it is in force on return */
 static void dblp_job_follow(struct net *net, struct dblp_job *job,
 			    const struct dblp_job_conf *was,
 			    enum dblp_actor by)
@@ -405,8 +405,7 @@ static void dblp_job_follow(struct net *net, struct dblp_job *job,
  * dblp_job_set() - change what is set for a job, and move its sockets
  * @net: namespace, with @lock of its configuration held
  * @job: job, with @turn held
- * @conf: what is set from now on; the phases exist. When this returns it is in
- *	force
+ * @conf: its new settings, of phases that exist; in force on return
  */
 void dblp_job_set(struct net *net, struct dblp_job *job,
 		  const struct dblp_job_conf *conf)
@@ -430,7 +429,7 @@ void dblp_job_set(struct net *net, struct dblp_job *job,
 	dblp_job_follow(net, job, &was, DBLP_ACTOR_OPERATOR);
 }
 
-/* The job of a socket, with a reference */
+/* Get the job of a socket and a reference */
 static struct dblp_job *dblp_job_of(struct dblp_sock *dsk)
 {
 	struct dblp_job *job;
@@ -443,7 +442,7 @@ static struct dblp_job *dblp_job_of(struct dblp_sock *dsk)
 	return job;
 }
 
-/* A norm for the detector, which may move the job */
+/* Give a norm to the detector, which may move the job */
 static void dblp_job_report(struct net *net, struct dblp_job *job, u64 norm)
 {
 	struct dblp_config *c = dblp_config(net);
@@ -466,9 +465,9 @@ static void dblp_job_report(struct net *net, struct dblp_job *job, u64 norm)
 }
 
 /**
- * dblp_job_norm() - a program tells the norm of its gradient
+ * dblp_job_norm() - a program reports the norm of its gradient
  * @dsk: a socket of its job, not locked
- * @norm: in any unit that stays
+ * @norm: in any unit, always the same
  *
  * Unless the detector is off or held, it moves the job as an operator would.
  *

@@ -291,7 +291,7 @@ void dblp_done(struct dblp_sock *dsk, int err)
 	dblp_timer_update(dsk);
 	dblp_ctl_purge(dsk);
 	dblp_tx_purge(dsk);
-	dblp_txbuf_forget_spares(dsk);
+	dblp_txbuf_drop_cache(dsk);
 	dblp_rx_purge_open(dsk);
 
 	sk->sk_state = TCP_CLOSE;

@@ -351,9 +351,9 @@ void dblp_ctl_late(struct dblp_sock *dsk, u32 id)
 void dblp_ctl_budget(struct dblp_sock *dsk, struct dblp_tx_msg *tx)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (!tx->told)
+	if (!tx->budget_sent)
 		dblp_ctl_init(&tx->ctl, DBLP_FRAME_BUDGET);
-	tx->told = 1;
+	tx->budget_sent = 1;
 	dblp_ctl_send(dsk, &tx->ctl);
 }
 
@@ -361,7 +361,7 @@ void dblp_ctl_budget(struct dblp_sock *dsk, struct dblp_tx_msg *tx)
 void dblp_ctl_forget(struct dblp_sock *dsk, struct dblp_tx_msg *tx)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (tx->told)
+	if (tx->budget_sent)
 		dblp_ctl_unlink(dsk, &tx->ctl);
 }
 

@@ -3,12 +3,13 @@
  * AF_DBLP: the private header.
  *
  * Reading order: uapi/linux/dblp.h (what users see), core/wire.h (what the peer
- * sees), this file, net.h, sock.h and msg.h (what there is), LAYERS (what calls what),
- * then af_dblp.c from top to bottom, send.c and recv.c (the users' calls), conn.c (the
- * states of a connection), input.c, frames.c, output.c, packet.c and sent.c (the way of
- * a packet), rx_data.c, rx.c, tx.c and tx_close.c (the life of a message), timer.c and
- * timeout.c. core/ has what is free of sockets and of the kernel, cc/ the congestion
- * controls, netlink/ the control plane.
+ * sees), this file, net.h, sock.h and msg.h (the structures), LAYERS (what
+ * calls what), then af_dblp.c from top to bottom, send.c and recv.c (the users'
+ * calls), conn.c (the states of a connection), input.c, frames.c, output.c,
+ * packet.c and sent.c (the way of a packet), rx_data.c, rx.c, tx.c and
+ * tx_close.c (the life of a message), timer.c and timeout.c. core/ is free of
+ * sockets and of the kernel, cc/ has the congestion controls, netlink/ the
+ * control plane.
  *
  * Locking and lifetime
  * ====================
@@ -16,35 +17,36 @@
  * *The socket lock.* All of struct dblp_sock is under the socket lock, unless
  * its field says otherwise. Process context takes it with lock_sock(). Packets
  * and timers come in softirq context, take the spinlock with bh_lock_sock() and
- * look whether a process owns the socket: a packet then goes to the backlog,
- * a timer sets a bit in @deferred, and release_sock() attends to both before
- * the owner is gone. So there is one lock a connection, it is never held while
- * user memory is touched, and a packet never waits. The functions by which one
- * file enters another say so by sock_owned_by_me(): with lockdep, who calls them
- * without the lock is told. The exceptions are in selftests/lint: what new and
- * dying sockets go through, which nobody else has, and what poll() asks, or who
- * is about to sleep. That follows no pointer to what the lock protects.
+ * check whether a process owns the socket: if so, a packet goes to the backlog,
+ * a timer sets a bit in @deferred, and release_sock() handles both before it
+ * gives up ownership. So there is one lock per connection, it is never held
+ * while user memory is touched, and a packet never waits. Functions that are
+ * called from other files assert it by sock_owned_by_me(). The exceptions are
+ * in selftests/lint: functions for new and dying sockets, which nothing else
+ * can reach, and the conditions of poll() and of waits, which follow no pointer
+ * to what the lock protects.
  *
  * *Order.* Listener before its child (a child's lock is taken under its
  * listener's, with SINGLE_DEPTH_NESTING, while it is being made, accepted or
- * dropped). The spinlocks of struct dblp_net nest inside the socket lock
- * and hold nothing else. The mutex of its configuration comes before the lock of
- * any socket, as whoever changes phases walks over the sockets with it. What needs
- * a lock of these asserts it by lockdep_assert_held().
+ * dropped). The spinlocks of struct dblp_net nest inside the socket lock and
+ * hold nothing else. The mutex of its configuration comes before the lock of
+ * any socket, as a change of phases walks over the sockets with it held.
+ * Functions that need one of these assert it by lockdep_assert_held().
  *
  * *Finding a socket.* Packets find connections in @conns (by the connection ID
  * they are sent to), resets also in @peers (by the connection ID of the other
  * end), netlink finds sockets in @socks (by number). All three are walked under
- * RCU and hold no reference: who finds a socket takes one with
- * refcount_inc_not_zero(), and sockets are freed after a grace period
- * (SOCK_RCU_FREE). A listener hangs off its endpoint in the same way.
+ * RCU and hold no reference: a lookup takes one with refcount_inc_not_zero(),
+ * and sockets are freed after a grace period (SOCK_RCU_FREE). A listener is
+ * found through its endpoint in the same way.
  *
- * *References to a socket.* (1) Its life: from sock_init_data() until
- * dblp_release(), or, when messages are still to be acknowledged then, until
- * dblp_done(), which dblp_orphan_look() sees to; a child that nobody has accepted yet owes
- * this one to its listener's queue. (2) Whoever found it, while he holds it. (3)
- * Packets in queues below us, through sk_wmem_alloc. The timer has none: it may expire
- * until dblp_destruct() cancels it, and finds a socket in state CLOSED at worst.
+ * *References to a socket.* (1) The initial one: from sock_init_data() until
+ * dblp_release(), or, if messages are still to be acknowledged then, until
+ * dblp_done(), which dblp_orphan_look() ensures; that of a child not accepted
+ * yet belongs to its listener's queue. (2) One for each lookup, while it is
+ * used. (3) Packets in queues below us, through sk_wmem_alloc. The timer has
+ * none: it may expire until dblp_destruct() cancels it, and at worst finds
+ * state CLOSED.
  *
  * *Endpoints.* A struct dblp_endpoint is one bound UDP socket, shared by a
  * listener and the connections it accepted. Every socket that uses it holds a
@@ -53,37 +55,38 @@
  *
  * *Messages.* A struct dblp_tx_msg belongs to the socket's lists alone. A
  * struct dblp_rx_msg is reference counted, without atomics as that is under the
- * socket lock too: one for the list it is on, one for each control frame that
- * still has to tell the peer about it, one for the reader who copies it.
+ * socket lock too: one for the list it is on, one for each control frame about
+ * it that the peer has not acknowledged, one for the reader that copies it.
  *
  * *Bytes.* What a user sends is copied once, into the memory of its message
- * (txbuf.c). Packets refer to it, and keep it when the message goes. It does not
- * change under them: segments never do, and headers are written there before
- * the first packet refers to them. What comes in stays in the buffers that IP
- * brought it in until it is copied to the user. A buffer can have many packets
- * (input.c): it is on the queue of one message, and clones of it are on those
- * of others. Each of these messages is charged for all of it, and what is not
- * worth that is copied (rx_data.c). Buffers may share memory with their sender,
- * who may be a process of this machine: headers in such memory are copied before
- * they are judged.
+ * (txbuf.c). Packets refer to it, and keep it when the message goes. It does
+ * not change under them: segments never do, and headers are written there
+ * before the first packet refers to them. Received data stays in the buffers
+ * that came from IP until it is copied to the user. A buffer can have many
+ * packets (input.c): it is on the queue of one message, and clones of it are on
+ * those of others. Each of these messages is charged for all of it, and
+ * segments too small for that are copied (rx_data.c). Buffers may share memory
+ * with their sender, if that is a process of this machine: headers in such
+ * memory are copied before they are validated.
  *
  * *Memory.* Charge before you allocate; charged is what is held. What a user
- * sends is charged to sk_wmem_queued, what a peer makes us hold to sk_rmem_alloc,
- * and both by sk_mem_charge(), so that the limit of all sockets and the memory
- * cgroup see it. A charge that is refused is a reason to wait, to drop a packet, or
- * to do with less, never to allocate all the same; what is needed later to get rid
- * of something is charged with that thing. Who frees gives the charge back in the
- * same breath: see memory.c, and dblp_tx_free(). The best charge is none: what finds
- * or tells of a message is in the message. What each connection has, whatever its peer
- * or user does, is small and of a fixed size, and not charged: &struct dblp_sock, the
- * first block of its ring, &struct dblp_auth. selftests/system/charged.c compares.
+ * sends is charged to sk_wmem_queued, what a peer makes us hold to
+ * sk_rmem_alloc, and both by sk_mem_charge(), so that the limit of all sockets
+ * and the memory cgroup see it. If a charge is refused, wait, drop the packet,
+ * or do with less, but never allocate; memory needed later to release an object
+ * is charged with that object. A charge is given back where the memory is
+ * freed: see memory.c, and dblp_tx_free(). The best charge is none: links and
+ * reports of a message are in the message. What each connection has regardless
+ * of peer and user is small and of a fixed size, and not charged: &struct
+ * dblp_sock, the first block of its ring, &struct dblp_auth.
+ * selftests/system/charged.c compares.
  *
  * *From UDP.* A packet is queued by UDP and taken out again in its data_ready
- * callback, in the same softirq, or by another CPU that is there already. The
- * queue's locks are not held when the socket lock is taken.
+ * callback, in the same softirq, or by another CPU that is doing so already.
+ * The queue's locks are not held when the socket lock is taken.
  *
  * *Network namespaces.* User sockets hold their namespace. The UDP sockets do
- * not, but no endpoint outlives its users but for its work item, which is
+ * not, but only the work item of an endpoint outlives its users, and that is
  * flushed when the namespace goes.
  */
 #ifndef _NET_DBLP_H
@@ -100,10 +103,10 @@
 #include "sock.h"
 
 /**
- * struct dblp_echo - what a COOKIE-ECHO carries
+ * struct dblp_echo - content of a COOKIE-ECHO
  * @client_cid: connection ID of the client
- * @cookie: with ours
- * @params: what the client says of itself
+ * @cookie: contains our connection ID
+ * @params: parameters of the client
  */
 struct dblp_echo {
 	u64			client_cid;
@@ -130,7 +133,7 @@ int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len);
 int dblp_recvmsg(struct socket *sock, struct msghdr *m, size_t size, int flags);
 u64 dblp_place_bytes(struct dblp_sock *dsk);
 
-/* recv_copy.c: what both ways to receive share */
+/* recv_copy.c: common to both receive modes */
 bool dblp_rx_next_zeros(const struct dblp_rx_msg *msg,
 			const struct sk_buff *skb, u32 *at, u32 *offset,
 			u32 *bytes);
@@ -149,7 +152,7 @@ void dblp_rx_release(struct dblp_sock *dsk);
 int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep);
 void dblp_rx_was_read(struct dblp_sock *dsk, struct list_head *pieces);
 
-/* timeout.c: what is done then */
+/* timeout.c: timeouts handled */
 void dblp_release_cb(struct sock *sk);
 
 /* input.c: packets in */
@@ -179,7 +182,7 @@ void dblp_rst_stranger(struct dblp_endpoint *ep, const struct dblp_run *run);
 int dblp_cookies_prepare(struct dblp_net *dn);
 void dblp_cookies_exit(struct dblp_net *dn);
 
-/* sock.c: sockets as objects */
+/* sock.c: socket objects */
 struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
 			     int kern);
 void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener);
@@ -212,7 +215,7 @@ void dblp_orphan_look(struct dblp_sock *dsk, u64 now);
 void dblp_push(struct dblp_sock *dsk);
 void dblp_probe(struct dblp_sock *dsk, u64 now);
 
-/* frames.c: frames that are not repeated by themselves, and those that come */
+/* frames.c: frames that are not retransmitted, and received frames */
 void dblp_ack_done(struct dblp_sock *dsk);
 u8 *dblp_put_ecn(struct dblp_sock *dsk, u8 *p, const u8 *end);
 u8 *dblp_put_news(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now);
@@ -237,7 +240,7 @@ bool dblp_lose_size_probes(struct dblp_sock *dsk);
 void dblp_lose_larger(struct dblp_sock *dsk, u32 mss);
 void dblp_lose_oldest(struct dblp_sock *dsk, u32 n);
 
-/* memory.c: whom memory is charged to */
+/* memory.c: memory accounting */
 bool dblp_wmem_schedule(struct sock *sk, int size);
 int dblp_tx_charge(struct dblp_sock *dsk, u32 size);
 void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 size);
@@ -251,7 +254,7 @@ void dblp_wake_writers(struct dblp_sock *dsk);
 void dblp_no_space(struct dblp_sock *dsk);
 void dblp_write_space(struct dblp_sock *dsk);
 
-/* timer.c: when something is due */
+/* timer.c: timeouts set */
 void dblp_timer_init(struct dblp_sock *dsk);
 void dblp_timer_update(struct dblp_sock *dsk);
 void dblp_work_soon(struct dblp_sock *dsk);

@@ -25,7 +25,7 @@ struct net;
 /**
  * struct dblp_job_conf - what is set for a job
  * @name: "" if it has none
- * @phase: that its sockets are in
+ * @phase: phase of its sockets
  * @clr: &enum dblp_clr_mode
  * @low_phase: phase for critical regimes
  * @high_phase: phase for the others, not @low_phase
@@ -33,7 +33,7 @@ struct net;
  * @high: the same for @high_phase
  * @eta: ppm: see &struct dblp_clr
  * @hold: reports: see &struct dblp_clr
- * @owner: the user whose programs may put their sockets in it and tell norms
+ * @owner: the user whose programs may put sockets in it and report norms
  */
 struct dblp_job_conf {
 	char	name[DBLP_NAME_MAX];
@@ -51,19 +51,19 @@ struct dblp_job_conf {
 /**
  * struct dblp_job - a job
  * @id: number, 1 ... INT_MAX
- * @refs: one of the table, one of each socket in it, and one of who moves it
- * @turn: held by who changes @conf or @detector until the sockets have followed,
- *	so that changes come one after the other; after @lock of the
- *	configuration, before the lock of any socket. A program that moves its
- *	job takes this one alone: it makes nobody wait but users of the job
+ * @refs: one of the table, one of each socket in it, and one while it is moved
+ * @turn: held while @conf or @detector change until the sockets have followed,
+ *	which serializes changes; after @lock of the configuration, before the
+ *	lock of any socket. A program that moves its job takes only this one, so
+ *	that only users of the job wait
  * @lock: protects what follows, but for the counters; inside socket locks
- * @socks: its sockets by number. One more comes under @lock of the
- *	configuration, or for a child whose listener is one of them
- * @n_socks: how many they are
+ * @socks: its sockets by number. Added under @lock of the configuration, or for
+ *	a child whose listener is one of them
+ * @n_socks: number of these
  * @conf: what is set for it; written with @turn and @lock held and under @seq,
- *	read with one of them or under that. All but its phase is also written,
- *	and may be read, with @lock of the configuration held
- * @detector: follows all norms, also those that move nothing; written with
+ *	read with one of these. All but its phase is also written, and may be
+ *	read, with @lock of the configuration held
+ * @detector: sees all norms, also those that move nothing; written with
  *	@turn held
  * @since: when its phase began, ns
  * @spent: time in each phase before that, ns

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whom memory is charged to.
+ * Memory accounting.
  *
  * The bytes of messages, and what holds them, are charged to their socket, and
- * through it to the protocol and to the memory cgroup of whoever made or
- * accepted it, or of its listener as long as nobody has. So they are not charged
- * to the cgroup where they are allocated.
+ * through it to the protocol and to the memory cgroup of the process that made
+ * or accepted it, or until then of its listener. So they are not charged to the
+ * cgroup where they are allocated.
  *
- * What a user sends is charged before it is allocated: who may not have it waits
- * without it, so that no number of senders takes more than all sockets may have.
- * It comes back when it is freed, which is why each message knows what was charged
- * for it.
+ * What a user sends is charged before it is allocated: a sender that is refused
+ * waits without memory, so that any number of senders stays within the limit of
+ * all sockets. Each message knows its charge, which is given back when it is
+ * freed.
  */
 #include <linux/memcontrol.h>
 #include <linux/mmzone.h>
@@ -20,8 +20,8 @@
 #include "dblp.h"
 
 /*
- * The smallest charge for which no process is killed when a cgroup is full, as
- * nothing but small amounts are worth that: see mem_cgroup_oom().
+ * The smallest charge that does not invoke the OOM killer when a cgroup is
+ * full: see mem_cgroup_oom().
  */
 #define DBLP_CHARGE_MIN		((int)(PAGE_SIZE << (PAGE_ALLOC_COSTLY_ORDER + 1)))
 
@@ -39,7 +39,7 @@ bool dblp_wmem_schedule(struct sock *sk, int size)
 
 	if (need <= 0)
 		return true;
-	/* What it is too much goes back with the next sk_mem_uncharge() */
+	/* The excess goes back with the next sk_mem_uncharge() */
 	if (mem_cgroup_sockets_enabled && sk->sk_memcg)
 		need = max(need, DBLP_CHARGE_MIN);
 	return __sk_mem_schedule(sk, need, SK_MEM_SEND);
@@ -68,7 +68,7 @@ int dblp_tx_charge(struct dblp_sock *dsk, u32 size)
 }
 
 /**
- * dblp_tx_uncharge() - memory of a message was freed
+ * dblp_tx_uncharge() - uncharge a socket for memory of a message
  * @dsk: socket, locked, or without users
  * @msg: the message
  * @size: bytes, of those that were charged for it
@@ -96,7 +96,7 @@ void dblp_tx_leave_buffer(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_rmem_schedule() - may a socket be charged for what came in?
+ * dblp_rmem_schedule() - may a socket be charged for what it received?
  * @sk: socket, locked
  * @size: bytes
  *
@@ -122,7 +122,7 @@ void dblp_rmem_charge(struct sock *sk, int size)
 	sk_mem_charge(sk, size);
 }
 
-/** dblp_rmem_uncharge() - that memory was freed; the socket may have no users */
+/** dblp_rmem_uncharge() - uncharge memory; the socket may have no users */
 void dblp_rmem_uncharge(struct sock *sk, int size)
 {
 	atomic_sub(size, &sk->sk_rmem_alloc);
@@ -142,7 +142,7 @@ bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id)
 	struct sock *sk = &dsk->sk;
 
 	sock_owned_by_me(&dsk->sk);
-	/* The message whose turn it is must go on, or nothing ever would */
+	/* Accept the next message even over rcvbuf, or delivery deadlocks */
 	if (atomic_read(&sk->sk_rmem_alloc) > READ_ONCE(sk->sk_rcvbuf) &&
 	    id != dsk->rx_next)
 		return false;
@@ -154,8 +154,8 @@ bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id)
  * @dsk: socket, perhaps not locked
  *
  * No piece takes more than half of the buffer, so when half of it is free any
- * will fit. While all sockets together have much of the machine's memory, each
- * sends what it has before it takes more: those who receive need some, too.
+ * will fit. Under memory pressure each socket sends what it has before it takes
+ * more, as receivers need memory, too.
  */
 bool dblp_writable(const struct dblp_sock *dsk)
 {
@@ -166,7 +166,7 @@ bool dblp_writable(const struct dblp_sock *dsk)
 	return queued <= READ_ONCE(dsk->sk.sk_sndbuf) / 2;
 }
 
-/** dblp_wake_writers() - perhaps there is room now for those who wait for it */
+/** dblp_wake_writers() - wake processes that wait to send */
 void dblp_wake_writers(struct dblp_sock *dsk)
 {
 	struct sock *sk = &dsk->sk;
@@ -183,26 +183,26 @@ void dblp_wake_writers(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_no_space() - somebody may wait for dblp_writable()
+ * dblp_no_space() - note that a process may wait for dblp_writable()
  * @dsk: socket of a process in a call
  *
- * He must look at it once more. Those who wait for something else, as who has
- * sent and waits for an answer, are not woken in vain.
+ * The caller must test it once more. Without this no process is woken, so that
+ * those that wait for other events, as for an answer, are not woken in vain.
  */
 void dblp_no_space(struct dblp_sock *dsk)
 {
 	set_bit(SOCK_NOSPACE, &dsk->sk.sk_socket->flags);
-	/* Pairs with the one in dblp_write_space() */
+	/* Pairs with smp_mb() in dblp_write_space() */
 	smp_mb__after_atomic();
 }
 
-/** dblp_write_space() - wake those who wait for dblp_writable() */
+/** dblp_write_space() - wake processes that wait for dblp_writable() */
 void dblp_write_space(struct dblp_sock *dsk)
 {
 	struct socket *sock = dsk->sk.sk_socket;
 
 	sock_owned_by_me(&dsk->sk);
-	/* Bytes were freed before: see them, or the bit */
+	/* Pairs with smp_mb__after_atomic() in dblp_no_space() */
 	smp_mb();
 	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags) ||
 	    !dblp_writable(dsk))

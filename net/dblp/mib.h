@@ -2,7 +2,7 @@
 /*
  * Counters of a network namespace.
  *
- * Which there are, and what each counts, is written in the netlink spec alone;
+ * They are listed and explained in the netlink spec only;
  * &enum dblp_mib_item in mib-gen.h is generated from it.
  */
 #ifndef _NET_DBLP_MIB_H
@@ -18,7 +18,7 @@
 /**
  * struct dblp_mib - one CPU's share of the counters
  * @mibs: by &enum dblp_mib_item
- * @syncp: makes them whole for readers where a u64 takes two loads
+ * @syncp: for consistent reads where a u64 takes two loads
  */
 struct dblp_mib {
 	u64			mibs[__DBLP_MIB_MAX];
@@ -30,7 +30,7 @@ struct dblp_mib {
 	SNMP_INC_STATS64(dblp_pernet(net)->mib, item)
 #define DBLP_ADD_STATS(net, item, n) \
 	SNMP_ADD_STATS64(dblp_pernet(net)->mib, item, n)
-/* For a socket, which need not search for its namespace */
+/* For a socket, without a lookup of its namespace */
 #define DBLP_INC_SK_STATS(dsk, item) \
 	SNMP_INC_STATS64((dsk)->dn->mib, item)
 #define DBLP_ADD_SK_STATS(dsk, item, n) \

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages as objects: how they come and go, and those in pieces.
+ * Message objects: allocation and release, and messages in pieces.
  *
- * A message of the user that is larger than what may be under way is sent as
+ * A message of the user that is larger than what may be in flight is sent as
  * several messages of the protocol, its pieces: each with an ID, credit, loss
- * budget and loss map of its own, so that nothing below knows more than one of
- * them. META says where in the user's message a piece belongs. What makes one
- * message of them again is here, for the sender's report and for recv.c.
+ * budget and loss map of its own, so that lower layers see single messages
+ * only. META has the offset of a piece in the user's message. Pieces are joined
+ * here, for the sender's report and for recv.c.
  */
 #include "dblp.h"
 
@@ -19,7 +19,7 @@ static void dblp_tx_free_segs(struct dblp_tx_msg *msg)
 
 static void dblp_whole_free(struct dblp_sock *dsk, struct dblp_tx_whole *whole);
 
-/** dblp_tx_free() - free a message that is on no list, and its charge */
+/** dblp_tx_free() - free and uncharge a message that is on no list */
 void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	if (!msg)
@@ -57,8 +57,8 @@ void dblp_tx_strip(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
  * @size: bytes
  *
  * Context: process.
- * Return: zeroed memory, for kvfree(), which the caller adds to @truesize of the
- * message; or ERR_PTR() of -ENOBUFS, -ENOMEM.
+ * Return: zeroed memory, for kvfree(), which the caller adds to @truesize of
+ * the message; or ERR_PTR() of -ENOBUFS, -ENOMEM.
  */
 void *dblp_tx_zalloc(struct dblp_sock *dsk, u32 size)
 {
@@ -78,7 +78,7 @@ void *dblp_tx_zalloc(struct dblp_sock *dsk, u32 size)
 }
 
 /**
- * dblp_tx_alloc() - a new message
+ * dblp_tx_alloc() - allocate a message
  * @dsk: socket, locked
  * @len: bytes, at least 1
  *
@@ -131,7 +131,7 @@ struct dblp_tx_whole *dblp_whole_alloc(struct dblp_sock *dsk, u32 total)
 	return whole;
 }
 
-/* A message in pieces that is on no list, and its charge */
+/* Free and uncharge a message in pieces that is on no list */
 static void dblp_whole_free(struct dblp_sock *dsk, struct dblp_tx_whole *whole)
 {
 	struct dblp_tx_msg *msg, *tmp;
@@ -142,14 +142,14 @@ static void dblp_whole_free(struct dblp_sock *dsk, struct dblp_tx_whole *whole)
 	kfree(whole);
 }
 
-/** dblp_whole_put() - one reference less, as the connection is over */
+/** dblp_whole_put() - drop a reference, as the connection is over */
 void dblp_whole_put(struct dblp_sock *dsk, struct dblp_tx_whole *whole)
 {
 	if (whole && !--whole->refs)
 		dblp_whole_free(dsk, whole);
 }
 
-/* Pieces are settled in nearly the order in which they were sent */
+/* Search from the end: pieces are settled nearly in order */
 static void dblp_whole_add_map(struct dblp_tx_whole *whole,
 			       struct dblp_tx_msg *msg)
 {
@@ -162,7 +162,7 @@ static void dblp_whole_add_map(struct dblp_tx_whole *whole,
 	whole->msg.ranges += msg->ranges;
 }
 
-/* Ranges that touch where pieces meet were counted twice */
+/* Count ranges that touch where pieces meet only once */
 static void dblp_whole_count(struct dblp_tx_whole *whole)
 {
 	struct dblp_tx_msg *msg, *prev = NULL;
@@ -179,7 +179,7 @@ static void dblp_whole_count(struct dblp_tx_whole *whole)
  * dblp_whole_settled() - a piece is settled
  * @dsk: socket
  * @msg: the piece, on no list; it belongs to its message now
- * @keep: its loss map will be asked for
+ * @keep: its loss map will be needed
  *
  * Return: the message if that was its last piece, else NULL.
  */
@@ -193,7 +193,7 @@ struct dblp_tx_msg *dblp_whole_settled(struct dblp_sock *dsk,
 	whole->msg.missing += msg->missing;
 	whole->msg.reason = max(whole->msg.reason, msg->reason);
 	whole->msg.flags |= msg->flags;
-	/* It may have changed in between: all that is missing is within the largest */
+	/* The budget may have changed in between: report the largest */
 	if (!msg->offset || msg->missing)
 		whole->msg.budget_most = max(whole->msg.budget_most,
 					     msg->budget);
@@ -237,7 +237,7 @@ struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg)
 	return r;
 }
 
-/** dblp_rx_put() - one reference less to a message */
+/** dblp_rx_put() - drop a reference to a message */
 void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
 	if (--msg->refs)
@@ -248,7 +248,7 @@ void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	kfree(msg);
 }
 
-/** dblp_rx_put_list() - the same for all messages of a list */
+/** dblp_rx_put_list() - drop a reference to each message of a list */
 void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs)
 {
 	struct dblp_rx_msg *msg, *tmp;
@@ -262,7 +262,7 @@ void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs)
 /**
  * dblp_rx_ranges() - the loss map of a message that was received
  * @pieces: its pieces by offset; those with nothing missing may be left out
- * @ranges: how many ranges that are, at least 1
+ * @ranges: number of ranges, at least 1
  *
  * Return: the ranges by rising offset, to be freed with kvfree(), or NULL.
  */
@@ -282,7 +282,7 @@ struct dblp_range *dblp_rx_ranges(const struct list_head *pieces, u32 ranges)
 }
 
 /**
- * dblp_rx_join() - what users are told of a message
+ * dblp_rx_join() - the outcome of a message, for the user
  * @pieces: its pieces by offset, at least the first and those with anything
  *	missing
  * @info: filled

@@ -26,21 +26,21 @@ struct dblp_sock;
  * struct dblp_tx_msg - a message being sent
  * @list: on @tx_msgs of the socket by rising @id, then on @tx_reports, or on
  *	@pieces of @whole
- * @node: in @tx_started of the socket from when it is @started until it is settled
+ * @node: in @tx_started of the socket while it is @started and not settled
  * @lost_node: on @tx_lost of the socket while segments wait to be repaired
  * @tag: from the user
  * @whole: the user's message of which this is a piece, NULL if it is all of it
- * @ctl: BUDGET frame, if @told
+ * @ctl: BUDGET frame, if @budget_sent
  * @id: message ID
- * @number: of the user's message, as he is told
+ * @number: number of the user's message, as reported
  * @len: bytes
  * @offset: bytes of the user's message before this piece of it
  * @total: bytes of the user's message
  * @seg_size: bytes of each segment but the last
  * @critical: bytes at the start that may not be missing
  * @crit_segs: segments with any of those; sent first and in sequence
- * @budget: ppm; of a closed message: what the receiver went by
- * @budget_most: the most that any packet has said
+ * @budget: ppm; of a closed message: the one that the receiver used
+ * @budget_most: the largest that any packet has carried
  * @deadline: microseconds that the receiver waits, 0 means for ever
  * @first_pass: segments that must be in flight or acknowledged
  * @cursor: position in the sending order of the next segment never sent, but
@@ -57,11 +57,11 @@ struct dblp_sock;
  * @started: credit was taken, segments may be sent
  * @closed: the receiver has closed it, only its loss map is awaited
  * @shuffled: order
- * @auto_order: the budget decides on the order
+ * @auto_order: the order depends on the budget
  * @reshuffled: in sequence only below @shuffle_base
- * @own_budget: the socket's does not matter
+ * @own_budget: changes of the socket's do not apply
  * @joined: this is the @msg of a &struct dblp_tx_whole
- * @told: @ctl was queued: a CLOSE may go by another budget
+ * @budget_sent: @ctl was queued: a CLOSE may use an earlier budget
  * @off_buffer: settled: @truesize takes no room in the send buffer
  * @shuffle_base: if @reshuffled: first position that is not in sequence
  * @shuffle: permutation of the segments behind the critical ones, or behind
@@ -73,22 +73,22 @@ struct dblp_sock;
  * @zeros: segments that are elided, see tx_seg.c; no bits if none is to be
  * @ahead: elided segments at positions from @cursor on
  * @undescribed: elided segments in @need
- * @described: elided segments of which a map was ever sent
+ * @described: elided segments that were ever described
  * @least: segments that every first pass has: those with critical bytes, and
  *	those that are elided
  * @segs: memory of @acked, @need, @zeros and @sent
- * @few_segs: that memory, where few segments need no more; zero
+ * @few_segs: that memory, if few segments need no more; zeroed
  * @sent: for each segment: copies in flight, and whether it was ever sent
  * @room: bytes kept free before each segment, for the headers of its packet
  * @short_slot: position in the sending order of a segment that is shorter than
  *	the others, U32_MAX if none is
  * @truesize: bytes charged to the socket, for all of it
- * @buf_truesize: those of them that the bytes of the message take
+ * @buf_truesize: bytes of @truesize for the bytes of the message
  * @n_chunks: number of chunks
  * @chunk_order: of their size in pages; the last one may be smaller
  * @chunks: the bytes, see txbuf.c; freed when the message is closed. NULL where
  *	all segments are elided
- * @small: instead of @chunks, if they are few
+ * @small: the bytes, instead of @chunks, if they are few
  */
 struct dblp_tx_msg {
 	struct list_head	list;
@@ -126,7 +126,7 @@ struct dblp_tx_msg {
 	u8			reshuffled:1;
 	u8			own_budget:1;
 	u8			joined:1;
-	u8			told:1;
+	u8			budget_sent:1;
 	u8			off_buffer:1;
 	u32			shuffle_base;
 	struct dblp_shuffle	shuffle;
@@ -155,8 +155,8 @@ struct dblp_tx_msg {
 
 /**
  * struct dblp_tx_whole - a message that is sent in pieces
- * @msg: what all pieces have in common, and what became of them; it has no bytes
- *	and no segments, and becomes the report
+ * @msg: what all pieces have in common, and their outcome; it has no bytes and
+ *	no segments, and becomes the report
  * @pieces: settled pieces with bytes missing by offset, for the loss map
  * @refs: pieces that are not settled, and one until the last was taken from the
  *	user
@@ -176,46 +176,46 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
 
 /**
  * struct dblp_rx_msg - a message being received
- * @node: in @rx_msgs of the socket until it is its turn
- * @list: on @rx_waits or @rx_judge of the socket; on @rx_ready once it is its
- *	turn, then on @rx_part or @rx_last
+ * @node: in @rx_msgs of the socket until its turn comes
+ * @list: on @rx_waits or @rx_judge of the socket; on @rx_ready once its turn
+ *	comes, then on @rx_part or @rx_last
  * @due: in @rx_due of the socket
  * @refs: see "Messages" above
  * @tag: from the META frame
  * @id: message ID
- * @number: of the user's message, as he is told; set when it is its turn
+ * @number: number of the user's message, as reported; set when its turn comes
  * @len: bytes
  * @offset: bytes of the user's message before this piece, from the META frame
- * @total: bytes of the user's message, from there, too
+ * @total: bytes of the user's message, from the META frame
  * @seg_size: bytes of each segment but the last
  * @missing: bytes that have not arrived
  * @elided: bytes of segments that were described, see tx_seg.c
  * @critical: bytes at the start that may not be missing
- * @budget: ppm: what the sender asks for
- * @budget_pn: packet that said so
+ * @budget: ppm, from the sender
+ * @budget_pn: number of the packet that carried it
  * @ranges: of the loss map, counted at close
- * @hole: segments below are there
+ * @hole: all segments below have arrived
  * @policy: &enum dblp_policy
  * @phase: label
  * @reason: &enum dblp_reason once @closed
  * @flags: &enum dblp_rcv_flags once @closed
  * @meta: has a META frame
- * @meta_missing: which has not come yet
- * @closed: done; what is missing stays missing
- * @spent: read, or a piece to be joined: its credit, but for its bytes, is to be
- *	given back
- * @noticed: closed with bytes missing, and the peer may not know all of that
+ * @meta_missing: that has not come yet
+ * @closed: no more segments are taken
+ * @spent: read, or a piece to be joined: its credit, but for its bytes, is to
+ *	be given back
+ * @noticed: closed with bytes missing, which the peer may not fully know yet
  * @given_back: that credit was given back
  * @deadline: from the META frame
- * @deadline_at: when it is closed whatever is missing; 0 never
+ * @deadline_at: time from which all but critical bytes may be missing; 0: never
  * @timing: with policy early: when its segments came
- * @have: segments that are there
+ * @have: segments that have arrived
  * @truesize: bytes charged to the socket for this and @bits
  * @skbs: their bytes in order of arrival; &struct dblp_skb_cb
- * @packed: of @skbs, memory of the message that may have room, or NULL
+ * @packed: of @skbs, memory of the message itself that may have room, or NULL
  * @place_node: on the list of a reader in placement mode, see recv.c
  * @taken: of @skbs, what that reader is copying
- * @base: bytes of the user's message before this piece, as he knows it
+ * @base: bytes of the user's message before this piece, for that reader
  * @bits: memory of @have
  */
 struct dblp_rx_msg {
@@ -261,10 +261,10 @@ struct dblp_rx_msg {
 };
 
 /**
- * struct dblp_skb_run - segments in a buffer that continue each other
- * @offset: of the first one's first byte in its message
+ * struct dblp_skb_run - consecutive segments in a buffer
+ * @offset: of the first segment in its message
  * @hdr_len: bytes of each packet before its segment
- * @first: packet of the train that has the first one
+ * @first: index in the train of the packet with the first segment
  * @n: number of segments
  */
 struct dblp_skb_run {
@@ -276,7 +276,7 @@ struct dblp_skb_run {
 
 /**
  * struct dblp_skb_zeros - a zero map in a buffer, which has nothing else
- * @first: segment that its first bit is about
+ * @first: segment of its first bit
  * @words: its length
  * @from: bits before this one were placed
  * @to: bits before this one are taken, in placement mode
@@ -295,10 +295,10 @@ struct dblp_skb_zeros {
  * @run: the segments that the message needs of this buffer, once queued there
  * @zeros: if @is_zeros: instead of them
  * @n_runs: number of runs
- * @stride: bytes from one packet of the train to the next, of one alone its length
- * @n: number of packets; this and what follows is behind what IP keeps here
+ * @stride: bytes from one packet of the train to the next; if alone, its length
+ * @n: number of packets; this and what follows does not overlap IP's own part
  * @ecn: ECN field of the IP header
- * @is_zeros: it has no segments but describes some, see tx_seg.c
+ * @is_zeros: it has a zero map instead of segments, see tx_seg.c
  */
 struct dblp_skb_cb {
 #define DBLP_SKB_RUNS	5
@@ -323,11 +323,11 @@ static inline u32 dblp_rx_run_bytes(const struct dblp_rx_msg *msg,
 }
 
 /**
- * struct dblp_rx_cursor - where a message goes in user memory
+ * struct dblp_rx_cursor - position of a message in user memory
  * @base: its first byte
  * @at: byte @pos
  * @pos: bytes from the message's first
- * @size: bytes that there is room for
+ * @size: bytes of user memory
  */
 struct dblp_rx_cursor {
 	struct iov_iter	base;
@@ -336,21 +336,21 @@ struct dblp_rx_cursor {
 	size_t		size;
 };
 
-/* More packets in a train come only from who wants to see what happens */
+/* Longer trains come only from malicious senders */
 #define DBLP_TRAIN_MAX	255
 
 /**
  * struct dblp_train - packets that came in one buffer: by GRO, or because they
- *	left in one by GSO and no device on their way had to part them
+ *	left in one by GSO and no device on their way split it
  * @skb: all of them, one behind the other; a reference is held
- * @truesize: of @skb as it came: what it makes us hold
+ * @truesize: of @skb as it came: the memory that it holds
  * @msg: message that took the latest segments, whose reference is held; or NULL
- * @tail: of its queue, the last buffer that these are in: @skb or a clone of it;
- *	NULL if there is none
- * @n_skbs: how many such buffers there are
+ * @tail: the last buffer with these in its queue: @skb or a clone of it; NULL
+ *	if there is none
+ * @n_skbs: number of such buffers
  * @bytes: of those segments
  * @queued: @skb is on the queue of a message
- * @stride: bytes from one to the next, of one alone its length; never 0 where
+ * @stride: bytes from one packet to the next; if alone, its length; never 0 if
  *	there are several. The last one may be shorter
  * @n: number of packets, at least 1
  */
@@ -367,17 +367,17 @@ struct dblp_train {
 };
 
 /**
- * struct dblp_run - packets of a train that continue each other
- * @train: where they are
+ * struct dblp_run - consecutive packets of a train, handled together
+ * @train: contains them
  * @h: header of the first
  * @d: its data header, if it has one
- * @pn: its number in full; 0 for an ACK
- * @p: its headers and control frames, which nobody else can write to
+ * @pn: its full packet number; 0 for an ACK
+ * @p: its headers and control frames, in memory that its sender cannot write to
  * @len: its length
- * @first: its place in the train
- * @n: how many they are; as many as were dealt with afterwards
- * @apart: it cannot be dealt with where it is, see dblp_run_hdr()
- * @hdr: where headers are copied that others can write to
+ * @first: its index in the train
+ * @n: number of packets; lowered to those that were handled
+ * @apart: it cannot be handled in place, see dblp_run_hdr()
+ * @hdr: copy of headers that their sender can write to
  */
 struct dblp_run {
 	struct dblp_train	*train;
@@ -400,13 +400,13 @@ static inline const u8 *dblp_run_ctl(const struct dblp_run *run)
 	       (run->h.type == DBLP_PKT_DATA ? DBLP_DATA_HDR_LEN : 0);
 }
 
-/** dblp_tx_forgivable() - may the receiver close a message with bytes missing? */
+/** dblp_tx_forgivable() - may a message be closed with bytes missing? */
 static inline bool dblp_tx_forgivable(const struct dblp_tx_msg *msg)
 {
 	return msg->budget_most || msg->deadline;
 }
 
-/** dblp_tx_begun() - was something of a message sent, or described? */
+/** dblp_tx_begun() - was any segment of a message sent or described? */
 static inline bool dblp_tx_begun(const struct dblp_tx_msg *msg)
 {
 	return msg->cursor || msg->described;
@@ -418,19 +418,19 @@ static inline bool dblp_tx_elided(const struct dblp_tx_msg *msg, u32 seg)
 	return msg->zeros.count && dblp_segmap_test(&msg->zeros, seg);
 }
 
-/** dblp_tx_live() - segments acknowledged, with a copy in flight, or described */
+/** dblp_tx_live() - segments acknowledged, in flight, or described */
 static inline u32 dblp_tx_live(const struct dblp_tx_msg *msg)
 {
 	return msg->cursor + msg->ahead - msg->need.count;
 }
 
-/** dblp_before() - is message ID @a before @b? They wrap */
+/** dblp_before() - is message ID @a before @b, modulo 2^32? */
 static inline bool dblp_before(u32 a, u32 b)
 {
 	return (s32)(a - b) < 0;
 }
 
-/* msg.c: messages as objects, and those in pieces */
+/* msg.c: message objects, and messages in pieces */
 void *dblp_tx_zalloc(struct dblp_sock *dsk, u32 size);
 struct dblp_tx_msg *dblp_tx_alloc(struct dblp_sock *dsk, u32 len);
 void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
@@ -482,7 +482,7 @@ void dblp_tx_recount_some(struct dblp_sock *dsk);
 u32 dblp_tx_unsent(const struct dblp_tx_msg *msg);
 u64 dblp_tx_never_sent(const struct dblp_sock *dsk);
 
-/* tx_close.c: what becomes of them */
+/* tx_close.c: the end of outgoing messages */
 void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 		   u32 n, bool late);
 void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
@@ -496,7 +496,7 @@ void dblp_tx_purge_reports(struct dblp_sock *dsk);
 int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 int dblp_txbuf_alloc(struct dblp_tx_msg *msg);
 void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
-void dblp_txbuf_forget_spares(struct dblp_sock *dsk);
+void dblp_txbuf_drop_cache(struct dblp_sock *dsk);
 void dblp_txbuf_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 u32 dblp_txbuf_trim(struct dblp_tx_msg *msg);
 int dblp_txbuf_copy(struct dblp_tx_msg *msg, struct iov_iter *from);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Phases: named sets of what a socket sends and receives with, and jobs: what operators
- * have set for a network namespace. What comes of it for sockets: config.c.
+ * Phases, named sets of socket settings, and jobs: what operators have set for
+ * a network namespace. Its effect on sockets is in config.c.
  */
 #include <linux/cred.h>
 
@@ -19,7 +19,7 @@ static const struct dblp_phase dblp_phase_defaults[] = {
 	},
 };
 
-/** dblp_defaults_init() - what sockets of a new namespace begin with */
+/** dblp_defaults_init() - initial defaults of a namespace */
 void dblp_defaults_init(struct dblp_defaults *d)
 {
 	d->cc = dblp_cc_at(0);
@@ -28,7 +28,7 @@ void dblp_defaults_init(struct dblp_defaults *d)
 	d->keepalive_ms = DBLP_KEEPALIVE_MS;
 }
 
-/** dblp_defaults_read() - what sockets made now begin with */
+/** dblp_defaults_read() - read the defaults of new sockets */
 void dblp_defaults_read(struct dblp_config *c, struct dblp_defaults *d)
 {
 	d->cc = READ_ONCE(c->defaults.cc);
@@ -48,7 +48,7 @@ void dblp_defaults_write(struct dblp_config *c, const struct dblp_defaults *d)
 	c->defaults_generation++;
 }
 
-/** dblp_config_init() - the table of a new namespace */
+/** dblp_config_init() - initialize the table of a namespace */
 void dblp_config_init(struct dblp_config *c)
 {
 	mutex_init(&c->lock);
@@ -68,7 +68,7 @@ struct dblp_config *dblp_config(struct net *net)
  * dblp_phase_get() - look a phase up
  * @net: namespace
  * @id: number
- * @p: filled with the phase of one moment
+ * @p: filled with a consistent copy
  *
  * Return: false if there is no such phase.
  */
@@ -87,7 +87,7 @@ bool dblp_phase_get(struct net *net, u32 id, struct dblp_phase *p)
 }
 
 /**
- * dblp_drop_phase() - the socket is not in a phase of its own any more
+ * dblp_drop_phase() - the socket leaves the phase that it chose
  * @dsk: socket, locked or at its end
  */
 void dblp_drop_phase(struct dblp_sock *dsk)
@@ -102,8 +102,7 @@ void dblp_drop_phase(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_choose_phase() - the socket leaves the phase that it chose, and enters one: it
- * is counted
+ * dblp_choose_phase() - the socket leaves the phase that it chose for another
  * @dsk: socket, locked, or new
  * @id: number of the phase, which exists
  */
@@ -136,13 +135,13 @@ static bool dblp_job_needs_phase(struct dblp_job *job, u32 phase)
 }
 
 /**
- * dblp_phase_delete() - forget a phase
+ * dblp_phase_delete() - delete a phase
  * @net: namespace
  * @id: number, less than DBLP_PHASES
  *
  * Context: process, with @lock of the configuration held.
- * Return: 0, or -EBUSY if a socket or a job is in it, or all sockets are as long
- * as they choose no other.
+ * Return: 0, or -EBUSY if a socket or a job uses it, or if it is phase 0, which
+ * all sockets are in that choose no other.
  */
 int dblp_phase_delete(struct net *net, u32 id)
 {
@@ -169,13 +168,13 @@ int dblp_phase_delete(struct net *net, u32 id)
 /*
  * Jobs: the sockets of one training run, which share a phase.
  *
- * The table of a namespace is under @lock of its configuration. A socket gets to
- * its job without any lock but its own, as it holds a reference.
+ * The table of a namespace is under @lock of its configuration. A socket gets
+ * to its job without any lock but its own, as it holds a reference.
  *
- * A job belongs to a user. Who else wants to put a socket in it, or to move it
- * by a norm, needs CAP_NET_ADMIN. What a norm costs is paid by who reports it: it
- * takes no lock that others need for long, and walks over the sockets of the job
- * and no more.
+ * A job belongs to a user. Others need CAP_NET_ADMIN to put a socket in it, or
+ * to move it by a norm. The cost of a norm falls on the process that reports
+ * it: it holds no lock for long that others need, and walks over the sockets of
+ * the job only.
  */
 
 /**
@@ -183,7 +182,7 @@ int dblp_phase_delete(struct net *net, u32 id)
  * @c: configuration, with @lock held
  * @id: number
  *
- * Return: the job, good as long as @lock is held, or NULL.
+ * Return: the job, valid while @lock is held, or NULL.
  */
 struct dblp_job *dblp_job_find(struct dblp_config *c, u32 id)
 {
@@ -192,7 +191,7 @@ struct dblp_job *dblp_job_find(struct dblp_config *c, u32 id)
 }
 
 /**
- * dblp_job_allows() - may the caller have sockets in a job and tell it norms?
+ * dblp_job_allows() - may the caller put sockets in a job and report norms?
  * @net: namespace
  * @job: job, with its @turn or @lock of the configuration held
  */
@@ -202,7 +201,7 @@ bool dblp_job_allows(const struct net *net, const struct dblp_job *job)
 	       ns_capable(net->user_ns, CAP_NET_ADMIN);
 }
 
-/** dblp_job_conf_init() - what a job has that was told nothing */
+/** dblp_job_conf_init() - default settings of a job */
 void dblp_job_conf_init(struct dblp_job_conf *conf)
 {
 	*conf = (struct dblp_job_conf) {
@@ -218,7 +217,7 @@ void dblp_job_conf_init(struct dblp_job_conf *conf)
 /**
  * dblp_job_choice() - the phase that the detector wants
  * @job: job, with its @turn held, or NULL for a new one
- * @conf: what it is about to be set to
+ * @conf: its new settings
  *
  * A detector that is switched on begins in a critical regime.
  */
@@ -244,7 +243,7 @@ u32 dblp_job_budget(const struct dblp_job_conf *conf)
 	return conf->phase == conf->high_phase ? conf->high : DBLP_INHERIT;
 }
 
-/** dblp_job_put() - one reference less */
+/** dblp_job_put() - drop a reference */
 void dblp_job_put(struct dblp_job *job)
 {
 	if (!refcount_dec_and_test(&job->refs))
@@ -254,7 +253,7 @@ void dblp_job_put(struct dblp_job *job)
 }
 
 /**
- * dblp_job_add() - a new job
+ * dblp_job_add() - add a job
  * @net: namespace, with @lock of its configuration held
  * @id: number, not 0 and not taken
  * @conf: what is set for it; the phases exist
@@ -291,7 +290,7 @@ int dblp_job_add(struct net *net, u32 id, const struct dblp_job_conf *conf)
 }
 
 /**
- * dblp_job_delete() - forget a job
+ * dblp_job_delete() - delete a job
  * @net: namespace, with @lock of its configuration held
  * @job: job
  *
@@ -325,7 +324,7 @@ u64 dblp_job_spent(const struct dblp_job *job, u8 phase)
 	return spent;
 }
 
-/** dblp_jobs_exit() - the namespace goes, and its sockets have gone */
+/** dblp_jobs_exit() - free the jobs of a namespace without sockets */
 void dblp_jobs_exit(struct dblp_config *c)
 {
 	struct dblp_job *job;
@@ -339,7 +338,7 @@ void dblp_jobs_exit(struct dblp_config *c)
 }
 
 /**
- * dblp_enter_job() - the socket is in a job
+ * dblp_enter_job() - put the socket into a job
  * @dsk: socket with a number and in no job, locked
  * @job: job, which cannot be deleted meanwhile
  */
@@ -365,7 +364,7 @@ void dblp_enter_job(struct dblp_sock *dsk, struct dblp_job *job)
 }
 
 /**
- * dblp_leave_job() - the socket is in no job any more
+ * dblp_leave_job() - take the socket out of its job
  * @dsk: socket, locked or at its end
  */
 void dblp_leave_job(struct dblp_sock *dsk)
@@ -383,13 +382,13 @@ void dblp_leave_job(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_job_account() - a message is settled
+ * dblp_job_account() - count a settled message
  * @dsk: socket that sent it, locked
- * @phase: in which
+ * @phase: in which it was sent
  * @len: its bytes
  * @missing: of those, the missing ones
  *
- * Once for a message, so that counters of each CPU would not pay.
+ * Called once per message, so per-CPU counters are not worth it.
  */
 void dblp_job_account(struct dblp_sock *dsk, u8 phase, u32 len, u32 missing)
 {
@@ -405,7 +404,7 @@ void dblp_job_account(struct dblp_sock *dsk, u8 phase, u32 len, u32 missing)
 }
 
 /**
- * dblp_leave_config() - the socket holds on to no phase and no job any more
+ * dblp_leave_config() - the socket leaves its phase and its job
  * @dsk: socket, locked or at its end
  */
 void dblp_leave_config(struct dblp_sock *dsk)

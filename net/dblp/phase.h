@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Phases: named sets of what a socket sends and receives with, one table for
- * each network namespace.
+ * Phases: named sets of socket settings, one table for each network namespace.
  */
 #ifndef _NET_DBLP_PHASE_H
 #define _NET_DBLP_PHASE_H
@@ -21,7 +20,7 @@ struct dblp_sock;
 struct dblp_tx_msg;
 struct net;
 
-/* Numbers of phases that a namespace begins with */
+/* Numbers of the initial phases of a namespace */
 #define DBLP_PHASE_CRITICAL	1
 #define DBLP_PHASE_TOLERANT	2
 
@@ -42,13 +41,13 @@ struct dblp_phase {
 };
 
 /**
- * struct dblp_defaults - what a socket begins with, if no listener made it
+ * struct dblp_defaults - initial settings of sockets that no listener made
  * @cc: congestion control
  * @cap: DBLP_BUDGET_CAP, ppm
  * @user_timeout_ms: DBLP_USER_TIMEOUT
  * @keepalive_ms: DBLP_KEEPALIVE
  *
- * Each stands for itself, so nobody need see all of them at one time.
+ * They are independent, so need not be read consistently.
  */
 struct dblp_defaults {
 	const struct dblp_cc_ops	*cc;
@@ -59,17 +58,17 @@ struct dblp_defaults {
 
 /**
  * struct dblp_config - what operators set for a network namespace
- * @lock: whoever changes anything here; taken before the lock of any socket
+ * @lock: for all changes here; taken before the lock of any socket
  * @seq: written with @lock held, around each change that sockets have to see
  * @phases: by number; read under @seq
- * @users: for each phase but 0: how many sockets chose it themselves. One more
- *	comes under @lock, or for a child whose listener is one of them
+ * @users: for each phase but 0: number of sockets that chose it themselves.
+ *	Raised under @lock, or for a child whose listener is one of them
  * @defaults: of new sockets; each field is written with @lock held, and read
  *	without
  * @defaults_generation: changes with @defaults; under @lock
  * @phases_generation: changes with @phases; under @lock
  * @jobs: by number; under @lock
- * @jobs_generation: changes when one comes, goes or is set
+ * @jobs_generation: changes when a job is added, deleted or set
  */
 struct dblp_config {
 	struct mutex		lock;	/* for all of it; before socket locks */
@@ -90,7 +89,7 @@ struct dblp_config {
 				 DBLP_OWN(DBLP_ORDER) | DBLP_OWN(DBLP_FILL) | \
 				 DBLP_OWN(DBLP_PHASE))
 
-/* phase.c: what operators have set */
+/* phase.c: settings of operators */
 void dblp_defaults_init(struct dblp_defaults *d);
 void dblp_defaults_read(struct dblp_config *c, struct dblp_defaults *d);
 void dblp_defaults_write(struct dblp_config *c, const struct dblp_defaults *d);
@@ -102,7 +101,7 @@ void dblp_drop_phase(struct dblp_sock *dsk);
 void dblp_choose_phase(struct dblp_sock *dsk, u8 id);
 void dblp_leave_config(struct dblp_sock *dsk);
 
-/* config.c: what is in force for a socket */
+/* config.c: settings in force for a socket */
 void dblp_budget_late(const struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_set_cap(struct dblp_sock *dsk, u32 ppm);
 void dblp_apply_config(struct dblp_sock *dsk);

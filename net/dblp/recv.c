@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * recvmsg(): messages that came, whole or in placement mode, and reports of messages
- * sent.
+ * recvmsg(): received messages, whole or in placement mode, and reports of sent
+ * messages.
  */
 #include <linux/socket.h>
 #include <linux/sort.h>
 
 #include "dblp.h"
 
-/* A message that this socket has sent was closed: MSG_ERRQUEUE */
+/* MSG_ERRQUEUE: report a sent message that was closed */
 static int dblp_recv_report(struct dblp_sock *dsk, struct msghdr *m)
 {
 	struct sock *sk = &dsk->sk;
@@ -47,7 +47,7 @@ static int dblp_recv_report(struct dblp_sock *dsk, struct msghdr *m)
 	return 0;
 }
 
-/* Take the pieces of the message to be read from the list */
+/* Take the pieces of the next message to be read off the list */
 static void dblp_take_whole(struct dblp_sock *dsk, struct list_head *pieces)
 {
 	struct dblp_rx_msg *msg;
@@ -109,7 +109,7 @@ static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 	int err;
 
 	dblp_take_whole(dsk, &pieces);
-	/* What is peeked at goes back; nobody may get ahead of it meanwhile */
+	/* A peeked message goes back: others must not read the next one */
 	dsk->rx_busy = peek;
 	dblp_settle_config(dsk);
 	fill = dsk->fill;
@@ -136,18 +136,18 @@ static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 
 /*
  * Placement mode: recvmsg() puts the segments that have arrived at their
- * offsets in the user's buffer, also those of messages and pieces that are still
- * open, so that no buffer of ours has to hold a message.
+ * offsets in the user's buffer, also those of messages and pieces that are
+ * still open, so that no buffer of ours has to hold a message.
  *
- * Segments leave the message with the socket locked, are copied without the
- * lock, and are given back if that fails. Meanwhile @rx_busy keeps other readers
- * away, and references the messages alive. Pieces that are closed and have no
- * segments left go along: their holes are filled, and their credit is the peer's
- * again.
+ * Segments are taken off the message with the socket locked, copied without the
+ * lock, and put back if that fails. Meanwhile @rx_busy keeps other readers
+ * away, and references keep the messages. Closed pieces without segments left
+ * are taken, too: their holes are filled, and their credit is returned to the
+ * peer.
  */
 
 /*
- * A control buffer with room for fewer ranges has room for none: a received
+ * No ranges are reported if the control buffer has room for fewer: a received
  * buffer is taken as a whole, and may have as many that do not touch.
  */
 #define DBLP_PLACED_MIN	8
@@ -155,18 +155,18 @@ static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 /**
  * struct dblp_place - one call of recvmsg()
  * @m: from the user
- * @size: of his buffer
- * @flags: his
+ * @size: bytes of the user's buffer
+ * @flags: from the user
  * @parts: messages and pieces with segments in @taken, references are held
- * @done: pieces taken
+ * @done: closed pieces taken
  * @placed: ranges placed so far, by rising offset, none touching another; with
- *	MSG_WAITALL they may be more than fit
- * @n_placed: elements of it
- * @room: elements that the control buffer has room for
- * @tell: they are wanted
+ *	MSG_WAITALL there may be more than @room
+ * @n_placed: number of these
+ * @room: ranges that the control buffer has room for
+ * @tell: the ranges are to be reported
  * @runs: ranges taken in this round, before those that touch are joined
  * @partial: piece of which a zero map was taken in part, in this round
- * @bytes: what the call returns
+ * @bytes: return value of the call
  * @eor: the message is closed and all of it was taken
  */
 struct dblp_place {
@@ -206,14 +206,14 @@ u64 dblp_place_bytes(struct dblp_sock *dsk)
 	return sum;
 }
 
-/* How many ranges are in a buffer; of a zero map, they are taken up to @most */
+/* Number of ranges in a buffer; of a zero map, up to @most are taken */
 static u32 dblp_place_runs(struct sk_buff *skb, u32 most)
 {
 	return DBLP_SKB_CB(skb)->is_zeros ? dblp_rx_take_zeros(skb, most) :
 					    DBLP_SKB_CB(skb)->n_runs;
 }
 
-/* Is there more in a zero map than was taken? */
+/* Is a buffer a zero map of which only a part was taken? */
 static bool dblp_place_more_zeros(const struct sk_buff *skb)
 {
 	const struct dblp_skb_cb *cb = DBLP_SKB_CB(skb);
@@ -222,7 +222,7 @@ static bool dblp_place_more_zeros(const struct sk_buff *skb)
 }
 
 /*
- * Take buffers; without MSG_WAITALL no more than the user can be told of. Only
+ * Take buffers; without MSG_WAITALL no more ranges than can be reported. Only
  * zero maps are taken in part: they may have any number of ranges.
  */
 static bool dblp_place_take_skbs(struct dblp_rx_msg *msg, struct dblp_place *p)
@@ -297,7 +297,7 @@ static void dblp_place_put_parts(struct dblp_sock *dsk, struct dblp_place *p)
 	}
 }
 
-/* Give everything back as it was */
+/* Put everything back as it was */
 static void dblp_place_untake(struct dblp_sock *dsk, struct dblp_place *p)
 {
 	struct dblp_rx_msg *msg;
@@ -349,7 +349,7 @@ static void dblp_place_note_run(struct dblp_place *p,
 	*r = (struct dblp_range) { at, len };
 }
 
-/* Note what is placed of a buffer, behind the @n ranges of @r if that is kept */
+/* Count what is placed of a buffer; append its ranges to @r, if not NULL */
 static u32 dblp_place_note_skb(struct dblp_place *p,
 			       const struct dblp_rx_msg *msg,
 			       const struct sk_buff *skb, struct dblp_range *r,
@@ -376,7 +376,7 @@ static u32 dblp_place_note_skb(struct dblp_place *p,
 	return n;
 }
 
-/* Note what is placed by this round, besides what the ones before it placed */
+/* Add what this round places to what earlier rounds placed */
 static int dblp_place_note(struct dblp_place *p)
 {
 	bool keep = p->tell && p->n_placed <= p->room;
@@ -417,7 +417,7 @@ static int dblp_place_copy(struct dblp_place *p, u8 fill)
 	return err ?: dblp_place_note(p);
 }
 
-/* Buffers that were placed go, but for what was left in a zero map */
+/* Free buffers that were placed; keep the rest of a zero map */
 static void dblp_place_drop(struct dblp_rx_msg *msg)
 {
 	struct dblp_skb_zeros *zeros;
@@ -435,7 +435,7 @@ static void dblp_place_drop(struct dblp_rx_msg *msg)
 	}
 }
 
-/* The peer gets the credit of pieces that were placed */
+/* Return the credit of placed pieces to the peer */
 static void dblp_place_consume(struct dblp_sock *dsk, struct dblp_place *p)
 {
 	struct dblp_rx_msg *msg, *tmp;
@@ -456,7 +456,7 @@ static void dblp_place_consume(struct dblp_sock *dsk, struct dblp_place *p)
 		dblp_flush(dsk);
 }
 
-/* One round: take what is there, copy it, done with it */
+/* One round: take what is there, copy it, free it */
 static int dblp_place_round(struct dblp_sock *dsk, struct dblp_place *p)
 {
 	struct sock *sk = &dsk->sk;
@@ -491,7 +491,7 @@ static void dblp_place_tell(const struct dblp_place *p)
 			 p->n_placed * sizeof(*p->placed), p->placed);
 }
 
-/* There is more of the message to come */
+/* The call ends before the message does */
 static void dblp_place_pause(struct dblp_sock *dsk, const struct dblp_place *p)
 {
 	dsk->rx_begun |= p->bytes > 0;
@@ -500,7 +500,7 @@ static void dblp_place_pause(struct dblp_sock *dsk, const struct dblp_place *p)
 	lock_sock(&dsk->sk);
 }
 
-/* The message is closed and placed: say what became of it */
+/* The message is closed and placed: report its outcome */
 static void dblp_place_end(struct dblp_sock *dsk, struct dblp_place *p)
 {
 	bool begun = dsk->rx_begun;
@@ -513,7 +513,7 @@ static void dblp_place_end(struct dblp_sock *dsk, struct dblp_place *p)
 	dsk->rx_whole--;
 	dblp_place_arrived(dsk);
 	release_sock(sk);
-	/* Of a message that one call places, the loss map says all */
+	/* If one call placed the message, the loss map suffices */
 	if (begun)
 		dblp_place_tell(p);
 	dblp_put_rcvinfo(p->m, &pieces);
@@ -535,9 +535,9 @@ static void dblp_place_init(struct dblp_place *p)
 }
 
 /*
- * recvmsg() in placement mode; dblp_wait_readable() has found something. Returns the
- * bytes that were placed, with MSG_TRUNC those included that the buffer had no room
- * for; or a negative errno.
+ * recvmsg() in placement mode, after dblp_wait_readable(). Returns the bytes
+ * placed, with MSG_TRUNC also those that did not fit the buffer, or a negative
+ * errno.
  */
 static int dblp_place_msg(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 			  int flags, long timeo)

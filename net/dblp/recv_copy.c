@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What both ways to receive share: bytes from the buffers of a message to the user's
- * memory, control messages, and to wait for something to be read.
+ * Common to both receive modes: copy a message to user memory, put control
+ * messages, wait for something to be read.
  */
 #include <linux/sched/signal.h>
 #include <linux/socket.h>
@@ -24,12 +24,12 @@ static struct dblp_zeromap dblp_rx_zeromap(const struct sk_buff *skb)
 }
 
 /**
- * dblp_rx_next_zeros() - next bytes of a message that a buffer says are zero
+ * dblp_rx_next_zeros() - next bytes of a message that a zero map describes
  * @msg: the message
  * @skb: buffer with a zero map
  * @at: bit of the map to start at, @from of the map at first; moved behind them
- * @offset: where the offset of the first goes
- * @bytes: where their number goes
+ * @offset: set to the offset of the first
+ * @bytes: set to their number
  *
  * Return: false if there are no more up to @to.
  */
@@ -48,7 +48,7 @@ bool dblp_rx_next_zeros(const struct dblp_rx_msg *msg,
 	return true;
 }
 
-/** dblp_rx_zeros_bytes() - bytes that a buffer describes and that nobody took */
+/** dblp_rx_zeros_bytes() - bytes of a zero map that were not taken */
 u32 dblp_rx_zeros_bytes(const struct dblp_rx_msg *msg,
 			const struct sk_buff *skb)
 {
@@ -60,9 +60,9 @@ u32 dblp_rx_zeros_bytes(const struct dblp_rx_msg *msg,
 }
 
 /**
- * dblp_rx_take_zeros() - take what a buffer describes, to place it
+ * dblp_rx_take_zeros() - take runs of segments from a zero map, to place them
  * @skb: buffer with a zero map
- * @most: so many runs of segments at most
+ * @most: maximum number of runs
  *
  * Return: number of runs taken: those from @from to @to of the map.
  */
@@ -75,16 +75,16 @@ u32 dblp_rx_take_zeros(struct sk_buff *skb, u32 most)
 	while (runs < most && dblp_zeromap_next(&z, &at, &first, &n))
 		runs++;
 	zeros->to = at;
-	/* Nothing but bits that are 0 may follow */
+	/* If only zero bits follow, all is taken */
 	if (!dblp_zeromap_next(&z, &at, &first, &n))
 		zeros->to = 32 * zeros->words;
 	return runs;
 }
 
 /**
- * dblp_rx_cursor_init() - begin to hand a message to the user
+ * dblp_rx_cursor_init() - begin to copy a message to the user
  * @c: filled
- * @to: where; stays as it is
+ * @to: user memory; not advanced
  */
 void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to)
 {
@@ -94,7 +94,7 @@ void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to)
 	c->size = iov_iter_count(to);
 }
 
-/* Segments mostly come in order, so that there is little to move */
+/* Segments mostly come in order, so there is little to advance */
 static struct iov_iter *dblp_rx_seek(struct dblp_rx_cursor *c, size_t pos)
 {
 	if (pos < c->pos) {
@@ -107,14 +107,14 @@ static struct iov_iter *dblp_rx_seek(struct dblp_rx_cursor *c, size_t pos)
 	return &c->at;
 }
 
-/* Bytes of a message at @base that have room */
+/* Bytes of a message at @base that fit user memory */
 static u32 dblp_rx_room(const struct dblp_rx_msg *msg, u32 base,
 			const struct dblp_rx_cursor *c)
 {
 	return c->size > base ? min_t(size_t, msg->len, c->size - base) : 0;
 }
 
-/* A segment that lies in several pieces of its buffer */
+/* Copy a segment that lies in several fragments */
 static bool dblp_rx_copy_across(struct dblp_window *w, u32 from, u32 len,
 				struct iov_iter *to)
 {
@@ -126,14 +126,14 @@ static bool dblp_rx_copy_across(struct dblp_window *w, u32 from, u32 len,
 		if (!p)
 			return !skb_copy_datagram_iter(w->skb, from, to, len);
 		n = min(len, w->to - from);
-		/* Our own bounds need no second look */
+		/* No check_copy_size(): the bounds are ours */
 		if (_copy_to_iter(p, n, to) != n)
 			return false;
 	}
 	return true;
 }
 
-/* @bytes of segments that are @stride bytes apart, the first one at @from */
+/* Copy @bytes of segments that are @stride bytes apart, the first at @from */
 static int dblp_rx_copy_row(struct dblp_window *w, u32 from, u32 stride,
 			    u32 seg_size, u32 bytes, struct iov_iter *to)
 {
@@ -193,11 +193,11 @@ static int dblp_rx_copy_zeros(const struct dblp_rx_msg *msg,
 }
 
 /**
- * dblp_rx_copy() - hand segments of a message to the user
+ * dblp_rx_copy() - copy segments of a message to the user
  * @msg: their message or piece; the caller has a reference
- * @skbs: where they are
+ * @skbs: their buffers
  * @base: bytes of the user's message before @msg
- * @c: where they go; what is beyond its end is left out
+ * @c: position in user memory; bytes beyond its end are left out
  *
  * Context: process, without the socket lock.
  * Return: 0 or -EFAULT.
@@ -223,7 +223,7 @@ int dblp_rx_copy(const struct dblp_rx_msg *msg, struct sk_buff_head *skbs,
 /**
  * dblp_rx_fill_holes() - write zeroes where bytes of a message are missing
  * @msg: closed message or piece; the caller has a reference
- * @c: where the user's message goes
+ * @c: position in user memory
  *
  * Context: process, without the socket lock.
  * Return: 0 or -EFAULT.
@@ -248,7 +248,7 @@ int dblp_rx_fill_holes(const struct dblp_rx_msg *msg, struct dblp_rx_cursor *c)
 	return 0;
 }
 
-/** dblp_cmsg_len() - what a control message takes, for a 32-bit program less */
+/** dblp_cmsg_len() - bytes of a control message, fewer for a 32-bit program */
 size_t dblp_cmsg_len(const struct msghdr *m, size_t size)
 {
 #ifdef CONFIG_COMPAT
@@ -260,9 +260,9 @@ size_t dblp_cmsg_len(const struct msghdr *m, size_t size)
 
 /**
  * dblp_put_ranges() - give a loss map to the user, whole or not at all
- * @m: of the user
+ * @m: from the user
  * @r: the ranges, freed here; NULL if there was no memory
- * @ranges: how many
+ * @ranges: number of ranges
  */
 void dblp_put_ranges(struct msghdr *m, struct dblp_range *r, u32 ranges)
 {
@@ -276,8 +276,8 @@ void dblp_put_ranges(struct msghdr *m, struct dblp_range *r, u32 ranges)
 }
 
 /**
- * dblp_put_rcvinfo() - tell the user what became of a message
- * @m: of the user
+ * dblp_put_rcvinfo() - report the outcome of a message to the user
+ * @m: from the user
  * @pieces: of the message, see dblp_rx_join()
  */
 void dblp_put_rcvinfo(struct msghdr *m, const struct list_head *pieces)
@@ -286,7 +286,7 @@ void dblp_put_rcvinfo(struct msghdr *m, const struct list_head *pieces)
 	size_t size;
 
 	dblp_rx_join(pieces, &info);
-	/* Who wants to know nothing still sees MSG_CTRUNC if bytes are missing */
+	/* Without a control buffer, missing bytes still cause MSG_CTRUNC */
 	if (!m->msg_controllen && !info.missing)
 		return;
 	put_cmsg(m, SOL_DBLP, DBLP_RCVINFO, sizeof(info), &info);
@@ -309,7 +309,7 @@ static bool dblp_may_read(const struct dblp_sock *dsk)
 	return !dsk->rx_busy && dblp_readable(dsk);
 }
 
-/** dblp_rx_release() - others may read again; see @rx_busy */
+/** dblp_rx_release() - clear @rx_busy and wake other readers */
 void dblp_rx_release(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -324,7 +324,7 @@ void dblp_rx_release(struct dblp_sock *dsk)
 /**
  * dblp_wait_readable() - wait until there is something to be read
  * @dsk: socket, locked
- * @timeo: jiffies to wait at most; what is left of them
+ * @timeo: jiffies to wait at most; set to those left
  * @keep: leave an error of the socket for the next call
  *
  * Return: 1 if there is, 0 if nothing more will come, or a negative errno.
@@ -336,7 +336,7 @@ int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep)
 	int err = 0;
 
 	sock_owned_by_me(&dsk->sk);
-	/* There may be more than was done so far, see dblp_work() */
+	/* dblp_work() may not have delivered everything yet */
 	if (!dblp_readable(dsk))
 		dblp_rx_deliver(dsk, DBLP_STEPS);
 	if (dblp_may_read(dsk))
@@ -362,7 +362,7 @@ int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep)
 			err = sock_intr_errno(*timeo);
 		if (err)
 			break;
-		/* Whatever ends this loop wakes: nothing is read without the lock */
+		/* All that ends this loop wakes us: test nothing unlocked */
 		sk_wait_event(sk, timeo, false, &wait);
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
@@ -372,7 +372,7 @@ int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep)
 /**
  * dblp_rx_was_read() - a message was read
  * @dsk: socket
- * @pieces: its pieces, consumed; their loss maps stay until the next one is
+ * @pieces: its pieces, consumed; kept for DBLP_LOSSMAP until the next read
  */
 void dblp_rx_was_read(struct dblp_sock *dsk, struct list_head *pieces)
 {

@@ -2,9 +2,9 @@
 /*
  * Incoming messages: from the first segment to the user.
  *
- * A message is opened by whichever of its segments comes first (rx_data.c), is closed
- * when core/closing.c says so, waits for its turn, is read, and stays known until the
- * peer has heard all there is to hear about it.
+ * A message is opened by the first of its segments to come (rx_data.c), is
+ * closed when core/closing.c says so, waits for its turn, is read, and is kept
+ * until the peer has acknowledged all control frames about it.
  */
 #include "dblp.h"
 #include "trace.h"
@@ -24,7 +24,7 @@ bool dblp_rx_may_open(const struct dblp_sock *dsk, const struct dblp_data *d)
 	return dsk->rx_opened + d->msg_len + DBLP_MSG_COST <= dsk->rx_max_data;
 }
 
-/* Who has a message open counts as a sender at the moment, see SHARE */
+/* The peer of an open message counts as an active sender, see SHARE */
 static void dblp_rx_begin(struct dblp_sock *dsk)
 {
 	if (!dsk->rx_open++)
@@ -51,7 +51,7 @@ static bool dblp_rx_less(struct rb_node *a, const struct rb_node *b)
 /**
  * dblp_rx_open() - begin a message
  * @dsk: socket
- * @d: data header of its packet that came first; dblp_rx_may_open() allows it
+ * @d: data header of its first packet; dblp_rx_may_open() allows it
  * @seg_size: bytes of its segments
  *
  * Return: the message, or NULL if there is no memory.
@@ -63,7 +63,7 @@ struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 	struct dblp_rx_msg *msg;
 
 	sock_owned_by_me(&dsk->sk);
-	/* No allocation takes more */
+	/* An upper bound of what is allocated */
 	size = roundup_pow_of_two(struct_size(msg, bits, 0) +
 				  dblp_segmap_bytes(n));
 	if (!dblp_rx_may_hold(dsk, size, d->msg_id))
@@ -114,7 +114,7 @@ struct dblp_rx_msg *dblp_rx_find(struct dblp_sock *dsk, u32 id)
 	sock_owned_by_me(&dsk->sk);
 	if (id == dsk->rx_next)
 		return dsk->rx_turn;
-	/* Packets of one message mostly come one after the other */
+	/* Consecutive packets are mostly of one message */
 	if (dsk->rx_found && dsk->rx_found->id == id)
 		return dsk->rx_found;
 	node = rb_find(&id, &dsk->rx_msgs, dblp_rx_cmp);
@@ -133,8 +133,8 @@ static void dblp_rx_erase(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 }
 
 /*
- * An open message cannot be closed now. It may be when the cap is raised, a first pass
- * is over, or at time @at; 0 never.
+ * Let an open message wait until the cap is raised, a first pass is over, or
+ * until time @at; 0: never.
  */
 static void dblp_rx_wait(struct dblp_sock *dsk, struct dblp_rx_msg *msg, u64 at)
 {
@@ -142,7 +142,7 @@ static void dblp_rx_wait(struct dblp_sock *dsk, struct dblp_rx_msg *msg, u64 at)
 		list_add_tail(&msg->list, &dsk->rx_waits);
 	if (!at)
 		return;
-	/* That it is looked at too early does no harm */
+	/* It does no harm to judge it too early */
 	if (!RB_EMPTY_NODE(&msg->due.node)) {
 		if (msg->due.expires <= at)
 			return;
@@ -153,7 +153,7 @@ static void dblp_rx_wait(struct dblp_sock *dsk, struct dblp_rx_msg *msg, u64 at)
 	dsk->work_at = dblp_earliest(dsk->work_at, at);
 }
 
-/* A message is closed, or goes */
+/* Undo dblp_rx_wait() */
 static void dblp_rx_unwait(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
 	list_del_init(&msg->list);
@@ -161,7 +161,7 @@ static void dblp_rx_unwait(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 		timerqueue_del(&dsk->rx_due, &msg->due);
 }
 
-/** dblp_rx_unopen() - the packet that a message began with is refused */
+/** dblp_rx_unopen() - undo dblp_rx_open(), as the packet is refused */
 void dblp_rx_unopen(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -172,7 +172,7 @@ void dblp_rx_unopen(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	dblp_rx_put(dsk, msg);
 }
 
-/* Propagation time there and back, as far as known */
+/* Minimum round-trip time, or a guess before any sample */
 static u64 dblp_rx_rtt(const struct dblp_sock *dsk)
 {
 	return dsk->rtt.min ?: DBLP_INITIAL_RTT_NS;
@@ -185,13 +185,13 @@ static u64 dblp_rx_largest(const struct dblp_sock *dsk)
 	return s->n ? s->r[s->n - 1].last : 0;
 }
 
-/* Bytes that came as such: what is described says nothing of the path's rate */
+/* Bytes that came in segments: zero maps do not show the path's rate */
 static u32 dblp_rx_sent(const struct dblp_rx_msg *msg)
 {
 	return msg->len - msg->missing - msg->elided;
 }
 
-/* Is a critical byte missing? What is there stays: the search goes on from there */
+/* Is a critical byte missing? The search continues at the last hole */
 static bool dblp_rx_lacks_critical(struct dblp_rx_msg *msg)
 {
 	if (!msg->critical)
@@ -230,7 +230,7 @@ static enum dblp_verdict dblp_rx_verdict(struct dblp_sock *dsk,
 	return verdict;
 }
 
-/* Does this piece belong where the ones before it end? */
+/* Does this piece continue the ones before it? */
 static bool dblp_rx_follows(const struct dblp_sock *dsk,
 			    const struct dblp_rx_msg *msg)
 {
@@ -242,7 +242,7 @@ static bool dblp_rx_follows(const struct dblp_sock *dsk,
 
 /*
  * In whole mode, a message that just fits the window must not need more credit
- * for being in pieces: all but the last give theirs back, but for their bytes.
+ * in pieces: all but the last give theirs back, but for their bytes.
  */
 static void dblp_rx_refund(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
@@ -250,7 +250,7 @@ static void dblp_rx_refund(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	dblp_rx_give_back(dsk, msg);
 }
 
-/* A message was closed, with all its pieces */
+/* Count a message that is closed with all its pieces */
 static void dblp_rx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 {
 	dsk->info.msgs_received++;
@@ -271,7 +271,7 @@ static void dblp_rx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 	}
 }
 
-/* Another piece is there; with the last one the message is */
+/* Add a closed piece to its message, which may complete that */
 static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
 	if (!msg->offset) {
@@ -279,7 +279,7 @@ static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 		dsk->rx_chain.budget = msg->budget;
 		dsk->rx_chain.missing = 0;
 	}
-	/* As dblp_rx_join() says it */
+	/* As in dblp_rx_join() */
 	if (msg->missing)
 		dsk->rx_chain.budget = max(dsk->rx_chain.budget, msg->budget);
 	dsk->rx_chain.reason = max(dsk->rx_chain.reason, msg->reason);
@@ -301,7 +301,7 @@ static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	dsk->rx_number++;
 }
 
-/* The turn of the next message has come */
+/* Move on to the next message in order */
 static void dblp_rx_next_turn(struct dblp_sock *dsk)
 {
 	struct rb_node *first = rb_first(&dsk->rx_msgs);
@@ -324,9 +324,9 @@ bool dblp_rx_any_open(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_rx_deliver() - closed messages whose turn has come can be read
+ * dblp_rx_deliver() - make closed messages readable, in order
  * @dsk: socket
- * @most: so many now, others later
+ * @most: maximum number; others follow later
  */
 void dblp_rx_deliver(struct dblp_sock *dsk, u32 most)
 {
@@ -357,7 +357,7 @@ void dblp_rx_deliver(struct dblp_sock *dsk, u32 most)
 		return;
 	if (any)
 		dsk->sk.sk_data_ready(&dsk->sk);
-	/* Some wait for nothing but the end */
+	/* Wake up waiters for the end, too */
 	if (dblp_rx_ended(dsk))
 		dsk->sk.sk_state_change(&dsk->sk);
 }
@@ -386,7 +386,7 @@ static bool dblp_rx_over_budget(const struct dblp_sock *dsk,
 						msg->len - msg->critical);
 }
 
-/* Of a message that is complete, the acknowledgments say it all */
+/* Close a message; for a complete one the ACKs suffice */
 static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			 enum dblp_verdict verdict)
 {
@@ -425,7 +425,7 @@ int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	enum dblp_verdict verdict;
 
 	sock_owned_by_me(&dsk->sk);
-	/* Most packets are of messages that have to be complete, and are not */
+	/* Most packets are of messages that must be complete, and are not */
 	if (msg->missing && !msg->budget && !msg->deadline_at)
 		return 0;
 	verdict = dblp_rx_verdict(dsk, msg);
@@ -433,8 +433,7 @@ int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 }
 
 /**
- * dblp_rx_judge() - close a message if that is allowed, where no packet can be
- * refused: when there is no memory, try again
+ * dblp_rx_judge() - close a message if allowed; without memory, retry later
  * @dsk: socket
  * @msg: open message
  */
@@ -446,7 +445,7 @@ void dblp_rx_judge(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 		dblp_rx_wait(dsk, msg, ktime_get_ns() + DBLP_RETRY_NS);
 }
 
-/** dblp_rx_judge_all() - perhaps more may be forgiven now */
+/** dblp_rx_judge_all() - judge all open messages again soon */
 void dblp_rx_judge_all(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -456,7 +455,7 @@ void dblp_rx_judge_all(struct dblp_sock *dsk)
 	dblp_work_soon(dsk);
 }
 
-/* The message that waits longest for what has happened, or whose time has come */
+/* The next message to be judged: one that is due, or the first of @rx_judge */
 static struct dblp_rx_msg *dblp_rx_next_judged(struct dblp_sock *dsk, u64 now)
 {
 	struct timerqueue_node *due = timerqueue_getnext(&dsk->rx_due);
@@ -468,7 +467,7 @@ static struct dblp_rx_msg *dblp_rx_next_judged(struct dblp_sock *dsk, u64 now)
 }
 
 /**
- * dblp_rx_judge_some() - go on with that, and with what is due: a step of dblp_work()
+ * dblp_rx_judge_some() - judge messages that are due: a step of dblp_work()
  * @dsk: socket
  * @now: the time
  */
@@ -491,10 +490,10 @@ void dblp_rx_judge_some(struct dblp_sock *dsk, u64 now)
 }
 
 /**
- * dblp_rx_word() - what the sender says of the budget of an open message
+ * dblp_rx_word() - update the budget of an open message
  * @msg: the message
  * @ppm: the budget
- * @pn: number of the packet that says so
+ * @pn: number of the packet that carried it
  *
  * Return: true if it has changed.
  */
@@ -510,12 +509,12 @@ bool dblp_rx_word(struct dblp_rx_msg *msg, u32 ppm, u64 pn)
 }
 
 /**
- * dblp_budget_known() - has something of a message come?
+ * dblp_budget_known() - has any part of a message come?
  * @dsk: socket
  * @id: the message
  *
- * A BUDGET that comes before its message is refused: it will be sent again. To
- * keep it would mean to keep something for a message that may never come.
+ * A BUDGET that comes before its message is refused, and will be sent again: no
+ * memory is kept for a message that may never come.
  */
 bool dblp_budget_known(struct dblp_sock *dsk, u32 id)
 {
@@ -526,7 +525,7 @@ bool dblp_budget_known(struct dblp_sock *dsk, u32 id)
 /**
  * dblp_rx_budget() - the sender has changed the budget of a message
  * @dsk: socket
- * @f: BUDGET frame; dblp_budget_known() says so
+ * @f: BUDGET frame for which dblp_budget_known() is true
  * @pn: number of its packet
  *
  * Return: 0 or -ENOMEM.
@@ -542,7 +541,7 @@ int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn)
 }
 
 /**
- * dblp_rx_straggler() - a packet came that a first pass did not wait for
+ * dblp_rx_straggler() - a packet of a first pass came after the end of it
  * @dsk: socket
  * @pn: its number
  */
@@ -553,7 +552,7 @@ void dblp_rx_straggler(struct dblp_sock *dsk, u64 pn)
 			dblp_rx_rtt(dsk), ktime_get_ns());
 }
 
-/** dblp_rx_passed() - a packet came; was a first pass waiting for it? */
+/** dblp_rx_passed() - a packet came, by which a first pass may be over */
 void dblp_rx_passed(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -562,13 +561,13 @@ void dblp_rx_passed(struct dblp_sock *dsk)
 }
 
 /*
- * Pieces behind the one whose turn it is that are looked at for something to place,
- * with each packet and each call. A sender that goes has fewer under way, as long as
- * it has memory: see dblp_piece_len(). What is in others waits until they are near.
+ * Number of pieces that are searched for something to place, with each packet
+ * and each call. A sender has fewer in flight while it has memory: see
+ * dblp_piece_len(). Those behind wait until they are near.
  */
 #define DBLP_PLACE_AHEAD	256U
 
-/* Does the end of @msg say that it is on @rx_ready? */
+/* Is @msg on @rx_ready? */
 static bool dblp_place_is_ready(const struct dblp_sock *dsk,
 				const struct dblp_rx_msg *msg)
 {
@@ -576,10 +575,10 @@ static bool dblp_place_is_ready(const struct dblp_sock *dsk,
 }
 
 /**
- * dblp_place_next() - walk the pieces of the message whose turn it is, as far as it is
- * known where they belong, and that is near
+ * dblp_place_next() - walk the pieces of the next message that may be placed:
+ * those whose offset is known, up to DBLP_PLACE_AHEAD
  * @dsk: socket in placement mode
- * @msg: the last one, NULL to begin with
+ * @msg: the last one, NULL for the first
  * @base: its offset in the message of the user; set to that of the next
  *
  * Return: the next one, or NULL.
@@ -628,7 +627,7 @@ bool dblp_place_any(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_place_arrived() - segments have come: perhaps there is something to read
+ * dblp_place_arrived() - wake readers if something can be placed
  * @dsk: socket in placement mode
  */
 void dblp_place_arrived(struct dblp_sock *dsk)
@@ -641,14 +640,14 @@ void dblp_place_arrived(struct dblp_sock *dsk)
 		dsk->sk.sk_data_ready(&dsk->sk);
 }
 
-/** dblp_rx_ended() - has everything arrived that will ever come? */
+/** dblp_rx_ended() - have all messages before the peer's FIN arrived? */
 bool dblp_rx_ended(const struct dblp_sock *dsk)
 {
 	return dsk->rx_fin && dsk->rx_next == dsk->rx_end &&
 	       !dsk->rx_chain.offset;
 }
 
-/** dblp_rx_eof() - has everything been read that will ever come? */
+/** dblp_rx_eof() - have all messages before the peer's FIN been read? */
 bool dblp_rx_eof(const struct dblp_sock *dsk)
 {
 	return dblp_rx_ended(dsk) && list_empty(&dsk->rx_ready);
@@ -657,7 +656,7 @@ bool dblp_rx_eof(const struct dblp_sock *dsk)
 /**
  * dblp_rx_fin() - the peer will send no more messages
  * @dsk: socket
- * @end: messages that it sends in all
+ * @end: total number of its messages
  *
  * Return: 0, or -EPROTO if it has sent more already.
  */

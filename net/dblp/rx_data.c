@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Segments that come in: to which message, and what that holds of the buffers that
- * they came in.
+ * Received segments: their message, and the buffers that it holds for them.
  *
- * A buffer waits in the queue of a message as it came, and the message is charged
- * for all of it: if segments of several messages are in one, each of them is.
- * That is more than is held, never less, and it is little: what is held is worth
- * it, at most DBLP_HELD_MOST times the bytes that the message needs of it. If
- * not, they are copied into memory of the message, and the buffer goes. So the
- * credit of the peer bounds all that he can make us hold.
+ * A buffer is queued to a message as it came, and the message is charged for
+ * all of it; if it has segments of several messages, each of them is. So no
+ * less is charged than is held. A buffer is held only if it has at most
+ * DBLP_HELD_MOST times the bytes that the message needs of it. Otherwise these
+ * are copied into memory of the message, and the buffer is freed. So the peer's
+ * credit bounds all that it can make us hold.
  *
- * A buffer with a zero map is kept like those with segments. A segment has come in
- * one way or the other: a map that names some that are there and some that are not is
+ * A buffer with a zero map is kept like those with segments. A segment comes in
+ * one way or the other: a map of which only some segments have arrived is
  * refused.
  */
 #include "dblp.h"
 #include "trace.h"
 
 enum {
-	/* Bytes that may be held for a byte of credit */
+	/* Most bytes held per byte of credit */
 	DBLP_HELD_MOST		= 4,
-	/* Memory of a message: for several of the smallest segments */
+	/* Memory of a message: has room for several small segments */
 	DBLP_PACKED		= SKB_WITH_OVERHEAD(2048),
-	/* Words of a zero map: so many need hardly more memory than one */
+	/* Words of a zero map: these need hardly more memory than one */
 	DBLP_PACKED_WORDS	= 32,
 };
 
@@ -36,9 +35,9 @@ static void dblp_rx_cb_init(struct sk_buff *skb, u32 stride)
 }
 
 /*
- * Put a buffer that packets came in, or a clone of it, into the queue of a message.
- * Nothing in it is said to be for the message yet. Of several for one message, the last
- * one has the charge, as it is freed last. Returns NULL if there is no memory.
+ * Queue the buffer of a train, or a clone of it, to a message, with no segments
+ * for it yet. Of several for one message, the last one has the charge, as it is
+ * freed last. Returns NULL if there is no memory.
  */
 static struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk,
 				      struct dblp_rx_msg *msg,
@@ -78,7 +77,7 @@ static void dblp_rx_free(struct dblp_train *t, struct sk_buff *skb)
 	kfree_skb(skb);
 }
 
-/* Take out again what dblp_rx_buffer() put in last */
+/* Undo the last dblp_rx_buffer() */
 static void dblp_rx_unbuffer(struct dblp_rx_msg *msg, struct dblp_train *t)
 {
 	struct sk_buff *skb = t->tail;
@@ -90,8 +89,8 @@ static void dblp_rx_unbuffer(struct dblp_rx_msg *msg, struct dblp_train *t)
 	dblp_rx_free(t, skb);
 }
 
-/* Put segments, each behind @hdr_len bytes of its packet, into the queue of their
- * message. Returns false if there is no memory
+/* Queue segments, each behind @hdr_len bytes of its packet, to their message.
+ * Returns false if there is no memory
  */
 static bool dblp_rx_attach(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			   const struct dblp_run *run, u32 offset, u32 hdr_len)
@@ -113,7 +112,7 @@ static bool dblp_rx_attach(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	return true;
 }
 
-/* Take out again what dblp_rx_attach() put in last */
+/* Undo the last dblp_rx_attach() */
 static void dblp_rx_detach(struct dblp_rx_msg *msg, struct dblp_train *t)
 {
 	struct dblp_skb_cb *cb = DBLP_SKB_CB(t->tail);
@@ -123,7 +122,7 @@ static void dblp_rx_detach(struct dblp_rx_msg *msg, struct dblp_train *t)
 		dblp_rx_unbuffer(msg, t);
 }
 
-/* Memory of a message itself, charged, at the end of its queue */
+/* Add memory of a message itself, charged, to the end of its queue */
 static struct sk_buff *dblp_rx_memory(struct dblp_sock *dsk,
 				      struct dblp_rx_msg *msg, u32 size)
 {
@@ -135,7 +134,7 @@ static struct sk_buff *dblp_rx_memory(struct dblp_sock *dsk,
 	skb = alloc_skb(size, GFP_ATOMIC | __GFP_NOWARN);
 	if (!skb)
 		return NULL;
-	/* It is what the allocator rounds it up to */
+	/* Includes what the allocator rounds it up to */
 	if (!dblp_rmem_schedule(sk, skb->truesize)) {
 		kfree_skb(skb);
 		return NULL;
@@ -146,7 +145,7 @@ static struct sk_buff *dblp_rx_memory(struct dblp_sock *dsk,
 	return skb;
 }
 
-/* Memory of a message that has room for a segment of @len bytes */
+/* Get memory of a message that has room for a segment of @len bytes */
 static struct sk_buff *dblp_rx_packed(struct dblp_sock *dsk,
 				      struct dblp_rx_msg *msg, u32 len)
 {
@@ -163,7 +162,7 @@ static struct sk_buff *dblp_rx_packed(struct dblp_sock *dsk,
 	return skb;
 }
 
-/* Note a segment that is about to be put behind others */
+/* Note a segment that is about to be appended */
 static void dblp_rx_pack_note(const struct dblp_rx_msg *msg,
 			      struct sk_buff *skb, u32 offset)
 {
@@ -195,13 +194,13 @@ static bool dblp_rx_pack_run(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			return false;
 		dblp_rx_pack_note(msg, to, r->offset);
 		at = r->first * DBLP_SKB_CB(from)->stride + r->hdr_len;
-		/* They were looked at there, and are */
+		/* Cannot fail: they were validated there */
 		WARN_ON_ONCE(skb_copy_bits(from, at, skb_put(to, len), len));
 	}
 	return true;
 }
 
-/* Words without a bit are left out: it need not describe much of what it covers */
+/* Copy a zero map without empty words, as it may describe little */
 static bool dblp_rx_pack_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			       struct sk_buff *from)
 {
@@ -246,7 +245,7 @@ static bool dblp_rx_pack_skb(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	return true;
 }
 
-/* Copy what a message took of a train; if there is no memory, the train stays */
+/* Copy what a message took of a train; without memory, keep the train */
 static void dblp_rx_pack(struct dblp_sock *dsk, struct dblp_train *t)
 {
 	struct dblp_rx_msg *msg = t->msg;
@@ -266,9 +265,9 @@ static void dblp_rx_pack(struct dblp_sock *dsk, struct dblp_train *t)
 }
 
 /**
- * dblp_rx_settle() - the message that took packets of a train takes no more
+ * dblp_rx_settle() - the message of a train takes no more packets of it
  * @dsk: socket
- * @t: the train; others may take of it, or it is over
+ * @t: the train; it is at its end, or other messages follow
  */
 void dblp_rx_settle(struct dblp_sock *dsk, struct dblp_train *t)
 {
@@ -279,7 +278,7 @@ void dblp_rx_settle(struct dblp_sock *dsk, struct dblp_train *t)
 	if (!msg)
 		return;
 	worth = t->bytes;
-	/* With it all of the message is there: so is its credit */
+	/* A single segment uses all credit of its message */
 	if (msg->len <= msg->seg_size)
 		worth += DBLP_MSG_COST;
 	if (t->n_skbs && t->truesize > worth * DBLP_HELD_MOST)
@@ -291,7 +290,7 @@ void dblp_rx_settle(struct dblp_sock *dsk, struct dblp_train *t)
 	dblp_rx_put(dsk, msg);
 }
 
-/** dblp_run_zeromap() - the zero map of a DATA packet that is all in one piece */
+/** dblp_run_zeromap() - the zero map of a DATA packet that is contiguous */
 struct dblp_zeromap dblp_run_zeromap(const struct dblp_run *run,
 				     const struct dblp_data *d)
 {
@@ -302,8 +301,8 @@ struct dblp_zeromap dblp_run_zeromap(const struct dblp_run *run,
 	};
 }
 
-/* Is what a packet describes there already? Returns 1 if it is, 0 if none of it is,
- * -EINVAL if only some is: then the sender contradicts itself
+/* Have the segments that a packet describes arrived? Returns 1 if all have, 0
+ * if none has, -EINVAL if only some have: then the sender contradicts itself
  */
 static int dblp_rx_zeros_known(const struct dblp_rx_msg *msg,
 			       const struct dblp_run *run,
@@ -316,8 +315,8 @@ static int dblp_rx_zeros_known(const struct dblp_rx_msg *msg,
 	return common == count ? 1 : common ? -EINVAL : 0;
 }
 
-/* Note what a packet describes, none of which is there. Returns the bytes, 0 if there
- * is no memory
+/* Add the segments that a packet describes, all of them new. Returns their
+ * bytes, 0 if there is no memory
  */
 static u32 dblp_rx_add_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			     const struct dblp_run *run,
@@ -347,7 +346,7 @@ static u32 dblp_rx_add_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	return bytes;
 }
 
-/* As if they had never come */
+/* Undo dblp_rx_add_zeros() */
 static void dblp_rx_del_zeros(struct dblp_rx_msg *msg,
 			      const struct dblp_run *run,
 			      const struct dblp_data *d, u32 bytes)
@@ -361,7 +360,7 @@ static void dblp_rx_del_zeros(struct dblp_rx_msg *msg,
 	dblp_rx_unbuffer(msg, run->train);
 }
 
-/* Every packet of a message says the same about it, but for its budget */
+/* All packets of a message agree about it, but for its budget */
 static bool dblp_rx_agrees(const struct dblp_rx_msg *msg,
 			   const struct dblp_data *d, u32 seg_size,
 			   const struct dblp_frame *meta)
@@ -390,7 +389,7 @@ static u32 dblp_rx_bytes(const struct dblp_rx_msg *msg,
 	return min(run->n * msg->seg_size, msg->len - d->offset);
 }
 
-/* Note new segments of an open message. Returns their bytes, 0 if there is no memory */
+/* Add new segments of an open message. Returns their bytes, 0 without memory */
 static u32 dblp_rx_add_segs(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			    const struct dblp_run *run,
 			    const struct dblp_data *d)
@@ -403,7 +402,7 @@ static u32 dblp_rx_add_segs(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	return dblp_rx_bytes(msg, run, d);
 }
 
-/* As if they had never come */
+/* Undo dblp_rx_add_segs() */
 static void dblp_rx_del_segs(struct dblp_rx_msg *msg,
 			     const struct dblp_run *run,
 			     const struct dblp_data *d)
@@ -415,8 +414,8 @@ static void dblp_rx_del_segs(struct dblp_rx_msg *msg,
 	dblp_rx_detach(msg, run->train);
 }
 
-/* Take what is new to an open message, which may close it. Returns false if there is no
- * memory: then it never came
+/* Take what is new to an open message, which may close it. Returns false and
+ * changes nothing if there is no memory
  */
 static bool dblp_rx_take(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			 const struct dblp_run *run, const struct dblp_data *d)
@@ -441,8 +440,8 @@ static bool dblp_rx_take(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 }
 
 /*
- * The first segment of a message brings its META, and starts the clock. The
- * pieces of a large message have one clock together: that of the piece before.
+ * The META of a message comes with its first segment, which starts the
+ * deadline. All pieces of a large message share one: that of the piece before.
  */
 static void dblp_rx_deadline(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
@@ -478,12 +477,11 @@ static void dblp_rx_note_timing(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 /**
  * dblp_rx_data() - take the segments of DATA packets
  * @dsk: socket
- * @run: the packets; if not all of them share the fate of the first, @n is
- *	lowered
+ * @run: the packets; @n is lowered to those that are handled like the first
  * @d: data header of the first
  * @meta: its META frame, or NULL
  * @pn: packet number of the first
- * @why: where the reason goes if they are not taken
+ * @why: set to the reason if they are not taken
  *
  * Return: 1 if they were taken, 0 if they are not needed and to be
  * acknowledged, -1 if they are refused and nothing was changed.

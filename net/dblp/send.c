@@ -11,7 +11,7 @@
 
 #include "dblp.h"
 
-/* What a message is sent with: the socket's settings, or those of a cmsg */
+/* Get and validate the options of a message from its control message */
 static int dblp_get_sndinfo(struct msghdr *m, struct dblp_sndinfo *info)
 {
 	struct cmsghdr *cmsg;
@@ -43,14 +43,14 @@ static int dblp_get_sndinfo(struct msghdr *m, struct dblp_sndinfo *info)
 /**
  * struct dblp_send - one call of sendmsg()
  * @m: from the user
- * @info: his options
- * @len: bytes he has
- * @done: of these, the ones taken
- * @short_of_memory: there was none for what comes next
- * @short_at: then: bytes that were queued
- * @again: then: jiffies when to look again, though they be queued still
- * @next: length of the piece that comes next
- * @timeo: jiffies that are left to wait
+ * @info: options from the control message
+ * @len: bytes to send
+ * @done: bytes of these that were taken
+ * @short_of_memory: there was none for the next piece
+ * @short_at: if so: bytes that were queued
+ * @again: if so: jiffies when to retry, even if they are still queued
+ * @next: length of the next piece
+ * @timeo: jiffies left to wait
  */
 struct dblp_send {
 	struct msghdr		*m;
@@ -64,7 +64,7 @@ struct dblp_send {
 	long			timeo;
 };
 
-/* The message's own settings count most, then its phase, then the socket's */
+/* The message's settings override its phase's, these override the socket's */
 static int dblp_set_msg(const struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 			const struct dblp_sndinfo *info)
 {
@@ -98,7 +98,7 @@ static int dblp_set_msg(const struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	return 0;
 }
 
-/* A piece is sent as its message was begun, whatever was changed since */
+/* Give a piece the settings that its message had when it was begun */
 static void dblp_set_piece(struct dblp_tx_msg *msg, struct dblp_tx_whole *whole)
 {
 	const struct dblp_tx_msg *all = &whole->msg;
@@ -121,7 +121,7 @@ static void dblp_set_piece(struct dblp_tx_msg *msg, struct dblp_tx_whole *whole)
 		msg->critical = min(all->critical - msg->offset, msg->len);
 }
 
-/* May something be sent? An error is left for the next call if @done */
+/* Can the socket send? If @done, an error is left for the next call */
 static int dblp_may_sendmsg(struct dblp_sock *dsk, bool done)
 {
 	struct sock *sk = &dsk->sk;
@@ -135,7 +135,7 @@ static int dblp_may_sendmsg(struct dblp_sock *dsk, bool done)
 	return 0;
 }
 
-/* Of a message that was begun all of the rest is wanted, and nothing else */
+/* A call that continues a message must have exactly the rest of it */
 static int dblp_may_begin(struct dblp_sock *dsk, const struct dblp_send *s)
 {
 	const struct dblp_tx_whole *part = dsk->tx_part;
@@ -151,17 +151,17 @@ static int dblp_may_begin(struct dblp_sock *dsk, const struct dblp_send *s)
 	return 0;
 }
 
-/* Pieces are a quarter of what may be under way, but not smaller than this */
+/* Pieces are a quarter of the largest allowed, but not smaller than this */
 #define DBLP_PIECE_MIN	(64 << 10)
 
 /*
- * How much of a message goes as the next piece: @offset bytes of @total come before
- * it. Returns @total if it goes as a whole; else a multiple of the element size, or the
- * rest.
+ * Return the length of the next piece, behind @offset bytes of @total: @total
+ * if the message is sent as a whole, else a multiple of the element size, or
+ * the rest.
  *
- * Half of the send buffer is the most that a piece takes, so that one can be
- * filled while the other is sent. Where memory is short, no more is taken than is
- * worth the trouble.
+ * A piece takes at most half of the send buffer, so that one can be filled
+ * while another is sent. If memory is short, pieces are as small as is
+ * efficient.
  */
 static u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total,
 			  bool short_of_memory)
@@ -181,9 +181,9 @@ static u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total,
 }
 
 /*
- * Length of the piece that comes next. Where memory is short, each sender takes
- * little at a time, so that all get on. Who does not wait would be given part of a
- * message that fits: he takes all of it or nothing, as ever.
+ * Length of the next piece. If memory is short, each sender takes little at a
+ * time, so that all make progress. A non-blocking call does not, as it takes a
+ * message that fits as a whole or not at all.
  */
 static u32 dblp_next_len(const struct dblp_sock *dsk, const struct dblp_send *s)
 {
@@ -195,7 +195,7 @@ static u32 dblp_next_len(const struct dblp_sock *dsk, const struct dblp_send *s)
 	return dblp_piece_len(dsk, 0, s->len, little && s->timeo);
 }
 
-/* The socket need not be locked, so that @tx_part may go at any time */
+/* The socket need not be locked: @tx_part may be freed at any time */
 static bool dblp_send_room(const struct dblp_sock *dsk,
 			   const struct dblp_send *s)
 {
@@ -209,7 +209,7 @@ static bool dblp_send_room(const struct dblp_sock *dsk,
 	       READ_ONCE(dsk->sk.sk_sndbuf);
 }
 
-/* Nobody says when others give memory back: then it is looked for */
+/* Memory freed by other sockets does not wake us: poll for it */
 static void dblp_wait_room(struct dblp_sock *dsk, struct dblp_send *s, bool mine,
 			   struct wait_queue_entry *wait)
 {
@@ -229,7 +229,7 @@ static void dblp_wait_room(struct dblp_sock *dsk, struct dblp_send *s, bool mine
 
 /*
  * Wait until the next piece may be sent and has room, and, for the first one,
- * until nobody else is in the middle of sending.
+ * until no other call is in the middle of sending.
  */
 static int dblp_wait_send(struct dblp_sock *dsk, struct dblp_send *s)
 {
@@ -261,7 +261,7 @@ static int dblp_wait_send(struct dblp_sock *dsk, struct dblp_send *s)
 	return err;
 }
 
-/* A message that does not fit a piece begins */
+/* Begin a message that is sent in pieces */
 static int dblp_begin_whole(struct dblp_sock *dsk, const struct dblp_send *s)
 {
 	struct dblp_tx_whole *whole;
@@ -281,7 +281,7 @@ static int dblp_begin_whole(struct dblp_sock *dsk, const struct dblp_send *s)
 	return 0;
 }
 
-/* The last piece was taken, or the first one was not */
+/* All pieces of a message were taken, or none was */
 static void dblp_end_whole(struct dblp_sock *dsk)
 {
 	struct dblp_tx_whole *whole = dsk->tx_part;
@@ -292,7 +292,7 @@ static void dblp_end_whole(struct dblp_sock *dsk)
 	dblp_whole_put(dsk, whole);
 }
 
-/* A message or piece with its options, cut for the present path */
+/* Make a message or piece with its options, cut for the present path */
 static struct dblp_tx_msg *dblp_new_piece(struct dblp_sock *dsk,
 					  const struct dblp_send *s)
 {
@@ -343,8 +343,8 @@ static int dblp_queue_piece(struct dblp_sock *dsk, struct dblp_send *s,
 }
 
 /*
- * Take one piece; the socket is unlocked while the user's memory is read, and
- * charged for what it takes.
+ * Take one piece. The socket is charged for it first, and is unlocked while
+ * user memory is read.
  */
 static int dblp_send_piece(struct dblp_sock *dsk, struct dblp_send *s)
 {
@@ -375,9 +375,10 @@ static int dblp_send_piece(struct dblp_sock *dsk, struct dblp_send *s)
 }
 
 /*
- * May a call go on that got @err for a piece? If all sockets together, or those of
- * the cgroup, have too much, it waits as if it were the send buffer that is full. If
- * the machine has no memory, what was queued before may still leave and make room.
+ * May the call continue after @err for a piece? If the limit of all sockets or
+ * of the cgroup is reached, it waits as if the send buffer were full; if an
+ * allocation failed, only while something is queued, which makes room when it
+ * leaves.
  */
 static bool dblp_may_retry(const struct dblp_sock *dsk, struct dblp_send *s,
 			   int err)
@@ -387,12 +388,12 @@ static bool dblp_may_retry(const struct dblp_sock *dsk, struct dblp_send *s,
 	if (!s->short_of_memory)
 		return !err;
 	s->short_at = dsk->sk.sk_wmem_queued;
-	/* As TCP does: not all at once */
+	/* As TCP does, so that not all retry at once */
 	s->again = jiffies + 2 + reciprocal_scale(get_random_u32(), HZ / 5);
 	return true;
 }
 
-/* The whole message, or as much of it as the caller waits for */
+/* Send the whole message, or as much of it as the timeout allows */
 static int dblp_send_pieces(struct dblp_sock *dsk, struct dblp_send *s)
 {
 	int err;
@@ -407,7 +408,7 @@ static int dblp_send_pieces(struct dblp_sock *dsk, struct dblp_send *s)
 			break;
 		err = dblp_wait_send(dsk, s);
 	} while (!err);
-	/* Unless the connection came to its end meanwhile, and took it along */
+	/* If the connection has ended meanwhile, it was freed */
 	if (dsk->tx_part && !dsk->tx_part->taken)
 		dblp_end_whole(dsk);
 	return err;
@@ -428,7 +429,7 @@ static int dblp_send_all(struct dblp_sock *dsk, struct dblp_send *s)
 	dsk->tx_busy = 1;
 	err = dblp_send_pieces(dsk, s);
 	dsk->tx_busy = 0;
-	/* Or an edge-triggered poller would wait for what nobody tells him */
+	/* No other event would wake an edge-triggered poller */
 	if (dsk->tx_wanted || (err == -EAGAIN && s->short_of_memory &&
 			       !dsk->sk.sk_wmem_queued)) {
 		dsk->tx_wanted = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sockets as objects: how they come and go, and what netlink sees and sets of them.
+ * Socket objects: allocation, inheritance, release, access by netlink.
  */
 #include <linux/memcontrol.h>
 
@@ -31,13 +31,13 @@ static void dblp_destruct(struct sock *sk)
 }
 
 /**
- * dblp_sock_alloc() - a new socket in state CLOSED, without a number
+ * dblp_sock_alloc() - allocate a socket in state CLOSED, without a number
  * @net: namespace
  * @prot: the protocol
  * @gfp: how to allocate
- * @kern: made by the kernel for itself
+ * @kern: it is the kernel's own
  *
- * Return: the socket with the reference that is its life, or NULL.
+ * Return: the socket with its initial reference, or NULL.
  */
 struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
 			     int kern)
@@ -58,7 +58,7 @@ struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
 	sk->sk_sndbuf = READ_ONCE(dblp_pernet(net)->sysctl_wmem_default);
 	sk->sk_txrehash = READ_ONCE(net->core.sysctl_txrehash);
 	sock_set_flag(sk, SOCK_RCU_FREE);
-	/* Packets that leave the queues below do not mean room for messages */
+	/* Packets that leave the queues below us make no room for messages */
 	sock_set_flag(sk, SOCK_USE_WRITE_QUEUE);
 	sk_sockets_allocated_inc(sk);
 
@@ -78,7 +78,7 @@ struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
 	INIT_LIST_HEAD(&dsk->tx_lost);
 	INIT_LIST_HEAD(&dsk->tx_settled);
 	INIT_LIST_HEAD(&dsk->tx_reports);
-	INIT_LIST_HEAD(&dsk->tx_spare);
+	INIT_LIST_HEAD(&dsk->tx_chunk_cache);
 	dblp_ctl_begin(dsk);
 	INIT_LIST_HEAD(&dsk->rx_waits);
 	INIT_LIST_HEAD(&dsk->rx_judge);
@@ -93,14 +93,14 @@ struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
 	return sk;
 }
 
-/* What of a socket's flags is an option */
+/* Socket flags that are options */
 static const enum sock_flags dblp_inherited_flags[] = {
 	SOCK_KEEPOPEN, SOCK_LINGER, SOCK_DBG, SOCK_LOCALROUTE,
 };
 
 /**
  * dblp_inherit() - give a new connection the options of its listener
- * @child: connection that nobody else knows yet
+ * @child: connection that is not visible yet
  * @listener: locked
  */
 void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener)
@@ -142,12 +142,12 @@ void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener)
 }
 
 /**
- * dblp_accept_memory() - who accepts a connection pays for what it has
- * @sk: connection, locked, that nobody has seen yet
+ * dblp_accept_memory() - charge a connection to the accepting cgroup
+ * @sk: connection, locked, not accepted before
  *
- * Its listener has paid for what came before. Charge who accepts it for that, too,
- * then give it back for the listener: what inet_csk_accept() does, with what
- * modules may use.
+ * What it holds is charged to its listener's cgroup. Charge the accepting
+ * cgroup, too, then uncharge the listener's: as inet_csk_accept() does, with
+ * functions that are exported to modules.
  *
  * Context: process.
  */
@@ -169,7 +169,7 @@ void dblp_accept_memory(struct sock *sk)
 		mem_cgroup_put(theirs);
 		return;
 	}
-	/* Like packets that come in, it is charged though the cgroup be full */
+	/* Like incoming packets, it is charged even if the cgroup is full */
 	local_bh_disable();
 	charged = __sk_mem_schedule(sk, size, SK_MEM_RECV);
 	local_bh_enable();
@@ -248,7 +248,7 @@ const char *dblp_sock_cc_name(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_sock_set_budget() - budget of messages to be sent and under way
+ * dblp_sock_set_budget() - set the budget of messages, also of those in flight
  * @dsk: socket, not locked
  * @ppm: 0 ... DBLP_PPM, or DBLP_INHERIT
  *
@@ -265,7 +265,7 @@ int dblp_sock_set_budget(struct dblp_sock *dsk, u32 ppm)
 }
 
 /**
- * dblp_sock_set_budget_cap() - most loss that is accepted from now on
+ * dblp_sock_set_budget_cap() - set the most loss accepted from now on
  * @dsk: socket, not locked
  * @ppm: 0 ... DBLP_PPM
  *

@@ -22,7 +22,7 @@
 #include "ctl.h"
 #include "net.h"
 
-/** enum dblp_deferred - what release_sock() has to do */
+/** enum dblp_deferred - work left to release_sock() */
 enum dblp_deferred {
 	DBLP_DEFER_TIMER,
 	DBLP_DEFER_MTU,
@@ -31,28 +31,28 @@ enum dblp_deferred {
 /**
  * struct dblp_sock - an AF_DBLP socket
  * @sk: must be first
- * @inet: the same: IP looks at skb->sk of the packets it sends and takes it for
- *	one of its own. All of it but @sk stays zero
- * @dn: what its namespace has
+ * @inet: overlays @sk, as IP takes skb->sk of the packets it sends for an inet
+ *	socket. All of it but @sk stays zero
+ * @dn: its namespace
  * @conn_node: in @conns of the namespace
  * @peer_node: in @peers of the namespace
  * @cid: connection ID that the peer sends to; never 0 once connecting
- * @peer_key: connection ID that we send to, and where
+ * @peer_key: connection ID that we send to, and its address
  * @id: number of the socket, for netlink; fixed
  * @state: &enum dblp_state
- * @end_reason: &enum dblp_rst_reason: for this the connection has to end, see
- *	dblp_flush(); 0 if it has not
- * @end_err: positive errno that it ends with then
+ * @end_reason: &enum dblp_rst_reason for which dblp_flush() has to end the
+ *	connection, or 0
+ * @end_err: positive errno for that
  * @hashed: in @conns
  * @peer_hashed: in @peers
  * @ep: UDP socket, NULL until bound
- * @bound: address and port that bind() gave it, port 0 without
- * @local: the same, and as connected
+ * @bound: address and port of bind(), port 0 without it
+ * @local: address and port in use
  * @peer: address, fixed for the connection
  * @path: route to it
- * @pmtu: how large a packet may be on it
- * @accept_queue: listener: children nobody has accepted yet
- * @accept_node: child: in there
+ * @pmtu: path MTU discovery
+ * @accept_queue: listener: children not accepted yet
+ * @accept_node: child: in @accept_queue
  * @passive: a listener has made it
  *
  * Options, see &enum dblp_sockopt:
@@ -66,10 +66,10 @@ enum dblp_deferred {
  * @order: DBLP_ORDER
  * @fill: DBLP_FILL
  * @notify: DBLP_NOTIFY
- * @phase: DBLP_PHASE; budget, policy, order and fill are what it says, as far
- *	as they are not in @own
+ * @phase: DBLP_PHASE; it sets budget, policy, order and fill, but for those in
+ *	@own
  * @own: DBLP_OWN() of the options that were set for this socket
- * @config_seq: of the configuration that these were taken from
+ * @config_seq: @seq of the configuration that these were taken from
  * @placement: DBLP_PLACEMENT
  * @job: DBLP_JOB; a reference is held
  * @job_node: in @socks of the job
@@ -85,16 +85,16 @@ enum dblp_deferred {
  * @pace_at: the next packet may leave
  * @pto_at: probe
  * @ack_at: acknowledge
- * @keepalive_at: ask an idle peer whether it is alive
+ * @keepalive_at: probe an idle peer
  * @work_at: dblp_work() has something to do
- * @spare_at: give @tx_spare back
- * @orphan_at: look whether an orphan gets on
+ * @chunk_cache_at: free @tx_chunk_cache
+ * @orphan_at: check whether an orphan makes progress
  *
  * Handshake, client:
  * @cookie: from INIT_ACK
  * @handshake_start: when connect() was called
  * @handshake_sent: when the last packet of it was sent
- * @handshake_wait: until its repetition
+ * @handshake_wait: time until it is repeated
  * @handshake_tries: packets sent in this state
  * @handshake_rtt: round trip that INIT and INIT-ACK took, 0 if unknown
  *
@@ -102,96 +102,96 @@ enum dblp_deferred {
  * @tx_msgs: messages that are not closed, or whose loss map is awaited
  * @tx_started: of those, the ones that were started, by ID
  * @tx_lost: of those, the ones with segments to repair
- * @tx_settled: messages of which all is known, to be accounted for
- * @tx_recount: of @tx_msgs, the first that is to be counted anew; or NULL
+ * @tx_settled: settled messages, to be accounted for
+ * @tx_recount: of @tx_msgs, the first to be counted anew; or NULL
  * @tx_reports: settled messages to be reported on the error queue
- * @tx_spare: memory of messages settled, for those to come; the oldest first
- * @tx_spares: chunks in there
+ * @tx_chunk_cache: chunks of settled messages, for new ones; the oldest first
+ * @tx_n_cached: length of @tx_chunk_cache
  * @tx_cur: first message with segments of its first pass to send; or NULL
  * @tx_reported: the one last reported, for DBLP_SENT_LOSSMAP
  * @tx_part: message of which only some pieces were taken from the user
  * @tx_n_reports: length of @tx_reports
- * @tx_next_id: of the next message of the protocol
- * @tx_next_number: of the next message of the user
+ * @tx_next_id: ID of the next message of the protocol
+ * @tx_next_number: number of the next message of the user
  * @tx_bytes: bytes of messages not settled
  * @tx_moved: segments acknowledged for the first time, and messages settled
- * @orphan_moved: of an orphan: @tx_moved when that was looked at last
- * @orphan_since: since when it has not changed
+ * @orphan_moved: of an orphan: @tx_moved at the last check
+ * @orphan_since: time since when it has not changed
  * @orphan: counted in @orphans of the namespace
  * @tx_cost: credit taken by messages started
  * @peer_max_msg: first message ID that the peer does not allow yet
- * @peer_max_data: credit that the peer gave in all
+ * @peer_max_data: credit from the peer in all
  * @peer_msg_max: largest message the peer takes
- * @peer_window: credit that the peer gave at first
- * @peer_cap: ppm
- * @tx_busy: somebody is in sendmsg(): others have to wait for their turn
- * @tx_wanted: somebody did not get it
- * @blocked: the peer was told that we wait for credit
- * @fin_queued: FIN is on its way: nothing more can be sent
+ * @peer_window: initial credit from the peer
+ * @peer_cap: budget cap of the peer, ppm
+ * @tx_busy: a call of sendmsg() is sending: others have to wait
+ * @tx_wanted: a call waits for @tx_busy
+ * @blocked: the peer was notified that we wait for credit
+ * @fin_queued: FIN was queued: nothing more can be sent
  * @fin_acked: the peer has it
- * @pace_next: when the pacer lets the next packet go
+ * @pace_next: when the pacer allows the next packet
  * @sent: packets sent
  * @rtt: round-trip time
  * @cc: congestion control
  * @pto_count: probe timeouts since the last progress
- * @ecn: marks sent, and what the peer says of them
+ * @ecn: marks sent, and the peer's counts of them
  * @share: from the SHARE frame of this packet, 0 if it has none
- * @last_sent: when the last packet that wants an ACK was sent
- * @stuck_since: since when nothing could be sent for want of memory or a
- *	route, 0 if it can, or if packets are in flight
+ * @last_sent: when the last ack-eliciting packet was sent
+ * @stuck_since: time since when nothing could be sent for lack of memory or of
+ *	a route; 0 if it can, or if packets are in flight
  * @progress: when the peer last acknowledged something new, or when we began
  *	to wait for that
- * @answer: bytes that may be sent in answer to what came
+ * @answer: bytes that may be sent in answer to received packets
  * @ctl_queue: control frames to be sent, by &enum dblp_ctl_rank
  * @ctl_flight: control frames in flight, the longest first
- * @ctl_own: those that say something of the connection
- * @ctl_notices: closed messages that the peer may not know all about, by ID
- * @ctl_late: of these, the ones without whose CLOSE no ACK may be sent
+ * @ctl_own: control frames about the connection
+ * @ctl_notices: closed messages that the peer may not fully know yet, by ID
+ * @ctl_late: of these, the ones whose CLOSE must precede any ACK
  *
  * Receiving:
- * @rx_turn: the message whose turn it is, if it has been opened
+ * @rx_turn: the next message in order, if it has been opened
  * @rx_msgs: open messages, and closed ones, whose turn has not come, by ID
- * @rx_found: of those, the one that was looked for last, or NULL
- * @rx_waits: open messages that could not be closed when they were looked at
- * @rx_judge: those that are to be looked at again, the first one first
- * @rx_due: those that are to be looked at when their time has come
+ * @rx_found: of those, the last one looked up, or NULL
+ * @rx_waits: open messages that could not be closed when last judged
+ * @rx_judge: open messages to be judged again, in this order
+ * @rx_due: open messages to be judged at a given time
  * @rx_ready: closed messages and pieces to be read, in order
  * @rx_part: pieces of the message being placed of which all was placed: the
  *	first, and those with bytes missing
  * @rx_last: pieces of the message last read, for DBLP_LOSSMAP
  * @rx_next: ID of the next message for @rx_ready
  * @rx_whole: messages of which the last piece is in @rx_ready
- * @rx_number: of the user's message that @rx_chain is about
+ * @rx_number: number of the user's message of @rx_chain
  * @rx_placed: bytes of that message in pieces that left @rx_ready
  * @rx_begun: a call of recvmsg() has placed some of it
  * @rx_placeable: placement: there is something to be placed
- * @rx_busy: somebody copies a message that others must not touch
- * @rx_wanted: somebody waits for that to end
+ * @rx_busy: a reader is copying: others have to wait
+ * @rx_wanted: a reader waits for @rx_busy
  * @rx_msg_max: largest message that the peer may send
- * @rx_chain: where the next piece for @rx_ready belongs: offset 0 if it begins
- *	a message, else the message is the one with this length and tag, and
- *	@reason is why its pieces were closed so far, the highest &enum
- *	dblp_reason, @missing is what they lack, and @budget is the first one's
- * @rx_window: credit that is out at most
+ * @rx_chain: place of the next piece for @rx_ready: offset 0 if it begins a
+ *	message; else @total and @tag of its message, and of its pieces so far
+ *	the highest @reason, the bytes @missing, and the @budget as
+ *	dblp_rx_join() reports it
+ * @rx_window: most credit that is outstanding
  * @rx_opened: credit used by messages opened
  * @rx_open: messages opened and not closed
  * @rx_consumed: credit of messages read
  * @rx_consumed_msgs: messages read
- * @rx_max_data: credit given, as last told
- * @rx_max_msg: first message ID not allowed, as last told
+ * @rx_max_data: credit given, as last sent
+ * @rx_max_msg: first message ID not allowed, as last sent
  * @rx_fin: the peer has sent FIN
- * @rx_end: messages that it sends in all
+ * @rx_end: total number of its messages
  * @peer_waits: the peer waits for credit
- * @rx_deadline_at: of the message that was last before @rx_next
- * @early: what policy early has learnt
+ * @rx_deadline_at: deadline of the message before @rx_next
+ * @early: state of policy early
  * @pns: packet numbers received
  * @largest_at: when the largest of them was
- * @ack_pending: packets received that want an ACK
- * @ack_now: and want it at once
+ * @ack_pending: ack-eliciting packets that are not acknowledged yet
+ * @ack_now: an ACK is to be sent at once
  * @acked_at: when the last ACK was sent
- * @ecn_ce: marks counted
- * @ecn_ect0: marks counted
- * @ecn_ect1: marks counted
+ * @ecn_ce: packets received with CE
+ * @ecn_ect0: packets received with ECT(0)
+ * @ecn_ect1: packets received with ECT(1)
  *
  * @info: counters, the fields of &struct dblp_info that count
  */
@@ -250,7 +250,7 @@ struct dblp_sock {
 	u64			ack_at;
 	u64			keepalive_at;
 	u64			work_at;
-	u64			spare_at;
+	u64			chunk_cache_at;
 	u64			orphan_at;
 
 	struct dblp_cookie	cookie;
@@ -266,8 +266,8 @@ struct dblp_sock {
 	struct list_head	tx_settled;
 	struct dblp_tx_msg	*tx_recount;
 	struct list_head	tx_reports;
-	struct list_head	tx_spare;
-	u32			tx_spares;
+	struct list_head	tx_chunk_cache;
+	u32			tx_n_cached;
 	struct dblp_tx_msg	*tx_cur;
 	struct dblp_tx_msg	*tx_reported;
 	struct dblp_tx_whole	*tx_part;
@@ -362,13 +362,13 @@ static inline struct dblp_sock *dblp_sk(const struct sock *sk)
 	return (struct dblp_sock *)sk;
 }
 
-/** dblp_auth_len() - bytes of the AUTH frame that each packet has, if any */
+/** dblp_auth_len() - bytes of the AUTH frame of each packet, or 0 */
 static inline u32 dblp_auth_len(const struct dblp_sock *dsk)
 {
 	return unlikely(dsk->auth) ? DBLP_AUTH_LEN : 0;
 }
 
-/** dblp_connecting() - has connect() begun and not come to an end? */
+/** dblp_connecting() - is the handshake of connect() under way? */
 static inline bool dblp_connecting(const struct dblp_sock *dsk)
 {
 	return dsk->state == DBLP_STATE_INIT_SENT ||
@@ -376,8 +376,8 @@ static inline bool dblp_connecting(const struct dblp_sock *dsk)
 }
 
 /**
- * dblp_pn_full() - the number in full of a packet that came
- * @seen: numbers that came before
+ * dblp_pn_full() - full packet number of a received packet
+ * @seen: numbers received before
  * @low: its low 32 bits
  *
  * Return: the number, negative as s64 if it cannot be one.
@@ -389,8 +389,8 @@ static inline u64 dblp_pn_full(const struct dblp_ranges *seen, u32 low)
 }
 
 /**
- * dblp_end() - a connection has to end
- * @dsk: socket; dblp_flush() is to follow
+ * dblp_end() - note that a connection has to end
+ * @dsk: socket; dblp_flush() ends it
  * @reason: for the peer
  * @err: positive errno for the user
  */

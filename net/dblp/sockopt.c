@@ -8,7 +8,7 @@
 #include "dblp.h"
 #include "trace.h"
 
-/* Options that are one u32: where it is, and what it may be */
+/* Options that are one u32: offset in the socket, and range */
 struct dblp_u32_opt {
 	u32	offset;
 	u32	min;
@@ -51,8 +51,8 @@ static const struct dblp_u32_opt *dblp_find_opt(int name)
 }
 
 /*
- * Once a peer knows that it may send messages larger than the window, they can
- * only be placed. Whole mode may end when it wants: it has begun nothing.
+ * Once a peer may send messages larger than the window, they can only be
+ * placed. Whole mode can be left at any time: no message is read in part.
  */
 static int dblp_set_placement(struct dblp_sock *dsk, bool on)
 {
@@ -76,7 +76,7 @@ static int dblp_apply_u32(struct dblp_sock *dsk, int name, u32 val, u32 *field)
 	case DBLP_PLACEMENT:
 		return dblp_set_placement(dsk, val);
 	case DBLP_ELEMENT:
-		/* The rest of a message would be cut elsewhere */
+		/* All pieces of a message have one element size */
 		if (dsk->tx_busy || dsk->tx_part)
 			return -EBUSY;
 		break;
@@ -104,7 +104,7 @@ static int dblp_set_u32(struct dblp_sock *dsk, int name,
 	if ((val < opt->min || val > opt->max) &&
 	    !(own && val == DBLP_INHERIT))
 		return -EINVAL;
-	/* ECN is ours */
+	/* We set ECN */
 	if (name == DBLP_TOS && (val & INET_ECN_MASK))
 		return -EINVAL;
 	if (name == DBLP_PHASE)

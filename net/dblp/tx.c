@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Outgoing messages: from the user's bytes to segments, and which of them goes
- * next. What becomes of them: tx_close.c.
+ * Outgoing messages: from the user's bytes to segments, and which of them is
+ * sent next. Their end is in tx_close.c.
  *
  * A message is started (credit is taken for it), goes through its first pass,
  * is repaired as far as needed, is closed, and is settled once its loss map is
- * known. A message that came complete is closed by the acknowledgment of its last
- * segment, all others by the receiver's CLOSE: only the receiver knows what it
- * has forgiven.
+ * known. A message that came complete is closed by the acknowledgment of its
+ * last segment, all others by the receiver's CLOSE: only the receiver knows
+ * what it has forgiven.
  */
 #include <linux/random.h>
 #include <linux/udp.h>
@@ -28,9 +28,9 @@ static u32 dblp_tx_first_pass(const struct dblp_sock *dsk,
 }
 
 /*
- * Does the order decide what may be missing? If nothing may be, it is not worth its
- * price: segments out of order do not continue each other, neither in the memory of
- * the message nor in the trains that they travel in.
+ * Does the order decide what may be missing? If nothing may be, shuffling is
+ * not worth its cost: shuffled segments are not contiguous, neither in the
+ * memory of the message nor in trains.
  */
 static bool dblp_tx_order_matters(const struct dblp_tx_msg *msg)
 {
@@ -46,8 +46,8 @@ static bool dblp_tx_order_matters(const struct dblp_tx_msg *msg)
  * @dsk: socket, locked
  * @msg: message with its options set
  *
- * What its loss map may need is charged, too: there is no other memory that a peer's
- * frame has us allocate for what is sent, and no time to ask for it then.
+ * The memory of its loss map is charged now, too: it is allocated when a
+ * LOSSMAP frame comes, which cannot wait for a charge.
  *
  * Context: process.
  * Return: 0, or -ENOBUFS, -ENOMEM and the message can only be freed.
@@ -80,7 +80,7 @@ int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		}
 		msg->truesize += size;
 	}
-	/* The bitmaps come first: they want the alignment */
+	/* The bitmaps come first: they need the alignment */
 	dblp_segmap_init(&msg->acked, msg->segs, n);
 	dblp_segmap_init(&msg->need, msg->segs + bits, n);
 	if (dsk->elide)
@@ -99,7 +99,7 @@ int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	return 0;
 }
 
-/* Senders who begin together must not do it in one moment */
+/* Senders that resume together must not burst at one time */
 static void dblp_tx_resume(struct dblp_sock *dsk)
 {
 	u64 now = ktime_get_ns();
@@ -111,7 +111,7 @@ static void dblp_tx_resume(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_tx_queue() - a message joins those to be sent
+ * dblp_tx_queue() - queue a message to be sent
  * @dsk: socket
  * @msg: message that was cut and has its bytes
  */
@@ -163,7 +163,7 @@ static struct dblp_tx_msg *dblp_tx_after(const struct dblp_sock *dsk,
 	       list_next_entry(msg, list);
 }
 
-/** dblp_tx_leave() - a message is settled: neither packets nor frames find it */
+/** dblp_tx_leave() - a message is settled: packets and frames do not find it */
 void dblp_tx_leave(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -174,9 +174,9 @@ void dblp_tx_leave(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 }
 
 /*
- * Whatever the peer allows, fewer than DBLP_MSG_WINDOW IDs lie between a message
- * and the oldest that is not settled. What has to look at all of them knows how
- * many these can be.
+ * Whatever the peer allows, fewer than DBLP_MSG_WINDOW IDs lie between a
+ * message and the oldest that is not settled. This bounds each walk over all of
+ * them.
  */
 static bool dblp_tx_near(const struct dblp_sock *dsk,
 			 const struct dblp_tx_msg *msg)
@@ -214,10 +214,10 @@ static bool dblp_tx_start(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_tx_run() - how many segments can follow each other in one train
- * @msg: message of which dblp_tx_pick() gave a segment never sent before
+ * dblp_tx_run() - number of segments that can be sent in one train
+ * @msg: message of which dblp_tx_pick() returned a segment never sent before
  *
- * Return: their number from @cursor on, at least 1; the first pass allows so
+ * Return: their number from @cursor on, at least 1; the first pass allows as
  * many, and all but the last are of full size.
  */
 u32 dblp_tx_run(const struct dblp_tx_msg *msg)
@@ -227,7 +227,7 @@ u32 dblp_tx_run(const struct dblp_tx_msg *msg)
 
 	if (msg->reshuffled)
 		return 1;
-	/* There may be none: U32_MAX */
+	/* @short_slot is U32_MAX if there is none */
 	if (msg->short_slot - msg->cursor < n)
 		n = msg->short_slot - msg->cursor + 1;
 	if (msg->zeros.count)
@@ -236,8 +236,8 @@ u32 dblp_tx_run(const struct dblp_tx_msg *msg)
 }
 
 /*
- * The segment to be repaired next. Where the order is shuffled, repair is too:
- * what is still missing when the message closes must not be its tail.
+ * The segment to be repaired next. If the order is shuffled, repair is, too:
+ * what is missing when the message closes must not be its tail.
  */
 static u32 dblp_tx_lost_seg(const struct dblp_tx_msg *msg)
 {
@@ -252,10 +252,9 @@ static u32 dblp_tx_lost_seg(const struct dblp_tx_msg *msg)
 }
 
 /*
- * Within a budget any byte that arrives counts the same, so what was never sent
- * goes before what was lost. Without one, and where bytes are critical, what
- * was lost holds everything else up and goes first. What is to be described goes
- * before both.
+ * Within a budget any byte that arrives counts the same, so new segments go
+ * before lost ones. Without one, and if bytes are critical, lost segments delay
+ * the whole message and go first. Segments to be described go before both.
  */
 static bool dblp_tx_pick_seg(const struct dblp_tx_msg *msg, u32 *seg,
 			     bool *again)
@@ -285,7 +284,7 @@ static bool dblp_tx_pick_seg(const struct dblp_tx_msg *msg, u32 *seg,
 	return any_lost;
 }
 
-/** dblp_tx_advance() - the message at @tx_cur has nothing to send for now */
+/** dblp_tx_advance() - move @tx_cur on, as it has nothing to send for now */
 void dblp_tx_advance(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -295,7 +294,7 @@ void dblp_tx_advance(struct dblp_sock *dsk)
 /**
  * dblp_tx_pick() - the segment to be sent next
  * @dsk: socket
- * @seg: where its number goes
+ * @seg: set to its number
  * @again: set if it was sent before
  *
  * Return: its message, or NULL if there is nothing to send now.
@@ -308,7 +307,7 @@ struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again)
 	list_for_each_entry_safe(msg, tmp, &dsk->tx_lost, lost_node) {
 		if (dblp_tx_pick_seg(msg, seg, again))
 			return msg;
-		/* Enough of it is under way, until more is lost */
+		/* Enough of it is in flight until more is lost */
 		list_del_init(&msg->lost_node);
 	}
 
@@ -322,7 +321,7 @@ struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again)
 	return NULL;
 }
 
-/** dblp_tx_mark_lost() - a message has more to do than its first pass in order */
+/** dblp_tx_mark_lost() - put a message with segments to repair on @tx_lost */
 void dblp_tx_mark_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -330,7 +329,7 @@ void dblp_tx_mark_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		list_add_tail(&msg->lost_node, &dsk->tx_lost);
 }
 
-/** dblp_tx_unmark_lost() - unless there is nothing more of that to do */
+/** dblp_tx_unmark_lost() - take a message off @tx_lost if nothing is left */
 void dblp_tx_unmark_lost(struct dblp_tx_msg *msg)
 {
 	if (!msg->need.count && dblp_tx_live(msg) >= msg->first_pass)
@@ -338,7 +337,7 @@ void dblp_tx_unmark_lost(struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_tx_sent() - segments went out
+ * dblp_tx_sent() - segments were sent
  * @dsk: socket
  * @msg: their message
  * @seg: the first
@@ -370,7 +369,7 @@ void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 }
 
 /**
- * dblp_tx_described() - a zero map went out
+ * dblp_tx_described() - a zero map was sent
  * @dsk: socket
  * @msg: its message
  * @seg: an elided segment of it
@@ -391,8 +390,7 @@ static void dblp_tx_recount_msg(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_tx_recount() - a budget or the peer's cap has changed: more or less may be
- * held back of each message under way
+ * dblp_tx_recount() - recompute first passes: a budget or the cap has changed
  * @dsk: socket
  */
 void dblp_tx_recount(struct dblp_sock *dsk)
@@ -403,7 +401,7 @@ void dblp_tx_recount(struct dblp_sock *dsk)
 	dblp_work_soon(dsk);
 }
 
-/** dblp_tx_recount_some() - go on with that: a step of dblp_work() */
+/** dblp_tx_recount_some() - recompute some of them: a step of dblp_work() */
 void dblp_tx_recount_some(struct dblp_sock *dsk)
 {
 	struct dblp_tx_msg *msg;
@@ -411,7 +409,7 @@ void dblp_tx_recount_some(struct dblp_sock *dsk)
 
 	sock_owned_by_me(&dsk->sk);
 	while (n-- && (msg = dsk->tx_recount)) {
-		/* Nor are those behind it */
+		/* Those behind it are not started either */
 		if (!msg->started) {
 			dsk->tx_recount = NULL;
 			break;

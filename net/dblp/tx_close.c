@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The end of outgoing messages: what the peer has of them, and what becomes of that.
+ * The end of outgoing messages: ACK, loss, CLOSE, LOSSMAP, and reports.
  */
 #include <linux/unaligned.h>
 
 #include "dblp.h"
 #include "trace.h"
 
-/* Is all known of a closed message? The receiver may have contradicted itself */
+/* Settle a closed message whose loss map is complete. Returns -EPROTO if that
+ * contradicts the CLOSE
+ */
 static int dblp_tx_match_map(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	u32 named = 0, bytes = 0;
@@ -26,8 +28,8 @@ static int dblp_tx_match_map(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	return 0;
 }
 
-/* The bytes of a message are needed no more; its loss map may still be awaited.
- * Returns -EPROTO if that contradicts what was said
+/* A message was closed; its loss map may still be awaited. Returns -EPROTO if
+ * that contradicts the CLOSE
  */
 static int dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
@@ -58,8 +60,8 @@ static void dblp_tx_segs_acked(struct dblp_tx_msg *msg, u32 seg, u32 n)
 	}
 }
 
-/* One copy less of each of @n segments is in flight. All were sent, so that
- * nothing is borrowed from the next one
+/* One copy less of each of @n segments is in flight. Every counter is at least
+ * 1, so the 64-bit subtraction cannot borrow
  */
 static void dblp_tx_landed(u8 *sent, u32 n)
 {
@@ -75,15 +77,16 @@ static void dblp_tx_landed(u8 *sent, u32 n)
 }
 
 /*
- * Had the receiver closed it without one of its segments, we would have heard of
- * that before the ACK of the segment. Who has sent a LOSSMAP owes the CLOSE still.
+ * Had the receiver closed the message without one of its segments, the CLOSE
+ * would have come before the ACK of the segment. After a LOSSMAP a CLOSE has to
+ * follow.
  */
 static void dblp_tx_complete(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	if (msg->lossmap.bits)
 		return;
 	msg->reason = DBLP_REASON_COMPLETE;
-	/* Nothing was said that this could contradict */
+	/* Cannot fail without a LOSSMAP */
 	dblp_tx_closed(dsk, msg);
 }
 
@@ -116,8 +119,8 @@ void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 	if (!dblp_tx_forgivable(msg))
 		return;
 	/*
-	 * All that was sent has arrived, and that was enough as far as we know:
-	 * a CLOSE would have come with the ACK. So the receiver wants more.
+	 * All that was sent has arrived. Were it enough, a CLOSE would have
+	 * come with the ACK. So the receiver wants more.
 	 */
 	if (msg->acked.count >= msg->first_pass &&
 	    msg->acked.count == dblp_tx_live(msg)) {
@@ -148,7 +151,7 @@ void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
 	dblp_tx_mark_lost(dsk, msg);
 }
 
-/* Does a CLOSE forgive no more than it may? */
+/* Does a CLOSE forgive no more than the message allows? */
 static bool dblp_tx_may_close(const struct dblp_tx_msg *msg,
 			      const struct dblp_frame *f)
 {
@@ -156,9 +159,9 @@ static bool dblp_tx_may_close(const struct dblp_tx_msg *msg,
 
 	if (!dblp_tx_forgivable(msg) || !dblp_tx_begun(msg))
 		return false;
-	/* The receiver may have closed before it heard of the latest budget */
-	if (msg->told ? f->close.budget > msg->budget_most :
-			f->close.budget != msg->budget)
+	/* The receiver may have closed before the latest budget arrived */
+	if (msg->budget_sent ? f->close.budget > msg->budget_most :
+			       f->close.budget != msg->budget)
 		return false;
 	if (f->close.reason == DBLP_REASON_DEADLINE && !msg->deadline)
 		return false;
@@ -173,7 +176,7 @@ static bool dblp_tx_may_close(const struct dblp_tx_msg *msg,
  * @dsk: socket
  * @f: CLOSE frame
  *
- * Return: 0, or -EPROTO if the receiver forgave more than it may.
+ * Return: 0, or -EPROTO if the receiver forgave too much.
  */
 int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f)
 {
@@ -215,7 +218,7 @@ static int dblp_tx_lossmap_init(struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_tx_lossmap() - a piece of the loss map of a message
+ * dblp_tx_lossmap() - a part of the loss map of a message
  * @dsk: socket
  * @f: LOSSMAP frame; may come before the CLOSE
  *
@@ -249,11 +252,11 @@ int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f)
 	return msg->closed ? dblp_tx_match_map(dsk, msg) : 0;
 }
 
-/* What became of the bytes of a message, or of a piece of one */
+/* Account for the bytes of a settled message or piece */
 static void dblp_tx_account(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	struct dblp_info *info = &dsk->info;
-	/* What was not sent is missing, unless the receiver has lied */
+	/* Bytes never sent are missing, unless the receiver lies */
 	u32 sent = msg->missing - min(msg->missing, dblp_tx_unsent(msg));
 
 	info->bytes_delivered += msg->len - msg->missing;
@@ -294,7 +297,7 @@ static void dblp_tx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 	}
 }
 
-/* A user's message is settled, or a piece of it is and takes it along */
+/* A message is settled, or a piece, which may settle its message */
 static void dblp_tx_finish(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	bool report = dsk->notify && !sock_flag(&dsk->sk, SOCK_DEAD);
@@ -313,9 +316,9 @@ static void dblp_tx_finish(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_tx_settle() - messages of which all is known leave
+ * dblp_tx_settle() - account for settled messages, report and free them
  * @dsk: socket
- * @most: so many now, others later
+ * @most: maximum number; others follow later
  */
 void dblp_tx_settle(struct dblp_sock *dsk, u32 most)
 {
@@ -352,7 +355,7 @@ static void dblp_tx_purge_list(struct dblp_sock *dsk, struct list_head *list)
 	}
 }
 
-/** dblp_tx_purge() - drop all messages; packets in flight are nobody's now */
+/** dblp_tx_purge() - drop all messages; packets in flight do not find them */
 void dblp_tx_purge(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -367,7 +370,7 @@ void dblp_tx_purge(struct dblp_sock *dsk)
 	INIT_LIST_HEAD(&dsk->tx_lost);
 }
 
-/** dblp_tx_purge_reports() - nobody will ask for them */
+/** dblp_tx_purge_reports() - drop unread reports */
 void dblp_tx_purge_reports(struct dblp_sock *dsk)
 {
 	dblp_tx_purge_list(dsk, &dsk->tx_reports);

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Segments of an outgoing message: in which order they are sent, and which of them
- * are elided.
+ * Segments of an outgoing message: their sending order, and which are elided.
  *
- * Segments that are all zero are elided: a zero map (core/zeromap.h) describes many
- * of them in one packet, and they count as delivered when that has arrived.
+ * Segments that are all zero are elided: a zero map (core/zeromap.h) describes
+ * many of them in one packet, and they count as delivered when it has arrived.
  *
  * The sender finds them while it copies from the user (txbuf.c). From then on
  * the segments of a message are divided into stretches, as long as a map in a
- * packet can be. What is to be described is in @need, like what was lost, and
- * goes before everything else: it settles much for little. The first elided
- * segment of a stretch stands for its map: among the packets sent that is the
- * segment they carry, and its copies in flight are those of the map.
+ * packet can be. Segments to be described are in @need, like lost ones, and go
+ * before all others: a map delivers many at low cost. The first elided segment
+ * of a stretch represents its map: it is the segment that the ring of packets
+ * sent has, and its copies in flight are those of the map.
  */
 #include <linux/bitmap.h>
 
 #include "dblp.h"
 
-/** dblp_tx_slot_seg() - which segment is at a position in the sending order */
+/** dblp_tx_slot_seg() - the segment at a position in the sending order */
 u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot)
 {
 	if (!msg->shuffled || slot < msg->crit_segs)
@@ -27,8 +26,8 @@ u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot)
 }
 
 /**
- * dblp_tx_next_seg() - which segment is at @cursor
- * @msg: message, perhaps under way when its budget came
+ * dblp_tx_next_seg() - the segment at @cursor
+ * @msg: message, perhaps @reshuffled
  */
 u32 dblp_tx_next_seg(const struct dblp_tx_msg *msg)
 {
@@ -48,12 +47,12 @@ u32 dblp_tx_slot(const struct dblp_tx_msg *msg, u32 seg)
 }
 
 /**
- * dblp_tx_row() - how many segments are alike
+ * dblp_tx_row() - number of consecutive segments of one size
  * @msg: message that was not @reshuffled
  * @slot: position in the sending order
  *
- * Return: so many positions from @slot on have segments that follow each other
- * in the message and are all of one size, at least 1.
+ * Return: number of positions from @slot on whose segments are consecutive in
+ * the message and all of one size, at least 1.
  */
 u32 dblp_tx_row(const struct dblp_tx_msg *msg, u32 slot)
 {
@@ -87,14 +86,14 @@ static u32 dblp_elide_end(const struct dblp_tx_msg *msg, u32 seg)
 		   msg->zeros.n);
 }
 
-/** dblp_elide_first() - first of the elided segments whose map @seg is in */
+/** dblp_elide_first() - first elided segment of the map that @seg is in */
 u32 dblp_elide_first(const struct dblp_tx_msg *msg, u32 seg)
 {
 	return dblp_segmap_next(&msg->zeros, dblp_elide_begin(msg, seg));
 }
 
 /**
- * dblp_elide_queue() - a message joins those to be sent: describe its zeroes
+ * dblp_elide_queue() - queue the elided segments of a new message
  * @msg: the message, of which nothing was sent
  */
 void dblp_elide_queue(struct dblp_tx_msg *msg)
@@ -118,7 +117,7 @@ u32 dblp_elide_next(const struct dblp_tx_msg *msg)
 	return dblp_segmap_next_common(&msg->need, &msg->zeros);
 }
 
-/** dblp_elide_skip() - move @cursor to a segment that is to be sent */
+/** dblp_elide_skip() - move @cursor past elided segments */
 void dblp_elide_skip(struct dblp_tx_msg *msg)
 {
 	while (msg->cursor < msg->acked.n &&
@@ -129,9 +128,9 @@ void dblp_elide_skip(struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_elide_run() - how many segments follow each other without an elided one
+ * dblp_elide_run() - number of segments before the next elided one
  * @msg: message with elided segments
- * @n: look at so many from @cursor on; the first is not elided
+ * @n: maximum, counted from @cursor; the first is not elided
  */
 u32 dblp_elide_run(const struct dblp_tx_msg *msg, u32 n)
 {
@@ -157,7 +156,7 @@ u32 dblp_elide_map(const struct dblp_tx_msg *msg, u32 seg)
 	return dblp_zeromap_words(&msg->zeros, first, dblp_elide_end(msg, seg));
 }
 
-/** dblp_elide_put() - write that map; see dblp_zeromap_put() */
+/** dblp_elide_put() - write this map; see dblp_zeromap_put() */
 u8 *dblp_elide_put(const struct dblp_tx_msg *msg, u32 seg, u8 *p)
 {
 	u32 first = round_down(dblp_elide_first(msg, seg), 32);
@@ -166,7 +165,7 @@ u8 *dblp_elide_put(const struct dblp_tx_msg *msg, u32 seg, u8 *p)
 				dblp_elide_map(msg, seg));
 }
 
-/** dblp_elide_ends_pass() - is the first pass over with the map that @seg is in? */
+/** dblp_elide_ends_pass() - does the map that @seg is in end the first pass? */
 bool dblp_elide_ends_pass(const struct dblp_tx_msg *msg, u32 seg)
 {
 	u32 n = dblp_segmap_common(&msg->need, &msg->zeros,
@@ -177,7 +176,7 @@ bool dblp_elide_ends_pass(const struct dblp_tx_msg *msg, u32 seg)
 	       msg->cursor + msg->ahead >= msg->first_pass;
 }
 
-/* The segments of a map were sent for the first time, so to speak */
+/* Count the segments of a map as sent for the first time */
 static void dblp_elide_count(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 			     u32 seg, u32 end)
 {
@@ -192,7 +191,7 @@ static void dblp_elide_count(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESELIDED, bytes);
 }
 
-/* The segments of a map need no repair any more, or do again */
+/* Put the segments of a map into @need, or take them out */
 static void dblp_elide_move(struct dblp_tx_msg *msg, u32 seg, bool need)
 {
 	u32 end = dblp_elide_end(msg, seg);
@@ -206,7 +205,7 @@ static void dblp_elide_move(struct dblp_tx_msg *msg, u32 seg, bool need)
 }
 
 /**
- * dblp_elide_sent() - a zero map went out
+ * dblp_elide_sent() - a zero map was sent
  * @dsk: socket
  * @msg: its message
  * @seg: an elided segment of it

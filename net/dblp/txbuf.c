@@ -5,10 +5,10 @@
  * Segments lie in the order in which they will first be sent, each behind room
  * for the headers of its packet. So a train of packets is one stretch of memory
  * and goes down the stack by reference, in a fragment or two. The headers are
- * written into their room when the segment is sent for the first time, and
- * nobody has a reference to it yet. When it is sent again, packets that show
- * the old headers may still be in some queue, or with the receiver, so that
- * the new headers go elsewhere. The segment itself never changes.
+ * written into their room when the segment is sent for the first time, and no
+ * packet refers to it yet. When it is sent again, packets with the old headers
+ * may still be in some queue, or with the receiver, so the new headers go
+ * elsewhere. The segment itself never changes.
  */
 #include <linux/mm.h>
 #include <linux/skbuff.h>
@@ -17,17 +17,17 @@
 
 #include "dblp.h"
 
-/* So few bytes are copied into each packet, which costs less than a page */
+/* Up to this many bytes are copied into each packet: cheaper than a page */
 #define DBLP_SMALL_MAX		512
 
-/* Chunks are large, for few fragments, as long as such are easy to get */
+/* Chunks are as large as is easy to allocate, for few fragments */
 #define DBLP_CHUNK_ORDER	PAGE_ALLOC_COSTLY_ORDER
 #define DBLP_CHUNK_SIZE		(PAGE_SIZE << DBLP_CHUNK_ORDER)
 
-/* Chunks kept for messages to come, 4 MiB with small pages */
-#define DBLP_SPARES_MAX		128
-/* and for how long nothing may be settled before they are given back */
-#define DBLP_SPARE_NS		(100 * NSEC_PER_MSEC)
+/* Chunks cached for later messages, 4 MiB with small pages */
+#define DBLP_CHUNK_CACHE_MAX	128
+/* They are freed when no message was settled for this time */
+#define DBLP_CHUNK_CACHE_NS	(100 * NSEC_PER_MSEC)
 
 static void dblp_txbuf_put(struct dblp_tx_msg *msg)
 {
@@ -60,7 +60,7 @@ static u32 dblp_txbuf_size(const struct dblp_tx_msg *msg)
 {
 	u32 n = msg->acked.n;
 
-	/* The last one is short, but need not be last in here */
+	/* The last segment is shorter, but need not lie last */
 	return msg->shuffled ? n * (msg->room + msg->seg_size) :
 	       n * msg->room + msg->len;
 }
@@ -74,7 +74,7 @@ static int dblp_txbuf_array(struct dblp_tx_msg *msg, u32 size, u32 order)
 	return msg->chunks ? 0 : -ENOMEM;
 }
 
-/* All chunks have the same size but the last, which need not be so large */
+/* All chunks have the same size but the last, which may be smaller */
 static int dblp_txbuf_fill(struct dblp_tx_msg *msg, u32 size)
 {
 	u32 most = dblp_chunk_size(msg), part;
@@ -97,14 +97,14 @@ static int dblp_txbuf_fill(struct dblp_tx_msg *msg, u32 size)
 }
 
 /**
- * dblp_txbuf_retire() - leave the memory of a message to those that follow
+ * dblp_txbuf_retire() - cache the memory of a message for later ones
  * @dsk: socket
- * @msg: message whose bytes nobody will ask for; still charged to the socket,
- *	which is charged for the memory now
+ * @msg: message whose bytes are not needed any more; its charge for what is
+ *	cached passes to the socket
  *
- * So it need not be allocated again, nor be cleared by kernels that see to
- * that. Its packets may still be in some queue, or with a receiver on this
- * machine: it is used again when nobody else refers to it.
+ * So it need not be allocated again, nor be cleared by kernels that do so.
+ * Its packets may still be in some queue, or with a receiver on this machine:
+ * it is used again when nothing else refers to it.
  */
 void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
@@ -120,55 +120,55 @@ void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		if (!page)
 			continue;
 		if (i >= whole ||
-		    dsk->tx_spares == DBLP_SPARES_MAX ||
+		    dsk->tx_n_cached == DBLP_CHUNK_CACHE_MAX ||
 		    page_is_pfmemalloc(page)) {
 			put_page(page);
 			continue;
 		}
-		list_add_tail(&page->lru, &dsk->tx_spare);
-		dsk->tx_spares++;
-		/* Charged as before, but in nobody's way */
+		list_add_tail(&page->lru, &dsk->tx_chunk_cache);
+		dsk->tx_n_cached++;
+		/* Still charged, but takes no room in the send buffer */
 		msg->truesize -= DBLP_CHUNK_SIZE;
 		msg->buf_truesize -= DBLP_CHUNK_SIZE;
 		sk_wmem_queued_add(&dsk->sk, -(int)DBLP_CHUNK_SIZE);
 	}
 	msg->n_chunks = 0;
-	dsk->spare_at = ktime_get_ns() + DBLP_SPARE_NS;
+	dsk->chunk_cache_at = ktime_get_ns() + DBLP_CHUNK_CACHE_NS;
 }
 
-/* The spare chunk retired first, if nobody refers to it any more */
-static struct page *dblp_spare_take(struct dblp_sock *dsk, bool any)
+/* Take the oldest chunk, if @any or if nothing else refers to it */
+static struct page *dblp_chunk_cache_take(struct dblp_sock *dsk, bool any)
 {
 	struct page *page;
 
-	page = list_first_entry_or_null(&dsk->tx_spare, struct page, lru);
+	page = list_first_entry_or_null(&dsk->tx_chunk_cache, struct page, lru);
 	if (!page || (!any && page_ref_count(page) != 1))
 		return NULL;
 	list_del(&page->lru);
-	dsk->tx_spares--;
+	dsk->tx_n_cached--;
 	sk_mem_uncharge(&dsk->sk, DBLP_CHUNK_SIZE);
 	return page;
 }
 
-/** dblp_txbuf_forget_spares() - give back what was left to later messages */
-void dblp_txbuf_forget_spares(struct dblp_sock *dsk)
+/** dblp_txbuf_drop_cache() - free the chunks cached for later messages */
+void dblp_txbuf_drop_cache(struct dblp_sock *dsk)
 {
 	struct page *page;
 
 	sock_owned_by_me(&dsk->sk);
-	while ((page = dblp_spare_take(dsk, true)))
+	while ((page = dblp_chunk_cache_take(dsk, true)))
 		put_page(page);
-	dsk->spare_at = 0;
+	dsk->chunk_cache_at = 0;
 }
 
-/* Before anybody goes without memory, what is kept for later is given back */
+/* Drop the cache and retry before the charge fails */
 static int dblp_txbuf_charge(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 			     u32 size)
 {
 	int err = dblp_tx_charge(dsk, size);
 
-	if (err && dsk->tx_spares) {
-		dblp_txbuf_forget_spares(dsk);
+	if (err && dsk->tx_n_cached) {
+		dblp_txbuf_drop_cache(dsk);
 		err = dblp_tx_charge(dsk, size);
 	}
 	if (err)
@@ -183,7 +183,7 @@ static int dblp_txbuf_charge(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
  * @dsk: socket
  * @msg: message that was cut
  *
- * The charge is for the largest array of chunks, should only single pages be left.
+ * The array of chunks is charged as if all were single pages.
  *
  * Context: process, the socket is locked.
  * Return: 0, or -ENOBUFS, -ENOMEM and the message can only be freed.
@@ -211,7 +211,7 @@ int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	if (order < DBLP_CHUNK_ORDER)
 		return 0;
 	for (n = size / DBLP_CHUNK_SIZE; n; n--) {
-		page = dblp_spare_take(dsk, false);
+		page = dblp_chunk_cache_take(dsk, false);
 		if (!page)
 			break;
 		msg->chunks[msg->n_chunks++] = page;
@@ -220,8 +220,8 @@ int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_txbuf_alloc() - get the memory of a message
- * @msg: message that was through dblp_txbuf_reserve()
+ * dblp_txbuf_alloc() - allocate the memory of a message
+ * @msg: message for which dblp_txbuf_reserve() has succeeded
  *
  * Context: process, without the socket lock.
  * Return: 0 or -ENOMEM.
@@ -239,7 +239,7 @@ int dblp_txbuf_alloc(struct dblp_tx_msg *msg)
 	return dblp_txbuf_array(msg, size, 0) ?: dblp_txbuf_fill(msg, size);
 }
 
-/* Where is byte @pos, and how many follow it there? */
+/* Address of byte @pos; @n is set to the bytes from there */
 static void *dblp_txbuf_at(const struct dblp_tx_msg *msg, u32 pos, u32 *n)
 {
 	u32 shift = PAGE_SHIFT + msg->chunk_order;
@@ -272,7 +272,7 @@ static bool dblp_txbuf_zero_across(const struct dblp_tx_msg *msg, u32 pos, u32 l
  * @msg: message that has its bytes
  *
  * Context: process, without the socket lock.
- * Return: bytes that the caller takes from its charge, @buf_truesize included.
+ * Return: bytes that the caller uncharges, and subtracts from @buf_truesize.
  */
 u32 dblp_txbuf_trim(struct dblp_tx_msg *msg)
 {
@@ -307,14 +307,14 @@ static int dblp_txbuf_copy_across(struct dblp_tx_msg *msg, u32 pos, u32 len,
 	for (; len; pos += n, len -= n) {
 		to = dblp_txbuf_at(msg, pos, &n);
 		n = min(n, len);
-		/* It is our own memory, whose bounds need no second look */
+		/* No check_copy_size(): the bounds are ours */
 		if (_copy_from_iter(to, n, from) != n)
 			return -EFAULT;
 	}
 	return 0;
 }
 
-/* Which of @n segments in a row are all zero? */
+/* Note which of @n consecutive segments are all zero */
 static void dblp_txbuf_look(struct dblp_tx_msg *msg, const void *p, u32 seg,
 			    u32 n)
 {
@@ -326,7 +326,7 @@ static void dblp_txbuf_look(struct dblp_tx_msg *msg, const void *p, u32 seg,
 			dblp_segmap_add(&msg->zeros, seg);
 }
 
-/* @n segments that follow each other, here and with the user */
+/* Copy @n segments that are consecutive here and in user memory */
 static int dblp_txbuf_copy_row(struct dblp_tx_msg *msg, u32 slot, u32 seg,
 			       u32 n, struct iov_iter *from)
 {
@@ -356,13 +356,13 @@ static int dblp_txbuf_copy_row(struct dblp_tx_msg *msg, u32 slot, u32 seg,
 }
 
 /**
- * dblp_txbuf_copy() - take the bytes of a message from the user
+ * dblp_txbuf_copy() - copy the bytes of a message from the user
  * @msg: message that was cut and has memory
- * @from: where they are
+ * @from: user memory
  *
  * Segments that are all zero are found here, and need no memory: see
- * dblp_txbuf_trim(). A message that is small has one segment, whose packet is sent
- * in any case.
+ * dblp_txbuf_trim(). A small message has one segment, which is sent in any
+ * case.
  *
  * Context: process, without the socket lock: user memory may be slow.
  * Return: 0 or -EFAULT.
@@ -380,7 +380,7 @@ int dblp_txbuf_copy(struct dblp_tx_msg *msg, struct iov_iter *from)
 	return err;
 }
 
-/* Headers that lie across two chunks */
+/* Write headers that lie across two chunks */
 static void dblp_txbuf_write_across(struct dblp_tx_msg *msg, u32 pos,
 				    const u8 *hdr, u32 len)
 {
@@ -397,9 +397,9 @@ static void dblp_txbuf_write_across(struct dblp_tx_msg *msg, u32 pos,
 /**
  * dblp_txbuf_write() - write the headers of segments in their room
  * @msg: message
- * @slot: where the first segment is; it was never sent, nor were the others
- * @n: so many that follow each other in the message, too
- * @hdr: headers of any of them, as many bytes as there is room
+ * @slot: position of the first segment; none of them was ever sent
+ * @n: number of segments, consecutive in the message, too
+ * @hdr: headers of any of them, @room bytes
  * @pn: packet number of the first
  * @seg: the first segment
  */
@@ -427,11 +427,11 @@ void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, u32 n, u8 *hdr,
 }
 
 /**
- * dblp_txbuf_frags() - have a packet refer to a stretch of the memory
+ * dblp_txbuf_frags() - append a stretch of the memory to a packet
  * @msg: message
- * @skb: packet; so much is added to it, and copied if the message is small
+ * @skb: packet; refers to the memory, or has a copy if the message is small
  * @pos: first byte
- * @len: number of bytes; the caller sees to it that MAX_SKB_FRAGS will do
+ * @len: number of bytes; the caller ensures that MAX_SKB_FRAGS suffices
  */
 void dblp_txbuf_frags(const struct dblp_tx_msg *msg, struct sk_buff *skb,
 		      u32 pos, u32 len)

@@ -2,12 +2,11 @@
 /*
  * Rows of segments from and to the user.
  *
- * Segments that follow each other in a message lie one behind the other with the
- * user, and at equal distances here. One copy_from_iter() or copy_to_iter() for
- * each of them would ask each time what kind of memory it is for, and whether that
- * is the user's, which costs a third of what the copying does. These are steps of
- * iterate_and_advance() instead, as those of lib/iov_iter.c: that is asked once for
- * all that lie in one stretch with the user.
+ * Consecutive segments of a message are contiguous in user memory, and at equal
+ * distances here. A copy_from_iter() or copy_to_iter() for each of them would
+ * test the type of the iterator and the access each time, which costs a third
+ * of the copying. These are steps of iterate_and_advance() instead, as those of
+ * lib/iov_iter.c: both are tested once for each contiguous part of user memory.
  */
 #include <linux/fault-inject-usercopy.h>
 #include <linux/instrumented.h>
@@ -18,7 +17,7 @@
 #include "dblp.h"
 
 /**
- * struct dblp_row - segments here; kernel memory that needs no second look
+ * struct dblp_row - segments in kernel memory, whose bounds are trusted
  * @p: the first
  * @stride: bytes from one to the next
  * @len: bytes of each
@@ -29,7 +28,7 @@ struct dblp_row {
 	u32	len;
 };
 
-/* Where byte @at of the segments is, and how many follow it in its segment */
+/* Address of byte @at of the segments; @n is set to the rest of its segment */
 static __always_inline void *dblp_row_seek(const struct dblp_row *row, u32 at,
 					   size_t *n)
 {
@@ -58,8 +57,8 @@ static __always_inline bool dblp_put_user(void __user *to, const void *from,
 }
 
 /*
- * Steps: each returns how many of @len bytes it has not done. Segments end in it,
- * and the last one may go on in the next.
+ * Steps: each returns how many of @len bytes it has not copied. The last
+ * segment of a step may continue in the next.
  */
 static __always_inline size_t
 dblp_row_from_user(void __user *from, size_t progress, size_t len, void *priv,
@@ -72,7 +71,7 @@ dblp_row_from_user(void __user *from, size_t progress, size_t len, void *priv,
 
 	if (should_fail_usercopy() || !access_ok(from, len))
 		return len;
-	/* As in copy_from_user(): nothing is copied on a guess that it is */
+	/* As in copy_from_user(): no speculation past access_ok() */
 	barrier_nospec();
 	to = dblp_row_seek(row, progress, &n);
 	for (; n < len; n = row->len) {
@@ -138,12 +137,12 @@ dblp_row_to_kernel(void *to, size_t progress, size_t len, void *priv,
 }
 
 /**
- * dblp_row_from_iter() - take a row of segments from the user
- * @to: where the first goes; kernel memory that needs no second look
+ * dblp_row_from_iter() - copy a row of segments from the user
+ * @to: kernel memory of the first, whose bounds are trusted
  * @stride: bytes from one to the next
  * @len: bytes of each
  * @n: their number
- * @from: where they are; behind them afterwards, or anywhere on failure
+ * @from: user memory; advanced behind them, or anywhere on failure
  *
  * Context: process, may fault.
  * Return: true, or false if the memory is not there.
@@ -160,12 +159,12 @@ bool dblp_row_from_iter(void *to, u32 stride, u32 len, u32 n,
 }
 
 /**
- * dblp_row_to_iter() - give a row of segments to the user
- * @from: where the first is; kernel memory that needs no second look
+ * dblp_row_to_iter() - copy a row of segments to the user
+ * @from: kernel memory of the first, whose bounds are trusted
  * @stride: bytes from one to the next
  * @len: bytes of each
  * @n: their number
- * @to: where they go; behind them afterwards, or anywhere on failure
+ * @to: user memory; advanced behind them, or anywhere on failure
  *
  * Context: process, may fault.
  * Return: true, or false if the memory is not there.

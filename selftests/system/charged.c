@@ -385,7 +385,7 @@ TEST_F_TIMEOUT(held, charged, 120)
 	held = free_memory();
 	for (i = 0; i < CONNS; i++)
 		build(self, &self->conn[i], variant->build);
-	/* Memory of what was acknowledged is kept for a moment, see DBLP_SPARE_NS */
+	/* Memory of sent messages is cached, see DBLP_CHUNK_CACHE_NS */
 	before = held;
 	end = now_ms() + WAIT_MS;
 	do {
