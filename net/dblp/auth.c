@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Authentication: with DBLP_AUTH_KEY each packet of a connection has a tag that
- * only those can make who have the key. Nothing is encrypted.
+ * only holders of the key can make. Nothing is encrypted.
  *
- * The key that two ends share makes no tags itself. Each connection derives from
- * it, from both connection IDs and from the cookie, which are never used twice,
- * one key for each direction. So a packet of another connection, or one sent
- * back to where it comes from, is as good as forged. Within a connection a tag
- * also covers the packet's number in full, and no number is taken twice.
+ * The shared key makes no tags itself. Each connection derives one key for each
+ * direction from it, from both connection IDs and from the cookie, which are
+ * never used twice. So packets of other connections, and reflected ones, fail.
+ * A tag also covers the full packet number, and no number is accepted twice.
  * Packets that are not acknowledged have no number in their header; the AUTH
  * frame has one for them.
  *
- * A socket has up to two keys, the newest and the one before. Each packet names
- * the newest that its sender has. An end makes tags with the newest as soon as
- * the other has named it, and forgets the other a moment after the peer does so.
- * Thus the ends may get a new key one after the other, under traffic.
+ * A socket has up to two keys, the newest and the previous one. Each packet
+ * names the newest that its sender has. An end makes tags with its newest key
+ * once the peer has named that, and forgets the previous one some time after
+ * the peer does so. Thus keys can be changed at one end after the other, under
+ * traffic.
  *
- * The primitive is keyed BLAKE2s with tags of 16 bytes (RFC 7693): it can be fed
- * piece by piece, so that no packet has to be in one piece.
+ * The primitive is keyed BLAKE2s with tags of 16 bytes (RFC 7693): it is
+ * incremental, so packets need not be linear.
  */
 #include <crypto/blake2s.h>
 #include <crypto/utils.h>
@@ -27,21 +27,21 @@
 #include "window.h"
 
 /*
- * Packets made with the old key may come for so many probe timeouts after the first
+ * Probe timeouts for which the previous key is accepted after the first packet
  * with the newest: RFC 9001 section 6.5
  */
 #define DBLP_AUTH_OVERLAP_PTOS	3
-/* Refusals that anybody could have sent are believed after so long without any
- * other answer: where nothing is known of the path, it comes by then (RFC 6298 2.1)
+/* Time after which a refusal without tag is accepted if there is no other
+ * answer: the initial RTO of RFC 6298 section 2.1
  */
 #define DBLP_AUTH_DOUBT_NS	(1ULL * NSEC_PER_SEC)
 
 /**
- * struct dblp_auth_keys - a key, and what a connection has derived from it
- * @secret: hash of what the user gave
- * @tx: makes the tags of packets sent
- * @rx: those of packets received
- * @id: names the key, within this connection
+ * struct dblp_auth_keys - a key, and the keys that a connection derives from it
+ * @secret: hash of the user's key
+ * @tx: key of the tags of packets sent
+ * @rx: key of the tags of packets received
+ * @id: names the key in this connection
  */
 struct dblp_auth_keys {
 	u8	secret[BLAKE2S_HASH_SIZE];
@@ -51,18 +51,18 @@ struct dblp_auth_keys {
 };
 
 /**
- * struct dblp_auth - of a socket that has a key; under the socket lock
- * @n: how many keys there are, 1 or 2
- * @ready: a connection has derived its own
- * @client: it made the connection
- * @old: packets are made with @keys[1]
- * @heard: the peer makes its own with @keys[0]
+ * struct dblp_auth - authentication of a socket; under the socket lock
+ * @n: number of keys, 1 or 2
+ * @ready: the keys of the connection are derived
+ * @client: this end is the client
+ * @old: packets are sent with @keys[1]
+ * @heard: the peer sends packets with @keys[0]
  * @heard_at: since when
- * @keys: the newest, and the one before
- * @salt: what keys are derived from besides: connection ID of the client, cookie
- * @sent: packets without a number in their header that were sent
- * @seen: those that came
- * @doubt: positive errno of a refusal that anybody could have sent, or 0
+ * @keys: the newest and the previous key
+ * @salt: input of the derivation: connection ID of the client, cookie
+ * @sent: number of packets sent without a number in their header
+ * @seen: numbers received of such packets
+ * @doubt: positive errno of a refusal without tag, or 0
  * @doubt_at: when the first of them came
  */
 struct dblp_auth {
@@ -80,7 +80,7 @@ struct dblp_auth {
 	u64			doubt_at;
 };
 
-/* Bytes that only this key and this connection give, for one use */
+/* Derive bytes for one use from a key and the connection */
 static void dblp_auth_derive(const struct dblp_auth *a,
 			     const struct dblp_auth_keys *k, char use, u8 *out,
 			     u32 len)
@@ -96,7 +96,7 @@ static void dblp_auth_derive(const struct dblp_auth *a,
 	blake2s_final(&ctx, out);
 }
 
-/* The keys of the connection */
+/* Derive the keys of the connection */
 static void dblp_auth_make(const struct dblp_auth *a, struct dblp_auth_keys *k)
 {
 	u8 id[2];
@@ -117,7 +117,7 @@ static void dblp_auth_salt(struct dblp_auth *a, u64 client_cid,
 	a->ready = true;
 }
 
-/* The two names must differ, and do so at both ends alike */
+/* Make the IDs of the keys differ, in the same way at both ends */
 static void dblp_auth_tell_apart(struct dblp_auth *a)
 {
 	if (a->keys[0].id == a->keys[1].id)
@@ -148,12 +148,12 @@ static void dblp_auth_feed(struct blake2s_ctx *ctx, struct dblp_window *w,
 }
 
 /**
- * struct dblp_auth_pkt - a packet, and how it is named
- * @w: a window on the buffer it is in
- * @from: its first byte there
+ * struct dblp_auth_pkt - a packet to be tagged or checked
+ * @w: window on its buffer
+ * @from: offset of its first byte in the buffer
  * @len: its length
- * @at: its AUTH frame, counted from @from
- * @number: its number in full
+ * @at: offset of its AUTH frame from @from
+ * @number: its full number
  */
 struct dblp_auth_pkt {
 	struct dblp_window	*w;
@@ -163,7 +163,7 @@ struct dblp_auth_pkt {
 	u64			number;
 };
 
-/* All of the packet but the tag, and its number */
+/* Compute a tag, of the packet's number and of all its bytes but the tag */
 static void dblp_auth_tag(const struct dblp_auth_pkt *pkt, const u8 *key,
 			  u8 *tag)
 {
@@ -181,11 +181,11 @@ static void dblp_auth_tag(const struct dblp_auth_pkt *pkt, const u8 *key,
 }
 
 /**
- * dblp_auth_put() - write an AUTH frame, whose tag is made when all is there
+ * dblp_auth_put() - write an AUTH frame, with the tag left to dblp_auth_sign()
  * @dsk: socket with a key
  * @p: DBLP_AUTH_LEN bytes
  *
- * Return: the byte behind it.
+ * Return: the end of the frame.
  */
 u8 *dblp_auth_put(struct dblp_sock *dsk, u8 *p)
 {
@@ -199,9 +199,9 @@ u8 *dblp_auth_put(struct dblp_sock *dsk, u8 *p)
 }
 
 /**
- * dblp_auth_add() - a packet gets an AUTH frame
+ * dblp_auth_add() - append an AUTH frame to a packet
  * @dsk: socket with a key
- * @skb: header and frames of the packet, and what comes before the frames
+ * @skb: packet with its headers and all other frames
  */
 void dblp_auth_add(struct dblp_sock *dsk, struct sk_buff *skb)
 {
@@ -209,7 +209,7 @@ void dblp_auth_add(struct dblp_sock *dsk, struct sk_buff *skb)
 	u8 *p;
 
 	sock_owned_by_me(&dsk->sk);
-	/* Before the cookie there is nothing to derive a key from */
+	/* Without a cookie, no keys can be derived yet */
 	if (!a->ready)
 		return;
 	p = skb_put(skb, DBLP_AUTH_LEN);
@@ -221,9 +221,9 @@ void dblp_auth_add(struct dblp_sock *dsk, struct sk_buff *skb)
 }
 
 /**
- * dblp_auth_sign() - make the tags of packets that are about to leave
+ * dblp_auth_sign() - write the tags of packets to be sent
  * @dsk: socket with a key
- * @skb: a packet, or a train, whose packets are alike
+ * @skb: a packet, or a train of packets of one type
  */
 void dblp_auth_sign(struct dblp_sock *dsk, struct sk_buff *skb)
 {
@@ -243,7 +243,7 @@ void dblp_auth_sign(struct dblp_sock *dsk, struct sk_buff *skb)
 		pkt.at = dblp_auth_at(&h, pkt.len);
 		if (!pkt.at)
 			return;
-		/* Both counts are beyond those of packets made before */
+		/* Both counters are already past this packet */
 		if (dblp_numbered(h.type))
 			pkt.number = dblp_pn_expand(dsk->sent.next - 1, h.pn);
 		else
@@ -254,7 +254,7 @@ void dblp_auth_sign(struct dblp_sock *dsk, struct sk_buff *skb)
 	}
 }
 
-/* The peer has made a packet with @keys[@i], and named the newest key it has */
+/* A packet of the peer was made with @keys[@i], and names key @newest */
 static void dblp_auth_heard(struct dblp_auth *a, u32 i, u16 newest)
 {
 	if (a->n < 2)
@@ -267,7 +267,7 @@ static void dblp_auth_heard(struct dblp_auth *a, u32 i, u16 newest)
 	a->heard_at = ktime_get_ns();
 }
 
-/* Nothing that is still on its way was made with the old key */
+/* No packet that is still in flight was made with the previous key */
 static bool dblp_auth_outdated(const struct dblp_sock *dsk,
 			       const struct dblp_auth *a)
 {
@@ -290,8 +290,8 @@ static bool dblp_auth_frame(const struct dblp_auth_pkt *pkt, u8 *bytes,
 	       !dblp_get_frame(f, &p, &left) && f->type == DBLP_FRAME_AUTH;
 }
 
-/* Was a packet made with one of our keys? @pkt lacks its number yet, of which its
- * header has the low bits in @pn if @pns are the numbers that came before
+/* Check the tag of a packet, and set its number from @pn, the low bits in its
+ * header, and @pns, received before; without @pns, from the AUTH frame
  */
 static enum dblp_mib_item dblp_auth_check(const struct dblp_sock *dsk,
 					  struct dblp_auth *a,
@@ -322,14 +322,14 @@ static enum dblp_mib_item dblp_auth_check(const struct dblp_sock *dsk,
 }
 
 /**
- * dblp_auth_own() - see to it that nobody changes a packet once it was checked
+ * dblp_auth_own() - copy packets that others can still change
  * @dsk: socket with a key
  * @skb: a packet or a train; consumed if a copy is returned
  *
- * Memory that its sender, a process of this machine, can still write to is
- * copied.
+ * A local sender can write to shared fragments even after the tags were
+ * checked.
  *
- * Return: the same, or a copy; NULL if there is no memory for one.
+ * Return: @skb or a copy; NULL if there is no memory.
  */
 struct sk_buff *dblp_auth_own(const struct dblp_sock *dsk, struct sk_buff *skb)
 {
@@ -344,8 +344,8 @@ struct sk_buff *dblp_auth_own(const struct dblp_sock *dsk, struct sk_buff *skb)
 	return copy;
 }
 
-/* May there be a tag, and must there be one? The handshake has none before there
- * are keys; nor has a RST then, which is not believed at once: dblp_auth_doubts().
+/* Must a packet have a tag? The handshake has none before keys are derived. A
+ * RST then may have none, and is not accepted at once: see dblp_auth_doubts().
  */
 static bool dblp_auth_wanted(const struct dblp_sock *dsk, const struct dblp_hdr *h)
 {
@@ -354,7 +354,7 @@ static bool dblp_auth_wanted(const struct dblp_sock *dsk, const struct dblp_hdr 
 	case DBLP_PKT_VERSION:
 		return false;
 	case DBLP_PKT_COOKIE_ECHO:
-		/* dblp_auth_accept() asks */
+		/* Checked by dblp_auth_accept() */
 		return dsk->state != DBLP_STATE_LISTEN;
 	case DBLP_PKT_RST:
 		return h->ctl_len || !dblp_connecting(dsk);
@@ -364,14 +364,14 @@ static bool dblp_auth_wanted(const struct dblp_sock *dsk, const struct dblp_hdr 
 }
 
 /**
- * dblp_auth_run() - were packets made by the peer?
- * @dsk: socket; if it has no key, packets that are not of the handshake or a RST
- *	need not be asked about
- * @run: the packets; @n is lowered to those before the first that was not, but
- *	not below 1
+ * dblp_auth_run() - check the tags of packets
+ * @dsk: socket; without a key, need only be called for handshake and RST
+ *	packets
+ * @run: the packets; @n is lowered to those before the first failure, but not
+ *	below 1
  *
- * Return: DBLP_MIB_NONE if the first one was, and is no copy of another; else
- * under what it is counted.
+ * Return: DBLP_MIB_NONE if the first one is authentic and no duplicate, else
+ * the drop reason.
  */
 enum dblp_mib_item dblp_auth_run(struct dblp_sock *dsk, struct dblp_run *run)
 {
@@ -404,8 +404,8 @@ enum dblp_mib_item dblp_auth_run(struct dblp_sock *dsk, struct dblp_run *run)
 }
 
 /**
- * dblp_auth_connect() - a client has its cookie: from now on packets have tags
- * @dsk: connecting socket, perhaps without a key
+ * dblp_auth_connect() - derive the keys of a client that has its cookie
+ * @dsk: connecting socket, with or without a key
  */
 void dblp_auth_connect(struct dblp_sock *dsk)
 {
@@ -433,14 +433,14 @@ static struct dblp_auth *dblp_auth_alloc(const u8 *secret, gfp_t gfp)
 }
 
 /**
- * dblp_auth_accept() - may this COOKIE-ECHO make a connection?
- * @listener: who accepts it, locked, perhaps without a key
- * @run: the packet, alone; its cookie is good
- * @echo: what it says
- * @ap: where the connection's part goes, for kfree_sensitive(); NULL without key
+ * dblp_auth_accept() - authenticate a COOKIE-ECHO
+ * @listener: listener, locked, with or without a key
+ * @run: the packet, alone; its cookie is valid
+ * @echo: its contents
+ * @ap: set to that of the connection, for kfree_sensitive(); NULL without key
  *
- * Return: 0, -ENOMEM, or -EKEYREJECTED if one end has a key that the other has
- * not.
+ * Return: 0, -ENOMEM, or -EKEYREJECTED if the tag is wrong or only one end has
+ * a key.
  */
 int dblp_auth_accept(const struct dblp_sock *listener,
 		     const struct dblp_run *run, const struct dblp_echo *echo,
@@ -480,14 +480,14 @@ int dblp_auth_accept(const struct dblp_sock *listener,
 }
 
 /**
- * dblp_auth_doubts() - somebody says that there is no such connection
- * @dsk: socket, perhaps without a key
- * @err: positive errno that a refusal stands for
+ * dblp_auth_doubts() - note a refusal without tag
+ * @dsk: socket, with or without a key
+ * @err: positive errno of the refusal
  *
- * Who has a key does not believe it without a tag. An attempt to connect goes on
- * for a while, as the peer may yet answer.
+ * With a key, it is not accepted at once: an attempt to connect goes on for a
+ * while, as the peer may still answer.
  *
- * Return: false if it is to be believed: there is no key.
+ * Return: false if it is to be accepted, as there is no key.
  */
 bool dblp_auth_doubts(struct dblp_sock *dsk, int err)
 {
@@ -505,20 +505,21 @@ bool dblp_auth_doubts(struct dblp_sock *dsk, int err)
 }
 
 /**
- * dblp_auth_refused() - is it time to believe a refusal?
- * @dsk: connecting socket, perhaps without a key
+ * dblp_auth_refused() - is it time to accept a refusal without tag?
+ * @dsk: connecting socket, with or without a key
  * @now: the time
- * @late: the attempt is over in any case
+ * @timed_out: the attempt is over in any case
  *
  * Return: positive errno, 0 for none.
  */
-int dblp_auth_refused(struct dblp_sock *dsk, u64 now, bool late)
+int dblp_auth_refused(struct dblp_sock *dsk, u64 now, bool timed_out)
 {
 	struct dblp_auth *a = dsk->auth;
 	int err;
 
 	sock_owned_by_me(&dsk->sk);
-	if (!a || !a->doubt || (!late && now - a->doubt_at < DBLP_AUTH_DOUBT_NS))
+	if (!a || !a->doubt ||
+	    (!timed_out && now - a->doubt_at < DBLP_AUTH_DOUBT_NS))
 		return 0;
 	err = a->doubt;
 	a->doubt = 0;
@@ -530,7 +531,7 @@ static bool dblp_auth_is(const struct dblp_auth_keys *k, const u8 *secret)
 	return !crypto_memneq(k->secret, secret, sizeof(k->secret));
 }
 
-/* Back to the key before, which the peer may never have left */
+/* Return to the previous key, which the peer may still use */
 static void dblp_auth_swap(struct dblp_auth *a)
 {
 	swap(a->keys[0], a->keys[1]);
@@ -538,7 +539,7 @@ static void dblp_auth_swap(struct dblp_auth *a)
 	a->heard = false;
 }
 
-/* A newer key. The one that packets are made with becomes the one before */
+/* Add a newer key. The one that packets are sent with becomes the previous */
 static void dblp_auth_push(struct dblp_auth *a, const u8 *secret)
 {
 	a->keys[1] = a->keys[a->old];
@@ -557,7 +558,7 @@ static int dblp_auth_replace(struct dblp_auth *a, const u8 *secret, bool only)
 	if (a->n == 2 && dblp_auth_is(&a->keys[1], secret)) {
 		dblp_auth_swap(a);
 	} else if (!dblp_auth_is(&a->keys[0], secret)) {
-		/* Else the peer might use one that we have forgotten */
+		/* The peer may still use the key that would be forgotten */
 		if (a->ready && a->n == 2 && !a->heard && !only)
 			return -EBUSY;
 		dblp_auth_push(a, secret);
@@ -567,7 +568,7 @@ static int dblp_auth_replace(struct dblp_auth *a, const u8 *secret, bool only)
 	return 0;
 }
 
-/* @new is taken if there was none */
+/* Takes @new if there was no key */
 static int dblp_auth_change(struct dblp_sock *dsk, const u8 *secret, bool only,
 			    struct dblp_auth **new)
 {
@@ -575,7 +576,7 @@ static int dblp_auth_change(struct dblp_sock *dsk, const u8 *secret, bool only,
 
 	if (dblp_connecting(dsk))
 		return -EBUSY;
-	/* It has a key from its first packet to its last, or none */
+	/* A connection has a key for all of its packets, or for none */
 	if (is_conn && (!dsk->auth || !secret))
 		return dsk->auth || secret ? -EISCONN : 0;
 	if (!is_conn && dsk->auth) {
@@ -592,7 +593,7 @@ static int dblp_auth_change(struct dblp_sock *dsk, const u8 *secret, bool only,
 	return 0;
 }
 
-/* What is kept of a key has one length, and cannot be turned back */
+/* Only a hash of the user's key is kept */
 static void dblp_auth_secret(const struct dblp_auth_key *key, u8 *secret)
 {
 	static const u8 label[] = "AF_DBLP key 1";
@@ -665,7 +666,7 @@ u32 dblp_auth_state(const struct dblp_sock *dsk)
 	       (a->old ? DBLP_AUTH_SENDS_OLD : 0);
 }
 
-/** dblp_auth_free() - forget all keys of a socket that nobody sends with */
+/** dblp_auth_free() - free the keys of a socket that sends nothing any more */
 void dblp_auth_free(struct dblp_sock *dsk)
 {
 	kfree_sensitive(dsk->auth);

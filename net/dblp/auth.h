@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * AF_DBLP: packets that only those can make who have a key. See auth.c.
+ * Authentication of packets: see auth.c.
  */
 #ifndef _NET_DBLP_AUTH_H
 #define _NET_DBLP_AUTH_H
@@ -17,7 +17,7 @@ struct dblp_run;
 struct dblp_sock;
 struct sk_buff;
 
-/* The calls for each packet are made only if the socket has a key */
+/* Per packet, called only if the socket has a key */
 void dblp_auth_add(struct dblp_sock *dsk, struct sk_buff *skb);
 u8 *dblp_auth_put(struct dblp_sock *dsk, u8 *p);
 void dblp_auth_sign(struct dblp_sock *dsk, struct sk_buff *skb);
@@ -29,7 +29,7 @@ int dblp_auth_accept(const struct dblp_sock *listener,
 		     struct dblp_auth **ap);
 void dblp_auth_connect(struct dblp_sock *dsk);
 bool dblp_auth_doubts(struct dblp_sock *dsk, int err);
-int dblp_auth_refused(struct dblp_sock *dsk, u64 now, bool late);
+int dblp_auth_refused(struct dblp_sock *dsk, u64 now, bool timed_out);
 int dblp_auth_set(struct dblp_sock *dsk, sockptr_t optval, unsigned int optlen);
 u32 dblp_auth_state(const struct dblp_sock *dsk);
 void dblp_auth_free(struct dblp_sock *dsk);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The states of a connection: how it begins, is closed, and ends.
+ * States of a connection: established, closing, closed; close() and abort.
  */
 #include <linux/sched/signal.h>
 #include <net/proto_memory.h>
@@ -9,7 +9,7 @@
 #include "trace.h"
 
 /**
- * dblp_conn_start() - make a socket ready to be a connection
+ * dblp_conn_start() - prepare a socket for a connection
  * @dsk: socket with path and connection ID
  * @gfp: how to allocate
  *
@@ -24,7 +24,7 @@ int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp)
 	if (err)
 		return err;
 
-	/* The hash is an IPv6 flow label too: see dblp_path_timeout() */
+	/* The hash also sets the IPv6 flow label: see dblp_path_timeout() */
 	sk_set_txhash(&dsk->sk);
 	dsk->rx_window = max_t(u64, window, DBLP_WINDOW_MIN);
 	dsk->rx_max_data = dsk->rx_window;
@@ -35,10 +35,10 @@ int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp)
 }
 
 /**
- * dblp_set_state() - where a connection has got
+ * dblp_set_state() - change the state of a connection
  * @dsk: socket
  * @state: &enum dblp_state
- * @err: positive errno that ends it so, or 0
+ * @err: positive errno that ends the connection, or 0
  */
 void dblp_set_state(struct dblp_sock *dsk, u8 state, int err)
 {
@@ -50,8 +50,8 @@ void dblp_set_state(struct dblp_sock *dsk, u8 state, int err)
 /**
  * dblp_conn_established() - the handshake is over
  * @dsk: socket
- * @p: what the peer said of itself
- * @rtt: round trip in nanoseconds that the handshake took, 0 if unknown
+ * @p: parameters of the peer
+ * @rtt: round-trip time of the handshake in nanoseconds, 0 if unknown
  */
 void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 			   u64 rtt)
@@ -111,7 +111,7 @@ int dblp_wait_connected(struct dblp_sock *dsk, long timeo)
 	return 0;
 }
 
-/* Whoever looks without being the owner of the socket sees it whole or not at all */
+/* WRITE_ONCE() is for readers that do not own the socket */
 static void dblp_leave_endpoint(struct dblp_sock *dsk)
 {
 	struct dblp_endpoint *ep = dsk->ep;
@@ -122,12 +122,12 @@ static void dblp_leave_endpoint(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_conn_unstart() - an attempt to connect has failed
- * @dsk: socket that no packet finds any more
+ * dblp_conn_unstart() - reset a socket after an attempt to connect has failed
+ * @dsk: socket, not hashed any more
  *
  * It is as before connect(): the next one chooses protocol, address and port
- * anew, but for what bind() has said, and nothing that was learnt on the way to
- * one peer is taken for true of another.
+ * anew, unless bind() has set them, and nothing measured on the path to one
+ * peer is used for another.
  */
 void dblp_conn_unstart(struct dblp_sock *dsk)
 {
@@ -151,21 +151,20 @@ void dblp_conn_unstart(struct dblp_sock *dsk)
 }
 
 /*
- * Orphans: connections that their user has closed, and that have something to
- * deliver still.
+ * Orphans: connections that their user has closed and that still have messages
+ * to deliver.
  *
- * Nobody waits for them, and nobody sees what they hold. A peer keeps them for as
- * long as it takes messages, but not by acknowledging for its own sake: what counts
- * is segments that arrive for the first time, and messages that are settled, of
- * which there is an end. There may be so many of them in a namespace, and when
- * sockets have nearly all memory that they may have, those that do not get on are
- * the first to go.
+ * No process waits for them or sees their memory. A peer keeps them alive only
+ * by progress, of which there is a finite amount: segments acknowledged for the
+ * first time, and messages settled. Their number per namespace is limited, and
+ * when sockets have nearly used up their memory, orphans without progress are
+ * aborted first.
  */
 
 /*
- * How often it is looked whether they get on. This is no guess at a path: what ends
- * them is their patience, which this only rounds, or that memory is short, which
- * this is how soon to find out.
+ * Interval of checks for progress. It does not depend on the path: it rounds
+ * dblp_patience(), which ends orphans, and bounds the time until a shortage of
+ * memory is noticed.
  */
 #define DBLP_ORPHAN_LOOK_NS	((u64)NSEC_PER_SEC)
 
@@ -175,7 +174,7 @@ static void dblp_orphan_look_again(struct dblp_sock *dsk, u64 now)
 				     DBLP_ORPHAN_LOOK_NS);
 }
 
-/* Nobody has the socket of a connection in state CLOSING any more */
+/* The user has closed a socket whose connection is now in state CLOSING */
 static void dblp_orphan_begin(struct dblp_sock *dsk)
 {
 	int most = READ_ONCE(dsk->dn->sysctl_max_orphans);
@@ -193,7 +192,7 @@ static void dblp_orphan_begin(struct dblp_sock *dsk)
 	dblp_timer_update(dsk);
 }
 
-/* It is no connection any more */
+/* The connection has ended */
 static void dblp_orphan_end(struct dblp_sock *dsk)
 {
 	if (dsk->orphan)
@@ -201,7 +200,7 @@ static void dblp_orphan_end(struct dblp_sock *dsk)
 	dsk->orphan = 0;
 }
 
-/* Halfway from where pressure begins to where nothing more may be charged */
+/* Memory is halfway or more from the pressure threshold to the hard limit */
 static bool dblp_orphan_in_the_way(const struct dblp_sock *dsk)
 {
 	const struct sock *sk = &dsk->sk;
@@ -212,7 +211,7 @@ static bool dblp_orphan_in_the_way(const struct dblp_sock *dsk)
 }
 
 /**
- * dblp_orphan_look() - does an orphan get on?
+ * dblp_orphan_look() - check an orphan for progress
  * @dsk: socket; the caller has a reference besides its own, or RCU
  * @now: the time
  */
@@ -234,23 +233,23 @@ void dblp_orphan_look(struct dblp_sock *dsk, u64 now)
 	dblp_orphan_look_again(dsk, now);
 }
 
-/* The socket's own reference is over: nobody can reach it by number now */
+/* Drop the socket's own reference; it can be found by nothing from here on */
 static void dblp_sock_release(struct dblp_sock *dsk)
 {
 	dblp_orphan_end(dsk);
 	dblp_leave_config(dsk);
 	dblp_sock_unnumber(dsk);
-	/* The port is free as soon as the socket is closed */
+	/* Free the port as soon as the socket is closed */
 	dblp_leave_endpoint(dsk);
 	sock_put(&dsk->sk);
 }
 
 /**
- * dblp_work_finish() - do at once what is done in steps
+ * dblp_work_finish() - do all deferred work at once
  * @dsk: socket whose connection is over
  *
- * What users are told of then may be that a message ends before all of its pieces
- * came: see dblp_rx_deliver().
+ * Users see it after the end of the connection, such as a message that ends
+ * before all of its pieces came: see dblp_rx_deliver().
  */
 void dblp_work_finish(struct dblp_sock *dsk)
 {
@@ -261,11 +260,11 @@ void dblp_work_finish(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_done() - a connection is over
+ * dblp_done() - end a connection
  * @dsk: socket; the caller has a reference besides the socket's own
  * @err: positive errno for the user, 0 for none
  *
- * What was received stays readable.
+ * Messages that were received stay readable.
  */
 void dblp_done(struct dblp_sock *dsk, int err)
 {
@@ -324,11 +323,11 @@ void dblp_abort(struct dblp_sock *dsk, enum dblp_rst_reason reason, int err)
 }
 
 /**
- * dblp_flush() - send everything that may go now, and end a connection that has to
+ * dblp_flush() - send all that may be sent now; may end the connection
  * @dsk: socket; the caller has a reference besides the socket's own
  *
- * What finds out that a connection has to end, while packets are taken or sent, notes
- * it by dblp_end(). It ends here, when nobody is in the midst of anything.
+ * Code that processes or sends packets only records by dblp_end() that the
+ * connection must end. It ends here, where no caller still uses its state.
  */
 void dblp_flush(struct dblp_sock *dsk)
 {
@@ -339,12 +338,12 @@ void dblp_flush(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_check_closing() - is a closed socket through with its duties?
+ * dblp_check_closing() - end a closed connection that has nothing left to do
  * @dsk: socket
  *
- * After close() a connection lives on until all messages are settled, the peer
- * knows what was closed with loss, and has acknowledged the FIN. What comes
- * later is answered by a RST, as connection IDs are never used twice.
+ * After close() a connection lives on until all messages are settled, and the
+ * peer has acknowledged the FIN and all CLOSE and LOSSMAP frames. Later packets
+ * are answered by a RST, as connection IDs are never used twice.
  */
 void dblp_check_closing(struct dblp_sock *dsk)
 {
@@ -356,11 +355,11 @@ void dblp_check_closing(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_stop_listening() - a listener is one no more
- * @dsk: socket, locked; children that nobody has accepted are reset
+ * dblp_stop_listening() - stop accepting connections
+ * @dsk: listener, locked; children that were not accepted are aborted
  *
- * Netlink may have the lock of a child, so that to keep packets out is not
- * enough.
+ * Netlink may own a child, so lock_sock() is needed for it: to disable softirqs
+ * is not enough.
  *
  * Context: process.
  */
@@ -388,7 +387,7 @@ void dblp_stop_listening(struct dblp_sock *dsk)
 	dsk->sk.sk_state_change(&dsk->sk);
 }
 
-/* Say farewell to the peer, or break off if there is something amiss */
+/* Send FIN, or abort the connection */
 static void dblp_begin_closing(struct dblp_sock *dsk, bool abort)
 {
 	if (abort) {
@@ -401,7 +400,7 @@ static void dblp_begin_closing(struct dblp_sock *dsk, bool abort)
 	dblp_check_closing(dsk);
 }
 
-/* SO_LINGER: close() waits until nothing is left to be acknowledged */
+/* SO_LINGER: wait in close() until all is acknowledged */
 static void dblp_linger(struct dblp_sock *dsk, long timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
@@ -416,10 +415,10 @@ static void dblp_linger(struct dblp_sock *dsk, long timeo)
 }
 
 /**
- * dblp_close() - the user is gone
+ * dblp_close() - the user closes the socket
  * @dsk: socket, locked; the caller has a reference besides the socket's own
  *
- * A process that is killed does not linger, like with any other family.
+ * A process that is killed does not linger, as with any other family.
  */
 void dblp_close(struct dblp_sock *dsk)
 {
@@ -449,7 +448,7 @@ void dblp_close(struct dblp_sock *dsk)
 		dblp_done(dsk, 0);
 }
 
-/** dblp_queue_fin() - say that no more messages will come */
+/** dblp_queue_fin() - tell the peer that no more messages will come */
 void dblp_queue_fin(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);

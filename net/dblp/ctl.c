@@ -3,19 +3,19 @@
  * Control frames that are repeated until they are acknowledged: FLOW, CLOSE,
  * LOSSMAP, FIN, PING, BUDGET. They travel in CTRL packets.
  *
- * A packet knows the frames that it carried, and a frame the last two packets
- * that carried it, as a probe sends two. The acknowledgment of either ends it,
- * the loss of the last puts it back into the queue. What it says is written when
- * it is sent, so a repeated FLOW tells the state of then.
+ * A packet refers to the frames that it carried, and a frame to the last two
+ * packets that carried it, as a probe sends two. An ACK of either completes the
+ * frame, and loss of the latest queues it again. Contents are written when it
+ * is sent, so a repeated FLOW has the current state.
  *
- * There may be thousands of frames, of as many messages: nothing here looks at
- * more of them than a packet holds.
+ * There may be thousands of frames, of as many messages: no operation looks at
+ * more of them than fit a packet.
  */
 #include <linux/unaligned.h>
 
 #include "dblp.h"
 
-/* Frames of a connection: each of these is there once */
+/* Frames of a connection: there is one of each */
 enum dblp_ctl_own {
 	DBLP_CTL_FLOW,
 	DBLP_CTL_FIN,
@@ -28,7 +28,7 @@ static const u8 dblp_ctl_own[] = {
 	[DBLP_CTL_PING]	= DBLP_FRAME_PING,
 };
 
-/* A frame that is on no list; it is zeroed */
+/* Initialise a zeroed frame that is on no list */
 static void dblp_ctl_init(struct dblp_ctl *ctl, u8 type)
 {
 	int i;
@@ -41,7 +41,7 @@ static void dblp_ctl_init(struct dblp_ctl *ctl, u8 type)
 	}
 }
 
-/** dblp_ctl_begin() - a new socket has nothing to say */
+/** dblp_ctl_begin() - initialise the control frames of a new socket */
 void dblp_ctl_begin(struct dblp_sock *dsk)
 {
 	int i;
@@ -61,7 +61,7 @@ static enum dblp_ctl_rank dblp_ctl_rank(const struct dblp_ctl *ctl)
 	return ctl->type == DBLP_FRAME_CLOSE ? DBLP_CTL_STOP : DBLP_CTL_OTHER;
 }
 
-/* A packet does not speak for the frame any more */
+/* Detach a frame from a packet that carried it */
 static void dblp_ctl_uncarry(struct dblp_sock *dsk, struct dblp_carried *c)
 {
 	struct dblp_sent_pkt *pkt;
@@ -91,7 +91,7 @@ static void dblp_ctl_wait(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 	list_move_tail(&ctl->list, &dsk->ctl_queue[dblp_ctl_rank(ctl)]);
 }
 
-/* Let a frame wait to be sent. That an older state of it arrives does not end it */
+/* Queue a frame. ACKs of earlier copies, with old contents, are then ignored */
 static void dblp_ctl_send(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 {
 	dblp_ctl_uncarry(dsk, &ctl->carried[0]);
@@ -101,7 +101,7 @@ static void dblp_ctl_send(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 }
 
 /**
- * dblp_ctl_add() - queue a frame that says something of the connection
+ * dblp_ctl_add() - queue a frame of the connection
  * @dsk: socket
  * @type: FLOW, FIN or PING
  */
@@ -123,7 +123,7 @@ bool dblp_ctl_waits(const struct dblp_sock *dsk)
 	       !list_empty(&dsk->ctl_queue[DBLP_CTL_OTHER]);
 }
 
-/** dblp_ctl_owed() - are there frames that the peer may not have? */
+/** dblp_ctl_owed() - are there frames that are not acknowledged? */
 bool dblp_ctl_owed(const struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -140,14 +140,14 @@ u64 dblp_rx_cost(const struct dblp_rx_msg *msg)
 	return (u64)msg->len + DBLP_MSG_COST;
 }
 
-/* Give the peer the credit of what was read */
+/* Grant the peer the credit of messages that were read */
 static void dblp_rx_credit(struct dblp_sock *dsk)
 {
 	dsk->rx_max_data = dsk->rx_consumed + dsk->rx_window;
 	dsk->rx_max_msg = dsk->rx_consumed_msgs + DBLP_MSG_WINDOW;
 }
 
-/** dblp_rx_credit_waits() - is there credit that the peer was not told of? */
+/** dblp_rx_credit_waits() - credit in bytes that the peer does not know of */
 u64 dblp_rx_credit_waits(const struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -155,7 +155,7 @@ u64 dblp_rx_credit_waits(const struct dblp_sock *dsk)
 }
 
 /**
- * dblp_rx_offer() - tell the peer of its credit if it is worth a frame
+ * dblp_rx_offer() - queue a FLOW frame if enough credit was freed
  * @dsk: socket
  *
  * Return: true if dblp_flush() must follow.
@@ -175,13 +175,13 @@ bool dblp_rx_offer(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_rx_give_back() - give back the credit of a message, but for its bytes
+ * dblp_rx_give_back() - free the credit of a message besides that of its bytes
  * @dsk: socket
- * @msg: message of which perhaps nothing is held any more
+ * @msg: message that may hold no memory any more
  *
- * While the peer may not know how it was closed, the message is kept to tell it.
- * Had the peer its credit back, nothing would bound how many are kept: whoever
- * acknowledges nothing gets no more than a window of them.
+ * A message is kept until the peer has acknowledged how it was closed, and so
+ * is its credit. Otherwise a peer that acknowledges nothing could make us keep
+ * more than a window of messages.
  */
 void dblp_rx_give_back(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
@@ -199,7 +199,7 @@ void dblp_rx_give_back(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
  * @dsk: socket
  * @msg: the message; its bytes are freed, its loss map stays
  *
- * Its credit is given back, but see dblp_rx_give_back().
+ * Its credit is freed, see dblp_rx_give_back().
  */
 void dblp_rx_consume(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
@@ -232,7 +232,7 @@ static bool dblp_notice_less(struct rb_node *a, const struct rb_node *b)
 			   rb_entry(b, struct dblp_notice, node)->msg->id);
 }
 
-/* The next stretch of the map with a hole, from *@at on, which is moved behind it */
+/* Next stretch of the map with a hole, from *@at on; moves *@at past it */
 static bool dblp_notice_stretch(const struct dblp_segmap *have, u32 *at,
 				u32 *first, u16 *words)
 {
@@ -256,7 +256,7 @@ static struct dblp_notice *dblp_notice_alloc(struct dblp_sock *dsk,
 
 	while (dblp_notice_stretch(&msg->have, &at, &first, &words))
 		frames++;
-	/* No allocation takes more */
+	/* An upper limit of what kmalloc() uses */
 	size = roundup_pow_of_two(struct_size(n, frame, frames));
 	if (!dblp_rmem_schedule(sk, size))
 		return NULL;
@@ -278,7 +278,7 @@ static struct dblp_notice *dblp_notice_alloc(struct dblp_sock *dsk,
 }
 
 /**
- * dblp_ctl_add_close() - tell the peer that a message is closed with bytes missing
+ * dblp_ctl_add_close() - queue the frames of a message closed with loss
  * @dsk: socket
  * @msg: the message; its loss map will not change any more
  *
@@ -312,7 +312,7 @@ static void dblp_notice_free(struct dblp_sock *dsk, struct dblp_notice *n)
 	kfree(n);
 }
 
-/* The peer has a frame, or will not need it any more */
+/* A frame was acknowledged or is obsolete */
 static void dblp_ctl_drop(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 {
 	struct dblp_notice *n = ctl->notice;
@@ -327,12 +327,12 @@ static void dblp_ctl_drop(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 }
 
 /**
- * dblp_ctl_late() - a segment of a closed message has come
+ * dblp_ctl_late() - a segment of a closed message came
  * @dsk: socket
  * @id: the message
  *
- * Its packet will be acknowledged. If the message was closed without it, and the
- * peer may not know that yet, it has to be told before: see dblp_ctl_fill_late().
+ * If the message was closed without it and the CLOSE is not acknowledged, that
+ * must precede the ACK of the segment: see dblp_ctl_fill_late().
  */
 void dblp_ctl_late(struct dblp_sock *dsk, u32 id)
 {
@@ -344,7 +344,7 @@ void dblp_ctl_late(struct dblp_sock *dsk, u32 id)
 }
 
 /**
- * dblp_ctl_budget() - queue a frame that says the budget of a message
+ * dblp_ctl_budget() - queue a BUDGET frame of a message
  * @dsk: socket
  * @tx: message sent, at least in part
  */
@@ -357,7 +357,7 @@ void dblp_ctl_budget(struct dblp_sock *dsk, struct dblp_tx_msg *tx)
 	dblp_ctl_send(dsk, &tx->ctl);
 }
 
-/** dblp_ctl_forget() - a message is closed: nothing is to be said of it */
+/** dblp_ctl_forget() - drop the BUDGET frame of a closed message */
 void dblp_ctl_forget(struct dblp_sock *dsk, struct dblp_tx_msg *tx)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -366,7 +366,7 @@ void dblp_ctl_forget(struct dblp_sock *dsk, struct dblp_tx_msg *tx)
 }
 
 /**
- * dblp_ctl_flow() - fill a FLOW frame, which is sent for sure
+ * dblp_ctl_flow() - fill in a FLOW frame, which must then be sent
  * @dsk: socket
  * @f: frame
  */
@@ -438,7 +438,7 @@ static u8 *dblp_ctl_put(struct dblp_sock *dsk, const struct dblp_ctl *ctl,
 	return dblp_put_frame(p, end, &f);
 }
 
-/* A frame is in a packet, too: @first is the one that was put there before */
+/* Record that a packet carries a frame; @first: list of the packet's frames */
 static void dblp_ctl_carry(struct dblp_sock *dsk, struct dblp_ctl *ctl, u64 pn,
 			   struct dblp_carried **first)
 {
@@ -462,7 +462,7 @@ static bool dblp_ctl_carried_by(const struct dblp_ctl *ctl, u64 pn)
 	return ctl->carried[ctl->last].pn == pn;
 }
 
-/* As many frames of a list as there is room for; returns false if that is all */
+/* Put as many frames of a list as fit; returns false if not all do */
 static bool dblp_ctl_fill_from(struct dblp_sock *dsk, struct list_head *from,
 			       u8 **p, const u8 *end, u64 pn,
 			       struct dblp_carried **first)
@@ -484,16 +484,16 @@ static bool dblp_ctl_fill_from(struct dblp_sock *dsk, struct list_head *from,
 }
 
 /**
- * dblp_ctl_fill() - put waiting frames into a packet
+ * dblp_ctl_fill() - put queued frames into a packet
  * @dsk: socket
- * @p: where
- * @end: how far at most
- * @pn: number of the packet, which is sent for sure
- * @probe: also frames in flight, as far as there is room, the longest first, and
- *	of this &enum dblp_ctl_rank first; -1 if not
- * @first: what is to be @carried of the packet
+ * @p: where to write
+ * @end: end of the room
+ * @pn: number of the packet, which must then be sent
+ * @probe: &enum dblp_ctl_rank: also put frames in flight, oldest first, those
+ *	of this rank first; -1 for none in flight
+ * @first: set to the list for @carried of the packet
  *
- * Return: the byte behind the last frame.
+ * Return: the end of the last frame.
  */
 u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn,
 		  int probe, struct dblp_carried **first)
@@ -513,15 +513,15 @@ u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn,
 }
 
 /**
- * dblp_ctl_fill_late() - write what has to be known before an ACK is
+ * dblp_ctl_fill_late() - write the CLOSE frames that must precede an ACK
  * @dsk: socket
- * @p: where; moved behind the last frame
- * @end: how far at most
+ * @p: where to write; moved behind the last frame
+ * @end: end of the room
  *
- * A peer that sees all segments of a message acknowledged takes it for complete.
- * So it has to know a CLOSE before the ACK of a segment that came after.
+ * A peer that sees all segments of a message acknowledged takes it for
+ * complete. So a CLOSE must precede the ACK of a segment that came after it.
  *
- * Return: whether there was room for all; if not, no ACK may follow.
+ * Return: false if not all frames fit; then no ACK may follow.
  */
 bool dblp_ctl_fill_late(struct dblp_sock *dsk, u8 **p, const u8 *end)
 {
@@ -543,13 +543,13 @@ bool dblp_ctl_fill_late(struct dblp_sock *dsk, u8 **p, const u8 *end)
 /**
  * dblp_ctl_fill_closes() - repeat CLOSE frames that may have been lost
  * @dsk: socket
- * @p: where
- * @end: how far at most
+ * @p: where to write
+ * @end: end of the room
  *
- * Whatever goes to the peer takes them along: the sooner it stops the better. Those
- * that are late are there already, and no more than fit a packet.
+ * ACK frames always include them, so that the peer stops soon. Those that
+ * dblp_ctl_fill_late() has written are left out.
  *
- * Return: the byte behind the last frame.
+ * Return: the end of the last frame.
  */
 u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end)
 {
@@ -571,7 +571,7 @@ u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end)
 }
 
 /**
- * dblp_ctl_acked() - a CTRL packet has arrived
+ * dblp_ctl_acked() - a CTRL packet was acknowledged
  * @dsk: socket
  * @pkt: the packet
  */
@@ -593,7 +593,7 @@ void dblp_ctl_acked(struct dblp_sock *dsk, struct dblp_sent_pkt *pkt)
  * @dsk: socket
  * @pkt: the packet; its ACK may still come
  *
- * Return: how many frames were in it.
+ * Return: number of frames in it.
  */
 u32 dblp_ctl_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
 {

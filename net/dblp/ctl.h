@@ -17,9 +17,9 @@ struct dblp_sock;
 struct dblp_tx_msg;
 
 /**
- * struct dblp_carried - that a frame is in a packet
- * @next: the same of the next frame in the packet
- * @prev: of the one before; NULL: the packet points here
+ * struct dblp_carried - a frame in a packet
+ * @next: next frame in the packet
+ * @prev: previous frame in the packet, NULL if this is the first
  * @ctl: the frame
  * @pn: the packet's number; U64_MAX if there is none
  */
@@ -32,15 +32,15 @@ struct dblp_carried {
 
 /**
  * struct dblp_ctl - a control frame that is repeated until it is acknowledged
- * @list: on @ctl_queue (to be sent) or @ctl_flight (sent) of the socket; empty if
- *	the peer has it
+ * @list: on @ctl_queue (to be sent) or @ctl_flight (sent) of the socket; empty
+ *	once the frame is acknowledged
  * @carried: the last two packets that carried it
- * @last: which of these is the last
+ * @last: index of the latest in @carried
  * @waits: on @ctl_queue
  * @type: &enum dblp_frame_type
  * @words: LOSSMAP: number of words
  * @first: LOSSMAP: first segment
- * @notice: CLOSE, LOSSMAP: what it is part of
+ * @notice: CLOSE, LOSSMAP: the notice that it belongs to
  */
 struct dblp_ctl {
 	struct list_head	list;
@@ -54,13 +54,13 @@ struct dblp_ctl {
 };
 
 /**
- * struct dblp_notice - what the peer has to be told of a message that was closed
- *	with bytes missing; freed when it knows all of that
+ * struct dblp_notice - frames about a message that was closed with bytes
+ *	missing; freed when all of them are acknowledged
  * @node: in @ctl_notices of the socket, by message ID
- * @late: on @ctl_late of the socket: segments have come that the message was
- *	closed without, and the CLOSE was not acknowledged
+ * @late: on @ctl_late of the socket, if segments came after the message was
+ *	closed without them and the CLOSE is not acknowledged
  * @msg: the message; a reference is held
- * @owed: frames that were not acknowledged
+ * @owed: frames that are not acknowledged
  * @truesize: bytes charged to the socket for this
  * @frame: CLOSE, then a LOSSMAP for each stretch of the map that has a hole
  */
@@ -73,7 +73,7 @@ struct dblp_notice {
 	struct dblp_ctl		frame[];
 };
 
-/* What goes first: the CLOSE frames, which stop a sender */
+/* Priority of frames: CLOSE comes first, as it stops a sender */
 enum dblp_ctl_rank {
 	DBLP_CTL_STOP,
 	DBLP_CTL_OTHER,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Endpoints: the UDP sockets under AF_DBLP, which ICMP errors for them are believed,
- * and who may share one. What comes in goes to the operations of the endpoint.
+ * Endpoints: the UDP sockets under AF_DBLP, validation of ICMP errors, sharing
+ * by SO_REUSEADDR. Received packets go to the endpoint's operations.
  */
 #include <linux/bpf-cgroup.h>
 #include <linux/ip.h>
@@ -13,15 +13,15 @@
 
 #include "dblp.h"
 
-/* Any value but 0: there is no ioctl to ask for this type */
+/* Any value but 0: users cannot read it */
 #define DBLP_ENCAP_TYPE		1
 
-/* Bytes that may come in while others are being attended to */
+/* UDP receive buffer, for packets that come while others are processed */
 #define DBLP_UDP_QUEUE		(4 << 20)
 
 static struct workqueue_struct *dblp_wq;
 
-/* Those that nobody uses any more */
+/* Endpoints to be released */
 static LLIST_HEAD(dblp_released);
 
 static void dblp_endpoint_unshare(struct dblp_endpoint *ep)
@@ -34,8 +34,8 @@ static void dblp_endpoint_unshare(struct dblp_endpoint *ep)
 }
 
 /*
- * All that wait share one grace period, however many there are: who opens and
- * closes sockets in a loop keeps one worker busy, and nobody waiting for long.
+ * One grace period serves all endpoints on the list: a loop that opens and
+ * closes sockets keeps one worker busy, and delays others little.
  */
 static void dblp_endpoints_release(struct work_struct *work)
 {
@@ -59,8 +59,8 @@ static void dblp_endpoints_release(struct work_struct *work)
 static DECLARE_WORK(dblp_release_work, dblp_endpoints_release);
 
 /**
- * dblp_endpoint_get() - one more socket uses an endpoint
- * @ep: the endpoint, to which the caller has a reference
+ * dblp_endpoint_get() - take a reference to an endpoint for a socket
+ * @ep: the endpoint; the caller has a reference
  */
 void dblp_endpoint_get(struct dblp_endpoint *ep)
 {
@@ -68,17 +68,17 @@ void dblp_endpoint_get(struct dblp_endpoint *ep)
 }
 
 /**
- * dblp_endpoint_put() - one socket less uses an endpoint
+ * dblp_endpoint_put() - drop a socket's reference to an endpoint
  * @ep: the endpoint
  *
- * Context: any; the UDP socket goes in process context later.
+ * Context: any; the UDP socket is released later, in process context.
  */
 void dblp_endpoint_put(struct dblp_endpoint *ep)
 {
 	if (!refcount_dec_and_test(&ep->refs))
 		return;
 	llist_add(&ep->release, &dblp_released);
-	/* Also if others are there: who flushes must not be before their work */
+	/* Always queue: a flush must also wait for the latest endpoint */
 	queue_work(dblp_wq, &dblp_release_work);
 }
 
@@ -107,7 +107,7 @@ static int dblp_udp_create(struct net *net, const struct sockaddr_dblp *addr,
 	return udp_sock_create(net, &cfg, sockp);
 }
 
-/* As UDP itself does. An IPv6 socket may have got a packet of IPv4 */
+/* As UDP does. An IPv6 socket may receive IPv4 packets */
 static void dblp_drop_damaged(struct sock *usk, struct sk_buff *skb)
 {
 	bool ipv4 = skb->protocol == htons(ETH_P_IP);
@@ -118,7 +118,7 @@ static void dblp_drop_damaged(struct sock *usk, struct sk_buff *skb)
 	kfree_skb(skb);
 }
 
-/* An endpoint that nobody uses any more takes nothing */
+/* An endpoint that was released drops all packets */
 static void dblp_udp_rcv(struct sock *usk, struct sk_buff *skb)
 {
 	struct dblp_endpoint *ep = rcu_dereference_sk_user_data(usk);
@@ -130,16 +130,16 @@ static void dblp_udp_rcv(struct sock *usk, struct sk_buff *skb)
 }
 
 /*
- * UDP has queued a packet. It does not hand trains of packets to encap_rcv(),
- * but cuts them up before: others who use that have tunnels, where a train would
- * be taken for a packet of its contents. So we let it queue, and dequeue at once.
+ * UDP has queued a packet. encap_rcv() is not used, as UDP segments trains
+ * before it: tunnels, which it is made for, would take a train for one packet.
+ * So packets are queued, and dequeued here at once.
  */
 static void dblp_data_ready(struct sock *usk)
 {
 	struct sk_buff *skb;
 	int err;
 
-	/* One call for each packet queued; more if one had come before setup */
+	/* One packet per call, or more if some came before the setup */
 	do {
 		skb = skb_recv_udp(usk, MSG_DONTWAIT, &err);
 		if (!skb)
@@ -153,7 +153,7 @@ static void dblp_data_ready(struct sock *usk)
 	} while (!skb_queue_empty_lockless(&usk->sk_receive_queue));
 }
 
-/* From now on packets are ours, trains included */
+/* Receive packets here from now on, trains included */
 static void dblp_udp_receive(struct socket *sock)
 {
 	struct sock *usk = sock->sk;
@@ -164,25 +164,25 @@ static void dblp_udp_receive(struct socket *sock)
 	write_lock_bh(&usk->sk_callback_lock);
 	usk->sk_data_ready = dblp_data_ready;
 	write_unlock_bh(&usk->sk_callback_lock);
-	/* Without it the stack cuts trains up for us */
+	/* Without UDP_GRO the stack segments trains first */
 	sock->ops->setsockopt(sock, SOL_UDP, UDP_GRO, KERNEL_SOCKPTR(&on),
 			      sizeof(on));
 }
 
 /*
- * ICMP errors: which are believed.
+ * Validation of ICMP errors.
  *
- * Whoever knows the ports of a connection could forge an error, so one counts
- * only if the packet that it quotes carries what no stranger knows, a connection
- * ID. IP asks before it does anything itself: a "packet too big" that fails
- * here does not touch the route's MTU.
+ * An attacker off the path may guess the ports of a connection, so an error
+ * counts only if the packet that it quotes has the connection ID. IP asks
+ * before it acts itself: a "packet too big" that fails here does not change the
+ * route's MTU.
  */
 
 /**
- * struct dblp_quote - what an ICMP error says of the packet that caused it
- * @key: whom it went to, and with which connection ID
- * @local: where it came from
- * @cid: of the sender, when @key has none: in the handshake
+ * struct dblp_quote - the packet that an ICMP error quotes
+ * @key: destination, and its connection ID
+ * @local: source
+ * @cid: connection ID of the source if @key has none, in the handshake
  */
 struct dblp_quote {
 	struct dblp_peer_key	key;
@@ -190,7 +190,7 @@ struct dblp_quote {
 	u64			cid;
 };
 
-/* The packet may be cut behind the connection ID, but not before it */
+/* The quote may be truncated behind the connection ID, but not before it */
 static bool dblp_get_quote(struct dblp_quote *q, const struct sk_buff *skb,
 			   u32 udp_offset)
 {
@@ -220,7 +220,7 @@ static bool dblp_get_quote(struct dblp_quote *q, const struct sk_buff *skb,
 		q->local.sdblp_addr = ((const struct ipv6hdr *)skb->data)->saddr;
 	}
 
-	/* What does not fit the quote cannot be checked */
+	/* Errors are ignored: the rest of the packet is not quoted */
 	p += sizeof(*uh);
 	len -= sizeof(*uh);
 	dblp_get_hdr(&h, p, len);
@@ -245,7 +245,7 @@ static bool dblp_quote_fits(const struct dblp_sock *dsk,
 	       ipv6_addr_equal(&dsk->local.sdblp_addr, &q->local.sdblp_addr);
 }
 
-/* The connection that perhaps sent the quoted packet, with a reference */
+/* The connection that may have sent the quoted packet, with a reference */
 static struct dblp_sock *dblp_err_find(struct sock *usk,
 				       const struct sk_buff *skb,
 				       u32 udp_offset, struct dblp_quote *q)
@@ -258,8 +258,8 @@ static struct dblp_sock *dblp_err_find(struct sock *usk,
 			dblp_conn_find_peer(net, &q->key);
 }
 
-/* Is the error in @skb, from the IP header of the packet it quotes, for one of our
- * connections, and genuine? Returns 0 if it is; else IP drops it.
+/* @skb begins with the IP header of the quoted packet. Returns 0 if the error
+ * is genuine and for one of our connections; else IP drops it.
  */
 static int dblp_err_lookup(struct sock *usk, struct sk_buff *skb)
 {
@@ -280,8 +280,8 @@ static int dblp_err_lookup(struct sock *usk, struct sk_buff *skb)
 }
 
 /*
- * An error that dblp_err_lookup() has let pass. What the route's MTU is now @info
- * need not say.
+ * An error that dblp_err_lookup() has accepted. @info, the new MTU, is not
+ * needed: the route has it.
  */
 static void dblp_err_rcv(struct sock *usk, struct sk_buff *skb, int err,
 			 __be16 port, u32 info, u8 *payload)
@@ -307,9 +307,9 @@ static void dblp_err_rcv(struct sock *usk, struct sk_buff *skb, int err,
  * dblp_endpoint_create() - bind a new UDP socket
  * @net: namespace
  * @addr: address and port; port 0 is any free one
- * @ifindex: interface to be bound to, 0 for none
- * @ops: what is done with that which comes in
- * @epp: where the endpoint goes, with one reference
+ * @ifindex: interface to bind to, 0 for none
+ * @ops: operations for received packets and errors
+ * @epp: set to the endpoint, with one reference
  *
  * Context: process.
  * Return: 0, -EADDRINUSE, -EADDRNOTAVAIL or another error of bind().
@@ -334,7 +334,7 @@ int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
 	family = ipv6_addr_v4mapped(&addr->sdblp_addr) ? AF_INET : AF_INET6;
 	err = dblp_udp_create(net, addr, family, ifindex, &ep->sock);
 	if (err == -EADDRINUSE && addr->sdblp_port) {
-		/* Perhaps by one that is on its way out */
+		/* The old socket may still be queued for release: retry once */
 		flush_workqueue(dblp_wq);
 		err = dblp_udp_create(net, addr, family, ifindex, &ep->sock);
 	}
@@ -379,9 +379,9 @@ void dblp_endpoints_flush(void)
 }
 
 /**
- * dblp_endpoint_name() - what an endpoint is really bound to
+ * dblp_endpoint_name() - get the address that an endpoint is bound to
  * @ep: the endpoint
- * @addr: what was asked for; a program of the cgroup may have changed it
+ * @addr: address asked for, updated: a cgroup program may have changed it
  */
 void dblp_endpoint_name(const struct dblp_endpoint *ep,
 			struct sockaddr_dblp *addr)
@@ -398,11 +398,11 @@ void dblp_endpoint_name(const struct dblp_endpoint *ep,
 }
 
 /**
- * dblp_endpoint_connect() - may the cgroup talk to this peer?
- * @ep: from there
- * @peer: a program of the cgroup may change it
+ * dblp_endpoint_connect() - run the connect() program of the cgroup
+ * @ep: endpoint that is to send
+ * @peer: destination; the program may change it
  *
- * What connect() of UDP asks before it does anything: nothing else is done.
+ * As UDP's connect() does at first. The UDP socket is not connected.
  *
  * Context: process.
  * Return: 0 or -EPERM.
@@ -440,13 +440,12 @@ int dblp_endpoint_connect(struct dblp_endpoint *ep, struct sockaddr_dblp *peer)
 }
 
 /*
- * SO_REUSEADDR: a server that is started again gets its port though
- * connections of its predecessor live on.
+ * SO_REUSEADDR: a server that is restarted gets its port while connections of
+ * its predecessor live on.
  *
- * Packets find their connection by its ID, whoever else uses the same UDP
- * socket. So sockets may share an endpoint, as a listener does with what it
- * accepts, and there is no conflict but that of two listeners. They belong to
- * one user, as what comes to an endpoint counts for all who use it.
+ * Packets find their connection by ID, so sockets can share an endpoint, as a
+ * listener and its children do, and only two listeners conflict. All are of one
+ * user, as they also share the receive buffer.
  */
 
 /** dblp_reuse_init() - prepare a namespace */
@@ -456,7 +455,7 @@ void dblp_reuse_init(struct dblp_net *dn)
 	spin_lock_init(&dn->shared_lock);
 }
 
-/* Nobody gets out of what binds his cgroup by joining another one */
+/* Sharing must not evade the programs of the cgroup of either socket */
 static bool dblp_same_policy(struct sock *sk, struct sock *usk)
 {
 #ifdef CONFIG_CGROUP_BPF
@@ -491,13 +490,13 @@ static bool dblp_may_share(const struct dblp_endpoint *ep,
 }
 
 /**
- * dblp_endpoint_join() - find an endpoint that others have and will share
+ * dblp_endpoint_join() - find an endpoint to share
  * @dsk: socket with SO_REUSEADDR that is being bound
- * @addr: to this address
+ * @addr: address to bind to
  *
  * Context: process.
- * Return: the endpoint with a reference, NULL if there is none to be shared,
- * or ERR_PTR(-EACCES).
+ * Return: the endpoint with a reference, NULL if there is none to share, or
+ * ERR_PTR(-EACCES).
  */
 struct dblp_endpoint *dblp_endpoint_join(struct dblp_sock *dsk,
 					 const struct sockaddr_dblp *addr)
@@ -507,7 +506,7 @@ struct dblp_endpoint *dblp_endpoint_join(struct dblp_sock *dsk,
 	struct dblp_endpoint *ep;
 
 	sock_owned_by_me(&dsk->sk);
-	/* UDP has asked this of the one who bound it, not of us */
+	/* UDP has checked this for another socket, not for this one */
 	if (inet_port_requires_bind_service(net, ntohs(addr->sdblp_port)) &&
 	    !ns_capable(net->user_ns, CAP_NET_BIND_SERVICE))
 		return ERR_PTR(-EACCES);
@@ -523,7 +522,7 @@ out:
 }
 
 /**
- * dblp_endpoint_share() - let others join an endpoint
+ * dblp_endpoint_share() - allow other sockets to join an endpoint
  * @dsk: socket with SO_REUSEADDR that has just bound it
  */
 void dblp_endpoint_share(struct dblp_sock *dsk)
@@ -541,10 +540,10 @@ void dblp_endpoint_share(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_endpoint_listen() - become the one who takes connections
+ * dblp_endpoint_listen() - become the listener of an endpoint
  * @dsk: bound socket
  *
- * Return: 0, or -EADDRINUSE: there is one already.
+ * Return: 0, or -EADDRINUSE if it has a listener.
  */
 int dblp_endpoint_listen(struct dblp_sock *dsk)
 {

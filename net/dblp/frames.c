@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What packets say besides their segments: what the peer is told of what came
- * (acknowledgments, the marks on its packets, credit, CLOSE frames), which any packet
- * takes along, and META; and what is done with frames that come, once all of them are
- * found good. Frames that are repeated by themselves: ctl.c.
+ * Control frames: writing those that any packet may carry (ACK, ECN, SHARE,
+ * FLOW, CLOSE) and META, and applying received frames once all of a packet are
+ * valid. Frames that are repeated until acknowledged: ctl.c.
  */
 #include <net/inet_ecn.h>
 
 #include "dblp.h"
 
-/** dblp_ack_done() - an ACK that says all goes, or would if it could */
+/** dblp_ack_done() - a complete ACK is sent, or cannot be sent */
 void dblp_ack_done(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -19,7 +18,7 @@ void dblp_ack_done(struct dblp_sock *dsk)
 	dsk->ack_at = 0;
 }
 
-/* With less room, only the latest packets: the others are still to be acknowledged */
+/* With less room, only the latest ranges; then an ACK remains pending */
 static u8 *dblp_put_ack(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 {
 	const struct dblp_ranges *s = &dsk->pns;
@@ -47,9 +46,9 @@ static u8 *dblp_put_ack(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 }
 
 /*
- * How many share the way to this end with the peer; that it is alone it takes
- * from the absence of this frame. Only those count who send to the same listener:
- * others may be strangers, who would make this peer slow.
+ * Number of connections that share the path to this host; without the frame the
+ * peer assumes 1. Only those to the same listener count: others may belong to
+ * strangers, who could slow this peer down.
  */
 static u8 *dblp_put_share(struct dblp_sock *dsk, u8 *p, const u8 *end)
 {
@@ -65,8 +64,8 @@ static u8 *dblp_put_share(struct dblp_sock *dsk, u8 *p, const u8 *end)
 /**
  * dblp_put_ecn() - write an ECN frame
  * @dsk: socket
- * @p: where
- * @end: of the room there
+ * @p: where to write
+ * @end: end of the room
  *
  * Return: the end of the frame, NULL if there is no room for it.
  */
@@ -94,20 +93,20 @@ static u8 *dblp_put_flow(struct dblp_sock *dsk, u8 *p, const u8 *end)
 }
 
 /**
- * dblp_put_news() - write what every packet takes along, as far as there is room
+ * dblp_put_ack_frames() - write an ACK and its companions, as far as they fit
  * @dsk: socket
- * @p: where
- * @end: of the room there
+ * @p: where to write
+ * @end: end of the room
  * @now: the time
  *
- * CLOSE frames come before the ACK, or a sender could take an acknowledged
- * message for one that is complete, or of which more is wanted. The former must
- * not be. Of the others those that have waited longest go, and leave room: without
- * ACKs a sender stops until its probe timeout.
+ * CLOSE frames precede the ACK. Those of late segments must, or a sender would
+ * take an acknowledged message for complete. Others are repeated, oldest first,
+ * to stop senders sooner. They leave room for the ACK: without ACKs a sender
+ * stops until its probe timeout.
  *
  * Return: the end of what was written.
  */
-u8 *dblp_put_news(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
+u8 *dblp_put_ack_frames(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 {
 	u8 *next;
 
@@ -129,10 +128,10 @@ u8 *dblp_put_news(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 }
 
 /**
- * dblp_put_meta() - write what a user said of a message
- * @msg: message with such
- * @p: where
- * @end: of the room there
+ * dblp_put_meta() - write a META frame
+ * @msg: message that has metadata
+ * @p: where to write
+ * @end: end of the room
  *
  * Return: the end of the frame, NULL if there is no room for it.
  */
@@ -158,7 +157,7 @@ static void dblp_count_ecn(struct dblp_sock *dsk, u8 ecn, u32 n)
 		dsk->ack_now = 1;
 }
 
-/* Where packets are lost or overtake each other there are more ranges */
+/* Loss and reordering need more ranges */
 static void dblp_more_ranges(struct dblp_sock *dsk)
 {
 	struct dblp_pn_range *mem;
@@ -172,7 +171,7 @@ static void dblp_more_ranges(struct dblp_sock *dsk)
 	dblp_ranges_grow(&dsk->pns, mem);
 }
 
-/** dblp_ranges_free() - no packets come any more; the socket has no users */
+/** dblp_ranges_free() - free the ranges of a socket that has no users */
 void dblp_ranges_free(struct dblp_sock *dsk)
 {
 	if (dsk->pns.r == dsk->pns.few)
@@ -182,7 +181,7 @@ void dblp_ranges_free(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_note_received() - numbered packets were taken: they will be acknowledged
+ * dblp_note_received() - record accepted packets, to be acknowledged
  * @dsk: socket
  * @run: the packets
  */
@@ -213,7 +212,7 @@ static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f)
 	if (f->flow.max_data < dsk->peer_max_data ||
 	    dblp_before(f->flow.max_msg, dsk->peer_max_msg))
 		return;
-	/* The answer to a PING may bring nothing: more will come unasked then */
+	/* Without new credit the peer still knows that we wait */
 	if (f->flow.max_data != dsk->peer_max_data ||
 	    f->flow.max_msg != dsk->peer_max_msg)
 		dsk->blocked = 0;
@@ -248,7 +247,7 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 	case DBLP_FRAME_FIN:
 		return dblp_rx_fin(dsk, f->fin.end);
 	case DBLP_FRAME_PING:
-		/* What it was told before may have been lost */
+		/* An earlier FLOW may have been lost */
 		dsk->peer_waits = true;
 		dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
 		return 0;
@@ -259,13 +258,13 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 }
 
 /**
- * dblp_check_frames() - can each frame be what it says?
+ * dblp_check_frames() - validate the frames of a packet
  * @dsk: socket
- * @run: packets that have it; those of the first are looked at
- * @f: for whatever use
- * @meta: the META frame goes there, if there is one; its type is 0 before
+ * @run: packets; their frames are alike, so those of the first are checked
+ * @f: scratch space
+ * @meta: set to the META frame, if there is one; its type must be 0
  *
- * None of them has done anything yet. Frames are large, so the caller has them.
+ * Nothing is applied yet. Frames are large, so the caller provides the space.
  *
  * Return: DBLP_WIRE_OK, or why the packets are refused.
  */
@@ -290,16 +289,16 @@ enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk,
 				return DBLP_WIRE_FIELD;
 			*meta = *f;
 		}
-		/* It does most of all frames, and one says it all */
+		/* ACK is the most expensive frame, and one suffices */
 		if (f->type == DBLP_FRAME_ACK && acks)
 			return DBLP_WIRE_FIELD;
 		acks |= f->type == DBLP_FRAME_ACK;
-		/* It was checked, and belongs at the end */
+		/* The tag was checked already; AUTH must be last */
 		if (f->type == DBLP_FRAME_AUTH && !dsk->auth)
 			return DBLP_WIRE_AUTH;
 		if (f->type == DBLP_FRAME_AUTH ? len : type == DBLP_PKT_PROBE)
 			return DBLP_WIRE_FIELD;
-		/* These need an acknowledgment, which an ACK never gets */
+		/* These must be acknowledged, but ACK packets never are */
 		if (type == DBLP_PKT_ACK && (f->type == DBLP_FRAME_LOSSMAP ||
 					     f->type == DBLP_FRAME_FIN ||
 					     f->type == DBLP_FRAME_PING ||
@@ -313,12 +312,12 @@ enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk,
 }
 
 /**
- * dblp_apply_frames() - do what the frames say
+ * dblp_apply_frames() - apply the frames of a packet
  * @dsk: socket
- * @run: packets that have them, found good by dblp_check_frames()
- * @f: for whatever use
+ * @run: packets whose frames dblp_check_frames() found valid
+ * @f: scratch space
  *
- * Return: 0, -EPROTO if the peer breaks the protocol, or -ENOMEM.
+ * Return: 0, -EPROTO if the peer violates the protocol, or -ENOMEM.
  */
 int dblp_apply_frames(struct dblp_sock *dsk, const struct dblp_run *run,
 		      struct dblp_frame *f)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The four-way handshake: INIT, INIT-ACK, COOKIE-ECHO, COOKIE-ACK, after SCTP
- * (RFC 9260 section 5.1). A server holds no state before the client has shown,
- * by sending the cookie back, that it gets packets at its address. No answer to
- * a stranger is longer than what it answers.
+ * (RFC 9260 section 5.1). A server holds no state before the client has
+ * validated its address by returning the cookie. No stateless answer is longer
+ * than the packet that it answers.
  */
 #include <linux/mm.h>
 #include <linux/random.h>
@@ -13,18 +13,18 @@
 #include "core/spent.h"
 
 /*
- * Cookies: what a client brings back to show that it gets packets at its
- * address. To make and to check one needs no state of a client and no lock of a
- * socket. That each makes one connection is remembered in a table of fixed
- * size, which a namespace gets when somebody in it listens for the first time.
+ * Cookies validate the address of a client. Making and checking one needs no
+ * state of the client and no socket lock. Each makes at most one connection: a
+ * table of fixed size has those that were spent. A namespace gets it with its
+ * first listener.
  */
 
 #define DBLP_SPENT_PLACES	1024
 
 /**
- * struct dblp_spent_place - some of the cookies that were spent
+ * struct dblp_spent_place - a bucket of the table of spent cookies
  * @lock: innermost, nests in that of any socket
- * @spent: those whose connection ID leads here
+ * @spent: spent cookies whose connection ID hashes to this bucket
  */
 struct dblp_spent_place {
 	spinlock_t		lock;	/* see above */
@@ -63,7 +63,7 @@ static u64 dblp_cookie_mac(const struct dblp_net *dn,
 	return siphash(&in, sizeof(in), &dn->cookie_key);
 }
 
-/* Make a cookie whose @scid is set, for a client */
+/* Make a cookie for a client; @scid is set */
 static void dblp_cookie_sign(const struct dblp_net *dn, struct dblp_cookie *c,
 			     u64 client_cid, const struct sockaddr_dblp *client,
 			     const struct sockaddr_dblp *server)
@@ -72,7 +72,7 @@ static void dblp_cookie_sign(const struct dblp_net *dn, struct dblp_cookie *c,
 	c->mac = dblp_cookie_mac(dn, c, client_cid, client, server);
 }
 
-/* Connection IDs are random, and ours: nobody chooses where his leads */
+/* We choose connection IDs, at random: no peer can choose its bucket */
 static struct dblp_spent_place *dblp_spent_place(const struct dblp_net *dn,
 						 u64 cid)
 {
@@ -91,7 +91,7 @@ static bool dblp_cookie_spent(const struct dblp_net *dn,
 	return spent;
 }
 
-/* A cookie makes a connection. Returns false if it has made one already */
+/* Mark a cookie as spent. Returns false if it was spent before */
 static bool dblp_cookie_spend(const struct dblp_net *dn,
 			      const struct dblp_cookie *c)
 {
@@ -106,8 +106,8 @@ static bool dblp_cookie_spend(const struct dblp_net *dn,
 	return !spent;
 }
 
-/* What a COOKIE-ECHO carries. Returns why a packet is not what it should be, or its
- * cookie not ours, not for this client, too old or spent; or DBLP_MIB_NONE
+/* Parse a COOKIE-ECHO. Returns the drop reason if it is malformed, or if its
+ * cookie is forged, of another client, too old or spent; or DBLP_MIB_NONE
  */
 static enum dblp_mib_item dblp_echo_get(const struct dblp_net *dn,
 					const struct dblp_run *run,
@@ -134,7 +134,7 @@ static enum dblp_mib_item dblp_echo_get(const struct dblp_net *dn,
 }
 
 /**
- * dblp_cookies_prepare() - somebody will listen
+ * dblp_cookies_prepare() - allocate the table of spent cookies
  * @dn: namespace
  *
  * Context: process.
@@ -159,13 +159,13 @@ int dblp_cookies_prepare(struct dblp_net *dn)
 	return 0;
 }
 
-/** dblp_cookies_exit() - forget all cookies; nobody else uses @dn any more */
+/** dblp_cookies_exit() - free the table; nothing else uses @dn any more */
 void dblp_cookies_exit(struct dblp_net *dn)
 {
 	kvfree(dn->spent);
 }
 
-/* What the peer is told of this end */
+/* Parameters of this end for the peer */
 static void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
 {
 	p->cap = dsk->cap;
@@ -196,8 +196,8 @@ static u8 *dblp_put_plain_hdr(u8 *p, u8 type, u64 dcid)
 	return dblp_put_hdr(p, &h);
 }
 
-/* Who knows nobody's address but spends what all may have would keep resets from
- * those who need them: each source has its own share.
+/* RSTs are limited per source: with one limit for all, a source could use it up
+ * and so deny RSTs to the others.
  */
 static bool dblp_rst_allowed(struct dblp_net *dn, const struct sk_buff *skb)
 {
@@ -225,7 +225,7 @@ static void dblp_rst_reply(struct dblp_endpoint *ep, const struct dblp_run *run,
 	DBLP_INC_STATS(ep->net, DBLP_MIB_RSTSENT);
 }
 
-/* Tell a client that nobody listens */
+/* Answer a client that there is no listener */
 static enum dblp_mib_item dblp_refuse(struct dblp_endpoint *ep,
 				      const struct dblp_run *run, u64 cid)
 {
@@ -234,10 +234,10 @@ static enum dblp_mib_item dblp_refuse(struct dblp_endpoint *ep,
 }
 
 /**
- * dblp_rst_stranger() - tell a peer that its connection is not known
- * @ep: where its packet came in
- * @run: the packet, whose connection ID only a peer that we have talked to can
- *	know; a RST is never answered
+ * dblp_rst_stranger() - answer a packet of an unknown connection with a RST
+ * @ep: endpoint that received it
+ * @run: the packet, not a RST; its connection ID is echoed to prove that the
+ *	RST answers it
  */
 void dblp_rst_stranger(struct dblp_endpoint *ep, const struct dblp_run *run)
 {
@@ -246,12 +246,11 @@ void dblp_rst_stranger(struct dblp_endpoint *ep, const struct dblp_run *run)
 
 /**
  * dblp_handshake_init() - answer an INIT with a cookie
- * @ep: where it came in
+ * @ep: endpoint that received it
  * @run: the packet
  *
- * Context: softirq, RCU; no socket is locked or needed but for the wish of
- * somebody to listen.
- * Return: why it is dropped, or DBLP_MIB_NONE.
+ * Context: softirq, RCU; no socket lock is taken.
+ * Return: the drop reason, or DBLP_MIB_NONE.
  */
 enum dblp_mib_item dblp_handshake_init(struct dblp_endpoint *ep,
 				       const struct dblp_run *run)
@@ -284,7 +283,7 @@ enum dblp_mib_item dblp_handshake_init(struct dblp_endpoint *ep,
 
 /**
  * dblp_handshake_version() - answer an INIT of another version
- * @ep: where it came in
+ * @ep: endpoint that received it
  * @run: the packet
  */
 void dblp_handshake_version(struct dblp_endpoint *ep,
@@ -301,7 +300,7 @@ void dblp_handshake_version(struct dblp_endpoint *ep,
 	dblp_reply(ep, run->train->skb, out, sizeof(out));
 }
 
-/* A client has another key; a process may be at work on the backlog */
+/* Refuse a client with another key, perhaps from the backlog of the listener */
 static void dblp_rst_unkeyed(struct dblp_sock *listener,
 			     const struct dblp_run *run, u64 cid)
 {
@@ -323,7 +322,7 @@ static struct dblp_sock *dblp_child_alloc(struct dblp_sock *listener,
 	if (!child)
 		return NULL;
 	dsk = dblp_sk(child);
-	/* Until it is accepted, see dblp_accept_memory() */
+	/* Charge the listener's cgroup first, see dblp_accept_memory() */
 	mem_cgroup_sk_inherit(sk, child);
 	dblp_inherit(dsk, listener);
 	dsk->ep = listener->ep;
@@ -373,8 +372,8 @@ static int dblp_child_create(struct dblp_sock *listener,
 		goto err_put;
 
 	/*
-	 * From here on netlink and packets may come for it. The latter do in
-	 * softirqs, which are not off where a listener's backlog is attended to.
+	 * From here on netlink and packets can find the socket. Packets come in
+	 * softirq, which is enabled where a listener's backlog is processed.
 	 */
 	local_bh_disable();
 	bh_lock_sock_nested(&dsk->sk);
@@ -384,7 +383,7 @@ static int dblp_child_create(struct dblp_sock *listener,
 	if (listener->job)
 		dblp_enter_job(dsk, listener->job);
 	err = dblp_conn_hash(dsk);
-	/* Nobody ends it before this, as that takes its lock */
+	/* Nothing can end the connection before this, as that takes its lock */
 	if (!err && !dblp_cookie_spend(dsk->dn, &echo->cookie))
 		err = -EEXIST;
 	if (err)
@@ -411,7 +410,7 @@ err_put:
 	return err;
 }
 
-/* What a COOKIE-ECHO carries, if a connection may be made of it for @listener */
+/* Parse a COOKIE-ECHO, and check that @listener may accept it */
 static enum dblp_mib_item dblp_echo_check(const struct dblp_sock *listener,
 					  const struct dblp_run *run,
 					  struct dblp_echo *echo)
@@ -424,16 +423,15 @@ static enum dblp_mib_item dblp_echo_check(const struct dblp_sock *listener,
 }
 
 /**
- * dblp_handshake_echo() - a cookie came back that no connection has
- * @ep: where
+ * dblp_handshake_echo() - find the listener for a COOKIE-ECHO
+ * @ep: endpoint that received it
  * @run: the packet
- * @dsk: where the listener that takes it goes, with a reference
+ * @dsk: set to the listener, with a reference
  *
- * What anybody may send comes as far as this, but not to the listener's lock or
- * its backlog.
+ * Invalid packets are dropped here, without the listener's lock or backlog.
  *
  * Context: softirq, RCU.
- * Return: why nobody takes it, or DBLP_MIB_NONE.
+ * Return: the drop reason, or DBLP_MIB_NONE.
  */
 enum dblp_mib_item dblp_handshake_echo(struct dblp_endpoint *ep,
 				       const struct dblp_run *run,
@@ -455,7 +453,7 @@ enum dblp_mib_item dblp_handshake_echo(struct dblp_endpoint *ep,
 	return DBLP_MIB_NONE;
 }
 
-/* Make a connection of a cookie that was found good, perhaps a while ago */
+/* Make a connection. The packet is checked again, as it may have been queued */
 static enum dblp_mib_item dblp_accept_echo(struct dblp_sock *listener,
 					   const struct dblp_run *run)
 {
@@ -476,7 +474,7 @@ static enum dblp_mib_item dblp_accept_echo(struct dblp_sock *listener,
 	}
 	if (!err)
 		err = dblp_child_create(listener, skb, &echo, auth);
-	/* A twin of this packet may have waited in the backlog */
+	/* A duplicate of this packet may have been in the backlog */
 	if (err == -EEXIST)
 		return DBLP_MIB_DROPDUPLICATE;
 	if (err)
@@ -487,11 +485,11 @@ static enum dblp_mib_item dblp_accept_echo(struct dblp_sock *listener,
 }
 
 /**
- * dblp_rcv_cookie_echo() - a client has brought its cookie back
+ * dblp_rcv_cookie_echo() - process a COOKIE-ECHO
  * @dsk: listener; or the connection, whose COOKIE-ACK was lost
  * @run: the packet
  *
- * Return: why it is dropped, or DBLP_MIB_NONE.
+ * Return: the drop reason, or DBLP_MIB_NONE.
  */
 enum dblp_mib_item dblp_rcv_cookie_echo(struct dblp_sock *dsk,
 					struct dblp_run *run)
@@ -567,13 +565,13 @@ int dblp_handshake_start(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_handshake_repeat() - send what the state asks for, again
+ * dblp_handshake_repeat() - send the packet of the current state, again
  * @dsk: connecting socket
  * @now: the time
  *
- * The first repetition comes early: there is no round-trip time yet, and a
- * datacentre must not wait for seconds; doubling makes it harmless elsewhere, and
- * dblp_backoff() where nobody answers.
+ * The first repetition is early: there is no RTT sample yet, and an initial RTO
+ * of a second is too long for datacentres. Doubling makes it harmless
+ * elsewhere, as does dblp_backoff() without any answer.
  */
 void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 {
@@ -593,7 +591,7 @@ void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 		dblp_done(dsk, ETIMEDOUT);
 		return;
 	}
-	/* The cookie is stale by now: another one is needed */
+	/* The cookie is too old by now: ask for another one */
 	if (dsk->state == DBLP_STATE_COOKIE_SENT &&
 	    now - dsk->handshake_start > DBLP_COOKIE_LIFE_MS * NSEC_PER_MSEC &&
 	    dsk->handshake_tries > 3) {
@@ -616,11 +614,11 @@ void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 }
 
 /**
- * dblp_rcv_init_ack() - the server gives us a cookie
+ * dblp_rcv_init_ack() - process an INIT-ACK
  * @dsk: connecting socket
  * @run: the packet
  *
- * Return: why it is dropped, or DBLP_MIB_NONE.
+ * Return: the drop reason, or DBLP_MIB_NONE.
  */
 enum dblp_mib_item dblp_rcv_init_ack(struct dblp_sock *dsk,
 				     struct dblp_run *run)
@@ -629,7 +627,7 @@ enum dblp_mib_item dblp_rcv_init_ack(struct dblp_sock *dsk,
 	dblp_get_cookie(&dsk->cookie, run->p + DBLP_HDR_LEN);
 	if (!dsk->cookie.scid)
 		return DBLP_MIB_DROPFIELD;
-	/* The server, which keeps nothing of this, cannot measure it */
+	/* The server keeps no state here, so only the client can measure it */
 	if (dsk->handshake_tries == 1)
 		dsk->handshake_rtt = ktime_get_ns() - dsk->handshake_sent;
 
@@ -644,11 +642,11 @@ enum dblp_mib_item dblp_rcv_init_ack(struct dblp_sock *dsk,
 }
 
 /**
- * dblp_rcv_cookie_ack() - the server has made the connection
+ * dblp_rcv_cookie_ack() - process a COOKIE-ACK
  * @dsk: connecting socket
  * @run: the packet
  *
- * Return: why it is dropped, or DBLP_MIB_NONE.
+ * Return: the drop reason, or DBLP_MIB_NONE.
  */
 enum dblp_mib_item dblp_rcv_cookie_ack(struct dblp_sock *dsk,
 				       struct dblp_run *run)
@@ -660,7 +658,7 @@ enum dblp_mib_item dblp_rcv_cookie_ack(struct dblp_sock *dsk,
 	if (dblp_get_params(&theirs, run->p + DBLP_HDR_LEN) != DBLP_WIRE_OK)
 		return DBLP_MIB_DROPFIELD;
 
-	/* Karn: no sample from a packet that was repeated */
+	/* Karn's algorithm: no sample from a repeated packet */
 	if (dsk->handshake_tries == 1)
 		rtt = ktime_get_ns() - dsk->handshake_sent;
 	dblp_conn_established(dsk, &theirs, rtt);
@@ -669,11 +667,11 @@ enum dblp_mib_item dblp_rcv_cookie_ack(struct dblp_sock *dsk,
 }
 
 /**
- * dblp_rcv_version() - the server speaks other versions than this one
+ * dblp_rcv_version() - process a VERSION packet
  * @dsk: connecting socket
  * @run: the packet
  *
- * Return: why it is dropped, or DBLP_MIB_NONE.
+ * Return: the drop reason, or DBLP_MIB_NONE.
  */
 enum dblp_mib_item dblp_rcv_version(struct dblp_sock *dsk, struct dblp_run *run)
 {

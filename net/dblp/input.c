@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets in: from UDP to the connection they belong to, and what they do there.
+ * Receive path: from the UDP socket to the connection, and what is done there.
  *
- * There is one way. What UDP hands on is a train: packets of one sender in one
- * buffer, all of one size but the last. The stack makes them (GRO), or had never
- * parted them (GSO); a packet alone is a train of one. A train stays whole if all
- * of it is for one connection. Packets in it that continue each other, a run, are
- * dealt with at once, and the buffer waits in the queue of their message.
+ * There is one way in. UDP delivers a train: packets of one sender in one
+ * buffer, all of one size but the last, as coalesced by GRO or never segmented
+ * (GSO). A single packet is a train of one. A train stays whole if all of it is
+ * for one connection. Consecutive packets that continue each other, a run, are
+ * processed together, and the buffer is queued with their message.
  *
- * Each of them is a packet by itself all the same: it may be malformed, or be for
- * somebody else. It is either taken as a whole or changes nothing, and whatever is
- * dropped is counted under the name of its reason.
+ * Each packet is still judged by itself, as it may be malformed or be for
+ * another connection. It is either accepted as a whole or changes nothing, and
+ * each drop is counted by its reason.
  *
- *	dblp_rcv()	UDP has queued it, its checksum is right
+ *	dblp_rcv()	UDP has queued the packet and verified its checksum
  *	dblp_rcv_conn()	finds the connection of all packets by their IDs
- *	dblp_sk_rcv()	if a process has the socket, it waits in the backlog
- *	dblp_do_rcv()	with the socket: did the peer send it?
- *	dblp_run_hdr()	headers are copied, if others can write to them, and judged
+ *	dblp_sk_rcv()	adds to the backlog if a process owns the socket
+ *	dblp_do_rcv()	socket locked: checks the source address
+ *	dblp_run_hdr()	checks headers, copied if others can write to them
  *	dblp_rcv_run()	state, data header, the packets that follow, and the tag
- *	dblp_rcv_*()	what packets of this type do
+ *	dblp_rcv_*()	processes packets of one type
  *
- * Buffers may share memory with their sender, who may be a process of this machine:
- * what is judged are bytes that nobody else changes.
+ * Buffers may share memory with their sender, which may be a local process:
+ * only bytes that nobody else can change are checked.
  */
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -59,7 +59,7 @@ static struct dblp_train dblp_train_of(struct sk_buff *skb)
 	};
 }
 
-/* One packet of a train as a packet of its own, in one piece */
+/* Copy one packet of a train to a linear buffer of its own */
 static struct sk_buff *dblp_train_cut(const struct dblp_train *t, u32 i)
 {
 	u32 hdr_len = skb_network_offset(t->skb) * -1;
@@ -86,8 +86,8 @@ static struct sk_buff *dblp_train_cut(const struct dblp_train *t, u32 i)
 }
 
 /*
- * Has what precedes the segment to be elsewhere, as not all of it is among the
- * @have bytes at @p? A zero map is kept where it is, alone and in one piece.
+ * Must the packet be copied to a buffer of its own, as its headers are not all
+ * in the @have bytes at @p? A zero map must be alone in its buffer and linear.
  */
 static bool dblp_run_apart(const struct dblp_run *run, u32 have)
 {
@@ -107,8 +107,8 @@ static bool dblp_run_apart(const struct dblp_run *run, u32 have)
 }
 
 /*
- * Get the header of packet @i of a train, and what precedes its segment. If @apart
- * is set afterwards, that could not all be looked at where it is.
+ * Parse the header of packet @i of a train. Sets @apart if not all that
+ * precedes its segment can be read in place.
  */
 static enum dblp_mib_item dblp_run_hdr(struct dblp_run *run,
 				       struct dblp_train *t,
@@ -136,7 +136,7 @@ static enum dblp_mib_item dblp_run_hdr(struct dblp_run *run,
 		run->p = run->hdr;
 	}
 	err = dblp_get_hdr(&run->h, run->p, run->len);
-	/* A list of versions is the same in all of them */
+	/* The list of versions is the same in all versions */
 	if (err == DBLP_WIRE_VERSION && run->h.type == DBLP_PKT_VERSION)
 		err = dblp_check_len(&run->h, run->len);
 	if (err)
@@ -145,8 +145,8 @@ static enum dblp_mib_item dblp_run_hdr(struct dblp_run *run,
 	return DBLP_MIB_NONE;
 }
 
-/* How many of @most packets from @p on, as far as a window shows them, continue
- * @run, of which @n precede them?
+/* Number of packets from @p on, at most @most and within the window, that
+ * continue @run, of which @n precede them
  */
 static u32 dblp_run_follow(const struct dblp_window *w, const u8 *p,
 			   const struct dblp_run *run, u32 n, u32 most)
@@ -168,7 +168,7 @@ static u32 dblp_run_follow(const struct dblp_window *w, const u8 *p,
 	return i;
 }
 
-/* How many packets from a DATA packet on continue each other */
+/* Number of packets from a DATA packet on that continue each other */
 static u32 dblp_run_scan(struct dblp_window *w, const struct dblp_run *run)
 {
 	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + run->h.ctl_len;
@@ -183,7 +183,7 @@ static u32 dblp_run_scan(struct dblp_window *w, const struct dblp_run *run)
 		if (!more)
 			break;
 	}
-	/* Only the last one can be short, and must be what is left */
+	/* Only the last one can be short, and must end the message */
 	if (n > 1 && dblp_train_len(run->train, run->first + n - 1) !=
 	    hdr_len + min(seg_size, left - (n - 1) * seg_size))
 		n--;
@@ -212,7 +212,7 @@ static enum dblp_wire_error dblp_run_data(struct dblp_run *run,
 	return DBLP_WIRE_OK;
 }
 
-/* A probe has nothing but zeroes behind its frames */
+/* A probe has only zeroes behind its frames */
 static enum dblp_wire_error dblp_run_probe(const struct dblp_run *run,
 					   struct dblp_window *w)
 {
@@ -229,7 +229,7 @@ static enum dblp_wire_error dblp_run_probe(const struct dblp_run *run,
 	return DBLP_WIRE_OK;
 }
 
-/* What can be said of a packet behind its header without doing anything */
+/* Check a packet behind its header, without side effects */
 static enum dblp_wire_error dblp_run_body(struct dblp_run *run,
 					  struct dblp_window *w)
 {
@@ -250,7 +250,7 @@ static bool dblp_pn_is_largest(const struct dblp_sock *dsk, u64 pn)
 	return !s->n || pn > s->r[s->n - 1].last;
 }
 
-/* Nobody will read what comes after close() */
+/* A new message after close() would never be read */
 static bool dblp_unwanted(const struct dblp_sock *dsk,
 			  const struct dblp_data *d)
 {
@@ -258,7 +258,7 @@ static bool dblp_unwanted(const struct dblp_sock *dsk,
 	       !dblp_before(d->msg_id, dsk->rx_next);
 }
 
-/* Returns false if the packets are refused; why they were not kept goes to @why */
+/* Returns false if the packets are refused; @why: why they were not kept */
 static bool dblp_take_data(struct dblp_sock *dsk, struct dblp_run *run,
 			   const struct dblp_frame *meta,
 			   enum dblp_mib_item *why)
@@ -288,7 +288,7 @@ static void dblp_taken(struct dblp_sock *dsk, const struct dblp_run *run)
 		dblp_rx_passed(dsk);
 }
 
-/* Frames are large: packets without them need not have the room */
+/* Not inlined, as frames are large and most packets have none */
 static noinline_for_stack enum dblp_mib_item
 dblp_take_frames(struct dblp_sock *dsk, struct dblp_run *run)
 {
@@ -351,7 +351,7 @@ static int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
 {
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return reason == DBLP_RST_AUTH ? -EKEYREJECTED : -ECONNREFUSED;
-	/* All of its messages have come, and we had nothing more to say */
+	/* All messages of the peer have come, and we have nothing left to send */
 	if (dblp_rx_ended(dsk) && list_empty(&dsk->tx_msgs))
 		return 0;
 	return reason == DBLP_RST_PROTOCOL ? -EPROTO : -ECONNRESET;
@@ -362,12 +362,12 @@ static void dblp_peer_gone(struct dblp_sock *dsk, u32 reason)
 {
 	DBLP_INC_SK_STATS(dsk, dblp_connecting(dsk) ? DBLP_MIB_CONNREFUSED :
 						      DBLP_MIB_CONNRESET);
-	/* Whether all has come shows when nothing waits for its turn */
+	/* Deliver first: dblp_rst_errno() asks whether all messages have come */
 	dblp_work_finish(dsk);
 	dblp_done(dsk, -dblp_rst_errno(dsk, reason));
 }
 
-/* Only who has seen our packets can know these */
+/* Only a receiver of our packets can know these connection IDs */
 static bool dblp_rst_knows(const struct dblp_sock *dsk, u64 echo)
 {
 	if (dsk->state < DBLP_STATE_ESTABLISHED && echo == dsk->cid)
@@ -393,10 +393,10 @@ static enum dblp_mib_item dblp_rcv_rst(struct dblp_sock *dsk,
 }
 
 /**
- * struct dblp_rcv_type - what is done with packets of a type
- * @states: in these, as bits of &enum dblp_state
- * @rcv: returns why they are dropped, or DBLP_MIB_NONE; lowers @n of the run if
- *	that is true of some of them only
+ * struct dblp_rcv_type - how packets of a type are received
+ * @states: bits of &enum dblp_state in which they are accepted
+ * @rcv: returns the drop reason or DBLP_MIB_NONE; lowers @n of the run if this
+ *	applies to some of the packets only
  */
 struct dblp_rcv_type {
 	u8			states;
@@ -407,7 +407,7 @@ struct dblp_rcv_type {
 #define DBLP_IN(state)	BIT(DBLP_STATE_##state)
 #define DBLP_IN_CONN	(DBLP_IN(ESTABLISHED) | DBLP_IN(CLOSING))
 
-/* An INIT is for nobody's connection */
+/* INIT is never for a connection */
 static const struct dblp_rcv_type dblp_rcv_types[__DBLP_PKT_MAX] = {
 	[DBLP_PKT_INIT_ACK]	= { DBLP_IN(INIT_SENT), dblp_rcv_init_ack },
 	[DBLP_PKT_COOKIE_ECHO]	= { DBLP_IN(LISTEN) | DBLP_IN_CONN,
@@ -423,8 +423,8 @@ static const struct dblp_rcv_type dblp_rcv_types[__DBLP_PKT_MAX] = {
 };
 
 /*
- * A packet, and those that continue it. What is wrong behind the header of one that
- * the peer has not made is no concern of ours: the tag has the first word.
+ * Process a packet and those that continue it. The tag decides before errors
+ * behind the header, as those of a forged packet do not matter.
  */
 static enum dblp_mib_item dblp_rcv_run(struct dblp_sock *dsk,
 				       struct dblp_run *run,
@@ -449,7 +449,7 @@ static enum dblp_mib_item dblp_rcv_run(struct dblp_sock *dsk,
 	return why;
 }
 
-/* A packet that could not be looked at in its buffer: as if it had come alone */
+/* Process a packet that cannot be read in place as if it had come alone */
 static enum dblp_mib_item dblp_rcv_apart(struct dblp_sock *dsk,
 					 struct dblp_run *run)
 {
@@ -469,7 +469,7 @@ static enum dblp_mib_item dblp_rcv_apart(struct dblp_sock *dsk,
 	return why;
 }
 
-/* Packets for a socket that may have sent what they answer; consumed */
+/* Process a train whose source address was checked; consumed */
 static void dblp_rcv_train(struct dblp_sock *dsk, struct sk_buff *skb)
 {
 	struct dblp_train t = dblp_train_of(skb);
@@ -490,7 +490,7 @@ static void dblp_rcv_train(struct dblp_sock *dsk, struct sk_buff *skb)
 	consume_skb(skb);
 }
 
-/* Why nothing of a buffer is for a socket, or DBLP_MIB_NONE */
+/* Drop reason for a whole buffer, or DBLP_MIB_NONE */
 static enum dblp_mib_item dblp_rcv_check(const struct dblp_sock *dsk,
 					 const struct sk_buff *skb)
 {
@@ -502,7 +502,7 @@ static enum dblp_mib_item dblp_rcv_check(const struct dblp_sock *dsk,
 	return DBLP_MIB_DROPWRONGPEER;
 }
 
-/* The socket is locked, or owned by the process that works on its backlog */
+/* The socket is locked, or owned by the process that runs its backlog */
 static void dblp_do_rcv(struct dblp_sock *dsk, struct sk_buff *skb)
 {
 	enum dblp_mib_item why = dblp_rcv_check(dsk, skb);
@@ -531,9 +531,9 @@ int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-/* Bytes of packets that may wait while a process has the socket. What a listener
- * gets there becomes a connection that waits to be accepted, of which there may
- * be so many.
+/* Limit of the backlog in bytes. Packets in that of a listener become
+ * connections that wait to be accepted, so it is as many as the accept queue
+ * may have.
  */
 static u32 dblp_backlog_limit(const struct dblp_sock *dsk)
 {
@@ -560,7 +560,7 @@ static void dblp_sk_rcv(struct dblp_sock *dsk, struct sk_buff *skb)
 	bh_unlock_sock(sk);
 }
 
-/* What connections exchange once they are established */
+/* Packet types of established connections */
 static bool dblp_conn_type(u8 first)
 {
 	return first == (DBLP_VERSION << 4 | DBLP_PKT_DATA) ||
@@ -569,8 +569,8 @@ static bool dblp_conn_type(u8 first)
 	       first == (DBLP_VERSION << 4 | DBLP_PKT_PROBE);
 }
 
-/* How many of @n packets from @p on, as far as a window shows them, have headers
- * that established connections exchange, and are for @dcid?
+/* Number of packets from @p on, at most @n and within the window, that are for
+ * @dcid and of types of established connections
  */
 static u32 dblp_conn_same(const struct dblp_window *w, const u8 *p, u32 stride,
 			  u32 n, u64 dcid)
@@ -613,7 +613,7 @@ static struct dblp_sock *dblp_find_conn(struct dblp_endpoint *ep,
 	return dblp_conn_find(ep->net, dcid);
 }
 
-/* Hand a buffer to the connection that all of it is for, if there is one */
+/* Pass a buffer to the connection that all of it is for, if there is one */
 static bool dblp_rcv_conn(struct dblp_endpoint *ep, struct sk_buff *skb)
 {
 	struct dblp_sock *dsk = dblp_find_conn(ep, skb);
@@ -641,8 +641,8 @@ static struct dblp_sock *dblp_find_rst(struct dblp_endpoint *ep,
 }
 
 /*
- * The socket that a packet is for which may come before a connection or after it,
- * with a reference; without one, it is answered, or dropped for what is returned.
+ * Find the socket, with a reference, for a packet outside a connection. If
+ * there is none, answer the packet or return the drop reason.
  */
 static enum dblp_mib_item dblp_find_other(struct dblp_endpoint *ep,
 					  const struct dblp_run *run,
@@ -666,7 +666,7 @@ static enum dblp_mib_item dblp_find_other(struct dblp_endpoint *ep,
 		*dsk = dblp_conn_find(ep->net, run->h.dcid);
 		return *dsk ? DBLP_MIB_NONE :
 			      dblp_handshake_echo(ep, run, dsk);
-	/* Only these say that the peer takes the connection for alive */
+	/* Only these imply connection state at the peer: answer with a RST */
 	case DBLP_PKT_DATA:
 	case DBLP_PKT_CTRL:
 		dblp_rst_stranger(ep, run);
@@ -675,7 +675,7 @@ static enum dblp_mib_item dblp_find_other(struct dblp_endpoint *ep,
 	return *dsk ? DBLP_MIB_NONE : DBLP_MIB_DROPUNKNOWNCONN;
 }
 
-/* A packet alone, in one piece, of no established connection; consumed */
+/* A linear packet alone that is of no established connection; consumed */
 static void dblp_rcv_other(struct dblp_endpoint *ep, struct sk_buff *skb)
 {
 	struct dblp_train t = dblp_train_of(skb);
@@ -699,7 +699,7 @@ static void dblp_rcv_other(struct dblp_endpoint *ep, struct sk_buff *skb)
 	kfree_skb(skb);
 }
 
-/* Packets that go different ways, or are in pieces: each by itself; consumed */
+/* Receive a train for several connections, or a nonlinear packet; consumed */
 static void dblp_rcv_each(struct dblp_endpoint *ep, struct sk_buff *skb)
 {
 	struct dblp_train t = dblp_train_of(skb);
@@ -716,8 +716,8 @@ static void dblp_rcv_each(struct dblp_endpoint *ep, struct sk_buff *skb)
 	consume_skb(skb);
 }
 
-/* Other buffers have a size for the parts of one packet, as those that a virtual
- * machine leaves to the stack to be fragmented
+/* In other GSO buffers the size is that of the parts of one packet, such as
+ * those of virtual machines that leave fragmentation to the stack
  */
 static bool dblp_is_train(const struct sk_buff *skb)
 {
@@ -725,7 +725,7 @@ static bool dblp_is_train(const struct sk_buff *skb)
 	       skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4;
 }
 
-/* Said once, of all packets in a buffer */
+/* Set what all packets in a buffer have in common */
 static void dblp_rcv_cb(struct sk_buff *skb)
 {
 	struct dblp_skb_cb *cb = DBLP_SKB_CB(skb);
@@ -741,7 +741,7 @@ static void dblp_rcv_cb(struct sk_buff *skb)
 	}
 }
 
-/* What has come in at an endpoint: a packet, or a train of them; consumed */
+/* Receive a packet or a train from an endpoint; consumed */
 static void dblp_rcv(struct dblp_endpoint *ep, struct sk_buff *skb)
 {
 	dblp_rcv_cb(skb);
@@ -754,9 +754,9 @@ static void dblp_rcv(struct dblp_endpoint *ep, struct sk_buff *skb)
 }
 
 /*
- * An ICMP error for a packet of a connection. "Port unreachable" says that nobody
- * has the peer's port any more. A connection cannot survive that, as its peer's end
- * lives in that UDP socket.
+ * Process an ICMP error for a packet of a connection. "Port unreachable" means
+ * that the UDP socket of the peer is gone, and its end of the connection with
+ * it.
  */
 static void dblp_rcv_err(struct dblp_sock *dsk, int err)
 {

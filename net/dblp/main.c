@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The module: its protocol, its namespaces, how it comes and goes.
+ * The module: init and exit, the protocol, network namespaces.
  */
 #define pr_fmt(fmt) "dblp: " fmt
 
@@ -19,7 +19,7 @@ static DEFINE_PER_CPU(int, dblp_memory_per_cpu_fw_alloc);
 static struct percpu_counter dblp_sockets_allocated;
 static unsigned long dblp_memory_pressure;
 static long dblp_sysctl_mem[3] __read_mostly;
-/* That a socket may have under pressure; the core wants to know no more of it */
+/* What a socket may have even under memory pressure */
 static int dblp_mem_least = DBLP_WINDOW_MIN;
 
 static void dblp_enter_memory_pressure(struct sock *sk)
@@ -57,7 +57,7 @@ static int dblp_create(struct net *net, struct socket *sock, int protocol,
 	sk = dblp_sock_alloc(net, &dblp_prot, GFP_KERNEL, kern);
 	if (!sk)
 		return -ENOBUFS;
-	/* It may say by which device, with which mark and priority */
+	/* The program may set device, mark and priority */
 	err = kern ? 0 : BPF_CGROUP_RUN_PROG_INET_SOCK(sk);
 	if (!err)
 		err = dblp_sock_number(dblp_sk(sk), GFP_KERNEL);
@@ -125,7 +125,7 @@ static struct pernet_operations dblp_net_ops = {
 	.size	= sizeof(struct dblp_net),
 };
 
-/* As TCP and SCTP do: an eighth of memory, and pressure below that */
+/* As TCP and SCTP: memory pressure begins at an eighth of memory */
 static void __init dblp_mem_init(void)
 {
 	unsigned long limit = max(nr_free_buffer_pages() / 8, 128UL);
@@ -198,7 +198,7 @@ static void __exit dblp_exit(void)
 	unregister_pernet_subsys(&dblp_net_ops);
 	dblp_endpoints_exit();
 	percpu_counter_destroy(&dblp_sockets_allocated);
-	/* Sockets are freed by RCU callbacks that are ours */
+	/* Sockets are freed by RCU callbacks of this module */
 	rcu_barrier();
 }
 
@@ -208,6 +208,6 @@ module_exit(dblp_exit);
 MODULE_DESCRIPTION("AF_DBLP: messages with a loss budget, over UDP");
 MODULE_AUTHOR("The AF_DBLP developers");
 MODULE_LICENSE("GPL");
-/* That of dkms.conf: see doctor.sh */
+/* The same as in dkms.conf: see doctor.sh */
 MODULE_VERSION("0.1.0");
 MODULE_ALIAS_NETPROTO(PF_DBLP);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a network namespace has: its counters, the tables in which packets find
- * connections and netlink finds sockets, and net.dblp.*. The tracepoints are made here.
+ * State of a network namespace: counters, the tables of connections and
+ * sockets, and the sysctls net.dblp.*. The tracepoints are created here.
  */
 #include <linux/sysctl.h>
 #include <net/net_namespace.h>
@@ -28,7 +28,7 @@ static const struct rhashtable_params dblp_peers_params = {
 	.automatic_shrinking	= true,
 };
 
-/** dblp_pernet() - what a namespace has for us */
+/** dblp_pernet() - the state that we keep for a namespace */
 struct dblp_net *dblp_pernet(struct net *net)
 {
 	return net_generic(net, dblp_net_id);
@@ -54,7 +54,7 @@ struct dblp_mib __percpu *dblp_mib_alloc(void)
 /**
  * dblp_mib_sum() - value of one counter
  * @mib: the counters of a namespace
- * @item: which
+ * @item: the counter
  *
  * Return: the sum over all CPUs, without stopping them.
  */
@@ -78,10 +78,10 @@ u64 dblp_mib_sum(struct dblp_mib __percpu *mib, enum dblp_mib_item item)
 }
 
 /**
- * dblp_count_drops() - packets are not wanted
+ * dblp_count_drops() - count and trace dropped packets
  * @net: namespace
  * @dsk: socket they were for, NULL if that is not known
- * @why: counter
+ * @why: drop reason
  * @n: number of packets
  */
 void dblp_count_drops(struct net *net, const struct dblp_sock *dsk,
@@ -118,7 +118,7 @@ void dblp_conns_exit(struct dblp_net *dn)
 }
 
 /**
- * dblp_conn_find() - connection by the ID that its packets are sent to
+ * dblp_conn_find() - find a connection by our connection ID
  * @net: namespace
  * @cid: our connection ID
  *
@@ -138,9 +138,9 @@ struct dblp_sock *dblp_conn_find(struct net *net, u64 cid)
 }
 
 /**
- * dblp_conn_find_peer() - connection by its other end
+ * dblp_conn_find_peer() - find a connection by its peer
  * @net: namespace
- * @key: connection ID and address of the other end
+ * @key: connection ID and address of the peer
  *
  * Return: the connection with a reference, or NULL.
  */
@@ -159,7 +159,7 @@ struct dblp_sock *dblp_conn_find_peer(struct net *net,
 }
 
 /**
- * dblp_conn_hash() - let packets find a connection
+ * dblp_conn_hash() - enter a connection in the tables, for received packets
  * @dsk: socket with its connection ID set
  *
  * A client is in @peers only once it knows its peer's connection ID: it calls
@@ -191,7 +191,7 @@ int dblp_conn_hash(struct dblp_sock *dsk)
 	return err;
 }
 
-/** dblp_conn_unhash_peer() - the other end has no connection ID any more */
+/** dblp_conn_unhash_peer() - remove a connection from @peers */
 void dblp_conn_unhash_peer(struct dblp_sock *dsk)
 {
 	struct dblp_net *dn = dsk->dn;
@@ -203,7 +203,7 @@ void dblp_conn_unhash_peer(struct dblp_sock *dsk)
 	dsk->peer_hashed = false;
 }
 
-/** dblp_conn_unhash() - no packet finds a connection any more */
+/** dblp_conn_unhash() - remove a connection from @conns and @peers */
 void dblp_conn_unhash(struct dblp_sock *dsk)
 {
 	struct dblp_net *dn = dsk->dn;
@@ -217,7 +217,7 @@ void dblp_conn_unhash(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_sock_number() - give a new socket its number
+ * dblp_sock_number() - allocate the number of a new socket
  * @dsk: socket
  * @gfp: how to allocate
  *
@@ -236,7 +236,7 @@ int dblp_sock_number(struct dblp_sock *dsk, gfp_t gfp)
 	return 0;
 }
 
-/** dblp_sock_unnumber() - nobody reaches the socket by its number any more */
+/** dblp_sock_unnumber() - free the number of a socket */
 void dblp_sock_unnumber(struct dblp_sock *dsk)
 {
 	struct dblp_net *dn = dsk->dn;
@@ -269,7 +269,7 @@ struct dblp_sock *dblp_sock_next(struct net *net, u32 *id)
 }
 
 /**
- * dblp_sock_by_id() - socket by number
+ * dblp_sock_by_id() - find a socket by number
  * @net: namespace
  * @id: number
  *
@@ -294,14 +294,14 @@ u32 dblp_sock_generation(struct net *net)
 	return atomic_read(&dblp_pernet(net)->generation);
 }
 
-/* How much memory sockets may have. What they do with it is set by netlink: config.c */
+/* Sysctls of socket memory. Netlink sets all else, see config.c */
 
-/* With less a window would not hold a message; with more an int would not do */
+/* Below, a window cannot hold a message; above, an int overflows */
 static int dblp_buffer_min = DBLP_WINDOW_MIN;
 static int dblp_buffer_max = 1 << 30;
 
-/* Where each is in struct dblp_net, until that is known. The first namespace has
- * the last one, too; the others end before it
+/* @data is an offset in struct dblp_net until dblp_sysctl_init(). Only init_net
+ * has the last entry, whose data are global
  */
 static const struct ctl_table dblp_sysctls[] = {
 	{
@@ -346,9 +346,9 @@ static const struct ctl_table dblp_sysctls[] = {
 #define DBLP_SYSCTLS	(ARRAY_SIZE(dblp_sysctls) - 1)
 
 /**
- * dblp_sysctl_init() - what a new namespace begins with, and who may change it
+ * dblp_sysctl_init() - set the defaults of a namespace and register its sysctls
  * @net: namespace
- * @dn: what it has of ours
+ * @dn: our state of it
  * @mem: the limits of the protocol's memory, in pages
  *
  * Return: 0 or -ENOMEM.
@@ -369,7 +369,7 @@ int dblp_sysctl_init(struct net *net, struct dblp_net *dn, long *mem)
 	for (i = 0; i < DBLP_SYSCTLS - 1; i++)
 		table[i].data = (void *)dn + (unsigned long)table[i].data;
 	table[i].data = mem;
-	/* Which also ends the table, for older kernels */
+	/* The zeroed entry also ends the table, for older kernels */
 	if (n == i)
 		memset(&table[i], 0, sizeof(table[i]));
 	dn->sysctl_table = table;
@@ -380,7 +380,7 @@ int dblp_sysctl_init(struct net *net, struct dblp_net *dn, long *mem)
 	return -ENOMEM;
 }
 
-/** dblp_sysctl_exit() - a namespace goes */
+/** dblp_sysctl_exit() - unregister the sysctls of a namespace */
 void dblp_sysctl_exit(struct dblp_net *dn)
 {
 	if (!dn->sysctl)

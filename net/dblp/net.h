@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What sockets stand on: limits and times, namespaces, endpoints and paths.
+ * Limits and times, namespaces, endpoints and paths.
  */
 #ifndef _NET_DBLP_NET_H
 #define _NET_DBLP_NET_H
@@ -29,49 +29,49 @@ struct dblp_sock;
 enum dblp_limits {
 	/* Credit that a message uses besides its bytes: see FLOW */
 	DBLP_MSG_COST		= 1024,
-	/* Messages that may be open at once in one direction */
+	/* Messages that may be open at once in each direction */
 	DBLP_MSG_WINDOW		= 4096,
-	/* Closed messages whose report nobody fetched: then ENOBUFS */
+	/* Closed messages with a report that was not read: then ENOBUFS */
 	DBLP_NOTIFY_MAX		= 4096,
 	/* Message bytes: default receive window and send buffer */
 	DBLP_WINDOW_DEFAULT	= 32 << 20,
 	DBLP_WINDOW_MIN		= 4096,
-	/* A data packet in every so many is acknowledged, */
+	/* One ACK for so many data packets, */
 	DBLP_ACK_EVERY		= 2,
-	/* but of those that come fast, one in so many, */
+	/* but for so many if they come fast, */
 	DBLP_ACK_EVERY_FAST	= 64,
-	/* after so many from the start of the connection */
+	/* after so many packets of the connection */
 	DBLP_ACK_QUICKLY	= 128,
-	/* Bytes of CLOSE frames that a packet repeats, before the ACK */
+	/* Bytes of CLOSE frames that a packet repeats before the ACK */
 	DBLP_CLOSES_AGAIN	= 256,
 	/*
-	 * What is sent in answer, besides window and pacer, is at most so many
-	 * times what came; and of that, no more is remembered: it goes at once, as
-	 * the largest train does. An ACK can always say what came last
+	 * Answers that bypass window and pacer: at most so many times the bytes
+	 * received, up to the size of the largest train. An ACK of the latest
+	 * packets is always possible
 	 */
 	DBLP_ANSWER_TIMES	= 3,
 	DBLP_ANSWER_MAX		= 65536,
 	DBLP_ANSWER_MIN		= 64,
-	/* Messages of those that something concerns that are attended to at once */
+	/* Messages that are processed in one step of deferred work */
 	DBLP_STEPS		= 32,
 	/* Packets in flight that a probe looks at for a segment to repeat */
 	DBLP_PROBE_LOOK		= 64,
-	/* Packets of a probe: RFC 9002 section 6.2.4, and one of control frames */
+	/* Packets of a probe: two, RFC 9002 section 6.2.4, and a CTRL packet */
 	DBLP_PROBE_PKTS		= 3,
-	/* Bytes of a probe that are left for CLOSE frames, marks and an ACK */
-	DBLP_NEWS_ROOM		= DBLP_CLOSES_AGAIN + 64,
+	/* Bytes of a probe that are left for dblp_put_ack_frames() */
+	DBLP_ACK_FRAMES_ROOM	= DBLP_CLOSES_AGAIN + 64,
 	DBLP_SENT_RING_MIN	= 8,
 	DBLP_SENT_RING_MAX	= 1 << 16,
-	/* Bytes that may wait for who has a socket, besides its receive buffer */
+	/* Bytes of the backlog besides the receive buffer */
 	DBLP_BACKLOG_MAX	= 1 << 20,
 	/* DSCP EF: a CLOSE must overtake the data it makes useless */
 	DBLP_CTL_TOS		= 0xb8,
-	/* What routers make of that, for the queues of this machine */
+	/* The priority for that DSCP, for queues of this machine */
 	DBLP_CTL_PRIORITY	= TC_PRIO_INTERACTIVE,
-	/* Resets to strangers of one source, of which so many are told apart */
+	/* Stateless RSTs per source, and hash buckets of sources */
 	DBLP_RST_PER_SECOND	= 1000,
 	DBLP_RST_QUOTAS		= 256,
-	/* Of each kind: who listens, here or elsewhere, slows nobody */
+	/* Of each kind, so that listeners to events slow nothing down */
 	DBLP_EVENTS_PER_SECOND	= 1000,
 	DBLP_USER_TIMEOUT_MS	= 30000,
 	DBLP_USER_TIMEOUT_MIN_MS = 1,
@@ -80,34 +80,34 @@ enum dblp_limits {
 	DBLP_KEEPALIVE_MIN_MS	= 10,
 	DBLP_KEEPALIVE_MAX_MS	= 86400000,
 	DBLP_FAREWELL_MS	= 5000,
-	/* Connections that nobody has any more, in a namespace */
+	/* Orphans in a namespace */
 	DBLP_ORPHANS_MAX	= 16384,
 	DBLP_COOKIE_LIFE_MS	= 5000,
 	DBLP_ELEMENT_MAX	= 256,
 	DBLP_MTU_MAX		= 64000,
 };
 
-/* No memory for what is sent is an error, and nobody is killed */
+/* For sending: fail rather than invoke the OOM killer */
 #define DBLP_GFP_SEND	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 #define DBLP_ACK_DELAY_NS	(1 * NSEC_PER_MSEC)
-/* ACKs closer to each other than this would tell the sender nothing new */
+/* ACKs at shorter intervals would tell the sender nothing new */
 #define DBLP_ACK_SPACE_NS	(100 * NSEC_PER_USEC)
-/* Handshake packets are repeated after this, doubling, then by dblp_backoff() */
+/* Handshake packets are repeated after this, doubled, then dblp_backoff() */
 #define DBLP_HANDSHAKE_MIN_NS	(20 * NSEC_PER_MSEC)
 #define DBLP_HANDSHAKE_MAX_NS	(250 * NSEC_PER_MSEC)
-/* A peer that owes us something and is silent is asked after this */
+/* Probe interval with nothing in flight while the peer owes an answer */
 #define DBLP_PERSIST_NS		(500 * NSEC_PER_MSEC)
 #define DBLP_DEADLINE_MAX	3600000000U	/* microseconds */
-/* When there is no memory or no route, try again after this, or dblp_backoff() */
+/* Without memory or route, try again after this, then dblp_backoff() */
 #define DBLP_RETRY_NS		(10 * NSEC_PER_MSEC)
-/* How far pacing may run ahead: hides the timer's latency */
+/* How far pacing may run ahead, to hide the latency of the timer */
 #define DBLP_PACE_AHEAD_NS	(100 * NSEC_PER_USEC)
 
 /**
- * struct dblp_rate - how often something happened in a second
+ * struct dblp_rate - number of events in a second
  * @since: jiffies when the second began
- * @count: so many times in it
+ * @count: events since then
  */
 struct dblp_rate {
 	u32	since;
@@ -115,12 +115,12 @@ struct dblp_rate {
 };
 
 /**
- * dblp_rate_count() - it happens once more
- * @r: how often it did; from any context, races lose a few counts
- * @most: how often it may in a second
+ * dblp_rate_count() - count an event
+ * @r: counter; used in any context, races lose a few counts
+ * @most: events allowed in a second
  *
- * Return: how often it had in this second; @most the first time it is too often,
- * and more from then on.
+ * Return: events in this second before this one; @most for the first event that
+ * exceeds the limit, and more from then on.
  */
 static inline u32 dblp_rate_count(struct dblp_rate *r, u32 most)
 {
@@ -136,26 +136,26 @@ static inline u32 dblp_rate_count(struct dblp_rate *r, u32 most)
 }
 
 /**
- * struct dblp_net - what a network namespace has
- * @conns: connections by the connection ID their packets are sent to
- * @peers: connections by the connection ID of their other end
+ * struct dblp_net - state of a network namespace
+ * @conns: connections by our connection ID
+ * @peers: connections by the connection ID and address of the peer
  * @socks: all sockets by number
- * @next_id: where the search for a free number begins; under the lock of @socks
+ * @next_id: start of the search for a free number; under the lock of @socks
  * @generation: changes with @socks, for consistent dumps
- * @cookie_key: nobody else can make cookies
- * @spent: cookies that may not be used again, see handshake.c; NULL until somebody
- *	listens, and does not change then
- * @rst: resets sent to strangers, by a hash of whose packets they answer
- * @events: those that were told, of each kind
+ * @cookie_key: key of the MAC of cookies
+ * @spent: cookies that were used, see handshake.c; NULL until the first socket
+ *	listens, then fixed
+ * @rst: rates of stateless RSTs, by a hash of the source that they answer
+ * @events: rates of netlink events, by kind
  * @endpoints: number of endpoints alive
- * @config: what operators set
- * @orphans: connections that their user has closed, see conn.c
- * @sysctl_rmem_default: SO_RCVBUF that a socket begins with
- * @sysctl_wmem_default: SO_SNDBUF that a socket begins with
- * @sysctl_max_orphans: that @orphans may be at most
- * @sysctl: these, for whoever may change them
- * @sysctl_table: freed when @sysctl goes
- * @shared: endpoints that SO_REUSEADDR lets others join
+ * @config: configuration by netlink
+ * @orphans: number of connections that their user has closed, see conn.c
+ * @sysctl_rmem_default: initial SO_RCVBUF of sockets
+ * @sysctl_wmem_default: initial SO_SNDBUF of sockets
+ * @sysctl_max_orphans: limit of @orphans
+ * @sysctl: registration of the sysctls
+ * @sysctl_table: their table, freed after @sysctl
+ * @shared: endpoints that other sockets may join with SO_REUSEADDR
  * @shared_lock: protects @shared
  * @mib: counters
  */
@@ -185,12 +185,12 @@ struct dblp_net {
 struct dblp_endpoint;
 
 /**
- * struct dblp_endpoint_ops - what is done with that which comes in at an endpoint
+ * struct dblp_endpoint_ops - receivers of an endpoint's packets and errors
  * @rcv: a packet behind its UDP header, whose checksum is right, or a train of
  *	packets; consumes it. In softirq context, under RCU
  * @err: a genuine ICMP error for a packet that the connection has sent:
- *	ECONNREFUSED or EMSGSIZE. In softirq context, under bh_lock_sock(), with a
- *	reference; a process may own the socket
+ *	ECONNREFUSED or EMSGSIZE. In softirq context, under bh_lock_sock(),
+ *	with a reference; a process may own the socket
  */
 struct dblp_endpoint_ops {
 	void	(*rcv)(struct dblp_endpoint *ep, struct sk_buff *skb);
@@ -201,16 +201,16 @@ struct dblp_endpoint_ops {
  * struct dblp_endpoint - a bound UDP socket
  * @refs: sockets that use it
  * @sock: the UDP socket
- * @listener: who accepts connections here; written under the listener's lock,
- *	read under RCU
+ * @listener: socket that accepts connections here; written under its lock, read
+ *	under RCU
  * @net: its namespace
- * @ops: who takes what comes in
- * @shared: in the list of the namespace, if others may join
- * @addr: then: as it was bound
- * @ifindex: then: interface it was bound to, 0 for none
- * @uid: then: the user who bound it
- * @receiving: connections here that are amid a message from their peer
- * @release: in the list of those whose @sock is to be released
+ * @ops: operations for received packets and errors
+ * @shared: in @shared of the namespace, if others may join
+ * @addr: if shared: address as bound
+ * @ifindex: if shared: interface it was bound to, 0 for none
+ * @uid: if shared: user who bound it
+ * @receiving: number of connections with a message partly received
+ * @release: in the list of endpoints to be released
  * @rcu: frees it
  */
 struct dblp_endpoint {
@@ -229,15 +229,15 @@ struct dblp_endpoint {
 };
 
 /**
- * struct dblp_path - where packets go
+ * struct dblp_path - path to a peer
  * @fl: route key; also the addresses in the IP header
  * @gateway: next hop of that route, as IPv6 address or IPv4-mapped
  * @ifindex: interface it goes through
- * @cookie: of the cached route
- * @mtu: larger packets are fragmented, 0 if the route's MTU is all that counts
+ * @cookie: validates the cached route
+ * @mtu: larger packets are fragmented, 0 if only the route's MTU counts
  * @family: AF_INET or AF_INET6
- * @sport: UDP ports
- * @dport: UDP ports
+ * @sport: our UDP port
+ * @dport: UDP port of the peer
  */
 struct dblp_path {
 	struct flowi	fl;
@@ -251,8 +251,8 @@ struct dblp_path {
 };
 
 /**
- * struct dblp_peer_key - how a reset finds its connection
- * @cid: connection ID of the other end
+ * struct dblp_peer_key - key of a connection for RST and ICMP errors
+ * @cid: connection ID of the peer
  * @addr: its address
  * @port: its port
  * @pad: 0
@@ -264,7 +264,7 @@ struct dblp_peer_key {
 	u8		pad[6];
 };
 
-/* net.c: what a namespace has */
+/* net.c: state of a namespace */
 extern unsigned int dblp_net_id;
 
 struct dblp_net *dblp_pernet(struct net *net);
@@ -304,7 +304,7 @@ struct dblp_endpoint *dblp_endpoint_join(struct dblp_sock *dsk,
 void dblp_endpoint_share(struct dblp_sock *dsk);
 int dblp_endpoint_listen(struct dblp_sock *dsk);
 
-/* path.c: routes, IP headers, the MTU, what changes there */
+/* path.c: routes, IP headers, path MTU, ECN */
 struct dst_entry *dblp_route(struct net *net, struct dblp_path *path);
 struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp);
 int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is sent, and when: control frames first, then segments as congestion control,
- * the pacer and the peer's credit allow. packet.c makes packets of them.
+ * The send loop: control frames first, then segments as congestion control, the
+ * pacer and the peer's credit allow. packet.c builds the packets.
  */
 #include <linux/udp.h>
 
 #include "dblp.h"
 
-/* Packets of @size bytes that the window and the pacer let go now, at least 1 */
+/* Number of packets of @size bytes that cwnd and pacer allow now, at least 1 */
 static u32 dblp_burst(const struct dblp_sock *dsk, u32 size, u64 now)
 {
 	u64 window = dsk->cc.cwnd - min(dsk->cc.cwnd, dsk->sent.inflight), n;
@@ -22,9 +22,9 @@ static u32 dblp_burst(const struct dblp_sock *dsk, u32 size, u64 now)
 }
 
 /*
- * How many packets the stack takes at once: all of them together are one UDP
- * datagram to it. It does that for packets that need no fragmentation, and
- * sees to devices that do not know of it.
+ * Most packets in a train, which is one UDP datagram to the stack (GSO).
+ * Packets of a train must not need fragmentation. The stack segments trains for
+ * devices that cannot.
  */
 static u32 dblp_train_max(const struct dst_entry *dst, u32 size, u32 mss)
 {
@@ -37,7 +37,7 @@ static u32 dblp_train_max(const struct dst_entry *dst, u32 size, u32 mss)
 		     READ_ONCE(dev->gso_max_segs));
 }
 
-/* How many segments may go at once, beginning with the next unsent one */
+/* Number of segments to send at once, from the next unsent one on */
 static u32 dblp_train_len(struct dblp_sock *dsk, const struct dblp_out *out)
 {
 	u32 size = out->msg->room + out->msg->seg_size;
@@ -50,7 +50,7 @@ static u32 dblp_train_len(struct dblp_sock *dsk, const struct dblp_out *out)
 	return n;
 }
 
-/* May a full packet go now? If not for the pacer, its timer is set */
+/* May a full packet be sent now? If not for the pacer, sets its deadline */
 static bool dblp_may_send(struct dblp_sock *dsk, u32 mss, u64 now)
 {
 	if (dsk->sent.inflight && dsk->sent.inflight + mss > dsk->cc.cwnd)
@@ -72,7 +72,7 @@ static bool dblp_push_ctl(struct dblp_sock *dsk, struct dblp_out *out)
 	return true;
 }
 
-/* What is measured from here on shows what the application sends, not the path */
+/* Rate samples until all of this is delivered are application-limited */
 static void dblp_note_idle(struct dblp_sock *dsk)
 {
 	struct dblp_sent *sent = &dsk->sent;
@@ -96,7 +96,7 @@ static bool dblp_push_data(struct dblp_sock *dsk, struct dblp_out *out)
 	return true;
 }
 
-/* Somebody who waits for credit says so, lest an update lost hold him for ever */
+/* Out of credit: queue a PING so that a lost FLOW cannot stall us */
 static void dblp_tell_blocked(struct dblp_sock *dsk)
 {
 	if (dsk->blocked || !dblp_tx_blocked(dsk))
@@ -106,15 +106,15 @@ static void dblp_tell_blocked(struct dblp_sock *dsk)
 }
 
 /*
- * With nothing in flight, a message can still wait for the peer: for credit,
- * for its CLOSE, for its loss map. A peer that is gone would never say so.
+ * With nothing in flight, a message can still wait for credit, its CLOSE or its
+ * loss map. Only probes show that the peer is gone.
  */
 static bool dblp_awaits_peer(const struct dblp_sock *dsk)
 {
 	return !list_empty(&dsk->tx_msgs) && !dsk->pace_at;
 }
 
-/* How long nothing was heard when the last packet was sent */
+/* Time for which the peer was silent when the last packet was sent */
 static u64 dblp_silence(const struct dblp_sock *dsk)
 {
 	u64 heard = dblp_last_heard(dsk);
@@ -139,14 +139,14 @@ static void dblp_set_pto(struct dblp_sock *dsk)
 	}
 	pto = dblp_pto(&dsk->rtt, DBLP_ACK_DELAY_NS, dsk->pto_count,
 		       dblp_silence(dsk));
-	/* The last one ends with the user timeout */
+	/* The last probe timeout expires with the user timeout */
 	dsk->pto_at = min(dsk->last_sent + pto, end);
 }
 
 /*
- * There is no memory, or no route: try again, and give up when that has gone
- * on for as long as a silent peer would be borne. With packets in flight, as many
- * as the ring can hold perhaps, an ACK or the probe timeout is when to try again.
+ * No memory, room in the ring, or route: try again, and give up after the same
+ * time as with a silent peer. With packets in flight, the next ACK or probe
+ * timeout is the next attempt.
  */
 static void dblp_retry(struct dblp_sock *dsk, u64 now)
 {
@@ -170,8 +170,8 @@ static void dblp_retry(struct dblp_sock *dsk, u64 now)
 }
 
 /*
- * Most packets that come, and most messages that are read, leave nothing to be
- * sent. A probe of the path's size goes only while others are in flight.
+ * Usually there is nothing to send after a packet came or a message was read.
+ * PMTU probes are sent only while other packets are in flight.
  */
 static bool dblp_has_work(const struct dblp_sock *dsk)
 {
@@ -180,7 +180,7 @@ static bool dblp_has_work(const struct dblp_sock *dsk)
 	       (dsk->sent.inflight && !dblp_pmtu_known(&dsk->pmtu));
 }
 
-/* Returns false if there is no memory for it, or no route */
+/* Returns false if there is no memory or no route */
 static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 {
 	struct dblp_out out = { .now = now };
@@ -203,8 +203,8 @@ static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 }
 
 /*
- * Acknowledge now, or say when. Each ACK costs both ends as much as several packets
- * do, so the faster these come, the more an ACK has to tell.
+ * Send an ACK now or set its deadline. An ACK costs both ends as much as
+ * several packets, so one acknowledges more packets the faster these come.
  */
 static void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now)
 {
@@ -223,19 +223,19 @@ static void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now)
 }
 
 /*
- * What many messages wait for at once is done in steps.
+ * Work on many messages at once is deferred and done in steps.
  *
- * A packet that lets one message be read lets all be read that wait behind it, one
- * that changes the cap changes what is sent of each message, and a moment can be
- * the deadline of all. There may be thousands of them. So whoever finds that out
- * only notes what is to be done. dblp_work() does some of it, when packets come and from
- * the timer. That goes on when as much time has passed again: in between come packets
- * of others, who waits for the socket, and processes.
+ * A packet that completes one message may deliver all that wait for it, a new
+ * cap changes what is sent of each message, and many may have one deadline.
+ * There may be thousands of them, so the work is only noted where it arises,
+ * and dblp_work() does some of it when packets come and from the timer. It
+ * continues after a pause as long as it took, in which other connections,
+ * waiters for the socket and processes can run.
  *
- * Nothing is looked at twice for one reason, and what was noted last comes last.
+ * Messages are processed in order, and none twice for one reason.
  */
 
-/* @work_at is in the past: it is set anew */
+/* Called when @work_at has passed; the steps set it again if work remains */
 static void dblp_work(struct dblp_sock *dsk, u64 now)
 {
 	dsk->work_at = 0;
@@ -246,10 +246,10 @@ static void dblp_work(struct dblp_sock *dsk, u64 now)
 }
 
 /**
- * dblp_push() - send everything that may go now, and set the timer
+ * dblp_push() - send all that may be sent now, and set the timer
  * @dsk: socket
  *
- * Call dblp_flush() instead, which sees to the end of the connection, too.
+ * Call dblp_flush() instead, which also ends the connection if it must end.
  */
 void dblp_push(struct dblp_sock *dsk)
 {
@@ -275,8 +275,8 @@ void dblp_push(struct dblp_sock *dsk)
 }
 
 /*
- * A segment of a packet in flight. There may be thousands without one that is
- * needed: a probe is not worth to look at all of them.
+ * Find a segment of a packet in flight that is still needed. Thousands may
+ * carry none, so the search is bounded.
  */
 static struct dblp_tx_msg *dblp_inflight_seg(struct dblp_sock *dsk, u64 *from,
 					     u32 *seg)
@@ -299,7 +299,7 @@ static struct dblp_tx_msg *dblp_inflight_seg(struct dblp_sock *dsk, u64 *from,
 	return NULL;
 }
 
-/* Send one segment as a probe: a new one, or that of a packet in flight */
+/* Probe with one segment: a new one, or one of a packet in flight */
 static bool dblp_probe_seg(struct dblp_sock *dsk, struct dblp_out *out,
 			   u64 *from)
 {
@@ -313,14 +313,14 @@ static bool dblp_probe_seg(struct dblp_sock *dsk, struct dblp_out *out,
 }
 
 /**
- * dblp_probe() - the probe timeout expired: make the peer acknowledge something
+ * dblp_probe() - probe timeout: send packets that elicit an ACK
  * @dsk: socket
  * @now: the time
  *
- * RFC 9002 section 6.2.4: two packets, whatever the congestion window says: with
- * data if there is any, and one besides with control frames that were not
- * acknowledged; a PING if there is neither. Of control frames there may be more
- * than that holds: the others wait for the next one, or for an answer.
+ * RFC 9002 section 6.2.4: two packets regardless of cwnd, with data if there is
+ * any, and one more with control frames that are not acknowledged; a PING if
+ * there is neither. Control frames that do not fit wait for the next probe or
+ * an ACK.
  */
 void dblp_probe(struct dblp_sock *dsk, u64 now)
 {
@@ -328,7 +328,7 @@ void dblp_probe(struct dblp_sock *dsk, u64 now)
 	struct dblp_out out = { .now = now };
 
 	sock_owned_by_me(&dsk->sk);
-	/* A failed attempt counts too, else the next were due at once */
+	/* A failed attempt counts too, or the next would be due at once */
 	dsk->last_sent = now;
 	out.mss = dblp_mss(dsk, &out.dst);
 	if (!out.dst)
@@ -339,7 +339,7 @@ void dblp_probe(struct dblp_sock *dsk, u64 now)
 		dblp_probe_seg(dsk, &out, &from);
 	if (dsk->sent.next == next && !dblp_ctl_owed(dsk))
 		dblp_ctl_add(dsk, DBLP_FRAME_PING);
-	/* In turn, as the CLOSE frames alone may be more than fit */
+	/* Ranks alternate, as the CLOSE frames alone may be more than fit */
 	if (!dblp_ctl_owed(dsk) ||
 	    !dblp_send_ctl(dsk, &out, dsk->pto_count & 1))
 		return;

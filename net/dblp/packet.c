@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets that go out: each is made here, noted, and handed to IP.
+ * Packets are built here, recorded as sent, and passed to IP.
  *
- * A buffer has one packet, or a train of them: to the stack that is one large
- * datagram, until a device, or the stack on its behalf, cuts it up. dblp_commit()
- * alone enters packets among those sent. ACK, RST and the packets of the handshake
- * are not acknowledged and have no number: they are never among them.
+ * A buffer has one packet or a train: one large UDP datagram, which the device,
+ * or the stack on its behalf, segments (GSO). Only dblp_commit() enters packets
+ * in the sent ring. ACK, RST and handshake packets bypass it: they have no
+ * number and are not acknowledged.
  */
 #include <linux/udp.h>
 #include <net/inet_ecn.h>
@@ -15,7 +15,7 @@
 
 #define DBLP_DATA_LEN	(DBLP_HDR_LEN + DBLP_DATA_HDR_LEN)
 
-/* A packet whose header and frames are there gets the last one */
+/* Append the AUTH frame, which is the last one, to header and frames */
 static void dblp_add_auth(struct dblp_sock *dsk, struct sk_buff *skb)
 {
 	if (unlikely(dsk->auth))
@@ -38,7 +38,7 @@ static int dblp_xmit(struct dblp_sock *dsk, struct sk_buff *skb,
 	return err;
 }
 
-/* Send a packet that is not acknowledged, and so never repeated */
+/* Send a packet without number, which is not acknowledged */
 static int dblp_xmit_unnumbered(struct dblp_sock *dsk, struct sk_buff *skb,
 				struct dst_entry *dst, u8 type)
 {
@@ -47,9 +47,9 @@ static int dblp_xmit_unnumbered(struct dblp_sock *dsk, struct sk_buff *skb,
 }
 
 /**
- * dblp_send_raw() - send a packet that is not counted nor repeated
+ * dblp_send_raw() - send a packet without number
  * @dsk: socket with a path
- * @data: all of it
+ * @data: the whole packet
  * @len: its length in bytes
  *
  * Return: 0 or a negative errno.
@@ -71,7 +71,7 @@ int dblp_send_raw(struct dblp_sock *dsk, const u8 *data, u32 len)
 }
 
 /**
- * dblp_send_rst() - tell the peer that this end is gone
+ * dblp_send_rst() - reset the connection at the peer
  * @dsk: socket
  * @reason: &enum dblp_rst_reason
  */
@@ -115,8 +115,8 @@ static void dblp_note_paced(struct dblp_sock *dsk, u32 wire_bytes, u64 now)
 }
 
 /*
- * What answers packets of the peer is sent at once, whatever the window says, up
- * to three times what came. Anything else is as large as window and pacer allow.
+ * Answers to packets of the peer, up to three times their bytes, bypass window
+ * and pacer. All others are paced.
  */
 static void dblp_note_answer(struct dblp_sock *dsk, u32 len, u64 now)
 {
@@ -126,7 +126,7 @@ static void dblp_note_answer(struct dblp_sock *dsk, u32 len, u64 now)
 		dblp_note_paced(dsk, len, now);
 }
 
-/* The next packet, which ends the first pass or comes after that, says so */
+/* @repair marks the packet that ends the first pass, and all later ones */
 static void dblp_put_seg_hdr(struct dblp_sock *dsk,
 			     const struct dblp_tx_msg *msg, u8 *p, u32 seg,
 			     u32 pass, u32 ctl_len, bool zeros)
@@ -154,8 +154,8 @@ static void dblp_put_seg_hdr(struct dblp_sock *dsk,
 }
 
 /*
- * Write headers in the room before segments: @n from @slot on, or fewer if their
- * headers are not all alike. How many is returned.
+ * Write headers in the headroom of @n segments from @slot on, or of fewer if
+ * their headers differ. Returns the number of segments.
  */
 static u32 dblp_put_in_place(struct dblp_sock *dsk, const struct dblp_out *out,
 			     u32 slot, u32 seg, u32 n)
@@ -172,7 +172,7 @@ static u32 dblp_put_in_place(struct dblp_sock *dsk, const struct dblp_out *out,
 	return n;
 }
 
-/* Segments in a row are entered as one, and counted for their message */
+/* Enter segments in the ring, by rows, and update their message */
 static void dblp_commit_segs(struct dblp_sock *dsk, struct dblp_out *out,
 			     struct dblp_sent_pkt *pkt)
 {
@@ -193,8 +193,8 @@ static void dblp_commit_segs(struct dblp_sock *dsk, struct dblp_out *out,
 }
 
 /*
- * Packets go: they are entered among those sent, with congestion control, pacer
- * and counters, and handed to IP. @pkt has what is special about them.
+ * Send packets: enter them in the sent ring as @pkt says, update congestion
+ * control, pacer and counters, and pass them to IP.
  */
 static void dblp_commit(struct dblp_sock *dsk, struct dblp_out *out,
 			struct dblp_sent_pkt *pkt)
@@ -226,9 +226,9 @@ static void dblp_commit(struct dblp_sock *dsk, struct dblp_out *out,
 }
 
 /*
- * A packet of control frames. In CTRL go as many as it holds of those that are
- * repeated until acknowledged, see dblp_ctl_fill(), in a probe with room left for
- * an ACK: the last one may have been lost. Then, as in any packet, what is new.
+ * Build a packet of control frames. CTRL has as many as fit of those that are
+ * repeated until acknowledged, see dblp_ctl_fill(). A probe leaves room for an
+ * ACK, as the last one may have been lost. Any packet ends with ACK frames.
  */
 static struct sk_buff *dblp_frames_skb(struct dblp_sock *dsk, u8 type,
 				       u32 room, int probe, u64 now,
@@ -248,15 +248,15 @@ static struct sk_buff *dblp_frames_skb(struct dblp_sock *dsk, u8 type,
 	if (type == DBLP_PKT_CTRL) {
 		h.pn = (u32)dsk->sent.next;
 		if (probe >= 0)
-			room = clamp_t(u32, room - DBLP_NEWS_ROOM,
+			room = clamp_t(u32, room - DBLP_ACK_FRAMES_ROOM,
 				       DBLP_HDR_LEN + DBLP_LOSSMAP_LEN_MAX,
 				       room);
 		p = dblp_ctl_fill(dsk, p, hdr + room, dsk->sent.next, probe,
 				  carried);
 		WARN_ON_ONCE(p == hdr + DBLP_HDR_LEN);
 	}
-	p = dblp_put_news(dsk, p, end, now);
-	/* Pad to DBLP_RST_LEN: a peer answers with a RST only if it is not longer */
+	p = dblp_put_ack_frames(dsk, p, end, now);
+	/* Pad to DBLP_RST_LEN: a peer answers no shorter packet with a RST */
 	if (type == DBLP_PKT_CTRL && p - hdr < DBLP_RST_LEN)
 		p = dblp_put_ecn(dsk, p, end);
 	h.ctl_len = p - hdr - DBLP_HDR_LEN;
@@ -267,7 +267,7 @@ static struct sk_buff *dblp_frames_skb(struct dblp_sock *dsk, u8 type,
 }
 
 /**
- * dblp_send_ack() - acknowledge what has come
+ * dblp_send_ack() - send an ACK packet
  * @dsk: socket
  */
 void dblp_send_ack(struct dblp_sock *dsk)
@@ -291,12 +291,12 @@ void dblp_send_ack(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_send_ctl() - send a packet with control frames that wait
+ * dblp_send_ctl() - send a CTRL packet
  * @dsk: socket for which dblp_ctl_waits() or, for a probe, dblp_ctl_owed()
  * @out: route, mss and time are filled in
- * @probe: see dblp_ctl_fill(), -1 if it is none
+ * @probe: see dblp_ctl_fill(), -1 if it is not a probe
  *
- * Return: false if there was no memory for it.
+ * Return: false if there was no memory.
  */
 bool dblp_send_ctl(struct dblp_sock *dsk, struct dblp_out *out, int probe)
 {
@@ -319,9 +319,9 @@ bool dblp_send_ctl(struct dblp_sock *dsk, struct dblp_out *out, int probe)
 	return true;
 }
 
-/* Bytes for control frames besides @len others. The path may have become too
- * narrow for the segment alone: then META makes the packet longer, which IP cuts
- * up in any case. Its ACK says that META has arrived.
+/* Room for control frames besides @len other bytes. If the path MTU has become
+ * too small for the segment alone, META is still sent: IP fragments the packet
+ * anyway. Its ACK shows that META has arrived.
  */
 static u32 dblp_ctl_room(const struct dblp_sock *dsk,
 			 const struct dblp_tx_msg *msg, u32 len, u32 mss)
@@ -334,8 +334,8 @@ static u32 dblp_ctl_room(const struct dblp_sock *dsk,
 		       DBLP_CTL_MAX - auth_len);
 }
 
-/* Control frames of a DATA packet: META while needed, what is not repeated if it
- * fits
+/* Control frames of a DATA packet: META until it is acknowledged, and ACK
+ * frames if they fit
  */
 static u32 dblp_seg_ctl(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
 			u8 *out, u32 room, u64 now)
@@ -348,14 +348,14 @@ static u32 dblp_seg_ctl(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
 		p = next ?: p;
 	}
 	if (dsk->ack_pending)
-		p = dblp_put_news(dsk, p, end, now);
+		p = dblp_put_ack_frames(dsk, p, end, now);
 	return p - out;
 }
 
 /*
- * A DATA packet with headers of its own: @len bytes, of which @copied are to be in
- * the same memory, are still to be added. @pass is what has been sent or described,
- * with what is in this packet.
+ * Build a DATA packet with its headers in the linear part. The caller adds @len
+ * bytes, @copied of them to the linear part. @pass is the number of segments
+ * sent or described so far, with those of this packet.
  */
 static struct sk_buff *dblp_data_skb(struct dblp_sock *dsk,
 				     const struct dblp_out *out, u32 seg,
@@ -378,7 +378,7 @@ static struct sk_buff *dblp_data_skb(struct dblp_sock *dsk,
 	return skb;
 }
 
-/* Instead of elided segments the map that says so */
+/* Send the map of elided segments instead of them */
 static bool dblp_send_zeros(struct dblp_sock *dsk, struct dblp_out *out)
 {
 	struct dblp_tx_msg *msg = out->msg;
@@ -404,9 +404,9 @@ static bool dblp_send_zeros(struct dblp_sock *dsk, struct dblp_out *out)
 }
 
 /*
- * Segments that were never sent have room for headers before them, so that a train
- * is one stretch of memory. Those of a segment that was sent may still be in a
- * queue, and what else is to go along has no room there.
+ * Segments have headroom for headers, so that a train is contiguous memory. But
+ * the headers of a segment that was sent may still be queued below, and there
+ * is no room for ACK frames.
  */
 static bool dblp_headers_in_place(const struct dblp_sock *dsk,
 				  const struct dblp_out *out)
@@ -444,7 +444,7 @@ static void dblp_begin_alone(struct dblp_sock *dsk, struct dblp_out *out)
 		out->hdr_len = out->skb->len;
 }
 
-/* By how much segments are shorter than as many full ones */
+/* Bytes by which @n segments from @slot on are shorter than full ones */
 static u32 dblp_shortfall(const struct dblp_tx_msg *msg, u32 slot, u32 n)
 {
 	if (msg->short_slot < slot || msg->short_slot >= slot + n)
@@ -453,12 +453,12 @@ static u32 dblp_shortfall(const struct dblp_tx_msg *msg, u32 slot, u32 n)
 }
 
 /**
- * dblp_send_segs() - send segments of a message, or what describes one
+ * dblp_send_segs() - send segments of a message, or the map of elided ones
  * @dsk: socket
- * @out: route, mss, time, @n, @msg, @seg and @again are filled in. If @n is more
- *	than 1, dblp_tx_run() allows that.
+ * @out: route, mss, time, @n, @msg, @seg and @again are filled in; @n is at
+ *	most what dblp_tx_run() allows
  *
- * Return: false if there was no memory for it.
+ * Return: false if there was no memory.
  */
 bool dblp_send_segs(struct dblp_sock *dsk, struct dblp_out *out)
 {
@@ -508,14 +508,14 @@ static void dblp_skb_add_zeroes(struct sk_buff *skb, u32 len)
 }
 
 /**
- * dblp_send_size_probe() - send a packet whose only purpose is its size
+ * dblp_send_size_probe() - send a PMTU probe
  * @dsk: socket
  * @out: route and time are filled in
  * @len: UDP payload in bytes, at least DBLP_HDR_LEN
  *
- * It counts for nothing in congestion control.
+ * Congestion control ignores it.
  *
- * Return: false if there was no memory for it.
+ * Return: false if there was no memory.
  */
 bool dblp_send_size_probe(struct dblp_sock *dsk, struct dblp_out *out, u32 len)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Packets that go out: see packet.c.
+ * Building and sending packets: see packet.c.
  */
 #ifndef _NET_DBLP_PACKET_H
 #define _NET_DBLP_PACKET_H
@@ -13,20 +13,20 @@ struct dst_entry;
 struct sk_buff;
 
 /**
- * struct dblp_out - a buffer that is about to be sent, with a packet or a train
- * @dst: route, whose reference is the socket's
- * @mss: UDP payload of a full packet on it, in bytes
+ * struct dblp_out - a buffer to be sent, with a packet or a train
+ * @dst: route; the socket holds the reference
+ * @mss: UDP payload of a full packet on the route, in bytes
  * @now: the time
  * @skb: the buffer
  * @type: &enum dblp_pkt_type of all packets in it
- * @n: number of packets in it, for each of which there is room in the ring
+ * @n: number of packets in it; the ring has room for them
  * @msg: message of DATA packets, NULL of others
- * @seg: DATA: the segment of the first packet, or an elided one that its map is to
- *	describe
- * @again: DATA: that was sent before; then @n is 1
- * @slot: DATA: position of @seg in the sending order; those of the others follow
- * @hdr: DATA: headers to be written in the room before each segment, NULL if the
- *	one packet has its headers already
+ * @seg: DATA: segment of the first packet, or an elided one to be described by
+ *	a zero map
+ * @again: DATA: @seg was sent before; then @n is 1
+ * @slot: DATA: position of @seg in the sending order; the other segments follow
+ * @hdr: DATA: headers to write in the headroom of each segment, NULL if the
+ *	only packet has its headers already
  * @hdr_len: bytes of each packet before its segment, 0 if it has none
  */
 struct dblp_out {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The way to the peer: routes, IP headers, how large a packet may be on it, and what
- * is done when that changes under a connection.
+ * The path to the peer: routes, IP headers, path MTU, ECN, and what is done
+ * when these change during a connection.
  *
- * Nothing outside this file and endpoint.c tells IPv4 from IPv6.
+ * Nearly all that differs between IPv4 and IPv6 is here and in endpoint.c.
  */
 #include <linux/bpf-cgroup.h>
 #include <linux/ip.h>
@@ -21,7 +21,7 @@
 
 #include "dblp.h"
 
-/* Let rules of routing and of IPsec see whose packets they are */
+/* Set what routing rules and IPsec policies match of the socket */
 static void dblp_path_owner(struct dblp_path *path, struct sock *sk)
 {
 	path->fl.flowi_mark = READ_ONCE(sk->sk_mark);
@@ -30,12 +30,12 @@ static void dblp_path_owner(struct dblp_path *path, struct sock *sk)
 }
 
 /**
- * dblp_path_init() - describe the way to a peer
+ * dblp_path_init() - initialise the path to a peer
  * @path: filled; no route is looked up
  * @local: our address, :: if the route is to choose it
  * @peer: its address; decides between IPv4 and IPv6
- * @sk: whose packets go there
- * @ifindex: interface to be used, 0 for any
+ * @sk: socket that sends on the path
+ * @ifindex: interface to use, 0 for any
  */
 void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,
 		    const struct sockaddr_dblp *peer, struct sock *sk,
@@ -82,7 +82,7 @@ static void dblp_path_hop4(struct dblp_path *path, const struct rtable *rt)
 /**
  * dblp_route() - look a route up
  * @net: namespace
- * @path: way to the peer; the source address is filled in if it was open
+ * @path: path to the peer; sets the source address if the route chooses it
  *
  * Return: the route with a reference, or an ERR_PTR().
  */
@@ -117,7 +117,7 @@ struct dst_entry *dblp_route(struct net *net, struct dblp_path *path)
 }
 
 /**
- * dblp_skb_alloc() - a packet with room for everything below us
+ * dblp_skb_alloc() - allocate a packet with headroom for lower layers
  * @len: bytes of the linear part above UDP, besides an AUTH frame
  * @gfp: how to allocate
  */
@@ -133,10 +133,10 @@ struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp)
 }
 
 /*
- * Ask the egress program of the endpoint's cgroup, as IP does for sockets of its
- * own: it looks at skb->sk, which is ours, so that who filters by owner sees that.
- * The program sees the packet before netfilter does, and a train as one packet.
- * Returns 0, or the packet is gone.
+ * Run the egress program of the endpoint's cgroup, as IP does for its own
+ * sockets. IP would use skb->sk, which must stay our socket for filters that
+ * match its owner. The program sees the packet before netfilter does, and a
+ * train as one packet. Returns 0; otherwise the packet was freed.
  */
 static int dblp_egress(struct sock *sk, struct sk_buff *skb,
 		       const struct dst_entry *dst)
@@ -154,8 +154,8 @@ static int dblp_egress(struct sock *sk, struct sk_buff *skb,
 	return err;
 }
 
-/* ip6_xmit() writes the header when it is too late for that: here is one to be
- * looked at
+/* ip6_xmit() writes the header only after the program would have to run, so
+ * write one for it here
  */
 static int dblp_egress6(struct sock *usk, struct sk_buff *skb,
 			const struct dst_entry *dst, const struct flowi6 *fl6,
@@ -218,9 +218,9 @@ static int dblp_ip4_xmit(struct sock *sk, struct sk_buff *skb,
 }
 
 /**
- * dblp_ip_xmit() - send one packet, or a train of them
- * @ep: from whose UDP socket
- * @skb: what is above UDP, and the priority; consumed
+ * dblp_ip_xmit() - send a packet or a train
+ * @ep: endpoint whose UDP socket sends it
+ * @skb: UDP payload, with the priority set; consumed
  * @dst: route; a reference is taken
  * @path: addresses and ports
  * @tos: DSCP and ECN
@@ -248,7 +248,7 @@ int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 	uh->dest = path->dport;
 	uh->len = htons(skb->len);
 	uh->check = 0;
-	/* Segments keep their size when the path's MTU shrinks under them */
+	/* Packets sized for a path MTU that has shrunk since are fragmented */
 	skb->ignore_df = !skb_is_gso(skb) && skb->len + ip_len > mtu;
 	if (skb_is_gso(skb)) {
 		skb->ip_summed = CHECKSUM_PARTIAL;
@@ -277,7 +277,7 @@ int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 }
 
 /**
- * dblp_skb_addrs() - where a received packet comes from and goes to
+ * dblp_skb_addrs() - source and destination of a received packet
  * @skb: packet as encap_rcv gets it, or behind its UDP header
  * @saddr: filled, may be NULL
  * @daddr: filled, may be NULL
@@ -309,11 +309,11 @@ void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
 }
 
 /**
- * dblp_skb_source() - who is answerable for a received packet
+ * dblp_skb_source() - source of a received packet, for limits per source
  * @skb: packet as for dblp_skb_addrs()
  *
- * Return: its source address; the network of that, of IPv6, as whoever has one
- * address has 2^64.
+ * Return: its IPv4 address, or the /64 prefix of its IPv6 address, as a host
+ * can usually have any address in that.
  */
 u64 dblp_skb_source(const struct sk_buff *skb)
 {
@@ -349,8 +349,8 @@ bool dblp_skb_is_from(const struct sk_buff *skb,
 }
 
 /**
- * dblp_reply() - answer a packet without keeping state
- * @ep: where it came in
+ * dblp_reply() - answer a packet statelessly
+ * @ep: endpoint that received it
  * @to: the packet
  * @data: the answer
  * @len: its length in bytes
@@ -403,7 +403,7 @@ static u32 dblp_path_route_mtu(const struct dst_entry *dst)
 	return min_t(u32, dst_mtu(dst), DBLP_MTU_MAX);
 }
 
-/* Another next hop: whatever was in the way may be gone, or be there now */
+/* Another next hop: start PMTU discovery anew */
 static void dblp_path_changed(struct dblp_sock *dsk, const struct dst_entry *dst)
 {
 	bool v4 = dsk->path.family == AF_INET;
@@ -414,10 +414,10 @@ static void dblp_path_changed(struct dblp_sock *dsk, const struct dst_entry *dst
 }
 
 /**
- * dblp_conn_dst() - the route to the peer as it is now
+ * dblp_conn_dst() - current route to the peer
  * @dsk: socket with a path
  *
- * Return: the route, whose reference is the socket's; NULL if there is none.
+ * Return: the route, with the socket's reference; NULL if there is none.
  */
 struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk)
 {
@@ -448,11 +448,11 @@ struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_mss() - UDP payload of a full packet on the present path
+ * dblp_mss() - UDP payload of a full packet on the current path
  * @dsk: socket
- * @dstp: where the route goes (no reference), may be NULL
+ * @dstp: set to the route (no reference), may be NULL
  *
- * Return: bytes; what IPv6 guarantees when there has been no route yet.
+ * Return: bytes; for the minimum MTU of IPv6 if there was no route yet.
  */
 u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp)
 {
@@ -474,17 +474,17 @@ u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp)
 	return mtu;
 }
 
-/* UDP payload of the smallest packet that a path has to pass, see dblp_pmtu_init() */
+/* UDP payload at the smallest MTU that a path can have, see dblp_pmtu_init() */
 #define DBLP_MSS_MIN	(DBLP_PMTU_MIN - sizeof(struct iphdr) - \
 			 sizeof(struct udphdr))
-/* What it has for a segment, with all that may come before */
+/* Bytes of that for a segment, behind the longest headers */
 #define DBLP_ROOM_MIN	(DBLP_MSS_MIN - DBLP_HDR_LEN - DBLP_DATA_HDR_LEN - \
 			 DBLP_META_LEN - DBLP_AUTH_LEN)
 
 /**
  * dblp_seg_size() - bytes of message in a full packet
  * @dsk: socket
- * @meta: packets carry a META frame besides
+ * @meta: packets also carry a META frame
  *
  * Return: a multiple of the element size.
  */
@@ -505,11 +505,11 @@ u32 dblp_seg_size(struct dblp_sock *dsk, bool meta)
 }
 
 /**
- * dblp_path_data_tos() - TOS byte of data packets that are about to be sent
+ * dblp_path_data_tos() - TOS byte of data packets to be sent
  * @dsk: socket
- * @n: how many
+ * @n: number of packets
  *
- * Return: DSCP and ECN; they are noted as marked if it has ECT(0).
+ * Return: DSCP and ECN; with ECT(0) the packets are counted as marked.
  */
 u8 dblp_path_data_tos(struct dblp_sock *dsk, u32 n)
 {
@@ -521,10 +521,10 @@ u8 dblp_path_data_tos(struct dblp_sock *dsk, u32 n)
 }
 
 /**
- * dblp_path_ce() - congestion marks that an ACK has brought
+ * dblp_path_ce() - CE marks newly reported by an ACK
  * @dsk: socket
  *
- * Return: packets newly reported with CE.
+ * Return: number of packets newly reported with CE.
  */
 u32 dblp_path_ce(struct dblp_sock *dsk)
 {
@@ -538,7 +538,7 @@ u32 dblp_path_ce(struct dblp_sock *dsk)
 	return ce;
 }
 
-/* What became of a packet tells of the path, unless it went in pieces */
+/* Packet size for PMTU discovery; 0 if fragmented, which shows nothing */
 static u32 dblp_path_size(const struct dblp_sock *dsk,
 			  const struct dblp_sent_pkt *pkt)
 {
@@ -559,10 +559,10 @@ static void dblp_path_acked_one(struct dblp_sock *dsk,
 }
 
 /**
- * dblp_path_acked() - packets arrived
+ * dblp_path_acked() - packets were acknowledged
  * @dsk: socket
  * @pkt: the first of them
- * @n: how many; if one is a probe, all are
+ * @n: number of packets; if one is a probe, all are
  */
 void dblp_path_acked(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt,
 		     u32 n)
@@ -604,30 +604,29 @@ void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
 
 /**
  * dblp_path_timeout() - the probe timeout expired
- * @dsk: socket; @pto_count counts this one
+ * @dsk: socket; @pto_count does not count this one yet
  *
- * It means nothing if only probes of the path's size were in flight, as those are as
- * likely to vanish as not: see dblp_lose_size_probes().
+ * Not called if only PMTU probes were in flight, as their loss shows nothing:
+ * see dblp_lose_size_probes().
  */
 void dblp_path_timeout(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
 	dblp_pmtu_timeout(&dsk->pmtu, dsk->pto_count + 1);
 	dblp_ecn_timeout(&dsk->ecn, dsk->pto_count + 1);
-	/* One may be the tail of a burst; two, and perhaps the path is dead */
+	/* One may be due to a burst of losses; from the second on rehash */
 	if (dsk->pto_count && sk_rethink_txhash(&dsk->sk))
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_REHASH);
 }
 
 /**
- * dblp_path_probe() - is a probe of the path's size wanted?
+ * dblp_path_probe() - UDP payload of the next PMTU probe
  * @dsk: socket
  * @now: the time
  *
- * Only while others are in flight: an idle connection stays idle.
+ * Only while other packets are in flight: an idle connection stays idle.
  *
- * Return: UDP payload of the probe in bytes; dblp_path_probed() has to follow. 0 if
- * there is to be none.
+ * Return: bytes, and dblp_path_probed() must follow; 0 if no probe is due.
  */
 u32 dblp_path_probe(struct dblp_sock *dsk, u64 now)
 {
@@ -645,9 +644,9 @@ u32 dblp_path_probe(struct dblp_sock *dsk, u64 now)
 }
 
 /**
- * dblp_path_probed() - a probe of the path's size was to be sent
+ * dblp_path_probed() - result of sending a PMTU probe
  * @dsk: socket
- * @sent: it was
+ * @sent: it was sent
  */
 void dblp_path_probed(struct dblp_sock *dsk, bool sent)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets sent: the memory of the ring they are in, see core/recovery.h, and what
- * becomes of them: each is acknowledged or lost, and so is what it carried.
+ * Packets sent: memory of the sent ring, see core/recovery.h, and what follows
+ * when packets are acknowledged or lost.
  *
- * The ring grows in softirq context, so it is made of blocks that are no larger than a
- * page each, and is charged for them before. Up to one block is part of what each
- * connection has, like the socket itself: with that it can send what it has queued
- * when nobody may be charged any more. A ring that cannot grow stays as it is:
- * packets that were lost are not remembered for so long, and what has no room waits.
+ * The ring grows in softirq context, so it consists of blocks of at most a
+ * page, which are charged before they are allocated. Up to one block is free of
+ * charge, like the socket itself: with it queued data can be sent even when
+ * nothing more may be charged. If the ring cannot grow, lost packets are
+ * forgotten sooner, and packets without room wait.
  */
 #include <linux/build_bug.h>
 #include <linux/slab.h>
@@ -17,7 +17,7 @@
 
 #define DBLP_RING_GFP	(GFP_ATOMIC | __GFP_NOWARN)
 
-/* What is charged for a ring of so many packets */
+/* Bytes charged for a ring of @pkts packets */
 static u32 dblp_ring_size(u32 pkts)
 {
 	if (pkts <= DBLP_SENT_BLOCK)
@@ -33,7 +33,7 @@ u32 dblp_ring_truesize(const struct dblp_sock *dsk)
 }
 
 /**
- * dblp_ring_init() - a ring for a connection that begins
+ * dblp_ring_init() - allocate the ring of a new connection
  * @dsk: socket without one
  * @gfp: how to allocate
  *
@@ -44,7 +44,7 @@ int dblp_ring_init(struct dblp_sock *dsk, gfp_t gfp)
 	struct dblp_sent_pkt *block;
 
 	BUILD_BUG_ON(DBLP_SENT_BLOCK * sizeof(*block) > PAGE_SIZE);
-	/* The peer forgets what we have forgotten, and nothing else */
+	/* The receiver must remember all packets that the sender does */
 	BUILD_BUG_ON(DBLP_RANGES_SPAN < DBLP_SENT_RING_MAX);
 	block = kcalloc(DBLP_SENT_RING_MIN, sizeof(*block), gfp);
 	if (!block)
@@ -60,7 +60,7 @@ static void dblp_ring_free_blocks(struct dblp_sent_pkt **blocks, u32 from,
 		kfree(blocks[from]);
 }
 
-/** dblp_ring_free() - the connection is over, and nothing looks into its ring */
+/** dblp_ring_free() - free the ring of a connection that has ended */
 void dblp_ring_free(struct dblp_sock *dsk)
 {
 	struct dblp_sent *s = &dsk->sent;
@@ -85,7 +85,7 @@ static bool dblp_ring_grow_block(struct dblp_sent *s)
 	return block;
 }
 
-/* As many blocks more as there are */
+/* Double the number of blocks */
 static bool dblp_ring_add_blocks(struct dblp_sent *s)
 {
 	u32 n = dblp_sent_blocks(s), i;
@@ -128,11 +128,11 @@ static bool dblp_ring_grow(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_ring_room() - make room for packets that are to be sent
+ * dblp_ring_room() - make room for packets to be sent
  * @dsk: socket
  * @want: packets
  *
- * Return: for how many of them there is room.
+ * Return: number of these packets for which there is room.
  */
 u32 dblp_ring_room(struct dblp_sock *dsk, u32 want)
 {
@@ -143,19 +143,19 @@ u32 dblp_ring_room(struct dblp_sock *dsk, u32 want)
 }
 
 static void dblp_packets_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
-			       u32 n, bool late)
+			       u32 n, bool was_lost)
 {
 	struct dblp_sock *dsk = ctx;
 	struct dblp_tx_msg *msg;
 
-	if (late)
+	if (was_lost)
 		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTSPURIOUS, n);
 	if (!pkt->data && !pkt->probe)
 		dblp_ctl_acked(dsk, pkt);
 	dblp_path_acked(dsk, pkt, n);
 	msg = pkt->data ? dblp_tx_find(dsk, pkt->msg) : NULL;
 	if (msg)
-		dblp_tx_acked(dsk, msg, pkt->seg, n, late);
+		dblp_tx_acked(dsk, msg, pkt->seg, n, was_lost);
 }
 
 static u32 dblp_packet_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
@@ -182,8 +182,8 @@ static const struct dblp_sent_ops dblp_sent_ops = {
 	.lost	= dblp_packet_lost,
 };
 
-/* Who waits for the pacer waits as the new rate wants it: at less than a packet
- * a round trip, the old one would hold for too long.
+/* Scale the time until the next paced packet to the new rate: at less than a
+ * packet per round trip, the old rate would delay it for too long.
  */
 static void dblp_cc_ack(struct dblp_sock *dsk,
 			const struct dblp_rate_sample *rs)
@@ -199,7 +199,7 @@ static void dblp_cc_ack(struct dblp_sock *dsk,
 }
 
 /**
- * dblp_loss_expired() - packets are overdue
+ * dblp_loss_expired() - time threshold of RFC 9002 section 6.1.2 has passed
  * @dsk: socket
  * @now: the time
  */
@@ -217,10 +217,10 @@ void dblp_loss_expired(struct dblp_sock *dsk, u64 now)
 }
 
 /**
- * dblp_lose_size_probes() - the answers to probes of the path's size are overdue
+ * dblp_lose_size_probes() - declare PMTU probes lost at a probe timeout
  * @dsk: socket
  *
- * Return: false if there were others in flight: then nothing is done.
+ * Return: false, and nothing is done, if other packets or none are in flight.
  */
 bool dblp_lose_size_probes(struct dblp_sock *dsk)
 {
@@ -236,7 +236,7 @@ bool dblp_lose_size_probes(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_lose_larger() - packets were too large for the path
+ * dblp_lose_larger() - declare packets lost that are too large for the path
  * @dsk: socket
  * @mss: UDP payload of the largest that passes
  */
@@ -248,9 +248,9 @@ void dblp_lose_larger(struct dblp_sock *dsk, u32 mss)
 }
 
 /**
- * dblp_lose_oldest() - a probe needs room among the packets outstanding
+ * dblp_lose_oldest() - declare the oldest packets lost to make room for a probe
  * @dsk: socket
- * @n: for so many packets
+ * @n: number of packets to make room for
  */
 void dblp_lose_oldest(struct dblp_sock *dsk, u32 n)
 {
@@ -264,13 +264,13 @@ static u64 dblp_acked_pn(const struct dblp_sock *dsk, u32 pn)
 }
 
 /**
- * dblp_sent_acked() - the peer acknowledges packets
+ * dblp_sent_acked() - process an ACK frame
  * @dsk: socket
  * @f: ACK frame
  * @now: the time
  *
- * Return: 0, or -EPROTO: who acknowledges what was not sent wants more than the path
- * bears.
+ * Return: 0, or -EPROTO if it acknowledges a packet that was not sent, which is
+ * an optimistic ACK attack (RFC 9000 section 21.4).
  */
 int dblp_sent_acked(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is due: probes, ACKs, packets that wait for the pacer, the end of patience.
+ * Expired deadlines: probes, ACKs, pacer, keepalive, user timeout, orphans.
  */
 #include "dblp.h"
 #include "trace.h"
@@ -22,7 +22,7 @@ static void dblp_pto_expired(struct dblp_sock *dsk, u64 now)
 		dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
 		return;
 	}
-	/* If only these were in flight, nothing else is overdue */
+	/* If only size probes were in flight, nothing else is overdue */
 	if (dblp_lose_size_probes(dsk))
 		return;
 	dblp_path_timeout(dsk);
@@ -58,7 +58,7 @@ static void dblp_timer_attend(struct dblp_sock *dsk, u64 now)
 	dblp_check_closing(dsk);
 }
 
-/* What is done in steps goes on when others have had as much time as this one took */
+/* Continue deferred work after a pause as long as the last step took */
 static u64 dblp_after_pause(u64 at, u64 since)
 {
 	u64 now = ktime_get_ns();
@@ -75,15 +75,14 @@ static void dblp_timer_run(struct dblp_sock *dsk)
 		dblp_timer_attend(dsk, now);
 	dsk->work_at = dblp_after_pause(dsk->work_at, now);
 	dsk->sent.loss_time = dblp_after_pause(dsk->sent.loss_time, now);
-	/* Whoever wanted it to be updated meanwhile has it done now */
+	/* Calls of dblp_timer_update() meanwhile take effect here */
 	dsk->timer_at = 0;
 	dblp_timer_update(dsk);
 }
 
 /*
- * The path has become narrower for packets under way. What was too large is sent
- * again at once, in fragments if it was cut for the old size. It was no congestion
- * that it did not arrive.
+ * The path MTU has become smaller than packets in flight. These are sent again
+ * at once, in fragments if cut for the old size. Their loss was no congestion.
  */
 static void dblp_mtu_reduced(struct dblp_sock *dsk)
 {
@@ -95,9 +94,9 @@ static void dblp_mtu_reduced(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_release_cb() - do what others left behind for the owner of the socket
- * @sk: socket, which he lets go now; or there is none: the timer has expired, or
- *	an ICMP error has come
+ * dblp_release_cb() - run work that was deferred to release_sock()
+ * @sk: socket that its owner releases; or is not owned, when the timer has
+ *	expired or an ICMP error has come
  */
 void dblp_release_cb(struct sock *sk)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The timer of a socket: when is something due? What is done then: timeout.c.
+ * The timer of a socket: deadlines. What is done when they expire: timeout.c.
  *
- * Keepalive: a connection on which nothing is under way sends nothing and has no
- * timer, so it never notices that its peer has gone. With SO_KEEPALIVE it asks by a
- * PING when the peer was not heard for DBLP_KEEPALIVE. From then on that PING
- * is something that waits to be acknowledged like anything else: it is repeated
- * by probe timeouts and the user timeout ends the connection.
+ * Keepalive: an idle connection sends nothing and has no timer, so it would
+ * never notice that its peer is gone. With SO_KEEPALIVE it sends a PING after
+ * it has received nothing for DBLP_KEEPALIVE. That PING must be acknowledged as
+ * any other frame: probe timeouts repeat it, and the user timeout ends the
+ * connection.
  */
 #include "dblp.h"
 
-/* A connection is asked no sooner than this after it was looked at */
+/* A PING is sent at least so long after its deadline was computed */
 #define DBLP_KEEPALIVE_SOON_NS	((u64)DBLP_KEEPALIVE_MIN_MS * NSEC_PER_MSEC)
 
 static enum hrtimer_restart dblp_timer_expired(struct hrtimer *timer)
@@ -18,7 +18,7 @@ static enum hrtimer_restart dblp_timer_expired(struct hrtimer *timer)
 	struct dblp_sock *dsk = container_of(timer, struct dblp_sock, timer);
 	struct sock *sk = &dsk->sk;
 
-	/* The socket may come to its end here, but is not freed before that */
+	/* The last reference may be dropped here; RCU delays the free */
 	rcu_read_lock();
 	bh_lock_sock(sk);
 	set_bit(DBLP_DEFER_TIMER, &dsk->deferred);
@@ -36,11 +36,11 @@ void dblp_timer_init(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_timer_update() - have the timer expire when something is due next
+ * dblp_timer_update() - arm the timer for the earliest deadline
  * @dsk: socket
  *
- * A timer that would expire too early, or for nothing, is left alone: it looks
- * again then. So a busy connection does not restart it with every packet.
+ * A timer that would expire too early is not changed: it is armed anew then. So
+ * a busy connection does not restart it with every packet.
  */
 void dblp_timer_update(struct dblp_sock *dsk)
 {
@@ -62,7 +62,7 @@ void dblp_timer_update(struct dblp_sock *dsk)
 	hrtimer_start(&dsk->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
 }
 
-/** dblp_work_soon() - there is something for dblp_work() */
+/** dblp_work_soon() - schedule dblp_work() */
 void dblp_work_soon(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -70,10 +70,10 @@ void dblp_work_soon(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_last_heard() - when the peer last sent something that counts
+ * dblp_last_heard() - time of the last sign of life of the peer
  * @dsk: connection
  *
- * Return: the time, or that when we began to wait for it.
+ * Return: the time, at least that when we began to wait for it.
  */
 u64 dblp_last_heard(const struct dblp_sock *dsk)
 {
@@ -82,11 +82,11 @@ u64 dblp_last_heard(const struct dblp_sock *dsk)
 }
 
 /**
- * dblp_patience() - how long a peer may keep silent, in nanoseconds
+ * dblp_patience() - time for which a peer may be silent, in nanoseconds
  * @dsk: socket
  *
- * When all messages have arrived and only the peer's farewell is missing, there
- * is little to wait for.
+ * It is short once all messages are settled and only control frames, such as
+ * FIN, are not acknowledged.
  */
 u64 dblp_patience(const struct dblp_sock *dsk)
 {
@@ -99,7 +99,7 @@ u64 dblp_patience(const struct dblp_sock *dsk)
 }
 
 /**
- * dblp_keepalive_set() - decide when an idle connection asks its peer
+ * dblp_keepalive_set() - set the keepalive deadline of an idle connection
  * @dsk: connection with nothing in flight; the caller updates the timer
  */
 void dblp_keepalive_set(struct dblp_sock *dsk)
@@ -118,7 +118,7 @@ void dblp_keepalive_set(struct dblp_sock *dsk)
 /**
  * dblp_keepalive() - setsockopt(SO_KEEPALIVE)
  * @sk: socket, locked
- * @on: what it becomes
+ * @on: new value
  */
 void dblp_keepalive(struct sock *sk, int on)
 {

@@ -10,7 +10,7 @@ static void dblp_window_set(struct dblp_window *w, const u8 *p, u32 len)
 	w->next++;
 }
 
-/** dblp_window_move() - move a window to the piece that has byte @at */
+/** dblp_window_move() - move a window to the piece that contains byte @at */
 void dblp_window_move(struct dblp_window *w, u32 at)
 {
 	const struct skb_shared_info *shinfo = skb_shinfo(w->skb);
@@ -30,15 +30,15 @@ void dblp_window_move(struct dblp_window *w, u32 at)
 }
 
 /**
- * dblp_window_piece() - look at bytes of a range, as many as are in one piece
- * @w: the window, moved to where they are
+ * dblp_window_piece() - get bytes of a range, as many as are in one piece
+ * @w: the window, moved to the piece
  * @from: first byte
- * @to: byte behind the last
- * @buf: room for DBLP_WINDOW_BUF bytes: what is not mapped, or in a buffer behind
- *	the first, is copied there
- * @n: where their number goes
+ * @to: end of the range
+ * @buf: room for DBLP_WINDOW_BUF bytes: those that are not mapped, or are in
+ *	the frag_list, are copied there
+ * @n: set to the number of bytes
  *
- * Return: the bytes until the window is moved, or NULL if they are not there.
+ * Return: the bytes, valid until the window moves; NULL if they do not exist.
  */
 const u8 *dblp_window_piece(struct dblp_window *w, u32 from, u32 to, u8 *buf,
 			    u32 *n)

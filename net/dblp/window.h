@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A window on a buffer that moves from piece to piece of it, so that its packets
- * need not be searched from the buffer's start each.
+ * A window on a buffer that moves from fragment to fragment, so that finding a
+ * packet does not walk the buffer from its start.
  */
 #ifndef _NET_DBLP_WINDOW_H
 #define _NET_DBLP_WINDOW_H
@@ -11,13 +11,13 @@
 #define DBLP_WINDOW_BUF	64
 
 /**
- * struct dblp_window - a piece of a buffer
+ * struct dblp_window - a piece of a buffer: the linear part, or a fragment
  * @skb: the buffer
- * @p: its byte @from
+ * @p: byte @from of the buffer
  * @from: first byte
- * @to: byte behind the last
- * @end: the same, also of a piece that is not mapped, which has none in @to
- * @next: the piece behind it: 0 the linear part, n the fragment before n
+ * @to: end of the piece, @from if it is not mapped
+ * @end: end of the piece, mapped or not
+ * @next: index of the next piece: 0 is the linear part, n is fragment n - 1
  */
 struct dblp_window {
 	const struct sk_buff	*skb;
@@ -33,13 +33,13 @@ const u8 *dblp_window_piece(struct dblp_window *w, u32 from, u32 to, u8 *buf,
 			    u32 *n);
 
 /**
- * dblp_window_peek() - look at some bytes
- * @w: the window, moved to where they are
+ * dblp_window_peek() - get bytes that are in one piece
+ * @w: the window, moved to the piece
  * @at: first byte
  * @len: number of bytes
  *
- * Return: the bytes until the window is moved, or NULL if they are not there,
- * not in one piece, or not mapped: then skb_copy_bits() can tell.
+ * Return: the bytes, valid until the window moves. NULL if they do not exist,
+ * are not in one piece, or not mapped: then try skb_copy_bits().
  */
 static inline const u8 *dblp_window_peek(struct dblp_window *w, u32 at, u32 len)
 {
