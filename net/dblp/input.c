@@ -202,7 +202,7 @@ static enum dblp_wire_error dblp_run_data(struct dblp_run *run,
 	if (err)
 		return err;
 	if (d->zeros) {
-		z = dblp_run_zeromap(run, d);
+		z = dblp_run_zeromap(run);
 		if (!dblp_zeromap_valid(&z, DIV_ROUND_UP(d->msg_len,
 							 run->h.seg_size)))
 			return DBLP_WIRE_FIELD;
@@ -273,7 +273,7 @@ static bool dblp_take_data(struct dblp_sock *dsk, struct dblp_run *run,
 		*why = DBLP_MIB_DROPSTATE;
 		return false;
 	}
-	ret = dblp_rx_data(dsk, run, &run->d, meta, run->pn, why);
+	ret = dblp_rx_data(dsk, run, meta, why);
 	if (ret == 1)
 		*why = DBLP_MIB_NONE;
 	return ret >= 0;

@@ -506,11 +506,9 @@ void dblp_txbuf_frags(const struct dblp_tx_msg *msg, struct sk_buff *skb,
 		      u32 pos, u32 len);
 
 /* rx_data.c: segments that come in */
-struct dblp_zeromap dblp_run_zeromap(const struct dblp_run *run,
-				     const struct dblp_data *d);
+struct dblp_zeromap dblp_run_zeromap(const struct dblp_run *run);
 int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
-		 const struct dblp_data *d, const struct dblp_frame *meta,
-		 u64 pn, enum dblp_mib_item *why);
+		 const struct dblp_frame *meta, enum dblp_mib_item *why);
 void dblp_rx_settle(struct dblp_sock *dsk, struct dblp_train *t);
 
 /* rx.c: incoming messages */

@@ -291,13 +291,12 @@ void dblp_rx_settle(struct dblp_sock *dsk, struct dblp_train *t)
 }
 
 /** dblp_run_zeromap() - the zero map of a DATA packet that is contiguous */
-struct dblp_zeromap dblp_run_zeromap(const struct dblp_run *run,
-				     const struct dblp_data *d)
+struct dblp_zeromap dblp_run_zeromap(const struct dblp_run *run)
 {
 	return (struct dblp_zeromap) {
 		.p = run->p + DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + run->h.ctl_len,
-		.first = d->offset / run->h.seg_size,
-		.words = d->seg_len / 4,
+		.first = run->d.offset / run->h.seg_size,
+		.words = run->d.seg_len / 4,
 	};
 }
 
@@ -305,10 +304,9 @@ struct dblp_zeromap dblp_run_zeromap(const struct dblp_run *run,
  * if none has, -EINVAL if only some have: then the sender contradicts itself
  */
 static int dblp_rx_zeros_known(const struct dblp_rx_msg *msg,
-			       const struct dblp_run *run,
-			       const struct dblp_data *d)
+			       const struct dblp_run *run)
 {
-	struct dblp_zeromap z = dblp_run_zeromap(run, d);
+	struct dblp_zeromap z = dblp_run_zeromap(run);
 	u32 count, common;
 
 	common = dblp_zeromap_common(&z, &msg->have, &count);
@@ -319,10 +317,9 @@ static int dblp_rx_zeros_known(const struct dblp_rx_msg *msg,
  * bytes, 0 if there is no memory
  */
 static u32 dblp_rx_add_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-			     const struct dblp_run *run,
-			     const struct dblp_data *d)
+			     const struct dblp_run *run)
 {
-	struct dblp_zeromap z = dblp_run_zeromap(run, d);
+	struct dblp_zeromap z = dblp_run_zeromap(run);
 	struct dblp_train *t = run->train;
 	struct dblp_skb_cb *cb;
 	struct sk_buff *skb;
@@ -348,10 +345,9 @@ static u32 dblp_rx_add_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 
 /* Undo dblp_rx_add_zeros() */
 static void dblp_rx_del_zeros(struct dblp_rx_msg *msg,
-			      const struct dblp_run *run,
-			      const struct dblp_data *d, u32 bytes)
+			      const struct dblp_run *run, u32 bytes)
 {
-	struct dblp_zeromap z = dblp_run_zeromap(run, d);
+	struct dblp_zeromap z = dblp_run_zeromap(run);
 
 	msg->elided -= bytes;
 	dblp_zeromap_del(&z, &msg->have);
@@ -362,10 +358,12 @@ static void dblp_rx_del_zeros(struct dblp_rx_msg *msg,
 
 /* All packets of a message agree about it, but for its budget */
 static bool dblp_rx_agrees(const struct dblp_rx_msg *msg,
-			   const struct dblp_data *d, u32 seg_size,
+			   const struct dblp_run *run,
 			   const struct dblp_frame *meta)
 {
-	if (msg->len != d->msg_len || msg->seg_size != seg_size ||
+	const struct dblp_data *d = &run->d;
+
+	if (msg->len != d->msg_len || msg->seg_size != run->h.seg_size ||
 	    msg->policy != d->policy || msg->phase != d->phase ||
 	    msg->meta != d->meta)
 		return false;
@@ -384,30 +382,29 @@ static bool dblp_rx_agrees(const struct dblp_rx_msg *msg,
 
 /* Bytes of the run's segments */
 static u32 dblp_rx_bytes(const struct dblp_rx_msg *msg,
-			 const struct dblp_run *run, const struct dblp_data *d)
+			 const struct dblp_run *run)
 {
-	return min(run->n * msg->seg_size, msg->len - d->offset);
+	return min(run->n * msg->seg_size, msg->len - run->d.offset);
 }
 
 /* Add new segments of an open message. Returns their bytes, 0 without memory */
 static u32 dblp_rx_add_segs(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-			    const struct dblp_run *run,
-			    const struct dblp_data *d)
+			    const struct dblp_run *run)
 {
 	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + run->h.ctl_len;
+	u32 offset = run->d.offset;
 
-	if (!dblp_rx_attach(dsk, msg, run, d->offset, hdr_len))
+	if (!dblp_rx_attach(dsk, msg, run, offset, hdr_len))
 		return 0;
-	dblp_segmap_add_run(&msg->have, d->offset / msg->seg_size, run->n);
-	return dblp_rx_bytes(msg, run, d);
+	dblp_segmap_add_run(&msg->have, offset / msg->seg_size, run->n);
+	return dblp_rx_bytes(msg, run);
 }
 
 /* Undo dblp_rx_add_segs() */
 static void dblp_rx_del_segs(struct dblp_rx_msg *msg,
-			     const struct dblp_run *run,
-			     const struct dblp_data *d)
+			     const struct dblp_run *run)
 {
-	u32 seg = d->offset / msg->seg_size;
+	u32 seg = run->d.offset / msg->seg_size;
 
 	dblp_segmap_del_run(&msg->have, seg, run->n);
 	msg->hole = min(msg->hole, seg);
@@ -418,10 +415,10 @@ static void dblp_rx_del_segs(struct dblp_rx_msg *msg,
  * changes nothing if there is no memory
  */
 static bool dblp_rx_take(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-			 const struct dblp_run *run, const struct dblp_data *d)
+			 const struct dblp_run *run)
 {
-	u32 bytes = d->zeros ? dblp_rx_add_zeros(dsk, msg, run, d) :
-			       dblp_rx_add_segs(dsk, msg, run, d);
+	u32 bytes = run->d.zeros ? dblp_rx_add_zeros(dsk, msg, run) :
+				   dblp_rx_add_segs(dsk, msg, run);
 
 	if (!bytes)
 		return false;
@@ -432,10 +429,10 @@ static bool dblp_rx_take(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 		return true;
 	}
 	msg->missing += bytes;
-	if (d->zeros)
-		dblp_rx_del_zeros(msg, run, d, bytes);
+	if (run->d.zeros)
+		dblp_rx_del_zeros(msg, run, bytes);
 	else
-		dblp_rx_del_segs(msg, run, d);
+		dblp_rx_del_segs(msg, run);
 	return false;
 }
 
@@ -462,42 +459,39 @@ static void dblp_rx_deadline(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 }
 
 static void dblp_rx_note_timing(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-				const struct dblp_run *run,
-				const struct dblp_data *d, u64 pn, bool known)
+				const struct dblp_run *run, bool known)
 {
-	u32 bytes = d->zeros ? 0 : dblp_rx_bytes(msg, run, d);
+	u32 bytes = run->d.zeros ? 0 : dblp_rx_bytes(msg, run);
 	u64 now = ktime_get_ns();
 
 	if (!known)
 		dblp_rx_timing_segment(&msg->timing, bytes, now);
-	if (d->repair)
-		dblp_rx_timing_pass(&msg->timing, &dsk->early, pn, now);
+	if (run->d.repair)
+		dblp_rx_timing_pass(&msg->timing, &dsk->early, run->pn, now);
 }
 
 /**
  * dblp_rx_data() - take the segments of DATA packets
  * @dsk: socket
  * @run: the packets; @n is lowered to those that are handled like the first
- * @d: data header of the first
- * @meta: its META frame, or NULL
- * @pn: packet number of the first
+ * @meta: META frame of the first, or NULL
  * @why: set to the reason if they are not taken
  *
  * Return: 1 if they were taken, 0 if they are not needed and to be
  * acknowledged, -1 if they are refused and nothing was changed.
  */
 int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
-		 const struct dblp_data *d, const struct dblp_frame *meta,
-		 u64 pn, enum dblp_mib_item *why)
+		 const struct dblp_frame *meta, enum dblp_mib_item *why)
 {
+	const struct dblp_data *d = &run->d;
 	u32 seg_size = run->h.seg_size, seg = d->offset / seg_size;
 	struct dblp_rx_msg *msg;
 	bool opened = false, news;
 	int known;
 
 	sock_owned_by_me(&dsk->sk);
-	if (pn < dsk->early.pass_pn)
-		dblp_rx_straggler(dsk, pn);
+	if (run->pn < dsk->early.pass_pn)
+		dblp_rx_straggler(dsk, run->pn);
 	msg = dblp_rx_find(dsk, d->msg_id);
 	if (!msg && dblp_before(d->msg_id, dsk->rx_next)) {
 		dblp_ctl_late(dsk, d->msg_id);
@@ -516,14 +510,14 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 	}
 
 	*why = DBLP_MIB_DROPMISMATCH;
-	if (!dblp_rx_agrees(msg, d, seg_size, meta))
+	if (!dblp_rx_agrees(msg, run, meta))
 		goto refuse;
 	*why = DBLP_MIB_DROPLATE;
 	if (msg->closed) {
 		dblp_ctl_late(dsk, d->msg_id);
 		return 0;
 	}
-	known = d->zeros ? dblp_rx_zeros_known(msg, run, d) :
+	known = d->zeros ? dblp_rx_zeros_known(msg, run) :
 			   dblp_segmap_test(&msg->have, seg);
 	if (known < 0) {
 		*why = DBLP_MIB_DROPMISMATCH;
@@ -540,18 +534,18 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 	}
 	if (opened)
 		trace_dblp_msg_open(dsk, NULL, msg);
-	news = dblp_rx_word(msg, d->budget, pn);
+	news = dblp_rx_word(msg, d->budget, run->pn);
 	if (run->n > 1)
 		run->n = max(dblp_segmap_free(&msg->have, seg, run->n), 1U);
 	if (msg->policy == DBLP_POLICY_EARLY)
-		dblp_rx_note_timing(dsk, msg, run, d, pn, known);
+		dblp_rx_note_timing(dsk, msg, run, known);
 	if (known) {
 		if (news)
 			dblp_rx_judge(dsk, msg);
 		return 0;
 	}
 	*why = DBLP_MIB_DROPMEMORY;
-	if (dblp_rx_take(dsk, msg, run, d))
+	if (dblp_rx_take(dsk, msg, run))
 		return 1;
 refuse:
 	if (opened)
