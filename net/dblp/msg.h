@@ -13,12 +13,11 @@
 #include <linux/uio.h>
 
 #include "core/closing.h"
-#include "ctl.h"
-#include "core/early.h"
-#include "mib.h"
 #include "core/segmap.h"
 #include "core/wire.h"
 #include "core/zeromap.h"
+#include "ctl.h"
+#include "mib.h"
 
 struct dblp_sock;
 

@@ -13,7 +13,7 @@
 
 #include "auth.h"
 #include "cc/cc.h"
-#include "core/early.h"
+#include "core/closing.h"
 #include "core/ecn.h"
 #include "core/pmtu.h"
 #include "core/ranges.h"

@@ -1,8 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The loss budget in bytes and in segments. All rounding favours the data: what
- * may be missing is rounded down, what must be sent is rounded up.
+ * The loss budget in bytes and in segments, and the time from which policy early
+ * may use it.
+ *
+ * All rounding favours the data: what may be missing is rounded down, what must
+ * be sent is rounded up.
+ *
+ * Policy early may use the budget after either of two events.
+ *
+ * The first pass is over: a packet says that every segment was sent once. Missing
+ * segments are then lost or late. They count as lost by the two thresholds of RFC
+ * 9002 section 6.1, applied by the receiver: a number of packets, or a time, after
+ * that packet. Both adapt to reordering, as those of the sender do.
+ *
+ * Or the message has taken longer than expected: a burst of losses may include
+ * the packet that marks the end of the first pass.
  */
+#include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/types.h>
@@ -10,6 +24,10 @@
 #include <linux/dblp.h>
 
 #include "closing.h"
+#include "recovery.h"
+
+/* The rate falls by this share of the difference with each slower message */
+#define FALL	8
 
 u32 dblp_budget_bytes(u32 budget, u32 droppable)
 {
@@ -38,12 +56,6 @@ static bool fits_budget(const struct dblp_close_state *s)
 					       s->length - critical);
 }
 
-/**
- * dblp_close_decide() - may the receiver declare this message done?
- * @s: what has become of it so far
- *
- * Return: what to do.
- */
 enum dblp_verdict dblp_close_decide(const struct dblp_close_state *s)
 {
 	if (s->meta_missing)
@@ -58,12 +70,6 @@ enum dblp_verdict dblp_close_decide(const struct dblp_close_state *s)
 	return DBLP_WAIT;
 }
 
-/**
- * dblp_close_again() - when to ask again though no packet has come
- * @s: the state of a message that had to wait
- *
- * Return: the time, or 0 if nothing but packets can change the decision.
- */
 u64 dblp_close_again(const struct dblp_close_state *s)
 {
 	u64 at = s->deadline_at;
@@ -87,4 +93,112 @@ u32 dblp_first_pass(u32 n, u32 seg_size, u32 length, u32 critical, u32 budget,
 	need = spare < n ? n - spare : 1;
 	arrive = DBLP_PPM - min_t(u32, loss, DBLP_PPM / 2);
 	return min_t(u64, n, div_u64((u64)need * DBLP_PPM + arrive / 2, arrive));
+}
+
+static u32 to_us(u64 ns)
+{
+	return min_t(u64, div_u64(ns, 1000), U32_MAX);
+}
+
+void dblp_rx_timing_segment(struct dblp_rx_timing *r, u32 bytes, u64 now)
+{
+	if (!r->first_at) {
+		r->first_at = now;
+		r->first_bytes = bytes;
+	}
+	r->last_at = now;
+}
+
+void dblp_rx_timing_pass(struct dblp_rx_timing *r, struct dblp_early *e, u64 pn,
+			 u64 now)
+{
+	if (r->pass_at)
+		return;
+	r->pass_pn = pn;
+	r->pass_at = now;
+	e->pass_pn = pn;
+	e->pass_at = now;
+	e->watch = true;
+	if (++e->calm < DBLP_EARLY_CALM)
+		return;
+	e->calm = 0;
+	e->straggler_ns /= 2;
+	e->reorder /= 2;
+}
+
+static bool enough_packets(const struct dblp_early *e, u64 pass_pn, u64 largest)
+{
+	return largest >= pass_pn &&
+	       largest - pass_pn >= max_t(u32, e->reorder, DBLP_REORDER_MIN);
+}
+
+bool dblp_early_passed(struct dblp_early *e, u64 largest)
+{
+	if (!e->watch || !enough_packets(e, e->pass_pn, largest))
+		return false;
+	e->watch = false;
+	return true;
+}
+
+void dblp_early_late(struct dblp_early *e, u64 pn, u64 largest, u64 rtt,
+		     u64 now)
+{
+	u64 packets = largest - pn + 1, straggler_ns = now - e->pass_at;
+
+	packets = min_t(u64, packets, DBLP_REORDER_MAX);
+	straggler_ns = min(straggler_ns, rtt);
+	if (packets > max_t(u32, e->reorder, DBLP_REORDER_MIN)) {
+		e->reorder = packets;
+		e->calm = 0;
+	}
+	if (straggler_ns > e->straggler_ns) {
+		e->straggler_ns = straggler_ns;
+		e->calm = 0;
+	}
+}
+
+void dblp_early_done(struct dblp_early *e, const struct dblp_rx_timing *r,
+		     u32 received, u64 rtt)
+{
+	u32 us = to_us(r->last_at - r->first_at);
+	u64 rate;
+
+	if (!us || r->last_at - r->first_at < rtt ||
+	    received <= r->first_bytes)
+		return;
+	rate = div_u64((u64)(received - r->first_bytes) * 1000000, us);
+	if (rate >= e->rate)
+		e->rate = rate;
+	else
+		e->rate -= (e->rate - rate) / FALL;
+}
+
+/* Expected time from the first to the last segment of a message */
+static u64 expected_ns(const struct dblp_early *e,
+		       const struct dblp_rx_timing *r, u32 length, u32 received)
+{
+	u64 us = to_us(r->last_at - r->first_at);
+
+	if (e->rate)
+		us = div64_u64((u64)length * 1000000, e->rate);
+	else if (received > r->first_bytes)
+		/* As fast as it came so far */
+		us = div_u64(us * length, received - r->first_bytes);
+	return min_t(u64, us, U32_MAX) * 1000;
+}
+
+u64 dblp_early_at(const struct dblp_early *e, const struct dblp_rx_timing *r,
+		  u32 length, u32 received, u64 largest, u64 rtt)
+{
+	u64 slow = r->first_at + rtt + rtt / 2 +
+		   expected_ns(e, r, length, received);
+	u64 pass;
+
+	if (!r->pass_at)
+		return slow;
+	if (enough_packets(e, r->pass_pn, largest))
+		return r->pass_at;
+	pass = r->pass_at + e->straggler_ns +
+	       max_t(u64, rtt / 4, DBLP_GRANULARITY_NS);
+	return min(slow, pass);
 }

@@ -3,7 +3,12 @@
  * When a receiver may declare a message done: the one place where loss is
  * forgiven.
  *
- * Pure: see wire.h.
+ * Policy early: closing too soon gives up bytes that are still on their way;
+ * closing too late waits for bytes that the network has lost. After LTP (IWQoS
+ * 2023): a threshold from propagation time and delivery rate, adapted from message
+ * to message, and the end of the first pass.
+ *
+ * Pure: see wire.h. Times are nanoseconds of one monotonic clock.
  */
 #ifndef _NET_DBLP_CLOSING_H
 #define _NET_DBLP_CLOSING_H
@@ -35,8 +40,8 @@ enum dblp_verdict {
  * @budget: ppm: the effective budget
  * @policy: &enum dblp_policy
  * @now: the time
- * @early_at: with policy early: the time from which the budget may be used, see
- *	early.h
+ * @early_at: with policy early: the time from which the budget may be used, of
+ *	dblp_early_at()
  * @deadline_at: the time from which all but critical bytes may be missing; 0: never
  */
 struct dblp_close_state {
@@ -72,7 +77,20 @@ u32 dblp_budget_bytes(u32 budget, u32 droppable);
  */
 bool dblp_may_miss(u32 seg_size, u32 length, u32 critical, u32 budget);
 
+/**
+ * dblp_close_decide() - may the receiver declare this message done?
+ * @s: what has become of it so far
+ *
+ * Return: what to do.
+ */
 enum dblp_verdict dblp_close_decide(const struct dblp_close_state *s);
+
+/**
+ * dblp_close_again() - when to ask again though no packet has come
+ * @s: the state of a message that had to wait
+ *
+ * Return: the time, or 0 if nothing but packets can change the decision.
+ */
 u64 dblp_close_again(const struct dblp_close_state *s);
 
 /**
@@ -94,5 +112,119 @@ u64 dblp_close_again(const struct dblp_close_state *s);
  */
 u32 dblp_first_pass(u32 n, u32 seg_size, u32 length, u32 critical, u32 budget,
 		    u8 policy, u32 loss);
+
+/* First passes without a late straggler after which the tolerance is halved */
+#define DBLP_EARLY_CALM		16
+
+/**
+ * struct dblp_early - what a connection has learnt from its messages
+ * @rate: bytes a second: rises at once to that of the fastest message, falls
+ *	slowly; 0 before the first
+ * @straggler_ns: nanoseconds that stragglers came after the end of a first pass
+ * @reorder: packets of reordering tolerated; values below DBLP_REORDER_MIN, such
+ *	as the initial 0, count as that
+ * @calm: first passes since @straggler_ns or @reorder changed
+ * @pass_pn: packet that marked the end of the latest first pass
+ * @pass_at: when it came; 0 if there was none yet
+ * @watch: dblp_early_passed() has not reported this first pass yet
+ */
+struct dblp_early {
+	u64	rate;
+	u64	straggler_ns;
+	u32	reorder;
+	u32	calm;
+	u64	pass_pn;
+	u64	pass_at;
+	bool	watch;
+};
+
+/**
+ * struct dblp_rx_timing - arrival times of one message
+ * @first_at: when its first segment came
+ * @last_at: when its latest segment came
+ * @first_bytes: bytes of the first segment, which do not count for the rate
+ * @pass_pn: packet that marked the end of its first pass
+ * @pass_at: when it came; 0 if it has not
+ */
+struct dblp_rx_timing {
+	u64	first_at;
+	u64	last_at;
+	u32	first_bytes;
+	u64	pass_pn;
+	u64	pass_at;
+};
+
+/**
+ * dblp_rx_timing_segment() - a new segment of a message came
+ * @r: its message
+ * @bytes: of the segment
+ * @now: the time, not 0
+ */
+void dblp_rx_timing_segment(struct dblp_rx_timing *r, u32 bytes, u64 now);
+
+/**
+ * dblp_rx_timing_pass() - a packet says that every segment was sent once
+ * @r: its message
+ * @e: its connection
+ * @pn: number of the packet
+ * @now: the time, not 0
+ *
+ * Only the first such packet of a message counts.
+ */
+void dblp_rx_timing_pass(struct dblp_rx_timing *r, struct dblp_early *e, u64 pn,
+			 u64 now);
+
+/**
+ * dblp_early_passed() - have enough packets come after the latest first pass?
+ * @e: its connection
+ * @largest: largest packet number that came so far
+ *
+ * Those packets may be of other messages, so the caller must look at all messages
+ * that wait.
+ *
+ * Return: true once for each first pass.
+ */
+bool dblp_early_passed(struct dblp_early *e, u64 largest);
+
+/**
+ * dblp_early_late() - a packet sent before the end of the latest first pass came
+ * after it
+ * @e: its connection
+ * @pn: its number, below @pass_pn
+ * @largest: largest packet number that came so far
+ * @rtt: propagation time there and back
+ * @now: the time
+ *
+ * Packet numbers are never reused, so only the network can have delayed it.
+ */
+void dblp_early_late(struct dblp_early *e, u64 pn, u64 largest, u64 rtt,
+		     u64 now);
+
+/**
+ * dblp_early_done() - a message was closed
+ * @e: its connection
+ * @r: the message
+ * @received: bytes of it that came
+ * @rtt: propagation time there and back
+ *
+ * A message that took less than @rtt gives no rate sample: bursts look fast.
+ */
+void dblp_early_done(struct dblp_early *e, const struct dblp_rx_timing *r,
+		     u32 received, u64 rtt);
+
+/**
+ * dblp_early_at() - time from which the budget of a message may be used
+ * @e: its connection
+ * @r: the message; at least one segment has come
+ * @length: its bytes
+ * @received: bytes of it that came
+ * @largest: largest packet number that came
+ * @rtt: propagation time there and back
+ *
+ * Return: the time. It can change with each packet that comes. Until a rate is
+ * known it may be too early: ask again then.
+ */
+u64 dblp_early_at(const struct dblp_early *e, const struct dblp_rx_timing *r,
+		  u32 length, u32 received, u64 largest, u64 rtt);
 
 #endif /* _NET_DBLP_CLOSING_H */
