@@ -96,7 +96,6 @@
 
 #include "core/closing.h"
 #include "core/segmap.h"
-#include "core/zeromap.h"
 #include "msg.h"
 #include "net.h"
 #include "packet.h"

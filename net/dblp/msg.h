@@ -15,7 +15,6 @@
 #include "core/closing.h"
 #include "core/segmap.h"
 #include "core/wire.h"
-#include "core/zeromap.h"
 #include "ctl.h"
 #include "mib.h"
 

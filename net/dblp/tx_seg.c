@@ -2,7 +2,7 @@
 /*
  * Segments of an outgoing message: their sending order, and which are elided.
  *
- * Segments that are all zero are elided: a zero map (core/zeromap.h) describes
+ * Segments that are all zero are elided: a zero map (core/segmap.h) describes
  * many of them in one packet, and they count as delivered when it has arrived.
  *
  * The sender finds them while it copies from the user (txbuf.c). From then on

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "segmap.h"
 #include "wire.h"
-#include "zeromap.h"
 
 #define PACKET_MAX	65536
 

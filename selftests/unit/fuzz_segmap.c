@@ -6,7 +6,6 @@
 
 #include "fuzz.h"
 #include "segmap.h"
-#include "zeromap.h"
 
 #define SEGS	700
 #define WORDS	4

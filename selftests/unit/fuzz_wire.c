@@ -8,8 +8,8 @@
 #include <linux/dblp.h>
 
 #include "fuzz.h"
+#include "segmap.h"
 #include "wire.h"
-#include "zeromap.h"
 
 static void check_frames(const u8 *p, u32 len)
 {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Segments of a message: sets of them, the order in which they are sent, and the
- * loss map.
+ * Segments of a message: sets of them, loss maps and zero maps, and the order in
+ * which they are sent.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
 #include <linux/limits.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
 #include <linux/types.h>
 
 #include <linux/dblp.h>
@@ -234,6 +236,112 @@ bool dblp_segmap_touch(const struct dblp_segmap *a, const struct dblp_segmap *b)
 	return !dblp_segmap_test(a, a->n - 1) && !dblp_segmap_test(b, 0);
 }
 
+u32 dblp_zeromap_words(const struct dblp_segmap *zeros, u32 first, u32 end)
+{
+	u32 words = 0, seg = first;
+
+	while ((seg = dblp_segmap_next(zeros, seg)) < min(end, zeros->n)) {
+		words = (seg - first) / 32 + 1;
+		seg = first + 32 * words;
+	}
+	return words;
+}
+
+u8 *dblp_zeromap_put(u8 *p, const struct dblp_segmap *zeros, u32 first,
+		     u32 words)
+{
+	u32 word;
+
+	for (; words--; first += 32, p += 4) {
+		word = dblp_segmap_word(zeros, first);
+		p[0] = word >> 24;
+		p[1] = word >> 16;
+		p[2] = word >> 8;
+		p[3] = word;
+	}
+	return p;
+}
+
+static u32 get_word(const struct dblp_zeromap *z, u32 word)
+{
+	const u8 *p = z->p + 4 * word;
+
+	return (u32)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
+}
+
+/* First bit from @at on that is 1 or, if @flip is all ones, 0 */
+static u32 next_bit(const struct dblp_zeromap *z, u32 at, u32 flip)
+{
+	u32 end = 32 * z->words, word;
+
+	for (; at < end; at = (at / 32 + 1) * 32) {
+		word = (get_word(z, at / 32) ^ flip) >> at % 32;
+		if (word)
+			return at + __ffs(word);
+	}
+	return end;
+}
+
+bool dblp_zeromap_next(const struct dblp_zeromap *z, u32 *at, u32 *first,
+		       u32 *count)
+{
+	u32 begin = next_bit(z, *at, 0);
+
+	if (begin == 32 * z->words)
+		return false;
+	*at = next_bit(z, begin, U32_MAX);
+	*first = z->first + begin;
+	*count = *at - begin;
+	return true;
+}
+
+bool dblp_zeromap_valid(const struct dblp_zeromap *z, u32 n)
+{
+	if (next_bit(z, 0, 0) == 32 * z->words)
+		return false;
+	return next_bit(z, n - z->first, 0) == 32 * z->words;
+}
+
+u32 dblp_zeromap_common(const struct dblp_zeromap *z,
+			const struct dblp_segmap *have, u32 *count)
+{
+	u32 i, word, common = 0;
+
+	*count = 0;
+	for (i = 0; i < z->words; i++) {
+		word = get_word(z, i);
+		/* A word behind the end of the set is zero */
+		if (!word)
+			continue;
+		*count += hweight_long(word);
+		common += hweight_long(word &
+				       dblp_segmap_word(have, z->first + 32 * i));
+	}
+	return common;
+}
+
+void dblp_zeromap_add(const struct dblp_zeromap *z, struct dblp_segmap *have)
+{
+	u32 i, word;
+
+	for (i = 0; i < z->words; i++) {
+		word = get_word(z, i);
+		if (word)
+			dblp_segmap_add_word(have, z->first + 32 * i, word);
+	}
+}
+
+void dblp_zeromap_del(const struct dblp_zeromap *z, struct dblp_segmap *have)
+{
+	u32 i, word;
+
+	for (i = 0; i < z->words; i++) {
+		word = get_word(z, i);
+		if (word)
+			dblp_segmap_del_word(have, z->first + 32 * i, word);
+	}
+}
+
 /* The finalizer of splitmix64: close seeds give unrelated keys */
 static u64 shuffle_mix(u64 x)
 {
@@ -242,12 +350,6 @@ static u64 shuffle_mix(u64 x)
 	return x ^ x >> 31;
 }
 
-/**
- * dblp_shuffle_init() - choose a permutation
- * @s: the permutation
- * @n: number of elements, 0 ... @n - 1; at least 1
- * @seed: equal seeds give equal permutations
- */
 void dblp_shuffle_init(struct dblp_shuffle *s, u32 n, u64 seed)
 {
 	u32 i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One bit for each segment of a message, the order in which segments are sent,
- * and the loss map as byte ranges.
+ * One bit for each segment of a message, the loss map as byte ranges, zero maps,
+ * and the order in which segments are sent.
  *
  * Pure: see wire.h. The bits belong to the caller.
  */
@@ -9,6 +9,7 @@
 #define _NET_DBLP_SEGMAP_H
 
 #include <linux/bitmap.h>
+#include <linux/string.h>
 #include <linux/types.h>
 
 /**
@@ -138,6 +139,100 @@ u32 dblp_segmap_list(const struct dblp_segmap *m, u32 seg_size, u32 msg_len,
 bool dblp_segmap_touch(const struct dblp_segmap *a,
 		       const struct dblp_segmap *b);
 
+/**
+ * struct dblp_zeromap - segments that are all zero, named instead of sent
+ * @p: its words, big-endian
+ * @first: segment of the first bit, a multiple of 32
+ * @words: number of words, at least 1
+ *
+ * The words are like those of a LOSSMAP frame: bit i of word w, counted from the
+ * least significant, is segment @first + 32 w + i; 1 is zero.
+ */
+struct dblp_zeromap {
+	const u8	*p;
+	u32		first;
+	u32		words;
+};
+
+/**
+ * dblp_all_zero() - is memory all zero?
+ * @p: first byte
+ * @len: number of bytes, at least 1
+ *
+ * Most data that is not zero has a non-zero first word, which is in the cache.
+ */
+static inline bool dblp_all_zero(const void *p, u32 len)
+{
+	u64 word;
+
+	if (len >= sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		if (word)
+			return false;
+	}
+	return !memchr_inv(p, 0, len);
+}
+
+/**
+ * dblp_zeromap_words() - length of the map of a part of a message
+ * @zeros: segments that are zero
+ * @first: first segment of the part, a multiple of 32
+ * @end: segment behind the part
+ *
+ * Return: words up to that of the last zero segment of the part, 0 if there is
+ * none.
+ */
+u32 dblp_zeromap_words(const struct dblp_segmap *zeros, u32 first, u32 end);
+
+/**
+ * dblp_zeromap_put() - write a zero map
+ * @p: buffer, 4 bytes per word
+ * @zeros: segments that are zero
+ * @first: first segment, a multiple of 32 before the end of the message
+ * @words: number of words, all of which begin before the end of the message
+ *
+ * Return: the byte behind the map.
+ */
+u8 *dblp_zeromap_put(u8 *p, const struct dblp_segmap *zeros, u32 first,
+		     u32 words);
+
+/**
+ * dblp_zeromap_valid() - check a map
+ * @z: map that dblp_get_data() found
+ * @n: segments of the message
+ *
+ * Return: true if it names at least one segment, and none behind the end.
+ */
+bool dblp_zeromap_valid(const struct dblp_zeromap *z, u32 n);
+
+/**
+ * dblp_zeromap_next() - next run of segments that are zero
+ * @z: the map
+ * @at: bit to start at; set to the one behind the run
+ * @first: set to the first segment of the run
+ * @count: set to its length
+ *
+ * Return: false if there is no run.
+ */
+bool dblp_zeromap_next(const struct dblp_zeromap *z, u32 *at, u32 *first,
+		       u32 *count);
+
+/**
+ * dblp_zeromap_common() - number of segments of a map that are in a set
+ * @z: valid map
+ * @have: the set
+ * @count: set to the number of segments in the map
+ *
+ * Return: number of segments in both.
+ */
+u32 dblp_zeromap_common(const struct dblp_zeromap *z,
+			const struct dblp_segmap *have, u32 *count);
+
+/** dblp_zeromap_add() - add the segments of a map, none of which is in the set */
+void dblp_zeromap_add(const struct dblp_zeromap *z, struct dblp_segmap *have);
+/** dblp_zeromap_del() - remove the segments of a map, all of which are in the set */
+void dblp_zeromap_del(const struct dblp_zeromap *z, struct dblp_segmap *have);
+
 /* With four rounds, neighbours stay neighbours a third too often */
 #define DBLP_SHUFFLE_ROUNDS	6
 
@@ -156,7 +251,14 @@ struct dblp_shuffle {
 	u32	key[DBLP_SHUFFLE_ROUNDS];
 };
 
+/**
+ * dblp_shuffle_init() - choose a permutation
+ * @s: the permutation
+ * @n: number of elements, 0 ... @n - 1; at least 1
+ * @seed: equal seeds give equal permutations
+ */
 void dblp_shuffle_init(struct dblp_shuffle *s, u32 n, u64 seed);
+
 /** dblp_shuffle_at() - the @i-th element of the permutation, @i < n */
 u32 dblp_shuffle_at(const struct dblp_shuffle *s, u32 i);
 /** dblp_shuffle_find() - index of @x in the permutation, @x < n */

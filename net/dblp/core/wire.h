@@ -120,7 +120,7 @@ struct dblp_hdr {
  * @phase: 0 ... 7
  * @repair: the first pass of the message is over, perhaps with this packet
  * @meta: the message has a META frame
- * @zeros: the packet has a zero map instead of a segment, see zeromap.h
+ * @zeros: the packet has a zero map instead of a segment, see segmap.h
  */
 struct dblp_data {
 	u32	msg_id;
