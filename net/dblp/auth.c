@@ -347,7 +347,8 @@ struct sk_buff *dblp_auth_own(const struct dblp_sock *dsk, struct sk_buff *skb)
 /* Must a packet have a tag? The handshake has none before keys are derived. A
  * RST then may have none, and is not accepted at once: see dblp_auth_doubts().
  */
-static bool dblp_auth_wanted(const struct dblp_sock *dsk, const struct dblp_hdr *h)
+static bool dblp_auth_wanted(const struct dblp_sock *dsk,
+			     const struct dblp_hdr *h)
 {
 	switch (h->type) {
 	case DBLP_PKT_INIT_ACK:

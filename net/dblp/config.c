@@ -48,7 +48,8 @@ static void dblp_budget_reorder(struct dblp_tx_msg *msg)
 static void dblp_budget_move(struct dblp_tx_msg *msg, u32 ppm)
 {
 	msg->budget = ppm;
-	msg->budget_most = dblp_tx_begun(msg) ? max(msg->budget_most, ppm) : ppm;
+	msg->budget_most = dblp_tx_begun(msg) ? max(msg->budget_most, ppm) :
+						ppm;
 	if (ppm)
 		dblp_budget_reorder(msg);
 }
@@ -79,12 +80,13 @@ static void dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
 }
 
 /**
- * dblp_budget_late() - give a message the budget that its socket has now
+ * dblp_tx_refresh_budget() - give a message the budget that its socket has now
  * @dsk: socket, locked
  * @msg: message or piece about to be queued, of which nothing was sent: the
  *	socket was not locked while its bytes were copied
  */
-void dblp_budget_late(const struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+void dblp_tx_refresh_budget(const struct dblp_sock *dsk,
+			    struct dblp_tx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
 	if (dblp_budget_movable(msg, dsk->budget))

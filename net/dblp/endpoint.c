@@ -194,9 +194,11 @@ struct dblp_quote {
 static bool dblp_get_quote(struct dblp_quote *q, const struct sk_buff *skb,
 			   u32 udp_offset)
 {
+	const struct ipv6hdr *ip6h = (const struct ipv6hdr *)skb->data;
+	const struct iphdr *iph = (const struct iphdr *)skb->data;
 	u8 buf[sizeof(struct udphdr) + DBLP_HDR_LEN + 8];
-	const struct udphdr *uh;
 	u32 len = skb->len - udp_offset;
+	const struct udphdr *uh;
 	struct dblp_hdr h;
 	const u8 *p;
 
@@ -210,14 +212,12 @@ static bool dblp_get_quote(struct dblp_quote *q, const struct sk_buff *skb,
 	uh = (const struct udphdr *)p;
 	q->key.port = uh->dest;
 	q->local.sdblp_port = uh->source;
-	if (((const struct iphdr *)skb->data)->version == 4) {
-		const struct iphdr *iph = (const struct iphdr *)skb->data;
-
+	if (iph->version == 4) {
 		ipv6_addr_set_v4mapped(iph->daddr, &q->key.addr);
 		ipv6_addr_set_v4mapped(iph->saddr, &q->local.sdblp_addr);
 	} else {
-		q->key.addr = ((const struct ipv6hdr *)skb->data)->daddr;
-		q->local.sdblp_addr = ((const struct ipv6hdr *)skb->data)->saddr;
+		q->key.addr = ip6h->daddr;
+		q->local.sdblp_addr = ip6h->saddr;
 	}
 
 	/* Errors are ignored: the rest of the packet is not quoted */

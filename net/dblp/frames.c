@@ -113,7 +113,8 @@ u8 *dblp_put_ack_frames(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 	sock_owned_by_me(&dsk->sk);
 	if (!dblp_ctl_fill_late(dsk, &p, end))
 		return p;
-	p = dblp_ctl_fill_closes(dsk, p, min_t(const u8 *, end, p + DBLP_CLOSES_AGAIN));
+	p = dblp_ctl_fill_closes(dsk, p,
+				 min_t(const u8 *, end, p + DBLP_CLOSES_AGAIN));
 	if (dsk->ecn_ect0 || dsk->ecn_ect1 || dsk->ecn_ce) {
 		next = dblp_put_ecn(dsk, p, end);
 		p = next ?: p;

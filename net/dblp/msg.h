@@ -482,7 +482,7 @@ u64 dblp_tx_never_sent(const struct dblp_sock *dsk);
 
 /* tx_close.c: the end of outgoing messages */
 void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
-		   u32 n, bool late);
+		   u32 n, bool was_lost);
 void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
 int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f);
 int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f);
@@ -521,7 +521,7 @@ int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_judge(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_judge_all(struct dblp_sock *dsk);
 void dblp_rx_judge_some(struct dblp_sock *dsk, u64 now);
-bool dblp_rx_word(struct dblp_rx_msg *msg, u32 ppm, u64 pn);
+bool dblp_rx_update_budget(struct dblp_rx_msg *msg, u32 ppm, u64 pn);
 bool dblp_budget_known(struct dblp_sock *dsk, u32 id);
 int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn);
 void dblp_rx_straggler(struct dblp_sock *dsk, u64 pn);

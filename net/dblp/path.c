@@ -404,7 +404,8 @@ static u32 dblp_path_route_mtu(const struct dst_entry *dst)
 }
 
 /* Another next hop: start PMTU discovery anew */
-static void dblp_path_changed(struct dblp_sock *dsk, const struct dst_entry *dst)
+static void dblp_path_changed(struct dblp_sock *dsk,
+			      const struct dst_entry *dst)
 {
 	bool v4 = dsk->path.family == AF_INET;
 

@@ -102,7 +102,8 @@ void dblp_choose_phase(struct dblp_sock *dsk, u8 id);
 void dblp_leave_config(struct dblp_sock *dsk);
 
 /* config.c: settings in force for a socket */
-void dblp_budget_late(const struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+void dblp_tx_refresh_budget(const struct dblp_sock *dsk,
+			    struct dblp_tx_msg *msg);
 void dblp_set_cap(struct dblp_sock *dsk, u32 ppm);
 void dblp_apply_config(struct dblp_sock *dsk);
 void dblp_settle_config(struct dblp_sock *dsk);

@@ -490,14 +490,14 @@ void dblp_rx_judge_some(struct dblp_sock *dsk, u64 now)
 }
 
 /**
- * dblp_rx_word() - update the budget of an open message
+ * dblp_rx_update_budget() - update the budget of an open message
  * @msg: the message
  * @ppm: the budget
  * @pn: number of the packet that carried it
  *
  * Return: true if it has changed.
  */
-bool dblp_rx_word(struct dblp_rx_msg *msg, u32 ppm, u64 pn)
+bool dblp_rx_update_budget(struct dblp_rx_msg *msg, u32 ppm, u64 pn)
 {
 	if (pn < msg->budget_pn)
 		return false;
@@ -535,7 +535,7 @@ int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn)
 	struct dblp_rx_msg *msg = dblp_rx_find(dsk, f->budget.msg_id);
 
 	sock_owned_by_me(&dsk->sk);
-	if (!msg || msg->closed || !dblp_rx_word(msg, f->budget.ppm, pn))
+	if (!msg || msg->closed || !dblp_rx_update_budget(msg, f->budget.ppm, pn))
 		return 0;
 	return dblp_rx_try_close(dsk, msg);
 }
@@ -548,8 +548,8 @@ int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn)
 void dblp_rx_straggler(struct dblp_sock *dsk, u64 pn)
 {
 	sock_owned_by_me(&dsk->sk);
-	dblp_early_late(&dsk->early, pn, dblp_rx_largest(dsk),
-			dblp_rx_rtt(dsk), ktime_get_ns());
+	dblp_early_straggler(&dsk->early, pn, dblp_rx_largest(dsk),
+			     dblp_rx_rtt(dsk), ktime_get_ns());
 }
 
 /** dblp_rx_passed() - a packet came, by which a first pass may be over */

@@ -209,7 +209,8 @@ static bool dblp_rx_pack_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	const u8 *p;
 	u32 n;
 
-	for (; z->words; z->words -= n, z->first += 32 * n, z->hdr_len += 4 * n) {
+	for (; z->words;
+	     z->words -= n, z->first += 32 * n, z->hdr_len += 4 * n) {
 		z->to = 32 * z->words;
 		p = from->data + z->hdr_len;
 		n = 1;
@@ -486,7 +487,7 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 	const struct dblp_data *d = &run->d;
 	u32 seg_size = run->h.seg_size, seg = d->offset / seg_size;
 	struct dblp_rx_msg *msg;
-	bool opened = false, news;
+	bool opened = false, budget_changed;
 	int known;
 
 	sock_owned_by_me(&dsk->sk);
@@ -534,13 +535,13 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 	}
 	if (opened)
 		trace_dblp_msg_open(dsk, NULL, msg);
-	news = dblp_rx_word(msg, d->budget, run->pn);
+	budget_changed = dblp_rx_update_budget(msg, d->budget, run->pn);
 	if (run->n > 1)
 		run->n = max(dblp_segmap_free(&msg->have, seg, run->n), 1U);
 	if (msg->policy == DBLP_POLICY_EARLY)
 		dblp_rx_note_timing(dsk, msg, run, known);
 	if (known) {
-		if (news)
+		if (budget_changed)
 			dblp_rx_judge(dsk, msg);
 		return 0;
 	}

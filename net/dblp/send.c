@@ -191,7 +191,8 @@ static u32 dblp_next_len(const struct dblp_sock *dsk, const struct dblp_send *s)
 	bool little = s->short_of_memory || sk_under_memory_pressure(&dsk->sk);
 
 	if (part)
-		return dblp_piece_len(dsk, part->taken, part->msg.total, little);
+		return dblp_piece_len(dsk, part->taken, part->msg.total,
+				      little);
 	return dblp_piece_len(dsk, 0, s->len, little && s->timeo);
 }
 
@@ -210,8 +211,8 @@ static bool dblp_send_room(const struct dblp_sock *dsk,
 }
 
 /* Memory freed by other sockets does not wake us: poll for it */
-static void dblp_wait_room(struct dblp_sock *dsk, struct dblp_send *s, bool mine,
-			   struct wait_queue_entry *wait)
+static void dblp_wait_room(struct dblp_sock *dsk, struct dblp_send *s,
+			   bool mine, struct wait_queue_entry *wait)
 {
 	long most = s->short_of_memory ? (long)(s->again - jiffies) : s->timeo;
 	struct sock *sk = &dsk->sk;
@@ -324,7 +325,7 @@ static int dblp_queue_piece(struct dblp_sock *dsk, struct dblp_send *s,
 	struct dblp_tx_whole *whole = msg->whole;
 	int err;
 
-	dblp_budget_late(dsk, msg);
+	dblp_tx_refresh_budget(dsk, msg);
 	err = dblp_may_sendmsg(dsk, s->done);
 	if (err)
 		return err;

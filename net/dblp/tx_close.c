@@ -96,15 +96,15 @@ static void dblp_tx_complete(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
  * @msg: their message
  * @seg: the first segment
  * @n: number of segments
- * @late: the packets had been declared lost
+ * @was_lost: the packets had been declared lost
  */
 void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
-		   u32 n, bool late)
+		   u32 n, bool was_lost)
 {
 	sock_owned_by_me(&dsk->sk);
 	if (msg->closed)
 		return;
-	if (!late)
+	if (!was_lost)
 		dblp_tx_landed(msg->sent + seg, n);
 	msg->meta_acked = 1;
 	dsk->tx_moved -= msg->acked.count;
@@ -265,7 +265,8 @@ static void dblp_tx_account(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	if (!msg->missing)
 		return;
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESFORGIVENSENT, sent);
-	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESFORGIVENUNSENT, msg->missing - sent);
+	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESFORGIVENUNSENT,
+			  msg->missing - sent);
 }
 
 static void dblp_tx_report(struct dblp_sock *dsk, struct dblp_tx_msg *msg)

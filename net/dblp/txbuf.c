@@ -253,7 +253,8 @@ static void *dblp_txbuf_at(const struct dblp_tx_msg *msg, u32 pos, u32 *n)
 	return page_address(msg->chunks[pos >> shift]) + at;
 }
 
-static bool dblp_txbuf_zero_across(const struct dblp_tx_msg *msg, u32 pos, u32 len)
+static bool dblp_txbuf_zero_across(const struct dblp_tx_msg *msg, u32 pos,
+				   u32 len)
 {
 	void *p;
 	u32 n;

@@ -444,7 +444,7 @@ TEST(dblp_early_passed__once)
 	EXPECT_FALSE(dblp_early_passed(&e, 200 + DBLP_REORDER_MIN));
 }
 
-TEST(dblp_early_late__is_borne_the_next_time)
+TEST(dblp_early_straggler__is_borne_the_next_time)
 {
 	struct dblp_early e = {};
 	struct dblp_rx_timing r = {}, s = {};
@@ -452,7 +452,7 @@ TEST(dblp_early_late__is_borne_the_next_time)
 
 	dblp_rx_timing_pass(&r, &e, 200, last);
 	/* Ten packets and 3 ms behind one that was sent after it */
-	dblp_early_late(&e, 195, 204, RTT, last + 3 * MS);
+	dblp_early_straggler(&e, 195, 204, RTT, last + 3 * MS);
 	EXPECT_EQ(10, e.reorder);
 	EXPECT_EQ(3 * MS, e.straggler_ns);
 
@@ -463,19 +463,19 @@ TEST(dblp_early_late__is_borne_the_next_time)
 	EXPECT_EQ(last, dblp_early_at(&e, &s, 100 * SEG, 90 * SEG, 410, RTT));
 }
 
-TEST(dblp_early_late__has_bounds)
+TEST(dblp_early_straggler__has_bounds)
 {
 	struct dblp_early e = {};
 	struct dblp_rx_timing r = {};
 
 	arrive(&r, 1, 90);
 	dblp_rx_timing_pass(&r, &e, 1 << 20, 100 * MS);
-	dblp_early_late(&e, 0, 1 << 20, RTT, 1000000 * MS);
+	dblp_early_straggler(&e, 0, 1 << 20, RTT, 1000000 * MS);
 	EXPECT_EQ(DBLP_REORDER_MAX, e.reorder);
 	EXPECT_EQ(RTT, e.straggler_ns);
 }
 
-TEST(dblp_early_late__is_forgotten)
+TEST(dblp_early_straggler__is_forgotten)
 {
 	struct dblp_early e = { .reorder = 80, .straggler_ns = 8 * MS };
 	u32 i;
@@ -563,7 +563,7 @@ TEST(dblp_early__any_numbers)
 		ASSERT_GE(at, r.first_at);
 		dblp_early_done(&e, &r, received, rtt);
 		if (e.pass_pn)
-			dblp_early_late(&e, prng_below(&p, e.pass_pn),
+			dblp_early_straggler(&e, prng_below(&p, e.pass_pn),
 					e.pass_pn, rtt, t + prng_any(&p) / 16);
 		ASSERT_LE(e.reorder, DBLP_REORDER_MAX);
 	}

@@ -84,15 +84,16 @@ u64 dblp_close_again(const struct dblp_close_state *s)
 u32 dblp_first_pass(u32 n, u32 seg_size, u32 length, u32 critical, u32 budget,
 		    u8 policy, u32 loss)
 {
-	u32 spare, need, arrive;
+	u32 may_miss, need, arrive;
 
 	if (policy != DBLP_POLICY_EAGER)
 		return n;
 	critical = min(critical, length);
-	spare = dblp_budget_bytes(budget, length - critical) / seg_size;
-	need = spare < n ? n - spare : 1;
+	may_miss = dblp_budget_bytes(budget, length - critical) / seg_size;
+	need = may_miss < n ? n - may_miss : 1;
 	arrive = DBLP_PPM - min_t(u32, loss, DBLP_PPM / 2);
-	return min_t(u64, n, div_u64((u64)need * DBLP_PPM + arrive / 2, arrive));
+	return min_t(u64, n,
+		     div_u64((u64)need * DBLP_PPM + arrive / 2, arrive));
 }
 
 static u32 to_us(u64 ns)
@@ -140,8 +141,8 @@ bool dblp_early_passed(struct dblp_early *e, u64 largest)
 	return true;
 }
 
-void dblp_early_late(struct dblp_early *e, u64 pn, u64 largest, u64 rtt,
-		     u64 now)
+void dblp_early_straggler(struct dblp_early *e, u64 pn, u64 largest, u64 rtt,
+			  u64 now)
 {
 	u64 packets = largest - pn + 1, straggler_ns = now - e->pass_at;
 

@@ -113,7 +113,7 @@ u64 dblp_close_again(const struct dblp_close_state *s);
 u32 dblp_first_pass(u32 n, u32 seg_size, u32 length, u32 critical, u32 budget,
 		    u8 policy, u32 loss);
 
-/* First passes without a late straggler after which the tolerance is halved */
+/* First passes without a worse straggler after which the tolerance is halved */
 #define DBLP_EARLY_CALM		16
 
 /**
@@ -187,8 +187,8 @@ void dblp_rx_timing_pass(struct dblp_rx_timing *r, struct dblp_early *e, u64 pn,
 bool dblp_early_passed(struct dblp_early *e, u64 largest);
 
 /**
- * dblp_early_late() - a packet sent before the end of the latest first pass came
- * after it
+ * dblp_early_straggler() - a packet sent before the end of the latest first pass
+ * came after it
  * @e: its connection
  * @pn: its number, below @pass_pn
  * @largest: largest packet number that came so far
@@ -197,8 +197,8 @@ bool dblp_early_passed(struct dblp_early *e, u64 largest);
  *
  * Packet numbers are never reused, so only the network can have delayed it.
  */
-void dblp_early_late(struct dblp_early *e, u64 pn, u64 largest, u64 rtt,
-		     u64 now);
+void dblp_early_straggler(struct dblp_early *e, u64 pn, u64 largest, u64 rtt,
+			  u64 now);
 
 /**
  * dblp_early_done() - a message was closed

@@ -262,7 +262,8 @@ static void widen_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 	s->spurious++;
 	if (distance >= s->reorder)
 		s->reorder = min_t(u64, distance + 1, DBLP_REORDER_MAX);
-	excess_ns = min(excess_ns + excess_ns / 8, REORDER_MAX_RTTS * rtt->srtt);
+	excess_ns = min(excess_ns + excess_ns / 8,
+			REORDER_MAX_RTTS * rtt->srtt);
 	s->reorder_ns = max(s->reorder_ns, excess_ns);
 	/* Count packets of one round trip as one reordering */
 	if (s->reorder_at && now - s->reorder_at < rtt->srtt)
@@ -287,7 +288,8 @@ static void note_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 	excess_ns = now - slot(s, pn)->sent;
 	excess_ns -= min(excess_ns, usual_delay(rtt));
 	if (lost) {
-		s->recent_lost -= min_t(u32, s->recent_lost, slot(s, pn)->bytes);
+		s->recent_lost -= min_t(u32, s->recent_lost,
+					slot(s, pn)->bytes);
 		widen_reordering(s, rtt, behind(s, pn, s->largest_acked),
 				 excess_ns, now);
 	} else if (behind(s, pn, before) > s->reorder / 2 ||
@@ -327,7 +329,8 @@ static u32 ack_run(const struct dblp_sent *s, u64 pn, u64 end)
 	if (pkt->state != DBLP_SENT_INFLIGHT || !pkt->data)
 		return 1;
 	while (n < most && pkt[n].state == DBLP_SENT_INFLIGHT &&
-	       pkt[n].data && pkt[n].msg == pkt->msg && pkt[n].seg == pkt->seg + n)
+	       pkt[n].data && pkt[n].msg == pkt->msg &&
+	       pkt[n].seg == pkt->seg + n)
 		n++;
 	return n;
 }

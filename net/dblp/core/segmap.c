@@ -314,8 +314,8 @@ u32 dblp_zeromap_common(const struct dblp_zeromap *z,
 		if (!word)
 			continue;
 		*count += hweight_long(word);
-		common += hweight_long(word &
-				       dblp_segmap_word(have, z->first + 32 * i));
+		word &= dblp_segmap_word(have, z->first + 32 * i);
+		common += hweight_long(word);
 	}
 	return common;
 }
