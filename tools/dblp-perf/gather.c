@@ -164,7 +164,7 @@ static void await_go(struct conn *c)
 	if (conn_await(c))
 		return;
 	errno = 0;
-	fail("connection %u was not told to go", c->index);
+	fail("connection %u was not started", c->index);
 }
 
 static void send_messages(struct conn *c, void *buf, uint64_t first,

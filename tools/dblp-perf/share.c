@@ -126,7 +126,7 @@ static void share_connect(unsigned int index)
 	conn_note_cc(&c, side);
 	if (!conn_await(&c)) {
 		errno = 0;
-		fail("connection %u was not told to go", index);
+		fail("connection %u was not started", index);
 	}
 	until = now_ns() + (cfg.warmup + cfg.seconds + 1) * SECOND;
 	while (now_ns() < until) {

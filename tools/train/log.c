@@ -21,7 +21,7 @@ void log_begin(FILE *f, const struct log *log)
 void log_round(FILE *f, const struct log_round *r)
 {
 	fprintf(f, "round %u %s %u %u %u %" PRIu64 " %" PRIu64 " %" PRIu64
-		" %.6f %.6f %s\n", r->round, r->phase, r->told, r->budget_min,
+		" %.6f %.6f %s\n", r->round, r->phase, r->budget_set, r->budget_min,
 		r->budget_max, r->us, r->asked, r->missing, r->norm, r->loss,
 		r->event);
 	fflush(f);
@@ -48,7 +48,7 @@ static int parse_round(struct log *log, const char *line)
 	}
 	r = &log->round[log->n++];
 	return sscanf(line, "round %u %31s %u %u %u %" SCNu64 " %" SCNu64 " %"
-		      SCNu64 " %lf %lf %31s", &r->round, r->phase, &r->told,
+		      SCNu64 " %lf %lf %31s", &r->round, r->phase, &r->budget_set,
 		      &r->budget_min, &r->budget_max, &r->us, &r->asked,
 		      &r->missing, &r->norm, &r->loss, r->event) == 11;
 }

@@ -13,7 +13,7 @@
  * struct log_round - one round
  * @round: from 1
  * @phase: name of the phase
- * @told: ppm: the budget that the server set
+ * @budget_set: ppm: the budget that the server set
  * @budget_min: ppm: smallest budget a gradient came with
  * @budget_max: ppm: largest budget a gradient came with
  * @us: duration, microseconds
@@ -26,7 +26,7 @@
 struct log_round {
 	unsigned int	round;
 	char		phase[LOG_WORD];
-	uint32_t	told;
+	uint32_t	budget_set;
 	uint32_t	budget_min;
 	uint32_t	budget_max;
 	uint64_t	us;

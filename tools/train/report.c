@@ -90,7 +90,7 @@ static void print_head(const struct style *s, const int *width,
 
 static bool same_group(const struct log_round *a, const struct log_round *b)
 {
-	return !strcmp(a->phase, b->phase) && a->told == b->told &&
+	return !strcmp(a->phase, b->phase) && a->budget_set == b->budget_set &&
 	       a->budget_min == b->budget_min && a->budget_max == b->budget_max;
 }
 
@@ -135,7 +135,7 @@ static void group_name(const struct log_round *r, char *name, size_t size)
 {
 	const double percent = DBLP_PPM / 100.0;
 
-	if (!r->told && !r->budget_max)
+	if (!r->budget_set && !r->budget_max)
 		snprintf(name, size, "%s", r->phase);
 	else if (r->budget_min != r->budget_max)
 		snprintf(name, size, "%s %g to %g %% (changing)", r->phase,
@@ -143,7 +143,7 @@ static void group_name(const struct log_round *r, char *name, size_t size)
 	else
 		snprintf(name, size, "%s %g %%%s", r->phase,
 			 r->budget_min / percent,
-			 r->budget_min == r->told ? "" : " (dblpctl)");
+			 r->budget_min == r->budget_set ? "" : " (dblpctl)");
 }
 
 static void print_group(const struct style *s, const struct log *log,

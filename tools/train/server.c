@@ -26,12 +26,12 @@ static void set_phase(struct server *s, struct log_round *r)
 	if (!s->phases) {
 		head->phase = TRAIN_RELIABLE;
 		head->budget = TP_SOCKET_BUDGET;
-		r->told = s->config.budget;
+		r->budget_set = s->config.budget;
 		name = s->config.budget ? "fixed" : "reliable";
 	} else {
 		head->phase = s->clr.critical ? TRAIN_CRITICAL : TRAIN_TOLERANT;
 		head->budget = s->clr.critical ? s->low : s->high;
-		r->told = head->budget;
+		r->budget_set = head->budget;
 		name = s->clr.critical ? "critical" : "tolerant";
 	}
 	snprintf(r->phase, sizeof(r->phase), "%s", name);

@@ -420,7 +420,7 @@ static void test_log(void)
 	   back.held_start == 4.25 && back.held_end == 2.125 &&
 	   !memcmp(&back.maps, &log.maps, sizeof(log.maps)) && back.n == 1,
 	   "a log is read as it was written");
-	ok(r->round == 1 && !strcmp(r->phase, "fixed") && r->told == 8000 &&
+	ok(r->round == 1 && !strcmp(r->phase, "fixed") && r->budget_set == 8000 &&
 	   r->budget_min == 8000 && r->budget_max == 20000 &&
 	   r->us == 123456 && r->asked == 860616 && r->missing == 5600 &&
 	   r->norm == 0.25 && r->loss == 4.5 && !strcmp(r->event, "burst"),
