@@ -4,10 +4,10 @@
 # One scenario of the bench, in the VM: guest.sh SCENARIO [ARGUMENT...]. Each
 # figure becomes a line of /out/results:
 #
-#	{"scenario", "key", "who", "status", "error", "result"}
+#	{"scenario", "key", "transport", "status", "error", "result"}
 #
-# where key tells apart what is compared, who is the transport, status is that
-# of dblp-perf and result what it printed.
+# Lines with the same scenario and key are compared. status is the exit status of
+# dblp-perf, and result the JSON object that it printed.
 
 set -u -o pipefail
 # shellcheck source=selftests/bench/network.sh
@@ -26,7 +26,7 @@ fail()
 	exit 1
 }
 
-# The transports, and what dblp-perf is told of them
+# The options of dblp-perf for a transport
 flavours()
 {
 	case $1 in
@@ -40,32 +40,32 @@ flavours()
 }
 peers="cubic bbr dctcp sctp"
 
-# measure KEY WHO MODE [OPTION...]
+# measure KEY TRANSPORT MODE [OPTION...]
 measure()
 {
-	local key=$1 who=$2 mode=$3 status json
+	local key=$1 transport=$2 mode=$3 status json
 	shift 3
 
 	# shellcheck disable=SC2046,SC2154 # words; network.sh sets hosts
 	json=$(dblp-perf "$mode" -j --samples --timeout $limit --to server --from "$hosts" \
-		--address $server $(flavours "$who") "$@" 2> /run/error)
+		--address $server $(flavours "$transport") "$@" 2> /run/error)
 	status=$?
 	[ $status -eq 0 ] || json=null
-	printf '%s %s %s: status %s %s\n' "$scenario" "$key" "$who" $status "$(cat /run/error)"
-	jq -c -n --arg scenario "$scenario" --arg key "$key" --arg who "$who" \
+	printf '%s %s %s: status %s %s\n' "$scenario" "$key" "$transport" $status "$(cat /run/error)"
+	jq -c -n --arg scenario "$scenario" --arg key "$key" --arg transport "$transport" \
 		--argjson status $status --rawfile error /run/error --argjson result "$json" \
 		'$ARGS.named' >> $results || fail "no room for the results"
 }
 
-# Both with the same CPU, which is never idle: time is instructions.
+# One CPU does the work of both ends and is never idle: time counts instructions.
 bulk()
 {
-	local offloads who
+	local offloads transport
 
 	for offloads in on off; do
 		cable $offloads || fail "no network"
-		for who in dblp cubic; do
-			measure $offloads $who bulk --count 100 --warmup 10
+		for transport in dblp cubic; do
+			measure $offloads $transport bulk --count 100 --warmup 10
 		done
 		no_network
 	done
@@ -73,32 +73,32 @@ bulk()
 
 rr()
 {
-	local who
+	local transport
 
 	switched 1 none 0 0 || fail "no network"
-	for who in dblp cubic sctp; do
-		measure 64 $who rr --count 5000 --warmup 200
+	for transport in dblp cubic sctp; do
+		measure 64 $transport rr --count 5000 --warmup 200
 	done
 }
 
 loss()
 {
-	local loss who
+	local loss transport
 
 	switched 1 100mbit 250us 0 || fail "no network"
 	for loss in 0 0.1 0.5 1 2 5; do
 		change_loss $loss || fail "no loss"
-		for who in dblp $peers; do
-			measure $loss "$who" bulk --count 20
+		for transport in dblp $peers; do
+			measure $loss "$transport" bulk --count 20
 		done
 	done
 }
 
-# Delay that is not a queue's: ACKs in bunches, and ways that take longer for one
-# packet than for the next
+# Delay that no queue causes: ACKs come in bunches, or the delay differs from packet
+# to packet.
 noise()
 {
-	local kind who
+	local kind transport
 
 	switched 1 100mbit 1ms 0 || fail "no network"
 	for kind in bunches jitter; do
@@ -110,8 +110,8 @@ noise()
 			change_port server rate 100mbit delay 5ms 2ms &&
 				change_port h0 delay 5ms 2ms ;;
 		esac || fail "no noise"
-		for who in dblp dblp-swift $peers; do
-			measure $kind "$who" bulk --count 20
+		for transport in dblp dblp-swift $peers; do
+			measure $kind "$transport" bulk --count 20
 		done
 	done
 }
@@ -119,28 +119,28 @@ noise()
 # fanin LOSS
 fanin()
 {
-	local who
+	local transport
 
 	switched 8 200mbit 0 "$1" || fail "no network"
-	for who in dblp dblp-2%; do
-		measure "$1" "$who" fanin --size 100000 --count 200 --warmup 0
+	for transport in dblp dblp-2%; do
+		measure "$1" "$transport" fanin --size 100000 --count 200 --warmup 0
 	done
-	for who in $peers; do
-		measure "$1" "$who" fanin --size 100000 --count 50 --warmup 0
+	for transport in $peers; do
+		measure "$1" "$transport" fanin --size 100000 --count 50 --warmup 0
 	done
 }
 
 # many LOSS
 many()
 {
-	local who
+	local transport
 
 	switched 32 200mbit 0 "$1" || fail "no network"
-	for who in dblp dblp-2%; do
-		measure "$1" "$who" fanin --connections 4 --size 20000 --count 40 --warmup 0
+	for transport in dblp dblp-2%; do
+		measure "$1" "$transport" fanin --connections 4 --size 20000 --count 40 --warmup 0
 	done
-	for who in $peers; do
-		measure "$1" "$who" fanin --connections 4 --size 20000 --count 10 --warmup 0
+	for transport in $peers; do
+		measure "$1" "$transport" fanin --connections 4 --size 20000 --count 10 --warmup 0
 	done
 }
 
@@ -152,18 +152,18 @@ share()
 
 latency()
 {
-	local who
+	local transport
 
 	switched 1 100mbit 250us 1 || fail "no network"
-	for who in dblp-2%-early dblp-2%-eager dblp; do
-		measure 1 $who latency --count 100 --warmup 0
+	for transport in dblp-2%-early dblp-2%-eager dblp; do
+		measure 1 $transport latency --count 100 --warmup 0
 	done
-	for who in $peers; do
-		measure 1 "$who" latency --count 33 --warmup 0
+	for transport in $peers; do
+		measure 1 "$transport" latency --count 33 --warmup 0
 	done
 }
 
-# What others have freed is not to be taken for ours.
+# Free the memory that earlier runs left in caches, so that it is not counted.
 tidy()
 {
 	local file
@@ -176,14 +176,14 @@ tidy()
 
 idle()
 {
-	local who
+	local transport
 
 	switched 1 none 0 0 || fail "no network"
-	# That many neighbours there are not: the ports are what counts.
+	# One host opens all connections, so it needs as many ports.
 	ip netns exec h0 sh -c 'echo 2000 65000 > /proc/sys/net/ipv4/ip_local_port_range'
-	for who in dblp cubic; do
+	for transport in dblp cubic; do
 		tidy
-		measure 10000 $who idle --connections 10000 --time 60
+		measure 10000 $transport idle --connections 10000 --time 60
 	done
 }
 

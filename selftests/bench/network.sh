@@ -9,10 +9,9 @@ server=10.77.0.1
 # shellcheck source=selftests/lib/link.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/link.sh"
 
-# plug_in NAME ADDRESS QUEUE...: a host at the switch, whose port to it is a
-# netem with QUEUE. What the host sends is not held up: the queue of the
-# receiver's port is where it meets what others send. Packets are to be lost one
-# by one, so nothing may merge them.
+# plug_in NAME ADDRESS QUEUE...: connect a host to the switch, whose port to it is
+# a netem with QUEUE. Nothing delays packets from the host: they queue at the
+# receiver's port. Packets are to be lost one by one, so nothing may merge them.
 plug_in()
 {
 	local name=$1 address=$2
@@ -30,9 +29,9 @@ plug_in()
 }
 
 # switched HOSTS RATE DELAY LOSS: server and h0, h1, ... at a switch, with links
-# of RATE and DELAY each way and 100 packets of queue at each port. LOSS (%)
-# befalls what goes to the server; it comes before the link and takes no time
-# on it. With RATE "none" nothing limits anything.
+# of RATE and DELAY each way and a queue of 100 packets at each port. LOSS (%) is
+# the share of the packets to the server that are lost; they are lost before the
+# link and take no time on it. With RATE "none" links have no limits.
 switched()
 {
 	local i
@@ -49,23 +48,23 @@ switched()
 		done
 		[ "$4" = 0 ] || change_loss "$4" || return
 	} > /dev/null
-	# shellcheck disable=SC2034 # for who sources this
+	# shellcheck disable=SC2034 # used by the script that sources this
 	hosts=$(seq -s, -f 'h%g' 0 $(($1 - 1)))
 }
 
-# change_loss LOSS: of what goes to the server
+# change_loss LOSS: of the packets to the server
 change_loss()
 {
 	tc -n switch qdisc change dev server root netem "${queue[@]}" loss "$1%"
 }
 
-# change_port NAME NETEM...: what goes to a host
+# change_port NAME NETEM...: replace the netem of the port to a host
 change_port()
 {
 	local name=$1
 	shift
 
-	# To replace a netem keeps what is not said again.
+	# "tc qdisc replace" would keep options that are not given.
 	tc -n switch qdisc del dev "$name" root &&
 		tc -n switch qdisc add dev "$name" root netem "$@" limit 1000
 }
@@ -86,11 +85,11 @@ cable()
 		[ "$1" = on ] ||
 			one_by_one $ns eth0 || return
 	done
-	# shellcheck disable=SC2034 # for who sources this
+	# shellcheck disable=SC2034 # used by the script that sources this
 	hosts=h0
 }
 
-# no_network: away with it
+# no_network: delete all namespaces
 no_network()
 {
 	local ns

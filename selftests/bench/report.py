@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Makes the table of the bench from what the VMs have left in their /out."""
+"""Write the tables of the bench from the results in the output directories."""
 
 import argparse
 import fnmatch
@@ -14,12 +14,12 @@ PEERS = ("cubic", "bbr", "dctcp", "sctp")
 
 
 def wire_s(size, bits_per_second):
-    """The link's time for the application's bytes at TCP's overhead"""
+    """Time of the link for these bytes of payload, with the overhead of TCP"""
     return size * FRAME / PAYLOAD * 8 / bits_per_second
 
 
 class Figures:
-    """All that was measured, by scenario, key and transport"""
+    """Results by scenario, key and transport"""
 
     def __init__(self, directory):
         self.seeds = {}
@@ -33,7 +33,7 @@ class Figures:
                 self.add(seed, json.loads(text))
 
     def add(self, seed, line):
-        name = (line["scenario"], line["key"], line["who"])
+        name = (line["scenario"], line["key"], line["transport"])
         if line["status"] == 0:
             self.seeds.setdefault(name, {})[seed] = line["result"]
         else:
@@ -41,7 +41,7 @@ class Figures:
             self.errors.append((name, seed, reason[0]))
 
     def results(self, *name):
-        """One result for each seed; none if one of them has failed"""
+        """One result for each seed; none if any of them has failed"""
         if any(error[0] == name for error in self.errors) or self.failed_boot(*name):
             return []
         found = self.seeds.get(name, {})
@@ -53,7 +53,7 @@ class Figures:
             yield f"{' '.join(name)}, seed {seed}: {reason}"
 
     def failed_boot(self, scenario, key, _):
-        """A boot that should have a result, and went wrong in whatever way"""
+        """Name of a boot of this scenario that failed, with its reason"""
         for boot, reason in self.failed.items():
             what = boot.rpartition("-seed-")[0]
             if what in (scenario, f"{scenario}-{key}"):
@@ -89,7 +89,7 @@ def goodput(results):
 
 
 def cpu_per_byte(results):
-    """Nanoseconds, which are instructions"""
+    """Instructions, one each nanosecond"""
     delivered = sum(r["delivered_bytes"] for r in results)
     return sum(r["busy_ns"] for r in results) / delivered if delivered else None
 
@@ -130,7 +130,7 @@ def ratio(a, b):
 
 def bulk_rows(f):
     for offloads in ("on", "off"):
-        dblp, tcp = (f.results("bulk", offloads, who) for who in ("dblp", "cubic"))
+        dblp, tcp = (f.results("bulk", offloads, transport) for transport in ("dblp", "cubic"))
         why = f.error("bulk", offloads, "dblp" if not dblp else "cubic")
         rates = [goodput(r) for r in (dblp, tcp)]
         costs = [cpu_per_byte(r) for r in (dblp, tcp)]
@@ -138,7 +138,7 @@ def bulk_rows(f):
         if all(rates):
             more = f"{rates[0] / 1e6:.1f} and {rates[1] / 1e6:.1f} Mbit/s"
             costs_more = f"{costs[0]:.3f} and {costs[1]:.3f} a byte"
-        # Without offloads, what is compared are the stack's ways for TCP and for UDP
+        # Without offloads, most instructions are those of the stack for TCP and for UDP
         bar = 1.0 if offloads == "on" else None
         yield Row(f"bulk-offloads-{offloads}", f"bulk goodput, offloads {offloads}, over TCP's",
                   ratio(*rates), "ratio", low=bar, peers={"tcp-cubic": 1.0}, more=more, why=why)
@@ -149,7 +149,8 @@ def bulk_rows(f):
 
 
 def rr_rows(f):
-    times = {who: pooled(f.results("rr", "64", who), 50) for who in ("dblp", "cubic", "sctp")}
+    times = {transport: pooled(f.results("rr", "64", transport), 50)
+             for transport in ("dblp", "cubic", "sctp")}
     tcp = times["cubic"]
     more = None
     if times["dblp"] and tcp:
@@ -163,8 +164,8 @@ def rr_rows(f):
 def goodput_row(f, scenario, key, name, what, low=None, others=PEERS):
     """Share of the wire limit of 100 Mbit/s"""
     limit = 100e6 * PAYLOAD / FRAME
-    shares = {who: ratio(goodput(f.results(scenario, key, who)), limit)
-              for who in ("dblp",) + others}
+    shares = {transport: ratio(goodput(f.results(scenario, key, transport)), limit)
+              for transport in ("dblp",) + others}
     return Row(f"goodput-{name}", f"goodput {what}, share of the wire limit",
                shares.pop("dblp"), "share", low=low, peers=shares,
                why=f.error(scenario, key, "dblp"))
@@ -184,8 +185,8 @@ def noise_rows(f):
 
 def round_row(f, scenario, loss, budget, high, wire, what):
     """p99 of rounds over the wire limit, with the medians beside it"""
-    who = "dblp-2%" if budget else "dblp"
-    found = f.results(scenario, loss, who)
+    transport = "dblp-2%" if budget else "dblp"
+    found = f.results(scenario, loss, transport)
     peers = {peer: ratio(pooled(f.results(scenario, loss, peer), 99), wire) for peer in PEERS}
     more = None
     if found:
@@ -194,7 +195,7 @@ def round_row(f, scenario, loss, budget, high, wire, what):
     return Row(f"{scenario}-loss-{loss}-budget-{budget}",
                f"{what}, {loss} % loss, budget {budget} %: p99 over the wire limit",
                ratio(pooled(found, 99), wire), "ratio", high=high, peers=peers, more=more,
-               why=f.error(scenario, loss, who))
+               why=f.error(scenario, loss, transport))
 
 
 def fanin_rows(f):
@@ -227,7 +228,8 @@ def latency_rows(f):
     wire = wire_s(1000000, 100e6)
     found = f.results("latency", "1", "dblp-2%-early")
     others = PEERS + ("dblp", "dblp-2%-eager")
-    peers = {who: ratio(pooled(f.results("latency", "1", who), 99), wire) for who in others}
+    peers = {transport: ratio(pooled(f.results("latency", "1", transport), 99), wire)
+             for transport in others}
     more = None
     if found:
         more = (f"p50 {pooled(found, 50) / wire:.4f}, "
@@ -240,14 +242,14 @@ def latency_rows(f):
 def idle_rows(f):
     number = 10000
     memory, timers, more = {}, {}, {}
-    for who in ("dblp", "cubic"):
-        for r in f.results("idle", str(number), who):
+    for transport in ("dblp", "cubic"):
+        for r in f.results("idle", str(number), transport):
             seconds = r["elapsed_ns"] / 1e9
-            memory[who] = r["memory_bytes"] / number
+            memory[transport] = r["memory_bytes"] / number
             if r["timers"]:
-                timers[who] = (r["timers"]["own"] - r["timers_before"]["own"]) / seconds
-                more[who] = (f"all timers of the machine {r['timers']['all'] / seconds:.1f} a second, "
-                             f"{r['timers_before']['all'] / seconds:.1f} before")
+                timers[transport] = (r["timers"]["own"] - r["timers_before"]["own"]) / seconds
+                more[transport] = (f"all timers of the machine {r['timers']['all'] / seconds:.1f} "
+                                   f"a second, {r['timers_before']['all'] / seconds:.1f} before")
     why = f.error("idle", str(number), "dblp")
     yield Row("idle-memory", "10,000 connections in 1 GiB: kernel memory of one, both ends",
               memory.get("dblp"), "bytes", peers={"tcp-cubic": memory.get("cubic")}, why=why)
@@ -295,7 +297,7 @@ def markdown_table(rows):
 
 
 def read_notes(path):
-    """GLOB: TEXT, where indented lines go on with the text"""
+    """GLOB: TEXT, which indented lines continue"""
     notes = []
     for line in path.read_text().splitlines() if path.exists() else []:
         if not line.strip() or line.startswith("#"):
@@ -309,7 +311,7 @@ def read_notes(path):
 
 
 def markdown_notes(rows, notes):
-    """One paragraph for each note, with all the figures that it is about"""
+    """One paragraph for each note, with the figures that it explains"""
     missed = [row for row in rows if row.value is not None and not row.met]
     if not missed:
         return ["Every bar is met."]
