@@ -19,19 +19,18 @@ low=0.8%
 high=40.8%
 tuned=2%
 
-# Every link does so much each way. The switch has a queue of 100 packets at
-# each port, hosts one that holds all they send. The loss comes before the
-# link, so what is lost takes no time on it.
+# Rate of each link in each direction. The switch has a queue of 100 packets at
+# each port, and the queues of the hosts hold all that they send. Packets are lost
+# before the link, so they take no time on it.
 rate=100mbit
 link=(rate "$rate" delay 250us limit 100)
-#
-# A microburst takes about as long as a round does. It begins when the workers
-# have heard the parameters: earlier it would only hit acknowledgments.
+# A microburst takes about as long as a round. It begins when the workers have
+# received the parameters: before, it would only hit acknowledgments.
 burst_loss=90%
 burst_after=0.080
 burst_time=0.150
-# About a fifth, a half and nine tenths into the run; before the last one an
-# operator changes a budget.
+# After a fifth, a half and nine tenths of the run; before the last one an operator
+# changes a budget.
 bursts=$((rounds / 5)),$((rounds / 2)),$((rounds * 9 / 10))
 tune=$((rounds * 3 / 4))
 
@@ -61,7 +60,7 @@ plug_in()
 	tc -n switch qdisc add dev "$1" root netem "${link[@]}"
 }
 
-# host NAME ADDRESS: a namespace that is plugged into the switch
+# host NAME ADDRESS: create a namespace connected to the switch
 host()
 {
 	plug_in "$@" > /dev/null || fail "cannot set up $1"
@@ -85,7 +84,7 @@ make_network()
 	done
 }
 
-# While it lasts, the port to the server loses nearly all.
+# The port to the server loses most packets for a while.
 burst()
 {
 	sleep $burst_after &&
@@ -100,7 +99,7 @@ show()
 	"$@" || fail "this failed: $*"
 }
 
-# What an operator does beside a training run that knows nothing of it.
+# An operator tunes the sockets of a training run, which does not notice it.
 tune_sockets()
 {
 	local i id
@@ -134,7 +133,7 @@ train()
 		tune_sockets &
 		pids+=($!)
 	fi
-	# The server first: without it nobody else would come to an end.
+	# The server first: workers end only after it.
 	for i in "${pids[@]}"; do
 		wait "$i" || fail "$name: the training has failed ($?)"
 	done
