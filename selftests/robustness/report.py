@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Reads what the parts of 'make robustness' have printed, and writes the table.
+"""Read the output of the parts of 'make robustness', and write the table.
 
 report.py result PARTS NAME OUT STATUS SECONDS   judges one part: OUT/NAME.json
 report.py write DIRECTORY OUT RESULTS            robustness.md and .json
