@@ -58,6 +58,7 @@ static u8 *dblp_put_share(struct dblp_sock *dsk, u8 *p, const u8 *end)
 	if (n < 2)
 		return p;
 	f.share.n = min(n, U16_MAX);
+	f.share.all = (u64)atomic64_read(&dsk->ep->received) / DBLP_SHARE_UNIT;
 	return dblp_put_frame(p, end, &f) ?: p;
 }
 
@@ -204,6 +205,7 @@ void dblp_note_received(struct dblp_sock *dsk, const struct dblp_run *run)
 		dsk->ack_now = 1;
 	dsk->ack_pending += run->n;
 	dsk->info.pkts_received += run->n;
+	atomic64_add((u64)run->n * run->len, &dsk->ep->received);
 	dblp_count_ecn(dsk, DBLP_SKB_CB(run->train->skb)->ecn, run->n);
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTRECEIVED, run->n);
 }
@@ -237,6 +239,7 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 		return 0;
 	case DBLP_FRAME_SHARE:
 		dsk->share = f->share.n;
+		dsk->share_all = f->share.all;
 		return 0;
 	case DBLP_FRAME_FLOW:
 		dblp_apply_flow(dsk, f);

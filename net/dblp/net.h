@@ -210,6 +210,7 @@ struct dblp_endpoint_ops {
  * @ifindex: if shared: interface it was bound to, 0 for none
  * @uid: if shared: user who bound it
  * @receiving: number of connections with a message partly received
+ * @received: bytes of numbered packets that its connections received
  * @release: in the list of endpoints to be released
  * @rcu: frees it
  */
@@ -224,6 +225,7 @@ struct dblp_endpoint {
 	int			ifindex;
 	kuid_t			uid;
 	atomic_t		receiving;
+	atomic64_t		received;
 	struct llist_node	release;
 	struct rcu_head		rcu;
 };

@@ -291,6 +291,7 @@ int dblp_sent_acked(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now)
 	}
 	rs.ce = dblp_path_ce(dsk);
 	rs.share = dsk->share ?: 1;
+	rs.all = dsk->share ? dsk->share_all : 0;
 	if (rs.acked) {
 		dsk->pto_count = 0;
 		dsk->progress = now;

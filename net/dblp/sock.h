@@ -136,6 +136,7 @@ enum dblp_deferred {
  * @pto_count: probe timeouts since the last progress
  * @ecn: marks sent, and the peer's counts of them
  * @share: from the SHARE frame of this packet, 0 if it has none
+ * @share_all: bytes that all have received, from the same frame
  * @last_sent: when the last ack-eliciting packet was sent
  * @stuck_since: time since when nothing could be sent for lack of memory or of
  *	a route; 0 if it can, or if packets are in flight
@@ -297,6 +298,7 @@ struct dblp_sock {
 	u32			pto_count;
 	struct dblp_ecn		ecn;
 	u16			share;
+	u32			share_all;
 	u64			last_sent;
 	u64			stuck_since;
 	u64			progress;

@@ -141,7 +141,8 @@ static void show_frame(const struct dblp_frame *f)
 	case DBLP_FRAME_FIN:
 		return show("fin.end", f->fin.end);
 	case DBLP_FRAME_SHARE:
-		return show("share.n", f->share.n);
+		show("share.n", f->share.n);
+		return show("share.all", f->share.all);
 	case DBLP_FRAME_BUDGET:
 		show("budget.msg", f->budget.msg_id);
 		return show("budget.ppm", f->budget.ppm);

@@ -340,6 +340,7 @@ static bool make_frame(struct talker *t, struct dblp_frame *f, u8 pkt)
 		return true;
 	case DBLP_FRAME_SHARE:
 		f->share.n = 1 + talker_below(t, 64);
+		f->share.all = any(t);
 		return true;
 	default:
 		return true;
@@ -349,7 +350,7 @@ static bool make_frame(struct talker *t, struct dblp_frame *f, u8 pkt)
 /* Frames of at most @room bytes; of exactly @room bytes if @all */
 static void put_frames(struct talker *t, struct packet *p, u32 room, bool all)
 {
-	struct dblp_frame f, fill = { .type = DBLP_FRAME_SHARE, .share.n = 2 };
+	struct dblp_frame f, fill = { .type = DBLP_FRAME_PING };
 	u32 tries = 1 + talker_below(t, 6), before = p->len;
 	u8 frame[DBLP_CTL_MAX];
 	bool acks = false;

@@ -310,8 +310,10 @@ static void note_frames(struct peer *peer, const u8 *p, u32 len)
 			note_ack(peer, &f);
 		if (f.type == DBLP_FRAME_FLOW)
 			peer->flow = f;
-		if (f.type == DBLP_FRAME_SHARE)
+		if (f.type == DBLP_FRAME_SHARE) {
 			peer->share = f.share.n;
+			peer->share_all = f.share.all;
+		}
 		if (f.type == DBLP_FRAME_FIN)
 			peer->n_fin++;
 		if (f.type == DBLP_FRAME_CLOSE) {

@@ -41,6 +41,7 @@ struct packet {
  * @budget: the last BUDGET
  * @flow: the last FLOW
  * @share: number of senders to the other end, as it reported last
+ * @share_all: what all of them have sent, from the same frame
  * @largest: largest packet number that came, plus 1
  * @came: packet numbers that came; peer_ack_all() acknowledges them
  * @came_mem: memory of @came
@@ -68,6 +69,7 @@ struct peer {
 	struct dblp_frame	budget;
 	struct dblp_frame	flow;
 	u32			share;
+	u32			share_all;
 	u32			largest;
 	struct dblp_ranges	came;
 	struct dblp_pn_range	came_mem[DBLP_RANGES_MAX];

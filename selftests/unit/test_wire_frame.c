@@ -98,6 +98,7 @@ static void frame_init(struct dblp_frame *f, u8 type, u8 *bits)
 		break;
 	case DBLP_FRAME_SHARE:
 		f->share.n = 0xf1f2;
+		f->share.all = 0xe1e2e3e4;
 		break;
 	case DBLP_FRAME_BUDGET:
 		f->budget.msg_id = 0xf1f2f3f4;
@@ -161,7 +162,8 @@ static bool frames_equal(const struct dblp_frame *a, const struct dblp_frame *b)
 	case DBLP_FRAME_FIN:
 		return a->fin.end == b->fin.end;
 	case DBLP_FRAME_SHARE:
-		return a->share.n == b->share.n;
+		return a->share.n == b->share.n &&
+		       a->share.all == b->share.all;
 	case DBLP_FRAME_BUDGET:
 		return a->budget.msg_id == b->budget.msg_id &&
 		       a->budget.ppm == b->budget.ppm;
@@ -181,7 +183,7 @@ static const u32 frame_len[__DBLP_FRAME_MAX] = {
 	[DBLP_FRAME_META]	= DBLP_META_LEN,
 	[DBLP_FRAME_FIN]	= 8,
 	[DBLP_FRAME_PING]	= 4,
-	[DBLP_FRAME_SHARE]	= 4,
+	[DBLP_FRAME_SHARE]	= 8,
 	[DBLP_FRAME_BUDGET]	= 12,
 	[DBLP_FRAME_AUTH]	= DBLP_AUTH_LEN,
 };

@@ -132,10 +132,12 @@ MALFORMED(frame_type_0, .base = BASE_FRAME, .words = { 0x00010000 },
 	  .n_words = 1, .counter = "DropType");
 MALFORMED(frame_type_12, .base = BASE_FRAME, .words = { 0x0c010000 },
 	  .n_words = 1, .counter = "DropType");
-MALFORMED(share_of_nobody, .base = BASE_FRAME, .words = { 0x09010000 },
-	  .n_words = 1, .counter = "DropField");
-MALFORMED(long_share, .base = BASE_FRAME, .words = { 0x09020002, 0 },
+MALFORMED(share_of_nobody, .base = BASE_FRAME, .words = { 0x09020000, 0 },
 	  .n_words = 2, .counter = "DropField");
+MALFORMED(short_share, .base = BASE_FRAME, .words = { 0x09010002 }, .n_words = 1,
+	  .counter = "DropField");
+MALFORMED(long_share, .base = BASE_FRAME, .words = { 0x09030002, 0, 0 },
+	  .n_words = 3, .counter = "DropField");
 MALFORMED(frame_of_no_words, .base = BASE_FRAME, .words = { 0x08000000 },
 	  .n_words = 1, .counter = "DropField");
 MALFORMED(frame_beyond_the_frames, .base = BASE_FRAME,

@@ -252,14 +252,20 @@ TEST_F(peer, meta_goes_with_what_the_path_has_become_too_narrow_for)
 	}
 }
 
-/* How many send at the moment is told with each ACK */
+/* What a packet of 600 bytes adds to the count of what all have sent, and what the
+ * PINGs of peer_sync() add at most
+ */
+#define SHARE_OF_600	(600 / DBLP_SHARE_UNIT)
+#define SHARE_OF_SYNC	(128 / DBLP_SHARE_UNIT + 1)
+
+/* How many send at the moment, and what all have sent, is told with each ACK */
 TEST_F(peer, the_number_of_senders_is_told)
 {
 	static struct peer others[15], stranger;
 	struct dblp_data d = { .msg_len = 1200 };
 	struct sockaddr_dblp addr;
 	int listener;
-	u32 i;
+	u32 i, all;
 
 	for (i = 0; i < 15; i++) {
 		peer_connect(&others[i], &self->addr);
@@ -274,6 +280,10 @@ TEST_F(peer, the_number_of_senders_is_told)
 		EXPECT_TRUE(peer_sync(&others[i]));
 		EXPECT_EQ(15, others[i].share);
 	}
+	EXPECT_LE(15 * SHARE_OF_600, others[14].share_all);
+	EXPECT_GE(15 * (SHARE_OF_600 + 2 * SHARE_OF_SYNC), others[14].share_all);
+	EXPECT_TRUE(peer_sync(&others[4]));
+	all = others[4].share_all;
 	/* One of them is through */
 	d.offset = 600;
 	make_data(&self->p, &others[3], &d, 600, NULL);
@@ -281,6 +291,9 @@ TEST_F(peer, the_number_of_senders_is_told)
 	EXPECT_TRUE(peer_sync(&others[3]));
 	EXPECT_TRUE(peer_sync(&others[4]));
 	EXPECT_EQ(14, others[4].share);
+	EXPECT_LE(SHARE_OF_600, others[4].share_all - all);
+	EXPECT_GE(SHARE_OF_600 + 2 * SHARE_OF_SYNC, others[4].share_all - all);
+	all = others[4].share_all;
 	/* Connections to another listener do not count */
 	listener = new_listener("::1", 4, &addr);
 	peer_connect(&stranger, &addr);
@@ -292,6 +305,7 @@ TEST_F(peer, the_number_of_senders_is_told)
 	EXPECT_EQ(0, stranger.share);
 	EXPECT_TRUE(peer_sync(&others[4]));
 	EXPECT_EQ(14, others[4].share);
+	EXPECT_GE(SHARE_OF_SYNC, others[4].share_all - all);
 	peer_close(&stranger);
 	close(listener);
 	for (i = 0; i < 15; i++)

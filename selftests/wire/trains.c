@@ -215,9 +215,9 @@ static void make_pings(struct packet *p, struct peer *peer, bool bad)
 	p->byte[1] = n;
 }
 
-static void add_shares(struct packet *p, u32 n)
+static void add_pings(struct packet *p, u32 n)
 {
-	const struct dblp_frame f = { .type = DBLP_FRAME_SHARE, .share.n = 1 };
+	const struct dblp_frame f = { .type = DBLP_FRAME_PING };
 
 	while (n--)
 		add_frame(p, &f);
@@ -228,9 +228,9 @@ static void add_tag(struct packet *p, bool early)
 	static const u8 tag[DBLP_TAG_LEN];
 	const struct dblp_frame f = { .type = DBLP_FRAME_AUTH, .auth.tag = tag };
 
-	add_shares(p, (FRAMES - DBLP_AUTH_LEN) / 4 - early);
+	add_pings(p, (FRAMES - DBLP_AUTH_LEN) / 4 - early);
 	add_frame(p, &f);
-	add_shares(p, early);
+	add_pings(p, early);
 }
 
 /* Packets of the handshake, and RST */
@@ -296,7 +296,7 @@ static void add_news(struct packet *p, bool bad)
 
 	add_frame(p, &ack);
 	add_frame(p, &flow);
-	add_shares(p, (FRAMES - 4 * p->byte[1]) / 4);
+	add_pings(p, (FRAMES - 4 * p->byte[1]) / 4);
 }
 
 static void make_wagon(struct maker *m, struct packet *p, enum wagon w)
@@ -353,7 +353,7 @@ static void make_wagon(struct maker *m, struct packet *p, enum wagon w)
 		make_ctrl(p, peer, &(struct dblp_frame) {
 			.type = DBLP_FRAME_FIN, .fin.end = 3,
 		});
-		add_shares(p, (PACKET + FRAMES - p->len) / 4);
+		add_pings(p, (PACKET + FRAMES - p->len) / 4);
 		return;
 	case ACK:
 		make_packet(p, DBLP_PKT_ACK, 0, peer->scid);
@@ -366,7 +366,7 @@ static void make_wagon(struct maker *m, struct packet *p, enum wagon w)
 	}
 	make_segment(p, peer, 0, m->next++);
 	if (w == FRAMED)
-		add_shares(p, FRAMES / 4);
+		add_pings(p, FRAMES / 4);
 	if (w == TAGGED || w == EARLY_TAG)
 		add_tag(p, w == EARLY_TAG);
 	if (w == NEWS || w == BAD_NEWS)

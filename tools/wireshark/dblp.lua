@@ -126,6 +126,7 @@ local f = {
 	meta_tag = u64("dblp.meta.tag", "Tag"),
 	fin_end = u32("dblp.fin.end", "Messages sent in all"),
 	share_n = u16("dblp.share.n", "Connections that receive"),
+	share_all = u32("dblp.share.all", "What they received, 64 bytes"),
 	budget_msg = u32("dblp.budget.msg", "Message"),
 	budget_ppm = u32("dblp.budget.ppm", "Budget, ppm"),
 	auth_key = u16("dblp.auth.key", "Newest key's name", base.HEX),
@@ -253,7 +254,7 @@ local function frame_words(type, arg)
 	elseif type == F_LOSSMAP then
 		return arg >= 1 and arg <= 120 and 3 + arg or nil
 	elseif type == F_SHARE then
-		return arg >= 1 and 1 or nil
+		return arg >= 1 and 2 or nil
 	end
 	return arg == 0 and plain[type] or nil
 end
@@ -560,9 +561,9 @@ local show_frame = {
 		return ""
 	end,
 	[F_SHARE] = function(c)
-		local n = c:add(f.share_n, 2)
+		local n, all = c:add(f.share_n, 2), c:add(f.share_all, 4)
 
-		return n and tostring(n)
+		return all and tostring(n)
 	end,
 	[F_BUDGET] = function(c)
 		c:add(f.frame_arg, 2)

@@ -232,6 +232,8 @@ struct dblp_sent {
  * @ce: packets newly reported with congestion experienced
  * @share: connections on which the peer is receiving messages, ours included; 0 if
  *	unknown
+ * @all: what it has received on all of them since any time, in units of
+ *	DBLP_SHARE_UNIT bytes, modulo 2^32; 0 if it did not say
  * @app_limited: @rate was limited by the application
  */
 struct dblp_rate_sample {
@@ -246,6 +248,7 @@ struct dblp_rate_sample {
 	u64	rtt;
 	u32	ce;
 	u32	share;
+	u32	all;
 	bool	app_limited;
 };
 

@@ -24,7 +24,7 @@ enum dblp_frame_words {
 	DBLP_META_WORDS		= DBLP_META_LEN / 4,
 	DBLP_FIN_WORDS		= 2,
 	DBLP_PING_WORDS		= 1,
-	DBLP_SHARE_WORDS	= 1,
+	DBLP_SHARE_WORDS	= 2,
 	DBLP_BUDGET_WORDS	= 3,
 	DBLP_AUTH_WORDS		= DBLP_AUTH_LEN / 4,
 };
@@ -347,10 +347,11 @@ static bool get_meta(struct dblp_frame *f, const u8 *p)
 	       f->meta.critical <= f->meta.total - f->meta.offset;
 }
 
-static bool get_share(struct dblp_frame *f, u32 words, u32 arg)
+static bool get_share(struct dblp_frame *f, const u8 *p, u32 arg)
 {
 	f->share.n = arg;
-	return arg && words == DBLP_SHARE_WORDS;
+	f->share.all = get_u32(p + 4);
+	return arg;
 }
 
 static bool get_auth(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
@@ -436,7 +437,7 @@ enum dblp_wire_error dblp_get_frame(struct dblp_frame *f, const u8 **p,
 	else if (f->type == DBLP_FRAME_LOSSMAP)
 		ok = get_lossmap(f, *p, words, arg);
 	else if (f->type == DBLP_FRAME_SHARE)
-		ok = get_share(f, words, arg);
+		ok = words == DBLP_SHARE_WORDS && get_share(f, *p, arg);
 	else if (f->type == DBLP_FRAME_AUTH)
 		ok = get_auth(f, *p, words, arg);
 	else
@@ -578,6 +579,8 @@ u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f)
 		return dblp_put_u64(p, f->meta.tag);
 	case DBLP_FRAME_FIN:
 		return put_u32(p, f->fin.end);
+	case DBLP_FRAME_SHARE:
+		return put_u32(p, f->share.all);
 	case DBLP_FRAME_BUDGET:
 		return put_u32(put_u32(p, f->budget.msg_id), f->budget.ppm);
 	case DBLP_FRAME_AUTH:

@@ -14,6 +14,7 @@
 #include <linux/types.h>
 
 #define DBLP_VERSION		1	/* of the protocol */
+#define DBLP_SHARE_UNIT		64U	/* bytes; at 400 Gbit/s 2^32 last 5 s */
 
 /** enum dblp_pkt_type - low four bits of the first byte of each packet */
 enum dblp_pkt_type {
@@ -178,7 +179,8 @@ struct dblp_cookie {
  * @meta: attributes that do not fit the data header; @offset and @total are of the
  *	user's message, of which this one may be a piece
  * @fin: @end is the number of messages sent in all
- * @share: @n is the number of connections that receive, 1 ... 65535
+ * @share: @n is the number of connections that receive, 1 ... 65535; @all is what
+ *	they have received, in units of DBLP_SHARE_UNIT bytes
  * @budget: the changed budget of a message
  * @auth: @key names the newest key that the sender has, @number is the low 32 bits
  *	of the number of a packet that has none in its header, 0 in others; @tag
@@ -232,6 +234,7 @@ struct dblp_frame {
 		} fin;
 		struct {
 			u16	n;
+			u32	all;
 		} share;
 		struct {
 			u32	msg_id;
