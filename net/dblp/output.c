@@ -10,11 +10,12 @@
 /* Number of packets of @size bytes that cwnd and pacer allow now, at least 1 */
 static u32 dblp_burst(const struct dblp_sock *dsk, u32 size, u64 now)
 {
-	u64 window = dsk->cc.cwnd - min(dsk->cc.cwnd, dsk->sent.inflight), n;
+	u64 window = dblp_cc_window(&dsk->cc, &dsk->rtt, dsk->sent.delivered_at,
+				    now);
 	u64 ahead = now + DBLP_PACE_AHEAD_NS - max(dsk->pace_next, now);
-	u64 rate = dsk->cc.pacing_rate;
+	u64 rate = dsk->cc.pacing_rate, n;
 
-	n = div_u64(window, size);
+	n = div_u64(window - min_t(u64, window, dsk->sent.inflight), size);
 	if (rate)
 		n = min(n, 1 + div_u64(min_t(u64, rate, U32_MAX) * ahead,
 				       NSEC_PER_SEC) / size);
@@ -50,11 +51,19 @@ static u32 dblp_train_len(struct dblp_sock *dsk, const struct dblp_out *out)
 	return n;
 }
 
-/* May a full packet be sent now? If not for the pacer, sets its deadline */
+/* May a full packet be sent now? If later, without an ACK, sets the deadline */
 static bool dblp_may_send(struct dblp_sock *dsk, u32 mss, u64 now)
 {
-	if (dsk->sent.inflight && dsk->sent.inflight + mss > dsk->cc.cwnd)
+	u64 heard = dsk->sent.delivered_at;
+
+	if (dsk->sent.inflight && dsk->sent.inflight + mss >
+				  dblp_cc_window(&dsk->cc, &dsk->rtt, heard, now)) {
+		u64 at = dblp_cc_opens_at(&dsk->cc, &dsk->rtt, heard,
+					  dsk->sent.inflight);
+
+		dsk->pace_at = at == U64_MAX ? 0 : max(at, dsk->pace_next);
 		return false;
+	}
 	if (!dsk->cc.pacing_rate || dsk->pace_next <= now + DBLP_PACE_AHEAD_NS)
 		return true;
 	dsk->pace_at = dsk->pace_next - DBLP_PACE_AHEAD_NS / 2;
@@ -139,6 +148,7 @@ static void dblp_set_pto(struct dblp_sock *dsk)
 	}
 	pto = dblp_pto(&dsk->rtt, DBLP_ACK_DELAY_NS, dsk->pto_count,
 		       dblp_silence(dsk));
+	pto = dblp_cc_pto(&dsk->cc, pto);
 	/* The last probe timeout expires with the user timeout */
 	dsk->pto_at = min(dsk->last_sent + pto, end);
 }
@@ -318,9 +328,9 @@ static bool dblp_probe_seg(struct dblp_sock *dsk, struct dblp_out *out,
  * @now: the time
  *
  * RFC 9002 section 6.2.4: two packets regardless of cwnd, with data if there is
- * any, and one more with control frames that are not acknowledged; a PING if
- * there is neither. Control frames that do not fit wait for the next probe or
- * an ACK.
+ * any, or as many as dblp_cc_probes() allows, and one more with control frames
+ * that are not acknowledged; a PING if there is neither. Control frames that do
+ * not fit wait for the next probe or an ACK.
  */
 void dblp_probe(struct dblp_sock *dsk, u64 now)
 {
@@ -335,7 +345,8 @@ void dblp_probe(struct dblp_sock *dsk, u64 now)
 		return;
 	if (dblp_ring_room(dsk, DBLP_PROBE_PKTS) < DBLP_PROBE_PKTS)
 		dblp_lose_oldest(dsk, DBLP_PROBE_PKTS);
-	if (dblp_probe_seg(dsk, &out, &from))
+	if (dblp_probe_seg(dsk, &out, &from) &&
+	    dblp_cc_probes(&dsk->cc, &dsk->rtt, dsk->pto_count) > 1)
 		dblp_probe_seg(dsk, &out, &from);
 	if (dsk->sent.next == next && !dblp_ctl_owed(dsk))
 		dblp_ctl_add(dsk, DBLP_FRAME_PING);

@@ -11,6 +11,7 @@
 #include "prng.h"
 #include "ring.h"
 #include "sim.h"
+#include "wire.h"
 
 #define RING_SIZE	64
 #define ACK_DELAY	(1 * SIM_MS)
@@ -37,6 +38,7 @@ struct sim_ack {
 	u32			ce;
 	u32			closed_seg;
 	u32			share;
+	u32			all;
 	u64			delay;
 	struct dblp_acked_range	r[];
 };
@@ -287,13 +289,20 @@ static u64 pto_at(const struct sim_flow *f)
 	if (sim_is_tcp(f->cc.ops))
 		return f->last_sent + tcp_timeout(f);
 	return f->last_sent + f->pto_jitter +
-	       dblp_pto(&f->rtt, ACK_DELAY, f->pto_count,
-			f->last_sent - min(f->last_sent, f->sent.delivered_at));
+	       dblp_cc_pto(&f->cc, dblp_pto(&f->rtt, ACK_DELAY, f->pto_count,
+					    f->last_sent -
+					    min(f->last_sent,
+						f->sent.delivered_at)));
 }
 
 static bool has_window(const struct sim *s, const struct sim_flow *f)
 {
-	return !f->sent.inflight || f->sent.inflight + s->mss <= f->cc.cwnd;
+	u64 window = f->cc.cwnd;
+
+	if (!sim_is_tcp(f->cc.ops))
+		window = dblp_cc_window(&f->cc, &f->rtt, f->sent.delivered_at,
+					s->now);
+	return !f->sent.inflight || f->sent.inflight + s->mss <= window;
 }
 
 /* Send what may be sent and set the sender's timer */
@@ -320,6 +329,9 @@ static void run_sender(struct sim *s, u32 flow)
 			f->pace_next = max(f->pace_next, s->now) +
 				       s->mss * SIM_S / f->cc.pacing_rate;
 	}
+	if (!has_window(s, f) && !sim_is_tcp(f->cc.ops))
+		wake = dblp_cc_opens_at(&f->cc, &f->rtt, f->sent.delivered_at,
+					f->sent.inflight);
 	if (f->sent.inflight)
 		wake = min(wake, f->sent.loss_time ?: pto_at(f));
 	if (wake == U64_MAX || wake == f->wake_at)
@@ -360,7 +372,8 @@ static void on_timeout(struct sim *s, u32 flow)
 	if (f->cc.ops->timeout)
 		f->cc.ops->timeout(&f->cc, f->pto_count, s->now);
 	probe(s, flow, &pn);
-	if (!sim_is_tcp(f->cc.ops) && f->sent.next != next)
+	if (!sim_is_tcp(f->cc.ops) && f->sent.next != next &&
+	    dblp_cc_probes(&f->cc, &f->rtt, f->pto_count) > 1)
 		probe(s, flow, &pn);
 	/* A PING has no segment */
 	if (f->sent.next == next)
@@ -441,6 +454,7 @@ static void send_ack(struct sim *s, u32 flow)
 	ack->delay = s->now - f->largest_at;
 	ack->ce = f->ce;
 	ack->share = s->tell_share ? s->receiving + s->strangers : 0;
+	ack->all = s->tell_share ? s->all / DBLP_SHARE_UNIT : 0;
 	ack->closed_seg = f->finished && f->spare ? f->end_seg : 0;
 	if (s->ack_every)
 		at = (at / s->ack_every + 1) * s->ack_every;
@@ -475,6 +489,8 @@ static void on_arrive(struct sim *s, const struct sim_event *e)
 
 	if (!dblp_ranges_add(&f->seen, e->pn))
 		return;
+	if (!sim_is_tcp(f->cc.ops))
+		s->all += s->mss;
 	ends = receive_seg(s, f, e->segment);
 	f->ce += e->ce;
 	f->largest_at = s->now;
@@ -497,6 +513,7 @@ static void on_ack(struct sim *s, u32 flow, struct sim_ack *ack)
 			  &sim_ops, f, &rs) < 0)
 		abort();
 	rs.share = ack->share;
+	rs.all = ack->all;
 	rs.ce = max(ack->ce, f->ce_told) - f->ce_told;
 	f->ce_told += rs.ce;
 	f->closed_seg = max(f->closed_seg, ack->closed_seg);

@@ -108,6 +108,7 @@ struct sim {
 	u64			seq;
 	u32			messages;	/* to come */
 	u32			receiving;	/* flows amid a message */
+	u64			all;		/* bytes that they received */
 };
 
 void sim_init(struct sim *s, u32 flows);

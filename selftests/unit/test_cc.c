@@ -48,4 +48,76 @@ TEST(dblp_cc_start__forgets)
 	}
 }
 
+static void holds_init(struct dblp_cc *cc, u32 mss, u64 now)
+{
+}
+
+static const struct dblp_cc_ops holds = { .init = holds_init, .holds = true };
+
+static void paced(struct dblp_cc *cc, struct dblp_rtt *rtt, u64 rate)
+{
+	*rtt = (struct dblp_rtt) { .latest = 1000000, .srtt = 1000000 };
+	dblp_cc_start(cc, &holds, 1000, 1);
+	cc->cwnd = 10000;
+	cc->pacing_rate = rate;
+}
+
+/* Probes of a hundred flows in a full queue would fill it again */
+TEST(dblp_cc_pto__does_not_go_round_the_pacer)
+{
+	struct dblp_rtt rtt;
+	struct dblp_cc cc;
+
+	paced(&cc, &rtt, 100000);
+	EXPECT_EQ(10000000, dblp_cc_gap(&cc));
+	EXPECT_EQ(30000000, dblp_cc_pto(&cc, 2000000));
+	EXPECT_EQ(40000000, dblp_cc_pto(&cc, 40000000));
+	EXPECT_EQ(1, dblp_cc_probes(&cc, &rtt, 1));
+	paced(&cc, &rtt, 10000000);
+	EXPECT_EQ(2000000, dblp_cc_pto(&cc, 2000000));
+	EXPECT_EQ(2, dblp_cc_probes(&cc, &rtt, 2));
+	EXPECT_EQ(1, dblp_cc_probes(&cc, &rtt, 3));
+	paced(&cc, &rtt, 1);
+	EXPECT_EQ(DBLP_PTO_MAX_NS, dblp_cc_pto(&cc, 2000000));
+	cc.ops = dblp_cc_at(0);
+	EXPECT_EQ(2000000, dblp_cc_pto(&cc, 2000000));
+	EXPECT_EQ(2, dblp_cc_probes(&cc, &rtt, 3));
+	paced(&cc, &rtt, 0);
+	EXPECT_EQ(2000000, dblp_cc_pto(&cc, 2000000));
+	EXPECT_EQ(2, dblp_cc_probes(&cc, &rtt, 1));
+}
+
+/* Silence neither stops the flow at once, nor lets it go on for ever */
+TEST(dblp_cc_window__opens_in_silence)
+{
+	struct dblp_rtt rtt;
+	struct dblp_cc cc;
+	u64 at;
+	u32 i;
+
+	paced(&cc, &rtt, 10000000);
+	EXPECT_EQ(10000, dblp_cc_window(&cc, &rtt, 5, 1000005));
+	for (i = 1; i <= DBLP_CC_SILENT_PKTS; i++) {
+		at = dblp_cc_opens_at(&cc, &rtt, 5, 9000 + i * 1000);
+		EXPECT_EQ(1000005 + i * 100000, at);
+		EXPECT_EQ(10000 + i * 1000,
+			  dblp_cc_window(&cc, &rtt, 5, at));
+		EXPECT_GT(10000 + i * 1000,
+			  dblp_cc_window(&cc, &rtt, 5, at - 1));
+	}
+	EXPECT_EQ(U64_MAX, dblp_cc_opens_at(&cc, &rtt, 5, 9000 + i * 1000));
+	EXPECT_EQ(10000 + DBLP_CC_SILENT_PKTS * 1000,
+		  dblp_cc_window(&cc, &rtt, 5, U64_MAX));
+	/* Who does not hold its rate, has no pacer or has heard nothing yet waits */
+	cc.ops = dblp_cc_at(0);
+	EXPECT_EQ(10000, dblp_cc_window(&cc, &rtt, 5, U64_MAX));
+	EXPECT_EQ(U64_MAX, dblp_cc_opens_at(&cc, &rtt, 5, 10000));
+	paced(&cc, &rtt, 10000000);
+	cc.pacing_rate = 0;
+	EXPECT_EQ(10000, dblp_cc_window(&cc, &rtt, 5, U64_MAX));
+	paced(&cc, &rtt, 10000000);
+	rtt.latest = 0;
+	EXPECT_EQ(10000, dblp_cc_window(&cc, &rtt, 5, U64_MAX));
+}
+
 TEST_HARNESS_MAIN

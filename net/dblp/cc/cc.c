@@ -4,6 +4,9 @@
  * file of its own, and a line here.
  */
 #include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/string.h>
 #include <linux/types.h>
 
@@ -62,4 +65,52 @@ void dblp_cc_switch(struct dblp_cc *cc, const struct dblp_cc_ops *ops,
 	cc->pacing_rate = rate;
 	if (ops->take)
 		ops->take(cc, rate, rtt);
+}
+
+u64 dblp_cc_gap(const struct dblp_cc *cc)
+{
+	return cc->pacing_rate ?
+	       div64_u64(cc->mss * 1000000000ULL, cc->pacing_rate) : 0;
+}
+
+u64 dblp_cc_pto(const struct dblp_cc *cc, u64 pto)
+{
+	if (!cc->ops->holds)
+		return pto;
+	return min(max(pto, DBLP_CC_PTO_GAPS * dblp_cc_gap(cc)),
+		   DBLP_PTO_MAX_NS);
+}
+
+u32 dblp_cc_probes(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
+		   u32 count)
+{
+	if (!cc->ops->holds)
+		return 2;
+	if (count > 2)
+		return 1;
+	return rtt->latest && 2 * dblp_cc_gap(cc) > rtt->srtt ? 1 : 2;
+}
+
+u64 dblp_cc_window(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
+		   u64 heard, u64 now)
+{
+	u64 since = heard + max(rtt->srtt, rtt->latest), gap = dblp_cc_gap(cc);
+	u64 pkts;
+
+	if (!cc->ops->holds || !gap || !rtt->latest || now <= since)
+		return cc->cwnd;
+	pkts = min_t(u64, div64_u64(now - since, gap), DBLP_CC_SILENT_PKTS);
+	return cc->cwnd + pkts * cc->mss;
+}
+
+u64 dblp_cc_opens_at(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
+		     u64 heard, u32 inflight)
+{
+	u64 over = (u64)inflight + cc->mss - min(cc->cwnd, inflight + cc->mss);
+	u64 pkts = div_u64(over + cc->mss - 1, cc->mss);
+
+	if (!cc->ops->holds || !cc->pacing_rate || !rtt->latest ||
+	    pkts > DBLP_CC_SILENT_PKTS)
+		return U64_MAX;
+	return heard + max(rtt->srtt, rtt->latest) + pkts * dblp_cc_gap(cc);
 }

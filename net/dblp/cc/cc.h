@@ -30,6 +30,8 @@ struct dblp_cc;
  * @ack: an ACK arrived
  * @mode: what it is doing at the moment, in a word
  * @timeout: a probe timeout expired, @count in a row; optional
+ * @holds: in silence its pacer rules alone: packets are sent for a while without
+ *	ACKs, see dblp_cc_window(), and probes wait for it, see dblp_cc_pto()
  * @ecn: it reacts to @ce of &struct dblp_rate_sample: data may be marked ECT(0)
  *
  * All are called with the socket locked. None may fail.
@@ -44,6 +46,7 @@ struct dblp_cc_ops {
 		    const struct dblp_rtt *rtt);
 	void (*timeout)(struct dblp_cc *cc, u32 count, u64 now);
 	const char *(*mode)(struct dblp_cc *cc);
+	bool holds;
 	bool ecn;
 };
 
@@ -66,13 +69,17 @@ struct dblp_cc {
 };
 
 /**
- * enum dblp_cc_limits - what every control begins with
+ * enum dblp_cc_limits - what all controls have in common
  * @DBLP_CC_INITIAL_PKTS: packets of the window
  * @DBLP_CC_INITIAL_HZ: so often a second it may be sent, until the first ACK
+ * @DBLP_CC_PTO_GAPS: packets that the pacer would send before a probe is
+ * @DBLP_CC_SILENT_PKTS: packets that are sent without an ACK besides the window
  */
 enum dblp_cc_limits {
 	DBLP_CC_INITIAL_PKTS	= 10,
 	DBLP_CC_INITIAL_HZ	= 1000,
+	DBLP_CC_PTO_GAPS	= 3,
+	DBLP_CC_SILENT_PKTS	= 32,
 };
 
 /**
@@ -86,6 +93,70 @@ static inline u32 dblp_cc_random(u32 *state)
 	*state = *state * 1664525 + 1013904223;
 	return *state;
 }
+
+/**
+ * dblp_cc_gap() - how long a full packet keeps the pacer
+ * @cc: the congestion control
+ *
+ * Return: nanoseconds, 0 if there is no pacer.
+ */
+u64 dblp_cc_gap(const struct dblp_cc *cc);
+
+/**
+ * dblp_cc_pto() - a probe timeout that does not go round the pacer
+ * @cc: the congestion control
+ * @pto: as dblp_pto() has it
+ *
+ * A hundred flows with less than a packet in flight each are slow because the
+ * path is full. Probes sooner than their pacers send would be most of the load,
+ * where the control itself does not keep a part of the queue free for them.
+ *
+ * Return: nanoseconds; of a control that holds its rate not less than
+ * DBLP_CC_PTO_GAPS packets take the pacer.
+ */
+u64 dblp_cc_pto(const struct dblp_cc *cc, u64 pto);
+
+/**
+ * dblp_cc_probes() - packets that a probe timeout may send
+ * @cc: the congestion control
+ * @rtt: round-trip time so far
+ * @count: probe timeouts since the last ACK
+ *
+ * Return: two as in RFC 9002 section 6.2.4; of a control that holds its rate one
+ * if no more than that leaves in a round trip, or if neither the first nor the
+ * second time brought an answer.
+ */
+u32 dblp_cc_probes(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
+		   u32 count);
+
+/**
+ * dblp_cc_window() - how much may be in flight now
+ * @cc: the congestion control
+ * @rtt: round-trip time so far
+ * @heard: when the last ACK came, or since when one is waited for
+ * @now: the time
+ *
+ * Where most packets are lost, so are most ACKs, and who waits for each sends next
+ * to nothing. So a control that holds its rate goes on at the pacer's rate after a
+ * round trip without any, for DBLP_CC_SILENT_PKTS packets; then there are probes
+ * only.
+ *
+ * Return: bytes.
+ */
+u64 dblp_cc_window(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
+		   u64 heard, u64 now);
+
+/**
+ * dblp_cc_opens_at() - when dblp_cc_window() has room for a packet more
+ * @cc: the congestion control
+ * @rtt: round-trip time so far
+ * @heard: see there
+ * @inflight: bytes in flight
+ *
+ * Return: the time, U64_MAX if only an ACK makes room.
+ */
+u64 dblp_cc_opens_at(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
+		     u64 heard, u32 inflight);
 
 /** dblp_cc_find() - controller by name, NULL if there is none */
 const struct dblp_cc_ops *dblp_cc_find(const char *name);
@@ -111,5 +182,6 @@ void dblp_cc_switch(struct dblp_cc *cc, const struct dblp_cc_ops *ops,
 extern const struct dblp_cc_ops dblp_cc_bdp;
 /* By delay and ECN marks, after Swift and DCTCP */
 extern const struct dblp_cc_ops dblp_cc_swift;
+/* By the queue's own delay */
 
 #endif /* _NET_DBLP_CC_H */
