@@ -35,11 +35,12 @@ try "one of them" one
 
 controls()
 {
-	is ctl "$a" -j cc list '[{"name":"bdp","default":true},{"name":"swift","default":false}]' &&
+	is ctl "$a" -j cc list '[{"name":"bdp","default":true},{"name":"swift","default":false},{"name":"sqrt","default":false}]' &&
 		diff <(ctl "$a" cc) - <<-END
 			NAME   DEFAULT
 			bdp    yes
 			swift  no
+			sqrt   no
 		END
 }
 try "congestion controls" controls
@@ -129,7 +130,7 @@ completion()
 {
 	load_completion "$a" || return
 	is completes 'dblpctl param set ' 'congestion cap timeout keepalive' &&
-		is completes 'dblpctl param set congestion s' swift &&
+		is completes 'dblpctl param set congestion sw' swift &&
 		is completes 'dblpctl param set cap 1% t' timeout && is completes 'dblpctl cc l' list
 }
 try "completion" completion

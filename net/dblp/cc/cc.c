@@ -16,6 +16,7 @@
 static const struct dblp_cc_ops *const controllers[] = {
 	&dblp_cc_bdp,
 	&dblp_cc_swift,
+	&dblp_cc_sqrt,
 };
 
 const struct dblp_cc_ops *dblp_cc_at(u32 i)

@@ -183,5 +183,6 @@ extern const struct dblp_cc_ops dblp_cc_bdp;
 /* By delay and ECN marks, after Swift and DCTCP */
 extern const struct dblp_cc_ops dblp_cc_swift;
 /* By the queue's own delay */
+extern const struct dblp_cc_ops dblp_cc_sqrt;
 
 #endif /* _NET_DBLP_CC_H */

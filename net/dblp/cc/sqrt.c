@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Congestion control by a window that grows until the queue answers.
+ *
+ * See Documentation/congestion.rst for the model and the constants. All is
+ * measured in what the flow has itself seen: its round trips, its packets, the
+ * delay at which the path overflowed. There is no time, size or rate in here
+ * that stands for a network.
+ */
+#include <linux/build_bug.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/types.h>
+
+#include "../core/wire.h"
+#include "cc.h"
+
+/* Shares are in 1/1024 */
+#define UNIT			1024
+
+#define SECOND_NS		1000000000ULL
+#define LONGEST_NS		(10 * SECOND_NS)
+
+enum sqrt_limits {
+	SPAN_PKTS	= 8,	/* that tell of a queue and of loss */
+	LEAST_PART	= 64,	/* least window: a packet in so many round trips */
+	LOSS_SHIFT	= 4,	/* spans that make the mean loss */
+	LOSS_LEFT	= 716,	/* of the window after congestion: 0.7, RFC 9438 */
+	LOSS_UNIT	= 65536,
+	LOSS_USUAL	= 4096,	/* most loss that an empty queue excuses */
+	BURST_LOSS	= 19661,	/* of a span: that much at once is no overload */
+	CALM_LOSS	= 9830,
+	CALM_SPANS	= 16,	/* before a burst is believed */
+	RIVAL_YIELDS	= 2,
+	RIVAL_ACTS	= 64,
+
+	EXCUSED		= 768,	/* of the delay of an overflow: there is none */
+	PACE_GAIN	= 1280,
+	START_GAIN	= 2048,
+};
+
+/**
+ * struct span - what was seen in a round trip or more
+ * @low: lowest round-trip time, U64_MAX before the first
+ * @sum: of all
+ * @n: how many
+ * @acked: bytes
+ * @lost: bytes
+ */
+struct span {
+	u64	low;
+	u64	sum;
+	u32	n;
+	u32	acked;
+	u32	lost;
+};
+
+/**
+ * struct root - state
+ * @now: span
+ * @wnd: window, bytes; may be less than a packet
+ * @before: the same at the end of the last spans, to go back to in a burst
+ * @hit: where it was when something was hit
+ * @step: bytes to grow by, doubles while there is no queue
+ * @min_rtt: lowest round trip
+ * @top: delay beyond it with which the path overflowed, 0 before it did
+ * @usual: highest delay of calm spans, renewed slowly
+ * @last_excess: mean delay of the last span beyond @min_rtt
+ * @round_end: the round trip is over when so many bytes were acknowledged
+ * @cut_end: no further cut until then
+ * @held_at: amid a burst: since when, or when it was last halved; else 0
+ * @acked_at: when the last ACK came, or the window was halved for want of one
+ * @own_from: bytes acknowledged when @part and @rate were last measured
+ * @rate_at: when that was
+ * @rate: bytes a second that the receiver had of all, or of us alone
+ * @all_from: what the receiver had of all then
+ * @part: of what it received, times their number: UNIT if all have the same
+ * @yield_from: window when we began to give way to a queue, 0 if we do not
+ * @yield_rtt: round trip then
+ * @yield_rate: @rate then
+ * @yields: times in a row that this was in vain
+ * @rivals: others fill the queue: so many times more their delay is ignored
+ * @loss: mean share of bytes lost
+ * @loss_empty: the same while there was clearly no queue
+ * @loss_queued: the same while there was one
+ * @senders: at the receiver, when all was calm
+ * @calm: spans with little loss in a row
+ * @acts: spans
+ * @starting: it doubles each round trip
+ * @limited: the application limited all of this span
+ */
+struct root {
+	struct span now;
+	u64	wnd;
+	u64	before[3];
+	u64	hit;
+	u64	step;
+	u64	min_rtt;
+	u64	top;
+	u64	usual;
+	u64	last_excess;
+	u64	round_end;
+	u64	cut_end;
+	u64	held_at;
+	u64	acked_at;
+	u64	own_from;
+	u64	rate_at;
+	u64	rate;
+	u32	all_from;
+	u32	part;
+	u64	yield_from;
+	u64	yield_rtt;
+	u64	yield_rate;
+	u8	yields;
+	u8	rivals;
+	u32	loss;
+	u32	loss_empty;
+	u32	loss_queued;
+	u32	senders;
+	u32	calm;
+	u32	acts;
+	bool	starting;
+	bool	limited;
+};
+
+static struct root *state(struct dblp_cc *cc)
+{
+	BUILD_BUG_ON(sizeof(struct root) > sizeof(cc->priv));
+	return (struct root *)cc->priv;
+}
+
+static u64 square_root(u64 x)
+{
+	u64 r = 0, bit = 1ULL << 62;
+
+	while (bit > x)
+		bit >>= 2;
+	for (; bit; bit >>= 2) {
+		if (x >= r + bit) {
+			x -= r + bit;
+			r = r / 2 + bit;
+		} else {
+			r /= 2;
+		}
+	}
+	return r;
+}
+
+static void next_span(struct root *r)
+{
+	r->now = (struct span) { .low = U64_MAX };
+}
+
+static void set_wnd(struct dblp_cc *cc, struct root *r, u64 wnd)
+{
+	wnd = max_t(u64, wnd, cc->mss / LEAST_PART + 1);
+	r->wnd = min_t(u64, wnd, S32_MAX / 4);
+}
+
+static void sqrt_init(struct dblp_cc *cc, u32 mss, u64 now)
+{
+	struct root *r = state(cc);
+
+	next_span(r);
+	r->wnd = DBLP_CC_INITIAL_PKTS * mss;
+	r->starting = true;
+	r->acked_at = now;
+	cc->cwnd = r->wnd;
+	cc->pacing_rate = (u64)cc->cwnd * DBLP_CC_INITIAL_HZ;
+}
+
+static void sqrt_take(struct dblp_cc *cc, u64 rate, const struct dblp_rtt *rtt)
+{
+	struct root *r = state(cc);
+
+	set_wnd(cc, r, mul_u64_u64_div_u64(rate, min(rtt->min, LONGEST_NS),
+					   SECOND_NS));
+	r->starting = false;
+	r->step = cc->mss;
+}
+
+/* Delay of the span that is a queue's: what differs from packet to packet is not */
+static u64 standing_delay(const struct root *r)
+{
+	const struct span *s = &r->now;
+	u64 spread = div64_u64(s->sum, s->n) - s->low;
+	u64 low = s->low - min(spread, s->low);
+
+	return low > r->min_rtt ? low - r->min_rtt : 0;
+}
+
+/* Bytes of the window that wait in the queue if it delays by @delay */
+static u64 backlog(const struct root *r, u64 delay)
+{
+	return mul_u64_u64_div_u64(r->wnd, delay, r->min_rtt + delay);
+}
+
+/* How many of them there may be. The square root: equal windows for all who see
+ * the same delay, and the shorter a queue, the faster the path.
+ */
+static u64 target(const struct dblp_cc *cc, const struct root *r)
+{
+	u64 most = r->top ? backlog(r, r->top / 2) : U64_MAX;
+	u64 least = 2 * cc->mss / max_t(u32, cc->crowd.n, 1);
+
+	return max(min(square_root(r->wnd * cc->mss), most),
+		   min(least, r->wnd / 2));
+}
+
+static u32 span_loss(const struct span *s)
+{
+	u64 bytes = (u64)s->acked + s->lost;
+
+	return bytes ? div64_u64((u64)s->lost * LOSS_UNIT, bytes) : 0;
+}
+
+/* Mean delay of this span beyond the shortest */
+static u64 mean_excess(const struct root *r)
+{
+	const struct span *s = &r->now;
+	u64 mean = s->n ? div64_u64(s->sum, s->n) : 0;
+
+	return mean > r->min_rtt ? mean - r->min_rtt : 0;
+}
+
+/* Loss is seen a round trip late, when the queue may be shorter already */
+static u64 excess(const struct root *r)
+{
+	return max(mean_excess(r), r->last_excess);
+}
+
+/* Is there the delay that congestion has come with? */
+static bool is_queued(const struct root *r)
+{
+	return r->top && excess(r) * UNIT >= r->top * EXCUSED;
+}
+
+/* More than chance explains where so much is usual */
+static bool is_heavy(const struct dblp_cc *cc, const struct span *s)
+{
+	return s->lost > 3 * cc->mss + ((u64)s->acked + s->lost) / 16;
+}
+
+/* Loss without the delay that congestion has come with is none of it, nor is loss
+ * that was as much while there was no queue
+ */
+static bool is_excused(const struct dblp_cc *cc, const struct root *r)
+{
+	if (r->loss > LOSS_USUAL || is_heavy(cc, &r->now))
+		return false;
+	return !is_queued(r) || r->loss_queued <= 2 * r->loss_empty;
+}
+
+static void learn_top(struct root *r)
+{
+	u64 delay = excess(r);
+
+	if (delay > r->top)
+		r->top = delay;
+	else
+		r->top -= (r->top - delay) / (is_queued(r) ? 64 : 4);
+}
+
+static void cut(struct dblp_cc *cc, struct root *r,
+		const struct dblp_rate_sample *rs)
+{
+	u32 left = (LOSS_UNIT - span_loss(&r->now)) / (LOSS_UNIT / UNIT);
+	u64 least = is_queued(r) ? 0 : min_t(u64, r->wnd, 2 * cc->mss);
+
+	r->cut_end = rs->delivered + rs->inflight + 1;
+	r->starting = false;
+	r->hit = r->wnd;
+	r->step = 0;
+	set_wnd(cc, r, max(least, r->wnd * max_t(u32, min_t(u32, left, LOSS_LEFT),
+						 UNIT / 4) / UNIT));
+}
+
+/* Most is lost at once, though all was calm, the round trip is as usual, and nobody
+ * sends more than before
+ */
+static bool is_burst(const struct dblp_cc *cc, const struct root *r)
+{
+	return is_heavy(cc, &r->now) && span_loss(&r->now) > BURST_LOSS &&
+	       r->calm >= CALM_SPANS &&
+	       mean_excess(r) <= r->usual + r->usual / 2 &&
+	       cc->crowd.n <= r->senders;
+}
+
+static void heed_loss(struct dblp_cc *cc, struct root *r,
+		      const struct dblp_rate_sample *rs)
+{
+	if (r->held_at)
+		return;
+	if (is_burst(cc, r)) {
+		r->held_at = rs->now;
+		set_wnd(cc, r, max(max(r->before[0], r->before[1]),
+				   max(r->before[2], r->wnd)));
+	} else if (rs->delivered < r->cut_end) {
+		return;
+	} else if (!is_excused(cc, r)) {
+		learn_top(r);
+		cut(cc, r, rs);
+	} else if (is_queued(r)) {
+		r->top = min(r->top + r->top / 8, LONGEST_NS);
+	}
+}
+
+/* A little more a round trip; more and more while nothing answers */
+static void grow(struct dblp_cc *cc, struct root *r, u64 delay, u64 room)
+{
+	u32 n = max_t(u32, cc->crowd.n, 1);
+	u64 least;
+
+	if (r->limited)
+		return;
+	/* All together, as one would alone: so much queue is made at a time */
+	least = max_t(u64, cc->mss, square_root(n * r->wnd * cc->mss) / 6);
+	least = max_t(u64, least / n, r->rivals ? cc->mss : 0);
+	least = min(least, r->wnd / 4);
+	if (r->rivals || r->wnd < r->hit || backlog(r, delay) > room / 2)
+		r->step = least;
+	else
+		r->step = max(min(2 * r->step, r->wnd / 4), least);
+	set_wnd(cc, r, r->wnd + r->step);
+}
+
+/* Where there is a queue to share, the windows move towards each other */
+static void even_out(struct dblp_cc *cc, struct root *r)
+{
+	u64 part = clamp_t(u64, r->part, UNIT / 2, 2 * UNIT);
+
+	set_wnd(cc, r, r->wnd + r->wnd * UNIT / part / 8 - r->wnd / 8);
+}
+
+/* Others fill the queue if it stands though all of us have given way, and are seen
+ * by it: if the link had only become slower, less would fill it. In vain to give way
+ * to them further. Now and then it is tried again.
+ */
+static bool judge_rivals(struct root *r, u64 delay, u64 queue, u64 room)
+{
+	u64 rtt = r->min_rtt + delay;
+
+	if (r->rivals) {
+		r->rivals = queue > room / 2 ? r->rivals - 1 : 0;
+		return r->rivals;
+	}
+	if (queue <= room) {
+		r->yields = 0;
+		r->yield_from = 0;
+	} else if (!r->yield_from || rtt < r->yield_rtt - r->yield_rtt / 8) {
+		r->yield_from = r->wnd;
+		r->yield_rtt = rtt;
+		r->yield_rate = r->rate;
+	} else if (r->wnd < r->yield_from / 4 * 3 &&
+		   r->rate < r->yield_rate / 5 * 4) {
+		r->yield_from = 0;
+		if (++r->yields >= RIVAL_YIELDS)
+			r->rivals = RIVAL_ACTS;
+	}
+	return r->rivals;
+}
+
+static void heed_delay(struct dblp_cc *cc, struct root *r)
+{
+	u64 delay = standing_delay(r), room = target(cc, r);
+	u64 queue = backlog(r, delay);
+
+	if (queue > room / 2 && !r->limited)
+		even_out(cc, r);
+	if (judge_rivals(r, delay, queue, room)) {
+		grow(cc, r, delay, 0);
+		return;
+	}
+	if (queue <= room) {
+		grow(cc, r, delay, room);
+		return;
+	}
+	r->step = 0;
+	r->hit = r->wnd;
+	set_wnd(cc, r, r->wnd - min((queue - room) / 2, r->wnd / 4));
+}
+
+static void measure_part(struct dblp_cc *cc, struct root *r,
+			 const struct dblp_rate_sample *rs)
+{
+	u64 all = (u64)(rs->all - r->all_from) * DBLP_SHARE_UNIT;
+	u64 own = rs->delivered - r->own_from;
+
+	if (cc->crowd.n > 1 && r->all_from && rs->all && all && own)
+		r->part = min_t(u64, own * cc->crowd.n * UNIT / all, 4 * UNIT);
+	else
+		r->part = UNIT;
+	if (rs->now > r->rate_at)
+		r->rate = mul_u64_u64_div_u64(min_t(u64, rs->all ? all : own,
+						    U32_MAX), SECOND_NS,
+					      rs->now - r->rate_at);
+	r->rate_at = rs->now;
+	r->own_from = rs->delivered;
+	r->all_from = rs->all;
+}
+
+static void judge_burst(struct dblp_cc *cc, struct root *r,
+			const struct dblp_rate_sample *rs, u32 loss)
+{
+	if (loss < CALM_LOSS || cc->crowd.n > r->senders) {
+		r->held_at = 0;
+	} else if (rs->now - r->held_at > SECOND_NS) {
+		set_wnd(cc, r, r->wnd / 2);
+		r->held_at = rs->now;
+	}
+}
+
+static void average(u32 *mean, u32 value)
+{
+	*mean += ((s32)value - (s32)*mean) / (1 << LOSS_SHIFT);
+}
+
+static void judge_span(struct dblp_cc *cc, struct root *r, u32 loss)
+{
+	u64 delay = excess(r);
+
+	if (cc->crowd.n >= r->senders || !(r->acts % (4 * CALM_SPANS)))
+		r->senders = cc->crowd.n;
+	average(&r->loss, loss);
+	if (r->top && delay < r->top / 2)
+		average(&r->loss_empty, loss);
+	else if (is_queued(r))
+		average(&r->loss_queued, loss);
+	if (loss >= CALM_LOSS) {
+		r->calm /= 2;
+		return;
+	}
+	r->calm = min_t(u32, r->calm + 1, 4 * CALM_SPANS);
+	r->usual = max(delay, r->usual - r->usual / 64);
+}
+
+static void end_span(struct dblp_cc *cc, struct root *r,
+		     const struct dblp_rate_sample *rs)
+{
+	u32 loss = span_loss(&r->now);
+
+	if (r->held_at)
+		judge_burst(cc, r, rs, loss);
+	else
+		judge_span(cc, r, loss);
+	/* The first after a step cannot show what it has led to */
+	if (++r->acts & 1) {
+		measure_part(cc, r, rs);
+	} else {
+		measure_part(cc, r, rs);
+		if (!r->held_at && !r->starting && r->now.n &&
+		    rs->delivered >= r->cut_end)
+			heed_delay(cc, r);
+	}
+	r->before[0] = r->before[1];
+	r->before[1] = r->before[2];
+	r->before[2] = r->wnd;
+	r->last_excess = mean_excess(r);
+	r->limited = true;
+	next_span(r);
+}
+
+static void sample_rtt(struct root *r, u64 rtt)
+{
+	struct span *s = &r->now;
+
+	if (!rtt)
+		return;
+	rtt = min(rtt, LONGEST_NS);
+	if (!r->min_rtt || rtt < r->min_rtt)
+		r->min_rtt = rtt;
+	s->low = min(s->low, rtt);
+	s->sum += rtt;
+	s->n++;
+}
+
+/* Doubling goes on until a queue stands */
+static void start(struct dblp_cc *cc, struct root *r,
+		  const struct dblp_rate_sample *rs)
+{
+	if (r->now.n >= SPAN_PKTS / 2 &&
+	    backlog(r, standing_delay(r)) > target(cc, r)) {
+		r->starting = false;
+		r->hit = r->wnd;
+		set_wnd(cc, r, r->wnd - backlog(r, standing_delay(r)) +
+			       target(cc, r));
+		r->cut_end = rs->delivered + rs->inflight;
+	} else if (!rs->app_limited) {
+		set_wnd(cc, r, r->wnd + rs->acked);
+	}
+}
+
+static void set_rates(struct dblp_cc *cc, const struct root *r,
+		      const struct dblp_rtt *rtt)
+{
+	u32 gain = r->starting ? START_GAIN : PACE_GAIN;
+	u64 rate;
+
+	if (r->wnd < 2 * cc->mss || r->held_at)
+		gain = UNIT;
+	cc->cwnd = max_t(u64, r->wnd + cc->mss, 3 * cc->mss);
+	if (r->held_at)
+		cc->cwnd += r->wnd + DBLP_CC_SILENT_PKTS * cc->mss;
+	rate = mul_u64_u64_div_u64(r->wnd * gain / UNIT, SECOND_NS,
+				   max_t(u64, rtt->srtt, 1));
+	cc->pacing_rate = max_t(u64, rate, 1);
+}
+
+static void sqrt_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
+		     const struct dblp_rtt *rtt)
+{
+	struct root *r = state(cc);
+
+	if (rs->share)
+		cc->crowd.n = min_t(u32, rs->share, U16_MAX);
+	sample_rtt(r, rs->rtt);
+	r->now.acked += rs->acked;
+	r->now.lost += rs->lost;
+	if (rs->acked)
+		r->acked_at = rs->now;
+	r->limited &= rs->app_limited;
+	if (!r->min_rtt)
+		return;
+	if (rs->lost)
+		heed_loss(cc, r, rs);
+	if (r->starting && rs->acked)
+		start(cc, r, rs);
+	if (rs->acked && rs->prior_delivered >= r->round_end &&
+	    r->now.acked + r->now.lost >= SPAN_PKTS * cc->mss) {
+		r->round_end = rs->delivered;
+		end_span(cc, r, rs);
+	}
+	set_rates(cc, r, rtt);
+}
+
+/* Silence stops us already: for as long as a burst is borne, no more is needed */
+static void sqrt_timeout(struct dblp_cc *cc, u32 count, u64 now)
+{
+	struct root *r = state(cc);
+
+	if (now - r->acked_at < SECOND_NS)
+		return;
+	r->acked_at = now;
+	r->starting = false;
+	set_wnd(cc, r, r->wnd / 2);
+	cc->cwnd = r->wnd + cc->mss;
+}
+
+static const char *sqrt_mode(struct dblp_cc *cc)
+{
+	const struct root *r = state(cc);
+
+	return r->held_at ? "hold" : r->rivals ? "rivals" : r->starting ? "startup" : "steady";
+}
+
+const struct dblp_cc_ops dblp_cc_sqrt = {
+	.name		= "sqrt",
+	.holds		= true,
+	.init		= sqrt_init,
+	.take		= sqrt_take,
+	.ack		= sqrt_ack,
+	.timeout	= sqrt_timeout,
+	.mode		= sqrt_mode,
+};

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the congestion control by the square root of the window promises */
+#include <linux/minmax.h>
+
+#include "sim.h"
+#include "test.h"
+
+static void path_init(struct sim *s, u32 n, u64 mbit, u64 rtt, u32 queue)
+{
+	u32 i;
+
+	sim_path(s, n, mbit, rtt, 0);
+	s->queue_max = queue;
+	s->phase = true;
+	s->skips = true;
+	for (i = 0; i < n; i++)
+		s->flow[i].ops = &dblp_cc_sqrt;
+}
+
+static u64 sent_pkts(const struct sim *s)
+{
+	u64 pkts = 0;
+	u32 i;
+
+	for (i = 0; i < s->n; i++)
+		pkts += s->flow[i].sent_pkts;
+	return pkts;
+}
+
+/* From 100 Mbit/s and 10 ms to 100 Gbit/s and 10 us: the same law without a unit
+ * of any of them. One that ignores the queue fills it.
+ */
+TEST(sqrt__fills_links_and_keeps_queues_short)
+{
+	static const struct {
+		u64 mbit, rtt;
+	} paths[] = {
+		{ 100, 10000 }, { 1000, 500 }, { 10000, 50 }, { 100000, 10 },
+	};
+	u32 i, got, queue, bdp;
+	struct sim s;
+
+	for (i = 0; i < ARRAY_SIZE(paths); i++) {
+		path_init(&s, 1, paths[i].mbit, paths[i].rtt * SIM_US, 0);
+		bdp = s.rate * s.rtt / SIM_S / s.mss;
+		s.queue_max = bdp;
+		sim_run(&s, 60 * s.rtt);
+		s.queue_area = 0;
+		got = sim_share(&s, 0, 200 * s.rtt);
+		queue = s.queue_area / (200 * s.rtt);
+		EXPECT_GE(got, 970);
+		EXPECT_LE(queue, bdp / 4 + 4) {
+			TH_LOG("%llu Mbit/s, %llu us: 0.%03u, queue %u",
+			       paths[i].mbit, paths[i].rtt, got, queue);
+		}
+		sim_free(&s);
+	}
+}
+
+/* Where the queue is too short for its delay to be seen among others, what it
+ * drops is congestion: one that makes up for all loss drops half.
+ */
+TEST(sqrt__a_short_queue_is_not_random_loss)
+{
+	u64 sent, dropped;
+	struct sim s;
+	u32 n;
+
+	for (n = 2; n <= 32; n *= 4) {
+		path_init(&s, n, 10000, 50 * SIM_US, 8);
+		sim_run(&s, 20 * SIM_MS);
+		sent = sent_pkts(&s);
+		dropped = s.dropped;
+		sim_run(&s, 60 * SIM_MS);
+		sent = sent_pkts(&s) - sent;
+		dropped = s.dropped - dropped;
+		EXPECT_LE(dropped * 25, sent) {
+			TH_LOG("%u flows: %llu of %llu", n, dropped, sent);
+		}
+		sim_free(&s);
+	}
+}
+
+TEST(sqrt__fills_a_link_with_random_loss)
+{
+	struct sim s;
+	u32 loss;
+
+	for (loss = 1000; loss <= 50000; loss *= 7) {
+		path_init(&s, 1, 1000, 500 * SIM_US, 45);
+		s.loss = loss;
+		sim_run(&s, SIM_S / 5);
+		EXPECT_GE(sim_share(&s, 0, SIM_S / 4), 850) {
+			TH_LOG("at %u ppm", loss);
+		}
+		sim_free(&s);
+	}
+}
+
+TEST(sqrt__flows_share_fairly)
+{
+	u64 before[8], sum = 0, got;
+	struct sim s;
+	u32 i;
+
+	path_init(&s, 8, 1000, 500 * SIM_US, 45);
+	for (i = 0; i < 8; i++)
+		s.flow[i].start = i * 10 * SIM_MS;
+	sim_run(&s, SIM_S / 2);
+	for (i = 0; i < 8; i++)
+		before[i] = s.flow[i].received;
+	sim_run(&s, SIM_S);
+	for (i = 0; i < 8; i++)
+		sum += s.flow[i].received - before[i];
+	for (i = 0; i < 8; i++) {
+		got = (s.flow[i].received - before[i]) * 1000 / sum;
+		EXPECT_GE(got, 80);
+		EXPECT_LE(got, 180);
+	}
+	sim_free(&s);
+}
+
+/* Beside TCP in a queue of 8 packets, in which bdp leaves it nothing */
+TEST(sqrt__leaves_cubic_its_part)
+{
+	u64 theirs = 0, all = 0;
+	struct sim s;
+	u32 i;
+
+	path_init(&s, 8, 10000, 50 * SIM_US, 8);
+	for (i = 4; i < 8; i++)
+		s.flow[i].ops = &sim_cubic;
+	sim_run(&s, SIM_S / 20);
+	for (i = 0; i < 8; i++)
+		*(i < 4 ? &all : &theirs) -= s.flow[i].received;
+	sim_run(&s, SIM_S / 5);
+	for (i = 0; i < 8; i++)
+		*(i < 4 ? &all : &theirs) += s.flow[i].received;
+	all += theirs;
+	EXPECT_GE(theirs * 100, all * 35);
+	EXPECT_LE(theirs * 100, all * 90);
+	sim_free(&s);
+}
+
+/* What was sent before goes on, neither more nor less; and at once when it ends */
+TEST(sqrt__a_burst_holds_the_rate)
+{
+	u32 loss, before, amid;
+	struct sim s;
+	u64 sent;
+
+	for (loss = 600000; loss <= 800000; loss += 100000) {
+		path_init(&s, 1, 1000, 500 * SIM_US, 45);
+		sim_run(&s, SIM_S / 5);
+		sent = sent_pkts(&s);
+		sim_run(&s, s.now + SIM_S / 50);
+		before = sent_pkts(&s) - sent;
+		s.loss_behind = loss;
+		sent = sent_pkts(&s);
+		sim_run(&s, s.now + SIM_S / 50);
+		amid = sent_pkts(&s) - sent;
+		EXPECT_GE(amid * 100, before * 80);
+		EXPECT_LE(amid * 100, before * 105);
+		s.loss_behind = 0;
+		sim_run(&s, s.now + 3 * s.rtt);
+		EXPECT_GE(sim_share(&s, 0, SIM_S / 50), 900);
+		sim_free(&s);
+	}
+}
+
+/* Many who begin at once overflow the queue. That is no burst. */
+TEST(sqrt__a_start_in_step_is_no_burst)
+{
+	struct sim s;
+	u32 i, ms;
+
+	path_init(&s, 32, 1000, 500 * SIM_US, 45);
+	for (i = 0; i < 32; i++)
+		s.flow[i].start = 0;
+	for (ms = 1; ms <= 200; ms++) {
+		sim_run(&s, ms * SIM_MS);
+		for (i = 0; i < 32; i++)
+			ASSERT_STRNE("hold",
+				     s.flow[i].cc.ops->mode(&s.flow[i].cc));
+	}
+	sim_free(&s);
+}
+
+/* Whatever it is told, it neither stops sending nor computes nonsense */
+TEST(sqrt__any_sample)
+{
+	struct prng r = { 53 };
+	u32 i, k;
+
+	for (i = 0; i < 300; i++) {
+		u32 mss = 1 + prng_any(&r) % 65535;
+		struct dblp_rtt rtt = {};
+		struct dblp_cc cc;
+		u64 now = prng_any(&r);
+
+		dblp_cc_start(&cc, &dblp_cc_sqrt, mss, now);
+		for (k = 0; k < 300; k++) {
+			struct dblp_rate_sample rs = {
+				.rate = prng_any(&r), .acked = prng_any(&r),
+				.lost = prng_any(&r), .inflight = prng_any(&r),
+				.delivered = prng_any(&r),
+				.prior_delivered = prng_any(&r),
+				.share = prng_below(&r, 3) * prng_below(&r, 65536),
+				.all = prng_any(&r),
+				.app_limited = prng_below(&r, 2),
+			};
+
+			if (prng_below(&r, 2))
+				rs.rtt = 1 + prng_any(&r);
+			if (rs.rtt)
+				dblp_rtt_sample(&rtt, rs.rtt, 0, now);
+			now += prng_any(&r) % (20 * SIM_S);
+			rs.now = now;
+			if (prng_below(&r, 10) == 0)
+				cc.ops->timeout(&cc, prng_below(&r, 5), now);
+			cc.ops->ack(&cc, &rs, &rtt);
+			ASSERT_GE(cc.cwnd, 2 * (u64)mss);
+			ASSERT_LE(cc.cwnd, S32_MAX);
+			ASSERT_GT(cc.pacing_rate, 0);
+		}
+	}
+}
+
+TEST_HARNESS_MAIN
