@@ -553,7 +553,8 @@ static double moment(double from, double len, double size)
  * droppable part. The rarer of both is looked at, since it has more to tell:
  * with only the tail missing it would be at 1 - share / 2. The mean of n places
  * deviates by sqrt(1/12 n), and by some more where what was lost together stays
- * missing together; six times that is chance no more.
+ * missing together; six times that is chance no more. A tail of one segment is,
+ * where one segment is all that is missing.
  */
 static void check_spread(const char *way, const struct message *m)
 {
@@ -574,8 +575,9 @@ static void check_spread(const char *way, const struct message *m)
 			missing_moment += moment(m[i].range[r].offset - crit,
 						 m[i].range[r].length, size);
 		}
-		tails += m[i].n == 1 && m[i].range[0].offset +
-			 m[i].range[0].length == message_size(i);
+		tails += m[i].n == 1 && m[i].range[0].length > SEGMENT &&
+			 m[i].range[0].offset + m[i].range[0].length ==
+			 message_size(i);
 		same += prev && prev->n == m[i].n &&
 			!memcmp(prev->range, m[i].range,
 				m[i].n * sizeof(*m[i].range));
