@@ -194,6 +194,13 @@ uint32_t budget_bytes(uint32_t ppm, uint32_t bytes)
 	return (uint64_t)ppm * bytes / DBLP_PPM;
 }
 
+bool virtual_time(void)
+{
+	const char *set = getenv("DBLP_VIRTUAL_TIME");
+
+	return set && !strcmp(set, "1");
+}
+
 unsigned int less_if_slow(unsigned int n, unsigned int part, const char *what)
 {
 	if (!getenv("KSFT_MACHINE_SLOW"))

@@ -88,6 +88,9 @@ void message_free(struct message *m);
  */
 unsigned int less_if_slow(unsigned int n, unsigned int part, const char *what);
 
+/** virtual_time() - whether time is virtual, so that a busy host is not noticed */
+bool virtual_time(void);
+
 /** file_write() - write @text to the file @path, as a whole, or die */
 void file_write(const char *path, const char *text);
 

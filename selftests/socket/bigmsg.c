@@ -167,11 +167,10 @@ static void place(int fd, void *buf, size_t len, int flags, struct placed *g)
  */
 static size_t large(void)
 {
-	const char *virtual = getenv("DBLP_VIRTUAL_TIME");
 	const char *mib = getenv("BIGMSG_MIB");
 
 	if (!mib)
-		mib = virtual && !strcmp(virtual, "1") ? "1024" : "64";
+		mib = virtual_time() ? "1024" : "64";
 	return strtoul(mib, NULL, 10) * MIB;
 }
 

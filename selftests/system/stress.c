@@ -76,6 +76,13 @@ static void be_done_within(int seconds)
 	alarm(slow() ? 4 * seconds : seconds);
 }
 
+/* One more of @count; each tenth is printed */
+static void one_done(unsigned int count)
+{
+	if (++shared->done % (count / 10 ?: 1) == 0)
+		ksft_print_msg("%lu of %u\n", shared->done, count);
+}
+
 static pid_t fork_child(void)
 {
 	pid_t pid = fork();
@@ -160,7 +167,7 @@ static void hotplug(unsigned int count)
 		sleep_ms(shared->done % 20);
 		if (!set_cpu(cpu, true))
 			die("giving CPU %d back", cpu);
-		++shared->done;
+		one_done(count);
 	}
 	end_workers();
 }
@@ -241,7 +248,7 @@ static void kill_groups(unsigned int count, bool own_ns)
 			errno = 0;
 			if (WIFEXITED(status) && WEXITSTATUS(status))
 				die("a process has failed");
-			++shared->done;
+			one_done(count);
 		}
 		group[i] = start_group(shared->done + 1, own_ns, here);
 		i = (i + 1) % 4;
@@ -336,7 +343,7 @@ static void unloads(unsigned int count)
 		/* In vain for a while, then until it succeeds */
 		__atomic_store_n(&shared->stop, i > 20, __ATOMIC_RELEASE);
 		if (!syscall(SYS_delete_module, "dblp", O_NONBLOCK)) {
-			++shared->done;
+			one_done(count);
 			reload();
 			i = -1;
 		} else if (errno != EWOULDBLOCK && errno != EBUSY) {
