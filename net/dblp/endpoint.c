@@ -34,24 +34,26 @@ static void dblp_endpoint_unshare(struct dblp_endpoint *ep)
 }
 
 /*
- * One grace period serves all endpoints on the list: a loop that opens and
- * closes sockets keeps one worker busy, and delays others little.
+ * Nothing waits for a grace period, which may take seconds where many callbacks
+ * are pending. Receivers under RCU may still use the endpoint and its UDP
+ * socket: both are freed by RCU.
  */
+static void dblp_endpoint_release(struct dblp_endpoint *ep)
+{
+	dblp_endpoint_unshare(ep);
+	rcu_assign_sk_user_data(ep->usk, NULL);
+	sock_release(ep->usk->sk_socket);
+	atomic_dec(&dblp_pernet(ep->net)->endpoints);
+	kfree_rcu(ep, rcu);
+}
+
 static void dblp_endpoints_release(struct work_struct *work)
 {
 	struct llist_node *list = llist_del_all(&dblp_released);
 	struct dblp_endpoint *ep, *next;
 
-	llist_for_each_entry(ep, list, release) {
-		dblp_endpoint_unshare(ep);
-		rcu_assign_sk_user_data(ep->sock->sk, NULL);
-	}
-	synchronize_rcu();
 	llist_for_each_entry_safe(ep, next, list, release) {
-		kernel_sock_shutdown(ep->sock, SHUT_RDWR);
-		sock_release(ep->sock);
-		atomic_dec(&dblp_pernet(ep->net)->endpoints);
-		kfree_rcu(ep, rcu);
+		dblp_endpoint_release(ep);
 		cond_resched();
 	}
 }
@@ -238,7 +240,7 @@ static bool dblp_quote_fits(const struct dblp_sock *dsk,
 {
 	const struct dblp_endpoint *ep = READ_ONCE(dsk->ep);
 
-	return ep && ep->sock->sk == usk &&
+	return ep && ep->usk == usk &&
 	       dsk->peer.sdblp_port == q->key.port &&
 	       dsk->local.sdblp_port == q->local.sdblp_port &&
 	       ipv6_addr_equal(&dsk->peer.sdblp_addr, &q->key.addr) &&
@@ -324,6 +326,7 @@ int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
 		.encap_err_rcv = dblp_err_rcv,
 	};
 	struct dblp_endpoint *ep;
+	struct socket *sock;
 	sa_family_t family;
 	int err;
 
@@ -332,25 +335,26 @@ int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
 		return -ENOMEM;
 
 	family = ipv6_addr_v4mapped(&addr->sdblp_addr) ? AF_INET : AF_INET6;
-	err = dblp_udp_create(net, addr, family, ifindex, &ep->sock);
+	err = dblp_udp_create(net, addr, family, ifindex, &sock);
 	if (err == -EADDRINUSE && addr->sdblp_port) {
 		/* The old socket may still be queued for release: retry once */
 		flush_workqueue(dblp_wq);
-		err = dblp_udp_create(net, addr, family, ifindex, &ep->sock);
+		err = dblp_udp_create(net, addr, family, ifindex, &sock);
 	}
 	if (err == -EAFNOSUPPORT && ipv6_addr_any(&addr->sdblp_addr))
-		err = dblp_udp_create(net, addr, AF_INET, ifindex, &ep->sock);
+		err = dblp_udp_create(net, addr, AF_INET, ifindex, &sock);
 	if (err)
 		goto err_free;
 
 	refcount_set(&ep->refs, 1);
+	ep->usk = sock->sk;
 	INIT_LIST_HEAD(&ep->shared);
 	ep->net = net;
 	ep->ops = ops;
 	atomic_inc(&dblp_pernet(net)->endpoints);
 	cfg.sk_user_data = ep;
-	setup_udp_tunnel_sock(net, ep->sock->sk, &cfg);
-	dblp_udp_receive(ep->sock);
+	setup_udp_tunnel_sock(net, ep->usk, &cfg);
+	dblp_udp_receive(sock);
 	*epp = ep;
 	return 0;
 
@@ -386,7 +390,7 @@ void dblp_endpoints_flush(void)
 void dblp_endpoint_name(const struct dblp_endpoint *ep,
 			struct sockaddr_dblp *addr)
 {
-	const struct sock *usk = ep->sock->sk;
+	const struct sock *usk = ep->usk;
 
 	addr->sdblp_port = inet_sk(usk)->inet_sport;
 	if (usk->sk_family == AF_INET && inet_sk(usk)->inet_rcv_saddr)
@@ -409,7 +413,7 @@ void dblp_endpoint_name(const struct dblp_endpoint *ep,
  */
 int dblp_endpoint_connect(struct dblp_endpoint *ep, struct sockaddr_dblp *peer)
 {
-	struct sock *usk = ep->sock->sk;
+	struct sock *usk = ep->usk;
 	union {
 		struct sockaddr		sa;
 		struct sockaddr_in	in;
@@ -483,7 +487,7 @@ static bool dblp_may_share(const struct dblp_endpoint *ep,
 	return ep->addr.sdblp_port == addr->sdblp_port &&
 	       ep->ifindex == sk->sk_bound_dev_if &&
 	       uid_eq(ep->uid, sk->sk_uid) &&
-	       dblp_same_policy(sk, ep->sock->sk) &&
+	       dblp_same_policy(sk, ep->usk) &&
 	       ep->addr.sdblp_scope_id == addr->sdblp_scope_id &&
 	       ipv6_addr_equal(&ep->addr.sdblp_addr, &addr->sdblp_addr) &&
 	       !rcu_access_pointer(ep->listener);

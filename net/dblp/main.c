@@ -104,11 +104,17 @@ err_mib:
 	return err;
 }
 
+/* A grace period lies between this and dblp_net_exit() */
+static void __net_exit dblp_net_pre_exit(struct net *net)
+{
+	dblp_endpoints_flush();
+}
+
+/* Receivers under RCU are gone */
 static void __net_exit dblp_net_exit(struct net *net)
 {
 	struct dblp_net *dn = dblp_pernet(net);
 
-	dblp_endpoints_flush();
 	WARN_ON_ONCE(atomic_read(&dn->endpoints));
 	WARN_ON_ONCE(atomic_read(&dn->orphans));
 	dblp_sysctl_exit(dn);
@@ -120,6 +126,7 @@ static void __net_exit dblp_net_exit(struct net *net)
 
 static struct pernet_operations dblp_net_ops = {
 	.init	= dblp_net_init,
+	.pre_exit = dblp_net_pre_exit,
 	.exit	= dblp_net_exit,
 	.id	= &dblp_net_id,
 	.size	= sizeof(struct dblp_net),

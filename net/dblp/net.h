@@ -200,7 +200,7 @@ struct dblp_endpoint_ops {
 /**
  * struct dblp_endpoint - a bound UDP socket
  * @refs: sockets that use it
- * @sock: the UDP socket
+ * @usk: the UDP socket
  * @listener: socket that accepts connections here; written under its lock, read
  *	under RCU
  * @net: its namespace
@@ -216,7 +216,7 @@ struct dblp_endpoint_ops {
  */
 struct dblp_endpoint {
 	refcount_t		refs;
-	struct socket		*sock;
+	struct sock		*usk;
 	struct dblp_sock __rcu	*listener;
 	struct net		*net;
 	const struct dblp_endpoint_ops *ops;

@@ -232,7 +232,7 @@ int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 		 struct dst_entry *dst, struct dblp_path *path, u8 tos)
 {
 	struct flowi6 *fl6 = &path->fl.u.ip6;
-	struct sock *usk = ep->sock->sk;
+	struct sock *usk = ep->usk;
 	u32 ip_len = sizeof(struct ipv6hdr);
 	u32 mtu = dst_mtu(dst);
 	struct udphdr *uh;
@@ -368,8 +368,8 @@ void dblp_reply(struct dblp_endpoint *ep, const struct sk_buff *to,
 
 	dblp_skb_addrs(to, &peer, &local);
 	dblp_path_init(&path, &local, &peer,
-		       listener ? &listener->sk : ep->sock->sk,
-		       ep->sock->sk->sk_bound_dev_if);
+		       listener ? &listener->sk : ep->usk,
+		       ep->usk->sk_bound_dev_if);
 	dst = dblp_route(ep->net, &path);
 	if (IS_ERR(dst))
 		goto err;
