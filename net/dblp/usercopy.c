@@ -5,7 +5,7 @@
  * Consecutive segments of a message are contiguous in user memory, and at equal
  * distances here. A copy_from_iter() or copy_to_iter() for each of them would
  * test the type of the iterator and the access each time, which costs a third
- * of the copying. These are steps of iterate_and_advance() instead, as those of
+ * of the copying. These are steps of iterate_and_advance2() instead, as those of
  * lib/iov_iter.c: both are tested once for each contiguous part of user memory.
  */
 #include <linux/fault-inject-usercopy.h>
@@ -38,102 +38,78 @@ static __always_inline void *dblp_row_seek(const struct dblp_row *row, u32 at,
 	return row->p + (size_t)(at / row->len) * row->stride + done;
 }
 
-static __always_inline bool dblp_get_user(void *to, const void __user *from,
-					  size_t n)
+/* Copy @n bytes from user memory to @p, or the other way if @to_user */
+static __always_inline bool dblp_copy_user(void __user *user, void *p, size_t n,
+					   bool to_user)
 {
 	size_t left;
 
-	instrument_copy_from_user_before(to, from, n);
-	left = raw_copy_from_user(to, from, n);
-	instrument_copy_from_user_after(to, from, n, left);
+	if (to_user) {
+		instrument_copy_to_user(user, p, n);
+		return !raw_copy_to_user(user, p, n);
+	}
+	instrument_copy_from_user_before(p, user, n);
+	left = raw_copy_from_user(p, user, n);
+	instrument_copy_from_user_after(p, user, n, left);
 	return !left;
-}
-
-static __always_inline bool dblp_put_user(void __user *to, const void *from,
-					  size_t n)
-{
-	instrument_copy_to_user(to, from, n);
-	return !raw_copy_to_user(to, from, n);
 }
 
 /*
  * Steps: each returns how many of @len bytes it has not copied. The last
- * segment of a step may continue in the next.
+ * segment of a step may continue in the next. The direction is a constant where
+ * they are inlined: to the user if @to_user is not NULL.
  */
 static __always_inline size_t
-dblp_row_from_user(void __user *from, size_t progress, size_t len, void *priv,
-		   void *priv2)
+dblp_row_user(void __user *user, size_t progress, size_t len, void *priv,
+	      void *to_user)
 {
 	const struct dblp_row *row = priv;
 	u32 gap = row->stride - row->len;
 	size_t n;
-	void *to;
+	void *p;
 
-	if (should_fail_usercopy() || !access_ok(from, len))
+	if (should_fail_usercopy() || !access_ok(user, len))
 		return len;
 	/* As in copy_from_user(): no speculation past access_ok() */
-	barrier_nospec();
-	to = dblp_row_seek(row, progress, &n);
+	if (!to_user)
+		barrier_nospec();
+	p = dblp_row_seek(row, progress, &n);
 	for (; n < len; n = row->len) {
-		if (!dblp_get_user(to, from, n))
+		if (!dblp_copy_user(user, p, n, to_user))
 			return len;
-		from += n;
+		user += n;
 		len -= n;
-		to += n + gap;
+		p += n + gap;
 	}
-	return dblp_get_user(to, from, len) ? 0 : len;
+	return dblp_copy_user(user, p, len, to_user) ? 0 : len;
 }
 
 static __always_inline size_t
-dblp_row_to_user(void __user *to, size_t progress, size_t len, void *priv,
-		 void *priv2)
-{
-	const struct dblp_row *row = priv;
-	u32 gap = row->stride - row->len;
-	void *from;
-	size_t n;
-
-	if (should_fail_usercopy() || !access_ok(to, len))
-		return len;
-	from = dblp_row_seek(row, progress, &n);
-	for (; n < len; n = row->len) {
-		if (!dblp_put_user(to, from, n))
-			return len;
-		to += n;
-		len -= n;
-		from += n + gap;
-	}
-	return dblp_put_user(to, from, len) ? 0 : len;
-}
-
-static __always_inline size_t
-dblp_row_from_kernel(void *from, size_t progress, size_t len, void *priv,
-		     void *priv2)
+dblp_row_kernel(void *mem, size_t progress, size_t len, void *priv,
+		void *to_user)
 {
 	size_t n, done;
-	void *to;
+	void *p;
 
 	for (done = 0; done < len; done += n) {
-		to = dblp_row_seek(priv, progress + done, &n);
+		p = dblp_row_seek(priv, progress + done, &n);
 		n = min(n, len - done);
-		memcpy(to, from + done, n);
+		if (to_user)
+			memcpy(mem + done, p, n);
+		else
+			memcpy(p, mem + done, n);
 	}
 	return 0;
 }
 
-static __always_inline size_t
-dblp_row_to_kernel(void *to, size_t progress, size_t len, void *priv,
-		   void *priv2)
+static __always_inline bool dblp_row_iter(struct dblp_row *row, u32 n,
+					  struct iov_iter *i, bool to_user)
 {
-	size_t n, done;
-	void *from;
+	size_t all = (size_t)n * row->len;
 
-	for (done = 0; done < len; done += n) {
-		from = dblp_row_seek(priv, progress + done, &n);
-		n = min(n, len - done);
-		memcpy(to + done, from, n);
-	}
-	return 0;
+	might_fault();
+	return iterate_and_advance2(i, all, row, to_user ? row : NULL,
+				    dblp_row_user, dblp_row_kernel) == all;
 }
 
 /**
@@ -151,11 +127,8 @@ bool dblp_row_from_iter(void *to, u32 stride, u32 len, u32 n,
 			struct iov_iter *from)
 {
 	struct dblp_row row = { .p = to, .stride = stride, .len = len };
-	size_t all = (size_t)n * len;
 
-	might_fault();
-	return iterate_and_advance(from, all, &row, dblp_row_from_user,
-				   dblp_row_from_kernel) == all;
+	return dblp_row_iter(&row, n, from, false);
 }
 
 /**
@@ -175,9 +148,6 @@ bool dblp_row_to_iter(const void *from, u32 stride, u32 len, u32 n,
 	struct dblp_row row = {
 		.p = (void *)from, .stride = stride, .len = len,
 	};
-	size_t all = (size_t)n * len;
 
-	might_fault();
-	return iterate_and_advance(to, all, &row, dblp_row_to_user,
-				   dblp_row_to_kernel) == all;
+	return dblp_row_iter(&row, n, to, true);
 }

@@ -33,7 +33,8 @@ static inline void __user *dblp_compat_iter_user(const struct iov_iter *i,
 
 /* Memory of the kernel, as io_uring registers it, is copied twice */
 static inline size_t dblp_compat_iterate_kernel(struct iov_iter *i, size_t len,
-						void *priv, iov_step_f step)
+						void *priv, void *priv2,
+						iov_step_f step)
 {
 	bool source = iov_iter_rw(i) == WRITE;
 	size_t progress = 0, part;
@@ -43,7 +44,7 @@ static inline size_t dblp_compat_iterate_kernel(struct iov_iter *i, size_t len,
 		part = min(len - progress, sizeof(buf));
 		if (source && !copy_from_iter_full(buf, part, i))
 			break;
-		if (step(buf, progress, part, priv, NULL))
+		if (step(buf, progress, part, priv, priv2))
 			break;
 		if (!source && copy_to_iter(buf, part, i) != part)
 			break;
@@ -52,19 +53,19 @@ static inline size_t dblp_compat_iterate_kernel(struct iov_iter *i, size_t len,
 }
 
 static __always_inline size_t
-iterate_and_advance(struct iov_iter *i, size_t len, void *priv,
-		    iov_ustep_f ustep, iov_step_f step)
+iterate_and_advance2(struct iov_iter *i, size_t len, void *priv, void *priv2,
+		     iov_ustep_f ustep, iov_step_f step)
 {
 	size_t progress = 0, part, left = 0;
 	void __user *p;
 
 	len = min(len, iov_iter_count(i));
 	if (!user_backed_iter(i))
-		return dblp_compat_iterate_kernel(i, len, priv, step);
+		return dblp_compat_iterate_kernel(i, len, priv, priv2, step);
 	for (; progress < len && !left; progress += part - left) {
 		part = len - progress;
 		p = dblp_compat_iter_user(i, &part);
-		left = ustep(p, progress, part, priv, NULL);
+		left = ustep(p, progress, part, priv, priv2);
 		iov_iter_advance(i, part - left);
 	}
 	return progress;
