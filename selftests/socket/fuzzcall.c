@@ -427,6 +427,9 @@ int main(int argc, char **argv)
 		if (!good)
 			printf("# calls from %u on with seed %llu end badly\n",
 			       done, (unsigned long long)seed);
+		if (done / ROUND % 25 == 24)
+			printf("# %u of %u\n", done + ROUND, calls);
+		fflush(stdout);
 		if (send(client, &byte, 1, 0) != 1 ||
 		    recv(server, &byte, 1, 0) != 1)
 			die("an honest connection is broken");
