@@ -123,12 +123,6 @@ static const struct dblp_cc_ops *find(const char *name)
 	return ops;
 }
 
-/* An Ethernet packet of 1440 bytes of messages, as the module makes it */
-static u64 packet_ns(const struct sim *s)
-{
-	return (s->mss + s->overhead) * SIM_S / s->rate;
-}
-
 static u64 next_random(struct prng *r, u64 below)
 {
 	return below ? prng_below(r, below) : 0;
@@ -153,14 +147,14 @@ static void begin(struct sim *s, const struct cell *c)
 	s->phase = true;
 	s->skips = true;
 	s->rng = prng_u64(&r) | 1;
-	spread = c->rtt + s->n * packet_ns(s);
+	spread = c->rtt + s->n * sim_packet_time(s);
 	for (i = 0; i < s->n; i++) {
 		struct sim_flow *f = &s->flow[i];
 
 		f->ops = find(i < c->n ? c->ours : c->theirs);
 		f->start = next_random(&r, spread);
 		/* A small packet, and a timer each way */
-		f->handshake_rtt = c->rtt + packet_ns(s) / 10;
+		f->handshake_rtt = c->rtt + sim_packet_time(s) / 10;
 		f->goal = c->bytes ? 1 : 0;
 	}
 }
@@ -201,7 +195,7 @@ static double ratio(double a, double b)
 /* Of the link, what @received bytes of messages in @time are */
 static double used(const struct sim *s, u64 received, u64 time)
 {
-	return ratio((double)received / s->payload * packet_ns(s), time);
+	return ratio((double)received / s->payload * sim_packet_time(s), time);
 }
 
 static void print_part(const char *name, const struct sim *s, u64 time,
@@ -216,7 +210,7 @@ static void print_part(const char *name, const struct sim *s, u64 time,
 /* Shares of the link after the flows have settled */
 static void steady(struct sim *s, const struct cell *c)
 {
-	struct sums ours, theirs, now, all = { 0 }, all_now;
+	struct sums ours, theirs, now, all, all_now;
 	u64 *before = calloc(s->n, sizeof(*before));
 	u32 i;
 
@@ -254,7 +248,7 @@ static u64 sent_in(struct sim *s, u64 time)
  */
 static void burst(struct sim *s, const struct cell *c)
 {
-	u64 after = max(c->rounds, 10 * packet_ns(s) * s->n);
+	u64 after = max(c->rounds, 10 * sim_packet_time(s) * s->n);
 	double before, amid;
 
 	sim_run(s, c->warm - 2 * after);
@@ -266,7 +260,7 @@ static void burst(struct sim *s, const struct cell *c)
 	s->ack_loss = c->ack_loss;
 	sim_run(s, s->now + c->rounds);
 	printf(", \"before\": %.4f, \"amid\": %.4f, \"after\": %.4f",
-	       before * packet_ns(s), ratio(amid, before),
+	       before * sim_packet_time(s), ratio(amid, before),
 	       ratio(ratio(sent_in(s, 3 * after), 3 * after), before));
 }
 
@@ -322,9 +316,9 @@ static double one_round(struct sim *s, const struct cell *c, struct prng *r)
 	}
 	sim_run(s, at + c->time);
 	for (i = 0; i < s->n; i++) {
-		last = max(last, s->flow[i].finished ?: at + c->time);
 		if (!s->flow[i].finished)
 			return -1.0;
+		last = max(last, s->flow[i].finished);
 	}
 	return last - at;
 }
@@ -332,7 +326,7 @@ static double one_round(struct sim *s, const struct cell *c, struct prng *r)
 /* Rounds of messages amid loss, each after rounds without */
 static void rounds(struct sim *s, const struct cell *c)
 {
-	double limit = (double)c->bytes / s->payload * packet_ns(s) * s->n *
+	double limit = (double)c->bytes / s->payload * sim_packet_time(s) * s->n *
 		       (DBLP_PPM - c->budget) / (DBLP_PPM - c->hit);
 	double *took = calloc(c->rounds, sizeof(*took));
 	struct prng r = { c->seed + 1 };

@@ -121,7 +121,7 @@ static void queue_changes(struct sim *s, int by)
 }
 
 /* How long a packet is on the link */
-static u64 packet_time(const struct sim *s)
+u64 sim_packet_time(const struct sim *s)
 {
 	return (s->mss + s->overhead) * SIM_S / s->rate;
 }
@@ -142,7 +142,7 @@ static void enter_queue(struct sim *s, u32 flow, u64 pn, u32 segment)
 	}
 	s->marked += ce;
 	queue_changes(s, 1);
-	s->link_free = max(s->link_free, s->now) + packet_time(s);
+	s->link_free = max(s->link_free, s->now) + sim_packet_time(s);
 	push_event(s, (struct sim_event) {
 		.at = s->link_free, .type = EV_LEAVE, .flow = flow, .pn = pn,
 		.segment = segment, .ce = ce });
@@ -159,7 +159,7 @@ static void transmit(struct sim *s, u32 flow, u64 pn, u32 segment)
 		return;
 	}
 	f->entered = max(f->entered, s->now + sim_random(s) %
-				     (packet_time(s) + 1));
+				     (sim_packet_time(s) + 1));
 	push_event(s, (struct sim_event) {
 		.at = f->entered, .type = EV_ENTER, .flow = flow, .pn = pn,
 		.segment = segment });

@@ -112,6 +112,8 @@ struct sim {
 };
 
 void sim_init(struct sim *s, u32 flows);
+/* How long the link needs for a packet, nanoseconds */
+u64 sim_packet_time(const struct sim *s);
 /* At @at, flow @i has @bytes more to send and has not finished */
 void sim_message(struct sim *s, u32 i, u64 bytes, u64 at);
 /* Run until @until, or until all flows with a goal have reached it */
