@@ -146,9 +146,8 @@ static void dblp_set_pto(struct dblp_sock *dsk)
 			dblp_keepalive_set(dsk);
 		return;
 	}
-	pto = dblp_pto(&dsk->rtt, DBLP_ACK_DELAY_NS, dsk->pto_count,
-		       dblp_silence(dsk));
-	pto = dblp_cc_pto(&dsk->cc, pto);
+	pto = dblp_cc_pto(&dsk->cc, &dsk->rtt, DBLP_ACK_DELAY_NS,
+			  dsk->pto_count, dblp_silence(dsk));
 	/* The last probe timeout expires with the user timeout */
 	dsk->pto_at = min(dsk->last_sent + pto, end);
 }

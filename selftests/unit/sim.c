@@ -289,10 +289,8 @@ static u64 pto_at(const struct sim_flow *f)
 	if (sim_is_tcp(f->cc.ops))
 		return f->last_sent + tcp_timeout(f);
 	return f->last_sent + f->pto_jitter +
-	       dblp_cc_pto(&f->cc, dblp_pto(&f->rtt, ACK_DELAY, f->pto_count,
-					    f->last_sent -
-					    min(f->last_sent,
-						f->sent.delivered_at)));
+	       dblp_cc_pto(&f->cc, &f->rtt, ACK_DELAY, f->pto_count,
+			   f->last_sent - min(f->last_sent, f->sent.delivered_at));
 }
 
 static bool has_window(const struct sim *s, const struct sim_flow *f)

@@ -62,6 +62,11 @@ static void paced(struct dblp_cc *cc, struct dblp_rtt *rtt, u64 rate)
 	cc->pacing_rate = rate;
 }
 
+static u64 pto(const struct dblp_cc *cc, const struct dblp_rtt *rtt, u32 count)
+{
+	return dblp_cc_pto(cc, rtt, 0, count, 0);
+}
+
 /* Probes of a hundred flows in a full queue would fill it again */
 TEST(dblp_cc_pto__does_not_go_round_the_pacer)
 {
@@ -70,21 +75,41 @@ TEST(dblp_cc_pto__does_not_go_round_the_pacer)
 
 	paced(&cc, &rtt, 100000);
 	EXPECT_EQ(10000000, dblp_cc_gap(&cc));
-	EXPECT_EQ(30000000, dblp_cc_pto(&cc, 2000000));
-	EXPECT_EQ(40000000, dblp_cc_pto(&cc, 40000000));
+	EXPECT_EQ(30000000, pto(&cc, &rtt, 0));
 	EXPECT_EQ(1, dblp_cc_probes(&cc, &rtt, 1));
+	paced(&cc, &rtt, 1000000);
+	EXPECT_EQ(3000000, pto(&cc, &rtt, 0));
+	EXPECT_EQ(dblp_pto(&rtt, 0, 6, 0), pto(&cc, &rtt, 6));
+	EXPECT_LT(3000000, pto(&cc, &rtt, 6));
 	paced(&cc, &rtt, 10000000);
-	EXPECT_EQ(2000000, dblp_cc_pto(&cc, 2000000));
+	EXPECT_EQ(dblp_pto(&rtt, 0, 0, 0), pto(&cc, &rtt, 0));
 	EXPECT_EQ(2, dblp_cc_probes(&cc, &rtt, 2));
 	EXPECT_EQ(1, dblp_cc_probes(&cc, &rtt, 3));
 	paced(&cc, &rtt, 1);
-	EXPECT_EQ(DBLP_PTO_MAX_NS, dblp_cc_pto(&cc, 2000000));
+	EXPECT_EQ(DBLP_PTO_MAX_NS, pto(&cc, &rtt, 0));
 	cc.ops = dblp_cc_at(0);
-	EXPECT_EQ(2000000, dblp_cc_pto(&cc, 2000000));
+	EXPECT_EQ(dblp_pto(&rtt, 0, 0, 0), pto(&cc, &rtt, 0));
 	EXPECT_EQ(2, dblp_cc_probes(&cc, &rtt, 3));
 	paced(&cc, &rtt, 0);
-	EXPECT_EQ(2000000, dblp_cc_pto(&cc, 2000000));
+	EXPECT_EQ(dblp_pto(&rtt, 0, 0, 0), pto(&cc, &rtt, 0));
 	EXPECT_EQ(2, dblp_cc_probes(&cc, &rtt, 1));
+}
+
+/* Amid a burst, what is still to come is probed at the pacer's rate, for a while */
+TEST(dblp_cc_pto__does_not_back_off_amid_a_burst)
+{
+	struct dblp_rtt rtt;
+	struct dblp_cc cc;
+	u32 i;
+
+	paced(&cc, &rtt, 10000000);
+	cc.holding = true;
+	EXPECT_EQ(dblp_pto(&rtt, 0, 0, 0), pto(&cc, &rtt, 0));
+	for (i = 1; i < DBLP_CC_SILENT_PKTS; i++)
+		EXPECT_EQ(300000, pto(&cc, &rtt, i));
+	EXPECT_EQ(dblp_pto(&rtt, 0, i, 0), pto(&cc, &rtt, i));
+	cc.ops = dblp_cc_at(0);
+	EXPECT_EQ(dblp_pto(&rtt, 0, 1, 0), pto(&cc, &rtt, 1));
 }
 
 /* Silence neither stops the flow at once, nor lets it go on for ever */

@@ -142,6 +142,68 @@ TEST(sqrt__leaves_cubic_its_part)
 	sim_free(&s);
 }
 
+/* One whose windows are small is hit by each loss harder than it can grow: without
+ * what SHARE tells, one of them takes all, and TCP's part with it.
+ */
+TEST(sqrt__none_is_locked_out_beside_cubic)
+{
+	u64 theirs = 0, all = 0, most = 0, got;
+	u64 before[16];
+	struct sim s;
+	u32 i;
+
+	path_init(&s, 16, 400, 2000 * SIM_US, 8);
+	for (i = 8; i < 16; i++)
+		s.flow[i].ops = &sim_cubic;
+	sim_run(&s, SIM_S);
+	for (i = 0; i < 16; i++)
+		before[i] = s.flow[i].received;
+	sim_run(&s, 5 * SIM_S);
+	for (i = 0; i < 16; i++) {
+		got = s.flow[i].received - before[i];
+		if (i < 8)
+			most = max(most, got);
+		else
+			theirs += got;
+		all += got;
+	}
+	EXPECT_LE(most * 100, (all - theirs) * 35);
+	EXPECT_GE(theirs * 100, all * 35);
+	sim_free(&s);
+}
+
+/* To the last packets of messages: none waits for a backoff */
+TEST(sqrt__a_round_in_a_burst)
+{
+	u32 loss, round, i;
+	u64 at, last, limit;
+	struct sim s;
+
+	for (loss = 600000; loss <= 800000; loss += 100000) {
+		path_init(&s, 3, 300, 500 * SIM_US, 100);
+		for (i = 0; i < 3; i++)
+			s.flow[i].goal = 1;
+		sim_run(&s, SIM_S);
+		for (round = 0; round < 24; round++) {
+			at = s.now + 2 * SIM_MS;
+			s.loss_behind = round % 6 == 5 ? loss : 0;
+			limit = 30 * SIM_MS * 1000000 / (1000000 - loss);
+			for (i = 0; i < 3; i++) {
+				s.flow[i].spare = 1;
+				sim_message(&s, i, 287000, at);
+			}
+			sim_run(&s, at + 2 * limit);
+			last = 0;
+			for (i = 0; i < 3; i++)
+				last = max(last, s.flow[i].finished ?: U64_MAX);
+			EXPECT_GE(at + 2 * limit, last) {
+				TH_LOG("round %u at %u ppm", round, loss);
+			}
+		}
+		sim_free(&s);
+	}
+}
+
 /* What was sent before goes on, neither more nor less; and at once when it ends */
 TEST(sqrt__a_burst_holds_the_rate)
 {

@@ -74,12 +74,17 @@ u64 dblp_cc_gap(const struct dblp_cc *cc)
 	       div64_u64(cc->mss * 1000000000ULL, cc->pacing_rate) : 0;
 }
 
-u64 dblp_cc_pto(const struct dblp_cc *cc, u64 pto)
+u64 dblp_cc_pto(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
+		u64 max_ack_delay, u32 count, u64 silence)
 {
+	u64 pto = dblp_pto(rtt, max_ack_delay, count, silence);
+	u64 least = DBLP_CC_PTO_GAPS * dblp_cc_gap(cc);
+
 	if (!cc->ops->holds)
 		return pto;
-	return min(max(pto, DBLP_CC_PTO_GAPS * dblp_cc_gap(cc)),
-		   DBLP_PTO_MAX_NS);
+	if (cc->holding && count && count < DBLP_CC_SILENT_PKTS)
+		pto = 0;
+	return min(max(pto, least), DBLP_PTO_MAX_NS);
 }
 
 u32 dblp_cc_probes(const struct dblp_cc *cc, const struct dblp_rtt *rtt,

@@ -57,6 +57,7 @@ struct dblp_cc_ops {
  * @cwnd: bytes that may be in flight, at least two packets
  * @pacing_rate: bytes a second, 0 means as fast as @cwnd allows
  * @crowd: others who send to the same receiver
+ * @holding: amid a burst of losses that it bears, see dblp_cc_pto()
  * @priv: for @ops
  */
 struct dblp_cc {
@@ -65,6 +66,7 @@ struct dblp_cc {
 	u32				cwnd;
 	u64				pacing_rate;
 	struct dblp_crowd		crowd;
+	bool				holding;
 	u64				priv[40];
 };
 
@@ -105,16 +107,22 @@ u64 dblp_cc_gap(const struct dblp_cc *cc);
 /**
  * dblp_cc_pto() - a probe timeout that does not go round the pacer
  * @cc: the congestion control
- * @pto: as dblp_pto() has it
+ * @rtt: round-trip time so far
+ * @max_ack_delay: see dblp_pto()
+ * @count: probe timeouts since the last ACK
+ * @silence: see dblp_pto()
  *
  * A hundred flows with less than a packet in flight each are slow because the
  * path is full. Probes sooner than their pacers send would be most of the load,
  * where the control itself does not keep a part of the queue free for them.
+ * Amid a burst that it bears, the first probe is followed by others at the pacer's
+ * rate: to back off would end the message much later than the burst has to.
  *
  * Return: nanoseconds; of a control that holds its rate not less than
  * DBLP_CC_PTO_GAPS packets take the pacer.
  */
-u64 dblp_cc_pto(const struct dblp_cc *cc, u64 pto);
+u64 dblp_cc_pto(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
+		u64 max_ack_delay, u32 count, u64 silence);
 
 /**
  * dblp_cc_probes() - packets that a probe timeout may send

@@ -302,7 +302,7 @@ static void heed_loss(struct dblp_cc *cc, struct root *r,
 		learn_top(r);
 		cut(cc, r, rs);
 	} else if (is_queued(r)) {
-		r->top = min(r->top + r->top / 8, LONGEST_NS);
+		r->top = min(r->top + r->top / 8, max(r->top, r->usual));
 	}
 }
 
@@ -366,7 +366,7 @@ static void heed_delay(struct dblp_cc *cc, struct root *r)
 	u64 delay = standing_delay(r), room = target(cc, r);
 	u64 queue = backlog(r, delay);
 
-	if (queue > room / 2 && !r->limited)
+	if (!r->limited)
 		even_out(cc, r);
 	if (judge_rivals(r, delay, queue, room)) {
 		grow(cc, r, delay, 0);
@@ -428,7 +428,7 @@ static void judge_span(struct dblp_cc *cc, struct root *r, u32 loss)
 	else if (is_queued(r))
 		average(&r->loss_queued, loss);
 	if (loss >= CALM_LOSS) {
-		r->calm /= 2;
+		r->calm -= min_t(u32, r->calm, CALM_SPANS / 2);
 		return;
 	}
 	r->calm = min_t(u32, r->calm + 1, 4 * CALM_SPANS);
@@ -497,6 +497,7 @@ static void set_rates(struct dblp_cc *cc, const struct root *r,
 	u32 gain = r->starting ? START_GAIN : PACE_GAIN;
 	u64 rate;
 
+	cc->holding = r->held_at;
 	if (r->wnd < 2 * cc->mss || r->held_at)
 		gain = UNIT;
 	cc->cwnd = max_t(u64, r->wnd + cc->mss, 3 * cc->mss);
