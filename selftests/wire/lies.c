@@ -330,6 +330,9 @@ static void have_numbers(FIXTURE_DATA(peer) *self, u32 n)
 		peer_drain(&self->peer);
 		peer_ack_all(&self->peer);
 	}
+	/* Packets that two processors send overtake each other */
+	if (!peer_sync(&self->peer))
+		die("a PING was not acknowledged");
 }
 
 /* The first of the numbers that have not come, 0 if all have */
@@ -352,7 +355,6 @@ TEST_F(peer, acknowledging_what_came)
 	/* Twice that, and the train of packets before it */
 	EXPECT_GT(512 + 128, left_out(&self->peer));
 	EXPECT_EQ(left_out(&self->peer) + 1, self->peer.came.r[1].first);
-	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(0, self->peer.n[DBLP_PKT_RST]);
 	EXPECT_EQ(0, mib("AckUnsent"));
 	info = get_info(self->fd);
