@@ -175,9 +175,9 @@ static void dblp_udp_receive(struct socket *sock)
  * Validation of ICMP errors.
  *
  * An attacker off the path may guess the ports of a connection, so an error
- * counts only if the packet that it quotes has the connection ID. IP asks
- * before it acts itself: a "packet too big" that fails here does not change the
- * route's MTU.
+ * counts only if the packet that it quotes has the connection ID. Before
+ * Linux 7, IPv6 asks before it changes the MTU of its route by a "packet too big";
+ * IPv4 never does.
  */
 
 /**
