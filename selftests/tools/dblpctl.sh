@@ -382,11 +382,15 @@ full()
 }
 try "a full disk is an error" refused 1 "cannot write: No space left on device" full
 
+# Read to the end: dblpctl would not survive a pipe that is closed before
+help_has()
+{
+	dblpctl "${@:2}" | grep -e "$1" > /dev/null
+}
 help_everywhere()
 {
-	dblpctl help | grep -q 'socket show ID' && dblpctl --help | grep -q 'socket show ID' &&
-		dblpctl socket help | grep -q 'loss   share' &&
-		dblpctl stats help | grep -q '^  PktSent '
+	help_has 'socket show ID' help && help_has 'socket show ID' --help &&
+		help_has 'loss   share' socket help && help_has '^  PktSent ' stats help
 }
 try "help at each level" help_everywhere
 
