@@ -140,6 +140,12 @@ TEST(dblp_cc_window__opens_in_silence)
 	paced(&cc, &rtt, 10000000);
 	cc.pacing_rate = 0;
 	EXPECT_EQ(10000, dblp_cc_window(&cc, &rtt, 5, U64_MAX));
+	/* Whose packets take the pacer less than a nanosecond waits for ACKs: its
+	 * timer would expire at once, and again
+	 */
+	cc.pacing_rate = U64_MAX;
+	EXPECT_EQ(10000, dblp_cc_window(&cc, &rtt, 5, U64_MAX));
+	EXPECT_EQ(U64_MAX, dblp_cc_opens_at(&cc, &rtt, 5, 10000));
 	paced(&cc, &rtt, 10000000);
 	rtt.latest = 0;
 	EXPECT_EQ(10000, dblp_cc_window(&cc, &rtt, 5, U64_MAX));

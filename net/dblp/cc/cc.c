@@ -78,13 +78,13 @@ u64 dblp_cc_pto(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 		u64 max_ack_delay, u32 count, u64 silence)
 {
 	u64 pto = dblp_pto(rtt, max_ack_delay, count, silence);
-	u64 least = DBLP_CC_PTO_GAPS * dblp_cc_gap(cc);
 
 	if (!cc->ops->holds)
 		return pto;
 	if (cc->holding && count && count < DBLP_CC_SILENT_PKTS)
 		pto = 0;
-	return min(max(pto, least), DBLP_PTO_MAX_NS);
+	return min(max(pto, DBLP_CC_PTO_GAPS * dblp_cc_gap(cc)),
+		   DBLP_PTO_MAX_NS);
 }
 
 u32 dblp_cc_probes(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
@@ -97,13 +97,26 @@ u32 dblp_cc_probes(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 	return rtt->latest && 2 * dblp_cc_gap(cc) > rtt->srtt ? 1 : 2;
 }
 
+/* Nanoseconds of silence that let one packet more go; 0 if silence lets none */
+static u64 silent_gap(const struct dblp_cc *cc, const struct dblp_rtt *rtt)
+{
+	return cc->ops->holds && rtt->latest ? dblp_cc_gap(cc) : 0;
+}
+
+static u64 silent_since(const struct dblp_rtt *rtt, u64 heard)
+{
+	return heard + max(rtt->srtt, rtt->latest);
+}
+
 u64 dblp_cc_window(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 		   u64 heard, u64 now)
 {
-	u64 since = heard + max(rtt->srtt, rtt->latest), gap = dblp_cc_gap(cc);
-	u64 pkts;
+	u64 gap = silent_gap(cc, rtt), since, pkts;
 
-	if (!cc->ops->holds || !gap || !rtt->latest || now <= since)
+	if (!gap)
+		return cc->cwnd;
+	since = silent_since(rtt, heard);
+	if (now <= since)
 		return cc->cwnd;
 	pkts = min_t(u64, div64_u64(now - since, gap), DBLP_CC_SILENT_PKTS);
 	return cc->cwnd + pkts * cc->mss;
@@ -112,11 +125,12 @@ u64 dblp_cc_window(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 u64 dblp_cc_opens_at(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 		     u64 heard, u32 inflight)
 {
-	u64 over = (u64)inflight + cc->mss - min(cc->cwnd, inflight + cc->mss);
-	u64 pkts = div_u64(over + cc->mss - 1, cc->mss);
+	u64 gap = silent_gap(cc, rtt), over, pkts;
 
-	if (!cc->ops->holds || !cc->pacing_rate || !rtt->latest ||
-	    pkts > DBLP_CC_SILENT_PKTS)
+	if (!gap)
 		return U64_MAX;
-	return heard + max(rtt->srtt, rtt->latest) + pkts * dblp_cc_gap(cc);
+	over = (u64)inflight + cc->mss - min(cc->cwnd, inflight + cc->mss);
+	pkts = div_u64(over + cc->mss - 1, cc->mss);
+	return pkts > DBLP_CC_SILENT_PKTS ? U64_MAX :
+	       silent_since(rtt, heard) + pkts * gap;
 }
