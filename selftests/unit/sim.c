@@ -677,6 +677,7 @@ struct dblp_rate_sample sim_any_sample(struct prng *r, struct dblp_rtt *rtt,
 		.inflight = prng_any(r),
 		.delivered = prng_any(r), .prior_delivered = prng_any(r),
 		.share = prng_below(r, 3) * prng_below(r, 65536),
+		.all = prng_any(r),
 		.app_limited = prng_below(r, 2),
 		.rtt = prng_below(r, 2) ? 1 + prng_any(r) : 0,
 	};

@@ -262,22 +262,9 @@ TEST(sqrt__any_sample)
 
 		dblp_cc_start(&cc, &dblp_cc_sqrt, mss, now);
 		for (k = 0; k < 300; k++) {
-			struct dblp_rate_sample rs = {
-				.rate = prng_any(&r), .acked = prng_any(&r),
-				.lost = prng_any(&r), .inflight = prng_any(&r),
-				.delivered = prng_any(&r),
-				.prior_delivered = prng_any(&r),
-				.share = prng_below(&r, 3) * prng_below(&r, 65536),
-				.all = prng_any(&r),
-				.app_limited = prng_below(&r, 2),
-			};
+			struct dblp_rate_sample rs =
+				sim_any_sample(&r, &rtt, &now);
 
-			if (prng_below(&r, 2))
-				rs.rtt = 1 + prng_any(&r);
-			if (rs.rtt)
-				dblp_rtt_sample(&rtt, rs.rtt, 0, now);
-			now += prng_any(&r) % (20 * SIM_S);
-			rs.now = now;
 			if (prng_below(&r, 10) == 0)
 				cc.ops->timeout(&cc, prng_below(&r, 5), now);
 			cc.ops->ack(&cc, &rs, &rtt);

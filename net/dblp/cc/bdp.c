@@ -212,7 +212,7 @@ static u64 send_rate(const struct bdp *b, u64 bw, u32 gain)
 {
 	u64 rate = min_t(u64, bw, U64_MAX / UNIT / UNIT);
 
-	return rate * gain / (UNIT - b->loss * 15 / 16);
+	return div_u64(rate * gain, UNIT - b->loss * 15 / 16);
 }
 
 /* Bytes sent at that rate in @time */

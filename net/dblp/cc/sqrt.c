@@ -9,6 +9,7 @@
  */
 #include <linux/build_bug.h>
 #include <linux/limits.h>
+#include <linux/math.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/types.h>
@@ -130,23 +131,6 @@ static struct root *state(struct dblp_cc *cc)
 	return (struct root *)cc->priv;
 }
 
-static u64 square_root(u64 x)
-{
-	u64 r = 0, bit = 1ULL << 62;
-
-	while (bit > x)
-		bit >>= 2;
-	for (; bit; bit >>= 2) {
-		if (x >= r + bit) {
-			x -= r + bit;
-			r = r / 2 + bit;
-		} else {
-			r /= 2;
-		}
-	}
-	return r;
-}
-
 static void next_span(struct root *r)
 {
 	r->now = (struct span) { .low = U64_MAX };
@@ -204,7 +188,7 @@ static u64 target(const struct dblp_cc *cc, const struct root *r)
 	u64 most = r->top ? backlog(r, r->top / 2) : U64_MAX;
 	u64 least = 2 * cc->mss / max_t(u32, cc->crowd.n, 1);
 
-	return max(min(square_root(r->wnd * cc->mss), most),
+	return max(min_t(u64, int_sqrt64(r->wnd * cc->mss), most),
 		   min(least, r->wnd / 2));
 }
 
@@ -259,7 +243,7 @@ static void learn_top(struct root *r)
 	if (delay > r->top)
 		r->top = delay;
 	else
-		r->top -= (r->top - delay) / (is_queued(r) ? 64 : 4);
+		r->top -= (r->top - delay) >> (is_queued(r) ? 6 : 2);
 }
 
 static void cut(struct dblp_cc *cc, struct root *r,
@@ -315,8 +299,8 @@ static void grow(struct dblp_cc *cc, struct root *r, u64 delay, u64 room)
 	if (r->limited)
 		return;
 	/* All together, as one would alone: so much queue is made at a time */
-	least = max_t(u64, cc->mss, square_root(n * r->wnd * cc->mss) / 6);
-	least = max_t(u64, least / n, r->rivals ? cc->mss : 0);
+	least = max_t(u64, cc->mss, int_sqrt64(n * r->wnd * cc->mss) / 6);
+	least = max_t(u64, div_u64(least, n), r->rivals ? cc->mss : 0);
 	least = min(least, r->wnd / 4);
 	if (r->rivals || r->wnd < r->hit || backlog(r, delay) > room / 2)
 		r->step = least;
@@ -328,9 +312,9 @@ static void grow(struct dblp_cc *cc, struct root *r, u64 delay, u64 room)
 /* Where there is a queue to share, the windows move towards each other */
 static void even_out(struct dblp_cc *cc, struct root *r)
 {
-	u64 part = clamp_t(u64, r->part, UNIT / 2, 2 * UNIT);
+	u32 part = clamp_t(u32, r->part, UNIT / 2, 2 * UNIT);
 
-	set_wnd(cc, r, r->wnd + r->wnd * UNIT / part / 8 - r->wnd / 8);
+	set_wnd(cc, r, r->wnd + div_u64(r->wnd * UNIT, part) / 8 - r->wnd / 8);
 }
 
 /* Others fill the queue if it stands though all of us have given way, and are seen
@@ -353,7 +337,7 @@ static bool judge_rivals(struct root *r, u64 delay, u64 queue, u64 room)
 		r->yield_rtt = rtt;
 		r->yield_rate = r->rate;
 	} else if (r->wnd < r->yield_from / 4 * 3 &&
-		   r->rate < r->yield_rate / 5 * 4) {
+		   r->rate < div_u64(r->yield_rate, 5) * 4) {
 		r->yield_from = 0;
 		if (++r->yields >= RIVAL_YIELDS)
 			r->rivals = RIVAL_ACTS;
@@ -388,7 +372,8 @@ static void measure_part(struct dblp_cc *cc, struct root *r,
 	u64 own = rs->delivered - r->own_from;
 
 	if (cc->crowd.n > 1 && r->all_from && rs->all && all && own)
-		r->part = min_t(u64, own * cc->crowd.n * UNIT / all, 4 * UNIT);
+		r->part = min_t(u64, div64_u64(own * cc->crowd.n * UNIT, all),
+				4 * UNIT);
 	else
 		r->part = UNIT;
 	if (rs->now > r->rate_at)
@@ -444,15 +429,11 @@ static void end_span(struct dblp_cc *cc, struct root *r,
 		judge_burst(cc, r, rs, loss);
 	else
 		judge_span(cc, r, loss);
+	measure_part(cc, r, rs);
 	/* The first after a step cannot show what it has led to */
-	if (++r->acts & 1) {
-		measure_part(cc, r, rs);
-	} else {
-		measure_part(cc, r, rs);
-		if (!r->held_at && !r->starting && r->now.n &&
-		    rs->delivered >= r->cut_end)
-			heed_delay(cc, r);
-	}
+	if (!(++r->acts & 1) && !r->held_at && !r->starting && r->now.n &&
+	    rs->delivered >= r->cut_end)
+		heed_delay(cc, r);
 	r->before[0] = r->before[1];
 	r->before[1] = r->before[2];
 	r->before[2] = r->wnd;

@@ -141,7 +141,7 @@ static u64 target_rtt(const struct dblp_cc *cc, const struct swift *s)
 	while (root * root < pkts && root < 32)
 		root++;
 	return s->min_rtt + s->min_rtt / 8 + s->noise.excess + QUEUE_NS +
-	       QUEUE_SMALL_NS / root;
+	       div_u64(QUEUE_SMALL_NS, root);
 }
 
 /* Once a round trip; @left in 1/1024 */
