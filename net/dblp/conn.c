@@ -286,11 +286,13 @@ void dblp_done(struct dblp_sock *dsk, int err)
 	dsk->ack_at = 0;
 	dsk->keepalive_at = 0;
 	dsk->orphan_at = 0;
+	dsk->spare_at = 0;
 	dsk->sent.loss_time = 0;
 	dblp_timer_update(dsk);
 	dblp_ctl_purge(dsk);
 	dblp_tx_purge(dsk);
 	dblp_txbuf_drop_cache(dsk);
+	dblp_ring_free(dsk);
 	dblp_rx_purge_open(dsk);
 
 	sk->sk_state = TCP_CLOSE;

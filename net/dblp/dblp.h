@@ -232,6 +232,8 @@ int dblp_apply_frames(struct dblp_sock *dsk, const struct dblp_run *run,
 u32 dblp_ring_truesize(const struct dblp_sock *dsk);
 int dblp_ring_init(struct dblp_sock *dsk, gfp_t gfp);
 void dblp_ring_free(struct dblp_sock *dsk);
+void dblp_ring_idle(struct dblp_sock *dsk);
+void dblp_ring_shrink(struct dblp_sock *dsk);
 u32 dblp_ring_room(struct dblp_sock *dsk, u32 want);
 int dblp_sent_acked(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now);
 void dblp_loss_expired(struct dblp_sock *dsk, u64 now);

@@ -99,6 +99,8 @@ enum dblp_limits {
 /* Probe interval with nothing in flight while the peer owes an answer */
 #define DBLP_PERSIST_NS		(500 * NSEC_PER_MSEC)
 #define DBLP_DEADLINE_MAX	3600000000U	/* microseconds */
+/* What is kept for later goes when nothing has used it for this time */
+#define DBLP_SPARE_NS		(100 * NSEC_PER_MSEC)
 /* Without memory or route, try again after this, then dblp_backoff() */
 #define DBLP_RETRY_NS		(10 * NSEC_PER_MSEC)
 /* How far pacing may run ahead, to hide the latency of the timer */

@@ -140,6 +140,7 @@ static void dblp_set_pto(struct dblp_sock *dsk)
 	if (dsk->sent.loss_time)
 		return;
 	if (!dsk->sent.inflight_pkts) {
+		dblp_ring_idle(dsk);
 		if (dblp_awaits_peer(dsk))
 			dsk->pto_at = dsk->last_sent + DBLP_PERSIST_NS;
 		else

@@ -74,6 +74,39 @@ void dblp_ring_free(struct dblp_sock *dsk)
 	s->blocks = NULL;
 }
 
+/**
+ * dblp_ring_idle() - nothing is in flight: shrink the ring if that goes on
+ * @dsk: socket; the caller updates the timer
+ */
+void dblp_ring_idle(struct dblp_sock *dsk)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (!dsk->spare_at && dblp_ring_truesize(dsk))
+		dsk->spare_at = ktime_get_ns() + DBLP_SPARE_NS;
+}
+
+/**
+ * dblp_ring_shrink() - free what the ring has beyond what is free of charge
+ * @dsk: socket; nothing happens while it has packets in flight
+ *
+ * A connection may have had a thousand times more in flight once than it ever
+ * will again.
+ */
+void dblp_ring_shrink(struct dblp_sock *dsk)
+{
+	u32 size = dblp_ring_truesize(dsk), n;
+	struct dblp_sent_pkt **blocks;
+
+	sock_owned_by_me(&dsk->sk);
+	if (!size || dsk->sent.inflight_pkts)
+		return;
+	n = dblp_sent_blocks(&dsk->sent);
+	blocks = dblp_sent_shrink(&dsk->sent);
+	dblp_ring_free_blocks(blocks, 1, n);
+	kfree(blocks);
+	sk_mem_uncharge(&dsk->sk, size);
+}
+
 static bool dblp_ring_grow_block(struct dblp_sent *s)
 {
 	u32 size = 2 * (s->mask + 1);

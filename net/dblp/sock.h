@@ -87,7 +87,7 @@ enum dblp_deferred {
  * @ack_at: acknowledge
  * @keepalive_at: probe an idle peer
  * @work_at: dblp_work() has something to do
- * @chunk_cache_at: free @tx_chunk_cache
+ * @spare_at: free @tx_chunk_cache, and of @sent what nothing in flight needs
  * @orphan_at: check whether an orphan makes progress
  *
  * Handshake, client:
@@ -251,7 +251,7 @@ struct dblp_sock {
 	u64			ack_at;
 	u64			keepalive_at;
 	u64			work_at;
-	u64			chunk_cache_at;
+	u64			spare_at;
 	u64			orphan_at;
 
 	struct dblp_cookie	cookie;

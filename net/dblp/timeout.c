@@ -52,8 +52,11 @@ static void dblp_timer_attend(struct dblp_sock *dsk, u64 now)
 		dblp_send_ack(dsk);
 	if (dsk->keepalive_at && now >= dsk->keepalive_at)
 		dblp_keepalive_expired(dsk);
-	if (dsk->chunk_cache_at && now >= dsk->chunk_cache_at)
+	if (dsk->spare_at && now >= dsk->spare_at) {
+		dsk->spare_at = 0;
 		dblp_txbuf_drop_cache(dsk);
+		dblp_ring_shrink(dsk);
+	}
 	dblp_flush(dsk);
 	dblp_check_closing(dsk);
 }

@@ -53,7 +53,7 @@ void dblp_timer_update(struct dblp_sock *dsk)
 	at = dblp_earliest(at, dsk->ack_at);
 	at = dblp_earliest(at, dsk->keepalive_at);
 	at = dblp_earliest(at, dsk->work_at);
-	at = dblp_earliest(at, dsk->chunk_cache_at);
+	at = dblp_earliest(at, dsk->spare_at);
 	at = dblp_earliest(at, dsk->orphan_at);
 	if (!at || (dsk->timer_at && dsk->timer_at <= at))
 		return;

@@ -26,8 +26,6 @@
 
 /* Chunks cached for later messages, 4 MiB with small pages */
 #define DBLP_CHUNK_CACHE_MAX	128
-/* They are freed when no message was settled for this time */
-#define DBLP_CHUNK_CACHE_NS	(100 * NSEC_PER_MSEC)
 
 static void dblp_txbuf_put(struct dblp_tx_msg *msg)
 {
@@ -133,7 +131,7 @@ void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		sk_wmem_queued_add(&dsk->sk, -(int)DBLP_CHUNK_SIZE);
 	}
 	msg->n_chunks = 0;
-	dsk->chunk_cache_at = ktime_get_ns() + DBLP_CHUNK_CACHE_NS;
+	dsk->spare_at = ktime_get_ns() + DBLP_SPARE_NS;
 }
 
 /* Take the oldest chunk, if @any or if nothing else refers to it */
@@ -158,7 +156,6 @@ void dblp_txbuf_drop_cache(struct dblp_sock *dsk)
 	sock_owned_by_me(&dsk->sk);
 	while ((page = dblp_chunk_cache_take(dsk, true)))
 		put_page(page);
-	dsk->chunk_cache_at = 0;
 }
 
 /* Drop the cache and retry before the charge fails */

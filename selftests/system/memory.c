@@ -515,6 +515,9 @@ FIXTURE_SETUP(cgroup)
 	rmdir(CGROUP);
 	ASSERT_EQ(0, mkdir(CGROUP, 0755));
 	self->listener = new_listener("127.0.0.1", 8, &self->addr);
+	/* Its window grows while no queue answers: many packets in flight at once */
+	ASSERT_EQ(0, setsockopt(self->listener, SOL_DBLP, DBLP_CONGESTION,
+				"sqrt", 4));
 	peer_connect(&self->peer, &self->addr);
 	peer_handshake(&self->peer);
 }

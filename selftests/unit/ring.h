@@ -31,6 +31,16 @@ static inline void ring_grow(struct dblp_sent *s)
 		free(old);
 }
 
+static inline void ring_shrink(struct dblp_sent *s)
+{
+	u32 n = dblp_sent_blocks(s), i;
+	struct dblp_sent_pkt **blocks = dblp_sent_shrink(s);
+
+	for (i = 1; i < n; i++)
+		free(blocks[i]);
+	free(blocks);
+}
+
 static inline void ring_free(struct dblp_sent *s)
 {
 	u32 i;

@@ -587,6 +587,31 @@ TEST_F(sent, dblp_sent_grow__keeps_all)
 	EXPECT_EQ(1, self->m.s.spurious);
 }
 
+/* What was lost is forgotten: its ACK is not spurious, nor for a packet in its slot */
+TEST_F(sent, dblp_sent_shrink__goes_on_in_one_block)
+{
+	u32 i;
+
+	push(&self->m, 1000);
+	EXPECT_TRUE(ack(&self->m, 1, 998, 1 * MS));
+	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 0));
+	EXPECT_TRUE(ack(&self->m, 999, 999, 0));
+	EXPECT_EQ(0, self->m.s.inflight_pkts);
+	ring_shrink(&self->m.s);
+	EXPECT_EQ(DBLP_SENT_BLOCK - 1, self->m.s.mask);
+	EXPECT_EQ(DBLP_SENT_BLOCK, dblp_sent_free(&self->m.s));
+	push(&self->m, DBLP_SENT_BLOCK);
+	EXPECT_EQ(0, dblp_sent_free(&self->m.s));
+	EXPECT_TRUE(ack(&self->m, 0, 0, 0));
+	EXPECT_EQ(DBLP_SENT_BLOCK, self->m.s.inflight_pkts);
+	EXPECT_EQ(0, self->m.s.spurious);
+	push(&self->m, 1000);
+	for (i = 1000; i < 2064; i += 8)
+		EXPECT_TRUE(ack(&self->m, i, i + 7, 0));
+	EXPECT_EQ(0, self->m.s.inflight_pkts);
+	EXPECT_FALSE(self->m.broken);
+}
+
 TEST_F(sent, dblp_sent_free__until_the_ring_is_full)
 {
 	u32 i;

@@ -164,6 +164,18 @@ struct dblp_sent_pkt **dblp_sent_grow(struct dblp_sent *s,
 	return old;
 }
 
+struct dblp_sent_pkt **dblp_sent_shrink(struct dblp_sent *s)
+{
+	struct dblp_sent_pkt **old = s->blocks;
+
+	s->base = s->next;
+	s->scan = s->next;
+	s->first = old[0];
+	s->blocks = &s->first;
+	s->mask = DBLP_SENT_BLOCK - 1;
+	return old;
+}
+
 void dblp_sent_push_row(struct dblp_sent *s, struct dblp_sent_pkt *pkt, u32 n,
 			u64 now)
 {

@@ -307,6 +307,14 @@ struct dblp_sent_pkt *dblp_sent_grow_block(struct dblp_sent *s,
  */
 struct dblp_sent_pkt **dblp_sent_grow(struct dblp_sent *s,
 				      struct dblp_sent_pkt **blocks);
+/**
+ * dblp_sent_shrink() - forget all packets, and keep one block
+ * @s: packets sent, none of them in flight, in more than one block
+ *
+ * Return: the old array of blocks, for the caller to free, and what it refers to but
+ * for the first.
+ */
+struct dblp_sent_pkt **dblp_sent_shrink(struct dblp_sent *s);
 /** dblp_sent_blocks() - number of blocks */
 static inline u32 dblp_sent_blocks(const struct dblp_sent *s)
 {
