@@ -385,7 +385,7 @@ static bool dblp_may_retry(const struct dblp_sock *dsk, struct dblp_send *s,
 			   int err)
 {
 	s->short_of_memory = err == -ENOBUFS ||
-			     (err == -ENOMEM && dsk->sk.sk_wmem_queued);
+			     (err == -ENOMEM && dsk->tx_bytes);
 	if (!s->short_of_memory)
 		return !err;
 	s->short_at = dsk->sk.sk_wmem_queued;
@@ -432,7 +432,7 @@ static int dblp_send_all(struct dblp_sock *dsk, struct dblp_send *s)
 	dsk->tx_busy = 0;
 	/* No other event would wake an edge-triggered poller */
 	if (dsk->tx_wanted || (err == -EAGAIN && s->short_of_memory &&
-			       !dsk->sk.sk_wmem_queued)) {
+			       !dsk->tx_bytes)) {
 		dsk->tx_wanted = 0;
 		dblp_wake_writers(dsk);
 	}

@@ -120,7 +120,7 @@ void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	sock_owned_by_me(&dsk->sk);
 	dblp_tx_resume(dsk);
 	dblp_elide_queue(msg);
-	dsk->tx_bytes += msg->len;
+	WRITE_ONCE(dsk->tx_bytes, dsk->tx_bytes + msg->len);
 	msg->id = dsk->tx_next_id++;
 	trace_dblp_msg_open(dsk, msg, NULL);
 	list_add_tail(&msg->list, &dsk->tx_msgs);

@@ -337,7 +337,7 @@ void dblp_tx_settle(struct dblp_sock *dsk, u32 most)
 		dblp_tx_account(dsk, msg);
 		trace_dblp_msg_close(dsk, msg, NULL);
 		dblp_txbuf_retire(dsk, msg);
-		dsk->tx_bytes -= msg->len;
+		WRITE_ONCE(dsk->tx_bytes, dsk->tx_bytes - msg->len);
 		dsk->tx_moved++;
 		dblp_tx_leave_buffer(dsk, msg);
 		dblp_tx_finish(dsk, msg);
@@ -365,7 +365,7 @@ void dblp_tx_purge(struct dblp_sock *dsk)
 	dsk->tx_started = RB_ROOT;
 	dblp_tx_purge_list(dsk, &dsk->tx_msgs);
 	dblp_tx_purge_list(dsk, &dsk->tx_settled);
-	dsk->tx_bytes = 0;
+	WRITE_ONCE(dsk->tx_bytes, 0);
 	dblp_whole_put(dsk, dsk->tx_part);
 	dsk->tx_part = NULL;
 	INIT_LIST_HEAD(&dsk->tx_lost);

@@ -890,4 +890,60 @@ TEST(many_senders_exhaust_nothing)
 	free(buf);
 }
 
+/* Is there memory pressure on sockets of the family? */
+static bool under_pressure(void)
+{
+	char line[256], word[8];
+	FILE *f = fopen("/proc/net/protocols", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "DBLP %*s %*s %*s %7s", word) == 1) {
+			fclose(f);
+			return !strcmp(word, "yes");
+		}
+	die("no DBLP in /proc/net/protocols");
+}
+
+/* What is not read holds memory, the message that comes beside it is taken in pieces */
+TEST(senders_continue_under_memory_pressure)
+{
+	struct sockaddr_dblp addr;
+	int listener, mem, to[2], at[2];
+	char limits[64] = "";
+	ssize_t len;
+	pid_t child;
+	char *buf;
+	u32 i;
+
+	mem = open("/proc/sys/net/dblp/mem", O_RDWR | O_CLOEXEC);
+	len = read(mem, limits, sizeof(limits) - 1);
+	ASSERT_LT(0, len);
+	netns_new();
+	buf = noise_new(8 * MIB);
+	listener = new_listener("127.0.0.1", 2, &addr);
+	for (i = 0; i < 2; i++) {
+		connect_pair(&addr, listener, &to[i], &at[i]);
+		set_timeout(at[i], SO_RCVTIMEO, WAIT_MS);
+	}
+	EXPECT_LT(0, pwrite(mem, "16 32 99999\n", 12, 0));
+	EXPECT_EQ(8 * MIB, send(to[0], buf, 8 * MIB, 0));
+	EXPECT_TRUE(under_pressure());
+	child = fork();
+	if (!child)
+		_exit(send(to[1], buf, MIB, 0) != MIB);
+	EXPECT_EQ(MIB, recv(at[1], buf, 8 * MIB, 0));
+	EXPECT_TRUE(under_pressure());
+	EXPECT_EQ(len, pwrite(mem, limits, len, 0));
+	EXPECT_EQ(8 * MIB, recv(at[0], buf, 8 * MIB, 0));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	for (i = 0; i < 2; i++) {
+		close(to[i]);
+		close(at[i]);
+	}
+	close(listener);
+	close(mem);
+	free(buf);
+}
+
 TEST_HARNESS_MAIN
