@@ -21,12 +21,15 @@ perf()
 # says FILTER ARGUMENT...: the JSON of a run is one object, of which FILTER holds
 says()
 {
-	local filter=$1
+	local filter=$1 from until _
 	shift
 
+	read -r from _ < /proc/uptime
 	perf "$@" -j > "$tmp/json" || return
+	read -r until _ < /proc/uptime
 	head -c 2000 "$tmp/json"
-	[ "$(wc -l < "$tmp/json")" -eq 1 ] && jq -e "$filter" "$tmp/json" > /dev/null
+	[ "$(wc -l < "$tmp/json")" -eq 1 ] && jq -e "$filter and .started_ns >= $from * 1e9 and
+		.started_ns <= ($until + 0.01) * 1e9" "$tmp/json" > /dev/null
 }
 
 complete='.missing_bytes == 0 and .early_messages == 0 and .elapsed_ns > 0'

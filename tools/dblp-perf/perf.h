@@ -134,6 +134,7 @@ struct memory {
  * struct results - what a run has measured
  * @valid: anything was measured here
  * @cc: congestion control that was used, of @main and @other
+ * @started_ns: when that which was measured began, CLOCK_MONOTONIC
  * @elapsed_ns: of all that was measured
  * @busy_ns: in which the machine's CPUs were not idle, or UNKNOWN
  * @sent: bytes of measured messages that the connecting ends have sent, if
@@ -150,6 +151,7 @@ struct memory {
 struct results {
 	bool		valid;
 	char		cc[2][16];
+	uint64_t	started_ns;
 	uint64_t	elapsed_ns;
 	uint64_t	busy_ns;
 	uint64_t	sent;
@@ -211,7 +213,7 @@ uint64_t idle_ns(void);
 /** cpus() - number of those that are online */
 unsigned int cpus(void);
 
-/** span_begin() - results->elapsed_ns and busy_ns count from here */
+/** span_begin() - what is measured begins here: elapsed_ns and busy_ns count */
 void span_begin(void);
 /** span_end() - to here */
 void span_end(void);

@@ -138,7 +138,8 @@ static void report_json(void)
 	}
 	printf(",\"connections\":%u,\"size\":%u,\"count\":%u,\"warmup\":%u",
 	       total_connections(), cfg.size, cfg.count, cfg.warmup);
-	printf(",\"elapsed_ns\":%" PRIu64, results->elapsed_ns);
+	printf(",\"started_ns\":%" PRIu64 ",\"elapsed_ns\":%" PRIu64,
+	       results->started_ns, results->elapsed_ns);
 	json_number_or_null("busy_ns", results->busy_ns);
 	json_number_or_null("sent_bytes",
 			    cfg.connects ? results->sent : UNKNOWN);

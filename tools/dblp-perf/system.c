@@ -21,7 +21,7 @@ static const char *const timer_events[] = {
 	INSTANCE "/events/timer/hrtimer_expire_entry",
 };
 
-static uint64_t span_start, span_idle;
+static uint64_t span_idle;
 
 uint64_t now_ns(void)
 {
@@ -73,14 +73,14 @@ unsigned int cpus(void)
 void span_begin(void)
 {
 	span_idle = idle_ns();
-	span_start = now_ns();
+	results->started_ns = now_ns();
 }
 
 void span_end(void)
 {
 	uint64_t idle, total;
 
-	results->elapsed_ns = now_ns() - span_start;
+	results->elapsed_ns = now_ns() - results->started_ns;
 	idle = idle_ns();
 	results->busy_ns = UNKNOWN;
 	if (span_idle != UNKNOWN && idle != UNKNOWN) {
