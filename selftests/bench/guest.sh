@@ -31,7 +31,7 @@ flavours()
 {
 	case $1 in
 	dblp) echo ;;
-	dblp-swift) echo --cc swift ;;
+	dblp-swift|dblp-sqrt) echo --cc "${1#dblp-}" ;;
 	dblp-2%) echo --budget 2% ;;
 	dblp-2%-*) echo --budget 2% --policy "${1##*-}" ;;
 	sctp) echo --proto sctp ;;
@@ -39,6 +39,10 @@ flavours()
 	esac
 }
 peers="cubic bbr dctcp sctp"
+# The default and what else there is for shared networks
+controls="dblp dblp-sqrt"
+# A command that tells, as JSON, what else belongs to a result
+aside="echo {}"
 
 # measure KEY TRANSPORT MODE [OPTION...]
 measure()
@@ -50,7 +54,11 @@ measure()
 	json=$(dblp-perf "$mode" -j --samples --timeout $limit --to server --from "$hosts" \
 		--address $server $(flavours "$transport") "$@" 2> /run/error)
 	status=$?
-	[ $status -eq 0 ] || json=null
+	if [ $status -eq 0 ]; then
+		json=$($aside | jq -c --argjson result "$json" '$result + .') || fail "no figures beside"
+	else
+		json=null
+	fi
 	printf '%s %s %s: status %s %s\n' "$scenario" "$key" "$transport" $status "$(cat /run/error)"
 	jq -c -n --arg scenario "$scenario" --arg key "$key" --arg transport "$transport" \
 		--argjson status $status --rawfile error /run/error --argjson result "$json" \
@@ -150,6 +158,89 @@ share()
 	measure 8 dblp share --other tcp --other-cc cubic --warmup 2 --time 10
 }
 
+# beside QUEUE DELAY: 8 flows beside 8 of TCP, and what the queue dropped
+beside()
+{
+	local who other
+
+	short_queue 8 400mbit "$1" "$2" || fail "no network"
+	aside=queue_counts
+	for other in cubic bbr; do
+		for who in $controls cubic bbr dctcp; do
+			# TCP beside TCP tells what the queue does; cubic is what there is most of.
+			[ $other = cubic ] || [[ $who = dblp* ]] || continue
+			fresh_queue || fail "no queue"
+			# What waits in send buffers at the end takes its time, too.
+			measure "$1 $2 $other" "$who" share --other tcp --other-cc $other \
+				--buffer 1000000 --warmup 1 --time 2
+		done
+	done
+}
+
+# bursts LOSS: three times a second of it, with half a second before each. A line for each:
+# between which times there was all of it, in seconds of CLOCK_MONOTONIC.
+bursts()
+{
+	local i from until _
+
+	for i in 1 2 3; do
+		sleep 0.5
+		change_loss "$1"
+		read -r from _ < /proc/uptime
+		sleep 1
+		read -r until _ < /proc/uptime
+		change_loss 0
+		# The kernel tells hundredths, rounded down.
+		echo "[$from + 0.01, $until]"
+	done
+}
+
+burst_times()
+{
+	jq -c -n "{bursts: [$(paste -s -d , /run/bursts)]}"
+}
+
+# burst LOSS: rounds of three hosts, one after the other, amid bursts of LOSS. There
+# are as many as nobody gets done before the last burst ends.
+burst()
+{
+	local transport budget pid
+	local -A options=(["0.8%"]="early --count 130" ["40.8%"]="eager --count 200")
+
+	aside=burst_times
+	for budget in "${!options[@]}"; do
+		for transport in $controls; do
+			own_uplinks 3 100mbit 250us || fail "no network"
+			bursts "$1" > /run/bursts &
+			pid=$!
+			# shellcheck disable=SC2086 # words
+			measure "$1 $budget" "$transport" fanin --size 287000 --warmup 0 \
+				--budget "$budget" --policy ${options[$budget]}
+			wait $pid
+			no_network
+		done
+	done
+}
+
+# runs P R LOSS: fan-in where losses come in runs, after Gilbert and Elliott: of each
+# packet's chances, P (%) that a run begins and R (%) that it ends; within it LOSS (%)
+# are lost
+runs()
+{
+	local transport
+
+	switched 8 200mbit 0 0 || fail "no network"
+	lose gemodel "$1%" "$2%" "$3%" 0% || fail "no loss"
+	aside=queue_counts
+	for transport in $controls; do
+		measure "$*" "$transport" fanin --size 100000 --count 200 --warmup 0 \
+			--budget 10% --policy early
+	done
+	for transport in cubic bbr sctp; do
+		measure "$*" "$transport" fanin --size 100000 --count 50 --warmup 0
+	done
+}
+
 latency()
 {
 	local transport
@@ -188,6 +279,6 @@ idle()
 }
 
 case $scenario in
-bulk|rr|loss|noise|fanin|many|share|latency|idle) "$scenario" "$@" ;;
+bulk|rr|loss|noise|fanin|many|share|beside|burst|runs|latency|idle) "$scenario" "$@" ;;
 *) fail "there is no scenario '$scenario'" ;;
 esac

@@ -52,10 +52,60 @@ switched()
 	hosts=$(seq -s, -f 'h%g' 0 $(($1 - 1)))
 }
 
+# short_queue HOSTS RATE PACKETS DELAY: the switch's port to the server has RATE and
+# a queue of PACKETS; the hosts make the delay, as those of netem that wait for their
+# time count in its queue
+short_queue()
+{
+	local i
+
+	switched "$1" none 0 0 || return
+	queue=(rate "$2" limit "$3")
+	for ((i = 0; i < $1; i++)); do
+		tc -n "h$i" qdisc add dev eth0 root netem delay "$4" limit 100000 &&
+			tc -n switch qdisc add dev "h$i" root netem delay "$4" limit 100000 || return
+	done
+	fresh_queue
+}
+
+# fresh_queue: one that has counted nothing
+fresh_queue()
+{
+	tc -n switch qdisc del dev server root 2> /dev/null
+	tc -n switch qdisc add dev server root netem "${queue[@]}"
+}
+
+# queue_counts: packets that the queue to the server let go and dropped, as JSON
+queue_counts()
+{
+	tc -n switch -s -j qdisc show dev server | jq -c '{queue: .[0] | {packets, drops}}'
+}
+
+# own_uplinks HOSTS RATE DELAY: each host has a link of RATE of its own to the switch,
+# and nothing else limits it: what the switch loses has taken its time on the link
+own_uplinks()
+{
+	local i
+
+	switched "$1" none 0 0 || return
+	queue=(delay "$3" limit 1000)
+	for ((i = 0; i < $1; i++)); do
+		tc -n "h$i" qdisc add dev eth0 root netem rate "$2" limit 100 &&
+			tc -n switch qdisc add dev "h$i" root netem delay "$3" limit 1000 || return
+	done
+	fresh_queue
+}
+
 # change_loss LOSS: of the packets to the server
 change_loss()
 {
-	tc -n switch qdisc change dev server root netem "${queue[@]}" loss "$1%"
+	lose "$1%"
+}
+
+# lose MODEL...: how packets to the server are lost, as tc-netem(8) has it
+lose()
+{
+	tc -n switch qdisc change dev server root netem "${queue[@]}" loss "$@"
 }
 
 # change_port NAME NETEM...: replace the netem of the port to a host

@@ -47,6 +47,12 @@ class Figures:
         found = self.seeds.get(name, {})
         return [found[seed] for seed in sorted(found)]
 
+    def transports(self, *name):
+        """What was measured besides the default, in this order"""
+        found = {other[2]: True for other in [*self.seeds, *(error[0] for error in self.errors)]
+                 if other[:2] == name and other[2] != "dblp"}
+        return list(found)
+
     def complaints(self):
         yield from (f"{boot}: {reason}" for boot, reason in self.failed.items())
         for name, seed, reason in self.errors:
@@ -54,9 +60,9 @@ class Figures:
 
     def failed_boot(self, scenario, key, _):
         """Name of a boot of this scenario that failed, with its reason"""
+        name = "-".join([scenario, *key.split()]) + "-"
         for boot, reason in self.failed.items():
-            what = boot.rpartition("-seed-")[0]
-            if what in (scenario, f"{scenario}-{key}"):
+            if name.startswith(boot.rpartition("-seed-")[0] + "-"):
                 return f"{boot}: {reason}"
         return None
 
@@ -224,6 +230,83 @@ def share_rows(f):
               low=0.35, high=0.65, peers=peers, more=more, why=f.error("share", "8", "dblp"))
 
 
+def others_share(results):
+    """Share of the bytes that the other side got"""
+    sides = [sum(r["side_bytes"][i] for r in results) for i in (0, 1)]
+    return ratio(sides[1], sum(sides))
+
+
+def dropped_share(results):
+    """Share of the packets to the receiver that its queue dropped"""
+    dropped, passed = (sum(r["queue"][what] for r in results) for what in ("drops", "packets"))
+    return ratio(dropped, dropped + passed)
+
+
+def beside_rows(f):
+    for packets, low in ((8, 0.25), (30, 0.35)):
+        for delay in ("1ms", "5ms"):
+            for other in ("cubic", "bbr"):
+                name = ("beside", f"{packets} {delay} {other}")
+                where = (f"8 flows beside 8 of TCP {other}, queue of {packets} packets, "
+                         f"{delay.replace('ms', ' ms')} each way")
+                for what, how, bars in (("share of TCP", others_share, {"low": low}),
+                                        ("dropped", dropped_share, {"high": 0.05})):
+                    yield Row(f"beside-{name[1].replace(' ', '-')}-{what.split()[0]}",
+                              f"{where}: {what}", how(f.results(*name, "dblp")), "share", **bars,
+                              peers={transport: how(f.results(*name, transport))
+                                     for transport in f.transports(*name)},
+                              why=f.error(*name, "dblp"))
+
+
+def burst_rounds(results, patience_s):
+    """Times, in seconds, of the rounds that began in a burst, if it went on for @patience_s"""
+    for r in results:
+        began = r["started_ns"] / 1e9
+        for time in (sample / 1e9 for sample in r["samples"]):
+            if any(start <= began and began + patience_s <= end for start, end in r["bursts"]):
+                yield time
+            began += time
+
+
+def burst_rows(f):
+    for loss in (60, 70, 80, 90):
+        for budget in (0.8, 40.8):
+            name = ("burst", f"{loss} {budget}%")
+            limit = 287000 * (100 - budget) / 100 * 8 / (100e6 * (100 - loss) / 100)
+            for share, high in ((50, 1.4 if loss == 90 else 1.25),
+                                (99, 2.0 if loss == 90 else 1.6)):
+                found = {transport: list(burst_rounds(f.results(*name, transport), 2 * limit))
+                         for transport in ["dblp", *f.transports(*name)]}
+                values = {transport: quantile(times, share) / limit if times else None
+                          for transport, times in found.items()}
+                number = len(found["dblp"])
+                yield Row(f"burst-{loss}-budget-{budget}-p{share}",
+                          f"3 -> 1 amid bursts of {loss} % loss, budget {budget} %: p{share} over "
+                          "the limit",
+                          values.pop("dblp"), "ratio", high=high, peers=values,
+                          more=f"{number} rounds" if number else None,
+                          why=f.error(*name, "dblp"))
+
+
+def runs_rows(f):
+    wire = wire_s(8 * 100000, 200e6)
+    for begins, ends, loss in (("0.1", "10", "90"), ("0.5", "10", "70")):
+        name = ("runs", f"{begins} {ends} {loss}")
+        found = f.results(*name, "dblp")
+        peers = {transport: ratio(pooled(f.results(*name, transport), 99), wire)
+                 for transport in f.transports(*name)}
+        more = None
+        if found:
+            more = (f"p50 {pooled(found, 50) / wire:.3f}, max {pooled(found, 100) / wire:.3f}, "
+                    f"{sum(len(r['samples']) for r in found)} rounds, "
+                    f"{100 * dropped_share(found):.1f} % lost")
+        yield Row(f"runs-{begins}-{loss}",
+                  f"fan-in 8 -> 1, runs of loss ({begins} % begin, {ends} % end, {loss} % lost), "
+                  "budget 10 %, early: p99 over the wire limit",
+                  ratio(pooled(found, 99), wire), "ratio", high=1.5, peers=peers, more=more,
+                  why=f.error(*name, "dblp"))
+
+
 def latency_rows(f):
     wire = wire_s(1000000, 100e6)
     found = f.results("latency", "1", "dblp-2%-early")
@@ -259,7 +342,8 @@ def idle_rows(f):
 
 
 SCENARIOS = {"bulk": bulk_rows, "rr": rr_rows, "loss": loss_rows, "noise": noise_rows, "fanin": fanin_rows,
-             "many": many_rows, "share": share_rows, "latency": latency_rows, "idle": idle_rows}
+             "runs": runs_rows, "many": many_rows, "burst": burst_rows, "share": share_rows,
+             "beside": beside_rows, "latency": latency_rows, "idle": idle_rows}
 
 
 def number(value):
