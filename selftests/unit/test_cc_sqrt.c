@@ -81,19 +81,33 @@ TEST(sqrt__a_short_queue_is_not_random_loss)
 	}
 }
 
+/* From windows of few packets, in whose spans chance alone makes a tenth of a
+ * twentieth, to those of thousand
+ */
 TEST(sqrt__fills_a_link_with_random_loss)
 {
+	static const struct {
+		u64 mbit, rtt;
+		u32 queue, least;
+	} paths[] = {
+		{ 100, 500, 100, 960 }, { 1000, 500, 45, 850 },
+		{ 1000, 10000, 833, 900 },
+	};
 	struct sim s;
-	u32 loss;
+	u32 loss, i;
 
-	for (loss = 1000; loss <= 50000; loss *= 7) {
-		path_init(&s, 1, 1000, 500 * SIM_US, 45);
-		s.loss = loss;
-		sim_run(&s, SIM_S / 5);
-		EXPECT_GE(sim_share(&s, 0, SIM_S / 4), 850) {
-			TH_LOG("at %u ppm", loss);
+	for (i = 0; i < ARRAY_SIZE(paths); i++) {
+		for (loss = 1000; loss <= 50000; loss *= 7) {
+			path_init(&s, 1, paths[i].mbit, paths[i].rtt * SIM_US,
+				  paths[i].queue);
+			s.loss = loss;
+			sim_run(&s, SIM_S);
+			EXPECT_GE(sim_share(&s, 0, SIM_S), paths[i].least) {
+				TH_LOG("%llu Mbit/s, %llu us at %u ppm",
+				       paths[i].mbit, paths[i].rtt, loss);
+			}
+			sim_free(&s);
 		}
-		sim_free(&s);
 	}
 }
 
@@ -139,6 +153,30 @@ TEST(sqrt__leaves_cubic_its_part)
 	all += theirs;
 	EXPECT_GE(theirs * 100, all * 35);
 	EXPECT_LE(theirs * 100, all * 90);
+	sim_free(&s);
+}
+
+/* Beside TCP in a queue of twelve times the path, which TCP fills: who gives way
+ * to that for ever gets next to nothing
+ */
+TEST(sqrt__keeps_a_part_beside_cubic_in_a_deep_queue)
+{
+	u64 theirs = 0, all = 0;
+	struct sim s;
+	u32 i;
+
+	path_init(&s, 16, 200, 500 * SIM_US, 100);
+	for (i = 8; i < 16; i++)
+		s.flow[i].ops = &sim_cubic;
+	sim_run(&s, 2 * SIM_S);
+	for (i = 0; i < 16; i++)
+		*(i < 8 ? &all : &theirs) -= s.flow[i].received;
+	sim_run(&s, 8 * SIM_S);
+	for (i = 0; i < 16; i++)
+		*(i < 8 ? &all : &theirs) += s.flow[i].received;
+	all += theirs;
+	EXPECT_GE(theirs * 100, all * 40);
+	EXPECT_LE(theirs * 100, all * 72);
 	sim_free(&s);
 }
 

@@ -26,15 +26,15 @@
 enum sqrt_limits {
 	SPAN_PKTS	= 8,	/* that tell of a queue and of loss */
 	LEAST_PART	= 64,	/* least window: a packet in so many round trips */
-	LOSS_SHIFT	= 4,	/* spans that make the mean loss */
+	LOSS_PKTS	= 512,	/* that make the mean loss */
 	LOSS_LEFT	= 716,	/* of the window after congestion: 0.7, RFC 9438 */
 	LOSS_UNIT	= 65536,
-	LOSS_USUAL	= 4096,	/* most loss that an empty queue excuses */
+	LOSS_USUAL	= 5461,	/* 1 of 12: most that an empty queue excuses */
 	BURST_LOSS	= 19661,	/* of a span: that much at once is no overload */
 	CALM_LOSS	= 9830,
 	CALM_SPANS	= 16,	/* before a burst is believed */
 	RIVAL_YIELDS	= 2,
-	RIVAL_ACTS	= 64,
+	RIVAL_ACTS	= 255,
 
 	EXCUSED		= 768,	/* of the delay of an overflow: there is none */
 	PACE_GAIN	= 1280,
@@ -74,15 +74,14 @@ struct span {
  * @acked_at: when the last ACK came, or the window was halved for want of one
  * @own_from: bytes acknowledged when @part and @rate were last measured
  * @rate_at: when that was
- * @rate: bytes a second that the receiver had of all, or of us alone
+ * @rate: bytes a second that the receiver has of all of us, or of this one; mean
  * @all_from: what the receiver had of all then
  * @part: of what it received, times their number: UNIT if all have the same
- * @yield_from: window when we began to give way to a queue, 0 if we do not
- * @yield_rtt: round trip then
- * @yield_rate: @rate then
- * @yields: times in a row that this was in vain
- * @rivals: others fill the queue: so many times more their delay is ignored
- * @loss: mean share of bytes lost
+ * @yield_from: window to go back to if it is in vain to give way, or 0
+ * @yield_rate: highest @rate since there is a queue to give way to
+ * @yields: how often it was much less
+ * @rivals: others fill the queue: so many acts more their delay is ignored
+ * @loss: share of bytes lost, mean of LOSS_PKTS packets
  * @loss_empty: the same while there was clearly no queue
  * @loss_queued: the same while there was one
  * @senders: at the receiver, when all was calm
@@ -111,7 +110,6 @@ struct root {
 	u32	all_from;
 	u32	part;
 	u64	yield_from;
-	u64	yield_rtt;
 	u64	yield_rate;
 	u8	yields;
 	u8	rivals;
@@ -223,7 +221,7 @@ static bool is_queued(const struct root *r)
 /* More than chance explains where so much is usual */
 static bool is_heavy(const struct dblp_cc *cc, const struct span *s)
 {
-	return s->lost > 3 * cc->mss + ((u64)s->acked + s->lost) / 16;
+	return s->lost > 3 * cc->mss + ((u64)s->acked + s->lost) / 8;
 }
 
 /* Loss without the delay that congestion has come with is none of it, nor is loss
@@ -231,7 +229,7 @@ static bool is_heavy(const struct dblp_cc *cc, const struct span *s)
  */
 static bool is_excused(const struct dblp_cc *cc, const struct root *r)
 {
-	if (r->loss > LOSS_USUAL || is_heavy(cc, &r->now))
+	if (r->rivals || r->loss > LOSS_USUAL || is_heavy(cc, &r->now))
 		return false;
 	return !is_queued(r) || r->loss_queued <= 2 * r->loss_empty;
 }
@@ -256,6 +254,7 @@ static void cut(struct dblp_cc *cc, struct root *r,
 	r->starting = false;
 	r->hit = r->wnd;
 	r->step = 0;
+	r->yield_from = 0;
 	set_wnd(cc, r, max(least, r->wnd * max_t(u32, min_t(u32, left, LOSS_LEFT),
 						 UNIT / 4) / UNIT));
 }
@@ -290,18 +289,28 @@ static void heed_loss(struct dblp_cc *cc, struct root *r,
 	}
 }
 
+/* All together add what one would alone, so that so much queue is made at a time;
+ * beside others, each what TCP adds in the two spans of an act
+ */
+static u64 least_step(const struct dblp_cc *cc, const struct root *r)
+{
+	u32 n = max_t(u32, cc->crowd.n, 1);
+	u64 step = int_sqrt64(n * r->wnd * cc->mss) / 6;
+
+	if (r->rivals)
+		step = div64_u64((u64)cc->mss * r->now.acked, r->wnd);
+	else
+		step = div_u64(max_t(u64, cc->mss, step), n);
+	return min(step, r->wnd / 4);
+}
+
 /* A little more a round trip; more and more while nothing answers */
 static void grow(struct dblp_cc *cc, struct root *r, u64 delay, u64 room)
 {
-	u32 n = max_t(u32, cc->crowd.n, 1);
-	u64 least;
+	u64 least = least_step(cc, r);
 
 	if (r->limited)
 		return;
-	/* All together, as one would alone: so much queue is made at a time */
-	least = max_t(u64, cc->mss, int_sqrt64(n * r->wnd * cc->mss) / 6);
-	least = max_t(u64, div_u64(least, n), r->rivals ? cc->mss : 0);
-	least = min(least, r->wnd / 4);
 	if (r->rivals || r->wnd < r->hit || backlog(r, delay) > room / 2)
 		r->step = least;
 	else
@@ -312,35 +321,36 @@ static void grow(struct dblp_cc *cc, struct root *r, u64 delay, u64 room)
 /* Where there is a queue to share, the windows move towards each other */
 static void even_out(struct dblp_cc *cc, struct root *r)
 {
-	u32 part = clamp_t(u32, r->part, UNIT / 2, 2 * UNIT);
+	u32 part = clamp_t(u32, r->part, UNIT / 4, 2 * UNIT);
 
 	set_wnd(cc, r, r->wnd + div_u64(r->wnd * UNIT, part) / 8 - r->wnd / 8);
 }
 
-/* Others fill the queue if it stands though all of us have given way, and are seen
- * by it: if the link had only become slower, less would fill it. In vain to give way
- * to them further. Now and then it is tried again.
+/* While a queue stands, all of ours together deliver what the path carries. If that
+ * falls, others fill the queue, and it is in vain to give way to them: their losses
+ * are heeded then, as by TCP, and their delay is not. A link that has become slower
+ * looks alike at first, so now and then it is tried again.
  */
-static bool judge_rivals(struct root *r, u64 delay, u64 queue, u64 room)
+static bool judge_rivals(struct dblp_cc *cc, struct root *r, u64 room)
 {
-	u64 rtt = r->min_rtt + delay;
-
-	if (r->rivals) {
-		r->rivals = queue > room / 2 ? r->rivals - 1 : 0;
-		return r->rivals;
-	}
-	if (queue <= room) {
+	if (backlog(r, mean_excess(r)) <= room) {
+		r->rivals /= 2;
 		r->yields = 0;
 		r->yield_from = 0;
-	} else if (!r->yield_from || rtt < r->yield_rtt - r->yield_rtt / 8) {
+		r->yield_rate -= r->yield_rate / 8;
+	} else if (r->rivals == 1) {
+		r->rivals = 0;
+		r->yields = 0;
 		r->yield_from = r->wnd;
-		r->yield_rtt = rtt;
 		r->yield_rate = r->rate;
-	} else if (r->wnd < r->yield_from / 4 * 3 &&
-		   r->rate < div_u64(r->yield_rate, 5) * 4) {
-		r->yield_from = 0;
-		if (++r->yields >= RIVAL_YIELDS)
-			r->rivals = RIVAL_ACTS;
+	} else if (r->rivals) {
+		r->rivals--;
+	} else if (r->rate > r->yield_rate) {
+		r->yield_rate = r->rate;
+	} else if (r->rate < div_u64(r->yield_rate, 10) * 7 &&
+		   ++r->yields >= RIVAL_YIELDS) {
+		r->rivals = RIVAL_ACTS;
+		set_wnd(cc, r, max(r->wnd, r->yield_from));
 	}
 	return r->rivals;
 }
@@ -352,7 +362,7 @@ static void heed_delay(struct dblp_cc *cc, struct root *r)
 
 	if (!r->limited)
 		even_out(cc, r);
-	if (judge_rivals(r, delay, queue, room)) {
+	if (judge_rivals(cc, r, room)) {
 		grow(cc, r, delay, 0);
 		return;
 	}
@@ -365,21 +375,24 @@ static void heed_delay(struct dblp_cc *cc, struct root *r)
 	set_wnd(cc, r, r->wnd - min((queue - room) / 2, r->wnd / 4));
 }
 
-static void measure_part(struct dblp_cc *cc, struct root *r,
-			 const struct dblp_rate_sample *rs)
+/* What all of us, as far as is known, and this one have brought to the receiver */
+static void measure(struct dblp_cc *cc, struct root *r,
+		    const struct dblp_rate_sample *rs)
 {
 	u64 all = (u64)(rs->all - r->all_from) * DBLP_SHARE_UNIT;
-	u64 own = rs->delivered - r->own_from;
+	u64 own = rs->delivered - r->own_from, rate;
 
-	if (cc->crowd.n > 1 && r->all_from && rs->all && all && own)
+	if (!rs->all || !r->all_from)
+		all = own;
+	r->part = UNIT;
+	if (cc->crowd.n > 1 && all && own && all != own)
 		r->part = min_t(u64, div64_u64(own * cc->crowd.n * UNIT, all),
 				4 * UNIT);
-	else
-		r->part = UNIT;
-	if (rs->now > r->rate_at)
-		r->rate = mul_u64_u64_div_u64(min_t(u64, rs->all ? all : own,
-						    U32_MAX), SECOND_NS,
-					      rs->now - r->rate_at);
+	if (rs->now > r->rate_at) {
+		rate = mul_u64_u64_div_u64(min_t(u64, all, U32_MAX), SECOND_NS,
+					   rs->now - r->rate_at);
+		r->rate = r->rate ? r->rate - r->rate / 4 + rate / 4 : rate;
+	}
 	r->rate_at = rs->now;
 	r->own_from = rs->delivered;
 	r->all_from = rs->all;
@@ -396,22 +409,25 @@ static void judge_burst(struct dblp_cc *cc, struct root *r,
 	}
 }
 
-static void average(u32 *mean, u32 value)
+/* A span tells as much as it has packets: two losses of 8 say little */
+static void average(u32 *mean, u32 value, u32 pkts)
 {
-	*mean += ((s32)value - (s32)*mean) / (1 << LOSS_SHIFT);
+	pkts = min_t(u32, pkts, LOSS_PKTS);
+	*mean += ((s32)value - (s32)*mean) * (s32)pkts / LOSS_PKTS;
 }
 
 static void judge_span(struct dblp_cc *cc, struct root *r, u32 loss)
 {
+	u32 pkts = div_u64((u64)r->now.acked + r->now.lost, cc->mss);
 	u64 delay = excess(r);
 
 	if (cc->crowd.n >= r->senders || !(r->acts % (4 * CALM_SPANS)))
 		r->senders = cc->crowd.n;
-	average(&r->loss, loss);
+	average(&r->loss, loss, pkts);
 	if (r->top && delay < r->top / 2)
-		average(&r->loss_empty, loss);
+		average(&r->loss_empty, loss, pkts);
 	else if (is_queued(r))
-		average(&r->loss_queued, loss);
+		average(&r->loss_queued, loss, pkts);
 	if (loss >= CALM_LOSS) {
 		r->calm -= min_t(u32, r->calm, CALM_SPANS / 2);
 		return;
@@ -429,7 +445,7 @@ static void end_span(struct dblp_cc *cc, struct root *r,
 		judge_burst(cc, r, rs, loss);
 	else
 		judge_span(cc, r, loss);
-	measure_part(cc, r, rs);
+	measure(cc, r, rs);
 	/* The first after a step cannot show what it has led to */
 	if (!(++r->acts & 1) && !r->held_at && !r->starting && r->now.n &&
 	    rs->delivered >= r->cut_end)
