@@ -126,7 +126,8 @@ try "a tail is recognized where it was asked for" tail
 # An operator changes the budget of a program that knows nothing of it. What was
 # reported as closed by then keeps the budget that it had. A message that was
 # reported too early would take the new one: what is lost of it is repaired after
-# round trips that take longer than dblpctl.
+# round trips that take longer than dblpctl. A window that so much loss makes small
+# would take minutes.
 settled()
 {
 	netem "$client" delay 150ms loss 20%
@@ -136,9 +137,12 @@ settled()
 		--halfway 'dblpctl socket set $(dblpctl -j socket list | jq ".[0].id") loss 40%' \
 		"$@"
 }
+default=$(ip netns exec "$client" dblpctl -j param show congestion | jq -r .congestion)
+ip netns exec "$client" dblpctl param set congestion bdp
 try "a budget set by dblpctl holds from the next message on" settled --expect-missing 100000
 try "a budget set by dblpctl is used as far as the peer's cap allows" \
 	settled --cap 50000 --expect-missing 10000 --allow-missing 25000
+ip netns exec "$client" dblpctl param set congestion "$default"
 lossy 0
 
 # 5 MB at 5 Mbit/s take 8 s: the change comes in the middle of the first message.
