@@ -17,7 +17,7 @@ scenario=${1:?}
 shift
 uname -r > /out/release
 results=/out/results
-# In virtual seconds. Peers with long timeouts take their time.
+# In virtual seconds, except in scenario real. Peers with long timeouts take their time.
 limit=1500
 
 fail()
@@ -59,7 +59,8 @@ measure()
 	else
 		json=null
 	fi
-	printf '%s %s %s: status %s %s\n' "$scenario" "$key" "$transport" $status "$(cat /run/error)"
+	printf '[%4d s] %s %s %s: status %s %s\n' $SECONDS "$scenario" "$key" "$transport" $status \
+		"$(cat /run/error)"
 	jq -c -n --arg scenario "$scenario" --arg key "$key" --arg transport "$transport" \
 		--argjson status $status --rawfile error /run/error --argjson result "$json" \
 		'$ARGS.named' >> $results || fail "no room for the results"
@@ -278,7 +279,52 @@ idle()
 	done
 }
 
+# in_real_time KEY TRANSPORTS MODE [OPTION...]
+in_real_time()
+{
+	local key=$1 transports=$2 transport
+	shift 2
+
+	for transport in $transports; do
+		measure "$key" "$transport" "$@"
+	done
+	no_network
+}
+
+# real CPUS idle|busy: what depends on how soon processors get to it, on as many of them,
+# with a process on each that never sleeps, or without. Each measurement takes seconds.
+real()
+{
+	local where="$1 $2" both="$controls cubic" loss cpu
+
+	limit=30
+	if [ "$2" = busy ]; then
+		for ((cpu = 0; cpu < $1; cpu++)); do
+			taskset "$(printf '%x' $((1 << cpu)))" sh -c 'while :; do :; done' &
+		done
+	fi
+	if [ "$1" -gt 2 ]; then
+		cable on || fail "no network"
+		in_real_time "$where veth8" "$both" bulk --connections 8 --count 60 --warmup 5
+	else
+		switched 1 200mbit 250us 0 || fail "no network"
+		in_real_time "$where bulk" "$both sctp" bulk --count 25 --warmup 5
+		for loss in 0 1; do
+			switched 8 200mbit 0 $loss || fail "no network"
+			in_real_time "$where fanin-$loss" "$both" fanin --size 100000 --count 60
+		done
+		switched 1 100mbit 250us 0 || fail "no network"
+		in_real_time "$where latency" "$both sctp" latency --count 20
+		cable on || fail "no network"
+		in_real_time "$where veth" "$both" bulk --count 300 --warmup 30
+		switched 1 none 0 0 || fail "no network"
+		in_real_time "$where rr" "$both sctp" rr --count 3000 --warmup 200
+	fi
+	# shellcheck disable=SC2046 # words
+	[ "$2" = idle ] || kill $(jobs -p)
+}
+
 case $scenario in
-bulk|rr|loss|noise|fanin|many|share|beside|burst|runs|latency|idle) "$scenario" "$@" ;;
+bulk|rr|loss|noise|fanin|many|share|beside|burst|runs|latency|idle|real) "$scenario" "$@" ;;
 *) fail "there is no scenario '$scenario'" ;;
 esac

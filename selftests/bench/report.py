@@ -6,6 +6,7 @@ import argparse
 import fnmatch
 import json
 import pathlib
+import statistics
 import sys
 
 # A packet of TCP over IPv4 with timestamps on Ethernet
@@ -341,9 +342,65 @@ def idle_rows(f):
               more=more.get("dblp"), why=why)
 
 
+def paired_row(f, key, transport, base, figure, what, unit, **bars):
+    """A figure over that of @base in the same boot: the median over the boots"""
+    def ratios(which):
+        pair = [f.results("real", key, name) for name in (which, base)]
+        return [figure([mine]) / figure([theirs]) for mine, theirs in zip(*pair)]
+
+    name = f"real-{key.replace(' ', '-')}"
+    if what.endswith(("p50", "p99")):
+        name += what[-4:].replace(" ", "-")
+    number, load, _ = key.split()
+    text = f"{number} CPU{'s' * (number != '1')}{', busy' * (load == 'busy')}: {what}, over {base}'s"
+    found = ratios(transport)
+    more = None
+    if found:
+        mine, theirs = (statistics.median(figure([r]) for r in f.results("real", key, which))
+                        for which in (transport, base))
+        scale = 1e6 if unit == "Mbit/s" else 1e-3
+        more = (f"{mine / scale:.4g} and {theirs / scale:.4g} {unit}; "
+                f"{min(found):.3f} ... {max(found):.3f} in {len(found)} boots")
+    others = {other: ratios(other) for other in f.transports("real", key)}
+    return Row(name, text, statistics.median(found) if found else None, "ratio", **bars,
+               peers={other: statistics.median(r) for other, r in others.items() if r},
+               more=more, why=f.error("real", key, base if f.results("real", key, transport)
+                                      else transport))
+
+
+def median_s(results):
+    return pooled(results, 50)
+
+
+def p99_s(results):
+    return pooled(results, 99)
+
+
+def real_rows(f):
+    for cpus in ("1", "2"):
+        for load in ("idle", "busy"):
+            where = f"{cpus} {load}"
+            yield paired_row(f, f"{where} bulk", "dblp", "cubic", goodput,
+                             "goodput at 200 Mbit/s, RTT 0.5 ms, in bulk", "Mbit/s", low=0.97)
+            for loss in ("0", "1"):
+                for figure, name, high in ((median_s, "p50", 1.05), (p99_s, "p99", 1.0)):
+                    yield paired_row(f, f"{where} fanin-{loss}", "dblp", "cubic", figure,
+                                     f"fan-in 8 -> 1, {loss} % loss, {name}", "ms", high=high)
+            yield paired_row(f, f"{where} latency", "dblp", "cubic", median_s,
+                             "1 MB message, 100 Mbit/s, p50", "ms", high=1.03)
+            yield paired_row(f, f"{where} veth", "dblp", "cubic", goodput,
+                             "bulk goodput over veth, offloads on", "Mbit/s",
+                             low=1.0 if cpus == "1" else 0.9)
+            yield paired_row(f, f"{where} rr", "dblp", "sctp", median_s,
+                             "64-byte request and response, p50", "ms", high=1.0)
+    yield paired_row(f, "4 idle veth8", "dblp", "cubic", goodput,
+                     "8 connections over veth, offloads on", "Mbit/s", low=0.9)
+
+
 SCENARIOS = {"bulk": bulk_rows, "rr": rr_rows, "loss": loss_rows, "noise": noise_rows, "fanin": fanin_rows,
              "runs": runs_rows, "many": many_rows, "burst": burst_rows, "share": share_rows,
-             "beside": beside_rows, "latency": latency_rows, "idle": idle_rows}
+             "beside": beside_rows, "latency": latency_rows, "idle": idle_rows,
+             "real": real_rows}
 
 
 def number(value):
