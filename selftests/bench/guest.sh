@@ -169,7 +169,7 @@ beside()
 	for other in cubic bbr; do
 		for who in $controls cubic bbr dctcp; do
 			# TCP beside TCP tells what the queue does; cubic is what there is most of.
-			[ $other = cubic ] || [[ $who = dblp* ]] || continue
+			[ $other = cubic ] || [ "$who" = bbr ] || [[ $who = dblp* ]] || continue
 			fresh_queue || fail "no queue"
 			# What waits in send buffers at the end takes its time, too.
 			measure "$1 $2 $other" "$who" share --other tcp --other-cc $other \

@@ -260,13 +260,17 @@ def beside_rows(f):
 
 
 def burst_rounds(results, patience_s):
-    """Times, in seconds, of the rounds that began in a burst, if it went on for @patience_s"""
+    """Times, in seconds, of the rounds amid bursts: they began in one that went on for
+    @patience_s, or were under way when one began and lasted for so long from then on"""
     for r in results:
-        began = r["started_ns"] / 1e9
-        for time in (sample / 1e9 for sample in r["samples"]):
-            if any(start <= began and began + patience_s <= end for start, end in r["bursts"]):
-                yield time
-            began += time
+        ended = r["started_ns"] / 1e9
+        for sample in r["samples"]:
+            began, ended = ended, ended + sample / 1e9
+            for start, end in r["bursts"]:
+                if start <= began <= end - patience_s:
+                    yield ended - began
+                elif began < start < ended - patience_s:
+                    yield ended - start
 
 
 def burst_rows(f):
