@@ -304,7 +304,7 @@ def runs_rows(f):
         if found:
             more = (f"p50 {pooled(found, 50) / wire:.3f}, max {pooled(found, 100) / wire:.3f}, "
                     f"{sum(len(r['samples']) for r in found)} rounds, "
-                    f"{100 * dropped_share(found):.1f} % lost")
+                    f"{100 * dropped_share(found):.1f} % dropped")
         yield Row(f"runs-{begins}-{loss}",
                   f"fan-in 8 -> 1, runs of loss ({begins} % begin, {ends} % end, {loss} % lost), "
                   "budget 10 %, early: p99 over the wire limit",
@@ -364,7 +364,7 @@ def paired_row(f, key, transport, base, figure, what, unit, **bars):
                         for which in (transport, base))
         scale = 1e6 if unit == "Mbit/s" else 1e-3
         more = (f"{mine / scale:.4g} and {theirs / scale:.4g} {unit}; "
-                f"{min(found):.3f} ... {max(found):.3f} in {len(found)} boots")
+                f"{min(found):.3f} ... {max(found):.3f} in {len(found)} boot{'s' * (len(found) > 1)}")
     others = {other: ratios(other) for other in f.transports("real", key)}
     return Row(name, text, statistics.median(found) if found else None, "ratio", **bars,
                peers={other: statistics.median(r) for other, r in others.items() if r},
