@@ -297,7 +297,7 @@ real()
 {
 	local where="$1 $2" both="$controls cubic" loss cpu
 
-	limit=30
+	limit=60
 	if [ "$2" = busy ]; then
 		for ((cpu = 0; cpu < $1; cpu++)); do
 			taskset "$(printf '%x' $((1 << cpu)))" sh -c 'while :; do :; done' &
