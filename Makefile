@@ -59,7 +59,7 @@ demo:			## what the loss budget is good for, shown in a VM
 	$(Q)selftests/deps
 	$(Q)selftests/demo/run
 
-bench:			## the figures of Documentation/results, in virtual time (BENCH="fanin rr": only these)
+bench:			## the figures of Documentation/results, in virtual and real time (BENCH="fanin rr": only these)
 	$(Q)selftests/deps
 	$(Q)BENCH="$(BENCH)" selftests/bench/run
 
