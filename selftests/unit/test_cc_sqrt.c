@@ -286,6 +286,42 @@ TEST(sqrt__a_start_in_step_is_no_burst)
 	sim_free(&s);
 }
 
+/* The window on a host that takes 2 us for a packet, if @n are acknowledged at once */
+static u64 window_of_trains(u32 n)
+{
+	struct dblp_rate_sample rs = { 0 };
+	struct dblp_rtt rtt = {};
+	struct dblp_cc cc;
+	u32 round, i, w;
+
+	dblp_cc_start(&cc, &dblp_cc_sqrt, 1472, SIM_S);
+	rs.now = SIM_S;
+	rs.acked = n * cc.mss;
+	for (round = 0; round < 2000; round++) {
+		w = cc.cwnd / cc.mss;
+		rs.rtt = round ? max(w, 10u) * 2 * SIM_US : 20 * SIM_US;
+		rs.inflight = cc.cwnd;
+		for (i = 0; i < w; i += n) {
+			rs.prior_delivered = rs.delivered - i * cc.mss;
+			rs.delivered += rs.acked;
+			rs.now += n * 2 * SIM_US;
+			dblp_rtt_sample(&rtt, rs.rtt, 0, rs.now);
+			cc.ops->ack(&cc, &rs, &rtt);
+		}
+	}
+	return cc.cwnd / cc.mss;
+}
+
+/* Packets of a train wait for each other. Who takes that for a queue has never more
+ * than a part of one in flight, and one processor waits for the other.
+ */
+TEST(sqrt__a_train_is_no_queue)
+{
+	EXPECT_GE(window_of_trains(45), 2 * 45);
+	EXPECT_LE(window_of_trains(45), 4 * 45);
+	EXPECT_LE(window_of_trains(2), 20);
+}
+
 /* Whatever it is told, it neither stops sending nor computes nonsense */
 TEST(sqrt__any_sample)
 {

@@ -48,6 +48,7 @@ enum sqrt_limits {
  * @n: how many
  * @acked: bytes
  * @lost: bytes
+ * @most: bytes that one ACK acknowledged
  */
 struct span {
 	u64	low;
@@ -55,6 +56,7 @@ struct span {
 	u32	n;
 	u32	acked;
 	u32	lost;
+	u32	most;
 };
 
 /**
@@ -67,6 +69,7 @@ struct span {
  * @min_rtt: lowest round trip
  * @top: delay beyond it with which the path overflowed, 0 before it did
  * @usual: highest delay of calm spans, renewed slowly
+ * @at_once: bytes that an ACK acknowledged of the last span, most
  * @last_excess: mean delay of the last span beyond @min_rtt
  * @round_end: the round trip is over when so many bytes were acknowledged
  * @cut_end: no further cut until then
@@ -99,6 +102,7 @@ struct root {
 	u64	min_rtt;
 	u64	top;
 	u64	usual;
+	u64	at_once;
 	u64	last_excess;
 	u64	round_end;
 	u64	cut_end;
@@ -185,8 +189,11 @@ static u64 target(const struct dblp_cc *cc, const struct root *r)
 {
 	u64 most = r->top ? backlog(r, r->top / 2) : U64_MAX;
 	u64 least = 2 * cc->mss / max_t(u32, cc->crowd.n, 1);
+	u64 root = int_sqrt64(r->wnd * cc->mss);
+	u64 at_once = max_t(u64, r->at_once, r->now.most);
 
-	return max(min_t(u64, int_sqrt64(r->wnd * cc->mss), most),
+	at_once = 2 * (at_once - min_t(u64, at_once, 2 * cc->mss));
+	return max(min(max(root, at_once), most),
 		   min(least, r->wnd / 2));
 }
 
@@ -454,6 +461,7 @@ static void end_span(struct dblp_cc *cc, struct root *r,
 	r->before[1] = r->before[2];
 	r->before[2] = r->wnd;
 	r->last_excess = mean_excess(r);
+	r->at_once = r->now.most;
 	r->limited = true;
 	next_span(r);
 }
@@ -514,6 +522,7 @@ static void sqrt_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		cc->crowd.n = min_t(u32, rs->share, U16_MAX);
 	sample_rtt(r, rs->rtt);
 	r->now.acked += rs->acked;
+	r->now.most = max(r->now.most, rs->acked);
 	r->now.lost += rs->lost;
 	if (rs->acked)
 		r->acked_at = rs->now;
