@@ -19,6 +19,7 @@ static struct {
 	bool			cut;		/* no ranges in control messages */
 	bool			lies;		/* of another message */
 	int			map_err;
+	u32			map_offset;	/* 0: as in the header */
 	/* What it was asked */
 	int			asked_flags;
 	int			asked_option;	/* 0: not */
@@ -78,6 +79,8 @@ static ssize_t kernel_recvmsg(int fd, struct msghdr *msg, int flags)
 static int kernel_getsockopt(int fd, int level, int option, void *val,
 			     socklen_t *len)
 {
+	u32 offset = kernel.map_offset ?: sizeof(struct dblp_lossmap);
+	struct dblp_range *range = (void *)((char *)val + offset);
 	struct dblp_lossmap *map = val;
 	u32 i;
 
@@ -89,12 +92,13 @@ static int kernel_getsockopt(int fd, int level, int option, void *val,
 	map->tag = kernel.info.tag;
 	map->msg_id = kernel.info.msg_id + kernel.lies;
 	map->ranges = kernel.info.ranges;
+	map->offset = offset;
 	for (i = 0; i < map->ranges; i++) {
-		if ((char *)&map->range[i + 1] > (char *)val + *len)
+		if ((char *)&range[i + 1] > (char *)val + *len)
 			break;
-		map->range[i] = range_at(i);
+		range[i] = range_at(i);
 	}
-	*len = (char *)&map->range[i] - (char *)val;
+	*len = (char *)&range[i] - (char *)val;
 	return 0;
 }
 
@@ -131,7 +135,7 @@ FIXTURE_SETUP(messages)
 	kernel.info.tag = 7;
 	kernel.info.msg_id = 3;
 	kernel.info.length = 60;
-	kernel.info.reserved = 0x5a;
+	kernel.info.reserved[32] = 0x5a;
 	kernel.info_len = INFO_LEN;
 	kernel.ret = 60;
 }
@@ -217,7 +221,7 @@ TEST_F(messages, kernels_that_say_less_or_more)
 	kernel.info_len = INFO_LEN - 4;
 	ASSERT_EQ(60, dblp_recv(4, self->buf, 64, 0, &self->m));
 	ASSERT_EQ(7, self->m.info.tag);
-	ASSERT_EQ(0, self->m.info.reserved);
+	ASSERT_EQ(0, self->m.info.reserved[32]);
 	kernel.info_len = 0;
 	ASSERT_EQ(-EBADMSG, dblp_recv(4, self->buf, 64, 0, &self->m));
 	/* Ranges that were left out, though they would have fitted */
@@ -226,6 +230,13 @@ TEST_F(messages, kernels_that_say_less_or_more)
 	kernel.cut = true;
 	ASSERT_EQ(60, dblp_recv(4, self->buf, 64, 0, &self->m));
 	ASSERT_TRUE(has_ranges(&self->m, 5));
+	/* More before the ranges, so that not all fit at first; and less */
+	kernel.info.ranges = 600;
+	kernel.map_offset = 2 * sizeof(struct dblp_lossmap);
+	ASSERT_EQ(60, dblp_recv(4, self->buf, 64, 0, &self->m));
+	ASSERT_TRUE(has_ranges(&self->m, 600));
+	kernel.map_offset = 16;
+	ASSERT_EQ(-EBADMSG, dblp_recv(4, self->buf, 64, 0, &self->m));
 }
 
 TEST_F(messages, maps_of_another_message)

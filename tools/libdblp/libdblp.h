@@ -130,7 +130,7 @@ struct dblp_msg {
  * @flags: as for send(); MSG_NOSIGNAL is always set
  * @info: attributes of the message, NULL: those of the socket
  *
- * Return: bytes sent, or a negative errno.
+ * Return: @len (with DBLP_PARTIAL_SEND, bytes sent), or a negative errno.
  */
 ssize_t dblp_send(int fd, const void *buf, size_t len, int flags,
 		  const struct dblp_sndinfo *info);
@@ -142,6 +142,9 @@ ssize_t dblp_send(int fd, const void *buf, size_t len, int flags,
  * @len: its size
  * @flags: as for recv()
  * @m: filled, with the whole loss map, however long
+ *
+ * Nothing is missing unless the program has asked for that, by DBLP_BUDGET_CAP,
+ * DBLP_FILL or DBLP_PLACEMENT, or its operator has.
  *
  * A loss map of more than 512 ranges is fetched by a second system call: no other
  * thread may receive from @fd meanwhile, and MSG_PEEK cannot fetch it (-EBADMSG,
@@ -205,16 +208,22 @@ struct dblp_nl_end {
  */
 bool dblp_nl_ended(const struct nlmsghdr *nlh, struct dblp_nl_end *end);
 
+/**
+ * DBLP_NAMES - room in each array of names: it is compiled into programs, so that it
+ * cannot grow with the arrays
+ */
+#define DBLP_NAMES	32
+
 /* Names of values, by value; NULL behind the last */
 
-extern const char *const dblp_state_names[];
-extern const char *const dblp_policy_names[];
-extern const char *const dblp_order_names[];
-extern const char *const dblp_fill_names[];
-extern const char *const dblp_clr_names[];
-extern const char *const dblp_regime_names[];
-extern const char *const dblp_reason_names[];
-extern const char *const dblp_actor_names[];
+extern const char *const dblp_state_names[DBLP_NAMES];
+extern const char *const dblp_policy_names[DBLP_NAMES];
+extern const char *const dblp_order_names[DBLP_NAMES];
+extern const char *const dblp_fill_names[DBLP_NAMES];
+extern const char *const dblp_clr_names[DBLP_NAMES];
+extern const char *const dblp_regime_names[DBLP_NAMES];
+extern const char *const dblp_reason_names[DBLP_NAMES];
+extern const char *const dblp_actor_names[DBLP_NAMES];
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,7 @@
  * Messages and their loss maps.
  */
 
-#include "libdblp.h"
+#include "msg.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -54,26 +54,44 @@ static int set_ranges(struct dblp_msg *m, const void *range, uint32_t n)
 	return 0;
 }
 
-/* Fetch a loss map that did not fit the control buffer */
+/* What came for @m in @len bytes: all of its ranges? */
+static int take_map(struct dblp_msg *m, struct dblp_lossmap *map, size_t len)
+{
+	if (len < sizeof(*map) || map->offset < sizeof(*map) ||
+	    map->offset > len || map->ranges != m->info.ranges ||
+	    map->msg_id != m->info.msg_id || map->tag != m->info.tag)
+		return -EBADMSG;
+	if ((len - map->offset) / sizeof(*m->range) < map->ranges)
+		return -EMSGSIZE;
+	return set_ranges(m, dblp_lossmap_range(map), map->ranges);
+}
+
+/*
+ * Fetch a loss map that did not fit the control buffer. A newer kernel may have
+ * more to say before the ranges: then these did not fit at first.
+ */
 static int fetch_map(int fd, int option, struct dblp_msg *m)
 {
-	uint32_t n = m->info.ranges;
+	size_t head = sizeof(struct dblp_lossmap), more;
 	struct dblp_lossmap *map;
-	size_t size = sizeof(*map) + n * sizeof(map->range[0]);
-	socklen_t len = (socklen_t)size;
-	int err = 0;
+	int err = -EMSGSIZE;
+	socklen_t len;
 
-	map = malloc(size);
-	if (!map)
-		return -ENOMEM;
-	if (getsockopt(fd, SOL_DBLP, option, map, &len))
-		err = -errno;
-	else if (len != size || map->ranges != n ||
-		 map->msg_id != m->info.msg_id || map->tag != m->info.tag)
-		err = -EBADMSG;
-	if (!err)
-		err = set_ranges(m, map->range, n);
-	free(map);
+	while (err == -EMSGSIZE) {
+		len = (socklen_t)(head + m->info.ranges * sizeof(*m->range));
+		map = malloc(len);
+		if (!map)
+			return -ENOMEM;
+		if (getsockopt(fd, SOL_DBLP, option, map, &len))
+			err = -errno;
+		else
+			err = take_map(m, map, len);
+		more = err == -EMSGSIZE ? map->offset : 0;
+		free(map);
+		if (err == -EMSGSIZE && more <= head)
+			return -EBADMSG;
+		head = more;
+	}
 	return err;
 }
 
@@ -107,6 +125,15 @@ static int read_control(struct msghdr *msg, int type, struct dblp_msg *m)
 	return err ?: bad;
 }
 
+int dblp_msg_read(int fd, struct msghdr *msg, bool sent, struct dblp_msg *m)
+{
+	int err = read_control(msg, sent ? DBLP_CLOSEINFO : DBLP_RCVINFO, m);
+
+	if (!err && m->n != m->info.ranges)
+		err = fetch_map(fd, sent ? DBLP_SENT_LOSSMAP : DBLP_LOSSMAP, m);
+	return err;
+}
+
 static ssize_t receive(int fd, void *buf, size_t len, int flags,
 		       struct dblp_msg *m)
 {
@@ -134,9 +161,7 @@ static ssize_t receive(int fd, void *buf, size_t len, int flags,
 	m->flags = msg.msg_flags;
 	if (!n && !sent)
 		return 0;
-	err = read_control(&msg, sent ? DBLP_CLOSEINFO : DBLP_RCVINFO, m);
-	if (!err && m->n != m->info.ranges)
-		err = fetch_map(fd, sent ? DBLP_SENT_LOSSMAP : DBLP_LOSSMAP, m);
+	err = dblp_msg_read(fd, &msg, sent, m);
 	return err ?: n;
 }
 

@@ -8,7 +8,7 @@
 
 #include <linux/dblp_netlink.h>
 
-const char *const dblp_state_names[] = {
+const char *const dblp_state_names[DBLP_NAMES] = {
 	[DBLP_STATE_CLOSED] = "closed",
 	[DBLP_STATE_LISTEN] = "listen",
 	[DBLP_STATE_INIT_SENT] = "init-sent",
@@ -17,57 +17,49 @@ const char *const dblp_state_names[] = {
 	[DBLP_STATE_CLOSING] = "closing",
 	NULL
 };
-_Static_assert(__DBLP_STATE_MAX == 6, "all of enum dblp_state");
 
-const char *const dblp_policy_names[] = {
+const char *const dblp_policy_names[DBLP_NAMES] = {
 	[DBLP_POLICY_FULL] = "full",
 	[DBLP_POLICY_EAGER] = "eager",
 	[DBLP_POLICY_EARLY] = "early",
 	NULL
 };
-_Static_assert(__DBLP_POLICY_MAX == 3, "all of enum dblp_policy");
 
-const char *const dblp_order_names[] = {
+const char *const dblp_order_names[DBLP_NAMES] = {
 	[DBLP_ORDER_AUTO] = "auto",
 	[DBLP_ORDER_SEQUENTIAL] = "sequential",
 	[DBLP_ORDER_SHUFFLED] = "shuffled",
 	NULL
 };
-_Static_assert(__DBLP_ORDER_MAX == 3, "all of enum dblp_order");
 
-const char *const dblp_fill_names[] = {
+const char *const dblp_fill_names[DBLP_NAMES] = {
 	[DBLP_FILL_ZERO] = "zero",
 	[DBLP_FILL_KEEP] = "keep",
 	NULL
 };
-_Static_assert(__DBLP_FILL_MAX == 2, "all of enum dblp_fill");
 
-const char *const dblp_clr_names[] = {
+const char *const dblp_clr_names[DBLP_NAMES] = {
 	[DBLP_CLR_OFF] = "off",
 	[DBLP_CLR_ON] = "on",
 	[DBLP_CLR_HELD] = "held",
 	NULL
 };
-_Static_assert(__DBLP_CLR_MAX == 3, "all of enum dblp_clr");
 
-const char *const dblp_regime_names[] = {
+const char *const dblp_regime_names[DBLP_NAMES] = {
 	[DBLP_REGIME_CRITICAL] = "critical",
 	[DBLP_REGIME_TOLERANT] = "tolerant",
 	NULL
 };
-_Static_assert(__DBLP_REGIME_MAX == 2, "all of enum dblp_regime");
 
-const char *const dblp_reason_names[] = {
+const char *const dblp_reason_names[DBLP_NAMES] = {
 	[DBLP_REASON_COMPLETE] = "complete",
 	[DBLP_REASON_BUDGET] = "budget",
 	[DBLP_REASON_DEADLINE] = "deadline",
 	NULL
 };
-_Static_assert(__DBLP_REASON_MAX == 3, "all of enum dblp_reason");
 
-const char *const dblp_actor_names[] = {
+const char *const dblp_actor_names[DBLP_NAMES] = {
 	[DBLP_ACTOR_OPERATOR] = "operator",
 	[DBLP_ACTOR_DETECTOR] = "detector",
 	NULL
 };
-_Static_assert(__DBLP_ACTOR_MAX == 2, "all of enum dblp_actor");

@@ -5,17 +5,25 @@
 
 #include "transport.h"
 
+static int set_u32(int fd, int option, uint32_t value)
+{
+	return setsockopt(fd, SOL_DBLP, option, &value, sizeof(value)) ?
+	       -errno : 0;
+}
+
 static int notify(int fd)
 {
-	const uint32_t one = 1;
+	return set_u32(fd, DBLP_NOTIFY, 1);
+}
 
-	return setsockopt(fd, SOL_DBLP, DBLP_NOTIFY, &one, sizeof(one)) ?
-	       -errno : 0;
+static int ask_for_holes(int fd)
+{
+	return set_u32(fd, DBLP_BUDGET_CAP, DBLP_PPM);
 }
 
 static int set_budget(int fd, uint32_t budget)
 {
-	return setsockopt(fd, SOL_DBLP, DBLP_BUDGET, &budget, sizeof(budget));
+	return tp_result(set_u32(fd, DBLP_BUDGET, budget));
 }
 
 static int send_all(int fd, const void *buf, size_t len,
@@ -53,6 +61,7 @@ static int closed(int fd, struct dblp_msg *msg)
 const struct transport tp_dblp = {
 	.name = "dblp",
 	.notify = notify,
+	.ask_for_holes = ask_for_holes,
 	.set_budget = set_budget,
 	.send = send_all,
 	.recv = receive,

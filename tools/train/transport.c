@@ -59,9 +59,12 @@ static int opened(int fd, int err)
 int tp_listen(const struct transport *tp, const struct tp_addr *addr)
 {
 	struct sockaddr_dblp name;
-	int fd = open_socket(tp, addr, &name);
+	int fd = open_socket(tp, addr, &name), err;
 
-	return fd < 0 ? tp_result(fd) : opened(fd, dblp_listen(fd, &name));
+	if (fd < 0)
+		return tp_result(fd);
+	err = tp->ask_for_holes ? tp->ask_for_holes(fd) : 0;
+	return opened(fd, err ?: dblp_listen(fd, &name));
 }
 
 int tp_connect(const struct transport *tp, const struct tp_addr *addr)

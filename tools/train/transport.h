@@ -25,6 +25,7 @@ struct tp_addr {
  * @name: on the command line
  * @protocol: as for dblp_socket()
  * @notify: enable reports about messages; NULL if there are none
+ * @ask_for_holes: accept messages with bytes missing; NULL if there are none
  * @set_budget: set the loss budget of messages without their own
  * @send: send one message, all of it
  * @recv: receive one message. Missing bytes are zero. Returns its length, 0 when
@@ -36,6 +37,7 @@ struct transport {
 	const char *name;
 	int protocol;
 	int (*notify)(int fd);
+	int (*ask_for_holes)(int fd);
 	int (*set_budget)(int fd, uint32_t budget);
 	int (*send)(int fd, const void *buf, size_t len,
 		    const struct dblp_sndinfo *how);
@@ -59,7 +61,10 @@ const struct transport *tp_find(const char *name);
  */
 struct dblp_sndinfo tp_how(uint64_t tag, uint32_t budget, uint8_t phase);
 
-/** tp_listen() - a listening socket; dblp_accept() takes its connections */
+/**
+ * tp_listen() - a listening socket; dblp_accept() takes its connections, which
+ * accept messages with bytes missing
+ */
 int tp_listen(const struct transport *tp, const struct tp_addr *addr);
 /** tp_connect() - a connection; fails at once if there is no listener */
 int tp_connect(const struct transport *tp, const struct tp_addr *addr);

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * libdblp: communicators over AF_DBLP. What does not depend on the transport is tested
+ * over TCP in unit/test_comm.c.
+ */
+#define _GNU_SOURCE
+#include "lib/ranks.h"
+#include "lib/sock.h"
+
+#include <ifaddrs.h>
+#include <linux/if_link.h>
+
+#define BUDGET	100000
+#define ROUNDS	6
+
+static void use(const char *name)
+{
+	transport = name;
+	netns_new();
+	netns_set_mtu(1500);
+}
+
+static void expect_sums(struct __test_metadata *_metadata, int n)
+{
+	int i;
+
+	run_all(n);
+	for (i = 0; i < n; i++) {
+		ASSERT_EQ(0, rank[i].opened);
+		ASSERT_EQ(0, rank[i].err);
+		ASSERT_TRUE(rank[i].good);
+		ASSERT_EQ(0, rank[i].result.missing);
+	}
+}
+
+TEST(all_ranks_get_the_sum_by_every_plan)
+{
+	static const u64 counts[] = { 1, 1000, 60001 };
+	int n, algo, c, i;
+
+	use("dblp");
+	for (n = 2; n <= 5; n++)
+		for (algo = DBLP_PS; algo < DBLP_AVERAGE; algo++)
+			for (c = 0; c < 3; c++) {
+				prepare(n, next_epoch(), counts[c], run_allreduce);
+				for (i = 0; i < n; i++) {
+					rank[i].op.algo = algo;
+					rank[i].attr.message_bytes = 80000;
+				}
+				expect_sums(_metadata, n);
+			}
+}
+
+TEST(without_a_budget_the_sum_is_exact_whatever_is_lost)
+{
+	int algo, i;
+
+	use("dblp");
+	netem("loss 3%");
+	for (algo = DBLP_TRANSPOSE; algo <= DBLP_RING; algo++) {
+		prepare(3, next_epoch(), 100000, run_allreduce);
+		for (i = 0; i < 3; i++)
+			rank[i].op.algo = algo;
+		expect_sums(_metadata, 3);
+	}
+}
+
+/* The vectors of all ranks after the last operation */
+static int *vector[RANKS_MAX];
+
+/* Some rounds; in each element are some of the contributions, and only a few miss any */
+static void run_lossy(struct rank *r)
+{
+	struct dblp_result sum = { 0 };
+	struct dblp_req *req;
+	int *v, round;
+	u64 i, wrong = 0;
+
+	for (round = 0; round < 5; round++) {
+		v = malloc(r->count * sizeof(*v));
+		for (i = 0; i < r->count; i++)
+			v[i] = 1 << r->attr.rank;
+		r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req) ?:
+			 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+		if (r->err)
+			break;
+		sum.missing += r->result.missing;
+		sum.asked += r->result.asked;
+		for (i = 0; i < r->count; i++)
+			wrong += r->nranks - (u32)__builtin_popcount((u32)v[i]);
+		free(vector[r->attr.rank]);
+		vector[r->attr.rank] = v;
+	}
+	r->result = sum;
+	/* For all ranks to compare */
+	r->nranks = (u32)(wrong * sizeof(*v));
+	r->good = !r->err;
+}
+
+static void lossy(struct __test_metadata *_metadata, int algo, u32 policy)
+{
+	const u64 count = 300000;
+	u64 missing = 0, i;
+	int k;
+
+	prepare(3, next_epoch(), count, run_lossy);
+	for (k = 0; k < 3; k++) {
+		rank[k].op.algo = algo;
+		rank[k].op.flags = DBLP_OP_BUDGET | DBLP_OP_POLICY;
+		rank[k].op.budget = BUDGET;
+		rank[k].op.policy = policy;
+	}
+	run_all(3);
+	for (k = 0; k < 3; k++) {
+		ASSERT_EQ(0, rank[k].opened);
+		ASSERT_EQ(0, rank[k].err);
+		missing += rank[k].result.missing;
+		/* Within the budget, of what each was to receive */
+		EXPECT_LE(rank[k].result.missing * 1000000,
+			  rank[k].result.asked * BUDGET);
+		/* All have the same, whatever was lost */
+		EXPECT_EQ(0, memcmp(vector[0], vector[k], count * sizeof(int)));
+	}
+	EXPECT_LT(0, missing);
+	/* Where a message has one contribution, each byte that misses is one of those */
+	if (algo != DBLP_RING)
+		for (k = 0; k < 3; k++)
+			EXPECT_EQ(missing, rank[k].nranks);
+	for (i = 0; i < 3; i++) {
+		free(vector[i]);
+		vector[i] = NULL;
+	}
+}
+
+TEST(what_is_missing_is_told_and_within_the_budget)
+{
+	use("dblp");
+	netem("loss 3%");
+	lossy(_metadata, DBLP_PS, DBLP_POLICY_EARLY);
+	lossy(_metadata, DBLP_TRANSPOSE, DBLP_POLICY_EAGER);
+	lossy(_metadata, DBLP_RING, DBLP_POLICY_EARLY);
+}
+
+/* Rounds in which something is lost, and one that loses nothing and adds nothing new */
+static void run_feedback(struct rank *r)
+{
+	u32 *total = calloc(r->count, sizeof(*total)), want;
+	struct dblp_req *req;
+	u64 i, lost = 0;
+	int *v, round;
+
+	for (round = 0; round <= ROUNDS && !r->err; round++) {
+		v = new_vector(r, round);
+		if (round == ROUNDS) {
+			memset(v, 0, r->count * sizeof(*v));
+			r->op.budget = 0;
+		}
+		r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req) ?:
+			 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+		lost += r->result.lost;
+		for (i = 0; i < r->count; i++)
+			total[i] += (u32)v[i];
+		free(v);
+	}
+	r->good = !r->err;
+	for (i = 0; i < r->count; i++) {
+		for (want = 0, round = 0; round < ROUNDS; round++)
+			want += sum_of(r->nranks, i, round);
+		r->good &= total[i] == want;
+	}
+	r->result.lost = lost;
+	free(total);
+}
+
+TEST(what_was_lost_comes_later)
+{
+	static const int algos[] = { DBLP_PS, DBLP_TRANSPOSE, DBLP_RING };
+	int a, k;
+	u64 lost;
+
+	use("dblp");
+	netem("loss 3%");
+	for (a = 0; a < 3; a++) {
+		prepare(3, next_epoch(), 200000, run_feedback);
+		for (k = 0; k < 3; k++) {
+			rank[k].op.algo = algos[a];
+			rank[k].op.rule = DBLP_FEEDBACK;
+			rank[k].op.key = 7;
+			rank[k].op.flags = DBLP_OP_BUDGET | DBLP_OP_POLICY;
+			rank[k].op.budget = BUDGET;
+			rank[k].op.policy = DBLP_POLICY_EARLY;
+		}
+		run_all(3);
+		for (k = 0, lost = 0; k < 3; k++) {
+			ASSERT_EQ(0, rank[k].err);
+			EXPECT_TRUE(rank[k].good);
+			lost += rank[k].result.lost;
+		}
+		EXPECT_LT(0, lost);
+	}
+}
+
+/* As all contribute the same, what is there can stand for what is not */
+static void run_rescale(struct rank *r)
+{
+	float *v = malloc(r->count * sizeof(*v));
+	u64 i, missing = 0;
+	struct dblp_req *req;
+	int round;
+
+	r->good = true;
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0; i < r->count; i++)
+			v[i] = 0.5F;
+		r->err |= dblp_allreduce(r->comm, v, r->count, &r->op, &req) ?:
+			  dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+		missing += r->result.missing;
+		for (i = 0; i < r->count; i++)
+			r->good &= v[i] == 0.5F * (float)r->nranks;
+	}
+	r->result.missing = missing;
+	free(v);
+}
+
+TEST(what_arrived_stands_for_what_was_lost)
+{
+	static const int algos[] = { DBLP_PS, DBLP_TRANSPOSE, DBLP_RING, DBLP_TREE };
+	int a, k;
+	u64 missing;
+
+	use("dblp");
+	netem("loss 3%");
+	for (a = 0; a < 4; a++) {
+		prepare(4, next_epoch(), 100000, run_rescale);
+		for (k = 0; k < 4; k++) {
+			rank[k].op.algo = algos[a];
+			rank[k].op.rule = DBLP_RESCALE;
+			rank[k].op.dtype = DBLP_FLOAT32;
+			rank[k].op.flags = DBLP_OP_BUDGET | DBLP_OP_POLICY;
+			rank[k].op.budget = 2 * BUDGET;
+			rank[k].op.policy = DBLP_POLICY_EARLY;
+		}
+		run_all(4);
+		for (k = 0, missing = 0; k < 4; k++) {
+			ASSERT_EQ(0, rank[k].err);
+			EXPECT_TRUE(rank[k].good);
+			missing += rank[k].result.missing;
+		}
+		EXPECT_LT(0, missing);
+	}
+}
+
+/* Rounds of messages whose budget is less than a segment */
+static void run_small(struct rank *r)
+{
+	struct dblp_result sum = { 0 };
+	struct dblp_req *req;
+	int round, *v;
+
+	for (round = 0; round < 60 && !r->err; round++) {
+		v = new_vector(r, 0);
+		r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req) ?:
+			 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+		sum.missing += r->result.missing;
+		sum.asked += r->result.asked;
+		free(v);
+	}
+	r->result = sum;
+}
+
+TEST(budget_that_is_too_small_is_saved_up)
+{
+	u64 missing;
+	int carry, k;
+
+	use("dblp");
+	netem("loss 5%");
+	for (carry = 0; carry < 2; carry++) {
+		/* 1 % of 20000 bytes is less than a segment, and eight times that more */
+		prepare(2, next_epoch(), 10000, run_small);
+		for (k = 0; k < 2; k++) {
+			rank[k].op.flags = DBLP_OP_BUDGET | DBLP_OP_POLICY |
+					   (carry ? DBLP_OP_CARRY : 0);
+			rank[k].op.budget = BUDGET / 10;
+			rank[k].op.policy = DBLP_POLICY_EARLY;
+		}
+		run_all(2);
+		for (k = 0, missing = 0; k < 2; k++) {
+			ASSERT_EQ(0, rank[k].err);
+			missing += rank[k].result.missing;
+			EXPECT_LE(rank[k].result.missing * 1000000,
+				  rank[k].result.asked * BUDGET / 10);
+		}
+		EXPECT_EQ(carry, missing > 0);
+	}
+}
+
+/* Four hosts: eth0 joins all, n0 those that differ in digit 0, n1 in digit 1 */
+static void new_hosts(void)
+{
+	int i, digit;
+
+	run("ip netns add sw");
+	run("ip -n sw link add name br0 type bridge");
+	run("ip -n sw link set br0 up");
+	for (i = 0; i < 4; i++) {
+		run("ip netns add c%d", i);
+		run("ip -n c%d link set lo up", i);
+		run("ip -n c%d link add eth0 type veth peer name p%d netns sw", i, i);
+		run("ip -n sw link set p%d master br0 up", i);
+		run("ip -n c%d addr add 10.0.0.%d/24 dev eth0", i, i + 1);
+		run("ip -n c%d link set eth0 up", i);
+	}
+	for (i = 0; i < 4; i++)
+		for (digit = 0; digit < 2; digit++) {
+			int peer = i | 1 << digit;
+
+			if (peer == i)
+				continue;
+			run("ip -n c%d link add n%d type veth peer name n%d netns c%d",
+			    i, digit, digit, peer);
+			run("ip -n c%d addr add 10.%d.%d.1/24 dev n%d", i, digit + 1, i, digit);
+			run("ip -n c%d addr add 10.%d.%d.2/24 dev n%d", peer, digit + 1, i, digit);
+			run("ip -n c%d link set n%d up", i, digit);
+			run("ip -n c%d link set n%d up", peer, digit);
+		}
+}
+
+static void del_hosts(void)
+{
+	int i;
+
+	for (i = 0; i < 4; i++)
+		run("ip netns del c%d", i);
+	run("ip netns del sw");
+}
+
+static void prepare_hosts(u64 count, void (*run)(struct rank *r))
+{
+	static const char *const names[] = { "c0", "c1", "c2", "c3" };
+	int i;
+
+	transport = "dblp";
+	prepare(4, next_epoch(), count, run);
+	for (i = 0; i < 4; i++) {
+		rank[i].netns = names[i];
+		rank[i].attr.rendezvous = "tcp://10.0.0.1:7100";
+		rank[i].attr.devices = "n0,n1";
+		rank[i].op.algo = DBLP_BCUBE;
+		rank[i].op.levels = 2;
+		rank[i].op.radix[0] = 2;
+		rank[i].op.radix[1] = 2;
+	}
+}
+
+/* Bytes that this thread's host has sent by each device */
+static u64 sent_by(const char *device)
+{
+	struct ifaddrs *list, *i;
+	u64 bytes = 0;
+
+	if (getifaddrs(&list))
+		die("getifaddrs()");
+	for (i = list; i; i = i->ifa_next)
+		if (i->ifa_addr && i->ifa_addr->sa_family == AF_PACKET &&
+		    !strcmp(i->ifa_name, device))
+			bytes = ((struct rtnl_link_stats *)i->ifa_data)->tx_bytes;
+	freeifaddrs(list);
+	return bytes;
+}
+
+static void run_devices(struct rank *r)
+{
+	u64 all = 3 * r->count * 4;
+
+	run_allreduce(r);
+	/* Each host sends three vectors 1.5 times; half of that by each device */
+	r->good &= sent_by("eth0") < 20000 && sent_by("n0") > all / 2 &&
+		   sent_by("n1") > all / 2;
+}
+
+TEST(each_level_has_its_device)
+{
+	int i;
+
+	new_hosts();
+	prepare_hosts(100000, run_devices);
+	run_all(4);
+	for (i = 0; i < 4; i++)
+		EXPECT_EQ(0, rank[i].opened);
+	expect_good(_metadata, 4);
+	del_hosts();
+}
+
+static u64 gone_at, failed_at[RANKS_MAX];
+
+static void run_until_gone(struct rank *r)
+{
+	int *v = new_vector(r, 0), rounds = 0;
+	struct dblp_req *req;
+
+	do {
+		if (r->attr.rank == 3 && ++rounds == 10) {
+			run("ip link set n0 down; ip link set n1 down; ip link set eth0 down");
+			gone_at = dblp_comm_now();
+		}
+		r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req) ?:
+			 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+	} while (!r->err);
+	failed_at[r->attr.rank] = dblp_comm_now();
+	free(v);
+}
+
+TEST(a_host_that_is_gone_is_named_by_all_others)
+{
+	int i;
+
+	new_hosts();
+	prepare_hosts(10000, run_until_gone);
+	run_all(4);
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(-ETIMEDOUT, rank[i].error);
+		EXPECT_EQ(3, rank[i].failed);
+		EXPECT_GT((virtual_time() ? 5100 : 15000) * MS_NS,
+			  failed_at[i] - gone_at);
+	}
+	/* And whoever has lost all others knows that, too */
+	EXPECT_EQ(-ETIMEDOUT, rank[3].error);
+	del_hosts();
+}
+
+TEST(a_phase_says_what_may_be_lost)
+{
+	int k;
+
+	use("dblp");
+	netem("loss 3%");
+	prepare(2, next_epoch(), 300000, run_lossy);
+	for (k = 0; k < 2; k++) {
+		rank[k].op.flags = DBLP_OP_PHASE;
+		rank[k].op.phase = 2;
+	}
+	run_all(2);
+	for (k = 0; k < 2; k++) {
+		EXPECT_EQ(0, rank[k].err);
+		EXPECT_LT(0, rank[k].result.missing);
+	}
+}
+
+TEST(a_rank_that_is_killed_is_named_by_all_others)
+{
+	char at[64];
+	int i, killed;
+
+	use("dblp");
+	shared_new();
+	for (killed = 0; killed < 4; killed++) {
+		snprintf(at, sizeof(at), "tcp://127.0.0.1:%u", free_port());
+		kill_one(4, DBLP_TRANSPOSE, killed, at);
+		for (i = 0; i < 4; i++) {
+			if (i == killed)
+				continue;
+			EXPECT_EQ(-ECONNRESET, shared->rank[i].err);
+			EXPECT_EQ(killed, shared->rank[i].failed);
+			/* On a busy host it is the host that takes long */
+			EXPECT_GT((virtual_time() ? 200 : 5000) * MS_NS,
+				  shared->rank[i].failed_at - shared->killed_at);
+		}
+	}
+}
+
+TEST(ranks_that_disagree_get_the_same_error)
+{
+	int odd;
+
+	use("dblp");
+	for (odd = 0; odd < 3; odd++) {
+		prepare(3, next_epoch(), 100000, run_allreduce);
+		rank[odd].count--;
+		run_all(3);
+		expect_failed(_metadata, 3, -EPROTO, rank[0].failed, 5000);
+	}
+}
+
+TEST(a_late_rank_is_left_out_and_comes_back)
+{
+	use("dblp");
+	prepare_late(100000);
+	run_all(3);
+	expect_late(_metadata, 100000);
+}
+
+TEST_HARNESS_MAIN

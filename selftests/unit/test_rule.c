@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What is made of reductions with losses: rules alone, against plain arrays */
+#include <errno.h>
+#include <math.h>
+#include <reduce.h>
+#include <rule.h>
+#include <time.h>
+
+#include <linux/minmax.h>
+
+#include "test.h"
+
+#define COUNT	120
+#define HEAD	16
+#define RANGES	12
+
+/* A loss map of a message of @count elements; nothing, everything, or anything */
+static u32 draw_ranges(struct prng *rng, u32 bytes, struct dblp_range *range)
+{
+	u32 n = 0, at = 0, max = prng_below(rng, RANGES + 1);
+
+	if (!prng_below(rng, 8)) {
+		range[0] = (struct dblp_range) { 0, HEAD + bytes };
+		return 1;
+	}
+	while (n < max && at < HEAD + bytes) {
+		range[n].offset = at + prng_below(rng, 40);
+		range[n].length = 1 + prng_below(rng, 40);
+		at = range[n].offset + range[n].length;
+		n++;
+	}
+	return n;
+}
+
+static void mark(const struct dblp_loss *loss, bool *lost)
+{
+	u32 i, r;
+
+	for (i = 0; i < loss->count; i++) {
+		u32 first = loss->head + i * loss->esize;
+		u32 end = first + loss->esize;
+
+		lost[i] = false;
+		for (r = 0; r < loss->n; r++)
+			lost[i] |= loss->range[r].offset < end &&
+				   loss->range[r].offset +
+				   loss->range[r].length > first;
+	}
+}
+
+TEST(loss_of_elements)
+{
+	struct dblp_range range[RANGES + 1];
+	struct prng rng = { 1 };
+	bool lost[COUNT], found[COUNT];
+	u32 i, k;
+
+	for (k = 0; k < 3000; k++) {
+		struct dblp_loss loss = {
+			.range = range,
+			.head = prng_below(&rng, HEAD + 1),
+			.esize = prng_below(&rng, 2) ? 4 : 2,
+			.count = prng_below(&rng, COUNT + 1),
+		};
+		struct dblp_span span = { 0 };
+		u64 before = 0;
+		u32 at = 0;
+
+		loss.n = draw_ranges(&rng, loss.count * loss.esize, range);
+		mark(&loss, lost);
+		memset(found, 0, sizeof(found));
+		while (dblp_loss_next(&loss, &at, &span)) {
+			ASSERT_TRUE(span.first >= before &&
+				    span.first < span.end &&
+				    span.end <= loss.count);
+			before = span.end;
+			memset(found + span.first, 1, span.end - span.first);
+		}
+		for (i = 0; i < loss.count; i++)
+			ASSERT_EQ(found[i], lost[i]);
+	}
+}
+
+/* Only what is lost stays in the residual, and is added to the next vector */
+TEST(residual)
+{
+	struct dblp_range range[RANGES + 1];
+	struct prng rng = { 2 };
+	s32 to[COUNT], from[COUNT], residual[COUNT];
+	bool lost[COUNT];
+	u32 i, k, n;
+
+	for (k = 0; k < 2000; k++) {
+		struct dblp_loss loss = {
+			.range = range,
+			.head = HEAD,
+			.esize = 4,
+			.count = prng_below(&rng, COUNT + 1),
+		};
+
+		loss.n = draw_ranges(&rng, loss.count * 4, range);
+		mark(&loss, lost);
+		for (i = 0, n = 0; i < loss.count; i++) {
+			to[i] = i;
+			from[i] = 1000 + i;
+			residual[i] = 7;
+			n += lost[i];
+		}
+		dblp_feedback_send(DBLP_INT32, residual, from, loss.count);
+		ASSERT_EQ(dblp_feedback_report(residual, &loss), n);
+		for (i = 0; i < loss.count; i++)
+			ASSERT_EQ(residual[i], lost[i] ? from[i] : 0);
+		dblp_feedback_apply(DBLP_INT32, to, residual, loss.count);
+		for (i = 0; i < loss.count; i++) {
+			ASSERT_EQ(to[i], (s32)(lost[i] ? 1000 + 2 * i : i));
+			ASSERT_EQ(residual[i], 0);
+		}
+	}
+}
+
+static bool runs_sane(const struct dblp_run *run, u32 n, u64 count)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		if (run[i].end <= (i ? run[i - 1].end : 0) ||
+		    (i && run[i].contributions == run[i - 1].contributions))
+			return false;
+	return n ? run[n - 1].end == count : !count;
+}
+
+static bool runs_are(const struct dblp_run *run, u32 n, const u32 *dense,
+		     u64 count)
+{
+	u64 i;
+
+	if (!runs_sane(run, n, count))
+		return false;
+	for (i = 0; i < count; i++) {
+		run += i == run->end;
+		if (run->contributions != dense[i])
+			return false;
+	}
+	return true;
+}
+
+/* Runs of the first @count of @dense */
+static u32 make_runs(const u32 *dense, u32 count, struct dblp_run *run)
+{
+	u32 n = 0, i;
+
+	for (i = 0; i < count; i++) {
+		if (!n || run[n - 1].contributions != dense[i])
+			run[n++].contributions = dense[i];
+		run[n - 1].end = i + 1;
+	}
+	return n;
+}
+
+/* One message more; sometimes with too little room, and then nothing changes */
+static const char *add_message(struct prng *rng, struct dblp_counts *c,
+			       u32 *dense, u32 count)
+{
+	struct dblp_range range[RANGES + 1];
+	struct dblp_run run[COUNT], part[COUNT];
+	u32 incoming[COUNT], offset, i, n, before = c->n;
+	struct dblp_counts small = *c;
+	bool lost[COUNT];
+	struct dblp_loss loss = { .range = range, .head = HEAD, .esize = 4 };
+	int got;
+
+	offset = prng_below(rng, count + 1);
+	loss.count = prng_below(rng, count - offset + 1);
+	loss.n = draw_ranges(rng, loss.count * 4, range);
+	for (i = 0; i < loss.count; i++)
+		incoming[i] = i && prng_below(rng, 5) ? incoming[i - 1] :
+							prng_below(rng, 4);
+	n = make_runs(incoming, loss.count, run);
+	/* Exactly as much memory as it has room for, for ASan to see */
+	small.room = before;
+	small.run = malloc(before * sizeof(*run) + !before);
+	small.spare = malloc(before * sizeof(*run) + !before);
+	memcpy(small.run, c->run, before * sizeof(*run));
+	got = dblp_counts_add(&small, offset, run, n, &loss);
+	if (got && !runs_are(small.run, small.n, dense, count))
+		return "changed without room";
+	free(small.run);
+	free(small.spare);
+	if (dblp_counts_add(c, offset, run, n, &loss))
+		return "no room";
+	if (got != (c->n > before ? -ENOSPC : 0))
+		return "not as much room as there is";
+	mark(&loss, lost);
+	for (i = 0; i < loss.count; i++)
+		dense[offset + i] += lost[i] ? 0 : incoming[i];
+	if (!runs_are(c->run, c->n, dense, count))
+		return "wrong counts";
+	if (c->n > before + n + 2 * loss.n + 2)
+		return "too many runs";
+
+	got = dblp_counts_cut(c, offset, loss.count, part, COUNT);
+	if (loss.count && !runs_are(part, got, dense + offset, loss.count))
+		return "wrong part";
+	if (got > 0 && dblp_counts_cut(c, offset, loss.count, part, got - 1) !=
+		       -ENOSPC)
+		return "too little room for a part was enough";
+	return NULL;
+}
+
+TEST(counts)
+{
+	struct dblp_run memory[2][COUNT];
+	struct prng rng = { 3 };
+	u32 dense[COUNT], i, k;
+
+	for (k = 0; k < 300; k++) {
+		struct dblp_counts c = { memory[0], memory[1], 0, COUNT };
+		u32 count = prng_below(&rng, COUNT + 1);
+
+		dblp_counts_set(&c, count, 1);
+		for (i = 0; i < count; i++)
+			dense[i] = 1;
+		ASSERT_TRUE(runs_are(c.run, c.n, dense, count));
+		for (i = 0; i < 6; i++)
+			ASSERT_EQ(add_message(&rng, &c, dense, count), NULL);
+	}
+}
+
+/* A message whose runs end too early has no contributions there */
+TEST(counts_of_few_runs)
+{
+	struct dblp_run memory[2][4];
+	const struct dblp_run run = { 3, 5 };
+	struct dblp_counts c = { memory[0], memory[1], 0, 4 };
+	const struct dblp_loss loss = { .esize = 4, .count = 10 };
+
+	dblp_counts_set(&c, 10, 1);
+	ASSERT_EQ(dblp_counts_add(&c, 0, &run, 1, &loss), 0);
+	ASSERT_EQ(c.n, 2);
+	EXPECT_EQ(c.run[0].contributions, 6);
+	EXPECT_EQ(c.run[0].end, 3);
+	EXPECT_EQ(c.run[1].contributions, 1);
+	EXPECT_EQ(c.run[1].end, 10);
+}
+
+#define RUNS_MAX	65536
+
+static u64 cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* CPU time of messages of two elements each, in a vector of @n runs; 0: they fail */
+static u64 time_messages(struct dblp_counts *c, u32 n)
+{
+	static const struct dblp_run run = { 2, 1 };
+	const struct dblp_loss loss = { .esize = 4, .count = 2 };
+	struct prng rng = { 4 };
+	struct dblp_run part[2];
+	u64 begin;
+	u32 i, at;
+
+	for (i = 0; i < n; i++)
+		c->run[i] = (struct dblp_run) { i + 1, i * 10000 };
+	c->n = n;
+	begin = cpu_ns();
+	for (i = 0; i < 2000; i++) {
+		at = prng_below(&rng, n - 1);
+		if (dblp_counts_add(c, at, &run, 1, &loss) ||
+		    dblp_counts_cut(c, at, 2, part, 2) != 2)
+			return 0;
+	}
+	return cpu_ns() - begin + 1;
+}
+
+TEST(a_message_costs_little_however_many_runs_there_are)
+{
+	struct dblp_counts c = { .room = RUNS_MAX };
+	u64 few, many;
+
+	c.run = calloc(RUNS_MAX, sizeof(*c.run));
+	c.spare = calloc(RUNS_MAX, sizeof(*c.spare));
+	few = time_messages(&c, 64);
+	many = time_messages(&c, RUNS_MAX);
+	EXPECT_LT(0, few);
+	EXPECT_LT(0, many);
+	/* A search and cold caches; all runs would be a thousand times as many */
+	EXPECT_LT(many, 30 * few);
+	free(c.run);
+	free(c.spare);
+}
+
+TEST(finish)
+{
+	static const struct dblp_run run[] = { { 1, 4 }, { 2, 2 }, { 4, 0 }, { 5, 1 } };
+	static const struct {
+		u32	rule;
+		bool	average;
+		float	want[5];
+		u64	none;
+		u32	least;
+	} cases[] = {
+		{ DBLP_BUBBLE, false, { 8, 8, 8, 8, 8 }, 0, 4 },
+		{ DBLP_BUBBLE, true, { 2, 2, 2, 2, 2 }, 0, 4 },
+		{ DBLP_FEEDBACK, true, { 2, 2, 2, 2, 2 }, 0, 4 },
+		{ DBLP_RESCALE, false, { 8, 16, 0, 0, 32 }, 2, 0 },
+		{ DBLP_RESCALE, true, { 2, 4, 0, 0, 8 }, 2, 0 },
+	};
+	u32 i, k;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct dblp_finish f = {
+			.dtype = DBLP_FLOAT32, .rule = cases[i].rule,
+			.contributions = 4, .average = cases[i].average,
+		};
+		float v[5] = { 8, 8, 8, 8, 8 };
+		struct dblp_finished found;
+
+		found = dblp_rule_finish(&f, v, run, ARRAY_SIZE(run), 5);
+		for (k = 0; k < 5; k++)
+			EXPECT_EQ(v[k], cases[i].want[k]);
+		EXPECT_EQ(found.none, cases[i].none);
+		EXPECT_EQ(found.least, cases[i].least);
+		found = dblp_rule_finish(&f, NULL, run, 0, 0);
+		EXPECT_EQ(found.none, 0);
+		EXPECT_EQ(found.least, 4);
+	}
+}
+
+/*
+ * Whatever messages there are and whatever is lost of them: no message may lose more
+ * than was said, and all together no more than their budgets; with a @limit none is
+ * lost for good of what is left over. Returns the share that was used.
+ */
+static const char *carry_on(struct prng *rng, u64 limit, bool all, double *used)
+{
+	struct { u32 bytes, w, taken; } sent[4] = { 0 };
+	double budgets = 0, lost = 0, on_way = 0;
+	struct dblp_carry c;
+	u32 i;
+
+	dblp_carry_init(&c, limit);
+	for (i = 0; i < 2000; i++) {
+		u32 k = i % 4, most = 100000 + prng_below(rng, 500000);
+		u32 budget = prng_below(rng, 30000), missing;
+
+		missing = (u64)sent[k].bytes * sent[k].taken / 1000000;
+		if (!all && missing)
+			missing = prng_below(rng, missing + 1);
+		dblp_carry_give(&c, sent[k].bytes, sent[k].w, sent[k].taken,
+				missing);
+		lost += (double)missing * sent[k].w;
+		on_way -= (double)sent[k].bytes * sent[k].w * sent[k].taken / 1e6;
+		sent[k].bytes = prng_below(rng, 40000);
+		sent[k].w = 1 + prng_below(rng, 8);
+		sent[k].taken = dblp_carry_take(&c, sent[k].bytes, sent[k].w,
+						budget, most);
+		if (sent[k].taken > most)
+			return "more than a message may lose";
+		if (!limit && sent[k].w == 1 && sent[k].taken > budget)
+			return "credit without a limit";
+		budgets += (double)sent[k].bytes * budget / 1e6;
+		on_way += (double)sent[k].bytes * sent[k].w * sent[k].taken / 1e6;
+		if (lost + on_way > budgets + 1e-3)
+			return "more than all budgets";
+	}
+	*used = lost / budgets;
+	return NULL;
+}
+
+TEST(carry_is_bounded)
+{
+	struct prng rng = { 4 };
+	double used;
+	u32 i;
+
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(carry_on(&rng, prng_any(&rng), i & 1, &used), NULL);
+		ASSERT_EQ(carry_on(&rng, 0, i & 1, &used), NULL);
+		/* Almost nothing is left over where all may be used */
+		ASSERT_EQ(carry_on(&rng, 1 << 30, true, &used), NULL);
+		ASSERT_GT(used, 0.99);
+	}
+}
+
+/* What carry is for: 2 % of 38 kB are no segment, but of two messages they are */
+TEST(carry_of_short_messages)
+{
+	const u32 bytes = 38000, segment = 1400, budget = 20000;
+	struct dblp_carry c;
+	u32 lost = 0, i;
+
+	dblp_carry_init(&c, 1 << 20);
+	for (i = 0; i < 1000; i++) {
+		u32 ppm = dblp_carry_take(&c, bytes, 1, budget, 100000);
+		u32 missing = (u64)bytes * ppm / 1000000 / segment * segment;
+
+		ASSERT_TRUE(ppm <= 100000);
+		dblp_carry_give(&c, bytes, 1, ppm, missing);
+		lost += missing;
+	}
+	EXPECT_TRUE(lost <= 1000 * 760 && lost > 1000 * 760 - 2 * segment);
+}
+
+/* A deadline has lost more than was allowed: nothing more until that is paid for */
+TEST(carry_pays_back)
+{
+	struct dblp_carry c;
+	u32 ppm, i;
+
+	dblp_carry_init(&c, 1 << 20);
+	ppm = dblp_carry_take(&c, 10000, 2, 20000, 500000);
+	EXPECT_EQ(ppm, 10000);
+	dblp_carry_give(&c, 10000, 2, ppm, 500);
+	for (i = 0; i < 4; i++) {
+		ppm = dblp_carry_take(&c, 10000, 2, 20000, 500000);
+		EXPECT_EQ(ppm, 0);
+		dblp_carry_give(&c, 10000, 2, ppm, 0);
+	}
+	EXPECT_EQ(dblp_carry_take(&c, 10000, 2, 20000, 500000), 10000);
+}
+
+/* The largest numbers there are: no overflow, no credit from nothing */
+TEST(carry_of_large_numbers)
+{
+	struct dblp_carry c;
+	u32 i, ppm;
+
+	dblp_carry_init(&c, UINT64_MAX);
+	for (i = 0; i < 20; i++) {
+		ppm = dblp_carry_take(&c, UINT32_MAX, 65536, 1000000, 1000000);
+		EXPECT_TRUE(ppm <= 1000000);
+		dblp_carry_give(&c, UINT32_MAX, 65536, ppm, 1U << 31);
+		EXPECT_TRUE(c.credit <= c.limit);
+	}
+	EXPECT_LT(c.credit, -(INT64_MAX / 8));
+	dblp_carry_init(&c, 0);
+	EXPECT_EQ(dblp_carry_take(&c, 0, 1, 1000000, 1000000), 0);
+	EXPECT_EQ(dblp_carry_take(&c, 1000, 1, 1000000, UINT32_MAX), 1000000);
+	EXPECT_EQ(c.credit, 0);
+	dblp_carry_init(&c, 1 << 20);
+	EXPECT_EQ(dblp_carry_take(&c, 1000, 1, 1000000, 0), 0);
+	EXPECT_EQ(dblp_carry_take(&c, 1000, 1, 1000000, UINT32_MAX), 1000000);
+}
+
+TEST_HARNESS_MAIN

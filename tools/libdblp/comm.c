@@ -1,0 +1,695 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Communicators: what programs call.
+ */
+
+#include "engine.h"
+#include "reduce.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t dblp_comm_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+void dblp_comm_count(struct dblp_comm *comm, uint64_t *field)
+{
+	pthread_mutex_lock(&comm->lock);
+	++*field;
+	pthread_mutex_unlock(&comm->lock);
+}
+
+/* Children may be made at any time, by other threads */
+void dblp_fd_close(int *fd)
+{
+	int old = __atomic_exchange_n(fd, -1, __ATOMIC_SEQ_CST);
+
+	if (old >= 0)
+		close(old);
+}
+
+/* Attributes */
+
+/* How long they were in 0.1, in which they came: these never change */
+#define ATTR_LEAST	(offsetof(struct dblp_comm_attr, reserved) + 4)
+#define OP_LEAST	(offsetof(struct dblp_op, key) + 8)
+
+/*
+ * take_sized() - copy a structure that begins with its size
+ *
+ * What is behind the end of a shorter one is 0; what a longer one has more has to be.
+ */
+static int take_sized(void *to, size_t len, const void *from, size_t least)
+{
+	uint32_t size;
+	size_t i;
+
+	memcpy(&size, from, sizeof(size));
+	if (size < least)
+		return -EINVAL;
+	for (i = len; i < size; i++)
+		if (((const char *)from)[i])
+			return -E2BIG;
+	memset(to, 0, len);
+	memcpy(to, from, size < len ? size : len);
+	return 0;
+}
+
+/* What programs have room for; what they know and this library does not is 0 */
+static void fill_sized(void *to, size_t size, const void *from, size_t len)
+{
+	if (!size)
+		return;
+	memset(to, 0, size);
+	memcpy(to, from, size < len ? size : len);
+}
+
+/* The first of these variables that is set; -1 if it is no number */
+static int32_t from_env(const char *const names[])
+{
+	int i;
+
+	for (i = 0; names[i]; i++) {
+		const char *text = getenv(names[i]);
+		char *end;
+		long n;
+
+		if (!text)
+			continue;
+		n = strtol(text, &end, 10);
+		return *text && !*end && n >= 0 && n <= DBLP_RANKS_MAX ?
+		       (int32_t)n : -1;
+	}
+	return -1;
+}
+
+static int set_ranks(struct dblp_comm *comm)
+{
+	static const char *const ranks[] = {
+		"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", NULL
+	};
+	static const char *const sizes[] = {
+		"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+		"SLURM_NTASKS", NULL
+	};
+	int32_t rank = comm->attr.rank, nranks = comm->attr.nranks;
+
+	if (rank == DBLP_COMM_RANK_ENV)
+		rank = from_env(ranks);
+	if (nranks == DBLP_COMM_RANK_ENV)
+		nranks = from_env(sizes);
+	if (rank < 0 || rank >= nranks || nranks > DBLP_RANKS_MAX)
+		return -EINVAL;
+	comm->rank = (uint32_t)rank;
+	comm->nranks = (uint32_t)nranks;
+	return 0;
+}
+
+static void set_defaults(struct dblp_comm_attr *a)
+{
+	a->join_ms = a->join_ms ?: 60000;
+	a->timeout_ms = a->timeout_ms ?: 5000;
+	a->keepalive_ms = a->keepalive_ms ?: 1000;
+	a->message_bytes = a->message_bytes ?: DBLP_COMM_BYTES;
+}
+
+static int set_transport(struct dblp_comm *comm)
+{
+	const char *name = comm->attr.transport;
+
+	comm->transport = &dblp_transport_dblp;
+	if (!name || !strcmp(name, "dblp"))
+		return 0;
+	comm->transport = &dblp_transport_tcp;
+	if (!strcmp(name, "tcp"))
+		return 0;
+	if (strncmp(name, "tcp:", 4) || !name[4] ||
+	    strlen(name + 4) >= sizeof(comm->cc))
+		return -EINVAL;
+	strcpy(comm->cc, name + 4);
+	return 0;
+}
+
+static int set_devices(struct dblp_comm *comm)
+{
+	const char *at = comm->attr.devices ?: "";
+
+	do {
+		struct dblp_nic *nic = &comm->nic[comm->n_nics];
+		size_t len = strcspn(at, ",");
+
+		if (comm->n_nics == DBLP_NICS_MAX || len >= IFNAMSIZ ||
+		    (!len && comm->attr.devices))
+			return -EINVAL;
+		memcpy(nic->name, at, len);
+		nic->source = DBLP_SOURCE_LISTENER;
+		nic->index = comm->n_nics++;
+		at += len;
+	} while (*at++);
+	return 0;
+}
+
+static int set_attr(struct dblp_comm *comm, const struct dblp_comm_attr *attr)
+{
+	struct dblp_comm_attr *a = &comm->attr;
+	int err = take_sized(a, sizeof(*a), attr, ATTR_LEAST);
+
+	if (err)
+		return err;
+	set_defaults(a);
+	if (a->reserved || a->keepalive_ms < 1000 || a->keepalive_ms > a->timeout_ms / 2 ||
+	    a->timeout_ms > 3600000 || a->message_bytes % 8 ||
+	    a->message_bytes > DBLP_MSG_MAX / 2)
+		return -EINVAL;
+	err = set_ranks(comm);
+	if (!err)
+		err = set_transport(comm);
+	return err ?: set_devices(comm);
+}
+
+/* Opening and closing */
+
+static int new_lock(struct dblp_comm *comm)
+{
+	pthread_condattr_t attr;
+
+	if (pthread_condattr_init(&attr))
+		return -ENOMEM;
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&comm->lock, NULL);
+	pthread_cond_init(&comm->cond, &attr);
+	pthread_condattr_destroy(&attr);
+	return 0;
+}
+
+static struct dblp_comm *new_comm(void)
+{
+	struct dblp_comm *comm = calloc(1, sizeof(*comm));
+	int i;
+
+	if (!comm)
+		return NULL;
+	comm->epoll = -1;
+	comm->wake = -1;
+	comm->ended_fd = -1;
+	comm->door = -1;
+	comm->suspect = -1;
+	comm->failed_rank = -1;
+	comm->reqs_end = &comm->reqs;
+	comm->inbox_end = &comm->inbox;
+	for (i = 0; i < DBLP_NICS_MAX; i++)
+		comm->nic[i].listener = -1;
+	if (new_lock(comm) || dblp_fork_add(comm)) {
+		free(comm);
+		return NULL;
+	}
+	return comm;
+}
+
+static int allocate(struct dblp_comm *comm)
+{
+	size_t n = (size_t)comm->nranks * comm->n_nics;
+	struct dblp_ctlconn *ctl;
+	struct dblp_link *link;
+	uint32_t i;
+
+	comm->n_ctl = comm->rank ? 1 : comm->nranks;
+	ctl = calloc(comm->n_ctl, sizeof(*ctl));
+	comm->table = calloc(n, sizeof(*comm->table));
+	comm->left = calloc(comm->nranks, sizeof(*comm->left));
+	comm->left_at = calloc(comm->nranks, sizeof(*comm->left_at));
+	link = calloc(n, sizeof(*link));
+	/* A child may look at any time */
+	for (i = 0; ctl && i < comm->n_ctl; i++) {
+		ctl[i].source = DBLP_SOURCE_CTL;
+		ctl[i].fd = -1;
+		ctl[i].rank = i;
+	}
+	for (i = 0; link && i < n; i++)
+		link[i].fd = -1;
+	__atomic_store_n(&comm->ctl, ctl, __ATOMIC_RELEASE);
+	__atomic_store_n(&comm->link, link, __ATOMIC_RELEASE);
+	if (!ctl || !link || !comm->table || !comm->left || !comm->left_at || getrandom(&comm->id, sizeof(comm->id), 0) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static int make_fds(struct dblp_comm *comm)
+{
+	struct epoll_event ev = {
+		.events = EPOLLIN,
+		.data.ptr = &comm->wake_source,
+	};
+
+	comm->wake_source = DBLP_SOURCE_WAKE;
+	comm->epoll = epoll_create1(EPOLL_CLOEXEC);
+	comm->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	comm->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+	if (comm->epoll < 0 || comm->wake < 0 || comm->ended_fd < 0 ||
+	    epoll_ctl(comm->epoll, EPOLL_CTL_ADD, comm->wake, &ev))
+		return -errno;
+	return 0;
+}
+
+/* The engine gets none of the program's signals */
+static int start(struct dblp_comm *comm)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&comm->thread, NULL, dblp_engine, comm);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	comm->running = !err;
+	return -err;
+}
+
+static void describe(struct dblp_comm *comm)
+{
+	char addr[DBLP_ADDR_TEXT];
+
+	dblp_addr_format(&comm->nic[0].addr, addr);
+	snprintf(comm->describe, sizeof(comm->describe),
+		 "rank %u of %u, epoch %u, over %s%s%s at %s, devices %s, messages of %u bytes",
+		 comm->rank, comm->nranks, comm->attr.epoch,
+		 comm->transport->name, comm->cc[0] ? ":" : "", comm->cc, addr,
+		 comm->attr.devices ?: "as routed", comm->attr.message_bytes);
+}
+
+int dblp_comm_open(struct dblp_comm **new, const struct dblp_comm_attr *attr)
+{
+	struct dblp_comm *comm = new_comm();
+	int err;
+
+	if (!comm)
+		return -ENOMEM;
+	err = set_attr(comm, attr);
+	if (!err)
+		err = allocate(comm);
+	if (!err)
+		err = make_fds(comm);
+	if (!err)
+		err = dblp_join(comm);
+	if (!err)
+		err = dblp_links_begin(comm);
+	if (!err)
+		err = dblp_ctl_begin(comm);
+	if (!err) {
+		describe(comm);
+		/* They are the caller's */
+		comm->attr.rendezvous = NULL;
+		comm->attr.transport = NULL;
+		comm->attr.devices = NULL;
+		err = start(comm);
+	}
+	if (err)
+		dblp_comm_close(comm);
+	else
+		*new = comm;
+	return err;
+}
+
+static void wake(struct dblp_comm *comm)
+{
+	uint64_t one = 1;
+
+	if (write(comm->wake, &one, sizeof(one)) < 0) {
+		/* Then it is awake */
+	}
+}
+
+static void free_reqs(struct dblp_req *req)
+{
+	struct dblp_req *next;
+	uint32_t i;
+
+	for (; req; req = next) {
+		next = req->next;
+		for (i = 0; i < req->sched->n; i++)
+			free(req->task[i].own);
+		req->users = 1;
+		dblp_req_put(req);
+	}
+}
+
+void dblp_comm_close(struct dblp_comm *comm)
+{
+	uint32_t i;
+
+	if (!comm)
+		return;
+	if (comm->running) {
+		pthread_mutex_lock(&comm->lock);
+		comm->quit = true;
+		pthread_mutex_unlock(&comm->lock);
+		wake(comm);
+		pthread_join(comm->thread, NULL);
+	}
+	free_reqs(comm->reqs);
+	free_reqs(comm->inbox);
+	dblp_keys_free(comm);
+	dblp_links_end(comm);
+	for (i = 0; i < comm->n_nics; i++)
+		dblp_fd_close(&comm->nic[i].listener);
+	for (i = 0; comm->ctl && i < comm->n_ctl; i++)
+		dblp_fd_close(&comm->ctl[i].fd);
+	dblp_fd_close(&comm->epoll);
+	dblp_fd_close(&comm->wake);
+	dblp_fd_close(&comm->ended_fd);
+	dblp_fork_del(comm);
+	for (i = 0; i < sizeof(comm->sched) / sizeof(*comm->sched); i++)
+		dblp_sched_put(comm->sched[i]);
+	pthread_cond_destroy(&comm->cond);
+	pthread_mutex_destroy(&comm->lock);
+	free(comm->ctl);
+	free(comm->table);
+	free(comm->left);
+	free(comm->left_at);
+	free(comm->link);
+	free(comm);
+}
+
+void dblp_comm_abort(struct dblp_comm *comm, int error)
+{
+	pthread_mutex_lock(&comm->lock);
+	if (!comm->abort)
+		comm->abort = error > 0 ? (uint32_t)error : ECANCELED;
+	pthread_mutex_unlock(&comm->lock);
+	wake(comm);
+}
+
+const char *dblp_comm_describe(const struct dblp_comm *comm)
+{
+	return comm->describe;
+}
+
+int dblp_comm_error(struct dblp_comm *comm, int32_t *rank)
+{
+	int err;
+
+	pthread_mutex_lock(&comm->lock);
+	err = comm->error;
+	if (rank)
+		*rank = comm->failed_rank;
+	pthread_mutex_unlock(&comm->lock);
+	return err;
+}
+
+int dblp_comm_fd(const struct dblp_comm *comm)
+{
+	return comm->ended_fd;
+}
+
+void dblp_comm_stats(struct dblp_comm *comm, struct dblp_comm_stats *stats,
+		     size_t size)
+{
+	pthread_mutex_lock(&comm->lock);
+	fill_sized(stats, size, &comm->stats, sizeof(comm->stats));
+	pthread_mutex_unlock(&comm->lock);
+}
+
+/* Operations */
+
+void dblp_req_put(struct dblp_req *req)
+{
+	if (--req->users)
+		return;
+	dblp_losses_free(req);
+	dblp_sched_put(req->sched);
+	free(req);
+}
+
+static int check_op(const struct dblp_op *op)
+{
+	const uint32_t flags = DBLP_OP_BUDGET | DBLP_OP_POLICY | DBLP_OP_PHASE |
+			       DBLP_OP_AVERAGE | DBLP_OP_CARRY;
+
+	if (op->flags & ~flags || !dblp_dtype_size(op->dtype) ||
+	    op->rule >= DBLP_RULES || op->budget > DBLP_PPM ||
+	    op->policy > DBLP_POLICY_EARLY || op->phase >= DBLP_PHASES ||
+	    op->plan_flags & ~(uint32_t)DBLP_PLAN_SERVER)
+		return -EINVAL;
+	if (op->flags & DBLP_OP_CARRY && !(op->flags & DBLP_OP_BUDGET))
+		return -EINVAL;
+	return 0;
+}
+
+static struct dblp_plan plan_of(const struct dblp_comm *comm, uint64_t count,
+				const struct dblp_op *op, uint32_t half)
+{
+	struct dblp_plan plan;
+
+	/* With its padding: plans are compared byte by byte */
+	memset(&plan, 0, sizeof(plan));
+	plan.algo = op->algo;
+	plan.nranks = comm->nranks;
+	plan.rank = comm->rank;
+	plan.flags = op->plan_flags | half;
+	plan.root = op->root;
+	plan.fanin = op->fanin;
+	plan.turn = op->turn;
+	plan.levels = op->levels;
+	memcpy(plan.radix, op->radix, sizeof(plan.radix));
+	plan.count = count;
+	return plan;
+}
+
+/* Of the last plans: where it is, or where the oldest one is */
+static size_t find_sched(const struct dblp_comm *comm,
+			 const struct dblp_plan *plan)
+{
+	const size_t last = sizeof(comm->sched) / sizeof(*comm->sched) - 1;
+	size_t i;
+
+	for (i = 0; i < last && comm->sched[i]; i++)
+		if (!memcmp(&comm->sched[i]->plan, plan, sizeof(*plan)))
+			break;
+	return i;
+}
+
+/* One of the last plans, @found at @i, or a new one, is the first one then */
+static void use_sched(struct dblp_comm *comm, size_t i, struct dblp_sched *found)
+{
+	if (comm->sched[i] != found)
+		dblp_sched_put(comm->sched[i]);
+	memmove(&comm->sched[1], &comm->sched[0], i * sizeof(*comm->sched));
+	comm->sched[0] = found;
+	found->refs++;
+}
+
+/* Of the last plans, or a new one, made without the lock; with a reference */
+static int get_sched(struct dblp_comm *comm, const struct dblp_plan *plan,
+		     struct dblp_sched **sched)
+{
+	struct dblp_sched *s;
+	size_t i;
+	int err;
+
+	pthread_mutex_lock(&comm->lock);
+	i = find_sched(comm, plan);
+	s = comm->sched[i];
+	if (!s || memcmp(&s->plan, plan, sizeof(*plan))) {
+		pthread_mutex_unlock(&comm->lock);
+		err = dblp_sched_new(plan, &s);
+		if (err)
+			return err;
+		pthread_mutex_lock(&comm->lock);
+		/* Others may have made it, too, or taken the place */
+		i = find_sched(comm, plan);
+	}
+	use_sched(comm, i, s);
+	pthread_mutex_unlock(&comm->lock);
+	*sched = s;
+	return 0;
+}
+
+static uint64_t hash(uint64_t h, const void *data, size_t len)
+{
+	const unsigned char *at = data;
+
+	while (len--)
+		h = (h ^ *at++) * 0x100000001b3ULL;
+	return h;
+}
+
+/* Of what all ranks have to give alike */
+static uint64_t digest_of(const struct dblp_req *req)
+{
+	struct dblp_plan plan = req->sched->plan;
+	struct dblp_op op = req->op;
+	uint64_t h;
+
+	plan.rank = 0;
+	op.size = 0;
+	h = hash(0xcbf29ce484222325ULL, &plan, sizeof(plan));
+	return hash(h, &op, sizeof(op));
+}
+
+static int new_req(struct dblp_comm *comm, void *buf, uint64_t count,
+		   const struct dblp_op *op, uint32_t half,
+		   struct dblp_req **new)
+{
+	struct dblp_sched *sched;
+	struct dblp_req *req;
+	struct dblp_plan plan;
+	struct dblp_op own;
+	uint32_t i;
+	int err = take_sized(&own, sizeof(own), op, OP_LEAST);
+
+	if (!err)
+		err = check_op(&own);
+	if (err)
+		return err;
+	plan = plan_of(comm, count, &own, half);
+	err = get_sched(comm, &plan, &sched);
+	if (err)
+		return err;
+	req = calloc(1, sizeof(*req) + sched->n * sizeof(*req->task));
+	if (!req) {
+		pthread_mutex_lock(&comm->lock);
+		dblp_sched_put(sched);
+		pthread_mutex_unlock(&comm->lock);
+		return -ENOMEM;
+	}
+	req->comm = comm;
+	req->op = own;
+	req->sched = sched;
+	req->buf = buf;
+	req->esize = dblp_dtype_size(own.dtype);
+	req->digest = digest_of(req);
+	req->left = sched->n;
+	req->users = 2;
+	req->result.failed_rank = -1;
+	for (i = 0; i < sched->n; i++) {
+		req->task[i].req = req;
+		req->task[i].step = &sched->step[i];
+		req->task[i].waits = sched->waits[i];
+	}
+	*new = req;
+	return 0;
+}
+
+static int begin(struct dblp_comm *comm, void *buf, uint64_t count,
+		 const struct dblp_op *op, uint32_t half,
+		 struct dblp_req **new)
+{
+	struct dblp_req *req;
+	int err = new_req(comm, buf, count, op, half, &req);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&comm->lock);
+	err = comm->error ?: dblp_losses_prepare(req);
+	if (!err) {
+		req->seq = comm->seq++;
+		req->begin = dblp_comm_now();
+		*comm->inbox_end = req;
+		comm->inbox_end = &req->next;
+		*new = req;
+	} else {
+		req->users = 1;
+		dblp_req_put(req);
+	}
+	pthread_mutex_unlock(&comm->lock);
+	if (!err)
+		wake(comm);
+	return err;
+}
+
+int dblp_allreduce(struct dblp_comm *comm, void *buf, uint64_t count,
+		   const struct dblp_op *op, struct dblp_req **req)
+{
+	return begin(comm, buf, count, op, 0, req);
+}
+
+int dblp_reduce_scatter(struct dblp_comm *comm, void *buf, uint64_t count,
+			const struct dblp_op *op, struct dblp_req **req)
+{
+	return begin(comm, buf, count, op, DBLP_PLAN_REDUCE, req);
+}
+
+int dblp_allgather(struct dblp_comm *comm, void *buf, uint64_t count,
+		   const struct dblp_op *op, struct dblp_req **req)
+{
+	return begin(comm, buf, count, op, DBLP_PLAN_SPREAD, req);
+}
+
+int dblp_comm_owned(struct dblp_comm *comm, uint64_t count,
+		    const struct dblp_op *op, struct dblp_span *part,
+		    size_t room)
+{
+	struct dblp_req *req;
+	size_t n = 0;
+	uint32_t i;
+	int err = new_req(comm, NULL, count, op, DBLP_PLAN_REDUCE, &req);
+
+	if (err)
+		return err;
+	for (i = 0; i < req->sched->n; i++) {
+		const struct dblp_step *step = &req->sched->step[i];
+
+		if (step->op != DBLP_STEP_FINISH)
+			continue;
+		if (n < room)
+			part[n] = (struct dblp_span) {
+				step->offset, step->offset + step->count
+			};
+		n++;
+	}
+	pthread_mutex_lock(&comm->lock);
+	req->users = 1;
+	dblp_req_put(req);
+	pthread_mutex_unlock(&comm->lock);
+	return (int)n;
+}
+
+static struct timespec time_of(uint64_t ns)
+{
+	return (struct timespec) {
+		.tv_sec = (time_t)(ns / 1000000000ULL),
+		.tv_nsec = (long)(ns % 1000000000ULL),
+	};
+}
+
+int dblp_wait(struct dblp_req *req, int timeout_ms, struct dblp_result *result,
+	      size_t size)
+{
+	struct dblp_comm *comm = req->comm;
+	const struct timespec until = time_of(dblp_comm_now() +
+		(timeout_ms > 0 ? (uint64_t)timeout_ms * MS_NS : 0));
+	int err = 0;
+	uint64_t one;
+
+	pthread_mutex_lock(&comm->lock);
+	while (!req->ended && !err)
+		err = timeout_ms < 0 ?
+		      pthread_cond_wait(&comm->cond, &comm->lock) :
+		      pthread_cond_timedwait(&comm->cond, &comm->lock, &until);
+	if (!req->ended) {
+		pthread_mutex_unlock(&comm->lock);
+		return -EAGAIN;
+	}
+	if (read(comm->ended_fd, &one, sizeof(one)) < 0) {
+		/* It was counted when it ended */
+	}
+	fill_sized(result, size, &req->result, sizeof(req->result));
+	err = req->result.error;
+	dblp_req_put(req);
+	pthread_mutex_unlock(&comm->lock);
+	return err;
+}

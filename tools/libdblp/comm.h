@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * libdblp: communicators, which carry out collective operations between ranks.
+ *
+ * A communicator has a thread of its own, which sends, receives and adds. Functions
+ * return 0 or a negative errno; none prints or ends the program. Threads may call them
+ * at the same time, for one communicator, too, but for dblp_comm_close(); operations
+ * have to begin in the same order on all ranks.
+ *
+ * When a rank fails or ranks disagree, the communicator fails on all of them, with the
+ * same error and the same rank in &struct dblp_result: rank 0 decides which. Only what
+ * ended before has ended well; a failed communicator can only be closed.
+ *
+ * After fork() the child has no communicators; it must not call these functions for
+ * those of its parent.
+ *
+ * Structures that programs fill begin with their size, so that they can grow: zero
+ * them, set @size, and what is left 0 is the default. Of those that are filled for them
+ * the size is an argument.
+ */
+#ifndef DBLP_COMM_H
+#define DBLP_COMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collective.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct dblp_comm;
+struct dblp_req;
+
+/** DBLP_COMM_RANK_ENV - as @rank and @nranks: what the environment says */
+#define DBLP_COMM_RANK_ENV	(-1)
+
+/** DBLP_COMM_BYTES - default of @message_bytes */
+#define DBLP_COMM_BYTES		(1U << 20)
+
+/**
+ * struct dblp_comm_attr - how to find the other ranks
+ * @size: sizeof(struct dblp_comm_attr)
+ * @rank: this rank, 0 ... @nranks - 1, or %DBLP_COMM_RANK_ENV: RANK,
+ *	OMPI_COMM_WORLD_RANK, PMI_RANK or SLURM_PROCID of the environment
+ * @nranks: number of ranks, or %DBLP_COMM_RANK_ENV: WORLD_SIZE,
+ *	OMPI_COMM_WORLD_SIZE, PMI_SIZE or SLURM_NTASKS
+ * @epoch: which attempt of the job this is: who comes with an older one is refused
+ * @rendezvous: where rank 0 is to be found, over TCP: "tcp://HOST:PORT";
+ *	"file:PATH", a list with ADDRESS:PORT of each rank in a line, of which each
+ *	rank uses the address, and rank 0 the port; "kv", by @kv_set and @kv_get; "env"
+ *	(also NULL): MASTER_ADDR of the environment, and DBLP_PORT or the port behind
+ *	MASTER_PORT
+ * @transport: of the data: "dblp" (also NULL), "tcp", or "tcp:CC" with that congestion
+ *	control
+ * @devices: names of network devices, separated by commas: level l of a plan uses the
+ *	l-th, modulo their number. NULL: whatever the route to rank 0 takes
+ * @kv_set: "kv": store @n bytes at @v under @key, for other ranks
+ * @kv_get: "kv": get what is stored under @key, at most *@n bytes, and set *@n;
+ *	-EAGAIN if there is nothing yet: then it is called again
+ * @kv: first argument of both
+ * @job: number of the job that sockets of "dblp" are in, 0: none
+ * @join_ms: how long to wait for all ranks to come; 0: 60000
+ * @timeout_ms: how long a host may be silent until it has failed; 0: 5000
+ * @keepalive_ms: how often hosts are asked, 1000 at least and at most half of
+ *	@timeout_ms; 0: 1000
+ * @message_bytes: the most bytes of a message with data, a multiple of 8. Longer
+ *	steps take several; each has a loss budget of its own. 0: %DBLP_COMM_BYTES
+ * @reserved: 0
+ *
+ * All ranks give the same @nranks, @transport, @message_bytes and number of @devices.
+ */
+struct dblp_comm_attr {
+	uint32_t	size;
+	int32_t		rank;
+	int32_t		nranks;
+	uint32_t	epoch;
+	const char	*rendezvous;
+	const char	*transport;
+	const char	*devices;
+	int		(*kv_set)(void *kv, const char *key, const void *v,
+				  size_t n);
+	int		(*kv_get)(void *kv, const char *key, void *v,
+				  size_t *n);
+	void		*kv;
+	uint32_t	job;
+	uint32_t	join_ms;
+	uint32_t	timeout_ms;
+	uint32_t	keepalive_ms;
+	uint32_t	message_bytes;
+	uint32_t	reserved;
+};
+
+/**
+ * dblp_comm_open() - join the other ranks
+ * @comm: set
+ * @attr: attributes; strings are copied
+ *
+ * Returns when all ranks have come, or -ETIMEDOUT. The callbacks are called by this
+ * thread, before it returns.
+ *
+ * Return: 0; -EINVAL if @attr contradicts itself, or that of another rank: then on all
+ * ranks; -E2BIG if it has more than this library knows; -EPROTONOSUPPORT if rank 0
+ * speaks another version; -ESTALE if @epoch is older than that of others; -EEXIST if
+ * this rank has come already; -EAFNOSUPPORT without AF_DBLP; -ENODEV if there is no
+ * such device; another negative errno.
+ */
+int dblp_comm_open(struct dblp_comm **comm, const struct dblp_comm_attr *attr);
+
+/**
+ * dblp_comm_close() - leave
+ * @comm: freed, with its requests, which no thread may be waiting for. NULL: nothing
+ *
+ * What was sent is still delivered. Other ranks fail if they need this one later, with
+ * -ECONNRESET and this rank, at the latest after @timeout_ms. Rank 0 leaves last: what
+ * others do that has not ended @timeout_ms after it left fails, too.
+ */
+void dblp_comm_close(struct dblp_comm *comm);
+
+/**
+ * dblp_comm_abort() - let the communicator fail, on all ranks
+ * @comm: the communicator
+ * @error: positive errno that all get, with this rank; 0: ECANCELED
+ */
+void dblp_comm_abort(struct dblp_comm *comm, int error);
+
+/**
+ * dblp_comm_describe() - what is in use
+ * @comm: the communicator
+ *
+ * Return: one line of text without its end, that lives as long as @comm.
+ */
+const char *dblp_comm_describe(const struct dblp_comm *comm);
+
+/**
+ * dblp_comm_error() - has it failed?
+ * @comm: the communicator
+ * @rank: set to the rank that has failed, -1: none; or NULL
+ *
+ * Return: 0, or the negative errno that all ranks get.
+ */
+int dblp_comm_error(struct dblp_comm *comm, int32_t *rank);
+
+/**
+ * dblp_comm_fd() - file descriptor for poll()
+ * @comm: the communicator
+ *
+ * It is readable while there are requests that have ended and that dblp_wait() has not
+ * been called for since. Only to be polled.
+ */
+int dblp_comm_fd(const struct dblp_comm *comm);
+
+/**
+ * struct dblp_comm_stats - what was refused, and what came late
+ * @strangers: connections by who is no rank of this communicator, or kept silent
+ * @versions: ranks of another version
+ * @stale: connections of an older epoch
+ * @late: messages that came after their operation had gone on without them
+ */
+struct dblp_comm_stats {
+	uint64_t	strangers;
+	uint64_t	versions;
+	uint64_t	stale;
+	uint64_t	late;
+};
+
+/**
+ * dblp_comm_stats() - read counters
+ * @comm: the communicator
+ * @stats: filled
+ * @size: its size
+ */
+void dblp_comm_stats(struct dblp_comm *comm, struct dblp_comm_stats *stats,
+		     size_t size);
+
+/**
+ * DBLP_CARRY_TIMES - how many times its budget a message may lose
+ *
+ * With %DBLP_OP_CARRY: enough for a segment of messages that are short, too little to
+ * lose a message as a whole.
+ */
+#define DBLP_CARRY_TIMES	8
+
+/**
+ * enum dblp_op_flags - flags of an operation
+ * @DBLP_OP_BUDGET: @budget is set; else it is that of the phase
+ * @DBLP_OP_POLICY: @policy is set; else it is that of the phase
+ * @DBLP_OP_PHASE: @phase is set; else it is that of the job
+ * @DBLP_OP_AVERAGE: the sum is divided by the number of ranks (of contributions, if
+ *	an algorithm sums fewer)
+ * @DBLP_OP_CARRY: budget that messages could not use, because they were too short or
+ *	nothing was lost, is left for later ones with the same @key, as much as is worth
+ *	one message, each of which may lose %DBLP_CARRY_TIMES its budget at most; with
+ *	%DBLP_OP_BUDGET only
+ *
+ * Without any of the first three and without a job nothing is lost.
+ */
+enum dblp_op_flags {
+	DBLP_OP_BUDGET	= 1 << 0,
+	DBLP_OP_POLICY	= 1 << 1,
+	DBLP_OP_PHASE	= 1 << 2,
+	DBLP_OP_AVERAGE	= 1 << 3,
+	DBLP_OP_CARRY	= 1 << 4,
+};
+
+/**
+ * struct dblp_op - how an operation is done
+ * @size: sizeof(struct dblp_op)
+ * @flags: &enum dblp_op_flags
+ * @algo: &enum dblp_algo
+ * @rule: &enum dblp_rule
+ * @dtype: &enum dblp_dtype
+ * @budget: ppm: share of all contributions that may be lost
+ * @policy: &enum dblp_policy of <linux/dblp.h>
+ * @phase: number of a phase
+ * @wait_ms: so long after it began here, for each round, go on without contributions
+ *	that may be lost and of which nothing has come yet; 0: never. What such a rank
+ *	owns, and all that is reliable, is waited for
+ * @plan_flags: %DBLP_PLAN_SERVER or 0
+ * @root: see &struct dblp_plan, as those below
+ * @fanin: children of a rank in a tree
+ * @turn: how often was averaged before
+ * @levels: number of digits
+ * @radix: their radices
+ * @key: %DBLP_FEEDBACK, %DBLP_OP_CARRY: what was lost, and which credit there is, is
+ *	kept for the next operation with this number: one for each vector that is reduced
+ *	again and again, with the same @dtype and number of elements (-EINVAL), and not
+ *	before the last time has ended (-EBUSY)
+ *
+ * All ranks give the same.
+ */
+struct dblp_op {
+	uint32_t	size;
+	uint32_t	flags;
+	uint32_t	algo;
+	uint32_t	rule;
+	uint32_t	dtype;
+	uint32_t	budget;
+	uint32_t	policy;
+	uint32_t	phase;
+	uint32_t	wait_ms;
+	uint32_t	plan_flags;
+	uint32_t	root;
+	uint32_t	fanin;
+	uint32_t	turn;
+	uint32_t	levels;
+	uint32_t	radix[DBLP_LEVELS_MAX];
+	uint64_t	key;
+};
+
+/**
+ * struct dblp_result - what became of an operation, on this rank
+ * @asked: bytes of contributions that it should have received
+ * @missing: bytes of those that were lost, or came too late
+ * @lost: %DBLP_FEEDBACK: bytes that this rank sent and that were lost: they are added
+ *	to its vector the next time. What others went on without is not among them
+ * @none: %DBLP_RESCALE: elements of what this rank owns that have no contribution:
+ *	they are 0
+ * @ns: nanoseconds that it took
+ * @least: %DBLP_RESCALE: the least number of contributions of an element that this
+ *	rank owns
+ * @late_ranks: ranks that it went on without
+ * @failed_rank: which rank has failed, or means another operation than others do
+ *	(-EPROTO); -1: none
+ * @error: negative errno, or 0
+ */
+struct dblp_result {
+	uint64_t	asked;
+	uint64_t	missing;
+	uint64_t	lost;
+	uint64_t	none;
+	uint64_t	ns;
+	uint32_t	least;
+	uint32_t	late_ranks;
+	int32_t		failed_rank;
+	int32_t		error;
+};
+
+/**
+ * dblp_allreduce() - sum a vector over all ranks
+ * @comm: the communicator
+ * @buf: the vector, aligned to its elements: this rank's contribution, then the sum.
+ *	Not to be touched until the end
+ * @count: its elements
+ * @op: how
+ * @req: set; for dblp_wait()
+ *
+ * Operations of a communicator are carried out side by side, and end in any order.
+ *
+ * Return: 0; -EINVAL if @op contradicts itself, -E2BIG if it has more than this library
+ * knows or steps wait for others 2^32 times, -ENOMEM; the communicator's error if it has
+ * failed.
+ */
+int dblp_allreduce(struct dblp_comm *comm, void *buf, uint64_t count,
+		   const struct dblp_op *op, struct dblp_req **req);
+
+/**
+ * dblp_reduce_scatter() - sum a vector, each rank a part of it
+ * @comm: the communicator
+ * @buf: as for dblp_allreduce(), but only what dblp_comm_owned() names becomes the sum,
+ *	the rest whatever it may be
+ * @count: elements of the whole vector
+ * @op: how
+ * @req: set; for dblp_wait()
+ *
+ * Return: as dblp_allreduce().
+ */
+int dblp_reduce_scatter(struct dblp_comm *comm, void *buf, uint64_t count,
+			const struct dblp_op *op, struct dblp_req **req);
+
+/**
+ * dblp_allgather() - give all ranks all parts of a vector; nothing is lost
+ * @comm: the communicator
+ * @buf: the vector; what dblp_comm_owned() names is this rank's, the rest is filled
+ * @count: elements of the whole vector
+ * @op: how
+ * @req: set; for dblp_wait()
+ *
+ * Return: as dblp_allreduce().
+ */
+int dblp_allgather(struct dblp_comm *comm, void *buf, uint64_t count,
+		   const struct dblp_op *op, struct dblp_req **req);
+
+/**
+ * dblp_comm_owned() - which parts of a vector this rank owns
+ * @comm: the communicator
+ * @count: elements of the whole vector
+ * @op: how it is reduced
+ * @part: filled with the first parts, none of them empty
+ * @room: entries of @part, may be 0
+ *
+ * %DBLP_BCUBE: at most one for each level, and not side by side; others: at most one.
+ *
+ * Return: number of parts that there are, also if @room is less; -EINVAL, -E2BIG or
+ * -ENOMEM.
+ */
+int dblp_comm_owned(struct dblp_comm *comm, uint64_t count,
+		    const struct dblp_op *op, struct dblp_span *part,
+		    size_t room);
+
+/**
+ * dblp_wait() - wait for the end of an operation
+ * @req: freed, unless -EAGAIN is returned
+ * @timeout_ms: how long to wait at most; negative: for ever
+ * @result: filled
+ * @size: its size; 0: nothing is filled
+ *
+ * Return: 0, the error of the operation (@error of @result), or -EAGAIN: it has not
+ * ended yet.
+ */
+int dblp_wait(struct dblp_req *req, int timeout_ms, struct dblp_result *result,
+	      size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* DBLP_COMM_H */

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Who has failed? Each rank has a connection to rank 0, on which hardly anything is
+ * sent. Whoever finds that a rank has failed, or that two do not mean the same
+ * operation, tells rank 0; what it finds or hears first it tells all. So all name the
+ * same rank. A process that ends closes its connection, and a host that is gone does
+ * not answer on it. Whoever leaves says so, and rank 0 tells the others: what they wait
+ * for of that rank fails. As rank 0 decides, it leaves last.
+ */
+
+#include "engine.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int keep_alive(const struct dblp_comm *comm, int fd)
+{
+	/* Not more seldom, as the last time has to be before @timeout_ms */
+	const int one = 1, idle = (int)comm->attr.keepalive_ms / 1000;
+	const int dead = (int)(comm->attr.timeout_ms - comm->attr.keepalive_ms);
+
+	if (setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one)) ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle)) ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle)) ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead, sizeof(dead)))
+		return -errno;
+	return 0;
+}
+
+int dblp_ctl_begin(struct dblp_comm *comm)
+{
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < comm->n_ctl; i++) {
+		struct dblp_ctlconn *c = &comm->ctl[i];
+		struct epoll_event ev = {
+			.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+			.data.ptr = c,
+		};
+
+		if (c->fd < 0)
+			continue;
+		err = keep_alive(comm, c->fd);
+		if (err)
+			return err;
+		if (epoll_ctl(comm->epoll, EPOLL_CTL_ADD, c->fd, &ev))
+			return -errno;
+	}
+	return 0;
+}
+
+static struct dblp_ctl make(const struct dblp_comm *comm, uint16_t type)
+{
+	return (struct dblp_ctl) {
+		.magic = DBLP_CTL_MAGIC,
+		.version = DBLP_COMM_VERSION,
+		.type = type,
+		.rank = comm->rank,
+		.epoch = comm->attr.epoch,
+	};
+}
+
+static bool put(struct dblp_ctlconn *c, const struct dblp_ctl *ctl)
+{
+	if (c->fd < 0 || c->n_out + sizeof(*ctl) > sizeof(c->out))
+		return false;
+	memcpy(c->out + c->n_out, ctl, sizeof(*ctl));
+	c->n_out += sizeof(*ctl);
+	return true;
+}
+
+/* Rank 0 tells who has left, to those who stay; what has no room is told later */
+static void put_left(const struct dblp_comm *comm, struct dblp_ctlconn *c)
+{
+	struct dblp_ctl ctl = make(comm, DBLP_CTL_BYE);
+
+	while (!comm->rank && !c->bye && c->n_left < comm->n_left) {
+		ctl.rank = comm->left[c->n_left];
+		if (!put(c, &ctl))
+			break;
+		c->n_left++;
+	}
+}
+
+static void flush(const struct dblp_comm *comm, struct dblp_ctlconn *c)
+{
+	ssize_t n;
+
+	while (put_left(comm, c), c->fd >= 0 && c->n_out) {
+		n = send(c->fd, c->out, c->n_out, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n <= 0)
+			break;
+		c->n_out -= (size_t)n;
+		memmove(c->out, c->out + n, c->n_out);
+	}
+}
+
+/* What has no room is left out: there is more to hear than a report then */
+static void tell(const struct dblp_comm *comm, struct dblp_ctlconn *c,
+		 const struct dblp_ctl *ctl)
+{
+	if (put(c, ctl))
+		flush(comm, c);
+}
+
+/* Rank 0 decides, or a rank without rank 0 does so for itself */
+static void decide(struct dblp_comm *comm, uint32_t rank, uint32_t error)
+{
+	struct dblp_ctl ctl = make(comm, DBLP_CTL_ABORT);
+	uint32_t i;
+
+	if (comm->error)
+		return;
+	ctl.rank = rank;
+	ctl.error = error;
+	for (i = 0; !comm->rank && i < comm->n_ctl; i++)
+		tell(comm, &comm->ctl[i], &ctl);
+	dblp_engine_fail(comm, rank, error);
+}
+
+void dblp_ctl_suspect(struct dblp_comm *comm, uint32_t rank, int error)
+{
+	struct dblp_ctl ctl = make(comm, DBLP_CTL_SUSPECT);
+
+	if (comm->error || comm->suspect >= 0)
+		return;
+	if (!comm->rank || comm->ctl[0].fd < 0) {
+		/* Who fails without rank 0 fails for the want of it, as all do */
+		if (comm->rank && rank != comm->rank)
+			decide(comm, 0, ECONNRESET);
+		else
+			decide(comm, rank, (uint32_t)-error);
+		return;
+	}
+	comm->suspect = (int32_t)rank;
+	comm->suspect_error = (uint32_t)-error;
+	/* If its process ends that shows at once */
+	comm->suspect_until = dblp_comm_now() + comm->attr.timeout_ms * MS_NS;
+	ctl.rank = rank;
+	ctl.error = (uint32_t)-error;
+	tell(comm, &comm->ctl[0], &ctl);
+}
+
+/* Is there something to do that takes @rank? All takes rank 0, which decides */
+static bool is_missed(const struct dblp_comm *comm, uint32_t rank)
+{
+	const struct dblp_req *req;
+	uint32_t i;
+
+	for (req = comm->reqs; !rank && req; req = req->next)
+		if (!req->ended)
+			return true;
+	for (i = 0; i < comm->n_nics; i++) {
+		const struct dblp_link *l = dblp_link_of(comm, rank, i);
+
+		if (l->state < DBLP_LINK_READY && (l->in || l->out))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What a rank has sent before it left may come later than the news of that, and so may
+ * its connections; but no later than a host may be silent.
+ */
+static uint64_t left_timeout(struct dblp_comm *comm, uint64_t now)
+{
+	uint64_t next = UINT64_MAX, until;
+	uint32_t i;
+
+	for (i = 0; i < comm->n_left && comm->suspect < 0; i++) {
+		if (!is_missed(comm, comm->left[i]))
+			continue;
+		until = comm->left_at[comm->left[i]] +
+			comm->attr.timeout_ms * MS_NS;
+		if (now >= until)
+			dblp_ctl_suspect(comm, comm->left[i], -ECONNRESET);
+		else if (until < next)
+			next = until;
+	}
+	return next;
+}
+
+uint64_t dblp_ctl_timeout(struct dblp_comm *comm, uint64_t now)
+{
+	uint64_t next;
+
+	if (comm->error)
+		return UINT64_MAX;
+	next = left_timeout(comm, now);
+	if (comm->suspect < 0 || comm->error)
+		return next;
+	if (now < comm->suspect_until)
+		return comm->suspect_until;
+	decide(comm, (uint32_t)comm->suspect, comm->suspect_error);
+	return UINT64_MAX;
+}
+
+/* Do two ranks mean the same by operation @seq? */
+static void compare(struct dblp_comm *comm, uint32_t rank, uint32_t seq,
+		    uint64_t digest)
+{
+	uint32_t i;
+
+	if (seq < comm->begun && seq + DBLP_DIGESTS >= comm->begun) {
+		if (comm->digest[seq % DBLP_DIGESTS] != digest)
+			decide(comm, rank, EPROTO);
+		return;
+	}
+	for (i = 1; i < comm->n_ctl; i++) {
+		const struct dblp_ctlconn *c = &comm->ctl[i];
+
+		if (i != rank && c->reported && c->told == seq &&
+		    c->digest != digest)
+			decide(comm, i > rank ? i : rank, EPROTO);
+	}
+}
+
+void dblp_ctl_report(struct dblp_comm *comm, const struct dblp_req *req)
+{
+	struct dblp_ctl ctl = make(comm, DBLP_CTL_REPORT);
+
+	if (!comm->rank)
+		return;
+	ctl.seq = req->seq;
+	ctl.digest = req->digest;
+	tell(comm, &comm->ctl[0], &ctl);
+}
+
+void dblp_ctl_began(struct dblp_comm *comm, const struct dblp_req *req)
+{
+	uint32_t i;
+
+	for (i = 1; !comm->rank && i < comm->n_ctl; i++) {
+		const struct dblp_ctlconn *c = &comm->ctl[i];
+
+		if (c->reported && c->told == req->seq &&
+		    c->digest != req->digest)
+			decide(comm, i, EPROTO);
+	}
+}
+
+static void has_left(struct dblp_comm *comm, uint32_t rank)
+{
+	uint32_t i;
+
+	if (comm->left_at[rank])
+		return;
+	comm->left_at[rank] = dblp_comm_now();
+	comm->left[comm->n_left++] = rank;
+	for (i = 0; !comm->rank && i < comm->n_ctl; i++)
+		flush(comm, &comm->ctl[i]);
+}
+
+static void heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
+		  const struct dblp_ctl *ctl)
+{
+	uint32_t error = ctl->error && ctl->error < 4096 ? ctl->error : EPROTO;
+
+	if (ctl->magic != DBLP_CTL_MAGIC || ctl->version != DBLP_COMM_VERSION ||
+	    ctl->rank >= comm->nranks) {
+		decide(comm, c->rank, EPROTO);
+		return;
+	}
+	switch (ctl->type) {
+	case DBLP_CTL_BYE:
+		c->bye |= ctl->rank == c->rank;
+		has_left(comm, comm->rank ? ctl->rank : c->rank);
+		break;
+	case DBLP_CTL_ABORT:
+		if (comm->rank && !comm->error)
+			dblp_engine_fail(comm, ctl->rank, error);
+		break;
+	case DBLP_CTL_SUSPECT:
+		if (!comm->rank)
+			decide(comm, ctl->rank, error);
+		break;
+	case DBLP_CTL_REPORT:
+		c->reported = true;
+		c->told = ctl->seq;
+		c->digest = ctl->digest;
+		if (!comm->rank)
+			compare(comm, c->rank, ctl->seq, ctl->digest);
+		break;
+	default:
+		decide(comm, c->rank, EPROTO);
+	}
+}
+
+/* Nothing more comes from there. Rank 0 is known by that to all, and decides the rest */
+static void ended(struct dblp_comm *comm, struct dblp_ctlconn *c, uint32_t error)
+{
+	epoll_ctl(comm->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+	dblp_fd_close(&c->fd);
+	if (!c->bye)
+		decide(comm, c->rank, error);
+	else if (comm->rank && comm->suspect >= 0)
+		decide(comm, 0, ECONNRESET);
+}
+
+void dblp_ctl_event(struct dblp_comm *comm, struct dblp_ctlconn *c)
+{
+	struct dblp_ctl ctl;
+	ssize_t n;
+
+	flush(comm, c);
+	while (c->fd >= 0) {
+		n = recv(c->fd, c->in + c->got, sizeof(c->in) - c->got,
+			 MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n <= 0) {
+			ended(comm, c, !n || errno == ECONNRESET ||
+			      errno == EPIPE ? ECONNRESET : ETIMEDOUT);
+			break;
+		}
+		c->got += (size_t)n;
+		if (c->got < sizeof(c->in))
+			continue;
+		c->got = 0;
+		memcpy(&ctl, c->in, sizeof(ctl));
+		heard(comm, c, &ctl);
+	}
+}
+
+void dblp_ctl_bye(struct dblp_comm *comm)
+{
+	struct dblp_ctl ctl = make(comm, DBLP_CTL_BYE);
+	uint32_t i;
+
+	for (i = 0; i < comm->n_ctl; i++) {
+		tell(comm, &comm->ctl[i], &ctl);
+		if (comm->ctl[i].fd >= 0)
+			shutdown(comm->ctl[i].fd, SHUT_WR);
+	}
+}

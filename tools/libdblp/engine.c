@@ -1,0 +1,914 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The engine: carries the steps of operations out, as collective.h asks for.
+ *
+ * Each connection has a queue of steps to send and one of steps to receive, both in the
+ * order of operations and rounds, which is the same at its other end: so it is known
+ * which message comes next, and where its data belongs, before it comes. A step at the
+ * head of a queue goes on when those have ended that it waits for.
+ */
+
+#include "engine.h"
+#include "reduce.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* After so long rank 0 is told which operation this rank is in */
+#define REPORT_MS	20
+#define EVENTS		64
+/* The most bytes to copy for ranks that are late */
+#define OWNED_MAX	(64U << 20)
+
+static void task_end(struct dblp_task *t);
+
+static struct dblp_comm *comm_of(const struct dblp_task *t)
+{
+	return t->req->comm;
+}
+
+static struct dblp_link *link_of(const struct dblp_task *t)
+{
+	const struct dblp_comm *comm = comm_of(t);
+
+	return dblp_link_of(comm, t->step->peer, t->step->lane % comm->n_nics);
+}
+
+/* The program can have the result */
+static void req_end(struct dblp_req *req)
+{
+	struct dblp_comm *comm = req->comm;
+	uint64_t one = 1;
+
+	if (req->ended)
+		return;
+	req->result.ns = dblp_comm_now() - req->begin;
+	pthread_mutex_lock(&comm->lock);
+	dblp_losses_free(req);
+	req->ended = true;
+	if (write(comm->ended_fd, &one, sizeof(one)) < 0) {
+		/* The counter has no end that could be reached */
+	}
+	pthread_cond_broadcast(&comm->cond);
+	pthread_mutex_unlock(&comm->lock);
+}
+
+static void run_local(struct dblp_task *t)
+{
+	const struct dblp_step *step = t->step;
+	struct dblp_req *req = t->req;
+	int err = 0;
+
+	if (step->op == DBLP_STEP_CLEAR) {
+		memset(req->buf + step->offset * req->esize, 0,
+		       step->count * req->esize);
+		dblp_losses_clear(t);
+	} else {
+		err = dblp_losses_finish(t);
+	}
+	if (err)
+		dblp_ctl_suspect(req->comm, req->comm->rank, err);
+	else
+		task_end(t);
+}
+
+static bool is_local(const struct dblp_task *t)
+{
+	return t->step->op == DBLP_STEP_CLEAR || t->step->op == DBLP_STEP_FINISH;
+}
+
+/* What waited for @t may be able to go on */
+static void task_end(struct dblp_task *t)
+{
+	struct dblp_req *req = t->req;
+	const struct dblp_sched *s = req->sched;
+	uint32_t i, k = (uint32_t)(t - req->task);
+
+	if (t->ended)
+		return;
+	t->ended = true;
+	req->left--;
+	for (i = s->after[k]; i < s->after[k + 1]; i++) {
+		struct dblp_task *next = &req->task[s->next[i]];
+
+		/* The program has its vector back if one of them fails */
+		if (!--next->waits && is_local(next) && !req->ended)
+			run_local(next);
+	}
+	if (!req->left)
+		req_end(req);
+}
+
+/* Elements of the next message of a step */
+static uint64_t part_of(const struct dblp_task *t)
+{
+	uint64_t most = comm_of(t)->attr.message_bytes / t->req->esize;
+	uint64_t left = t->step->count - t->done;
+
+	return left < most ? left : most;
+}
+
+/* Head of the next message of a step, with @runs */
+static void make_head(const struct dblp_task *t, uint32_t from, uint32_t runs,
+		      uint8_t p[DBLP_HEAD_LEN])
+{
+	const struct dblp_comm *comm = comm_of(t);
+	const struct dblp_head head = {
+		.type = DBLP_HEAD_DATA,
+		.dtype = (uint8_t)t->req->op.dtype,
+		.epoch = comm->attr.epoch,
+		.from = from,
+		.comm = comm->id,
+		.digest = t->req->digest,
+		.seq = t->req->seq,
+		.round = t->step->round,
+		.offset = t->step->offset + t->done,
+		.count = (uint32_t)part_of(t),
+		.runs = runs,
+	};
+
+	dblp_head_put(&head, p);
+}
+
+static char *data_of(const struct dblp_task *t)
+{
+	if (t->own)
+		return t->own + (t->done - t->own_from) * t->req->esize;
+	return t->req->buf + (t->step->offset + t->done) * t->req->esize;
+}
+
+/* Sending */
+
+/* What may be lost of the next message of a step */
+static int loss_of(struct dblp_link *l, const struct dblp_task *t,
+		   struct dblp_sndinfo *info)
+{
+	const struct dblp_op *op = &t->req->op;
+	uint32_t phase = op->flags & DBLP_OP_PHASE ? op->phase : DBLP_INHERIT;
+	uint32_t budget = op->budget;
+	socklen_t len = sizeof(budget);
+
+	memset(info, 0, sizeof(*info));
+	info->critical = DBLP_HEAD_LEN;
+	info->flags = DBLP_SND_BUDGET;
+	if (comm_of(t)->transport->protocol)
+		return 0;
+	if (t->step->reliable) {
+		info->flags |= DBLP_SND_POLICY;
+		info->policy = DBLP_POLICY_FULL;
+		return 0;
+	}
+	if (phase != l->phase) {
+		if (setsockopt(l->fd, SOL_DBLP, DBLP_PHASE, &phase,
+			       sizeof(phase)))
+			return -errno;
+		l->phase = phase;
+	}
+	if (!(op->flags & DBLP_OP_BUDGET) &&
+	    getsockopt(l->fd, SOL_DBLP, DBLP_BUDGET, &budget, &len))
+		return -errno;
+	info->tag = ++l->tag;
+	info->budget = dblp_losses_budget(l, t, part_of(t), budget);
+	if (op->flags & DBLP_OP_POLICY) {
+		info->flags |= DBLP_SND_POLICY;
+		info->policy = (uint8_t)op->policy;
+	}
+	return 0;
+}
+
+static void skip(struct iovec iov[2], size_t n)
+{
+	size_t of_head = n < iov[0].iov_len ? n : iov[0].iov_len;
+
+	iov[0].iov_base = (char *)iov[0].iov_base + of_head;
+	iov[0].iov_len -= of_head;
+	iov[1].iov_base = (char *)iov[1].iov_base + (n - of_head);
+	iov[1].iov_len -= n - of_head;
+}
+
+/* Memory for runs, of which a message has no more than elements: as they are ... */
+static int need_runs(struct dblp_link *l, uint32_t n)
+{
+	struct dblp_run *run = reallocarray(l->run, n, sizeof(*run));
+
+	if (!run)
+		return -ENOMEM;
+	l->run = run;
+	return 0;
+}
+
+/* ... and encoded */
+static int need_encoded(uint8_t **encoded, uint32_t n)
+{
+	uint8_t *p = reallocarray(*encoded, n, DBLP_RUN_LEN);
+
+	if (!p)
+		return -ENOMEM;
+	*encoded = p;
+	return 0;
+}
+
+/* If nothing is missing there are no runs */
+static int make_counts(struct dblp_link *l, const struct dblp_task *t)
+{
+	const uint32_t most = t->req->counts.n < part_of(t) ?
+			      t->req->counts.n : (uint32_t)part_of(t);
+	int n = need_runs(l, most);
+
+	if (!n)
+		n = dblp_losses_cut(t, part_of(t), l->run, most);
+	if (n == 1 && l->run[0].contributions == t->step->contributions)
+		n = 0;
+	if (n > 0 && need_encoded(&l->runs_out, (uint32_t)n))
+		n = -ENOMEM;
+	if (n < 0)
+		return n;
+	l->n_out = (uint32_t)n;
+	dblp_runs_put(l->run, l->n_out, l->runs_out);
+	make_head(t, l->comm->rank, l->n_out, l->head_out);
+	return 0;
+}
+
+/* Begins the next message, whose first part is @part_out */
+static int begin_to_send(struct dblp_link *l, const struct dblp_task *t,
+			 struct dblp_sndinfo *info)
+{
+	if (l->part_out == DBLP_PART_RUNS)
+		return 0;
+	if (l->part_out == DBLP_PART_COUNTS)
+		return make_counts(l, t);
+	make_head(t, l->comm->rank, 0, l->head_out);
+	return loss_of(l, t, info);
+}
+
+/* The message that is being sent; its length */
+static size_t message_of(struct dblp_link *l, struct dblp_task *t,
+			 struct iovec iov[2])
+{
+	iov[0] = (struct iovec) { l->head_out, sizeof(l->head_out) };
+	iov[1] = (struct iovec) { data_of(t), part_of(t) * t->req->esize };
+	if (l->part_out != DBLP_PART_DATA)
+		iov[1].iov_len = 0;
+	if (l->part_out == DBLP_PART_RUNS)
+		iov[0] = (struct iovec) { l->runs_out,
+					  l->n_out * DBLP_RUN_LEN };
+	return iov[0].iov_len + iov[1].iov_len;
+}
+
+/* Sends some of the message; bytes or a negative errno */
+static ssize_t send_some(struct dblp_link *l, struct dblp_task *t)
+{
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.policy = DBLP_POLICY_FULL,
+	};
+	struct iovec iov[2];
+	int err = 0;
+
+	if (!l->sent && l->part_out == DBLP_PART_DATA &&
+	    dblp_losses_need_counts(t) && !l->counted)
+		l->part_out = DBLP_PART_COUNTS;
+	if (!l->sent)
+		err = begin_to_send(l, t, &info);
+	if (err)
+		return err;
+	message_of(l, t, iov);
+	skip(iov, l->sent);
+	return l->comm->transport->send(l->fd, iov, &info);
+}
+
+static void forget_copy(struct dblp_task *t)
+{
+	comm_of(t)->owned -= (t->step->count - t->own_from) * t->req->esize;
+	free(t->own);
+	t->own = NULL;
+	t->req->queued--;
+}
+
+static void queue_end(struct dblp_task **first, struct dblp_task ***end)
+{
+	*first = (*first)->next;
+	if (!*first)
+		*end = first;
+}
+
+/* All of the data of a message was sent */
+static void data_sent(struct dblp_link *l, struct dblp_task *t)
+{
+	int err = dblp_losses_sent(l, t, l->tag, part_of(t));
+
+	if (err) {
+		dblp_ctl_suspect(l->comm, l->comm->rank, err);
+		return;
+	}
+	t->done += part_of(t);
+	if (t->done < t->step->count)
+		return;
+	queue_end(&l->out, &l->out_end);
+	if (t->own)
+		forget_copy(t);
+	else if (!t->reports)
+		task_end(t);
+}
+
+/* All of a message was sent: what is next? */
+static void message_sent(struct dblp_link *l, struct dblp_task *t)
+{
+	l->sent = 0;
+	switch (l->part_out) {
+	case DBLP_PART_COUNTS:
+		l->part_out = l->n_out ? DBLP_PART_RUNS : DBLP_PART_DATA;
+		l->counted = true;
+		break;
+	case DBLP_PART_RUNS:
+		l->part_out = DBLP_PART_DATA;
+		break;
+	case DBLP_PART_DATA:
+		l->counted = false;
+		data_sent(l, t);
+		break;
+	}
+}
+
+/* The first step to send is sent as far as that goes; has it got on? */
+static bool link_send(struct dblp_link *l)
+{
+	struct dblp_task *t = l->out;
+	struct iovec iov[2];
+	ssize_t n;
+
+	if (!t || t->waits || l->state != DBLP_LINK_READY || !l->can_write)
+		return false;
+	n = send_some(l, t);
+	if (n == -EAGAIN)
+		l->can_write = false;
+	if (n == -EAGAIN || n == -EINTR)
+		return n == -EINTR;
+	if (n < 0) {
+		dblp_link_died(l, (int)n);
+		return false;
+	}
+	t->begun = true;
+	l->sent += (size_t)n;
+	if (l->sent == message_of(l, t, iov))
+		message_sent(l, t);
+	return true;
+}
+
+void dblp_link_reports(struct dblp_link *l)
+{
+	struct dblp_msg report = { 0 };
+	int lost = 0;
+
+	while (!l->comm->transport->protocol) {
+		struct dblp_task *t;
+
+		lost = dblp_report(l->fd, 0, &report);
+		if (lost)
+			break;
+		t = dblp_losses_reported(l, &report);
+		if (t && !t->reports && t->done == t->step->count)
+			task_end(t);
+	}
+	dblp_msg_free(&report);
+	/* It does not come again, and the operation would wait for it */
+	if (lost && lost != -EAGAIN && lost != -EINTR)
+		dblp_ctl_suspect(l->comm, l->comm->rank, lost);
+}
+
+/* Receiving */
+
+/* The part of @range that is behind the head, in elements that are complete */
+static void add_range(struct dblp_link *l, struct dblp_task *t,
+		      const struct dblp_range *range)
+{
+	const uint32_t esize = t->req->esize, head = sizeof(l->head_in);
+	uint64_t from = range->offset, to = from + range->length;
+
+	if (to <= head)
+		return;
+	from = from > head ? (from - head) / esize : 0;
+	to = (to - head) / esize;
+	if (to > from)
+		dblp_reduce_add(t->req->op.dtype, data_of(t) + from * esize,
+				l->stage + from * esize, to - from);
+}
+
+/* How many contributions there are in the data that comes next, as its head has said */
+static int expect_runs(struct dblp_link *l)
+{
+	int err = need_encoded(&l->runs_in, l->n_in);
+
+	if (!err)
+		dblp_inbox_set(&l->inbox, l->runs_in, l->n_in * DBLP_RUN_LEN,
+			       NULL, 0);
+	return err;
+}
+
+static int begin_message(struct dblp_link *l, struct dblp_task *t)
+{
+	bool add = t->step->op == DBLP_STEP_ADD;
+
+	if (l->part_in == DBLP_PART_RUNS)
+		return expect_runs(l);
+	l->good = false;
+	if (dblp_losses_need_counts(t) && !l->counts) {
+		l->part_in = DBLP_PART_COUNTS;
+		dblp_inbox_set(&l->inbox, l->head_in, sizeof(l->head_in), NULL,
+			       0);
+		return 0;
+	}
+	if (add && !l->stage) {
+		l->stage = malloc(l->comm->attr.message_bytes);
+		if (!l->stage)
+			return -ENOMEM;
+	}
+	dblp_inbox_set(&l->inbox, l->head_in, sizeof(l->head_in),
+		       add ? l->stage : data_of(t),
+		       part_of(t) * t->req->esize);
+	return 0;
+}
+
+static bool head_came(const struct dblp_link *l)
+{
+	if (l->comm->transport->protocol)
+		return l->inbox.got >= sizeof(l->head_in);
+	return l->inbox.closed || (l->inbox.n && !l->inbox.range[0].offset &&
+				   l->inbox.range[0].length >=
+				   sizeof(l->head_in));
+}
+
+/* Is the head that of the message that was to come? */
+static int check_head(struct dblp_link *l, const struct dblp_task *t)
+{
+	uint8_t want[DBLP_HEAD_LEN];
+	struct dblp_head head;
+
+	if (dblp_head_get(l->head_in, sizeof(l->head_in), &head))
+		return -EPROTO;
+	if (l->part_in == DBLP_PART_COUNTS)
+		l->n_in = head.runs;
+	make_head(t, l->rank, l->part_in == DBLP_PART_COUNTS ? l->n_in : 0,
+		  want);
+	if (memcmp(want, l->head_in, sizeof(want)))
+		return -EPROTO;
+	l->good = true;
+	return 0;
+}
+
+/* Some of the message has come */
+static int take(struct dblp_link *l, struct dblp_task *t)
+{
+	uint32_t i;
+	int err = 0;
+
+	t->begun = true;
+	if (l->part_in == DBLP_PART_RUNS)
+		return 0;
+	if (!l->good && head_came(l))
+		err = check_head(l, t);
+	if (err)
+		return err;
+	if (t->step->op == DBLP_STEP_ADD && !t->late)
+		for (i = 0; i < l->inbox.n; i++)
+			add_range(l, t, &l->inbox.range[i]);
+	return 0;
+}
+
+static int read_runs(struct dblp_link *l, const struct dblp_task *t)
+{
+	struct dblp_head head;
+	int err = need_runs(l, l->n_in);
+
+	if (err)
+		return err;
+	return dblp_head_get(l->head_in, sizeof(l->head_in), &head) ||
+	       dblp_runs_get(&head, l->runs_in, t->step->contributions,
+			     l->run) ? -EPROTO : 0;
+}
+
+/* The memory for runs was used for sending, perhaps, since they came */
+static int add_counts(struct dblp_link *l, struct dblp_task *t)
+{
+	int err = 0;
+
+	if (l->n_in) {
+		make_head(t, l->rank, l->n_in, l->head_in);
+		err = read_runs(l, t);
+	}
+	return err ?: dblp_losses_added(t, part_of(t), &l->inbox.map, l->run,
+					l->n_in);
+}
+
+/* All of the data of a message has come */
+static int data_taken(struct dblp_link *l, struct dblp_task *t)
+{
+	struct dblp_comm *comm = l->comm;
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < l->inbox.map.n && !t->late; i++)
+		t->req->result.missing += l->inbox.map.range[i].length;
+	if (t->late)
+		dblp_comm_count(comm, &comm->stats.late);
+	else
+		err = add_counts(l, t);
+	l->n_in = 0;
+	l->counts = false;
+	t->done += part_of(t);
+	if (err || t->done < t->step->count)
+		return err;
+	queue_end(&l->in, &l->in_end);
+	if (t->late)
+		t->req->queued--;
+	else
+		task_end(t);
+	return 0;
+}
+
+static int taken(struct dblp_link *l, struct dblp_task *t)
+{
+	l->inbox.len = 0;
+	switch (l->part_in) {
+	case DBLP_PART_COUNTS:
+		l->part_in = l->n_in ? DBLP_PART_RUNS : DBLP_PART_DATA;
+		l->counts = true;
+		break;
+	case DBLP_PART_RUNS:
+		l->part_in = DBLP_PART_DATA;
+		return read_runs(l, t);
+	case DBLP_PART_DATA:
+		return data_taken(l, t);
+	}
+	return 0;
+}
+
+static bool link_receive(struct dblp_link *l)
+{
+	struct dblp_task *t = l->in;
+	int n = 0;
+
+	if (!t || (t->waits && !t->late) || l->state != DBLP_LINK_READY ||
+	    !l->can_read)
+		return false;
+	if (!l->inbox.len)
+		n = begin_message(l, t);
+	if (n) {
+		dblp_link_died(l, n);
+		return false;
+	}
+	n = l->comm->transport->recv(l->fd, &l->inbox);
+	if (n == -EAGAIN)
+		l->can_read = false;
+	if (n == -EAGAIN || n == -EINTR)
+		return n == -EINTR;
+	if (n > 0)
+		n = take(l, t);
+	else
+		n = n ?: -ECONNRESET;
+	if (!n && l->inbox.closed)
+		n = taken(l, t);
+	if (n)
+		dblp_link_died(l, n);
+	return !n;
+}
+
+/* Let all go on that can, a part of a message each; can they go on again? */
+static bool run(struct dblp_comm *comm)
+{
+	bool again = false;
+	uint32_t i;
+
+	for (i = 0; i < comm->nranks * comm->n_nics && !comm->error; i++) {
+		struct dblp_link *l = &comm->link[i];
+
+		if (l->in || l->out) {
+			again |= link_receive(l);
+			again |= link_send(l);
+		}
+	}
+	return again && !comm->error;
+}
+
+/* Operations */
+
+static void queue_task(struct dblp_task *t)
+{
+	const struct dblp_step *step = t->step;
+	struct dblp_link *l = link_of(t);
+	struct dblp_task ***end = step->op == DBLP_STEP_SEND ? &l->out_end :
+							       &l->in_end;
+
+	**end = t;
+	*end = &t->next;
+	if (step->op == DBLP_STEP_ADD)
+		t->req->result.asked += step->count * t->req->esize;
+	dblp_link_want(l);
+}
+
+static void req_begin(struct dblp_comm *comm, struct dblp_req *req)
+{
+	uint32_t i;
+
+	*comm->reqs_end = req;
+	comm->reqs_end = &req->next;
+	comm->begun = req->seq + 1;
+	comm->digest[req->seq % DBLP_DIGESTS] = req->digest;
+	dblp_losses_begin(req);
+	dblp_ctl_began(comm, req);
+	for (i = 0; i < req->sched->n && !comm->error; i++)
+		if (!is_local(&req->task[i]))
+			queue_task(&req->task[i]);
+	for (i = 0; i < req->sched->n && !comm->error; i++)
+		if (is_local(&req->task[i]) && !req->task[i].waits &&
+		    !req->task[i].ended)
+			run_local(&req->task[i]);
+	if (!req->left)
+		req_end(req);
+}
+
+void dblp_engine_fail(struct dblp_comm *comm, uint32_t rank, uint32_t error)
+{
+	struct dblp_req *req;
+	uint32_t i;
+
+	pthread_mutex_lock(&comm->lock);
+	comm->error = -(int)error;
+	comm->failed_rank = (int32_t)rank;
+	pthread_mutex_unlock(&comm->lock);
+	for (i = 0; i < comm->nranks * comm->n_nics; i++) {
+		struct dblp_link *l = &comm->link[i];
+
+		l->out = NULL;
+		l->in = NULL;
+		dblp_losses_forget(l);
+	}
+	for (req = comm->reqs; req; req = req->next) {
+		for (i = 0; i < req->sched->n; i++)
+			if (req->task[i].own)
+				forget_copy(&req->task[i]);
+		if (!req->ended) {
+			req->result.error = comm->error;
+			req->result.failed_rank = comm->failed_rank;
+		}
+		req->queued = 0;
+		req_end(req);
+	}
+}
+
+/* What the program has begun, and whether it wants to end; true: it does */
+static bool read_inbox(struct dblp_comm *comm)
+{
+	struct dblp_req *req, *next;
+	uint32_t abort;
+	bool quit;
+
+	pthread_mutex_lock(&comm->lock);
+	req = comm->inbox;
+	comm->inbox = NULL;
+	comm->inbox_end = &comm->inbox;
+	abort = comm->abort;
+	quit = comm->quit;
+	pthread_mutex_unlock(&comm->lock);
+	for (; req; req = next) {
+		next = req->next;
+		req->next = NULL;
+		if (!comm->error) {
+			req_begin(comm, req);
+			continue;
+		}
+		req->result.error = comm->error;
+		req->result.failed_rank = comm->failed_rank;
+		*comm->reqs_end = req;
+		comm->reqs_end = &req->next;
+		req_end(req);
+	}
+	if (abort)
+		dblp_ctl_suspect(comm, comm->rank, -(int)abort);
+	return quit;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* A contribution that may be lost, and of which nothing has come */
+static bool can_do_without(const struct dblp_task *t)
+{
+	return t->step->op == DBLP_STEP_ADD && !t->step->reliable && !t->begun &&
+	       !t->ended;
+}
+
+static void leave_out(struct dblp_task *t)
+{
+	struct dblp_req *req = t->req;
+
+	t->late = true;
+	link_of(t)->late = req->seq + 1;
+	req->queued++;
+	req->result.missing += t->step->count * req->esize;
+}
+
+static struct dblp_link *first_link(const struct dblp_task *t)
+{
+	return dblp_link_of(comm_of(t), t->step->peer, 0);
+}
+
+/* Ranks that were left out, each of them once, however many of its steps were */
+static uint32_t count_late(const struct dblp_req *req)
+{
+	uint32_t n = 0, i;
+
+	for (i = 0; i < req->sched->n; i++)
+		first_link(&req->task[i])->left_out = false;
+	for (i = 0; i < req->sched->n; i++) {
+		struct dblp_link *l = first_link(&req->task[i]);
+
+		n += req->task[i].late && !l->left_out;
+		l->left_out |= req->task[i].late;
+	}
+	return n;
+}
+
+/*
+ * Go on without what has not come; what comes later is thrown away. A round has so long
+ * after the one before: whoever sends it may have waited for others.
+ *
+ * Returns when the next one has not come, or UINT64_MAX.
+ */
+static uint64_t leave_out_late(struct dblp_req *req, uint64_t now)
+{
+	uint64_t next = UINT64_MAX, until;
+	bool late = false;
+	uint32_t i;
+
+	for (i = 0; i < req->sched->n; i++) {
+		struct dblp_task *t = &req->task[i];
+
+		if (req->ended)
+			break;
+		if (!can_do_without(t))
+			continue;
+		until = dblp_round_until(req->begin, req->op.wait_ms,
+					 t->step->round);
+		if (now < until) {
+			next = earlier(next, until);
+			continue;
+		}
+		leave_out(t);
+		late = true;
+	}
+	if (!late)
+		return next;
+	/* The last one that ends may be the end of the operation */
+	req->result.late_ranks = count_late(req);
+	for (i = 0; i < req->sched->n; i++)
+		if (req->task[i].late)
+			task_end(&req->task[i]);
+	/* At once: more can go on */
+	return now;
+}
+
+/* Is it sent to a rank that was left out? */
+static bool is_for_late(const struct dblp_task *t)
+{
+	return t->step->op == DBLP_STEP_SEND && !t->ended && !t->waits &&
+	       link_of(t)->late == t->req->seq + 1 &&
+	       (t->step->reliable ||
+		(t->req->op.rule == DBLP_BUBBLE && !t->req->key));
+}
+
+/*
+ * What is sent to a rank that was left out is copied, so that the operation can end
+ * without that rank's taking it. If there is no memory it does not.
+ */
+static void copy_for_late(struct dblp_req *req)
+{
+	uint32_t i;
+
+	for (i = 0; i < req->sched->n; i++) {
+		struct dblp_task *t = &req->task[i];
+		uint64_t from = t->done;
+		size_t len = (t->step->count - from) * req->esize;
+		char *own;
+
+		if (req->ended)
+			break;
+		if (!is_for_late(t) || req->comm->owned + len > OWNED_MAX)
+			continue;
+		own = malloc(len);
+		if (!own)
+			continue;
+		memcpy(own, data_of(t), len);
+		t->own = own;
+		t->own_from = from;
+		req->comm->owned += len;
+		req->queued++;
+		task_end(t);
+	}
+}
+
+/* When is the next thing to do for an operation that has not ended? */
+static uint64_t req_timeout(struct dblp_req *req, uint64_t now)
+{
+	uint64_t report = req->begin + REPORT_MS * MS_NS, next = UINT64_MAX;
+
+	if (!req->told && now >= report) {
+		req->told = true;
+		dblp_ctl_report(req->comm, req);
+	}
+	if (!req->told)
+		next = report;
+	if (req->op.wait_ms)
+		next = earlier(next, leave_out_late(req, now));
+	if (req->result.late_ranks)
+		copy_for_late(req);
+	return next;
+}
+
+/* Nothing is left of an operation that the program has taken the result of */
+static bool forget(struct dblp_req *req, struct dblp_req **at)
+{
+	struct dblp_comm *comm = req->comm;
+	bool taken;
+
+	pthread_mutex_lock(&comm->lock);
+	taken = req->users == 1;
+	if (taken) {
+		*at = req->next;
+		if (!*at)
+			comm->reqs_end = at;
+		dblp_req_put(req);
+	}
+	pthread_mutex_unlock(&comm->lock);
+	return taken;
+}
+
+/* Does what is due; returns for how long there is nothing to do */
+static int timeouts(struct dblp_comm *comm)
+{
+	uint64_t now = dblp_comm_now(), next = dblp_pending_timeout(comm, now);
+	struct dblp_req **at = &comm->reqs, *req;
+
+	next = earlier(next, dblp_ctl_timeout(comm, now));
+	while ((req = *at)) {
+		if (!req->ended)
+			next = earlier(next, req_timeout(req, now));
+		if (!req->ended || req->queued || !forget(req, at))
+			at = &req->next;
+	}
+	if (next == UINT64_MAX)
+		return -1;
+	now = dblp_comm_now();
+	return dblp_poll_ms(next <= now ? 0 : next - now);
+}
+
+static void event(struct dblp_comm *comm, const struct epoll_event *ev)
+{
+	enum dblp_source *source = ev->data.ptr;
+	uint64_t n;
+
+	switch (*source) {
+	case DBLP_SOURCE_WAKE:
+		if (read(comm->wake, &n, sizeof(n)) < 0) {
+			/* It was read before */
+		}
+		break;
+	case DBLP_SOURCE_CTL:
+		dblp_ctl_event(comm, ev->data.ptr);
+		break;
+	case DBLP_SOURCE_LISTENER:
+		dblp_listener_event(comm, ev->data.ptr);
+		break;
+	case DBLP_SOURCE_PENDING:
+		dblp_pending_event(comm, ev->data.ptr);
+		break;
+	case DBLP_SOURCE_LINK:
+		dblp_link_event(ev->data.ptr, ev->events);
+		break;
+	}
+}
+
+void *dblp_engine(void *arg)
+{
+	struct dblp_comm *comm = arg;
+	struct epoll_event ev[EVENTS];
+	int i, n, ms;
+	bool more;
+
+	while (!read_inbox(comm)) {
+		more = run(comm);
+		ms = timeouts(comm);
+		/* While data flows there is other news, too */
+		n = epoll_wait(comm->epoll, ev, EVENTS, more ? 0 : ms);
+		for (i = 0; i < n; i++)
+			event(comm, &ev[i]);
+	}
+	dblp_ctl_bye(comm);
+	return NULL;
+}

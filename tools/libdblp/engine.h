@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * libdblp: the inside of a communicator.
+ *
+ * Threads of the program put operations into the inbox of a communicator; all the rest
+ * belongs to its engine, a thread that waits for sockets and lets the steps of the
+ * operations go on. What both touch is protected by the lock.
+ *
+ *	comm.c		what programs call
+ *	join.c		finding the other ranks, before the engine begins
+ *	control.c	the connections to rank 0, which decides who has failed
+ *	sched.c		plans, and which of their steps wait for which
+ *	link.c		the connections for data: one for each peer and device, made when
+ *			an operation needs it
+ *	engine.c	steps, message by message
+ *	losses.c	what becomes of losses
+ *	fork.c		what children must not have
+ *	transport.c	messages over AF_DBLP or a stream
+ */
+#ifndef DBLP_ENGINE_H
+#define DBLP_ENGINE_H
+
+#include <net/if.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "comm.h"
+#include "head.h"
+#include "libdblp.h"
+
+#define DBLP_COMM_VERSION	1
+#define DBLP_NICS_MAX		16
+
+#define MS_NS			1000000ULL
+
+/* sched.c */
+
+/**
+ * struct dblp_sched - the steps of a rank, and their order
+ * @plan: what they were computed from
+ * @refs: who uses it
+ * @n: number of steps
+ * @step: the steps
+ * @waits: of each step, how many others it waits for
+ * @after: of each step, the first entry of @next of those that wait for it; those
+ *	of the last one end at @after[@n]
+ * @next: numbers of steps
+ */
+struct dblp_sched {
+	struct dblp_plan	plan;
+	unsigned int		refs;
+	uint32_t		n;
+	struct dblp_step	*step;
+	uint32_t		*waits;
+	uint32_t		*after;
+	uint32_t		*next;
+};
+
+/** dblp_sched_new() - 0 or a negative errno; with one reference */
+int dblp_sched_new(const struct dblp_plan *plan, struct dblp_sched **sched);
+void dblp_sched_put(struct dblp_sched *s);
+
+/* Operations */
+
+/**
+ * struct dblp_task - a step of an operation
+ * @req: the operation
+ * @step: the step
+ * @next: next one in the queue of the link
+ * @waits: steps that have to end before
+ * @done: elements whose message was sent, or has come
+ * @reports: messages whose report is still to come
+ * @begun: something was sent, or has come
+ * @ended: it holds nothing up any more
+ * @late: the operation has gone on without it
+ * @own: a copy of the data, from @done on when it was made, or NULL
+ * @own_from: @done at that time
+ */
+struct dblp_task {
+	struct dblp_req		*req;
+	const struct dblp_step	*step;
+	struct dblp_task	*next;
+	uint32_t		waits;
+	uint32_t		reports;
+	uint64_t		done;
+	bool			begun;
+	bool			ended;
+	bool			late;
+	char			*own;
+	uint64_t		own_from;
+};
+
+/**
+ * struct dblp_req - an operation
+ * @comm: the communicator
+ * @next: in the inbox, or of those that have not ended
+ * @op: how
+ * @sched: what
+ * @buf: the vector
+ * @esize: bytes of an element
+ * @seq: number of the operation
+ * @digest: of all that ranks must agree upon
+ * @begin: when it began
+ * @told: rank 0 was told of it, since it takes long
+ * @left: tasks that have not ended
+ * @queued: tasks that are still in the queue of a link, late ones too
+ * @key: what is kept for the next one, or NULL
+ * @counts: contributions of each element
+ * @users: the program (until dblp_wait()), the engine
+ * @ended: the program may take the result
+ * @result: the result
+ * @task: one for each step
+ */
+struct dblp_req {
+	struct dblp_comm	*comm;
+	struct dblp_req		*next;
+	struct dblp_op		op;
+	struct dblp_sched	*sched;
+	char			*buf;
+	uint32_t		esize;
+	uint32_t		seq;
+	uint64_t		digest;
+	uint64_t		begin;
+	bool			told;
+	uint32_t		left;
+	uint32_t		queued;
+	struct dblp_key		*key;
+	struct dblp_counts	counts;
+	unsigned int		users;
+	bool			ended;
+	struct dblp_result	result;
+	struct dblp_task	task[];
+};
+
+/* What is kept from one operation to the next one */
+struct dblp_key {
+	struct dblp_key		*next;
+	uint64_t		key;
+	uint64_t		count;
+	uint32_t		dtype;
+	bool			busy;
+	void			*residual;
+	struct dblp_carry	*carry;
+};
+
+/* A message that was sent, and is to be reported */
+struct dblp_record {
+	struct dblp_record	*next;
+	uint64_t		tag;
+	struct dblp_task	*task;
+	uint64_t		offset;
+	uint64_t		count;
+	uint32_t		budget;
+};
+
+/* Messages */
+
+/**
+ * struct dblp_ctl - what ranks and rank 0 tell each other
+ * @magic: %DBLP_CTL_MAGIC
+ * @version: %DBLP_COMM_VERSION
+ * @type: &enum dblp_ctl_type
+ * @rank: sender; abort, suspect: who has failed; bye: who has left, also if rank 0
+ *	says so
+ * @error: positive errno
+ * @nranks: join
+ * @epoch: join, table
+ * @nics: join, table: devices
+ * @message_bytes: join
+ * @seq: report: number of the operation
+ * @reserved: 0
+ * @digest: report: of the operation
+ * @comm: table: random number of the communicator
+ * @transport: join: its name
+ *
+ * Join and table are followed by addresses: one for each device, of that rank, or of
+ * all.
+ */
+struct dblp_ctl {
+	uint32_t	magic;
+	uint16_t	version;
+	uint16_t	type;
+	uint32_t	rank;
+	uint32_t	error;
+	uint32_t	nranks;
+	uint32_t	epoch;
+	uint32_t	nics;
+	uint32_t	message_bytes;
+	uint32_t	seq;
+	uint32_t	reserved;
+	uint64_t	digest;
+	uint64_t	comm;
+	char		transport[24];
+};
+
+#define DBLP_CTL_MAGIC	0x64626c43
+
+_Static_assert(sizeof(struct dblp_ctl) == 80, "what ranks tell each other");
+
+enum dblp_ctl_type {
+	DBLP_CTL_JOIN,
+	DBLP_CTL_TABLE,
+	DBLP_CTL_REFUSE,
+	DBLP_CTL_SUSPECT,
+	DBLP_CTL_ABORT,
+	DBLP_CTL_REPORT,
+	DBLP_CTL_BYE,
+};
+
+/* What epoll finds; first field of each */
+enum dblp_source {
+	DBLP_SOURCE_WAKE,
+	DBLP_SOURCE_CTL,
+	DBLP_SOURCE_LISTENER,
+	DBLP_SOURCE_PENDING,
+	DBLP_SOURCE_LINK,
+};
+
+/**
+ * struct dblp_ctlconn - a connection to rank 0, or of rank 0
+ * @source: what it is
+ * @fd: -1: none any more
+ * @rank: the other end
+ * @bye: it has left as it should
+ * @reported: it has reported an operation
+ * @told: number of the one that it has reported last
+ * @digest: of that
+ * @n_left: how many of those that have left it was told of
+ * @got: bytes in @in
+ * @in: what has come of a message
+ * @n_out: bytes in @out
+ * @out: what is to be sent
+ */
+struct dblp_ctlconn {
+	enum dblp_source	source;
+	int			fd;
+	uint32_t		rank;
+	bool			bye;
+	bool			reported;
+	uint32_t		told;
+	uint64_t		digest;
+	uint32_t		n_left;
+	size_t			got;
+	char			in[sizeof(struct dblp_ctl)];
+	size_t			n_out;
+	char			out[8 * sizeof(struct dblp_ctl)];
+};
+
+/* A device; nobody is accepted there until @deaf_until, if that is not 0 */
+struct dblp_nic {
+	enum dblp_source	source;
+	uint32_t		index;
+	char			name[IFNAMSIZ];
+	int			listener;
+	uint64_t		deaf_until;
+	struct sockaddr_dblp	addr;
+};
+
+/*
+ * Room for what comes beside a message: 128 ranges and the rcvinfo; more ranges if the
+ * module's is shorter than that of its header here
+ */
+#define DBLP_INBOX_CONTROL						\
+	(CMSG_SPACE(sizeof(struct dblp_rcvinfo)) +			\
+	 CMSG_SPACE(128 * sizeof(struct dblp_range)))
+
+/**
+ * struct dblp_inbox - a message that is coming
+ * @iov: where it goes: head and data
+ * @len: its length
+ * @got: bytes that have come
+ * @closed: nothing more comes
+ * @n: number of ranges
+ * @range: what the last call has placed
+ * @map: what is missing, once it is closed
+ */
+struct dblp_inbox {
+	struct iovec		iov[2];
+	size_t			len;
+	size_t			got;
+	bool			closed;
+	uint32_t		n;
+	struct dblp_range	range[DBLP_INBOX_CONTROL /
+				      sizeof(struct dblp_range)];
+	struct dblp_msg		map;
+};
+
+/* A connection that has not said who it is */
+struct dblp_pending {
+	enum dblp_source	source;
+	int			fd;
+	uint32_t		nic;
+	struct dblp_pending	*next;
+	uint64_t		since;
+	uint8_t			head[DBLP_HEAD_LEN];
+	struct dblp_inbox	in;
+};
+
+enum dblp_link_state {
+	DBLP_LINK_NONE,
+	DBLP_LINK_CONNECTING,
+	DBLP_LINK_READY,
+	DBLP_LINK_DEAD,
+};
+
+/*
+ * What travels of a step: data; before it, if some may lack contributions, the head of
+ * the same message with the number of runs, and these, as messages of their own. So
+ * each end knows how long a message will be before it comes.
+ */
+enum dblp_part {
+	DBLP_PART_DATA,
+	DBLP_PART_COUNTS,
+	DBLP_PART_RUNS,
+};
+
+/**
+ * struct dblp_link - connection for data with a rank, over a device
+ * @source: what it is
+ * @comm: the communicator
+ * @rank: the peer
+ * @nic: the device
+ * @fd: the socket, or -1
+ * @state: &enum dblp_link_state
+ * @error: negative errno, if it is dead
+ * @phase: that the socket was set to, %DBLP_INHERIT: none
+ * @can_read: EAGAIN was not seen since there was something
+ * @can_write: the same
+ * @hello: the greeting is to be sent
+ * @out: steps to send, in order
+ * @out_end: where the next one is put
+ * @in: steps to receive, in order
+ * @in_end: where the next one is put
+ * @record: messages that were sent, and are to be reported, in order
+ * @record_end: where the next one is put, unless there is none
+ * @tag: of the message that is being sent
+ * @budget: of it
+ * @part_out: which part it is
+ * @runs_out: runs to be sent, encoded, or NULL
+ * @n_out: number of them
+ * @counted: they were sent before the data that is next, or need not be
+ * @head_out: of the message that is being sent
+ * @sent: bytes of it that were sent
+ * @part_in: which part comes
+ * @runs_in: runs that came, encoded, or NULL
+ * @run: memory for runs
+ * @n_in: number of those that came
+ * @counts: they came before the data that is next, or need not
+ * @head_in: of the message that comes
+ * @good: @head_in was looked at
+ * @inbox: the message that comes, if its length is not 0
+ * @stage: data that is to be added
+ * @late: number of the last operation that has gone on without the peer, plus 1
+ * @left_out: first one of a peer: the peer was counted as left out
+ */
+struct dblp_link {
+	enum dblp_source	source;
+	struct dblp_comm	*comm;
+	uint32_t		rank;
+	uint32_t		nic;
+	int			fd;
+	enum dblp_link_state	state;
+	int			error;
+	uint32_t		phase;
+	bool			can_read;
+	bool			can_write;
+	bool			hello;
+	struct dblp_task	*out;
+	struct dblp_task	**out_end;
+	struct dblp_task	*in;
+	struct dblp_task	**in_end;
+	struct dblp_record	*record;
+	struct dblp_record	**record_end;
+	uint64_t		tag;
+	uint32_t		budget;
+	enum dblp_part		part_out;
+	uint8_t			*runs_out;
+	uint32_t		n_out;
+	bool			counted;
+	uint8_t			head_out[DBLP_HEAD_LEN];
+	size_t			sent;
+	enum dblp_part		part_in;
+	uint8_t			*runs_in;
+	struct dblp_run		*run;
+	uint32_t		n_in;
+	bool			counts;
+	uint8_t			head_in[DBLP_HEAD_LEN];
+	bool			good;
+	struct dblp_inbox	inbox;
+	char			*stage;
+	uint32_t		late;
+	bool			left_out;
+};
+
+/**
+ * struct dblp_transport - how messages travel
+ * @name: its name
+ * @protocol: for dblp_socket()
+ * @setup: options of a new socket, also of one that listens
+ * @send: send a part of @len bytes from @iov (whose first bytes, as many as the head
+ *	has, are critical); bytes sent, or a negative errno
+ * @recv: receive what has come of a message; 1, 0 at the end of all, or a negative
+ *	errno
+ *
+ * None waits.
+ */
+struct dblp_transport {
+	const char	*name;
+	int		protocol;
+	int		(*setup)(const struct dblp_comm *comm, int fd);
+	ssize_t		(*send)(int fd, const struct iovec *iov,
+				const struct dblp_sndinfo *info);
+	int		(*recv)(int fd, struct dblp_inbox *in);
+};
+
+extern const struct dblp_transport dblp_transport_dblp;
+extern const struct dblp_transport dblp_transport_tcp;
+
+/** dblp_inbox_set() - a message of @head and @data is to come */
+void dblp_inbox_set(struct dblp_inbox *in, void *head, size_t head_len,
+		    void *data, size_t data_len);
+
+#define DBLP_DIGESTS	256
+
+/**
+ * struct dblp_comm - a communicator
+ * @attr: attributes, without strings
+ * @rank: this rank
+ * @nranks: number of ranks
+ * @id: random number
+ * @transport: of data
+ * @cc: congestion control of TCP, or ""
+ * @n_nics: number of devices
+ * @nic: the devices
+ * @table: addresses: of each rank, of each device
+ * @epoll: what the engine waits for
+ * @wake: eventfd for the engine
+ * @wake_source: for epoll
+ * @ended_fd: eventfd, for dblp_comm_fd()
+ * @thread: the engine
+ * @running: it was started
+ * @ctl: connections: on rank 0 to all others by rank, else only that to rank 0, [0]
+ * @n_ctl: number of them
+ * @suspect: rank that has failed, as far as this one knows, or -1
+ * @suspect_error: positive errno
+ * @suspect_until: rank 0 is waited for until then
+ * @door: rank 0: listens while ranks come, or -1
+ * @left: ranks that have left, in order
+ * @n_left: number of them
+ * @left_at: by rank, when it left, or 0
+ * @link: by rank and device
+ * @pending: connections that have not said who they are
+ * @n_pending: number of those that were not sent away
+ * @digest: of the last operations, by number
+ * @begun: number of the operation that begins next
+ * @owned: bytes of copies for late ranks
+ * @reqs: operations that have not ended
+ * @reqs_end: where the next one is put
+ * @sched: of the last plans
+ * @key: what is kept from one operation to the next one, with the lock
+ * @next_comm: for fork()
+ * @describe: text
+ * @lock: protects what follows
+ * @cond: something has ended
+ * @quit: the engine is to end
+ * @abort: positive errno, dblp_comm_abort() was called
+ * @error: negative errno, 0: it works
+ * @failed_rank: who, or -1
+ * @seq: number of the next operation
+ * @inbox: operations that the engine has not seen
+ * @inbox_end: where the next one is put
+ * @stats: counters
+ */
+struct dblp_comm {
+	struct dblp_comm_attr		attr;
+	uint32_t			rank;
+	uint32_t			nranks;
+	uint64_t			id;
+	const struct dblp_transport	*transport;
+	char				cc[16];
+	uint32_t			n_nics;
+	struct dblp_nic			nic[DBLP_NICS_MAX];
+	struct sockaddr_dblp		*table;
+	int				epoll;
+	int				wake;
+	enum dblp_source		wake_source;
+	int				ended_fd;
+	pthread_t			thread;
+	bool				running;
+	struct dblp_ctlconn		*ctl;
+	uint32_t			n_ctl;
+	int32_t				suspect;
+	uint32_t			suspect_error;
+	uint64_t			suspect_until;
+	int				door;
+	uint32_t			*left;
+	uint32_t			n_left;
+	uint64_t			*left_at;
+	struct dblp_link		*link;
+	struct dblp_pending		*pending;
+	uint32_t			n_pending;
+	uint64_t			digest[DBLP_DIGESTS];
+	uint32_t			begun;
+	size_t				owned;
+	struct dblp_req			*reqs;
+	struct dblp_req			**reqs_end;
+	struct dblp_sched		*sched[8];
+	struct dblp_key			*key;
+	struct dblp_comm		*next_comm;
+	char				describe[256];
+
+	pthread_mutex_t			lock;
+	pthread_cond_t			cond;
+	bool				quit;
+	uint32_t			abort;
+	int				error;
+	int32_t				failed_rank;
+	uint32_t			seq;
+	struct dblp_req			*inbox;
+	struct dblp_req			**inbox_end;
+	struct dblp_comm_stats		stats;
+};
+
+static inline struct dblp_link *dblp_link_of(const struct dblp_comm *comm,
+					     uint32_t rank, uint32_t nic)
+{
+	return &comm->link[(size_t)rank * comm->n_nics + nic];
+}
+
+/* comm.c */
+
+/** dblp_comm_now() - nanoseconds */
+uint64_t dblp_comm_now(void);
+/** dblp_comm_count() - one more in a field of @stats */
+void dblp_comm_count(struct dblp_comm *comm, uint64_t *field);
+/** dblp_fd_close() - close *@fd, if it is not -1; children do not do so again */
+void dblp_fd_close(int *fd);
+/** dblp_req_put() - a user less; with the lock */
+void dblp_req_put(struct dblp_req *req);
+
+/* join.c */
+
+/** dblp_join() - fill in what the other ranks say; 0 or a negative errno */
+int dblp_join(struct dblp_comm *comm);
+/** dblp_nic_listen() - listen for connections for data at the address of a device */
+int dblp_nic_listen(struct dblp_comm *comm, struct dblp_nic *nic);
+/** dblp_bind_device() - use only @nic, if it has a name */
+int dblp_bind_device(const struct dblp_nic *nic, int fd);
+
+/* fork.c */
+
+/** dblp_fork_add() - children close the sockets of @comm; 0 or a negative errno */
+int dblp_fork_add(struct dblp_comm *comm);
+void dblp_fork_del(struct dblp_comm *comm);
+
+/* control.c */
+
+/** dblp_ctl_begin() - the engine begins; 0 or a negative errno */
+int dblp_ctl_begin(struct dblp_comm *comm);
+/** dblp_ctl_event() - something has come, or can be sent */
+void dblp_ctl_event(struct dblp_comm *comm, struct dblp_ctlconn *c);
+/** dblp_ctl_suspect() - @rank has failed, as far as is known here */
+void dblp_ctl_suspect(struct dblp_comm *comm, uint32_t rank, int error);
+/** dblp_ctl_report() - an operation takes long: do all ranks mean the same by it? */
+void dblp_ctl_report(struct dblp_comm *comm, const struct dblp_req *req);
+/** dblp_ctl_began() - an operation begins: rank 0 looks what it was told about it */
+void dblp_ctl_began(struct dblp_comm *comm, const struct dblp_req *req);
+/** dblp_ctl_timeout() - time has passed; when it should be called next, or ~0 */
+uint64_t dblp_ctl_timeout(struct dblp_comm *comm, uint64_t now);
+/** dblp_ctl_bye() - leave */
+void dblp_ctl_bye(struct dblp_comm *comm);
+
+/* link.c */
+
+/** dblp_links_begin() - listen; 0 or a negative errno */
+int dblp_links_begin(struct dblp_comm *comm);
+void dblp_links_end(struct dblp_comm *comm);
+/** dblp_link_want() - connect if that is this rank's part */
+void dblp_link_want(struct dblp_link *l);
+/** dblp_link_event() - epoll says so */
+void dblp_link_event(struct dblp_link *l, uint32_t events);
+void dblp_link_died(struct dblp_link *l, int error);
+void dblp_listener_event(struct dblp_comm *comm, struct dblp_nic *nic);
+void dblp_pending_event(struct dblp_comm *comm, struct dblp_pending *p);
+/** dblp_pending_timeout() - as dblp_ctl_timeout() */
+uint64_t dblp_pending_timeout(struct dblp_comm *comm, uint64_t now);
+
+/* losses.c */
+
+void dblp_keys_free(struct dblp_comm *comm);
+/** dblp_losses_prepare() - memory for @req; with the lock. 0 or a negative errno */
+int dblp_losses_prepare(struct dblp_req *req);
+/** dblp_losses_free() - free it; with the lock */
+void dblp_losses_free(struct dblp_req *req);
+void dblp_losses_begin(struct dblp_req *req);
+/** dblp_losses_clear() - nothing was contributed here */
+void dblp_losses_clear(struct dblp_task *t);
+/** dblp_losses_need_counts() - do numbers of contributions go before the data? */
+bool dblp_losses_need_counts(const struct dblp_task *t);
+/** dblp_losses_added() - a message of @count elements was added; 0 or -ENOMEM */
+int dblp_losses_added(struct dblp_task *t, uint64_t count,
+		      const struct dblp_msg *map, const struct dblp_run *run,
+		      uint32_t n);
+/** dblp_losses_cut() - runs of the next message, no more than there are in all */
+int dblp_losses_cut(const struct dblp_task *t, uint64_t count,
+		    struct dblp_run *run, uint32_t room);
+/** dblp_losses_finish() - apply the rule; 0 or -ENOMEM */
+int dblp_losses_finish(struct dblp_task *t);
+/** dblp_losses_budget() - what the next message may lose, ppm */
+uint32_t dblp_losses_budget(struct dblp_link *l, const struct dblp_task *t,
+			    uint64_t count, uint32_t budget);
+/** dblp_losses_sent() - a message was sent; 0 or -ENOMEM */
+int dblp_losses_sent(struct dblp_link *l, struct dblp_task *t, uint64_t tag,
+		     uint64_t count);
+/** dblp_losses_reported() - returns whose message it was, or NULL */
+struct dblp_task *dblp_losses_reported(struct dblp_link *l,
+				       const struct dblp_msg *m);
+void dblp_losses_forget(struct dblp_link *l);
+
+/* engine.c */
+
+/** dblp_round_until() - when an operation goes on without what a round brings, ns */
+static inline uint64_t dblp_round_until(uint64_t begin, uint32_t wait_ms,
+					uint32_t round)
+{
+	uint64_t until;
+
+	return __builtin_mul_overflow(wait_ms * MS_NS, (uint64_t)round + 1,
+				      &until) ||
+	       __builtin_add_overflow(until, begin, &until) ? UINT64_MAX : until;
+}
+
+/** dblp_poll_ms() - for how long to poll until so many ns are over */
+static inline int dblp_poll_ms(uint64_t ns)
+{
+	if (ns / MS_NS >= INT32_MAX)
+		return INT32_MAX;
+	return ns ? (int)(ns / MS_NS) + 1 : 0;
+}
+
+/** dblp_engine() - the thread */
+void *dblp_engine(void *comm);
+/** dblp_link_reports() - take the reports about what was sent */
+void dblp_link_reports(struct dblp_link *l);
+/** dblp_engine_fail() - all operations end with @error, a positive errno */
+void dblp_engine_fail(struct dblp_comm *comm, uint32_t rank, uint32_t error);
+
+#endif /* DBLP_ENGINE_H */

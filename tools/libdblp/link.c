@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Connections for data: one for each peer and device, made when the first operation
+ * needs it. The higher rank connects, and says first who it is.
+ */
+
+#include "engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Strangers that may be silent at a time, besides ranks */
+#define STRANGERS	64
+/* Connections to accept at a time: there is other work */
+#define ACCEPT_MAX	16
+/* Without descriptors or memory nobody is accepted for so long */
+#define DEAF_MS		100
+
+#define LINK_EVENTS	(EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
+
+static int watch(struct dblp_comm *comm, int op, int fd, uint32_t events,
+		 void *source)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = source };
+
+	return epoll_ctl(comm->epoll, op, fd, &ev) ? -errno : 0;
+}
+
+int dblp_links_begin(struct dblp_comm *comm)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < comm->nranks * comm->n_nics; i++) {
+		struct dblp_link *l = &comm->link[i];
+
+		l->source = DBLP_SOURCE_LINK;
+		l->comm = comm;
+		l->rank = i / comm->n_nics;
+		l->nic = i % comm->n_nics;
+		l->fd = -1;
+		l->phase = DBLP_INHERIT;
+		l->out_end = &l->out;
+		l->in_end = &l->in;
+	}
+	for (i = 0; !err && i < comm->n_nics; i++)
+		err = watch(comm, EPOLL_CTL_ADD, comm->nic[i].listener, EPOLLIN,
+			    &comm->nic[i]);
+	return err;
+}
+
+static void pending_free(struct dblp_pending *p)
+{
+	dblp_fd_close(&p->fd);
+	dblp_msg_free(&p->in.map);
+	free(p);
+}
+
+void dblp_links_end(struct dblp_comm *comm)
+{
+	struct dblp_pending *p;
+	uint32_t i;
+
+	for (i = 0; comm->link && i < comm->nranks * comm->n_nics; i++) {
+		struct dblp_link *l = &comm->link[i];
+
+		dblp_fd_close(&l->fd);
+		dblp_msg_free(&l->inbox.map);
+		free(l->stage);
+		free(l->run);
+		free(l->runs_in);
+		free(l->runs_out);
+		dblp_losses_forget(l);
+	}
+	while ((p = comm->pending)) {
+		comm->pending = p->next;
+		pending_free(p);
+	}
+}
+
+/* Whatever else went wrong did so here */
+static bool is_of_peer(int error)
+{
+	return error == -ECONNRESET || error == -EPIPE ||
+	       error == -ECONNREFUSED || error == -ETIMEDOUT ||
+	       error == -EHOSTUNREACH || error == -ENETUNREACH ||
+	       error == -EPROTO;
+}
+
+static void blame(const struct dblp_link *l)
+{
+	dblp_ctl_suspect(l->comm, is_of_peer(l->error) ? l->rank :
+			 l->comm->rank, l->error);
+}
+
+/*
+ * The socket stays open until all know why: who sees it closed would suspect this rank.
+ */
+void dblp_link_died(struct dblp_link *l, int error)
+{
+	if (l->state == DBLP_LINK_DEAD)
+		return;
+	if (l->fd >= 0)
+		epoll_ctl(l->comm->epoll, EPOLL_CTL_DEL, l->fd, NULL);
+	/* In whatever way its end shows */
+	if (error == -EPIPE || error == -ECONNREFUSED)
+		error = -ECONNRESET;
+	l->state = DBLP_LINK_DEAD;
+	l->error = error;
+	if (l->out || l->in || l->record)
+		blame(l);
+}
+
+static void ready(struct dblp_link *l, int fd)
+{
+	l->fd = fd;
+	l->state = DBLP_LINK_READY;
+	l->can_read = true;
+	l->can_write = true;
+}
+
+static void make_hello(const struct dblp_link *l, uint32_t from, uint32_t to,
+		       uint8_t p[DBLP_HEAD_LEN])
+{
+	const struct dblp_head hello = {
+		.type = DBLP_HEAD_HELLO,
+		.nic = (uint8_t)l->nic,
+		.epoch = l->comm->attr.epoch,
+		.from = from,
+		.round = to,
+		.comm = l->comm->id,
+	};
+
+	dblp_head_put(&hello, p);
+}
+
+/* The connection is there: say who this is. There is room for so little */
+static void connected(struct dblp_link *l)
+{
+	uint8_t hello[DBLP_HEAD_LEN];
+	struct iovec iov[2] = { { hello, sizeof(hello) }, { NULL, 0 } };
+	struct dblp_sndinfo info = { .critical = sizeof(hello) };
+	socklen_t len = sizeof(int);
+	ssize_t n;
+	int err;
+
+	if (getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &err, &len))
+		err = errno;
+	if (err) {
+		dblp_link_died(l, -err);
+		return;
+	}
+	make_hello(l, l->comm->rank, l->rank, hello);
+	n = l->comm->transport->send(l->fd, iov, &info);
+	if (n == -EAGAIN)
+		return;
+	if (n != sizeof(hello))
+		dblp_link_died(l, n < 0 ? (int)n : -EPROTO);
+	else
+		ready(l, l->fd);
+}
+
+static int try_connect(struct dblp_link *l)
+{
+	struct dblp_comm *comm = l->comm;
+	const struct sockaddr_dblp *to = &comm->table[l->rank * comm->n_nics +
+						      l->nic];
+	int err;
+
+	l->fd = dblp_socket(to, comm->transport->protocol);
+	if (l->fd < 0)
+		return l->fd;
+	err = dblp_bind_device(&comm->nic[l->nic], l->fd);
+	if (!err)
+		err = comm->transport->setup(comm, l->fd);
+	if (!err)
+		err = dblp_connect(l->fd, to, -1);
+	return err == -EINPROGRESS ? 0 : err;
+}
+
+void dblp_link_want(struct dblp_link *l)
+{
+	int err;
+
+	if (l->state == DBLP_LINK_DEAD)
+		blame(l);
+	if (l->state != DBLP_LINK_NONE || l->comm->rank < l->rank)
+		return;
+	l->state = DBLP_LINK_CONNECTING;
+	err = try_connect(l);
+	if (!err)
+		err = watch(l->comm, EPOLL_CTL_ADD, l->fd, LINK_EVENTS, l);
+	if (err)
+		dblp_link_died(l, err);
+}
+
+void dblp_link_event(struct dblp_link *l, uint32_t events)
+{
+	if (l->state == DBLP_LINK_DEAD)
+		return;
+	if (l->state == DBLP_LINK_CONNECTING &&
+	    events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) {
+		connected(l);
+		return;
+	}
+	if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		l->can_read = true;
+	if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
+		l->can_write = true;
+	/* An error is found by who reads, behind what came before it, or writes */
+	if (events & EPOLLERR)
+		dblp_link_reports(l);
+	/* Nobody reads or writes who only waits for reports */
+	if (events & EPOLLHUP && l->record)
+		dblp_link_died(l, -ECONNRESET);
+}
+
+/*
+ * It is freed by dblp_pending_timeout(), as epoll may have named it already. If a child
+ * has the socket, too, closing it does not end its being watched.
+ */
+static void send_away(struct dblp_comm *comm, struct dblp_pending *p,
+		      uint64_t *counter)
+{
+	epoll_ctl(comm->epoll, EPOLL_CTL_DEL, p->fd, NULL);
+	dblp_fd_close(&p->fd);
+	comm->n_pending--;
+	dblp_comm_count(comm, counter);
+}
+
+/* Whoever has kept silent for longest has to go */
+static struct dblp_pending *first_pending(const struct dblp_comm *comm)
+{
+	struct dblp_pending *p, *first = NULL;
+
+	for (p = comm->pending; p; p = p->next)
+		if (p->fd >= 0)
+			first = p;
+	return first;
+}
+
+/* Nobody can be accepted: the listener is not watched, as it would be all the time */
+static void be_deaf(struct dblp_comm *comm, struct dblp_nic *nic)
+{
+	if (!watch(comm, EPOLL_CTL_MOD, nic->listener, 0, nic))
+		nic->deaf_until = dblp_comm_now() + DEAF_MS * MS_NS;
+}
+
+static uint64_t deaf_timeout(struct dblp_comm *comm, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+	uint32_t i;
+
+	for (i = 0; i < comm->n_nics; i++) {
+		struct dblp_nic *nic = &comm->nic[i];
+
+		if (nic->deaf_until && now >= nic->deaf_until &&
+		    !watch(comm, EPOLL_CTL_MOD, nic->listener, EPOLLIN, nic))
+			nic->deaf_until = 0;
+		if (nic->deaf_until && nic->deaf_until < next)
+			next = nic->deaf_until;
+	}
+	return next;
+}
+
+void dblp_listener_event(struct dblp_comm *comm, struct dblp_nic *nic)
+{
+	struct dblp_pending *p;
+	int fd = 0, i;
+
+	for (i = 0; i < ACCEPT_MAX; i++) {
+		fd = dblp_accept(nic->listener);
+		if (fd < 0)
+			break;
+		if (comm->n_pending >= comm->nranks * comm->n_nics + STRANGERS)
+			send_away(comm, first_pending(comm),
+				  &comm->stats.strangers);
+		p = calloc(1, sizeof(*p));
+		if (!p || comm->transport->setup(comm, fd) ||
+		    watch(comm, EPOLL_CTL_ADD, fd, EPOLLIN, p)) {
+			dblp_comm_count(comm, &comm->stats.strangers);
+			close(fd);
+			free(p);
+			continue;
+		}
+		p->source = DBLP_SOURCE_PENDING;
+		p->fd = fd;
+		p->nic = nic->index;
+		p->since = dblp_comm_now();
+		p->next = comm->pending;
+		comm->pending = p;
+		comm->n_pending++;
+		dblp_inbox_set(&p->in, p->head, sizeof(p->head), NULL, 0);
+	}
+	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS)
+		be_deaf(comm, nic);
+}
+
+/* It has said who it is */
+static void greeted(struct dblp_comm *comm, struct dblp_pending *p)
+{
+	uint8_t want[DBLP_HEAD_LEN];
+	struct dblp_head h;
+	struct dblp_link *l;
+	int err = dblp_head_get(p->head, sizeof(p->head), &h);
+
+	if (err == -EPROTONOSUPPORT) {
+		send_away(comm, p, &comm->stats.versions);
+		return;
+	}
+	if (!err && h.type == DBLP_HEAD_HELLO && h.epoch < comm->attr.epoch) {
+		send_away(comm, p, &comm->stats.stale);
+		return;
+	}
+	if (err || h.from <= comm->rank || h.from >= comm->nranks) {
+		send_away(comm, p, &comm->stats.strangers);
+		return;
+	}
+	l = dblp_link_of(comm, h.from, p->nic);
+	make_hello(l, h.from, comm->rank, want);
+	if (memcmp(want, p->head, sizeof(want)) ||
+	    l->state != DBLP_LINK_NONE ||
+	    watch(comm, EPOLL_CTL_MOD, p->fd, LINK_EVENTS, l)) {
+		send_away(comm, p, &comm->stats.strangers);
+		return;
+	}
+	ready(l, p->fd);
+	p->fd = -1;
+	comm->n_pending--;
+}
+
+void dblp_pending_event(struct dblp_comm *comm, struct dblp_pending *p)
+{
+	int n;
+
+	if (p->fd < 0)
+		return;
+	n = comm->transport->recv(p->fd, &p->in);
+	if (n == -EAGAIN || n == -EINTR)
+		return;
+	if (n <= 0)
+		send_away(comm, p, &comm->stats.strangers);
+	else if (p->in.closed)
+		greeted(comm, p);
+}
+
+uint64_t dblp_pending_timeout(struct dblp_comm *comm, uint64_t now)
+{
+	uint64_t limit = comm->attr.timeout_ms * MS_NS;
+	uint64_t next = deaf_timeout(comm, now);
+	struct dblp_pending **at = &comm->pending, *p;
+
+	while ((p = *at)) {
+		if (p->fd >= 0 && now >= p->since + limit)
+			send_away(comm, p, &comm->stats.strangers);
+		if (p->fd < 0) {
+			*at = p->next;
+			pending_free(p);
+			continue;
+		}
+		if (p->since + limit < next)
+			next = p->since + limit;
+		at = &p->next;
+	}
+	return next;
+}

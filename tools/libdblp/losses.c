@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * What becomes of losses: how many contributions each element has, what was lost of
+ * what this rank has sent, and how much more it may lose. See rule.h.
+ */
+
+#include "engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RUNS_FIRST	64
+
+static bool is_reduced(const struct dblp_req *req)
+{
+	const uint32_t halves = DBLP_PLAN_REDUCE | DBLP_PLAN_SPREAD;
+
+	return (req->sched->plan.flags & halves) != DBLP_PLAN_SPREAD;
+}
+
+static bool has_feedback(const struct dblp_req *req)
+{
+	return req->op.rule == DBLP_FEEDBACK && is_reduced(req);
+}
+
+static bool has_carry(const struct dblp_req *req)
+{
+	return req->op.flags & DBLP_OP_CARRY && is_reduced(req);
+}
+
+static bool has_counts(const struct dblp_req *req)
+{
+	return req->op.rule == DBLP_RESCALE && is_reduced(req);
+}
+
+/* Keys */
+
+static void free_key(struct dblp_key *k)
+{
+	free(k->residual);
+	free(k->carry);
+	free(k);
+}
+
+void dblp_keys_free(struct dblp_comm *comm)
+{
+	struct dblp_key *k;
+
+	while ((k = comm->key)) {
+		comm->key = k->next;
+		free_key(k);
+	}
+}
+
+/* A rank without losses has no memory of them */
+static int fill_key(struct dblp_comm *comm, struct dblp_key *k,
+		    const struct dblp_req *req)
+{
+	size_t i, n = (size_t)comm->nranks * comm->n_nics;
+
+	if (has_feedback(req) && !k->residual) {
+		k->residual = calloc(k->count ?: 1, req->esize);
+		if (!k->residual)
+			return -ENOMEM;
+	}
+	if (has_carry(req) && !k->carry) {
+		k->carry = calloc(n, sizeof(*k->carry));
+		if (!k->carry)
+			return -ENOMEM;
+		for (i = 0; i < n; i++)
+			dblp_carry_init(&k->carry[i], comm->attr.message_bytes);
+	}
+	return 0;
+}
+
+/* A key belongs to the first vector for which there was memory */
+static int new_key(struct dblp_comm *comm, struct dblp_req *req)
+{
+	struct dblp_key *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return -ENOMEM;
+	k->key = req->op.key;
+	k->dtype = req->op.dtype;
+	k->count = req->sched->plan.count;
+	if (fill_key(comm, k, req)) {
+		free_key(k);
+		return -ENOMEM;
+	}
+	k->busy = true;
+	k->next = comm->key;
+	comm->key = k;
+	req->key = k;
+	return 0;
+}
+
+static int get_key(struct dblp_comm *comm, struct dblp_req *req)
+{
+	struct dblp_key *k = comm->key;
+	int err;
+
+	while (k && k->key != req->op.key)
+		k = k->next;
+	if (!k)
+		return new_key(comm, req);
+	if (k->busy)
+		return -EBUSY;
+	if (k->dtype != req->op.dtype || k->count != req->sched->plan.count)
+		return -EINVAL;
+	err = fill_key(comm, k, req);
+	if (err)
+		return err;
+	k->busy = true;
+	req->key = k;
+	return 0;
+}
+
+/* Counts */
+
+static int more_room(struct dblp_counts *c, uint32_t room)
+{
+	void *run = reallocarray(c->run, room, sizeof(*c->run)), *spare;
+
+	if (!run)
+		return -ENOMEM;
+	c->run = run;
+	spare = reallocarray(c->spare, room, sizeof(*c->spare));
+	if (!spare)
+		return -ENOMEM;
+	c->spare = spare;
+	c->room = room;
+	return 0;
+}
+
+int dblp_losses_prepare(struct dblp_req *req)
+{
+	int err = 0;
+
+	if (has_counts(req))
+		err = more_room(&req->counts, RUNS_FIRST);
+	/* Last: it stays */
+	if (!err && (has_feedback(req) || has_carry(req)))
+		err = get_key(req->comm, req);
+	return err;
+}
+
+void dblp_losses_free(struct dblp_req *req)
+{
+	if (req->key)
+		req->key->busy = false;
+	req->key = NULL;
+	free(req->counts.run);
+	free(req->counts.spare);
+	req->counts.run = NULL;
+	req->counts.spare = NULL;
+}
+
+void dblp_losses_begin(struct dblp_req *req)
+{
+	const uint64_t count = req->sched->plan.count;
+
+	if (has_feedback(req))
+		dblp_feedback_apply(req->op.dtype, req->buf, req->key->residual,
+				    count);
+	if (has_counts(req))
+		dblp_counts_set(&req->counts, count, 1);
+}
+
+void dblp_losses_clear(struct dblp_task *t)
+{
+	/* Only a vector as a whole is */
+	if (has_counts(t->req))
+		dblp_counts_set(&t->req->counts, t->step->count, 0);
+}
+
+bool dblp_losses_need_counts(const struct dblp_task *t)
+{
+	return has_counts(t->req) && !t->step->reliable &&
+	       t->step->contributions > 1;
+}
+
+int dblp_losses_added(struct dblp_task *t, uint64_t count,
+		      const struct dblp_msg *map, const struct dblp_run *run,
+		      uint32_t n)
+{
+	const struct dblp_loss loss = {
+		.range = map->range,
+		.n = map->n,
+		.head = DBLP_HEAD_LEN,
+		.esize = t->req->esize,
+		.count = count,
+	};
+	const struct dblp_run one = { count, t->step->contributions };
+	struct dblp_counts *c = &t->req->counts;
+	int err;
+
+	if (!has_counts(t->req) || t->step->op != DBLP_STEP_ADD)
+		return 0;
+	if (!n) {
+		run = &one;
+		n = 1;
+	}
+	while ((err = dblp_counts_add(c, t->step->offset + t->done, run, n,
+				      &loss)) == -ENOSPC) {
+		err = more_room(c, c->room * 2 + n);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+int dblp_losses_cut(const struct dblp_task *t, uint64_t count,
+		    struct dblp_run *run, uint32_t room)
+{
+	return dblp_counts_cut(&t->req->counts, t->step->offset + t->done,
+			       count, run, room);
+}
+
+/* A rank may own several parts */
+static void add_result(struct dblp_result *result, struct dblp_finished got)
+{
+	bool first = !result->none && !result->least;
+
+	if (first || got.least < result->least)
+		result->least = got.least;
+	result->none += got.none;
+}
+
+/* The sum is there: finish it, run by run of a part that is worth a table */
+int dblp_losses_finish(struct dblp_task *t)
+{
+	const struct dblp_step *step = t->step;
+	struct dblp_req *req = t->req;
+	const struct dblp_finish f = {
+		.dtype = req->op.dtype,
+		.rule = req->op.rule,
+		.contributions = step->contributions,
+		.average = req->op.flags & DBLP_OP_AVERAGE,
+	};
+	const uint32_t room = has_counts(req) ? req->counts.n + 1 : 0;
+	struct dblp_run *run = NULL;
+	int n = 0;
+
+	if (room) {
+		run = calloc(room, sizeof(*run));
+		if (!run)
+			return -ENOMEM;
+		n = dblp_counts_cut(&req->counts, step->offset, step->count, run,
+				    room);
+	}
+	if (n >= 0)
+		add_result(&req->result,
+			   dblp_rule_finish(&f, req->buf +
+					    step->offset * req->esize, run,
+					    (uint32_t)n, step->count));
+	free(run);
+	return n < 0 ? n : 0;
+}
+
+/* Budgets and reports */
+
+static struct dblp_carry *carry_of(const struct dblp_link *l,
+				   const struct dblp_task *t)
+{
+	return has_carry(t->req) && !t->step->reliable ?
+	       &t->req->key->carry[l->rank * l->comm->n_nics + l->nic] : NULL;
+}
+
+uint32_t dblp_losses_budget(struct dblp_link *l, const struct dblp_task *t,
+			    uint64_t count, uint32_t budget)
+{
+	const uint32_t own = dblp_step_budget(t->step, budget);
+	struct dblp_carry *c = carry_of(l, t);
+
+	/* It takes no more than all */
+	l->budget = c ? dblp_carry_take(c, (uint32_t)(count * t->req->esize),
+					t->step->contributions, budget,
+					own * DBLP_CARRY_TIMES) : own;
+	return l->budget;
+}
+
+int dblp_losses_sent(struct dblp_link *l, struct dblp_task *t, uint64_t tag,
+		     uint64_t count)
+{
+	uint64_t offset = t->step->offset + t->done;
+	struct dblp_req *req = t->req;
+	struct dblp_record *r;
+
+	if (t->step->reliable || l->comm->transport->protocol ||
+	    !(has_feedback(req) || has_carry(req)))
+		return 0;
+	r = malloc(sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	*r = (struct dblp_record) {
+		.tag = tag,
+		.task = t,
+		.offset = offset,
+		.count = count,
+		.budget = l->budget,
+	};
+	/* Reports come about in the order of messages */
+	if (!l->record)
+		l->record_end = &l->record;
+	*l->record_end = r;
+	l->record_end = &r->next;
+	t->reports++;
+	if (has_feedback(req))
+		dblp_feedback_send(req->op.dtype, (char *)req->key->residual +
+				   offset * req->esize,
+				   req->buf + offset * req->esize, count);
+	return 0;
+}
+
+struct dblp_task *dblp_losses_reported(struct dblp_link *l,
+				       const struct dblp_msg *m)
+{
+	struct dblp_record **at = &l->record, *r;
+	struct dblp_loss loss = {
+		.range = m->range,
+		.n = m->n,
+		.head = DBLP_HEAD_LEN,
+	};
+	struct dblp_task *t;
+
+	while (*at && (*at)->tag != m->info.tag)
+		at = &(*at)->next;
+	r = *at;
+	if (!r)
+		return NULL;
+	*at = r->next;
+	if (!*at)
+		l->record_end = at;
+	t = r->task;
+	loss.esize = t->req->esize;
+	loss.count = r->count;
+	if (has_feedback(t->req))
+		t->req->result.lost += t->req->esize *
+			dblp_feedback_report((char *)t->req->key->residual +
+					     r->offset * loss.esize, &loss);
+	if (carry_of(l, t))
+		dblp_carry_give(carry_of(l, t), (uint32_t)(r->count * loss.esize),
+				t->step->contributions, r->budget,
+				m->info.missing);
+	free(r);
+	t->reports--;
+	return t;
+}
+
+void dblp_losses_forget(struct dblp_link *l)
+{
+	struct dblp_record *r;
+
+	while ((r = l->record)) {
+		l->record = r->next;
+		free(r);
+	}
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * What is made of a reduction of which parts were lost: see rule.h.
+ */
+
+#include "rule.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "reduce.h"
+
+static uint64_t min64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+bool dblp_loss_next(const struct dblp_loss *loss, uint32_t *at,
+		    struct dblp_span *span)
+{
+	uint64_t done = span->end;
+
+	while (*at < loss->n) {
+		const struct dblp_range *r = &loss->range[(*at)++];
+		uint64_t from = r->offset, to = from + r->length;
+
+		if (to <= loss->head)
+			continue;
+		from = from > loss->head ? from - loss->head : 0;
+		to -= loss->head;
+		span->first = from / loss->esize;
+		span->end = min64((to + loss->esize - 1) / loss->esize,
+				  loss->count);
+		/* Two ranges may cut the same element */
+		if (span->first < done)
+			span->first = done;
+		if (span->first < span->end)
+			return true;
+	}
+	return false;
+}
+
+static void *at_element(void *v, uint64_t i, uint32_t esize)
+{
+	return (char *)v + i * esize;
+}
+
+/* Runs where they are filled; @n counts those without room, too */
+struct filled {
+	struct dblp_run	*run;
+	uint32_t	n;
+	uint32_t	room;
+};
+
+static void fill(struct filled *f, uint64_t end, uint32_t contributions)
+{
+	if (f->n && f->n <= f->room &&
+	    f->run[f->n - 1].contributions == contributions) {
+		f->run[f->n - 1].end = end;
+		return;
+	}
+	if (f->n < f->room)
+		f->run[f->n] = (struct dblp_run) { end, contributions };
+	f->n++;
+}
+
+/* A message, element by element of the vector it is added to */
+struct cursor {
+	uint64_t		offset;
+	const struct dblp_run	*run;
+	uint32_t		n;
+	const struct dblp_loss	*loss;
+	uint32_t		at;
+	struct dblp_span	span;
+	bool			more;
+};
+
+/* What the message has at @pos; @end, if it is more, is moved to where that changes */
+static uint32_t contributions_at(struct cursor *m, uint64_t pos, uint64_t *end)
+{
+	uint64_t i = pos - m->offset;
+
+	if (pos < m->offset) {
+		*end = min64(*end, m->offset);
+		return 0;
+	}
+	while (m->more && m->span.end <= i)
+		m->more = dblp_loss_next(m->loss, &m->at, &m->span);
+	if (m->more && m->span.first <= i) {
+		*end = min64(*end, m->offset + m->span.end);
+		return 0;
+	}
+	if (m->more)
+		*end = min64(*end, m->offset + m->span.first);
+	for (; m->n && m->run->end <= i; m->n--)
+		m->run++;
+	if (!m->n)
+		return 0;
+	*end = min64(*end, m->offset + m->run->end);
+	return m->run->contributions;
+}
+
+void dblp_counts_set(struct dblp_counts *c, uint64_t count,
+		     uint32_t contributions)
+{
+	c->n = !!count;
+	if (count)
+		c->run[0] = (struct dblp_run) { count, contributions };
+}
+
+/* The run that element @pos is in, or the number of runs */
+static uint32_t find_run(const struct dblp_counts *c, uint64_t pos)
+{
+	uint32_t from = 0, to = c->n, mid;
+
+	while (from < to) {
+		mid = from + (to - from) / 2;
+		if (c->run[mid].end > pos)
+			to = mid;
+		else
+			from = mid + 1;
+	}
+	return from;
+}
+
+/* Only what the message touches, and a run on each side, which may become the same */
+int dblp_counts_add(struct dblp_counts *c, uint64_t offset,
+		    const struct dblp_run *run, uint32_t n,
+		    const struct dblp_loss *loss)
+{
+	struct cursor m = { .offset = offset, .run = run, .n = n, .loss = loss };
+	struct filled f = { .run = c->spare, .room = c->room };
+	const uint64_t behind = offset + (n ? run[n - 1].end : 0);
+	uint32_t first = find_run(c, offset), i, more;
+	uint64_t pos, end;
+	bool last = false;
+
+	first -= first > 0;
+	pos = first ? c->run[first - 1].end : 0;
+	m.more = dblp_loss_next(loss, &m.at, &m.span);
+	for (i = first; i < c->n && !last; i++) {
+		last = pos >= behind;
+		for (; pos < c->run[i].end; pos = end) {
+			end = c->run[i].end;
+			more = contributions_at(&m, pos, &end);
+			fill(&f, end, c->run[i].contributions + more);
+		}
+	}
+	if ((uint64_t)first + f.n + (c->n - i) > c->room)
+		return -ENOSPC;
+	if (first + f.n != i)
+		memmove(c->run + first + f.n, c->run + i,
+			(c->n - i) * sizeof(*run));
+	memcpy(c->run + first, f.run, f.n * sizeof(*run));
+	c->n = first + f.n + (c->n - i);
+	return 0;
+}
+
+int dblp_counts_cut(const struct dblp_counts *c, uint64_t offset,
+		    uint64_t count, struct dblp_run *run, uint32_t room)
+{
+	struct filled f = { .run = run, .room = room };
+	uint32_t i;
+
+	for (i = find_run(c, offset); i < c->n; i++) {
+		fill(&f, min64(c->run[i].end - offset, count),
+		     c->run[i].contributions);
+		if (c->run[i].end >= offset + count)
+			break;
+	}
+	return f.n > f.room ? -ENOSPC : (int)f.n;
+}
+
+static void finish_run(const struct dblp_finish *f, void *v, uint64_t count,
+		       uint32_t contributions, struct dblp_finished *found)
+{
+	uint32_t mul = f->average ? 1 : f->contributions;
+
+	if (contributions < found->least)
+		found->least = contributions;
+	if (!contributions) {
+		found->none += count;
+		memset(v, 0, count * dblp_dtype_size(f->dtype));
+	} else if (mul != contributions) {
+		dblp_reduce_scale(f->dtype, v, count, mul, contributions);
+	}
+}
+
+struct dblp_finished dblp_rule_finish(const struct dblp_finish *f, void *v,
+				      const struct dblp_run *run, uint32_t n,
+				      uint64_t count)
+{
+	const struct dblp_run all = { count, f->contributions };
+	struct dblp_finished found = { .least = f->contributions };
+	uint32_t esize = dblp_dtype_size(f->dtype), i;
+	uint64_t done = 0;
+
+	if (f->rule != DBLP_RESCALE) {
+		run = &all;
+		n = 1;
+	}
+	for (i = 0; i < n; i++) {
+		finish_run(f, at_element(v, done, esize), run[i].end - done,
+			   run[i].contributions, &found);
+		done = run[i].end;
+	}
+	return found;
+}
+
+void dblp_feedback_apply(uint32_t dtype, void *v, void *residual,
+			 uint64_t count)
+{
+	dblp_reduce_add(dtype, v, residual, count);
+	memset(residual, 0, count * dblp_dtype_size(dtype));
+}
+
+void dblp_feedback_send(uint32_t dtype, void *residual, const void *v,
+			uint64_t count)
+{
+	memcpy(residual, v, count * dblp_dtype_size(dtype));
+}
+
+uint64_t dblp_feedback_report(void *residual, const struct dblp_loss *loss)
+{
+	const uint32_t esize = loss->esize;
+	struct dblp_span span = { 0 };
+	uint64_t done = 0, lost = 0;
+	uint32_t at = 0;
+
+	while (dblp_loss_next(loss, &at, &span)) {
+		memset(at_element(residual, done, esize), 0,
+		       (span.first - done) * esize);
+		lost += span.end - span.first;
+		done = span.end;
+	}
+	memset(at_element(residual, done, esize), 0, (loss->count - done) * esize);
+	return lost;
+}
+
+#define PPM		1000000
+#define CREDIT_MAX	(INT64_MAX / 4)
+
+/* What a message of which @ppm is lost costs; no more than the credit can be */
+static int64_t cost(uint32_t bytes, uint32_t contributions, uint32_t ppm)
+{
+	uint64_t all = (uint64_t)bytes * contributions;
+
+	return all && ppm > CREDIT_MAX / all ? CREDIT_MAX : (int64_t)(all * ppm);
+}
+
+/* The credit is what is left over, within its limits */
+static void carry_set(struct dblp_carry *c, int64_t credit)
+{
+	if (credit > c->limit)
+		credit = c->limit;
+	c->credit = credit > -CREDIT_MAX ? credit : -CREDIT_MAX;
+}
+
+void dblp_carry_init(struct dblp_carry *c, uint64_t bytes)
+{
+	c->credit = 0;
+	c->limit = bytes > CREDIT_MAX / PPM ? CREDIT_MAX : (int64_t)bytes * PPM;
+}
+
+uint32_t dblp_carry_take(struct dblp_carry *c, uint32_t bytes,
+			 uint32_t contributions, uint32_t budget,
+			 uint32_t most)
+{
+	int64_t credit = c->credit + cost(bytes, 1, budget);
+	uint64_t all = (uint64_t)bytes * contributions, ppm = 0;
+
+	if (credit > 0 && all)
+		ppm = min64(credit / all, most < PPM ? most : PPM);
+	carry_set(c, credit - (int64_t)(all * ppm));
+	return (uint32_t)ppm;
+}
+
+void dblp_carry_give(struct dblp_carry *c, uint32_t bytes,
+		     uint32_t contributions, uint32_t taken, uint32_t missing)
+{
+	carry_set(c, c->credit + cost(bytes, contributions, taken) -
+		     cost(missing, contributions, PPM));
+}

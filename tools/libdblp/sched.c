@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Which steps of a plan wait for which: those of lower rounds with which they conflict.
+ */
+
+#include "engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int get_steps(struct dblp_sched *s)
+{
+	ssize_t n = dblp_plan_steps(&s->plan, NULL, 0);
+
+	if (n < 0)
+		return (int)n;
+	s->n = (uint32_t)n;
+	s->step = calloc(s->n + 1, sizeof(*s->step));
+	s->waits = calloc(s->n + 1, sizeof(*s->waits));
+	s->after = calloc(s->n + 2, sizeof(*s->after));
+	if (!s->step || !s->waits || !s->after)
+		return -ENOMEM;
+	dblp_plan_steps(&s->plan, s->step, s->n);
+	return 0;
+}
+
+/*
+ * Where ranges begin or end, elements are cut into intervals, each of which is within a
+ * range or outside. Steps of an interval stand in groups of one operation; each waits
+ * for all of the group before, and so for all before that.
+ *
+ * @bound: where intervals begin, @n of them
+ * @first: of each interval, the first entry of @cover
+ * @cover: steps of the intervals, in order
+ * @edge: who waits for whom: first << 32 | second
+ */
+struct order {
+	uint64_t	*bound;
+	size_t		n;
+	size_t		*first;
+	uint32_t	*cover;
+	uint64_t	*edge;
+	size_t		n_edges;
+	size_t		room;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static size_t unique(uint64_t *v, size_t n)
+{
+	size_t i, k = 0;
+
+	if (!n)
+		return 0;
+	qsort(v, n, sizeof(*v), compare);
+	for (i = 0; i < n; i++)
+		if (!k || v[i] != v[k - 1])
+			v[k++] = v[i];
+	return k;
+}
+
+static int find_bounds(const struct dblp_sched *s, struct order *o)
+{
+	uint32_t i;
+
+	o->bound = calloc((size_t)s->n * 2 + 1, sizeof(*o->bound));
+	if (!o->bound)
+		return -ENOMEM;
+	for (i = 0; i < s->n; i++) {
+		o->bound[2 * i] = s->step[i].offset;
+		o->bound[2 * i + 1] = s->step[i].offset + s->step[i].count;
+	}
+	o->n = unique(o->bound, (size_t)s->n * 2);
+	return 0;
+}
+
+static size_t interval_of(const struct order *o, uint64_t element)
+{
+	const uint64_t *at = bsearch(&element, o->bound, o->n, sizeof(*at),
+				     compare);
+
+	return (size_t)(at - o->bound);
+}
+
+/* Steps of each interval: counted, then put where they belong */
+static int find_cover(const struct dblp_sched *s, struct order *o)
+{
+	size_t k, end;
+	uint32_t i;
+
+	o->first = calloc(o->n + 2, sizeof(*o->first));
+	if (!o->first)
+		return -ENOMEM;
+	for (i = 0; i < s->n; i++) {
+		end = interval_of(o, s->step[i].offset + s->step[i].count);
+		for (k = interval_of(o, s->step[i].offset); k < end; k++)
+			o->first[k + 2]++;
+	}
+	for (k = 0; k < o->n; k++)
+		o->first[k + 2] += o->first[k + 1];
+	o->cover = calloc(o->first[o->n + 1] + 1, sizeof(*o->cover));
+	if (!o->cover)
+		return -ENOMEM;
+	for (i = 0; i < s->n; i++) {
+		end = interval_of(o, s->step[i].offset + s->step[i].count);
+		for (k = interval_of(o, s->step[i].offset); k < end; k++)
+			o->cover[o->first[k + 1]++] = i;
+	}
+	return 0;
+}
+
+static int add_edge(struct order *o, uint32_t from, uint32_t to)
+{
+	size_t room = o->room * 2 + 64;
+	uint64_t *edge;
+
+	if (o->n_edges == o->room) {
+		if (room > UINT32_MAX)
+			return -E2BIG;
+		edge = reallocarray(o->edge, room, sizeof(*edge));
+		if (!edge)
+			return -ENOMEM;
+		o->edge = edge;
+		o->room = room;
+	}
+	o->edge[o->n_edges++] = (uint64_t)from << 32 | to;
+	return 0;
+}
+
+/* In an interval whose steps are entries @i to @end of @cover */
+static int find_edges(const struct dblp_sched *s, struct order *o, size_t i,
+		      size_t end)
+{
+	size_t before = i, group = i, k;
+	int err = 0;
+
+	for (; i < end && !err; i++) {
+		if (s->step[o->cover[i]].op != s->step[o->cover[group]].op) {
+			before = group;
+			group = i;
+		}
+		for (k = before; k < group && !err; k++)
+			err = add_edge(o, o->cover[k], o->cover[i]);
+	}
+	return err;
+}
+
+/* Edges by rising first step are what the steps are told */
+static int take_edges(struct dblp_sched *s, struct order *o)
+{
+	size_t i;
+
+	o->n_edges = unique(o->edge, o->n_edges);
+	s->next = calloc(o->n_edges + 1, sizeof(*s->next));
+	if (!s->next)
+		return -ENOMEM;
+	for (i = 0; i < o->n_edges; i++) {
+		s->next[i] = (uint32_t)o->edge[i];
+		s->waits[s->next[i]]++;
+		s->after[(o->edge[i] >> 32) + 1]++;
+	}
+	for (i = 0; i < s->n; i++)
+		s->after[i + 1] += s->after[i];
+	return 0;
+}
+
+static int find_order(struct dblp_sched *s)
+{
+	struct order o = { 0 };
+	int err = find_bounds(s, &o);
+	size_t k;
+
+	if (!err)
+		err = find_cover(s, &o);
+	for (k = 0; k < o.n && !err; k++)
+		err = find_edges(s, &o, o.first[k], o.first[k + 1]);
+	if (!err)
+		err = take_edges(s, &o);
+	free(o.bound);
+	free(o.first);
+	free(o.cover);
+	free(o.edge);
+	return err;
+}
+
+int dblp_sched_new(const struct dblp_plan *plan, struct dblp_sched **sched)
+{
+	struct dblp_sched *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->plan = *plan;
+	s->refs = 1;
+	err = get_steps(s);
+	if (!err)
+		err = find_order(s);
+	if (err)
+		dblp_sched_put(s);
+	else
+		*sched = s;
+	return err;
+}
+
+void dblp_sched_put(struct dblp_sched *s)
+{
+	if (!s || --s->refs)
+		return;
+	free(s->step);
+	free(s->waits);
+	free(s->after);
+	free(s->next);
+	free(s);
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Messages over AF_DBLP in placement mode, and over a stream.
+ */
+
+#include "engine.h"
+#include "msg.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+void dblp_inbox_set(struct dblp_inbox *in, void *head, size_t head_len,
+		    void *data, size_t data_len)
+{
+	in->iov[0] = (struct iovec) { head, head_len };
+	in->iov[1] = (struct iovec) { data, data_len };
+	in->len = head_len + data_len;
+	in->got = 0;
+	in->closed = false;
+	in->n = 0;
+	in->map.n = 0;
+}
+
+/* What of @iov is behind its first @skip bytes */
+static void skip_iov(struct iovec to[2], const struct iovec *iov, size_t skip)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		size_t n = skip < iov[i].iov_len ? skip : iov[i].iov_len;
+
+		to[i] = iov[i];
+		to[i].iov_base = (char *)to[i].iov_base + n;
+		to[i].iov_len -= n;
+		skip -= n;
+	}
+}
+
+static int set_int(int fd, int level, int option, int value)
+{
+	return setsockopt(fd, level, option, &value, sizeof(value)) ? -errno : 0;
+}
+
+static int no_wait(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ? -errno : 0;
+}
+
+/*
+ * A peer that is alive may leave data unread for as long as it likes, so there is no
+ * TCP_USER_TIMEOUT: the connections to rank 0 find hosts that are gone.
+ */
+static int setup_tcp(const struct dblp_comm *comm, int fd)
+{
+	int second = (int)(comm->attr.keepalive_ms + 999) / 1000;
+	int err = no_wait(fd);
+
+	if (!err && comm->cc[0] &&
+	    setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, comm->cc,
+		       (socklen_t)strlen(comm->cc)))
+		err = -errno;
+	if (!err)
+		err = set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	if (!err)
+		err = set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, second);
+	return err ?: set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, second);
+}
+
+static ssize_t send_tcp(int fd, const struct iovec *iov,
+			const struct dblp_sndinfo *info)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = 2 };
+	ssize_t n = sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	(void)info;
+	return n < 0 ? -errno : n;
+}
+
+static int recv_tcp(int fd, struct dblp_inbox *in)
+{
+	struct iovec iov[2];
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	ssize_t n;
+
+	skip_iov(iov, in->iov, in->got);
+	n = recvmsg(fd, &msg, MSG_DONTWAIT);
+	if (n <= 0)
+		return n ? -errno : 0;
+	in->range[0].offset = (uint32_t)in->got;
+	in->range[0].length = (uint32_t)n;
+	in->n = 1;
+	in->got += (size_t)n;
+	in->closed = in->got == in->len;
+	return 1;
+}
+
+const struct dblp_transport dblp_transport_tcp = {
+	.name = "tcp",
+	.protocol = IPPROTO_TCP,
+	.setup = setup_tcp,
+	.send = send_tcp,
+	.recv = recv_tcp,
+};
+
+static int setup_dblp(const struct dblp_comm *comm, int fd)
+{
+	const struct {
+		int	level;
+		int	option;
+		int	value;
+	} options[] = {
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ SOL_DBLP, DBLP_PLACEMENT, 1 },
+		{ SOL_DBLP, DBLP_PARTIAL_SEND, 1 },
+		{ SOL_DBLP, DBLP_NOTIFY, 1 },
+		{ SOL_DBLP, DBLP_FILL, DBLP_FILL_ZERO },
+		{ SOL_DBLP, DBLP_KEEPALIVE, (int)comm->attr.keepalive_ms },
+		{ SOL_DBLP, DBLP_USER_TIMEOUT, (int)(comm->attr.timeout_ms -
+						     comm->attr.keepalive_ms) },
+		{ SOL_DBLP, DBLP_JOB, (int)comm->attr.job },
+	};
+	int err = no_wait(fd);
+	size_t i;
+
+	for (i = 0; !err && i < sizeof(options) / sizeof(*options); i++)
+		err = set_int(fd, options[i].level, options[i].option,
+			      options[i].value);
+	return err;
+}
+
+static ssize_t send_dblp(int fd, const struct iovec *iov,
+			 const struct dblp_sndinfo *info)
+{
+	union {
+		char		space[CMSG_SPACE(sizeof(*info))];
+		struct cmsghdr	head;
+	} control = { .head = {
+		.cmsg_level = SOL_DBLP,
+		.cmsg_type = DBLP_SNDINFO,
+		.cmsg_len = CMSG_LEN(sizeof(*info)),
+	} };
+	struct msghdr msg = {
+		.msg_iov = (struct iovec *)iov,
+		.msg_iovlen = 2,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t n;
+
+	memcpy(CMSG_DATA(&control.head), info, sizeof(*info));
+	n = sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return n < 0 ? -errno : n;
+}
+
+/*
+ * What a call has placed that placed all of a message: it does not list it, as it is
+ * what the loss map does not have. The ranges may be more than there is room for: then
+ * bytes that are missing are counted as placed, which are zero.
+ */
+static void placed_all(struct dblp_inbox *in)
+{
+	uint32_t at = 0, i;
+
+	in->n = 0;
+	for (i = 0; i < in->map.n && in->n < 127; i++) {
+		const struct dblp_range *gap = &in->map.range[i];
+
+		if (gap->offset > at)
+			in->range[in->n++] = (struct dblp_range) {
+				at, gap->offset - at
+			};
+		at = gap->offset + gap->length;
+	}
+	if (at < in->len)
+		in->range[in->n++] = (struct dblp_range) {
+			at, (uint32_t)in->len - at
+		};
+}
+
+/* The ranges that a call has placed, if it says so */
+static bool read_placed(struct msghdr *msg, struct dblp_inbox *in)
+{
+	struct cmsghdr *c;
+
+	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t len = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_level != SOL_DBLP || c->cmsg_type != DBLP_PLACED)
+			continue;
+		in->n = (uint32_t)(len / sizeof(*in->range));
+		memcpy(in->range, CMSG_DATA(c), in->n * sizeof(*in->range));
+		return true;
+	}
+	return false;
+}
+
+static int recv_dblp(int fd, struct dblp_inbox *in)
+{
+	union {
+		char		space[DBLP_INBOX_CONTROL];
+		struct cmsghdr	head;
+	} control;
+	struct msghdr msg = {
+		.msg_iov = in->iov,
+		.msg_iovlen = 2,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t n = recvmsg(fd, &msg, MSG_DONTWAIT);
+	bool listed;
+	int err;
+
+	if (n < 0)
+		return -errno;
+	in->n = 0;
+	if (!n && !(msg.msg_flags & MSG_EOR))
+		return 0;
+	in->got += (size_t)n;
+	listed = read_placed(&msg, in);
+	if (!(msg.msg_flags & MSG_EOR))
+		return 1;
+	in->closed = true;
+	/* If nothing is missing, nothing is listed */
+	in->map.n = 0;
+	err = dblp_msg_read(fd, &msg, false, &in->map);
+	if (err)
+		return err;
+	if (in->map.info.length != in->len)
+		return -EPROTO;
+	if (!listed && n)
+		placed_all(in);
+	return 1;
+}
+
+const struct dblp_transport dblp_transport_dblp = {
+	.name = "dblp",
+	.setup = setup_dblp,
+	.send = send_dblp,
+	.recv = recv_dblp,
+};
