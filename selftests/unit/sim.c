@@ -27,10 +27,10 @@ enum event_type {
 };
 
 enum seg_state {
-	SEG_COPIES	= 0x1f,	/* in flight */
-	SEG_NEED	= 0x20,
-	SEG_ACKED	= 0x40,
-	SEG_GOT		= 0x80,
+	SEG_COPIES	= 0x1fff,	/* in flight */
+	SEG_NEED	= 0x2000,
+	SEG_ACKED	= 0x4000,
+	SEG_GOT		= 0x8000,
 };
 
 struct sim_ack {
@@ -195,8 +195,9 @@ static void grow_segs(struct sim_flow *f, u32 n)
 	if (n <= f->max_segs)
 		return;
 	size = max(size, n);
-	f->seg = realloc(f->seg, size);
-	memset(f->seg + f->max_segs, 0, size - f->max_segs);
+	f->seg = realloc(f->seg, size * sizeof(*f->seg));
+	memset(f->seg + f->max_segs, 0,
+	       (size - f->max_segs) * sizeof(*f->seg));
 	f->max_segs = size;
 }
 
@@ -245,7 +246,7 @@ static void acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt, u32 n,
 		  bool late)
 {
 	struct sim_flow *f = ctx;
-	u8 *seg = &f->seg[pkt->seg];
+	u16 *seg = &f->seg[pkt->seg];
 
 	if (!late)
 		--*seg;
@@ -258,7 +259,7 @@ static u32 lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
 		enum dblp_lost_why why)
 {
 	struct sim_flow *f = ctx;
-	u8 *seg = &f->seg[pkt->seg];
+	u16 *seg = &f->seg[pkt->seg];
 
 	f->lost_pkts++;
 	--*seg;
@@ -388,7 +389,7 @@ static void on_wake(struct sim *s, u32 flow)
 		ring_init(&f->sent, RING_SIZE);
 		if (f->handshake_rtt)
 			dblp_rtt_sample(&f->rtt, f->handshake_rtt, 0, s->now);
-		dblp_cc_start(&f->cc, f->ops ?: dblp_cc_at(0), s->mss, s->now);
+		dblp_cc_start(&f->cc, f->ops ?: &dblp_cc_bdp, s->mss, s->now);
 		f->end_seg = (f->goal + payload(s) - 1) / payload(s);
 		grow_segs(f, f->end_seg + 1);
 	} else if (f->wake_at != s->now) {
@@ -649,6 +650,14 @@ void sim_path(struct sim *s, u32 n, u64 mbit, u64 rtt, u32 loss)
 		s->flow[i].start = i * 1237;
 		s->flow[i].handshake_rtt = rtt;
 	}
+}
+
+void sim_wire(struct sim *s, u32 n, u64 mbit, u64 rtt, u32 loss)
+{
+	sim_path(s, n, mbit, rtt, loss);
+	s->mss = 1472;
+	s->overhead = 42;
+	s->payload = 1440;
 }
 
 u32 sim_share(struct sim *s, u32 i, u64 time)

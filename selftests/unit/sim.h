@@ -31,7 +31,7 @@ struct sim_flow {
 	u64			goal;		/* bytes, 0: no end */
 	u64			handshake_rtt;	/* 0: none was measured */
 	u32			spare;		/* segments a message may miss */
-	const struct dblp_cc_ops *ops;		/* NULL: the default */
+	const struct dblp_cc_ops *ops;		/* NULL: bdp */
 	/* Results */
 	u64			received;	/* bytes */
 	u64			finished;	/* when goal was reached, or 0 */
@@ -54,7 +54,7 @@ struct sim_flow {
 	u32			pto_count;
 	u64			pto_jitter;
 	u64			wake_at;
-	u8			*seg;		/* state of each segment */
+	u16			*seg;		/* state of each segment */
 	u32			max_segs;
 	u32			first_seg;	/* of the message */
 	u32			end_seg;	/* behind its last */
@@ -124,6 +124,8 @@ void sim_free(struct sim *s);
 
 /* A path of @mbit Mbit/s, and @n flows that start a moment after each other */
 void sim_path(struct sim *s, u32 n, u64 mbit, u64 rtt, u32 loss);
+/* The same with Ethernet packets of 1440 bytes of messages, as the module makes them */
+void sim_wire(struct sim *s, u32 n, u64 mbit, u64 rtt, u32 loss);
 /* Share of the link, in thousandths, that arrives of flow @i within @time */
 u32 sim_share(struct sim *s, u32 i, u64 time);
 /* Packets that wait on average within @time */

@@ -87,7 +87,7 @@ TEST(dblp_cc_pto__does_not_go_round_the_pacer)
 	EXPECT_EQ(1, dblp_cc_probes(&cc, &rtt, 3));
 	paced(&cc, &rtt, 1);
 	EXPECT_EQ(DBLP_PTO_MAX_NS, pto(&cc, &rtt, 0));
-	cc.ops = dblp_cc_at(0);
+	cc.ops = &dblp_cc_bdp;
 	EXPECT_EQ(dblp_pto(&rtt, 0, 0, 0), pto(&cc, &rtt, 0));
 	EXPECT_EQ(2, dblp_cc_probes(&cc, &rtt, 3));
 	paced(&cc, &rtt, 0);
@@ -104,11 +104,15 @@ TEST(dblp_cc_pto__does_not_back_off_amid_a_burst)
 
 	paced(&cc, &rtt, 10000000);
 	cc.holding = true;
-	EXPECT_EQ(dblp_pto(&rtt, 0, 0, 0), pto(&cc, &rtt, 0));
-	for (i = 1; i < DBLP_CC_SILENT_PKTS; i++)
+	EXPECT_EQ(rtt.srtt + 4 * rtt.var, pto(&cc, &rtt, 0));
+	EXPECT_LT(pto(&cc, &rtt, 0), dblp_pto(&rtt, 0, 0, 0));
+	for (i = 1; i < DBLP_CC_HELD_PROBES; i++)
 		EXPECT_EQ(300000, pto(&cc, &rtt, i));
-	EXPECT_EQ(dblp_pto(&rtt, 0, i, 0), pto(&cc, &rtt, i));
-	cc.ops = dblp_cc_at(0);
+	EXPECT_EQ(dblp_pto(&rtt, 0, 0, 0), pto(&cc, &rtt, i));
+	EXPECT_EQ(dblp_pto(&rtt, 0, 0, 1000000000),
+		  dblp_cc_pto(&cc, &rtt, 0, i, 1000000000));
+	EXPECT_LT(pto(&cc, &rtt, i), dblp_cc_pto(&cc, &rtt, 0, i, 1000000000));
+	cc.ops = &dblp_cc_bdp;
 	EXPECT_EQ(dblp_pto(&rtt, 0, 1, 0), pto(&cc, &rtt, 1));
 }
 
@@ -134,7 +138,7 @@ TEST(dblp_cc_window__opens_in_silence)
 	EXPECT_EQ(10000 + DBLP_CC_SILENT_PKTS * 1000,
 		  dblp_cc_window(&cc, &rtt, 5, U64_MAX));
 	/* Who does not hold its rate, has no pacer or has heard nothing yet waits */
-	cc.ops = dblp_cc_at(0);
+	cc.ops = &dblp_cc_bdp;
 	EXPECT_EQ(10000, dblp_cc_window(&cc, &rtt, 5, U64_MAX));
 	EXPECT_EQ(U64_MAX, dblp_cc_opens_at(&cc, &rtt, 5, 10000));
 	paced(&cc, &rtt, 10000000);

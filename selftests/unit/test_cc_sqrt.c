@@ -111,27 +111,64 @@ TEST(sqrt__fills_a_link_with_random_loss)
 	}
 }
 
+/* More than is excused: a window of some packets, as TCP's, not next to none. Each
+ * share is of the whole link, in thousandths.
+ */
+TEST(sqrt__bears_more_random_loss_than_it_excuses)
+{
+	static const struct {
+		u32 mbit, loss, least;
+	} cells[] = {
+		{ 100, 50000, 900 }, { 100, 100000, 300 }, { 100, 300000, 150 },
+		{ 1000, 50000, 900 }, { 1000, 100000, 35 }, { 1000, 300000, 20 },
+	};
+	struct sim s;
+	u32 i, got;
+
+	for (i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
+		path_init(&s, 1, cells[i].mbit, 500 * SIM_US, 100);
+		s.loss = cells[i].loss;
+		sim_run(&s, SIM_S / 2);
+		got = sim_share(&s, 0, SIM_S);
+		EXPECT_GE(got, cells[i].least) {
+			TH_LOG("%u Mbit/s, %u ppm: %u", cells[i].mbit,
+			       cells[i].loss, got);
+		}
+		sim_free(&s);
+	}
+}
+
+/* Also where who came late has never seen the queue empty: 64 of them */
 TEST(sqrt__flows_share_fairly)
 {
-	u64 before[8], sum = 0, got;
+	static const struct {
+		u32 n, mbit, rtt, queue, start;
+	} paths[] = {
+		{ 8, 1000, 500, 45, 10000 },
+		{ 64, 10000, 50, 167, 100 },
+	};
+	u64 before[64], sum, got;
 	struct sim s;
-	u32 i;
+	u32 k, i;
 
-	path_init(&s, 8, 1000, 500 * SIM_US, 45);
-	for (i = 0; i < 8; i++)
-		s.flow[i].start = i * 10 * SIM_MS;
-	sim_run(&s, SIM_S / 2);
-	for (i = 0; i < 8; i++)
-		before[i] = s.flow[i].received;
-	sim_run(&s, SIM_S);
-	for (i = 0; i < 8; i++)
-		sum += s.flow[i].received - before[i];
-	for (i = 0; i < 8; i++) {
-		got = (s.flow[i].received - before[i]) * 1000 / sum;
-		EXPECT_GE(got, 80);
-		EXPECT_LE(got, 180);
+	for (k = 0; k < ARRAY_SIZE(paths); k++) {
+		path_init(&s, paths[k].n, paths[k].mbit, paths[k].rtt * SIM_US,
+			  paths[k].queue);
+		for (i = 0; i < s.n; i++)
+			s.flow[i].start = i * paths[k].start * SIM_US;
+		sim_run(&s, SIM_S / 4);
+		for (i = 0; i < s.n; i++)
+			before[i] = s.flow[i].received;
+		sim_run(&s, SIM_S / 2);
+		for (sum = 0, i = 0; i < s.n; i++)
+			sum += s.flow[i].received - before[i];
+		for (i = 0; i < s.n; i++) {
+			got = (s.flow[i].received - before[i]) * s.n * 100 / sum;
+			EXPECT_GE(got, 60);
+			EXPECT_LE(got, 150);
+		}
+		sim_free(&s);
 	}
-	sim_free(&s);
 }
 
 /* Beside TCP in a queue of 8 packets, in which bdp leaves it nothing */
@@ -217,7 +254,7 @@ TEST(sqrt__a_round_in_a_burst)
 	u64 at, last, limit;
 	struct sim s;
 
-	for (loss = 600000; loss <= 800000; loss += 100000) {
+	for (loss = 600000; loss <= 900000; loss += 100000) {
 		path_init(&s, 3, 300, 500 * SIM_US, 100);
 		for (i = 0; i < 3; i++)
 			s.flow[i].goal = 1;
@@ -249,7 +286,7 @@ TEST(sqrt__a_burst_holds_the_rate)
 	struct sim s;
 	u64 sent;
 
-	for (loss = 600000; loss <= 800000; loss += 100000) {
+	for (loss = 600000; loss <= 900000; loss += 100000) {
 		path_init(&s, 1, 1000, 500 * SIM_US, 45);
 		sim_run(&s, SIM_S / 5);
 		sent = sent_pkts(&s);
@@ -268,6 +305,15 @@ TEST(sqrt__a_burst_holds_the_rate)
 	}
 }
 
+static void none_is(struct __test_metadata *_metadata, const struct sim *s,
+		    const char *mode)
+{
+	u32 i;
+
+	for (i = 0; i < s->n; i++)
+		ASSERT_STRNE(mode, s->flow[i].cc.ops->mode(&s->flow[i].cc));
+}
+
 /* Many who begin at once overflow the queue. That is no burst. */
 TEST(sqrt__a_start_in_step_is_no_burst)
 {
@@ -279,9 +325,28 @@ TEST(sqrt__a_start_in_step_is_no_burst)
 		s.flow[i].start = 0;
 	for (ms = 1; ms <= 200; ms++) {
 		sim_run(&s, ms * SIM_MS);
-		for (i = 0; i < 32; i++)
-			ASSERT_STRNE("hold",
-				     s.flow[i].cc.ops->mode(&s.flow[i].cc));
+		none_is(_metadata, &s, "hold");
+	}
+	sim_free(&s);
+}
+
+/* Who sends rarely delivers little. That is no sign of others. */
+TEST(sqrt__rest_is_no_rival)
+{
+	u32 round, i;
+	struct sim s;
+	u64 at;
+
+	path_init(&s, 8, 200, 60 * SIM_US, 100);
+	sim_run(&s, SIM_S / 2);
+	for (round = 0; round < 50; round++) {
+		at = s.now + 50 * SIM_MS;
+		for (i = 0; i < s.n; i++)
+			sim_message(&s, i, 30000, at);
+		for (i = 1; i <= 20; i++) {
+			sim_run(&s, at + i * SIM_MS);
+			none_is(_metadata, &s, "rivals");
+		}
 	}
 	sim_free(&s);
 }
@@ -320,6 +385,29 @@ TEST(sqrt__a_train_is_no_queue)
 	EXPECT_GE(window_of_trains(45), 2 * 45);
 	EXPECT_LE(window_of_trains(45), 4 * 45);
 	EXPECT_LE(window_of_trains(2), 20);
+}
+
+/* Who has been one of few is alone when they are gone, with a window of his own */
+TEST(sqrt__forgets_senders_that_are_gone)
+{
+	u32 before, others, after;
+	struct sim s;
+
+	for (others = 1; others <= 7; others++) {
+		path_init(&s, 1, 100, 100 * SIM_US, 100);
+		sim_run(&s, SIM_S / 2);
+		before = sim_mean_queue(&s, SIM_S / 2);
+		s.strangers = others;
+		sim_run(&s, s.now + SIM_S / 2);
+		s.strangers = 0;
+		sim_run(&s, s.now + SIM_S / 2);
+		after = sim_mean_queue(&s, SIM_S / 2);
+		EXPECT_LE(after, before + 1) {
+			TH_LOG("%u others: %u and %u packets", others, before,
+			       after);
+		}
+		sim_free(&s);
+	}
 }
 
 /* Whatever it is told, it neither stops sending nor computes nonsense */

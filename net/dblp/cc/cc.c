@@ -14,9 +14,9 @@
 
 /* The first is the default */
 static const struct dblp_cc_ops *const controllers[] = {
+	&dblp_cc_sqrt,
 	&dblp_cc_bdp,
 	&dblp_cc_swift,
-	&dblp_cc_sqrt,
 };
 
 const struct dblp_cc_ops *dblp_cc_at(u32 i)
@@ -68,20 +68,20 @@ void dblp_cc_switch(struct dblp_cc *cc, const struct dblp_cc_ops *ops,
 		ops->take(cc, rate, rtt);
 }
 
-u64 dblp_cc_gap(const struct dblp_cc *cc)
-{
-	return cc->pacing_rate ?
-	       div64_u64(cc->mss * 1000000000ULL, cc->pacing_rate) : 0;
-}
-
 u64 dblp_cc_pto(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 		u64 max_ack_delay, u32 count, u64 silence)
 {
-	u64 pto = dblp_pto(rtt, max_ack_delay, count, silence);
+	u64 pto;
 
 	if (!cc->ops->holds)
-		return pto;
-	if (cc->holding && count && count < DBLP_CC_SILENT_PKTS)
+		return dblp_pto(rtt, max_ack_delay, count, silence);
+	if (!cc->holding)
+		pto = dblp_pto(rtt, max_ack_delay, count, silence);
+	else if (!count)
+		pto = rtt->srtt + 4 * rtt->var;
+	else if (count >= DBLP_CC_HELD_PROBES)
+		pto = dblp_pto(rtt, max_ack_delay, 0, silence);
+	else
 		pto = 0;
 	return min(max(pto, DBLP_CC_PTO_GAPS * dblp_cc_gap(cc)),
 		   DBLP_PTO_MAX_NS);

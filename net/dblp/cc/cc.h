@@ -9,6 +9,7 @@
 #ifndef _NET_DBLP_CC_H
 #define _NET_DBLP_CC_H
 
+#include <linux/math64.h>
 #include <linux/types.h>
 
 #include "crowd.h"
@@ -24,9 +25,8 @@ struct dblp_cc;
  *	optional
  * @take: after @init: go on from @rate, bytes a second, that another control had
  *	reached; optional
- * @resume: there is something to send after a pause in which nothing was in
- *	flight; returns how many nanoseconds the first packet should wait;
- *	optional
+ * @resume: there is a message to send, and no other is left; returns how many
+ *	nanoseconds the first packet should wait; optional
  * @ack: an ACK arrived
  * @mode: what it is doing at the moment, in a word
  * @timeout: a probe timeout expired, @count in a row; optional
@@ -76,12 +76,14 @@ struct dblp_cc {
  * @DBLP_CC_INITIAL_HZ: so often a second it may be sent, until the first ACK
  * @DBLP_CC_PTO_GAPS: packets that the pacer would send before a probe is
  * @DBLP_CC_SILENT_PKTS: packets that are sent without an ACK besides the window
+ * @DBLP_CC_HELD_PROBES: probes amid a burst at the pacer's rate
  */
 enum dblp_cc_limits {
 	DBLP_CC_INITIAL_PKTS	= 10,
 	DBLP_CC_INITIAL_HZ	= 1000,
 	DBLP_CC_PTO_GAPS	= 3,
 	DBLP_CC_SILENT_PKTS	= 32,
+	DBLP_CC_HELD_PROBES	= 64,
 };
 
 /**
@@ -102,7 +104,11 @@ static inline u32 dblp_cc_random(u32 *state)
  *
  * Return: nanoseconds, 0 if there is no pacer.
  */
-u64 dblp_cc_gap(const struct dblp_cc *cc);
+static inline u64 dblp_cc_gap(const struct dblp_cc *cc)
+{
+	return cc->pacing_rate ?
+	       div64_u64(cc->mss * 1000000000ULL, cc->pacing_rate) : 0;
+}
 
 /**
  * dblp_cc_pto() - a probe timeout that does not go round the pacer
@@ -115,8 +121,11 @@ u64 dblp_cc_gap(const struct dblp_cc *cc);
  * A hundred flows with less than a packet in flight each are slow because the
  * path is full. Probes sooner than their pacers send would be most of the load,
  * where the control itself does not keep a part of the queue free for them.
- * Amid a burst that it bears, the first probe is followed by others at the pacer's
- * rate: to back off would end the message much later than the burst has to.
+ * Amid a burst that it bears, ACKs come at once, as packets are missing: the first
+ * probe waits neither for a delayed one nor for a timer's granularity, and others
+ * follow at the pacer's rate: to back off would end the message much later than the
+ * burst has to. Where one of ten packets arrives, no answer to all of them is one
+ * case in a thousand; then they become fewer as the silence lasts.
  *
  * Return: nanoseconds; of a control that holds its rate not less than
  * DBLP_CC_PTO_GAPS packets take the pacer.

@@ -29,7 +29,8 @@ enum sqrt_limits {
 	LOSS_PKTS	= 512,	/* that make the mean loss */
 	LOSS_LEFT	= 716,	/* of the window after congestion: 0.7, RFC 9438 */
 	LOSS_UNIT	= 65536,
-	LOSS_USUAL	= 5461,	/* 1 of 12: most that an empty queue excuses */
+	LOSS_USUAL	= 12,	/* an empty queue excuses one of so many packets */
+	LOSS_CREDIT	= 32,	/* and so many at once, as chance has it */
 	BURST_LOSS	= 19661,	/* of a span: that much at once is no overload */
 	CALM_LOSS	= 9830,
 	CALM_SPANS	= 16,	/* before a burst is believed */
@@ -75,8 +76,10 @@ struct span {
  * @cut_end: no further cut until then
  * @held_at: amid a burst: since when, or when it was last halved; else 0
  * @acked_at: when the last ACK came, or the window was halved for want of one
+ * @all_at: all who began a round with us have been heard of by then
+ * @pace_rtt: round trip in which the window is sent
  * @own_from: bytes acknowledged when @part and @rate were last measured
- * @rate_at: when that was
+ * @rate_at: when that was, 0 since there was nothing to send
  * @rate: bytes a second that the receiver has of all of us, or of this one; mean
  * @all_from: what the receiver had of all then
  * @part: of what it received, times their number: UNIT if all have the same
@@ -84,10 +87,13 @@ struct span {
  * @yield_rate: highest @rate since there is a queue to give way to
  * @yields: how often it was much less
  * @rivals: others fill the queue: so many acts more their delay is ignored
- * @loss: share of bytes lost, mean of LOSS_PKTS packets
- * @loss_empty: the same while there was clearly no queue
+ * @credit: bytes that may be lost, see LOSS_USUAL
+ * @loss_empty: share of bytes lost while there was clearly no queue, mean of
+ *	LOSS_PKTS packets
  * @loss_queued: the same while there was one
  * @senders: at the receiver, when all was calm
+ * @peak: most of them, forgotten a quarter a span
+ * @random: state of a generator
  * @calm: spans with little loss in a row
  * @acts: spans
  * @starting: it doubles each round trip
@@ -108,6 +114,8 @@ struct root {
 	u64	cut_end;
 	u64	held_at;
 	u64	acked_at;
+	u64	all_at;
+	u64	pace_rtt;
 	u64	own_from;
 	u64	rate_at;
 	u64	rate;
@@ -117,10 +125,12 @@ struct root {
 	u64	yield_rate;
 	u8	yields;
 	u8	rivals;
-	u32	loss;
+	u32	credit;
 	u32	loss_empty;
 	u32	loss_queued;
 	u32	senders;
+	u32	peak;
+	u32	random;
 	u32	calm;
 	u32	acts;
 	bool	starting;
@@ -151,7 +161,9 @@ static void sqrt_init(struct dblp_cc *cc, u32 mss, u64 now)
 	next_span(r);
 	r->wnd = DBLP_CC_INITIAL_PKTS * mss;
 	r->starting = true;
+	r->credit = LOSS_CREDIT * mss;
 	r->acked_at = now;
+	r->random = now ^ now >> 32;
 	cc->cwnd = r->wnd;
 	cc->pacing_rate = (u64)cc->cwnd * DBLP_CC_INITIAL_HZ;
 }
@@ -182,19 +194,30 @@ static u64 backlog(const struct root *r, u64 delay)
 	return mul_u64_u64_div_u64(r->wnd, delay, r->min_rtt + delay);
 }
 
+/* At the receiver, as far as it has said */
+static u32 senders(const struct dblp_cc *cc)
+{
+	return max_t(u32, cc->crowd.n, 1);
+}
+
+/* Less than two packets of all senders tell nothing of the path */
+static u64 least_wnd(const struct dblp_cc *cc)
+{
+	return 2 * cc->mss / senders(cc);
+}
+
 /* How many of them there may be. The square root: equal windows for all who see
  * the same delay, and the shorter a queue, the faster the path.
  */
 static u64 target(const struct dblp_cc *cc, const struct root *r)
 {
 	u64 most = r->top ? backlog(r, r->top / 2) : U64_MAX;
-	u64 least = 2 * cc->mss / max_t(u32, cc->crowd.n, 1);
 	u64 root = int_sqrt64(r->wnd * cc->mss);
 	u64 at_once = max_t(u64, r->at_once, r->now.most);
 
 	at_once = 2 * (at_once - min_t(u64, at_once, 2 * cc->mss));
 	return max(min(max(root, at_once), most),
-		   min(least, r->wnd / 2));
+		   min(least_wnd(cc), r->wnd / 2));
 }
 
 static u32 span_loss(const struct span *s)
@@ -236,9 +259,20 @@ static bool is_heavy(const struct dblp_cc *cc, const struct span *s)
  */
 static bool is_excused(const struct dblp_cc *cc, const struct root *r)
 {
-	if (r->rivals || r->loss > LOSS_USUAL || is_heavy(cc, &r->now))
+	if (r->rivals || !r->credit || (!r->top && is_heavy(cc, &r->now)))
 		return false;
 	return !is_queued(r) || r->loss_queued <= 2 * r->loss_empty;
+}
+
+/* Random loss comes by chance: more of it now is made up for by less later */
+static void count_credit(const struct dblp_cc *cc, struct root *r,
+			 const struct dblp_rate_sample *rs)
+{
+	u64 credit = r->credit + ((u64)rs->acked + rs->lost) / LOSS_USUAL;
+	u32 most = LOSS_CREDIT * cc->mss;
+
+	r->credit = min_t(u64, credit, most);
+	r->credit = r->held_at ? most : r->credit - min(r->credit, rs->lost);
 }
 
 static void learn_top(struct root *r)
@@ -251,19 +285,23 @@ static void learn_top(struct root *r)
 		r->top -= (r->top - delay) >> (is_queued(r) ? 6 : 2);
 }
 
+static void cut_to(struct dblp_cc *cc, struct root *r, u64 wnd)
+{
+	set_wnd(cc, r, max(wnd, min(r->wnd, least_wnd(cc))));
+}
+
 static void cut(struct dblp_cc *cc, struct root *r,
 		const struct dblp_rate_sample *rs)
 {
 	u32 left = (LOSS_UNIT - span_loss(&r->now)) / (LOSS_UNIT / UNIT);
-	u64 least = is_queued(r) ? 0 : min_t(u64, r->wnd, 2 * cc->mss);
 
 	r->cut_end = rs->delivered + rs->inflight + 1;
 	r->starting = false;
 	r->hit = r->wnd;
 	r->step = 0;
 	r->yield_from = 0;
-	set_wnd(cc, r, max(least, r->wnd * max_t(u32, min_t(u32, left, LOSS_LEFT),
-						 UNIT / 4) / UNIT));
+	cut_to(cc, r, r->wnd *
+		      max_t(u32, min_t(u32, left, LOSS_LEFT), UNIT / 4) / UNIT);
 }
 
 /* Most is lost at once, though all was calm, the round trip is as usual, and nobody
@@ -275,6 +313,13 @@ static bool is_burst(const struct dblp_cc *cc, const struct root *r)
 	       r->calm >= CALM_SPANS &&
 	       mean_excess(r) <= r->usual + r->usual / 2 &&
 	       cc->crowd.n <= r->senders;
+}
+
+/* Round trips from before a cut do not tell what it has led to */
+static void end_cut(struct root *r)
+{
+	r->cut_end = 0;
+	r->last_excess = 0;
 }
 
 static void heed_loss(struct dblp_cc *cc, struct root *r,
@@ -301,7 +346,7 @@ static void heed_loss(struct dblp_cc *cc, struct root *r,
  */
 static u64 least_step(const struct dblp_cc *cc, const struct root *r)
 {
-	u32 n = max_t(u32, cc->crowd.n, 1);
+	u32 n = senders(cc);
 	u64 step = int_sqrt64(n * r->wnd * cc->mss) / 6;
 
 	if (r->rivals)
@@ -311,14 +356,17 @@ static u64 least_step(const struct dblp_cc *cc, const struct root *r)
 	return min(step, r->wnd / 4);
 }
 
-/* A little more a round trip; more and more while nothing answers */
+/* A little more a round trip; more and more while nothing answers. Who has more than
+ * his part may have met a queue that he takes for none.
+ */
 static void grow(struct dblp_cc *cc, struct root *r, u64 delay, u64 room)
 {
 	u64 least = least_step(cc, r);
 
 	if (r->limited)
 		return;
-	if (r->rivals || r->wnd < r->hit || backlog(r, delay) > room / 2)
+	if (r->rivals || r->part > UNIT + UNIT / 4 || r->wnd < r->hit ||
+	    backlog(r, delay) > room / 2)
 		r->step = least;
 	else
 		r->step = max(min(2 * r->step, r->wnd / 4), least);
@@ -382,6 +430,13 @@ static void heed_delay(struct dblp_cc *cc, struct root *r)
 	set_wnd(cc, r, r->wnd - min((queue - room) / 2, r->wnd / 4));
 }
 
+static void begin_measure(struct root *r, const struct dblp_rate_sample *rs)
+{
+	r->rate_at = rs->now;
+	r->own_from = rs->delivered;
+	r->all_from = rs->all;
+}
+
 /* What all of us, as far as is known, and this one have brought to the receiver */
 static void measure(struct dblp_cc *cc, struct root *r,
 		    const struct dblp_rate_sample *rs)
@@ -400,9 +455,7 @@ static void measure(struct dblp_cc *cc, struct root *r,
 					   rs->now - r->rate_at);
 		r->rate = r->rate ? r->rate - r->rate / 4 + rate / 4 : rate;
 	}
-	r->rate_at = rs->now;
-	r->own_from = rs->delivered;
-	r->all_from = rs->all;
+	begin_measure(r, rs);
 }
 
 static void judge_burst(struct dblp_cc *cc, struct root *r,
@@ -430,7 +483,6 @@ static void judge_span(struct dblp_cc *cc, struct root *r, u32 loss)
 
 	if (cc->crowd.n >= r->senders || !(r->acts % (4 * CALM_SPANS)))
 		r->senders = cc->crowd.n;
-	average(&r->loss, loss, pkts);
 	if (r->top && delay < r->top / 2)
 		average(&r->loss_empty, loss, pkts);
 	else if (is_queued(r))
@@ -457,6 +509,7 @@ static void end_span(struct dblp_cc *cc, struct root *r,
 	if (!(++r->acts & 1) && !r->held_at && !r->starting && r->now.n &&
 	    rs->delivered >= r->cut_end)
 		heed_delay(cc, r);
+	r->peak -= DIV_ROUND_UP(r->peak - cc->crowd.n, 4);
 	r->before[0] = r->before[1];
 	r->before[1] = r->before[2];
 	r->before[2] = r->wnd;
@@ -496,20 +549,30 @@ static void start(struct dblp_cc *cc, struct root *r,
 	}
 }
 
-static void set_rates(struct dblp_cc *cc, const struct root *r,
-		      const struct dblp_rtt *rtt)
+/* A window of less than a span learns slowly. When senders have ended, it takes what
+ * they leave, as far as a span.
+ */
+static u64 shared_wnd(const struct dblp_cc *cc, const struct root *r)
+{
+	u64 wnd = div_u64(r->wnd * r->peak, senders(cc));
+
+	return max(r->wnd, min_t(u64, wnd, SPAN_PKTS * cc->mss));
+}
+
+static void set_rates(struct dblp_cc *cc, struct root *r, u64 rtt)
 {
 	u32 gain = r->starting ? START_GAIN : PACE_GAIN;
-	u64 rate;
+	u64 rate, wnd = shared_wnd(cc, r);
 
+	r->pace_rtt = rtt;
 	cc->holding = r->held_at;
-	if (r->wnd < 2 * cc->mss || r->held_at)
+	if (wnd < 2 * cc->mss || r->held_at)
 		gain = UNIT;
-	cc->cwnd = max_t(u64, r->wnd + cc->mss, 3 * cc->mss);
+	cc->cwnd = max_t(u64, wnd + cc->mss, 3 * cc->mss);
 	if (r->held_at)
-		cc->cwnd += r->wnd + DBLP_CC_SILENT_PKTS * cc->mss;
-	rate = mul_u64_u64_div_u64(r->wnd * gain / UNIT, SECOND_NS,
-				   max_t(u64, rtt->srtt, 1));
+		cc->cwnd += wnd + DBLP_CC_SILENT_PKTS * cc->mss;
+	rate = mul_u64_u64_div_u64(wnd * gain / UNIT, SECOND_NS,
+				   max_t(u64, rtt, 1));
 	cc->pacing_rate = max_t(u64, rate, 1);
 }
 
@@ -517,9 +580,11 @@ static void sqrt_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		     const struct dblp_rtt *rtt)
 {
 	struct root *r = state(cc);
+	u32 least = rs->now < r->all_at ? r->peak : 1;
 
 	if (rs->share)
-		cc->crowd.n = min_t(u32, rs->share, U16_MAX);
+		cc->crowd.n = clamp_t(u32, rs->share, least, U16_MAX);
+	r->peak = max_t(u32, r->peak, cc->crowd.n);
 	sample_rtt(r, rs->rtt);
 	r->now.acked += rs->acked;
 	r->now.most = max(r->now.most, rs->acked);
@@ -529,6 +594,11 @@ static void sqrt_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	r->limited &= rs->app_limited;
 	if (!r->min_rtt)
 		return;
+	if (!r->rate_at)
+		begin_measure(r, rs);
+	if (r->cut_end && rs->delivered >= r->cut_end)
+		end_cut(r);
+	count_credit(cc, r, rs);
 	if (rs->lost)
 		heed_loss(cc, r, rs);
 	if (r->starting && rs->acked)
@@ -538,7 +608,28 @@ static void sqrt_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		r->round_end = rs->delivered;
 		end_span(cc, r, rs);
 	}
+	/* Of less than two packets in flight the mean is many round trips old */
+	set_rates(cc, r, r->wnd < 2 * cc->mss ?
+			 max(rtt->srtt, rtt->latest) : rtt->srtt);
+}
+
+/* All begin a round at once: as many as there were, and the first packets at random
+ * times within those that the pacers keep between packets
+ */
+static u64 sqrt_resume(struct dblp_cc *cc, u64 now)
+{
+	struct root *r = state(cc);
+	u64 rtt = max(r->min_rtt + r->usual, r->pace_rtt), gap;
+
+	/* Rest is no sign of others */
+	r->rate_at = 0;
+	if (r->starting || !r->min_rtt || r->peak < 2)
+		return 0;
+	cc->crowd.n = r->peak;
 	set_rates(cc, r, rtt);
+	gap = dblp_cc_gap(cc);
+	r->all_at = now + gap + rtt;
+	return mul_u64_u64_div_u64(gap, dblp_cc_random(&r->random), 1ULL << 32);
 }
 
 /* Silence stops us already: for as long as a burst is borne, no more is needed */
@@ -550,7 +641,7 @@ static void sqrt_timeout(struct dblp_cc *cc, u32 count, u64 now)
 		return;
 	r->acked_at = now;
 	r->starting = false;
-	set_wnd(cc, r, r->wnd / 2);
+	cut_to(cc, r, r->wnd / 2);
 	cc->cwnd = r->wnd + cc->mss;
 }
 
@@ -566,6 +657,7 @@ const struct dblp_cc_ops dblp_cc_sqrt = {
 	.holds		= true,
 	.init		= sqrt_init,
 	.take		= sqrt_take,
+	.resume		= sqrt_resume,
 	.ack		= sqrt_ack,
 	.timeout	= sqrt_timeout,
 	.mode		= sqrt_mode,
