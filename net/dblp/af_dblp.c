@@ -22,7 +22,8 @@ static int dblp_check_addr(const struct sockaddr_unsized *uaddr, int len)
 		return -EINVAL;
 	if (a->sdblp_family != AF_DBLP)
 		return -EAFNOSUPPORT;
-	if (len != sizeof(*a) || (a->sdblp_flowinfo & ~IPV6_FLOWLABEL_MASK))
+	/* It may come in a struct sockaddr_storage */
+	if (len < (int)sizeof(*a) || (a->sdblp_flowinfo & ~IPV6_FLOWLABEL_MASK))
 		return -EINVAL;
 	/* Link-local addresses need a scope, no others have one */
 	type = ipv6_addr_type(&a->sdblp_addr);
@@ -328,11 +329,12 @@ static int dblp_shutdown(struct socket *sock, int how)
 	if (dsk->state != DBLP_STATE_ESTABLISHED)
 		goto out;
 	err = 0;
-	if (how & SEND_SHUTDOWN)
-		dblp_queue_fin(dsk);
+	/* Who is woken sees all of it */
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);
-	sk->sk_state_change(sk);
-	dblp_flush(dsk);
+	if (how & SEND_SHUTDOWN)
+		dblp_shut_sending(dsk);
+	else
+		sk->sk_state_change(sk);
 out:
 	release_sock(sk);
 	return err;

@@ -606,10 +606,15 @@ static void dblp_auth_secret(const struct dblp_auth_key *key, u8 *secret)
 	blake2s_final(&ctx, secret);
 }
 
-static int dblp_auth_get_key(struct dblp_auth_key *key, sockptr_t optval)
+static int dblp_auth_get_key(struct dblp_auth_key *key, sockptr_t optval,
+			     unsigned int optlen)
 {
-	if (copy_from_sockptr(key, optval, sizeof(*key)))
-		return -EFAULT;
+	int err;
+
+	err = dblp_copy_struct(key, sizeof(*key), DBLP_AUTH_KEY_FIRST, optval,
+			       optlen);
+	if (err)
+		return err;
 	if (key->flags & ~DBLP_AUTH_ONLY || key->length > DBLP_AUTH_KEY_MAX ||
 	    (key->length && key->length < DBLP_AUTH_KEY_MIN) ||
 	    memchr_inv(key->key + key->length, 0,
@@ -633,9 +638,7 @@ int dblp_auth_set(struct dblp_sock *dsk, sockptr_t optval, unsigned int optlen)
 	struct dblp_auth_key key;
 	int err;
 
-	if (optlen != sizeof(key))
-		return -EINVAL;
-	err = dblp_auth_get_key(&key, optval);
+	err = dblp_auth_get_key(&key, optval, optlen);
 	if (err)
 		goto out;
 	dblp_auth_secret(&key, secret);

@@ -93,20 +93,39 @@ void dblp_tx_refresh_budget(const struct dblp_sock *dsk,
 		dblp_budget_move(msg, dsk->budget);
 }
 
-/**
- * dblp_set_cap() - change the receive budget cap
- * @dsk: socket, locked
- * @ppm: 0 ... DBLP_PPM
- */
-void dblp_set_cap(struct dblp_sock *dsk, u32 ppm)
+/* Set the receive budget cap, also of messages under way */
+static void dblp_set_cap(struct dblp_sock *dsk, u32 ppm)
 {
-	sock_owned_by_me(&dsk->sk);
+	if (dsk->cap == ppm)
+		return;
 	dsk->cap = ppm;
+	/* The peer may have our parameters already */
+	if (dsk->state == DBLP_STATE_COOKIE_SENT)
+		dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
 	if (dsk->state != DBLP_STATE_ESTABLISHED)
 		return;
 	dblp_rx_judge_all(dsk);
 	dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
 	dblp_flush(dsk);
+}
+
+/* Has the program asked for messages with bytes missing, without a number? */
+static bool dblp_asks_for_holes(const struct dblp_sock *dsk)
+{
+	return dsk->placement || dsk->own & DBLP_OWN(DBLP_FILL);
+}
+
+/* The cap of a socket that has none of its own; @p is its phase */
+static u32 dblp_look_up_cap(const struct dblp_sock *dsk,
+			    const struct dblp_phase *p)
+{
+	if (dsk->job && dsk->job->conf.cap != DBLP_INHERIT)
+		return dsk->job->conf.cap;
+	if (p->cap != DBLP_INHERIT)
+		return p->cap;
+	if (dsk->default_cap != DBLP_INHERIT)
+		return dsk->default_cap;
+	return dblp_asks_for_holes(dsk) ? DBLP_PPM : 0;
 }
 
 /* Look up the settings of a socket's phase and job, under @seq */
@@ -116,13 +135,13 @@ static void dblp_look_up(struct dblp_sock *dsk, struct dblp_phase *p)
 	const struct dblp_job *job = dsk->job;
 	u32 budget;
 
-	if (dsk->own & DBLP_OWN(DBLP_PHASE)) {
-		*p = c->phases[dsk->phase];
-		return;
-	}
-	dsk->phase = job ? job->conf.phase : 0;
+	if (!(dsk->own & DBLP_OWN(DBLP_PHASE)))
+		dsk->phase = job ? job->conf.phase : 0;
 	*p = c->phases[dsk->phase];
-	budget = job ? dblp_job_budget(&job->conf) : DBLP_INHERIT;
+	p->cap = dblp_look_up_cap(dsk, p);
+	if (!job || dsk->own & DBLP_OWN(DBLP_PHASE))
+		return;
+	budget = dblp_job_budget(&job->conf);
 	if (budget != DBLP_INHERIT)
 		p->budget = budget;
 }
@@ -132,8 +151,11 @@ static void dblp_look_up(struct dblp_sock *dsk, struct dblp_phase *p)
  * @dsk: socket, locked, with a reference: packets may be sent, which may end it
  *
  * The socket's own settings take precedence. A phase with policy full has no
- * budget, but one of the socket's own is used nevertheless. A budget applies to
- * messages in flight, too.
+ * budget, but one of the socket's own is used nevertheless. A budget and a cap
+ * apply to messages in flight, too.
+ *
+ * Nobody receives a hole who has not asked for it, himself or by the operator of
+ * his machine: the cap is 0 if neither has set anything.
  */
 void dblp_apply_config(struct dblp_sock *dsk)
 {
@@ -161,6 +183,8 @@ void dblp_apply_config(struct dblp_sock *dsk)
 		dsk->fill = p.fill;
 	if (!(dsk->own & DBLP_OWN(DBLP_BUDGET)))
 		dblp_set_budget(dsk, p.budget);
+	if (!(dsk->own & DBLP_OWN(DBLP_BUDGET_CAP)))
+		dblp_set_cap(dsk, p.cap);
 }
 
 /**
@@ -176,26 +200,15 @@ void dblp_settle_config(struct dblp_sock *dsk)
 		dblp_apply_config(dsk);
 }
 
-/**
- * dblp_set_own() - set an option of the socket, or go back to the phase's
- * @dsk: socket, locked
- * @option: DBLP_BUDGET, DBLP_CLOSE_POLICY, DBLP_ORDER or DBLP_FILL
- * @val: valid for it, or DBLP_INHERIT
- *
- * A budget applies to messages in flight, too.
- */
-void dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
+static void dblp_store_own(struct dblp_sock *dsk, int option, u32 val)
 {
-	sock_owned_by_me(&dsk->sk);
-	if (val == DBLP_INHERIT) {
-		dsk->own &= ~DBLP_OWN(option);
-		dblp_apply_config(dsk);
-		return;
-	}
 	dsk->own |= DBLP_OWN(option);
 	switch (option) {
 	case DBLP_BUDGET:
 		dblp_set_budget(dsk, val);
+		break;
+	case DBLP_BUDGET_CAP:
+		dblp_set_cap(dsk, val);
 		break;
 	case DBLP_CLOSE_POLICY:
 		dsk->policy = val;
@@ -207,6 +220,25 @@ void dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
 		dsk->fill = val;
 		break;
 	}
+}
+
+/**
+ * dblp_set_own() - set an option of the socket, or go back to the phase's
+ * @dsk: socket, locked
+ * @option: one of DBLP_OWN_OPTS, but not DBLP_PHASE
+ * @val: valid for it, or DBLP_INHERIT
+ *
+ * A budget and a cap apply to messages in flight, too.
+ */
+void dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (val == DBLP_INHERIT)
+		dsk->own &= ~DBLP_OWN(option);
+	else
+		dblp_store_own(dsk, option, val);
+	/* A fill asks for holes, so the cap may be another one */
+	dblp_apply_config(dsk);
 }
 
 /* Is the socket over, so that nothing would undo what is set? */
@@ -287,6 +319,8 @@ void dblp_inherit_config(struct dblp_sock *child,
 	sock_owned_by_me(&listener->sk);
 	child->phase = listener->phase;
 	child->budget = listener->budget;
+	child->cap = listener->cap;
+	child->default_cap = listener->default_cap;
 	child->policy = listener->policy;
 	child->order = listener->order;
 	child->fill = listener->fill;
@@ -397,7 +431,8 @@ static void dblp_job_follow(struct net *net, struct dblp_job *job,
 	if (moved)
 		trace_dblp_phase_changed(net, NULL, job, was->phase,
 					 job->conf.phase);
-	if (moved || dblp_job_budget(&job->conf) != dblp_job_budget(was))
+	if (moved || job->conf.cap != was->cap ||
+	    dblp_job_budget(&job->conf) != dblp_job_budget(was))
 		dblp_job_push(job);
 	if (moved)
 		dblp_event_job_phase(net, job, was->phase, by);

@@ -389,6 +389,32 @@ void dblp_stop_listening(struct dblp_sock *dsk)
 	dsk->sk.sk_state_change(&dsk->sk);
 }
 
+/* Tell the peer that no more messages will come */
+static void dblp_queue_fin(struct dblp_sock *dsk)
+{
+	if (!dsk->fin_queued)
+		dblp_ctl_add(dsk, DBLP_FRAME_FIN);
+	dsk->fin_queued = 1;
+}
+
+/**
+ * dblp_shut_sending() - send no more messages; may end the connection
+ * @dsk: connected socket; the caller has a reference besides the socket's own
+ *
+ * If it is in the midst of one, the peer gets what is before that, and then an
+ * error.
+ */
+void dblp_shut_sending(struct dblp_sock *dsk)
+{
+	struct sock *sk = &dsk->sk;
+
+	sock_owned_by_me(sk);
+	dblp_queue_fin(dsk);
+	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
+	sk->sk_state_change(sk);
+	dblp_flush(dsk);
+}
+
 /* Send FIN, or abort the connection */
 static void dblp_begin_closing(struct dblp_sock *dsk, bool abort)
 {
@@ -448,13 +474,4 @@ void dblp_close(struct dblp_sock *dsk)
 		dblp_orphan_begin(dsk);
 	else
 		dblp_done(dsk, 0);
-}
-
-/** dblp_queue_fin() - tell the peer that no more messages will come */
-void dblp_queue_fin(struct dblp_sock *dsk)
-{
-	sock_owned_by_me(&dsk->sk);
-	if (!dsk->fin_queued)
-		dblp_ctl_add(dsk, DBLP_FRAME_FIN);
-	dsk->fin_queued = 1;
 }

@@ -190,8 +190,7 @@ void dblp_sock_info(struct dblp_sock *dsk, struct dblp_info *info);
 void dblp_sock_addrs(struct dblp_sock *dsk, struct sockaddr_dblp *local,
 		     struct sockaddr_dblp *peer);
 const char *dblp_sock_cc_name(struct dblp_sock *dsk);
-int dblp_sock_set_budget(struct dblp_sock *dsk, u32 ppm);
-int dblp_sock_set_budget_cap(struct dblp_sock *dsk, u32 ppm);
+void dblp_sock_set_share(struct dblp_sock *dsk, int option, u32 ppm);
 
 /* conn.c: the states of a connection */
 void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
@@ -206,7 +205,7 @@ void dblp_abort(struct dblp_sock *dsk, enum dblp_rst_reason reason, int err);
 void dblp_flush(struct dblp_sock *dsk);
 void dblp_close(struct dblp_sock *dsk);
 void dblp_stop_listening(struct dblp_sock *dsk);
-void dblp_queue_fin(struct dblp_sock *dsk);
+void dblp_shut_sending(struct dblp_sock *dsk);
 void dblp_check_closing(struct dblp_sock *dsk);
 void dblp_orphan_look(struct dblp_sock *dsk, u64 now);
 

@@ -31,6 +31,7 @@ struct net;
  * @high_phase: phase for the others, not @low_phase
  * @low: budget in @low_phase unless @clr is off, ppm, or DBLP_INHERIT
  * @high: the same for @high_phase
+ * @cap: DBLP_BUDGET_CAP in any phase, ppm, or DBLP_INHERIT
  * @eta: ppm: see &struct dblp_clr
  * @hold: reports: see &struct dblp_clr
  * @owner: the user whose programs may put sockets in it and report norms
@@ -43,6 +44,7 @@ struct dblp_job_conf {
 	u8	high_phase;
 	u32	low;
 	u32	high;
+	u32	cap;
 	u32	eta;
 	u32	hold;
 	kuid_t	owner;

@@ -145,11 +145,11 @@ static void __init dblp_mem_init(void)
 static void __init dblp_check_abi(void)
 {
 	BUILD_BUG_ON(sizeof(struct sockaddr_dblp) != 28);
-	BUILD_BUG_ON(sizeof(struct dblp_sndinfo) != 32);
-	BUILD_BUG_ON(sizeof(struct dblp_rcvinfo) != 32);
+	BUILD_BUG_ON(sizeof(struct dblp_sndinfo) != 64);
+	BUILD_BUG_ON(sizeof(struct dblp_rcvinfo) != 64);
 	BUILD_BUG_ON(sizeof(struct dblp_range) != 8);
-	BUILD_BUG_ON(sizeof(struct dblp_lossmap) != 16);
-	BUILD_BUG_ON(sizeof(struct dblp_info) != 264);
+	BUILD_BUG_ON(sizeof(struct dblp_lossmap) != 32);
+	BUILD_BUG_ON(sizeof(struct dblp_info) != 272);
 	BUILD_BUG_ON(sizeof(struct dblp_auth_key) != 72);
 	BUILD_BUG_ON(sizeof(struct dblp_skb_cb) >
 		     sizeof_field(struct sk_buff, cb));
@@ -215,6 +215,6 @@ module_exit(dblp_exit);
 MODULE_DESCRIPTION("AF_DBLP: messages with a loss budget, over UDP");
 MODULE_AUTHOR("The AF_DBLP developers");
 MODULE_LICENSE("GPL");
-/* The same as in dkms.conf: see doctor.sh */
-MODULE_VERSION("0.1.0");
+/* Kbuild gives it, with the commit: dblpctl doctor compares builds */
+MODULE_VERSION(DBLP_BUILD);
 MODULE_ALIAS_NETPROTO(PF_DBLP);

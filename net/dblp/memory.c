@@ -156,10 +156,13 @@ bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id)
  * No piece takes more than half of the buffer, so when half of it is free any
  * will fit. Under memory pressure each socket sends what it has before it takes
  * more, as receivers need memory, too. What it has are bytes not settled: a
- * message of which more is to come stays charged without any.
+ * message of which more is to come stays charged without any. Nor is anything
+ * taken while nobody takes reports, so that these stay few.
  */
 bool dblp_writable(const struct dblp_sock *dsk)
 {
+	if (dblp_reports_full(dsk))
+		return false;
 	if (READ_ONCE(dsk->tx_bytes) && sk_under_memory_pressure(&dsk->sk))
 		return false;
 	return READ_ONCE(dsk->sk.sk_wmem_queued) <=

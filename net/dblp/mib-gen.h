@@ -13,7 +13,7 @@ enum dblp_mib_item {
 	DBLP_MIB_CONNPASSIVE,
 	/* Handshakes that the peer answered with a reset */
 	DBLP_MIB_CONNREFUSED,
-	/* Connections and handshakes ended because the peer kept silent */
+	/* Connections and handshakes ended because the peer kept silent, or nothing could be sent */
 	DBLP_MIB_CONNTIMEOUT,
 	/* Connections ended by a reset from the peer */
 	DBLP_MIB_CONNRESET,

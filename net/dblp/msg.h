@@ -536,7 +536,8 @@ int dblp_rx_fin(struct dblp_sock *dsk, u32 end);
 void dblp_rx_purge_open(struct dblp_sock *dsk);
 void dblp_rx_purge(struct dblp_sock *dsk);
 
-/* usercopy.c: rows of segments from and to the user */
+/* usercopy.c: rows of segments from and to the user, structures from the user */
+int dblp_copy_struct(void *to, u32 size, u32 first, sockptr_t from, u32 len);
 bool dblp_row_from_iter(void *to, u32 stride, u32 len, u32 n,
 			struct iov_iter *from);
 bool dblp_row_to_iter(const void *from, u32 stride, u32 len, u32 n,

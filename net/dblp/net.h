@@ -27,11 +27,14 @@ struct dblp_sock;
 
 /* Limits and times */
 enum dblp_limits {
+	/* Sizes of structures when they were first defined: see abi.rst */
+	DBLP_SNDINFO_FIRST	= 32,
+	DBLP_AUTH_KEY_FIRST	= 72,
 	/* Credit that a message uses besides its bytes: see FLOW */
 	DBLP_MSG_COST		= 1024,
 	/* Messages that may be open at once in each direction */
 	DBLP_MSG_WINDOW		= 4096,
-	/* Closed messages with a report that was not read: then ENOBUFS */
+	/* With so many reports that were not taken, no message begins */
 	DBLP_NOTIFY_MAX		= 4096,
 	/* Message bytes: default receive window and send buffer */
 	DBLP_WINDOW_DEFAULT	= 32 << 20,

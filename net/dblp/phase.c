@@ -9,13 +9,17 @@
 #include "trace.h"
 
 static const struct dblp_phase dblp_phase_defaults[] = {
-	{ .name = "reliable", .policy = DBLP_POLICY_FULL },
+	{
+		.name = "reliable", .policy = DBLP_POLICY_FULL,
+		.cap = DBLP_INHERIT,
+	},
 	[DBLP_PHASE_CRITICAL] = {
 		.name = "critical", .policy = DBLP_POLICY_EARLY, .budget = 8000,
+		.cap = DBLP_INHERIT,
 	},
 	[DBLP_PHASE_TOLERANT] = {
 		.name = "tolerant", .policy = DBLP_POLICY_EAGER,
-		.budget = 408000,
+		.budget = 408000, .cap = DBLP_INHERIT,
 	},
 };
 
@@ -23,7 +27,7 @@ static const struct dblp_phase dblp_phase_defaults[] = {
 void dblp_defaults_init(struct dblp_defaults *d)
 {
 	d->cc = dblp_cc_at(0);
-	d->cap = DBLP_PPM;
+	d->cap = DBLP_INHERIT;
 	d->user_timeout_ms = DBLP_USER_TIMEOUT_MS;
 	d->keepalive_ms = DBLP_KEEPALIVE_MS;
 }
@@ -209,6 +213,7 @@ void dblp_job_conf_init(struct dblp_job_conf *conf)
 		.high_phase = DBLP_PHASE_TOLERANT,
 		.low = DBLP_INHERIT,
 		.high = DBLP_INHERIT,
+		.cap = DBLP_INHERIT,
 		.eta = DBLP_CLR_ETA_DEFAULT,
 		.owner = current_fsuid(),
 	};

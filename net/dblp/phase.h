@@ -31,10 +31,12 @@ struct net;
  * @policy: &enum dblp_policy
  * @order: &enum dblp_order
  * @fill: &enum dblp_fill
+ * @cap: ppm, or DBLP_INHERIT if it has none
  */
 struct dblp_phase {
 	char	name[DBLP_NAME_MAX];
 	u32	budget;
+	u32	cap;
 	u8	policy;
 	u8	order;
 	u8	fill;
@@ -43,7 +45,7 @@ struct dblp_phase {
 /**
  * struct dblp_defaults - initial settings of sockets that no listener made
  * @cc: congestion control
- * @cap: DBLP_BUDGET_CAP, ppm
+ * @cap: DBLP_BUDGET_CAP, ppm, or DBLP_INHERIT if there is none
  * @user_timeout_ms: DBLP_USER_TIMEOUT
  * @keepalive_ms: DBLP_KEEPALIVE
  *
@@ -85,6 +87,7 @@ struct dblp_config {
 /* Bit of an option in @own of a socket: it was set for this socket */
 #define DBLP_OWN(option)	BIT(option)
 #define DBLP_OWN_OPTS		(DBLP_OWN(DBLP_BUDGET) | \
+				 DBLP_OWN(DBLP_BUDGET_CAP) | \
 				 DBLP_OWN(DBLP_CLOSE_POLICY) | \
 				 DBLP_OWN(DBLP_ORDER) | DBLP_OWN(DBLP_FILL) | \
 				 DBLP_OWN(DBLP_PHASE))
@@ -104,7 +107,6 @@ void dblp_leave_config(struct dblp_sock *dsk);
 /* config.c: settings in force for a socket */
 void dblp_tx_refresh_budget(const struct dblp_sock *dsk,
 			    struct dblp_tx_msg *msg);
-void dblp_set_cap(struct dblp_sock *dsk, u32 ppm);
 void dblp_apply_config(struct dblp_sock *dsk);
 void dblp_settle_config(struct dblp_sock *dsk);
 void dblp_set_own(struct dblp_sock *dsk, int option, u32 val);

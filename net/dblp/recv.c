@@ -20,7 +20,8 @@ static int dblp_recv_report(struct dblp_sock *dsk, struct msghdr *m)
 				       list);
 	if (msg) {
 		list_del_init(&msg->list);
-		dsk->tx_n_reports--;
+		WRITE_ONCE(dsk->tx_n_reports, dsk->tx_n_reports - 1);
+		dblp_write_space(dsk);
 	}
 	release_sock(sk);
 	if (!msg)

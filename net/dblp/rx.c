@@ -213,10 +213,11 @@ static enum dblp_verdict dblp_rx_verdict(struct dblp_sock *dsk,
 		.meta_missing = msg->meta_missing,
 		.budget = min(msg->budget, dsk->cap),
 		.policy = msg->policy,
-		.deadline_at = msg->deadline_at,
+		/* Who accepts no loss accepts none for being late, either */
+		.deadline_at = dsk->cap ? msg->deadline_at : 0,
 	};
 
-	if (msg->policy == DBLP_POLICY_EARLY || msg->deadline_at)
+	if (msg->policy == DBLP_POLICY_EARLY || s.deadline_at)
 		s.now = ktime_get_ns();
 	if (msg->policy == DBLP_POLICY_EARLY)
 		s.early_at = dblp_early_at(&dsk->early, &msg->timing,

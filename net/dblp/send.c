@@ -9,22 +9,12 @@
 #include <linux/uio.h>
 #include <net/proto_memory.h>
 
+#include "core/values.h"
 #include "dblp.h"
 
-/* Get and validate the options of a message from its control message */
-static int dblp_get_sndinfo(struct msghdr *m, struct dblp_sndinfo *info)
+/* Is the value of each option of a message one that it can have? */
+static int dblp_check_sndinfo(const struct dblp_sndinfo *info)
 {
-	struct cmsghdr *cmsg;
-	bool given = false;
-
-	for_each_cmsghdr(cmsg, m) {
-		if (!CMSG_OK(m, cmsg) || cmsg->cmsg_level != SOL_DBLP ||
-		    cmsg->cmsg_type != DBLP_SNDINFO || given ||
-		    cmsg->cmsg_len != CMSG_LEN(sizeof(*info)))
-			return -EINVAL;
-		memcpy(info, CMSG_DATA(cmsg), sizeof(*info));
-		given = true;
-	}
 	if (info->flags & ~(DBLP_SND_BUDGET | DBLP_SND_POLICY |
 			    DBLP_SND_PHASE | DBLP_SND_DEADLINE) ||
 	    info->budget > DBLP_PPM || info->phase >= DBLP_PHASES ||
@@ -38,6 +28,42 @@ static int dblp_get_sndinfo(struct msghdr *m, struct dblp_sndinfo *info)
 	    (info->phase && !(info->flags & DBLP_SND_PHASE)))
 		return -EINVAL;
 	return 0;
+}
+
+/*
+ * Get the options of a message from its control messages. Those of other levels
+ * are for other families. Those of level SOL_SOCKET are checked, as for TCP,
+ * but mark and priority are those of the connection.
+ */
+static int dblp_get_sndinfo(struct sock *sk, struct msghdr *m,
+			    struct dblp_sndinfo *info)
+{
+	struct sockcm_cookie sockc;
+	struct cmsghdr *cmsg;
+	bool given = false;
+	int err;
+
+	if (!m->msg_controllen)
+		return 0;
+	sockcm_init(&sockc, sk);
+	err = sock_cmsg_send(sk, m, &sockc);
+	if (err)
+		return err;
+	for_each_cmsghdr(cmsg, m) {
+		if (!CMSG_OK(m, cmsg))
+			return -EINVAL;
+		if (cmsg->cmsg_level != SOL_DBLP)
+			continue;
+		if (cmsg->cmsg_type != DBLP_SNDINFO || given)
+			return -EINVAL;
+		given = true;
+		err = dblp_copy_struct(info, sizeof(*info), DBLP_SNDINFO_FIRST,
+				       KERNEL_SOCKPTR(CMSG_DATA(cmsg)),
+				       cmsg->cmsg_len - CMSG_LEN(0));
+		if (err)
+			return err;
+	}
+	return dblp_check_sndinfo(info);
 }
 
 /**
@@ -121,18 +147,38 @@ static void dblp_set_piece(struct dblp_tx_msg *msg, struct dblp_tx_whole *whole)
 		msg->critical = min(all->critical - msg->offset, msg->len);
 }
 
-/* Can the socket send? If @done, an error is left for the next call */
-static int dblp_may_sendmsg(struct dblp_sock *dsk, bool done)
+/*
+ * Can the socket send? If the call will return what it has taken so far, an
+ * error is left for the next one.
+ */
+static int dblp_may_sendmsg(struct dblp_sock *dsk, const struct dblp_send *s)
 {
 	struct sock *sk = &dsk->sk;
 
 	if (sk->sk_err)
-		return done ? -EPIPE : sock_error(sk);
+		return s->done && dsk->partial ? -EPIPE : sock_error(sk);
 	if (sk->sk_shutdown & SEND_SHUTDOWN)
 		return -EPIPE;
 	if (dsk->state != DBLP_STATE_ESTABLISHED)
 		return -ENOTCONN;
 	return 0;
+}
+
+/*
+ * May a call take a message in pieces? Not one that cannot wait until all are
+ * taken, unless the user goes on with the rest.
+ */
+static bool dblp_may_split(const struct dblp_sock *dsk,
+			   const struct dblp_send *s)
+{
+	return dsk->partial || s->timeo == MAX_SCHEDULE_TIMEOUT;
+}
+
+/* Must the call take the rest of its message, as the next one will not? */
+static bool dblp_must_end(const struct dblp_sock *dsk,
+			  const struct dblp_send *s)
+{
+	return s->done && dsk->tx_part && !dsk->partial;
 }
 
 /* A call that continues a message must have exactly the rest of it */
@@ -144,10 +190,9 @@ static int dblp_may_begin(struct dblp_sock *dsk, const struct dblp_send *s)
 		return s->len == part->msg.total - part->taken ? 0 : -EINVAL;
 	if (s->info.critical > s->len)
 		return -EINVAL;
-	if (s->len > dsk->peer_msg_max)
+	if (s->len > dsk->peer_msg_max ||
+	    (s->len > dblp_whole_max(dsk) && !dblp_may_split(dsk, s)))
 		return -EMSGSIZE;
-	if (dsk->notify && dsk->tx_n_reports >= DBLP_NOTIFY_MAX)
-		return -ENOBUFS;
 	return 0;
 }
 
@@ -166,11 +211,8 @@ static int dblp_may_begin(struct dblp_sock *dsk, const struct dblp_send *s)
 static u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total,
 			  bool short_of_memory)
 {
-	u64 window = max_t(u64, dsk->peer_window, DBLP_WINDOW_MIN);
-	u32 limit, len;
+	u32 limit = dblp_whole_max(dsk), len;
 
-	limit = min_t(u64, window - DBLP_MSG_COST,
-		      READ_ONCE(dsk->sk.sk_sndbuf) / 2);
 	if (short_of_memory)
 		limit = min_t(u32, limit, DBLP_PIECE_MIN);
 	if (!offset && total <= limit)
@@ -182,8 +224,8 @@ static u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total,
 
 /*
  * Length of the next piece. If memory is short, each sender takes little at a
- * time, so that all make progress. A non-blocking call does not, as it takes a
- * message that fits as a whole or not at all.
+ * time, so that all make progress. A call that cannot wait does not, as it
+ * takes a message that fits as a whole or not at all.
  */
 static u32 dblp_next_len(const struct dblp_sock *dsk, const struct dblp_send *s)
 {
@@ -193,6 +235,8 @@ static u32 dblp_next_len(const struct dblp_sock *dsk, const struct dblp_send *s)
 	if (part)
 		return dblp_piece_len(dsk, part->taken, part->msg.total,
 				      little);
+	if (!dblp_may_split(dsk, s))
+		return s->len;
 	return dblp_piece_len(dsk, 0, s->len, little && s->timeo);
 }
 
@@ -203,6 +247,8 @@ static bool dblp_send_room(const struct dblp_sock *dsk,
 	if (s->short_of_memory && dsk->sk.sk_wmem_queued >= s->short_at &&
 	    time_before(jiffies, s->again))
 		return false;
+	if (dblp_reports_full(dsk))
+		return false;
 	if (dblp_writable(dsk))
 		return true;
 	return !sk_under_memory_pressure(&dsk->sk) &&
@@ -210,20 +256,34 @@ static bool dblp_send_room(const struct dblp_sock *dsk,
 	       READ_ONCE(dsk->sk.sk_sndbuf);
 }
 
-/* Memory freed by other sockets does not wake us: poll for it */
+/* Wakers mean those who wait for signals, too */
+static int dblp_send_woken(struct wait_queue_entry *wait, unsigned int mode,
+			   int sync, void *key)
+{
+	return woken_wake_function(wait, TASK_NORMAL, sync, key);
+}
+
+/*
+ * Memory freed by other sockets does not wake us: poll for it. In the midst of
+ * a message that must be taken to its end, only a deadly signal ends the wait.
+ */
 static void dblp_wait_room(struct dblp_sock *dsk, struct dblp_send *s,
 			   bool mine, struct wait_queue_entry *wait)
 {
 	long most = s->short_of_memory ? (long)(s->again - jiffies) : s->timeo;
+	unsigned int mode = dblp_must_end(dsk, s) ?
+			    TASK_KILLABLE | TASK_FREEZABLE : TASK_INTERRUPTIBLE;
 	struct sock *sk = &dsk->sk;
 	long left;
 
 	most = clamp(most, 1L, s->timeo);
 	left = most;
-	sk_wait_event(sk, &left, sk->sk_err ||
-		      (sk->sk_shutdown & SEND_SHUTDOWN) ||
-		      ((mine || !dsk->tx_busy) && dblp_send_room(dsk, s)),
-		      wait);
+	release_sock(sk);
+	if (!READ_ONCE(sk->sk_err) &&
+	    !(READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN) &&
+	    !((mine || !dsk->tx_busy) && dblp_send_room(dsk, s)))
+		left = wait_woken(wait, mode, left);
+	lock_sock(sk);
 	if (s->timeo != MAX_SCHEDULE_TIMEOUT)
 		s->timeo -= most - left;
 }
@@ -234,14 +294,14 @@ static void dblp_wait_room(struct dblp_sock *dsk, struct dblp_send *s,
  */
 static int dblp_wait_send(struct dblp_sock *dsk, struct dblp_send *s)
 {
-	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	DEFINE_WAIT_FUNC(wait, dblp_send_woken);
 	struct sock *sk = &dsk->sk;
 	bool mine = s->done || s->short_of_memory;
 	int err;
 
 	add_wait_queue(sk_sleep(sk), &wait);
 	for (;;) {
-		err = dblp_may_sendmsg(dsk, s->done);
+		err = dblp_may_sendmsg(dsk, s);
 		if (!err && !mine && !dsk->tx_busy)
 			err = dblp_may_begin(dsk, s);
 		s->next = dblp_next_len(dsk, s);
@@ -250,7 +310,9 @@ static int dblp_wait_send(struct dblp_sock *dsk, struct dblp_send *s)
 		dblp_no_space(dsk);
 		if (!s->timeo)
 			err = -EAGAIN;
-		else if (signal_pending(current))
+		else if (dblp_must_end(dsk, s) ?
+			 fatal_signal_pending(current) :
+			 signal_pending(current))
 			err = sock_intr_errno(s->timeo);
 		if (!mine && dsk->tx_busy)
 			dsk->tx_wanted = 1;
@@ -278,7 +340,7 @@ static int dblp_begin_whole(struct dblp_sock *dsk, const struct dblp_send *s)
 		return err;
 	}
 	whole->msg.number = dsk->tx_next_number++;
-	dsk->tx_part = whole;
+	WRITE_ONCE(dsk->tx_part, whole);
 	return 0;
 }
 
@@ -287,7 +349,7 @@ static void dblp_end_whole(struct dblp_sock *dsk)
 {
 	struct dblp_tx_whole *whole = dsk->tx_part;
 
-	dsk->tx_part = NULL;
+	WRITE_ONCE(dsk->tx_part, NULL);
 	if (!whole->taken)
 		dsk->tx_next_number--;
 	dblp_whole_put(dsk, whole);
@@ -326,7 +388,7 @@ static int dblp_queue_piece(struct dblp_sock *dsk, struct dblp_send *s,
 	int err;
 
 	dblp_tx_refresh_budget(dsk, msg);
-	err = dblp_may_sendmsg(dsk, s->done);
+	err = dblp_may_sendmsg(dsk, s);
 	if (err)
 		return err;
 	dblp_tx_queue(dsk, msg);
@@ -379,13 +441,14 @@ static int dblp_send_piece(struct dblp_sock *dsk, struct dblp_send *s)
  * May the call continue after @err for a piece? If the limit of all sockets or
  * of the cgroup is reached, it waits as if the send buffer were full; if an
  * allocation failed, only while something is queued, which makes room when it
- * leaves.
+ * leaves, or if its message must be taken to its end.
  */
 static bool dblp_may_retry(const struct dblp_sock *dsk, struct dblp_send *s,
 			   int err)
 {
 	s->short_of_memory = err == -ENOBUFS ||
-			     (err == -ENOMEM && dsk->tx_bytes);
+			     (err == -ENOMEM &&
+			      (dsk->tx_bytes || dblp_must_end(dsk, s)));
 	if (!s->short_of_memory)
 		return !err;
 	s->short_at = dsk->sk.sk_wmem_queued;
@@ -412,6 +475,9 @@ static int dblp_send_pieces(struct dblp_sock *dsk, struct dblp_send *s)
 	/* If the connection has ended meanwhile, it was freed */
 	if (dsk->tx_part && !dsk->tx_part->taken)
 		dblp_end_whole(dsk);
+	/* Nobody has the rest: what comes next must not be taken for it */
+	if (dblp_must_end(dsk, s))
+		dblp_shut_sending(dsk);
 	return err;
 }
 
@@ -456,13 +522,15 @@ int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len)
 		return -EISCONN;
 	if (!len)
 		return -EINVAL;
-	err = dblp_get_sndinfo(m, &s.info);
+	err = dblp_get_sndinfo(sk, m, &s.info);
 	if (err)
 		return err;
 
 	lock_sock(sk);
 	s.timeo = sock_sndtimeo(sk, m->msg_flags & MSG_DONTWAIT);
 	err = dblp_send_all(dsk, &s);
+	if (s.done < len && !dsk->partial)
+		s.done = 0;
 	release_sock(sk);
 	if (s.done)
 		return s.done;

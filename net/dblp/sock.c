@@ -66,7 +66,7 @@ struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
 	dsk->dn = dblp_pernet(net);
 	dblp_defaults_read(dblp_config(net), &defaults);
 	dsk->cc.ops = defaults.cc;
-	dsk->cap = defaults.cap;
+	dsk->default_cap = defaults.cap;
 	dsk->user_timeout_ms = defaults.user_timeout_ms;
 	dsk->keepalive_ms = defaults.keepalive_ms;
 	dsk->element = 8;
@@ -128,12 +128,12 @@ void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener)
 	to->sk_uid = from->sk_uid;
 	security_sk_clone(from, to);
 
-	child->cap = listener->cap;
 	child->element = listener->element;
 	child->user_timeout_ms = listener->user_timeout_ms;
 	child->keepalive_ms = listener->keepalive_ms;
 	child->deadline = listener->deadline;
 	child->notify = listener->notify;
+	child->partial = listener->partial;
 	child->placement = listener->placement;
 	child->elide = listener->elide;
 	child->tos = listener->tos;
@@ -197,11 +197,14 @@ static void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info)
 	info->phase = dsk->phase;
 	info->job = dblp_job_id(dsk->job);
 	info->auth = dblp_auth_state(dsk);
+	info->own = dsk->own;
+	info->reports = dsk->tx_n_reports;
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return;
 
 	info->peer_budget_cap = dsk->peer_cap;
 	info->peer_msg_max = dsk->peer_msg_max;
+	info->whole_max = min(dblp_whole_max(dsk), dsk->peer_msg_max);
 	info->seg_size = dblp_seg_size(dsk, false);
 	info->srtt_us = div_u64(dsk->rtt.srtt, NSEC_PER_USEC);
 	info->rttvar_us = div_u64(dsk->rtt.var, NSEC_PER_USEC);
@@ -248,35 +251,14 @@ const char *dblp_sock_cc_name(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_sock_set_budget() - set the budget of messages, also of those in flight
+ * dblp_sock_set_share() - set the budget or the budget cap, as dblp_set_own()
  * @dsk: socket, not locked
+ * @option: DBLP_BUDGET or DBLP_BUDGET_CAP
  * @ppm: 0 ... DBLP_PPM, or DBLP_INHERIT
- *
- * Return: 0 or -EINVAL.
  */
-int dblp_sock_set_budget(struct dblp_sock *dsk, u32 ppm)
+void dblp_sock_set_share(struct dblp_sock *dsk, int option, u32 ppm)
 {
-	if (ppm > DBLP_PPM && ppm != DBLP_INHERIT)
-		return -EINVAL;
 	lock_sock(&dsk->sk);
-	dblp_set_own(dsk, DBLP_BUDGET, ppm);
+	dblp_set_own(dsk, option, ppm);
 	release_sock(&dsk->sk);
-	return 0;
-}
-
-/**
- * dblp_sock_set_budget_cap() - set the most loss accepted from now on
- * @dsk: socket, not locked
- * @ppm: 0 ... DBLP_PPM
- *
- * Return: 0 or -EINVAL.
- */
-int dblp_sock_set_budget_cap(struct dblp_sock *dsk, u32 ppm)
-{
-	if (ppm > DBLP_PPM)
-		return -EINVAL;
-	lock_sock(&dsk->sk);
-	dblp_set_cap(dsk, ppm);
-	release_sock(&dsk->sk);
-	return 0;
 }

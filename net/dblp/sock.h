@@ -58,6 +58,7 @@ enum dblp_deferred {
  * Options, see &enum dblp_sockopt:
  * @budget: DBLP_BUDGET
  * @cap: DBLP_BUDGET_CAP
+ * @default_cap: the namespace's when the socket was made, or DBLP_INHERIT
  * @element: DBLP_ELEMENT
  * @user_timeout_ms: DBLP_USER_TIMEOUT
  * @keepalive_ms: DBLP_KEEPALIVE
@@ -66,8 +67,9 @@ enum dblp_deferred {
  * @order: DBLP_ORDER
  * @fill: DBLP_FILL
  * @notify: DBLP_NOTIFY
- * @phase: DBLP_PHASE; it sets budget, policy, order and fill, but for those in
- *	@own
+ * @partial: DBLP_PARTIAL_SEND
+ * @phase: DBLP_PHASE; it sets budget, cap, policy, order and fill, but for those
+ *	in @own
  * @own: DBLP_OWN() of the options that were set for this socket
  * @config_seq: @seq of the configuration that these were taken from
  * @placement: DBLP_PLACEMENT
@@ -224,6 +226,7 @@ struct dblp_sock {
 
 	u32			budget;
 	u32			cap;
+	u32			default_cap;
 	u32			element;
 	u32			user_timeout_ms;
 	u32			keepalive_ms;
@@ -232,6 +235,7 @@ struct dblp_sock {
 	u32			order;
 	u32			fill;
 	u32			notify;
+	u32			partial;
 	u32			phase;
 	u32			own;
 	u32			config_seq;
@@ -368,6 +372,30 @@ static inline struct dblp_sock *dblp_sk(const struct sock *sk)
 static inline u32 dblp_auth_len(const struct dblp_sock *dsk)
 {
 	return unlikely(dsk->auth) ? DBLP_AUTH_LEN : 0;
+}
+
+/**
+ * dblp_whole_max() - bytes of the largest message that is taken as a whole
+ * @dsk: connected socket
+ *
+ * It fits half of the send buffer, and what the peer takes at once.
+ */
+static inline u32 dblp_whole_max(const struct dblp_sock *dsk)
+{
+	u64 window = max_t(u64, dsk->peer_window, DBLP_WINDOW_MIN);
+
+	return min_t(u64, window - DBLP_MSG_COST,
+		     READ_ONCE(dsk->sk.sk_sndbuf) / 2);
+}
+
+/**
+ * dblp_reports_full() - must reports be taken before the next message begins?
+ * @dsk: socket, perhaps not locked
+ */
+static inline bool dblp_reports_full(const struct dblp_sock *dsk)
+{
+	return READ_ONCE(dsk->tx_n_reports) >= DBLP_NOTIFY_MAX &&
+	       READ_ONCE(dsk->notify) && !READ_ONCE(dsk->tx_part);
 }
 
 /** dblp_connecting() - is the handshake of connect() under way? */

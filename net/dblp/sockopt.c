@@ -5,6 +5,7 @@
 #include <linux/security.h>
 #include <net/inet_ecn.h>
 
+#include "core/values.h"
 #include "dblp.h"
 #include "trace.h"
 
@@ -30,6 +31,7 @@ static const struct dblp_u32_opt dblp_u32_opts[] = {
 	[DBLP_ELEMENT]		= DBLP_U32_OPT(element, 1, DBLP_ELEMENT_MAX),
 	[DBLP_FILL]		= DBLP_U32_OPT(fill, 0, __DBLP_FILL_MAX - 1),
 	[DBLP_NOTIFY]		= DBLP_U32_OPT(notify, 0, 1),
+	[DBLP_PARTIAL_SEND]	= DBLP_U32_OPT(partial, 0, 1),
 	[DBLP_ELIDE]		= DBLP_U32_OPT(elide, 0, 1),
 	[DBLP_TOS]		= DBLP_U32_OPT(tos, 0, 0xfc),
 	[DBLP_USER_TIMEOUT]	= DBLP_U32_OPT(user_timeout_ms,
@@ -61,22 +63,26 @@ static int dblp_set_placement(struct dblp_sock *dsk, bool on)
 	dsk->placement = on;
 	if (on)
 		dblp_place_arrived(dsk);
+	/* Placement asks for holes, so the cap may be another one */
+	dblp_apply_config(dsk);
 	return 0;
 }
 
 static int dblp_apply_u32(struct dblp_sock *dsk, int name, u32 val, u32 *field)
 {
 	switch (name) {
-	case DBLP_BUDGET_CAP:
-		dblp_set_cap(dsk, val);
-		return 0;
 	case DBLP_KEEPALIVE:
 		dblp_keepalive_tune(dsk, val);
 		return 0;
 	case DBLP_PLACEMENT:
 		return dblp_set_placement(dsk, val);
+	case DBLP_NOTIFY:
+		WRITE_ONCE(dsk->notify, val);
+		dblp_write_space(dsk);
+		return 0;
 	case DBLP_ELEMENT:
-		/* All pieces of a message have one element size */
+	case DBLP_PARTIAL_SEND:
+		/* All pieces of a message have one element size, and one end */
 		if (dsk->tx_busy || dsk->tx_part)
 			return -EBUSY;
 		break;
@@ -245,32 +251,42 @@ static int dblp_get_info(struct dblp_sock *dsk, char __user *optval,
 			 min_t(int, len, sizeof(info)));
 }
 
+/*
+ * Loss maps for programs that were built when the ranges followed @ranges of
+ * their header.
+ */
+enum dblp_old_lossmap {
+	DBLP_OLD_LOSSMAP	= 11,
+	DBLP_OLD_SENT_LOSSMAP	= 12,
+	DBLP_OLD_LOSSMAP_LEN	= 16,
+};
+
 /* Copy a loss map out, as many ranges as fit */
 static int dblp_give_lossmap(char __user *optval, int __user *optlen, int len,
 			     const struct dblp_lossmap *head,
 			     const struct dblp_range *r)
 {
-	u32 n = (len - sizeof(*head)) / sizeof(*r);
+	u32 n = (len - head->offset) / sizeof(*r);
 	int size;
 
 	n = min(n, head->ranges);
-	size = sizeof(*head) + n * sizeof(*r);
-	if (copy_to_user(optval, head, sizeof(*head)) ||
-	    copy_to_user(optval + sizeof(*head), r, n * sizeof(*r)))
+	size = head->offset + n * sizeof(*r);
+	if (copy_to_user(optval, head, head->offset) ||
+	    copy_to_user(optval + head->offset, r, n * sizeof(*r)))
 		return -EFAULT;
 	return put_user(size, optlen);
 }
 
-static int dblp_get_lossmap(struct dblp_sock *dsk, bool sent,
+static int dblp_get_lossmap(struct dblp_sock *dsk, bool sent, u32 offset,
 			    char __user *optval, int __user *optlen, int len)
 {
-	struct dblp_lossmap head = {};
+	struct dblp_lossmap head = { .offset = offset };
 	struct dblp_range *r = NULL;
 	struct dblp_rcvinfo info;
 	struct dblp_tx_msg *msg;
 	int err = -ENODATA;
 
-	if (len < (int)sizeof(head))
+	if (len < (int)offset)
 		return -EINVAL;
 	lock_sock(&dsk->sk);
 	msg = dsk->tx_reported;
@@ -322,9 +338,15 @@ int dblp_getsockopt(struct socket *sock, int level, int name,
 	case DBLP_INFO:
 		return dblp_get_info(dsk, optval, optlen, len);
 	case DBLP_LOSSMAP:
-		return dblp_get_lossmap(dsk, false, optval, optlen, len);
 	case DBLP_SENT_LOSSMAP:
-		return dblp_get_lossmap(dsk, true, optval, optlen, len);
+		return dblp_get_lossmap(dsk, name == DBLP_SENT_LOSSMAP,
+					sizeof(struct dblp_lossmap), optval,
+					optlen, len);
+	case DBLP_OLD_LOSSMAP:
+	case DBLP_OLD_SENT_LOSSMAP:
+		return dblp_get_lossmap(dsk, name == DBLP_OLD_SENT_LOSSMAP,
+					DBLP_OLD_LOSSMAP_LEN, optval, optlen,
+					len);
 	default:
 		return -ENOPROTOOPT;
 	}

@@ -102,10 +102,11 @@ int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 /* Senders that resume together must not burst at one time */
 static void dblp_tx_resume(struct dblp_sock *dsk)
 {
-	u64 now = ktime_get_ns();
+	u64 now;
 
-	if (dsk->sent.inflight_pkts || dsk->tx_cur || !dsk->cc.ops->resume)
+	if (!list_empty(&dsk->tx_msgs) || !dsk->cc.ops->resume)
 		return;
+	now = ktime_get_ns();
 	dsk->pace_next = max(dsk->pace_next,
 			     now + dsk->cc.ops->resume(&dsk->cc, now));
 }

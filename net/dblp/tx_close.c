@@ -274,7 +274,7 @@ static void dblp_tx_report(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	if (!msg->joined)
 		dblp_tx_strip(dsk, msg);
 	list_add_tail(&msg->list, &dsk->tx_reports);
-	dsk->tx_n_reports++;
+	WRITE_ONCE(dsk->tx_n_reports, dsk->tx_n_reports + 1);
 	sk_error_report(&dsk->sk);
 }
 
@@ -367,7 +367,7 @@ void dblp_tx_purge(struct dblp_sock *dsk)
 	dblp_tx_purge_list(dsk, &dsk->tx_settled);
 	WRITE_ONCE(dsk->tx_bytes, 0);
 	dblp_whole_put(dsk, dsk->tx_part);
-	dsk->tx_part = NULL;
+	WRITE_ONCE(dsk->tx_part, NULL);
 	INIT_LIST_HEAD(&dsk->tx_lost);
 }
 
@@ -375,5 +375,5 @@ void dblp_tx_purge(struct dblp_sock *dsk)
 void dblp_tx_purge_reports(struct dblp_sock *dsk)
 {
 	dblp_tx_purge_list(dsk, &dsk->tx_reports);
-	dsk->tx_n_reports = 0;
+	WRITE_ONCE(dsk->tx_n_reports, 0);
 }

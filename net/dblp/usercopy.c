@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rows of segments from and to the user.
+ * Rows of segments from and to the user, and structures from the user.
  *
  * Consecutive segments of a message are contiguous in user memory, and at equal
  * distances here. A copy_from_iter() or copy_to_iter() for each of them would
@@ -15,6 +15,48 @@
 #include <linux/uaccess.h>
 
 #include "dblp.h"
+
+/**
+ * dblp_copy_struct() - take a structure from the user
+ * @to: filled with the structure as it is today
+ * @size: its size
+ * @first: its size at first, see Documentation/abi.rst
+ * @from: the structure as it is in the time of the program
+ * @len: its size there
+ *
+ * What a program of yesterday does not have is zero. One of tomorrow may give
+ * more if that is zero.
+ *
+ * This is what copy_struct_from_sockptr() is for, but as of Linux 6.12 (6.1 has
+ * none) it does not look at what is more: it gives copy_struct_from_user() the
+ * smaller of both sizes as that of user memory, and of kernel memory it tests as
+ * many bytes from the beginning of the structure, not those behind it.
+ *
+ * Context: process, may fault.
+ * Return: 0; -EINVAL if it is too short to be one; -E2BIG if it has something
+ * that is not known here; -EFAULT.
+ */
+int dblp_copy_struct(void *to, u32 size, u32 first, sockptr_t from, u32 len)
+{
+	u32 at, n;
+	u8 more[32];
+
+	if (len < first)
+		return -EINVAL;
+	if (len > PAGE_SIZE)
+		return -E2BIG;
+	memset(to, 0, size);
+	if (copy_from_sockptr(to, from, min(size, len)))
+		return -EFAULT;
+	for (at = size; at < len; at += n) {
+		n = min_t(u32, len - at, sizeof(more));
+		if (copy_from_sockptr_offset(more, from, at, n))
+			return -EFAULT;
+		if (memchr_inv(more, 0, n))
+			return -E2BIG;
+	}
+	return 0;
+}
 
 /**
  * struct dblp_row - segments in kernel memory, whose bounds are trusted

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "lib/nltest.h"
 #include "lib/sock.h"
+#include "values.h"
 #include "lib/trap.h"
 
 #include <pthread.h>
@@ -334,10 +335,7 @@ static struct clr job_clr(void)
 	struct nlmsghdr *nlh = job_request(DBLP_CMD_JOB_GET, 7);
 	struct clr c = { .low = DBLP_INHERIT, .high = DBLP_INHERIT };
 
-	nlh->nlmsg_flags |= NLM_F_ACK;
-	ask(nlh);
-	while (!receive(note_clr, &c))
-		;
+	result_each(nlh, note_clr, &c);
 	return c;
 }
 

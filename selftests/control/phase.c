@@ -4,10 +4,14 @@
  * netlink: what they show, what changes in them do, what they refuse.
  */
 #define _GNU_SOURCE
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "lib/nltest.h"
 #include "lib/sock.h"
+#include "values.h"
 
 #include "kselftest_harness.h"
 
@@ -90,9 +94,8 @@ static struct seen all_phases(void)
 {
 	struct seen seen = { 0 };
 
-	ask(begin(family, DBLP_CMD_PHASE_GET, NLM_F_DUMP));
-	while (!receive(note_phase, &seen))
-		;
+	result_each(begin(family, DBLP_CMD_PHASE_GET, NLM_F_DUMP), note_phase,
+		    &seen);
 	return seen;
 }
 
@@ -101,10 +104,7 @@ static struct phase one_phase(uint32_t id)
 	struct nlmsghdr *nlh = phase_request(DBLP_CMD_PHASE_GET, id);
 	struct seen seen = { 0 };
 
-	nlh->nlmsg_flags |= NLM_F_ACK;
-	ask(nlh);
-	while (!receive(note_phase, &seen))
-		;
+	result_each(nlh, note_phase, &seen);
 	return seen.phase[0];
 }
 
@@ -628,10 +628,7 @@ static struct job one_job(uint32_t id)
 	struct nlmsghdr *nlh = job_request(DBLP_CMD_JOB_GET, id);
 	struct job job = { 0 };
 
-	nlh->nlmsg_flags |= NLM_F_ACK;
-	ask(nlh);
-	while (!receive(note_job, &job))
-		;
+	result_each(nlh, note_job, &job);
 	return job;
 }
 
@@ -768,6 +765,92 @@ TEST_F(phase, what_jobs_refuse)
 	EXPECT_EQ(EPERM, result(job_request(DBLP_CMD_JOB_ADD, 2)));
 	EXPECT_EQ(EPERM, result(job_request(DBLP_CMD_JOB_DEL, 1)));
 	EXPECT_EQ(RELIABLE, one_job(1).phase);
+}
+
+/* Writes a job; 0 or the errno */
+static int write_job(uint8_t cmd, uint32_t id, uint32_t hold)
+{
+	struct nlmsghdr *nlh = job_request(cmd, id);
+
+	mnl_attr_put_u32(nlh, DBLP_A_JOB_HOLD, hold);
+	return result(nlh);
+}
+
+static void note_hold(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each(attr, nlh, sizeof(struct genlmsghdr))
+		if (mnl_attr_get_type(attr) == DBLP_A_JOB_HOLD)
+			*(uint32_t *)arg = mnl_attr_get_u32(attr);
+}
+
+/* What was written, or -1 if there is no such job */
+static int hold_of(uint32_t id)
+{
+	struct nlmsghdr *nlh = job_request(DBLP_CMD_JOB_GET, id);
+	uint32_t hold = -1;
+
+	result_each(nlh, note_hold, &hold);
+	return hold;
+}
+
+TEST_F(phase, a_job_is_added_set_or_replaced)
+{
+	static const uint16_t flags[] = {
+		NLM_F_CREATE, NLM_F_REPLACE, NLM_F_EXCL,
+		NLM_F_CREATE | NLM_F_REPLACE, NLM_F_CREATE | NLM_F_EXCL,
+	};
+	struct nlmsghdr *nlh;
+	size_t i;
+
+	EXPECT_EQ(ENOENT, write_job(DBLP_CMD_JOB_SET, 7, 1));
+	EXPECT_EQ(-1, hold_of(7));
+	EXPECT_EQ(0, write_job(DBLP_CMD_JOB_REPLACE, 7, 1));
+	EXPECT_EQ(1, hold_of(7));
+	EXPECT_EQ(0, write_job(DBLP_CMD_JOB_REPLACE, 7, 2));
+	EXPECT_EQ(2, hold_of(7));
+	EXPECT_EQ(EEXIST, write_job(DBLP_CMD_JOB_ADD, 7, 5));
+	EXPECT_STREQ("another job has this number", got.msg);
+	EXPECT_EQ(0, write_job(DBLP_CMD_JOB_SET, 7, 4));
+	EXPECT_EQ(4, hold_of(7));
+	/* That there is one may be all that is wanted, and changes nothing */
+	EXPECT_EQ(0, result(job_request(DBLP_CMD_JOB_REPLACE, 7)));
+	EXPECT_EQ(4, hold_of(7));
+	EXPECT_EQ(0, result(job_request(DBLP_CMD_JOB_REPLACE, 8)));
+	EXPECT_EQ(0, hold_of(8));
+	/* Who says it by flags, as older families have it, is not misunderstood */
+	for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		nlh = job_request(DBLP_CMD_JOB_SET, 7);
+		nlh->nlmsg_flags |= flags[i];
+		mnl_attr_put_u32(nlh, DBLP_A_JOB_HOLD, 9);
+		EXPECT_EQ(EINVAL, result(nlh));
+	}
+	EXPECT_EQ(4, hold_of(7));
+}
+
+/* Another process adds and deletes it, as fast as it can */
+TEST_F(phase, a_job_is_replaced_whoever_comes_between)
+{
+	unsigned int n = less_if_slow(4000, 10, "replacements"), i;
+	int status, failed = 0;
+	pid_t pid = fork();
+
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		open_netlink();
+		for (;;)
+			if (result(job_request(DBLP_CMD_JOB_ADD, 7)) == EPERM ||
+			    result(job_request(DBLP_CMD_JOB_DEL, 7)) == EPERM)
+				_exit(1);
+	}
+	for (i = 0; i < n; i++)
+		failed += !!write_job(DBLP_CMD_JOB_REPLACE, 7, i);
+	EXPECT_EQ(0, failed);
+	kill(pid, SIGKILL);
+	EXPECT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
 }
 
 TEST_HARNESS_MAIN

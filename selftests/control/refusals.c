@@ -10,6 +10,7 @@
 #include "lib/nltest.h"
 #include "lib/sock.h"
 #include "refusal-messages.h"
+#include "values.h"
 
 #include <string.h>
 
@@ -120,7 +121,7 @@ static const struct refusal sockets[] = {
 	     U(SOCKET_BUDGET_CAP, DBLP_PPM + 1)),
 	  EINVAL, SHARE_MSG, BAD(SOCKET_BUDGET_CAP) },
 	{ DO(SOCKET_SET, U(SOCKET_ID, A_SOCKET), U(SOCKET_BUDGET, 5),
-	     U(SOCKET_BUDGET_CAP, DBLP_INHERIT)),
+	     U(SOCKET_BUDGET_CAP, DBLP_INHERIT - 1)),
 	  EINVAL, SHARE_MSG, BAD(SOCKET_BUDGET_CAP) },
 	{ DO(SOCKET_SET, U(SOCKET_ID, A_SOCKET), U(SOCKET_BUDGET, 5),
 	     U(SOCKET_JOB, PLAIN), U(SOCKET_PHASE, ABSENT)),
@@ -152,7 +153,7 @@ static const struct refusal phases[] = {
 	{ DO(PHASE_SET, U(PHASE_ID, 8), S(PHASE_NAME, "x")), EINVAL,
 	  PHASES_MSG, BAD(PHASE_ID) },
 	{ DO(PHASE_SET, U(PHASE_ID, TOLERANT)), EINVAL,
-	  "nothing to set: a name, budget, policy, order or fill is needed",
+	  "nothing to set: a name, budget, policy, order, fill or budget cap is needed",
 	  NO_ATTR },
 	{ DO(PHASE_SET, U(PHASE_ID, ABSENT), U(PHASE_BUDGET, 1)), ENOENT,
 	  "there is no such phase, and a new one needs a name",
@@ -172,6 +173,9 @@ static const struct refusal phases[] = {
 	{ DO(PHASE_SET, U(PHASE_ID, TOLERANT), U(PHASE_FILL, 1),
 	     U(PHASE_BUDGET, DBLP_PPM + 1)), EINVAL, SHARE_MSG,
 	  BAD(PHASE_BUDGET) },
+	{ DO(PHASE_SET, U(PHASE_ID, TOLERANT),
+	     U(PHASE_BUDGET_CAP, DBLP_PPM + 1)),
+	  EINVAL, SHARE_MSG, BAD(PHASE_BUDGET_CAP) },
 	{ DO(PHASE_SET, U(PHASE_ID, TOLERANT), U(PHASE_BUDGET, DBLP_INHERIT)),
 	  EINVAL, SHARE_MSG, BAD(PHASE_BUDGET) },
 	{ DO(PHASE_SET, U(PHASE_ID, RELIABLE), U(PHASE_BUDGET, 1)), EINVAL,
@@ -201,9 +205,9 @@ static const struct refusal phases[] = {
 	{ DO(PHASE_DEL, U(PHASE_ID, RELIABLE)), EBUSY,
 	  "sockets that choose no phase are in this one", BAD(PHASE_ID) },
 	{ DO(PHASE_DEL, U(PHASE_ID, BUSY)), EBUSY,
-	  "sockets or jobs are in this phase", BAD(PHASE_ID) },
+	  "sockets or jobs are in this phase, or a detector may choose it", BAD(PHASE_ID) },
 	{ DO(PHASE_DEL, U(PHASE_ID, CRITICAL)), EBUSY,
-	  "sockets or jobs are in this phase", BAD(PHASE_ID) },
+	  "sockets or jobs are in this phase, or a detector may choose it", BAD(PHASE_ID) },
 };
 
 static const struct refusal jobs[] = {
@@ -232,6 +236,8 @@ static const struct refusal jobs[] = {
 	  NO_PHASE_MSG, BAD(JOB_HIGH_PHASE) },
 	{ DO(JOB_ADD, U(JOB_ID, NO_JOB), U(JOB_LOW, DBLP_PPM + 1)), EINVAL,
 	  SHARE_MSG, BAD(JOB_LOW) },
+	{ DO(JOB_ADD, U(JOB_ID, NO_JOB), U(JOB_BUDGET_CAP, DBLP_INHERIT - 1)),
+	  EINVAL, SHARE_MSG, BAD(JOB_BUDGET_CAP) },
 	{ DO(JOB_ADD, U(JOB_ID, NO_JOB), U(JOB_HIGH, DBLP_INHERIT - 1)),
 	  EINVAL, SHARE_MSG, BAD(JOB_HIGH) },
 	{ DO(JOB_ADD, U(JOB_ID, NO_JOB), U(JOB_CLR, DBLP_CLR_HELD)), EINVAL,
@@ -250,10 +256,16 @@ static const struct refusal jobs[] = {
 	     U(JOB_PHASE, TOLERANT)), EINVAL, DETECTOR_MSG, BAD(JOB_PHASE) },
 	{ DO(JOB_SET, S(JOB_NAME, "x")), EINVAL,
 	  "the number of a job is needed", MISSING(JOB_ID) },
+	{ DO(JOB_REPLACE, S(JOB_NAME, "x")), EINVAL,
+	  "the number of a job is needed", MISSING(JOB_ID) },
+	{ DO(JOB_REPLACE, U(JOB_ID, NO_JOB), S(JOB_NAME, "plain")), EEXIST,
+	  "another job has this name", BAD(JOB_NAME) },
+	{ DO(JOB_REPLACE, U(JOB_ID, PLAIN), U(JOB_PHASE, ABSENT)), ENOENT,
+	  NO_PHASE_MSG, BAD(JOB_PHASE) },
 	{ DO(JOB_SET, U(JOB_ID, 0), S(JOB_NAME, "x")), EINVAL, JOBS_MSG,
 	  BAD(JOB_ID) },
 	{ DO(JOB_SET, U(JOB_ID, PLAIN)), EINVAL,
-	  "nothing to set: a name, phase, owner or setting of the detector is needed",
+	  "nothing to set: a name, phase, owner, budget cap or setting of the detector is needed",
 	  NO_ATTR },
 	{ DO(JOB_SET, U(JOB_ID, NO_JOB), U(JOB_HOLD, 1)), ENOENT, NO_JOB_MSG,
 	  BAD(JOB_ID) },
@@ -303,7 +315,7 @@ static const struct refusal params[] = {
 	{ DO(PARAM_SET, S(PARAM_CONGESTION, "swift"),
 	     U(PARAM_BUDGET_CAP, DBLP_PPM + 1)), EINVAL, SHARE_MSG,
 	  BAD(PARAM_BUDGET_CAP) },
-	{ DO(PARAM_SET, U(PARAM_BUDGET_CAP, DBLP_INHERIT)), EINVAL,
+	{ DO(PARAM_SET, U(PARAM_BUDGET_CAP, DBLP_INHERIT - 1)), EINVAL,
 	  SHARE_MSG, BAD(PARAM_BUDGET_CAP) },
 	{ DO(PARAM_SET, U(PARAM_BUDGET_CAP, 5), U(PARAM_USER_TIMEOUT_MS, 0)),
 	  EINVAL, TIMEOUT_MSG, BAD(PARAM_USER_TIMEOUT_MS) },

@@ -56,6 +56,8 @@ static const struct {
 	{ DBLP_CMD_JOB_ADD, true, false, DBLP_A_JOB_ID, NEW_JOB, 0, NULL },
 	{ DBLP_CMD_JOB_SET, true, false, DBLP_A_JOB_ID, A_JOB,
 	  DBLP_A_JOB_HOLD, NULL },
+	{ DBLP_CMD_JOB_REPLACE, true, false, DBLP_A_JOB_ID, A_JOB,
+	  DBLP_A_JOB_ETA, NULL },
 	{ DBLP_CMD_JOB_DEL, true, false, DBLP_A_JOB_ID, OTHER_JOB, 0, NULL },
 	{ DBLP_CMD_PARAM_GET, false, false, 0, 0, 0, NULL },
 	{ DBLP_CMD_PARAM_SET, true, false, 0, 0, DBLP_A_PARAM_BUDGET_CAP,
@@ -120,9 +122,7 @@ static unsigned int dumped(uint8_t cmd)
 {
 	unsigned int n = 0;
 
-	ask(begin(family, cmd, NLM_F_DUMP));
-	while (!receive(count, &n))
-		;
+	result_each(begin(family, cmd, NLM_F_DUMP), count, &n);
 	return n;
 }
 
@@ -133,9 +133,7 @@ static uint32_t events_group(void)
 	uint32_t group = 0;
 
 	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, DBLP_FAMILY_NAME);
-	ask(nlh);
-	while (!receive(note_group, &group))
-		;
+	result_each(nlh, note_group, &group);
 	return group;
 }
 
@@ -340,9 +338,8 @@ static uint32_t uid_of_sockets(void)
 {
 	uint32_t uid = UINT32_MAX;
 
-	ask(begin(family, DBLP_CMD_SOCKET_GET, NLM_F_DUMP));
-	while (!receive(note_uid, &uid))
-		;
+	result_each(begin(family, DBLP_CMD_SOCKET_GET, NLM_F_DUMP), note_uid,
+		    &uid);
 	return uid;
 }
 
@@ -509,9 +506,7 @@ TEST_F(rights, of_no_other_operation)
 	size_t i;
 
 	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, DBLP_FAMILY_NAME);
-	ask(nlh);
-	while (!receive(note_operations, &f))
-		;
+	result_each(nlh, note_operations, &f);
 	EXPECT_EQ(N(operations), f.n);
 	for (i = 0; i < N(operations); i++)
 		EXPECT_EQ(operations[i].changes ? GENL_UNS_ADMIN_PERM : 0,

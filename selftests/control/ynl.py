@@ -121,12 +121,28 @@ def address(text):
 AUTH = {0: 'no', 1: 'yes', 3: 'both-keys', 7: 'old-key'}
 
 
+# Settings that may be a socket's own, by option
+OWN = {1: 'budget', 2: 'budget_cap', 3: 'policy', 4: 'order', 6: 'fill', 19: 'phase'}
+
+
 def as_ctl(obj, **rest):
     """An object of cli.py's as dblpctl has it: same names, same values."""
     out = {key.replace('-', '_'): address(value) if key.endswith('-addr')
            else AUTH[value] if key == 'auth'
+           else str(value) if key in ('norm', 'previous', 'tag')
+           else ','.join(n for bit, n in OWN.items() if value >> bit & 1) if key == 'own'
            else value for key, value in obj.items()}
     return {**rest, **out}
+
+
+def as_ctl_capped(obj, **rest):
+    """The same, of what may have no cap."""
+    return as_ctl(obj, budget_cap='inherit', **rest)
+
+
+def shown(sock):
+    """A socket as dblpctl has it, without what it concludes."""
+    return {k: v for k, v in sock.items() if not k.endswith('s_all')}
 
 
 class Peers:
@@ -144,7 +160,8 @@ class Peers:
 
     def connection(self, address_text, port, *words):
         """Two sockets that have exchanged messages, and are idle."""
-        self.start('listen', address_text, port, 'say', 'ready', 'accept',
+        self.start('set', 'cap', '1000000', 'listen', address_text, port,
+                   'say', 'ready', 'accept',
                    'recv', '3', 'send', '2', '5000', 'say', 'done', 'pause')
         self.start('socket', *words, 'connect', address_text, port, 'send',
                    '3', '70000', 'recv', '2', 'say', 'ready', 'pause')
@@ -182,7 +199,7 @@ def sockets():
     peers.connection('127.0.0.1', '7001')
     peers.connection('::1', '7002', 'set', 'budget', '20000')
     peers.start('listen', '::1', '7003', 'say', 'ready', 'pause')
-    wanted = ctl('socket', 'list')
+    wanted = [shown(s) for s in ctl('socket', 'list')]
     same(len(wanted), 5, 'the number of sockets')
     same([as_ctl(s) for s in dump('socket-get')], wanted)
     for sock in wanted:
@@ -205,7 +222,7 @@ def socket_settings():
          [408000, 456, 0, 2])
     ctl('socket', 'set', str(number), 'loss', '3%', 'phase', 'critical')
     same(as_ctl(do('socket-get', id=number)),
-         ctl('socket', 'show', str(number)))
+         shown(ctl('socket', 'show', str(number))))
 
 
 def counters():
@@ -224,15 +241,16 @@ def counters():
 
 def phases():
     """The table, and its changes."""
-    same([as_ctl(p) for p in dump('phase-get')], ctl('phase', 'list'))
+    same([as_ctl_capped(p) for p in dump('phase-get')], ctl('phase', 'list'))
     do('phase-set', id=5, name='mine', budget=777, policy='early',
-       order='shuffled', fill='keep')
+       order='shuffled', fill='keep', budget_cap=9000)
     same(ctl('phase', 'show', 'mine'),
          {'id': 5, 'name': 'mine', 'budget': 777, 'policy': 'early',
-          'order': 'shuffled', 'fill': 'keep', 'sockets': 0})
-    same(as_ctl(do('phase-get', id=5)), ctl('phase', 'show', '5'))
+          'order': 'shuffled', 'fill': 'keep', 'sockets': 0,
+          'budget_cap': 9000})
+    same(as_ctl_capped(do('phase-get', id=5)), ctl('phase', 'show', '5'))
     ctl('phase', 'set', '5', 'loss', '2%', 'fill', 'zero')
-    same([as_ctl(p) for p in dump('phase-get')], ctl('phase', 'list'))
+    same([as_ctl_capped(p) for p in dump('phase-get')], ctl('phase', 'list'))
     do('phase-del', id=5)
     same([p['id'] for p in ctl('phase', 'list')], [0, 1, 2])
 
@@ -240,7 +258,7 @@ def phases():
 def as_ctl_job(job):
     """A job: its statistics are shown apart, and are seen as time goes by."""
     rest = {key: value for key, value in job.items() if key != 'stats'}
-    return as_ctl(rest, low='inherit', high='inherit')
+    return as_ctl_capped(rest, low='inherit', high='inherit')
 
 
 def jobs():
@@ -254,7 +272,8 @@ def jobs():
     same(as_ctl_job(job), ctl('job', 'show', 'resnet'))
     same([job[k] for k in ('regime', 'norm', 'reports', 'sockets', 'phase')],
          ['critical', 4294967297, 2, 1, 1])
-    do('job-set', id=7, phase=2, high=5, name='vgg')
+    do('job-set', id=7, phase=2, high=5)
+    do('job-replace', id=7, name='vgg')
     job = do('job-get', id=7)
     same(as_ctl_job(job), ctl('job', 'show', 'vgg'))
     same(job['clr'], 'held')
@@ -270,15 +289,15 @@ def jobs():
 
 def params():
     """What new sockets begin with."""
-    same(as_ctl(do('param-get')), ctl('param', 'list'))
+    same(as_ctl_capped(do('param-get')), ctl('param', 'list'))
     do('param-set', congestion='swift', budget_cap=5, user_timeout_ms=90000,
        keepalive_ms=77)
     same(ctl('param', 'list'),
          {'congestion': 'swift', 'budget_cap': 5, 'user_timeout_ms': 90000,
           'keepalive_ms': 77})
-    same(do('param-get', initial=True)['congestion'], 'bdp')
+    same(do('param-get', initial=True)['congestion'], 'sqrt')
     same(do('cc-get', name='swift'), {'name': 'swift', 'default': 1})
-    ctl('param', 'set', 'congestion', 'bdp', 'cap', '100%', 'timeout', '30s',
+    ctl('param', 'set', 'congestion', 'sqrt', 'cap', 'inherit', 'timeout', '30s',
         'keepalive', '15s')
     same(do('param-get'), do('param-get', initial=True))
 

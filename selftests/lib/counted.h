@@ -6,6 +6,7 @@
 #define DBLP_TEST_COUNTED_H
 
 #include "testlib.h"
+#include "values.h"
 
 #include <stdio.h>
 

@@ -26,6 +26,22 @@ json()
 	ctl "$1" -j "${@:3}" | jq -r -c "$2"
 }
 
+# typed OBJECT: of the JSON objects that it reads, all keys have the types that the manual
+# page says for those of the object
+typed()
+{
+	local types
+
+	types=$(awk -v object="$1" '$1 == object { print $2, $3 }' "$built/json-types" |
+		jq -R -s -c 'rtrimstr("\n") / "\n" | map(. / " " | {(.[0]): (.[1] / ",")}) | add') || return
+	# shellcheck disable=SC2016 # for jq
+	is jq -s -r --argjson types "$types" '[.[] | if type == "array" then .[] else . end] |
+		if length == 0 then "nothing" else .[] | to_entries[] | . as {$key, $value} |
+			select($types[$key] // [] | any(. == ($value | type) or
+				(. == "digits" and ($value | type == "string" and test("^[0-9]+$")))) | not) |
+			"\($key): \($value | tojson)" end' ''
+}
+
 # standing_listener NAME: a namespace as new_ns, with a listener that stays for
 # all tests, and its number in $id
 standing_listener()

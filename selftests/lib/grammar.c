@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "values.h"
+
 /* Of net/dblp/dblp.h: credit for a message, besides its bytes */
 #define MSG_COST	1024
 #define DATA_HDR	(DBLP_HDR_LEN + DBLP_DATA_HDR_LEN)

@@ -123,6 +123,18 @@ wait_until()
 	done
 }
 
+# once_counted NS NAME MORE COMMAND: what a program is given to run: COMMAND as soon as
+# a counter there has so much more than when this began
+once_counted()
+{
+	cat <<-END
+		count() { ip netns exec $1 dblpctl -j stats | jq '.$2 | tonumber'; }
+		goal=\$((\$(count) + $3))
+		until [ "\$(count)" -ge "\$goal" ]; do sleep 0.01; done
+		$4
+	END
+}
+
 # new_ns VARIABLE...: make a namespace for each, its unique name in the variable
 new_ns()
 {

@@ -40,9 +40,7 @@ static void ask_here(uint8_t cmd, uint16_t flags,
 	uint16_t family_of_test = family;
 
 	open_netlink();
-	ask(begin(family, cmd, flags));
-	while (!receive(each, arg))
-		;
+	result_each(begin(family, cmd, flags), each, arg);
 	mnl_socket_close(nl);
 	nl = of_test;
 	family = family_of_test;

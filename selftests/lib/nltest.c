@@ -78,13 +78,20 @@ void ask(struct nlmsghdr *nlh)
 		die("sendmsg(netlink)");
 }
 
-int result(struct nlmsghdr *nlh)
+int result_each(struct nlmsghdr *nlh,
+		void (*each)(const struct nlmsghdr *nlh, void *arg), void *arg)
 {
+	/* Nobody acknowledges a dump, which has an end */
 	nlh->nlmsg_flags |= NLM_F_ACK;
 	ask(nlh);
-	while (!receive(NULL, NULL))
+	while (!receive(each, arg))
 		;
 	return got.err;
+}
+
+int result(struct nlmsghdr *nlh)
+{
+	return result_each(nlh, NULL, NULL);
 }
 
 static void note_state(const struct nlmsghdr *nlh, void *arg)
@@ -113,14 +120,9 @@ void nl_state_take(struct nl_state *s)
 	size_t i;
 
 	s->len = 0;
-	for (i = 0; i < sizeof(dumps); i++) {
-		ask(begin(family, dumps[i], NLM_F_DUMP));
-		while (!receive(note_state, s))
-			;
-	}
-	ask(begin(family, DBLP_CMD_PARAM_GET, NLM_F_ACK));
-	while (!receive(note_state, s))
-		;
+	for (i = 0; i < sizeof(dumps); i++)
+		result_each(begin(family, dumps[i], NLM_F_DUMP), note_state, s);
+	result_each(begin(family, DBLP_CMD_PARAM_GET, 0), note_state, s);
 }
 
 static void note_family(const struct nlmsghdr *nlh, void *arg)
@@ -142,11 +144,9 @@ void open_netlink(void)
 	    mnl_socket_setsockopt(nl, NETLINK_EXT_ACK, &on, sizeof(on)) ||
 	    mnl_socket_setsockopt(nl, NETLINK_CAP_ACK, &on, sizeof(on)))
 		die("netlink");
-	nlh = begin(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, NLM_F_ACK);
+	nlh = begin(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 0);
 	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, DBLP_FAMILY_NAME);
-	ask(nlh);
-	while (!receive(note_family, &family))
-		;
+	result_each(nlh, note_family, &family);
 	if (!family)
 		die("there is no family " DBLP_FAMILY_NAME);
 }

@@ -52,6 +52,9 @@ bool receive(void (*each)(const struct nlmsghdr *nlh, void *arg), void *arg);
 
 /** result() - send a request; returns 0 or the errno, with its message in @got */
 int result(struct nlmsghdr *nlh);
+/** result_each() - the same, with a call for each message of the answer */
+int result_each(struct nlmsghdr *nlh,
+		void (*each)(const struct nlmsghdr *nlh, void *arg), void *arg);
 
 /**
  * struct nl_state - all settings, as dumped; without times, which always change

@@ -139,6 +139,16 @@ void make_data(struct packet *p, struct peer *peer, const struct dblp_data *d,
 	p->len += len;
 }
 
+void send_data(struct peer *peer, struct packet *p, struct dblp_data *d,
+	       u32 seg_size, u32 first, u32 n, const struct dblp_frame *f)
+{
+	for (; n; n--, first++) {
+		d->offset = first * seg_size;
+		make_data(p, peer, d, seg_size, f);
+		send_packet(peer, p);
+	}
+}
+
 void make_zeros(struct packet *p, struct peer *peer, const struct dblp_data *d,
 		u32 seg_size, const struct dblp_frame *f, const u32 *map,
 		u32 words)

@@ -106,6 +106,9 @@ void send_fin(struct peer *peer, struct packet *p, u32 end);
 void make_data(struct packet *p, struct peer *peer, const struct dblp_data *d,
 	       u32 seg_size, const struct dblp_frame *f);
 #define SCRIPTED_SEED	4711
+/** send_data() - make such packets of the segments @first ... @first + @n - 1, and send them */
+void send_data(struct peer *peer, struct packet *p, struct dblp_data *d,
+	       u32 seg_size, u32 first, u32 n, const struct dblp_frame *f);
 /** make_zeros() - the same with a zero map of @words words from the offset of @d on */
 void make_zeros(struct packet *p, struct peer *peer, const struct dblp_data *d,
 		u32 seg_size, const struct dblp_frame *f, const u32 *map,

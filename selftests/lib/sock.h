@@ -9,6 +9,7 @@
 #include "testlib.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -34,13 +35,25 @@
 /* The kernel counts ticks, and a busy host makes up for late ones at once */
 #define EARLY_MS	40
 
-static inline int new_socket(void)
+/* A socket as a program gets it, which receives no holes */
+static inline int plain_socket(void)
 {
 	int fd = socket(AF_DBLP, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		die("socket(AF_DBLP)");
 	return fd;
+}
+
+static inline int try_u32(int fd, int opt, uint32_t value)
+{
+	return setsockopt(fd, SOL_DBLP, opt, &value, sizeof(value));
+}
+
+static inline void set_u32(int fd, int opt, uint32_t value)
+{
+	if (try_u32(fd, opt, value))
+		die("setsockopt(%d, %u)", opt, value);
 }
 
 static inline int bind_to(int fd, const struct sockaddr_dblp *a)
@@ -59,6 +72,15 @@ static inline void local_name(int fd, struct sockaddr_dblp *a)
 
 	if (getsockname(fd, (struct sockaddr *)a, &len))
 		die("getsockname()");
+}
+
+/* The same, of a program that asks for holes */
+static inline int new_socket(void)
+{
+	int fd = plain_socket();
+
+	set_u32(fd, DBLP_BUDGET_CAP, DBLP_PPM);
+	return fd;
 }
 
 /* A listener at @text, and the address to connect to in @a */
@@ -84,17 +106,6 @@ static inline void connect_pair(const struct sockaddr_dblp *addr, int listener,
 	*server = accept(listener, NULL, NULL);
 	if (*server < 0)
 		die("accept()");
-}
-
-static inline int try_u32(int fd, int opt, uint32_t value)
-{
-	return setsockopt(fd, SOL_DBLP, opt, &value, sizeof(value));
-}
-
-static inline void set_u32(int fd, int opt, uint32_t value)
-{
-	if (try_u32(fd, opt, value))
-		die("setsockopt(%d, %u)", opt, value);
 }
 
 static inline uint32_t get_u32(int fd, int opt)
@@ -169,6 +180,45 @@ static inline short poll_now(int fd)
 static inline void sleep_ms(int ms)
 {
 	usleep(ms * 1000);
+}
+
+/* Do all other threads of this process wait for something? */
+static inline bool others_asleep(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	bool asleep = true;
+	char path[300], state;
+	FILE *f;
+
+	if (!tasks)
+		die("/proc/self/task");
+	while (asleep && (entry = readdir(tasks))) {
+		if (entry->d_name[0] == '.' || atoi(entry->d_name) == gettid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%s/stat", entry->d_name);
+		f = fopen(path, "r");
+		/* One that has ended, too */
+		if (!f)
+			continue;
+		asleep = fscanf(f, "%*d (%*[^)]) %c", &state) != 1 || state == 'S';
+		fclose(f);
+	}
+	closedir(tasks);
+	errno = 0;
+	return asleep;
+}
+
+/* Until the threads that were made have got to where they wait */
+static inline void let_others_sleep(void)
+{
+	int ms;
+
+	for (ms = 0; !others_asleep(); ms++) {
+		if (ms > 10 * SECONDS)
+			die("a thread does not wait for anything");
+		sleep_ms(1);
+	}
 }
 
 /* A command of the shell, which has to succeed */

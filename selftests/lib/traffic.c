@@ -135,6 +135,7 @@ bool traffic_one(struct traffic *t)
 		forget_others(t);
 	set_patience(t->listener, t->may_fail);
 	set_patience(client, t->may_fail);
+	set_u32(client, DBLP_BUDGET_CAP, DBLP_PPM);
 	if (connect_to(client, &t->addr)) {
 		close(client);
 		return failed(t, "connect() beside");

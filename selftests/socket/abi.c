@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Programs of 32 and of 64 bits see the same structures, in options and in
- * control messages. This file is built both ways, with the layout that the
- * 64-bit compiler gives all structures of the header asserted in both.
+ * control messages, and structures of their own time. This file is built both
+ * ways. selftests/abi compares layouts.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -10,7 +10,6 @@
 
 #include "lib/sock.h"
 
-#include "abi-layout.h"
 #include "kselftest_harness.h"
 
 #define SIZE	400000
@@ -69,21 +68,28 @@ TEST_F(abi, info_is_filled_to_its_end)
 	EXPECT_EQ(0, info.spurious);
 }
 
-static ssize_t send_with(int fd, char *buf, const struct dblp_sndinfo *info)
+/* With @len bytes of DBLP_SNDINFO */
+static ssize_t send_as(int fd, char *buf, size_t size, const void *info,
+		       size_t len)
 {
-	char control[CMSG_SPACE(sizeof(*info))] __attribute__((aligned(8))) = "";
+	char control[8192] __attribute__((aligned(8))) = "";
 	struct cmsghdr *c = (struct cmsghdr *)control;
-	struct iovec iov = { buf, SIZE };
+	struct iovec iov = { buf, size };
 	struct msghdr m = {
 		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
+		.msg_control = control, .msg_controllen = CMSG_SPACE(len),
 	};
 
 	c->cmsg_level = SOL_DBLP;
 	c->cmsg_type = DBLP_SNDINFO;
-	c->cmsg_len = CMSG_LEN(sizeof(*info));
-	memcpy(CMSG_DATA(c), info, sizeof(*info));
+	c->cmsg_len = CMSG_LEN(len);
+	memcpy(CMSG_DATA(c), info, len);
 	return sendmsg(fd, &m, 0);
+}
+
+static ssize_t send_with(int fd, char *buf, const struct dblp_sndinfo *info)
+{
+	return send_as(fd, buf, SIZE, info, sizeof(*info));
 }
 
 /* What recvmsg() gave, with pointers to what is in the control buffer */
@@ -196,6 +202,7 @@ TEST_F(abi, loss_map_by_option)
 	char space[sizeof(struct dblp_lossmap) + 64 * 1024];
 	struct dblp_lossmap *map = (struct dblp_lossmap *)space;
 	socklen_t len = sizeof(space);
+	int i;
 
 	set_u32(self->client, DBLP_BUDGET, 300000);
 	ASSERT_EQ(SIZE, send(self->client, self->buf, SIZE, 0));
@@ -203,8 +210,88 @@ TEST_F(abi, loss_map_by_option)
 	ASSERT_EQ(0, getsockopt(self->server, SOL_DBLP, DBLP_LOSSMAP, map,
 				&len));
 	EXPECT_LT(0, map->ranges);
-	EXPECT_EQ(sizeof(*map) + map->ranges * sizeof(map->range[0]), len);
-	EXPECT_LT(0, map->range[0].length);
+	EXPECT_EQ(map->offset + map->ranges * sizeof(struct dblp_range), len);
+	EXPECT_LT(0, dblp_lossmap_range(map)->length);
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(0, map->reserved[i]);
+}
+
+/* Sizes of a structure that a program may have been built with */
+#define FIRST		32	/* bytes of struct dblp_sndinfo when it was new */
+#define LARGER		5000
+
+TEST_F(abi, structures_of_other_times_to_send)
+{
+	static char info[LARGER] __attribute__((aligned(8)));
+	size_t len;
+	struct got g;
+
+	((struct dblp_sndinfo *)info)->tag = 7;
+	for (len = FIRST; len <= 200; len += 4) {
+		ASSERT_EQ(1, send_as(self->client, self->buf, 1, info, len))
+			TH_LOG("%zu bytes", len);
+		ASSERT_EQ(1, receive(self->server, self->buf,
+				     sizeof(g.control), 0, &g));
+		EXPECT_EQ(7, g.info->tag);
+	}
+	EXPECT_ERR(EINVAL, send_as(self->client, self->buf, 1, info, FIRST - 1));
+	EXPECT_ERR(EINVAL, send_as(self->client, self->buf, 1, info, 0));
+	EXPECT_ERR(E2BIG, send_as(self->client, self->buf, 1, info, LARGER));
+	/* What is not known may be important */
+	for (len = sizeof(struct dblp_sndinfo); len < 200; len += 17) {
+		info[len] = 1;
+		EXPECT_ERR(E2BIG, send_as(self->client, self->buf, 1, info, 200))
+			TH_LOG("byte %zu", len);
+		info[len] = 0;
+	}
+	/* What is reserved as well, also of a structure that ends in it */
+	info[FIRST - 1] = 1;
+	EXPECT_ERR(EINVAL, send_as(self->client, self->buf, 1, info, FIRST));
+	EXPECT_ERR(EAGAIN, recv(self->server, self->buf, SIZE, MSG_DONTWAIT));
+}
+
+/* Control buffers are made for its size */
+TEST_F(abi, received_info_keeps_its_size)
+{
+	struct got g;
+
+	ASSERT_EQ(1, send(self->client, self->buf, 1, 0));
+	ASSERT_EQ(1, receive(self->server, self->buf, CMSG_LEN(64), 0, &g));
+	EXPECT_FALSE(g.flags & MSG_CTRUNC);
+	EXPECT_EQ(1, g.info->length);
+}
+
+TEST_F(abi, structures_of_other_times_by_options)
+{
+	char info[1024] __attribute__((aligned(8)));
+	struct dblp_info now = get_info(self->listener);
+	static struct {
+		struct dblp_auth_key key;
+		char more[LARGER];
+	} key = { .key.length = 16 };
+	socklen_t len;
+	int i;
+
+	for (i = 4; i < 1024; i += 60) {
+		memset(info, 0xff, sizeof(info));
+		len = i;
+		ASSERT_EQ(0, getsockopt(self->listener, SOL_DBLP, DBLP_INFO,
+					info, &len));
+		EXPECT_EQ(i < sizeof(now) ? i : sizeof(now), len);
+		EXPECT_EQ(0, memcmp(&now, info, len));
+		EXPECT_EQ((char)0xff, info[len]);
+	}
+	for (i = 0; i < 200; i += 8)
+		EXPECT_EQ(0, RESULT(setsockopt(self->listener, SOL_DBLP,
+					       DBLP_AUTH_KEY, &key,
+					       sizeof(key.key) + i)));
+	key.more[199] = 1;
+	EXPECT_ERR(E2BIG, setsockopt(self->listener, SOL_DBLP, DBLP_AUTH_KEY,
+				     &key, sizeof(key.key) + 200));
+	EXPECT_ERR(E2BIG, setsockopt(self->listener, SOL_DBLP, DBLP_AUTH_KEY,
+				     &key, sizeof(key)));
+	EXPECT_ERR(EINVAL, setsockopt(self->listener, SOL_DBLP, DBLP_AUTH_KEY,
+				      &key, 71));
 }
 
 /* An option that is a structure, and can be set but not read */

@@ -186,6 +186,7 @@ static void send_large(int fd, size_t len)
 	if (ep < 0 || epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev) ||
 	    !make_nonblock(fd))
 		die("epoll");
+	set_u32(fd, DBLP_PARTIAL_SEND, 1);
 	while (done < len) {
 		ret = send(fd, buf + done, len - done, 0);
 		if (ret > 0) {
@@ -284,6 +285,7 @@ TEST(a_part_without_waiting)
 	pair_open(&p, 0, MIB, 8 * MIB);
 	/* Else what is sent is acknowledged before the call has ended. */
 	ASSERT_EQ(0, system("tc qdisc add dev lo root netem delay 5ms limit 10000"));
+	set_u32(p.client, DBLP_PARTIAL_SEND, 1);
 	done = sndinfo_send(p.client, buf, LEN, MSG_DONTWAIT, &info);
 	ASSERT_LT(0, done);
 	ASSERT_GT(LEN, done);
@@ -292,6 +294,7 @@ TEST(a_part_without_waiting)
 	EXPECT_ERR(EINVAL, send(p.client, buf, LEN - done - 8, 0));
 	EXPECT_ERR(EBUSY, setsockopt(p.client, SOL_DBLP, DBLP_ELEMENT, &element,
 				     sizeof(element)));
+	EXPECT_ERR(EBUSY, try_u32(p.client, DBLP_PARTIAL_SEND, 0));
 	while (done < LEN) {
 		ASSERT_TRUE(wait_for(p.client, POLLOUT, 20 * SECONDS));
 		ret = sndinfo_send(p.client, buf + done, LEN - done,
@@ -332,8 +335,156 @@ TEST(a_part_without_waiting)
 	pair_close(&p);
 }
 
+/*
+ * Who did not ask for parts gets none, whatever ends a call: he would send the
+ * next message, which may be just as long as what is left of this one.
+ */
+TEST(all_or_nothing_without_waiting)
+{
+	unsigned char *buf = new_message(0), *to = new_pages(LEN);
+	uint32_t most, n, i;
+	struct pair p;
+
+	netns_new();
+	pair_open(&p, 1, MIB, 8 * MIB);
+	/* POLLERR would end each wait for POLLOUT */
+	set_u32(p.client, DBLP_NOTIFY, 0);
+	most = get_info(p.client).whole_max;
+	ASSERT_EQ(MIB, most);
+	/* What fits when there is room, EAGAIN until then; what never fits */
+	EXPECT_ERR(EMSGSIZE, send(p.client, buf, most + 1, MSG_DONTWAIT));
+	EXPECT_EQ(most, send(p.client, buf, most, MSG_DONTWAIT));
+	ASSERT_EQ(0, system("tc qdisc add dev lo root netem delay 5ms limit 10000"));
+	for (n = 1; send(p.client, buf, most, MSG_DONTWAIT) == most; n++)
+		;
+	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_ERR(EMSGSIZE, send(p.client, buf, most + 1, MSG_DONTWAIT));
+	for (i = 1; i < n; i++)
+		ASSERT_EQ(most, recv(p.server, to, LEN, MSG_WAITALL));
+	ASSERT_TRUE(wait_for(p.client, POLLOUT, 20 * SECONDS));
+	EXPECT_EQ(most, send(p.client, buf, most, MSG_DONTWAIT));
+	/* A timeout may come in its midst, too */
+	set_timeout(p.client, SO_SNDTIMEO, 60000);
+	EXPECT_ERR(EMSGSIZE, send(p.client, buf, most + 1, 0));
+	EXPECT_EQ(most, send(p.client, buf, most, 0));
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(most, recv(p.server, to, LEN, MSG_WAITALL));
+	EXPECT_ERR(EAGAIN, recv(p.server, to, LEN, MSG_DONTWAIT));
+	pair_close(&p);
+}
+
 static void on_alarm(int sig)
 {
+}
+
+/* Is a signal of a process pending? Then it waits in a call, and does not mind */
+static bool has_pending(pid_t pid)
+{
+	char path[64], line[256];
+	unsigned long long set = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	status = fopen(path, "r");
+	if (!status)
+		die("%s", path);
+	while (fgets(line, sizeof(line), status) &&
+	       sscanf(line, "ShdPnd: %llx", &set) != 1)
+		;
+	fclose(status);
+	return set;
+}
+
+TEST(all_or_nothing_whatever_signals_come)
+{
+	struct itimerval often = {
+		.it_value.tv_usec = 10000, .it_interval.tv_usec = 10000,
+	};
+	struct sigaction sa = { .sa_handler = on_alarm };
+	unsigned char *buf = new_message(0), *to = new_pages(LEN);
+	struct pair p;
+	int status;
+	pid_t pid;
+
+	netns_new();
+	pair_open(&p, 1, MIB, MIB);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		while (!has_pending(getppid()))
+			sleep_ms(1);
+		_exit(recv(p.server, to, LEN, MSG_WAITALL) != LEN ||
+		      pattern_check(to, LEN, 0, 1, 0) >= 0);
+	}
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	EXPECT_EQ(LEN, send(p.client, buf, LEN, 0));
+	setitimer(ITIMER_REAL, &(struct itimerval){}, NULL);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	pair_close(&p);
+}
+
+/* The peer may have reset the connection meanwhile */
+static bool sends_no_more(int fd, const void *buf)
+{
+	ssize_t ret = RESULT(send(fd, buf, MIB, MSG_NOSIGNAL));
+
+	return ret == -EPIPE || ret == -ECONNRESET;
+}
+
+/* The rest is not there: the peer must not take for it what comes next */
+TEST(all_or_nothing_of_bad_memory)
+{
+	unsigned char *buf = new_message(0), *to = new_pages(LEN);
+	size_t good = LEN - MIB;
+	ssize_t ret, sum = 0;
+	struct pair p;
+
+	netns_new();
+	pair_open(&p, 1, MIB, 8 * MIB);
+	ASSERT_EQ(0, mprotect(buf + good, MIB, PROT_NONE));
+	EXPECT_EQ(8, send(p.client, buf, 8, 0));
+	EXPECT_ERR(EFAULT, send(p.client, buf, LEN, 0));
+	EXPECT_TRUE(sends_no_more(p.client, buf));
+	EXPECT_EQ(8, recv(p.server, to, LEN, 0));
+	while ((ret = recv(p.server, to, LEN, 0)) > 0)
+		sum += ret;
+	EXPECT_EQ(-1, ret);
+	EXPECT_EQ(ECONNRESET, errno);
+	EXPECT_LT(0, sum);
+	EXPECT_GE(good, sum);
+	pair_close(&p);
+}
+
+/* But a process can be killed there */
+TEST(all_or_nothing_until_death)
+{
+	unsigned char *buf = new_message(0), *to = new_pages(LEN);
+	struct pair p;
+	ssize_t ret;
+	int status;
+	pid_t pid;
+
+	netns_new();
+	pair_open(&p, 1, MIB, MIB);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(send(p.client, buf, LEN, 0) == LEN);
+	ASSERT_TRUE(wait_for(p.server, POLLIN, 20 * SECONDS));
+	while (get_info(p.client).bytes_first < MIB / 2)
+		sleep_ms(1);
+	kill(pid, SIGKILL);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
+	/* Another process has the socket, too */
+	EXPECT_TRUE(sends_no_more(p.client, buf));
+	while ((ret = recv(p.server, to, LEN, 0)) > 0)
+		;
+	EXPECT_EQ(-1, ret);
+	EXPECT_EQ(ECONNRESET, errno);
+	pair_close(&p);
 }
 
 /* The message ends before its time: by timeout, by signal. Then the end comes */
@@ -348,6 +499,7 @@ static void cut_off(struct __test_metadata *_metadata, bool by_signal,
 
 	netns_new();
 	pair_open(&p, 1, MIB, MIB);
+	set_u32(p.client, DBLP_PARTIAL_SEND, 1);
 	EXPECT_EQ(8, send(p.client, buf, 8, 0));
 	if (by_signal) {
 		sigaction(SIGALRM, &sa, NULL);

@@ -21,7 +21,7 @@ struct option {
 
 static const struct option options[] = {
 	{ "budget", DBLP_BUDGET, 0, DBLP_PPM, 0, true },
-	{ "budget cap", DBLP_BUDGET_CAP, 0, DBLP_PPM, DBLP_PPM, false },
+	{ "budget cap", DBLP_BUDGET_CAP, 0, DBLP_PPM, 0, true },
 	{ "policy", DBLP_CLOSE_POLICY, 0, 2, DBLP_POLICY_EAGER,
 	  true },
 	{ "deadline", DBLP_DEADLINE, 0, 3600000000, 0, false },
@@ -30,6 +30,7 @@ static const struct option options[] = {
 	{ "fill", DBLP_FILL, 0, 1, DBLP_FILL_ZERO, true },
 	{ "notify", DBLP_NOTIFY, 0, 1, 0, false },
 	{ "user timeout", DBLP_USER_TIMEOUT, 1, 3600000, 30000, false },
+	{ "partial send", DBLP_PARTIAL_SEND, 0, 1, 0, false },
 	{ "elide", DBLP_ELIDE, 0, 1, 1, false },
 	{ "tos", DBLP_TOS, 0, 0xfc, 0, false },
 };
@@ -81,7 +82,7 @@ static void try_option(struct __test_metadata *_metadata, int fd,
 
 TEST(every_option)
 {
-	int fd = new_socket();
+	int fd = plain_socket();
 	size_t i;
 
 	for (i = 0; i < sizeof(options) / sizeof(options[0]); i++)
@@ -91,9 +92,12 @@ TEST(every_option)
 
 TEST(unknown_options)
 {
-	static const int unknown[] = { 0, -1, 200, 1000 };
+	static const int unknown[] = { 0, -1, 16, 200, 1000 };
 	static const int levels[] = {
 		SOL_IP, SOL_IPV6, IPPROTO_TCP, IPPROTO_UDP, SOL_DBLP + 1,
+	};
+	static const int only_read[] = {
+		DBLP_INFO, DBLP_LOSSMAP, DBLP_SENT_LOSSMAP,
 	};
 	uint32_t value = 1;
 	int fd = new_socket();
@@ -115,9 +119,9 @@ TEST(unknown_options)
 						   &value, &len));
 	}
 	/* These can be read but not set. */
-	for (i = DBLP_INFO; i <= DBLP_SENT_LOSSMAP; i++)
-		EXPECT_ERR(ENOPROTOOPT, setsockopt(fd, SOL_DBLP, i, &value,
-						   sizeof(value)));
+	for (i = 0; i < sizeof(only_read) / sizeof(only_read[0]); i++)
+		EXPECT_ERR(ENOPROTOOPT, setsockopt(fd, SOL_DBLP, only_read[i],
+						   &value, sizeof(value)));
 	EXPECT_EQ(0, get_u32(fd, DBLP_BUDGET));
 	close(fd);
 }

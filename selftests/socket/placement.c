@@ -346,7 +346,8 @@ TEST_F(both, pieces_are_one_message_with_one_loss_map)
 	EXPECT_TRUE(is_there(e->buf + LEN + SEG, 1, SEG, LEN - SEG));
 	ASSERT_EQ(0, getsockopt(e->fd, SOL_DBLP, DBLP_LOSSMAP, map, &len));
 	EXPECT_EQ(3, map->ranges);
-	EXPECT_EQ(0, memcmp(map->range, g.ranges, 3 * sizeof(g.ranges[0])));
+	EXPECT_EQ(0, memcmp(dblp_lossmap_range(map), g.ranges,
+			    3 * sizeof(g.ranges[0])));
 	free(map);
 }
 

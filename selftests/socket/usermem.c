@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 
 #include "lib/sock.h"
+#include "values.h"
 
 #include "kselftest_harness.h"
 

@@ -340,10 +340,7 @@ static void *ask_for_children(void *arg)
 
 		memset(&seen, 0, sizeof(seen));
 		mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
-		ask(nlh);
-		while (!receive(note_seen, &seen))
-			;
-		if (got.err)
+		if (result_each(nlh, note_seen, &seen))
 			continue;
 		if (seen.id != self->id ||
 		    seen.state != DBLP_STATE_ESTABLISHED ||

@@ -82,11 +82,7 @@ TEST_F(buffers, what_waits_to_be_read_stays_within_so_rcvbuf)
 	/* With what was dropped sent again, all is read, and nothing is left */
 	for (id = 0; id < 6; id++) {
 		d.msg_id = id;
-		for (seg = 0; seg < NARROWS; seg++) {
-			d.offset = seg * NARROW;
-			make_data(&self->p, &self->peer, &d, NARROW, NULL);
-			send_packet(&self->peer, &self->p);
-		}
+		send_data(&self->peer, &self->p, &d, NARROW, 0, NARROWS, NULL);
 		ASSERT_TRUE(wait_for(self->fd, POLLIN, WAIT_MS));
 		EXPECT_EQ(d.msg_len, recv(self->fd, buf, sizeof(buf), 0));
 		EXPECT_EQ(-1, pattern_check(buf, d.msg_len, 0, SCRIPTED_SEED,
@@ -825,6 +821,7 @@ static void send_as_nobody(int fd, const char *buf, long *taken)
 	if (setgid(65534) || setuid(65534) ||
 	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)))
 		die("becoming nobody");
+	set_u32(fd, DBLP_PARTIAL_SEND, 1);
 	*taken = RESULT(send(fd, buf, SENT_EACH, 0));
 }
 

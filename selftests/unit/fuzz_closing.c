@@ -4,6 +4,7 @@
 
 #include "closing.h"
 #include "fuzz.h"
+#include "values.h"
 
 struct reader {
 	const u8	*p;

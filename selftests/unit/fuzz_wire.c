@@ -9,6 +9,7 @@
 
 #include "fuzz.h"
 #include "segmap.h"
+#include "values.h"
 #include "wire.h"
 
 static void check_frames(const u8 *p, u32 len)

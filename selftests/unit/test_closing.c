@@ -8,6 +8,7 @@
 #include "closing.h"
 #include "recovery.h"
 #include "test.h"
+#include "values.h"
 
 #define MS	1000000ULL
 #define RTT	(4 * MS)

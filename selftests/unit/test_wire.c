@@ -7,6 +7,7 @@
 
 #include "exact.h"
 #include "test.h"
+#include "values.h"
 #include "wire.h"
 
 static enum dblp_wire_error get_hdr(struct dblp_hdr *h, const u8 *p, u32 len)

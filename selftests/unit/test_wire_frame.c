@@ -7,6 +7,7 @@
 
 #include "exact.h"
 #include "test.h"
+#include "values.h"
 #include "wire.h"
 
 static void set_u16(u8 *p, u16 v)

@@ -186,6 +186,7 @@ TEST_F(orphan, memory_is_for_those_who_live)
 
 	listen_here(self, 30 * SECONDS);
 	fd = join(self, &peer, CREDIT);
+	set_u32(fd, DBLP_PARTIAL_SEND, 1);
 	ASSERT_EQ(4 * MIB, RESULT(send(fd, self->buf, 4 * MIB, MSG_DONTWAIT)));
 	close(fd);
 	acknowledge_until_reset(&peer, 2 * SECONDS);

@@ -60,11 +60,7 @@ static void peer_begin(FIXTURE_DATA(receiver) *self, u32 rtt_ms)
 static void send_segs(FIXTURE_DATA(receiver) *self, u32 first, u32 n,
 		      const struct dblp_frame *f)
 {
-	for (; n; n--, first++) {
-		self->d.offset = first * SEG;
-		make_data(&self->p, &self->peer, &self->d, SEG, f);
-		send_packet(&self->peer, &self->p);
-	}
+	send_data(&self->peer, &self->p, &self->d, SEG, first, n, f);
 }
 
 /* Milliseconds from @start until message 0 is closed; it must be in the end */

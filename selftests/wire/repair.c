@@ -63,6 +63,8 @@ static struct sent lose_two(FIXTURE_DATA(peer) *self, u32 budget)
 	};
 	struct sent s = { };
 
+	/* A peer is slower than a window that opens */
+	set_int(self->peer.udp, SO_RCVBUFFORCE, 4 << 20);
 	pattern_fill(buf, sizeof(buf), 0, SCRIPTED_SEED, 0);
 	if (sndinfo_send(self->fd, buf, sizeof(buf), 0, &info) != sizeof(buf))
 		die("sendmsg()");
@@ -402,10 +404,7 @@ TEST_F(queue, stop_overtakes_a_full_one)
 	uint64_t start = now_ms(), closed;
 	int all, left;
 
-	for (; d.offset < d.msg_len; d.offset += 1400) {
-		make_data(&self->p, &self->peer, &d, 1400, NULL);
-		send_packet(&self->peer, &self->p);
-	}
+	send_data(&self->peer, &self->p, &d, 1400, 0, QUEUED, NULL);
 	all = queued(&self->peer);
 	while (!self->peer.n_close)
 		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));

@@ -695,6 +695,20 @@ TEST_F(server, lists_of_versions_that_are_too_long)
 	EXPECT_EQ(EPROTONOSUPPORT, connect_error(self->fd));
 }
 
+/* What it has said in the COOKIE-ECHO is no longer true */
+TEST_F(server, a_cap_that_was_set_meanwhile)
+{
+	send_init_ack(&self->peer, &self->p, self->peer.scid);
+	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
+	set_u32(self->fd, DBLP_BUDGET_CAP, 12345);
+	send_cookie_ack(&self->peer, &self->p);
+	EXPECT_EQ(0, connect_error(self->fd));
+	while (self->peer.flow.flow.cap != 12345 &&
+	       peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS))
+		;
+	EXPECT_EQ(12345, self->peer.flow.flow.cap);
+}
+
 TEST_F(server, bad_parameters_are_refused)
 {
 	send_init_ack(&self->peer, &self->p, self->peer.scid);

@@ -4,7 +4,8 @@
  *
  * The structures are the same for 32-bit and 64-bit programs: every field is
  * naturally aligned and all padding is explicit. Reserved fields must be zero
- * when given to the kernel and are zero when they come from it.
+ * when given to the kernel and are zero when they come from it. How structures
+ * grow, and what is reserved, is in Documentation/abi.rst.
  */
 #ifndef _UAPI_LINUX_DBLP_H
 #define _UAPI_LINUX_DBLP_H
@@ -53,7 +54,7 @@
  * @sdblp_scope_id: interface index of a link-local address, else 0
  *
  * Same layout as struct sockaddr_in6. The address length given to bind() and
- * connect() must be exactly the size of this structure.
+ * connect() is the size of this structure or more.
  */
 struct sockaddr_dblp {
 	__kernel_sa_family_t	sdblp_family;
@@ -77,8 +78,6 @@ enum dblp_policy {
 	DBLP_POLICY_FULL,
 	DBLP_POLICY_EAGER,
 	DBLP_POLICY_EARLY,
-	/* private: */
-	__DBLP_POLICY_MAX
 };
 
 /**
@@ -92,8 +91,6 @@ enum dblp_order {
 	DBLP_ORDER_AUTO,
 	DBLP_ORDER_SEQUENTIAL,
 	DBLP_ORDER_SHUFFLED,
-	/* private: */
-	__DBLP_ORDER_MAX
 };
 
 /**
@@ -104,8 +101,6 @@ enum dblp_order {
 enum dblp_fill {
 	DBLP_FILL_ZERO,
 	DBLP_FILL_KEEP,
-	/* private: */
-	__DBLP_FILL_MAX
 };
 
 /**
@@ -119,8 +114,6 @@ enum dblp_clr_mode {
 	DBLP_CLR_OFF,
 	DBLP_CLR_ON,
 	DBLP_CLR_HELD,
-	/* private: */
-	__DBLP_CLR_MAX
 };
 
 /**
@@ -131,8 +124,6 @@ enum dblp_clr_mode {
 enum dblp_regime {
 	DBLP_REGIME_CRITICAL,
 	DBLP_REGIME_TOLERANT,
-	/* private: */
-	__DBLP_REGIME_MAX
 };
 
 /**
@@ -146,8 +137,6 @@ enum dblp_reason {
 	DBLP_REASON_COMPLETE,
 	DBLP_REASON_BUDGET,
 	DBLP_REASON_DEADLINE,
-	/* private: */
-	__DBLP_REASON_MAX
 };
 
 /**
@@ -167,8 +156,6 @@ enum dblp_state {
 	DBLP_STATE_COOKIE_SENT,
 	DBLP_STATE_ESTABLISHED,
 	DBLP_STATE_CLOSING,
-	/* private: */
-	__DBLP_STATE_MAX
 };
 
 /**
@@ -179,8 +166,13 @@ enum dblp_state {
  *	what the socket's phase says until it is set, and again after
  *	%DBLP_INHERIT was set
  * @DBLP_BUDGET_CAP: __u32, ppm: the most loss this socket accepts, whatever
- *	its peer allows; default DBLP_PPM. The effective budget of a message is
- *	the smaller of the sender's budget and the receiver's cap
+ *	its peer allows. The effective budget of a message is the smaller of the
+ *	sender's budget and the receiver's cap; with a cap of 0 nothing is ever
+ *	missing, not even after a deadline. Until it is set, and again after
+ *	%DBLP_INHERIT was set, it is the first of these that operators have set:
+ *	the job's, the phase's, the namespace's when the socket was made. If they
+ *	have set none, it is DBLP_PPM once %DBLP_FILL or %DBLP_PLACEMENT was set,
+ *	which ask for messages with holes, and else 0
  * @DBLP_CLOSE_POLICY: __u32, &enum dblp_policy: for messages sent from now on
  * @DBLP_ORDER: __u32, &enum dblp_order: for messages sent from now on
  * @DBLP_ELEMENT: __u32, bytes, 1 ... 256: segments are multiples of it, so that
@@ -222,29 +214,37 @@ enum dblp_state {
  * @DBLP_AUTH_KEY: set only: &struct dblp_auth_key: only who has the same key can
  *	connect, and make packets of the connection; default none. What listens
  *	gives it to the connections that it accepts from then on
+ * @DBLP_PARTIAL_SEND: __u32, 0 or 1: sendmsg() may take a part of a message that
+ *	is larger than the buffers, and return how many bytes that is; the next
+ *	call must have exactly the rest. With 0, the default, it takes all or
+ *	nothing: who does not wait gets EMSGSIZE for such a message. EBUSY in
+ *	the midst of a message
  */
 enum dblp_sockopt {
-	DBLP_BUDGET = 1,
-	DBLP_BUDGET_CAP,
-	DBLP_CLOSE_POLICY,
-	DBLP_ORDER,
-	DBLP_ELEMENT,
-	DBLP_FILL,
-	DBLP_CONGESTION,
-	DBLP_NOTIFY,
-	DBLP_USER_TIMEOUT,
-	DBLP_INFO,
-	DBLP_LOSSMAP,
-	DBLP_SENT_LOSSMAP,
-	DBLP_PLACEMENT,
-	DBLP_DEADLINE,
-	DBLP_ELIDE,
-	DBLP_TOS = 17,
-	DBLP_KEEPALIVE = 18,
-	DBLP_PHASE = 19,
-	DBLP_JOB = 20,
-	DBLP_NORM = 21,
-	DBLP_AUTH_KEY = 22,
+	DBLP_BUDGET		= 1,
+	DBLP_BUDGET_CAP		= 2,
+	DBLP_CLOSE_POLICY	= 3,
+	DBLP_ORDER		= 4,
+	DBLP_ELEMENT		= 5,
+	DBLP_FILL		= 6,
+	DBLP_CONGESTION		= 7,
+	DBLP_NOTIFY		= 8,
+	DBLP_USER_TIMEOUT	= 9,
+	DBLP_INFO		= 10,
+	/* 11 and 12 are reserved: they were loss maps without an offset */
+	DBLP_PLACEMENT		= 13,
+	DBLP_DEADLINE		= 14,
+	DBLP_ELIDE		= 15,
+	/* 16 is reserved */
+	DBLP_TOS		= 17,
+	DBLP_KEEPALIVE		= 18,
+	DBLP_PHASE		= 19,
+	DBLP_JOB		= 20,
+	DBLP_NORM		= 21,
+	DBLP_AUTH_KEY		= 22,
+	DBLP_LOSSMAP		= 23,
+	DBLP_SENT_LOSSMAP	= 24,
+	DBLP_PARTIAL_SEND	= 25,
 };
 
 /* Bytes of a key */
@@ -304,11 +304,11 @@ enum dblp_auth_state {
  *	places all of a message
  */
 enum dblp_cmsg {
-	DBLP_SNDINFO = 1,
-	DBLP_RCVINFO,
-	DBLP_RANGES,
-	DBLP_CLOSEINFO,
-	DBLP_PLACED,
+	DBLP_SNDINFO		= 1,
+	DBLP_RCVINFO		= 2,
+	DBLP_RANGES		= 3,
+	DBLP_CLOSEINFO		= 4,
+	DBLP_PLACED		= 5,
 };
 
 /**
@@ -320,10 +320,11 @@ enum dblp_cmsg {
  *	they are not set themselves
  */
 enum dblp_snd_flags {
-	DBLP_SND_BUDGET	= 1 << 0,
-	DBLP_SND_POLICY	= 1 << 1,
-	DBLP_SND_DEADLINE = 1 << 2,
-	DBLP_SND_PHASE	= 1 << 4,
+	DBLP_SND_BUDGET		= 1 << 0,
+	DBLP_SND_POLICY		= 1 << 1,
+	DBLP_SND_DEADLINE	= 1 << 2,
+	/* 1 << 3 is reserved */
+	DBLP_SND_PHASE		= 1 << 4,
 };
 
 /**
@@ -336,6 +337,10 @@ enum dblp_snd_flags {
  * @phase: 0 ... DBLP_PHASES - 1; by default that of the socket
  * @policy: &enum dblp_policy
  * @reserved: 0
+ *
+ * A program may give a shorter structure, as it was in the program's time: what
+ * is behind its end counts as 0. It may give a longer one if the kernel knows
+ * all of it that is not 0 (else E2BIG).
  */
 struct dblp_sndinfo {
 	__u64	tag;
@@ -345,7 +350,7 @@ struct dblp_sndinfo {
 	__u32	deadline;
 	__u8	phase;
 	__u8	policy;
-	__u8	reserved[6];
+	__u8	reserved[38];
 };
 
 /**
@@ -371,6 +376,8 @@ enum dblp_rcv_flags {
  * @reason: &enum dblp_reason
  * @flags: &enum dblp_rcv_flags
  * @reserved: 0
+ *
+ * It keeps this size, as control buffers are made for it.
  */
 struct dblp_rcvinfo {
 	__u64	tag;
@@ -382,7 +389,7 @@ struct dblp_rcvinfo {
 	__u8	phase;
 	__u8	reason;
 	__u8	flags;
-	__u8	reserved;
+	__u8	reserved[33];
 };
 
 /**
@@ -400,15 +407,25 @@ struct dblp_range {
  * @tag: of the message
  * @msg_id: of the message
  * @ranges: number of ranges the message has; only those that fit the buffer
- *	are in @range
- * @range: missing ranges by rising offset
+ *	are in it
+ * @offset: bytes from the start of this structure to the missing ranges, which
+ *	are &struct dblp_range by rising offset. It may be more than this
+ *	structure has: all ranges need a buffer of @offset bytes and 8 for each
+ * @reserved: 0
  */
 struct dblp_lossmap {
-	__u64			tag;
-	__u32			msg_id;
-	__u32			ranges;
-	struct dblp_range	range[];
+	__u64	tag;
+	__u32	msg_id;
+	__u32	ranges;
+	__u32	offset;
+	__u32	reserved[3];
 };
+
+/** dblp_lossmap_range() - the first range of a loss map */
+static inline struct dblp_range *dblp_lossmap_range(struct dblp_lossmap *map)
+{
+	return (struct dblp_range *)((char *)map + map->offset);
+}
 
 /**
  * struct dblp_info - state of one socket
@@ -461,7 +478,13 @@ struct dblp_lossmap {
  * @bytes_elided: message bytes that were all zero, and described instead of
  *	sent
  * @auth: &enum dblp_auth_state
- * @reserved: 0
+ * @own: which of the values above are the socket's own: bit n is set if option n
+ *	was set for it, by its program or by an operator. It is for
+ *	%DBLP_BUDGET, %DBLP_BUDGET_CAP, %DBLP_CLOSE_POLICY, %DBLP_ORDER,
+ *	%DBLP_FILL and %DBLP_PHASE; all others of these are inherited
+ * @whole_max: bytes: largest message that a call of sendmsg() takes which should
+ *	not wait; it depends on SO_SNDBUF and the peer
+ * @reports: reports on the error queue
  */
 struct dblp_info {
 	__u8	state;
@@ -508,7 +531,9 @@ struct dblp_info {
 	__u64	msgs_received_deadline;
 	__u64	bytes_elided;
 	__u32	auth;
-	__u32	reserved;
+	__u32	own;
+	__u32	whole_max;
+	__u32	reports;
 };
 
 #endif /* _UAPI_LINUX_DBLP_H */

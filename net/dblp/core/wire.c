@@ -10,8 +10,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include <linux/dblp.h>
-
+#include "values.h"
 #include "wire.h"
 
 /* Least words of each frame, including the first; ACK and LOSSMAP have more */

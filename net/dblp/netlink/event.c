@@ -135,7 +135,8 @@ static int dblp_event_put_phase(struct sk_buff *msg, u32 id,
 	    nla_put_u32(msg, DBLP_A_EVENT_BUDGET, p->budget) ||
 	    nla_put_u32(msg, DBLP_A_EVENT_POLICY, p->policy) ||
 	    nla_put_u32(msg, DBLP_A_EVENT_ORDER, p->order) ||
-	    nla_put_u32(msg, DBLP_A_EVENT_FILL, p->fill))
+	    nla_put_u32(msg, DBLP_A_EVENT_FILL, p->fill) ||
+	    dblp_nl_put_own_share(msg, DBLP_A_EVENT_BUDGET_CAP, p->cap))
 		return -EMSGSIZE;
 	return 0;
 }

@@ -14,6 +14,9 @@
 #include "netlink.h"
 #include "gen.h"
 
+/* Who asks for the family loads the module, as dblpctl does */
+MODULE_ALIAS_GENL_FAMILY(DBLP_FAMILY_NAME);
+
 static const struct genl_multicast_group dblp_nl_groups[] = {
 	[DBLP_NLGRP_EVENTS] = {
 		.name	= DBLP_MCGRP_EVENTS,
@@ -170,6 +173,28 @@ int dblp_nl_check_share(struct genl_info *info, int attrtype)
 	NL_SET_ERR_MSG_ATTR(info->extack, attr,
 			    "a share of loss is at most 1000000 ppm (100 %)");
 	return -EINVAL;
+}
+
+/**
+ * dblp_nl_own_share() - read a share of loss that may be inherited
+ * @info: request
+ * @attrtype: attribute, which may be missing
+ * @ppm: set to its value, or to DBLP_INHERIT; unchanged if it is missing
+ *
+ * Return: 0, or -EINVAL, which extack explains.
+ */
+int dblp_nl_own_share(struct genl_info *info, int attrtype, u32 *ppm)
+{
+	struct nlattr *attr = info->attrs[attrtype];
+	int err = 0;
+
+	if (!attr)
+		return 0;
+	if (nla_get_u32(attr) != DBLP_INHERIT)
+		err = dblp_nl_check_share(info, attrtype);
+	if (!err)
+		*ppm = nla_get_u32(attr);
+	return err;
 }
 
 /* A name is easy to type and no number */

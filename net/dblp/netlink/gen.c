@@ -36,13 +36,14 @@ const struct nla_policy dblp_phase_get_nl_policy[DBLP_A_PHASE_ID + 1] = {
 };
 
 /* DBLP_CMD_PHASE_SET - do */
-const struct nla_policy dblp_phase_set_nl_policy[DBLP_A_PHASE_FILL + 1] = {
+const struct nla_policy dblp_phase_set_nl_policy[DBLP_A_PHASE_BUDGET_CAP + 1] = {
 	[DBLP_A_PHASE_ID] = { .type = NLA_U32, },
 	[DBLP_A_PHASE_NAME] = { .type = NLA_NUL_STRING, .len = 15, },
 	[DBLP_A_PHASE_BUDGET] = { .type = NLA_U32, },
 	[DBLP_A_PHASE_POLICY] = NLA_POLICY_MAX(NLA_U32, 2),
 	[DBLP_A_PHASE_ORDER] = NLA_POLICY_MAX(NLA_U32, 2),
 	[DBLP_A_PHASE_FILL] = NLA_POLICY_MAX(NLA_U32, 1),
+	[DBLP_A_PHASE_BUDGET_CAP] = { .type = NLA_U32, },
 };
 
 /* DBLP_CMD_PHASE_DEL - do */
@@ -56,7 +57,7 @@ const struct nla_policy dblp_job_get_nl_policy[DBLP_A_JOB_ID + 1] = {
 };
 
 /* DBLP_CMD_JOB_ADD - do */
-const struct nla_policy dblp_job_add_nl_policy[DBLP_A_JOB_OWNER + 1] = {
+const struct nla_policy dblp_job_add_nl_policy[DBLP_A_JOB_BUDGET_CAP + 1] = {
 	[DBLP_A_JOB_ID] = { .type = NLA_U32, },
 	[DBLP_A_JOB_NAME] = { .type = NLA_NUL_STRING, .len = 15, },
 	[DBLP_A_JOB_PHASE] = { .type = NLA_U32, },
@@ -68,10 +69,11 @@ const struct nla_policy dblp_job_add_nl_policy[DBLP_A_JOB_OWNER + 1] = {
 	[DBLP_A_JOB_ETA] = NLA_POLICY_MIN(NLA_U32, 1),
 	[DBLP_A_JOB_HOLD] = { .type = NLA_U32, },
 	[DBLP_A_JOB_OWNER] = { .type = NLA_U32, },
+	[DBLP_A_JOB_BUDGET_CAP] = { .type = NLA_U32, },
 };
 
 /* DBLP_CMD_JOB_SET - do */
-const struct nla_policy dblp_job_set_nl_policy[DBLP_A_JOB_OWNER + 1] = {
+const struct nla_policy dblp_job_set_nl_policy[DBLP_A_JOB_BUDGET_CAP + 1] = {
 	[DBLP_A_JOB_ID] = { .type = NLA_U32, },
 	[DBLP_A_JOB_NAME] = { .type = NLA_NUL_STRING, .len = 15, },
 	[DBLP_A_JOB_PHASE] = { .type = NLA_U32, },
@@ -83,6 +85,7 @@ const struct nla_policy dblp_job_set_nl_policy[DBLP_A_JOB_OWNER + 1] = {
 	[DBLP_A_JOB_ETA] = NLA_POLICY_MIN(NLA_U32, 1),
 	[DBLP_A_JOB_HOLD] = { .type = NLA_U32, },
 	[DBLP_A_JOB_OWNER] = { .type = NLA_U32, },
+	[DBLP_A_JOB_BUDGET_CAP] = { .type = NLA_U32, },
 };
 
 /* DBLP_CMD_JOB_DEL - do */
@@ -108,8 +111,24 @@ const struct nla_policy dblp_cc_get_nl_policy[DBLP_A_CC_NAME + 1] = {
 	[DBLP_A_CC_NAME] = { .type = NLA_NUL_STRING, .len = 15, },
 };
 
+/* DBLP_CMD_JOB_REPLACE - do */
+const struct nla_policy dblp_job_replace_nl_policy[DBLP_A_JOB_BUDGET_CAP + 1] = {
+	[DBLP_A_JOB_ID] = { .type = NLA_U32, },
+	[DBLP_A_JOB_NAME] = { .type = NLA_NUL_STRING, .len = 15, },
+	[DBLP_A_JOB_PHASE] = { .type = NLA_U32, },
+	[DBLP_A_JOB_CLR] = NLA_POLICY_MAX(NLA_U32, 2),
+	[DBLP_A_JOB_LOW] = { .type = NLA_U32, },
+	[DBLP_A_JOB_HIGH] = { .type = NLA_U32, },
+	[DBLP_A_JOB_LOW_PHASE] = { .type = NLA_U32, },
+	[DBLP_A_JOB_HIGH_PHASE] = { .type = NLA_U32, },
+	[DBLP_A_JOB_ETA] = NLA_POLICY_MIN(NLA_U32, 1),
+	[DBLP_A_JOB_HOLD] = { .type = NLA_U32, },
+	[DBLP_A_JOB_OWNER] = { .type = NLA_U32, },
+	[DBLP_A_JOB_BUDGET_CAP] = { .type = NLA_U32, },
+};
+
 /* Ops table for dblp */
-const struct genl_ops dblp_nl_ops[13] = {
+const struct genl_ops dblp_nl_ops[14] = {
 	{
 		.cmd		= DBLP_CMD_SOCKET_GET,
 		.doit		= dblp_nl_socket_get_doit,
@@ -141,7 +160,7 @@ const struct genl_ops dblp_nl_ops[13] = {
 		.cmd		= DBLP_CMD_PHASE_SET,
 		.doit		= dblp_nl_phase_set_doit,
 		.policy		= dblp_phase_set_nl_policy,
-		.maxattr	= DBLP_A_PHASE_FILL,
+		.maxattr	= DBLP_A_PHASE_BUDGET_CAP,
 		.flags		= GENL_UNS_ADMIN_PERM,
 	},
 	{
@@ -162,14 +181,14 @@ const struct genl_ops dblp_nl_ops[13] = {
 		.cmd		= DBLP_CMD_JOB_ADD,
 		.doit		= dblp_nl_job_add_doit,
 		.policy		= dblp_job_add_nl_policy,
-		.maxattr	= DBLP_A_JOB_OWNER,
+		.maxattr	= DBLP_A_JOB_BUDGET_CAP,
 		.flags		= GENL_UNS_ADMIN_PERM,
 	},
 	{
 		.cmd		= DBLP_CMD_JOB_SET,
 		.doit		= dblp_nl_job_set_doit,
 		.policy		= dblp_job_set_nl_policy,
-		.maxattr	= DBLP_A_JOB_OWNER,
+		.maxattr	= DBLP_A_JOB_BUDGET_CAP,
 		.flags		= GENL_UNS_ADMIN_PERM,
 	},
 	{
@@ -198,5 +217,12 @@ const struct genl_ops dblp_nl_ops[13] = {
 		.dumpit		= dblp_nl_cc_get_dumpit,
 		.policy		= dblp_cc_get_nl_policy,
 		.maxattr	= DBLP_A_CC_NAME,
+	},
+	{
+		.cmd		= DBLP_CMD_JOB_REPLACE,
+		.doit		= dblp_nl_job_replace_doit,
+		.policy		= dblp_job_replace_nl_policy,
+		.maxattr	= DBLP_A_JOB_BUDGET_CAP,
+		.flags		= GENL_UNS_ADMIN_PERM,
 	},
 };

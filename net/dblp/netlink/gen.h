@@ -20,15 +20,15 @@ extern const struct nla_policy dblp_stats_get_nl_policy[DBLP_A_STATS_NONZERO + 1
 
 extern const struct nla_policy dblp_phase_get_nl_policy[DBLP_A_PHASE_ID + 1];
 
-extern const struct nla_policy dblp_phase_set_nl_policy[DBLP_A_PHASE_FILL + 1];
+extern const struct nla_policy dblp_phase_set_nl_policy[DBLP_A_PHASE_BUDGET_CAP + 1];
 
 extern const struct nla_policy dblp_phase_del_nl_policy[DBLP_A_PHASE_ID + 1];
 
 extern const struct nla_policy dblp_job_get_nl_policy[DBLP_A_JOB_ID + 1];
 
-extern const struct nla_policy dblp_job_add_nl_policy[DBLP_A_JOB_OWNER + 1];
+extern const struct nla_policy dblp_job_add_nl_policy[DBLP_A_JOB_BUDGET_CAP + 1];
 
-extern const struct nla_policy dblp_job_set_nl_policy[DBLP_A_JOB_OWNER + 1];
+extern const struct nla_policy dblp_job_set_nl_policy[DBLP_A_JOB_BUDGET_CAP + 1];
 
 extern const struct nla_policy dblp_job_del_nl_policy[DBLP_A_JOB_ID + 1];
 
@@ -38,8 +38,10 @@ extern const struct nla_policy dblp_param_set_nl_policy[DBLP_A_PARAM_KEEPALIVE_M
 
 extern const struct nla_policy dblp_cc_get_nl_policy[DBLP_A_CC_NAME + 1];
 
+extern const struct nla_policy dblp_job_replace_nl_policy[DBLP_A_JOB_BUDGET_CAP + 1];
+
 /* Ops table for dblp */
-extern const struct genl_ops dblp_nl_ops[13];
+extern const struct genl_ops dblp_nl_ops[14];
 
 int dblp_nl_socket_get_doit(struct sk_buff *skb, struct genl_info *info);
 int dblp_nl_socket_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
@@ -58,6 +60,7 @@ int dblp_nl_param_get_doit(struct sk_buff *skb, struct genl_info *info);
 int dblp_nl_param_set_doit(struct sk_buff *skb, struct genl_info *info);
 int dblp_nl_cc_get_doit(struct sk_buff *skb, struct genl_info *info);
 int dblp_nl_cc_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+int dblp_nl_job_replace_doit(struct sk_buff *skb, struct genl_info *info);
 
 enum {
 	DBLP_NLGRP_EVENTS,

@@ -41,12 +41,6 @@ static bool dblp_nl_job_phase_is_blank(struct dblp_job *job, u32 phase)
 	       !atomic64_read(&job->messages[phase]);
 }
 
-/* The job's own budget, if it does not inherit that of the phase */
-static int dblp_nl_put_job_budget(struct sk_buff *skb, int attrtype, u32 ppm)
-{
-	return ppm == DBLP_INHERIT ? 0 : nla_put_u32(skb, attrtype, ppm);
-}
-
 static int dblp_nl_put_job_clr(struct sk_buff *skb, const struct dblp_job *job)
 {
 	const struct dblp_job_conf *conf = &job->conf;
@@ -55,8 +49,8 @@ static int dblp_nl_put_job_clr(struct sk_buff *skb, const struct dblp_job *job)
 				     DBLP_REGIME_CRITICAL;
 
 	if (nla_put_u32(skb, DBLP_A_JOB_CLR, conf->clr) ||
-	    dblp_nl_put_job_budget(skb, DBLP_A_JOB_LOW, conf->low) ||
-	    dblp_nl_put_job_budget(skb, DBLP_A_JOB_HIGH, conf->high) ||
+	    dblp_nl_put_own_share(skb, DBLP_A_JOB_LOW, conf->low) ||
+	    dblp_nl_put_own_share(skb, DBLP_A_JOB_HIGH, conf->high) ||
 	    nla_put_u32(skb, DBLP_A_JOB_LOW_PHASE, conf->low_phase) ||
 	    nla_put_u32(skb, DBLP_A_JOB_HIGH_PHASE, conf->high_phase) ||
 	    nla_put_u32(skb, DBLP_A_JOB_ETA, conf->eta) ||
@@ -81,6 +75,8 @@ static int dblp_nl_put_job_locked(struct sk_buff *skb, struct dblp_job *job,
 	    nla_put_u32(skb, DBLP_A_JOB_PHASE, job->conf.phase) ||
 	    nla_put_u32(skb, DBLP_A_JOB_SOCKETS, dblp_job_sockets(job)) ||
 	    nla_put_u32(skb, DBLP_A_JOB_OWNER, owner) ||
+	    dblp_nl_put_own_share(skb, DBLP_A_JOB_BUDGET_CAP,
+				  job->conf.cap) ||
 	    dblp_nl_put_job_clr(skb, job))
 		return -EMSGSIZE;
 	for (phase = 0; phase < DBLP_PHASES; phase++)
@@ -220,7 +216,7 @@ int dblp_nl_job_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len ?: err;
 }
 
-/* The name in a request, checked; unchanged if there is none */
+/* The name in a request, checked; an empty one takes it away, and none leaves it */
 static int dblp_nl_job_name(struct genl_info *info, u32 id, char *name)
 {
 	struct dblp_config *c = dblp_config(genl_info_net(info));
@@ -231,6 +227,10 @@ static int dblp_nl_job_name(struct genl_info *info, u32 id, char *name)
 
 	if (!attr)
 		return 0;
+	if (!nla_strcmp(attr, "")) {
+		memset(name, 0, DBLP_NAME_MAX);
+		return 0;
+	}
 	err = dblp_nl_name(info, DBLP_A_JOB_NAME, name);
 	if (err)
 		return err;
@@ -259,21 +259,6 @@ static int dblp_nl_job_phase(struct genl_info *info, int attrtype, u8 *phase)
 	}
 	*phase = nla_get_u32(attr);
 	return 0;
-}
-
-/* A budget in a request, checked; unchanged if there is none */
-static int dblp_nl_job_budget(struct genl_info *info, int attrtype, u32 *ppm)
-{
-	struct nlattr *attr = info->attrs[attrtype];
-	int err = 0;
-
-	if (!attr)
-		return 0;
-	if (nla_get_u32(attr) != DBLP_INHERIT)
-		err = dblp_nl_check_share(info, attrtype);
-	if (!err)
-		*ppm = nla_get_u32(attr);
-	return err;
 }
 
 /* The detector in a request, on or off; setting only the phase holds it */
@@ -372,8 +357,9 @@ static int dblp_nl_job_conf(struct genl_info *info, u32 id,
 				&conf->low_phase) ?:
 	      dblp_nl_job_phase(info, DBLP_A_JOB_HIGH_PHASE,
 				&conf->high_phase) ?:
-	      dblp_nl_job_budget(info, DBLP_A_JOB_LOW, &conf->low) ?:
-	      dblp_nl_job_budget(info, DBLP_A_JOB_HIGH, &conf->high) ?:
+	      dblp_nl_own_share(info, DBLP_A_JOB_LOW, &conf->low) ?:
+	      dblp_nl_own_share(info, DBLP_A_JOB_HIGH, &conf->high) ?:
+	      dblp_nl_own_share(info, DBLP_A_JOB_BUDGET_CAP, &conf->cap) ?:
 	      dblp_nl_job_switch(info, &conf->clr) ?:
 	      dblp_nl_job_owner(info, &conf->owner);
 	if (err)
@@ -385,27 +371,26 @@ static int dblp_nl_job_conf(struct genl_info *info, u32 id,
 	return dblp_nl_job_clr(info, job, conf);
 }
 
-int dblp_nl_job_add_doit(struct sk_buff *skb, struct genl_info *info)
+static int dblp_nl_job_new(struct genl_info *info, u32 id)
 {
-	struct net *net = genl_info_net(info);
-	struct dblp_config *c = dblp_config(net);
 	struct dblp_job_conf conf;
-	u32 id;
+
+	dblp_job_conf_init(&conf);
+	return dblp_nl_job_conf(info, id, NULL, &conf) ?:
+	       dblp_job_add(genl_info_net(info), id, &conf);
+}
+
+static int dblp_nl_job_change(struct genl_info *info, struct dblp_job *job)
+{
+	struct dblp_job_conf conf;
 	int err;
 
-	err = dblp_nl_job_id(info, &id);
-	if (err)
-		return err;
-	dblp_job_conf_init(&conf);
-	mutex_lock(&c->lock);
-	if (dblp_job_find(c, id)) {
-		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DBLP_A_JOB_ID],
-				    "another job has this number");
-		err = -EEXIST;
-	}
-	err = err ?: dblp_nl_job_conf(info, id, NULL, &conf) ?:
-		     dblp_job_add(net, id, &conf);
-	mutex_unlock(&c->lock);
+	mutex_lock(&job->turn);
+	conf = job->conf;
+	err = dblp_nl_job_conf(info, job->id, job, &conf);
+	if (!err)
+		dblp_job_set(genl_info_net(info), job, &conf);
+	mutex_unlock(&job->turn);
 	return err;
 }
 
@@ -414,17 +399,20 @@ static bool dblp_nl_job_sets_nothing(const struct genl_info *info)
 {
 	int attr;
 
-	for (attr = DBLP_A_JOB_ID + 1; attr <= DBLP_A_JOB_OWNER; attr++)
+	for (attr = DBLP_A_JOB_ID + 1; attr <= DBLP_A_JOB_BUDGET_CAP; attr++)
 		if (info->attrs[attr])
 			return false;
 	return true;
 }
 
-int dblp_nl_job_set_doit(struct sk_buff *skb, struct genl_info *info)
+/*
+ * Change a job, or add it with NLM_F_CREATE; with NLM_F_EXCL only that. Each is
+ * an operation of its own, as new families are given no such flags. Whether the
+ * job is there is found out under the lock that it is written under.
+ */
+static int dblp_nl_job_write(struct genl_info *info, u16 flags)
 {
-	struct net *net = genl_info_net(info);
-	struct dblp_config *c = dblp_config(net);
-	struct dblp_job_conf conf;
+	struct dblp_config *c = dblp_config(genl_info_net(info));
 	struct dblp_job *job;
 	u32 id;
 	int err;
@@ -432,26 +420,43 @@ int dblp_nl_job_set_doit(struct sk_buff *skb, struct genl_info *info)
 	err = dblp_nl_job_id(info, &id);
 	if (err)
 		return err;
-	if (dblp_nl_job_sets_nothing(info)) {
+	if (!(flags & NLM_F_CREATE) && dblp_nl_job_sets_nothing(info)) {
 		NL_SET_ERR_MSG(info->extack,
-			       "nothing to set: a name, phase, owner or setting of the detector is needed");
+			       "nothing to set: a name, phase, owner, budget cap or setting of the detector is needed");
 		return -EINVAL;
 	}
 	mutex_lock(&c->lock);
-	job = dblp_nl_job(info, id);
+	job = flags & NLM_F_CREATE ? dblp_job_find(c, id) :
+				     dblp_nl_job(info, id);
 	if (IS_ERR(job)) {
 		err = PTR_ERR(job);
-		goto unlock;
+	} else if (!job) {
+		err = dblp_nl_job_new(info, id);
+	} else if (flags & NLM_F_EXCL) {
+		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DBLP_A_JOB_ID],
+				    "another job has this number");
+		err = -EEXIST;
+	} else {
+		err = dblp_nl_job_change(info, job);
 	}
-	mutex_lock(&job->turn);
-	conf = job->conf;
-	err = dblp_nl_job_conf(info, id, job, &conf);
-	if (!err)
-		dblp_job_set(net, job, &conf);
-	mutex_unlock(&job->turn);
-unlock:
 	mutex_unlock(&c->lock);
 	return err;
+}
+
+int dblp_nl_job_add_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	return dblp_nl_job_write(info, NLM_F_CREATE | NLM_F_EXCL);
+}
+
+/* What it says may be nothing: that there is to be such a job */
+int dblp_nl_job_replace_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	return dblp_nl_job_write(info, NLM_F_CREATE | NLM_F_REPLACE);
+}
+
+int dblp_nl_job_set_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	return dblp_nl_job_write(info, NLM_F_REPLACE);
 }
 
 int dblp_nl_job_del_doit(struct sk_buff *skb, struct genl_info *info)

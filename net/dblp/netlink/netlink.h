@@ -33,6 +33,15 @@ bool dblp_nl_owns(struct sk_buff *skb, kuid_t owner);
 int dblp_nl_check_sight(struct genl_info *info, struct sk_buff *skb,
 			kuid_t owner, int attrtype);
 int dblp_nl_check_share(struct genl_info *info, int attrtype);
+int dblp_nl_own_share(struct genl_info *info, int attrtype, u32 *ppm);
+
+/** dblp_nl_put_own_share() - append a share of loss, unless it is inherited */
+static inline int dblp_nl_put_own_share(struct sk_buff *skb, int attrtype,
+					u32 ppm)
+{
+	return ppm == DBLP_INHERIT ? 0 : nla_put_u32(skb, attrtype, ppm);
+}
+
 int dblp_nl_name(struct genl_info *info, int attrtype, char *name);
 int dblp_nl_init(const struct genl_ops *ops, u32 n);
 void dblp_nl_exit(void);

@@ -12,7 +12,7 @@ static int dblp_nl_put_defaults(struct sk_buff *skb,
 				const struct dblp_defaults *d)
 {
 	if (nla_put_string(skb, DBLP_A_PARAM_CONGESTION, d->cc->name) ||
-	    nla_put_u32(skb, DBLP_A_PARAM_BUDGET_CAP, d->cap) ||
+	    dblp_nl_put_own_share(skb, DBLP_A_PARAM_BUDGET_CAP, d->cap) ||
 	    nla_put_u32(skb, DBLP_A_PARAM_USER_TIMEOUT_MS,
 			d->user_timeout_ms) ||
 	    nla_put_u32(skb, DBLP_A_PARAM_KEEPALIVE_MS, d->keepalive_ms))
@@ -61,10 +61,7 @@ static int dblp_nl_take_defaults(struct genl_info *info,
 	struct nlattr *timeout = info->attrs[DBLP_A_PARAM_USER_TIMEOUT_MS];
 	struct nlattr *keepalive = info->attrs[DBLP_A_PARAM_KEEPALIVE_MS];
 	struct nlattr *cc = info->attrs[DBLP_A_PARAM_CONGESTION];
-	struct nlattr *cap = info->attrs[DBLP_A_PARAM_BUDGET_CAP];
 
-	if (cap)
-		d->cap = nla_get_u32(cap);
 	if (timeout)
 		d->user_timeout_ms = nla_get_u32(timeout);
 	if (keepalive)
@@ -85,7 +82,7 @@ static int dblp_nl_take_defaults(struct genl_info *info,
 				    "a keepalive time is 10 ms to 24 h");
 		return -EINVAL;
 	}
-	return dblp_nl_check_share(info, DBLP_A_PARAM_BUDGET_CAP);
+	return dblp_nl_own_share(info, DBLP_A_PARAM_BUDGET_CAP, &d->cap);
 }
 
 int dblp_nl_param_set_doit(struct sk_buff *skb, struct genl_info *info)

@@ -17,6 +17,7 @@ static int dblp_nl_put_phase(struct sk_buff *skb, struct dblp_config *c, u32 id,
 	    nla_put_u32(skb, DBLP_A_PHASE_POLICY, p->policy) ||
 	    nla_put_u32(skb, DBLP_A_PHASE_ORDER, p->order) ||
 	    nla_put_u32(skb, DBLP_A_PHASE_FILL, p->fill) ||
+	    dblp_nl_put_own_share(skb, DBLP_A_PHASE_BUDGET_CAP, p->cap) ||
 	    nla_put_u32(skb, DBLP_A_PHASE_SOCKETS, atomic_read(&c->users[id])))
 		return -EMSGSIZE;
 	return 0;
@@ -140,7 +141,8 @@ static int dblp_nl_phase_budget(struct genl_info *info, struct dblp_phase *p)
 	struct nlattr *policy = info->attrs[DBLP_A_PHASE_POLICY];
 	int err;
 
-	err = dblp_nl_check_share(info, DBLP_A_PHASE_BUDGET);
+	err = dblp_nl_check_share(info, DBLP_A_PHASE_BUDGET) ?:
+	      dblp_nl_own_share(info, DBLP_A_PHASE_BUDGET_CAP, &p->cap);
 	if (err)
 		return err;
 	if (policy)
@@ -172,16 +174,18 @@ int dblp_nl_phase_set_doit(struct sk_buff *skb, struct genl_info *info)
 		return err;
 	if (!attrs[DBLP_A_PHASE_NAME] && !attrs[DBLP_A_PHASE_BUDGET] &&
 	    !attrs[DBLP_A_PHASE_POLICY] && !attrs[DBLP_A_PHASE_ORDER] &&
-	    !attrs[DBLP_A_PHASE_FILL]) {
+	    !attrs[DBLP_A_PHASE_FILL] && !attrs[DBLP_A_PHASE_BUDGET_CAP]) {
 		NL_SET_ERR_MSG(info->extack,
-			       "nothing to set: a name, budget, policy, order or fill is needed");
+			       "nothing to set: a name, budget, policy, order, fill or budget cap is needed");
 		return -EINVAL;
 	}
 
 	mutex_lock(&c->lock);
-	/* A new phase has no budget unless one is set */
-	if (!dblp_phase_get(net, id, &p))
+	/* A new phase has no budget, and no cap, unless one is set */
+	if (!dblp_phase_get(net, id, &p)) {
 		p.policy = DBLP_POLICY_EAGER;
+		p.cap = DBLP_INHERIT;
+	}
 	err = dblp_nl_phase_name(info, id, &p) ?:
 	      dblp_nl_phase_budget(info, &p);
 	if (err)
@@ -217,7 +221,7 @@ int dblp_nl_phase_del_doit(struct sk_buff *skb, struct genl_info *info)
 		return err;
 	if (id)
 		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DBLP_A_PHASE_ID],
-				    "sockets or jobs are in this phase");
+				    "sockets or jobs are in this phase, or a detector may choose it");
 	else
 		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DBLP_A_PHASE_ID],
 				    "sockets that choose no phase are in this one");

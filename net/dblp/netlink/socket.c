@@ -40,6 +40,9 @@ static const struct dblp_nl_field dblp_nl_u32[] = {
 	DBLP_NL_FIELD(PHASE, phase),
 	DBLP_NL_FIELD(JOB, job),
 	DBLP_NL_FIELD(AUTH, auth),
+	DBLP_NL_FIELD(OWN, own),
+	DBLP_NL_FIELD(WHOLE_MAX, whole_max),
+	DBLP_NL_FIELD(REPORTS, reports),
 };
 
 static const struct dblp_nl_field dblp_nl_u64[] = {
@@ -276,16 +279,16 @@ int dblp_nl_socket_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct nlattr *phase = info->attrs[DBLP_A_SOCKET_PHASE];
 	struct nlattr *job = info->attrs[DBLP_A_SOCKET_JOB];
 	struct dblp_sock *dsk;
-	int err = 0;
+	u32 budget_ppm = 0, cap_ppm = 0;
+	int err;
 
 	if (!budget && !cap && !phase && !job) {
 		NL_SET_ERR_MSG(info->extack,
 			       "nothing to set: a budget, a budget cap, a phase or a job is needed");
 		return -EINVAL;
 	}
-	if (budget && nla_get_u32(budget) != DBLP_INHERIT)
-		err = dblp_nl_check_share(info, DBLP_A_SOCKET_BUDGET);
-	err = err ?: dblp_nl_check_share(info, DBLP_A_SOCKET_BUDGET_CAP);
+	err = dblp_nl_own_share(info, DBLP_A_SOCKET_BUDGET, &budget_ppm) ?:
+	      dblp_nl_own_share(info, DBLP_A_SOCKET_BUDGET_CAP, &cap_ppm);
 	if (err)
 		return err;
 
@@ -296,9 +299,9 @@ int dblp_nl_socket_set_doit(struct sk_buff *skb, struct genl_info *info)
 	if (phase || job)
 		err = dblp_nl_set_sock_place(info, dsk);
 	if (!err && budget)
-		err = dblp_sock_set_budget(dsk, nla_get_u32(budget));
+		dblp_sock_set_share(dsk, DBLP_BUDGET, budget_ppm);
 	if (!err && cap)
-		err = dblp_sock_set_budget_cap(dsk, nla_get_u32(cap));
+		dblp_sock_set_share(dsk, DBLP_BUDGET_CAP, cap_ppm);
 	sock_put(&dsk->sk);
 	return err;
 }
