@@ -5,9 +5,17 @@
 KERNELRELEASE ?= $(shell uname -r)
 KERNELDIR ?= /lib/modules/$(KERNELRELEASE)/build
 PREFIX ?= /usr/local
-DKMS ?= dkms
-DEPMOD ?= depmod
-VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
+# What installs into DESTDIR changes nothing here
+DKMS ?= $(if $(DESTDIR),,dkms)
+DEPMOD ?= $(if $(DESTDIR),,depmod)
+VERSION := $(shell ./version)
+export DBLP_BUILD := $(VERSION)
+# root has these in PATH, others may not
+export PATH := $(PATH):/usr/sbin:/sbin
+modules := $(DESTDIR)/lib/modules
+sources := $(DESTDIR)/usr/src/dblp-$(VERSION)
+# Each version of dblp that DKMS knows
+dkms_versions = $(DKMS) status dblp | sed -n 's,^dblp/\([^,: ]*\).*,\1,p' | sort -u
 
 tool_dirs := $(patsubst %/Makefile,%,$(wildcard $(addsuffix /Makefile,\
 	tools/libdblp tools/dblpctl tools/dblp-perf tools/train)))
@@ -18,7 +26,7 @@ Q := @
 endif
 
 .PHONY: all module tools selftests-bin unit cc check check-all robustness demo bench \
-	lint install dkms-install clean help $(tool_dirs)
+	lint install install-module install-tools dkms-install uninstall clean help $(tool_dirs)
 
 all: module tools	## the module for this machine's kernel, and the tools
 
@@ -48,7 +56,7 @@ check:			## everything: builds, unit tests, lint, tests in VMs (TESTS="a b", KER
 	$(Q)TESTS="$(TESTS)" KERNELS="$(KERNELS)" DEBUG="$(DEBUG)" CLANG="$(CLANG)" V="$(V)" selftests/check
 
 check-all:		## what takes hours: check with all kernels and compilers, also the debug kernel, then robustness
-	$(Q)KERNELS="6.1 6.12 7.x" DEBUG=1 CLANG=1 V="$(V)" selftests/check
+	$(Q)KERNELS="6.1 6.12 6.12-trixie 7.x" DEBUG=1 CLANG=1 ARM64=1 V="$(V)" selftests/check
 	$(Q)$(MAKE) --no-print-directory robustness
 
 robustness:		## try to break it: Documentation/results/robustness.md (PARTS="a b": only these)
@@ -56,7 +64,7 @@ robustness:		## try to break it: Documentation/results/robustness.md (PARTS="a b
 	$(Q)PARTS="$(PARTS)" selftests/robustness/run
 
 demo:			## what the loss budget is good for, shown in a VM
-	$(Q)selftests/deps
+	$(Q)selftests/deps demo
 	$(Q)selftests/demo/run
 
 bench:			## the figures of Documentation/results, in virtual and real time (BENCH="fanin rr": only these)
@@ -66,21 +74,60 @@ bench:			## the figures of Documentation/results, in virtual and real time (BENC
 lint:			## checkpatch, sparse, kernel-doc, shellcheck
 	$(Q)selftests/lint
 
-install: all		## module, tools, libdblp, manual pages (DESTDIR, PREFIX)
-	$(Q)$(MAKE) -C $(KERNELDIR) M=$(CURDIR) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
-	$(if $(DESTDIR),,$(Q)$(DEPMOD) $(KERNELRELEASE))
+install: install-module install-tools	## module, tools, libdblp, manual pages, as make has built them (DESTDIR, PREFIX)
+
+install-module:		## only the module, for the kernel it was built for (KERNELRELEASE)
+	$(Q)[ -e dblp.ko ] && [ "$$(modinfo -F version ./dblp.ko)" = "$(VERSION)" ] || { \
+		echo "dblp.ko of this version is not built: run make first, without sudo" >&2; exit 1; }
+	$(Q)case "$$(modinfo -F vermagic ./dblp.ko)" in "$(KERNELRELEASE) "*) ;; *) \
+		echo "dblp.ko is for Linux $$(modinfo -F vermagic ./dblp.ko), not $(KERNELRELEASE): run make first" >&2; exit 1 ;; esac
+	$(Q)rm -f $(modules)/$(KERNELRELEASE)/extra/dblp.ko*
+	$(Q)install -D -m 644 dblp.ko $(modules)/$(KERNELRELEASE)/updates/dblp.ko
+	$(if $(DEPMOD),$(Q)$(DEPMOD) $(KERNELRELEASE))
+	$(warn_both)
+
+install-tools:		## all but the module
 	$(Q)for dir in $(tool_dirs); do \
 		$(MAKE) --no-print-directory -C $$dir install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) || exit 1; done
 	$(Q)for page in $(wildcard Documentation/man/*.[1-9]); do \
 		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/include/linux uapi/linux/*.h
 
+# Of several versions DKMS takes one for the next kernel as it thinks fit: leave only this
 dkms-install:		## the module by way of DKMS, rebuilt for each new kernel
-	$(Q)rm -rf $(DESTDIR)/usr/src/dblp-$(VERSION)
-	$(Q)mkdir -p $(DESTDIR)/usr/src/dblp-$(VERSION)
-	$(Q)tar -c --exclude='.*' --exclude='*.o' --exclude='*.mod' Kbuild dkms.conf $(wildcard COPYING) net uapi | \
-		tar -x -C $(DESTDIR)/usr/src/dblp-$(VERSION)
-	$(if $(DESTDIR),,$(Q)$(DKMS) install --force dblp/$(VERSION))
+	$(Q)rm -rf $(sources)
+	$(Q)mkdir -p $(sources)
+	$(Q)tar -c --exclude='.*' --exclude='*.o' --exclude='*.mod' Kbuild version dkms.conf $(wildcard COPYING) net uapi | \
+		tar -x -C $(sources) --no-same-owner
+	$(Q)sed -i 's/^PACKAGE_VERSION=.*/PACKAGE_VERSION="$(VERSION)"/' $(sources)/dkms.conf
+	$(if $(DKMS),$(Q)$(DKMS) build --force dblp/$(VERSION))
+	$(if $(DKMS),$(Q)$(DKMS) install --force dblp/$(VERSION))
+	$(if $(DKMS),$(Q)for version in $$($(dkms_versions)); do [ $$version = $(VERSION) ] || { \
+		$(DKMS) remove dblp/$$version --all && rm -rf $(DESTDIR)/usr/src/dblp-$$version; } || exit 1; done)
+	$(warn_both)
+
+define warn_both
+$(Q)plain=$$(ls $(modules)/*/updates/dblp.ko 2> /dev/null); \
+	dkms=$$(find $(modules) -path '*/updates/dkms/dblp.ko*' 2> /dev/null); \
+	[ -z "$$plain" ] || [ -z "$$dkms" ] || printf '%s\n' "Warning: the module is installed in two ways, and modprobe takes either:" \
+		$$plain $$dkms "'make uninstall' removes both; then install it in one way." >&2
+endef
+
+uninstall:		## remove what install and dkms-install have installed, in whatever version
+	$(if $(DKMS),$(Q)! type $(firstword $(DKMS)) > /dev/null 2>&1 || \
+		for version in $$($(dkms_versions)); do $(DKMS) remove dblp/$$version --all || exit 1; done)
+	$(Q)for conf in $(DESTDIR)/usr/src/dblp-*/dkms.conf; do \
+		! grep -q -s -x 'PACKAGE_NAME="dblp"' $$conf || rm -rf $${conf%/dkms.conf} || exit 1; done
+	$(Q)for file in $(modules)/*/updates/dblp.ko $(modules)/*/extra/dblp.ko; do \
+		[ -e $$file ] || continue; \
+		release=$${file#$(modules)/} && rm -f $$file && \
+			$(if $(DEPMOD),$(DEPMOD) $${release%%/*},:) || exit 1; done
+	$(Q)for dir in $(tool_dirs); do \
+		$(MAKE) --no-print-directory -C $$dir uninstall DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) || exit 1; done
+	$(Q)rm -f $(foreach page,$(notdir $(wildcard Documentation/man/*.[1-9])),\
+		$(DESTDIR)$(PREFIX)/share/man/man$(patsubst .%,%,$(suffix $(page)))/$(page)) \
+		$(addprefix $(DESTDIR)$(PREFIX)/include/linux/,$(notdir $(wildcard uapi/linux/*.h)))
+	$(Q)[ -n "$(DESTDIR)" ] || [ ! -e /sys/module/dblp ] || echo "dblp is still loaded: sudo rmmod dblp" >&2
 
 clean:			## remove what was built here (not the cache of the VM)
 	$(Q)rm -rf build *.ko *.mod *.mod.c *.o .*.cmd .tmp_versions Module.symvers modules.order

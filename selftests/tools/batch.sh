@@ -56,12 +56,45 @@ first_error()
 }
 try "-b: the first error is the end, and says where it is" first_error
 
+# Each line but the last is fine, and would change or print something
+nothing_is_done()
+{
+	local line
+
+	for line in jog 'job x' 'job add' 'job add 5 name' 'job set one clr maybe' 'phase set 0 loss 2' 'cc show' \
+			'param set cap' 'param show x' 'socket set x loss 1%' 'stats -c 1' 'monitor x' 'save 1 2' \
+			'doctor x' 'doctor ::1 0' 'version x' 'help x' 'job help x' begin complete; do
+		echo "$line"
+		ctl "$b" -b - > "$tmp/out" 2> "$tmp/err" <<-END
+			help
+			job help
+			stats help
+			version
+			doctor
+			save
+			stats
+			monitor
+			param list
+			param set timeout 1s
+			job del one
+			job add 2 name two
+			job set two phase critical
+			job replace 3
+			job flush
+			phase flush
+			$line
+		END
+		[ $? -eq 2 ] && [ ! -s "$tmp/out" ] && grep -q '^dblpctl: -:17: ' "$tmp/err" && names one || return
+	done
+}
+try "-b: nothing is done if one of the lines is no command" nothing_is_done
+
 forced()
 {
 	batch 'job del 9\njob add 2 name two\njob x\njob add 4 name four\n' -force 2> "$tmp/err"
-	[ $? -eq 1 ] && names 'one two four' && diff "$tmp/err" - <<-END
-		dblpctl: $tmp/batch:1: id: there is no such job
+	[ $? -eq 2 ] && names 'one two four' && diff "$tmp/err" - <<-END
 		dblpctl: $tmp/batch:3: there is no verb 'x' (see dblpctl help)
+		dblpctl: $tmp/batch:1: id: there is no such job
 	END
 }
 try "-force: go on, and fail in the end" forced

@@ -98,7 +98,7 @@ shared()
 
 	begun=$(counter BytesFirst)
 	netem "$client" rate 2mbit delay 5ms limit 100000 || return
-	spawn ip netns exec "$server" dblp-peer listen 10.1.0.2 $((port + 1)) say listening fork accept \
+	spawn ip netns exec "$server" dblp-peer set cap 1000000 listen 10.1.0.2 $((port + 1)) say listening fork accept \
 		recv 1 say received drain
 	receivers=$spawned
 	wait_until 10 output_has "$receivers" listening || return
@@ -123,14 +123,29 @@ sent()
 }
 try "several receive, and a budget changes on the way" shared
 
+# All that the window takes has arrived
+stalled()
+{
+	[ "$(info inflight)" -eq 0 ] && [ "$(info 'bytes_first | tonumber')" -ge 30000 ]
+}
+
+# And the sender asks for more
+sent_since()
+{
+	[ "$(counter PktSent)" -gt "$1" ]
+}
+
 # A receiver that does not read
 full()
 {
+	local asked
+
 	spawn ip netns exec "$server" dblp-peer set rcvbuf 40000 listen fd01::2 "$port" say listening \
 		accept await "$tmp/read" drain
 	wait_until 10 output_has "$spawned" listening || return
 	spawn ip netns exec "$client" dblp-peer connect fd01::2 "$port" send 8 10000 say sent close
-	wait_until 20 grep -q CTRL "$log" && sleep 1 && signal read &&
+	wait_until 20 stalled && asked=$(counter PktSent) &&
+		wait_until 20 sent_since "$asked" && signal read &&
 		wait_until 20 output_has "$spawned" sent && wait_until 10 no_sockets "$client"
 }
 try "a receiver that does not read" full

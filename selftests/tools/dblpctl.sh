@@ -47,7 +47,7 @@ setup()
 {
 	spawn ip netns exec "$b" dblp-peer listen :: 7000 say listening pause
 	listener=$spawned
-	spawn ip netns exec "$b" dblp-peer listen fd09::2 7001 accept say accepted \
+	spawn ip netns exec "$b" dblp-peer set cap 1000000 listen fd09::2 7001 accept say accepted \
 		recv 3 await "$tmp/stop6"
 	server6=$spawned
 	spawn ip netns exec "$b" dblp-peer listen 10.9.0.2 7002 accept say accepted \
@@ -82,6 +82,7 @@ all_pids=()
 trap 'all_pids+=("${standing[@]}"); cleanup' EXIT
 id6=$(sock "$a" '.peer_port == 7001') || exit 1
 id4=$(sock "$a" '.peer_port == 7002') || exit 1
+peer6=$(sock "$b" '.local_port == 7001 and .state == "established"') || exit 1
 peer4=$(sock "$b" '.local_port == 7002 and .state == "established"') || exit 1
 
 try "a listener" sock "$b" '.state == "listen" and .local_addr == "::" and
@@ -155,7 +156,7 @@ keys=$(echo '
 	pkts_received spurious phase job
 	msgs_sent_complete msgs_sent_budget msgs_sent_deadline
 	msgs_received_complete msgs_received_budget msgs_received_deadline
-	bytes_elided' | xargs)
+	bytes_elided own whole_max reports sends_all receives_all' | xargs)
 
 stable_keys()
 {
@@ -187,7 +188,7 @@ table()
 	is xargs -a <(head -n 1 "$tmp/table") \
 		'ID STATE LOCAL PEER BUDGET CAP RTT SENT AGAIN FORGIVEN RECEIVED MISSING' &&
 		[ "$(wc -l < "$tmp/table")" -eq 3 ] &&
-		grep -q -E "^ *$(printf '%#x' "$id4") +established +10\.9\.0\.1:[0-9]+ +10\.9\.0\.2:7002 +0% +100% " "$tmp/table" &&
+		grep -q -E "^ *$(printf '%#x' "$id4") +established +10\.9\.0\.1:[0-9]+ +10\.9\.0\.2:7002 +0% +0% " "$tmp/table" &&
 		grep -q -E "^ *$(printf '%#x' "$id6") +established +\[fd09::1\]:[0-9]+ +\[fd09::2\]:7001 +0\.8% +50% .* (29[0-9]|300)k " "$tmp/table" &&
 		fails grep -n ' $' "$tmp/table"
 }
@@ -202,9 +203,33 @@ lines()
 		grep -q -x -E 'peer addr +\[fd09::2\]:7001' "$tmp/lines" &&
 		grep -q -x -E 'srtt +[0-9.]+(us|ms|s)' "$tmp/lines" &&
 		grep -q -x -E 'bytes first +[0-9]{6}' "$tmp/lines" &&
-		[ "$(wc -l < "$tmp/lines")" -eq "$(wc -w <<< "$keys")" ]
+		grep -q -x -E 'own +budget,budget_cap' "$tmp/lines" && fails grep ' all ' "$tmp/lines" &&
+		[ "$(wc -l < "$tmp/lines")" -eq "$(($(wc -w <<< "$keys") - 2))" ]
 }
 try "one socket as lines" lines
+
+# What is its own, and why nothing may be missing although there is a budget
+explained()
+{
+	local own=budget,budget_cap
+
+	is value "$a" "$id4" own '' && is value "$a" "$id6" own "$own" && is value "$a" "$id6" sends_all '' &&
+		is value "$a" "$id4" sends_all 'its budget is 0' &&
+		ctl "$b" socket set "$peer6" cap 0% &&
+		wait_until 10 is value "$a" "$id6" peer_budget_cap 0 &&
+		is value "$a" "$id6" sends_all \
+			'the cap of its peer is 0: nobody there has asked for messages with bytes missing' &&
+		ctl "$a" socket show "$id6" | grep '^sends all  *the cap of its peer is 0:' &&
+		is value "$b" "$peer6" own budget_cap && is value "$b" "$peer6" receives_all 'its own cap is 0' &&
+		ctl "$b" socket set "$peer6" cap inherit && is value "$b" "$peer6" own '' &&
+		is value "$b" "$peer6" budget_cap 0 &&
+		json "$b" .receives_all socket show "$peer6" | grep '^its cap is 0: neither its program' &&
+		ctl "$b" socket show "$peer6" | grep -x 'own  *nothing' &&
+		ctl "$b" phase set 0 cap 70% && is value "$b" "$peer6" budget_cap 700000 &&
+		wait_until 10 is value "$a" "$id6" peer_budget_cap 700000 &&
+		ctl "$b" phase set 0 cap inherit && ctl "$b" socket set "$peer6" cap 100%
+}
+try "what is its own, and why nothing may be missing" explained
 
 short()
 {
@@ -255,7 +280,7 @@ try "filter: no such job" refused 1 "no job is called 'x' (see dblpctl job list)
 tuned()
 {
 	ctl "$a" socket set "$id4" loss "$1" && is value "$a" "$id4" budget "$2" &&
-		is value "$a" "$id4" budget_cap 1000000 && is value "$a" "$id6" budget 8000
+		is value "$a" "$id4" budget_cap 0 && is value "$a" "$id6" budget 8000
 }
 try "loss 40.8%" tuned 40.8% 408000
 try "loss 1ppm" tuned 1ppm 1
@@ -320,7 +345,7 @@ try "a socket of another namespace" refused 1 "id: no socket has this number in 
 try "loss over 100 %" refused 1 "budget: a share of loss is at most 1000000 ppm (100 %)" \
 	ctl "$a" socket set "$id4" loss 100.0001%
 try "a cap over 100 %" refused 1 "budget_cap: a share of loss is at most 1000000 ppm (100 %)" \
-	ctl "$a" socket set "$id4" cap 4294967295ppm
+	ctl "$a" socket set "$id4" cap 4294967294ppm
 try "one of two over 100 %" refused 1 "budget_cap: a share of loss is at most 1000000 ppm (100 %)" \
 	ctl "$a" socket set "$id4" loss 1% cap 101%
 try "nobody sets" refused 1 "no permission: this needs CAP_NET_ADMIN in the network namespace (sudo)" \
@@ -333,6 +358,98 @@ nobody_looks()
 			in_ns "$a" "${nobody[@]}" dblpctl socket show "$id4"
 }
 try "nobody looks" nobody_looks
+
+# As nobody, in $a
+by_nobody()
+{
+	in_ns "$a" "${nobody[@]}" dblpctl "$@"
+}
+
+# shellcheck disable=SC2086 # words
+allowed()
+{
+	local words
+
+	for words in "$@"; do
+		by_nobody $words > "$tmp/said" 2> "$tmp/err" || { cat "$tmp/err"; echo "failed: $words"; return 1; }
+		[ -s "$tmp/said" ] && [ ! -s "$tmp/err" ] || return
+		case $words in
+		stats*|job*|socket\ list) ;;
+		*) ctl "$a" $words | diff - "$tmp/said" || return ;;
+		esac
+	done
+}
+
+# shellcheck disable=SC2086 # words
+not_allowed()
+{
+	local words
+
+	for words in "$@"; do
+		refused 1 "no permission: this needs CAP_NET_ADMIN in the network namespace (sudo)" by_nobody $words ||
+			{ echo "not refused: $words"; return 1; }
+	done
+}
+
+# state: what is set in $a
+state()
+{
+	state_of_all && ctl "$a" save
+}
+
+nobody_tries_all()
+{
+	local object verb words reads writes
+
+	not_allowed 'job flush' && ctl "$a" job add 7 name mine owner nobody && ctl "$a" job add 8 name other &&
+		ctl "$a" phase set 5 name spare && state > "$tmp/state" && ctl "$a" save > "$tmp/saved" || return
+	reads=('socket list' "socket show $id6" 'socket help' 'phase list' 'phase show spare' 'phase help'
+		'job list' 'job show mine' 'job stats 7' 'job help' 'param list' 'param show cap' 'param help'
+		'cc list' 'cc help' stats 'stats nonzero' 'stats all -i 10ms -c 1' 'monitor help' 'save help'
+		doctor 'doctor help' version 'version help' help)
+	writes=("socket set $id6 loss 1%" "socket set $id4 job none" 'phase set 2 loss 1%' 'phase del spare' 'phase flush'
+		'job add 9' 'job set mine phase 0' 'job set 8 name x' 'job replace 7 phase 1' 'job replace 9'
+		'job del mine' 'job del 8' 'job flush' 'param set cap 1%' monitor save "save $tmp/new")
+	allowed "${reads[@]}" && not_allowed "${writes[@]}" && [ ! -e "$tmp/new" ] || return
+	refused 1 "$tmp/saved:2: no permission: this needs CAP_NET_ADMIN in the network namespace (sudo)" \
+		by_nobody -b "$tmp/saved" || return
+	for words in 'job show 8' 'job stats 8' "socket show $id4"; do
+		# shellcheck disable=SC2086 # words
+		refused 1 "id: this is another user's: CAP_NET_ADMIN is needed" by_nobody $words || return
+	done
+	for words in 'job show other' 'job set other phase 0' 'job del other' 'socket list job other'; do
+		# shellcheck disable=SC2086 # words
+		refused 1 "no job of yours is called 'other': those of others need CAP_NET_ADMIN in the network namespace (sudo)" \
+			by_nobody $words || return
+	done
+	state | diff "$tmp/state" - && load_completion "$a" || return
+	# Verbs that completion knows of
+	for object in socket phase job param cc; do
+		for verb in $(completes "dblpctl $object "); do
+			printf '%s\n' "${reads[@]}" "${writes[@]}" | grep -q "^$object $verb" ||
+				{ echo "not tried: $object $verb"; return 1; }
+		done
+	done
+	unset -f dblpctl
+	ctl "$a" job del 7 && ctl "$a" job del 8 && ctl "$a" phase del 5
+}
+try "nobody tries all: what only shows works, what changes says that it is not allowed" nobody_tries_all
+
+# What programs choose has 64 bits, which jq would not keep
+types_in_json()
+{
+	ctl "$a" job add 17 clr on low 1% && in_ns "$a" dblp-peer set job 17 norm 9007199254740993 || return
+	is json "$a" .norm job show 17 9007199254740993 && ctl "$a" -j socket list | typed socket &&
+		ctl "$a" -j job list | typed job && ctl "$a" -j phase list | typed phase &&
+		ctl "$a" -j param list | typed param || return
+	# Each key that it names is there
+	for object in socket job phase; do
+		is json "$a" '.[0] | keys | join(" ")' "$object" list \
+			"$(sed -n "s/^$object \([^ ]*\) .*/\1/p" "$built/json-types" | LC_ALL=C sort | xargs)" || return
+	done
+	wait_until 10 ctl "$a" job del 17
+}
+try "types in JSON are those of the manual page, and 64 bits are kept" types_in_json
 
 # No question for the kernel, so none for the namespace
 usage()
@@ -357,6 +474,7 @@ usage "'nonzero' is one word too many" stats all nonzero
 usage "'x' is one word too many" socket show "$id4" x
 usage "'x' is one word too many" stats all x
 usage "which socket? (see dblpctl socket list)" socket show
+usage "'4294967295ppm' is too large" socket set 2 cap 4294967295ppm
 usage "which socket? (see dblpctl socket list)" socket set
 usage "'0x1g' is not the number of a socket, such as 0x1f or 31" socket show 0x1g
 usage "'-1' is not the number of a socket, such as 0x1f or 31" socket show -1
@@ -534,5 +652,27 @@ unloaded()
 	insmod "$module" && is dblpctl -j socket list '[]' && return "$status"
 }
 try "without the module: how to load it" unloaded
+
+# The kernel asks for a module with an alias that ours has. Where it is installed, modprobe
+# finds it; here this does.
+loaded_by_the_kernel()
+{
+	local modprobe alias
+
+	modprobe=$(cat /proc/sys/kernel/modprobe)
+	cat > "$tmp/modprobe" <<-END
+		#!/bin/bash
+		echo "\${!#}" >> $tmp/asked
+		exec insmod $module
+	END
+	chmod 755 "$tmp" "$tmp/modprobe"
+	rmmod dblp && echo "$tmp/modprobe" > /proc/sys/kernel/modprobe || return
+	is "${nobody[@]}" dblpctl -j socket list '[]'
+	local status=$?
+	echo "$modprobe" > /proc/sys/kernel/modprobe
+	[ "$status" -eq 0 ] || insmod "$module"
+	alias=$(head -n 1 "$tmp/asked") && modinfo -F alias "$module" | grep -x -- "$alias" && return "$status"
+}
+try "who asks for the family has the module loaded" loaded_by_the_kernel
 
 done_testing

@@ -11,6 +11,7 @@
 . "$(dirname "$(readlink -f "$0")")/../lib/ctl.sh"
 
 module=${DBLP_KO:-/dblp.ko}
+version=$(dblpctl -j version | jq -r .version)
 new_ns a b
 join "$a" "$b"
 # The kernel's default for this kind of device, and not that of others, is off
@@ -53,7 +54,7 @@ as_text()
 	ctl "$a" doctor > "$tmp/table" || return
 	diag < "$tmp/table"
 	head -n 1 "$tmp/table" | grep -q -x 'RESULT *CHECK *FOUND *MEND BY' &&
-		grep -q -x 'ok *module *dblp and dblpctl are of version [0-9.]* *' "$tmp/table"
+		grep -q -x "ok *module *dblp and dblpctl are of version $version *" "$tmp/table"
 }
 try "as text" as_text
 
@@ -77,6 +78,22 @@ down()
 		ip -n "$a" addr add fd09::1/64 dev eth0 nodad
 }
 try "a device that is down does not matter" down
+
+# What it is called is text of whoever named it
+strange_name()
+{
+	local a name=$'q\e[7m\xff;"$x\''
+
+	new_ns a
+	ip -n "$a" link add name "$name" txqueuelen 10 up type dummy && finds 1 queue bad &&
+		ctl "$a" doctor > "$tmp/table" && return 1
+	LC_ALL=C grep '[^ -~]' "$tmp/table" && return 1
+	grep -F 'q\x1b[7m\xff;' "$tmp/table" && finds 1 queue bad && mended queue &&
+		is ip netns exec "$a" cat "/sys/class/net/$name/tx_queue_len" 1000 &&
+		fails dblpctl $'x\e[7m' 2> "$tmp/err" && grep -F 'x\x1b[7m' "$tmp/err" &&
+		fails env LC_ALL=C grep '[^ -~]' "$tmp/err"
+}
+try "names of devices are quoted in commands, and no terminal gets what is not printable" strange_name
 
 # These are of the whole machine, and reported in its first namespace. Their defaults
 # differ from kernel to kernel.
@@ -102,12 +119,15 @@ try "limits" limits
 
 try "a peer: what fits goes there, by IPv4" finds 0 mtu ok 10.9.0.2
 try "a peer: what fits goes there, by IPv6" finds 0 mtu ok fd09::2
-mismatch()
+# narrow ADDRESS MTU PEER: the peer has a smaller one, which need not be usual
+narrow()
 {
-	ip -n "$a" link set dev eth0 mtu 3000 && finds 1 mtu bad "$1" && mended mtu "$1"
+	ip -n "$a" link set dev eth0 mtu "$2" && ip -n "$b" link set dev eth0 mtu "$3" && finds 1 mtu bad "$1" &&
+		echo "$command" && mended mtu "$1" && ip -n "$a" link set dev eth0 mtu 1500 &&
+		ip -n "$b" link set dev eth0 mtu 1500
 }
-try "a peer with a smaller MTU, by IPv4" mismatch 10.9.0.2
-try "a peer with a smaller MTU, by IPv6" mismatch fd09::2
+try "a peer with a smaller MTU, by IPv4" narrow 10.9.0.2 1500 1337
+try "a peer with a smaller MTU, by IPv6" narrow fd09::2 3000 1400
 silent()
 {
 	netem "$a" loss 100% && finds 1 mtu note 10.9.0.2 7000 && finds 1 port bad 10.9.0.2 7000 &&
@@ -139,14 +159,52 @@ another_version()
 	sed 's/0\.1\.0/9.1.0/g' "$(type -P dblpctl)" > "$tmp/dblpctl" && chmod +x "$tmp/dblpctl" || return
 	fails "$tmp/dblpctl" doctor > "$tmp/table" || return
 	diag < "$tmp/table"
-	grep -q 'BAD *module *dblp is 0.1.0, dblpctl is 9.1.0' "$tmp/table"
+	grep -q "BAD *module *dblp is $version, dblpctl is 9${version#0}" "$tmp/table"
 }
 try "another version" another_version
+
+another_build()
+{
+	local other=${version%?}%
+
+	[[ $version == 0.1.0-g* ]] && sed "s/$version/$other/g" "$(type -P dblpctl)" > "$tmp/dblpctl" &&
+		fails "$tmp/dblpctl" doctor > "$tmp/table" &&
+		grep -q "BAD *module *dblp is $version, dblpctl is $other" "$tmp/table"
+}
+try "another build of one version" another_build
+
+installed()
+{
+	local dir
+
+	dir=/lib/modules/$(uname -r) && mkdir -p "$dir/updates/dkms" && finds 0 installed note || return
+	cp "$module" "$dir/updates/dblp.ko" && finds 0 installed ok &&
+		cp "$module" "$dir/updates/dkms/dblp.ko" && finds 1 installed bad && rm "$dir/updates/dkms/dblp.ko" &&
+		sed "s/version=$version/version=9${version#?}/" "$module" > "$dir/updates/dblp.ko" &&
+		finds 1 installed bad && jq -e ".[] | select(.check == \"installed\").found | contains(\"9${version#?}\")" "$tmp/found"
+	local status=$?
+	rm -r "$dir/updates"
+	return "$status"
+}
+try "what is installed, and in two ways" installed
+
+# As if a machine had it
+with_secure_boot()
+{
+	unshare -m bash -c 'mount -t tmpfs none /sys/firmware && mkdir -p /sys/firmware/efi/efivars &&
+		printf "\6\0\0\0\1" > /sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c &&
+		dblpctl -j doctor' > "$tmp/found"
+	is jq -r '.[] | select(.check == "secure-boot") | .result, .command' "$tmp/found" "$1"
+}
+try "Secure Boot does not matter once the module is loaded" with_secure_boot ok
 
 # What it needs is part of the debug kernel
 unloaded()
 {
-	wait_until 10 rmmod dblp && finds 1 module bad && is echo "$command" 'sudo modprobe dblp' &&
+	echo precious > "$tmp/kept"
+	wait_until 10 rmmod dblp && fails dblpctl save "$tmp/kept" && is cat "$tmp/kept" precious &&
+		is echo "$(dblpctl save)" '' && finds 1 module bad && is echo "$command" 'sudo modprobe dblp' &&
+		with_secure_boot $'note\nsudo mokutil --import /var/lib/dkms/mok.pub && sudo reboot' &&
 		{ [ "${DBLP_DEBUG:-0}" = 1 ] || without_tunnels; }
 	local status=$?
 	insmod "$module" && finds 0 module ok && return "$status"

@@ -20,7 +20,9 @@ add()
 }
 
 # torn TIMES ARG...: dblpctl, while another job comes amid each of its first
-# dumps, TIMES of them. Jobs come at the end, each counts
+# dumps, TIMES of them, or what else change does. Jobs come at the end, each counts
+# shellcheck disable=SC2016 # for the shell that runs it
+change='dblpctl job add $n'
 torn()
 {
 	local next=$(($(ctl "$a" -j job list | jq 'map(.id) | max') + 1))
@@ -28,7 +30,7 @@ torn()
 	echo "$next" > "$tmp/next"
 	# shellcheck disable=SC2016 # for the shell that it starts
 	in_ns "$a" env LD_PRELOAD="$between" TIMES="$1" NEXT="$tmp/next" \
-		BETWEEN='read -r n < $NEXT; echo $((n + 1)) > $NEXT; dblpctl job add $n' \
+		BETWEEN='read -r n < $NEXT; echo $((n + 1)) > $NEXT; '"$change" \
 		dblpctl "${@:2}" 2> "$tmp/err"
 }
 
@@ -59,11 +61,70 @@ try "a list that is torn is asked for again" again
 
 given_up()
 {
-	torn 1000 -j job list > "$tmp/list" || return
+	local status
+
+	torn 1000 -j job list > "$tmp/list"
+	status=$?
+	is echo "$status" 3 || return
 	is cat "$tmp/err" "dblpctl: the list changed whenever it was read and may be inconsistent: try again" &&
 		is count 1020 && is jq -c 'map(.id)[0:1019] == [range(1; 1020)]' "$tmp/list" true
 }
-try "ten times, then it says so" given_up
+try "ten times, then it says so, and ends in a status of its own" given_up
+
+# What changes all the time is neither saved nor taken for all there is
+given_up_elsewhere()
+{
+	local status
+
+	echo precious > "$tmp/kept"
+	torn 1000 save "$tmp/kept"
+	status=$?
+	is echo "$status" 3 && is cat "$tmp/kept" precious || return
+	torn 1000 job show nosuch
+	status=$?
+	is echo "$status" 3
+}
+
+# No list changes, but something else each time
+between_lists()
+{
+	# shellcheck disable=SC2016 # for the shell that runs it
+	local status change='dblpctl param set cap ${n}ppm'
+
+	torn 1 save "$tmp/saved" && is cat "$tmp/saved" "$(ctl "$a" save)" && torn 1000 save "$tmp/kept"
+	status=$?
+	is echo "$status" 3 && is cat "$tmp/kept" precious &&
+		is cat "$tmp/err" "dblpctl: what is to be saved changes all the time: try again"
+}
+try "a name that is looked for, and what is to be saved" given_up_elsewhere
+try "what changes between the lists that are saved" between_lists
+
+# changing FROM: save, while a job changes amid each dump of phases, so that no two readings
+# are the same; from dump number FROM on, amid each dump
+changing()
+{
+	echo 0 > "$tmp/n"
+	# shellcheck disable=SC2016 # for the shell that it starts
+	in_ns "$a" env LD_PRELOAD="$between" TIMES=1000 N="$tmp/n" FROM="$1" \
+		BETWEEN='read -r n < $N; n=$((n + 1)); echo $n > $N
+			[ $((n % 2)) -eq 0 ] && [ $n -lt $FROM ] || dblpctl job replace 1 name n$n' \
+		dblpctl save "$tmp/kept" 2> "$tmp/err"
+}
+
+never_the_same()
+{
+	local status
+
+	changing 1000
+	status=$?
+	is echo "$status" 3 && is cat "$tmp/err" "dblpctl: what is to be saved changes all the time: try again" || return
+	# The jobs of the eleventh and last reading
+	changing 22
+	status=$?
+	is echo "$status" 3 && is cat "$tmp/kept" precious &&
+		is cat "$tmp/err" "dblpctl: the list changed whenever it was read and may be inconsistent: try again"
+}
+try "what is never the same, and what fails at last" never_the_same
 
 # The name is of the last one, which comes late
 named()

@@ -12,7 +12,7 @@
 
 standing_listener a
 
-off='"clr":"off","low":"inherit","high":"inherit","low_phase":1,"high_phase":2,"eta":500000,"hold":0,"regime":"critical","norm":0,"change":0,"reports":0,"owner":0'
+off='"clr":"off","low":"inherit","high":"inherit","low_phase":1,"high_phase":2,"eta":500000,"hold":0,"regime":"critical","norm":"0","change":0,"reports":0,"owner":0,"budget_cap":"inherit"'
 made()
 {
 	is ctl "$a" -j job list '[]' && ctl "$a" job add 7 phase critical name resnet &&
@@ -99,7 +99,7 @@ try "eta in percent" refused 2 "'50%' is not a ratio such as 0.5" ctl "$a" job s
 try "high over 100 %" refused 1 "high: a share of loss is at most 1000000 ppm (100 %)" \
 	ctl "$a" job set 7 high 101%
 try "which job" refused 2 "which job? (see dblpctl job list)" ctl "$a" job set
-try "nothing to set" refused 2 "nothing to set: phase, name, clr, low, high, low-phase, high-phase, eta, hold or owner" ctl "$a" job set 7
+try "nothing to set" refused 2 "nothing to set: phase, name, clr, low, high, low-phase, high-phase, eta, hold, owner or cap" ctl "$a" job set 7
 try "an owner who is nobody" refused 2 "'nobody2' is not a user, by name or number" \
 	ctl "$a" job set 7 owner nobody2
 try "nobody sets" refused 1 "no permission: this needs CAP_NET_ADMIN in the network namespace (sudo)" \
@@ -133,15 +133,21 @@ now_ms()
 	echo $((${EPOCHREALTIME/./} / 1000))
 }
 
+# spent PHASE MS: so long it was in that phase, the present one counted, too
+spent()
+{
+	ctl "$a" -j job stats 70 | jq -e "any(.phase == $1 and (.time_ms | tonumber) >= $2)"
+}
+
 # Twice in one phase, and in another, never in the third; each between what has
 # passed at least and at most
 time_in_phases()
 {
 	local t0 t1 t2 t3 t4 t5 t6 t7
 
-	t0=$(now_ms) && ctl "$a" job add 70 phase reliable && t1=$(now_ms) && sleep 0.3 &&
-		t2=$(now_ms) && ctl "$a" job set 70 phase critical && t3=$(now_ms) && sleep 0.6 &&
-		t4=$(now_ms) && ctl "$a" job set 70 phase reliable && t5=$(now_ms) && sleep 0.3 &&
+	t0=$(now_ms) && ctl "$a" job add 70 phase reliable && t1=$(now_ms) && wait_until 10 spent 0 200 &&
+		t2=$(now_ms) && ctl "$a" job set 70 phase critical && t3=$(now_ms) && wait_until 10 spent 1 400 &&
+		t4=$(now_ms) && ctl "$a" job set 70 phase reliable && t5=$(now_ms) && wait_until 10 spent 0 400 &&
 		t6=$(now_ms) && ctl "$a" job set 70 phase critical && t7=$(now_ms) && ctl "$a" -j job stats 70 > "$tmp/stats" || return
 	cat "$tmp/stats"
 	jq -e "map({key: .phase | tostring, value: .time_ms}) | from_entries | keys == [\"0\", \"1\"] and

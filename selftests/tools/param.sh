@@ -10,7 +10,7 @@
 . "$(dirname "$(readlink -f "$0")")/../lib/ctl.sh"
 
 standing_listener a
-initial='{"congestion":"bdp","budget_cap":1000000,"user_timeout_ms":30000,"keepalive_ms":15000}'
+initial='{"congestion":"sqrt","budget_cap":"inherit","user_timeout_ms":30000,"keepalive_ms":15000}'
 
 try "a new namespace" is ctl "$a" -j param list "$initial"
 
@@ -18,8 +18,8 @@ as_text()
 {
 	ctl "$a" param > "$tmp/lines" || return
 	diff "$tmp/lines" - <<-END
-		congestion              bdp
-		budget cap              100%
+		congestion              sqrt
+		budget cap              inherit
 		user timeout            30s
 		keepalive               15s
 	END
@@ -29,18 +29,18 @@ try "as text" as_text
 one()
 {
 	is ctl "$a" -j param show timeout '{"user_timeout_ms":30000}' &&
-		is ctl "$a" -j par sh cong '{"congestion":"bdp"}'
+		is ctl "$a" -j par sh cong '{"congestion":"sqrt"}'
 }
 try "one of them" one
 
 controls()
 {
-	is ctl "$a" -j cc list '[{"name":"bdp","default":true},{"name":"swift","default":false},{"name":"sqrt","default":false}]' &&
+	is ctl "$a" -j cc list '[{"name":"sqrt","default":true},{"name":"bdp","default":false},{"name":"swift","default":false}]' &&
 		diff <(ctl "$a" cc) - <<-END
 			NAME   DEFAULT
-			bdp    yes
+			sqrt   yes
+			bdp    no
 			swift  no
-			sqrt   no
 		END
 }
 try "congestion controls" controls
@@ -62,7 +62,7 @@ changed()
 }
 try "a change, and what a socket begins with then" changed
 try "those that there are stay as they are" is json "$a" '[.congestion, .budget_cap]' \
-	socket show "$id" '["bdp",1000000]'
+	socket show "$id" '["sqrt",0]'
 
 # Without an answer a socket gives up after the timeout
 gives_up()
@@ -81,7 +81,7 @@ try "the timeout is what a socket goes by" gives_up
 accepts()
 {
 	in_ns "$a" dblp-peer connect ::1 7000 &&
-		is json "$a" 'map(select(.local_port == 7000) | .budget_cap) | unique[]' socket list 1000000
+		is json "$a" 'map(select(.local_port == 7000) | .budget_cap) | unique[]' socket list 0
 }
 try "what an old listener accepts stays as it is, too" accepts
 
@@ -114,7 +114,8 @@ try "all that was refused changed nothing" is ctl "$a" -j param list "$before"
 limits()
 {
 	ctl "$a" param set timeout 1h keepalive 24h cap 100% && ctl "$a" param set timeout 1ms keepalive 10ms cap 0% &&
-		is json "$a" '[.budget_cap, .user_timeout_ms, .keepalive_ms]' param list '[0,1,10]'
+		is json "$a" '[.budget_cap, .user_timeout_ms, .keepalive_ms]' param list '[0,1,10]' &&
+		ctl "$a" param set cap inherit && is json "$a" .budget_cap param show cap inherit
 }
 try "the limits themselves" limits
 

@@ -17,10 +17,10 @@ is_table()
 	ctl "$a" phase list > "$tmp/table" || return
 	diag < "$tmp/table"
 	diff "$tmp/table" - <<-END
-		ID  NAME       LOSS  CLOSE  ORDER  FILL  SOCKETS
-		 0  reliable     0%  full   auto   zero        0
-		 1  critical   0.8%  early  auto   zero        0
-		 2  tolerant  40.8%  eager  auto   zero        0
+		ID  NAME       LOSS  CLOSE  ORDER  FILL  SOCKETS  CAP
+		 0  reliable     0%  full   auto   zero        0  inherit
+		 1  critical   0.8%  early  auto   zero        0  inherit
+		 2  tolerant  40.8%  eager  auto   zero        0  inherit
 	END
 }
 try "the table of a new namespace" is_table
@@ -28,7 +28,7 @@ try "the table of a new namespace" is_table
 in_json()
 {
 	is json "$a" '.[2]' phase list \
-		'{"id":2,"name":"tolerant","budget":408000,"policy":"eager","order":"auto","fill":"zero","sockets":0}' &&
+		'{"id":2,"name":"tolerant","budget":408000,"policy":"eager","order":"auto","fill":"zero","sockets":0,"budget_cap":"inherit"}' &&
 		diff <(json "$a" '.[1]' phase list) <(json "$a" . phase show critical) &&
 		is json "$a" .name phase show 0 reliable && is json "$a" length ph li 3 &&
 		is json "$a" length phase 3
@@ -39,18 +39,18 @@ lines()
 {
 	ctl "$a" phase show tolerant > "$tmp/lines" || return
 	diag < "$tmp/lines"
-	[ "$(wc -l < "$tmp/lines")" -eq 7 ] && grep -q -x -E 'budget +40\.8%' "$tmp/lines"
+	[ "$(wc -l < "$tmp/lines")" -eq 8 ] && grep -q -x -E 'budget +40\.8%' "$tmp/lines"
 }
 try "one phase as lines" lines
 
 changed()
 {
-	ctl "$a" phase set tolerant loss 12.5% close early order sequential fill keep &&
-		is json "$a" '[.budget, .policy, .order, .fill]' phase show 2 \
-			'[125000,"early","sequential","keep"]' &&
-		ctl "$a" phase set 2 loss 40.8% close eager order auto fill zero &&
-		is json "$a" '[.budget, .policy, .order, .fill]' phase show 2 \
-			'[408000,"eager","auto","zero"]'
+	ctl "$a" phase set tolerant loss 12.5% close early order sequential fill keep cap 1% &&
+		is json "$a" '[.budget, .policy, .order, .fill, .budget_cap]' phase show 2 \
+			'[125000,"early","sequential","keep",10000]' &&
+		ctl "$a" phase set 2 loss 40.8% close eager order auto fill zero cap inherit &&
+		is json "$a" '[.budget, .policy, .order, .fill, .budget_cap]' phase show 2 \
+			'[408000,"eager","auto","zero","inherit"]'
 }
 try "a change of everything, and back" changed
 
@@ -85,7 +85,7 @@ before=$(json "$a" . phase list)
 in_use()
 {
 	ctl "$a" socket set "$id" phase critical &&
-		refused 1 "id: sockets or jobs are in this phase" ctl "$a" phase del critical &&
+		refused 1 "id: sockets or jobs are in this phase, or a detector may choose it" ctl "$a" phase del critical &&
 		ctl "$a" socket set "$id" phase inherit
 }
 try "a phase in use is not deleted" in_use
@@ -126,8 +126,8 @@ usage "which phase? (see dblpctl phase list)" phase del
 usage "'x' is one word too many" phase list x
 usage "'x' is one word too many" phase del 2 x
 usage "'2x' is not the number of a phase" phase show 2x
-usage "nothing to set: loss, close, order, fill or name" phase set 2
-usage "'tag' is not loss, close, order, fill or name" phase set 2 tag 1
+usage "nothing to set: loss, close, order, fill, cap or name" phase set 2
+usage "'tag' is not loss, close, order, fill, cap or name" phase set 2 tag 1
 usage "'close' needs a policy: full, eager or early" phase set 2 close
 usage "'never' is not a policy: full, eager or early" phase set 2 close never
 usage "'2' has no unit: % or ppm" phase set 2 loss 2
@@ -145,7 +145,7 @@ completion()
 	load_completion "$a" || return
 	is completes 'dblpctl phase s' 'show set' &&
 		is completes 'dblpctl phase set ' 'reliable critical tolerant' &&
-		is completes 'dblpctl phase set tolerant loss 1% ' 'close order fill name' &&
+		is completes 'dblpctl phase set tolerant loss 1% ' 'close order fill cap name' &&
 		is completes 'dblpctl phase set tolerant close e' 'eager early' &&
 		is completes 'dblpctl socket set 1 phase i' inherit
 }

@@ -94,7 +94,7 @@ settled()
 }
 
 # One connection for all that follows
-spawn in_ns "$b" dblp-peer listen 10.9.0.2 7000 say listening accept drain
+spawn in_ns "$b" dblp-peer set cap 1000000 listen 10.9.0.2 7000 say listening accept drain
 server=$spawned
 wait_until 10 output_has "$server" listening || exit 1
 spawn in_ns "$a" dblp-peer connect 10.9.0.2 7000 say connected send 10 20000 say sent \
@@ -126,14 +126,14 @@ congestion()
 {
 	local last name
 
-	last=$(records "$a" dblp_cc "$sock" name=bdp | tail -n 1)
+	last=$(records "$a" dblp_cc "$sock" name=sqrt | tail -n 1)
 	echo "$last"
 	for name in cwnd pacing_rate min_rtt_us srtt_us; do
 		same "$name" "$(field "$name" <<< "$last")" "$(json "$a" ".$name" socket show "$id")" ||
 			return
 	done
-	fails grep -v -E '^(startup|drain|probe-up|probe-down|cruise|probe-rtt|crowd)$' \
-		<(records "$a" dblp_cc "$sock" name=bdp | field mode)
+	fails grep -v -E '^(startup|steady|rivals|hold)$' \
+		<(records "$a" dblp_cc "$sock" name=sqrt | field mode)
 }
 try "congestion control, its state by name" congestion
 
@@ -230,7 +230,7 @@ switched()
 {
 	touch "$tmp/switch" && wait_until 10 settled 33 || return
 	snap
-	is records "$a" dblp_cc_switched "$(records "$a" dblp_cc_switched "$sock" from=bdp to=swift)" &&
+	is records "$a" dblp_cc_switched "$(records "$a" dblp_cc_switched "$sock" from=sqrt to=swift)" &&
 		same "switched" "$(records "$a" dblp_cc_switched | wc -l)" 1 &&
 		[ "$(records "$a" dblp_cc name=swift | wc -l)" -gt 0 ] &&
 		is field name swift <<< "$(records "$a" dblp_cc "$sock" | tail -n 1)" &&

@@ -30,23 +30,40 @@ host()
 	esac
 }
 
-# quiet FILE: for half a second
-quiet()
+# has_lines FILE COUNT
+has_lines()
 {
-	local size
-
-	size=$(stat -L -c %s "$1")
-	sleep 0.5
-	[ "$(stat -L -c %s "$1")" -eq "$size" ]
+	[ "$(wc -l < "$1")" -ge "$2" ]
 }
 
-# look TERMINAL: what has appeared there since
+# look TERMINAL COUNT: what has appeared there since, which the document says to be so
+# many lines. If it is fewer, these are shown.
 look()
 {
-	local file=$tmp/$1
+	local appeared=$tmp/$1 already=${shown[$1]:-0}
 
-	wait_until 20 quiet "$file" && tail -n +$((${shown[$1]:-0} + 1)) "$file" &&
-		shown[$1]=$(wc -l < "$file")
+	wait_until 20 has_lines "$appeared" $((already + $2))
+	shown[$1]=$(wc -l < "$appeared")
+	tail -n +$((already + 1)) "$appeared"
+}
+
+# ready TERMINAL PID: has the command there ended, or got to where it stays?
+ready()
+{
+	[ -e "/proc/$2" ] || return 0
+	case $1 in
+	server) in_list "$server" '.[0].state == "listen"' ;;
+	worker) in_list "$worker" '.[0].bytes_first | tonumber > 10000000' ;;
+	monitor) ip netns exec "$worker" grep -q -E '^[0-9a-f]+ 16 +[0-9]+ +0*[1-9a-f]' /proc/net/netlink ;;
+	wire) [ "$(ip netns exec "$server" cat /proc/net/packet | wc -l)" -gt 1 ] ;;
+	*) return 1 ;;
+	esac
+}
+
+# in_list NS CONDITION
+in_list()
+{
+	ip netns exec "$1" dblpctl -j socket list | jq -e "$2"
 }
 
 # type_at TERMINAL COMMAND: an operator waits until it ends
@@ -56,9 +73,9 @@ type_at()
 		ip netns exec "$(host "$1")" bash -c "$2" 2>&1
 		return 0
 	fi
-	ip netns exec "$(host "$1")" bash -c "exec < /dev/null; $2" > "$tmp/$1" 2>&1 &
+	ip netns exec "$(host "$1")" bash -c "exec < /dev/null; $2" >> "$tmp/$1" 2>&1 &
 	standing+=($!)
-	sleep 1
+	wait_until 20 ready "$1" $!
 }
 
 all_typed()
@@ -66,10 +83,16 @@ all_typed()
 	local line
 
 	while IFS= read -r line; do
-		echo "$line"
 		case $line in
-		'['*) line=${line#[}; look "${line%]}" ;;
-		*) type_at "${line%%[\$#]*}" "${line#*[\$#] }" ;;
+		'['*)
+			echo "${line% *}"
+			line=${line#[}
+			look "${line%]*}" "${line##* }"
+			;;
+		*)
+			echo "$line"
+			type_at "${line%%[\$#]*}" "${line#*[\$#] }"
+			;;
 		esac || return
 	done < "$built/walk-through" > "$session"
 	cat "$tmp/server" "$tmp/worker"

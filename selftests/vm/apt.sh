@@ -8,13 +8,13 @@
 
 : "${cache_dir:?comes from lib.sh}"
 
-# apt_use SUITE: a release of Debian, with its backports
+# apt_use SUITE [ARCHITECTURE]: one suite alone, with the updates for its security. So
+# nothing needs more of a mirror than what it takes from there: backports are archived
+# before the release that they are for.
 apt_use()
 {
 	apt_suite=$1
-	apt_dir=$cache_dir/apt-$apt_suite
-	# As it was called when there was one
-	[ "$apt_suite" != bookworm ] || apt_dir=$cache_dir/apt
+	apt_dir=$cache_dir/apt-$apt_suite${2:+-$2}
 	# The host's apt, with only what must differ. The settings of the host
 	# (proxies, timeouts) still hold.
 	apt_opts=(
@@ -27,10 +27,10 @@ apt_use()
 		-o Acquire::Retries=3
 		-o Acquire::Languages=none
 	)
+	[ -z "${2:-}" ] || apt_opts+=(-o "APT::Architecture=$2" -o "APT::Architectures=$2")
 }
 
-# Writes the sources: where this machine gets Debian from, and the backports that
-# live on the same mirror.
+# Writes the source: where this machine gets Debian from
 apt_sources()
 {
 	local mirror=${DBLP_MIRROR:-} security='' uri suite
@@ -53,17 +53,26 @@ apt_sources()
 	mkdir -p "$apt_dir/sources" "$apt_dir/lists/partial" "$apt_dir/cache"
 	{
 		printf 'deb [signed-by=%s] %s %s main\n' "$keys" "$mirror" "$apt_suite"
-		printf 'deb [signed-by=%s] %s %s-backports main\n' "$keys" "$mirror" "$apt_suite"
-		[ -z "$security" ] ||
-			printf 'deb [signed-by=%s] %s %s-security main\n' "$keys" "$security" "$apt_suite"
+		case $apt_suite in
+		*-backports) ;;
+		*)
+			[ -z "$security" ] ||
+				printf 'deb [signed-by=%s] %s %s-security main\n' "$keys" "$security" "$apt_suite"
+			;;
+		esac
 	} > "$apt_dir/sources/dblp.list"
 }
 
+# A mirror that cannot be reached is an error only if there are no lists from before
 apt_update()
 {
 	say "reading package lists"
 	apt_sources
-	apt-get "${apt_opts[@]}" update >&2 || die "cannot read the package lists (is the mirror reachable?)"
+	apt-get "${apt_opts[@]}" -o APT::Update::Error-Mode=any update >&2 && return
+	[ -n "$(find "$apt_dir/lists" -maxdepth 1 -name '*_Packages*' -print -quit)" ] ||
+		die "offline? The mirror does not answer, and the cache ($cache_dir) has no lists of its packages"
+	offline=" (offline? the mirror does not answer)"
+	say "the mirror does not answer: using the package lists in the cache"
 }
 
 # pkg_field PACKAGE FIELD PREFIX: FIELD of the newest PACKAGE whose version
@@ -100,10 +109,22 @@ unpack()
 	for pkg; do
 		say "downloading $pkg $ver"
 		(cd "$tmp" && apt-get "${apt_opts[@]}" download "$pkg=$ver") >&2 ||
-			die "cannot download $pkg $ver"
+			die "cannot download $pkg $ver${offline:-}"
 	done
 	for pkg in "$tmp"/*.deb; do
 		dpkg-deb -x "$pkg" "$dir/root" || die "cannot unpack $pkg"
 	done
 	rm -rf "$tmp"
+}
+
+# get_package DIR PACKAGE: the newest of the suite is in DIR/root, unless one is there
+get_package()
+{
+	[ ! -e "$1/root" ] || return 0
+	with_lock apt apt_update || exit
+	rm -rf "$1.new"
+	mkdir -p "$1.new"
+	unpack "$1.new" "$(pkg_field "$2" Version '')" "$2"
+	rm -rf "$1"
+	mv "$1.new" "$1"
 }

@@ -16,6 +16,9 @@ static void set_u32(int fd, int name, uint32_t value, const char *what)
 
 static void dblp_setup(int fd)
 {
+	/* Whoever receives has to ask for messages with bytes missing */
+	if (cfg.budget)
+		set_u32(fd, DBLP_BUDGET_CAP, DBLP_PPM, "a cap of");
 	if (!cfg.key || !setsockopt(fd, SOL_DBLP, DBLP_AUTH_KEY, cfg.key,
 				    sizeof(*cfg.key)))
 		return;

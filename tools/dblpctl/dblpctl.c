@@ -13,10 +13,9 @@
 #include "netns.h"
 #include "nl.h"
 #include "print.h"
+#include "version.h"
 
-#ifndef DBLP_VERSION
-#error "the Makefile gives the version"
-#endif
+bool only_reading;
 
 static enum status do_help(int argc, char **argv);
 static enum status do_version(int argc, char **argv);
@@ -50,7 +49,8 @@ static void usage(FILE *to)
 		"       dblpctl phase { del PHASE | flush }\n"
 		"       dblpctl [OPTION...] job [list]\n"
 		"       dblpctl [OPTION...] job { show | stats } JOB\n"
-		"       dblpctl job { add | set | replace } JOB [phase PHASE] [name NAME]\n"
+		"       dblpctl job { add | replace } NUMBER [phase PHASE] [name NAME] ...\n"
+		"       dblpctl job set JOB [phase PHASE] [name NAME] ...\n"
 		"       dblpctl job { del JOB | flush }\n"
 		"       dblpctl [OPTION...] param [list]\n"
 		"       dblpctl [OPTION...] param show NAME\n"
@@ -58,7 +58,7 @@ static void usage(FILE *to)
 		"       dblpctl [OPTION...] cc [list]\n"
 		"       dblpctl [OPTION...] stats [all | nonzero] [-i TIME [-c COUNT]]\n"
 		"       dblpctl [OPTION...] monitor [conn | msg | job | phase]...\n"
-		"       dblpctl save\n"
+		"       dblpctl save [FILE]\n"
 		"       dblpctl [OPTION...] doctor [ADDRESS [PORT]]\n"
 		"       dblpctl version\n"
 		"\n"
@@ -73,11 +73,12 @@ static void usage(FILE *to)
 		"  -t, --timestamp    with the time of day: monitor, stats -i\n"
 		"  -N, --netns NAME   in this network namespace\n"
 		"  -b, --batch FILE   run the commands in it, - is the standard input\n"
-		"  -f, --force        go on after a command that failed\n"
+		"  -f, --force        with -b: go on after a line that failed or is no command\n"
 		"  -h, --help         print this\n"
 		"  -V, --version      print the version\n"
 		"\n"
-		"Names may be abbreviated. Each object has a help: dblpctl socket help.\n");
+		"Objects, verbs and keywords may be abbreviated. Each object has a help: dblpctl\n"
+		"socket help. Changes, monitor and save need CAP_NET_ADMIN.\n");
 }
 
 bool is_prefix(const char *word, const char *name)
@@ -106,7 +107,7 @@ enum status show_help(int argc, char **argv, const char *text)
 {
 	enum status status = no_more(argc, argv);
 
-	if (!status)
+	if (!status && !only_reading)
 		puts(text);
 	return status;
 }
@@ -134,7 +135,7 @@ static enum status do_help(int argc, char **argv)
 {
 	enum status status = no_more(argc, argv);
 
-	if (!status)
+	if (!status && !only_reading)
 		usage(stdout);
 	return status;
 }
@@ -142,12 +143,19 @@ static enum status do_help(int argc, char **argv)
 static enum status do_version(int argc, char **argv)
 {
 	static const struct heading version = { "version", NULL };
-	enum status status = no_more(argc, argv);
+	enum status status;
 
-	if (status)
+	if (argc && is_prefix(argv[0], "help"))
+		return show_help(argc - 1, argv + 1,
+			"Usage: dblpctl [OPTION...] version\n"
+			"\n"
+			"Prints the version of dblpctl, as -V does. That of the module is in\n"
+			"/sys/module/dblp/version; dblpctl doctor compares the two.");
+	status = no_more(argc, argv);
+	if (status || only_reading)
 		return status;
 	print_object();
-	print_string(version, DBLP_VERSION, NULL);
+	print_string(version, DBLP_BUILD, NULL);
 	print_object_end();
 	return STATUS_OK;
 }
@@ -236,7 +244,7 @@ int main(int argc, char **argv)
 			usage(stdout);
 			return STATUS_OK;
 		case 'V':
-			printf("dblpctl %s\n", DBLP_VERSION);
+			printf("dblpctl %s\n", DBLP_BUILD);
 			return STATUS_OK;
 		default:
 			return STATUS_USAGE;

@@ -13,6 +13,8 @@ enum status {
 	STATUS_OK,
 	STATUS_FAILED,
 	STATUS_USAGE,
+	/* What was read was changed meanwhile, each time that it was read */
+	STATUS_TORN,
 };
 
 /**
@@ -24,6 +26,14 @@ struct command {
 	const char	*name;
 	enum status	(*run)(int argc, char **argv);
 };
+
+/**
+ * only_reading - commands read their words and then do nothing
+ *
+ * So all lines of a batch are read before the first one is run. Each verb returns between
+ * the two.
+ */
+extern bool only_reading;
 
 /** is_prefix() - does @name begin with @word? */
 bool is_prefix(const char *word, const char *name);

@@ -19,6 +19,8 @@
 
 /* A shorter queue does not hold a train of packets */
 #define QUEUE_MIN	100
+/* A name in which each byte becomes four, in quotes */
+#define WORD_LEN	(4 * IFNAMSIZ + 4)
 
 static bool ethtool(int fd, const char *dev, void *data)
 {
@@ -102,9 +104,10 @@ static void check_feature(int fd, const char *dev, const char *name,
 			  const char *option, const char *why)
 {
 	bool matters = strcmp(option, "gro") || !is_cable_in_memory(fd, dev);
-	char command[128];
+	char command[128], word[WORD_LEN];
 
-	snprintf(command, sizeof(command), "sudo ethtool -K %s %s on", dev,
+	shell_quote(word, sizeof(word), dev);
+	snprintf(command, sizeof(command), "sudo ethtool -K %s %s on", word,
 		 option);
 	if (feature_is_missing(fd, dev, name))
 		doctor_says(matters ? VERDICT_BAD : VERDICT_NOTE, option,
@@ -116,13 +119,14 @@ static void check_feature(int fd, const char *dev, const char *name,
 static void check_queue(int fd, const char *dev)
 {
 	struct ifreq ifr = { .ifr_qlen = 0 };
-	char command[128];
+	char command[128], word[WORD_LEN];
 
 	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", dev);
 	if (ioctl(fd, SIOCGIFTXQLEN, &ifr))
 		return;
+	shell_quote(word, sizeof(word), dev);
 	snprintf(command, sizeof(command),
-		 "sudo ip link set dev %s txqueuelen 1000", dev);
+		 "sudo ip link set dev %s txqueuelen 1000", word);
 	if (ifr.ifr_qlen < QUEUE_MIN)
 		doctor_says(VERDICT_BAD, "queue", command,
 			    "%s: %d packets: bursts are dropped before they leave",

@@ -44,8 +44,7 @@ void doctor_says(enum verdict verdict, const char *check, const char *command,
 	print_object_end();
 }
 
-/* First line of a file; false if there is none */
-static bool read_line(const char *path, char *line, int size)
+bool read_line(const char *path, char *line, int size)
 {
 	FILE *f = fopen(path, "re");
 	bool there;
@@ -57,52 +56,6 @@ static bool read_line(const char *path, char *line, int size)
 	if (there)
 		line[strcspn(line, "\n")] = '\0';
 	return there;
-}
-
-/* Does the kernel or a module have this function? */
-static bool kernel_has(const char *function)
-{
-	FILE *f = fopen("/proc/kallsyms", "re");
-	char line[512], name[256];
-	bool there = false;
-
-	if (!f)
-		return false;
-	while (!there && fgets(line, sizeof(line), f))
-		there = sscanf(line, "%*s %*s %255s", name) == 1 &&
-			!strcmp(name, function);
-	fclose(f);
-	return there;
-}
-
-static bool check_module(void)
-{
-	static const char check[] = "module";
-	char version[64];
-
-	if (access("/sys/module/dblp", F_OK)) {
-		/* One function of each module */
-		if (!kernel_has("setup_udp_tunnel_sock") ||
-		    !kernel_has("udp_sock_create6"))
-			doctor_says(VERDICT_BAD, check,
-				    "sudo modprobe -a udp_tunnel ip6_udp_tunnel && sudo modprobe dblp",
-				    "dblp is not loaded, nor are udp_tunnel and ip6_udp_tunnel, which it needs");
-		else
-			doctor_says(VERDICT_BAD, check, "sudo modprobe dblp",
-				    "dblp is not loaded");
-		return false;
-	}
-	if (!read_line("/sys/module/dblp/version", version, sizeof(version)))
-		strcpy(version, "of no known version");
-	if (!strcmp(version, DBLP_VERSION))
-		doctor_says(VERDICT_OK, check, "",
-			    "dblp and dblpctl are of version %s", version);
-	else
-		doctor_says(VERDICT_BAD, check,
-			    "sudo modprobe -r dblp && sudo modprobe dblp",
-			    "dblp is %s, dblpctl is %s: install both from one source",
-			    version, DBLP_VERSION);
-	return true;
 }
 
 /* A sysctl; those that only the initial namespace has are checked there */
@@ -134,6 +87,29 @@ static void check_host(void)
 		     "a program that sets SO_SNDBUF gets no more");
 }
 
+void shell_quote(char *buf, size_t size, const char *word)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-";
+	size_t n;
+
+	if (*word && strspn(word, plain) == strlen(word)) {
+		snprintf(buf, size, "%s", word);
+		return;
+	}
+	n = (size_t)snprintf(buf, size, "$'");
+	for (; *word && n + sizeof("\\xff'") <= size; word++) {
+		if (*word == '\'' || *word == '\\')
+			n += (size_t)snprintf(buf + n, size - n, "\\%c", *word);
+		else if (*word < ' ' || *word > '~')
+			n += (size_t)snprintf(buf + n, size - n, "\\x%02x",
+					      (unsigned char)*word);
+		else
+			buf[n++] = *word;
+	}
+	strcpy(buf + n, "'");
+}
+
 static enum status examine(const char *peer, unsigned int port)
 {
 	struct sockaddr_dblp addr;
@@ -141,6 +117,8 @@ static enum status examine(const char *peer, unsigned int port)
 	if (peer && (dblp_addr_parse(peer, &addr) || addr.sdblp_port ||
 		     addr.sdblp_scope_id))
 		return usage_error("'%s' is not an IPv4 or IPv6 address", peer);
+	if (only_reading)
+		return STATUS_OK;
 	print_array();
 	if (check_module()) {
 		check_host();
@@ -160,7 +138,7 @@ static enum status do_help(int argc, char **argv)
 		"Usage: dblpctl [OPTION...] doctor [ADDRESS [PORT]]\n"
 		"\n"
 		"Checks the module, the devices of this network namespace and the kernel's limits,\n"
-		"and prints for each problem a command that fixes it. With the ADDRESS of a peer\n"
+		"and prints for most problems a command that fixes it. With the ADDRESS of a peer\n"
 		"it checks whether packets of full size reach it, and with the PORT of a listening\n"
 		"program whether it accepts. The exit status is 1 if anything is BAD.");
 }

@@ -6,6 +6,7 @@
 #define DBLPCTL_DOCTOR_H
 
 #include <libdblp.h>
+#include <stdbool.h>
 
 /* Only VERDICT_BAD makes the exit status 1 */
 enum verdict {
@@ -23,6 +24,31 @@ enum verdict {
  */
 void doctor_says(enum verdict verdict, const char *check, const char *command,
 		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/**
+ * read_line() - the first line of a file
+ * @path: of the file
+ * @line: filled, without the end of the line
+ * @size: of @line
+ *
+ * Return: false if there is none.
+ */
+bool read_line(const char *path, char *line, int size);
+
+/**
+ * shell_quote() - a word of a command, as it is to be typed
+ * @buf: filled; a word that is too long for it is cut off within its quotes
+ * @size: of @buf, at least 8
+ * @word: any bytes; what is not printable becomes $'\\x1b'
+ */
+void shell_quote(char *buf, size_t size, const char *word);
+
+/**
+ * check_module() - is the module loaded, and is it the one that belongs here?
+ *
+ * Return: true if it is loaded.
+ */
+bool check_module(void);
 
 /** check_devices() - offloads and queues of all devices that are up */
 void check_devices(void);

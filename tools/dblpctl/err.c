@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "err.h"
 
@@ -30,9 +31,20 @@ void error_begin(void)
 
 void vcomplain(const char *fmt, va_list ap)
 {
+	char *text, *at;
+
 	error_begin();
-	vfprintf(stderr, fmt, ap);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	for (at = text ?: ""; *at; at++) {
+		/* Words of a file may have anything in them */
+		if (*at >= ' ' && *at <= '~')
+			fputc(*at, stderr);
+		else
+			fprintf(stderr, "\\x%02x", (unsigned char)*at);
+	}
 	fputc('\n', stderr);
+	free(text);
 }
 
 void complain(const char *fmt, ...)
@@ -42,4 +54,13 @@ void complain(const char *fmt, ...)
 	va_start(ap, fmt);
 	vcomplain(fmt, ap);
 	va_end(ap);
+}
+
+void *checked(void *p)
+{
+	if (!p) {
+		complain("out of memory");
+		exit(1);
+	}
+	return p;
 }

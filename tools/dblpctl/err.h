@@ -18,4 +18,7 @@ void vcomplain(const char *fmt, va_list ap);
 /** complain() - print a message */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/** checked() - @p; without memory, where it is NULL, the program ends */
+void *checked(void *p);
+
 #endif /* DBLPCTL_ERR_H */

@@ -96,7 +96,7 @@ void print_norm(const struct field *f, const struct values *v)
 	char text[UNITS_TEXT];
 
 	format_norm(text, norm);
-	print_uint(heading(f, v), norm, text);
+	print_bits(heading(f, v), norm, text);
 }
 
 void print_us(const struct field *f, const struct values *v)

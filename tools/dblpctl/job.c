@@ -39,6 +39,7 @@ static const struct field fields[] = {
 	F(CHANGE, NULL, print_ratio),
 	F(REPORTS, NULL, print_u32),
 	F(OWNER, "OWNER", print_u32),
+	F(BUDGET_CAP, "CAP", print_own_share),
 };
 
 /* Share of the bytes of a phase that were forgiven; 0 if there were no bytes */
@@ -77,7 +78,8 @@ static const char *const switch_names[] = {
 static const struct keyword keywords[] = {
 	{ "phase", DBLP_A_JOB_PHASE, "a phase, such as tolerant", read_phase,
 	  NULL },
-	{ "name", DBLP_A_JOB_NAME, "a name", read_name, NULL },
+	{ "name", DBLP_A_JOB_NAME, "a name, or - for none",
+	  read_name_or_none, NULL },
 	{ "clr", DBLP_A_JOB_CLR, "on or off", read_enum, switch_names },
 	{ "low", DBLP_A_JOB_LOW, "a share such as 0.8%, or inherit",
 	  read_own_share, NULL },
@@ -91,6 +93,8 @@ static const struct keyword keywords[] = {
 	{ "hold", DBLP_A_JOB_HOLD, "a number of reports", read_number, NULL },
 	{ "owner", DBLP_A_JOB_OWNER, "a user, by name or number", read_user,
 	  NULL },
+	{ "cap", DBLP_A_JOB_BUDGET_CAP, "a share such as 2%, or inherit",
+	  read_own_share, NULL },
 	{ NULL, 0, NULL, NULL, NULL },
 };
 
@@ -100,6 +104,7 @@ static const struct object jobs = {
 	.attr_max	= DBLP_A_JOB_MAX,
 	.id_attr	= DBLP_A_JOB_ID,
 	.name_attr	= DBLP_A_JOB_NAME,
+	.owned		= true,
 	.get		= DBLP_CMD_JOB_GET,
 	.fields		= fields,
 	.n_fields	= N_FIELDS(fields),
@@ -163,8 +168,7 @@ static enum status do_del(int argc, char **argv)
 
 static enum status do_replace(int argc, char **argv)
 {
-	return object_replace(&jobs, DBLP_CMD_JOB_ADD, DBLP_CMD_JOB_SET,
-			      keywords, argc, argv);
+	return object_add(&jobs, DBLP_CMD_JOB_REPLACE, keywords, argc, argv);
 }
 
 static enum status do_flush(int argc, char **argv)
@@ -175,37 +179,47 @@ static enum status do_flush(int argc, char **argv)
 /* While the detector is on it chooses the phase of a job; a phase that an operator
  * sets after that holds the detector
  */
-static void save_job(const struct values *v)
+static enum status save_job(FILE *to, const struct values *v)
 {
 	uint32_t id = get_u32(v, DBLP_A_JOB_ID);
 	uint32_t clr = get_u32(v, DBLP_A_JOB_CLR);
 	const struct nlattr *tb[DBLP_A_JOB_MAX + 1];
 	struct values rest = { v->names, tb };
+	enum status status;
 
 	memcpy(tb, v->tb, sizeof(tb));
 	tb[DBLP_A_JOB_CLR] = NULL;
 	if (clr != DBLP_CLR_OFF)
 		tb[DBLP_A_JOB_PHASE] = NULL;
 	/* Phases of a detector that is off may have been deleted */
-	if (!phase_exists(get_u32(v, DBLP_A_JOB_LOW_PHASE)))
+	if (!phase_is_saved(get_u32(v, DBLP_A_JOB_LOW_PHASE)))
 		tb[DBLP_A_JOB_LOW_PHASE] = NULL;
-	if (!phase_exists(get_u32(v, DBLP_A_JOB_HIGH_PHASE)))
+	if (!phase_is_saved(get_u32(v, DBLP_A_JOB_HIGH_PHASE)))
 		tb[DBLP_A_JOB_HIGH_PHASE] = NULL;
 
-	printf("job replace %u clr %s%s%s", id,
-	       clr == DBLP_CLR_OFF ? "off" : "on",
-	       tb[DBLP_A_JOB_LOW] ? "" : " low inherit",
-	       tb[DBLP_A_JOB_HIGH] ? "" : " high inherit");
-	write_words(keywords, &rest);
-	putchar('\n');
+	fprintf(to, "job replace %u clr %s", id,
+		clr == DBLP_CLR_OFF ? "off" : "on");
+	status = write_words(to, keywords, &rest);
+	putc('\n', to);
 	if (clr == DBLP_CLR_HELD)
-		printf("job set %u phase %u\n", id,
-		       get_u32(v, DBLP_A_JOB_PHASE));
+		fprintf(to, "job set %u phase %u\n", id,
+			get_u32(v, DBLP_A_JOB_PHASE));
+	return status;
 }
 
-enum status save_jobs(void)
+enum status save_jobs(FILE *to)
 {
-	return object_save(&jobs, save_job);
+	return object_save(&jobs, to, save_job);
+}
+
+enum status jobs_free_names(void)
+{
+	return object_free_names(&jobs, DBLP_CMD_JOB_SET);
+}
+
+enum status jobs_flush(void)
+{
+	return do_flush(0, NULL);
 }
 
 static enum status do_help(int argc, char **argv)
@@ -213,10 +227,10 @@ static enum status do_help(int argc, char **argv)
 	return show_help(argc, argv,
 		"Usage: dblpctl [OPTION...] job [list]\n"
 		"       dblpctl [OPTION...] job { show | stats } JOB\n"
-		"       dblpctl job add NUMBER [phase PHASE] [name NAME] [owner USER] [CLR]\n"
-		"       dblpctl job set JOB [phase PHASE] [name NAME] [owner USER] [CLR]\n"
+		"       dblpctl job add NUMBER [phase PHASE] [name NAME] [owner USER] [cap LOSS] [CLR]\n"
+		"       dblpctl job set JOB [phase PHASE] [name NAME] [owner USER] [cap LOSS] [CLR]\n"
 		"       dblpctl job replace NUMBER [phase PHASE] [name NAME] [owner USER]\n"
-		"               [CLR]\n"
+		"               [cap LOSS] [CLR]\n"
 		"       dblpctl job del JOB\n"
 		"       dblpctl job flush\n"
 		"\n"
@@ -230,8 +244,9 @@ static enum status do_help(int argc, char **argv)
 		"  show   one of them\n"
 		"  stats  what its sockets have sent, by phase, and how long it was in each\n"
 		"  add    add a job (this and the rest need CAP_NET_ADMIN)\n"
-		"  set    rename it, give it to another user, or move all its sockets to another\n"
-		"         phase at once\n"
+		"  set    rename it (- takes its name away), give it to another user, or move all\n"
+		"         its sockets to another phase at once; with cap, say how much\n"
+		"         loss they accept in what they receive, in whatever phase they are\n"
 		"  replace  set it if it exists, else add it\n"
 		"  del    delete a job without sockets\n"
 		"  flush  delete all jobs without sockets\n"

@@ -6,6 +6,7 @@
 #define DBLPCTL_JOB_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "dblpctl.h"
 
@@ -18,7 +19,13 @@
  */
 enum status find_job(const char *word, uint32_t *id);
 
-/** save_jobs() - print the commands that restore all jobs */
-enum status save_jobs(void);
+/** save_jobs() - write the commands that restore all jobs; behind save_phases() */
+enum status save_jobs(FILE *to);
+
+/** jobs_free_names() - object_free_names() of jobs */
+enum status jobs_free_names(void);
+
+/** jobs_flush() - object_flush() of jobs */
+enum status jobs_flush(void);
 
 #endif /* DBLPCTL_JOB_H */

@@ -33,7 +33,7 @@ static void print_tag(const struct field *f, const struct values *v)
 {
 	uint64_t tag = get_u64(v, f->attr);
 
-	print_uint(heading(f, v), tag, tag ? NULL : "");
+	print_bits(heading(f, v), tag, tag ? NULL : "");
 }
 
 _Static_assert(DBLP_A_EVENT_LOCAL_PORT == DBLP_A_EVENT_LOCAL_ADDR + 1 &&
@@ -66,6 +66,7 @@ static const struct field fields[] = {
 	FE(POLICY, "close", dblp_policy_names),
 	FE(ORDER, "order", dblp_order_names),
 	FE(FILL, "fill", dblp_fill_names),
+	F(BUDGET_CAP, "cap", print_share),
 	FE(BY, "by", dblp_actor_names),
 	F(NORM, "norm", print_norm),
 	F(PREVIOUS, "previous", print_norm),
@@ -141,7 +142,8 @@ static enum status do_help(int argc, char **argv)
 		"  job    job-add, job-phase, job-del\n"
 		"  phase  phase-set, phase-del\n"
 		"\n"
-		"events lost means that events came faster than they could be delivered.");
+		"events lost means that events came faster than they could be delivered.\n"
+		"This needs CAP_NET_ADMIN.");
 }
 
 static enum status read_kind(const char *word)
@@ -167,7 +169,7 @@ enum status do_monitor(int argc, char **argv)
 	memset(wanted, argc == 0, sizeof(wanted));
 	for (i = 0; !status && i < argc; i++)
 		status = read_kind(argv[i]);
-	if (status)
+	if (status || only_reading)
 		return status;
 	if (nl_listen())
 		return STATUS_FAILED;

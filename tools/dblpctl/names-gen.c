@@ -21,7 +21,7 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 	},
 	[DBLP_A_STATS_CONN_TIMEOUT] = {
 		"ConnTimeout",
-		"Connections and handshakes ended because the peer kept silent",
+		"Connections and handshakes ended because the peer kept silent, or nothing could be sent",
 	},
 	[DBLP_A_STATS_CONN_RESET] = {
 		"ConnReset",
@@ -316,6 +316,9 @@ const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {
 	[DBLP_A_SOCKET_MSGS_RECEIVED_DEADLINE] = "msgs_received_deadline",
 	[DBLP_A_SOCKET_BYTES_ELIDED] = "bytes_elided",
 	[DBLP_A_SOCKET_AUTH] = "auth",
+	[DBLP_A_SOCKET_OWN] = "own",
+	[DBLP_A_SOCKET_WHOLE_MAX] = "whole_max",
+	[DBLP_A_SOCKET_REPORTS] = "reports",
 };
 
 const char *const phase_attrs[DBLP_A_PHASE_MAX + 1] = {
@@ -326,6 +329,7 @@ const char *const phase_attrs[DBLP_A_PHASE_MAX + 1] = {
 	[DBLP_A_PHASE_ORDER] = "order",
 	[DBLP_A_PHASE_FILL] = "fill",
 	[DBLP_A_PHASE_SOCKETS] = "sockets",
+	[DBLP_A_PHASE_BUDGET_CAP] = "budget_cap",
 };
 
 const char *const job_attrs[DBLP_A_JOB_MAX + 1] = {
@@ -347,6 +351,7 @@ const char *const job_attrs[DBLP_A_JOB_MAX + 1] = {
 	[DBLP_A_JOB_CHANGE] = "change",
 	[DBLP_A_JOB_REPORTS] = "reports",
 	[DBLP_A_JOB_OWNER] = "owner",
+	[DBLP_A_JOB_BUDGET_CAP] = "budget_cap",
 };
 
 const char *const job_phase_attrs[DBLP_A_JOB_PHASE_MAX + 1] = {
@@ -400,6 +405,7 @@ const char *const event_attrs[DBLP_A_EVENT_MAX + 1] = {
 	[DBLP_A_EVENT_LENGTH] = "length",
 	[DBLP_A_EVENT_MISSING] = "missing",
 	[DBLP_A_EVENT_REASON] = "reason",
+	[DBLP_A_EVENT_BUDGET_CAP] = "budget_cap",
 };
 
 const char *const event_names[DBLP_CMD_MAX + 1] = {

@@ -241,7 +241,8 @@ static int attempt(struct nlmsghdr *nlh, struct nl_reply *reply,
 
 	if (err)
 		nl_reply_free(reply);
-	else if (torn)
+	reply->torn = !err && torn;
+	if (reply->torn)
 		complain("the list changed whenever it was read and may be inconsistent: try again");
 	return err;
 }
@@ -266,6 +267,28 @@ int nl_try(struct nlmsghdr *nlh, int *refused)
 	*refused = err < 0 ? r.err : 0;
 	nl_reply_free(&reply);
 	return err > 0;
+}
+
+/* What sets nothing needs the right, too */
+int nl_see_right(bool *has)
+{
+	int refused;
+
+	if (nl_try(nl_request(DBLP_CMD_PARAM_SET, 0), &refused))
+		return 1;
+	*has = refused != EPERM;
+	return 0;
+}
+
+int nl_need_right(void)
+{
+	bool has;
+
+	if (nl_see_right(&has))
+		return 1;
+	if (!has)
+		complain("no permission: " NEEDS_CAPABILITY);
+	return !has;
 }
 
 int nl_listen(void)

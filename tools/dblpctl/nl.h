@@ -6,6 +6,7 @@
 #define DBLPCTL_NL_H
 
 #include <libmnl/libmnl.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /**
@@ -21,10 +22,13 @@ struct nlmsghdr *nl_request(uint8_t cmd, uint16_t flags);
  * struct nl_reply - the messages of a reply
  * @msgs: all messages, one after the other, aligned
  * @len: their length
+ * @torn: it is a dump that was changed meanwhile, each time that it was read; an
+ *	error message has said so
  */
 struct nl_reply {
 	struct nlmsghdr	*msgs;
 	size_t		len;
+	bool		torn;
 };
 
 /**
@@ -34,8 +38,7 @@ struct nl_reply {
  * @attr_max: highest attribute of @attr_names
  * @reply: filled, for nl_reply_free()
  *
- * A dump that was interrupted by a change is repeated. If all attempts are
- * interrupted, an error message says that the last one may be inconsistent.
+ * A dump that was interrupted by a change is repeated.
  *
  * Return: 0, or 1 after an error message.
  */
@@ -50,6 +53,19 @@ int nl_talk(struct nlmsghdr *nlh, const char *const *attr_names,
  * Return: 0, or 1 after an error message.
  */
 int nl_try(struct nlmsghdr *nlh, int *refused);
+
+/**
+ * nl_see_right() - find out whether this user may change what is not its own
+ * @has: filled
+ *
+ * Without it, what belongs to others is not seen either.
+ *
+ * Return: 0, or 1 after an error message.
+ */
+int nl_see_right(bool *has);
+
+/** nl_need_right() - 0 if this user has the right, else 1 after an error message */
+int nl_need_right(void);
 void nl_reply_free(struct nl_reply *reply);
 
 /**

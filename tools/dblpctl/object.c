@@ -4,9 +4,12 @@
  */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "err.h"
 #include "nl.h"
 #include "object.h"
 #include "print.h"
@@ -51,6 +54,8 @@ static enum status for_each(const struct object *o, each_fn *each, void *arg)
 		    &reply))
 		return STATUS_FAILED;
 	status = walk(o, &reply, each, arg);
+	if (reply.torn)
+		status = status ?: STATUS_TORN;
 	nl_reply_free(&reply);
 	return status;
 }
@@ -75,6 +80,22 @@ static enum status compare_one(const struct object *o, const struct values *v,
 	return STATUS_OK;
 }
 
+/* Perhaps it is there, and this user does not see it */
+static enum status not_found(const struct object *o, const char *name)
+{
+	bool sees_all = true;
+
+	if (o->owned && nl_see_right(&sees_all))
+		return STATUS_FAILED;
+	if (sees_all)
+		complain("no %s is called '%s' (see dblpctl %s list)", o->name,
+			 name, o->name);
+	else
+		complain("no %s of yours is called '%s': those of others need CAP_NET_ADMIN in the network namespace (sudo)",
+			 o->name, name);
+	return STATUS_FAILED;
+}
+
 static enum status find_name(const struct object *o, const char *name,
 			     uint32_t *id)
 {
@@ -84,16 +105,16 @@ static enum status find_name(const struct object *o, const char *name,
 	/* An empty name does not match objects without a name */
 	if (*name)
 		status = for_each(o, compare_one, &search);
-	if (status)
+	if (status && !search.found)
 		return status;
-	if (!search.found) {
-		usage_error("no %s is called '%s' (see dblpctl %s list)",
-			    o->name, name, o->name);
-		return STATUS_FAILED;
-	}
+	if (!search.found)
+		return not_found(o, name);
 	*id = search.id;
 	return STATUS_OK;
 }
+
+/* No object has this number */
+#define NO_ID	UINT32_MAX
 
 enum status object_find(const struct object *o, const char *word,
 			uint32_t *id)
@@ -101,8 +122,11 @@ enum status object_find(const struct object *o, const char *word,
 	const char *wrong;
 
 	/* No name begins with a digit */
-	if (o->name_attr && (*word < '0' || *word > '9'))
-		return find_name(o, word, id);
+	if (o->name_attr && (*word < '0' || *word > '9')) {
+		/* Commands before this one may yet give it its name */
+		*id = NO_ID;
+		return only_reading ? STATUS_OK : find_name(o, word, id);
+	}
 	wrong = parse_id(word, id);
 	if (!wrong)
 		return STATUS_OK;
@@ -147,16 +171,21 @@ enum status object_list_if(const struct object *o,
 			   const void *arg)
 {
 	struct choice choice = { wanted, arg };
+	enum status status = STATUS_OK;
 	struct nl_reply reply;
 
+	if (only_reading)
+		return STATUS_OK;
 	if (nl_talk(nl_request(o->get, NLM_F_DUMP), o->attr_names, o->attr_max,
 		    &reply))
 		return STATUS_FAILED;
 	print_array();
 	walk(o, &reply, list_one, &choice);
 	print_array_end();
+	if (reply.torn)
+		status = STATUS_TORN;
 	nl_reply_free(&reply);
-	return STATUS_OK;
+	return status;
 }
 
 enum status object_list(const struct object *o, int argc, char **argv)
@@ -188,7 +217,7 @@ enum status object_get(const struct object *o, int argc, char **argv,
 	uint32_t id;
 
 	status = object_take(o, &argc, &argv, &id) ?: no_more(argc, argv);
-	if (status)
+	if (status || only_reading)
 		return status;
 	nlh = nl_request(o->get, 0);
 	mnl_attr_put_u32(nlh, o->id_attr, id);
@@ -200,12 +229,81 @@ enum status object_show(const struct object *o, int argc, char **argv)
 	return object_get(o, argc, argv, print_one);
 }
 
+/* What a restored state has: see object_track() */
+static struct {
+	bool		on;
+	size_t		n;
+	struct tracked {
+		const struct object	*o;
+		uint32_t		id;
+		const char		*name;
+	} *all;
+} tracked;
+
+void object_track(bool on)
+{
+	free(tracked.all);
+	memset(&tracked, 0, sizeof(tracked));
+	tracked.on = on;
+}
+
+static bool is_tracked(const struct object *o, uint32_t id)
+{
+	size_t i;
+
+	for (i = 0; i < tracked.n; i++)
+		if (tracked.all[i].o == o && tracked.all[i].id == id)
+			return true;
+	return false;
+}
+
+/* Will another object than @id get this name? */
+static bool name_is_taken(const struct object *o, uint32_t id,
+			  const char *name)
+{
+	const struct tracked *t;
+
+	for (t = tracked.all; t < tracked.all + tracked.n; t++)
+		if (t->o == o && t->id != id && !strcmp(t->name, name))
+			return true;
+	return false;
+}
+
+static const char *given_name(const struct object *o,
+			      const struct keyword *keywords,
+			      const struct value *values)
+{
+	const struct keyword *k;
+
+	for (k = keywords; o->name_attr && k->name; k++)
+		if (k->attr == o->name_attr && values[k - keywords].given)
+			return values[k - keywords].text;
+	return "";
+}
+
+static void track(const struct object *o, uint32_t id,
+		  const struct keyword *keywords, const struct value *values)
+{
+	if (!tracked.on || id == NO_ID || is_tracked(o, id))
+		return;
+	tracked.all = checked(realloc(tracked.all, (tracked.n + 1) *
+						   sizeof(*tracked.all)));
+	tracked.all[tracked.n++] = (struct tracked){
+		o, id, given_name(o, keywords, values)
+	};
+}
+
 enum status object_change(const struct object *o, uint8_t cmd, uint32_t id,
 			  const struct keyword *keywords,
 			  const struct value *values)
 {
-	struct nlmsghdr *nlh = nl_request(cmd, 0);
+	struct nlmsghdr *nlh;
 
+	if (keywords)
+		track(o, id, keywords, values);
+	if (only_reading)
+		return STATUS_OK;
+	nlh = nl_request(cmd, 0);
 	mnl_attr_put_u32(nlh, o->id_attr, id);
 	if (keywords)
 		put_words(nlh, keywords, values);
@@ -232,15 +330,6 @@ enum status object_del(const struct object *o, uint8_t cmd, int argc,
 
 	status = object_take(o, &argc, &argv, &id) ?: no_more(argc, argv);
 	return status ?: object_change(o, cmd, id, NULL, NULL);
-}
-
-bool object_exists(const struct object *o, uint32_t id)
-{
-	struct nlmsghdr *nlh = nl_request(o->get, 0);
-	int refused;
-
-	mnl_attr_put_u32(nlh, o->id_attr, id);
-	return !nl_try(nlh, &refused) && !refused;
 }
 
 /* The words for a new object: its number, and perhaps keywords */
@@ -270,23 +359,7 @@ enum status object_add(const struct object *o, uint8_t cmd,
 	return status ?: object_change(o, cmd, id, keywords, values);
 }
 
-enum status object_replace(const struct object *o, uint8_t add, uint8_t set,
-			   const struct keyword *keywords, int argc,
-			   char **argv)
-{
-	struct value values[WORDS_MAX] = { 0 };
-	enum status status;
-	uint32_t id;
-
-	status = read_new(o, keywords, argc, argv, &id, values);
-	if (status)
-		return status;
-	if (!object_exists(o, id))
-		return object_change(o, add, id, keywords, values);
-	return argc > 1 ? object_change(o, set, id, keywords, values) :
-			  STATUS_OK;
-}
-
+/* Deletes an object that is not in use, nor part of what is restored */
 static enum status flush_one(const struct object *o, const struct values *v,
 			     void *arg)
 {
@@ -294,6 +367,8 @@ static enum status flush_one(const struct object *o, const struct values *v,
 	struct nlmsghdr *nlh;
 	int refused;
 
+	if (is_tracked(o, get_u32(v, o->id_attr)))
+		return STATUS_OK;
 	nlh = nl_request(*del, 0);
 	mnl_attr_put_u32(nlh, o->id_attr, get_u32(v, o->id_attr));
 	if (nl_try(nlh, &refused))
@@ -307,21 +382,57 @@ static enum status flush_one(const struct object *o, const struct values *v,
 enum status object_flush(const struct object *o, uint8_t del, int argc,
 			 char **argv)
 {
-	return no_more(argc, argv) ?: for_each(o, flush_one, &del);
+	enum status status = no_more(argc, argv);
+
+	if (status || only_reading)
+		return status;
+	/* Else this user sees only a part, or nothing that could be refused */
+	if (nl_need_right())
+		return STATUS_FAILED;
+	return for_each(o, flush_one, &del);
 }
+
+/* Moves a name away that another object is to have */
+static enum status free_name(const struct object *o, const struct values *v,
+			     void *arg)
+{
+	const uint8_t *set = arg;
+	uint32_t id = get_u32(v, o->id_attr);
+	struct nlmsghdr *nlh;
+	char name[16];
+
+	if (!name_is_taken(o, id, get_string(v, o->name_attr)))
+		return STATUS_OK;
+	snprintf(name, sizeof(name), "was-%" PRIu32, id);
+	nlh = nl_request(*set, 0);
+	mnl_attr_put_u32(nlh, o->id_attr, id);
+	mnl_attr_put_strz(nlh, o->name_attr, name);
+	return talk(o, nlh, NULL);
+}
+
+enum status object_free_names(const struct object *o, uint8_t set)
+{
+	return for_each(o, free_name, &set);
+}
+
+struct save {
+	FILE		*to;
+	enum status	(*write)(FILE *to, const struct values *v);
+};
 
 static enum status save_one(const struct object *o, const struct values *v,
 			    void *arg)
 {
-	void (**write)(const struct values *v) = arg;
+	const struct save *save = arg;
 
 	(void)o;
-	(*write)(v);
-	return STATUS_OK;
+	return save->write(save->to, v);
 }
 
-enum status object_save(const struct object *o,
-			void (*write)(const struct values *v))
+enum status object_save(const struct object *o, FILE *to,
+			enum status (*write)(FILE *to, const struct values *v))
 {
-	return for_each(o, save_one, &write);
+	struct save save = { to, write };
+
+	return for_each(o, save_one, &save);
 }

@@ -10,6 +10,7 @@
 #include <libmnl/libmnl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "dblpctl.h"
 #include "field.h"
@@ -22,6 +23,7 @@
  * @attr_max: highest attribute
  * @id_attr: attribute with its number
  * @name_attr: attribute with its name, 0 if it has none
+ * @owned: those of other users are not seen without CAP_NET_ADMIN
  * @get: command that gets one, or dumps all
  * @fields: what is shown of it
  * @n_fields: number of @fields
@@ -32,6 +34,7 @@ struct object {
 	uint16_t		attr_max;
 	uint16_t		id_attr;
 	uint16_t		name_attr;
+	bool			owned;
 	uint8_t			get;
 	const struct field	*fields;
 	size_t			n_fields;
@@ -100,27 +103,32 @@ enum status object_del(const struct object *o, uint8_t cmd, int argc,
 		       char **argv);
 
 /**
- * object_replace() - add an object, or change it if it is there
+ * object_flush() - delete all objects that are not in use, nor tracked
  * @o: kind
- * @add: command that adds one
- * @set: command that changes one
- * @keywords: what can be set
- * @argc: words
- * @argv: words: a number, then keywords
+ * @del: command that deletes one
+ * @argc: no word may be left
+ * @argv: words
  */
-enum status object_replace(const struct object *o, uint8_t add, uint8_t set,
-			   const struct keyword *keywords, int argc,
-			   char **argv);
-
-/** object_flush() - delete all objects not in use; no word may be left */
 enum status object_flush(const struct object *o, uint8_t del, int argc,
 			 char **argv);
 
-/** object_exists() - is there an object with this number? */
-bool object_exists(const struct object *o, uint32_t id);
+/**
+ * object_track() - from now on, keep in mind which objects are set or added
+ * @on: false: forget them, and track no more
+ *
+ * Names that are set must stay where they are until then.
+ */
+void object_track(bool on);
 
-/** object_save() - call @write for each object, to print commands that restore it */
-enum status object_save(const struct object *o,
-			void (*write)(const struct values *v));
+/**
+ * object_free_names() - rename objects whose names tracked ones are to have
+ * @o: kind
+ * @set: command that changes one
+ */
+enum status object_free_names(const struct object *o, uint8_t set);
+
+/** object_save() - call @write for each object, to write commands that restore it */
+enum status object_save(const struct object *o, FILE *to,
+			enum status (*write)(FILE *to, const struct values *v));
 
 #endif /* DBLPCTL_OBJECT_H */

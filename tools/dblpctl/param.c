@@ -18,7 +18,7 @@
 /* By keyword */
 static const struct field fields[] = {
 	F(CONGESTION, print_name),
-	F(BUDGET_CAP, print_share),
+	F(BUDGET_CAP, print_own_share),
 	F(USER_TIMEOUT_MS, print_ms),
 	F(KEEPALIVE_MS, print_ms),
 };
@@ -26,8 +26,8 @@ static const struct field fields[] = {
 static const struct keyword keywords[] = {
 	{ "congestion", DBLP_A_PARAM_CONGESTION,
 	  "a congestion control, such as bdp", read_name, NULL },
-	{ "cap", DBLP_A_PARAM_BUDGET_CAP, "a share, such as 2%", read_share,
-	  NULL },
+	{ "cap", DBLP_A_PARAM_BUDGET_CAP, "a share such as 2%, or inherit",
+	  read_own_share, NULL },
 	{ "timeout", DBLP_A_PARAM_USER_TIMEOUT_MS, "a time, such as 30s",
 	  read_ms, NULL },
 	{ "keepalive", DBLP_A_PARAM_KEEPALIVE_MS, "a time, such as 15s",
@@ -54,8 +54,11 @@ static enum status print_params(size_t first, size_t n)
 	const struct nlattr *tb[DBLP_A_PARAM_MAX + 1];
 	struct values v = { param_attrs, tb };
 	struct nl_reply reply;
-	enum status status = get_params(&reply, tb);
+	enum status status;
 
+	if (only_reading)
+		return STATUS_OK;
+	status = get_params(&reply, tb);
 	if (status)
 		return status;
 	print_fields(fields + first, n, &v);
@@ -63,7 +66,7 @@ static enum status print_params(size_t first, size_t n)
 	return STATUS_OK;
 }
 
-enum status save_params(void)
+enum status save_params(FILE *to)
 {
 	const struct nlattr *tb[DBLP_A_PARAM_MAX + 1];
 	struct values v = { param_attrs, tb };
@@ -72,11 +75,11 @@ enum status save_params(void)
 
 	if (status)
 		return status;
-	fputs("param set", stdout);
-	write_words(keywords, &v);
-	putchar('\n');
+	fputs("param set", to);
+	status = write_words(to, keywords, &v);
+	putc('\n', to);
 	nl_reply_free(&reply);
-	return STATUS_OK;
+	return status;
 }
 
 static enum status do_list(int argc, char **argv)
@@ -109,7 +112,7 @@ static enum status do_set(int argc, char **argv)
 	enum status status;
 
 	status = read_words(keywords, argc, argv, values);
-	if (status)
+	if (status || only_reading)
 		return status;
 	nlh = nl_request(DBLP_CMD_PARAM_SET, 0);
 	put_words(nlh, keywords, values);
@@ -132,7 +135,9 @@ static enum status do_help(int argc, char **argv)
 		"  set    change it (needs CAP_NET_ADMIN); existing sockets, and connections that\n"
 		"         they accept, keep their settings:\n"
 		"         congestion  congestion control, see dblpctl cc list\n"
-		"         cap         most loss that is accepted, whatever the peer allows\n"
+		"         cap         most loss that is accepted, whatever the peer allows, unless\n"
+		"                     job, phase or socket have a cap; at first inherit: none until\n"
+		"                     the program asks for messages with bytes missing\n"
 		"         timeout     how long a peer may owe an answer (DBLP_USER_TIMEOUT)\n"
 		"         keepalive   silence before a keepalive probe (SO_KEEPALIVE)");
 }

@@ -5,9 +5,11 @@
 #ifndef DBLPCTL_PARAM_H
 #define DBLPCTL_PARAM_H
 
+#include <stdio.h>
+
 #include "dblpctl.h"
 
-/** save_params() - print the command that restores all parameters */
-enum status save_params(void);
+/** save_params() - write the command that restores all parameters */
+enum status save_params(FILE *to);
 
 #endif /* DBLPCTL_PARAM_H */

@@ -16,10 +16,13 @@
 /* As traceroute: no program listens there, so the peer's kernel answers by ICMP */
 #define PROBE_PORT	33434
 #define PROBE_MS	700
-#define PROBE_TRIES	2
+#define PROBE_SMALL	64
+/* Longer in all than a kernel rests between such answers, once it has given six */
+#define PROBE_TRIES	3
 #define CONNECT_MS	3000
 #define HEADERS4	28
 #define HEADERS6	48
+#define IPV6_MIN_MTU	1280
 
 enum probe {
 	PROBE_ARRIVED,
@@ -95,11 +98,26 @@ static int device_mtu(const struct sockaddr_dblp *addr)
 	return mtu;
 }
 
+/* The largest packet that arrives: less than @mtu, and small ones do */
+static int search_mtu(const struct sockaddr_dblp *addr, size_t headers, int mtu)
+{
+	int passes = (int)headers + PROBE_SMALL, fails = mtu, next;
+
+	while (fails - passes > 1) {
+		next = passes + (fails - passes) / 2;
+		if (probe(addr, (size_t)next - headers) == PROBE_ARRIVED)
+			passes = next;
+		else
+			fails = next;
+	}
+	return passes;
+}
+
 static void check_mtu(const struct sockaddr_dblp *addr, const char *address)
 {
 	bool v4 = IN6_IS_ADDR_V4MAPPED(&addr->sdblp_addr);
 	size_t headers = v4 ? HEADERS4 : HEADERS6;
-	int mtu = device_mtu(addr);
+	int mtu = device_mtu(addr), passes;
 	char command[256];
 
 	if (mtu <= (int)headers) {
@@ -108,7 +126,7 @@ static void check_mtu(const struct sockaddr_dblp *addr, const char *address)
 			    "there is no route to %s", address);
 		return;
 	}
-	if (probe(addr, 64) != PROBE_ARRIVED) {
+	if (probe(addr, PROBE_SMALL) != PROBE_ARRIVED) {
 		doctor_says(VERDICT_NOTE, "mtu", "",
 			    "%s does not answer UDP probes, so its path MTU is unknown",
 			    address);
@@ -119,12 +137,17 @@ static void check_mtu(const struct sockaddr_dblp *addr, const char *address)
 			    "packets of %d bytes reach %s", mtu, address);
 		return;
 	}
-	snprintf(command, sizeof(command),
-		 "sudo ip link set dev \"$(ip -o route get %s | sed 's/.* dev \\([^ ]*\\).*/\\1/')\" mtu 1500",
-		 address);
+	passes = search_mtu(addr, headers, mtu);
+	/* IPv6 does not run on a device with less */
+	if (!v4 && passes < IPV6_MIN_MTU)
+		*command = '\0';
+	else
+		snprintf(command, sizeof(command),
+			 "sudo ip link set dev \"$(ip -o route get %s | sed 's/.* dev \\([^ ]*\\).*/\\1/')\" mtu %d",
+			 address, passes);
 	doctor_says(VERDICT_BAD, "mtu", command,
-		    "packets of %d bytes, the MTU here, do not reach %s: an MTU on the path is smaller",
-		    mtu, address);
+		    "packets of %d bytes, the MTU here, do not reach %s, but those of %d do: an MTU on the path is smaller",
+		    mtu, address, passes);
 }
 
 /* errno of connecting, 0 if it succeeded */

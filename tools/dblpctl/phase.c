@@ -24,6 +24,7 @@ static const struct field fields[] = {
 	ENUM(ORDER, "ORDER", dblp_order_names),
 	ENUM(FILL, "FILL", dblp_fill_names),
 	F(SOCKETS, "SOCKETS", print_u32),
+	F(BUDGET_CAP, "CAP", print_own_share),
 };
 
 static const struct keyword keywords[] = {
@@ -35,6 +36,8 @@ static const struct keyword keywords[] = {
 	  "an order: auto, sequential or shuffled", read_enum, dblp_order_names },
 	{ "fill", DBLP_A_PHASE_FILL, "a fill: zero or keep", read_enum,
 	  dblp_fill_names },
+	{ "cap", DBLP_A_PHASE_BUDGET_CAP, "a share such as 2%, or inherit",
+	  read_own_share, NULL },
 	{ "name", DBLP_A_PHASE_NAME, "a name", read_name, NULL },
 	{ NULL, 0, NULL, NULL, NULL },
 };
@@ -80,21 +83,40 @@ static enum status do_flush(int argc, char **argv)
 	return object_flush(&phases, DBLP_CMD_PHASE_DEL, argc, argv);
 }
 
-bool phase_exists(uint32_t id)
+enum status phases_free_names(void)
 {
-	return object_exists(&phases, id);
+	return object_free_names(&phases, DBLP_CMD_PHASE_SET);
 }
 
-static void save_phase(const struct values *v)
+enum status phases_flush(void)
 {
-	printf("phase set %u", get_u32(v, DBLP_A_PHASE_ID));
-	write_words(keywords, v);
-	putchar('\n');
+	return do_flush(0, NULL);
 }
 
-enum status save_phases(void)
+static uint32_t saved;
+
+bool phase_is_saved(uint32_t id)
 {
-	return object_save(&phases, save_phase);
+	return id < DBLP_PHASES && (saved & 1U << id);
+}
+
+static enum status save_phase(FILE *to, const struct values *v)
+{
+	uint32_t id = get_u32(v, DBLP_A_PHASE_ID);
+	enum status status;
+
+	if (id < DBLP_PHASES)
+		saved |= 1U << id;
+	fprintf(to, "phase set %u", id);
+	status = write_words(to, keywords, v);
+	putc('\n', to);
+	return status;
+}
+
+enum status save_phases(FILE *to)
+{
+	saved = 0;
+	return object_save(&phases, to, save_phase);
 }
 
 static enum status do_help(int argc, char **argv)
@@ -103,7 +125,7 @@ static enum status do_help(int argc, char **argv)
 		"Usage: dblpctl [OPTION...] phase [list]\n"
 		"       dblpctl [OPTION...] phase show PHASE\n"
 		"       dblpctl phase set PHASE [loss SHARE] [close POLICY] [order ORDER]\n"
-		"                               [fill FILL] [name NAME]\n"
+		"                               [fill FILL] [cap SHARE] [name NAME]\n"
 		"       dblpctl phase del PHASE\n"
 		"       dblpctl phase flush\n"
 		"\n"
@@ -117,9 +139,12 @@ static enum status do_help(int argc, char **argv)
 		"         close  when a receiver closes a message: full, eager or early\n"
 		"         order  in which segments are sent: auto, sequential or shuffled\n"
 		"         fill   what a reader finds where bytes are missing: zero or keep\n"
+		"         cap    most loss that they accept, whatever their peers allow, or inherit:\n"
+		"                the namespace's\n"
 		"         name   its name; a new phase needs one\n"
-		"  del    delete a phase without sockets\n"
-		"  flush  delete all phases without sockets");
+		"  del    delete a phase that nothing is in: no socket, and no job, nor may the\n"
+		"         detector of one go there (this and flush need CAP_NET_ADMIN, too)\n"
+		"  flush  delete all of which that is true, but phase 0, which stays");
 }
 
 enum status do_phase(int argc, char **argv)

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "dblpctl.h"
 
@@ -20,10 +21,16 @@
  */
 enum status find_phase(const char *word, uint32_t *id);
 
-/** phase_exists() - is there a phase with this number? */
-bool phase_exists(uint32_t id);
+/** phases_free_names() - object_free_names() of phases */
+enum status phases_free_names(void);
 
-/** save_phases() - print the commands that restore all phases */
-enum status save_phases(void);
+/** phases_flush() - object_flush() of phases */
+enum status phases_flush(void);
+
+/** save_phases() - write the commands that restore all phases */
+enum status save_phases(FILE *to);
+
+/** phase_is_saved() - was there a phase with this number at the last save_phases()? */
+bool phase_is_saved(uint32_t id);
 
 #endif /* DBLPCTL_PHASE_H */

@@ -34,15 +34,6 @@ static struct {
 	size_t		n_rows;
 } table;
 
-static void *checked(void *p)
-{
-	if (!p) {
-		complain("out of memory");
-		exit(1);
-	}
-	return p;
-}
-
 static void json_separate(void)
 {
 	if (begun)
@@ -69,16 +60,60 @@ static void json_close(char bracket)
 	begun = true;
 }
 
+/* No terminal gets what is not printable: it becomes \x1b and the like */
+static char *printable(const char *text)
+{
+	char *clean = checked(malloc(4 * strlen(text) + 1)), *to = clean;
+
+	for (; *text; text++) {
+		if (*text >= ' ' && *text <= '~')
+			*to++ = *text;
+		else
+			to += sprintf(to, "\\x%02x", (unsigned char)*text);
+	}
+	*to = '\0';
+	return clean;
+}
+
+/* The character of UTF-8 that @s begins with; sets @len, 0 if it is none */
+static uint32_t utf8_char(const char *s, int *len)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *at = (const unsigned char *)s;
+	uint32_t c = at[0];
+	int i, n;
+
+	n = c < 0x80 ? 1 : c < 0xc0 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 :
+	    c < 0xf8 ? 4 : 0;
+	if (n > 1)
+		c &= 0xffU >> (n + 1);
+	for (i = 1; i < n && (at[i] & 0xc0) == 0x80; i++)
+		c = c << 6 | (at[i] & 0x3f);
+	*len = n && i >= n && c >= least[n] && c <= 0x10ffff &&
+	       (c < 0xd800 || c > 0xdfff) ? n : 0;
+	return c;
+}
+
+/* As ASCII. A byte that is no UTF-8 becomes the replacement character */
 static void json_quoted(const char *s)
 {
+	uint32_t c;
+	int len;
+
 	putchar('"');
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			printf("\\%c", *s);
-		else if ((unsigned char)*s < ' ')
-			printf("\\u%04x", *s);
+	for (; *s; s += len ?: 1) {
+		c = utf8_char(s, &len);
+		if (!len)
+			c = 0xfffd;
+		if (c == '"' || c == '\\')
+			printf("\\%c", (char)c);
+		else if (c >= ' ' && c <= '~')
+			putchar((char)c);
+		else if (c < 0x10000)
+			printf("\\u%04x", c);
 		else
-			putchar(*s);
+			printf("\\u%04x\\u%04x", 0xd7c0 + (c >> 10),
+			       0xdc00 + (c & 0x3ff));
 	}
 	putchar('"');
 }
@@ -100,7 +135,7 @@ static void table_cell(const char *column, const char *text, bool number)
 	}
 	table.cells = checked(realloc(table.cells, (table.n_cells + 1) *
 						   sizeof(*table.cells)));
-	table.cells[table.n_cells++] = checked(strdup(text));
+	table.cells[table.n_cells++] = printable(text);
 }
 
 static void table_line(const char *const *cells, const int *width)
@@ -147,18 +182,22 @@ static void table_flush(void)
 /* Text of a value on a line; an empty value is omitted */
 static void line_value(const char *column, const char *text)
 {
+	char *clean;
+
 	if (!column || !*text)
 		return;
 	if (begun)
 		putchar(' ');
 	begun = true;
-	printf("%s%s%s", column, *column ? " " : "", text);
+	clean = printable(text);
+	printf("%s%s%s", column, *column ? " " : "", clean);
+	free(clean);
 }
 
 /* Text of a value, in a table or on its line */
 static void text_value(struct heading h, const char *text, bool number)
 {
-	char label[32];
+	char label[32], *clean;
 	size_t i;
 
 	if (on_line) {
@@ -181,7 +220,9 @@ static void text_value(struct heading h, const char *text, bool number)
 	for (i = 0; label[i]; i++)
 		if (label[i] == '_')
 			label[i] = ' ';
-	printf("%-24s%s\n", label, text);
+	clean = printable(text);
+	printf("%-24s%s\n", label, clean);
+	free(clean);
 }
 
 void print_begin(bool want_json, bool want_pretty, bool want_timestamps)
@@ -266,6 +307,17 @@ void print_uint(struct heading h, uint64_t n, const char *text)
 		json_key(h.key);
 		fputs(digits, stdout);
 	}
+}
+
+void print_bits(struct heading h, uint64_t n, const char *text)
+{
+	char digits[24];
+
+	snprintf(digits, sizeof(digits), "%" PRIu64, n);
+	if (json)
+		print_string(h, digits, NULL);
+	else
+		text_value(h, text ?: digits, true);
 }
 
 void print_bool(struct heading h, bool b)

@@ -52,6 +52,13 @@ void print_line(void);
 /** print_uint() - a number; @text is for people, NULL for the digits */
 void print_uint(struct heading h, uint64_t n, const char *text);
 
+/**
+ * print_bits() - a number of which each of the 64 bits counts
+ *
+ * In JSON it is a string of digits, as jq and others keep 53 bits of a number.
+ */
+void print_bits(struct heading h, uint64_t n, const char *text);
+
 /** print_bool() - true or false in JSON, yes or no in text */
 void print_bool(struct heading h, bool b);
 

@@ -29,6 +29,68 @@ static void print_forgiven(const struct field *f, const struct values *v)
 	print_uint(sum, n, text);
 }
 
+/* Settings that may be the socket's own, by option */
+static const char *const settings[] = {
+	[DBLP_BUDGET] = "budget",
+	[DBLP_BUDGET_CAP] = "budget_cap",
+	[DBLP_CLOSE_POLICY] = "policy",
+	[DBLP_ORDER] = "order",
+	[DBLP_FILL] = "fill",
+	[DBLP_PHASE] = "phase",
+};
+
+/* Names of its own settings; all others are inherited */
+static void print_own(const struct field *f, const struct values *v)
+{
+	uint32_t own = get_u32(v, f->attr), i;
+	char text[128] = "";
+
+	for (i = 0; i < N_FIELDS(settings); i++)
+		if (settings[i] && own & 1U << i)
+			snprintf(text + strlen(text),
+				 sizeof(text) - strlen(text), "%s%s",
+				 *text ? "," : "", settings[i]);
+	print_string(heading(f, v), text, *text ? text : "nothing");
+}
+
+/* A reason; text omits an empty one */
+static void print_reason(const char *key, const char *reason)
+{
+	struct heading h = { key, NULL };
+
+	if (*reason || print_is_json())
+		print_string(h, reason, NULL);
+}
+
+/* Why nothing of what it sends may be missing */
+static void print_sends_all(const struct field *f, const struct values *v)
+{
+	const char *reason = "";
+
+	(void)f;
+	if (!get_u32(v, DBLP_A_SOCKET_BUDGET))
+		reason = "its budget is 0";
+	else if (get_u32(v, DBLP_A_SOCKET_POLICY) == DBLP_POLICY_FULL)
+		reason = "its policy is full, which uses no budget";
+	else if (get_u32(v, DBLP_A_SOCKET_STATE) == DBLP_STATE_ESTABLISHED &&
+		 !get_u32(v, DBLP_A_SOCKET_PEER_BUDGET_CAP))
+		reason = "the cap of its peer is 0: nobody there has asked for messages with bytes missing";
+	print_reason("sends_all", reason);
+}
+
+/* Why nothing of what it receives may be missing */
+static void print_receives_all(const struct field *f, const struct values *v)
+{
+	uint32_t own = get_u32(v, DBLP_A_SOCKET_OWN);
+	const char *reason = "";
+
+	if (!get_u32(v, f->attr))
+		reason = own & 1U << DBLP_BUDGET_CAP ?
+			 "its own cap is 0" :
+			 "its cap is 0: neither its program nor an operator has asked for messages with bytes missing";
+	print_reason("receives_all", reason);
+}
+
 /* The attributes of an address follow it */
 _Static_assert(DBLP_A_SOCKET_LOCAL_PORT == DBLP_A_SOCKET_LOCAL_ADDR + 1 &&
 	       DBLP_A_SOCKET_LOCAL_SCOPE == DBLP_A_SOCKET_LOCAL_ADDR + 2 &&
@@ -105,6 +167,11 @@ static const struct field fields[] = {
 	F(MSGS_RECEIVED_BUDGET, NULL, print_u64),
 	F(MSGS_RECEIVED_DEADLINE, NULL, print_u64),
 	F(BYTES_ELIDED, NULL, print_count),
+	F(OWN, NULL, print_own),
+	F(WHOLE_MAX, NULL, print_u32),
+	F(REPORTS, NULL, print_u32),
+	F(BUDGET, NULL, print_sends_all),
+	F(BUDGET_CAP, NULL, print_receives_all),
 };
 
 static const struct object sockets = {
@@ -120,8 +187,8 @@ static const struct object sockets = {
 static const struct keyword keywords[] = {
 	{ "loss", DBLP_A_SOCKET_BUDGET, "a share, such as 2%", read_own_share,
 	  NULL },
-	{ "cap", DBLP_A_SOCKET_BUDGET_CAP, "a share, such as 2%", read_share,
-	  NULL },
+	{ "cap", DBLP_A_SOCKET_BUDGET_CAP, "a share, such as 2%",
+	  read_own_share, NULL },
 	{ "phase", DBLP_A_SOCKET_PHASE, "a phase, such as tolerant",
 	  read_own_phase, NULL },
 	{ "job", DBLP_A_SOCKET_JOB, "a job, such as 7", read_job_or_none,
@@ -208,8 +275,8 @@ static enum status do_help(int argc, char **argv)
 		"       dblpctl [OPTION...] socket show ID\n"
 		"       dblpctl socket set ID [loss SHARE] [cap SHARE] [phase PHASE] [job JOB]\n"
 		"\n"
-		"  list   sockets of this network namespace: all, or those in this job, phase\n"
-		"         and state, and with addresses that match:\n"
+		"  list   sockets of this network namespace (without CAP_NET_ADMIN your own): all,\n"
+		"         or those in this job, phase and state, and with addresses that match:\n"
 		"         10.0.0.0/24, fd00::/8 or 10.0.0.1\n"
 		"  show   all that is known of one socket\n"
 		"  set    change a live socket (needs CAP_NET_ADMIN):\n"
@@ -217,7 +284,7 @@ static enum status do_help(int argc, char **argv)
 		"         cap    most loss that it accepts, whatever its peer allows\n"
 		"         phase  its phase\n"
 		"         job    its job, or none\n"
-		"         loss and phase may be 'inherit', which unsets them");
+		"         loss, cap and phase may be 'inherit', which unsets them");
 }
 
 enum status do_socket(int argc, char **argv)

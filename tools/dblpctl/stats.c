@@ -216,7 +216,7 @@ static enum status do_help(int argc, char **argv)
 	enum status status = no_more(argc, argv);
 	int i;
 
-	if (status)
+	if (status || only_reading)
 		return status;
 	puts("Usage: dblpctl [OPTION...] stats [all | nonzero] [-i TIME [-c COUNT]]\n"
 	     "\n"
@@ -242,7 +242,7 @@ enum status do_stats(int argc, char **argv)
 		status = read_one(&argc, &argv, &args);
 	if (!status && args.count && !args.interval_ms)
 		status = usage_error("-c needs -i TIME");
-	if (status)
+	if (status || only_reading)
 		return status;
 	if (args.interval_ms)
 		return repeat(&args);

@@ -82,6 +82,12 @@ enum status read_name(const struct keyword *k, const char *word,
 			   DBLP_NAME_MAX, word, DBLP_NAME_MAX - 1);
 }
 
+enum status read_name_or_none(const struct keyword *k, const char *word,
+			      struct value *v)
+{
+	return read_name(k, strcmp(word, "-") ? word : "", v);
+}
+
 enum status read_prefix(const struct keyword *k, const char *word,
 			struct value *v)
 {
@@ -116,7 +122,14 @@ static bool is_inherit(const char *word, struct value *v)
 enum status read_own_share(const struct keyword *k, const char *word,
 			   struct value *v)
 {
-	return is_inherit(word, v) ? STATUS_OK : read_share(k, word, v);
+	enum status status;
+
+	if (is_inherit(word, v))
+		return STATUS_OK;
+	status = read_share(k, word, v);
+	if (!status && v->n == DBLP_INHERIT)
+		return usage_error("'%s' is too large", word);
+	return status;
 }
 
 enum status read_own_phase(const struct keyword *k, const char *word,
@@ -182,7 +195,7 @@ void put_words(struct nlmsghdr *nlh, const struct keyword *keywords,
 	}
 }
 
-static void write_word(const struct keyword *k, uint32_t n)
+static enum status write_word(FILE *to, const struct keyword *k, uint32_t n)
 {
 	const char *name = NULL;
 	char text[UNITS_TEXT];
@@ -190,9 +203,9 @@ static void write_word(const struct keyword *k, uint32_t n)
 	if (k->read == read_enum)
 		name = enum_name(k->names, n);
 	if (k->read == read_enum && !name) {
-		complain("%s: this dblpctl does not know value %" PRIu32
-			 ", which is left out", k->name, n);
-		return;
+		complain("%s: this dblpctl does not know value %" PRIu32,
+			 k->name, n);
+		return STATUS_FAILED;
 	}
 	if (k->read == read_share || k->read == read_own_share)
 		format_share(text, n);
@@ -204,19 +217,27 @@ static void write_word(const struct keyword *k, uint32_t n)
 		snprintf(text, sizeof(text), "%s", name);
 	else
 		snprintf(text, sizeof(text), "%" PRIu32, n);
-	printf(" %s %s", k->name, text);
+	fprintf(to, " %s %s", k->name, text);
+	return STATUS_OK;
 }
 
-void write_words(const struct keyword *keywords, const struct values *v)
+enum status write_words(FILE *to, const struct keyword *keywords,
+			const struct values *v)
 {
+	enum status status = STATUS_OK;
 	const struct keyword *k;
 
-	for (k = keywords; k->name; k++) {
+	for (k = keywords; !status && k->name; k++) {
+		if (!v->tb[k->attr] && k->read == read_own_share)
+			fprintf(to, " %s inherit", k->name);
 		if (!v->tb[k->attr])
 			continue;
-		if (k->read != read_name)
-			write_word(k, get_u32(v, k->attr));
-		else if (*get_string(v, k->attr))
-			printf(" %s %s", k->name, get_string(v, k->attr));
+		if (k->read != read_name && k->read != read_name_or_none)
+			status = write_word(to, k, get_u32(v, k->attr));
+		else
+			fprintf(to, " %s %s", k->name,
+				*get_string(v, k->attr) ?
+				get_string(v, k->attr) : "-");
 	}
+	return status;
 }

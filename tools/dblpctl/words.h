@@ -8,6 +8,7 @@
 #include <libmnl/libmnl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "dblpctl.h"
 #include "field.h"
@@ -59,6 +60,10 @@ enum status read_user(const struct keyword *k, const char *word,
 		      struct value *v);
 enum status read_name(const struct keyword *k, const char *word,
 		      struct value *v);
+
+/** read_name_or_none() - a name, or "-", which is none */
+enum status read_name_or_none(const struct keyword *k, const char *word,
+			      struct value *v);
 enum status read_phase(const struct keyword *k, const char *word,
 		       struct value *v);
 
@@ -93,12 +98,17 @@ void put_words(struct nlmsghdr *nlh, const struct keyword *keywords,
 	       const struct value values[WORDS_MAX]);
 
 /**
- * write_words() - print attributes as words for read_words()
+ * write_words() - write attributes as words for read_words()
+ * @to: where
  * @keywords: the last has no name
- * @v: attributes; absent ones and empty names are left out
+ * @v: attributes; absent ones are left out, but for shares of read_own_share(),
+ *	which are inherited then
  *
  * dblpctl save needs this for every setting of an operator.
+ *
+ * Return: STATUS_FAILED after an error message if there are no words for a value.
  */
-void write_words(const struct keyword *keywords, const struct values *v);
+enum status write_words(FILE *to, const struct keyword *keywords,
+			const struct values *v);
 
 #endif /* DBLPCTL_WORDS_H */

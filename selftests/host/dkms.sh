@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make dkms-install and uninstall, by DKMS itself but into a directory: an update replaces
+# what was there. The module is one that is quick to build.
+
+# shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
+here=$(dirname "$(readlink -f "$0")")
+# shellcheck source=selftests/lib/lib.sh
+. "$here/../lib/lib.sh"
+# shellcheck source=selftests/lib/make.sh
+. "$here/../lib/make.sh"
+
+mkdir "$tree/net" && "$here/../vm/dkms" --prepare 6.1 "$root" || exit
+mv "$root/dkms" "$tmp/dkms"
+cp -r "$top"/{Makefile,Kbuild,version,dkms.conf,uapi} "$tree"
+sed -i -e '/^dblp-y/d' -e '/^ccflags/d' -e '/^CFLAGS_net/d' "$tree/Kbuild"
+# shellcheck disable=SC2016 # for make
+printf 'dblp-y := net/main.o\nCFLAGS_net/main.o := -DDBLP_BUILD=\\"$(DBLP_BUILD)\\"\n' >> "$tree/Kbuild"
+
+# DKMS is called as for the next kernel, when no make has told it a version
+to_root()
+{
+	make -s -C "$tree" DESTDIR="$root" DKMS="env -u DBLP_BUILD $tmp/dkms" KERNELRELEASE="$release" "$@"
+}
+
+# sources COMMIT DESCRIPTION: as 'git archive' packs them
+sources()
+{
+	sed -i "s/^commit=.*/commit='$1'/" "$tree/version" && cat > "$tree/net/main.c" <<-END
+		#include <linux/module.h>
+		MODULE_LICENSE("GPL");
+		MODULE_VERSION(DBLP_BUILD);
+		MODULE_DESCRIPTION("$2");
+	END
+}
+
+# by_dkms COMMIT DESCRIPTION: this is what is installed now, and nothing else
+by_dkms()
+{
+	local ko version=0.1.0-g$1
+
+	sources "$@" || return
+	to_root dkms-install || return
+	ko=$(find "$root/lib/modules" -name 'dblp.ko*')
+	echo "$ko" && [ "$(modinfo -F version "$ko"): $(modinfo -F description "$ko")" = "$version: $2" ] &&
+		[ "$(ls "$root/usr/src")" = "dblp-$version" ] &&
+		[ "$("$tmp/dkms" status dblp)" = "dblp/$version, $release, $(uname -m): installed" ]
+}
+try "dkms-install: the version is that of the sources" by_dkms 1 first
+try "dkms-install: an update replaces it" by_dkms 0 second
+try "dkms-install: sources of the same version as before are built again" by_dkms 0 third
+both()
+{
+	local dir=$root/lib/modules/$release
+
+	mkdir -p "$dir/updates" && touch "$dir/updates/dblp.ko" && to_root dkms-install DKMS=true 2> "$tmp/err" &&
+		cat "$tmp/err" && grep -q "^Warning: the module is installed in two ways" "$tmp/err" &&
+		grep -q -F -x "$dir/updates/dblp.ko" "$tmp/err" && grep -q -F "$dir/updates/dkms/dblp.ko" "$tmp/err"
+}
+try "both ways at once: a warning" both
+neither()
+{
+	to_root uninstall && find "$root" -path '*dblp*' && [ -z "$(find "$root" -type f)" ]
+}
+try "uninstall: both ways" neither
+
+done_testing

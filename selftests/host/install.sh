@@ -1,0 +1,176 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make install and uninstall, into a directory: what they leave there, and that nothing is
+# built as root. And ./version.
+
+# shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
+here=$(dirname "$(readlink -f "$0")")
+# shellcheck source=selftests/lib/lib.sh
+. "$here/../lib/lib.sh"
+# shellcheck source=selftests/lib/make.sh
+. "$here/../lib/make.sh"
+
+# As somebody has it who has called make
+make_tree()
+{
+	make -s -C "$top" tools &&
+		tar -C "$top" -c Makefile Kbuild version dkms.conf COPYING net uapi tools Documentation/man |
+			tar -C "$tree" -x &&
+		sed -i "s/^PACKAGE_VERSION=.*/PACKAGE_VERSION=\"$("$top/version")\"/" "$tree/dkms.conf" &&
+		"$here/../vm/build" --kernel 6.1 -o "$tree/dblp.ko"
+}
+make_tree || exit
+
+# to_root TARGET...: and no compiler can be called
+to_root()
+{
+	make -s -C "$tree" DESTDIR="$root" PREFIX=/usr KERNELRELEASE="$release" KERNELDIR=/none CC=false AR=false "$@"
+}
+
+# files: all below $root
+files()
+{
+	(cd "$root" && find . ! -type d | LC_ALL=C sort)
+}
+
+installs()
+{
+	touch "$tmp/stamp" && to_root install && files | diag && files | diff - <(LC_ALL=C sort <<-END
+		./lib/modules/$release/updates/dblp.ko
+		./usr/bin/dblp-perf
+		./usr/bin/dblp-train
+		./usr/bin/dblpctl
+		./usr/include/libdblp.h
+		./usr/include/libdblp/collective.h
+		./usr/include/libdblp/comm.h
+		./usr/include/linux/dblp.h
+		./usr/include/linux/dblp_netlink.h
+		./usr/lib/libdblp.a
+		./usr/lib/libdblp.so
+		./usr/lib/libdblp.so.0
+		./usr/lib/libdblp.so.0.1.0
+		./usr/lib/pkgconfig/libdblp.pc
+		./usr/share/bash-completion/completions/dblpctl
+		./usr/share/man/man1/dblp-perf.1
+		./usr/share/man/man3/dblp_comm.3
+		./usr/share/man/man3/dblp_plan.3
+		./usr/share/man/man3/libdblp.3
+		./usr/share/man/man7/dblp.7
+		./usr/share/man/man8/dblpctl.8
+	END
+	) && [ -z "$(find "$tree" -newer "$tmp/stamp")" ]
+}
+try "install: all of it, and nothing is built or left in the sources" installs
+
+# As somebody would write it who has only what was installed
+program()
+{
+	cat <<-'END'
+		#include <errno.h>
+		#include <libdblp.h>
+		#include <libdblp/comm.h>
+		#include <stdio.h>
+		int main(void)
+		{
+			struct dblp_comm_attr alone = {
+				.size = sizeof(alone), .nranks = 1,
+				.rendezvous = "tcp://127.0.0.1:0", .transport = "tcp",
+			};
+			struct sockaddr_dblp addr;
+			struct dblp_comm *comm;
+			char text[DBLP_ADDR_TEXT];
+
+			if (dblp_addr_parse("[2001:DB8:0::1]:7018", &addr))
+				return 1;
+			/* Port 0 is none that others could find */
+			if (dblp_comm_open(&comm, &alone) != -EINVAL)
+				return 1;
+			dblp_addr_format(&addr, text);
+			return printf("%s %s\n", text, dblp_policy_names[DBLP_POLICY_EARLY]) < 0;
+		}
+	END
+}
+
+# pkgconf leaves out the directories where compilers look anyway: those of $root are others
+config()
+{
+	PKG_CONFIG_PATH=$root/usr/lib/pkgconfig pkg-config --define-variable=prefix="$root/usr" "$@" libdblp
+}
+
+# runs NAME [SETTING...]: it prints what it should
+runs()
+{
+	local name=$1 said
+
+	shift
+	said=$(cd / && env "$@" "$tmp/$name") && echo "$said" | diag && [ "$said" = "[2001:db8::1]:7018 early" ]
+}
+other_program()
+{
+	program > "$tmp/program.c" || return
+	# shellcheck disable=SC2046 # words
+	(cd / && gcc -Wall -Werror -o "$tmp/shared" "$tmp/program.c" $(config --cflags --libs)) &&
+		fails runs shared && runs shared LD_LIBRARY_PATH="$root/usr/lib" || return
+	# shellcheck disable=SC2046 # words
+	(cd / && gcc -Wall -Werror -o "$tmp/static" "$tmp/program.c" $(config --cflags) \
+		-Wl,-Bstatic $(config --libs) -Wl,-Bdynamic) && runs static &&
+		[ "$(config --modversion)" = 0.1.0 ] && objdump -p "$tmp/shared" | grep 'NEEDED *libdblp.so.0$'
+}
+try "a program outside the tree finds libdblp by pkg-config, shared and static" other_program
+
+# without FILE: as if it had not been built; nothing may be installed instead
+without()
+{
+	mv "$tree/$1" "$tmp/away" && fails to_root install 2> "$tmp/err" && mv "$tmp/away" "$tree/$1" &&
+		cat "$tmp/err" && grep -q 'run make first' "$tmp/err"
+}
+not_built()
+{
+	without dblp.ko && without tools/dblpctl/dblpctl && without tools/libdblp/libdblp.a && without tools/libdblp/libdblp.so.0.1.0 &&
+		without tools/dblp-perf/dblp-perf && without tools/train/dblp-train
+}
+try "install: what is not built is not built as root" not_built
+
+older()
+{
+	cp "$tree/dkms.conf" "$tmp/dkms.conf" && sed -i 's/^PACKAGE_VERSION=.*/PACKAGE_VERSION="9.9"/' "$tree/dkms.conf" || return
+	fails to_root install-module 2> "$tmp/err" && grep 'dblp.ko of this version is not built: run make first' "$tmp/err" &&
+		fails to_root install-tools 2> "$tmp/err" && grep 'dblpctl of this version is not built: run make first' "$tmp/err"
+	local status=$?
+	cp "$tmp/dkms.conf" "$tree/dkms.conf" && return "$status"
+}
+try "install: what was built before an update is refused" older
+try "install: a module for another kernel is refused" fails to_root install-module KERNELRELEASE=1.2.3
+
+uninstalls()
+{
+	mkdir -p "$root/usr/local" && echo x > "$root/usr/bin/other" && mkdir -p "$root/usr/src/dblp-other" &&
+		echo 'PACKAGE_NAME="other"' > "$root/usr/src/dblp-other/dkms.conf" &&
+		to_root uninstall && files | diff - <(printf './usr/bin/other\n./usr/src/dblp-other/dkms.conf\n') &&
+		rm -r "${root:?}/usr"
+}
+try "uninstall: nothing is left, and nothing of others is gone" uninstalls
+
+# describe: what ./version says in the checkout $tmp/git
+describe()
+{
+	(cd / && "$tmp/git/version")
+}
+versions()
+{
+	local commit first changed
+
+	mkdir "$tmp/git" && cp -r "$top"/{version,dkms.conf,Kbuild,uapi} "$tmp/git" && mkdir "$tmp/git/net" &&
+		echo a > "$tmp/git/net/main.c" && [ "$(describe)" = 0.1.0 ] && cd "$tmp/git" && git init -q && git add . &&
+		git -c user.name=x -c user.email=x@x commit -q -m x && commit=$(git rev-parse --short=10 HEAD) || return
+	[ "$(describe)" = "0.1.0-g$commit" ] && echo change >> net/main.c && first=$(describe) &&
+		[[ $first == 0.1.0-g$commit.* ]] && echo more >> net/main.c && changed=$(describe) && [ "$changed" != "$first" ] &&
+		echo new > net/new.c && [ "$(describe)" != "$changed" ] && git add . && git stash -q &&
+		echo x > README && [ "$(describe)" = "0.1.0-g$commit" ] || return
+	# As root of the checkout of another user
+	[ "$(id -u)" -ne 0 ] || { chown -R 65534 "$tmp/git" && [ "$(describe)" = "0.1.0-g$commit" ]; }
+}
+try "the version tells commits and changes apart, whoever asks" versions
+
+done_testing
