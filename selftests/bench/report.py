@@ -245,7 +245,7 @@ def dropped_share(results):
 
 def beside_rows(f):
     for packets, low in ((8, 0.25), (30, 0.35)):
-        for delay in ("1ms", "5ms"):
+        for delay in ("4ms", "20ms"):
             for other in ("cubic", "bbr"):
                 name = ("beside", f"{packets} {delay} {other}")
                 where = (f"8 flows beside 8 of TCP {other}, queue of {packets} packets, "
