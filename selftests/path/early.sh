@@ -18,9 +18,10 @@ for ns in "$client" "$server"; do
 	one_by_one "$ns" eth0 || exit 1
 done
 
+# The default takes losses of a third for congestion, and two packets a round trip take long
 early()
 {
-	dblp-xfer --from "$client" --to "$server" --address 10.9.0.2 --policy early \
+	dblp-xfer --from "$client" --to "$server" --address 10.9.0.2 --cc bdp --policy early \
 		--seed $((tap_count + 1)) --timeout 90 "$@"
 }
 

@@ -84,14 +84,14 @@ for v in 4 6; do
 	try "ipv$v: another route in the middle of a transfer" replaced_route $v
 done
 
-# Down and up again, with packets lost in between
+# Down for a second and up again, while there is something to send
 flapping_device()
 {
 	local v=$1
 
 	dblp-xfer --from "$client" --to "$server" --address "$(server_on "$v" 1)" \
-		--size 200000 --count 10 --halfway "sh -c '
-		ip -n $client link set eth0 down; sleep 1; ip -n $client link set eth0 up'"
+		--size 200000 --count 10 --halfway "ip -n $client link set eth0 down
+		{ sleep 1; ip -n $client link set eth0 up; } &"
 }
 for v in 4 6; do
 	try "ipv$v: the device goes down and comes up" flapping_device $v
