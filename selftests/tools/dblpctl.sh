@@ -423,10 +423,11 @@ nobody_tries_all()
 			by_nobody $words || return
 	done
 	state | diff "$tmp/state" - && load_completion "$a" || return
-	# Verbs that completion knows of
+	# Verbs that completion knows of. Not through a pipe: grep -q does not read all of it
+	printf '%s\n' "${reads[@]}" "${writes[@]}" > "$tmp/tried"
 	for object in socket phase job param cc; do
 		for verb in $(completes "dblpctl $object "); do
-			printf '%s\n' "${reads[@]}" "${writes[@]}" | grep -q "^$object $verb" ||
+			grep -q "^$object $verb" "$tmp/tried" ||
 				{ echo "not tried: $object $verb"; return 1; }
 		done
 	done
