@@ -1415,6 +1415,56 @@ TEST(strangers_that_are_silent_make_room_for_ranks)
 	expect_good(_metadata, 2);
 }
 
+/* Who says what no rank says is sent away: all who came before were let in by then */
+static void wait_for_door(u16 port)
+{
+	static const char text[128] = "GET / HTTP/1.1";
+	int fd = call(port);
+	char c;
+
+	send(fd, text, sizeof(text), MSG_NOSIGNAL);
+	while (recv(fd, &c, 1, 0) > 0) {
+	}
+	close(fd);
+}
+
+TEST(who_came_first_makes_room_while_ranks_meet)
+{
+	const struct timespec at_most = { .tv_sec = WAIT_MS / 1000 };
+	struct pollfd p[2];
+	u16 port = free_port();
+	int fd[67], i;
+	char at[64];
+
+	snprintf(at, sizeof(at), "tcp://127.0.0.1:%u", port);
+	prepare(2, next_epoch(), 1000, run_allreduce);
+	for (i = 0; i < 2; i++)
+		rank[i].attr.rendezvous = at;
+	pthread_create(&rank[0].thread, NULL, rank_main, &rank[0]);
+	while ((fd[0] = try_call(port)) < 0)
+		usleep(1000);
+	for (i = 1; i < 65; i++)
+		fd[i] = call(port);
+	wait_for_door(port);
+	/* The last one has the place of the first one now */
+	close(fd[0]);
+	wait_for_door(port);
+	/* There is room for two ranks and 64 more */
+	fd[0] = call(port);
+	for (; i < 67; i++)
+		fd[i] = call(port);
+	p[0] = (struct pollfd) { fd[1], POLLIN, 0 };
+	p[1] = (struct pollfd) { fd[64], POLLIN, 0 };
+	EXPECT_EQ(1, ppoll(p, 2, &at_most, NULL));
+	EXPECT_TRUE(p[0].revents);
+	pthread_create(&rank[1].thread, NULL, rank_main, &rank[1]);
+	for (i = 0; i < 2; i++)
+		pthread_join(rank[i].thread, NULL);
+	for (i = 0; i < 67; i++)
+		close(fd[i]);
+	expect_good(_metadata, 2);
+}
+
 /* The other end of @fd is a socket of this process, too; a second descriptor of it */
 static int dup_other_end(int fd)
 {
@@ -1657,12 +1707,17 @@ TEST(who_has_reported_nothing_does_not_disagree)
 
 static void run_keepalive(struct rank *r)
 {
-	int second = 0;
-	socklen_t len = sizeof(second);
+	int second[2] = { 0, 0 }, fd[2], i;
+	socklen_t len = sizeof(second[0]);
 
-	r->err = getsockopt(r->comm->ctl[!r->attr.rank].fd, IPPROTO_TCP,
-			    TCP_KEEPIDLE, &second, &len);
-	r->good = second == 1;
+	/* A connection for data is made when it is needed */
+	run_allreduce(r);
+	fd[0] = r->comm->ctl[!r->attr.rank].fd;
+	fd[1] = dblp_link_of(r->comm, !r->attr.rank, 0)->fd;
+	for (i = 0; i < 2 && !r->err; i++)
+		r->err = getsockopt(fd[i], IPPROTO_TCP, TCP_KEEPIDLE,
+				    &second[i], &len);
+	r->good &= second[0] == 1 && second[1] == 1;
 }
 
 TEST(hosts_are_asked_in_time)

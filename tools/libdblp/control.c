@@ -19,16 +19,13 @@
 
 static int keep_alive(const struct dblp_comm *comm, int fd)
 {
-	/* Not more seldom, as the last time has to be before @timeout_ms */
-	const int one = 1, idle = (int)comm->attr.keepalive_ms / 1000;
 	const int dead = (int)(comm->attr.timeout_ms - comm->attr.keepalive_ms);
+	int err = dblp_tcp_keep_alive(comm, fd);
 
-	if (setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one)) ||
-	    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle)) ||
-	    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle)) ||
-	    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead, sizeof(dead)))
-		return -errno;
-	return 0;
+	if (!err && setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead,
+			       sizeof(dead)))
+		err = -errno;
+	return err;
 }
 
 int dblp_ctl_begin(struct dblp_comm *comm)
@@ -54,7 +51,7 @@ int dblp_ctl_begin(struct dblp_comm *comm)
 	return 0;
 }
 
-static struct dblp_ctl make(const struct dblp_comm *comm, uint16_t type)
+struct dblp_ctl dblp_ctl_make(const struct dblp_comm *comm, uint16_t type)
 {
 	return (struct dblp_ctl) {
 		.magic = DBLP_CTL_MAGIC,
@@ -77,7 +74,7 @@ static bool put(struct dblp_ctlconn *c, const struct dblp_ctl *ctl)
 /* Rank 0 tells who has left, to those who stay; what has no room is told later */
 static void put_left(const struct dblp_comm *comm, struct dblp_ctlconn *c)
 {
-	struct dblp_ctl ctl = make(comm, DBLP_CTL_BYE);
+	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_BYE);
 
 	while (!comm->rank && !c->bye && c->n_left < comm->n_left) {
 		ctl.rank = comm->left[c->n_left];
@@ -111,7 +108,7 @@ static void tell(const struct dblp_comm *comm, struct dblp_ctlconn *c,
 /* Rank 0 decides, or a rank without rank 0 does so for itself */
 static void decide(struct dblp_comm *comm, uint32_t rank, uint32_t error)
 {
-	struct dblp_ctl ctl = make(comm, DBLP_CTL_ABORT);
+	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_ABORT);
 	uint32_t i;
 
 	if (comm->error)
@@ -125,7 +122,7 @@ static void decide(struct dblp_comm *comm, uint32_t rank, uint32_t error)
 
 void dblp_ctl_suspect(struct dblp_comm *comm, uint32_t rank, int error)
 {
-	struct dblp_ctl ctl = make(comm, DBLP_CTL_SUSPECT);
+	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_SUSPECT);
 
 	if (comm->error || comm->suspect >= 0)
 		return;
@@ -223,7 +220,7 @@ static void compare(struct dblp_comm *comm, uint32_t rank, uint32_t seq,
 
 void dblp_ctl_report(struct dblp_comm *comm, const struct dblp_req *req)
 {
-	struct dblp_ctl ctl = make(comm, DBLP_CTL_REPORT);
+	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_REPORT);
 
 	if (!comm->rank)
 		return;
@@ -332,7 +329,7 @@ void dblp_ctl_event(struct dblp_comm *comm, struct dblp_ctlconn *c)
 
 void dblp_ctl_bye(struct dblp_comm *comm)
 {
-	struct dblp_ctl ctl = make(comm, DBLP_CTL_BYE);
+	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_BYE);
 	uint32_t i;
 
 	for (i = 0; i < comm->n_ctl; i++) {

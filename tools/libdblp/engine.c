@@ -21,23 +21,6 @@
 /* After so long rank 0 is told which operation this rank is in */
 #define REPORT_MS	20
 #define EVENTS		64
-/* The most bytes to copy for ranks that are late */
-#define OWNED_MAX	(64U << 20)
-
-static void task_end(struct dblp_task *t);
-
-static struct dblp_comm *comm_of(const struct dblp_task *t)
-{
-	return t->req->comm;
-}
-
-static struct dblp_link *link_of(const struct dblp_task *t)
-{
-	const struct dblp_comm *comm = comm_of(t);
-
-	return dblp_link_of(comm, t->step->peer, t->step->lane % comm->n_nics);
-}
-
 /* The program can have the result */
 static void req_end(struct dblp_req *req)
 {
@@ -73,7 +56,7 @@ static void run_local(struct dblp_task *t)
 	if (err)
 		dblp_ctl_suspect(req->comm, req->comm->rank, err);
 	else
-		task_end(t);
+		dblp_task_end(t);
 }
 
 static bool is_local(const struct dblp_task *t)
@@ -81,8 +64,7 @@ static bool is_local(const struct dblp_task *t)
 	return t->step->op == DBLP_STEP_CLEAR || t->step->op == DBLP_STEP_FINISH;
 }
 
-/* What waited for @t may be able to go on */
-static void task_end(struct dblp_task *t)
+void dblp_task_end(struct dblp_task *t)
 {
 	struct dblp_req *req = t->req;
 	const struct dblp_sched *s = req->sched;
@@ -106,7 +88,7 @@ static void task_end(struct dblp_task *t)
 /* Elements of the next message of a step */
 static uint64_t part_of(const struct dblp_task *t)
 {
-	uint64_t most = comm_of(t)->attr.message_bytes / t->req->esize;
+	uint64_t most = dblp_task_comm(t)->attr.message_bytes / t->req->esize;
 	uint64_t left = t->step->count - t->done;
 
 	return left < most ? left : most;
@@ -116,7 +98,7 @@ static uint64_t part_of(const struct dblp_task *t)
 static void make_head(const struct dblp_task *t, uint32_t from, uint32_t runs,
 		      uint8_t p[DBLP_HEAD_LEN])
 {
-	const struct dblp_comm *comm = comm_of(t);
+	const struct dblp_comm *comm = dblp_task_comm(t);
 	const struct dblp_head head = {
 		.type = DBLP_HEAD_DATA,
 		.dtype = (uint8_t)t->req->op.dtype,
@@ -134,13 +116,6 @@ static void make_head(const struct dblp_task *t, uint32_t from, uint32_t runs,
 	dblp_head_put(&head, p);
 }
 
-static char *data_of(const struct dblp_task *t)
-{
-	if (t->own)
-		return t->own + (t->done - t->own_from) * t->req->esize;
-	return t->req->buf + (t->step->offset + t->done) * t->req->esize;
-}
-
 /* Sending */
 
 /* What may be lost of the next message of a step */
@@ -155,7 +130,7 @@ static int loss_of(struct dblp_link *l, const struct dblp_task *t,
 	memset(info, 0, sizeof(*info));
 	info->critical = DBLP_HEAD_LEN;
 	info->flags = DBLP_SND_BUDGET;
-	if (comm_of(t)->transport->protocol)
+	if (dblp_task_comm(t)->transport->protocol)
 		return 0;
 	if (t->step->reliable) {
 		info->flags |= DBLP_SND_POLICY;
@@ -178,16 +153,6 @@ static int loss_of(struct dblp_link *l, const struct dblp_task *t,
 		info->policy = (uint8_t)op->policy;
 	}
 	return 0;
-}
-
-static void skip(struct iovec iov[2], size_t n)
-{
-	size_t of_head = n < iov[0].iov_len ? n : iov[0].iov_len;
-
-	iov[0].iov_base = (char *)iov[0].iov_base + of_head;
-	iov[0].iov_len -= of_head;
-	iov[1].iov_base = (char *)iov[1].iov_base + (n - of_head);
-	iov[1].iov_len -= n - of_head;
 }
 
 /* Memory for runs, of which a message has no more than elements: as they are ... */
@@ -250,7 +215,7 @@ static size_t message_of(struct dblp_link *l, struct dblp_task *t,
 			 struct iovec iov[2])
 {
 	iov[0] = (struct iovec) { l->head_out, sizeof(l->head_out) };
-	iov[1] = (struct iovec) { data_of(t), part_of(t) * t->req->esize };
+	iov[1] = (struct iovec) { dblp_task_data(t), part_of(t) * t->req->esize };
 	if (l->part_out != DBLP_PART_DATA)
 		iov[1].iov_len = 0;
 	if (l->part_out == DBLP_PART_RUNS)
@@ -277,16 +242,8 @@ static ssize_t send_some(struct dblp_link *l, struct dblp_task *t)
 	if (err)
 		return err;
 	message_of(l, t, iov);
-	skip(iov, l->sent);
+	dblp_iov_skip(iov, l->sent);
 	return l->comm->transport->send(l->fd, iov, &info);
-}
-
-static void forget_copy(struct dblp_task *t)
-{
-	comm_of(t)->owned -= (t->step->count - t->own_from) * t->req->esize;
-	free(t->own);
-	t->own = NULL;
-	t->req->queued--;
 }
 
 static void queue_end(struct dblp_task **first, struct dblp_task ***end)
@@ -310,9 +267,9 @@ static void data_sent(struct dblp_link *l, struct dblp_task *t)
 		return;
 	queue_end(&l->out, &l->out_end);
 	if (t->own)
-		forget_copy(t);
+		dblp_late_forget(t);
 	else if (!t->reports)
-		task_end(t);
+		dblp_task_end(t);
 }
 
 /* All of a message was sent: what is next? */
@@ -372,7 +329,7 @@ void dblp_link_reports(struct dblp_link *l)
 			break;
 		t = dblp_losses_reported(l, &report);
 		if (t && !t->reports && t->done == t->step->count)
-			task_end(t);
+			dblp_task_end(t);
 	}
 	dblp_msg_free(&report);
 	/* It does not come again, and the operation would wait for it */
@@ -394,7 +351,7 @@ static void add_range(struct dblp_link *l, struct dblp_task *t,
 	from = from > head ? (from - head) / esize : 0;
 	to = (to - head) / esize;
 	if (to > from)
-		dblp_reduce_add(t->req->op.dtype, data_of(t) + from * esize,
+		dblp_reduce_add(t->req->op.dtype, dblp_task_data(t) + from * esize,
 				l->stage + from * esize, to - from);
 }
 
@@ -428,7 +385,7 @@ static int begin_message(struct dblp_link *l, struct dblp_task *t)
 			return -ENOMEM;
 	}
 	dblp_inbox_set(&l->inbox, l->head_in, sizeof(l->head_in),
-		       add ? l->stage : data_of(t),
+		       add ? l->stage : dblp_task_data(t),
 		       part_of(t) * t->req->esize);
 	return 0;
 }
@@ -526,7 +483,7 @@ static int data_taken(struct dblp_link *l, struct dblp_task *t)
 	if (t->late)
 		t->req->queued--;
 	else
-		task_end(t);
+		dblp_task_end(t);
 	return 0;
 }
 
@@ -599,7 +556,7 @@ static bool run(struct dblp_comm *comm)
 static void queue_task(struct dblp_task *t)
 {
 	const struct dblp_step *step = t->step;
-	struct dblp_link *l = link_of(t);
+	struct dblp_link *l = dblp_task_link(t);
 	struct dblp_task ***end = step->op == DBLP_STEP_SEND ? &l->out_end :
 							       &l->in_end;
 
@@ -650,7 +607,7 @@ void dblp_engine_fail(struct dblp_comm *comm, uint32_t rank, uint32_t error)
 	for (req = comm->reqs; req; req = req->next) {
 		for (i = 0; i < req->sched->n; i++)
 			if (req->task[i].own)
-				forget_copy(&req->task[i]);
+				dblp_late_forget(&req->task[i]);
 		if (!req->ended) {
 			req->result.error = comm->error;
 			req->result.failed_rank = comm->failed_rank;
@@ -697,122 +654,6 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* A contribution that may be lost, and of which nothing has come */
-static bool can_do_without(const struct dblp_task *t)
-{
-	return t->step->op == DBLP_STEP_ADD && !t->step->reliable && !t->begun &&
-	       !t->ended;
-}
-
-static void leave_out(struct dblp_task *t)
-{
-	struct dblp_req *req = t->req;
-
-	t->late = true;
-	link_of(t)->late = req->seq + 1;
-	req->queued++;
-	req->result.missing += t->step->count * req->esize;
-}
-
-static struct dblp_link *first_link(const struct dblp_task *t)
-{
-	return dblp_link_of(comm_of(t), t->step->peer, 0);
-}
-
-/* Ranks that were left out, each of them once, however many of its steps were */
-static uint32_t count_late(const struct dblp_req *req)
-{
-	uint32_t n = 0, i;
-
-	for (i = 0; i < req->sched->n; i++)
-		first_link(&req->task[i])->left_out = false;
-	for (i = 0; i < req->sched->n; i++) {
-		struct dblp_link *l = first_link(&req->task[i]);
-
-		n += req->task[i].late && !l->left_out;
-		l->left_out |= req->task[i].late;
-	}
-	return n;
-}
-
-/*
- * Go on without what has not come; what comes later is thrown away. A round has so long
- * after the one before: whoever sends it may have waited for others.
- *
- * Returns when the next one has not come, or UINT64_MAX.
- */
-static uint64_t leave_out_late(struct dblp_req *req, uint64_t now)
-{
-	uint64_t next = UINT64_MAX, until;
-	bool late = false;
-	uint32_t i;
-
-	for (i = 0; i < req->sched->n; i++) {
-		struct dblp_task *t = &req->task[i];
-
-		if (req->ended)
-			break;
-		if (!can_do_without(t))
-			continue;
-		until = dblp_round_until(req->begin, req->op.wait_ms,
-					 t->step->round);
-		if (now < until) {
-			next = earlier(next, until);
-			continue;
-		}
-		leave_out(t);
-		late = true;
-	}
-	if (!late)
-		return next;
-	/* The last one that ends may be the end of the operation */
-	req->result.late_ranks = count_late(req);
-	for (i = 0; i < req->sched->n; i++)
-		if (req->task[i].late)
-			task_end(&req->task[i]);
-	/* At once: more can go on */
-	return now;
-}
-
-/* Is it sent to a rank that was left out? */
-static bool is_for_late(const struct dblp_task *t)
-{
-	return t->step->op == DBLP_STEP_SEND && !t->ended && !t->waits &&
-	       link_of(t)->late == t->req->seq + 1 &&
-	       (t->step->reliable ||
-		(t->req->op.rule == DBLP_BUBBLE && !t->req->key));
-}
-
-/*
- * What is sent to a rank that was left out is copied, so that the operation can end
- * without that rank's taking it. If there is no memory it does not.
- */
-static void copy_for_late(struct dblp_req *req)
-{
-	uint32_t i;
-
-	for (i = 0; i < req->sched->n; i++) {
-		struct dblp_task *t = &req->task[i];
-		uint64_t from = t->done;
-		size_t len = (t->step->count - from) * req->esize;
-		char *own;
-
-		if (req->ended)
-			break;
-		if (!is_for_late(t) || req->comm->owned + len > OWNED_MAX)
-			continue;
-		own = malloc(len);
-		if (!own)
-			continue;
-		memcpy(own, data_of(t), len);
-		t->own = own;
-		t->own_from = from;
-		req->comm->owned += len;
-		req->queued++;
-		task_end(t);
-	}
-}
-
 /* When is the next thing to do for an operation that has not ended? */
 static uint64_t req_timeout(struct dblp_req *req, uint64_t now)
 {
@@ -825,9 +666,7 @@ static uint64_t req_timeout(struct dblp_req *req, uint64_t now)
 	if (!req->told)
 		next = report;
 	if (req->op.wait_ms)
-		next = earlier(next, leave_out_late(req, now));
-	if (req->result.late_ranks)
-		copy_for_late(req);
+		next = earlier(next, dblp_late_timeout(req, now));
 	return next;
 }
 

@@ -14,6 +14,7 @@
  *			an operation needs it
  *	engine.c	steps, message by message
  *	losses.c	what becomes of losses
+ *	late.c		going on without ranks that are late
  *	fork.c		what children must not have
  *	transport.c	messages over AF_DBLP or a stream
  */
@@ -328,7 +329,6 @@ enum dblp_part {
  * @phase: that the socket was set to, %DBLP_INHERIT: none
  * @can_read: EAGAIN was not seen since there was something
  * @can_write: the same
- * @hello: the greeting is to be sent
  * @out: steps to send, in order
  * @out_end: where the next one is put
  * @in: steps to receive, in order
@@ -352,8 +352,7 @@ enum dblp_part {
  * @good: @head_in was looked at
  * @inbox: the message that comes, if its length is not 0
  * @stage: data that is to be added
- * @late: number of the last operation that has gone on without the peer, plus 1
- * @left_out: first one of a peer: the peer was counted as left out
+ * @left_out: first one of a peer: for late.c
  */
 struct dblp_link {
 	enum dblp_source	source;
@@ -366,7 +365,6 @@ struct dblp_link {
 	uint32_t		phase;
 	bool			can_read;
 	bool			can_write;
-	bool			hello;
 	struct dblp_task	*out;
 	struct dblp_task	**out_end;
 	struct dblp_task	*in;
@@ -390,7 +388,6 @@ struct dblp_link {
 	bool			good;
 	struct dblp_inbox	inbox;
 	char			*stage;
-	uint32_t		late;
 	bool			left_out;
 };
 
@@ -421,6 +418,11 @@ extern const struct dblp_transport dblp_transport_tcp;
 /** dblp_inbox_set() - a message of @head and @data is to come */
 void dblp_inbox_set(struct dblp_inbox *in, void *head, size_t head_len,
 		    void *data, size_t data_len);
+
+/** dblp_iov_skip() - what is behind the first @n bytes */
+void dblp_iov_skip(struct iovec iov[2], size_t n);
+/** dblp_tcp_keep_alive() - ask the host of an idle connection; 0 or a negative errno */
+int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
 
 #define DBLP_DIGESTS	256
 
@@ -529,6 +531,26 @@ static inline struct dblp_link *dblp_link_of(const struct dblp_comm *comm,
 	return &comm->link[(size_t)rank * comm->n_nics + nic];
 }
 
+static inline struct dblp_comm *dblp_task_comm(const struct dblp_task *t)
+{
+	return t->req->comm;
+}
+
+static inline struct dblp_link *dblp_task_link(const struct dblp_task *t)
+{
+	const struct dblp_comm *comm = dblp_task_comm(t);
+
+	return dblp_link_of(comm, t->step->peer, t->step->lane % comm->n_nics);
+}
+
+/** dblp_task_data() - elements of the next message of a step */
+static inline char *dblp_task_data(const struct dblp_task *t)
+{
+	if (t->own)
+		return t->own + (t->done - t->own_from) * t->req->esize;
+	return t->req->buf + (t->step->offset + t->done) * t->req->esize;
+}
+
 /* comm.c */
 
 /** dblp_comm_now() - nanoseconds */
@@ -557,6 +579,8 @@ void dblp_fork_del(struct dblp_comm *comm);
 
 /* control.c */
 
+/** dblp_ctl_make() - a message of this rank */
+struct dblp_ctl dblp_ctl_make(const struct dblp_comm *comm, uint16_t type);
 /** dblp_ctl_begin() - the engine begins; 0 or a negative errno */
 int dblp_ctl_begin(struct dblp_comm *comm);
 /** dblp_ctl_event() - something has come, or can be sent */
@@ -619,6 +643,13 @@ struct dblp_task *dblp_losses_reported(struct dblp_link *l,
 				       const struct dblp_msg *m);
 void dblp_losses_forget(struct dblp_link *l);
 
+/* late.c */
+
+/** dblp_late_timeout() - as dblp_ctl_timeout(), for an operation with @wait_ms */
+uint64_t dblp_late_timeout(struct dblp_req *req, uint64_t now);
+/** dblp_late_forget() - the copy of what is sent to a late rank is not needed */
+void dblp_late_forget(struct dblp_task *t);
+
 /* engine.c */
 
 /** dblp_round_until() - when an operation goes on without what a round brings, ns */
@@ -640,6 +671,8 @@ static inline int dblp_poll_ms(uint64_t ns)
 	return ns ? (int)(ns / MS_NS) + 1 : 0;
 }
 
+/** dblp_task_end() - a step has ended: what waited for it may be able to go on */
+void dblp_task_end(struct dblp_task *t);
 /** dblp_engine() - the thread */
 void *dblp_engine(void *comm);
 /** dblp_link_reports() - take the reports about what was sent */

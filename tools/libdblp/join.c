@@ -29,9 +29,10 @@ struct hello {
 	struct sockaddr_dblp	addr[DBLP_NICS_MAX];
 };
 
-/* Who has connected to rank 0 */
+/* Who has connected to rank 0, and when */
 struct guest {
 	int		fd;
+	uint64_t	since;
 	size_t		got;
 	struct hello	hello;
 };
@@ -53,7 +54,7 @@ static int ms_left(uint64_t until)
 {
 	uint64_t now = dblp_comm_now();
 
-	return now >= until ? 0 : (int)((until - now) / MS_NS) + 1;
+	return now < until ? dblp_poll_ms(until - now) : 0;
 }
 
 /* Send or receive all of @buf */
@@ -363,16 +364,10 @@ static void say_hello(const struct dblp_comm *comm, struct hello *h)
 	uint32_t i;
 
 	memset(h, 0, sizeof(*h));
-	h->ctl = (struct dblp_ctl) {
-		.magic = DBLP_CTL_MAGIC,
-		.version = DBLP_COMM_VERSION,
-		.type = DBLP_CTL_JOIN,
-		.rank = comm->rank,
-		.nranks = comm->nranks,
-		.epoch = comm->attr.epoch,
-		.nics = comm->n_nics,
-		.message_bytes = comm->attr.message_bytes,
-	};
+	h->ctl = dblp_ctl_make(comm, DBLP_CTL_JOIN);
+	h->ctl.nranks = comm->nranks;
+	h->ctl.nics = comm->n_nics;
+	h->ctl.message_bytes = comm->attr.message_bytes;
 	snprintf(h->ctl.transport, sizeof(h->ctl.transport), "%s%s%s",
 		 comm->transport->name, comm->cc[0] ? ":" : "", comm->cc);
 	for (i = 0; i < comm->n_nics; i++)
@@ -383,14 +378,9 @@ static void say_hello(const struct dblp_comm *comm, struct hello *h)
 
 static void refuse(const struct dblp_comm *comm, int fd, uint32_t error)
 {
-	const struct dblp_ctl no = {
-		.magic = DBLP_CTL_MAGIC,
-		.version = DBLP_COMM_VERSION,
-		.type = DBLP_CTL_REFUSE,
-		.error = error,
-		.epoch = comm->attr.epoch,
-	};
+	struct dblp_ctl no = dblp_ctl_make(comm, DBLP_CTL_REFUSE);
 
+	no.error = error;
 	send(fd, &no, sizeof(no), MSG_DONTWAIT | MSG_NOSIGNAL);
 	shutdown(fd, SHUT_WR);
 }
@@ -491,6 +481,17 @@ static void listen_to(struct party *p, uint32_t i)
 		greeted(p, i);
 }
 
+/* Whoever came first and has not said all goes if there is no room */
+static uint32_t oldest(const struct party *p)
+{
+	uint32_t i, first = 0;
+
+	for (i = 1; i < p->n; i++)
+		if (p->guest[i].since < p->guest[first].since)
+			first = i;
+	return first;
+}
+
 /* Whoever went again is no error, the want of descriptors or memory is one */
 static int let_in(struct party *p)
 {
@@ -499,16 +500,12 @@ static int let_in(struct party *p)
 	if (fd < 0)
 		return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM ||
 		       fd == -ENOBUFS ? fd : 0;
-	/* Whoever has kept silent for longest has to go */
-	if (p->n == p->room) {
-		struct guest first = p->guest[0];
-
-		memmove(p->guest, p->guest + 1, (p->n - 1) * sizeof(first));
-		p->guest[p->n - 1] = first;
-		send_away(p, p->n - 1, &p->comm->stats.strangers, 0);
-	}
-	memset(&p->guest[p->n], 0, sizeof(*p->guest));
-	p->guest[p->n++].fd = fd;
+	if (p->n == p->room)
+		send_away(p, oldest(p), &p->comm->stats.strangers, 0);
+	p->guest[p->n++] = (struct guest) {
+		.fd = fd,
+		.since = dblp_comm_now(),
+	};
 	return 0;
 }
 
@@ -544,21 +541,17 @@ static int receive_guests(struct party *p)
 static int tell_all(struct dblp_comm *comm, int error, uint32_t wrong_rank,
 		    uint64_t until)
 {
-	struct dblp_ctl ctl = {
-		.magic = DBLP_CTL_MAGIC,
-		.version = DBLP_COMM_VERSION,
-		.type = error ? DBLP_CTL_ABORT : DBLP_CTL_TABLE,
-		.rank = wrong_rank,
-		.error = (uint32_t)-error,
-		.nranks = comm->nranks,
-		.epoch = comm->attr.epoch,
-		.nics = comm->n_nics,
-		.comm = comm->id,
-	};
+	struct dblp_ctl ctl = dblp_ctl_make(comm, error ? DBLP_CTL_ABORT :
+							  DBLP_CTL_TABLE);
 	size_t len = (size_t)comm->nranks * comm->n_nics * sizeof(*comm->table);
 	uint32_t i;
 	int err = 0;
 
+	ctl.rank = wrong_rank;
+	ctl.error = (uint32_t)-error;
+	ctl.nranks = comm->nranks;
+	ctl.nics = comm->n_nics;
+	ctl.comm = comm->id;
 	for (i = 1; i < comm->nranks; i++) {
 		int fd = comm->ctl[i].fd;
 

@@ -24,24 +24,33 @@ void dblp_inbox_set(struct dblp_inbox *in, void *head, size_t head_len,
 	in->map.n = 0;
 }
 
-/* What of @iov is behind its first @skip bytes */
-static void skip_iov(struct iovec to[2], const struct iovec *iov, size_t skip)
+void dblp_iov_skip(struct iovec iov[2], size_t n)
 {
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		size_t n = skip < iov[i].iov_len ? skip : iov[i].iov_len;
+		size_t here = n < iov[i].iov_len ? n : iov[i].iov_len;
 
-		to[i] = iov[i];
-		to[i].iov_base = (char *)to[i].iov_base + n;
-		to[i].iov_len -= n;
-		skip -= n;
+		iov[i].iov_base = (char *)iov[i].iov_base + here;
+		iov[i].iov_len -= here;
+		n -= here;
 	}
 }
 
 static int set_int(int fd, int level, int option, int value)
 {
 	return setsockopt(fd, level, option, &value, sizeof(value)) ? -errno : 0;
+}
+
+int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd)
+{
+	/* Not more seldom, as the last time has to be before @timeout_ms */
+	const int seconds = (int)comm->attr.keepalive_ms / 1000;
+	int err = set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+
+	if (!err)
+		err = set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
+	return err ?: set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
 }
 
 static int no_wait(int fd)
@@ -57,18 +66,13 @@ static int no_wait(int fd)
  */
 static int setup_tcp(const struct dblp_comm *comm, int fd)
 {
-	int second = (int)(comm->attr.keepalive_ms + 999) / 1000;
 	int err = no_wait(fd);
 
 	if (!err && comm->cc[0] &&
 	    setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, comm->cc,
 		       (socklen_t)strlen(comm->cc)))
 		err = -errno;
-	if (!err)
-		err = set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	if (!err)
-		err = set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, second);
-	return err ?: set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, second);
+	return err ?: dblp_tcp_keep_alive(comm, fd);
 }
 
 static ssize_t send_tcp(int fd, const struct iovec *iov,
@@ -83,11 +87,11 @@ static ssize_t send_tcp(int fd, const struct iovec *iov,
 
 static int recv_tcp(int fd, struct dblp_inbox *in)
 {
-	struct iovec iov[2];
+	struct iovec iov[2] = { in->iov[0], in->iov[1] };
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 	ssize_t n;
 
-	skip_iov(iov, in->iov, in->got);
+	dblp_iov_skip(iov, in->got);
 	n = recvmsg(fd, &msg, MSG_DONTWAIT);
 	if (n <= 0)
 		return n ? -errno : 0;
