@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# dblp-baseline, with which the experiments compare: it delivers what the papers' software
+# promises. It checks each message itself: what arrived is exact, the rest is zero.
+
+# shellcheck disable=SC2317 # functions are called by try
+# shellcheck source=selftests/lib/lib.sh
+. "$(dirname "$(readlink -f "$0")")/../lib/lib.sh"
+
+new_ns one server
+# shellcheck disable=SC2154 # new_ns sets them
+join "$one" "$server"
+
+# delivers FILTER OPTION...: 2 rounds of 3 messages, of whose JSON FILTER holds
+delivers()
+{
+	local filter=$1
+	shift
+
+	dblp-baseline --to "$server" --address 10.9.0.2 --from "$one,$one,$one" --size 300001 \
+		--rounds 2 --timeout 50 "$@" > "$tmp/json" || return
+	cat "$tmp/json"
+	jq -e ".delivered_bytes + .missing_bytes == 1800006 and (.samples | length) == 2 and
+		(.samples | add) == .elapsed_ns and ($filter)" "$tmp/json" > /dev/null
+}
+
+for loss in 0 600000; do
+	try "loss $loss ppm, P_low 0: all of it" delivers ".missing_bytes == 0" --loss $loss
+	# 206 chunks, of which 1 and 84 may be missing
+	try "loss $loss ppm, P_low 0.8 %" delivers ".missing_bytes <= 6 * 1460" --loss $loss --p-low 8000
+	try "loss $loss ppm, P_low 40.8 %" delivers \
+		".missing_bytes > 0 and .missing_bytes <= 6 * 84 * 1460" --loss $loss --p-low 408000
+done
+# 0.6^n of the 1236 chunks are missing after n passes
+try "passes are as many as the loss needs" delivers ".probes >= 6 * 5 and .probes <= 6 * 40" \
+	--loss 600000
+try "hardly any chunk is sent again that has arrived" delivers ".again <= 60" --loss 600000
+try "each round has its number" delivers "true" --hook "echo \$DBLP_ROUND >> $tmp/rounds"
+try "from 0 on" [ "$(paste -s -d ' ' "$tmp/rounds")" = "0 1" ]
+
+# refused STATUS TEXT OPTION...
+refused()
+{
+	local status=$1 text=$2 found
+	shift 2
+
+	dblp-baseline "$@" > "$tmp/said" 2>&1
+	found=$?
+	cat "$tmp/said"
+	[ "$found" -eq "$status" ] && grep -q -e "$text" "$tmp/said"
+}
+try "a share that is none" refused 2 "--p-low takes a number" --p-low 1000001
+try "a hook that fails" refused 1 "the hook has failed before round 0" --hook false
+try "a namespace that is not there" refused 1 "a sender has failed" --from nowhere
+done_testing
