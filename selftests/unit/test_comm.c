@@ -197,6 +197,26 @@ TEST(ranks_and_their_number_come_from_the_environment)
 	unsetenv("RANK");
 }
 
+static void run_who(struct rank *r)
+{
+	r->good = dblp_comm_rank(r->comm) == (u32)(r - rank) &&
+		  dblp_comm_nranks(r->comm) == r->nranks;
+}
+
+TEST(a_rank_can_ask_which_one_it_is)
+{
+	prepare(3, next_epoch(), 10, run_who);
+	run_all(3);
+	expect_good(_metadata, 3);
+	setenv("RANK", "0", 1);
+	setenv("WORLD_SIZE", "1", 1);
+	prepare(1, next_epoch(), 10, run_who);
+	rank[0].attr.rank = DBLP_COMM_RANK_ENV;
+	rank[0].attr.nranks = DBLP_COMM_RANK_ENV;
+	run_all(1);
+	expect_good(_metadata, 1);
+}
+
 TEST(what_is_in_use_is_told)
 {
 	prepare(2, next_epoch(), 10, run_allreduce);

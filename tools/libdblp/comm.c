@@ -393,6 +393,16 @@ void dblp_comm_abort(struct dblp_comm *comm, int error)
 	wake(comm);
 }
 
+uint32_t dblp_comm_rank(const struct dblp_comm *comm)
+{
+	return comm->rank;
+}
+
+uint32_t dblp_comm_nranks(const struct dblp_comm *comm)
+{
+	return comm->nranks;
+}
+
 const char *dblp_comm_describe(const struct dblp_comm *comm)
 {
 	return comm->describe;

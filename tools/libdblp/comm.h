@@ -126,6 +126,22 @@ void dblp_comm_close(struct dblp_comm *comm);
 void dblp_comm_abort(struct dblp_comm *comm, int error);
 
 /**
+ * dblp_comm_rank() - which rank this is
+ * @comm: the communicator
+ *
+ * Return: 0 ... dblp_comm_nranks() - 1.
+ */
+uint32_t dblp_comm_rank(const struct dblp_comm *comm);
+
+/**
+ * dblp_comm_nranks() - how many ranks there are
+ * @comm: the communicator
+ *
+ * Return: 1 at least.
+ */
+uint32_t dblp_comm_nranks(const struct dblp_comm *comm);
+
+/**
  * dblp_comm_describe() - what is in use
  * @comm: the communicator
  *
