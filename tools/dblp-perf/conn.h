@@ -113,6 +113,8 @@ bool conn_await(struct conn *c);
 /** conn_note_cc() - put the congestion control in the results */
 void conn_note_cc(const struct conn *c, unsigned int side);
 
+/** contents_word() - noise: word @at of the contents with the number @key */
+uint64_t contents_word(uint64_t key, uint64_t at);
 /** contents_new() - memory for a message, filled with noise */
 void *contents_new(void);
 /** contents_make() - with --verify, fill in the contents of message @n of @c */

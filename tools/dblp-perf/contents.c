@@ -7,7 +7,7 @@
 #include "conn.h"
 
 /* Finalizer of splitmix64: each word depends on its place. */
-static uint64_t word_at(uint64_t key, uint64_t at)
+uint64_t contents_word(uint64_t key, uint64_t at)
 {
 	uint64_t x = key + (at + 1) * 0x9e3779b97f4a7c15ULL;
 
@@ -18,7 +18,7 @@ static uint64_t word_at(uint64_t key, uint64_t at)
 
 static uint64_t message_key(unsigned int index, uint64_t n)
 {
-	return word_at(word_at(cfg.seed, index), n);
+	return contents_word(contents_word(cfg.seed, index), n);
 }
 
 static void fill(unsigned char *buf, uint64_t key)
@@ -26,7 +26,7 @@ static void fill(unsigned char *buf, uint64_t key)
 	uint32_t at;
 
 	for (at = 0; at < cfg.size; at += 8) {
-		uint64_t word = word_at(key, at);
+		uint64_t word = contents_word(key, at);
 		uint32_t left = cfg.size - at;
 
 		memcpy(buf + at, &word, left < 8 ? left : 8);

@@ -4,7 +4,8 @@
  *
  * A run has two ends: the listening end is one process in one namespace, the
  * connecting end is one process for each connection (mode idle: one for all),
- * in one or more namespaces, which stand for hosts. Whatever is measured lands
+ * in one or more namespaces, which stand for hosts. Mode collective has only
+ * connecting ends, its ranks. Whatever is measured lands
  * in memory that the processes share, and is printed by the one that has
  * started them. Each end can also be started alone, on its own machine.
  *
@@ -60,6 +61,7 @@ struct flavour {
  * @warmup: messages or rounds before them; in mode share seconds
  * @seconds: modes share and idle: duration of the measurement
  * @budget: ppm, of the messages of the connecting end
+ * @has_budget: it was given
  * @policy: enum dblp_policy of those, negative: the kernel's default
  * @order: enum dblp_order of those, negative: the kernel's default
  * @key: key of both ends, NULL: none
@@ -87,6 +89,7 @@ struct config {
 	uint32_t		warmup;
 	unsigned int		seconds;
 	uint32_t		budget;
+	bool			has_budget;
 	int			policy;
 	int			order;
 	const struct dblp_auth_key *key;
@@ -141,6 +144,8 @@ struct memory {
  *	they run here, warm-up counted
  * @delivered: bytes of measured messages that were delivered
  * @missing: bytes of measured messages that were not
+ * @asked: mode collective: bytes of contributions that all ranks should have received
+ * @late_ranks: mode collective: ranks that others went on without, of all rounds and ranks
  * @early: measured messages with bytes missing
  * @side: mode share: bytes that each side delivered
  * @memory: mode idle: before and with the connections
@@ -157,6 +162,8 @@ struct results {
 	uint64_t	sent;
 	uint64_t	delivered;
 	uint64_t	missing;
+	uint64_t	asked;
+	uint64_t	late_ranks;
 	uint64_t	early;
 	uint64_t	side[2];
 	struct memory	memory[2];
@@ -170,6 +177,7 @@ struct results {
  * @name: on the command line
  * @summary: for --help
  * @one_connector: one process makes all connections
+ * @prepare: called before there are processes; optional
  * @listen: the listening end
  * @connect: the connecting end; @index tells the processes of it apart
  */
@@ -177,12 +185,13 @@ struct mode {
 	const char	*name;
 	const char	*summary;
 	bool		one_connector;
+	void		(*prepare)(void);
 	void		(*listen)(void);
 	void		(*connect)(unsigned int index);
 };
 
 extern const struct mode mode_bulk, mode_fanin, mode_rr, mode_latency,
-			 mode_idle, mode_share;
+			 mode_idle, mode_share, mode_collective;
 
 extern struct config cfg;
 extern struct results *results;
@@ -197,6 +206,9 @@ void listening(void);
 
 /** report() - print the results */
 void report(void);
+
+/** report_samples() - print the quantiles, as the end of a line of JSON or as a line */
+void report_samples(void);
 
 /* system.c */
 

@@ -14,9 +14,9 @@ static int by_value(const void *a, const void *b)
 }
 
 /* By nearest rank, of sorted samples */
-static uint64_t quantile(const uint64_t *sorted, unsigned int percent)
+static uint64_t quantile(const uint64_t *sorted, unsigned int permille)
 {
-	uint64_t rank = ((uint64_t)results->n * percent + 99) / 100;
+	uint64_t rank = ((uint64_t)results->n * permille + 999) / 1000;
 
 	return sorted[rank ? rank - 1 : 0];
 }
@@ -74,9 +74,10 @@ static void json_samples(void)
 	uint32_t i;
 
 	printf(",\"ns\":{\"n\":%u,\"min\":%" PRIu64 ",\"p50\":%" PRIu64
-	       ",\"p90\":%" PRIu64 ",\"p99\":%" PRIu64 ",\"max\":%" PRIu64 "}",
-	       results->n, sorted[0], quantile(sorted, 50),
-	       quantile(sorted, 90), quantile(sorted, 99),
+	       ",\"p90\":%" PRIu64 ",\"p99\":%" PRIu64 ",\"p999\":%" PRIu64
+	       ",\"max\":%" PRIu64 "}", results->n, sorted[0],
+	       quantile(sorted, 500), quantile(sorted, 900),
+	       quantile(sorted, 990), quantile(sorted, 999),
 	       sorted[results->n - 1]);
 	free(sorted);
 	if (!cfg.samples)
@@ -161,11 +162,19 @@ static void text_samples(void)
 {
 	uint64_t *sorted = sorted_samples();
 
-	printf("  %u samples, ms: min %.4f p50 %.4f p90 %.4f p99 %.4f max %.4f\n",
-	       results->n, sorted[0] / 1e6, quantile(sorted, 50) / 1e6,
-	       quantile(sorted, 90) / 1e6, quantile(sorted, 99) / 1e6,
-	       sorted[results->n - 1] / 1e6);
+	printf("  %u samples, ms: min %.4f p50 %.4f p90 %.4f p99 %.4f p99.9 %.4f max %.4f\n",
+	       results->n, sorted[0] / 1e6, quantile(sorted, 500) / 1e6,
+	       quantile(sorted, 900) / 1e6, quantile(sorted, 990) / 1e6,
+	       quantile(sorted, 999) / 1e6, sorted[results->n - 1] / 1e6);
 	free(sorted);
+}
+
+void report_samples(void)
+{
+	if (cfg.json)
+		json_samples();
+	else
+		text_samples();
 }
 
 static void text_timers(const char *when, const struct timers *t)

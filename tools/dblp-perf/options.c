@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The command line. */
+#include <err.h>
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective.h"
+#include "conn.h"
+#include "options.h"
+
+struct config cfg = {
+	.main		= { &proto_dblp, NULL },
+	.n_from		= 1,
+	.address	= "127.0.0.1",
+	.port		= 7018,
+	.listens	= true,
+	.connects	= true,
+	.per_host	= 1,
+	.policy		= -1,
+	.order		= -1,
+	.seconds	= 10,
+	.seed		= 1,
+	.timeout	= 600,
+};
+
+/* Defaults of the modes */
+static const struct {
+	const struct mode	*mode;
+	uint32_t		size;
+	uint32_t		count;
+	uint32_t		warmup;
+} modes[] = {
+	{ &mode_bulk,		1000000,	100,	0 },
+	{ &mode_fanin,		100000,		200,	2 },
+	{ &mode_rr,		64,		10000,	100 },
+	{ &mode_latency,	1000000,	100,	2 },
+	{ &mode_idle,		1,		1,	0 },
+	{ &mode_share,		100000,		1,	2 },
+	{ &mode_collective,	1000000,	100,	2 },
+};
+
+#define N_MODES		(sizeof(modes) / sizeof(modes[0]))
+
+static void usage(FILE *f)
+{
+	unsigned int i;
+
+	fputs("Usage: dblp-perf MODE [OPTION...]\n"
+	      "Measure message workloads over AF_DBLP, TCP or SCTP.\n\n"
+	      "Modes:\n", f);
+	for (i = 0; i < N_MODES; i++)
+		fprintf(f, "  %-20s %s\n", modes[i].mode->name,
+			modes[i].mode->summary);
+	fputs("\nTransport:\n"
+	      "  --proto NAME         dblp (default), tcp or sctp\n"
+	      "  --cc NAME            congestion control (default: the kernel's)\n"
+	      "  --other NAME         mode share: the other side's transport (default tcp)\n"
+	      "  --other-cc NAME      its congestion control\n"
+	      "  --budget SHARE       loss budget of the messages: 0.02 or 2% (dblp)\n"
+	      "  --policy NAME        full, eager or early (dblp)\n"
+	      "  --order NAME         auto, sequential or shuffled (dblp)\n"
+	      "  --key FILE           both ends authenticate packets with this (dblp)\n"
+	      "  --buffer BYTES       SO_SNDBUF and SO_RCVBUF (default: the kernel's)\n"
+	      "\nWorkload:\n"
+	      "  -s, --size BYTES     of a message; in collective, of a vector, or several: B,B,...\n"
+	      "  -n, --count N        messages or rounds that are measured\n"
+	      "  -w, --warmup N       messages or rounds before those; in share, seconds\n"
+	      "  -c, --connections N  of each host; in share, of each side\n"
+	      "  -t, --time SECONDS   how long share and idle measure\n"
+	      "  --verify             check each byte that is delivered\n"
+	      "  --seed N             of the contents of messages\n"
+	      "\nWhere:\n"
+	      "  -a, --address ADDR   of the listening end (default 127.0.0.1)\n"
+	      "  -p, --port N         of it (default 7018; share uses the next one, too)\n"
+	      "  --to NAMESPACE       of the listening end (default: this one)\n"
+	      "  --from NAMESPACE[,NAMESPACE...]  of the connecting ends\n"
+	      "  --listen             only the listening end; the others are elsewhere\n"
+	      "  --connect            only the connecting ends\n"
+	      "  --hosts N            with --listen: number of hosts with connecting ends\n"
+	      "\nMode collective:\n"
+	      "  --spawn N            start N ranks here, or\n"
+	      "  --spawn NAMESPACE,NAMESPACE...  one in each of these\n"
+	      "  --rank N, --nranks N only this rank of so many (default: RANK, WORLD_SIZE\n"
+	      "                       of the environment, or what others say than torchrun)\n"
+	      "  --rendezvous AT      tcp://ADDR:PORT of rank 0, file:PATH or env (default)\n"
+	      "  --plan NAME          ps, transpose (default), ring, tree, bcube or average\n"
+	      "  --op NAME            allreduce (default), reduce-scatter or allgather\n"
+	      "  --server             ps, tree: the root contributes nothing\n"
+	      "  --root N             ps, tree: rank of the root (default 0)\n"
+	      "  --fanin N            tree: children of a rank (default 2)\n"
+	      "  --levels N           bcube, average: digits of a rank's number (default 1)\n"
+	      "  --radix N[,N...]     instead: their radices, that of the least digit first\n"
+	      "  --devices DEV[,DEV...]  level l uses the l-th (default: as routed)\n"
+	      "  --rule NAME          bubble (default), rescale or feedback\n"
+	      "  --dtype NAME         float32 (default), float16, bfloat16, or int32, of which\n"
+	      "                       each sum is checked\n"
+	      "  --carry              budget that is left is for later rounds\n"
+	      "  --wait MS            go on without ranks that are later than that\n"
+	      "  --gap MS             between two rounds\n"
+	      "  --message BYTES      the most of a message (default 1048576)\n"
+	      "  --job N, --phase N   of the data (dblp)\n"
+	      "\nOutput:\n"
+	      "  -j, --json           one JSON object; in collective, one for each size\n"
+	      "  --samples            with every sample in it\n"
+	      "  --timeout SECONDS    give up after this time (default 600)\n"
+	      "  -h, --help           this\n"
+	      "\nExit status: 0; 1 when the run has failed; 2 for a wrong command line; 4 when\n"
+	      "this kernel lacks a transport, a congestion control or an option.\n", f);
+}
+
+void wrong(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vwarnx(fmt, ap);
+	va_end(ap);
+	fputs("Try 'dblp-perf --help'.\n", stderr);
+	exit(EXIT_USAGE);
+}
+
+uint64_t number(const char *name, const char *text, uint64_t min, uint64_t max)
+{
+	uint64_t value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno || end == text || *end || *text == '-' || value < min ||
+	    value > max)
+		wrong("--%s takes a number from %llu to %llu, not '%s'", name,
+		      (unsigned long long)min, (unsigned long long)max, text);
+	return value;
+}
+
+static uint32_t share(const char *text)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end != text && !strcmp(end, "%"))
+		value /= 100;
+	else if (end == text || *end)
+		value = -1;
+	if (!(value >= 0 && value <= 1))
+		wrong("--budget takes a share such as 0.02 or 2%%, not '%s'",
+		      text);
+	return lround(value * DBLP_PPM);
+}
+
+int choice(const char *name, const char *text, const char *const *names)
+{
+	int i;
+
+	for (i = 0; names[i]; i++)
+		if (!strcmp(text, names[i]))
+			return i;
+	wrong("--%s cannot be '%s'", name, text);
+}
+
+static const struct proto *proto_option(const char *name, const char *text)
+{
+	const struct proto *proto = proto_find(text);
+
+	if (!proto)
+		wrong("--%s is dblp, tcp or sctp, not '%s'", name, text);
+	return proto;
+}
+
+/* The contents of a file, as a key; the kernel checks it */
+static const struct dblp_auth_key *key_file(const char *name)
+{
+	static struct dblp_auth_key key;
+	FILE *f = fopen(name, "re");
+
+	if (!f)
+		wrong("--key: %s: %s", name, strerror(errno));
+	key.length = fread(key.key, 1, sizeof(key.key), f);
+	if (key.length < DBLP_AUTH_KEY_MIN || fgetc(f) != EOF)
+		wrong("--key takes a file of %u to %u bytes, not '%s'",
+		      DBLP_AUTH_KEY_MIN, DBLP_AUTH_KEY_MAX, name);
+	fclose(f);
+	return &key;
+}
+
+unsigned int numbers(const char *name, char *text, uint32_t max, uint32_t *list,
+		     unsigned int room)
+{
+	unsigned int n = 0;
+	char *word;
+
+	while ((word = strsep(&text, ","))) {
+		if (n == room)
+			wrong("--%s takes %u numbers at most", name, room);
+		list[n++] = number(name, word, 1, max);
+	}
+	return n;
+}
+
+void set_hosts(const char *name, char *text)
+{
+	char *word;
+
+	cfg.n_from = 0;
+	for (word = strtok(text, ","); word; word = strtok(NULL, ",")) {
+		if (cfg.n_from == MAX_HOSTS)
+			wrong("more than %u hosts", MAX_HOSTS);
+		cfg.from[cfg.n_from++] = word;
+	}
+	if (!cfg.n_from)
+		wrong("--%s names no namespace", name);
+}
+
+static const struct option options[] = {
+	{ "proto", 1, NULL, OPT_PROTO },
+	{ "cc", 1, NULL, OPT_CC },
+	{ "other", 1, NULL, OPT_OTHER },
+	{ "other-cc", 1, NULL, OPT_OTHER_CC },
+	{ "budget", 1, NULL, OPT_BUDGET },
+	{ "policy", 1, NULL, OPT_POLICY },
+	{ "order", 1, NULL, OPT_ORDER },
+	{ "key", 1, NULL, OPT_KEY },
+	{ "buffer", 1, NULL, OPT_BUFFER },
+	{ "size", 1, NULL, 's' },
+	{ "count", 1, NULL, 'n' },
+	{ "warmup", 1, NULL, 'w' },
+	{ "connections", 1, NULL, 'c' },
+	{ "time", 1, NULL, 't' },
+	{ "verify", 0, NULL, OPT_VERIFY },
+	{ "seed", 1, NULL, OPT_SEED },
+	{ "address", 1, NULL, 'a' },
+	{ "port", 1, NULL, 'p' },
+	{ "to", 1, NULL, OPT_TO },
+	{ "from", 1, NULL, OPT_FROM },
+	{ "listen", 0, NULL, OPT_LISTEN },
+	{ "connect", 0, NULL, OPT_CONNECT },
+	{ "hosts", 1, NULL, OPT_HOSTS },
+	{ "json", 0, NULL, 'j' },
+	{ "samples", 0, NULL, OPT_SAMPLES },
+	{ "timeout", 1, NULL, OPT_TIMEOUT },
+	{ "plan", 1, NULL, OPT_PLAN },
+	{ "op", 1, NULL, OPT_OP },
+	{ "rule", 1, NULL, OPT_RULE },
+	{ "dtype", 1, NULL, OPT_DTYPE },
+	{ "carry", 0, NULL, OPT_CARRY },
+	{ "wait", 1, NULL, OPT_WAIT },
+	{ "gap", 1, NULL, OPT_GAP },
+	{ "root", 1, NULL, OPT_ROOT },
+	{ "server", 0, NULL, OPT_SERVER },
+	{ "fanin", 1, NULL, OPT_FANIN },
+	{ "levels", 1, NULL, OPT_LEVELS },
+	{ "radix", 1, NULL, OPT_RADIX },
+	{ "spawn", 1, NULL, OPT_SPAWN },
+	{ "rank", 1, NULL, OPT_RANK },
+	{ "nranks", 1, NULL, OPT_NRANKS },
+	{ "rendezvous", 1, NULL, OPT_RENDEZVOUS },
+	{ "devices", 1, NULL, OPT_DEVICES },
+	{ "job", 1, NULL, OPT_JOB },
+	{ "phase", 1, NULL, OPT_PHASE },
+	{ "message", 1, NULL, OPT_MESSAGE },
+	{ "help", 0, NULL, 'h' },
+	{ }
+};
+
+static void transport_option(int opt)
+{
+	switch (opt) {
+	case OPT_PROTO: cfg.main.proto = proto_option("proto", optarg); break;
+	case OPT_CC: cfg.main.cc = optarg; break;
+	case OPT_OTHER: cfg.other.proto = proto_option("other", optarg); break;
+	case OPT_OTHER_CC: cfg.other.cc = optarg; break;
+	case OPT_BUDGET:
+		cfg.budget = share(optarg);
+		cfg.has_budget = true;
+		break;
+	case OPT_POLICY:
+		cfg.policy = choice("policy", optarg, dblp_policy_names);
+		break;
+	case OPT_ORDER:
+		cfg.order = choice("order", optarg, dblp_order_names);
+		break;
+	case OPT_KEY: cfg.key = key_file(optarg); break;
+	case OPT_BUFFER:
+		cfg.buffer = number("buffer", optarg, 1, INT32_MAX / 2);
+		break;
+	default: collective_option(opt, optarg);
+	}
+}
+
+static void parse_option(int opt)
+{
+	switch (opt) {
+	case 's':
+		if (cfg.mode == &mode_collective)
+			collective_option(opt, optarg);
+		else
+			cfg.size = number("size", optarg, 1, DBLP_MSG_MAX);
+		break;
+	case 'n': cfg.count = number("count", optarg, 1, 100000000); break;
+	case 'w': cfg.warmup = number("warmup", optarg, 0, 1000000); break;
+	case 'c':
+		cfg.per_host = number("connections", optarg, 1, 60000);
+		break;
+	case 't': cfg.seconds = number("time", optarg, 1, 86400); break;
+	case 'a': cfg.address = optarg; break;
+	case 'p': cfg.port = number("port", optarg, 1, 65534); break;
+	case 'j': cfg.json = true; break;
+	case 'h':
+		usage(stdout);
+		exit(0);
+	case OPT_VERIFY: cfg.verify = true; break;
+	case OPT_SEED: cfg.seed = number("seed", optarg, 0, UINT64_MAX); break;
+	case OPT_TO: cfg.to = optarg; break;
+	case OPT_FROM: set_hosts("from", optarg); break;
+	case OPT_LISTEN: cfg.connects = false; break;
+	case OPT_CONNECT: cfg.listens = false; break;
+	case OPT_HOSTS:
+		cfg.n_from = number("hosts", optarg, 1, MAX_HOSTS);
+		break;
+	case OPT_SAMPLES: cfg.samples = true; break;
+	case OPT_TIMEOUT:
+		cfg.timeout = number("timeout", optarg, 1, 1000000);
+		break;
+	case '?':
+		fputs("Try 'dblp-perf --help'.\n", stderr);
+		exit(EXIT_USAGE);
+	default: transport_option(opt);
+	}
+}
+
+/* Those that mode collective has in common with others */
+static bool is_common(int opt)
+{
+	static const int common[] = {
+		's', 'n', 'w', 'j', 'h', OPT_PROTO, OPT_CC, OPT_BUDGET, OPT_POLICY,
+		OPT_SEED, OPT_SAMPLES, OPT_TIMEOUT,
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(common) / sizeof(common[0]); i++)
+		if (common[i] == opt)
+			return true;
+	return false;
+}
+
+/* Options of another mode would be without effect */
+static void check_option(int opt)
+{
+	const bool collective = cfg.mode == &mode_collective;
+	const struct option *o = options;
+
+	while (o->val != opt && o->name)
+		o++;
+	if (o->name && opt >= OPT_PLAN && !collective)
+		wrong("--%s is for mode collective", o->name);
+	if (o->name && opt < OPT_PLAN && collective && !is_common(opt))
+		wrong("mode collective has no --%s", o->name);
+}
+
+static void check_config(void)
+{
+	bool shares = cfg.mode == &mode_share;
+
+	if (!cfg.listens && !cfg.connects)
+		wrong("--listen and --connect exclude each other: leave out both to start both ends");
+	if (cfg.other.proto && !shares)
+		wrong("--other is for mode share");
+	if (shares && !cfg.other.proto)
+		cfg.other.proto = &proto_tcp;
+	if (cfg.other.cc && !shares)
+		wrong("--other-cc is for mode share");
+	if (!cfg.main.proto->lossy &&
+	    (cfg.budget || cfg.policy >= 0 || cfg.order >= 0 || cfg.key))
+		wrong("%s has no --budget, --policy, --order and --key",
+		      cfg.main.proto->name);
+	if ((cfg.mode == &mode_rr || cfg.mode == &mode_latency) &&
+	    total_connections() != 1)
+		wrong("mode %s has one connection", cfg.mode->name);
+	if (cfg.mode == &mode_idle && cfg.n_from != 1)
+		wrong("mode idle has one host on the connecting side");
+	if (cfg.mode == &mode_collective)
+		collective_check();
+}
+
+void options_parse(int argc, char **argv)
+{
+	unsigned int i;
+	int opt;
+
+	if (argc > 1 && *argv[1] != '-') {
+		for (i = 0; i < N_MODES; i++)
+			if (!strcmp(argv[1], modes[i].mode->name))
+				break;
+		if (i == N_MODES)
+			wrong("there is no mode '%s'", argv[1]);
+		cfg.mode = modes[i].mode;
+		cfg.size = modes[i].size;
+		cfg.count = modes[i].count;
+		cfg.warmup = modes[i].warmup;
+		optind = 2;
+	}
+	while ((opt = getopt_long(argc, argv, "s:n:w:c:t:a:p:jh", options,
+				  NULL)) != -1) {
+		check_option(opt);
+		parse_option(opt);
+	}
+	if (!cfg.mode)
+		wrong("a mode is needed");
+	if (optind != argc)
+		wrong("'%s' is one word too many", argv[optind]);
+	check_config();
+}
+

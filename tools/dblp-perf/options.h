@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The command line. What is wrong with it ends the program, with EXIT_USAGE.
+ */
+#ifndef DBLP_PERF_OPTIONS_H
+#define DBLP_PERF_OPTIONS_H
+
+#include <stdint.h>
+
+/** options - values of those that have no letter; from OPT_PLAN those of collective */
+enum {
+	OPT_PROTO = 256, OPT_CC, OPT_OTHER, OPT_OTHER_CC, OPT_BUDGET,
+	OPT_POLICY, OPT_ORDER, OPT_KEY, OPT_BUFFER, OPT_VERIFY, OPT_SEED, OPT_TO,
+	OPT_FROM, OPT_LISTEN, OPT_CONNECT, OPT_HOSTS, OPT_SAMPLES, OPT_TIMEOUT,
+	OPT_PLAN, OPT_OP, OPT_RULE, OPT_DTYPE, OPT_CARRY, OPT_WAIT, OPT_GAP,
+	OPT_ROOT, OPT_SERVER, OPT_FANIN, OPT_LEVELS, OPT_RADIX, OPT_SPAWN,
+	OPT_RANK, OPT_NRANKS, OPT_RENDEZVOUS, OPT_DEVICES, OPT_JOB, OPT_PHASE,
+	OPT_MESSAGE,
+};
+
+/** options_parse() - fill cfg */
+void options_parse(int argc, char **argv);
+
+/** wrong() - print what is wrong with the command line, and end */
+void wrong(const char *fmt, ...)
+	__attribute__((noreturn, format(printf, 1, 2)));
+
+/** number() - the value @text of option @name, from @min to @max */
+uint64_t number(const char *name, const char *text, uint64_t min, uint64_t max);
+
+/** choice() - which of @names the value @text of option @name is */
+int choice(const char *name, const char *text, const char *const *names);
+
+/**
+ * numbers() - the value of an option that is a list, separated by commas
+ * @name: the option
+ * @text: its value; changed
+ * @max: of each number, which is 1 at least
+ * @list: filled
+ * @room: of @list
+ *
+ * Return: how many there are.
+ */
+unsigned int numbers(const char *name, char *text, uint32_t max, uint32_t *list,
+		     unsigned int room);
+
+/** set_hosts() - set cfg.from to the namespaces in @text, a list that is changed */
+void set_hosts(const char *name, char *text);
+
+#endif /* DBLP_PERF_OPTIONS_H */

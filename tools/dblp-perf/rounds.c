@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Mode collective: a rank. What is measured are rounds that all begin at once; what
+ * the ranks tell each other about them comes after the last one, and is reliable.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective.h"
+#include "conn.h"
+
+/**
+ * struct record - what a rank has measured
+ * @asked: bytes, of the rounds that count
+ * @missing: bytes, of those
+ * @late_ranks: in those
+ * @missing_ever: bytes, of all rounds
+ * @differing: elements that were not the full sum, of all rounds
+ * @ns: of each round that counts
+ */
+struct record {
+	uint64_t	asked;
+	uint64_t	missing;
+	uint64_t	late_ranks;
+	uint64_t	missing_ever;
+	uint64_t	differing;
+	uint64_t	ns[];
+};
+
+static struct dblp_comm *comm;
+static uint32_t rank, nranks;
+
+static size_t record_words(void)
+{
+	return sizeof(struct record) / sizeof(uint64_t) + cfg.count;
+}
+
+static struct record *record_of(uint64_t *all, uint32_t of)
+{
+	return (struct record *)(all + of * record_words());
+}
+
+static void __attribute__((noreturn)) op_failed(const char *what, int error)
+{
+	int32_t culprit = -1;
+
+	dblp_comm_error(comm, &culprit);
+	errno = -error;
+	if (culprit >= 0)
+		fail("rank %u: %s: rank %d has failed", rank, what, culprit);
+	fail("rank %u: %s", rank, what);
+}
+
+/* Over the connections that the rounds use: with other devices there may be no others */
+static void sum_reliably(const char *what, void *buf, uint64_t words)
+{
+	struct dblp_op op = coll.op;
+	struct dblp_req *req;
+	int err;
+
+	op.flags = DBLP_OP_BUDGET;
+	op.budget = 0;
+	op.rule = DBLP_BUBBLE;
+	op.dtype = DBLP_INT32;
+	op.wait_ms = 0;
+	op.plan_flags = 0;
+	if (op.algo == DBLP_AVERAGE)
+		op.algo = DBLP_BCUBE;
+	err = dblp_allreduce(comm, buf, words, &op, &req) ?:
+	      dblp_wait(req, -1, NULL, 0);
+	if (err)
+		op_failed(what, err);
+}
+
+/* Those that share a clock begin at the same time; others as the last message comes */
+static void begin_together(void)
+{
+	int32_t word = 0;
+
+	if (coll.spawned)
+		pthread_barrier_wait(&coll.spawned->barrier);
+	else
+		sum_reliably("the barrier", &word, 1);
+}
+
+static int operate(struct vector *v, struct dblp_req **req)
+{
+	switch (coll.what) {
+	case WHAT_REDUCE_SCATTER:
+		return dblp_reduce_scatter(comm, v->buf, v->count, &coll.op, req);
+	case WHAT_ALLGATHER:
+		return dblp_allgather(comm, v->buf, v->count, &coll.op, req);
+	default:
+		return dblp_allreduce(comm, v->buf, v->count, &coll.op, req);
+	}
+}
+
+/* Return: nanoseconds that it took here */
+static uint64_t one_round(struct vector *v, uint32_t i, struct dblp_result *result)
+{
+	struct dblp_req *req;
+	uint64_t begin, ns;
+	char what[80];
+	int err;
+
+	vector_begin(v, comm);
+	if (i)
+		sleep_ns(coll.gap_ms * 1000000ULL);
+	begin_together();
+	begin = now_ns();
+	if (!rank && i == cfg.warmup)
+		results->started_ns = begin;
+	err = operate(v, &req) ?: dblp_wait(req, -1, result, sizeof(*result));
+	ns = now_ns() - begin;
+	if (err) {
+		snprintf(what, sizeof(what), "round %u with %zu bytes", i, v->bytes);
+		op_failed(what, err);
+	}
+	vector_check(v, i);
+	return ns;
+}
+
+static void run_rounds(struct vector *v, struct record *own)
+{
+	struct dblp_result result;
+	uint32_t i;
+
+	for (i = 0; i < cfg.warmup + cfg.count; i++) {
+		uint64_t ns = one_round(v, i, &result);
+
+		coll.op.turn++;
+		own->missing_ever += result.missing;
+		if (i < cfg.warmup)
+			continue;
+		own->ns[i - cfg.warmup] = ns;
+		own->asked += result.asked;
+		own->missing += result.missing;
+		own->late_ranks += result.late_ranks;
+	}
+	own->differing = v->differing;
+}
+
+/*
+ * A sum that is not full lacks bytes that some rank has missed. With feedback it is
+ * made up for in another one.
+ */
+static void check_differing(uint64_t *all)
+{
+	const uint64_t times = coll.op.rule == DBLP_FEEDBACK ? 2 : 1;
+	uint64_t missing = 0, differing;
+	uint32_t i;
+
+	for (i = 0; i < nranks; i++)
+		missing += record_of(all, i)->missing_ever;
+	differing = record_of(all, rank)->differing;
+	errno = 0;
+	if (differing * sizeof(int32_t) > times * missing)
+		fail("rank %u: wrong: %" PRIu64 " sums are not full, but only %" PRIu64
+		     " bytes are missing", rank, differing, missing);
+}
+
+static uint64_t slowest(uint64_t *all, uint32_t i)
+{
+	uint64_t most = 0;
+	uint32_t r;
+
+	for (r = 0; r < nranks; r++)
+		if (record_of(all, r)->ns[i] > most)
+			most = record_of(all, r)->ns[i];
+	return most;
+}
+
+static void take_results(uint64_t *all)
+{
+	uint32_t i;
+
+	results->asked = 0;
+	results->missing = 0;
+	results->late_ranks = 0;
+	results->elapsed_ns = 0;
+	for (i = 0; i < nranks; i++) {
+		results->asked += record_of(all, i)->asked;
+		results->missing += record_of(all, i)->missing;
+		results->late_ranks += record_of(all, i)->late_ranks;
+	}
+	results->n = cfg.count;
+	for (i = 0; i < cfg.count; i++) {
+		results->sample[i] = slowest(all, i);
+		results->elapsed_ns += results->sample[i];
+	}
+}
+
+/* All write zeros where others write */
+static void measure(uint32_t size)
+{
+	const uint64_t words = (uint64_t)nranks * record_words();
+	uint64_t *all = xcalloc(words, sizeof(*all));
+	struct vector v;
+
+	vector_init(&v, size, rank, nranks);
+	run_rounds(&v, record_of(all, rank));
+	sum_reliably("telling the results", all, words * 2);
+	check_differing(all);
+	if (!rank) {
+		take_results(all);
+		collective_report(size, nranks);
+	}
+	vector_free(&v);
+	free(all);
+}
+
+static void open_comm(unsigned int index)
+{
+	struct dblp_comm_attr attr = coll.attr;
+	int err;
+
+	if (coll.spawn)
+		attr.rank = (int32_t)index;
+	err = dblp_comm_open(&comm, &attr);
+	errno = -err;
+	if (err == -EAFNOSUPPORT)
+		lacking("this kernel has no %s", cfg.main.proto->name);
+	if (err == -ENOENT && cfg.main.cc)
+		lacking("%s has no congestion control '%s'", cfg.main.proto->name,
+			cfg.main.cc);
+	if (err && attr.rank < 0)
+		fail("joining the other ranks, as the environment says");
+	if (err)
+		fail("rank %d: joining the other ranks%s", attr.rank,
+		     err == -EINVAL ? ", which have to give the same number of ranks and devices, transport and size of messages" : "");
+	rank = dblp_comm_rank(comm);
+	nranks = dblp_comm_nranks(comm);
+}
+
+void rounds(unsigned int index)
+{
+	unsigned int i;
+
+	open_comm(index);
+	collective_check_ranks(nranks);
+	for (i = 0; i < coll.n_sizes; i++) {
+		coll.op.key = i + 1;
+		measure(coll.size[i]);
+	}
+	dblp_comm_close(comm);
+}
