@@ -204,7 +204,7 @@ void dblp_note_received(struct dblp_sock *dsk, const struct dblp_run *run)
 	if (run->pn != expected || run->h.type != DBLP_PKT_DATA)
 		dsk->ack_now = 1;
 	dsk->ack_pending += run->n;
-	dsk->info.pkts_received += run->n;
+	dsk->counts.pkts_received += run->n;
 	atomic64_add((u64)run->n * run->len, &dsk->ep->received);
 	dblp_count_ecn(dsk, DBLP_SKB_CB(run->train->skb)->ecn, run->n);
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTRECEIVED, run->n);

@@ -223,7 +223,7 @@ static void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now)
 	if (!dsk->ack_pending && !dsk->ack_now)
 		return;
 	if (dsk->ack_pending >= DBLP_ACK_EVERY)
-		at = dsk->info.pkts_received > DBLP_ACK_QUICKLY ?
+		at = dsk->counts.pkts_received > DBLP_ACK_QUICKLY ?
 		     dsk->acked_at + DBLP_ACK_SPACE_NS : now;
 	if (dsk->ack_now || dsk->ack_pending >= DBLP_ACK_EVERY_FAST ||
 	    at <= now)

@@ -101,7 +101,7 @@ static void dblp_note_sent(struct dblp_sock *dsk, u32 n, u64 now)
 	if (dsk->cc.ops->sent)
 		dsk->cc.ops->sent(&dsk->cc, dsk->sent.inflight, now);
 	dsk->last_sent = now;
-	dsk->info.pkts_sent += n;
+	dsk->counts.pkts_sent += n;
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTSENT, n);
 }
 

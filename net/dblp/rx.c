@@ -254,22 +254,17 @@ static void dblp_rx_refund(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 /* Count a message that is closed with all its pieces */
 static void dblp_rx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 {
-	dsk->info.msgs_received++;
+	dsk->counts.msgs_received[reason]++;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGRECEIVED);
 	if (reason == DBLP_REASON_COMPLETE) {
-		dsk->info.msgs_received_complete++;
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGRECEIVEDCOMPLETE);
 		return;
 	}
-	dsk->info.msgs_received_early++;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGRECEIVEDEARLY);
-	if (reason == DBLP_REASON_BUDGET) {
-		dsk->info.msgs_received_budget++;
+	if (reason == DBLP_REASON_BUDGET)
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGRECEIVEDBUDGET);
-	} else {
-		dsk->info.msgs_received_deadline++;
+	else
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGRECEIVEDDEADLINE);
-	}
 }
 
 /* Add a closed piece to its message, which may complete that */
@@ -365,8 +360,8 @@ void dblp_rx_deliver(struct dblp_sock *dsk, u32 most)
 
 static void dblp_rx_account(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
-	dsk->info.bytes_received += msg->len;
-	dsk->info.bytes_missing += msg->missing;
+	dsk->counts.bytes_received += msg->len;
+	dsk->counts.bytes_missing += msg->missing;
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESRECEIVED, msg->len);
 	if (msg->missing)
 		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESMISSING, msg->missing);

@@ -198,7 +198,7 @@ static u32 dblp_packet_lost(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
 	struct dblp_tx_msg *msg;
 	u32 frames = 0;
 
-	dsk->info.pkts_lost++;
+	dsk->counts.pkts_lost++;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_PKTLOST);
 	trace_dblp_packet_lost(dsk, pn, pkt, why);
 	if (!pkt->data && !pkt->probe)
@@ -330,7 +330,7 @@ int dblp_sent_acked(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now)
 		dsk->progress = now;
 	}
 	if (rs.rate && !rs.app_limited)
-		dsk->info.delivery_rate = rs.rate;
+		dsk->counts.delivery_rate = rs.rate;
 	if (rs.acked || rs.lost)
 		dblp_cc_ack(dsk, &rs);
 	return 0;

@@ -182,10 +182,50 @@ void dblp_accept_memory(struct sock *sk)
 	mem_cgroup_put(theirs);
 }
 
+/* Messages by the reason for which they were closed */
+static u64 dblp_count_early(const u64 *msgs)
+{
+	return msgs[DBLP_REASON_BUDGET] + msgs[DBLP_REASON_DEADLINE];
+}
+
+static void dblp_fill_sent(const struct dblp_counts *c, struct dblp_info *info)
+{
+	info->bytes_first = c->bytes_first;
+	info->bytes_again = c->bytes_again;
+	info->bytes_delivered = c->bytes_delivered;
+	info->bytes_forgiven_unsent = c->bytes_forgiven_unsent;
+	info->bytes_forgiven_sent = c->bytes_forgiven_sent;
+	info->bytes_elided = c->bytes_elided;
+	info->msgs_sent_complete = c->msgs_sent[DBLP_REASON_COMPLETE];
+	info->msgs_sent_budget = c->msgs_sent[DBLP_REASON_BUDGET];
+	info->msgs_sent_deadline = c->msgs_sent[DBLP_REASON_DEADLINE];
+	info->msgs_sent_early = dblp_count_early(c->msgs_sent);
+	info->msgs_sent = info->msgs_sent_complete + info->msgs_sent_early;
+	info->pkts_sent = c->pkts_sent;
+	info->pkts_lost = c->pkts_lost;
+	info->delivery_rate = c->delivery_rate;
+}
+
+static void dblp_fill_received(const struct dblp_counts *c,
+			       struct dblp_info *info)
+{
+	info->bytes_received = c->bytes_received;
+	info->bytes_missing = c->bytes_missing;
+	info->msgs_received_complete = c->msgs_received[DBLP_REASON_COMPLETE];
+	info->msgs_received_budget = c->msgs_received[DBLP_REASON_BUDGET];
+	info->msgs_received_deadline = c->msgs_received[DBLP_REASON_DEADLINE];
+	info->msgs_received_early = dblp_count_early(c->msgs_received);
+	info->msgs_received = info->msgs_received_complete +
+			      info->msgs_received_early;
+	info->pkts_received = c->pkts_received;
+}
+
 /* State of a socket as users see it */
 static void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info)
 {
-	*info = dsk->info;
+	memset(info, 0, sizeof(*info));
+	dblp_fill_sent(&dsk->counts, info);
+	dblp_fill_received(&dsk->counts, info);
 	info->state = dsk->state;
 	info->policy = dsk->policy;
 	info->order = dsk->order;

@@ -18,6 +18,7 @@
 #include "core/pmtu.h"
 #include "core/ranges.h"
 #include "core/recovery.h"
+#include "core/values.h"
 #include "core/wire.h"
 #include "ctl.h"
 #include "net.h"
@@ -26,6 +27,27 @@
 enum dblp_deferred {
 	DBLP_DEFER_TIMER,
 	DBLP_DEFER_MTU,
+};
+
+/*
+ * What was counted, as the same fields of struct dblp_info; messages by enum
+ * dblp_reason.
+ */
+struct dblp_counts {
+	u64			bytes_first;
+	u64			bytes_again;
+	u64			bytes_delivered;
+	u64			bytes_forgiven_unsent;
+	u64			bytes_forgiven_sent;
+	u64			bytes_received;
+	u64			bytes_missing;
+	u64			bytes_elided;
+	u64			msgs_sent[__DBLP_REASON_MAX];
+	u64			msgs_received[__DBLP_REASON_MAX];
+	u64			pkts_sent;
+	u64			pkts_lost;
+	u64			pkts_received;
+	u64			delivery_rate;
 };
 
 /**
@@ -196,7 +218,7 @@ enum dblp_deferred {
  * @ecn_ect0: packets received with ECT(0)
  * @ecn_ect1: packets received with ECT(1)
  *
- * @info: counters, the fields of &struct dblp_info that count
+ * @counts: counters
  */
 struct dblp_sock {
 	union {
@@ -211,18 +233,17 @@ struct dblp_sock {
 	u32			id;
 	u8			state;
 	u8			end_reason;
-	int			end_err;
 	bool			hashed;
 	bool			peer_hashed;
 	struct dblp_endpoint	*ep;
 	struct sockaddr_dblp	bound;
 	struct sockaddr_dblp	local;
 	struct sockaddr_dblp	peer;
+	int			end_err;
 	struct dblp_path	path;
 	struct dblp_pmtu	pmtu;
 	struct list_head	accept_queue;
 	struct list_head	accept_node;
-	bool			passive;
 
 	u32			budget;
 	u32			cap;
@@ -262,9 +283,10 @@ struct dblp_sock {
 	u64			handshake_start;
 	u64			handshake_sent;
 	u64			handshake_wait;
-	u32			handshake_tries;
 	u64			handshake_rtt;
+	u32			handshake_tries;
 
+	u32			tx_n_cached;
 	struct list_head	tx_msgs;
 	struct rb_root		tx_started;
 	struct list_head	tx_lost;
@@ -272,22 +294,21 @@ struct dblp_sock {
 	struct dblp_tx_msg	*tx_recount;
 	struct list_head	tx_reports;
 	struct list_head	tx_chunk_cache;
-	u32			tx_n_cached;
 	struct dblp_tx_msg	*tx_cur;
 	struct dblp_tx_msg	*tx_reported;
 	struct dblp_tx_whole	*tx_part;
 	u32			tx_n_reports;
 	u32			tx_next_id;
 	u32			tx_next_number;
+	u32			peer_max_msg;
 	u64			tx_bytes;
 	u64			tx_moved;
 	u64			orphan_moved;
 	u64			orphan_since;
 	u64			tx_cost;
-	u32			peer_max_msg;
 	u64			peer_max_data;
-	u32			peer_msg_max;
 	u64			peer_window;
+	u32			peer_msg_max;
 	u32			peer_cap;
 	u8			tx_busy:1;
 	u8			tx_wanted:1;
@@ -295,18 +316,19 @@ struct dblp_sock {
 	u8			fin_queued:1;
 	u8			fin_acked:1;
 	u8			orphan:1;
+	bool			passive;
+	u16			share;
+	u32			share_all;
 	u64			pace_next;
 	struct dblp_sent	sent;
 	struct dblp_rtt		rtt;
 	struct dblp_cc		cc;
 	u32			pto_count;
 	struct dblp_ecn		ecn;
-	u16			share;
-	u32			share_all;
+	u32			answer;
 	u64			last_sent;
 	u64			stuck_since;
 	u64			progress;
-	u32			answer;
 	struct list_head	ctl_queue[__DBLP_CTL_RANKS];
 	struct list_head	ctl_flight[__DBLP_CTL_RANKS];
 	struct dblp_ctl		ctl_own[3];
@@ -341,26 +363,26 @@ struct dblp_sock {
 	} rx_chain;
 	u64			rx_window;
 	u64			rx_opened;
-	u32			rx_open;
 	u64			rx_consumed;
-	u32			rx_consumed_msgs;
 	u64			rx_max_data;
+	u32			rx_open;
+	u32			rx_consumed_msgs;
 	u32			rx_max_msg;
-	bool			rx_fin;
-	bool			peer_waits;
 	u32			rx_end;
 	u64			rx_deadline_at;
 	struct dblp_early	early;
 	struct dblp_ranges	pns;
 	u64			largest_at;
-	u32			ack_pending;
 	u64			acked_at;
+	bool			rx_fin;
+	bool			peer_waits;
 	bool			ack_now;
+	u32			ack_pending;
 	u32			ecn_ce;
 	u32			ecn_ect0;
 	u32			ecn_ect1;
 
-	struct dblp_info	info;
+	struct dblp_counts	counts;
 };
 
 static inline struct dblp_sock *dblp_sk(const struct sock *sk)

@@ -354,7 +354,7 @@ void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 	if (again) {
 		msg->sent[seg] = (msg->sent[seg] + 1) | DBLP_SEG_SENT;
 		dblp_segmap_del(&msg->need, seg);
-		dsk->info.bytes_again += bytes;
+		dsk->counts.bytes_again += bytes;
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_SEGAGAIN);
 		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESAGAIN, bytes);
 	} else {
@@ -362,7 +362,7 @@ void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 		msg->cursor += n;
 		if (msg->ahead)
 			dblp_elide_skip(msg);
-		dsk->info.bytes_first += bytes;
+		dsk->counts.bytes_first += bytes;
 		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_SEGFIRST, n);
 		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESFIRST, bytes);
 	}

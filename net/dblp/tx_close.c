@@ -255,13 +255,13 @@ int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f)
 /* Account for the bytes of a settled message or piece */
 static void dblp_tx_account(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
-	struct dblp_info *info = &dsk->info;
+	struct dblp_counts *counts = &dsk->counts;
 	/* Bytes never sent are missing, unless the receiver lies */
 	u32 sent = msg->missing - min(msg->missing, dblp_tx_unsent(msg));
 
-	info->bytes_delivered += msg->len - msg->missing;
-	info->bytes_forgiven_sent += sent;
-	info->bytes_forgiven_unsent += msg->missing - sent;
+	counts->bytes_delivered += msg->len - msg->missing;
+	counts->bytes_forgiven_sent += sent;
+	counts->bytes_forgiven_unsent += msg->missing - sent;
 	if (!msg->missing)
 		return;
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESFORGIVENSENT, sent);
@@ -280,22 +280,17 @@ static void dblp_tx_report(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 
 static void dblp_tx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 {
-	dsk->info.msgs_sent++;
+	dsk->counts.msgs_sent[reason]++;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGSENT);
 	if (reason == DBLP_REASON_COMPLETE) {
-		dsk->info.msgs_sent_complete++;
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGSENTCOMPLETE);
 		return;
 	}
-	dsk->info.msgs_sent_early++;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGSENTEARLY);
-	if (reason == DBLP_REASON_BUDGET) {
-		dsk->info.msgs_sent_budget++;
+	if (reason == DBLP_REASON_BUDGET)
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGSENTBUDGET);
-	} else {
-		dsk->info.msgs_sent_deadline++;
+	else
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGSENTDEADLINE);
-	}
 }
 
 /* A message is settled, or a piece, which may settle its message */

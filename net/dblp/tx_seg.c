@@ -187,7 +187,7 @@ static void dblp_elide_count(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 		msg->described++;
 		bytes += dblp_tx_seg_len(msg, seg);
 	}
-	dsk->info.bytes_elided += bytes;
+	dsk->counts.bytes_elided += bytes;
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESELIDED, bytes);
 }
 
