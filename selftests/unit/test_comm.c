@@ -1667,6 +1667,7 @@ static void stand_alone(struct dblp_comm *comm, struct dblp_link link[2],
 	comm->epoll = -1;
 	comm->transport = how;
 	comm->link = link;
+	comm->woken_end = &comm->woken;
 	link[1].comm = comm;
 	link[1].rank = 1;
 	link[1].fd = -1;

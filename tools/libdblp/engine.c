@@ -77,8 +77,12 @@ void dblp_task_end(struct dblp_task *t)
 	for (i = s->after[k]; i < s->after[k + 1]; i++) {
 		struct dblp_task *next = &req->task[s->next[i]];
 
+		if (--next->waits)
+			continue;
 		/* The program has its vector back if one of them fails */
-		if (!--next->waits && is_local(next) && !req->ended)
+		if (!is_local(next))
+			dblp_link_wake(dblp_task_link(next));
+		else if (!req->ended)
 			run_local(next);
 	}
 	if (!req->left)
@@ -534,21 +538,27 @@ static bool link_receive(struct dblp_link *l)
 	return !n;
 }
 
-/* Let all go on that can, a part of a message each; can they go on again? */
+/*
+ * Let all go on that may be able to, a part of a message each. Who has got on may be able
+ * to again, others when they are woken; is there anybody?
+ */
 static bool run(struct dblp_comm *comm)
 {
-	bool again = false;
-	uint32_t i;
+	struct dblp_link *l = comm->woken, *next;
 
-	for (i = 0; i < comm->nranks * comm->n_nics && !comm->error; i++) {
-		struct dblp_link *l = &comm->link[i];
+	comm->woken = NULL;
+	comm->woken_end = &comm->woken;
+	for (; l; l = next) {
+		bool received, sent;
 
-		if (l->in || l->out) {
-			again |= link_receive(l);
-			again |= link_send(l);
-		}
+		next = l->next_woken;
+		l->is_woken = false;
+		received = !comm->error && link_receive(l);
+		sent = !comm->error && link_send(l);
+		if (received || sent)
+			dblp_link_wake(l);
 	}
-	return again && !comm->error;
+	return comm->woken && !comm->error;
 }
 
 /* Operations */
@@ -564,6 +574,7 @@ static void queue_task(struct dblp_task *t)
 	*end = &t->next;
 	if (step->op == DBLP_STEP_ADD)
 		t->req->result.asked += step->count * t->req->esize;
+	dblp_link_wake(l);
 	dblp_link_want(l);
 }
 

@@ -105,6 +105,7 @@ struct dblp_task {
  * @digest: of all that ranks must agree upon
  * @begin: when it began
  * @told: rank 0 was told of it, since it takes long
+ * @late_at: nothing can be late before
  * @left: tasks that have not ended
  * @queued: tasks that are still in the queue of a link, late ones too
  * @key: what is kept for the next one, or NULL
@@ -125,6 +126,7 @@ struct dblp_req {
 	uint64_t		digest;
 	uint64_t		begin;
 	bool			told;
+	uint64_t		late_at;
 	uint32_t		left;
 	uint32_t		queued;
 	struct dblp_key		*key;
@@ -327,6 +329,8 @@ enum dblp_part {
  * @state: &enum dblp_link_state
  * @error: negative errno, if it is dead
  * @phase: that the socket was set to, %DBLP_INHERIT: none
+ * @next_woken: next one in @woken of the communicator
+ * @is_woken: it is there
  * @can_read: EAGAIN was not seen since there was something
  * @can_write: the same
  * @out: steps to send, in order
@@ -363,6 +367,8 @@ struct dblp_link {
 	enum dblp_link_state	state;
 	int			error;
 	uint32_t		phase;
+	struct dblp_link	*next_woken;
+	bool			is_woken;
 	bool			can_read;
 	bool			can_write;
 	struct dblp_task	*out;
@@ -453,6 +459,8 @@ int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
  * @n_left: number of them
  * @left_at: by rank, when it left, or 0
  * @link: by rank and device
+ * @woken: of these, the ones that may be able to go on, in order
+ * @woken_end: where the next one is put
  * @pending: connections that have not said who they are
  * @n_pending: number of those that were not sent away
  * @digest: of the last operations, by number
@@ -501,6 +509,8 @@ struct dblp_comm {
 	uint32_t			n_left;
 	uint64_t			*left_at;
 	struct dblp_link		*link;
+	struct dblp_link		*woken;
+	struct dblp_link		**woken_end;
 	struct dblp_pending		*pending;
 	uint32_t			n_pending;
 	uint64_t			digest[DBLP_DIGESTS];
@@ -601,6 +611,8 @@ void dblp_ctl_bye(struct dblp_comm *comm);
 /** dblp_links_begin() - listen; 0 or a negative errno */
 int dblp_links_begin(struct dblp_comm *comm);
 void dblp_links_end(struct dblp_comm *comm);
+/** dblp_link_wake() - it may be able to send, or to receive */
+void dblp_link_wake(struct dblp_link *l);
 /** dblp_link_want() - connect if that is this rank's part */
 void dblp_link_want(struct dblp_link *l);
 /** dblp_link_event() - epoll says so */

@@ -20,19 +20,16 @@ static bool can_do_without(const struct dblp_task *t)
 }
 
 /*
- * leave_out() - give up what has not come in time
- * @next: set to when the next one has not, or UINT64_MAX
- *
- * A round has so long after the one before: whoever sends it may have waited for
- * others. What comes later is thrown away.
+ * Give up what has not come in time. A round has so long after the one before: whoever
+ * sends it may have waited for others. What comes later is thrown away.
  */
-static bool leave_out(struct dblp_req *req, uint64_t now, uint64_t *next)
+static bool leave_out(struct dblp_req *req, uint64_t now)
 {
 	bool late = false;
 	uint64_t until;
 	uint32_t i;
 
-	*next = UINT64_MAX;
+	req->late_at = UINT64_MAX;
 	for (i = 0; i < req->sched->n; i++) {
 		struct dblp_task *t = &req->task[i];
 
@@ -41,10 +38,12 @@ static bool leave_out(struct dblp_req *req, uint64_t now, uint64_t *next)
 		until = dblp_round_until(req->begin, req->op.wait_ms,
 					 t->step->round);
 		if (now < until) {
-			*next = until < *next ? until : *next;
+			if (until < req->late_at)
+				req->late_at = until;
 			continue;
 		}
 		t->late = true;
+		dblp_link_wake(dblp_task_link(t));
 		req->queued++;
 		req->result.missing += t->step->count * req->esize;
 		late = true;
@@ -137,14 +136,10 @@ static void copy_for_late(struct dblp_req *req)
 
 uint64_t dblp_late_timeout(struct dblp_req *req, uint64_t now)
 {
-	uint64_t next;
-
-	if (leave_out(req, now, &next)) {
+	if (now >= req->late_at && leave_out(req, now))
 		end_late(req);
-		/* At once: more can go on */
-		next = now;
-	}
 	if (req->result.late_ranks)
 		copy_for_late(req);
-	return next;
+	/* At once if more can go on */
+	return req->comm->woken ? now : req->late_at;
 }

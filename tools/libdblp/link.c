@@ -35,6 +35,7 @@ int dblp_links_begin(struct dblp_comm *comm)
 	uint32_t i;
 	int err = 0;
 
+	comm->woken_end = &comm->woken;
 	for (i = 0; i < comm->nranks * comm->n_nics; i++) {
 		struct dblp_link *l = &comm->link[i];
 
@@ -115,12 +116,25 @@ void dblp_link_died(struct dblp_link *l, int error)
 		blame(l);
 }
 
+void dblp_link_wake(struct dblp_link *l)
+{
+	struct dblp_comm *comm = l->comm;
+
+	if (l->is_woken)
+		return;
+	l->is_woken = true;
+	l->next_woken = NULL;
+	*comm->woken_end = l;
+	comm->woken_end = &l->next_woken;
+}
+
 static void ready(struct dblp_link *l, int fd)
 {
 	l->fd = fd;
 	l->state = DBLP_LINK_READY;
 	l->can_read = true;
 	l->can_write = true;
+	dblp_link_wake(l);
 }
 
 static void make_hello(const struct dblp_link *l, uint32_t from, uint32_t to,
@@ -211,6 +225,7 @@ void dblp_link_event(struct dblp_link *l, uint32_t events)
 		l->can_read = true;
 	if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
 		l->can_write = true;
+	dblp_link_wake(l);
 	/* An error is found by who reads, behind what came before it, or writes */
 	if (events & EPOLLERR)
 		dblp_link_reports(l);
