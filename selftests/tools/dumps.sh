@@ -59,6 +59,7 @@ again()
 }
 try "a list that is torn is asked for again" again
 
+# Ten dumps of jobs, and one of the names of their phases
 given_up()
 {
 	local status
@@ -67,7 +68,8 @@ given_up()
 	status=$?
 	is echo "$status" 3 || return
 	is cat "$tmp/err" "dblpctl: the list changed whenever it was read and may be inconsistent: try again" &&
-		is count 1020 && is jq -c 'map(.id)[0:1019] == [range(1; 1020)]' "$tmp/list" true
+		is count 1021 && is jq -c 'map(.id)[0:1019] == [range(1; 1020)]' "$tmp/list" true &&
+		is jq -c 'map(.phase_name) | unique' "$tmp/list" '["reliable"]'
 }
 try "ten times, then it says so, and ends in a status of its own" given_up
 

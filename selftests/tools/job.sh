@@ -18,7 +18,7 @@ made()
 	is ctl "$a" -j job list '[]' && ctl "$a" job add 7 phase critical name resnet &&
 		ctl "$a" job add 9 &&
 		is json "$a" . job list \
-			'[{"id":7,"name":"resnet","phase":1,"sockets":0,'"$off"'},{"id":9,"name":"","phase":0,"sockets":0,'"$off"'}]' &&
+			'[{"id":7,"name":"resnet","phase":1,"sockets":0,'"$off"',"phase_name":"critical"},{"id":9,"name":"","phase":0,"sockets":0,'"$off"',"phase_name":"reliable"}]' &&
 		is json "$a" .id job show resnet 7 && is json "$a" .phase job show 9 0
 }
 try "two jobs" made
@@ -54,6 +54,28 @@ detector()
 		ctl "$a" socket set "$id" job resnet && ctl "$a" job del 8
 }
 try "the detector of critical regimes" detector
+
+# Beside its number, with which alone programs reckon. A name is that of now
+named_phase()
+{
+	is json "$a" '[.phase, .phase_name]' job show 7 '[2,"tolerant"]' &&
+		ctl "$a" job list > "$tmp/table" && diag < "$tmp/table" &&
+		grep -q -x -E 'ID +NAME +PHASE +SOCKETS .*' <(sed 's/^ *//' "$tmp/table") &&
+		grep -q -E '^ *7 +resnet +2 \(tolerant\) +1 ' "$tmp/table" &&
+		grep -q -E '^ *9 +0 \(reliable\) +0 ' "$tmp/table" &&
+		is show_line phase '2 (tolerant)' && is show_line 'low phase' '1 (critical)' &&
+		is show_line "phase name" "" &&
+		printf 'job list\nphase set 2 name calm\njob list\n' | ctl "$a" -j -b - |
+			jq -s -e 'map(.[0].phase_name) == ["tolerant", "calm"]' &&
+		ctl "$a" phase set calm name tolerant
+}
+
+# show_line NAME: what is said of job 7
+show_line()
+{
+	ctl "$a" job show 7 | sed -n "s/^$1   *//p"
+}
+try "a phase is shown with its name" named_phase
 
 in_use()
 {

@@ -22,16 +22,25 @@
 #define FE(attr, column, names)	\
 	{ DBLP_A_JOB_##attr, column, print_enum, names }
 
+/* For programs alone: people read it beside the number */
+static void print_phase_name(const struct field *f, const struct values *v)
+{
+	static const struct heading h = { "phase_name", NULL };
+
+	if (print_is_json())
+		print_string(h, phase_name(get_u32(v, f->attr)), NULL);
+}
+
 static const struct field fields[] = {
 	F(ID, "ID", print_u32),
 	F(NAME, "NAME", print_name),
-	F(PHASE, "PHASE", print_u32),
+	F(PHASE, "PHASE", print_phase),
 	F(SOCKETS, "SOCKETS", print_u32),
 	FE(CLR, "CLR", dblp_clr_names),
 	F(LOW, NULL, print_own_share),
 	F(HIGH, NULL, print_own_share),
-	F(LOW_PHASE, NULL, print_u32),
-	F(HIGH_PHASE, NULL, print_u32),
+	F(LOW_PHASE, NULL, print_phase),
+	F(HIGH_PHASE, NULL, print_phase),
 	F(ETA, NULL, print_ratio),
 	F(HOLD, NULL, print_u32),
 	FE(REGIME, NULL, dblp_regime_names),
@@ -40,6 +49,7 @@ static const struct field fields[] = {
 	F(REPORTS, NULL, print_u32),
 	F(OWNER, "OWNER", print_u32),
 	F(BUDGET_CAP, "CAP", print_own_share),
+	F(PHASE, NULL, print_phase_name),
 };
 
 /* Share of the bytes of a phase that were forgiven; 0 if there were no bytes */
@@ -106,12 +116,14 @@ static const struct object jobs = {
 	.name_attr	= DBLP_A_JOB_NAME,
 	.owned		= true,
 	.get		= DBLP_CMD_JOB_GET,
+	.prepare	= read_phase_names,
 	.fields		= fields,
 	.n_fields	= N_FIELDS(fields),
 };
 
 /* A row for each phase that the job was in */
-static void print_stats(const struct object *o, const struct nlmsghdr *nlh)
+static enum status print_stats(const struct object *o,
+			       const struct nlmsghdr *nlh)
 {
 	const struct nlattr *tb[DBLP_A_JOB_PHASE_MAX + 1];
 	struct values v = { job_phase_attrs, tb };
@@ -129,6 +141,7 @@ static void print_stats(const struct object *o, const struct nlmsghdr *nlh)
 		print_fields(stats_fields, N_FIELDS(stats_fields), &v);
 	}
 	print_array_end();
+	return STATUS_OK;
 }
 
 enum status find_job(const char *word, uint32_t *id)
@@ -179,7 +192,7 @@ static enum status do_flush(int argc, char **argv)
 /* While the detector is on it chooses the phase of a job; a phase that an operator
  * sets after that holds the detector
  */
-static enum status save_job(FILE *to, const struct values *v)
+static enum status save_job(const struct values *v, void *to)
 {
 	uint32_t id = get_u32(v, DBLP_A_JOB_ID);
 	uint32_t clr = get_u32(v, DBLP_A_JOB_CLR);
@@ -209,7 +222,7 @@ static enum status save_job(FILE *to, const struct values *v)
 
 enum status save_jobs(FILE *to)
 {
-	return object_save(&jobs, to, save_job);
+	return object_each(&jobs, save_job, to);
 }
 
 enum status jobs_free_names(void)

@@ -15,13 +15,22 @@
 #include "print.h"
 #include "units.h"
 
-static void print_one(const struct object *o, const struct nlmsghdr *nlh)
+static enum status prepare(const struct object *o)
+{
+	return o->prepare ? o->prepare() : STATUS_OK;
+}
+
+static enum status print_one(const struct object *o, const struct nlmsghdr *nlh)
 {
 	const struct nlattr *tb[o->attr_max + 1];
 	struct values v = { o->attr_names, tb };
+	enum status status = prepare(o);
 
+	if (status)
+		return status;
 	nl_attrs(nlh, tb, o->attr_max);
 	print_fields(o->fields, o->n_fields, &v);
+	return STATUS_OK;
 }
 
 typedef enum status each_fn(const struct object *o, const struct values *v,
@@ -171,19 +180,22 @@ enum status object_list_if(const struct object *o,
 			   const void *arg)
 {
 	struct choice choice = { wanted, arg };
-	enum status status = STATUS_OK;
 	struct nl_reply reply;
+	enum status status;
 
 	if (only_reading)
 		return STATUS_OK;
 	if (nl_talk(nl_request(o->get, NLM_F_DUMP), o->attr_names, o->attr_max,
 		    &reply))
 		return STATUS_FAILED;
-	print_array();
-	walk(o, &reply, list_one, &choice);
-	print_array_end();
+	status = prepare(o);
+	if (!status) {
+		print_array();
+		walk(o, &reply, list_one, &choice);
+		print_array_end();
+	}
 	if (reply.torn)
-		status = STATUS_TORN;
+		status = status ?: STATUS_TORN;
 	nl_reply_free(&reply);
 	return status;
 }
@@ -195,22 +207,23 @@ enum status object_list(const struct object *o, int argc, char **argv)
 
 /* Sends a request about an object; prints the reply unless @print is NULL */
 static enum status talk(const struct object *o, struct nlmsghdr *nlh,
-			void (*print)(const struct object *o,
-				      const struct nlmsghdr *nlh))
+			enum status (*print)(const struct object *o,
+					     const struct nlmsghdr *nlh))
 {
+	enum status status = STATUS_OK;
 	struct nl_reply reply;
 
 	if (nl_talk(nlh, o->attr_names, o->attr_max, &reply))
 		return STATUS_FAILED;
 	if (print)
-		print(o, reply.msgs);
+		status = print(o, reply.msgs);
 	nl_reply_free(&reply);
-	return STATUS_OK;
+	return status;
 }
 
 enum status object_get(const struct object *o, int argc, char **argv,
-		       void (*print)(const struct object *o,
-				     const struct nlmsghdr *nlh))
+		       enum status (*print)(const struct object *o,
+					    const struct nlmsghdr *nlh))
 {
 	struct nlmsghdr *nlh;
 	enum status status;
@@ -415,24 +428,25 @@ enum status object_free_names(const struct object *o, uint8_t set)
 	return for_each(o, free_name, &set);
 }
 
-struct save {
-	FILE		*to;
-	enum status	(*write)(FILE *to, const struct values *v);
+struct call {
+	enum status	(*each)(const struct values *v, void *arg);
+	void		*arg;
 };
 
-static enum status save_one(const struct object *o, const struct values *v,
+static enum status call_one(const struct object *o, const struct values *v,
 			    void *arg)
 {
-	const struct save *save = arg;
+	const struct call *call = arg;
 
 	(void)o;
-	return save->write(save->to, v);
+	return call->each(v, call->arg);
 }
 
-enum status object_save(const struct object *o, FILE *to,
-			enum status (*write)(FILE *to, const struct values *v))
+enum status object_each(const struct object *o,
+			enum status (*each)(const struct values *v, void *arg),
+			void *arg)
 {
-	struct save save = { to, write };
+	struct call call = { each, arg };
 
-	return for_each(o, save_one, &save);
+	return for_each(o, call_one, &call);
 }

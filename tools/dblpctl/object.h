@@ -10,7 +10,6 @@
 #include <libmnl/libmnl.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "dblpctl.h"
 #include "field.h"
@@ -25,6 +24,8 @@
  * @name_attr: attribute with its name, 0 if it has none
  * @owned: those of other users are not seen without CAP_NET_ADMIN
  * @get: command that gets one, or dumps all
+ * @prepare: reads what @fields show beside the object, NULL for nothing; called before
+ *	objects are printed
  * @fields: what is shown of it
  * @n_fields: number of @fields
  */
@@ -36,6 +37,7 @@ struct object {
 	uint16_t		name_attr;
 	bool			owned;
 	uint8_t			get;
+	enum status		(*prepare)(void);
 	const struct field	*fields;
 	size_t			n_fields;
 };
@@ -72,8 +74,8 @@ enum status object_list_if(const struct object *o,
 
 /** object_get() - call @print with the message about the object in the words */
 enum status object_get(const struct object *o, int argc, char **argv,
-		       void (*print)(const struct object *o,
-				     const struct nlmsghdr *nlh));
+		       enum status (*print)(const struct object *o,
+					    const struct nlmsghdr *nlh));
 
 /** object_show() - print the object in the words */
 enum status object_show(const struct object *o, int argc, char **argv);
@@ -127,8 +129,16 @@ void object_track(bool on);
  */
 enum status object_free_names(const struct object *o, uint8_t set);
 
-/** object_save() - call @write for each object, to write commands that restore it */
-enum status object_save(const struct object *o, FILE *to,
-			enum status (*write)(FILE *to, const struct values *v));
+/**
+ * object_each() - call @each for each object, until one call fails
+ * @o: kind
+ * @each: may send requests
+ * @arg: for @each
+ *
+ * Return: also STATUS_TORN, see nl_talk().
+ */
+enum status object_each(const struct object *o,
+			enum status (*each)(const struct values *v, void *arg),
+			void *arg);
 
 #endif /* DBLPCTL_OBJECT_H */

@@ -4,12 +4,14 @@
  */
 
 #include <libdblp.h>
+#include <string.h>
 
 #include "dblpctl.h"
 #include "field.h"
 #include "names.h"
 #include "object.h"
 #include "phase.h"
+#include "units.h"
 #include "words.h"
 
 #define F(attr, column, print)	{ DBLP_A_PHASE_##attr, column, print, NULL }
@@ -93,6 +95,43 @@ enum status phases_flush(void)
 	return do_flush(0, NULL);
 }
 
+static char names[DBLP_PHASES][DBLP_NAME_MAX];
+
+static enum status note_name(const struct values *v, void *arg)
+{
+	uint32_t id = get_u32(v, DBLP_A_PHASE_ID);
+
+	(void)arg;
+	if (id < DBLP_PHASES)
+		snprintf(names[id], sizeof(names[id]), "%s",
+			 get_string(v, DBLP_A_PHASE_NAME));
+	return STATUS_OK;
+}
+
+enum status read_phase_names(void)
+{
+	memset(names, 0, sizeof(names));
+	return object_each(&phases, note_name, NULL);
+}
+
+const char *phase_name(uint32_t id)
+{
+	return id < DBLP_PHASES ? names[id] : "";
+}
+
+void print_phase(const struct field *f, const struct values *v)
+{
+	uint32_t id = get_u32(v, f->attr);
+	const char *name = phase_name(id);
+	char text[UNITS_TEXT];
+
+	snprintf(text, sizeof(text), *name ? "%u (%s)" : "%u", id, name);
+	if (print_is_json())
+		print_uint(heading(f, v), id, NULL);
+	else
+		print_string(heading(f, v), text, NULL);
+}
+
 static uint32_t saved;
 
 bool phase_is_saved(uint32_t id)
@@ -100,7 +139,7 @@ bool phase_is_saved(uint32_t id)
 	return id < DBLP_PHASES && (saved & 1U << id);
 }
 
-static enum status save_phase(FILE *to, const struct values *v)
+static enum status save_phase(const struct values *v, void *to)
 {
 	uint32_t id = get_u32(v, DBLP_A_PHASE_ID);
 	enum status status;
@@ -116,7 +155,7 @@ static enum status save_phase(FILE *to, const struct values *v)
 enum status save_phases(FILE *to)
 {
 	saved = 0;
-	return object_save(&phases, to, save_phase);
+	return object_each(&phases, save_phase, to);
 }
 
 static enum status do_help(int argc, char **argv)

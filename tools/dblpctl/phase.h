@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "dblpctl.h"
+#include "field.h"
 
 /**
  * find_phase() - the number of a phase
@@ -20,6 +21,15 @@
  * phase need not exist if @word is a number.
  */
 enum status find_phase(const char *word, uint32_t *id);
+
+/** read_phase_names() - look up the names of all phases, for phase_name() */
+enum status read_phase_names(void);
+
+/** phase_name() - the name of a phase at the last read_phase_names(), "" for none */
+const char *phase_name(uint32_t id);
+
+/** print_phase() - the number of a phase, for people with its name: "2 (tolerant)" */
+void print_phase(const struct field *f, const struct values *v);
 
 /** phases_free_names() - object_free_names() of phases */
 enum status phases_free_names(void);
