@@ -374,7 +374,7 @@ allowed()
 		by_nobody $words > "$tmp/said" 2> "$tmp/err" || { cat "$tmp/err"; echo "failed: $words"; return 1; }
 		[ -s "$tmp/said" ] && [ ! -s "$tmp/err" ] || return
 		case $words in
-		stats*|job*|socket\ list) ;;
+		stats*|job*|top\ -i*|socket\ list) ;;
 		*) ctl "$a" $words | diff - "$tmp/said" || return ;;
 		esac
 	done
@@ -405,7 +405,8 @@ nobody_tries_all()
 		ctl "$a" phase set 5 name spare && state > "$tmp/state" && ctl "$a" save > "$tmp/saved" || return
 	reads=('socket list' "socket show $id6" 'socket help' 'phase list' 'phase show spare' 'phase help'
 		'job list' 'job show mine' 'job stats 7' 'job help' 'param list' 'param show cap' 'param help'
-		'cc list' 'cc help' stats 'stats nonzero' 'stats all -i 10ms -c 1' 'monitor help' 'save help'
+		'cc list' 'cc help' stats 'stats nonzero' 'stats all -i 10ms -c 1' 'stats help'
+		'top -i 10ms -c 1' 'top help' 'monitor help' 'save help'
 		doctor 'doctor help' version 'version help' help)
 	writes=("socket set $id6 loss 1%" "socket set $id4 job none" 'phase set 2 loss 1%' 'phase del spare' 'phase flush'
 		'job add 9' 'job set mine phase 0' 'job set 8 name x' 'job replace 7 phase 1' 'job replace 9'
@@ -423,8 +424,11 @@ nobody_tries_all()
 			by_nobody $words || return
 	done
 	state | diff "$tmp/state" - && load_completion "$a" || return
-	# Verbs that completion knows of. Not through a pipe: grep -q does not read all of it
+	# Objects and verbs that completion knows of. Not through a pipe: grep -q does not read all of it
 	printf '%s\n' "${reads[@]}" "${writes[@]}" > "$tmp/tried"
+	for object in $(completes 'dblpctl '); do
+		grep -q "^$object" "$tmp/tried" || { echo "not tried: $object"; return 1; }
+	done
 	for object in socket phase job param cc; do
 		for verb in $(completes "dblpctl $object "); do
 			grep -q "^$object $verb" "$tmp/tried" ||
@@ -620,7 +624,7 @@ try "stats all -i: those that do not rise, too; -t: the time" rates_of_all
 completion()
 {
 	load_completion "$a" || return
-	is completes 'dblpctl ' 'socket phase job param cc stats monitor save doctor version help' && is completes 'dblpctl so' socket &&
+	is completes 'dblpctl ' 'socket phase job param cc stats top monitor save doctor version help' && is completes 'dblpctl so' socket &&
 		is completes 'dblpctl -j stats n' nonzero && is completes 'dblpctl stats all ' -i &&
 		is completes 'dblpctl socket list state e' established &&
 		is completes 'dblpctl socket list state listen p' 'phase peer' &&

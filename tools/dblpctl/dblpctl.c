@@ -27,6 +27,7 @@ static const struct command objects[] = {
 	{ "param", do_param },
 	{ "cc", do_cc },
 	{ "stats", do_stats },
+	{ "top", do_top },
 	{ "monitor", do_monitor },
 	{ "save", do_save },
 	{ "doctor", do_doctor },
@@ -57,6 +58,7 @@ static void usage(FILE *to)
 		"       dblpctl param set [congestion CC] [cap SHARE] [timeout TIME] ...\n"
 		"       dblpctl [OPTION...] cc [list]\n"
 		"       dblpctl [OPTION...] stats [all | nonzero] [-i TIME [-c COUNT]]\n"
+		"       dblpctl [OPTION...] top [-i TIME] [-c COUNT]\n"
 		"       dblpctl [OPTION...] monitor [conn | msg | job | phase]...\n"
 		"       dblpctl save [FILE]\n"
 		"       dblpctl [OPTION...] doctor [ADDRESS [PORT]]\n"
@@ -70,7 +72,7 @@ static void usage(FILE *to)
 		"\n"
 		"  -j, --json         print JSON\n"
 		"  -p, --pretty       with line breaks\n"
-		"  -t, --timestamp    with the time of day: monitor, stats -i\n"
+		"  -t, --timestamp    with the time of day: monitor, top, stats -i\n"
 		"  -N, --netns NAME   in this network namespace\n"
 		"  -b, --batch FILE   run the commands in it, - is the standard input\n"
 		"  -f, --force        with -b: go on after a line that failed or is no command\n"

@@ -75,5 +75,6 @@ enum status do_phase(int argc, char **argv);
 enum status do_save(int argc, char **argv);
 enum status do_socket(int argc, char **argv);
 enum status do_stats(int argc, char **argv);
+enum status do_top(int argc, char **argv);
 
 #endif /* DBLPCTL_H */

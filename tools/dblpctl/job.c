@@ -149,6 +149,12 @@ enum status find_job(const char *word, uint32_t *id)
 	return object_find(&jobs, word, id);
 }
 
+enum status jobs_each(enum status (*each)(const struct values *v, void *arg),
+		      void *arg)
+{
+	return object_each(&jobs, each, arg);
+}
+
 static enum status do_list(int argc, char **argv)
 {
 	return object_list(&jobs, argc, argv);
@@ -222,7 +228,7 @@ static enum status save_job(const struct values *v, void *to)
 
 enum status save_jobs(FILE *to)
 {
-	return object_each(&jobs, save_job, to);
+	return jobs_each(save_job, to);
 }
 
 enum status jobs_free_names(void)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "dblpctl.h"
+#include "field.h"
 
 /**
  * find_job() - the number of a job
@@ -18,6 +19,10 @@
  * As find_phase() in phase.h.
  */
 enum status find_job(const char *word, uint32_t *id);
+
+/** jobs_each() - object_each() of jobs */
+enum status jobs_each(enum status (*each)(const struct values *v, void *arg),
+		      void *arg);
 
 /** save_jobs() - write the commands that restore all jobs; behind save_phases() */
 enum status save_jobs(FILE *to);

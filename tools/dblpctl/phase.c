@@ -119,17 +119,21 @@ const char *phase_name(uint32_t id)
 	return id < DBLP_PHASES ? names[id] : "";
 }
 
-void print_phase(const struct field *f, const struct values *v)
+void print_phase_id(struct heading h, uint32_t id)
 {
-	uint32_t id = get_u32(v, f->attr);
 	const char *name = phase_name(id);
 	char text[UNITS_TEXT];
 
 	snprintf(text, sizeof(text), *name ? "%u (%s)" : "%u", id, name);
 	if (print_is_json())
-		print_uint(heading(f, v), id, NULL);
+		print_uint(h, id, NULL);
 	else
-		print_string(heading(f, v), text, NULL);
+		print_string(h, text, NULL);
+}
+
+void print_phase(const struct field *f, const struct values *v)
+{
+	print_phase_id(heading(f, v), get_u32(v, f->attr));
 }
 
 static uint32_t saved;

@@ -28,7 +28,10 @@ enum status read_phase_names(void);
 /** phase_name() - the name of a phase at the last read_phase_names(), "" for none */
 const char *phase_name(uint32_t id);
 
-/** print_phase() - the number of a phase, for people with its name: "2 (tolerant)" */
+/** print_phase_id() - the number of a phase, for people with its name: "2 (tolerant)" */
+void print_phase_id(struct heading h, uint32_t id);
+
+/** print_phase() - print_phase_id() of an attribute */
 void print_phase(const struct field *f, const struct values *v);
 
 /** phases_free_names() - object_free_names() of phases */

@@ -17,6 +17,8 @@
 #define COLUMNS_MAX	32
 
 static bool json, pretty, timestamps, in_array, on_line;
+/* Longest line of a table, -1 for any */
+static int line_max = -1;
 /* JSON: number of open levels, and whether the innermost is not empty */
 static int depth;
 static bool begun;
@@ -140,19 +142,24 @@ static void table_cell(const char *column, const char *text, bool number)
 
 static void table_line(const char *const *cells, const int *width)
 {
+	char *line = NULL;
 	unsigned int i;
+	size_t len;
+	FILE *to = checked(open_memstream(&line, &len));
 
 	for (i = 0; i < table.columns; i++) {
 		if (i)
-			fputs("  ", stdout);
+			fputs("  ", to);
 		/* No spaces at the end of a line */
 		if (i + 1 == table.columns && !table.number[i])
-			fputs(cells[i], stdout);
+			fputs(cells[i], to);
 		else
-			printf("%*s", table.number[i] ? width[i] : -width[i],
-			       cells[i]);
+			fprintf(to, "%*s", table.number[i] ? width[i] :
+				-width[i], cells[i]);
 	}
-	putchar('\n');
+	checked(fclose(to) ? NULL : line);
+	printf("%.*s\n", line_max, line);
+	free(line);
 }
 
 static void table_flush(void)
@@ -231,6 +238,7 @@ void print_begin(bool want_json, bool want_pretty, bool want_timestamps)
 	pretty = want_pretty;
 	timestamps = want_timestamps;
 	on_line = false;
+	line_max = -1;
 }
 
 int print_end(void)
@@ -248,6 +256,11 @@ int print_end(void)
 void print_line(void)
 {
 	on_line = true;
+}
+
+void print_width(int columns)
+{
+	line_max = columns ?: -1;
 }
 
 void print_gap(void)

@@ -46,6 +46,9 @@ void print_array_end(void);
 void print_object(void);
 void print_object_end(void);
 
+/** print_width() - cut the lines of tables after so many characters; 0: do not */
+void print_width(int columns);
+
 /** print_line() - in text, print the next objects on one line each */
 void print_line(void);
 

@@ -13,6 +13,7 @@
 #include "object.h"
 #include "prefix.h"
 #include "print.h"
+#include "socket.h"
 #include "units.h"
 #include "words.h"
 
@@ -255,6 +256,12 @@ static enum status do_list(int argc, char **argv)
 		return object_list(&sockets, argc, argv);
 	status = read_words(filters, argc, argv, values);
 	return status ?: object_list_if(&sockets, is_wanted, values);
+}
+
+enum status sockets_each(enum status (*each)(const struct values *v, void *arg),
+			 void *arg)
+{
+	return object_each(&sockets, each, arg);
 }
 
 static enum status do_show(int argc, char **argv)

@@ -5,14 +5,13 @@
 
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "dblpctl.h"
+#include "interval.h"
 #include "names.h"
 #include "nl.h"
 #include "print.h"
-#include "units.h"
 
 #define N_COUNTERS	(DBLP_A_STATS_MAX + 1)
 
@@ -31,13 +30,11 @@ enum stats_which {
 /**
  * struct stats_args - the words behind "stats"
  * @which: counters
- * @interval_ms: interval at which rates are shown, 0: show counters once
- * @count: number of times, 0: until interrupted
+ * @interval: at which rates are shown; without one, counters are shown once
  */
 struct stats_args {
 	enum stats_which	which;
-	uint32_t		interval_ms;
-	uint32_t		count;
+	struct interval		interval;
 };
 
 /**
@@ -51,14 +48,6 @@ struct sample {
 	bool		there[N_COUNTERS];
 	uint64_t	n[N_COUNTERS];
 };
-
-static double seconds_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 static enum status take_sample(struct sample *s, bool nonzero)
 {
@@ -117,18 +106,6 @@ static void print_rates(const struct sample *old, const struct sample *new,
 	print_object_end();
 }
 
-/* Sleeps until @ms after @next and advances @next, so that the time of printing does
- * not add up
- */
-static void sleep_until_next(struct timespec *next, uint32_t ms)
-{
-	next->tv_nsec += (long)(ms % 1000) * 1000000;
-	next->tv_sec += ms / 1000 + next->tv_nsec / 1000000000;
-	next->tv_nsec %= 1000000000;
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL))
-		;
-}
-
 static enum status repeat(const struct stats_args *args)
 {
 	struct sample samples[2], *old = samples, *new = samples + 1, *swap;
@@ -138,8 +115,8 @@ static enum status repeat(const struct stats_args *args)
 
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	status = take_sample(old, false);
-	for (i = 0; !status && (!args->count || i < args->count); i++) {
-		sleep_until_next(&next, args->interval_ms);
+	for (i = 0; !status && (!args->interval.count || i < args->interval.count); i++) {
+		sleep_until_next(&next, args->interval.ms);
 		status = take_sample(new, false);
 		if (status)
 			return status;
@@ -155,50 +132,17 @@ static enum status repeat(const struct stats_args *args)
 	return status;
 }
 
-static enum status read_interval(const char *word, uint32_t *ms)
-{
-	const char *wrong;
-	uint32_t seconds;
-
-	/* A number without a unit is in seconds, as with vmstat */
-	if (*word && strspn(word, "0123456789") == strlen(word)) {
-		wrong = parse_id(word, &seconds);
-		if (!wrong && seconds > UINT32_MAX / 1000)
-			wrong = "is too large";
-		*ms = seconds * 1000;
-	} else {
-		wrong = parse_ms(word, ms);
-	}
-	if (wrong)
-		return usage_error("'%s' %s", word, wrong);
-	return *ms ? STATUS_OK : usage_error("'%s' is not a time above 0", word);
-}
-
-static enum status read_count(const char *word, uint32_t *count)
-{
-	if (parse_id(word, count) || !*count)
-		return usage_error("'%s' is not a number of times", word);
-	return STATUS_OK;
-}
-
 /* Takes one of "all", "nonzero", "-i TIME" and "-c COUNT" from the words */
 static enum status read_one(int *argc, char ***argv, struct stats_args *args)
 {
-	const char *word = **argv, *value = *argc > 1 ? (*argv)[1] : NULL;
-	bool interval = !strcmp(word, "-i"), count = !strcmp(word, "-c");
+	const char *word = **argv;
+	bool taken;
+	enum status status = take_interval(argc, argv, &args->interval, &taken);
 
+	if (status || taken)
+		return status;
 	(*argc)--;
 	(*argv)++;
-	if (interval || count) {
-		if (!value)
-			return usage_error("'%s' needs %s", word, interval ?
-					   "a time, such as 1 or 500ms" :
-					   "how many times");
-		(*argc)--;
-		(*argv)++;
-		return interval ? read_interval(value, &args->interval_ms) :
-				  read_count(value, &args->count);
-	}
 	if (args->which)
 		return usage_error("'%s' is one word too many", word);
 	if (is_prefix(word, "all"))
@@ -233,18 +177,18 @@ static enum status do_help(int argc, char **argv)
 
 enum status do_stats(int argc, char **argv)
 {
-	struct stats_args args = { STATS_DEFAULT, 0, 0 };
+	struct stats_args args = { STATS_DEFAULT, { 0, 0 } };
 	enum status status = STATUS_OK;
 
 	if (argc && is_prefix(argv[0], "help"))
 		return do_help(argc - 1, argv + 1);
 	while (!status && argc)
 		status = read_one(&argc, &argv, &args);
-	if (!status && args.count && !args.interval_ms)
+	if (!status && args.interval.count && !args.interval.ms)
 		status = usage_error("-c needs -i TIME");
 	if (status || only_reading)
 		return status;
-	if (args.interval_ms)
+	if (args.interval.ms)
 		return repeat(&args);
 	return print_stats(args.which == STATS_NONZERO);
 }

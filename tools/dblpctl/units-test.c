@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of units.c, without a kernel. Prints TAP.
+ * Tests of units.c, prefix.c and rates.c, without a kernel. Prints TAP.
  */
 
 #include <arpa/inet.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "prefix.h"
+#include "rates.h"
 #include "units.h"
 
 static int count, failed;
@@ -297,6 +298,95 @@ static void check_prefixes(void)
 	}
 }
 
+/* Sockets, and jobs, with what was counted, in the order of enum count */
+#define SOCKET(number, in, rtt, ...) \
+	{ .socket = number, .job = in, .sockets = 1, .srtt_us = rtt, .n = { __VA_ARGS__ } }
+#define JOB(number, text, in) \
+	{ .job = number, .is_known = true, .name = text, .phase = in }
+
+static const struct row looks[][5] = {
+	{
+		/* Moves to job 7, goes on, goes, does nothing, gets another's number */
+		SOCKET(9, 0, 300, 100, 10, 1, 0, 50, 1),
+		SOCKET(2, 7, 100, UINT64_MAX - 5, 0, 0, 0, 20, 0),
+		SOCKET(5, 7, 999, 700, 0, 0, 0, 70, 7),
+		SOCKET(3, 7, 900, 40, 4, 4, 4, 40, 4),
+		SOCKET(4, 0, 100, 600, 60, 9, 9, 90, 9),
+	},
+	{
+		SOCKET(2, 7, 200, UINT64_MAX, 3, 0, 0, 30, 1),
+		SOCKET(9, 7, 100, 130, 11, 1, 0, 150, 5),
+		SOCKET(3, 7, 900, 40, 4, 4, 4, 40, 4),
+		SOCKET(4, 0, 400, 601, 60, 10, 9, 8, 0),
+		/* Came */
+		SOCKET(6, 8, 50, 0, 0, 77, 7, 0, 3),
+	},
+};
+
+static const struct row jobs[] = {
+	JOB(8, "other", 1), JOB(12, "idle", 2), JOB(7, "resnet", 3),
+};
+
+/* In the order of rows_order(): job, sockets, round trip, asked, counts, loss */
+static const struct {
+	struct row	row;
+	uint64_t	asked;
+	uint32_t	loss;
+} shown[] = {
+	{ { .job = 7, .is_known = true, .name = "resnet", .phase = 3, .sockets = 3, .srtt_us = 200,
+	    .n = { 35, 4, 0, 0, 110, 5 } }, 39, 45454 },
+	{ { .job = 8, .is_known = true, .name = "other", .phase = 1, .sockets = 1,
+	    .n = { 0, 0, 77, 7, 0, 3 } }, 0, 0 },
+	{ { .job = 12, .is_known = true, .name = "idle", .phase = 2 }, 0, 0 },
+	{ { .sockets = 1, .srtt_us = 400, .n = { 601, 60, 10, 9, 8, 0 } }, 661, 0 },
+};
+
+static int is_row(const struct row *r, const struct row *wanted)
+{
+	return r->job == wanted->job && r->is_known == wanted->is_known &&
+	       !strcmp(r->name, wanted->name) && r->phase == wanted->phase &&
+	       r->sockets == wanted->sockets && r->srtt_us == wanted->srtt_us &&
+	       !memcmp(r->n, wanted->n, sizeof(r->n));
+}
+
+static void check_rates(void)
+{
+	struct row before[5], rows[8] = { 0 };
+	size_t i, n;
+
+	memcpy(before, looks[0], sizeof(before));
+	memcpy(rows, looks[1], 5 * sizeof(rows[0]));
+	memcpy(rows + 5, jobs, sizeof(jobs));
+	rows_by_socket(before, N(before));
+	rows_since(rows, 5, before, N(before));
+	n = rows_by_job(rows, N(rows));
+	rows_order(rows, n);
+	verdict(n == N(shown), "rates", "as many rows as jobs, and one without");
+	for (i = 0; i < n && i < N(shown); i++)
+		verdict(is_row(&rows[i], &shown[i].row) &&
+			row_asked(&rows[i]) == shown[i].asked &&
+			row_loss(&rows[i]) == shown[i].loss, "rates",
+			rows[i].job ? rows[i].name : "none");
+}
+
+/* At the ends of what there may be */
+static void check_ends(void)
+{
+	struct row all = SOCKET(1, 1, 1, 0, 0, 0, 0, UINT64_MAX, UINT64_MAX - 1);
+	struct row late = SOCKET(1, 1, 1, 0, 0, 0, 0, 3, 4);
+
+	verdict(row_loss(&all) == 999999, "loss", "of 2^64 packets");
+	verdict(row_loss(&late) == 1000000, "loss", "of packets sent before");
+	rows_since(&late, 1, NULL, 0);
+	verdict(late.n[COUNT_PKTS_SENT] == 3, "rates", "since there was nothing");
+	verdict(!rows_by_job(NULL, 0), "rates", "of nothing");
+	rows_order(NULL, 0);
+	verdict(per_second(3, 2.0) == 2 && per_second(5, 4.0) == 1 &&
+		per_second(0, 1.0) == 0, "a second", "rounded");
+	verdict(per_second(1, 0.0) == UINT64_MAX && per_second(0, 0.0) == UINT64_MAX &&
+		per_second(UINT64_MAX, 0.5) == UINT64_MAX, "a second", "of no time");
+}
+
 int main(void)
 {
 	char buf[UNITS_TEXT];
@@ -322,6 +412,8 @@ int main(void)
 		check_parsed("span", spans[i].text, wrong, value, spans[i].ms);
 	}
 	check_prefixes();
+	check_rates();
+	check_ends();
 	for (i = 0; i < N(whole); i++) {
 		format_ms(buf, (uint32_t)whole[i].n);
 		wrong = parse_ms(buf, &value);
