@@ -9,6 +9,8 @@
 #include "values.h"
 #include "lib/trap.h"
 
+#include <libdblp.h>
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -657,6 +659,35 @@ TEST_F(job, norms_that_are_refused)
 	EXPECT_EQ(0, try_norm(self->client, UINT64_MAX));
 	EXPECT_EQ(UINT32_MAX, job_clr().change);
 	EXPECT_EQ(UINT64_MAX, job_clr().norm);
+}
+
+/* By libdblp, as numbers; what it refuses the detector has not heard of */
+TEST_F(job, norms_by_libdblp)
+{
+	struct clr before, after;
+
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
+	EXPECT_EQ(0, dblp_job_norm(7, 8));
+	EXPECT_PLACE(self->client, CRITICAL, 8000);
+	EXPECT_EQ(8ULL << 32, job_clr().norm);
+	EXPECT_EQ(0, dblp_job_norm(7, 7.5));
+	EXPECT_PLACE(self->client, TOLERANT, MOST);
+
+	before = job_clr();
+	EXPECT_EQ(-EINVAL, dblp_job_norm(7, NAN));
+	EXPECT_EQ(-EINVAL, dblp_job_norm(7, INFINITY));
+	EXPECT_EQ(-EINVAL, dblp_job_norm(7, -INFINITY));
+	EXPECT_EQ(-EINVAL, dblp_job_norm(7, -0.5));
+	EXPECT_EQ(-ERANGE, dblp_job_norm(7, 0x1p32));
+	EXPECT_EQ(-ENOENT, dblp_job_norm(8, 1));
+	EXPECT_EQ(-ENOENT, dblp_job_norm(0, 1));
+	after = job_clr();
+	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
+
+	EXPECT_EQ(0, dblp_job_norm(7, 0x1.fffffffffffffp31));
+	EXPECT_EQ(UINT64_MAX - 0x7ff, job_clr().norm);
+	EXPECT_EQ(0, dblp_job_norm(7, 0));
+	EXPECT_EQ(0, job_clr().norm);
 }
 
 /* Decisions of the detector are changes of phase like any other */

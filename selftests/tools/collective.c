@@ -86,6 +86,8 @@ static void run_lossy(struct rank *r)
 			break;
 		sum.missing += r->result.missing;
 		sum.asked += r->result.asked;
+		sum.budget_least = r->result.budget_least;
+		sum.budget_most = r->result.budget_most;
 		for (i = 0; i < r->count; i++)
 			wrong += r->nranks - (u32)__builtin_popcount((u32)v[i]);
 		free(vector[r->attr.rank]);
@@ -118,6 +120,10 @@ static void lossy(struct __test_metadata *_metadata, int algo, u32 policy)
 		/* Within the budget, of what each was to receive */
 		EXPECT_LE(rank[k].result.missing * 1000000,
 			  rank[k].result.asked * BUDGET);
+		/* Of sums of several, too; only the root of ps has any */
+		if (algo != DBLP_PS || !k)
+			EXPECT_EQ(BUDGET, rank[k].result.budget_least);
+		EXPECT_EQ(rank[k].result.budget_least, rank[k].result.budget_most);
 		/* All have the same, whatever was lost */
 		EXPECT_EQ(0, memcmp(vector[0], vector[k], count * sizeof(int)));
 	}

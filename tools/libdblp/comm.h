@@ -280,6 +280,9 @@ struct dblp_op {
  * @failed_rank: which rank has failed, or means another operation than others do
  *	(-EPROTO); -1: none
  * @error: negative errno, or 0
+ * @budget_least: ppm: least budget that messages with contributions to this rank came
+ *	with, times the contributions in each: that of @op, or what an operator has set
+ * @budget_most: ppm: the largest one; both are 0 if none came
  */
 struct dblp_result {
 	uint64_t	asked;
@@ -291,6 +294,8 @@ struct dblp_result {
 	uint32_t	late_ranks;
 	int32_t		failed_rank;
 	int32_t		error;
+	uint32_t	budget_least;
+	uint32_t	budget_most;
 };
 
 /**

@@ -465,6 +465,20 @@ static int add_counts(struct dblp_link *l, struct dblp_task *t)
 					l->n_in);
 }
 
+/* What the sender, or its operator, allowed to be lost of a message */
+static void note_budget(struct dblp_task *t, const struct dblp_msg *m)
+{
+	struct dblp_result *r = &t->req->result;
+	uint32_t budget = m->info.budget * t->step->contributions;
+
+	if (t->step->op != DBLP_STEP_ADD)
+		return;
+	if (!t->req->budgets++ || budget < r->budget_least)
+		r->budget_least = budget;
+	if (budget > r->budget_most)
+		r->budget_most = budget;
+}
+
 /* All of the data of a message has come */
 static int data_taken(struct dblp_link *l, struct dblp_task *t)
 {
@@ -478,6 +492,8 @@ static int data_taken(struct dblp_link *l, struct dblp_task *t)
 		dblp_comm_count(comm, &comm->stats.late);
 	else
 		err = add_counts(l, t);
+	if (!t->late)
+		note_budget(t, &l->inbox.map);
 	l->n_in = 0;
 	l->counts = false;
 	t->done += part_of(t);

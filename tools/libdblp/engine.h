@@ -110,6 +110,7 @@ struct dblp_task {
  * @queued: tasks that are still in the queue of a link, late ones too
  * @key: what is kept for the next one, or NULL
  * @counts: contributions of each element
+ * @budgets: messages whose budget is in the result
  * @users: the program (until dblp_wait()), the engine
  * @ended: the program may take the result
  * @result: the result
@@ -131,6 +132,7 @@ struct dblp_req {
 	uint32_t		queued;
 	struct dblp_key		*key;
 	struct dblp_counts	counts;
+	uint64_t		budgets;
 	unsigned int		users;
 	bool			ended;
 	struct dblp_result	result;

@@ -172,6 +172,25 @@ int dblp_report(int fd, int flags, struct dblp_msg *m);
  */
 void dblp_msg_free(struct dblp_msg *m);
 
+/* Jobs */
+
+/**
+ * dblp_job_norm() - report the norm of a gradient to the detector of a job
+ * @job: number of the job, in the network namespace of the thread
+ * @norm: of the gradient, at least 0 and less than 2^32
+ *
+ * If its detector is on, the job is in the phase that follows from the norm when this
+ * returns, with all its sockets. One call for each time that the rule is to be applied,
+ * by one of the programs of the job in this namespace: the same norm once more looks
+ * like calm.
+ *
+ * Return: 0; -EINVAL if @norm is no number, infinite or negative; -ERANGE if it is too
+ * large: scale all norms; -ENOENT if there is no such job; -EPERM if it is another
+ * user's; -EAFNOSUPPORT without AF_DBLP; another negative errno. Nothing has changed
+ * then.
+ */
+int dblp_job_norm(uint32_t job, double norm);
+
 /* Namespaces */
 
 /**
