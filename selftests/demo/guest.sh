@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The demo as it runs in the VM: a server and three workers behind one switch
+# The demo as it runs in the VM: a server (rank 0) and three workers behind one switch
 # train the same model several times over, each time by another transport.
 #
 #	guest.sh [tcp] [fixed] [phases]		these runs, default all
@@ -24,10 +24,9 @@ tuned=2%
 # before the link, so they take no time on it.
 rate=100mbit
 link=(rate "$rate" delay 250us limit 100)
-# A microburst takes about as long as a round. It begins when the workers have
-# received the parameters: before, it would only hit acknowledgments.
+# A microburst takes about as long as a round. It begins with a round, in which the
+# workers send first.
 burst_loss=90%
-burst_after=0.080
 burst_time=0.150
 # After a fifth, a half and nine tenths of the run; before the last one an operator
 # changes a budget.
@@ -87,7 +86,6 @@ make_network()
 # The port to the server loses most packets for a while.
 burst()
 {
-	sleep $burst_after &&
 	tc -n switch qdisc change dev server root netem "${link[@]}" loss $burst_loss &&
 	sleep $burst_time &&
 	tc -n switch qdisc change dev server root netem "${link[@]}"
@@ -105,35 +103,47 @@ tune_sockets()
 	local i id
 
 	read -r _ < $fifo || return
-	show ip netns exec worker0 dblpctl socket list
+	show dblpctl -N worker0 socket list peer $server
 	for ((i = 0; i < workers; i++)); do
-		id=$(ip netns exec worker$i dblpctl -j socket list | jq -r '.[0].id')
-		show ip netns exec worker$i dblpctl socket set "$id" loss $tuned
+		id=$(dblpctl -N worker$i -j socket list peer $server | jq -r '.[0].id')
+		show dblpctl -N worker$i socket set "$id" loss $tuned
 	done
-	show ip netns exec worker0 dblpctl socket list
+	show dblpctl -N worker0 socket list peer $server
 }
 
-# train LOG NAME TRANSPORT [OPTION...]
+# add_job NUMBER [OPTION...]: on each host
+add_job()
+{
+	local host
+
+	for host in server $(seq -f 'worker%.0f' 0 $((workers - 1))); do
+		dblpctl -N "$host" job add "$@" || fail "cannot add a job at $host"
+	done
+}
+
+# train LOG NAME TRANSPORT [OPTION...]: the first worker writes the log, as the server's
+# rounds end with the last byte that it hands over
 train()
 {
-	local log=$log_dir/$1 name=$2 pids=() i
-	local where=(--transport "$3" --address "$server" --port $((port++)))
+	local log=$log_dir/$1 name=$2 kind=$1 pids=() i
+	local options=(--nranks $((workers + 1)) --rendezvous "tcp://$server:$((port++))"
+		--transport "$3" --plan ps --rounds "$rounds" --batch 64 --name "$name")
 	shift 3
 
-	ip netns exec server dblp-train server "${where[@]}" --workers $workers \
-		--rounds "$rounds" --batch 64 --name "$name" --log "$log" \
-		--hook "burst:$bursts:$self burst" "$@" /add/* &
+	ip netns exec server dblp-train run --rank 0 "${options[@]}" "$@" /add/* > /dev/null &
 	pids+=($!)
+	local own=(--progress 10 --log "$log" --hook "burst:$bursts:$self burst")
+	[ "$kind" != fixed ] || own+=(--hook "tune:$tune:echo > $fifo")
 	for ((i = 0; i < workers; i++)); do
-		ip netns exec worker$i dblp-train worker --worker $i \
-			"${where[@]}" /add/* &
+		ip netns exec worker$i dblp-train run --rank $((i + 1)) "${options[@]}" "$@" \
+			"${own[@]}" /add/* &
 		pids+=($!)
+		own=()
 	done
-	if [ "$log" = $log_dir/fixed ]; then
+	if [ "$kind" = fixed ]; then
 		tune_sockets &
 		pids+=($!)
 	fi
-	# The server first: workers end only after it.
 	for i in "${pids[@]}"; do
 		wait "$i" || fail "$name: the training has failed ($?)"
 	done
@@ -147,11 +157,12 @@ run()
 		;;
 	fixed)
 		mkfifo $fifo
-		train fixed "DBLP fixed" dblp --budget $low \
-			--hook "tune:$tune:echo > $fifo"
+		add_job 1 phase critical
+		train fixed "DBLP fixed" dblp --job 1
 		;;
 	phases)
-		train phases "DBLP phases" dblp --phases $low,$high
+		add_job 2 phase critical clr on low $low high $high
+		train phases "DBLP phases" dblp --job 2
 		;;
 	*)
 		fail "there is no run '$1'"

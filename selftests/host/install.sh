@@ -53,6 +53,7 @@ installs()
 		./usr/lib/pkgconfig/libdblp.pc
 		./usr/share/bash-completion/completions/dblpctl
 		./usr/share/man/man1/dblp-perf.1
+		./usr/share/man/man1/dblp-train.1
 		./usr/share/man/man3/dblp_comm.3
 		./usr/share/man/man3/dblp_plan.3
 		./usr/share/man/man3/libdblp.3

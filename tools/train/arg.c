@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Arguments of the command line. */
 #include <err.h>
 #include <errno.h>
 #include <math.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "train.h"
+#include <linux/dblp.h>
+
+#include "arg.h"
 
 unsigned long arg_number(const char *name, const char *text, unsigned long min,
 			 unsigned long max)
@@ -47,11 +49,16 @@ uint32_t arg_percent(const char *name, const char *text)
 	return lround(real_before(name, text, "%", 0, 100) * (DBLP_PPM / 100));
 }
 
-const struct transport *arg_transport(const char *text)
+uint32_t arg_name(const char *name, const char *text, const char *const *names)
 {
-	const struct transport *tp = tp_find(text);
+	char list[128] = "";
+	uint32_t i;
 
-	if (!tp)
-		errx(2, "--transport is tcp or dblp, not '%s'", text);
-	return tp;
+	for (i = 0; names[i]; i++) {
+		if (!strcmp(names[i], text))
+			return i;
+		strncat(list, i ? ", " : "", sizeof(list) - strlen(list) - 1);
+		strncat(list, names[i], sizeof(list) - strlen(list) - 1);
+	}
+	errx(2, "--%s is one of %s, not '%s'", name, list, text);
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Commands that are started during training. */
 #include <err.h>
 #include <errno.h>
 #include <spawn.h>
@@ -7,7 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "server.h"
+#include "hook.h"
 
 extern char **environ;
 
@@ -60,25 +59,27 @@ static void hook_start(const struct hook *h)
 }
 
 /* If a command failed, the experiment is invalid. */
-void hooks_wait(void)
+bool hooks_wait(void)
 {
+	bool good = true;
 	int status;
 
 	while (wait(&status) > 0)
-		if (status)
-			errx(1, "a command of --hook has failed");
+		good = good && !status;
+	return good;
 }
 
-const char *hooks_start(const struct server *s, unsigned int round)
+const char *hooks_start(const struct hook *hook, unsigned int n,
+			unsigned int round)
 {
 	const char *event = "-";
 	unsigned int i;
 
-	for (i = 0; i < s->hooks; i++) {
-		if (!hook_due(&s->hook[i], round))
+	for (i = 0; i < n; i++) {
+		if (!hook_due(&hook[i], round))
 			continue;
-		hook_start(&s->hook[i]);
-		event = s->hook[i].name;
+		hook_start(&hook[i]);
+		event = hook[i].name;
 	}
 	return event;
 }

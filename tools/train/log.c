@@ -6,7 +6,7 @@
 
 #include "log.h"
 
-#define LOG_FIRST	"dblp-train log 1\n"
+#define LOG_FIRST	"dblp-train log 2\n"
 
 void log_begin(FILE *f, const struct log *log)
 {
@@ -14,23 +14,21 @@ void log_begin(FILE *f, const struct log *log)
 	fprintf(f, "setup %s %u %u %u %.6f\n", log->transport, log->workers,
 		log->params, log->samples, log->held_start);
 	fprintf(f, "# round: phase, budget asked for, smallest, largest (ppm), duration (us),\n"
-		   "# bytes asked for, missing, gradient norm, loss, event\n");
+		   "# bytes asked for, missing, gradient norm, loss, drift, event\n");
 	fflush(f);
 }
 
 void log_round(FILE *f, const struct log_round *r)
 {
 	fprintf(f, "round %u %s %u %u %u %" PRIu64 " %" PRIu64 " %" PRIu64
-		" %.6f %.6f %s\n", r->round, r->phase, r->budget_set, r->budget_min,
+		" %.6f %.6f %.9f %s\n", r->round, r->phase, r->budget_set, r->budget_min,
 		r->budget_max, r->us, r->asked, r->missing, r->norm, r->loss,
-		r->event);
+		r->drift, r->event);
 	fflush(f);
 }
 
 void log_end(FILE *f, const struct log *log)
 {
-	fprintf(f, "maps %u %u %u\n", log->maps.equal, log->maps.different,
-		log->maps.unknown);
 	fprintf(f, "end %.6f\n", log->held_end);
 	fflush(f);
 }
@@ -48,9 +46,10 @@ static int parse_round(struct log *log, const char *line)
 	}
 	r = &log->round[log->n++];
 	return sscanf(line, "round %u %31s %u %u %u %" SCNu64 " %" SCNu64 " %"
-		      SCNu64 " %lf %lf %31s", &r->round, r->phase, &r->budget_set,
+		      SCNu64 " %lf %lf %lf %31s", &r->round, r->phase, &r->budget_set,
 		      &r->budget_min, &r->budget_max, &r->us, &r->asked,
-		      &r->missing, &r->norm, &r->loss, r->event) == 11;
+		      &r->missing, &r->norm, &r->loss, &r->drift,
+		      r->event) == 12;
 }
 
 /* Returns 0 for an invalid line. */
@@ -63,9 +62,6 @@ static int parse_line(struct log *log, const char *line)
 	if (sscanf(line, "setup %31s %u %u %u %lf", log->transport,
 		   &log->workers, &log->params, &log->samples,
 		   &log->held_start) == 5)
-		return 1;
-	if (sscanf(line, "maps %u %u %u", &log->maps.equal,
-		   &log->maps.different, &log->maps.unknown) == 3)
 		return 1;
 	if (sscanf(line, "end %lf", &log->held_end) == 1)
 		return 2;

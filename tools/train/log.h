@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The log of one training run: the server writes it, the report reads it. */
+/* The log of one training run: a rank writes it, the report reads it. */
 #ifndef TRAIN_LOG_H
 #define TRAIN_LOG_H
 
@@ -13,14 +13,16 @@
  * struct log_round - one round
  * @round: from 1
  * @phase: name of the phase
- * @budget_set: ppm: the budget that the server set
- * @budget_min: ppm: smallest budget a gradient came with
- * @budget_max: ppm: largest budget a gradient came with
+ * @budget_set: ppm: the budget that the program or the job set
+ * @budget_min: ppm: smallest budget that something came with at any rank
+ * @budget_max: ppm: largest one
  * @us: duration, microseconds
- * @asked: bytes of all gradients
+ * @asked: bytes that were to come to all ranks and might have been lost
  * @missing: of those, the missing ones
  * @norm: of the average gradient
- * @loss: mean over the workers' batches
+ * @loss: mean over all batches
+ * @drift: how far parameters were from their average, as a share of it; 0 if
+ *	gradients are averaged
  * @event: name of the hook that ran, or "-"
  */
 struct log_round {
@@ -34,31 +36,19 @@ struct log_round {
 	uint64_t	missing;
 	double		norm;
 	double		loss;
+	double		drift;
 	char		event[LOG_WORD];
-};
-
-/**
- * struct log_maps - loss maps of sender and receiver, compared
- * @equal: messages whose maps were the same
- * @different: messages whose maps were not
- * @unknown: messages of which the sender had no report in time
- */
-struct log_maps {
-	unsigned int	equal;
-	unsigned int	different;
-	unsigned int	unknown;
 };
 
 /**
  * struct log - a run
  * @name: name of the run
  * @transport: its transport
- * @workers: number of workers
+ * @workers: number of ranks that compute gradients
  * @params: number of parameters of the model
- * @samples: samples per round, of all workers
+ * @samples: samples per round, of all ranks
  * @held_start: loss on text not trained on, before the first round
  * @held_end: the same after the last
- * @maps: see &struct log_maps
  * @n: number of rounds
  * @round: the rounds
  */
@@ -70,7 +60,6 @@ struct log {
 	unsigned int		samples;
 	double			held_start;
 	double			held_end;
-	struct log_maps		maps;
 	unsigned int		n;
 	struct log_round	*round;
 };

@@ -2,42 +2,61 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "train.h"
+#include "main.h"
 
 static const char usage[] =
-"Usage: dblp-train server [OPTION...] TEXT-FILE...\n"
-"       dblp-train worker [OPTION...] TEXT-FILE...\n"
+"Usage: dblp-train run [OPTION...] TEXT-FILE...\n"
 "       dblp-train report [--markdown] LOG-FILE...\n"
-"Train a next-character model on text: workers send gradients to a server,\n"
-"which averages them and sends back the parameters.\n"
+"Train a next-character model on text: each rank computes the gradient of its own\n"
+"batch, all average their gradients, and each takes the same step, so that all have\n"
+"the same parameters. All ranks get the same files and options, but for --rank,\n"
+"--devices, --job, --progress, --log, --name and --hook.\n"
 "\n"
-"Both:\n"
-"  --transport NAME    tcp (default) or dblp\n"
-"  --address ADDRESS   of the server, IPv4 or IPv6 (default 127.0.0.1)\n"
-"  --port N            (default 7000)\n"
-"worker:\n"
-"  --worker N          number of this worker, from 0\n"
-"server:\n"
-"  --workers N         number of workers (default 3)\n"
+"Ranks, see dblp_comm(3):\n"
+"  --rank N, --nranks N\n"
+"                      this rank and how many there are (default: RANK, WORLD_SIZE\n"
+"                      or what Open MPI, PMI or Slurm have set)\n"
+"  --rendezvous WHERE  tcp://HOST:PORT of rank 0, file:PATH, or env (default)\n"
+"  --transport NAME    dblp (default), tcp or tcp:CC with that congestion control\n"
+"  --devices A,B       network devices, one for each level of the plan\n"
+"Exchange, see training.rst:\n"
+"  --plan PLAN         transpose (default), ring, tree, bcube; ps: rank 0 is a server\n"
+"                      that contributes nothing; average: parameters are averaged in\n"
+"                      groups, another digit of the ranks' numbers each round, and\n"
+"                      over all at the end\n"
+"  --fanin N           children of a rank in a tree (default 2)\n"
+"  --levels N          digits of bcube and average (default 2)\n"
+"  --rule RULE         feedback (default): what was lost is added to the next gradient;\n"
+"                      rescale (average: always): others stand for it; bubble: it is 0\n"
+"  --wait-ms N         go on without contributions of which nothing has come for so\n"
+"                      long (default: wait)\n"
+"What may be lost (dblp):\n"
+"  --budget PCT        share of all contributions (default 0)\n"
+"  --policy POLICY     full, eager or early (default: that of the phase)\n"
+"  --carry             save up budget that messages were too short for\n"
+"  --phases LOW,HIGH   budget by phase: LOW in critical ones, else HIGH\n"
+"  --job N             that of a job; its detector is told the norm of the gradient\n"
+"  --eta R             --phases: relative change of the gradient norm from one epoch\n"
+"                      to the next that makes a phase critical (default 0.5)\n"
+"  --epoch N           rounds of an epoch (default 4)\n"
+"Training:\n"
 "  --rounds N          (default 60)\n"
-"  --batch N           samples of each worker in a round (default 128)\n"
+"  --batch N           samples of each rank in a round (default 128)\n"
 "  --context N         characters the model looks at (default 12)\n"
 "  --hidden N          width of its hidden layer (default 64)\n"
 "  --rate R            learning rate (default 0.02)\n"
 "  --seed N            of all draws (default 1)\n"
-"  --budget PCT        loss budget of the workers' sockets (default 0)\n"
-"  --phases LOW,HIGH   budget by phase: LOW in critical ones, else HIGH\n"
-"  --eta R             relative change of the gradient norm from one epoch to\n"
-"                      the next that makes a phase critical (default 0.5)\n"
-"  --epoch N           rounds of an epoch (default 4)\n"
-"  --no-feedback       the server averages over what arrived; otherwise workers\n"
-"                      add missing elements to their next gradient\n"
-"  --hook NAME:ROUNDS:COMMAND\n"
-"                      start COMMAND when each of ROUNDS (a,b,c) begins, and\n"
-"                      mark them in the log as NAME\n"
+"  --checkpoint FILE   rank 0 writes checkpoints there\n"
+"  --checkpoint-rounds N\n"
+"                      every so many rounds (default 10), and after the last one\n"
+"  --resume            begin with the checkpoint, which only rank 0 needs\n"
+"Output:\n"
+"  --progress N        print a line every N rounds (default: rank 0 every 10)\n"
 "  --log FILE          write a log, for report\n"
 "  --name NAME         of this run in the report\n"
-"  --progress N        print a line every N rounds (default 10)\n";
+"  --hook NAME:ROUNDS:COMMAND\n"
+"                      start COMMAND when each of ROUNDS (a,b,c) begins, and\n"
+"                      mark them in the log as NAME\n";
 
 int main(int argc, char **argv)
 {
@@ -45,8 +64,7 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*main)(int argc, char **argv);
 	} verbs[] = {
-		{ "server", server_main },
-		{ "worker", worker_main },
+		{ "run", run_main },
 		{ "report", report_main },
 	};
 	size_t i;

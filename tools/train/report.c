@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <netinet/in.h>
+#include <linux/dblp.h>
+
 #include "log.h"
-#include "train.h"
+#include "main.h"
 
 /* Rounds over which the final training loss is averaged. */
 #define REPORT_LAST	5
@@ -256,15 +259,6 @@ static void print_tables(const struct style *s, const struct log *log,
 	printf("\n");
 }
 
-static void print_maps(const struct log *log)
-{
-	const struct log_maps *m = &log->maps;
-
-	if (m->equal + m->different + m->unknown)
-		printf("%s: loss maps at sender and receiver: %u equal, %u different, %u unknown\n",
-		       log->name, m->equal, m->different, m->unknown);
-}
-
 int report_main(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -291,8 +285,6 @@ int report_main(int argc, char **argv)
 		log_read(&log[i], argv[optind + i]);
 
 	print_tables(style, log, n);
-	for (i = 0; i < n; i++)
-		print_maps(&log[i]);
 	for (i = 0; i < n; i++)
 		log_free(&log[i]);
 	free(log);

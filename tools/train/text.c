@@ -30,6 +30,17 @@ uint64_t rng_mix(uint64_t seed, uint64_t a, uint64_t b)
 	return rng_next(&state);
 }
 
+/* FNV-1a */
+uint64_t digest(const void *bytes, size_t len)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		hash = (hash ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3ULL;
+	return hash;
+}
+
 static void text_number(struct text *t)
 {
 	bool seen[256] = { false };
@@ -46,12 +57,9 @@ static void text_number(struct text *t)
 		symbol[i] = t->vocab++;
 	}
 
-	/* FNV-1a */
-	t->hash = 0xcbf29ce484222325ULL;
-	for (pos = 0; pos < t->len; pos++) {
-		t->hash = (t->hash ^ t->symbol[pos]) * 0x100000001b3ULL;
+	t->hash = digest(t->symbol, t->len);
+	for (pos = 0; pos < t->len; pos++)
 		t->symbol[pos] = symbol[t->symbol[pos]];
-	}
 }
 
 static void text_append(struct text *t, const char *file)

@@ -11,7 +11,7 @@
  * @symbol: the text, each byte replaced by its symbol
  * @len: number of symbols
  * @vocab: number of different symbols
- * @hash: of the text: a server and its workers must have the same
+ * @hash: digest of the text: all ranks must have the same
  * @byte: the byte that a symbol stands for
  */
 struct text {
@@ -45,6 +45,9 @@ void text_draw(const struct text *t, size_t *pos, unsigned int n,
 /** text_draw_held() - the same from the part that is never trained on */
 void text_draw_held(const struct text *t, size_t *pos, unsigned int n,
 		    unsigned int context, uint64_t seed);
+
+/** digest() - 64 bits that differ if the bytes do, unless somebody wants them not to */
+uint64_t digest(const void *bytes, size_t len);
 
 /** rng_next() - next of a sequence of 64-bit random numbers (splitmix64) */
 uint64_t rng_next(uint64_t *state);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What all ranks of a run have to agree on. */
+#ifndef TRAIN_CONFIG_H
+#define TRAIN_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <libdblp.h>
+#include <comm.h>
+
+/* CONFIG_DIFFERENCE - room for what config_differ() writes */
+#define CONFIG_DIFFERENCE	128
+
+/**
+ * struct config - what a run is
+ * @text: digest of the text
+ * @rate: learning rate
+ * @eta: see &struct dblp_clr
+ * @nranks: number of ranks
+ * @plan: &enum dblp_algo
+ * @fanin: of a tree
+ * @levels: of bcube and average
+ * @rule: &enum dblp_rule
+ * @batch: samples of each rank in a round
+ * @context: shape of the model
+ * @hidden: shape of the model
+ * @seed: of all draws
+ * @epoch: rounds between two decisions of the detector
+ * @rounds: number of rounds
+ * @every: rounds between two checkpoints, 0: there are none
+ * @resume: begin with a checkpoint
+ * @flags: &enum dblp_op_flags of all exchanges
+ * @budget: ppm, if @flags have it
+ * @policy: &enum dblp_policy, if @flags have it
+ * @wait_ms: see &struct dblp_op
+ * @phases: the budget is @low or @high
+ * @low: ppm: budget of critical phases
+ * @high: ppm: budget of tolerant phases
+ * @job: budgets are those of a job
+ *
+ * It has no padding.
+ */
+struct config {
+	uint64_t	text;
+	double		rate;
+	double		eta;
+	uint32_t	nranks;
+	uint32_t	plan;
+	uint32_t	fanin;
+	uint32_t	levels;
+	uint32_t	rule;
+	uint32_t	batch;
+	uint32_t	context;
+	uint32_t	hidden;
+	uint32_t	seed;
+	uint32_t	epoch;
+	uint32_t	rounds;
+	uint32_t	every;
+	uint32_t	resume;
+	uint32_t	flags;
+	uint32_t	budget;
+	uint32_t	policy;
+	uint32_t	wait_ms;
+	uint32_t	phases;
+	uint32_t	low;
+	uint32_t	high;
+	uint32_t	job;
+	uint32_t	reserved;
+};
+
+/** config_server() - does rank 0 contribute nothing? */
+static inline bool config_server(const struct config *c)
+{
+	return c->plan == DBLP_PS;
+}
+
+/**
+ * config_differ() - compare two configurations
+ * @a: one
+ * @b: the other one
+ * @saved: only what config_saved() has
+ * @what: set to the first difference, for a message: "has --batch 32, not 64"
+ */
+bool config_differ(const struct config *a, const struct config *b, bool saved,
+		   char what[CONFIG_DIFFERENCE]);
+
+/** config_saved() - what a checkpoint has to agree with; the rest is 0 */
+struct config config_saved(const struct config *c);
+
+#endif /* TRAIN_CONFIG_H */

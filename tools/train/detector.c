@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <libdblp.h>
+
+#include "detector.h"
+
+/* The detector takes norms in units of 2^-32; what is larger it cannot tell apart */
+static uint64_t norm_units(double norm)
+{
+	return norm < 0x1p32 ? (uint64_t)(norm * 0x1p32) : UINT64_MAX;
+}
+
+void detector_init(struct detector *d, double eta, uint32_t epoch)
+{
+	d->clr.eta = eta * DBLP_PPM + 0.5;
+	d->epoch = epoch;
+	dblp_clr_start(&d->clr);
+}
+
+int detector_round(struct detector *d, double norm, uint32_t job)
+{
+	double mean;
+
+	d->sum += norm;
+	if (++d->rounds < d->epoch)
+		return 0;
+	mean = d->sum / d->rounds;
+	d->sum = 0;
+	d->rounds = 0;
+	dblp_clr_report(&d->clr, norm_units(mean));
+	return job ? dblp_job_norm(job, mean) : 0;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The verbs of the program. */
+#ifndef TRAIN_MAIN_H
+#define TRAIN_MAIN_H
+
+/* Each runs a verb with the words behind it. */
+int run_main(int argc, char **argv);
+int report_main(int argc, char **argv);
+
+#endif /* TRAIN_MAIN_H */

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <err.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arg.h"
+#include "options.h"
+
+/* Options that set a number of &struct options */
+static const struct {
+	const char	*name;
+	size_t		offset;
+	unsigned long	min;
+	unsigned long	max;
+} numbers[] = {
+#define NUMBER(name, field, min, max) \
+	{ name, offsetof(struct options, field), min, max }
+	NUMBER("rank", attr.rank, 0, DBLP_RANKS_MAX - 1),
+	NUMBER("nranks", attr.nranks, 1, DBLP_RANKS_MAX),
+	NUMBER("job", attr.job, 1, UINT32_MAX),
+	NUMBER("rounds", config.rounds, 1, 1000000),
+	NUMBER("batch", config.batch, 1, 65536),
+	NUMBER("context", config.context, 1, 256),
+	NUMBER("hidden", config.hidden, 1, 4096),
+	NUMBER("seed", config.seed, 0, UINT32_MAX),
+	NUMBER("epoch", config.epoch, 1, 1000000),
+	NUMBER("fanin", config.fanin, 1, DBLP_RANKS_MAX),
+	NUMBER("levels", config.levels, 1, DBLP_LEVELS_MAX),
+	NUMBER("wait-ms", config.wait_ms, 1, 3600000),
+	NUMBER("checkpoint-rounds", config.every, 1, 1000000),
+	NUMBER("progress", progress, 1, 1000000),
+#undef NUMBER
+};
+
+#define NUMBERS	(sizeof(numbers) / sizeof(*numbers))
+
+/* Values of getopt_long(), above all characters */
+#define FIRST_NUMBER	256
+
+static const struct option others[] = {
+	{ "rendezvous", required_argument, NULL, 'v' },
+	{ "transport", required_argument, NULL, 't' },
+	{ "devices", required_argument, NULL, 'd' },
+	{ "plan", required_argument, NULL, 'a' },
+	{ "rule", required_argument, NULL, 'u' },
+	{ "budget", required_argument, NULL, 'b' },
+	{ "policy", required_argument, NULL, 'o' },
+	{ "carry", no_argument, NULL, 'y' },
+	{ "phases", required_argument, NULL, 'p' },
+	{ "eta", required_argument, NULL, 'e' },
+	{ "rate", required_argument, NULL, 'r' },
+	{ "checkpoint", required_argument, NULL, 'c' },
+	{ "resume", no_argument, NULL, 's' },
+	{ "hook", required_argument, NULL, 'h' },
+	{ "log", required_argument, NULL, 'l' },
+	{ "name", required_argument, NULL, 'n' },
+};
+
+#define OTHERS	(sizeof(others) / sizeof(*others))
+
+static const char *const plans[] = {
+	[DBLP_PS] = "ps",
+	[DBLP_TRANSPOSE] = "transpose",
+	[DBLP_RING] = "ring",
+	[DBLP_TREE] = "tree",
+	[DBLP_BCUBE] = "bcube",
+	[DBLP_AVERAGE] = "average",
+	NULL
+};
+
+static const char *const rules[] = {
+	[DBLP_BUBBLE] = "bubble",
+	[DBLP_RESCALE] = "rescale",
+	[DBLP_FEEDBACK] = "feedback",
+	NULL
+};
+
+const char *plan_name(uint32_t algo)
+{
+	return plans[algo];
+}
+
+static void parse_number(struct options *o, unsigned int i, const char *text)
+{
+	uint32_t *field = (void *)((char *)o + numbers[i].offset);
+
+	*field = arg_number(numbers[i].name, text, numbers[i].min,
+			    numbers[i].max);
+}
+
+static void parse_phases(struct config *c, char *text)
+{
+	char *comma = strchr(text, ',');
+
+	if (!comma)
+		errx(2, "--phases takes LOW,HIGH, not '%s'", text);
+	*comma = 0;
+	c->low = arg_percent("phases", text);
+	c->high = arg_percent("phases", comma + 1);
+	c->phases = true;
+}
+
+static void parse_hook(struct options *o, char *text)
+{
+	if (o->hooks == HOOKS_MAX)
+		errx(2, "--hook: at most %d", HOOKS_MAX);
+	hook_parse(&o->hook[o->hooks++], text);
+}
+
+static void parse_config(struct config *c, int opt, char *text)
+{
+	switch (opt) {
+	case 'a':
+		c->plan = arg_name("plan", text, plans);
+		break;
+	case 'u':
+		c->rule = arg_name("rule", text, rules);
+		break;
+	case 'b':
+		c->budget = arg_percent("budget", text);
+		c->flags |= DBLP_OP_BUDGET;
+		break;
+	case 'o':
+		c->policy = arg_name("policy", text, dblp_policy_names);
+		c->flags |= DBLP_OP_POLICY;
+		break;
+	case 'y':
+		c->flags |= DBLP_OP_CARRY;
+		break;
+	case 'p':
+		parse_phases(c, text);
+		break;
+	case 'e':
+		c->eta = arg_real("eta", text, 0, 1000);
+		break;
+	case 'r':
+		c->rate = arg_real("rate", text, 0, 10);
+		break;
+	case 's':
+		c->resume = true;
+		break;
+	default:
+		exit(2);
+	}
+}
+
+static void parse_option(struct options *o, int opt, char *text)
+{
+	switch (opt) {
+	case 'v':
+		o->attr.rendezvous = text;
+		break;
+	case 't':
+		o->attr.transport = text;
+		break;
+	case 'd':
+		o->attr.devices = text;
+		break;
+	case 'c':
+		o->checkpoint = text;
+		break;
+	case 'h':
+		parse_hook(o, text);
+		break;
+	case 'l':
+		o->log_file = fopen(text, "we");
+		if (!o->log_file)
+			err(1, "%s", text);
+		break;
+	case 'n':
+		snprintf(o->name, sizeof(o->name), "%s", text);
+		break;
+	default:
+		o->rule_given |= opt == 'u';
+		parse_config(&o->config, opt, text);
+	}
+}
+
+static void check_transport(const struct options *o)
+{
+	const struct config *c = &o->config;
+	const char *name = o->attr.transport;
+
+	if (!strcmp(name, "dblp"))
+		return;
+	if (strcmp(name, "tcp") && (strncmp(name, "tcp:", 4) || !name[4]))
+		errx(2, "--transport is dblp, tcp or tcp:CC, not '%s'", name);
+	if (c->flags || c->phases || o->attr.job)
+		errx(2, "--budget, --policy, --carry, --phases and --job need --transport dblp");
+}
+
+/* What cannot be meant */
+static void check_losses(const struct options *o)
+{
+	const struct config *c = &o->config;
+
+	if (o->attr.job && (c->flags || c->phases))
+		errx(2, "the job says what may be lost: --job goes with none of --budget, --policy, --carry and --phases");
+	if (c->phases && c->flags & DBLP_OP_BUDGET)
+		errx(2, "--phases sets budgets: it does not go with --budget");
+	if (c->flags & DBLP_OP_CARRY && !(c->flags & DBLP_OP_BUDGET) && !c->phases)
+		errx(2, "--carry needs --budget or --phases");
+}
+
+static void check_plan(const struct options *o)
+{
+	const struct config *c = &o->config;
+	const bool digits = c->plan == DBLP_BCUBE || c->plan == DBLP_AVERAGE;
+
+	if (c->fanin && c->plan != DBLP_TREE)
+		errx(2, "--fanin needs --plan tree");
+	if (c->levels && !digits)
+		errx(2, "--levels needs --plan bcube or average");
+	if (c->plan != DBLP_AVERAGE)
+		return;
+	if (o->rule_given && c->rule != DBLP_RESCALE)
+		errx(2, "--plan average needs --rule rescale: what is missing of a parameter is not 0");
+	if (c->phases || o->attr.job)
+		errx(2, "--phases and --job are for gradients: they do not go with --plan average");
+}
+
+static void check_options(struct options *o)
+{
+	struct config *c = &o->config;
+
+	check_transport(o);
+	check_losses(o);
+	check_plan(o);
+	if (c->every && !o->checkpoint)
+		errx(2, "--checkpoint-rounds needs --checkpoint");
+	if (c->resume && !o->checkpoint)
+		errx(2, "--resume needs --checkpoint");
+	if (!o->n_files)
+		errx(2, "training needs text files, the same on all ranks");
+}
+
+/* What follows from others */
+static void complete(struct options *o)
+{
+	struct config *c = &o->config;
+
+	if (c->plan == DBLP_AVERAGE)
+		c->rule = DBLP_RESCALE;
+	if (!c->levels && (c->plan == DBLP_BCUBE || c->plan == DBLP_AVERAGE))
+		c->levels = 2;
+	if (c->phases)
+		c->flags |= DBLP_OP_BUDGET | DBLP_OP_PHASE;
+	if (o->checkpoint && !c->every)
+		c->every = 10;
+	c->job = !!o->attr.job;
+	if (!*o->name)
+		snprintf(o->name, sizeof(o->name), "%s", o->attr.transport);
+}
+
+void options_parse(struct options *o, int argc, char **argv)
+{
+	struct option options[NUMBERS + OTHERS + 1] = { 0 };
+	unsigned int i;
+	int opt;
+
+	for (i = 0; i < NUMBERS; i++)
+		options[i] = (struct option){ numbers[i].name,
+			required_argument, NULL, FIRST_NUMBER + i };
+	for (i = 0; i < OTHERS; i++)
+		options[NUMBERS + i] = others[i];
+
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (opt >= FIRST_NUMBER)
+			parse_number(o, opt - FIRST_NUMBER, optarg);
+		else
+			parse_option(o, opt, optarg);
+	}
+	o->files = argv + optind;
+	o->n_files = argc - optind;
+	check_options(o);
+	complete(o);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The command line of a rank. */
+#ifndef TRAIN_OPTIONS_H
+#define TRAIN_OPTIONS_H
+
+#include <stdio.h>
+
+#include "config.h"
+#include "hook.h"
+#include "log.h"
+
+/* Progress is every 10 rounds at rank 0, and never at others */
+#define PROGRESS_DEFAULT	0
+
+/**
+ * struct options - what a rank was told
+ * @attr: how to find the others
+ * @config: what all ranks have to agree on, but for the text and @nranks
+ * @rule_given: the rule is not the default
+ * @checkpoint: file for checkpoints, or NULL
+ * @hook: commands to start
+ * @hooks: number of commands
+ * @progress: rounds between two lines, or %PROGRESS_DEFAULT
+ * @log_file: or NULL
+ * @name: of this run in the report
+ * @files: the text to train on
+ * @n_files: number of files
+ */
+struct options {
+	struct dblp_comm_attr	attr;
+	struct config		config;
+	bool			rule_given;
+	const char		*checkpoint;
+	struct hook		hook[HOOKS_MAX];
+	unsigned int		hooks;
+	unsigned int		progress;
+	FILE			*log_file;
+	char			name[LOG_NAME];
+	char			**files;
+	unsigned int		n_files;
+};
+
+/** options_parse() - read the command line; ends the program if it is wrong */
+void options_parse(struct options *o, int argc, char **argv);
+
+/** plan_name() - name of an &enum dblp_algo on the command line */
+const char *plan_name(uint32_t algo);
+
+#endif /* TRAIN_OPTIONS_H */
