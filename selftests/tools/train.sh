@@ -89,9 +89,37 @@ plans()
 	for plan in ps transpose tree bcube; do
 		train 0 4 --plan "$plan" && [ -n "$(replica)" ] || return
 	done
-	train 1 1 --plan ps && says 0 "needs 2 ranks"
+	train 0 4 --plan tree --fanin 3 --rule bubble --budget 1% --carry --wait-ms 20000 && [ -n "$(replica)" ] &&
+		train 0 3 --rule rescale --budget 5% && [ -n "$(replica)" ] &&
+		train 1 1 --plan ps && says 0 "needs 2 ranks"
 }
 try "each plan ends with the same replicas on all ranks" plans
+
+# refuses REASON OPTION...: at once, as a wrong command line
+refuses()
+{
+	dblp-train run --rank 0 --nranks 1 "${@:2}" "$text" > "$tmp/0" 2>&1
+	[ $? -eq 2 ] && says 0 "$1"
+}
+
+contradictions()
+{
+	refuses "need --transport dblp" --transport tcp --budget 1% &&
+		refuses "need --transport dblp" --transport tcp:reno --job 7 &&
+		refuses "--transport is dblp, tcp or tcp:CC" --transport udp &&
+		refuses "the job says what may be lost" --job 7 --budget 1% &&
+		refuses "does not go with --budget" --phases 1%,2% --budget 1% &&
+		refuses "--carry needs --budget" --carry &&
+		refuses "LOW,HIGH" --phases 5% &&
+		refuses "--plan is one of ps, transpose," --plan mesh &&
+		refuses "--fanin needs --plan tree" --fanin 3 &&
+		refuses "--levels needs --plan bcube" --levels 2 &&
+		refuses "needs --rule rescale" --plan average --rule feedback &&
+		refuses "are for gradients" --plan average --phases 1%,2% &&
+		refuses "--resume needs --checkpoint" --resume &&
+		refuses "--budget takes a number" --budget 101%
+}
+try "options that contradict each other are refused" contradictions
 
 goes_on()
 {

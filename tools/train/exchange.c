@@ -204,7 +204,7 @@ void exchange_state(struct run *r)
 	reduce(r, r->state, bytes / 4, &op, &result);
 }
 
-static const struct record *record_of(const struct run *r, uint32_t rank)
+const struct record *record_of(const struct run *r, uint32_t rank)
 {
 	return (const void *)(r->records.all + rank * r->records.each);
 }

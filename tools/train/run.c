@@ -171,8 +171,7 @@ static void show_round(const struct run *r, const struct log_round *l)
 /* What a rank says of the last round */
 static void add_record(const struct run *r, struct log_round *l, uint32_t rank)
 {
-	const struct record *p = (const void *)(r->records.all +
-						rank * r->records.each);
+	const struct record *p = record_of(r, rank);
 	const unsigned int n = contributors(r);
 
 	l->asked += p->asked;

@@ -104,6 +104,8 @@ void exchange_averages(struct run *r);
 void exchange_state(struct run *r);
 /** exchange_digests() - compare the replicas; ends the program if they differ */
 uint64_t exchange_digests(struct run *r);
+/** record_of() - what a rank has told, after gather_end() */
+const struct record *record_of(const struct run *r, uint32_t rank);
 /** exchange_phase() - in which phase is this round? */
 void exchange_phase(const struct run *r, struct log_round *round);
 
