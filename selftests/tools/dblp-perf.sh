@@ -69,6 +69,9 @@ try "share" says ".proto == \"dblp\" and .other == \"tcp\" and .other_cc == \"cu
 	(.side_bytes | add) == .delivered_bytes and .sent_bytes > .delivered_bytes" \
 	share -c 2 -t 1 -w 0 -s 20000 --other-cc cubic --verify
 
+try "fanin with a hook" says ".ns.n == 3" fanin -s 1000 -n 3 -w 2 --hook "echo \$DBLP_ROUND >> $tmp/rounds"
+try "which runs before each measured round" [ "$(paste -s -d ' ' "$tmp/rounds")" = "0 1 2" ]
+
 # What is missing, is said to be, and all of it was sent.
 try "a budget" says ".budget_ppm == 20000 and .policy == \"eager\" and .missing_bytes > 0 and
 	.missing_bytes <= 40000 and .early_messages > 0 and .early_messages <= 20 and
@@ -97,6 +100,8 @@ try "a congestion control of dblp that is not there" lacks 4 "no congestion cont
 try "a congestion control of tcp that is not there" lacks 4 "no congestion control 'none'" \
 	rr --proto tcp --cc none
 try "nobody listens" lacks 1 "refused" rr --connect -n 1
+try "a hook that fails" lacks 1 "the hook has failed before round 0" fanin --hook false
+try "a hook for another mode" lacks 2 "--hook is for" rr --hook true
 try "a budget for tcp" lacks 2 "tcp has no --budget" rr --proto tcp --budget 1%
 head -c 15 /dev/urandom > "$tmp/short"
 try "a key that is none" lacks 2 "a file of 16 to 64 bytes" rr --key "$tmp/short"

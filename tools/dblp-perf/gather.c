@@ -144,6 +144,20 @@ static void bulk_listen(void)
 	gathering_finish(&g);
 }
 
+/* Outside of the measured time */
+static void run_hook(uint32_t round)
+{
+	char text[16];
+
+	if (!cfg.hook)
+		return;
+	snprintf(text, sizeof(text), "%u", round);
+	setenv("DBLP_ROUND", text, 1);
+	errno = 0;
+	if (system(cfg.hook))
+		fail("the hook has failed before round %u", round);
+}
+
 static void fanin_listen(void)
 {
 	struct gathering g;
@@ -153,8 +167,10 @@ static void fanin_listen(void)
 	for (i = 0; i < cfg.warmup; i++)
 		gather_round(&g, 1, false);
 	span_begin();
-	for (i = 0; i < cfg.count; i++)
+	for (i = 0; i < cfg.count; i++) {
+		run_hook(i);
 		add_round(&g, 1);
+	}
 	span_end();
 	gathering_finish(&g);
 }

@@ -71,6 +71,7 @@ static void usage(FILE *f)
 	      "  -w, --warmup N       messages or rounds before those; in share, seconds\n"
 	      "  -c, --connections N  of each host; in share, of each side\n"
 	      "  -t, --time SECONDS   how long share and idle measure\n"
+	      "  --hook COMMAND       fanin: run it before each round; $DBLP_ROUND is its number\n"
 	      "  --verify             check each byte that is delivered\n"
 	      "  --seed N             of the contents of messages\n"
 	      "\nWhere:\n"
@@ -230,6 +231,7 @@ static const struct option options[] = {
 	{ "warmup", 1, NULL, 'w' },
 	{ "connections", 1, NULL, 'c' },
 	{ "time", 1, NULL, 't' },
+	{ "hook", 1, NULL, OPT_HOOK },
 	{ "verify", 0, NULL, OPT_VERIFY },
 	{ "seed", 1, NULL, OPT_SEED },
 	{ "address", 1, NULL, 'a' },
@@ -312,6 +314,7 @@ static void parse_option(int opt)
 	case 'h':
 		usage(stdout);
 		exit(0);
+	case OPT_HOOK: cfg.hook = optarg; break;
 	case OPT_VERIFY: cfg.verify = true; break;
 	case OPT_SEED: cfg.seed = number("seed", optarg, 0, UINT64_MAX); break;
 	case OPT_TO: cfg.to = optarg; break;
@@ -373,6 +376,8 @@ static void check_config(void)
 		cfg.other.proto = &proto_tcp;
 	if (cfg.other.cc && !shares)
 		wrong("--other-cc is for mode share");
+	if (cfg.hook && (cfg.mode != &mode_fanin || !cfg.listens))
+		wrong("--hook is for the listening end of mode fanin");
 	if (!cfg.main.proto->lossy &&
 	    (cfg.budget || cfg.policy >= 0 || cfg.order >= 0 || cfg.key))
 		wrong("%s has no --budget, --policy, --order and --key",

@@ -66,6 +66,7 @@ struct flavour {
  * @order: enum dblp_order of those, negative: the kernel's default
  * @key: key of both ends, NULL: none
  * @buffer: bytes, SO_SNDBUF and SO_RCVBUF, 0: the kernel's default
+ * @hook: mode fanin: command before each measured round, NULL: none
  * @seed: of the contents
  * @verify: check every byte that is delivered
  * @timeout: seconds after which the run has failed
@@ -94,6 +95,7 @@ struct config {
 	int			order;
 	const struct dblp_auth_key *key;
 	unsigned int		buffer;
+	const char		*hook;
 	uint64_t		seed;
 	bool			verify;
 	unsigned int		timeout;
