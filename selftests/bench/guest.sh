@@ -1,70 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# One scenario of the bench, in the VM: guest.sh SCENARIO [ARGUMENT...]. Each
-# figure becomes a line of /out/results:
-#
-#	{"scenario", "key", "transport", "status", "error", "result"}
-#
-# Lines with the same scenario and key are compared. status is the exit status of
-# dblp-perf, and result the JSON object that it printed.
+# One scenario of the bench, in the VM: guest.sh SCENARIO [ARGUMENT...]. See
+# lib/measure.sh for what it leaves.
 
 set -u -o pipefail
-# shellcheck source=selftests/bench/network.sh
-. "$(dirname "$(readlink -f "$0")")/network.sh"
-
-scenario=${1:?}
-shift
-uname -r > /out/release
-results=/out/results
-# In virtual seconds, except in scenario real. Peers with long timeouts take their time.
-limit=1500
-
-fail()
-{
-	printf 'bench: %s\n' "$*" >&2
-	exit 1
-}
-
-# The options of dblp-perf for a transport
-flavours()
-{
-	case $1 in
-	dblp) echo ;;
-	dblp-swift|dblp-bdp) echo --cc "${1#dblp-}" ;;
-	dblp-2%) echo --budget 2% ;;
-	dblp-2%-*) echo --budget 2% --policy "${1##*-}" ;;
-	sctp) echo --proto sctp ;;
-	*) echo --proto tcp --cc "$1" ;;
-	esac
-}
+here=$(dirname "$(readlink -f "$0")")
+# shellcheck source=selftests/lib/network.sh
+. "$here/../lib/network.sh"
+# shellcheck source=selftests/lib/measure.sh
+. "$here/../lib/measure.sh"
 peers="cubic bbr dctcp sctp"
 # The default and what else there is for shared networks
 controls="dblp dblp-bdp"
-# A command that tells, as JSON, what else belongs to a result
-aside="echo {}"
-
-# measure KEY TRANSPORT MODE [OPTION...]
-measure()
-{
-	local key=$1 transport=$2 mode=$3 status json
-	shift 3
-
-	# shellcheck disable=SC2046,SC2154 # words; network.sh sets hosts
-	json=$(dblp-perf "$mode" -j --samples --timeout $limit --to server --from "$hosts" \
-		--address $server $(flavours "$transport") "$@" 2> /run/error)
-	status=$?
-	if [ $status -eq 0 ]; then
-		json=$($aside | jq -c --argjson result "$json" '$result + .') || fail "no figures beside"
-	else
-		json=null
-	fi
-	printf '[%4d s] %s %s %s: status %s %s\n' $SECONDS "$scenario" "$key" "$transport" $status \
-		"$(cat /run/error)"
-	jq -c -n --arg scenario "$scenario" --arg key "$key" --arg transport "$transport" \
-		--argjson status $status --rawfile error /run/error --argjson result "$json" \
-		'$ARGS.named' >> $results || fail "no room for the results"
-}
 
 # One CPU does the work of both ends and is never idle: time counts instructions.
 bulk()

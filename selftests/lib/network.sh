@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# The networks of the bench: namespaces as hosts, a namespace with a bridge as
+# The networks of bench/ and experiments/: namespaces as hosts, a namespace with a bridge as
 # the switch between them.
 
 server=10.77.0.1
 
 # shellcheck source=selftests/lib/link.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../lib/link.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/link.sh"
 
 # plug_in NAME ADDRESS QUEUE...: connect a host to the switch, whose port to it is
 # a netem with QUEUE. Nothing delays packets from the host: they queue at the

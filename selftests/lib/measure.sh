@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # network.sh sets hosts and server
+#
+# What the scenarios of bench/ and experiments/ do in the VM. Source it after network.sh, in
+# guest.sh SCENARIO [ARGUMENT...], whose first argument it takes. Each figure becomes a line
+# of /out/results:
+#
+#	{"scenario", "key", "transport", "status", "error", "result"}
+#
+# Lines with the same scenario and key are compared. status is the exit status of the
+# program that measured, and result the JSON object that it printed.
+
+scenario=${1:?}
+shift
+uname -r > /out/release
+results=/out/results
+# In virtual seconds, but for what is measured in real time. Peers with long timeouts take
+# their time.
+limit=1500
+# A command that tells, as JSON, what else belongs to a result
+aside="echo {}"
+
+fail()
+{
+	printf '%s: %s\n' "$scenario" "$*" >&2
+	exit 1
+}
+
+# The options of dblp-perf for a transport
+flavours()
+{
+	case $1 in
+	dblp) echo ;;
+	dblp-swift|dblp-bdp) echo --cc "${1#dblp-}" ;;
+	dblp-*%) echo --budget "${1#dblp-}" ;;
+	dblp-*%-*) echo "--budget ${1:5}" | sed 's/-\([a-z]*\)$/ --policy \1/' ;;
+	sctp) echo --proto sctp ;;
+	*) echo --proto tcp --cc "$1" ;;
+	esac
+}
+
+# record KEY TRANSPORT COMMAND...: what it prints is the result
+record()
+{
+	local key=$1 transport=$2 status json
+	shift 2
+
+	json=$("$@" 2> /run/error)
+	status=$?
+	if [ $status -eq 0 ]; then
+		json=$($aside | jq -c --argjson result "$json" '$result + .') || fail "no figures beside"
+	else
+		json=null
+	fi
+	printf '[%4d s] %s %s %s: status %s %s\n' $SECONDS "$scenario" "$key" "$transport" $status \
+		"$(cat /run/error)"
+	jq -c -n --arg scenario "$scenario" --arg key "$key" --arg transport "$transport" \
+		--argjson status $status --rawfile error /run/error --argjson result "$json" \
+		'$ARGS.named' >> $results || fail "no room for the results"
+}
+
+# measure KEY TRANSPORT MODE [OPTION...]: by dblp-perf, from the hosts to the server
+measure()
+{
+	local key=$1 transport=$2 mode=$3
+	shift 3
+
+	# shellcheck disable=SC2046 # words
+	record "$key" "$transport" dblp-perf "$mode" -j --samples --timeout $limit --to server \
+		--from "$hosts" --address "$server" $(flavours "$transport") "$@"
+}
