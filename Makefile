@@ -25,7 +25,7 @@ ifneq ($(V),1)
 Q := @
 endif
 
-.PHONY: all module tools selftests-bin unit cc check check-all robustness demo bench \
+.PHONY: all module tools selftests-bin unit cc check check-all robustness demo bench experiments \
 	lint install install-module install-tools dkms-install uninstall clean help $(tool_dirs)
 
 all: module tools	## the module for this machine's kernel, and the tools
@@ -70,6 +70,10 @@ demo:			## what the loss budget is good for, shown in a VM
 bench:			## the figures of Documentation/results, in virtual and real time (BENCH="fanin rr": only these)
 	$(Q)selftests/deps
 	$(Q)BENCH="$(BENCH)" selftests/bench/run
+
+experiments:		## those of the papers: Documentation/results/experiments.md (EXPERIMENTS="ltp bml": only these)
+	$(Q)selftests/deps
+	$(Q)EXPERIMENTS="$(EXPERIMENTS)" selftests/experiments/run
 
 lint:			## checkpatch, sparse, kernel-doc, shellcheck
 	$(Q)selftests/lint

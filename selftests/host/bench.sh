@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# selftests/bench/run: nothing that is there already is removed or mixed with results.
+# selftests/bench/run and selftests/experiments/run: nothing that is there already is removed
+# or mixed with results, and what was not measured is said.
 
 # shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
 here=$(dirname "$(readlink -f "$0")")
@@ -13,14 +14,47 @@ keeps()
 {
 	local dir=$tmp/kept status
 
-	mkdir -p "$dir" && echo precious > "$dir/$1" || return
-	"$here/../bench/run" --kernel 0 --out "$dir" > "$tmp/said" 2>&1
+	mkdir -p "$dir" && echo precious > "$dir/$2" || return
+	"$here/../$1/run" --kernel 0 --out "$dir" > "$tmp/said" 2>&1
 	status=$?
 	cat "$tmp/said"
-	[ "$status" -eq 2 ] && grep -q "is not empty" "$tmp/said" && [ "$(cat "$dir/$1")" = precious ] &&
-		[ "$(ls -A "$dir")" = "$1" ] && rm -r "$dir"
+	[ "$status" -eq 2 ] && grep -q "is not empty" "$tmp/said" && [ "$(cat "$dir/$2")" = precious ] &&
+		[ "$(ls -A "$dir")" = "$2" ] && rm -r "$dir"
 }
-try "--out: a directory with files is refused, and they stay" keeps thesis
-try "--out: hidden files are files" keeps .git
+
+# refuses NAME TEXT ARGUMENT...
+refuses()
+{
+	local name=$1 text=$2 status
+	shift 2
+
+	"$here/../$name/run" --kernel 0 --out "$tmp/none" "$@" > "$tmp/said" 2>&1
+	status=$?
+	cat "$tmp/said"
+	[ "$status" -eq 2 ] && grep -q -e "$text" "$tmp/said" && [ ! -e "$tmp/none" ]
+}
+
+# complains NAME BOOT PAGE: a boot that failed is a reason, not a gap: in the page, in the table, in the status
+complains()
+{
+	local name=$1 dir=$tmp/complains boot=$2 page=$3 status
+
+	mkdir -p "$dir/$boot-seed-1" && echo "it broke" > "$dir/$boot-seed-1/failed" || return
+	python3 "$here/../$name/report.py" --kernel x --commit x --seeds 1 --notes "$here/../$name/notes" \
+		--template "$here/../$name/results.in" --out "$dir" "${boot%%-*}" > "$tmp/said"
+	status=$?
+	cat "$tmp/said"
+	[ "$status" -eq 1 ] && grep -q "$boot-seed-1: it broke" "$dir/$page.md" "$tmp/said" &&
+		jq -e 'any(.value == null and (.met | not))' "$dir/$page.json" > /dev/null && rm -r "$dir"
+}
+
+for name in bench experiments; do
+	try "$name --out: a directory with files is refused, and they stay" keeps $name thesis
+	try "$name --out: hidden files are files" keeps $name .git
+	try "$name: a scenario that is not there" refuses $name "no scenario 'nonsense'" nonsense
+	try "$name: a seed that is none" refuses $name "--seed takes a number" --seed 0x
+done
+try "bench: what failed is said" complains bench loss transport
+try "experiments: what failed is said" complains experiments ltp-1 experiments
 
 done_testing

@@ -1,0 +1,189 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# One scenario of the experiments, in the VM: guest.sh SCENARIO [ARGUMENT...]. See
+# lib/measure.sh for what it leaves.
+
+set -u -o pipefail
+self=$(readlink -f "$0")
+# shellcheck source=selftests/experiments/network.sh
+. "${self%/*}/network.sh"
+
+# lossy_rounds LOSS SECONDS, before each round: in each third one LOSS (%) of the packets are
+# lost, for so long, or with "all" until it ends
+lossy_rounds()
+{
+	local pending=/run/pending
+
+	[ ! -e $pending ] || kill "$(cat $pending)" 2> /dev/null
+	rm -f $pending
+	if [ $((DBLP_ROUND % 3)) -ne 2 ]; then
+		lose_at_port 0
+		return
+	fi
+	lose_at_port "$1" || return
+	[ "$2" != all ] || return 0
+	# It has been lossy for some milliseconds when the round begins.
+	(sleep "$2"; lose_at_port 0) > /dev/null 2>&1 &
+	echo $! > $pending
+}
+if [ "${1:-}" = lossy_rounds ]; then
+	shift
+	lossy_rounds "$@"
+	exit
+fi
+
+# shellcheck source=selftests/lib/measure.sh
+. "${self%/*}/../lib/measure.sh"
+# What has not ended by then is said to last longer.
+limit=100000
+
+# baseline NAME ROUNDS HOOK
+baseline()
+{
+	record "$key" "$1" dblp-baseline --to server --from "$hosts" --address "$server" \
+		--size $dblp_size --rounds "$2" --p-low 8000 --hook "$3" --timeout $limit
+}
+
+dblp_size=300000
+# dblp LOSS SECONDS
+dblp()
+{
+	local key="$1 $2" hook="$self lossy_rounds $1 $2" transport ns
+
+	# What all sees of its network is the same, so nobody starts where another one ended.
+	for transport in baseline dblp-0.8%-early dblp-40.8%-eager baseline-all cubic bbr; do
+		lossy_port 3 100mbit 1ms || fail "no network"
+		for ns in server h0 h1 h2; do
+			ip netns exec $ns sh -c 'echo 100 > /proc/sys/net/ipv4/tcp_retries2' || fail "no sysctl"
+		done
+		case $transport in
+		baseline)
+			spare 7100 || fail "nothing can be spared"
+			baseline $transport 36 "$hook"
+			;;
+		baseline-all) baseline $transport 3 "$hook" ;;
+		dblp-*) measure "$key" $transport fanin --size $dblp_size --warmup 0 --count 36 --hook "$hook" ;;
+		*) measure "$key" $transport fanin --size $dblp_size --warmup 0 --count 3 --hook "$hook" ;;
+		esac
+		no_network
+	done
+}
+
+# ltp LOSS: 8 -> 1, where the queue holds 30 packets (1.8 ms)
+ltp()
+{
+	local transport
+
+	short_queue 8 200mbit 30 250us || fail "no network"
+	for transport in dblp-2%-early dblp reno cubic bbr dctcp sctp; do
+		if ! fresh_queue || ! change_loss "$1"; then
+			fail "no loss"
+		fi
+		case $transport in
+		dblp*) measure "$1" $transport fanin --size 250000 --warmup 2 --count 100 ;;
+		*) measure "$1" $transport fanin --size 250000 --warmup 2 --count 40 ;;
+		esac
+	done
+}
+
+# collective KEY TRANSPORT [OPTION...]: by dblp-perf, all ranks here
+collective()
+{
+	local key=$1 transport=$2
+	shift 2
+
+	# shellcheck disable=SC2046 # words
+	record "$key" "$transport" dblp-perf collective -j --samples --timeout $limit \
+		--spawn h0,h1,h2,h3,h4,h5,h6,h7,h8 $(flavours "$transport") "$@"
+}
+
+# bml cube: two links of 16 Mbit/s for each host; bml RATE: one of RATE (Mbit/s)
+bml()
+{
+	local transport plan size=900000
+
+	if [ "$1" = cube ]; then
+		cube 16mbit || fail "no network"
+		for transport in dblp dblp-2%-early cubic bbr; do
+			collective cube $transport --plan bcube --radix 3,3 --devices n0,n1 \
+				--rendezvous tcp://10.77.0.1:7100 --size $size --count 2 --warmup 1
+		done
+		return
+	fi
+	star 9 "$1mbit" || fail "no network"
+	for plan in transpose ring; do
+		for transport in dblp cubic bbr; do
+			collective "$1 $plan" $transport --plan $plan --size $size --count 2 --warmup 1
+		done
+	done
+	collective "$1 ps" dblp --plan ps --size $size --count 1 --warmup 1
+}
+
+# dssync SLOW: 3 racks of 3; links of 32 Mbit/s, those to the core a quarter of what a rack's
+# hosts could send, the last one SLOW (Mbit/s)
+dssync()
+{
+	local transport
+
+	racks 32mbit 24mbit "$1mbit" || fail "no network"
+	for transport in dblp cubic bbr; do
+		collective "$1 transpose" $transport --plan transpose --size 600000 --count 3 --warmup 1
+		# As many turns by each digit
+		collective "$1 average" $transport --plan average --radix 3,3 --size 600000 \
+			--count 4 --warmup 2
+	done
+}
+
+# What budget, policy, order, rule and carry do to bytes and missing bytes, at 1 % loss
+ablations()
+{
+	local budget policy order rule carry
+
+	aside=queue_bytes
+	for budget in 0 0.8 2 10 20 40.8 60 80; do
+		for policy in eager early; do
+			[ $budget != 0 ] || policy=full
+			vary "$budget% $policy auto" --budget $budget% --policy $policy
+			[ $policy != full ] || break
+		done
+	done
+	for order in sequential shuffled; do
+		vary "10% eager $order" --budget 10% --policy eager --order $order
+		vary "10% early $order" --budget 10% --policy early --order $order
+	done
+	aside="echo {}"
+	star 9 32mbit || fail "no network"
+	for rule in bubble rescale feedback; do
+		for carry in "" --carry; do
+			for i in 0 1 2 3 4 5 6 7 8; do
+				tc -n switch qdisc change dev h${i}eth0 root netem rate 32mbit limit 100 loss 1% ||
+					fail "no loss"
+			done
+			collective "$rule${carry:+ carry}" dblp-2%-early --plan transpose --rule $rule $carry \
+				--size 450000 --count 10 --warmup 1
+		done
+	done
+	no_network
+}
+
+queue_bytes()
+{
+	tc -n switch -s -j qdisc show dev server | jq -c '{queue: .[0] | {bytes, packets, drops}}'
+}
+
+# vary KEY [OPTION...]
+vary()
+{
+	local key=$1
+	shift
+
+	switched 8 200mbit 0 1 || fail "no network"
+	measure "$key" dblp fanin --size 250000 --warmup 0 --count 20 "$@"
+	no_network
+}
+
+case $scenario in
+dblp|ltp|bml|dssync|ablations) "$scenario" "$@" ;;
+*) fail "there is no scenario '$scenario'" ;;
+esac

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Networks of the experiments beside those of lib/network.sh.
+
+# shellcheck source=selftests/lib/network.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../lib/network.sh"
+
+# wire NS1 DEVICE1 NS2 DEVICE2: a cable whose packets go one by one
+wire()
+{
+	ip -n "$1" link add "$2" type veth peer name "$4" netns "$3" &&
+	ip -n "$1" link set "$2" up &&
+	ip -n "$3" link set "$4" up &&
+	one_by_one "$1" "$2" &&
+	one_by_one "$3" "$4"
+}
+
+new_switch()
+{
+	ip netns add "$1" &&
+	ip -n "$1" link add bridge type bridge &&
+	ip -n "$1" link set bridge up
+}
+
+new_host()
+{
+	ip netns add "$1" &&
+	ip -n "$1" link set lo up
+}
+
+# attach HOST DEVICE SWITCH ADDRESS/LENGTH RATE: a link of RATE in each direction, or with
+# RATE "none" without limits. The host's queue holds what its sockets may send; the switch
+# has 100 packets of queue.
+attach()
+{
+	wire "$1" "$2" "$3" "$1$2" &&
+	ip -n "$3" link set "$1$2" master bridge &&
+	ip -n "$1" addr add "$4" dev "$2" || return
+	[ "$5" != none ] || return 0
+	tc -n "$1" qdisc add dev "$2" root tbf rate "$5" burst 5k limit 2m &&
+	tc -n "$3" qdisc add dev "$1$2" root netem rate "$5" limit 100
+}
+
+# lossy_port HOSTS RATE RTT: server and h0, h1, ... at a switch, each with links of RATE.
+# Packets to the server are lost behind the uplinks of the hosts, on which they have taken
+# their time, and before the port to the server, which has a queue that holds a whole round:
+# what goes through it is lost nowhere else. ARP is spared, or hosts would lose each other.
+#
+# Namespaces:  h0 ... --tbf--> switch --(uplink: loss)--> port --(outlet: rate)--> server
+lossy_port()
+{
+	local i
+
+	new_switch switch && new_switch port && new_host server &&
+	wire switch uplink port downlink &&
+	ip -n switch link set uplink master bridge &&
+	ip -n port link set downlink master bridge &&
+	wire port outlet server eth0 &&
+	ip -n port link set outlet master bridge &&
+	ip -n server addr add "$server/16" dev eth0 &&
+	tc -n port qdisc add dev outlet root netem rate "$2" limit 1000 &&
+	tc -n server qdisc add dev eth0 root netem rate "$2" delay "$3" limit 1000 &&
+	tc -n switch qdisc add dev uplink root handle 1: prio bands 2 \
+		priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 &&
+	tc -n switch qdisc add dev uplink parent 1:1 handle 10: netem loss 0% limit 1000 &&
+	tc -n switch filter add dev uplink parent 1: protocol arp prio 2 u32 \
+		match u32 0 0 flowid 1:2 || return
+	for ((i = 0; i < $1; i++)); do
+		new_host "h$i" &&
+			attach "h$i" eth0 switch "10.77.1.$((1 + i))/16" "$2" || return
+	done
+	# shellcheck disable=SC2034 # used by the script that sources this
+	hosts=$(seq -s, -f 'h%g' 0 $(($1 - 1)))
+}
+
+# lose_at_port LOSS (%)
+lose_at_port()
+{
+	tc -n switch qdisc change dev uplink parent 1:1 netem loss "$1%" limit 1000
+}
+
+# spare PORT: what goes to this TCP port of the server is not lost
+spare()
+{
+	tc -n switch filter add dev uplink parent 1: protocol ip prio 1 u32 \
+		match ip protocol 6 0xff match ip dport "$1" 0xffff flowid 1:2
+}
+
+# star HOSTS RATE: h0, h1, ... at one switch
+star()
+{
+	local i
+
+	new_switch switch || return
+	for ((i = 0; i < $1; i++)); do
+		new_host "h$i" &&
+			attach "h$i" eth0 switch "10.77.0.$((1 + i))/16" "$2" || return
+	done
+}
+
+# cube RATE: BCube(3,2): 9 hosts of two digits. Their device n0 is at the switch of those
+# that differ in the low digit only, n1 at that of the high one; 6 switches of 3 ports, each
+# a network of its own. By eth0, without limits, they find each other.
+cube()
+{
+	local i low high
+
+	star 9 none || return
+	for i in 0 1 2; do
+		new_switch "low$i" && new_switch "high$i" || return
+	done
+	for ((i = 0; i < 9; i++)); do
+		low=$((i % 3)) high=$((i / 3))
+		attach "h$i" n0 "low$high" "10.10.$high.$((1 + low))/24" "$1" &&
+			attach "h$i" n1 "high$low" "10.20.$low.$((1 + high))/24" "$1" || return
+	done
+}
+
+# racks RATE UPLINK SLOW: 3 racks of 3 hosts with links of RATE, h0 to h2 in the first one;
+# a rack has a link of UPLINK to the core, the last one a link of SLOW
+racks()
+{
+	local i rate
+
+	new_switch core || return
+	for i in 0 1 2; do
+		rate=$2
+		[ $i -lt 2 ] || rate=$3
+		new_switch "rack$i" &&
+		wire "rack$i" uplink core "rack$i" &&
+		ip -n "rack$i" link set uplink master bridge &&
+		ip -n core link set "rack$i" master bridge &&
+		tc -n "rack$i" qdisc add dev uplink root netem rate "$rate" limit 100 &&
+		tc -n core qdisc add dev "rack$i" root netem rate "$rate" limit 100 || return
+	done
+	for ((i = 0; i < 9; i++)); do
+		new_host "h$i" &&
+			attach "h$i" eth0 "rack$((i / 3))" "10.77.0.$((1 + i))/16" "$1" || return
+	done
+}
