@@ -18,7 +18,7 @@ sources := $(DESTDIR)/usr/src/dblp-$(VERSION)
 dkms_versions = $(DKMS) status dblp | sed -n 's,^dblp/\([^,: ]*\).*,\1,p' | sort -u
 
 tool_dirs := $(patsubst %/Makefile,%,$(wildcard $(addsuffix /Makefile,\
-	tools/libdblp tools/dblpctl tools/dblp-perf tools/train)))
+	tools/libdblp tools/dblpctl tools/dblp-perf tools/train python)))
 
 # V=1 shows the commands.
 ifneq ($(V),1)

@@ -15,7 +15,7 @@ here=$(dirname "$(readlink -f "$0")")
 make_tree()
 {
 	make -s -C "$top" tools &&
-		tar -C "$top" -c Makefile Kbuild version dkms.conf COPYING net uapi tools Documentation/man |
+		tar -C "$top" -c Makefile Kbuild version dkms.conf COPYING net uapi tools python Documentation/man |
 			tar -C "$tree" -x &&
 		sed -i "s/^PACKAGE_VERSION=.*/PACKAGE_VERSION=\"$("$top/version")\"/" "$tree/dkms.conf" &&
 		"$here/../vm/build" --kernel 6.1 -o "$tree/dblp.ko"
@@ -51,6 +51,13 @@ installs()
 		./usr/lib/libdblp.so.0
 		./usr/lib/libdblp.so.0.1.0
 		./usr/lib/pkgconfig/libdblp.pc
+		./usr/lib/python3/dist-packages/dblp/__init__.py
+		./usr/lib/python3/dist-packages/dblp/_c.py
+		./usr/lib/python3/dist-packages/dblp/comm.py
+		./usr/lib/python3/dist-packages/dblp/enums.py
+		./usr/lib/python3/dist-packages/dblp/job.py
+		./usr/lib/python3/dist-packages/dblp/py.typed
+		./usr/lib/python3/dist-packages/dblp/units.py
 		./usr/share/bash-completion/completions/dblpctl
 		./usr/share/man/man1/dblp-perf.1
 		./usr/share/man/man1/dblp-train.1
@@ -119,6 +126,16 @@ other_program()
 		[ "$(config --modversion)" = 0.1.0 ] && objdump -p "$tmp/shared" | grep 'NEEDED *libdblp.so.0$'
 }
 try "a program outside the tree finds libdblp by pkg-config, shared and static" other_program
+
+python_program()
+{
+	local program='import dblp; print(dblp.parse_budget("2%"))'
+
+	(cd / && export PYTHONPATH="$root/usr/lib/python3/dist-packages" PYTHONDONTWRITEBYTECODE=1 &&
+		fails /usr/bin/python3 -c "$program" 2> "$tmp/err" && grep 'install it, or name it in DBLP_LIBRARY' "$tmp/err" &&
+		[ "$(LD_LIBRARY_PATH=$root/usr/lib /usr/bin/python3 -c "$program")" = 20000 ])
+}
+try "a Python program finds the package and libdblp" python_program
 
 # without FILE: as if it had not been built; nothing may be installed instead
 without()

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""
+Sums of vectors over ranks, with a loss budget: libdblp's communicators (dblp_comm(3)).
+
+    import array, dblp
+
+    gradient = array.array("f", [1.0] * 1000000)
+    with dblp.Comm() as comm:           # RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT
+        result = comm.allreduce(gradient, budget="2%", average=True).wait()
+        print(comm.describe(), result.missing, "of", result.asked, "bytes are missing")
+
+It needs libdblp.so.0, which is looked for where the dynamic linker looks, or at
+DBLP_LIBRARY of the environment; no compiler, and no other package.
+"""
+
+from .comm import Comm, RankError, Request, Result, Stats
+from .enums import Algo, Dtype, OpFlags, PlanFlags, Policy, Rule
+from .job import report_norm
+from .units import PPM, parse_budget
+
+__all__ = [
+    "Algo", "Comm", "Dtype", "OpFlags", "PPM", "PlanFlags", "Policy", "RankError",
+    "Request", "Result", "Rule", "Stats", "parse_budget", "report_norm",
+]

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""
+libdblp as C declares it. selftests/python/test_layout.py compares all of it with the
+headers, by their compiler.
+"""
+
+from __future__ import annotations
+
+import ctypes as c
+import os
+from typing import Any
+
+LEVELS_MAX = 16
+RANK_ENV = -1
+
+KV_SET = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_char_p, c.c_void_p, c.c_size_t)
+KV_GET = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_char_p, c.c_void_p, c.POINTER(c.c_size_t))
+
+
+class CommAttr(c.Structure):
+    """struct dblp_comm_attr"""
+
+    _fields_ = [
+        ("size", c.c_uint32), ("rank", c.c_int32), ("nranks", c.c_int32),
+        ("epoch", c.c_uint32), ("rendezvous", c.c_char_p), ("transport", c.c_char_p),
+        ("devices", c.c_char_p), ("kv_set", KV_SET), ("kv_get", KV_GET),
+        ("kv", c.c_void_p), ("job", c.c_uint32), ("join_ms", c.c_uint32),
+        ("timeout_ms", c.c_uint32), ("keepalive_ms", c.c_uint32),
+        ("message_bytes", c.c_uint32), ("reserved", c.c_uint32),
+    ]
+
+
+class CommStats(c.Structure):
+    """struct dblp_comm_stats"""
+
+    _fields_ = [(name, c.c_uint64) for name in ("strangers", "versions", "stale", "late")]
+
+
+class Op(c.Structure):
+    """struct dblp_op"""
+
+    _fields_ = [(name, c.c_uint32) for name in (
+        "size", "flags", "algo", "rule", "dtype", "budget", "policy", "phase", "wait_ms",
+        "plan_flags", "root", "fanin", "turn", "levels")] + [
+        ("radix", c.c_uint32 * LEVELS_MAX), ("key", c.c_uint64)]
+
+
+class Result(c.Structure):
+    """struct dblp_result"""
+
+    _fields_ = [(name, c.c_uint64) for name in ("asked", "missing", "lost", "none", "ns")] + [
+        ("least", c.c_uint32), ("late_ranks", c.c_uint32), ("failed_rank", c.c_int32),
+        ("error", c.c_int32), ("budget_least", c.c_uint32), ("budget_most", c.c_uint32)]
+
+
+class Span(c.Structure):
+    """struct dblp_span"""
+
+    _fields_ = [("first", c.c_uint64), ("end", c.c_uint64)]
+
+
+STRUCTS = {
+    "dblp_comm_attr": CommAttr, "dblp_comm_stats": CommStats, "dblp_op": Op,
+    "dblp_result": Result, "dblp_span": Span,
+}
+
+#: Functions by name: what they return, and their arguments, as C has them
+FUNCTIONS = {
+    "dblp_comm_open": ("int", "struct dblp_comm **", "const struct dblp_comm_attr *"),
+    "dblp_comm_close": ("void", "struct dblp_comm *"),
+    "dblp_comm_abort": ("void", "struct dblp_comm *", "int"),
+    "dblp_comm_rank": ("uint32_t", "const struct dblp_comm *"),
+    "dblp_comm_nranks": ("uint32_t", "const struct dblp_comm *"),
+    "dblp_comm_describe": ("const char *", "const struct dblp_comm *"),
+    "dblp_comm_error": ("int", "struct dblp_comm *", "int32_t *"),
+    "dblp_comm_fd": ("int", "const struct dblp_comm *"),
+    "dblp_comm_stats": ("void", "struct dblp_comm *", "struct dblp_comm_stats *", "size_t"),
+    "dblp_comm_owned": ("int", "struct dblp_comm *", "uint64_t", "const struct dblp_op *",
+                        "struct dblp_span *", "size_t"),
+    "dblp_job_norm": ("int", "uint32_t", "double"),
+    "dblp_wait": ("int", "struct dblp_req *", "int", "struct dblp_result *", "size_t"),
+}
+FUNCTIONS.update((name, ("int", "struct dblp_comm *", "void *", "uint64_t",
+                         "const struct dblp_op *", "struct dblp_req **"))
+                 for name in ("dblp_allreduce", "dblp_reduce_scatter", "dblp_allgather"))
+
+_TYPES = {"void": None, "int": c.c_int, "uint32_t": c.c_uint32, "uint64_t": c.c_uint64,
+          "size_t": c.c_size_t, "double": c.c_double, "const char *": c.c_char_p}
+
+
+def _load() -> Any:
+    name = os.environ.get("DBLP_LIBRARY", "libdblp.so.0")
+    try:
+        library = c.CDLL(name)
+        for function, (returns, *arguments) in FUNCTIONS.items():
+            f = getattr(library, function)
+            f.restype = _TYPES[returns]
+            f.argtypes = [_TYPES.get(a, c.c_void_p) for a in arguments]
+    except (OSError, AttributeError) as e:
+        raise ImportError(f"no libdblp ({e}): install it, or name it in DBLP_LIBRARY") from e
+    return library
+
+
+lib = _load()

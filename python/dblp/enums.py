@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""
+Enumerations of libdblp's headers, with the names that they have there.
+
+Where a function takes one of them, it takes the last part of the name in small letters,
+too: algo="ring" is Algo.DBLP_RING.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, IntFlag
+from typing import Type, TypeVar, Union
+
+
+class Dtype(IntEnum):
+    """Type of an element; sums of 16 bits are rounded to nearest, those of int32 wrap."""
+
+    DBLP_FLOAT32 = 0
+    DBLP_FLOAT16 = 1
+    DBLP_BFLOAT16 = 2
+    DBLP_INT32 = 3
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return 4 if self in (Dtype.DBLP_FLOAT32, Dtype.DBLP_INT32) else 2
+
+
+class Rule(IntEnum):
+    """What is made of a sum that lacks contributions."""
+
+    DBLP_BUBBLE = 0
+    DBLP_RESCALE = 1
+    DBLP_FEEDBACK = 2
+
+
+class Algo(IntEnum):
+    """Algorithms, see dblp_plan(3)."""
+
+    DBLP_PS = 0
+    DBLP_TRANSPOSE = 1
+    DBLP_RING = 2
+    DBLP_TREE = 3
+    DBLP_BCUBE = 4
+    DBLP_AVERAGE = 5
+
+
+class Policy(IntEnum):
+    """When a message is closed, see dblp(7)."""
+
+    DBLP_POLICY_FULL = 0
+    DBLP_POLICY_EAGER = 1
+    DBLP_POLICY_EARLY = 2
+
+
+class OpFlags(IntFlag):
+    """Flags of an operation."""
+
+    DBLP_OP_BUDGET = 1 << 0
+    DBLP_OP_POLICY = 1 << 1
+    DBLP_OP_PHASE = 1 << 2
+    DBLP_OP_AVERAGE = 1 << 3
+    DBLP_OP_CARRY = 1 << 4
+
+
+class PlanFlags(IntFlag):
+    """Flags of a plan."""
+
+    DBLP_PLAN_REDUCE = 1 << 0
+    DBLP_PLAN_SPREAD = 1 << 1
+    DBLP_PLAN_SERVER = 1 << 2
+
+
+_E = TypeVar("_E", bound=IntEnum)
+
+
+def to_enum(kind: Type[_E], value: Union[_E, int, str]) -> _E:
+    """The member of `kind` with this value or name; ValueError if there is none."""
+    names = {m.name.rsplit("_", 1)[1].lower(): m for m in kind}
+    if isinstance(value, str):
+        if value in kind.__members__:
+            return kind[value]
+        if value in names:
+            return names[value]
+    elif isinstance(value, int) and not isinstance(value, bool) and value in set(kind):
+        return kind(value)
+    raise ValueError(f"{kind.__name__.lower()} {value!r} is none of {', '.join(names)}")

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""Loss budgets as people write them."""
+
+from __future__ import annotations
+
+import re
+from typing import Union
+
+#: One, in the unit of every loss budget: parts per million (DBLP_PPM)
+PPM = 1000000
+
+_PERCENT = re.compile(r"([0-9]+)(?:\.([0-9]+))?%")
+
+
+def parse_budget(budget: Union[str, int]) -> int:
+    """
+    A loss budget in ppm, 0 ... PPM.
+
+    budget: "2%", "0.8%" or "8000ppm", as dblpctl takes it, or an int: ppm.
+
+    Raises ValueError, which says what is wrong with it; TypeError for other types.
+    """
+    if isinstance(budget, bool) or not isinstance(budget, (str, int)):
+        raise TypeError(f"a budget is a str such as '2%' or an int (ppm), not {budget!r}")
+    ppm = budget if isinstance(budget, int) else _parse(budget)
+    if not 0 <= ppm <= PPM:
+        raise ValueError(f"budget {budget!r} is not within 0% ... 100%")
+    return ppm
+
+
+def _parse(text: str) -> int:
+    if re.fullmatch(r"[0-9]+ppm", text):
+        return int(text[:-3])
+    if re.fullmatch(r"[0-9]+\.[0-9]+ppm", text):
+        raise ValueError(f"budget {text!r} is a fraction of 1ppm, which is the finest")
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
+        raise ValueError(f"budget {text!r} has no unit: % or ppm")
+    percent = _PERCENT.fullmatch(text)
+    if not percent:
+        raise ValueError(f"budget {text!r} is not a share such as 2% or 8000ppm")
+    whole, fraction = percent.group(1), (percent.group(2) or "").rstrip("0")
+    if len(fraction) > 4:
+        raise ValueError(f"budget {text!r} is finer than 0.0001% (1ppm)")
+    return int(whole) * 10000 + int(fraction.ljust(4, "0"))

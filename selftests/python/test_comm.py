@@ -1,0 +1,615 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Communicators over TCP: what Python adds to selftests/unit/test_comm.c."""
+
+import array
+import asyncio
+import contextlib
+import errno
+import gc
+import os
+import pickle
+import select
+import signal
+import struct
+import tempfile
+import threading
+import unittest
+import weakref
+from unittest import mock
+
+import dblp
+from common import LONG, Folder, Store, attributes, good, process, until, with_ranks
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+
+# What a shell runs in the background ignores the signal
+INTERRUPTIBLE = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
+
+@contextlib.contextmanager
+def other_rank(function, **attr):
+    """This thread's communicator as rank 0, while function(comm) runs in another as rank 1"""
+    store, outcome = Store(), []
+
+    def run():
+        try:
+            with dblp.Comm(1, 2, store.kv(), **attributes(**attr)) as comm:
+                outcome.append(function(comm))
+        except BaseException as e:
+            outcome.append(e)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    comm = dblp.Comm(0, 2, store.kv(), **attributes(**attr))
+    try:
+        yield comm
+    finally:
+        thread.join(LONG)
+        assert not thread.is_alive()
+        comm.close()
+    good(outcome)
+
+
+def readable(comm, timeout=0):
+    return bool(select.select([comm], [], [], timeout)[0])
+
+
+class Sums(unittest.TestCase):
+    def test_ranks_get_the_sum_of_each_type(self):
+        half, brain = struct.pack("=3e", 0.5, 1.5, -2), struct.pack("=3H", 0x3f00, 0x3fc0, 0xc000)
+
+        def run(comm):
+            floats, ints = array.array("f", [0.5, 1.5, -2]), array.array("i", [1, -7, 2**31 - 1])
+            halves, brains = bytearray(half), array.array("H", brain)
+            plain = bytearray(struct.pack("=2i", 3, -4))
+            requests = [comm.allreduce(floats), comm.allreduce(ints),
+                        comm.allreduce(halves, "float16"), comm.allreduce(brains, "bfloat16"),
+                        comm.allreduce(memoryview(plain), dblp.Dtype.DBLP_INT32)]
+            for request in requests:
+                result = request.wait(LONG)
+                self.assertGreater(result.asked, 0)
+                self.assertEqual((result.missing, result.lost, result.late_ranks), (0, 0, 0))
+                self.assertGreater(result.ns, 0)
+            self.assertEqual(list(floats), [1, 3, -4])
+            self.assertEqual(list(ints), [2, -14, -2])
+            self.assertEqual(struct.unpack("=3e", halves), (1, 3, -4))
+            self.assertEqual(list(brains), [0x3f80, 0x4040, 0xc080])
+            self.assertEqual(struct.unpack("=2i", plain), (6, -8))
+
+        good(with_ranks(2, run))
+
+    def test_all_algorithms_and_rules_are_there(self):
+        def run(comm):
+            for algo in dblp.Algo:
+                for rule in "bubble", "rescale", "feedback":
+                    v = array.array("f", [comm.rank + 1] * 1000)
+                    comm.allreduce(v, algo=algo, rule=rule, radix=(2, 2), average=True,
+                                   budget="2%", policy="eager", key=algo).wait(LONG)
+                    # The digit that is averaged over is the least: 1, 2 and 3, 4
+                    want = 1.5 + comm.rank // 2 * 2 if algo == dblp.Algo.DBLP_AVERAGE else 2.5
+                    self.assertEqual(set(v), {want})
+
+        good(with_ranks(4, run))
+
+    def test_parts_that_ranks_own_make_the_whole(self):
+        def run(comm):
+            v = array.array("i", [comm.rank + 1] * 10)
+            comm.reduce_scatter(v, algo="ring").wait(LONG)
+            own = comm.owned(10, algo="ring")
+            for part in own:
+                self.assertEqual(set(v[part.start:part.stop]), {6})
+                v[part.start:part.stop] = array.array("i", [comm.rank + 10] * len(part))
+            comm.allgather(v, algo="ring").wait(LONG)
+            return own, list(v)
+
+        outcome = good(with_ranks(3, run))
+        whole = [None] * 10
+        for rank, (own, _) in enumerate(outcome):
+            for i in (i for part in own for i in part):
+                whole[i] = rank + 10
+        self.assertEqual([v for _, v in outcome], [whole] * 3)
+
+    def test_an_empty_vector_is_a_vector(self):
+        good(with_ranks(2, lambda comm: comm.allreduce(array.array("f")).wait(LONG)))
+
+    @unittest.skipUnless(numpy, "numpy is not installed (python3-numpy)")
+    def test_numpy_arrays_of_any_shape(self):
+        def run(comm):
+            for dtype in "float32", "float16", "int32":
+                v = numpy.full((3, 4, 5), comm.rank + 1, dtype)
+                comm.allreduce(v).wait(LONG)
+                self.assertTrue((v == 3).all())
+            for wrong in numpy.zeros(4), numpy.zeros((4, 4), "f").T, numpy.zeros(8, "f")[::2]:
+                with self.assertRaises((TypeError, ValueError)):
+                    comm.allreduce(wrong)
+
+        good(with_ranks(2, run))
+
+
+class Norms(unittest.TestCase):
+    def test_norms_that_cannot_be_and_jobs_that_are_not_there_are_refused(self):
+        for norm in float("nan"), float("inf"), -1, 2**32:
+            with self.assertRaisesRegex(ValueError, "is not a number within"):
+                dblp.report_norm(7, norm)
+        self.assertRaisesRegex(TypeError, "job is an int", dblp.report_norm, "7", 1)
+        self.assertRaises(TypeError, dblp.report_norm, 7, None)
+        with self.assertRaises(OSError) as refused:
+            dblp.report_norm(4294967295, 1.5)
+        reason = {errno.EAFNOSUPPORT: "there is no AF_DBLP", errno.ENOENT: "no such job",
+                  errno.EPERM: "another user's"}[refused.exception.errno]
+        self.assertIn(reason, str(refused.exception))
+
+
+class Buffers(unittest.TestCase):
+    def test_what_is_no_vector_is_refused_and_nothing_begins(self):
+        odd = memoryview(bytearray(9))[1:]
+        wrong = [
+            (b"1234", "float32", ValueError, "cannot be written"),
+            (bytearray(6), "float32", ValueError, "6 bytes are no number"),
+            (odd, "int32", ValueError, "not aligned"),
+            (memoryview(array.array("f", [0] * 4))[::2], None, ValueError, "not contiguous"),
+            (array.array("d", [1]), None, TypeError, "'d' are neither float32"),
+            (array.array("d", [1]), "float32", TypeError, "'d' are not DBLP_FLOAT32"),
+            (array.array("i", [1]), "float32", TypeError, "'i' are not DBLP_FLOAT32"),
+            (array.array("f", [1]), "float64", ValueError, "is none of float32, float16"),
+            (bytearray(4), None, TypeError, "give their dtype"),
+            ([1.0], None, TypeError, "buffer|bytes-like"),
+        ]
+
+        def run(comm):
+            for buf, dtype, error, reason in wrong:
+                with self.assertRaisesRegex(error, reason):
+                    comm.allreduce(buf, dtype)
+            # The operations of ranks have numbers: this one would not match
+            if comm.rank:
+                self.assertRaises(ValueError, comm.allreduce, array.array("f"), budget="2")
+            self.assertEqual(comm.allreduce(array.array("f", [1])).wait(LONG).missing, 0)
+
+        good(with_ranks(2, run))
+
+    def test_attributes_that_cannot_be_are_refused(self):
+        v = array.array("f", [1])
+        wrong = [
+            (dict(algo="best"), ValueError, "algo 'best' is none of"),
+            (dict(budget="2"), ValueError, "no unit"),
+            (dict(key=-1), ValueError, "key -1 is not within"),
+            (dict(key=1 << 64), ValueError, "is not within"),
+            (dict(wait_ms=1 << 32), ValueError, "wait_ms"),
+            (dict(wait_ms=0.5), TypeError, "wait_ms is an int"),
+            (dict(radix=[1] * 17), ValueError, "17 radices"),
+            (dict(carry=True), OSError, "contradict each other"),
+            (dict(phase=8), OSError, "contradict each other"),
+            (dict(root=1, algo="ps"), OSError, "contradict each other"),
+            (dict(bucket=1), TypeError, "bucket"),
+        ]
+        with dblp.Comm(0, 1, Store().kv(), **attributes()) as comm:
+            for how, error, reason in wrong:
+                with self.assertRaisesRegex(error, reason):
+                    comm.allreduce(v, **how)
+            with self.assertRaisesRegex(OSError, "contradict"):
+                comm.owned(1, root=1, algo="ps")
+            self.assertIsNone(comm.error)
+
+    def test_a_vector_is_exported_until_the_end(self):
+        go = threading.Event()
+
+        def late(comm):
+            go.wait(LONG)
+            comm.allreduce(bytearray(4000), "int32").wait(LONG)
+
+        with other_rank(late) as comm:
+            v = bytearray(4000)
+            request = comm.allreduce(v, "int32")
+            self.assertRaises(BufferError, v.extend, b"more")
+            self.assertRaises(TimeoutError, request.wait, 0.05)
+            self.assertFalse(request.done())
+            self.assertRaises(BufferError, v.extend, b"more")
+            go.set()
+            result = request.wait(LONG)
+            v.extend(b"more")
+            self.assertTrue(request.done())
+            self.assertEqual(request.wait(), result)
+
+    def test_a_request_that_is_dropped_keeps_its_vector(self):
+        class Vector(array.array):
+            """One that weak references can name"""
+
+        go, sums = threading.Event(), array.array("i", [7] * 100000)
+
+        def late(comm):
+            go.wait(LONG)
+            comm.allreduce(sums).wait(LONG)
+            comm.allreduce(bytearray(4), "int32").wait(LONG)
+
+        with other_rank(late) as comm:
+            v = Vector("i", [35] * 100000)
+            alive = weakref.ref(v)
+            comm.allreduce(v)
+            del v
+            gc.collect()
+            self.assertIsNotNone(alive())
+            go.set()
+            # Whatever begins next takes its end
+            self.assertTrue(readable(comm, LONG))
+            comm.allreduce(bytearray(4), "int32").wait(LONG)
+            self.assertIsNone(alive())
+            self.assertFalse(readable(comm))
+        self.assertEqual(set(sums), {42})
+
+
+class Watched:
+    """The library; how many threads call dblp_wait() for rank 0's request, at most"""
+
+    def __init__(self, lib):
+        self.lib, self.lock, self.waiting, self.most = lib, threading.Lock(), {}, 0
+
+    def __getattr__(self, name):
+        return getattr(self.lib, name)
+
+    def dblp_wait(self, req, *args):
+        with self.lock:
+            n = self.waiting[req.value] = self.waiting.get(req.value, 0) + 1
+            self.most = max(self.most, n)
+        try:
+            return self.lib.dblp_wait(req, *args)
+        finally:
+            with self.lock:
+                self.waiting[req.value] -= 1
+
+
+class Waiting(unittest.TestCase):
+    def test_the_descriptor_is_readable_when_a_request_has_ended(self):
+        go = threading.Event()
+
+        def late(comm):
+            go.wait(LONG)
+            for _ in range(3):
+                comm.allreduce(array.array("i", [1])).wait(LONG)
+
+        with other_rank(late) as comm:
+            v = [array.array("i", [1]) for _ in range(3)]
+            requests = [comm.allreduce(a) for a in v]
+            self.assertFalse(readable(comm))
+            self.assertEqual(comm.ended(), [])
+            go.set()
+            found = []
+            while len(found) < 2:
+                self.assertTrue(readable(comm, LONG))
+                found += comm.ended()
+            for request in set(requests) - set(found):
+                self.assertTrue(readable(comm, LONG))
+                request.wait(LONG)
+            self.assertFalse(readable(comm))
+            self.assertEqual([list(a) for a in v], [[2]] * 3)
+
+    def test_asyncio_waits_for_requests(self):
+        async def reduce(comm):
+            loop, ended = asyncio.get_running_loop(), asyncio.Queue()
+            loop.add_reader(comm, lambda: [ended.put_nowait(r) for r in comm.ended()])
+            request = comm.allreduce(array.array("f", [1]))
+            self.assertIs(await asyncio.wait_for(ended.get(), LONG), request)
+            loop.remove_reader(comm)
+            return request.wait(0).asked
+
+        self.assertEqual(good(with_ranks(2, lambda comm: asyncio.run(reduce(comm)))), [4, 0])
+
+    def test_threads_that_wait_for_one_request_get_the_same(self):
+        go = threading.Event()
+
+        def late(comm):
+            go.wait(LONG)
+            comm.allreduce(array.array("i", [1])).wait(LONG)
+
+        with other_rank(late) as comm:
+            request, results = comm.allreduce(array.array("i", [1])), []
+            threads = [threading.Thread(target=lambda: results.append(request.wait(LONG)))
+                       for _ in range(4)]
+            # The first one that returns frees what the others would wait for
+            with mock.patch.object(dblp.comm._c, "lib", Watched(dblp.comm._c.lib)) as lib:
+                for thread in threads:
+                    thread.start()
+                until(lambda: lib.waiting)
+                self.assertFalse(request.done())
+                go.set()
+                for thread in threads:
+                    thread.join(LONG)
+            self.assertEqual(lib.most, 1)
+            self.assertEqual(results, [request.wait()] * 4)
+
+    def test_a_signal_interrupts_a_wait_and_nothing_else(self):
+        code = INTERRUPTIBLE + """
+def late(comm):
+    if not go.wait(LONG):
+        os._exit(3)
+    comm.allreduce(bytearray(4), "int32").wait(LONG)
+
+go = threading.Event()
+store = Store()
+thread = threading.Thread(
+    target=lambda: late(dblp.Comm(1, 2, store.kv(), **attributes())))
+thread.start()
+comm = dblp.Comm(0, 2, store.kv(), **attributes())
+request = comm.allreduce(bytearray(4), "int32")
+def tell():
+    until(lambda: any(op.waiter for op in comm._ops))
+    print("waits", flush=True)
+
+threading.Thread(target=tell).start()
+try:
+    request.wait()
+except KeyboardInterrupt:
+    go.set()
+    print(request.wait(LONG).missing)
+thread.join()
+"""
+        with process(code) as p:
+            self.assertEqual(p.stdout.readline(), "waits\n")
+            p.send_signal(signal.SIGINT)
+            self.assertEqual(p.communicate(timeout=LONG), ("0\n", ""))
+            self.assertEqual(p.returncode, 0)
+
+    def test_a_signal_interrupts_the_opening(self):
+        code = INTERRUPTIBLE + """
+print("opens", flush=True)
+try:
+    dblp.Comm(1, 2, (None, lambda key: print("asks", flush=True)),
+              transport="tcp", join_ms=LONG * 10000)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+        with process(code) as p:
+            self.assertEqual(p.stdout.readline() + p.stdout.readline(), "opens\nasks\n")
+            p.send_signal(signal.SIGINT)
+            said, errors = p.communicate(timeout=LONG)
+            self.assertTrue(said.endswith("interrupted\n"), said + errors)
+
+
+class Failures(unittest.TestCase):
+    def test_a_process_that_is_killed_is_named(self):
+        code = """
+comm = dblp.Comm(1, 2, Folder(sys.argv[1]).kv(), **attributes())
+print("is there", flush=True)
+time.sleep(LONG)
+"""
+        with tempfile.TemporaryDirectory() as folder, process(code, folder) as p:
+            with dblp.Comm(0, 2, Folder(folder).kv(), **attributes()) as comm:
+                self.assertEqual(p.stdout.readline(), "is there\n")
+                request = comm.allreduce(bytearray(4), "int32")
+                self.assertIsNone(comm.error)
+                p.kill()
+                with self.assertRaises(dblp.RankError) as failed:
+                    request.wait(LONG)
+                for e in failed.exception, comm.error, pickle.loads(pickle.dumps(comm.error)):
+                    self.assertEqual((e.rank, e.errno), (1, errno.ECONNRESET))
+                    self.assertIn("rank 1 has failed", str(e))
+                self.assertRaises(dblp.RankError, comm.allreduce, bytearray(4), "int32")
+                self.assertRaises(dblp.RankError, request.wait)
+
+    def test_ranks_that_disagree_are_told(self):
+        def run(comm):
+            comm.allreduce(bytearray(4 + 4 * comm.rank), "int32").wait(LONG)
+
+        first, second = with_ranks(2, run)
+        self.assertIsInstance(first, dblp.RankError)
+        self.assertEqual((first.rank, first.errno), (second.rank, errno.EPROTO))
+
+    def test_an_exception_in_a_context_fails_on_all(self):
+        def run(comm):
+            if comm.rank == 1:
+                raise KeyError("mine")
+            comm.allreduce(bytearray(4), "int32").wait(LONG)
+
+        first, second, third = with_ranks(3, run)
+        self.assertIsInstance(second, KeyError)
+        for e in first, third:
+            self.assertEqual((type(e), e.rank, e.errno), (dblp.RankError, 1, errno.ECANCELED))
+
+    def test_abort_says_what_it_was_told(self):
+        def run(comm):
+            if comm.rank == 1:
+                self.assertRaises(ValueError, comm.abort, -errno.EIO)
+                comm.abort(errno.EIO)
+            comm.allreduce(bytearray(4), "int32").wait(LONG)
+
+        for e in with_ranks(2, run):
+            self.assertEqual((type(e), e.rank, e.errno), (dblp.RankError, 1, errno.EIO))
+
+    def test_a_key_that_is_in_use_is_refused(self):
+        go = threading.Event()
+
+        def late(comm):
+            go.wait(LONG)
+            comm.allreduce(array.array("f", [1]), rule="feedback", key=7).wait(LONG)
+
+        with other_rank(late) as comm:
+            request = comm.allreduce(array.array("f", [1]), rule="feedback", key=7)
+            with self.assertRaisesRegex(OSError, "this key has not ended") as refused:
+                comm.allreduce(array.array("f", [1]), rule="feedback", key=7)
+            self.assertEqual(refused.exception.errno, errno.EBUSY)
+            go.set()
+            request.wait(LONG)
+
+
+class Ends(unittest.TestCase):
+    def test_close_ends_what_has_not_ended(self):
+        go = threading.Event()
+
+        with other_rank(lambda comm: go.wait(LONG)) as comm:
+            v, seen = bytearray(4), []
+            request = comm.allreduce(v, "int32")
+
+            def wait():
+                try:
+                    comm.allreduce(bytearray(4), "int32").wait()
+                except OSError as e:
+                    seen.append(e.errno)
+
+            thread = threading.Thread(target=wait)
+            thread.start()
+            until(lambda: any(op.waiter for op in comm._ops))
+            comm.close()
+            comm.close()
+            thread.join(LONG)
+            go.set()
+            self.assertEqual(seen, [errno.ECANCELED])
+            with self.assertRaises(OSError) as canceled:
+                request.wait()
+            self.assertEqual(canceled.exception.errno, errno.ECANCELED)
+            v.extend(b"free")
+            self.assertIn("closed", repr(comm))
+            for use in comm.describe, comm.stats, comm.fileno, comm.abort, lambda: comm.rank:
+                with self.assertRaisesRegex(ValueError, "is closed"):
+                    use()
+            with self.assertRaisesRegex(ValueError, "is closed"):
+                comm.allreduce(v, "int32")
+
+    def test_one_that_is_dropped_is_closed(self):
+        store, before = Store(), len(os.listdir("/proc/self/fd"))
+        comm = dblp.Comm(0, 1, store.kv(), **attributes())
+        request = comm.allreduce(bytearray(4), "int32")
+        del comm
+        request.wait(LONG)
+        del request
+        gc.collect()
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+
+    def test_a_program_may_end_at_any_time(self):
+        begin = """
+comm = dblp.Comm(0, 2, Folder(sys.argv[1]).kv(), **attributes())
+request = comm.allreduce(bytearray(4000000), "int32")
+comm.allreduce(bytearray(4000000), "int32")
+print("begun", flush=True)
+"""
+        ends = {
+            "": 0,
+            "threading.Thread(target=request.wait, daemon=True).start()\n"
+            "until(lambda: any(op.waiter for op in comm._ops))": 0,
+            "raise KeyError('mine')": 1,
+            "del comm, request": 0,
+            "sys.modules['kept'] = comm, request": 0,
+        }
+        for end, status in ends.items():
+            with self.subTest(end), tempfile.TemporaryDirectory() as folder:
+                with process(begin + end, folder) as p:
+                    with dblp.Comm(1, 2, Folder(folder).kv(), **attributes()) as comm:
+                        self.assertEqual(p.stdout.readline(), "begun\n")
+                        _, errors = p.communicate(timeout=LONG)
+                        self.assertEqual(p.returncode, status, errors)
+                        if "daemon" not in end and not status:
+                            self.assertEqual(errors, "")
+                        with self.assertRaises(dblp.RankError) as failed:
+                            comm.allreduce(bytearray(4000000), "int32").wait(LONG)
+                        self.assertEqual(failed.exception.rank, 0)
+
+    def test_what_is_kept_until_the_end_is_closed_before_memory_is_freed(self):
+        code = """
+comm = dblp.Comm(0, 1, Store().kv(), **attributes())
+"""
+        # What is registered first is called last
+        with process(code, first="import atexit\natexit.register(lambda: print(comm))\n") as p:
+            self.assertEqual(p.communicate(timeout=LONG), ("<dblp.Comm, closed>\n", ""))
+
+    def test_a_child_has_none(self):
+        code = """
+comm = dblp.Comm(0, 1, Store().kv(), **attributes())
+request = comm.allreduce(bytearray(4), "int32")
+if not os.fork():
+    for use in comm.describe, lambda: comm.allreduce(bytearray(4), "int32"):
+        try:
+            use()
+            os._exit(1)
+        except ValueError:
+            pass
+    comm.close()
+    del comm, request
+    sys.exit(7)
+status = os.wait()[1]
+print(os.waitstatus_to_exitcode(status), request.wait(LONG).missing)
+print(comm.allreduce(bytearray(4), "int32").wait(LONG).missing)
+"""
+        with process(code) as p:
+            self.assertEqual(p.communicate(timeout=LONG), ("7 0\n0\n", ""))
+
+
+class Opening(unittest.TestCase):
+    def refused(self, error, reason, *args, **attr):
+        with self.assertRaisesRegex(error, reason) as e:
+            dblp.Comm(*args, **{"transport": "tcp", "join_ms": 100, **attr})
+        return e.exception
+
+    def test_attributes_that_cannot_be_are_refused_with_the_reason(self):
+        kv = Store().kv()
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(
+            ("RANK", "WORLD_", "OMPI_", "PMI_", "SLURM_", "MASTER_"))}
+        saved = dict(os.environ)
+        os.environ.clear()
+        os.environ.update(environment)
+        try:
+            self.refused(OSError, "rank is not given, .* none of RANK, ", None, 1, kv)
+            self.refused(OSError, "nranks is not given", 0, None, kv)
+            self.refused(OSError, "no MASTER_ADDR", 0, 1)
+        finally:
+            os.environ.update(saved)
+        self.refused(OSError, "there is no rank 2 of 2", 2, 2, kv)
+        self.refused(OSError, "'udp' is neither 'dblp', 'tcp'", 0, 1, kv, transport="udp")
+        self.refused(OSError, "no multiple of 8", 0, 1, kv, message_bytes=9)
+        self.refused(OSError, "contradict each other", 0, 1, "nowhere")
+        self.refused(OSError, "no such device", 0, 1, kv, devices=["none0"])
+        self.refused(ValueError, "has a NUL", 0, 1, "tcp://x\0y")
+        self.refused(ValueError, "rank -1 is not", -1, 1, kv)
+        self.refused(TypeError, "job is an int", 0, 1, kv, job="1")
+        self.refused(TypeError, "transport is a str", 0, 1, kv, transport=None)
+        self.refused(TimeoutError, "not all ranks have come", 0, 2, kv)
+
+    def test_all_ranks_come_as_the_environment_says(self):
+        code = """
+comm = dblp.Comm(transport="tcp")
+v = array.array("i", [1])
+comm.allreduce(v).wait(LONG)
+print(comm.rank, comm.nranks, v[0], comm.describe().split(",")[0])
+"""
+        import socket
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = str(s.getsockname()[1])
+        ranks = [process(code, env={**os.environ, "RANK": str(r), "WORLD_SIZE": "2",
+                                    "MASTER_ADDR": "127.0.0.1", "DBLP_PORT": port})
+                 for r in range(2)]
+        said = [p.communicate(timeout=LONG) for p in ranks]
+        self.assertEqual(said, [("0 2 2 rank 0 of 2\n", ""), ("1 2 2 rank 1 of 2\n", "")])
+
+    def test_what_the_store_raises_is_raised(self):
+        def fails(*_args):
+            raise KeyError("no store")
+
+        for rank, kv in (0, (fails, None)), (1, (None, fails)), (1, (None, lambda key: b"x" * 999)):
+            with self.assertRaises((KeyError, ValueError)):
+                dblp.Comm(rank, 2, kv, **attributes())
+
+    def test_an_older_epoch_is_refused_and_counted(self):
+        store = Store()
+
+        def newer(rank):
+            return dblp.Comm(rank, 2, store.kv(), **attributes(epoch=2))
+
+        comms = []
+        thread = threading.Thread(target=lambda: comms.append(newer(0)))
+        thread.start()
+        until(lambda: store.values)
+        address = next(iter(store.values.values()))
+        with self.assertRaisesRegex(OSError, "ranks of a later epoch") as stale:
+            dblp.Comm(1, 2, (None, lambda key: address), **attributes(epoch=1))
+        self.assertEqual(stale.exception.errno, errno.ESTALE)
+        comms.append(newer(1))
+        thread.join(LONG)
+        self.assertEqual([c.stats().stale for c in comms if c.rank == 0], [1])
+        for comm in comms:
+            comm.close()
+
+
+if __name__ == "__main__":
+    unittest.main()
