@@ -95,6 +95,37 @@ two_sizes()
 }
 try "an object for each size, in order" two_sizes
 
+# sent DEVICE: bytes that the first host has sent by it
+sent()
+{
+	ip -n "$h0" -s -j link show dev "$1" | jq '.[0].stats64.tx.bytes'
+}
+
+# In three rounds one level has its turn twice, the other one once: half a vector and back
+in_turn()
+{
+	local n0 n1
+
+	n0=$(sent n0)
+	n1=$(sent n1)
+	says '.verified' --proto tcp --dtype int32 -s 400000 -n 3 -w 0 --plan average "${levels[@]}" || return
+	n0=$(($(sent n0) - n0))
+	n1=$(($(sent n1) - n1))
+	echo "$n0 bytes by n0, $n1 by n1"
+	[ "$n0" -gt 800000 ] && [ "$n0" -lt 1200000 ] && [ "$n1" -gt 400000 ] && [ "$n1" -lt 600000 ]
+}
+try "levels take turns" in_turn
+try "radices that are found" says '.verified and .radix == [2, 2]' \
+	--dtype int32 -s 4000 -n 1 --plan bcube --levels 2
+paused()
+{
+	local start=${EPOCHREALTIME/./}
+
+	says '.gap_ms == 300 and .ns.n == 2' --gap 300 -s 4000 -n 2 -w 1 || return
+	[ $((${EPOCHREALTIME/./} - start)) -ge 600000 ]
+}
+try "a gap between rounds" paused
+
 for op in reduce-scatter allgather; do
 	try "$op" says ".op == \"$op\" and .verified and .missing_bytes == 0" \
 		--op $op --dtype int32 -s 60000 -n 3 --plan bcube "${levels[@]}"
@@ -118,6 +149,13 @@ for plan in "ps --server" "transpose --rule rescale" "ring --rule feedback" "bcu
 	try "a budget, $plan" says "$lossy" --budget 10% --policy early --dtype int32 -s 400000 \
 		-n 3 -w 0 --plan $plan
 done
+try "a phase" says '.verified and .missing_bytes > 0 and .phase == 2 and .budget_ppm == null' \
+	--phase 2 --dtype int32 -s 400000 -n 3 -w 0
+for host in "${hosts[@]}"; do
+	ip netns exec "$host" dblpctl job add 9 phase tolerant
+done
+try "a job" says '.verified and .missing_bytes > 0 and .job == 9 and .phase == null' \
+	--job 9 --dtype int32 -s 400000 -n 3 -w 0
 try "no budget" says ".verified and .missing_bytes == 0" --dtype int32 -s 400000 -n 3
 try "a budget that is too small" says ".verified and .missing_bytes == 0 and (.carry | not)" \
 	--budget 1% --policy early --dtype int32 -s 80000 -n 20 -w 0
@@ -156,6 +194,18 @@ agree()
 		jq -e '.ranks == 2 and .verified and .ns.n == 3' "$tmp/said"
 }
 try "ranks that are started apart" agree
+
+differ()
+{
+	spawn ip netns exec "$h1" dblp-perf collective --rank 1 --nranks 2 --message 8000 \
+		--rendezvous tcp://10.0.0.1:7100 --proto tcp
+	! ip netns exec "$h0" dblp-perf collective --rank 0 --nranks 2 --message 4000 \
+		--rendezvous tcp://10.0.0.1:7100 --proto tcp 2> "$tmp/said" || return
+	cat "$tmp/said"
+	ended "$spawned" 1 && grep -q "rank 0: joining .* size of messages" "$tmp/said" &&
+		grep -q "rank 1: joining .* size of messages" "$tmp/out.$spawned"
+}
+try "ranks that were told different things" differ
 
 # They contribute other numbers than they should: rank 1 less, or more
 sums_wrong()
