@@ -3,7 +3,7 @@
 #
 # dblp-train(1): ranks end with the same parameters, over each transport and whatever
 # was lost; a run goes on from its checkpoint as if nothing had been; the detector of a
-# job hears of norms.
+# job hears of norms. A profile knows what a network can lose, and what that does.
 
 # shellcheck disable=SC2154,SC2317 # new_ns sets them; functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -201,6 +201,72 @@ no_job()
 	train 1 1 --job 8 && says 0 "there is no job 8"
 }
 try "a job that is not there is missed" no_job
+
+# profile STATUS OPTION...: into $tmp/0, progress and errors into $tmp/progress
+profile()
+{
+	local status=$1 got
+	shift
+
+	timeout 60 dblp-train profile --batch 8 --context 4 --hidden 8 --rounds 8 "$@" "$text" \
+		> "$tmp/0" 2> "$tmp/progress"
+	got=$?
+	[ "$got" -eq "$status" ] && return
+	echo "status $got instead of $status"
+	cat "$tmp/0" "$tmp/progress"
+	return 1
+}
+
+# shellcheck disable=SC2016 # awk's fields
+# Eager loses about as much as a budget allows: which segments fit it best is drawn
+profiled()
+{
+	local wide=(--plan transpose --hidden 64 --nranks 3)
+
+	train 0 3 "${wide[@]}" --budget 10% --policy eager || return
+	profile 0 "${wide[@]}" --budgets 1,10 --seeds 2 -j || return
+	is jq -c '[.ranks, .plan, .rule, .seeds, (.budgets | length)]' "$tmp/0" '[3,"transpose","feedback",2,3]' &&
+		is jq -r '.budgets[0].missing_bytes' "$tmp/0" 0 &&
+		jq -e --argjson asked "$(sum log.0 8)" --argjson missing "$(sum log.0 9)" '.budgets[2] |
+			($missing / $asked) as $real | (.missing_bytes / .asked_bytes) as $most |
+			[$real, $most] | debug | $real > 0 and $real <= 1.1 * $most and $most <= 0.1' "$tmp/0"
+}
+try "a profile loses what a network could, and no more than the budget" profiled
+
+judged()
+{
+	profile 0 --budgets 0.01%,90% --rule bubble --plan ps --segment 64 || return
+	cat "$tmp/0"
+	grep -q '0.01 %.*  too small to lose anything$' "$tmp/0" && grep -q '90 %.*  beyond it$' "$tmp/0" &&
+		says 0 "P_low: none of these" && grep -c '^[0-9]*/15: budget .* loss ' "$tmp/progress" | grep -qx 15 &&
+		profile 0 --budgets 1 --seeds 2 && says 0 "P_low: unknown, as nothing was lost" &&
+		profile 0 --budgets 5 --segment 64 && says 0 "P_low: 5 %"
+}
+try "a profile says which budgets are beyond the noise, and which say nothing" judged
+
+# refused_profile REASON OPTION...: at once
+refused_profile()
+{
+	profile 2 "${@:2}" && grep -q -F -e "$1" "$tmp/progress" && [ ! -s "$tmp/0" ] && return
+	echo "not: $1"
+	cat "$tmp/progress"
+	return 1
+}
+
+profile_refuses()
+{
+	refused_profile "needs 2 ranks" --nranks 1 &&
+		refused_profile "--plan average is of parameters" --plan average &&
+		refused_profile "a multiple of 4" --segment 1401 &&
+		refused_profile "--budgets rise, and are above 0" --budgets 2,1 &&
+		refused_profile "--budgets rise, and are above 0" --budgets 0,1 &&
+		refused_profile "--budgets takes a number" --budgets 1,x &&
+		refused_profile "--seeds takes a number from 2" --seeds 1 &&
+		refused_profile "unrecognized option '--job'" --job 7 &&
+		profile 1 --rate 10 && grep -q 'seed 1 learns nothing, even without losses' "$tmp/progress" &&
+		profile 1 "$tmp/none" && grep -q 'none: No such file' "$tmp/progress"
+}
+try "a profile refuses what cannot be meant" profile_refuses
 
 averages()
 {

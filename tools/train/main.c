@@ -6,6 +6,7 @@
 
 static const char usage[] =
 "Usage: dblp-train run [OPTION...] TEXT-FILE...\n"
+"       dblp-train profile [OPTION...] TEXT-FILE...\n"
 "       dblp-train report [--markdown] LOG-FILE...\n"
 "Train a next-character model on text: each rank computes the gradient of its own\n"
 "batch, all average their gradients, and each takes the same step, so that all have\n"
@@ -56,7 +57,16 @@ static const char usage[] =
 "  --name NAME         of this run in the report\n"
 "  --hook NAME:ROUNDS:COMMAND\n"
 "                      start COMMAND when each of ROUNDS (a,b,c) begins, and\n"
-"                      mark them in the log as NAME\n";
+"                      mark them in the log as NAME\n"
+"\n"
+"profile finds the loss budget that a training bears (P_low): it trains in this\n"
+"process, without a network, with each of several budgets and seeds, losing each\n"
+"time all that the budget allows. It takes --plan (not average), --fanin, --levels,\n"
+"--rule, --nranks (default 4), the options of training but those of checkpoints, and:\n"
+"  --budgets A,B,...   percentages (default 0.8,2,5,10,20,40,80; 0 is always tried)\n"
+"  --seeds N           trainings with each, from --seed on (default 5)\n"
+"  --segment BYTES     what is lost together (default 1408, that of an MTU of 1500)\n"
+"  -j, --json          print one JSON object instead of a table\n";
 
 int main(int argc, char **argv)
 {
@@ -65,6 +75,7 @@ int main(int argc, char **argv)
 		int (*main)(int argc, char **argv);
 	} verbs[] = {
 		{ "run", run_main },
+		{ "profile", profile_main },
 		{ "report", report_main },
 	};
 	size_t i;

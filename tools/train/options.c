@@ -5,31 +5,38 @@
 #include <string.h>
 
 #include "arg.h"
+#include "lossy.h"
 #include "options.h"
 
-/* Options that set a number of &struct options */
+#define RUN	OPTIONS_RUN
+#define PROFILE	OPTIONS_PROFILE
+
+/* Options that set a number of &struct options, of these verbs */
 static const struct {
 	const char	*name;
+	unsigned int	verbs;
 	size_t		offset;
 	unsigned long	min;
 	unsigned long	max;
 } numbers[] = {
-#define NUMBER(name, field, min, max) \
-	{ name, offsetof(struct options, field), min, max }
-	NUMBER("rank", attr.rank, 0, DBLP_RANKS_MAX - 1),
-	NUMBER("nranks", attr.nranks, 1, DBLP_RANKS_MAX),
-	NUMBER("job", attr.job, 1, UINT32_MAX),
-	NUMBER("rounds", config.rounds, 1, 1000000),
-	NUMBER("batch", config.batch, 1, 65536),
-	NUMBER("context", config.context, 1, 256),
-	NUMBER("hidden", config.hidden, 1, 4096),
-	NUMBER("seed", config.seed, 0, UINT32_MAX),
-	NUMBER("epoch", config.epoch, 1, 1000000),
-	NUMBER("fanin", config.fanin, 1, DBLP_RANKS_MAX),
-	NUMBER("levels", config.levels, 1, DBLP_LEVELS_MAX),
-	NUMBER("wait-ms", config.wait_ms, 1, 3600000),
-	NUMBER("checkpoint-rounds", config.every, 1, 1000000),
-	NUMBER("progress", progress, 1, 1000000),
+#define NUMBER(name, verbs, field, min, max) \
+	{ name, verbs, offsetof(struct options, field), min, max }
+	NUMBER("rank", RUN, attr.rank, 0, DBLP_RANKS_MAX - 1),
+	NUMBER("nranks", RUN | PROFILE, attr.nranks, 1, DBLP_RANKS_MAX),
+	NUMBER("job", RUN, attr.job, 1, UINT32_MAX),
+	NUMBER("rounds", RUN | PROFILE, config.rounds, 1, 1000000),
+	NUMBER("batch", RUN | PROFILE, config.batch, 1, 65536),
+	NUMBER("context", RUN | PROFILE, config.context, 1, 256),
+	NUMBER("hidden", RUN | PROFILE, config.hidden, 1, 4096),
+	NUMBER("seed", RUN | PROFILE, config.seed, 0, UINT32_MAX),
+	NUMBER("epoch", RUN, config.epoch, 1, 1000000),
+	NUMBER("fanin", RUN | PROFILE, config.fanin, 1, DBLP_RANKS_MAX),
+	NUMBER("levels", RUN | PROFILE, config.levels, 1, DBLP_LEVELS_MAX),
+	NUMBER("wait-ms", RUN, config.wait_ms, 1, 3600000),
+	NUMBER("checkpoint-rounds", RUN, config.every, 1, 1000000),
+	NUMBER("progress", RUN, progress, 1, 1000000),
+	NUMBER("seeds", PROFILE, seeds, 2, SEEDS_MAX),
+	NUMBER("segment", PROFILE, segment, 64, 65536),
 #undef NUMBER
 };
 
@@ -38,23 +45,34 @@ static const struct {
 /* Values of getopt_long(), above all characters */
 #define FIRST_NUMBER	256
 
-static const struct option others[] = {
-	{ "rendezvous", required_argument, NULL, 'v' },
-	{ "transport", required_argument, NULL, 't' },
-	{ "devices", required_argument, NULL, 'd' },
-	{ "plan", required_argument, NULL, 'a' },
-	{ "rule", required_argument, NULL, 'u' },
-	{ "budget", required_argument, NULL, 'b' },
-	{ "policy", required_argument, NULL, 'o' },
-	{ "carry", no_argument, NULL, 'y' },
-	{ "phases", required_argument, NULL, 'p' },
-	{ "eta", required_argument, NULL, 'e' },
-	{ "rate", required_argument, NULL, 'r' },
-	{ "checkpoint", required_argument, NULL, 'c' },
-	{ "resume", no_argument, NULL, 's' },
-	{ "hook", required_argument, NULL, 'h' },
-	{ "log", required_argument, NULL, 'l' },
-	{ "name", required_argument, NULL, 'n' },
+static const struct {
+	struct option	option;
+	unsigned int	verbs;
+} others[] = {
+#define VALUE(name, verbs, letter) \
+	{ { name, required_argument, NULL, letter }, verbs }
+#define FLAG(name, verbs, letter) \
+	{ { name, no_argument, NULL, letter }, verbs }
+	VALUE("rendezvous", RUN, 'v'),
+	VALUE("transport", RUN, 't'),
+	VALUE("devices", RUN, 'd'),
+	VALUE("plan", RUN | PROFILE, 'a'),
+	VALUE("rule", RUN | PROFILE, 'u'),
+	VALUE("budget", RUN, 'b'),
+	VALUE("policy", RUN, 'o'),
+	FLAG("carry", RUN, 'y'),
+	VALUE("phases", RUN, 'p'),
+	VALUE("eta", RUN, 'e'),
+	VALUE("rate", RUN | PROFILE, 'r'),
+	VALUE("checkpoint", RUN, 'c'),
+	FLAG("resume", RUN, 's'),
+	VALUE("hook", RUN, 'h'),
+	VALUE("log", RUN, 'l'),
+	VALUE("name", RUN, 'n'),
+	VALUE("budgets", PROFILE, 'g'),
+	FLAG("json", PROFILE, 'j'),
+#undef FLAG
+#undef VALUE
 };
 
 #define OTHERS	(sizeof(others) / sizeof(*others))
@@ -79,6 +97,11 @@ static const char *const rules[] = {
 const char *plan_name(uint32_t algo)
 {
 	return plans[algo];
+}
+
+const char *rule_name(uint32_t rule)
+{
+	return rules[rule];
 }
 
 static void parse_number(struct options *o, unsigned int i, const char *text)
@@ -106,6 +129,23 @@ static void parse_hook(struct options *o, char *text)
 	if (o->hooks == HOOKS_MAX)
 		errx(2, "--hook: at most %d", HOOKS_MAX);
 	hook_parse(&o->hook[o->hooks++], text);
+}
+
+static void parse_budgets(struct options *o, char *text)
+{
+	char *next;
+
+	for (o->n_budgets = 0; text; text = next) {
+		next = strchr(text, ',');
+		if (next)
+			*next++ = 0;
+		if (o->n_budgets == BUDGETS_MAX)
+			errx(2, "--budgets: at most %d", BUDGETS_MAX);
+		o->budget[o->n_budgets] = arg_percent("budgets", text);
+		if (o->budget[o->n_budgets] <= (o->n_budgets ? o->budget[o->n_budgets - 1] : 0))
+			errx(2, "--budgets rise, and are above 0: 0 is always tried");
+		o->n_budgets++;
+	}
 }
 
 static void parse_config(struct config *c, int opt, char *text)
@@ -168,6 +208,12 @@ static void parse_option(struct options *o, int opt, char *text)
 		if (!o->log_file)
 			err(1, "%s", text);
 		break;
+	case 'g':
+		parse_budgets(o, text);
+		break;
+	case 'j':
+		o->json = true;
+		break;
 	case 'n':
 		snprintf(o->name, sizeof(o->name), "%s", text);
 		break;
@@ -220,9 +266,20 @@ static void check_plan(const struct options *o)
 		errx(2, "--phases and --job are for gradients: they do not go with --plan average");
 }
 
-static void check_options(struct options *o)
+/* A single rank sends nothing */
+static void check_profile(const struct options *o)
 {
-	struct config *c = &o->config;
+	if (o->attr.nranks < 2)
+		errx(2, "--nranks: a profile needs 2 ranks, as one alone loses nothing");
+	if (o->config.plan == DBLP_AVERAGE)
+		errx(2, "a profile is of gradients: --plan average is of parameters");
+	if (o->segment % 4)
+		errx(2, "--segment takes a multiple of 4, the bytes of an element");
+}
+
+static void check_options(const struct options *o, unsigned int verb)
+{
+	const struct config *c = &o->config;
 
 	check_transport(o);
 	check_losses(o);
@@ -233,6 +290,8 @@ static void check_options(struct options *o)
 		errx(2, "--resume needs --checkpoint");
 	if (!o->n_files)
 		errx(2, "training needs text files, the same on all ranks");
+	if (verb == PROFILE)
+		check_profile(o);
 }
 
 /* What follows from others */
@@ -253,19 +312,58 @@ static void complete(struct options *o)
 		snprintf(o->name, sizeof(o->name), "%s", o->attr.transport);
 }
 
-void options_parse(struct options *o, int argc, char **argv)
+/* As they are without any option */
+static void set_defaults(struct options *o, unsigned int verb)
 {
-	struct option options[NUMBERS + OTHERS + 1] = { 0 };
+	*o = (struct options){
+		.attr = {
+			.size = sizeof(o->attr),
+			.rank = DBLP_COMM_RANK_ENV,
+			.nranks = verb == PROFILE ? 4 : DBLP_COMM_RANK_ENV,
+			.transport = "dblp",
+		},
+		.config = {
+			.rate = 0.02,
+			.eta = 0.5,
+			.plan = DBLP_TRANSPOSE,
+			.rule = DBLP_FEEDBACK,
+			.batch = 128,
+			.context = 12,
+			.hidden = 64,
+			.seed = 1,
+			.epoch = 4,
+			.rounds = 60,
+		},
+		.seeds = 5,
+		.segment = LOSSY_SEGMENT,
+		.budget = { 8000, 20000, 50000, 100000, 200000, 400000, 800000 },
+		.n_budgets = 7,
+	};
+}
+
+/* The options of a verb, for getopt_long() */
+static void list_options(struct option *options, unsigned int verb)
+{
 	unsigned int i;
-	int opt;
 
 	for (i = 0; i < NUMBERS; i++)
-		options[i] = (struct option){ numbers[i].name,
-			required_argument, NULL, FIRST_NUMBER + i };
+		if (numbers[i].verbs & verb)
+			*options++ = (struct option){ numbers[i].name,
+				required_argument, NULL, FIRST_NUMBER + i };
 	for (i = 0; i < OTHERS; i++)
-		options[NUMBERS + i] = others[i];
+		if (others[i].verbs & verb)
+			*options++ = others[i].option;
+}
 
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+void options_parse(struct options *o, unsigned int verb, int argc, char **argv)
+{
+	struct option options[NUMBERS + OTHERS + 1] = { 0 };
+	const char *letters = verb == PROFILE ? "j" : "";
+	int opt;
+
+	set_defaults(o, verb);
+	list_options(options, verb);
+	while ((opt = getopt_long(argc, argv, letters, options, NULL)) != -1) {
 		if (opt >= FIRST_NUMBER)
 			parse_number(o, opt - FIRST_NUMBER, optarg);
 		else
@@ -273,6 +371,6 @@ void options_parse(struct options *o, int argc, char **argv)
 	}
 	o->files = argv + optind;
 	o->n_files = argc - optind;
-	check_options(o);
+	check_options(o, verb);
 	complete(o);
 }

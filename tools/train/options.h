@@ -12,8 +12,22 @@
 /* Progress is every 10 rounds at rank 0, and never at others */
 #define PROGRESS_DEFAULT	0
 
+/* Limits of a profile */
+#define BUDGETS_MAX	32
+#define SEEDS_MAX	1000
+
 /**
- * struct options - what a rank was told
+ * enum options_verb - whose options
+ * @OPTIONS_RUN: those of a rank
+ * @OPTIONS_PROFILE: those of a profile
+ */
+enum options_verb {
+	OPTIONS_RUN	= 1 << 0,
+	OPTIONS_PROFILE	= 1 << 1,
+};
+
+/**
+ * struct options - what a rank, or a profile, was told
  * @attr: how to find the others
  * @config: what all ranks have to agree on, but for the text and @nranks
  * @rule_given: the rule is not the default
@@ -25,6 +39,11 @@
  * @name: of this run in the report
  * @files: the text to train on
  * @n_files: number of files
+ * @seeds: profile: trainings for each budget
+ * @segment: profile: bytes, a multiple of 4
+ * @budget: profile: ppm, rising, above 0
+ * @n_budgets: number of budgets
+ * @json: profile: not a table
  */
 struct options {
 	struct dblp_comm_attr	attr;
@@ -38,12 +57,19 @@ struct options {
 	char			name[LOG_NAME];
 	char			**files;
 	unsigned int		n_files;
+	uint32_t		seeds;
+	uint32_t		segment;
+	uint32_t		budget[BUDGETS_MAX];
+	uint32_t		n_budgets;
+	bool			json;
 };
 
-/** options_parse() - read the command line; ends the program if it is wrong */
-void options_parse(struct options *o, int argc, char **argv);
+/** options_parse() - read the command line of a verb; ends the program if it is wrong */
+void options_parse(struct options *o, unsigned int verb, int argc, char **argv);
 
 /** plan_name() - name of an &enum dblp_algo on the command line */
 const char *plan_name(uint32_t algo);
+/** rule_name() - name of an &enum dblp_rule there */
+const char *rule_name(uint32_t rule);
 
 #endif /* TRAIN_OPTIONS_H */

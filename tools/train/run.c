@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "main.h"
 #include "run.h"
 
@@ -21,15 +22,6 @@ static uint64_t now_us(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * 1000000ULL + ts.tv_nsec / 1000;
-}
-
-static void *allocate(size_t size)
-{
-	void *p = calloc(1, size);
-
-	if (!p)
-		err(1, NULL);
-	return p;
 }
 
 void run_fail(struct run *r, const char *format, ...)
@@ -99,8 +91,8 @@ static void set_up(struct run *r)
 	r->state = checkpoint_new(c, r->size);
 	if (!r->state)
 		err(1, NULL);
-	r->grad = allocate(r->size * sizeof(float));
-	r->pos = allocate(c->batch * sizeof(*r->pos));
+	r->grad = zeroed(r->size, sizeof(float));
+	r->pos = zeroed(c->batch, sizeof(*r->pos));
 	r->adam = (struct adam){
 		.size = r->size,
 		.rate = c->rate,
@@ -318,31 +310,12 @@ static void tear_down(struct run *r)
 
 int run_main(int argc, char **argv)
 {
-	struct run r = { .opt = {
-		.attr = {
-			.size = sizeof(r.opt.attr),
-			.rank = DBLP_COMM_RANK_ENV,
-			.nranks = DBLP_COMM_RANK_ENV,
-			.transport = "dblp",
-		},
-		.config = {
-			.rate = 0.02,
-			.eta = 0.5,
-			.plan = DBLP_TRANSPOSE,
-			.rule = DBLP_FEEDBACK,
-			.batch = 128,
-			.context = 12,
-			.hidden = 64,
-			.seed = 1,
-			.epoch = 4,
-			.rounds = 60,
-		},
-	} };
+	struct run r = { 0 };
 	unsigned int round;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
-	options_parse(&r.opt, argc, argv);
+	options_parse(&r.opt, OPTIONS_RUN, argc, argv);
 	text_load(&r.text, r.opt.files, r.opt.n_files);
 	r.opt.config.text = r.text.hash;
 	run_join(&r);

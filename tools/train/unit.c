@@ -7,15 +7,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <rule.h>
-
 #include "adam.h"
 #include "checkpoint.h"
 #include "detector.h"
 #include "hook.h"
 #include "log.h"
+#include "lossy.h"
 #include "model.h"
+#include "options.h"
+#include "profile.h"
 #include "text.h"
+#include "trial.h"
 
 /* model.c once more, in double precision: see the Makefile. */
 double model_loss_double(const struct model *m, const double *param,
@@ -262,131 +264,176 @@ static void test_checkpoint(void)
 	free(c);
 }
 
-enum { SEGMENT = 64, SAMPLES = 32, HELD = 512, ROUNDS = 80, RANKS = 3 };
+enum { RANKS = 4, COUNT = 1000, LOSSY_ROUNDS = 6 };
 
-/**
- * struct lossy - ranks that lose a share of the segments of each gradient
- * @rng: draws what is lost
- * @share: of all segments
- * @rule: what is made of it, by libdblp's rules
- * @size: elements of a gradient
- * @grad: of a rank
- * @sum: of all
- * @residual: feedback: of each rank
- * @counts: rescale: contributions
- * @range: loss map
- */
-struct lossy {
-	uint64_t		rng;
-	double			share;
-	uint32_t		rule;
-	size_t			size;
-	float			*grad;
-	float			*sum;
-	float			*residual[RANKS];
-	struct dblp_counts	counts;
-	struct dblp_range	*range;
+/* Each plan that a profile knows, for four ranks */
+static const struct config lossy_plans[] = {
+	{ .nranks = RANKS, .plan = DBLP_PS },
+	{ .nranks = RANKS, .plan = DBLP_TRANSPOSE },
+	{ .nranks = RANKS, .plan = DBLP_RING },
+	{ .nranks = RANKS, .plan = DBLP_TREE, .fanin = 1 },
+	{ .nranks = RANKS, .plan = DBLP_BCUBE, .levels = 2 },
 };
 
-static uint32_t lose(struct lossy *l)
-{
-	const uint32_t bytes = l->size * sizeof(float);
-	uint32_t n = 0, at;
+#define LOSSY_PLANS	(sizeof(lossy_plans) / sizeof(*lossy_plans))
 
-	for (at = 0; at + SEGMENT <= bytes; at += SEGMENT)
-		if ((rng_next(&l->rng) >> 11) * 0x1p-53 < l->share)
-			l->range[n++] = (struct dblp_range){ at, SEGMENT };
-	return n;
-}
-
-/* The gradient of rank @w is sent, and added to the sum but for what is lost */
-static void contribute(struct lossy *l, unsigned int w)
+static void lossy_of(struct lossy *l, const struct config *c, uint32_t rule,
+		     uint32_t budget)
 {
-	const struct dblp_run one = { l->size, 1 };
-	struct dblp_loss loss = {
-		.range = l->range,
-		.esize = sizeof(float),
-		.count = l->size,
+	const struct lossy_attr attr = {
+		.plan = trial_plan(c, COUNT),
+		.rule = rule,
+		.budget = budget,
+		.segment = 64,
+		.seed = 3,
 	};
-	size_t i, k;
 
-	if (l->rule == DBLP_FEEDBACK) {
-		dblp_feedback_apply(DBLP_FLOAT32, l->grad, l->residual[w], l->size);
-		dblp_feedback_send(DBLP_FLOAT32, l->residual[w], l->grad, l->size);
+	if (lossy_open(l, &attr))
+		abort();
+}
+
+/* Fills in contributions, multiples of 12 so that their averages are whole; adds to @sum */
+static void contribute(struct lossy *l, uint64_t *rng, double *sum)
+{
+	const bool server = l->attr.plan.flags & DBLP_PLAN_SERVER;
+	uint32_t i, k;
+
+	for (i = server; i < RANKS; i++) {
+		for (k = 0; k < COUNT; k++) {
+			l->rank[i].vector[k] = 12 * (int)(rng_next(rng) % 100);
+			sum[k] += l->rank[i].vector[k];
+		}
 	}
-	loss.n = lose(l);
-	if (l->rule == DBLP_FEEDBACK)
-		dblp_feedback_report(l->residual[w], &loss);
-	else
-		dblp_counts_add(&l->counts, 0, &one, 1, &loss);
-	for (k = 0; k < loss.n; k++)
-		memset((char *)l->grad + l->range[k].offset, 0, SEGMENT);
-	for (i = 0; i < l->size; i++)
-		l->sum[i] += l->grad[i];
 }
 
-static void lossy_init(struct lossy *l, double share, uint32_t rule, size_t size)
+/* With feedback: what has come, and what is still to come, is what was given */
+static bool conserves(const struct config *c, uint32_t budget)
 {
-	const size_t room = size + 2;
-	unsigned int w;
+	const uint32_t n = RANKS - config_server(c);
+	double given[COUNT] = { 0 };
+	float average[COUNT];
+	uint64_t rng = 9;
+	bool good = true;
+	struct lossy l;
+	uint32_t i, k;
 
-	*l = (struct lossy){ .rng = 17, .share = share, .rule = rule, .size = size };
-	l->grad = zeroed(size * sizeof(float));
-	l->sum = zeroed(size * sizeof(float));
-	l->range = zeroed(size * sizeof(*l->range));
-	l->counts.run = zeroed(room * sizeof(struct dblp_run));
-	l->counts.spare = zeroed(room * sizeof(struct dblp_run));
-	l->counts.room = room;
-	for (w = 0; w < RANKS; w++)
-		l->residual[w] = zeroed(size * sizeof(float));
+	lossy_of(&l, c, DBLP_FEEDBACK, budget);
+	for (i = 0; i < LOSSY_ROUNDS; i++) {
+		contribute(&l, &rng, given);
+		lossy_average(&l, average);
+		for (k = 0; k < COUNT; k++)
+			given[k] -= (double)average[k] * n;
+	}
+	for (i = 0; i < RANKS; i++)
+		for (k = 0; k < COUNT; k++)
+			given[k] -= l.rank[i].residual[k];
+	for (k = 0; k < COUNT; k++)
+		good = good && fabs(given[k]) < 0.01;
+	good = good && (budget ? l.missing > 0 : !l.missing);
+	if (!good)
+		printf("# plan %s, %u ppm\n", plan_name(c->plan), budget);
+	lossy_close(&l);
+	return good;
 }
 
-static void lossy_free(struct lossy *l)
+/* If all contribute the same, no loss changes the mean of those that have arrived */
+static bool rescales(const struct config *c)
 {
-	unsigned int w;
+	const bool server = config_server(c);
+	float average[COUNT];
+	uint32_t i, k, none = 0;
+	bool good = true;
+	struct lossy l;
 
-	for (w = 0; w < RANKS; w++)
-		free(l->residual[w]);
-	free(l->counts.run);
-	free(l->counts.spare);
-	free(l->range);
-	free(l->sum);
-	free(l->grad);
+	lossy_of(&l, c, DBLP_RESCALE, 300000);
+	for (i = server; i < RANKS; i++)
+		for (k = 0; k < COUNT; k++)
+			l.rank[i].vector[k] = 7;
+	lossy_average(&l, average);
+	for (k = 0; k < COUNT; k++) {
+		none += !average[k];
+		good = good && (!average[k] || fabsf(average[k] - 7) < 1e-5f);
+	}
+	good = good && l.missing && (server ? none < COUNT / 10 : !none);
+	if (!good)
+		printf("# plan %s\n", plan_name(c->plan));
+	lossy_close(&l);
+	return good;
 }
 
-/* Gives the loss on held-out text */
+static void test_lossy_plans(void)
+{
+	bool exact = true, conserved = true, rescaled = true;
+	unsigned int i;
+
+	for (i = 0; i < LOSSY_PLANS; i++) {
+		exact = exact && conserves(&lossy_plans[i], 0);
+		conserved = conserved && conserves(&lossy_plans[i], 300000);
+		rescaled = rescaled && rescales(&lossy_plans[i]);
+	}
+	ok(exact, "each plan averages over memory");
+	ok(conserved, "with feedback nothing is lost for good");
+	ok(rescaled, "rescale takes the mean of what has arrived");
+}
+
+/* Of one message of 64 segments, of which the first has a head of 56 bytes */
+static void test_lossy_message(void)
+{
+	const struct config c = { .nranks = 2, .plan = DBLP_PS };
+	uint32_t k, times[COUNT] = { 0 }, round, lost;
+	bool whole = true, exact = true, all = true;
+	float average[COUNT];
+	struct lossy l;
+
+	lossy_of(&l, &c, DBLP_BUBBLE, 100000);
+	for (round = 1; round <= 200; round++) {
+		for (k = 0; k < COUNT; k++)
+			l.rank[1].vector[k] = 1;
+		lost = l.missing;
+		lossy_average(&l, average);
+		lost = l.missing - lost;
+		for (k = 0; k < COUNT; k++) {
+			/* Element 2 is the first of the second segment */
+			if (k > 2 && (k - 2) % 16)
+				whole = whole && average[k] == average[k - 1];
+			times[k] += !average[k];
+		}
+		/* 400 bytes may be lost: 6 segments, or 5 and the last one of 24 */
+		exact = exact && (lost == 6 * 64 || lost == 5 * 64 + 24);
+	}
+	for (k = 0; k < COUNT; k++)
+		all = all && (k < 2 ? !times[k] : times[k] > 0);
+	ok(whole, "whole segments are lost");
+	ok(exact && l.asked == 200 * 4 * COUNT, "as many as fit the budget");
+	ok(all, "any but the first, sooner or later");
+	lossy_close(&l);
+	lossy_of(&l, &c, DBLP_BUBBLE, 5000);
+	lossy_average(&l, average);
+	ok(!l.missing, "a budget of less than a segment loses nothing");
+	lossy_close(&l);
+}
+
+/* A trial of which @share is lost: gives the loss on held-out text */
 static double train_with_loss(const struct text *t, double share, uint32_t rule)
 {
-	const struct model m = { t->vocab, 4, 16 };
-	const size_t size = model_size(&m);
-	const struct dblp_finish finish = { DBLP_FLOAT32, rule, RANKS, true };
-	struct adam adam = { .size = size, .rate = 0.02 };
-	size_t pos[HELD];
-	struct lossy l;
-	unsigned int r, w;
-	double loss;
+	struct trial trial = {
+		.config = {
+			.nranks = 4,
+			.plan = DBLP_PS,
+			.rule = rule,
+			.budget = share * DBLP_PPM,
+			.rate = 0.02,
+			.batch = 32,
+			.context = 4,
+			.hidden = 16,
+			.seed = 1,
+			.rounds = 80,
+		},
+		.text = t,
+		.segment = 64,
+	};
 
-	lossy_init(&l, share, rule, size);
-	adam.param = zeroed(3 * size * sizeof(float));
-	adam.mean = adam.param + size;
-	adam.square = adam.mean + size;
-	model_init(&m, adam.param, 1);
-	for (r = 1; r <= ROUNDS; r++) {
-		memset(l.sum, 0, size * sizeof(float));
-		dblp_counts_set(&l.counts, size, 0);
-		for (w = 0; w < RANKS; w++) {
-			text_draw(t, pos, SAMPLES, m.context, rng_mix(1, w, r));
-			model_loss(&m, adam.param, t, pos, SAMPLES, l.grad);
-			contribute(&l, w);
-		}
-		dblp_rule_finish(&finish, l.sum, l.counts.run, l.counts.n, size);
-		adam_step(&adam, l.sum);
-	}
-	text_draw_held(t, pos, HELD, m.context, 1);
-	loss = model_loss(&m, adam.param, t, pos, HELD, NULL);
-	free(adam.param);
-	lossy_free(&l);
-	return loss;
+	return trial_run(&trial);
 }
 
 static void test_training(void)
@@ -400,9 +447,38 @@ static void test_training(void)
 	printf("# loss %.3f -> %.3f; with 40.8 %% missing: feedback %.3f, rescale %.3f\n",
 	       start, exact, feedback, rescale);
 	ok(exact < 0.6 * start, "the model learns");
+	ok(train_with_loss(&t, 0.408, DBLP_RESCALE) == rescale,
+	   "the same trial has the same bits");
 	ok(feedback < exact + 0.1, "it learns from late gradients");
 	ok(rescale < exact + 0.1, "it learns from what arrives");
 	text_free(&t);
+}
+
+/* Four budgets, three seeds; what is expected of each */
+static void test_profile(void)
+{
+	static const uint32_t verdict[] = { PROFILE_BASE, PROFILE_UNUSED, PROFILE_WITHIN,
+		PROFILE_WITHIN, PROFILE_BEYOND, PROFILE_WITHIN, PROFILE_BEYOND };
+	double loss[][3] = { { 1, 2, 3 }, { 1, 2, 3 }, { 2, 2.5, 3.25 }, { 1.5, 3.5, 4 },
+		{ 1, 2, 8 }, { 0, 1, 2 }, { 1, NAN, 3 } };
+	const uint32_t n = sizeof(loss) / sizeof(*loss);
+	struct profile_point p[n];
+	bool good = true;
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		p[i] = (struct profile_point){
+			.budget = i, .loss = loss[i], .asked = 100, .missing = i > 1,
+		};
+	profile_judge(p, n, 3);
+	for (i = 0; i < n; i++)
+		good = good && p[i].verdict == verdict[i];
+	ok(good, "a budget is within the noise up to the spread of seeds");
+	ok(p[0].spread == 1 && p[2].worse == 7.0 / 12 && p[3].worse == 1 &&
+	   fabs(p[4].error - 5.0 / 3) < 1e-9,
+	   "each is compared with the same seed without losses");
+	ok(profile_best(p, n) == 3 && profile_best(p, 2) == 0 && profile_best(p, 3) == 2,
+	   "the best is the largest below any that is beyond");
 }
 
 static void test_hook(void)
@@ -461,7 +537,10 @@ int main(void)
 	test_detector();
 	test_config();
 	test_checkpoint();
+	test_lossy_plans();
+	test_lossy_message();
 	test_training();
+	test_profile();
 	test_hook();
 	test_log();
 	printf("1..%u\n", test_number);

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "adam.h"
+#include "alloc.h"
+#include "lossy.h"
+#include "model.h"
+#include "trial.h"
+
+/* Samples for evaluating the model */
+#define HELD		2048
+
+/* Seeds of batches have ranks and rounds in them: losses have none of these */
+#define LOSSES		UINT64_C(0x6c6f73736573)
+
+struct dblp_plan trial_plan(const struct config *c, uint64_t count)
+{
+	struct dblp_plan plan = {
+		.algo = c->plan,
+		.nranks = c->nranks,
+		.flags = config_server(c) ? DBLP_PLAN_SERVER : 0,
+		.fanin = c->fanin,
+		.levels = c->levels,
+		.count = count,
+	};
+
+	if (c->levels)
+		dblp_plan_radix(c->nranks, c->levels, plan.radix);
+	return plan;
+}
+
+/* Each rank that contributes computes the gradient of its batch */
+static void compute(const struct trial *t, const struct model *m,
+		    const float *param, struct lossy *l, size_t *pos,
+		    uint32_t round)
+{
+	const struct config *c = &t->config;
+	const uint32_t server = config_server(c);
+	uint32_t i;
+
+	for (i = server; i < c->nranks; i++) {
+		text_draw(t->text, pos, c->batch, c->context,
+			  rng_mix(c->seed, i + !server, round));
+		model_loss(m, param, t->text, pos, c->batch, l->rank[i].vector);
+	}
+}
+
+static void train(struct trial *t, const struct model *m, struct adam *adam)
+{
+	const struct config *c = &t->config;
+	const struct lossy_attr attr = {
+		.plan = trial_plan(c, adam->size),
+		.rule = c->rule,
+		.budget = c->budget,
+		.segment = t->segment,
+		.seed = rng_mix(c->seed, LOSSES, 0),
+	};
+	float *average = zeroed(adam->size, sizeof(float));
+	size_t *pos = zeroed(c->batch, sizeof(*pos));
+	struct lossy l;
+	uint32_t round;
+
+	if (lossy_open(&l, &attr))
+		errx(1, "there is no such plan for %u ranks", c->nranks);
+	for (round = 1; round <= c->rounds; round++) {
+		compute(t, m, adam->param, &l, pos, round);
+		lossy_average(&l, average);
+		adam_step(adam, average);
+	}
+	t->asked = l.asked;
+	t->missing = l.missing;
+	lossy_close(&l);
+	free(pos);
+	free(average);
+}
+
+double trial_run(struct trial *t)
+{
+	const struct config *c = &t->config;
+	const struct model m = { t->text->vocab, c->context, c->hidden };
+	const size_t size = model_size(&m);
+	struct adam adam = { .size = size, .rate = c->rate };
+	size_t pos[HELD];
+	double loss;
+
+	adam.param = zeroed(3 * size, sizeof(float));
+	adam.mean = adam.param + size;
+	adam.square = adam.mean + size;
+	model_init(&m, adam.param, c->seed);
+	train(t, &m, &adam);
+	text_draw_held(t->text, pos, HELD, m.context, 0);
+	loss = model_loss(&m, adam.param, t->text, pos, HELD, NULL);
+	free(adam.param);
+	return loss;
+}
