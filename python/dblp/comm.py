@@ -15,6 +15,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Set, Tup
 
 from . import _c
 from .enums import Algo, Dtype, OpFlags, PlanFlags, Policy, Rule, to_enum
+from .ranks import tell
 from .units import parse_budget
 
 KV = Tuple[Callable[[str, bytes], Any], Callable[[str], Optional[bytes]]]
@@ -349,10 +350,12 @@ class Comm:
         None: MASTER_ADDR, and DBLP_PORT or the port behind MASTER_PORT; or two callables
         set(key: str, value: bytes) and get(key: str) -> bytes, or None if there is
         nothing yet: get is then called again.
-    transport: "dblp", "tcp", or "tcp:CC" with that congestion control; nothing falls
-        back to something else.
+    transport: "dblp", "tcp", or "tcp:CC" with that congestion control; None: what
+        DBLP_TRANSPORT of the environment says, else "dblp". Nothing falls back to
+        something else.
     devices: names of network devices for the levels of an algorithm.
-    job: number of the job that sockets of "dblp" are in, 0: none.
+    job: number of the job that sockets of "dblp" are in, 0: none; None: what DBLP_JOB of
+        the environment says, else none.
     epoch: which attempt of the job this is: older ones are refused.
     join_ms, timeout_ms, keepalive_ms: milliseconds: to wait for all ranks (0: 60000), a
         host may be silent (0: 5000), between two questions to it (0: 1000).
@@ -370,10 +373,14 @@ class Comm:
     """
 
     def __init__(self, rank: Optional[int] = None, nranks: Optional[int] = None,
-                 rendezvous: Union[str, KV, None] = None, transport: str = "dblp",
-                 devices: Union[str, Sequence[str], None] = None, job: int = 0, *,
+                 rendezvous: Union[str, KV, None] = None, transport: Optional[str] = None,
+                 devices: Union[str, Sequence[str], None] = None, job: Optional[int] = None, *,
                  epoch: int = 0, join_ms: int = 0, timeout_ms: int = 0,
                  keepalive_ms: int = 0, message_bytes: int = 0) -> None:
+        if transport is None:
+            transport = os.environ.get("DBLP_TRANSPORT") or "dblp"
+        if job is None:
+            job = int(os.environ.get("DBLP_JOB") or 0)
         given = dict(rank=rank, nranks=nranks, rendezvous=rendezvous, transport=transport,
                      devices=devices, job=job, epoch=epoch, join_ms=join_ms, timeout_ms=timeout_ms,
                      keepalive_ms=keepalive_ms, message_bytes=message_bytes)
@@ -402,6 +409,7 @@ class Comm:
             raise os_error(opening.error, _OPEN_REASONS, _why_not_open(opening.error, given))
         self._handle = opening.handle
         _all.add(self)
+        tell(self.rank, self.describe())
 
     # An exception of a signal can come between any two lines: so who is there is a member
     # of a set, and who waits for an operation is written down there, not counted or locked

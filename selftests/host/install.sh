@@ -39,6 +39,7 @@ installs()
 	touch "$tmp/stamp" && to_root install && files | diag && files | diff - <(LC_ALL=C sort <<-END
 		./lib/modules/$release/updates/dblp.ko
 		./usr/bin/dblp-perf
+		./usr/bin/dblp-run
 		./usr/bin/dblp-train
 		./usr/bin/dblpctl
 		./usr/include/libdblp.h
@@ -57,9 +58,12 @@ installs()
 		./usr/lib/python3/dist-packages/dblp/enums.py
 		./usr/lib/python3/dist-packages/dblp/job.py
 		./usr/lib/python3/dist-packages/dblp/py.typed
+		./usr/lib/python3/dist-packages/dblp/ranks.py
+		./usr/lib/python3/dist-packages/dblp/run.py
 		./usr/lib/python3/dist-packages/dblp/units.py
 		./usr/share/bash-completion/completions/dblpctl
 		./usr/share/man/man1/dblp-perf.1
+		./usr/share/man/man1/dblp-run.1
 		./usr/share/man/man1/dblp-train.1
 		./usr/share/man/man3/dblp_comm.3
 		./usr/share/man/man3/dblp_plan.3
@@ -133,7 +137,8 @@ python_program()
 
 	(cd / && export PYTHONPATH="$root/usr/lib/python3/dist-packages" PYTHONDONTWRITEBYTECODE=1 &&
 		fails /usr/bin/python3 -c "$program" 2> "$tmp/err" && grep 'install it, or name it in DBLP_LIBRARY' "$tmp/err" &&
-		[ "$(LD_LIBRARY_PATH=$root/usr/lib /usr/bin/python3 -c "$program")" = 20000 ])
+		export LD_LIBRARY_PATH="$root/usr/lib" && [ "$(/usr/bin/python3 -c "$program")" = 20000 ] &&
+		[ "$("$root/usr/bin/dblp-run" -n 1 --transport tcp -- echo it runs)" = "[0] it runs" ])
 }
 try "a Python program finds the package and libdblp" python_program
 

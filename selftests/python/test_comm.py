@@ -562,7 +562,7 @@ class Opening(unittest.TestCase):
         self.refused(ValueError, "has a NUL", 0, 1, "tcp://x\0y")
         self.refused(ValueError, "rank -1 is not", -1, 1, kv)
         self.refused(TypeError, "job is an int", 0, 1, kv, job="1")
-        self.refused(TypeError, "transport is a str", 0, 1, kv, transport=None)
+        self.refused(TypeError, "transport is a str", 0, 1, kv, transport=1)
         self.refused(TimeoutError, "not all ranks have come", 0, 2, kv)
 
     def test_all_ranks_come_as_the_environment_says(self):
