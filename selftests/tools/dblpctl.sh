@@ -11,7 +11,7 @@
 . "$(dirname "$(readlink -f "$0")")/../lib/ctl.sh"
 
 module=${DBLP_KO:-/dblp.ko}
-new_ns a b
+new_ns a b c
 # shellcheck disable=SC2154 # new_ns sets them
 join "$a" "$b"
 
@@ -144,6 +144,51 @@ owner()
 		is value "$b" "$peer4" inode "$(inode "$server4")"
 }
 try "owner and inode" owner
+
+# processes_at PORT WORD...: of the socket with this port in $c, as WORD... list it
+# shellcheck disable=SC2154 # new_ns sets it
+processes_at()
+{
+	in_ns "$c" "${@:2}" -j socket list -p local ::1 | jq -c "map(select(.local_port == $1).processes)"
+}
+
+# Two after a fork; nobody has a connection that waits to be accepted
+# shellcheck disable=SC2016 # for awk
+processes()
+{
+	local server child
+
+	spawn ip netns exec "$c" dblp-peer listen ::1 7000 fork say forked await "$tmp/stop_forked"
+	server=$spawned
+	wait_until 10 eval "[ \"\$(grep -c forked '$tmp/out.$server')\" -eq 2 ]" || return
+	child=$(processes_at 7000 dblpctl | jq ".[0][].pid | select(. != $server)") &&
+		is sed 's/.*) [A-Z] \([0-9]*\) .*/\1/' "/proc/$child/stat" "$server" &&
+		is processes_at 7000 dblpctl "[$(printf '{"pid":%s,"name":"dblp-peer"}\n' "$server" "$child" | jq -s -c 'sort_by(.pid)')]" || return
+	spawn ip netns exec "$c" dblp-peer connect ::1 7000 say connected await "$tmp/stop_forked"
+	wait_until 10 output_has "$spawned" connected || return
+	ctl "$c" socket list local ::1 -p state established > "$tmp/table"
+	diag < "$tmp/table"
+	is awk '{ print $NF }' "$tmp/table" $'PROCESSES\n'"$spawned/dblp-peer"$'\n-' &&
+		ctl "$c" socket list -p state listen | grep -e " $server/dblp-peer,$child/dblp-peer\$" &&
+		ctl "$c" socket list | fails grep -e dblp-peer -e PROCESSES && : > "$tmp/stop_forked" && ended "$server" 0
+}
+try "the processes that have a socket open" processes
+
+# A user may not look into a process that has a capability which this user lacks
+not_shown()
+{
+	local own hidden
+
+	spawn ip netns exec "$c" "${nobody[@]}" dblp-peer listen ::1 7001 pause
+	own=$spawned
+	spawn ip netns exec "$c" "${nobody[@]}" --inh-caps +net_raw --ambient-caps +net_raw dblp-peer listen ::1 7002 pause
+	hidden=$spawned
+	wait_until 10 sock "$c" '.local_port == 7001' && wait_until 10 sock "$c" '.local_port == 7002' || return
+	is processes_at 7001 "${nobody[@]}" dblpctl "[[{\"pid\":$own,\"name\":\"dblp-peer\"}]]" &&
+		is processes_at 7002 "${nobody[@]}" dblpctl '[[]]' &&
+		is processes_at 7002 dblpctl "[[{\"pid\":$hidden,\"name\":\"dblp-peer\"}]]"
+}
+try "processes that one may not look at are not shown" not_shown
 
 # Scripts rely on them: a key may be added, at the end here, and none may go.
 keys=$(echo '
@@ -374,7 +419,7 @@ allowed()
 		by_nobody $words > "$tmp/said" 2> "$tmp/err" || { cat "$tmp/err"; echo "failed: $words"; return 1; }
 		[ -s "$tmp/said" ] && [ ! -s "$tmp/err" ] || return
 		case $words in
-		stats*|job*|top\ -i*|socket\ list) ;;
+		stats*|job*|top\ -i*|socket\ list*) ;;
 		*) ctl "$a" $words | diff - "$tmp/said" || return ;;
 		esac
 	done
@@ -403,7 +448,7 @@ nobody_tries_all()
 
 	not_allowed 'job flush' && ctl "$a" job add 7 name mine owner nobody && ctl "$a" job add 8 name other &&
 		ctl "$a" phase set 5 name spare && state > "$tmp/state" && ctl "$a" save > "$tmp/saved" || return
-	reads=('socket list' "socket show $id6" 'socket help' 'phase list' 'phase show spare' 'phase help'
+	reads=('socket list' 'socket list -p' "socket show $id6" 'socket help' 'phase list' 'phase show spare' 'phase help'
 		'job list' 'job show mine' 'job stats 7' 'job help' 'param list' 'param show cap' 'param help'
 		'cc list' 'cc help' stats 'stats nonzero' 'stats all -i 10ms -c 1' 'stats help'
 		'top -i 10ms -c 1' 'top help' 'monitor help' 'save help'
@@ -444,12 +489,13 @@ try "nobody tries all: what only shows works, what changes says that it is not a
 types_in_json()
 {
 	ctl "$a" job add 17 clr on low 1% && in_ns "$a" dblp-peer set job 17 norm 9007199254740993 || return
-	is json "$a" .norm job show 17 9007199254740993 && ctl "$a" -j socket list | typed socket &&
+	is json "$a" .norm job show 17 9007199254740993 && ctl "$a" -j socket list -p | typed socket &&
 		ctl "$a" -j job list | typed job && ctl "$a" -j phase list | typed phase &&
 		ctl "$a" -j param list | typed param || return
 	# Each key that it names is there
 	for object in socket job phase; do
-		is json "$a" '.[0] | keys | join(" ")' "$object" list \
+		# shellcheck disable=SC2046 # a word or none
+		is json "$a" '.[0] | keys | join(" ")' "$object" list $([ "$object" != socket ] || echo -p) \
 			"$(sed -n "s/^$object \([^ ]*\) .*/\1/p" "$built/json-types" | LC_ALL=C sort | xargs)" || return
 	done
 	wait_until 10 ctl "$a" job del 17
@@ -628,6 +674,8 @@ completion()
 		is completes 'dblpctl -j stats n' nonzero && is completes 'dblpctl stats all ' -i &&
 		is completes 'dblpctl socket list state e' established &&
 		is completes 'dblpctl socket list state listen p' 'phase peer' &&
+		is completes 'dblpctl socket list -p p' 'phase peer' && is completes 'dblpctl socket list -p state e' established &&
+		is completes 'dblpctl socket list phase 1 ' 'job state peer local -p' &&
 		is completes "dblpctl -j -N ${a%-*}" "$a" && is completes "dblpctl -N $a vers" version && is completes 'dblpctl socket s' 'show set' &&
 		is completes 'dblpctl socket show ' "$(ctl "$a" -j socket list | jq -r '.[].id' |
 			xargs printf '%#x\n' | xargs)" &&

@@ -41,7 +41,7 @@ static void usage(FILE *to)
 	fprintf(to,
 		"Usage: dblpctl [OPTION...] OBJECT [VERB] [ARG...]\n"
 		"       dblpctl [OPTION...] -b FILE\n"
-		"       dblpctl [OPTION...] socket [list] [FILTER...]\n"
+		"       dblpctl [OPTION...] socket [list [-p] [FILTER...]]\n"
 		"       dblpctl [OPTION...] socket show ID\n"
 		"       dblpctl socket set ID [loss SHARE] [cap SHARE] [phase PHASE] [job JOB]\n"
 		"       dblpctl [OPTION...] phase [list]\n"

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "process.h"
 #include "units.h"
 
 #define INPUTS		20000
@@ -289,6 +290,21 @@ enum status do_doctor(int argc, char **argv)
 	return no_more(argc, argv);
 }
 
+enum status read_processes(void)
+{
+	return STATUS_OK;
+}
+
+const struct process *processes_of(uint64_t inode, size_t *n)
+{
+	static const struct process some[] = {
+		{ 7, 1, "\"\\" }, { 7, 4294967295, "\xff\x01" }, { 7, 3, "" },
+	};
+
+	*n = inode ? below(N(some) + 1) : 0;
+	return some;
+}
+
 enum status netns_enter(const char *name)
 {
 	(void)name;
@@ -301,7 +317,7 @@ static const char *const words[] = {
 	"socket", "phase", "job", "param", "cc", "stats", "top", "save",
 	"version", "help", "list", "show", "set", "add", "del", "replace",
 	"flush", "all",
-	"nonzero", "-i", "-c", "loss", "cap", "close", "order", "fill", "name",
+	"nonzero", "-i", "-c", "-p", "loss", "cap", "close", "order", "fill", "name",
 	"clr", "on", "off", "low", "high", "low-phase", "high-phase", "eta",
 	"hold", "congestion", "timeout", "keepalive", "peer", "local", "state",
 	"established", "inherit", "none", "critical", "tolerant", "resnet",
@@ -322,7 +338,7 @@ static const char *const pairs[][2] = {
 	{ "congestion", "swift" }, { "timeout", "10s" },
 	{ "keepalive", "2min" }, { "peer", "10.0.0.0/8" },
 	{ "local", "::1" }, { "state", "listen" }, { "-i", "10ms" },
-	{ "-c", "1" },
+	{ "-c", "1" }, { "-p", "-p" },
 };
 
 static void add_word(const char *word)

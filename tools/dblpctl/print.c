@@ -295,6 +295,22 @@ void print_array_end(void)
 		table_flush();
 }
 
+void print_list(const char *key)
+{
+	if (!json)
+		return;
+	json_key(key);
+	putchar('[');
+	depth++;
+	begun = false;
+}
+
+void print_list_end(void)
+{
+	if (json)
+		json_close(']');
+}
+
 void print_object(void)
 {
 	if (json)

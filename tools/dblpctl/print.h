@@ -49,6 +49,15 @@ void print_object_end(void);
 /** print_width() - cut the lines of tables after so many characters; 0: do not */
 void print_width(int columns);
 
+/**
+ * print_list() - in JSON, begin an array that is a value of an object
+ * @key: of the value
+ *
+ * Text has a string instead.
+ */
+void print_list(const char *key);
+void print_list_end(void);
+
 /** print_line() - in text, print the next objects on one line each */
 void print_line(void);
 

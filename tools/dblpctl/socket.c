@@ -3,16 +3,20 @@
  * dblpctl socket: list, show, set.
  */
 
+#include <inttypes.h>
 #include <libdblp.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "addr.h"
 #include "dblpctl.h"
+#include "err.h"
 #include "field.h"
 #include "names.h"
 #include "object.h"
 #include "prefix.h"
 #include "print.h"
+#include "process.h"
 #include "socket.h"
 #include "units.h"
 #include "words.h"
@@ -90,6 +94,51 @@ static void print_receives_all(const struct field *f, const struct values *v)
 			 "its own cap is 0" :
 			 "its cap is 0: neither its program nor an operator has asked for messages with bytes missing";
 	print_reason("receives_all", reason);
+}
+
+static void print_process(const struct process *p)
+{
+	static const struct heading pid = { "pid", NULL };
+	static const struct heading name = { "name", NULL };
+
+	print_object();
+	print_uint(pid, p->pid, NULL);
+	print_string(name, p->name, NULL);
+	print_object_end();
+}
+
+/* "1234/train,1235/train" */
+static void print_process_names(const char *column, const struct process *p,
+				size_t n)
+{
+	const struct heading h = { NULL, column };
+	char *text = NULL;
+	size_t len, i;
+	FILE *to = checked(open_memstream(&text, &len));
+
+	for (i = 0; i < n; i++)
+		fprintf(to, "%s%" PRIu32 "/%s", i ? "," : "", p[i].pid,
+			p[i].name);
+	checked(fclose(to) ? NULL : text);
+	print_string(h, *text ? text : "-", NULL);
+	free(text);
+}
+
+/* Who has it open, of those that this user may look at */
+static void print_processes(const struct field *f, const struct values *v)
+{
+	const struct process *p;
+	size_t n, i;
+
+	p = processes_of(get_u64(v, f->attr), &n);
+	if (!print_is_json()) {
+		print_process_names(f->column, p, n);
+		return;
+	}
+	print_list("processes");
+	for (i = 0; i < n; i++)
+		print_process(&p[i]);
+	print_list_end();
 }
 
 /* The attributes of an address follow it */
@@ -173,6 +222,8 @@ static const struct field fields[] = {
 	F(REPORTS, NULL, print_u32),
 	F(BUDGET, NULL, print_sends_all),
 	F(BUDGET_CAP, NULL, print_receives_all),
+	/* Only for list -p */
+	F(INODE, "PROCESSES", print_processes),
 };
 
 static const struct object sockets = {
@@ -182,7 +233,7 @@ static const struct object sockets = {
 	.id_attr	= DBLP_A_SOCKET_ID,
 	.get		= DBLP_CMD_SOCKET_GET,
 	.fields		= fields,
-	.n_fields	= N_FIELDS(fields),
+	.n_fields	= N_FIELDS(fields) - 1,
 };
 
 static const struct keyword keywords[] = {
@@ -247,15 +298,37 @@ static bool is_wanted(const struct values *v, const void *arg)
 	return true;
 }
 
+/* Copies the words but for a "-p" where a keyword may be; returns how many */
+static int leave_out_p(char **to, int argc, char **argv)
+{
+	bool found = false;
+	int i, n = 0;
+
+	for (i = 0; i < argc; i++) {
+		if (!found && n % 2 == 0 && !strcmp(argv[i], "-p"))
+			found = true;
+		else
+			to[n++] = argv[i];
+	}
+	return n;
+}
+
 static enum status do_list(int argc, char **argv)
 {
-	struct value values[WORDS_MAX];
-	enum status status;
+	struct value values[WORDS_MAX] = { 0 };
+	enum status status = STATUS_OK;
+	struct object shown = sockets;
+	char *words[argc + 1];
+	int n;
 
-	if (!argc)
-		return object_list(&sockets, argc, argv);
-	status = read_words(filters, argc, argv, values);
-	return status ?: object_list_if(&sockets, is_wanted, values);
+	n = leave_out_p(words, argc, argv);
+	if (n < argc) {
+		shown.n_fields++;
+		shown.prepare = read_processes;
+	}
+	if (n)
+		status = read_words(filters, n, words, values);
+	return status ?: object_list_if(&shown, is_wanted, values);
 }
 
 enum status sockets_each(enum status (*each)(const struct values *v, void *arg),
@@ -277,14 +350,15 @@ static enum status do_set(int argc, char **argv)
 static enum status do_help(int argc, char **argv)
 {
 	return show_help(argc, argv,
-		"Usage: dblpctl [OPTION...] socket [list] [job JOB] [phase PHASE] [state STATE]\n"
-		"                                         [peer PREFIX] [local PREFIX]\n"
+		"Usage: dblpctl [OPTION...] socket [list [-p] [job JOB] [phase PHASE] [state STATE]\n"
+		"                                        [peer PREFIX] [local PREFIX]]\n"
 		"       dblpctl [OPTION...] socket show ID\n"
 		"       dblpctl socket set ID [loss SHARE] [cap SHARE] [phase PHASE] [job JOB]\n"
 		"\n"
 		"  list   sockets of this network namespace (without CAP_NET_ADMIN your own): all,\n"
 		"         or those in this job, phase and state, and with addresses that match:\n"
-		"         10.0.0.0/24, fd00::/8 or 10.0.0.1\n"
+		"         10.0.0.0/24, fd00::/8 or 10.0.0.1; with -p also the processes that have\n"
+		"         them open, of those you may look at\n"
 		"  show   all that is known of one socket\n"
 		"  set    change a live socket (needs CAP_NET_ADMIN):\n"
 		"         loss   share that may be missing in what it sends, now and later\n"

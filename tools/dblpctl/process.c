@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which processes have sockets open, as ss -p finds it: their descriptors in /proc name
+ * inodes.
+ */
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "doctor.h"
+#include "err.h"
+#include "process.h"
+
+/* Sorted by inode, then by number of the process, once all are there */
+static struct {
+	struct process	*all;
+	size_t		n;
+} holders;
+
+static int compare_inodes(const void *a, const void *b)
+{
+	const struct process *p = a, *q = b;
+
+	return (p->inode > q->inode) - (p->inode < q->inode);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct process *p = a, *q = b;
+
+	return compare_inodes(a, b) ?: (p->pid > q->pid) - (p->pid < q->pid);
+}
+
+static void add(const struct process *p)
+{
+	holders.all = checked(realloc(holders.all, (holders.n + 1) *
+						   sizeof(*holders.all)));
+	holders.all[holders.n++] = *p;
+}
+
+/* The inode of the socket that descriptor @name is of, 0 if it is none */
+static uint64_t inode_of(DIR *fds, const char *name)
+{
+	char link[64];
+	ssize_t len = readlinkat(dirfd(fds), name, link, sizeof(link) - 1);
+	uint64_t inode;
+
+	if (len < 0)
+		return 0;
+	link[len] = '\0';
+	return sscanf(link, "socket:[%" SCNu64 "]", &inode) == 1 ? inode : 0;
+}
+
+/* Who may look at its descriptors is up to the kernel */
+static void note_process(const char *pid)
+{
+	struct process p = { .pid = (uint32_t)strtoul(pid, NULL, 10) };
+	const struct dirent *entry;
+	char path[64];
+	DIR *fds;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", p.pid);
+	if (!read_line(path, p.name, sizeof(p.name)))
+		return;
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/fd", p.pid);
+	fds = opendir(path);
+	if (!fds)
+		return;
+	while ((entry = readdir(fds))) {
+		p.inode = inode_of(fds, entry->d_name);
+		if (p.inode)
+			add(&p);
+	}
+	closedir(fds);
+}
+
+/* A process may have a socket open more than once */
+static void sort_holders(void)
+{
+	size_t i, n = 0;
+
+	if (!holders.n)
+		return;
+	qsort(holders.all, holders.n, sizeof(*holders.all), compare);
+	for (i = 1; i < holders.n; i++)
+		if (compare(&holders.all[n], &holders.all[i]))
+			holders.all[++n] = holders.all[i];
+	holders.n = n + 1;
+}
+
+enum status read_processes(void)
+{
+	const struct dirent *entry;
+	DIR *proc = opendir("/proc");
+
+	holders.n = 0;
+	if (!proc) {
+		complain("cannot read /proc: %s", strerror(errno));
+		return STATUS_FAILED;
+	}
+	while ((entry = readdir(proc)))
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+			note_process(entry->d_name);
+	closedir(proc);
+	sort_holders();
+	return STATUS_OK;
+}
+
+const struct process *processes_of(uint64_t inode, size_t *n)
+{
+	const struct process key = { .inode = inode }, *p, *end;
+
+	*n = 0;
+	if (!inode || !holders.n)
+		return NULL;
+	p = bsearch(&key, holders.all, holders.n, sizeof(key), compare_inodes);
+	if (!p)
+		return NULL;
+	while (p > holders.all && p[-1].inode == inode)
+		p--;
+	for (end = holders.all + holders.n; p + *n < end; (*n)++)
+		if (p[*n].inode != inode)
+			break;
+	return p;
+}
