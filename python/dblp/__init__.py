@@ -10,7 +10,8 @@ Sums of vectors over ranks, with a loss budget: libdblp's communicators (dblp_co
         print(comm.describe(), result.missing, "of", result.asked, "bytes are missing")
 
 It needs libdblp.so.0, which is looked for where the dynamic linker looks, or at
-DBLP_LIBRARY of the environment; no compiler, and no other package.
+DBLP_LIBRARY of the environment; no compiler, and no other package. For PyTorch there is
+dblp.torch, and dblp-run(1) starts ranks.
 """
 
 from .comm import Comm, RankError, Request, Result, Stats

@@ -409,7 +409,7 @@ class Comm:
             raise os_error(opening.error, _OPEN_REASONS, _why_not_open(opening.error, given))
         self._handle = opening.handle
         _all.add(self)
-        tell(self.rank, self.describe())
+        tell(self.describe())
 
     # An exception of a signal can come between any two lines: so who is there is a member
     # of a set, and who waits for an operation is written down there, not counted or locked

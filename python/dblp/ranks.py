@@ -241,10 +241,10 @@ class Ranks:
             self.fail(1, f"{process.name} has ended without having used dblp, which is required")
 
 
-def tell(rank: int, text: str) -> None:
+def tell(text: str) -> None:
     """Tell dblp-run, if this is a rank of it, what is in use."""
-    path = os.environ.get("DBLP_RUN_SOCKET")
-    if not path:
+    path, rank = os.environ.get("DBLP_RUN_SOCKET"), os.environ.get("RANK")
+    if not path or not rank:
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
         # Nothing depends on it but what is printed

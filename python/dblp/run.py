@@ -19,6 +19,8 @@ from .units import parse_budget
 
 #: Where the first host of a list listens, if it is not told: as torchrun has it
 PORT = 29500
+#: Where Python finds what registers the hook of dblp.torch
+SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
 #: What ranks on other hosts need to find this package
 EXPORTED = ("DBLP_LIBRARY", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH")
 #: Options that are variables of ranks
@@ -125,6 +127,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--algo", metavar="NAME", type=_enum(Algo), help="ps, transpose, ring, tree or average")
     p.add_argument("--policy", metavar="NAME", type=_enum(Policy), help="full, eager or early")
     p.add_argument("--job", metavar="NUMBER", type=_number(1, 0xffffffff), help="that sockets are in")
+    p.add_argument("--no-hook", action="store_true",
+                   help="leave PyTorch's DistributedDataParallel as it is")
     p.add_argument("--require", action="store_true",
                    help="fail if a rank ends without having opened a communicator")
     p.add_argument("--node", type=_node, help=argparse.SUPPRESS)
@@ -173,6 +177,8 @@ def environment(o: argparse.Namespace, node: Node, local: int) -> Dict[str, str]
     for name in VARIABLES:
         if getattr(o, name) is not None:
             env["DBLP_" + name.upper()] = str(getattr(o, name))
+    if not o.no_hook:
+        env["PYTHONPATH"] = ":".join(filter(None, [SITE, env.get("PYTHONPATH")]))
     env.setdefault("PYTHONUNBUFFERED", "1")
     # Else each rank has a thread for each processor, which wait for each other
     cpus = len(os.sched_getaffinity(0))
@@ -210,7 +216,7 @@ def node_command(o: argparse.Namespace, node: Node) -> str:
             words += ["--" + name, str(getattr(o, name))]
     for name, value in o.export:
         words += ["--export", f"{name}={value}"]
-    words += ["--require"] * o.require + ["--", o.program, *o.args]
+    words += ["--no-hook"] * o.no_hook + ["--require"] * o.require + ["--", o.program, *o.args]
     exported = [f"{name}={os.environ[name]}" for name in EXPORTED if name in os.environ]
     return f"cd {shlex.quote(os.getcwd())} && exec env {shlex.join(exported + words)}"
 

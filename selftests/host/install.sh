@@ -60,6 +60,8 @@ installs()
 		./usr/lib/python3/dist-packages/dblp/py.typed
 		./usr/lib/python3/dist-packages/dblp/ranks.py
 		./usr/lib/python3/dist-packages/dblp/run.py
+		./usr/lib/python3/dist-packages/dblp/site/sitecustomize.py
+		./usr/lib/python3/dist-packages/dblp/torch.py
 		./usr/lib/python3/dist-packages/dblp/units.py
 		./usr/share/bash-completion/completions/dblpctl
 		./usr/share/man/man1/dblp-perf.1

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""
+Gradients of torch.nn.parallel.DistributedDataParallel (DDP) by libdblp.
+
+    import dblp.torch
+
+    ddp = torch.nn.parallel.DistributedDataParallel(model)
+    dblp.torch.register(ddp, budget="2%")
+
+Only gradients go by it; what else torch.distributed does goes its own way. All ranks get
+the same bits, so replicas stay the same, whatever was lost. dblp-run(1) does this for
+scripts that do not.
+
+It needs PyTorch 1.13 or later.
+"""
+
+# Without annotations from __future__: PyTorch looks at those of hooks
+
+import itertools
+import logging
+import os
+import queue
+import threading
+import weakref
+from typing import Any, Dict, Optional, Tuple, Union
+
+import torch
+import torch.distributed as dist
+
+from . import _c
+from .comm import Comm, Request, make_op
+from .enums import Algo, Dtype, Rule
+from .units import parse_budget
+
+__all__ = ["State", "communicator", "hook", "register"]
+
+_log = logging.getLogger("dblp")
+
+_DTYPES = {torch.float32: Dtype.DBLP_FLOAT32, torch.float16: Dtype.DBLP_FLOAT16,
+           torch.bfloat16: Dtype.DBLP_BFLOAT16}
+#: Keys for what is reduced again and again, by communicator: none that programs choose
+_numbers: "weakref.WeakKeyDictionary[Comm, Any]" = weakref.WeakKeyDictionary()
+#: Communicators by process group, which is kept with its own
+_comms: Dict[int, Tuple[Any, Comm]] = {}
+#: How many were opened, by the group's name
+_opened: Dict[str, Any] = {}
+
+
+class State:
+    """
+    What hook() needs: a communicator, and how buckets are summed. Give it to
+    register_comm_hook() of one DDP; two need two, which may share a communicator if
+    their backward passes never overlap.
+
+    comm: opened by all ranks of the DDP's process group, with the same numbers.
+    budget: share of all contributions that may be lost: "2%", "8000ppm" or ppm; None:
+        that of the phase or of the job; without both, nothing is lost.
+    rule: "feedback" (what was lost comes in the next round), "bubble" or "rescale".
+    algo: "transpose", "ring", "ps", "tree" or "bcube"; not "average", which is none of
+        all ranks.
+    how: other keywords of Comm.allreduce() but key and average: policy, phase, carry,
+        wait_ms, ...
+
+    The first time that a bucket of certain parameters comes nothing may be lost: DDP forms
+    new ones after the first round, and what has been lost of the old ones would be lost
+    for good. (carry begins with the second time.)
+
+    Raises ValueError and TypeError for what cannot be.
+    """
+
+    def __init__(self, comm: Comm, budget: Union[str, int, None] = None,
+                 rule: Union[Rule, int, str] = "feedback",
+                 algo: Union[Algo, int, str] = "transpose", **how: Any) -> None:
+        for name in "key", "average":
+            if name in how:
+                raise TypeError(f"{name} is not for who calls this to choose")
+        if algo in ("average", "DBLP_AVERAGE", Algo.DBLP_AVERAGE):
+            raise ValueError("algo 'average' does not sum over all ranks")
+        self.comm = comm
+        self.how = dict(how, budget=budget, rule=rule, algo=algo, average=True)
+        make_op(Dtype.DBLP_FLOAT32, **self.how)
+        #: What has made a backward pass fail; PyTorch says only part of it
+        self.error: Optional[BaseException] = None
+        #: Buckets that were summed
+        self.buckets = 0
+        #: Bytes of contributions that this rank should have received, and those missing
+        self.asked = self.missing = 0
+        self._keys: Dict[Any, int] = {}
+        self._waiting: "queue.SimpleQueue[Any]" = queue.SimpleQueue()
+        threading.Thread(target=_complete, args=(self._waiting,), name="dblp-ddp",
+                         daemon=True).start()
+        weakref.finalize(self, self._waiting.put, None)
+
+    def _op(self, bucket: dist.GradBucket, dtype: Dtype) -> _c.Op:
+        # By where its parameters are: others may have the same sizes
+        layout = (dtype, *(p.data_ptr() for p in bucket.parameters()))
+        key = self._keys.get(layout)
+        if key is None:
+            self._keys[layout] = next(_numbers.setdefault(self.comm, itertools.count(1 << 32)))
+            return make_op(dtype, algo=self.how["algo"], average=True, budget=0,
+                           **{n: self.how[n] for n in ("server", "root", "fanin", "radix")
+                              if n in self.how})
+        return make_op(dtype, key=key, **self.how)
+
+    def _begin(self, bucket: dist.GradBucket) -> Tuple[Request, torch.Tensor]:
+        tensor = bucket.buffer()
+        if tensor.device.type != "cpu" or tensor.layout != torch.strided:
+            raise TypeError(f"gradients are {tensor.layout} on {tensor.device}: only dense ones in memory of "
+                            "the CPU can be summed")
+        if tensor.dtype not in _DTYPES:
+            raise TypeError(f"gradients are {tensor.dtype}, not float32, float16 or bfloat16")
+        # pylint: disable=protected-access
+        request = self.comm._begin(_c.lib.dblp_allreduce, tensor.data_ptr(), tensor.numel(),
+                                   self._op(bucket, _DTYPES[tensor.dtype]), tensor)
+        return request, tensor
+
+    def _ended(self, request: Request) -> None:
+        result = request.wait()
+        self.buckets += 1
+        self.asked += result.asked
+        self.missing += result.missing
+
+    def _failed(self, error: BaseException) -> None:
+        if self.error is None:
+            self.error = error
+            _log.error("%s", error)
+
+
+def _complete(waiting: "queue.SimpleQueue[Any]") -> None:
+    """Thread: complete futures in the order of their buckets, until None comes."""
+    while True:
+        item = waiting.get()
+        if item is None:
+            return
+        request, future = item
+        try:
+            request.wait()
+        except Exception:  # pylint: disable=broad-except
+            # The continuation gets it as well
+            pass
+        future.set_result(None)
+        del item, request, future
+
+
+def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """
+    A communication hook: the bucket becomes the average over all ranks. With
+    torch.distributed.algorithms.ddp_comm_hooks.default_hooks.fp16_compress_wrapper()
+    around it, gradients travel as float16.
+
+    Fails in backward(), on all ranks, with a RuntimeError that has the reason in its text
+    or with the exception itself; State.error has it.
+    """
+    try:
+        request, tensor = state._begin(bucket)  # pylint: disable=protected-access
+    except BaseException as e:
+        state._failed(e)  # pylint: disable=protected-access
+        raise
+
+    def average(_future: Any) -> torch.Tensor:
+        try:
+            state._ended(request)  # pylint: disable=protected-access
+        except BaseException as e:
+            state._failed(e)  # pylint: disable=protected-access
+            raise
+        return tensor
+
+    future: torch.futures.Future[Any] = torch.futures.Future()
+    averaged = future.then(average)
+    state._waiting.put((request, future))  # pylint: disable=protected-access
+    return averaged
+
+
+def _kv(store: Any) -> Any:
+    """
+    torch's store as that of a communicator. Its get() waits, for half an hour; after a
+    wait() that has ended early, TCPStore of 1.13 mistakes one answer for another. A counter
+    says whether there is something to get.
+    """
+    def put(key: str, value: bytes) -> None:
+        store.set(key, value)
+        store.add(key + "/there", 1)
+
+    def get(key: str) -> Optional[bytes]:
+        return bytes(store.get(key)) if store.add(key + "/there", 0) else None
+
+    return put, get
+
+
+def communicator(group: Any = None) -> Comm:
+    """
+    The communicator of a process group (None: all ranks), which is opened by the first
+    call; all ranks of the group have to call it.
+
+    Under dblp-run rank 0 is found where that says, else by the group's own store: then
+    by the first address of the machine of rank 0, unless DBLP_DEVICES of the environment
+    names a device. The transport is that of DBLP_TRANSPORT of the environment, else "dblp".
+
+    Raises what dblp.Comm does.
+    """
+    group = group if group is not None else dist.group.WORLD
+    known = _comms.get(id(group))
+    if known is not None:
+        return known[1]
+    every = group is dist.group.WORLD
+    rendezvous: Any = None
+    if not (every and "DBLP_RUN_SOCKET" in os.environ):
+        # The store is that of all groups; their names are the same on all their ranks
+        c10d: Any = dist.distributed_c10d
+        name = c10d._pg_names[group]  # pylint: disable=protected-access
+        attempt = next(_opened.setdefault(name, itertools.count()))
+        store = c10d._pg_map[group][1]  # pylint: disable=protected-access
+        rendezvous = _kv(dist.PrefixStore(f"dblp/{name}/{attempt}", store))
+    comm = Comm(dist.get_rank(group), dist.get_world_size(group), rendezvous,
+                devices=os.environ.get("DBLP_DEVICES"))
+    _comms[id(group)] = group, comm
+    return comm
+
+
+def register(ddp: Any, budget: Union[str, int, None] = None,
+             rule: Union[Rule, int, str, None] = None, algo: Union[Algo, int, str, None] = None, *,
+             comm: Optional[Comm] = None, **how: Any) -> State:
+    """
+    Let gradients of a DistributedDataParallel go by libdblp. On all ranks alike, before
+    the first backward pass.
+
+    budget, rule, algo, how: see State; None: what DBLP_BUDGET, DBLP_RULE, DBLP_ALGO and
+        DBLP_POLICY of the environment say, as dblp-run(1) sets them, else State's defaults.
+    comm: None: that of communicator(), of the DDP's process group.
+
+    Returns the state, which counts what was missing. Raises RuntimeError if there is a
+    hook already, what dblp.Comm raises, ValueError and TypeError for what cannot be.
+    """
+    env = os.environ
+    how.setdefault("policy", env.get("DBLP_POLICY"))
+    budget = env.get("DBLP_BUDGET") if budget is None else budget
+    if budget is not None:
+        parse_budget(budget)
+    state = State(comm if comm is not None else communicator(ddp.process_group), budget,
+                  rule if rule is not None else env.get("DBLP_RULE", "feedback"),
+                  algo if algo is not None else env.get("DBLP_ALGO", "transpose"), **how)
+    ddp.register_comm_hook(state, hook)
+    return state

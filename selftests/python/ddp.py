@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""
+A rank of torch_ddp.py, under dblp-run: ddp.py SCENARIO [ARG...]. What it prints is what
+is tested.
+"""
+
+import contextlib
+import hashlib
+import os
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_wrapper
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+import dblp.torch
+
+ROUNDS = 6
+# Else all that these models have is in one bucket
+dist._DEFAULT_FIRST_BUCKET_BYTES = 1000
+
+
+class Model(nn.Module):
+    """Parameters of many sizes, in buckets of many sizes; one branch is not always used"""
+
+    def __init__(self):
+        super().__init__()
+        self.sizes = nn.Sequential(*(nn.Linear(a, b) for a, b in ((10, 3), (3, 400), (400, 7), (7, 1))))
+        self.rare = nn.Linear(10, 1)
+
+    def forward(self, x, rare=False):
+        y = self.sizes(x)
+        return y + self.rare(x) if rare else y
+
+
+def make(**how):
+    """The same on all ranks; buckets of 1 kB, so that there are several"""
+    torch.manual_seed(1)
+    ddp = DDP(Model(), bucket_cap_mb=0.001, find_unused_parameters=True, **how)
+    return ddp, torch.optim.SGD(ddp.parameters(), 0.05, momentum=0.9)
+
+
+def train(ddp, opt, accumulate=1, rounds=ROUNDS):
+    """Data differ between ranks, and so does which branches are used"""
+    rank = dist.get_rank()
+    data = torch.Generator().manual_seed(100 + rank)
+    for i in range(rounds):
+        opt.zero_grad()
+        for part in range(accumulate):
+            with ddp.no_sync() if part < accumulate - 1 else contextlib.nullcontext():
+                x = torch.randn(16, 10, generator=data)
+                # In one round nobody uses it, in others some do
+                ddp(x, rare=i % 3 and (i + rank) % 2).square().mean().backward()
+        opt.step()
+
+
+def digest(ddp):
+    data = b"".join(p.detach().numpy().tobytes() for p in ddp.module.parameters())
+    return hashlib.sha256(data).hexdigest()
+
+
+def apart(a, b):
+    """The largest difference of two models' parameters"""
+    return max((p - q).abs().max().item() for p, q in zip(a.module.parameters(), b.module.parameters()))
+
+
+def against_gloo(state_of, accumulate=1, most=1e-5):
+    """The same training by Gloo; prints the replica's digest, and fails if they are apart"""
+    gloo, ours = make(), make()
+    state = state_of(ours[0])
+    for pair in gloo, ours:
+        train(*pair, accumulate)
+    assert apart(gloo[0], ours[0]) <= most, apart(gloo[0], ours[0])
+    assert state.error is None and state.missing == 0
+    assert state.buckets > ROUNDS and state.asked > 0
+    print(digest(ours[0]))
+    return state
+
+
+def plain():
+    state = against_gloo(lambda ddp: dblp.torch.register(ddp, "10%"))
+    # As many as there were buckets: each once in each round
+    assert state.buckets % ROUNDS == 0, state.buckets
+
+
+def rebuilt():
+    """Without unused parameters DDP makes new buckets after the first round"""
+    models = []
+    for _ in range(2):
+        torch.manual_seed(1)
+        models.append(DDP(nn.Sequential(*(nn.Linear(30, 30) for _ in range(8))), bucket_cap_mb=0.01))
+    state = dblp.torch.register(models[1], "10%")
+    for ddp in models:
+        opt = torch.optim.SGD(ddp.parameters(), 0.05)
+        data = torch.Generator().manual_seed(dist.get_rank())
+        for _ in range(ROUNDS):
+            opt.zero_grad()
+            ddp(torch.randn(4, 30, generator=data)).square().mean().backward()
+            opt.step()
+    assert models[1]._has_rebuilt_buckets
+    assert apart(*models) < 1e-5, apart(*models)
+    print(digest(models[1]))
+
+
+def no_sync():
+    against_gloo(lambda ddp: dblp.torch.register(ddp, "10%", rule="bubble", algo="ring"), accumulate=3)
+
+
+def fp16():
+    def register(ddp):
+        state = dblp.torch.State(dblp.torch.communicator(), "10%")
+        ddp.register_comm_hook(state, fp16_compress_wrapper(dblp.torch.hook))
+        return state
+
+    against_gloo(register, most=1e-2)
+
+
+def two():
+    """Two models in turn, by one communicator, as adversaries are trained"""
+    gloo, ours = [make(), make()], [make(), make()]
+    states = [dblp.torch.register(ddp, "2%") for ddp, _ in ours]
+    assert states[0].comm is states[1].comm
+    for pair in gloo, ours:
+        for _ in range(2):
+            train(*pair[0], rounds=2)
+            train(*pair[1], rounds=3)
+    for (a, _), (b, _) in zip(gloo, ours):
+        assert apart(a, b) < 1e-5
+        print(digest(b))
+
+
+def group():
+    """A process group that is not all ranks"""
+    halves = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    mine = halves[dist.get_rank() // 2]
+    gloo, ours = make(process_group=mine), make(process_group=mine)
+    state = dblp.torch.register(ours[0])
+    assert (state.comm.rank, state.comm.nranks) == (dist.get_rank() % 2, 2)
+    for pair in gloo, ours:
+        train(*pair)
+    assert apart(gloo[0], ours[0]) < 1e-5
+    print(digest(ours[0]))
+
+
+class Bad(torch.autograd.Function):
+    @staticmethod
+    def forward(_ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(_ctx, _grad):
+        raise ArithmeticError("in backward")
+
+
+def crash():
+    """Rank 1's backward pass raises; it ends, and the others fail with its number"""
+    ddp, opt = make()
+    state = dblp.torch.register(ddp, "2%")
+    train(ddp, opt)
+    x = ddp(torch.ones(1, 10, requires_grad=True), rare=True)
+    try:
+        (Bad.apply(x) if dist.get_rank() == 1 else x).sum().backward()
+    except ArithmeticError:
+        os._exit(7)
+    except RuntimeError as e:
+        assert "rank 1 has failed" in str(e), e
+    print("error", state.error.rank, flush=True)
+    # The launcher is to see rank 1 first
+    time.sleep(1000)
+
+
+def differ():
+    """Ranks that were told different things"""
+    ddp, opt = make()
+    state = dblp.torch.register(ddp, "2%" if dist.get_rank() else "3%")
+    try:
+        train(ddp, opt)
+    except Exception:  # pylint: disable=broad-except
+        print("error", state.error)
+
+
+def refused():
+    ddp, _ = make()
+    comm = dblp.torch.communicator()
+    for how, reason in ((dict(budget="2"), "no unit"), (dict(rule="best"), "none of bubble"),
+                        (dict(algo="average"), "does not sum over all"), (dict(key=1), "key is not for"),
+                        (dict(bucket=1), "bucket")):
+        try:
+            dblp.torch.register(ddp, comm=comm, **how)
+            print("was not refused:", how)
+        except (TypeError, ValueError) as e:
+            assert reason in str(e), e
+    dblp.torch.register(ddp)
+    try:
+        dblp.torch.register(ddp)
+        print("was registered twice")
+    except RuntimeError as e:
+        assert "once" in str(e), e
+    double = DDP(nn.Linear(2, 2).double())
+    state = dblp.torch.register(double)
+    try:
+        double(torch.ones(1, 2, dtype=torch.float64)).sum().backward()
+        print("were summed")
+    except (TypeError, RuntimeError) as e:
+        assert "torch.float64, not float32" in str(e), e
+        assert isinstance(state.error, TypeError)
+    print("refused")
+
+
+def unmodified():
+    """Knows nothing of dblp, which is imported above only for the others"""
+    ddp, opt = make()
+    train(ddp, opt)
+    print(digest(ddp))
+
+
+def own():
+    """Has a hook of its own"""
+    def mine(_state, bucket):
+        done = torch.futures.Future()
+        done.set_result(bucket.buffer())
+        return done
+
+    ddp, opt = make()
+    ddp.register_comm_hook(None, mine)
+    train(ddp, opt)
+    assert digest(ddp)
+    print("own")
+
+
+if __name__ == "__main__":
+    dist.init_process_group("gloo")
+    globals()[sys.argv[1]]()
