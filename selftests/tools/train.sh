@@ -240,7 +240,11 @@ judged()
 	grep -q '0.01 %.*  too small to lose anything$' "$tmp/0" && grep -q '90 %.*  beyond it$' "$tmp/0" &&
 		says 0 "P_low: none of these" && grep -c '^[0-9]*/15: budget .* loss ' "$tmp/progress" | grep -qx 15 &&
 		profile 0 --budgets 1 --seeds 2 && says 0 "P_low: unknown, as nothing was lost" &&
-		profile 0 --budgets 5 --segment 64 && says 0 "P_low: 5 %"
+		profile 0 --budgets 5 --segment 64 && says 0 "P_low: 5 %" &&
+		profile 0 --phases 0,5 --eta 0 --segment 64 --epoch 1 && says 0 "P_low: unknown, as nothing was lost" &&
+		profile 0 --phases 0,5 --eta 1000 --segment 64 --epoch 1 && says 0 "Phases: dblp-train run --phases 0%,5%" &&
+		profile 0 --phases 0,90 --eta 1000 --rule bubble --segment 64 --epoch 1 --json &&
+		is jq -c '[.p_low_ppm, (.budgets[1] | .budget_ppm, .high_ppm, .verdict)]' "$tmp/0" '[null,0,900000,"beyond"]'
 }
 try "a profile says which budgets are beyond the noise, and which say nothing" judged
 
@@ -261,6 +265,8 @@ profile_refuses()
 		refused_profile "--budgets rise, and are above 0" --budgets 2,1 &&
 		refused_profile "--budgets rise, and are above 0" --budgets 0,1 &&
 		refused_profile "--budgets takes a number" --budgets 1,x &&
+		refused_profile "it does not go with --budgets" --budgets 1 --phases 1,2 &&
+		refused_profile "needs a HIGH above 0" --phases 1,0 &&
 		refused_profile "--seeds takes a number from 2" --seeds 1 &&
 		refused_profile "unrecognized option '--job'" --job 7 &&
 		profile 1 --rate 10 && grep -q 'seed 1 learns nothing, even without losses' "$tmp/progress" &&

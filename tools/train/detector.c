@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <math.h>
+
 #include <libdblp.h>
 
 #include "detector.h"
@@ -7,6 +9,16 @@
 static uint64_t norm_units(double norm)
 {
 	return norm < 0x1p32 ? (uint64_t)(norm * 0x1p32) : UINT64_MAX;
+}
+
+double gradient_norm(const float *v, size_t size)
+{
+	double sum = 0;
+	size_t i;
+
+	for (i = 0; i < size; i++)
+		sum += (double)v[i] * v[i];
+	return sqrt(sum);
 }
 
 void detector_init(struct detector *d, double eta, uint32_t epoch)

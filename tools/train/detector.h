@@ -28,6 +28,9 @@ struct detector {
 /** detector_init() - begin in a critical regime; @d is zero */
 void detector_init(struct detector *d, double eta, uint32_t epoch);
 
+/** gradient_norm() - Euclidean norm */
+double gradient_norm(const float *v, size_t size);
+
 /**
  * detector_round() - take the gradient norm of one round
  * @d: the detector

@@ -15,16 +15,6 @@ static const char *const phase_names[] = { "reliable", "critical", "tolerant" };
 #define CRITICAL	1
 #define TOLERANT	2
 
-static double norm_of(const float *v, size_t size)
-{
-	double sum = 0;
-	size_t i;
-
-	for (i = 0; i < size; i++)
-		sum += (double)v[i] * v[i];
-	return sqrt(sum);
-}
-
 static void reduce(struct run *r, void *v, uint64_t count,
 		   const struct dblp_op *op, struct dblp_result *result)
 {
@@ -127,7 +117,7 @@ static void exchange_gradients(struct run *r, const struct dblp_op *op,
 
 	reduce(r, r->grad, r->size, op, &result);
 	note(&result, mine);
-	mine->norm = norm_of(r->grad, r->size);
+	mine->norm = gradient_norm(r->grad, r->size);
 	check_norm(r, mine->norm, round->round);
 	adam_step(&r->adam, r->grad);
 	error = detector_round(&r->state->detector, mine->norm, r->job);
@@ -143,7 +133,7 @@ static void exchange_parameters(struct run *r, const struct dblp_op *op,
 	struct dblp_result result;
 	size_t i;
 
-	mine->norm = norm_of(r->grad, r->size);
+	mine->norm = gradient_norm(r->grad, r->size);
 	check_norm(r, mine->norm, round->round);
 	adam_step(&r->adam, r->grad);
 	memcpy(r->grad, r->adam.param, r->size * sizeof(float));
@@ -151,8 +141,8 @@ static void exchange_parameters(struct run *r, const struct dblp_op *op,
 	note(&result, mine);
 	for (i = 0; i < r->size; i++)
 		r->grad[i] -= r->adam.param[i];
-	mine->drift = norm_of(r->grad, r->size) /
-		      norm_of(r->adam.param, r->size);
+	mine->drift = gradient_norm(r->grad, r->size) /
+		      gradient_norm(r->adam.param, r->size);
 }
 
 void exchange(struct run *r, struct log_round *round, struct record *mine,

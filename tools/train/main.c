@@ -62,8 +62,10 @@ static const char usage[] =
 "profile finds the loss budget that a training bears (P_low): it trains in this\n"
 "process, without a network, with each of several budgets and seeds, losing each\n"
 "time all that the budget allows. It takes --plan (not average), --fanin, --levels,\n"
-"--rule, --nranks (default 4), the options of training but those of checkpoints, and:\n"
+"--rule, --nranks (default 4), --eta, --epoch, the options of training but those of\n"
+"checkpoints, and:\n"
 "  --budgets A,B,...   percentages (default 0.8,2,5,10,20,40,80; 0 is always tried)\n"
+"  --phases LOW,HIGH   instead: are these borne?\n"
 "  --seeds N           trainings with each, from --seed on (default 5)\n"
 "  --segment BYTES     what is lost together (default 1408, that of an MTU of 1500)\n"
 "  -j, --json          print one JSON object instead of a table\n";

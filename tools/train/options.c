@@ -29,7 +29,7 @@ static const struct {
 	NUMBER("context", RUN | PROFILE, config.context, 1, 256),
 	NUMBER("hidden", RUN | PROFILE, config.hidden, 1, 4096),
 	NUMBER("seed", RUN | PROFILE, config.seed, 0, UINT32_MAX),
-	NUMBER("epoch", RUN, config.epoch, 1, 1000000),
+	NUMBER("epoch", RUN | PROFILE, config.epoch, 1, 1000000),
 	NUMBER("fanin", RUN | PROFILE, config.fanin, 1, DBLP_RANKS_MAX),
 	NUMBER("levels", RUN | PROFILE, config.levels, 1, DBLP_LEVELS_MAX),
 	NUMBER("wait-ms", RUN, config.wait_ms, 1, 3600000),
@@ -61,8 +61,8 @@ static const struct {
 	VALUE("budget", RUN, 'b'),
 	VALUE("policy", RUN, 'o'),
 	FLAG("carry", RUN, 'y'),
-	VALUE("phases", RUN, 'p'),
-	VALUE("eta", RUN, 'e'),
+	VALUE("phases", RUN | PROFILE, 'p'),
+	VALUE("eta", RUN | PROFILE, 'e'),
 	VALUE("rate", RUN | PROFILE, 'r'),
 	VALUE("checkpoint", RUN, 'c'),
 	FLAG("resume", RUN, 's'),
@@ -209,6 +209,7 @@ static void parse_option(struct options *o, int opt, char *text)
 			err(1, "%s", text);
 		break;
 	case 'g':
+		o->budgets_given = true;
 		parse_budgets(o, text);
 		break;
 	case 'j':
@@ -273,6 +274,10 @@ static void check_profile(const struct options *o)
 		errx(2, "--nranks: a profile needs 2 ranks, as one alone loses nothing");
 	if (o->config.plan == DBLP_AVERAGE)
 		errx(2, "a profile is of gradients: --plan average is of parameters");
+	if (o->budgets_given && o->config.phases)
+		errx(2, "--phases sets budgets: it does not go with --budgets");
+	if (o->config.phases && !o->config.high)
+		errx(2, "--phases: a profile needs a HIGH above 0");
 	if (o->segment % 4)
 		errx(2, "--segment takes a multiple of 4, the bytes of an element");
 }

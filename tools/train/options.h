@@ -43,6 +43,7 @@ enum options_verb {
  * @segment: profile: bytes, a multiple of 4
  * @budget: profile: ppm, rising, above 0
  * @n_budgets: number of budgets
+ * @budgets_given: they are not the default
  * @json: profile: not a table
  */
 struct options {
@@ -61,6 +62,7 @@ struct options {
 	uint32_t		segment;
 	uint32_t		budget[BUDGETS_MAX];
 	uint32_t		n_budgets;
+	bool			budgets_given;
 	bool			json;
 };
 

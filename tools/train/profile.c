@@ -94,11 +94,26 @@ static double now_s(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-static void show_trial(const struct trial *t, double loss, uint32_t done,
+/* Room for the budgets of two phases */
+#define BUDGET_TEXT	40
+
+static const char *budget_text(const struct profile_point *p, char *text)
+{
+	if (p->high)
+		snprintf(text, BUDGET_TEXT, "%g to %g %%", p->budget / PERCENT,
+			 p->high / PERCENT);
+	else
+		snprintf(text, BUDGET_TEXT, "%g %%", p->budget / PERCENT);
+	return text;
+}
+
+static void show_trial(const struct profile_point *p, const struct trial *t, double loss, uint32_t done,
 		       uint32_t all, double seconds)
 {
-	fprintf(stderr, "%u/%u: budget %g %%, seed %u: loss %.4f, %.0f s left\n",
-		done, all, t->config.budget / PERCENT, t->config.seed, loss,
+	char text[BUDGET_TEXT];
+
+	fprintf(stderr, "%u/%u: budget %s, seed %u: loss %.4f, %.0f s left\n",
+		done, all, budget_text(p, text), t->config.seed, loss,
 		seconds * (all - done) / done);
 }
 
@@ -113,10 +128,11 @@ static double try_one(const struct options *o, const struct text *text,
 		.segment = o->segment,
 	};
 	t->config.budget = p->budget;
+	t->config.phases = !!p->high;
 	t->config.seed += seed;
 	loss = trial_run(t);
 	/* Also if it is no number */
-	if (!p->budget && !(loss < log(text->vocab)))
+	if (!p->budget && !p->high && !(loss < log(text->vocab)))
 		errx(1, "seed %u learns nothing, even without losses (its loss is %.2f, that of guessing %.2f): try a lower --rate, or more --rounds",
 		     t->config.seed, loss, log(text->vocab));
 	p->asked += t->asked;
@@ -134,7 +150,7 @@ static void try_all(const struct options *o, const struct text *text,
 	for (i = 0; i < n; i++) {
 		for (k = 0; k < o->seeds; k++) {
 			p[i].loss[k] = try_one(o, text, &p[i], k, &t);
-			show_trial(&t, p[i].loss[k], ++done, n * o->seeds,
+			show_trial(&p[i], &t, p[i].loss[k], ++done, n * o->seeds,
 				   now_s() - start);
 		}
 	}
@@ -172,16 +188,17 @@ static void show_table(const struct options *o, const struct profile_point *p,
 		       uint32_t n, size_t size)
 {
 	const struct config *c = &o->config;
+	char text[BUDGET_TEXT];
 	uint32_t i;
 
 	printf("%u ranks, plan %s, rule %s, %zu parameters, %u rounds, %u seeds\n",
 	       c->nranks, plan_name(c->plan), rule_name(c->rule), size, c->rounds,
 	       o->seeds);
 	show_messages(o, shortest(c, size));
-	printf("%8s  %8s  %8s  %7s  %16s\n", "budget", "missing", "loss",
+	printf("%14s  %8s  %8s  %7s  %16s\n", "budget", "missing", "loss",
 	       "spread", "worse by");
 	for (i = 0; i < n; i++) {
-		printf("%6g %%  %6.2f %%  %8.4f  %7.4f", p[i].budget / PERCENT,
+		printf("%14s  %6.2f %%  %8.4f  %7.4f", budget_text(&p[i], text),
 		       100.0 * p[i].missing / p[i].asked, p[i].mean, p[i].spread);
 		if (i)
 			printf("  %7.4f +- %.4f  %s", p[i].worse, p[i].error,
@@ -196,7 +213,12 @@ static void show_best(const struct profile_point *p, uint32_t n)
 	const uint32_t best = profile_best(p, n);
 	const double percent = p[best].budget / PERCENT;
 
-	if (p[n - 1].verdict == PROFILE_UNUSED)
+	if (p[n - 1].high && best)
+		printf("Phases: dblp-train run --phases %g%%,%g%%\n", percent,
+		       p[best].high / PERCENT);
+	else if (p[n - 1].high && p[n - 1].verdict == PROFILE_BEYOND)
+		printf("Phases: not these. A smaller HIGH, or a smaller --eta, may do.\n");
+	else if (p[n - 1].verdict == PROFILE_UNUSED)
 		printf("P_low: unknown, as nothing was lost. Larger budgets or longer messages may lose something.\n");
 	else if (!best)
 		printf("P_low: none of these. Smaller budgets, another --rule or more --rounds may do.\n");
@@ -221,8 +243,8 @@ static void json_point(const struct profile_point *p, uint32_t seeds)
 {
 	uint32_t k;
 
-	printf("{\"budget_ppm\":%u,\"asked_bytes\":%" PRIu64 ",\"missing_bytes\":%" PRIu64,
-	       p->budget, p->asked, p->missing);
+	printf("{\"budget_ppm\":%u,\"high_ppm\":%u,\"asked_bytes\":%" PRIu64 ",\"missing_bytes\":%" PRIu64,
+	       p->budget, p->high, p->asked, p->missing);
 	for (k = 0; k < seeds; k++)
 		json_number(k ? "," : ",\"losses\":[", p->loss[k]);
 	json_number("],\"loss\":", p->mean);
@@ -260,6 +282,10 @@ static struct profile_point *make_points(const struct options *o)
 
 	for (i = 0; i <= o->n_budgets; i++) {
 		p[i].budget = i ? o->budget[i - 1] : 0;
+		if (i && o->config.phases) {
+			p[i].budget = o->config.low;
+			p[i].high = o->config.high;
+		}
 		p[i].loss = zeroed(o->seeds, sizeof(*p[i].loss));
 	}
 	return p;
@@ -274,6 +300,8 @@ int profile_main(int argc, char **argv)
 	size_t size;
 
 	options_parse(&o, OPTIONS_PROFILE, argc, argv);
+	if (o.config.phases)
+		o.n_budgets = 1;
 	o.config.nranks = o.attr.nranks;
 	text_load(&text, o.files, o.n_files);
 	size = model_size(&(struct model){ text.vocab, o.config.context, o.config.hidden });

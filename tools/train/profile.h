@@ -23,6 +23,7 @@ enum profile_verdict {
 /**
  * struct profile_point - trainings with one budget
  * @budget: ppm
+ * @high: ppm: that of tolerant phases, 0: there are no phases
  * @loss: after each, by seed
  * @asked: bytes of all that might have been lost
  * @missing: of those, the lost ones
@@ -34,6 +35,7 @@ enum profile_verdict {
  */
 struct profile_point {
 	uint32_t	budget;
+	uint32_t	high;
 	double		*loss;
 	uint64_t	asked;
 	uint64_t	missing;

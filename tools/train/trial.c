@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "adam.h"
 #include "alloc.h"
+#include "detector.h"
 #include "lossy.h"
 #include "model.h"
 #include "trial.h"
@@ -55,14 +56,19 @@ static void train(struct trial *t, const struct model *m, struct adam *adam)
 	};
 	float *average = zeroed(adam->size, sizeof(float));
 	size_t *pos = zeroed(c->batch, sizeof(*pos));
+	struct detector d = { 0 };
 	struct lossy l;
 	uint32_t round;
 
+	detector_init(&d, c->eta, c->epoch);
 	if (lossy_open(&l, &attr))
 		errx(1, "there is no such plan for %u ranks", c->nranks);
 	for (round = 1; round <= c->rounds; round++) {
 		compute(t, m, adam->param, &l, pos, round);
+		if (c->phases)
+			l.attr.budget = d.clr.tolerant ? c->high : c->low;
 		lossy_average(&l, average);
+		detector_round(&d, gradient_norm(average, adam->size), 0);
 		adam_step(adam, average);
 	}
 	t->asked = l.asked;

@@ -8,7 +8,8 @@
 
 /**
  * struct trial - a training
- * @config: the model, the ranks, the plan and the rule; its @budget, its @seed
+ * @config: the model, the ranks, the plan and the rule; its @seed; its @budget, or with
+ *	@phases @low and @high, each round as the detector says
  * @text: to train on
  * @segment: bytes that are lost together, a multiple of 4
  * @asked: filled: bytes that were sent and might have been lost

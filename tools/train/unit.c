@@ -413,10 +413,10 @@ static void test_lossy_message(void)
 	lossy_close(&l);
 }
 
-/* A trial of which @share is lost: gives the loss on held-out text */
-static double train_with_loss(const struct text *t, double share, uint32_t rule)
+/* A training of which @share is lost */
+static struct trial trial_of(const struct text *t, double share, uint32_t rule)
 {
-	struct trial trial = {
+	return (struct trial){
 		.config = {
 			.nranks = 4,
 			.plan = DBLP_PS,
@@ -432,8 +432,35 @@ static double train_with_loss(const struct text *t, double share, uint32_t rule)
 		.text = t,
 		.segment = 64,
 	};
+}
+
+/* Gives the loss on held-out text */
+static double train_with_loss(const struct text *t, double share, uint32_t rule)
+{
+	struct trial trial = trial_of(t, share, rule);
 
 	return trial_run(&trial);
+}
+
+/* With eta 0 a change is always one; with a large one it takes two reports to be none */
+static void test_phases(void)
+{
+	struct text t = make_text(20000);
+	struct trial trial = trial_of(&t, 0.9, DBLP_FEEDBACK);
+	struct trial fixed = trial_of(&t, 0.4, DBLP_FEEDBACK);
+
+	trial.config.phases = true;
+	trial.config.high = 400000;
+	trial.config.epoch = 20;
+	trial.config.eta = 0;
+	trial_run(&trial);
+	ok(trial.asked && !trial.missing, "a critical training has the low budget");
+	trial.config.eta = 1000;
+	trial_run(&trial);
+	trial_run(&fixed);
+	ok(fabs(trial.missing / (fixed.missing * 0.5) - 1) < 0.05,
+	   "one whose norm is steady has the high one from its third epoch on");
+	text_free(&t);
 }
 
 static void test_training(void)
@@ -540,6 +567,7 @@ int main(void)
 	test_lossy_plans();
 	test_lossy_message();
 	test_training();
+	test_phases();
 	test_profile();
 	test_hook();
 	test_log();
