@@ -31,10 +31,15 @@ if [ "${1:-}" = lossy_rounds ]; then
 	shift
 	lossy_rounds "$@"
 	exit
+elif [ "${1:-}" = lose ]; then
+	lose_at_port "$2"
+	exit
 fi
 
 # shellcheck source=selftests/lib/measure.sh
 . "${self%/*}/../lib/measure.sh"
+# shellcheck source=selftests/experiments/training.sh
+. "${self%/*}/training.sh"
 # What has not ended by then is said to last longer.
 limit=100000
 
@@ -184,6 +189,6 @@ vary()
 }
 
 case $scenario in
-dblp|ltp|bml|dssync|ablations) "$scenario" "$@" ;;
+dblp|ltp|bml|dssync|ablations|train_dblp|train_rules|train_racks) "$scenario" "$@" ;;
 *) fail "there is no scenario '$scenario'" ;;
 esac

@@ -3,36 +3,14 @@
 """Write the tables and plots of the experiments from the results in the output directories."""
 
 import pathlib
-import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 
-from figures import (Figures, Row, arguments, number, peers_text, pooled, quantile, ratio, verdict,
-                     wire_s, write)
-
-
-class Claim(Row):
-    """A figure beside that of a paper; @limit is what cannot be beaten, in @unit"""
-
-    def __init__(self, *args, paper=None, limit=None, **more):
-        super().__init__(*args, **more)
-        self.paper, self.limit = paper, limit
-
-
-def rounds_s(f, scenario, key, transport, keep=lambda i: True):
-    """Times of the rounds whose number @keep takes, seconds"""
-    return [s / 1e9 for r in f.results(scenario, key, transport)
-            for i, s in enumerate(r["samples"]) if keep(i)]
-
-
-def mean(values):
-    return sum(values) / len(values) if values else None
-
-
-def median(values):
-    return quantile(values, 50) if values else None
+from claims import Claim, mean, median, plot, rounds_s
+from figures import Figures, arguments, number, peers_text, pooled, ratio, verdict, wire_s, write
+import training
 
 
 # DBLP: 3 workers, 300 kB, 100 Mbit/s, RTT 1 ms
@@ -240,7 +218,8 @@ def ablation_rows(f):
 
 
 SCENARIOS = {"dblp": dblp_rows, "ltp": ltp_rows, "bml": bml_rows, "dssync": dssync_rows,
-             "ablations": ablation_rows}
+             "ablations": ablation_rows, "train_dblp": training.dblp_rows, "train_racks": training.racks_rows,
+             "train_rules": training.rules_rows}
 
 
 def table(rows):
@@ -254,24 +233,6 @@ def table(rows):
 
 
 # Plots
-
-def plot(args, name, title, xlabel, ylabel, xtics, curves):
-    """@curves: of name to values, one at each of @xtics; None is left out"""
-    lines = ["set terminal svg size 800,480 dynamic background 'white' name 'plot'",
-             f"set output '{args.out / f'experiments-{name}.svg'}'", f"set title \"{title}\"",
-             f"set xlabel \"{xlabel}\"", f"set ylabel \"{ylabel}\"", "set logscale y", "set key outside",
-             "set grid ytics", f"set xrange [-0.5:{len(xtics) - 0.5}]",
-             "set xtics (" + ", ".join(f"'{text}' {i}" for i, text in enumerate(xtics)) + ")"]
-    drawn = {curve: values for curve, values in curves.items() if any(values)}
-    if not drawn:
-        return
-    for i, values in enumerate(drawn.values()):
-        points = "\n".join(f"{x} {y:.6g}" for x, y in enumerate(values) if y)
-        lines.append(f"$d{i} << END\n{points}\nEND")
-    lines.append("plot " + ", ".join(f"$d{i} with linespoints linewidth 2 title \"{curve}\""
-                                     for i, curve in enumerate(drawn)))
-    subprocess.run(["gnuplot"], input="\n".join(lines) + "\n", text=True, check=True)
-
 
 def plots(args, f):
     if "dblp" in args.scenarios:
@@ -288,6 +249,7 @@ def plots(args, f):
              "loss (%)", "p99 / limit", LTP_LOSSES,
              {text: [ratio(ltp_p(f, loss, t, 99), ltp_limit(0)) for loss in LTP_LOSSES]
               for t, text in who.items()})
+    training.plots(args, f)
 
 
 def main():

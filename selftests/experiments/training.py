@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Rows of the experiments that train, see training.sh."""
+
+import statistics
+
+from claims import Claim, mean, median, plot, rounds_s
+from figures import number, ratio
+
+SMOOTH = 10
+SEEDS = ("1", "2", "3", "4", "5")
+
+
+def run_of(f, scenario, key, name):
+    """The result of a run, None without one"""
+    found = f.results(scenario, key, name)
+    return found[0] if found else None
+
+
+def smooth(run):
+    """Loss, as the mean of the last rounds, after each round from the tenth on"""
+    loss = run["loss"]
+    return [mean(loss[i - SMOOTH:i]) for i in range(SMOOTH, len(loss) + 1)]
+
+
+def rounds_to(run, target):
+    """Number of rounds after which the loss is as low as that"""
+    return next((SMOOTH + i for i, loss in enumerate(smooth(run)) if loss <= target), None)
+
+
+def same_loss(runs):
+    """The lowest loss that all of them reach"""
+    return max(min(smooth(run)) for run in runs)
+
+
+def seconds(run, rounds):
+    return sum(run["us"][:rounds]) / 1e6
+
+
+def excess(runs, others):
+    """By how much the mean final loss of runs is above that of others"""
+    if not runs or not others or None in runs or None in others:
+        return None
+    return mean([r["held"] for r in runs]) - mean([r["held"] for r in others])
+
+
+def noise(runs):
+    return statistics.stdev(r["held"] for r in runs) if runs and None not in runs else None
+
+
+# DBLP
+
+def gathers(f, transport):
+    """Seconds of a gather with 3 x 300 kB: (calm round, burst)"""
+    return [median(rounds_s(f, "dblp", "90 all", transport, lambda i, hit=hit: (i % 3 == 2) == hit))
+            for hit in (False, True)]
+
+
+def baseline_s(f, fixed, rounds):
+    """What the papers' baseline takes for these rounds of a run at 0.8 %: its gathers, and the rest as there"""
+    theirs, ours = gathers(f, "baseline"), gathers(f, "dblp-0.8%-early")
+    if None in theirs + ours:
+        return None
+    calm = [us for us, event in zip(fixed["us"], fixed["event"]) if event == "-"]
+    rest = median(calm) / 1e6 - ours[0]
+    return sum(rest + theirs[event == "burst"] for event in fixed["event"][:rounds])
+
+
+def dblp_times(f, seed):
+    """Rounds and seconds to the same loss, by name; None if something is missing"""
+    runs = {name: run_of(f, "train_dblp", seed, name) for name in ("phases", "fixed", "tcp")}
+    if None in runs.values():
+        return None
+    target = same_loss(runs.values())
+    rounds = {name: rounds_to(run, target) for name, run in runs.items()}
+    times = {name: (rounds[name], seconds(run, rounds[name])) for name, run in runs.items()}
+    times["baseline"] = rounds["fixed"], baseline_s(f, runs["fixed"], rounds["fixed"])
+    return None if times["baseline"][1] is None else times
+
+
+def fixed_excess(f):
+    """The same of our run at 0.8 %, of seeds in which it has ended"""
+    pairs = [(run_of(f, "train_dblp", seed, "fixed"), run_of(f, "train_dblp", seed, "tcp")) for seed in SEEDS]
+    return mean([fixed["held"] - tcp["held"] for fixed, tcp in pairs if fixed and tcp])
+
+
+def dblp_rows(f):
+    times = [t for t in (dblp_times(f, seed) for seed in SEEDS) if t]
+    why = next((f.error("train_dblp", seed, name) for seed in SEEDS for name in ("phases", "fixed", "tcp")
+                if not run_of(f, "train_dblp", seed, name)), None)
+
+    def average(value):
+        return mean([value(t) for t in times])
+
+    yield Claim("train-dblp-time",
+                f"time to the same loss: cut against the papers' baseline, mean of {len(times)} seeds",
+                average(lambda t: 1 - t["phases"][1] / t["baseline"][1]), "share", low=0.244,
+                paper="0.244, as baseline / DBLP - 1", why=why,
+                peers={"baseline / ours - 1": average(lambda t: t["baseline"][1] / t["phases"][1] - 1),
+                       "cut against ours at 0.8 %": average(lambda t: 1 - t["phases"][1] / t["fixed"][1]),
+                       "cut against TCP without losses": average(lambda t: 1 - t["phases"][1] / t["tcp"][1])},
+                more="; ".join(f"{name} {average(lambda t, name=name: t[name][0]):.0f} rounds, "
+                               f"{average(lambda t, name=name: t[name][1]):.2f} s"
+                               for name in ("phases", "fixed", "baseline", "tcp")) if times else None)
+    by_name = {name: [r for r in (run_of(f, "train_dblp", seed, name) for seed in SEEDS) if r]
+               for name in ("phases", "fixed", "tcp")}
+    whole = len(by_name["tcp"]) == len(by_name["phases"]) == len(SEEDS)
+    sd = noise(by_name["tcp"]) if whole else None
+    yield Claim("train-dblp-loss", "final loss on text never trained on: ours with phases and feedback, above that of "
+                "TCP without losses, means of 5 seeds", excess(by_name["phases"], by_name["tcp"]) if whole else None,
+                "nats", high=sd and round(sd, 4), paper="accuracy within 0.5 points", why=why,
+                peers={"ours at 0.8 %": fixed_excess(f)},
+                more=f"TCP {mean([r['held'] for r in by_name['tcp']]):.3f}; the bar is its standard deviation"
+                if sd else None)
+    for name, runs in by_name.items():
+        if not runs:
+            continue
+        missing = ratio(sum(sum(r["missing"]) for r in runs), sum(sum(r["asked"]) for r in runs))
+        tolerant = mean([r["phase"].count("tolerant") / len(r["phase"]) for r in runs])
+        burst, calm = ([us / 1e3 for r in runs for us, event in zip(r["us"], r["event"]) if (event == "burst") == hit]
+                       for hit in (True, False))
+        more = f"{len(runs)} seeds, median round {median(calm):.1f} ms"
+        if burst:
+            more += f", in bursts {median(burst):.1f} ms, at most {max(burst):.0f} ms"
+        if name == "phases":
+            more += f"; tolerant for {100 * tolerant:.0f} % of the rounds"
+        yield Claim(f"train-dblp-{name}", f"{name}: bytes that never came", missing or 0, "share", more=more)
+
+
+# DS-Sync
+
+def racks_rows(f):
+    for slow, seeds in (("24", ("1", "2", "3")), ("6", ("1",))):
+        what = "core 4:1 over-subscribed" if slow == "24" else "one rack at a quarter of it"
+        runs = [[run_of(f, "train_racks", f"{slow} {seed}", plan) for plan in ("average", "transpose")]
+                for seed in seeds]
+        why = next((f.error("train_racks", f"{slow} {seed}", plan) for seed, pair in zip(seeds, runs)
+                    for plan, run in zip(("average", "transpose"), pair) if not run), None)
+        pairs = [pair for pair in runs if None not in pair]
+        rounds = [[rounds_to(run, same_loss(pair)) for run in pair] for pair in pairs]
+        times = [[seconds(run, n) for run, n in zip(pair, both)] for pair, both in zip(pairs, rounds)]
+        yield Claim(f"train-racks-{slow}-time", f"{what}: time to the same loss, average over transpose",
+                    mean([a / t for a, t in times]), "ratio", high=0.6, why=why,
+                    paper="up to 94 % of the end-to-end time saved",
+                    peers={"rounds": mean([ratio(a, t) for a, t in rounds]),
+                           "mean round": mean([ratio(mean(a["us"]), mean(t["us"])) for a, t in pairs])},
+                    more=f"{mean([a for a, _ in times]):.2f} s over {mean([t for _, t in times]):.2f} s, "
+                         f"seeds: {len(pairs)}" if pairs else None)
+        transpose = [pair[1] for pair in runs]
+        sd = noise(transpose) if len(seeds) > 1 and None not in transpose else None
+        more = None
+        if pairs:
+            drifts = [pair[0]["drift"] for pair in pairs]
+            more = (f"drift at most {number(max(map(max, drifts)))}, at the end "
+                    f"{number(mean([d[-1] for d in drifts]))}; transpose {mean([pair[1]['held'] for pair in pairs]):.3f}")
+            more += ", the bar is its standard deviation" if sd else ""
+        yield Claim(f"train-racks-{slow}-loss", f"{what}: final loss of average above that of transpose",
+                    mean([a["held"] - t["held"] for a, t in pairs]), "nats", high=sd and round(sd, 4), why=why,
+                    paper="accuracy not lower", more=more)
+
+
+# Rules and budgets
+
+RULES = ("feedback", "rescale", "bubble")
+BUDGETS = ("10", "20", "40.8", "60", "80")
+
+
+def rules_run(f, rule, budget):
+    return run_of(f, "train_rules", *(("feedback", "0") if budget == "0" else (rule, budget)))
+
+
+def rules_rows(f):
+    lossless = rules_run(f, None, "0")
+    if lossless:
+        yield Claim("train-rules-none", "nothing lost: final loss", lossless["held"], "nats")
+    for rule in RULES:
+        for budget in BUDGETS:
+            run = rules_run(f, rule, budget)
+            yield Claim(f"train-rules-{rule}-{budget}", f"{rule}, {budget} %: final loss", run and run["held"], "nats",
+                        more=f"{sum(run['missing']) / sum(run['asked']):.3f} of the bytes missing, median round "
+                             f"{median(run['us']) / 1e3:.1f} ms" if run else None,
+                        why=f.error("train_rules", rule, budget))
+
+
+def plots(args, f):
+    if "train_rules" in args.scenarios:
+        plot(args, "rules", "Final loss by what is lost in each round, and what is made of it", "budget (%)",
+             "loss (nats a character)", ("0",) + BUDGETS,
+             {rule: [run and run["held"] for run in (rules_run(f, rule, b) for b in ("0",) + BUDGETS)]
+              for rule in RULES}, log=False)
+    if "train_dblp" in args.scenarios:
+        curves = {text: [run and loss for run in [run_of(f, "train_dblp", "1", name)]
+                         for loss in (smooth(run)[::5] if run else [])]
+                  for name, text in (("tcp", "TCP, nothing lost"), ("fixed", "ours, 0.8 %"),
+                                     ("phases", "ours, phases"))}
+        plot(args, "training", "Training loss by rounds, bursts of 90 % in three of them", "round",
+             "loss (nats a character)", range(SMOOTH, 61, 5), curves, log=False)

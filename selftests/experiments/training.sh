@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # guest.sh sets self and limit, network.sh server
+#
+# Experiments that train: dblp-train(1) with the text in /add.
+
+rendezvous=7200
+
+# ranks LIST [OPTION...]: a rank at each host of LIST, where the first one has the address $first;
+# the second one writes the log, since a server's rounds end with what it hands over
+ranks()
+{
+	local at pids=() i log options
+	IFS=, read -r -a at <<< "$1"
+	shift
+
+	rendezvous=$((rendezvous + 1))
+	rm -f /run/log /run/said
+	for ((i = 0; i < ${#at[@]}; i++)); do
+		log=()
+		[ $i -ne 1 ] || log=(--log /run/log "${hooks[@]}")
+		options=(--rank "$i" --nranks ${#at[@]} --rendezvous "tcp://$first:$rendezvous")
+		ip netns exec "${at[i]}" timeout "$limit" dblp-train run "${options[@]}" "${log[@]}" "$@" \
+			/add/* > /run/said 2>> /run/broken &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do
+		wait "$i" || { cat /run/broken >&2; kill "${pids[@]}" 2> /dev/null; wait; return 1; }
+	done
+}
+
+# train LIST [OPTION...]: ranks, whose log becomes JSON. "proved" is the digest that all have
+train()
+{
+	: > /run/broken
+	ranks "$@" || return
+	jq -c -n -R '
+		[inputs | split(" ")] as $lines |
+		[$lines[] | select(.[0] == "round")] as $rounds |
+		def column(i): [$rounds[] | .[i] | tonumber];
+		{parameters: ($lines[] | select(.[0] == "setup") | .[3] | tonumber),
+		 held: ($lines[] | select(.[0] == "end") | .[1] | tonumber),
+		 phase: [$rounds[] | .[2]], us: column(6), asked: column(7), missing: column(8),
+		 loss: column(10), drift: column(11), event: [$rounds[] | .[12]]}' < /run/log
+}
+
+# trained KEY NAME LIST [OPTION...]
+trained()
+{
+	local key=$1 name=$2
+	shift 2
+
+	record "$key" "$name" train "$@"
+}
+
+# Bursts of the training runs: rounds in which 90 % of the packets to the server are lost, and those
+# in which they are over
+burst_rounds=15,35,55
+calm_rounds=16,36,56
+
+# train_dblp SEED: 3 workers, a server, and a model of 300 kB
+train_dblp()
+{
+	local hooks=() options=(--plan ps --hidden 67 --seed "$1")
+	local first=$server ends=server,h0,h1,h2
+
+	lossy_port 3 100mbit 1ms || fail "no network"
+	trained "$1" tcp $ends --transport tcp "${options[@]}"
+	hooks=(--hook "burst:$burst_rounds:$self lose 90" --hook "calm:$calm_rounds:$self lose 0")
+	trained "$1" fixed $ends --budget 0.8% --policy early "${options[@]}"
+	trained "$1" phases $ends --phases 0.8%,40.8% "${options[@]}"
+	no_network
+}
+
+# train_rules RULE: a smaller model, all budgets; eager, so that the budget is always used up
+train_rules()
+{
+	local budget hooks=() first=$server ends=server,h0,h1,h2
+
+	lossy_port 3 100mbit 1ms || fail "no network"
+	for budget in 10 20 40.8 60 80; do
+		trained "$1" $budget $ends --budget $budget% --policy eager --rule "$1" --plan ps --hidden 16 --rounds 40
+	done
+	[ "$1" != feedback ] || trained feedback 0 $ends --plan ps --hidden 16 --rounds 40
+	no_network
+}
+
+# train_racks SLOW SEED: see dssync. Each plan has the learning rate, of 0.02, 0.05, 0.08 and 0.12,
+# with which its loss was lowest
+train_racks()
+{
+	local hooks=() all=h0,h1,h2,h3,h4,h5,h6,h7,h8 options=(--hidden 16 --batch 32 --seed "$2")
+	local first=10.77.0.1
+
+	racks 32mbit 24mbit "$1mbit" || fail "no network"
+	trained "$1 $2" transpose $all --plan transpose --rate 0.05 "${options[@]}"
+	trained "$1 $2" average $all --plan average --rate 0.12 "${options[@]}"
+	no_network
+}
