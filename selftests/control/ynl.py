@@ -258,7 +258,9 @@ def phases():
 def as_ctl_job(job):
     """A job: its statistics are shown apart, and are seen as time goes by."""
     rest = {key: value for key, value in job.items() if key != 'stats'}
-    return as_ctl_capped(rest, low='inherit', high='inherit')
+    names = {phase['id']: phase['name'] for phase in dump('phase-get')}
+    return as_ctl_capped(rest, low='inherit', high='inherit',
+                         phase_name=names[job['phase']])
 
 
 def jobs():
