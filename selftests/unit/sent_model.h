@@ -99,8 +99,7 @@ static inline void model_push(struct sent_model *m, u16 bytes, u32 msg)
 
 	if (m->next == MODEL_PKTS)
 		return;
-	if (!dblp_sent_free(&m->s))
-		ring_grow(&m->s);
+	ring_room(&m->s);
 	pkt = dblp_sent_push(&m->s, bytes, m->now);
 	pkt->msg = msg;
 	pkt->data = msg != 0;

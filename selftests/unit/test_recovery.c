@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Round-trip times, loss detection and rate samples */
+#include <linux/minmax.h>
+
 #include "sent_model.h"
 #include "test.h"
 
@@ -426,16 +428,27 @@ TEST_F(sent, dblp_sent_ack__spurious_widens_distance)
 	EXPECT_TRUE(ack(&self->m, 27, 27, 0));
 	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 19));
 	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(&self->m, 20));
-	/* But not any */
 	EXPECT_TRUE(ack(&self->m, 399, 399, 0));
 	EXPECT_TRUE(ack(&self->m, 20, 20, 0));
-	EXPECT_EQ(DBLP_REORDER_MAX, self->m.s.reorder);
+	EXPECT_EQ(380, self->m.s.reorder);
+}
+
+/* One packet overtakes all of a long path, and the next one is known to do so */
+TEST_F(sent, dblp_sent_ack__one_overtakes_thousands)
+{
+	push(&self->m, 1500);
+	EXPECT_TRUE(ack(&self->m, 1499, 1499, 1 * MS));
+	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 0));
+	EXPECT_TRUE(ack(&self->m, 0, 1498, 10 * US));
+	EXPECT_EQ(1497, self->m.s.spurious);
+	push(&self->m, 1500);
+	EXPECT_TRUE(ack(&self->m, 2999, 2999, 1 * MS));
+	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(&self->m, 1500));
 }
 
 TEST_F(sent, dblp_sent_ack__spurious_widens_time)
 {
-	u64 i, usual, late, step = 4 * MS / 4 + 1;
-	bool full = false;
+	u64 i, sent, usual, late, step = 4 * MS / 4 + 1;
 
 	push(&self->m, 4);
 	EXPECT_TRUE(ack(&self->m, 3, 3, 4 * MS));
@@ -452,19 +465,22 @@ TEST_F(sent, dblp_sent_ack__spurious_widens_time)
 	EXPECT_TRUE(ack(&self->m, 2, 2, 0));
 	EXPECT_EQ(late + late / 8, self->m.s.reorder_ns);
 	EXPECT_EQ(3, self->m.s.spurious);
-	/* Never by more than four round trips */
-	for (i = 4; i < 80; i += 4) {
+	/* However late that is, as long as it is known */
+	for (i = 4; i < 40; i += 4) {
 		push(&self->m, 4);
+		sent = self->m.now;
 		EXPECT_TRUE(ack(&self->m, i + 2, i + 3, 4 * MS));
-		self->m.now = self->m.s.loss_time + 1 * MS;
+		self->m.now = self->m.s.loss_time;
 		EXPECT_TRUE(model_timeout(&self->m));
 		EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, i));
-		full |= self->m.s.reorder_ns >= 4 * self->m.rtt.srtt;
-		late = 4 * self->m.rtt.srtt;
+		self->m.now = sent + 3 * (self->m.now - sent);
+		usual = max(self->m.rtt.latest, self->m.rtt.srtt);
+		late = self->m.now - sent - usual - usual / 8;
 		EXPECT_TRUE(ack(&self->m, i, i + 3, 0));
-		EXPECT_LE(self->m.s.reorder_ns, full ? 20 * MS : late);
+		EXPECT_EQ(min(late + late / 8, DBLP_PTO_MAX_NS),
+			  self->m.s.reorder_ns);
 	}
-	EXPECT_TRUE(full);
+	EXPECT_EQ(DBLP_PTO_MAX_NS, self->m.s.reorder_ns);
 }
 
 /* A quarter of a round trip a time, where nothing is later than usual */
@@ -542,13 +558,20 @@ TEST_F(sent, dblp_sent_ack__lost_are_kept_for_a_while)
 	EXPECT_EQ(0, self->m.s.spurious);
 }
 
-TEST_F(sent, dblp_sent_ack__lost_far_below_are_dropped)
+/* As long as the ring that those in flight need has room */
+TEST_F(sent, dblp_sent_must_grow__not_for_lost_packets)
 {
-	push(&self->m, 3000);
-	EXPECT_TRUE(ack(&self->m, 1, 100, 1 * MS));
+	push(&self->m, 1000);
+	EXPECT_EQ(1023, self->m.s.mask);
+	EXPECT_TRUE(ack(&self->m, 999, 999, 1 * MS));
+	push(&self->m, 24);
 	EXPECT_EQ(0, self->m.s.base);
-	EXPECT_TRUE(ack(&self->m, 1, 2000, 0));
-	EXPECT_EQ(2001, self->m.s.base);
+	push(&self->m, 400);
+	EXPECT_EQ(400, self->m.s.base);
+	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 400));
+	EXPECT_EQ(1023, self->m.s.mask);
+	push(&self->m, 100);
+	EXPECT_EQ(2047, self->m.s.mask);
 }
 
 /* One of ten, then none; what arrives late was not lost */

@@ -21,19 +21,16 @@
 
 #define MIN_RTT_WINDOW_NS	(10ULL * 1000000000)
 
-/* Lost packets further behind are forgotten: no tolerance covers them */
-#define KEEP_LOST_PKTS		(4 * DBLP_REORDER_MAX)
-/* So are older ones, in round trips */
-#define KEEP_LOST_ROUNDS	4
+/* How long lost packets are kept, as a multiple of the age at which they are lost: the
+ * tolerance grows to that at most, each time
+ */
+#define KEEP_LOST_TIMES		4
 
 /* Round trips until the tolerance is halved, if no packet has needed it */
 #define REORDER_DECAY_ROUNDS	64
 
 /* Bytes over which the loss rate is measured */
 #define LOSS_MEMORY		(1024 * 1024)
-
-/* Largest tolerance in time */
-#define REORDER_MAX_RTTS	4
 
 /* The reported delay must not bring a sample below the minimum */
 static u64 without_delay(const struct dblp_rtt *r, u64 rtt, u64 ack_delay)
@@ -266,7 +263,8 @@ static u64 loss_delay(const struct dblp_sent *s, const struct dblp_rtt *rtt)
 }
 
 /* A packet declared lost has arrived, @distance behind the largest and @excess_ns
- * after the usual delay
+ * after the usual delay. That is no estimate, so nothing but what is kept bounds it:
+ * those that overtake others make round trips look short, and queues as well.
  */
 static void widen_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 			     u64 distance, u64 excess_ns, u64 now)
@@ -274,8 +272,7 @@ static void widen_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 	s->spurious++;
 	if (distance >= s->reorder)
 		s->reorder = min_t(u64, distance + 1, DBLP_REORDER_MAX);
-	excess_ns = min(excess_ns + excess_ns / 8,
-			REORDER_MAX_RTTS * rtt->srtt);
+	excess_ns = min(excess_ns + excess_ns / 8, DBLP_PTO_MAX_NS);
 	s->reorder_ns = max(s->reorder_ns, excess_ns);
 	/* Count packets of one round trip as one reordering */
 	if (s->reorder_at && now - s->reorder_at < rtt->srtt)
@@ -486,13 +483,12 @@ u32 dblp_sent_loss(const struct dblp_sent *s)
 static void advance_base(struct dblp_sent *s, const struct dblp_rtt *rtt,
 			 u64 now)
 {
-	u64 keep = KEEP_LOST_ROUNDS * loss_delay(s, rtt);
+	u64 keep = KEEP_LOST_TIMES * loss_delay(s, rtt);
 
 	while (s->base < s->scan) {
 		struct dblp_sent_pkt *pkt = slot(s, s->base);
 
-		if (pkt->state == DBLP_SENT_LOST && now - pkt->sent < keep &&
-		    s->largest_acked < s->base + KEEP_LOST_PKTS)
+		if (pkt->state == DBLP_SENT_LOST && now - pkt->sent < keep)
 			return;
 		s->base = pkt->state == DBLP_SENT_ACKED ?
 			  min(pkt->skip, s->scan) : s->base + 1;

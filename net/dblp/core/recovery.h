@@ -14,7 +14,7 @@
 struct dblp_carried;
 
 #define DBLP_REORDER_MIN	3	/* packets, RFC 9002 kPacketThreshold */
-#define DBLP_REORDER_MAX	300	/* as TCP's net.ipv4.tcp_max_reordering */
+#define DBLP_REORDER_MAX	65536	/* all that may be outstanding */
 #define DBLP_GRANULARITY_NS	100000ULL	/* kGranularity; hrtimers */
 #define DBLP_INITIAL_RTT_NS	10000000ULL	/* before the first sample */
 #define DBLP_PTO_MAX_NS		(60ULL * 1000000000)	/* RFC 6298 (2.5) */
@@ -334,6 +334,20 @@ static inline struct dblp_sent_pkt *dblp_sent_slot(const struct dblp_sent *s,
 static inline u32 dblp_sent_free(const struct dblp_sent *s)
 {
 	return s->mask + 1 - (u32)(s->next - s->base);
+}
+
+/**
+ * dblp_sent_must_grow() - does the ring have to grow for so many more packets?
+ * @s: packets sent
+ * @want: packets
+ *
+ * Lost packets are kept where there is room, and a ring does not grow for them: it is two
+ * to four times as large as what was in flight. They give way by dblp_sent_trim().
+ */
+static inline bool dblp_sent_must_grow(const struct dblp_sent *s, u32 want)
+{
+	return dblp_sent_free(s) < want &&
+	       2 * (s->next - s->scan + want) > s->mask + 1ULL;
 }
 
 /** dblp_sent_pkt() - the packet with a number, or NULL if it was forgotten */
