@@ -1726,6 +1726,69 @@ TEST(who_has_reported_nothing_does_not_disagree)
 	EXPECT_EQ(-EPROTO, comm.error);
 }
 
+struct hearer {
+	int	fd;
+	int	heard;
+	bool	closes;
+};
+
+/* Says something before it hears that the other one leaves, and when it has heard it */
+static void *hear_bye(void *arg)
+{
+	struct hearer *h = arg;
+	struct dblp_ctl ctl;
+	char c = 0;
+
+	if (recv(h->fd, &ctl, sizeof(ctl), MSG_WAITALL) == sizeof(ctl) &&
+	    ctl.type == DBLP_CTL_BYE && !recv(h->fd, &c, 1, 0)) {
+		usleep(50000);
+		__atomic_store_n(&h->heard, send(h->fd, &c, 1, MSG_NOSIGNAL),
+				 __ATOMIC_SEQ_CST);
+	}
+	if (h->closes)
+		close(h->fd);
+	return NULL;
+}
+
+TEST(who_leaves_is_heard_before_it_has_left)
+{
+	struct dblp_ctlconn ctl = { .fd = -1 };
+	struct hearer h = { .closes = true };
+	struct dblp_comm comm;
+	struct dblp_link link[2];
+	pthread_t thread;
+	u64 begun;
+	int i, fd[2];
+
+	for (i = 0; i < 3; i++) {
+		stand_alone(&comm, link, &dblp_transport_tcp);
+		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, fd));
+		ctl.fd = fd[0];
+		h.fd = fd[1];
+		h.heard = 0;
+		comm.rank = 1;
+		comm.ctl = &ctl;
+		comm.n_ctl = 1;
+		/* After an error, and behind one that is silent, nobody waits longer */
+		comm.error = i == 1 ? EDOM : 0;
+		h.closes = !i;
+		comm.attr.timeout_ms = i == 2 ? 200 : WAIT_MS;
+		ASSERT_EQ(1, send(fd[1], "x", 1, 0));
+		pthread_create(&thread, NULL, hear_bye, &h);
+		begun = dblp_comm_now();
+		dblp_ctl_bye(&comm);
+		EXPECT_GT(WAIT_MS / 2 * MS_NS, dblp_comm_now() - begun);
+		EXPECT_EQ(!i, ctl.fd < 0);
+		if (!i)
+			EXPECT_EQ(1, __atomic_load_n(&h.heard, __ATOMIC_SEQ_CST));
+		pthread_join(thread, NULL);
+		if (i) {
+			close(fd[0]);
+			close(fd[1]);
+		}
+	}
+}
+
 static void run_keepalive(struct rank *r)
 {
 	int second[2] = { 0, 0 }, fd[2], i;

@@ -112,7 +112,8 @@ int dblp_comm_open(struct dblp_comm **comm, const struct dblp_comm_attr *attr);
  * dblp_comm_close() - leave
  * @comm: freed, with its requests, which no thread may be waiting for. NULL: nothing
  *
- * What was sent is still delivered. Other ranks fail if they need this one later, with
+ * Returns when those who decide who has failed have heard of it, which takes a round
+ * trip, and at most @timeout_ms. What was sent is still delivered. Other ranks fail if they need this one later, with
  * -ECONNRESET and this rank, at the latest after @timeout_ms. Rank 0 leaves last: what
  * others do that has not ended @timeout_ms after it left fails, too.
  */

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -327,14 +328,52 @@ void dblp_ctl_event(struct dblp_comm *comm, struct dblp_ctlconn *c)
 	}
 }
 
+/* Reads what nobody needs any more; closes it when its end has come */
+static void drain(struct dblp_ctlconn *c)
+{
+	char said[256];
+	ssize_t n;
+
+	do {
+		n = recv(c->fd, said, sizeof(said), MSG_DONTWAIT);
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	if (!n || errno != EAGAIN)
+		dblp_fd_close(&c->fd);
+}
+
+/* Who hears that this rank leaves closes the connection. If this one closed it first,
+ * whatever was sent here, read or not, would reset it, and a farewell that the network
+ * has lost would not be repeated: others would take this rank for a failed one.
+ */
+static void leave(struct dblp_comm *comm, struct dblp_ctlconn *c, uint64_t end)
+{
+	struct pollfd p = { .fd = c->fd };
+	uint64_t now;
+
+	while (c->fd >= 0 && (now = dblp_comm_now()) < end) {
+		flush(comm, c);
+		if (!c->n_out)
+			shutdown(c->fd, SHUT_WR);
+		p.events = c->n_out ? POLLIN | POLLOUT : POLLIN;
+		poll(&p, 1, (int)((end - now) / 1000000) + 1);
+		drain(c);
+	}
+}
+
 void dblp_ctl_bye(struct dblp_comm *comm)
 {
 	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_BYE);
+	uint64_t end = dblp_comm_now();
 	uint32_t i;
 
+	/* Nobody is to be spared an error if there is one */
+	if (!comm->error)
+		end += comm->attr.timeout_ms * 1000000ULL;
 	for (i = 0; i < comm->n_ctl; i++) {
 		tell(comm, &comm->ctl[i], &ctl);
-		if (comm->ctl[i].fd >= 0)
+		if (comm->ctl[i].fd >= 0 && !comm->ctl[i].n_out)
 			shutdown(comm->ctl[i].fd, SHUT_WR);
 	}
+	for (i = 0; i < comm->n_ctl; i++)
+		leave(comm, &comm->ctl[i], end);
 }
