@@ -483,6 +483,17 @@ TEST_F(sent, dblp_sent_ack__spurious_widens_time)
 	EXPECT_EQ(DBLP_PTO_MAX_NS, self->m.s.reorder_ns);
 }
 
+/* Nothing overtook a packet that was given up without an ACK of a later one: an ACK was lost */
+TEST_F(sent, dblp_sent_ack__late_news_are_no_reordering)
+{
+	push(&self->m, 4);
+	dblp_sent_lose(&self->m.s, 3, &model_ops, &self->m);
+	EXPECT_TRUE(ack(&self->m, 3, 3, 900 * MS));
+	EXPECT_EQ(1, self->m.s.spurious);
+	EXPECT_EQ(DBLP_REORDER_MIN, self->m.s.reorder);
+	EXPECT_EQ(0, self->m.s.reorder_ns);
+}
+
 /* A quarter of a round trip a time, where nothing is later than usual */
 TEST_F(sent, dblp_sent_ack__spurious_widens_time_step_by_step)
 {

@@ -269,7 +269,6 @@ static u64 loss_delay(const struct dblp_sent *s, const struct dblp_rtt *rtt)
 static void widen_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 			     u64 distance, u64 excess_ns, u64 now)
 {
-	s->spurious++;
 	if (distance >= s->reorder)
 		s->reorder = min_t(u64, distance + 1, DBLP_REORDER_MAX);
 	excess_ns = min(excess_ns + excess_ns / 8, DBLP_PTO_MAX_NS);
@@ -284,7 +283,8 @@ static void widen_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 }
 
 /* Packet @pn has arrived; if it was sent before @before it is reordered. If half of
- * the tolerance would not suffice for it, all of it is still needed.
+ * the tolerance would not suffice for it, all of it is still needed. Who is heard of late,
+ * but not behind another one, may have arrived long ago: its ACK was lost.
  */
 static void note_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 			    u64 pn, u64 before, u64 now)
@@ -292,19 +292,21 @@ static void note_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 	bool lost = slot(s, pn)->state == DBLP_SENT_LOST;
 	u64 excess_ns;
 
-	if (pn > before && !lost)
+	if (lost) {
+		s->spurious++;
+		s->recent_lost -= min_t(u32, s->recent_lost,
+					slot(s, pn)->bytes);
+	}
+	if (pn > before)
 		return;
 	excess_ns = now - slot(s, pn)->sent;
 	excess_ns -= min(excess_ns, usual_delay(rtt));
-	if (lost) {
-		s->recent_lost -= min_t(u32, s->recent_lost,
-					slot(s, pn)->bytes);
+	if (lost)
 		widen_reordering(s, rtt, behind(s, pn, s->largest_acked),
 				 excess_ns, now);
-	} else if (behind(s, pn, before) > s->reorder / 2 ||
-		   excess_ns > s->reorder_ns / 2) {
+	else if (behind(s, pn, before) > s->reorder / 2 ||
+		 excess_ns > s->reorder_ns / 2)
 		s->reorder_at = now;
-	}
 }
 
 static void narrow_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
