@@ -49,7 +49,7 @@ class Folder:
 
 
 def attributes(**more):
-    return dict(transport="tcp", join_ms=LONG * 1000, **more)
+    return {"transport": "tcp", "join_ms": LONG * 1000, **more}
 
 
 def with_ranks(n, function, **attr):

@@ -1,0 +1,119 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""
+The Python package over AF_DBLP, with losses: ranks are threads of this process, in a
+network namespace of its own, whose loopback interface loses packets.
+
+For selftests/vm/run --ynl. What needs no AF_DBLP is tested by the others here.
+"""
+
+import array
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+if __name__ == "__main__":
+    sys.path[:0] = ["/python"]
+    os.environ.update(DBLP_LIBRARY="/tools/libdblp/libdblp.so.0.1.0", PYTHONPATH="/python")
+
+import dblp
+from common import LONG, Store, good, with_ranks
+
+COUNT = 500000
+ROUNDS = 5
+DBLP = dict(transport="dblp")
+
+
+def ones():
+    return array.array("f", [1.0]) * COUNT
+
+
+def dblpctl(*args):
+    return subprocess.run(["dblpctl", *args], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+class Losses(unittest.TestCase):
+    def test_without_a_budget_nothing_is_lost(self):
+        def run(comm):
+            v = ones()
+            result = comm.allreduce(v).wait(LONG)
+            self.assertIn("over dblp at", comm.describe())
+            self.assertEqual((set(v), result.missing, result.budget_most), ({4.0}, 0, 0))
+
+        good(with_ranks(4, run, **DBLP))
+
+    def test_what_is_missing_is_within_the_budget_and_the_same_for_all(self):
+        def run(comm):
+            total, missing = [0.0] * COUNT, 0
+            for _ in range(ROUNDS):
+                v = ones()
+                result = comm.allreduce(v, budget="10%", policy="eager").wait(LONG)
+                self.assertLessEqual(result.missing, result.asked // 10)
+                self.assertEqual((result.budget_least, result.budget_most), (100000, 100000))
+                total, missing = [a + b for a, b in zip(total, v)], missing + result.missing
+            return total, missing
+
+        outcome = good(with_ranks(4, run, **DBLP))
+        totals = [total for total, _ in outcome]
+        self.assertEqual(totals[1:], totals[:1] * 3)
+        # A contribution is one of four ones, of four bytes
+        lost = sum(4 * ROUNDS - int(element) for element in totals[0]) * 4
+        self.assertGreater(lost, 0)
+        self.assertEqual(lost, sum(missing for _, missing in outcome))
+
+    def test_what_was_lost_comes_later_with_feedback(self):
+        def run(comm):
+            total, lost = [0.0] * COUNT, 0
+            for i in range(ROUNDS):
+                v = ones()
+                result = comm.allreduce(v, budget="10%" if i < ROUNDS - 1 else 0, policy="eager",
+                                        rule="feedback", key=1).wait(LONG)
+                lost += result.lost
+                total = [a + b for a, b in zip(total, v)]
+            return set(total), lost
+
+        outcome = good(with_ranks(2, run, **DBLP))
+        self.assertEqual([total for total, _ in outcome], [{2.0 * ROUNDS}] * 2)
+        self.assertGreater(sum(lost for _, lost in outcome), 0)
+
+    def test_sockets_are_in_the_job_and_norms_move_it(self):
+        dblpctl("job", "add", "7", "clr", "on")
+        try:
+            with dblp.Comm(0, 1, Store().kv(), job=7):
+                for norm, phase in (8, "critical"), (7.5, "tolerant"), (1, "critical"):
+                    dblp.report_norm(7, norm)
+                    job = json.loads(dblpctl("-j", "job", "show", "7"))
+                    self.assertEqual((job["phase_name"], job["sockets"]), (phase, 1))
+            with self.assertRaisesRegex(FileNotFoundError, "there is no such job"):
+                dblp.report_norm(8, 1)
+        finally:
+            dblpctl("job", "del", "7")
+
+
+class Launcher(unittest.TestCase):
+    def test_ranks_of_dblp_run_use_it(self):
+        code = ("import array, os, dblp\nwith dblp.Comm() as comm:\n v = array.array('f', [1]) * 100000\n"
+                " r = comm.allreduce(v, budget=os.environ['DBLP_BUDGET'], policy='eager').wait()\n"
+                " print(comm.describe().split(' at ')[0], r.budget_most)")
+        p = subprocess.run([sys.executable, "-m", "dblp.run", "-n", "2", "--budget", "2%", "--require", "--",
+                            sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           text=True, timeout=LONG, check=False)
+        self.assertEqual((p.returncode, sorted(p.stdout.splitlines())), (0, [
+            f"[{r}] rank {r} of 2, epoch 0, over dblp 20000" for r in range(2)]), p.stderr)
+
+
+def main():
+    """In a namespace of its own, with segments as short as those of a network."""
+    if os.environ.get("PYTHON_NETNS") is None:
+        os.environ["PYTHON_NETNS"] = "1"
+        os.execvp("unshare", ["unshare", "-n", sys.executable, *sys.argv])
+    for command in "ip link set lo mtu 1500 up", "tc qdisc add dev lo root netem loss 2%":
+        subprocess.run(command.split(), check=True)
+    from tap import Tap
+    return Tap.main(unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
