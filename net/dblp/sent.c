@@ -170,7 +170,7 @@ static bool dblp_ring_grow(struct dblp_sock *dsk)
 u32 dblp_ring_room(struct dblp_sock *dsk, u32 want)
 {
 	sock_owned_by_me(&dsk->sk);
-	while (dblp_sent_must_grow(&dsk->sent, want) && dblp_ring_grow(dsk))
+	while (dblp_sent_free(&dsk->sent) < want && dblp_ring_grow(dsk))
 		;
 	return dblp_sent_trim(&dsk->sent, want);
 }

@@ -31,14 +31,6 @@ static inline void ring_grow(struct dblp_sent *s)
 		free(old);
 }
 
-/* For one more packet */
-static inline void ring_room(struct dblp_sent *s)
-{
-	if (dblp_sent_must_grow(s, 1))
-		ring_grow(s);
-	dblp_sent_trim(s, 1);
-}
-
 static inline void ring_shrink(struct dblp_sent *s)
 {
 	u32 n = dblp_sent_blocks(s), i;

@@ -99,7 +99,8 @@ static inline void model_push(struct sent_model *m, u16 bytes, u32 msg)
 
 	if (m->next == MODEL_PKTS)
 		return;
-	ring_room(&m->s);
+	if (!dblp_sent_free(&m->s))
+		ring_grow(&m->s);
 	pkt = dblp_sent_push(&m->s, bytes, m->now);
 	pkt->msg = msg;
 	pkt->data = msg != 0;

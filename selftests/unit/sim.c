@@ -174,7 +174,8 @@ static void send_packet(struct sim *s, u32 flow, u32 segment)
 {
 	struct sim_flow *f = &s->flow[flow];
 
-	ring_room(&f->sent);
+	if (!dblp_sent_free(&f->sent))
+		ring_grow(&f->sent);
 	if (f->cc.ops->sent)
 		f->cc.ops->sent(&f->cc, f->sent.inflight, s->now);
 	transmit(s, flow, f->sent.next, segment);

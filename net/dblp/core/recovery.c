@@ -25,6 +25,8 @@
  * tolerance grows to that at most, each time
  */
 #define KEEP_LOST_TIMES		4
+/* And how far behind, at least */
+#define KEEP_LOST_PKTS		1200U
 
 /* Round trips until the tolerance is halved, if no packet has needed it */
 #define REORDER_DECAY_ROUNDS	64
@@ -263,15 +265,16 @@ static u64 loss_delay(const struct dblp_sent *s, const struct dblp_rtt *rtt)
 }
 
 /* A packet declared lost has arrived, @distance behind the largest and @excess_ns
- * after the usual delay. That is no estimate, so nothing but what is kept bounds it:
- * those that overtake others make round trips look short, and queues as well.
+ * after the usual delay. Those that overtake others make round trips look short, and
+ * queues as well, so the tolerance may be many of them: as many as it lasts unused.
  */
 static void widen_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 			     u64 distance, u64 excess_ns, u64 now)
 {
 	if (distance >= s->reorder)
 		s->reorder = min_t(u64, distance + 1, DBLP_REORDER_MAX);
-	excess_ns = min(excess_ns + excess_ns / 8, DBLP_PTO_MAX_NS);
+	excess_ns = min(excess_ns + excess_ns / 8,
+			REORDER_DECAY_ROUNDS * rtt->srtt);
 	s->reorder_ns = max(s->reorder_ns, excess_ns);
 	/* Count packets of one round trip as one reordering */
 	if (s->reorder_at && now - s->reorder_at < rtt->srtt)
@@ -482,6 +485,13 @@ u32 dblp_sent_loss(const struct dblp_sent *s)
 	return div64_u64((u64)s->recent_lost * DBLP_PPM, s->recent);
 }
 
+/* How far behind may a lost packet still arrive? The ring must hold what is kept. */
+static u64 keep_pkts(const struct dblp_sent *s)
+{
+	return max_t(u64, 2 * (s->next - s->scan),
+		     max(4 * s->reorder, KEEP_LOST_PKTS));
+}
+
 static void advance_base(struct dblp_sent *s, const struct dblp_rtt *rtt,
 			 u64 now)
 {
@@ -490,7 +500,8 @@ static void advance_base(struct dblp_sent *s, const struct dblp_rtt *rtt,
 	while (s->base < s->scan) {
 		struct dblp_sent_pkt *pkt = slot(s, s->base);
 
-		if (pkt->state == DBLP_SENT_LOST && now - pkt->sent < keep)
+		if (pkt->state == DBLP_SENT_LOST && now - pkt->sent < keep &&
+		    s->largest_acked < s->base + keep_pkts(s))
 			return;
 		s->base = pkt->state == DBLP_SENT_ACKED ?
 			  min(pkt->skip, s->scan) : s->base + 1;

@@ -336,20 +336,6 @@ static inline u32 dblp_sent_free(const struct dblp_sent *s)
 	return s->mask + 1 - (u32)(s->next - s->base);
 }
 
-/**
- * dblp_sent_must_grow() - does the ring have to grow for so many more packets?
- * @s: packets sent
- * @want: packets
- *
- * Lost packets are kept where there is room, and a ring does not grow for them: it is two
- * to four times as large as what was in flight. They give way by dblp_sent_trim().
- */
-static inline bool dblp_sent_must_grow(const struct dblp_sent *s, u32 want)
-{
-	return dblp_sent_free(s) < want &&
-	       2 * (s->next - s->scan + want) > s->mask + 1ULL;
-}
-
 /** dblp_sent_pkt() - the packet with a number, or NULL if it was forgotten */
 static inline struct dblp_sent_pkt *dblp_sent_pkt(const struct dblp_sent *s,
 						  u64 pn)
