@@ -30,23 +30,6 @@ static const char *const what_names[] = {
 	NULL
 };
 
-static const char *const plan_names[] = {
-	[DBLP_PS]		= "ps",
-	[DBLP_TRANSPOSE]	= "transpose",
-	[DBLP_RING]		= "ring",
-	[DBLP_TREE]		= "tree",
-	[DBLP_BCUBE]		= "bcube",
-	[DBLP_AVERAGE]		= "average",
-	NULL
-};
-
-static const char *const rule_names[] = {
-	[DBLP_BUBBLE]		= "bubble",
-	[DBLP_RESCALE]		= "rescale",
-	[DBLP_FEEDBACK]		= "feedback",
-	NULL
-};
-
 static const char *const dtype_names[] = {
 	[DBLP_FLOAT32]		= "float32",
 	[DBLP_FLOAT16]		= "float16",
@@ -96,7 +79,7 @@ static void plan_option(int opt, char *text)
 	struct dblp_op *op = &coll.op;
 
 	switch (opt) {
-	case OPT_PLAN: op->algo = choice("plan", text, plan_names); break;
+	case OPT_PLAN: op->algo = choice("plan", text, dblp_algo_names); break;
 	case OPT_ROOT: op->root = number("root", text, 0, DBLP_RANKS_MAX - 1); break;
 	case OPT_SERVER: op->plan_flags = DBLP_PLAN_SERVER; break;
 	case OPT_FANIN: op->fanin = number("fanin", text, 1, DBLP_RANKS_MAX); break;
@@ -121,7 +104,7 @@ void collective_option(int opt, char *text)
 				       SIZES_MAX);
 		break;
 	case OPT_OP: coll.what = choice("op", text, what_names); break;
-	case OPT_RULE: op->rule = choice("rule", text, rule_names); break;
+	case OPT_RULE: op->rule = choice("rule", text, dblp_rule_names); break;
 	case OPT_DTYPE: op->dtype = choice("dtype", text, dtype_names); break;
 	case OPT_CARRY: op->flags |= DBLP_OP_CARRY; break;
 	case OPT_PHASE:
@@ -298,7 +281,7 @@ static void json_plan(void)
 	const struct dblp_op *op = &coll.op;
 	uint32_t i;
 
-	printf(",\"plan\":\"%s\"", plan_names[op->algo]);
+	printf(",\"plan\":\"%s\"", dblp_algo_names[op->algo]);
 	if (op->algo == DBLP_PS || op->algo == DBLP_TREE)
 		printf(",\"root\":%u,\"server\":%s", op->root,
 		       op->plan_flags & DBLP_PLAN_SERVER ? "true" : "false");
@@ -316,7 +299,7 @@ static void json_losses(void)
 {
 	const struct dblp_op *op = &coll.op;
 
-	printf(",\"rule\":\"%s\"", rule_names[op->rule]);
+	printf(",\"rule\":\"%s\"", dblp_rule_names[op->rule]);
 	if (op->flags & DBLP_OP_BUDGET)
 		printf(",\"budget_ppm\":%u,\"carry\":%s", op->budget,
 		       op->flags & DBLP_OP_CARRY ? "true" : "false");
@@ -356,7 +339,7 @@ static void report_json(uint32_t size, uint32_t nranks)
 static void report_text(uint32_t size, uint32_t nranks)
 {
 	printf("%s, %s, %s, %u ranks, %u bytes of %s%s: %.6f MB/s",
-	       what_names[coll.what], plan_names[coll.op.algo],
+	       what_names[coll.what], dblp_algo_names[coll.op.algo],
 	       coll.attr.transport, nranks, size, dtype_names[coll.op.dtype],
 	       coll.op.dtype == DBLP_INT32 ? ", verified" : "",
 	       bytes_per_second(size) / 1e6);

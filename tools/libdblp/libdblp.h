@@ -243,6 +243,8 @@ extern const char *const dblp_clr_names[DBLP_NAMES];
 extern const char *const dblp_regime_names[DBLP_NAMES];
 extern const char *const dblp_reason_names[DBLP_NAMES];
 extern const char *const dblp_actor_names[DBLP_NAMES];
+extern const char *const dblp_algo_names[DBLP_NAMES];
+extern const char *const dblp_rule_names[DBLP_NAMES];
 
 #ifdef __cplusplus
 }

@@ -77,33 +77,6 @@ static const struct {
 
 #define OTHERS	(sizeof(others) / sizeof(*others))
 
-static const char *const plans[] = {
-	[DBLP_PS] = "ps",
-	[DBLP_TRANSPOSE] = "transpose",
-	[DBLP_RING] = "ring",
-	[DBLP_TREE] = "tree",
-	[DBLP_BCUBE] = "bcube",
-	[DBLP_AVERAGE] = "average",
-	NULL
-};
-
-static const char *const rules[] = {
-	[DBLP_BUBBLE] = "bubble",
-	[DBLP_RESCALE] = "rescale",
-	[DBLP_FEEDBACK] = "feedback",
-	NULL
-};
-
-const char *plan_name(uint32_t algo)
-{
-	return plans[algo];
-}
-
-const char *rule_name(uint32_t rule)
-{
-	return rules[rule];
-}
-
 static void parse_number(struct options *o, unsigned int i, const char *text)
 {
 	uint32_t *field = (void *)((char *)o + numbers[i].offset);
@@ -152,10 +125,10 @@ static void parse_config(struct config *c, int opt, char *text)
 {
 	switch (opt) {
 	case 'a':
-		c->plan = arg_name("plan", text, plans);
+		c->plan = arg_name("plan", text, dblp_algo_names);
 		break;
 	case 'u':
-		c->rule = arg_name("rule", text, rules);
+		c->rule = arg_name("rule", text, dblp_rule_names);
 		break;
 	case 'b':
 		c->budget = arg_percent("budget", text);

@@ -69,9 +69,4 @@ struct options {
 /** options_parse() - read the command line of a verb; ends the program if it is wrong */
 void options_parse(struct options *o, unsigned int verb, int argc, char **argv);
 
-/** plan_name() - name of an &enum dblp_algo on the command line */
-const char *plan_name(uint32_t algo);
-/** rule_name() - name of an &enum dblp_rule there */
-const char *rule_name(uint32_t rule);
-
 #endif /* TRAIN_OPTIONS_H */

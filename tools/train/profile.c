@@ -192,7 +192,7 @@ static void show_table(const struct options *o, const struct profile_point *p,
 	uint32_t i;
 
 	printf("%u ranks, plan %s, rule %s, %zu parameters, %u rounds, %u seeds\n",
-	       c->nranks, plan_name(c->plan), rule_name(c->rule), size, c->rounds,
+	       c->nranks, dblp_algo_names[c->plan], dblp_rule_names[c->rule], size, c->rounds,
 	       o->seeds);
 	show_messages(o, shortest(c, size));
 	printf("%14s  %8s  %8s  %7s  %16s\n", "budget", "missing", "loss",
@@ -262,7 +262,7 @@ static void show_json(const struct options *o, const struct profile_point *p,
 	uint32_t i;
 
 	printf("{\"ranks\":%u,\"plan\":\"%s\",\"rule\":\"%s\",\"params\":%zu,\"rounds\":%u",
-	       c->nranks, plan_name(c->plan), rule_name(c->rule), size, c->rounds);
+	       c->nranks, dblp_algo_names[c->plan], dblp_rule_names[c->rule], size, c->rounds);
 	printf(",\"message_bytes\":%" PRIu64 ",\"segment_bytes\":%u,\"seeds\":%u",
 	       shortest(c, size), o->segment, o->seeds);
 	for (i = 0; i < n; i++) {

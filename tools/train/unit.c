@@ -331,7 +331,7 @@ static bool conserves(const struct config *c, uint32_t budget)
 		good = good && fabs(given[k]) < 0.01;
 	good = good && (budget ? l.missing > 0 : !l.missing);
 	if (!good)
-		printf("# plan %s, %u ppm\n", plan_name(c->plan), budget);
+		printf("# plan %s, %u ppm\n", dblp_algo_names[c->plan], budget);
 	lossy_close(&l);
 	return good;
 }
@@ -356,7 +356,7 @@ static bool rescales(const struct config *c)
 	}
 	good = good && l.missing && (server ? none < COUNT / 10 : !none);
 	if (!good)
-		printf("# plan %s\n", plan_name(c->plan));
+		printf("# plan %s\n", dblp_algo_names[c->plan]);
 	lossy_close(&l);
 	return good;
 }
