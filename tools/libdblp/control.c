@@ -328,16 +328,21 @@ void dblp_ctl_event(struct dblp_comm *comm, struct dblp_ctlconn *c)
 	}
 }
 
-/* Reads what nobody needs any more; closes it when its end has come */
+/* What can be said is said, and its end */
+static void end_sending(const struct dblp_comm *comm, struct dblp_ctlconn *c)
+{
+	flush(comm, c);
+	if (c->fd >= 0 && !c->n_out)
+		shutdown(c->fd, SHUT_WR);
+}
+
+/* Reads some of what nobody needs any more; closes it when its end has come */
 static void drain(struct dblp_ctlconn *c)
 {
 	char said[256];
-	ssize_t n;
+	ssize_t n = recv(c->fd, said, sizeof(said), MSG_DONTWAIT);
 
-	do {
-		n = recv(c->fd, said, sizeof(said), MSG_DONTWAIT);
-	} while (n > 0 || (n < 0 && errno == EINTR));
-	if (!n || errno != EAGAIN)
+	if (!n || (n < 0 && errno != EAGAIN && errno != EINTR))
 		dblp_fd_close(&c->fd);
 }
 
@@ -351,12 +356,10 @@ static void leave(struct dblp_comm *comm, struct dblp_ctlconn *c, uint64_t end)
 	uint64_t now;
 
 	while (c->fd >= 0 && (now = dblp_comm_now()) < end) {
-		flush(comm, c);
-		if (!c->n_out)
-			shutdown(c->fd, SHUT_WR);
 		p.events = c->n_out ? POLLIN | POLLOUT : POLLIN;
-		poll(&p, 1, (int)((end - now) / 1000000) + 1);
+		poll(&p, 1, dblp_poll_ms(end - now));
 		drain(c);
+		end_sending(comm, c);
 	}
 }
 
@@ -368,11 +371,10 @@ void dblp_ctl_bye(struct dblp_comm *comm)
 
 	/* Nobody is to be spared an error if there is one */
 	if (!comm->error)
-		end += comm->attr.timeout_ms * 1000000ULL;
+		end += comm->attr.timeout_ms * MS_NS;
 	for (i = 0; i < comm->n_ctl; i++) {
-		tell(comm, &comm->ctl[i], &ctl);
-		if (comm->ctl[i].fd >= 0 && !comm->ctl[i].n_out)
-			shutdown(comm->ctl[i].fd, SHUT_WR);
+		put(&comm->ctl[i], &ctl);
+		end_sending(comm, &comm->ctl[i]);
 	}
 	for (i = 0; i < comm->n_ctl; i++)
 		leave(comm, &comm->ctl[i], end);
