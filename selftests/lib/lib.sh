@@ -104,6 +104,18 @@ fails()
 	fi
 }
 
+# ends_with STATUS TEXT COMMAND...: it ends with STATUS and says TEXT
+ends_with()
+{
+	local status=$1 text=$2 found
+	shift 2
+
+	"$@" > "$tmp/said" 2>&1
+	found=$?
+	cat "$tmp/said"
+	[ "$found" -eq "$status" ] && grep -q -e "$text" "$tmp/said"
+}
+
 # wait_until SECONDS COMMAND...: wait until COMMAND succeeds; on a slow kernel longer by
 # the same factor as in vm/run-tests
 wait_until()

@@ -39,18 +39,7 @@ try "hardly any chunk is sent again that has arrived" delivers ".again <= 60" --
 try "each round has its number" delivers "true" --hook "echo \$DBLP_ROUND >> $tmp/rounds"
 try "from 0 on" [ "$(paste -s -d ' ' "$tmp/rounds")" = "0 1" ]
 
-# refused STATUS TEXT OPTION...
-refused()
-{
-	local status=$1 text=$2 found
-	shift 2
-
-	dblp-baseline "$@" > "$tmp/said" 2>&1
-	found=$?
-	cat "$tmp/said"
-	[ "$found" -eq "$status" ] && grep -q -e "$text" "$tmp/said"
-}
-try "a share that is none" refused 2 "--p-low takes a number" --p-low 1000001
-try "a hook that fails" refused 1 "the hook has failed before round 0" --hook false
-try "a namespace that is not there" refused 1 "a sender has failed" --from nowhere
+try "a share that is none" ends_with 2 "--p-low takes a number" dblp-baseline --p-low 1000001
+try "a hook that fails" ends_with 1 "the hook has failed before round 0" dblp-baseline --hook false
+try "a namespace that is not there" ends_with 1 "a sender has failed" dblp-baseline --from nowhere
 done_testing

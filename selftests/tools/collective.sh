@@ -237,21 +237,12 @@ killed()
 }
 try "a rank that is killed" killed
 
-# lacks STATUS TEXT ARGUMENT...: it ends with STATUS and says TEXT
-lacks()
-{
-	local status=$1 text=$2 found
-	shift 2
-
-	dblp-perf "$@" > "$tmp/said" 2>&1
-	found=$?
-	cat "$tmp/said"
-	[ "$found" -eq "$status" ] && grep -q -e "$text" "$tmp/said"
-}
-
 refused()
 {
-	try "refused: $*" lacks 2 "$@"
+	local text=$1
+	shift
+
+	try "refused: $text $*" ends_with 2 "$text" dblp-perf "$@"
 }
 
 refused "--spawn or --rendezvous is needed" collective
@@ -277,8 +268,8 @@ refused "mode collective has no sctp" collective --spawn 2 --proto sctp
 refused "mode collective has no --verify" collective --spawn 2 --verify
 refused "mode collective has no --connections" collective --spawn 2 -c 2
 refused "--plan is for mode collective" rr --plan ps
-try "no such congestion control" lacks 4 "tcp has no congestion control 'none'" \
+try "no such congestion control" ends_with 4 "tcp has no congestion control 'none'" dblp-perf \
 	collective --spawn 2 --proto tcp --cc none
-try "no such device" lacks 1 "rank [01]: joining the other ranks: No such device" \
+try "no such device" ends_with 1 "rank [01]: joining the other ranks: No such device" dblp-perf \
 	collective --spawn 2 --devices none
 done_testing

@@ -83,30 +83,18 @@ head -c 32 /dev/urandom > "$tmp/key"
 try "a key" says "$complete" bulk --key "$tmp/key" --verify -s 100000 -n 25
 try "a key in rr" says "$ordered" rr --key "$tmp/key" --verify -n 50 --samples
 
-# lacks STATUS TEXT ARGUMENT...: it ends with STATUS and says TEXT
-lacks()
-{
-	local status=$1 text=$2 found
-	shift 2
-
-	perf "$@" > "$tmp/said" 2>&1
-	found=$?
-	cat "$tmp/said"
-	[ "$found" -eq "$status" ] && grep -q -e "$text" "$tmp/said"
-}
-
-try "a congestion control of dblp that is not there" lacks 4 "no congestion control 'none'" \
+try "a congestion control of dblp that is not there" ends_with 4 "no congestion control 'none'" perf \
 	rr --cc none
-try "a congestion control of tcp that is not there" lacks 4 "no congestion control 'none'" \
+try "a congestion control of tcp that is not there" ends_with 4 "no congestion control 'none'" perf \
 	rr --proto tcp --cc none
-try "nobody listens" lacks 1 "refused" rr --connect -n 1
-try "a hook that fails" lacks 1 "the hook has failed before round 0" fanin --hook false
-try "a hook for another mode" lacks 2 "--hook is for" rr --hook true
-try "a budget for tcp" lacks 2 "tcp has no --budget" rr --proto tcp --budget 1%
+try "nobody listens" ends_with 1 "refused" perf rr --connect -n 1
+try "a hook that fails" ends_with 1 "the hook has failed before round 0" perf fanin --hook false
+try "a hook for another mode" ends_with 2 "--hook is for" perf rr --hook true
+try "a budget for tcp" ends_with 2 "tcp has no --budget" perf rr --proto tcp --budget 1%
 head -c 15 /dev/urandom > "$tmp/short"
-try "a key that is none" lacks 2 "a file of 16 to 64 bytes" rr --key "$tmp/short"
-try "a key for tcp" lacks 2 "and --key" rr --proto tcp --key "$tmp/key"
-try "no mode" lacks 2 "there is no mode 'nonsense'" nonsense
+try "a key that is none" ends_with 2 "a file of 16 to 64 bytes" perf rr --key "$tmp/short"
+try "a key for tcp" ends_with 2 "and --key" perf rr --proto tcp --key "$tmp/key"
+try "no mode" ends_with 2 "there is no mode 'nonsense'" perf nonsense
 
 # Two programs, as on two machines, that were told different things
 differ()
