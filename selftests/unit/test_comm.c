@@ -1801,6 +1801,9 @@ static void run_keepalive(struct rank *r)
 	for (i = 0; i < 2 && !r->err; i++)
 		r->err = getsockopt(fd[i], IPPROTO_TCP, TCP_KEEPIDLE,
 				    &second[i], &len);
+	/* Who leaves closes them, on both sides: nobody does before all have looked */
+	if (!r->err)
+		run_allreduce(r);
 	r->good &= second[0] == 1 && second[1] == 1;
 }
 
