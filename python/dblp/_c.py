@@ -78,6 +78,7 @@ FUNCTIONS = {
     "dblp_comm_owned": ("int", "struct dblp_comm *", "uint64_t", "const struct dblp_op *",
                         "struct dblp_span *", "size_t"),
     "dblp_job_norm": ("int", "uint32_t", "double"),
+    "dblp_plan_radix": ("int", "uint32_t", "uint32_t", "uint32_t *"),
     "dblp_wait": ("int", "struct dblp_req *", "int", "struct dblp_result *", "size_t"),
 }
 FUNCTIONS.update((name, ("int", "struct dblp_comm *", "void *", "uint64_t",

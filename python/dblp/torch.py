@@ -9,30 +9,32 @@ Gradients of torch.nn.parallel.DistributedDataParallel (DDP) by libdblp.
 
 Only gradients go by it; what else torch.distributed does goes its own way. All ranks get
 the same bits, so replicas stay the same, whatever was lost. dblp-run(1) does this for
-scripts that do not.
+scripts that do not. Averager is for who averages parameters instead, without DDP.
 
 It needs PyTorch 1.13 or later.
 """
 
 # Without annotations from __future__: PyTorch looks at those of hooks
 
+import ctypes
 import itertools
 import logging
+import math
 import os
 import queue
 import threading
 import weakref
-from typing import Any, Dict, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 import torch
 import torch.distributed as dist
 
 from . import _c
-from .comm import Comm, Request, make_op
-from .enums import Algo, Dtype, Rule
+from .comm import Comm, Request, make_op, os_error
+from .enums import Algo, Dtype, Policy, Rule
 from .units import parse_budget
 
-__all__ = ["State", "communicator", "hook", "register"]
+__all__ = ["Averager", "State", "communicator", "hook", "register"]
 
 _log = logging.getLogger("dblp")
 
@@ -44,6 +46,15 @@ _numbers: "weakref.WeakKeyDictionary[Comm, Any]" = weakref.WeakKeyDictionary()
 _comms: Dict[int, Tuple[Any, Comm]] = {}
 #: How many were opened, by the group's name
 _opened: Dict[str, Any] = {}
+
+
+def _new_key(comm: Comm) -> int:
+    return int(next(_numbers.setdefault(comm, itertools.count(1 << 32))))
+
+
+def _begin(comm: Comm, function: Any, tensor: torch.Tensor, op: _c.Op) -> Request:
+    # pylint: disable=protected-access
+    return comm._begin(function, tensor.data_ptr(), tensor.numel(), op, tensor)
 
 
 class State:
@@ -96,7 +107,7 @@ class State:
         layout = (dtype, *(p.data_ptr() for p in bucket.parameters()))
         key = self._keys.get(layout)
         if key is None:
-            self._keys[layout] = next(_numbers.setdefault(self.comm, itertools.count(1 << 32)))
+            self._keys[layout] = _new_key(self.comm)
             return make_op(dtype, algo=self.how["algo"], average=True, budget=0,
                            **{n: self.how[n] for n in ("server", "root", "fanin", "radix")
                               if n in self.how})
@@ -109,10 +120,8 @@ class State:
                             "the CPU can be summed")
         if tensor.dtype not in _DTYPES:
             raise TypeError(f"gradients are {tensor.dtype}, not float32, float16 or bfloat16")
-        # pylint: disable=protected-access
-        request = self.comm._begin(_c.lib.dblp_allreduce, tensor.data_ptr(), tensor.numel(),
-                                   self._op(bucket, _DTYPES[tensor.dtype]), tensor)
-        return request, tensor
+        op = self._op(bucket, _DTYPES[tensor.dtype])
+        return _begin(self.comm, _c.lib.dblp_allreduce, tensor, op), tensor
 
     def _ended(self, request: Request) -> None:
         result = request.wait()
@@ -241,3 +250,135 @@ def register(ddp: Any, budget: Union[str, int, None] = None,
                   algo if algo is not None else env.get("DBLP_ALGO", "transpose"), **how)
     ddp.register_comm_hook(state, hook)
     return state
+
+
+def _by_dtype(tensors: Iterable[torch.Tensor]) -> Dict[torch.dtype, List[torch.Tensor]]:
+    found: Dict[torch.dtype, List[torch.Tensor]] = {}
+    for tensor in tensors:
+        found.setdefault(tensor.dtype, []).append(tensor)
+    return found
+
+
+def _flat(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
+    return torch.cat([t.detach().reshape(-1) for t in tensors])
+
+
+def _back(flat: torch.Tensor, tensors: Iterable[torch.Tensor]) -> None:
+    """What _flat() has copied is copied back."""
+    at = 0
+    for tensor in tensors:
+        tensor.detach().copy_(flat[at:at + tensor.numel()].view_as(tensor))
+        at += tensor.numel()
+
+
+def _radix(nranks: int, groups: Optional[Sequence[int]]) -> List[int]:
+    if groups is None:
+        radix = (ctypes.c_uint32 * _c.LEVELS_MAX)()
+        error = _c.lib.dblp_plan_radix(nranks, 2, radix)
+        if error:
+            raise os_error(error, {})
+        return [r for r in radix if r > 1] or [1]
+    groups = list(groups)
+    if math.prod(groups) != nranks or min(groups, default=1) < 1:
+        raise ValueError(f"groups of {groups} ranks: the product is not {nranks}, which is how many ranks there are")
+    return [r for r in groups if r > 1] or [1]
+
+
+class Averager:
+    """
+    Averages parameters instead of gradients, each time over groups of ranks only
+    (divide-and-shuffle, DS-Sync): fewer ranks send to one, and nobody waits for more than
+    its group. Replicas are apart meanwhile; after as many averages as there are sizes of
+    groups, what they were at the first one is averaged over all.
+
+        averager = dblp.torch.Averager(model, groups=(2, 2), budget="2%")
+        for x, y in data:
+            opt.zero_grad()
+            loss(model(x), y).backward()
+            opt.step()
+            averager.average()
+        averager.finish()
+
+    model: the same on all ranks but for its values, which become those of rank 0; in
+        memory of the CPU, parameters of float32, float16 or bfloat16. No
+        DistributedDataParallel: its gradients are averaged already.
+    groups: sizes of the groups, whose product is the number of ranks: first that of ranks
+        with successive numbers, then that of those which are so many apart, and so on. None:
+        two sizes, about the same.
+    comm: None: that of communicator(), of all ranks.
+    budget: share of contributions that may be lost, as State has it: a parameter becomes the
+        mean of what has come.
+    policy, phase, carry, wait_ms: as Comm.allreduce() has them.
+
+    Optimisers keep what they know, each its own: momenta are not averaged.
+
+    Raises ValueError and TypeError for what cannot be, on all ranks alike; what Comm and
+    Request.wait() raise.
+    """
+
+    def __init__(self, model: torch.nn.Module, groups: Optional[Sequence[int]] = None, *,
+                 comm: Optional[Comm] = None, budget: Union[str, int, None] = None,
+                 policy: Union[Policy, int, str, None] = None, phase: Optional[int] = None,
+                 carry: bool = False, wait_ms: int = 0) -> None:
+        if isinstance(model, torch.nn.parallel.DistributedDataParallel):
+            raise TypeError("the model is a DistributedDataParallel, which averages gradients: give its module")
+        for name, tensor in itertools.chain(model.named_parameters(), model.named_buffers()):
+            if tensor.device.type != "cpu" or tensor.layout != torch.strided:
+                raise TypeError(f"{name} is {tensor.layout} on {tensor.device}: only dense ones in memory of "
+                                "the CPU can be averaged")
+        for name, tensor in model.named_parameters():
+            if tensor.dtype not in _DTYPES:
+                raise TypeError(f"{name} is {tensor.dtype}, not float32, float16 or bfloat16")
+        self.comm = comm if comm is not None else communicator()
+        self._how = dict(budget=budget, policy=policy, phase=phase, carry=carry, wait_ms=wait_ms,
+                         algo="average", rule="rescale", average=True,
+                         radix=_radix(self.comm.nranks, groups))
+        make_op(Dtype.DBLP_FLOAT32, **self._how)
+        self._model = model
+        self._keys: Dict[Any, int] = {}
+        #: How often was averaged
+        self.turns = 0
+        #: Bytes of contributions that this rank should have received, and those missing
+        self.asked = self.missing = 0
+        self._spread([*model.parameters(), *model.buffers()])
+
+    def average(self) -> None:
+        """Average parameters that have gradients over this turn's group."""
+        how = dict(self._how, turn=self.turns % len(self._how["radix"]))
+        self._reduce((p for p in self._model.parameters() if p.requires_grad), how)
+        self.turns += 1
+
+    def finish(self) -> None:
+        """
+        Make replicas the same, to the bit, at the end or for a checkpoint: all that is of
+        these types is averaged over all ranks, and nothing is lost; other buffers become
+        those of rank 0.
+        """
+        tensors = [*self._model.parameters(), *self._model.buffers()]
+        self._reduce((t for t in tensors if t.dtype in _DTYPES), dict(budget=0, average=True))
+        self._spread([t for t in tensors if t.dtype not in _DTYPES])
+
+    def _reduce(self, tensors: Iterable[torch.Tensor], how: Dict[str, Any]) -> None:
+        begun = []
+        for dtype, same in _by_dtype(tensors).items():
+            flat = _flat(same)
+            layout = dtype, flat.numel()
+            if layout not in self._keys:
+                self._keys[layout] = _new_key(self.comm)
+            op = make_op(_DTYPES[dtype], key=self._keys[layout], **how)
+            begun.append((_begin(self.comm, _c.lib.dblp_allreduce, flat, op), flat, same))
+        for request, flat, same in begun:
+            result = request.wait()
+            self.asked += result.asked
+            self.missing += result.missing
+            _back(flat, same)
+
+    def _spread(self, tensors: Iterable[torch.Tensor]) -> None:
+        """What rank 0 has, to all: of a tree its root owns all elements."""
+        op = make_op(Dtype.DBLP_INT32, algo="tree")
+        for dtype, same in _by_dtype(tensors).items():
+            data = _flat(same).view(torch.uint8)
+            rest = torch.zeros(-data.numel() % Dtype.DBLP_INT32.itemsize, dtype=torch.uint8)
+            whole = torch.cat([data, rest])
+            _begin(self.comm, _c.lib.dblp_allgather, whole.view(torch.int32), op).wait()
+            _back(whole[:data.numel()].view(dtype), same)

@@ -210,6 +210,117 @@ def refused():
     print("refused")
 
 
+class Buffered(nn.Module):
+    """With buffers of floats and of integers, and a parameter without a gradient"""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(10, 300), nn.BatchNorm1d(300), nn.Linear(300, 1))
+        self.scale = nn.Parameter(torch.randn(7).bfloat16())
+        self.still = nn.Parameter(torch.randn(3), requires_grad=False)
+
+    def forward(self, x):
+        return self.layers(x) * self.scale.float().sum()
+
+
+def everything(model):
+    return torch.cat([t.detach().double().reshape(-1) for t in model.state_dict().values()])
+
+
+def gathered(vector):
+    """That of each rank, by Gloo"""
+    every = [torch.empty_like(vector) for _ in range(dist.get_world_size())]
+    dist.all_gather(every, vector)
+    return every
+
+
+def drift(model):
+    """How far replicas' parameters are from their mean, at most"""
+    every = torch.stack(gathered(torch.cat([p.detach().double().reshape(-1) for p in model.parameters()])))
+    return (every - every.mean(0)).norm(dim=1).max().item()
+
+
+def trained(groups):
+    """Replicas of a model, trained on data of their own; the largest drift, and the averager, if any"""
+    torch.manual_seed(1)
+    model = Model()
+    averager = dblp.torch.Averager(model, groups) if groups else None
+    opt = torch.optim.SGD(model.parameters(), 0.002)
+    data = torch.Generator().manual_seed(100 + dist.get_rank())
+    most = 0
+    for _ in range(40):
+        opt.zero_grad()
+        x = torch.randn(16, 10, generator=data)
+        (model(x, rare=True) - x.sum(1, keepdim=True)).square().mean().backward()
+        opt.step()
+        if averager:
+            averager.average()
+        most = max(most, drift(model))
+    return model, most, averager
+
+
+def averager():
+    """Four ranks: 0 and 1, 2 and 3; then 0 and 2, 1 and 3; and so on"""
+    rank = dist.get_rank()
+    torch.manual_seed(rank)
+    model = Buffered()
+    model.layers[1].num_batches_tracked.fill_(rank)
+    ours = dblp.torch.Averager(model, groups=(2, 2))
+    start = everything(model)
+    torch.manual_seed(0)
+    assert torch.equal(start, everything(Buffered()))
+    with torch.no_grad():
+        for p in model.parameters():
+            p.fill_(rank)
+        model.layers[1].running_mean.fill_(rank)
+        model.layers[1].num_batches_tracked.fill_(5 + rank)
+    for turn, mean in enumerate(((0.5, 0.5, 2.5, 2.5), (1.5,) * 4, (1.5,) * 4)):
+        ours.average()
+        assert ours.turns == turn + 1
+        for p in model.parameters():
+            want = mean[rank] if p.requires_grad else rank
+            assert (p == want).all(), (turn, p, want)
+    assert (model.layers[1].running_mean == rank).all()
+    ours.finish()
+    assert (model.still == 1.5).all() and (model.layers[1].running_mean == 1.5).all()
+    assert model.layers[1].num_batches_tracked == 5
+    # Nothing is lost over TCP
+    assert ours.asked > 0 and ours.missing == 0
+
+
+def shuffled():
+    """Replicas stay near each other, and are the same at the end"""
+    alone = trained(None)[1]
+    model, most, ours = trained((2, 2))
+    every = gathered(everything(model))
+    rank = dist.get_rank()
+    # The last turn was that of ranks 2 apart
+    assert torch.equal(every[rank], every[rank ^ 2])
+    assert not torch.equal(every[rank], every[rank ^ 1])
+    assert 0 < most < alone / 3, (most, alone)
+    ours.finish()
+    print(hashlib.sha256(everything(model).numpy().tobytes()).hexdigest())
+
+
+def averager_refused():
+    comm = dblp.torch.communicator()
+    model = nn.Linear(2, 2)
+    for wrong, how, reason in ((DDP(model), {}, "give its module"), (nn.Linear(2, 2).double(), {}, "weight is torch.float64"),
+                               (nn.Linear(2, 2, device="meta"), {}, "weight is torch.strided on meta"),
+                               (model, dict(groups=(2, 2)), "the product is not 2"),
+                               (model, dict(groups=()), "the product is not 2"),
+                               (model, dict(groups=(-1, -2)), "the product is not 2"),
+                               (model, dict(budget="2"), "no unit"), (model, dict(rule="bubble"), "rule")):
+        try:
+            dblp.torch.Averager(wrong, comm=comm, **how)
+            print("was not refused:", how)
+        except (TypeError, ValueError) as e:
+            assert reason in str(e), e
+    # Nothing has begun on some ranks only
+    dblp.torch.Averager(model, comm=comm).finish()
+    print("refused")
+
+
 def unmodified():
     """Knows nothing of dblp, which is imported above only for the others"""
     ddp, opt = make()

@@ -54,6 +54,20 @@ class Replicas(unittest.TestCase):
         self.same(4, "group", 2)
 
 
+class Averages(unittest.TestCase):
+    def test_are_of_groups_in_turn_and_at_the_end_of_all(self):
+        status, out, err = ranks(4, "averager", "--require")
+        self.assertEqual((status, out), (0, []), err)
+
+    def test_keep_replicas_near_each_other_and_at_the_end_the_same(self):
+        status, out, err = ranks(4, "shuffled", "--require")
+        self.assertEqual((status, len(out), len(set(said(out)))), (0, 4, 1), err)
+
+    def test_of_what_cannot_be_are_refused(self):
+        status, out, err = ranks(2, "averager_refused")
+        self.assertEqual((status, said(out)), (0, ["refused"] * 2), err)
+
+
 class Failures(unittest.TestCase):
     def test_all_learn_which_rank_failed_in_backward(self):
         status, out, err = ranks(3, "crash")
