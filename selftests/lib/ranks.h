@@ -81,7 +81,7 @@ struct rank {
 };
 
 static struct rank rank[RANKS_MAX];
-static const char *transport;
+static const char *transport = "tcp";
 
 static inline void *rank_main(void *arg)
 {

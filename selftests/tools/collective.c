@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * libdblp: communicators over AF_DBLP. What does not depend on the transport is tested
- * over TCP in unit/test_comm.c.
+ * over TCP in unit/test_comm*.c.
  */
 #define _GNU_SOURCE
 #include "lib/ranks.h"

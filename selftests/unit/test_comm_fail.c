@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * libdblp: what communicators do when ranks fail, leave or come late, and when memory
+ * fails. Ranks are threads, and processes where some are killed.
+ */
+#define _GNU_SOURCE
+#include "test.h"
+#include "../lib/ranks.h"
+
+TEST(ranks_that_disagree_get_the_same_error_at_once)
+{
+	int k, odd, i;
+
+	for (odd = 0; odd < 3; odd++)
+		for (k = 0; k < 7; k++) {
+			prepare(3, next_epoch(), 100000, run_allreduce);
+			switch (k) {
+			case 0: rank[odd].count = 99999; break;
+			case 1: rank[odd].op.dtype = DBLP_FLOAT32; break;
+			case 2: rank[odd].op.algo = DBLP_RING; break;
+			case 3: rank[odd].op.budget = 1; break;
+			case 4: rank[odd].op.flags = DBLP_OP_AVERAGE; break;
+			case 5: rank[odd].op.key = 1; break;
+			/* All wait, so that nobody sends anything */
+			case 6:
+				for (i = 0; i < 3; i++) {
+					rank[i].op.algo = DBLP_PS;
+					rank[i].op.root = i;
+				}
+				break;
+			}
+			run_all(3);
+			expect_failed(_metadata, 3, -EPROTO,
+				      rank[0].failed, WAIT_MS);
+		}
+}
+
+static void run_abort(struct rank *r)
+{
+	struct dblp_req *req, *never;
+	int *v = new_vector(r, 0);
+
+	r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req);
+	if (r->attr.rank == 1)
+		dblp_comm_abort(r->comm, EDOM);
+	r->err = r->err ?: dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+	r->good = dblp_allreduce(r->comm, v, r->count, &r->op, &never) == -EDOM;
+	free(v);
+}
+
+/* Rank 2 lets the others wait until it hears */
+static void run_idle(struct rank *r)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+	struct dblp_req *req;
+	int v = 0;
+
+	while (!(r->err = dblp_allreduce(r->comm, &v, 0, &r->op, &req))) {
+		r->err = dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+		if (r->err)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	r->good = true;
+}
+
+TEST(an_abort_reaches_all)
+{
+	prepare(4, next_epoch(), 100000, run_abort);
+	rank[2].run = run_idle;
+	run_all(4);
+	expect_good(_metadata, 4);
+	EXPECT_EQ(-EDOM, rank[2].err);
+	expect_failed(_metadata, 4, -EDOM, 1, WAIT_MS);
+}
+
+TEST(a_rank_that_is_killed_is_named_by_all_others)
+{
+	char at[64];
+	int algo, i, killed;
+
+	shared_new();
+	for (algo = DBLP_PS; algo <= DBLP_RING; algo++)
+		for (killed = 0; killed < 4; killed++) {
+			snprintf(at, sizeof(at), "tcp://127.0.0.1:%u", free_port());
+			kill_one(4, algo, killed, at);
+			for (i = 0; i < 4; i++) {
+				if (i == killed)
+					continue;
+				EXPECT_EQ(-ECONNRESET, shared->rank[i].err);
+				EXPECT_EQ(killed, shared->rank[i].failed);
+				EXPECT_LE(20, shared->rank[i].rounds);
+				/* 0.2 s, and what a busy machine takes */
+				EXPECT_GT(WAIT_MS * MS_NS, shared->rank[i].failed_at -
+					  shared->killed_at);
+			}
+		}
+}
+
+/* Rank 1 leaves after its last operation, the others go on for one more without it */
+static void run_short(struct rank *r)
+{
+	run_allreduce(r);
+	if (r->attr.rank != 1)
+		run_allreduce(r);
+}
+
+TEST(a_rank_that_leaves_fails_those_who_still_need_it)
+{
+	int i;
+
+	prepare(3, next_epoch(), 1000, run_short);
+	run_all(3);
+	EXPECT_TRUE(rank[1].good);
+	for (i = 0; i < 3; i += 2) {
+		EXPECT_EQ(-ECONNRESET, rank[i].err);
+		EXPECT_EQ(1, rank[i].failed);
+	}
+}
+
+static void run_nothing(struct rank *r)
+{
+	r->good = true;
+}
+
+/* Not even connections are there */
+TEST(a_rank_that_leaves_at_once_fails_those_who_need_it)
+{
+	int leaves, i;
+
+	for (leaves = 0; leaves < 3; leaves++) {
+		prepare(3, next_epoch(), 1000, run_allreduce);
+		rank[leaves].run = run_nothing;
+		for (i = 0; i < 3; i++)
+			rank[i].attr.timeout_ms = 2000;
+		run_all(3);
+		for (i = 0; i < 3; i++) {
+			if (i == leaves)
+				continue;
+			EXPECT_EQ(-ECONNRESET, rank[i].err);
+			EXPECT_EQ(leaves, rank[i].failed);
+		}
+	}
+}
+
+/* Of two that are a group, without rank 0, one only begins */
+static void run_pair(struct rank *r)
+{
+	struct dblp_req *req;
+	int v = 0;
+
+	if (r->attr.rank == 2) {
+		r->err = dblp_allreduce(r->comm, &v, 1, &r->op, &req) ?:
+			 dblp_wait(req, WAIT_MS, NULL, 0);
+		__atomic_store_n(&n_over, 1, __ATOMIC_SEQ_CST);
+	}
+	while (!__atomic_load_n(&n_over, __ATOMIC_SEQ_CST))
+		usleep(1000);
+}
+
+TEST(nothing_waits_for_ever_without_rank_0)
+{
+	int i;
+
+	n_over = 0;
+	prepare(4, next_epoch(), 1, run_pair);
+	rank[0].run = run_nothing;
+	for (i = 0; i < 4; i++) {
+		rank[i].attr.timeout_ms = 2000;
+		rank[i].op.algo = DBLP_AVERAGE;
+		rank[i].op.levels = 2;
+		rank[i].op.radix[0] = 2;
+		rank[i].op.radix[1] = 2;
+	}
+	run_all(4);
+	EXPECT_EQ(-ECONNRESET, rank[2].err);
+	EXPECT_EQ(0, rank[2].failed);
+}
+
+/* Memory fails once, after so many times that it does not; the tests call it, too */
+static _Thread_local int fail_after = -1;
+
+void *__real_calloc(size_t n, size_t size);
+void *__real_malloc(size_t size);
+
+/* What a thread asks for after that */
+static _Thread_local bool has_failed;
+static u32 n_asked;
+
+static bool memory_fails(void)
+{
+	bool fails = fail_after >= 0 && !fail_after--;
+
+	if (has_failed)
+		__atomic_add_fetch(&n_asked, 1, __ATOMIC_SEQ_CST);
+	has_failed |= fails;
+	return fails;
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return memory_fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return memory_fails() ? NULL : __real_malloc(size);
+}
+
+/*
+ * How busy the machine is does not matter: @wait_ms is so long that nobody is late by
+ * chance, and passes on a rank when it waits for the last one only.
+ */
+#define LATE_MS		1000000
+
+static _Thread_local u64 passed;
+
+u64 __real_dblp_comm_now(void);
+u64 __real_dblp_ctl_timeout(struct dblp_comm *comm, u64 now);
+
+u64 __wrap_dblp_comm_now(void)
+{
+	return __real_dblp_comm_now() + passed;
+}
+
+static bool waits_for_last(const struct dblp_req *req, u32 last)
+{
+	bool waits = false;
+	u32 i;
+
+	for (i = 0; i < req->sched->n; i++) {
+		const struct dblp_task *t = &req->task[i];
+
+		if (t->step->op != DBLP_STEP_ADD || t->ended)
+			continue;
+		if (t->begun || t->step->peer != last)
+			return false;
+		waits = true;
+	}
+	return waits;
+}
+
+/* How often engines looked what is due; rank 0 does not while it is stalled */
+static u64 n_looks;
+static bool stall, stalled;
+/* Time passes on rank 0 at once, and there is no memory then */
+static bool poor;
+
+static void look(const struct dblp_comm *comm)
+{
+	__atomic_add_fetch(&n_looks, 1, __ATOMIC_SEQ_CST);
+	while (!comm->rank && __atomic_load_n(&stall, __ATOMIC_SEQ_CST)) {
+		__atomic_store_n(&stalled, true, __ATOMIC_SEQ_CST);
+		usleep(1000);
+	}
+}
+
+/* Called by the engine, before it looks who is late */
+u64 __wrap_dblp_ctl_timeout(struct dblp_comm *comm, u64 now)
+{
+	const struct dblp_req *req = comm->reqs;
+
+	look(comm);
+	if (poor && req && !comm->rank && !passed) {
+		passed = 16 * LATE_MS * MS_NS;
+		fail_after = 0;
+		return now;
+	}
+	if (!req || req->op.wait_ms != LATE_MS || passed ||
+	    !waits_for_last(req, comm->nranks - 1))
+		return __real_dblp_ctl_timeout(comm, now);
+	/* Of all rounds */
+	passed = 16 * LATE_MS * MS_NS;
+	return now;
+}
+
+TEST(an_engine_hears_all_while_data_flows)
+{
+	int i;
+
+	n_looks = 0;
+	prepare(2, next_epoch(), 20000, run_allreduce);
+	for (i = 0; i < 2; i++) {
+		rank[i].op.algo = DBLP_PS;
+		rank[i].attr.message_bytes = 8;
+	}
+	run_all(2);
+	expect_good(_metadata, 2);
+	/* 10000 messages either way of each of three operations */
+	EXPECT_LE(60000, n_looks);
+}
+
+/* Rank 0 is busy when the others fail, each by itself */
+static void run_stalled(struct rank *r)
+{
+	struct timespec pause = { .tv_nsec = 300000000 };
+	struct dblp_req *req;
+	int v = 0;
+
+	if (!r->attr.rank)
+		__atomic_store_n(&stall, true, __ATOMIC_SEQ_CST);
+	r->err = dblp_allreduce(r->comm, &v, 1, &r->op, &req);
+	while (!__atomic_load_n(&stalled, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	if (r->attr.rank) {
+		dblp_comm_abort(r->comm, EDOM + r->attr.rank);
+	} else {
+		nanosleep(&pause, NULL);
+		__atomic_store_n(&stall, false, __ATOMIC_SEQ_CST);
+	}
+	r->err = r->err ?: dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+}
+
+TEST(all_name_the_same_rank_however_busy_rank_0_is)
+{
+	int i;
+
+	prepare(4, next_epoch(), 1, run_stalled);
+	for (i = 0; i < 4; i++)
+		rank[i].attr.timeout_ms = 600000;
+	run_all(4);
+	EXPECT_LT(0, rank[0].failed);
+	expect_failed(_metadata, 4, -EDOM - rank[0].failed, rank[0].failed, WAIT_MS);
+}
+
+static void prepare_late_for_sure(u64 count)
+{
+	int i;
+
+	prepare_late(count);
+	for (i = 0; i < 3; i++)
+		rank[i].op.wait_ms = LATE_MS;
+}
+
+/* Also when it does not take what is sent to it */
+TEST(a_late_rank_is_left_out_and_comes_back)
+{
+	static const u64 counts[] = { 1000, 4000000 };
+	int k;
+
+	for (k = 0; k < 2; k++) {
+		prepare_late_for_sure(counts[k]);
+		run_all(3);
+		expect_late(_metadata, counts[k]);
+	}
+}
+
+/* The last one is late in all rounds */
+static void run_late_half(struct rank *r)
+{
+	bool last = r->attr.rank + 1 == (int)r->nranks;
+	int *v = new_vector(r, 0), more[2][3] = { 0 };
+	struct dblp_op all = r->op;
+	struct dblp_req *req;
+
+	/* What is sent to the last one needs a connection; what it sends comes later */
+	all.wait_ms = 0;
+	r->err = dblp_allreduce(r->comm, more[0], 3, &all, &req) ?:
+		 dblp_wait(req, WAIT_MS, NULL, 0);
+	while (last && __atomic_load_n(&n_over, __ATOMIC_SEQ_CST) + 1 < r->nranks)
+		usleep(1000);
+	r->err = r->err ?: dblp_reduce_scatter(r->comm, v, r->count, &r->op, &req) ?:
+		 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+	__atomic_add_fetch(&n_over, 1, __ATOMIC_SEQ_CST);
+	/* Whoever leaves now would be missed by the last one */
+	r->err = r->err ?: dblp_allreduce(r->comm, more[1], 3, &all, &req) ?:
+		 dblp_wait(req, WAIT_MS, NULL, 0);
+	r->good = !r->err;
+	free(v);
+}
+
+TEST(a_late_rank_is_counted_once)
+{
+	int i;
+
+	prepare_late_for_sure(999);
+	for (i = 0; i < 3; i++) {
+		rank[i].run = run_late_half;
+		rank[i].op.algo = DBLP_RING;
+	}
+	run_all(3);
+	expect_good(_metadata, 3);
+	/* Two rounds from the last one, a third of the vector each */
+	EXPECT_EQ(1, rank[0].result.late_ranks);
+	EXPECT_EQ(666 * 4, rank[0].result.missing);
+}
+
+TEST(a_wait_may_be_as_long_as_can_be_said)
+{
+	EXPECT_EQ(7 + 3 * 1000 * MS_NS, dblp_round_until(7, 1000, 2));
+	EXPECT_LT(UINT64_MAX / 2, dblp_round_until(0, UINT32_MAX, DBLP_RANKS_MAX));
+	EXPECT_LT(UINT64_MAX / 2, dblp_round_until(UINT64_MAX / 2, UINT32_MAX, 4000));
+	EXPECT_EQ(INT32_MAX, dblp_poll_ms(UINT64_MAX));
+	EXPECT_EQ(2, dblp_poll_ms(MS_NS));
+	EXPECT_EQ(0, dblp_poll_ms(0));
+}
+
+/* The others come when rank 0 has failed */
+static void run_poor_late(struct rank *r)
+{
+	float *v = calloc(r->count, sizeof(*v));
+	struct dblp_req *req;
+
+	while (r->attr.rank && !__atomic_load_n(&n_over, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req) ?:
+		 dblp_wait(req, WAIT_MS, NULL, 0);
+	__atomic_store_n(&n_over, 1, __ATOMIC_SEQ_CST);
+	free(v);
+}
+
+/* Of the two parts that rank 0 owns the second one is not looked at any more */
+TEST(a_vector_is_left_alone_when_its_operation_has_failed)
+{
+	int i;
+
+	n_over = 0;
+	poor = true;
+	prepare(4, next_epoch(), 1000, run_poor_late);
+	for (i = 0; i < 4; i++) {
+		rank[i].op.algo = DBLP_BCUBE;
+		rank[i].op.levels = 2;
+		rank[i].op.radix[0] = 2;
+		rank[i].op.radix[1] = 2;
+		rank[i].op.rule = DBLP_RESCALE;
+		rank[i].op.dtype = DBLP_FLOAT32;
+		rank[i].op.wait_ms = LATE_MS;
+	}
+	run_all(4);
+	for (i = 0; i < 4; i++) {
+		EXPECT_EQ(-ENOMEM, rank[i].err);
+		EXPECT_EQ(0, rank[i].failed);
+	}
+	EXPECT_EQ(0, n_asked);
+}
+
+/* As run_late(), with floats: the others have to stand for the last one */
+static void run_late_float(struct rank *r)
+{
+	bool last = r->attr.rank + 1 == (int)r->nranks;
+	float *v = malloc(r->count * sizeof(*v)), more[3] = { 0 };
+	struct dblp_op op = r->op;
+	struct dblp_req *req;
+	u64 i;
+
+	for (i = 0; i < r->count; i++)
+		v[i] = (float)(r->attr.rank + 1) * (float)(i % 7);
+	while (last && __atomic_load_n(&n_over, __ATOMIC_SEQ_CST) + 1 < r->nranks)
+		usleep(1000);
+	r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req) ?:
+		 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+	__atomic_add_fetch(&n_over, 1, __ATOMIC_SEQ_CST);
+	/* Whoever leaves now would be missed by the last one */
+	op.wait_ms = 0;
+	r->err = r->err ?: dblp_allreduce(r->comm, more, 3, &op, &req) ?:
+		 dblp_wait(req, WAIT_MS, NULL, 0);
+	r->good = !r->err;
+	/* 1 + 2 are 4.5 of three, or 1.5 on average */
+	for (i = 0; i < r->count; i++)
+		r->good &= v[i] == (float)(i % 7) *
+			   (r->op.flags & DBLP_OP_AVERAGE ? 1.5F : 4.5F);
+	free(v);
+}
+
+TEST(what_is_there_stands_for_what_is_missing)
+{
+	int chain, average, i;
+
+	for (chain = 0; chain < 2; chain++)
+		for (average = 0; average < 2; average++) {
+			prepare_late_for_sure(100000);
+			for (i = 0; i < 3; i++) {
+				rank[i].run = run_late_float;
+				rank[i].op.rule = DBLP_RESCALE;
+				rank[i].op.dtype = DBLP_FLOAT32;
+				rank[i].op.flags = average ? DBLP_OP_AVERAGE : 0;
+				rank[i].attr.message_bytes = 80000;
+				/* From 2 to 1 to 0: how many there are travels along */
+				if (chain)
+					rank[i].op.algo = DBLP_TREE;
+				rank[i].op.fanin = 1;
+			}
+			run_all(3);
+			expect_good(_metadata, 3);
+			EXPECT_EQ(2, rank[0].result.least);
+			EXPECT_EQ(0, rank[0].result.none);
+		}
+}
+
+TEST(without_memory_there_is_an_error_and_nothing_else)
+{
+	struct dblp_comm *comm;
+	struct dblp_req *req;
+	int i, err, v = 7, many[2] = { 0 };
+	bool enough = false;
+	struct dblp_op op;
+
+	prepare(1, next_epoch(), 1, NULL);
+	op = rank[0].op;
+	for (i = 0; ; i++) {
+		fail_after = i;
+		err = dblp_comm_open(&comm, &rank[0].attr);
+		if (fail_after >= 0)
+			break;
+		ASSERT_EQ(-ENOMEM, err);
+	}
+	fail_after = -1;
+	ASSERT_EQ(0, err);
+	EXPECT_LE(6, i);
+	for (i = 0; ; i++) {
+		fail_after = i;
+		err = dblp_allreduce(comm, &v, 1, &rank[0].op, &req);
+		if (fail_after >= 0)
+			break;
+		EXPECT_EQ(-ENOMEM, err);
+	}
+	fail_after = -1;
+	EXPECT_EQ(0, err);
+	EXPECT_LE(6, i);
+	EXPECT_EQ(0, dblp_wait(req, WAIT_MS, NULL, 0));
+	EXPECT_EQ(7, v);
+	/* A key belongs to no vector that has not begun */
+	op.rule = DBLP_FEEDBACK;
+	op.flags = DBLP_OP_BUDGET | DBLP_OP_CARRY;
+	for (i = 0; !enough; i++) {
+		op.key = i;
+		fail_after = i;
+		err = dblp_allreduce(comm, many, 1, &op, &req);
+		enough = fail_after >= 0;
+		fail_after = -1;
+		ASSERT_EQ(enough ? 0 : -ENOMEM, err);
+		if (err)
+			ASSERT_EQ(0, dblp_allreduce(comm, many, 2, &op, &req));
+		ASSERT_EQ(0, dblp_wait(req, WAIT_MS, NULL, 0));
+	}
+	dblp_comm_close(comm);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * libdblp: parts of a communicator, each by itself.
+ */
+#define _GNU_SOURCE
+#include <sys/epoll.h>
+
+#include "test.h"
+#include "../lib/ranks.h"
+
+/* Does @to wait for @from, directly or for others that do? Marks all that do */
+static void mark_after(const struct dblp_sched *s, u32 from, bool *marked)
+{
+	u32 i, k;
+
+	memset(marked, 0, s->n);
+	marked[from] = true;
+	/* Who waits stands behind */
+	for (i = from; i < s->n; i++)
+		for (k = s->after[i]; marked[i] && k < s->after[i + 1]; k++)
+			marked[s->next[k]] = true;
+}
+
+/* Steps wait for all those with which they conflict, and for no others */
+static bool order_is_good(const struct dblp_sched *s)
+{
+	bool *marked = malloc(s->n + 1), good = true;
+	u32 *waits = calloc(s->n + 1, sizeof(*waits));
+	u32 i, k;
+
+	for (i = 0; i < s->n; i++) {
+		for (k = s->after[i]; k < s->after[i + 1]; k++) {
+			good &= s->next[k] > i && s->next[k] < s->n &&
+				dblp_step_conflict(&s->step[i],
+						   &s->step[s->next[k]]);
+			waits[s->next[k]]++;
+		}
+		mark_after(s, i, marked);
+		for (k = i + 1; k < s->n; k++)
+			good &= marked[k] ||
+				!dblp_step_conflict(&s->step[i], &s->step[k]);
+	}
+	good &= !memcmp(waits, s->waits, s->n * sizeof(*waits));
+	free(marked);
+	free(waits);
+	return good;
+}
+
+TEST(steps_wait_for_those_with_which_they_conflict)
+{
+	static const u32 ranks[] = { 1, 2, 3, 8, 12 };
+	static const u64 counts[] = { 1, 10, 100 };
+	struct dblp_plan plan;
+	struct dblp_sched *s;
+	u32 i, c, levels;
+
+	for (i = 0; i < ARRAY_SIZE(ranks) * 8; i++)
+		for (levels = 0; levels < 3; levels++)
+			for (c = 0; c < ARRAY_SIZE(counts); c++) {
+				memset(&plan, 0, sizeof(plan));
+				plan.nranks = ranks[i / 8];
+				plan.algo = i % 8 < DBLP_ALGOS ? i % 8 : DBLP_PS;
+				plan.rank = (levels + c) % plan.nranks;
+				plan.flags = i % 8 == 7 && plan.nranks > 1 ?
+					     DBLP_PLAN_SERVER : 0;
+				plan.levels = levels;
+				plan.count = counts[c];
+				if (levels)
+					dblp_plan_radix(plan.nranks, levels,
+							plan.radix);
+				ASSERT_EQ(0, dblp_sched_new(&plan, &s));
+				ASSERT_TRUE(order_is_good(s));
+				dblp_sched_put(s);
+			}
+}
+
+/* A root has as many steps before its sum as behind it; all wait for that alone */
+TEST(as_many_ranks_as_can_be_do_not_wait_for_each_other)
+{
+	const struct dblp_plan plan = {
+		.algo = DBLP_PS, .nranks = DBLP_RANKS_MAX, .count = 1000,
+	};
+	struct dblp_sched *s;
+
+	ASSERT_EQ(0, dblp_sched_new(&plan, &s));
+	ASSERT_EQ(2 * DBLP_RANKS_MAX - 1, s->n);
+	EXPECT_EQ(s->n - 1, s->after[s->n]);
+	dblp_sched_put(s);
+}
+
+/* A sender over AF_DBLP: its messages are sent and reported here */
+struct sender {
+	struct dblp_comm	comm;
+	struct dblp_link	link;
+	struct dblp_sched	*sched;
+	struct dblp_req		*req;
+	float			v[1000];
+};
+
+static struct dblp_task *sender_new(struct sender *s, u32 budget)
+{
+	const struct dblp_plan plan = {
+		.algo = DBLP_PS, .nranks = 2, .rank = 1, .count = 1000,
+	};
+
+	memset(s, 0, sizeof(*s));
+	s->comm.nranks = 2;
+	s->comm.n_nics = 1;
+	s->comm.attr.message_bytes = 400;
+	s->comm.transport = &dblp_transport_dblp;
+	s->link.comm = &s->comm;
+	if (dblp_sched_new(&plan, &s->sched))
+		abort();
+	s->req = calloc(1, sizeof(*s->req) + s->sched->n * sizeof(*s->req->task));
+	s->req->comm = &s->comm;
+	s->req->sched = s->sched;
+	s->req->buf = (char *)s->v;
+	s->req->esize = sizeof(*s->v);
+	s->req->op.rule = DBLP_FEEDBACK;
+	s->req->op.flags = DBLP_OP_BUDGET | DBLP_OP_CARRY;
+	s->req->op.budget = budget;
+	if (dblp_losses_prepare(s->req))
+		abort();
+	/* Its first step sends all to the root */
+	s->req->task[0].req = s->req;
+	s->req->task[0].step = &s->sched->step[0];
+	return &s->req->task[0];
+}
+
+static void sender_free(struct sender *s)
+{
+	dblp_losses_forget(&s->link);
+	dblp_losses_free(s->req);
+	dblp_keys_free(&s->comm);
+	dblp_sched_put(s->sched);
+	free(s->req);
+}
+
+TEST(reports_are_found_where_they_are_expected)
+{
+	struct dblp_msg report = { 0 };
+	struct sender s;
+	struct dblp_task *t = sender_new(&s, 10000);
+	u64 tag, next = 1;
+
+	for (tag = 1; tag <= 9; tag++) {
+		ASSERT_EQ(0, dblp_losses_sent(&s.link, t, tag, 100));
+		t->done += 100;
+		if (tag % 3)
+			continue;
+		/* All but the last two: each is the first one */
+		for (; next <= tag - 2; next++) {
+			report.info.tag = next;
+			ASSERT_EQ(next, s.link.record->tag);
+			ASSERT_EQ(t, dblp_losses_reported(&s.link, &report));
+		}
+	}
+	/* Those that are left, from the last one on */
+	for (tag = 9; tag >= next; tag--) {
+		report.info.tag = tag;
+		ASSERT_EQ(t, dblp_losses_reported(&s.link, &report));
+		ASSERT_EQ(NULL, dblp_losses_reported(&s.link, &report));
+	}
+	ASSERT_EQ(0, dblp_losses_sent(&s.link, t, 10, 100));
+	ASSERT_EQ(10, s.link.record->tag);
+	EXPECT_EQ(1, t->reports);
+	sender_free(&s);
+}
+
+TEST(no_message_loses_all_that_was_saved_up)
+{
+	struct sender s;
+	struct dblp_task *t = sender_new(&s, 20000);
+	u32 i, ppm = 0;
+
+	/* Each has saved up what a message is worth long before */
+	for (i = 0; i < 100; i++) {
+		ppm = dblp_losses_budget(&s.link, t, 100, 20000);
+		dblp_carry_give(s.req->key->carry, 400, 1, ppm, 0);
+	}
+	EXPECT_EQ(DBLP_CARRY_TIMES * 20000, ppm);
+	EXPECT_EQ(1000000, dblp_losses_budget(&s.link, t, 100, 500000));
+	sender_free(&s);
+}
+
+/* An engine without a thread: rank 0 of two */
+static void stand_alone(struct dblp_comm *comm, struct dblp_link link[2],
+			const struct dblp_transport *how)
+{
+	memset(comm, 0, sizeof(*comm));
+	memset(link, 0, 2 * sizeof(*link));
+	pthread_mutex_init(&comm->lock, NULL);
+	comm->nranks = 2;
+	comm->n_nics = 1;
+	comm->suspect = -1;
+	comm->failed_rank = -1;
+	comm->epoll = -1;
+	comm->transport = how;
+	comm->link = link;
+	comm->woken_end = &comm->woken;
+	link[1].comm = comm;
+	link[1].rank = 1;
+	link[1].fd = -1;
+}
+
+TEST(what_came_before_an_error_is_read)
+{
+	const struct linger reset = { .l_onoff = 1 };
+	struct dblp_comm comm;
+	struct dblp_link link[2];
+	struct dblp_task t;
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	socklen_t len = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int peer = socket(AF_INET, SOCK_STREAM, 0);
+	struct pollfd p;
+	char c;
+
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ASSERT_EQ(0, bind(fd, (void *)&a, len) || listen(fd, 1) ||
+		  getsockname(fd, (void *)&a, &len));
+	stand_alone(&comm, link, &dblp_transport_tcp);
+	ASSERT_EQ(0, connect(peer, (void *)&a, len));
+	link[1].fd = accept(fd, NULL, NULL);
+	link[1].state = DBLP_LINK_READY;
+	link[1].in = &t;
+	ASSERT_EQ(1, send(peer, "x", 1, 0));
+	setsockopt(peer, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	close(peer);
+	p = (struct pollfd) { link[1].fd, 0, 0 };
+	ASSERT_EQ(1, poll(&p, 1, WAIT_MS));
+	ASSERT_TRUE(p.revents & POLLERR);
+	dblp_link_event(&link[1], EPOLLIN | EPOLLERR | EPOLLHUP);
+	EXPECT_EQ(0, comm.error);
+	EXPECT_TRUE(link[1].can_read);
+	EXPECT_EQ(1, recv(link[1].fd, &c, 1, 0));
+	EXPECT_EQ(-1, recv(link[1].fd, &c, 1, 0));
+	close(link[1].fd);
+	close(fd);
+}
+
+TEST(who_has_reported_nothing_does_not_disagree)
+{
+	struct dblp_ctlconn ctl[2] = { { .fd = -1 }, { .fd = -1, .rank = 1 } };
+	struct dblp_req req = { .seq = UINT32_MAX, .digest = 1 };
+	struct dblp_comm comm;
+	struct dblp_link link[2];
+
+	stand_alone(&comm, link, &dblp_transport_tcp);
+	comm.ctl = ctl;
+	comm.n_ctl = 2;
+	dblp_ctl_began(&comm, &req);
+	EXPECT_EQ(0, comm.error);
+	ctl[1].reported = true;
+	ctl[1].told = UINT32_MAX;
+	dblp_ctl_began(&comm, &req);
+	EXPECT_EQ(-EPROTO, comm.error);
+}
+
+struct hearer {
+	int	fd;
+	int	heard;
+	bool	closes;
+};
+
+/* Says something before it hears that the other one leaves, and when it has heard it */
+static void *hear_bye(void *arg)
+{
+	struct hearer *h = arg;
+	struct dblp_ctl ctl;
+	char c = 0;
+
+	if (recv(h->fd, &ctl, sizeof(ctl), MSG_WAITALL) == sizeof(ctl) &&
+	    ctl.type == DBLP_CTL_BYE && !recv(h->fd, &c, 1, 0)) {
+		usleep(50000);
+		__atomic_store_n(&h->heard, send(h->fd, &c, 1, MSG_NOSIGNAL),
+				 __ATOMIC_SEQ_CST);
+	}
+	if (h->closes)
+		close(h->fd);
+	return NULL;
+}
+
+TEST(who_leaves_is_heard_before_it_has_left)
+{
+	struct dblp_ctlconn ctl = { .fd = -1 };
+	struct hearer h = { .closes = true };
+	struct dblp_comm comm;
+	struct dblp_link link[2];
+	pthread_t thread;
+	u64 begun;
+	int i, fd[2];
+
+	for (i = 0; i < 3; i++) {
+		stand_alone(&comm, link, &dblp_transport_tcp);
+		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, fd));
+		ctl.fd = fd[0];
+		h.fd = fd[1];
+		h.heard = 0;
+		comm.rank = 1;
+		comm.ctl = &ctl;
+		comm.n_ctl = 1;
+		/* After an error, and behind one that is silent, nobody waits longer */
+		comm.error = i == 1 ? EDOM : 0;
+		h.closes = !i;
+		comm.attr.timeout_ms = i == 2 ? 200 : WAIT_MS;
+		ASSERT_EQ(1, send(fd[1], "x", 1, 0));
+		pthread_create(&thread, NULL, hear_bye, &h);
+		begun = dblp_comm_now();
+		dblp_ctl_bye(&comm);
+		EXPECT_GT(WAIT_MS / 2 * MS_NS, dblp_comm_now() - begun);
+		EXPECT_EQ(!i, ctl.fd < 0);
+		if (!i)
+			EXPECT_EQ(1, __atomic_load_n(&h.heard, __ATOMIC_SEQ_CST));
+		pthread_join(thread, NULL);
+		if (i) {
+			close(fd[0]);
+			close(fd[1]);
+		}
+	}
+}
+
+TEST(only_what_a_peer_does_is_blamed_on_it)
+{
+	static const struct {
+		int	error;
+		int	failed;
+	} errors[] = {
+		{ ECONNRESET, 1 }, { ETIMEDOUT, 1 }, { EHOSTUNREACH, 1 },
+		{ ENETUNREACH, 1 }, { EPROTO, 1 },
+		{ ENOMEM, 0 }, { ENOBUFS, 0 }, { EPERM, 0 }, { EFAULT, 0 },
+		{ ENOENT, 0 }, { EMFILE, 0 }, { EADDRNOTAVAIL, 0 },
+	};
+	struct dblp_comm comm;
+	struct dblp_link link[2];
+	struct dblp_task t;
+	u32 i, again;
+
+	for (i = 0; i < ARRAY_SIZE(errors); i++)
+		for (again = 0; again < 2; again++) {
+			stand_alone(&comm, link, &dblp_transport_tcp);
+			link[1].out = again ? NULL : &t;
+			dblp_link_died(&link[1], -errors[i].error);
+			EXPECT_EQ(again ? 0 : -errors[i].error, comm.error);
+			/* Then something is to be sent */
+			if (again)
+				dblp_link_want(&link[1]);
+			EXPECT_EQ(-errors[i].error, comm.error);
+			EXPECT_EQ(errors[i].failed, comm.failed_rank);
+		}
+}
+
+static int report_error;
+
+int __wrap_dblp_report(int fd, int flags, struct dblp_msg *m)
+{
+	return report_error;
+}
+
+TEST(a_report_that_is_lost_is_an_error)
+{
+	static const int errors[] = { -EAGAIN, -ENOMEM, -EBADMSG };
+	struct dblp_comm comm;
+	struct dblp_link link[2];
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(errors); i++) {
+		stand_alone(&comm, link, &dblp_transport_dblp);
+		report_error = errors[i];
+		dblp_link_reports(&link[1]);
+		EXPECT_EQ(i ? errors[i] : 0, comm.error);
+		EXPECT_EQ(i ? 0 : -1, comm.failed_rank);
+	}
+}
+
+/* A module with a shorter rcvinfo has room for so many ranges */
+static _Thread_local u32 n_placed;
+
+ssize_t __real_recvmsg(int fd, struct msghdr *msg, int flags);
+
+ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	struct cmsghdr *c = msg->msg_control;
+	struct dblp_range range;
+	u32 i;
+
+	if (!n_placed)
+		return __real_recvmsg(fd, msg, flags);
+	c->cmsg_level = SOL_DBLP;
+	c->cmsg_type = DBLP_PLACED;
+	c->cmsg_len = CMSG_LEN(n_placed * sizeof(range));
+	if (msg->msg_controllen < c->cmsg_len)
+		abort();
+	for (i = 0; i < n_placed; i++) {
+		range = (struct dblp_range) { 2 * i, 1 };
+		memcpy(CMSG_DATA(c) + i * sizeof(range), &range, sizeof(range));
+	}
+	msg->msg_controllen = c->cmsg_len;
+	msg->msg_flags = 0;
+	return 1;
+}
+
+TEST(as_many_ranges_are_read_as_can_come)
+{
+	struct dblp_inbox in;
+	char head[8], data[512];
+
+	memset(&in, 0, sizeof(in));
+	dblp_inbox_set(&in, head, sizeof(head), data, sizeof(data));
+	for (n_placed = 127; n_placed <= 138; n_placed++) {
+		ASSERT_EQ(1, dblp_transport_dblp.recv(-1, &in));
+		ASSERT_EQ(n_placed, in.n);
+		ASSERT_EQ(2 * (in.n - 1), in.range[in.n - 1].offset);
+		ASSERT_EQ(0, in.map.info.tag);
+	}
+	n_placed = 0;
+}
+
+TEST_HARNESS_MAIN
