@@ -40,8 +40,8 @@ fi
 . "${self%/*}/../lib/measure.sh"
 # shellcheck source=selftests/experiments/training.sh
 . "${self%/*}/training.sh"
-# What has not ended by then is said to last longer.
-limit=100000
+# What has not ended by then, an hour, is said to last longer.
+limit=3600
 
 # baseline NAME ROUNDS HOOK
 baseline()
@@ -86,8 +86,9 @@ ltp()
 			fail "no loss"
 		fi
 		case $transport in
-		dblp*) measure "$1" $transport fanin --size 250000 --warmup 2 --count 100 ;;
-		*) measure "$1" $transport fanin --size 250000 --warmup 2 --count 40 ;;
+		dblp-*) measure "$1" $transport fanin --size 250000 --warmup 2 --count 100 ;;
+		dblp) measure "$1" $transport fanin --size 250000 --warmup 2 --count 50 ;;
+		*) measure "$1" $transport fanin --size 250000 --warmup 2 --count 20 ;;
 		esac
 	done
 }
@@ -166,7 +167,7 @@ ablations()
 					fail "no loss"
 			done
 			collective "$rule${carry:+ carry}" dblp-2%-early --plan transpose --rule $rule $carry \
-				--size 450000 --count 10 --warmup 1
+				--size 450000 --count 5 --warmup 1
 		done
 	done
 	no_network
@@ -184,7 +185,7 @@ vary()
 	shift
 
 	switched 8 200mbit 0 1 || fail "no network"
-	measure "$key" dblp fanin --size 250000 --warmup 0 --count 20 "$@"
+	measure "$key" dblp fanin --size 250000 --warmup 0 --count 10 "$@"
 	no_network
 }
 
