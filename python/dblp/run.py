@@ -180,6 +180,8 @@ def environment(o: argparse.Namespace, node: Node, local: int) -> Dict[str, str]
     if not o.no_hook:
         env["PYTHONPATH"] = ":".join(filter(None, [SITE, env.get("PYTHONPATH")]))
     env.setdefault("PYTHONUNBUFFERED", "1")
+    # PyTorch 2.4 and later: Debian builds it without libuv, and by default it wants that
+    env.setdefault("USE_LIBUV", "0")
     # Else each rank has a thread for each processor, which wait for each other
     cpus = len(os.sched_getaffinity(0))
     env.setdefault("OMP_NUM_THREADS", str(max(1, cpus // node.ranks)))

@@ -74,6 +74,14 @@ class Ranks(unittest.TestCase):
         self.assertIn("on this machine over tcp, budget 0.8%, algo ring, policy early, of which TCP "
                       "loses nothing", err)
 
+    def test_variables_that_are_set_are_kept(self):
+        code = "import os; print(*[os.environ[n] for n in ('USE_LIBUV', 'PYTHONUNBUFFERED', 'OMP_NUM_THREADS')])"
+        mine = dict(USE_LIBUV="1", PYTHONUNBUFFERED="yes", OMP_NUM_THREADS="77")
+        bare = {name: value for name, value in os.environ.items() if name not in mine}
+        self.assertEqual(python(1, code, env={**bare, **mine})[:2], (0, ["[0] 1 yes 77"]))
+        cpus = len(os.sched_getaffinity(0))
+        self.assertEqual(python(1, code, env=bare)[:2], (0, [f"[0] 0 1 {cpus}"]))
+
     def test_ranks_find_each_other_by_what_they_are_given(self):
         status, out, err = python(3, SUM, "--require")
         self.assertEqual(out, [f"[{r}] sum 3 rank {r} of 3, epoch 0, over tcp" for r in range(3)])
