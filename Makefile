@@ -25,7 +25,7 @@ ifneq ($(V),1)
 Q := @
 endif
 
-.PHONY: all module tools selftests-bin unit cc check check-all robustness demo bench experiments \
+.PHONY: all module tools selftests-bin unit cc check check-all robustness demo demo-torch bench experiments \
 	lint install install-module install-tools dkms-install uninstall clean help $(tool_dirs)
 
 all: module tools	## the module for this machine's kernel, and the tools
@@ -66,6 +66,11 @@ robustness:		## try to break it: Documentation/results/robustness.md (PARTS="a b
 demo:			## what the loss budget is good for, shown in a VM
 	$(Q)selftests/deps demo
 	$(Q)selftests/demo/run
+
+demo-torch:		## the same for a script of PyTorch that knows nothing of it
+	$(Q)selftests/deps demo
+	$(Q)selftests/deps torch
+	$(Q)selftests/demo/run --torch
 
 bench:			## the figures of Documentation/results, in virtual and real time (BENCH="fanin rr": only these)
 	$(Q)selftests/deps

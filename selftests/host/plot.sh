@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# selftests/demo/plot: it plots the logs that are there, and says why it cannot.
+# selftests/demo: plot plots the logs that are there, and says why it cannot; report.py.
 
 # shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
 here=$(dirname "$(readlink -f "$0")")
@@ -35,6 +35,14 @@ plots()
 }
 try "the logs that are there are plotted, by their names" plots
 
+# Without a panel for what nobody has counted
+plots_torch()
+{
+	mkdir "$tmp/torch" && log "$tmp/torch/dblp" DBLP && sed -i 's/ 1000 [0-9]* 0.5/ 0 0 0/' "$tmp/torch/dblp" &&
+		"$plot" "$tmp/torch" && [ "$(grep -c '<title>DBLP</title>' "$tmp/torch/rounds.svg")" -eq 2 ]
+}
+try "those of the demo with PyTorch as well" plots_torch
+
 same()
 {
 	cp "$tmp/a b/rounds.svg" "$tmp/first" && "$plot" "$tmp/a b" && cmp "$tmp/first" "$tmp/a b/rounds.svg"
@@ -64,5 +72,41 @@ cannot()
 		[ ! -e "$tmp/empty/rounds.svg" ]
 }
 try "without gnuplot, logs or a directory it says so, and leaves no plot" cannot
+
+# ranks RUN MS REPLICA...: what four ranks print in ten rounds, of which each takes MS, and one
+# ten times as long. Rank 1 begins earlier than others.
+ranks()
+{
+	local run=$1 ms=$2 rank i took
+
+	shift 2
+	for ((rank = 0; rank < 4; rank++)); do
+		for ((i = 1; i <= 10; i++)); do
+			took=$((i == 10 ? 10 * ms : ms))
+			echo "[$rank] seed 1 round $i of 10: backward $((rank == 1 ? 3 * took : took)).500 ms until ${i}0000.5, loss 1.5"
+		done
+		echo "[$rank] seed 1 end: rank $rank of 4, 9 parameters, accuracy 0.5000, replica $((rank == 3 ? $2 : $1))"
+	done > "$tmp/report/$run.log"
+}
+
+# Quantiles are those of the slowest rank, and what is wrong is said
+report()
+{
+	mkdir "$tmp/report" && ranks gloo-bbr 400 1 1 && ranks tcp-bbr 100 1 2 && ranks dblp 80 1 1 || return
+	for ((rank = 0; rank < 3; rank++)); do
+		echo "[$((rank == 2 ? 3 : rank))] rank $((rank ? 2 : 1)) has failed: Connection reset by peer"
+	done >> "$tmp/report/dblp.log"
+	/usr/bin/python3 "$here/../demo/report.py" "$tmp/report" > "$tmp/said" || return
+	cat "$tmp/said"
+	grep -q -x 'Gloo, bbr  *5 %  *10  *400.5  *400.5  *4000.5  *0.500  *equal' "$tmp/said" &&
+		grep -q -x 'dblp-run --transport tcp:bbr .* DIFFER' "$tmp/said" &&
+		grep -q '^p90 .* Gloo over bbr  *0.201  *<= 0.25  met' "$tmp/said" &&
+		grep -q '^p90 .* over tcp:bbr  *0.801  *<= 0.67  MISSED' "$tmp/said" &&
+		grep -q '^trainings .* differ  *1  *<= 0  MISSED' "$tmp/said" &&
+		grep -q '^ranks that name .*  *2  *>= 3  MISSED' "$tmp/said" &&
+		jq -e 'map(select(.value and (.met | not)).name) == ["p90-tcp-bbr", "replicas", "killed"]' "$tmp/report/rows.json" &&
+		"$plot" "$tmp/report"
+}
+try "the report of the demo with PyTorch: quantiles, and bars that are missed" report
 
 done_testing

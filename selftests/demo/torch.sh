@@ -1,0 +1,209 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The demo with PyTorch as it runs in a VM: digits.py, four ranks on four hosts at a switch,
+# by one of the transports.
+#
+#	torch.sh RUN
+#
+# A log is left in /out: what dblp-run and the script have printed.
+
+set -u -o pipefail
+
+ranks=4
+rounds=${DEMO_ROUNDS:-40}
+budget=10%
+tuned=25%
+
+rate=100mbit
+port=(rate "$rate" delay 500us limit 100)
+lost=5%
+
+self=$(readlink -f "$0")
+demo=${self%/*}
+# shellcheck source=selftests/experiments/network.sh
+. "$demo/../experiments/network.sh"
+log_dir=/out
+
+# dblp-run reaches a host by a command that is given its name and what to do there
+if [ "${1:-}" = at ]; then
+	exec ip netns exec "$2" sh -c "$3"
+fi
+
+export PYTHONPATH=/python DBLP_LIBRARY=/tools/libdblp/libdblp.so.0.1.0
+# Gloo looks for addresses by the name of the host, which all have in common here
+export GLOO_SOCKET_IFNAME=eth0
+# Emulated, vectors of 128 bits are the fastest
+export ATEN_CPU_CAPABILITY=default DNNL_MAX_CPU_ISA=SSE41
+
+fail()
+{
+	printf 'demo: %s\n' "$*" >&2
+	exit 1
+}
+
+make_network()
+{
+	local i
+
+	new_switch switch || fail "cannot set up the switch"
+	for ((i = 0; i < ranks; i++)); do
+		{
+			new_host h$i && attach h$i eth0 switch 10.77.1.$((1 + i))/16 $rate
+		} > /dev/null || fail "cannot set up h$i"
+		echo h$i >> /run/hosts
+	done
+	# Addresses are resolved as long as nothing is lost
+	for ((i = 1; i < ranks * ranks; i++)); do
+		ip netns exec h$((i / ranks)) ping -q -c 1 -W 5 10.77.1.$((1 + i % ranks)) > /dev/null ||
+			fail "hosts do not reach each other"
+	done
+}
+
+# lose SHARE: of the packets to each host, before the link, so they take no time on it
+lose()
+{
+	local i
+
+	for ((i = 0; i < ranks; i++)); do
+		tc -n switch qdisc change dev h${i}eth0 root netem "${port[@]}" loss "$1" ||
+			fail "cannot lose packets"
+	done
+}
+
+show()
+{
+	printf '# %s\n' "$*"
+	"$@" || fail "this failed: $*"
+}
+
+# Budgets of a training that does not notice it
+tune()
+{
+	local i id
+
+	show dblpctl -N h0 socket list
+	for ((i = 0; i < ranks; i++)); do
+		for id in $(dblpctl -N h$i -j socket list state established | jq -r '.[].id'); do
+			dblpctl -N h$i socket set "$id" loss $tuned || fail "cannot tune socket $id of h$i"
+		done
+	done
+	printf '# at each host: dblpctl socket set ID loss %s\n' $tuned
+	show dblpctl -N h0 socket list
+}
+
+# sent PID: set $bytes to those that its host has sent; starts nothing, which would take time
+sent()
+{
+	local device
+
+	while read -r device _ _ _ _ _ _ _ _ bytes _; do
+		[ "$device" != eth0: ] || return 0
+	done < "/proc/$1/net/dev"
+}
+
+# find_rank NUMBER: set $victim to its process
+find_rank()
+{
+	local pid
+
+	for pid in $(ip netns pids "h$1"); do
+		tr '\0' ' ' < "/proc/$pid/cmdline" | grep -q 'dblp\.run' || victim=$pid
+	done
+}
+
+# kill_rank: the victim, which has just ended a round, when a tenth of its next gradients is on
+# its way
+kill_rank()
+{
+	local bytes before
+
+	sent "$victim"
+	before=$bytes
+	while [ "$bytes" -lt $((before + 50000)) ]; do
+		sent "$victim"
+	done
+	kill -9 "$victim" && printf '# kill -9 %s, which is rank 2\n' "$victim"
+}
+
+# watch RUN: log what comes, show every tenth round, and do what is due
+watch()
+{
+	local line victim
+
+	while IFS= read -r line; do
+		printf '%s\n' "$line" >&3
+		case $line in
+		*'] seed '*' round '*) ;;
+		'[0] '*' end: '*|'[0] '*' round '*[05]' of '*|dblp-run:*|*'has failed: '*)
+			printf '%s: %s\n' "$1" "$line"
+			;;
+		esac
+		case $1:$line in
+		"dblp:[0] seed 2 round $((rounds / 2)) of "*)
+			{ tune && printf '# tuned\n' >&3; } &
+			;;
+		# Else one may be left in PyTorch's barrier until it is ended, and name nobody
+		"dblp:[0] seed 2 end: "*)
+			lose 0%
+			find_rank 2
+			;;
+		"dblp:[2] seed 3 round $((rounds / 4)) of "*) kill_rank & ;;
+		esac
+	done 3> $log_dir/"$1".log
+}
+
+# train RUN SEEDS [OPTION...]: by dblp-run
+train()
+{
+	local name=$1 seeds=$2
+
+	shift 2
+	printf '%s: dblp-run --hosts hosts %s digits.py\n' "$name" "$*"
+	# shellcheck disable=SC2086 # seeds are words
+	python3 -m dblp.run --hosts /run/hosts --ssh "$self at" --master-addr 10.77.1.1 "$@" \
+		"$demo/digits.py" --rounds "$rounds" --seeds $seeds 2>&1 | watch "$name"
+}
+
+# gloo RUN SEEDS CC: PyTorch alone, with this congestion control
+gloo()
+{
+	local i
+
+	modprobe -q "tcp_$3"
+	for ((i = 0; i < ranks; i++)); do
+		ip netns exec h$i sh -c "echo $3 > /proc/sys/net/ipv4/tcp_congestion_control" ||
+			fail "there is no tcp_$3"
+	done
+	train "$1" "$2" --no-hook --transport tcp || fail "$1: the training has failed"
+	for ((i = 0; i < ranks; i++)); do
+		ip netns exec h$i sh -c 'echo cubic > /proc/sys/net/ipv4/tcp_congestion_control'
+	done
+}
+
+run()
+{
+	case $1 in
+	clean-*) lose 0% ;;
+	*) lose $lost ;;
+	esac
+	case $1 in
+	gloo-cubic) gloo "$1" 1 cubic ;;
+	gloo-bbr) gloo "$1" 1 bbr ;;
+	tcp-bbr) train "$1" 1 --require --transport tcp:bbr ;;
+	dblp)
+		train "$1" "1 2 3" --require --budget $budget
+		[ $? -eq 137 ] || fail "a rank was killed, and the status is another"
+		;;
+	dblp-seeds) train "$1" "1 2 3 4 5" --require --budget $budget ;;
+	clean-gloo) gloo "$1" "1 2 3 4 5" cubic ;;
+	clean-tcp) train "$1" 1 --require --transport tcp:cubic ;;
+	clean-dblp) train "$1" 1 --require --budget $budget ;;
+	*) fail "there is no run '$1'" ;;
+	esac || fail "$1: the training has failed"
+}
+
+uname -r > $log_dir/release
+modprobe -q tcp_bbr
+make_network
+run "$1"
