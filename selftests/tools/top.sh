@@ -125,7 +125,11 @@ come_and_go()
 	for n in {1..10}; do
 		in_ns "$a" dblp-peer set job 3 connect 10.9.0.2 7003 send 1 100000 sleep 30 || return
 	done
-	wait_until 10 over "$top" 3 'any(.sockets > 0) and last.sockets == 0' || return
+	# Those may all have lived between two looks; this one stays until it was seen
+	spawn ip netns exec "$a" dblp-peer set job 3 connect 10.9.0.2 7003 send 1 100000 await "$tmp/seen"
+	wait_until 10 over "$top" 3 'last.sockets > 0' || return
+	: > "$tmp/seen"
+	wait_until 10 over "$top" 3 'last.sockets == 0' || return
 	over "$top" 7 'all(.asked == 0)' &&
 		jq -s -e 'all(.[][]; [.asked, .delivered, .forgiven] | all(. >= 0 and . < 1000000000))' "$top"
 }
