@@ -148,6 +148,17 @@ static void scale_##type(char *v, size_t n, double by) \
 \
 	for (i = 0; i < n; i++, v += (size)) \
 		put_##type(v, (float)(get_##type(v) * by)); \
+} \
+static double squares_##type(const char *v, size_t n) \
+{ \
+	double sum = 0, x; \
+	size_t i; \
+\
+	for (i = 0; i < n; i++, v += (size)) { \
+		x = get_##type(v); \
+		sum += x * x; \
+	} \
+	return sum; \
 }
 
 FLOAT_OPS(f32, 4)
@@ -175,6 +186,19 @@ static int32_t scale_int(int32_t x, uint32_t mul, uint32_t div)
 	if (product > INT32_MAX)
 		return INT32_MAX;
 	return product < INT32_MIN ? INT32_MIN : (int32_t)product;
+}
+
+static double squares_i32(const char *v, size_t n)
+{
+	double sum = 0;
+	int32_t x;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		memcpy(&x, v + i * sizeof(x), sizeof(x));
+		sum += (double)x * x;
+	}
+	return sum;
 }
 
 static void scale_i32(char *v, size_t n, uint32_t mul, uint32_t div)
@@ -230,4 +254,19 @@ void dblp_reduce_scale(uint32_t dtype, void *v, size_t n, uint32_t mul,
 	case DBLP_INT32:
 		return scale_i32(v, n, mul, div);
 	}
+}
+
+double dblp_reduce_squares(uint32_t dtype, const void *v, size_t n)
+{
+	switch (dtype) {
+	case DBLP_FLOAT32:
+		return squares_f32(v, n);
+	case DBLP_FLOAT16:
+		return squares_f16(v, n);
+	case DBLP_BFLOAT16:
+		return squares_bf16(v, n);
+	case DBLP_INT32:
+		return squares_i32(v, n);
+	}
+	return 0;
 }

@@ -41,4 +41,14 @@ void dblp_reduce_add(uint32_t dtype, void *to, const void *from, size_t n);
 void dblp_reduce_scale(uint32_t dtype, void *v, size_t n, uint32_t mul,
 		       uint32_t div);
 
+/**
+ * dblp_reduce_squares() - squared norm of a vector
+ * @dtype: of the elements
+ * @v: the vector
+ * @n: number of elements
+ *
+ * Return: the sum of the squares, as doubles.
+ */
+double dblp_reduce_squares(uint32_t dtype, const void *v, size_t n);
+
 #endif /* DBLP_REDUCE_H */

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Vectors without blocks of zeroes, against plain arrays */
+#include <errno.h>
+#include <math.h>
+#include <reduce.h>
+#include <sparse.h>
+#include <stdio.h>
+
+#include <linux/minmax.h>
+
+#include "exact.h"
+#include "test.h"
+
+#define COUNT	3000
+
+static const struct dblp_sparse_how plain = {
+	.dtype = DBLP_FLOAT32, .last = DBLP_SPARSE_SHIFTS,
+};
+
+/* About @ppm of the elements are not zero, in runs of about @run */
+static void draw(struct prng *rng, float *v, u64 count, u32 ppm, u32 run)
+{
+	u64 i, left = 0;
+
+	for (i = 0; i < count; i++) {
+		if (!left && prng_below(rng, 1000000) < ppm / run)
+			left = run;
+		v[i] = left ? 1 + prng_below(rng, 1000) : 0;
+		left -= left > 0;
+	}
+}
+
+/* Bytes for blocks of 2^shift, counted one by one */
+static u64 cost(const char *v, u64 count, u32 esize, u32 shift)
+{
+	u64 bytes = dblp_sparse_front(count, shift), first, end, i;
+
+	for (first = 0; first < count; first = end) {
+		end = min(first + (1ULL << shift), count);
+		for (i = first * esize; i < end * esize && !v[i]; i++)
+			;
+		bytes += i < end * esize ? (end - first) * esize : 0;
+	}
+	return bytes;
+}
+
+static u64 least_cost(const char *v, u64 count, u32 esize)
+{
+	u64 least = cost(v, count, esize, 0);
+	u32 j;
+
+	for (j = 1; j < DBLP_SPARSE_SHIFTS; j++)
+		least = min(least, cost(v, count, esize, j));
+	return least;
+}
+
+struct packed {
+	u8			*p;
+	size_t			len;
+	struct dblp_sparse	s;
+};
+
+static struct packed put(const struct dblp_sparse_how *how, const void *v, u64 count)
+{
+	size_t bound = dblp_sparse_bound(count, dblp_dtype_size(how->dtype));
+	struct packed k = { .p = malloc(bound) };
+
+	memset(k.p, 0xee, bound);
+	k.len = dblp_sparse_put(how, v, count, k.p, &k.s);
+	return k;
+}
+
+TEST(any_vector_comes_back_in_the_fewest_bytes)
+{
+	struct prng rng = { 1 };
+	char v[COUNT * 4 + 1], back[COUNT * 4];
+	u32 k, i;
+
+	for (k = 0; k < 3000; k++) {
+		u32 dtype = prng_below(&rng, DBLP_DTYPES);
+		u32 esize = dblp_dtype_size(dtype);
+		u64 count = 1 + prng_below(&rng, k % 3 ? 100 : COUNT);
+		u32 rare = 1 + prng_any(&rng) % 2000, bytes = count * esize;
+		struct dblp_sparse_how how = {
+			.dtype = dtype, .last = DBLP_SPARSE_SHIFTS,
+		};
+		char *at = v + k % 2;
+		struct dblp_sparse s;
+		struct packed p;
+
+		/* Single bytes: of -0.0, NaNs and denormal numbers, too */
+		for (i = 0; i < bytes; i++)
+			at[i] = prng_below(&rng, rare) ? 0 : 1 << prng_below(&rng, 8);
+		p = put(&how, at, count);
+		ASSERT_EQ(least_cost(at, count, esize), p.len);
+		ASSERT_EQ(p.len, dblp_sparse_len(p.p, count, esize));
+		ASSERT_EQ(0, dblp_sparse_get(p.p, p.len, count, esize, &s));
+		ASSERT_EQ(p.s.packed, s.packed);
+		memset(back, 0x55, sizeof(back));
+		dblp_sparse_copy(&s, dtype, back,
+				 p.p + dblp_sparse_front(count, s.shift));
+		ASSERT_EQ(0, memcmp(back, at, bytes));
+		free(p.p);
+	}
+}
+
+/* Every element of the packed vector has its place, wherever a walk is cut */
+TEST(elements_are_found_at_their_places)
+{
+	struct prng rng = { 2 };
+	float v[COUNT];
+	u32 k, i;
+
+	for (k = 0; k < 500; k++) {
+		u64 count = 1 + prng_below(&rng, COUNT);
+		struct dblp_sparse_at at = { 0 };
+		struct dblp_span span;
+		struct packed p;
+		const float *packed;
+
+		draw(&rng, v, count, 100 + prng_below(&rng, 500000),
+		     1 + prng_below(&rng, 40));
+		p = put(&plain, v, count);
+		packed = (void *)(p.p + p.len - p.s.packed * 4);
+		while (at.packed < p.s.packed) {
+			u64 from = at.packed += prng_below(&rng, 3), end;
+
+			if (from >= p.s.packed)
+				break;
+			end = from + 1 + prng_below(&rng, p.s.packed - from);
+			while (dblp_sparse_next(&p.s, &at, end, &span)) {
+				ASSERT_LT(span.first, span.end);
+				ASSERT_LE(span.end, count);
+				for (i = 0; i < span.end - span.first; i++)
+					ASSERT_EQ(packed[from + i], v[span.first + i]);
+				from += i;
+				ASSERT_EQ(from, at.packed);
+			}
+			ASSERT_EQ(end, at.packed);
+		}
+		ASSERT_FALSE(dblp_sparse_next(&p.s, &at, p.s.packed, &span));
+		free(p.p);
+	}
+}
+
+TEST(parts_are_added)
+{
+	struct prng rng = { 3 };
+	float v[COUNT], sum[COUNT];
+	struct dblp_sparse_at at = { 0 };
+	struct packed p;
+	u32 i;
+
+	draw(&rng, v, COUNT, 200000, 5);
+	p = put(&plain, v, COUNT);
+	for (i = 0; i < COUNT; i++)
+		sum[i] = 1;
+	for (i = 0; i < p.s.packed; i += 7)
+		dblp_sparse_add(&p.s, DBLP_FLOAT32, sum, p.p + p.len - p.s.packed * 4,
+				&at, min(i + 7, p.s.packed));
+	for (i = 0; i < COUNT; i++)
+		ASSERT_EQ(v[i] + 1, sum[i]);
+	free(p.p);
+}
+
+/* Another size only if it saves more than 5 % */
+TEST(the_block_size_stays)
+{
+	struct prng rng = { 4 };
+	float v[COUNT];
+	u32 k, stayed = 0, changed = 0;
+
+	for (k = 0; k < 3000; k++) {
+		u64 count = 1 + prng_below(&rng, COUNT), least, before;
+		struct dblp_sparse_how how = plain;
+		struct packed p;
+
+		draw(&rng, v, count, 1000 + prng_below(&rng, 300000),
+		     1 + prng_below(&rng, 20));
+		how.last = prng_below(&rng, DBLP_SPARSE_SHIFTS);
+		p = put(&how, v, count);
+		least = least_cost((char *)v, count, 4);
+		before = cost((char *)v, count, 4, how.last);
+		ASSERT_EQ(least * 100 < before * 95 ? least : before, p.len);
+		ASSERT_LE(p.len * 95, least * 100);
+		stayed += p.len > least;
+		changed += p.s.shift != how.last;
+		free(p.p);
+	}
+	EXPECT_LT(100, stayed);
+	EXPECT_LT(1000, changed);
+}
+
+static double squares(const float *v, u64 count)
+{
+	return dblp_reduce_squares(DBLP_FLOAT32, v, count);
+}
+
+/* What is sent and what is kept are the vector; what is kept is within the budget */
+TEST(what_is_pruned_is_kept_and_is_little)
+{
+	struct prng rng = { 5 };
+	float v[COUNT], back[COUNT], kept[COUNT];
+	u32 k, i, pruned = 0, used = 0;
+
+	for (k = 0; k < 600; k++) {
+		u64 count = 1 + prng_below(&rng, COUNT);
+		u32 ppm = 1 + prng_any(&rng) % 500000;
+		struct dblp_sparse_how how = plain;
+		struct packed whole, p;
+		double all;
+
+		draw(&rng, v, count, 500000, 1 + prng_below(&rng, 40));
+		/* Magnitudes as those of gradients: most are small */
+		for (i = 0; i < count; i++)
+			v[i] *= expf((float)prng_below(&rng, 2000) / 100 - 10);
+		all = squares(v, count);
+		whole = put(&how, v, count);
+		memset(kept, 0, sizeof(kept));
+		how.prune = ppm;
+		how.residual = kept;
+		p = put(&how, v, count);
+		ASSERT_LE(p.len, whole.len);
+		ASSERT_LE(squares(kept, count), all * ppm / 1e6 * (1 + 1e-12));
+		dblp_sparse_copy(&p.s, DBLP_FLOAT32, back, p.p + p.len - p.s.packed * 4);
+		for (i = 0; i < count; i++) {
+			ASSERT_TRUE(!kept[i] || !back[i]);
+			ASSERT_EQ(v[i], kept[i] + back[i]);
+		}
+		pruned += p.len < whole.len;
+		used += squares(kept, count) > all * ppm / 1e6 / 2;
+		free(p.p);
+		free(whole.p);
+	}
+	EXPECT_LT(300, pruned);
+	EXPECT_LT(300, used);
+}
+
+/* The least norms go first: 90 % of the blocks have a hundredth of the norm */
+TEST(blocks_of_small_norm_are_pruned_together_with_the_size)
+{
+	float v[4096], kept[4096] = { 0 };
+	struct dblp_sparse_how how = {
+		DBLP_FLOAT32, DBLP_SPARSE_SHIFTS, 10000, kept
+	};
+	struct packed p;
+	u32 i;
+
+	for (i = 0; i < 4096; i++)
+		v[i] = i / 64 % 10 ? 0.001 : 1;
+	p = put(&how, v, 4096);
+	EXPECT_EQ(6, p.s.shift);
+	EXPECT_EQ(7 * 64, p.s.packed);
+	free(p.p);
+	/* Nothing is known of what is no number, or too large */
+	for (i = 0; i < 2; i++) {
+		v[70] = i ? NAN : INFINITY;
+		p = put(&how, v, 4096);
+		EXPECT_EQ(4096, p.s.packed);
+		free(p.p);
+	}
+}
+
+TEST(what_contradicts_itself_is_refused)
+{
+	struct dblp_sparse s = { .count = 77 }, before = s;
+	float v[100] = { [3] = 1, [50] = 2, [99] = 3 };
+	struct packed p = put(&plain, v, 100);
+	u32 i, bit, refused = 0;
+	u8 *cut;
+
+	ASSERT_EQ(DBLP_SPARSE_HEAD, 8);
+	for (i = 0; i < p.len; i++) {
+		cut = exact(p.p, i);
+		ASSERT_EQ(-EBADMSG, dblp_sparse_get(cut, i, 100, 4, &s));
+		free_exact(cut, i);
+	}
+	ASSERT_EQ(-EBADMSG, dblp_sparse_get(p.p, p.len + 4, 100, 4, &s));
+	ASSERT_EQ(-EBADMSG, dblp_sparse_get(p.p, p.len, 99, 4, &s));
+	/* Each bit of the front matters, and none leads out of the vector */
+	for (bit = 0; bit < 8 * (p.len - p.s.packed * 4); bit++) {
+		p.p[bit / 8] ^= 1 << bit % 8;
+		refused += dblp_sparse_get(p.p, p.len, 100, 4, &s) == -EBADMSG;
+		p.p[bit / 8] ^= 1 << bit % 8;
+	}
+	EXPECT_EQ(bit, refused);
+	ASSERT_EQ(0, memcmp(&s, &before, sizeof(s)));
+	ASSERT_EQ(0, dblp_sparse_get(p.p, p.len, 100, 4, &s));
+	free(p.p);
+}
+
+/* The bar: 1.1 of the best size, whatever it was before, and half of blocks of 256 */
+TEST(figures)
+{
+	static const u32 densities[] = { 10000, 50000, 200000 };
+	static const u32 runs[] = { 1, 16, 64, 1024 };
+	const u64 count = 1 << 18;
+	float *v = malloc(count * 4);
+	struct prng rng = { 6 };
+	u32 i, k;
+
+	for (k = 0; k < ARRAY_SIZE(runs); k++)
+		for (i = 0; i < ARRAY_SIZE(densities); i++) {
+			struct packed p;
+			u64 least, fixed;
+
+			draw(&rng, v, count, densities[i], runs[k]);
+			p = put(&plain, v, count);
+			least = least_cost((char *)v, count, 4);
+			fixed = cost((char *)v, count, 4, 8);
+			printf("# runs of %4u, %2u %%: %7zu bytes, blocks of %4u: %.3f of the best, %.3f of blocks of 256, %.3f of all\n",
+			       runs[k], densities[i] / 10000, p.len, 1U << p.s.shift,
+			       (double)p.len / least, (double)p.len / fixed,
+			       (double)p.len / (count * 4));
+			EXPECT_LE(p.len * 10, least * 11);
+			/* Longer runs are as good in such blocks */
+			if (runs[k] <= 64)
+				EXPECT_LE(p.len * 2, fixed);
+			free(p.p);
+		}
+	fflush(stdout);
+	free(v);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Vectors without blocks of zeroes: see sparse.h. The only place that interprets those
+ * bytes.
+ */
+
+#include "sparse.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "reduce.h"
+
+#define SHIFTS		DBLP_SPARSE_SHIFTS
+/* Norms of blocks by powers of two, from the largest one that may be pruned down */
+#define OCTAVES		64
+
+static uint64_t min64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t blocks_of(uint64_t count, uint32_t shift)
+{
+	return (count + (UINT64_C(1) << shift) - 1) >> shift;
+}
+
+static size_t bitmap_bytes(uint64_t count, uint32_t shift)
+{
+	return (blocks_of(count, shift) + 63) / 64 * 8;
+}
+
+static bool has_block(const uint8_t *bitmap, uint64_t block)
+{
+	return bitmap[block / 8] >> block % 8 & 1;
+}
+
+/* Elements of a block */
+static uint64_t block_len(uint64_t count, uint32_t shift, uint64_t block)
+{
+	return min64(count - (block << shift), UINT64_C(1) << shift);
+}
+
+size_t dblp_sparse_front(uint64_t count, uint32_t shift)
+{
+	return DBLP_SPARSE_HEAD + bitmap_bytes(count, shift);
+}
+
+size_t dblp_sparse_bound(uint64_t count, uint32_t esize)
+{
+	return dblp_sparse_front(count, 0) + count * esize;
+}
+
+/* Packing */
+
+struct vector {
+	const char	*v;
+	uint64_t	count;
+	uint32_t	dtype;
+	uint32_t	esize;
+};
+
+static bool is_zero(const char *p, size_t n)
+{
+	while (n--)
+		if (*p++)
+			return false;
+	return true;
+}
+
+/* First element from @i on that is not zero, or the number of elements */
+static uint64_t next_set(const struct vector *a, uint64_t i)
+{
+	const uint32_t each = sizeof(uint64_t) / a->esize;
+	uint64_t word;
+
+	for (; a->count - i >= each; i += each) {
+		memcpy(&word, a->v + i * a->esize, sizeof(word));
+		if (word)
+			break;
+	}
+	while (i < a->count && is_zero(a->v + i * a->esize, a->esize))
+		i++;
+	return i;
+}
+
+/*
+ * Of each block size, how many blocks are to be sent, and what takes so many bytes less
+ * because the last block is short.
+ */
+struct census {
+	uint64_t	blocks[SHIFTS];
+	uint64_t	less[SHIFTS];
+};
+
+/*
+ * An element that is not zero begins another block of 2^j than the one before if their
+ * numbers differ in bit j or above: the highest bit that differs counts for all sizes,
+ * as a pyramid would that ORs pairs, level by level.
+ */
+static void count_blocks(const struct vector *a, struct census *c)
+{
+	uint64_t i = next_set(a, 0), before = ~i, all;
+	uint32_t j;
+
+	memset(c, 0, sizeof(*c));
+	for (; i < a->count; before = i, i = next_set(a, i + 1)) {
+		uint32_t bit = 63 - (uint32_t)__builtin_clzll(before ^ i);
+
+		c->blocks[bit < SHIFTS ? bit : SHIFTS - 1]++;
+	}
+	for (j = SHIFTS - 1; j--;)
+		c->blocks[j] += c->blocks[j + 1];
+	for (j = 0; j < SHIFTS && c->blocks[j]; j++) {
+		all = blocks_of(a->count, j);
+		if (before >> j == all - 1)
+			c->less[j] = (all << j) - a->count;
+	}
+}
+
+/*
+ * Which blocks may be pruned
+ *
+ * @allowed: squared norm that may be left out, 0: nothing is pruned
+ * @blocks: of each size and octave, how many there are
+ * @norm: the sum of their squared norms
+ * @most: the largest one
+ */
+struct prune {
+	double		allowed;
+	uint32_t	blocks[SHIFTS][OCTAVES];
+	double		norm[SHIFTS][OCTAVES];
+	double		most[SHIFTS][OCTAVES];
+};
+
+/* Biased, of a positive number */
+static uint32_t exponent_of(double x)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &x, sizeof(bits));
+	return (uint32_t)(bits >> 52);
+}
+
+/* Octave 0 has the least norms; OCTAVES: those that are not allowed */
+static uint32_t octave_of(const struct prune *p, double norm)
+{
+	uint32_t below;
+
+	if (norm > p->allowed)
+		return OCTAVES;
+	below = exponent_of(p->allowed) - exponent_of(norm);
+	return below < OCTAVES ? OCTAVES - 1 - below : 0;
+}
+
+/* What has bits set but no norm is not worth a loss of its sign */
+static void note_block(struct prune *p, uint32_t shift, double norm)
+{
+	uint32_t o = norm > 0 ? octave_of(p, norm) : OCTAVES;
+
+	if (o == OCTAVES)
+		return;
+	p->blocks[shift][o]++;
+	p->norm[shift][o] += norm;
+	if (norm > p->most[shift][o])
+		p->most[shift][o] = norm;
+}
+
+/* A pyramid of sums: a block is complete when its second half is */
+static void measure_blocks(const struct vector *a, struct prune *p)
+{
+	double half[SHIFTS] = { 0 }, norm;
+	uint64_t i;
+	uint32_t j;
+
+	for (i = 0; i < a->count; i++) {
+		norm = dblp_reduce_squares(a->dtype, a->v + i * a->esize, 1);
+		for (j = 0; j < SHIFTS; norm += half[j++]) {
+			note_block(p, j, norm);
+			if (!(i >> j & 1))
+				break;
+		}
+		if (j < SHIFTS)
+			half[j] = norm;
+	}
+	/* Blocks that the end of the vector makes short */
+	for (j = 0, norm = 0; j < SHIFTS - 1; j++) {
+		if (a->count >> j & 1)
+			norm += half[j];
+		note_block(p, j + 1, a->count & ((2ULL << j) - 1) ? norm : 0);
+	}
+}
+
+static void plan_pruning(const struct vector *a, uint32_t ppm, struct prune *p)
+{
+	double all = ppm ? dblp_reduce_squares(a->dtype, a->v, a->count) : 0;
+
+	memset(p, 0, sizeof(*p));
+	if (!isfinite(all))
+		return;
+	p->allowed = all * ppm / 1e6;
+	if (p->allowed > 0)
+		measure_blocks(a, p);
+}
+
+/*
+ * The first octave, which is returned, that is not pruned as a whole, and what is left
+ * for it.
+ */
+static uint32_t last_octave(const struct prune *p, uint32_t shift, double *left)
+{
+	uint32_t o;
+
+	*left = p->allowed;
+	for (o = 0; o < OCTAVES && p->norm[shift][o] <= *left; o++)
+		*left -= p->norm[shift][o];
+	return o;
+}
+
+/* How many blocks will be pruned at least */
+static uint64_t pruned_of(const struct prune *p, uint32_t shift)
+{
+	uint64_t n = 0;
+	double left;
+	uint32_t last, o;
+
+	if (!(p->allowed > 0))
+		return 0;
+	last = last_octave(p, shift, &left);
+	for (o = 0; o < last; o++)
+		n += p->blocks[shift][o];
+	if (last < OCTAVES)
+		n += (uint64_t)(left / p->most[shift][last]);
+	return n;
+}
+
+/* Bytes, at most: there is nothing beside the elements of a block but its bit */
+static uint64_t cost_of(const struct vector *a, const struct census *c,
+			const struct prune *p, uint32_t shift)
+{
+	uint64_t pruned = pruned_of(p, shift);
+	uint64_t elements = (c->blocks[shift] - pruned) << shift;
+
+	/* The last block may be among them */
+	if (!pruned)
+		elements -= c->less[shift];
+	return dblp_sparse_front(a->count, shift) + elements * a->esize;
+}
+
+static uint32_t choose(const struct vector *a, uint32_t last,
+		       const struct prune *p)
+{
+	uint64_t least = UINT64_MAX, cost;
+	uint32_t shift = 0, j;
+	struct census c;
+
+	count_blocks(a, &c);
+	for (j = 0; j < SHIFTS && (!j || a->count >> (j - 1) > 1); j++) {
+		cost = cost_of(a, &c, p, j);
+		if (cost < least) {
+			least = cost;
+			shift = j;
+		}
+	}
+	if (last < SHIFTS && least * 100 >= cost_of(a, &c, p, last) *
+					    (100 - DBLP_SPARSE_STAYS))
+		return last;
+	return shift;
+}
+
+static void mark(const struct vector *a, uint32_t shift, uint8_t *bitmap)
+{
+	uint64_t i, block;
+
+	for (i = next_set(a, 0); i < a->count;
+	     i = next_set(a, min64((block + 1) << shift, a->count))) {
+		block = i >> shift;
+		bitmap[block / 8] |= 1U << block % 8;
+	}
+}
+
+/* Prunes a block if its norm is so small; its octave is @last or below */
+static bool prune_block(const struct vector *a, const struct prune *p,
+			uint32_t last, double *left, uint64_t first,
+			uint64_t n)
+{
+	double norm = dblp_reduce_squares(a->dtype, a->v + first * a->esize, n);
+	uint32_t o = norm > 0 ? octave_of(p, norm) : OCTAVES;
+
+	if (o == OCTAVES || o > last || (o == last && norm > *left))
+		return false;
+	if (o == last)
+		*left -= norm;
+	return true;
+}
+
+/* Returns how many elements these blocks have */
+static uint64_t prune_marked(const struct vector *a, const struct prune *p,
+			     uint32_t shift, void *residual, uint8_t *bitmap)
+{
+	const uint64_t blocks = blocks_of(a->count, shift);
+	uint64_t pruned = 0, i, at, n;
+	double left;
+	uint32_t last = last_octave(p, shift, &left);
+
+	for (i = 0; i < blocks; i++) {
+		at = i << shift;
+		n = block_len(a->count, shift, i);
+		if (!has_block(bitmap, i) ||
+		    !prune_block(a, p, last, &left, at, n))
+			continue;
+		bitmap[i / 8] &= ~(1U << i % 8);
+		memcpy((char *)residual + at * a->esize, a->v + at * a->esize,
+		       n * a->esize);
+		pruned += n;
+	}
+	return pruned;
+}
+
+static uint64_t count_packed(const struct dblp_sparse *s)
+{
+	uint64_t blocks = blocks_of(s->count, s->shift), n = 0, i;
+
+	for (i = 0; i < (blocks + 7) / 8; i++)
+		n += (uint64_t)__builtin_popcount(s->bitmap[i]);
+	n <<= s->shift;
+	if (has_block(s->bitmap, blocks - 1))
+		n -= (blocks << s->shift) - s->count;
+	return n;
+}
+
+static void pack(const struct vector *a, const struct dblp_sparse *s, char *to)
+{
+	struct dblp_sparse_at at = { 0 };
+	struct dblp_span span;
+
+	while (dblp_sparse_next(s, &at, s->packed, &span)) {
+		size_t len = (span.end - span.first) * a->esize;
+
+		memcpy(to, a->v + span.first * a->esize, len);
+		to += len;
+	}
+}
+
+static void put_head(const struct dblp_sparse *s, uint8_t *p)
+{
+	memset(p, 0, DBLP_SPARSE_HEAD);
+	p[0] = (uint8_t)s->shift;
+	p[4] = s->packed >> 24;
+	p[5] = s->packed >> 16;
+	p[6] = s->packed >> 8;
+	p[7] = s->packed;
+}
+
+size_t dblp_sparse_put(const struct dblp_sparse_how *how, const void *v,
+		       uint64_t count, uint8_t *p, struct dblp_sparse *s)
+{
+	const struct vector a = {
+		v, count, how->dtype, dblp_dtype_size(how->dtype)
+	};
+	uint8_t *bitmap = p + DBLP_SPARSE_HEAD;
+	struct prune prune;
+	size_t front;
+
+	plan_pruning(&a, how->prune, &prune);
+	s->count = count;
+	s->shift = choose(&a, how->last, &prune);
+	s->bitmap = bitmap;
+	front = dblp_sparse_front(count, s->shift);
+	memset(p, 0, front);
+	mark(&a, s->shift, bitmap);
+	s->pruned = prune.allowed > 0 ?
+		    prune_marked(&a, &prune, s->shift, how->residual, bitmap) : 0;
+	s->packed = (uint32_t)count_packed(s);
+	put_head(s, p);
+	pack(&a, s, (char *)p + front);
+	return front + (size_t)s->packed * a.esize;
+}
+
+/* Unpacking */
+
+size_t dblp_sparse_len(const uint8_t p[DBLP_SPARSE_HEAD], uint64_t count,
+		       uint32_t esize)
+{
+	uint32_t packed = (uint32_t)p[4] << 24 | (uint32_t)p[5] << 16 |
+			  (uint32_t)p[6] << 8 | p[7];
+
+	if (p[0] >= SHIFTS || p[1] || p[2] || p[3] || packed > count)
+		return 0;
+	return dblp_sparse_front(count, p[0]) + (size_t)packed * esize;
+}
+
+/* Are there no bits behind the last block? */
+static bool ends_clean(const struct dblp_sparse *s)
+{
+	uint64_t i, blocks = blocks_of(s->count, s->shift);
+
+	for (i = blocks; i < bitmap_bytes(s->count, s->shift) * 8; i++)
+		if (has_block(s->bitmap, i))
+			return false;
+	return true;
+}
+
+int dblp_sparse_get(const uint8_t *p, size_t len, uint64_t count, uint32_t esize,
+		    struct dblp_sparse *s)
+{
+	struct dblp_sparse new = {
+		.bitmap = p + DBLP_SPARSE_HEAD,
+		.count = count,
+	};
+	size_t front;
+
+	if (len < DBLP_SPARSE_HEAD || dblp_sparse_len(p, count, esize) != len)
+		return -EBADMSG;
+	new.shift = p[0];
+	front = dblp_sparse_front(count, new.shift);
+	new.packed = (uint32_t)((len - front) / esize);
+	if (!ends_clean(&new) || count_packed(&new) != new.packed)
+		return -EBADMSG;
+	*s = new;
+	return 0;
+}
+
+bool dblp_sparse_next(const struct dblp_sparse *s, struct dblp_sparse_at *at,
+		      uint64_t end, struct dblp_span *span)
+{
+	bool found = false;
+	uint64_t n, place;
+
+	for (; at->packed < end; at->block++) {
+		if (!has_block(s->bitmap, at->block)) {
+			if (found)
+				break;
+			continue;
+		}
+		n = block_len(s->count, s->shift, at->block);
+		place = (at->block << s->shift) + at->packed - at->first;
+		if (at->packed < at->first + n) {
+			if (!found)
+				span->first = place;
+			n = min64(at->first + n, end) - at->packed;
+			at->packed += n;
+			span->end = place + n;
+			found = true;
+		}
+		/* The next call goes on in a block that did not end */
+		if (at->packed == end)
+			break;
+		at->first += block_len(s->count, s->shift, at->block);
+	}
+	return found;
+}
+
+void dblp_sparse_add(const struct dblp_sparse *s, uint32_t dtype, void *to,
+		     const void *packed, struct dblp_sparse_at *at, uint64_t end)
+{
+	const uint32_t esize = dblp_dtype_size(dtype);
+	const char *from = (const char *)packed + at->packed * esize;
+	struct dblp_span span;
+
+	while (dblp_sparse_next(s, at, end, &span)) {
+		uint64_t n = span.end - span.first;
+
+		dblp_reduce_add(dtype, (char *)to + span.first * esize, from, n);
+		from += n * esize;
+	}
+}
+
+void dblp_sparse_copy(const struct dblp_sparse *s, uint32_t dtype, void *to,
+		      const void *packed)
+{
+	const uint32_t esize = dblp_dtype_size(dtype);
+	struct dblp_sparse_at at = { 0 };
+	struct dblp_span span;
+	const char *from = packed;
+	char *end = to;
+
+	while (dblp_sparse_next(s, &at, s->packed, &span)) {
+		char *first = (char *)to + span.first * esize;
+		size_t len = (span.end - span.first) * esize;
+
+		memset(end, 0, (size_t)(first - end));
+		memcpy(first, from, len);
+		from += len;
+		end = first + len;
+	}
+	memset(end, 0, (size_t)((char *)to + s->count * esize - end));
+}
