@@ -147,23 +147,54 @@ TEST(what_is_missing_is_told_and_within_the_budget)
 	lossy(_metadata, DBLP_RING, DBLP_POLICY_EARLY);
 }
 
-/* Rounds in which something is lost, and one that loses nothing and adds nothing new */
+/* Is element @i of a rank one of those that are not zero? Of sparse vectors 10 % are */
+static bool is_there(const struct rank *r, u32 from, u64 i)
+{
+	return !(r->op.flags & DBLP_OP_SPARSE) || (i / 8 + from) % 10 == 0;
+}
+
+static int *thin_vector(const struct rank *r, u32 round)
+{
+	int *v = new_vector(r, round);
+	u64 i;
+
+	for (i = 0; i < r->count; i++)
+		if (!is_there(r, r->attr.rank, i))
+			v[i] = 0;
+	return v;
+}
+
+static u32 thin_sum(const struct rank *r, u64 i, u32 round)
+{
+	u32 sum = 0, k;
+
+	for (k = 0; k < r->nranks; k++)
+		sum += is_there(r, k, i) ? (u32)value_of(k, i, round) : 0;
+	return sum;
+}
+
+/*
+ * Rounds in which something is lost, or pruned, and one that loses nothing and adds
+ * nothing new
+ */
 static void run_feedback(struct rank *r)
 {
 	u32 *total = calloc(r->count, sizeof(*total)), want;
+	u64 i, lost = 0, pruned = 0;
 	struct dblp_req *req;
-	u64 i, lost = 0;
 	int *v, round;
 
 	for (round = 0; round <= ROUNDS && !r->err; round++) {
-		v = new_vector(r, round);
+		v = thin_vector(r, round);
 		if (round == ROUNDS) {
 			memset(v, 0, r->count * sizeof(*v));
 			r->op.budget = 0;
+			r->op.prune = 0;
 		}
 		r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req) ?:
 			 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
 		lost += r->result.lost;
+		pruned += r->result.pruned;
 		for (i = 0; i < r->count; i++)
 			total[i] += (u32)v[i];
 		free(v);
@@ -171,38 +202,46 @@ static void run_feedback(struct rank *r)
 	r->good = !r->err;
 	for (i = 0; i < r->count; i++) {
 		for (want = 0, round = 0; round < ROUNDS; round++)
-			want += sum_of(r->nranks, i, round);
+			want += thin_sum(r, i, round);
 		r->good &= total[i] == want;
 	}
 	r->result.lost = lost;
+	r->result.pruned = pruned;
 	free(total);
 }
 
 TEST(what_was_lost_comes_later)
 {
 	static const int algos[] = { DBLP_PS, DBLP_TRANSPOSE, DBLP_RING };
+	u64 lost, pruned;
 	int a, k;
-	u64 lost;
 
 	use("dblp");
 	netem("loss 3%");
-	for (a = 0; a < 3; a++) {
+	/* The second time most elements are zero, and some of the others pruned */
+	for (a = 0; a < 6; a++) {
 		prepare(3, next_epoch(), 200000, run_feedback);
 		for (k = 0; k < 3; k++) {
-			rank[k].op.algo = algos[a];
+			rank[k].op.algo = algos[a % 3];
 			rank[k].op.rule = DBLP_FEEDBACK;
 			rank[k].op.key = 7;
 			rank[k].op.flags = DBLP_OP_BUDGET | DBLP_OP_POLICY;
 			rank[k].op.budget = BUDGET;
 			rank[k].op.policy = DBLP_POLICY_EARLY;
+			if (a < 3)
+				continue;
+			rank[k].op.flags |= DBLP_OP_SPARSE;
+			rank[k].op.prune = 10000;
 		}
 		run_all(3);
-		for (k = 0, lost = 0; k < 3; k++) {
+		for (k = 0, lost = 0, pruned = 0; k < 3; k++) {
 			ASSERT_EQ(0, rank[k].err);
 			EXPECT_TRUE(rank[k].good);
 			lost += rank[k].result.lost;
+			pruned += rank[k].result.pruned;
 		}
 		EXPECT_LT(0, lost);
+		EXPECT_EQ(a >= 3, pruned > 0);
 	}
 }
 
@@ -217,12 +256,13 @@ static void run_rescale(struct rank *r)
 	r->good = true;
 	for (round = 0; round < ROUNDS; round++) {
 		for (i = 0; i < r->count; i++)
-			v[i] = 0.5F;
+			v[i] = is_there(r, 0, i) ? 0.5F : 0;
 		r->err |= dblp_allreduce(r->comm, v, r->count, &r->op, &req) ?:
 			  dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
 		missing += r->result.missing;
 		for (i = 0; i < r->count; i++)
-			r->good &= v[i] == 0.5F * (float)r->nranks;
+			r->good &= v[i] == (is_there(r, 0, i) ?
+					    0.5F * (float)r->nranks : 0);
 	}
 	r->result.missing = missing;
 	free(v);
@@ -236,15 +276,18 @@ TEST(what_arrived_stands_for_what_was_lost)
 
 	use("dblp");
 	netem("loss 3%");
-	for (a = 0; a < 4; a++) {
-		prepare(4, next_epoch(), 100000, run_rescale);
+	for (a = 0; a < 8; a++) {
+		/* A tenth of these is there if they are sparse */
+		prepare(4, next_epoch(), a < 4 ? 100000 : 500000, run_rescale);
 		for (k = 0; k < 4; k++) {
-			rank[k].op.algo = algos[a];
+			rank[k].op.algo = algos[a % 4];
 			rank[k].op.rule = DBLP_RESCALE;
 			rank[k].op.dtype = DBLP_FLOAT32;
 			rank[k].op.flags = DBLP_OP_BUDGET | DBLP_OP_POLICY;
 			rank[k].op.budget = 2 * BUDGET;
 			rank[k].op.policy = DBLP_POLICY_EARLY;
+			if (a >= 4)
+				rank[k].op.flags |= DBLP_OP_SPARSE;
 		}
 		run_all(4);
 		for (k = 0, missing = 0; k < 4; k++) {

@@ -90,6 +90,254 @@ TEST(halves_of_an_allreduce_make_a_whole)
 	}
 }
 
+/* What a rank contributes to an element of a vector that is mostly zero */
+static int sparse_value(u32 r, u64 i)
+{
+	u32 hash = (u32)(i / 8 + r * 77) * 2654435761u >> 16;
+
+	return hash % 50 ? 0 : 1 + (int)((r + 1) * 1000 + i % 1000);
+}
+
+static int sparse_sum(u32 n, u64 i)
+{
+	int sum = 0;
+	u32 r;
+
+	for (r = 0; r < n; r++)
+		sum += sparse_value(r, i);
+	return sum;
+}
+
+static int *sparse_vector(const struct rank *r)
+{
+	int *v = malloc(r->count * sizeof(*v) + 1);
+	u64 i;
+
+	for (i = 0; i < r->count; i++)
+		v[i] = sparse_value(r->attr.rank, i);
+	return v;
+}
+
+/* Two at a time: the second time nothing is left of the first one */
+static void run_sparse(struct rank *r)
+{
+	int *v[2] = { sparse_vector(r), sparse_vector(r) }, k;
+	struct dblp_req *req[2];
+	u64 i;
+
+	for (k = 0; k < 2; k++)
+		r->err |= dblp_allreduce(r->comm, v[k], r->count, &r->op, &req[k]);
+	for (k = 0; k < 2 && !r->err; k++)
+		r->err = dblp_wait(req[k], WAIT_MS, &r->result, sizeof(r->result));
+	r->good = !r->err;
+	for (k = 0; k < 2; k++) {
+		for (i = 0; i < r->count; i++)
+			r->good &= v[k][i] == sparse_sum(r->nranks, i);
+		free(v[k]);
+	}
+}
+
+/* What all ranks have sent of one of the vectors */
+static u64 sparse_sent(struct __test_metadata *_metadata, int n, u64 count, int algo,
+		       u32 flags, u32 rule)
+{
+	u64 sent = 0;
+	int i;
+
+	prepare(n, next_epoch(), count, run_sparse);
+	for (i = 0; i < n; i++) {
+		rank[i].op.algo = algo;
+		rank[i].op.rule = rule;
+		rank[i].op.flags = flags;
+		rank[i].attr.message_bytes = 16000;
+	}
+	run_all(n);
+	for (i = 0; i < n; i++) {
+		EXPECT_EQ(0, rank[i].err);
+		EXPECT_TRUE(rank[i].good);
+		sent += rank[i].result.sent;
+	}
+	return sent;
+}
+
+TEST(zeroes_are_not_sent_by_any_plan)
+{
+	static const u64 counts[] = { 1, 5, 1000, 50001 };
+	u64 sent, dense;
+	int n, algo, c;
+
+	for (n = 1; n <= 5; n++)
+		for (algo = DBLP_PS; algo < DBLP_AVERAGE; algo++)
+			for (c = 0; c < 4; c++) {
+				dense = sparse_sent(_metadata, n, counts[c], algo, 0,
+						    c % 2 ? DBLP_RESCALE : DBLP_BUBBLE);
+				sent = sparse_sent(_metadata, n, counts[c], algo,
+						   DBLP_OP_SPARSE,
+						   c % 2 ? DBLP_RESCALE : DBLP_BUBBLE);
+				/* Of contributions 2 % are there, of sums more */
+				if (c == 3)
+					EXPECT_LE(sent * 6, dense);
+			}
+}
+
+/* Two vectors: the second one has another best block size, which saves little */
+#define N_THIN	1000
+
+static int thin[2][N_THIN];
+static u64 thin_bytes;
+
+static void draw_thin(void)
+{
+	struct dblp_sparse_how how = { .dtype = DBLP_INT32 };
+	u8 packed[N_THIN * 5];
+	struct dblp_sparse s;
+	struct prng rng = { 1 };
+	u32 i, k, rare;
+
+	do {
+		for (k = 0; k < 2; k++) {
+			rare = 2 + prng_below(&rng, 100);
+			for (i = 0; i < N_THIN; i++)
+				thin[k][i] = !prng_below(&rng, rare);
+		}
+		how.last = DBLP_SPARSE_SHIFTS;
+		dblp_sparse_put(&how, thin[0], N_THIN, packed, &s);
+		thin_bytes = dblp_sparse_put(&how, thin[1], N_THIN, packed, &(struct dblp_sparse) { 0 });
+		how.last = s.shift;
+	} while (dblp_sparse_put(&how, thin[1], N_THIN, packed, &s) == thin_bytes ||
+		 s.shift != how.last);
+	thin_bytes = DBLP_HEAD_LEN + dblp_sparse_put(&how, thin[1], N_THIN, packed, &s);
+}
+
+static void run_thin(struct rank *r)
+{
+	struct dblp_req *req;
+	int v[N_THIN], k;
+
+	for (k = 0; k < 2 && !r->err; k++) {
+		memcpy(v, thin[k], sizeof(v));
+		r->err = dblp_allreduce(r->comm, v, N_THIN, &r->op, &req) ?:
+			 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+	}
+	r->good = !r->err;
+}
+
+TEST(the_block_size_stays_from_one_message_to_the_next)
+{
+	int i;
+
+	draw_thin();
+	prepare(2, next_epoch(), N_THIN, run_thin);
+	for (i = 0; i < 2; i++) {
+		rank[i].op.algo = DBLP_PS;
+		rank[i].op.flags = DBLP_OP_SPARSE;
+	}
+	run_all(2);
+	expect_good(_metadata, 2);
+	EXPECT_EQ(thin_bytes, rank[1].result.sent);
+}
+
+/* Bits that are no zero, though they may be equal to one, or to nothing */
+static void run_odd_floats(struct rank *r)
+{
+	static const u32 odd[] = {
+		0x80000000, 0x7fc00000, 0x7f800000, 0xff800000, 1, 0,
+	};
+	u32 *v = calloc(r->count, sizeof(*v));
+	struct dblp_req *req;
+	u64 i;
+
+	/* -0.0 of all ranks stays one; else one rank has something, the others nothing */
+	for (i = 0; i < r->count; i += 97)
+		if (!(i / 97 % 6) || r->attr.rank == i % r->nranks)
+			v[i] = odd[i / 97 % 6];
+	r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req) ?:
+		 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+	r->good = !r->err;
+	for (i = 0; i < r->count; i++)
+		r->good &= v[i] == (i % 97 ? 0 : odd[i / 97 % 6]);
+	free(v);
+}
+
+TEST(only_zero_bits_are_zeroes)
+{
+	int algo, i;
+
+	for (algo = DBLP_PS; algo < DBLP_AVERAGE; algo++) {
+		prepare(3, next_epoch(), 10000, run_odd_floats);
+		for (i = 0; i < 3; i++) {
+			rank[i].op.algo = algo;
+			rank[i].op.dtype = DBLP_FLOAT32;
+			rank[i].op.flags = DBLP_OP_SPARSE;
+		}
+		run_all(3);
+		for (i = 0; i < 3; i++)
+			ASSERT_EQ(0, rank[i].err);
+		expect_good(_metadata, 3);
+	}
+}
+
+/* Rounds with pruning, and a last one without, in which all comes that was kept */
+static void run_pruned(struct rank *r)
+{
+	s64 *sum = calloc(r->count, sizeof(*sum));
+	struct dblp_result result;
+	struct dblp_req *req;
+	u64 i, pruned = 0;
+	int round;
+
+	for (round = 0; round < 5 && !r->err; round++) {
+		int *v = sparse_vector(r);
+
+		/* Most contributions are small */
+		for (i = 0; i < r->count; i++)
+			v[i] = i % 64 > 7 ? v[i] % 7 : v[i];
+		if (round == 4)
+			r->op.prune = 0;
+		r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req) ?:
+			 dblp_wait(req, WAIT_MS, &result, sizeof(result));
+		for (i = 0; i < r->count; i++)
+			sum[i] += v[i];
+		pruned += result.pruned;
+		free(v);
+	}
+	r->good = !r->err && !result.pruned;
+	for (i = 0; i < r->count; i++) {
+		s64 all = 0;
+		u32 k;
+
+		for (k = 0; k < r->nranks; k++)
+			all += i % 64 > 7 ? sparse_value(k, i) % 7 : sparse_value(k, i);
+		r->good &= sum[i] == 5 * all;
+	}
+	r->result.pruned = pruned;
+	free(sum);
+}
+
+TEST(what_is_pruned_comes_later)
+{
+	u64 pruned;
+	int algo, i;
+
+	for (algo = DBLP_PS; algo < DBLP_AVERAGE; algo++) {
+		prepare(4, next_epoch(), 50001, run_pruned);
+		for (i = 0, pruned = 0; i < 4; i++) {
+			rank[i].op.algo = algo;
+			rank[i].op.flags = DBLP_OP_SPARSE;
+			rank[i].op.rule = DBLP_FEEDBACK;
+			rank[i].op.prune = 10000;
+			rank[i].attr.message_bytes = 16000;
+		}
+		run_all(4);
+		for (i = 0; i < 4; i++) {
+			EXPECT_EQ(0, rank[i].err);
+			EXPECT_TRUE(rank[i].good);
+			pruned += rank[i].result.pruned;
+		}
+		EXPECT_LT(0, pruned);
+	}
+}
+
 /* The mean of floats; the averages of groups of two become that of all */
 static void run_average(struct rank *r)
 {
@@ -175,12 +423,12 @@ TEST(structures_may_have_been_shorter_or_longer)
 
 static void run_bad_ops(struct rank *r)
 {
-	struct dblp_op op[10];
+	struct dblp_op op[14];
 	struct dblp_req *req;
 	struct dblp_span part;
-	int v, i;
+	int v, i, wrong = 0;
 
-	for (i = 0; i < 10; i++)
+	for (i = 0; i < 14; i++)
 		op[i] = r->op;
 	op[0].size = 8;
 	op[1].algo = DBLP_ALGOS;
@@ -193,15 +441,24 @@ static void run_bad_ops(struct rank *r)
 	op[8].algo = DBLP_PS;
 	op[8].root = 2;
 	op[9].plan_flags = DBLP_PLAN_REDUCE;
-	for (i = 0; i < 10; i++)
+	/* Only what is sent without zeroes is pruned, and only if it is kept */
+	op[10].rule = DBLP_FEEDBACK;
+	op[10].prune = 1;
+	op[11].flags = DBLP_OP_SPARSE;
+	op[11].prune = 1;
+	op[12].flags = DBLP_OP_SPARSE;
+	op[12].rule = DBLP_FEEDBACK;
+	op[12].prune = DBLP_PPM;
+	op[13].reserved = 1;
+	for (i = 0; i < 14; i++)
 		if (dblp_allreduce(r->comm, &v, 1, &op[i], &req) != -EINVAL ||
 		    dblp_comm_owned(r->comm, 1, &op[i], &part, 1) != -EINVAL)
-			r->err = i + 1;
+			wrong = i + 1;
 	if (dblp_allreduce(r->comm, &v, DBLP_COUNT_MAX + 1, &r->op, &req) != -EINVAL)
-		r->err = 100;
-	r->good = !r->err;
+		wrong = 100;
 	/* None of them counts: the ranks go on */
 	run_allreduce(r);
+	r->good &= !wrong;
 }
 
 TEST(operations_that_contradict_themselves_change_nothing)
@@ -308,6 +565,47 @@ TEST(a_sum_may_have_as_many_runs_as_elements)
 		EXPECT_EQ(0, rank[i].err);
 	expect_good(_metadata, 3);
 	EXPECT_EQ(2, rank[0].result.least);
+}
+
+/* The front of what comes is not as it was sent: its first bytes, or behind them */
+static bool is_late_garbled;
+
+static int recv_garbled(int fd, struct dblp_inbox *in)
+{
+	int n = dblp_transport_tcp.recv(fd, in);
+	u8 *front = in->iov[1].iov_base;
+
+	if (n > 0 && in->closed && in->iov[1].iov_len &&
+	    (in->iov[1].iov_len > DBLP_SPARSE_HEAD) == is_late_garbled)
+		front[is_late_garbled ? DBLP_SPARSE_HEAD : 0] ^= 0xff;
+	return n;
+}
+
+static void run_garbled(struct rank *r)
+{
+	struct dblp_transport garbled = dblp_transport_tcp;
+
+	garbled.recv = recv_garbled;
+	if (r->attr.rank == 1)
+		r->comm->transport = &garbled;
+	run_sparse(r);
+	/* The engine uses it until then */
+	r->error = dblp_comm_error(r->comm, &r->failed);
+	r->comm->transport = &dblp_transport_tcp;
+}
+
+TEST(what_is_no_vector_is_refused)
+{
+	int i, late;
+
+	for (late = 0; late < 2; late++) {
+		is_late_garbled = late;
+		prepare(2, next_epoch(), 10000, run_garbled);
+		for (i = 0; i < 2; i++)
+			rank[i].op.flags = DBLP_OP_SPARSE;
+		run_all(2);
+		expect_failed(_metadata, 2, -EPROTO, 0, WAIT_MS / 2);
+	}
 }
 
 /* What a rank owns of a BCube is in as many parts as there are levels */

@@ -12,7 +12,7 @@ TEST(ranks_that_disagree_get_the_same_error_at_once)
 	int k, odd, i;
 
 	for (odd = 0; odd < 3; odd++)
-		for (k = 0; k < 7; k++) {
+		for (k = 0; k < 8; k++) {
 			prepare(3, next_epoch(), 100000, run_allreduce);
 			switch (k) {
 			case 0: rank[odd].count = 99999; break;
@@ -21,6 +21,7 @@ TEST(ranks_that_disagree_get_the_same_error_at_once)
 			case 3: rank[odd].op.budget = 1; break;
 			case 4: rank[odd].op.flags = DBLP_OP_AVERAGE; break;
 			case 5: rank[odd].op.key = 1; break;
+			case 7: rank[odd].op.flags = DBLP_OP_SPARSE; break;
 			/* All wait, so that nobody sends anything */
 			case 6:
 				for (i = 0; i < 3; i++) {

@@ -175,11 +175,11 @@ TEST(no_message_loses_all_that_was_saved_up)
 
 	/* Each has saved up what a message is worth long before */
 	for (i = 0; i < 100; i++) {
-		ppm = dblp_losses_budget(&s.link, t, 100, 20000);
+		ppm = dblp_losses_budget(&s.link, t, 400, 20000);
 		dblp_carry_give(s.req->key->carry, 400, 1, ppm, 0);
 	}
 	EXPECT_EQ(DBLP_CARRY_TIMES * 20000, ppm);
-	EXPECT_EQ(1000000, dblp_losses_budget(&s.link, t, 100, 500000));
+	EXPECT_EQ(1000000, dblp_losses_budget(&s.link, t, 400, 500000));
 	sender_free(&s);
 }
 

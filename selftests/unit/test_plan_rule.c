@@ -162,8 +162,8 @@ static u32 draw_loss(struct run *r, u32 bytes, struct dblp_range *range)
 /* Lost elements are zero, and of nobody */
 static void lose(const struct dblp_loss *loss, struct message *m)
 {
-	struct dblp_span span = { 0 };
-	u32 at = 0;
+	struct dblp_span span;
+	struct dblp_loss_at at = { 0 };
 
 	while (dblp_loss_next(loss, &at, &span)) {
 		memset(m->from + span.first, 0,

@@ -62,9 +62,9 @@ TEST(loss_of_elements)
 			.esize = prng_below(&rng, 2) ? 4 : 2,
 			.count = prng_below(&rng, COUNT + 1),
 		};
-		struct dblp_span span = { 0 };
+		struct dblp_loss_at at = { 0 };
+		struct dblp_span span;
 		u64 before = 0;
-		u32 at = 0;
 
 		loss.n = draw_ranges(&rng, loss.count * loss.esize, range);
 		mark(&loss, lost);
@@ -115,6 +115,59 @@ TEST(residual)
 			ASSERT_EQ(to[i], (s32)(lost[i] ? 1000 + 2 * i : i));
 			ASSERT_EQ(residual[i], 0);
 		}
+	}
+}
+
+/* Elements of a packed vector are lost where they belong; the others cannot be */
+TEST(loss_of_a_packed_vector)
+{
+	const struct dblp_sparse_how how = {
+		.dtype = DBLP_INT32, .last = DBLP_SPARSE_SHIFTS,
+	};
+	u8 packed[COUNT * 5 + 16];
+	struct dblp_range range[RANGES + 1];
+	s32 v[COUNT], residual[COUNT];
+	struct prng rng = { 7 };
+	bool lost[COUNT], found[COUNT];
+	u32 i, k, p, n;
+
+	for (k = 0; k < 3000; k++) {
+		u64 count = 1 + prng_below(&rng, COUNT);
+		u32 rare = 1 + prng_below(&rng, 20);
+		struct dblp_loss_at at = { 0 };
+		struct dblp_sparse s;
+		struct dblp_span span;
+		struct dblp_loss loss = {
+			.range = range, .head = HEAD, .esize = 4, .sparse = &s,
+		};
+
+		for (i = 0; i < count; i++)
+			v[i] = residual[i] = prng_below(&rng, rare) ? 0 : 1 + i;
+		dblp_sparse_put(&how, v, count, packed, &s);
+		loss.count = s.packed;
+		loss.n = draw_ranges(&rng, loss.count * 4, range);
+		mark(&loss, lost);
+		memset(found, 0, sizeof(found));
+		while (dblp_loss_next(&loss, &at, &span))
+			memset(found + span.first, 1, span.end - span.first);
+		/* As if they were pruned */
+		for (i = 0; i < count; i++)
+			residual[i] = residual[i] ?: -1;
+		n = dblp_feedback_report(residual, &loss);
+		for (i = 0, p = 0; i < count; i++) {
+			u32 block = i >> s.shift;
+
+			if (!(s.bitmap[block / 8] >> block % 8 & 1)) {
+				ASSERT_FALSE(found[i]);
+				ASSERT_EQ(-1, residual[i]);
+				continue;
+			}
+			ASSERT_EQ(lost[p], found[i]);
+			ASSERT_EQ(lost[p] ? v[i] ?: -1 : 0, residual[i]);
+			n -= lost[p++];
+		}
+		ASSERT_EQ(p, loss.count);
+		ASSERT_EQ(0, n);
 	}
 }
 

@@ -447,7 +447,7 @@ void dblp_req_put(struct dblp_req *req)
 static int check_op(const struct dblp_op *op)
 {
 	const uint32_t flags = DBLP_OP_BUDGET | DBLP_OP_POLICY | DBLP_OP_PHASE |
-			       DBLP_OP_AVERAGE | DBLP_OP_CARRY;
+			       DBLP_OP_AVERAGE | DBLP_OP_CARRY | DBLP_OP_SPARSE;
 
 	if (op->flags & ~flags || !dblp_dtype_size(op->dtype) ||
 	    op->rule >= DBLP_RULES || op->budget > DBLP_PPM ||
@@ -455,6 +455,10 @@ static int check_op(const struct dblp_op *op)
 	    op->plan_flags & ~(uint32_t)DBLP_PLAN_SERVER)
 		return -EINVAL;
 	if (op->flags & DBLP_OP_CARRY && !(op->flags & DBLP_OP_BUDGET))
+		return -EINVAL;
+	if (op->reserved || op->prune >= DBLP_PPM ||
+	    (op->prune && (!(op->flags & DBLP_OP_SPARSE) ||
+			   op->rule != DBLP_FEEDBACK)))
 		return -EINVAL;
 	return 0;
 }

@@ -210,6 +210,9 @@ void dblp_comm_stats(struct dblp_comm *comm, struct dblp_comm_stats *stats,
  *	nothing was lost, is left for later ones with the same @key, as much as is worth
  *	one message, each of which may lose %DBLP_CARRY_TIMES its budget at most; with
  *	%DBLP_OP_BUDGET only
+ * @DBLP_OP_SPARSE: blocks of elements that are all zero (0.0, not -0.0) are not sent,
+ *	in either direction; how large blocks are is chosen for each message. Which
+ *	they are is never lost, and budgets are shares of what is sent
  *
  * Without any of the first three and without a job nothing is lost.
  */
@@ -219,6 +222,7 @@ enum dblp_op_flags {
 	DBLP_OP_PHASE	= 1 << 2,
 	DBLP_OP_AVERAGE	= 1 << 3,
 	DBLP_OP_CARRY	= 1 << 4,
+	DBLP_OP_SPARSE	= 1 << 5,
 };
 
 /**
@@ -244,6 +248,10 @@ enum dblp_op_flags {
  *	kept for the next operation with this number: one for each vector that is reduced
  *	again and again, with the same @dtype and number of elements (-EINVAL), and not
  *	before the last time has ended (-EBUSY)
+ * @prune: %DBLP_OP_SPARSE, %DBLP_FEEDBACK: ppm: which share of the squared norm of each
+ *	message with contributions is not sent either, whole blocks of the least norm:
+ *	they are added to the next vector, as what was lost is
+ * @reserved: 0
  *
  * All ranks give the same.
  */
@@ -264,6 +272,8 @@ struct dblp_op {
 	uint32_t	levels;
 	uint32_t	radix[DBLP_LEVELS_MAX];
 	uint64_t	key;
+	uint32_t	prune;
+	uint32_t	reserved;
 };
 
 /**
@@ -284,6 +294,8 @@ struct dblp_op {
  * @budget_least: ppm: least budget that messages with contributions to this rank came
  *	with, times the contributions in each: that of @op, or what an operator has set
  * @budget_most: ppm: the largest one; both are 0 if none came
+ * @sent: bytes of messages that this rank has sent, with their heads
+ * @pruned: bytes that were not sent for the sake of @prune
  */
 struct dblp_result {
 	uint64_t	asked;
@@ -297,6 +309,8 @@ struct dblp_result {
 	int32_t		error;
 	uint32_t	budget_least;
 	uint32_t	budget_most;
+	uint64_t	sent;
+	uint64_t	pruned;
 };
 
 /**

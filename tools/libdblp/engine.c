@@ -89,15 +89,6 @@ void dblp_task_end(struct dblp_task *t)
 		req_end(req);
 }
 
-/* Elements of the next message of a step */
-static uint64_t part_of(const struct dblp_task *t)
-{
-	uint64_t most = dblp_task_comm(t)->attr.message_bytes / t->req->esize;
-	uint64_t left = t->step->count - t->done;
-
-	return left < most ? left : most;
-}
-
 /* Head of the next message of a step, with @runs */
 static void make_head(const struct dblp_task *t, uint32_t from, uint32_t runs,
 		      uint8_t p[DBLP_HEAD_LEN])
@@ -113,7 +104,7 @@ static void make_head(const struct dblp_task *t, uint32_t from, uint32_t runs,
 		.seq = t->req->seq,
 		.round = t->step->round,
 		.offset = t->step->offset + t->done,
-		.count = (uint32_t)part_of(t),
+		.count = (uint32_t)dblp_task_part(t),
 		.runs = runs,
 	};
 
@@ -133,6 +124,8 @@ static int loss_of(struct dblp_link *l, const struct dblp_task *t,
 
 	memset(info, 0, sizeof(*info));
 	info->critical = DBLP_HEAD_LEN;
+	if (dblp_is_sparse(t->req))
+		info->critical += (uint32_t)l->n_packed - dblp_link_bytes(l, t);
 	info->flags = DBLP_SND_BUDGET;
 	if (dblp_task_comm(t)->transport->protocol)
 		return 0;
@@ -151,7 +144,7 @@ static int loss_of(struct dblp_link *l, const struct dblp_task *t,
 	    getsockopt(l->fd, SOL_DBLP, DBLP_BUDGET, &budget, &len))
 		return -errno;
 	info->tag = ++l->tag;
-	info->budget = dblp_losses_budget(l, t, part_of(t), budget);
+	info->budget = dblp_losses_budget(l, t, dblp_link_bytes(l, t), budget);
 	if (op->flags & DBLP_OP_POLICY) {
 		info->flags |= DBLP_SND_POLICY;
 		info->policy = (uint8_t)op->policy;
@@ -184,12 +177,12 @@ static int need_encoded(uint8_t **encoded, uint32_t n)
 /* If nothing is missing there are no runs */
 static int make_counts(struct dblp_link *l, const struct dblp_task *t)
 {
-	const uint32_t most = t->req->counts.n < part_of(t) ?
-			      t->req->counts.n : (uint32_t)part_of(t);
+	const uint32_t most = t->req->counts.n < dblp_task_part(t) ?
+			      t->req->counts.n : (uint32_t)dblp_task_part(t);
 	int n = need_runs(l, most);
 
 	if (!n)
-		n = dblp_losses_cut(t, part_of(t), l->run, most);
+		n = dblp_losses_cut(t, dblp_task_part(t), l->run, most);
 	if (n == 1 && l->run[0].contributions == t->step->contributions)
 		n = 0;
 	if (n > 0 && need_encoded(&l->runs_out, (uint32_t)n))
@@ -206,11 +199,15 @@ static int make_counts(struct dblp_link *l, const struct dblp_task *t)
 static int begin_to_send(struct dblp_link *l, const struct dblp_task *t,
 			 struct dblp_sndinfo *info)
 {
+	int err;
+
 	if (l->part_out == DBLP_PART_RUNS)
 		return 0;
 	if (l->part_out == DBLP_PART_COUNTS)
 		return make_counts(l, t);
 	make_head(t, l->comm->rank, 0, l->head_out);
+	if (dblp_is_sparse(t->req) && (err = dblp_pack(l, t)))
+		return err;
 	return loss_of(l, t, info);
 }
 
@@ -219,7 +216,11 @@ static size_t message_of(struct dblp_link *l, struct dblp_task *t,
 			 struct iovec iov[2])
 {
 	iov[0] = (struct iovec) { l->head_out, sizeof(l->head_out) };
-	iov[1] = (struct iovec) { dblp_task_data(t), part_of(t) * t->req->esize };
+	if (dblp_is_sparse(t->req))
+		iov[1] = (struct iovec) { l->packed, l->n_packed };
+	else
+		iov[1] = (struct iovec) { dblp_task_data(t),
+					  dblp_task_part(t) * t->req->esize };
 	if (l->part_out != DBLP_PART_DATA)
 		iov[1].iov_len = 0;
 	if (l->part_out == DBLP_PART_RUNS)
@@ -260,13 +261,14 @@ static void queue_end(struct dblp_task **first, struct dblp_task ***end)
 /* All of the data of a message was sent */
 static void data_sent(struct dblp_link *l, struct dblp_task *t)
 {
-	int err = dblp_losses_sent(l, t, l->tag, part_of(t));
+	int err = dblp_losses_sent(l, t, l->tag, dblp_task_part(t));
 
 	if (err) {
 		dblp_ctl_suspect(l->comm, l->comm->rank, err);
 		return;
 	}
-	t->done += part_of(t);
+	l->n_packed = 0;
+	t->done += dblp_task_part(t);
 	if (t->done < t->step->count)
 		return;
 	queue_end(&l->out, &l->out_end);
@@ -314,6 +316,9 @@ static bool link_send(struct dblp_link *l)
 		return false;
 	}
 	t->begun = true;
+	/* What is sent to a late rank is no more of the result */
+	if (!t->req->ended)
+		t->req->result.sent += (uint64_t)n;
 	l->sent += (size_t)n;
 	if (l->sent == message_of(l, t, iov))
 		message_sent(l, t);
@@ -373,6 +378,7 @@ static int expect_runs(struct dblp_link *l)
 static int begin_message(struct dblp_link *l, struct dblp_task *t)
 {
 	bool add = t->step->op == DBLP_STEP_ADD;
+	int err;
 
 	if (l->part_in == DBLP_PART_RUNS)
 		return expect_runs(l);
@@ -383,14 +389,14 @@ static int begin_message(struct dblp_link *l, struct dblp_task *t)
 			       0);
 		return 0;
 	}
-	if (add && !l->stage) {
-		l->stage = malloc(l->comm->attr.message_bytes);
-		if (!l->stage)
-			return -ENOMEM;
-	}
+	if (dblp_is_sparse(t->req))
+		return dblp_packed_expect(l, t);
+	err = add ? dblp_link_stage(l, l->comm->attr.message_bytes) : 0;
+	if (err)
+		return err;
 	dblp_inbox_set(&l->inbox, l->head_in, sizeof(l->head_in),
 		       add ? l->stage : dblp_task_data(t),
-		       part_of(t) * t->req->esize);
+		       dblp_task_part(t) * t->req->esize);
 	return 0;
 }
 
@@ -434,7 +440,8 @@ static int take(struct dblp_link *l, struct dblp_task *t)
 		err = check_head(l, t);
 	if (err)
 		return err;
-	if (t->step->op == DBLP_STEP_ADD && !t->late)
+	if (t->step->op == DBLP_STEP_ADD && !t->late &&
+	    !dblp_is_sparse(t->req))
 		for (i = 0; i < l->inbox.n; i++)
 			add_range(l, t, &l->inbox.range[i]);
 	return 0;
@@ -453,7 +460,8 @@ static int read_runs(struct dblp_link *l, const struct dblp_task *t)
 }
 
 /* The memory for runs was used for sending, perhaps, since they came */
-static int add_counts(struct dblp_link *l, struct dblp_task *t)
+static int add_counts(struct dblp_link *l, struct dblp_task *t,
+		      const struct dblp_sparse *s)
 {
 	int err = 0;
 
@@ -461,7 +469,7 @@ static int add_counts(struct dblp_link *l, struct dblp_task *t)
 		make_head(t, l->rank, l->n_in, l->head_in);
 		err = read_runs(l, t);
 	}
-	return err ?: dblp_losses_added(t, part_of(t), &l->inbox.map, l->run,
+	return err ?: dblp_losses_added(t, dblp_task_part(t), s, &l->inbox.map, l->run,
 					l->n_in);
 }
 
@@ -482,7 +490,9 @@ static void note_budget(struct dblp_task *t, const struct dblp_msg *m)
 /* All of the data of a message has come */
 static int data_taken(struct dblp_link *l, struct dblp_task *t)
 {
+	const bool sparse = dblp_is_sparse(t->req);
 	struct dblp_comm *comm = l->comm;
+	struct dblp_sparse s;
 	uint32_t i;
 	int err = 0;
 
@@ -490,13 +500,15 @@ static int data_taken(struct dblp_link *l, struct dblp_task *t)
 		t->req->result.missing += l->inbox.map.range[i].length;
 	if (t->late)
 		dblp_comm_count(comm, &comm->stats.late);
-	else
-		err = add_counts(l, t);
+	else if (sparse)
+		err = dblp_packed_take(l, t, &s);
+	if (!t->late && !err)
+		err = add_counts(l, t, sparse ? &s : NULL);
 	if (!t->late)
 		note_budget(t, &l->inbox.map);
 	l->n_in = 0;
 	l->counts = false;
-	t->done += part_of(t);
+	t->done += dblp_task_part(t);
 	if (err || t->done < t->step->count)
 		return err;
 	queue_end(&l->in, &l->in_end);
@@ -509,7 +521,12 @@ static int data_taken(struct dblp_link *l, struct dblp_task *t)
 
 static int taken(struct dblp_link *l, struct dblp_task *t)
 {
-	l->inbox.len = 0;
+	int err = 0;
+
+	if (l->part_in == DBLP_PART_DATA && dblp_is_sparse(t->req) &&
+	    l->comm->transport->protocol &&
+	    l->inbox.iov[1].iov_len == DBLP_SPARSE_HEAD)
+		return dblp_packed_rest(l, t);
 	switch (l->part_in) {
 	case DBLP_PART_COUNTS:
 		l->part_in = l->n_in ? DBLP_PART_RUNS : DBLP_PART_DATA;
@@ -517,11 +534,14 @@ static int taken(struct dblp_link *l, struct dblp_task *t)
 		break;
 	case DBLP_PART_RUNS:
 		l->part_in = DBLP_PART_DATA;
-		return read_runs(l, t);
+		err = read_runs(l, t);
+		break;
 	case DBLP_PART_DATA:
-		return data_taken(l, t);
+		err = data_taken(l, t);
+		break;
 	}
-	return 0;
+	l->inbox.len = 0;
+	return err;
 }
 
 static bool link_receive(struct dblp_link *l)

@@ -13,6 +13,7 @@
  *	link.c		the connections for data: one for each peer and device, made when
  *			an operation needs it
  *	engine.c	steps, message by message
+ *	packed.c	messages without zeroes
  *	losses.c	what becomes of losses
  *	late.c		going on without ranks that are late
  *	fork.c		what children must not have
@@ -150,14 +151,18 @@ struct dblp_key {
 	struct dblp_carry	*carry;
 };
 
-/* A message that was sent, and is to be reported */
+/* A message that was sent, and is to be reported: elements, and bytes of them */
 struct dblp_record {
 	struct dblp_record	*next;
 	uint64_t		tag;
 	struct dblp_task	*task;
 	uint64_t		offset;
 	uint64_t		count;
+	uint32_t		bytes;
 	uint32_t		budget;
+	bool			is_sparse;
+	struct dblp_sparse	sparse;
+	uint8_t			front[];
 };
 
 /* Messages */
@@ -275,6 +280,7 @@ struct dblp_nic {
  * struct dblp_inbox - a message that is coming
  * @iov: where it goes: head and data
  * @len: its length
+ * @is_most: it may be shorter: @len becomes its length once it is closed
  * @got: bytes that have come
  * @closed: nothing more comes
  * @n: number of ranges
@@ -284,6 +290,7 @@ struct dblp_nic {
 struct dblp_inbox {
 	struct iovec		iov[2];
 	size_t			len;
+	bool			is_most;
 	size_t			got;
 	bool			closed;
 	uint32_t		n;
@@ -348,6 +355,10 @@ enum dblp_part {
  * @n_out: number of them
  * @counted: they were sent before the data that is next, or need not be
  * @head_out: of the message that is being sent
+ * @packed: data of that message, without zeroes, or NULL
+ * @n_packed: bytes of it; 0: the next data is not packed yet
+ * @sparse: where it belongs
+ * @shift: block sizes of the last ones: of contributions, and of sums
  * @sent: bytes of it that were sent
  * @part_in: which part comes
  * @runs_in: runs that came, encoded, or NULL
@@ -357,7 +368,8 @@ enum dblp_part {
  * @head_in: of the message that comes
  * @good: @head_in was looked at
  * @inbox: the message that comes, if its length is not 0
- * @stage: data that is to be added
+ * @stage: data that is to be added, or unpacked
+ * @n_stage: its length
  * @left_out: first one of a peer: for late.c
  */
 struct dblp_link {
@@ -386,6 +398,10 @@ struct dblp_link {
 	uint32_t		n_out;
 	bool			counted;
 	uint8_t			head_out[DBLP_HEAD_LEN];
+	uint8_t			*packed;
+	size_t			n_packed;
+	struct dblp_sparse	sparse;
+	uint32_t		shift[2];
 	size_t			sent;
 	enum dblp_part		part_in;
 	uint8_t			*runs_in;
@@ -396,6 +412,7 @@ struct dblp_link {
 	bool			good;
 	struct dblp_inbox	inbox;
 	char			*stage;
+	size_t			n_stage;
 	bool			left_out;
 };
 
@@ -555,12 +572,50 @@ static inline struct dblp_link *dblp_task_link(const struct dblp_task *t)
 	return dblp_link_of(comm, t->step->peer, t->step->lane % comm->n_nics);
 }
 
+static inline bool dblp_is_sparse(const struct dblp_req *req)
+{
+	return req->op.flags & DBLP_OP_SPARSE;
+}
+
+/** dblp_loss_of() - loss map @m of a message of @count elements, or of @sparse */
+static inline struct dblp_loss dblp_loss_of(const struct dblp_msg *m,
+					    uint32_t esize, uint64_t count,
+					    const struct dblp_sparse *sparse)
+{
+	return (struct dblp_loss) {
+		.range = m->range,
+		.n = m->n,
+		.head = DBLP_HEAD_LEN + (sparse ?
+			(uint32_t)dblp_sparse_front(count, sparse->shift) : 0),
+		.esize = esize,
+		.count = sparse ? sparse->packed : count,
+		.sparse = sparse,
+	};
+}
+
 /** dblp_task_data() - elements of the next message of a step */
 static inline char *dblp_task_data(const struct dblp_task *t)
 {
 	if (t->own)
 		return t->own + (t->done - t->own_from) * t->req->esize;
 	return t->req->buf + (t->step->offset + t->done) * t->req->esize;
+}
+
+/** dblp_task_part() - elements of the next message of a step */
+static inline uint64_t dblp_task_part(const struct dblp_task *t)
+{
+	uint64_t most = dblp_task_comm(t)->attr.message_bytes / t->req->esize;
+	uint64_t left = t->step->count - t->done;
+
+	return left < most ? left : most;
+}
+
+/** dblp_link_bytes() - bytes of these elements, of which zeroes may be left out */
+static inline uint32_t dblp_link_bytes(const struct dblp_link *l,
+				       const struct dblp_task *t)
+{
+	return (uint32_t)(dblp_is_sparse(t->req) ? l->sparse.packed :
+			  dblp_task_part(t)) * t->req->esize;
 }
 
 /* comm.c */
@@ -625,6 +680,20 @@ void dblp_pending_event(struct dblp_comm *comm, struct dblp_pending *p);
 /** dblp_pending_timeout() - as dblp_ctl_timeout() */
 uint64_t dblp_pending_timeout(struct dblp_comm *comm, uint64_t now);
 
+/* packed.c */
+
+/** dblp_link_stage() - let @stage have so many bytes; 0 or -ENOMEM */
+int dblp_link_stage(struct dblp_link *l, size_t n);
+/** dblp_pack() - pack the next message of a step, unless it is; 0 or -ENOMEM */
+int dblp_pack(struct dblp_link *l, const struct dblp_task *t);
+/** dblp_packed_expect() - a packed vector comes; 0 or -ENOMEM */
+int dblp_packed_expect(struct dblp_link *l, const struct dblp_task *t);
+/** dblp_packed_rest() - its first bytes have come, of a stream; 0 or -EPROTO */
+int dblp_packed_rest(struct dblp_link *l, const struct dblp_task *t);
+/** dblp_packed_take() - it has come: add or copy it, and fill @s; 0 or -EPROTO */
+int dblp_packed_take(struct dblp_link *l, struct dblp_task *t,
+		     struct dblp_sparse *s);
+
 /* losses.c */
 
 void dblp_keys_free(struct dblp_comm *comm);
@@ -637,8 +706,19 @@ void dblp_losses_begin(struct dblp_req *req);
 void dblp_losses_clear(struct dblp_task *t);
 /** dblp_losses_need_counts() - do numbers of contributions go before the data? */
 bool dblp_losses_need_counts(const struct dblp_task *t);
-/** dblp_losses_added() - a message of @count elements was added; 0 or -ENOMEM */
+/**
+ * dblp_losses_added() - a message was added
+ * @t: the step
+ * @count: elements of the vector in the message
+ * @sparse: the only ones of these that were sent, or NULL
+ * @map: what was lost of it
+ * @run: contributions in it
+ * @n: number of runs; 0: those of the plan
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int dblp_losses_added(struct dblp_task *t, uint64_t count,
+		      const struct dblp_sparse *sparse,
 		      const struct dblp_msg *map, const struct dblp_run *run,
 		      uint32_t n);
 /** dblp_losses_cut() - runs of the next message, no more than there are in all */
@@ -646,10 +726,12 @@ int dblp_losses_cut(const struct dblp_task *t, uint64_t count,
 		    struct dblp_run *run, uint32_t room);
 /** dblp_losses_finish() - apply the rule; 0 or -ENOMEM */
 int dblp_losses_finish(struct dblp_task *t);
-/** dblp_losses_budget() - what the next message may lose, ppm */
+/** dblp_losses_budget() - what the next message may lose of so many bytes, ppm */
 uint32_t dblp_losses_budget(struct dblp_link *l, const struct dblp_task *t,
-			    uint64_t count, uint32_t budget);
-/** dblp_losses_sent() - a message was sent; 0 or -ENOMEM */
+			    uint32_t bytes, uint32_t budget);
+/** dblp_losses_pruned() - where what is pruned of the next message is kept, or NULL */
+void *dblp_losses_pruned(const struct dblp_task *t);
+/** dblp_losses_sent() - a message was sent, l->sparse if it is; 0 or -ENOMEM */
 int dblp_losses_sent(struct dblp_link *l, struct dblp_task *t, uint64_t tag,
 		     uint64_t count);
 /** dblp_losses_reported() - returns whose message it was, or NULL */

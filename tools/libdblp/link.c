@@ -45,6 +45,8 @@ int dblp_links_begin(struct dblp_comm *comm)
 		l->nic = i % comm->n_nics;
 		l->fd = -1;
 		l->phase = DBLP_INHERIT;
+		l->shift[0] = DBLP_SPARSE_SHIFTS;
+		l->shift[1] = DBLP_SPARSE_SHIFTS;
 		l->out_end = &l->out;
 		l->in_end = &l->in;
 	}
@@ -72,6 +74,7 @@ void dblp_links_end(struct dblp_comm *comm)
 		dblp_fd_close(&l->fd);
 		dblp_msg_free(&l->inbox.map);
 		free(l->stage);
+		free(l->packed);
 		free(l->run);
 		free(l->runs_in);
 		free(l->runs_out);

@@ -181,16 +181,12 @@ bool dblp_losses_need_counts(const struct dblp_task *t)
 }
 
 int dblp_losses_added(struct dblp_task *t, uint64_t count,
+		      const struct dblp_sparse *sparse,
 		      const struct dblp_msg *map, const struct dblp_run *run,
 		      uint32_t n)
 {
-	const struct dblp_loss loss = {
-		.range = map->range,
-		.n = map->n,
-		.head = DBLP_HEAD_LEN,
-		.esize = t->req->esize,
-		.count = count,
-	};
+	const struct dblp_loss loss = dblp_loss_of(map, t->req->esize, count,
+						   sparse);
 	const struct dblp_run one = { count, t->step->contributions };
 	struct dblp_counts *c = &t->req->counts;
 	int err;
@@ -268,16 +264,51 @@ static struct dblp_carry *carry_of(const struct dblp_link *l,
 }
 
 uint32_t dblp_losses_budget(struct dblp_link *l, const struct dblp_task *t,
-			    uint64_t count, uint32_t budget)
+			    uint32_t bytes, uint32_t budget)
 {
 	const uint32_t own = dblp_step_budget(t->step, budget);
 	struct dblp_carry *c = carry_of(l, t);
 
 	/* It takes no more than all */
-	l->budget = c ? dblp_carry_take(c, (uint32_t)(count * t->req->esize),
-					t->step->contributions, budget,
+	l->budget = c ? dblp_carry_take(c, bytes, t->step->contributions, budget,
 					own * DBLP_CARRY_TIMES) : own;
 	return l->budget;
+}
+
+void *dblp_losses_pruned(const struct dblp_task *t)
+{
+	uint64_t offset = t->step->offset + t->done;
+
+	return t->req->op.prune && has_feedback(t->req) && !t->step->reliable ?
+	       (char *)t->req->key->residual + offset * t->req->esize : NULL;
+}
+
+static struct dblp_record *new_record(const struct dblp_link *l,
+				      struct dblp_task *t, uint64_t tag,
+				      uint64_t count)
+{
+	const bool sparse = dblp_is_sparse(t->req);
+	size_t front = sparse ? dblp_sparse_front(count, l->sparse.shift) : 0;
+	struct dblp_record *r = malloc(sizeof(*r) + front);
+
+	if (!r)
+		return NULL;
+	*r = (struct dblp_record) {
+		.tag = tag,
+		.task = t,
+		.offset = t->step->offset + t->done,
+		.count = count,
+		.bytes = (uint32_t)((sparse ? l->sparse.packed : count) *
+				    t->req->esize),
+		.budget = l->budget,
+		.is_sparse = sparse,
+	};
+	if (sparse) {
+		r->sparse = l->sparse;
+		memcpy(r->front, l->packed, front);
+		r->sparse.bitmap = r->front + DBLP_SPARSE_HEAD;
+	}
+	return r;
 }
 
 int dblp_losses_sent(struct dblp_link *l, struct dblp_task *t, uint64_t tag,
@@ -290,16 +321,9 @@ int dblp_losses_sent(struct dblp_link *l, struct dblp_task *t, uint64_t tag,
 	if (t->step->reliable || l->comm->transport->protocol ||
 	    !(has_feedback(req) || has_carry(req)))
 		return 0;
-	r = malloc(sizeof(*r));
+	r = new_record(l, t, tag, count);
 	if (!r)
 		return -ENOMEM;
-	*r = (struct dblp_record) {
-		.tag = tag,
-		.task = t,
-		.offset = offset,
-		.count = count,
-		.budget = l->budget,
-	};
 	/* Reports come about in the order of messages */
 	if (!l->record)
 		l->record_end = &l->record;
@@ -317,11 +341,7 @@ struct dblp_task *dblp_losses_reported(struct dblp_link *l,
 				       const struct dblp_msg *m)
 {
 	struct dblp_record **at = &l->record, *r;
-	struct dblp_loss loss = {
-		.range = m->range,
-		.n = m->n,
-		.head = DBLP_HEAD_LEN,
-	};
+	struct dblp_loss loss;
 	struct dblp_task *t;
 
 	while (*at && (*at)->tag != m->info.tag)
@@ -333,14 +353,14 @@ struct dblp_task *dblp_losses_reported(struct dblp_link *l,
 	if (!*at)
 		l->record_end = at;
 	t = r->task;
-	loss.esize = t->req->esize;
-	loss.count = r->count;
+	loss = dblp_loss_of(m, t->req->esize, r->count,
+			    r->is_sparse ? &r->sparse : NULL);
 	if (has_feedback(t->req))
 		t->req->result.lost += t->req->esize *
 			dblp_feedback_report((char *)t->req->key->residual +
 					     r->offset * loss.esize, &loss);
 	if (carry_of(l, t))
-		dblp_carry_give(carry_of(l, t), (uint32_t)(r->count * loss.esize),
+		dblp_carry_give(carry_of(l, t), r->bytes,
 				t->step->contributions, r->budget,
 				m->info.missing);
 	free(r);

@@ -15,13 +15,13 @@ static uint64_t min64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-bool dblp_loss_next(const struct dblp_loss *loss, uint32_t *at,
-		    struct dblp_span *span)
+bool dblp_loss_lost(const struct dblp_loss *loss, struct dblp_loss_at *at)
 {
+	struct dblp_span *span = &at->lost;
 	uint64_t done = span->end;
 
-	while (*at < loss->n) {
-		const struct dblp_range *r = &loss->range[(*at)++];
+	while (at->range < loss->n) {
+		const struct dblp_range *r = &loss->range[at->range++];
 		uint64_t from = r->offset, to = from + r->length;
 
 		if (to <= loss->head)
@@ -38,6 +38,23 @@ bool dblp_loss_next(const struct dblp_loss *loss, uint32_t *at,
 			return true;
 	}
 	return false;
+}
+
+bool dblp_loss_next(const struct dblp_loss *loss, struct dblp_loss_at *at,
+		    struct dblp_span *span)
+{
+	if (!loss->sparse) {
+		if (!dblp_loss_lost(loss, at))
+			return false;
+		*span = at->lost;
+		return true;
+	}
+	while (!dblp_sparse_next(loss->sparse, &at->place, at->lost.end, span)) {
+		if (!dblp_loss_lost(loss, at))
+			return false;
+		at->place.packed = at->lost.first;
+	}
+	return true;
 }
 
 static void *at_element(void *v, uint64_t i, uint32_t esize)
@@ -70,7 +87,7 @@ struct cursor {
 	const struct dblp_run	*run;
 	uint32_t		n;
 	const struct dblp_loss	*loss;
-	uint32_t		at;
+	struct dblp_loss_at	at;
 	struct dblp_span	span;
 	bool			more;
 };
@@ -220,20 +237,33 @@ void dblp_feedback_send(uint32_t dtype, void *residual, const void *v,
 	memcpy(residual, v, count * dblp_dtype_size(dtype));
 }
 
-uint64_t dblp_feedback_report(void *residual, const struct dblp_loss *loss)
+/* Elements of the message from @place on to @end have come */
+static void forget(const struct dblp_loss *loss, void *residual,
+		   struct dblp_sparse_at *place, uint64_t end)
 {
 	const uint32_t esize = loss->esize;
-	struct dblp_span span = { 0 };
-	uint64_t done = 0, lost = 0;
-	uint32_t at = 0;
+	struct dblp_span span;
 
-	while (dblp_loss_next(loss, &at, &span)) {
-		memset(at_element(residual, done, esize), 0,
-		       (span.first - done) * esize);
-		lost += span.end - span.first;
-		done = span.end;
+	if (!loss->sparse)
+		memset(at_element(residual, place->packed, esize), 0,
+		       (end - place->packed) * esize);
+	while (loss->sparse && dblp_sparse_next(loss->sparse, place, end, &span))
+		memset(at_element(residual, span.first, esize), 0,
+		       (span.end - span.first) * esize);
+}
+
+uint64_t dblp_feedback_report(void *residual, const struct dblp_loss *loss)
+{
+	struct dblp_sparse_at place = { 0 };
+	struct dblp_loss_at at = { 0 };
+	uint64_t lost = 0;
+
+	while (dblp_loss_lost(loss, &at)) {
+		forget(loss, residual, &place, at.lost.first);
+		lost += at.lost.end - at.lost.first;
+		place.packed = at.lost.end;
 	}
-	memset(at_element(residual, done, esize), 0, (loss->count - done) * esize);
+	forget(loss, residual, &place, loss->count);
 	return lost;
 }
 

@@ -19,6 +19,7 @@
 
 #include "collective.h"
 #include "libdblp.h"
+#include "sparse.h"
 
 /**
  * struct dblp_loss - what was lost of the elements of a message
@@ -27,6 +28,7 @@
  * @head: bytes of the message before its first element
  * @esize: bytes of an element
  * @count: elements of the message
+ * @sparse: they are a packed vector: where its elements belong; or NULL
  *
  * An element of which any byte is lost is lost. Ranges may reach beyond the elements.
  */
@@ -36,18 +38,42 @@ struct dblp_loss {
 	uint32_t		head;
 	uint32_t		esize;
 	uint64_t		count;
+	const struct dblp_sparse *sparse;
 };
 
 /**
- * dblp_loss_next() - elements that were lost, span by span
+ * struct dblp_loss_at - a place in a loss map; zero at first
+ * @range: ranges before it
+ * @lost: elements of the message that were found last
+ * @place: of a packed vector, how far these are in @span of dblp_loss_next()
+ */
+struct dblp_loss_at {
+	uint32_t		range;
+	struct dblp_span	lost;
+	struct dblp_sparse_at	place;
+};
+
+/**
+ * dblp_loss_lost() - elements of the message that were lost, span by span
  * @loss: of the message
- * @at: where to go on, 0 at first
- * @span: zero at first, then as it was left; set to the next span, which is
- *	not empty and lies behind the one before
+ * @at: where to go on; @at->lost is set to the next span, which is not empty and lies
+ *	behind the one before
  *
  * Return: false if there is none.
  */
-bool dblp_loss_next(const struct dblp_loss *loss, uint32_t *at,
+bool dblp_loss_lost(const struct dblp_loss *loss, struct dblp_loss_at *at);
+
+/**
+ * dblp_loss_next() - elements of the vector that were lost, span by span
+ * @loss: of the message
+ * @at: where to go on
+ * @span: set to the next span, which is not empty and lies behind the one before
+ *
+ * What a packed vector does not have is not lost.
+ *
+ * Return: false if there is none.
+ */
+bool dblp_loss_next(const struct dblp_loss *loss, struct dblp_loss_at *at,
 		    struct dblp_span *span);
 
 /* Counts */
@@ -177,7 +203,8 @@ void dblp_feedback_send(uint32_t dtype, void *residual, const void *v,
 
 /**
  * dblp_feedback_report() - a message was reported
- * @residual: of its elements; only what was lost remains
+ * @residual: of its elements; only what was lost remains, and what a packed vector does
+ *	not have
  * @loss: what was lost
  *
  * Return: number of elements that were lost.

@@ -18,6 +18,7 @@ void dblp_inbox_set(struct dblp_inbox *in, void *head, size_t head_len,
 	in->iov[0] = (struct iovec) { head, head_len };
 	in->iov[1] = (struct iovec) { data, data_len };
 	in->len = head_len + data_len;
+	in->is_most = false;
 	in->got = 0;
 	in->closed = false;
 	in->n = 0;
@@ -234,6 +235,8 @@ static int recv_dblp(int fd, struct dblp_inbox *in)
 	err = dblp_msg_read(fd, &msg, false, &in->map);
 	if (err)
 		return err;
+	if (in->is_most && in->map.info.length < in->len)
+		in->len = in->map.info.length;
 	if (in->map.info.length != in->len)
 		return -EPROTO;
 	if (!listed && n)

@@ -123,9 +123,9 @@ static void add_counts(struct dblp_counts *to, const struct dblp_counts *from,
 
 static void add_rest(float *to, const float *from, const struct dblp_loss *loss)
 {
-	struct dblp_span span = { 0 };
+	struct dblp_span span;
 	uint64_t done = 0;
-	uint32_t at = 0;
+	struct dblp_loss_at at = { 0 };
 
 	while (dblp_loss_next(loss, &at, &span)) {
 		dblp_reduce_add(DBLP_FLOAT32, to + done, from + done,

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Messages without zeroes: their data is a packed vector, see sparse.h, whose front is
+ * critical as the head is.
+ */
+
+#include "engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int dblp_link_stage(struct dblp_link *l, size_t n)
+{
+	char *stage;
+
+	if (n <= l->n_stage)
+		return 0;
+	stage = realloc(l->stage, n);
+	if (!stage)
+		return -ENOMEM;
+	l->stage = stage;
+	l->n_stage = n;
+	return 0;
+}
+
+/*
+ * The next message of a step, without zeroes, is ready in @packed until it was sent.
+ * Contributions and sums are about as dense as the last ones each.
+ */
+int dblp_pack(struct dblp_link *l, const struct dblp_task *t)
+{
+	const uint64_t count = dblp_task_part(t);
+	uint32_t *shift = &l->shift[t->step->reliable];
+	struct dblp_sparse_how how = {
+		.dtype = t->req->op.dtype,
+		.last = *shift,
+		.residual = dblp_losses_pruned(t),
+	};
+	uint8_t *p;
+
+	if (l->n_packed)
+		return 0;
+	p = realloc(l->packed, dblp_sparse_bound(count, t->req->esize));
+	if (!p)
+		return -ENOMEM;
+	l->packed = p;
+	if (how.residual)
+		how.prune = t->req->op.prune;
+	l->n_packed = dblp_sparse_put(&how, dblp_task_data(t), count, p,
+				      &l->sparse);
+	*shift = l->sparse.shift;
+	t->req->result.pruned += l->sparse.pruned * t->req->esize;
+	return 0;
+}
+
+/*
+ * A vector without zeroes says itself how long it is. Of a stream its first bytes are
+ * read alone; a message has an end.
+ */
+int dblp_packed_expect(struct dblp_link *l, const struct dblp_task *t)
+{
+	const bool stream = l->comm->transport->protocol;
+	size_t most = dblp_sparse_bound(dblp_task_part(t), t->req->esize);
+	int err = dblp_link_stage(l, most);
+
+	if (err)
+		return err;
+	dblp_inbox_set(&l->inbox, l->head_in, sizeof(l->head_in), l->stage,
+		       stream ? DBLP_SPARSE_HEAD : most);
+	l->inbox.is_most = !stream;
+	return 0;
+}
+
+/* Of a stream: what comes behind the first bytes, which is never nothing */
+int dblp_packed_rest(struct dblp_link *l, const struct dblp_task *t)
+{
+	size_t len = dblp_sparse_len((uint8_t *)l->stage, dblp_task_part(t),
+				     t->req->esize);
+
+	if (!len)
+		return -EPROTO;
+	l->inbox.iov[1].iov_len = len;
+	l->inbox.len = sizeof(l->head_in) + len;
+	l->inbox.closed = false;
+	return 0;
+}
+
+/* Adds what has come of a vector without zeroes, or puts it in its place */
+static void unpack(const struct dblp_link *l, const struct dblp_task *t,
+		   const struct dblp_sparse *s, const struct dblp_loss *loss)
+{
+	const char *elements = l->stage + loss->head - sizeof(l->head_in);
+	const uint32_t dtype = t->req->op.dtype;
+	struct dblp_sparse_at place = { 0 };
+	struct dblp_loss_at at = { 0 };
+
+	if (t->step->op == DBLP_STEP_COPY) {
+		dblp_sparse_copy(s, dtype, dblp_task_data(t), elements);
+		return;
+	}
+	while (dblp_loss_lost(loss, &at)) {
+		dblp_sparse_add(s, dtype, dblp_task_data(t), elements, &place,
+				at.lost.first);
+		place.packed = at.lost.end;
+	}
+	dblp_sparse_add(s, dtype, dblp_task_data(t), elements, &place, s->packed);
+}
+
+/* A vector without zeroes has come, all but what may be lost: elements to be added */
+int dblp_packed_take(struct dblp_link *l, struct dblp_task *t,
+		     struct dblp_sparse *s)
+{
+	const struct dblp_msg *map = &l->inbox.map;
+	struct dblp_loss loss;
+
+	if (l->inbox.len < sizeof(l->head_in) ||
+	    dblp_sparse_get((uint8_t *)l->stage,
+			    l->inbox.len - sizeof(l->head_in), dblp_task_part(t),
+			    t->req->esize, s))
+		return -EPROTO;
+	loss = dblp_loss_of(map, t->req->esize, dblp_task_part(t), s);
+	if (map->n && (t->step->reliable || map->range[0].offset < loss.head))
+		return -EPROTO;
+	unpack(l, t, s, &loss);
+	return 0;
+}
