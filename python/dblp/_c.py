@@ -42,7 +42,8 @@ class Op(c.Structure):
     _fields_ = [(name, c.c_uint32) for name in (
         "size", "flags", "algo", "rule", "dtype", "budget", "policy", "phase", "wait_ms",
         "plan_flags", "root", "fanin", "turn", "levels")] + [
-        ("radix", c.c_uint32 * LEVELS_MAX), ("key", c.c_uint64)]
+        ("radix", c.c_uint32 * LEVELS_MAX), ("key", c.c_uint64), ("prune", c.c_uint32),
+        ("reserved", c.c_uint32)]
 
 
 class Result(c.Structure):
@@ -50,7 +51,8 @@ class Result(c.Structure):
 
     _fields_ = [(name, c.c_uint64) for name in ("asked", "missing", "lost", "none", "ns")] + [
         ("least", c.c_uint32), ("late_ranks", c.c_uint32), ("failed_rank", c.c_int32),
-        ("error", c.c_int32), ("budget_least", c.c_uint32), ("budget_most", c.c_uint32)]
+        ("error", c.c_int32), ("budget_least", c.c_uint32), ("budget_most", c.c_uint32),
+        ("sent", c.c_uint64), ("pruned", c.c_uint64)]
 
 
 class Span(c.Structure):

@@ -80,6 +80,10 @@ class Result(NamedTuple):
     #: with: that of the operation, or what an operator has set; 0 if none came
     budget_least: int
     budget_most: int
+    #: Bytes of messages that this rank has sent, with their heads
+    sent: int
+    #: Bytes that were not sent for the sake of prune
+    pruned: int
 
 
 class Stats(NamedTuple):
@@ -504,6 +508,10 @@ class Comm:
         policy: "full", "eager" or "early"; phase: number of one.
         average: divide the sum by the number of ranks.
         carry: save budget up that was not used.
+        sparse: do not send blocks of zeroes, in either direction; for vectors of which
+            most elements are zero.
+        prune: with sparse and "feedback": share of the squared norm, "1%", "10000ppm" or
+            ppm, that is not sent but added to the next vector: blocks of the least norm.
         key: number of the vector that is reduced again and again: feedback and carry.
         wait_ms: after so many milliseconds of each round go on without who is late.
         server, root, fanin, turn, radix: of the algorithm, see dblp_plan(3).
@@ -651,9 +659,9 @@ class Comm:
 def make_op(dtype: Dtype, *, algo: Union[Algo, int, str] = Algo.DBLP_TRANSPOSE,
             rule: Union[Rule, int, str] = Rule.DBLP_BUBBLE, budget: Union[str, int, None] = None,
             policy: Union[Policy, int, str, None] = None, phase: Optional[int] = None,
-            average: bool = False, carry: bool = False, key: int = 0, wait_ms: int = 0,
-            server: bool = False, root: int = 0, fanin: int = 0, turn: int = 0,
-            radix: Sequence[int] = ()) -> _c.Op:
+            average: bool = False, carry: bool = False, sparse: bool = False,
+            prune: Union[str, int] = 0, key: int = 0, wait_ms: int = 0, server: bool = False, root: int = 0,
+            fanin: int = 0, turn: int = 0, radix: Sequence[int] = ()) -> _c.Op:
     """struct dblp_op of the keywords of Comm.allreduce()."""
     op = _c.Op(size=ctypes.sizeof(_c.Op), algo=to_enum(Algo, algo), rule=to_enum(Rule, rule),
                dtype=dtype, key=number("key", key, 0, (1 << 64) - 1))
@@ -666,7 +674,10 @@ def make_op(dtype: Dtype, *, algo: Union[Algo, int, str] = Algo.DBLP_TRANSPOSE,
     if phase is not None:
         op.flags |= OpFlags.DBLP_OP_PHASE
         op.phase = number("phase", phase)
-    op.flags |= (OpFlags.DBLP_OP_AVERAGE if average else 0) | (OpFlags.DBLP_OP_CARRY if carry else 0)
+    for given, flag in ((average, OpFlags.DBLP_OP_AVERAGE), (carry, OpFlags.DBLP_OP_CARRY),
+                        (sparse, OpFlags.DBLP_OP_SPARSE)):
+        op.flags |= flag if given else 0
+    op.prune = parse_budget(prune)
     op.plan_flags = PlanFlags.DBLP_PLAN_SERVER if server else 0
     for name, value in (("wait_ms", wait_ms), ("root", root), ("fanin", fanin), ("turn", turn)):
         setattr(op, name, number(name, value))

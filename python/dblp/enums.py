@@ -61,6 +61,7 @@ class OpFlags(IntFlag):
     DBLP_OP_PHASE = 1 << 2
     DBLP_OP_AVERAGE = 1 << 3
     DBLP_OP_CARRY = 1 << 4
+    DBLP_OP_SPARSE = 1 << 5
 
 
 class PlanFlags(IntFlag):

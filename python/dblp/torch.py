@@ -70,11 +70,11 @@ class State:
     algo: "transpose", "ring", "ps", "tree" or "bcube"; not "average", which is none of
         all ranks.
     how: other keywords of Comm.allreduce() but key and average: policy, phase, carry,
-        wait_ms, ...
+        sparse, prune, wait_ms, ...
 
     The first time that a bucket of certain parameters comes nothing may be lost: DDP forms
     new ones after the first round, and what has been lost of the old ones would be lost
-    for good. (carry begins with the second time.)
+    for good. (carry, sparse and prune begin with the second time.)
 
     Raises ValueError and TypeError for what cannot be.
     """

@@ -95,6 +95,25 @@ class Sums(unittest.TestCase):
 
         good(with_ranks(4, run))
 
+    def test_zeroes_are_not_sent_and_what_is_pruned_comes_later(self):
+        def run(comm):
+            dense, thin = array.array("f", [0] * 8000), array.array("f", [0] * 8000)
+            dense[5] = thin[5] = comm.rank + 1
+            all_of_it = comm.allreduce(dense).wait(LONG)
+            result = comm.allreduce(thin, sparse=True).wait(LONG)
+            self.assertEqual(thin, dense)
+            self.assertGreater(all_of_it.sent, 10 * result.sent)
+            big, total = 1000 if comm.rank else 0, 0
+            for prune in "1%", 0:
+                # Rank 0 owns the first half, so that rank 1 sends it
+                v = array.array("f", [big] + [0] * 2000 + [1] * 3 + [0] * 5996)
+                result = comm.allreduce(v, sparse=True, prune=prune, rule="feedback").wait(LONG)
+                self.assertEqual(result.pruned > 0, bool(prune) and comm.rank == 1)
+                total += v[2001]
+            self.assertEqual(total, 4)
+
+        good(with_ranks(2, run))
+
     def test_parts_that_ranks_own_make_the_whole(self):
         def run(comm):
             v = array.array("i", [comm.rank + 1] * 10)
@@ -182,6 +201,9 @@ class Buffers(unittest.TestCase):
             (dict(wait_ms=0.5), TypeError, "wait_ms is an int"),
             (dict(radix=[1] * 17), ValueError, "17 radices"),
             (dict(carry=True), OSError, "contradict each other"),
+            (dict(prune="1"), ValueError, "no unit"),
+            (dict(prune="1%", rule="feedback"), OSError, "contradict each other"),
+            (dict(prune="1%", sparse=True), OSError, "contradict each other"),
             (dict(phase=8), OSError, "contradict each other"),
             (dict(root=1, algo="ps"), OSError, "contradict each other"),
             (dict(bucket=1), TypeError, "bucket"),
