@@ -131,6 +131,13 @@ for op in reduce-scatter allgather; do
 		--op $op --dtype int32 -s 60000 -n 3 --plan bcube "${levels[@]}"
 done
 
+# Of contributions 1 % is sent, and up to 4 % of sums, with a bit for some elements
+for proto in dblp tcp; do
+	try "zeroes, $proto" says '.verified and .sparse and .density_ppm == 10000 and .cluster == 16 and
+		.missing_bytes == 0 and .sent_bytes * 20 < .size * .count * 6' --proto $proto \
+		--sparse --density 1% --cluster 16 --dtype int32 -s 400000 -n 3 -w 0
+done
+
 for dtype in float32 float16 bfloat16; do
 	try "$dtype" says ".dtype == \"$dtype\" and (.verified | not) and .missing_bytes == 0" \
 		--dtype $dtype -s 6002000 -n 1 --plan ring
@@ -260,6 +267,8 @@ refused "the product is not the number of ranks, 4" collective --spawn 4 --plan 
 refused "--size 6: float32 has 4 bytes" collective --spawn 2 --size 8,6
 refused "--message takes a multiple of 8" collective --spawn 2 --message 100
 refused "--carry is for a --budget" collective --spawn 2 --carry
+refused "--cluster is for a --density" collective --spawn 2 --cluster 2
+refused "--density takes a share such as" collective --spawn 2 --density 5
 refused "loses nothing" collective --spawn 2 --op allgather --budget 1%
 refused "tcp has no --budget" collective --spawn 2 --proto tcp --budget 1%
 refused "tcp has no --job" collective --spawn 2 --proto tcp --job 1

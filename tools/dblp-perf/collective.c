@@ -21,6 +21,8 @@ struct collective coll = {
 		.algo	= DBLP_TRANSPOSE,
 		.policy	= DBLP_POLICY_FULL,
 	},
+	.density = DBLP_PPM,
+	.cluster = 1,
 };
 
 static const char *const what_names[] = {
@@ -107,6 +109,9 @@ void collective_option(int opt, char *text)
 	case OPT_RULE: op->rule = choice("rule", text, dblp_rule_names); break;
 	case OPT_DTYPE: op->dtype = choice("dtype", text, dtype_names); break;
 	case OPT_CARRY: op->flags |= DBLP_OP_CARRY; break;
+	case OPT_SPARSE: op->flags |= DBLP_OP_SPARSE; break;
+	case OPT_DENSITY: coll.density = share("density", text); break;
+	case OPT_CLUSTER: coll.cluster = number("cluster", text, 1, UINT32_MAX); break;
 	case OPT_PHASE:
 		op->phase = number("phase", text, 0, DBLP_PHASES - 1);
 		op->flags |= DBLP_OP_PHASE;
@@ -205,6 +210,8 @@ void collective_check(void)
 			      dtype_names[op->dtype], vector_dtype_size());
 	if (op->flags & DBLP_OP_CARRY && !cfg.has_budget)
 		wrong("--carry is for a --budget");
+	if (coll.cluster > 1 && coll.density == DBLP_PPM)
+		wrong("--cluster is for a --density");
 	check_plan();
 	check_transport();
 	check_ranks_here();
@@ -323,12 +330,16 @@ static void report_json(uint32_t size, uint32_t nranks)
 	printf(",\"dtype\":\"%s\",\"message_bytes\":%u,\"gap_ms\":%u",
 	       dtype_names[coll.op.dtype],
 	       coll.attr.message_bytes ?: DBLP_COMM_BYTES, coll.gap_ms);
+	printf(",\"sparse\":%s,\"density_ppm\":%u,\"cluster\":%u",
+	       coll.op.flags & DBLP_OP_SPARSE ? "true" : "false", coll.density,
+	       coll.cluster);
 	printf(",\"ranks\":%u,\"size\":%u,\"count\":%u,\"warmup\":%u", nranks, size,
 	       cfg.count, cfg.warmup);
 	printf(",\"started_ns\":%" PRIu64 ",\"elapsed_ns\":%" PRIu64,
 	       results->started_ns, results->elapsed_ns);
-	printf(",\"asked_bytes\":%" PRIu64 ",\"missing_bytes\":%" PRIu64
-	       ",\"late_ranks\":%" PRIu64, results->asked, results->missing,
+	printf(",\"sent_bytes\":%" PRIu64 ",\"asked_bytes\":%" PRIu64
+	       ",\"missing_bytes\":%" PRIu64 ",\"late_ranks\":%" PRIu64,
+	       results->sent, results->asked, results->missing,
 	       results->late_ranks);
 	printf(",\"bytes_per_second\":%.0f,\"verified\":%s", bytes_per_second(size),
 	       coll.op.dtype == DBLP_INT32 ? "true" : "false");
@@ -343,6 +354,7 @@ static void report_text(uint32_t size, uint32_t nranks)
 	       coll.attr.transport, nranks, size, dtype_names[coll.op.dtype],
 	       coll.op.dtype == DBLP_INT32 ? ", verified" : "",
 	       bytes_per_second(size) / 1e6);
+	printf(", %" PRIu64 " bytes sent", results->sent);
 	if (results->missing)
 		printf(", %" PRIu64 " bytes missing of %" PRIu64 ", %" PRIu64
 		       " ranks late", results->missing, results->asked,

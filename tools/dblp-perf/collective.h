@@ -41,6 +41,8 @@ struct spawned {
  * @radices: number of @op.radix that were given
  * @size: bytes of the vectors
  * @n_sizes: how many there are
+ * @density: ppm: elements that are not zero
+ * @cluster: so many of them are side by side
  * @gap_ms: between two rounds
  * @spawned: ranks are started together, NULL: each by itself
  * @spawn: all ranks are to be started here
@@ -52,6 +54,8 @@ struct collective {
 	unsigned int		radices;
 	uint32_t		size[SIZES_MAX];
 	unsigned int		n_sizes;
+	uint32_t		density;
+	uint32_t		cluster;
 	unsigned int		gap_ms;
 	struct spawned		*spawned;
 	bool			spawn;
@@ -86,7 +90,7 @@ void collective_report(uint32_t size, uint32_t nranks);
  * @buf: to be given to the operation
  * @part: parts of it that the operation is about on this rank
  * @parts: their number
- * @full: sum of all contributions to an element whose own number is 1
+ * @most: the largest number of an element
  * @differing: elements that were not the full sum, of all rounds
  */
 struct vector {
@@ -98,7 +102,7 @@ struct vector {
 	void			*buf;
 	struct dblp_span	part[DBLP_LEVELS_MAX];
 	int			parts;
-	uint64_t		full;
+	uint64_t		most;
 	uint64_t		differing;
 };
 

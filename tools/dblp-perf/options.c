@@ -100,6 +100,9 @@ static void usage(FILE *f)
 	      "  --dtype NAME         float32 (default), float16, bfloat16, or int32, of which\n"
 	      "                       each sum is checked\n"
 	      "  --carry              budget that is left is for later rounds\n"
+	      "  --sparse             blocks of zeroes are not sent\n"
+	      "  --density SHARE      so many elements are not zero (default 1)\n"
+	      "  --cluster N          so many of these side by side (default 1)\n"
 	      "  --wait MS            go on without ranks that are later than that\n"
 	      "  --gap MS             between two rounds\n"
 	      "  --message BYTES      the most of a message (default 1048576)\n"
@@ -138,7 +141,7 @@ uint64_t number(const char *name, const char *text, uint64_t min, uint64_t max)
 	return value;
 }
 
-static uint32_t share(const char *text)
+uint32_t share(const char *name, const char *text)
 {
 	char *end;
 	double value = strtod(text, &end);
@@ -148,7 +151,7 @@ static uint32_t share(const char *text)
 	else if (end == text || *end)
 		value = -1;
 	if (!(value >= 0 && value <= 1))
-		wrong("--budget takes a share such as 0.02 or 2%%, not '%s'",
+		wrong("--%s takes a share such as 0.02 or 2%%, not '%s'", name,
 		      text);
 	return lround(value * DBLP_PPM);
 }
@@ -249,6 +252,9 @@ static const struct option options[] = {
 	{ "rule", 1, NULL, OPT_RULE },
 	{ "dtype", 1, NULL, OPT_DTYPE },
 	{ "carry", 0, NULL, OPT_CARRY },
+	{ "sparse", 0, NULL, OPT_SPARSE },
+	{ "density", 1, NULL, OPT_DENSITY },
+	{ "cluster", 1, NULL, OPT_CLUSTER },
 	{ "wait", 1, NULL, OPT_WAIT },
 	{ "gap", 1, NULL, OPT_GAP },
 	{ "root", 1, NULL, OPT_ROOT },
@@ -276,7 +282,7 @@ static void transport_option(int opt)
 	case OPT_OTHER: cfg.other.proto = proto_option("other", optarg); break;
 	case OPT_OTHER_CC: cfg.other.cc = optarg; break;
 	case OPT_BUDGET:
-		cfg.budget = share(optarg);
+		cfg.budget = share("budget", optarg);
 		cfg.has_budget = true;
 		break;
 	case OPT_POLICY:

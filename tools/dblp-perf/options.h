@@ -13,6 +13,7 @@ enum {
 	OPT_POLICY, OPT_ORDER, OPT_KEY, OPT_BUFFER, OPT_HOOK, OPT_VERIFY, OPT_SEED,
 	OPT_TO, OPT_FROM, OPT_LISTEN, OPT_CONNECT, OPT_HOSTS, OPT_SAMPLES, OPT_TIMEOUT,
 	OPT_PLAN, OPT_OP, OPT_RULE, OPT_DTYPE, OPT_CARRY, OPT_WAIT, OPT_GAP,
+	OPT_SPARSE, OPT_DENSITY, OPT_CLUSTER,
 	OPT_ROOT, OPT_SERVER, OPT_FANIN, OPT_LEVELS, OPT_RADIX, OPT_SPAWN,
 	OPT_RANK, OPT_NRANKS, OPT_RENDEZVOUS, OPT_DEVICES, OPT_JOB, OPT_PHASE,
 	OPT_MESSAGE,
@@ -24,6 +25,9 @@ void options_parse(int argc, char **argv);
 /** wrong() - print what is wrong with the command line, and end */
 void wrong(const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 1, 2)));
+
+/** share() - the value of option @name, a share of all, in ppm */
+uint32_t share(const char *name, const char *text);
 
 /** number() - the value @text of option @name, from @min to @max */
 uint64_t number(const char *name, const char *text, uint64_t min, uint64_t max);

@@ -143,7 +143,8 @@ struct memory {
  * @elapsed_ns: of all that was measured
  * @busy_ns: in which the machine's CPUs were not idle, or UNKNOWN
  * @sent: bytes of measured messages that the connecting ends have sent, if
- *	they run here, warm-up counted
+ *	they run here, warm-up counted; mode collective: that all ranks have sent in
+ *	measured rounds, with what stands before the elements
  * @delivered: bytes of measured messages that were delivered
  * @missing: bytes of measured messages that were not
  * @asked: mode collective: bytes of contributions that all ranks should have received

@@ -13,7 +13,8 @@
 
 /**
  * struct record - what a rank has measured
- * @asked: bytes, of the rounds that count
+ * @sent: bytes, of the rounds that count
+ * @asked: bytes, of those
  * @missing: bytes, of those
  * @late_ranks: in those
  * @missing_ever: bytes, of all rounds
@@ -21,6 +22,7 @@
  * @ns: of each round that counts
  */
 struct record {
+	uint64_t	sent;
 	uint64_t	asked;
 	uint64_t	missing;
 	uint64_t	late_ranks;
@@ -135,6 +137,7 @@ static void run_rounds(struct vector *v, struct record *own)
 		if (i < cfg.warmup)
 			continue;
 		own->ns[i - cfg.warmup] = ns;
+		own->sent += result.sent;
 		own->asked += result.asked;
 		own->missing += result.missing;
 		own->late_ranks += result.late_ranks;
@@ -176,11 +179,13 @@ static void take_results(uint64_t *all)
 {
 	uint32_t i;
 
+	results->sent = 0;
 	results->asked = 0;
 	results->missing = 0;
 	results->late_ranks = 0;
 	results->elapsed_ns = 0;
 	for (i = 0; i < nranks; i++) {
+		results->sent += record_of(all, i)->sent;
 		results->asked += record_of(all, i)->asked;
 		results->missing += record_of(all, i)->missing;
 		results->late_ranks += record_of(all, i)->late_ranks;

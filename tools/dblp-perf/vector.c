@@ -3,7 +3,7 @@
  * Mode collective: the vectors. Floats are noise, since a transport may describe runs of
  * zero bytes; their sums depend on the order of additions. Sums of integers do not, and
  * are checked: an element has a number of its own, which each rank contributes times its
- * weight.
+ * weight, or zero.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,6 +19,15 @@
 static uint32_t weight(uint32_t rank)
 {
 	return coll.what == WHAT_ALLGATHER ? 1 : 1 + rank % WEIGHTS;
+}
+
+/* Each rank has zeroes of its own; what is gathered is the same everywhere */
+static bool is_zero(uint32_t rank, uint64_t i)
+{
+	uint64_t key = coll.what == WHAT_ALLGATHER ? 0 : rank + 1ULL;
+	uint64_t noise = contents_word(~cfg.seed + key, i / coll.cluster) >> 32;
+
+	return coll.density < DBLP_PPM && noise * DBLP_PPM >> 32 >= coll.density;
 }
 
 /* With feedback what was lost in all rounds before may come in one */
@@ -45,17 +54,20 @@ uint32_t vector_dtype_size(void)
 	return coll.op.dtype == DBLP_FLOAT32 || coll.op.dtype == DBLP_INT32 ? 4 : 2;
 }
 
+/* The number of an element */
+static uint64_t number_of(const struct vector *v, uint64_t i)
+{
+	return 1 + ((contents_word(cfg.seed, i) >> 32) * v->most >> 32);
+}
+
 static void fill_ints(struct vector *v)
 {
-	const uint64_t most = largest(v->nranks);
 	int32_t *own = v->own;
 	uint64_t i;
 
-	for (i = 0; i < v->count; i++) {
-		uint64_t noise = contents_word(cfg.seed, i) >> 32;
-
-		own[i] = (int32_t)((1 + (noise * most >> 32)) * weight(v->rank));
-	}
+	v->most = largest(v->nranks);
+	for (i = 0; i < v->count; i++)
+		own[i] = (int32_t)(number_of(v, i) * weight(v->rank));
 }
 
 /* The sign and all bits behind the exponent are noise: 0.5 ... 1 or -1 ... -0.5 */
@@ -76,6 +88,16 @@ static void fill_floats(struct vector *v)
 		own[i] = (contents_word(key, i) & noise) | half;
 }
 
+static void clear_zeroes(struct vector *v)
+{
+	const uint32_t size = vector_dtype_size();
+	uint64_t i;
+
+	for (i = 0; i < v->count; i++)
+		if (is_zero(v->rank, i))
+			memset((char *)v->own + i * size, 0, size);
+}
+
 void vector_init(struct vector *v, uint32_t size, uint32_t rank, uint32_t nranks)
 {
 	memset(v, 0, sizeof(*v));
@@ -89,6 +111,7 @@ void vector_init(struct vector *v, uint32_t size, uint32_t rank, uint32_t nranks
 		fill_ints(v);
 	else
 		fill_floats(v);
+	clear_zeroes(v);
 }
 
 void vector_free(struct vector *v)
@@ -130,13 +153,9 @@ static void find_parts(struct vector *v, struct dblp_comm *comm)
 void vector_begin(struct vector *v, struct dblp_comm *comm)
 {
 	const uint32_t size = vector_dtype_size();
-	uint32_t rank;
 	int i;
 
 	find_parts(v, comm);
-	v->full = coll.what == WHAT_ALLGATHER;
-	for (rank = 0; rank < v->nranks && coll.what != WHAT_ALLGATHER; rank++)
-		v->full += contributes(v, rank) ? weight(rank) : 0;
 	if (coll.what != WHAT_ALLGATHER) {
 		memcpy(v->buf, v->own, v->bytes);
 		return;
@@ -150,25 +169,38 @@ void vector_begin(struct vector *v, struct dblp_comm *comm)
 	}
 }
 
-/* The most that may come to an element whose own number is 1 */
-static uint64_t most_sum(const struct vector *v)
+/* The sum of all contributions to an element, divided by its number */
+static uint64_t full_sum(const struct vector *v, uint64_t i)
+{
+	uint64_t full = 0;
+	uint32_t rank;
+
+	if (coll.what == WHAT_ALLGATHER)
+		return !is_zero(v->rank, i);
+	for (rank = 0; rank < v->nranks; rank++)
+		if (contributes(v, rank) && !is_zero(rank, i))
+			full += weight(rank);
+	return full;
+}
+
+/* The most that may come, divided by the number */
+static uint64_t most_sum(const struct vector *v, uint64_t full)
 {
 	if (coll.what != WHAT_ALLGATHER && coll.op.rule == DBLP_RESCALE)
 		return (uint64_t)WEIGHTS * v->nranks;
-	return v->full * rounds_in_sum();
+	return full * rounds_in_sum();
 }
 
 static void check_part(struct vector *v, struct dblp_span part, uint32_t round)
 {
-	const int32_t *own = v->own, *sum = v->buf;
-	const uint64_t most = most_sum(v);
-	const int32_t mine = (int32_t)weight(v->rank);
+	const int32_t *sum = v->buf;
 	uint64_t i;
 
 	for (i = part.first; i < part.end; i++) {
-		uint64_t one = (uint64_t)(own[i] / mine);
+		uint64_t one = number_of(v, i), full = full_sum(v, i);
+		uint64_t most = most_sum(v, full);
 
-		if (sum[i] == (int64_t)(one * v->full))
+		if (sum[i] == (int64_t)(one * full))
 			continue;
 		v->differing++;
 		if (sum[i] >= 0 && sum[i] <= (int64_t)(one * most))
