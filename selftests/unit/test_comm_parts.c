@@ -183,6 +183,85 @@ TEST(no_message_loses_all_that_was_saved_up)
 	sender_free(&s);
 }
 
+/* Message @n of 100 elements, of which every tenth is there */
+static void send_sparse(struct sender *s, struct dblp_task *t, u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < 100; i += 10)
+		s->v[n * 100 + i] = (float)(n * 100 + i + 1);
+	if (dblp_pack(&s->link, t) || dblp_losses_sent(&s->link, t, n + 1, 100))
+		abort();
+	t->done += 100;
+	s->link.n_packed = 0;
+}
+
+/* When it is reported, others were packed since */
+TEST(what_was_lost_of_a_packed_vector_is_kept_at_its_place)
+{
+	struct dblp_msg report = { 0 };
+	struct dblp_range range;
+	struct sender s;
+	struct dblp_task *t = sender_new(&s, 10000);
+	const float *residual = s.req->key->residual;
+	u32 n, i;
+
+	s.req->op.flags |= DBLP_OP_SPARSE;
+	s.link.shift[0] = DBLP_SPARSE_SHIFTS;
+	for (n = 0; n < 3; n++)
+		send_sparse(&s, t, n);
+	/* Blocks of one element each: the fourth one is lost of the second message */
+	ASSERT_EQ(0, s.link.sparse.shift);
+	ASSERT_EQ(10, s.link.sparse.packed);
+	ASSERT_EQ(40, s.link.record->bytes);
+	range.offset = DBLP_HEAD_LEN + dblp_sparse_front(100, 0) + 3 * 4;
+	range.length = 4;
+	report.range = &range;
+	for (n = 0; n < 3; n++) {
+		report.info.tag = n + 1;
+		report.n = n == 1;
+		ASSERT_EQ(t, dblp_losses_reported(&s.link, &report));
+	}
+	for (i = 0; i < 300; i++)
+		ASSERT_EQ(i == 130 ? 131 : 0, residual[i]);
+	EXPECT_EQ(4, s.req->result.lost);
+	free(s.link.packed);
+	sender_free(&s);
+}
+
+/* A peer may say that something is missing that never can be */
+TEST(what_a_peer_lost_of_a_front_is_no_vector)
+{
+	struct dblp_range range = { .length = 4 };
+	struct dblp_sparse packed;
+	struct sender s;
+	struct dblp_task *t = sender_new(&s, 10000);
+	struct dblp_step step = *t->step;
+	u32 front = DBLP_HEAD_LEN + dblp_sparse_front(100, 0), reliable, late;
+
+	s.req->op.flags |= DBLP_OP_SPARSE;
+	s.link.shift[0] = DBLP_SPARSE_SHIFTS;
+	send_sparse(&s, t, 0);
+	t->done = 0;
+	step.op = DBLP_STEP_ADD;
+	t->step = &step;
+	s.link.stage = (char *)s.link.packed;
+	s.link.inbox.len = front + 40;
+	s.link.inbox.map = (struct dblp_msg) { .range = &range, .n = 1 };
+	for (reliable = 0; reliable < 2; reliable++)
+		for (late = 0; late < 2; late++) {
+			step.reliable = reliable;
+			range.offset = late ? front : front - 1;
+			EXPECT_EQ(late && !reliable ? 0 : -EPROTO,
+				  dblp_packed_take(&s.link, t, &packed));
+		}
+	/* The rest was added, once */
+	EXPECT_EQ(1, s.v[0]);
+	EXPECT_EQ(22, s.v[10]);
+	free(s.link.packed);
+	sender_free(&s);
+}
+
 /* An engine without a thread: rank 0 of two */
 static void stand_alone(struct dblp_comm *comm, struct dblp_link link[2],
 			const struct dblp_transport *how)
