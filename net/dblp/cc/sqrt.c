@@ -49,7 +49,7 @@ enum sqrt_limits {
  * @n: how many
  * @acked: bytes
  * @lost: bytes
- * @most: bytes that one ACK acknowledged
+ * @most: bytes that ACKs of one bunch acknowledged
  */
 struct span {
 	u64	low;
@@ -57,7 +57,7 @@ struct span {
 	u32	n;
 	u32	acked;
 	u32	lost;
-	u32	most;
+	u64	most;
 };
 
 /**
@@ -70,7 +70,8 @@ struct span {
  * @min_rtt: lowest round trip
  * @top: delay beyond it with which the path overflowed, 0 before it did
  * @usual: highest delay of calm spans, renewed slowly
- * @at_once: bytes that an ACK acknowledged of the last span, most
+ * @at_once: @most of the last span
+ * @bunch: bytes acknowledged sooner than the pacer sends them
  * @last_excess: mean delay of the last span beyond @min_rtt
  * @round_end: the round trip is over when so many bytes were acknowledged
  * @cut_end: no further cut until then
@@ -109,6 +110,7 @@ struct root {
 	u64	top;
 	u64	usual;
 	u64	at_once;
+	u64	bunch;
 	u64	last_excess;
 	u64	round_end;
 	u64	cut_end;
@@ -304,13 +306,21 @@ static void cut(struct dblp_cc *cc, struct root *r,
 		      max_t(u32, min_t(u32, left, LOSS_LEFT), UNIT / 4) / UNIT);
 }
 
+/* Window from before a burst, which shows only when some of it was cut already */
+static u64 held_wnd(const struct root *r)
+{
+	return max(max(r->before[0], r->before[1]), max(r->before[2], r->wnd));
+}
+
 /* Most is lost at once, though all was calm, the round trip is as usual, and nobody
- * sends more than before
+ * sends more than before, not even this one
  */
 static bool is_burst(const struct dblp_cc *cc, const struct root *r)
 {
 	return is_heavy(cc, &r->now) && span_loss(&r->now) > BURST_LOSS &&
 	       r->calm >= CALM_SPANS &&
+	       held_wnd(r) <= r->before[0] +
+			      max_t(u64, r->before[0] / 8, 2 * cc->mss) &&
 	       mean_excess(r) <= r->usual + r->usual / 2 &&
 	       cc->crowd.n <= r->senders;
 }
@@ -329,8 +339,7 @@ static void heed_loss(struct dblp_cc *cc, struct root *r,
 		return;
 	if (is_burst(cc, r)) {
 		r->held_at = rs->now;
-		set_wnd(cc, r, max(max(r->before[0], r->before[1]),
-				   max(r->before[2], r->wnd)));
+		set_wnd(cc, r, held_wnd(r));
 	} else if (rs->delivered < r->cut_end) {
 		return;
 	} else if (!is_excused(cc, r)) {
@@ -576,6 +585,20 @@ static void set_rates(struct dblp_cc *cc, struct root *r, u64 rtt)
 	cc->pacing_rate = max_t(u64, rate, 1);
 }
 
+/* What ACKs acknowledge faster than it is sent, they or the packets have waited for
+ * each other: in one ACK or in several that a host attends to at once
+ */
+static void count_bunch(const struct dblp_cc *cc, struct root *r,
+			const struct dblp_rate_sample *rs)
+{
+	u64 time = min(rs->now - r->acked_at, LONGEST_NS);
+	u64 sent = mul_u64_u64_div_u64(cc->pacing_rate, time, SECOND_NS);
+
+	r->bunch -= min(r->bunch, sent);
+	r->bunch += rs->acked;
+	r->now.most = max_t(u64, r->now.most, r->bunch);
+}
+
 static void sqrt_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		     const struct dblp_rtt *rtt)
 {
@@ -586,8 +609,8 @@ static void sqrt_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		cc->crowd.n = clamp_t(u32, rs->share, least, U16_MAX);
 	r->peak = max_t(u32, r->peak, cc->crowd.n);
 	sample_rtt(r, rs->rtt);
+	count_bunch(cc, r, rs);
 	r->now.acked += rs->acked;
-	r->now.most = max(r->now.most, rs->acked);
 	r->now.lost += rs->lost;
 	if (rs->acked)
 		r->acked_at = rs->now;
