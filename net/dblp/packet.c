@@ -98,8 +98,6 @@ static void dblp_note_sent(struct dblp_sock *dsk, u32 n, u64 now)
 {
 	if (!dsk->sent.inflight_pkts)
 		dsk->progress = now;
-	if (dsk->cc.ops->sent)
-		dsk->cc.ops->sent(&dsk->cc, dsk->sent.inflight, now);
 	dsk->last_sent = now;
 	dsk->counts.pkts_sent += n;
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTSENT, n);

@@ -11,8 +11,6 @@ here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=selftests/lib/measure.sh
 . "$here/../lib/measure.sh"
 peers="cubic bbr dctcp sctp"
-# The default and what else there is for shared networks
-controls="dblp dblp-bdp"
 
 # One CPU does the work of both ends and is never idle: time counts instructions.
 bulk()
@@ -67,7 +65,7 @@ noise()
 			change_port server rate 100mbit delay 5ms 2ms &&
 				change_port h0 delay 5ms 2ms ;;
 		esac || fail "no noise"
-		for transport in dblp dblp-swift $peers; do
+		for transport in dblp $peers; do
 			measure $kind "$transport" bulk --count 20
 		done
 	done
@@ -116,7 +114,7 @@ beside()
 	short_queue 8 100mbit "$1" "$2" || fail "no network"
 	aside=queue_counts
 	for other in cubic bbr; do
-		for who in $controls cubic bbr dctcp; do
+		for who in dblp cubic bbr dctcp; do
 			# TCP beside TCP tells what the queue does; cubic is what there is most of.
 			[ $other = cubic ] || [ "$who" = bbr ] || [[ $who = dblp* ]] || continue
 			fresh_queue || fail "no queue"
@@ -154,21 +152,19 @@ burst_times()
 # are as many as nobody gets done before the last burst ends.
 burst()
 {
-	local transport budget pid
+	local budget pid
 	local -A options=(["0.8%"]="early --count 130" ["40.8%"]="eager --count 200")
 
 	aside=burst_times
 	for budget in "${!options[@]}"; do
-		for transport in $controls; do
-			own_uplinks 3 100mbit 250us || fail "no network"
-			bursts "$1" > /run/bursts &
-			pid=$!
-			# shellcheck disable=SC2086 # words
-			measure "$1 $budget" "$transport" fanin --size 287000 --warmup 0 \
-				--budget "$budget" --policy ${options[$budget]}
-			wait $pid
-			no_network
-		done
+		own_uplinks 3 100mbit 250us || fail "no network"
+		bursts "$1" > /run/bursts &
+		pid=$!
+		# shellcheck disable=SC2086 # words
+		measure "$1 $budget" dblp fanin --size 287000 --warmup 0 \
+			--budget "$budget" --policy ${options[$budget]}
+		wait $pid
+		no_network
 	done
 }
 
@@ -182,10 +178,7 @@ runs()
 	switched 8 200mbit 0 0 || fail "no network"
 	lose gemodel "$1%" "$2%" "$3%" 0% || fail "no loss"
 	aside=queue_counts
-	for transport in $controls; do
-		measure "$*" "$transport" fanin --size 100000 --count 200 --warmup 0 \
-			--budget 10% --policy early
-	done
+	measure "$*" dblp fanin --size 100000 --count 200 --warmup 0 --budget 10% --policy early
 	for transport in cubic bbr sctp; do
 		measure "$*" "$transport" fanin --size 100000 --count 50 --warmup 0
 	done
@@ -244,7 +237,7 @@ in_real_time()
 # with a process on each that never sleeps, or without. Each measurement takes seconds.
 real()
 {
-	local where="$1 $2" both="$controls cubic" loss cpu
+	local where="$1 $2" both="dblp cubic" loss cpu
 
 	limit=60
 	if [ "$2" = busy ]; then

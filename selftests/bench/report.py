@@ -67,7 +67,7 @@ def noise_rows(f):
     kinds = {"bunches": "with ACKs in bunches, 5 to 10 ms apart, RTT 2 ms",
              "jitter": "with each way 3 to 7 ms"}
     for kind, what in kinds.items():
-        yield goodput_row(f, "noise", kind, kind, what, others=("dblp-swift",) + PEERS)
+        yield goodput_row(f, "noise", kind, kind, what)
 
 
 def round_row(f, scenario, loss, budget, high, wire, what):

@@ -228,7 +228,7 @@ static void default_is_set(void)
 {
 	struct nlmsghdr *nlh = begin(family, DBLP_CMD_PARAM_SET, 0);
 
-	mnl_attr_put_strz(nlh, DBLP_A_PARAM_CONGESTION, "swift");
+	mnl_attr_put_strz(nlh, DBLP_A_PARAM_CONGESTION, "lossy");
 	change(nlh);
 }
 

@@ -312,7 +312,7 @@ static const struct refusal params[] = {
 	  ENOENT, CC_MSG, BAD(PARAM_CONGESTION) },
 	{ DO(PARAM_SET, S(PARAM_CONGESTION, "sixteen-letters-")), EINVAL,
 	  NULL, BAD(PARAM_CONGESTION) },
-	{ DO(PARAM_SET, S(PARAM_CONGESTION, "swift"),
+	{ DO(PARAM_SET, S(PARAM_CONGESTION, "lossy"),
 	     U(PARAM_BUDGET_CAP, DBLP_PPM + 1)), EINVAL, SHARE_MSG,
 	  BAD(PARAM_BUDGET_CAP) },
 	{ DO(PARAM_SET, U(PARAM_BUDGET_CAP, DBLP_INHERIT - 1)), EINVAL,
@@ -330,7 +330,7 @@ static const struct refusal params[] = {
 	{ DO(CC_GET), EINVAL, "the name of a congestion control is needed",
 	  MISSING(CC_NAME) },
 	{ DO(CC_GET, S(CC_NAME, "nosuch")), ENOENT, CC_MSG, BAD(CC_NAME) },
-	{ DUMP(CC_GET, S(CC_NAME, "bdp")), EINVAL,
+	{ DUMP(CC_GET, S(CC_NAME, "lossy")), EINVAL,
 	  "all congestion controls are dumped, which needs no attribute",
 	  NO_ATTR },
 };

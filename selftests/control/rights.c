@@ -62,7 +62,7 @@ static const struct {
 	{ DBLP_CMD_PARAM_GET, false, false, 0, 0, 0, NULL },
 	{ DBLP_CMD_PARAM_SET, true, false, 0, 0, DBLP_A_PARAM_BUDGET_CAP,
 	  NULL },
-	{ DBLP_CMD_CC_GET, false, false, 0, 0, DBLP_A_CC_NAME, "bdp" },
+	{ DBLP_CMD_CC_GET, false, false, 0, 0, DBLP_A_CC_NAME, "lossy" },
 };
 
 static int try_operation(size_t i)

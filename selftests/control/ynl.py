@@ -292,13 +292,13 @@ def jobs():
 def params():
     """What new sockets begin with."""
     same(as_ctl_capped(do('param-get')), ctl('param', 'list'))
-    do('param-set', congestion='swift', budget_cap=5, user_timeout_ms=90000,
+    do('param-set', congestion='lossy', budget_cap=5, user_timeout_ms=90000,
        keepalive_ms=77)
     same(ctl('param', 'list'),
-         {'congestion': 'swift', 'budget_cap': 5, 'user_timeout_ms': 90000,
+         {'congestion': 'lossy', 'budget_cap': 5, 'user_timeout_ms': 90000,
           'keepalive_ms': 77})
     same(do('param-get', initial=True)['congestion'], 'sqrt')
-    same(do('cc-get', name='swift'), {'name': 'swift', 'default': 1})
+    same(do('cc-get', name='lossy'), {'name': 'lossy', 'default': 1})
     ctl('param', 'set', 'congestion', 'sqrt', 'cap', 'inherit', 'timeout', '30s',
         'keepalive', '15s')
     same(do('param-get'), do('param-get', initial=True))

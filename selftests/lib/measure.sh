@@ -32,7 +32,7 @@ flavours()
 {
 	case $1 in
 	dblp) echo ;;
-	dblp-swift|dblp-bdp) echo --cc "${1#dblp-}" ;;
+	dblp-lossy) echo --cc "${1#dblp-}" ;;
 	dblp-*%) echo --budget "${1#dblp-}" ;;
 	dblp-*%-*) echo "--budget ${1:5}" | sed 's/-\([a-z]*\)$/ --policy \1/' ;;
 	sctp) echo --proto sctp ;;

@@ -138,7 +138,7 @@ settled()
 		"$@"
 }
 default=$(ip netns exec "$client" dblpctl -j param show congestion | jq -r .congestion)
-ip netns exec "$client" dblpctl param set congestion bdp
+ip netns exec "$client" dblpctl param set congestion lossy
 try "a budget set by dblpctl holds from the next message on" settled --expect-missing 100000
 try "a budget set by dblpctl is used as far as the peer's cap allows" \
 	settled --cap 50000 --expect-missing 10000 --allow-missing 25000

@@ -156,23 +156,23 @@ TEST(congestion_controls)
 /* With messages in flight, there and back: what is in flight is not lost */
 TEST_F(conn, congestion_control_changes_amid_a_connection)
 {
-	static const char *const names[] = { "swift", "sqrt", "bdp" };
+	static const char *const names[] = { "lossy", "sqrt" };
 	static char buf[100000], got[sizeof(buf)];
 	char name[DBLP_CC_NAME_MAX] = "";
 	socklen_t len;
 	int i, k;
 
-	for (i = 0; i < 9; i++) {
+	for (i = 0; i < 8; i++) {
 		memset(buf, 'a' + i, sizeof(buf));
 		for (k = 0; k < 4; k++)
 			ASSERT_EQ(sizeof(buf), send(self->client, buf,
 						    sizeof(buf), 0));
 		ASSERT_EQ(0, setsockopt(self->client, SOL_DBLP, DBLP_CONGESTION,
-					names[i % 3], strlen(names[i % 3])));
+					names[i % 2], strlen(names[i % 2])));
 		len = sizeof(name);
 		ASSERT_EQ(0, getsockopt(self->client, SOL_DBLP, DBLP_CONGESTION,
 					name, &len));
-		EXPECT_STREQ(names[i % 3], name);
+		EXPECT_STREQ(names[i % 2], name);
 		for (k = 0; k < 4; k++) {
 			ASSERT_EQ(sizeof(got), recv(self->server, got,
 						    sizeof(got), 0));
@@ -198,7 +198,7 @@ struct flipper {
 	unsigned int	flips;
 };
 
-static const char *const controls[] = { "bdp", "swift", "sqrt" };
+static const char *const controls[] = { "lossy", "sqrt" };
 
 static void *flip(void *arg)
 {
@@ -206,7 +206,7 @@ static void *flip(void *arg)
 	const char *name;
 
 	for (; !f->stop; sleep_ms(40)) {
-		name = controls[++f->flips % 3];
+		name = controls[++f->flips % 2];
 		if (setsockopt(f->fd, SOL_DBLP, DBLP_CONGESTION, name,
 			       strlen(name)))
 			die("changing to %s", name);
@@ -288,7 +288,7 @@ TEST_F_TIMEOUT(conn, congestion_control_changes_under_loss, 60)
 	/* Neither does it stall, nor does it begin anew each time */
 	EXPECT_GE(3 * without + 1000, with);
 	EXPECT_GE(3 * without + 1000, after);
-	EXPECT_STREQ(controls[f.flips % 3], name);
+	EXPECT_STREQ(controls[f.flips % 2], name);
 	EXPECT_LE(2 * info.seg_size, info.cwnd);
 	EXPECT_GT(10 * rate, info.cwnd);
 	EXPECT_LT(rate / 10, info.pacing_rate);

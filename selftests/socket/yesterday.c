@@ -147,7 +147,7 @@ TEST_F(yesterday, options)
 	set_u32(fd, DBLP_PLACEMENT, 1);
 	EXPECT_EQ(0, get_u32(fd, DBLP_PHASE));
 	EXPECT_EQ(0, get_u32(fd, DBLP_JOB));
-	EXPECT_EQ(0, setsockopt(fd, SOL_DBLP, DBLP_CONGESTION, "swift", 5));
+	EXPECT_EQ(0, setsockopt(fd, SOL_DBLP, DBLP_CONGESTION, "lossy", 5));
 	EXPECT_EQ(0, setsockopt(fd, SOL_DBLP, DBLP_AUTH_KEY, &key, sizeof(key)));
 	EXPECT_EQ(DBLP_AUTH_ON, get_info(fd).auth);
 	close(fd);

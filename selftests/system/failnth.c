@@ -543,7 +543,7 @@ static const struct operation {
 	{ DBLP_CMD_PARAM_GET, 0, false, 0, 0, 0, NULL },
 	{ DBLP_CMD_PARAM_SET, DBLP_CMD_PARAM_SET, false, 0, 0,
 	  DBLP_A_PARAM_BUDGET_CAP, NULL },
-	{ DBLP_CMD_CC_GET, 0, false, 0, 0, DBLP_A_CC_NAME, "bdp" },
+	{ DBLP_CMD_CC_GET, 0, false, 0, 0, DBLP_A_CC_NAME, "lossy" },
 	{ DBLP_CMD_CC_GET, 0, true, 0, 0, 0, NULL },
 };
 

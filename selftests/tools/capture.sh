@@ -156,7 +156,7 @@ marks()
 	tc -n "$client" qdisc replace dev eth0 clsact &&
 		tc -n "$client" filter add dev eth0 egress protocol ip flower ip_tos 0x2/0x3 \
 			action pedit ex munge ip tos set 3 retain 3 pipe action csum ip4h &&
-		xfer 4 --cc swift --size 20000 --count 2 && tc -n "$client" qdisc del dev eth0 clsact
+		xfer 4 --cc lossy --size 20000 --count 2 && tc -n "$client" qdisc del dev eth0 clsact
 }
 try "marks" marks
 

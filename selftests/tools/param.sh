@@ -35,12 +35,11 @@ try "one of them" one
 
 controls()
 {
-	is ctl "$a" -j cc list '[{"name":"sqrt","default":true},{"name":"bdp","default":false},{"name":"swift","default":false}]' &&
+	is ctl "$a" -j cc list '[{"name":"sqrt","default":true},{"name":"lossy","default":false}]' &&
 		diff <(ctl "$a" cc) - <<-END
 			NAME   DEFAULT
 			sqrt   yes
-			bdp    no
-			swift  no
+			lossy  no
 		END
 }
 try "congestion controls" controls
@@ -55,10 +54,10 @@ begins_with()
 
 changed()
 {
-	ctl "$a" param set congestion swift cap 2% timeout 500ms keepalive 1.5s &&
+	ctl "$a" param set congestion lossy cap 2% timeout 500ms keepalive 1.5s &&
 		is ctl "$a" -j param list \
-			'{"congestion":"swift","budget_cap":20000,"user_timeout_ms":500,"keepalive_ms":1500}' &&
-		is json "$a" 'map(select(.default).name)[]' cc list swift && begins_with '["swift",20000]'
+			'{"congestion":"lossy","budget_cap":20000,"user_timeout_ms":500,"keepalive_ms":1500}' &&
+		is json "$a" 'map(select(.default).name)[]' cc list lossy && begins_with '["lossy",20000]'
 }
 try "a change, and what a socket begins with then" changed
 try "those that there are stay as they are" is json "$a" '[.congestion, .budget_cap]' \
@@ -98,7 +97,7 @@ try "a cap over 100 %" refused 1 "budget_cap: a share of loss is at most 1000000
 	ctl "$a" param set timeout 1s cap 101%
 try "no timeout" refused 1 "user_timeout_ms: a user timeout is 1 ms to 1 h" ctl "$a" param set timeout 0ms
 try "too long a timeout" refused 1 "user_timeout_ms: a user timeout is 1 ms to 1 h" \
-	ctl "$a" param set congestion bdp timeout 3600001ms
+	ctl "$a" param set congestion lossy timeout 3600001ms
 try "too short a keepalive" refused 1 "keepalive_ms: a keepalive time is 10 ms to 24 h" \
 	ctl "$a" param set keepalive 9ms
 try "too long a keepalive" refused 1 "keepalive_ms: a keepalive time is 10 ms to 24 h" \
@@ -131,7 +130,7 @@ completion()
 {
 	load_completion "$a" || return
 	is completes 'dblpctl param set ' 'congestion cap timeout keepalive' &&
-		is completes 'dblpctl param set congestion sw' swift &&
+		is completes 'dblpctl param set congestion lo' lossy &&
 		is completes 'dblpctl param set cap 1% t' timeout && is completes 'dblpctl cc l' list
 }
 try "completion" completion

@@ -99,7 +99,7 @@ server=$spawned
 wait_until 10 output_has "$server" listening || exit 1
 spawn in_ns "$a" dblp-peer connect 10.9.0.2 7000 say connected send 10 20000 say sent \
 	await "$tmp/lossy" send 20 100000 say sent2 await "$tmp/silent" send 1 100000 say sent3 \
-	await "$tmp/switch" congestion swift send 2 20000 await "$tmp/end" close
+	await "$tmp/switch" congestion lossy send 2 20000 await "$tmp/end" close
 client=$spawned
 standing=("${all_pids[@]}")
 all_pids=()
@@ -230,11 +230,11 @@ switched()
 {
 	touch "$tmp/switch" && wait_until 10 settled 33 || return
 	snap
-	is records "$a" dblp_cc_switched "$(records "$a" dblp_cc_switched "$sock" from=sqrt to=swift)" &&
+	is records "$a" dblp_cc_switched "$(records "$a" dblp_cc_switched "$sock" from=sqrt to=lossy)" &&
 		same "switched" "$(records "$a" dblp_cc_switched | wc -l)" 1 &&
-		[ "$(records "$a" dblp_cc name=swift | wc -l)" -gt 0 ] &&
-		is field name swift <<< "$(records "$a" dblp_cc "$sock" | tail -n 1)" &&
-		is json "$a" .congestion socket show "$id" swift
+		[ "$(records "$a" dblp_cc name=lossy | wc -l)" -gt 0 ] &&
+		is field name lossy <<< "$(records "$a" dblp_cc "$sock" | tail -n 1)" &&
+		is json "$a" .congestion socket show "$id" lossy
 }
 try "another congestion control" switched
 

@@ -176,8 +176,6 @@ static void send_packet(struct sim *s, u32 flow, u32 segment)
 
 	if (!dblp_sent_free(&f->sent))
 		ring_grow(&f->sent);
-	if (f->cc.ops->sent)
-		f->cc.ops->sent(&f->cc, f->sent.inflight, s->now);
 	transmit(s, flow, f->sent.next, segment);
 	dblp_sent_push(&f->sent, s->mss, s->now)->seg = segment;
 	if (f->seg[segment] & SEG_NEED)
@@ -389,7 +387,7 @@ static void on_wake(struct sim *s, u32 flow)
 		ring_init(&f->sent, RING_SIZE);
 		if (f->handshake_rtt)
 			dblp_rtt_sample(&f->rtt, f->handshake_rtt, 0, s->now);
-		dblp_cc_start(&f->cc, f->ops ?: &dblp_cc_bdp, s->mss, s->now);
+		dblp_cc_start(&f->cc, f->ops ?: &dblp_cc_sqrt, s->mss, s->now);
 		f->end_seg = (f->goal + payload(s) - 1) / payload(s);
 		grow_segs(f, f->end_seg + 1);
 	} else if (f->wake_at != s->now) {

@@ -31,7 +31,7 @@ struct sim_flow {
 	u64			goal;		/* bytes, 0: no end */
 	u64			handshake_rtt;	/* 0: none was measured */
 	u32			spare;		/* segments a message may miss */
-	const struct dblp_cc_ops *ops;		/* NULL: bdp */
+	const struct dblp_cc_ops *ops;		/* NULL: sqrt */
 	/* Results */
 	u64			received;	/* bytes */
 	u64			finished;	/* when goal was reached, or 0 */

@@ -171,7 +171,7 @@ TEST(sqrt__flows_share_fairly)
 	}
 }
 
-/* Beside TCP in a queue of 8 packets, in which bdp leaves it nothing */
+/* Beside TCP in a queue of 8 packets, where who makes up for each loss leaves it nothing */
 TEST(sqrt__leaves_cubic_its_part)
 {
 	u64 theirs = 0, all = 0;
@@ -410,6 +410,93 @@ TEST(sqrt__forgets_senders_that_are_gone)
 	}
 }
 
+/* Twice as long as a packet train, and again: what a host attends to at once is
+ * neither a queue nor a burst, nor is loss beside it
+ */
+TEST(sqrt__bunches_of_acks_are_no_queue)
+{
+	struct sim s;
+	u32 loss;
+
+	for (loss = 0; loss <= 20000; loss += 20000) {
+		path_init(&s, 1, 10000, 50 * SIM_US, 200);
+		s.loss = loss;
+		s.ack_every = 200 * SIM_US;
+		sim_run(&s, 20 * SIM_MS);
+		EXPECT_GE(sim_share(&s, 0, 50 * SIM_MS), 900);
+		sim_free(&s);
+	}
+}
+
+/* A queue that marks from the eighth packet on, and would hold a hundred */
+TEST(sqrt__heeds_marks)
+{
+	struct sim s;
+	u32 n;
+
+	for (n = 1; n <= 8; n *= 8) {
+		path_init(&s, n, 1000, 500 * SIM_US, 100);
+		s.mark_above = 8;
+		sim_run(&s, SIM_S / 2);
+		s.dropped = 0;
+		s.marked = 0;
+		EXPECT_LE(sim_mean_queue(&s, SIM_S), 8);
+		EXPECT_EQ(0, s.dropped);
+		EXPECT_GT(s.marked, 0);
+		EXPECT_GE(sim_share(&s, 0, SIM_S) * n, 800);
+		sim_free(&s);
+	}
+}
+
+/* What sqrt takes for congestion this control bears, on paths from 1 to 80 packets */
+TEST(lossy__fills_a_link_that_loses_many)
+{
+	static const struct {
+		u64 mbit, rtt;
+	} paths[] = {
+		{ 100, 10000 }, { 100, 1000 }, { 1000, 500 }, { 10000, 50 },
+	};
+	struct sim s;
+	u32 i, loss;
+
+	for (i = 0; i < 4 * ARRAY_SIZE(paths); i++) {
+		loss = 100000 * (1 + i % 4);
+		path_init(&s, 1, paths[i / 4].mbit, paths[i / 4].rtt * SIM_US,
+			  100);
+		s.flow[0].ops = &dblp_cc_lossy;
+		s.loss = loss;
+		sim_run(&s, 200 * s.rtt);
+		EXPECT_GE(sim_share(&s, 0, 1000 * s.rtt), 800) {
+			TH_LOG("%llu Mbit/s, %llu us, %u ppm lost",
+			       paths[i / 4].mbit, paths[i / 4].rtt, loss);
+		}
+		sim_free(&s);
+	}
+}
+
+/* Amid a connection, there and back: the link stays full, and no burst comes */
+TEST(dblp_cc_switch__live)
+{
+	const struct dblp_cc_ops *to[] = { &dblp_cc_lossy, &dblp_cc_sqrt };
+	struct sim s;
+	u32 i;
+
+	path_init(&s, 1, 1000, 200 * SIM_US, 100);
+	sim_run(&s, SIM_S / 2);
+	for (i = 0; i < 10; i++) {
+		struct sim_flow *f = &s.flow[0];
+		u64 rate = f->cc.pacing_rate;
+
+		dblp_cc_switch(&f->cc, to[i % 2], &f->rtt, s.now);
+		EXPECT_EQ(to[i % 2], f->cc.ops);
+		EXPECT_EQ(rate, f->cc.pacing_rate);
+		s.dropped = 0;
+		EXPECT_GE(sim_share(&s, 0, 20 * SIM_MS), 900);
+		EXPECT_EQ(0, s.dropped);
+	}
+	sim_free(&s);
+}
+
 /* Whatever it is told, it neither stops sending nor computes nonsense */
 TEST(sqrt__any_sample)
 {
@@ -422,7 +509,7 @@ TEST(sqrt__any_sample)
 		struct dblp_cc cc;
 		u64 now = prng_any(&r);
 
-		dblp_cc_start(&cc, &dblp_cc_sqrt, mss, now);
+		dblp_cc_start(&cc, dblp_cc_at(i % 2), mss, now);
 		for (k = 0; k < 300; k++) {
 			struct dblp_rate_sample rs =
 				sim_any_sample(&r, &rtt, &now);

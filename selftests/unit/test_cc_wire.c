@@ -1,24 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The bench's rows on Ethernet in the simulator, for each control but swift, which
- * takes random loss for congestion
- */
+/* The bench's rows on Ethernet in the simulator */
 #include <stdlib.h>
 #include <linux/minmax.h>
 
 #include "sim.h"
 #include "test.h"
-
-static const struct dblp_cc_ops *const laws[] = {
-	&dblp_cc_bdp, &dblp_cc_sqrt,
-};
-
-static void use(struct sim *s, u32 law)
-{
-	u32 i;
-
-	for (i = 0; i < s->n; i++)
-		s->flow[i].ops = laws[law];
-}
 
 /* What the link needs for @bytes at TCP's overhead, in nanoseconds */
 static u64 wire_time(const struct sim *s, u64 bytes)
@@ -37,15 +23,13 @@ TEST(cc__goodput_of_one_flow)
 	struct sim s;
 	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(laws) * ARRAY_SIZE(losses); i++) {
-		sim_wire(&s, 1, 100, 500 * SIM_US, losses[i / ARRAY_SIZE(laws)]);
-		use(&s, i % ARRAY_SIZE(laws));
+	for (i = 0; i < ARRAY_SIZE(losses); i++) {
+		sim_wire(&s, 1, 100, 500 * SIM_US, losses[i]);
 		s.flow[0].goal = 25000000;
 		sim_run(&s, 10 * SIM_S);
 		EXPECT_GE(wire_time(&s, 25000000) * 1000, s.flow[0].finished *
 			  980) {
-			TH_LOG("%s at a loss of %u ppm", s.flow[0].ops->name,
-			       s.loss);
+			TH_LOG("at a loss of %u ppm", s.loss);
 		}
 		sim_free(&s);
 	}
@@ -78,14 +62,13 @@ static u32 fanin_rounds(struct sim *s, u64 bytes, u32 spare, u32 rounds)
 }
 
 /* The mean over some draws: a percentile of one says little */
-static u32 fanin_of_8(u32 law, u32 loss, u32 spare)
+static u32 fanin_of_8(u32 loss, u32 spare)
 {
 	u32 seed, sum = 0;
 	struct sim s;
 
 	for (seed = 1; seed <= 5; seed++) {
 		sim_wire(&s, 8, 200, 60 * SIM_US, loss);
-		use(&s, law);
 		s.rng = seed * 77777;
 		sum += fanin_rounds(&s, 100000, spare, 200);
 		sim_free(&s);
@@ -95,23 +78,20 @@ static u32 fanin_of_8(u32 law, u32 loss, u32 spare)
 
 TEST(cc__fan_in_of_8)
 {
-	u32 law, loss;
+	u32 loss;
 
-	for (law = 0; law < ARRAY_SIZE(laws); law++) {
-		for (loss = 0; loss <= 10000; loss += 10000) {
-			EXPECT_LE(fanin_of_8(law, loss, 0), 1200);
-			EXPECT_LE(fanin_of_8(law, loss, 1), 1065);
-		}
+	for (loss = 0; loss <= 10000; loss += 10000) {
+		EXPECT_LE(fanin_of_8(loss, 0), 1200);
+		EXPECT_LE(fanin_of_8(loss, 1), 1065);
 	}
 }
 
-static u32 fanin_of_128(u32 law, u64 rtt, u32 loss)
+static u32 fanin_of_128(u64 rtt, u32 loss)
 {
 	struct sim s;
 	u32 took;
 
 	sim_wire(&s, 128, 200, rtt, loss);
-	use(&s, law);
 	took = fanin_rounds(&s, 20000, 0, 120);
 	sim_free(&s);
 	return took;
@@ -120,14 +100,11 @@ static u32 fanin_of_128(u32 law, u64 rtt, u32 loss)
 /* More flows than packets that the queue holds */
 TEST(cc__fan_in_of_128)
 {
-	u32 law, loss, rtt;
+	u32 loss, rtt;
 
-	for (law = 0; law < ARRAY_SIZE(laws); law++) {
-		for (loss = 0; loss <= 10000; loss += 10000) {
-			for (rtt = 60; rtt <= 500; rtt += 440)
-				EXPECT_LE(fanin_of_128(law, rtt * SIM_US, loss),
-					  1250);
-		}
+	for (loss = 0; loss <= 10000; loss += 10000) {
+		for (rtt = 60; rtt <= 500; rtt += 440)
+			EXPECT_LE(fanin_of_128(rtt * SIM_US, loss), 1250);
 	}
 }
 
@@ -135,16 +112,12 @@ TEST(cc__fan_in_of_128)
 TEST(cc__strangers_do_no_harm)
 {
 	struct sim s;
-	u32 law;
 
-	for (law = 0; law < ARRAY_SIZE(laws); law++) {
-		sim_path(&s, 1, 1000, 100 * SIM_US, 0);
-		use(&s, law);
-		s.strangers = 10000;
-		sim_run(&s, SIM_S / 10);
-		EXPECT_GE(sim_share(&s, 0, SIM_S / 4), 700);
-		sim_free(&s);
-	}
+	sim_path(&s, 1, 1000, 100 * SIM_US, 0);
+	s.strangers = 10000;
+	sim_run(&s, SIM_S / 10);
+	EXPECT_GE(sim_share(&s, 0, SIM_S / 4), 700);
+	sim_free(&s);
 }
 
 TEST_HARNESS_MAIN

@@ -58,7 +58,7 @@ static unsigned int sleeps;
 #define SLEEPS_MAX	3
 
 static const char *const names[] = {
-	"reliable", "critical", "tolerant", "resnet", "bdp", "", "\"", "\\",
+	"reliable", "critical", "tolerant", "resnet", "lossy", "", "\"", "\\",
 	"\x01", "\xff\xfe", "a name that is far longer than any may be",
 };
 
@@ -321,7 +321,7 @@ static const char *const words[] = {
 	"clr", "on", "off", "low", "high", "low-phase", "high-phase", "eta",
 	"hold", "congestion", "timeout", "keepalive", "peer", "local", "state",
 	"established", "inherit", "none", "critical", "tolerant", "resnet",
-	"eager", "early", "full", "keep", "zero", "bdp", "0", "1", "7", "0x1f",
+	"eager", "early", "full", "keep", "zero", "lossy", "0", "1", "7", "0x1f",
 	"4294967295", "4294967296", "0xffffffff", "2%", "0.8%", "40.8%",
 	"8000ppm", "100.0001%", "429496.7295%", "10ms", "1.5s", "24h",
 	"1193.0464711h", "2min", "0.5", "4294.967295", "10.0.0.0/24",
@@ -335,7 +335,7 @@ static const char *const pairs[][2] = {
 	{ "order", "shuffled" }, { "fill", "keep" }, { "clr", "on" },
 	{ "low", "0.8%" }, { "high", "inherit" }, { "low-phase", "1" },
 	{ "high-phase", "2" }, { "eta", "0.5" }, { "hold", "3" },
-	{ "congestion", "swift" }, { "timeout", "10s" },
+	{ "congestion", "lossy" }, { "timeout", "10s" },
 	{ "keepalive", "2min" }, { "peer", "10.0.0.0/8" },
 	{ "local", "::1" }, { "state", "listen" }, { "-i", "10ms" },
 	{ "-c", "1" }, { "-p", "-p" },

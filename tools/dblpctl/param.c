@@ -25,7 +25,7 @@ static const struct field fields[] = {
 
 static const struct keyword keywords[] = {
 	{ "congestion", DBLP_A_PARAM_CONGESTION,
-	  "a congestion control, such as bdp", read_name, NULL },
+	  "a congestion control, such as lossy", read_name, NULL },
 	{ "cap", DBLP_A_PARAM_BUDGET_CAP, "a share such as 2%, or inherit",
 	  read_own_share, NULL },
 	{ "timeout", DBLP_A_PARAM_USER_TIMEOUT_MS, "a time, such as 30s",

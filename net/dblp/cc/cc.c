@@ -15,8 +15,7 @@
 /* The first is the default */
 static const struct dblp_cc_ops *const controllers[] = {
 	&dblp_cc_sqrt,
-	&dblp_cc_bdp,
-	&dblp_cc_swift,
+	&dblp_cc_lossy,
 };
 
 const struct dblp_cc_ops *dblp_cc_at(u32 i)
@@ -44,21 +43,20 @@ void dblp_cc_start(struct dblp_cc *cc, const struct dblp_cc_ops *ops, u32 mss,
 	memset(cc, 0, sizeof(*cc));
 	cc->ops = ops;
 	cc->mss = mss;
-	cc->crowd.mss = mss;
 	ops->init(cc, mss, now);
 }
 
 void dblp_cc_switch(struct dblp_cc *cc, const struct dblp_cc_ops *ops,
 		    const struct dblp_rtt *rtt, u64 now)
 {
-	struct dblp_crowd crowd = cc->crowd;
+	u32 senders = cc->senders;
 	u64 rate = cc->pacing_rate;
 	u32 cwnd = cc->cwnd;
 
 	if (ops == cc->ops)
 		return;
 	dblp_cc_start(cc, ops, cc->mss, now);
-	cc->crowd = crowd;
+	cc->senders = senders;
 	/* Before the first round trip, neither knows anything */
 	if (!rate || !rtt->latest)
 		return;
@@ -73,8 +71,6 @@ u64 dblp_cc_pto(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 {
 	u64 pto;
 
-	if (!cc->ops->holds)
-		return dblp_pto(rtt, max_ack_delay, count, silence);
 	if (!cc->holding)
 		pto = dblp_pto(rtt, max_ack_delay, count, silence);
 	else if (!count)
@@ -90,8 +86,6 @@ u64 dblp_cc_pto(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 u32 dblp_cc_probes(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 		   u32 count)
 {
-	if (!cc->ops->holds)
-		return 2;
 	if (count > 2)
 		return 1;
 	return rtt->latest && 2 * dblp_cc_gap(cc) > rtt->srtt ? 1 : 2;
@@ -100,7 +94,7 @@ u32 dblp_cc_probes(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 /* Nanoseconds of silence that let one packet more go; 0 if silence lets none */
 static u64 silent_gap(const struct dblp_cc *cc, const struct dblp_rtt *rtt)
 {
-	return cc->ops->holds && rtt->latest ? dblp_cc_gap(cc) : 0;
+	return rtt->latest ? dblp_cc_gap(cc) : 0;
 }
 
 static u64 silent_since(const struct dblp_rtt *rtt, u64 heard)

@@ -12,7 +12,6 @@
 #include <linux/math64.h>
 #include <linux/types.h>
 
-#include "crowd.h"
 #include "../core/recovery.h"
 
 struct dblp_cc;
@@ -21,8 +20,6 @@ struct dblp_cc;
  * struct dblp_cc_ops - one congestion control
  * @name: at most DBLP_CC_NAME_MAX - 1 characters
  * @init: start on a path whose packets carry @mss bytes
- * @sent: a packet is about to be sent with @inflight bytes in flight before it;
- *	optional
  * @take: after @init: go on from @rate, bytes a second, that another control had
  *	reached; optional
  * @resume: there is a message to send, and no other is left; returns how many
@@ -30,8 +27,6 @@ struct dblp_cc;
  * @ack: an ACK arrived
  * @mode: what it is doing at the moment, in a word
  * @timeout: a probe timeout expired, @count in a row; optional
- * @holds: in silence its pacer rules alone: packets are sent for a while without
- *	ACKs, see dblp_cc_window(), and probes wait for it, see dblp_cc_pto()
  * @ecn: it reacts to @ce of &struct dblp_rate_sample: data may be marked ECT(0)
  *
  * All are called with the socket locked. None may fail.
@@ -39,14 +34,12 @@ struct dblp_cc;
 struct dblp_cc_ops {
 	const char *name;
 	void (*init)(struct dblp_cc *cc, u32 mss, u64 now);
-	void (*sent)(struct dblp_cc *cc, u32 inflight, u64 now);
 	void (*take)(struct dblp_cc *cc, u64 rate, const struct dblp_rtt *rtt);
 	u64 (*resume)(struct dblp_cc *cc, u64 now);
 	void (*ack)(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		    const struct dblp_rtt *rtt);
 	void (*timeout)(struct dblp_cc *cc, u32 count, u64 now);
 	const char *(*mode)(struct dblp_cc *cc);
-	bool holds;
 	bool ecn;
 };
 
@@ -56,7 +49,7 @@ struct dblp_cc_ops {
  * @mss: bytes of a full packet, UDP payload
  * @cwnd: bytes that may be in flight, at least two packets
  * @pacing_rate: bytes a second, 0 means as fast as @cwnd allows
- * @crowd: others who send to the same receiver
+ * @senders: to the same receiver, itself included, as it has said; 0: it has not
  * @holding: amid a burst of losses that it bears, see dblp_cc_pto()
  * @priv: for @ops
  */
@@ -65,7 +58,7 @@ struct dblp_cc {
 	u32				mss;
 	u32				cwnd;
 	u64				pacing_rate;
-	struct dblp_crowd		crowd;
+	u32				senders;
 	bool				holding;
 	u64				priv[40];
 };
@@ -127,8 +120,7 @@ static inline u64 dblp_cc_gap(const struct dblp_cc *cc)
  * burst has to. Where one of ten packets arrives, no answer to all of them is one
  * case in a thousand; then they become fewer as the silence lasts.
  *
- * Return: nanoseconds; of a control that holds its rate not less than
- * DBLP_CC_PTO_GAPS packets take the pacer.
+ * Return: nanoseconds, not less than DBLP_CC_PTO_GAPS packets take the pacer.
  */
 u64 dblp_cc_pto(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 		u64 max_ack_delay, u32 count, u64 silence);
@@ -139,9 +131,8 @@ u64 dblp_cc_pto(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
  * @rtt: round-trip time so far
  * @count: probe timeouts since the last ACK
  *
- * Return: two as in RFC 9002 section 6.2.4; of a control that holds its rate one
- * if no more than that leaves in a round trip, or if neither the first nor the
- * second time brought an answer.
+ * Return: two as in RFC 9002 section 6.2.4; one if no more than that leaves in a
+ * round trip, or if neither the first nor the second time brought an answer.
  */
 u32 dblp_cc_probes(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 		   u32 count);
@@ -154,9 +145,8 @@ u32 dblp_cc_probes(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
  * @now: the time
  *
  * Where most packets are lost, so are most ACKs, and who waits for each sends next
- * to nothing. So a control that holds its rate goes on at the pacer's rate after a
- * round trip without any, for DBLP_CC_SILENT_PKTS packets; then there are probes
- * only.
+ * to nothing. So packets go on at the pacer's rate after a round trip without any,
+ * for DBLP_CC_SILENT_PKTS packets; then there are probes only.
  *
  * Return: bytes.
  */
@@ -195,11 +185,9 @@ void dblp_cc_start(struct dblp_cc *cc, const struct dblp_cc_ops *ops, u32 mss,
 void dblp_cc_switch(struct dblp_cc *cc, const struct dblp_cc_ops *ops,
 		    const struct dblp_rtt *rtt, u64 now);
 
-/* Delay- and rate-based after BBR: random loss is not congestion */
-extern const struct dblp_cc_ops dblp_cc_bdp;
-/* By delay and ECN marks, after Swift and DCTCP */
-extern const struct dblp_cc_ops dblp_cc_swift;
-/* By the queue's own delay */
+/* By the queue's own delay, loss and marks */
 extern const struct dblp_cc_ops dblp_cc_sqrt;
+/* The same where up to half of the packets may be lost for other reasons */
+extern const struct dblp_cc_ops dblp_cc_lossy;
 
 #endif /* _NET_DBLP_CC_H */

@@ -30,7 +30,9 @@ enum sqrt_limits {
 	LOSS_LEFT	= 716,	/* of the window after congestion: 0.7, RFC 9438 */
 	LOSS_UNIT	= 65536,
 	LOSS_USUAL	= 12,	/* an empty queue excuses one of so many packets */
-	LOSS_CREDIT	= 32,	/* and so many at once, as chance has it */
+	LOSS_LOSSY	= 2,	/* the same on paths said to lose many */
+	LOSS_CREDIT	= 384,	/* and those of so many at once, as chance has it */
+	MARK_LEFT	= 870,	/* of the window after a mark: 0.85, RFC 8511 */
 	BURST_LOSS	= 19661,	/* of a span: that much at once is no overload */
 	CALM_LOSS	= 9830,
 	CALM_SPANS	= 16,	/* before a burst is believed */
@@ -88,7 +90,8 @@ struct span {
  * @yield_rate: highest @rate since there is a queue to give way to
  * @yields: how often it was much less
  * @rivals: others fill the queue: so many acts more their delay is ignored
- * @credit: bytes that may be lost, see LOSS_USUAL
+ * @usual_loss: one of so many packets may be lost, see LOSS_USUAL
+ * @credit: bytes that may be lost
  * @loss_empty: share of bytes lost while there was clearly no queue, mean of
  *	LOSS_PKTS packets
  * @loss_queued: the same while there was one
@@ -127,6 +130,7 @@ struct root {
 	u64	yield_rate;
 	u8	yields;
 	u8	rivals;
+	u8	usual_loss;
 	u32	credit;
 	u32	loss_empty;
 	u32	loss_queued;
@@ -156,6 +160,12 @@ static void set_wnd(struct dblp_cc *cc, struct root *r, u64 wnd)
 	r->wnd = min_t(u64, wnd, S32_MAX / 4);
 }
 
+/* What chance may lose at once, bytes */
+static u32 most_credit(const struct dblp_cc *cc, const struct root *r)
+{
+	return LOSS_CREDIT * cc->mss / r->usual_loss;
+}
+
 static void sqrt_init(struct dblp_cc *cc, u32 mss, u64 now)
 {
 	struct root *r = state(cc);
@@ -163,7 +173,8 @@ static void sqrt_init(struct dblp_cc *cc, u32 mss, u64 now)
 	next_span(r);
 	r->wnd = DBLP_CC_INITIAL_PKTS * mss;
 	r->starting = true;
-	r->credit = LOSS_CREDIT * mss;
+	r->usual_loss = cc->ops == &dblp_cc_lossy ? LOSS_LOSSY : LOSS_USUAL;
+	r->credit = most_credit(cc, r);
 	r->acked_at = now;
 	r->random = now ^ now >> 32;
 	cc->cwnd = r->wnd;
@@ -199,7 +210,7 @@ static u64 backlog(const struct root *r, u64 delay)
 /* At the receiver, as far as it has said */
 static u32 senders(const struct dblp_cc *cc)
 {
-	return max_t(u32, cc->crowd.n, 1);
+	return max_t(u32, cc->senders, 1);
 }
 
 /* Less than two packets of all senders tell nothing of the path */
@@ -251,9 +262,11 @@ static bool is_queued(const struct root *r)
 }
 
 /* More than chance explains where so much is usual */
-static bool is_heavy(const struct dblp_cc *cc, const struct span *s)
+static bool is_heavy(const struct dblp_cc *cc, const struct root *r)
 {
-	return s->lost > 3 * cc->mss + ((u64)s->acked + s->lost) / 8;
+	u64 sent = (u64)r->now.acked + r->now.lost;
+
+	return r->now.lost > 3 * cc->mss + sent * 3 / (2 * r->usual_loss);
 }
 
 /* Loss without the delay that congestion has come with is none of it, nor is loss
@@ -261,7 +274,7 @@ static bool is_heavy(const struct dblp_cc *cc, const struct span *s)
  */
 static bool is_excused(const struct dblp_cc *cc, const struct root *r)
 {
-	if (r->rivals || !r->credit || (!r->top && is_heavy(cc, &r->now)))
+	if (r->rivals || !r->credit || (!r->top && is_heavy(cc, r)))
 		return false;
 	return !is_queued(r) || r->loss_queued <= 2 * r->loss_empty;
 }
@@ -270,8 +283,8 @@ static bool is_excused(const struct dblp_cc *cc, const struct root *r)
 static void count_credit(const struct dblp_cc *cc, struct root *r,
 			 const struct dblp_rate_sample *rs)
 {
-	u64 credit = r->credit + ((u64)rs->acked + rs->lost) / LOSS_USUAL;
-	u32 most = LOSS_CREDIT * cc->mss;
+	u64 credit = r->credit + ((u64)rs->acked + rs->lost) / r->usual_loss;
+	u32 most = most_credit(cc, r);
 
 	r->credit = min_t(u64, credit, most);
 	r->credit = r->held_at ? most : r->credit - min(r->credit, rs->lost);
@@ -292,18 +305,23 @@ static void cut_to(struct dblp_cc *cc, struct root *r, u64 wnd)
 	set_wnd(cc, r, max(wnd, min(r->wnd, least_wnd(cc))));
 }
 
-static void cut(struct dblp_cc *cc, struct root *r,
-		const struct dblp_rate_sample *rs)
+/* What arrived, at most what TCP would keep */
+static u32 loss_left(const struct root *r)
 {
 	u32 left = (LOSS_UNIT - span_loss(&r->now)) / (LOSS_UNIT / UNIT);
 
+	return clamp_t(u32, left, UNIT / 4, LOSS_LEFT);
+}
+
+static void cut(struct dblp_cc *cc, struct root *r,
+		const struct dblp_rate_sample *rs, u32 left)
+{
 	r->cut_end = rs->delivered + rs->inflight + 1;
 	r->starting = false;
 	r->hit = r->wnd;
 	r->step = 0;
 	r->yield_from = 0;
-	cut_to(cc, r, r->wnd *
-		      max_t(u32, min_t(u32, left, LOSS_LEFT), UNIT / 4) / UNIT);
+	cut_to(cc, r, r->wnd * left / UNIT);
 }
 
 /* Window from before a burst, which shows only when some of it was cut already */
@@ -317,12 +335,12 @@ static u64 held_wnd(const struct root *r)
  */
 static bool is_burst(const struct dblp_cc *cc, const struct root *r)
 {
-	return is_heavy(cc, &r->now) && span_loss(&r->now) > BURST_LOSS &&
+	return is_heavy(cc, r) && span_loss(&r->now) > BURST_LOSS &&
 	       r->calm >= CALM_SPANS &&
 	       held_wnd(r) <= r->before[0] +
 			      max_t(u64, r->before[0] / 8, 2 * cc->mss) &&
 	       mean_excess(r) <= r->usual + r->usual / 2 &&
-	       cc->crowd.n <= r->senders;
+	       cc->senders <= r->senders;
 }
 
 /* Round trips from before a cut do not tell what it has led to */
@@ -344,7 +362,7 @@ static void heed_loss(struct dblp_cc *cc, struct root *r,
 		return;
 	} else if (!is_excused(cc, r)) {
 		learn_top(r);
-		cut(cc, r, rs);
+		cut(cc, r, rs, loss_left(r));
 	} else if (is_queued(r)) {
 		r->top = min(r->top + r->top / 8, max(r->top, r->usual));
 	}
@@ -363,6 +381,17 @@ static u64 least_step(const struct dblp_cc *cc, const struct root *r)
 	else
 		step = div_u64(max_t(u64, cc->mss, step), n);
 	return min(step, r->wnd / 4);
+}
+
+/* A queue that marks packets is long, whatever the round trip says, and amid a
+ * burst, too
+ */
+static void heed_mark(struct dblp_cc *cc, struct root *r,
+		      const struct dblp_rate_sample *rs)
+{
+	if (rs->delivered < r->cut_end)
+		return;
+	cut(cc, r, rs, MARK_LEFT);
 }
 
 /* A little more a round trip; more and more while nothing answers. Who has more than
@@ -456,8 +485,8 @@ static void measure(struct dblp_cc *cc, struct root *r,
 	if (!rs->all || !r->all_from)
 		all = own;
 	r->part = UNIT;
-	if (cc->crowd.n > 1 && all && own && all != own)
-		r->part = min_t(u64, div64_u64(own * cc->crowd.n * UNIT, all),
+	if (cc->senders > 1 && all && own && all != own)
+		r->part = min_t(u64, div64_u64(own * cc->senders * UNIT, all),
 				4 * UNIT);
 	if (rs->now > r->rate_at) {
 		rate = mul_u64_u64_div_u64(min_t(u64, all, U32_MAX), SECOND_NS,
@@ -467,10 +496,16 @@ static void measure(struct dblp_cc *cc, struct root *r,
 	begin_measure(r, rs);
 }
 
+/* No more than is usual, or than chance makes of few packets */
+static bool is_calm(const struct root *r, u32 loss)
+{
+	return loss < max_t(u32, CALM_LOSS, LOSS_UNIT / r->usual_loss);
+}
+
 static void judge_burst(struct dblp_cc *cc, struct root *r,
 			const struct dblp_rate_sample *rs, u32 loss)
 {
-	if (loss < CALM_LOSS || cc->crowd.n > r->senders) {
+	if (is_calm(r, loss) || cc->senders > r->senders) {
 		r->held_at = 0;
 	} else if (rs->now - r->held_at > SECOND_NS) {
 		set_wnd(cc, r, r->wnd / 2);
@@ -490,13 +525,13 @@ static void judge_span(struct dblp_cc *cc, struct root *r, u32 loss)
 	u32 pkts = div_u64((u64)r->now.acked + r->now.lost, cc->mss);
 	u64 delay = excess(r);
 
-	if (cc->crowd.n >= r->senders || !(r->acts % (4 * CALM_SPANS)))
-		r->senders = cc->crowd.n;
+	if (cc->senders >= r->senders || !(r->acts % (4 * CALM_SPANS)))
+		r->senders = cc->senders;
 	if (r->top && delay < r->top / 2)
 		average(&r->loss_empty, loss, pkts);
 	else if (is_queued(r))
 		average(&r->loss_queued, loss, pkts);
-	if (loss >= CALM_LOSS) {
+	if (!is_calm(r, loss)) {
 		r->calm -= min_t(u32, r->calm, CALM_SPANS / 2);
 		return;
 	}
@@ -518,7 +553,7 @@ static void end_span(struct dblp_cc *cc, struct root *r,
 	if (!(++r->acts & 1) && !r->held_at && !r->starting && r->now.n &&
 	    rs->delivered >= r->cut_end)
 		heed_delay(cc, r);
-	r->peak -= DIV_ROUND_UP(r->peak - cc->crowd.n, 4);
+	r->peak -= DIV_ROUND_UP(r->peak - cc->senders, 4);
 	r->before[0] = r->before[1];
 	r->before[1] = r->before[2];
 	r->before[2] = r->wnd;
@@ -606,8 +641,8 @@ static void sqrt_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	u32 least = rs->now < r->all_at ? r->peak : 1;
 
 	if (rs->share)
-		cc->crowd.n = clamp_t(u32, rs->share, least, U16_MAX);
-	r->peak = max_t(u32, r->peak, cc->crowd.n);
+		cc->senders = clamp_t(u32, rs->share, least, U16_MAX);
+	r->peak = max_t(u32, r->peak, cc->senders);
 	sample_rtt(r, rs->rtt);
 	count_bunch(cc, r, rs);
 	r->now.acked += rs->acked;
@@ -624,6 +659,8 @@ static void sqrt_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	count_credit(cc, r, rs);
 	if (rs->lost)
 		heed_loss(cc, r, rs);
+	if (rs->ce)
+		heed_mark(cc, r, rs);
 	if (r->starting && rs->acked)
 		start(cc, r, rs);
 	if (rs->acked && rs->prior_delivered >= r->round_end &&
@@ -648,7 +685,7 @@ static u64 sqrt_resume(struct dblp_cc *cc, u64 now)
 	r->rate_at = 0;
 	if (r->starting || !r->min_rtt || r->peak < 2)
 		return 0;
-	cc->crowd.n = r->peak;
+	cc->senders = r->peak;
 	set_rates(cc, r, rtt);
 	gap = dblp_cc_gap(cc);
 	r->all_at = now + gap + rtt;
@@ -675,13 +712,17 @@ static const char *sqrt_mode(struct dblp_cc *cc)
 	return r->held_at ? "hold" : r->rivals ? "rivals" : r->starting ? "startup" : "steady";
 }
 
-const struct dblp_cc_ops dblp_cc_sqrt = {
-	.name		= "sqrt",
-	.holds		= true,
-	.init		= sqrt_init,
-	.take		= sqrt_take,
-	.resume		= sqrt_resume,
-	.ack		= sqrt_ack,
-	.timeout	= sqrt_timeout,
-	.mode		= sqrt_mode,
-};
+#define SQRT_OPS(ops_name)		\
+{					\
+	.name		= ops_name,	\
+	.ecn		= true,		\
+	.init		= sqrt_init,	\
+	.take		= sqrt_take,	\
+	.resume		= sqrt_resume,	\
+	.ack		= sqrt_ack,	\
+	.timeout	= sqrt_timeout,	\
+	.mode		= sqrt_mode,	\
+}
+
+const struct dblp_cc_ops dblp_cc_sqrt = SQRT_OPS("sqrt");
+const struct dblp_cc_ops dblp_cc_lossy = SQRT_OPS("lossy");
