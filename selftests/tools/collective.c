@@ -496,6 +496,51 @@ TEST(a_phase_says_what_may_be_lost)
 	}
 }
 
+/* A budget, that of a phase, none, and the first one again, which are not in each other's way */
+static void run_budgets(struct rank *r)
+{
+	static const struct {
+		u32	flags;
+		u32	budget;
+		u32	came;
+	} op[] = {
+		{ DBLP_OP_BUDGET, BUDGET, BUDGET },
+		{ DBLP_OP_PHASE, 0, 408000 },
+		{ DBLP_OP_BUDGET, 0, 0 },
+		{ DBLP_OP_BUDGET, BUDGET, BUDGET },
+	};
+	struct dblp_req *req;
+	size_t i;
+	int *v;
+
+	r->good = true;
+	r->op.phase = 2;
+	for (i = 0; i < sizeof(op) / sizeof(*op) && !r->err; i++) {
+		v = new_vector(r, 0);
+		r->op.flags = op[i].flags;
+		r->op.budget = op[i].budget;
+		r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req) ?:
+			 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+		r->good &= r->result.budget_least == op[i].came &&
+			   r->result.budget_most == op[i].came;
+		free(v);
+	}
+}
+
+TEST(operations_have_the_budgets_that_they_are_given)
+{
+	int k;
+
+	use("dblp");
+	netem("loss 3%");
+	prepare(2, next_epoch(), 300000, run_budgets);
+	run_all(2);
+	for (k = 0; k < 2; k++) {
+		EXPECT_EQ(0, rank[k].err);
+		EXPECT_TRUE(rank[k].good);
+	}
+}
+
 TEST(a_rank_that_is_killed_is_named_by_all_others)
 {
 	char at[64];

@@ -201,7 +201,9 @@ void dblp_comm_stats(struct dblp_comm *comm, struct dblp_comm_stats *stats,
 
 /**
  * enum dblp_op_flags - flags of an operation
- * @DBLP_OP_BUDGET: @budget is set; else it is that of the phase
+ * @DBLP_OP_BUDGET: @budget is set; else it is that of the phase. What an operator then sets
+ *	a socket to counts from the next message on, until operations have another
+ *	budget; but where it is 0 nothing is lost
  * @DBLP_OP_POLICY: @policy is set; else it is that of the phase
  * @DBLP_OP_PHASE: @phase is set; else it is that of the job
  * @DBLP_OP_AVERAGE: the sum is divided by the number of ranks (of contributions, if

@@ -113,14 +113,45 @@ static void make_head(const struct dblp_task *t, uint32_t from, uint32_t runs,
 
 /* Sending */
 
+/* Set an option of the socket, unless it @is */
+static int set_link(struct dblp_link *l, int option, uint32_t value,
+		    uint32_t *is)
+{
+	if (value == *is)
+		return 0;
+	if (setsockopt(l->fd, SOL_DBLP, option, &value, sizeof(value)))
+		return -errno;
+	*is = value;
+	return 0;
+}
+
+/*
+ * The budget of an operation becomes that of the socket, where an operator sees it and may
+ * change it, until that of another operation differs. One of 0 is nobody's to change.
+ */
+static int budget_of(struct dblp_link *l, const struct dblp_op *op,
+		     uint32_t *budget)
+{
+	socklen_t len = sizeof(*budget);
+	int err;
+
+	*budget = op->flags & DBLP_OP_BUDGET ? op->budget : DBLP_INHERIT;
+	if (!*budget)
+		return 0;
+	err = set_link(l, DBLP_BUDGET, *budget, &l->own_budget);
+	if (!err && getsockopt(l->fd, SOL_DBLP, DBLP_BUDGET, budget, &len))
+		err = -errno;
+	return err;
+}
+
 /* What may be lost of the next message of a step */
 static int loss_of(struct dblp_link *l, const struct dblp_task *t,
 		   struct dblp_sndinfo *info)
 {
 	const struct dblp_op *op = &t->req->op;
 	uint32_t phase = op->flags & DBLP_OP_PHASE ? op->phase : DBLP_INHERIT;
-	uint32_t budget = op->budget;
-	socklen_t len = sizeof(budget);
+	uint32_t budget;
+	int err;
 
 	memset(info, 0, sizeof(*info));
 	info->critical = DBLP_HEAD_LEN;
@@ -134,15 +165,11 @@ static int loss_of(struct dblp_link *l, const struct dblp_task *t,
 		info->policy = DBLP_POLICY_FULL;
 		return 0;
 	}
-	if (phase != l->phase) {
-		if (setsockopt(l->fd, SOL_DBLP, DBLP_PHASE, &phase,
-			       sizeof(phase)))
-			return -errno;
-		l->phase = phase;
-	}
-	if (!(op->flags & DBLP_OP_BUDGET) &&
-	    getsockopt(l->fd, SOL_DBLP, DBLP_BUDGET, &budget, &len))
-		return -errno;
+	err = set_link(l, DBLP_PHASE, phase, &l->phase);
+	if (!err)
+		err = budget_of(l, op, &budget);
+	if (err)
+		return err;
 	info->tag = ++l->tag;
 	info->budget = dblp_losses_budget(l, t, dblp_link_bytes(l, t), budget);
 	if (op->flags & DBLP_OP_POLICY) {

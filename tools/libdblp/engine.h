@@ -338,6 +338,7 @@ enum dblp_part {
  * @state: &enum dblp_link_state
  * @error: negative errno, if it is dead
  * @phase: that the socket was set to, %DBLP_INHERIT: none
+ * @own_budget: the same
  * @next_woken: next one in @woken of the communicator
  * @is_woken: it is there
  * @can_read: EAGAIN was not seen since there was something
@@ -381,6 +382,7 @@ struct dblp_link {
 	enum dblp_link_state	state;
 	int			error;
 	uint32_t		phase;
+	uint32_t		own_budget;
 	struct dblp_link	*next_woken;
 	bool			is_woken;
 	bool			can_read;

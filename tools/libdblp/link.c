@@ -47,6 +47,7 @@ int dblp_links_begin(struct dblp_comm *comm)
 		l->phase = DBLP_INHERIT;
 		l->shift[0] = DBLP_SPARSE_SHIFTS;
 		l->shift[1] = DBLP_SPARSE_SHIFTS;
+		l->own_budget = DBLP_INHERIT;
 		l->out_end = &l->out;
 		l->in_end = &l->in;
 	}
