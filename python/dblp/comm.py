@@ -15,7 +15,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Set, Tup
 
 from . import _c
 from .enums import Algo, Dtype, OpFlags, PlanFlags, Policy, Rule, to_enum
-from .ranks import tell
+from .progress import Tally, tell
 from .units import parse_budget
 
 KV = Tuple[Callable[[str, bytes], Any], Callable[[str], Optional[bytes]]]
@@ -388,6 +388,8 @@ class Comm:
         given = dict(rank=rank, nranks=nranks, rendezvous=rendezvous, transport=transport,
                      devices=devices, job=job, epoch=epoch, join_ms=join_ms, timeout_ms=timeout_ms,
                      keepalive_ms=keepalive_ms, message_bytes=message_bytes)
+        #: Number of the job that its sockets are in, 0: none
+        self.job = job
         self._handle: Optional[ctypes.c_void_p] = None
         self._cond = threading.Condition()
         self._closing = threading.Lock()
@@ -413,7 +415,7 @@ class Comm:
             raise os_error(opening.error, _OPEN_REASONS, _why_not_open(opening.error, given))
         self._handle = opening.handle
         _all.add(self)
-        tell(self.describe())
+        tell("opened", self.describe())
 
     # An exception of a signal can come between any two lines: so who is there is a member
     # of a set, and who waits for an operation is written down there, not counted or locked
@@ -455,6 +457,8 @@ class Comm:
                     op.waiter = None
                 if op.ended:
                     op.keep = None
+                    if op in self._ops and not op.result.error:
+                        _tally.add(op.result)
                     self._ops.discard(op)
                 self._cond.notify_all()
         return op.ended
@@ -504,7 +508,8 @@ class Comm:
         rule: what is made of a sum that lacks contributions: "bubble" (default),
             "rescale", "feedback".
         budget: share of all contributions that may be lost: "2%", "8000ppm" or ppm.
-            None: that of the phase, or of the job; without both, nothing is lost.
+            None: that of the phase, or of the job; without both, nothing is lost. An
+            operator may change that of sockets, unless it is 0.
         policy: "full", "eager" or "early"; phase: number of one.
         average: divide the sum by the number of ranks.
         carry: save budget up that was not used.
@@ -622,6 +627,7 @@ class Comm:
             handle, self._handle = self._handle, None
             _c.lib.dblp_comm_close(handle)
             self._forget()
+            _tally.tell()
             _leaving.discard(self)
 
     def _forget(self) -> None:
@@ -689,6 +695,7 @@ def make_op(dtype: Dtype, *, algo: Union[Algo, int, str] = Algo.DBLP_TRANSPOSE,
     return op
 
 
+_tally = Tally()
 _all: weakref.WeakSet[Comm] = weakref.WeakSet()
 #: Strong references: whoever is interrupted while it closes must not be freed
 _leaving: Set[Comm] = set()

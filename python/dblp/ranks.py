@@ -14,6 +14,8 @@ import tempfile
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
+from .progress import Line
+
 #: Seconds between SIGTERM and SIGKILL
 GRACE = 5.0
 #: A line that is longer is printed in pieces
@@ -22,10 +24,12 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
+_line = Line()
 
 
 def say(text: str) -> None:
     """A line of dblp-run's own."""
+    _line.clear()
     sys.stderr.write(f"dblp-run: {text}\n")
     sys.stderr.flush()
 
@@ -66,7 +70,12 @@ class _Lines:
         self.rest = b""
 
     def _print(self, lines: Sequence[bytes]) -> None:
+        begin = Line.BEGIN.encode()
         for line in lines:
+            if not self.prefix and line.startswith(begin):
+                _line.show(line[len(begin):].decode(errors="replace"))
+                continue
+            _line.clear()
             # Of a line that was written over, what could be seen last
             text = line.rstrip(b"\r").rsplit(b"\r", 1)[-1]
             self.to.write(self.prefix + text + b"\n")
@@ -114,7 +123,7 @@ class Ranks:
     watch: a file descriptor whose end ends all, or None.
 
     The environment of ranks has to have `environment`: by that they tell which
-    communicators they open, see tell().
+    communicators they open, see progress.tell().
     """
 
     def __init__(self, require: bool = False, watch: Optional[int] = None) -> None:
@@ -131,6 +140,7 @@ class Ranks:
         self.environment: Dict[str, str] = {"DBLP_RUN_SOCKET": path}
         self._select.register(self._told, selectors.EVENT_READ, self._listen)
         if watch is not None:
+            _line.everything = True
             self._watch = watch
             self._select.register(watch, selectors.EVENT_READ, self._watched)
         self._signals, wake = socket.socketpair()
@@ -183,6 +193,7 @@ class Ranks:
             self.fail(1, "nobody reads what is printed")
             sys.stdout = None  # type: ignore[assignment]
         finally:
+            _line.end()
             self._signal(signal.SIGKILL)
             self._told.close()
             self._folder.cleanup()
@@ -204,10 +215,12 @@ class Ranks:
     def _listen(self) -> None:
         while True:
             try:
-                rank, text = self._told.recv(4096).decode(errors="replace").split(" ", 1)
+                rank, kind, text = self._told.recv(4096).decode(errors="replace").split(" ", 2)
             except BlockingIOError:
                 return
-            if rank == "0" and not self._used & {0}:
+            if kind == "progress":
+                _line.show(text)
+            elif rank == "0" and not self._used & {0}:
                 say(text)
             self._used.add(int(rank))
 
@@ -239,17 +252,3 @@ class Ranks:
             self.fail(status, f"{process.name} {_how(status)}")
         elif self._require and process.rank is not None and process.rank not in self._used:
             self.fail(1, f"{process.name} has ended without having used dblp, which is required")
-
-
-def tell(text: str) -> None:
-    """Tell dblp-run, if this is a rank of it, what is in use."""
-    path, rank = os.environ.get("DBLP_RUN_SOCKET"), os.environ.get("RANK")
-    if not path or not rank:
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
-        # Nothing depends on it but what is printed
-        s.settimeout(GRACE)
-        try:
-            s.sendto(f"{rank} {text}".encode(), path)
-        except OSError:
-            pass

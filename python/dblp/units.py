@@ -28,6 +28,11 @@ def parse_budget(budget: Union[str, int]) -> int:
     return ppm
 
 
+def format_budget(ppm: int) -> str:
+    """As parse_budget() takes it."""
+    return f"{ppm / 10000:.4f}".rstrip("0").rstrip(".") + "%"
+
+
 def _parse(text: str) -> int:
     if re.fullmatch(r"[0-9]+ppm", text):
         return int(text[:-3])

@@ -102,6 +102,22 @@ class Launcher(unittest.TestCase):
                            text=True, timeout=LONG, check=False)
         self.assertEqual((p.returncode, sorted(p.stdout.splitlines())), (0, [
             f"[{r}] rank {r} of 2, epoch 0, over dblp 20000" for r in range(2)]), p.stderr)
+        self.assertRegex(p.stderr, r"progress: operation 1, .*% missing, budget 2%\n")
+
+    def test_says_so_when_an_operator_changes_budgets(self):
+        code = ("import array, dblp\nwith dblp.Comm() as comm:\n while True:\n"
+                "  comm.allreduce(array.array('f', [1]) * 100000, budget='2%', policy='eager').wait()\n"
+                "  assert comm.allreduce(array.array('f', [1]) * 100000, budget=0).wait().budget_most == 0")
+        with subprocess.Popen([sys.executable, "-m", "dblp.run", "-n", "2", "--", sys.executable, "-c", code],
+                              stderr=subprocess.PIPE, text=True) as p:
+            try:
+                self.assertTrue(any(line.endswith("budget 0% ... 2%\n") for line in p.stderr))
+                for s in json.loads(dblpctl("-j", "socket", "list", "state", "established")):
+                    dblpctl("socket", "set", str(s["id"]), "loss", "25%")
+                self.assertTrue(any(line.endswith("budget 0% ... 25%\n") for line in p.stderr))
+            finally:
+                p.terminate()
+                p.communicate(timeout=LONG)
 
 
 def main():

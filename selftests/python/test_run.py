@@ -2,7 +2,9 @@
 """dblp-run: what ranks get, what becomes of what they print, and how they end."""
 
 import contextlib
+import io
 import os
+import pty
 import signal
 import socket
 import subprocess
@@ -11,6 +13,7 @@ import tempfile
 import unittest
 
 from common import LONG, until
+from dblp.progress import Line
 from dblp.run import parse_hosts
 
 LAUNCH = [sys.executable, "-m", "dblp.run"]
@@ -183,6 +186,60 @@ class Ends(unittest.TestCase):
         self.assertEqual(python(2, "")[0], 0)
 
 
+#: Five operations, of which each is told
+FIVE = """
+import array, dblp, dblp.progress
+dblp.progress.EVERY = 0
+with dblp.Comm() as comm:
+    for _ in range(5):
+        comm.allreduce(array.array("i", [1]) * 1000).wait()
+"""
+
+
+def progress(err):
+    """Numbers of operations, and budgets, of what was said how a run gets on"""
+    lines = [line[len(Line.BEGIN):] for line in err.splitlines() if line.startswith(Line.BEGIN)]
+    return [(int(line.split()[1].rstrip(",")), line.rpartition("budget ")[2]) for line in lines]
+
+
+class Progress(unittest.TestCase):
+    def setUp(self):
+        self.stderr = self.enterContext(contextlib.redirect_stderr(io.StringIO()))
+
+    def test_of_rank_0_is_one_line_not_told_again_and_again(self):
+        status, _, err = python(3, FIVE)
+        self.assertEqual((status, progress(err)), (0, [(1, "0%"), (5, "0%")]), err)
+        self.assertRegex(err, r"operation 5, the last 1 took [0-9.]+ ms each, 0.00% missing, budget 0%\n")
+
+    def test_is_told_at_the_end_if_it_was_not_before(self):
+        status, _, err = python(2, FIVE.replace("EVERY = 0", "EVERY = 1000"))
+        self.assertEqual((status, progress(err)), (0, [(5, "0%")]), err)
+        self.assertIn("the last 5 took", err)
+
+    def test_is_printed_anew_when_budgets_change(self):
+        line = Line()
+        for text in "1, budget 1%", "2, budget 1%", "3, budget 1% ... 2%", "4, budget 2%", "5, budget 2%":
+            line.show(text)
+        line.end()
+        line.end()
+        self.assertEqual(self.stderr.getvalue().replace(Line.BEGIN, "").splitlines(),
+                         ["1, budget 1%", "3, budget 1% ... 2%", "4, budget 2%", "5, budget 2%"])
+
+    def test_is_written_over_on_a_terminal_and_makes_room_for_lines(self):
+        reader, writer = pty.openpty()
+        with open(writer, "w", encoding="ascii") as terminal, contextlib.redirect_stderr(terminal):
+            os.set_blocking(reader, False)
+            line = Line()
+            for text in "1, budget 1%", "2, budget 1%" + 1000 * "x":
+                line.show(text)
+            line.clear()
+            line.clear()
+            shown = os.read(reader, 4096).decode().split("\r\x1b[K")
+        os.close(reader)
+        self.assertEqual((shown[0], shown[2:]), (Line.BEGIN + "1, budget 1%", [""]))
+        self.assertLess(len(shown[1]), 1000)
+
+
 def ended_without_output(p):
     p.stderr.read()
     return p.wait(LONG)
@@ -251,6 +308,15 @@ class Hosts(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertIn("to localhost\n", err)
         self.assertIn("to user@other\n", err)
+
+    def test_how_a_run_gets_on_is_told_by_the_host_of_rank_0(self):
+        status, _, err = run(*self.args(), FIVE)
+        self.assertEqual((status, progress(err)), (0, [(1, "0%"), (5, "0%")]), err)
+        # That leaves it to who started it what of it is printed
+        node = ["--node", "0:1:1", "--master-addr", "localhost", "--master-port", "1", "--transport", "tcp"]
+        with start(*node, "--", sys.executable, "-c", FIVE.replace("Comm()", "Comm(0, 1, ({}.get, {}.get))"),
+                   stdin=subprocess.PIPE) as p:
+            self.assertEqual(progress(p.stderr.read()), [(i, "0%") for i in range(1, 6)])
 
     def test_all_end_with_a_rank_of_another_host(self):
         code = Ends.WAIT + "if os.environ['RANK'] == '2': sys.exit(7)\ntime.sleep(1000)"

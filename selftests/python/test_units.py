@@ -7,6 +7,7 @@ import unittest
 
 import dblp
 from dblp.enums import to_enum
+from dblp.units import format_budget
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -30,6 +31,9 @@ class Units(unittest.TestCase):
                         dblp.parse_budget(text)
                 else:
                     self.assertEqual(dblp.parse_budget(text), ppm)
+                    self.assertEqual(dblp.parse_budget(format_budget(ppm)), ppm)
+        self.assertEqual([format_budget(ppm) for ppm in (0, 1, 8000, 20000, 100000, dblp.PPM)],
+                         ["0%", "0.0001%", "0.8%", "2%", "10%", "100%"])
 
     def test_a_budget_is_a_text_or_ppm(self):
         self.assertEqual(dblp.parse_budget(0), 0)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""What ranks tell dblp-run while they work, and the line that it keeps of that."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import time
+from typing import Any
+
+from .units import format_budget
+
+#: Seconds between two things that rank 0 tells of its operations
+EVERY = 1.0
+#: Seconds between two lines of them that are not on a terminal, unless budgets change
+QUIET = 30.0
+#: Seconds that a rank waits at most for dblp-run to hear which communicator it has opened
+PATIENCE = 5.0
+
+_BUDGET = ", budget "
+
+
+def tell(kind: str, text: str, patience: float = PATIENCE) -> None:
+    """Tell dblp-run something, if this is a rank of it; nothing depends on it but what is printed."""
+    path, rank = os.environ.get("DBLP_RUN_SOCKET"), os.environ.get("RANK")
+    if not path or not rank:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.settimeout(patience)
+        try:
+            s.sendto(f"{rank} {kind} {text}".encode(), path)
+        except OSError:
+            pass
+
+
+class Tally:
+    """What became of the operations of this process, which rank 0 tells dblp-run now and then."""
+
+    def __init__(self) -> None:
+        # Handlers of signals may carry out operations, too
+        self._lock = threading.RLock()
+        self._total = 0
+        self._restart()
+
+    def _restart(self) -> None:
+        self._since = time.monotonic()
+        self._count = self._ns = self._asked = self._missing = self._most = 0
+        self._least = -1
+
+    def add(self, result: Any) -> None:
+        """An operation has ended well."""
+        if os.environ.get("RANK") != "0":
+            return
+        with self._lock:
+            self._total += 1
+            self._count += 1
+            self._ns += result.ns
+            self._asked += result.asked
+            self._missing += result.missing
+            if result.asked:
+                self._least = result.budget_least if self._least < 0 else min(self._least, result.budget_least)
+                self._most = max(self._most, result.budget_most)
+            if time.monotonic() >= self._since + EVERY:
+                self.tell()
+
+    def tell(self) -> None:
+        """Tell what has come since it was last told."""
+        with self._lock:
+            if self._count:
+                tell("progress", self._text(), 0)
+                self._restart()
+
+    def _text(self) -> str:
+        least, most = format_budget(max(self._least, 0)), format_budget(self._most)
+        return (f"operation {self._total}, the last {self._count} took {self._ns / 1e6 / self._count:.1f} ms each, "
+                f"{100 * self._missing / max(self._asked, 1):.2f}% missing{_BUDGET}"
+                f"{least}{'' if least == most else ' ... ' + most}")
+
+
+class Line:
+    """
+    The last line that rank 0 has told: on a terminal one that is written over, else printed
+    when budgets have changed, and at times.
+
+    everything: print all that is told, for who reads it.
+    """
+
+    #: What it begins with
+    BEGIN = "dblp-run: progress: "
+
+    def __init__(self) -> None:
+        self.everything = False
+        self._there = False
+        self._unsaid = self._budget = ""
+        self._due = 0.0
+
+    def show(self, text: str) -> None:
+        """Instead of what was shown before."""
+        self._unsaid = text
+        budget = text.rpartition(_BUDGET)[2]
+        if sys.stderr.isatty():
+            self.clear()
+            # Of a serial line it is not known: 0
+            columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
+            sys.stderr.write((self.BEGIN + text)[:columns - 1])
+            sys.stderr.flush()
+            self._there = True
+        elif self.everything or budget != self._budget or time.monotonic() >= self._due:
+            self._budget, self._due = budget, time.monotonic() + QUIET
+            self.end()
+
+    def clear(self) -> None:
+        """Make room for something else."""
+        if self._there:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._there = False
+
+    def end(self) -> None:
+        """Print what was told last, if it is not."""
+        self.clear()
+        if self._unsaid:
+            sys.stderr.write(self.BEGIN + self._unsaid + "\n")
+            sys.stderr.flush()
+            self._unsaid = ""
