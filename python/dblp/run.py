@@ -24,7 +24,7 @@ SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
 #: What ranks on other hosts need to find this package
 EXPORTED = ("DBLP_LIBRARY", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH")
 #: Options that are variables of ranks
-VARIABLES = ("transport", "budget", "rule", "algo", "policy", "job")
+VARIABLES = ("transport", "budget", "rule", "algo", "policy", "job", "norms")
 
 
 class Host(NamedTuple):
@@ -127,6 +127,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--algo", metavar="NAME", type=_enum(Algo), help="ps, transpose, ring, tree or average")
     p.add_argument("--policy", metavar="NAME", type=_enum(Policy), help="full, eager or early")
     p.add_argument("--job", metavar="NUMBER", type=_number(1, 0xffffffff), help="that sockets are in")
+    p.add_argument("--norms", metavar="ROUNDS", type=_number(1, 0xffffffff),
+                   help="each so many, PyTorch tells the job's detector the norm of gradients")
     p.add_argument("--no-hook", action="store_true",
                    help="leave PyTorch's DistributedDataParallel as it is")
     p.add_argument("--require", action="store_true",
@@ -266,6 +268,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     o = p.parse_args(arguments)
     if not o.node and (o.n is None) == (o.hosts is None):
         p.error("either -n or --hosts has to be given")
+    if o.norms and not o.job:
+        p.error("--norms needs --job: its detector is told")
     try:
         return launch(o)
     except (_Error, OSError, ValueError) as e:

@@ -30,8 +30,9 @@ import torch
 import torch.distributed as dist
 
 from . import _c
-from .comm import Comm, Request, make_op, os_error
+from .comm import Comm, Request, make_op, number, os_error
 from .enums import Algo, Dtype, Policy, Rule
+from .job import first_of_host, report_norm
 from .units import parse_budget
 
 __all__ = ["Averager", "State", "communicator", "hook", "register"]
@@ -57,6 +58,29 @@ def _begin(comm: Comm, function: Any, tensor: torch.Tensor, op: _c.Op) -> Reques
     return comm._begin(function, tensor.data_ptr(), tensor.numel(), op, tensor)
 
 
+class _Norms:
+    """Tells the detector of a job the mean norm of this rank's own gradients, each so many rounds."""
+
+    def __init__(self, job: int, rounds: int) -> None:
+        self._job, self._rounds = job, rounds
+        self._squares = self._sum = 0.0
+        self._count = 0
+
+    def add(self, bucket: dist.GradBucket, tensor: torch.Tensor) -> None:
+        self._squares += float(torch.linalg.vector_norm(tensor, dtype=torch.float32)) ** 2
+        if not bucket.is_last():
+            return
+        norm, self._squares = math.sqrt(self._squares), 0.0
+        if not math.isfinite(norm):
+            _log.warning("a gradient whose norm is %s is not in the mean that job %d is told", norm, self._job)
+            return
+        self._sum += norm
+        self._count += 1
+        if self._count == self._rounds:
+            mean, self._sum, self._count = self._sum / self._count, 0.0, 0
+            report_norm(self._job, mean)
+
+
 class State:
     """
     What hook() needs: a communicator, and how buckets are summed. Give it to
@@ -69,6 +93,9 @@ class State:
     rule: "feedback" (what was lost comes in the next round), "bubble" or "rescale".
     algo: "transpose", "ring", "ps", "tree" or "bcube"; not "average", which is none of
         all ranks.
+    norms: each so many rounds, such as an epoch, the detector of the communicator's job is
+        told the mean norm of gradients, by the first rank of each host, of its own ones;
+        0: nothing. Then all ranks have to make this at the same place among operations.
     how: other keywords of Comm.allreduce() but key and average: policy, phase, carry,
         sparse, prune, wait_ms, ...
 
@@ -81,7 +108,7 @@ class State:
 
     def __init__(self, comm: Comm, budget: Union[str, int, None] = None,
                  rule: Union[Rule, int, str] = "feedback",
-                 algo: Union[Algo, int, str] = "transpose", **how: Any) -> None:
+                 algo: Union[Algo, int, str] = "transpose", norms: int = 0, **how: Any) -> None:
         for name in "key", "average":
             if name in how:
                 raise TypeError(f"{name} is not for who calls this to choose")
@@ -90,12 +117,15 @@ class State:
         self.comm = comm
         self.how = dict(how, budget=budget, rule=rule, algo=algo, average=True)
         make_op(Dtype.DBLP_FLOAT32, **self.how)
+        if number("norms", norms) and not comm.job:
+            raise ValueError("norms are for the detector of a job, and the communicator is in none")
         #: What has made a backward pass fail; PyTorch says only part of it
         self.error: Optional[BaseException] = None
         #: Buckets that were summed
         self.buckets = 0
         #: Bytes of contributions that this rank should have received, and those missing
         self.asked = self.missing = 0
+        self._norms = _Norms(comm.job, norms) if norms and first_of_host(comm) else None
         self._keys: Dict[Any, int] = {}
         self._waiting: "queue.SimpleQueue[Any]" = queue.SimpleQueue()
         threading.Thread(target=_complete, args=(self._waiting,), name="dblp-ddp",
@@ -121,6 +151,8 @@ class State:
         if tensor.dtype not in _DTYPES:
             raise TypeError(f"gradients are {tensor.dtype}, not float32, float16 or bfloat16")
         op = self._op(bucket, _DTYPES[tensor.dtype])
+        if self._norms:
+            self._norms.add(bucket, tensor)
         return _begin(self.comm, _c.lib.dblp_allreduce, tensor, op), tensor
 
     def _ended(self, request: Request) -> None:
@@ -228,13 +260,14 @@ def communicator(group: Any = None) -> Comm:
 
 def register(ddp: Any, budget: Union[str, int, None] = None,
              rule: Union[Rule, int, str, None] = None, algo: Union[Algo, int, str, None] = None, *,
-             comm: Optional[Comm] = None, **how: Any) -> State:
+             comm: Optional[Comm] = None, norms: Optional[int] = None, **how: Any) -> State:
     """
     Let gradients of a DistributedDataParallel go by libdblp. On all ranks alike, before
     the first backward pass.
 
-    budget, rule, algo, how: see State; None: what DBLP_BUDGET, DBLP_RULE, DBLP_ALGO and
-        DBLP_POLICY of the environment say, as dblp-run(1) sets them, else State's defaults.
+    budget, rule, algo, norms, how: see State; None: what DBLP_BUDGET, DBLP_RULE, DBLP_ALGO,
+        DBLP_NORMS and DBLP_POLICY of the environment say, as dblp-run(1) sets them, else
+        State's defaults.
     comm: None: that of communicator(), of the DDP's process group.
 
     Returns the state, which counts what was missing. Raises RuntimeError if there is a
@@ -247,7 +280,8 @@ def register(ddp: Any, budget: Union[str, int, None] = None,
         parse_budget(budget)
     state = State(comm if comm is not None else communicator(ddp.process_group), budget,
                   rule if rule is not None else env.get("DBLP_RULE", "feedback"),
-                  algo if algo is not None else env.get("DBLP_ALGO", "transpose"), **how)
+                  algo if algo is not None else env.get("DBLP_ALGO", "transpose"),
+                  norms if norms is not None else int(env.get("DBLP_NORMS") or 0), **how)
     ddp.register_comm_hook(state, hook)
     return state
 

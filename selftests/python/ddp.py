@@ -122,6 +122,38 @@ def lossy():
     print(digest(ddp))
 
 
+def norms():
+    """The first rank of each host tells its job the mean norm of its own gradients, each three rounds"""
+    told, own = [], []
+    if dist.get_rank() == 2:
+        dblp.job._host = lambda: b"another "
+    dblp.torch.report_norm = lambda job, norm: told.append((job, norm))
+    model = Model()
+    ddp = DDP(model, bucket_cap_mb=0.001)
+    state = dblp.torch.register(ddp)
+    data = torch.Generator().manual_seed(dist.get_rank())
+    for _ in range(7):
+        x = torch.randn(4, 10, generator=data)
+        with ddp.no_sync():
+            ddp.zero_grad()
+            ddp(x, rare=True).square().mean().backward()
+        own.append(torch.cat([p.grad.flatten() for p in model.parameters()]).norm().item())
+        ddp.zero_grad()
+        ddp(x, rare=True).square().mean().backward()
+    assert state.buckets > 2 * 7, state.buckets
+    first = dist.get_rank() != 1
+    assert len(told) == 2 * first, told
+    for (job, norm), mine in zip(told, (own[:3], own[3:6])):
+        assert job == 7 and abs(norm - sum(mine) / 3) < 1e-4 * norm, (norm, mine)
+    told.clear()
+    # Without one that is no number, of which it says so
+    for scale in 1, float("nan"), 1, 1:
+        ddp.zero_grad()
+        (ddp(x, rare=True).square().mean() * scale).backward()
+    assert len(told) == first and all(norm < float("inf") for _, norm in told), told
+    print("norms")
+
+
 def no_sync():
     against_gloo(lambda ddp: dblp.torch.register(ddp, BUDGET, rule="bubble", algo="ring"), accumulate=3)
 
@@ -184,7 +216,7 @@ def crash():
         os._exit(7)
     except RuntimeError as e:
         assert "rank 1 has failed" in str(e), e
-    print("error", state.error.rank, flush=True)
+    print(f"error {state.error.rank}", flush=True)
     # The launcher is to see rank 1 first
     time.sleep(1000)
 
@@ -204,6 +236,7 @@ def refused():
     comm = dblp.torch.communicator()
     for how, reason in ((dict(budget="2"), "no unit"), (dict(rule="best"), "none of bubble"),
                         (dict(algo="average"), "does not sum over all"), (dict(key=1), "key is not for"),
+                        (dict(norms=3), "in none"), (dict(norms=-1), "norms -1 is not within"),
                         (dict(bucket=1), "bucket")):
         try:
             dblp.torch.register(ddp, comm=comm, **how)

@@ -256,6 +256,7 @@ class Options(unittest.TestCase):
             (["-n", "1", "--rule", "best"], 2, "rule 'best' is none of bubble, rescale"),
             (["-n", "1", "--transport", "udp"], 2, "'udp' is neither dblp, tcp nor tcp:CC"),
             (["-n", "1", "--transport", "tcp:none"], 1, "tcp:none does not work here: "),
+            (["-n", "1", "--norms", "4"], 2, "--norms needs --job"),
             (["-n", "1", "--export", "NOT_THERE"], 2, "the environment has no NOT_THERE"),
             (["--hosts", "/dev/null"], 1, "/dev/null: there are no hosts in it"),
             (["--hosts", "/not/there"], 1, "/not/there"),

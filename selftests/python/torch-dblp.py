@@ -6,6 +6,7 @@ interface loses packets. For selftests/vm/run --torch. Ranks run one scenario af
 other, since it takes four seconds until PyTorch is there.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -51,10 +52,16 @@ class Failures(unittest.TestCase):
 
 class Unmodified(unittest.TestCase):
     def test_scripts_go_by_it_without_a_line_of_their_own(self):
-        status, out, err = run("-n", "2", "--require", "--budget", "2%", SCRIPT, "unmodified", "unmodified")
+        subprocess.run("dblpctl job add 7 clr on".split(), check=True)
+        status, out, err = run("-n", "2", "--require", "--budget", "2%", "--job", "7", "--norms", "3",
+                               SCRIPT, "unmodified", "unmodified")
         self.assertEqual(status, 0, err)
         self.assertIn("over dblp at", err)
         self.assertEqual((len(said(out, 0)), said(out, 0)), (2, said(out, 1)), out)
+        # Two trainings of six rounds, of which one rank has told
+        job = subprocess.run("dblpctl -j job show 7".split(), check=True, stdout=subprocess.PIPE).stdout
+        self.assertEqual(json.loads(job)["reports"], 4)
+        self.assertGreater(json.loads(job)["norm"], 0)
 
 
 def main():

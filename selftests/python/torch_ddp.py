@@ -68,6 +68,13 @@ class Averages(unittest.TestCase):
         self.assertEqual((status, said(out)), (0, ["refused"] * 2), err)
 
 
+class Norms(unittest.TestCase):
+    def test_of_gradients_are_told_to_the_job_once_for_each_host(self):
+        status, out, err = ranks(3, "norms", "--no-hook", "--job", "7", "--norms", "3")
+        self.assertEqual((status, said(out)), (0, ["norms"] * 3), err)
+        self.assertEqual(err.count("a gradient whose norm is nan is not in the mean that job 7 is told"), 2)
+
+
 class Failures(unittest.TestCase):
     def test_all_learn_which_rank_failed_in_backward(self):
         status, out, err = ranks(3, "crash")
