@@ -192,6 +192,8 @@ def group():
         train(*pair)
     assert apart(gloo[0], ours[0]) < 1e-5
     print(digest(ours[0]))
+    # Rank 0 has the store, by which others may be finding each other yet
+    dist.barrier()
 
 
 class Bad(torch.autograd.Function):

@@ -104,6 +104,19 @@ class Launcher(unittest.TestCase):
             f"[{r}] rank {r} of 2, epoch 0, over dblp 20000" for r in range(2)]), p.stderr)
         self.assertRegex(p.stderr, r"progress: operation 1, .*% missing, budget 2%\n")
 
+    def test_needs_neither_root_nor_files_of_the_module(self):
+        # As in a container: of others' files, networks and rights there is nothing
+        enter = ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", "unshare", "--user", "--map-root-user",
+                 "--net", "--mount", "--pid", "--fork", "sh", "-c",
+                 "mount -t tmpfs none /lib/modules && ip link set lo up && exec $0 \"$@\""]
+        code = ("import array, dblp\nwith dblp.Comm() as comm:\n v = array.array('i', [1])\n"
+                " comm.allreduce(v).wait()\n print(v[0], comm.describe().split(' at ')[0])")
+        p = subprocess.run([*enter, sys.executable, "-m", "dblp.run", "-n", "2", "--require", "--", sys.executable,
+                            "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LONG,
+                           check=False)
+        self.assertEqual((p.returncode, sorted(p.stdout.splitlines())), (0, [
+            f"[{r}] 2 rank {r} of 2, epoch 0, over dblp" for r in range(2)]), p.stderr)
+
     def test_says_so_when_an_operator_changes_budgets(self):
         code = ("import array, dblp\nwith dblp.Comm() as comm:\n while True:\n"
                 "  comm.allreduce(array.array('f', [1]) * 100000, budget='2%', policy='eager').wait()\n"

@@ -4,7 +4,6 @@
 import contextlib
 import io
 import os
-import pty
 import signal
 import socket
 import subprocess
@@ -226,7 +225,7 @@ class Progress(unittest.TestCase):
                          ["1, budget 1%", "3, budget 1% ... 2%", "4, budget 2%", "5, budget 2%"])
 
     def test_is_written_over_on_a_terminal_and_makes_room_for_lines(self):
-        reader, writer = pty.openpty()
+        reader, writer = os.openpty()
         with open(writer, "w", encoding="ascii") as terminal, contextlib.redirect_stderr(terminal):
             os.set_blocking(reader, False)
             line = Line()
