@@ -61,7 +61,7 @@ class Unmodified(unittest.TestCase):
         # Two trainings of six rounds, of which one rank has told
         job = subprocess.run("dblpctl -j job show 7".split(), check=True, stdout=subprocess.PIPE).stdout
         self.assertEqual(json.loads(job)["reports"], 4)
-        self.assertGreater(json.loads(job)["norm"], 0)
+        self.assertGreater(float(json.loads(job)["norm"]), 0)
 
 
 def main():
