@@ -31,7 +31,7 @@ enum sqrt_limits {
 	LOSS_UNIT	= 65536,
 	LOSS_USUAL	= 12,	/* an empty queue excuses one of so many packets */
 	LOSS_LOSSY	= 2,	/* the same on paths said to lose many */
-	LOSS_CREDIT	= 384,	/* and those of so many at once, as chance has it */
+	LOSS_CREDIT	= 32,	/* and so many at once, as chance has it */
 	MARK_LEFT	= 870,	/* of the window after a mark: 0.85, RFC 8511 */
 	BURST_LOSS	= 19661,	/* of a span: that much at once is no overload */
 	CALM_LOSS	= 9830,
@@ -160,12 +160,6 @@ static void set_wnd(struct dblp_cc *cc, struct root *r, u64 wnd)
 	r->wnd = min_t(u64, wnd, S32_MAX / 4);
 }
 
-/* What chance may lose at once, bytes */
-static u32 most_credit(const struct dblp_cc *cc, const struct root *r)
-{
-	return LOSS_CREDIT * cc->mss / r->usual_loss;
-}
-
 static void sqrt_init(struct dblp_cc *cc, u32 mss, u64 now)
 {
 	struct root *r = state(cc);
@@ -174,7 +168,7 @@ static void sqrt_init(struct dblp_cc *cc, u32 mss, u64 now)
 	r->wnd = DBLP_CC_INITIAL_PKTS * mss;
 	r->starting = true;
 	r->usual_loss = cc->ops == &dblp_cc_lossy ? LOSS_LOSSY : LOSS_USUAL;
-	r->credit = most_credit(cc, r);
+	r->credit = LOSS_CREDIT * mss;
 	r->acked_at = now;
 	r->random = now ^ now >> 32;
 	cc->cwnd = r->wnd;
@@ -284,7 +278,7 @@ static void count_credit(const struct dblp_cc *cc, struct root *r,
 			 const struct dblp_rate_sample *rs)
 {
 	u64 credit = r->credit + ((u64)rs->acked + rs->lost) / r->usual_loss;
-	u32 most = most_credit(cc, r);
+	u32 most = LOSS_CREDIT * cc->mss;
 
 	r->credit = min_t(u64, credit, most);
 	r->credit = r->held_at ? most : r->credit - min(r->credit, rs->lost);
@@ -335,7 +329,8 @@ static u64 held_wnd(const struct root *r)
  */
 static bool is_burst(const struct dblp_cc *cc, const struct root *r)
 {
-	return is_heavy(cc, r) && span_loss(&r->now) > BURST_LOSS &&
+	return r->now.lost > 3 * cc->mss &&
+	       span_loss(&r->now) > BURST_LOSS + r->loss_empty &&
 	       r->calm >= CALM_SPANS &&
 	       held_wnd(r) <= r->before[0] +
 			      max_t(u64, r->before[0] / 8, 2 * cc->mss) &&
@@ -496,10 +491,10 @@ static void measure(struct dblp_cc *cc, struct root *r,
 	begin_measure(r, rs);
 }
 
-/* No more than is usual, or than chance makes of few packets */
+/* Not much more than is usual there */
 static bool is_calm(const struct root *r, u32 loss)
 {
-	return loss < max_t(u32, CALM_LOSS, LOSS_UNIT / r->usual_loss);
+	return loss < CALM_LOSS + r->loss_empty;
 }
 
 static void judge_burst(struct dblp_cc *cc, struct root *r,
