@@ -260,7 +260,8 @@ static bool is_heavy(const struct dblp_cc *cc, const struct root *r)
 {
 	u64 sent = (u64)r->now.acked + r->now.lost;
 
-	return r->now.lost > 3 * cc->mss + sent * 3 / (2 * r->usual_loss);
+	return r->now.lost > 3 * cc->mss +
+			     div_u64(3 * sent, 2 * r->usual_loss);
 }
 
 /* Loss without the delay that congestion has come with is none of it, nor is loss
@@ -277,7 +278,8 @@ static bool is_excused(const struct dblp_cc *cc, const struct root *r)
 static void count_credit(const struct dblp_cc *cc, struct root *r,
 			 const struct dblp_rate_sample *rs)
 {
-	u64 credit = r->credit + ((u64)rs->acked + rs->lost) / r->usual_loss;
+	u64 credit = r->credit + div_u64((u64)rs->acked + rs->lost,
+					 r->usual_loss);
 	u32 most = LOSS_CREDIT * cc->mss;
 
 	r->credit = min_t(u64, credit, most);
