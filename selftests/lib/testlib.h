@@ -22,6 +22,9 @@ uint64_t now_ms(void);
 /** netns_new() - move the thread to a new network namespace with lo up */
 void netns_new(void);
 
+/** one_cpu() - what two send over the loopback device comes in any order */
+void one_cpu(void);
+
 /** netns_set_mtu() - of lo */
 void netns_set_mtu(int mtu);
 

@@ -10,8 +10,6 @@
 #include "lib/scripted.h"
 #include "lib/sock.h"
 
-#include <sched.h>
-
 #define WAIT_MS		10000
 #define HALF		(DBLP_PPM / 2)
 
@@ -26,14 +24,9 @@ FIXTURE(sender) {
 
 FIXTURE_SETUP(sender)
 {
-	cpu_set_t first;
 	u32 one = 1;
 
-	/* What two CPUs send over the loopback device, comes in any order */
-	CPU_ZERO(&first);
-	CPU_SET(0, &first);
-	if (sched_setaffinity(0, sizeof(first), &first))
-		die("sched_setaffinity()");
+	one_cpu();
 	netns_new();
 	netns_set_mtu(1500);
 	self->listener = new_listener("127.0.0.1", 8, &self->addr);
