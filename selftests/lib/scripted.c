@@ -476,17 +476,21 @@ int peer_join(struct peer *peer, const struct sockaddr_dblp *to, int listener)
 	return accept(listener, NULL, NULL);
 }
 
+/* The answer may have found no room among those that were not read yet */
 bool peer_sync(struct peer *peer)
 {
 	struct dblp_frame ping = { .type = DBLP_FRAME_PING };
 	uint64_t end = now_ms() + WAIT_MS;
-	u32 pn = peer->pn;
 	struct packet p;
+	u32 pn;
 
-	send_frame(peer, &p, &ping);
-	while (!peer->acked[pn] && now_ms() < end)
-		if (!take_packet(peer, WAIT_MS))
-			break;
+	do {
+		pn = peer->pn;
+		send_frame(peer, &p, &ping);
+		while (!peer->acked[pn] && now_ms() < end)
+			if (!take_packet(peer, WAIT_MS / 10))
+				break;
+	} while (!peer->acked[pn] && now_ms() < end);
 	peer_drain(peer);
 	return peer->acked[pn];
 }
