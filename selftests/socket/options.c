@@ -153,10 +153,11 @@ TEST(congestion_controls)
 	close(fd);
 }
 
+static const char *const controls[] = { "lossy", "sqrt" };
+
 /* With messages in flight, there and back: what is in flight is not lost */
 TEST_F(conn, congestion_control_changes_amid_a_connection)
 {
-	static const char *const names[] = { "lossy", "sqrt" };
 	static char buf[100000], got[sizeof(buf)];
 	char name[DBLP_CC_NAME_MAX] = "";
 	socklen_t len;
@@ -168,11 +169,12 @@ TEST_F(conn, congestion_control_changes_amid_a_connection)
 			ASSERT_EQ(sizeof(buf), send(self->client, buf,
 						    sizeof(buf), 0));
 		ASSERT_EQ(0, setsockopt(self->client, SOL_DBLP, DBLP_CONGESTION,
-					names[i % 2], strlen(names[i % 2])));
+					controls[i % 2],
+					strlen(controls[i % 2])));
 		len = sizeof(name);
 		ASSERT_EQ(0, getsockopt(self->client, SOL_DBLP, DBLP_CONGESTION,
 					name, &len));
-		EXPECT_STREQ(names[i % 2], name);
+		EXPECT_STREQ(controls[i % 2], name);
 		for (k = 0; k < 4; k++) {
 			ASSERT_EQ(sizeof(got), recv(self->server, got,
 						    sizeof(got), 0));
@@ -197,8 +199,6 @@ struct flipper {
 	atomic_bool	stop;
 	unsigned int	flips;
 };
-
-static const char *const controls[] = { "lossy", "sqrt" };
 
 static void *flip(void *arg)
 {
