@@ -293,6 +293,8 @@ static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 		return;
 	}
 	dsk->rx_chain.offset = 0;
+	if (dsk->rx_chain.reason == DBLP_REASON_CANCELLED)
+		dsk->rx_chain.missing = msg->total;
 	dsk->rx_whole++;
 	dblp_rx_count(dsk, dsk->rx_chain.reason);
 	if (dsk->rx_chain.reason != DBLP_REASON_COMPLETE)

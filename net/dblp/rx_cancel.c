@@ -7,6 +7,17 @@
  * sent. If a piece is cancelled so is its message.
  */
 #include "dblp.h"
+#include "trace.h"
+
+/* What META would have said */
+static void dblp_rx_set_meta(struct dblp_rx_msg *msg,
+			     const struct dblp_frame *f)
+{
+	msg->meta_missing = 0;
+	msg->tag = f->cancel.tag;
+	msg->offset = f->cancel.offset;
+	msg->total = f->cancel.total;
+}
 
 /* Open a message of which nothing has come. It needs no segments */
 static int dblp_rx_open_cancelled(struct dblp_sock *dsk,
@@ -24,7 +35,8 @@ static int dblp_rx_open_cancelled(struct dblp_sock *dsk,
 	*msg = dblp_rx_open(dsk, &d, d.msg_len);
 	if (!*msg)
 		return -ENOMEM;
-	(*msg)->meta_missing = 1;
+	dblp_rx_set_meta(*msg, f);
+	trace_dblp_msg_open(dsk, NULL, *msg);
 	if (f->cancel.started)
 		return 0;
 	(*msg)->bare = 1;
@@ -56,10 +68,7 @@ static int dblp_rx_give_up(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	}
 	__skb_queue_purge(&msg->skbs);
 	msg->packed = NULL;
-	msg->meta_missing = 0;
-	msg->tag = f->cancel.tag;
-	msg->offset = f->cancel.offset;
-	msg->total = f->cancel.total;
+	dblp_rx_set_meta(msg, f);
 	msg->missing = msg->len;
 	msg->ranges = 1;
 	dblp_rx_closed(dsk, msg);

@@ -203,6 +203,9 @@ static int dblp_cancel(struct dblp_sock *dsk, sockptr_t optval,
 		release_sock(sk);
 		lock_sock(sk);
 	}
+	/* All that was taken of it so far may be settled */
+	if (c.err == -ENOENT && dsk->tx_part && dsk->tx_part->msg.tag == c.tag)
+		c.err = -EBUSY;
 	release_sock(sk);
 	return c.err;
 }
