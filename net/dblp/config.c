@@ -20,7 +20,7 @@
 
 static bool dblp_budget_movable(const struct dblp_tx_msg *msg, u32 ppm)
 {
-	return !msg->closed && !msg->own_budget && msg->budget != ppm &&
+	return !dblp_tx_over(msg) && !msg->own_budget && msg->budget != ppm &&
 	       msg->policy != DBLP_POLICY_FULL;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Control frames that are repeated until they are acknowledged: FLOW, CLOSE,
- * LOSSMAP, FIN, PING, BUDGET. They travel in CTRL packets.
+ * LOSSMAP, FIN, PING, BUDGET, CANCEL. They travel in CTRL packets.
  *
  * A packet refers to the frames that it carried, and a frame to the last two
  * packets that carried it, as a probe sends two. An ACK of either completes the
@@ -137,7 +137,7 @@ bool dblp_ctl_owed(const struct dblp_sock *dsk)
 /** dblp_rx_cost() - credit that a message uses */
 u64 dblp_rx_cost(const struct dblp_rx_msg *msg)
 {
-	return (u64)msg->len + DBLP_MSG_COST;
+	return (msg->bare ? 0 : (u64)msg->len) + DBLP_MSG_COST;
 }
 
 /* Grant the peer the credit of messages that were read */
@@ -206,7 +206,7 @@ void dblp_rx_consume(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	sock_owned_by_me(&dsk->sk);
 	__skb_queue_purge(&msg->skbs);
 	msg->packed = NULL;
-	dsk->rx_consumed += msg->len;
+	dsk->rx_consumed += dblp_rx_cost(msg) - DBLP_MSG_COST;
 	msg->spent = 1;
 	dblp_rx_give_back(dsk, msg);
 }
@@ -254,7 +254,9 @@ static struct dblp_notice *dblp_notice_alloc(struct dblp_sock *dsk,
 	struct dblp_notice *n;
 	u16 words;
 
-	while (dblp_notice_stretch(&msg->have, &at, &first, &words))
+	/* Of a cancelled message all is missing, and needs no map */
+	while (msg->reason != DBLP_REASON_CANCELLED &&
+	       dblp_notice_stretch(&msg->have, &at, &first, &words))
 		frames++;
 	/* An upper limit of what kmalloc() uses */
 	size = roundup_pow_of_two(struct_size(n, frame, frames));
@@ -357,12 +359,25 @@ void dblp_ctl_budget(struct dblp_sock *dsk, struct dblp_tx_msg *tx)
 	dblp_ctl_send(dsk, &tx->ctl);
 }
 
-/** dblp_ctl_forget() - drop the BUDGET frame of a closed message */
+/** dblp_ctl_forget() - drop the BUDGET or CANCEL frame of a closed message */
 void dblp_ctl_forget(struct dblp_sock *dsk, struct dblp_tx_msg *tx)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (tx->budget_sent)
+	if (tx->ctl.type)
 		dblp_ctl_unlink(dsk, &tx->ctl);
+}
+
+/**
+ * dblp_ctl_cancel() - queue the CANCEL frame of a message
+ * @dsk: socket
+ * @tx: message that was started and is cancelled
+ */
+void dblp_ctl_cancel(struct dblp_sock *dsk, struct dblp_tx_msg *tx)
+{
+	sock_owned_by_me(&dsk->sk);
+	dblp_ctl_forget(dsk, tx);
+	dblp_ctl_init(&tx->ctl, DBLP_FRAME_CANCEL);
+	dblp_ctl_send(dsk, &tx->ctl);
 }
 
 /**
@@ -400,12 +415,27 @@ static void dblp_ctl_close(const struct dblp_ctl *ctl, struct dblp_frame *f)
 {
 	const struct dblp_rx_msg *msg = ctl->notice->msg;
 
-	f->close.msg_id = msg->id;
+	f->close = (typeof(f->close)) {
+		.msg_id = msg->id,
+		.reason = msg->reason,
+	};
+	if (msg->reason == DBLP_REASON_CANCELLED)
+		return;
 	f->close.missing = msg->missing;
 	f->close.missing_segs = msg->have.n - msg->have.count;
 	f->close.budget = msg->budget;
-	f->close.reason = msg->reason;
 	f->close.flags = msg->flags;
+}
+
+static void dblp_ctl_cancelled(const struct dblp_tx_msg *tx,
+			       struct dblp_frame *f)
+{
+	f->cancel.msg_id = tx->id;
+	f->cancel.len = tx->len;
+	f->cancel.offset = tx->offset;
+	f->cancel.total = tx->total;
+	f->cancel.tag = tx->tag;
+	f->cancel.started = !tx->bare;
 }
 
 static u8 *dblp_ctl_put(struct dblp_sock *dsk, const struct dblp_ctl *ctl,
@@ -433,6 +463,10 @@ static u8 *dblp_ctl_put(struct dblp_sock *dsk, const struct dblp_ctl *ctl,
 		tx = container_of(ctl, struct dblp_tx_msg, ctl);
 		f.budget.msg_id = tx->id;
 		f.budget.ppm = tx->budget;
+		break;
+	case DBLP_FRAME_CANCEL:
+		dblp_ctl_cancelled(container_of(ctl, struct dblp_tx_msg, ctl),
+				   &f);
 		break;
 	}
 	return dblp_put_frame(p, end, &f);

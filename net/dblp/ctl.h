@@ -99,6 +99,7 @@ void dblp_ctl_acked(struct dblp_sock *dsk, struct dblp_sent_pkt *pkt);
 u32 dblp_ctl_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
 void dblp_ctl_purge(struct dblp_sock *dsk);
 void dblp_ctl_budget(struct dblp_sock *dsk, struct dblp_tx_msg *tx);
+void dblp_ctl_cancel(struct dblp_sock *dsk, struct dblp_tx_msg *tx);
 void dblp_ctl_forget(struct dblp_sock *dsk, struct dblp_tx_msg *tx);
 void dblp_ctl_late(struct dblp_sock *dsk, u32 id);
 

@@ -228,7 +228,7 @@ static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f)
 }
 
 static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
-			    u64 pn, u64 now)
+			    const struct dblp_run *run, u64 now)
 {
 	switch (f->type) {
 	case DBLP_FRAME_ACK:
@@ -256,7 +256,11 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 		dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
 		return 0;
 	case DBLP_FRAME_BUDGET:
-		return dblp_rx_budget(dsk, f, pn);
+		return dblp_rx_budget(dsk, f, run->pn);
+	case DBLP_FRAME_CANCEL:
+		/* It may be the message of the packets before */
+		dblp_rx_settle(dsk, run->train);
+		return dblp_rx_cancel(dsk, f);
 	}
 	return 0;
 }
@@ -306,7 +310,8 @@ enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk,
 		if (type == DBLP_PKT_ACK && (f->type == DBLP_FRAME_LOSSMAP ||
 					     f->type == DBLP_FRAME_FIN ||
 					     f->type == DBLP_FRAME_PING ||
-					     f->type == DBLP_FRAME_BUDGET))
+					     f->type == DBLP_FRAME_BUDGET ||
+					     f->type == DBLP_FRAME_CANCEL))
 			return DBLP_WIRE_FIELD;
 		if (f->type == DBLP_FRAME_BUDGET &&
 		    !dblp_budget_known(dsk, f->budget.msg_id))
@@ -336,7 +341,7 @@ int dblp_apply_frames(struct dblp_sock *dsk, const struct dblp_run *run,
 	while (len) {
 		if (dblp_get_frame(f, &p, &len))
 			return -EPROTO;
-		err = dblp_apply_frame(dsk, f, run->pn, now);
+		err = dblp_apply_frame(dsk, f, run, now);
 		if (err)
 			return err;
 	}

@@ -49,7 +49,7 @@ static u64 dblp_cookie_mac(const struct dblp_net *dn,
 		struct in6_addr	server_addr;
 		__be16		client_port;
 		__be16		server_port;
-		u32		pad;
+		u32		features;
 	} __aligned(SIPHASH_ALIGNMENT) in = {
 		.scid = c->scid,
 		.born_ms = c->born_ms,
@@ -58,6 +58,7 @@ static u64 dblp_cookie_mac(const struct dblp_net *dn,
 		.server_addr = server->sdblp_addr,
 		.client_port = client->sdblp_port,
 		.server_port = server->sdblp_port,
+		.features = c->features,
 	};
 
 	return siphash(&in, sizeof(in), &dn->cookie_key);
@@ -69,6 +70,7 @@ static void dblp_cookie_sign(const struct dblp_net *dn, struct dblp_cookie *c,
 			     const struct sockaddr_dblp *server)
 {
 	c->born_ms = dblp_now_ms();
+	c->features = DBLP_FEATURES;
 	c->mac = dblp_cookie_mac(dn, c, client_cid, client, server);
 }
 
@@ -174,6 +176,8 @@ static void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
 	p->msg_max = dsk->rx_msg_max;
 	p->rtt_us = min_t(u64, div_u64(dsk->handshake_rtt, NSEC_PER_USEC),
 			  DBLP_PARAMS_RTT_MAX);
+	/* A server has told its own in the cookie */
+	p->features = dsk->passive ? 0 : dsk->features;
 }
 
 static u64 dblp_new_cid(void)
@@ -363,6 +367,7 @@ static int dblp_child_create(struct dblp_sock *listener,
 	dsk->auth = auth;
 	dsk->cid = echo->cookie.scid;
 	dsk->passive = true;
+	dsk->features = theirs->features & DBLP_FEATURES;
 	dsk->peer_key.cid = echo->client_cid;
 	dsk->peer_key.addr = dsk->peer.sdblp_addr;
 	dsk->peer_key.port = dsk->peer.sdblp_port;
@@ -631,6 +636,7 @@ enum dblp_mib_item dblp_rcv_init_ack(struct dblp_sock *dsk,
 	if (dsk->handshake_tries == 1)
 		dsk->handshake_rtt = ktime_get_ns() - dsk->handshake_sent;
 
+	dsk->features = dsk->cookie.features & DBLP_FEATURES;
 	dsk->peer_key.cid = dsk->cookie.scid;
 	if (dblp_conn_hash(dsk)) {
 		dsk->peer_key.cid = 0;
@@ -655,7 +661,8 @@ enum dblp_mib_item dblp_rcv_cookie_ack(struct dblp_sock *dsk,
 	u64 rtt = 0;
 
 	sock_owned_by_me(&dsk->sk);
-	if (dblp_get_params(&theirs, run->p + DBLP_HDR_LEN) != DBLP_WIRE_OK)
+	if (dblp_get_params(&theirs, run->p + DBLP_HDR_LEN) != DBLP_WIRE_OK ||
+	    theirs.features)
 		return DBLP_MIB_DROPFIELD;
 
 	/* Karn's algorithm: no sample from a repeated packet */

@@ -149,7 +149,7 @@ static void __init dblp_check_abi(void)
 	BUILD_BUG_ON(sizeof(struct dblp_rcvinfo) != 64);
 	BUILD_BUG_ON(sizeof(struct dblp_range) != 8);
 	BUILD_BUG_ON(sizeof(struct dblp_lossmap) != 32);
-	BUILD_BUG_ON(sizeof(struct dblp_info) != 272);
+	BUILD_BUG_ON(sizeof(struct dblp_info) != 288);
 	BUILD_BUG_ON(sizeof(struct dblp_auth_key) != 72);
 	BUILD_BUG_ON(sizeof(struct dblp_skb_cb) >
 		     sizeof_field(struct sk_buff, cb));

@@ -133,6 +133,10 @@ enum dblp_mib_item {
 	DBLP_MIB_DROPAUTH,
 	/* Connections reset as the peer acknowledged packets that were never sent */
 	DBLP_MIB_ACKUNSENT,
+	/* Messages sent that were cancelled */
+	DBLP_MIB_MSGSENTCANCELLED,
+	/* Messages received that their sender has cancelled */
+	DBLP_MIB_MSGRECEIVEDCANCELLED,
 	__DBLP_MIB_MAX
 };
 

@@ -207,7 +207,14 @@ struct dblp_tx_msg *dblp_whole_settled(struct dblp_sock *dsk,
 		return NULL;
 	dblp_tx_leave_buffer(dsk, &whole->msg);
 	whole->msg.budget = whole->msg.budget_most;
-	dblp_whole_count(whole);
+	if (whole->msg.reason == DBLP_REASON_CANCELLED) {
+		/* The receiver has dropped what it had closed before, too */
+		whole->msg.missing = whole->msg.total;
+		whole->msg.ranges = 1;
+		whole->msg.flags = 0;
+	} else {
+		dblp_whole_count(whole);
+	}
 	return &whole->msg;
 }
 
@@ -226,6 +233,10 @@ struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg)
 	r = kvmalloc_array(msg->ranges, sizeof(*r), GFP_KERNEL_ACCOUNT);
 	if (!r)
 		return NULL;
+	if (msg->reason == DBLP_REASON_CANCELLED) {
+		*r = (struct dblp_range) { .length = msg->total };
+		return r;
+	}
 	if (!msg->joined) {
 		dblp_segmap_list(&msg->lossmap, msg->seg_size, msg->len, 0, r,
 				 0);
@@ -259,6 +270,17 @@ void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs)
 	}
 }
 
+/** dblp_rx_cancelled() - was a message with these pieces cancelled? */
+bool dblp_rx_cancelled(const struct list_head *pieces)
+{
+	const struct dblp_rx_msg *msg;
+
+	list_for_each_entry(msg, pieces, list)
+		if (msg->reason == DBLP_REASON_CANCELLED)
+			return true;
+	return false;
+}
+
 /**
  * dblp_rx_ranges() - the loss map of a message that was received
  * @pieces: its pieces by offset; those with nothing missing may be left out
@@ -275,6 +297,11 @@ struct dblp_range *dblp_rx_ranges(const struct list_head *pieces, u32 ranges)
 	r = kvmalloc_array(ranges, sizeof(*r), GFP_KERNEL_ACCOUNT);
 	if (!r)
 		return NULL;
+	if (dblp_rx_cancelled(pieces)) {
+		msg = list_first_entry(pieces, struct dblp_rx_msg, list);
+		*r = (struct dblp_range) { .length = msg->total };
+		return r;
+	}
 	list_for_each_entry(msg, pieces, list)
 		n = dblp_segmap_list(&msg->have, msg->seg_size, msg->len,
 				     msg->offset, r, n);
@@ -310,4 +337,9 @@ void dblp_rx_join(const struct list_head *pieces, struct dblp_rcvinfo *info)
 		info->flags |= msg->flags;
 		prev = msg;
 	}
+	if (info->reason != DBLP_REASON_CANCELLED)
+		return;
+	info->missing = info->length;
+	info->ranges = 1;
+	info->flags = 0;
 }

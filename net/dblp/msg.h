@@ -24,11 +24,12 @@ struct dblp_sock;
  * struct dblp_tx_msg - a message being sent
  * @list: on @tx_msgs of the socket by rising @id, then on @tx_reports, or on
  *	@pieces of @whole
- * @node: in @tx_started of the socket while it is @started and not settled
+ * @node: in @tx_ids of the socket while it is on @tx_msgs
  * @lost_node: on @tx_lost of the socket while segments wait to be repaired
  * @tag: from the user
  * @whole: the user's message of which this is a piece, NULL if it is all of it
- * @ctl: BUDGET frame, if @budget_sent
+ * @ctl: BUDGET frame, once @budget_sent; then CANCEL frame, once @cancelled and
+ *	@started
  * @id: message ID
  * @number: number of the user's message, as reported
  * @len: bytes
@@ -61,6 +62,10 @@ struct dblp_sock;
  * @joined: this is the @msg of a &struct dblp_tx_whole
  * @budget_sent: @ctl was queued: a CLOSE may use an earlier budget
  * @off_buffer: settled: @truesize takes no room in the send buffer
+ * @cancelled: the user has given it up: nothing more of it is sent, and of its
+ *	memory only that of @acked, @need, @zeros and @sent is left
+ * @bare: it was cancelled before it was started: not even that, and its bytes use
+ *	no credit
  * @shuffle_base: if @reshuffled: first position that is not in sequence
  * @shuffle: permutation of the segments behind the critical ones, or behind
  *	@shuffle_base
@@ -126,6 +131,8 @@ struct dblp_tx_msg {
 	u8			joined:1;
 	u8			budget_sent:1;
 	u8			off_buffer:1;
+	u8			cancelled:1;
+	u8			bare:1;
 	u32			shuffle_base;
 	struct dblp_shuffle	shuffle;
 	struct dblp_segmap	acked;
@@ -167,6 +174,24 @@ struct dblp_tx_whole {
 	u32			taken;
 };
 
+/**
+ * struct dblp_tx_cancel - a message to be cancelled, piece by piece
+ * @tag: of the message
+ * @number: of the user's message, once it was found
+ * @next: ID from which to go on
+ * @end: ID before which to end
+ * @found: a message with @tag was found that could be cancelled
+ * @err: the outcome so far
+ */
+struct dblp_tx_cancel {
+	u64	tag;
+	u32	number;
+	u32	next;
+	u32	end;
+	bool	found;
+	int	err;
+};
+
 static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
 {
 	return container_of(msg, struct dblp_tx_whole, msg);
@@ -204,6 +229,7 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
  *	be given back
  * @noticed: closed with bytes missing, which the peer may not fully know yet
  * @given_back: that credit was given back
+ * @bare: cancelled before it was started: its bytes use no credit
  * @deadline: from the META frame
  * @deadline_at: time from which all but critical bytes may be missing; 0: never
  * @timing: with policy early: when its segments came
@@ -245,6 +271,7 @@ struct dblp_rx_msg {
 	u8			spent:1;
 	u8			noticed:1;
 	u8			given_back:1;
+	u8			bare:1;
 	u32			deadline;
 	u64			deadline_at;
 	struct dblp_rx_timing	timing;
@@ -410,6 +437,12 @@ static inline bool dblp_tx_begun(const struct dblp_tx_msg *msg)
 	return msg->cursor || msg->described;
 }
 
+/** dblp_tx_over() - is nothing more of a message to be sent? */
+static inline bool dblp_tx_over(const struct dblp_tx_msg *msg)
+{
+	return msg->closed || msg->cancelled;
+}
+
 /** dblp_tx_elided() - is this segment described instead of sent? */
 static inline bool dblp_tx_elided(const struct dblp_tx_msg *msg, u32 seg)
 {
@@ -441,6 +474,7 @@ struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg);
 void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs);
 struct dblp_range *dblp_rx_ranges(const struct list_head *pieces, u32 ranges);
+bool dblp_rx_cancelled(const struct list_head *pieces);
 void dblp_rx_join(const struct list_head *pieces, struct dblp_rcvinfo *info);
 
 /* tx_seg.c: the order of segments, and those that are all zero */
@@ -465,6 +499,9 @@ void dblp_elide_lost(struct dblp_tx_msg *msg, u32 seg);
 int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 struct dblp_tx_msg *dblp_tx_find(const struct dblp_sock *dsk, u32 id);
+struct dblp_tx_msg *dblp_tx_from(const struct dblp_sock *dsk, u32 id);
+struct dblp_tx_msg *dblp_tx_after(const struct dblp_sock *dsk,
+				  struct dblp_tx_msg *msg);
 void dblp_tx_leave(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 bool dblp_tx_blocked(const struct dblp_sock *dsk);
 u32 dblp_tx_run(const struct dblp_tx_msg *msg);
@@ -486,6 +523,7 @@ void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
 int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f);
 int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f);
+bool dblp_tx_cancel(struct dblp_sock *dsk, struct dblp_tx_cancel *c);
 void dblp_tx_settle(struct dblp_sock *dsk, u32 most);
 void dblp_tx_purge(struct dblp_sock *dsk);
 void dblp_tx_purge_reports(struct dblp_sock *dsk);
@@ -509,14 +547,18 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 		 const struct dblp_frame *meta, enum dblp_mib_item *why);
 void dblp_rx_settle(struct dblp_sock *dsk, struct dblp_train *t);
 
+/* rx_cancel.c: incoming messages that their sender has cancelled */
+int dblp_rx_cancel(struct dblp_sock *dsk, const struct dblp_frame *f);
+
 /* rx.c: incoming messages */
-bool dblp_rx_may_open(const struct dblp_sock *dsk, const struct dblp_data *d);
+bool dblp_rx_may_open(const struct dblp_sock *dsk, u32 id, u32 bytes);
 struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 				 const struct dblp_data *d, u32 seg_size);
 void dblp_rx_unopen(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 struct dblp_rx_msg *dblp_rx_find(struct dblp_sock *dsk, u32 id);
 bool dblp_rx_any_open(struct dblp_sock *dsk);
 void dblp_rx_deliver(struct dblp_sock *dsk, u32 most);
+void dblp_rx_closed(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_judge(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_judge_all(struct dblp_sock *dsk);

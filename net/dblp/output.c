@@ -204,7 +204,9 @@ static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 		dblp_sent_skip(&dsk->sent, get_random_u32());
 	out.mss = dblp_mss(dsk, &out.dst);
 	dblp_tell_blocked(dsk);
-	if (!out.dst || !dblp_push_ctl(dsk, &out) || !dblp_push_data(dsk, &out))
+	/* Cancelled messages whose turn has come are told behind the data */
+	if (!out.dst || !dblp_push_ctl(dsk, &out) ||
+	    !dblp_push_data(dsk, &out) || !dblp_push_ctl(dsk, &out))
 		return false;
 	probe = dblp_path_probe(dsk, now);
 	if (probe)
@@ -300,7 +302,7 @@ static struct dblp_tx_msg *dblp_inflight_seg(struct dblp_sock *dsk, u64 *from,
 		if (!pkt)
 			return NULL;
 		msg = pkt->data ? dblp_tx_find(dsk, pkt->msg) : NULL;
-		if (!msg || msg->closed)
+		if (!msg || dblp_tx_over(msg))
 			continue;
 		*seg = pkt->seg;
 		++*from;

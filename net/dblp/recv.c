@@ -100,6 +100,17 @@ static void dblp_consume_whole(struct dblp_sock *dsk, struct list_head *pieces)
 		dblp_flush(dsk);
 }
 
+/* A message that its sender has cancelled: its place is taken by an error */
+static int dblp_recv_cancelled(struct dblp_sock *dsk, struct list_head *pieces,
+			       bool peek)
+{
+	if (peek)
+		dblp_untake_whole(dsk, pieces);
+	else
+		dblp_consume_whole(dsk, pieces);
+	return -ECANCELED;
+}
+
 static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 			   int flags)
 {
@@ -110,6 +121,8 @@ static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 	int err;
 
 	dblp_take_whole(dsk, &pieces);
+	if (dblp_rx_cancelled(&pieces))
+		return dblp_recv_cancelled(dsk, &pieces, peek);
 	/* A peeked message goes back: others must not read the next one */
 	dsk->rx_busy = peek;
 	dblp_settle_config(dsk);
@@ -502,13 +515,15 @@ static void dblp_place_pause(struct dblp_sock *dsk, const struct dblp_place *p)
 }
 
 /* The message is closed and placed: report its outcome */
-static void dblp_place_end(struct dblp_sock *dsk, struct dblp_place *p)
+static int dblp_place_end(struct dblp_sock *dsk, struct dblp_place *p)
 {
 	bool begun = dsk->rx_begun;
 	struct sock *sk = &dsk->sk;
 	LIST_HEAD(pieces);
+	bool cancelled;
 
 	list_splice_init(&dsk->rx_part, &pieces);
+	cancelled = dblp_rx_cancelled(&pieces);
 	dsk->rx_placed = 0;
 	dsk->rx_begun = false;
 	dsk->rx_whole--;
@@ -521,6 +536,8 @@ static void dblp_place_end(struct dblp_sock *dsk, struct dblp_place *p)
 	p->m->msg_flags |= MSG_EOR;
 	lock_sock(sk);
 	dblp_rx_was_read(dsk, &pieces);
+	/* What was placed of it is worth nothing */
+	return cancelled ? -ECANCELED : p->bytes;
 }
 
 static void dblp_place_init(struct dblp_place *p)
@@ -557,11 +574,11 @@ static int dblp_place_msg(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 	} while (ret > 0);
 
 	if (p.eor)
-		dblp_place_end(dsk, &p);
+		ret = dblp_place_end(dsk, &p);
 	else
 		dblp_place_pause(dsk, &p);
 	kvfree(p.placed);
-	return p.eor || p.bytes ? p.bytes : ret;
+	return p.bytes && !p.eor ? p.bytes : ret;
 }
 
 int dblp_recvmsg(struct socket *sock, struct msghdr *m, size_t size, int flags)

@@ -234,6 +234,8 @@ int dblp_rx_fill_holes(const struct dblp_rx_msg *msg, struct dblp_rx_cursor *c)
 	u32 from = 0, offset, length;
 	struct iov_iter *at;
 
+	if (msg->reason == DBLP_REASON_CANCELLED)
+		return 0;
 	while (msg->missing &&
 	       dblp_segmap_next_missing(&msg->have, msg->seg_size, msg->len,
 					&from, &offset, &length)) {

@@ -12,16 +12,17 @@
 /**
  * dblp_rx_may_open() - may the peer begin this message?
  * @dsk: socket
- * @d: data header of a packet of it
+ * @id: its ID
+ * @bytes: of it that use credit
  */
-bool dblp_rx_may_open(const struct dblp_sock *dsk, const struct dblp_data *d)
+bool dblp_rx_may_open(const struct dblp_sock *dsk, u32 id, u32 bytes)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (!dblp_before(d->msg_id, dsk->rx_max_msg))
+	if (!dblp_before(id, dsk->rx_max_msg))
 		return false;
-	if (dsk->rx_fin && !dblp_before(d->msg_id, dsk->rx_end))
+	if (dsk->rx_fin && !dblp_before(id, dsk->rx_end))
 		return false;
-	return dsk->rx_opened + d->msg_len + DBLP_MSG_COST <= dsk->rx_max_data;
+	return dsk->rx_opened + bytes + DBLP_MSG_COST <= dsk->rx_max_data;
 }
 
 /* The peer of an open message counts as an active sender, see SHARE */
@@ -263,8 +264,10 @@ static void dblp_rx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGRECEIVEDEARLY);
 	if (reason == DBLP_REASON_BUDGET)
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGRECEIVEDBUDGET);
-	else
+	else if (reason == DBLP_REASON_DEADLINE)
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGRECEIVEDDEADLINE);
+	else
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGRECEIVEDCANCELLED);
 }
 
 /* Add a closed piece to its message, which may complete that */
@@ -290,6 +293,8 @@ static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 		return;
 	}
 	dsk->rx_chain.offset = 0;
+	if (dsk->rx_chain.reason == DBLP_REASON_CANCELLED)
+		dsk->rx_chain.missing = msg->total;
 	dsk->rx_whole++;
 	dblp_rx_count(dsk, dsk->rx_chain.reason);
 	if (dsk->rx_chain.reason != DBLP_REASON_COMPLETE)
@@ -382,6 +387,23 @@ static bool dblp_rx_over_budget(const struct dblp_sock *dsk,
 						msg->len - msg->critical);
 }
 
+/**
+ * dblp_rx_closed() - a message is closed
+ * @dsk: socket
+ * @msg: the message; its reason and its loss map are set
+ */
+void dblp_rx_closed(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
+{
+	sock_owned_by_me(&dsk->sk);
+	msg->closed = 1;
+	dblp_rx_unwait(dsk, msg);
+	dblp_rx_end(dsk);
+	trace_dblp_msg_close(dsk, NULL, msg);
+	dblp_rx_account(dsk, msg);
+	if (msg == dsk->rx_turn)
+		dblp_rx_deliver(dsk, DBLP_STEPS);
+}
+
 /* Close a message; for a complete one the ACKs suffice */
 static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			 enum dblp_verdict verdict)
@@ -395,17 +417,11 @@ static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 		if (err)
 			return err;
 	}
-	msg->closed = 1;
-	dblp_rx_unwait(dsk, msg);
-	dblp_rx_end(dsk);
 	if (msg->policy == DBLP_POLICY_EARLY)
 		dblp_early_done(&dsk->early, &msg->timing,
 				dblp_rx_sent(msg), dblp_rx_rtt(dsk));
 	msg->ranges = dblp_segmap_ranges(&msg->have);
-	trace_dblp_msg_close(dsk, NULL, msg);
-	dblp_rx_account(dsk, msg);
-	if (msg == dsk->rx_turn)
-		dblp_rx_deliver(dsk, DBLP_STEPS);
+	dblp_rx_closed(dsk, msg);
 	return 0;
 }
 

@@ -501,7 +501,7 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 	}
 	if (!msg) {
 		*why = DBLP_MIB_DROPWINDOW;
-		if (!dblp_rx_may_open(dsk, d))
+		if (!dblp_rx_may_open(dsk, d->msg_id, d->msg_len))
 			return -1;
 		*why = DBLP_MIB_DROPMEMORY;
 		msg = dblp_rx_open(dsk, d, seg_size);
@@ -511,7 +511,9 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 	}
 
 	*why = DBLP_MIB_DROPMISMATCH;
-	if (!dblp_rx_agrees(msg, run, meta))
+	/* It may be that nothing of a cancelled message was known */
+	if (msg->reason != DBLP_REASON_CANCELLED &&
+	    !dblp_rx_agrees(msg, run, meta))
 		goto refuse;
 	*why = DBLP_MIB_DROPLATE;
 	if (msg->closed) {

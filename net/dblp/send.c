@@ -131,6 +131,7 @@ static void dblp_set_piece(struct dblp_tx_msg *msg, struct dblp_tx_whole *whole)
 
 	msg->whole = whole;
 	whole->refs++;
+	msg->number = all->number;
 	msg->offset = whole->taken;
 	msg->total = all->total;
 	msg->policy = all->policy;

@@ -74,7 +74,7 @@ struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
 	INIT_LIST_HEAD(&dsk->accept_queue);
 	INIT_LIST_HEAD(&dsk->accept_node);
 	INIT_LIST_HEAD(&dsk->tx_msgs);
-	dsk->tx_started = RB_ROOT;
+	dsk->tx_ids = RB_ROOT;
 	INIT_LIST_HEAD(&dsk->tx_lost);
 	INIT_LIST_HEAD(&dsk->tx_settled);
 	INIT_LIST_HEAD(&dsk->tx_reports);
@@ -185,7 +185,8 @@ void dblp_accept_memory(struct sock *sk)
 /* Messages by the reason for which they were closed */
 static u64 dblp_count_early(const u64 *msgs)
 {
-	return msgs[DBLP_REASON_BUDGET] + msgs[DBLP_REASON_DEADLINE];
+	return msgs[DBLP_REASON_BUDGET] + msgs[DBLP_REASON_DEADLINE] +
+	       msgs[DBLP_REASON_CANCELLED];
 }
 
 static void dblp_fill_sent(const struct dblp_counts *c, struct dblp_info *info)
@@ -199,6 +200,7 @@ static void dblp_fill_sent(const struct dblp_counts *c, struct dblp_info *info)
 	info->msgs_sent_complete = c->msgs_sent[DBLP_REASON_COMPLETE];
 	info->msgs_sent_budget = c->msgs_sent[DBLP_REASON_BUDGET];
 	info->msgs_sent_deadline = c->msgs_sent[DBLP_REASON_DEADLINE];
+	info->msgs_sent_cancelled = c->msgs_sent[DBLP_REASON_CANCELLED];
 	info->msgs_sent_early = dblp_count_early(c->msgs_sent);
 	info->msgs_sent = info->msgs_sent_complete + info->msgs_sent_early;
 	info->pkts_sent = c->pkts_sent;
@@ -214,6 +216,7 @@ static void dblp_fill_received(const struct dblp_counts *c,
 	info->msgs_received_complete = c->msgs_received[DBLP_REASON_COMPLETE];
 	info->msgs_received_budget = c->msgs_received[DBLP_REASON_BUDGET];
 	info->msgs_received_deadline = c->msgs_received[DBLP_REASON_DEADLINE];
+	info->msgs_received_cancelled = c->msgs_received[DBLP_REASON_CANCELLED];
 	info->msgs_received_early = dblp_count_early(c->msgs_received);
 	info->msgs_received = info->msgs_received_complete +
 			      info->msgs_received_early;

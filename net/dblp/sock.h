@@ -124,7 +124,7 @@ struct dblp_counts {
  *
  * Sending:
  * @tx_msgs: messages that are not closed, or whose loss map is awaited
- * @tx_started: of those, the ones that were started, by ID
+ * @tx_ids: the same, by ID
  * @tx_lost: of those, the ones with segments to repair
  * @tx_settled: settled messages, to be accounted for
  * @tx_recount: of @tx_msgs, the first to be counted anew; or NULL
@@ -148,6 +148,7 @@ struct dblp_counts {
  * @peer_msg_max: largest message the peer takes
  * @peer_window: initial credit from the peer
  * @peer_cap: budget cap of the peer, ppm
+ * @features: &enum dblp_feature that both ends have
  * @tx_busy: a call of sendmsg() is sending: others have to wait
  * @tx_wanted: a call waits for @tx_busy
  * @blocked: the peer was notified that we wait for credit
@@ -288,7 +289,7 @@ struct dblp_sock {
 
 	u32			tx_n_cached;
 	struct list_head	tx_msgs;
-	struct rb_root		tx_started;
+	struct rb_root		tx_ids;
 	struct list_head	tx_lost;
 	struct list_head	tx_settled;
 	struct dblp_tx_msg	*tx_recount;
@@ -310,6 +311,7 @@ struct dblp_sock {
 	u64			peer_window;
 	u32			peer_msg_max;
 	u32			peer_cap;
+	u16			features;
 	u8			tx_busy:1;
 	u8			tx_wanted:1;
 	u8			blocked:1;

@@ -175,6 +175,41 @@ static int dblp_set_cc(struct dblp_sock *dsk, sockptr_t optval,
 	return 0;
 }
 
+static int dblp_cancel(struct dblp_sock *dsk, sockptr_t optval,
+		       unsigned int optlen)
+{
+	struct dblp_tx_cancel c = { .err = -ENOENT };
+	struct sock *sk = &dsk->sk;
+	bool more = true;
+
+	if (optlen != sizeof(c.tag))
+		return -EINVAL;
+	if (copy_from_sockptr(&c.tag, optval, sizeof(c.tag)))
+		return -EFAULT;
+	lock_sock(sk);
+	c.end = dsk->tx_next_id;
+	c.next = list_empty(&dsk->tx_msgs) ? c.end :
+		 list_first_entry(&dsk->tx_msgs, struct dblp_tx_msg, list)->id;
+	while (more) {
+		more = false;
+		if (dsk->state != DBLP_STATE_ESTABLISHED)
+			c.err = -ENOTCONN;
+		else if (!(dsk->features & DBLP_FEATURE_CANCEL))
+			c.err = -EOPNOTSUPP;
+		else
+			more = dblp_tx_cancel(dsk, &c);
+		/* There may be thousands: let others have the socket */
+		dblp_flush(dsk);
+		release_sock(sk);
+		lock_sock(sk);
+	}
+	/* All that was taken of it so far may be settled */
+	if (c.err == -ENOENT && dsk->tx_part && dsk->tx_part->msg.tag == c.tag)
+		c.err = -EBUSY;
+	release_sock(sk);
+	return c.err;
+}
+
 int dblp_setsockopt(struct socket *sock, int level, int name, sockptr_t optval,
 		    unsigned int optlen)
 {
@@ -191,6 +226,8 @@ int dblp_setsockopt(struct socket *sock, int level, int name, sockptr_t optval,
 		return dblp_set_job(dsk, optval, optlen);
 	if (name == DBLP_NORM)
 		return dblp_set_norm(dsk, optval, optlen);
+	if (name == DBLP_CANCEL)
+		return dblp_cancel(dsk, optval, optlen);
 	if (name == DBLP_AUTH_KEY)
 		return dblp_auth_set(dsk, optval, optlen);
 	return -ENOPROTOOPT;

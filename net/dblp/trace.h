@@ -44,7 +44,8 @@ enum dblp_trace_side {
 #define dblp_reasons					\
 	EM(DBLP_REASON_COMPLETE, "complete")		\
 	EM(DBLP_REASON_BUDGET, "budget")		\
-	EM_LAST(DBLP_REASON_DEADLINE, "deadline")
+	EM(DBLP_REASON_DEADLINE, "deadline")		\
+	EM_LAST(DBLP_REASON_CANCELLED, "cancelled")
 
 #define dblp_sides					\
 	EM(DBLP_TRACE_SEND, "send")			\

@@ -111,6 +111,17 @@ static void dblp_tx_resume(struct dblp_sock *dsk)
 			     now + dsk->cc.ops->resume(&dsk->cc, now));
 }
 
+static int dblp_tx_cmp(const void *id, const struct rb_node *node)
+{
+	return (s32)(*(const u32 *)id -
+		     rb_entry(node, struct dblp_tx_msg, node)->id);
+}
+
+static bool dblp_tx_less(struct rb_node *a, const struct rb_node *b)
+{
+	return dblp_tx_cmp(&rb_entry(a, struct dblp_tx_msg, node)->id, b) < 0;
+}
+
 /**
  * dblp_tx_queue() - queue a message to be sent
  * @dsk: socket
@@ -125,23 +136,13 @@ void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	msg->id = dsk->tx_next_id++;
 	trace_dblp_msg_open(dsk, msg, NULL);
 	list_add_tail(&msg->list, &dsk->tx_msgs);
+	rb_add(&msg->node, &dsk->tx_ids, dblp_tx_less);
 	if (!dsk->tx_cur)
 		dsk->tx_cur = msg;
 }
 
-static int dblp_tx_cmp(const void *id, const struct rb_node *node)
-{
-	return (s32)(*(const u32 *)id -
-		     rb_entry(node, struct dblp_tx_msg, node)->id);
-}
-
-static bool dblp_tx_less(struct rb_node *a, const struct rb_node *b)
-{
-	return dblp_tx_cmp(&rb_entry(a, struct dblp_tx_msg, node)->id, b) < 0;
-}
-
 /**
- * dblp_tx_find() - a message that was started and is not settled
+ * dblp_tx_find() - a message that was queued and is not settled
  * @dsk: socket
  * @id: its ID
  *
@@ -152,14 +153,30 @@ struct dblp_tx_msg *dblp_tx_find(const struct dblp_sock *dsk, u32 id)
 	struct rb_node *node;
 
 	sock_owned_by_me(&dsk->sk);
-	node = rb_find(&id, &dsk->tx_started, dblp_tx_cmp);
+	node = rb_find(&id, &dsk->tx_ids, dblp_tx_cmp);
 	return node ? rb_entry(node, struct dblp_tx_msg, node) : NULL;
 }
 
-/* The next message of @tx_msgs, or NULL */
-static struct dblp_tx_msg *dblp_tx_after(const struct dblp_sock *dsk,
-					 struct dblp_tx_msg *msg)
+/** dblp_tx_from() - the first message of @tx_msgs with this ID or a later one */
+struct dblp_tx_msg *dblp_tx_from(const struct dblp_sock *dsk, u32 id)
 {
+	struct rb_node *node = dsk->tx_ids.rb_node, *from = NULL;
+
+	sock_owned_by_me(&dsk->sk);
+	while (node) {
+		bool before = dblp_tx_cmp(&id, node) > 0;
+
+		from = before ? from : node;
+		node = before ? node->rb_right : node->rb_left;
+	}
+	return rb_entry_safe(from, struct dblp_tx_msg, node);
+}
+
+/** dblp_tx_after() - the next message of @tx_msgs, or NULL */
+struct dblp_tx_msg *dblp_tx_after(const struct dblp_sock *dsk,
+				  struct dblp_tx_msg *msg)
+{
+	sock_owned_by_me(&dsk->sk);
 	return list_is_last(&msg->list, &dsk->tx_msgs) ? NULL :
 	       list_next_entry(msg, list);
 }
@@ -168,8 +185,7 @@ static struct dblp_tx_msg *dblp_tx_after(const struct dblp_sock *dsk,
 void dblp_tx_leave(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (msg->started)
-		rb_erase(&msg->node, &dsk->tx_started);
+	rb_erase(&msg->node, &dsk->tx_ids);
 	if (dsk->tx_recount == msg)
 		dsk->tx_recount = dblp_tx_after(dsk, msg);
 }
@@ -186,11 +202,17 @@ static bool dblp_tx_near(const struct dblp_sock *dsk,
 					  list)->id < DBLP_MSG_WINDOW;
 }
 
+/* Credit that a message uses */
+static u64 dblp_tx_cost(const struct dblp_tx_msg *msg)
+{
+	return (msg->bare ? 0 : (u64)msg->len) + DBLP_MSG_COST;
+}
+
 static bool dblp_tx_may_start(const struct dblp_sock *dsk,
 			      const struct dblp_tx_msg *msg)
 {
 	return dblp_before(msg->id, dsk->peer_max_msg) &&
-	       dsk->tx_cost + msg->len + DBLP_MSG_COST <= dsk->peer_max_data;
+	       dsk->tx_cost + dblp_tx_cost(msg) <= dsk->peer_max_data;
 }
 
 /** dblp_tx_blocked() - does the next message wait for the peer's credit? */
@@ -207,10 +229,11 @@ static bool dblp_tx_start(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		return true;
 	if (!dblp_tx_may_start(dsk, msg) || !dblp_tx_near(dsk, msg))
 		return false;
-	rb_add(&msg->node, &dsk->tx_started, dblp_tx_less);
-	dsk->tx_cost += msg->len + DBLP_MSG_COST;
+	dsk->tx_cost += dblp_tx_cost(msg);
 	msg->first_pass = dblp_tx_first_pass(dsk, msg);
 	msg->started = 1;
+	if (msg->bare)
+		dblp_ctl_cancel(dsk, msg);
 	return true;
 }
 
@@ -315,7 +338,7 @@ struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again)
 	while ((msg = dsk->tx_cur)) {
 		if (!dblp_tx_start(dsk, msg))
 			return NULL;
-		if (dblp_tx_pick_seg(msg, seg, again))
+		if (!msg->cancelled && dblp_tx_pick_seg(msg, seg, again))
 			return msg;
 		dblp_tx_advance(dsk);
 	}
@@ -326,7 +349,7 @@ struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again)
 void dblp_tx_mark_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (list_empty(&msg->lost_node))
+	if (list_empty(&msg->lost_node) && !msg->cancelled)
 		list_add_tail(&msg->lost_node, &dsk->tx_lost);
 }
 
@@ -428,6 +451,8 @@ u32 dblp_tx_unsent(const struct dblp_tx_msg *msg)
 {
 	u32 n = msg->acked.n - msg->cursor - msg->ahead, last, bytes;
 
+	if (msg->bare)
+		return msg->len;
 	n += msg->zeros.count - msg->described;
 	if (!n)
 		return 0;
@@ -446,7 +471,7 @@ u64 dblp_tx_never_sent(const struct dblp_sock *dsk)
 
 	sock_owned_by_me(&dsk->sk);
 	list_for_each_entry(msg, &dsk->tx_msgs, list)
-		if (!msg->closed)
+		if (!dblp_tx_over(msg))
 			sum += dblp_tx_unsent(msg);
 	return sum;
 }

@@ -7,6 +7,12 @@
 #include "dblp.h"
 #include "trace.h"
 
+static void dblp_tx_settled(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	dblp_tx_leave(dsk, msg);
+	list_move_tail(&msg->list, &dsk->tx_settled);
+}
+
 /* Settle a closed message whose loss map is complete. Returns -EPROTO if that
  * contradicts the CLOSE
  */
@@ -23,9 +29,17 @@ static int dblp_tx_match_map(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		return 0;
 	if (named > msg->missing_segs || bytes != msg->missing)
 		return -EPROTO;
-	dblp_tx_leave(dsk, msg);
-	list_move_tail(&msg->list, &dsk->tx_settled);
+	dblp_tx_settled(dsk, msg);
 	return 0;
+}
+
+/* Nothing more of a message is sent */
+static void dblp_tx_stop(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	dblp_ctl_forget(dsk, msg);
+	list_del_init(&msg->lost_node);
+	if (dsk->tx_cur == msg)
+		dblp_tx_advance(dsk);
 }
 
 /* A message was closed; its loss map may still be awaited. Returns -EPROTO if
@@ -34,10 +48,7 @@ static int dblp_tx_match_map(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 static int dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	msg->closed = 1;
-	dblp_ctl_forget(dsk, msg);
-	list_del_init(&msg->lost_node);
-	if (dsk->tx_cur == msg)
-		dblp_tx_advance(dsk);
+	dblp_tx_stop(dsk, msg);
 	return dblp_tx_match_map(dsk, msg);
 }
 
@@ -171,6 +182,22 @@ static bool dblp_tx_may_close(const struct dblp_tx_msg *msg,
 	       f->close.missing_segs <= msg->acked.n;
 }
 
+/* The receiver has dropped a message that was cancelled. Returns -EPROTO if it
+ * could not, or has named only some of it as missing before
+ */
+static int dblp_tx_dropped(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	if (!msg->cancelled || !msg->started || msg->lossmap.bits)
+		return -EPROTO;
+	msg->missing = msg->len;
+	msg->ranges = 1;
+	msg->reason = DBLP_REASON_CANCELLED;
+	msg->closed = 1;
+	dblp_tx_stop(dsk, msg);
+	dblp_tx_settled(dsk, msg);
+	return 0;
+}
+
 /**
  * dblp_tx_close() - the receiver has closed a message
  * @dsk: socket
@@ -188,6 +215,8 @@ int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f)
 		       0 : -EPROTO;
 	if (msg->closed)
 		return 0;
+	if (f->close.reason == DBLP_REASON_CANCELLED)
+		return dblp_tx_dropped(dsk, msg);
 	if (!dblp_tx_may_close(msg, f))
 		return -EPROTO;
 
@@ -252,6 +281,73 @@ int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f)
 	return msg->closed ? dblp_tx_match_map(dsk, msg) : 0;
 }
 
+/*
+ * Give up a message or piece. One that has no credit yet stays in its place, and
+ * its peer is told when its turn comes: IDs have no gaps.
+ */
+static void dblp_tx_give_up(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	msg->cancelled = 1;
+	if (msg->started) {
+		dblp_tx_stop(dsk, msg);
+		/* Its packets stay in flight */
+		dblp_txbuf_free(dsk, msg);
+		dblp_ctl_cancel(dsk, msg);
+	} else {
+		msg->bare = 1;
+		dblp_tx_strip(dsk, msg);
+	}
+	dblp_write_space(dsk);
+}
+
+/* Is @msg, whose tag is right, to be cancelled, too? Sets @err */
+static bool dblp_tx_is_next(const struct dblp_sock *dsk,
+			    const struct dblp_tx_msg *msg,
+			    struct dblp_tx_cancel *c)
+{
+	const struct dblp_tx_whole *part = dsk->tx_part;
+
+	if (c->found)
+		return !dblp_tx_over(msg);
+	if (dblp_tx_over(msg)) {
+		c->err = -EALREADY;
+		return false;
+	}
+	c->found = true;
+	c->number = msg->number;
+	c->err = part && part->msg.number == msg->number ? -EBUSY : 0;
+	return !c->err;
+}
+
+/**
+ * dblp_tx_cancel() - cancel a message that was queued, with all its pieces
+ * @dsk: socket
+ * @c: the message; at first @next and @end are the IDs of the oldest and of the
+ *	next one, @err is -ENOENT
+ *
+ * There may be any number of messages, so only some are looked at.
+ *
+ * Return: true if this is to be called again, false if it is done.
+ */
+bool dblp_tx_cancel(struct dblp_sock *dsk, struct dblp_tx_cancel *c)
+{
+	struct dblp_tx_msg *msg = dblp_tx_from(dsk, c->next);
+	int n = DBLP_STEPS;
+
+	sock_owned_by_me(&dsk->sk);
+	for (; msg && n; msg = dblp_tx_after(dsk, msg), n--) {
+		if (!dblp_before(msg->id, c->end) ||
+		    (c->found && msg->number != c->number))
+			return false;
+		if (msg->tag == c->tag && dblp_tx_is_next(dsk, msg, c))
+			dblp_tx_give_up(dsk, msg);
+		if (c->err == -EBUSY)
+			return false;
+		c->next = msg->id + 1;
+	}
+	return msg;
+}
+
 /* Account for the bytes of a settled message or piece */
 static void dblp_tx_account(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
@@ -289,8 +385,10 @@ static void dblp_tx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGSENTEARLY);
 	if (reason == DBLP_REASON_BUDGET)
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGSENTBUDGET);
-	else
+	else if (reason == DBLP_REASON_DEADLINE)
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGSENTDEADLINE);
+	else
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGSENTCANCELLED);
 }
 
 /* A message is settled, or a piece, which may settle its message */
@@ -303,7 +401,9 @@ static void dblp_tx_finish(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		if (!msg)
 			return;
 	}
-	dblp_job_account(dsk, msg->phase, msg->len, msg->missing);
+	/* What nobody wants was not lost */
+	if (msg->reason != DBLP_REASON_CANCELLED)
+		dblp_job_account(dsk, msg->phase, msg->len, msg->missing);
 	dblp_tx_count(dsk, msg->reason);
 	if (report)
 		dblp_tx_report(dsk, msg);
@@ -357,7 +457,7 @@ void dblp_tx_purge(struct dblp_sock *dsk)
 	sock_owned_by_me(&dsk->sk);
 	dsk->tx_cur = NULL;
 	dsk->tx_recount = NULL;
-	dsk->tx_started = RB_ROOT;
+	dsk->tx_ids = RB_ROOT;
 	dblp_tx_purge_list(dsk, &dsk->tx_msgs);
 	dblp_tx_purge_list(dsk, &dsk->tx_settled);
 	WRITE_ONCE(dsk->tx_bytes, 0);

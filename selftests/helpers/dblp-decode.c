@@ -34,15 +34,20 @@ static void show_cookie(const u8 *p)
 
 	dblp_get_cookie(&c, p);
 	show("cookie.cid", c.scid);
+	show("cookie.features", c.features);
 	show("cookie.born", c.born_ms);
 	show("cookie.mac", c.mac);
 }
 
-static enum dblp_wire_error show_params(const u8 *p)
+static enum dblp_wire_error show_params(const u8 *p, bool server)
 {
 	struct dblp_params a;
 	enum dblp_wire_error err = dblp_get_params(&a, p);
 
+	if (server && a.features)
+		err = DBLP_WIRE_FIELD;
+
+	show("params.features", a.features);
 	show("params.cap", a.cap);
 	show("params.max_msg", a.max_msg);
 	show("params.max_data", a.max_data);
@@ -149,6 +154,13 @@ static void show_frame(const struct dblp_frame *f)
 	case DBLP_FRAME_AUTH:
 		show("auth.key", f->auth.key);
 		return show("auth.number", f->auth.number);
+	case DBLP_FRAME_CANCEL:
+		show("cancel.started", f->cancel.started);
+		show("cancel.msg", f->cancel.msg_id);
+		show("cancel.len", f->cancel.len);
+		show("cancel.offset", f->cancel.offset);
+		show("cancel.total", f->cancel.total);
+		return show("cancel.tag", f->cancel.tag);
 	}
 }
 
@@ -174,7 +186,8 @@ static const char *show_frames(u8 type, const u8 *p, u32 len,
 		if (type == DBLP_PKT_ACK && (f.type == DBLP_FRAME_LOSSMAP ||
 					     f.type == DBLP_FRAME_FIN ||
 					     f.type == DBLP_FRAME_PING ||
-					     f.type == DBLP_FRAME_BUDGET))
+					     f.type == DBLP_FRAME_BUDGET ||
+					     f.type == DBLP_FRAME_CANCEL))
 			return drops[DBLP_WIRE_FIELD];
 		if (f.type == DBLP_FRAME_AUTH ? len : type < DBLP_PKT_ACK ||
 						      type == DBLP_PKT_PROBE)
@@ -230,9 +243,9 @@ static enum dblp_wire_error show_body(const struct dblp_hdr *h, const u8 *p,
 	case DBLP_PKT_COOKIE_ECHO:
 		show("cid", dblp_get_u64(p + DBLP_HDR_LEN));
 		show_cookie(p + DBLP_HDR_LEN + 8);
-		return show_params(p + DBLP_ECHO_LEN - DBLP_PARAMS_LEN);
+		return show_params(p + DBLP_ECHO_LEN - DBLP_PARAMS_LEN, false);
 	case DBLP_PKT_COOKIE_ACK:
-		return show_params(p + DBLP_HDR_LEN);
+		return show_params(p + DBLP_HDR_LEN, true);
 	case DBLP_PKT_VERSION:
 		show("cid", dblp_get_u64(p + DBLP_HDR_LEN));
 		for (at = DBLP_HDR_LEN + 8; at + 4 <= len; at += 4)

@@ -79,16 +79,28 @@ static void see_data(struct talker *t, const struct packet *p)
 }
 
 /* Nothing more is wanted of a message; it is not always believed */
-static void see_frames(struct talker *t, const u8 *at, u32 len)
+static void see_close(struct talker *t, const struct dblp_frame *f)
 {
-	struct dblp_frame f;
 	u32 i;
 
-	while (len && dblp_get_frame(&f, &at, &len) == DBLP_WIRE_OK)
-		for (i = 0; i < OUT_MAX && f.type == DBLP_FRAME_CLOSE; i++)
-			if (t->out[i].d.msg_id == f.close.msg_id &&
-			    !once_in(t, 8))
-				t->out[i].next = t->out[i].segs;
+	for (i = 0; i < OUT_MAX; i++)
+		if (t->out[i].d.msg_id == f->close.msg_id && !once_in(t, 8))
+			t->out[i].next = t->out[i].segs;
+}
+
+static void see_frames(struct talker *t, const u8 *at, u32 len)
+{
+	struct incoming *in;
+	struct dblp_frame f;
+
+	while (len && dblp_get_frame(&f, &at, &len) == DBLP_WIRE_OK) {
+		if (f.type == DBLP_FRAME_CLOSE)
+			see_close(t, &f);
+		in = f.type == DBLP_FRAME_CANCEL ?
+		     find_in(t, f.cancel.msg_id) : NULL;
+		if (in)
+			in->cancelled = true;
+	}
 }
 
 static void see(struct peer *peer, const struct packet *p)
@@ -161,10 +173,23 @@ static struct incoming *some_in(struct talker *t, bool closed)
 	/* The latest are most likely still there */
 	back = talker_below(t, once_in(t, 2) ? 3 : IN_MAX);
 	in = &t->in[(t->n_in - 1 - back % t->n_in) % IN_MAX];
-	if (in->closed != closed || !in->d.budget ||
+	if (in->closed != closed || in->cancelled || !in->d.budget ||
 	    in->d.policy == DBLP_POLICY_FULL || in_segs(in) > 32 * MAP_WORDS)
 		return NULL;
 	return in;
+}
+
+/* A message that was cancelled is dropped, and has no loss map */
+static bool close_cancelled(struct talker *t, struct dblp_frame *f)
+{
+	struct incoming *in = &t->in[talker_below(t, IN_MAX)];
+
+	if (!in->cancelled || in->closed)
+		return false;
+	in->closed = true;
+	f->close.msg_id = in->d.msg_id;
+	f->close.reason = DBLP_REASON_CANCELLED;
+	return true;
 }
 
 /* Within the budget, or @greedy, but as if it were */
@@ -237,6 +262,27 @@ static bool budget_frame(struct talker *t, struct dblp_frame *f)
 	return true;
 }
 
+/* Mostly no more of it is sent */
+static bool cancel_frame(struct talker *t, struct dblp_frame *f)
+{
+	struct outgoing *out = some_out(t);
+
+	if (!out)
+		return false;
+	f->cancel.msg_id = out->d.msg_id;
+	f->cancel.len = out->d.msg_len;
+	f->cancel.total = out->d.msg_len;
+	f->cancel.started = true;
+	if (out->d.meta) {
+		f->cancel.offset = out->meta.meta.offset;
+		f->cancel.total = out->meta.meta.total;
+		f->cancel.tag = out->meta.meta.tag;
+	}
+	if (!once_in(t, 4))
+		out->next = out->segs;
+	return true;
+}
+
 static void flow_frame(struct talker *t, struct dblp_frame *f)
 {
 	struct dblp_params ours = params_default();
@@ -259,7 +305,7 @@ static bool lie(struct talker *t, struct dblp_frame *f)
 	static u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX];
 	u32 i;
 
-	switch (talker_below(t, 5)) {
+	switch (talker_below(t, 6)) {
 	case 0:
 		f->type = DBLP_FRAME_CLOSE;
 		if (once_in(t, 2))
@@ -288,6 +334,15 @@ static bool lie(struct talker *t, struct dblp_frame *f)
 					     any(t);
 		return true;
 	case 3:
+		f->type = DBLP_FRAME_CANCEL;
+		if (!cancel_frame(t, f))
+			f->cancel.len = f->cancel.total = 1 + any(t) % 65536;
+		if (once_in(t, 2))
+			f->cancel.msg_id = t->next_id + talker_below(t, 3);
+		f->cancel.started = once_in(t, 2);
+		f->cancel.tag += once_in(t, 2);
+		return true;
+	case 4:
 		/* All that was ever sent */
 		f->type = DBLP_FRAME_ACK;
 		f->ack.n = 1;
@@ -314,6 +369,7 @@ static bool make_frame(struct talker *t, struct dblp_frame *f, u8 pkt)
 		DBLP_FRAME_ECN, DBLP_FRAME_FLOW, DBLP_FRAME_CLOSE,
 		DBLP_FRAME_SHARE, DBLP_FRAME_LOSSMAP, DBLP_FRAME_LOSSMAP,
 		DBLP_FRAME_PING, DBLP_FRAME_BUDGET, DBLP_FRAME_BUDGET,
+		DBLP_FRAME_CANCEL,
 	};
 	/* An ACK has no more than the first eight of these */
 	u32 n = pkt == DBLP_PKT_ACK ? 8 : sizeof(types);
@@ -328,11 +384,14 @@ static bool make_frame(struct talker *t, struct dblp_frame *f, u8 pkt)
 	case DBLP_FRAME_ACK:
 		return ack_frame(t, f);
 	case DBLP_FRAME_CLOSE:
-		return close_frame(t, f, false);
+		return close_cancelled(t, f) || close_frame(t, f, false);
 	case DBLP_FRAME_LOSSMAP:
 		return lossmap_frame(t, f);
 	case DBLP_FRAME_BUDGET:
 		return budget_frame(t, f);
+	case DBLP_FRAME_CANCEL:
+		/* More often nothing would ever be complete */
+		return once_in(t, 8) && cancel_frame(t, f);
 	case DBLP_FRAME_FLOW:
 		flow_frame(t, f);
 		return true;
@@ -659,7 +718,7 @@ static bool is_grave(u8 type)
 {
 	return type == DBLP_FRAME_CLOSE || type == DBLP_FRAME_LOSSMAP ||
 	       type == DBLP_FRAME_FIN || type == DBLP_FRAME_META ||
-	       type == DBLP_FRAME_ACK;
+	       type == DBLP_FRAME_ACK || type == DBLP_FRAME_CANCEL;
 }
 
 /* A field of one of the frames */

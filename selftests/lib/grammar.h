@@ -42,6 +42,7 @@ struct outgoing {
  * @seg_size: bytes of its segments
  * @critical: bytes
  * @closed: a CLOSE was sent for it
+ * @cancelled: a CANCEL has come
  * @words: of the loss map
  * @map: the loss map, big-endian
  */
@@ -50,6 +51,7 @@ struct incoming {
 	u32			seg_size;
 	u32			critical;
 	bool			closed;
+	bool			cancelled;
 	u32			words;
 	u8			map[4 * MAP_WORDS];
 };

@@ -332,6 +332,10 @@ static void note_frames(struct peer *peer, const u8 *p, u32 len)
 		}
 		if (f.type == DBLP_FRAME_BUDGET)
 			peer->budget = f;
+		if (f.type == DBLP_FRAME_CANCEL) {
+			peer->cancel = f;
+			peer->n_cancel++;
+		}
 	}
 }
 
@@ -460,6 +464,7 @@ void peer_handshake(struct peer *peer)
 	struct packet p;
 
 	ours.rtt_us = peer->rtt_us;
+	ours.features = peer->features;
 	peer_get_cookie(peer);
 	peer->scid = peer->cookie.scid;
 	make_echo(&p, peer, &ours);

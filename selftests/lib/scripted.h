@@ -26,6 +26,7 @@ struct packet {
  * @cid: its own connection ID
  * @scid: connection ID of the other end
  * @rtt_us: round-trip time that it reports in the handshake
+ * @features: that it has; none, unless a test says so
  * @pn: its next packet number
  * @cookie: from the INIT-ACK
  * @theirs: from the COOKIE-ACK (or COOKIE-ECHO, when it plays the server)
@@ -39,6 +40,8 @@ struct packet {
  * @n_close: number of CLOSE frames that came
  * @n_fin: number of FIN frames that came
  * @budget: the last BUDGET
+ * @cancel: the last CANCEL
+ * @n_cancel: number of CANCEL frames that came
  * @flow: the last FLOW
  * @share: number of senders to the other end, as it reported last
  * @share_all: what all of them have sent, from the same frame
@@ -54,6 +57,7 @@ struct peer {
 	u64			cid;
 	u64			scid;
 	u32			rtt_us;
+	u16			features;
 	u32			pn;
 	struct dblp_cookie	cookie;
 	struct dblp_params	theirs;
@@ -67,6 +71,8 @@ struct peer {
 	unsigned int		n_close;
 	unsigned int		n_fin;
 	struct dblp_frame	budget;
+	struct dblp_frame	cancel;
+	unsigned int		n_cancel;
 	struct dblp_frame	flow;
 	u32			share;
 	u32			share_all;

@@ -44,6 +44,7 @@ static void check_info(const struct message *m, const char *what)
 		    m->info.length, m->info.missing, m->n, missing);
 	if (m->info.flags & DBLP_RCV_OVER_BUDGET ?
 	    m->info.reason != DBLP_REASON_DEADLINE :
+	    m->info.reason != DBLP_REASON_CANCELLED &&
 	    m->info.missing > budget_bytes(m->info.budget, m->info.length))
 		die("%s of %u bytes: %u missing with a budget of %u ppm, reason %u",
 		    what, m->info.length, m->info.missing, m->info.budget,
@@ -173,6 +174,10 @@ static void transmit(struct user *u, u8 *buf)
 	if (sndinfo_send(u->fd, buf, len, MSG_DONTWAIT | MSG_NOSIGNAL,
 			 once_in(u, 4) ? NULL : &info) < 0)
 		failed(u);
+	/* Some are not wanted any more, perhaps closed already */
+	if (once_in(u, 16))
+		setsockopt(u->fd, SOL_DBLP, DBLP_CANCEL, &info.tag,
+			   sizeof(info.tag));
 }
 
 static void ask(struct user *u, u8 *buf)

@@ -201,7 +201,8 @@ keys=$(echo '
 	pkts_received spurious phase job
 	msgs_sent_complete msgs_sent_budget msgs_sent_deadline
 	msgs_received_complete msgs_received_budget msgs_received_deadline
-	bytes_elided own whole_max reports sends_all receives_all' | xargs)
+	bytes_elided own whole_max reports msgs_sent_cancelled msgs_received_cancelled
+	sends_all receives_all' | xargs)
 
 stable_keys()
 {

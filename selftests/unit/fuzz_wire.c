@@ -156,6 +156,9 @@ static u8 *seed_frame(struct prng *r, u8 *p, const u8 *end)
 		f.close.budget = prng_below(r, DBLP_PPM + 1);
 		f.close.missing = prng_any(r);
 		f.close.missing_segs = f.close.missing / 256;
+		if (f.close.reason == DBLP_REASON_CANCELLED)
+			f.close.missing = f.close.missing_segs =
+				f.close.budget = 0;
 		break;
 	case DBLP_FRAME_LOSSMAP:
 		f.lossmap.first = prng_any(r) / 4096 * 32;
@@ -179,6 +182,14 @@ static u8 *seed_frame(struct prng *r, u8 *p, const u8 *end)
 		break;
 	case DBLP_FRAME_AUTH:
 		return seed_auth(r, p, end);
+	case DBLP_FRAME_CANCEL:
+		f.cancel.msg_id = pn;
+		f.cancel.started = prng_below(r, 2);
+		f.cancel.len = prng_any(r);
+		f.cancel.total = prng_below(r, 2) ? f.cancel.len : prng_any(r);
+		f.cancel.offset = prng_below(r, 2) ? prng_any(r) : 0;
+		f.cancel.tag = prng_any(r);
+		break;
 	}
 	return dblp_put_frame(p, end, &f) ?: p;
 }

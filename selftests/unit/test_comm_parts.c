@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 
 #include "test.h"
 #include "../lib/ranks.h"
@@ -193,7 +194,6 @@ static void send_sparse(struct sender *s, struct dblp_task *t, u32 n)
 	if (dblp_pack(&s->link, t) || dblp_losses_sent(&s->link, t, n + 1, 100))
 		abort();
 	t->done += 100;
-	s->link.n_packed = 0;
 }
 
 /* When it is reported, others were packed since */
@@ -280,6 +280,100 @@ static void stand_alone(struct dblp_comm *comm, struct dblp_link link[2],
 	link[1].comm = comm;
 	link[1].rank = 1;
 	link[1].fd = -1;
+}
+
+/* A socket that takes nothing, half of a message, nothing, and the rest of it */
+static struct refuser {
+	struct sender		*s;
+	u32			calls;
+	u64			tag;
+	u32			budget;
+	struct dblp_carry	carry;
+	bool			same;
+} refuser;
+
+static void look_again(const struct refuser *r)
+{
+	struct epoll_event ev = {
+		.events = EPOLLOUT | EPOLLET, .data.ptr = &r->s->link,
+	};
+
+	if (epoll_ctl(r->s->comm.epoll, EPOLL_CTL_MOD, r->s->link.fd, &ev))
+		abort();
+}
+
+static ssize_t send_refused(int fd, const struct iovec *iov,
+			    const struct dblp_sndinfo *info)
+{
+	struct refuser *r = &refuser;
+	const struct dblp_carry *carry = r->s->req->key->carry;
+	const size_t len = iov[0].iov_len + iov[1].iov_len;
+	const u32 call = r->calls++ % 4;
+
+	if (!call) {
+		r->tag++;
+		r->budget = info->budget;
+		r->carry = *carry;
+	}
+	r->same &= info->tag == r->tag && info->budget == r->budget &&
+		   info->critical == DBLP_HEAD_LEN &&
+		   !memcmp(&r->carry, carry, sizeof(*carry));
+	r->s->comm.quit = r->calls == 40;
+	if (call % 2)
+		return call == 1 ? len / 2 : len;
+	look_again(r);
+	return -EAGAIN;
+}
+
+/* The budget that the last operation asked for is as it is */
+int __real_getsockopt(int fd, int level, int option, void *value, socklen_t *len);
+
+int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *len)
+{
+	return level == SOL_DBLP ? 0 :
+	       __real_getsockopt(fd, level, option, value, len);
+}
+
+/* Each attempt would forgive a debt a part, and skip a tag */
+TEST(a_message_takes_budget_once_however_often_it_is_tried)
+{
+	static const struct dblp_transport how = { .name = "full", .send = send_refused };
+	struct dblp_task *t;
+	struct sender s;
+
+	t = sender_new(&s, 10000);
+	refuser = (struct refuser) { .s = &s, .same = true };
+	pthread_mutex_init(&s.comm.lock, NULL);
+	s.comm.suspect = -1;
+	s.comm.transport = &how;
+	s.comm.link = &s.link;
+	s.comm.epoll = epoll_create1(0);
+	s.comm.inbox_end = &s.comm.inbox;
+	s.comm.reqs_end = &s.comm.reqs;
+	s.comm.woken_end = &s.comm.woken;
+	s.link.fd = eventfd(0, 0);
+	s.link.phase = DBLP_INHERIT;
+	s.link.own_budget = 10000;
+	s.link.source = DBLP_SOURCE_LINK;
+	s.link.state = DBLP_LINK_READY;
+	s.link.can_write = true;
+	s.link.out = t;
+	s.link.out_end = &t->next;
+	/* More is missing already than was allowed */
+	s.req->key->carry->credit = -1000000000;
+	ASSERT_EQ(0, epoll_ctl(s.comm.epoll, EPOLL_CTL_ADD, s.link.fd,
+			       &(struct epoll_event) { 0 }));
+	dblp_link_wake(&s.link);
+	dblp_engine(&s.comm);
+	EXPECT_EQ(0, s.comm.error);
+	EXPECT_EQ(10, t->reports);
+	EXPECT_EQ(10, s.link.tag);
+	EXPECT_TRUE(refuser.same);
+	/* What ten messages of 400 bytes may lose */
+	EXPECT_EQ(-1000000000 + 10 * 400 * 10000, s.req->key->carry->credit);
+	close(s.link.fd);
+	close(s.comm.epoll);
+	sender_free(&s);
 }
 
 TEST(what_came_before_an_error_is_read)

@@ -25,6 +25,7 @@ static struct {
 	int			asked_option;	/* 0: not */
 	size_t			sent_control;
 	struct dblp_sndinfo	sent;
+	u64			cancelled;
 } kernel;
 
 static struct dblp_range range_at(u32 i)
@@ -117,9 +118,20 @@ static ssize_t kernel_sendmsg(int fd, const struct msghdr *msg, int flags)
 	return -1;
 }
 
+static int kernel_setsockopt(int fd, int level, int option, const void *val,
+			     socklen_t len)
+{
+	if (level != SOL_DBLP || option != DBLP_CANCEL || len != sizeof(u64))
+		abort();
+	memcpy(&kernel.cancelled, val, len);
+	errno = -kernel.ret;
+	return kernel.ret ? -1 : 0;
+}
+
 #define recvmsg		kernel_recvmsg
 #define sendmsg		kernel_sendmsg
 #define getsockopt	kernel_getsockopt
+#define setsockopt	kernel_setsockopt
 #include "../../tools/libdblp/msg.c"
 
 #define INFO_LEN	sizeof(struct dblp_rcvinfo)
@@ -197,6 +209,39 @@ TEST_F(messages, reports)
 	ASSERT_EQ(-EAGAIN, dblp_report(4, 0, &self->m));
 	ASSERT_TRUE(has_ranges(&self->m, 600));
 	ASSERT_EQ(7, self->m.info.tag);
+}
+
+TEST_F(messages, cancelled)
+{
+	kernel.ret = 0;
+	ASSERT_EQ(0, dblp_cancel(4, 0x123456789));
+	ASSERT_EQ(0x123456789, kernel.cancelled);
+	kernel.ret = -EALREADY;
+	ASSERT_EQ(-EALREADY, dblp_cancel(4, 1));
+	/* What was read before is in the way */
+	kernel.ret = 60;
+	kernel.info.ranges = 600;
+	ASSERT_EQ(60, dblp_recv(4, self->buf, 64, 0, &self->m));
+	kernel.ret = -ECANCELED;
+	kernel.info.tag = 8;
+	kernel.info.ranges = 1;
+	ASSERT_EQ(-ECANCELED, dblp_recv(4, self->buf, 64, MSG_PEEK, &self->m));
+	ASSERT_TRUE(has_ranges(&self->m, 600));
+	ASSERT_EQ(-ECANCELED, dblp_recv(4, self->buf, 64, 0, &self->m));
+	ASSERT_EQ(8, self->m.info.tag);
+	ASSERT_EQ(3, self->m.info.msg_id);
+	ASSERT_EQ(DBLP_REASON_CANCELLED, self->m.info.reason);
+	ASSERT_EQ(1, self->m.info.length);
+	ASSERT_EQ(1, self->m.info.missing);
+	ASSERT_TRUE(has_ranges(&self->m, 1));
+	/* Another thread has read the next one */
+	kernel.info.tag = 9;
+	kernel.info.ranges = 2;
+	ASSERT_EQ(-ECANCELED, dblp_recv(4, self->buf, 64, 0, &self->m));
+	ASSERT_EQ(8, self->m.info.tag);
+	kernel.map_err = ENOMEM;
+	ASSERT_EQ(-ECANCELED, dblp_recv(4, self->buf, 64, 0, &self->m));
+	ASSERT_TRUE(has_ranges(&self->m, 1));
 }
 
 TEST_F(messages, end_of_the_connection)

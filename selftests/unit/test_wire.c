@@ -576,7 +576,7 @@ TEST(dblp_get_params__round_trip)
 	struct dblp_params a = {
 		.cap = DBLP_PPM, .max_msg = 0xf1f2f3f4,
 		.max_data = 0xfedcba9876543210, .msg_max = DBLP_MSG_MAX,
-		.rtt_us = DBLP_PARAMS_RTT_MAX,
+		.rtt_us = DBLP_PARAMS_RTT_MAX, .features = 0xfff,
 	}, back;
 	u8 p[DBLP_PARAMS_LEN];
 
@@ -587,6 +587,7 @@ TEST(dblp_get_params__round_trip)
 	EXPECT_EQ(a.max_data, back.max_data);
 	EXPECT_EQ(a.msg_max, back.msg_max);
 	EXPECT_EQ(a.rtt_us, back.rtt_us);
+	EXPECT_EQ(a.features, back.features);
 }
 
 TEST(dblp_get_params__refused)
@@ -618,8 +619,8 @@ TEST(dblp_get_params__refused)
 TEST(dblp_get_cookie__round_trip)
 {
 	struct dblp_cookie c = {
-		.scid = 0x0102030405060708, .born_ms = 0x1112131415161718,
-		.mac = 0xf1f2f3f4f5f6f7f8,
+		.scid = 0x0102030405060708, .born_ms = 0x131415161718,
+		.features = 0x1112, .mac = 0xf1f2f3f4f5f6f7f8,
 	}, back;
 	u8 p[DBLP_COOKIE_LEN];
 
@@ -629,6 +630,7 @@ TEST(dblp_get_cookie__round_trip)
 	dblp_get_cookie(&back, p);
 	EXPECT_EQ(c.scid, back.scid);
 	EXPECT_EQ(c.born_ms, back.born_ms);
+	EXPECT_EQ(c.features, back.features);
 	EXPECT_EQ(c.mac, back.mac);
 }
 

@@ -110,6 +110,14 @@ static void frame_init(struct dblp_frame *f, u8 type, u8 *bits)
 		f->auth.number = 0xf1f2f3f4;
 		f->auth.tag = some_tag;
 		break;
+	case DBLP_FRAME_CANCEL:
+		f->cancel.msg_id = 0xf1f2f3f4;
+		f->cancel.len = 0x11121314;
+		f->cancel.offset = 0x01020304;
+		f->cancel.total = 0x11121314 + 0x01020304;
+		f->cancel.tag = 0xfedcba9876543210;
+		f->cancel.started = true;
+		break;
 	}
 }
 
@@ -171,6 +179,13 @@ static bool frames_equal(const struct dblp_frame *a, const struct dblp_frame *b)
 	case DBLP_FRAME_AUTH:
 		return a->auth.key == b->auth.key &&
 		       a->auth.number == b->auth.number;
+	case DBLP_FRAME_CANCEL:
+		return a->cancel.msg_id == b->cancel.msg_id &&
+		       a->cancel.len == b->cancel.len &&
+		       a->cancel.offset == b->cancel.offset &&
+		       a->cancel.total == b->cancel.total &&
+		       a->cancel.tag == b->cancel.tag &&
+		       a->cancel.started == b->cancel.started;
 	}
 	return true;
 }
@@ -187,6 +202,7 @@ static const u32 frame_len[__DBLP_FRAME_MAX] = {
 	[DBLP_FRAME_SHARE]	= 8,
 	[DBLP_FRAME_BUDGET]	= 12,
 	[DBLP_FRAME_AUTH]	= DBLP_AUTH_LEN,
+	[DBLP_FRAME_CANCEL]	= 28,
 };
 
 TEST(dblp_put_frame__round_trip)
@@ -440,6 +456,8 @@ TEST(dblp_get_frame__arg)
 				ok = arg != 0;
 			else if (type == DBLP_FRAME_AUTH)
 				ok = true;
+			else if (type == DBLP_FRAME_CANCEL)
+				ok = arg <= 1;
 			set_u16(p + 2, arg);
 			ASSERT_EQ(ok ? DBLP_WIRE_OK : DBLP_WIRE_FIELD,
 				  frame_parse(&back, p, frame_len[type],
@@ -519,6 +537,12 @@ TEST(dblp_get_frame__close)
 		{ DBLP_REASON_DEADLINE, 5, 1, 0, 1, true },
 		{ DBLP_REASON_DEADLINE, 5, 1, 0, 2, false },
 		{ DBLP_REASON_DEADLINE, 0, 0, 0, 0, false },
+		{ DBLP_REASON_CANCELLED, 0, 0, 0, 0, true },
+		{ DBLP_REASON_CANCELLED, 0, 0, 0, 1, false },
+		{ DBLP_REASON_CANCELLED, 0, 0, 1, 0, false },
+		{ DBLP_REASON_CANCELLED, 5, 1, 0, 0, false },
+		{ DBLP_REASON_CANCELLED, 5, 0, 0, 0, false },
+		{ DBLP_REASON_CANCELLED, 0, 1, 0, 0, false },
 		{ __DBLP_REASON_MAX, 5, 1, 0, 0, false },
 	};
 	struct dblp_frame f, back;
@@ -546,6 +570,38 @@ TEST(dblp_get_frame__budget)
 	EXPECT_EQ(DBLP_WIRE_OK, with_word(DBLP_FRAME_BUDGET, 8, DBLP_PPM));
 	EXPECT_EQ(DBLP_WIRE_FIELD,
 		  with_word(DBLP_FRAME_BUDGET, 8, DBLP_PPM + 1));
+}
+
+TEST(dblp_get_frame__cancel)
+{
+	static const struct {
+		u32 len, offset, total;
+		bool ok;
+	} cases[] = {
+		{ 1, 0, 1, true },
+		{ 0, 0, 1, false },
+		{ 2, 0, 1, false },
+		{ 1, 1, 1, false },
+		{ 1, 1, 2, true },
+		{ 2, 1, 2, false },
+		{ DBLP_MSG_MAX, 0, DBLP_MSG_MAX, true },
+		{ 1, 0, DBLP_MSG_MAX + 1, false },
+		{ 1, DBLP_MSG_MAX - 1, DBLP_MSG_MAX, true },
+		{ U32_MAX, 2, 3, false },
+		{ 1, U32_MAX, 3, false },
+	};
+	struct dblp_frame f = { .type = DBLP_FRAME_CANCEL }, back;
+	u32 i, left;
+	u8 p[28];
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		f.cancel.len = cases[i].len;
+		f.cancel.offset = cases[i].offset;
+		f.cancel.total = cases[i].total;
+		ASSERT_EQ(p + 28, dblp_put_frame(p, p + 28, &f));
+		EXPECT_EQ(cases[i].ok ? DBLP_WIRE_OK : DBLP_WIRE_FIELD,
+			  frame_parse(&back, p, 28, &left));
+	}
 }
 
 TEST(dblp_get_frame__one_after_another)

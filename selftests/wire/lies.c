@@ -130,7 +130,7 @@ MALFORMED(probe_with_frames, .base = BASE_PROBE, .at = 1, .size = 1,
 	  .value = 4, .counter = "DropField");
 MALFORMED(frame_type_0, .base = BASE_FRAME, .words = { 0x00010000 },
 	  .n_words = 1, .counter = "DropType");
-MALFORMED(frame_type_12, .base = BASE_FRAME, .words = { 0x0c010000 },
+MALFORMED(frame_type_13, .base = BASE_FRAME, .words = { 0x0d010000 },
 	  .n_words = 1, .counter = "DropType");
 MALFORMED(share_of_nobody, .base = BASE_FRAME, .words = { 0x09020000, 0 },
 	  .n_words = 2, .counter = "DropField");
@@ -163,7 +163,19 @@ MALFORMED(flow_with_a_cap_over_100_percent, .base = BASE_FRAME,
 	  .words = { 0x03050000, 1000, 1000001, 0, 1 << 24 }, .n_words = 5,
 	  .counter = "DropField");
 MALFORMED(close_with_unknown_reason, .base = BASE_FRAME,
+	  .words = { 0x04050004, 0, 8, 1, 0 }, .n_words = 5,
+	  .counter = "DropField");
+MALFORMED(close_of_a_cancelled_message_that_misses_some, .base = BASE_FRAME,
 	  .words = { 0x04050003, 0, 8, 1, 0 }, .n_words = 5,
+	  .counter = "DropField");
+MALFORMED(cancel_of_nothing, .base = BASE_FRAME,
+	  .words = { 0x0c070001, 0, 0, 0, 8, 0, 0 }, .n_words = 7,
+	  .counter = "DropField");
+MALFORMED(cancel_behind_the_end_of_its_message, .base = BASE_FRAME,
+	  .words = { 0x0c070001, 0, 8, 1, 8, 0, 0 }, .n_words = 7,
+	  .counter = "DropField");
+MALFORMED(short_cancel, .base = BASE_FRAME,
+	  .words = { 0x0c060001, 0, 8, 0, 8, 0 }, .n_words = 6,
 	  .counter = "DropField");
 MALFORMED(close_with_unknown_flags, .base = BASE_FRAME,
 	  .words = { 0x04050202, 0, 8, 1, 0 }, .n_words = 5,

@@ -259,6 +259,14 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 		"AckUnsent",
 		"Connections reset as the peer acknowledged packets that were never sent",
 	},
+	[DBLP_A_STATS_MSG_SENT_CANCELLED] = {
+		"MsgSentCancelled",
+		"Messages sent that were cancelled",
+	},
+	[DBLP_A_STATS_MSG_RECEIVED_CANCELLED] = {
+		"MsgReceivedCancelled",
+		"Messages received that their sender has cancelled",
+	},
 };
 
 const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {
@@ -319,6 +327,8 @@ const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {
 	[DBLP_A_SOCKET_OWN] = "own",
 	[DBLP_A_SOCKET_WHOLE_MAX] = "whole_max",
 	[DBLP_A_SOCKET_REPORTS] = "reports",
+	[DBLP_A_SOCKET_MSGS_SENT_CANCELLED] = "msgs_sent_cancelled",
+	[DBLP_A_SOCKET_MSGS_RECEIVED_CANCELLED] = "msgs_received_cancelled",
 };
 
 const char *const phase_attrs[DBLP_A_PHASE_MAX + 1] = {

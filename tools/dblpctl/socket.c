@@ -220,6 +220,8 @@ static const struct field fields[] = {
 	F(OWN, NULL, print_own),
 	F(WHOLE_MAX, NULL, print_u32),
 	F(REPORTS, NULL, print_u32),
+	F(MSGS_SENT_CANCELLED, NULL, print_u64),
+	F(MSGS_RECEIVED_CANCELLED, NULL, print_u64),
 	F(BUDGET, NULL, print_sends_all),
 	F(BUDGET_CAP, NULL, print_receives_all),
 	/* Only for list -p */

@@ -222,12 +222,18 @@ static int make_counts(struct dblp_link *l, const struct dblp_task *t)
 	return 0;
 }
 
-/* Begins the next message, whose first part is @part_out */
-static int begin_to_send(struct dblp_link *l, const struct dblp_task *t,
-			 struct dblp_sndinfo *info)
+/* The next message, whose first part is @part_out, until all of it was sent */
+static int begin_to_send(struct dblp_link *l, const struct dblp_task *t)
 {
 	int err;
 
+	l->info = (struct dblp_sndinfo) {
+		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.policy = DBLP_POLICY_FULL,
+	};
+	if (l->part_out == DBLP_PART_DATA && dblp_losses_need_counts(t) &&
+	    !l->counted)
+		l->part_out = DBLP_PART_COUNTS;
 	if (l->part_out == DBLP_PART_RUNS)
 		return 0;
 	if (l->part_out == DBLP_PART_COUNTS)
@@ -235,7 +241,7 @@ static int begin_to_send(struct dblp_link *l, const struct dblp_task *t,
 	make_head(t, l->comm->rank, 0, l->head_out);
 	if (dblp_is_sparse(t->req) && (err = dblp_pack(l, t)))
 		return err;
-	return loss_of(l, t, info);
+	return loss_of(l, t, &l->info);
 }
 
 /* The message that is being sent; its length */
@@ -259,23 +265,18 @@ static size_t message_of(struct dblp_link *l, struct dblp_task *t,
 /* Sends some of the message; bytes or a negative errno */
 static ssize_t send_some(struct dblp_link *l, struct dblp_task *t)
 {
-	struct dblp_sndinfo info = {
-		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
-		.policy = DBLP_POLICY_FULL,
-	};
 	struct iovec iov[2];
 	int err = 0;
 
-	if (!l->sent && l->part_out == DBLP_PART_DATA &&
-	    dblp_losses_need_counts(t) && !l->counted)
-		l->part_out = DBLP_PART_COUNTS;
-	if (!l->sent)
-		err = begin_to_send(l, t, &info);
+	/* Once: it takes budget, and an attempt to send may take nothing */
+	if (!l->prepared)
+		err = begin_to_send(l, t);
 	if (err)
 		return err;
+	l->prepared = true;
 	message_of(l, t, iov);
 	dblp_iov_skip(iov, l->sent);
-	return l->comm->transport->send(l->fd, iov, &info);
+	return l->comm->transport->send(l->fd, iov, &l->info);
 }
 
 static void queue_end(struct dblp_task **first, struct dblp_task ***end)
@@ -294,7 +295,6 @@ static void data_sent(struct dblp_link *l, struct dblp_task *t)
 		dblp_ctl_suspect(l->comm, l->comm->rank, err);
 		return;
 	}
-	l->n_packed = 0;
 	t->done += dblp_task_part(t);
 	if (t->done < t->step->count)
 		return;
@@ -309,6 +309,7 @@ static void data_sent(struct dblp_link *l, struct dblp_task *t)
 static void message_sent(struct dblp_link *l, struct dblp_task *t)
 {
 	l->sent = 0;
+	l->prepared = false;
 	switch (l->part_out) {
 	case DBLP_PART_COUNTS:
 		l->part_out = l->n_out ? DBLP_PART_RUNS : DBLP_PART_DATA;

@@ -357,9 +357,11 @@ enum dblp_part {
  * @counted: they were sent before the data that is next, or need not be
  * @head_out: of the message that is being sent
  * @packed: data of that message, without zeroes, or NULL
- * @n_packed: bytes of it; 0: the next data is not packed yet
+ * @n_packed: bytes of it
  * @sparse: where it belongs
  * @shift: block sizes of the last ones: of contributions, and of sums
+ * @prepared: the message that is next is @info, @head_out and what belongs to them
+ * @info: how it is sent
  * @sent: bytes of it that were sent
  * @part_in: which part comes
  * @runs_in: runs that came, encoded, or NULL
@@ -404,6 +406,8 @@ struct dblp_link {
 	size_t			n_packed;
 	struct dblp_sparse	sparse;
 	uint32_t		shift[2];
+	bool			prepared;
+	struct dblp_sndinfo	info;
 	size_t			sent;
 	enum dblp_part		part_in;
 	uint8_t			*runs_in;
@@ -686,7 +690,7 @@ uint64_t dblp_pending_timeout(struct dblp_comm *comm, uint64_t now);
 
 /** dblp_link_stage() - let @stage have so many bytes; 0 or -ENOMEM */
 int dblp_link_stage(struct dblp_link *l, size_t n);
-/** dblp_pack() - pack the next message of a step, unless it is; 0 or -ENOMEM */
+/** dblp_pack() - pack the next message of a step; 0 or -ENOMEM */
 int dblp_pack(struct dblp_link *l, const struct dblp_task *t);
 /** dblp_packed_expect() - a packed vector comes; 0 or -ENOMEM */
 int dblp_packed_expect(struct dblp_link *l, const struct dblp_task *t);

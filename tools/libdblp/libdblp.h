@@ -151,10 +151,28 @@ ssize_t dblp_send(int fd, const void *buf, size_t len, int flags,
  * which the socket itself never returns). After -EBADMSG or -ENOMEM the message is
  * in @buf, but its loss map is lost.
  *
+ * -ECANCELED stands for a message that its sender has cancelled: @m has its tag, number
+ * and length, and all of it is missing; no other thread may receive meanwhile. With
+ * MSG_PEEK @m is not changed.
+ *
  * Return: bytes in @buf, 0 when the peer sends no more, or a negative errno.
  */
 ssize_t dblp_recv(int fd, void *buf, size_t len, int flags,
 		  struct dblp_msg *m);
+
+/**
+ * dblp_cancel() - give up a message that was sent
+ * @fd: connected socket
+ * @tag: of the message; of several the oldest one is meant that is not closed
+ *
+ * Nothing more of it is sent, and its receiver drops what has come, unless that has
+ * closed it before: its report says which.
+ *
+ * Return: 0; -ENOENT if no such message is under way, -EALREADY if all with this tag are
+ * cancelled or closed, -EBUSY if only a part of it was taken, -EOPNOTSUPP if the peer is
+ * too old to be told, or another negative errno. Nothing has changed then.
+ */
+int dblp_cancel(int fd, uint64_t tag);
 
 /**
  * dblp_report() - read the report about a message that was sent

@@ -134,6 +134,29 @@ int dblp_msg_read(int fd, struct msghdr *msg, bool sent, struct dblp_msg *m)
 	return err;
 }
 
+/* Which message was cancelled, by the loss map that it has left */
+static int read_cancelled(int fd, struct dblp_msg *m)
+{
+	struct dblp_msg all = { .info.reason = DBLP_REASON_CANCELLED };
+	struct dblp_lossmap map;
+	socklen_t len = sizeof(map);
+	int err;
+
+	if (getsockopt(fd, SOL_DBLP, DBLP_LOSSMAP, &map, &len))
+		return -errno;
+	all.info.tag = map.tag;
+	all.info.msg_id = map.msg_id;
+	all.info.ranges = 1;
+	err = fetch_map(fd, DBLP_LOSSMAP, &all);
+	if (!err) {
+		all.info.length = all.range->length;
+		all.info.missing = all.range->length;
+		dblp_msg_free(m);
+		*m = all;
+	}
+	return err;
+}
+
 static ssize_t receive(int fd, void *buf, size_t len, int flags,
 		       struct dblp_msg *m)
 {
@@ -154,6 +177,10 @@ static ssize_t receive(int fd, void *buf, size_t len, int flags,
 	ssize_t n = recvmsg(fd, &msg, flags);
 	int err;
 
+	if (n < 0 && errno == ECANCELED && !(flags & MSG_PEEK)) {
+		read_cancelled(fd, m);
+		return -ECANCELED;
+	}
 	if (n < 0)
 		return -errno;
 	memset(&m->info, 0, sizeof(m->info));
@@ -169,6 +196,12 @@ ssize_t dblp_recv(int fd, void *buf, size_t len, int flags,
 		  struct dblp_msg *m)
 {
 	return receive(fd, buf, len, flags & ~MSG_ERRQUEUE, m);
+}
+
+int dblp_cancel(int fd, uint64_t tag)
+{
+	return setsockopt(fd, SOL_DBLP, DBLP_CANCEL, &tag, sizeof(tag)) ?
+	       -errno : 0;
 }
 
 int dblp_report(int fd, int flags, struct dblp_msg *m)

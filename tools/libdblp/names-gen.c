@@ -55,6 +55,7 @@ const char *const dblp_reason_names[DBLP_NAMES] = {
 	[DBLP_REASON_COMPLETE] = "complete",
 	[DBLP_REASON_BUDGET] = "budget",
 	[DBLP_REASON_DEADLINE] = "deadline",
+	[DBLP_REASON_CANCELLED] = "cancelled",
 	NULL
 };
 

@@ -38,8 +38,6 @@ int dblp_pack(struct dblp_link *l, const struct dblp_task *t)
 	};
 	uint8_t *p;
 
-	if (l->n_packed)
-		return 0;
 	p = realloc(l->packed, dblp_sparse_bound(count, t->req->esize));
 	if (!p)
 		return -ENOMEM;

@@ -35,11 +35,12 @@ local types = {
 
 local F_ACK, F_ECN, F_FLOW, F_CLOSE, F_LOSSMAP = 1, 2, 3, 4, 5
 local F_META, F_FIN, F_PING, F_SHARE, F_BUDGET, F_AUTH = 6, 7, 8, 9, 10, 11
+local F_CANCEL = 12
 local frame_types = {
 	[F_ACK] = "ACK", [F_ECN] = "ECN", [F_FLOW] = "FLOW", [F_CLOSE] = "CLOSE",
 	[F_LOSSMAP] = "LOSSMAP", [F_META] = "META", [F_FIN] = "FIN",
 	[F_PING] = "PING", [F_SHARE] = "SHARE", [F_BUDGET] = "BUDGET",
-	[F_AUTH] = "AUTH",
+	[F_AUTH] = "AUTH", [F_CANCEL] = "CANCEL",
 }
 
 local rst_reasons = {
@@ -47,7 +48,7 @@ local rst_reasons = {
 	[5] = "TIMEOUT", [6] = "AUTH",
 }
 local policies = { [0] = "full", [1] = "eager", [2] = "early" }
-local reasons = { [0] = "complete", [1] = "budget", [2] = "deadline" }
+local reasons = { [0] = "complete", [1] = "budget", [2] = "deadline", [3] = "cancelled" }
 
 local u8, u16, u32, u64 = ProtoField.uint8, ProtoField.uint16, ProtoField.uint32,
 			  ProtoField.uint64
@@ -68,9 +69,11 @@ local f = {
 	spoken = u32("dblp.spoken", "Version spoken"),
 
 	cookie_cid = u64("dblp.cookie.cid", "Server connection ID", base.HEX),
+	cookie_features = u16("dblp.cookie.features", "Cookie: features of the server", base.HEX),
 	cookie_born = u64("dblp.cookie.born", "Cookie: born, ms"),
 	cookie_mac = u64("dblp.cookie.mac", "Cookie: authentication code", base.HEX),
-	params_cap = u32("dblp.params.cap", "Receive budget cap, ppm"),
+	params_features = u32("dblp.params.features", "Features", base.HEX, nil, 0xfff00000),
+	params_cap = u32("dblp.params.cap", "Receive budget cap, ppm", base.DEC, nil, 0xfffff),
 	params_max_msg = u32("dblp.params.max_msg", "First message that may not be sent"),
 	params_max_data = u64("dblp.params.max_data", "Credit given"),
 	params_msg_max = u32("dblp.params.msg_max", "Largest message taken, bytes"),
@@ -132,6 +135,12 @@ local f = {
 	auth_key = u16("dblp.auth.key", "Newest key's name", base.HEX),
 	auth_number = u32("dblp.auth.number", "Number (low 32 bits), if it has none"),
 	auth_tag = bytes("dblp.auth.tag", "Tag (not checked)"),
+	cancel_started = u16("dblp.cancel.started", "Its bytes use credit"),
+	cancel_msg = u32("dblp.cancel.msg", "Message"),
+	cancel_len = u32("dblp.cancel.len", "Bytes"),
+	cancel_offset = u32("dblp.cancel.offset", "Offset of this piece"),
+	cancel_total = u32("dblp.cancel.total", "Bytes of all pieces"),
+	cancel_tag = u64("dblp.cancel.tag", "Tag"),
 }
 dblp.fields = f
 
@@ -169,7 +178,7 @@ local fixed_len = {
 local most_len = { [VERSIONS] = fixed_len[INIT] }
 local numbered = { [CTRL] = true, [DATA] = true, [PROBE] = true }
 local not_in_ack = { [F_LOSSMAP] = true, [F_META] = true, [F_FIN] = true,
-		     [F_PING] = true, [F_BUDGET] = true }
+		     [F_PING] = true, [F_BUDGET] = true, [F_CANCEL] = true }
 
 -- Of what connections exchange, these have no other frames
 local only_auth = { [COOKIE_ECHO] = true, [COOKIE_ACK] = true, [RST] = true, [PROBE] = true }
@@ -188,10 +197,10 @@ local function get(tvb, at)
 	return tvb(at, 4):uint()
 end
 
-local function check_params(tvb, at)
+local function check_params(tvb, at, features)
 	local msg_max = get(tvb, at + 16)
 
-	if get(tvb, at) > PPM or msg_max == 0 or msg_max > MSG_MAX or
+	if get(tvb, at) % 0x100000 > PPM or get(tvb, at) >= features * 0x100000 or msg_max == 0 or msg_max > MSG_MAX or
 	   get(tvb, at + 20) > 60000000 then
 		return "DropField"
 	end
@@ -220,6 +229,9 @@ local check_frame = {
 		   flags == 1 and reason ~= 2 then
 			return false
 		end
+		if reason == 3 then
+			return missing == 0 and segments == 0 and get(tvb, at + 16) == 0
+		end
 		return segments > 0 and missing <= MSG_MAX and segments <= missing
 	end,
 	[F_LOSSMAP] = function(tvb, at)
@@ -235,6 +247,11 @@ local check_frame = {
 	end,
 	[F_BUDGET] = function(tvb, at)
 		return get(tvb, at + 8) <= PPM
+	end,
+	[F_CANCEL] = function(tvb, at)
+		local len, offset, total = get(tvb, at + 8), get(tvb, at + 12), get(tvb, at + 16)
+
+		return len > 0 and total <= MSG_MAX and offset < total and len <= total - offset
 	end,
 }
 
@@ -255,6 +272,8 @@ local function frame_words(type, arg)
 		return arg >= 1 and arg <= 120 and 3 + arg or nil
 	elseif type == F_SHARE then
 		return arg >= 1 and 2 or nil
+	elseif type == F_CANCEL then
+		return arg <= 1 and 7 or nil
 	end
 	return arg == 0 and plain[type] or nil
 end
@@ -389,9 +408,9 @@ local function check(tvb)
 	elseif type == INIT_ACK then
 		return all_zero(tvb, 16, 8) and "DropField" or nil
 	elseif type == COOKIE_ECHO then
-		return check_params(tvb, 48)
+		return check_params(tvb, 48, 0x1000)
 	elseif type == COOKIE_ACK then
-		return check_params(tvb, 16)
+		return check_params(tvb, 16, 1)
 	elseif type == RST then
 		return (not rst_reasons[get(tvb, 16)] or get(tvb, 20) ~= 0) and "DropField" or nil
 	elseif type == PROBE then
@@ -577,6 +596,16 @@ local show_frame = {
 		c:add(f.auth_tag, 16)
 		return ""
 	end,
+	[F_CANCEL] = function(c)
+		c:add(f.cancel_started, 2)
+		local msg, len = c:add(f.cancel_msg, 4), c:add(f.cancel_len, 4)
+
+		c:add(f.cancel_offset, 4)
+		c:add(f.cancel_total, 4)
+		local tag = c:add(f.cancel_tag, 8, "u64")
+
+		return tag and string.format("%u, %u bytes, tag ", msg, len) .. tostring(tag)
+	end,
 }
 
 local function show_frames(tvb, tree, at, stop, words)
@@ -610,11 +639,15 @@ end
 
 local function show_cookie(c)
 	c:add(f.cookie_cid, 8)
-	c:add(f.cookie_born, 8)
+	c:add(f.cookie_features, 2)
+	c:add(f.cookie_born, 6)
 	c:add(f.cookie_mac, 8)
 end
 
 local function show_params(c)
+	if c.at + 4 <= c.stop then
+		c.tree:add(f.params_features, c.tvb(c.at, 4))
+	end
 	c:add(f.params_cap, 4)
 	c:add(f.params_max_msg, 4)
 	c:add(f.params_max_data, 8)

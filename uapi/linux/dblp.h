@@ -132,11 +132,14 @@ enum dblp_regime {
  * @DBLP_REASON_BUDGET: what is missing fits the effective budget
  * @DBLP_REASON_DEADLINE: its deadline has passed; what is missing may exceed the
  *	budget, see %DBLP_RCV_OVER_BUDGET
+ * @DBLP_REASON_CANCELLED: its sender has cancelled it, see %DBLP_CANCEL: all of it
+ *	is missing, whatever has come
  */
 enum dblp_reason {
 	DBLP_REASON_COMPLETE,
 	DBLP_REASON_BUDGET,
 	DBLP_REASON_DEADLINE,
+	DBLP_REASON_CANCELLED,
 };
 
 /**
@@ -219,6 +222,13 @@ enum dblp_state {
  *	call must have exactly the rest. With 0, the default, it takes all or
  *	nothing: who does not wait gets EMSGSIZE for such a message. EBUSY in
  *	the midst of a message
+ * @DBLP_CANCEL: set only: __u64, tag: give up the oldest message with this tag that
+ *	was sent and is not closed. Nothing more of it is sent, its bytes are
+ *	freed, and its receiver drops it, unless that has closed it already: the
+ *	report (%DBLP_NOTIFY) says which. recvmsg() of the receiver fails with
+ *	ECANCELED once in its place. ENOENT if there is none, EALREADY if those
+ *	with this tag are cancelled or closed, EBUSY in the midst of it,
+ *	EOPNOTSUPP if the peer is too old to be told
  */
 enum dblp_sockopt {
 	DBLP_BUDGET		= 1,
@@ -245,6 +255,7 @@ enum dblp_sockopt {
 	DBLP_LOSSMAP		= 23,
 	DBLP_SENT_LOSSMAP	= 24,
 	DBLP_PARTIAL_SEND	= 25,
+	DBLP_CANCEL		= 26,
 };
 
 /* Bytes of a key */
@@ -485,6 +496,9 @@ static inline struct dblp_range *dblp_lossmap_range(struct dblp_lossmap *map)
  * @whole_max: bytes: largest message that a call of sendmsg() takes which should
  *	not wait; it depends on SO_SNDBUF and the peer
  * @reports: reports on the error queue
+ * @msgs_sent_cancelled: of @msgs_sent, those closed for %DBLP_REASON_CANCELLED
+ * @msgs_received_cancelled: of @msgs_received, those closed for
+ *	%DBLP_REASON_CANCELLED
  */
 struct dblp_info {
 	__u8	state;
@@ -534,6 +548,8 @@ struct dblp_info {
 	__u32	own;
 	__u32	whole_max;
 	__u32	reports;
+	__u64	msgs_sent_cancelled;
+	__u64	msgs_received_cancelled;
 };
 
 #endif /* _UAPI_LINUX_DBLP_H */

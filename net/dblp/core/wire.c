@@ -26,6 +26,7 @@ enum dblp_frame_words {
 	DBLP_SHARE_WORDS	= 2,
 	DBLP_BUDGET_WORDS	= 3,
 	DBLP_AUTH_WORDS		= DBLP_AUTH_LEN / 4,
+	DBLP_CANCEL_WORDS	= 7,
 };
 
 /* More segments than the largest message has with the smallest segments */
@@ -316,6 +317,9 @@ static bool get_close(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 	if (f->close.budget > DBLP_PPM ||
 	    (f->close.flags && f->close.reason != DBLP_REASON_DEADLINE))
 		return false;
+	if (f->close.reason == DBLP_REASON_CANCELLED)
+		return !f->close.missing && !f->close.missing_segs &&
+		       !f->close.budget;
 	return f->close.missing_segs && f->close.missing <= DBLP_MSG_MAX &&
 	       f->close.missing_segs <= f->close.missing;
 }
@@ -361,6 +365,21 @@ static bool get_auth(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 	f->auth.number = get_u32(p + 4);
 	f->auth.tag = p + DBLP_AUTH_LEN - DBLP_TAG_LEN;
 	return true;
+}
+
+static bool get_cancel(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
+{
+	if (words != DBLP_CANCEL_WORDS || arg > 1)
+		return false;
+	f->cancel.started = arg;
+	f->cancel.msg_id = get_u32(p + 4);
+	f->cancel.len = get_u32(p + 8);
+	f->cancel.offset = get_u32(p + 12);
+	f->cancel.total = get_u32(p + 16);
+	f->cancel.tag = dblp_get_u64(p + 20);
+	return f->cancel.len && f->cancel.total <= DBLP_MSG_MAX &&
+	       f->cancel.offset < f->cancel.total &&
+	       f->cancel.len <= f->cancel.total - f->cancel.offset;
 }
 
 /* Frames of fixed length whose argument is kept zero */
@@ -439,6 +458,8 @@ enum dblp_wire_error dblp_get_frame(struct dblp_frame *f, const u8 **p,
 		ok = words == DBLP_SHARE_WORDS && get_share(f, *p, arg);
 	else if (f->type == DBLP_FRAME_AUTH)
 		ok = get_auth(f, *p, words, arg);
+	else if (f->type == DBLP_FRAME_CANCEL)
+		ok = get_cancel(f, *p, words, arg);
 	else
 		ok = get_plain(f, *p, words, arg);
 	if (!ok)
@@ -524,6 +545,8 @@ static u32 frame_words(const struct dblp_frame *f)
 		return DBLP_BUDGET_WORDS;
 	case DBLP_FRAME_AUTH:
 		return DBLP_AUTH_WORDS;
+	case DBLP_FRAME_CANCEL:
+		return DBLP_CANCEL_WORDS;
 	default:
 		return 0;
 	}
@@ -535,6 +558,8 @@ static u32 frame_arg(const struct dblp_frame *f)
 		return f->close.flags << 8 | f->close.reason;
 	if (f->type == DBLP_FRAME_AUTH)
 		return f->auth.key;
+	if (f->type == DBLP_FRAME_CANCEL)
+		return f->cancel.started;
 	return f->type == DBLP_FRAME_SHARE ? f->share.n : 0;
 }
 
@@ -586,6 +611,10 @@ u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f)
 		p = put_u32(p, f->auth.number);
 		memcpy(p, f->auth.tag, DBLP_TAG_LEN);
 		return p + DBLP_TAG_LEN;
+	case DBLP_FRAME_CANCEL:
+		p = put_u32(put_u32(p, f->cancel.msg_id), f->cancel.len);
+		p = put_u32(put_u32(p, f->cancel.offset), f->cancel.total);
+		return dblp_put_u64(p, f->cancel.tag);
 	default:
 		return p;
 	}
@@ -627,7 +656,8 @@ u32 dblp_auth_at(const struct dblp_hdr *h, u32 len)
  */
 enum dblp_wire_error dblp_get_params(struct dblp_params *a, const u8 *p)
 {
-	a->cap = get_u32(p);
+	a->cap = get_u32(p) & 0xfffff;
+	a->features = get_u32(p) >> 20;
 	a->max_msg = get_u32(p + 4);
 	a->max_data = dblp_get_u64(p + 8);
 	a->msg_max = get_u32(p + 16);
@@ -647,7 +677,7 @@ enum dblp_wire_error dblp_get_params(struct dblp_params *a, const u8 *p)
  */
 u8 *dblp_put_params(u8 *p, const struct dblp_params *a)
 {
-	p = put_u32(put_u32(p, a->cap), a->max_msg);
+	p = put_u32(put_u32(p, (u32)a->features << 20 | a->cap), a->max_msg);
 	p = dblp_put_u64(p, a->max_data);
 	return put_u32(put_u32(p, a->msg_max), a->rtt_us);
 }
@@ -660,7 +690,8 @@ u8 *dblp_put_params(u8 *p, const struct dblp_params *a)
 void dblp_get_cookie(struct dblp_cookie *c, const u8 *p)
 {
 	c->scid = dblp_get_u64(p);
-	c->born_ms = dblp_get_u64(p + 8);
+	c->features = get_u16(p + 8);
+	c->born_ms = (u64)get_u16(p + 10) << 32 | get_u32(p + 12);
 	c->mac = dblp_get_u64(p + 16);
 }
 
@@ -674,6 +705,6 @@ void dblp_get_cookie(struct dblp_cookie *c, const u8 *p)
 u8 *dblp_put_cookie(u8 *p, const struct dblp_cookie *c)
 {
 	p = dblp_put_u64(p, c->scid);
-	p = dblp_put_u64(p, c->born_ms);
+	p = dblp_put_u64(p, (u64)c->features << 48 | c->born_ms);
 	return dblp_put_u64(p, c->mac);
 }

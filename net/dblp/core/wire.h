@@ -44,6 +44,7 @@ enum dblp_frame_type {
 	DBLP_FRAME_SHARE,	/* number of connections sending to this end */
 	DBLP_FRAME_BUDGET,	/* the budget of a message has changed */
 	DBLP_FRAME_AUTH,	/* authenticates the packet, see auth.c */
+	DBLP_FRAME_CANCEL,	/* a message is given up by its sender */
 	__DBLP_FRAME_MAX
 };
 
@@ -80,6 +81,16 @@ enum dblp_wire_size {
 	DBLP_META_LEN		= 32,
 	DBLP_AUTH_LEN		= 24,
 	DBLP_TAG_LEN		= 16,	/* the end of an AUTH frame */
+};
+
+/**
+ * enum dblp_feature - what is not in all implementations of this version
+ * @DBLP_FEATURE_CANCEL: CANCEL frames are understood
+ * @DBLP_FEATURES: all that are known here
+ */
+enum dblp_feature {
+	DBLP_FEATURE_CANCEL	= 1 << 0,
+	DBLP_FEATURES		= DBLP_FEATURE_CANCEL,
 };
 
 /* Bits of the last word of a data header */
@@ -143,6 +154,8 @@ struct dblp_data {
  * @max_data: sum of the costs of messages that may be sent, see FLOW
  * @msg_max: bytes: largest message that this end accepts
  * @rtt_us: microseconds: round-trip time that this end has measured, 0 if none
+ * @features: &enum dblp_feature, 12 bits: those of the cookie that the client has,
+ *	too; 0 from a server
  */
 struct dblp_params {
 	u32	cap;
@@ -150,17 +163,20 @@ struct dblp_params {
 	u64	max_data;
 	u32	msg_max;
 	u32	rtt_us;
+	u16	features;
 };
 
 /**
  * struct dblp_cookie - proves that a client receives packets at its address
  * @scid: connection ID that the server will have
- * @born_ms: time of birth, milliseconds since boot
- * @mac: keyed hash over @scid, @born_ms, both connection IDs and both addresses
+ * @born_ms: time of birth, milliseconds since boot, 48 bits
+ * @features: &enum dblp_feature of the server
+ * @mac: keyed hash over all of these, both connection IDs and both addresses
  */
 struct dblp_cookie {
 	u64	scid;
 	u64	born_ms;
+	u16	features;
 	u64	mac;
 };
 
@@ -172,7 +188,7 @@ struct dblp_cookie {
  * @flow: credit and cap of the receiver
  * @close: @missing is in bytes, not 0; @reason is an &enum dblp_reason other than
  *	complete, @flags are &enum dblp_rcv_flags, @budget is the sender's, as the
- *	receiver knew it
+ *	receiver knew it. Of a cancelled message all but @reason is 0
  * @lossmap: @bits points into the packet, big-endian words; bit i of word w,
  *	counted from the least significant, is segment first + 32 w + i; 1 is
  *	missing
@@ -185,6 +201,7 @@ struct dblp_cookie {
  * @auth: @key names the newest key that the sender has, @number is the low 32 bits
  *	of the number of a packet that has none in its header, 0 in others; @tag
  *	points into the packet
+ * @cancel: what a receiver has to know of the message if nothing of it has come
  */
 struct dblp_frame {
 	u8	type;
@@ -245,6 +262,14 @@ struct dblp_frame {
 			u32	number;
 			const u8 *tag;	/* DBLP_TAG_LEN bytes */
 		} auth;
+		struct {
+			u32	msg_id;
+			u32	len;		/* bytes of this piece */
+			u32	offset;		/* bytes before it */
+			u32	total;		/* bytes of all pieces */
+			u64	tag;
+			bool	started;	/* its bytes use credit */
+		} cancel;
 	};
 };
 

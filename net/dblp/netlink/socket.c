@@ -70,6 +70,8 @@ static const struct dblp_nl_field dblp_nl_u64[] = {
 	DBLP_NL_FIELD(MSGS_RECEIVED_BUDGET, msgs_received_budget),
 	DBLP_NL_FIELD(MSGS_RECEIVED_DEADLINE, msgs_received_deadline),
 	DBLP_NL_FIELD(BYTES_ELIDED, bytes_elided),
+	DBLP_NL_FIELD(MSGS_SENT_CANCELLED, msgs_sent_cancelled),
+	DBLP_NL_FIELD(MSGS_RECEIVED_CANCELLED, msgs_received_cancelled),
 };
 
 static int dblp_nl_put_info(struct sk_buff *skb, struct dblp_sock *dsk)

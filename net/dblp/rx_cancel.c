@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Incoming messages that their sender has cancelled.
+ *
+ * Such a message is closed with all of it missing, and is delivered in its turn,
+ * where recvmsg() fails for it: what has come of it must not pass for what was
+ * sent. If a piece is cancelled so is its message.
+ */
+#include "dblp.h"
+#include "trace.h"
+
+/* What META would have said */
+static void dblp_rx_set_meta(struct dblp_rx_msg *msg,
+			     const struct dblp_frame *f)
+{
+	msg->meta_missing = 0;
+	msg->tag = f->cancel.tag;
+	msg->offset = f->cancel.offset;
+	msg->total = f->cancel.total;
+}
+
+/* Open a message of which nothing has come. It needs no segments */
+static int dblp_rx_open_cancelled(struct dblp_sock *dsk,
+				  const struct dblp_frame *f,
+				  struct dblp_rx_msg **msg)
+{
+	const struct dblp_data d = {
+		.msg_id = f->cancel.msg_id,
+		.msg_len = f->cancel.len,
+	};
+
+	if (!dblp_rx_may_open(dsk, d.msg_id,
+			      f->cancel.started ? d.msg_len : 0))
+		return -EPROTO;
+	*msg = dblp_rx_open(dsk, &d, d.msg_len);
+	if (!*msg)
+		return -ENOMEM;
+	dblp_rx_set_meta(*msg, f);
+	trace_dblp_msg_open(dsk, NULL, *msg);
+	if (f->cancel.started)
+		return 0;
+	(*msg)->bare = 1;
+	dsk->rx_opened -= d.msg_len;
+	return 0;
+}
+
+/* Does a CANCEL agree with what has come of its message? */
+static bool dblp_rx_is_cancel_of(const struct dblp_frame *f,
+				 const struct dblp_rx_msg *msg)
+{
+	return f->cancel.started == !msg->bare && f->cancel.len == msg->len &&
+	       (msg->meta_missing || (f->cancel.tag == msg->tag &&
+				      f->cancel.offset == msg->offset &&
+				      f->cancel.total == msg->total));
+}
+
+/* Drop what has come of a message, which takes its turn nonetheless */
+static int dblp_rx_give_up(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			   const struct dblp_frame *f)
+{
+	int err;
+
+	msg->reason = DBLP_REASON_CANCELLED;
+	err = dblp_ctl_add_close(dsk, msg);
+	if (err) {
+		msg->reason = DBLP_REASON_COMPLETE;
+		return err;
+	}
+	__skb_queue_purge(&msg->skbs);
+	msg->packed = NULL;
+	dblp_rx_set_meta(msg, f);
+	msg->missing = msg->len;
+	msg->ranges = 1;
+	dblp_rx_closed(dsk, msg);
+	return 0;
+}
+
+/**
+ * dblp_rx_cancel() - the sender has cancelled a message
+ * @dsk: socket
+ * @f: CANCEL frame
+ *
+ * A message that was closed before stays as it is.
+ *
+ * Return: 0, -EPROTO if the sender contradicts itself, -ENOMEM and nothing has
+ * changed.
+ */
+int dblp_rx_cancel(struct dblp_sock *dsk, const struct dblp_frame *f)
+{
+	u32 id = f->cancel.msg_id;
+	struct dblp_rx_msg *msg;
+	bool opened;
+	int err;
+
+	sock_owned_by_me(&dsk->sk);
+	if (dblp_before(id, dsk->rx_next))
+		return 0;
+	msg = dblp_rx_find(dsk, id);
+	opened = !msg;
+	err = opened ? dblp_rx_open_cancelled(dsk, f, &msg) : 0;
+	if (err)
+		return err;
+	if (!dblp_rx_is_cancel_of(f, msg))
+		return -EPROTO;
+	if (msg->closed)
+		return 0;
+	err = dblp_rx_give_up(dsk, msg, f);
+	if (err && opened)
+		dblp_rx_unopen(dsk, msg);
+	return err;
+}

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * CANCEL and the CLOSE that answers it, where the other end is played by the test: what
+ * a sender makes of the answer, and a receiver of a CANCEL that is late, lost or a lie.
+ */
+#define _GNU_SOURCE
+#include "kselftest_harness.h"
+#include "lib/hostile.h"
+
+#define WAIT_MS		10000
+#define LEN		3000
+#define SEG		1000
+
+FIXTURE(end) {
+	struct sockaddr_dblp addr;
+	struct peer peer;
+	struct packet p;
+	int listener;
+	int fd;
+};
+
+static void join(FIXTURE_DATA(end) *self, u16 features)
+{
+	peer_connect(&self->peer, &self->addr);
+	self->peer.features = features;
+	peer_handshake(&self->peer);
+	self->fd = accept(self->listener, NULL, NULL);
+	if (self->fd < 0)
+		die("accept()");
+	set_u32(self->fd, DBLP_NOTIFY, 1);
+	errno = 0;
+}
+
+FIXTURE_SETUP(end)
+{
+	one_cpu();
+	netns_new();
+	netns_set_mtu(1500);
+	self->listener = new_listener("127.0.0.1", 8, &self->addr);
+	join(self, DBLP_FEATURES);
+}
+
+FIXTURE_TEARDOWN(end)
+{
+	close(self->fd);
+	close(self->listener);
+	peer_close(&self->peer);
+}
+
+static int cancel(int fd, u64 tag)
+{
+	return setsockopt(fd, SOL_DBLP, DBLP_CANCEL, &tag, sizeof(tag));
+}
+
+/* A message of which half may be missing, of three segments, all of which have come */
+static void send_tag(FIXTURE_DATA(end) *self, u64 tag)
+{
+	struct dblp_sndinfo info = {
+		.tag = tag, .flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.budget = DBLP_PPM / 2, .policy = DBLP_POLICY_EARLY,
+	};
+	unsigned int n = self->peer.n[DBLP_PKT_DATA] + 3;
+	char buf[LEN];
+
+	pattern_fill(buf, LEN, 0, SCRIPTED_SEED, 0);
+	if (sndinfo_send(self->fd, buf, LEN, 0, &info) != LEN)
+		die("sendmsg()");
+	while (self->peer.n[DBLP_PKT_DATA] < n)
+		if (!peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS))
+			die("too little data");
+	errno = 0;
+}
+
+static void expect_cancel(struct __test_metadata *_metadata,
+			  FIXTURE_DATA(end) *self, u64 tag)
+{
+	const struct dblp_frame *f = &self->peer.cancel;
+	unsigned int n = self->peer.n_cancel;
+
+	ASSERT_EQ(0, cancel(self->fd, tag));
+	while (self->peer.n_cancel == n)
+		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
+	EXPECT_EQ(tag, f->cancel.tag);
+	EXPECT_EQ(LEN, f->cancel.len);
+	EXPECT_EQ(0, f->cancel.offset);
+	EXPECT_EQ(LEN, f->cancel.total);
+	EXPECT_TRUE(f->cancel.started);
+}
+
+static void send_close(FIXTURE_DATA(end) *self, u32 id, enum dblp_reason reason)
+{
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_CLOSE,
+		.close = { .msg_id = id, .reason = reason },
+	};
+
+	if (reason == DBLP_REASON_BUDGET) {
+		f.close.missing = 1408;
+		f.close.missing_segs = 1;
+		f.close.budget = DBLP_PPM / 2;
+	}
+	send_frame(&self->peer, &self->p, &f);
+}
+
+static void send_map(FIXTURE_DATA(end) *self, u32 id)
+{
+	u8 bits[4] = { 0, 0, 0, 1 };
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_LOSSMAP,
+		.lossmap = { .msg_id = id, .words = 1, .bits = bits },
+	};
+
+	send_frame(&self->peer, &self->p, &f);
+}
+
+static void expect_report(struct __test_metadata *_metadata, int fd, u64 tag,
+			  enum dblp_reason reason, u32 missing)
+{
+	struct message m;
+
+	ASSERT_TRUE(wait_for(fd, POLLERR, WAIT_MS));
+	ASSERT_EQ(0, message_recv(fd, NULL, 0, MSG_ERRQUEUE, &m));
+	EXPECT_EQ(tag, m.info.tag);
+	EXPECT_EQ(reason, m.info.reason);
+	EXPECT_EQ(missing, m.info.missing);
+	ASSERT_EQ(!!missing, m.n);
+	if (missing)
+		EXPECT_TRUE(!m.range->offset && m.range->length == missing);
+	message_free(&m);
+}
+
+static void expect_abort(struct __test_metadata *_metadata,
+			 FIXTURE_DATA(end) *self)
+{
+	char c;
+
+	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
+	EXPECT_EQ(DBLP_RST_PROTOCOL, self->peer.rst_reason);
+	EXPECT_ERR(EPROTO, recv(self->fd, &c, 1, MSG_DONTWAIT));
+}
+
+TEST_F(end, nothing_is_said_to_a_peer_that_is_older)
+{
+	close(self->fd);
+	peer_close(&self->peer);
+	join(self, 0);
+	send_tag(self, 1);
+	EXPECT_ERR(EOPNOTSUPP, cancel(self->fd, 1));
+	EXPECT_ERR(EOPNOTSUPP, cancel(self->fd, 2));
+	peer_ack_all(&self->peer);
+	expect_report(_metadata, self->fd, 1, DBLP_REASON_COMPLETE, 0);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(0, self->peer.n_cancel);
+}
+
+/* What its server does not have a client does not claim, whatever it knows */
+TEST_F(end, features_are_those_that_both_have)
+{
+	struct peer server;
+	struct sockaddr_dblp at;
+	struct dblp_cookie cookie = { .scid = 1, .born_ms = 1 };
+	struct dblp_params theirs;
+	int features, fd;
+
+	for (features = 0; features < 2; features++) {
+		peer_listen(&server, "127.0.0.1", &at);
+		fd = socket(AF_DBLP, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+		EXPECT_ERR(EINPROGRESS, connect_to(fd, &at));
+		ASSERT_TRUE(peer_expect(&server, DBLP_PKT_INIT, WAIT_MS));
+		cookie.features = features ? UINT16_MAX : 0;
+		make_packet(&self->p, DBLP_PKT_INIT_ACK, 0,
+			    dblp_get_u64(server.last[DBLP_PKT_INIT].byte +
+					 DBLP_HDR_LEN));
+		dblp_put_cookie(self->p.byte + self->p.len, &cookie);
+		self->p.len += DBLP_COOKIE_LEN;
+		send_packet(&server, &self->p);
+		ASSERT_TRUE(peer_expect(&server, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
+		ASSERT_EQ(DBLP_WIRE_OK,
+			  dblp_get_params(&theirs,
+					  server.last[DBLP_PKT_COOKIE_ECHO].byte +
+					  DBLP_ECHO_LEN - DBLP_PARAMS_LEN));
+		EXPECT_EQ(features ? DBLP_FEATURES : 0, theirs.features);
+		close(fd);
+		peer_close(&server);
+	}
+}
+
+TEST_F(end, a_cancel_is_repeated_and_nothing_else)
+{
+	unsigned int n;
+
+	send_tag(self, 1);
+	expect_cancel(_metadata, self, 1);
+	n = self->peer.n[DBLP_PKT_DATA];
+	/* Nothing is acknowledged: what was sent is lost, and probes are due */
+	while (self->peer.n_cancel < 3)
+		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
+	EXPECT_EQ(n, self->peer.n[DBLP_PKT_DATA]);
+	send_close(self, 0, DBLP_REASON_CANCELLED);
+	expect_report(_metadata, self->fd, 1, DBLP_REASON_CANCELLED, LEN);
+	/* It is over: neither of these is of a message that there is */
+	send_close(self, 0, DBLP_REASON_CANCELLED);
+	send_map(self, 0);
+	send_close(self, 0, DBLP_REASON_BUDGET);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	send_tag(self, 2);
+	peer_ack_all(&self->peer);
+	expect_report(_metadata, self->fd, 2, DBLP_REASON_COMPLETE, 0);
+}
+
+/* The CANCEL came too late */
+TEST_F(end, a_message_that_was_closed_is_not_cancelled)
+{
+	send_tag(self, 1);
+	expect_cancel(_metadata, self, 1);
+	peer_ack_all(&self->peer);
+	expect_report(_metadata, self->fd, 1, DBLP_REASON_COMPLETE, 0);
+	send_tag(self, 2);
+	expect_cancel(_metadata, self, 2);
+	send_map(self, 1);
+	send_close(self, 1, DBLP_REASON_BUDGET);
+	expect_report(_metadata, self->fd, 2, DBLP_REASON_BUDGET, 1408);
+	EXPECT_EQ(0, get_info(self->fd).msgs_sent_cancelled);
+}
+
+TEST_F(end, a_receiver_does_not_cancel)
+{
+	send_tag(self, 1);
+	send_close(self, 0, DBLP_REASON_CANCELLED);
+	expect_abort(_metadata, self);
+}
+
+TEST_F(end, a_loss_map_is_not_of_what_was_dropped)
+{
+	send_tag(self, 1);
+	expect_cancel(_metadata, self, 1);
+	send_map(self, 0);
+	send_close(self, 0, DBLP_REASON_CANCELLED);
+	expect_abort(_metadata, self);
+}
+
+/* What a peer sends */
+
+static const struct dblp_frame cancel_frame = {
+	.type = DBLP_FRAME_CANCEL,
+	.cancel = { .len = LEN, .total = LEN, .started = true },
+};
+
+static void expect_dropped(struct __test_metadata *_metadata,
+			   FIXTURE_DATA(end) *self, u32 id)
+{
+	char c;
+
+	set_timeout(self->fd, SO_RCVTIMEO, WAIT_MS);
+	EXPECT_ERR(ECANCELED, recv(self->fd, &c, 1, 0));
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(id, self->peer.close.close.msg_id);
+	EXPECT_EQ(DBLP_REASON_CANCELLED, self->peer.close.close.reason);
+	EXPECT_TRUE(is_silent(self->fd));
+}
+
+/* It may overtake all of its message */
+TEST_F(end, what_never_came_is_cancelled)
+{
+	struct dblp_data d = { .msg_len = LEN };
+	struct dblp_frame f = cancel_frame;
+	unsigned int n;
+
+	send_frame(&self->peer, &self->p, &f);
+	expect_dropped(_metadata, self, 0);
+	/* What comes later is late, and the CLOSE goes before its ACK */
+	n = self->peer.n_close;
+	send_data(&self->peer, &self->p, &d, SEG, 0, 3, NULL);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_LT(n, self->peer.n_close);
+	EXPECT_EQ(3, mib("DropLate"));
+	send_frame(&self->peer, &self->p, &f);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(is_silent(self->fd));
+	send_message(&self->peer, &self->p, 1);
+	EXPECT_TRUE(got_message(self->fd, 1, 1500));
+}
+
+/* Before its turn, it is found when more of it comes, in segments of any size */
+TEST_F(end, what_comes_later_of_it_is_late)
+{
+	struct dblp_data d = { .msg_id = 1, .msg_len = LEN };
+	struct dblp_frame f = cancel_frame;
+
+	f.cancel.msg_id = 1;
+	send_frame(&self->peer, &self->p, &f);
+	send_data(&self->peer, &self->p, &d, SEG, 0, 3, NULL);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(3, mib("DropLate"));
+	EXPECT_TRUE(is_silent(self->fd));
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+	expect_dropped(_metadata, self, 1);
+}
+
+/* Of some messages all but the last segment has come, of some the first one lacks */
+TEST_F(end, what_has_come_is_dropped)
+{
+	struct dblp_data d = { .msg_len = LEN, .budget = 100000,
+			       .policy = DBLP_POLICY_EAGER };
+	struct dblp_frame f = cancel_frame;
+	u32 before = get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC), i;
+
+	for (i = 0; i < 4; i++) {
+		set_u32(self->fd, DBLP_BUDGET_CAP, i < 2 ? DBLP_PPM : 0);
+		d.msg_id = f.cancel.msg_id = i;
+		send_data(&self->peer, &self->p, &d, SEG, i % 2, 2, NULL);
+		EXPECT_TRUE(peer_sync(&self->peer));
+		EXPECT_LT(before + 2 * SEG,
+			  get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC));
+		send_frame(&self->peer, &self->p, &f);
+		EXPECT_TRUE(peer_sync(&self->peer));
+		/* Only how it was closed is kept */
+		EXPECT_GT(before + 2 * SEG,
+			  get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC));
+		expect_dropped(_metadata, self, i);
+		peer_ack_all(&self->peer);
+		EXPECT_TRUE(peer_sync(&self->peer));
+	}
+	EXPECT_EQ(4, get_info(self->fd).msgs_received_cancelled);
+	EXPECT_EQ(4 * LEN, get_info(self->fd).bytes_missing);
+}
+
+TEST_F(end, what_is_complete_is_not_cancelled)
+{
+	struct dblp_frame f = cancel_frame;
+
+	/* Its turn has not come, and then it has been read */
+	f.cancel.msg_id = 1;
+	f.cancel.len = f.cancel.total = 1500;
+	send_message(&self->peer, &self->p, 1);
+	send_frame(&self->peer, &self->p, &f);
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+	EXPECT_TRUE(got_message(self->fd, 1, 1500));
+	send_frame(&self->peer, &self->p, &f);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(is_silent(self->fd));
+	EXPECT_EQ(0, self->peer.n_close);
+}
+
+/* A message of two pieces is refused as a whole, also what is complete of it */
+TEST_F(end, a_piece_is_cancelled_with_its_message)
+{
+	struct dblp_data d = { .msg_len = 1000, .meta = true };
+	struct dblp_frame f = cancel_frame, meta = {
+		.type = DBLP_FRAME_META,
+		.meta = { .total = 1000 + LEN, .tag = 7 },
+	};
+	struct dblp_lossmap map;
+	socklen_t len = sizeof(map);
+
+	send_data(&self->peer, &self->p, &d, SEG, 0, 1, &meta);
+	f.cancel.msg_id = 1;
+	f.cancel.offset = 1000;
+	f.cancel.total = 1000 + LEN;
+	f.cancel.tag = 7;
+	send_frame(&self->peer, &self->p, &f);
+	expect_dropped(_metadata, self, 1);
+	ASSERT_EQ(0, getsockopt(self->fd, SOL_DBLP, DBLP_LOSSMAP, &map, &len));
+	EXPECT_EQ(7, map.tag);
+	EXPECT_EQ(1, map.ranges);
+}
+
+/* What was never started uses the credit of no bytes, and gives none back */
+TEST_F(end, credit_is_what_both_count)
+{
+	const u64 window = self->peer.theirs.max_data;
+	struct dblp_frame f = cancel_frame, ping = { .type = DBLP_FRAME_PING };
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		f.cancel.msg_id = i;
+		f.cancel.started = i;
+		send_frame(&self->peer, &self->p, &f);
+		expect_dropped(_metadata, self, i);
+		peer_ack_all(&self->peer);
+		send_frame(&self->peer, &self->p, &ping);
+		EXPECT_TRUE(peer_sync(&self->peer));
+		EXPECT_EQ(window + (i + 1) * 1024 + i * LEN,
+			  self->peer.flow.flow.max_data);
+	}
+}
+
+/* Lies end the connection */
+TEST_F(end, a_cancel_contradicts_nothing)
+{
+	struct dblp_data d = { .msg_len = LEN, .meta = true };
+	struct dblp_frame f, meta = {
+		.type = DBLP_FRAME_META, .meta = { .total = LEN, .tag = 7 },
+	};
+	u32 i;
+
+	for (i = 0; i < 6; i++) {
+		f = cancel_frame;
+		f.cancel.tag = 7;
+		send_data(&self->peer, &self->p, &d, SEG, 0, 1, &meta);
+		EXPECT_TRUE(peer_sync(&self->peer));
+		switch (i) {
+		case 0:
+			f.cancel.len--;
+			break;
+		case 1:
+			f.cancel.started = false;
+			break;
+		case 2:
+			f.cancel.tag++;
+			break;
+		case 3:
+			f.cancel.total++;
+			break;
+		case 4:
+			/* More messages, and more bytes, than there is credit for */
+			f.cancel.msg_id = self->peer.theirs.max_msg;
+			break;
+		case 5:
+			f.cancel.msg_id = 1;
+			f.cancel.len = f.cancel.total =
+				self->peer.theirs.max_data - LEN - 2 * 1024 + 1;
+			break;
+		}
+		send_frame(&self->peer, &self->p, &f);
+		expect_abort(_metadata, self);
+		close(self->fd);
+		peer_close(&self->peer);
+		join(self, DBLP_FEATURES);
+	}
+}
+
+TEST_HARNESS_MAIN
