@@ -137,6 +137,9 @@ for proto in dblp tcp; do
 		.missing_bytes == 0 and .sent_bytes * 20 < .size * .count * 6' --proto $proto \
 		--sparse --density 1% --cluster 16 --dtype int32 -s 400000 -n 3 -w 0
 done
+# Of blocks of 256 elements 15 % have one of the clusters
+try "zeroes, blocks of 256" says '.verified and .block == 256 and .sent_bytes * 20 > .size * .count * 18' \
+	--sparse=256 --density 1% --cluster 16 --dtype int32 -s 400000 -n 3 -w 0
 
 for dtype in float32 float16 bfloat16; do
 	try "$dtype" says ".dtype == \"$dtype\" and (.verified | not) and .missing_bytes == 0" \
@@ -268,6 +271,7 @@ refused "--size 6: float32 has 4 bytes" collective --spawn 2 --size 8,6
 refused "--message takes a multiple of 8" collective --spawn 2 --message 100
 refused "--carry is for a --budget" collective --spawn 2 --carry
 refused "--cluster is for a --density" collective --spawn 2 --cluster 2
+refused "--sparse takes a power of two" collective --spawn 2 --sparse=24
 refused "--density takes a share such as" collective --spawn 2 --density 5
 refused "loses nothing" collective --spawn 2 --op allgather --budget 1%
 refused "tcp has no --budget" collective --spawn 2 --proto tcp --budget 1%

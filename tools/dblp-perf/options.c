@@ -100,7 +100,8 @@ static void usage(FILE *f)
 	      "  --dtype NAME         float32 (default), float16, bfloat16, or int32, of which\n"
 	      "                       each sum is checked\n"
 	      "  --carry              budget that is left is for later rounds\n"
-	      "  --sparse             blocks of zeroes are not sent\n"
+	      "  --sparse[=N]         blocks of zeroes are not sent; they have N elements, or\n"
+	      "                       whatever takes the fewest bytes\n"
 	      "  --density SHARE      so many elements are not zero (default 1)\n"
 	      "  --cluster N          so many of these side by side (default 1)\n"
 	      "  --wait MS            go on without ranks that are later than that\n"
@@ -252,7 +253,7 @@ static const struct option options[] = {
 	{ "rule", 1, NULL, OPT_RULE },
 	{ "dtype", 1, NULL, OPT_DTYPE },
 	{ "carry", 0, NULL, OPT_CARRY },
-	{ "sparse", 0, NULL, OPT_SPARSE },
+	{ "sparse", 2, NULL, OPT_SPARSE },
 	{ "density", 1, NULL, OPT_DENSITY },
 	{ "cluster", 1, NULL, OPT_CLUSTER },
 	{ "wait", 1, NULL, OPT_WAIT },

@@ -67,6 +67,7 @@ static void sum_reliably(const char *what, void *buf, uint64_t words)
 	op.rule = DBLP_BUBBLE;
 	op.dtype = DBLP_INT32;
 	op.wait_ms = 0;
+	op.block = 0;
 	op.plan_flags = 0;
 	if (op.algo == DBLP_AVERAGE)
 		op.algo = DBLP_BCUBE;

@@ -248,13 +248,16 @@ static uint64_t cost_of(const struct vector *a, const struct census *c,
 	return dblp_sparse_front(a->count, shift) + elements * a->esize;
 }
 
-static uint32_t choose(const struct vector *a, uint32_t last,
-		       const struct prune *p)
+static uint32_t choose(const struct vector *a,
+		       const struct dblp_sparse_how *how, const struct prune *p)
 {
+	const uint32_t last = how->last;
 	uint64_t least = UINT64_MAX, cost;
 	uint32_t shift = 0, j;
 	struct census c;
 
+	if (how->fixed)
+		return last;
 	count_blocks(a, &c);
 	for (j = 0; j < SHIFTS && (!j || a->count >> (j - 1) > 1); j++) {
 		cost = cost_of(a, &c, p, j);
@@ -365,7 +368,7 @@ size_t dblp_sparse_put(const struct dblp_sparse_how *how, const void *v,
 
 	plan_pruning(&a, how->prune, &prune);
 	s->count = count;
-	s->shift = choose(&a, how->last, &prune);
+	s->shift = choose(&a, how, &prune);
 	s->bitmap = bitmap;
 	front = dblp_sparse_front(count, s->shift);
 	memset(p, 0, front);
