@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Mode collective: the command line, ranks that are started together, the output. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct collective coll = {
 	},
 	.density = DBLP_PPM,
 	.cluster = 1,
+	.vectors = -1,
 };
 
 static const char *const what_names[] = {
@@ -124,6 +126,11 @@ void collective_option(int opt, char *text)
 		break;
 	case OPT_DENSITY: coll.density = share("density", text); break;
 	case OPT_CLUSTER: coll.cluster = number("cluster", text, 1, UINT32_MAX); break;
+	case OPT_VECTORS:
+		coll.vectors = open(text, O_RDONLY | O_CLOEXEC);
+		if (coll.vectors < 0)
+			wrong("--vectors: %s: %s", text, strerror(errno));
+		break;
 	case OPT_PHASE:
 		op->phase = number("phase", text, 0, DBLP_PHASES - 1);
 		op->flags |= DBLP_OP_PHASE;
@@ -224,6 +231,10 @@ void collective_check(void)
 		wrong("--carry is for a --budget");
 	if (coll.cluster > 1 && coll.density == DBLP_PPM)
 		wrong("--cluster is for a --density");
+	if (coll.vectors >= 0 &&
+	    (coll.n_sizes > 1 || coll.density < DBLP_PPM || op->dtype == DBLP_INT32 ||
+	     coll.what == WHAT_ALLGATHER))
+		wrong("--vectors have one --size, are floats, and what they are: no --density, no --op allgather");
 	check_plan();
 	check_transport();
 	check_ranks_here();

@@ -104,6 +104,7 @@ static void usage(FILE *f)
 	      "                       whatever takes the fewest bytes\n"
 	      "  --density SHARE      so many elements are not zero (default 1)\n"
 	      "  --cluster N          so many of these side by side (default 1)\n"
+	      "  --vectors FILE       contributions, round by round, instead of noise\n"
 	      "  --wait MS            go on without ranks that are later than that\n"
 	      "  --gap MS             between two rounds\n"
 	      "  --message BYTES      the most of a message (default 1048576)\n"
@@ -271,6 +272,7 @@ static const struct option options[] = {
 	{ "job", 1, NULL, OPT_JOB },
 	{ "phase", 1, NULL, OPT_PHASE },
 	{ "message", 1, NULL, OPT_MESSAGE },
+	{ "vectors", 1, NULL, OPT_VECTORS },
 	{ "help", 0, NULL, 'h' },
 	{ }
 };

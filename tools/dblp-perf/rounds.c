@@ -108,7 +108,7 @@ static uint64_t one_round(struct vector *v, uint32_t i, struct dblp_result *resu
 	char what[80];
 	int err;
 
-	vector_begin(v, comm);
+	vector_begin(v, comm, i);
 	if (i)
 		sleep_ns(coll.gap_ms * 1000000ULL);
 	begin_together();
