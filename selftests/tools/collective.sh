@@ -133,7 +133,7 @@ vectors_are_read()
 	{ head -c 160000 /dev/zero; head -c 40000 /dev/urandom; head -c 40000 /dev/zero; } > "$tmp/vectors"
 	for warmup in 0 1 2; do
 		says "if $warmup == 1 then .sent_bytes > 160000 else .sent_bytes < 20000 end" --proto tcp --sparse \
-			--plan ps --server --vectors "$tmp/vectors" -s 40000 -n 1 -w $warmup || return
+			--plan ps --server --vectors "$tmp/vectors" -s 40000 -n 1 -w "$warmup" || return
 	done
 }
 try "vectors of a file, round by round" vectors_are_read
