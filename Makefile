@@ -78,6 +78,7 @@ bench:			## the figures of Documentation/results, in virtual and real time (BENC
 
 experiments:		## those of the papers: Documentation/results/experiments.md (EXPERIMENTS="ltp bml": only these)
 	$(Q)selftests/deps
+	$(Q)selftests/deps pictures
 	$(Q)EXPERIMENTS="$(EXPERIMENTS)" selftests/experiments/run
 
 lint:			## checkpatch, sparse, kernel-doc, shellcheck

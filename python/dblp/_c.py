@@ -43,7 +43,7 @@ class Op(c.Structure):
         "size", "flags", "algo", "rule", "dtype", "budget", "policy", "phase", "wait_ms",
         "plan_flags", "root", "fanin", "turn", "levels")] + [
         ("radix", c.c_uint32 * LEVELS_MAX), ("key", c.c_uint64), ("prune", c.c_uint32),
-        ("reserved", c.c_uint32)]
+        ("block", c.c_uint32)]
 
 
 class Result(c.Structure):

@@ -517,6 +517,7 @@ class Comm:
             most elements are zero.
         prune: with sparse and "feedback": share of the squared norm, "1%", "10000ppm" or
             ppm, that is not sent but added to the next vector: blocks of the least norm.
+        block: with sparse: elements of a block, a power of two; 0: what takes the fewest bytes.
         key: number of the vector that is reduced again and again: feedback and carry.
         wait_ms: after so many milliseconds of each round go on without who is late.
         server, root, fanin, turn, radix: of the algorithm, see dblp_plan(3).
@@ -666,8 +667,8 @@ def make_op(dtype: Dtype, *, algo: Union[Algo, int, str] = Algo.DBLP_TRANSPOSE,
             rule: Union[Rule, int, str] = Rule.DBLP_BUBBLE, budget: Union[str, int, None] = None,
             policy: Union[Policy, int, str, None] = None, phase: Optional[int] = None,
             average: bool = False, carry: bool = False, sparse: bool = False,
-            prune: Union[str, int] = 0, key: int = 0, wait_ms: int = 0, server: bool = False, root: int = 0,
-            fanin: int = 0, turn: int = 0, radix: Sequence[int] = ()) -> _c.Op:
+            prune: Union[str, int] = 0, block: int = 0, key: int = 0, wait_ms: int = 0, server: bool = False,
+            root: int = 0, fanin: int = 0, turn: int = 0, radix: Sequence[int] = ()) -> _c.Op:
     """struct dblp_op of the keywords of Comm.allreduce()."""
     op = _c.Op(size=ctypes.sizeof(_c.Op), algo=to_enum(Algo, algo), rule=to_enum(Rule, rule),
                dtype=dtype, key=number("key", key, 0, (1 << 64) - 1))
@@ -685,7 +686,7 @@ def make_op(dtype: Dtype, *, algo: Union[Algo, int, str] = Algo.DBLP_TRANSPOSE,
         op.flags |= flag if given else 0
     op.prune = parse_budget(prune)
     op.plan_flags = PlanFlags.DBLP_PLAN_SERVER if server else 0
-    for name, value in (("wait_ms", wait_ms), ("root", root), ("fanin", fanin), ("turn", turn)):
+    for name, value in (("block", block), ("wait_ms", wait_ms), ("root", root), ("fanin", fanin), ("turn", turn)):
         setattr(op, name, number(name, value))
     if len(radix) > _c.LEVELS_MAX:
         raise ValueError(f"there are {len(radix)} radices, not {_c.LEVELS_MAX} at most")

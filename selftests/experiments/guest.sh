@@ -101,7 +101,7 @@ collective()
 
 	# shellcheck disable=SC2046 # words
 	record "$key" "$transport" dblp-perf collective -j --samples --timeout $limit \
-		--spawn h0,h1,h2,h3,h4,h5,h6,h7,h8 $(flavours "$transport") "$@"
+		--spawn "$hosts" $(flavours "$transport") "$@"
 }
 
 # bml cube: two links of 16 Mbit/s for each host; bml RATE: one of RATE (Mbit/s)
@@ -139,6 +139,29 @@ dssync()
 		collective "$1 average" $transport --plan average --radix 3,3 --size 600000 \
 			--count 4 --warmup 2
 	done
+}
+
+# dfs DENSITY: 4 workers and a server sum gradients in which so many elements (%) are not zero, as
+# pictures.py has left them in /add
+dfs()
+{
+	local size transport given=(--vectors "/add/$1.f32")
+
+	size=$(jq .size /add/pictures.json) || fail "no gradients"
+	star 5 100mbit || fail "no network"
+	record "$1" training cat /add/pictures.json
+	for transport in dblp cubic; do
+		gradients "$1 whole" $transport
+		gradients "$1 segments" $transport "${given[@]}"
+		gradients "$1 256" $transport "${given[@]}" --sparse=256
+		gradients "$1 best" $transport "${given[@]}" --sparse
+	done
+}
+
+# gradients KEY TRANSPORT [OPTION...]: each of the rounds in a file once
+gradients()
+{
+	collective "$@" --plan ps --server --size "$size" --count 5 --warmup 1
 }
 
 # What budget, policy, order, rule and carry do to bytes and missing bytes, at 1 % loss
@@ -190,6 +213,6 @@ vary()
 }
 
 case $scenario in
-dblp|ltp|bml|dssync|ablations|train_dblp|train_rules|train_racks) "$scenario" "$@" ;;
+dblp|ltp|bml|dssync|ablations|dfs|train_dblp|train_rules|train_racks) "$scenario" "$@" ;;
 *) fail "there is no scenario '$scenario'" ;;
 esac

@@ -97,6 +97,8 @@ star()
 		new_host "h$i" &&
 			attach "h$i" eth0 switch "10.77.0.$((1 + i))/16" "$2" || return
 	done
+	# shellcheck disable=SC2034 # used by the script that sources this
+	hosts=$(seq -s, -f 'h%g' 0 $(($1 - 1)))
 }
 
 # cube RATE: BCube(3,2): 9 hosts of two digits. Their device n0 is at the switch of those
@@ -138,4 +140,6 @@ racks()
 		new_host "h$i" &&
 			attach "h$i" eth0 "rack$((i / 3))" "10.77.0.$((1 + i))/16" "$1" || return
 	done
+	# shellcheck disable=SC2034 # used by the script that sources this
+	hosts=$(seq -s, -f 'h%g' 0 8)
 }

@@ -56,7 +56,7 @@ for name in bench experiments; do
 done
 try "bench: what failed is said" complains bench loss transport
 try "experiments: what failed is said" complains experiments ltp-1 experiments
-for boot in train_dblp-3 train_racks-24-1 train_rules-bubble; do
+for boot in train_dblp-3 train_racks-24-1 train_rules-bubble dfs-1; do
 	try "experiments: what failed is said, $boot" complains experiments $boot experiments
 done
 

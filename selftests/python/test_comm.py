@@ -103,6 +103,10 @@ class Sums(unittest.TestCase):
             result = comm.allreduce(thin, sparse=True).wait(LONG)
             self.assertEqual(thin, dense)
             self.assertGreater(all_of_it.sent, 10 * result.sent)
+            fixed = comm.allreduce(thin, sparse=True, block=256).wait(LONG)
+            self.assertEqual(thin[5], 3 * comm.nranks)
+            self.assertGreater(fixed.sent, 1024)
+            self.assertLess(fixed.sent, all_of_it.sent)
             big, total = 1000 if comm.rank else 0, 0
             for prune in "1%", 0:
                 # Rank 0 owns the first half, so that rank 1 sends it
@@ -204,6 +208,7 @@ class Buffers(unittest.TestCase):
             (dict(prune="1"), ValueError, "no unit"),
             (dict(prune="1%", rule="feedback"), OSError, "contradict each other"),
             (dict(prune="1%", sparse=True), OSError, "contradict each other"),
+            (dict(block=3, sparse=True), OSError, "contradict each other"),
             (dict(phase=8), OSError, "contradict each other"),
             (dict(root=1, algo="ps"), OSError, "contradict each other"),
             (dict(bucket=1), TypeError, "bucket"),

@@ -126,6 +126,18 @@ paused()
 }
 try "a gap between rounds" paused
 
+# Two rounds of the three ranks that contribute: zeroes, then all of one's and zeroes. What is sent
+# once goes back to all three.
+vectors_are_read()
+{
+	{ head -c 160000 /dev/zero; head -c 40000 /dev/urandom; head -c 40000 /dev/zero; } > "$tmp/vectors"
+	for warmup in 0 1 2; do
+		says "if $warmup == 1 then .sent_bytes > 160000 else .sent_bytes < 20000 end" --proto tcp --sparse \
+			--plan ps --server --vectors "$tmp/vectors" -s 40000 -n 1 -w "$warmup" || return
+	done
+}
+try "vectors of a file, round by round" vectors_are_read
+
 for op in reduce-scatter allgather; do
 	try "$op" says ".op == \"$op\" and .verified and .missing_bytes == 0" \
 		--op $op --dtype int32 -s 60000 -n 3 --plan bcube "${levels[@]}"
@@ -137,6 +149,9 @@ for proto in dblp tcp; do
 		.missing_bytes == 0 and .sent_bytes * 20 < .size * .count * 6' --proto $proto \
 		--sparse --density 1% --cluster 16 --dtype int32 -s 400000 -n 3 -w 0
 done
+# Of blocks of 256 elements 15 % have one of the clusters
+try "zeroes, blocks of 256" says '.verified and .block == 256 and .sent_bytes * 20 > .size * .count * 18' \
+	--sparse=256 --density 1% --cluster 16 --dtype int32 -s 400000 -n 3 -w 0
 
 for dtype in float32 float16 bfloat16; do
 	try "$dtype" says ".dtype == \"$dtype\" and (.verified | not) and .missing_bytes == 0" \
@@ -268,7 +283,12 @@ refused "--size 6: float32 has 4 bytes" collective --spawn 2 --size 8,6
 refused "--message takes a multiple of 8" collective --spawn 2 --message 100
 refused "--carry is for a --budget" collective --spawn 2 --carry
 refused "--cluster is for a --density" collective --spawn 2 --cluster 2
+refused "--sparse takes a power of two" collective --spawn 2 --sparse=24
 refused "--density takes a share such as" collective --spawn 2 --density 5
+refused "--vectors: none: No such file" collective --spawn 2 --vectors none
+refused "--vectors have one --size" collective --spawn 2 --vectors /etc/passwd --dtype int32
+try "vectors that are too few" ends_with 1 "bytes are no rounds of 2 vectors with 4000" dblp-perf \
+	collective --spawn 2 --proto tcp --vectors /etc/passwd -s 4000
 refused "loses nothing" collective --spawn 2 --op allgather --budget 1%
 refused "tcp has no --budget" collective --spawn 2 --proto tcp --budget 1%
 refused "tcp has no --job" collective --spawn 2 --proto tcp --job 1

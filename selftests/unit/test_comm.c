@@ -423,12 +423,12 @@ TEST(structures_may_have_been_shorter_or_longer)
 
 static void run_bad_ops(struct rank *r)
 {
-	struct dblp_op op[14];
+	struct dblp_op op[16];
 	struct dblp_req *req;
 	struct dblp_span part;
 	int v, i, wrong = 0;
 
-	for (i = 0; i < 14; i++)
+	for (i = 0; i < 16; i++)
 		op[i] = r->op;
 	op[0].size = 8;
 	op[1].algo = DBLP_ALGOS;
@@ -449,8 +449,12 @@ static void run_bad_ops(struct rank *r)
 	op[12].flags = DBLP_OP_SPARSE;
 	op[12].rule = DBLP_FEEDBACK;
 	op[12].prune = DBLP_PPM;
-	op[13].reserved = 1;
-	for (i = 0; i < 14; i++)
+	op[13].block = 16;
+	op[14].flags = DBLP_OP_SPARSE;
+	op[14].block = 24;
+	op[15].flags = DBLP_OP_SPARSE;
+	op[15].block = 2 * DBLP_BLOCK_MAX;
+	for (i = 0; i < 16; i++)
 		if (dblp_allreduce(r->comm, &v, 1, &op[i], &req) != -EINVAL ||
 		    dblp_comm_owned(r->comm, 1, &op[i], &part, 1) != -EINVAL)
 			wrong = i + 1;

@@ -36,6 +36,67 @@ TEST(ranks_that_disagree_get_the_same_error_at_once)
 		}
 }
 
+/* What a rank that lies does to a packed vector before it is sent: XOR of a byte of its front */
+static struct {
+	u32	at;
+	u8	bits;
+} lie;
+
+static ssize_t send_lie(int fd, const struct iovec *iov, const struct dblp_sndinfo *info)
+{
+	/* The first part of a message has all of its front */
+	if (iov[0].iov_len == DBLP_HEAD_LEN && iov[1].iov_len > lie.at)
+		((u8 *)iov[1].iov_base)[lie.at] ^= lie.bits;
+	return dblp_transport_tcp.send(fd, iov, info);
+}
+
+static void run_lie(struct rank *r)
+{
+	static struct dblp_transport liar;
+
+	liar = dblp_transport_tcp;
+	liar.send = send_lie;
+	/* Not used before the first operation */
+	r->comm->transport = &liar;
+	run_allreduce(r);
+}
+
+/* Who sends what no vector packs to is named on all others */
+TEST(a_packed_vector_that_is_none_is_blamed_on_its_rank)
+{
+	static const struct {
+		u32	at;
+		u8	bits;
+	} lies[] = {
+		{ 0, 8 },	/* another block size: 4 elements, not 1024 */
+		{ 0, 32 },	/* one that there is not */
+		{ 1, 1 }, { 3, 128 },
+		{ 4, 128 },	/* more elements than the vector has */
+		{ 7, 8 },	/* fewer elements than there are bits */
+		{ 8, 1 },	/* a block less */
+	};
+	u32 i, k;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(lies); i++) {
+		lie.at = lies[i / 2].at;
+		lie.bits = lies[i / 2].bits;
+		prepare(3, next_epoch(), 1000, run_allreduce);
+		for (k = 0; k < 3; k++) {
+			rank[k].op.flags = DBLP_OP_SPARSE;
+			rank[k].op.algo = DBLP_PS;
+			/* What the root sends is copied, what it gets is added */
+			rank[k].op.root = i % 2;
+		}
+		rank[1].run = run_lie;
+		run_all(3);
+		/* The liar may have ended well before it hears */
+		for (k = 0; k < 3; k += 2) {
+			EXPECT_EQ(-EPROTO, rank[k].err);
+			EXPECT_EQ(1, rank[k].failed);
+		}
+	}
+}
+
 static void run_abort(struct rank *r)
 {
 	struct dblp_req *req, *never;

@@ -163,7 +163,7 @@ TEST(parts_are_added)
 	free(p.p);
 }
 
-/* Another size only if it saves more than 5 % */
+/* Another size only if it saves more than 5 %, or never */
 TEST(the_block_size_stays)
 {
 	struct prng rng = { 4 };
@@ -185,6 +185,11 @@ TEST(the_block_size_stays)
 		ASSERT_LE(p.len * 95, least * 100);
 		stayed += p.len > least;
 		changed += p.s.shift != how.last;
+		free(p.p);
+		how.fixed = true;
+		p = put(&how, v, count);
+		ASSERT_EQ(before, p.len);
+		ASSERT_EQ(how.last, p.s.shift);
 		free(p.p);
 	}
 	EXPECT_LT(100, stayed);
@@ -241,7 +246,7 @@ TEST(blocks_of_small_norm_are_pruned_together_with_the_size)
 {
 	float v[4096], kept[4096] = { 0 };
 	struct dblp_sparse_how how = {
-		DBLP_FLOAT32, DBLP_SPARSE_SHIFTS, 10000, kept
+		DBLP_FLOAT32, DBLP_SPARSE_SHIFTS, false, 10000, kept
 	};
 	struct packed p;
 	u32 i;

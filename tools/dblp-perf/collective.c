@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Mode collective: the command line, ranks that are started together, the output. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct collective coll = {
 	},
 	.density = DBLP_PPM,
 	.cluster = 1,
+	.vectors = -1,
 };
 
 static const char *const what_names[] = {
@@ -96,6 +98,15 @@ static void plan_option(int opt, char *text)
 	}
 }
 
+static uint32_t block(const char *name, const char *text)
+{
+	uint64_t n = number(name, text, 1, DBLP_BLOCK_MAX);
+
+	if (n & (n - 1))
+		wrong("--%s takes a power of two, not '%s'", name, text);
+	return (uint32_t)n;
+}
+
 void collective_option(int opt, char *text)
 {
 	struct dblp_op *op = &coll.op;
@@ -109,9 +120,17 @@ void collective_option(int opt, char *text)
 	case OPT_RULE: op->rule = choice("rule", text, dblp_rule_names); break;
 	case OPT_DTYPE: op->dtype = choice("dtype", text, dtype_names); break;
 	case OPT_CARRY: op->flags |= DBLP_OP_CARRY; break;
-	case OPT_SPARSE: op->flags |= DBLP_OP_SPARSE; break;
+	case OPT_SPARSE:
+		op->flags |= DBLP_OP_SPARSE;
+		op->block = text ? block("sparse", text) : 0;
+		break;
 	case OPT_DENSITY: coll.density = share("density", text); break;
 	case OPT_CLUSTER: coll.cluster = number("cluster", text, 1, UINT32_MAX); break;
+	case OPT_VECTORS:
+		coll.vectors = open(text, O_RDONLY | O_CLOEXEC);
+		if (coll.vectors < 0)
+			wrong("--vectors: %s: %s", text, strerror(errno));
+		break;
 	case OPT_PHASE:
 		op->phase = number("phase", text, 0, DBLP_PHASES - 1);
 		op->flags |= DBLP_OP_PHASE;
@@ -212,6 +231,10 @@ void collective_check(void)
 		wrong("--carry is for a --budget");
 	if (coll.cluster > 1 && coll.density == DBLP_PPM)
 		wrong("--cluster is for a --density");
+	if (coll.vectors >= 0 &&
+	    (coll.n_sizes > 1 || coll.density < DBLP_PPM || op->dtype == DBLP_INT32 ||
+	     coll.what == WHAT_ALLGATHER))
+		wrong("--vectors have one --size, are floats, and what they are: no --density, no --op allgather");
 	check_plan();
 	check_transport();
 	check_ranks_here();
@@ -330,9 +353,9 @@ static void report_json(uint32_t size, uint32_t nranks)
 	printf(",\"dtype\":\"%s\",\"message_bytes\":%u,\"gap_ms\":%u",
 	       dtype_names[coll.op.dtype],
 	       coll.attr.message_bytes ?: DBLP_COMM_BYTES, coll.gap_ms);
-	printf(",\"sparse\":%s,\"density_ppm\":%u,\"cluster\":%u",
-	       coll.op.flags & DBLP_OP_SPARSE ? "true" : "false", coll.density,
-	       coll.cluster);
+	printf(",\"sparse\":%s,\"block\":%u,\"density_ppm\":%u,\"cluster\":%u",
+	       coll.op.flags & DBLP_OP_SPARSE ? "true" : "false", coll.op.block,
+	       coll.density, coll.cluster);
 	printf(",\"ranks\":%u,\"size\":%u,\"count\":%u,\"warmup\":%u", nranks, size,
 	       cfg.count, cfg.warmup);
 	printf(",\"started_ns\":%" PRIu64 ",\"elapsed_ns\":%" PRIu64,

@@ -43,6 +43,7 @@ struct spawned {
  * @n_sizes: how many there are
  * @density: ppm: elements that are not zero
  * @cluster: so many of them are side by side
+ * @vectors: file with what ranks contribute, round by round, or -1
  * @gap_ms: between two rounds
  * @spawned: ranks are started together, NULL: each by itself
  * @spawn: all ranks are to be started here
@@ -56,6 +57,7 @@ struct collective {
 	unsigned int		n_sizes;
 	uint32_t		density;
 	uint32_t		cluster;
+	int			vectors;
 	unsigned int		gap_ms;
 	struct spawned		*spawned;
 	bool			spawn;
@@ -86,6 +88,8 @@ void collective_report(uint32_t size, uint32_t nranks);
  * @bytes: the same in bytes
  * @rank: whose
  * @nranks: number of ranks
+ * @givers: number of those that contribute
+ * @given: rounds that coll.vectors has
  * @own: the contribution
  * @buf: to be given to the operation
  * @part: parts of it that the operation is about on this rank
@@ -98,6 +102,8 @@ struct vector {
 	size_t			bytes;
 	uint32_t		rank;
 	uint32_t		nranks;
+	uint32_t		givers;
+	uint64_t		given;
 	void			*own;
 	void			*buf;
 	struct dblp_span	part[DBLP_LEVELS_MAX];
@@ -112,8 +118,8 @@ uint32_t vector_dtype_size(void);
 /** vector_init() - make one of @size bytes */
 void vector_init(struct vector *v, uint32_t size, uint32_t rank, uint32_t nranks);
 
-/** vector_begin() - contribute to the next round, of which coll.op.turn is set */
-void vector_begin(struct vector *v, struct dblp_comm *comm);
+/** vector_begin() - contribute to round @round, of which coll.op.turn is set */
+void vector_begin(struct vector *v, struct dblp_comm *comm, uint32_t round);
 
 /** vector_check() - check the sums of round @round, if they can be */
 void vector_check(struct vector *v, uint32_t round);

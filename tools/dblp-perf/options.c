@@ -100,9 +100,11 @@ static void usage(FILE *f)
 	      "  --dtype NAME         float32 (default), float16, bfloat16, or int32, of which\n"
 	      "                       each sum is checked\n"
 	      "  --carry              budget that is left is for later rounds\n"
-	      "  --sparse             blocks of zeroes are not sent\n"
+	      "  --sparse[=N]         blocks of zeroes are not sent; they have N elements, or\n"
+	      "                       whatever takes the fewest bytes\n"
 	      "  --density SHARE      so many elements are not zero (default 1)\n"
 	      "  --cluster N          so many of these side by side (default 1)\n"
+	      "  --vectors FILE       contributions, round by round, instead of noise\n"
 	      "  --wait MS            go on without ranks that are later than that\n"
 	      "  --gap MS             between two rounds\n"
 	      "  --message BYTES      the most of a message (default 1048576)\n"
@@ -252,7 +254,7 @@ static const struct option options[] = {
 	{ "rule", 1, NULL, OPT_RULE },
 	{ "dtype", 1, NULL, OPT_DTYPE },
 	{ "carry", 0, NULL, OPT_CARRY },
-	{ "sparse", 0, NULL, OPT_SPARSE },
+	{ "sparse", 2, NULL, OPT_SPARSE },
 	{ "density", 1, NULL, OPT_DENSITY },
 	{ "cluster", 1, NULL, OPT_CLUSTER },
 	{ "wait", 1, NULL, OPT_WAIT },
@@ -270,6 +272,7 @@ static const struct option options[] = {
 	{ "job", 1, NULL, OPT_JOB },
 	{ "phase", 1, NULL, OPT_PHASE },
 	{ "message", 1, NULL, OPT_MESSAGE },
+	{ "vectors", 1, NULL, OPT_VECTORS },
 	{ "help", 0, NULL, 'h' },
 	{ }
 };

@@ -67,6 +67,7 @@ static void sum_reliably(const char *what, void *buf, uint64_t words)
 	op.rule = DBLP_BUBBLE;
 	op.dtype = DBLP_INT32;
 	op.wait_ms = 0;
+	op.block = 0;
 	op.plan_flags = 0;
 	if (op.algo == DBLP_AVERAGE)
 		op.algo = DBLP_BCUBE;
@@ -107,7 +108,7 @@ static uint64_t one_round(struct vector *v, uint32_t i, struct dblp_result *resu
 	char what[80];
 	int err;
 
-	vector_begin(v, comm);
+	vector_begin(v, comm, i);
 	if (i)
 		sleep_ns(coll.gap_ms * 1000000ULL);
 	begin_together();

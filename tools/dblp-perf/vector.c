@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collective.h"
 #include "conn.h"
@@ -98,15 +99,34 @@ static void clear_zeroes(struct vector *v)
 			memset((char *)v->own + i * size, 0, size);
 }
 
+static void count_given(struct vector *v)
+{
+	const uint64_t round = (uint64_t)v->bytes * v->givers;
+	const off_t len = lseek(coll.vectors, 0, SEEK_END);
+
+	if (len < 0)
+		fail("reading vectors");
+	errno = 0;
+	v->given = (uint64_t)len / round;
+	if (!len || (uint64_t)len % round)
+		fail("--vectors: %" PRIu64 " bytes are no rounds of %u vectors with %zu",
+		     (uint64_t)len, v->givers, v->bytes);
+}
+
 void vector_init(struct vector *v, uint32_t size, uint32_t rank, uint32_t nranks)
 {
+	const bool server = coll.op.plan_flags & DBLP_PLAN_SERVER;
+
 	memset(v, 0, sizeof(*v));
 	v->rank = rank;
 	v->nranks = nranks;
+	v->givers = nranks - server;
 	v->bytes = size;
 	v->count = size / vector_dtype_size();
 	v->own = xcalloc(size / 8 + 1, 8);
 	v->buf = xcalloc(size / 8 + 1, 8);
+	if (coll.vectors >= 0)
+		count_given(v);
 	if (coll.op.dtype == DBLP_INT32)
 		fill_ints(v);
 	else
@@ -150,12 +170,28 @@ static void find_parts(struct vector *v, struct dblp_comm *comm)
 		fail("rank %u: asking for its parts", v->rank);
 }
 
-void vector_begin(struct vector *v, struct dblp_comm *comm)
+/* From the first round again if there are no more; a server, which contributes nothing, has none */
+static void read_given(struct vector *v, uint32_t round)
+{
+	const bool server = v->givers < v->nranks;
+	uint64_t at = round % v->given * v->givers + v->rank -
+		      (server && v->rank > coll.op.root);
+
+	if (server && v->rank == coll.op.root)
+		return;
+	errno = 0;
+	if (pread(coll.vectors, v->own, v->bytes, (off_t)(at * v->bytes)) != (ssize_t)v->bytes)
+		fail("reading vector %" PRIu64, at);
+}
+
+void vector_begin(struct vector *v, struct dblp_comm *comm, uint32_t round)
 {
 	const uint32_t size = vector_dtype_size();
 	int i;
 
 	find_parts(v, comm);
+	if (coll.vectors >= 0)
+		read_given(v, round);
 	if (coll.what != WHAT_ALLGATHER) {
 		memcpy(v->buf, v->own, v->bytes);
 		return;

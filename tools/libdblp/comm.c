@@ -456,9 +456,10 @@ static int check_op(const struct dblp_op *op)
 		return -EINVAL;
 	if (op->flags & DBLP_OP_CARRY && !(op->flags & DBLP_OP_BUDGET))
 		return -EINVAL;
-	if (op->reserved || op->prune >= DBLP_PPM ||
-	    (op->prune && (!(op->flags & DBLP_OP_SPARSE) ||
-			   op->rule != DBLP_FEEDBACK)))
+	if ((op->prune || op->block) && !(op->flags & DBLP_OP_SPARSE))
+		return -EINVAL;
+	if (op->prune >= DBLP_PPM || (op->prune && op->rule != DBLP_FEEDBACK) ||
+	    op->block & (op->block - 1) || op->block > DBLP_BLOCK_MAX)
 		return -EINVAL;
 	return 0;
 }

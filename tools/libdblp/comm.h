@@ -199,6 +199,9 @@ void dblp_comm_stats(struct dblp_comm *comm, struct dblp_comm_stats *stats,
  */
 #define DBLP_CARRY_TIMES	8
 
+/** DBLP_BLOCK_MAX - the most elements of a block, with %DBLP_OP_SPARSE */
+#define DBLP_BLOCK_MAX		(1U << 20)
+
 /**
  * enum dblp_op_flags - flags of an operation
  * @DBLP_OP_BUDGET: @budget is set; else it is that of the phase. What an operator then sets
@@ -213,8 +216,9 @@ void dblp_comm_stats(struct dblp_comm *comm, struct dblp_comm_stats *stats,
  *	one message, each of which may lose %DBLP_CARRY_TIMES its budget at most; with
  *	%DBLP_OP_BUDGET only
  * @DBLP_OP_SPARSE: blocks of elements that are all zero (0.0, not -0.0) are not sent,
- *	in either direction; how large blocks are is chosen for each message. Which
- *	they are is never lost, and budgets are shares of what is sent
+ *	in either direction; how large blocks are is chosen for each message, unless
+ *	@block says so. Which they are is never lost, and budgets are shares of what
+ *	is sent
  *
  * Without any of the first three and without a job nothing is lost.
  */
@@ -253,7 +257,8 @@ enum dblp_op_flags {
  * @prune: %DBLP_OP_SPARSE, %DBLP_FEEDBACK: ppm: which share of the squared norm of each
  *	message with contributions is not sent either, whole blocks of the least norm:
  *	they are added to the next vector, as what was lost is
- * @reserved: 0
+ * @block: %DBLP_OP_SPARSE: elements of a block, a power of two, at most
+ *	%DBLP_BLOCK_MAX; 0: whatever takes the fewest bytes
  *
  * All ranks give the same.
  */
@@ -275,7 +280,7 @@ struct dblp_op {
 	uint32_t	radix[DBLP_LEVELS_MAX];
 	uint64_t	key;
 	uint32_t	prune;
-	uint32_t	reserved;
+	uint32_t	block;
 };
 
 /**

@@ -30,10 +30,12 @@ int dblp_link_stage(struct dblp_link *l, size_t n)
 int dblp_pack(struct dblp_link *l, const struct dblp_task *t)
 {
 	const uint64_t count = dblp_task_part(t);
+	const uint32_t block = t->req->op.block;
 	uint32_t *shift = &l->shift[t->step->reliable];
 	struct dblp_sparse_how how = {
 		.dtype = t->req->op.dtype,
-		.last = *shift,
+		.last = block ? (uint32_t)__builtin_ctz(block) : *shift,
+		.fixed = block,
 		.residual = dblp_losses_pruned(t),
 	};
 	uint8_t *p;

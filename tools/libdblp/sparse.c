@@ -6,6 +6,7 @@
 
 #include "sparse.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -15,6 +16,8 @@
 #define SHIFTS		DBLP_SPARSE_SHIFTS
 /* Norms of blocks by powers of two, from the largest one that may be pruned down */
 #define OCTAVES		64
+/* A word of a bitmap has 2^WORD bits */
+#define WORD		6
 
 static uint64_t min64(uint64_t a, uint64_t b)
 {
@@ -29,6 +32,21 @@ static uint64_t blocks_of(uint64_t count, uint32_t shift)
 static size_t bitmap_bytes(uint64_t count, uint32_t shift)
 {
 	return (blocks_of(count, shift) + 63) / 64 * 8;
+}
+
+/* Bits of a bitmap are in the order of those of little-endian words */
+static uint64_t get_word(const uint8_t *bitmap, uint64_t i)
+{
+	uint64_t word;
+
+	memcpy(&word, bitmap + i * sizeof(word), sizeof(word));
+	return le64toh(word);
+}
+
+static void put_word(uint8_t *bitmap, uint64_t i, uint64_t word)
+{
+	word = htole64(word);
+	memcpy(bitmap + i * sizeof(word), &word, sizeof(word));
 }
 
 static bool has_block(const uint8_t *bitmap, uint64_t block)
@@ -61,28 +79,55 @@ struct vector {
 	uint32_t	esize;
 };
 
-static bool is_zero(const char *p, size_t n)
+static bool is_set(const struct vector *a, uint64_t i)
 {
-	while (n--)
-		if (*p++)
-			return false;
-	return true;
+	uint32_t word;
+	uint16_t half;
+
+	if (a->esize == sizeof(word)) {
+		memcpy(&word, a->v + i * sizeof(word), sizeof(word));
+		return word;
+	}
+	memcpy(&half, a->v + i * sizeof(half), sizeof(half));
+	return half;
 }
 
-/* First element from @i on that is not zero, or the number of elements */
-static uint64_t next_set(const struct vector *a, uint64_t i)
+/* A bit for each of up to 64 elements, those that are not zero */
+static uint64_t set_bits(const struct vector *a, uint64_t first, uint32_t n)
 {
 	const uint32_t each = sizeof(uint64_t) / a->esize;
-	uint64_t word;
+	uint64_t bits = 0, word;
+	uint32_t i = 0, e;
 
-	for (; a->count - i >= each; i += each) {
-		memcpy(&word, a->v + i * a->esize, sizeof(word));
-		if (word)
-			break;
+	for (; i + each <= n; i += each) {
+		memcpy(&word, a->v + (first + i) * a->esize, sizeof(word));
+		for (e = i; word && e < i + each; e++)
+			bits |= (uint64_t)is_set(a, first + e) << e;
 	}
-	while (i < a->count && is_zero(a->v + i * a->esize, a->esize))
-		i++;
-	return i;
+	for (; i < n; i++)
+		bits |= (uint64_t)is_set(a, first + i) << i;
+	return bits;
+}
+
+/* The bitmap of blocks of one element */
+static void mark_elements(const struct vector *a, uint8_t *bitmap)
+{
+	uint64_t i;
+
+	for (i = 0; i < a->count; i += 64)
+		put_word(bitmap, i / 64,
+			 set_bits(a, i, (uint32_t)min64(a->count - i, 64)));
+}
+
+/* Of two blocks of 2^shift elements each, 2^WORD at most: where the first one's bit is */
+static uint64_t or_pairs(uint64_t word, uint32_t shift)
+{
+	static const uint64_t firsts[WORD] = {
+		0x5555555555555555, 0x1111111111111111, 0x0101010101010101,
+		0x0001000100010001, 0x0000000100000001, 1,
+	};
+
+	return (word | word >> (1U << shift)) & firsts[shift];
 }
 
 /*
@@ -95,27 +140,41 @@ struct census {
 };
 
 /*
- * An element that is not zero begins another block of 2^j than the one before if their
- * numbers differ in bit j or above: the highest bit that differs counts for all sizes,
- * as a pyramid would that ORs pairs, level by level.
+ * A level of a pyramid for each block size. What is above words needs no pyramid: a word
+ * that is not zero begins another block of 2^j words than the one before if their numbers
+ * differ in bit j or above, and the highest bit that differs counts for all of them.
  */
-static void count_blocks(const struct vector *a, struct census *c)
+static void count_word(struct census *c, uint64_t word, uint64_t differs)
 {
-	uint64_t i = next_set(a, 0), before = ~i, all;
+	uint32_t j, bit = WORD + 63 - (uint32_t)__builtin_clzll(differs);
+
+	for (j = 0; j < WORD; j++) {
+		c->blocks[j] += (uint64_t)__builtin_popcountll(word);
+		word = or_pairs(word, j);
+	}
+	c->blocks[bit < SHIFTS ? bit : SHIFTS - 1]++;
+}
+
+static void count_blocks(uint64_t count, const uint8_t *bitmap, struct census *c)
+{
+	uint64_t before = UINT64_MAX, last = 0, i, word, all;
 	uint32_t j;
 
 	memset(c, 0, sizeof(*c));
-	for (; i < a->count; before = i, i = next_set(a, i + 1)) {
-		uint32_t bit = 63 - (uint32_t)__builtin_clzll(before ^ i);
-
-		c->blocks[bit < SHIFTS ? bit : SHIFTS - 1]++;
+	for (i = 0; i << WORD < count; i++) {
+		word = get_word(bitmap, i);
+		if (!word)
+			continue;
+		count_word(c, word, before ^ i);
+		before = i;
+		last = (i << WORD) + 63 - (uint64_t)__builtin_clzll(word);
 	}
-	for (j = SHIFTS - 1; j--;)
+	for (j = SHIFTS - 1; j-- > WORD;)
 		c->blocks[j] += c->blocks[j + 1];
 	for (j = 0; j < SHIFTS && c->blocks[j]; j++) {
-		all = blocks_of(a->count, j);
-		if (before >> j == all - 1)
-			c->less[j] = (all << j) - a->count;
+		all = blocks_of(count, j);
+		if (last >> j == all - 1)
+			c->less[j] = (all << j) - count;
 	}
 }
 
@@ -248,14 +307,17 @@ static uint64_t cost_of(const struct vector *a, const struct census *c,
 	return dblp_sparse_front(a->count, shift) + elements * a->esize;
 }
 
-static uint32_t choose(const struct vector *a, uint32_t last,
-		       const struct prune *p)
+static uint32_t choose(const struct vector *a, const uint8_t *bitmap,
+		       const struct dblp_sparse_how *how, const struct prune *p)
 {
+	const uint32_t last = how->last;
 	uint64_t least = UINT64_MAX, cost;
 	uint32_t shift = 0, j;
 	struct census c;
 
-	count_blocks(a, &c);
+	if (how->fixed)
+		return last;
+	count_blocks(a->count, bitmap, &c);
 	for (j = 0; j < SHIFTS && (!j || a->count >> (j - 1) > 1); j++) {
 		cost = cost_of(a, &c, p, j);
 		if (cost < least) {
@@ -269,15 +331,34 @@ static uint32_t choose(const struct vector *a, uint32_t last,
 	return shift;
 }
 
-static void mark(const struct vector *a, uint32_t shift, uint8_t *bitmap)
+/* The bits of the blocks of 2^shift elements that a word of elements is, or is in */
+static uint64_t squeeze(uint64_t word, uint32_t shift)
 {
-	uint64_t i, block;
+	uint64_t bits = 0;
+	uint32_t j;
 
-	for (i = next_set(a, 0); i < a->count;
-	     i = next_set(a, min64((block + 1) << shift, a->count))) {
-		block = i >> shift;
-		bitmap[block / 8] |= 1U << block % 8;
+	for (j = 0; j < WORD && j < shift; j++)
+		word = or_pairs(word, j);
+	for (; word; word &= word - 1)
+		bits |= UINT64_C(1) << (__builtin_ctzll(word) >> j);
+	return bits;
+}
+
+/* Makes the bitmap of elements that of blocks, in its place */
+static void mark_blocks(uint64_t count, uint32_t shift, uint8_t *bitmap)
+{
+	uint64_t i, bits = 0, at = 0, block;
+
+	for (i = 0; shift && i << WORD < count; i++) {
+		block = i << WORD >> shift;
+		if (block / 64 != at) {
+			put_word(bitmap, at++, bits);
+			bits = 0;
+		}
+		bits |= squeeze(get_word(bitmap, i), shift) << block % 64;
 	}
+	if (shift)
+		put_word(bitmap, at, bits);
 }
 
 /* Prunes a block if its norm is so small; its octave is @last or below */
@@ -322,8 +403,8 @@ static uint64_t count_packed(const struct dblp_sparse *s)
 {
 	uint64_t blocks = blocks_of(s->count, s->shift), n = 0, i;
 
-	for (i = 0; i < (blocks + 7) / 8; i++)
-		n += (uint64_t)__builtin_popcount(s->bitmap[i]);
+	for (i = 0; i * 64 < blocks; i++)
+		n += (uint64_t)__builtin_popcountll(get_word(s->bitmap, i));
 	n <<= s->shift;
 	if (has_block(s->bitmap, blocks - 1))
 		n -= (blocks << s->shift) - s->count;
@@ -364,12 +445,12 @@ size_t dblp_sparse_put(const struct dblp_sparse_how *how, const void *v,
 	size_t front;
 
 	plan_pruning(&a, how->prune, &prune);
+	mark_elements(&a, bitmap);
 	s->count = count;
-	s->shift = choose(&a, how->last, &prune);
+	s->shift = choose(&a, bitmap, how, &prune);
 	s->bitmap = bitmap;
 	front = dblp_sparse_front(count, s->shift);
-	memset(p, 0, front);
-	mark(&a, s->shift, bitmap);
+	mark_blocks(count, s->shift, bitmap);
 	s->pruned = prune.allowed > 0 ?
 		    prune_marked(&a, &prune, s->shift, how->residual, bitmap) : 0;
 	s->packed = (uint32_t)count_packed(s);
@@ -422,34 +503,59 @@ int dblp_sparse_get(const uint8_t *p, size_t len, uint64_t count, uint32_t esize
 	return 0;
 }
 
+/* The first block from @block on that is there, or one behind all */
+static uint64_t next_block(const struct dblp_sparse *s, uint64_t block)
+{
+	const uint64_t end = bitmap_bytes(s->count, s->shift) * 8;
+	uint64_t word;
+
+	for (; block < end; block = (block | 63) + 1) {
+		word = get_word(s->bitmap, block / 64) >> block % 64;
+		if (word)
+			return block + (uint64_t)__builtin_ctzll(word);
+	}
+	return end;
+}
+
+/* How many blocks are there from @block on, side by side: counted up to @most or some more */
+static uint64_t run_of(const struct dblp_sparse *s, uint64_t block, uint64_t most)
+{
+	const uint64_t end = bitmap_bytes(s->count, s->shift) * 8;
+	uint64_t at = block, gone, n;
+
+	do {
+		gone = ~(get_word(s->bitmap, at / 64) >> at % 64);
+		n = min64(gone ? (uint64_t)__builtin_ctzll(gone) : 64, 64 - at % 64);
+		at += n;
+	} while (n && !(at % 64) && at < end && at - block < most);
+	return at - block;
+}
+
 bool dblp_sparse_next(const struct dblp_sparse *s, struct dblp_sparse_at *at,
 		      uint64_t end, struct dblp_span *span)
 {
-	bool found = false;
-	uint64_t n, place;
+	uint64_t run, place, n;
 
-	for (; at->packed < end; at->block++) {
-		if (!has_block(s->bitmap, at->block)) {
-			if (found)
-				break;
-			continue;
-		}
-		n = block_len(s->count, s->shift, at->block);
-		place = (at->block << s->shift) + at->packed - at->first;
+	while (at->packed < end) {
+		at->block = next_block(s, at->block);
+		place = at->block << s->shift;
+		run = run_of(s, at->block, ((end - at->first) >> s->shift) + 1);
+		n = min64(run << s->shift, s->count - place);
 		if (at->packed < at->first + n) {
-			if (!found)
-				span->first = place;
+			span->first = place + at->packed - at->first;
 			n = min64(at->first + n, end) - at->packed;
+			span->end = span->first + n;
 			at->packed += n;
-			span->end = place + n;
-			found = true;
+			/* The next call begins with the block that this one has ended in */
+			run = (at->packed - at->first) >> s->shift;
+			at->first += run << s->shift;
+			at->block += run;
+			return true;
 		}
-		/* The next call goes on in a block that did not end */
-		if (at->packed == end)
-			break;
-		at->first += block_len(s->count, s->shift, at->block);
+		at->first += n;
+		at->block += run;
 	}
-	return found;
+	return false;
 }
 
 void dblp_sparse_add(const struct dblp_sparse *s, uint32_t dtype, void *to,
