@@ -51,6 +51,7 @@ installs()
 		./usr/lib/libdblp.so
 		./usr/lib/libdblp.so.0
 		./usr/lib/libdblp.so.0.1.0
+		./usr/lib/libnccl-net-dblp.so
 		./usr/lib/pkgconfig/libdblp.pc
 		./usr/lib/python3/dist-packages/dblp/__init__.py
 		./usr/lib/python3/dist-packages/dblp/_c.py
@@ -154,7 +155,7 @@ without()
 not_built()
 {
 	without dblp.ko && without tools/dblpctl/dblpctl && without tools/libdblp/libdblp.a && without tools/libdblp/libdblp.so.0.1.0 &&
-		without tools/dblp-perf/dblp-perf && without tools/train/dblp-train
+		without tools/dblp-perf/dblp-perf && without tools/train/dblp-train && without tools/nccl/libnccl-net-dblp.so
 }
 try "install: what is not built is not built as root" not_built
 

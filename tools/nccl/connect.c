@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * How connections begin. NCCL brings a handle from the end that listens to the one that
+ * connects. That says first which handle it has: who does not know it is sent away.
+ */
+
+#include "plugin.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define MAGIC		0x64626c6e63636c31ULL	/* dblnccl1 */
+/* Connections of strangers that a listener has, before the oldest is sent away */
+#define PENDING_MAX	16
+
+/**
+ * struct net_handle - what NCCL brings to the other end
+ * @magic: %MAGIC
+ * @nonce: whoever knows it may connect
+ * @attempt: 0; in the copy that is given to each call of net_connect(): its connection
+ * @addr: where
+ */
+struct net_handle {
+	uint64_t		magic;
+	uint64_t		nonce;
+	uint64_t		attempt;
+	struct sockaddr_dblp	addr;
+};
+
+_Static_assert(sizeof(struct net_handle) <= NCCL_HANDLE_BYTES, "NCCL's room");
+
+struct net_listener {
+	int		fd;
+	uint64_t	nonce;
+	unsigned int	oldest;
+	struct net_conn	*pending[PENDING_MAX];
+};
+
+/* Connections that are not open yet, by attempt */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct net_conn *attempts;
+
+static int set(int fd, int level, int option, int value)
+{
+	return setsockopt(fd, level, option, &value, sizeof(value)) ? -errno : 0;
+}
+
+static int no_wait(int fd)
+{
+	return fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) ? -errno : 0;
+}
+
+static enum nccl_result failed(const char *what, const char *whom, int err)
+{
+	net_warn("%s %s: %s", what, whom, strerror(-err));
+	return err == -ECONNREFUSED || err == -ETIMEDOUT ? ncclRemoteError :
+							   ncclSystemError;
+}
+
+/* May a class of traffic lose this? Both ends ask, each for itself */
+static enum nccl_result ask_budget(int traffic_class, uint32_t *budget)
+{
+	*budget = net_class_budget(traffic_class);
+	if (!*budget)
+		return ncclSuccess;
+	if (net_only_simple()) {
+		net_info("class %d of traffic may lose %u ppm", traffic_class,
+			 *budget);
+		return ncclSuccess;
+	}
+	net_warn("class %d of traffic may lose data by DBLP_NCCL_LOSSY, which NCCL's protocols LL and LL128 cannot bear: set NCCL_PROTO=Simple and NCCL_P2P_LL_THRESHOLD=0 on all ranks",
+		 traffic_class);
+	return ncclInvalidUsage;
+}
+
+/* Nothing may be missing until it is known whose connection it is, whatever phases say */
+static int make_listener(int fd, struct sockaddr_dblp *addr)
+{
+	socklen_t len = sizeof(*addr);
+	int err = no_wait(fd);
+
+	err = err ?: set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	err = err ?: set(fd, SOL_DBLP, DBLP_PLACEMENT, 1);
+	err = err ?: set(fd, SOL_DBLP, DBLP_FILL, DBLP_FILL_ZERO);
+	err = err ?: set(fd, SOL_DBLP, DBLP_BUDGET_CAP, 0);
+	err = err ?: dblp_listen(fd, addr);
+	if (!err && getsockname(fd, (struct sockaddr *)addr, &len))
+		err = -errno;
+	return err;
+}
+
+enum nccl_result net_listen(int device, void *handle, void **listener)
+{
+	struct net_device *d = net_device_of(device);
+	struct net_handle h = { .magic = MAGIC };
+	struct net_listener *l;
+	int err;
+
+	if (!d)
+		return ncclInternalError;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return failed("listening on", d->name, -ENOMEM);
+	h.addr = d->addr;
+	l->fd = dblp_socket(&h.addr, 0);
+	err = l->fd < 0 ? l->fd : make_listener(l->fd, &h.addr);
+	if (!err && getrandom(&h.nonce, sizeof(h.nonce), 0) < 0)
+		err = -errno;
+	if (err) {
+		net_close_listen(l);
+		return failed("listening on", d->name, err);
+	}
+	l->nonce = h.nonce;
+	memset(handle, 0, NCCL_HANDLE_BYTES);
+	memcpy(handle, &h, sizeof(h));
+	*listener = l;
+	return ncclSuccess;
+}
+
+enum nccl_result net_close_listen(void *listener)
+{
+	struct net_listener *l = listener;
+	int i;
+
+	for (i = 0; i < PENDING_MAX; i++)
+		if (l->pending[i])
+			net_conn_free(l->pending[i]);
+	if (l->fd >= 0)
+		close(l->fd);
+	free(l);
+	return ncclSuccess;
+}
+
+/* A new connection takes the place of the oldest */
+static void add_pending(struct net_listener *l, int fd)
+{
+	struct net_conn **at = &l->pending[l->oldest];
+	struct sockaddr_dblp addr = { 0 };
+	socklen_t len = sizeof(addr);
+
+	if (*at)
+		net_conn_free(*at);
+	getpeername(fd, (struct sockaddr *)&addr, &len);
+	*at = net_conn_new(fd, false, &addr);
+	l->oldest = (l->oldest + 1) % PENDING_MAX;
+}
+
+/* Its peer has said who it is. Of both ends' budgets the smaller counts */
+static enum nccl_result let_in(struct net_conn *c)
+{
+	enum nccl_result result = ask_budget(c->hello.traffic_class,
+					     &c->budget);
+	int err = 0;
+
+	if (!result && c->budget)
+		err = set(c->fd, SOL_DBLP, DBLP_BUDGET_CAP, (int)c->budget);
+	if (err)
+		return failed("accepting", c->peer, err);
+	c->bytes = 0;
+	c->is_open = !result;
+	return result;
+}
+
+/* Has it said who it is? If it is not whom this is for, it is sent away */
+static bool has_come(struct net_listener *l, struct net_conn **c)
+{
+	int done;
+
+	if (!*c)
+		return false;
+	if (net_test(&(*c)->request[0], &done, NULL) ||
+	    (done && (*c)->hello.nonce != l->nonce)) {
+		net_info("%s is a stranger", (*c)->peer);
+		net_conn_free(*c);
+		*c = NULL;
+		return false;
+	}
+	return done;
+}
+
+enum nccl_result net_accept(void *listener, void **conn, void **offload)
+{
+	struct net_listener *l = listener;
+	enum nccl_result result;
+	struct net_conn *c;
+	int fd, i;
+
+	(void)offload;
+	*conn = NULL;
+	for (i = 0; i < PENDING_MAX && (fd = dblp_accept(l->fd)) >= 0; i++)
+		add_pending(l, fd);
+	if (i < PENDING_MAX && fd != -EAGAIN && fd != -EINTR &&
+	    fd != -ECONNABORTED)
+		return failed("accepting", "a connection", fd);
+	for (i = 0; i < PENDING_MAX; i++) {
+		if (!has_come(l, &l->pending[i]))
+			continue;
+		c = l->pending[i];
+		l->pending[i] = NULL;
+		result = let_in(c);
+		if (result)
+			net_conn_free(c);
+		else
+			*conn = c;
+		return result;
+	}
+	return ncclSuccess;
+}
+
+/* Without a budget nothing is given up, whatever phases and jobs say */
+static int make_sender(int fd, uint32_t budget)
+{
+	uint32_t policy = budget ? DBLP_POLICY_EARLY : DBLP_POLICY_FULL;
+	int err = no_wait(fd);
+
+	err = err ?: set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	err = err ?: set(fd, SOL_DBLP, DBLP_PARTIAL_SEND, 1);
+	err = err ?: set(fd, SOL_DBLP, DBLP_BUDGET, (int)budget);
+	return err ?: set(fd, SOL_DBLP, DBLP_CLOSE_POLICY, (int)policy);
+}
+
+/* 0 or a negative errno */
+static int begin(const struct net_handle *h, int traffic_class,
+		 uint32_t budget, struct net_conn **c)
+{
+	int fd = dblp_socket(&h->addr, 0), err;
+
+	if (fd < 0)
+		return fd;
+	err = make_sender(fd, budget);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	*c = net_conn_new(fd, true, &h->addr);
+	if (!*c)
+		return -ENOMEM;
+	(*c)->budget = budget;
+	(*c)->hello = (struct net_hello) {
+		.nonce = h->nonce,
+		.traffic_class = traffic_class,
+	};
+	return 0;
+}
+
+/* Keep a connection until NCCL comes back with this handle */
+static void keep(struct net_conn *c, struct net_handle *h)
+{
+	static uint64_t count;
+
+	pthread_mutex_lock(&lock);
+	if (!c->attempt)
+		c->attempt = ++count;
+	h->attempt = c->attempt;
+	c->next = attempts;
+	attempts = c;
+	pthread_mutex_unlock(&lock);
+}
+
+/* The connection that was kept, if any: what a handle says of it, others may have made up */
+static struct net_conn *take(const struct net_handle *h)
+{
+	struct net_conn **at = &attempts, *c;
+
+	pthread_mutex_lock(&lock);
+	while ((c = *at) && (c->attempt != h->attempt ||
+			     c->hello.nonce != h->nonce))
+		at = &c->next;
+	if (c)
+		*at = c->next;
+	pthread_mutex_unlock(&lock);
+	return c;
+}
+
+/* It is open once the socket has taken what is said first */
+static enum nccl_result go_on(struct net_conn *c,
+			      const struct sockaddr_dblp *addr)
+{
+	int err = dblp_connect(c->fd, addr, -1), done;
+
+	if (err == -EINPROGRESS || err == -EALREADY || err == -EINTR)
+		return ncclSuccess;
+	if (err && err != -EISCONN)
+		return failed("connecting to", c->peer, err);
+	if (net_test(&c->request[0], &done, NULL))
+		return c->error;
+	c->is_open = done;
+	return ncclSuccess;
+}
+
+static enum nccl_result find_or_begin(const struct net_handle *h,
+				      int traffic_class, struct net_conn **c)
+{
+	enum nccl_result result;
+	uint32_t budget;
+	int err;
+
+	*c = take(h);
+	if (*c)
+		return ncclSuccess;
+	result = ask_budget(traffic_class, &budget);
+	if (result)
+		return result;
+	err = begin(h, traffic_class, budget, c);
+	return err ? failed("connecting", "a socket", err) : ncclSuccess;
+}
+
+enum nccl_result net_connect(int device, int traffic_class, void *handle,
+			     void **conn)
+{
+	struct net_handle *h = handle;
+	enum nccl_result result;
+	struct net_conn *c;
+
+	*conn = NULL;
+	if (!net_device_of(device))
+		return ncclInternalError;
+	if (h->magic != MAGIC) {
+		net_warn("connecting: the handle is not of this version of the plugin");
+		return ncclInvalidUsage;
+	}
+	result = find_or_begin(h, traffic_class, &c);
+	if (result)
+		return result;
+	result = go_on(c, &h->addr);
+	if (result)
+		net_conn_free(c);
+	else if (c->is_open)
+		*conn = c;
+	else
+		keep(c, h);
+	return result;
+}

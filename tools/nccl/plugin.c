@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * What NCCL calls: the messages between GPUs of different machines go over AF_DBLP.
+ */
+
+#include "plugin.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+nccl_logger net_log;
+
+/* Are there such sockets? This loads the module, if it is installed */
+static enum nccl_result try_socket(void)
+{
+	const char *net = getenv("NCCL_NET");
+	struct sockaddr_dblp any;
+	int fd = dblp_addr_parse("::", &any) ?: dblp_socket(&any, 0);
+
+	if (fd >= 0) {
+		close(fd);
+		return ncclSuccess;
+	}
+	net_warn("no AF_DBLP socket: %s%s; %s", strerror(-fd),
+		 fd == -EAFNOSUPPORT ? " (is dblp.ko loaded?)" : "",
+		 net && !strcasecmp(net, "dblp") ?
+		 "NCCL_NET=DBLP demands it, so that NCCL ends" :
+		 "NCCL goes on with another network, unless NCCL_NET=DBLP is set");
+	return ncclSystemError;
+}
+
+static enum nccl_result init_v8(nccl_logger log)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	enum nccl_result result;
+
+	pthread_mutex_lock(&lock);
+	net_log = log;
+	result = try_socket() ?: net_classes_init() ?: net_devices_init();
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+static enum nccl_result init_v10(nccl_logger log, void *profiler)
+{
+	(void)profiler;
+	return init_v8(log);
+}
+
+static enum nccl_result devices(int *n)
+{
+	*n = net_devices();
+	return ncclSuccess;
+}
+
+static enum nccl_result properties_v10(int number,
+				       struct nccl_properties_v10 *p)
+{
+	struct net_device *d = net_device_of(number);
+
+	if (!d)
+		return ncclInternalError;
+	*p = (struct nccl_properties_v10) {
+		.name = d->name,
+		.pci_path = d->pci_path,
+		.guid = (uint64_t)number,
+		.memory = NCCL_PTR_HOST,
+		.mbit_s = d->mbit_s,
+		.conns_max = 65536,
+		.recvs_max = 1,
+		.nic = { .n = 1, .device = { number } },
+		.p2p_max = NET_BYTES_MAX,
+		.collective_max = NET_BYTES_MAX,
+	};
+	return ncclSuccess;
+}
+
+static enum nccl_result properties_v8(int number, struct nccl_properties_v8 *p)
+{
+	struct nccl_properties_v10 all;
+	enum nccl_result result = properties_v10(number, &all);
+
+	if (result)
+		return result;
+	*p = (struct nccl_properties_v8) {
+		.name = all.name,
+		.pci_path = all.pci_path,
+		.guid = all.guid,
+		.memory = all.memory,
+		.mbit_s = all.mbit_s,
+		.conns_max = all.conns_max,
+		.recvs_max = all.recvs_max,
+	};
+	return ncclSuccess;
+}
+
+static enum nccl_result connect_v8(int device, void *handle, void **conn,
+				   void **offload)
+{
+	(void)offload;
+	return net_connect(device, NCCL_NO_CLASS, handle, conn);
+}
+
+static enum nccl_result connect_v10(int device, struct nccl_config_v10 *config,
+				    void *handle, void **conn, void **offload)
+{
+	(void)offload;
+	return net_connect(device, config ? config->traffic_class :
+			   NCCL_NO_CLASS, handle, conn);
+}
+
+static enum nccl_result reg_mr(void *conn, void *data, size_t size, int memory,
+			       void **region)
+{
+	(void)conn;
+	(void)size;
+	if (memory != NCCL_PTR_HOST) {
+		net_warn("only memory of the host is taken, not kind %d",
+			 memory);
+		return ncclInternalError;
+	}
+	*region = data;
+	return ncclSuccess;
+}
+
+static enum nccl_result dereg_mr(void *conn, void *region)
+{
+	(void)conn;
+	(void)region;
+	return ncclSuccess;
+}
+
+static enum nccl_result isend_v10(void *conn, void *data, size_t size, int tag,
+				  void *region, void *profile, void **request)
+{
+	enum nccl_result result = net_post(conn, data, size, tag, request);
+
+	(void)region;
+	(void)profile;
+	return result ?: net_progress(conn);
+}
+
+static enum nccl_result isend_v8(void *conn, void *data, int size, int tag,
+				 void *region, void **request)
+{
+	return isend_v10(conn, data, (size_t)size, tag, region, NULL, request);
+}
+
+static enum nccl_result irecv(struct net_conn *c, int n, void *data,
+			      size_t size, int tag, void **request)
+{
+	if (n == 1)
+		return net_post(c, data, size, tag, request);
+	net_warn("%d messages at a time, where 1 was offered", n);
+	return ncclInternalError;
+}
+
+static enum nccl_result irecv_v8(void *conn, int n, void **data, int *sizes,
+				 int *tags, void **regions, void **request)
+{
+	(void)regions;
+	return irecv(conn, n, data[0], (size_t)sizes[0], tags[0], request);
+}
+
+/* NCCL_PROTO is for collective operations, and this does not know all that NCCL does */
+static enum nccl_result irecv_v10(void *conn, int n, void **data,
+				  size_t *sizes, int *tags, void **regions,
+				  void **profiles, void **request)
+{
+	struct net_conn *c = conn;
+
+	(void)regions;
+	(void)profiles;
+	if (c->budget && *request == NCCL_FLAGS_IN_DATA) {
+		net_warn("%s may lose data, but NCCL uses a protocol that cannot bear that",
+			 c->peer);
+		return ncclInvalidUsage;
+	}
+	return irecv(c, n, data[0], sizes[0], tags[0], request);
+}
+
+/* What is in memory of the host needs none */
+static enum nccl_result iflush(void *conn, int n, void **data, int *sizes,
+			       void **regions, void **request)
+{
+	(void)conn;
+	(void)n;
+	(void)data;
+	(void)sizes;
+	(void)regions;
+	*request = NULL;
+	return ncclSuccess;
+}
+
+static enum nccl_result close_conn(void *conn)
+{
+	net_conn_free(conn);
+	return ncclSuccess;
+}
+
+const struct nccl_net_v8 ncclNetPlugin_v8 = {
+	.name = "DBLP",
+	.init = init_v8,
+	.devices = devices,
+	.properties = properties_v8,
+	.listen = net_listen,
+	.connect = connect_v8,
+	.accept = net_accept,
+	.reg_mr = reg_mr,
+	.dereg_mr = dereg_mr,
+	.isend = isend_v8,
+	.irecv = irecv_v8,
+	.iflush = iflush,
+	.test = net_test,
+	.close_send = close_conn,
+	.close_recv = close_conn,
+	.close_listen = net_close_listen,
+};
+
+const struct nccl_net_v10 ncclNetPlugin_v10 = {
+	.name = "DBLP",
+	.init = init_v10,
+	.devices = devices,
+	.properties = properties_v10,
+	.listen = net_listen,
+	.connect = connect_v10,
+	.accept = net_accept,
+	.reg_mr = reg_mr,
+	.dereg_mr = dereg_mr,
+	.isend = isend_v10,
+	.irecv = irecv_v10,
+	.iflush = iflush,
+	.test = net_test,
+	.close_send = close_conn,
+	.close_recv = close_conn,
+	.close_listen = net_close_listen,
+};
