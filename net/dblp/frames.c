@@ -306,12 +306,7 @@ enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk,
 			return DBLP_WIRE_AUTH;
 		if (f->type == DBLP_FRAME_AUTH ? len : type == DBLP_PKT_PROBE)
 			return DBLP_WIRE_FIELD;
-		/* These must be acknowledged, but ACK packets never are */
-		if (type == DBLP_PKT_ACK && (f->type == DBLP_FRAME_LOSSMAP ||
-					     f->type == DBLP_FRAME_FIN ||
-					     f->type == DBLP_FRAME_PING ||
-					     f->type == DBLP_FRAME_BUDGET ||
-					     f->type == DBLP_FRAME_CANCEL))
+		if (type == DBLP_PKT_ACK && dblp_needs_ack(f->type))
 			return DBLP_WIRE_FIELD;
 		if (f->type == DBLP_FRAME_BUDGET &&
 		    !dblp_budget_known(dsk, f->budget.msg_id))

@@ -183,11 +183,7 @@ static const char *show_frames(u8 type, const u8 *p, u32 len,
 			mismatch = f.meta.critical > d->msg_len ||
 				   d->msg_len > f.meta.total - f.meta.offset;
 		}
-		if (type == DBLP_PKT_ACK && (f.type == DBLP_FRAME_LOSSMAP ||
-					     f.type == DBLP_FRAME_FIN ||
-					     f.type == DBLP_FRAME_PING ||
-					     f.type == DBLP_FRAME_BUDGET ||
-					     f.type == DBLP_FRAME_CANCEL))
+		if (type == DBLP_PKT_ACK && dblp_needs_ack(f.type))
 			return drops[DBLP_WIRE_FIELD];
 		if (f.type == DBLP_FRAME_AUTH ? len : type < DBLP_PKT_ACK ||
 						      type == DBLP_PKT_PROBE)

@@ -564,6 +564,19 @@ static u32 frame_arg(const struct dblp_frame *f)
 }
 
 /**
+ * dblp_needs_ack() - must this frame be acknowledged?
+ * @type: &enum dblp_frame_type
+ *
+ * Return: true if ACK packets, which never are, cannot have it.
+ */
+bool dblp_needs_ack(u8 type)
+{
+	return type == DBLP_FRAME_LOSSMAP || type == DBLP_FRAME_FIN ||
+	       type == DBLP_FRAME_PING || type == DBLP_FRAME_BUDGET ||
+	       type == DBLP_FRAME_CANCEL;
+}
+
+/**
  * dblp_put_frame() - write one control frame
  * @p: first byte to write
  * @end: byte behind the last that may be written

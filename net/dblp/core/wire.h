@@ -324,6 +324,7 @@ void dblp_get_cookie(struct dblp_cookie *c, const u8 *p);
  */
 u8 *dblp_put_hdr(u8 *p, const struct dblp_hdr *h);
 u8 *dblp_put_data(u8 *p, const struct dblp_data *d);
+bool dblp_needs_ack(u8 type);
 u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f);
 u8 *dblp_put_params(u8 *p, const struct dblp_params *a);
 u8 *dblp_put_cookie(u8 *p, const struct dblp_cookie *c);
