@@ -175,12 +175,26 @@ static int dblp_set_cc(struct dblp_sock *dsk, sockptr_t optval,
 	return 0;
 }
 
+/* There may be thousands of messages; false if all is done */
+static bool dblp_cancel_some(struct dblp_sock *dsk, struct dblp_tx_cancel *c)
+{
+	bool more = false;
+
+	if (dsk->state != DBLP_STATE_ESTABLISHED)
+		c->err = -ENOTCONN;
+	else if (!(dsk->features & DBLP_FEATURE_CANCEL))
+		c->err = -EOPNOTSUPP;
+	else
+		more = dblp_tx_cancel(dsk, c);
+	dblp_flush(dsk);
+	return more;
+}
+
 static int dblp_cancel(struct dblp_sock *dsk, sockptr_t optval,
 		       unsigned int optlen)
 {
 	struct dblp_tx_cancel c = { .err = -ENOENT };
 	struct sock *sk = &dsk->sk;
-	bool more = true;
 
 	if (optlen != sizeof(c.tag))
 		return -EINVAL;
@@ -190,16 +204,8 @@ static int dblp_cancel(struct dblp_sock *dsk, sockptr_t optval,
 	c.end = dsk->tx_next_id;
 	c.next = list_empty(&dsk->tx_msgs) ? c.end :
 		 list_first_entry(&dsk->tx_msgs, struct dblp_tx_msg, list)->id;
-	while (more) {
-		more = false;
-		if (dsk->state != DBLP_STATE_ESTABLISHED)
-			c.err = -ENOTCONN;
-		else if (!(dsk->features & DBLP_FEATURE_CANCEL))
-			c.err = -EOPNOTSUPP;
-		else
-			more = dblp_tx_cancel(dsk, &c);
-		/* There may be thousands: let others have the socket */
-		dblp_flush(dsk);
+	while (dblp_cancel_some(dsk, &c)) {
+		/* Let others have the socket */
 		release_sock(sk);
 		lock_sock(sk);
 	}
