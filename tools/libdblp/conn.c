@@ -3,7 +3,7 @@
  * Connections over AF_DBLP, TCP and SCTP.
  */
 
-#include "libdblp.h"
+#include "engine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,6 +53,25 @@ _Static_assert(sizeof(struct sockaddr_dblp) == sizeof(struct sockaddr_in6) &&
 	       offsetof(struct sockaddr_dblp, sdblp_scope_id) ==
 	       offsetof(struct sockaddr_in6, sin6_scope_id),
 	       "addresses have the layout of those of IPv6");
+
+bool dblp_addr_from(struct sockaddr_dblp *addr, const struct sockaddr *sa)
+{
+	const struct sockaddr_in *in = (const void *)sa;
+
+	memset(addr, 0, sizeof(*addr));
+	if (sa->sa_family == AF_INET) {
+		memset(&addr->sdblp_addr.s6_addr[10], 0xff, 2);
+		memcpy(&addr->sdblp_addr.s6_addr[12], &in->sin_addr, 4);
+		addr->sdblp_port = in->sin_port;
+	} else if (sa->sa_family == AF_INET6) {
+		memcpy(addr, sa, sizeof(*addr));
+		addr->sdblp_flowinfo = 0;
+	} else {
+		return false;
+	}
+	addr->sdblp_family = AF_DBLP;
+	return true;
+}
 
 static int no_delay(int fd, int protocol)
 {

@@ -443,6 +443,13 @@ struct dblp_transport {
 	int		(*recv)(int fd, struct dblp_inbox *in);
 };
 
+/* conn.c */
+
+/** dblp_addr_from() - an address of IPv4, as IPv4-mapped, or IPv6; false if it is another */
+bool dblp_addr_from(struct sockaddr_dblp *addr, const struct sockaddr *sa);
+
+/* transport.c */
+
 extern const struct dblp_transport dblp_transport_dblp;
 extern const struct dblp_transport dblp_transport_tcp;
 

@@ -90,24 +90,13 @@ static int resolve(const char *host, const char *port,
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct addrinfo *list;
+	bool found;
 
 	if (getaddrinfo(host, port, &hints, &list))
 		return -EADDRNOTAVAIL;
-	memset(addr, 0, sizeof(*addr));
-	addr->sdblp_family = AF_DBLP;
-	if (list->ai_family == AF_INET) {
-		const struct sockaddr_in *in = (void *)list->ai_addr;
-
-		memset(&addr->sdblp_addr.s6_addr[10], 0xff, 2);
-		memcpy(&addr->sdblp_addr.s6_addr[12], &in->sin_addr, 4);
-		addr->sdblp_port = in->sin_port;
-	} else {
-		memcpy(addr, list->ai_addr, sizeof(*addr));
-		addr->sdblp_family = AF_DBLP;
-		addr->sdblp_flowinfo = 0;
-	}
+	found = dblp_addr_from(addr, list->ai_addr);
 	freeaddrinfo(list);
-	return 0;
+	return found ? 0 : -EADDRNOTAVAIL;
 }
 
 static int parse_tcp(const char *text, struct sockaddr_dblp *addr)
@@ -176,21 +165,8 @@ static int parse_file(const char *path, uint32_t rank, uint32_t nranks,
 /* The address of @ifa, if it is one */
 static bool take_address(const struct ifaddrs *ifa, struct sockaddr_dblp *addr)
 {
-	const struct sockaddr_in6 *in6 = (void *)ifa->ifa_addr;
-	const struct sockaddr_in *in = (void *)ifa->ifa_addr;
-
-	if (!ifa->ifa_addr)
-		return false;
-	memset(addr, 0, sizeof(*addr));
-	addr->sdblp_family = AF_DBLP;
-	if (ifa->ifa_addr->sa_family == AF_INET) {
-		memset(&addr->sdblp_addr.s6_addr[10], 0xff, 2);
-		memcpy(&addr->sdblp_addr.s6_addr[12], &in->sin_addr, 4);
-		return true;
-	}
-	addr->sdblp_addr = in6->sin6_addr;
-	return ifa->ifa_addr->sa_family == AF_INET6 &&
-	       !IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr);
+	return ifa->ifa_addr && dblp_addr_from(addr, ifa->ifa_addr) &&
+	       !IN6_IS_ADDR_LINKLOCAL(&addr->sdblp_addr);
 }
 
 /*
@@ -224,17 +200,15 @@ static int own_address(int fd, struct sockaddr_dblp *addr)
 {
 	union {
 		struct sockaddr		any;
-		struct sockaddr_in	v4;
 		struct sockaddr_in6	v6;
 	} name;
 	socklen_t len = sizeof(name);
-	struct ifaddrs ifa = { .ifa_addr = &name.any };
 
 	if (getsockname(fd, &name.any, &len))
 		return -errno;
-	if (take_address(&ifa, addr))
-		return 0;
-	addr->sdblp_scope_id = name.v6.sin6_scope_id;
+	if (!dblp_addr_from(addr, &name.any))
+		return -EAFNOSUPPORT;
+	addr->sdblp_port = 0;
 	return 0;
 }
 

@@ -47,25 +47,6 @@ static bool is_wanted(const char *list, const struct ifaddrs *ifa,
 	return is_listed(list + whole, ifa->ifa_name, whole) != not;
 }
 
-/* Addresses of one link only are no use to others: they do not know which it is */
-static bool take_address(const struct sockaddr *sa, struct sockaddr_dblp *addr)
-{
-	const struct sockaddr_in6 *in6 = (const void *)sa;
-	const struct sockaddr_in *in = (const void *)sa;
-
-	memset(addr, 0, sizeof(*addr));
-	addr->sdblp_family = AF_DBLP;
-	if (sa->sa_family == AF_INET) {
-		memset(&addr->sdblp_addr.s6_addr[10], 0xff, 2);
-		memcpy(&addr->sdblp_addr.s6_addr[12], &in->sin_addr, 4);
-		return true;
-	}
-	if (sa->sa_family != AF_INET6 || IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
-		return false;
-	addr->sdblp_addr = in6->sin6_addr;
-	return true;
-}
-
 static void find_hardware(struct net_device *d)
 {
 	char path[PATH_MAX];
@@ -91,7 +72,9 @@ static void add(const struct ifaddrs *ifa)
 	for (i = 0; i < n_devices; i++)
 		if (!strcmp(device[i].name, ifa->ifa_name))
 			return;
-	if (!take_address(ifa->ifa_addr, &d->addr))
+	/* Addresses of one link only are no use to others: they do not know which it is */
+	if (!dblp_addr_from(&d->addr, ifa->ifa_addr) ||
+	    IN6_IS_ADDR_LINKLOCAL(&d->addr.sdblp_addr))
 		return;
 	snprintf(d->name, sizeof(d->name), "%s", ifa->ifa_name);
 	find_hardware(d);
