@@ -142,7 +142,7 @@ void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_tx_find() - a message that was queued and is not settled
+ * dblp_tx_find() - a message that was started and is not settled
  * @dsk: socket
  * @id: its ID
  *
@@ -150,11 +150,12 @@ void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
  */
 struct dblp_tx_msg *dblp_tx_find(const struct dblp_sock *dsk, u32 id)
 {
-	struct rb_node *node;
+	struct dblp_tx_msg *msg;
 
 	sock_owned_by_me(&dsk->sk);
-	node = rb_find(&id, &dsk->tx_ids, dblp_tx_cmp);
-	return node ? rb_entry(node, struct dblp_tx_msg, node) : NULL;
+	msg = rb_entry_safe(rb_find(&id, &dsk->tx_ids, dblp_tx_cmp),
+			    struct dblp_tx_msg, node);
+	return msg && msg->started ? msg : NULL;
 }
 
 /** dblp_tx_from() - the first message of @tx_msgs with this ID or a later one */

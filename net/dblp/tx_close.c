@@ -187,7 +187,7 @@ static bool dblp_tx_may_close(const struct dblp_tx_msg *msg,
  */
 static int dblp_tx_dropped(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
-	if (!msg->cancelled || !msg->started || msg->lossmap.bits)
+	if (!msg->cancelled || msg->lossmap.bits)
 		return -EPROTO;
 	msg->missing = msg->len;
 	msg->ranges = 1;
