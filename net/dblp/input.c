@@ -449,7 +449,10 @@ static enum dblp_mib_item dblp_rcv_run(struct dblp_sock *dsk,
 	return why;
 }
 
-/* Process a packet that cannot be read in place as if it had come alone */
+/*
+ * Process a packet that cannot be read in place as if it had come alone. It may
+ * change or end the message of those before.
+ */
 static enum dblp_mib_item dblp_rcv_apart(struct dblp_sock *dsk,
 					 struct dblp_run *run)
 {
@@ -460,6 +463,7 @@ static enum dblp_mib_item dblp_rcv_apart(struct dblp_sock *dsk,
 
 	if (!skb)
 		return DBLP_MIB_DROPMEMORY;
+	dblp_rx_settle(dsk, run->train);
 	one = dblp_train_of(skb);
 	why = dblp_run_hdr(run, &one, &w, 0);
 	if (why == DBLP_MIB_NONE)

@@ -326,6 +326,26 @@ TEST_F(end, what_has_come_is_dropped)
 	EXPECT_EQ(4 * LEN, get_info(self->fd).bytes_missing);
 }
 
+/* In a packet that cannot be read in place, behind one whose segment was queued */
+TEST_F(end, a_cancel_in_one_buffer_with_its_message)
+{
+	static char pages[4096] __attribute__((aligned(4096)));
+	const struct dblp_frame ping = { .type = DBLP_FRAME_PING };
+	struct dblp_data d = { .msg_len = 3 * 256 };
+	struct dblp_frame f = cancel_frame;
+	static struct packet p[2];
+	u32 i;
+
+	f.cancel.len = f.cancel.total = d.msg_len;
+	make_data(&p[0], &self->peer, &d, 256, NULL);
+	make_ctrl(&p[1], &self->peer, &f);
+	for (i = 0; i < 30; i++)
+		add_frame(&p[1], &ping);
+	splice_train(&self->peer, pages, p, 2);
+	expect_dropped(_metadata, self, 0);
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->fd).state);
+}
+
 TEST_F(end, what_is_complete_is_not_cancelled)
 {
 	struct dblp_frame f = cancel_frame;
