@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Control frames: writing those that any packet may carry (ACK, ECN, SHARE,
+ * Control frames: writing those that any packet may carry (ACK, ECN, SHARE, ARRIVAL,
  * FLOW, CLOSE) and META, and applying received frames once all of a packet are
  * valid. Frames that are repeated until acknowledged: ctl.c.
  */
@@ -59,6 +59,17 @@ static u8 *dblp_put_share(struct dblp_sock *dsk, u8 *p, const u8 *end)
 		return p;
 	f.share.n = min(n, U16_MAX);
 	f.share.all = (u64)atomic64_read(&dsk->ep->received) / DBLP_SHARE_UNIT;
+	return dblp_put_frame(p, end, &f) ?: p;
+}
+
+/* Lets the peer tell the delay of its packets from that of our ACKs */
+static u8 *dblp_put_arrival(struct dblp_sock *dsk, u8 *p, const u8 *end)
+{
+	struct dblp_frame f = { .type = DBLP_FRAME_ARRIVAL };
+
+	if (!(dsk->features & DBLP_FEATURE_ARRIVAL) || !dsk->pns.n)
+		return p;
+	f.arrival.at = dsk->largest_at;
 	return dblp_put_frame(p, end, &f) ?: p;
 }
 
@@ -121,6 +132,7 @@ u8 *dblp_put_ack_frames(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 		p = next ?: p;
 	}
 	p = dblp_put_share(dsk, p, end);
+	p = dblp_put_arrival(dsk, p, end);
 	next = dblp_put_ack(dsk, p, end, now);
 	if (!next)
 		return p;
@@ -241,6 +253,10 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 		dsk->share = f->share.n;
 		dsk->share_all = f->share.all;
 		return 0;
+	case DBLP_FRAME_ARRIVAL:
+		dsk->arrival = f->arrival.at;
+		dsk->arrival_told = true;
+		return 0;
 	case DBLP_FRAME_FLOW:
 		dblp_apply_flow(dsk, f);
 		return 0;
@@ -333,6 +349,7 @@ int dblp_apply_frames(struct dblp_sock *dsk, const struct dblp_run *run,
 
 	sock_owned_by_me(&dsk->sk);
 	dsk->share = 0;
+	dsk->arrival_told = false;
 	while (len) {
 		if (dblp_get_frame(f, &p, &len))
 			return -EPROTO;

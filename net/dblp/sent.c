@@ -322,6 +322,7 @@ int dblp_sent_acked(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now)
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_ACKUNSENT);
 		return -EPROTO;
 	}
+	dblp_rtt_split(&dsk->rtt, &rs, dsk->arrival_told ? &dsk->arrival : NULL);
 	rs.ce = dblp_path_ce(dsk);
 	rs.share = dsk->share ?: 1;
 	rs.all = dsk->share ? dsk->share_all : 0;

@@ -162,6 +162,8 @@ struct dblp_counts {
  * @ecn: marks sent, and the peer's counts of them
  * @share: from the SHARE frame of this packet, 0 if it has none
  * @share_all: bytes that all have received, from the same frame
+ * @arrival: from the ARRIVAL frame of this packet
+ * @arrival_told: it has one
  * @last_sent: when the last ack-eliciting packet was sent
  * @stuck_since: time since when nothing could be sent for lack of memory or of
  *	a route; 0 if it can, or if packets are in flight
@@ -318,9 +320,11 @@ struct dblp_sock {
 	u8			fin_queued:1;
 	u8			fin_acked:1;
 	u8			orphan:1;
+	u8			arrival_told:1;
 	bool			passive;
 	u16			share;
 	u32			share_all;
+	u32			arrival;
 	u64			pace_next;
 	struct dblp_sent	sent;
 	struct dblp_rtt		rtt;

@@ -425,6 +425,8 @@ TRACE_EVENT(dblp_cc,
 		__field(u32, lost)
 		__field(u32, ce)
 		__field(u32, share)
+		__field(u32, rtt_us)
+		__field(u32, queue_us)
 	),
 
 	TP_fast_assign(
@@ -442,14 +444,17 @@ TRACE_EVENT(dblp_cc,
 		__entry->lost = rs->lost;
 		__entry->ce = rs->ce;
 		__entry->share = rs->share;
+		__entry->rtt_us = div_u64(rs->rtt, NSEC_PER_USEC);
+		__entry->queue_us = div_u64(rs->queue, NSEC_PER_USEC);
 	),
 
 	TP_printk(DBLP_TRACE_FMT
-		  "name=%s mode=%s cwnd=%u pacing_rate=%llu rate=%llu inflight=%u srtt_us=%u min_rtt_us=%u acked=%u lost=%u ce=%u share=%u",
+		  "name=%s mode=%s cwnd=%u pacing_rate=%llu rate=%llu inflight=%u srtt_us=%u min_rtt_us=%u acked=%u lost=%u ce=%u share=%u rtt_us=%u queue_us=%u",
 		  DBLP_TRACE_ARGS, __entry->name, __entry->mode,
 		  __entry->cwnd, __entry->pacing_rate, __entry->rate,
 		  __entry->inflight, __entry->srtt_us, __entry->min_rtt_us,
-		  __entry->acked, __entry->lost, __entry->ce, __entry->share)
+		  __entry->acked, __entry->lost, __entry->ce, __entry->share,
+		  __entry->rtt_us, __entry->queue_us)
 );
 
 TRACE_EVENT(dblp_cc_switched,

@@ -161,6 +161,8 @@ static void show_frame(const struct dblp_frame *f)
 		show("cancel.offset", f->cancel.offset);
 		show("cancel.total", f->cancel.total);
 		return show("cancel.tag", f->cancel.tag);
+	case DBLP_FRAME_ARRIVAL:
+		return show("arrival.at", f->arrival.at);
 	}
 }
 

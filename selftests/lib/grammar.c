@@ -367,12 +367,12 @@ static bool make_frame(struct talker *t, struct dblp_frame *f, u8 pkt)
 	static const u8 types[] = {
 		DBLP_FRAME_ACK, DBLP_FRAME_ACK, DBLP_FRAME_ACK, DBLP_FRAME_ACK,
 		DBLP_FRAME_ECN, DBLP_FRAME_FLOW, DBLP_FRAME_CLOSE,
-		DBLP_FRAME_SHARE, DBLP_FRAME_LOSSMAP, DBLP_FRAME_LOSSMAP,
+		DBLP_FRAME_SHARE, DBLP_FRAME_ARRIVAL, DBLP_FRAME_LOSSMAP, DBLP_FRAME_LOSSMAP,
 		DBLP_FRAME_PING, DBLP_FRAME_BUDGET, DBLP_FRAME_BUDGET,
 		DBLP_FRAME_CANCEL,
 	};
-	/* An ACK has no more than the first eight of these */
-	u32 n = pkt == DBLP_PKT_ACK ? 8 : sizeof(types);
+	/* An ACK has no more than the first nine of these */
+	u32 n = pkt == DBLP_PKT_ACK ? 9 : sizeof(types);
 
 	memset(f, 0, sizeof(*f));
 	if (pkt != DBLP_PKT_ACK && once_in(t, t->lies) && lie(t, f)) {
@@ -402,6 +402,9 @@ static bool make_frame(struct talker *t, struct dblp_frame *f, u8 pkt)
 	case DBLP_FRAME_SHARE:
 		f->share.n = 1 + talker_below(t, 64);
 		f->share.all = any(t);
+		return true;
+	case DBLP_FRAME_ARRIVAL:
+		f->arrival.at = any(t);
 		return true;
 	default:
 		return true;

@@ -324,6 +324,10 @@ static void note_frames(struct peer *peer, const u8 *p, u32 len)
 			peer->share = f.share.n;
 			peer->share_all = f.share.all;
 		}
+		if (f.type == DBLP_FRAME_ARRIVAL) {
+			peer->arrival = f.arrival.at;
+			peer->n_arrival++;
+		}
 		if (f.type == DBLP_FRAME_FIN)
 			peer->n_fin++;
 		if (f.type == DBLP_FRAME_CLOSE) {

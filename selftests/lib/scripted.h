@@ -45,6 +45,8 @@ struct packet {
  * @flow: the last FLOW
  * @share: number of senders to the other end, as it reported last
  * @share_all: what all of them have sent, from the same frame
+ * @arrival: when a packet of its came, by the other end's clock, as that reported last
+ * @n_arrival: number of such reports
  * @largest: largest packet number that came, plus 1
  * @came: packet numbers that came; peer_ack_all() acknowledges them
  * @came_mem: memory of @came
@@ -76,6 +78,8 @@ struct peer {
 	struct dblp_frame	flow;
 	u32			share;
 	u32			share_all;
+	u32			arrival;
+	unsigned int		n_arrival;
 	u32			largest;
 	struct dblp_ranges	came;
 	struct dblp_pn_range	came_mem[DBLP_RANGES_MAX];

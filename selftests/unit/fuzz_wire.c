@@ -190,6 +190,9 @@ static u8 *seed_frame(struct prng *r, u8 *p, const u8 *end)
 		f.cancel.offset = prng_below(r, 2) ? prng_any(r) : 0;
 		f.cancel.tag = prng_any(r);
 		break;
+	case DBLP_FRAME_ARRIVAL:
+		f.arrival.at = pn;
+		break;
 	}
 	return dblp_put_frame(p, end, &f) ?: p;
 }

@@ -40,6 +40,7 @@ struct sim_ack {
 	u32			share;
 	u32			all;
 	u64			delay;
+	u32			arrived;
 	struct dblp_acked_range	r[];
 };
 
@@ -449,6 +450,7 @@ static void send_ack(struct sim *s, u32 flow)
 		ack->r[ack->n].last = f->seen.r[i].last;
 	}
 	ack->delay = s->now - f->largest_at;
+	ack->arrived = f->largest_at + (s64)f->largest_at * s->drift / 1000000;
 	ack->ce = f->ce;
 	ack->share = s->tell_share ? s->receiving + s->strangers : 0;
 	ack->all = s->tell_share ? s->all / DBLP_SHARE_UNIT : 0;
@@ -490,7 +492,8 @@ static void on_arrive(struct sim *s, const struct sim_event *e)
 		s->all += s->mss;
 	ends = receive_seg(s, f, e->segment);
 	f->ce += e->ce;
-	f->largest_at = s->now;
+	if (e->pn == f->seen.r[f->seen.n - 1].last)
+		f->largest_at = s->now;
 	if (++f->ack_pending >= 2 || !in_order || e->ce || (ends && f->spare)) {
 		send_ack(s, e->flow);
 	} else if (!f->ack_at) {
@@ -509,6 +512,7 @@ static void on_ack(struct sim *s, u32 flow, struct sim_ack *ack)
 	if (dblp_sent_ack(&f->sent, ack->r, ack->n, ack->delay, &f->rtt, s->now,
 			  &sim_ops, f, &rs) < 0)
 		abort();
+	dblp_rtt_split(&f->rtt, &rs, &ack->arrived);
 	rs.share = ack->share;
 	rs.all = ack->all;
 	rs.ce = max(ack->ce, f->ce_told) - f->ce_told;
@@ -688,10 +692,14 @@ struct dblp_rate_sample sim_any_sample(struct prng *r, struct dblp_rtt *rtt,
 		.app_limited = prng_below(r, 2),
 		.rtt = prng_below(r, 2) ? 1 + prng_any(r) : 0,
 	};
+	u32 arrived;
 
 	if (rs.rtt)
 		dblp_rtt_sample(rtt, rs.rtt, 0, *now);
 	*now += prng_any(r) % (20 * SIM_S);
 	rs.now = *now;
+	rs.sent = prng_any(r);
+	arrived = prng_any(r);
+	dblp_rtt_split(rtt, &rs, prng_below(r, 4) ? &arrived : NULL);
 	return rs;
 }

@@ -79,6 +79,7 @@ struct sim {
 	u64			ack_every;	/* hold ACKs till such a multiple */
 	u64			jitter;		/* each way takes so much longer */
 						/* at most; data keeps its order */
+	s32			drift;		/* of the receivers' clocks, millionths */
 	u64			stall_every;	/* from such a multiple on, hosts */
 	u64			stall_max;	/* do nothing, so long at most */
 	u32			mss;		/* bytes of a packet for the window */

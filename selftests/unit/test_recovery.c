@@ -81,6 +81,119 @@ TEST(dblp_rtt_sample__min_expires)
 	EXPECT_EQ(3 * MS, r.latest);
 }
 
+/* A packet sent at @sent, which waits for @queue on the way there, as its ACK does for @late
+ * on the way back. The receiver's clock is @ahead.
+ */
+static struct dblp_rate_sample split(struct dblp_rtt *r, u64 sent, u64 queue, u64 late, u64 ahead)
+{
+	u64 rtt = 100 * US + queue + late;
+	struct dblp_rate_sample rs = { .rtt = rtt, .sent = sent, .now = sent + rtt };
+	u32 arrived = sent + 60 * US + queue + ahead;
+
+	dblp_rtt_sample(r, rtt, 0, rs.now);
+	dblp_rtt_split(r, &rs, &arrived);
+	return rs;
+}
+
+/* Whatever the clocks show, which pass 2^32 ns meanwhile */
+TEST(dblp_rtt_split__there_and_back)
+{
+	u64 ahead, late, queue, t;
+
+	for (ahead = 0; ahead < 1ULL << 32; ahead += 1234567891) {
+		struct dblp_rtt r = {};
+		struct dblp_rate_sample rs = split(&r, S, 0, 0, ahead);
+
+		EXPECT_EQ(rs.base, 100 * US);
+		EXPECT_EQ(rs.queue, 0);
+		for (t = 1; t < 8; t++) {
+			queue = t % 3 * 200 * US;
+			late = t % 2 * 300 * US;
+			rs = split(&r, S + t * MS, queue, late, ahead);
+			EXPECT_GE(rs.queue, queue);
+			EXPECT_LE(rs.queue, queue + min(late, (t + 1) * MS / DBLP_CLOCK_DRIFT));
+		}
+		EXPECT_GT(r.back, 0);
+	}
+}
+
+TEST(dblp_rtt_split__unknown_is_there)
+{
+	struct dblp_rate_sample rs = { .rtt = 100 * US, .now = S };
+	struct dblp_rtt r = {};
+
+	dblp_rtt_split(&r, &rs, NULL);
+	rs.rtt = 350 * US;
+	dblp_rtt_split(&r, &rs, NULL);
+	EXPECT_EQ(rs.base, 100 * US);
+	EXPECT_EQ(rs.queue, 250 * US);
+	EXPECT_EQ(r.back, 0);
+}
+
+/* A queue that stands for 8 s is never hidden by a clock that is slow or fast; while ACKs
+ * are late now and then, too much is found, but hardly
+ */
+TEST(dblp_rtt_split__clocks_drift)
+{
+	struct dblp_rate_sample rs;
+	u64 t, late;
+	s32 ppm;
+
+	for (ppm = -500; ppm <= 500; ppm += 250) {
+		struct dblp_rtt r = {};
+
+		split(&r, S, 0, 0, 0);
+		for (t = 0; t < 8 * S; t += 2 * US * 101) {
+			late = t / MS % 2 * 400 * US;
+			rs = split(&r, S + t, 500 * US, late, (s64)t * ppm / 1000000);
+			EXPECT_GE(rs.queue, 500 * US - US);
+			EXPECT_LE(rs.queue, 520 * US);
+		}
+	}
+}
+
+/* When all ACKs come later, the path is longer; it may be shorter again */
+TEST(dblp_rtt_split__a_longer_way_back)
+{
+	struct dblp_rate_sample rs;
+	struct dblp_rtt r = {};
+	u64 t;
+
+	split(&r, S, 0, 0, 77);
+	for (t = 1; t < 100; t++)
+		rs = split(&r, S + t * 500 * US, 200 * US, 400 * US, 77);
+	EXPECT_GE(rs.base, 485 * US);
+	EXPECT_LE(rs.base, 500 * US);
+	EXPECT_GE(rs.queue, 200 * US);
+	EXPECT_LE(rs.queue, 215 * US);
+	EXPECT_LE(r.back, 15 * US);
+	rs = split(&r, S + t * 500 * US, 0, 0, 77);
+	EXPECT_EQ(rs.base, 100 * US);
+	EXPECT_EQ(rs.queue, 0);
+}
+
+/* A liar's numbers are within what was measured */
+TEST(dblp_rtt_split__any_number)
+{
+	struct prng p = { .state = 1 };
+	struct dblp_rtt r = {};
+	u64 now = S;
+	u32 i;
+
+	for (i = 0; i < 100000; i++) {
+		struct dblp_rate_sample rs = { .rtt = 1 + prng_any(&p) % (20 * S), .sent = prng_any(&p) };
+		u32 arrived = prng_any(&p);
+
+		now += prng_any(&p) % (2 * S);
+		rs.now = now;
+		dblp_rtt_split(&r, &rs, &arrived);
+		ASSERT_LE(rs.queue, rs.rtt);
+		ASSERT_LE(r.back, 20 * S);
+		ASSERT_LE(r.base, 20 * S);
+		ASSERT_GE(r.base, 1);
+	}
+}
+
 TEST(dblp_rtt_sample__never_zero)
 {
 	struct dblp_rtt r = {};

@@ -118,6 +118,9 @@ static void frame_init(struct dblp_frame *f, u8 type, u8 *bits)
 		f->cancel.tag = 0xfedcba9876543210;
 		f->cancel.started = true;
 		break;
+	case DBLP_FRAME_ARRIVAL:
+		f->arrival.at = 0xf1f2f3f4;
+		break;
 	}
 }
 
@@ -186,6 +189,8 @@ static bool frames_equal(const struct dblp_frame *a, const struct dblp_frame *b)
 		       a->cancel.total == b->cancel.total &&
 		       a->cancel.tag == b->cancel.tag &&
 		       a->cancel.started == b->cancel.started;
+	case DBLP_FRAME_ARRIVAL:
+		return a->arrival.at == b->arrival.at;
 	}
 	return true;
 }
@@ -203,6 +208,7 @@ static const u32 frame_len[__DBLP_FRAME_MAX] = {
 	[DBLP_FRAME_BUDGET]	= 12,
 	[DBLP_FRAME_AUTH]	= DBLP_AUTH_LEN,
 	[DBLP_FRAME_CANCEL]	= 28,
+	[DBLP_FRAME_ARRIVAL]	= 8,
 };
 
 TEST(dblp_put_frame__round_trip)

@@ -130,8 +130,10 @@ MALFORMED(probe_with_frames, .base = BASE_PROBE, .at = 1, .size = 1,
 	  .value = 4, .counter = "DropField");
 MALFORMED(frame_type_0, .base = BASE_FRAME, .words = { 0x00010000 },
 	  .n_words = 1, .counter = "DropType");
-MALFORMED(frame_type_13, .base = BASE_FRAME, .words = { 0x0d010000 },
+MALFORMED(frame_type_14, .base = BASE_FRAME, .words = { 0x0e010000 },
 	  .n_words = 1, .counter = "DropType");
+MALFORMED(long_arrival, .base = BASE_FRAME, .words = { 0x0d030000, 0, 0 },
+	  .n_words = 3, .counter = "DropField");
 MALFORMED(share_of_nobody, .base = BASE_FRAME, .words = { 0x09020000, 0 },
 	  .n_words = 2, .counter = "DropField");
 MALFORMED(short_share, .base = BASE_FRAME, .words = { 0x09010002 }, .n_words = 1,

@@ -254,6 +254,34 @@ TEST_F(peer, meta_goes_with_what_the_path_has_become_too_narrow_for)
 	}
 }
 
+/* Each ACK says when the packet came, to who can read that */
+TEST_F(peer, when_a_packet_came_is_told)
+{
+	u64 sent, acked, again;
+	struct peer other;
+	u32 at, told;
+
+	for (told = 0; told < 2; told++) {
+		peer_connect(&other, &self->addr);
+		other.features = told ? DBLP_FEATURE_ARRIVAL : 0;
+		peer_handshake(&other);
+		sent = now_ms();
+		EXPECT_TRUE(peer_sync(&other));
+		acked = now_ms();
+		at = other.arrival;
+		usleep(50000);
+		again = now_ms();
+		EXPECT_TRUE(peer_sync(&other));
+		EXPECT_EQ(told ? 2 : 0, min(other.n_arrival, 2u));
+		at = other.arrival - at;
+		if (told) {
+			EXPECT_GE(at, (again - acked - 1) * 1000000);
+			EXPECT_LE(at, (now_ms() - sent + 1) * 1000000);
+		}
+		peer_close(&other);
+	}
+}
+
 /* What a packet of 600 bytes adds to the count of what all have sent, and what the
  * PINGs of peer_sync() add at most
  */

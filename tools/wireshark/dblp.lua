@@ -35,12 +35,12 @@ local types = {
 
 local F_ACK, F_ECN, F_FLOW, F_CLOSE, F_LOSSMAP = 1, 2, 3, 4, 5
 local F_META, F_FIN, F_PING, F_SHARE, F_BUDGET, F_AUTH = 6, 7, 8, 9, 10, 11
-local F_CANCEL = 12
+local F_CANCEL, F_ARRIVAL = 12, 13
 local frame_types = {
 	[F_ACK] = "ACK", [F_ECN] = "ECN", [F_FLOW] = "FLOW", [F_CLOSE] = "CLOSE",
 	[F_LOSSMAP] = "LOSSMAP", [F_META] = "META", [F_FIN] = "FIN",
 	[F_PING] = "PING", [F_SHARE] = "SHARE", [F_BUDGET] = "BUDGET",
-	[F_AUTH] = "AUTH", [F_CANCEL] = "CANCEL",
+	[F_AUTH] = "AUTH", [F_CANCEL] = "CANCEL", [F_ARRIVAL] = "ARRIVAL",
 }
 
 local rst_reasons = {
@@ -141,6 +141,7 @@ local f = {
 	cancel_offset = u32("dblp.cancel.offset", "Offset of this piece"),
 	cancel_total = u32("dblp.cancel.total", "Bytes of all pieces"),
 	cancel_tag = u64("dblp.cancel.tag", "Tag"),
+	arrival_at = u32("dblp.arrival.at", "The packet came at, ns of the peer's clock"),
 }
 dblp.fields = f
 
@@ -258,7 +259,7 @@ local check_frame = {
 -- Words of a frame with this argument, nil if it cannot have that
 local function frame_words(type, arg)
 	local plain = { [F_ECN] = 4, [F_FLOW] = 5, [F_META] = 8, [F_FIN] = 2, [F_PING] = 1,
-			[F_BUDGET] = 3 }
+			[F_BUDGET] = 3, [F_ARRIVAL] = 2 }
 
 	if type == F_AUTH then
 		return 6
@@ -605,6 +606,9 @@ local show_frame = {
 		local tag = c:add(f.cancel_tag, 8, "u64")
 
 		return tag and string.format("%u, %u bytes, tag ", msg, len) .. tostring(tag)
+	end,
+	[F_ARRIVAL] = function(c)
+		return c:add(f.arrival_at, 4)
 	end,
 }
 

@@ -31,6 +31,9 @@
 /* Round trips until the tolerance is halved, if no packet has needed it */
 #define REORDER_DECAY_ROUNDS	64
 
+/* Round trips in which the path's part of the delay of ACKs shows */
+#define BACK_ROUNDS		16
+
 /* Bytes over which the loss rate is measured */
 #define LOSS_MEMORY		(1024 * 1024)
 
@@ -83,6 +86,52 @@ void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now)
 	r->var = r->var - r->var / 4 + diff / 4;
 	r->doubt /= 2;
 	r->srtt = max_t(u64, r->srtt - r->srtt / 8 + rtt / 8, 1);
+}
+
+/* By how much the way there is longer than the shortest: no less than nothing, no more than
+ * the whole excess, and each sample corrects @way so far that it is neither
+ */
+static u32 delay_there(struct dblp_rtt *r, u32 there, u32 excess, u64 now)
+{
+	s32 delay = excess;
+	u64 drift;
+
+	if (r->way_at) {
+		drift = div_u64(max(now, r->way_at) - r->way_at, DBLP_CLOCK_DRIFT);
+		drift = min_t(u64, drift, S32_MAX / 2);
+		delay = clamp_t(s32, there - r->way + (u32)drift, 0, delay);
+		r->way_at += drift * DBLP_CLOCK_DRIFT;
+	} else {
+		r->way_at = now;
+	}
+	r->way = there - delay;
+	return delay;
+}
+
+/* What each ACK is late by is the path's */
+static void learn_back(struct dblp_rtt *r, u64 back, u64 now)
+{
+	r->back = r->back - r->back / 8 + back / 8;
+	r->back_low = min(r->back_low, back);
+	if (now - r->back_from < BACK_ROUNDS * r->srtt)
+		return;
+	r->base += r->back_low;
+	r->back -= min(r->back, r->back_low);
+	r->back_low = U64_MAX;
+	r->back_from = now;
+}
+
+void dblp_rtt_split(struct dblp_rtt *r, struct dblp_rate_sample *rs, const u32 *arrived)
+{
+	u64 excess;
+
+	if (!rs->rtt)
+		return;
+	r->base = r->base ? min(r->base, rs->rtt) : rs->rtt;
+	excess = min_t(u64, rs->rtt - r->base, S32_MAX);
+	rs->queue = arrived ? delay_there(r, *arrived - (u32)rs->sent, excess, rs->now) : excess;
+	learn_back(r, excess - rs->queue, rs->now);
+	rs->base = r->base;
 }
 
 u64 dblp_backoff(u64 wait, u64 silence)
@@ -572,6 +621,7 @@ s64 dblp_sent_ack(struct dblp_sent *s, const struct dblp_acked_range *r, u32 n,
 
 		dblp_rtt_sample(rtt, sample, ack_delay, now);
 		rs->rtt = without_delay(rtt, sample, ack_delay);
+		rs->sent = newly.pkt.sent;
 	}
 	if (newly.any)
 		sample_rate(s, &newly.pkt, rtt, rs);

@@ -20,6 +20,7 @@ struct dblp_carried;
 #define DBLP_PTO_MAX_NS		(60ULL * 1000000000)	/* RFC 6298 (2.5) */
 #define DBLP_PTO_BACKOFF_MAX	3U	/* doublings; then it grows with the silence */
 #define DBLP_PTO_SILENCE	12U	/* at least 1/12 of the silence */
+#define DBLP_CLOCK_DRIFT	1024U	/* clocks differ by less than one part in so many */
 #define DBLP_SENT_BLOCK		64U	/* packets: less than a page */
 #define DBLP_LOSE_MAX		128U	/* packets judged in a step, see below */
 /* One packet number is skipped among 1 to 2 times as many: at first, and at most, when
@@ -38,6 +39,13 @@ struct dblp_carried;
  *	samples for @var; nanoseconds, 0 before the first
  * @min: smallest sample of the last @min_at + 10 s
  * @min_at: when @min was taken
+ * @base: shortest round trip of the path as it is now, see dblp_rtt_split()
+ * @way: by how much the peer's clock differs from ours, plus the shortest way there;
+ *	nanoseconds, modulo 2^32
+ * @way_at: until when drift was added to it, 0 before the first sample
+ * @back: of @srtt, what was spent on the way back beyond @base
+ * @back_low: least of that since @back_from
+ * @back_from: when @base last took the least
  */
 struct dblp_rtt {
 	u64	latest;
@@ -46,6 +54,12 @@ struct dblp_rtt {
 	u64	doubt;
 	u64	min;
 	u64	min_at;
+	u64	base;
+	u32	way;
+	u64	way_at;
+	u64	back;
+	u64	back_low;
+	u64	back_from;
 };
 
 /**
@@ -229,6 +243,9 @@ struct dblp_sent {
  * @prior_delivered: @delivered when the newest acknowledged packet was sent:
  *	a round trip is over when this passes the @delivered at its start
  * @rtt: nanoseconds, less the peer's delay; 0 if there is no sample
+ * @sent: when the packet of this sample was sent
+ * @base: of @rtt, what the path takes without any queue
+ * @queue: of @rtt, the queue on the way there; what is left was spent on the way back
  * @ce: packets newly reported with congestion experienced
  * @share: connections on which the peer is receiving messages, ours included; 0 if
  *	unknown
@@ -246,6 +263,9 @@ struct dblp_rate_sample {
 	u64	delivered;
 	u64	prior_delivered;
 	u64	rtt;
+	u64	sent;
+	u64	base;
+	u64	queue;
 	u32	ce;
 	u32	share;
 	u32	all;
@@ -430,6 +450,25 @@ s64 dblp_sent_ack(struct dblp_sent *s, const struct dblp_acked_range *r, u32 n,
  * Return: parts per million of the bytes.
  */
 u32 dblp_sent_loss(const struct dblp_sent *s);
+
+/**
+ * dblp_rtt_split() - tell the delay on the way there from that on the way back
+ * @r: the estimator, which has taken the sample
+ * @rs: sample; @base and @queue are set
+ * @arrived: when its packet came, by the peer's clock, nanoseconds modulo 2^32; NULL
+ *	if it has not said: then all delay is one there
+ *
+ * What a round trip takes beyond the shortest one is a queue there, a queue back, or
+ * a processor that was late. Only the first answers to what is sent. The clocks of two
+ * hosts are not the same, but their difference hardly changes: the delay there is what
+ * it has grown by, and a sample without delay shows it exactly. Meanwhile clocks drift, so
+ * DBLP_CLOCK_DRIFT is added to the delay there, which is twice the most that adjtimex(2)
+ * lets a clock be wrong: too much is found rather than too little. By how much all ACKs of
+ * BACK_ROUNDS round trips were late, the path is longer, whatever the reason is.
+ *
+ * A peer that lies can hide a queue, as it can with the ACK Delay.
+ */
+void dblp_rtt_split(struct dblp_rtt *r, struct dblp_rate_sample *rs, const u32 *arrived);
 
 /**
  * dblp_sent_timeout() - declare packets lost that are overdue

@@ -24,6 +24,7 @@ enum dblp_frame_words {
 	DBLP_FIN_WORDS		= 2,
 	DBLP_PING_WORDS		= 1,
 	DBLP_SHARE_WORDS	= 2,
+	DBLP_ARRIVAL_WORDS	= 2,
 	DBLP_BUDGET_WORDS	= 3,
 	DBLP_AUTH_WORDS		= DBLP_AUTH_LEN / 4,
 	DBLP_CANCEL_WORDS	= 7,
@@ -417,6 +418,11 @@ static bool get_plain(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 		f->budget.msg_id = get_u32(p + 4);
 		f->budget.ppm = get_u32(p + 8);
 		return f->budget.ppm <= DBLP_PPM;
+	case DBLP_FRAME_ARRIVAL:
+		if (words != DBLP_ARRIVAL_WORDS)
+			return false;
+		f->arrival.at = get_u32(p + 4);
+		return true;
 	default:
 		return words == DBLP_PING_WORDS;
 	}
@@ -547,6 +553,8 @@ static u32 frame_words(const struct dblp_frame *f)
 		return DBLP_AUTH_WORDS;
 	case DBLP_FRAME_CANCEL:
 		return DBLP_CANCEL_WORDS;
+	case DBLP_FRAME_ARRIVAL:
+		return DBLP_ARRIVAL_WORDS;
 	default:
 		return 0;
 	}
@@ -628,6 +636,8 @@ u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f)
 		p = put_u32(put_u32(p, f->cancel.msg_id), f->cancel.len);
 		p = put_u32(put_u32(p, f->cancel.offset), f->cancel.total);
 		return dblp_put_u64(p, f->cancel.tag);
+	case DBLP_FRAME_ARRIVAL:
+		return put_u32(p, f->arrival.at);
 	default:
 		return p;
 	}

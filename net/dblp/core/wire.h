@@ -45,6 +45,7 @@ enum dblp_frame_type {
 	DBLP_FRAME_BUDGET,	/* the budget of a message has changed */
 	DBLP_FRAME_AUTH,	/* authenticates the packet, see auth.c */
 	DBLP_FRAME_CANCEL,	/* a message is given up by its sender */
+	DBLP_FRAME_ARRIVAL,	/* when the latest packet acknowledged has come */
 	__DBLP_FRAME_MAX
 };
 
@@ -86,11 +87,13 @@ enum dblp_wire_size {
 /**
  * enum dblp_feature - what is not in all implementations of this version
  * @DBLP_FEATURE_CANCEL: CANCEL frames are understood
+ * @DBLP_FEATURE_ARRIVAL: ARRIVAL frames are understood
  * @DBLP_FEATURES: all that are known here
  */
 enum dblp_feature {
 	DBLP_FEATURE_CANCEL	= 1 << 0,
-	DBLP_FEATURES		= DBLP_FEATURE_CANCEL,
+	DBLP_FEATURE_ARRIVAL	= 1 << 1,
+	DBLP_FEATURES		= DBLP_FEATURE_CANCEL | DBLP_FEATURE_ARRIVAL,
 };
 
 /* Bits of the last word of a data header */
@@ -202,6 +205,8 @@ struct dblp_cookie {
  *	of the number of a packet that has none in its header, 0 in others; @tag
  *	points into the packet
  * @cancel: what a receiver has to know of the message if nothing of it has come
+ * @arrival: @at is when the largest packet number of the ACK that follows came:
+ *	nanoseconds of any clock, modulo 2^32
  */
 struct dblp_frame {
 	u8	type;
@@ -270,6 +275,9 @@ struct dblp_frame {
 			u64	tag;
 			bool	started;	/* its bytes use credit */
 		} cancel;
+		struct {
+			u32	at;
+		} arrival;
 	};
 };
 
