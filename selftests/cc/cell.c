@@ -36,7 +36,8 @@ struct cell {
 	u64	seed;
 	u64	hit;		/* loss of a burst behind the link */
 	u64	acks_too;	/* it hits ACKs as well */
-	u64	kbit_after;	/* of a step */
+	u64	kbit_after;	/* of a step, and of its round trip */
+	u64	rtt_after;
 	u64	bytes;		/* of a message */
 	u64	budget;		/* ppm of it */
 	u64	rounds;
@@ -49,8 +50,8 @@ static const struct {
 #define KEY(name) { #name, offsetof(struct cell, name) }
 	KEY(kbit), KEY(rtt), KEY(queue), KEY(n), KEY(m), KEY(loss),
 	KEY(ack_loss), KEY(jitter), KEY(ack_every), KEY(warm), KEY(time),
-	KEY(seed), KEY(hit), KEY(acks_too), KEY(kbit_after), KEY(bytes),
-	KEY(budget), KEY(rounds),
+	KEY(seed), KEY(hit), KEY(acks_too), KEY(kbit_after), KEY(rtt_after),
+	KEY(bytes), KEY(budget), KEY(rounds),
 };
 
 static void die(const char *what, const char *which)
@@ -264,22 +265,27 @@ static void burst(struct sim *s, const struct cell *c)
 	       ratio(ratio(sent_in(s, 3 * after), 3 * after), before));
 }
 
-/* The link changes: what the queue drops, and what is used from @time on */
+/* The link or the path changes: what the queue drops, what is used from @time on, and
+ * how much of the queue
+ */
 static void step(struct sim *s, const struct cell *c)
 {
 	struct sums was, now;
 	u64 received;
 
 	sim_run(s, c->warm);
-	s->rate = c->kbit_after * 125;
+	s->rate = (c->kbit_after ?: c->kbit) * 125;
+	s->rtt = c->rtt_after ?: c->rtt;
 	was = sum_up(s, 0, s->n, NULL);
 	sim_run(s, s->now + c->time);
 	received = sum_up(s, 0, s->n, NULL).received;
+	s->queue_area = 0;
 	sim_run(s, s->now + c->time);
 	now = sum_up(s, 0, s->n, NULL);
-	printf(", \"dropped\": %.5f, \"used\": %.4f",
+	printf(", \"dropped\": %.5f, \"used\": %.4f, \"queue\": %.4f",
 	       ratio(now.dropped - was.dropped, now.sent - was.sent),
-	       used(s, now.received - received, c->time));
+	       used(s, now.received - received, c->time),
+	       ratio(s->queue_area, c->time) / s->queue_max);
 }
 
 /* Nothing comes through for @time: packets sent beyond the window */

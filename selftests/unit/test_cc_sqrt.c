@@ -279,28 +279,32 @@ TEST(sqrt__a_round_in_a_burst)
 	}
 }
 
-/* What was sent before goes on, neither more nor less; and at once when it ends */
+/* What was sent before goes on, neither more nor less; and at once when it ends, with the
+ * queue from before: that less was delivered tells nothing of the path
+ */
 TEST(sqrt__a_burst_holds_the_rate)
 {
-	u32 loss, before, amid;
+	u32 loss, before, amid, queue;
 	struct sim s;
 	u64 sent;
 
 	for (loss = 600000; loss <= 900000; loss += 100000) {
 		path_init(&s, 1, 1000, 500 * SIM_US, 45);
+		s.rng += loss;
 		sim_run(&s, SIM_S / 5);
 		sent = sent_pkts(&s);
-		sim_run(&s, s.now + SIM_S / 50);
+		queue = sim_mean_queue(&s, SIM_S / 6);
 		before = sent_pkts(&s) - sent;
 		s.loss_behind = loss;
 		sent = sent_pkts(&s);
-		sim_run(&s, s.now + SIM_S / 50);
+		sim_run(&s, s.now + SIM_S / 6);
 		amid = sent_pkts(&s) - sent;
 		EXPECT_GE(amid * 100, before * 80);
 		EXPECT_LE(amid * 100, before * 105);
 		s.loss_behind = 0;
 		sim_run(&s, s.now + 3 * s.rtt);
-		EXPECT_GE(sim_share(&s, 0, SIM_S / 50), 900);
+		EXPECT_GE(sim_share(&s, 0, SIM_S / 6), 900);
+		EXPECT_LE(sim_mean_queue(&s, SIM_S / 6), queue + 3);
 		sim_free(&s);
 	}
 }
@@ -312,6 +316,47 @@ static void none_is(struct __test_metadata *_metadata, const struct sim *s,
 
 	for (i = 0; i < s->n; i++)
 		ASSERT_STRNE(mode, s->flow[i].cc.ops->mode(&s->flow[i].cc));
+}
+
+/* Of a path that has become longer, or of a link that has become slower, what it carries,
+ * and a queue as if it had always been so. Who believes the round trip from before, or
+ * takes the delay for rivals', leaves the link idle or the queue full.
+ */
+TEST(sqrt__knows_a_path_that_changed)
+{
+	static const struct {
+		u32 n, mbit, rtt, queue;
+	} paths[] = {
+		{ 1, 1000, 1000, 20 }, { 1, 1000, 2000, 20 },
+		{ 8, 1000, 1000, 50 }, { 8, 1000, 2000, 60 },
+		{ 1, 200, 500, 10 }, { 8, 200, 500, 30 },
+	};
+	u32 k, i, got, queue;
+	struct sim s;
+
+	for (k = 0; k < ARRAY_SIZE(paths); k++) {
+		path_init(&s, paths[k].n, 1000, 500 * SIM_US, 180);
+		sim_run(&s, SIM_S / 5);
+		s.rate = paths[k].mbit * SIM_MBIT;
+		s.rtt = paths[k].rtt * SIM_US;
+		sim_run(&s, s.now + SIM_S / 2);
+		queue = sim_mean_queue(&s, SIM_S / 10);
+		got = 0;
+		for (i = 0; i < s.n; i++)
+			got -= s.flow[i].received;
+		sim_run(&s, s.now + SIM_S / 10);
+		for (i = 0; i < s.n; i++)
+			got += s.flow[i].received;
+		EXPECT_GE(got, s.rate / 100 * 9) {
+			TH_LOG("%u flows, %u Mbit/s, %u us", paths[k].n, paths[k].mbit, paths[k].rtt);
+		}
+		EXPECT_LE(queue, paths[k].queue) {
+			TH_LOG("%u flows, %u Mbit/s, %u us: %llu of 1000, queue %u",
+			       paths[k].n, paths[k].mbit, paths[k].rtt,
+			       got * 10000ULL / s.rate, queue);
+		}
+		sim_free(&s);
+	}
 }
 
 /* Many who begin at once overflow the queue. That is no burst. */
@@ -371,6 +416,7 @@ static u64 window_of_trains(u32 n)
 			rs.delivered += rs.acked;
 			rs.now += n * 2 * SIM_US;
 			dblp_rtt_sample(&rtt, rs.rtt, 0, rs.now);
+			dblp_rtt_split(&rtt, &rs, NULL);
 			cc.ops->ack(&cc, &rs, &rtt);
 		}
 	}

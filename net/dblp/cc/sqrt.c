@@ -38,6 +38,7 @@ enum sqrt_limits {
 	CALM_SPANS	= 16,	/* before a burst is believed */
 	RIVAL_YIELDS	= 2,
 	RIVAL_ACTS	= 255,
+	FLAT_PART	= 32,	/* of a delay: by that much one is as another */
 
 	EXCUSED		= 768,	/* of the delay of an overflow: there is none */
 	PACE_GAIN	= 1280,
@@ -46,9 +47,10 @@ enum sqrt_limits {
 
 /**
  * struct span - what was seen in a round trip or more
- * @low: lowest round-trip time, U64_MAX before the first
+ * @low: lowest delay on the way there; U64_MAX before the first
  * @sum: of all
- * @n: how many
+ * @rtts: sum of round-trip times
+ * @n: how many of each
  * @acked: bytes
  * @lost: bytes
  * @most: bytes that ACKs of one bunch acknowledged
@@ -56,6 +58,7 @@ enum sqrt_limits {
 struct span {
 	u64	low;
 	u64	sum;
+	u64	rtts;
 	u32	n;
 	u32	acked;
 	u32	lost;
@@ -69,17 +72,20 @@ struct span {
  * @before: the same at the end of the last spans, to go back to in a burst
  * @hit: where it was when something was hit
  * @step: bytes to grow by, doubles while there is no queue
- * @min_rtt: lowest round trip
+ * @min_rtt: shortest round trip
+ * @longer: by so much it is longer than who knows no rates can tell
  * @top: delay beyond it with which the path overflowed, 0 before it did
  * @usual: highest delay of calm spans, renewed slowly
  * @at_once: @most of the last span
  * @bunch: bytes acknowledged sooner than the pacer sends them
- * @last_excess: mean delay of the last span beyond @min_rtt
+ * @last_excess: mean delay of the last span
+ * @last_rtt: mean round trip of the last span, 0 if it does not tell of this one
  * @round_end: the round trip is over when so many bytes were acknowledged
  * @cut_end: no further cut until then
  * @held_at: amid a burst: since when, or when it was last halved; else 0
  * @acked_at: when the last ACK came, or the window was halved for want of one
  * @all_at: all who began a round with us have been heard of by then
+ * @full: window, and what has arrived while its ACKs were late
  * @pace_rtt: round trip in which the window is sent
  * @own_from: bytes acknowledged when @part and @rate were last measured
  * @rate_at: when that was, 0 since there was nothing to send
@@ -89,6 +95,9 @@ struct span {
  * @yield_from: window to go back to if it is in vain to give way, or 0
  * @yield_rate: highest @rate since there is a queue to give way to
  * @yields: how often it was much less
+ * @flat_delay: lowest of the delays that have not differed of late
+ * @flat_least: lowest @rate meanwhile
+ * @flat_most: highest
  * @rivals: others fill the queue: so many acts more their delay is ignored
  * @usual_loss: one of so many packets may be lost, see LOSS_USUAL
  * @credit: bytes that may be lost
@@ -110,16 +119,19 @@ struct root {
 	u64	hit;
 	u64	step;
 	u64	min_rtt;
+	u64	longer;
 	u64	top;
 	u64	usual;
 	u64	at_once;
 	u64	bunch;
 	u64	last_excess;
+	u64	last_rtt;
 	u64	round_end;
 	u64	cut_end;
 	u64	held_at;
 	u64	acked_at;
 	u64	all_at;
+	u64	full;
 	u64	pace_rtt;
 	u64	own_from;
 	u64	rate_at;
@@ -128,6 +140,9 @@ struct root {
 	u32	part;
 	u64	yield_from;
 	u64	yield_rate;
+	u64	flat_delay;
+	u64	flat_least;
+	u64	flat_most;
 	u8	yields;
 	u8	rivals;
 	u8	usual_loss;
@@ -190,9 +205,8 @@ static u64 standing_delay(const struct root *r)
 {
 	const struct span *s = &r->now;
 	u64 spread = div64_u64(s->sum, s->n) - s->low;
-	u64 low = s->low - min(spread, s->low);
 
-	return low > r->min_rtt ? low - r->min_rtt : 0;
+	return s->low - min(spread, s->low);
 }
 
 /* Bytes of the window that wait in the queue if it delays by @delay */
@@ -234,13 +248,15 @@ static u32 span_loss(const struct span *s)
 	return bytes ? div64_u64((u64)s->lost * LOSS_UNIT, bytes) : 0;
 }
 
-/* Mean delay of this span beyond the shortest */
+/* Mean delay of this span */
 static u64 mean_excess(const struct root *r)
 {
-	const struct span *s = &r->now;
-	u64 mean = s->n ? div64_u64(s->sum, s->n) : 0;
+	return r->now.n ? div64_u64(r->now.sum, r->now.n) : 0;
+}
 
-	return mean > r->min_rtt ? mean - r->min_rtt : 0;
+static u64 mean_rtt(const struct root *r)
+{
+	return r->now.n ? div64_u64(r->now.rtts, r->now.n) : 0;
 }
 
 /* Loss is seen a round trip late, when the queue may be shorter already */
@@ -345,6 +361,7 @@ static void end_cut(struct root *r)
 {
 	r->cut_end = 0;
 	r->last_excess = 0;
+	r->last_rtt = 0;
 }
 
 static void heed_loss(struct dblp_cc *cc, struct root *r,
@@ -416,10 +433,21 @@ static void even_out(struct dblp_cc *cc, struct root *r)
 	set_wnd(cc, r, r->wnd + div_u64(r->wnd * UNIT, part) / 8 - r->wnd / 8);
 }
 
+/* Others fill a queue bit by bit. If the round trip is longer by a quarter at once, the
+ * link is slower or the path longer: what was delivered before tells nothing of it.
+ */
+static void heed_jump(struct root *r)
+{
+	if (!r->last_rtt || mean_rtt(r) <= r->last_rtt + r->last_rtt / 4)
+		return;
+	r->rate = 0;
+	r->yield_rate = 0;
+	r->yields = 0;
+}
+
 /* While a queue stands, all of ours together deliver what the path carries. If that
  * falls, others fill the queue, and it is in vain to give way to them: their losses
- * are heeded then, as by TCP, and their delay is not. A link that has become slower
- * looks alike at first, so now and then it is tried again.
+ * are heeded then, as by TCP, and their delay is not. Now and then it is tried again.
  */
 static bool judge_rivals(struct dblp_cc *cc, struct root *r, u64 room)
 {
@@ -437,7 +465,7 @@ static bool judge_rivals(struct dblp_cc *cc, struct root *r, u64 room)
 		r->rivals--;
 	} else if (r->rate > r->yield_rate) {
 		r->yield_rate = r->rate;
-	} else if (r->rate < div_u64(r->yield_rate, 10) * 7 &&
+	} else if (!r->limited && r->rate < div_u64(r->yield_rate, 10) * 7 &&
 		   ++r->yields >= RIVAL_YIELDS) {
 		r->rivals = RIVAL_ACTS;
 		set_wnd(cc, r, max(r->wnd, r->yield_from));
@@ -445,11 +473,43 @@ static bool judge_rivals(struct dblp_cc *cc, struct root *r, u64 room)
 	return r->rivals;
 }
 
+/* A delay that is the same when twice as much is delivered, or half, is the path's, which
+ * has become longer: of a queue our packets would be a part
+ */
+static void judge_path(struct root *r)
+{
+	u64 low = r->now.low;
+	u64 least = min(low, r->flat_delay), most = max(low, r->flat_delay);
+
+	if (most - least > least / FLAT_PART || !r->flat_least) {
+		r->flat_delay = low;
+		r->flat_least = r->rate;
+		r->flat_most = r->rate;
+		return;
+	}
+	r->flat_delay = least;
+	r->flat_least = min(r->flat_least, r->rate);
+	r->flat_most = max(r->flat_most, r->rate);
+	if (r->flat_most < 2 * r->flat_least)
+		return;
+	r->longer += least;
+	r->min_rtt += least;
+	r->now.low -= least;
+	r->now.sum -= r->now.n * least;
+	r->last_excess = 0;
+	r->flat_least = 0;
+	r->top = 0;
+	r->rivals = 0;
+}
+
 static void heed_delay(struct dblp_cc *cc, struct root *r)
 {
-	u64 delay = standing_delay(r), room = target(cc, r);
-	u64 queue = backlog(r, delay);
+	u64 delay, room, queue;
 
+	judge_path(r);
+	delay = standing_delay(r);
+	room = target(cc, r);
+	queue = backlog(r, delay);
 	if (!r->limited)
 		even_out(cc, r);
 	if (judge_rivals(cc, r, room)) {
@@ -485,7 +545,7 @@ static void measure(struct dblp_cc *cc, struct root *r,
 	if (cc->senders > 1 && all && own && all != own)
 		r->part = min_t(u64, div64_u64(own * cc->senders * UNIT, all),
 				4 * UNIT);
-	if (rs->now > r->rate_at) {
+	if (rs->now > r->rate_at && !r->limited) {
 		rate = mul_u64_u64_div_u64(min_t(u64, all, U32_MAX), SECOND_NS,
 					   rs->now - r->rate_at);
 		r->rate = r->rate ? r->rate - r->rate / 4 + rate / 4 : rate;
@@ -504,6 +564,8 @@ static void judge_burst(struct dblp_cc *cc, struct root *r,
 {
 	if (is_calm(r, loss) || cc->senders > r->senders) {
 		r->held_at = 0;
+		/* What was lost tells nothing of path or rivals */
+		r->rate = 0;
 	} else if (rs->now - r->held_at > SECOND_NS) {
 		set_wnd(cc, r, r->wnd / 2);
 		r->held_at = rs->now;
@@ -545,6 +607,7 @@ static void end_span(struct dblp_cc *cc, struct root *r,
 		judge_burst(cc, r, rs, loss);
 	else
 		judge_span(cc, r, loss);
+	heed_jump(r);
 	measure(cc, r, rs);
 	/* The first after a step cannot show what it has led to */
 	if (!(++r->acts & 1) && !r->held_at && !r->starting && r->now.n &&
@@ -555,22 +618,26 @@ static void end_span(struct dblp_cc *cc, struct root *r,
 	r->before[1] = r->before[2];
 	r->before[2] = r->wnd;
 	r->last_excess = mean_excess(r);
+	r->last_rtt = mean_rtt(r);
 	r->at_once = r->now.most;
 	r->limited = true;
 	next_span(r);
 }
 
-static void sample_rtt(struct root *r, u64 rtt)
+/* A queue on the way back is not ours to keep short */
+static void sample_delay(struct root *r, const struct dblp_rate_sample *rs)
 {
+	u64 delay = min(rs->queue, LONGEST_NS);
 	struct span *s = &r->now;
 
-	if (!rtt)
+	if (!rs->rtt)
 		return;
-	rtt = min(rtt, LONGEST_NS);
-	if (!r->min_rtt || rtt < r->min_rtt)
-		r->min_rtt = rtt;
-	s->low = min(s->low, rtt);
-	s->sum += rtt;
+	r->longer = min(r->longer, delay);
+	r->min_rtt = min(rs->base, LONGEST_NS) + r->longer;
+	delay -= r->longer;
+	s->low = min(s->low, delay);
+	s->sum += delay;
+	s->rtts += min(rs->rtt, LONGEST_NS);
 	s->n++;
 }
 
@@ -600,7 +667,8 @@ static u64 shared_wnd(const struct dblp_cc *cc, const struct root *r)
 	return max(r->wnd, min_t(u64, wnd, SPAN_PKTS * cc->mss));
 }
 
-static void set_rates(struct dblp_cc *cc, struct root *r, u64 rtt)
+/* ACKs are late by @back */
+static void set_rates(struct dblp_cc *cc, struct root *r, u64 rtt, u64 back)
 {
 	u32 gain = r->starting ? START_GAIN : PACE_GAIN;
 	u64 rate, wnd = shared_wnd(cc, r);
@@ -609,7 +677,9 @@ static void set_rates(struct dblp_cc *cc, struct root *r, u64 rtt)
 	cc->holding = r->held_at;
 	if (wnd < 2 * cc->mss || r->held_at)
 		gain = UNIT;
-	cc->cwnd = max_t(u64, wnd + cc->mss, 3 * cc->mss);
+	r->full = wnd + min_t(u64, mul_u64_u64_div_u64(wnd, back, max_t(u64, rtt, 1)),
+			      S32_MAX / 2);
+	cc->cwnd = max_t(u64, r->full + cc->mss, 3 * cc->mss);
 	if (r->held_at)
 		cc->cwnd += wnd + DBLP_CC_SILENT_PKTS * cc->mss;
 	rate = mul_u64_u64_div_u64(wnd * gain / UNIT, SECOND_NS,
@@ -631,22 +701,31 @@ static void count_bunch(const struct dblp_cc *cc, struct root *r,
 	r->now.most = max_t(u64, r->now.most, r->bunch);
 }
 
+/* The application had not even half of it to send */
+static bool is_limited(const struct root *r, const struct dblp_rate_sample *rs)
+{
+	u64 used = (u64)rs->inflight + rs->acked + rs->lost;
+
+	return rs->app_limited || 2 * used < r->full;
+}
+
 static void sqrt_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		     const struct dblp_rtt *rtt)
 {
 	struct root *r = state(cc);
 	u32 least = rs->now < r->all_at ? r->peak : 1;
+	u64 mean, back;
 
 	if (rs->share)
 		cc->senders = clamp_t(u32, rs->share, least, U16_MAX);
 	r->peak = max_t(u32, r->peak, cc->senders);
-	sample_rtt(r, rs->rtt);
+	sample_delay(r, rs);
 	count_bunch(cc, r, rs);
 	r->now.acked += rs->acked;
 	r->now.lost += rs->lost;
 	if (rs->acked)
 		r->acked_at = rs->now;
-	r->limited &= rs->app_limited;
+	r->limited &= is_limited(r, rs);
 	if (!r->min_rtt)
 		return;
 	if (!r->rate_at)
@@ -666,8 +745,9 @@ static void sqrt_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		end_span(cc, r, rs);
 	}
 	/* Of less than two packets in flight the mean is many round trips old */
-	set_rates(cc, r, r->wnd < 2 * cc->mss ?
-			 max(rtt->srtt, rtt->latest) : rtt->srtt);
+	mean = r->wnd < 2 * cc->mss ? max(rtt->srtt, rtt->latest) : rtt->srtt;
+	back = min(rtt->back, mean - min(mean, r->min_rtt));
+	set_rates(cc, r, mean - back, back);
 }
 
 /* All begin a round at once: as many as there were, and the first packets at random
@@ -683,7 +763,7 @@ static u64 sqrt_resume(struct dblp_cc *cc, u64 now)
 	if (r->starting || !r->min_rtt || r->peak < 2)
 		return 0;
 	cc->senders = r->peak;
-	set_rates(cc, r, rtt);
+	set_rates(cc, r, rtt, 0);
 	gap = dblp_cc_gap(cc);
 	r->all_at = now + gap + rtt;
 	return mul_u64_u64_div_u64(gap, dblp_cc_random(&r->random), 1ULL << 32);
