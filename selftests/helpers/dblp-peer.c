@@ -111,6 +111,13 @@ static int report_norm(void)
 	return setsockopt(fd, SOL_DBLP, DBLP_NORM, &norm, sizeof(norm));
 }
 
+static int cancel_messages(void)
+{
+	uint64_t which = strtoull(next("cancel"), NULL, 0);
+
+	return setsockopt(fd, SOL_DBLP, DBLP_CANCEL, &which, sizeof(which));
+}
+
 static int bind_device(void)
 {
 	const char *name = next("device");
@@ -219,6 +226,8 @@ static int run(const char *verb)
 		return set_option();
 	if (!strcmp(verb, "tag"))
 		return tag = strtoull(next("tag"), NULL, 0), 0;
+	if (!strcmp(verb, "cancel"))
+		return cancel_messages();
 	if (!strcmp(verb, "norm"))
 		return report_norm();
 	if (!strcmp(verb, "device"))
@@ -264,6 +273,7 @@ static void usage(void)
 	      "  set budget|cap|deadline|job|user-timeout|keepalive|sndbuf|rcvbuf|tos|\n"
 	      "      priority|mark N  (keepalive: and have it)\n"
 	      "  tag N                of messages that are sent from now on\n"
+	      "  cancel N             DBLP_CANCEL of those with this tag\n"
 	      "  norm N               DBLP_NORM\n"
 	      "  device NAME          SO_BINDTODEVICE\n"
 	      "  congestion NAME\n"

@@ -150,6 +150,17 @@ full()
 }
 try "a receiver that does not read" full
 
+# A message that is given up amid it
+given_up()
+{
+	local begun
+
+	begun=$(counter BytesFirst)
+	netem "$client" rate 2mbit limit 100000 && pair 4 tag 9 send 1 200000 await "$tmp/begun" cancel 9 close || return
+	wait_until 10 sent $((begun + 50000)) && signal begun && wait_until 10 no_sockets "$client" && netem "$client"
+}
+try "a message that is given up" given_up
+
 # Each packet that can be marked is
 marks()
 {

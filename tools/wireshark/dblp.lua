@@ -608,6 +608,7 @@ local show_frame = {
 		return tag and string.format("%u, %u bytes, tag ", msg, len) .. tostring(tag)
 	end,
 	[F_ARRIVAL] = function(c)
+		c:add(f.frame_arg, 2)
 		return c:add(f.arrival_at, 4)
 	end,
 }
