@@ -18,7 +18,7 @@ sources := $(DESTDIR)/usr/src/dblp-$(VERSION)
 dkms_versions = $(DKMS) status dblp | sed -n 's,^dblp/\([^,: ]*\).*,\1,p' | sort -u
 
 tool_dirs := $(patsubst %/Makefile,%,$(wildcard $(addsuffix /Makefile,\
-	tools/libdblp tools/dblpctl tools/dblp-perf tools/train tools/nccl python)))
+	tools/libdblp tools/dblpctl tools/dblp-perf tools/train tools/fabric tools/nccl python)))
 
 # V=1 shows the commands.
 ifneq ($(V),1)
@@ -36,12 +36,12 @@ module:			## dblp.ko for KERNELDIR (default: the running kernel)
 		exit 1; }
 	$(Q)$(MAKE) -C $(KERNELDIR) M=$(CURDIR) $(if $(V),V=$(V)) modules
 
-tools: $(tool_dirs)	## libdblp, dblpctl, dblp-perf, dblp-train, the plugin for NCCL
+tools: $(tool_dirs)	## libdblp, dblpctl, dblp-perf, dblp-train, dblp-fabric, the plugin for NCCL
 
 $(tool_dirs):
 	$(Q)$(MAKE) --no-print-directory -C $@
 
-tools/dblpctl tools/dblp-perf tools/train tools/nccl: $(filter tools/libdblp,$(tool_dirs))
+tools/dblpctl tools/dblp-perf tools/train tools/fabric tools/nccl: $(filter tools/libdblp,$(tool_dirs))
 
 selftests-bin:		## the test programs
 	$(Q)$(MAKE) --no-print-directory -C selftests

@@ -38,6 +38,7 @@ installs()
 {
 	touch "$tmp/stamp" && to_root install && files | diag && files | diff - <(LC_ALL=C sort <<-END
 		./lib/modules/$release/updates/dblp.ko
+		./usr/bin/dblp-fabric
 		./usr/bin/dblp-perf
 		./usr/bin/dblp-run
 		./usr/bin/dblp-train
@@ -45,6 +46,7 @@ installs()
 		./usr/include/libdblp.h
 		./usr/include/libdblp/collective.h
 		./usr/include/libdblp/comm.h
+		./usr/include/libdblp/fabric.h
 		./usr/include/linux/dblp.h
 		./usr/include/linux/dblp_netlink.h
 		./usr/lib/libdblp.a
@@ -66,10 +68,12 @@ installs()
 		./usr/lib/python3/dist-packages/dblp/torch.py
 		./usr/lib/python3/dist-packages/dblp/units.py
 		./usr/share/bash-completion/completions/dblpctl
+		./usr/share/man/man1/dblp-fabric.1
 		./usr/share/man/man1/dblp-perf.1
 		./usr/share/man/man1/dblp-run.1
 		./usr/share/man/man1/dblp-train.1
 		./usr/share/man/man3/dblp_comm.3
+		./usr/share/man/man3/dblp_fabric.3
 		./usr/share/man/man3/dblp_plan.3
 		./usr/share/man/man3/libdblp.3
 		./usr/share/man/man7/dblp.7
@@ -155,7 +159,8 @@ without()
 not_built()
 {
 	without dblp.ko && without tools/dblpctl/dblpctl && without tools/libdblp/libdblp.a && without tools/libdblp/libdblp.so.0.1.0 &&
-		without tools/dblp-perf/dblp-perf && without tools/train/dblp-train && without tools/nccl/libnccl-net-dblp.so
+		without tools/dblp-perf/dblp-perf && without tools/train/dblp-train &&
+		without tools/fabric/dblp-fabric && without tools/nccl/libnccl-net-dblp.so
 }
 try "install: what is not built is not built as root" not_built
 

@@ -7,6 +7,7 @@
 static const char usage[] =
 "Usage: dblp-train run [OPTION...] TEXT-FILE...\n"
 "       dblp-train profile [OPTION...] TEXT-FILE...\n"
+"       dblp-train async [OPTION...] TEXT-FILE...\n"
 "       dblp-train report [--markdown] LOG-FILE...\n"
 "Train a next-character model on text: each rank computes the gradient of its own\n"
 "batch, all average their gradients, and each takes the same step, so that all have\n"
@@ -68,7 +69,19 @@ static const char usage[] =
 "  --phases LOW,HIGH   instead: are these borne?\n"
 "  --seeds N           trainings with each, from --seed on (default 5)\n"
 "  --segment BYTES     what is lost together (default 1408, that of an MTU of 1500)\n"
-"  -j, --json          print one JSON object instead of a table\n";
+"  -j, --json          print one JSON object instead of a table\n"
+"\n"
+"async is a worker that waits for no other one: it pulls the model from a server, and\n"
+"pushes the gradient of its batch to it, by way of a scheduler, see dblp-fabric(1). It\n"
+"takes --transport, --rounds, --batch, --context, --hidden, --seed, and:\n"
+"  --scheduler A:P     address and port of the scheduler\n"
+"  --worker N          which worker this is (default 0)\n"
+"  --seconds N         end after so long (default: only after --rounds)\n"
+"  --pause-ms N, --pause-every N\n"
+"                      pause for so long every so many rounds, as a straggler does\n"
+"  --log FILE          a line for each update: microseconds, version pulled, version it\n"
+"                      made, loss, whether it was dropped, how often it was tried\n"
+"  --count             only print the number of parameters, for the scheduler\n";
 
 int main(int argc, char **argv)
 {
@@ -78,6 +91,7 @@ int main(int argc, char **argv)
 	} verbs[] = {
 		{ "run", run_main },
 		{ "profile", profile_main },
+		{ "async", async_main },
 		{ "report", report_main },
 	};
 	size_t i;

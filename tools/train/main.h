@@ -6,6 +6,7 @@
 /* Each runs a verb with the words behind it. */
 int run_main(int argc, char **argv);
 int profile_main(int argc, char **argv);
+int async_main(int argc, char **argv);
 int report_main(int argc, char **argv);
 
 #endif /* TRAIN_MAIN_H */

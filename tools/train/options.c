@@ -10,6 +10,7 @@
 
 #define RUN	OPTIONS_RUN
 #define PROFILE	OPTIONS_PROFILE
+#define ASYNC	OPTIONS_ASYNC
 
 /* Options that set a number of &struct options, of these verbs */
 static const struct {
@@ -24,11 +25,11 @@ static const struct {
 	NUMBER("rank", RUN, attr.rank, 0, DBLP_RANKS_MAX - 1),
 	NUMBER("nranks", RUN | PROFILE, attr.nranks, 1, DBLP_RANKS_MAX),
 	NUMBER("job", RUN, attr.job, 1, UINT32_MAX),
-	NUMBER("rounds", RUN | PROFILE, config.rounds, 1, 1000000),
-	NUMBER("batch", RUN | PROFILE, config.batch, 1, 65536),
-	NUMBER("context", RUN | PROFILE, config.context, 1, 256),
-	NUMBER("hidden", RUN | PROFILE, config.hidden, 1, 4096),
-	NUMBER("seed", RUN | PROFILE, config.seed, 0, UINT32_MAX),
+	NUMBER("rounds", RUN | PROFILE | ASYNC, config.rounds, 1, 1000000),
+	NUMBER("batch", RUN | PROFILE | ASYNC, config.batch, 1, 65536),
+	NUMBER("context", RUN | PROFILE | ASYNC, config.context, 1, 256),
+	NUMBER("hidden", RUN | PROFILE | ASYNC, config.hidden, 1, 4096),
+	NUMBER("seed", RUN | PROFILE | ASYNC, config.seed, 0, UINT32_MAX),
 	NUMBER("epoch", RUN | PROFILE, config.epoch, 1, 1000000),
 	NUMBER("fanin", RUN | PROFILE, config.fanin, 1, DBLP_RANKS_MAX),
 	NUMBER("levels", RUN | PROFILE, config.levels, 1, DBLP_LEVELS_MAX),
@@ -37,6 +38,10 @@ static const struct {
 	NUMBER("progress", RUN, progress, 1, 1000000),
 	NUMBER("seeds", PROFILE, seeds, 2, SEEDS_MAX),
 	NUMBER("segment", PROFILE, segment, 64, 65536),
+	NUMBER("worker", ASYNC, worker, 0, DBLP_RANKS_MAX - 1),
+	NUMBER("seconds", ASYNC, seconds, 1, 1000000),
+	NUMBER("pause-ms", ASYNC, pause_ms, 1, 3600000),
+	NUMBER("pause-every", ASYNC, pause_every, 1, 1000000),
 #undef NUMBER
 };
 
@@ -54,7 +59,7 @@ static const struct {
 #define FLAG(name, verbs, letter) \
 	{ { name, no_argument, NULL, letter }, verbs }
 	VALUE("rendezvous", RUN, 'v'),
-	VALUE("transport", RUN, 't'),
+	VALUE("transport", RUN | ASYNC, 't'),
 	VALUE("devices", RUN, 'd'),
 	VALUE("plan", RUN | PROFILE, 'a'),
 	VALUE("rule", RUN | PROFILE, 'u'),
@@ -67,10 +72,12 @@ static const struct {
 	VALUE("checkpoint", RUN, 'c'),
 	FLAG("resume", RUN, 's'),
 	VALUE("hook", RUN, 'h'),
-	VALUE("log", RUN, 'l'),
+	VALUE("log", RUN | ASYNC, 'l'),
 	VALUE("name", RUN, 'n'),
 	VALUE("budgets", PROFILE, 'g'),
 	FLAG("json", PROFILE, 'j'),
+	VALUE("scheduler", ASYNC, 'k'),
+	FLAG("count", ASYNC, 'w'),
 #undef FLAG
 #undef VALUE
 };
@@ -188,6 +195,12 @@ static void parse_option(struct options *o, int opt, char *text)
 	case 'j':
 		o->json = true;
 		break;
+	case 'k':
+		o->scheduler = text;
+		break;
+	case 'w':
+		o->count = true;
+		break;
 	case 'n':
 		snprintf(o->name, sizeof(o->name), "%s", text);
 		break;
@@ -270,6 +283,10 @@ static void check_options(const struct options *o, unsigned int verb)
 		errx(2, "training needs text files, the same on all ranks");
 	if (verb == PROFILE)
 		check_profile(o);
+	if (verb == ASYNC && !o->scheduler && !o->count)
+		errx(2, "--scheduler is needed");
+	if (!o->pause_ms != !o->pause_every)
+		errx(2, "--pause-ms and --pause-every go together");
 }
 
 /* What follows from others */

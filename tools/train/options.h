@@ -20,10 +20,12 @@
  * enum options_verb - whose options
  * @OPTIONS_RUN: those of a rank
  * @OPTIONS_PROFILE: those of a profile
+ * @OPTIONS_ASYNC: those of a worker that trains asynchronously
  */
 enum options_verb {
 	OPTIONS_RUN	= 1 << 0,
 	OPTIONS_PROFILE	= 1 << 1,
+	OPTIONS_ASYNC	= 1 << 2,
 };
 
 /**
@@ -45,6 +47,12 @@ enum options_verb {
  * @n_budgets: number of budgets
  * @budgets_given: they are not the default
  * @json: profile: not a table
+ * @scheduler: async: its address and port
+ * @worker: async: which one this is
+ * @seconds: async: how long to train at most, 0: only @config.rounds count
+ * @pause_ms: async: how long it pauses
+ * @pause_every: async: how many rounds from one pause to the next, 0: none
+ * @count: async: only say how many parameters there are
  */
 struct options {
 	struct dblp_comm_attr	attr;
@@ -64,6 +72,12 @@ struct options {
 	uint32_t		n_budgets;
 	bool			budgets_given;
 	bool			json;
+	const char		*scheduler;
+	uint32_t		worker;
+	uint32_t		seconds;
+	uint32_t		pause_ms;
+	uint32_t		pause_every;
+	bool			count;
 };
 
 /** options_parse() - read the command line of a verb; ends the program if it is wrong */

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the processes of a fabric tell each other; and a scheduler and a server as processes
+ * of their own, over TCP, and a worker that does what it must not: it gets the error, and
+ * nothing changes.
+ */
+#include <errno.h>
+#include <fabric.h>
+#include <fabric_msg.h>
+#include <math.h>
+#include <process.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test.h"
+
+#define COUNT	5
+
+static const struct {
+	struct dblp_fab_msg	m;
+	int			err;
+} messages[] = {
+	{ { .magic = DBLP_FAB_MAGIC }, 0 },
+	{ { .magic = DBLP_FAB_MAGIC + 1 }, -EPROTONOSUPPORT },
+	{ { .magic = __builtin_bswap32(DBLP_FAB_MAGIC) }, -EBADMSG },
+	{ { .magic = DBLP_FAB_MAGIC ^ 0x100 }, -EBADMSG },
+	{ { .magic = DBLP_FAB_MAGIC, .type = DBLP_FAB_TYPES - 1 }, 0 },
+	{ { .magic = DBLP_FAB_MAGIC, .type = DBLP_FAB_TYPES }, -EBADMSG },
+	{ { .magic = DBLP_FAB_MAGIC, .role = DBLP_FAB_ROLES }, -EBADMSG },
+	{ { .magic = DBLP_FAB_MAGIC, .from = DBLP_FAB_WORKERS_MAX - 1 }, 0 },
+	{ { .magic = DBLP_FAB_MAGIC, .from = DBLP_FAB_WORKERS_MAX }, -EBADMSG },
+	{ { .magic = DBLP_FAB_MAGIC, .place = DBLP_FAB_WORKERS_MAX }, -EBADMSG },
+	{ { .magic = DBLP_FAB_MAGIC, .error = 4096 }, -EBADMSG },
+	{ { .magic = DBLP_FAB_MAGIC, .updates = DBLP_FAB_WORKERS_MAX }, 0 },
+	{ { .magic = DBLP_FAB_MAGIC, .updates = DBLP_FAB_WORKERS_MAX + 1 }, -EBADMSG },
+	{ { .magic = DBLP_FAB_MAGIC, .type = DBLP_FAB_PUSH }, -EBADMSG },
+	{ { .magic = DBLP_FAB_MAGIC, .type = DBLP_FAB_PUSH, .updates = 1 }, 0 },
+};
+
+TEST(only_what_a_sender_may_do)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(messages); i++)
+		EXPECT_EQ(dblp_fab_check(&messages[i].m), messages[i].err) {
+			TH_LOG("message %u", i);
+		}
+}
+
+TEST(norms)
+{
+	float v[] = { 3, -4 };
+
+	EXPECT_EQ(dblp_fab_norm(v, 2), 5);
+	v[0] = INFINITY;
+	EXPECT_TRUE(isnan(dblp_fab_norm(v, 2)));
+	v[0] = NAN;
+	EXPECT_TRUE(isnan(dblp_fab_norm(v, 2)));
+}
+
+FIXTURE(fabric) {
+	char			at[32];
+	struct options		o;
+	pid_t			scheduler;
+	pid_t			server;
+	struct dblp_fabric	*f;
+};
+
+static pid_t begin(const struct options *o, bool scheduler)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
+		_exit(9);
+	_exit(scheduler ? schedule(o) : serve(o, false));
+}
+
+static struct dblp_fabric_attr attr_of(const char *at, u32 worker)
+{
+	return (struct dblp_fabric_attr) {
+		.size = sizeof(struct dblp_fabric_attr), .worker = worker,
+		.scheduler = at, .transport = "tcp", .count = COUNT,
+	};
+}
+
+FIXTURE_SETUP(fabric)
+{
+	struct dblp_fabric_attr attr;
+	int i, err = -1;
+
+	snprintf(self->at, sizeof(self->at), "127.0.0.1:%d", 20000 + getpid() % 10000);
+	self->o = (struct options) {
+		.transport = "tcp", .workers = 2, .bound = 9, .count = COUNT, .eta = 0.5,
+		.timeout_ms = 5000,
+	};
+	ASSERT_EQ(dblp_addr_parse(self->at, &self->o.scheduler), 0);
+	self->o.listen = self->o.scheduler;
+	self->scheduler = begin(&self->o, true);
+	attr = attr_of(self->at, 1);
+	/* Until they listen */
+	for (i = 0; i < 100 && err; i++) {
+		struct dblp_fab_conn c;
+
+		usleep(50000);
+		err = dblp_fab_dial(&c, &self->o.scheduler, IPPROTO_TCP, 5000);
+		dblp_fab_hang_up(&c);
+	}
+	self->server = begin(&self->o, false);
+	ASSERT_EQ(dblp_fabric_open(&self->f, &attr), 0);
+}
+
+FIXTURE_TEARDOWN(fabric)
+{
+	int status;
+
+	dblp_fabric_close(self->f);
+	kill(self->scheduler, SIGTERM);
+	waitpid(self->scheduler, &status, 0);
+	EXPECT_EQ(status, 0);
+	waitpid(self->server, &status, 0);
+	EXPECT_EQ(status, 0);
+}
+
+TEST_F(fabric, steps_follow_delay)
+{
+	const float u[COUNT] = { 2, 0, 0, -4, 0 };
+	struct dblp_pushed p;
+	float m[COUNT];
+	u64 i;
+	uint64_t version;
+
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(dblp_push(self->f, u, COUNT, 0, &p, sizeof(p)), 0);
+		EXPECT_EQ(p.version, i + 1);
+		EXPECT_EQ(p.tries, 1);
+		EXPECT_EQ(p.dropped, 0);
+	}
+	ASSERT_EQ(dblp_pull(self->f, m, COUNT, &version), 0);
+	EXPECT_EQ(version, 4);
+	EXPECT_LT(fabs(m[0] + 1 + 1 / sqrt(2) + 1 / sqrt(3) + 0.5), 1e-6);
+	EXPECT_LT(fabs(m[3] - 2 * (1 + 1 / sqrt(2) + 1 / sqrt(3) + 0.5)), 1e-6);
+	EXPECT_EQ(m[1], 0);
+	/* Until the bound */
+	for (; i < 10; i++)
+		ASSERT_EQ(dblp_push(self->f, u, COUNT, 0, &p, sizeof(p)), 0);
+	EXPECT_EQ(p.dropped, 0);
+	ASSERT_EQ(dblp_push(self->f, u, COUNT, 0, &p, sizeof(p)), 0);
+	EXPECT_EQ(p.dropped, 1);
+	ASSERT_EQ(dblp_pull(self->f, m, COUNT, &version), 0);
+	EXPECT_EQ(version, 10);
+}
+
+TEST_F(fabric, bad_calls_change_nothing)
+{
+	float u[COUNT] = { 1 }, m[COUNT];
+	struct dblp_fabric_attr attr;
+	struct dblp_fabric *other;
+	uint64_t version;
+
+	EXPECT_EQ(dblp_push(self->f, u, COUNT - 1, 0, NULL, 0), -EMSGSIZE);
+	EXPECT_EQ(dblp_pull(self->f, m, COUNT + 1, &version), -EMSGSIZE);
+	EXPECT_EQ(dblp_push(self->f, u, COUNT, 1, NULL, 0), -ERANGE);
+	EXPECT_EQ(dblp_push(self->f, u, COUNT, UINT64_MAX, NULL, 0), -ERANGE);
+	u[2] = NAN;
+	EXPECT_EQ(dblp_push(self->f, u, COUNT, 0, NULL, 0), -EDOM);
+	u[2] = INFINITY;
+	EXPECT_EQ(dblp_push(self->f, u, COUNT, 0, NULL, 0), -EDOM);
+	attr = attr_of(self->at, 2);
+	EXPECT_EQ(dblp_fabric_open(&other, &attr), -ENOENT);
+	attr.worker = 1;
+	EXPECT_EQ(dblp_fabric_open(&other, &attr), -EEXIST);
+	attr.worker = 0;
+	attr.count++;
+	EXPECT_EQ(dblp_fabric_open(&other, &attr), -EMSGSIZE);
+	attr.count = 0;
+	EXPECT_EQ(dblp_fabric_open(&other, &attr), -EINVAL);
+	attr = attr_of("nowhere", 0);
+	EXPECT_EQ(dblp_fabric_open(&other, &attr), -EINVAL);
+	attr = attr_of(self->at, 0);
+	attr.size = 8;
+	EXPECT_EQ(dblp_fabric_open(&other, &attr), -EINVAL);
+	ASSERT_EQ(dblp_pull(self->f, m, COUNT, &version), 0);
+	EXPECT_EQ(version, 0);
+	EXPECT_EQ(m[0], 0);
+}
+
+/* A worker that speaks for itself: where the server is, and the secret */
+static void join_by_hand(struct __test_metadata *_metadata, FIXTURE_DATA(fabric) *self,
+			 struct dblp_fab_conn *ctl, uint64_t *secret,
+			 struct dblp_fab_msg *server)
+{
+	const struct dblp_fab_msg hello = { .type = DBLP_FAB_JOIN, .count = COUNT };
+
+	ASSERT_EQ(dblp_fab_dial(ctl, &self->o.scheduler, IPPROTO_TCP, 5000), 0);
+	ASSERT_EQ(dblp_fab_join(ctl, &hello, secret), 0);
+	ASSERT_EQ(dblp_fab_recv(ctl, server), 0);
+	ASSERT_EQ(server->type, DBLP_FAB_SERVER);
+}
+
+TEST_F(fabric, bad_pushes_are_refused)
+{
+	static const struct {
+		float		first;
+		u64		version;
+		u64		next;
+		int		err;
+	} bad[] = {
+		{ NAN, 0, 1, EDOM },
+		{ 1, 1, 1, ERANGE },
+		{ 1, 0, 2, ESTALE },
+		{ 1, 0, 1, 0 },
+	};
+	struct dblp_fab_msg server, ack;
+	struct dblp_fab_conn ctl, c;
+	float u[COUNT] = { 0 }, m[COUNT];
+	uint64_t version, secret;
+	u32 i;
+
+	join_by_hand(_metadata, self, &ctl, &secret, &server);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		const struct dblp_fab_msg push = {
+			.type = DBLP_FAB_PUSH, .updates = 1, .fabric = secret, .run = 7,
+			.version = bad[i].version, .first = bad[i].next,
+		};
+
+		u[0] = bad[i].first;
+		ASSERT_EQ(dblp_fab_dial(&c, &server.addr, IPPROTO_TCP, 5000), 0);
+		ASSERT_EQ(dblp_fab_push(&c, &push, u, COUNT, &ack), 0);
+		EXPECT_EQ(ack.error, bad[i].err);
+		EXPECT_EQ(ack.version, bad[i].err ? 0 : 1);
+		dblp_fab_hang_up(&c);
+	}
+	dblp_fab_hang_up(&ctl);
+	ASSERT_EQ(dblp_pull(self->f, m, COUNT, &version), 0);
+	EXPECT_EQ(version, 1);
+	EXPECT_EQ(m[0], -0.5f);
+}
+
+TEST_F(fabric, strangers_are_turned_away)
+{
+	const struct dblp_fab_msg types[] = {
+		{ .type = DBLP_FAB_PUSH, .updates = 1, .fabric = 1 },
+		{ .type = DBLP_FAB_PULL }, { .type = DBLP_FAB_FOLLOW },
+		{ .type = DBLP_FAB_APPLIED, .version = 9 },
+	};
+	struct dblp_fab_msg server, answer;
+	struct dblp_fab_conn ctl, c;
+	float m[COUNT];
+	uint64_t version, secret;
+	u32 i;
+
+	join_by_hand(_metadata, self, &ctl, &secret, &server);
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		ASSERT_EQ(dblp_fab_dial(&c, &server.addr, IPPROTO_TCP, 5000), 0);
+		ASSERT_EQ(dblp_fab_send(&c, &types[i]), 0);
+		EXPECT_EQ(dblp_fab_recv(&c, &answer), -ECONNRESET);
+		dblp_fab_hang_up(&c);
+	}
+	/* Nor may a worker speak for a server */
+	ASSERT_EQ(dblp_fab_send(&ctl, &types[3]), 0);
+	ASSERT_EQ(dblp_fab_recv(&ctl, &answer), 0);
+	EXPECT_EQ(answer.type, DBLP_FAB_REFUSE);
+	EXPECT_EQ(answer.error, EPROTO);
+	EXPECT_EQ(dblp_fab_recv(&ctl, &answer), -ECONNRESET);
+	dblp_fab_hang_up(&ctl);
+	ASSERT_EQ(dblp_pull(self->f, m, COUNT, &version), 0);
+	EXPECT_EQ(version, 0);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The server, which has the model, and the replica, which has a copy and becomes the
+ * server when that fails.
+ *
+ * A step is made only if the replica is not too far behind thereafter. If it would be, the
+ * model with the step goes to the replica first, and to all others when it is there. Else
+ * the replica gets the model when nobody else does.
+ */
+#include <err.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "member.h"
+#include "order.h"
+
+/*
+ * A copy takes as much of the network as a model for a worker does: without need none is
+ * made for less than this share of the bound
+ */
+#define WORTH_A_COPY	0.5
+/* A replica that has lost the server tries again, unless it is to take its place */
+#define RETRY_US	100000
+
+/**
+ * struct server - a server, or a replica
+ * @o: the command line
+ * @member: the scheduler
+ * @door: connections for data
+ * @turn: held by who applies an update, from beginning to end
+ * @lock: protects all below
+ * @changed: any of it
+ * @serves: it is the server, not a replica
+ * @model: the model
+ * @next: the model after the step that waits for the replica
+ * @version: of @model
+ * @next_version: of @next, 0: none
+ * @followed: there is a replica
+ * @pulls: models on their way to workers
+ * @behind: how far the replica is behind
+ * @copies: models sent to the replica
+ * @first: those because it would have been too far behind
+ * @leader: replica: where the server is; port 0: nowhere
+ */
+struct server {
+	const struct options	*o;
+	struct member		member;
+	struct door		door;
+	pthread_mutex_t		turn;
+	pthread_mutex_t		lock;
+	pthread_cond_t		changed;
+	bool			serves;
+	float			*model;
+	float			*next;
+	uint64_t		version;
+	uint64_t		next_version;
+	bool			followed;
+	uint32_t		pulls;
+	struct fab_divergence	behind;
+	uint64_t		copies;
+	uint64_t		first;
+	struct sockaddr_dblp	leader;
+};
+
+static void *zeroed(const struct options *o)
+{
+	float *v = calloc(o->count, sizeof(*v));
+
+	if (!v)
+		err(1, NULL);
+	return v;
+}
+
+static void lock(struct server *s)
+{
+	pthread_mutex_lock(&s->lock);
+}
+
+static void unlock(struct server *s)
+{
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void wait_change(struct server *s)
+{
+	pthread_cond_wait(&s->changed, &s->lock);
+}
+
+/* Until the model is of this version; for as long as a host may be silent */
+static bool wait_version(struct server *s, uint64_t version)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += s->o->timeout_ms / 1000;
+	while (!s->serves || s->version < version)
+		if (pthread_cond_timedwait(&s->changed, &s->lock, &until))
+			return false;
+	return true;
+}
+
+/* Updates */
+
+static int check(const struct server *s, const struct dblp_fab_msg *m, double norm)
+{
+	if (isnan(norm))
+		return -EDOM;
+	if (m->first && m->first != s->version + 1)
+		return -ESTALE;
+	return m->version > s->version ? -ERANGE : 0;
+}
+
+/* The next model goes to the replica first */
+static void lead(struct server *s, uint64_t version)
+{
+	s->next_version = version;
+	s->first++;
+	pthread_cond_broadcast(&s->changed);
+	while (s->next_version)
+		wait_change(s);
+}
+
+static void become_next(struct server *s, uint64_t version)
+{
+	float *old = s->model;
+
+	s->model = s->next;
+	s->next = old;
+	s->version = version;
+}
+
+static void step(struct server *s, const float *u, double step, double norm,
+		 uint32_t updates)
+{
+	uint64_t i;
+
+	for (i = 0; i < s->o->count; i++)
+		s->next[i] = s->model[i] - step * u[i];
+	if (s->followed && s->o->div_max && !fab_divergence_fits(&s->behind, norm))
+		lead(s, s->version + updates);
+	else if (s->followed)
+		fab_divergence_step(&s->behind, norm);
+	become_next(s, s->version + updates);
+}
+
+static void log_step(struct server *s, const struct dblp_fab_msg *m, double norm,
+		     uint64_t delay)
+{
+	if (!s->o->log)
+		return;
+	fprintf(s->o->log, "applied %" PRIu64 " %u %.9g %.9g %" PRIu64 "\n", s->version,
+		m->updates, norm, s->behind.open + s->behind.sent, delay);
+	fflush(s->o->log);
+}
+
+/* Sums of others have their weights already. The version it has become, or an error */
+static int apply(struct server *s, const struct dblp_fab_msg *m, const float *u,
+		 uint64_t *version)
+{
+	const double norm = dblp_fab_norm(u, s->o->count);
+	double eta = s->o->eta;
+	uint64_t delay = 0;
+	int error;
+
+	pthread_mutex_lock(&s->turn);
+	lock(s);
+	error = wait_version(s, 0) ? check(s, m, norm) : -EHOSTDOWN;
+	if (!error) {
+		if (m->role != DBLP_FAB_JOINS) {
+			delay = s->version - m->version;
+			eta *= fab_weight(delay);
+		}
+		step(s, u, eta, eta * norm, m->updates);
+		log_step(s, m, eta * norm, delay);
+	}
+	*version = s->version;
+	unlock(s);
+	pthread_mutex_unlock(&s->turn);
+	return error;
+}
+
+static bool push(struct server *s, const struct dblp_fab_conn *c,
+		 const struct dblp_fab_msg *m)
+{
+	struct dblp_fab_msg told = {
+		.type = DBLP_FAB_APPLIED, .run = m->run, .updates = m->updates,
+	};
+	float *u = door_update(&s->door, c);
+	int error;
+
+	if (!u)
+		return false;
+	error = apply(s, m, u, &told.version);
+	if (!error)
+		member_tell(&s->member, &told);
+	free(u);
+	return door_ack(&s->door, c, told.version, error);
+}
+
+static bool send_model(const struct server *s, const struct dblp_fab_conn *c,
+		       const float *v, uint64_t version)
+{
+	const struct dblp_fab_msg m = { .type = DBLP_FAB_MODEL, .version = version };
+
+	return !dblp_fab_send(c, &m) &&
+	       !dblp_fab_send_bytes(c, v, s->o->count * sizeof(*v));
+}
+
+static bool pull(struct server *s, const struct dblp_fab_conn *c,
+		 const struct dblp_fab_msg *m)
+{
+	const size_t bytes = s->o->count * sizeof(float);
+	float *copy = malloc(bytes);
+	uint64_t version;
+	bool there, sent;
+
+	if (!copy)
+		return door_ack(&s->door, c, 0, -ENOMEM);
+	lock(s);
+	there = wait_version(s, m->version);
+	version = s->version;
+	memcpy(copy, s->model, bytes);
+	s->pulls += there;
+	unlock(s);
+	sent = there ? send_model(s, c, copy, version) :
+		       door_ack(&s->door, c, version, -ETIMEDOUT);
+	if (sent && there)
+		member_tell_rate(&s->member, c);
+	lock(s);
+	s->pulls -= there;
+	unlock(s);
+	free(copy);
+	return sent;
+}
+
+/* A replica */
+
+/* What it is to have now, and of which version that is */
+static uint64_t next_copy(struct server *s, float *copy, bool *is_next)
+{
+	uint64_t version;
+
+	lock(s);
+	while (!s->next_version && (s->pulls || !s->behind.open ||
+				    s->behind.open < WORTH_A_COPY * s->behind.max))
+		wait_change(s);
+	*is_next = s->next_version;
+	version = *is_next ? s->next_version : s->version;
+	memcpy(copy, *is_next ? s->next : s->model, s->o->count * sizeof(*copy));
+	fab_divergence_send(&s->behind);
+	s->copies++;
+	unlock(s);
+	return version;
+}
+
+static bool acknowledged(const struct dblp_fab_conn *c)
+{
+	struct dblp_fab_msg m;
+
+	return !dblp_fab_recv(c, &m) && m.type == DBLP_FAB_ACK && !m.error;
+}
+
+/* Only this thread sends copies, so that all that was sent is acknowledged */
+static void copied(struct server *s, bool is_next, bool alive)
+{
+	lock(s);
+	if (alive)
+		fab_divergence_ack(&s->behind);
+	else
+		s->followed = false;
+	if (is_next || !alive)
+		s->next_version = 0;
+	unlock(s);
+}
+
+static void lead_replica(struct server *s, const struct dblp_fab_conn *c, float *copy)
+{
+	bool alive, is_next = false;
+	uint64_t version;
+
+	/* Before the first copy it is no replica yet */
+	lock(s);
+	version = s->version;
+	memcpy(copy, s->model, s->o->count * sizeof(*copy));
+	s->behind = (struct fab_divergence) { .max = s->o->div_max };
+	s->followed = true;
+	fab_divergence_send(&s->behind);
+	unlock(s);
+	do {
+		alive = send_model(s, c, copy, version) && acknowledged(c);
+		copied(s, is_next, alive);
+		if (alive)
+			version = next_copy(s, copy, &is_next);
+	} while (alive);
+	warnx("the replica has failed");
+}
+
+/* At the lowest priority: what the network has time for */
+static bool follow(struct server *s, const struct dblp_fab_conn *c)
+{
+	const struct timeval soon = { s->o->timeout_ms / 2000, 0 };
+	const int lowest = 1;
+	float *copy;
+	bool taken;
+
+	lock(s);
+	taken = s->followed || !s->serves;
+	unlock(s);
+	copy = taken ? NULL : malloc(s->o->count * sizeof(*copy));
+	if (!copy)
+		return door_ack(&s->door, c, 0, taken ? -EEXIST : -ENOMEM) && false;
+	setsockopt(c->fd, SOL_SOCKET, SO_PRIORITY, &lowest, sizeof(lowest));
+	/* Before those give up who wait for a step that waits for the replica */
+	setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof(soon));
+	setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof(soon));
+	lead_replica(s, c, copy);
+	free(copy);
+	return false;
+}
+
+static bool answer(void *of, const struct dblp_fab_conn *c, const struct dblp_fab_msg *m)
+{
+	switch (m->type) {
+	case DBLP_FAB_PUSH:
+		return push(of, c, m);
+	case DBLP_FAB_PULL:
+		return pull(of, c, m);
+	case DBLP_FAB_FOLLOW:
+		return follow(of, c);
+	default:
+		return false;
+	}
+}
+
+/* Being a replica */
+
+/* A copy becomes the model once it is whole */
+static int take_copy(struct server *s, const struct dblp_fab_conn *c)
+{
+	const struct dblp_fab_msg ack = { .type = DBLP_FAB_ACK };
+	struct dblp_fab_msg m;
+	int error = dblp_fab_recv(c, &m);
+
+	if (!error && m.type != DBLP_FAB_MODEL)
+		return -EPROTO;
+	if (!error)
+		error = dblp_fab_recv_bytes(c, s->next, s->o->count * sizeof(*s->next));
+	if (error)
+		return error;
+	lock(s);
+	if (!s->serves) {
+		become_next(s, m.version);
+		s->copies++;
+	}
+	error = s->serves ? -ESTALE : 0;
+	unlock(s);
+	return error ?: dblp_fab_send(c, &ack);
+}
+
+/* The next copy may take as long as it likes */
+static void take_copies(struct server *s, struct dblp_fab_conn *c)
+{
+	const struct timeval forever = { 0 };
+	const struct dblp_fab_msg hello = {
+		.type = DBLP_FAB_FOLLOW, .fabric = s->door.secret,
+	};
+
+	setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &forever, sizeof(forever));
+	if (!dblp_fab_send(c, &hello))
+		while (!take_copy(s, c))
+			;
+	dblp_fab_hang_up(c);
+}
+
+static void *be_replica(void *arg)
+{
+	struct server *s = arg;
+	struct sockaddr_dblp leader;
+	struct dblp_fab_conn c;
+	bool serves;
+
+	for (;;) {
+		lock(s);
+		leader = s->leader;
+		serves = s->serves;
+		unlock(s);
+		if (serves)
+			return NULL;
+		if (leader.sdblp_port &&
+		    !dblp_fab_dial(&c, &leader, dblp_fab_protocol(s->o->transport),
+				   s->o->timeout_ms))
+			take_copies(s, &c);
+		usleep(RETRY_US);
+	}
+}
+
+/*
+ * What is lost of the old server's model is that from our version on. We may be ahead of
+ * what the scheduler knows, by a step that the old server has made nowhere else.
+ */
+static void promote(struct server *s, uint64_t version)
+{
+	struct dblp_fab_msg told = { .type = DBLP_FAB_APPLIED };
+
+	lock(s);
+	if (!s->serves) {
+		printf("promoted at version %" PRIu64 " of %" PRIu64 "\n", s->version, version);
+		s->serves = true;
+		if (s->version < version)
+			s->version = version;
+	}
+	told.version = s->version;
+	unlock(s);
+	member_tell(&s->member, &told);
+}
+
+static void report(struct server *s)
+{
+	lock(s);
+	printf("version %" PRIu64 ", copies %" PRIu64 ", copies first %" PRIu64
+	       ", refused %" PRIu64 ", strangers %" PRIu64 "\n", s->version, s->copies, s->first,
+	       s->door.refused, s->door.strangers);
+	unlock(s);
+}
+
+int serve(const struct options *o, bool replica)
+{
+	struct server s = {
+		.o = o, .serves = !replica, .model = zeroed(o), .next = zeroed(o),
+		.door = { .o = o, .answer = answer },
+	};
+	struct dblp_fab_msg m;
+	pthread_t thread;
+
+	s.door.of = &s;
+	pthread_mutex_init(&s.turn, NULL);
+	pthread_mutex_init(&s.lock, NULL);
+	pthread_cond_init(&s.changed, NULL);
+	member_join(&s.member, &s.door, replica ? DBLP_FAB_REPLICA : DBLP_FAB_SERVES);
+	if (replica && pthread_create(&thread, NULL, be_replica, &s))
+		errx(1, "cannot make a thread");
+	while (member_hear(&s.member, &m)) {
+		if (m.type == DBLP_FAB_PROMOTE)
+			promote(&s, m.version);
+		if (m.type == DBLP_FAB_SERVER) {
+			lock(&s);
+			s.leader = m.addr;
+			unlock(&s);
+		}
+	}
+	report(&s);
+	return 0;
+}
