@@ -40,6 +40,8 @@ fi
 . "${self%/*}/../lib/measure.sh"
 # shellcheck source=selftests/experiments/training.sh
 . "${self%/*}/training.sh"
+# shellcheck source=selftests/experiments/fabric.sh
+. "${self%/*}/fabric.sh"
 # What has not ended by then, an hour, is said to last longer.
 limit=3600
 
@@ -213,6 +215,6 @@ vary()
 }
 
 case $scenario in
-dblp|ltp|bml|dssync|ablations|dfs|train_dblp|train_rules|train_racks) "$scenario" "$@" ;;
+dblp|ltp|bml|dssync|ablations|dfs|fabric|train_dblp|train_rules|train_racks) "$scenario" "$@" ;;
 *) fail "there is no scenario '$scenario'" ;;
 esac

@@ -11,6 +11,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from claims import Claim, mean, median, plot, rounds_s
 from figures import Figures, arguments, number, peers_text, pooled, ratio, verdict, wire_s, write
 import dfs
+import fabric
 import training
 
 
@@ -220,7 +221,7 @@ def ablation_rows(f):
 
 SCENARIOS = {"dblp": dblp_rows, "ltp": ltp_rows, "bml": bml_rows, "dssync": dssync_rows,
              "ablations": ablation_rows, "train_dblp": training.dblp_rows, "train_racks": training.racks_rows,
-             "train_rules": training.rules_rows, "dfs": dfs.rows}
+             "train_rules": training.rules_rows, "dfs": dfs.rows, "fabric": fabric.rows}
 
 
 def table(rows):
