@@ -515,7 +515,7 @@ u32 dblp_seg_size(struct dblp_sock *dsk, bool meta)
 u8 dblp_path_data_tos(struct dblp_sock *dsk, u32 n)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (!dsk->cc.ops->ecn || !dblp_ecn_marks(&dsk->ecn))
+	if (!dsk->ect || !dsk->cc.ops->ecn || !dblp_ecn_marks(&dsk->ecn))
 		return dsk->tos;
 	dblp_ecn_sent(&dsk->ecn, n);
 	return dsk->tos | INET_ECN_ECT_0;

@@ -71,6 +71,7 @@ struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
 	dsk->keepalive_ms = defaults.keepalive_ms;
 	dsk->element = 8;
 	dsk->elide = 1;
+	dsk->ect = 1;
 	INIT_LIST_HEAD(&dsk->accept_queue);
 	INIT_LIST_HEAD(&dsk->accept_node);
 	INIT_LIST_HEAD(&dsk->tx_msgs);
@@ -137,6 +138,7 @@ void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener)
 	child->placement = listener->placement;
 	child->elide = listener->elide;
 	child->tos = listener->tos;
+	child->ect = listener->ect;
 	child->cc.ops = listener->cc.ops;
 	dblp_inherit_config(child, listener);
 }

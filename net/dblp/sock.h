@@ -99,6 +99,7 @@ struct dblp_counts {
  * @job_node: in @socks of the job
  * @tos: DBLP_TOS
  * @elide: DBLP_ELIDE
+ * @ect: DBLP_ECT
  * @auth: DBLP_AUTH_KEY, NULL if there is none; fixed while it is a connection
  *
  * Timer: one, for the earliest of these; 0 means not set:
@@ -268,6 +269,7 @@ struct dblp_sock {
 	struct rb_node		job_node;
 	u32			tos;
 	u32			elide;
+	u32			ect;
 	struct dblp_auth	*auth;
 
 	struct hrtimer		timer;

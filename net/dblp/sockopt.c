@@ -42,6 +42,7 @@ static const struct dblp_u32_opt dblp_u32_opts[] = {
 					       DBLP_KEEPALIVE_MAX_MS),
 	[DBLP_PLACEMENT]	= DBLP_U32_OPT(placement, 0, 1),
 	[DBLP_PHASE]		= DBLP_U32_OPT(phase, 0, DBLP_PHASES - 1),
+	[DBLP_ECT]		= DBLP_U32_OPT(ect, 0, 1),
 };
 
 static const struct dblp_u32_opt *dblp_find_opt(int name)

@@ -85,6 +85,7 @@ static int set_option(void)
 		{ "sndbuf", SO_SNDBUF, SOL_SOCKET },
 		{ "rcvbuf", SO_RCVBUF, SOL_SOCKET },
 		{ "tos", DBLP_TOS, SOL_DBLP },
+		{ "ect", DBLP_ECT, SOL_DBLP },
 		{ "priority", SO_PRIORITY, SOL_SOCKET },
 		{ "mark", SO_MARK, SOL_SOCKET },
 	};
@@ -271,7 +272,7 @@ static void usage(void)
 	      "  accept               and forget the listener\n"
 	      "  fork                 two go on: each takes what comes next\n"
 	      "  set budget|cap|deadline|job|user-timeout|keepalive|sndbuf|rcvbuf|tos|\n"
-	      "      priority|mark N  (keepalive: and have it)\n"
+	      "      priority|mark|ect N  (keepalive: and have it)\n"
 	      "  tag N                of messages that are sent from now on\n"
 	      "  cancel N             DBLP_CANCEL of those with this tag\n"
 	      "  norm N               DBLP_NORM\n"

@@ -148,6 +148,7 @@ static void setup_socket(int fd)
 	set_option(fd, DBLP_ELEMENT, cfg.element, "DBLP_ELEMENT");
 	set_option(fd, DBLP_ORDER, cfg.order, "DBLP_ORDER");
 	set_option(fd, DBLP_FILL, cfg.fill, "DBLP_FILL");
+	set_option(fd, DBLP_ECT, cfg.ect, "DBLP_ECT");
 	set_option(fd, DBLP_NOTIFY, 1, "DBLP_NOTIFY");
 	if (cfg.cc && setsockopt(fd, SOL_DBLP, DBLP_CONGESTION, cfg.cc,
 				 strlen(cfg.cc) + 1))

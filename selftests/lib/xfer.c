@@ -22,6 +22,7 @@ struct xfer_config cfg = {
 	.seed		= 1,
 	.timeout	= 30,
 	.allow_missing	= UINT64_MAX,
+	.ect		= 1,
 };
 
 static void usage(void)
@@ -45,7 +46,8 @@ static void usage(void)
 	      "  --connected COMMAND  is run before the first message\n"
 	      "  --spread             what is missing must be spread\n"
 	      "  --expect-missing N   at least so many bytes must be missing\n"
-	      "  --allow-missing N    at most so many may be\n",
+	      "  --allow-missing N    at most so many may be\n"
+	      "  --ect 0|1            may data be marked?\n",
 	      stderr);
 	exit(2);
 }
@@ -96,7 +98,7 @@ enum {
 	OPT_CC, OPT_DEADLINE, OPT_SEED, OPT_TIMEOUT, OPT_DUPLEX, OPT_PER_MESSAGE,
 	OPT_NONBLOCK, OPT_CONNECTED, OPT_HALFWAY, OPT_THEN, OPT_SPREAD,
 	OPT_EXPECT_MISSING, OPT_ALLOW_MISSING, OPT_ZEROS, OPT_EXPECT_ELIDED,
-	OPT_SETTLED,
+	OPT_SETTLED, OPT_ECT,
 };
 
 static const struct option options[] = {
@@ -128,6 +130,7 @@ static const struct option options[] = {
 	{ "allow-missing", 1, NULL, OPT_ALLOW_MISSING },
 	{ "zeros", 1, NULL, OPT_ZEROS },
 	{ "expect-elided", 1, NULL, OPT_EXPECT_ELIDED },
+	{ "ect", 1, NULL, OPT_ECT },
 	{ }
 };
 
@@ -164,6 +167,7 @@ static void parse_option(int opt)
 	case OPT_ALLOW_MISSING:
 		cfg.allow_missing = number(optarg, UINT64_MAX);
 		break;
+	case OPT_ECT: cfg.ect = number(optarg, 1); break;
 	case OPT_ZEROS: cfg.zeros = number(optarg, 100); break;
 	case OPT_EXPECT_ELIDED:
 		cfg.expect_elided = number(optarg, UINT64_MAX);

@@ -28,6 +28,7 @@ extern struct xfer_config {
 	uint32_t deadline;		/* microseconds */
 	uint32_t order;
 	uint32_t fill;
+	uint32_t ect;			/* may data be marked? */
 	uint32_t zeros;			/* percent of the contents */
 	uint64_t expect_elided;		/* bytes at least, if there are zeroes */
 	uint64_t seed;

@@ -30,14 +30,16 @@ grown()
 	echo $(($(counter "$1") - ${base[$1]}))
 }
 
-# xfer 4|6: 1 MB, exact
+# xfer 4|6 [OPTION...]: 1 MB, exact
 xfer()
 {
-	local began=${EPOCHREALTIME/./}
+	local began=${EPOCHREALTIME/./} to
 
+	to=$(server_of "$1")
+	shift
 	begin
-	dblp-xfer --from "$client" --to "$server" --address "$(server_of "$1")" \
-		--size 100000 --count 10 || return
+	dblp-xfer --from "$client" --to "$server" --address "$to" \
+		--size 100000 --count 10 "$@" || return
 	took=$(((${EPOCHREALTIME/./} - began) / 1000))
 	echo "it took $took ms, $(grown SegAgain) of $(grown SegFirst) segments went again"
 }
@@ -85,26 +87,59 @@ heeded()
 	[ "$took" -ge $((4 * without)) ]
 }
 
-# A queue in front of a slow link, that marks as it grows. It drops what is not
-# data, which may not be marked; data only if it overflows.
-short_queue()
+# queued 4|6 [OPTION...]: xfer through a queue in front of a slow link, that marks as it
+# grows, and drops what it may not mark. $stats is what it has counted
+queued()
 {
-	local stats
-
 	tc -n "$client" qdisc replace dev eth0 root handle 1: htb default 1 || return
 	tc -n "$client" class add dev eth0 parent 1: classid 1:1 htb rate 20mbit burst 3000 \
 		cburst 3000 || return
 	tc -n "$client" qdisc add dev eth0 parent 1:1 handle 10: red limit 400000 min 3000 \
 		max 9000 avpkt 1000 burst 4 probability 1 bandwidth 20mbit ecn || return
-	xfer "$1" || return
+	xfer "$@" || return
 	stats=$(tc -n "$client" -s -j qdisc show dev eth0 | jq '.[] | select(.handle == "10:")')
 	tc -n "$client" qdisc del dev eth0 root
-	nothing_again || return
-	is "failures" "$(grown EcnFailed)" 0 || return
 	jq -c . <<< "$stats"
+	is "failures" "$(grown EcnFailed)" 0
+}
+
+# What is not data may not be marked, and is dropped; data only if the queue overflows
+short_queue()
+{
+	queued "$1" && nothing_again || return
 	# A busy host does not fill the link evenly
 	[ "${DBLP_VIRTUAL_TIME:-0}" = 1 ] || return 0
 	jq -e '.marked >= 5 and .pdrop == 0' <<< "$stats" > /dev/null
+}
+
+# Data that is Not-ECT on purpose is dropped where it would have been marked
+selective()
+{
+	queued "$1" --ect 0 || return
+	is "marked packets" "$(jq .marked <<< "$stats")" 0 || return
+	# A busy host does not fill the link evenly
+	[ "${DBLP_VIRTUAL_TIME:-0}" = 1 ] || return 0
+	jq -e '.early >= 5' <<< "$stats" > /dev/null && [ "$(grown SegAgain)" -ge 5 ]
+}
+
+# Of the first ten packets, all of which are marked, unless the socket says no
+at_any_time()
+{
+	begin
+	sniff "$server" eth0 || return
+	netem "$client" delay 1ms
+	pair "$1" send 3 1000 await "$tmp/go.$1" set ect 0 send 2 1000 await "$tmp/on.$1" \
+		set ect 1 send 1 1000 pause || return
+	wait_until 10 settled 3 || return
+	# Repeated on a slow machine, perhaps
+	[ "$(arrived 0x2)" -ge 3 ] && [ "$(arrived 0)" -eq 0 ] || return
+	signal "go.$1"
+	wait_until 10 settled 5 || return
+	[ "$(arrived 0)" -ge 2 ] || return
+	signal "on.$1"
+	wait_until 10 settled 6 || return
+	[ "$(arrived 0x2)" -ge 4 ] || return
+	is "failures" "$(grown EcnFailed)" 0
 }
 
 # bleach 4|6: a router clears the ECN field
@@ -134,6 +169,8 @@ for v in 4 6; do
 	try "ipv$v: packets are marked instead of dropped" marked $v
 	try_virtual "marks make a sender send less at a time, ipv$v" heeded $v
 	try "ipv$v: marks keep a queue short, and nothing is lost" short_queue $v
+	try "ipv$v: what is not ECT(0) on purpose is dropped instead" selective $v
+	try "ipv$v: DBLP_ECT can be changed at any time" at_any_time $v
 	try "ipv$v: a path that clears marks is found out and used without" bleached $v
 done
 

@@ -33,6 +33,7 @@ static const struct option options[] = {
 	{ "partial send", DBLP_PARTIAL_SEND, 0, 1, 0, false },
 	{ "elide", DBLP_ELIDE, 0, 1, 1, false },
 	{ "tos", DBLP_TOS, 0, 0xfc, 0, false },
+	{ "ect", DBLP_ECT, 0, 1, 1, false },
 };
 
 static void try_option(struct __test_metadata *_metadata, int fd,
@@ -306,6 +307,7 @@ TEST_F(conn, options_are_inherited_from_the_listener)
 	set_u32(self->listener, DBLP_NOTIFY, 1);
 	set_u32(self->listener, DBLP_USER_TIMEOUT, 7777);
 	set_u32(self->listener, DBLP_TOS, 0x28);
+	set_u32(self->listener, DBLP_ECT, 0);
 	ASSERT_EQ(0, connect_to(client, &self->addr));
 	server = accept(self->listener, NULL, NULL);
 	ASSERT_LE(0, server);
@@ -316,6 +318,7 @@ TEST_F(conn, options_are_inherited_from_the_listener)
 	EXPECT_EQ(1, get_u32(server, DBLP_NOTIFY));
 	EXPECT_EQ(7777, get_u32(server, DBLP_USER_TIMEOUT));
 	EXPECT_EQ(0x28, get_u32(server, DBLP_TOS));
+	EXPECT_EQ(0, get_u32(server, DBLP_ECT));
 	/* The cap is known to the client from the first message on. */
 	EXPECT_EQ(54321, get_info(client).peer_budget_cap);
 	close(client);

@@ -289,6 +289,7 @@ static const struct {
 	{ DBLP_KEEPALIVE, 4, true }, { DBLP_ELIDE, 4, true },
 	{ DBLP_TOS, 4, true }, { DBLP_PLACEMENT, 4, true },
 	{ DBLP_PHASE, 4, true }, { DBLP_JOB, 4, true },
+	{ DBLP_ECT, 4, true },
 	{ DBLP_INFO, sizeof(struct dblp_info), false },
 };
 

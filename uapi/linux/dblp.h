@@ -229,6 +229,9 @@ enum dblp_state {
  *	ECANCELED once in its place. ENOENT if there is none, EALREADY if those
  *	with this tag are cancelled or closed, EBUSY in the midst of it,
  *	EOPNOTSUPP if the peer is too old to be told
+ * @DBLP_ECT: __u32, 0 or 1: packets with data that this socket sends from now on
+ *	are ECT(0), if the congestion control heeds marks and the path carries
+ *	them; default 1. With 0 none is: queues that mark drop them instead
  */
 enum dblp_sockopt {
 	DBLP_BUDGET		= 1,
@@ -256,6 +259,7 @@ enum dblp_sockopt {
 	DBLP_SENT_LOSSMAP	= 24,
 	DBLP_PARTIAL_SEND	= 25,
 	DBLP_CANCEL		= 26,
+	DBLP_ECT		= 27,
 };
 
 /* Bytes of a key */
