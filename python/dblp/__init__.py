@@ -15,11 +15,12 @@ dblp.torch, and dblp-run(1) starts ranks.
 """
 
 from .comm import Comm, RankError, Request, Result, Stats
-from .enums import Algo, Dtype, OpFlags, PlanFlags, Policy, Rule
+from .enums import Algo, Dtype, LaneFlags, OpFlags, PlanFlags, Policy, Rule
 from .job import report_norm
+from .lanes import Lane, LaneResult
 from .units import PPM, parse_budget
 
 __all__ = [
-    "Algo", "Comm", "Dtype", "OpFlags", "PPM", "PlanFlags", "Policy", "RankError",
-    "Request", "Result", "Rule", "Stats", "parse_budget", "report_norm",
+    "Algo", "Comm", "Dtype", "Lane", "LaneFlags", "LaneResult", "OpFlags", "PPM", "PlanFlags",
+    "Policy", "RankError", "Request", "Result", "Rule", "Stats", "parse_budget", "report_norm",
 ]

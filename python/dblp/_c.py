@@ -11,10 +11,31 @@ import os
 from typing import Any
 
 LEVELS_MAX = 16
+LANES_MAX = 8
 RANK_ENV = -1
 
 KV_SET = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_char_p, c.c_void_p, c.c_size_t)
 KV_GET = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_char_p, c.c_void_p, c.POINTER(c.c_size_t))
+
+
+class Lane(c.Structure):
+    """struct dblp_lane"""
+
+    _fields_ = [(name, c.c_uint32) for name in (
+        "flags", "budget", "policy", "priority", "tos", "large", "rest", "reserved")]
+
+
+class LanePart(c.Structure):
+    """struct dblp_lane_part"""
+
+    _fields_ = [("first", c.c_uint64), ("end", c.c_uint64), ("lane", c.c_uint32),
+                ("reserved", c.c_uint32)]
+
+
+class LaneResult(c.Structure):
+    """struct dblp_lane_result"""
+
+    _fields_ = [(name, c.c_uint64) for name in ("asked", "missing", "ns")]
 
 
 class CommAttr(c.Structure):
@@ -26,7 +47,7 @@ class CommAttr(c.Structure):
         ("devices", c.c_char_p), ("kv_set", KV_SET), ("kv_get", KV_GET),
         ("kv", c.c_void_p), ("job", c.c_uint32), ("join_ms", c.c_uint32),
         ("timeout_ms", c.c_uint32), ("keepalive_ms", c.c_uint32),
-        ("message_bytes", c.c_uint32), ("reserved", c.c_uint32),
+        ("message_bytes", c.c_uint32), ("lanes", c.c_uint32), ("lane", c.POINTER(Lane)),
     ]
 
 
@@ -43,7 +64,8 @@ class Op(c.Structure):
         "size", "flags", "algo", "rule", "dtype", "budget", "policy", "phase", "wait_ms",
         "plan_flags", "root", "fanin", "turn", "levels")] + [
         ("radix", c.c_uint32 * LEVELS_MAX), ("key", c.c_uint64), ("prune", c.c_uint32),
-        ("block", c.c_uint32)]
+        ("block", c.c_uint32), ("parts", c.c_uint32), ("reserved", c.c_uint32),
+        ("part", c.POINTER(LanePart))]
 
 
 class Result(c.Structure):
@@ -52,7 +74,7 @@ class Result(c.Structure):
     _fields_ = [(name, c.c_uint64) for name in ("asked", "missing", "lost", "none", "ns")] + [
         ("least", c.c_uint32), ("late_ranks", c.c_uint32), ("failed_rank", c.c_int32),
         ("error", c.c_int32), ("budget_least", c.c_uint32), ("budget_most", c.c_uint32),
-        ("sent", c.c_uint64), ("pruned", c.c_uint64)]
+        ("sent", c.c_uint64), ("pruned", c.c_uint64), ("lane", LaneResult * LANES_MAX)]
 
 
 class Span(c.Structure):
@@ -63,7 +85,8 @@ class Span(c.Structure):
 
 STRUCTS = {
     "dblp_comm_attr": CommAttr, "dblp_comm_stats": CommStats, "dblp_op": Op,
-    "dblp_result": Result, "dblp_span": Span,
+    "dblp_result": Result, "dblp_span": Span, "dblp_lane": Lane, "dblp_lane_part": LanePart,
+    "dblp_lane_result": LaneResult,
 }
 
 #: Functions by name: what they return, and their arguments, as C has them

@@ -15,6 +15,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Set, Tup
 
 from . import _c
 from .enums import Algo, Dtype, OpFlags, PlanFlags, Policy, Rule, to_enum
+from .lanes import Lane, LaneResult, Part, lane_array, lane_results, part_array
 from .progress import Tally, tell
 from .units import parse_budget
 
@@ -29,6 +30,7 @@ _NOT_ENDED = -2
 _OPEN_REASONS = {
     errnos.EINVAL: "attributes contradict each other, or those of another rank",
     errnos.EPROTONOSUPPORT: "rank 0 speaks another version",
+    errnos.EPERM: "a lane has a priority that this process may not have",
     errnos.ESTALE: "there are ranks of a later epoch",
     errnos.EEXIST: "there is this rank already",
     errnos.EAFNOSUPPORT: "there is no AF_DBLP (is the module loaded?)",
@@ -36,7 +38,9 @@ _OPEN_REASONS = {
     errnos.ETIMEDOUT: "not all ranks have come",
 }
 _BEGIN_REASONS = {
-    errnos.EINVAL: "attributes contradict each other, or the vector is not that of the key",
+    errnos.EINVAL: "attributes contradict each other, the vector is not that of the key, or parts are not "
+                   "the vector",
+    errnos.ENOENT: "the communicator has no such lane",
     errnos.E2BIG: "the plan has too many steps",
     errnos.EBUSY: "the last operation with this key has not ended",
 }
@@ -84,6 +88,8 @@ class Result(NamedTuple):
     sent: int
     #: Bytes that were not sent for the sake of prune
     pruned: int
+    #: Of each lane
+    lanes: Tuple[LaneResult, ...]
 
 
 class Stats(NamedTuple):
@@ -189,7 +195,8 @@ class Request:
             raise RankError(r.failed_rank, -r.error)
         if r.error:
             raise os_error(r.error, {}, "the communicator was closed")
-        return Result(*(getattr(r, name) for name in Result._fields))
+        return Result(*(getattr(r, name) for name in Result._fields[:-1]),
+                      lanes=lane_results(r, self._comm.lanes))
 
 
 class _Vector:
@@ -242,6 +249,9 @@ def _attr(**a: Any) -> Any:
     devices = a["devices"]
     if devices is not None:
         attr.devices = _text("devices", devices if isinstance(devices, str) else ",".join(devices))
+    if a["lanes"]:
+        attr.lane = lane_array(a["lanes"])
+        attr.lanes = len(a["lanes"])
     if isinstance(a["rendezvous"], str):
         attr.rendezvous = _text("rendezvous", a["rendezvous"])
     return attr
@@ -364,6 +374,8 @@ class Comm:
     join_ms, timeout_ms, keepalive_ms: milliseconds: to wait for all ranks (0: 60000), a
         host may be silent (0: 5000), between two questions to it (0: 1000).
     message_bytes: the most bytes of a message, a multiple of 8; 0: 1 MiB.
+    lanes: connections of their own for elements that matter more or less, see Lane; by the
+        first one goes what operations do not give to others. None: one.
 
     Waits until all ranks have come. Raises OSError or a subclass of it with the reason
     (TimeoutError: not all have come), what a callable raises, ValueError and TypeError
@@ -380,16 +392,19 @@ class Comm:
                  rendezvous: Union[str, KV, None] = None, transport: Optional[str] = None,
                  devices: Union[str, Sequence[str], None] = None, job: Optional[int] = None, *,
                  epoch: int = 0, join_ms: int = 0, timeout_ms: int = 0,
-                 keepalive_ms: int = 0, message_bytes: int = 0) -> None:
+                 keepalive_ms: int = 0, message_bytes: int = 0,
+                 lanes: Optional[Sequence[Lane]] = None) -> None:
         if transport is None:
             transport = os.environ.get("DBLP_TRANSPORT") or "dblp"
         if job is None:
             job = int(os.environ.get("DBLP_JOB") or 0)
         given = dict(rank=rank, nranks=nranks, rendezvous=rendezvous, transport=transport,
                      devices=devices, job=job, epoch=epoch, join_ms=join_ms, timeout_ms=timeout_ms,
-                     keepalive_ms=keepalive_ms, message_bytes=message_bytes)
+                     keepalive_ms=keepalive_ms, message_bytes=message_bytes, lanes=lanes)
         #: Number of the job that its sockets are in, 0: none
         self.job = job
+        #: Number of its lanes
+        self.lanes = len(lanes or ()) or 1
         self._handle: Optional[ctypes.c_void_p] = None
         self._cond = threading.Condition()
         self._closing = threading.Lock()
@@ -521,6 +536,8 @@ class Comm:
         key: number of the vector that is reduced again and again: feedback and carry.
         wait_ms: after so many milliseconds of each round go on without who is late.
         server, root, fanin, turn, radix: of the algorithm, see dblp_plan(3).
+        parts: which elements go by which lane: pairs of a range and the number of a lane, in
+            order and without gaps; none: all by lane 0.
 
         Raises TypeError and ValueError for what cannot be, RankError if a rank has
         failed, another OSError with the reason; then nothing has begun.
@@ -668,7 +685,8 @@ def make_op(dtype: Dtype, *, algo: Union[Algo, int, str] = Algo.DBLP_TRANSPOSE,
             policy: Union[Policy, int, str, None] = None, phase: Optional[int] = None,
             average: bool = False, carry: bool = False, sparse: bool = False,
             prune: Union[str, int] = 0, block: int = 0, key: int = 0, wait_ms: int = 0, server: bool = False,
-            root: int = 0, fanin: int = 0, turn: int = 0, radix: Sequence[int] = ()) -> _c.Op:
+            root: int = 0, fanin: int = 0, turn: int = 0, radix: Sequence[int] = (),
+            parts: Sequence[Part] = ()) -> _c.Op:
     """struct dblp_op of the keywords of Comm.allreduce()."""
     op = _c.Op(size=ctypes.sizeof(_c.Op), algo=to_enum(Algo, algo), rule=to_enum(Rule, rule),
                dtype=dtype, key=number("key", key, 0, (1 << 64) - 1))
@@ -693,6 +711,9 @@ def make_op(dtype: Dtype, *, algo: Union[Algo, int, str] = Algo.DBLP_TRANSPOSE,
     op.levels = len(radix)
     for i, value in enumerate(radix):
         op.radix[i] = number("radix", value)
+    if parts:
+        op.part = part_array(parts)
+        op.parts = len(parts)
     return op
 
 

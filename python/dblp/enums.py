@@ -64,6 +64,14 @@ class OpFlags(IntFlag):
     DBLP_OP_SPARSE = 1 << 5
 
 
+class LaneFlags(IntFlag):
+    """Flags of a lane."""
+
+    DBLP_LANE_BUDGET = 1 << 0
+    DBLP_LANE_POLICY = 1 << 1
+    DBLP_LANE_NOT_ECT = 1 << 2
+
+
 class PlanFlags(IntFlag):
     """Flags of a plan."""
 

@@ -118,6 +118,28 @@ class Sums(unittest.TestCase):
 
         good(with_ranks(2, run))
 
+    def test_elements_go_by_lanes(self):
+        def run(comm):
+            v = array.array("i", range(1000))
+            result = comm.allreduce(v, algo="ps", parts=[(range(0, 200), 1), (range(200, 1000), 0)]).wait(LONG)
+            self.assertEqual(list(v), [2 * i for i in range(1000)])
+            return [lane.asked for lane in result.lanes]
+
+        lanes = [dblp.Lane(large="25%", rest=2), dblp.Lane(budget="1%", policy="early", tos=40, priority=2),
+                 dblp.Lane(ect=False)]
+        outcome = good(with_ranks(2, run, lanes=lanes))
+        self.assertEqual(outcome[0], [800, 800, 2400])
+
+    def test_lanes_that_cannot_be_are_refused(self):
+        for lanes, error, reason in (
+                ([dblp.Lane(large="10%")], ValueError, "the rest of lane 0"),
+                ([dblp.Lane(tos=1)], ValueError, "tos of lane 0 is 1"),
+                ([dblp.Lane(priority="high")], TypeError, "priority of lane 0 is an int"),
+                ([dblp.Lane(budget="1")], ValueError, "no unit"),
+                ([dblp.Lane()] * 9, OSError, "contradict each other")):
+            with self.assertRaisesRegex(error, reason):
+                dblp.Comm(0, 1, Store().kv(), **attributes(lanes=lanes))
+
     def test_parts_that_ranks_own_make_the_whole(self):
         def run(comm):
             v = array.array("i", [comm.rank + 1] * 10)
@@ -211,6 +233,12 @@ class Buffers(unittest.TestCase):
             (dict(block=3, sparse=True), OSError, "contradict each other"),
             (dict(phase=8), OSError, "contradict each other"),
             (dict(root=1, algo="ps"), OSError, "contradict each other"),
+            (dict(parts=[(range(0, 1), 1)]), OSError, "has no such lane"),
+            (dict(parts=[(range(0, 2), 0)]), OSError, "parts are not the vector"),
+            (dict(parts=[(range(1, 2), 0)]), ValueError, "elements 0 ... 0 are in no part"),
+            (dict(parts=[(range(0, 2), 0), (range(1, 3), 0)]), ValueError, "element 1 is in two parts"),
+            (dict(parts=[(range(0, 2, 2), 0)]), ValueError, "no elements side by side"),
+            (dict(parts=[(range(0, 1), -1)]), ValueError, "there is no lane -1"),
             (dict(bucket=1), TypeError, "bucket"),
         ]
         with dblp.Comm(0, 1, Store().kv(), **attributes()) as comm:

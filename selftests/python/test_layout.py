@@ -40,13 +40,14 @@ def functions():
 
 
 def values():
-    for enum in dblp.Dtype, dblp.Rule, dblp.Algo, dblp.Policy, dblp.OpFlags, dblp.PlanFlags:
+    for enum in dblp.Dtype, dblp.Rule, dblp.Algo, dblp.Policy, dblp.OpFlags, dblp.PlanFlags, dblp.LaneFlags:
         for member in enum:
             yield f"{member.name} == {int(member)}"
     for enum, end in ENUMS.items():
         yield f"{end} == {len(enum)}"
     yield f"DBLP_PPM == {dblp.PPM}"
     yield f"DBLP_LEVELS_MAX == {_c.LEVELS_MAX}"
+    yield f"DBLP_LANES_MAX == {_c.LANES_MAX}"
     yield f"DBLP_COMM_RANK_ENV == {_c.RANK_ENV}"
 
 
@@ -87,6 +88,7 @@ class Layout(unittest.TestCase):
             found = re.findall(r"\(\*(\w+)\)|(\w+)(?:\[\w+\])?;", re.sub(r"\)\([^;]*;", ");", body))
             self.assertEqual([a or b for a, b in found], [f for f, _ in struct._fields_])
         for enum, name in ((dblp.OpFlags, "dblp_op_flags"), (dblp.PlanFlags, "dblp_plan_flags"),
+                           (dblp.LaneFlags, "dblp_lane_flags"),
                            (dblp.Policy, "dblp_policy")):
             body = re.search(rf"^enum {name} {{\n(.*?)^}};", text + header("uapi/linux/dblp.h"),
                              re.M | re.S).group(1)

@@ -423,12 +423,12 @@ TEST(structures_may_have_been_shorter_or_longer)
 
 static void run_bad_ops(struct rank *r)
 {
-	struct dblp_op op[16];
+	struct dblp_op op[18];
 	struct dblp_req *req;
 	struct dblp_span part;
 	int v, i, wrong = 0;
 
-	for (i = 0; i < 16; i++)
+	for (i = 0; i < 18; i++)
 		op[i] = r->op;
 	op[0].size = 8;
 	op[1].algo = DBLP_ALGOS;
@@ -454,7 +454,9 @@ static void run_bad_ops(struct rank *r)
 	op[14].block = 24;
 	op[15].flags = DBLP_OP_SPARSE;
 	op[15].block = 2 * DBLP_BLOCK_MAX;
-	for (i = 0; i < 16; i++)
+	op[16].parts = 1;
+	op[17].reserved = 1;
+	for (i = 0; i < 18; i++)
 		if (dblp_allreduce(r->comm, &v, 1, &op[i], &req) != -EINVAL ||
 		    dblp_comm_owned(r->comm, 1, &op[i], &part, 1) != -EINVAL)
 			wrong = i + 1;
@@ -628,7 +630,7 @@ TEST(a_result_is_of_all_parts)
 	struct dblp_sched *sched;
 	u32 i, k, part;
 
-	ASSERT_EQ(0, dblp_sched_new(&plan, &sched));
+	ASSERT_EQ(0, dblp_sched_new(&plan, &dblp_layout_plain, &sched));
 	for (i = 0; i < ARRAY_SIZE(runs); i++) {
 		float v[8] = { 0 };
 		struct dblp_req req = {

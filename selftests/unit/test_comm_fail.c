@@ -68,24 +68,31 @@ TEST(a_packed_vector_that_is_none_is_blamed_on_its_rank)
 		u32	at;
 		u8	bits;
 	} lies[] = {
-		{ 0, 8 },	/* another block size: 4 elements, not 1024 */
+		{ 0, 8 },	/* another block size, such as 4 elements, not 1024 */
 		{ 0, 32 },	/* one that there is not */
 		{ 1, 1 }, { 3, 128 },
 		{ 4, 128 },	/* more elements than the vector has */
 		{ 7, 8 },	/* fewer elements than there are bits */
-		{ 8, 1 },	/* a block less */
+		{ 8, 1 },	/* a block less, or more */
 	};
+	/* Which elements are large a packed vector says, too */
+	static const struct dblp_lane lanes[] = { { .large = 300000, .rest = 1 }, { 0 } };
 	u32 i, k;
 
-	for (i = 0; i < 2 * ARRAY_SIZE(lies); i++) {
-		lie.at = lies[i / 2].at;
-		lie.bits = lies[i / 2].bits;
+	for (i = 0; i < 3 * ARRAY_SIZE(lies); i++) {
+		lie.at = lies[i / 3].at;
+		lie.bits = lies[i / 3].bits;
 		prepare(3, next_epoch(), 1000, run_allreduce);
 		for (k = 0; k < 3; k++) {
-			rank[k].op.flags = DBLP_OP_SPARSE;
 			rank[k].op.algo = DBLP_PS;
 			/* What the root sends is copied, what it gets is added */
-			rank[k].op.root = i % 2;
+			rank[k].op.root = i % 3 == 1;
+			if (i % 3 < 2) {
+				rank[k].op.flags = DBLP_OP_SPARSE;
+				continue;
+			}
+			rank[k].attr.lane = lanes;
+			rank[k].attr.lanes = 2;
 		}
 		rank[1].run = run_lie;
 		run_all(3);

@@ -106,6 +106,7 @@ TEST(attributes_that_contradict_themselves_are_refused)
 		struct dblp_comm_attr	attr;
 		char			more[8];
 	} longer;
+	const struct dblp_lane lane[DBLP_LANES_MAX + 1] = { [1].tos = 1 };
 	struct dblp_comm *comm = NULL;
 	struct dblp_comm_attr good, a;
 
@@ -118,7 +119,10 @@ TEST(attributes_that_contradict_themselves_are_refused)
 		EXPECT_EQ(NULL, comm); \
 	} while (0)
 	REFUSED(-EINVAL, a.size = 4);
-	REFUSED(-EINVAL, a.reserved = 1);
+	REFUSED(-EINVAL, a.lanes = 1);
+	REFUSED(-EINVAL, a.lane = lane);
+	REFUSED(-EINVAL, a.lane = lane; a.lanes = 2);
+	REFUSED(-EINVAL, a.lane = lane; a.lanes = DBLP_LANES_MAX + 1);
 	REFUSED(-EINVAL, a.rank = 1);
 	REFUSED(-EINVAL, a.nranks = 0);
 	REFUSED(-EINVAL, a.nranks = DBLP_RANKS_MAX + 1);
@@ -158,15 +162,20 @@ TEST(attributes_that_contradict_themselves_are_refused)
 
 TEST(ranks_that_disagree_about_the_communicator_do_not_open_it)
 {
+	static const struct dblp_lane lane[2];
 	int k, i;
 
-	for (k = 0; k < 4; k++) {
+	for (k = 0; k < 5; k++) {
 		prepare(3, next_epoch(), 1000, run_allreduce);
 		switch (k) {
 		case 0: rank[1].attr.nranks = 4; break;
 		case 1: rank[1].attr.message_bytes = 800; break;
 		case 2: rank[1].attr.transport = "tcp:reno"; break;
 		case 3: rank[1].attr.devices = "lo,lo"; break;
+		case 4:
+			rank[1].attr.lane = lane;
+			rank[1].attr.lanes = 2;
+			break;
 		}
 		run_all(3);
 		for (i = 0; i < 3; i++)

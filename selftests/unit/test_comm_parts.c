@@ -69,7 +69,7 @@ TEST(steps_wait_for_those_with_which_they_conflict)
 				if (levels)
 					dblp_plan_radix(plan.nranks, levels,
 							plan.radix);
-				ASSERT_EQ(0, dblp_sched_new(&plan, &s));
+				ASSERT_EQ(0, dblp_sched_new(&plan, &dblp_layout_plain, &s));
 				ASSERT_TRUE(order_is_good(s));
 				dblp_sched_put(s);
 			}
@@ -83,7 +83,7 @@ TEST(as_many_ranks_as_can_be_do_not_wait_for_each_other)
 	};
 	struct dblp_sched *s;
 
-	ASSERT_EQ(0, dblp_sched_new(&plan, &s));
+	ASSERT_EQ(0, dblp_sched_new(&plan, &dblp_layout_plain, &s));
 	ASSERT_EQ(2 * DBLP_RANKS_MAX - 1, s->n);
 	EXPECT_EQ(s->n - 1, s->after[s->n]);
 	dblp_sched_put(s);
@@ -107,10 +107,11 @@ static struct dblp_task *sender_new(struct sender *s, u32 budget)
 	memset(s, 0, sizeof(*s));
 	s->comm.nranks = 2;
 	s->comm.n_nics = 1;
+	s->comm.n_links = 1;
 	s->comm.attr.message_bytes = 400;
 	s->comm.transport = &dblp_transport_dblp;
 	s->link.comm = &s->comm;
-	if (dblp_sched_new(&plan, &s->sched))
+	if (dblp_sched_new(&plan, &dblp_layout_plain, &s->sched))
 		abort();
 	s->req = calloc(1, sizeof(*s->req) + s->sched->n * sizeof(*s->req->task));
 	s->req->comm = &s->comm;
@@ -229,6 +230,46 @@ TEST(what_was_lost_of_a_packed_vector_is_kept_at_its_place)
 	sender_free(&s);
 }
 
+/* Sends what goes by one of two lanes: it is the first step or the second one */
+static void send_choice(struct sender *s, struct dblp_task *t, u64 tag)
+{
+	s->link.n_packed = 0;
+	if (dblp_pack(&s->link, t) || dblp_losses_sent(&s->link, t, tag, 100))
+		abort();
+}
+
+/* What is sent by one lane is no news of what was sent by the other one before */
+TEST(what_was_lost_of_two_lanes_is_kept_at_its_place)
+{
+	struct dblp_msg report = { 0 };
+	struct dblp_range range;
+	struct sender s;
+	struct dblp_task *t = sender_new(&s, 10000);
+	const float *residual = s.req->key->residual;
+	u32 i;
+
+	s.link.shift[0] = DBLP_SPARSE_SHIFTS;
+	for (i = 0; i < 100; i++)
+		s.v[i] = i < 48 ? 1000 + i : 1 + i;
+	s.sched->way[0] = (struct dblp_way) { 0, DBLP_CHOICE_LARGE, 480000 };
+	send_choice(&s, t, 1);
+	ASSERT_EQ(48, s.link.sparse.packed);
+	report.info.tag = 1;
+	ASSERT_EQ(t, dblp_losses_reported(&s.link, &report));
+	s.sched->way[0] = (struct dblp_way) { 0, DBLP_CHOICE_REST, 480000 };
+	send_choice(&s, t, 2);
+	ASSERT_EQ(52, s.link.sparse.packed);
+	range.offset = DBLP_HEAD_LEN + dblp_sparse_front(100, s.link.sparse.shift) + 2 * 4;
+	range.length = 4;
+	report = (struct dblp_msg) { .range = &range, .n = 1, .info.tag = 2 };
+	ASSERT_EQ(t, dblp_losses_reported(&s.link, &report));
+	for (i = 0; i < 100; i++)
+		ASSERT_EQ(i == 50 ? 51 : 0, residual[i]);
+	free(s.link.packed);
+	free(s.link.chosen);
+	sender_free(&s);
+}
+
 /* A peer may say that something is missing that never can be */
 TEST(what_a_peer_lost_of_a_front_is_no_vector)
 {
@@ -271,6 +312,7 @@ static void stand_alone(struct dblp_comm *comm, struct dblp_link link[2],
 	pthread_mutex_init(&comm->lock, NULL);
 	comm->nranks = 2;
 	comm->n_nics = 1;
+	comm->n_links = 1;
 	comm->suspect = -1;
 	comm->failed_rank = -1;
 	comm->epoll = -1;

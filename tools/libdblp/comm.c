@@ -45,7 +45,7 @@ void dblp_fd_close(int *fd)
 /* Attributes */
 
 /* How long they were in 0.1, in which they came: these never change */
-#define ATTR_LEAST	(offsetof(struct dblp_comm_attr, reserved) + 4)
+#define ATTR_LEAST	(offsetof(struct dblp_comm_attr, lanes) + 4)
 #define OP_LEAST	(offsetof(struct dblp_op, key) + 8)
 
 /*
@@ -163,6 +163,22 @@ static int set_devices(struct dblp_comm *comm)
 	return 0;
 }
 
+static int set_lanes(struct dblp_comm *comm)
+{
+	const struct dblp_comm_attr *a = &comm->attr;
+	uint32_t n = a->lanes ?: 1;
+	int err = !a->lane != !a->lanes ? -EINVAL :
+		  dblp_lanes_check(a->lanes ? a->lane : comm->lane, n);
+
+	if (err)
+		return err;
+	if (a->lanes)
+		memcpy(comm->lane, a->lane, n * sizeof(*comm->lane));
+	comm->n_lanes = n;
+	comm->n_links = n * comm->n_nics;
+	return 0;
+}
+
 static int set_attr(struct dblp_comm *comm, const struct dblp_comm_attr *attr)
 {
 	struct dblp_comm_attr *a = &comm->attr;
@@ -171,14 +187,16 @@ static int set_attr(struct dblp_comm *comm, const struct dblp_comm_attr *attr)
 	if (err)
 		return err;
 	set_defaults(a);
-	if (a->reserved || a->keepalive_ms < 1000 || a->keepalive_ms > a->timeout_ms / 2 ||
+	if (a->keepalive_ms < 1000 || a->keepalive_ms > a->timeout_ms / 2 ||
 	    a->timeout_ms > 3600000 || a->message_bytes % 8 ||
 	    a->message_bytes > DBLP_MSG_MAX / 2)
 		return -EINVAL;
 	err = set_ranks(comm);
 	if (!err)
 		err = set_transport(comm);
-	return err ?: set_devices(comm);
+	if (!err)
+		err = set_devices(comm);
+	return err ?: set_lanes(comm);
 }
 
 /* Opening and closing */
@@ -222,14 +240,14 @@ static struct dblp_comm *new_comm(void)
 
 static int allocate(struct dblp_comm *comm)
 {
-	size_t n = (size_t)comm->nranks * comm->n_nics;
+	size_t n = (size_t)comm->nranks * comm->n_links;
 	struct dblp_ctlconn *ctl;
 	struct dblp_link *link;
 	uint32_t i;
 
 	comm->n_ctl = comm->rank ? 1 : comm->nranks;
 	ctl = calloc(comm->n_ctl, sizeof(*ctl));
-	comm->table = calloc(n, sizeof(*comm->table));
+	comm->table = calloc((size_t)comm->nranks * comm->n_nics, sizeof(*comm->table));
 	comm->left = calloc(comm->nranks, sizeof(*comm->left));
 	comm->left_at = calloc(comm->nranks, sizeof(*comm->left_at));
 	link = calloc(n, sizeof(*link));
@@ -285,10 +303,10 @@ static void describe(struct dblp_comm *comm)
 
 	dblp_addr_format(&comm->nic[0].addr, addr);
 	snprintf(comm->describe, sizeof(comm->describe),
-		 "rank %u of %u, epoch %u, over %s%s%s at %s, devices %s, messages of %u bytes",
+		 "rank %u of %u, epoch %u, over %s%s%s at %s, devices %s, messages of %u bytes, lanes %u",
 		 comm->rank, comm->nranks, comm->attr.epoch,
 		 comm->transport->name, comm->cc[0] ? ":" : "", comm->cc, addr,
-		 comm->attr.devices ?: "as routed", comm->attr.message_bytes);
+		 comm->attr.devices ?: "as routed", comm->attr.message_bytes, comm->n_lanes);
 }
 
 int dblp_comm_open(struct dblp_comm **new, const struct dblp_comm_attr *attr)
@@ -306,6 +324,8 @@ int dblp_comm_open(struct dblp_comm **new, const struct dblp_comm_attr *attr)
 	if (!err)
 		err = dblp_join(comm);
 	if (!err)
+		err = dblp_lanes_try(comm);
+	if (!err)
 		err = dblp_links_begin(comm);
 	if (!err)
 		err = dblp_ctl_begin(comm);
@@ -315,6 +335,7 @@ int dblp_comm_open(struct dblp_comm **new, const struct dblp_comm_attr *attr)
 		comm->attr.rendezvous = NULL;
 		comm->attr.transport = NULL;
 		comm->attr.devices = NULL;
+		comm->attr.lane = NULL;
 		err = start(comm);
 	}
 	if (err)
@@ -452,7 +473,7 @@ static int check_op(const struct dblp_op *op)
 	if (op->flags & ~flags || !dblp_dtype_size(op->dtype) ||
 	    op->rule >= DBLP_RULES || op->budget > DBLP_PPM ||
 	    op->policy > DBLP_POLICY_EARLY || op->phase >= DBLP_PHASES ||
-	    op->plan_flags & ~(uint32_t)DBLP_PLAN_SERVER)
+	    op->plan_flags & ~(uint32_t)DBLP_PLAN_SERVER || op->reserved)
 		return -EINVAL;
 	if (op->flags & DBLP_OP_CARRY && !(op->flags & DBLP_OP_BUDGET))
 		return -EINVAL;
@@ -484,15 +505,25 @@ static struct dblp_plan plan_of(const struct dblp_comm *comm, uint64_t count,
 	return plan;
 }
 
+static bool is_of(const struct dblp_sched *s, const struct dblp_plan *plan,
+		  const struct dblp_layout *layout)
+{
+	return !memcmp(&s->plan, plan, sizeof(*plan)) &&
+	       s->layout.parts == layout->parts &&
+	       (!layout->parts || !memcmp(s->layout.part, layout->part,
+					  layout->parts * sizeof(*layout->part)));
+}
+
 /* Of the last plans: where it is, or where the oldest one is */
 static size_t find_sched(const struct dblp_comm *comm,
-			 const struct dblp_plan *plan)
+			 const struct dblp_plan *plan,
+			 const struct dblp_layout *layout)
 {
 	const size_t last = sizeof(comm->sched) / sizeof(*comm->sched) - 1;
 	size_t i;
 
 	for (i = 0; i < last && comm->sched[i]; i++)
-		if (!memcmp(&comm->sched[i]->plan, plan, sizeof(*plan)))
+		if (is_of(comm->sched[i], plan, layout))
 			break;
 	return i;
 }
@@ -509,23 +540,23 @@ static void use_sched(struct dblp_comm *comm, size_t i, struct dblp_sched *found
 
 /* Of the last plans, or a new one, made without the lock; with a reference */
 static int get_sched(struct dblp_comm *comm, const struct dblp_plan *plan,
-		     struct dblp_sched **sched)
+		     const struct dblp_layout *layout, struct dblp_sched **sched)
 {
 	struct dblp_sched *s;
 	size_t i;
 	int err;
 
 	pthread_mutex_lock(&comm->lock);
-	i = find_sched(comm, plan);
+	i = find_sched(comm, plan, layout);
 	s = comm->sched[i];
-	if (!s || memcmp(&s->plan, plan, sizeof(*plan))) {
+	if (!s || !is_of(s, plan, layout)) {
 		pthread_mutex_unlock(&comm->lock);
-		err = dblp_sched_new(plan, &s);
+		err = dblp_sched_new(plan, layout, &s);
 		if (err)
 			return err;
 		pthread_mutex_lock(&comm->lock);
 		/* Others may have made it, too, or taken the place */
-		i = find_sched(comm, plan);
+		i = find_sched(comm, plan, layout);
 	}
 	use_sched(comm, i, s);
 	pthread_mutex_unlock(&comm->lock);
@@ -533,7 +564,7 @@ static int get_sched(struct dblp_comm *comm, const struct dblp_plan *plan,
 	return 0;
 }
 
-static uint64_t hash(uint64_t h, const void *data, size_t len)
+uint64_t dblp_hash(uint64_t h, const void *data, size_t len)
 {
 	const unsigned char *at = data;
 
@@ -551,14 +582,20 @@ static uint64_t digest_of(const struct dblp_req *req)
 
 	plan.rank = 0;
 	op.size = 0;
-	h = hash(0xcbf29ce484222325ULL, &plan, sizeof(plan));
-	return hash(h, &op, sizeof(op));
+	op.part = NULL;
+	h = dblp_hash(DBLP_HASH, &plan, sizeof(plan));
+	h = dblp_hash(h, &op, sizeof(op));
+	return dblp_hash(h, req->sched->layout.part,
+			 op.parts * sizeof(*op.part));
 }
 
 static int new_req(struct dblp_comm *comm, void *buf, uint64_t count,
 		   const struct dblp_op *op, uint32_t half,
 		   struct dblp_req **new)
 {
+	struct dblp_layout layout = {
+		.lane = comm->lane, .lanes = comm->n_lanes,
+	};
 	struct dblp_sched *sched;
 	struct dblp_req *req;
 	struct dblp_plan plan;
@@ -570,8 +607,16 @@ static int new_req(struct dblp_comm *comm, void *buf, uint64_t count,
 		err = check_op(&own);
 	if (err)
 		return err;
+	layout.part = own.part;
+	layout.parts = own.parts;
+	err = dblp_parts_check(&layout, count);
+	/* Runs of contributions say nothing about which elements went by which lane */
+	if (!err && own.rule == DBLP_RESCALE && dblp_layout_splits(&layout))
+		err = -EINVAL;
+	if (err)
+		return err;
 	plan = plan_of(comm, count, &own, half);
-	err = get_sched(comm, &plan, &sched);
+	err = get_sched(comm, &plan, &layout, &sched);
 	if (err)
 		return err;
 	req = calloc(1, sizeof(*req) + sched->n * sizeof(*req->task));
@@ -594,6 +639,7 @@ static int new_req(struct dblp_comm *comm, void *buf, uint64_t count,
 		req->task[i].req = req;
 		req->task[i].step = &sched->step[i];
 		req->task[i].waits = sched->waits[i];
+		req->lane_left[sched->way[i].lane]++;
 	}
 	*new = req;
 	return 0;

@@ -39,6 +39,48 @@ struct dblp_req;
 /** DBLP_COMM_BYTES - default of @message_bytes */
 #define DBLP_COMM_BYTES		(1U << 20)
 
+/** DBLP_LANES_MAX - the most lanes of a communicator */
+#define DBLP_LANES_MAX		8
+
+/**
+ * enum dblp_lane_flags - flags of a lane
+ * @DBLP_LANE_BUDGET: @budget is set, and counts instead of that of operations; but where
+ *	that is 0 nothing is lost
+ * @DBLP_LANE_POLICY: @policy is set, and counts instead of that of operations
+ * @DBLP_LANE_NOT_ECT: data is not ECT(0), so that queues which mark drop it instead
+ *	("dblp" only, see %DBLP_ECT)
+ */
+enum dblp_lane_flags {
+	DBLP_LANE_BUDGET	= 1 << 0,
+	DBLP_LANE_POLICY	= 1 << 1,
+	DBLP_LANE_NOT_ECT	= 1 << 2,
+};
+
+/**
+ * struct dblp_lane - connections of their own, one to each peer and device
+ * @flags: &enum dblp_lane_flags
+ * @budget: ppm
+ * @policy: &enum dblp_policy of <linux/dblp.h>
+ * @priority: SO_PRIORITY of its sockets, 0: that of a new socket; above 6 it takes
+ *	CAP_NET_ADMIN
+ * @tos: 0 ... 0xfc, a multiple of 4: TOS byte of its data
+ * @large: ppm, 0: all. Of each message with contributions only this share of the
+ *	elements goes by this lane: blocks with the largest elements. The others go by
+ *	lane @rest
+ * @rest: that lane, which has no @large; 0 if this one has none
+ * @reserved: 0
+ */
+struct dblp_lane {
+	uint32_t	flags;
+	uint32_t	budget;
+	uint32_t	policy;
+	uint32_t	priority;
+	uint32_t	tos;
+	uint32_t	large;
+	uint32_t	rest;
+	uint32_t	reserved;
+};
+
 /**
  * struct dblp_comm_attr - how to find the other ranks
  * @size: sizeof(struct dblp_comm_attr)
@@ -67,9 +109,11 @@ struct dblp_req;
  *	@timeout_ms; 0: 1000
  * @message_bytes: the most bytes of a message with data, a multiple of 8. Longer
  *	steps take several; each has a loss budget of its own. 0: %DBLP_COMM_BYTES
- * @reserved: 0
+ * @lanes: number of @lane, 0: one of which nothing is set
+ * @lane: lanes, see &struct dblp_lane_part; copied
  *
- * All ranks give the same @nranks, @transport, @message_bytes and number of @devices.
+ * All ranks give the same @nranks, @transport, @message_bytes, @lane and number of
+ * @devices.
  */
 struct dblp_comm_attr {
 	uint32_t	size;
@@ -89,7 +133,8 @@ struct dblp_comm_attr {
 	uint32_t	timeout_ms;
 	uint32_t	keepalive_ms;
 	uint32_t	message_bytes;
-	uint32_t	reserved;
+	uint32_t	lanes;
+	const struct dblp_lane *lane;
 };
 
 /**
@@ -102,7 +147,8 @@ struct dblp_comm_attr {
  *
  * Return: 0; -EINVAL if @attr contradicts itself, or that of another rank: then on all
  * ranks; -E2BIG if it has more than this library knows; -EPROTONOSUPPORT if rank 0
- * speaks another version; -ESTALE if @epoch is older than that of others; -EEXIST if
+ * speaks another version; -EPERM if a lane has a priority that this process may not have;
+ * -ESTALE if @epoch is older than that of others; -EEXIST if
  * this rank has come already; -EAFNOSUPPORT without AF_DBLP; -ENODEV if there is no
  * such device; another negative errno.
  */
@@ -232,6 +278,23 @@ enum dblp_op_flags {
 };
 
 /**
+ * struct dblp_lane_part - elements of an operation that go by a lane
+ * @first: first one
+ * @end: first one behind them
+ * @lane: the lane
+ * @reserved: 0
+ *
+ * The elements of a lane are divided among all ranks by themselves, as a vector of their
+ * own would be, and each part takes messages of its own.
+ */
+struct dblp_lane_part {
+	uint64_t	first;
+	uint64_t	end;
+	uint32_t	lane;
+	uint32_t	reserved;
+};
+
+/**
  * struct dblp_op - how an operation is done
  * @size: sizeof(struct dblp_op)
  * @flags: &enum dblp_op_flags
@@ -259,6 +322,9 @@ enum dblp_op_flags {
  *	they are added to the next vector, as what was lost is
  * @block: %DBLP_OP_SPARSE: elements of a block, a power of two, at most
  *	%DBLP_BLOCK_MAX; 0: whatever takes the fewest bytes
+ * @parts: number of @part, 0: all goes by lane 0
+ * @reserved: 0
+ * @part: parts of the vector, in order and without gaps; copied
  *
  * All ranks give the same.
  */
@@ -281,6 +347,21 @@ struct dblp_op {
 	uint64_t	key;
 	uint32_t	prune;
 	uint32_t	block;
+	uint32_t	parts;
+	uint32_t	reserved;
+	const struct dblp_lane_part *part;
+};
+
+/**
+ * struct dblp_lane_result - what became of a lane
+ * @asked: as that of &struct dblp_result, of what should have come by this lane
+ * @missing: the same
+ * @ns: nanoseconds until nothing of this lane was left to be done here, 0: it had nothing
+ */
+struct dblp_lane_result {
+	uint64_t	asked;
+	uint64_t	missing;
+	uint64_t	ns;
 };
 
 /**
@@ -303,6 +384,7 @@ struct dblp_op {
  * @budget_most: ppm: the largest one; both are 0 if none came
  * @sent: bytes of messages that this rank has sent, with their heads
  * @pruned: bytes that were not sent for the sake of @prune
+ * @lane: of each lane
  */
 struct dblp_result {
 	uint64_t	asked;
@@ -318,6 +400,7 @@ struct dblp_result {
 	uint32_t	budget_most;
 	uint64_t	sent;
 	uint64_t	pruned;
+	struct dblp_lane_result lane[DBLP_LANES_MAX];
 };
 
 /**
@@ -331,7 +414,8 @@ struct dblp_result {
  *
  * Operations of a communicator are carried out side by side, and end in any order.
  *
- * Return: 0; -EINVAL if @op contradicts itself, -E2BIG if it has more than this library
+ * Return: 0; -EINVAL if @op contradicts itself, or its parts leave elements out or have
+ * some twice; -ENOENT if there is no such lane; -E2BIG if it has more than this library
  * knows or steps wait for others 2^32 times, -ENOMEM; the communicator's error if it has
  * failed.
  */
@@ -373,10 +457,11 @@ int dblp_allgather(struct dblp_comm *comm, void *buf, uint64_t count,
  * @part: filled with the first parts, none of them empty
  * @room: entries of @part, may be 0
  *
- * %DBLP_BCUBE: at most one for each level, and not side by side; others: at most one.
+ * %DBLP_BCUBE: at most one for each level, and not side by side; others: at most one. Of an
+ * operation with parts each lane has as many, cut where its parts are not side by side.
  *
- * Return: number of parts that there are, also if @room is less; -EINVAL, -E2BIG or
- * -ENOMEM.
+ * Return: number of parts that there are, also if @room is less; -EINVAL, -ENOENT, -E2BIG
+ * or -ENOMEM.
  */
 int dblp_comm_owned(struct dblp_comm *comm, uint64_t count,
 		    const struct dblp_op *op, struct dblp_span *part,

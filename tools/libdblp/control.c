@@ -153,7 +153,7 @@ static bool is_missed(const struct dblp_comm *comm, uint32_t rank)
 	for (req = comm->reqs; !rank && req; req = req->next)
 		if (!req->ended)
 			return true;
-	for (i = 0; i < comm->n_nics; i++) {
+	for (i = 0; i < comm->n_links; i++) {
 		const struct dblp_link *l = dblp_link_of(comm, rank, i);
 
 		if (l->state < DBLP_LINK_READY && (l->in || l->out))

@@ -68,12 +68,15 @@ void dblp_task_end(struct dblp_task *t)
 {
 	struct dblp_req *req = t->req;
 	const struct dblp_sched *s = req->sched;
+	const uint32_t lane = dblp_task_way(t).lane;
 	uint32_t i, k = (uint32_t)(t - req->task);
 
 	if (t->ended)
 		return;
 	t->ended = true;
 	req->left--;
+	if (!--req->lane_left[lane])
+		req->result.lane[lane].ns = dblp_comm_now() - req->begin;
 	for (i = s->after[k]; i < s->after[k + 1]; i++) {
 		struct dblp_task *next = &req->task[s->next[i]];
 
@@ -112,72 +115,6 @@ static void make_head(const struct dblp_task *t, uint32_t from, uint32_t runs,
 }
 
 /* Sending */
-
-/* Set an option of the socket, unless it @is */
-static int set_link(struct dblp_link *l, int option, uint32_t value,
-		    uint32_t *is)
-{
-	if (value == *is)
-		return 0;
-	if (setsockopt(l->fd, SOL_DBLP, option, &value, sizeof(value)))
-		return -errno;
-	*is = value;
-	return 0;
-}
-
-/*
- * The budget of an operation becomes that of the socket, where an operator sees it and may
- * change it, until that of another operation differs. One of 0 is nobody's to change.
- */
-static int budget_of(struct dblp_link *l, const struct dblp_op *op,
-		     uint32_t *budget)
-{
-	socklen_t len = sizeof(*budget);
-	int err;
-
-	*budget = op->flags & DBLP_OP_BUDGET ? op->budget : DBLP_INHERIT;
-	if (!*budget)
-		return 0;
-	err = set_link(l, DBLP_BUDGET, *budget, &l->own_budget);
-	if (!err && getsockopt(l->fd, SOL_DBLP, DBLP_BUDGET, budget, &len))
-		err = -errno;
-	return err;
-}
-
-/* What may be lost of the next message of a step */
-static int loss_of(struct dblp_link *l, const struct dblp_task *t,
-		   struct dblp_sndinfo *info)
-{
-	const struct dblp_op *op = &t->req->op;
-	uint32_t phase = op->flags & DBLP_OP_PHASE ? op->phase : DBLP_INHERIT;
-	uint32_t budget;
-	int err;
-
-	memset(info, 0, sizeof(*info));
-	info->critical = DBLP_HEAD_LEN;
-	if (dblp_is_sparse(t->req))
-		info->critical += (uint32_t)l->n_packed - dblp_link_bytes(l, t);
-	info->flags = DBLP_SND_BUDGET;
-	if (dblp_task_comm(t)->transport->protocol)
-		return 0;
-	if (t->step->reliable) {
-		info->flags |= DBLP_SND_POLICY;
-		info->policy = DBLP_POLICY_FULL;
-		return 0;
-	}
-	err = set_link(l, DBLP_PHASE, phase, &l->phase);
-	if (!err)
-		err = budget_of(l, op, &budget);
-	if (err)
-		return err;
-	info->tag = ++l->tag;
-	info->budget = dblp_losses_budget(l, t, dblp_link_bytes(l, t), budget);
-	if (op->flags & DBLP_OP_POLICY) {
-		info->flags |= DBLP_SND_POLICY;
-		info->policy = (uint8_t)op->policy;
-	}
-	return 0;
-}
 
 /* Memory for runs, of which a message has no more than elements: as they are ... */
 static int need_runs(struct dblp_link *l, uint32_t n)
@@ -239,9 +176,9 @@ static int begin_to_send(struct dblp_link *l, const struct dblp_task *t)
 	if (l->part_out == DBLP_PART_COUNTS)
 		return make_counts(l, t);
 	make_head(t, l->comm->rank, 0, l->head_out);
-	if (dblp_is_sparse(t->req) && (err = dblp_pack(l, t)))
+	if (dblp_is_sparse(t) && (err = dblp_pack(l, t)))
 		return err;
-	return loss_of(l, t, &l->info);
+	return dblp_lane_loss(l, t, &l->info);
 }
 
 /* The message that is being sent; its length */
@@ -249,7 +186,7 @@ static size_t message_of(struct dblp_link *l, struct dblp_task *t,
 			 struct iovec iov[2])
 {
 	iov[0] = (struct iovec) { l->head_out, sizeof(l->head_out) };
-	if (dblp_is_sparse(t->req))
+	if (dblp_is_sparse(t))
 		iov[1] = (struct iovec) { l->packed, l->n_packed };
 	else
 		iov[1] = (struct iovec) { dblp_task_data(t),
@@ -417,7 +354,7 @@ static int begin_message(struct dblp_link *l, struct dblp_task *t)
 			       0);
 		return 0;
 	}
-	if (dblp_is_sparse(t->req))
+	if (dblp_is_sparse(t))
 		return dblp_packed_expect(l, t);
 	err = add ? dblp_link_stage(l, l->comm->attr.message_bytes) : 0;
 	if (err)
@@ -469,7 +406,7 @@ static int take(struct dblp_link *l, struct dblp_task *t)
 	if (err)
 		return err;
 	if (t->step->op == DBLP_STEP_ADD && !t->late &&
-	    !dblp_is_sparse(t->req))
+	    !dblp_is_sparse(t))
 		for (i = 0; i < l->inbox.n; i++)
 			add_range(l, t, &l->inbox.range[i]);
 	return 0;
@@ -518,14 +455,14 @@ static void note_budget(struct dblp_task *t, const struct dblp_msg *m)
 /* All of the data of a message has come */
 static int data_taken(struct dblp_link *l, struct dblp_task *t)
 {
-	const bool sparse = dblp_is_sparse(t->req);
+	const bool sparse = dblp_is_sparse(t);
 	struct dblp_comm *comm = l->comm;
 	struct dblp_sparse s;
 	uint32_t i;
 	int err = 0;
 
 	for (i = 0; i < l->inbox.map.n && !t->late; i++)
-		t->req->result.missing += l->inbox.map.range[i].length;
+		dblp_task_missing(t, l->inbox.map.range[i].length);
 	if (t->late)
 		dblp_comm_count(comm, &comm->stats.late);
 	else if (sparse)
@@ -551,7 +488,7 @@ static int taken(struct dblp_link *l, struct dblp_task *t)
 {
 	int err = 0;
 
-	if (l->part_in == DBLP_PART_DATA && dblp_is_sparse(t->req) &&
+	if (l->part_in == DBLP_PART_DATA && dblp_is_sparse(t) &&
 	    l->comm->transport->protocol &&
 	    l->inbox.iov[1].iov_len == DBLP_SPARSE_HEAD)
 		return dblp_packed_rest(l, t);
@@ -636,8 +573,10 @@ static void queue_task(struct dblp_task *t)
 
 	**end = t;
 	*end = &t->next;
-	if (step->op == DBLP_STEP_ADD)
-		t->req->result.asked += step->count * t->req->esize;
+	if (step->op == DBLP_STEP_ADD) {
+		t->req->result.asked += dblp_task_share(t);
+		t->req->result.lane[l->lane].asked += dblp_task_share(t);
+	}
 	dblp_link_wake(l);
 	dblp_link_want(l);
 }
@@ -672,7 +611,7 @@ void dblp_engine_fail(struct dblp_comm *comm, uint32_t rank, uint32_t error)
 	comm->error = -(int)error;
 	comm->failed_rank = (int32_t)rank;
 	pthread_mutex_unlock(&comm->lock);
-	for (i = 0; i < comm->nranks * comm->n_nics; i++) {
+	for (i = 0; i < comm->nranks * comm->n_links; i++) {
 		struct dblp_link *l = &comm->link[i];
 
 		l->out = NULL;

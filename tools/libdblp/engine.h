@@ -10,8 +10,9 @@
  *	join.c		finding the other ranks, before the engine begins
  *	control.c	the connections to rank 0, which decides who has failed
  *	sched.c		plans, and which of their steps wait for which
- *	link.c		the connections for data: one for each peer and device, made when
- *			an operation needs it
+ *	lane.c		options of the connections of a lane, and what may be lost there
+ *	link.c		the connections for data: one for each peer, lane and device, made
+ *			when an operation needs it
  *	engine.c	steps, message by message
  *	packed.c	messages without zeroes
  *	losses.c	what becomes of losses
@@ -30,6 +31,7 @@
 
 #include "comm.h"
 #include "head.h"
+#include "lanes.h"
 #include "libdblp.h"
 
 #define DBLP_COMM_VERSION	1
@@ -42,9 +44,11 @@
 /**
  * struct dblp_sched - the steps of a rank, and their order
  * @plan: what they were computed from
+ * @layout: the same; its parts are a copy
  * @refs: who uses it
  * @n: number of steps
  * @step: the steps
+ * @way: how each of them travels
  * @waits: of each step, how many others it waits for
  * @after: of each step, the first entry of @next of those that wait for it; those
  *	of the last one end at @after[@n]
@@ -52,16 +56,19 @@
  */
 struct dblp_sched {
 	struct dblp_plan	plan;
+	struct dblp_layout	layout;
 	unsigned int		refs;
 	uint32_t		n;
 	struct dblp_step	*step;
+	struct dblp_way		*way;
 	uint32_t		*waits;
 	uint32_t		*after;
 	uint32_t		*next;
 };
 
 /** dblp_sched_new() - 0 or a negative errno; with one reference */
-int dblp_sched_new(const struct dblp_plan *plan, struct dblp_sched **sched);
+int dblp_sched_new(const struct dblp_plan *plan, const struct dblp_layout *layout,
+		   struct dblp_sched **sched);
 void dblp_sched_put(struct dblp_sched *s);
 
 /* Operations */
@@ -108,6 +115,7 @@ struct dblp_task {
  * @told: rank 0 was told of it, since it takes long
  * @late_at: nothing can be late before
  * @left: tasks that have not ended
+ * @lane_left: the same, by lane
  * @queued: tasks that are still in the queue of a link, late ones too
  * @key: what is kept for the next one, or NULL
  * @counts: contributions of each element
@@ -130,6 +138,7 @@ struct dblp_req {
 	bool			told;
 	uint64_t		late_at;
 	uint32_t		left;
+	uint32_t		lane_left[DBLP_LANES_MAX];
 	uint32_t		queued;
 	struct dblp_key		*key;
 	struct dblp_counts	counts;
@@ -181,7 +190,7 @@ struct dblp_record {
  * @message_bytes: join
  * @seq: report: number of the operation
  * @reserved: 0
- * @digest: report: of the operation
+ * @digest: join: of the lanes; report: of the operation
  * @comm: table: random number of the communicator
  * @transport: join: its name
  *
@@ -329,10 +338,11 @@ enum dblp_part {
 };
 
 /**
- * struct dblp_link - connection for data with a rank, over a device
+ * struct dblp_link - connection for data with a rank, of a lane, over a device
  * @source: what it is
  * @comm: the communicator
  * @rank: the peer
+ * @lane: the lane
  * @nic: the device
  * @fd: the socket, or -1
  * @state: &enum dblp_link_state
@@ -373,12 +383,15 @@ enum dblp_part {
  * @inbox: the message that comes, if its length is not 0
  * @stage: data that is to be added, or unpacked
  * @n_stage: its length
+ * @chosen: memory for the elements of a message that go by this lane
+ * @n_chosen: its length
  * @left_out: first one of a peer: for late.c
  */
 struct dblp_link {
 	enum dblp_source	source;
 	struct dblp_comm	*comm;
 	uint32_t		rank;
+	uint32_t		lane;
 	uint32_t		nic;
 	int			fd;
 	enum dblp_link_state	state;
@@ -419,6 +432,8 @@ struct dblp_link {
 	struct dblp_inbox	inbox;
 	char			*stage;
 	size_t			n_stage;
+	char			*chosen;
+	size_t			n_chosen;
 	bool			left_out;
 };
 
@@ -427,6 +442,7 @@ struct dblp_link {
  * @name: its name
  * @protocol: for dblp_socket()
  * @setup: options of a new socket, also of one that listens
+ * @lane: those of a lane
  * @send: send a part of @len bytes from @iov (whose first bytes, as many as the head
  *	has, are critical); bytes sent, or a negative errno
  * @recv: receive what has come of a message; 1, 0 at the end of all, or a negative
@@ -438,6 +454,7 @@ struct dblp_transport {
 	const char	*name;
 	int		protocol;
 	int		(*setup)(const struct dblp_comm *comm, int fd);
+	int		(*lane)(int fd, const struct dblp_lane *lane);
 	ssize_t		(*send)(int fd, const struct iovec *iov,
 				const struct dblp_sndinfo *info);
 	int		(*recv)(int fd, struct dblp_inbox *in);
@@ -463,6 +480,7 @@ void dblp_iov_skip(struct iovec iov[2], size_t n);
 int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
 
 #define DBLP_DIGESTS	256
+#define DBLP_HASH	0xcbf29ce484222325ULL
 
 /**
  * struct dblp_comm - a communicator
@@ -474,6 +492,9 @@ int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
  * @cc: congestion control of TCP, or ""
  * @n_nics: number of devices
  * @nic: the devices
+ * @n_lanes: number of lanes
+ * @lane: the lanes
+ * @n_links: lanes x devices: connections with a rank
  * @table: addresses: of each rank, of each device
  * @epoll: what the engine waits for
  * @wake: eventfd for the engine
@@ -490,7 +511,7 @@ int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
  * @left: ranks that have left, in order
  * @n_left: number of them
  * @left_at: by rank, when it left, or 0
- * @link: by rank and device
+ * @link: by rank, lane and device
  * @woken: of these, the ones that may be able to go on, in order
  * @woken_end: where the next one is put
  * @pending: connections that have not said who they are
@@ -524,6 +545,9 @@ struct dblp_comm {
 	char				cc[16];
 	uint32_t			n_nics;
 	struct dblp_nic			nic[DBLP_NICS_MAX];
+	uint32_t			n_lanes;
+	struct dblp_lane		lane[DBLP_LANES_MAX];
+	uint32_t			n_links;
 	struct sockaddr_dblp		*table;
 	int				epoll;
 	int				wake;
@@ -567,10 +591,16 @@ struct dblp_comm {
 	struct dblp_comm_stats		stats;
 };
 
+/** dblp_link_of() - connection @i, lane x devices + device, with a rank */
 static inline struct dblp_link *dblp_link_of(const struct dblp_comm *comm,
-					     uint32_t rank, uint32_t nic)
+					     uint32_t rank, uint32_t i)
 {
-	return &comm->link[(size_t)rank * comm->n_nics + nic];
+	return &comm->link[(size_t)rank * comm->n_links + i];
+}
+
+static inline uint32_t dblp_link_index(const struct dblp_link *l)
+{
+	return l->lane * l->comm->n_nics + l->nic;
 }
 
 static inline struct dblp_comm *dblp_task_comm(const struct dblp_task *t)
@@ -578,16 +608,26 @@ static inline struct dblp_comm *dblp_task_comm(const struct dblp_task *t)
 	return t->req->comm;
 }
 
+static inline struct dblp_way dblp_task_way(const struct dblp_task *t)
+{
+	const struct dblp_sched *s = t->req->sched;
+
+	return s->way[t->step - s->step];
+}
+
 static inline struct dblp_link *dblp_task_link(const struct dblp_task *t)
 {
 	const struct dblp_comm *comm = dblp_task_comm(t);
 
-	return dblp_link_of(comm, t->step->peer, t->step->lane % comm->n_nics);
+	return dblp_link_of(comm, t->step->peer,
+			    dblp_task_way(t).lane * comm->n_nics +
+			    t->step->lane % comm->n_nics);
 }
 
-static inline bool dblp_is_sparse(const struct dblp_req *req)
+/** dblp_is_sparse() - some elements of its messages are left out, or go elsewhere */
+static inline bool dblp_is_sparse(const struct dblp_task *t)
 {
-	return req->op.flags & DBLP_OP_SPARSE;
+	return t->req->op.flags & DBLP_OP_SPARSE || dblp_task_way(t).choice;
 }
 
 /** dblp_loss_of() - loss map @m of a message of @count elements, or of @sparse */
@@ -627,7 +667,7 @@ static inline uint64_t dblp_task_part(const struct dblp_task *t)
 static inline uint32_t dblp_link_bytes(const struct dblp_link *l,
 				       const struct dblp_task *t)
 {
-	return (uint32_t)(dblp_is_sparse(t->req) ? l->sparse.packed :
+	return (uint32_t)(dblp_is_sparse(t) ? l->sparse.packed :
 			  dblp_task_part(t)) * t->req->esize;
 }
 
@@ -635,6 +675,8 @@ static inline uint32_t dblp_link_bytes(const struct dblp_link *l,
 
 /** dblp_comm_now() - nanoseconds */
 uint64_t dblp_comm_now(void);
+/** dblp_hash() - FNV-1a, which begins with %DBLP_HASH */
+uint64_t dblp_hash(uint64_t h, const void *data, size_t len);
 /** dblp_comm_count() - one more in a field of @stats */
 void dblp_comm_count(struct dblp_comm *comm, uint64_t *field);
 /** dblp_fd_close() - close *@fd, if it is not -1; children do not do so again */
@@ -675,6 +717,20 @@ void dblp_ctl_began(struct dblp_comm *comm, const struct dblp_req *req);
 uint64_t dblp_ctl_timeout(struct dblp_comm *comm, uint64_t now);
 /** dblp_ctl_bye() - leave */
 void dblp_ctl_bye(struct dblp_comm *comm);
+
+/* lane.c */
+
+/** dblp_lanes_try() - may this process have such sockets? 0 or a negative errno */
+int dblp_lanes_try(const struct dblp_comm *comm);
+/** dblp_lanes_digest() - of what all ranks have to give alike; 0: nothing */
+uint64_t dblp_lanes_digest(const struct dblp_comm *comm);
+/** dblp_lane_loss() - what may be lost of the next message; 0 or a negative errno */
+int dblp_lane_loss(struct dblp_link *l, const struct dblp_task *t,
+		   struct dblp_sndinfo *info);
+/** dblp_task_share() - bytes of contributions that a step brings, if nothing is lost */
+uint64_t dblp_task_share(const struct dblp_task *t);
+/** dblp_task_missing() - so many bytes of them are lost, or too late */
+void dblp_task_missing(const struct dblp_task *t, uint64_t bytes);
 
 /* link.c */
 

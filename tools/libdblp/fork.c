@@ -27,7 +27,7 @@ static void close_all(struct dblp_comm *comm)
 
 	for (i = 0; comm->ctl && i < comm->n_ctl; i++)
 		close_one(comm->ctl[i].fd);
-	for (i = 0; comm->link && i < comm->nranks * comm->n_nics; i++)
+	for (i = 0; comm->link && i < comm->nranks * comm->n_links; i++)
 		close_one(comm->link[i].fd);
 	for (i = 0; i < comm->n_nics; i++)
 		close_one(comm->nic[i].listener);

@@ -37,7 +37,7 @@ enum dblp_head_type {
  * struct dblp_head - head of a message
  * @type: &enum dblp_head_type
  * @dtype: &enum dblp_dtype of the elements; hello: 0
- * @nic: hello: which device the connection is for; data: 0
+ * @nic: hello: which lane and device the connection is for; data: 0
  * @epoch: how often the communicator was made anew
  * @from: rank of the sender
  * @comm: random number of the communicator

@@ -342,6 +342,7 @@ static void say_hello(const struct dblp_comm *comm, struct hello *h)
 	h->ctl.nranks = comm->nranks;
 	h->ctl.nics = comm->n_nics;
 	h->ctl.message_bytes = comm->attr.message_bytes;
+	h->ctl.digest = dblp_lanes_digest(comm);
 	snprintf(h->ctl.transport, sizeof(h->ctl.transport), "%s%s%s",
 		 comm->transport->name, comm->cc[0] ? ":" : "", comm->cc);
 	for (i = 0; i < comm->n_nics; i++)

@@ -45,7 +45,7 @@ static bool leave_out(struct dblp_req *req, uint64_t now)
 		t->late = true;
 		dblp_link_wake(dblp_task_link(t));
 		req->queued++;
-		req->result.missing += t->step->count * req->esize;
+		dblp_task_missing(t, dblp_task_share(t));
 		late = true;
 	}
 	return late;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Connections for data: one for each peer and device, made when the first operation
+ * Connections for data: one for each peer, lane and device, made when the first operation
  * needs it. The higher rank connects, and says first who it is.
  */
 
@@ -36,12 +36,13 @@ int dblp_links_begin(struct dblp_comm *comm)
 	int err = 0;
 
 	comm->woken_end = &comm->woken;
-	for (i = 0; i < comm->nranks * comm->n_nics; i++) {
+	for (i = 0; i < comm->nranks * comm->n_links; i++) {
 		struct dblp_link *l = &comm->link[i];
 
 		l->source = DBLP_SOURCE_LINK;
 		l->comm = comm;
-		l->rank = i / comm->n_nics;
+		l->rank = i / comm->n_links;
+		l->lane = i % comm->n_links / comm->n_nics;
 		l->nic = i % comm->n_nics;
 		l->fd = -1;
 		l->phase = DBLP_INHERIT;
@@ -69,12 +70,13 @@ void dblp_links_end(struct dblp_comm *comm)
 	struct dblp_pending *p;
 	uint32_t i;
 
-	for (i = 0; comm->link && i < comm->nranks * comm->n_nics; i++) {
+	for (i = 0; comm->link && i < comm->nranks * comm->n_links; i++) {
 		struct dblp_link *l = &comm->link[i];
 
 		dblp_fd_close(&l->fd);
 		dblp_msg_free(&l->inbox.map);
 		free(l->stage);
+		free(l->chosen);
 		free(l->packed);
 		free(l->run);
 		free(l->runs_in);
@@ -146,7 +148,7 @@ static void make_hello(const struct dblp_link *l, uint32_t from, uint32_t to,
 {
 	const struct dblp_head hello = {
 		.type = DBLP_HEAD_HELLO,
-		.nic = (uint8_t)l->nic,
+		.nic = (uint8_t)dblp_link_index(l),
 		.epoch = l->comm->attr.epoch,
 		.from = from,
 		.round = to,
@@ -195,6 +197,8 @@ static int try_connect(struct dblp_link *l)
 	err = dblp_bind_device(&comm->nic[l->nic], l->fd);
 	if (!err)
 		err = comm->transport->setup(comm, l->fd);
+	if (!err)
+		err = comm->transport->lane(l->fd, &comm->lane[l->lane]);
 	if (!err)
 		err = dblp_connect(l->fd, to, -1);
 	return err == -EINPROGRESS ? 0 : err;
@@ -295,7 +299,7 @@ void dblp_listener_event(struct dblp_comm *comm, struct dblp_nic *nic)
 		fd = dblp_accept(nic->listener);
 		if (fd < 0)
 			break;
-		if (comm->n_pending >= comm->nranks * comm->n_nics + STRANGERS)
+		if (comm->n_pending >= comm->nranks * comm->n_links + STRANGERS)
 			send_away(comm, first_pending(comm),
 				  &comm->stats.strangers);
 		p = calloc(1, sizeof(*p));
@@ -335,14 +339,16 @@ static void greeted(struct dblp_comm *comm, struct dblp_pending *p)
 		send_away(comm, p, &comm->stats.stale);
 		return;
 	}
-	if (err || h.from <= comm->rank || h.from >= comm->nranks) {
+	if (err || h.from <= comm->rank || h.from >= comm->nranks ||
+	    h.nic >= comm->n_links) {
 		send_away(comm, p, &comm->stats.strangers);
 		return;
 	}
-	l = dblp_link_of(comm, h.from, p->nic);
+	l = dblp_link_of(comm, h.from, h.nic);
 	make_hello(l, h.from, comm->rank, want);
-	if (memcmp(want, p->head, sizeof(want)) ||
+	if (memcmp(want, p->head, sizeof(want)) || l->nic != p->nic ||
 	    l->state != DBLP_LINK_NONE ||
+	    comm->transport->lane(p->fd, &comm->lane[l->lane]) ||
 	    watch(comm, EPOLL_CTL_MOD, p->fd, LINK_EVENTS, l)) {
 		send_away(comm, p, &comm->stats.strangers);
 		return;

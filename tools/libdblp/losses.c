@@ -57,7 +57,7 @@ void dblp_keys_free(struct dblp_comm *comm)
 static int fill_key(struct dblp_comm *comm, struct dblp_key *k,
 		    const struct dblp_req *req)
 {
-	size_t i, n = (size_t)comm->nranks * comm->n_nics;
+	size_t i, n = (size_t)comm->nranks * comm->n_links;
 
 	if (has_feedback(req) && !k->residual) {
 		k->residual = calloc(k->count ?: 1, req->esize);
@@ -169,9 +169,9 @@ void dblp_losses_begin(struct dblp_req *req)
 
 void dblp_losses_clear(struct dblp_task *t)
 {
-	/* Only a vector as a whole is */
+	/* Only a vector as a whole is, piece by piece, before anything is added */
 	if (has_counts(t->req))
-		dblp_counts_set(&t->req->counts, t->step->count, 0);
+		dblp_counts_set(&t->req->counts, t->req->sched->plan.count, 0);
 }
 
 bool dblp_losses_need_counts(const struct dblp_task *t)
@@ -260,7 +260,8 @@ static struct dblp_carry *carry_of(const struct dblp_link *l,
 				   const struct dblp_task *t)
 {
 	return has_carry(t->req) && !t->step->reliable ?
-	       &t->req->key->carry[l->rank * l->comm->n_nics + l->nic] : NULL;
+	       &t->req->key->carry[l->rank * l->comm->n_links +
+				     dblp_link_index(l)] : NULL;
 }
 
 uint32_t dblp_losses_budget(struct dblp_link *l, const struct dblp_task *t,
@@ -287,7 +288,7 @@ static struct dblp_record *new_record(const struct dblp_link *l,
 				      struct dblp_task *t, uint64_t tag,
 				      uint64_t count)
 {
-	const bool sparse = dblp_is_sparse(t->req);
+	const bool sparse = dblp_is_sparse(t);
 	size_t front = sparse ? dblp_sparse_front(count, l->sparse.shift) : 0;
 	struct dblp_record *r = malloc(sizeof(*r) + front);
 
@@ -311,6 +312,24 @@ static struct dblp_record *new_record(const struct dblp_link *l,
 	return r;
 }
 
+/* Of a packed vector what is there: the rest goes by another lane, or was pruned */
+static void keep_sent(struct dblp_req *req, uint64_t offset, uint64_t count,
+		      const struct dblp_sparse *sparse)
+{
+	char *residual = (char *)req->key->residual + offset * req->esize;
+	const char *v = req->buf + offset * req->esize;
+	struct dblp_span span;
+	struct dblp_sparse_at at = { 0 };
+
+	if (!sparse)
+		dblp_feedback_send(req->op.dtype, residual, v, count);
+	while (sparse && dblp_sparse_next(sparse, &at, sparse->packed, &span))
+		dblp_feedback_send(req->op.dtype,
+				   residual + span.first * req->esize,
+				   v + span.first * req->esize,
+				   span.end - span.first);
+}
+
 int dblp_losses_sent(struct dblp_link *l, struct dblp_task *t, uint64_t tag,
 		     uint64_t count)
 {
@@ -331,9 +350,7 @@ int dblp_losses_sent(struct dblp_link *l, struct dblp_task *t, uint64_t tag,
 	l->record_end = &r->next;
 	t->reports++;
 	if (has_feedback(req))
-		dblp_feedback_send(req->op.dtype, (char *)req->key->residual +
-				   offset * req->esize,
-				   req->buf + offset * req->esize, count);
+		keep_sent(req, offset, count, r->is_sparse ? &r->sparse : NULL);
 	return 0;
 }
 

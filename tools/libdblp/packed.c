@@ -4,6 +4,7 @@
  * critical as the head is.
  */
 
+#include "choose.h"
 #include "engine.h"
 
 #include <errno.h>
@@ -23,6 +24,28 @@ int dblp_link_stage(struct dblp_link *l, size_t n)
 	return 0;
 }
 
+/* The elements of a message that go by this lane, or NULL */
+static const char *choose(struct dblp_link *l, const struct dblp_task *t,
+			  uint64_t count)
+{
+	const struct dblp_way way = dblp_task_way(t);
+	size_t len = count * t->req->esize;
+
+	if (!way.choice)
+		return dblp_task_data(t);
+	if (len > l->n_chosen) {
+		char *p = realloc(l->chosen, len);
+
+		if (!p)
+			return NULL;
+		l->chosen = p;
+		l->n_chosen = len;
+	}
+	dblp_choose(t->req->op.dtype, dblp_task_data(t), count, way.large,
+		    way.choice == DBLP_CHOICE_LARGE, l->chosen);
+	return l->chosen;
+}
+
 /*
  * The next message of a step, without zeroes, is ready in @packed until it was sent.
  * Contributions and sums are about as dense as the last ones each.
@@ -38,16 +61,19 @@ int dblp_pack(struct dblp_link *l, const struct dblp_task *t)
 		.fixed = block,
 		.residual = dblp_losses_pruned(t),
 	};
+	const char *v;
 	uint8_t *p;
 
+	v = choose(l, t, count);
+	if (!v)
+		return -ENOMEM;
 	p = realloc(l->packed, dblp_sparse_bound(count, t->req->esize));
 	if (!p)
 		return -ENOMEM;
 	l->packed = p;
 	if (how.residual)
 		how.prune = t->req->op.prune;
-	l->n_packed = dblp_sparse_put(&how, dblp_task_data(t), count, p,
-				      &l->sparse);
+	l->n_packed = dblp_sparse_put(&how, v, count, p, &l->sparse);
 	*shift = l->sparse.shift;
 	t->req->result.pruned += l->sparse.pruned * t->req->esize;
 	return 0;

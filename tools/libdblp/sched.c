@@ -7,20 +7,40 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int get_steps(struct dblp_sched *s)
 {
-	ssize_t n = dblp_plan_steps(&s->plan, NULL, 0);
+	ssize_t n = dblp_layout_steps(&s->plan, &s->layout, NULL, NULL, 0);
 
 	if (n < 0)
 		return (int)n;
+	if (n > UINT32_MAX - 2)
+		return -E2BIG;
 	s->n = (uint32_t)n;
 	s->step = calloc(s->n + 1, sizeof(*s->step));
+	s->way = calloc(s->n + 1, sizeof(*s->way));
 	s->waits = calloc(s->n + 1, sizeof(*s->waits));
 	s->after = calloc(s->n + 2, sizeof(*s->after));
-	if (!s->step || !s->waits || !s->after)
+	if (!s->step || !s->way || !s->waits || !s->after)
 		return -ENOMEM;
-	dblp_plan_steps(&s->plan, s->step, s->n);
+	n = dblp_layout_steps(&s->plan, &s->layout, s->step, s->way, s->n);
+	return n < 0 ? (int)n : 0;
+}
+
+/* Parts are the program's, and lanes those of the communicator */
+static int copy_layout(struct dblp_sched *s, const struct dblp_layout *layout)
+{
+	struct dblp_lane_part *part = NULL;
+
+	if (layout->parts) {
+		part = calloc(layout->parts, sizeof(*part));
+		if (!part)
+			return -ENOMEM;
+		memcpy(part, layout->part, layout->parts * sizeof(*part));
+	}
+	s->layout = *layout;
+	s->layout.part = part;
 	return 0;
 }
 
@@ -188,7 +208,8 @@ static int find_order(struct dblp_sched *s)
 	return err;
 }
 
-int dblp_sched_new(const struct dblp_plan *plan, struct dblp_sched **sched)
+int dblp_sched_new(const struct dblp_plan *plan, const struct dblp_layout *layout,
+		   struct dblp_sched **sched)
 {
 	struct dblp_sched *s = calloc(1, sizeof(*s));
 	int err;
@@ -197,7 +218,9 @@ int dblp_sched_new(const struct dblp_plan *plan, struct dblp_sched **sched)
 		return -ENOMEM;
 	s->plan = *plan;
 	s->refs = 1;
-	err = get_steps(s);
+	err = copy_layout(s, layout);
+	if (!err)
+		err = get_steps(s);
 	if (!err)
 		err = find_order(s);
 	if (err)
@@ -211,7 +234,9 @@ void dblp_sched_put(struct dblp_sched *s)
 {
 	if (!s || --s->refs)
 		return;
+	free((void *)s->layout.part);
 	free(s->step);
+	free(s->way);
 	free(s->waits);
 	free(s->after);
 	free(s->next);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -76,6 +77,27 @@ static int setup_tcp(const struct dblp_comm *comm, int fd)
 	return err ?: dblp_tcp_keep_alive(comm, fd);
 }
 
+/* A TOS sets a priority as well, so that comes behind it */
+static int set_priority(int fd, const struct dblp_lane *lane)
+{
+	return lane->priority || lane->tos ?
+	       set_int(fd, SOL_SOCKET, SO_PRIORITY, (int)lane->priority) : 0;
+}
+
+static int lane_tcp(int fd, const struct dblp_lane *lane)
+{
+	int family = AF_INET, err = 0;
+	socklen_t len = sizeof(family);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len))
+		return -errno;
+	if (lane->tos)
+		err = family == AF_INET ?
+		      set_int(fd, IPPROTO_IP, IP_TOS, (int)lane->tos) :
+		      set_int(fd, IPPROTO_IPV6, IPV6_TCLASS, (int)lane->tos);
+	return err ?: set_priority(fd, lane);
+}
+
 static ssize_t send_tcp(int fd, const struct iovec *iov,
 			const struct dblp_sndinfo *info)
 {
@@ -108,6 +130,7 @@ const struct dblp_transport dblp_transport_tcp = {
 	.name = "tcp",
 	.protocol = IPPROTO_TCP,
 	.setup = setup_tcp,
+	.lane = lane_tcp,
 	.send = send_tcp,
 	.recv = recv_tcp,
 };
@@ -136,6 +159,18 @@ static int setup_dblp(const struct dblp_comm *comm, int fd)
 		err = set_int(fd, options[i].level, options[i].option,
 			      options[i].value);
 	return err;
+}
+
+/* Modules that do not know an option have it as it is by default */
+static int lane_dblp(int fd, const struct dblp_lane *lane)
+{
+	int err = 0;
+
+	if (lane->tos)
+		err = set_int(fd, SOL_DBLP, DBLP_TOS, (int)lane->tos);
+	if (!err && lane->flags & DBLP_LANE_NOT_ECT)
+		err = set_int(fd, SOL_DBLP, DBLP_ECT, 0);
+	return err ?: set_priority(fd, lane);
 }
 
 static ssize_t send_dblp(int fd, const struct iovec *iov,
@@ -247,6 +282,7 @@ static int recv_dblp(int fd, struct dblp_inbox *in)
 const struct dblp_transport dblp_transport_dblp = {
 	.name = "dblp",
 	.setup = setup_dblp,
+	.lane = lane_dblp,
 	.send = send_dblp,
 	.recv = recv_dblp,
 };

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Which elements of a message are large: see choose.h.
+ */
+
+#include "choose.h"
+
+#include <string.h>
+
+#include "reduce.h"
+
+#define BLOCK	DBLP_CHOOSE_BLOCK
+#define PPM	1000000
+
+/*
+ * Steps of magnitude: what is left of a number without its sign, cut to 12 bits, which
+ * grow with it. Of a float that is its exponent and up to 4 bits (float16: 7) behind it.
+ */
+#define STEPS	4096
+
+static uint32_t step_of_int(uint32_t x)
+{
+	uint32_t e;
+
+	if (x < 16)
+		return x;
+	e = 31 - (uint32_t)__builtin_clz(x);
+	return (e - 3) << 4 | (x >> (e - 4) & 15);
+}
+
+static uint32_t step_of_32(const char *p, uint32_t n)
+{
+	uint32_t most = 0, bits, i;
+
+	for (i = 0; i < n; i++) {
+		memcpy(&bits, p + i * sizeof(bits), sizeof(bits));
+		bits &= 0x7fffffff;
+		most = bits > most ? bits : most;
+	}
+	return most >> 19;
+}
+
+static uint32_t step_of_16(const char *p, uint32_t n)
+{
+	uint16_t most = 0, bits;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		memcpy(&bits, p + i * sizeof(bits), sizeof(bits));
+		bits &= 0x7fff;
+		most = bits > most ? bits : most;
+	}
+	return most >> 3;
+}
+
+static uint32_t step_of_ints(const char *p, uint32_t n)
+{
+	uint32_t most = 0, bits, i;
+
+	for (i = 0; i < n; i++) {
+		memcpy(&bits, p + i * sizeof(bits), sizeof(bits));
+		bits = bits >> 31 ? -bits : bits;
+		most = bits > most ? bits : most;
+	}
+	return step_of_int(most);
+}
+
+static uint32_t step_of(uint32_t dtype, const char *p, uint32_t n)
+{
+	switch (dtype) {
+	case DBLP_FLOAT32:
+		return step_of_32(p, n);
+	case DBLP_INT32:
+		return step_of_ints(p, n);
+	default:
+		return step_of_16(p, n);
+	}
+}
+
+static uint32_t block_len(uint64_t count, uint64_t at)
+{
+	return count - at < BLOCK ? (uint32_t)(count - at) : BLOCK;
+}
+
+/*
+ * Blocks above this step are large, and of those at it the first ones
+ *
+ * @step: the step
+ * @left: elements at it that are large, at least
+ */
+struct cut {
+	uint32_t	step;
+	uint64_t	left;
+};
+
+static struct cut find_cut(uint32_t dtype, const char *v, uint64_t count,
+			   uint64_t want)
+{
+	const uint32_t esize = dblp_dtype_size(dtype);
+	struct cut cut = { STEPS - 1, want };
+	uint64_t at, elements[STEPS] = { 0 };
+	uint32_t n;
+
+	for (at = 0; at < count; at += n) {
+		n = block_len(count, at);
+		elements[step_of(dtype, v + at * esize, n)] += n;
+	}
+	while (cut.step && elements[cut.step] <= cut.left)
+		cut.left -= elements[cut.step--];
+	return cut;
+}
+
+static bool is_large(struct cut *cut, uint32_t step, uint32_t n)
+{
+	if (step != cut->step)
+		return step > cut->step;
+	if (!cut->left)
+		return false;
+	cut->left -= n < cut->left ? n : cut->left;
+	return true;
+}
+
+void dblp_choose(uint32_t dtype, const void *v, uint64_t count, uint32_t share,
+		 bool large, void *to)
+{
+	const uint64_t want = count / PPM * share + count % PPM * share / PPM;
+	const uint32_t esize = dblp_dtype_size(dtype);
+	struct cut cut = find_cut(dtype, v, count, want);
+	uint64_t at;
+	uint32_t n;
+
+	for (at = 0; at < count; at += n) {
+		const char *from = (const char *)v + at * esize;
+		char *block = (char *)to + at * esize;
+
+		n = block_len(count, at);
+		if (is_large(&cut, step_of(dtype, from, n), n) == large)
+			memcpy(block, from, n * esize);
+		else
+			memset(block, 0, n * esize);
+	}
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Lanes of a communicator: what their sockets may be, and what may be lost there.
+ */
+
+#include "engine.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int try_lane(const struct dblp_comm *comm, const struct dblp_lane *lane)
+{
+	int fd = dblp_socket(&comm->nic[0].addr, comm->transport->protocol);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = comm->transport->lane(fd, lane);
+	close(fd);
+	return err;
+}
+
+int dblp_lanes_try(const struct dblp_comm *comm)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; !err && i < comm->n_lanes; i++)
+		err = try_lane(comm, &comm->lane[i]);
+	return err;
+}
+
+uint64_t dblp_lanes_digest(const struct dblp_comm *comm)
+{
+	return comm->attr.lanes ? dblp_hash(DBLP_HASH, comm->lane, sizeof(comm->lane)) :
+				  0;
+}
+
+/* Set an option of the socket, unless it @is */
+static int set_link(struct dblp_link *l, int option, uint32_t value,
+		    uint32_t *is)
+{
+	if (value == *is)
+		return 0;
+	if (setsockopt(l->fd, SOL_DBLP, option, &value, sizeof(value)))
+		return -errno;
+	*is = value;
+	return 0;
+}
+
+/* One of 0 is that of an operation that may lose nothing, by whatever lane */
+static uint32_t wanted_budget(const struct dblp_link *l, const struct dblp_op *op)
+{
+	const struct dblp_lane *lane = &l->comm->lane[l->lane];
+
+	if (op->flags & DBLP_OP_BUDGET && !op->budget)
+		return 0;
+	if (lane->flags & DBLP_LANE_BUDGET)
+		return lane->budget;
+	return op->flags & DBLP_OP_BUDGET ? op->budget : DBLP_INHERIT;
+}
+
+/*
+ * The budget of an operation becomes that of the socket, where an operator sees it and may
+ * change it, until that of another operation differs. One of 0 is nobody's to change.
+ */
+static int budget_of(struct dblp_link *l, const struct dblp_op *op,
+		     uint32_t *budget)
+{
+	socklen_t len = sizeof(*budget);
+	int err;
+
+	*budget = wanted_budget(l, op);
+	if (!*budget)
+		return 0;
+	err = set_link(l, DBLP_BUDGET, *budget, &l->own_budget);
+	if (!err && getsockopt(l->fd, SOL_DBLP, DBLP_BUDGET, budget, &len))
+		err = -errno;
+	return err;
+}
+
+int dblp_lane_loss(struct dblp_link *l, const struct dblp_task *t,
+		   struct dblp_sndinfo *info)
+{
+	const struct dblp_lane *lane = &l->comm->lane[l->lane];
+	const struct dblp_op *op = &t->req->op;
+	uint32_t phase = op->flags & DBLP_OP_PHASE ? op->phase : DBLP_INHERIT;
+	uint32_t budget;
+	int err;
+
+	memset(info, 0, sizeof(*info));
+	info->critical = DBLP_HEAD_LEN;
+	if (dblp_is_sparse(t))
+		info->critical += (uint32_t)l->n_packed - dblp_link_bytes(l, t);
+	info->flags = DBLP_SND_BUDGET;
+	if (dblp_task_comm(t)->transport->protocol)
+		return 0;
+	if (t->step->reliable) {
+		info->flags |= DBLP_SND_POLICY;
+		info->policy = DBLP_POLICY_FULL;
+		return 0;
+	}
+	err = set_link(l, DBLP_PHASE, phase, &l->phase);
+	if (!err)
+		err = budget_of(l, op, &budget);
+	if (err)
+		return err;
+	info->tag = ++l->tag;
+	info->budget = dblp_losses_budget(l, t, dblp_link_bytes(l, t), budget);
+	if (lane->flags & DBLP_LANE_POLICY || op->flags & DBLP_OP_POLICY) {
+		info->flags |= DBLP_SND_POLICY;
+		info->policy = (uint8_t)(lane->flags & DBLP_LANE_POLICY ?
+					 lane->policy : op->policy);
+	}
+	return 0;
+}
+
+/* Of what is divided between two lanes, what one of them should bring */
+uint64_t dblp_task_share(const struct dblp_task *t)
+{
+	const struct dblp_way way = dblp_task_way(t);
+	const uint64_t all = t->step->count;
+	uint64_t large = all / DBLP_PPM * way.large +
+			 all % DBLP_PPM * way.large / DBLP_PPM;
+
+	if (way.choice != DBLP_CHOICE_LARGE)
+		large = all - large;
+	return large * t->req->esize;
+}
+
+void dblp_task_missing(const struct dblp_task *t, uint64_t bytes)
+{
+	t->req->result.missing += bytes;
+	t->req->result.lane[dblp_task_way(t).lane].missing += bytes;
+}
