@@ -236,6 +236,8 @@ static void run_options(struct rank *r)
 	u32 i;
 
 	run_allreduce(r);
+	/* Rank 0 has none any more if the other one has left */
+	r->good &= !r->attr.rank || tos_of(r->comm->ctl[0].fd) == 0xb8;
 	for (i = 0; i < 3; i++) {
 		int fd = dblp_link_of(r->comm, !r->attr.rank, i)->fd;
 

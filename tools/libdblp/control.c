@@ -18,11 +18,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/*
+ * DSCP EF, as the control packets of AF_DBLP: a queue that drops data, as it may where some
+ * may be lost, is no sign of a host that is gone.
+ */
+#define CTL_TOS	0xb8
+
 static int keep_alive(const struct dblp_comm *comm, int fd)
 {
 	const int dead = (int)(comm->attr.timeout_ms - comm->attr.keepalive_ms);
-	int err = dblp_tcp_keep_alive(comm, fd);
+	int err = dblp_tcp_tos(fd, CTL_TOS);
 
+	if (!err)
+		err = dblp_tcp_keep_alive(comm, fd);
 	if (!err && setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead,
 			       sizeof(dead)))
 		err = -errno;

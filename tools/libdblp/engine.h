@@ -476,6 +476,8 @@ void dblp_inbox_set(struct dblp_inbox *in, void *head, size_t head_len,
 
 /** dblp_iov_skip() - what is behind the first @n bytes */
 void dblp_iov_skip(struct iovec iov[2], size_t n);
+/** dblp_tcp_tos() - set the TOS byte of what it sends; 0 or a negative errno */
+int dblp_tcp_tos(int fd, uint32_t tos);
 /** dblp_tcp_keep_alive() - ask the host of an idle connection; 0 or a negative errno */
 int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
 

@@ -84,17 +84,21 @@ static int set_priority(int fd, const struct dblp_lane *lane)
 	       set_int(fd, SOL_SOCKET, SO_PRIORITY, (int)lane->priority) : 0;
 }
 
-static int lane_tcp(int fd, const struct dblp_lane *lane)
+int dblp_tcp_tos(int fd, uint32_t tos)
 {
-	int family = AF_INET, err = 0;
+	int family;
 	socklen_t len = sizeof(family);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len))
 		return -errno;
-	if (lane->tos)
-		err = family == AF_INET ?
-		      set_int(fd, IPPROTO_IP, IP_TOS, (int)lane->tos) :
-		      set_int(fd, IPPROTO_IPV6, IPV6_TCLASS, (int)lane->tos);
+	return family == AF_INET ? set_int(fd, IPPROTO_IP, IP_TOS, (int)tos) :
+				   set_int(fd, IPPROTO_IPV6, IPV6_TCLASS, (int)tos);
+}
+
+static int lane_tcp(int fd, const struct dblp_lane *lane)
+{
+	int err = lane->tos ? dblp_tcp_tos(fd, lane->tos) : 0;
+
 	return err ?: set_priority(fd, lane);
 }
 
