@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <choose.h>
 #include <comm.h>
 #include <head.h>
 #include <reduce.h>
@@ -38,7 +39,8 @@ static void open_rank(struct lossy *l, struct lossy_rank *r,
 
 int lossy_open(struct lossy *l, const struct lossy_attr *attr)
 {
-	const size_t segments = (DBLP_COMM_BYTES + DBLP_HEAD_LEN) / attr->segment + 1;
+	const size_t segments = (DBLP_HEAD_LEN + dblp_sparse_bound(MOST, sizeof(float))) /
+				attr->segment + 1;
 	struct dblp_plan plan = attr->plan;
 	uint32_t i;
 
@@ -51,6 +53,8 @@ int lossy_open(struct lossy *l, const struct lossy_attr *attr)
 	l->rank = zeroed(plan.nranks, sizeof(*l->rank));
 	l->range = zeroed(segments, sizeof(*l->range));
 	l->order = zeroed(segments, sizeof(*l->order));
+	l->chosen = zeroed(MOST, sizeof(float));
+	l->packed = zeroed(dblp_sparse_bound(MOST, sizeof(float)), 1);
 	for (i = 0; i < plan.nranks; i++) {
 		plan.rank = i;
 		l->rank[i].steps = dblp_plan_steps(&plan, NULL, 0);
@@ -73,6 +77,8 @@ void lossy_close(struct lossy *l)
 	free(l->rank);
 	free(l->range);
 	free(l->order);
+	free(l->chosen);
+	free(l->packed);
 }
 
 static int by_number(const void *a, const void *b)
@@ -82,12 +88,14 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Whole segments of a message of @bytes, as many as may be missing; returns how many */
-static uint32_t lose(struct lossy *l, uint32_t bytes, uint32_t budget)
+/*
+ * Whole segments of a message of @bytes, behind its @head, @left bytes at most; returns how
+ * many
+ */
+static uint32_t lose(struct lossy *l, uint32_t bytes, uint32_t head, uint32_t left)
 {
 	const uint32_t seg = l->attr.segment, end = (bytes + seg - 1) / seg;
-	const uint32_t first = (DBLP_HEAD_LEN + seg - 1) / seg;
-	uint32_t left = dblp_budget_bytes(budget, bytes - DBLP_HEAD_LEN);
+	const uint32_t first = (head + seg - 1) / seg;
 	uint32_t n = 0, i, j, taken, len;
 
 	for (i = first; i < end; i++)
@@ -135,29 +143,90 @@ static void add_rest(float *to, const float *from, const struct dblp_loss *loss)
 	dblp_reduce_add(DBLP_FLOAT32, to + done, from + done, loss->count - done);
 }
 
+/* Adds what has come of a message without zeroes */
+static void add_packed(float *to, const float *packed, const struct dblp_sparse *s,
+		       const struct dblp_loss *loss)
+{
+	struct dblp_sparse_at place = { 0 };
+	struct dblp_loss_at at = { 0 };
+
+	while (dblp_loss_lost(loss, &at)) {
+		dblp_sparse_add(s, DBLP_FLOAT32, to, packed, &place, at.lost.first);
+		place.packed = at.lost.end;
+	}
+	dblp_sparse_add(s, DBLP_FLOAT32, to, packed, &place, s->packed);
+}
+
+/* What is large goes by itself, and arrives; returns the rest */
+static const float *small_ones(struct lossy *l, const float *v, uint64_t count, float *to)
+{
+	dblp_choose(DBLP_FLOAT32, v, count, l->attr.large, true, l->chosen);
+	dblp_reduce_add(DBLP_FLOAT32, to, l->chosen, count);
+	dblp_choose(DBLP_FLOAT32, v, count, l->attr.large, false, l->chosen);
+	return l->chosen;
+}
+
+static void settle(const struct lossy *l, struct lossy_rank *from, struct lossy_rank *to,
+		   uint64_t offset, const float *v, const struct dblp_loss *loss, uint64_t count)
+{
+	if (l->attr.rule == DBLP_RESCALE)
+		add_counts(&to->counts, &from->counts, offset, count, loss);
+	if (!from->residual)
+		return;
+	dblp_feedback_send(DBLP_FLOAT32, from->residual + offset, v, count);
+	dblp_feedback_report(from->residual + offset, loss);
+}
+
+/* As dblp_comm(3) packs it. What is small loses for what is large, too */
+static void packed_message(struct lossy *l, struct lossy_rank *from, struct lossy_rank *to,
+			   uint64_t offset, uint64_t count, uint32_t budget)
+{
+	const struct dblp_sparse_how how = {
+		.dtype = DBLP_FLOAT32, .last = DBLP_SPARSE_SHIFTS,
+	};
+	const float *v = from->vector + offset;
+	struct dblp_loss loss = { .range = l->range, .esize = sizeof(float) };
+	struct dblp_sparse s;
+	uint32_t bytes, asked;
+
+	bytes = dblp_sparse_put(&how, v, count, l->packed, &s);
+	asked = s.packed * sizeof(float);
+	l->asked += asked;
+	if (l->attr.large) {
+		v = small_ones(l, v, count, to->vector + offset);
+		bytes = dblp_sparse_put(&how, v, count, l->packed, &s);
+	}
+	loss.head = DBLP_HEAD_LEN + dblp_sparse_front(count, s.shift);
+	loss.n = lose(l, DBLP_HEAD_LEN + bytes, loss.head, dblp_budget_bytes(budget, asked));
+	loss.count = s.packed;
+	loss.sparse = &s;
+	add_packed(to->vector + offset,
+		   (const float *)(l->packed + loss.head - DBLP_HEAD_LEN), &s, &loss);
+	settle(l, from, to, offset, v, &loss, count);
+}
+
 /* Both ends of a message: it is sent, added but for what is lost, and reported */
 static void message(struct lossy *l, struct lossy_rank *from,
 		    struct lossy_rank *to, uint64_t offset, uint64_t count,
 		    uint32_t budget)
 {
-	const uint32_t bytes = DBLP_HEAD_LEN + count * sizeof(float);
+	const uint32_t bytes = count * sizeof(float);
+	const float *v = from->vector + offset;
 	struct dblp_loss loss = {
 		.range = l->range,
-		.n = lose(l, bytes, budget),
 		.head = DBLP_HEAD_LEN,
 		.esize = sizeof(float),
 		.count = count,
 	};
 
-	l->asked += count * sizeof(float);
-	add_rest(to->vector + offset, from->vector + offset, &loss);
-	if (l->attr.rule == DBLP_RESCALE)
-		add_counts(&to->counts, &from->counts, offset, count, &loss);
-	if (!from->residual)
+	if (l->attr.sparse) {
+		packed_message(l, from, to, offset, count, budget);
 		return;
-	dblp_feedback_send(DBLP_FLOAT32, from->residual + offset,
-			   from->vector + offset, count);
-	dblp_feedback_report(from->residual + offset, &loss);
+	}
+	l->asked += bytes;
+	loss.n = lose(l, DBLP_HEAD_LEN + bytes, DBLP_HEAD_LEN, dblp_budget_bytes(budget, bytes));
+	add_rest(to->vector + offset, v, &loss);
+	settle(l, from, to, offset, v, &loss, count);
 }
 
 static void send_step(struct lossy *l, struct lossy_rank *from,

@@ -6,6 +6,7 @@
 #ifndef TRAIN_LOSSY_H
 #define TRAIN_LOSSY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <collective.h>
@@ -19,6 +20,9 @@
  * @plan: its @count is that of the vectors; @rank and halves are not read
  * @rule: &enum dblp_rule
  * @budget: ppm: share of all contributions that is lost
+ * @sparse: messages are packed: zeroes are neither sent nor lost
+ * @large: ppm: share of the elements of a message of which nothing is lost, the largest
+ *	ones, with @sparse; 0: what is lost is lost at random
  * @segment: bytes, a multiple of 4: what is lost is lost together
  * @seed: of what is lost
  */
@@ -26,6 +30,8 @@ struct lossy_attr {
 	struct dblp_plan	plan;
 	uint32_t		rule;
 	uint32_t		budget;
+	bool			sparse;
+	uint32_t		large;
 	uint32_t		segment;
 	uint64_t		seed;
 };
@@ -53,6 +59,8 @@ struct lossy_rank {
  * @rng: draws what is lost
  * @range: loss map of a message
  * @order: its segments, in the order in which they are lost
+ * @chosen: elements of a message of which some may be lost, and what was not
+ * @packed: the same without the others
  * @asked: bytes that were sent and might have been lost
  * @missing: of those, the lost ones
  */
@@ -62,6 +70,8 @@ struct lossy {
 	uint64_t		rng;
 	struct dblp_range	*range;
 	uint32_t		*order;
+	float			*chosen;
+	uint8_t			*packed;
 	uint64_t		asked;
 	uint64_t		missing;
 };

@@ -69,6 +69,8 @@ static const char usage[] =
 "  --phases LOW,HIGH   instead: are these borne?\n"
 "  --seeds N           trainings with each, from --seed on (default 5)\n"
 "  --segment BYTES     what is lost together (default 1408, that of an MTU of 1500)\n"
+"  --sparse            messages have no zeroes: budgets are shares of the rest\n"
+"  --large SHARE       the same, and nothing is lost of so many elements of a message, the largest\n"
 "  -j, --json          print one JSON object instead of a table\n"
 "\n"
 "async is a worker that waits for no other one: it pulls the model from a server, and\n"

@@ -75,6 +75,8 @@ static const struct {
 	VALUE("log", RUN | ASYNC, 'l'),
 	VALUE("name", RUN, 'n'),
 	VALUE("budgets", PROFILE, 'g'),
+	FLAG("sparse", PROFILE, 'z'),
+	VALUE("large", PROFILE, 'i'),
 	FLAG("json", PROFILE, 'j'),
 	VALUE("scheduler", ASYNC, 'k'),
 	FLAG("count", ASYNC, 'w'),
@@ -192,6 +194,12 @@ static void parse_option(struct options *o, int opt, char *text)
 		o->budgets_given = true;
 		parse_budgets(o, text);
 		break;
+	case 'z':
+		o->sparse = true;
+		break;
+	case 'i':
+		o->large = arg_percent("large", text);
+		break;
 	case 'j':
 		o->json = true;
 		break;
@@ -264,6 +272,10 @@ static void check_profile(const struct options *o)
 		errx(2, "--phases sets budgets: it does not go with --budgets");
 	if (o->config.phases && !o->config.high)
 		errx(2, "--phases: a profile needs a HIGH above 0");
+	if (o->large && o->config.rule == DBLP_RESCALE)
+		errx(2, "--large does not go with --rule rescale, which counts what has come of all elements");
+	if (o->large == DBLP_PPM)
+		errx(2, "--large leaves something to lose: it is below 100%%");
 	if (o->segment % 4)
 		errx(2, "--segment takes a multiple of 4, the bytes of an element");
 }

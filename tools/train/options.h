@@ -43,6 +43,8 @@ enum options_verb {
  * @n_files: number of files
  * @seeds: profile: trainings for each budget
  * @segment: profile: bytes, a multiple of 4
+ * @sparse: profile: see &struct lossy_attr
+ * @large: profile: ppm, the same
  * @budget: profile: ppm, rising, above 0
  * @n_budgets: number of budgets
  * @budgets_given: they are not the default
@@ -68,6 +70,8 @@ struct options {
 	unsigned int		n_files;
 	uint32_t		seeds;
 	uint32_t		segment;
+	bool			sparse;
+	uint32_t		large;
 	uint32_t		budget[BUDGETS_MAX];
 	uint32_t		n_budgets;
 	bool			budgets_given;

@@ -126,6 +126,8 @@ static double try_one(const struct options *o, const struct text *text,
 		.config = o->config,
 		.text = text,
 		.segment = o->segment,
+		.sparse = o->sparse || o->large,
+		.large = o->large,
 	};
 	t->config.budget = p->budget;
 	t->config.phases = !!p->high;

@@ -51,6 +51,8 @@ static void train(struct trial *t, const struct model *m, struct adam *adam)
 		.plan = trial_plan(c, adam->size),
 		.rule = c->rule,
 		.budget = c->budget,
+		.sparse = t->sparse,
+		.large = t->large,
 		.segment = t->segment,
 		.seed = rng_mix(c->seed, LOSSES, 0),
 	};

@@ -12,6 +12,8 @@
  *	@phases @low and @high, each round as the detector says
  * @text: to train on
  * @segment: bytes that are lost together, a multiple of 4
+ * @sparse: see &struct lossy_attr
+ * @large: the same
  * @asked: filled: bytes that were sent and might have been lost
  * @missing: filled: of those, the lost ones
  */
@@ -19,6 +21,8 @@ struct trial {
 	struct config		config;
 	const struct text	*text;
 	uint32_t		segment;
+	bool			sparse;
+	uint32_t		large;
 	uint64_t		asked;
 	uint64_t		missing;
 };

@@ -307,7 +307,7 @@ static void contribute(struct lossy *l, uint64_t *rng, double *sum)
 }
 
 /* With feedback: what has come, and what is still to come, is what was given */
-static bool conserves(const struct config *c, uint32_t budget)
+static bool conserves(const struct config *c, uint32_t budget, bool sparse, uint32_t large)
 {
 	const uint32_t n = RANKS - config_server(c);
 	double given[COUNT] = { 0 };
@@ -318,6 +318,8 @@ static bool conserves(const struct config *c, uint32_t budget)
 	uint32_t i, k;
 
 	lossy_of(&l, c, DBLP_FEEDBACK, budget);
+	l.attr.sparse = sparse;
+	l.attr.large = large;
 	for (i = 0; i < LOSSY_ROUNDS; i++) {
 		contribute(&l, &rng, given);
 		lossy_average(&l, average);
@@ -337,7 +339,7 @@ static bool conserves(const struct config *c, uint32_t budget)
 }
 
 /* If all contribute the same, no loss changes the mean of those that have arrived */
-static bool rescales(const struct config *c)
+static bool rescales(const struct config *c, bool sparse)
 {
 	const bool server = config_server(c);
 	float average[COUNT];
@@ -346,6 +348,7 @@ static bool rescales(const struct config *c)
 	struct lossy l;
 
 	lossy_of(&l, c, DBLP_RESCALE, 300000);
+	l.attr.sparse = sparse;
 	for (i = server; i < RANKS; i++)
 		for (k = 0; k < COUNT; k++)
 			l.rank[i].vector[k] = 7;
@@ -367,13 +370,67 @@ static void test_lossy_plans(void)
 	unsigned int i;
 
 	for (i = 0; i < LOSSY_PLANS; i++) {
-		exact = exact && conserves(&lossy_plans[i], 0);
-		conserved = conserved && conserves(&lossy_plans[i], 300000);
-		rescaled = rescaled && rescales(&lossy_plans[i]);
+		const struct config *c = &lossy_plans[i];
+
+		exact = exact && conserves(c, 0, false, 0) && conserves(c, 0, true, 0) &&
+			conserves(c, 0, true, 400000);
+		conserved = conserved && conserves(c, 300000, false, 0) &&
+			    conserves(c, 300000, true, 0) && conserves(c, 300000, true, 400000);
+		rescaled = rescaled && rescales(c, false) && rescales(c, true);
 	}
 	ok(exact, "each plan averages over memory");
 	ok(conserved, "with feedback nothing is lost for good");
 	ok(rescaled, "rescale takes the mean of what has arrived");
+}
+
+/* What is lost is not among the largest elements, and is as much as without them */
+static void test_lossy_choice(void)
+{
+	const struct config c = { .nranks = 2, .plan = DBLP_PS };
+	bool spared = true, others = false;
+	float average[COUNT];
+	uint32_t k, round;
+	struct lossy l;
+
+	lossy_of(&l, &c, DBLP_BUBBLE, 100000);
+	l.attr.sparse = true;
+	l.attr.large = 300000;
+	for (round = 1; round <= 50; round++) {
+		for (k = 0; k < COUNT; k++)
+			l.rank[1].vector[k] = 1 + k;
+		lossy_average(&l, average);
+		for (k = 0; k < COUNT; k++) {
+			spared = spared && (k < 700 || average[k] == 1 + k);
+			others = others || (k < 700 && !average[k]);
+		}
+	}
+	ok(spared && others, "none of the largest elements is lost");
+	ok(l.missing > 50 * 320 && l.missing <= 50 * 400,
+	   "as many bytes are lost of the others");
+	lossy_close(&l);
+}
+
+/* Half of a vector is zero: a budget is a share of the rest, and that is what is lost */
+static void test_lossy_sparse(void)
+{
+	const struct config c = { .nranks = 2, .plan = DBLP_PS };
+	uint32_t k, round, lost = 0;
+	float average[COUNT];
+	struct lossy l;
+
+	lossy_of(&l, &c, DBLP_BUBBLE, 200000);
+	l.attr.sparse = true;
+	for (round = 1; round <= 50; round++) {
+		for (k = 0; k < COUNT; k++)
+			l.rank[1].vector[k] = k < COUNT / 2 ? 0 : 1;
+		lossy_average(&l, average);
+		for (k = COUNT / 2; k < COUNT; k++)
+			lost += !average[k];
+	}
+	ok(l.asked >= 50 * 2000 && l.asked < 50 * 2100, "zeroes are not sent");
+	ok(lost == l.missing / sizeof(float) && l.missing > l.asked / 6 &&
+	   l.missing <= l.asked / 5, "what is lost without zeroes is none");
+	lossy_close(&l);
 }
 
 /* Of one message of 64 segments, of which the first has a head of 56 bytes */
@@ -565,6 +622,8 @@ int main(void)
 	test_config();
 	test_checkpoint();
 	test_lossy_plans();
+	test_lossy_choice();
+	test_lossy_sparse();
 	test_lossy_message();
 	test_training();
 	test_phases();
