@@ -136,6 +136,7 @@ void collective_option(int opt, char *text)
 		op->flags |= DBLP_OP_PHASE;
 		break;
 	case OPT_WAIT: op->wait_ms = number("wait", text, 1, 3600000); break;
+	case OPT_LANE: lanes_option(text); break;
 	case OPT_GAP: coll.gap_ms = number("gap", text, 1, 3600000); break;
 	default: plan_option(opt, text);
 	}
@@ -237,6 +238,7 @@ void collective_check(void)
 		wrong("--vectors have one --size, are floats, and what they are: no --density, no --op allgather");
 	check_plan();
 	check_transport();
+	lanes_check();
 	check_ranks_here();
 	if (cfg.has_budget)
 		op->flags |= DBLP_OP_BUDGET;
@@ -342,7 +344,8 @@ static void json_losses(void)
 	printf(",\"wait_ms\":%u", op->wait_ms);
 }
 
-static void report_json(uint32_t size, uint32_t nranks)
+static void report_json(uint32_t size, uint32_t nranks, const struct lane_record *lane,
+			const uint64_t *ns)
 {
 	printf("{\"mode\":\"%s\",\"op\":\"%s\"", cfg.mode->name,
 	       what_names[coll.what]);
@@ -366,7 +369,8 @@ static void report_json(uint32_t size, uint32_t nranks)
 	       results->late_ranks);
 	printf(",\"bytes_per_second\":%.0f,\"verified\":%s", bytes_per_second(size),
 	       coll.op.dtype == DBLP_INT32 ? "true" : "false");
-	report_samples();
+	report_samples(results->sample);
+	lanes_report(lane, ns);
 	printf("}\n");
 }
 
@@ -383,15 +387,18 @@ static void report_text(uint32_t size, uint32_t nranks)
 		       " ranks late", results->missing, results->asked,
 		       results->late_ranks);
 	printf("\n");
-	report_samples();
+	report_samples(results->sample);
 }
 
-void collective_report(uint32_t size, uint32_t nranks)
+void collective_report(uint32_t size, uint32_t nranks, const struct lane_record *lane,
+		       const uint64_t *ns)
 {
-	if (cfg.json)
-		report_json(size, nranks);
-	else
+	if (cfg.json) {
+		report_json(size, nranks, lane, ns);
+	} else {
 		report_text(size, nranks);
+		lanes_report(lane, ns);
+	}
 	fflush(stdout);
 }
 

@@ -77,8 +77,39 @@ void collective_check_ranks(uint32_t nranks);
 /** rounds() - be a rank, in mode collective; @index tells those that were spawned apart */
 void rounds(unsigned int index);
 
-/** collective_report() - print the results for vectors of @size bytes, on rank 0 */
-void collective_report(uint32_t size, uint32_t nranks);
+/**
+ * struct lane_record - what a rank has measured of a lane
+ * @asked: bytes, of the rounds that count
+ * @missing: bytes, of those
+ */
+struct lane_record {
+	uint64_t	asked;
+	uint64_t	missing;
+};
+
+/**
+ * collective_report() - print the results for vectors of @size bytes, on rank 0
+ * @size: bytes
+ * @nranks: number of ranks
+ * @lane: what all ranks have measured of each lane
+ * @ns: of each lane, when nothing of it was left to be done in each round
+ */
+void collective_report(uint32_t size, uint32_t nranks, const struct lane_record *lane,
+		       const uint64_t *ns);
+
+/* lanes.c */
+
+/** lanes_option() - one more lane */
+void lanes_option(char *text);
+
+/** lanes_check() - do they contradict themselves? */
+void lanes_check(void);
+
+/** lanes_divide() - set coll.op.part for vectors of @count elements */
+void lanes_divide(uint64_t count);
+
+/** lanes_report() - print what collective_report() has of lanes, if there are any */
+void lanes_report(const struct lane_record *record, const uint64_t *ns);
 
 /* vector.c */
 
@@ -106,7 +137,7 @@ struct vector {
 	uint64_t		given;
 	void			*own;
 	void			*buf;
-	struct dblp_span	part[DBLP_LEVELS_MAX];
+	struct dblp_span	part[DBLP_LEVELS_MAX * DBLP_LANES_MAX];
 	int			parts;
 	uint64_t		most;
 	uint64_t		differing;

@@ -109,6 +109,9 @@ static void usage(FILE *f)
 	      "  --gap MS             between two rounds\n"
 	      "  --message BYTES      the most of a message (default 1048576)\n"
 	      "  --job N, --phase N   of the data (dblp)\n"
+	      "  --lane WORD[,WORD...]  one more connection to each peer, with share=SHARE of the\n"
+	      "                       vector, tos=N, priority=N, budget=SHARE, policy=NAME,\n"
+	      "                       not-ect, large=SHARE of the elements, rest=LANE for others\n"
 	      "\nOutput:\n"
 	      "  -j, --json           one JSON object; in collective, one for each size\n"
 	      "  --samples            with every sample in it\n"
@@ -273,6 +276,7 @@ static const struct option options[] = {
 	{ "phase", 1, NULL, OPT_PHASE },
 	{ "message", 1, NULL, OPT_MESSAGE },
 	{ "vectors", 1, NULL, OPT_VECTORS },
+	{ "lane", 1, NULL, OPT_LANE },
 	{ "help", 0, NULL, 'h' },
 	{ }
 };

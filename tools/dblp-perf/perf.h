@@ -210,8 +210,8 @@ void listening(void);
 /** report() - print the results */
 void report(void);
 
-/** report_samples() - print the quantiles, as the end of a line of JSON or as a line */
-void report_samples(void);
+/** report_samples() - print the quantiles of results->n, within a line of JSON or as a line */
+void report_samples(const uint64_t *sample);
 
 /* system.c */
 

@@ -21,11 +21,11 @@ static uint64_t quantile(const uint64_t *sorted, unsigned int permille)
 	return sorted[rank ? rank - 1 : 0];
 }
 
-static uint64_t *sorted_samples(void)
+static uint64_t *sorted_samples(const uint64_t *sample)
 {
 	uint64_t *sorted = xcalloc(results->n, sizeof(*sorted));
 
-	memcpy(sorted, results->sample, results->n * sizeof(*sorted));
+	memcpy(sorted, sample, results->n * sizeof(*sorted));
 	qsort(sorted, results->n, sizeof(*sorted), by_value);
 	return sorted;
 }
@@ -68,9 +68,9 @@ static const char *flavour_name(unsigned int side)
 	return name[side];
 }
 
-static void json_samples(void)
+static void json_samples(const uint64_t *sample)
 {
-	uint64_t *sorted = sorted_samples();
+	uint64_t *sorted = sorted_samples(sample);
 	uint32_t i;
 
 	printf(",\"ns\":{\"n\":%u,\"min\":%" PRIu64 ",\"p50\":%" PRIu64
@@ -84,7 +84,7 @@ static void json_samples(void)
 		return;
 	printf(",\"samples\":[");
 	for (i = 0; i < results->n; i++)
-		printf("%s%" PRIu64, i ? "," : "", results->sample[i]);
+		printf("%s%" PRIu64, i ? "," : "", sample[i]);
 	printf("]");
 }
 
@@ -154,13 +154,13 @@ static void report_json(void)
 	if (cfg.mode == &mode_idle)
 		json_idle();
 	if (results->n)
-		json_samples();
+		json_samples(results->sample);
 	printf("}\n");
 }
 
-static void text_samples(void)
+static void text_samples(const uint64_t *sample)
 {
-	uint64_t *sorted = sorted_samples();
+	uint64_t *sorted = sorted_samples(sample);
 
 	printf("  %u samples, ms: min %.4f p50 %.4f p90 %.4f p99 %.4f p99.9 %.4f max %.4f\n",
 	       results->n, sorted[0] / 1e6, quantile(sorted, 500) / 1e6,
@@ -169,12 +169,12 @@ static void text_samples(void)
 	free(sorted);
 }
 
-void report_samples(void)
+void report_samples(const uint64_t *sample)
 {
 	if (cfg.json)
-		json_samples();
+		json_samples(sample);
 	else
-		text_samples();
+		text_samples(sample);
 }
 
 static void text_timers(const char *when, const struct timers *t)
@@ -239,5 +239,5 @@ void report(void)
 	else
 		text_messages();
 	if (results->n)
-		text_samples();
+		text_samples(results->sample);
 }

@@ -19,7 +19,8 @@
  * @late_ranks: in those
  * @missing_ever: bytes, of all rounds
  * @differing: elements that were not the full sum, of all rounds
- * @ns: of each round that counts
+ * @lane: of each lane
+ * @ns: of each round that counts; then the same of each lane
  */
 struct record {
 	uint64_t	sent;
@@ -28,6 +29,7 @@ struct record {
 	uint64_t	late_ranks;
 	uint64_t	missing_ever;
 	uint64_t	differing;
+	struct lane_record lane[DBLP_LANES_MAX];
 	uint64_t	ns[];
 };
 
@@ -36,7 +38,8 @@ static uint32_t rank, nranks;
 
 static size_t record_words(void)
 {
-	return sizeof(struct record) / sizeof(uint64_t) + cfg.count;
+	return sizeof(struct record) / sizeof(uint64_t) +
+	       (size_t)cfg.count * (1 + coll.attr.lanes);
 }
 
 static struct record *record_of(uint64_t *all, uint32_t of)
@@ -69,6 +72,8 @@ static void sum_reliably(const char *what, void *buf, uint64_t words)
 	op.wait_ms = 0;
 	op.block = 0;
 	op.plan_flags = 0;
+	op.parts = 0;
+	op.part = NULL;
 	if (op.algo == DBLP_AVERAGE)
 		op.algo = DBLP_BCUBE;
 	err = dblp_allreduce(comm, buf, words, &op, &req) ?:
@@ -125,6 +130,17 @@ static uint64_t one_round(struct vector *v, uint32_t i, struct dblp_result *resu
 	return ns;
 }
 
+static void note_lanes(struct record *own, const struct dblp_result *result, uint32_t round)
+{
+	uint32_t i;
+
+	for (i = 0; i < coll.attr.lanes; i++) {
+		own->lane[i].asked += result->lane[i].asked;
+		own->lane[i].missing += result->lane[i].missing;
+		own->ns[(1 + i) * cfg.count + round] = result->lane[i].ns;
+	}
+}
+
 static void run_rounds(struct vector *v, struct record *own)
 {
 	struct dblp_result result;
@@ -142,6 +158,7 @@ static void run_rounds(struct vector *v, struct record *own)
 		own->asked += result.asked;
 		own->missing += result.missing;
 		own->late_ranks += result.late_ranks;
+		note_lanes(own, &result, i - cfg.warmup);
 	}
 	own->differing = v->differing;
 }
@@ -198,6 +215,24 @@ static void take_results(uint64_t *all)
 	}
 }
 
+/* All lanes of all ranks: sums, and the slowest rank of each round */
+static void report_all(uint64_t *all, uint32_t size)
+{
+	struct lane_record lane[DBLP_LANES_MAX] = { 0 };
+	uint64_t *ns = xcalloc((size_t)cfg.count * coll.attr.lanes + 1, sizeof(*ns));
+	uint32_t r, i;
+
+	for (r = 0; r < nranks; r++)
+		for (i = 0; i < coll.attr.lanes; i++) {
+			lane[i].asked += record_of(all, r)->lane[i].asked;
+			lane[i].missing += record_of(all, r)->lane[i].missing;
+		}
+	for (i = 0; i < cfg.count * coll.attr.lanes; i++)
+		ns[i] = slowest(all, cfg.count + i);
+	collective_report(size, nranks, lane, ns);
+	free(ns);
+}
+
 /* All write zeros where others write */
 static void measure(uint32_t size)
 {
@@ -206,12 +241,13 @@ static void measure(uint32_t size)
 	struct vector v;
 
 	vector_init(&v, size, rank, nranks);
+	lanes_divide(v.count);
 	run_rounds(&v, record_of(all, rank));
 	sum_reliably("telling the results", all, words * 2);
 	check_differing(all);
 	if (!rank) {
 		take_results(all);
-		collective_report(size, nranks);
+		report_all(all, size);
 	}
 	vector_free(&v);
 	free(all);
@@ -235,7 +271,7 @@ static void open_comm(unsigned int index)
 		fail("joining the other ranks, as the environment says");
 	if (err)
 		fail("rank %d: joining the other ranks%s", attr.rank,
-		     err == -EINVAL ? ", which have to give the same number of ranks and devices, transport and size of messages" : "");
+		     err == -EINVAL ? ", which have to give the same number of ranks and devices, lanes, transport and size of messages" : "");
 	rank = dblp_comm_rank(comm);
 	nranks = dblp_comm_nranks(comm);
 }

@@ -164,7 +164,7 @@ static void find_parts(struct vector *v, struct dblp_comm *comm)
 	if (coll.what == WHAT_ALLREDUCE)
 		return;
 	v->parts = dblp_comm_owned(comm, v->count, &coll.op, v->part,
-				   DBLP_LEVELS_MAX);
+				   sizeof(v->part) / sizeof(v->part[0]));
 	errno = v->parts < 0 ? -v->parts : 0;
 	if (errno)
 		fail("rank %u: asking for its parts", v->rank);
