@@ -24,7 +24,7 @@ import os
 import queue
 import threading
 import weakref
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 import torch
 import torch.distributed as dist
@@ -33,6 +33,7 @@ from . import _c
 from .comm import Comm, Request, make_op, number, os_error
 from .enums import Algo, Dtype, Policy, Rule
 from .job import first_of_host, report_norm
+from .lanes import Lane, Part
 from .units import parse_budget
 
 __all__ = ["Averager", "State", "communicator", "hook", "register"]
@@ -56,6 +57,23 @@ def _new_key(comm: Comm) -> int:
 def _begin(comm: Comm, function: Any, tensor: torch.Tensor, op: _c.Op) -> Request:
     # pylint: disable=protected-access
     return comm._begin(function, tensor.data_ptr(), tensor.numel(), op, tensor)
+
+
+LaneOf = Callable[[torch.nn.Parameter], int]
+
+
+def _parts(bucket: dist.GradBucket, lane_of: LaneOf) -> List[Part]:
+    """Which elements of a bucket go by which lane; neighbours of the same lane are one part"""
+    parts: List[Part] = []
+    at = 0
+    for p in bucket.parameters():
+        lane, end = lane_of(p), at + p.numel()
+        if parts and parts[-1][1] == lane:
+            at = parts.pop()[0].start
+        if end > at:
+            parts.append((range(at, end), lane))
+        at = end
+    return parts
 
 
 class _Norms:
@@ -96,7 +114,9 @@ class State:
     norms: each so many rounds, such as an epoch, the detector of the communicator's job is
         told the mean norm of gradients, by the first rank of each host, of its own ones;
         0: nothing. Then all ranks have to make this at the same place among operations.
-    how: other keywords of Comm.allreduce() but key and average: policy, phase, carry,
+    lane_of: a function of a parameter that says by which lane of the communicator its
+        gradient goes, always the same one; None: by the first lane.
+    how: other keywords of Comm.allreduce() but key, average and parts: policy, phase, carry,
         sparse, prune, wait_ms, ...
 
     The first time that a bucket of certain parameters comes nothing may be lost: DDP forms
@@ -108,8 +128,9 @@ class State:
 
     def __init__(self, comm: Comm, budget: Union[str, int, None] = None,
                  rule: Union[Rule, int, str] = "feedback",
-                 algo: Union[Algo, int, str] = "transpose", norms: int = 0, **how: Any) -> None:
-        for name in "key", "average":
+                 algo: Union[Algo, int, str] = "transpose", norms: int = 0,
+                 lane_of: Optional[LaneOf] = None, **how: Any) -> None:
+        for name in "key", "average", "parts":
             if name in how:
                 raise TypeError(f"{name} is not for who calls this to choose")
         if algo in ("average", "DBLP_AVERAGE", Algo.DBLP_AVERAGE):
@@ -126,6 +147,7 @@ class State:
         #: Bytes of contributions that this rank should have received, and those missing
         self.asked = self.missing = 0
         self._norms = _Norms(comm.job, norms) if norms and first_of_host(comm) else None
+        self._lane_of = lane_of
         self._keys: Dict[Any, int] = {}
         self._waiting: "queue.SimpleQueue[Any]" = queue.SimpleQueue()
         threading.Thread(target=_complete, args=(self._waiting,), name="dblp-ddp",
@@ -136,12 +158,13 @@ class State:
         # By where its parameters are: others may have the same sizes
         layout = (dtype, *(p.data_ptr() for p in bucket.parameters()))
         key = self._keys.get(layout)
+        parts = _parts(bucket, self._lane_of) if self._lane_of else ()
         if key is None:
             self._keys[layout] = _new_key(self.comm)
-            return make_op(dtype, algo=self.how["algo"], average=True, budget=0,
+            return make_op(dtype, algo=self.how["algo"], average=True, budget=0, parts=parts,
                            **{n: self.how[n] for n in ("server", "root", "fanin", "radix")
                               if n in self.how})
-        return make_op(dtype, key=key, **self.how)
+        return make_op(dtype, key=key, parts=parts, **self.how)
 
     def _begin(self, bucket: dist.GradBucket) -> Tuple[Request, torch.Tensor]:
         tensor = bucket.buffer()
@@ -228,10 +251,10 @@ def _kv(store: Any) -> Any:
     return put, get
 
 
-def communicator(group: Any = None) -> Comm:
+def communicator(group: Any = None, lanes: Optional[Sequence[Lane]] = None) -> Comm:
     """
     The communicator of a process group (None: all ranks), which is opened by the first
-    call; all ranks of the group have to call it.
+    call, with these lanes; all ranks of the group have to call it.
 
     Under dblp-run rank 0 is found where that says, else by the group's own store: then
     by the first address of the machine of rank 0, unless DBLP_DEVICES of the environment
@@ -242,6 +265,8 @@ def communicator(group: Any = None) -> Comm:
     group = group if group is not None else dist.group.WORLD
     known = _comms.get(id(group))
     if known is not None:
+        if lanes is not None and known[1].lanes != len(lanes):
+            raise ValueError(f"the communicator of this group has {known[1].lanes} lanes already, not {len(lanes)}")
         return known[1]
     every = group is dist.group.WORLD
     rendezvous: Any = None
@@ -253,14 +278,16 @@ def communicator(group: Any = None) -> Comm:
         store = c10d._pg_map[group][1]  # pylint: disable=protected-access
         rendezvous = _kv(dist.PrefixStore(f"dblp/{name}/{attempt}", store))
     comm = Comm(dist.get_rank(group), dist.get_world_size(group), rendezvous,
-                devices=os.environ.get("DBLP_DEVICES"))
+                devices=os.environ.get("DBLP_DEVICES"), lanes=lanes)
     _comms[id(group)] = group, comm
     return comm
 
 
 def register(ddp: Any, budget: Union[str, int, None] = None,
              rule: Union[Rule, int, str, None] = None, algo: Union[Algo, int, str, None] = None, *,
-             comm: Optional[Comm] = None, norms: Optional[int] = None, **how: Any) -> State:
+             comm: Optional[Comm] = None, norms: Optional[int] = None,
+             lanes: Optional[Sequence[Lane]] = None, lane_of: Optional[LaneOf] = None,
+             **how: Any) -> State:
     """
     Let gradients of a DistributedDataParallel go by libdblp. On all ranks alike, before
     the first backward pass.
@@ -268,7 +295,14 @@ def register(ddp: Any, budget: Union[str, int, None] = None,
     budget, rule, algo, norms, how: see State; None: what DBLP_BUDGET, DBLP_RULE, DBLP_ALGO,
         DBLP_NORMS and DBLP_POLICY of the environment say, as dblp-run(1) sets them, else
         State's defaults.
-    comm: None: that of communicator(), of the DDP's process group.
+    comm: None: that of communicator(), of the DDP's process group, with these lanes:
+
+        front = {id(p) for p in model.layers[0].parameters()}
+        dblp.torch.register(ddp, "20%", lanes=[
+            dblp.Lane(large="30%", rest=2, budget=0, tos=0),
+            dblp.Lane(tos=40, priority=4, budget=0),
+            dblp.Lane(ect=False, policy="early"),
+        ], lane_of=lambda p: 1 if id(p) in front else 0)
 
     Returns the state, which counts what was missing. Raises RuntimeError if there is a
     hook already, what dblp.Comm raises, ValueError and TypeError for what cannot be.
@@ -278,10 +312,12 @@ def register(ddp: Any, budget: Union[str, int, None] = None,
     budget = env.get("DBLP_BUDGET") if budget is None else budget
     if budget is not None:
         parse_budget(budget)
-    state = State(comm if comm is not None else communicator(ddp.process_group), budget,
+    if comm is not None and lanes is not None:
+        raise ValueError("a communicator that is open has its lanes")
+    state = State(comm if comm is not None else communicator(ddp.process_group, lanes), budget,
                   rule if rule is not None else env.get("DBLP_RULE", "feedback"),
                   algo if algo is not None else env.get("DBLP_ALGO", "transpose"),
-                  norms if norms is not None else int(env.get("DBLP_NORMS") or 0), **how)
+                  norms if norms is not None else int(env.get("DBLP_NORMS") or 0), lane_of, **how)
     ddp.register_comm_hook(state, hook)
     return state
 

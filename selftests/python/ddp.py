@@ -88,6 +88,14 @@ def plain():
     assert state.buckets % ROUNDS == 0, state.buckets
 
 
+def lanes():
+    """Biases go by one lane, the largest of the rest by another, and all else by a third"""
+    three = [dblp.Lane(large="30%", rest=2, budget=0), dblp.Lane(tos=40, priority=4), dblp.Lane(ect=False)]
+    state = against_gloo(lambda ddp: dblp.torch.register(ddp, BUDGET, lanes=three,
+                                                         lane_of=lambda p: int(p.dim() == 1)))
+    assert state.comm.lanes == 3
+
+
 def rebuilt():
     """Without unused parameters DDP makes new buckets after the first round"""
     models = []

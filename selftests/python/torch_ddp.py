@@ -38,6 +38,9 @@ class Replicas(unittest.TestCase):
     def test_with_unequal_buckets_and_parameters_without_gradients(self):
         self.same(4, "plain")
 
+    def test_whose_gradients_go_by_lanes(self):
+        self.same(3, "lanes")
+
     def test_when_buckets_are_rebuilt(self):
         self.same(3, "rebuilt")
 
@@ -178,6 +181,27 @@ class Ops(unittest.TestCase):
         state, bucket = dblp.torch.State(self.comm), Bucket(torch.ones(3))
         self.assertEqual(self.reduce(state, bucket)[:2], (1, 0))
         self.assertEqual(self.reduce(state, bucket)[:2], (0, 0))
+
+    def test_parameters_go_by_the_lanes_that_they_are_given(self):
+        front, large = torch.ones(3), torch.ones(5)
+        got = []
+        begin = self.comm._begin
+
+        def note(function, address, count, how, keep):
+            got.append([(how.part[i].first, how.part[i].end, how.part[i].lane) for i in range(how.parts)])
+            # This communicator has one lane
+            how.parts, how.part = 0, None
+            return begin(function, address, count, how, keep)
+
+        self.comm._begin = note
+        state = dblp.torch.State(self.comm, "2%", lane_of=lambda p: int(p is large))
+        self.reduce(state, Bucket(front, front, large, torch.ones(0), front))
+        self.reduce(state, Bucket(large))
+        self.assertEqual(got, [[(0, 6, 0), (6, 11, 1), (11, 14, 0)], [(0, 5, 1)]])
+        with self.assertRaisesRegex(ValueError, "a communicator that is open has its lanes"):
+            dblp.torch.register(None, comm=self.comm, lanes=[dblp.Lane()])
+        with self.assertRaisesRegex(TypeError, "parts is not for who calls this"):
+            dblp.torch.State(self.comm, parts=[])
 
     def test_what_is_not_in_memory_of_the_cpu_is_refused(self):
         state = dblp.torch.State(self.comm)
