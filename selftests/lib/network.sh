@@ -75,6 +75,44 @@ fresh_queue()
 	tc -n switch qdisc add dev server root netem "${queue[@]}"
 }
 
+# important_first DEVICE RATE [KBYTES MIN MAX]: of the switch, the port to DEVICE sends what has
+# DSCP EF first (control packets), then what has AF11 (TOS 0x28). What has AF12 (0x30), the rest
+# of a training, and all other traffic have half of the link each if both want it, and queues that
+# mark ECT packets from MIN to MAX kbytes, and drop others
+important_first()
+{
+	local limit=${3:-300} min=${4:-30} max=${5:-90} band dscp
+
+	tc -n switch qdisc del dev "$1" root 2> /dev/null
+	tc -n switch qdisc add dev "$1" root handle 1: tbf rate "$2" burst 5k limit 1m &&
+	tc -n switch qdisc add dev "$1" parent 1:1 handle 10: ets bands 4 strict 2 \
+		quanta 1514 1514 priomap 3 3 3 3 3 3 3 3 3 3 3 3 3 3 3 3 || return
+	for band in 1 2; do
+		tc -n switch qdisc add dev "$1" parent 10:$band handle 1$band: \
+			pfifo limit $((limit * 2 / 3)) || return
+	done
+	for band in 3 4; do
+		tc -n switch qdisc add dev "$1" parent 10:$band handle 1$band: red limit "${limit}k" \
+			min "${min}k" max "${max}k" avpkt 1500 burst $((min * 2 / 3 + 1)) \
+			bandwidth "$2" probability 1 ecn || return
+	done
+	for band in 1:0xb8 2:0x28 3:0x30; do
+		dscp=${band#*:}
+		tc -n switch filter add dev "$1" parent 10: protocol ip u32 \
+			match ip tos "$dscp" 0xfc flowid "10:${band%:*}" &&
+		tc -n switch filter add dev "$1" parent 10: protocol ipv6 u32 \
+			match ip6 priority "$dscp" 0xfc flowid "10:${band%:*}" || return
+	done
+}
+
+# band_counts DEVICE: what important_first has sent, marked and dropped, as JSON
+band_counts()
+{
+	tc -n switch -s -j qdisc show dev "$1" | jq -c '
+		[.[] | select(.handle | test("^1[1234]:$"))] | sort_by(.handle) |
+		map({packets, dropped: .drops, marked: (.marked // 0)}) | {bands: .}'
+}
+
 # queue_counts: packets that the queue to the server let go and dropped, as JSON
 queue_counts()
 {
