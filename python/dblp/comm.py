@@ -530,6 +530,8 @@ class Comm:
         carry: save budget up that was not used.
         sparse: do not send blocks of zeroes, in either direction; for vectors of which
             most elements are zero.
+        keep: sums may be lost, too, on their way back: what is lost the vector keeps as it
+            was, so ranks may differ then; for parameters.
         prune: with sparse and "feedback": share of the squared norm, "1%", "10000ppm" or
             ppm, that is not sent but added to the next vector: blocks of the least norm.
         block: with sparse: elements of a block, a power of two; 0: what takes the fewest bytes.
@@ -684,8 +686,8 @@ def make_op(dtype: Dtype, *, algo: Union[Algo, int, str] = Algo.DBLP_TRANSPOSE,
             rule: Union[Rule, int, str] = Rule.DBLP_BUBBLE, budget: Union[str, int, None] = None,
             policy: Union[Policy, int, str, None] = None, phase: Optional[int] = None,
             average: bool = False, carry: bool = False, sparse: bool = False,
-            prune: Union[str, int] = 0, block: int = 0, key: int = 0, wait_ms: int = 0, server: bool = False,
-            root: int = 0, fanin: int = 0, turn: int = 0, radix: Sequence[int] = (),
+            keep: bool = False, prune: Union[str, int] = 0, block: int = 0, key: int = 0, wait_ms: int = 0,
+            server: bool = False, root: int = 0, fanin: int = 0, turn: int = 0, radix: Sequence[int] = (),
             parts: Sequence[Part] = ()) -> _c.Op:
     """struct dblp_op of the keywords of Comm.allreduce()."""
     op = _c.Op(size=ctypes.sizeof(_c.Op), algo=to_enum(Algo, algo), rule=to_enum(Rule, rule),
@@ -700,7 +702,7 @@ def make_op(dtype: Dtype, *, algo: Union[Algo, int, str] = Algo.DBLP_TRANSPOSE,
         op.flags |= OpFlags.DBLP_OP_PHASE
         op.phase = number("phase", phase)
     for given, flag in ((average, OpFlags.DBLP_OP_AVERAGE), (carry, OpFlags.DBLP_OP_CARRY),
-                        (sparse, OpFlags.DBLP_OP_SPARSE)):
+                        (sparse, OpFlags.DBLP_OP_SPARSE), (keep, OpFlags.DBLP_OP_KEEP)):
         op.flags |= flag if given else 0
     op.prune = parse_budget(prune)
     op.plan_flags = PlanFlags.DBLP_PLAN_SERVER if server else 0

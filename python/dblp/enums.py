@@ -62,6 +62,7 @@ class OpFlags(IntFlag):
     DBLP_OP_AVERAGE = 1 << 3
     DBLP_OP_CARRY = 1 << 4
     DBLP_OP_SPARSE = 1 << 5
+    DBLP_OP_KEEP = 1 << 6
 
 
 class LaneFlags(IntFlag):

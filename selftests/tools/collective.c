@@ -210,6 +210,54 @@ static void run_feedback(struct rank *r)
 	free(total);
 }
 
+/* Rank 0 has parameters; others keep of theirs what they miss of them */
+static void run_kept(struct rank *r)
+{
+	int *v = malloc(r->count * sizeof(*v));
+	struct dblp_result sum = { 0 };
+	u64 i, old = 0, missing = 0;
+	struct dblp_req *req;
+	int round;
+
+	r->good = true;
+	for (i = 0; i < r->count; i++)
+		v[i] = -1;
+	for (round = 0; round < 10 && !r->err; round++) {
+		for (i = 0; i < r->count; i++)
+			v[i] = r->attr.rank ? v[i] : round;
+		r->err = dblp_allgather(r->comm, v, r->count, &r->op, &req) ?:
+			 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+		for (i = 0, old = 0; i < r->count; i++) {
+			old += v[i] != round;
+			r->good &= v[i] <= round;
+		}
+		r->good &= old * sizeof(*v) == r->result.missing;
+		sum.missing += r->result.missing;
+		sum.asked += r->result.asked;
+		missing += old;
+	}
+	r->good &= !r->err && (!r->attr.rank || (missing && sum.asked == 10 * r->count * 4)) &&
+		   sum.missing * 1000000 <= sum.asked * (BUDGET / 3 + 1);
+	free(v);
+}
+
+TEST(parameters_that_are_lost_keep_their_value)
+{
+	int i;
+
+	use("dblp");
+	netem("loss 3%");
+	prepare(3, next_epoch(), 300000, run_kept);
+	for (i = 0; i < 3; i++) {
+		rank[i].op.algo = DBLP_PS;
+		rank[i].op.flags = DBLP_OP_BUDGET | DBLP_OP_POLICY | DBLP_OP_KEEP;
+		rank[i].op.budget = BUDGET;
+		rank[i].op.policy = DBLP_POLICY_EARLY;
+	}
+	run_all(3);
+	expect_good(_metadata, 3);
+}
+
 TEST(what_was_lost_comes_later)
 {
 	static const int algos[] = { DBLP_PS, DBLP_TRANSPOSE, DBLP_RING };

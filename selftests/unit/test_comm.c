@@ -423,12 +423,12 @@ TEST(structures_may_have_been_shorter_or_longer)
 
 static void run_bad_ops(struct rank *r)
 {
-	struct dblp_op op[18];
+	struct dblp_op op[20];
 	struct dblp_req *req;
 	struct dblp_span part;
 	int v, i, wrong = 0;
 
-	for (i = 0; i < 18; i++)
+	for (i = 0; i < 20; i++)
 		op[i] = r->op;
 	op[0].size = 8;
 	op[1].algo = DBLP_ALGOS;
@@ -456,7 +456,11 @@ static void run_bad_ops(struct rank *r)
 	op[15].block = 2 * DBLP_BLOCK_MAX;
 	op[16].parts = 1;
 	op[17].reserved = 1;
-	for (i = 0; i < 18; i++)
+	/* What is kept is none of the partial sums of a ring, nor found in a packed vector */
+	op[18].flags = DBLP_OP_KEEP;
+	op[18].algo = DBLP_RING;
+	op[19].flags = DBLP_OP_KEEP | DBLP_OP_SPARSE;
+	for (i = 0; i < 20; i++)
 		if (dblp_allreduce(r->comm, &v, 1, &op[i], &req) != -EINVAL ||
 		    dblp_comm_owned(r->comm, 1, &op[i], &part, 1) != -EINVAL)
 			wrong = i + 1;

@@ -69,6 +69,20 @@ TEST(all_ranks_get_the_sum_by_every_plan)
 			}
 }
 
+/* Sums that might have been lost, and were not */
+TEST(sums_that_would_be_kept_are_sums)
+{
+	int i;
+
+	prepare_lanes(3, 20000, run_allreduce);
+	for (i = 0; i < 3; i++)
+		rank[i].op.flags = DBLP_OP_KEEP;
+	run_all(3);
+	expect_good(_metadata, 3);
+	/* Contributions and sums */
+	EXPECT_LT(4 * 20000, rank[0].result.asked);
+}
+
 /* Where lanes have all of their parts, contributions can be counted */
 TEST(sums_of_parts_are_rescaled)
 {

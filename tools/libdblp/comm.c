@@ -465,15 +465,26 @@ void dblp_req_put(struct dblp_req *req)
 	free(req);
 }
 
-static int check_op(const struct dblp_op *op)
+/* Elsewhere a vector has partial sums where it is to be kept */
+static bool may_keep(const struct dblp_op *op, uint32_t half)
+{
+	return !(op->flags & DBLP_OP_SPARSE) &&
+	       (half == DBLP_PLAN_SPREAD || op->algo == DBLP_PS ||
+		op->algo == DBLP_TRANSPOSE || op->algo == DBLP_AVERAGE);
+}
+
+static int check_op(const struct dblp_op *op, uint32_t half)
 {
 	const uint32_t flags = DBLP_OP_BUDGET | DBLP_OP_POLICY | DBLP_OP_PHASE |
-			       DBLP_OP_AVERAGE | DBLP_OP_CARRY | DBLP_OP_SPARSE;
+			       DBLP_OP_AVERAGE | DBLP_OP_CARRY | DBLP_OP_SPARSE |
+			       DBLP_OP_KEEP;
 
 	if (op->flags & ~flags || !dblp_dtype_size(op->dtype) ||
 	    op->rule >= DBLP_RULES || op->budget > DBLP_PPM ||
 	    op->policy > DBLP_POLICY_EARLY || op->phase >= DBLP_PHASES ||
 	    op->plan_flags & ~(uint32_t)DBLP_PLAN_SERVER || op->reserved)
+		return -EINVAL;
+	if (op->flags & DBLP_OP_KEEP && !may_keep(op, half))
 		return -EINVAL;
 	if (op->flags & DBLP_OP_CARRY && !(op->flags & DBLP_OP_BUDGET))
 		return -EINVAL;
@@ -604,7 +615,7 @@ static int new_req(struct dblp_comm *comm, void *buf, uint64_t count,
 	int err = take_sized(&own, sizeof(own), op, OP_LEAST);
 
 	if (!err)
-		err = check_op(&own);
+		err = check_op(&own, half);
 	if (err)
 		return err;
 	layout.part = own.part;

@@ -265,6 +265,9 @@ void dblp_comm_stats(struct dblp_comm *comm, struct dblp_comm_stats *stats,
  *	in either direction; how large blocks are is chosen for each message, unless
  *	@block says so. Which they are is never lost, and budgets are shares of what
  *	is sent
+ * @DBLP_OP_KEEP: sums may be lost, too, on their way back: what is lost of them this rank's
+ *	vector keeps as it was, so ranks may differ then. For parameters: of plans ps,
+ *	transpose and average, and of dblp_allgather(); not with %DBLP_OP_SPARSE
  *
  * Without any of the first three and without a job nothing is lost.
  */
@@ -275,6 +278,7 @@ enum dblp_op_flags {
 	DBLP_OP_AVERAGE	= 1 << 3,
 	DBLP_OP_CARRY	= 1 << 4,
 	DBLP_OP_SPARSE	= 1 << 5,
+	DBLP_OP_KEEP	= 1 << 6,
 };
 
 /**
@@ -366,7 +370,8 @@ struct dblp_lane_result {
 
 /**
  * struct dblp_result - what became of an operation, on this rank
- * @asked: bytes of contributions that it should have received
+ * @asked: bytes of contributions, and with %DBLP_OP_KEEP of sums, that it should have
+ *	received
  * @missing: bytes of those that were lost, or came too late
  * @lost: %DBLP_FEEDBACK: bytes that this rank sent and that were lost: they are added
  *	to its vector the next time. What others went on without is not among them
@@ -437,7 +442,8 @@ int dblp_reduce_scatter(struct dblp_comm *comm, void *buf, uint64_t count,
 			const struct dblp_op *op, struct dblp_req **req);
 
 /**
- * dblp_allgather() - give all ranks all parts of a vector; nothing is lost
+ * dblp_allgather() - give all ranks all parts of a vector; nothing is lost without
+ *	%DBLP_OP_KEEP
  * @comm: the communicator
  * @buf: the vector; what dblp_comm_owned() names is this rank's, the rest is filled
  * @count: elements of the whole vector

@@ -342,7 +342,7 @@ static int expect_runs(struct dblp_link *l)
 
 static int begin_message(struct dblp_link *l, struct dblp_task *t)
 {
-	bool add = t->step->op == DBLP_STEP_ADD;
+	bool stage = t->step->op == DBLP_STEP_ADD || dblp_keeps(t);
 	int err;
 
 	if (l->part_in == DBLP_PART_RUNS)
@@ -356,11 +356,11 @@ static int begin_message(struct dblp_link *l, struct dblp_task *t)
 	}
 	if (dblp_is_sparse(t))
 		return dblp_packed_expect(l, t);
-	err = add ? dblp_link_stage(l, l->comm->attr.message_bytes) : 0;
+	err = stage ? dblp_link_stage(l, l->comm->attr.message_bytes) : 0;
 	if (err)
 		return err;
 	dblp_inbox_set(&l->inbox, l->head_in, sizeof(l->head_in),
-		       add ? l->stage : dblp_task_data(t),
+		       stage ? l->stage : dblp_task_data(t),
 		       dblp_task_part(t) * t->req->esize);
 	return 0;
 }
@@ -452,6 +452,23 @@ static void note_budget(struct dblp_task *t, const struct dblp_msg *m)
 		r->budget_most = budget;
 }
 
+/* Sums have come, but for some that were lost: those stay as they were */
+static void copy_rest(const struct dblp_link *l, const struct dblp_task *t)
+{
+	const struct dblp_loss loss = dblp_loss_of(&l->inbox.map, t->req->esize,
+						   dblp_task_part(t), NULL);
+	struct dblp_loss_at at = { 0 };
+	uint64_t from = 0, esize = t->req->esize;
+
+	while (dblp_loss_lost(&loss, &at)) {
+		memcpy(dblp_task_data(t) + from * esize, l->stage + from * esize,
+		       (at.lost.first - from) * esize);
+		from = at.lost.end;
+	}
+	memcpy(dblp_task_data(t) + from * esize, l->stage + from * esize,
+	       (loss.count - from) * esize);
+}
+
 /* All of the data of a message has come */
 static int data_taken(struct dblp_link *l, struct dblp_task *t)
 {
@@ -467,6 +484,8 @@ static int data_taken(struct dblp_link *l, struct dblp_task *t)
 		dblp_comm_count(comm, &comm->stats.late);
 	else if (sparse)
 		err = dblp_packed_take(l, t, &s);
+	else if (dblp_keeps(t))
+		copy_rest(l, t);
 	if (!t->late && !err)
 		err = add_counts(l, t, sparse ? &s : NULL);
 	if (!t->late)
@@ -573,7 +592,8 @@ static void queue_task(struct dblp_task *t)
 
 	**end = t;
 	*end = &t->next;
-	if (step->op == DBLP_STEP_ADD) {
+	if (step->op == DBLP_STEP_ADD ||
+	    (step->op == DBLP_STEP_COPY && dblp_keeps(t))) {
 		t->req->result.asked += dblp_task_share(t);
 		t->req->result.lane[l->lane].asked += dblp_task_share(t);
 	}

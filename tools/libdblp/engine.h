@@ -632,6 +632,12 @@ static inline bool dblp_is_sparse(const struct dblp_task *t)
 	return t->req->op.flags & DBLP_OP_SPARSE || dblp_task_way(t).choice;
 }
 
+/** dblp_keeps() - are messages of this step sums that may be lost? */
+static inline bool dblp_keeps(const struct dblp_task *t)
+{
+	return t->step->reliable && t->req->op.flags & DBLP_OP_KEEP;
+}
+
 /** dblp_loss_of() - loss map @m of a message of @count elements, or of @sparse */
 static inline struct dblp_loss dblp_loss_of(const struct dblp_msg *m,
 					    uint32_t esize, uint64_t count,

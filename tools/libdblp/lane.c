@@ -97,7 +97,7 @@ int dblp_lane_loss(struct dblp_link *l, const struct dblp_task *t,
 	info->flags = DBLP_SND_BUDGET;
 	if (dblp_task_comm(t)->transport->protocol)
 		return 0;
-	if (t->step->reliable) {
+	if (t->step->reliable && !dblp_keeps(t)) {
 		info->flags |= DBLP_SND_POLICY;
 		info->policy = DBLP_POLICY_FULL;
 		return 0;

@@ -267,7 +267,8 @@ static struct dblp_carry *carry_of(const struct dblp_link *l,
 uint32_t dblp_losses_budget(struct dblp_link *l, const struct dblp_task *t,
 			    uint32_t bytes, uint32_t budget)
 {
-	const uint32_t own = dblp_step_budget(t->step, budget);
+	const uint32_t own = dblp_keeps(t) ? budget / t->step->contributions :
+					     dblp_step_budget(t->step, budget);
 	struct dblp_carry *c = carry_of(l, t);
 
 	/* It takes no more than all */
