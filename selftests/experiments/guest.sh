@@ -214,7 +214,67 @@ vary()
 	no_network
 }
 
+# mlt incast QUEUE TRANSPORT: 4 hosts send a gradient to a server, of which the first fifth is of
+# the front layers; beside it one of them sends something else to it all the time, reliably. The
+# queues of the port to the server are deep or short
+# mlt train: what trainings lose, which the run has left in /add
+mlt()
+{
+	"mlt_$1" "${@:2}"
+}
+
+mlt_incast()
+{
+	local options=() kbytes=() i
+
+	aside="band_counts server"
+	[ "$1" != short ] || kbytes=(12 3 9)
+	switched 4 none 0 0 || fail "no network"
+	for i in 0 1 2 3; do
+		if ! tc -n "h$i" qdisc add dev eth0 root netem delay 250us limit 100000 ||
+		   ! tc -n switch qdisc add dev "h$i" root netem delay 250us limit 100000; then
+			fail "no delay"
+		fi
+	done
+	important_first server 100mbit "${kbytes[@]}" || fail "no priorities"
+	# From a whole second on: until then each boot takes a little longer, or shorter
+	sleep "$(printf '0.%09d' $((1000000000 - 10#$(date +%N))))"
+	dblp-perf bulk --proto tcp --cc dctcp --to server --from h3 --address "$server" --port 7100 \
+		--count 1000000 --timeout $limit > /dev/null 2>&1 &
+	case $2 in
+	lanes)
+		options=(--lane "share=20%,tos=40,budget=0,policy=full"
+			--lane "share=80%,tos=48,large=30%,rest=2,budget=0,policy=full"
+			--lane "tos=48,not-ect,budget=20%,policy=early")
+		;;
+	layers)
+		options=(--lane "share=20%,tos=40,budget=0,policy=full"
+			--lane "share=80%,tos=48,not-ect,budget=14%,policy=early")
+		;;
+	dctcp) options=(--proto tcp --cc dctcp --lane share=20% --lane share=80%) ;;
+	dctcp-bands) options=(--proto tcp --cc dctcp --lane "share=20%,tos=40" --lane "share=80%,tos=48") ;;
+	esac
+	record "incast $1" "$2" dblp-perf collective -j --samples --timeout $limit \
+		--spawn server,h0,h1,h2,h3 --plan ps --server --op reduce-scatter --size 200000 \
+		--count 100 --warmup 5 "${options[@]}"
+	# What sends all the time does not end
+	# shellcheck disable=SC2046 # numbers
+	kill $(ip netns pids h3) $(ip netns pids server)
+	wait
+	no_network
+}
+
+mlt_train()
+{
+	local file name
+
+	for file in /add/*.json; do
+		name=${file##*/} name=${name%.json}
+		record "train ${name%-*}" "${name#*-}" cat "$file"
+	done
+}
+
 case $scenario in
-dblp|ltp|bml|dssync|ablations|dfs|fabric|train_dblp|train_rules|train_racks) "$scenario" "$@" ;;
+dblp|ltp|bml|dssync|ablations|dfs|fabric|mlt|train_dblp|train_rules|train_racks) "$scenario" "$@" ;;
 *) fail "there is no scenario '$scenario'" ;;
 esac

@@ -12,6 +12,7 @@ from claims import Claim, mean, median, plot, rounds_s
 from figures import Figures, arguments, number, peers_text, pooled, ratio, verdict, wire_s, write
 import dfs
 import fabric
+import mlt
 import training
 
 
@@ -221,7 +222,8 @@ def ablation_rows(f):
 
 SCENARIOS = {"dblp": dblp_rows, "ltp": ltp_rows, "bml": bml_rows, "dssync": dssync_rows,
              "ablations": ablation_rows, "train_dblp": training.dblp_rows, "train_racks": training.racks_rows,
-             "train_rules": training.rules_rows, "dfs": dfs.rows, "fabric": fabric.rows}
+             "train_rules": training.rules_rows, "dfs": dfs.rows, "fabric": fabric.rows,
+             "mlt": mlt.rows}
 
 
 def table(rows):
