@@ -247,17 +247,20 @@ static int tos_of(int fd)
 /* At both ends */
 static void run_options(struct rank *r)
 {
+	bool good = true;
 	u32 i;
 
 	run_allreduce(r);
-	/* Rank 0 has none any more if the other one has left */
-	r->good &= !r->attr.rank || tos_of(r->comm->ctl[0].fd) == 0xb8;
+	good &= r->good && tos_of(r->comm->ctl[!r->attr.rank].fd) == 0xb8;
 	for (i = 0; i < 3; i++) {
 		int fd = dblp_link_of(r->comm, !r->attr.rank, i)->fd;
 
-		r->good &= tos_of(fd) == (int)lanes[i].tos &&
-			   priority_of(fd) == (int)lanes[i].priority;
+		good &= tos_of(fd) == (int)lanes[i].tos &&
+			priority_of(fd) == (int)lanes[i].priority;
 	}
+	/* Whose peer has left has no connections any more */
+	run_allreduce(r);
+	r->good &= good;
 }
 
 TEST(connections_of_a_lane_have_its_priority)
