@@ -60,6 +60,7 @@ installs()
 		./usr/lib/python3/dist-packages/dblp/comm.py
 		./usr/lib/python3/dist-packages/dblp/enums.py
 		./usr/lib/python3/dist-packages/dblp/job.py
+		./usr/lib/python3/dist-packages/dblp/lanes.py
 		./usr/lib/python3/dist-packages/dblp/progress.py
 		./usr/lib/python3/dist-packages/dblp/py.typed
 		./usr/lib/python3/dist-packages/dblp/ranks.py
