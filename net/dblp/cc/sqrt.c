@@ -624,10 +624,10 @@ static void end_span(struct dblp_cc *cc, struct root *r,
 	next_span(r);
 }
 
-/* A queue on the way back is not ours to keep short */
+/* A queue on the way back is not ours to keep short, but reason enough to end doubling */
 static void sample_delay(struct root *r, const struct dblp_rate_sample *rs)
 {
-	u64 delay = min(rs->queue, LONGEST_NS);
+	u64 delay = min(r->starting ? rs->rtt - rs->base : rs->queue, LONGEST_NS);
 	struct span *s = &r->now;
 
 	if (!rs->rtt)
@@ -746,7 +746,7 @@ static void sqrt_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	}
 	/* Of less than two packets in flight the mean is many round trips old */
 	mean = r->wnd < 2 * cc->mss ? max(rtt->srtt, rtt->latest) : rtt->srtt;
-	back = min(rtt->back, mean - min(mean, r->min_rtt));
+	back = r->starting ? 0 : min(rtt->back, mean - min(mean, r->min_rtt));
 	set_rates(cc, r, mean - back, back);
 }
 
