@@ -481,7 +481,8 @@ static void judge_path(struct root *r)
 	u64 low = r->now.low;
 	u64 least = min(low, r->flat_delay), most = max(low, r->flat_delay);
 
-	if (most - least > least / FLAT_PART || !r->flat_least) {
+	/* No delay is that of any path, however much is delivered */
+	if (!least || most - least > least / FLAT_PART || !r->flat_least) {
 		r->flat_delay = low;
 		r->flat_least = r->rate;
 		r->flat_most = r->rate;
