@@ -72,7 +72,7 @@ least_first()
 marked_instead()
 {
 	gather "${three[@]/not-ect,/}" &&
-	holds '$b.bands[2].marked > 2 * $b.bands[2].dropped'
+	holds '$b.bands[2].marked > $b.bands[2].dropped'
 }
 
 # Before the rest, which shares the link with it otherwise
