@@ -244,16 +244,12 @@ static void dblp_sock_release(struct dblp_sock *dsk)
 	sock_put(&dsk->sk);
 }
 
-/**
- * dblp_work_finish() - do all deferred work at once
- * @dsk: socket whose connection is over
- *
- * Users see it after the end of the connection, such as a message that ends
- * before all of its pieces came: see dblp_rx_deliver().
+/* Do all deferred work at once. Users see it after the end of the connection,
+ * such as a message that ends before all of its pieces came: see
+ * dblp_rx_deliver().
  */
-void dblp_work_finish(struct dblp_sock *dsk)
+static void dblp_work_finish(struct dblp_sock *dsk)
 {
-	sock_owned_by_me(&dsk->sk);
 	dblp_rx_deliver(dsk, U32_MAX);
 	dblp_tx_settle(dsk, U32_MAX);
 	dsk->work_at = 0;
@@ -309,6 +305,35 @@ void dblp_done(struct dblp_sock *dsk, int err)
 	sk->sk_state_change(sk);
 	if (err)
 		sk_error_report(sk);
+}
+
+/**
+ * dblp_rst_errno() - what an RST means to the user
+ * @dsk: socket
+ * @reason: &enum dblp_rst_reason
+ *
+ * Return: a negative errno, or 0 if the connection had ended well.
+ */
+int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (dsk->state < DBLP_STATE_ESTABLISHED)
+		return reason == DBLP_RST_AUTH ? -EKEYREJECTED : -ECONNREFUSED;
+	/* All messages of the peer have come, and there is nothing to send */
+	if (dblp_rx_ended(dsk) && list_empty(&dsk->tx_msgs))
+		return 0;
+	return reason == DBLP_RST_PROTOCOL ? -EPROTO : -ECONNRESET;
+}
+
+/** dblp_peer_gone() - end a connection that the peer does not have */
+void dblp_peer_gone(struct dblp_sock *dsk, u32 reason)
+{
+	sock_owned_by_me(&dsk->sk);
+	DBLP_INC_SK_STATS(dsk, dblp_connecting(dsk) ? DBLP_MIB_CONNREFUSED :
+						      DBLP_MIB_CONNRESET);
+	/* Deliver first: dblp_rst_errno() asks if all messages have come */
+	dblp_work_finish(dsk);
+	dblp_done(dsk, -dblp_rst_errno(dsk, reason));
 }
 
 /**

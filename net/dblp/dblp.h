@@ -198,8 +198,9 @@ void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp);
 int dblp_wait_connected(struct dblp_sock *dsk, long timeo);
 void dblp_set_state(struct dblp_sock *dsk, u8 state, int err);
-void dblp_work_finish(struct dblp_sock *dsk);
 void dblp_done(struct dblp_sock *dsk, int err);
+int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason);
+void dblp_peer_gone(struct dblp_sock *dsk, u32 reason);
 void dblp_conn_unstart(struct dblp_sock *dsk);
 void dblp_abort(struct dblp_sock *dsk, enum dblp_rst_reason reason, int err);
 void dblp_flush(struct dblp_sock *dsk);

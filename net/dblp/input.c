@@ -347,26 +347,6 @@ static enum dblp_mib_item dblp_rcv_numbered(struct dblp_sock *dsk,
 	return dblp_take(dsk, run);
 }
 
-static int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
-{
-	if (dsk->state < DBLP_STATE_ESTABLISHED)
-		return reason == DBLP_RST_AUTH ? -EKEYREJECTED : -ECONNREFUSED;
-	/* All messages of the peer have come, and there is nothing to send */
-	if (dblp_rx_ended(dsk) && list_empty(&dsk->tx_msgs))
-		return 0;
-	return reason == DBLP_RST_PROTOCOL ? -EPROTO : -ECONNRESET;
-}
-
-/* The peer has no such connection */
-static void dblp_peer_gone(struct dblp_sock *dsk, u32 reason)
-{
-	DBLP_INC_SK_STATS(dsk, dblp_connecting(dsk) ? DBLP_MIB_CONNREFUSED :
-						      DBLP_MIB_CONNRESET);
-	/* Deliver first: dblp_rst_errno() asks if all messages have come */
-	dblp_work_finish(dsk);
-	dblp_done(dsk, -dblp_rst_errno(dsk, reason));
-}
-
 /* Only a receiver of our packets can know these connection IDs */
 static bool dblp_rst_knows(const struct dblp_sock *dsk, u64 echo)
 {
