@@ -44,15 +44,17 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
 	struct reader r = { data, data + len };
 	static struct sent_model m;
-	u32 i, steps = 0;
+	u32 i, steps = 0, ports = 1 + get(&r) % DBLP_SPRAY_MAX;
 
 	model_begin(&m);
+	model_spray(&m, ports);
 	while (r.p < r.end && steps++ < 48) {
 		u8 op = get(&r);
 
 		switch (op % 6) {
 		case 0:
 		case 1:
+			m.port = op / 6 % ports;
 			for (i = 1 + get(&r) % 24; i; i--)
 				model_push(&m, 1 + op, op % 4);
 			break;

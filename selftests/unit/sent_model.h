@@ -29,12 +29,15 @@ struct sent_model {
 	u64			next;
 	u64			delivered;
 	u64			skipped;
+	u32			port;		/* of packets from now on */
+	struct dblp_port	ports[DBLP_SPRAY_MAX];
 	struct {
 		u64	at;
 		u16	bytes;
 		u8	state;
 		u8	told;		/* state by the callbacks */
 		u8	why;		/* it was lost */
+		u8	port;
 		u32	msg;
 	} pkt[MODEL_PKTS];
 };
@@ -88,6 +91,12 @@ static inline void model_begin(struct sent_model *m)
 	ring_init(&m->s, MODEL_RING);
 }
 
+/* Before anything is sent */
+static inline void model_spray(struct sent_model *m, u32 n)
+{
+	dblp_sent_spray(&m->s, m->ports, n);
+}
+
 static inline void model_end(struct sent_model *m)
 {
 	ring_free(&m->s);
@@ -95,16 +104,17 @@ static inline void model_end(struct sent_model *m)
 
 static inline void model_push(struct sent_model *m, u16 bytes, u32 msg)
 {
-	struct dblp_sent_pkt *pkt;
+	struct dblp_sent_pkt pkt = {
+		.bytes = bytes, .port = m->port, .msg = msg, .data = msg != 0,
+		.seg = m->next,
+	};
 
 	if (m->next == MODEL_PKTS)
 		return;
 	if (!dblp_sent_free(&m->s))
 		ring_grow(&m->s);
-	pkt = dblp_sent_push(&m->s, bytes, m->now);
-	pkt->msg = msg;
-	pkt->data = msg != 0;
-	pkt->seg = m->next;
+	dblp_sent_push_row(&m->s, &pkt, 1, m->now);
+	m->pkt[m->next].port = m->port;
 	m->pkt[m->next].at = m->now;
 	m->pkt[m->next].bytes = bytes;
 	m->pkt[m->next].msg = msg;
@@ -132,11 +142,19 @@ static inline bool model_skip(struct sent_model *m, u32 random)
 	return m->s.next == m->next;
 }
 
+/* Packets of the same port that were sent after it, up to the latest acknowledged */
 static inline u64 model_behind(const struct sent_model *m, u64 pn)
 {
-	u64 n = m->s.largest_acked - pn;
+	u64 n = 0, at, least = 0;
 
-	return pn < m->skipped && m->skipped < m->s.largest_acked ? n - 1 : n;
+	for (at = pn + 1; at < m->next; at++) {
+		if (at == m->skipped || m->pkt[at].port != m->pkt[pn].port)
+			continue;
+		n++;
+		if (m->pkt[at].state == DBLP_SENT_ACKED)
+			least = n;
+	}
+	return least;
 }
 
 /* More than one call may? */
@@ -161,23 +179,39 @@ static inline u64 model_go_on(struct sent_model *m)
 	return lost;
 }
 
-/* The tolerance is taken from the real one: tests of their own look at that */
-static inline u64 model_lose(struct sent_model *m)
+/* The tolerance is taken from the real one, and the round trips of ports are: tests of
+ * their own look at those
+ */
+static inline u64 model_delay(const struct sent_model *m, u64 pn)
 {
 	u64 delay = m->rtt.srtt > m->rtt.latest ? m->rtt.srtt : m->rtt.latest;
-	u64 pn, loss_time = 0;
+	u64 srtt = m->ports[m->pkt[pn].port].srtt;
 
-	if (!m->s.any_acked)
-		return 0;
+	if (srtt > delay)
+		delay = srtt;
 	if (!delay)
 		delay = DBLP_INITIAL_RTT_NS;
 	delay += delay / 8;
 	if (delay < DBLP_GRANULARITY_NS)
 		delay = DBLP_GRANULARITY_NS;
 	delay += m->s.reorder_ns;
+	/* No later one of its port has arrived */
+	if (!model_behind(m, pn))
+		delay += 4 * (m->rtt.var > m->ports[m->pkt[pn].port].var ?
+			      m->rtt.var : m->ports[m->pkt[pn].port].var);
+	return delay;
+}
+
+static inline u64 model_lose(struct sent_model *m)
+{
+	u64 pn, loss_time = 0, delay;
+
+	if (!m->s.any_acked)
+		return 0;
 	for (pn = 0; pn < m->next && pn < m->s.largest_acked; pn++) {
 		if (m->pkt[pn].state != DBLP_SENT_INFLIGHT)
 			continue;
+		delay = model_delay(m, pn);
 		if (model_behind(m, pn) >= m->s.reorder ||
 		    m->pkt[pn].at + delay <= m->now)
 			m->pkt[pn].state = DBLP_SENT_LOST;

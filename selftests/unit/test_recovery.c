@@ -1099,17 +1099,19 @@ static void see(const struct sent_model *m, bool *seen, u64 pn)
 }
 
 /* Random sending, losing, reordering, waiting */
-static bool random_life(struct prng *r, u32 loss, u32 spread)
+static bool random_life(struct prng *r, u32 loss, u32 spread, u32 ports)
 {
 	struct sent_model m;
 	bool seen[MODEL_PKTS] = {}, ok = true;
 	u64 next = 0;
 
 	model_begin(&m);
+	model_spray(&m, ports);
 	while (m.next < MODEL_PKTS - 64 && ok) {
 		struct dblp_acked_range acks[64];
 		u64 i, n = 0;
 
+		m.port = prng_below(r, ports);
 		for (i = prng_below(r, 16); i; i--)
 			model_push(&m, 1 + prng_below(r, 1500),
 				   prng_below(r, 4));
@@ -1141,14 +1143,16 @@ TEST(dblp_sent_ack__like_the_model)
 	static const u32 losses[] = { 0, 1, 10, 30, 90 };
 	static const u32 spreads[] = { 0, 2, 10, 60 };
 	struct prng r = { 41 };
-	u32 i, k;
+	u32 i, k, ports;
 
 	for (i = 0; i < 5; i++)
 		for (k = 0; k < 4; k++)
-			EXPECT_TRUE(random_life(&r, losses[i], spreads[k])) {
-				TH_LOG("loss %u spread %u", losses[i],
-				       spreads[k]);
-			}
+			for (ports = 1; ports <= DBLP_SPRAY_MAX; ports *= 4)
+				EXPECT_TRUE(random_life(&r, losses[i],
+							spreads[k], ports)) {
+					TH_LOG("loss %u spread %u ports %u",
+					       losses[i], spreads[k], ports);
+				}
 }
 
 TEST_HARNESS_MAIN

@@ -170,8 +170,18 @@ void dblp_sent_init(struct dblp_sent *s, struct dblp_sent_pkt *block, u32 size)
 	s->first = block;
 	s->blocks = &s->first;
 	s->mask = size - 1;
+	s->own_port.announced = true;
+	s->ports = &s->own_port;
+	s->n_ports = 1;
 	s->skipped = U64_MAX;
 	s->reorder = DBLP_REORDER_MIN;
+}
+
+void dblp_sent_spray(struct dblp_sent *s, struct dblp_port *ports, u32 n)
+{
+	ports[0].announced = true;
+	s->ports = ports;
+	s->n_ports = n;
 }
 
 struct dblp_sent_pkt *dblp_sent_grow_block(struct dblp_sent *s,
@@ -227,8 +237,9 @@ struct dblp_sent_pkt **dblp_sent_shrink(struct dblp_sent *s)
 void dblp_sent_push_row(struct dblp_sent *s, struct dblp_sent_pkt *pkt, u32 n,
 			u64 now)
 {
+	struct dblp_port *port = &s->ports[pkt->port];
+	u32 seg = pkt->seg, order = port->sent, part;
 	struct dblp_sent_pkt *to, *end;
-	u32 seg = pkt->seg, part;
 
 	/* After a pause, the rate is measured from now on */
 	if (!s->inflight_pkts) {
@@ -243,6 +254,10 @@ void dblp_sent_push_row(struct dblp_sent *s, struct dblp_sent_pkt *pkt, u32 n,
 	pkt->app_limited = s->app_limited != 0;
 	s->inflight += n * pkt->bytes;
 	s->inflight_pkts += n;
+	if (!port->inflight_pkts)
+		port->scan = s->next;
+	port->inflight_pkts += n;
+	port->sent += n;
 	for (; n; n -= part) {
 		to = slot(s, s->next);
 		part = min(n, in_a_row(s, s->next));
@@ -250,6 +265,7 @@ void dblp_sent_push_row(struct dblp_sent *s, struct dblp_sent_pkt *pkt, u32 n,
 		for (end = to + part; to < end; to++) {
 			*to = *pkt;
 			to->seg = seg++;
+			to->order = ++order;
 		}
 	}
 }
@@ -277,10 +293,15 @@ void dblp_sent_skip(struct dblp_sent *s, u32 random)
 	s->skip_at = s->next + s->skip_gap + (random & (s->skip_gap - 1));
 }
 
-/* Number of packets sent after @pn, up to @later */
-static u64 behind(const struct dblp_sent *s, u64 pn, u64 later)
+static struct dblp_port *port_of(const struct dblp_sent *s, u64 pn)
 {
-	return later - pn - (pn < s->skipped && s->skipped < later);
+	return &s->ports[slot(s, pn)->port];
+}
+
+/* Number of packets that its port sent after @pn, up to its packet @later */
+static u32 behind(const struct dblp_sent *s, u64 pn, u32 later)
+{
+	return max_t(s32, later - slot(s, pn)->order, 0);
 }
 
 /* First packet of @pn ... @end - 1 that is not acknowledged, or @end or more */
@@ -298,19 +319,29 @@ static u64 next_unacked(struct dblp_sent *s, u64 pn, u64 end)
 	return pn;
 }
 
-/* Age at which a packet is lost if there is no reordering */
-static u64 usual_delay(const struct dblp_rtt *rtt)
+/* Age at which a packet of a port is lost if there is no reordering */
+static u64 usual_delay(const struct dblp_rtt *rtt, const struct dblp_port *p)
 {
-	u64 delay = max(rtt->srtt, rtt->latest);
+	u64 delay = max(max(rtt->srtt, rtt->latest), p->srtt);
 
 	if (!delay)
 		delay = DBLP_INITIAL_RTT_NS;
 	return max(delay + delay / 8, DBLP_GRANULARITY_NS);
 }
 
-static u64 loss_delay(const struct dblp_sent *s, const struct dblp_rtt *rtt)
+static u64 loss_delay(const struct dblp_sent *s, const struct dblp_rtt *rtt,
+		      const struct dblp_port *p)
 {
-	return usual_delay(rtt) + s->reorder_ns;
+	return usual_delay(rtt, p) + s->reorder_ns;
+}
+
+/* The same if later packets were acknowledged of other ports only: those did not overtake
+ * it, so that says no more than time does. It is given as much as a probe timeout.
+ */
+static u64 silent_delay(const struct dblp_sent *s, const struct dblp_rtt *rtt,
+			const struct dblp_port *p)
+{
+	return loss_delay(s, rtt, p) + 4 * max(rtt->var, p->var);
 }
 
 /* A packet declared lost has arrived, @distance behind the largest and @excess_ns
@@ -334,13 +365,14 @@ static void widen_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 	s->reorder_at = now;
 }
 
-/* Packet @pn has arrived; if it was sent before @before it is reordered. If half of
- * the tolerance would not suffice for it, all of it is still needed. Who is heard of late,
+/* Packet @pn has arrived; if one that its port sent later had before, it is reordered. If
+ * half of the tolerance would not suffice for it, all of it is still needed. Who is heard of late,
  * but not behind another one, may have arrived long ago: its ACK was lost.
  */
 static void note_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
-			    u64 pn, u64 before, u64 now)
+			    u64 pn, u64 now)
 {
+	const struct dblp_port *p = port_of(s, pn);
 	bool lost = slot(s, pn)->state == DBLP_SENT_LOST;
 	u64 excess_ns;
 
@@ -349,14 +381,14 @@ static void note_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 		s->recent_lost -= min_t(u32, s->recent_lost,
 					slot(s, pn)->bytes);
 	}
-	if (pn > before)
+	if ((s32)(slot(s, pn)->order - p->before) > 0)
 		return;
 	excess_ns = now - slot(s, pn)->sent;
-	excess_ns -= min(excess_ns, usual_delay(rtt));
+	excess_ns -= min(excess_ns, usual_delay(rtt, p));
 	if (lost)
-		widen_reordering(s, rtt, behind(s, pn, s->largest_acked),
-				 excess_ns, now);
-	else if (behind(s, pn, before) > s->reorder / 2 ||
+		widen_reordering(s, rtt, behind(s, pn, p->acked), excess_ns,
+				 now);
+	else if (behind(s, pn, p->before) > s->reorder / 2 ||
 		 excess_ns > s->reorder_ns / 2)
 		s->reorder_at = now;
 }
@@ -392,17 +424,38 @@ static u32 ack_run(const struct dblp_sent *s, u64 pn, u64 end)
 	if (pkt->state != DBLP_SENT_INFLIGHT || !pkt->data)
 		return 1;
 	while (n < most && pkt[n].state == DBLP_SENT_INFLIGHT &&
-	       pkt[n].data && pkt[n].msg == pkt->msg &&
+	       pkt[n].port == pkt->port && pkt[n].data && pkt[n].msg == pkt->msg &&
 	       pkt[n].seg == pkt->seg + n)
 		n++;
 	return n;
 }
 
-static void ack_packets(struct dblp_sent *s, u64 pn, u32 n,
+/* Was nothing acknowledged that its port sent later? */
+static bool is_silent(const struct dblp_port *p,
+		      const struct dblp_sent_pkt *pkt)
+{
+	return (s32)(pkt->order - p->acked) > 0;
+}
+
+/* The path of a port has delivered a packet */
+static void ack_port(struct dblp_port *p, const struct dblp_sent_pkt *pkt,
+		     u64 now)
+{
+	if (is_silent(p, pkt)) {
+		p->acked = pkt->order;
+		p->acked_sent = pkt->sent;
+	}
+	p->missed = 0;
+	p->announced = true;
+	p->heard = now;
+}
+
+static void ack_packets(struct dblp_sent *s, u64 pn, u32 n, u64 now,
 			struct newly_acked *newly,
 			const struct dblp_sent_ops *ops, void *ctx)
 {
 	struct dblp_sent_pkt *pkt = slot(s, pn);
+	struct dblp_port *p = &s->ports[pkt->port];
 	bool was_lost = pkt->state == DBLP_SENT_LOST;
 	u64 end = pn + n;
 	u32 bytes = 0, i;
@@ -420,27 +473,41 @@ static void ack_packets(struct dblp_sent *s, u64 pn, u32 n,
 	if (!was_lost) {
 		s->inflight -= bytes;
 		s->inflight_pkts -= n;
+		p->inflight_pkts -= n;
 	}
+	ack_port(p, &pkt[n - 1], now);
+	dblp_port_note(p, bytes, 0);
 	newly->bytes += bytes;
 	s->delivered += bytes;
 	ops->acked(ctx, pn, pkt, n, was_lost);
 }
 
 static void ack_range(struct dblp_sent *s, const struct dblp_acked_range *r,
-		      u64 before, const struct dblp_rtt *rtt, u64 now,
+		      const struct dblp_rtt *rtt, u64 now,
 		      struct newly_acked *newly,
 		      const struct dblp_sent_ops *ops, void *ctx)
 {
 	u64 first = max(r->first, s->base), end = r->last + 1, pn = first;
 	u32 n;
 
+	if (slot(s, r->last)->state != DBLP_SENT_ACKED)
+		ack_port(port_of(s, r->last), slot(s, r->last), now);
 	for (; (pn = next_unacked(s, pn, end)) < end; pn += n) {
-		note_reordering(s, rtt, pn, before, now);
+		note_reordering(s, rtt, pn, now);
 		n = ack_run(s, pn, end);
-		ack_packets(s, pn, n, newly, ops, ctx);
+		ack_packets(s, pn, n, now, newly, ops, ctx);
 	}
 	if (first < end && slot(s, first)->skip < end)
 		slot(s, first)->skip = end;
+}
+
+/* What is lost between packets that arrive says nothing of the path's life */
+static void lose_port(struct dblp_port *p, const struct dblp_sent_pkt *pkt)
+{
+	p->inflight_pkts--;
+	dblp_port_note(p, 0, pkt->bytes);
+	if (pkt->bytes && is_silent(p, pkt))
+		p->missed = min(p->missed + 1U, DBLP_SPRAY_DEAD);
 }
 
 /* Returns the work done, in packets */
@@ -451,6 +518,7 @@ static u32 lose_packet(struct dblp_sent *s, u64 pn, enum dblp_lost_why why,
 
 	s->inflight -= pkt->bytes;
 	s->inflight_pkts--;
+	lose_port(&s->ports[pkt->port], pkt);
 	pkt->state = DBLP_SENT_LOST;
 	return 1 + ops->lost(ctx, pn, pkt, why);
 }
@@ -478,40 +546,61 @@ static void lose_larger(struct dblp_sent *s, u64 now,
 	s->loss_time = now;
 }
 
-/* Returns bytes lost; @scan is where the next call continues */
-static u32 detect_lost(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
-		       const struct dblp_sent_ops *ops, void *ctx)
+/* Packets of one port, up to @end. Adds bytes lost, and the work done to @took; @scan of
+ * the port is where the next call continues
+ */
+static u32 detect_lost_of(struct dblp_sent *s, struct dblp_port *p, u64 end,
+			  const struct dblp_rtt *rtt, u64 now, u32 *took,
+			  const struct dblp_sent_ops *ops, void *ctx)
 {
-	u64 end = s->any_acked ? s->largest_acked + 1 : 0, pn = s->scan;
-	u64 delay = loss_delay(s, rtt);
+	u64 pn = max(p->scan, s->scan), at;
 	enum dblp_lost_why why;
-	u32 lost = 0, took = 0;
+	u32 lost = 0;
 
-	s->loss_time = 0;
 	for (; (pn = next_unacked(s, pn, end)) < end; pn++) {
 		struct dblp_sent_pkt *pkt = slot(s, pn);
 
-		if (took >= DBLP_LOSE_MAX) {
-			s->loss_time = now;
+		at = now;
+		if (*took >= DBLP_LOSE_MAX)
 			break;
-		}
-		if (pkt->state != DBLP_SENT_INFLIGHT) {
-			took++;
+		if (pkt->state != DBLP_SENT_INFLIGHT || port_of(s, pn) != p) {
+			++*took;
 			continue;
 		}
-		if (behind(s, pn, s->largest_acked) >= s->reorder) {
+		at = pkt->sent + (is_silent(p, pkt) ? silent_delay(s, rtt, p) :
+						      loss_delay(s, rtt, p));
+		if (behind(s, pn, p->acked) >= s->reorder)
 			why = DBLP_LOST_REORDERED;
-		} else if (now >= pkt->sent + delay) {
+		else if (now >= at)
 			why = DBLP_LOST_OVERDUE;
-		} else {
-			/* All further packets were sent later */
-			s->loss_time = pkt->sent + delay;
-			break;
-		}
+		else
+			break;	/* all further packets were sent later */
 		lost += pkt->bytes;
-		took += lose_packet(s, pn, why, ops, ctx);
+		*took += lose_packet(s, pn, why, ops, ctx);
 	}
-	s->scan = pn;
+	if (pn < end)
+		s->loss_time = min(s->loss_time ?: at, at);
+	p->scan = pn;
+	return lost;
+}
+
+/* Returns bytes lost. One port overtakes another, so each is judged by itself */
+static u32 detect_lost(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
+		       const struct dblp_sent_ops *ops, void *ctx)
+{
+	u64 end = s->any_acked ? s->largest_acked + 1 : 0, scan = end;
+	struct dblp_port *p;
+	u32 lost = 0, took = 0;
+
+	s->loss_time = 0;
+	for (p = s->ports; p < s->ports + s->n_ports; p++) {
+		if (p->inflight_pkts)
+			lost += detect_lost_of(s, p, end, rtt, now, &took, ops,
+					       ctx);
+		if (p->inflight_pkts)
+			scan = min(scan, p->scan);
+	}
+	s->scan = max(s->scan, scan);
 	if (s->lose_from < s->lose_end)
 		s->loss_time = now;
 	return lost;
@@ -541,16 +630,23 @@ static u64 keep_pkts(const struct dblp_sent *s)
 		     max(4 * s->reorder, KEEP_LOST_PKTS));
 }
 
+/* May a packet that was declared lost still arrive? */
+static bool is_awaited(const struct dblp_sent *s, const struct dblp_rtt *rtt,
+		       u64 pn, u64 now)
+{
+	return now - slot(s, pn)->sent <
+	       KEEP_LOST_TIMES * loss_delay(s, rtt, port_of(s, pn)) &&
+	       s->largest_acked < pn + keep_pkts(s);
+}
+
 static void advance_base(struct dblp_sent *s, const struct dblp_rtt *rtt,
 			 u64 now)
 {
-	u64 keep = KEEP_LOST_TIMES * loss_delay(s, rtt);
-
 	while (s->base < s->scan) {
 		struct dblp_sent_pkt *pkt = slot(s, s->base);
 
-		if (pkt->state == DBLP_SENT_LOST && now - pkt->sent < keep &&
-		    s->largest_acked < s->base + keep_pkts(s))
+		if (pkt->state == DBLP_SENT_LOST &&
+		    is_awaited(s, rtt, s->base, now))
 			return;
 		s->base = pkt->state == DBLP_SENT_ACKED ?
 			  min(pkt->skip, s->scan) : s->base + 1;
@@ -579,6 +675,25 @@ static void sample_rate(struct dblp_sent *s, const struct dblp_sent_pkt *pkt,
 	rs->rate = div64_u64(min_t(u64, bytes, U32_MAX) * 1000000000, interval);
 }
 
+/* Of one port alone the estimator of the connection tells. ACKs of others than the latest
+ * packet may have waited at the peer; that is short, as those overtaken come at once
+ */
+static void sample_port(struct dblp_port *p, u64 now)
+{
+	u64 sample = now - p->acked_sent, diff;
+
+	if (p->acked == p->before)
+		return;
+	if (!p->srtt) {
+		p->srtt = max_t(u64, sample, 1);
+		p->var = sample / 2;
+		return;
+	}
+	diff = sample > p->srtt ? sample - p->srtt : p->srtt - sample;
+	p->var = p->var - p->var / 4 + diff / 4;
+	p->srtt = max_t(u64, p->srtt - p->srtt / 8 + sample / 8, 1);
+}
+
 static bool ranges_are_sane(const struct dblp_sent *s,
 			    const struct dblp_acked_range *r, u32 n)
 {
@@ -602,19 +717,21 @@ s64 dblp_sent_ack(struct dblp_sent *s, const struct dblp_acked_range *r, u32 n,
 		  struct dblp_rate_sample *rs)
 {
 	struct newly_acked newly = { .any = false };
-	u64 before;
 	u32 i;
 
 	memset(rs, 0, sizeof(*rs));
 	if (!ranges_are_sane(s, r, n))
 		return -1;
 	rs->now = now;
-	before = s->largest_acked;
+	for (i = 0; i < s->n_ports; i++)
+		s->ports[i].before = s->ports[i].acked;
 	if (!s->any_acked || r[0].last > s->largest_acked)
 		s->largest_acked = r[0].last;
 	s->any_acked = true;
 	for (i = 0; i < n && r[i].last >= s->base; i++)
-		ack_range(s, &r[i], before, rtt, now, &newly, ops, ctx);
+		ack_range(s, &r[i], rtt, now, &newly, ops, ctx);
+	for (i = 0; s->n_ports > 1 && i < s->n_ports; i++)
+		sample_port(&s->ports[i], now);
 
 	if (newly.any && newly.pn == r[0].last) {
 		u64 sample = max_t(u64, now - newly.pkt.sent, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Packets sent, loss detection, the round-trip time and the probe timeout: RFC
- * 9002 without packet-number spaces, made tolerant of reordering, and the
+ * 9002 without packet-number spaces, made tolerant of reordering, port by port, and the
  * delivery-rate samples of draft-cheng-iccrg-delivery-rate-estimation.
  *
  * Pure: see wire.h. Times are nanoseconds of one monotonic clock.
@@ -10,6 +10,8 @@
 #define _NET_DBLP_RECOVERY_H
 
 #include <linux/types.h>
+
+#include "spray.h"
 
 struct dblp_carried;
 
@@ -134,11 +136,13 @@ enum dblp_pkt_state {
  * @msg: for the caller: of a DATA packet, the ID of its message
  * @seg: for the caller: its segment
  * @carried: for the caller: of a CTRL packet instead, the frames in it
+ * @order: counts the packets of its port
  * @bytes: bytes of UDP payload
  * @state: &enum dblp_pkt_state
+ * @port: that it was sent from
  * @data: for the caller: it is a DATA packet
  * @app_limited: there was nothing more to send
- * @probe: for the caller
+ * @probe: for the caller: it tries a size, which is @seg, or else its port
  * @ect: for the caller: it was sent with ECT(0)
  * @fragmented: for the caller: it was sent in IP fragments, so it does not test
  *	the path MTU
@@ -158,14 +162,22 @@ struct dblp_sent_pkt {
 		};
 		struct dblp_carried *carried;
 	};
+	u32	order;
 	u16	bytes;
 	u8	state;
+	u8	port;
 	u8	data:1;
 	u8	app_limited:1;
 	u8	probe:1;
 	u8	ect:1;
 	u8	fragmented:1;
 };
+
+/** dblp_tries_port() - is a packet a probe of its port, not of a size? */
+static inline bool dblp_tries_port(const struct dblp_sent_pkt *pkt)
+{
+	return pkt->probe && !pkt->seg;
+}
 
 /**
  * struct dblp_sent - packets sent that are not forgotten yet
@@ -179,6 +191,11 @@ struct dblp_sent_pkt {
  *	acknowledges it acknowledges what it has not received
  * @skip_at: the next number is skipped when @next reaches this
  * @skip_gap: 1/2 to 1 of the distance to @skip_at; 0 before the first is chosen
+ * @ports: that packets are sent from
+ * @own_port: for @ports, if there is only one
+ * @n_ports: how many
+ * @port: the one that sends now
+ * @port_left: bytes before another one is picked
  * @scan: packet numbers below are not in flight
  * @largest_acked: largest packet number acknowledged, if @any_acked
  * @any_acked: false before the first ACK
@@ -189,7 +206,7 @@ struct dblp_sent_pkt {
  * @first_sent: when the packet acknowledged last was sent
  * @app_limited: until @delivered passes this, samples are application limited;
  *	0 if not
- * @reorder: packets of reordering tolerated
+ * @reorder: packets of reordering tolerated, of one port
  * @reorder_ns: time a packet may come later than one sent after it
  * @reorder_at: when @reorder or @reorder_ns last changed or were last needed
  * @loss_time: when the next packet will be declared lost by time, 0 if none; in the
@@ -210,6 +227,11 @@ struct dblp_sent {
 	u64			skipped;
 	u64			skip_at;
 	u32			skip_gap;
+	struct dblp_port	*ports;
+	struct dblp_port	own_port;
+	u32			n_ports;
+	u32			port;
+	u32			port_left;
 	u64			scan;
 	u64			largest_acked;
 	bool			any_acked;
@@ -274,7 +296,7 @@ struct dblp_rate_sample {
 
 /** enum dblp_lost_why - why a packet was declared lost */
 enum dblp_lost_why {
-	DBLP_LOST_REORDERED,	/* @reorder later packets were acknowledged */
+	DBLP_LOST_REORDERED,	/* @reorder later ones of its port were acknowledged */
 	DBLP_LOST_OVERDUE,	/* a later one was, and its time has passed */
 	DBLP_LOST_TOO_LARGE,	/* for the path: dblp_sent_lose_larger() */
 	DBLP_LOST_PROBE,	/* of the path's size: dblp_sent_lose() */
@@ -305,6 +327,13 @@ struct dblp_sent_ops {
  * @size: packets in @block, a power of two up to DBLP_SENT_BLOCK
  */
 void dblp_sent_init(struct dblp_sent *s, struct dblp_sent_pkt *block, u32 size);
+/**
+ * dblp_sent_spray() - packets are sent from several ports
+ * @s: nothing was sent yet
+ * @ports: zeroed
+ * @n: ports in there, at most DBLP_SPRAY_MAX
+ */
+void dblp_sent_spray(struct dblp_sent *s, struct dblp_port *ports, u32 n);
 /**
  * dblp_sent_grow_block() - move from one block to a larger one
  * @s: packets sent
@@ -425,8 +454,8 @@ struct dblp_acked_range {
  * @ctx: for @ops
  * @rs: filled for the congestion control
  *
- * Packets below one acknowledged are lost when they are @reorder packets
- * below the largest or 9/8 of a round trip plus @reorder_ns old (RFC 9002
+ * Packets below one acknowledged are lost when they are @reorder packets of their
+ * port below the latest of that or 9/8 of a round trip plus @reorder_ns old (RFC 9002
  * section 6.1); both widen when a packet declared lost is acknowledged after
  * all (RFC 8985) and narrow again when no packet has needed as much for a while.
  *
