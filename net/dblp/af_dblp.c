@@ -147,7 +147,8 @@ static int dblp_connect_start(struct dblp_sock *dsk,
 		return err;
 
 	dsk->peer = *peer;
-	err = dblp_endpoint_connect(dsk->ep, &dsk->peer);
+	err = dblp_endpoint_connect(dsk->ep, &dsk->peer) ?:
+	      dblp_endpoint_spray(dsk->ep, dsk->spray);
 	dsk->peer_key = (struct dblp_peer_key) {
 		.addr = dsk->peer.sdblp_addr,
 		.port = dsk->peer.sdblp_port,
@@ -223,7 +224,9 @@ static int dblp_listen(struct socket *sock, int backlog)
 	if (dsk->state == DBLP_STATE_LISTEN)
 		err = 0;
 	else if (dsk->state == DBLP_STATE_CLOSED && !dsk->peer_msg_max)
-		err = dblp_cookies_prepare(dsk->dn) ?: dblp_autobind(dsk, NULL);
+		err = dblp_cookies_prepare(dsk->dn) ?:
+		      dblp_autobind(dsk, NULL) ?:
+		      dblp_endpoint_spray(dsk->ep, dsk->spray);
 	if (err)
 		goto out;
 

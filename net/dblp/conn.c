@@ -318,7 +318,8 @@ int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
 {
 	sock_owned_by_me(&dsk->sk);
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
-		return reason == DBLP_RST_AUTH ? -EKEYREJECTED : -ECONNREFUSED;
+		return reason == DBLP_RST_AUTH ? -EKEYREJECTED :
+		       reason == DBLP_RST_SPRAY ? -EMLINK : -ECONNREFUSED;
 	/* All messages of the peer have come, and there is nothing to send */
 	if (dblp_rx_ended(dsk) && list_empty(&dsk->tx_msgs))
 		return 0;

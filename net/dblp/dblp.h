@@ -48,8 +48,9 @@
  * none: it may expire until dblp_destruct() cancels it, and at worst finds
  * state CLOSED.
  *
- * *Endpoints.* A struct dblp_endpoint is one bound UDP socket, shared by a
- * listener and the connections it accepted. Every socket that uses it holds a
+ * *Endpoints.* A struct dblp_endpoint is one bound UDP socket, and those of
+ * further ports that are only sent from (DBLP_SPRAY), shared by a listener and
+ * the connections it accepted. Every socket that uses it holds a
  * reference. A UDP socket cannot be released in softirq context, so the last
  * reference leaves that to a work item.
  *
@@ -78,7 +79,7 @@
  * freed: see memory.c, and dblp_tx_free(). The best charge is none: links and
  * reports of a message are in the message. What each connection has regardless
  * of peer and user is small and of a fixed size, and not charged: &struct
- * dblp_sock, the first block of its ring, &struct dblp_auth.
+ * dblp_sock, the first block of its ring, its ports, &struct dblp_auth.
  * selftests/system/charged.c compares.
  *
  * *From UDP.* A packet is queued by UDP and taken out again in its data_ready
@@ -106,11 +107,13 @@
  * @client_cid: connection ID of the client
  * @cookie: contains our connection ID
  * @params: parameters of the client
+ * @ports: that each end sends from
  */
 struct dblp_echo {
 	u64			client_cid;
 	struct dblp_cookie	cookie;
 	struct dblp_params	params;
+	u32			ports;
 };
 
 /* af_dblp.c */

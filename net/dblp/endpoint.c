@@ -21,6 +21,9 @@
 
 static struct workqueue_struct *dblp_wq;
 
+/* Ports are being added to an endpoint */
+static DEFINE_MUTEX(dblp_spray_lock);
+
 /* Endpoints to be released */
 static LLIST_HEAD(dblp_released);
 
@@ -33,6 +36,12 @@ static void dblp_endpoint_unshare(struct dblp_endpoint *ep)
 	spin_unlock(&dn->shared_lock);
 }
 
+static void dblp_udp_release(struct socket *sock)
+{
+	rcu_assign_sk_user_data(sock->sk, NULL);
+	sock_release(sock);
+}
+
 /*
  * Nothing waits for a grace period, which may take seconds where many callbacks
  * are pending. Receivers under RCU may still use the endpoint and its UDP
@@ -40,9 +49,12 @@ static void dblp_endpoint_unshare(struct dblp_endpoint *ep)
  */
 static void dblp_endpoint_release(struct dblp_endpoint *ep)
 {
+	u32 i;
+
 	dblp_endpoint_unshare(ep);
-	rcu_assign_sk_user_data(ep->usk, NULL);
-	sock_release(ep->usk->sk_socket);
+	for (i = 1; i < ep->n_ports; i++)
+		dblp_udp_release(ep->extra[i]);
+	dblp_udp_release(ep->usk->sk_socket);
 	atomic_dec(&dblp_pernet(ep->net)->endpoints);
 	kfree_rcu(ep, rcu);
 }
@@ -120,15 +132,29 @@ static void dblp_drop_damaged(struct sock *usk, struct sk_buff *skb)
 	kfree_skb(skb);
 }
 
-/* An endpoint that was released drops all packets */
+static bool dblp_is_rst(const struct sk_buff *skb)
+{
+	u8 first;
+
+	return !skb_copy_bits(skb, 0, &first, sizeof(first)) &&
+	       first == (DBLP_VERSION << 4 | DBLP_PKT_RST);
+}
+
+/*
+ * An endpoint that was released drops all packets. To further ports a peer
+ * sends only what answers packets of a connection that it does not know.
+ */
 static void dblp_udp_rcv(struct sock *usk, struct sk_buff *skb)
 {
 	struct dblp_endpoint *ep = rcu_dereference_sk_user_data(usk);
 
-	if (ep)
+	if (ep && (usk == ep->usk || dblp_is_rst(skb))) {
 		ep->ops->rcv(ep, skb);
-	else
-		kfree_skb(skb);
+		return;
+	}
+	if (ep)
+		DBLP_INC_STATS(ep->net, DBLP_MIB_DROPPORT);
+	kfree_skb(skb);
 }
 
 /*
@@ -235,14 +261,26 @@ static bool dblp_get_quote(struct dblp_quote *q, const struct sk_buff *skb,
 	return q->cid;
 }
 
+/* May the connection have sent from this port? */
+static bool dblp_is_own_port(const struct dblp_sock *dsk,
+			     const struct dblp_endpoint *ep, __be16 port)
+{
+	u32 i;
+
+	for (i = 1; i < dsk->spray; i++)
+		if (ep->ports[i] == port)
+			return true;
+	return dsk->local.sdblp_port == port;
+}
+
 static bool dblp_quote_fits(const struct dblp_sock *dsk,
 			    const struct dblp_quote *q, const struct sock *usk)
 {
 	const struct dblp_endpoint *ep = READ_ONCE(dsk->ep);
 
-	return ep && ep->usk == usk &&
+	return ep && rcu_dereference_sk_user_data(usk) == ep &&
 	       dsk->peer.sdblp_port == q->key.port &&
-	       dsk->local.sdblp_port == q->local.sdblp_port &&
+	       dblp_is_own_port(dsk, ep, q->local.sdblp_port) &&
 	       ipv6_addr_equal(&dsk->peer.sdblp_addr, &q->key.addr) &&
 	       ipv6_addr_equal(&dsk->local.sdblp_addr, &q->local.sdblp_addr);
 }
@@ -281,6 +319,15 @@ static int dblp_err_lookup(struct sock *usk, struct sk_buff *skb)
 	return fits ? 0 : -ENOENT;
 }
 
+/* A firewall that lets only the first port in may refuse the others for the peer */
+static bool dblp_err_counts(const struct dblp_sock *dsk,
+			    const struct dblp_quote *q, int err)
+{
+	return err == EMSGSIZE ||
+	       (err == ECONNREFUSED &&
+		q->local.sdblp_port == dsk->local.sdblp_port);
+}
+
 /*
  * An error that dblp_err_lookup() has accepted. @info, the new MTU, is not
  * needed: the route has it.
@@ -292,17 +339,31 @@ static void dblp_err_rcv(struct sock *usk, struct sk_buff *skb, int err,
 	struct dblp_sock *dsk;
 	struct dblp_quote q;
 
-	if (!ep || (err != ECONNREFUSED && err != EMSGSIZE))
+	if (!ep)
 		return;
 	dsk = dblp_err_find(usk, skb, payload - skb->data -
 			    sizeof(struct udphdr), &q);
 	if (!dsk)
 		return;
 	bh_lock_sock(&dsk->sk);
-	if (dblp_quote_fits(dsk, &q, usk))
+	if (dblp_quote_fits(dsk, &q, usk) && dblp_err_counts(dsk, &q, err))
 		ep->ops->err(dsk, err);
 	bh_unlock_sock(&dsk->sk);
 	sock_put(&dsk->sk);
+}
+
+/* Packets and errors of the socket go to the endpoint from now on */
+static void dblp_udp_begin(struct dblp_endpoint *ep, struct socket *sock)
+{
+	struct udp_tunnel_sock_cfg cfg = {
+		.sk_user_data = ep,
+		.encap_type = DBLP_ENCAP_TYPE,
+		.encap_err_lookup = dblp_err_lookup,
+		.encap_err_rcv = dblp_err_rcv,
+	};
+
+	setup_udp_tunnel_sock(ep->net, sock->sk, &cfg);
+	dblp_udp_receive(sock);
 }
 
 /**
@@ -320,11 +381,6 @@ int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
 			 int ifindex, const struct dblp_endpoint_ops *ops,
 			 struct dblp_endpoint **epp)
 {
-	struct udp_tunnel_sock_cfg cfg = {
-		.encap_type = DBLP_ENCAP_TYPE,
-		.encap_err_lookup = dblp_err_lookup,
-		.encap_err_rcv = dblp_err_rcv,
-	};
 	struct dblp_endpoint *ep;
 	struct socket *sock;
 	sa_family_t family;
@@ -352,14 +408,59 @@ int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
 	ep->net = net;
 	ep->ops = ops;
 	atomic_inc(&dblp_pernet(net)->endpoints);
-	cfg.sk_user_data = ep;
-	setup_udp_tunnel_sock(net, ep->usk, &cfg);
-	dblp_udp_receive(sock);
+	ep->ports[0] = inet_sk(ep->usk)->inet_sport;
+	ep->n_ports = 1;
+	dblp_udp_begin(ep, sock);
 	*epp = ep;
 	return 0;
 
 err_free:
 	kfree(ep);
+	return err;
+}
+
+/* A port must be bound to be ours: it would collide with other sockets */
+static int dblp_add_port(struct dblp_endpoint *ep)
+{
+	struct sockaddr_dblp addr = {};
+	struct socket *sock;
+	int err;
+
+	if (ep->usk->sk_family == AF_INET)
+		ipv6_addr_set_v4mapped(0, &addr.sdblp_addr);
+	dblp_endpoint_name(ep, &addr);
+	addr.sdblp_port = 0;
+	addr.sdblp_scope_id = ep->usk->sk_bound_dev_if;
+	err = dblp_udp_create(ep->net, &addr, ep->usk->sk_family,
+			      ep->usk->sk_bound_dev_if, &sock);
+	if (err)
+		return err;
+	dblp_udp_begin(ep, sock);
+	ep->extra[ep->n_ports] = sock;
+	ep->ports[ep->n_ports] = inet_sk(sock->sk)->inet_sport;
+	ep->n_ports++;
+	return 0;
+}
+
+/**
+ * dblp_endpoint_spray() - have several ports to send from
+ * @ep: endpoint of a socket that listens or connects with them afterwards
+ * @n: ports wanted, the first included
+ *
+ * Context: process.
+ * Return: 0, or an error of bind().
+ */
+int dblp_endpoint_spray(struct dblp_endpoint *ep, u32 n)
+{
+	int err = 0;
+
+	if (n == 1)
+		return 0;
+	/* Sockets that share the endpoint may come together */
+	mutex_lock(&dblp_spray_lock);
+	while (!err && ep->n_ports < n)
+		err = dblp_add_port(ep);
+	mutex_unlock(&dblp_spray_lock);
 	return err;
 }
 

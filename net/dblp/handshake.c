@@ -120,6 +120,7 @@ static enum dblp_mib_item dblp_echo_get(const struct dblp_net *dn,
 	struct sockaddr_dblp client, server;
 
 	echo->client_cid = dblp_get_u64(p);
+	echo->ports = run->h.seg_size ?: 1;
 	dblp_get_cookie(c, p + 8);
 	if (dblp_get_params(&echo->params, p + 8 + DBLP_COOKIE_LEN) !=
 	    DBLP_WIRE_OK)
@@ -304,13 +305,14 @@ void dblp_handshake_version(struct dblp_endpoint *ep,
 	dblp_reply(ep, run->train->skb, out, sizeof(out));
 }
 
-/* Refuse a client with another key, perhaps from the backlog of the listener */
-static void dblp_rst_unkeyed(struct dblp_sock *listener,
-			     const struct dblp_run *run, u64 cid)
+/* Refuse a client that has a cookie, perhaps from the backlog of the listener */
+static void dblp_rst_client(struct dblp_sock *listener,
+			    const struct dblp_run *run,
+			    enum dblp_rst_reason reason, u64 cid)
 {
 	local_bh_disable();
 	rcu_read_lock();
-	dblp_rst_reply(listener->ep, run, DBLP_RST_AUTH, cid, cid);
+	dblp_rst_reply(listener->ep, run, reason, cid, cid);
 	rcu_read_unlock();
 	local_bh_enable();
 }
@@ -366,6 +368,7 @@ static int dblp_child_create(struct dblp_sock *listener,
 	}
 	dsk->auth = auth;
 	dsk->cid = echo->cookie.scid;
+	dsk->spray = echo->ports;
 	dsk->passive = true;
 	dsk->features = theirs->features & DBLP_FEATURES;
 	dsk->peer_key.cid = echo->client_cid;
@@ -474,8 +477,13 @@ static enum dblp_mib_item dblp_accept_echo(struct dblp_sock *listener,
 
 	err = dblp_auth_accept(listener, run, &echo, &auth);
 	if (err == -EKEYREJECTED) {
-		dblp_rst_unkeyed(listener, run, echo.client_cid);
+		dblp_rst_client(listener, run, DBLP_RST_AUTH, echo.client_cid);
 		return DBLP_MIB_DROPAUTH;
+	}
+	if (!err && echo.ports > listener->spray) {
+		kfree_sensitive(auth);
+		dblp_rst_client(listener, run, DBLP_RST_SPRAY, echo.client_cid);
+		return DBLP_MIB_DROPPORT;
 	}
 	if (!err)
 		err = dblp_child_create(listener, skb, &echo, auth);
@@ -521,13 +529,17 @@ static void dblp_send_init(struct dblp_sock *dsk)
 
 static void dblp_send_echo(struct dblp_sock *dsk)
 {
+	struct dblp_hdr h = {
+		.type = DBLP_PKT_COOKIE_ECHO,
+		.seg_size = dsk->spray > 1 ? dsk->spray : 0,
+		.dcid = dsk->cookie.scid,
+	};
 	u8 out[DBLP_ECHO_LEN];
 	struct dblp_params ours;
 	u8 *p;
 
 	dblp_our_params(dsk, &ours);
-	p = dblp_put_plain_hdr(out, DBLP_PKT_COOKIE_ECHO, dsk->cookie.scid);
-	p = dblp_put_u64(p, dsk->cid);
+	p = dblp_put_u64(dblp_put_hdr(out, &h), dsk->cid);
 	p = dblp_put_cookie(p, &dsk->cookie);
 	dblp_put_params(p, &ours);
 	dblp_send_raw(dsk, out, sizeof(out));
@@ -618,6 +630,14 @@ void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 	dblp_timer_update(dsk);
 }
 
+/* The peer cannot do what this end needs */
+static enum dblp_mib_item dblp_not_supported(struct dblp_sock *dsk)
+{
+	if (!dblp_auth_doubts(dsk, EPROTONOSUPPORT))
+		dblp_done(dsk, EPROTONOSUPPORT);
+	return DBLP_MIB_NONE;
+}
+
 /**
  * dblp_rcv_init_ack() - process an INIT-ACK
  * @dsk: connecting socket
@@ -632,6 +652,8 @@ enum dblp_mib_item dblp_rcv_init_ack(struct dblp_sock *dsk,
 	dblp_get_cookie(&dsk->cookie, run->p + DBLP_HDR_LEN);
 	if (!dsk->cookie.scid)
 		return DBLP_MIB_DROPFIELD;
+	if (dsk->spray > 1 && !(dsk->cookie.features & DBLP_FEATURE_SPRAY))
+		return dblp_not_supported(dsk);
 	/* The server keeps no state here, so only the client can measure it */
 	if (dsk->handshake_tries == 1)
 		dsk->handshake_rtt = ktime_get_ns() - dsk->handshake_sent;
@@ -688,7 +710,5 @@ enum dblp_mib_item dblp_rcv_version(struct dblp_sock *dsk, struct dblp_run *run)
 	for (at = DBLP_HDR_LEN + 8; at + 4 <= run->len; at += 4)
 		if (get_unaligned_be32(run->p + at) == DBLP_VERSION)
 			return DBLP_MIB_DROPFIELD;
-	if (!dblp_auth_doubts(dsk, EPROTONOSUPPORT))
-		dblp_done(dsk, EPROTONOSUPPORT);
-	return DBLP_MIB_NONE;
+	return dblp_not_supported(dsk);
 }

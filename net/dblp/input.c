@@ -347,6 +347,39 @@ static enum dblp_mib_item dblp_rcv_numbered(struct dblp_sock *dsk,
 	return dblp_take(dsk, run);
 }
 
+/* Drop reason for the port that a packet comes from, or DBLP_MIB_NONE */
+static enum dblp_mib_item dblp_check_port(const struct dblp_sock *dsk,
+					  const struct dblp_run *run)
+{
+	__be16 port = udp_hdr(run->train->skb)->source;
+	u32 i;
+
+	if (port == dsk->peer.sdblp_port || dsk->state == DBLP_STATE_LISTEN)
+		return DBLP_MIB_NONE;
+	if (dsk->spray == 1)
+		return DBLP_MIB_DROPWRONGPEER;
+	for (i = 1; i < dsk->spray; i++)
+		if (port && dsk->peer_ports[i] == port)
+			return DBLP_MIB_NONE;
+	return run->h.type == DBLP_PKT_PROBE && run->h.seg_size ?
+	       DBLP_MIB_NONE : DBLP_MIB_DROPPORT;
+}
+
+/* It may announce a port, also in place of one that NAT has changed */
+static enum dblp_mib_item dblp_rcv_probe(struct dblp_sock *dsk,
+					 struct dblp_run *run)
+{
+	u32 port = run->h.seg_size;
+	enum dblp_mib_item why;
+
+	if (port >= dsk->spray)
+		return DBLP_MIB_DROPFIELD;
+	why = dblp_rcv_numbered(dsk, run);
+	if (why == DBLP_MIB_NONE && port)
+		dsk->peer_ports[port] = udp_hdr(run->train->skb)->source;
+	return why;
+}
+
 /* Only a receiver of our packets can know these connection IDs */
 static bool dblp_rst_knows(const struct dblp_sock *dsk, u64 echo)
 {
@@ -399,7 +432,7 @@ static const struct dblp_rcv_type dblp_rcv_types[__DBLP_PKT_MAX] = {
 	[DBLP_PKT_ACK]		= { DBLP_IN_CONN, dblp_rcv_ack },
 	[DBLP_PKT_CTRL]		= { DBLP_IN_CONN, dblp_rcv_numbered },
 	[DBLP_PKT_DATA]		= { DBLP_IN_CONN, dblp_rcv_numbered },
-	[DBLP_PKT_PROBE]	= { DBLP_IN_CONN, dblp_rcv_numbered },
+	[DBLP_PKT_PROBE]	= { DBLP_IN_CONN, dblp_rcv_probe },
 };
 
 /*
@@ -415,6 +448,9 @@ static enum dblp_mib_item dblp_rcv_run(struct dblp_sock *dsk,
 
 	if (!(type->states & BIT(dsk->state)))
 		return DBLP_MIB_DROPSTATE;
+	why = dblp_check_port(dsk, run);
+	if (why != DBLP_MIB_NONE)
+		return why;
 	why = dblp_wire_mib[dblp_run_body(run, w)];
 	if (unlikely(dsk->auth) || run->h.type < DBLP_PKT_ACK) {
 		tag = dblp_auth_run(dsk, run);
@@ -481,7 +517,7 @@ static enum dblp_mib_item dblp_rcv_check(const struct dblp_sock *dsk,
 	if (dsk->state == DBLP_STATE_CLOSED)
 		return DBLP_MIB_DROPSTATE;
 	if (dsk->state == DBLP_STATE_LISTEN ||
-	    dblp_skb_is_from(skb, &dsk->peer, &dsk->local))
+	    dblp_skb_is_between(skb, &dsk->peer, &dsk->local))
 		return DBLP_MIB_NONE;
 	return DBLP_MIB_DROPWRONGPEER;
 }

@@ -137,6 +137,8 @@ enum dblp_mib_item {
 	DBLP_MIB_MSGSENTCANCELLED,
 	/* Messages received that their sender has cancelled */
 	DBLP_MIB_MSGRECEIVEDCANCELLED,
+	/* Packets dropped: from a port that was not announced, or for more ports than are taken */
+	DBLP_MIB_DROPPORT,
 	__DBLP_MIB_MAX
 };
 

@@ -15,6 +15,7 @@
 #include <net/flow.h>
 #include <net/net_namespace.h>
 
+#include "core/spray.h"
 #include "netlink/event.h"
 #include "mib.h"
 #include "phase.h"
@@ -206,6 +207,9 @@ struct dblp_endpoint_ops {
  * struct dblp_endpoint - a bound UDP socket
  * @refs: sockets that use it
  * @usk: the UDP socket
+ * @ports: local ports, the first is that of @usk
+ * @extra: UDP sockets of the others, from which packets are only sent
+ * @n_ports: how many, grows only
  * @listener: socket that accepts connections here; written under its lock, read
  *	under RCU
  * @net: its namespace
@@ -222,6 +226,9 @@ struct dblp_endpoint_ops {
 struct dblp_endpoint {
 	refcount_t		refs;
 	struct sock		*usk;
+	__be16			ports[DBLP_SPRAY_MAX];
+	struct socket		*extra[DBLP_SPRAY_MAX];
+	u32			n_ports;
 	struct dblp_sock __rcu	*listener;
 	struct net		*net;
 	const struct dblp_endpoint_ops *ops;
@@ -310,15 +317,16 @@ struct dblp_endpoint *dblp_endpoint_join(struct dblp_sock *dsk,
 					 const struct sockaddr_dblp *addr);
 void dblp_endpoint_share(struct dblp_sock *dsk);
 int dblp_endpoint_listen(struct dblp_sock *dsk);
+int dblp_endpoint_spray(struct dblp_endpoint *ep, u32 n);
 
 /* path.c: routes, IP headers, path MTU, ECN */
 struct dst_entry *dblp_route(struct net *net, struct dblp_path *path);
 struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp);
 int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 		 struct dst_entry *dst, struct dblp_path *path, u8 tos);
-bool dblp_skb_is_from(const struct sk_buff *skb,
-		      const struct sockaddr_dblp *peer,
-		      const struct sockaddr_dblp *local);
+bool dblp_skb_is_between(const struct sk_buff *skb,
+			 const struct sockaddr_dblp *peer,
+			 const struct sockaddr_dblp *local);
 u64 dblp_skb_source(const struct sk_buff *skb);
 void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
 		    struct sockaddr_dblp *daddr);

@@ -190,6 +190,19 @@ static bool dblp_has_work(const struct dblp_sock *dsk)
 	       (dsk->sent.inflight && !dblp_pmtu_known(&dsk->pmtu));
 }
 
+/* Only while other packets are in flight: an idle connection stays idle */
+static void dblp_try_ports(struct dblp_sock *dsk, struct dblp_out *out)
+{
+	struct dblp_sent *s = &dsk->sent;
+	u32 port;
+
+	if (s->n_ports == 1 || !s->inflight)
+		return;
+	do {
+		port = dblp_port_due(s->ports, s->n_ports, out->now);
+	} while (port < s->n_ports && dblp_send_port_probe(dsk, out, port));
+}
+
 /* Returns false if there is no memory or no route */
 static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 {
@@ -211,6 +224,7 @@ static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 	probe = dblp_path_probe(dsk, now);
 	if (probe)
 		dblp_path_probed(dsk, dblp_send_size_probe(dsk, &out, probe));
+	dblp_try_ports(dsk, &out);
 	return true;
 }
 

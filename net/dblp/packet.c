@@ -22,15 +22,27 @@ static void dblp_add_auth(struct dblp_sock *dsk, struct sk_buff *skb)
 		dblp_auth_add(dsk, skb);
 }
 
+/* Who goes by a hash instead of the port, or by a flow label, sees another one
+ * for each port, too
+ */
+static void dblp_set_port(struct dblp_sock *dsk, struct sk_buff *skb, u32 port)
+{
+	dsk->path.sport = dsk->ep->ports[port];
+	skb_set_hash_from_sk(skb, &dsk->sk);
+	if (port)
+		__skb_set_sw_hash(skb, jhash_1word(port, dsk->sk.sk_txhash),
+				  true);
+}
+
 static int dblp_xmit(struct dblp_sock *dsk, struct sk_buff *skb,
-		     struct dst_entry *dst, u8 tos, u32 priority)
+		     struct dst_entry *dst, u32 port, u8 tos, u32 priority)
 {
 	int err;
 
 	if (unlikely(dsk->auth))
 		dblp_auth_sign(dsk, skb);
 	skb_set_owner_w(skb, &dsk->sk);
-	skb_set_hash_from_sk(skb, &dsk->sk);
+	dblp_set_port(dsk, skb, port);
 	skb->priority = max_t(u32, priority, READ_ONCE(dsk->sk.sk_priority));
 	err = dblp_ip_xmit(dsk->ep, skb, dst, &dsk->path, tos);
 	if (err)
@@ -40,10 +52,39 @@ static int dblp_xmit(struct dblp_sock *dsk, struct sk_buff *skb,
 
 /* Send a packet without number, which is not acknowledged */
 static int dblp_xmit_unnumbered(struct dblp_sock *dsk, struct sk_buff *skb,
-				struct dst_entry *dst, u8 type)
+				struct dst_entry *dst, u8 type, u32 port)
 {
-	trace_dblp_packet_sent(dsk, type, 0, 1, skb->len, NULL, false);
-	return dblp_xmit(dsk, skb, dst, DBLP_CTL_TOS, DBLP_CTL_PRIORITY);
+	trace_dblp_packet_sent(dsk, type, 0, 1, skb->len, NULL, false, port);
+	return dblp_xmit(dsk, skb, dst, port, DBLP_CTL_TOS, DBLP_CTL_PRIORITY);
+}
+
+/* ACKs are not acknowledged, so nothing tells that they vanish: take turns */
+static u32 dblp_ack_port(struct dblp_sock *dsk)
+{
+	const struct dblp_sent *s = &dsk->sent;
+	u32 i;
+
+	if (s->n_ports == 1)
+		return 0;
+	for (i = 0; i < s->n_ports; i++) {
+		dsk->ack_port = (dsk->ack_port + 1) % s->n_ports;
+		if (!dblp_port_dead(&s->ports[dsk->ack_port]))
+			return dsk->ack_port;
+	}
+	return 0;
+}
+
+/* The port for a numbered packet, or a train. If nothing is heard, the path of the
+ * last one may be dark.
+ */
+static u32 dblp_data_port(struct dblp_sock *dsk, u32 len)
+{
+	struct dblp_sent *s = &dsk->sent;
+
+	if (s->n_ports == 1)
+		return 0;
+	return dblp_port_next(s, len, dsk->cc.cwnd, dsk->rtt.srtt,
+			      dsk->pto_count);
 }
 
 /**
@@ -67,7 +108,7 @@ int dblp_send_raw(struct dblp_sock *dsk, const u8 *data, u32 len)
 		return -ENOMEM;
 	skb_put_data(skb, data, len);
 	dblp_add_auth(dsk, skb);
-	return dblp_xmit_unnumbered(dsk, skb, dst, data[0] & 0xf);
+	return dblp_xmit_unnumbered(dsk, skb, dst, data[0] & 0xf, 0);
 }
 
 /**
@@ -206,13 +247,15 @@ static void dblp_commit(struct dblp_sock *dsk, struct dblp_out *out,
 		tos = dblp_path_data_tos(dsk, out->n);
 		pkt->ect = tos & INET_ECN_ECT_0 ? 1 : 0;
 	}
+	if (!dblp_tries_port(pkt))
+		pkt->port = dblp_data_port(dsk, skb->len);
 	dblp_note_sent(dsk, out->n, out->now);
 	if (out->hdr_len)
 		dblp_commit_segs(dsk, out, pkt);
 	else
 		dblp_sent_push_row(&dsk->sent, pkt, 1, out->now);
 	trace_dblp_packet_sent(dsk, out->type, pn, out->n, skb->len, out->msg,
-			       out->again);
+			       out->again, pkt->port);
 	if (out->type == DBLP_PKT_DATA) {
 		dblp_note_paced(dsk, skb->len, out->now);
 	} else if (out->type == DBLP_PKT_CTRL) {
@@ -220,7 +263,7 @@ static void dblp_commit(struct dblp_sock *dsk, struct dblp_out *out,
 		tos = DBLP_CTL_TOS;
 		priority = DBLP_CTL_PRIORITY;
 	}
-	dblp_xmit(dsk, skb, out->dst, tos, priority);
+	dblp_xmit(dsk, skb, out->dst, pkt->port, tos, priority);
 }
 
 /*
@@ -284,7 +327,7 @@ void dblp_send_ack(struct dblp_sock *dsk)
 	if (!skb)
 		return;
 	dsk->answer -= min_t(u32, dsk->answer, skb->len);
-	dblp_xmit_unnumbered(dsk, skb, dst, DBLP_PKT_ACK);
+	dblp_xmit_unnumbered(dsk, skb, dst, DBLP_PKT_ACK, dblp_ack_port(dsk));
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_ACKSENT);
 }
 
@@ -505,26 +548,17 @@ static void dblp_skb_add_zeroes(struct sk_buff *skb, u32 len)
 	}
 }
 
-/**
- * dblp_send_size_probe() - send a PMTU probe
- * @dsk: socket
- * @out: route and time are filled in
- * @len: UDP payload in bytes, at least DBLP_HDR_LEN
- *
- * Congestion control ignores it.
- *
- * Return: false if there was no memory.
- */
-bool dblp_send_size_probe(struct dblp_sock *dsk, struct dblp_out *out, u32 len)
+/* Congestion control ignores it */
+static bool dblp_send_probe(struct dblp_sock *dsk, struct dblp_out *out,
+			    struct dblp_sent_pkt *pkt, u32 len)
 {
 	struct dblp_hdr h = {
 		.type = DBLP_PKT_PROBE,
+		.seg_size = pkt->port,
 		.pn = (u32)dsk->sent.next,
 		.dcid = dsk->peer_key.cid,
 	};
-	struct dblp_sent_pkt pkt = { .probe = 1, .seg = len };
 
-	sock_owned_by_me(&dsk->sk);
 	if (!dblp_ring_room(dsk, 1))
 		return false;
 	out->skb = dblp_skb_alloc(DBLP_HDR_LEN, GFP_ATOMIC);
@@ -537,6 +571,43 @@ bool dblp_send_size_probe(struct dblp_sock *dsk, struct dblp_out *out, u32 len)
 	dblp_put_hdr(skb_put(out->skb, DBLP_HDR_LEN), &h);
 	dblp_add_auth(dsk, out->skb);
 	dblp_skb_add_zeroes(out->skb, len - out->skb->len);
-	dblp_commit(dsk, out, &pkt);
+	dblp_commit(dsk, out, pkt);
 	return true;
+}
+
+/**
+ * dblp_send_size_probe() - send a PMTU probe
+ * @dsk: socket
+ * @out: route and time are filled in
+ * @len: UDP payload in bytes, at least DBLP_HDR_LEN
+ *
+ * Return: false if there was no memory.
+ */
+bool dblp_send_size_probe(struct dblp_sock *dsk, struct dblp_out *out, u32 len)
+{
+	struct dblp_sent_pkt pkt = { .probe = 1, .seg = len };
+
+	sock_owned_by_me(&dsk->sk);
+	return dblp_send_probe(dsk, out, &pkt, len);
+}
+
+/**
+ * dblp_send_port_probe() - announce a port, or try one again
+ * @dsk: socket
+ * @out: route, mss and time are filled in
+ * @port: index of the port
+ *
+ * A port that is tried again must pass full packets: those are what it lost.
+ *
+ * Return: false if there was no memory.
+ */
+bool dblp_send_port_probe(struct dblp_sock *dsk, struct dblp_out *out, u32 port)
+{
+	bool again = dsk->sent.ports[port].announced;
+	struct dblp_sent_pkt pkt = { .probe = 1, .port = port };
+
+	sock_owned_by_me(&dsk->sk);
+	return dblp_send_probe(dsk, out, &pkt,
+			       again ? out->mss :
+				       DBLP_RST_LEN + dblp_auth_len(dsk));
 }

@@ -50,5 +50,7 @@ void dblp_send_ack(struct dblp_sock *dsk);
 bool dblp_send_ctl(struct dblp_sock *dsk, struct dblp_out *out, int probe);
 bool dblp_send_segs(struct dblp_sock *dsk, struct dblp_out *out);
 bool dblp_send_size_probe(struct dblp_sock *dsk, struct dblp_out *out, u32 len);
+bool dblp_send_port_probe(struct dblp_sock *dsk, struct dblp_out *out,
+			  u32 port);
 
 #endif /* _NET_DBLP_PACKET_H */

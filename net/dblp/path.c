@@ -329,18 +329,16 @@ static bool dblp_addr_is_v4(const struct sockaddr_dblp *addr, __be32 v4)
 }
 
 /**
- * dblp_skb_is_from() - did a received packet come from this port, to this
- * address?
+ * dblp_skb_is_between() - did a received packet come from one address to the
+ * other?
  * @skb: packet as for dblp_skb_addrs()
- * @peer: source address and port
+ * @peer: source address
  * @local: destination address
  */
-bool dblp_skb_is_from(const struct sk_buff *skb,
-		      const struct sockaddr_dblp *peer,
-		      const struct sockaddr_dblp *local)
+bool dblp_skb_is_between(const struct sk_buff *skb,
+			 const struct sockaddr_dblp *peer,
+			 const struct sockaddr_dblp *local)
 {
-	if (udp_hdr(skb)->source != peer->sdblp_port)
-		return false;
 	if (skb->protocol == htons(ETH_P_IP))
 		return dblp_addr_is_v4(peer, ip_hdr(skb)->saddr) &&
 		       dblp_addr_is_v4(local, ip_hdr(skb)->daddr);
@@ -556,6 +554,8 @@ static void dblp_path_acked_one(struct dblp_sock *dsk,
 		dsk->pto_count = 0;
 		dsk->progress = now;
 	}
+	if (dblp_tries_port(pkt))
+		return;
 	dblp_pmtu_acked(&dsk->pmtu, dblp_path_size(dsk, pkt), pkt->probe, now);
 }
 
@@ -597,6 +597,8 @@ void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
 	sock_owned_by_me(&dsk->sk);
 	if (pkt->ect)
 		dblp_ecn_lost(&dsk->ecn);
+	if (dblp_tries_port(pkt))
+		return;
 	dblp_pmtu_lost(p, dblp_path_size(dsk, pkt), pkt->probe,
 		       ktime_get_ns());
 	if (p->mtu < before)

@@ -42,6 +42,7 @@ u32 dblp_ring_truesize(const struct dblp_sock *dsk)
 int dblp_ring_init(struct dblp_sock *dsk, gfp_t gfp)
 {
 	struct dblp_sent_pkt *block;
+	struct dblp_port *ports;
 
 	BUILD_BUG_ON(DBLP_SENT_BLOCK * sizeof(*block) > PAGE_SIZE);
 	/* The receiver must remember all packets that the sender does */
@@ -50,6 +51,14 @@ int dblp_ring_init(struct dblp_sock *dsk, gfp_t gfp)
 	if (!block)
 		return -ENOMEM;
 	dblp_sent_init(&dsk->sent, block, DBLP_SENT_RING_MIN);
+	if (dsk->spray == 1)
+		return 0;
+	ports = kcalloc(dsk->spray, sizeof(*ports), gfp);
+	if (!ports) {
+		dblp_ring_free(dsk);
+		return -ENOMEM;
+	}
+	dblp_sent_spray(&dsk->sent, ports, dsk->spray);
 	return 0;
 }
 
@@ -71,6 +80,8 @@ void dblp_ring_free(struct dblp_sock *dsk)
 	dblp_ring_free_blocks(s->blocks, 0, dblp_sent_blocks(s));
 	if (s->blocks != &s->first)
 		kfree(s->blocks);
+	if (s->ports != &s->own_port)
+		kfree(s->ports);
 	s->blocks = NULL;
 }
 

@@ -72,6 +72,7 @@ struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
 	dsk->element = 8;
 	dsk->elide = 1;
 	dsk->ect = 1;
+	dsk->spray = 1;
 	INIT_LIST_HEAD(&dsk->accept_queue);
 	INIT_LIST_HEAD(&dsk->accept_node);
 	INIT_LIST_HEAD(&dsk->tx_msgs);

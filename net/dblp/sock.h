@@ -71,6 +71,8 @@ struct dblp_counts {
  * @bound: address and port of bind(), port 0 without it
  * @local: address and port in use
  * @peer: address, fixed for the connection
+ * @peer_ports: that the peer sends from, 0 where it has not announced one;
+ *	the first is not used
  * @path: route to it
  * @pmtu: path MTU discovery
  * @accept_queue: listener: children not accepted yet
@@ -100,6 +102,7 @@ struct dblp_counts {
  * @tos: DBLP_TOS
  * @elide: DBLP_ELIDE
  * @ect: DBLP_ECT
+ * @spray: DBLP_SPRAY; of a connection, the ports that each end sends from
  * @auth: DBLP_AUTH_KEY, NULL if there is none; fixed while it is a connection
  *
  * Timer: one, for the earliest of these; 0 means not set:
@@ -156,6 +159,7 @@ struct dblp_counts {
  * @fin_queued: FIN was queued: nothing more can be sent
  * @fin_acked: the peer has it
  * @pace_next: when the pacer allows the next packet
+ * @ack_port: that the last ACK was sent from
  * @sent: packets sent
  * @rtt: round-trip time
  * @cc: congestion control
@@ -244,6 +248,7 @@ struct dblp_sock {
 	struct sockaddr_dblp	local;
 	struct sockaddr_dblp	peer;
 	int			end_err;
+	__be16			peer_ports[DBLP_SPRAY_MAX];
 	struct dblp_path	path;
 	struct dblp_pmtu	pmtu;
 	struct list_head	accept_queue;
@@ -270,6 +275,7 @@ struct dblp_sock {
 	u32			tos;
 	u32			elide;
 	u32			ect;
+	u32			spray;
 	struct dblp_auth	*auth;
 
 	struct hrtimer		timer;
@@ -328,6 +334,7 @@ struct dblp_sock {
 	u32			share_all;
 	u32			arrival;
 	u64			pace_next;
+	u8			ack_port;
 	struct dblp_sent	sent;
 	struct dblp_rtt		rtt;
 	struct dblp_cc		cc;

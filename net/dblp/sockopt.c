@@ -43,6 +43,7 @@ static const struct dblp_u32_opt dblp_u32_opts[] = {
 	[DBLP_PLACEMENT]	= DBLP_U32_OPT(placement, 0, 1),
 	[DBLP_PHASE]		= DBLP_U32_OPT(phase, 0, DBLP_PHASES - 1),
 	[DBLP_ECT]		= DBLP_U32_OPT(ect, 0, 1),
+	[DBLP_SPRAY]		= DBLP_U32_OPT(spray, 1, DBLP_SPRAY_MAX),
 };
 
 static const struct dblp_u32_opt *dblp_find_opt(int name)
@@ -77,6 +78,11 @@ static int dblp_apply_u32(struct dblp_sock *dsk, int name, u32 val, u32 *field)
 		return 0;
 	case DBLP_PLACEMENT:
 		return dblp_set_placement(dsk, val);
+	case DBLP_SPRAY:
+		/* Both ends have agreed on it, or may be about to */
+		if (dsk->state != DBLP_STATE_CLOSED || dsk->peer_msg_max)
+			return -EISCONN;
+		break;
 	case DBLP_NOTIFY:
 		WRITE_ONCE(dsk->notify, val);
 		dblp_write_space(dsk);

@@ -157,9 +157,9 @@ TRACE_EVENT(dblp_conn_state,
 
 TRACE_EVENT(dblp_packet_sent,
 	TP_PROTO(const struct dblp_sock *dsk, u8 type, u64 pn, u32 n,
-		 u32 bytes, const struct dblp_tx_msg *msg, bool again),
+		 u32 bytes, const struct dblp_tx_msg *msg, bool again, u8 port),
 
-	TP_ARGS(dsk, type, pn, n, bytes, msg, again),
+	TP_ARGS(dsk, type, pn, n, bytes, msg, again, port),
 
 	TP_STRUCT__entry(
 		DBLP_TRACE_SOCK
@@ -169,6 +169,7 @@ TRACE_EVENT(dblp_packet_sent,
 		__field(u32, msg)
 		__field(u8, type)
 		__field(bool, again)
+		__field(u8, port)
 	),
 
 	TP_fast_assign(
@@ -179,13 +180,14 @@ TRACE_EVENT(dblp_packet_sent,
 		__entry->bytes = bytes;
 		__entry->msg = msg ? msg->id : 0;
 		__entry->again = again;
+		__entry->port = port;
 	),
 
-	TP_printk(DBLP_TRACE_FMT "type=%s pn=%llu n=%u bytes=%u msg=%u again=%u",
+	TP_printk(DBLP_TRACE_FMT "type=%s pn=%llu n=%u bytes=%u msg=%u again=%u port=%u",
 		  DBLP_TRACE_ARGS,
 		  __print_symbolic(__entry->type, dblp_pkt_types),
 		  __entry->pn, __entry->n, __entry->bytes, __entry->msg,
-		  __entry->again)
+		  __entry->again, __entry->port)
 );
 
 TRACE_EVENT(dblp_packet_received,

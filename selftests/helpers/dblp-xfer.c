@@ -681,6 +681,7 @@ static int listener(unsigned int *port)
 	if (fd < 0)
 		die("socket(AF_DBLP)");
 	setup_socket(fd);
+	set_option(fd, DBLP_SPRAY, cfg.spray, "DBLP_SPRAY");
 	addr_parse(&a, cfg.address, 0);
 	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, 1))
 		die("listening on %s", cfg.address);
@@ -735,6 +736,7 @@ static void run_connecting_end(unsigned int port)
 	if (self.fd < 0)
 		die("socket(AF_DBLP)");
 	setup_socket(self.fd);
+	set_option(self.fd, DBLP_SPRAY, cfg.spray, "DBLP_SPRAY");
 	addr_parse(&a, cfg.address, port);
 	if (connect(self.fd, (struct sockaddr *)&a, sizeof(a)))
 		die("connecting to %s", cfg.address);

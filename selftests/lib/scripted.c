@@ -472,6 +472,7 @@ void peer_handshake(struct peer *peer)
 	peer_get_cookie(peer);
 	peer->scid = peer->cookie.scid;
 	make_echo(&p, peer, &ours);
+	poke(&p, 2, 2, peer->ports);
 	send_packet(peer, &p);
 	errno = 0;
 	if (!peer_expect(peer, DBLP_PKT_COOKIE_ACK, WAIT_MS))

@@ -27,6 +27,7 @@ struct packet {
  * @scid: connection ID of the other end
  * @rtt_us: round-trip time that it reports in the handshake
  * @features: that it has; none, unless a test says so
+ * @ports: that it asks for, 0 for one
  * @pn: its next packet number
  * @cookie: from the INIT-ACK
  * @theirs: from the COOKIE-ACK (or COOKIE-ECHO, when it plays the server)
@@ -60,6 +61,7 @@ struct peer {
 	u64			scid;
 	u32			rtt_us;
 	u16			features;
+	u16			ports;
 	u32			pn;
 	struct dblp_cookie	cookie;
 	struct dblp_params	theirs;

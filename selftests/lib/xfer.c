@@ -18,6 +18,7 @@ struct xfer_config cfg = {
 	.size		= { 1000 },
 	.cap		= UINT32_MAX,
 	.element	= 8,
+	.spray		= 1,
 	.policy		= DBLP_POLICY_EAGER,
 	.seed		= 1,
 	.timeout	= 30,
@@ -33,7 +34,7 @@ static void usage(void)
 	      "  --count N --size N[,N...]  messages and their sizes in turn\n"
 	      "  --budget PPM --cap PPM --critical BYTES --element BYTES\n"
 	      "  --policy full|eager|early --order auto|sequential|shuffled\n"
-	      "  --deadline MICROSECONDS\n"
+	      "  --deadline MICROSECONDS --spray PORTS\n"
 	      "  --fill zero|keep --cc NAME --seed N --timeout SECONDS\n"
 	      "  --zeros PERCENT      of the contents, in blocks of 4000 bytes\n"
 	      "  --expect-elided N    at least so many bytes are not sent for that\n"
@@ -98,7 +99,7 @@ enum {
 	OPT_CC, OPT_DEADLINE, OPT_SEED, OPT_TIMEOUT, OPT_DUPLEX, OPT_PER_MESSAGE,
 	OPT_NONBLOCK, OPT_CONNECTED, OPT_HALFWAY, OPT_THEN, OPT_SPREAD,
 	OPT_EXPECT_MISSING, OPT_ALLOW_MISSING, OPT_ZEROS, OPT_EXPECT_ELIDED,
-	OPT_SETTLED, OPT_ECT,
+	OPT_SETTLED, OPT_ECT, OPT_SPRAY,
 };
 
 static const struct option options[] = {
@@ -131,6 +132,7 @@ static const struct option options[] = {
 	{ "zeros", 1, NULL, OPT_ZEROS },
 	{ "expect-elided", 1, NULL, OPT_EXPECT_ELIDED },
 	{ "ect", 1, NULL, OPT_ECT },
+	{ "spray", 1, NULL, OPT_SPRAY },
 	{ }
 };
 
@@ -168,6 +170,7 @@ static void parse_option(int opt)
 		cfg.allow_missing = number(optarg, UINT64_MAX);
 		break;
 	case OPT_ECT: cfg.ect = number(optarg, 1); break;
+	case OPT_SPRAY: cfg.spray = number(optarg, UINT32_MAX); break;
 	case OPT_ZEROS: cfg.zeros = number(optarg, 100); break;
 	case OPT_EXPECT_ELIDED:
 		cfg.expect_elided = number(optarg, UINT64_MAX);

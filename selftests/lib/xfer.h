@@ -24,6 +24,7 @@ extern struct xfer_config {
 	uint32_t cap;			/* ppm, UINT32_MAX: not set */
 	uint32_t critical;		/* bytes */
 	uint32_t element;
+	uint32_t spray;
 	uint32_t policy;
 	uint32_t deadline;		/* microseconds */
 	uint32_t order;

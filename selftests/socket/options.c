@@ -34,6 +34,7 @@ static const struct option options[] = {
 	{ "elide", DBLP_ELIDE, 0, 1, 1, false },
 	{ "tos", DBLP_TOS, 0, 0xfc, 0, false },
 	{ "ect", DBLP_ECT, 0, 1, 1, false },
+	{ "spray", DBLP_SPRAY, 1, 16, 1, false },
 };
 
 static void try_option(struct __test_metadata *_metadata, int fd,

@@ -7,6 +7,7 @@
 
 #include "exact.h"
 #include "test.h"
+#include "spray.h"
 #include "values.h"
 #include "wire.h"
 
@@ -179,7 +180,10 @@ TEST(dblp_get_hdr__fields_that_must_be_zero)
 
 		for (byte = 2; byte < 8; byte++) {
 			u8 p[DBLP_HDR_LEN] = { DBLP_VERSION << 4 | type };
-			bool ok = byte < 4 ? type == DBLP_PKT_DATA : numbered;
+			/* That of a PROBE names a port */
+			bool ok = byte > 3 ? numbered :
+				  type == DBLP_PKT_DATA ||
+				  (type == DBLP_PKT_PROBE && byte == 3);
 			u32 len = least_len(type);
 
 			p[byte] = 1;
@@ -187,6 +191,35 @@ TEST(dblp_get_hdr__fields_that_must_be_zero)
 				  get_hdr(&h, p, len));
 		}
 	}
+}
+
+/* Ports of a COOKIE-ECHO, and the one that a PROBE announces */
+static bool may_name(u8 type, u32 ports)
+{
+	if (type == DBLP_PKT_COOKIE_ECHO)
+		return ports != 1 && ports <= DBLP_SPRAY_MAX;
+	return type == DBLP_PKT_DATA || !ports ||
+	       (type == DBLP_PKT_PROBE && ports < DBLP_SPRAY_MAX);
+}
+
+TEST(dblp_get_hdr__ports)
+{
+	u32 type, ports;
+
+	for (type = 1; type < __DBLP_PKT_MAX; type++)
+		for (ports = 0; ports < 20; ports++) {
+			u8 p[DBLP_HDR_LEN] = { DBLP_VERSION << 4 | type, 0, 0, ports };
+			u8 again[DBLP_HDR_LEN];
+			struct dblp_hdr h;
+
+			EXPECT_EQ(may_name(type, ports) ? DBLP_WIRE_OK : DBLP_WIRE_FIELD,
+				  get_hdr(&h, p, least_len(type)));
+			if (!may_name(type, ports))
+				continue;
+			EXPECT_EQ(ports, h.seg_size);
+			dblp_put_hdr(again, &h);
+			EXPECT_EQ(0, memcmp(p, again, sizeof(p)));
+		}
 }
 
 TEST(dblp_get_hdr__ctl_len)

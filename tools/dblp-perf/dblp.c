@@ -19,6 +19,8 @@ static void dblp_setup(int fd)
 	/* Whoever receives has to ask for messages with bytes missing */
 	if (cfg.budget)
 		set_u32(fd, DBLP_BUDGET_CAP, DBLP_PPM, "a cap of");
+	if (cfg.spray)
+		set_u32(fd, DBLP_SPRAY, cfg.spray, "ports");
 	if (!cfg.key || !setsockopt(fd, SOL_DBLP, DBLP_AUTH_KEY, cfg.key,
 				    sizeof(*cfg.key)))
 		return;

@@ -63,6 +63,7 @@ static void usage(FILE *f)
 	      "  --budget SHARE       loss budget of the messages: 0.02 or 2% (dblp)\n"
 	      "  --policy NAME        full, eager or early (dblp)\n"
 	      "  --order NAME         auto, sequential or shuffled (dblp)\n"
+	      "  --spray N            UDP ports that each end sends from (dblp)\n"
 	      "  --key FILE           both ends authenticate packets with this (dblp)\n"
 	      "  --buffer BYTES       SO_SNDBUF and SO_RCVBUF (default: the kernel's)\n"
 	      "\nWorkload:\n"
@@ -232,6 +233,7 @@ static const struct option options[] = {
 	{ "budget", 1, NULL, OPT_BUDGET },
 	{ "policy", 1, NULL, OPT_POLICY },
 	{ "order", 1, NULL, OPT_ORDER },
+	{ "spray", 1, NULL, OPT_SPRAY },
 	{ "key", 1, NULL, OPT_KEY },
 	{ "buffer", 1, NULL, OPT_BUFFER },
 	{ "size", 1, NULL, 's' },
@@ -298,6 +300,7 @@ static void transport_option(int opt)
 	case OPT_ORDER:
 		cfg.order = choice("order", optarg, dblp_order_names);
 		break;
+	case OPT_SPRAY: cfg.spray = number("spray", optarg, 1, UINT16_MAX); break;
 	case OPT_KEY: cfg.key = key_file(optarg); break;
 	case OPT_BUFFER:
 		cfg.buffer = number("buffer", optarg, 1, INT32_MAX / 2);
@@ -392,8 +395,9 @@ static void check_config(void)
 	if (cfg.hook && (cfg.mode != &mode_fanin || !cfg.listens))
 		wrong("--hook is for the listening end of mode fanin");
 	if (!cfg.main.proto->lossy &&
-	    (cfg.budget || cfg.policy >= 0 || cfg.order >= 0 || cfg.key))
-		wrong("%s has no --budget, --policy, --order and --key",
+	    (cfg.budget || cfg.policy >= 0 || cfg.order >= 0 || cfg.key ||
+	     cfg.spray))
+		wrong("%s has no --budget, --policy, --order, --spray and --key",
 		      cfg.main.proto->name);
 	if ((cfg.mode == &mode_rr || cfg.mode == &mode_latency) &&
 	    total_connections() != 1)

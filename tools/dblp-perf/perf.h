@@ -64,6 +64,7 @@ struct flavour {
  * @has_budget: it was given
  * @policy: enum dblp_policy of those, negative: the kernel's default
  * @order: enum dblp_order of those, negative: the kernel's default
+ * @spray: ports that each end sends from, 0: the kernel's default
  * @key: key of both ends, NULL: none
  * @buffer: bytes, SO_SNDBUF and SO_RCVBUF, 0: the kernel's default
  * @hook: mode fanin: command before each measured round, NULL: none
@@ -93,6 +94,7 @@ struct config {
 	bool			has_budget;
 	int			policy;
 	int			order;
+	uint32_t		spray;
 	const struct dblp_auth_key *key;
 	unsigned int		buffer;
 	const char		*hook;

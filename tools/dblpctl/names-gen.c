@@ -267,6 +267,10 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 		"MsgReceivedCancelled",
 		"Messages received that their sender has cancelled",
 	},
+	[DBLP_A_STATS_DROP_PORT] = {
+		"DropPort",
+		"Packets dropped: from a port that was not announced, or for more ports than are taken",
+	},
 };
 
 const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {

@@ -21,7 +21,7 @@ dblp.prefs.trains = Pref.bool("Packets in a row", true,
 	"one where segmentation offload (UDP GSO, GRO) is on. Show each of them; " ..
 	"else what follows the first one is trailing bytes.")
 
-local VERSION = 1
+local VERSION, PORTS_MAX = 1, 16
 local HDR_LEN, DATA_HDR_LEN = 16, 16
 local PPM, MSG_MAX, SEG_MIN, SEG_MAX = 1000000, 0x7fff0000, 224, 65528
 
@@ -45,7 +45,7 @@ local frame_types = {
 
 local rst_reasons = {
 	[1] = "UNKNOWN", [2] = "REFUSED", [3] = "CLOSED", [4] = "PROTOCOL",
-	[5] = "TIMEOUT", [6] = "AUTH",
+	[5] = "TIMEOUT", [6] = "AUTH", [7] = "SPRAY",
 }
 local policies = { [0] = "full", [1] = "eager", [2] = "early" }
 local reasons = { [0] = "complete", [1] = "budget", [2] = "deadline", [3] = "cancelled" }
@@ -59,7 +59,7 @@ local f = {
 	version = u8("dblp.version", "Version", base.DEC, nil, 0xf0),
 	type = u8("dblp.type", "Type", base.DEC, types, 0x0f),
 	ctl_len = u8("dblp.ctl_len", "Control frames, words of 4 bytes"),
-	seg_size = u16("dblp.seg_size", "Segment size"),
+	seg_size = u16("dblp.seg_size", "Segment size (DATA); ports (COOKIE-ECHO), or which one (PROBE)"),
 	pn = u32("dblp.pn", "Packet number (low 32 bits)"),
 	dcid = u64("dblp.dcid", "Destination connection ID", base.HEX),
 	cid = u64("dblp.cid", "Client connection ID", base.HEX),
@@ -363,6 +363,16 @@ local function check_data(tvb, len, ctl_len, seg_size)
 	return drop or check_frames(tvb, HDR_LEN + DATA_HDR_LEN, ctl_len, DATA, msg_len)
 end
 
+-- Of others than DATA that is about ports
+local function may_be_seg_size(type, n)
+	if type == COOKIE_ECHO then
+		return n ~= 1 and n <= PORTS_MAX
+	elseif type == PROBE then
+		return n < PORTS_MAX
+	end
+	return n == 0 or type == DATA
+end
+
 -- Under which counter a receiver drops a packet, whatever connection it is of;
 -- nil: it takes it
 local function check(tvb)
@@ -377,7 +387,7 @@ local function check(tvb)
 		return "DropVersion"
 	elseif not types[type] then
 		return "DropType"
-	elseif pn ~= 0 and not numbered[type] or seg_size ~= 0 and type ~= DATA then
+	elseif pn ~= 0 and not numbered[type] or not may_be_seg_size(type, seg_size) then
 		return "DropField"
 	end
 	if type == DATA then

@@ -232,6 +232,10 @@ enum dblp_state {
  * @DBLP_ECT: __u32, 0 or 1: packets with data that this socket sends from now on
  *	are ECT(0), if the congestion control heeds marks and the path carries
  *	them; default 1. With 0 none is: queues that mark drop them instead
+ * @DBLP_SPRAY: __u32, 1 ... 16: UDP ports that each end of a connection sends
+ *	from, so that routers spread its packets over several paths; default 1.
+ *	connect() asks for as many; listen() takes up to as many, and who asks
+ *	for more gets EMLINK. EISCONN after either of these
  */
 enum dblp_sockopt {
 	DBLP_BUDGET		= 1,
@@ -260,6 +264,7 @@ enum dblp_sockopt {
 	DBLP_PARTIAL_SEND	= 25,
 	DBLP_CANCEL		= 26,
 	DBLP_ECT		= 27,
+	DBLP_SPRAY		= 28,
 };
 
 /* Bytes of a key */

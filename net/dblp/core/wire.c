@@ -10,6 +10,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
+#include "spray.h"
 #include "values.h"
 #include "wire.h"
 
@@ -128,6 +129,21 @@ enum dblp_wire_error dblp_check_len(const struct dblp_hdr *h, u32 len)
 	       DBLP_WIRE_TRAILING : DBLP_WIRE_OK;
 }
 
+/* What DATA has there is checked with the segment */
+static bool seg_size_is_sane(const struct dblp_hdr *h)
+{
+	switch (h->type) {
+	case DBLP_PKT_DATA:
+		return true;
+	case DBLP_PKT_PROBE:
+		return h->seg_size < DBLP_SPRAY_MAX;
+	case DBLP_PKT_COOKIE_ECHO:
+		return h->seg_size != 1 && h->seg_size <= DBLP_SPRAY_MAX;
+	default:
+		return !h->seg_size;
+	}
+}
+
 /**
  * dblp_get_hdr() - parse the header of a packet
  * @h: filled; of a packet of another version only @type and @dcid are meaningful,
@@ -154,7 +170,7 @@ enum dblp_wire_error dblp_get_hdr(struct dblp_hdr *h, const u8 *p, u32 len)
 	h->pn = get_u32(p + 4);
 	if (h->pn && !dblp_numbered(h->type))
 		return DBLP_WIRE_FIELD;
-	if (h->seg_size && h->type != DBLP_PKT_DATA)
+	if (!seg_size_is_sane(h))
 		return DBLP_WIRE_FIELD;
 	return dblp_check_len(h, len);
 }

@@ -57,6 +57,7 @@ enum dblp_rst_reason {
 	DBLP_RST_PROTOCOL,	/* the peer broke the protocol */
 	DBLP_RST_TIMEOUT,	/* the peer was silent for too long */
 	DBLP_RST_AUTH,		/* one end has a key that the other has not */
+	DBLP_RST_SPRAY,		/* more ports were asked for than are taken */
 	__DBLP_RST_MAX
 };
 
@@ -88,12 +89,15 @@ enum dblp_wire_size {
  * enum dblp_feature - what is not in all implementations of this version
  * @DBLP_FEATURE_CANCEL: CANCEL frames are understood
  * @DBLP_FEATURE_ARRIVAL: ARRIVAL frames are understood
+ * @DBLP_FEATURE_SPRAY: a COOKIE-ECHO may ask for several ports
  * @DBLP_FEATURES: all that are known here
  */
 enum dblp_feature {
 	DBLP_FEATURE_CANCEL	= 1 << 0,
 	DBLP_FEATURE_ARRIVAL	= 1 << 1,
-	DBLP_FEATURES		= DBLP_FEATURE_CANCEL | DBLP_FEATURE_ARRIVAL,
+	DBLP_FEATURE_SPRAY	= 1 << 2,
+	DBLP_FEATURES		= DBLP_FEATURE_CANCEL | DBLP_FEATURE_ARRIVAL |
+				  DBLP_FEATURE_SPRAY,
 };
 
 /* Bits of the last word of a data header */
@@ -111,7 +115,8 @@ enum dblp_feature {
  * @type: &enum dblp_pkt_type
  * @ctl_len: bytes of control frames
  * @seg_size: of a DATA packet: bytes of each segment of the message but the
- *	last; 0 in all others
+ *	last; of a PROBE: index of the port that it announces; of a
+ *	COOKIE-ECHO: ports of each end, 0 if one; 0 in all others
  * @pn: low 32 bits of the packet number; 0 in packets without one
  * @dcid: connection ID that the receiver chose, 0 if it has not yet
  */

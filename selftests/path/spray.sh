@@ -1,0 +1,174 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# DBLP_SPRAY on four paths between which routers choose by addresses and ports.
+
+# shellcheck disable=SC2317,SC2154 # functions are called by try; new_ns sets variables
+# shellcheck source=selftests/lib/path.sh
+. "$(dirname "$(readlink -f "$0")")/../lib/path.sh"
+
+# $client - $left = four paths = $right - $server
+new_ns client left right server
+cable "$client" eth0 "$left" eth0 1
+cable "$right" eth0 "$server" eth0 2
+ip -n "$client" route add default via 10.1.0.2 || exit 1
+ip -n "$client" route add default via fd01::2 || exit 1
+ip -n "$server" route add default via 10.2.0.1 || exit 1
+ip -n "$server" route add default via fd02::1 || exit 1
+ways=() backs=() ways6=() backs6=()
+for i in 3 4 5 6; do
+	cable "$left" "p$i" "$right" "p$i" $i
+	ways+=(nexthop via "10.$i.0.2")
+	backs+=(nexthop via "10.$i.0.1")
+	ways6+=(nexthop via "fd0$i::2")
+	backs6+=(nexthop via "fd0$i::1")
+done
+for ns in "$left" "$right"; do
+	ip netns exec "$ns" sysctl -q -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 \
+		net.ipv4.fib_multipath_hash_policy=1 net.ipv6.fib_multipath_hash_policy=1 \
+		net.ipv4.conf.all.rp_filter=0 || exit 1
+done
+ip -n "$left" route add 10.2.0.0/24 "${ways[@]}" || exit 1
+ip -n "$right" route add 10.1.0.0/24 "${backs[@]}" || exit 1
+ip -n "$left" route add fd02::/64 "${ways6[@]}" || exit 1
+ip -n "$right" route add fd01::/64 "${backs6[@]}" || exit 1
+net=2
+
+# rates RATE...: of the paths, there and back
+rates()
+{
+	local i=3
+
+	for rate; do
+		tc -n "$left" qdisc replace dev p$i root netem rate "$rate" delay 1ms limit 1000 &&
+			tc -n "$right" qdisc replace dev p$i root netem rate "$rate" delay 1ms limit 1000 ||
+			return
+		i=$((i + 1))
+	done
+}
+
+# drawn COMMAND...: 16 ports leave out one of four paths once in 25 times, by chance; so it may
+# be tried with other ports
+drawn()
+{
+	"$@" || "$@" || "$@"
+}
+
+# packets_on PATH: that went from the client's side
+packets_on()
+{
+	ip -n "$left" -j -s link show "p$1" | jq '.[0].stats64.tx.packets'
+}
+
+# transfer 4|6 OPTION...: 3 MB there
+transfer()
+{
+	local v=$1
+	shift
+
+	dblp-xfer --from "$client" --to "$server" --address "$(server_of "$v")" --size 3000000 "$@"
+}
+
+# Each byte arrives, by each path, and next to none is sent twice because others overtake it
+spread()
+{
+	local v=$1 i before=() again
+	shift
+
+	for i in 3 4 5 6; do
+		before[i]=$(packets_on "$i")
+	done
+	again=$(counter SegAgain)
+	transfer "$v" --spray 16 "$@" || return
+	for i in 3 4 5 6; do
+		before[i]=$(($(packets_on "$i") - before[i]))
+	done
+	echo "packets by path: ${before[*]}, again $(($(counter SegAgain) - again))"
+	[ $(($(counter SegAgain) - again)) -lt 100 ] || return
+	for i in 3 4 5 6; do
+		[ "${before[i]}" -ge 200 ] || return
+	done
+}
+rates 20mbit 20mbit 20mbit 20mbit || exit 1
+for v in 4 6; do
+	try "ipv$v: packets take all paths" drawn spread $v
+done
+try "and of messages both ways" drawn spread 4 --duplex
+try "and with all kinds of loss in the messages" drawn spread 4 --budget 100000 --policy early
+
+# of PATHS: the last has a tenth of the rate, and gets less than a third of the others' mean
+slow()
+{
+	local i packets=()
+
+	rates 20mbit 20mbit 20mbit 2mbit || return
+	for i in 3 4 5 6; do
+		packets[i]=$(packets_on "$i")
+	done
+	transfer 4 --spray 16 --timeout 60 || return
+	for i in 3 4 5 6; do
+		packets[i]=$(($(packets_on "$i") - packets[i]))
+	done
+	echo "packets by path: ${packets[*]}"
+	[ "${packets[6]}" -ge 20 ] &&
+		[ $((9 * packets[6])) -lt $((packets[3] + packets[4] + packets[5])) ]
+}
+try "a path of a tenth of the rate gets less" drawn slow
+
+# new_qdisc WORDS...: of the last path, there and back
+new_qdisc()
+{
+	local ns
+
+	for ns in "$left" "$right"; do
+		echo "tc -n $ns qdisc del dev p6 root; tc -n $ns qdisc add dev p6 root netem $*"
+	done
+}
+
+# A part of the transfer is in the dark. Not more than a part of a window and some probes go
+# there, and these find that the path is back
+dark()
+{
+	local sent=$tmp/sent went came
+
+	rates 5mbit 5mbit 5mbit 5mbit || return
+	transfer 4 --spray 16 --size 8000000 --timeout 60 --connected "{
+		sleep 0.5
+		$(new_qdisc loss 100%)
+		sleep 0.5
+		tc -n $left -s -j qdisc show dev p6 > $sent
+		$(new_qdisc rate 5mbit delay 1ms limit 1000)
+		} > /dev/null &" || return
+	went=$(jq '.[0].drops' < "$sent")
+	came=$(tc -n "$left" -s -j qdisc show dev p6 | jq '.[0].packets')
+	echo "$went went into the dark, $came came afterwards"
+	[ "$went" -gt 5 ] && [ "$went" -lt 200 ] && [ "$came" -ge 100 ]
+}
+try "a path that goes dark costs little, and is used when it is back" drawn dark
+
+# An error that quotes another port than the first counts as well
+narrow()
+{
+	local before
+
+	before=$(counter MtuReduced)
+	rates 20mbit 20mbit 20mbit 20mbit &&
+		for i in 4 5 6; do
+			ip -n "$left" link set "p$i" mtu 1300 && ip -n "$right" link set "p$i" mtu 1300 || return
+		done
+	transfer 4 --spray 16 --timeout 60 || return
+	[ "$(counter MtuReduced)" -gt "$before" ] && is refused "$(counter IcmpRefused)" 0
+}
+try "paths that are narrower say so for any port" narrow
+
+is_zero()
+{
+	local ns
+
+	for ns in "$client" "$server"; do
+		is dropped "$(ip netns exec "$ns" dblpctl -j stats | jq .DropPort)" 0 || return
+	done
+}
+try "nothing came from a port that was not announced" is_zero
+
+done_testing

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * DBLP_SPRAY, with a peer that is made by hand: what it may ask for in the handshake,
+ * and from which ports it may send afterwards.
+ */
+#define _GNU_SOURCE
+#include "lib/hostile.h"
+#include "spray.h"
+
+FIXTURE(spray) {
+	struct sockaddr_dblp addr;
+	struct peer peer;
+	struct peer other;
+	struct packet p;
+	int listener;
+	int fd;
+};
+
+FIXTURE_VARIANT(spray) {
+	const char *address;
+};
+
+FIXTURE_VARIANT_ADD(spray, ipv4) { .address = "::ffff:127.0.0.1" };
+FIXTURE_VARIANT_ADD(spray, ipv6) { .address = "::1" };
+
+/* With the cookie that it has */
+static void ask(struct peer *peer, struct packet *p, u32 ports)
+{
+	struct dblp_params ours = params_default();
+
+	peer->scid = peer->cookie.scid;
+	make_echo(p, peer, &ours);
+	poke(p, 2, 2, ports);
+	send_packet(peer, p);
+}
+
+/* A connection of @ports ports */
+static int join(struct peer *peer, const struct sockaddr_dblp *to, int listener,
+		u32 ports)
+{
+	peer_connect(peer, to);
+	peer->ports = ports;
+	peer_handshake(peer);
+	return accept(listener, NULL, NULL);
+}
+
+/* Sends from another port, as the same end of the same connection */
+static void other_port(struct peer *other, const struct peer *peer,
+		       const struct sockaddr_dblp *to)
+{
+	peer_connect(other, to);
+	other->cid = peer->cid;
+	other->scid = peer->scid;
+}
+
+static void make_announcement(struct packet *p, struct peer *peer, u32 port)
+{
+	make_packet(p, DBLP_PKT_PROBE, peer->pn++, peer->scid);
+	poke(p, 2, 2, port);
+	put_zero(p, 16);
+}
+
+static void announce(struct peer *from, struct peer *peer, struct packet *p,
+		     u32 port)
+{
+	make_announcement(p, peer, port);
+	send_packet(from, p);
+}
+
+FIXTURE_SETUP(spray)
+{
+	netns_new();
+	self->listener = plain_socket();
+	set_u32(self->listener, DBLP_SPRAY, 4);
+	addr_parse(&self->addr, variant->address, 0);
+	ASSERT_EQ(0, bind_to(self->listener, &self->addr));
+	ASSERT_EQ(0, listen(self->listener, 8));
+	local_name(self->listener, &self->addr);
+	self->fd = join(&self->peer, &self->addr, self->listener, 4);
+	ASSERT_LE(0, self->fd);
+	EXPECT_EQ(4, get_u32(self->fd, DBLP_SPRAY));
+	other_port(&self->other, &self->peer, &self->addr);
+}
+
+FIXTURE_TEARDOWN(spray)
+{
+	close(self->fd);
+	close(self->listener);
+	peer_close(&self->peer);
+	peer_close(&self->other);
+}
+
+TEST_F(spray, a_port_that_was_not_announced)
+{
+	u64 before = mib("DropPort");
+	struct dblp_frame ping = { .type = DBLP_FRAME_PING };
+
+	send_message(&self->other, &self->p, 0);
+	make_ctrl(&self->p, &self->other, &ping);
+	send_packet(&self->other, &self->p);
+	make_rst(&self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
+	send_packet(&self->other, &self->p);
+	/* It tries a size, and announces nothing */
+	announce(&self->other, &self->other, &self->p, 0);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 6, mib("DropPort"));
+	EXPECT_TRUE(is_silent(self->fd));
+
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+}
+
+TEST_F(spray, an_announced_port)
+{
+	u64 before = mib("DropPort");
+
+	announce(&self->other, &self->peer, &self->p, 3);
+	self->other.pn = self->peer.pn;
+	send_message(&self->other, &self->p, 0);
+	self->peer.pn = self->other.pn;
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_TRUE(self->peer.acked[0]);
+	EXPECT_TRUE(self->peer.acked[3]);
+	/* All answers go to the first */
+	peer_drain(&self->other);
+	EXPECT_EQ(0, self->other.n[DBLP_PKT_ACK]);
+	EXPECT_EQ(before, mib("DropPort"));
+}
+
+/* NAT has given the port a new number: the old one may be somebody else's */
+TEST_F(spray, a_port_that_was_announced_anew)
+{
+	u64 before = mib("DropPort");
+	struct peer newer;
+
+	other_port(&newer, &self->peer, &self->addr);
+	announce(&self->other, &self->peer, &self->p, 2);
+	announce(&newer, &self->peer, &self->p, 2);
+	newer.pn = self->peer.pn;
+	send_message(&newer, &self->p, 0);
+	self->peer.pn = newer.pn;
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+	send_message(&self->other, &self->p, 1);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 3, mib("DropPort"));
+	peer_close(&newer);
+}
+
+TEST_F(spray, no_more_ports_than_were_asked_for)
+{
+	u64 field = mib("DropField"), port = mib("DropPort");
+
+	announce(&self->other, &self->peer, &self->p, 4);
+	announce(&self->other, &self->peer, &self->p, DBLP_SPRAY_MAX);
+	self->peer.pn -= 2;
+	send_message(&self->other, &self->p, 0);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(field + 2, mib("DropField"));
+	EXPECT_EQ(port + 3, mib("DropPort"));
+	/* A number that came before announces nothing */
+	self->peer.pn = 0;
+	announce(&self->other, &self->peer, &self->p, 1);
+	send_message(&self->other, &self->p, 0);
+	self->peer.pn = 1;
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(port + 6, mib("DropPort"));
+}
+
+/* The segments of a message come from 15 ports, of which each is announced */
+TEST_F(spray, the_most_ports)
+{
+	struct sockaddr_dblp addr = self->addr;
+	static struct peer port[DBLP_SPRAY_MAX];
+	struct peer peer;
+	struct dblp_data d = { .msg_len = 15 * 600 };
+	int listener = plain_socket(), fd;
+	u32 i;
+
+	set_u32(listener, DBLP_SPRAY, DBLP_SPRAY_MAX);
+	addr.sdblp_port = 0;
+	ASSERT_EQ(0, bind_to(listener, &addr));
+	ASSERT_EQ(0, listen(listener, 8));
+	local_name(listener, &addr);
+	fd = join(&peer, &addr, listener, DBLP_SPRAY_MAX);
+	for (i = 1; i < DBLP_SPRAY_MAX; i++) {
+		other_port(&port[i], &peer, &addr);
+		announce(&port[i], &peer, &self->p, i);
+	}
+	for (i = 1; i < DBLP_SPRAY_MAX; i++) {
+		d.offset = (i - 1) * 600;
+		make_data(&self->p, &peer, &d, 600, NULL);
+		send_packet(&port[i], &self->p);
+		peer_close(&port[i]);
+	}
+	EXPECT_TRUE(got_message(fd, 0, d.msg_len));
+	EXPECT_EQ(0, mib("DropPort"));
+	peer_close(&peer);
+	close(fd);
+	close(listener);
+}
+
+/* Whichever of the two comes first counts */
+TEST_F(spray, one_number_on_two_ports)
+{
+	u64 before = mib("DropDuplicate");
+	u32 pn;
+
+	announce(&self->other, &self->peer, &self->p, 1);
+	pn = self->other.pn = self->peer.pn;
+	send_segment(&self->peer, &self->p, 0, 0);
+	send_segment(&self->other, &self->p, 0, 1);
+	self->other.pn = self->peer.pn;
+	send_segment(&self->other, &self->p, 0, 1);
+	self->peer.pn = self->other.pn;
+	send_segment(&self->peer, &self->p, 0, 2);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 1, mib("DropDuplicate"));
+	EXPECT_TRUE(self->peer.acked[pn]);
+	EXPECT_TRUE(is_silent(self->fd));
+}
+
+/* A buffer has packets of one port. What follows in the same one is from an announced port */
+TEST_F(spray, announced_in_one_buffer_with_data)
+{
+	static struct packet p[2];
+	struct dblp_data d = { .msg_len = 1 };
+
+	make_announcement(&p[0], &self->peer, 2);
+	make_data(&p[1], &self->peer, &d, 600, NULL);
+	put_zero(&p[0], p[1].len - p[0].len);
+	send_train(&self->other, p, 2);
+	EXPECT_TRUE(got_message(self->fd, 0, 1));
+	EXPECT_EQ(0, mib("DropPort"));
+}
+
+/* Its frames cannot be read in place; segments before it came in buffers of two ports */
+TEST_F(spray, a_cancel_in_a_buffer_of_another_port)
+{
+	static char pages[4096] __attribute__((aligned(4096)));
+	const struct dblp_frame ping = { .type = DBLP_FRAME_PING };
+	struct dblp_data d = { .msg_len = 4 * 256 };
+	struct dblp_frame f = {
+		.type = DBLP_FRAME_CANCEL,
+		.cancel = { .len = d.msg_len, .total = d.msg_len, .started = true },
+	};
+	static struct packet p[2];
+	u32 i;
+
+	announce(&self->other, &self->peer, &self->p, 1);
+	make_data(&p[0], &self->peer, &d, 256, NULL);
+	d.offset = 256;
+	make_data(&p[1], &self->peer, &d, 256, NULL);
+	send_train(&self->peer, p, 2);
+	d.offset = 512;
+	make_data(&p[0], &self->peer, &d, 256, NULL);
+	make_ctrl(&p[1], &self->peer, &f);
+	for (i = 0; i < 30; i++)
+		add_frame(&p[1], &ping);
+	splice_train(&self->other, pages, p, 2);
+	EXPECT_TRUE(wait_for(self->fd, POLLIN, WAIT_MS));
+	EXPECT_ERR(ECANCELED, recv(self->fd, pages, sizeof(pages), 0));
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd));
+}
+
+TEST_F(spray, more_ports_than_are_taken)
+{
+	u64 before = mib("DropPort");
+	struct peer peer;
+
+	peer_connect(&peer, &self->addr);
+	peer_get_cookie(&peer);
+	EXPECT_TRUE(peer.cookie.features & DBLP_FEATURE_SPRAY);
+	ask(&peer, &self->p, 5);
+	EXPECT_TRUE(peer_expect(&peer, DBLP_PKT_RST, WAIT_MS));
+	EXPECT_EQ(DBLP_RST_SPRAY, peer.rst_reason);
+	EXPECT_EQ(peer.cid, peer.rst_echo);
+	EXPECT_EQ(before + 1, mib("DropPort"));
+	/* Numbers that are none */
+	before = mib("DropField");
+	ask(&peer, &self->p, 1);
+	ask(&peer, &self->p, DBLP_SPRAY_MAX + 1);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 2, mib("DropField"));
+	EXPECT_EQ(2, socket_count());
+	/* The cookie was not spent */
+	ask(&peer, &self->p, 4);
+	EXPECT_TRUE(peer_expect(&peer, DBLP_PKT_COOKIE_ACK, WAIT_MS));
+	peer_close(&peer);
+}
+
+/* With one port nothing is as if there were several */
+TEST_F(spray, one_port)
+{
+	u64 before = mib("DropWrongPeer"), field = mib("DropField");
+	struct peer peer, second;
+	int fd;
+
+	fd = peer_join(&peer, &self->addr, self->listener);
+	EXPECT_EQ(1, get_u32(fd, DBLP_SPRAY));
+	other_port(&second, &peer, &self->addr);
+	announce(&second, &peer, &self->p, 1);
+	send_message(&second, &self->p, 0);
+	announce(&peer, &peer, &self->p, 1);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(before + 4, mib("DropWrongPeer"));
+	EXPECT_EQ(field + 1, mib("DropField"));
+	EXPECT_TRUE(is_silent(fd));
+	peer_close(&second);
+	peer_close(&peer);
+	close(fd);
+}
+
+/* connect() says so at once, and the socket is as it was */
+TEST_F(spray, who_asks_for_too_many)
+{
+	int fd = plain_socket();
+
+	set_u32(fd, DBLP_SPRAY, 5);
+	EXPECT_ERR(EMLINK, connect_to(fd, &self->addr));
+	EXPECT_ERR(EMLINK, connect_to(fd, &self->addr));
+	EXPECT_EQ(5, get_u32(fd, DBLP_SPRAY));
+	set_u32(fd, DBLP_SPRAY, 4);
+	EXPECT_EQ(0, connect_to(fd, &self->addr));
+	EXPECT_EQ(4, get_u32(fd, DBLP_SPRAY));
+	EXPECT_ERR(EISCONN, try_u32(fd, DBLP_SPRAY, 1));
+	EXPECT_ERR(EISCONN, try_u32(self->listener, DBLP_SPRAY, 1));
+	EXPECT_EQ(4, get_u32(fd, DBLP_SPRAY));
+	close(fd);
+}
+
+/* connect() to a server with these features; it is made by hand */
+static int call(struct peer *server, struct packet *p, const char *address,
+		u32 ports, u16 features)
+{
+	struct dblp_cookie cookie = { .scid = 4711, .features = features };
+	u8 bytes[DBLP_COOKIE_LEN];
+	struct sockaddr_dblp at;
+	int fd = new_socket();
+
+	peer_listen(server, address, &at);
+	set_u32(fd, DBLP_SPRAY, ports);
+	if (fcntl(fd, F_SETFL, O_NONBLOCK) || !connect_to(fd, &at) ||
+	    errno != EINPROGRESS || !peer_expect(server, DBLP_PKT_INIT, WAIT_MS))
+		die("no INIT came");
+	make_packet(p, DBLP_PKT_INIT_ACK, 0,
+		    dblp_get_u64(server->last[DBLP_PKT_INIT].byte + DBLP_HDR_LEN));
+	dblp_put_cookie(bytes, &cookie);
+	put_bytes(p, bytes, sizeof(bytes));
+	send_packet(server, p);
+	return fd;
+}
+
+TEST_F(spray, a_peer_of_before_there_was_spraying)
+{
+	struct peer old;
+	int fd = call(&old, &self->p, variant->address, 2, DBLP_FEATURE_CANCEL);
+
+	EXPECT_TRUE(wait_for(fd, POLLHUP, WAIT_MS));
+	EXPECT_EQ(EPROTONOSUPPORT, get_int(fd, SO_ERROR));
+	EXPECT_EQ(0, old.n[DBLP_PKT_COOKIE_ECHO]);
+	peer_close(&old);
+	close(fd);
+}
+
+/* What is on the wire of one port is as it was before */
+TEST_F(spray, what_is_asked_for)
+{
+	struct peer server;
+	u32 ports;
+	int fd;
+
+	for (ports = 1; ports <= 2; ports++) {
+		fd = call(&server, &self->p, variant->address, ports, UINT16_MAX);
+		EXPECT_EQ(0, server.last[DBLP_PKT_INIT].byte[3]);
+		ASSERT_TRUE(peer_expect(&server, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
+		EXPECT_EQ(ports > 1 ? ports : 0,
+			  server.last[DBLP_PKT_COOKIE_ECHO].byte[3]);
+		peer_close(&server);
+		close(fd);
+	}
+}
+
+TEST_HARNESS_MAIN
