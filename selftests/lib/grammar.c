@@ -595,6 +595,8 @@ static void data_packet(struct talker *t, struct packet *p,
 static void probe_packet(struct talker *t, struct packet *p, u32 len)
 {
 	put_header(t, p, DBLP_PKT_PROBE);
+	if (t->peer.ports)
+		poke(p, 2, 2, talker_below(t, t->peer.ports));
 	put_zero(p, len - p->len);
 }
 

@@ -141,7 +141,7 @@ static void put_udp(struct tap *t, struct frame *f, u32 bytes, bool partial)
 	u32 len = sizeof(struct udphdr) + bytes, sum = pseudo_sum(t, len);
 	u8 *at = f->byte + ETH_HLEN + ip_len(t);
 	struct udphdr udp = {
-		.source = t->port, .dest = t->to, .len = htons(len),
+		.source = t->from ?: t->port, .dest = t->to, .len = htons(len),
 	};
 
 	memset(&f->vnet, 0, sizeof(f->vnet));
@@ -247,9 +247,10 @@ static void take_frame(struct tap *t, const struct frame *f, u32 len)
 	    at[-8 - (t->v6 ? 34 : 11)] != IPPROTO_UDP)
 		return;
 	memcpy(&udp, at - sizeof(udp), sizeof(udp));
-	if (udp.dest != t->port || (t->to && udp.source != t->to))
+	/* It may send from several ports */
+	if (udp.dest != t->port)
 		return;
-	t->to = udp.source;
+	t->to = t->to ?: udp.source;
 	len -= hdr_len;
 	size = f->vnet.gso_type ? f->vnet.gso_size : len;
 	for (; len; len -= n, at += n) {

@@ -39,6 +39,7 @@ enum tap_how {
  * @v6: the connection uses IPv6
  * @port: port of the test's end, in network byte order
  * @to: port of the stack's end, in network byte order
+ * @from: port that tap_send() sends from instead of @port, 0: none
  * @random: state of random_next()
  * @refused: buffers that the kernel refused
  */
@@ -51,6 +52,7 @@ struct tap {
 	volatile bool		v6;
 	volatile u16		port;
 	volatile u16		to;
+	u16			from;
 	u64			random;
 	u32			refused;
 	pthread_t		thread;

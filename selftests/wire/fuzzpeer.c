@@ -31,6 +31,8 @@
 #define MTU		1500U
 #define UDP_HDRS(v6)	((v6) ? 48U : 28U)
 #define TRAIN		24
+/* Of each end */
+#define PORTS		4
 /* Packets of a connection, if it lives so long */
 #define LIFE		1200
 #define WAIT_MS		20000
@@ -210,13 +212,16 @@ static int join(struct session *s, u32 i)
 	}
 	/* Some have been there before others */
 	peer->features = once_in(4) ? 0 : DBLP_FEATURES;
+	peer->ports = once_in(2) ? 0 : 2 + below(PORTS - 1);
 	peer_handshake(peer);
 	return accept4(listeners[at], NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
 static void send_answer(struct peer *peer, u8 type)
 {
-	struct dblp_cookie cookie = { .scid = peer->cid, .mac = 42 };
+	struct dblp_cookie cookie = {
+		.scid = peer->cid, .features = peer->features, .mac = 42,
+	};
 	struct dblp_params ours = our_params();
 	struct packet *p = train;
 
@@ -262,6 +267,9 @@ static int be_joined(struct session *s)
 	} else {
 		peer_listen(peer, s->v6 ? "::1" : "::ffff:127.0.0.1", &at);
 	}
+	peer->ports = once_in(2) ? 0 : 2 + below(PORTS - 1);
+	peer->features = !peer->ports && once_in(4) ? 0 : DBLP_FEATURES;
+	set_u32(fd, DBLP_SPRAY, peer->ports ?: 1);
 	if (fd < 0 || !connect_to(fd, &at) || errno != EINPROGRESS)
 		die("connect()");
 	expect(peer, DBLP_PKT_INIT);
@@ -336,6 +344,11 @@ static void send_session(struct session *s, u32 n)
 		tally.numbered += dblp_numbered(train[i].byte[0] & 0xf);
 		len += train[i].len;
 	}
+	/* Some come from ports that were not announced */
+	if (tap && peer->ports)
+		tap->from = once_in(3) ? htons(31000 + below(PORTS)) : 0;
+	else if (tap)
+		tap->from = 0;
 	tally.packets += n;
 	tally.trains += n > 1;
 	s->packets += n;
@@ -470,8 +483,14 @@ static void set_up(void)
 	for (i = 0; i < 2 * WAY_MAX; i++) {
 		const struct session s = { .way = i / 2, .v6 = i % 2 };
 
-		listeners[i] = new_listener(here(&s), 8, &addresses[i]);
+		listeners[i] = new_socket();
 		fcntl(listeners[i], F_SETFL, O_NONBLOCK);
+		set_u32(listeners[i], DBLP_SPRAY, PORTS);
+		addr_parse(&addresses[i], here(&s), 0);
+		if (bind_to(listeners[i], &addresses[i]) ||
+		    listen(listeners[i], 8))
+			die("listening on %s", here(&s));
+		local_name(listeners[i], &addresses[i]);
 	}
 	beside = mmap(NULL, sizeof(*beside), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -483,7 +502,7 @@ static const char * const drops[] = {
 	"DropShort", "DropVersion", "DropType", "DropField", "DropTrailing",
 	"DropUnknownConn", "DropWrongPeer", "DropDuplicate", "DropLate",
 	"DropWindow", "DropMismatch", "DropMemory", "DropState",
-	"DropNoListener", "DropAuth", "MsgReceived", "MsgReceivedEarly",
+	"DropNoListener", "DropAuth", "DropPort", "MsgReceived", "MsgReceivedEarly",
 	"MsgSent", "MsgSentEarly", "BytesElided", "PktLost", "PktSpurious",
 };
 
