@@ -217,6 +217,14 @@ tags()
 }
 try "with a key" tags
 
+# From several ports
+ports()
+{
+	dblp-perf bulk --from "$client" --to "$server" -a 10.1.0.2 -p "$port" \
+		--spray 4 -s 20000 -n 4 -w 0 && wait_until 10 no_sockets "$client"
+}
+try "from several ports" ports
+
 try "all of it was captured" captured scene
 
 # Trains, as they leave a machine whose devices cut them
