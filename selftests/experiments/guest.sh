@@ -166,6 +166,50 @@ gradients()
 	collective "$@" --plan ps --server --size "$size" --count 5 --warmup 1
 }
 
+# eight_messages PORTS: 8 connections, on each one message of 100 kB after the other; 4 times,
+# as with one port it is by chance who shares a path with whom
+eight_messages()
+{
+	local draw i pids status=0
+
+	for draw in 1 2 3 4; do
+		pids=()
+		for i in 0 1 2 3 4 5 6 7; do
+			dblp-perf latency -j --samples --timeout $limit --to server --from h0 \
+				--address "$server" --port $((7100 + i)) --size 100000 --warmup 4 --count 16 \
+				--spray "$1" > "/run/message.$draw.$i" &
+			pids+=($!)
+		done
+		for i in "${pids[@]}"; do
+			wait "$i" || status=1
+		done
+	done
+	jq -s -c '{samples: [.[].samples[]]}' /run/message.*.* && return $status
+}
+
+# spray equal: four paths of 20 Mbit/s; half: one of them has 10; dark: one loses all, from half a
+# second after the first message on
+spray()
+{
+	local ports slow=20mbit
+
+	if [ "$1" = dark ]; then
+		# With one port whoever has taken that path is lost
+		paths 20mbit 1ms 20mbit || fail "no network"
+		(sleep 0.5; darken) &
+		measure dark dblp-16-ports bulk --connections 8 --size 100000 --count 40
+		wait
+		return
+	fi
+	[ "$1" != half ] || slow=10mbit
+	for ports in 1 16; do
+		paths 20mbit 1ms $slow || fail "no network"
+		measure "$1" dblp-$ports-ports bulk --connections 8 --size 100000 --count 40
+		record "$1" dblp-$ports-messages eight_messages $ports
+		no_network
+	done
+}
+
 # What budget, policy, order, rule and carry do to bytes and missing bytes, at 1 % loss
 ablations()
 {
@@ -275,6 +319,6 @@ mlt_train()
 }
 
 case $scenario in
-dblp|ltp|bml|dssync|ablations|dfs|fabric|mlt|train_dblp|train_rules|train_racks) "$scenario" "$@" ;;
+dblp|ltp|bml|dssync|ablations|dfs|fabric|mlt|spray|train_dblp|train_rules|train_racks) "$scenario" "$@" ;;
 *) fail "there is no scenario '$scenario'" ;;
 esac

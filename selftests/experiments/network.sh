@@ -143,3 +143,49 @@ racks()
 	# shellcheck disable=SC2034 # used by the script that sources this
 	hosts=$(seq -s, -f 'h%g' 0 8)
 }
+
+# routed NS DEVICE ADDRESS NET DELAY: a host at a router, whose port to it makes DELAY
+routed()
+{
+	local ns=$1 router=$2 net=$3
+	new_host "$ns" && wire "$ns" eth0 "$router" "$ns" &&
+	ip -n "$ns" addr add "10.77.$net.1/24" dev eth0 &&
+	ip -n "$router" addr add "10.77.$net.254/24" dev "$ns" &&
+	ip -n "$ns" route add default via "10.77.$net.254"
+}
+
+# paths RATE DELAY SLOW: h0 and server behind a router each, with four links of RATE between
+# the routers and DELAY each way, the last one of SLOW. Routers choose by addresses and ports.
+paths()
+{
+	local i ns rate left=() right=()
+
+	for ns in left right; do
+		ip netns add $ns &&
+		ip netns exec $ns sysctl -q -w net.ipv4.ip_forward=1 \
+			net.ipv4.fib_multipath_hash_policy=1 net.ipv4.conf.all.rp_filter=0 || return
+	done
+	routed h0 left 1 && routed server right 0 || return
+	for i in 0 1 2 3; do
+		rate=$1
+		[ $i -lt 3 ] || rate=$3
+		wire left "p$i" right "p$i" &&
+		ip -n left addr add "10.88.$i.1/24" dev "p$i" &&
+		ip -n right addr add "10.88.$i.2/24" dev "p$i" &&
+		tc -n left qdisc add dev "p$i" root netem rate "$rate" delay "$2" limit 100 &&
+		tc -n right qdisc add dev "p$i" root netem rate "$rate" delay "$2" limit 100 || return
+		left+=(nexthop via "10.88.$i.2")
+		right+=(nexthop via "10.88.$i.1")
+	done
+	# shellcheck disable=SC2034 # used by the script that sources this
+	hosts=h0
+	ip -n left route add 10.77.0.0/24 "${left[@]}" &&
+	ip -n right route add 10.77.1.0/24 "${right[@]}"
+}
+
+# darken: the last of these paths loses all, there and back
+darken()
+{
+	tc -n left qdisc replace dev p3 root netem loss 100% &&
+	tc -n right qdisc replace dev p3 root netem loss 100%
+}

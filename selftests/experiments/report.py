@@ -9,7 +9,8 @@ sys.dont_write_bytecode = True
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 
 from claims import Claim, mean, median, plot, rounds_s
-from figures import Figures, arguments, number, peers_text, pooled, ratio, verdict, wire_s, write
+from figures import (Figures, arguments, goodput, number, peers_text, pooled, ratio, verdict,
+                     wire_s, write)
 import dfs
 import fabric
 import mlt
@@ -199,6 +200,36 @@ def dssync_rows(f):
                     why=f.error("dssync", f"{slow} average", "dblp"))
 
 
+# Spraying: 8 flows over 4 paths of 20 Mbit/s
+
+SPRAY = {"equal": ("equal paths", 80e6), "half": ("one of half the rate", 70e6),
+         "dark": ("one goes dark", 60e6)}
+
+
+def spray_goodput(f, key, ports):
+    """Share of what the paths carry, headers of TCP aside"""
+    bits = goodput(f.results("spray", key, f"dblp-{ports}-ports"))
+    return bits and wire_s(bits / 8, SPRAY[key][1])
+
+
+def spray_rows(f):
+    for key, (what, _) in SPRAY.items():
+        one = {"one port": spray_goodput(f, key, 1)} if key != "dark" else {}
+        yield Claim(f"spray-{key}-goodput", f"{what}: goodput of 16 ports over the sum of the paths"
+                    + (" that are left" if key == "dark" else ""),
+                    spray_goodput(f, key, 16), "ratio", low=0.95 if key == "half" else None, limit=1,
+                    peers=one, why=f.error("spray", key, "dblp-16-ports"))
+        if key == "dark":
+            continue
+        times = {n: [pooled(f.results("spray", key, f"dblp-{n}-messages"), q) for q in (50, 99)]
+                 for n in (1, 16)}
+        more = (f"p99 {1e3 * times[16][1]:.0f} ms, p50 {1e3 * times[16][0]:.0f} ms; with one port "
+                f"{1e3 * times[1][1]:.0f} ms, {1e3 * times[1][0]:.0f} ms" if all(times[1] + times[16]) else None)
+        yield Claim(f"spray-{key}-p99", f"{what}: p99 of messages of 100 kB, 16 ports over one",
+                    ratio(times[16][1], times[1][1]), "ratio", high=0.6 if key == "half" else None,
+                    more=more, why=f.error("spray", key, "dblp-16-messages"))
+
+
 # Ablations
 
 def ablation_results(f):
@@ -223,7 +254,7 @@ def ablation_rows(f):
 SCENARIOS = {"dblp": dblp_rows, "ltp": ltp_rows, "bml": bml_rows, "dssync": dssync_rows,
              "ablations": ablation_rows, "train_dblp": training.dblp_rows, "train_racks": training.racks_rows,
              "train_rules": training.rules_rows, "dfs": dfs.rows, "fabric": fabric.rows,
-             "mlt": mlt.rows}
+             "mlt": mlt.rows, "spray": spray_rows}
 
 
 def table(rows):

@@ -33,6 +33,7 @@ flavours()
 	case $1 in
 	dblp) echo ;;
 	dblp-lossy) echo --cc "${1#dblp-}" ;;
+	dblp-*-ports) echo --spray "${1//[^0-9]/}" ;;
 	dblp-*%) echo --budget "${1#dblp-}" ;;
 	dblp-*%-*) echo "--budget ${1:5}" | sed 's/-\([a-z]*\)$/ --policy \1/' ;;
 	sctp) echo --proto sctp ;;
