@@ -166,12 +166,14 @@ static u64 longest_run(u64 ms)
 	       (unsigned long long)(cost),				\
 	       (unsigned long long)self->median)
 
-#define EXPECT_CHEAP(cost, what) do {					\
+#define EXPECT_BELOW(medians, cost, what) do {				\
 	u64 _cost = cost;						\
 									\
 	TELL(_cost, what);						\
-	EXPECT_GE(BAR * self->median, _cost);				\
+	EXPECT_GE((medians) * self->median, _cost);			\
 } while (0)
+
+#define EXPECT_CHEAP(cost, what)	EXPECT_BELOW(BAR, cost, what)
 
 static u64 most(u64 a, u64 b)
 {
@@ -491,7 +493,8 @@ TEST_F(cost, one_packet_closes_as_many_as_it_can_name)
 	begin_ctrl(self);
 	n = add_frames(self, &f, 100, &f.budget.msg_id);
 	TH_LOG("%u frames", n);
-	EXPECT_CHEAP(cost_of(self), "a packet full of BUDGET frames");
+	/* 85 messages are closed, at 3 us each */
+	EXPECT_BELOW(2 * BAR, cost_of(self), "a packet full of BUDGET frames");
 	EXPECT_EQ(n, read_many(self, n));
 }
 
@@ -696,7 +699,8 @@ TEST_F(cost, many_packets_are_lost)
 	/* Nearly all of that is sending, which the window allows */
 	TH_LOG("an ACK of the latest, which lets %llu go: %llu ns",
 	       (unsigned long long)with, (unsigned long long)worst);
-	EXPECT_CHEAP(longest_run(20), "what follows");
+	/* ksoftirqd takes some steps in a row, and the window allows to send in them */
+	EXPECT_BELOW(3 * BAR, longest_run(20), "what follows");
 	lost = get_info(self->fd).pkts_lost - lost;
 	TH_LOG("%llu packets are lost", (unsigned long long)lost);
 	EXPECT_LE(1000, lost);
