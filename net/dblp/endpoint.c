@@ -54,6 +54,7 @@ static void dblp_endpoint_release(struct dblp_endpoint *ep)
 	dblp_endpoint_unshare(ep);
 	for (i = 1; i < ep->n_ports; i++)
 		dblp_udp_release(ep->extra[i]);
+	kfree(ep->extra);
 	dblp_udp_release(ep->usk->sk_socket);
 	atomic_dec(&dblp_pernet(ep->net)->endpoints);
 	kfree_rcu(ep, rcu);
@@ -448,7 +449,7 @@ static int dblp_add_port(struct dblp_endpoint *ep)
  * @n: ports wanted, the first included
  *
  * Context: process.
- * Return: 0, or an error of bind().
+ * Return: 0, -ENOMEM or an error of bind().
  */
 int dblp_endpoint_spray(struct dblp_endpoint *ep, u32 n)
 {
@@ -458,6 +459,11 @@ int dblp_endpoint_spray(struct dblp_endpoint *ep, u32 n)
 		return 0;
 	/* Sockets that share the endpoint may come together */
 	mutex_lock(&dblp_spray_lock);
+	if (!ep->extra)
+		ep->extra = kcalloc(DBLP_SPRAY_MAX, sizeof(*ep->extra),
+				    GFP_KERNEL_ACCOUNT);
+	if (!ep->extra)
+		err = -ENOMEM;
 	while (!err && ep->n_ports < n)
 		err = dblp_add_port(ep);
 	mutex_unlock(&dblp_spray_lock);

@@ -208,7 +208,8 @@ struct dblp_endpoint_ops {
  * @refs: sockets that use it
  * @usk: the UDP socket
  * @ports: local ports, the first is that of @usk
- * @extra: UDP sockets of the others, from which packets are only sent
+ * @extra: UDP sockets of the others, from which packets are only sent: by their
+ *	number, NULL if there are none
  * @n_ports: how many, grows only
  * @listener: socket that accepts connections here; written under its lock, read
  *	under RCU
@@ -227,7 +228,7 @@ struct dblp_endpoint {
 	refcount_t		refs;
 	struct sock		*usk;
 	__be16			ports[DBLP_SPRAY_MAX];
-	struct socket		*extra[DBLP_SPRAY_MAX];
+	struct socket		**extra;
 	u32			n_ports;
 	struct dblp_sock __rcu	*listener;
 	struct net		*net;

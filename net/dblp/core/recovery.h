@@ -138,8 +138,8 @@ enum dblp_pkt_state {
  * @carried: for the caller: of a CTRL packet instead, the frames in it
  * @order: counts the packets of its port
  * @bytes: bytes of UDP payload
- * @state: &enum dblp_pkt_state
  * @port: that it was sent from
+ * @state: &enum dblp_pkt_state
  * @data: for the caller: it is a DATA packet
  * @app_limited: there was nothing more to send
  * @probe: for the caller: it tries a size, which is @seg, or else its port
@@ -164,8 +164,8 @@ struct dblp_sent_pkt {
 	};
 	u32	order;
 	u16	bytes;
-	u8	state;
 	u8	port;
+	u8	state:2;
 	u8	data:1;
 	u8	app_limited:1;
 	u8	probe:1;
