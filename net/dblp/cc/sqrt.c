@@ -110,7 +110,8 @@ struct span {
  * @calm: spans with little loss in a row
  * @acts: spans
  * @starting: it doubles each round trip
- * @limited: the application limited all of this span
+ * @limited: all of this span the application sent less than it might, or not half of
+ *	the window was used
  */
 struct root {
 	struct span now;
