@@ -8,15 +8,9 @@
 #include <fabric.h>
 #include <fabric_msg.h>
 #include <math.h>
-#include <process.h>
-#include <signal.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "fabric_play.h"
 #include "test.h"
-
-#define COUNT	5
 
 static const struct {
 	struct dblp_fab_msg	m;
@@ -68,17 +62,6 @@ FIXTURE(fabric) {
 	struct dblp_fabric	*f;
 };
 
-static pid_t begin(const struct options *o, bool scheduler)
-{
-	pid_t pid = fork();
-
-	if (pid)
-		return pid;
-	if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
-		_exit(9);
-	_exit(scheduler ? schedule(o) : serve(o, false));
-}
-
 static struct dblp_fabric_attr attr_of(const char *at, u32 worker)
 {
 	return (struct dblp_fabric_attr) {
@@ -90,26 +73,11 @@ static struct dblp_fabric_attr attr_of(const char *at, u32 worker)
 FIXTURE_SETUP(fabric)
 {
 	struct dblp_fabric_attr attr;
-	int i, err = -1;
 
-	snprintf(self->at, sizeof(self->at), "127.0.0.1:%d", 20000 + getpid() % 10000);
-	self->o = (struct options) {
-		.transport = "tcp", .workers = 2, .bound = 9, .count = COUNT, .eta = 0.5,
-		.timeout_ms = 5000,
-	};
-	ASSERT_EQ(dblp_addr_parse(self->at, &self->o.scheduler), 0);
-	self->o.listen = self->o.scheduler;
-	self->scheduler = begin(&self->o, true);
+	fabric_options(&self->o, self->at);
 	attr = attr_of(self->at, 1);
-	/* Until they listen */
-	for (i = 0; i < 100 && err; i++) {
-		struct dblp_fab_conn c;
-
-		usleep(50000);
-		err = dblp_fab_dial(&c, &self->o.scheduler, IPPROTO_TCP, 5000);
-		dblp_fab_hang_up(&c);
-	}
-	self->server = begin(&self->o, false);
+	self->scheduler = begin_scheduler(&self->o);
+	self->server = begin(&self->o, SERVE);
 	ASSERT_EQ(dblp_fabric_open(&self->f, &attr), 0);
 }
 
@@ -118,9 +86,7 @@ FIXTURE_TEARDOWN(fabric)
 	int status;
 
 	dblp_fabric_close(self->f);
-	kill(self->scheduler, SIGTERM);
-	waitpid(self->scheduler, &status, 0);
-	EXPECT_EQ(status, 0);
+	EXPECT_EQ(end_well(self->scheduler), 0);
 	waitpid(self->server, &status, 0);
 	EXPECT_EQ(status, 0);
 }

@@ -22,13 +22,20 @@ static double seconds(const struct fab_state *s, uint32_t from, uint32_t to)
 	return rate > 0 ? s->bytes / rate : INFINITY;
 }
 
-/* Updates that may still be applied before one at this place; negative: too many */
+/*
+ * Updates that may still be applied before one at a place, whose model had @of updates;
+ * negative: too many. A model may have more than are counted here: a run that was thought to
+ * have failed may have come to the server.
+ */
+static int64_t slack_of(uint32_t bound, uint64_t version, uint64_t of)
+{
+	return bound - (int64_t)(version - of);
+}
+
 static int64_t slack(const struct fab_state *s, const struct fab_update *u,
 		     uint32_t place)
 {
-	const uint64_t delay = s->version + s->ahead + place - u->version;
-
-	return delay > s->bound ? -1 : (int64_t)(s->bound - delay);
+	return slack_of(s->bound, s->version + s->ahead + place, u->version);
 }
 
 /*
@@ -179,21 +186,25 @@ bool fab_comes_along(const struct fab_state *s, const struct fab_update *u,
 	return slack(s, u, 0) >= 0 && in_time(s, u->host, at);
 }
 
-/* Do those that wait keep their bound, in order, if @gone goes now? */
-static bool can_wait(uint64_t version, uint32_t bound,
-		     const struct fab_leg *leg, uint32_t n, uint32_t gone)
+/* The first run that does not keep its bound if all but @gone go in order; @n: all do */
+static uint32_t first_late(uint64_t version, uint32_t bound, const struct fab_leg *leg,
+			   uint32_t n, uint32_t gone)
 {
 	uint32_t i, k;
 
-	version += leg[gone].n;
 	for (i = 0; i < n; i++) {
 		if (i == gone)
 			continue;
 		for (k = 0; k < leg[i].n; k++, version++)
-			if (version - leg[i].version[k] > bound)
-				return false;
+			if (slack_of(bound, version, leg[i].version[k]) < 0)
+				return i;
 	}
-	return true;
+	return n;
+}
+
+uint32_t fab_late(uint64_t version, uint32_t bound, const struct fab_leg *leg, uint32_t n)
+{
+	return first_late(version, bound, leg, n, n);
 }
 
 int fab_next(uint64_t version, uint32_t bound, const struct fab_leg *leg,
@@ -205,7 +216,7 @@ int fab_next(uint64_t version, uint32_t bound, const struct fab_leg *leg,
 	for (i = 0; i < n; i++)
 		if (leg[i].whole &&
 		    (best < 0 || leg[i].seconds < leg[best].seconds) &&
-		    can_wait(version, bound, leg, n, i))
+		    first_late(version + leg[i].n, bound, leg, n, i) == n)
 			best = (int)i;
 	return best;
 }

@@ -136,6 +136,21 @@ struct fab_leg {
 };
 
 /**
+ * fab_late() - which run cannot keep its bound any more?
+ * @version: of the model
+ * @bound: see &struct fab_state
+ * @leg: the runs without versions, in the order of their plans
+ * @n: how many
+ *
+ * None can be late by its plan. But a run that was thought to have failed, as its worker
+ * has, may come to the server, and then all others have less slack than was planned. Where
+ * such runs are left, fab_next() may find none that can go, for ever.
+ *
+ * Return: the number of the first run that is late in the order of their plans, or @n.
+ */
+uint32_t fab_late(uint64_t version, uint32_t bound, const struct fab_leg *leg, uint32_t n);
+
+/**
  * fab_next() - which run leaves for the server?
  * @version: of the model
  * @bound: see &struct fab_state

@@ -232,27 +232,50 @@ static bool is_time(struct scheduler *s, uint32_t n)
 	return now >= until;
 }
 
-/* One at a time goes to the server */
+/* Runs as they are to be decided on, and all versions of their updates */
+struct legs {
+	struct run	*run[FAB_UPDATES_MAX];
+	struct fab_leg	leg[FAB_UPDATES_MAX];
+	uint64_t	version[FAB_UPDATES_MAX];
+	uint32_t	n;
+};
+
+static void list_legs(const struct scheduler *s, struct legs *l)
+{
+	uint64_t *v = l->version;
+	struct run *run;
+	uint32_t i;
+
+	l->n = 0;
+	for (run = s->runs; run; run = run->next) {
+		l->run[l->n] = run;
+		l->leg[l->n++] = (struct fab_leg) {
+			run->n, v, is_whole(run), leg_seconds(s, run),
+		};
+		for (i = 0; i < run->n; i++)
+			*v++ = run->part[i].version;
+	}
+}
+
+/* One at a time goes to the server. What is late gets ready again, and is dropped then */
 static void send_run(struct scheduler *s)
 {
-	struct fab_leg leg[FAB_UPDATES_MAX];
-	uint64_t versions[FAB_UPDATES_MAX], *v = versions;
-	struct run *run, *list[FAB_UPDATES_MAX];
-	uint32_t n = 0, i;
+	struct legs l;
+	uint32_t late;
 	int next;
 
 	if (leaving(s) || (s->held && !is_time(s, ahead(s))))
 		return;
 	s->held = false;
-	for (run = s->runs; run; run = run->next, n++) {
-		list[n] = run;
-		leg[n] = (struct fab_leg) { run->n, v, is_whole(run), leg_seconds(s, run) };
-		for (i = 0; i < run->n; i++)
-			*v++ = run->part[i].version;
+	list_legs(s, &l);
+	while ((late = fab_late(s->version, s->o->bound, l.leg, l.n)) < l.n) {
+		fail_run(s, l.run[late], true);
+		list_legs(s, &l);
+		s->wait_ms = 0;
 	}
-	next = fab_next(s->version, s->o->bound, leg, n);
+	next = fab_next(s->version, s->o->bound, l.leg, l.n);
 	if (next >= 0)
-		leave(s, list[next]);
+		leave(s, l.run[next]);
 }
 
 /* Plans */

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Processes of a fabric, over TCP on this host, and others that the test plays by hand */
+#ifndef _UNIT_FABRIC_PLAY_H
+#define _UNIT_FABRIC_PLAY_H
+
+#include <arpa/inet.h>
+#include <process.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define COUNT	5
+
+enum play { SCHEDULE, SERVE, REPLICA };
+
+/* @at: 32 bytes, filled with the scheduler's address */
+static inline void fabric_options(struct options *o, char *at)
+{
+	snprintf(at, 32, "127.0.0.1:%d", 20000 + getpid() % 10000);
+	*o = (struct options) {
+		.transport = "tcp", .workers = 2, .bound = 9, .count = COUNT, .eta = 0.5,
+		.timeout_ms = 5000,
+	};
+	if (dblp_addr_parse(at, &o->scheduler))
+		abort();
+	o->listen = o->scheduler;
+}
+
+static inline pid_t begin(const struct options *o, enum play play)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
+		_exit(9);
+	_exit(play == SCHEDULE ? schedule(o) : serve(o, play == REPLICA));
+}
+
+/* Returns when it listens */
+static inline pid_t begin_scheduler(const struct options *o)
+{
+	pid_t pid = begin(o, SCHEDULE);
+	struct dblp_fab_conn c;
+	int i, err = -1;
+
+	for (i = 0; i < 100 && err; i++) {
+		usleep(50000);
+		err = dblp_fab_dial(&c, &o->scheduler, IPPROTO_TCP, 5000);
+		dblp_fab_hang_up(&c);
+	}
+	return pid;
+}
+
+/* Ends a process that is to end well on a signal */
+static inline int end_well(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGTERM);
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+/* Connects to the scheduler from 127.0.0.0 + @host: hosts are told apart by addresses */
+static inline int dial_from(struct dblp_fab_conn *c, const struct options *o, u32 host)
+{
+	struct sockaddr_in from = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + host),
+	};
+
+	*c = (struct dblp_fab_conn) { dblp_socket(&o->scheduler, IPPROTO_TCP), IPPROTO_TCP };
+	if (bind(c->fd, (struct sockaddr *)&from, sizeof(from)))
+		return -errno;
+	return dblp_fab_setup(c, 3000) ?: dblp_connect(c->fd, &o->scheduler, 3000);
+}
+
+/* Joins as @role, with data at a port where nobody listens */
+static inline int join_as(struct dblp_fab_conn *c, const struct options *o, u32 host,
+			  enum dblp_fab_role role, u32 number)
+{
+	const struct dblp_fab_msg hello = {
+		.type = DBLP_FAB_JOIN, .role = role, .from = number, .count = o->count,
+		.addr.sdblp_port = htons(9),
+	};
+	uint64_t secret;
+	int err = dial_from(c, o, host);
+
+	return err ?: dblp_fab_join(c, &hello, &secret);
+}
+
+static inline int say(const struct dblp_fab_conn *c, enum dblp_fab_type type, u64 run,
+		      u32 from, u64 version)
+{
+	const struct dblp_fab_msg m = {
+		.type = type, .run = run, .from = from, .version = version,
+		.updates = type == DBLP_FAB_APPLIED,
+	};
+
+	return dblp_fab_send(c, &m);
+}
+
+/* Its next message of this type; -ETIMEDOUT if there is none for @ms */
+static inline int hear(const struct dblp_fab_conn *c, enum dblp_fab_type type,
+		       struct dblp_fab_msg *m, int ms)
+{
+	const struct timeval t = { ms / 1000, ms % 1000 * 1000 };
+	int err;
+
+	setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+	do {
+		err = dblp_fab_recv(c, m);
+	} while (!err && m->type != type);
+	return err;
+}
+
+#endif /* _UNIT_FABRIC_PLAY_H */
