@@ -30,6 +30,49 @@ FIXTURE_TEARDOWN(fabric)
 	EXPECT_EQ(end_well(self->scheduler), 0);
 }
 
+/* Its update waits for the last run to leave, and has come to where it is joined */
+static void come_along(struct __test_metadata *_metadata, FIXTURE_DATA(fabric) *self,
+		       const struct dblp_fab_conn *joiner, u64 run)
+{
+	struct dblp_fab_msg m;
+
+	ASSERT_EQ(say(joiner, DBLP_FAB_RECEIVED, run, 0, 0), 0);
+	/* There is no such run: when it is answered, the one before was heard */
+	ASSERT_EQ(say(joiner, DBLP_FAB_RECEIVED, 12345, 0, 0), 0);
+	ASSERT_EQ(hear(joiner, DBLP_FAB_ABANDON, &m, 3000), 0);
+	ASSERT_EQ(m.run, 12345);
+}
+
+/* One worker is waited for, and another one comes again and again */
+TEST_F(fabric, runs_are_bounded)
+{
+	struct dblp_fab_conn slow, again, joiner;
+	struct dblp_fab_msg m;
+	u32 n;
+
+	ASSERT_EQ(join_as(&joiner, &self->o, 2, DBLP_FAB_JOINS, 0), 0);
+	ASSERT_EQ(join_as(&slow, &self->o, 2, DBLP_FAB_WORKER, 1), 0);
+	ASSERT_EQ(join_as(&again, &self->o, 2, DBLP_FAB_WORKER, 0), 0);
+	/* It hears of both at once, and plans one run */
+	kill(self->scheduler, SIGSTOP);
+	ASSERT_EQ(waitpid(self->scheduler, NULL, WUNTRACED), self->scheduler);
+	ASSERT_EQ(say(&slow, DBLP_FAB_READY, 0, 0, 0), 0);
+	ASSERT_EQ(say(&again, DBLP_FAB_READY, 0, 0, 0), 0);
+	kill(self->scheduler, SIGCONT);
+	for (n = 0; n < 2 * DBLP_FAB_WORKERS_MAX; n++) {
+		if (hear(&again, DBLP_FAB_GRANT, &m, n < 1000 ? 3000 : 300))
+			break;
+		come_along(_metadata, self, &joiner, m.run);
+		dblp_fab_hang_up(&again);
+		usleep(100);
+		while (join_as(&again, &self->o, 2, DBLP_FAB_WORKER, 0) == -EEXIST)
+			dblp_fab_hang_up(&again);
+		ASSERT_EQ(say(&again, DBLP_FAB_READY, 0, 0, 0), 0);
+	}
+	EXPECT_GT(n, 1000);
+	EXPECT_LT(n, DBLP_FAB_WORKERS_MAX);
+}
+
 /* The server has applied more than was planned, of workers that are gone */
 TEST_F(fabric, what_became_late_is_dropped)
 {

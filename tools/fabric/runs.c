@@ -380,7 +380,10 @@ static struct fab_update update_of(const struct peer *w)
 	return (struct fab_update) { w->host, w->version, w->ready };
 }
 
-/* Joins to the last run of the plan what comes in time; how many are left */
+/*
+ * Joins to the last run of the plan what comes in time; how many are left. A worker may leave
+ * and come again while its last update waits, so the number of workers is no bound.
+ */
 static uint32_t come_along(struct fab_state *state, struct run *last, struct peer **w, uint32_t n)
 {
 	uint32_t i, left = 0;
@@ -390,7 +393,7 @@ static uint32_t come_along(struct fab_state *state, struct run *last, struct pee
 	for (i = 0; i < n; i++) {
 		const struct fab_update u = update_of(w[i]);
 
-		if (last && last->at && !last->leaves &&
+		if (last && last->at && !last->leaves && state->ahead < FAB_UPDATES_MAX &&
 		    fab_comes_along(state, &u, last->at->host)) {
 			put_part(last, w[i]);
 			state->ahead++;
