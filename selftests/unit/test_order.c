@@ -381,7 +381,7 @@ TEST(weight_follows_delay)
 TEST(rates)
 {
 	struct rate host[4][RATE_WAYS] = { };
-	struct rates r = { 4, host };
+	struct rates r = { .hosts = 4, .host = host };
 	u32 i;
 
 	EXPECT_EQ(rates_of(&r, 0, RATE_TX), RATE_UNKNOWN);

@@ -16,27 +16,25 @@ static void put(struct rate *r, uint32_t peer, double rate)
 	r->n++;
 }
 
-void rates_sample(struct rates *r, uint32_t from, uint32_t to, double rate)
-{
-	put(&r->host[from][RATE_TX], to, rate);
-	put(&r->host[to][RATE_RX], from, rate);
-}
-
 static uint32_t samples(const struct rate *r)
 {
 	return r->n < RATE_SAMPLES ? r->n : RATE_SAMPLES;
 }
 
+static double most(double a, double b)
+{
+	return a > b ? a : b;
+}
+
 /* What it has done */
 static double done(const struct rate *r)
 {
-	double most = 0;
+	double rate = 0;
 	uint32_t i;
 
 	for (i = 0; i < samples(r); i++)
-		if (r->rate[i] > most)
-			most = r->rate[i];
-	return most;
+		rate = most(rate, r->rate[i]);
+	return rate;
 }
 
 /* Has it held up a message itself? */
@@ -51,30 +49,29 @@ static bool is_limit(const struct rates *r, uint32_t host, enum rate_way way)
 	return false;
 }
 
-static double fastest(const struct rates *r)
+void rates_sample(struct rates *r, uint32_t from, uint32_t to, double rate)
 {
-	double most = 0, rate;
 	uint32_t i;
 
-	for (i = 0; i < r->hosts * RATE_WAYS; i++) {
-		rate = done(&r->host[i / RATE_WAYS][i % RATE_WAYS]);
-		if (rate > most)
-			most = rate;
-	}
-	return most > 0 ? most : RATE_UNKNOWN;
+	put(&r->host[from][RATE_TX], to, rate);
+	put(&r->host[to][RATE_RX], from, rate);
+	r->fastest = 0;
+	for (i = 0; i < r->hosts * RATE_WAYS; i++)
+		r->fastest = most(r->fastest, done(&r->host[i / RATE_WAYS][i % RATE_WAYS]));
 }
 
 double rates_of(const struct rates *r, uint32_t host, enum rate_way way)
 {
-	return is_limit(r, host, way) ? done(&r->host[host][way]) : fastest(r);
+	if (is_limit(r, host, way))
+		return done(&r->host[host][way]);
+	return r->fastest > 0 ? r->fastest : RATE_UNKNOWN;
 }
 
 double rates_left(const struct rates *r, uint32_t host, enum rate_way way)
 {
 	const double rate = rates_of(r, host, way);
-	const double left = rate - r->host[host][way].used;
 
-	return left > LEFT * rate ? left : LEFT * rate;
+	return most(rate - r->host[host][way].used, LEFT * rate);
 }
 
 double rates_use(struct rates *r, uint32_t from, uint32_t to)

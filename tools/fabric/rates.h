@@ -35,10 +35,12 @@ struct rate {
  * struct rates - all devices
  * @hosts: number of hosts
  * @host: both directions of each
+ * @fastest: of them all, 0: nothing was measured
  */
 struct rates {
 	uint32_t	hosts;
 	struct rate	(*host)[RATE_WAYS];
+	double		fastest;
 };
 
 /** rates_sample() - a message went from one host to another so fast, above 0 */

@@ -336,12 +336,15 @@ struct peer *joiner_at(const struct scheduler *s, uint32_t host)
 static void look_at_hosts(const struct scheduler *s, struct fab_host *host,
 			  double (*rate)(const struct rates *r, uint32_t host, enum rate_way way))
 {
+	struct peer *p;
 	uint32_t i;
 
 	for (i = 0; i < s->rates.hosts; i++)
 		host[i] = (struct fab_host) {
-			rate(&s->rates, i, RATE_TX), rate(&s->rates, i, RATE_RX), joiner_at(s, i),
+			rate(&s->rates, i, RATE_TX), rate(&s->rates, i, RATE_RX), false,
 		};
+	for (i = 0; (p = next_peer(s, DBLP_FAB_JOINS, &i));)
+		host[p->host].joins = true;
 }
 
 /* Without order: each goes at once */
@@ -417,10 +420,10 @@ static void plan(struct scheduler *s)
 	};
 	static struct fab_plan p;
 
-	if (s->o->fifo) {
+	if (s->o->fifo)
 		plan_fifo(s, w, n);
+	if (s->o->fifo || !n)
 		return;
-	}
 	look_at_hosts(s, host, rates_of);
 	n = come_along(&state, s->runs, w, n);
 	if (!n || state.ahead || (n == 1 && !is_time(s, n)))
