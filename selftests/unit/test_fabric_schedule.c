@@ -90,4 +90,21 @@ TEST_F(fabric, what_became_late_is_dropped)
 	EXPECT_EQ(hear(&b, DBLP_FAB_DROP, &m, 3000), 0);
 }
 
+/* Each worker from another address, as those of containers */
+TEST_F(fabric, addresses_of_who_is_gone_are_forgotten)
+{
+	struct dblp_fab_conn c;
+	u32 host;
+	int err;
+
+	for (host = 10; host < 2200; host++) {
+		while ((err = join_as(&c, &self->o, host, DBLP_FAB_WORKER, host % 2)) == -EEXIST)
+			dblp_fab_hang_up(&c);
+		dblp_fab_hang_up(&c);
+		ASSERT_EQ(err, 0) {
+			TH_LOG("host %u", host);
+		}
+	}
+}
+
 TEST_HARNESS_MAIN

@@ -409,7 +409,7 @@ static uint32_t come_along(struct fab_state *state, struct run *last, struct pee
 
 static void plan(struct scheduler *s)
 {
-	struct fab_host host[DBLP_FAB_WORKERS_MAX + OTHERS_MAX];
+	struct fab_host host[HOSTS_MAX];
 	struct fab_update u[DBLP_FAB_WORKERS_MAX];
 	struct peer *w[DBLP_FAB_WORKERS_MAX];
 	uint32_t n = list_ready(s, w), i;

@@ -79,14 +79,34 @@ static uint32_t host_of(const struct scheduler *s, const struct sockaddr_dblp *a
 	return i;
 }
 
+/* A host that nobody is on any more; of all hosts if there is none */
+static uint32_t left_host(const struct scheduler *s)
+{
+	bool used[HOSTS_MAX] = { 0 };
+	uint32_t i;
+
+	for (i = 0; i < s->n_peers; i++)
+		if (s->peer[i]->known)
+			used[s->peer[i]->host] = true;
+	for (i = 0; i < s->rates.hosts && used[i];)
+		i++;
+	return i;
+}
+
+/* One that is new takes the place of one that is gone when there is no other */
 static int add_host(struct scheduler *s, struct peer *p)
 {
 	p->host = host_of(s, &p->addr);
 	if (p->host < s->rates.hosts)
 		return 0;
-	if (s->rates.hosts == DBLP_FAB_WORKERS_MAX + OTHERS_MAX)
+	if (s->rates.hosts == HOSTS_MAX)
+		p->host = left_host(s);
+	else
+		s->rates.hosts++;
+	if (p->host == HOSTS_MAX)
 		return ENOSPC;
-	s->host[s->rates.hosts++] = p->addr.sdblp_addr;
+	s->host[p->host] = p->addr.sdblp_addr;
+	memset(s->rates.host[p->host], 0, sizeof(*s->rates.host));
 	return 0;
 }
 
@@ -402,8 +422,8 @@ static void set_up(struct scheduler *s)
 	s->room = s->o->workers + OTHERS_MAX + STRANGERS;
 	s->peer = calloc(s->room, sizeof(*s->peer));
 	s->poll = calloc(s->room + 1, sizeof(*s->poll));
-	s->host = calloc(DBLP_FAB_WORKERS_MAX + OTHERS_MAX, sizeof(*s->host));
-	s->rates.host = calloc(DBLP_FAB_WORKERS_MAX + OTHERS_MAX, sizeof(*s->rates.host));
+	s->host = calloc(HOSTS_MAX, sizeof(*s->host));
+	s->rates.host = calloc(HOSTS_MAX, sizeof(*s->rates.host));
 	if (!s->peer || !s->poll || !s->host || !s->rates.host ||
 	    getrandom(&s->secret, sizeof(s->secret), 0) != sizeof(s->secret))
 		err(1, NULL);

@@ -10,6 +10,8 @@
 
 /* Servers, replicas, and hosts that join updates */
 #define OTHERS_MAX	1024
+/* Hosts whose rates are remembered */
+#define HOSTS_MAX	(DBLP_FAB_WORKERS_MAX + OTHERS_MAX)
 
 /* Where a worker's update is */
 enum place {
