@@ -90,6 +90,24 @@ TEST_F(fabric, what_became_late_is_dropped)
 	EXPECT_EQ(hear(&b, DBLP_FAB_DROP, &m, 3000), 0);
 }
 
+/* Others have read the model that the server made of it and took along */
+TEST_F(fabric, versions_go_on_behind_what_may_be_lost)
+{
+	struct dblp_fab_conn replica, a, b;
+	struct dblp_fab_msg m;
+
+	ASSERT_EQ(join_as(&replica, &self->o, 2, DBLP_FAB_REPLICA, 0), 0);
+	ASSERT_EQ(join_as(&a, &self->o, 4, DBLP_FAB_WORKER, 0), 0);
+	ASSERT_EQ(join_as(&b, &self->o, 5, DBLP_FAB_WORKER, 1), 0);
+	ASSERT_EQ(say(&a, DBLP_FAB_READY, 0, 0, 0), 0);
+	ASSERT_EQ(hear(&a, DBLP_FAB_GRANT, &m, 3000), 0);
+	dblp_fab_hang_up(&self->server);
+	ASSERT_EQ(hear(&replica, DBLP_FAB_PROMOTE, &m, 3000), 0);
+	EXPECT_EQ(m.version, 1);
+	ASSERT_EQ(say(&b, DBLP_FAB_READY, 0, 0, 1), 0);
+	EXPECT_EQ(hear(&b, DBLP_FAB_GRANT, &m, 3000), 0);
+}
+
 /* Each worker from another address, as those of containers */
 TEST_F(fabric, addresses_of_who_is_gone_are_forgotten)
 {

@@ -270,12 +270,19 @@ static int on_message(struct scheduler *s, struct peer *p, const struct dblp_fab
 
 /* Leaving */
 
+/*
+ * What was leaving for the old server may be in it, and in models that others have read.
+ * Versions go on behind all that, or an update of such a model would be of none that there is.
+ */
 static void promote(struct scheduler *s)
 {
-	const struct dblp_fab_msg m = { .type = DBLP_FAB_PROMOTE, .version = s->version };
+	const struct dblp_fab_msg m = {
+		.type = DBLP_FAB_PROMOTE, .version = s->version + leaving(s),
+	};
 	struct run *run, *next;
 	uint32_t i;
 
+	s->version = m.version;
 	for (run = s->runs; run; run = next) {
 		next = run->next;
 		if (run->leaves)
