@@ -125,4 +125,16 @@ TEST_F(fabric, addresses_of_who_is_gone_are_forgotten)
 	}
 }
 
+TEST_F(fabric, strangers_cannot_gain_time)
+{
+	struct dblp_fab_conn c;
+	u32 n;
+
+	ASSERT_EQ(dial_from(&c, &self->o, 2), 0);
+	for (n = 0; n < 40 && send(c.fd, "", 1, MSG_NOSIGNAL) == 1; n++)
+		usleep(200000);
+	EXPECT_LT(n, 36);
+	dblp_fab_hang_up(&c);
+}
+
 TEST_HARNESS_MAIN

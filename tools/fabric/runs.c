@@ -16,9 +16,8 @@
 
 /* More updates are waited for no longer than that, however slow the server's link is */
 #define LEG_MAX_S	1
-#define NS		1000000000ULL
 
-static uint64_t now_ns(void)
+uint64_t now_ns(void)
 {
 	struct timespec t;
 

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "schedule.h"
@@ -362,7 +361,7 @@ static void let_in(struct scheduler *s)
 		return;
 	}
 	p->conn = (struct dblp_fab_conn) { fd, IPPROTO_TCP };
-	p->since = time(NULL);
+	p->since = now_ns();
 	s->peer[s->n_peers++] = p;
 	if (dblp_fab_setup(&p->conn, s->o->timeout_ms))
 		lose(s, s->n_peers - 1);
@@ -392,14 +391,14 @@ static bool hear(struct scheduler *s, struct peer *p)
 /* From the last one on, as one that leaves is replaced by the last one */
 static void hear_all(struct scheduler *s)
 {
-	const time_t now = time(NULL);
+	const uint64_t now = now_ns();
 	uint32_t i;
 
 	for (i = s->n_peers; i--;) {
 		struct peer *p = s->peer[i];
 
-		if (s->poll[i + 1].revents ? !hear(s, p) :
-		    !p->known && now - p->since > SILENT_S)
+		if ((s->poll[i + 1].revents && !hear(s, p)) ||
+		    (!p->known && now - p->since > SILENT_S * NS))
 			lose(s, i);
 	}
 }

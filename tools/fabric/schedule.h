@@ -3,8 +3,6 @@
 #ifndef FABRIC_SCHEDULE_H
 #define FABRIC_SCHEDULE_H
 
-#include <time.h>
-
 #include "process.h"
 #include "rates.h"
 
@@ -25,7 +23,7 @@ enum place {
 /* Somebody who has connected */
 struct peer {
 	struct dblp_fab_conn	conn;
-	time_t			since;
+	uint64_t		since;
 	struct dblp_fab_msg	in;
 	size_t			got;
 	bool			known;
@@ -92,6 +90,10 @@ struct scheduler {
 	struct counters		count;
 };
 
+#define NS		1000000000ULL
+
+/** now_ns() - time that nobody sets */
+uint64_t now_ns(void);
 /** tell() - send a message; who has no room for it does not read, and is lost */
 void tell(struct peer *p, const struct dblp_fab_msg *m);
 /** next_peer() - who has this role, from @i on; @i is behind it then. NULL: nobody else */
