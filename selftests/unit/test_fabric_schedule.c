@@ -3,7 +3,10 @@
  * A scheduler as a process of its own, while the test plays all others: what comes over their
  * connections in whatever order, it goes on.
  */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include "fabric_play.h"
 #include "test.h"
@@ -135,6 +138,28 @@ TEST_F(fabric, strangers_cannot_gain_time)
 		usleep(200000);
 	EXPECT_LT(n, 36);
 	dblp_fab_hang_up(&c);
+}
+
+/* Nobody can be let in then, and that does not take a core */
+TEST_F(fabric, no_descriptors)
+{
+	struct dblp_fab_conn c[40];
+	struct timespec t;
+	clockid_t used;
+	u32 i;
+
+	ASSERT_EQ(prlimit(self->scheduler, RLIMIT_NOFILE, &(struct rlimit) { 20, 20 }, NULL), 0);
+	for (i = 0; i < ARRAY_SIZE(c); i++)
+		ASSERT_EQ(dial_from(&c[i], &self->o, 2), 0);
+	sleep(1);
+	ASSERT_EQ(clock_getcpuclockid(self->scheduler, &used), 0);
+	ASSERT_EQ(clock_gettime(used, &t), 0);
+	EXPECT_EQ(t.tv_sec, 0);
+	EXPECT_LT(t.tv_nsec, 300000000);
+	for (i = 0; i < ARRAY_SIZE(c); i++)
+		dblp_fab_hang_up(&c[i]);
+	/* Then others can */
+	ASSERT_EQ(join_as(&c[0], &self->o, 2, DBLP_FAB_WORKER, 0), 0);
 }
 
 TEST_HARNESS_MAIN

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "../train/arg.h"
 #include "process.h"
@@ -181,6 +182,17 @@ static void parse(struct options *o, enum verb verb, int argc, char **argv)
 		o->bound = 4 * o->workers;
 }
 
+/* Each of 1024 workers may have a connection, which is more than the usual limit */
+static void allow_connections(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int run(const struct options *o, enum verb verb)
 {
 	if (verb == SCHEDULE)
@@ -199,6 +211,7 @@ int main(int argc, char **argv)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	allow_connections();
 	for (i = 0; argc > 1 && i < sizeof(verbs) / sizeof(*verbs); i++) {
 		if (strcmp(argv[1], verbs[i].name))
 			continue;

@@ -352,7 +352,9 @@ static void let_in(struct scheduler *s)
 	const int fd = dblp_accept(s->listener);
 	struct peer *p;
 
-	if (fd < 0)
+	/* Out of descriptors or memory: those who wait can wait until something else happens */
+	s->deaf = fd < 0;
+	if (s->deaf)
 		return;
 	p = s->n_peers < s->room ? calloc(1, sizeof(*p)) : NULL;
 	if (!p) {
@@ -407,7 +409,8 @@ static void wait_for_events(struct scheduler *s)
 {
 	uint32_t i;
 
-	s->poll[0] = (struct pollfd) { s->listener, POLLIN, 0 };
+	s->poll[0] = (struct pollfd) { s->deaf ? -1 : s->listener, POLLIN, 0 };
+	s->deaf = false;
 	for (i = 0; i < s->n_peers; i++)
 		s->poll[i + 1] = (struct pollfd) { s->peer[i]->conn.fd, POLLIN, 0 };
 	if (poll(s->poll, s->n_peers + 1, s->wait_ms) < 0)

@@ -71,6 +71,7 @@ struct counters {
 struct scheduler {
 	const struct options	*o;
 	int			listener;
+	bool			deaf;
 	uint64_t		secret;
 	uint32_t		n_peers;
 	uint32_t		room;
