@@ -237,4 +237,56 @@ TEST_F(fabric, strangers_are_turned_away)
 	EXPECT_EQ(version, 0);
 }
 
+/* Here the test is the scheduler, and the old server */
+TEST(a_copy_that_comes_late_changes_nothing)
+{
+	const float copy[COUNT] = { 9, 9, 9, 9, 9 }, u[COUNT] = { 2, 2, 2, 2, 2 };
+	struct dblp_fab_msg m, ack, push = { .type = DBLP_FAB_PUSH, .updates = 1, .fabric = 77 };
+	struct dblp_fab_conn ctl = { -1, IPPROTO_TCP }, leads = ctl, c;
+	struct sockaddr_dblp leader, replica;
+	int listener, door, i;
+	struct options o;
+	float model[COUNT];
+	uint64_t version;
+	char at[32];
+	pid_t pid;
+
+	fabric_options(&o, at);
+	listener = dblp_fab_listen(&o.listen, IPPROTO_TCP);
+	ASSERT_GE(listener, 0);
+	pid = begin(&o, REPLICA);
+	ctl.fd = dblp_accept(listener);
+	ASSERT_EQ(hear(&ctl, DBLP_FAB_JOIN, &m, 3000), 0);
+	replica = leader = o.listen;
+	replica.sdblp_port = m.addr.sdblp_port;
+	leader.sdblp_port = 0;
+	door = dblp_fab_listen(&leader, IPPROTO_TCP);
+	ASSERT_GE(door, 0);
+	ASSERT_EQ(dblp_fab_name(door, false, &leader), 0);
+	m = (struct dblp_fab_msg) { .type = DBLP_FAB_WELCOME, .fabric = push.fabric };
+	ASSERT_EQ(dblp_fab_send(&ctl, &m), 0);
+	m = (struct dblp_fab_msg) { .type = DBLP_FAB_SERVER, .addr = leader };
+	ASSERT_EQ(dblp_fab_send(&ctl, &m), 0);
+	leads.fd = dblp_accept(door);
+	ASSERT_EQ(hear(&leads, DBLP_FAB_FOLLOW, &m, 3000), 0);
+	ASSERT_EQ(say(&leads, DBLP_FAB_MODEL, 0, 0, 4), 0);
+	ASSERT_EQ(dblp_fab_send_bytes(&leads, copy, 8), 0);
+	ASSERT_EQ(say(&ctl, DBLP_FAB_PROMOTE, 0, 0, 4), 0);
+	ASSERT_EQ(hear(&ctl, DBLP_FAB_APPLIED, &m, 3000), 0);
+	ASSERT_EQ(dblp_fab_dial(&c, &replica, IPPROTO_TCP, 3000), 0);
+	push.version = 4;
+	ASSERT_EQ(dblp_fab_push(&c, &push, u, COUNT, &ack), 0);
+	ASSERT_EQ(ack.error, 0);
+	ASSERT_EQ(dblp_fab_send_bytes(&leads, copy + 2, sizeof(copy) - 8), 0);
+	EXPECT_EQ(dblp_fab_recv(&leads, &m), -ECONNRESET);
+	ASSERT_EQ(dblp_fab_pull(&c, push.fabric, 5, &version), 0);
+	ASSERT_EQ(dblp_fab_recv_bytes(&c, model, sizeof(model)), 0);
+	for (i = 0; i < COUNT; i++)
+		EXPECT_EQ(model[i], -1);
+	m = (struct dblp_fab_msg) { .type = DBLP_FAB_REFUSE, .error = ESHUTDOWN };
+	ASSERT_EQ(dblp_fab_send(&ctl, &m), 0);
+	EXPECT_EQ(waitpid(pid, &i, 0), pid);
+	EXPECT_EQ(i, 0);
+}
+
 TEST_HARNESS_MAIN

@@ -127,12 +127,12 @@ static void lead(struct server *s, uint64_t version)
 		wait_change(s);
 }
 
-static void become_next(struct server *s, uint64_t version)
+static void become(struct server *s, float **next, uint64_t version)
 {
 	float *old = s->model;
 
-	s->model = s->next;
-	s->next = old;
+	s->model = *next;
+	*next = old;
 	s->version = version;
 }
 
@@ -147,7 +147,7 @@ static void step(struct server *s, const float *u, double step, double norm,
 		lead(s, s->version + updates);
 	else if (s->followed)
 		fab_divergence_step(&s->behind, norm);
-	become_next(s, s->version + updates);
+	become(s, &s->next, s->version + updates);
 }
 
 static void log_step(struct server *s, const struct dblp_fab_msg *m, double norm,
@@ -341,8 +341,8 @@ static bool answer(void *of, const struct dblp_fab_conn *c, const struct dblp_fa
 
 /* Being a replica */
 
-/* A copy becomes the model once it is whole */
-static int take_copy(struct server *s, const struct dblp_fab_conn *c)
+/* A copy becomes the model once it is whole, unless we have become the server meanwhile */
+static int take_copy(struct server *s, const struct dblp_fab_conn *c, float **copy)
 {
 	const struct dblp_fab_msg ack = { .type = DBLP_FAB_ACK };
 	struct dblp_fab_msg m;
@@ -351,21 +351,21 @@ static int take_copy(struct server *s, const struct dblp_fab_conn *c)
 	if (!error && m.type != DBLP_FAB_MODEL)
 		return -EPROTO;
 	if (!error)
-		error = dblp_fab_recv_bytes(c, s->next, s->o->count * sizeof(*s->next));
+		error = dblp_fab_recv_bytes(c, *copy, s->o->count * sizeof(**copy));
 	if (error)
 		return error;
 	lock(s);
-	if (!s->serves) {
-		become_next(s, m.version);
+	error = s->serves ? -ESTALE : 0;
+	if (!error) {
+		become(s, copy, m.version);
 		s->copies++;
 	}
-	error = s->serves ? -ESTALE : 0;
 	unlock(s);
 	return error ?: dblp_fab_send(c, &ack);
 }
 
 /* The next copy may take as long as it likes */
-static void take_copies(struct server *s, struct dblp_fab_conn *c)
+static void take_copies(struct server *s, struct dblp_fab_conn *c, float **copy)
 {
 	const struct timeval forever = { 0 };
 	const struct dblp_fab_msg hello = {
@@ -374,7 +374,7 @@ static void take_copies(struct server *s, struct dblp_fab_conn *c)
 
 	setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &forever, sizeof(forever));
 	if (!dblp_fab_send(c, &hello))
-		while (!take_copy(s, c))
+		while (!take_copy(s, c, copy))
 			;
 	dblp_fab_hang_up(c);
 }
@@ -382,6 +382,7 @@ static void take_copies(struct server *s, struct dblp_fab_conn *c)
 static void *be_replica(void *arg)
 {
 	struct server *s = arg;
+	float *copy = zeroed(s->o);
 	struct sockaddr_dblp leader;
 	struct dblp_fab_conn c;
 	bool serves;
@@ -392,13 +393,15 @@ static void *be_replica(void *arg)
 		serves = s->serves;
 		unlock(s);
 		if (serves)
-			return NULL;
+			break;
 		if (leader.sdblp_port &&
 		    !dblp_fab_dial(&c, &leader, dblp_fab_protocol(s->o->transport),
 				   s->o->timeout_ms))
-			take_copies(s, &c);
+			take_copies(s, &c, &copy);
 		usleep(RETRY_US);
 	}
+	free(copy);
+	return NULL;
 }
 
 /*
