@@ -200,6 +200,9 @@ TEST_F(fabric, bad_pushes_are_refused)
 		EXPECT_EQ(ack.version, bad[i].err ? 0 : 1);
 		dblp_fab_hang_up(&c);
 	}
+	ASSERT_EQ(dblp_fab_dial(&c, &server.addr, IPPROTO_TCP, 8000), 0);
+	EXPECT_EQ(dblp_fab_pull(&c, secret, 2, &version), -ERANGE);
+	dblp_fab_hang_up(&c);
 	dblp_fab_hang_up(&ctl);
 	ASSERT_EQ(dblp_pull(self->f, m, COUNT, &version), 0);
 	EXPECT_EQ(version, 1);

@@ -93,15 +93,15 @@ static void wait_change(struct server *s)
 	pthread_cond_wait(&s->changed, &s->lock);
 }
 
-/* Until the model is of this version; for as long as a host may be silent */
-static bool wait_version(struct server *s, uint64_t version)
+/* A replica is not the server before the scheduler says so. For as long as a host may be silent */
+static bool wait_until_it_serves(struct server *s)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += s->o->timeout_ms / 1000;
-	while (!s->serves || s->version < version)
-		if (pthread_cond_timedwait(&s->changed, &s->lock, &until))
+	while (!s->serves)
+		if (pthread_cond_clockwait(&s->changed, &s->lock, CLOCK_MONOTONIC, &until))
 			return false;
 	return true;
 }
@@ -171,7 +171,7 @@ static int apply(struct server *s, const struct dblp_fab_msg *m, const float *u,
 
 	pthread_mutex_lock(&s->turn);
 	lock(s);
-	error = wait_version(s, 0) ? check(s, m, norm) : -EHOSTDOWN;
+	error = wait_until_it_serves(s) ? check(s, m, norm) : -EHOSTDOWN;
 	if (!error) {
 		if (m->role != DBLP_FAB_JOINS) {
 			delay = s->version - m->version;
@@ -219,22 +219,23 @@ static bool pull(struct server *s, const struct dblp_fab_conn *c,
 	const size_t bytes = s->o->count * sizeof(float);
 	float *copy = malloc(bytes);
 	uint64_t version;
-	bool there, sent;
+	bool sent;
+	int error;
 
 	if (!copy)
 		return door_ack(&s->door, c, 0, -ENOMEM);
 	lock(s);
-	there = wait_version(s, m->version);
+	error = !wait_until_it_serves(s) ? -ETIMEDOUT : m->version > s->version ? -ERANGE : 0;
 	version = s->version;
-	memcpy(copy, s->model, bytes);
-	s->pulls += there;
+	s->pulls += !error;
+	if (!error)
+		memcpy(copy, s->model, bytes);
 	unlock(s);
-	sent = there ? send_model(s, c, copy, version) :
-		       door_ack(&s->door, c, version, -ETIMEDOUT);
-	if (sent && there)
+	sent = error ? door_ack(&s->door, c, version, error) : send_model(s, c, copy, version);
+	if (sent && !error)
 		member_tell_rate(&s->member, c);
 	lock(s);
-	s->pulls -= there;
+	s->pulls -= !error;
 	unlock(s);
 	free(copy);
 	return sent;

@@ -109,8 +109,12 @@ static int hear(struct dblp_fabric *f, struct dblp_fab_msg *m, int timeout_ms)
 		return n ? -errno : -EAGAIN;
 	if (dblp_fab_recv(&f->ctl, m))
 		return -ENOTCONN;
-	if (m->type == DBLP_FAB_SERVER)
+	if (m->type == DBLP_FAB_SERVER) {
 		f->server = m->addr;
+		/* The last own update may be lost with the old one */
+		if (f->wanted > m->version)
+			f->wanted = m->version;
+	}
 	return m->type == DBLP_FAB_REFUSE ? -(int)m->error : 0;
 }
 
