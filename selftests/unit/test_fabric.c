@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fabric.h>
 #include <fabric_msg.h>
+#include <float.h>
 #include <math.h>
 
 #include "fabric_play.h"
@@ -238,6 +239,22 @@ TEST_F(fabric, strangers_are_turned_away)
 	dblp_fab_hang_up(&ctl);
 	ASSERT_EQ(dblp_pull(self->f, m, COUNT, &version), 0);
 	EXPECT_EQ(version, 0);
+}
+
+/* All that there is of a model would be lost */
+TEST_F(fabric, models_stay_finite)
+{
+	const float u[COUNT] = { 0, -FLT_MAX };
+	float m[COUNT];
+	uint64_t version;
+	int err = 0, n;
+
+	for (n = 0; !err && n < 9; n++)
+		err = dblp_push(self->f, u, COUNT, n, NULL, 0);
+	EXPECT_EQ(err, -EDOM);
+	ASSERT_EQ(dblp_pull(self->f, m, COUNT, &version), 0);
+	EXPECT_EQ(version, n - 1);
+	EXPECT_TRUE(isfinite(m[1]));
 }
 
 /* Here the test is the scheduler, and the old server */

@@ -136,18 +136,30 @@ static void become(struct server *s, float **next, uint64_t version)
 	s->version = version;
 }
 
-static void step(struct server *s, const float *u, double step, double norm,
-		 uint32_t updates)
+/* The model after a step; false: an element of it is not finite, so nobody could go on */
+static bool make_next(struct server *s, const float *u, double step)
 {
+	bool finite = true;
 	uint64_t i;
 
-	for (i = 0; i < s->o->count; i++)
+	for (i = 0; i < s->o->count; i++) {
 		s->next[i] = s->model[i] - step * u[i];
+		finite &= !!isfinite(s->next[i]);
+	}
+	return finite;
+}
+
+static int step(struct server *s, const float *u, double step, double norm,
+		uint32_t updates)
+{
+	if (!make_next(s, u, step))
+		return -EDOM;
 	if (s->followed && s->o->div_max && !fab_divergence_fits(&s->behind, norm))
 		lead(s, s->version + updates);
 	else if (s->followed)
 		fab_divergence_step(&s->behind, norm);
 	become(s, &s->next, s->version + updates);
+	return 0;
 }
 
 static void log_step(struct server *s, const struct dblp_fab_msg *m, double norm,
@@ -177,9 +189,10 @@ static int apply(struct server *s, const struct dblp_fab_msg *m, const float *u,
 			delay = s->version - m->version;
 			eta *= fab_weight(delay);
 		}
-		step(s, u, eta, eta * norm, m->updates);
-		log_step(s, m, eta * norm, delay);
+		error = step(s, u, eta, eta * norm, m->updates);
 	}
+	if (!error)
+		log_step(s, m, eta * norm, delay);
 	*version = s->version;
 	unlock(s);
 	pthread_mutex_unlock(&s->turn);

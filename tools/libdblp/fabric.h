@@ -75,7 +75,8 @@ void dblp_fabric_close(struct dblp_fabric *fabric);
  * It has the last own update that was applied, unless a server has failed since.
  *
  * Return: 0; -EMSGSIZE if @count is not that of the fabric; -ENOTCONN if the scheduler
- * has failed, -ESHUTDOWN if it was ended; -EHOSTDOWN if there is no server; another negative errno.
+ * has failed, -ESHUTDOWN if it was ended; -EHOSTDOWN if there is no server; another
+ * negative errno.
  */
 int dblp_pull(struct dblp_fabric *fabric, float *model, uint64_t count,
 	      uint64_t *version);
@@ -103,10 +104,10 @@ struct dblp_pushed {
  *
  * Returns when the update is in the model or was dropped, which is no failure.
  *
- * Return: 0; -EMSGSIZE if @count is not that of the fabric; -EDOM if an element is no
- * number or infinite; -ERANGE if there is no such version yet; -ENOTCONN if the scheduler
- * has failed, -ESHUTDOWN if it was ended; -EHOSTDOWN if there is no server; another negative errno. It is not in the
- * model then.
+ * Return: 0; -EMSGSIZE if @count is not that of the fabric; -EDOM if an element of it, or
+ * of the model with it, is no number or infinite; -ERANGE if there is no such version yet;
+ * -ENOTCONN if the scheduler has failed, -ESHUTDOWN if it was ended; -EHOSTDOWN if there is
+ * no server; another negative errno. It is not in the model then.
  */
 int dblp_push(struct dblp_fabric *fabric, const float *update, uint64_t count,
 	      uint64_t version, struct dblp_pushed *pushed, size_t size);
