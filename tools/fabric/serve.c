@@ -294,19 +294,28 @@ static void copied(struct server *s, bool is_next, bool alive)
 	unlock(s);
 }
 
-static void lead_replica(struct server *s, const struct dblp_fab_conn *c, float *copy)
+/* The first copy: before it has come, it is no replica. false: there is one, or no server */
+static bool begin_copies(struct server *s, float *copy, uint64_t *version)
+{
+	bool begins;
+
+	lock(s);
+	begins = s->serves && !s->followed;
+	if (begins) {
+		*version = s->version;
+		memcpy(copy, s->model, s->o->count * sizeof(*copy));
+		s->behind = (struct fab_divergence) { .max = s->o->div_max };
+		s->followed = true;
+	}
+	unlock(s);
+	return begins;
+}
+
+static void lead_replica(struct server *s, const struct dblp_fab_conn *c, float *copy,
+			 uint64_t version)
 {
 	bool alive, is_next = false;
-	uint64_t version;
 
-	/* Before the first copy it is no replica yet */
-	lock(s);
-	version = s->version;
-	memcpy(copy, s->model, s->o->count * sizeof(*copy));
-	s->behind = (struct fab_divergence) { .max = s->o->div_max };
-	s->followed = true;
-	fab_divergence_send(&s->behind);
-	unlock(s);
 	do {
 		alive = send_model(s, c, copy, version) && acknowledged(c);
 		copied(s, is_next, alive);
@@ -317,24 +326,28 @@ static void lead_replica(struct server *s, const struct dblp_fab_conn *c, float 
 }
 
 /* At the lowest priority: what the network has time for */
-static bool follow(struct server *s, const struct dblp_fab_conn *c)
+static void yield_to_others(const struct server *s, const struct dblp_fab_conn *c)
 {
 	const struct timeval soon = { s->o->timeout_ms / 2000, 0 };
 	const int lowest = 1;
-	float *copy;
-	bool taken;
 
-	lock(s);
-	taken = s->followed || !s->serves;
-	unlock(s);
-	copy = taken ? NULL : malloc(s->o->count * sizeof(*copy));
-	if (!copy)
-		return door_ack(&s->door, c, 0, taken ? -EEXIST : -ENOMEM) && false;
 	setsockopt(c->fd, SOL_SOCKET, SO_PRIORITY, &lowest, sizeof(lowest));
 	/* Before those give up who wait for a step that waits for the replica */
 	setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof(soon));
 	setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof(soon));
-	lead_replica(s, c, copy);
+}
+
+static bool follow(struct server *s, const struct dblp_fab_conn *c)
+{
+	float *copy = malloc(s->o->count * sizeof(*copy));
+	uint64_t version;
+
+	if (copy && begin_copies(s, copy, &version)) {
+		yield_to_others(s, c);
+		lead_replica(s, c, copy, version);
+	} else {
+		door_ack(&s->door, c, 0, copy ? -EEXIST : -ENOMEM);
+	}
 	free(copy);
 	return false;
 }
