@@ -338,18 +338,18 @@ static bool answer(void *of, const struct dblp_fab_conn *c, const struct dblp_fa
 
 int join(const struct options *o)
 {
-	struct joiner j = {
-		.o = o, .door = { .o = o, .answer = answer }, .up.conn.fd = -1, .down.conn.fd = -1,
+	/* Its threads go on until the program ends */
+	static struct joiner j = {
+		.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER,
+		.fetching = PTHREAD_MUTEX_INITIALIZER, .up.conn.fd = -1, .down.conn.fd = -1,
+		.door = { .answer = answer, .of = &j },
 	};
 	struct dblp_fab_msg m;
 
-	j.door.of = &j;
+	j.o = j.door.o = o;
 	j.sum = calloc(o->count, sizeof(*j.sum));
 	if (!j.sum)
 		err(1, NULL);
-	pthread_mutex_init(&j.lock, NULL);
-	pthread_mutex_init(&j.fetching, NULL);
-	pthread_cond_init(&j.changed, NULL);
 	member_join(&j.member, &j.door, DBLP_FAB_JOINS);
 	while (member_hear(&j.member, &m)) {
 		if (m.type == DBLP_FAB_SERVER) {

@@ -202,7 +202,7 @@ static int run(const struct options *o, enum verb verb)
 
 int main(int argc, char **argv)
 {
-	struct options o = { .transport = "dblp", .timeout_ms = 10000 };
+	static struct options o = { .transport = "dblp", .timeout_ms = 10000 };
 	size_t i;
 
 	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {

@@ -462,17 +462,18 @@ static void report(struct server *s)
 
 int serve(const struct options *o, bool replica)
 {
-	struct server s = {
-		.o = o, .serves = !replica, .model = zeroed(o), .next = zeroed(o),
-		.door = { .o = o, .answer = answer },
+	/* Its threads go on until the program ends */
+	static struct server s = {
+		.turn = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER,
+		.changed = PTHREAD_COND_INITIALIZER, .door = { .answer = answer, .of = &s },
 	};
 	struct dblp_fab_msg m;
 	pthread_t thread;
 
-	s.door.of = &s;
-	pthread_mutex_init(&s.turn, NULL);
-	pthread_mutex_init(&s.lock, NULL);
-	pthread_cond_init(&s.changed, NULL);
+	s.o = s.door.o = o;
+	s.serves = !replica;
+	s.model = zeroed(o);
+	s.next = zeroed(o);
 	member_join(&s.member, &s.door, replica ? DBLP_FAB_REPLICA : DBLP_FAB_SERVES);
 	if (replica && pthread_create(&thread, NULL, be_replica, &s))
 		errx(1, "cannot make a thread");
