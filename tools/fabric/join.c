@@ -224,11 +224,6 @@ static size_t bytes_of(const struct joiner *j)
 	return j->o->count * sizeof(float);
 }
 
-static size_t chunk(size_t left)
-{
-	return left < DBLP_FAB_CHUNK ? left : DBLP_FAB_CHUNK;
-}
-
 /* Receives a model, chunk by chunk, for all who wait for it; one thread at a time */
 static void fetch(struct joiner *j, struct image *image, uint64_t wanted)
 {
@@ -241,7 +236,7 @@ static void fetch(struct joiner *j, struct image *image, uint64_t wanted)
 	if (!error)
 		error = dblp_fab_pull(&j->down.conn, j->door.secret, wanted, &version);
 	for (at = 0; !error && at < bytes_of(j); at += n) {
-		n = chunk(bytes_of(j) - at);
+		n = dblp_fab_chunk(bytes_of(j) - at);
 		error = dblp_fab_recv_bytes(&j->down.conn, image->bytes + at, n);
 		lock(j);
 		image->version = version;
@@ -306,7 +301,7 @@ static bool pass_on(struct joiner *j, const struct dblp_fab_conn *c, const struc
 	m.version = image->version;
 	error = dblp_fab_send(c, &m);
 	for (at = 0; !error && at < bytes_of(j); at += n) {
-		n = chunk(bytes_of(j) - at);
+		n = dblp_fab_chunk(bytes_of(j) - at);
 		have = await_bytes(j, image, at + n - 1);
 		error = have < 0 ? (int)have : dblp_fab_send_bytes(c, image->bytes + at, n);
 	}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <err.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,18 +42,6 @@ float *door_update(struct door *d, const struct dblp_fab_conn *c)
 	return NULL;
 }
 
-/* Who has said who it is may keep silent; what it begins to say has to come soon */
-static bool wait_for_more(const struct dblp_fab_conn *c)
-{
-	struct pollfd p = { c->fd, POLLIN, 0 };
-	int n;
-
-	do {
-		n = poll(&p, 1, -1);
-	} while (n < 0 && errno == EINTR);
-	return n > 0;
-}
-
 static void *serve_guest(void *arg)
 {
 	struct guest *g = arg;
@@ -70,7 +57,8 @@ static void *serve_guest(void *arg)
 			break;
 		}
 		known = true;
-	} while (d->answer(d->of, &g->conn, &m) && wait_for_more(&g->conn));
+		/* It may keep silent now; what it begins to say has to come soon */
+	} while (d->answer(d->of, &g->conn, &m) && !dblp_fab_wait(&g->conn, -1));
 	dblp_fab_hang_up(&g->conn);
 	d->open--;
 	free(g);
@@ -186,13 +174,10 @@ void member_tell_rate(struct member *m, const struct dblp_fab_conn *c)
 
 bool member_hear(struct member *m, struct dblp_fab_msg *msg)
 {
-	struct pollfd p = { m->ctl.fd, POLLIN, 0 };
-	int n, error;
+	int error = dblp_fab_wait(&m->ctl, -1);
 
-	do {
-		n = poll(&p, 1, -1);
-	} while (n < 0 && errno == EINTR);
-	error = dblp_fab_recv(&m->ctl, msg);
+	if (!error)
+		error = dblp_fab_recv(&m->ctl, msg);
 	if (error)
 		errx(1, "the scheduler has failed: %s", strerror(-error));
 	if (msg->type == DBLP_FAB_REFUSE && msg->error != ESHUTDOWN)

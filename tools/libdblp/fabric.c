@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,14 +98,10 @@ static void lose(struct peer *p)
 /* Its next message; a scheduler that is there may keep silent for as long as it likes */
 static int hear(struct dblp_fabric *f, struct dblp_fab_msg *m, int timeout_ms)
 {
-	struct pollfd p = { f->ctl.fd, POLLIN, 0 };
-	int n;
+	int err = dblp_fab_wait(&f->ctl, timeout_ms);
 
-	do {
-		n = poll(&p, 1, timeout_ms);
-	} while (n < 0 && errno == EINTR);
-	if (n <= 0)
-		return n ? -errno : -EAGAIN;
+	if (err)
+		return err;
 	if (dblp_fab_recv(&f->ctl, m))
 		return -ENOTCONN;
 	if (m->type == DBLP_FAB_SERVER) {
@@ -127,7 +122,7 @@ static int await(struct dblp_fabric *f, uint32_t types, struct dblp_fab_msg *m,
 	do {
 		err = hear(f, m, timeout_ms);
 	} while (!err && !(1U << m->type & types));
-	return err == -EAGAIN ? -ETIMEDOUT : err;
+	return err;
 }
 
 /* What it has said of servers meanwhile */

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -151,6 +152,17 @@ uint64_t dblp_fab_rate(const struct dblp_fab_conn *c)
 	       0 : info.delivery_rate;
 }
 
+int dblp_fab_wait(const struct dblp_fab_conn *c, int timeout_ms)
+{
+	struct pollfd p = { c->fd, POLLIN, 0 };
+	int n;
+
+	do {
+		n = poll(&p, 1, timeout_ms);
+	} while (n < 0 && errno == EINTR);
+	return n > 0 ? 0 : n ? -errno : -ETIMEDOUT;
+}
+
 /* As much as one call takes, at least a byte. Nothing may be lost, whatever the socket says */
 static ssize_t send_some(const struct dblp_fab_conn *c, const void *p, size_t len)
 {
@@ -174,11 +186,6 @@ static ssize_t recv_some(const struct dblp_fab_conn *c, void *p, size_t len)
 	return n < 0 ? -errno : n;
 }
 
-static size_t chunk(size_t left)
-{
-	return left < DBLP_FAB_CHUNK ? left : DBLP_FAB_CHUNK;
-}
-
 /* A time limit that has passed is no reason to try again */
 int dblp_fab_send_bytes(const struct dblp_fab_conn *c, const void *p, size_t len)
 {
@@ -186,7 +193,7 @@ int dblp_fab_send_bytes(const struct dblp_fab_conn *c, const void *p, size_t len
 	ssize_t n;
 
 	while (len) {
-		n = send_some(c, at, chunk(len));
+		n = send_some(c, at, dblp_fab_chunk(len));
 		if (n == -EINTR)
 			continue;
 		if (n < 0)
@@ -203,12 +210,12 @@ int dblp_fab_recv_bytes(const struct dblp_fab_conn *c, void *p, size_t len)
 	ssize_t n;
 
 	while (len) {
-		n = recv_some(c, at, chunk(len));
+		n = recv_some(c, at, dblp_fab_chunk(len));
 		if (n == -EINTR)
 			continue;
 		if (n < 0)
 			return n == -EAGAIN ? -ETIMEDOUT : (int)n;
-		if ((size_t)n != chunk(len))
+		if ((size_t)n != dblp_fab_chunk(len))
 			return n && !c->protocol ? -EBADMSG : -ECONNRESET;
 		at += n;
 		len -= (size_t)n;

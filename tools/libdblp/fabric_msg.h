@@ -161,8 +161,16 @@ int dblp_fab_name(int fd, bool peer, struct sockaddr_dblp *addr);
 /** dblp_fab_rate() - delivery rate by DBLP_INFO or TCP_INFO, bytes a second; 0: unknown */
 uint64_t dblp_fab_rate(const struct dblp_fab_conn *c);
 
+/** dblp_fab_wait() - until something comes; -1 ms: for ever. 0, -ETIMEDOUT, or another errno */
+int dblp_fab_wait(const struct dblp_fab_conn *c, int timeout_ms);
 int dblp_fab_send(const struct dblp_fab_conn *c, const struct dblp_fab_msg *m);
 int dblp_fab_recv(const struct dblp_fab_conn *c, struct dblp_fab_msg *m);
+/** dblp_fab_chunk() - bytes of the next message, if so many are left */
+static inline size_t dblp_fab_chunk(size_t left)
+{
+	return left < DBLP_FAB_CHUNK ? left : DBLP_FAB_CHUNK;
+}
+
 /** dblp_fab_send_bytes() - send elements, or a part of them of whole chunks */
 int dblp_fab_send_bytes(const struct dblp_fab_conn *c, const void *p, size_t len);
 int dblp_fab_recv_bytes(const struct dblp_fab_conn *c, void *p, size_t len);
