@@ -22,7 +22,7 @@ static inline void fabric_options(struct options *o, char *at)
 	snprintf(at, 32, "127.0.0.1:%d", 20000 + getpid() % 10000);
 	*o = (struct options) {
 		.transport = "tcp", .workers = 2, .bound = 9, .count = COUNT, .eta = 0.5,
-		.timeout_ms = 5000,
+		.timeout_ms = 2000,
 	};
 	if (dblp_addr_parse(at, &o->scheduler))
 		abort();

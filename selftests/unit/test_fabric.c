@@ -241,6 +241,25 @@ TEST_F(fabric, strangers_are_turned_away)
 	EXPECT_EQ(version, 0);
 }
 
+/* What it was sent for does not go on before it is known that nothing more comes */
+TEST_F(fabric, who_falls_silent_is_not_waited_for)
+{
+	struct dblp_fab_msg m, push = { .type = DBLP_FAB_PUSH, .updates = 1, .first = 1 };
+	const float u[COUNT] = { 2 };
+	struct dblp_fab_conn ctl, c;
+	struct dblp_pushed p;
+
+	join_by_hand(_metadata, self, &ctl, &push.fabric, &m);
+	ASSERT_EQ(say(&ctl, DBLP_FAB_READY, 0, 0, 0), 0);
+	ASSERT_EQ(hear(&ctl, DBLP_FAB_GRANT, &m, 3000), 0);
+	push.run = m.run;
+	ASSERT_EQ(dblp_fab_dial(&c, &m.addr, IPPROTO_TCP, 3000), 0);
+	ASSERT_EQ(dblp_fab_send(&c, &push), 0);
+	ASSERT_EQ(dblp_fab_send_bytes(&c, u, 8), 0);
+	ASSERT_EQ(dblp_push(self->f, u, COUNT, 0, &p, sizeof(p)), 0);
+	EXPECT_EQ(p.version, 1);
+}
+
 /* All that there is of a model would be lost */
 TEST_F(fabric, models_stay_finite)
 {

@@ -107,20 +107,6 @@ static int await_run(struct joiner *j, const struct dblp_fab_msg *m, const float
 	return w.error;
 }
 
-static bool push(struct joiner *j, const struct dblp_fab_conn *c,
-		 const struct dblp_fab_msg *m)
-{
-	float *u = door_update(&j->door, c);
-	uint64_t version = 0;
-	int error;
-
-	if (!u)
-		return false;
-	error = isnan(dblp_fab_norm(u, j->o->count)) ? -EDOM : await_run(j, m, u, &version);
-	free(u);
-	return door_ack(&j->door, c, version, error);
-}
-
 /* Ends the wait of all of a run */
 static void end_run(struct joiner *j, uint64_t run, int error, uint64_t version)
 {
@@ -135,6 +121,29 @@ static void end_run(struct joiner *j, uint64_t run, int error, uint64_t version)
 		w->version = version;
 	}
 	unlock(j);
+}
+
+/* Who has sent anything of it is to push again */
+static void fail_run(struct joiner *j, uint64_t run)
+{
+	member_fail(&j->member, run);
+	end_run(j, run, -ECANCELED, 0);
+}
+
+static bool push(struct joiner *j, const struct dblp_fab_conn *c,
+		 const struct dblp_fab_msg *m)
+{
+	float *u = door_update(&j->door, c);
+	uint64_t version = 0;
+	int error;
+
+	if (!u) {
+		fail_run(j, m->run);
+		return false;
+	}
+	error = isnan(dblp_fab_norm(u, j->o->count)) ? -EDOM : await_run(j, m, u, &version);
+	free(u);
+	return door_ack(&j->door, c, version, error);
 }
 
 static void add(struct joiner *j, const float *update, double weight)
@@ -195,20 +204,16 @@ static int send_sum(struct joiner *j, const struct dblp_fab_msg *leave,
 	return error ?: -(int)ack->error;
 }
 
-/* What the server has not got they are to push again */
 static void leave_run(struct joiner *j, const struct dblp_fab_msg *m)
 {
-	const struct dblp_fab_msg failed = { .type = DBLP_FAB_FAILED, .run = m->run };
 	struct dblp_fab_msg ack = { 0 };
-	int error = add_up(j, m) == m->updates ? send_sum(j, m, &ack) : -ECANCELED;
 
-	if (!error) {
-		member_tell_rate(&j->member, &j->up.conn);
-		end_run(j, m->run, 0, ack.version);
+	if (add_up(j, m) != m->updates || send_sum(j, m, &ack)) {
+		fail_run(j, m->run);
 		return;
 	}
-	member_tell(&j->member, &failed);
-	end_run(j, m->run, -ECANCELED, 0);
+	member_tell_rate(&j->member, &j->up.conn);
+	end_run(j, m->run, 0, ack.version);
 }
 
 /* Models */

@@ -164,6 +164,13 @@ void member_tell(struct member *m, const struct dblp_fab_msg *msg)
 	pthread_mutex_unlock(&m->lock);
 }
 
+void member_fail(struct member *m, uint64_t run)
+{
+	const struct dblp_fab_msg failed = { .type = DBLP_FAB_FAILED, .run = run };
+
+	member_tell(m, &failed);
+}
+
 void member_tell_rate(struct member *m, const struct dblp_fab_conn *c)
 {
 	struct dblp_fab_msg msg = { .type = DBLP_FAB_RATE, .rate = dblp_fab_rate(c) };

@@ -55,6 +55,8 @@ struct member {
 void member_join(struct member *m, struct door *d, enum dblp_fab_role role);
 /** member_tell() - tell the scheduler; that it has ended will be found by who listens */
 void member_tell(struct member *m, const struct dblp_fab_msg *msg);
+/** member_fail() - tell it that a run cannot go on, as one of its updates does not come */
+void member_fail(struct member *m, uint64_t run);
 /** member_tell_rate() - tell it how fast the last message to a host was */
 void member_tell_rate(struct member *m, const struct dblp_fab_conn *c);
 /**

@@ -232,7 +232,7 @@ static void on_failed(struct scheduler *s, struct peer *p, const struct dblp_fab
 {
 	struct run *run = find_run(s, m->run);
 
-	if (run && (run->at == p || p->run == run))
+	if (run && (p->run == run || p == (run->at ?: s->server)))
 		fail_run(s, run, run->at != p);
 }
 
@@ -258,7 +258,7 @@ static int on_message(struct scheduler *s, struct peer *p, const struct dblp_fab
 		on_received(s, p, m);
 	else if (m->type == DBLP_FAB_APPLIED && p == s->server)
 		on_applied(s, m);
-	else if (m->type == DBLP_FAB_FAILED && (worker || joiner))
+	else if (m->type == DBLP_FAB_FAILED && p->known)
 		on_failed(s, p, m);
 	else if (m->type == DBLP_FAB_RATE && p->known)
 		on_rate(s, p, m);

@@ -208,8 +208,10 @@ static bool push(struct server *s, const struct dblp_fab_conn *c,
 	float *u = door_update(&s->door, c);
 	int error;
 
-	if (!u)
+	if (!u) {
+		member_fail(&s->member, m->run);
 		return false;
+	}
 	error = apply(s, m, u, &told.version);
 	if (!error)
 		member_tell(&s->member, &told);
