@@ -247,9 +247,12 @@ int dblp_pull(struct dblp_fabric *f, float *model, uint64_t count,
 	if (count != f->attr.count)
 		return -EMSGSIZE;
 	err = catch_up(f);
-	if (!err && f->source.sdblp_port &&
-	    !fetch(f, &f->source, model, version))
-		return 0;
+	if (!err && f->source.sdblp_port) {
+		if (!fetch(f, &f->source, model, version))
+			return 0;
+		/* Whose host is gone would be waited for each time */
+		f->source.sdblp_port = 0;
+	}
 	for (tries = 0; !err && tries < TRIES; tries++) {
 		server = f->server;
 		err = fetch(f, &server, model, version);
