@@ -22,7 +22,7 @@ static inline void fabric_options(struct options *o, char *at)
 	snprintf(at, 32, "127.0.0.1:%d", 20000 + getpid() % 10000);
 	*o = (struct options) {
 		.transport = "tcp", .workers = 2, .bound = 9, .count = COUNT, .eta = 0.5,
-		.timeout_ms = 2000,
+		.timeout_ms = 5000,
 	};
 	if (dblp_addr_parse(at, &o->scheduler))
 		abort();
@@ -75,7 +75,7 @@ static inline int dial_from(struct dblp_fab_conn *c, const struct options *o, u3
 	*c = (struct dblp_fab_conn) { dblp_socket(&o->scheduler, IPPROTO_TCP), IPPROTO_TCP };
 	if (bind(c->fd, (struct sockaddr *)&from, sizeof(from)))
 		return -errno;
-	return dblp_fab_setup(c, 3000) ?: dblp_connect(c->fd, &o->scheduler, 3000);
+	return dblp_fab_setup(c, 9000) ?: dblp_connect(c->fd, &o->scheduler, 9000);
 }
 
 /* Joins as @role, with data at a port where nobody listens */

@@ -46,34 +46,57 @@ static void come_along(struct __test_metadata *_metadata, FIXTURE_DATA(fabric) *
 	ASSERT_EQ(m.run, 12345);
 }
 
+/* The scheduler hears of updates of two workers at once, and plans one run */
+static void plan_run(struct __test_metadata *_metadata, FIXTURE_DATA(fabric) *self,
+		     struct dblp_fab_conn *joiner, struct dblp_fab_conn *worker)
+{
+	ASSERT_EQ(join_as(joiner, &self->o, 2, DBLP_FAB_JOINS, 0), 0);
+	ASSERT_EQ(join_as(&worker[0], &self->o, 2, DBLP_FAB_WORKER, 0), 0);
+	ASSERT_EQ(join_as(&worker[1], &self->o, 2, DBLP_FAB_WORKER, 1), 0);
+	kill(self->scheduler, SIGSTOP);
+	ASSERT_EQ(waitpid(self->scheduler, NULL, WUNTRACED), self->scheduler);
+	ASSERT_EQ(say(&worker[0], DBLP_FAB_READY, 0, 0, 0), 0);
+	ASSERT_EQ(say(&worker[1], DBLP_FAB_READY, 0, 0, 0), 0);
+	kill(self->scheduler, SIGCONT);
+}
+
 /* One worker is waited for, and another one comes again and again */
 TEST_F(fabric, runs_are_bounded)
 {
-	struct dblp_fab_conn slow, again, joiner;
+	struct dblp_fab_conn worker[2], *again = worker, joiner;
 	struct dblp_fab_msg m;
 	u32 n;
 
-	ASSERT_EQ(join_as(&joiner, &self->o, 2, DBLP_FAB_JOINS, 0), 0);
-	ASSERT_EQ(join_as(&slow, &self->o, 2, DBLP_FAB_WORKER, 1), 0);
-	ASSERT_EQ(join_as(&again, &self->o, 2, DBLP_FAB_WORKER, 0), 0);
-	/* It hears of both at once, and plans one run */
-	kill(self->scheduler, SIGSTOP);
-	ASSERT_EQ(waitpid(self->scheduler, NULL, WUNTRACED), self->scheduler);
-	ASSERT_EQ(say(&slow, DBLP_FAB_READY, 0, 0, 0), 0);
-	ASSERT_EQ(say(&again, DBLP_FAB_READY, 0, 0, 0), 0);
-	kill(self->scheduler, SIGCONT);
+	plan_run(_metadata, self, &joiner, worker);
 	for (n = 0; n < 2 * DBLP_FAB_WORKERS_MAX; n++) {
-		if (hear(&again, DBLP_FAB_GRANT, &m, n < 1000 ? 3000 : 300))
+		if (hear(again, DBLP_FAB_GRANT, &m, n < 1000 ? 3000 : 300))
 			break;
 		come_along(_metadata, self, &joiner, m.run);
-		dblp_fab_hang_up(&again);
+		dblp_fab_hang_up(again);
 		usleep(100);
-		while (join_as(&again, &self->o, 2, DBLP_FAB_WORKER, 0) == -EEXIST)
-			dblp_fab_hang_up(&again);
-		ASSERT_EQ(say(&again, DBLP_FAB_READY, 0, 0, 0), 0);
+		while (join_as(again, &self->o, 2, DBLP_FAB_WORKER, 0) == -EEXIST)
+			dblp_fab_hang_up(again);
+		ASSERT_EQ(say(again, DBLP_FAB_READY, 0, 0, 0), 0);
 	}
 	EXPECT_GT(n, 1000);
 	EXPECT_LT(n, DBLP_FAB_WORKERS_MAX);
+}
+
+/* Who joins the updates has fallen silent in the midst of their sum */
+TEST_F(fabric, the_server_says_what_has_failed)
+{
+	struct dblp_fab_conn worker[2], joiner;
+	struct dblp_fab_msg m;
+	u32 i;
+
+	plan_run(_metadata, self, &joiner, worker);
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(hear(&worker[i], DBLP_FAB_GRANT, &m, 3000), 0);
+		ASSERT_EQ(say(&joiner, DBLP_FAB_RECEIVED, m.run, i, 0), 0);
+	}
+	ASSERT_EQ(hear(&joiner, DBLP_FAB_LEAVE, &m, 3000), 0);
+	ASSERT_EQ(say(&self->server, DBLP_FAB_FAILED, m.run, 0, 0), 0);
+	EXPECT_EQ(hear(&joiner, DBLP_FAB_ABANDON, &m, 3000), 0);
 }
 
 /* The server has applied more than was planned, of workers that are gone */

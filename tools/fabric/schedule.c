@@ -232,7 +232,7 @@ static void on_failed(struct scheduler *s, struct peer *p, const struct dblp_fab
 {
 	struct run *run = find_run(s, m->run);
 
-	if (run && (p->run == run || p == (run->at ?: s->server)))
+	if (run && (p->run == run || p == run->at || (p == s->server && run->leaves)))
 		fail_run(s, run, run->at != p);
 }
 
