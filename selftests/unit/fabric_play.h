@@ -14,7 +14,10 @@
 
 #define COUNT	5
 
-enum play { SCHEDULE, SERVE, REPLICA };
+enum play { SCHEDULE, SERVE, REPLICA, JOIN };
+
+/* Of the fabric that was joined last */
+static __attribute__((unused)) uint64_t secret_of_all;
 
 /* @at: 32 bytes, filled with the scheduler's address */
 static inline void fabric_options(struct options *o, char *at)
@@ -37,6 +40,8 @@ static inline pid_t begin(const struct options *o, enum play play)
 		return pid;
 	if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
 		_exit(9);
+	if (play == JOIN)
+		_exit(join(o));
 	_exit(play == SCHEDULE ? schedule(o) : serve(o, play == REPLICA));
 }
 
@@ -78,18 +83,24 @@ static inline int dial_from(struct dblp_fab_conn *c, const struct options *o, u3
 	return dblp_fab_setup(c, 9000) ?: dblp_connect(c->fd, &o->scheduler, 9000);
 }
 
-/* Joins as @role, with data at a port where nobody listens */
-static inline int join_as(struct dblp_fab_conn *c, const struct options *o, u32 host,
-			  enum dblp_fab_role role, u32 number)
+/* Joins as @role, with data at this port */
+static inline int join_at(struct dblp_fab_conn *c, const struct options *o, u32 host,
+			  enum dblp_fab_role role, u32 number, u16 port)
 {
 	const struct dblp_fab_msg hello = {
 		.type = DBLP_FAB_JOIN, .role = role, .from = number, .count = o->count,
-		.addr.sdblp_port = htons(9),
+		.addr.sdblp_port = port,
 	};
-	uint64_t secret;
 	int err = dial_from(c, o, host);
 
-	return err ?: dblp_fab_join(c, &hello, &secret);
+	return err ?: dblp_fab_join(c, &hello, &secret_of_all);
+}
+
+/* Where nobody listens */
+static inline int join_as(struct dblp_fab_conn *c, const struct options *o, u32 host,
+			  enum dblp_fab_role role, u32 number)
+{
+	return join_at(c, o, host, role, number, htons(9));
 }
 
 static inline int say(const struct dblp_fab_conn *c, enum dblp_fab_type type, u64 run,

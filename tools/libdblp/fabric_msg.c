@@ -175,17 +175,6 @@ static ssize_t send_some(const struct dblp_fab_conn *c, const void *p, size_t le
 	return n < 0 ? -errno : n;
 }
 
-/* As much as is one message, or all of it */
-static ssize_t recv_some(const struct dblp_fab_conn *c, void *p, size_t len)
-{
-	ssize_t n;
-
-	if (c->protocol)
-		return dblp_recv_all(c->fd, p, len);
-	n = recv(c->fd, p, len, MSG_TRUNC);
-	return n < 0 ? -errno : n;
-}
-
 /* A time limit that has passed is no reason to try again */
 int dblp_fab_send_bytes(const struct dblp_fab_conn *c, const void *p, size_t len)
 {
@@ -204,19 +193,22 @@ int dblp_fab_send_bytes(const struct dblp_fab_conn *c, const void *p, size_t len
 	return 0;
 }
 
+/* Not MSG_WAITALL: with a part of it, that returns when the time limit has passed */
 int dblp_fab_recv_bytes(const struct dblp_fab_conn *c, void *p, size_t len)
 {
 	char *at = p;
 	ssize_t n;
 
 	while (len) {
-		n = recv_some(c, at, dblp_fab_chunk(len));
-		if (n == -EINTR)
+		n = recv(c->fd, at, dblp_fab_chunk(len), c->protocol ? 0 : MSG_TRUNC);
+		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return n == -EAGAIN ? -ETIMEDOUT : (int)n;
-		if ((size_t)n != dblp_fab_chunk(len))
-			return n && !c->protocol ? -EBADMSG : -ECONNRESET;
+			return errno == EAGAIN ? -ETIMEDOUT : -errno;
+		if (!n)
+			return -ECONNRESET;
+		if (!c->protocol && (size_t)n != dblp_fab_chunk(len))
+			return -EBADMSG;
 		at += n;
 		len -= (size_t)n;
 	}
