@@ -4,6 +4,7 @@
  * workers there, and the server on another host.
  */
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <sys/stat.h>
 
@@ -135,7 +136,18 @@ TEST_F(joined, one_stops_on_its_way)
 	EXPECT_EQ(hear(&self->worker[0], DBLP_FAB_GRANT, &m, 3000), 0);
 }
 
-/* As does what the server does not take */
+/* An infinite sum would be refused with the updates of others in it */
+TEST_F(joined, too_large_for_a_sum)
+{
+	const float large[COUNT] = { FLT_MAX };
+	struct dblp_fab_msg m;
+
+	ASSERT_EQ(dblp_fab_send_bytes(&self->data[1], large, sizeof(large)), 0);
+	ASSERT_EQ(hear(&self->data[1], DBLP_FAB_ACK, &m, 3000), 0);
+	EXPECT_EQ(m.error, EDOM);
+}
+
+/* Both are, where the server does not take their sum */
 TEST_F(joined, sums_that_are_refused)
 {
 	struct dblp_fab_msg m, ack = { .type = DBLP_FAB_ACK, .error = ESTALE };

@@ -8,8 +8,8 @@
  */
 #include <err.h>
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,6 +130,12 @@ static void fail_run(struct joiner *j, uint64_t run)
 	end_run(j, run, -ECANCELED, 0);
 }
 
+/* A sum with it is finite, whatever the others are, or the server would refuse all of them */
+static bool fits(const struct joiner *j, const float *update)
+{
+	return dblp_fab_norm(update, j->o->count) <= FLT_MAX / DBLP_FAB_WORKERS_MAX;
+}
+
 static bool push(struct joiner *j, const struct dblp_fab_conn *c,
 		 const struct dblp_fab_msg *m)
 {
@@ -141,7 +147,7 @@ static bool push(struct joiner *j, const struct dblp_fab_conn *c,
 		fail_run(j, m->run);
 		return false;
 	}
-	error = isnan(dblp_fab_norm(u, j->o->count)) ? -EDOM : await_run(j, m, u, &version);
+	error = fits(j, u) ? await_run(j, m, u, &version) : -EDOM;
 	free(u);
 	return door_ack(&j->door, c, version, error);
 }
