@@ -800,7 +800,7 @@ TEST_F(sent, dblp_sent_push_row__each_has_its_segment)
 		dblp_sent_push_row(s, &pkt, n, n);
 		for (i = 0; i < n; i++) {
 			got = dblp_sent_slot(s, s->next - n + i);
-			EXPECT_EQ(DBLP_SENT_INFLIGHT, got->state);
+			EXPECT_TRUE(got->state == DBLP_SENT_INFLIGHT);
 			EXPECT_EQ(n, got->sent);
 			EXPECT_EQ(1000 + n, got->bytes);
 			EXPECT_EQ(n, got->msg);
