@@ -106,10 +106,11 @@ queued()
 # What is not data may not be marked, and is dropped; data only if the queue overflows
 short_queue()
 {
-	queued "$1" && nothing_again || return
-	# A busy host does not fill the link evenly
+	queued "$1" || return
+	# A busy host does not fill the link evenly, and is told of its marks late: what it sends
+	# until then is dropped
 	[ "${DBLP_VIRTUAL_TIME:-0}" = 1 ] || return 0
-	jq -e '.marked >= 5 and .pdrop == 0' <<< "$stats" > /dev/null
+	nothing_again && jq -e '.marked >= 5 and .pdrop == 0' <<< "$stats" > /dev/null
 }
 
 # Data that is Not-ECT on purpose is dropped where it would have been marked
