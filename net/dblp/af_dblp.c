@@ -214,6 +214,21 @@ out:
 	return err;
 }
 
+/* Without the ports that it asks for, a socket that was not bound is not */
+static int dblp_listen_start(struct dblp_sock *dsk)
+{
+	bool bound = dsk->ep;
+	int err;
+
+	err = dblp_cookies_prepare(dsk->dn) ?: dblp_autobind(dsk, NULL);
+	if (err)
+		return err;
+	err = dblp_endpoint_spray(dsk->ep, dsk->spray);
+	if (err && !bound)
+		dblp_conn_unstart(dsk);
+	return err;
+}
+
 static int dblp_listen(struct socket *sock, int backlog)
 {
 	struct dblp_sock *dsk = dblp_sk(sock->sk);
@@ -224,9 +239,7 @@ static int dblp_listen(struct socket *sock, int backlog)
 	if (dsk->state == DBLP_STATE_LISTEN)
 		err = 0;
 	else if (dsk->state == DBLP_STATE_CLOSED && !dsk->peer_msg_max)
-		err = dblp_cookies_prepare(dsk->dn) ?:
-		      dblp_autobind(dsk, NULL) ?:
-		      dblp_endpoint_spray(dsk->ep, dsk->spray);
+		err = dblp_listen_start(dsk);
 	if (err)
 		goto out;
 

@@ -122,10 +122,11 @@ static void dblp_leave_endpoint(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_conn_unstart() - reset a socket after an attempt to connect has failed
+ * dblp_conn_unstart() - reset a socket after an attempt to connect, or to
+ * listen, has failed
  * @dsk: socket, not hashed any more
  *
- * It is as before connect(): the next one chooses protocol, address and port
+ * It is as before the call: the next one chooses protocol, address and port
  * anew, unless bind() has set them, and nothing measured on the path to one
  * peer is used for another.
  */

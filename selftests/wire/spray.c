@@ -330,6 +330,35 @@ TEST_F(spray, who_asks_for_too_many)
 	close(fd);
 }
 
+/* The kernel may choose of 3 ports only */
+static void leave_ports(u32 first)
+{
+	char range[32];
+
+	snprintf(range, sizeof(range), "%u %u", first, first + 2);
+	file_write("/proc/sys/net/ipv4/ip_local_port_range", range);
+}
+
+/* What has failed leaves nothing, and those of a socket that is bound stay with it */
+TEST_F(spray, too_few_ports)
+{
+	struct sockaddr_dblp any = self->addr;
+	int fd = plain_socket();
+
+	any.sdblp_port = 0;
+	leave_ports(40000);
+	set_u32(fd, DBLP_SPRAY, 4);
+	EXPECT_ERR(EADDRINUSE, connect_to(fd, &self->addr));
+	EXPECT_ERR(EADDRINUSE, listen(fd, 8));
+	EXPECT_EQ(0, bind_to(fd, &any));
+	EXPECT_ERR(EADDRINUSE, connect_to(fd, &self->addr));
+	EXPECT_ERR(EADDRINUSE, listen(fd, 8));
+	set_u32(fd, DBLP_SPRAY, 3);
+	EXPECT_EQ(0, connect_to(fd, &self->addr));
+	EXPECT_EQ(3, get_u32(fd, DBLP_SPRAY));
+	close(fd);
+}
+
 /* connect() to a server with these features; it is made by hand */
 static int call(struct peer *server, struct packet *p, const char *address,
 		u32 ports, u16 features)
