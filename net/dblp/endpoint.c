@@ -122,6 +122,18 @@ static int dblp_udp_create(struct net *net, const struct sockaddr_dblp *addr,
 	return udp_sock_create(net, &cfg, sockp);
 }
 
+/* Ports of sockets that were closed may still be queued for release: retry once */
+static int dblp_udp_bind(struct net *net, const struct sockaddr_dblp *addr,
+			 sa_family_t family, int ifindex, struct socket **sockp)
+{
+	int err = dblp_udp_create(net, addr, family, ifindex, sockp);
+
+	if (err != -EADDRINUSE)
+		return err;
+	flush_workqueue(dblp_wq);
+	return dblp_udp_create(net, addr, family, ifindex, sockp);
+}
+
 /* As UDP does. An IPv6 socket may receive IPv4 packets */
 static void dblp_drop_damaged(struct sock *usk, struct sk_buff *skb)
 {
@@ -392,14 +404,9 @@ int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
 		return -ENOMEM;
 
 	family = ipv6_addr_v4mapped(&addr->sdblp_addr) ? AF_INET : AF_INET6;
-	err = dblp_udp_create(net, addr, family, ifindex, &sock);
-	if (err == -EADDRINUSE && addr->sdblp_port) {
-		/* The old socket may still be queued for release: retry once */
-		flush_workqueue(dblp_wq);
-		err = dblp_udp_create(net, addr, family, ifindex, &sock);
-	}
+	err = dblp_udp_bind(net, addr, family, ifindex, &sock);
 	if (err == -EAFNOSUPPORT && ipv6_addr_any(&addr->sdblp_addr))
-		err = dblp_udp_create(net, addr, AF_INET, ifindex, &sock);
+		err = dblp_udp_bind(net, addr, AF_INET, ifindex, &sock);
 	if (err)
 		goto err_free;
 
@@ -432,8 +439,8 @@ static int dblp_add_port(struct dblp_endpoint *ep)
 	dblp_endpoint_name(ep, &addr);
 	addr.sdblp_port = 0;
 	addr.sdblp_scope_id = ep->usk->sk_bound_dev_if;
-	err = dblp_udp_create(ep->net, &addr, ep->usk->sk_family,
-			      ep->usk->sk_bound_dev_if, &sock);
+	err = dblp_udp_bind(ep->net, &addr, ep->usk->sk_family,
+			    ep->usk->sk_bound_dev_if, &sock);
 	if (err)
 		return err;
 	dblp_udp_begin(ep, sock);

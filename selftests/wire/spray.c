@@ -7,6 +7,8 @@
 #include "lib/hostile.h"
 #include "spray.h"
 
+#include <sched.h>
+
 FIXTURE(spray) {
 	struct sockaddr_dblp addr;
 	struct peer peer;
@@ -356,6 +358,21 @@ TEST_F(spray, too_few_ports)
 	set_u32(fd, DBLP_SPRAY, 3);
 	EXPECT_EQ(0, connect_to(fd, &self->addr));
 	EXPECT_EQ(3, get_u32(fd, DBLP_SPRAY));
+	close(fd);
+}
+
+/* They are given back by somebody who cannot run before the next call is made */
+TEST_F(spray, fewer_ports_at_once)
+{
+	const struct sched_param first = { .sched_priority = 1 };
+	int fd = plain_socket();
+
+	leave_ports(40000);
+	ASSERT_EQ(0, sched_setscheduler(0, SCHED_FIFO, &first));
+	set_u32(fd, DBLP_SPRAY, 4);
+	EXPECT_ERR(EADDRINUSE, connect_to(fd, &self->addr));
+	set_u32(fd, DBLP_SPRAY, 3);
+	EXPECT_EQ(0, connect_to(fd, &self->addr));
 	close(fd);
 }
 
