@@ -21,9 +21,6 @@
 
 static struct workqueue_struct *dblp_wq;
 
-/* Ports are being added to an endpoint */
-static DEFINE_MUTEX(dblp_spray_lock);
-
 /* Endpoints to be released */
 static LLIST_HEAD(dblp_released);
 
@@ -460,12 +457,13 @@ static int dblp_add_port(struct dblp_endpoint *ep)
  */
 int dblp_endpoint_spray(struct dblp_endpoint *ep, u32 n)
 {
+	struct mutex *lock = &dblp_pernet(ep->net)->spray_lock;
 	int err = 0;
 
 	if (n == 1)
 		return 0;
 	/* Sockets that share the endpoint may come together */
-	mutex_lock(&dblp_spray_lock);
+	mutex_lock(lock);
 	if (!ep->extra)
 		ep->extra = kcalloc(DBLP_SPRAY_MAX, sizeof(*ep->extra),
 				    GFP_KERNEL_ACCOUNT);
@@ -473,7 +471,7 @@ int dblp_endpoint_spray(struct dblp_endpoint *ep, u32 n)
 		err = -ENOMEM;
 	while (!err && ep->n_ports < n)
 		err = dblp_add_port(ep);
-	mutex_unlock(&dblp_spray_lock);
+	mutex_unlock(lock);
 	return err;
 }
 
@@ -571,6 +569,7 @@ void dblp_reuse_init(struct dblp_net *dn)
 {
 	INIT_LIST_HEAD(&dn->shared);
 	spin_lock_init(&dn->shared_lock);
+	mutex_init(&dn->spray_lock);
 }
 
 /* Sharing must not evade the programs of the cgroup of either socket */

@@ -7,6 +7,7 @@
 
 #include <linux/dblp.h>
 #include <linux/llist.h>
+#include <linux/mutex.h>
 #include <linux/pkt_sched.h>
 #include <linux/rhashtable.h>
 #include <linux/siphash.h>
@@ -163,6 +164,7 @@ static inline u32 dblp_rate_count(struct dblp_rate *r, u32 most)
  * @sysctl_table: their table, freed after @sysctl
  * @shared: endpoints that other sockets may join with SO_REUSEADDR
  * @shared_lock: protects @shared
+ * @spray_lock: held while ports are added to an endpoint
  * @mib: counters
  */
 struct dblp_net {
@@ -178,6 +180,7 @@ struct dblp_net {
 	atomic_t		endpoints;
 	struct list_head	shared;
 	spinlock_t		shared_lock;	/* for @shared */
+	struct mutex		spray_lock;	/* see above */
 	struct dblp_config	config;
 	atomic_t		orphans;
 	int			sysctl_rmem_default;
