@@ -142,12 +142,18 @@ static void dblp_drop_damaged(struct sock *usk, struct sk_buff *skb)
 	kfree_skb(skb);
 }
 
+/* Is a packet one, or is each of a train? */
 static bool dblp_is_rst(const struct sk_buff *skb)
 {
+	u32 stride = skb_is_gso(skb) ? skb_shinfo(skb)->gso_size : skb->len;
+	u32 at;
 	u8 first;
 
-	return !skb_copy_bits(skb, 0, &first, sizeof(first)) &&
-	       first == (DBLP_VERSION << 4 | DBLP_PKT_RST);
+	for (at = 0; at < skb->len; at += stride)
+		if (skb_copy_bits(skb, at, &first, sizeof(first)) ||
+		    first != (DBLP_VERSION << 4 | DBLP_PKT_RST))
+			return false;
+	return skb->len;
 }
 
 /*

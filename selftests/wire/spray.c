@@ -314,6 +314,48 @@ TEST_F(spray, one_port)
 	close(fd);
 }
 
+/* The kernel may choose of 3 ports only */
+static void leave_ports(u32 first)
+{
+	char range[32];
+
+	snprintf(range, sizeof(range), "%u %u", first, first + 2);
+	file_write("/proc/sys/net/ipv4/ip_local_port_range", range);
+}
+
+/* From further ports it is only sent: only a RST is taken there, and nothing behind one */
+TEST_F(spray, a_listener_does_not_listen_there)
+{
+	struct sockaddr_dblp at = self->addr;
+	u64 before = mib("DropPort");
+	int listener = plain_socket();
+	static struct packet p[2];
+	struct peer peer;
+
+	leave_ports(40000);
+	set_u32(listener, DBLP_SPRAY, 3);
+	at.sdblp_port = 0;
+	ASSERT_EQ(0, bind_to(listener, &at));
+	ASSERT_EQ(0, listen(listener, 8));
+	local_name(listener, &at);
+	at.sdblp_port = htons(ntohs(at.sdblp_port) == 40000 ? 40001 : 40000);
+	leave_ports(50000);
+	peer_connect(&peer, &at);
+	make_init(&p[1], peer.cid);
+	make_rst(&p[0], self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
+	put_zero(&p[0], p[1].len - p[0].len);
+	send_packet(&peer, &p[1]);
+	send_train(&peer, p, 2);
+	send_packet(&peer, &p[0]);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	peer_drain(&peer);
+	EXPECT_EQ(0, peer.n[DBLP_PKT_INIT_ACK]);
+	EXPECT_EQ(before + 2, mib("DropPort"));
+	EXPECT_EQ(1, mib("DropTrailing"));
+	peer_close(&peer);
+	close(listener);
+}
+
 /* connect() says so at once, and the socket is as it was */
 TEST_F(spray, who_asks_for_too_many)
 {
@@ -330,15 +372,6 @@ TEST_F(spray, who_asks_for_too_many)
 	EXPECT_ERR(EISCONN, try_u32(self->listener, DBLP_SPRAY, 1));
 	EXPECT_EQ(4, get_u32(fd, DBLP_SPRAY));
 	close(fd);
-}
-
-/* The kernel may choose of 3 ports only */
-static void leave_ports(u32 first)
-{
-	char range[32];
-
-	snprintf(range, sizeof(range), "%u %u", first, first + 2);
-	file_write("/proc/sys/net/ipv4/ip_local_port_range", range);
 }
 
 /* What has failed leaves nothing, and those of a socket that is bound stay with it */
