@@ -26,9 +26,14 @@ static inline s64 div64_s64(s64 a, s64 b)
 	return a / b;
 }
 
+/* On x86 the kernel's traps if the quotient needs more bits */
 static inline u64 mul_u64_u64_div_u64(u64 a, u64 b, u64 c)
 {
-	return (u64)((unsigned __int128)a * b / c);
+	unsigned __int128 q = (unsigned __int128)a * b / c;
+
+	if (q >> 64)
+		__builtin_trap();
+	return q;
 }
 
 #endif /* _UNIT_LINUX_MATH64_H */
