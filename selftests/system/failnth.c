@@ -28,6 +28,7 @@
 #define LARGE		300000
 #define CRITICAL	1
 #define TOLERANT	2
+#define PORTS		3
 
 static int fail_fd;
 static uint32_t socket_id;
@@ -102,6 +103,7 @@ struct sockets {
 #define LOSSY		0x40	/* half of the message is missing */
 #define READ		0x80	/* and it was read */
 #define WHOLE		0x100	/* no part of a message is taken */
+#define SPRAYED		0x200	/* the client asks for as many ports as are taken */
 
 static void make_sockets(struct sockets *s, int how)
 {
@@ -115,6 +117,8 @@ static void make_sockets(struct sockets *s, int how)
 	set_u32(s->client, DBLP_PARTIAL_SEND, !!(how & PIECES));
 	set_u32(s->client, DBLP_NOTIFY, 1);
 	set_u32(s->client, DBLP_BUDGET, how & LOSSY ? DBLP_PPM / 2 : 0);
+	if (how & SPRAYED)
+		set_u32(s->client, DBLP_SPRAY, PORTS);
 	if (how & NOT_CONNECTED)
 		return;
 	if (connect_to(s->client, &s->addr))
@@ -352,7 +356,9 @@ static const struct call {
 	{ "socket", NOT_CONNECTED, do_socket, -1 },
 	{ "bind", NOT_CONNECTED, do_bind, 0 },
 	{ "listen", NOT_CONNECTED, do_listen, 0 },
+	{ "listen, several ports", NOT_CONNECTED | SPRAYED, do_listen, 0 },
 	{ "connect", NOT_CONNECTED, do_connect, 0 },
+	{ "connect, several ports", NOT_CONNECTED | SPRAYED, do_connect, 0 },
 	{ "accept", NOT_ACCEPTED, do_accept, -1 },
 	{ "send", 0, do_send, SMALL },
 	{ "send, large", 0, do_send_large, LARGE },
@@ -451,7 +457,12 @@ FIXTURE_SETUP(failnth)
 	open_netlink();
 	prepare_faults();
 	pattern_fill(out, sizeof(out), 0, 1, 1);
-	self->s.listener = new_listener("::1", 4, &self->s.addr);
+	self->s.listener = new_socket();
+	set_u32(self->s.listener, DBLP_SPRAY, PORTS);
+	addr_parse(&self->s.addr, "::1", 0);
+	ASSERT_EQ(0, bind_to(self->s.listener, &self->s.addr));
+	ASSERT_EQ(0, listen(self->s.listener, 4));
+	local_name(self->s.listener, &self->s.addr);
 	if (fcntl(self->s.listener, F_SETFL, O_NONBLOCK))
 		die("fcntl()");
 	ASSERT_EQ(0, result(about(DBLP_CMD_JOB_ADD, DBLP_A_JOB_ID, 7)));
