@@ -409,6 +409,46 @@ TEST_F(spray, fewer_ports_at_once)
 	close(fd);
 }
 
+static void set_key(int fd)
+{
+	struct dblp_auth_key key = { .length = 16, .key = "sixteen or more." };
+
+	if (setsockopt(fd, SOL_DBLP, DBLP_AUTH_KEY, &key, sizeof(key)))
+		die("DBLP_AUTH_KEY");
+}
+
+/* What announces a port has a tag as well */
+TEST_F(spray, with_a_key)
+{
+	static char buf[1000000];
+	struct sockaddr_dblp at = self->addr;
+	int listener = plain_socket(), fd = plain_socket(), server, i;
+	u64 before = mib("DropPort");
+
+	set_key(listener);
+	set_key(fd);
+	set_u32(listener, DBLP_SPRAY, DBLP_SPRAY_MAX);
+	set_u32(fd, DBLP_SPRAY, DBLP_SPRAY_MAX);
+	at.sdblp_port = 0;
+	ASSERT_EQ(0, bind_to(listener, &at));
+	ASSERT_EQ(0, listen(listener, 8));
+	local_name(listener, &at);
+	ASSERT_EQ(0, connect_to(fd, &at));
+	server = accept(listener, NULL, NULL);
+	ASSERT_LE(0, server);
+	memset(buf, 1, sizeof(buf));
+	for (i = 0; i < 10; i++) {
+		EXPECT_EQ(sizeof(buf), send(fd, buf, sizeof(buf), 0));
+		EXPECT_EQ(sizeof(buf), recv(server, buf, sizeof(buf), 0));
+	}
+	EXPECT_EQ(before, mib("DropPort"));
+	EXPECT_EQ(0, mib("DropAuth"));
+	EXPECT_EQ(0, mib("DropField"));
+	close(server);
+	close(fd);
+	close(listener);
+}
+
 /* connect() to a server with these features; it is made by hand */
 static int call(struct peer *server, struct packet *p, const char *address,
 		u32 ports, u16 features)
