@@ -238,36 +238,63 @@ static void send_choice(struct sender *s, struct dblp_task *t, u64 tag)
 		abort();
 }
 
-/* What is sent by one lane is no news of what was sent by the other one before */
+/* Returns whether each lane has its own elements only */
+static bool send_two(struct sender *s, struct dblp_task *t)
+{
+	bool good;
+	u32 i;
+
+	for (i = 0; i < 100; i++)
+		s->v[i] = i < 48 ? 1000 + i : 1 + i;
+	s->sched->way[0] = (struct dblp_way) { 0, DBLP_CHOICE_LARGE, 480000 };
+	send_choice(s, t, 1);
+	good = s->link.sparse.packed == 48;
+	s->sched->way[0] = (struct dblp_way) { 0, DBLP_CHOICE_REST, 480000 };
+	send_choice(s, t, 2);
+	return good && s->link.sparse.packed == 52;
+}
+
+static bool only_50_is_left(const float *residual)
+{
+	bool good = true;
+	u32 i;
+
+	for (i = 0; i < 100; i++)
+		good &= residual[i] == (i == 50 ? 51 : 0);
+	return good;
+}
+
+/* What comes by one lane is no news of what was lost of the other one */
 TEST(what_was_lost_of_two_lanes_is_kept_at_its_place)
 {
 	struct dblp_msg report = { 0 };
 	struct dblp_range range;
 	struct sender s;
-	struct dblp_task *t = sender_new(&s, 10000);
-	const float *residual = s.req->key->residual;
-	u32 i;
+	struct dblp_task *t;
+	const float *residual;
+	u32 i, first;
 
-	s.link.shift[0] = DBLP_SPARSE_SHIFTS;
-	for (i = 0; i < 100; i++)
-		s.v[i] = i < 48 ? 1000 + i : 1 + i;
-	s.sched->way[0] = (struct dblp_way) { 0, DBLP_CHOICE_LARGE, 480000 };
-	send_choice(&s, t, 1);
-	ASSERT_EQ(48, s.link.sparse.packed);
-	report.info.tag = 1;
-	ASSERT_EQ(t, dblp_losses_reported(&s.link, &report));
-	s.sched->way[0] = (struct dblp_way) { 0, DBLP_CHOICE_REST, 480000 };
-	send_choice(&s, t, 2);
-	ASSERT_EQ(52, s.link.sparse.packed);
-	range.offset = DBLP_HEAD_LEN + dblp_sparse_front(100, s.link.sparse.shift) + 2 * 4;
-	range.length = 4;
-	report = (struct dblp_msg) { .range = &range, .n = 1, .info.tag = 2 };
-	ASSERT_EQ(t, dblp_losses_reported(&s.link, &report));
-	for (i = 0; i < 100; i++)
-		ASSERT_EQ(i == 50 ? 51 : 0, residual[i]);
-	free(s.link.packed);
-	free(s.link.chosen);
-	sender_free(&s);
+	/* Whichever is reported first, and also if blocks are to be larger than those of lanes */
+	for (i = 0; i < 4; i++) {
+		t = sender_new(&s, 10000);
+		residual = s.req->key->residual;
+		s.link.shift[0] = DBLP_SPARSE_SHIFTS;
+		s.req->op.block = i / 2 * 64;
+		EXPECT_TRUE(send_two(&s, t));
+		range.offset = DBLP_HEAD_LEN +
+			       dblp_sparse_front(100, s.link.sparse.shift) + 2 * 4;
+		range.length = 4;
+		for (first = 0; first < 2; first++) {
+			report = (struct dblp_msg) { .range = &range };
+			report.info.tag = 1 + (first != i % 2);
+			report.n = report.info.tag == 2;
+			ASSERT_EQ(t, dblp_losses_reported(&s.link, &report));
+		}
+		EXPECT_TRUE(only_50_is_left(residual));
+		free(s.link.packed);
+		free(s.link.chosen);
+		sender_free(&s);
+	}
 }
 
 /* A peer may say that something is missing that never can be */

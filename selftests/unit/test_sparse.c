@@ -168,7 +168,7 @@ TEST(the_block_size_stays)
 {
 	struct prng rng = { 4 };
 	float v[COUNT];
-	u32 k, stayed = 0, changed = 0;
+	u32 k, stayed = 0, changed = 0, large = 0;
 
 	for (k = 0; k < 3000; k++) {
 		u64 count = 1 + prng_below(&rng, COUNT), least, before;
@@ -191,7 +191,17 @@ TEST(the_block_size_stays)
 		ASSERT_EQ(before, p.len);
 		ASSERT_EQ(how.last, p.s.shift);
 		free(p.p);
+		how.most = 4;
+		p = put(&how, v, count);
+		ASSERT_EQ(min(how.last, 4U), p.s.shift);
+		free(p.p);
+		how.fixed = false;
+		p = put(&how, v, count);
+		ASSERT_LE(p.s.shift, 4);
+		large += how.last > 4 && p.s.shift == 4;
+		free(p.p);
 	}
+	EXPECT_LT(20, large);
 	EXPECT_LT(100, stayed);
 	EXPECT_LT(1000, changed);
 }
@@ -246,7 +256,8 @@ TEST(blocks_of_small_norm_are_pruned_together_with_the_size)
 {
 	float v[4096], kept[4096] = { 0 };
 	struct dblp_sparse_how how = {
-		DBLP_FLOAT32, DBLP_SPARSE_SHIFTS, false, 10000, kept
+		.dtype = DBLP_FLOAT32, .last = DBLP_SPARSE_SHIFTS,
+		.prune = 10000, .residual = kept,
 	};
 	struct packed p;
 	u32 i;

@@ -325,7 +325,8 @@ struct dblp_lane_part {
  *	message with contributions is not sent either, whole blocks of the least norm:
  *	they are added to the next vector, as what was lost is
  * @block: %DBLP_OP_SPARSE: elements of a block, a power of two, at most
- *	%DBLP_BLOCK_MAX; 0: whatever takes the fewest bytes
+ *	%DBLP_BLOCK_MAX; 0: whatever takes the fewest bytes. Of contributions that are
+ *	divided between two lanes, with %DBLP_FEEDBACK, at most 16
  * @parts: number of @part, 0: all goes by lane 0
  * @reserved: 0
  * @part: parts of the vector, in order and without gaps; copied

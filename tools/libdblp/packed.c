@@ -47,6 +47,16 @@ static const char *choose(struct dblp_link *l, const struct dblp_task *t,
 }
 
 /*
+ * What may be lost is kept block by block. So no block may have elements that go by another
+ * lane, which keeps them, too.
+ */
+static uint32_t most_shift(const struct dblp_task *t)
+{
+	return dblp_task_way(t).choice && t->req->op.rule == DBLP_FEEDBACK ?
+	       (uint32_t)__builtin_ctz(DBLP_CHOOSE_BLOCK) : 0;
+}
+
+/*
  * The next message of a step, without zeroes, is ready in @packed until it was sent.
  * Contributions and sums are about as dense as the last ones each.
  */
@@ -59,6 +69,7 @@ int dblp_pack(struct dblp_link *l, const struct dblp_task *t)
 		.dtype = t->req->op.dtype,
 		.last = block ? (uint32_t)__builtin_ctz(block) : *shift,
 		.fixed = block,
+		.most = most_shift(t),
 		.residual = dblp_losses_pruned(t),
 	};
 	const char *v;

@@ -310,22 +310,22 @@ static uint64_t cost_of(const struct vector *a, const struct census *c,
 static uint32_t choose(const struct vector *a, const uint8_t *bitmap,
 		       const struct dblp_sparse_how *how, const struct prune *p)
 {
-	const uint32_t last = how->last;
+	const uint32_t last = how->last, most = how->most ? how->most : SHIFTS - 1;
 	uint64_t least = UINT64_MAX, cost;
 	uint32_t shift = 0, j;
 	struct census c;
 
 	if (how->fixed)
-		return last;
+		return last < most ? last : most;
 	count_blocks(a->count, bitmap, &c);
-	for (j = 0; j < SHIFTS && (!j || a->count >> (j - 1) > 1); j++) {
+	for (j = 0; j <= most && (!j || a->count >> (j - 1) > 1); j++) {
 		cost = cost_of(a, &c, p, j);
 		if (cost < least) {
 			least = cost;
 			shift = j;
 		}
 	}
-	if (last < SHIFTS && least * 100 >= cost_of(a, &c, p, last) *
+	if (last <= most && least * 100 >= cost_of(a, &c, p, last) *
 					    (100 - DBLP_SPARSE_STAYS))
 		return last;
 	return shift;

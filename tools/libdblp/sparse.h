@@ -58,6 +58,7 @@ struct dblp_sparse {
  * @last: shift of the vector before, which stays unless another one saves more than
  *	%DBLP_SPARSE_STAYS per cent; %DBLP_SPARSE_SHIFTS: there was none
  * @fixed: it stays, whatever others save
+ * @most: the largest shift, also instead of @last; 0: there is none
  * @prune: ppm: which share of the squared norm of the vector may be left out, 0: none
  * @residual: filled with blocks that were left out, at their places, else not changed;
  *	as long as the vector. May be NULL if @prune is 0
@@ -66,6 +67,7 @@ struct dblp_sparse_how {
 	uint32_t	dtype;
 	uint32_t	last;
 	bool		fixed;
+	uint32_t	most;
 	uint32_t	prune;
 	void		*residual;
 };
