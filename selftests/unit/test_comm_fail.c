@@ -36,6 +36,33 @@ TEST(ranks_that_disagree_get_the_same_error_at_once)
 		}
 }
 
+/* Each waits for the other one in the first of two; rank 0 comes when rank 1 has said so */
+static void run_two(struct rank *r)
+{
+	struct dblp_req *req[2];
+	int v[2] = { 0 };
+
+	if (!r->attr.rank)
+		usleep(300000);
+	r->op.root = r->attr.rank;
+	r->err = dblp_allreduce(r->comm, &v[0], 1, &r->op, &req[0]);
+	r->op.root = 0;
+	r->err = r->err ?: dblp_allreduce(r->comm, &v[1], 1, &r->op, &req[1]) ?:
+		 dblp_wait(req[0], WAIT_MS, NULL, 0) | dblp_wait(req[1], WAIT_MS, NULL, 0);
+}
+
+TEST(ranks_that_disagree_hear_it_whatever_else_they_have_begun)
+{
+	int i;
+
+	prepare(2, next_epoch(), 1, run_two);
+	for (i = 0; i < 2; i++)
+		rank[i].op.algo = DBLP_PS;
+	run_all(2);
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(-EPROTO, rank[i].err);
+}
+
 /* What a rank that lies does to a packed vector before it is sent: XOR of a byte of its front */
 static struct {
 	u32	at;

@@ -688,16 +688,19 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* When is the next thing to do for an operation that has not ended? */
-static uint64_t req_timeout(struct dblp_req *req, uint64_t now)
+/*
+ * When is the next thing to do for an operation that has not ended? Of a rank, rank 0 knows
+ * one operation: the @first that takes long. If others wait for it, it is because of that.
+ */
+static uint64_t req_timeout(struct dblp_req *req, uint64_t now, bool first)
 {
 	uint64_t report = req->begin + REPORT_MS * MS_NS, next = UINT64_MAX;
 
-	if (!req->told && now >= report) {
+	if (first && !req->told && now >= report) {
 		req->told = true;
 		dblp_ctl_report(req->comm, req);
 	}
-	if (!req->told)
+	if (first && !req->told)
 		next = report;
 	if (req->op.wait_ms)
 		next = earlier(next, dblp_late_timeout(req, now));
@@ -727,11 +730,13 @@ static int timeouts(struct dblp_comm *comm)
 {
 	uint64_t now = dblp_comm_now(), next = dblp_pending_timeout(comm, now);
 	struct dblp_req **at = &comm->reqs, *req;
+	bool first = true;
 
 	next = earlier(next, dblp_ctl_timeout(comm, now));
 	while ((req = *at)) {
 		if (!req->ended)
-			next = earlier(next, req_timeout(req, now));
+			next = earlier(next, req_timeout(req, now, first));
+		first &= req->ended;
 		if (!req->ended || req->queued || !forget(req, at))
 			at = &req->next;
 	}
