@@ -499,6 +499,53 @@ TEST(who_has_reported_nothing_does_not_disagree)
 	EXPECT_EQ(-EPROTO, comm.error);
 }
 
+/* What is said last of all that waits to be sent */
+static u32 last_word(const struct dblp_ctlconn *c)
+{
+	struct dblp_ctl ctl;
+
+	memcpy(&ctl, c->out + c->n_out - sizeof(ctl), sizeof(ctl));
+	return ctl.type;
+}
+
+/* However much a rank that does not listen was to be told before */
+TEST(who_has_failed_and_who_leaves_is_always_said)
+{
+	struct dblp_ctlconn ctl[2];
+	struct dblp_req req = { 0 };
+	struct dblp_comm comm;
+	struct dblp_link link[2];
+	u32 left[20] = { 0 }, other, i;
+	int fd[2];
+
+	for (other = 0; other < 2; other++) {
+		stand_alone(&comm, link, &dblp_transport_tcp);
+		memset(ctl, 0, sizeof(ctl));
+		ctl[0].fd = -1;
+		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, fd));
+		ctl[other].fd = fd[0];
+		while (send(fd[0], "x", 1, MSG_DONTWAIT) > 0) {
+		}
+		comm.attr.timeout_ms = 1;
+		comm.rank = !other;
+		comm.ctl = ctl;
+		comm.n_ctl = 1 + other;
+		comm.left = left;
+		comm.n_left = other ? ARRAY_SIZE(left) : 0;
+		for (i = 0; i < ARRAY_SIZE(left); i++)
+			dblp_ctl_report(&comm, &req);
+		dblp_ctl_event(&comm, &ctl[other]);
+		EXPECT_EQ(other ? DBLP_CTL_BYE : DBLP_CTL_REPORT, last_word(&ctl[other]));
+		dblp_ctl_suspect(&comm, 1, -EDOM);
+		EXPECT_EQ(other ? DBLP_CTL_ABORT : DBLP_CTL_SUSPECT,
+			  last_word(&ctl[other]));
+		dblp_ctl_bye(&comm);
+		EXPECT_EQ(DBLP_CTL_BYE, last_word(&ctl[other]));
+		close(fd[0]);
+		close(fd[1]);
+	}
+}
+
 struct hearer {
 	int	fd;
 	int	heard;

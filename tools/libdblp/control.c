@@ -71,9 +71,13 @@ struct dblp_ctl dblp_ctl_make(const struct dblp_comm *comm, uint16_t type)
 	};
 }
 
-static bool put(struct dblp_ctlconn *c, const struct dblp_ctl *ctl)
+/* Who has failed, and a farewell: each is said once, whatever else waits to be said */
+#define LAST_WORDS	2
+
+/* Leaves room for @more messages */
+static bool put(struct dblp_ctlconn *c, const struct dblp_ctl *ctl, uint32_t more)
 {
-	if (c->fd < 0 || c->n_out + sizeof(*ctl) > sizeof(c->out))
+	if (c->fd < 0 || c->n_out + (1 + more) * sizeof(*ctl) > sizeof(c->out))
 		return false;
 	memcpy(c->out + c->n_out, ctl, sizeof(*ctl));
 	c->n_out += sizeof(*ctl);
@@ -87,7 +91,7 @@ static void put_left(const struct dblp_comm *comm, struct dblp_ctlconn *c)
 
 	while (!comm->rank && !c->bye && c->n_left < comm->n_left) {
 		ctl.rank = comm->left[c->n_left];
-		if (!put(c, &ctl))
+		if (!put(c, &ctl, LAST_WORDS))
 			break;
 		c->n_left++;
 	}
@@ -106,11 +110,11 @@ static void flush(const struct dblp_comm *comm, struct dblp_ctlconn *c)
 	}
 }
 
-/* What has no room is left out: there is more to hear than a report then */
+/* A report that has no room is left out: there is more to hear then */
 static void tell(const struct dblp_comm *comm, struct dblp_ctlconn *c,
 		 const struct dblp_ctl *ctl)
 {
-	if (put(c, ctl))
+	if (put(c, ctl, ctl->type == DBLP_CTL_REPORT ? LAST_WORDS : 0))
 		flush(comm, c);
 }
 
@@ -381,7 +385,7 @@ void dblp_ctl_bye(struct dblp_comm *comm)
 	if (!comm->error)
 		end += comm->attr.timeout_ms * MS_NS;
 	for (i = 0; i < comm->n_ctl; i++) {
-		put(&comm->ctl[i], &ctl);
+		put(&comm->ctl[i], &ctl, 0);
 		end_sending(comm, &comm->ctl[i]);
 	}
 	for (i = 0; i < comm->n_ctl; i++)
