@@ -162,10 +162,10 @@ TEST(attributes_that_contradict_themselves_are_refused)
 
 TEST(ranks_that_disagree_about_the_communicator_do_not_open_it)
 {
-	static const struct dblp_lane lane[2];
+	static const struct dblp_lane lane[3];
 	int k, i;
 
-	for (k = 0; k < 5; k++) {
+	for (k = 0; k < 6; k++) {
 		prepare(3, next_epoch(), 1000, run_allreduce);
 		switch (k) {
 		case 0: rank[1].attr.nranks = 4; break;
@@ -175,6 +175,12 @@ TEST(ranks_that_disagree_about_the_communicator_do_not_open_it)
 		case 4:
 			rank[1].attr.lane = lane;
 			rank[1].attr.lanes = 2;
+			break;
+		case 5:
+			for (i = 0; i < 3; i++) {
+				rank[i].attr.lane = lane;
+				rank[i].attr.lanes = i == 1 ? 3 : 2;
+			}
 			break;
 		}
 		run_all(3);

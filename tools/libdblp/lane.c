@@ -34,7 +34,8 @@ int dblp_lanes_try(const struct dblp_comm *comm)
 
 uint64_t dblp_lanes_digest(const struct dblp_comm *comm)
 {
-	return comm->attr.lanes ? dblp_hash(DBLP_HASH, comm->lane, sizeof(comm->lane)) :
+	return comm->attr.lanes ? dblp_hash(DBLP_HASH, comm->lane,
+					    comm->n_lanes * sizeof(*comm->lane)) :
 				  0;
 }
 
