@@ -144,13 +144,14 @@ static int parse_file(const char *path, uint32_t rank, uint32_t nranks,
 		      struct sockaddr_dblp *addr)
 {
 	FILE *file = fopen(path, "re");
-	char line[256];
+	char *line = NULL;
+	size_t room = 0;
 	int err = -EINVAL;
 	uint32_t i = 0;
 
 	if (!file)
 		return -errno;
-	while (fgets(line, sizeof(line), file)) {
+	while (getline(&line, &room, file) >= 0) {
 		line[strcspn(line, " \t\r\n#")] = '\0';
 		if (!line[0])
 			continue;
@@ -158,6 +159,7 @@ static int parse_file(const char *path, uint32_t rank, uint32_t nranks,
 			err = parse_tcp(line, addr);
 		i++;
 	}
+	free(line);
 	fclose(file);
 	return i == nranks ? err : -EINVAL;
 }
