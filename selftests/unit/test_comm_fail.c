@@ -170,6 +170,36 @@ TEST(an_abort_reaches_all)
 	expect_failed(_metadata, 4, -EDOM, 1, WAIT_MS);
 }
 
+/* dblp_wait() frees no request of which it says -EAGAIN; others are no errors */
+static void run_odd_abort(struct rank *r)
+{
+	static const int errors[] = { EAGAIN, 4096, 0, -1 };
+	struct dblp_req *req;
+	int v = 0;
+
+	r->err = dblp_allreduce(r->comm, &v, 1, &r->op, &req);
+	if (r->attr.rank == 2)
+		dblp_comm_abort(r->comm, errors[r->count]);
+	r->err = r->err ?: dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+}
+
+TEST(an_abort_with_what_is_no_error_is_a_cancellation)
+{
+	int i, k;
+
+	for (k = 0; k < 4; k++) {
+		prepare(3, next_epoch(), k, run_odd_abort);
+		/* It never ends by itself */
+		for (i = 0; i < 3; i++) {
+			rank[i].op.algo = DBLP_PS;
+			rank[i].op.root = i;
+		}
+		run_all(3);
+		for (i = 0; i < 3; i++)
+			EXPECT_EQ(-ECANCELED, rank[i].err);
+	}
+}
+
 TEST(a_rank_that_is_killed_is_named_by_all_others)
 {
 	char at[64];

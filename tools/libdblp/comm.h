@@ -168,7 +168,8 @@ void dblp_comm_close(struct dblp_comm *comm);
 /**
  * dblp_comm_abort() - let the communicator fail, on all ranks
  * @comm: the communicator
- * @error: positive errno that all get, with this rank; 0: ECANCELED
+ * @error: positive errno that all get, with this rank; 0, EAGAIN or what is none:
+ *	ECANCELED
  */
 void dblp_comm_abort(struct dblp_comm *comm, int error);
 

@@ -270,8 +270,6 @@ static void has_left(struct dblp_comm *comm, uint32_t rank)
 static void heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
 		  const struct dblp_ctl *ctl)
 {
-	uint32_t error = ctl->error && ctl->error < 4096 ? ctl->error : EPROTO;
-
 	if (ctl->magic != DBLP_CTL_MAGIC || ctl->version != DBLP_COMM_VERSION ||
 	    ctl->rank >= comm->nranks) {
 		decide(comm, c->rank, EPROTO);
@@ -284,11 +282,11 @@ static void heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
 		break;
 	case DBLP_CTL_ABORT:
 		if (comm->rank && !comm->error)
-			dblp_engine_fail(comm, ctl->rank, error);
+			dblp_engine_fail(comm, ctl->rank, ctl->error);
 		break;
 	case DBLP_CTL_SUSPECT:
 		if (!comm->rank)
-			decide(comm, ctl->rank, error);
+			decide(comm, ctl->rank, ctl->error);
 		break;
 	case DBLP_CTL_REPORT:
 		c->reported = true;

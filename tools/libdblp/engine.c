@@ -21,6 +21,9 @@
 /* After so long rank 0 is told which operation this rank is in */
 #define REPORT_MS	20
 #define EVENTS		64
+/* No errno is larger */
+#define ERRNO_MAX	4095
+
 /* The program can have the result */
 static void req_end(struct dblp_req *req)
 {
@@ -627,6 +630,9 @@ void dblp_engine_fail(struct dblp_comm *comm, uint32_t rank, uint32_t error)
 	struct dblp_req *req;
 	uint32_t i;
 
+	/* A program that gets -EAGAIN would wait again, for what is freed */
+	if (!error || error > ERRNO_MAX || error == EAGAIN)
+		error = ECANCELED;
 	pthread_mutex_lock(&comm->lock);
 	comm->error = -(int)error;
 	comm->failed_rank = (int32_t)rank;

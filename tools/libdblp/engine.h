@@ -850,7 +850,7 @@ void dblp_task_end(struct dblp_task *t);
 void *dblp_engine(void *comm);
 /** dblp_link_reports() - take the reports about what was sent */
 void dblp_link_reports(struct dblp_link *l);
-/** dblp_engine_fail() - all operations end with @error, a positive errno */
+/** dblp_engine_fail() - all operations end with @error; what is no errno is ECANCELED */
 void dblp_engine_fail(struct dblp_comm *comm, uint32_t rank, uint32_t error);
 
 #endif /* DBLP_ENGINE_H */
