@@ -611,8 +611,8 @@ int main(int argc, char **argv)
 	failed = point(1, !failed && honest && beside->connections,
 		       "honest connections go on beside, with every byte");
 	failed |= point(2, !tally.stalled, "no connection stalls");
-	failed |= point(3, tally.packets && 2 * tally.taken > tally.numbered,
-			"most packets are taken");
+	failed |= point(3, tally.packets && 5 * tally.taken > 2 * tally.numbered,
+			"two packets of five are taken");
 	failed |= point(4, tally.lived > tally.connections / 4 &&
 			tally.received > tally.connections &&
 			tally.reported && tally.early,
