@@ -164,24 +164,22 @@ static u32 in_a_row(const struct dblp_sent *s, u64 pn)
 	return size - (pn & (size - 1));
 }
 
+void dblp_sent_spray(struct dblp_sent *s, struct dblp_port *ports, u32 n)
+{
+	ports[0].announced = true;
+	s->ports = ports;
+	s->n_ports = n;
+}
+
 void dblp_sent_init(struct dblp_sent *s, struct dblp_sent_pkt *block, u32 size)
 {
 	memset(s, 0, sizeof(*s));
 	s->first = block;
 	s->blocks = &s->first;
 	s->mask = size - 1;
-	s->own_port.announced = true;
-	s->ports = &s->own_port;
-	s->n_ports = 1;
+	dblp_sent_spray(s, &s->own_port, 1);
 	s->skipped = U64_MAX;
 	s->reorder = DBLP_REORDER_MIN;
-}
-
-void dblp_sent_spray(struct dblp_sent *s, struct dblp_port *ports, u32 n)
-{
-	ports[0].announced = true;
-	s->ports = ports;
-	s->n_ports = n;
 }
 
 struct dblp_sent_pkt *dblp_sent_grow_block(struct dblp_sent *s,
