@@ -171,10 +171,10 @@ static int on_join(struct scheduler *s, struct peer *p, const struct dblp_fab_ms
 
 /* What becomes of updates */
 
-/* Who is ready while its last update leaves has had its answer before we had ours */
+/* Who is ready again has had the answer to its last update before we had ours */
 static void on_ready(struct scheduler *s, struct peer *p, const struct dblp_fab_msg *m)
 {
-	const bool again = p->run && p->run->leaves && !p->again;
+	const bool again = (p->place == ON_ITS_WAY || p->place == THERE) && !p->again;
 
 	if (p->place != NOWHERE && !again) {
 		refuse(s, p, EBUSY);
