@@ -527,6 +527,44 @@ TEST(a_host_that_is_gone_is_named_by_all_others)
 	del_hosts();
 }
 
+#define SILENT_ROUNDS	70
+
+static void run_silent(struct rank *r)
+{
+	int i;
+
+	for (i = 0; i < SILENT_ROUNDS; i++) {
+		if (r->attr.rank == 1 && i == 3)
+			run("ip link set eth0 down");
+		if (r->attr.rank == 1 && i == SILENT_ROUNDS - 3)
+			run("ip link set eth0 up");
+		usleep(100000);
+		run_allreduce(r);
+		if (r->err)
+			return;
+	}
+}
+
+/* What TCP hears is not all: connections for data show that a host is there */
+TEST(a_host_that_only_tcp_does_not_hear_is_not_gone)
+{
+	int i;
+
+	new_hosts();
+	prepare_hosts(1000, run_silent);
+	for (i = 0; i < 2; i++) {
+		rank[i].nranks = rank[i].attr.nranks = 2;
+		rank[i].attr.devices = "n0";
+		rank[i].op.algo = DBLP_TRANSPOSE;
+		rank[i].op.levels = 0;
+	}
+	run_all(2);
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(0, rank[i].error);
+	expect_good(_metadata, 2);
+	del_hosts();
+}
+
 TEST(a_phase_says_what_may_be_lost)
 {
 	int k;

@@ -4,7 +4,8 @@
  * sent. Whoever finds that a rank has failed, or that two do not mean the same
  * operation, tells rank 0; what it finds or hears first it tells all. So all name the
  * same rank. A process that ends closes its connection, and a host that is gone does
- * not answer on it. Whoever leaves says so, and rank 0 tells the others: what they wait
+ * not answer on it, nor on any other: a network that loses nine packets of ten leaves
+ * TCP silent for seconds, but not AF_DBLP. Whoever leaves says so, and rank 0 tells the others: what they wait
  * for of that rank fails. As rank 0 decides, it leaves last.
  */
 
@@ -24,15 +25,17 @@
  */
 #define CTL_TOS	0xb8
 
+/* So many questions in vain, the most there may be, before TCP itself gives up */
+#define CTL_ASKS	127
+
 static int keep_alive(const struct dblp_comm *comm, int fd)
 {
-	const int dead = (int)(comm->attr.timeout_ms - comm->attr.keepalive_ms);
+	const int asks = CTL_ASKS;
 	int err = dblp_tcp_tos(fd, CTL_TOS);
 
 	if (!err)
 		err = dblp_tcp_keep_alive(comm, fd);
-	if (!err && setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead,
-			       sizeof(dead)))
+	if (!err && setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &asks, sizeof(asks)))
 		err = -errno;
 	return err;
 }
@@ -54,6 +57,7 @@ int dblp_ctl_begin(struct dblp_comm *comm)
 		err = keep_alive(comm, c->fd);
 		if (err)
 			return err;
+		c->heard_at = dblp_comm_now();
 		if (epoll_ctl(comm->epoll, EPOLL_CTL_ADD, c->fd, &ev))
 			return -errno;
 	}
@@ -196,17 +200,70 @@ static uint64_t left_timeout(struct dblp_comm *comm, uint64_t now)
 	return next;
 }
 
+static bool answers(const struct dblp_comm *comm, const struct dblp_ctlconn *c)
+{
+	bool found = dblp_transport_tcp.answers(c->fd);
+	uint32_t i;
+
+	for (i = 0; !found && i < comm->n_links; i++) {
+		const struct dblp_link *l = dblp_link_of(comm, c->rank, i);
+
+		found = l->state == DBLP_LINK_READY && comm->transport->answers(l->fd);
+	}
+	return found;
+}
+
+/* Nothing more comes from there. Rank 0 is known by that to all, and decides the rest */
+static void ended(struct dblp_comm *comm, struct dblp_ctlconn *c, uint32_t error)
+{
+	epoll_ctl(comm->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+	dblp_fd_close(&c->fd);
+	if (!c->bye)
+		decide(comm, c->rank, error);
+	else if (comm->rank && comm->suspect >= 0)
+		decide(comm, 0, ECONNRESET);
+}
+
+/*
+ * Looks four times as often as hosts are asked, so that it is known in time. If this
+ * process was stopped, what was sent meanwhile may still be answered.
+ */
+static uint64_t look(struct dblp_comm *comm, uint64_t now)
+{
+	const uint64_t asked = comm->attr.keepalive_ms * MS_NS;
+	const uint64_t most = comm->attr.timeout_ms * MS_NS - asked + asked / 4;
+	const bool stopped = now > comm->look_at + asked;
+	uint32_t i;
+
+	if (now < comm->look_at)
+		return comm->look_at;
+	comm->look_at = now + asked / 4;
+	for (i = 0; i < comm->n_ctl && !comm->error; i++) {
+		struct dblp_ctlconn *c = &comm->ctl[i];
+
+		if (c->fd < 0)
+			continue;
+		if (stopped || answers(comm, c))
+			c->heard_at = now;
+		else if (now - c->heard_at >= most)
+			ended(comm, c, ETIMEDOUT);
+	}
+	return comm->look_at;
+}
+
 uint64_t dblp_ctl_timeout(struct dblp_comm *comm, uint64_t now)
 {
-	uint64_t next;
+	uint64_t next, then;
 
 	if (comm->error)
 		return UINT64_MAX;
-	next = left_timeout(comm, now);
+	next = look(comm, now);
+	then = left_timeout(comm, now);
+	next = then < next ? then : next;
 	if (comm->suspect < 0 || comm->error)
 		return next;
 	if (now < comm->suspect_until)
-		return comm->suspect_until;
+		return comm->suspect_until < next ? comm->suspect_until : next;
 	decide(comm, (uint32_t)comm->suspect, comm->suspect_error);
 	return UINT64_MAX;
 }
@@ -298,17 +355,6 @@ static void heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
 	default:
 		decide(comm, c->rank, EPROTO);
 	}
-}
-
-/* Nothing more comes from there. Rank 0 is known by that to all, and decides the rest */
-static void ended(struct dblp_comm *comm, struct dblp_ctlconn *c, uint32_t error)
-{
-	epoll_ctl(comm->epoll, EPOLL_CTL_DEL, c->fd, NULL);
-	dblp_fd_close(&c->fd);
-	if (!c->bye)
-		decide(comm, c->rank, error);
-	else if (comm->rank && comm->suspect >= 0)
-		decide(comm, 0, ECONNRESET);
 }
 
 void dblp_ctl_event(struct dblp_comm *comm, struct dblp_ctlconn *c)

@@ -243,6 +243,7 @@ enum dblp_source {
  * @fd: -1: none any more
  * @rank: the other end
  * @bye: it has left as it should
+ * @heard_at: when that rank last owed no answer, on this connection or another one
  * @reported: it has reported an operation
  * @told: number of the one that it has reported last
  * @digest: of that
@@ -257,6 +258,7 @@ struct dblp_ctlconn {
 	int			fd;
 	uint32_t		rank;
 	bool			bye;
+	uint64_t		heard_at;
 	bool			reported;
 	uint32_t		told;
 	uint64_t		digest;
@@ -447,6 +449,7 @@ struct dblp_link {
  *	has, are critical); bytes sent, or a negative errno
  * @recv: receive what has come of a message; 1, 0 at the end of all, or a negative
  *	errno
+ * @answers: nothing that was sent, nor a question by keepalive, has been repeated in vain
  *
  * None waits.
  */
@@ -458,6 +461,7 @@ struct dblp_transport {
 	ssize_t		(*send)(int fd, const struct iovec *iov,
 				const struct dblp_sndinfo *info);
 	int		(*recv)(int fd, struct dblp_inbox *in);
+	bool		(*answers)(int fd);
 };
 
 /* conn.c */
@@ -509,6 +513,7 @@ int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
  * @suspect: rank that has failed, as far as this one knows, or -1
  * @suspect_error: positive errno
  * @suspect_until: rank 0 is waited for until then
+ * @look_at: when to look again which ranks answer
  * @door: rank 0: listens while ranks come, or -1
  * @left: ranks that have left, in order
  * @n_left: number of them
@@ -562,6 +567,7 @@ struct dblp_comm {
 	int32_t				suspect;
 	uint32_t			suspect_error;
 	uint64_t			suspect_until;
+	uint64_t			look_at;
 	int				door;
 	uint32_t			*left;
 	uint32_t			n_left;

@@ -64,7 +64,7 @@ static int no_wait(int fd)
 
 /*
  * A peer that is alive may leave data unread for as long as it likes, so there is no
- * TCP_USER_TIMEOUT: the connections to rank 0 find hosts that are gone.
+ * TCP_USER_TIMEOUT: control.c finds hosts that are gone.
  */
 static int setup_tcp(const struct dblp_comm *comm, int fd)
 {
@@ -130,6 +130,15 @@ static int recv_tcp(int fd, struct dblp_inbox *in)
 	return 1;
 }
 
+static bool answers_tcp(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	       info.tcpi_state != TCP_CLOSE && !info.tcpi_probes && !info.tcpi_retransmits;
+}
+
 const struct dblp_transport dblp_transport_tcp = {
 	.name = "tcp",
 	.protocol = IPPROTO_TCP,
@@ -137,6 +146,7 @@ const struct dblp_transport dblp_transport_tcp = {
 	.lane = lane_tcp,
 	.send = send_tcp,
 	.recv = recv_tcp,
+	.answers = answers_tcp,
 };
 
 static int setup_dblp(const struct dblp_comm *comm, int fd)
@@ -283,10 +293,20 @@ static int recv_dblp(int fd, struct dblp_inbox *in)
 	return 1;
 }
 
+static bool answers_dblp(int fd)
+{
+	struct dblp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return !getsockopt(fd, SOL_DBLP, DBLP_INFO, &info, &len) &&
+	       info.state == DBLP_STATE_ESTABLISHED && !info.pto_count;
+}
+
 const struct dblp_transport dblp_transport_dblp = {
 	.name = "dblp",
 	.setup = setup_dblp,
 	.lane = lane_dblp,
 	.send = send_dblp,
 	.recv = recv_dblp,
+	.answers = answers_dblp,
 };
