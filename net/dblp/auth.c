@@ -275,7 +275,7 @@ static bool dblp_auth_outdated(const struct dblp_sock *dsk,
 
 	if (likely(a->n < 2) || !a->heard)
 		return false;
-	pto = dblp_pto(&dsk->rtt, DBLP_ACK_DELAY_NS, 0, 0);
+	pto = dblp_pto(&dsk->rtt, DBLP_ACK_DELAY_NS, 0);
 	return ktime_get_ns() - a->heard_at > DBLP_AUTH_OVERLAP_PTOS * pto;
 }
 

@@ -37,7 +37,7 @@ at_most()
 	[ "$2" -le "$3" ]
 }
 
-# 42 timeouts in the first second, and 9 each time the silence doubles, of two packets
+# 36 timeouts in the first second, and 5 each time the silence doubles, the first two of two packets
 # each. There may be half as many again, and what was in flight.
 silence()
 {
@@ -51,7 +51,7 @@ silence()
 	at_most "packets in 4 s more" $(($(swallowed) - first)) 40
 }
 
-# And then the first probe to arrive is at most a twelfth of the silence away: half a
+# And then the first probe to arrive is at most a sixth of the silence away: a
 # second here, and a few for slow machines.
 path_dies()
 {

@@ -79,16 +79,15 @@ TEST(dblp_cc_pto__does_not_go_round_the_pacer)
 	EXPECT_EQ(1, dblp_cc_probes(&cc, &rtt, 1));
 	paced(&cc, &rtt, 1000000);
 	EXPECT_EQ(3000000, pto(&cc, &rtt, 0));
-	EXPECT_EQ(dblp_pto(&rtt, 0, 6, 0), pto(&cc, &rtt, 6));
-	EXPECT_LT(3000000, pto(&cc, &rtt, 6));
+	EXPECT_EQ(pto(&cc, &rtt, 0), pto(&cc, &rtt, 6));
 	paced(&cc, &rtt, 10000000);
-	EXPECT_EQ(dblp_pto(&rtt, 0, 0, 0), pto(&cc, &rtt, 0));
+	EXPECT_EQ(dblp_pto(&rtt, 0, 0), pto(&cc, &rtt, 0));
 	EXPECT_EQ(2, dblp_cc_probes(&cc, &rtt, 2));
 	EXPECT_EQ(1, dblp_cc_probes(&cc, &rtt, 3));
 	paced(&cc, &rtt, 1);
 	EXPECT_EQ(DBLP_PTO_MAX_NS, pto(&cc, &rtt, 0));
 	paced(&cc, &rtt, 0);
-	EXPECT_EQ(dblp_pto(&rtt, 0, 0, 0), pto(&cc, &rtt, 0));
+	EXPECT_EQ(dblp_pto(&rtt, 0, 0), pto(&cc, &rtt, 0));
 	EXPECT_EQ(2, dblp_cc_probes(&cc, &rtt, 1));
 }
 
@@ -102,11 +101,11 @@ TEST(dblp_cc_pto__does_not_back_off_amid_a_burst)
 	paced(&cc, &rtt, 10000000);
 	cc.holding = true;
 	EXPECT_EQ(rtt.srtt + 4 * rtt.var, pto(&cc, &rtt, 0));
-	EXPECT_LT(pto(&cc, &rtt, 0), dblp_pto(&rtt, 0, 0, 0));
+	EXPECT_LT(pto(&cc, &rtt, 0), dblp_pto(&rtt, 0, 0));
 	for (i = 1; i < DBLP_CC_HELD_PROBES; i++)
 		EXPECT_EQ(300000, pto(&cc, &rtt, i));
-	EXPECT_EQ(dblp_pto(&rtt, 0, 0, 0), pto(&cc, &rtt, i));
-	EXPECT_EQ(dblp_pto(&rtt, 0, 0, 1000000000),
+	EXPECT_EQ(dblp_pto(&rtt, 0, 0), pto(&cc, &rtt, i));
+	EXPECT_EQ(dblp_pto(&rtt, 0, 1000000000),
 		  dblp_cc_pto(&cc, &rtt, 0, i, 1000000000));
 	EXPECT_LT(pto(&cc, &rtt, i), dblp_cc_pto(&cc, &rtt, 0, i, 1000000000));
 }

@@ -71,14 +71,10 @@ u64 dblp_cc_pto(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 {
 	u64 pto;
 
-	if (!cc->holding)
-		pto = dblp_pto(rtt, max_ack_delay, count, silence);
-	else if (!count)
-		pto = rtt->srtt + 4 * rtt->var;
-	else if (count >= DBLP_CC_HELD_PROBES)
-		pto = dblp_pto(rtt, max_ack_delay, 0, silence);
+	if (!cc->holding || count >= DBLP_CC_HELD_PROBES)
+		pto = dblp_pto(rtt, max_ack_delay, silence);
 	else
-		pto = 0;
+		pto = count ? 0 : rtt->srtt + 4 * rtt->var;
 	return min(max(pto, DBLP_CC_PTO_GAPS * dblp_cc_gap(cc)),
 		   DBLP_PTO_MAX_NS);
 }

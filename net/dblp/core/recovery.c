@@ -139,14 +139,12 @@ u64 dblp_backoff(u64 wait, u64 silence)
 	return min(max(wait, silence / DBLP_PTO_SILENCE), DBLP_PTO_MAX_NS);
 }
 
-u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u32 count,
-	     u64 silence)
+u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u64 silence)
 {
 	u64 srtt = r->latest ? r->srtt : DBLP_INITIAL_RTT_NS;
 	u64 var = r->latest ? r->var : DBLP_INITIAL_RTT_NS / 2;
 	u64 pto = srtt + max(4 * var, DBLP_GRANULARITY_NS) + max_ack_delay;
 
-	pto <<= min(count, DBLP_PTO_BACKOFF_MAX);
 	pto = max(pto, srtt + r->doubt + max_ack_delay);
 	return dblp_backoff(pto, silence);
 }

@@ -20,8 +20,7 @@ struct dblp_carried;
 #define DBLP_GRANULARITY_NS	100000ULL	/* kGranularity; hrtimers */
 #define DBLP_INITIAL_RTT_NS	10000000ULL	/* before the first sample */
 #define DBLP_PTO_MAX_NS		(60ULL * 1000000000)	/* RFC 6298 (2.5) */
-#define DBLP_PTO_BACKOFF_MAX	3U	/* doublings; then it grows with the silence */
-#define DBLP_PTO_SILENCE	12U	/* at least 1/12 of the silence */
+#define DBLP_PTO_SILENCE	6U	/* at least 1/6 of the silence */
 #define DBLP_CLOCK_DRIFT	1024U	/* clocks differ by less than one part in so many */
 #define DBLP_SENT_BLOCK		64U	/* packets: less than a page */
 #define DBLP_LOSE_MAX		128U	/* packets judged in a step, see below */
@@ -83,10 +82,10 @@ void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now);
  * @wait: interval for a peer that is not silent
  * @silence: time since the peer was heard
  *
- * At least a twelfth of the silence. A peer heard a moment ago is probed quickly,
+ * At least a sixth of the silence. A peer heard a moment ago is probed quickly,
  * however many probes were lost since. Probes of a peer that is gone become rarer:
- * each interval is 13/12 of the one before, up to a minute. A peer that comes back
- * is probed within a twelfth of the time that it was away.
+ * each interval is 7/6 of the one before, up to a minute. A peer that comes back
+ * is probed within a sixth of the time that it was away.
  *
  * Return: nanoseconds, at most DBLP_PTO_MAX_NS.
  */
@@ -96,26 +95,22 @@ u64 dblp_backoff(u64 wait, u64 silence);
  * dblp_pto() - probe timeout, RFC 9002 section 6.2.1
  * @r: the estimator
  * @max_ack_delay: the peer's delayed-ACK time
- * @count: probe timeouts since the last ACK: each doubles the timeout, up to
- *	DBLP_PTO_BACKOFF_MAX times
  * @silence: time since the peer was heard, or since we began to wait for it
  *
  * When a hundred connections begin at once, queues and processors make round
  * trips a hundred times as long within milliseconds. Spurious retransmissions would
  * make the queues longer still. So until the variation of round trips is known, the
- * timeout is no shorter than before the first sample. This floor does not double, as
- * it is no estimate of the path.
+ * timeout is no shorter than before the first sample.
  *
- * Unlike in RFC 9002 the doubling ends: a path that loses 90 % of its packets looks
+ * Unlike in RFC 9002 it does not double: a path that loses 90 % of its packets looks
  * dead now and then, and the sender should not sleep for seconds when the next
- * packet would arrive. The timeout then grows with the silence, by dblp_backoff(),
- * so that a dead path gets few probes.
+ * packet would arrive. It grows with the silence, by dblp_backoff(), so that a dead
+ * path gets few probes.
  *
  * Return: nanoseconds, at most DBLP_PTO_MAX_NS. After about ten samples the only
  * floor is the granularity of the timer.
  */
-u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u32 count,
-	     u64 silence);
+u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u64 silence);
 
 /** enum dblp_pkt_state - life of a packet that was sent */
 enum dblp_pkt_state {
