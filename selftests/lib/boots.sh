@@ -99,11 +99,11 @@ boot()
 	fi
 }
 
-# run_boots: those that stdin has, SEED SCENARIO [ARGUMENT...] in each line. Seeds are
-# counted from 1.
+# run_boots PATH...: those that stdin has, SEED SCENARIO [ARGUMENT...] in each line. Seeds are
+# counted from 1. What is at the paths, beside selftests/$name, decides what is measured.
 run_boots()
 {
-	local words
+	local words changed=''
 
 	# shellcheck disable=SC2046 # words
 	trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM HUP
@@ -111,6 +111,9 @@ run_boots()
 	mkdir -p "$out" || exit 2
 	[ -z "$(ls -A "$out")" ] || die "--out: $out is not empty"
 	cat > "$out/boots"
+	git -C "$top" diff --quiet HEAD -- net uapi selftests/lib "selftests/$name" "$@" ||
+		changed=", changed since"
+	echo "$(git -C "$top" rev-parse --short HEAD)$changed" > "$out/commit"
 	step "building dblp.ko for Linux $kernel and the tools"
 	make -s -C "$top" tools || die "the tools do not build"
 	"$top/selftests/vm/build" --kernel "$kernel" -o "$out/dblp.ko" || die "the module does not build"
@@ -129,19 +132,15 @@ run_boots()
 	step "done; logs are in ${out#"$top/"}"
 }
 
-# report PAGE PATH...: the tables, and if all was measured PAGE.json and PAGE.md in the
-# results, with everything else in the output directory that has its name. What is at the
-# paths, beside selftests/$name, decides what is measured.
+# report PAGE: the tables, and if all was measured PAGE.json and PAGE.md in the
+# results, with everything else in the output directory that has its name
 report()
 {
-	local page=$1 changed='' status
-	shift
+	local page=$1 status
 
-	git -C "$top" diff --quiet HEAD -- net uapi selftests/lib "selftests/$name" "$@" ||
-		changed=", changed since"
 	python3 "$top/selftests/$name/report.py" \
 		--kernel "$(cat "$out"/*/release | sort -u | paste -s -d' ')" \
-		--commit "$(git -C "$top" rev-parse --short HEAD)$changed" --seeds "$seeds" \
+		--commit "$(cat "$out/commit")" --seeds "$seeds" \
 		--notes "$top/selftests/$name/notes" --template "$top/selftests/$name/results.in" \
 		--out "$out" "${scenarios[@]}"
 	status=$?
