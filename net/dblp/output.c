@@ -194,12 +194,14 @@ static bool dblp_has_work(const struct dblp_sock *dsk)
 static void dblp_try_ports(struct dblp_sock *dsk, struct dblp_out *out)
 {
 	struct dblp_sent *s = &dsk->sent;
+	u64 wait;
 	u32 port;
 
 	if (s->n_ports == 1 || !s->inflight)
 		return;
+	wait = dblp_pto(&dsk->rtt, DBLP_ACK_DELAY_NS, 0);
 	do {
-		port = dblp_port_due(s->ports, s->n_ports, out->now);
+		port = dblp_port_due(s->ports, s->n_ports, wait, out->now);
 	} while (port < s->n_ports && dblp_send_port_probe(dsk, out, port));
 }
 

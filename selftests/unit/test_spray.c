@@ -202,18 +202,23 @@ TEST_F(spray, dblp_port_due__seldom)
 	u32 i;
 
 	for (i = 1; i < 4; i++)
-		EXPECT_EQ(i, dblp_port_due(p, 4, now));
-	EXPECT_EQ(4, dblp_port_due(p, 4, now));
+		EXPECT_EQ(i, dblp_port_due(p, 4, 10 * MS, now));
+	EXPECT_EQ(4, dblp_port_due(p, 4, 10 * MS, now));
 	for (i = 1; i < 4; i++)
 		p[i].announced = true;
 	p[3].missed = DBLP_SPRAY_DEAD;
 	for (; now < 61 * S; now += MS)
-		probes += dblp_port_due(p, 4, now) == 3;
+		probes += dblp_port_due(p, 4, 10 * MS, now) == 3;
 	/* 10 ms, 20 ms, 40 ms, ... */
 	EXPECT_GT(probes, 10);
 	EXPECT_LT(probes, 16);
 	p[3].missed = 0;
-	EXPECT_EQ(4, dblp_port_due(p, 4, now + S));
+	EXPECT_EQ(4, dblp_port_due(p, 4, 10 * MS, now + S));
+	/* Where a round trip takes longer, no sooner than an answer can be there */
+	p[3] = (struct dblp_port) { .announced = true, .missed = DBLP_SPRAY_DEAD, .heard = now };
+	EXPECT_EQ(3, dblp_port_due(p, 4, 200 * MS, now));
+	EXPECT_EQ(4, dblp_port_due(p, 4, 200 * MS, now + 199 * MS));
+	EXPECT_EQ(3, dblp_port_due(p, 4, 200 * MS, now + 200 * MS));
 }
 
 TEST_HARNESS_MAIN

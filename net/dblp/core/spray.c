@@ -93,7 +93,7 @@ u32 dblp_port_next(struct dblp_sent *s, u32 len, u32 cwnd, u64 srtt, bool anew)
 	return s->port;
 }
 
-u32 dblp_port_due(struct dblp_port *ports, u32 n, u64 now)
+u32 dblp_port_due(struct dblp_port *ports, u32 n, u64 wait, u64 now)
 {
 	struct dblp_port *p;
 
@@ -102,9 +102,8 @@ u32 dblp_port_due(struct dblp_port *ports, u32 n, u64 now)
 			continue;
 		if (!p->heard)
 			p->heard = now;
-		p->probe_at = now + clamp_t(u64, now - p->heard,
-					    DBLP_SPRAY_RETRY_NS,
-					    DBLP_PTO_MAX_NS);
+		p->probe_at = now + min_t(u64, max(now - p->heard, wait),
+					  DBLP_PTO_MAX_NS);
 		break;
 	}
 	return p - ports;

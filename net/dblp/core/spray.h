@@ -18,7 +18,6 @@ struct dblp_sent;
 #define DBLP_SPRAY_LOSS		4U	/* so many times as much counts what is lost */
 #define DBLP_SPRAY_MEMORY	65536U	/* bytes over which that is measured */
 #define DBLP_SPRAY_PARTS	32U	/* of the window: least that a port sends in a row */
-#define DBLP_SPRAY_RETRY_NS	10000000ULL	/* until a dead port is first tried again */
 
 /**
  * struct dblp_port - a port, and the path behind it
@@ -114,13 +113,14 @@ u32 dblp_port_next(struct dblp_sent *s, u32 len, u32 cwnd, u64 srtt, bool anew);
  * dblp_port_due() - a port to be probed now: one not announced yet, or a dead one
  * @ports: all of the connection
  * @n: how many
+ * @wait: probe timeout, see dblp_pto()
  * @now: the time
  *
- * A port is tried again after as long as it was not heard, from DBLP_SPRAY_RETRY_NS to
+ * A port is tried again after as long as it was not heard, from @wait to
  * DBLP_PTO_MAX_NS: a path that stays dark costs less and less.
  *
  * Return: its index, or @n if there is none. It counts as tried.
  */
-u32 dblp_port_due(struct dblp_port *ports, u32 n, u64 now);
+u32 dblp_port_due(struct dblp_port *ports, u32 n, u64 wait, u64 now);
 
 #endif /* _NET_DBLP_SPRAY_H */
