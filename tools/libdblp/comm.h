@@ -104,7 +104,8 @@ struct dblp_lane {
  * @kv: first argument of both
  * @job: number of the job that sockets of "dblp" are in, 0: none
  * @join_ms: how long to wait for all ranks to come; 0: 60000
- * @timeout_ms: how long a host may be silent until it has failed; 0: 5000
+ * @timeout_ms: how long a host may be silent, on all connections, until it has failed;
+ *	0: 5000
  * @keepalive_ms: how often hosts are asked, 1000 at least and at most half of
  *	@timeout_ms; 0: 1000
  * @message_bytes: the most bytes of a message with data, a multiple of 8. Longer
