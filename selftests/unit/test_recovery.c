@@ -662,8 +662,8 @@ TEST_F(sent, dblp_sent_ack__lost_are_kept_for_a_while)
 	self->m.now += 2 * MS;
 	EXPECT_TRUE(model_timeout(&self->m));
 	EXPECT_EQ(0, self->m.s.base);
-	/* Ten later it is not, and its ACK counts for nothing */
-	self->m.now += 7 * MS;
+	/* Twenty later it is not, and its ACK counts for nothing */
+	self->m.now += 18 * MS;
 	EXPECT_TRUE(model_timeout(&self->m));
 	EXPECT_EQ(10, self->m.s.base);
 	EXPECT_TRUE(ack(&self->m, 0, 9, 0));

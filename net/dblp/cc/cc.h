@@ -60,7 +60,7 @@ struct dblp_cc {
 	u64				pacing_rate;
 	u32				senders;
 	bool				holding;
-	u64				priv[42];
+	u64				priv[46];
 };
 
 /**

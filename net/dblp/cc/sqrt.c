@@ -82,6 +82,11 @@ struct span {
  * @last_rtt: mean round trip of the last span, 0 if it does not tell of this one
  * @round_end: the round trip is over when so many bytes were acknowledged
  * @cut_end: no further cut until then
+ * @uncut: window before it was cut for losses that may be spurious, or 0
+ * @untop: @top then
+ * @unhit: @hit then
+ * @doubted: bytes declared lost that may have arrived
+ * @doubted_at: @acts of the last of them
  * @held_at: amid a burst: since when, or when it was last halved; else 0
  * @acked_at: when the last ACK came, or the window was halved for want of one
  * @all_at: all who began a round with us have been heard of by then
@@ -129,6 +134,11 @@ struct root {
 	u64	last_rtt;
 	u64	round_end;
 	u64	cut_end;
+	u64	uncut;
+	u64	untop;
+	u64	unhit;
+	u32	doubted;
+	u32	doubted_at;
 	u64	held_at;
 	u64	acked_at;
 	u64	all_at;
@@ -295,8 +305,8 @@ static bool is_excused(const struct dblp_cc *cc, const struct root *r)
 static void count_credit(const struct dblp_cc *cc, struct root *r,
 			 const struct dblp_rate_sample *rs)
 {
-	u64 credit = r->credit + div_u64((u64)rs->acked + rs->lost,
-					 r->usual_loss);
+	u64 credit = r->credit + rs->spurious +
+		     div_u64((u64)rs->acked + rs->lost, r->usual_loss);
 	u32 most = LOSS_CREDIT * cc->mss;
 
 	r->credit = min_t(u64, credit, most);
@@ -365,17 +375,53 @@ static void end_cut(struct root *r)
 	r->last_rtt = 0;
 }
 
+/* To go back to if all that was lost turns out to have arrived */
+static void remember(struct root *r)
+{
+	if (r->uncut)
+		return;
+	r->uncut = r->wnd;
+	r->untop = r->top;
+	r->unhit = r->hit;
+}
+
+static void end_doubt(struct root *r)
+{
+	r->doubted = 0;
+	r->uncut = 0;
+}
+
+/* Packets that a late processor or another path has delayed were no congestion */
+static void heed_spurious(struct dblp_cc *cc, struct root *r,
+			  const struct dblp_rate_sample *rs)
+{
+	r->now.lost -= min(r->now.lost, rs->spurious);
+	r->doubted -= min(r->doubted, rs->spurious);
+	if (r->doubted)
+		return;
+	if (r->uncut) {
+		set_wnd(cc, r, max(r->wnd, r->uncut));
+		r->top = r->untop;
+		r->hit = r->unhit;
+		end_cut(r);
+	}
+	end_doubt(r);
+}
+
 static void heed_loss(struct dblp_cc *cc, struct root *r,
 		      const struct dblp_rate_sample *rs)
 {
 	if (r->held_at)
 		return;
+	r->doubted += rs->lost;
+	r->doubted_at = r->acts;
 	if (is_burst(cc, r)) {
 		r->held_at = rs->now;
 		set_wnd(cc, r, held_wnd(r));
 	} else if (rs->delivered < r->cut_end) {
 		return;
 	} else if (!is_excused(cc, r)) {
+		remember(r);
 		learn_top(r);
 		cut(cc, r, rs, loss_left(r));
 	} else if (is_queued(r)) {
@@ -611,6 +657,8 @@ static void end_span(struct dblp_cc *cc, struct root *r,
 		judge_span(cc, r, loss);
 	heed_jump(r);
 	measure(cc, r, rs);
+	if (r->acts - r->doubted_at > CALM_SPANS)
+		end_doubt(r);
 	/* The first after a step cannot show what it has led to */
 	if (!(++r->acts & 1) && !r->held_at && !r->starting && r->now.n &&
 	    rs->delivered >= r->cut_end)
@@ -735,6 +783,8 @@ static void sqrt_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	if (r->cut_end && rs->delivered >= r->cut_end)
 		end_cut(r);
 	count_credit(cc, r, rs);
+	if (rs->spurious)
+		heed_spurious(cc, r, rs);
 	if (rs->lost)
 		heed_loss(cc, r, rs);
 	if (rs->ce)

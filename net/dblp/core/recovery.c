@@ -401,11 +401,14 @@ static void narrow_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 	s->reorder_at = now;
 }
 
-/* Packets newly acknowledged by an ACK: the newest of them, and all bytes */
+/* Packets newly acknowledged by an ACK: the newest of them, all bytes, and those of them
+ * that had been declared lost
+ */
 struct newly_acked {
 	struct dblp_sent_pkt	pkt;
 	u64			pn;
 	u32			bytes;
+	u32			spurious;
 	bool			any;
 };
 
@@ -474,6 +477,7 @@ static void ack_packets(struct dblp_sent *s, u64 pn, u32 n, u64 now,
 	ack_port(p, &pkt[n - 1], now);
 	dblp_port_note(p, bytes, 0);
 	newly->bytes += bytes;
+	newly->spurious += was_lost ? bytes : 0;
 	s->delivered += bytes;
 	ops->acked(ctx, pn, pkt, n, was_lost);
 }
@@ -631,7 +635,7 @@ static bool is_awaited(const struct dblp_sent *s, const struct dblp_rtt *rtt,
 		       u64 pn, u64 now)
 {
 	return now - slot(s, pn)->sent <
-	       KEEP_LOST_TIMES * loss_delay(s, rtt, port_of(s, pn)) &&
+	       KEEP_LOST_TIMES * silent_delay(s, rtt, port_of(s, pn)) &&
 	       s->largest_acked < pn + keep_pkts(s);
 }
 
@@ -743,6 +747,7 @@ s64 dblp_sent_ack(struct dblp_sent *s, const struct dblp_acked_range *r, u32 n,
 	advance_base(s, rtt, now);
 	note_loss(s, newly.bytes, rs->lost);
 	rs->acked = newly.bytes;
+	rs->spurious = newly.spurious;
 	rs->inflight = s->inflight;
 	rs->delivered = s->delivered;
 	return newly.bytes;

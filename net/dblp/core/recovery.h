@@ -255,6 +255,7 @@ struct dblp_sent {
  * @interval: nanoseconds over which @rate was measured
  * @acked: bytes newly acknowledged
  * @lost: bytes newly declared lost
+ * @spurious: of @acked, bytes that had been declared lost
  * @inflight: bytes in flight after @acked and @lost
  * @delivered: bytes acknowledged in all
  * @prior_delivered: @delivered when the newest acknowledged packet was sent:
@@ -276,6 +277,7 @@ struct dblp_rate_sample {
 	u64	interval;
 	u32	acked;
 	u32	lost;
+	u32	spurious;
 	u32	inflight;
 	u64	delivered;
 	u64	prior_delivered;
