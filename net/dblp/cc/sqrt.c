@@ -411,10 +411,10 @@ static void heed_spurious(struct dblp_cc *cc, struct root *r,
 static void heed_loss(struct dblp_cc *cc, struct root *r,
 		      const struct dblp_rate_sample *rs)
 {
+	r->doubted = min_t(u64, (u64)r->doubted + rs->lost, U32_MAX);
+	r->doubted_at = r->acts;
 	if (r->held_at)
 		return;
-	r->doubted += rs->lost;
-	r->doubted_at = r->acts;
 	if (is_burst(cc, r)) {
 		r->held_at = rs->now;
 		set_wnd(cc, r, held_wnd(r));
