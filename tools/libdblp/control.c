@@ -5,8 +5,8 @@
  * operation, tells rank 0; what it finds or hears first it tells all. So all name the
  * same rank. A process that ends closes its connection, and a host that is gone does
  * not answer on it, nor on any other: a network that loses nine packets of ten leaves
- * TCP silent for seconds, but not AF_DBLP. Whoever leaves says so, and rank 0 tells the others: what they wait
- * for of that rank fails. As rank 0 decides, it leaves last.
+ * TCP silent for seconds, but not AF_DBLP. Whoever leaves says so, and rank 0 tells the
+ * others: what they wait for of that rank fails. As rank 0 decides, it leaves last.
  */
 
 #include "engine.h"
@@ -253,17 +253,16 @@ static uint64_t look(struct dblp_comm *comm, uint64_t now)
 
 uint64_t dblp_ctl_timeout(struct dblp_comm *comm, uint64_t now)
 {
-	uint64_t next, then;
+	uint64_t next;
 
 	if (comm->error)
 		return UINT64_MAX;
 	next = look(comm, now);
-	then = left_timeout(comm, now);
-	next = then < next ? then : next;
+	next = dblp_earlier(next, left_timeout(comm, now));
 	if (comm->suspect < 0 || comm->error)
 		return next;
 	if (now < comm->suspect_until)
-		return comm->suspect_until < next ? comm->suspect_until : next;
+		return dblp_earlier(comm->suspect_until, next);
 	decide(comm, (uint32_t)comm->suspect, comm->suspect_error);
 	return UINT64_MAX;
 }

@@ -689,11 +689,6 @@ static bool read_inbox(struct dblp_comm *comm)
 	return quit;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /*
  * When is the next thing to do for an operation that has not ended? Of a rank, rank 0 knows
  * one operation: the @first that takes long. If others wait for it, it is because of that.
@@ -709,7 +704,7 @@ static uint64_t req_timeout(struct dblp_req *req, uint64_t now, bool first)
 	if (first && !req->told)
 		next = report;
 	if (req->op.wait_ms)
-		next = earlier(next, dblp_late_timeout(req, now));
+		next = dblp_earlier(next, dblp_late_timeout(req, now));
 	return next;
 }
 
@@ -738,10 +733,10 @@ static int timeouts(struct dblp_comm *comm)
 	struct dblp_req **at = &comm->reqs, *req;
 	bool first = true;
 
-	next = earlier(next, dblp_ctl_timeout(comm, now));
+	next = dblp_earlier(next, dblp_ctl_timeout(comm, now));
 	while ((req = *at)) {
 		if (!req->ended)
-			next = earlier(next, req_timeout(req, now, first));
+			next = dblp_earlier(next, req_timeout(req, now, first));
 		first &= req->ended;
 		if (!req->ended || req->queued || !forget(req, at))
 			at = &req->next;

@@ -727,6 +727,12 @@ void dblp_ctl_suspect(struct dblp_comm *comm, uint32_t rank, int error);
 void dblp_ctl_report(struct dblp_comm *comm, const struct dblp_req *req);
 /** dblp_ctl_began() - an operation begins: rank 0 looks what it was told about it */
 void dblp_ctl_began(struct dblp_comm *comm, const struct dblp_req *req);
+/** dblp_earlier() - of two times at which something is due, ~0: nothing is */
+static inline uint64_t dblp_earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /** dblp_ctl_timeout() - time has passed; when it should be called next, or ~0 */
 uint64_t dblp_ctl_timeout(struct dblp_comm *comm, uint64_t now);
 /** dblp_ctl_bye() - leave */
