@@ -183,20 +183,22 @@ found()
 	wait_until 20 seg_size_between "$(segment "$1" $(($2 - 8)))" "$(segment "$1" $(($2 + 4)))"
 }
 
-# Messages arrive although their packets are too large, later ones have smaller
-# packets, and the end of the hole is noticed.
+# Messages arrive although their packets are too large, later ones have smaller packets,
+# and while there are some their size is sought.
 black_hole()
 {
 	local v=$1 mtu=$2 gap=$3 holes
 
 	wide "$mtu" && rm -f "$tmp"/go* || return
 	holes=$(counter MtuBlackHole)
-	pair "$v" send 1 1000 await "$tmp/go" send 300 "$mtu" pause || return
+	pair "$v" send 1 1000 await "$tmp/go" send 300 "$mtu" await "$tmp/go2" \
+		send 1000000 "$mtu" || return
 	wait_until 10 settled 1 || return
 	hole "$gap" || return
 	signal go
 	wait_until 30 settled 301 || return
 	is "black holes" "$(counter MtuBlackHole)" $((holes + 1)) || return
+	signal go2
 	found "$v" "$gap"
 }
 for v in 4 6; do
