@@ -66,9 +66,17 @@ in_list()
 	ip netns exec "$1" dblpctl -j socket list | jq -e "$2"
 }
 
+# of_the_job: what was on its way when the job got the socket is over, and some more
+of_the_job()
+{
+	ip netns exec "$worker" dblpctl -j job stats 7 |
+		jq -e 'any(.phase == 1 and (.messages | tonumber) >= 3)'
+}
+
 # type_at TERMINAL COMMAND: an operator waits until it ends
 type_at()
 {
+	[ "$1" != wire ] || wait_until 20 of_the_job || return
 	if [ "$1" = operator ]; then
 		ip netns exec "$(host "$1")" bash -c "$2" 2>&1
 		return 0
