@@ -102,34 +102,43 @@ sent()
 	done < "/proc/$1/net/dev"
 }
 
-# find_rank NUMBER: set $victim to its process
-find_rank()
+# find_ranks: set $processes to them
+find_ranks()
 {
-	local pid
+	local i pid
 
-	for pid in $(ip netns pids "h$1"); do
-		tr '\0' ' ' < "/proc/$pid/cmdline" | grep -q 'dblp\.run' || victim=$pid
+	for ((i = 0; i < ranks; i++)); do
+		for pid in $(ip netns pids "h$i"); do
+			tr '\0' ' ' < "/proc/$pid/cmdline" | grep -q 'dblp\.run' || processes[i]=$pid
+		done
 	done
 }
 
-# kill_rank: the victim, which has just ended a round, when a tenth of its next gradients is on
-# its way
+# kill_rank: rank 2, when each, of which all have just ended a round, has a tenth of its next
+# gradients on its way: who is in PyTorch's barrier then names nobody
 kill_rank()
 {
-	local bytes before
+	local i bytes before=() pause
 
-	sent "$victim"
-	before=$bytes
-	while [ "$bytes" -lt $((before + 50000)) ]; do
-		sent "$victim"
+	for ((i = 0; i < ranks; i++)); do
+		sent "${processes[i]}"
+		before[i]=$bytes
 	done
-	kill -9 "$victim" && printf '# kill -9 %s, which is rank 2\n' "$victim"
+	exec {pause}<> <(:)
+	for ((i = 0; i < ranks; i++)); do
+		sent "${processes[i]}"
+		while [ "$bytes" -lt $((before[i] + 50000)) ]; do
+			read -r -t 0.001 -u "$pause"
+			sent "${processes[i]}"
+		done
+	done
+	kill -9 "${processes[2]}" && printf '# kill -9 %s, which is rank 2\n' "${processes[2]}"
 }
 
 # watch RUN: log what comes, show every tenth round, and do what is due
 watch()
 {
-	local line victim
+	local line ended=0 processes=()
 
 	while IFS= read -r line; do
 		printf '%s\n' "$line" >&3
@@ -143,12 +152,16 @@ watch()
 		"dblp:[0] seed 2 round $((rounds / 2)) of "*)
 			{ tune && printf '# tuned\n' >&3; } &
 			;;
-		# Else one may be left in PyTorch's barrier until it is ended, and name nobody
 		"dblp:[0] seed 2 end: "*)
 			lose 0%
-			find_rank 2
+			find_ranks
+			# Before the ranks, which share the processor with it
+			renice -n -20 -p $BASHPID > /dev/null
 			;;
-		"dblp:[2] seed 3 round $((rounds / 4)) of "*) kill_rank & ;;
+		"dblp:["?"] seed 3 round $((rounds / 4)) of "*)
+			ended=$((ended + 1))
+			[ $ended -lt $ranks ] || kill_rank &
+			;;
 		esac
 	done 3> $log_dir/"$1".log
 }
