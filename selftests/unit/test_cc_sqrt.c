@@ -437,6 +437,29 @@ TEST(sqrt__a_train_is_no_queue)
 	EXPECT_LE(window_of_trains(2), 20);
 }
 
+/* Of ten ACKs one is late by a hundred round trips: the others decide how fast it is sent */
+TEST(sqrt__paces_by_what_is_usual)
+{
+	struct dblp_rate_sample rs = { .now = SIM_S };
+	struct dblp_rtt rtt = {};
+	struct dblp_cc cc;
+	u32 i;
+
+	dblp_cc_start(&cc, &dblp_cc_sqrt, 1472, SIM_S);
+	rs.acked = 2 * cc.mss;
+	for (i = 0; i < 1000; i++) {
+		rs.rtt = i % 10 == 9 ? 10 * SIM_MS : 100 * SIM_US;
+		rs.prior_delivered = rs.delivered;
+		rs.delivered += rs.acked;
+		rs.inflight = cc.cwnd;
+		rs.now += 20 * SIM_US;
+		dblp_rtt_sample(&rtt, rs.rtt, 0, rs.now);
+		dblp_rtt_split(&rtt, &rs, NULL);
+		cc.ops->ack(&cc, &rs, &rtt);
+	}
+	EXPECT_GE(cc.pacing_rate, cc.cwnd * (SIM_S / SIM_US) / 200);
+}
+
 /* Who has been one of few is alone when they are gone, with a window of his own */
 TEST(sqrt__forgets_senders_that_are_gone)
 {

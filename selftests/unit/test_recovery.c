@@ -47,6 +47,23 @@ TEST(dblp_rtt_sample__smooths)
 	EXPECT_EQ(800, r.min);
 }
 
+/* One of ten waits a hundred times as long for a processor; then the path is longer */
+TEST(dblp_rtt_sample__a_few_late_are_not_usual)
+{
+	struct dblp_rtt r = {};
+	u32 i;
+
+	for (i = 0; i < 1000; i++) {
+		dblp_rtt_sample(&r, i % 10 == 9 ? 10 * MS : 100 * US, 0, i * MS);
+		EXPECT_GE(130 * US, r.usual);
+	}
+	EXPECT_LT(500 * US, r.srtt);
+	for (; i < 1050; i++)
+		dblp_rtt_sample(&r, 800 * US, 0, i * MS);
+	EXPECT_LE(750 * US, r.usual);
+	EXPECT_GE(800 * US, r.usual);
+}
+
 TEST(dblp_rtt_sample__ack_delay)
 {
 	struct dblp_rtt r = {};
@@ -170,6 +187,23 @@ TEST(dblp_rtt_split__a_longer_way_back)
 	rs = split(&r, S + t * 500 * US, 0, 0, 77);
 	EXPECT_EQ(rs.base, 100 * US);
 	EXPECT_EQ(rs.queue, 0);
+}
+
+/* Round trips that are a thousand times as long at once, half of it back: half of the usual
+ * one is the way there, however little that has heard of it
+ */
+TEST(dblp_rtt_split__at_once_much_later)
+{
+	struct dblp_rtt r = {};
+	u64 t;
+
+	for (t = 0; t < 20; t++)
+		split(&r, S + t * MS, 0, 0, 77);
+	for (; t < 25; t++)
+		split(&r, S + t * MS, 50 * MS, 50 * MS, 77);
+	EXPECT_LE(r.usual, 200 * US);
+	EXPECT_GE(r.usual - r.back, r.usual / 2);
+	EXPECT_LE(r.usual - r.back, 100 * US + r.usual / 2);
 }
 
 /* A liar's numbers are within what was measured */

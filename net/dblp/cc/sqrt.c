@@ -796,8 +796,10 @@ static void sqrt_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		r->round_end = rs->delivered;
 		end_span(cc, r, rs);
 	}
-	/* Of less than two packets in flight the mean is many round trips old */
-	mean = r->wnd < 2 * cc->mss ? max(rtt->srtt, rtt->latest) : rtt->srtt;
+	/* Sent in a mean that a few late packets have made, a window is never full. Of less
+	 * than two packets in flight the mean is many round trips old.
+	 */
+	mean = r->wnd < 2 * cc->mss ? max(rtt->srtt, rtt->latest) : rtt->usual;
 	back = r->starting ? 0 : min(rtt->back, mean - min(mean, r->min_rtt));
 	set_rates(cc, r, mean - back, back);
 }

@@ -58,6 +58,7 @@ static void take_first_sample(struct dblp_rtt *r, u64 rtt, u64 now)
 {
 	r->latest = rtt;
 	r->srtt = rtt;
+	r->usual = rtt;
 	r->var = rtt / 2;
 	r->doubt = 4 * (DBLP_INITIAL_RTT_NS / 2);
 	r->min = rtt;
@@ -86,6 +87,8 @@ void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now)
 	r->var = r->var - r->var / 4 + diff / 4;
 	r->doubt /= 2;
 	r->srtt = max_t(u64, r->srtt - r->srtt / 8 + rtt / 8, 1);
+	rtt = min(rtt, 2 * r->usual);
+	r->usual = max_t(u64, r->usual - r->usual / 8 + rtt / 8, 8);
 }
 
 /* By how much the way there is longer than the shortest: no less than nothing, no more than
@@ -108,10 +111,15 @@ static u32 delay_there(struct dblp_rtt *r, u32 there, u32 excess, u64 now)
 	return delay;
 }
 
-/* What each ACK is late by is the path's */
-static void learn_back(struct dblp_rtt *r, u64 back, u64 now)
+/* What each ACK is late by is the path's. A sample counts for as much as in @usual, which
+ * with the largest that counts has become 9/16 of it: a way back that @usual does not know
+ * yet would leave nothing of it for the way there.
+ */
+static void learn_back(struct dblp_rtt *r, u64 rtt, u64 back, u64 now)
 {
-	r->back = r->back - r->back / 8 + back / 8;
+	u64 counts = min(rtt, r->usual + r->usual / 9 * 7);
+
+	r->back = r->back - r->back / 8 + mul_u64_u64_div_u64(back, counts, rtt) / 8;
 	r->back_low = min(r->back_low, back);
 	if (now - r->back_from < BACK_ROUNDS * r->srtt)
 		return;
@@ -130,7 +138,7 @@ void dblp_rtt_split(struct dblp_rtt *r, struct dblp_rate_sample *rs, const u32 *
 	r->base = r->base ? min(r->base, rs->rtt) : rs->rtt;
 	excess = min_t(u64, rs->rtt - r->base, S32_MAX);
 	rs->queue = arrived ? delay_there(r, *arrived - (u32)rs->sent, excess, rs->now) : excess;
-	learn_back(r, excess - rs->queue, rs->now);
+	learn_back(r, rs->rtt, excess - rs->queue, rs->now);
 	rs->base = r->base;
 }
 

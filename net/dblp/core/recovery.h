@@ -35,6 +35,9 @@ struct dblp_carried;
  * struct dblp_rtt - round-trip time, RFC 9002 section 5
  * @latest: last sample, 0 before the first
  * @srtt: smoothed
+ * @usual: the same, but no sample counts for more than twice what it was: one packet of
+ *	ten that waits for a late processor a hundred times as long as others makes it
+ *	longer by an eighth
  * @var: mean deviation
  * @doubt: how much longer than @srtt a round trip may be while there are too few
  *	samples for @var; nanoseconds, 0 before the first
@@ -44,13 +47,14 @@ struct dblp_carried;
  * @way: by how much the peer's clock differs from ours, plus the shortest way there;
  *	nanoseconds, modulo 2^32
  * @way_at: until when drift was added to it, 0 before the first sample
- * @back: of @srtt, what was spent on the way back beyond @base
+ * @back: of @usual, what was spent on the way back beyond @base
  * @back_low: least of that since @back_from
  * @back_from: when @base last took the least
  */
 struct dblp_rtt {
 	u64	latest;
 	u64	srtt;
+	u64	usual;
 	u64	var;
 	u64	doubt;
 	u64	min;
