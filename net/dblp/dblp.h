@@ -45,9 +45,9 @@
  * dblp_release(), or, if messages are still to be acknowledged then, until
  * dblp_done(), which dblp_orphan_look() ensures; that of a child not accepted
  * yet belongs to its listener's queue. (2) One for each lookup, while it is
- * used. (3) Packets in queues below us, through sk_wmem_alloc. The timer has
- * none: it may expire until dblp_destruct() cancels it, and at worst finds
- * state CLOSED.
+ * used. (3) Packets in queues below us, and the tasklet that is scheduled when
+ * they leave, through sk_wmem_alloc. The timer has none: it may expire until
+ * dblp_destruct() cancels it, and at worst finds state CLOSED.
  *
  * *Endpoints.* A struct dblp_endpoint is one bound UDP socket, and those of
  * further ports that are only sent from (DBLP_SPRAY), shared by a listener and
@@ -258,6 +258,10 @@ bool dblp_writable(const struct dblp_sock *dsk);
 void dblp_wake_writers(struct dblp_sock *dsk);
 void dblp_no_space(struct dblp_sock *dsk);
 void dblp_write_space(struct dblp_sock *dsk);
+
+/* tsq.c: small queues */
+bool dblp_tsq_full(struct dblp_sock *dsk, u32 mss);
+void dblp_tsq_init(struct dblp_sock *dsk);
 
 /* timer.c: timeouts set */
 void dblp_timer_init(struct dblp_sock *dsk);

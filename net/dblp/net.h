@@ -108,7 +108,7 @@ enum dblp_limits {
 #define DBLP_SPARE_NS		(100 * NSEC_PER_MSEC)
 /* Without memory or route, try again after this, then dblp_backoff() */
 #define DBLP_RETRY_NS		(10 * NSEC_PER_MSEC)
-/* How far pacing may run ahead, to hide the latency of the timer */
+/* How far pacing may run ahead at least, to hide the latency of the timer */
 #define DBLP_PACE_AHEAD_NS	(100 * NSEC_PER_USEC)
 
 /**

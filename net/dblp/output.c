@@ -7,12 +7,25 @@
 
 #include "dblp.h"
 
+/*
+ * How far pacing may run ahead. Packets that go at once cost less, and where
+ * they wait anyway, a quarter of that time makes little difference. The most is
+ * what TCP sends at once.
+ */
+static u64 dblp_pace_ahead(const struct dblp_sock *dsk)
+{
+	u64 most = NSEC_PER_SEC >> READ_ONCE(dsk->sk.sk_pacing_shift);
+	u64 waits = dsk->rtt.srtt - min(dsk->rtt.srtt, dsk->rtt.base);
+
+	return max_t(u64, min(waits / 4, most), DBLP_PACE_AHEAD_NS);
+}
+
 /* Number of packets of @size bytes that cwnd and pacer allow now, at least 1 */
 static u32 dblp_burst(const struct dblp_sock *dsk, u32 size, u64 now)
 {
 	u64 window = dblp_cc_window(&dsk->cc, &dsk->rtt, dsk->sent.delivered_at,
 				    now);
-	u64 ahead = now + DBLP_PACE_AHEAD_NS - max(dsk->pace_next, now);
+	u64 ahead = now + dblp_pace_ahead(dsk) - max(dsk->pace_next, now);
 	u64 rate = dsk->cc.pacing_rate, n;
 
 	n = div_u64(window - min_t(u64, window, dsk->sent.inflight), size);
@@ -55,7 +68,10 @@ static u32 dblp_train_len(struct dblp_sock *dsk, const struct dblp_out *out)
 static bool dblp_may_send(struct dblp_sock *dsk, u32 mss, u64 now)
 {
 	u64 heard = dsk->sent.delivered_at;
+	u64 ahead = dblp_pace_ahead(dsk);
 
+	if (dblp_tsq_full(dsk, mss))
+		return false;
 	if (dsk->sent.inflight && dsk->sent.inflight + mss >
 				  dblp_cc_window(&dsk->cc, &dsk->rtt, heard, now)) {
 		u64 at = dblp_cc_opens_at(&dsk->cc, &dsk->rtt, heard,
@@ -64,9 +80,9 @@ static bool dblp_may_send(struct dblp_sock *dsk, u32 mss, u64 now)
 		dsk->pace_at = at == U64_MAX ? 0 : max(at, dsk->pace_next);
 		return false;
 	}
-	if (!dsk->cc.pacing_rate || dsk->pace_next <= now + DBLP_PACE_AHEAD_NS)
+	if (!dsk->cc.pacing_rate || dsk->pace_next <= now + ahead)
 		return true;
-	dsk->pace_at = dsk->pace_next - DBLP_PACE_AHEAD_NS / 2;
+	dsk->pace_at = dsk->pace_next - ahead / 2;
 	return false;
 }
 
@@ -291,6 +307,7 @@ void dblp_push(struct dblp_sock *dsk)
 	if (dsk->end_reason)
 		return;
 	dsk->pace_at = 0;
+	WRITE_ONCE(dsk->tsq_max, 0);
 	if (dblp_push_all(dsk, now))
 		dsk->stuck_since = 0;
 	else

@@ -263,7 +263,8 @@ static void dblp_commit(struct dblp_sock *dsk, struct dblp_out *out,
 		tos = DBLP_CTL_TOS;
 		priority = DBLP_CTL_PRIORITY;
 	}
-	dblp_xmit(dsk, skb, out->dst, pkt->port, tos, priority);
+	if (dblp_xmit(dsk, skb, out->dst, pkt->port, tos, priority) > 0)
+		dsk->refused = 1;
 }
 
 /*

@@ -226,7 +226,8 @@ static int dblp_ip4_xmit(struct sock *sk, struct sk_buff *skb,
  * @tos: DSCP and ECN
  *
  * Context: softirq, or process with the socket locked.
- * Return: 0, or < 0 when it was dropped on this machine.
+ * Return: 0, > 0 when a queue of this machine was full, or < 0 when it was dropped here for
+ * another reason.
  */
 int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 		 struct dst_entry *dst, struct dblp_path *path, u8 tos)
@@ -377,7 +378,7 @@ void dblp_reply(struct dblp_endpoint *ep, const struct sk_buff *to,
 
 	skb_put_data(skb, data, len);
 	skb->priority = DBLP_CTL_PRIORITY;
-	if (dblp_ip_xmit(ep, skb, dst, &path, DBLP_CTL_TOS) < 0)
+	if (dblp_ip_xmit(ep, skb, dst, &path, DBLP_CTL_TOS))
 		DBLP_INC_STATS(ep->net, DBLP_MIB_XMITERROR);
 	dst_release(dst);
 	return;

@@ -340,6 +340,7 @@ int dblp_sent_acked(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now)
 	if (rs.acked) {
 		dsk->pto_count = 0;
 		dsk->progress = now;
+		dsk->refused = 0;
 	}
 	if (rs.rate && !rs.app_limited)
 		dsk->counts.delivery_rate = rs.rate;

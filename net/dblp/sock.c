@@ -58,8 +58,6 @@ struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
 	sk->sk_sndbuf = READ_ONCE(dblp_pernet(net)->sysctl_wmem_default);
 	sk->sk_txrehash = READ_ONCE(net->core.sysctl_txrehash);
 	sock_set_flag(sk, SOCK_RCU_FREE);
-	/* Packets that leave the queues below us make no room for messages */
-	sock_set_flag(sk, SOCK_USE_WRITE_QUEUE);
 	sk_sockets_allocated_inc(sk);
 
 	dsk = dblp_sk(sk);
@@ -91,6 +89,7 @@ struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
 	dsk->rx_msgs = RB_ROOT;
 	dblp_ranges_init(&dsk->pns);
 	dblp_timer_init(dsk);
+	dblp_tsq_init(dsk);
 	dblp_apply_config(dsk);
 	return sk;
 }

@@ -7,6 +7,7 @@
 
 #include <linux/dblp.h>
 #include <linux/hrtimer.h>
+#include <linux/interrupt.h>
 #include <linux/timerqueue.h>
 #include <net/inet_sock.h>
 #include <net/sock.h>
@@ -27,6 +28,9 @@
 enum dblp_deferred {
 	DBLP_DEFER_TIMER,
 	DBLP_DEFER_MTU,
+	DBLP_DEFER_TSQ,
+	/* Not left to it: @tsq_tasklet is scheduled */
+	DBLP_TSQ_QUEUED,
 };
 
 /*
@@ -158,7 +162,11 @@ struct dblp_counts {
  * @blocked: the peer was notified that we wait for credit
  * @fin_queued: FIN was queued: nothing more can be sent
  * @fin_acked: the peer has it
+ * @refused: a queue of this machine was full since the last ACK
  * @pace_next: when the pacer allows the next packet
+ * @tsq_max: to send, it waits until no more than this is in queues of this
+ *	machine, or 0 (tsq.c); read without the lock
+ * @tsq_tasklet: it is so; holds 1 of sk_wmem_alloc while it is scheduled
  * @ack_port: that the last ACK was sent from
  * @sent: packets sent
  * @rtt: round-trip time
@@ -327,6 +335,7 @@ struct dblp_sock {
 	u8			blocked:1;
 	u8			fin_queued:1;
 	u8			fin_acked:1;
+	u8			refused:1;
 	u8			orphan:1;
 	u8			arrival_told:1;
 	bool			passive;
@@ -334,6 +343,8 @@ struct dblp_sock {
 	u32			share_all;
 	u32			arrival;
 	u64			pace_next;
+	u32			tsq_max;
+	struct tasklet_struct	tsq_tasklet;
 	u8			ack_port;
 	struct dblp_sent	sent;
 	struct dblp_rtt		rtt;

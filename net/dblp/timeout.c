@@ -99,7 +99,7 @@ static void dblp_mtu_reduced(struct dblp_sock *dsk)
 /**
  * dblp_release_cb() - run work that was deferred to release_sock()
  * @sk: socket that its owner releases; or is not owned, when the timer has
- *	expired or an ICMP error has come
+ *	expired, an ICMP error has come, or a packet has left
  */
 void dblp_release_cb(struct sock *sk)
 {
@@ -110,4 +110,8 @@ void dblp_release_cb(struct sock *sk)
 		dblp_timer_run(dsk);
 	if (test_and_clear_bit(DBLP_DEFER_MTU, &dsk->deferred))
 		dblp_mtu_reduced(dsk);
+	if (test_and_clear_bit(DBLP_DEFER_TSQ, &dsk->deferred)) {
+		dblp_flush(dsk);
+		dblp_write_space(dsk);
+	}
 }

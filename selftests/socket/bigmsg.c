@@ -277,7 +277,6 @@ TEST(a_part_without_waiting)
 	struct message m, report;
 	uint32_t element = 16;
 	struct dblp_info all;
-	socklen_t len = sizeof(all);
 	ssize_t ret, done;
 	struct pair p;
 
@@ -324,10 +323,10 @@ TEST(a_part_without_waiting)
 	ASSERT_TRUE(wait_for(p.client, POLLERR, 20 * SECONDS));
 	EXPECT_EQ(0, message_recv(p.client, NULL, 0, MSG_ERRQUEUE, &report));
 	EXPECT_EQ(1, report.info.msg_id);
-	ASSERT_EQ(0, getsockopt(p.client, SOL_DBLP, DBLP_INFO, &all, &len));
+	all = get_info(p.client);
 	EXPECT_EQ(2, all.msgs_sent);
 	EXPECT_EQ(LEN + 8, all.bytes_delivered);
-	ASSERT_EQ(0, getsockopt(p.server, SOL_DBLP, DBLP_INFO, &all, &len));
+	all = get_info(p.server);
 	EXPECT_EQ(2, all.msgs_received);
 	EXPECT_EQ(0, get_meminfo(p.client, SK_MEMINFO_WMEM_QUEUED));
 	/* But what DBLP_LOSSMAP may ask for */
@@ -630,7 +629,6 @@ static void lossy(struct __test_metadata *_metadata, int placement)
 	};
 	unsigned char *buf = new_message(0), *to = new_pages(LEN);
 	struct message m, report;
-	socklen_t len = sizeof(struct dblp_info);
 	struct dblp_info all;
 	uint32_t i, sum = 0;
 	struct pair p;
@@ -672,10 +670,10 @@ static void lossy(struct __test_metadata *_metadata, int placement)
 	message_free(&m);
 	message_free(&report);
 	/* The first piece was complete, but the message was not */
-	ASSERT_EQ(0, getsockopt(p.client, SOL_DBLP, DBLP_INFO, &all, &len));
+	all = get_info(p.client);
 	EXPECT_EQ(1, all.msgs_sent);
 	EXPECT_EQ(1, all.msgs_sent_budget);
-	ASSERT_EQ(0, getsockopt(p.server, SOL_DBLP, DBLP_INFO, &all, &len));
+	all = get_info(p.server);
 	EXPECT_EQ(1, all.msgs_received);
 	EXPECT_EQ(1, all.msgs_received_budget);
 	pair_close(&p);
@@ -689,6 +687,42 @@ TEST(loss_in_pieces_received_whole)
 TEST(loss_in_pieces_placed)
 {
 	lossy(_metadata, 1);
+}
+
+/* A window for a fast link, and then the queue in front of a slow one is full: who goes on
+ * loses each packet of the window.
+ */
+TEST(a_full_queue_below_is_left_alone)
+{
+	unsigned char *buf = new_message(0), *to = new_pages(LEN);
+	uint64_t window, acks, probes, refused;
+	struct pair p;
+	int i;
+
+	netns_new();
+	netns_set_mtu(1500);
+	pair_open(&p, 0, 4 * LEN, 4 * LEN);
+	for (i = 0; i < 300 && get_info(p.client).cwnd < 600 * 1500; i++) {
+		ASSERT_EQ(LEN, send(p.client, buf, LEN, 0));
+		ASSERT_EQ(LEN, recv(p.server, to, LEN, MSG_WAITALL));
+	}
+	window = get_info(p.client).cwnd / 1500;
+	acks = mib("AckSent");
+	probes = mib("PtoExpired");
+	/* Trains as large as there are pass at once, another one waits, and that is all */
+	ASSERT_EQ(0, system("tc qdisc add dev lo root tbf rate 8kbit burst 70000 limit 70000"));
+	ASSERT_EQ(LEN, send(p.client, buf, LEN, 0));
+	while (!mib("XmitError") || mib("PtoExpired") == probes)
+		sleep_ms(1);
+	refused = mib("XmitError");
+	acks = mib("AckSent") - acks;
+	probes = mib("PtoExpired") - probes;
+	TH_LOG("a window of %u packets, %u buffers refused, %u ACKs, %u probe timeouts",
+	       (uint32_t)window, (uint32_t)refused, (uint32_t)acks, (uint32_t)probes);
+	EXPECT_GE(1 + acks + 2 * probes, refused);
+	ASSERT_EQ(0, system("tc qdisc change dev lo root tbf rate 1gbit burst 70000 limit 2000000"));
+	EXPECT_EQ(LEN, recv(p.server, to, LEN, MSG_WAITALL));
+	pair_close(&p);
 }
 
 TEST_HARNESS_MAIN
