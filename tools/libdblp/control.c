@@ -200,16 +200,21 @@ static uint64_t left_timeout(struct dblp_comm *comm, uint64_t now)
 	return next;
 }
 
-static bool answers(const struct dblp_comm *comm, const struct dblp_ctlconn *c)
+static bool answers(const struct dblp_comm *comm, struct dblp_ctlconn *c)
 {
-	bool found = dblp_transport_tcp.answers(c->fd);
+	uint64_t heard = 0;
+	bool found = dblp_transport_tcp.answers(c->fd, &heard);
 	uint32_t i;
 
-	for (i = 0; !found && i < comm->n_links; i++) {
+	for (i = 0; i < comm->n_links; i++) {
 		const struct dblp_link *l = dblp_link_of(comm, c->rank, i);
 
-		found = l->state == DBLP_LINK_READY && comm->transport->answers(l->fd);
+		if (l->state == DBLP_LINK_READY)
+			found |= comm->transport->answers(l->fd, &heard);
 	}
+	/* What a link had heard that has ended is missing: that is no sign of life */
+	found |= heard > c->heard;
+	c->heard = heard;
 	return found;
 }
 

@@ -243,7 +243,9 @@ enum dblp_source {
  * @fd: -1: none any more
  * @rank: the other end
  * @bye: it has left as it should
- * @heard_at: when that rank last owed no answer, on this connection or another one
+ * @heard_at: when that rank last owed no answer, on this connection or another one, or
+ *	something had come from it
+ * @heard: what had come from it by then
  * @reported: it has reported an operation
  * @told: number of the one that it has reported last
  * @digest: of that
@@ -259,6 +261,7 @@ struct dblp_ctlconn {
 	uint32_t		rank;
 	bool			bye;
 	uint64_t		heard_at;
+	uint64_t		heard;
 	bool			reported;
 	uint32_t		told;
 	uint64_t		digest;
@@ -449,7 +452,8 @@ struct dblp_link {
  *	has, are critical); bytes sent, or a negative errno
  * @recv: receive what has come of a message; 1, 0 at the end of all, or a negative
  *	errno
- * @answers: nothing that was sent, nor a question by keepalive, has been repeated in vain
+ * @answers: nothing that was sent, nor a question by keepalive, has been repeated in vain;
+ *	adds to @heard, which grows with what comes from there, if that is known
  *
  * None waits.
  */
@@ -461,7 +465,7 @@ struct dblp_transport {
 	ssize_t		(*send)(int fd, const struct iovec *iov,
 				const struct dblp_sndinfo *info);
 	int		(*recv)(int fd, struct dblp_inbox *in);
-	bool		(*answers)(int fd);
+	bool		(*answers)(int fd, uint64_t *heard);
 };
 
 /* conn.c */
