@@ -400,6 +400,52 @@ u64 __wrap_dblp_ctl_timeout(struct dblp_comm *comm, u64 now)
 	return now;
 }
 
+/* Amid losses: an answer is overdue whenever it is asked for, but some come */
+static u64 n_came;
+
+static bool answers_late(int fd, uint64_t *heard)
+{
+	(void)fd;
+	*heard += n_came;
+	return false;
+}
+
+TEST(a_rank_is_gone_if_nothing_comes_of_it)
+{
+	static const struct dblp_transport lossy = { .answers = answers_late };
+	struct dblp_ctlconn ctl = { .rank = 1, .fd = dup(0) };
+	struct dblp_link links[2] = { 0 };
+	struct dblp_comm comm = {
+		.attr = { .keepalive_ms = 1000, .timeout_ms = 5000 },
+		.nranks = 2,
+		.transport = &lossy,
+		.epoll = -1,
+		.ctl = &ctl,
+		.n_ctl = 1,
+		.suspect = -1,
+		.n_links = 1,
+		.link = links,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+	};
+	u64 at, came_at = 0;
+
+	links[1].state = DBLP_LINK_READY;
+	ASSERT_LE(0, ctl.fd);
+	for (at = 0; !comm.error && at < 100000 * MS_NS; at = comm.look_at) {
+		if (at >= came_at + 3000 * MS_NS && at < 50000 * MS_NS) {
+			came_at = at;
+			n_came++;
+		}
+		__real_dblp_ctl_timeout(&comm, at);
+	}
+	EXPECT_EQ(-ETIMEDOUT, comm.error);
+	EXPECT_EQ(1, comm.failed_rank);
+	EXPECT_LT(45000 * MS_NS, came_at);
+	EXPECT_LE(came_at + 4000 * MS_NS, at);
+	EXPECT_GE(came_at + 5000 * MS_NS, at);
+	dblp_fd_close(&ctl.fd);
+}
+
 TEST(an_engine_hears_all_while_data_flows)
 {
 	int i;
