@@ -264,6 +264,7 @@ bool dblp_tsq_full(struct dblp_sock *dsk, u32 mss);
 void dblp_tsq_init(struct dblp_sock *dsk);
 
 /* timer.c: timeouts set */
+void dblp_defer(struct dblp_sock *dsk, enum dblp_deferred what);
 void dblp_timer_init(struct dblp_sock *dsk);
 void dblp_timer_update(struct dblp_sock *dsk);
 void dblp_work_soon(struct dblp_sock *dsk);

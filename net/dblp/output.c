@@ -21,11 +21,12 @@ static u64 dblp_pace_ahead(const struct dblp_sock *dsk)
 }
 
 /* Number of packets of @size bytes that cwnd and pacer allow now, at least 1 */
-static u32 dblp_burst(const struct dblp_sock *dsk, u32 size, u64 now)
+static u32 dblp_burst(const struct dblp_sock *dsk, const struct dblp_out *out,
+		      u32 size)
 {
 	u64 window = dblp_cc_window(&dsk->cc, &dsk->rtt, dsk->sent.delivered_at,
-				    now);
-	u64 ahead = now + dblp_pace_ahead(dsk) - max(dsk->pace_next, now);
+				    out->now);
+	u64 ahead = out->now + out->ahead - max(dsk->pace_next, out->now);
 	u64 rate = dsk->cc.pacing_rate, n;
 
 	n = div_u64(window - min_t(u64, window, dsk->sent.inflight), size);
@@ -60,29 +61,29 @@ static u32 dblp_train_len(struct dblp_sock *dsk, const struct dblp_out *out)
 	if (n > 1)
 		n = min(n, dblp_train_max(out->dst, size, out->mss));
 	if (n > 1)
-		n = min(n, dblp_burst(dsk, size, out->now));
+		n = min(n, dblp_burst(dsk, out, size));
 	return n;
 }
 
 /* May a full packet be sent now? If later, without an ACK, sets the deadline */
-static bool dblp_may_send(struct dblp_sock *dsk, u32 mss, u64 now)
+static bool dblp_may_send(struct dblp_sock *dsk, const struct dblp_out *out,
+			  u32 mss)
 {
-	u64 heard = dsk->sent.delivered_at;
-	u64 ahead = dblp_pace_ahead(dsk);
+	u64 heard = dsk->sent.delivered_at, window;
 
 	if (dblp_tsq_full(dsk, mss))
 		return false;
-	if (dsk->sent.inflight && dsk->sent.inflight + mss >
-				  dblp_cc_window(&dsk->cc, &dsk->rtt, heard, now)) {
+	window = dblp_cc_window(&dsk->cc, &dsk->rtt, heard, out->now);
+	if (dsk->sent.inflight && dsk->sent.inflight + mss > window) {
 		u64 at = dblp_cc_opens_at(&dsk->cc, &dsk->rtt, heard,
 					  dsk->sent.inflight);
 
 		dsk->pace_at = at == U64_MAX ? 0 : max(at, dsk->pace_next);
 		return false;
 	}
-	if (!dsk->cc.pacing_rate || dsk->pace_next <= now + ahead)
+	if (!dsk->cc.pacing_rate || dsk->pace_next <= out->now + out->ahead)
 		return true;
-	dsk->pace_at = dsk->pace_next - ahead / 2;
+	dsk->pace_at = dsk->pace_next - out->ahead / 2;
 	return false;
 }
 
@@ -91,7 +92,7 @@ static bool dblp_push_ctl(struct dblp_sock *dsk, struct dblp_out *out)
 	u32 most = min_t(u32, DBLP_HDR_LEN + DBLP_CTL_MAX, out->mss);
 
 	while (dblp_ctl_waits(dsk) &&
-	       (dsk->answer >= most || dblp_may_send(dsk, most, out->now)))
+	       (dsk->answer >= most || dblp_may_send(dsk, out, most)))
 		if (!dblp_send_ctl(dsk, out, -1))
 			return false;
 	return true;
@@ -107,7 +108,7 @@ static void dblp_note_idle(struct dblp_sock *dsk)
 
 static bool dblp_push_data(struct dblp_sock *dsk, struct dblp_out *out)
 {
-	while (dblp_may_send(dsk, out->mss, out->now)) {
+	while (dblp_may_send(dsk, out, out->mss)) {
 		out->msg = dblp_tx_pick(dsk, &out->seg, &out->again);
 		if (!out->msg) {
 			dblp_note_idle(dsk);
@@ -224,7 +225,7 @@ static void dblp_try_ports(struct dblp_sock *dsk, struct dblp_out *out)
 /* Returns false if there is no memory or no route */
 static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 {
-	struct dblp_out out = { .now = now };
+	struct dblp_out out = { .now = now, .ahead = dblp_pace_ahead(dsk) };
 	u32 probe;
 
 	if (!dblp_has_work(dsk)) {

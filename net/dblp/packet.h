@@ -17,6 +17,7 @@ struct sk_buff;
  * @dst: route; the socket holds the reference
  * @mss: UDP payload of a full packet on the route, in bytes
  * @now: the time
+ * @ahead: so far may pacing be ahead of it
  * @skb: the buffer
  * @type: &enum dblp_pkt_type of all packets in it
  * @n: number of packets in it; the ring has room for them
@@ -33,6 +34,7 @@ struct dblp_out {
 	struct dst_entry	*dst;
 	u32			mss;
 	u64			now;
+	u64			ahead;
 	struct sk_buff		*skb;
 	u8			type;
 	u32			n;

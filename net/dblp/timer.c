@@ -13,18 +13,31 @@
 /* A PING is sent at least so long after its deadline was computed */
 #define DBLP_KEEPALIVE_SOON_NS	((u64)DBLP_KEEPALIVE_MIN_MS * NSEC_PER_MSEC)
 
-static enum hrtimer_restart dblp_timer_expired(struct hrtimer *timer)
+/**
+ * dblp_defer() - do work of dblp_release_cb() now, or when the owner releases
+ * @dsk: socket
+ * @what: the work
+ *
+ * Context: softirq.
+ */
+void dblp_defer(struct dblp_sock *dsk, enum dblp_deferred what)
 {
-	struct dblp_sock *dsk = container_of(timer, struct dblp_sock, timer);
 	struct sock *sk = &dsk->sk;
 
-	/* The last reference may be dropped here; RCU delays the free */
-	rcu_read_lock();
 	bh_lock_sock(sk);
-	set_bit(DBLP_DEFER_TIMER, &dsk->deferred);
+	set_bit(what, &dsk->deferred);
 	if (!sock_owned_by_user(sk))
 		sk->sk_prot->release_cb(sk);
 	bh_unlock_sock(sk);
+}
+
+static enum hrtimer_restart dblp_timer_expired(struct hrtimer *timer)
+{
+	struct dblp_sock *dsk = container_of(timer, struct dblp_sock, timer);
+
+	/* The last reference may be dropped here; RCU delays the free */
+	rcu_read_lock();
+	dblp_defer(dsk, DBLP_DEFER_TIMER);
 	rcu_read_unlock();
 	return HRTIMER_NORESTART;
 }

@@ -94,17 +94,12 @@ static void dblp_tsq_freed(struct sock *sk)
 static void dblp_tsq_run(struct tasklet_struct *t)
 {
 	struct dblp_sock *dsk = container_of(t, struct dblp_sock, tsq_tasklet);
-	struct sock *sk = &dsk->sk;
 
 	clear_bit(DBLP_TSQ_QUEUED, &dsk->deferred);
 	/* What is freed from here on queues it again */
 	smp_mb__after_atomic();
-	bh_lock_sock(sk);
-	set_bit(DBLP_DEFER_TSQ, &dsk->deferred);
-	if (!sock_owned_by_user(sk))
-		sk->sk_prot->release_cb(sk);
-	bh_unlock_sock(sk);
-	sk_free(sk);
+	dblp_defer(dsk, DBLP_DEFER_TSQ);
+	sk_free(&dsk->sk);
 }
 
 /** dblp_tsq_init() - of a socket that sends nothing yet */
