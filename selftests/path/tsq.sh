@@ -56,7 +56,7 @@ more_than_probes()
 {
 	local sent=$(($(counter BytesFirst) - $1))
 
-	[ $sent -gt $((4500 * (2 + $(counter PtoExpired) - $2))) ]
+	[ "$sent" -gt $((4500 * (2 + $(counter PtoExpired) - $2))) ]
 }
 
 # No ACK comes, so that only what leaves lets the rest of the window follow, 60 kB. Without
