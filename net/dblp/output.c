@@ -26,7 +26,8 @@ static u32 dblp_burst(const struct dblp_sock *dsk, const struct dblp_out *out,
 {
 	u64 window = dblp_cc_window(&dsk->cc, &dsk->rtt, dsk->sent.delivered_at,
 				    out->now);
-	u64 ahead = out->now + out->ahead - max(dsk->pace_next, out->now);
+	u64 until = out->now + out->ahead;
+	u64 ahead = until - clamp(dsk->pace_next, out->now, until);
 	u64 rate = dsk->cc.pacing_rate, n;
 
 	n = div_u64(window - min_t(u64, window, dsk->sent.inflight), size);
@@ -225,7 +226,7 @@ static void dblp_try_ports(struct dblp_sock *dsk, struct dblp_out *out)
 /* Returns false if there is no memory or no route */
 static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 {
-	struct dblp_out out = { .now = now, .ahead = dblp_pace_ahead(dsk) };
+	struct dblp_out out = { .now = now };
 	u32 probe;
 
 	if (!dblp_has_work(dsk)) {
@@ -234,6 +235,7 @@ static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 	}
 	if (dblp_sent_skips(&dsk->sent))
 		dblp_sent_skip(&dsk->sent, get_random_u32());
+	out.ahead = dblp_pace_ahead(dsk);
 	out.mss = dblp_mss(dsk, &out.dst);
 	dblp_tell_blocked(dsk);
 	/* Cancelled messages whose turn has come are told behind the data */

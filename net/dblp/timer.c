@@ -18,7 +18,7 @@
  * @dsk: socket
  * @what: the work
  *
- * Context: softirq.
+ * Context: softirq; the caller has a reference besides the socket's own, or RCU.
  */
 void dblp_defer(struct dblp_sock *dsk, enum dblp_deferred what)
 {
