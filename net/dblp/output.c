@@ -198,6 +198,17 @@ static void dblp_retry(struct dblp_sock *dsk, u64 now)
 }
 
 /*
+ * Ports are tried while other packets are in flight, as an idle connection
+ * stays idle; and while packets come, as who only receives sends ACKs, which
+ * would all be lost if they all took a path that is dark.
+ */
+static bool dblp_may_try_ports(const struct dblp_sock *dsk)
+{
+	return dsk->sent.n_ports > 1 &&
+	       (dsk->sent.inflight || dsk->ack_pending);
+}
+
+/*
  * Usually there is nothing to send after a packet came or a message was read.
  * PMTU probes are sent only while other packets are in flight.
  */
@@ -205,17 +216,17 @@ static bool dblp_has_work(const struct dblp_sock *dsk)
 {
 	return dsk->tx_cur || dblp_ctl_waits(dsk) ||
 	       !list_empty(&dsk->tx_lost) || !dsk->pmtu.max ||
-	       (dsk->sent.inflight && !dblp_pmtu_known(&dsk->pmtu));
+	       (dsk->sent.inflight && !dblp_pmtu_known(&dsk->pmtu)) ||
+	       dblp_may_try_ports(dsk);
 }
 
-/* Only while other packets are in flight: an idle connection stays idle */
 static void dblp_try_ports(struct dblp_sock *dsk, struct dblp_out *out)
 {
 	struct dblp_sent *s = &dsk->sent;
 	u64 wait;
 	u32 port;
 
-	if (s->n_ports == 1 || !s->inflight)
+	if (!dblp_may_try_ports(dsk))
 		return;
 	wait = dblp_pto(&dsk->rtt, DBLP_ACK_DELAY_NS, 0);
 	do {

@@ -80,6 +80,7 @@ static int set_option(void)
 		{ "cap", DBLP_BUDGET_CAP, SOL_DBLP },
 		{ "deadline", DBLP_DEADLINE, SOL_DBLP },
 		{ "job", DBLP_JOB, SOL_DBLP },
+		{ "spray", DBLP_SPRAY, SOL_DBLP },
 		{ "user-timeout", DBLP_USER_TIMEOUT, SOL_DBLP },
 		{ "keepalive", DBLP_KEEPALIVE, SOL_DBLP },
 		{ "sndbuf", SO_SNDBUF, SOL_SOCKET },
@@ -271,8 +272,8 @@ static void usage(void)
 	      "  socket | bind A PORT | listen A PORT | connect A PORT\n"
 	      "  accept               and forget the listener\n"
 	      "  fork                 two go on: each takes what comes next\n"
-	      "  set budget|cap|deadline|job|user-timeout|keepalive|sndbuf|rcvbuf|tos|\n"
-	      "      priority|mark|ect N  (keepalive: and have it)\n"
+	      "  set budget|cap|deadline|job|spray|user-timeout|keepalive|sndbuf|rcvbuf|\n"
+	      "      tos|priority|mark|ect N  (keepalive: and have it)\n"
 	      "  tag N                of messages that are sent from now on\n"
 	      "  cancel N             DBLP_CANCEL of those with this tag\n"
 	      "  norm N               DBLP_NORM\n"

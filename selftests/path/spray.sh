@@ -121,29 +121,35 @@ new_qdisc()
 	local ns
 
 	for ns in "$left" "$right"; do
-		echo "tc -n $ns qdisc del dev p6 root; tc -n $ns qdisc add dev p6 root netem $*"
+		tc -n "$ns" qdisc del dev p6 root && tc -n "$ns" qdisc add dev p6 root netem "$@" || return
 	done
 }
 
-# A part of the transfer is in the dark. Not more than a part of a window and some probes go
+# last_path FIELD: of the queue there
+last_path()
+{
+	tc -n "$left" -s -j qdisc show dev p6 | jq ".[0].$1"
+}
+
+# Two messages are sent in the dark. Not more than a part of a window and some probes go
 # there, and these find that the path is back
 dark()
 {
-	local sent=$tmp/sent went came
+	local went came
 
+	rm -f "$tmp"/{dark,light,end}
 	rates 5mbit 5mbit 5mbit 5mbit || return
-	transfer 4 --spray 16 --size 8000000 --timeout 60 --connected "{
-		sleep 0.5
-		$(new_qdisc loss 100%)
-		sleep 0.5
-		tc -n $left -s -j qdisc show dev p6 > $sent
-		$(new_qdisc rate 5mbit delay 1ms limit 1000)
-		} > /dev/null &" || return
-	went=$(jq '.[0].drops' < "$sent")
-	came=$(tc -n "$left" -s -j qdisc show dev p6 | jq '.[0].packets')
+	pair 4 send 2 500000 await "$tmp/dark" send 2 500000 await "$tmp/light" send 8 500000 \
+		await "$tmp/end" close || return
+	wait_until 20 settled 2 && new_qdisc loss 100% && signal dark || return
+	wait_until 20 settled 4 && went=$(last_path drops) || return
+	new_qdisc rate 5mbit delay 1ms limit 1000 && signal light && wait_until 20 settled 12 || return
+	came=$(last_path packets)
+	signal end && wait_until 10 no_sockets "$client" || return
 	echo "$went went into the dark, $came came afterwards"
 	[ "$went" -gt 5 ] && [ "$went" -lt 200 ] && [ "$came" -ge 100 ]
 }
+before=(set spray 16) listen=(set spray 16)
 try "a path that goes dark costs little, and is used when it is back" drawn dark
 
 # An error that quotes another port than the first counts as well
