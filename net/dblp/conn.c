@@ -26,7 +26,8 @@ int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp)
 
 	/* The hash also sets the IPv6 flow label: see dblp_path_timeout() */
 	sk_set_txhash(&dsk->sk);
-	dsk->rx_window = max_t(u64, window, DBLP_WINDOW_MIN);
+	dsk->rx_window_max = max_t(u64, window, DBLP_WINDOW_MIN);
+	dsk->rx_window = dsk->rx_window_max;
 	dsk->rx_max_data = dsk->rx_window;
 	dsk->rx_max_msg = DBLP_MSG_WINDOW;
 	dsk->rx_msg_max = dsk->placement ? DBLP_MSG_MAX :

@@ -12,6 +12,7 @@
  * more of them than fit a packet.
  */
 #include <linux/unaligned.h>
+#include <net/proto_memory.h>
 
 #include "dblp.h"
 
@@ -140,18 +141,47 @@ u64 dblp_rx_cost(const struct dblp_rx_msg *msg)
 	return (msg->bare ? 0 : (u64)msg->len) + DBLP_MSG_COST;
 }
 
+/**
+ * dblp_rx_credit_waits() - credit in bytes that the peer does not know of
+ * @dsk: socket
+ *
+ * What was granted is not taken back when the window becomes smaller.
+ */
+u64 dblp_rx_credit_waits(const struct dblp_sock *dsk)
+{
+	u64 end = dsk->rx_consumed + dsk->rx_window;
+
+	sock_owned_by_me(&dsk->sk);
+	return end - min(end, dsk->rx_max_data);
+}
+
+/*
+ * The window of credit. Credit is a promise of memory, so while that is short,
+ * for all sockets or for the cgroup, each grant halves it: what comes without
+ * memory is dropped. A peer that waits while there is nothing to be read needs
+ * more to end a message.
+ */
+static void dblp_rx_adapt(struct dblp_sock *dsk)
+{
+	if (dsk->peer_waits && !dblp_readable(dsk))
+		dsk->rx_window = min(2 * dsk->rx_window, dsk->rx_window_max);
+	else if (dblp_rx_credit_waits(dsk) &&
+		 sk_under_memory_pressure(&dsk->sk))
+		dsk->rx_window = max_t(u64, dsk->rx_window / 2,
+				       DBLP_WINDOW_MIN);
+}
+
 /* Grant the peer the credit of messages that were read */
 static void dblp_rx_credit(struct dblp_sock *dsk)
 {
-	dsk->rx_max_data = dsk->rx_consumed + dsk->rx_window;
-	dsk->rx_max_msg = dsk->rx_consumed_msgs + DBLP_MSG_WINDOW;
-}
+	u64 more;
 
-/** dblp_rx_credit_waits() - credit in bytes that the peer does not know of */
-u64 dblp_rx_credit_waits(const struct dblp_sock *dsk)
-{
-	sock_owned_by_me(&dsk->sk);
-	return dsk->rx_consumed + dsk->rx_window - dsk->rx_max_data;
+	dblp_rx_adapt(dsk);
+	more = dblp_rx_credit_waits(dsk);
+	if (more)
+		dsk->peer_waits = false;
+	dsk->rx_max_data += more;
+	dsk->rx_max_msg = dsk->rx_consumed_msgs + DBLP_MSG_WINDOW;
 }
 
 /**
@@ -170,7 +200,6 @@ bool dblp_rx_offer(struct dblp_sock *dsk)
 	    dsk->rx_max_msg - dsk->rx_consumed_msgs > DBLP_MSG_WINDOW / 2)
 		return false;
 	dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
-	dsk->peer_waits = false;
 	return true;
 }
 

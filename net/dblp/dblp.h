@@ -150,7 +150,6 @@ int dblp_rx_fill_holes(const struct dblp_rx_msg *msg, struct dblp_rx_cursor *c);
 size_t dblp_cmsg_len(const struct msghdr *m, size_t size);
 void dblp_put_ranges(struct msghdr *m, struct dblp_range *r, u32 ranges);
 void dblp_put_rcvinfo(struct msghdr *m, const struct list_head *pieces);
-bool dblp_readable(const struct dblp_sock *dsk);
 void dblp_rx_release(struct dblp_sock *dsk);
 int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep);
 void dblp_rx_was_read(struct dblp_sock *dsk, struct list_head *pieces);

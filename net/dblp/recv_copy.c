@@ -299,13 +299,6 @@ void dblp_put_rcvinfo(struct msghdr *m, const struct list_head *pieces)
 			   dblp_rx_ranges(pieces, info.ranges), info.ranges);
 }
 
-/** dblp_readable() - would recvmsg() find something? */
-bool dblp_readable(const struct dblp_sock *dsk)
-{
-	return dsk->placement ? READ_ONCE(dsk->rx_placeable) :
-				READ_ONCE(dsk->rx_whole);
-}
-
 static bool dblp_may_read(const struct dblp_sock *dsk)
 {
 	return !dsk->rx_busy && dblp_readable(dsk);

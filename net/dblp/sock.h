@@ -213,7 +213,8 @@ struct dblp_counts {
  *	message; else @total and @tag of its message, and of its pieces so far
  *	the highest @reason, the bytes @missing, and the @budget as
  *	dblp_rx_join() reports it
- * @rx_window: most credit that is outstanding
+ * @rx_window: credit that may be outstanding, less while memory is short
+ * @rx_window_max: most of it: what a message may need
  * @rx_opened: credit used by messages opened
  * @rx_open: messages opened and not closed
  * @rx_consumed: credit of messages read
@@ -388,6 +389,7 @@ struct dblp_sock {
 		u8		reason;
 	} rx_chain;
 	u64			rx_window;
+	u64			rx_window_max;
 	u64			rx_opened;
 	u64			rx_consumed;
 	u64			rx_max_data;
@@ -414,6 +416,13 @@ struct dblp_sock {
 static inline struct dblp_sock *dblp_sk(const struct sock *sk)
 {
 	return (struct dblp_sock *)sk;
+}
+
+/** dblp_readable() - would recvmsg() find something? */
+static inline bool dblp_readable(const struct dblp_sock *dsk)
+{
+	return dsk->placement ? READ_ONCE(dsk->rx_placeable) :
+				READ_ONCE(dsk->rx_whole);
 }
 
 /** dblp_auth_len() - bytes of the AUTH frame of each packet, or 0 */

@@ -901,46 +901,140 @@ static bool under_pressure(void)
 	die("no DBLP in /proc/net/protocols");
 }
 
-/* What is not read holds memory, the message that comes beside it is taken in pieces */
+/* What is not read holds memory, more than may be held without pressure */
+struct shortage {
+	int mem;
+	int to;
+	int at;
+	char limits[64];
+};
+
+/* Only the first network namespace has the limits: before netns_new() */
+static struct shortage shortage_prepare(void)
+{
+	struct shortage s = {
+		.mem = open("/proc/sys/net/dblp/mem", O_RDWR | O_CLOEXEC),
+	};
+
+	if (read(s.mem, s.limits, sizeof(s.limits) - 1) <= 0)
+		die("net.dblp.mem");
+	return s;
+}
+
+static void shortage_begin(struct shortage *s, const struct sockaddr_dblp *addr,
+			   int listener)
+{
+	char *buf = noise_new(8 * MIB);
+
+	connect_pair(addr, listener, &s->to, &s->at);
+	if (pwrite(s->mem, "16 32 99999\n", 12, 0) != 12 ||
+	    send(s->to, buf, 8 * MIB, 0) != 8 * MIB || !under_pressure())
+		die("no memory pressure");
+	free(buf);
+}
+
+static void shortage_end(struct shortage *s)
+{
+	ssize_t len = strlen(s->limits);
+
+	if (pwrite(s->mem, s->limits, len, 0) != len)
+		die("the limits of memory stay as they are");
+	close(s->to);
+	close(s->at);
+	close(s->mem);
+}
+
+/* The message that comes beside it is taken in pieces */
 TEST(senders_continue_under_memory_pressure)
 {
+	struct shortage s = shortage_prepare();
 	struct sockaddr_dblp addr;
-	int listener, mem, to[2], at[2];
-	char limits[64] = "";
-	ssize_t len;
+	int listener, to, at;
 	pid_t child;
 	char *buf;
-	u32 i;
 
-	mem = open("/proc/sys/net/dblp/mem", O_RDWR | O_CLOEXEC);
-	len = read(mem, limits, sizeof(limits) - 1);
-	ASSERT_LT(0, len);
 	netns_new();
-	buf = noise_new(8 * MIB);
+	buf = noise_new(MIB);
 	listener = new_listener("127.0.0.1", 2, &addr);
-	for (i = 0; i < 2; i++) {
-		connect_pair(&addr, listener, &to[i], &at[i]);
-		set_timeout(at[i], SO_RCVTIMEO, WAIT_MS);
-	}
-	EXPECT_LT(0, pwrite(mem, "16 32 99999\n", 12, 0));
-	EXPECT_EQ(8 * MIB, send(to[0], buf, 8 * MIB, 0));
-	EXPECT_TRUE(under_pressure());
+	connect_pair(&addr, listener, &to, &at);
+	set_timeout(at, SO_RCVTIMEO, WAIT_MS);
+	shortage_begin(&s, &addr, listener);
 	child = fork();
 	if (!child)
-		_exit(send(to[1], buf, MIB, 0) != MIB);
-	EXPECT_EQ(MIB, recv(at[1], buf, 8 * MIB, 0));
+		_exit(send(to, buf, MIB, 0) != MIB);
+	EXPECT_EQ(MIB, recv(at, buf, MIB, 0));
 	EXPECT_TRUE(under_pressure());
-	EXPECT_EQ(len, pwrite(mem, limits, len, 0));
-	EXPECT_EQ(8 * MIB, recv(at[0], buf, 8 * MIB, 0));
+	shortage_end(&s);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	for (i = 0; i < 2; i++) {
-		close(to[i]);
-		close(at[i]);
-	}
+	close(to);
+	close(at);
 	close(listener);
-	close(mem);
 	free(buf);
+}
+
+/* That a message takes besides its bytes, see FLOW */
+#define MSG_COST	1024
+
+/* Credit that the other end has left, which asks for more */
+static u64 credit_left(struct peer *peer, u64 used)
+{
+	memset(&peer->flow, 0, sizeof(peer->flow));
+	while (!peer->flow.type)
+		if (!peer_sync(peer) ||
+		    !peer_expect(peer, DBLP_PKT_CTRL, WAIT_MS))
+			die("no credit");
+	peer_ack_all(peer);
+	return peer->flow.flow.max_data - used;
+}
+
+/*
+ * While memory is short, less and less is promised, but for a message of any size there
+ * is enough in the end. Later all is promised again, if the peer asks for it.
+ */
+TEST(credit_is_no_more_than_is_needed_while_memory_is_short)
+{
+	struct shortage s = shortage_prepare();
+	struct dblp_data d = { .msg_len = 8000 };
+	struct sockaddr_dblp addr;
+	static struct packet p;
+	u64 used = 0, all, left;
+	int i, listener, fd;
+	struct peer peer;
+	char buf[8000];
+
+	netns_new();
+	netns_set_mtu(1500);
+	listener = new_listener("127.0.0.1", 2, &addr);
+	shortage_begin(&s, &addr, listener);
+	set_int(listener, SO_RCVBUF, 128 << 10);
+	fd = peer_join(&peer, &addr, listener);
+	ASSERT_LE(0, fd);
+	all = credit_left(&peer, 0);
+	left = all;
+	for (i = 0; i < 100; i++) {
+		while (left < 8000 + MSG_COST)
+			left = credit_left(&peer, used);
+		d.msg_id = i;
+		send_data(&peer, &p, &d, 1000, 0, 8, NULL);
+		ASSERT_EQ(8000, recv(fd, buf, sizeof(buf), 0));
+		used += 8000 + MSG_COST;
+		left -= 8000 + MSG_COST;
+		peer_drain(&peer);
+		peer_ack_all(&peer);
+	}
+	left = credit_left(&peer, used);
+	TH_LOG("%llu bytes of credit, later %llu", all, left);
+	EXPECT_GT(all / 2, left);
+
+	EXPECT_TRUE(under_pressure());
+	shortage_end(&s);
+	for (i = 0; i < 8; i++)
+		left = credit_left(&peer, used);
+	EXPECT_EQ(all, left);
+	peer_close(&peer);
+	close(fd);
+	close(listener);
 }
 
 TEST_HARNESS_MAIN
