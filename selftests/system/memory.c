@@ -933,12 +933,18 @@ static void shortage_begin(struct shortage *s, const struct sockaddr_dblp *addr,
 	free(buf);
 }
 
+/* What was held is still there */
 static void shortage_end(struct shortage *s)
 {
 	ssize_t len = strlen(s->limits);
+	char *buf = noise_new(8 * MIB);
 
 	if (pwrite(s->mem, s->limits, len, 0) != len)
 		die("the limits of memory stay as they are");
+	set_timeout(s->at, SO_RCVTIMEO, WAIT_MS);
+	if (recv(s->at, buf, 8 * MIB, 0) != 8 * MIB)
+		die("what was sent before memory was short");
+	free(buf);
 	close(s->to);
 	close(s->at);
 	close(s->mem);
