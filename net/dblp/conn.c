@@ -26,12 +26,12 @@ int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp)
 
 	/* The hash also sets the IPv6 flow label: see dblp_path_timeout() */
 	sk_set_txhash(&dsk->sk);
-	dsk->rx_window_max = max_t(u64, window, DBLP_WINDOW_MIN);
-	dsk->rx_window = dsk->rx_window_max;
+	dsk->rx_window_max = max_t(u32, window, DBLP_WINDOW_MIN);
+	dsk->rx_window = dblp_first_credit(dsk);
 	dsk->rx_max_data = dsk->rx_window;
 	dsk->rx_max_msg = DBLP_MSG_WINDOW;
 	dsk->rx_msg_max = dsk->placement ? DBLP_MSG_MAX :
-					   dsk->rx_window - DBLP_MSG_COST;
+					   dsk->rx_window_max - DBLP_MSG_COST;
 	return 0;
 }
 
@@ -66,7 +66,7 @@ void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 	dsk->peer_max_msg = p->max_msg;
 	dsk->peer_max_data = p->max_data;
 	dsk->peer_msg_max = p->msg_max;
-	dsk->peer_window = p->max_data;
+	dsk->peer_window = p->window;
 	dblp_set_state(dsk, DBLP_STATE_ESTABLISHED, 0);
 	dsk->sk.sk_state = TCP_ESTABLISHED;
 	dsk->handshake_at = 0;

@@ -156,31 +156,54 @@ u64 dblp_rx_credit_waits(const struct dblp_sock *dsk)
 }
 
 /*
- * The window of credit. Credit is a promise of memory, so while that is short,
- * for all sockets or for the cgroup, each grant halves it: what comes without
- * memory is dropped. A peer that waits while there is nothing to be read needs
- * more to end a message.
+ * The window of credit, a promise of memory. It begins small and grows with
+ * each message that comes, as a congestion window does in slow start: what is
+ * promised to many and has not come yet is no more than what has come, of which
+ * the memory is known. While memory is short, for all sockets or for the
+ * cgroup, each grant halves the window, as what comes without memory is
+ * dropped.
  */
+
+/** dblp_rx_widen() - a message was closed: its peer may send more at once */
+void dblp_rx_widen(struct dblp_sock *dsk, const struct dblp_rx_msg *msg)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (dsk->rx_window < dsk->rx_window_max &&
+	    !sk_under_memory_pressure(&dsk->sk))
+		dsk->rx_window = min_t(u64, dsk->rx_window_max,
+				       dsk->rx_window + dblp_rx_cost(msg));
+}
+
+/*
+ * Does the peer wait, with all closed that it has sent? Then nothing changes
+ * until it gets what its next message needs. What is to be read comes first
+ * where memory is short, or the window cannot grow.
+ */
+static bool dblp_rx_starves(const struct dblp_sock *dsk)
+{
+	if (dsk->peer_wants <= dsk->rx_max_data || dsk->rx_open)
+		return false;
+	return !dblp_readable(dsk) || (dsk->rx_window < dsk->rx_window_max &&
+				       !sk_under_memory_pressure(&dsk->sk));
+}
+
 static void dblp_rx_adapt(struct dblp_sock *dsk)
 {
-	if (dsk->peer_waits && !dblp_readable(dsk))
-		dsk->rx_window = min(2 * dsk->rx_window, dsk->rx_window_max);
+	u64 window = dsk->rx_window;
+
+	if (dblp_rx_starves(dsk))
+		window = max(window, dsk->peer_wants - dsk->rx_consumed);
 	else if (dblp_rx_credit_waits(dsk) &&
 		 sk_under_memory_pressure(&dsk->sk))
-		dsk->rx_window = max_t(u64, dsk->rx_window / 2,
-				       DBLP_WINDOW_MIN);
+		window = max_t(u64, window / 2, DBLP_WINDOW_MIN);
+	dsk->rx_window = min_t(u64, window, dsk->rx_window_max);
 }
 
 /* Grant the peer the credit of messages that were read */
 static void dblp_rx_credit(struct dblp_sock *dsk)
 {
-	u64 more;
-
 	dblp_rx_adapt(dsk);
-	more = dblp_rx_credit_waits(dsk);
-	if (more)
-		dsk->peer_waits = false;
-	dsk->rx_max_data += more;
+	dsk->rx_max_data += dblp_rx_credit_waits(dsk);
 	dsk->rx_max_msg = dsk->rx_consumed_msgs + DBLP_MSG_WINDOW;
 }
 
@@ -195,7 +218,7 @@ bool dblp_rx_offer(struct dblp_sock *dsk)
 	sock_owned_by_me(&dsk->sk);
 	if (dsk->state != DBLP_STATE_ESTABLISHED || dsk->rx_fin)
 		return false;
-	if (!dsk->peer_waits &&
+	if (!dblp_rx_starves(dsk) &&
 	    dblp_rx_credit_waits(dsk) < dsk->rx_window / 4 &&
 	    dsk->rx_max_msg - dsk->rx_consumed_msgs > DBLP_MSG_WINDOW / 2)
 		return false;
@@ -487,6 +510,9 @@ static u8 *dblp_ctl_put(struct dblp_sock *dsk, const struct dblp_ctl *ctl,
 		break;
 	case DBLP_FRAME_FIN:
 		f.fin.end = dsk->tx_next_id;
+		break;
+	case DBLP_FRAME_PING:
+		f.ping.wanted = dsk->tx_asked;
 		break;
 	case DBLP_FRAME_BUDGET:
 		tx = container_of(ctl, struct dblp_tx_msg, ctl);

@@ -85,6 +85,7 @@ void dblp_ctl_add(struct dblp_sock *dsk, u8 type);
 int dblp_ctl_add_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_ctl_flow(struct dblp_sock *dsk, struct dblp_frame *f);
 u64 dblp_rx_cost(const struct dblp_rx_msg *msg);
+void dblp_rx_widen(struct dblp_sock *dsk, const struct dblp_rx_msg *msg);
 u64 dblp_rx_credit_waits(const struct dblp_sock *dsk);
 bool dblp_rx_offer(struct dblp_sock *dsk);
 void dblp_rx_give_back(struct dblp_sock *dsk, struct dblp_rx_msg *msg);

@@ -230,7 +230,7 @@ static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f)
 	/* Without new credit the peer still knows that we wait */
 	if (f->flow.max_data != dsk->peer_max_data ||
 	    f->flow.max_msg != dsk->peer_max_msg)
-		dsk->blocked = 0;
+		dsk->tx_asked = 0;
 	dsk->peer_max_data = f->flow.max_data;
 	dsk->peer_max_msg = f->flow.max_msg;
 	if (f->flow.cap == dsk->peer_cap)
@@ -268,7 +268,7 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 		return dblp_rx_fin(dsk, f->fin.end);
 	case DBLP_FRAME_PING:
 		/* An earlier FLOW may have been lost */
-		dsk->peer_waits = true;
+		dsk->peer_wants = max(dsk->peer_wants, f->ping.wanted);
 		dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
 		return 0;
 	case DBLP_FRAME_BUDGET:

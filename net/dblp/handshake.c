@@ -173,7 +173,8 @@ static void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
 {
 	p->cap = dsk->cap;
 	p->max_msg = dsk->rx_max_msg;
-	p->max_data = dsk->rx_max_data;
+	p->window = dsk->rx_window_max;
+	p->max_data = dblp_first_credit(dsk);
 	p->msg_max = dsk->rx_msg_max;
 	p->rtt_us = min_t(u64, div_u64(dsk->handshake_rtt, NSEC_PER_USEC),
 			  DBLP_PARAMS_RTT_MAX);

@@ -503,7 +503,7 @@ struct dblp_tx_msg *dblp_tx_from(const struct dblp_sock *dsk, u32 id);
 struct dblp_tx_msg *dblp_tx_after(const struct dblp_sock *dsk,
 				  struct dblp_tx_msg *msg);
 void dblp_tx_leave(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
-bool dblp_tx_blocked(const struct dblp_sock *dsk);
+u64 dblp_tx_wants(const struct dblp_sock *dsk);
 u32 dblp_tx_run(const struct dblp_tx_msg *msg);
 void dblp_tx_advance(struct dblp_sock *dsk);
 struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again);

@@ -41,6 +41,7 @@ enum dblp_limits {
 	/* Message bytes: default receive window and send buffer */
 	DBLP_WINDOW_DEFAULT	= 32 << 20,
 	DBLP_WINDOW_MIN		= 4096,
+	DBLP_WINDOW_FIRST	= 65536,
 	/* One ACK for so many data packets, */
 	DBLP_ACK_EVERY		= 2,
 	/* but for so many if they come fast, */

@@ -126,10 +126,11 @@ static bool dblp_push_data(struct dblp_sock *dsk, struct dblp_out *out)
 /* Out of credit: queue a PING so that a lost FLOW cannot stall us */
 static void dblp_tell_blocked(struct dblp_sock *dsk)
 {
-	if (dsk->blocked || !dblp_tx_blocked(dsk))
+	if (dsk->tx_asked)
 		return;
-	dblp_ctl_add(dsk, DBLP_FRAME_PING);
-	dsk->blocked = 1;
+	dsk->tx_asked = dblp_tx_wants(dsk);
+	if (dsk->tx_asked)
+		dblp_ctl_add(dsk, DBLP_FRAME_PING);
 }
 
 /*

@@ -400,8 +400,10 @@ void dblp_rx_closed(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	dblp_rx_end(dsk);
 	trace_dblp_msg_close(dsk, NULL, msg);
 	dblp_rx_account(dsk, msg);
+	dblp_rx_widen(dsk, msg);
 	if (msg == dsk->rx_turn)
 		dblp_rx_deliver(dsk, DBLP_STEPS);
+	dblp_rx_offer(dsk);
 }
 
 /* Close a message; for a complete one the ACKs suffice */

@@ -151,15 +151,15 @@ struct dblp_counts {
  * @orphan_since: time since when it has not changed
  * @orphan: counted in @orphans of the namespace
  * @tx_cost: credit taken by messages started
+ * @tx_asked: how much was asked for by PING since credit came, 0 if nothing
  * @peer_max_msg: first message ID that the peer does not allow yet
  * @peer_max_data: credit from the peer in all
  * @peer_msg_max: largest message the peer takes
- * @peer_window: initial credit from the peer
+ * @peer_window: most credit from the peer that will be outstanding
  * @peer_cap: budget cap of the peer, ppm
  * @features: &enum dblp_feature that both ends have
  * @tx_busy: a call of sendmsg() is sending: others have to wait
  * @tx_wanted: a call waits for @tx_busy
- * @blocked: the peer was notified that we wait for credit
  * @fin_queued: FIN was queued: nothing more can be sent
  * @fin_acked: the peer has it
  * @refused: a queue of this machine was full since the last ACK
@@ -213,17 +213,17 @@ struct dblp_counts {
  *	message; else @total and @tag of its message, and of its pieces so far
  *	the highest @reason, the bytes @missing, and the @budget as
  *	dblp_rx_join() reports it
- * @rx_window: credit that may be outstanding, less while memory is short
+ * @rx_window: credit that may be outstanding, see dblp_rx_adapt()
  * @rx_window_max: most of it: what a message may need
  * @rx_opened: credit used by messages opened
  * @rx_open: messages opened and not closed
  * @rx_consumed: credit of messages read
  * @rx_consumed_msgs: messages read
  * @rx_max_data: credit given, as last sent
+ * @peer_wants: how much the peer has asked for by PING
  * @rx_max_msg: first message ID not allowed, as last sent
  * @rx_fin: the peer has sent FIN
  * @rx_end: total number of its messages
- * @peer_waits: the peer waits for credit
  * @rx_deadline_at: deadline of the message before @rx_next
  * @early: state of policy early
  * @pns: packet numbers received
@@ -326,14 +326,14 @@ struct dblp_sock {
 	u64			orphan_moved;
 	u64			orphan_since;
 	u64			tx_cost;
+	u64			tx_asked;
 	u64			peer_max_data;
-	u64			peer_window;
+	u32			peer_window;
 	u32			peer_msg_max;
 	u32			peer_cap;
 	u16			features;
 	u8			tx_busy:1;
 	u8			tx_wanted:1;
-	u8			blocked:1;
 	u8			fin_queued:1;
 	u8			fin_acked:1;
 	u8			refused:1;
@@ -388,11 +388,12 @@ struct dblp_sock {
 		u32		budget;
 		u8		reason;
 	} rx_chain;
-	u64			rx_window;
-	u64			rx_window_max;
+	u32			rx_window;
+	u32			rx_window_max;
 	u64			rx_opened;
 	u64			rx_consumed;
 	u64			rx_max_data;
+	u64			peer_wants;
 	u32			rx_open;
 	u32			rx_consumed_msgs;
 	u32			rx_max_msg;
@@ -403,7 +404,6 @@ struct dblp_sock {
 	u64			largest_at;
 	u64			acked_at;
 	bool			rx_fin;
-	bool			peer_waits;
 	bool			ack_now;
 	u32			ack_pending;
 	u32			ecn_ce;
@@ -432,6 +432,19 @@ static inline u32 dblp_auth_len(const struct dblp_sock *dsk)
 }
 
 /**
+ * dblp_first_credit() - credit in bytes that the handshake gives
+ * @dsk: socket
+ *
+ * A part of the window: what is promised to each may be more than there is.
+ */
+static inline u32 dblp_first_credit(const struct dblp_sock *dsk)
+{
+	u32 max = dsk->rx_window_max;
+
+	return max(max / 16, min_t(u32, max, DBLP_WINDOW_FIRST));
+}
+
+/**
  * dblp_whole_max() - bytes of the largest message that is taken as a whole
  * @dsk: connected socket
  *
@@ -439,7 +452,7 @@ static inline u32 dblp_auth_len(const struct dblp_sock *dsk)
  */
 static inline u32 dblp_whole_max(const struct dblp_sock *dsk)
 {
-	u64 window = max_t(u64, dsk->peer_window, DBLP_WINDOW_MIN);
+	u32 window = max_t(u32, dsk->peer_window, DBLP_WINDOW_MIN);
 
 	return min_t(u64, window - DBLP_MSG_COST,
 		     READ_ONCE(dsk->sk.sk_sndbuf) / 2);

@@ -216,12 +216,14 @@ static bool dblp_tx_may_start(const struct dblp_sock *dsk,
 	       dsk->tx_cost + dblp_tx_cost(msg) <= dsk->peer_max_data;
 }
 
-/** dblp_tx_blocked() - does the next message wait for the peer's credit? */
-bool dblp_tx_blocked(const struct dblp_sock *dsk)
+/** dblp_tx_wants() - credit in all for which the next message waits, or 0 */
+u64 dblp_tx_wants(const struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	return dsk->tx_cur && !dsk->tx_cur->started &&
-	       !dblp_tx_may_start(dsk, dsk->tx_cur);
+	if (!dsk->tx_cur || dsk->tx_cur->started ||
+	    dblp_tx_may_start(dsk, dsk->tx_cur))
+		return 0;
+	return dsk->tx_cost + dblp_tx_cost(dsk->tx_cur);
 }
 
 static bool dblp_tx_start(struct dblp_sock *dsk, struct dblp_tx_msg *msg)

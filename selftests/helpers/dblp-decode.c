@@ -50,6 +50,7 @@ static enum dblp_wire_error show_params(const u8 *p, bool server)
 	show("params.features", a.features);
 	show("params.cap", a.cap);
 	show("params.max_msg", a.max_msg);
+	show("params.window", a.window);
 	show("params.max_data", a.max_data);
 	show("params.msg_max", a.msg_max);
 	show("params.rtt", a.rtt_us);
@@ -127,6 +128,8 @@ static void show_frame(const struct dblp_frame *f)
 		show("flow.max_msg", f->flow.max_msg);
 		show("flow.cap", f->flow.cap);
 		return show("flow.max_data", f->flow.max_data);
+	case DBLP_FRAME_PING:
+		return show("ping.wanted", f->ping.wanted);
 	case DBLP_FRAME_CLOSE:
 		show("close.reason", f->close.reason);
 		show("close.over", f->close.flags == DBLP_RCV_OVER_BUDGET);

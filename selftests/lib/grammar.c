@@ -283,6 +283,11 @@ static bool cancel_frame(struct talker *t, struct dblp_frame *f)
 	return true;
 }
 
+static void ping_frame(struct talker *t, struct dblp_frame *f)
+{
+	f->ping.wanted = once_in(t, 8) ? any(t) : t->spent + any(t) % (64 << 20);
+}
+
 static void flow_frame(struct talker *t, struct dblp_frame *f)
 {
 	struct dblp_params ours = params_default();
@@ -392,6 +397,9 @@ static bool make_frame(struct talker *t, struct dblp_frame *f, u8 pkt)
 	case DBLP_FRAME_CANCEL:
 		/* More often nothing would ever be complete */
 		return once_in(t, 8) && cancel_frame(t, f);
+	case DBLP_FRAME_PING:
+		ping_frame(t, f);
+		return true;
 	case DBLP_FRAME_FLOW:
 		flow_frame(t, f);
 		return true;
@@ -414,29 +422,30 @@ static bool make_frame(struct talker *t, struct dblp_frame *f, u8 pkt)
 /* Frames of at most @room bytes; of exactly @room bytes if @all */
 static void put_frames(struct talker *t, struct packet *p, u32 room, bool all)
 {
-	struct dblp_frame f, fill = { .type = DBLP_FRAME_PING };
-	u32 tries = 1 + talker_below(t, 6), before = p->len;
+	struct dblp_frame f;
+	u32 tries = 1 + talker_below(t, 6), end_at = p->len + room, left;
 	u8 frame[DBLP_CTL_MAX];
 	bool acks = false;
 	u8 *end;
 
-	for (; tries && p->len - before < room; tries--) {
+	for (; tries && p->len < end_at; tries--) {
 		if (!make_frame(t, &f, p->byte[0] & 0xf))
 			continue;
 		/* Two are refused */
 		if (f.type == DBLP_FRAME_ACK && acks && !once_in(t, 8))
 			continue;
 		/* Of an ACK, what there is room for */
-		end = dblp_put_frame(frame, frame + room - (p->len - before),
-				     &f);
-		if (!end)
+		left = end_at - p->len;
+		end = dblp_put_frame(frame, frame + left, &f);
+		/* No frame has one word only */
+		if (!end || (all && frame + left - end == 4))
 			continue;
 		acks |= f.type == DBLP_FRAME_ACK;
 		p->byte[1] += (end - frame) / 4;
 		put_bytes(p, frame, end - frame);
 	}
-	while (all && p->len - before + 4 <= room)
-		add_frame(p, &fill);
+	if (all)
+		add_filler(p, end_at - p->len);
 }
 
 /*
@@ -507,7 +516,7 @@ static struct outgoing *begin_message(struct talker *t)
 	if (once_in(t, 3) || t->chain.offset < t->chain.total)
 		begin_meta(t, out);
 	len = out->d.msg_len;
-	out->frames = once_in(t, 3) ? 4 * talker_below(t, 40) : 0;
+	out->frames = once_in(t, 3) ? 8 + 4 * talker_below(t, 38) : 0;
 	if (out->d.meta)
 		out->frames += DBLP_META_LEN;
 	out->seg_size = t->stride - DATA_HDR - out->frames;

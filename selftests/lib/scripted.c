@@ -102,6 +102,19 @@ void add_frame(struct packet *p, const struct dblp_frame *f)
 	p->len += len;
 }
 
+void add_filler(struct packet *p, u32 len)
+{
+	struct dblp_frame f;
+
+	memset(&f, 0, sizeof(f));
+	for (; len; len -= f.type == DBLP_FRAME_PING ? 12 : 8) {
+		if (len < 8)
+			die("no frames of %u bytes", len);
+		f.type = len % 12 ? DBLP_FRAME_ARRIVAL : DBLP_FRAME_PING;
+		add_frame(p, &f);
+	}
+}
+
 void make_ctrl(struct packet *p, struct peer *peer, const struct dblp_frame *f)
 {
 	make_packet(p, DBLP_PKT_CTRL, peer->pn++, peer->scid);
@@ -446,6 +459,7 @@ struct dblp_params params_default(void)
 	return (struct dblp_params) {
 		.cap		= DBLP_PPM,
 		.max_msg	= 1000,
+		.window		= 64 << 20,
 		.max_data	= 64 << 20,
 		.msg_max	= 32 << 20,
 	};
@@ -487,9 +501,9 @@ int peer_join(struct peer *peer, const struct sockaddr_dblp *to, int listener)
 }
 
 /* The answer may have found no room among those that were not read yet */
-bool peer_sync(struct peer *peer)
+bool peer_ask(struct peer *peer, uint64_t wanted)
 {
-	struct dblp_frame ping = { .type = DBLP_FRAME_PING };
+	struct dblp_frame ping = { .type = DBLP_FRAME_PING, .ping = { wanted } };
 	uint64_t end = now_ms() + WAIT_MS;
 	struct packet p;
 	u32 pn;
@@ -503,6 +517,11 @@ bool peer_sync(struct peer *peer)
 	} while (!peer->acked[pn] && now_ms() < end);
 	peer_drain(peer);
 	return peer->acked[pn];
+}
+
+bool peer_sync(struct peer *peer)
+{
+	return peer_ask(peer, 0);
 }
 
 void peer_ack(struct peer *peer, u32 first, u32 last)

@@ -128,6 +128,8 @@ void make_zeros(struct packet *p, struct peer *peer, const struct dblp_data *d,
 
 /** add_frame() - append a frame to those of the packet; NULL if there is no room */
 void add_frame(struct packet *p, const struct dblp_frame *f);
+/** add_filler() - append frames that say nothing, of @len bytes: 0, 8, 12 ... */
+void add_filler(struct packet *p, u32 len);
 
 /** poke() - write @size bytes of a field, most significant first */
 void poke(struct packet *p, u32 at, u32 size, u64 value);
@@ -183,6 +185,8 @@ int peer_join(struct peer *peer, const struct sockaddr_dblp *to, int listener);
  * Return: false if it is not acknowledged.
  */
 bool peer_sync(struct peer *peer);
+/** peer_ask() - peer_sync() by a PING that asks for @wanted bytes of credit in all */
+bool peer_ask(struct peer *peer, uint64_t wanted);
 /** peer_ack() - acknowledge packet numbers @first ... @last */
 void peer_ack(struct peer *peer, u32 first, u32 last);
 /**

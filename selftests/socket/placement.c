@@ -596,11 +596,12 @@ TEST_F(both, credit_comes_back)
 {
 	struct ends *e = &self->e;
 	static const struct shape s = { .total = 3 * LEN };
-	u64 first = e->peer.theirs.max_data;
+	u64 first = e->peer.theirs.window;
 	struct got g;
 
 	EXPECT_EQ(variant->whole ? 32 * 1024 * 1024 - 1024 : DBLP_MSG_MAX,
 		  e->peer.theirs.msg_max);
+	EXPECT_TRUE(peer_ask(&e->peer, first));
 	send_piece(&e->peer, &e->p, 0, &s, 0);
 	send_seg(&e->peer, &e->p, 1, 0, &s, LEN);
 	EXPECT_TRUE(peer_sync(&e->peer));

@@ -333,6 +333,7 @@ FIXTURE_SETUP(held)
 	for (c = self->conn; c < self->conn + CONNS; c++) {
 		peer_connect(&self->peer, &self->addr);
 		peer_handshake(&self->peer);
+		ASSERT_TRUE(peer_ask(&self->peer, self->peer.theirs.window));
 		*c = (struct conn){ -1, self->peer.udp, self->peer.scid,
 				    self->peer.pn };
 	}

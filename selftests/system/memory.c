@@ -62,6 +62,7 @@ TEST_F(buffers, what_waits_to_be_read_stays_within_so_rcvbuf)
 	begin(self);
 	rcvbuf = get_int(self->fd, SO_RCVBUF);
 	dropped = mib("DropMemory");
+	EXPECT_TRUE(peer_ask(&self->peer, self->peer.theirs.window));
 	/* Message 0 may go beyond, as nothing else can be read before it */
 	for (id = 1; id < 6; id++)
 		for (seg = 0; seg < NARROWS; seg++) {
@@ -219,6 +220,7 @@ TEST_F(buffers, open_messages_are_charged)
 	u32 most;
 
 	begin(self);
+	EXPECT_TRUE(peer_ask(&self->peer, self->peer.theirs.window));
 	for (d.msg_id = 1; d.msg_id <= 1000; d.msg_id++) {
 		make_data(&self->p, &self->peer, &d, 256, NULL);
 		send_packet(&self->peer, &self->p);
@@ -982,12 +984,12 @@ TEST(senders_continue_under_memory_pressure)
 /* That a message takes besides its bytes, see FLOW */
 #define MSG_COST	1024
 
-/* Credit that the other end has left, which asks for more */
-static u64 credit_left(struct peer *peer, u64 used)
+/* Credit that the other end has left, which asks for so much */
+static u64 credit_left(struct peer *peer, u64 used, u64 wanted)
 {
 	memset(&peer->flow, 0, sizeof(peer->flow));
 	while (!peer->flow.type)
-		if (!peer_sync(peer) ||
+		if (!peer_ask(peer, used + wanted) ||
 		    !peer_expect(peer, DBLP_PKT_CTRL, WAIT_MS))
 			die("no credit");
 	peer_ack_all(peer);
@@ -1016,11 +1018,13 @@ TEST(credit_is_no_more_than_is_needed_while_memory_is_short)
 	set_int(listener, SO_RCVBUF, 128 << 10);
 	fd = peer_join(&peer, &addr, listener);
 	ASSERT_LE(0, fd);
-	all = credit_left(&peer, 0);
-	left = all;
+	all = peer.theirs.window;
+	left = credit_left(&peer, 0, all);
+	EXPECT_EQ(all, left);
 	for (i = 0; i < 100; i++) {
 		while (left < 8000 + MSG_COST)
-			left = credit_left(&peer, used);
+			left = credit_left(&peer, used,
+					   8000 + MSG_COST);
 		d.msg_id = i;
 		send_data(&peer, &p, &d, 1000, 0, 8, NULL);
 		ASSERT_EQ(8000, recv(fd, buf, sizeof(buf), 0));
@@ -1029,15 +1033,13 @@ TEST(credit_is_no_more_than_is_needed_while_memory_is_short)
 		peer_drain(&peer);
 		peer_ack_all(&peer);
 	}
-	left = credit_left(&peer, used);
+	left = credit_left(&peer, used, 0);
 	TH_LOG("%llu bytes of credit, later %llu", all, left);
 	EXPECT_GT(all / 2, left);
 
 	EXPECT_TRUE(under_pressure());
 	shortage_end(&s);
-	for (i = 0; i < 8; i++)
-		left = credit_left(&peer, used);
-	EXPECT_EQ(all, left);
+	EXPECT_EQ(all, credit_left(&peer, used, all));
 	peer_close(&peer);
 	close(fd);
 	close(listener);

@@ -148,6 +148,9 @@ static u8 *seed_frame(struct prng *r, u8 *p, const u8 *end)
 		f.flow.cap = prng_below(r, DBLP_PPM + 2);
 		f.flow.max_data = prng_any(r);
 		break;
+	case DBLP_FRAME_PING:
+		f.ping.wanted = prng_any(r);
+		break;
 	case DBLP_FRAME_CLOSE:
 		f.close.msg_id = pn;
 		f.close.reason = prng_below(r, __DBLP_REASON_MAX);

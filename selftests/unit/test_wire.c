@@ -608,7 +608,8 @@ TEST(dblp_get_params__round_trip)
 {
 	struct dblp_params a = {
 		.cap = DBLP_PPM, .max_msg = 0xf1f2f3f4,
-		.max_data = 0xfedcba9876543210, .msg_max = DBLP_MSG_MAX,
+		.window = 0xfedcba98, .max_data = 0x76543210,
+		.msg_max = DBLP_MSG_MAX,
 		.rtt_us = DBLP_PARAMS_RTT_MAX, .features = 0xfff,
 	}, back;
 	u8 p[DBLP_PARAMS_LEN];
@@ -617,6 +618,7 @@ TEST(dblp_get_params__round_trip)
 	ASSERT_EQ(DBLP_WIRE_OK, dblp_get_params(&back, p));
 	EXPECT_EQ(a.cap, back.cap);
 	EXPECT_EQ(a.max_msg, back.max_msg);
+	EXPECT_EQ(a.window, back.window);
 	EXPECT_EQ(a.max_data, back.max_data);
 	EXPECT_EQ(a.msg_max, back.msg_max);
 	EXPECT_EQ(a.rtt_us, back.rtt_us);
@@ -645,6 +647,14 @@ TEST(dblp_get_params__refused)
 	dblp_put_params(p, &a);
 	EXPECT_EQ(DBLP_WIRE_FIELD, dblp_get_params(&back, p));
 	a.rtt_us = U32_MAX;
+	dblp_put_params(p, &a);
+	EXPECT_EQ(DBLP_WIRE_FIELD, dblp_get_params(&back, p));
+	a.rtt_us = 0;
+	a.window = 4096;
+	a.max_data = 4096;
+	dblp_put_params(p, &a);
+	EXPECT_EQ(DBLP_WIRE_OK, dblp_get_params(&back, p));
+	a.max_data++;
 	dblp_put_params(p, &a);
 	EXPECT_EQ(DBLP_WIRE_FIELD, dblp_get_params(&back, p));
 }

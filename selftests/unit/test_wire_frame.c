@@ -97,6 +97,9 @@ static void frame_init(struct dblp_frame *f, u8 type, u8 *bits)
 	case DBLP_FRAME_FIN:
 		f->fin.end = 0xf1f2f3f4;
 		break;
+	case DBLP_FRAME_PING:
+		f->ping.wanted = 0xfedcba9876543210;
+		break;
 	case DBLP_FRAME_SHARE:
 		f->share.n = 0xf1f2;
 		f->share.all = 0xe1e2e3e4;
@@ -151,6 +154,8 @@ static bool frames_equal(const struct dblp_frame *a, const struct dblp_frame *b)
 		return a->flow.max_msg == b->flow.max_msg &&
 		       a->flow.cap == b->flow.cap &&
 		       a->flow.max_data == b->flow.max_data;
+	case DBLP_FRAME_PING:
+		return a->ping.wanted == b->ping.wanted;
 	case DBLP_FRAME_CLOSE:
 		return a->close.msg_id == b->close.msg_id &&
 		       a->close.missing == b->close.missing &&
@@ -203,7 +208,7 @@ static const u32 frame_len[__DBLP_FRAME_MAX] = {
 	[DBLP_FRAME_LOSSMAP]	= 12 + 4 * DBLP_LOSSMAP_WORDS_MAX,
 	[DBLP_FRAME_META]	= DBLP_META_LEN,
 	[DBLP_FRAME_FIN]	= 8,
-	[DBLP_FRAME_PING]	= 4,
+	[DBLP_FRAME_PING]	= 12,
 	[DBLP_FRAME_SHARE]	= 8,
 	[DBLP_FRAME_BUDGET]	= 12,
 	[DBLP_FRAME_AUTH]	= DBLP_AUTH_LEN,
@@ -431,10 +436,9 @@ TEST(dblp_get_frame__type)
 
 		enum dblp_wire_error want = DBLP_WIRE_FIELD;
 
+		/* No frame has one word only */
 		if (type == 0 || type >= __DBLP_FRAME_MAX)
 			want = DBLP_WIRE_TYPE;
-		else if (type == DBLP_FRAME_PING)
-			want = DBLP_WIRE_OK;
 		EXPECT_EQ(want, frame_parse(&f, p, sizeof(p), &left));
 	}
 }

@@ -330,17 +330,14 @@ TEST_F(end, what_has_come_is_dropped)
 TEST_F(end, a_cancel_in_one_buffer_with_its_message)
 {
 	static char pages[4096] __attribute__((aligned(4096)));
-	const struct dblp_frame ping = { .type = DBLP_FRAME_PING };
 	struct dblp_data d = { .msg_len = 3 * 256 };
 	struct dblp_frame f = cancel_frame;
 	static struct packet p[2];
-	u32 i;
 
 	f.cancel.len = f.cancel.total = d.msg_len;
 	make_data(&p[0], &self->peer, &d, 256, NULL);
 	make_ctrl(&p[1], &self->peer, &f);
-	for (i = 0; i < 30; i++)
-		add_frame(&p[1], &ping);
+	add_filler(&p[1], 120);
 	splice_train(&self->peer, pages, p, 2);
 	expect_dropped(_metadata, self, 0);
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->fd).state);
@@ -390,10 +387,11 @@ TEST_F(end, a_piece_is_cancelled_with_its_message)
 /* What was never started uses the credit of no bytes, and gives none back */
 TEST_F(end, credit_is_what_both_count)
 {
-	const u64 window = self->peer.theirs.max_data;
+	const u64 window = self->peer.theirs.window;
 	struct dblp_frame f = cancel_frame, ping = { .type = DBLP_FRAME_PING };
 	u32 i;
 
+	EXPECT_TRUE(peer_ask(&self->peer, window));
 	for (i = 0; i < 2; i++) {
 		f.cancel.msg_id = i;
 		f.cancel.started = i;

@@ -132,6 +132,7 @@ FIXTURE_SETUP(cost)
 	self->listener = new_listener("127.0.0.1", 8, &self->addr);
 	self->fd = peer_join(&self->peer, &self->addr, self->listener);
 	ASSERT_LE(0, self->fd);
+	ASSERT_TRUE(peer_ask(&self->peer, self->peer.theirs.window));
 	self->median = median(self);
 	self->bytes = 0;
 }

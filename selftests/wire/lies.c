@@ -114,7 +114,7 @@ MALFORMED(zero_map_with_reserved_bits, .base = BASE_ZEROS, .at = 31, .size = 1,
 	  .value = 6, .counter = "DropField");
 MALFORMED(ctrl_with_segment_size, .base = BASE_CTRL, .at = 2, .size = 2,
 	  .value = 8, .counter = "DropField");
-MALFORMED(ctrl_with_trailing_bytes, .base = BASE_CTRL, .len = 24,
+MALFORMED(ctrl_with_trailing_bytes, .base = BASE_CTRL, .len = 32,
 	  .counter = "DropTrailing");
 MALFORMED(ctrl_cut, .base = BASE_CTRL, .len = 19, .counter = "DropShort");
 MALFORMED(ack_with_a_number, .base = BASE_ACK, .at = 4, .size = 4, .value = 1,
@@ -144,10 +144,10 @@ MALFORMED(frame_of_no_words, .base = BASE_FRAME, .words = { 0x08000000 },
 	  .n_words = 1, .counter = "DropField");
 MALFORMED(frame_beyond_the_frames, .base = BASE_FRAME,
 	  .words = { 0x08020000 }, .n_words = 1, .counter = "DropShort");
-MALFORMED(long_ping, .base = BASE_FRAME, .words = { 0x08020000, 0 },
+MALFORMED(short_ping, .base = BASE_FRAME, .words = { 0x08020000, 0 },
 	  .n_words = 2, .counter = "DropField");
-MALFORMED(ping_with_argument, .base = BASE_FRAME, .words = { 0x08010001 },
-	  .n_words = 1, .counter = "DropField");
+MALFORMED(ping_with_argument, .base = BASE_FRAME, .words = { 0x08030001, 0, 0 },
+	  .n_words = 3, .counter = "DropField");
 MALFORMED(short_ack, .base = BASE_FRAME, .words = { 0x01030000, 0, 0 },
 	  .n_words = 3, .counter = "DropField");
 MALFORMED(ack_without_its_ranges, .base = BASE_FRAME,
@@ -200,7 +200,7 @@ MALFORMED(lossmap_off_its_grid, .base = BASE_FRAME,
 MALFORMED(short_fin, .base = BASE_FRAME, .words = { 0x07010000 },
 	  .n_words = 1, .counter = "DropField");
 MALFORMED(bad_frame_behind_a_good_one, .base = BASE_FRAME,
-	  .words = { 0x07020000, 0, 0x08010001 }, .n_words = 3,
+	  .words = { 0x07020000, 0, 0x08030001, 0, 0 }, .n_words = 5,
 	  .counter = "DropField");
 
 FIXTURE_SETUP(malformed)

@@ -337,6 +337,38 @@ TEST_F(peer, a_map_that_comes_again)
 	EXPECT_TRUE(got_message(self->fd, 1, 1500));
 }
 
+/* The window grows with each message that comes, and as far as the next one needs */
+TEST_F(peer, credit_grows_with_what_comes)
+{
+	const u64 window = self->peer.theirs.window, more = 5 << 20;
+	struct dblp_data d = { .msg_id = 1, .msg_len = 1500 };
+	const u64 *got = &self->peer.flow.flow.max_data;
+	const u64 cost = 1500 + 1024;
+	u64 now = self->peer.theirs.max_data;
+
+	EXPECT_EQ(32 << 20, window);
+	EXPECT_EQ(window / 16, now);
+	EXPECT_TRUE(peer_ask(&self->peer, now));
+	EXPECT_EQ(now, *got);
+	send_message(&self->peer, &self->p, 0);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(now + cost, *got);
+	EXPECT_TRUE(peer_ask(&self->peer, now + more));
+	EXPECT_EQ(now + more, *got);
+	EXPECT_TRUE(got_message(self->fd, 0, 1500));
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_EQ(now + more + cost, *got);
+
+	/* Who waits while one is open has not sent all that it may */
+	send_data(&self->peer, &self->p, &d, 500, 0, 1, NULL);
+	EXPECT_TRUE(peer_ask(&self->peer, UINT64_MAX));
+	EXPECT_EQ(now + more + cost, *got);
+	send_data(&self->peer, &self->p, &d, 500, 1, 2, NULL);
+	EXPECT_TRUE(got_message(self->fd, 1, 1500));
+	peer_drain(&self->peer);
+	EXPECT_EQ(window + 2 * cost, *got);
+}
+
 /* Credit counts what is described as it counts what is sent */
 TEST_F(peer, zeroes_beyond_the_credit_are_refused)
 {
@@ -367,6 +399,7 @@ TEST_F(peer, many_maps_fill_the_receive_buffer_and_no_more)
 
 	ASSERT_EQ(0, setsockopt(self->fd, SOL_SOCKET, SO_RCVBUF, &size,
 				sizeof(size)));
+	EXPECT_TRUE(peer_ask(&self->peer, self->peer.theirs.window));
 	for (i = 0; i < 1000; i++, d.offset += 32 * 600) {
 		make_zeros(&self->p, &self->peer, &d, 600, NULL, &one, 1);
 		send_packet(&self->peer, &self->p);

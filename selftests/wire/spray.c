@@ -241,14 +241,12 @@ TEST_F(spray, announced_in_one_buffer_with_data)
 TEST_F(spray, a_cancel_in_a_buffer_of_another_port)
 {
 	static char pages[4096] __attribute__((aligned(4096)));
-	const struct dblp_frame ping = { .type = DBLP_FRAME_PING };
 	struct dblp_data d = { .msg_len = 4 * 256 };
 	struct dblp_frame f = {
 		.type = DBLP_FRAME_CANCEL,
 		.cancel = { .len = d.msg_len, .total = d.msg_len, .started = true },
 	};
 	static struct packet p[2];
-	u32 i;
 
 	announce(&self->other, &self->peer, &self->p, 1);
 	make_data(&p[0], &self->peer, &d, 256, NULL);
@@ -258,8 +256,7 @@ TEST_F(spray, a_cancel_in_a_buffer_of_another_port)
 	d.offset = 512;
 	make_data(&p[0], &self->peer, &d, 256, NULL);
 	make_ctrl(&p[1], &self->peer, &f);
-	for (i = 0; i < 30; i++)
-		add_frame(&p[1], &ping);
+	add_filler(&p[1], 120);
 	splice_train(&self->other, pages, p, 2);
 	EXPECT_TRUE(wait_for(self->fd, POLLIN, WAIT_MS));
 	EXPECT_ERR(ECANCELED, recv(self->fd, pages, sizeof(pages), 0));

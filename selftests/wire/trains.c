@@ -207,20 +207,10 @@ static void make_zero_message(struct maker *m, struct packet *p, bool bad)
 
 static void make_pings(struct packet *p, struct peer *peer, bool bad)
 {
-	u32 n = 0;
-
 	make_packet(p, DBLP_PKT_CTRL, peer->pn++, peer->scid);
-	for (; p->len < PACKET; n++)
-		put_word(p, 0x08010000 + (bad && n == 100));
-	p->byte[1] = n;
-}
-
-static void add_pings(struct packet *p, u32 n)
-{
-	const struct dblp_frame f = { .type = DBLP_FRAME_PING };
-
-	while (n--)
-		add_frame(p, &f);
+	add_filler(p, PACKET - p->len);
+	/* Its argument */
+	p->byte[PACKET - 12 * 15 + 3] = bad;
 }
 
 static void add_tag(struct packet *p, bool early)
@@ -228,9 +218,9 @@ static void add_tag(struct packet *p, bool early)
 	static const u8 tag[DBLP_TAG_LEN];
 	const struct dblp_frame f = { .type = DBLP_FRAME_AUTH, .auth.tag = tag };
 
-	add_pings(p, (FRAMES - DBLP_AUTH_LEN) / 4 - early);
+	add_filler(p, FRAMES - DBLP_AUTH_LEN - 12 * early);
 	add_frame(p, &f);
-	add_pings(p, early);
+	add_filler(p, 12 * early);
 }
 
 /* Packets of the handshake, and RST */
@@ -296,7 +286,7 @@ static void add_news(struct packet *p, bool bad)
 
 	add_frame(p, &ack);
 	add_frame(p, &flow);
-	add_pings(p, (FRAMES - 4 * p->byte[1]) / 4);
+	add_filler(p, FRAMES - 4 * p->byte[1]);
 }
 
 static void make_wagon(struct maker *m, struct packet *p, enum wagon w)
@@ -353,7 +343,7 @@ static void make_wagon(struct maker *m, struct packet *p, enum wagon w)
 		make_ctrl(p, peer, &(struct dblp_frame) {
 			.type = DBLP_FRAME_FIN, .fin.end = 3,
 		});
-		add_pings(p, (PACKET + FRAMES - p->len) / 4);
+		add_filler(p, PACKET + FRAMES - p->len);
 		return;
 	case ACK:
 		make_packet(p, DBLP_PKT_ACK, 0, peer->scid);
@@ -366,7 +356,7 @@ static void make_wagon(struct maker *m, struct packet *p, enum wagon w)
 	}
 	make_segment(p, peer, 0, m->next++);
 	if (w == FRAMED)
-		add_pings(p, FRAMES / 4);
+		add_filler(p, FRAMES);
 	if (w == TAGGED || w == EARLY_TAG)
 		add_tag(p, w == EARLY_TAG);
 	if (w == NEWS || w == BAD_NEWS)

@@ -75,7 +75,8 @@ local f = {
 	params_features = u32("dblp.params.features", "Features", base.HEX, nil, 0xfff00000),
 	params_cap = u32("dblp.params.cap", "Receive budget cap, ppm", base.DEC, nil, 0xfffff),
 	params_max_msg = u32("dblp.params.max_msg", "First message that may not be sent"),
-	params_max_data = u64("dblp.params.max_data", "Credit given"),
+	params_window = u32("dblp.params.window", "Most credit that will be outstanding"),
+	params_max_data = u32("dblp.params.max_data", "Credit given"),
 	params_msg_max = u32("dblp.params.msg_max", "Largest message taken, bytes"),
 	params_rtt = u32("dblp.params.rtt", "Round trip measured, us"),
 	rst_reason = u32("dblp.rst.reason", "Reason", base.DEC, rst_reasons),
@@ -127,6 +128,7 @@ local f = {
 	meta_offset = u32("dblp.meta.offset", "Offset of this piece"),
 	meta_total = u32("dblp.meta.total", "Bytes of all pieces"),
 	meta_tag = u64("dblp.meta.tag", "Tag"),
+	ping_wanted = u64("dblp.ping.wanted", "Credit wanted"),
 	fin_end = u32("dblp.fin.end", "Messages sent in all"),
 	share_n = u16("dblp.share.n", "Connections that receive"),
 	share_all = u32("dblp.share.all", "What they received, 64 bytes"),
@@ -202,7 +204,7 @@ local function check_params(tvb, at, features)
 	local msg_max = get(tvb, at + 16)
 
 	if get(tvb, at) % 0x100000 > PPM or get(tvb, at) >= features * 0x100000 or msg_max == 0 or msg_max > MSG_MAX or
-	   get(tvb, at + 20) > 60000000 then
+	   get(tvb, at + 12) > get(tvb, at + 8) or get(tvb, at + 20) > 60000000 then
 		return "DropField"
 	end
 end
@@ -258,7 +260,7 @@ local check_frame = {
 
 -- Words of a frame with this argument, nil if it cannot have that
 local function frame_words(type, arg)
-	local plain = { [F_ECN] = 4, [F_FLOW] = 5, [F_META] = 8, [F_FIN] = 2, [F_PING] = 1,
+	local plain = { [F_ECN] = 4, [F_FLOW] = 5, [F_META] = 8, [F_FIN] = 2, [F_PING] = 3,
 			[F_BUDGET] = 3, [F_ARRIVAL] = 2 }
 
 	if type == F_AUTH then
@@ -588,7 +590,9 @@ local show_frame = {
 	end,
 	[F_PING] = function(c)
 		c:add(f.frame_arg, 2)
-		return ""
+		local wanted = c:add(f.ping_wanted, 8, "u64")
+
+		return wanted and (wanted == UInt64(0) and "" or "wants " .. tostring(wanted))
 	end,
 	[F_SHARE] = function(c)
 		local n, all = c:add(f.share_n, 2), c:add(f.share_all, 4)
@@ -665,7 +669,8 @@ local function show_params(c)
 	end
 	c:add(f.params_cap, 4)
 	c:add(f.params_max_msg, 4)
-	c:add(f.params_max_data, 8)
+	c:add(f.params_window, 4)
+	c:add(f.params_max_data, 4)
 	c:add(f.params_msg_max, 4)
 	c:add(f.params_rtt, 4)
 end

@@ -23,7 +23,7 @@ enum dblp_frame_words {
 	DBLP_LOSSMAP_WORDS	= 3,
 	DBLP_META_WORDS		= DBLP_META_LEN / 4,
 	DBLP_FIN_WORDS		= 2,
-	DBLP_PING_WORDS		= 1,
+	DBLP_PING_WORDS		= 3,
 	DBLP_SHARE_WORDS	= 2,
 	DBLP_ARRIVAL_WORDS	= 2,
 	DBLP_BUDGET_WORDS	= 3,
@@ -440,7 +440,10 @@ static bool get_plain(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 		f->arrival.at = get_u32(p + 4);
 		return true;
 	default:
-		return words == DBLP_PING_WORDS;
+		if (words != DBLP_PING_WORDS)
+			return false;
+		f->ping.wanted = dblp_get_u64(p + 4);
+		return true;
 	}
 }
 
@@ -640,6 +643,8 @@ u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f)
 		return dblp_put_u64(p, f->meta.tag);
 	case DBLP_FRAME_FIN:
 		return put_u32(p, f->fin.end);
+	case DBLP_FRAME_PING:
+		return dblp_put_u64(p, f->ping.wanted);
 	case DBLP_FRAME_SHARE:
 		return put_u32(p, f->share.all);
 	case DBLP_FRAME_BUDGET:
@@ -698,11 +703,12 @@ enum dblp_wire_error dblp_get_params(struct dblp_params *a, const u8 *p)
 	a->cap = get_u32(p) & 0xfffff;
 	a->features = get_u32(p) >> 20;
 	a->max_msg = get_u32(p + 4);
-	a->max_data = dblp_get_u64(p + 8);
+	a->window = get_u32(p + 8);
+	a->max_data = get_u32(p + 12);
 	a->msg_max = get_u32(p + 16);
 	a->rtt_us = get_u32(p + 20);
 	if (a->cap > DBLP_PPM || !a->msg_max || a->msg_max > DBLP_MSG_MAX ||
-	    a->rtt_us > DBLP_PARAMS_RTT_MAX)
+	    a->max_data > a->window || a->rtt_us > DBLP_PARAMS_RTT_MAX)
 		return DBLP_WIRE_FIELD;
 	return DBLP_WIRE_OK;
 }
@@ -717,7 +723,7 @@ enum dblp_wire_error dblp_get_params(struct dblp_params *a, const u8 *p)
 u8 *dblp_put_params(u8 *p, const struct dblp_params *a)
 {
 	p = put_u32(put_u32(p, (u32)a->features << 20 | a->cap), a->max_msg);
-	p = dblp_put_u64(p, a->max_data);
+	p = put_u32(put_u32(p, a->window), a->max_data);
 	return put_u32(put_u32(p, a->msg_max), a->rtt_us);
 }
 

@@ -40,7 +40,7 @@ enum dblp_frame_type {
 	DBLP_FRAME_LOSSMAP,	/* a piece of its loss map */
 	DBLP_FRAME_META,	/* what the data header has no room for */
 	DBLP_FRAME_FIN,		/* no more messages will be sent */
-	DBLP_FRAME_PING,	/* asks for an ACK */
+	DBLP_FRAME_PING,	/* asks for an ACK and for credit */
 	DBLP_FRAME_SHARE,	/* number of connections sending to this end */
 	DBLP_FRAME_BUDGET,	/* the budget of a message has changed */
 	DBLP_FRAME_AUTH,	/* authenticates the packet, see auth.c */
@@ -159,7 +159,8 @@ struct dblp_data {
  * struct dblp_params - parameters that each end sends in the handshake
  * @cap: ppm: receive budget cap
  * @max_msg: first message ID that may not be sent yet
- * @max_data: sum of the costs of messages that may be sent, see FLOW
+ * @window: bytes: most credit that will be outstanding
+ * @max_data: sum of the costs of messages that may be sent at first, see FLOW
  * @msg_max: bytes: largest message that this end accepts
  * @rtt_us: microseconds: round-trip time that this end has measured, 0 if none
  * @features: &enum dblp_feature, 12 bits: those of the cookie that the client has,
@@ -168,7 +169,8 @@ struct dblp_data {
 struct dblp_params {
 	u32	cap;
 	u32	max_msg;
-	u64	max_data;
+	u32	window;
+	u32	max_data;
 	u32	msg_max;
 	u32	rtt_us;
 	u16	features;
@@ -203,6 +205,8 @@ struct dblp_cookie {
  * @meta: attributes that do not fit the data header; @offset and @total are of the
  *	user's message, of which this one may be a piece
  * @fin: @end is the number of messages sent in all
+ * @ping: @wanted is the credit that the next message waits for, as @max_data of
+ *	@flow, or 0
  * @share: @n is the number of connections that receive, 1 ... 65535; @all is what
  *	they have received, in units of DBLP_SHARE_UNIT bytes
  * @budget: the changed budget of a message
@@ -259,6 +263,9 @@ struct dblp_frame {
 		struct {
 			u32	end;		/* messages sent in all */
 		} fin;
+		struct {
+			u64	wanted;
+		} ping;
 		struct {
 			u16	n;
 			u32	all;
