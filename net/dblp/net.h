@@ -350,6 +350,6 @@ void dblp_path_acked(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt,
 void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
 void dblp_path_timeout(struct dblp_sock *dsk);
 u32 dblp_path_probe(struct dblp_sock *dsk, u64 now);
-void dblp_path_probed(struct dblp_sock *dsk, bool sent);
+bool dblp_path_probed(struct dblp_sock *dsk, u32 probe, bool sent);
 
 #endif /* _NET_DBLP_NET_H */

@@ -254,9 +254,11 @@ static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 	if (!out.dst || !dblp_push_ctl(dsk, &out) ||
 	    !dblp_push_data(dsk, &out) || !dblp_push_ctl(dsk, &out))
 		return false;
-	probe = dblp_path_probe(dsk, now);
-	if (probe)
-		dblp_path_probed(dsk, dblp_send_size_probe(dsk, &out, probe));
+	do
+		probe = dblp_path_probe(dsk, now);
+	while (probe &&
+	       dblp_path_probed(dsk, probe,
+				dblp_send_size_probe(dsk, &out, probe)));
 	dblp_try_ports(dsk, &out);
 	return true;
 }

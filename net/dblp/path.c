@@ -650,14 +650,19 @@ u32 dblp_path_probe(struct dblp_sock *dsk, u64 now)
 /**
  * dblp_path_probed() - result of sending a PMTU probe
  * @dsk: socket
+ * @probe: its UDP payload, as dblp_path_probe() said
  * @sent: it was sent
+ *
+ * Return: @sent.
  */
-void dblp_path_probed(struct dblp_sock *dsk, bool sent)
+bool dblp_path_probed(struct dblp_sock *dsk, u32 probe, bool sent)
 {
 	sock_owned_by_me(&dsk->sk);
 	if (sent)
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MTUPROBE);
 	else
-		dblp_pmtu_unsent(&dsk->pmtu);
+		dblp_pmtu_unsent(&dsk->pmtu,
+				 probe + dblp_path_overhead(&dsk->path));
 	dsk->path.mtu = dsk->pmtu.mtu;
+	return sent;
 }

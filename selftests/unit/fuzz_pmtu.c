@@ -15,7 +15,7 @@ static void check(const struct dblp_pmtu *p)
 /* Two bytes a step: what happens, and to a packet of which size */
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
-	u32 size, probe = 0, count = 0;
+	u32 size, probe[2] = {}, i, count = 0;
 	struct dblp_pmtu p;
 	u64 now = 1;
 
@@ -34,22 +34,27 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 			dblp_pmtu_route(&p, DBLP_PMTU_MIN + size);
 			break;
 		case 1:
-			if (probe)
+			/* Of those that are not told yet no third is sent */
+			size = dblp_pmtu_next(&p, now);
+			if (!size)
 				break;
-			probe = dblp_pmtu_next(&p, now);
-			CHECK(probe <= p.max);
-			if (probe && data[1] == 255) {
-				dblp_pmtu_unsent(&p);
-				probe = 0;
+			CHECK(size <= p.max);
+			i = !!probe[0];
+			CHECK(!probe[i]);
+			probe[i] = size;
+			if (data[1] == 255) {
+				dblp_pmtu_unsent(&p, size);
+				probe[i] = 0;
 			}
 			break;
 		case 2:
 		case 3:
-			if (probe && data[0] % 8 == 2)
-				dblp_pmtu_acked(&p, probe, true, now);
-			else if (probe)
-				dblp_pmtu_lost(&p, probe, true, now);
-			probe = 0;
+			i = data[1] & 1;
+			if (probe[i] && data[0] % 8 == 2)
+				dblp_pmtu_acked(&p, probe[i], true, now);
+			else if (probe[i])
+				dblp_pmtu_lost(&p, probe[i], true, now);
+			probe[i] = 0;
 			break;
 		case 4:
 			dblp_pmtu_acked(&p, size, false, now);

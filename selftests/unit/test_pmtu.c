@@ -56,10 +56,27 @@ static void tell(struct path *path, u32 size, bool probe, bool arrived)
 	path->fallbacks += path->p.mtu < before;
 }
 
-/* A round trip with @n full packets, and a probe if one is wanted */
+/* Send the probes that are wanted. Return how many arrived */
+static u32 send_probes(struct path *path)
+{
+	u32 size[2], n = 0, i, got = 0;
+	bool ok;
+
+	while ((size[n] = dblp_pmtu_next(&path->p, path->now)) && n < 1)
+		n++;
+	n += !!size[n];
+	for (i = 0; i < n; i++) {
+		ok = arrives(path, size[i]);
+		got += ok;
+		tell(path, size[i], true, ok);
+	}
+	return got;
+}
+
+/* A round trip with @n full packets, and probes if any are wanted */
 static void trip(struct path *path, u32 n)
 {
-	u32 probe = dblp_pmtu_next(&path->p, path->now), size, i, got = 0;
+	u32 size, i, got = 0;
 
 	for (i = 0; i < n; i++) {
 		bool ok;
@@ -69,12 +86,7 @@ static void trip(struct path *path, u32 n)
 		got += ok;
 		tell(path, size, false, ok);
 	}
-	if (probe) {
-		bool ok = arrives(path, probe);
-
-		got += ok;
-		tell(path, probe, true, ok);
-	}
+	got += send_probes(path);
 	if (!got)
 		dblp_pmtu_timeout(&path->p, DBLP_PMTU_DOUBT);
 	path->now += S / 100;
@@ -134,7 +146,7 @@ TEST(pmtu__falls_back_in_some_round_trips)
 		begin(&path, 1500, 1300, 0, 1);
 		for (t = 0; t < 100 && !path.fallbacks; t++)
 			trip(&path, n);
-		EXPECT_LE(t, DBLP_PMTU_PROOF + 2);
+		EXPECT_LE(t, DBLP_PMTU_PROOF + DBLP_PMTU_PROBES + 2);
 	}
 }
 
@@ -207,6 +219,23 @@ TEST(pmtu__tries_the_whole_first)
 	EXPECT_EQ(0, dblp_pmtu_next(&path.p, path.now + 10000 * S));
 }
 
+/* A receiver that drops all data for want of memory is no hole, a path that drops probes is */
+TEST(pmtu__tells_a_hole_from_a_receiver_without_memory)
+{
+	u32 takes, t;
+
+	for (takes = 1300; takes <= 1500; takes += 200) {
+		struct path path;
+
+		begin(&path, 1500, takes, 0, 1);
+		for (t = 0; t < 1000 && !path.fallbacks; t++) {
+			tell(&path, 1500, false, false);
+			send_probes(&path);
+		}
+		EXPECT_EQ(takes < 1500, path.fallbacks);
+	}
+}
+
 TEST(pmtu__searches_again_later)
 {
 	struct path path;
@@ -240,7 +269,7 @@ TEST(pmtu__gives_probes_three_tries)
 	size = dblp_pmtu_next(&path.p, path.now);
 	EXPECT_EQ((1200 + 1500) / 2, size);
 	/* One that could not be sent is none */
-	dblp_pmtu_unsent(&path.p);
+	dblp_pmtu_unsent(&path.p, size);
 	EXPECT_EQ(size, dblp_pmtu_next(&path.p, path.now));
 }
 

@@ -9,7 +9,9 @@
  * the next packet to arrive would be a large one at least as often as a small one,
  * whatever the loss rate: small packets win n rounds in a row with a probability of
  * at most 2^-n. Each round needs a loss of its own, so no evidence counts twice, and
- * a large packet that arrives discards all of it.
+ * a large packet that arrives discards all of it. In the last rounds it must be a
+ * large probe that was lost: a receiver without memory drops all data, which no
+ * size would mend, but takes probes.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -99,6 +101,11 @@ u32 dblp_pmtu_next(struct dblp_pmtu *p, u64 now)
 	if (p->probe)
 		return 0;
 	if (p->doubt) {
+		if (p->rounds >= DBLP_PMTU_PROOF && !p->large &&
+		    !p->large_lost) {
+			p->large = p->mtu;
+			return p->large;
+		}
 		/* This round waits for a large packet */
 		if (p->small_passed)
 			return 0;
@@ -113,19 +120,22 @@ u32 dblp_pmtu_next(struct dblp_pmtu *p, u64 now)
 	return p->probe;
 }
 
-void dblp_pmtu_unsent(struct dblp_pmtu *p)
+void dblp_pmtu_unsent(struct dblp_pmtu *p, u32 size)
 {
-	p->probe = 0;
+	if (size == p->probe)
+		p->probe = 0;
+	else if (size == p->large)
+		p->large = 0;
 }
 
-/* Count a round that is over; after DBLP_PMTU_PROOF of them fall back */
+/* Count a round that is over; after the last of them fall back */
 static void judge(struct dblp_pmtu *p)
 {
 	if (!p->doubt || !p->small_passed || !p->large_lost)
 		return;
 	p->small_passed = false;
 	p->large_lost = false;
-	if (++p->rounds < DBLP_PMTU_PROOF)
+	if (++p->rounds < DBLP_PMTU_PROOF + DBLP_PMTU_PROBES)
 		return;
 	set_mtu(p, fallback(p));
 	search_anew(p);
@@ -133,14 +143,15 @@ static void judge(struct dblp_pmtu *p)
 
 static void probe_acked(struct dblp_pmtu *p, u32 size, u64 now)
 {
-	if (size == p->probe)
-		p->probe = 0;
+	dblp_pmtu_unsent(p, size);
 	if (p->doubt && size <= fallback(p)) {
 		p->small_passed = true;
 		p->missed = 0;
 		judge(p);
 		return;
 	}
+	if (p->doubt && size == p->mtu)
+		forget_doubt(p);
 	if (size <= p->mtu || size > p->max)
 		return;
 	set_mtu(p, size);
@@ -158,6 +169,12 @@ void dblp_pmtu_acked(struct dblp_pmtu *p, u32 size, bool probe, u64 now)
 
 static void probe_lost(struct dblp_pmtu *p, u32 size, u64 now)
 {
+	if (size == p->large && size != p->probe) {
+		p->large = 0;
+		p->large_lost = true;
+		judge(p);
+		return;
+	}
 	if (size != p->probe)
 		return;
 	p->probe = 0;
@@ -187,7 +204,8 @@ void dblp_pmtu_lost(struct dblp_pmtu *p, u32 size, bool probe, u64 now)
 	if (!p->hole)
 		p->hole = size;
 	p->lost++;
-	p->large_lost = true;
+	if (p->rounds < DBLP_PMTU_PROOF)
+		p->large_lost = true;
 	if (p->lost >= DBLP_PMTU_PROBES)
 		p->doubt = true;
 	judge(p);

@@ -22,7 +22,10 @@
 #define DBLP_PMTU_STEP		8U	/* the search ends at this precision */
 /* Timeouts in a row that make a sender doubt its packet size */
 #define DBLP_PMTU_DOUBT		2U
-/* Rounds in a row that small packets must win: wrong once in a million times */
+/*
+ * Rounds in a row that small packets must win: wrong once in a million times. And
+ * then as many against large probes as each size is given
+ */
 #define DBLP_PMTU_PROOF		20U
 
 /**
@@ -46,6 +49,7 @@ enum dblp_pmtu_state {
  * @mtu: PLPMTU: largest packet to be sent whole
  * @high: smallest size above @mtu that did not pass, @max + 1 if none
  * @probe: size of the probe in flight, 0 if none is
+ * @large: size of the large probe in flight besides, 0 if none is
  * @tries: probes of one size that were lost
  * @state: &enum dblp_pmtu_state
  * @doubt: large packets seem to vanish: small probes are being sent
@@ -65,6 +69,7 @@ struct dblp_pmtu {
 	u32	mtu;
 	u32	high;
 	u32	probe;
+	u32	large;
 	u32	tries;
 	u8	state;
 	bool	doubt;
@@ -106,8 +111,8 @@ void dblp_pmtu_route(struct dblp_pmtu *p, u32 max);
  * lost, or dblp_pmtu_unsent() is called.
  */
 u32 dblp_pmtu_next(struct dblp_pmtu *p, u64 now);
-/** dblp_pmtu_unsent() - the probe could not be sent */
-void dblp_pmtu_unsent(struct dblp_pmtu *p);
+/** dblp_pmtu_unsent() - the probe of @size bytes could not be sent */
+void dblp_pmtu_unsent(struct dblp_pmtu *p, u32 size);
 
 /**
  * dblp_pmtu_acked() - a packet arrived
