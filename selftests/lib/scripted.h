@@ -14,6 +14,9 @@
 #include "testlib.h"
 #include "wire.h"
 
+/* Of the protocol: that of before */
+#define ANOTHER_VERSION	(DBLP_VERSION - 1)
+
 /** struct packet - bytes of a packet */
 struct packet {
 	u32	len;

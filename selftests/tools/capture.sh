@@ -192,13 +192,13 @@ stray()
 resets()
 {
 	local cid='\x01\x02\x03\x04\x05\x06\x07\x08' none='\0\0\0\0\0\0\0\0'
-	local pings='\x08\x01\0\0\x08\x01\0\0\x08\x01\0\0\x08\x01\0\0'
+	local nothing='\x0d\x02\0\0\0\0\0\0\x0d\x02\0\0\0\0\0\0'
 
 	spawn ip netns exec "$server" dblp-peer listen 10.1.0.2 "$port" say listening accept say one \
 		await "$tmp/close"
 	wait_until 10 output_has "$spawned" listening || return
-	stray 128 '\x21\0\0\0\0\0\0\0' "$none" "$cid" && wait_until 10 grep -q VERSION "$log" &&
-		stray 32 '\x18\x04\0\0\0\0\0\0' "$cid" "$pings" && wait_until 10 grep -q RST "$log" ||
+	stray 128 '\x11\0\0\0\0\0\0\0' "$none" "$cid" && wait_until 10 grep -q VERSION "$log" &&
+		stray 32 '\x28\x04\0\0\0\0\0\0' "$cid" "$nothing" && wait_until 10 grep -q RST "$log" ||
 		return
 	spawn ip netns exec "$client" dblp-peer connect 10.1.0.2 "$port" send 1 1000 say sent \
 		fails ECONNRESET hangup say reset

@@ -189,7 +189,7 @@ TEST_F(peer, no_stranger_gets_more_than_he_sends)
 	make_init(&init.p, other.cid);
 	ask(_metadata, &other, &init);
 	make_init(&old.p, other.cid);
-	poke(&old.p, 0, 1, 0x21);
+	poke(&old.p, 0, 1, ANOTHER_VERSION << 4 | DBLP_PKT_INIT);
 	ask(_metadata, &other, &old);
 	other.cookie.mac ^= 1;
 	make_echo(&echo.p, &other, &ours);
@@ -462,7 +462,7 @@ TEST_F_TIMEOUT(peer, a_flood_keeps_nobody_out_and_takes_nothing, 900)
 	stranger.cookie.scid = 4711;
 	make_echo(&p[1], &stranger, &ours);
 	make_init(&p[2], stranger.cid);
-	poke(&p[2], 0, 1, 0x21);
+	poke(&p[2], 0, 1, ANOTHER_VERSION << 4 | DBLP_PKT_INIT);
 	make_data(&p[3], &stranger, &d, 100, NULL);
 
 	caller.listener = self->listener;

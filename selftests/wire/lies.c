@@ -56,13 +56,13 @@ MALFORMED(single_segment_too_long, .base = BASE_SINGLE, .len = 41,
 	  .counter = "DropTrailing");
 MALFORMED(version_0, .base = BASE_DATA, .size = 1, .value = 0x09,
 	  .counter = "DropVersion");
-MALFORMED(version_2, .base = BASE_DATA, .size = 1, .value = 0x29,
+MALFORMED(version_1, .base = BASE_DATA, .size = 1, .value = 0x19,
 	  .counter = "DropVersion");
-MALFORMED(type_0, .base = BASE_DATA, .size = 1, .value = 0x10,
+MALFORMED(type_0, .base = BASE_DATA, .size = 1, .value = DBLP_VERSION << 4,
 	  .counter = "DropType");
-MALFORMED(type_11, .base = BASE_DATA, .size = 1, .value = 0x1b,
+MALFORMED(type_11, .base = BASE_DATA, .size = 1, .value = DBLP_VERSION << 4 | 11,
 	  .counter = "DropType");
-MALFORMED(type_15, .base = BASE_DATA, .size = 1, .value = 0x1f,
+MALFORMED(type_15, .base = BASE_DATA, .size = 1, .value = DBLP_VERSION << 4 | 15,
 	  .counter = "DropType");
 MALFORMED(frames_beyond_the_end, .base = BASE_DATA, .at = 1, .size = 1,
 	  .value = 255, .counter = "DropShort");

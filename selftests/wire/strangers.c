@@ -308,20 +308,20 @@ TEST_F(peer, an_init_of_another_version_learns_ours)
 
 	peer_connect(&other, &self->addr);
 	make_init(&self->p, 0x1122334455667788);
-	poke(&self->p, 0, 1, 0x21);
+	poke(&self->p, 0, 1, ANOTHER_VERSION << 4 | DBLP_PKT_INIT);
 	send_packet(&other, &self->p);
 	EXPECT_TRUE(peer_expect(&other, DBLP_PKT_VERSION, WAIT_MS));
 	answer = &other.last[DBLP_PKT_VERSION];
 	ASSERT_EQ(DBLP_HDR_LEN + 12, answer->len);
 	EXPECT_EQ(0x1122334455667788,
 		  dblp_get_u64(answer->byte + DBLP_HDR_LEN));
-	EXPECT_EQ(1, dblp_get_u64(answer->byte + DBLP_HDR_LEN + 4) &
+	EXPECT_EQ(DBLP_VERSION, dblp_get_u64(answer->byte + DBLP_HDR_LEN + 4) &
 		  UINT32_MAX);
 
 	/* Never in answer to anything else, or to something shorter */
-	poke(&self->p, 0, 1, 0x25);
+	poke(&self->p, 0, 1, ANOTHER_VERSION << 4 | DBLP_PKT_VERSION);
 	send_packet(&other, &self->p);
-	poke(&self->p, 0, 1, 0x21);
+	poke(&self->p, 0, 1, ANOTHER_VERSION << 4 | DBLP_PKT_INIT);
 	self->p.len = DBLP_INIT_LEN - 1;
 	send_packet(&other, &self->p);
 	EXPECT_TRUE(peer_sync(&self->peer));
@@ -655,18 +655,18 @@ static void send_version(struct peer *peer, struct packet *p, u64 echo,
 
 TEST_F(server, no_version_in_common)
 {
-	send_version(&self->peer, &self->p, self->peer.scid, 2);
+	send_version(&self->peer, &self->p, self->peer.scid, ANOTHER_VERSION);
 	EXPECT_EQ(EPROTONOSUPPORT, connect_error(self->fd));
 }
 
 TEST_F(server, forged_version_lists_are_ignored)
 {
 	/* Not for this INIT; or with our version in it, which makes no sense */
-	send_version(&self->peer, &self->p, self->peer.scid ^ 1, 2);
-	send_version(&self->peer, &self->p, self->peer.scid, 1);
+	send_version(&self->peer, &self->p, self->peer.scid ^ 1, ANOTHER_VERSION);
+	send_version(&self->peer, &self->p, self->peer.scid, DBLP_VERSION);
 	EXPECT_EQ(0, poll(&(struct pollfd) { self->fd, POLLOUT, 0 }, 1, 100));
 	EXPECT_TRUE(handshake_succeeds(&self->peer, &self->p, self->fd));
-	send_version(&self->peer, &self->p, self->peer.scid, 2);
+	send_version(&self->peer, &self->p, self->peer.scid, ANOTHER_VERSION);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd));
 }
@@ -681,9 +681,9 @@ TEST_F(server, lists_of_versions_that_are_too_long)
 	u8 *pages = new_pages(2 * 4096);
 	u32 version, len;
 
-	for (version = 1; version <= 2; version++)
+	for (version = ANOTHER_VERSION; version <= DBLP_VERSION; version++)
 		for (len = DBLP_INIT_LEN + 4; len <= 1400; len += 212) {
-			make_version(&self->p, self->peer.scid, 2);
+			make_version(&self->p, self->peer.scid, ANOTHER_VERSION);
 			poke(&self->p, 0, 1, version << 4 | DBLP_PKT_VERSION);
 			put_zero(&self->p, len - self->p.len);
 			splice_train(&self->peer, pages, &self->p, 1);
@@ -691,7 +691,7 @@ TEST_F(server, lists_of_versions_that_are_too_long)
 	EXPECT_EQ(0, poll(&(struct pollfd) { self->fd, POLLOUT, 0 }, 1, 100));
 	EXPECT_EQ(before + 12, mib("DropTrailing"));
 	munmap(pages, 2 * 4096);
-	send_version(&self->peer, &self->p, self->peer.scid, 2);
+	send_version(&self->peer, &self->p, self->peer.scid, ANOTHER_VERSION);
 	EXPECT_EQ(EPROTONOSUPPORT, connect_error(self->fd));
 }
 

@@ -145,7 +145,7 @@ enum wagon {
 	COOKIE,		/* INIT-ACK */
 	WELCOME,	/* COOKIE-ACK */
 	SPOKEN,		/* VERSION */
-	SPOKEN_2,	/* VERSION, of version 2 */
+	SPOKEN_ELSE,	/* VERSION, of another version */
 	ZEROS,		/* the next whole message, in a zero map */
 	BAD_ZEROS,	/* ... that says nothing */
 	ACK,		/* the last: of nothing, in 16 bytes */
@@ -258,9 +258,9 @@ static bool make_hello(struct side *s, struct packet *p, enum wagon w)
 		put_zero(p, DBLP_COOKIE_LEN);
 		return true;
 	case SPOKEN:
-	case SPOKEN_2:
+	case SPOKEN_ELSE:
 		make_packet(p, DBLP_PKT_VERSION, 0, 0);
-		p->byte[0] += w == SPOKEN_2 ? 0x10 : 0;
+		p->byte[0] += w == SPOKEN_ELSE ? 0x10 : 0;
 		put_u64_be(p, peer->scid);
 		put_zero(p, 16);
 		return true;
@@ -372,9 +372,9 @@ static const struct spoiled {
 } spoiled[] = {
 	[UNKNOWN]	= { 8, 8, 0x1122334455667788 },
 	[NOBODY]	= { 8, 8, 0 },
-	[VERSION]	= { 0, 1, 0x29 },
-	[TYPE]		= { 0, 1, 0x1f },
-	[NO_TRAIN]	= { 0, 1, 0x11 },
+	[VERSION]	= { 0, 1, ANOTHER_VERSION << 4 | DBLP_PKT_DATA },
+	[TYPE]		= { 0, 1, DBLP_VERSION << 4 | 15 },
+	[NO_TRAIN]	= { 0, 1, DBLP_VERSION << 4 | DBLP_PKT_INIT },
 	[SIZE]		= { 2, 2, SEG - 1 },
 	[LONGER]	= { 1, 1, 4 },
 	[RESERVED]	= { 28, 4, 1 },
@@ -663,7 +663,7 @@ VARIANT(cookies, .wagons = { ECHO, BAD_COOKIE, GUEST, GUEST, ECHO },
 	DROPS({ "ConnPassive", 3 }, { "CookieBad", 1 }));
 VARIANT(a_cookie_at_the_end, .wagons = { NEXT, NEXT, NEXT, GUEST },
 	DROPS({ "ConnPassive", 3 }));
-VARIANT(answers, .wagons = { COOKIE, WELCOME, SPOKEN, SPOKEN_2, WELCOME },
+VARIANT(answers, .wagons = { COOKIE, WELCOME, SPOKEN, SPOKEN_ELSE, WELCOME },
 	DROPS({ "DropState", 5 }));
 VARIANT(zero_maps, .wagons = { ZEROS, ZEROS, BAD_ZEROS, ZEROS, BAD_ZEROS },
 	.broken = true,

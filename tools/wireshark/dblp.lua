@@ -21,7 +21,7 @@ dblp.prefs.trains = Pref.bool("Packets in a row", true,
 	"one where segmentation offload (UDP GSO, GRO) is on. Show each of them; " ..
 	"else what follows the first one is trailing bytes.")
 
-local VERSION, PORTS_MAX = 1, 16
+local VERSION, PORTS_MAX = 2, 16
 local HDR_LEN, DATA_HDR_LEN = 16, 16
 local PPM, MSG_MAX, SEG_MIN, SEG_MAX = 1000000, 0x7fff0000, 224, 65528
 

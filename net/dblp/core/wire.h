@@ -13,7 +13,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#define DBLP_VERSION		1	/* of the protocol */
+#define DBLP_VERSION		2	/* of the protocol */
 #define DBLP_SHARE_UNIT		64U	/* bytes; at 400 Gbit/s 2^32 last 5 s */
 
 /** enum dblp_pkt_type - low four bits of the first byte of each packet */
