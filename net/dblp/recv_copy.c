@@ -210,6 +210,8 @@ int dblp_rx_copy(const struct dblp_rx_msg *msg, struct sk_buff_head *skbs,
 	u32 i;
 
 	skb_queue_walk(skbs, skb) {
+		/* ksoftirqd may have to pass on packets meanwhile */
+		cond_resched();
 		cb = DBLP_SKB_CB(skb);
 		if (cb->is_zeros && dblp_rx_copy_zeros(msg, skb, base, c))
 			return -EFAULT;

@@ -83,6 +83,7 @@ static int dblp_txbuf_fill(struct dblp_tx_msg *msg, u32 size)
 		gfp = GFP_KERNEL | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY;
 	size -= msg->n_chunks * most;
 	for (; size; size -= part) {
+		cond_resched();
 		part = min(size, most);
 		page = alloc_pages(gfp, get_order(part));
 		if (!page) {
@@ -335,6 +336,8 @@ static int dblp_txbuf_copy_row(struct dblp_tx_msg *msg, u32 slot, u32 seg,
 	void *to;
 
 	for (; n; n -= part, seg += part, pos += part * stride) {
+		/* ksoftirqd may have to pass on packets meanwhile */
+		cond_resched();
 		to = dblp_txbuf_at(msg, pos, &have);
 		if (unlikely(have < len)) {
 			part = 1;
