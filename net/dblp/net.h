@@ -41,6 +41,7 @@ enum dblp_limits {
 	/* Message bytes: default receive window and send buffer */
 	DBLP_WINDOW_DEFAULT	= 32 << 20,
 	DBLP_WINDOW_MIN		= 4096,
+	/* Credit at first is a sixteenth of the window, but so much if it has it */
 	DBLP_WINDOW_FIRST	= 65536,
 	/* One ACK for so many data packets, */
 	DBLP_ACK_EVERY		= 2,
@@ -350,6 +351,6 @@ void dblp_path_acked(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt,
 void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
 void dblp_path_timeout(struct dblp_sock *dsk);
 u32 dblp_path_probe(struct dblp_sock *dsk, u64 now);
-bool dblp_path_probed(struct dblp_sock *dsk, u32 probe, bool sent);
+void dblp_path_probed(struct dblp_sock *dsk, u32 probe, bool sent);
 
 #endif /* _NET_DBLP_NET_H */

@@ -235,11 +235,25 @@ static void dblp_try_ports(struct dblp_sock *dsk, struct dblp_out *out)
 	} while (port < s->n_ports && dblp_send_port_probe(dsk, out, port));
 }
 
+/* The last rounds of a doubt have two */
+static void dblp_probe_size(struct dblp_sock *dsk, struct dblp_out *out)
+{
+	bool sent = true;
+	u32 probe;
+
+	while (sent) {
+		probe = dblp_path_probe(dsk, out->now);
+		if (!probe)
+			return;
+		sent = dblp_send_size_probe(dsk, out, probe);
+		dblp_path_probed(dsk, probe, sent);
+	}
+}
+
 /* Returns false if there is no memory or no route */
 static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 {
 	struct dblp_out out = { .now = now };
-	u32 probe;
 
 	if (!dblp_has_work(dsk)) {
 		dblp_note_idle(dsk);
@@ -254,11 +268,7 @@ static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 	if (!out.dst || !dblp_push_ctl(dsk, &out) ||
 	    !dblp_push_data(dsk, &out) || !dblp_push_ctl(dsk, &out))
 		return false;
-	do
-		probe = dblp_path_probe(dsk, now);
-	while (probe &&
-	       dblp_path_probed(dsk, probe,
-				dblp_send_size_probe(dsk, &out, probe)));
+	dblp_probe_size(dsk, &out);
 	dblp_try_ports(dsk, &out);
 	return true;
 }

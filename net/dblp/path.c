@@ -652,10 +652,8 @@ u32 dblp_path_probe(struct dblp_sock *dsk, u64 now)
  * @dsk: socket
  * @probe: its UDP payload, as dblp_path_probe() said
  * @sent: it was sent
- *
- * Return: @sent.
  */
-bool dblp_path_probed(struct dblp_sock *dsk, u32 probe, bool sent)
+void dblp_path_probed(struct dblp_sock *dsk, u32 probe, bool sent)
 {
 	sock_owned_by_me(&dsk->sk);
 	if (sent)
@@ -664,5 +662,4 @@ bool dblp_path_probed(struct dblp_sock *dsk, u32 probe, bool sent)
 		dblp_pmtu_unsent(&dsk->pmtu,
 				 probe + dblp_path_overhead(&dsk->path));
 	dsk->path.mtu = dsk->pmtu.mtu;
-	return sent;
 }

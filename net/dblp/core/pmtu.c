@@ -120,12 +120,22 @@ u32 dblp_pmtu_next(struct dblp_pmtu *p, u64 now)
 	return p->probe;
 }
 
+/* A probe is not in flight any more. Return true if it was the large one */
+static bool land(struct dblp_pmtu *p, u32 size)
+{
+	if (size == p->probe) {
+		p->probe = 0;
+		return false;
+	}
+	if (size != p->large)
+		return false;
+	p->large = 0;
+	return true;
+}
+
 void dblp_pmtu_unsent(struct dblp_pmtu *p, u32 size)
 {
-	if (size == p->probe)
-		p->probe = 0;
-	else if (size == p->large)
-		p->large = 0;
+	land(p, size);
 }
 
 /* Count a round that is over; after the last of them fall back */
@@ -143,7 +153,7 @@ static void judge(struct dblp_pmtu *p)
 
 static void probe_acked(struct dblp_pmtu *p, u32 size, u64 now)
 {
-	dblp_pmtu_unsent(p, size);
+	land(p, size);
 	if (p->doubt && size <= fallback(p)) {
 		p->small_passed = true;
 		p->missed = 0;
@@ -169,15 +179,15 @@ void dblp_pmtu_acked(struct dblp_pmtu *p, u32 size, bool probe, u64 now)
 
 static void probe_lost(struct dblp_pmtu *p, u32 size, u64 now)
 {
-	if (size == p->large && size != p->probe) {
-		p->large = 0;
+	bool known = size == p->probe;
+
+	if (land(p, size)) {
 		p->large_lost = true;
 		judge(p);
 		return;
 	}
-	if (size != p->probe)
+	if (!known)
 		return;
-	p->probe = 0;
 	if (p->doubt) {
 		/* Rounds stay won: any small size serves as well */
 		p->missed += size <= fallback(p);
