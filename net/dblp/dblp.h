@@ -145,14 +145,21 @@ u32 dblp_rx_zeros_bytes(const struct dblp_rx_msg *msg,
 u32 dblp_rx_take_zeros(struct sk_buff *skb, u32 most);
 void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to);
 int dblp_rx_copy(const struct dblp_rx_msg *msg, struct sk_buff_head *skbs,
-		 u32 base, struct dblp_rx_cursor *c);
+		 struct sk_buff *after, u32 base, struct dblp_rx_cursor *c);
 int dblp_rx_fill_holes(const struct dblp_rx_msg *msg, struct dblp_rx_cursor *c);
 size_t dblp_cmsg_len(const struct msghdr *m, size_t size);
 void dblp_put_ranges(struct msghdr *m, struct dblp_range *r, u32 ranges);
 void dblp_put_rcvinfo(struct msghdr *m, const struct list_head *pieces);
 void dblp_rx_release(struct dblp_sock *dsk);
-int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep);
+int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep,
+		       const struct dblp_ahead *ahead);
 void dblp_rx_was_read(struct dblp_sock *dsk, struct list_head *pieces);
+
+/* recv_ahead.c: copying what has come of a message that is not complete */
+void dblp_ahead_init(struct dblp_ahead *a, const struct msghdr *m, bool may);
+int dblp_ahead_wait(struct dblp_sock *dsk, struct dblp_ahead *a, long *timeo);
+void dblp_ahead_release(struct dblp_sock *dsk, struct dblp_ahead *a);
+void dblp_ahead_end(struct dblp_sock *dsk, struct dblp_ahead *a);
 
 /* timeout.c: timeouts handled */
 void dblp_release_cb(struct sock *sk);

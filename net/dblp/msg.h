@@ -237,7 +237,9 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
  * @truesize: bytes charged to the socket for this and @bits
  * @skbs: their bytes in order of arrival; &struct dblp_skb_cb
  * @packed: of @skbs, memory of the message itself that may have room, or NULL
- * @place_node: on the list of a reader in placement mode, see recv.c
+ * @copied: of @skbs, the last that a reader has copied ahead, see recv_ahead.c;
+ *	or NULL
+ * @place_node: on the list of a reader that copies before all has come
  * @taken: of @skbs, what that reader is copying
  * @base: bytes of the user's message before this piece, for that reader
  * @bits: memory of @have
@@ -279,6 +281,7 @@ struct dblp_rx_msg {
 	u32			truesize;
 	struct sk_buff_head	skbs;
 	struct sk_buff		*packed;
+	struct sk_buff		*copied;
 	struct list_head	place_node;
 	struct sk_buff_head	taken;
 	u32			base;
@@ -359,6 +362,21 @@ struct dblp_rx_cursor {
 	struct iov_iter	at;
 	size_t		pos;
 	size_t		size;
+};
+
+/**
+ * struct dblp_ahead - one call of recvmsg() that may copy ahead, see
+ *	recv_ahead.c
+ * @parts: messages and pieces of which something was taken, references are held
+ * @cursor: position in user memory
+ * @may: it may
+ * @busy: it has set @rx_busy of the socket
+ */
+struct dblp_ahead {
+	struct list_head	parts;
+	struct dblp_rx_cursor	cursor;
+	bool			may;
+	bool			busy;
 };
 
 /* Longer trains come only from malicious senders */
@@ -572,6 +590,8 @@ struct dblp_rx_msg *dblp_place_next(struct dblp_sock *dsk,
 				    struct dblp_rx_msg *msg, u32 *base);
 bool dblp_place_any(struct dblp_sock *dsk);
 void dblp_place_arrived(struct dblp_sock *dsk);
+bool dblp_ahead_due(const struct dblp_sock *dsk);
+void dblp_ahead_arrived(struct dblp_sock *dsk, u32 bytes);
 bool dblp_rx_ended(const struct dblp_sock *dsk);
 bool dblp_rx_eof(const struct dblp_sock *dsk);
 int dblp_rx_fin(struct dblp_sock *dsk, u32 end);

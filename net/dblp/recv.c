@@ -78,7 +78,8 @@ static int dblp_copy_whole(const struct list_head *pieces, struct msghdr *m,
 
 	dblp_rx_cursor_init(&c, &m->msg_iter);
 	list_for_each_entry(msg, pieces, list) {
-		err = dblp_rx_copy(msg, &msg->skbs, msg->offset, &c);
+		err = dblp_rx_copy(msg, &msg->skbs, msg->copied, msg->offset,
+				   &c);
 		if (!err && fill == DBLP_FILL_ZERO)
 			err = dblp_rx_fill_holes(msg, &c);
 		if (err)
@@ -112,7 +113,7 @@ static int dblp_recv_cancelled(struct dblp_sock *dsk, struct list_head *pieces,
 }
 
 static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
-			   int flags)
+			   int flags, struct dblp_ahead *ahead)
 {
 	bool peek = flags & MSG_PEEK;
 	struct sock *sk = &dsk->sk;
@@ -124,7 +125,10 @@ static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 	if (dblp_rx_cancelled(&pieces))
 		return dblp_recv_cancelled(dsk, &pieces, peek);
 	/* A peeked message goes back: others must not read the next one */
-	dsk->rx_busy = peek;
+	if (peek)
+		dsk->rx_busy = true;
+	else
+		dblp_ahead_release(dsk, ahead);
 	dblp_settle_config(dsk);
 	fill = dsk->fill;
 	release_sock(sk);
@@ -424,7 +428,8 @@ static int dblp_place_copy(struct dblp_place *p, u8 fill)
 
 	dblp_rx_cursor_init(&c, &p->m->msg_iter);
 	list_for_each_entry(msg, &p->parts, place_node)
-		err = err ?: dblp_rx_copy(msg, &msg->taken, msg->base, &c);
+		err = err ?: dblp_rx_copy(msg, &msg->taken, NULL, msg->base,
+					  &c);
 	list_for_each_entry(msg, &p->done, list)
 		if (!err && fill == DBLP_FILL_ZERO)
 			err = dblp_rx_fill_holes(msg, &c);
@@ -570,7 +575,7 @@ static int dblp_place_msg(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 		ret = dblp_place_round(dsk, &p);
 		if (ret || p.eor || (p.bytes && !(flags & MSG_WAITALL)))
 			break;
-		ret = dblp_wait_readable(dsk, &timeo, p.bytes);
+		ret = dblp_wait_readable(dsk, &timeo, p.bytes, NULL);
 	} while (ret > 0);
 
 	if (p.eor)
@@ -581,11 +586,33 @@ static int dblp_place_msg(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 	return p.bytes && !p.eor ? p.bytes : ret;
 }
 
+/* A message, or in placement mode what has come of it */
+static int dblp_recv_msg(struct dblp_sock *dsk, struct msghdr *m, size_t size,
+			 int flags)
+{
+	long timeo = sock_rcvtimeo(&dsk->sk, flags & MSG_DONTWAIT);
+	struct dblp_ahead ahead;
+	bool place;
+	int ret;
+
+	if (dsk->placement && (flags & MSG_PEEK))
+		return -EOPNOTSUPP;
+	dblp_ahead_init(&ahead, m, timeo && !(flags & MSG_PEEK));
+	ret = dblp_ahead_wait(dsk, &ahead, &timeo);
+	/* Another thread may change the mode meanwhile */
+	place = dsk->placement;
+	if (ret > 0 && !place)
+		ret = dblp_recv_whole(dsk, m, size, flags, &ahead);
+	dblp_ahead_end(dsk, &ahead);
+	if (ret > 0 && place)
+		ret = dblp_place_msg(dsk, m, size, flags, timeo);
+	return ret;
+}
+
 int dblp_recvmsg(struct socket *sock, struct msghdr *m, size_t size, int flags)
 {
 	struct dblp_sock *dsk = dblp_sk(sock->sk);
 	struct sock *sk = sock->sk;
-	long timeo;
 	int ret;
 
 	m->msg_namelen = 0;
@@ -597,14 +624,7 @@ int dblp_recvmsg(struct socket *sock, struct msghdr *m, size_t size, int flags)
 		return dblp_recv_report(dsk, m);
 
 	lock_sock(sk);
-	timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
-	ret = -EOPNOTSUPP;
-	if (!dsk->placement || !(flags & MSG_PEEK))
-		ret = dblp_wait_readable(dsk, &timeo, false);
-	if (ret > 0)
-		ret = dsk->placement ?
-		      dblp_place_msg(dsk, m, size, flags, timeo) :
-		      dblp_recv_whole(dsk, m, size, flags);
+	ret = dblp_recv_msg(dsk, m, size, flags);
 	release_sock(sk);
 	return ret;
 }

@@ -196,6 +196,7 @@ static int dblp_rx_copy_zeros(const struct dblp_rx_msg *msg,
  * dblp_rx_copy() - copy segments of a message to the user
  * @msg: their message or piece; the caller has a reference
  * @skbs: their buffers
+ * @after: the last of these that is to be left out, or NULL
  * @base: bytes of the user's message before @msg
  * @c: position in user memory; bytes beyond its end are left out
  *
@@ -203,13 +204,14 @@ static int dblp_rx_copy_zeros(const struct dblp_rx_msg *msg,
  * Return: 0 or -EFAULT.
  */
 int dblp_rx_copy(const struct dblp_rx_msg *msg, struct sk_buff_head *skbs,
-		 u32 base, struct dblp_rx_cursor *c)
+		 struct sk_buff *after, u32 base, struct dblp_rx_cursor *c)
 {
 	const struct dblp_skb_cb *cb;
 	struct sk_buff *skb;
 	u32 i;
 
-	skb_queue_walk(skbs, skb) {
+	skb = after ? skb_peek_next(after, skbs) : skb_peek(skbs);
+	for (; skb; skb = skb_peek_next(skb, skbs)) {
 		/* ksoftirqd may have to pass on packets meanwhile */
 		cond_resched();
 		cb = DBLP_SKB_CB(skb);
@@ -301,9 +303,20 @@ void dblp_put_rcvinfo(struct msghdr *m, const struct list_head *pieces)
 			   dblp_rx_ranges(pieces, info.ranges), info.ranges);
 }
 
-static bool dblp_may_read(const struct dblp_sock *dsk)
+/* Has another reader taken the socket for itself? */
+static bool dblp_rx_blocked(const struct dblp_sock *dsk,
+			    const struct dblp_ahead *ahead)
 {
-	return !dsk->rx_busy && dblp_readable(dsk);
+	return dsk->rx_busy && !(ahead && ahead->busy);
+}
+
+static bool dblp_may_read(const struct dblp_sock *dsk,
+			  const struct dblp_ahead *ahead)
+{
+	if (dblp_rx_blocked(dsk, ahead))
+		return false;
+	return dblp_readable(dsk) ||
+	       (ahead && ahead->may && dblp_ahead_due(dsk));
 }
 
 /** dblp_rx_release() - clear @rx_busy and wake other readers */
@@ -323,10 +336,13 @@ void dblp_rx_release(struct dblp_sock *dsk)
  * @dsk: socket, locked
  * @timeo: jiffies to wait at most; set to those left
  * @keep: leave an error of the socket for the next call
+ * @ahead: of a call in whole mode, or NULL: something to be copied ahead ends
+ *	the wait, too
  *
  * Return: 1 if there is, 0 if nothing more will come, or a negative errno.
  */
-int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep)
+int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep,
+		       const struct dblp_ahead *ahead)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = &dsk->sk;
@@ -336,11 +352,11 @@ int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep)
 	/* dblp_work() may not have delivered everything yet */
 	if (!dblp_readable(dsk))
 		dblp_rx_deliver(dsk, DBLP_STEPS);
-	if (dblp_may_read(dsk))
+	if (dblp_may_read(dsk, ahead))
 		return 1;
 	add_wait_queue(sk_sleep(sk), &wait);
-	while (!dblp_may_read(dsk)) {
-		if (dsk->rx_busy) {
+	while (!dblp_may_read(dsk, ahead)) {
+		if (dblp_rx_blocked(dsk, ahead)) {
 			dsk->rx_wanted = true;
 			err = *timeo ? 0 : -EAGAIN;
 		} else if (dblp_rx_eof(dsk)) {
@@ -359,11 +375,12 @@ int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep)
 			err = sock_intr_errno(*timeo);
 		if (err)
 			break;
+		dsk->rx_ahead |= ahead && ahead->may;
 		/* All that ends this loop wakes us: test nothing unlocked */
 		sk_wait_event(sk, timeo, false, &wait);
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
-	return err ?: dblp_may_read(dsk);
+	return err ?: dblp_may_read(dsk, ahead);
 }
 
 /**

@@ -310,6 +310,7 @@ static void dblp_rx_next_turn(struct dblp_sock *dsk)
 
 	dsk->rx_next++;
 	dsk->rx_turn = NULL;
+	dsk->rx_fresh = 0;
 	msg = rb_entry_safe(first, struct dblp_rx_msg, node);
 	if (!msg || msg->id != dsk->rx_next)
 		return;
@@ -652,6 +653,38 @@ void dblp_place_arrived(struct dblp_sock *dsk)
 	dsk->rx_placeable = true;
 	if (!sock_flag(&dsk->sk, SOCK_DEAD))
 		dsk->sk.sk_data_ready(&dsk->sk);
+}
+
+/* Waking a reader costs some part of copying this many bytes */
+#define DBLP_AHEAD_MIN	(64U << 10)
+
+/**
+ * dblp_ahead_due() - is it time to copy what has come of the next message?
+ * @dsk: socket in whole mode
+ */
+bool dblp_ahead_due(const struct dblp_sock *dsk)
+{
+	const struct dblp_rx_msg *msg = dsk->rx_turn;
+
+	sock_owned_by_me(&dsk->sk);
+	return msg && dsk->rx_fresh >= max(msg->len / 8, DBLP_AHEAD_MIN);
+}
+
+/**
+ * dblp_ahead_arrived() - wake readers if it is: more of that message has come
+ * @dsk: socket in whole mode
+ * @bytes: of it
+ */
+void dblp_ahead_arrived(struct dblp_sock *dsk, u32 bytes)
+{
+	sock_owned_by_me(&dsk->sk);
+	dsk->rx_fresh += bytes;
+	if (!dsk->rx_ahead || !dblp_ahead_due(dsk))
+		return;
+	dsk->rx_ahead = false;
+	/* Not sk_data_ready(): the message cannot be read yet */
+	if (!sock_flag(&dsk->sk, SOCK_DEAD))
+		wake_up_interruptible(sk_sleep(&dsk->sk));
 }
 
 /** dblp_rx_ended() - have all messages before the peer's FIN arrived? */

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A reader that waits copies ahead: what has come of the next message goes to
+ * its buffer before the message is closed. On a fast path, copying takes as
+ * long as the message is on its way, and would begin when that has ended. It is
+ * woken by each eighth of a message: so little is left to be copied at the end.
+ *
+ * What was copied stays with the message, marked by @copied: if the call ends
+ * without it, by a signal or a timeout, another call gets all of it. While
+ * anything is marked, @rx_busy keeps other readers away.
+ *
+ * The parts of the message are walked and their buffers taken as in placement
+ * mode, see recv.c.
+ */
+#include "dblp.h"
+
+/**
+ * dblp_ahead_init() - begin a call of recvmsg()
+ * @a: filled
+ * @m: from the user
+ * @may: the call may wait, and takes what it copies
+ */
+void dblp_ahead_init(struct dblp_ahead *a, const struct msghdr *m, bool may)
+{
+	INIT_LIST_HEAD(&a->parts);
+	dblp_rx_cursor_init(&a->cursor, &m->msg_iter);
+	a->may = may;
+	a->busy = false;
+}
+
+/* Take the buffers of a message that were not copied */
+static void dblp_ahead_take_skbs(struct dblp_rx_msg *msg)
+{
+	struct sk_buff *skb;
+
+	while ((skb = msg->copied ? skb_peek_next(msg->copied, &msg->skbs) :
+				    skb_peek(&msg->skbs))) {
+		__skb_unlink(skb, &msg->skbs);
+		__skb_queue_tail(&msg->taken, skb);
+	}
+	/* Nothing may be appended to what is copied */
+	msg->packed = NULL;
+}
+
+static void dblp_ahead_take(struct dblp_sock *dsk, struct dblp_ahead *a)
+{
+	struct dblp_rx_msg *msg = NULL;
+	u32 base;
+
+	while ((msg = dblp_place_next(dsk, msg, &base))) {
+		dblp_ahead_take_skbs(msg);
+		msg->base = base;
+		if (!list_empty(&msg->place_node))
+			continue;
+		msg->refs++;
+		list_add_tail(&msg->place_node, &a->parts);
+	}
+	dsk->rx_fresh = 0;
+}
+
+/* Give buffers back to their message, behind those that were copied before */
+static void dblp_ahead_return_skbs(struct dblp_rx_msg *msg)
+{
+	struct sk_buff *last = skb_peek_tail(&msg->taken), *prev;
+
+	if (!last)
+		return;
+	prev = msg->copied ?: (struct sk_buff *)&msg->skbs;
+	__skb_queue_splice(&msg->taken, prev, prev->next);
+	msg->skbs.qlen += msg->taken.qlen;
+	__skb_queue_head_init(&msg->taken);
+	msg->copied = last;
+}
+
+static int dblp_ahead_copy(struct dblp_sock *dsk, struct dblp_ahead *a)
+{
+	struct dblp_rx_msg *msg;
+	int err = 0;
+
+	dblp_ahead_take(dsk, a);
+	a->busy = true;
+	dsk->rx_busy = true;
+	release_sock(&dsk->sk);
+	list_for_each_entry(msg, &a->parts, place_node)
+		err = err ?: dblp_rx_copy(msg, &msg->taken, NULL, msg->base,
+					  &a->cursor);
+	lock_sock(&dsk->sk);
+	list_for_each_entry(msg, &a->parts, place_node)
+		dblp_ahead_return_skbs(msg);
+	return err;
+}
+
+/**
+ * dblp_ahead_wait() - wait until there is something to be read
+ * @dsk: socket, locked
+ * @a: the call
+ * @timeo: jiffies to wait at most
+ *
+ * Return: as dblp_wait_readable(), or -EFAULT.
+ */
+int dblp_ahead_wait(struct dblp_sock *dsk, struct dblp_ahead *a, long *timeo)
+{
+	int ret;
+
+	sock_owned_by_me(&dsk->sk);
+	do {
+		ret = dblp_wait_readable(dsk, timeo, false, a);
+		if (ret <= 0 || dblp_readable(dsk))
+			return ret;
+		ret = dblp_ahead_copy(dsk, a);
+	} while (!ret);
+	return ret;
+}
+
+/** dblp_ahead_release() - let others read: this call has taken its message */
+void dblp_ahead_release(struct dblp_sock *dsk, struct dblp_ahead *a)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (!a->busy)
+		return;
+	a->busy = false;
+	dblp_rx_release(dsk);
+}
+
+/** dblp_ahead_end() - forget what was copied: the call ends */
+void dblp_ahead_end(struct dblp_sock *dsk, struct dblp_ahead *a)
+{
+	struct dblp_rx_msg *msg, *tmp;
+
+	sock_owned_by_me(&dsk->sk);
+	list_for_each_entry_safe(msg, tmp, &a->parts, place_node) {
+		list_del_init(&msg->place_node);
+		/* The next reader has to copy it again */
+		if (msg == dsk->rx_turn)
+			dsk->rx_fresh = msg->len - msg->missing;
+		msg->copied = NULL;
+		dblp_rx_put(dsk, msg);
+	}
+	dblp_ahead_release(dsk, a);
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A reader that waits copies what has come of the next message, which the user does not
+ * notice, except by the time that it takes. The sender is played by the test, so that
+ * what is open stays open.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "lib/scripted.h"
+#include "lib/sock.h"
+
+#define SEG	1000
+#define SEGS	150		/* of a message */
+#define MOST	100		/* of these, enough to be copied ahead */
+#define LEN	(SEGS * SEG - 1)
+#define GREY	0x5a		/* what the buffer has where nothing was put */
+#define WAIT_MS	10000
+
+FIXTURE(ahead) {
+	struct peer peer;
+	struct packet p;
+	int listener;
+	int fd;
+};
+
+static void on_signal(int nr)
+{
+	(void)nr;
+}
+
+FIXTURE_SETUP(ahead)
+{
+	struct sigaction act = { .sa_handler = on_signal };
+	struct sockaddr_dblp addr;
+	socklen_t len = sizeof(addr);
+	__u32 fill = DBLP_FILL_ZERO;
+
+	netns_new();
+	netns_set_mtu(1500);
+	addr_parse(&addr, "127.0.0.1", 0);
+	self->listener = socket(AF_DBLP, SOCK_SEQPACKET, 0);
+	if (self->listener < 0 || bind(self->listener, (void *)&addr, len) ||
+	    listen(self->listener, 1) ||
+	    getsockname(self->listener, (void *)&addr, &len) ||
+	    setsockopt(self->listener, SOL_DBLP, DBLP_FILL, &fill, 4) ||
+	    sigaction(SIGUSR1, &act, NULL))
+		die("making a listener");
+	self->fd = peer_join(&self->peer, &addr, self->listener);
+	if (self->fd < 0)
+		die("accept()");
+}
+
+FIXTURE_TEARDOWN(ahead)
+{
+	close(self->fd);
+	close(self->listener);
+	peer_close(&self->peer);
+}
+
+/* A call of recv() that waits in a thread of its own */
+struct reader {
+	pthread_t thread;
+	int fd;
+	int flags;
+	ssize_t ret;
+	int err;
+	volatile bool done;
+	volatile unsigned char buf[2 * LEN];
+};
+
+static void *reader_main(void *arg)
+{
+	struct reader *r = arg;
+
+	r->ret = recv(r->fd, (void *)r->buf, sizeof(r->buf), r->flags);
+	r->err = r->ret < 0 ? errno : 0;
+	r->done = true;
+	return NULL;
+}
+
+static struct reader *reader_begin(int fd, int flags)
+{
+	struct reader *r = malloc(sizeof(*r));
+
+	if (!r)
+		die("no memory");
+	memset(r, 0, sizeof(*r));
+	memset((void *)r->buf, GREY, sizeof(r->buf));
+	r->fd = fd;
+	r->flags = flags;
+	if (pthread_create(&r->thread, NULL, reader_main, r))
+		die("pthread_create()");
+	return r;
+}
+
+/* Wait until the call returns; its result is in @ret and @err */
+static void reader_end(struct reader *r)
+{
+	if (pthread_join(r->thread, NULL))
+		die("pthread_join()");
+}
+
+/* Are bytes @from to @to of the buffer those of message @id? */
+static bool reader_is(const struct reader *r, __u32 id, __u32 from, __u32 to)
+{
+	return pattern_check((void *)(r->buf + from), to - from, from,
+			     SCRIPTED_SEED, id) < 0;
+}
+
+/* Wait until the first segment of message @id is in the buffer */
+static bool reader_begins(const struct reader *r, __u32 id)
+{
+	int ms;
+
+	for (ms = 0; !reader_is(r, id, 0, SEG) && ms < WAIT_MS; ms++)
+		usleep(1000);
+	return ms < WAIT_MS;
+}
+
+#define READS(r, id) do {						\
+	reader_end(r);							\
+	EXPECT_EQ(0, (r)->err);						\
+	EXPECT_EQ(LEN, (r)->ret);					\
+	EXPECT_TRUE(reader_is(r, id, 0, LEN));				\
+	EXPECT_EQ(GREY, (r)->buf[LEN]);					\
+	free(r);							\
+} while (0)
+
+#define FAILS(r, error) do {						\
+	reader_end(r);							\
+	EXPECT_EQ(-1, (r)->ret);					\
+	EXPECT_EQ((error), (r)->err);					\
+	free(r);							\
+} while (0)
+
+/* Segments @first to @first + @n - 1 of message @id */
+static void send_some(struct peer *peer, struct packet *p, __u32 id, __u32 first,
+		      __u32 n, __u32 budget)
+{
+	struct dblp_data d = {
+		.msg_id = id, .msg_len = LEN, .budget = budget,
+		.policy = budget ? DBLP_POLICY_EAGER : 0,
+	};
+
+	send_data(peer, p, &d, SEG, first, n, NULL);
+	if (!peer_sync(peer))
+		die("no answer");
+}
+
+/* A reader that has copied some of message @id, and waits for the rest */
+#define READER_AHEAD(id, budget) ({					\
+	struct reader *ahead = reader_begin(self->fd, 0);		\
+									\
+	send_some(&self->peer, &self->p, id, 0, MOST, budget);		\
+	ASSERT_TRUE(reader_begins(ahead, id));				\
+	EXPECT_FALSE(ahead->done);					\
+	ahead;								\
+})
+
+TEST_F(ahead, what_has_come_is_copied_before_the_rest)
+{
+	struct reader *r = READER_AHEAD(0, 0);
+
+	/* Nobody else is told. */
+	EXPECT_EQ(0, poll_now(self->fd) & ~POLLOUT);
+	send_some(&self->peer, &self->p, 0, MOST + 1, SEGS - MOST - 1, 0);
+	EXPECT_FALSE(r->done);
+	send_some(&self->peer, &self->p, 0, MOST, 1, 0);
+	READS(r, 0);
+	EXPECT_EQ(0, poll_now(self->fd) & ~POLLOUT);
+}
+
+TEST_F(ahead, an_interrupted_reader_takes_nothing_with_it)
+{
+	struct reader *r = READER_AHEAD(0, 0);
+
+	pthread_kill(r->thread, SIGUSR1);
+	FAILS(r, EINTR);
+	r = reader_begin(self->fd, 0);
+	ASSERT_TRUE(reader_begins(r, 0));
+	send_some(&self->peer, &self->p, 0, MOST, SEGS - MOST, 0);
+	READS(r, 0);
+}
+
+TEST_F(ahead, others_wait_until_the_message_is_taken)
+{
+	struct reader *r = READER_AHEAD(0, 0), *other;
+	char c;
+
+	EXPECT_ERR(EAGAIN, recv(self->fd, &c, 1, MSG_DONTWAIT));
+	other = reader_begin(self->fd, 0);
+	send_some(&self->peer, &self->p, 1, 0, SEGS, 0);
+	let_others_sleep();
+	EXPECT_FALSE(other->done);
+	EXPECT_TRUE(bytes_check((void *)other->buf, LEN, GREY) < 0);
+	send_some(&self->peer, &self->p, 0, MOST, SEGS - MOST, 0);
+	READS(r, 0);
+	READS(other, 1);
+}
+
+TEST_F(ahead, another_goes_on_after_a_signal)
+{
+	struct reader *r = READER_AHEAD(0, 0), *other;
+
+	other = reader_begin(self->fd, 0);
+	let_others_sleep();
+	EXPECT_TRUE(bytes_check((void *)other->buf, LEN, GREY) < 0);
+	pthread_kill(r->thread, SIGUSR1);
+	FAILS(r, EINTR);
+	ASSERT_TRUE(reader_begins(other, 0));
+	send_some(&self->peer, &self->p, 0, MOST, SEGS - MOST, 0);
+	READS(other, 0);
+}
+
+TEST_F(ahead, holes_are_filled_where_they_are)
+{
+	/* A fifth of the segments may be missing, but no more. */
+	__u32 budget = 200020, hole = SEGS / 5 * SEG;
+	struct reader *r = READER_AHEAD(0, budget);
+
+	send_some(&self->peer, &self->p, 0, MOST + SEGS / 5,
+		  SEGS - MOST - SEGS / 5, budget);
+	reader_end(r);
+	EXPECT_EQ(LEN, r->ret);
+	EXPECT_TRUE(reader_is(r, 0, 0, MOST * SEG));
+	EXPECT_EQ(-1, bytes_check((void *)(r->buf + MOST * SEG), hole, 0));
+	EXPECT_TRUE(reader_is(r, 0, MOST * SEG + hole, LEN));
+	EXPECT_EQ(GREY, r->buf[LEN]);
+	free(r);
+}
+
+TEST_F(ahead, a_cancelled_message_is_an_error)
+{
+	struct reader *r = READER_AHEAD(0, 0);
+	struct dblp_frame f = { .type = DBLP_FRAME_CANCEL };
+
+	f.cancel.started = 1;
+	f.cancel.len = LEN;
+	f.cancel.total = LEN;
+	send_frame(&self->peer, &self->p, &f);
+	FAILS(r, ECANCELED);
+	send_some(&self->peer, &self->p, 1, 0, SEGS, 0);
+	r = reader_begin(self->fd, 0);
+	READS(r, 1);
+}
+
+TEST_F(ahead, the_connection_ends_in_the_midst)
+{
+	struct reader *r = READER_AHEAD(0, 0);
+
+	make_rst(&self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
+	send_packet(&self->peer, &self->p);
+	FAILS(r, ECONNRESET);
+}
+
+TEST_F(ahead, placement_begins_at_the_beginning)
+{
+	struct reader *r = READER_AHEAD(0, 0);
+	__u32 on = 1;
+
+	ASSERT_EQ(0, setsockopt(self->fd, SOL_DBLP, DBLP_PLACEMENT, &on, 4));
+	reader_end(r);
+	EXPECT_EQ(MOST * SEG, r->ret);
+	EXPECT_TRUE(reader_is(r, 0, 0, MOST * SEG));
+	free(r);
+}
+
+TEST_HARNESS_MAIN
