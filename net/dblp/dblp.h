@@ -225,7 +225,7 @@ void dblp_push(struct dblp_sock *dsk);
 void dblp_probe(struct dblp_sock *dsk, u64 now);
 
 /* frames.c: frames that are not retransmitted, and received frames */
-void dblp_ack_done(struct dblp_sock *dsk);
+void dblp_ack_done(struct dblp_sock *dsk, u64 now);
 u8 *dblp_put_ecn(struct dblp_sock *dsk, u8 *p, const u8 *end);
 u8 *dblp_put_ack_frames(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now);
 u8 *dblp_put_meta(const struct dblp_tx_msg *msg, u8 *p, const u8 *end);

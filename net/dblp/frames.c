@@ -8,11 +8,11 @@
 
 #include "dblp.h"
 
-/** dblp_ack_done() - a complete ACK is sent, or cannot be sent */
-void dblp_ack_done(struct dblp_sock *dsk)
+/** dblp_ack_done() - a complete ACK is sent at @now, or cannot be sent */
+void dblp_ack_done(struct dblp_sock *dsk, u64 now)
 {
 	sock_owned_by_me(&dsk->sk);
-	dsk->acked_at = ktime_get_ns();
+	dsk->acked_at = now;
 	dsk->ack_pending = 0;
 	dsk->ack_now = 0;
 	dsk->ack_at = 0;
@@ -37,7 +37,7 @@ static u8 *dblp_put_ack(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 	}
 	next = dblp_put_frame(p, end, &f);
 	if (next)
-		dblp_ack_done(dsk);
+		dblp_ack_done(dsk, now);
 	while (!next && f.ack.n > 1) {
 		f.ack.n /= 2;
 		next = dblp_put_frame(p, end, &f);
@@ -212,7 +212,7 @@ void dblp_note_received(struct dblp_sock *dsk, const struct dblp_run *run)
 	else
 		dblp_ranges_add(s, run->pn);
 	if (run->pn >= expected)
-		dsk->largest_at = ktime_get_ns();
+		dsk->largest_at = run->train->now;
 	if (run->pn != expected || run->h.type != DBLP_PKT_DATA)
 		dsk->ack_now = 1;
 	dsk->ack_pending += run->n;
@@ -240,11 +240,11 @@ static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f)
 }
 
 static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
-			    const struct dblp_run *run, u64 now)
+			    const struct dblp_run *run)
 {
 	switch (f->type) {
 	case DBLP_FRAME_ACK:
-		return dblp_sent_acked(dsk, f, now);
+		return dblp_sent_acked(dsk, f, run->train->now);
 	case DBLP_FRAME_ECN:
 		dblp_ecn_counted(&dsk->ecn, f->ecn.ect0, f->ecn.ect1,
 				 f->ecn.ce);
@@ -344,7 +344,6 @@ int dblp_apply_frames(struct dblp_sock *dsk, const struct dblp_run *run,
 {
 	u32 len = run->h.ctl_len;
 	const u8 *p = dblp_run_ctl(run);
-	u64 now = ktime_get_ns();
 	int err;
 
 	sock_owned_by_me(&dsk->sk);
@@ -353,7 +352,7 @@ int dblp_apply_frames(struct dblp_sock *dsk, const struct dblp_run *run,
 	while (len) {
 		if (dblp_get_frame(f, &p, &len))
 			return -EPROTO;
-		err = dblp_apply_frame(dsk, f, run, now);
+		err = dblp_apply_frame(dsk, f, run);
 		if (err)
 			return err;
 	}

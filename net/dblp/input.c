@@ -481,6 +481,7 @@ static enum dblp_mib_item dblp_rcv_apart(struct dblp_sock *dsk,
 		return DBLP_MIB_DROPMEMORY;
 	dblp_rx_settle(dsk, run->train);
 	one = dblp_train_of(skb);
+	one.now = run->train->now;
 	why = dblp_run_hdr(run, &one, &w, 0);
 	if (why == DBLP_MIB_NONE)
 		why = dblp_rcv_run(dsk, run, &w);
@@ -498,6 +499,7 @@ static void dblp_rcv_train(struct dblp_sock *dsk, struct sk_buff *skb)
 	struct dblp_run run;
 	u32 i;
 
+	t.now = ktime_get_ns();
 	for (i = 0; i < t.n; i += run.n) {
 		why = dblp_run_hdr(&run, &t, &w, i);
 		if (why == DBLP_MIB_NONE)

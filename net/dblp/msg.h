@@ -396,6 +396,7 @@ struct dblp_ahead {
  * @stride: bytes from one packet to the next; if alone, its length; never 0 if
  *	there are several. The last one may be shorter
  * @n: number of packets, at least 1
+ * @now: when its connection began to process it
  */
 struct dblp_train {
 	struct sk_buff		*skb;
@@ -407,6 +408,7 @@ struct dblp_train {
 	bool			queued;
 	u32			stride;
 	u32			n;
+	u64			now;
 };
 
 /**

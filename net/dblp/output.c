@@ -288,7 +288,7 @@ static void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now)
 		     dsk->acked_at + DBLP_ACK_SPACE_NS : now;
 	if (dsk->ack_now || dsk->ack_pending >= DBLP_ACK_EVERY_FAST ||
 	    at <= now)
-		dblp_send_ack(dsk);
+		dblp_send_ack(dsk, now);
 	else if (!dsk->ack_at || dsk->ack_at > at)
 		dsk->ack_at = at;
 }

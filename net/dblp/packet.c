@@ -311,8 +311,9 @@ static struct sk_buff *dblp_frames_skb(struct dblp_sock *dsk, u8 type,
 /**
  * dblp_send_ack() - send an ACK packet
  * @dsk: socket
+ * @now: the time
  */
-void dblp_send_ack(struct dblp_sock *dsk)
+void dblp_send_ack(struct dblp_sock *dsk, u64 now)
 {
 	struct dst_entry *dst;
 	struct sk_buff *skb;
@@ -322,9 +323,9 @@ void dblp_send_ack(struct dblp_sock *dsk)
 	room = min_t(u32, DBLP_HDR_LEN + DBLP_CTL_MAX, dblp_mss(dsk, &dst));
 	room = min(room, max_t(u32, dsk->answer, DBLP_ANSWER_MIN) +
 		   dblp_auth_len(dsk));
-	skb = dst ? dblp_frames_skb(dsk, DBLP_PKT_ACK, room, -1,
-				    ktime_get_ns(), NULL) : NULL;
-	dblp_ack_done(dsk);
+	skb = dst ? dblp_frames_skb(dsk, DBLP_PKT_ACK, room, -1, now, NULL) :
+		    NULL;
+	dblp_ack_done(dsk, now);
 	if (!skb)
 		return;
 	dsk->answer -= min_t(u32, dsk->answer, skb->len);

@@ -48,7 +48,7 @@ struct dblp_out {
 
 int dblp_send_raw(struct dblp_sock *dsk, const u8 *data, u32 len);
 void dblp_send_rst(struct dblp_sock *dsk, u32 reason);
-void dblp_send_ack(struct dblp_sock *dsk);
+void dblp_send_ack(struct dblp_sock *dsk, u64 now);
 bool dblp_send_ctl(struct dblp_sock *dsk, struct dblp_out *out, int probe);
 bool dblp_send_segs(struct dblp_sock *dsk, struct dblp_out *out);
 bool dblp_send_size_probe(struct dblp_sock *dsk, struct dblp_out *out, u32 len);

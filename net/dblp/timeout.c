@@ -49,7 +49,7 @@ static void dblp_timer_attend(struct dblp_sock *dsk, u64 now)
 	if (dsk->state == DBLP_STATE_CLOSED)
 		return;
 	if (dsk->ack_at && now >= dsk->ack_at)
-		dblp_send_ack(dsk);
+		dblp_send_ack(dsk, now);
 	if (dsk->keepalive_at && now >= dsk->keepalive_at)
 		dblp_keepalive_expired(dsk);
 	if (dsk->spare_at && now >= dsk->spare_at) {
@@ -64,9 +64,12 @@ static void dblp_timer_attend(struct dblp_sock *dsk, u64 now)
 /* Continue deferred work after a pause as long as the last step took */
 static u64 dblp_after_pause(u64 at, u64 since)
 {
-	u64 now = ktime_get_ns();
+	u64 now;
 
-	return at && at <= now ? now + (now - since) : at;
+	if (!at)
+		return 0;
+	now = ktime_get_ns();
+	return at <= now ? now + (now - since) : at;
 }
 
 /* The caller has a reference besides the socket's own, or RCU */
