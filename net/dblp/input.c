@@ -29,6 +29,7 @@
 #include <linux/unaligned.h>
 #include <net/dsfield.h>
 #include <net/inet_ecn.h>
+#include <net/rps.h>
 
 #include "dblp.h"
 #include "trace.h"
@@ -499,6 +500,7 @@ static void dblp_rcv_train(struct dblp_sock *dsk, struct sk_buff *skb)
 	struct dblp_run run;
 	u32 i;
 
+	sock_rps_save_rxhash(&dsk->sk, skb);
 	t.now = ktime_get_ns();
 	for (i = 0; i < t.n; i += run.n) {
 		why = dblp_run_hdr(&run, &t, &w, i);

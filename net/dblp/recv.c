@@ -5,6 +5,7 @@
  */
 #include <linux/socket.h>
 #include <linux/sort.h>
+#include <net/rps.h>
 
 #include "dblp.h"
 
@@ -623,6 +624,8 @@ int dblp_recvmsg(struct socket *sock, struct msghdr *m, size_t size, int flags)
 	if (flags & MSG_ERRQUEUE)
 		return dblp_recv_report(dsk, m);
 
+	/* Packets are to be processed where their reader runs */
+	sock_rps_record_flow(sk);
 	lock_sock(sk);
 	ret = dblp_recv_msg(dsk, m, size, flags);
 	release_sock(sk);

@@ -8,6 +8,7 @@
 #include <linux/socket.h>
 #include <linux/uio.h>
 #include <net/proto_memory.h>
+#include <net/rps.h>
 
 #include "core/values.h"
 #include "dblp.h"
@@ -527,6 +528,7 @@ int dblp_sendmsg(struct socket *sock, struct msghdr *m, size_t len)
 	if (err)
 		return err;
 
+	sock_rps_record_flow(sk);
 	lock_sock(sk);
 	s.timeo = sock_sndtimeo(sk, m->msg_flags & MSG_DONTWAIT);
 	err = dblp_send_all(dsk, &s);

@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Receive flow steering (RFS, the kernel's Documentation/networking/scaling.rst): packets are
+# processed where the program runs that reads, or where it has sent.
+
+# shellcheck disable=SC2317 # functions are called by try
+# shellcheck source=selftests/lib/path.sh
+. "$(dirname "$(readlink -f "$0")")/../lib/path.sh"
+
+new_ns client server
+# shellcheck disable=SC2154 # new_ns sets them
+cable "$client" eth0 "$server" eth0 1
+net=1
+
+# steer NS: what RFS does not know goes to processor 0
+steer()
+{
+	echo 4096 > /proc/sys/net/core/rps_sock_flow_entries &&
+	ip netns exec "$1" sh -c 'cd /sys/class/net/eth0/queues/rx-0 && echo 1 > rps_cpus &&
+		echo 4096 > rps_flow_cnt'
+}
+
+# steered: how often processor 1 was told by others that there are packets for it
+steered()
+{
+	local row
+
+	mapfile -t row < /proc/net/softnet_stat
+	read -r -a row <<< "${row[1]}"
+	echo $((16#${row[9]}))
+}
+
+# to_the_program PID: which runs on processor 1; the other end is on processor 0
+to_the_program()
+{
+	local before
+
+	taskset -p 1 "$client_pid" && taskset -p 1 "$server_pid" && taskset -p 2 "$1" &&
+	before=$(steered) && signal go && wait_until 30 settled 300 || return
+	echo "$(($(steered) - before)) times"
+	[ $(($(steered) - before)) -ge 3 ]
+}
+
+reader()
+{
+	rm -f "$tmp/go" && pair "$1" await "$tmp/go" send 300 50000 pause && steer "$server" &&
+	to_the_program "$server_pid"
+}
+
+sender()
+{
+	rm -f "$tmp/go" && pair "$1" await "$tmp/go" send 300 50000 pause && steer "$client" &&
+	to_the_program "$client_pid"
+}
+
+if [ "$(nproc)" -lt 2 ]; then
+	echo "1..0 # SKIP there is one processor"
+	exit 4
+fi
+for v in 4 6; do
+	try "ipv$v: data goes where its reader runs" reader $v
+	try "ipv$v: ACKs go where data was sent" sender $v
+done
+
+done_testing
