@@ -3,7 +3,7 @@
  * A reader that waits copies ahead: what has come of the next message goes to
  * its buffer before the message is closed. On a fast path, copying takes as
  * long as the message is on its way, and would begin when that has ended. It is
- * woken by each eighth of a message: so little is left to be copied at the end.
+ * woken by each quarter of a message: so little is left to be copied at the end.
  *
  * What was copied stays with the message, marked by @copied: if the call ends
  * without it, by a signal or a timeout, another call gets all of it. While

@@ -667,7 +667,7 @@ bool dblp_ahead_due(const struct dblp_sock *dsk)
 	const struct dblp_rx_msg *msg = dsk->rx_turn;
 
 	sock_owned_by_me(&dsk->sk);
-	return msg && dsk->rx_fresh >= max(msg->len / 8, DBLP_AHEAD_MIN);
+	return msg && dsk->rx_fresh >= max(msg->len / 4, DBLP_AHEAD_MIN);
 }
 
 /**
