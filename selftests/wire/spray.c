@@ -436,6 +436,7 @@ TEST_F(spray, with_a_key)
 	memset(buf, 1, sizeof(buf));
 	for (i = 0; i < 10; i++) {
 		EXPECT_EQ(sizeof(buf), send(fd, buf, sizeof(buf), 0));
+		ASSERT_TRUE(wait_for(server, POLLIN, WAIT_MS));
 		EXPECT_EQ(sizeof(buf), recv(server, buf, sizeof(buf), 0));
 	}
 	EXPECT_EQ(before, mib("DropPort"));
