@@ -71,8 +71,8 @@ noise()
 	done
 }
 
-# fanin LOSS
-fanin()
+# with_and_without LOSS: a budget
+with_and_without()
 {
 	local transport
 
@@ -80,6 +80,19 @@ fanin()
 	for transport in dblp dblp-2%; do
 		measure "$1" "$transport" fanin --size 100000 --count 200 --warmup 0
 	done
+}
+
+budget()
+{
+	with_and_without 1
+}
+
+# fanin LOSS
+fanin()
+{
+	local transport
+
+	with_and_without "$1"
 	for transport in $peers; do
 		measure "$1" "$transport" fanin --size 100000 --count 50 --warmup 0
 	done
@@ -267,6 +280,6 @@ real()
 }
 
 case $scenario in
-bulk|rr|loss|noise|fanin|many|share|beside|burst|runs|latency|idle|real) "$scenario" "$@" ;;
+bulk|rr|loss|noise|fanin|budget|many|share|beside|burst|runs|latency|idle|real) "$scenario" "$@" ;;
 *) fail "there is no scenario '$scenario'" ;;
 esac

@@ -92,6 +92,22 @@ def fanin_rows(f):
             yield round_row(f, "fanin", loss, budget, high, wire, "fan-in 8 -> 1")
 
 
+def budget_rows(f):
+    name = ("budget", "1")
+    boots = list(zip(f.results(*name, "dblp-2%"), f.results(*name, "dblp")))
+    for share in (50, 99):
+        found = [pooled([mine], share) / pooled([none], share) for mine, none in boots]
+        more = None
+        if found:
+            slower = sum(one > 1 for one in found)
+            more = (f"{min(found):.4f} ... {max(found):.4f}; slower with {slower} of {len(found)} "
+                    f"seed{'s' * (len(found) > 1)}")
+        yield Row(f"budget-2-p{share}", f"fan-in 8 -> 1, 1 % loss: p{share} with a budget of 2 % over that "
+                  "without, median of seeds",
+                  statistics.median(found) if found else None, "ratio", high=1.0, more=more,
+                  why=f.error(*name, "dblp-2%" if f.results(*name, "dblp") else "dblp"))
+
+
 def many_rows(f):
     wire = wire_s(128 * 20000, 200e6)
     for loss in ("0", "1"):
@@ -281,7 +297,7 @@ def real_rows(f):
                      "8 connections over veth, offloads on", "Mbit/s", low=0.9)
 
 
-SCENARIOS = {"bulk": bulk_rows, "rr": rr_rows, "loss": loss_rows, "noise": noise_rows, "fanin": fanin_rows,
+SCENARIOS = {"bulk": bulk_rows, "rr": rr_rows, "loss": loss_rows, "noise": noise_rows, "fanin": fanin_rows, "budget": budget_rows,
              "runs": runs_rows, "many": many_rows, "burst": burst_rows, "share": share_rows,
              "beside": beside_rows, "latency": latency_rows, "idle": idle_rows,
              "real": real_rows}

@@ -5,6 +5,11 @@
 # processed where the program runs that reads, or where it has sent.
 
 # shellcheck disable=SC2317 # functions are called by try
+if [ "$(nproc)" -lt 2 ]; then
+	echo "TAP version 13"
+	echo "1..0 # SKIP virtual time has one processor"
+	exit 4
+fi
 # shellcheck source=selftests/lib/path.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/path.sh"
 
@@ -16,12 +21,12 @@ net=1
 # steer NS: what RFS does not know goes to processor 0
 steer()
 {
-	echo 4096 > /proc/sys/net/core/rps_sock_flow_entries &&
 	ip netns exec "$1" sh -c 'cd /sys/class/net/eth0/queues/rx-0 && echo 1 > rps_cpus &&
 		echo 4096 > rps_flow_cnt'
 }
 
-# steered: how often processor 1 was told by others that there are packets for it
+# steered: how often processor 1 was told by others that there are packets for it. While it
+# is busy with some, it is not told of more.
 steered()
 {
 	local row
@@ -39,25 +44,23 @@ to_the_program()
 	taskset -p 1 "$client_pid" && taskset -p 1 "$server_pid" && taskset -p 2 "$1" &&
 	before=$(steered) && signal go && wait_until 30 settled 300 || return
 	echo "$(($(steered) - before)) times"
-	[ $(($(steered) - before)) -ge 3 ]
+	[ $(($(steered) - before)) -ge 1 ]
 }
 
 reader()
 {
-	rm -f "$tmp/go" && pair "$1" await "$tmp/go" send 300 50000 pause && steer "$server" &&
+	rm -f "$tmp/go" && pair "$1" await "$tmp/go" send 300 50000 pause &&
 	to_the_program "$server_pid"
 }
 
 sender()
 {
-	rm -f "$tmp/go" && pair "$1" await "$tmp/go" send 300 50000 pause && steer "$client" &&
+	rm -f "$tmp/go" && pair "$1" await "$tmp/go" send 300 50000 pause &&
 	to_the_program "$client_pid"
 }
 
-if [ "$(nproc)" -lt 2 ]; then
-	echo "1..0 # SKIP there is one processor"
-	exit 4
-fi
+echo 4096 > /proc/sys/net/core/rps_sock_flow_entries || exit 1
+steer "$client" && steer "$server" || exit 1
 for v in 4 6; do
 	try "ipv$v: data goes where its reader runs" reader $v
 	try "ipv$v: ACKs go where data was sent" sender $v
