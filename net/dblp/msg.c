@@ -248,6 +248,14 @@ struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg)
 	return r;
 }
 
+/** dblp_rx_drop_bytes() - free what has come of a message, but for its map */
+void dblp_rx_drop_bytes(struct dblp_rx_msg *msg)
+{
+	__skb_queue_purge(&msg->skbs);
+	msg->packed = NULL;
+	msg->copied = NULL;
+}
+
 /** dblp_rx_put() - drop a reference to a message */
 void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {

@@ -239,6 +239,7 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
  * @packed: of @skbs, memory of the message itself that may have room, or NULL
  * @copied: of @skbs, the last that a reader has copied ahead, see recv_ahead.c;
  *	or NULL
+ * @seen: bytes that had come when a reader last copied ahead
  * @place_node: on the list of a reader that copies before all has come
  * @taken: of @skbs, what that reader is copying
  * @base: bytes of the user's message before this piece, for that reader
@@ -282,6 +283,7 @@ struct dblp_rx_msg {
 	struct sk_buff_head	skbs;
 	struct sk_buff		*packed;
 	struct sk_buff		*copied;
+	u32			seen;
 	struct list_head	place_node;
 	struct sk_buff_head	taken;
 	u32			base;
@@ -491,6 +493,7 @@ void dblp_whole_put(struct dblp_sock *dsk, struct dblp_tx_whole *whole);
 struct dblp_tx_msg *dblp_whole_settled(struct dblp_sock *dsk,
 				       struct dblp_tx_msg *msg, bool keep);
 struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg);
+void dblp_rx_drop_bytes(struct dblp_rx_msg *msg);
 void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs);
 struct dblp_range *dblp_rx_ranges(const struct list_head *pieces, u32 ranges);
@@ -593,7 +596,7 @@ struct dblp_rx_msg *dblp_place_next(struct dblp_sock *dsk,
 bool dblp_place_any(struct dblp_sock *dsk);
 void dblp_place_arrived(struct dblp_sock *dsk);
 bool dblp_ahead_due(const struct dblp_sock *dsk);
-void dblp_ahead_arrived(struct dblp_sock *dsk, u32 bytes);
+void dblp_ahead_arrived(struct dblp_sock *dsk);
 bool dblp_rx_ended(const struct dblp_sock *dsk);
 bool dblp_rx_eof(const struct dblp_sock *dsk);
 int dblp_rx_fin(struct dblp_sock *dsk, u32 end);

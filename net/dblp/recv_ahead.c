@@ -44,9 +44,13 @@ static void dblp_ahead_take_skbs(struct dblp_rx_msg *msg)
 
 static void dblp_ahead_take(struct dblp_sock *dsk, struct dblp_ahead *a)
 {
-	struct dblp_rx_msg *msg = NULL;
+	struct dblp_rx_msg *msg = dsk->rx_turn;
 	u32 base;
 
+	/* Also if it cannot be copied, as its offset is wrong */
+	if (msg)
+		msg->seen = msg->len - msg->missing;
+	msg = NULL;
 	while ((msg = dblp_place_next(dsk, msg, &base))) {
 		dblp_ahead_take_skbs(msg);
 		msg->base = base;
@@ -55,7 +59,6 @@ static void dblp_ahead_take(struct dblp_sock *dsk, struct dblp_ahead *a)
 		msg->refs++;
 		list_add_tail(&msg->place_node, &a->parts);
 	}
-	dsk->rx_fresh = 0;
 }
 
 /* Give buffers back to their message, behind those that were copied before */
@@ -131,9 +134,8 @@ void dblp_ahead_end(struct dblp_sock *dsk, struct dblp_ahead *a)
 	list_for_each_entry_safe(msg, tmp, &a->parts, place_node) {
 		list_del_init(&msg->place_node);
 		/* The next reader has to copy it again */
-		if (msg == dsk->rx_turn)
-			dsk->rx_fresh = msg->len - msg->missing;
 		msg->copied = NULL;
+		msg->seen = 0;
 		dblp_rx_put(dsk, msg);
 	}
 	dblp_ahead_release(dsk, a);

@@ -310,7 +310,6 @@ static void dblp_rx_next_turn(struct dblp_sock *dsk)
 
 	dsk->rx_next++;
 	dsk->rx_turn = NULL;
-	dsk->rx_fresh = 0;
 	msg = rb_entry_safe(first, struct dblp_rx_msg, node);
 	if (!msg || msg->id != dsk->rx_next)
 		return;
@@ -667,19 +666,18 @@ bool dblp_ahead_due(const struct dblp_sock *dsk)
 	const struct dblp_rx_msg *msg = dsk->rx_turn;
 
 	sock_owned_by_me(&dsk->sk);
-	return msg && dsk->rx_fresh >= max(msg->len / 4, DBLP_AHEAD_MIN);
+	return msg && msg->len - msg->missing >=
+		      msg->seen + max(msg->len / 4, DBLP_AHEAD_MIN);
 }
 
 /**
  * dblp_ahead_arrived() - wake readers if it is: more of that message has come
  * @dsk: socket in whole mode
- * @bytes: of it
  */
-void dblp_ahead_arrived(struct dblp_sock *dsk, u32 bytes)
+void dblp_ahead_arrived(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	dsk->rx_fresh += bytes;
-	if (!dsk->rx_ahead || !dblp_ahead_due(dsk))
+	if (!dblp_ahead_due(dsk))
 		return;
 	dsk->rx_ahead = false;
 	/* Not sk_data_ready(): the message cannot be read yet */

@@ -427,8 +427,8 @@ static bool dblp_rx_take(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	if (!dblp_rx_try_close(dsk, msg)) {
 		if (dsk->placement)
 			dblp_place_arrived(dsk);
-		else if (msg == dsk->rx_turn)
-			dblp_ahead_arrived(dsk, bytes);
+		else if (dsk->rx_ahead)
+			dblp_ahead_arrived(dsk);
 		return true;
 	}
 	msg->missing += bytes;

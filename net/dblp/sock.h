@@ -209,8 +209,6 @@ struct dblp_counts {
  * @rx_busy: a reader is copying: others have to wait
  * @rx_wanted: a reader waits for @rx_busy
  * @rx_ahead: a reader that may copy ahead waits
- * @rx_fresh: bytes of @rx_turn that have come since it began, or since a reader
- *	has copied ahead
  * @rx_msg_max: largest message that the peer may send
  * @rx_chain: place of the next piece for @rx_ready: offset 0 if it begins a
  *	message; else @total and @tag of its message, and of its pieces so far
@@ -383,7 +381,6 @@ struct dblp_sock {
 	bool			rx_busy;
 	bool			rx_wanted;
 	bool			rx_ahead;
-	u32			rx_fresh;
 	u32			rx_msg_max;
 	struct {
 		u32		offset;

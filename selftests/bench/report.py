@@ -297,8 +297,8 @@ def real_rows(f):
                      "8 connections over veth, offloads on", "Mbit/s", low=0.9)
 
 
-SCENARIOS = {"bulk": bulk_rows, "rr": rr_rows, "loss": loss_rows, "noise": noise_rows, "fanin": fanin_rows, "budget": budget_rows,
-             "runs": runs_rows, "many": many_rows, "burst": burst_rows, "share": share_rows,
+SCENARIOS = {"bulk": bulk_rows, "rr": rr_rows, "loss": loss_rows, "noise": noise_rows, "fanin": fanin_rows,
+             "budget": budget_rows, "runs": runs_rows, "many": many_rows, "burst": burst_rows, "share": share_rows,
              "beside": beside_rows, "latency": latency_rows, "idle": idle_rows,
              "real": real_rows}
 

@@ -36,34 +36,24 @@ steered()
 	echo $((16#${row[9]}))
 }
 
-# to_the_program PID: which runs on processor 1; the other end is on processor 0
-to_the_program()
+# goes_to client|server 4|6: which runs on processor 1; the other end is on processor 0
+goes_to()
 {
-	local before
+	local before there
 
-	taskset -p 1 "$client_pid" && taskset -p 1 "$server_pid" && taskset -p 2 "$1" &&
+	rm -f "$tmp/go" && pair "$2" await "$tmp/go" send 300 50000 pause || return
+	there=${1}_pid
+	taskset -p 1 "$client_pid" && taskset -p 1 "$server_pid" && taskset -p 2 "${!there}" &&
 	before=$(steered) && signal go && wait_until 30 settled 300 || return
 	echo "$(($(steered) - before)) times"
 	[ $(($(steered) - before)) -ge 1 ]
 }
 
-reader()
-{
-	rm -f "$tmp/go" && pair "$1" await "$tmp/go" send 300 50000 pause &&
-	to_the_program "$server_pid"
-}
-
-sender()
-{
-	rm -f "$tmp/go" && pair "$1" await "$tmp/go" send 300 50000 pause &&
-	to_the_program "$client_pid"
-}
-
 echo 4096 > /proc/sys/net/core/rps_sock_flow_entries || exit 1
 steer "$client" && steer "$server" || exit 1
 for v in 4 6; do
-	try "ipv$v: data goes where its reader runs" reader $v
-	try "ipv$v: ACKs go where data was sent" sender $v
+	try "ipv$v: data goes where its reader runs" goes_to server $v
+	try "ipv$v: ACKs go where data was sent" goes_to client $v
 done
 
 done_testing

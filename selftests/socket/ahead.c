@@ -261,6 +261,24 @@ TEST_F(ahead, the_connection_ends_in_the_midst)
 	FAILS(r, ECONNRESET);
 }
 
+TEST_F(ahead, what_does_not_follow_is_not_looked_at_again_and_again)
+{
+	struct dblp_frame f = { .type = DBLP_FRAME_META };
+	struct dblp_data d = { .msg_len = LEN, .meta = 1 };
+	struct reader *r = reader_begin(self->fd, 0);
+
+	/* No message begins there. */
+	f.meta.offset = SEG;
+	f.meta.total = SEG + LEN;
+	send_data(&self->peer, &self->p, &d, SEG, 0, MOST, &f);
+	EXPECT_TRUE(peer_sync(&self->peer));
+	let_others_sleep();
+	EXPECT_FALSE(r->done);
+	EXPECT_EQ(-1, bytes_check((void *)r->buf, sizeof(r->buf), GREY));
+	pthread_kill(r->thread, SIGUSR1);
+	FAILS(r, EINTR);
+}
+
 TEST_F(ahead, placement_begins_at_the_beginning)
 {
 	struct reader *r = READER_AHEAD(0, 0);
