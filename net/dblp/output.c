@@ -20,6 +20,14 @@ static u64 dblp_pace_ahead(const struct dblp_sock *dsk)
 	return max_t(u64, min(waits / 4, most), DBLP_PACE_AHEAD_NS);
 }
 
+/* How late is the timer that packets have waited for, of the pacer only? */
+static u64 dblp_pace_late(const struct dblp_sock *dsk, u64 now)
+{
+	bool waits = dsk->pace_at && dsk->pace_at <= dsk->pace_next;
+
+	return waits ? now - min(now, dsk->pace_next) : 0;
+}
+
 /* Number of packets of @size bytes that cwnd and pacer allow now, at least 1 */
 static u32 dblp_burst(const struct dblp_sock *dsk, const struct dblp_out *out,
 		      u32 size)
@@ -333,6 +341,7 @@ void dblp_push(struct dblp_sock *dsk)
 		dblp_work(dsk, now);
 	if (dsk->end_reason)
 		return;
+	dsk->pace_late = dblp_pace_late(dsk, now);
 	dsk->pace_at = 0;
 	WRITE_ONCE(dsk->tsq_max, 0);
 	if (dblp_push_all(dsk, now))

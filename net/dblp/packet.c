@@ -148,9 +148,8 @@ static void dblp_note_paced(struct dblp_sock *dsk, u32 wire_bytes, u64 now)
 {
 	if (!dsk->cc.pacing_rate)
 		return;
-	dsk->pace_next = max(dsk->pace_next, now) +
-			 div64_u64((u64)wire_bytes * NSEC_PER_SEC,
-				   dsk->cc.pacing_rate);
+	dsk->pace_next = dblp_pace_next(dsk->pace_next, now, wire_bytes,
+					dsk->cc.pacing_rate, &dsk->pace_late);
 }
 
 /*

@@ -164,6 +164,7 @@ struct dblp_counts {
  * @fin_acked: the peer has it
  * @refused: a queue of this machine was full since the last ACK
  * @pace_next: when the pacer allows the next packet
+ * @pace_late: nanoseconds that it makes up for, as a timer was late
  * @tsq_max: to send, it waits until no more than this is in queues of this
  *	machine, or 0 (tsq.c); read without the lock
  * @tsq_tasklet: it is so; holds 1 of sk_wmem_alloc while it is scheduled
@@ -345,6 +346,7 @@ struct dblp_sock {
 	u32			share_all;
 	u32			arrival;
 	u64			pace_next;
+	u64			pace_late;
 	u32			tsq_max;
 	struct tasklet_struct	tsq_tasklet;
 	u8			ack_port;

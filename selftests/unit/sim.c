@@ -307,7 +307,7 @@ static bool has_window(const struct sim *s, const struct sim_flow *f)
 static void run_sender(struct sim *s, u32 flow)
 {
 	struct sim_flow *f = &s->flow[flow];
-	u64 wake = U64_MAX;
+	u64 wake = U64_MAX, late = 0;
 	u32 segment;
 
 	if (s->skips && dblp_sent_skips(&f->sent))
@@ -324,8 +324,10 @@ static void run_sender(struct sim *s, u32 flow)
 		}
 		send_packet(s, flow, segment);
 		if (f->cc.pacing_rate)
-			f->pace_next = max(f->pace_next, s->now) +
-				       s->mss * SIM_S / f->cc.pacing_rate;
+			f->pace_next = dblp_pace_next(f->pace_next, s->now,
+						      s->mss,
+						      f->cc.pacing_rate,
+						      &late);
 	}
 	if (!has_window(s, f) && !sim_is_tcp(f->cc.ops))
 		wake = dblp_cc_opens_at(&f->cc, &f->rtt, f->sent.delivered_at,

@@ -111,6 +111,29 @@ TEST(dblp_cc_pto__does_not_back_off_amid_a_burst)
 }
 
 /* Silence neither stops the flow at once, nor lets it go on for ever */
+TEST(dblp_pace_next__makes_up_for_a_late_timer)
+{
+	const u32 us = 1000;
+	u64 late = 0, next;
+
+	/* 1500 bytes at 15 MB/s: 100 us */
+	next = dblp_pace_next(1000 * us, 1000 * us, 1500, 15000000, &late);
+	EXPECT_EQ(1100 * us, next);
+	/* Ahead of its time */
+	next = dblp_pace_next(next, 1050 * us, 1500, 15000000, &late);
+	EXPECT_EQ(1200 * us, next);
+	/* 70 us late: 50 by this packet, 20 by the next one; all are sent by 1400 */
+	late = 70 * us;
+	next = dblp_pace_next(next, 1270 * us, 1500, 15000000, &late);
+	EXPECT_EQ(1320 * us, next);
+	next = dblp_pace_next(next, 1320 * us, 1500, 15000000, &late);
+	EXPECT_EQ(1400 * us, next);
+	EXPECT_EQ(0, late);
+	/* There was nothing to send: no timer was late */
+	EXPECT_EQ(2100 * us, dblp_pace_next(next, 2000 * us, 1500, 15000000,
+					    &late));
+}
+
 TEST(dblp_cc_window__opens_in_silence)
 {
 	struct dblp_rtt rtt;

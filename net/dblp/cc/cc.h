@@ -10,6 +10,7 @@
 #define _NET_DBLP_CC_H
 
 #include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/types.h>
 
 #include "../core/recovery.h"
@@ -89,6 +90,27 @@ static inline u32 dblp_cc_random(u32 *state)
 {
 	*state = *state * 1664525 + 1013904223;
 	return *state;
+}
+
+/**
+ * dblp_pace_next() - when the pacer lets the next packet go
+ * @at: when it let this one go
+ * @now: the time; this one may be late, or ahead
+ * @bytes: of this one, or of a train
+ * @rate: bytes per second, at least 1
+ * @late: nanoseconds by which a timer of the pacer was late; less what this one
+ *	makes up for: it is sent at twice the rate at most, as by TCP
+ *
+ * Return: nanoseconds of the clock of @now.
+ */
+static inline u64 dblp_pace_next(u64 at, u64 now, u32 bytes, u64 rate,
+				 u64 *late)
+{
+	u64 time = div64_u64(bytes * 1000000000ULL, rate);
+	u64 less = min(time / 2, *late);
+
+	*late -= less;
+	return max(at, now) + time - less;
 }
 
 /**
