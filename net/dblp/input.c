@@ -718,8 +718,11 @@ static void dblp_rcv_other(struct dblp_endpoint *ep, struct sk_buff *skb)
 		sock_put(&dsk->sk);
 		return;
 	}
-	if (why != DBLP_MIB_NONE)
-		dblp_count_drops(ep->net, NULL, why, 1);
+	if (why == DBLP_MIB_NONE) {
+		consume_skb(skb);
+		return;
+	}
+	dblp_count_drops(ep->net, NULL, why, 1);
 	kfree_skb(skb);
 }
 

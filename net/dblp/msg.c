@@ -248,9 +248,17 @@ struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg)
 	return r;
 }
 
-/** dblp_rx_drop_bytes() - free what has come of a message, but for its map */
-void dblp_rx_drop_bytes(struct dblp_rx_msg *msg)
+/**
+ * dblp_rx_drop_bytes() - free what has come of a message, but for its map
+ * @msg: message
+ * @read: it was read, so who looks for lost packets is told of none
+ */
+void dblp_rx_drop_bytes(struct dblp_rx_msg *msg, bool read)
 {
+	struct sk_buff *skb;
+
+	while (read && (skb = __skb_dequeue(&msg->skbs)))
+		consume_skb(skb);
 	__skb_queue_purge(&msg->skbs);
 	msg->packed = NULL;
 	msg->copied = NULL;

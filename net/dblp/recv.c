@@ -445,7 +445,7 @@ static void dblp_place_drop(struct dblp_rx_msg *msg)
 
 	while ((skb = __skb_dequeue(&msg->taken))) {
 		if (!dblp_place_more_zeros(skb)) {
-			kfree_skb(skb);
+			consume_skb(skb);
 			continue;
 		}
 		zeros = &DBLP_SKB_CB(skb)->zeros;

@@ -29,6 +29,7 @@ new_ns a b
 join "$a" "$b"
 echo 16384 > "$dir/buffer_size_kb"
 echo 1 > "$dir/events/dblp/enable"
+echo 1 > "$dir/events/skb/kfree_skb/enable"
 
 # snap: what was recorded until now, one file for each event of each namespace
 snap()
@@ -107,6 +108,14 @@ wait_until 10 output_has "$client" sent || exit 1
 id=$(json "$a" '.[0].id' socket list) || exit 1
 wait_until 10 settled 10 || exit 1
 sock=$(printf 'sock=%#x' "$id")
+
+# All that came was read: who looks for packets that the kernel drops is told of none
+read_is_no_drop()
+{
+	echo 0 > "$dir/events/skb/kfree_skb/enable"
+	[ "$(counter "$b" PktReceived)" -gt 10 ] && fails grep 'kfree_skb: .*protocol=2048' "$dir/trace"
+}
+try "what was read was not dropped" read_is_no_drop
 
 states()
 {
