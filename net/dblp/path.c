@@ -520,6 +520,13 @@ u8 dblp_path_data_tos(struct dblp_sock *dsk, u32 n)
 	return dsk->tos | INET_ECN_ECT_0;
 }
 
+/* @before: what was known before the latest news */
+static void dblp_count_ecn(const struct dblp_sock *dsk, u8 before)
+{
+	if (dsk->ecn.state == DBLP_ECN_FAILED && before != DBLP_ECN_FAILED)
+		DBLP_INC_SK_STATS(dsk, DBLP_MIB_ECNFAILED);
+}
+
 /**
  * dblp_path_ce() - CE marks newly reported by an ACK
  * @dsk: socket
@@ -533,8 +540,7 @@ u32 dblp_path_ce(struct dblp_sock *dsk)
 
 	sock_owned_by_me(&dsk->sk);
 	ce = dblp_ecn_check(&dsk->ecn);
-	if (dsk->ecn.state == DBLP_ECN_FAILED && before != DBLP_ECN_FAILED)
-		DBLP_INC_SK_STATS(dsk, DBLP_MIB_ECNFAILED);
+	dblp_count_ecn(dsk, before);
 	return ce;
 }
 
@@ -594,10 +600,12 @@ void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
 {
 	struct dblp_pmtu *p = &dsk->pmtu;
 	u32 before = p->mtu;
+	u8 ecn = dsk->ecn.state;
 
 	sock_owned_by_me(&dsk->sk);
 	if (pkt->ect)
 		dblp_ecn_lost(&dsk->ecn);
+	dblp_count_ecn(dsk, ecn);
 	if (dblp_tries_port(pkt))
 		return;
 	dblp_pmtu_lost(p, dblp_path_size(dsk, pkt), pkt->probe,

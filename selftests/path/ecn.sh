@@ -166,6 +166,29 @@ bleached()
 	is "failures" "$(grown EcnFailed)" 1
 }
 
+# swallow 4|6: a router drops what is marked
+swallow()
+{
+	tc -n "$client" qdisc replace dev eth0 clsact || return
+	if [ "$1" = 4 ]; then
+		tc -n "$client" filter add dev eth0 egress protocol ip u32 match ip tos 2 3 action drop
+	else
+		tc -n "$client" filter add dev eth0 egress protocol ipv6 u32 match ip6 priority 2 3 \
+			action drop
+	fi
+}
+
+# The first ten packets are lost, or those of two timeouts
+swallowed()
+{
+	netem "$client" delay 1ms
+	sniff "$server" eth0 && swallow "$1" || return
+	xfer "$1" || return
+	tc -n "$client" qdisc del dev eth0 clsact
+	is "packets with ECT" "$(arrived 0x2)" 0 || return
+	is "failures" "$(grown EcnFailed)" 1
+}
+
 for v in 4 6; do
 	try "ipv$v: packets are marked instead of dropped" marked $v
 	try_virtual "marks make a sender send less at a time, ipv$v" heeded $v
@@ -173,6 +196,7 @@ for v in 4 6; do
 	try "ipv$v: what is not ECT(0) on purpose is dropped instead" selective $v
 	try "ipv$v: DBLP_ECT can be changed at any time" at_any_time $v
 	try "ipv$v: a path that clears marks is found out and used without" bleached $v
+	try "ipv$v: a path that drops what is marked is, too" swallowed $v
 done
 
 done_with_sockets
