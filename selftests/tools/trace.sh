@@ -351,8 +351,9 @@ with_trace_cmd()
 	wait $!
 	diag < "$tmp/record"
 	(cd "$tmp" && eval "$report") | tee "$tmp/report"
-	[ "$(grep -c 'dblp_msg_close: .* side=recv .* length=30000 .* reason=complete' \
-		"$tmp/report")" -eq 3 ]
+	# It says how many events it has lost, as on a busy machine
+	[ "$(grep -c 'dblp_msg_close: .* side=recv .* length=\(30000\|100\) .* reason=complete' \
+		"$tmp/report")" -ge 3 ]
 }
 try "the commands of the document, with trace-cmd" with_trace_cmd
 
