@@ -256,7 +256,7 @@ void dblp_rx_give_back(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 void dblp_rx_consume(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
-	dblp_rx_drop_bytes(msg, true);
+	dblp_rx_free_bytes(msg, true);
 	dsk->rx_consumed += dblp_rx_cost(msg) - DBLP_MSG_COST;
 	msg->spent = 1;
 	dblp_rx_give_back(dsk, msg);

@@ -249,11 +249,11 @@ struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_rx_drop_bytes() - free what has come of a message, but for its map
+ * dblp_rx_free_bytes() - free what has come of a message, but for its map
  * @msg: message
  * @read: it was read, so who looks for lost packets is told of none
  */
-void dblp_rx_drop_bytes(struct dblp_rx_msg *msg, bool read)
+void dblp_rx_free_bytes(struct dblp_rx_msg *msg, bool read)
 {
 	struct sk_buff *skb;
 

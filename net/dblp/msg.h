@@ -493,7 +493,7 @@ void dblp_whole_put(struct dblp_sock *dsk, struct dblp_tx_whole *whole);
 struct dblp_tx_msg *dblp_whole_settled(struct dblp_sock *dsk,
 				       struct dblp_tx_msg *msg, bool keep);
 struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg);
-void dblp_rx_drop_bytes(struct dblp_rx_msg *msg, bool read);
+void dblp_rx_free_bytes(struct dblp_rx_msg *msg, bool read);
 void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs);
 struct dblp_range *dblp_rx_ranges(const struct list_head *pieces, u32 ranges);

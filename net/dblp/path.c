@@ -603,9 +603,10 @@ void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
 	u8 ecn = dsk->ecn.state;
 
 	sock_owned_by_me(&dsk->sk);
-	if (pkt->ect)
+	if (pkt->ect) {
 		dblp_ecn_lost(&dsk->ecn);
-	dblp_count_ecn(dsk, ecn);
+		dblp_count_ecn(dsk, ecn);
+	}
 	if (dblp_tries_port(pkt))
 		return;
 	dblp_pmtu_lost(p, dblp_path_size(dsk, pkt), pkt->probe,

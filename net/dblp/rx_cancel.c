@@ -66,7 +66,7 @@ static int dblp_rx_give_up(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 		msg->reason = DBLP_REASON_COMPLETE;
 		return err;
 	}
-	dblp_rx_drop_bytes(msg, false);
+	dblp_rx_free_bytes(msg, false);
 	dblp_rx_set_meta(msg, f);
 	msg->missing = msg->len;
 	msg->ranges = 1;

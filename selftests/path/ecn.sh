@@ -146,7 +146,6 @@ at_any_time()
 # bleach 4|6: a router clears the ECN field
 bleach()
 {
-	tc -n "$client" qdisc replace dev eth0 clsact || return
 	if [ "$1" = 4 ]; then
 		tc -n "$client" filter add dev eth0 egress protocol ip matchall action pedit \
 			munge offset 0 u32 set 0 retain 0x00030000 pipe action csum ip4h
@@ -156,20 +155,9 @@ bleach()
 	fi
 }
 
-bleached()
-{
-	netem "$client" delay 1ms
-	sniff "$server" eth0 && bleach "$1" || return
-	xfer "$1" || return
-	tc -n "$client" qdisc del dev eth0 clsact
-	is "packets with ECT" "$(arrived 0x2)" 0 || return
-	is "failures" "$(grown EcnFailed)" 1
-}
-
 # swallow 4|6: a router drops what is marked
 swallow()
 {
-	tc -n "$client" qdisc replace dev eth0 clsact || return
 	if [ "$1" = 4 ]; then
 		tc -n "$client" filter add dev eth0 egress protocol ip u32 match ip tos 2 3 action drop
 	else
@@ -178,12 +166,12 @@ swallow()
 	fi
 }
 
-# The first ten packets are lost, or those of two timeouts
-swallowed()
+# found_out bleach|swallow 4|6: marks are not used any more
+found_out()
 {
 	netem "$client" delay 1ms
-	sniff "$server" eth0 && swallow "$1" || return
-	xfer "$1" || return
+	sniff "$server" eth0 && tc -n "$client" qdisc replace dev eth0 clsact && "$1" "$2" || return
+	xfer "$2" || return
 	tc -n "$client" qdisc del dev eth0 clsact
 	is "packets with ECT" "$(arrived 0x2)" 0 || return
 	is "failures" "$(grown EcnFailed)" 1
@@ -195,8 +183,8 @@ for v in 4 6; do
 	try "ipv$v: marks keep a queue short, and nothing is lost" short_queue $v
 	try "ipv$v: what is not ECT(0) on purpose is dropped instead" selective $v
 	try "ipv$v: DBLP_ECT can be changed at any time" at_any_time $v
-	try "ipv$v: a path that clears marks is found out and used without" bleached $v
-	try "ipv$v: a path that drops what is marked is, too" swallowed $v
+	try "ipv$v: a path that clears marks is found out and used without" found_out bleach $v
+	try "ipv$v: a path that drops what is marked is, too" found_out swallow $v
 done
 
 done_with_sockets

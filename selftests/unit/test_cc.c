@@ -110,7 +110,6 @@ TEST(dblp_cc_pto__does_not_back_off_amid_a_burst)
 	EXPECT_LT(pto(&cc, &rtt, i), dblp_cc_pto(&cc, &rtt, 0, i, 1000000000));
 }
 
-/* Silence neither stops the flow at once, nor lets it go on for ever */
 TEST(dblp_pace_next__makes_up_for_a_late_timer)
 {
 	const u32 us = 1000;
@@ -134,6 +133,7 @@ TEST(dblp_pace_next__makes_up_for_a_late_timer)
 					    &late));
 }
 
+/* Silence neither stops the flow at once, nor lets it go on for ever */
 TEST(dblp_cc_window__opens_in_silence)
 {
 	struct dblp_rtt rtt;
