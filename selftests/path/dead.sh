@@ -51,21 +51,22 @@ silence()
 	at_most "packets in 4 s more" $(($(swallowed) - first)) 40
 }
 
-# And then the first probe to arrive is at most a sixth of the silence away: a
-# second here, and a few for slow machines.
+# And then the first probe to arrive is at most a sixth of the silence away, and a few
+# seconds for slow machines.
 path_dies()
 {
-	local v=$1
+	local v=$1 since
 
 	alive
 	rm -f "$tmp"/go*
 	pair "$v" send 5 1000 await "$tmp/go" send 1 "$2" pause || return
 	wait_until 10 settled 5 || return
 	dead
+	since=$SECONDS
 	signal go
 	silence "$3" || return
 	alive
-	wait_until 3 settled 6
+	wait_until $(((SECONDS - since) / 6 + 2)) settled 6
 }
 for v in 4 6; do
 	try "ipv$v: a small message on a dead path" path_dies $v 1 0
