@@ -127,13 +127,14 @@ round_trip()
 # The first new budget comes to the server within a round trip of its change
 at_once()
 {
-	local changed told
+	local changed told rtt
 
 	grep -m 1 'job-phase.*by operator' "$session" | tee "$tmp/changed"
 	grep -m 1 'in .* BUDGET' "$session" | tee "$tmp/told"
 	changed=$(micros "$(cat "$tmp/changed")") told=$(micros "$(cat "$tmp/told")")
-	echo "$((told - changed)) us, a round trip has $(round_trip)"
-	[ $((told - changed)) -ge 5000 ] && [ $((told - changed)) -le "$(round_trip)" ]
+	rtt=$(round_trip)
+	echo "$((told - changed)) us, a round trip has $rtt"
+	[ $((told - changed)) -ge 5000 ] && [ $((told - changed)) -le "$rtt" ]
 }
 try "a budget is told of within a round trip" at_once
 

@@ -21,6 +21,17 @@ die()
 	exit "${die_status:-2}"
 }
 
+# of_this_boot NAME: the file in the cache for what holds until this machine boots again
+of_this_boot()
+{
+	local file
+	file=$cache_dir/$1-$(cat /proc/sys/kernel/random/boot_id)
+
+	mkdir -p "$cache_dir"
+	find "$cache_dir" -maxdepth 1 -name "$1-*" ! -path "$file" -delete
+	echo "$file"
+}
+
 # with_lock NAME COMMAND...: run COMMAND with the lock NAME held. Processes that
 # COMMAND leaves running do not inherit the lock.
 with_lock()
