@@ -311,36 +311,38 @@ void peer_close(struct peer *peer)
 	close(peer->udp);
 }
 
-static void note_ack(struct peer *peer, const struct dblp_frame *f)
+/* Returns false if a newer one came before: two processors can swap them */
+static bool note_ack(struct peer *peer, const struct dblp_frame *f)
 {
+	bool newest = f->ack.range[0].last >= peer->largest_acked;
 	u32 i, pn;
 
+	if (newest)
+		peer->largest_acked = f->ack.range[0].last;
 	for (i = 0; i < f->ack.n; i++)
 		for (pn = f->ack.range[i].first; pn <= f->ack.range[i].last &&
 		     pn < 4096; pn++)
 			peer->acked[pn] = true;
+	return newest;
 }
 
 static void note_frames(struct peer *peer, const u8 *p, u32 len)
 {
-	struct dblp_frame f;
+	struct dblp_frame f, share = { }, arrival = { };
+	bool newest = false;
 
 	while (len) {
 		errno = 0;
 		if (dblp_get_frame(&f, &p, &len) != DBLP_WIRE_OK)
 			die("a bad frame came (%u left)", len);
 		if (f.type == DBLP_FRAME_ACK)
-			note_ack(peer, &f);
+			newest = note_ack(peer, &f);
 		if (f.type == DBLP_FRAME_FLOW)
 			peer->flow = f;
-		if (f.type == DBLP_FRAME_SHARE) {
-			peer->share = f.share.n;
-			peer->share_all = f.share.all;
-		}
-		if (f.type == DBLP_FRAME_ARRIVAL) {
-			peer->arrival = f.arrival.at;
-			peer->n_arrival++;
-		}
+		if (f.type == DBLP_FRAME_SHARE)
+			share = f;
+		if (f.type == DBLP_FRAME_ARRIVAL)
+			arrival = f;
 		if (f.type == DBLP_FRAME_FIN)
 			peer->n_fin++;
 		if (f.type == DBLP_FRAME_CLOSE) {
@@ -353,6 +355,14 @@ static void note_frames(struct peer *peer, const u8 *p, u32 len)
 			peer->cancel = f;
 			peer->n_cancel++;
 		}
+	}
+	if (newest && share.type) {
+		peer->share = share.share.n;
+		peer->share_all = share.share.all;
+	}
+	if (newest && arrival.type) {
+		peer->arrival = arrival.arrival.at;
+		peer->n_arrival++;
 	}
 }
 

@@ -47,9 +47,10 @@ struct packet {
  * @cancel: the last CANCEL
  * @n_cancel: number of CANCEL frames that came
  * @flow: the last FLOW
- * @share: number of senders to the other end, as it reported last
+ * @largest_acked: largest packet number that was acknowledged
+ * @share: number of senders to the other end, as told with the newest ACK
  * @share_all: what all of them have sent, from the same frame
- * @arrival: when a packet of its came, by the other end's clock, as that reported last
+ * @arrival: when a packet of its came, by the other end's clock, as told with that ACK
  * @n_arrival: number of such reports
  * @largest: largest packet number that came, plus 1
  * @came: packet numbers that came; peer_ack_all() acknowledges them
@@ -81,6 +82,7 @@ struct peer {
 	struct dblp_frame	cancel;
 	unsigned int		n_cancel;
 	struct dblp_frame	flow;
+	u32			largest_acked;
 	u32			share;
 	u32			share_all;
 	u32			arrival;
