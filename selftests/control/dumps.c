@@ -332,8 +332,8 @@ static uint64_t dump_all(struct __test_metadata *_metadata, uint8_t cmd,
 }
 
 /*
- * Ten dumps of a tenth take as long as one of all, give or take what a busy
- * machine does. What walks over all of them for each part takes ten times as
+ * Ten dumps of a tenth take as long as one of all, give or take what the host of a
+ * machine takes away. What walks over all of them for each part takes ten times as
  * long for that one.
  */
 #define TENTH		10
@@ -353,7 +353,8 @@ TEST_F_TIMEOUT(dump, of_very_many_jobs, 100)
 	add_jobs(first + n / TENTH, n - n / TENTH);
 	many = dump_all(_metadata, DBLP_CMD_JOB_GET, DBLP_A_JOB_ID, id, n);
 	TH_LOG("%u us, ten of a tenth %u us", (uint32_t)many, (uint32_t)few);
-	EXPECT_GT(LINEAR * few, many);
+	if (virtual_time())
+		EXPECT_GT(LINEAR * few, many);
 	for (i = 0; i < n; i++)
 		ASSERT_EQ(JOB_ID(first + i), id[i]);
 	EXPECT_EQ(0x7fffffff, id[n - 1]);
@@ -375,7 +376,8 @@ TEST_F_TIMEOUT(dump, of_very_many_sockets, 100)
 	many = dump_all(_metadata, DBLP_CMD_SOCKET_GET, DBLP_A_SOCKET_ID, id,
 			n);
 	TH_LOG("%u us, ten of a tenth %u us", (uint32_t)many, (uint32_t)few);
-	EXPECT_GT(LINEAR * few, many);
+	if (virtual_time())
+		EXPECT_GT(LINEAR * few, many);
 	for (i = 0; i < n; i++)
 		ASSERT_EQ(get_info(fds[i]).id, id[i]);
 	close_sockets(n);

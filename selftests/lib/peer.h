@@ -28,6 +28,7 @@ FIXTURE_VARIANT_ADD(peer, ipv6) { .address = "::1" };
 
 FIXTURE_SETUP(peer)
 {
+	one_cpu();
 	netns_new();
 	/* As on Ethernet: messages are more than one segment */
 	netns_set_mtu(1500);

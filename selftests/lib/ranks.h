@@ -344,7 +344,7 @@ static inline void prepare_late(u64 count)
 	prepare(3, next_epoch(), count, run_late);
 	for (i = 0; i < 3; i++) {
 		rank[i].op.algo = DBLP_PS;
-		rank[i].op.wait_ms = 1000;
+		rank[i].op.wait_ms = 4000;
 	}
 }
 

@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define WAIT_MS	5000
+#define WAIT_MS	10000
 
 void make_packet(struct packet *p, u8 type, u32 pn, u64 dcid)
 {
@@ -522,7 +522,7 @@ bool peer_ask(struct peer *peer, uint64_t wanted)
 		pn = peer->pn;
 		send_frame(peer, &p, &ping);
 		while (!peer->acked[pn] && now_ms() < end)
-			if (!take_packet(peer, WAIT_MS / 10))
+			if (!take_packet(peer, WAIT_MS / 2))
 				break;
 	} while (!peer->acked[pn] && now_ms() < end);
 	peer_drain(peer);
@@ -567,6 +567,19 @@ void peer_ack_all(struct peer *peer)
 
 	if (f.ack.n)
 		send_frame(peer, &p, &f);
+}
+
+bool peer_ack_closes(struct peer *peer)
+{
+	unsigned int n;
+
+	do {
+		n = peer->n_close;
+		peer_ack_all(peer);
+		if (!peer_sync(peer))
+			return false;
+	} while (peer->n_close != n);
+	return true;
 }
 
 u32 random_next(u64 *state)

@@ -198,6 +198,14 @@ void peer_ack(struct peer *peer, u32 first, u32 last);
  * peer_ack_all() - acknowledge all packets that came, and no skipped numbers
  */
 void peer_ack_all(struct peer *peer);
+/**
+ * peer_ack_closes() - acknowledge all packets that came, so that no CLOSE is repeated
+ *
+ * One that came twice counts as heard when the latest copies are acknowledged.
+ *
+ * Return: false if that is not heard.
+ */
+bool peer_ack_closes(struct peer *peer);
 /** peer_came() - record the number of a packet not received by peer_expect() */
 void peer_came(struct peer *peer, u32 pn);
 /** frame_of_all() - the frame of peer_ack_all() */

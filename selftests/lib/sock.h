@@ -29,6 +29,17 @@
 
 #define EXPECT_ERR(err, call)	EXPECT_EQ(-(err), RESULT(call))
 
+/* What was sent is dealt with in a moment, on a busy machine: the last value */
+#define SOON(want, get) ({ \
+	uint64_t __until = now_ms() + 10 * SECONDS, __v; \
+	\
+	while ((__v = (get)) < (uint64_t)(want) && now_ms() < __until) \
+		sleep_ms(1); \
+	__v; \
+})
+
+#define EXPECT_SOON(want, get)	EXPECT_EQ(want, SOON(want, get))
+
 #define SECONDS		1000
 /* A timeout that tests wait for */
 #define SHORT_MS	100

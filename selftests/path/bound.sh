@@ -145,14 +145,17 @@ try "a budget set by dblpctl is used as far as the peer's cap allows" \
 ip netns exec "$client" dblpctl param set congestion "$default"
 lossy 0
 
-# 5 MB at 5 Mbit/s take 8 s: the change comes in the middle of the first message.
+# 5 MB: the change comes in the middle of the first message, which goes slowly until then,
+# however long this takes.
 # shellcheck disable=SC2016 # for the shell in there
 live()
 {
-	netem "$client" delay 1ms rate 5mbit
+	netem "$client" delay 1ms rate 1mbit
 	xfer --budget "$1" --then "$2" --size 5000000 --count 2 --timeout 60 \
 		--halfway "$(once_counted "$client" BytesFirst 200000 "dblpctl socket set \$(dblpctl -j socket list |
-			jq '.[0].id') loss $(($2 / 10000))%")" "${@:3}"
+			jq '.[0].id') loss $(($2 / 10000))%
+			tc -n $client qdisc change dev eth0 root netem delay 1ms rate 20mbit limit 10000")" \
+		"${@:3}"
 }
 try "dblpctl raises the budget of a message in flight" live 0 400000 --expect-missing 3500000
 try "dblpctl lowers the budget of a message in flight" live 500000 10000 --allow-missing 100000

@@ -28,10 +28,10 @@ early()
 # A long way leaves busy machines time; kernels that look for bugs need still more, and
 # less to do: else they are late with segments that nobody has lost.
 way=40ms
-[ "${DBLP_VIRTUAL_TIME:-0}" = 1 ] || way=120ms
+[ "${DBLP_VIRTUAL_TIME:-0}" = 1 ] || way=250ms
 kB=1000
 if [ -n "${KSFT_MACHINE_SLOW:-}" ]; then
-	way=250ms
+	way=500ms
 	kB=200
 fi
 

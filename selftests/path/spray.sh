@@ -69,22 +69,24 @@ transfer()
 	dblp-xfer --from "$client" --to "$server" --address "$(server_of "$v")" --size 3000000 "$@"
 }
 
-# Each byte arrives, by each path, and next to none is sent twice because others overtake it
+# Each byte arrives, by each path, and next to none is sent twice because others overtake it.
+# Timeouts of a busy machine repeat three packets at most.
 spread()
 {
-	local v=$1 i before=() again
+	local v=$1 i before=() again timeouts
 	shift
 
 	for i in 3 4 5 6; do
 		before[i]=$(packets_on "$i")
 	done
-	again=$(counter SegAgain)
+	again=$(counter SegAgain) timeouts=$(counter PtoExpired)
 	transfer "$v" --spray 16 "$@" || return
 	for i in 3 4 5 6; do
 		before[i]=$(($(packets_on "$i") - before[i]))
 	done
-	echo "packets by path: ${before[*]}, again $(($(counter SegAgain) - again))"
-	[ $(($(counter SegAgain) - again)) -lt 100 ] || return
+	again=$(($(counter SegAgain) - again)) timeouts=$(($(counter PtoExpired) - timeouts))
+	echo "packets by path: ${before[*]}, again $again, timeouts $timeouts"
+	[ "$again" -lt $((100 + 3 * timeouts)) ] || return
 	for i in 3 4 5 6; do
 		[ "${before[i]}" -ge 200 ] || return
 	done
@@ -101,7 +103,7 @@ slow()
 {
 	local i packets=()
 
-	rates 20mbit 20mbit 20mbit 2mbit || return
+	rates 5mbit 5mbit 5mbit 500kbit || return
 	for i in 3 4 5 6; do
 		packets[i]=$(packets_on "$i")
 	done
@@ -131,7 +133,7 @@ last_path()
 	tc -n "$left" -s -j qdisc show dev p6 | jq ".[0].$1"
 }
 
-# Two messages are sent in the dark. Not more than a part of a window and some probes go
+# Eight messages are sent in the dark. Not more than a part of a window and some probes go
 # there, and these find that the path is back
 dark()
 {
@@ -139,15 +141,15 @@ dark()
 
 	rm -f "$tmp"/{dark,light,end}
 	rates 5mbit 5mbit 5mbit 5mbit || return
-	pair 4 send 2 500000 await "$tmp/dark" send 2 500000 await "$tmp/light" send 8 500000 \
+	pair 4 send 2 500000 await "$tmp/dark" send 8 500000 await "$tmp/light" send 8 500000 \
 		await "$tmp/end" close || return
 	wait_until 20 settled 2 && new_qdisc loss 100% && signal dark || return
-	wait_until 20 settled 4 && went=$(last_path drops) || return
-	new_qdisc rate 5mbit delay 1ms limit 1000 && signal light && wait_until 20 settled 12 || return
+	wait_until 60 settled 10 && went=$(last_path drops) || return
+	new_qdisc rate 5mbit delay 1ms limit 1000 && signal light && wait_until 60 settled 18 || return
 	came=$(last_path packets)
 	signal end && wait_until 10 no_sockets "$client" || return
 	echo "$went went into the dark, $came came afterwards"
-	[ "$went" -gt 5 ] && [ "$went" -lt 200 ] && [ "$came" -ge 100 ]
+	[ "$went" -gt 5 ] && [ "$went" -lt 350 ] && [ "$came" -ge 100 ]
 }
 before=(set spray 16) listen=(set spray 16)
 try "a path that goes dark costs little, and is used when it is back" drawn dark

@@ -43,6 +43,7 @@ FIXTURE_SETUP(ahead)
 	socklen_t len = sizeof(addr);
 	__u32 fill = DBLP_FILL_ZERO;
 
+	one_cpu();
 	netns_new();
 	netns_set_mtu(1500);
 	addr_parse(&addr, "127.0.0.1", 0);

@@ -334,10 +334,13 @@ TEST_F(narrow, a_message_is_cancelled_while_it_is_placed)
 	while (n < len) {
 		/* Half of a message is nothing that could be cancelled */
 		EXPECT_ERR(EBUSY, cancel(self->client, 9));
-		ASSERT_LT(0, recv(self->server, to, len, 0));
+		recv(self->server, to, len, MSG_DONTWAIT);
 		got = sndinfo_send(self->client, self->buf + n, len - n,
 				   MSG_DONTWAIT, &info);
-		n += got > 0 ? got : 0;
+		if (got > 0)
+			n += got;
+		else
+			sleep_ms(1);
 	}
 	ASSERT_EQ(0, cancel(self->client, 9));
 	do

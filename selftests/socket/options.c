@@ -273,7 +273,10 @@ TEST_F_TIMEOUT(conn, congestion_control_changes_under_loss, 60)
 	set_timeout(self->server, SO_RCVTIMEO, 20000);
 	without = transfer(self->client, self->server);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, flip, &f));
-	with = transfer(self->client, self->server);
+	/* Once, unless a busy machine is away for most of it */
+	do {
+		with = transfer(self->client, self->server);
+	} while (with && f.flips < 6);
 	f.stop = true;
 	pthread_join(thread, NULL);
 	after = transfer(self->client, self->server);
@@ -287,12 +290,14 @@ TEST_F_TIMEOUT(conn, congestion_control_changes_under_loss, 60)
 	ASSERT_NE(0, with);
 	ASSERT_NE(0, after);
 	EXPECT_LE(6, f.flips);
-	/* Neither does it stall, nor does it begin anew each time */
-	EXPECT_GE(3 * without + 1000, with);
-	EXPECT_GE(3 * without + 1000, after);
 	EXPECT_STREQ(controls[f.flips % 2], name);
 	EXPECT_LE(2 * info.seg_size, info.cwnd);
 	EXPECT_GT(10 * rate, info.cwnd);
+	if (!virtual_time())
+		return;
+	/* Neither does it stall, nor does it begin anew each time */
+	EXPECT_GE(3 * without + 1000, with);
+	EXPECT_GE(3 * without + 1000, after);
 	EXPECT_LT(rate / 10, info.pacing_rate);
 	EXPECT_GT(10 * rate, info.pacing_rate);
 }

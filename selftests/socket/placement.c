@@ -37,6 +37,7 @@ static void ends_open(struct ends *e, u32 placement, u32 fill)
 	struct sockaddr_dblp addr;
 	socklen_t len = sizeof(addr);
 
+	one_cpu();
 	netns_new();
 	netns_set_mtu(1500);
 	addr_parse(&addr, "127.0.0.1", 0);
@@ -423,7 +424,7 @@ TEST_F(both, waiting_for_all)
 TEST_F(place, waiting_for_all_ends_with_what_there_is)
 {
 	struct ends *e = &self->e;
-	struct timeval tv = { .tv_usec = 100000 };
+	struct timeval tv = { .tv_usec = SHORT_MS * 1000 };
 	struct got g;
 	u64 start;
 
@@ -432,7 +433,7 @@ TEST_F(place, waiting_for_all_ends_with_what_there_is)
 	send_seg(&e->peer, &e->p, 0, 1, NULL, 0);
 	start = now_ms();
 	get(e->fd, e->buf, sizeof(e->buf), 2048, MSG_WAITALL, &g);
-	EXPECT_LE(90, now_ms() - start);
+	EXPECT_LE(SHORT_MS - EARLY_MS, now_ms() - start);
 	EXPECT_PLACED(g, SEG, SEG);
 	EXPECT_FALSE(g.flags & MSG_EOR);
 	get(e->fd, e->buf, sizeof(e->buf), 2048, MSG_WAITALL, &g);

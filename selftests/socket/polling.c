@@ -146,8 +146,7 @@ TEST_F(conn, states_with_a_full_send_buffer)
 	do {
 		while (send(client, buf, size, MSG_DONTWAIT) == size)
 			sent++;
-		sleep_ms(50);
-	} while (poll_now(client) & POLLOUT);
+	} while (wait_for(client, POLLOUT, 1000));
 	EXPECT_EQ(0, poll_now(client));
 	EXPECT_EQ(1, send(server, "x", 1, 0));
 	EXPECT_TRUE(wait_for(client, POLLIN, WAIT_MS));

@@ -175,8 +175,12 @@ TEST_F_TIMEOUT(idle, ten_thousand_connections, 400)
 	watch_timers();
 	for (i = 1; i < N; i++)
 		use(client[i], server[i]);
-	sleep_ms(1000);
-	used = (kernel_memory() - before) / (N - 1);
+	/* Some of it is freed by RCU, which may take a busy machine long */
+	i = 0;
+	do {
+		sleep_ms(1000);
+		used = (kernel_memory() - before) / (N - 1);
+	} while (used > LIMIT && ++i < 20);
 	fprintf(stderr, "# %ld bytes for one that was used\n", used);
 	fprintf(stderr, "# %d timers expired meanwhile\n", i = expirations());
 	/* Otherwise the count below would be meaningless */

@@ -158,7 +158,7 @@ TEST_F(locks, a_connection_begins_while_calls_lock_the_listener)
  * Half of each message has come, and as soon as that may be missing all of them
  * are closed at once, which takes a while.
  */
-#define ROUNDS		20
+#define ROUNDS		200
 #define MESSAGES	500
 /* Number of contentions that is enough */
 #define HITS		3
@@ -260,7 +260,7 @@ static void close_amid(struct __test_metadata *_metadata,
 TEST_F(locks, a_listener_is_closed_while_netlink_has_its_connections)
 {
 	const char *end = trace.text + sizeof(trace.text);
-	u64 until = now_ms() + WAIT_MS;
+	u64 until = now_ms() + 6 * WAIT_MS;
 	const char *mark;
 	u32 i, hits = 0;
 

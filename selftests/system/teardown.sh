@@ -47,7 +47,8 @@ try "a peer is killed: end of file" killed_idle_peer
 
 killed_peer_with_unread_messages()
 {
-	pair "send 20 5000 fails ECONNRESET hangup fails EPIPE send 1 1" "pause" || return
+	pair "send 20 5000 say sent fails ECONNRESET hangup fails EPIPE send 1 1" "pause" &&
+		wait_until 20 output_has "$client_pid" sent || return
 	slay "$server_pid"
 	ended "$client_pid" 0 && all_gone
 }

@@ -15,7 +15,7 @@ join "$client" "$server"
 # perf ARGUMENT...: from one namespace to the other
 perf()
 {
-	dblp-perf "$@" --from "$client" --to "$server" --address 10.9.0.2 --timeout 50
+	dblp-perf "$@" --from "$client" --to "$server" --address 10.9.0.2 --timeout 200
 }
 
 # says FILTER ARGUMENT...: the JSON of a run is one object, of which FILTER holds

@@ -160,7 +160,9 @@ many()
 
 	add 1 10000 && few=$(milliseconds list_ids) && add 10001 100000 && many=$(milliseconds list_ids) || return
 	echo "10000 jobs: $few ms, 100000 jobs: $many ms"
-	awk 'NR > 1 { print $1 }' "$tmp/list" | cmp - <(seq 100000) && [ "$many" -lt $((30 * few)) ]
+	awk 'NR > 1 { print $1 }' "$tmp/list" | cmp - <(seq 100000) || return
+	# A busy machine may be busier in the one than in the other
+	[ "${DBLP_VIRTUAL_TIME:-0}" = 0 ] || [ "$many" -lt $((30 * few)) ]
 }
 try "a list of 100000" many
 

@@ -172,22 +172,23 @@ joined()
 }
 try "what waits for a slow link is joined to fewer messages, and the replica is not too far behind" slowly joined
 
+has_lines()
+{
+	[ "$(wc -l < "$tmp/$1")" -gt "$2" ]
+}
+
 # One pauses for longer than its bound lasts
 late()
 {
 	members tcp 100 --delay-bound 5 || return
+	worker 1 tcp --seconds 8 --rounds 100000
+	wait_until 20 has_lines log1 1 || return
 	worker 0 tcp --rounds 2 --pause-ms 500 --pause-every 1
-	worker 1 tcp --seconds 1 --rounds 100000
 	ended 0 worker0 worker1 && finish || return
 	[ "$(counter scheduler dropped)" -gt 0 ] && [ "$(counter scheduler failed)" -eq 0 ] &&
 		awk '$6 > 5 { exit 1 }' "$tmp/steps" && grep -q '^update .* 1 1$' "$tmp/log0"
 }
 try "what would be beyond its delay bound is dropped before it is sent, and told" late
-
-has_lines()
-{
-	[ "$(wc -l < "$tmp/$1")" -gt "$2" ]
-}
 
 takeover()
 {
@@ -196,7 +197,7 @@ takeover()
 	members dblp 0.2 || return
 	joiners dblp
 	for i in 0 1 2 3; do
-		worker "$i" dblp --rounds 100000 --seconds 6
+		worker "$i" dblp --rounds 100000 --seconds 12
 	done
 	wait_until 30 has_lines steps 20 && kill -9 "$pid_server" || return
 	ended 0 worker0 worker1 worker2 worker3 && finish && ended 0 replica || return
@@ -236,7 +237,7 @@ others_die()
 	members dblp 1 || return
 	joiners dblp
 	for i in 0 1 2 3; do
-		worker "$i" dblp --rounds 100000 --seconds 5
+		worker "$i" dblp --rounds 100000 --seconds 12
 	done
 	wait_until 30 has_lines steps 10 && kill -9 "$pid_worker3" "$pid_join0" || return
 	wait_until 30 has_lines steps 20 && kill -9 "$pid_join1" || return

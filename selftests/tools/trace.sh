@@ -226,7 +226,11 @@ try "messages opened, with what was asked for them" opens
 # Nothing arrives for a while
 timeouts()
 {
-	netem "$a" loss 100% && touch "$tmp/silent" && wait_until 20 moved PtoExpired "$a" 3 &&
+	local before
+
+	before=$(counter "$a" PtoExpired)
+	netem "$a" loss 100% && touch "$tmp/silent" &&
+		wait_until 20 moved PtoExpired "$a" $((before + 4)) &&
 		netem "$a" loss 0% && wait_until 30 settled 31 || return
 	snap
 	records "$a" dblp_pto "$sock" | tee "$tmp/pto"
@@ -297,7 +301,7 @@ packets()
 	# Headers are what there is besides the message bytes
 	[ "$(records "$a" dblp_packet_sent type=DATA | total bytes)" -gt \
 		"$(json "$a" '.BytesFirst + .BytesAgain' stats)" ] &&
-		same "handshake" "$(records "$a" dblp_packet_sent type=INIT | wc -l)" 1
+		[ "$(records "$a" dblp_packet_sent type=INIT | wc -l)" -ge 1 ]
 }
 try "packets sent and received" packets
 

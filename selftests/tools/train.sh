@@ -159,14 +159,15 @@ try "a checkpoint that is damaged, or of another run, is refused with the reason
 
 disagree()
 {
-	local seed
+	local seed pid=()
 
 	port=$((port + 1))
 	for seed in 1 2; do
 		in_ns "$a" timeout 30 dblp-train run "${small[@]}" --nranks 2 --rank $((seed - 1)) --seed "$seed" \
 			--rendezvous "tcp://127.0.0.1:$port" "$text" > "$tmp/$((seed - 1))" 2>&1 &
+		pid[seed]=$!
 	done
-	fails wait $! && says 1 "rank 1 has --seed 2, not 1" && says 0 "rank 1 has --seed 2, not 1"
+	fails wait "${pid[1]}" && fails wait "${pid[2]}" && says 1 "rank 1 has --seed 2, not 1" && says 0 "rank 1 has --seed 2, not 1"
 }
 try "ranks that were told different things refuse each other" disagree
 

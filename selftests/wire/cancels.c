@@ -319,8 +319,7 @@ TEST_F(end, what_has_come_is_dropped)
 		EXPECT_GT(before + 2 * SEG,
 			  get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC));
 		expect_dropped(_metadata, self, i);
-		peer_ack_all(&self->peer);
-		EXPECT_TRUE(peer_sync(&self->peer));
+		EXPECT_TRUE(peer_ack_closes(&self->peer));
 	}
 	EXPECT_EQ(4, get_info(self->fd).msgs_received_cancelled);
 	EXPECT_EQ(4 * LEN, get_info(self->fd).bytes_missing);
@@ -397,7 +396,7 @@ TEST_F(end, credit_is_what_both_count)
 		f.cancel.started = i;
 		send_frame(&self->peer, &self->p, &f);
 		expect_dropped(_metadata, self, i);
-		peer_ack_all(&self->peer);
+		EXPECT_TRUE(peer_ack_closes(&self->peer));
 		send_frame(&self->peer, &self->p, &ping);
 		EXPECT_TRUE(peer_sync(&self->peer));
 		EXPECT_EQ(window + (i + 1) * 1024 + i * LEN,

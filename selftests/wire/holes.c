@@ -36,6 +36,7 @@ FIXTURE_SETUP(holes)
 {
 	struct nlmsghdr *nlh;
 
+	one_cpu();
 	netns_new();
 	netns_set_mtu(1500);
 	open_netlink();

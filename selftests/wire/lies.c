@@ -363,7 +363,6 @@ TEST_F(peer, acknowledging_what_came)
 	u64 lost = mib("PktLost");
 	struct dblp_info info;
 
-	one_cpu();
 	have_numbers(self, 700);
 	EXPECT_EQ(2, self->peer.came.n);
 	EXPECT_LE(256, left_out(&self->peer));

@@ -29,6 +29,7 @@ FIXTURE(receiver) {
 
 FIXTURE_SETUP(receiver)
 {
+	one_cpu();
 	netns_new();
 	netns_set_mtu(1500);
 	self->listener = new_listener("127.0.0.1", 8, &self->addr);
@@ -76,7 +77,9 @@ static uint64_t closed_after(struct __test_metadata *_metadata,
 	return ms;
 }
 
-/* A CLOSE says what is missing; if nothing is, there is none */
+/* A CLOSE says what is missing; if nothing is, there is none. On a busy machine, that of
+ * another message may be repeated.
+ */
 static struct dblp_rcvinfo read_message(struct __test_metadata *_metadata,
 					FIXTURE_DATA(receiver) *self)
 {
@@ -90,8 +93,8 @@ static struct dblp_rcvinfo read_message(struct __test_metadata *_metadata,
 		EXPECT_EQ(self->d.msg_id, self->peer.close.close.msg_id);
 		EXPECT_EQ(m.info.missing, self->peer.close.close.missing);
 		EXPECT_EQ(m.info.reason, self->peer.close.close.reason);
-	} else {
-		EXPECT_EQ(0, self->peer.n_close);
+	} else if (self->peer.n_close) {
+		EXPECT_NE(self->d.msg_id, self->peer.close.close.msg_id);
 	}
 	message_free(&m);
 	return m.info;
@@ -119,10 +122,10 @@ TEST_F(receiver, early_waits_until_the_threshold)
 {
 	uint64_t start = now_ms();
 
-	peer_begin(self, 400);
+	peer_begin(self, 2000);
 	send_segs(self, 0, 9, NULL);
 	EXPECT_TRUE(is_open(self));
-	EXPECT_LE(600, closed_after(_metadata, self, start));
+	EXPECT_LE(3000, closed_after(_metadata, self, start));
 	EXPECT_EQ(SEG, read_message(_metadata, self).missing);
 }
 
@@ -194,7 +197,6 @@ TEST_F(receiver, early_learns_from_a_straggler)
 
 	self->d.msg_id = 1;
 	self->d.repair = false;
-	self->peer.n_close = 0;
 	send_segs(self, 0, 9, NULL);
 	self->d.repair = true;
 	send_segs(self, 9, 1, NULL);
@@ -209,7 +211,7 @@ TEST_F(receiver, early_learns_from_a_straggler)
 	send_segs(self, 0, 2, NULL);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_FALSE(wait_for(self->fd, POLLIN, 0));
-	send_segs(self, 0, 3, NULL);
+	send_segs(self, 0, 8, NULL);
 	EXPECT_GT(5000, closed_after(_metadata, self, now_ms()));
 	EXPECT_EQ(SEG, read_message(_metadata, self).missing);
 }
@@ -247,6 +249,9 @@ TEST_F(receiver, early_needs_critical_bytes_and_meta)
 	EXPECT_EQ(77, read_message(_metadata, self).tag);
 }
 
+/* Busy machines send what a test sends within it */
+#define DEADLINE_MS	2000
+
 static struct dblp_frame meta_frame(u32 critical, u32 deadline_ms)
 {
 	return (struct dblp_frame) {
@@ -261,7 +266,7 @@ static struct dblp_frame meta_frame(u32 critical, u32 deadline_ms)
 /* Whatever is missing, and however small the budget is */
 TEST_F(receiver, a_deadline_closes_over_the_budget)
 {
-	struct dblp_frame meta = meta_frame(0, 300);
+	struct dblp_frame meta = meta_frame(0, DEADLINE_MS);
 	uint64_t start = now_ms();
 	struct dblp_rcvinfo info;
 
@@ -271,7 +276,7 @@ TEST_F(receiver, a_deadline_closes_over_the_budget)
 	self->d.policy = DBLP_POLICY_EAGER;
 	send_segs(self, 3, 1, &meta);
 	EXPECT_TRUE(is_open(self));
-	EXPECT_LE(300, closed_after(_metadata, self, start));
+	EXPECT_LE(DEADLINE_MS, closed_after(_metadata, self, start));
 	info = read_message(_metadata, self);
 	EXPECT_EQ(LENGTH - SEG, info.missing);
 	EXPECT_EQ(DBLP_REASON_DEADLINE, info.reason);
@@ -282,7 +287,7 @@ TEST_F(receiver, a_deadline_closes_over_the_budget)
 /* Also a message that is to be complete otherwise; later segments change nothing */
 TEST_F(receiver, a_deadline_closes_without_a_budget)
 {
-	struct dblp_frame meta = meta_frame(0, 300);
+	struct dblp_frame meta = meta_frame(0, DEADLINE_MS);
 	struct dblp_rcvinfo info;
 
 	peer_begin(self, 20);
@@ -302,7 +307,7 @@ TEST_F(receiver, a_deadline_closes_without_a_budget)
 /* What fits the budget is not said to exceed it */
 TEST_F(receiver, a_deadline_within_the_budget)
 {
-	struct dblp_frame meta = meta_frame(0, 300);
+	struct dblp_frame meta = meta_frame(0, DEADLINE_MS);
 	struct dblp_rcvinfo info;
 
 	peer_begin(self, 60000);
@@ -318,7 +323,7 @@ TEST_F(receiver, a_deadline_within_the_budget)
 /* ... and a smaller cap makes it exceed it again */
 TEST_F(receiver, a_deadline_over_the_cap)
 {
-	struct dblp_frame meta = meta_frame(0, 300);
+	struct dblp_frame meta = meta_frame(0, DEADLINE_MS);
 	u32 cap = HALF - 1;
 
 	peer_begin(self, 60000);

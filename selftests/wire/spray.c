@@ -71,6 +71,7 @@ static void announce(struct peer *from, struct peer *peer, struct packet *p,
 
 FIXTURE_SETUP(spray)
 {
+	one_cpu();
 	netns_new();
 	self->listener = plain_socket();
 	set_u32(self->listener, DBLP_SPRAY, 4);

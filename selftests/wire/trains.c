@@ -61,6 +61,7 @@ static void side_begin(struct side *s, const char *at, bool cable, bool gro)
 	int i;
 
 	memset(s, 0, sizeof(*s));
+	one_cpu();
 	netns_new();
 	s->netns = netns_this();
 	s->out = s->netns;
