@@ -227,15 +227,18 @@ class Progress(unittest.TestCase):
     def test_is_written_over_on_a_terminal_and_makes_room_for_lines(self):
         reader, writer = os.openpty()
         with open(writer, "w", encoding="ascii") as terminal, contextlib.redirect_stderr(terminal):
-            os.set_blocking(reader, False)
             line = Line()
             for text in "1, budget 1%", "2, budget 1%" + 1000 * "x":
                 line.show(text)
             line.clear()
             line.clear()
-            shown = os.read(reader, 4096).decode().split("\r\x1b[K")
+            print("end", end="", file=terminal, flush=True)
+            shown = b""
+            while not shown.endswith(b"end"):
+                shown += os.read(reader, 4096)
         os.close(reader)
-        self.assertEqual((shown[0], shown[2:]), (Line.BEGIN + "1, budget 1%", [""]))
+        shown = shown.decode().split("\r\x1b[K")
+        self.assertEqual((shown[0], shown[2:]), (Line.BEGIN + "1, budget 1%", ["end"]))
         self.assertLess(len(shown[1]), 1000)
 
 
