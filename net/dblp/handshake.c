@@ -549,10 +549,37 @@ static void dblp_send_echo(struct dblp_sock *dsk)
 static void dblp_handshake_state(struct dblp_sock *dsk, u8 state, u64 now)
 {
 	dblp_set_state(dsk, state, 0);
+	dsk->handshake_since = now;
 	dsk->handshake_tries = 0;
 	dsk->handshake_wait = DBLP_HANDSHAKE_MIN_NS;
 	dsk->handshake_at = now;
 	dblp_handshake_repeat(dsk, now);
+}
+
+static int dblp_handshake_hash(struct dblp_sock *dsk)
+{
+	int err;
+
+	do {
+		dsk->cid = dblp_new_cid();
+		err = dblp_conn_hash(dsk);
+	} while (err == -EEXIST);
+	return err;
+}
+
+/*
+ * Ask for another cookie, under another connection ID: the server may have taken the
+ * one before, and what it says to that client must not be taken for an answer to this
+ * one. A RST tells it that nobody is there.
+ */
+static void dblp_handshake_anew(struct dblp_sock *dsk, u64 now)
+{
+	dblp_conn_unhash(dsk);
+	dsk->peer_key.cid = 0;
+	if (dblp_handshake_hash(dsk))
+		dblp_done(dsk, ENOMEM);
+	else
+		dblp_handshake_state(dsk, DBLP_STATE_INIT_SENT, now);
 }
 
 /**
@@ -569,10 +596,7 @@ int dblp_handshake_start(struct dblp_sock *dsk)
 	err = dblp_conn_start(dsk, GFP_KERNEL);
 	if (err)
 		return err;
-	do {
-		dsk->cid = dblp_new_cid();
-		err = dblp_conn_hash(dsk);
-	} while (err == -EEXIST);
+	err = dblp_handshake_hash(dsk);
 	if (err)
 		return err;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_CONNACTIVE);
@@ -609,14 +633,10 @@ void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 		dblp_done(dsk, ETIMEDOUT);
 		return;
 	}
-	/* The cookie is too old by now: ask for another one */
+	/* The cookie is too old by now */
 	if (dsk->state == DBLP_STATE_COOKIE_SENT &&
-	    now - dsk->handshake_start > DBLP_COOKIE_LIFE_MS * NSEC_PER_MSEC &&
-	    dsk->handshake_tries > 3) {
-		dblp_conn_unhash_peer(dsk);
-		dsk->peer_key.cid = 0;
-		return dblp_handshake_state(dsk, DBLP_STATE_INIT_SENT, now);
-	}
+	    now - dsk->handshake_since > DBLP_COOKIE_LIFE_MS * NSEC_PER_MSEC)
+		return dblp_handshake_anew(dsk, now);
 
 	if (dsk->state == DBLP_STATE_INIT_SENT)
 		dblp_send_init(dsk);
@@ -650,6 +670,8 @@ enum dblp_mib_item dblp_rcv_init_ack(struct dblp_sock *dsk,
 				     struct dblp_run *run)
 {
 	sock_owned_by_me(&dsk->sk);
+	if (run->h.dcid != dsk->cid)
+		return DBLP_MIB_DROPUNKNOWNCONN;
 	dblp_get_cookie(&dsk->cookie, run->p + DBLP_HDR_LEN);
 	if (!dsk->cookie.scid)
 		return DBLP_MIB_DROPFIELD;
@@ -684,6 +706,8 @@ enum dblp_mib_item dblp_rcv_cookie_ack(struct dblp_sock *dsk,
 	u64 rtt = 0;
 
 	sock_owned_by_me(&dsk->sk);
+	if (run->h.dcid != dsk->cid)
+		return DBLP_MIB_DROPUNKNOWNCONN;
 	if (dblp_get_params(&theirs, run->p + DBLP_HDR_LEN) != DBLP_WIRE_OK ||
 	    theirs.features)
 		return DBLP_MIB_DROPFIELD;

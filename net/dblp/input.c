@@ -682,14 +682,16 @@ static enum dblp_mib_item dblp_find_other(struct dblp_endpoint *ep,
 		*dsk = dblp_conn_find(ep->net,
 				      dblp_get_u64(run->p + DBLP_HDR_LEN));
 		break;
-	case DBLP_PKT_INIT_ACK:
-	case DBLP_PKT_COOKIE_ACK:
-		*dsk = dblp_conn_find(ep->net, run->h.dcid);
-		break;
 	case DBLP_PKT_COOKIE_ECHO:
 		*dsk = dblp_conn_find(ep->net, run->h.dcid);
 		return *dsk ? DBLP_MIB_NONE :
 			      dblp_handshake_echo(ep, run, dsk);
+	case DBLP_PKT_INIT_ACK:
+	case DBLP_PKT_COOKIE_ACK:
+		*dsk = dblp_conn_find(ep->net, run->h.dcid);
+		if (*dsk || run->h.type == DBLP_PKT_INIT_ACK)
+			break;
+		fallthrough;
 	/* Only these imply connection state at the peer: answer with a RST */
 	case DBLP_PKT_DATA:
 	case DBLP_PKT_CTRL:

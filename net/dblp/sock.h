@@ -125,6 +125,7 @@ struct dblp_counts {
  * Handshake, client:
  * @cookie: from INIT_ACK
  * @handshake_start: when connect() was called
+ * @handshake_since: when its present state began
  * @handshake_sent: when the last packet of it was sent
  * @handshake_wait: time until it is repeated
  * @handshake_tries: packets sent in this state
@@ -303,6 +304,7 @@ struct dblp_sock {
 
 	struct dblp_cookie	cookie;
 	u64			handshake_start;
+	u64			handshake_since;
 	u64			handshake_sent;
 	u64			handshake_wait;
 	u64			handshake_rtt;

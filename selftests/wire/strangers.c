@@ -9,6 +9,8 @@
 #include <netinet/udp.h>
 #include <sys/mman.h>
 
+#define COOKIE_LIFE_MS	5000
+
 /*
  * Packets of no connection, or of another one
  */
@@ -429,8 +431,8 @@ TEST_F_TIMEOUT(peer, a_cookie_goes_stale, 60)
 
 	peer_connect(&other, &self->addr);
 	peer_get_cookie(&other);
-	/* Nothing to wait for but the clock: cookies live for 5 s. */
-	usleep(5200000);
+	/* Nothing to wait for but the clock */
+	sleep_ms(COOKIE_LIFE_MS + 200);
 	make_echo(&self->p, &other, &ours);
 	send_packet(&other, &self->p);
 	EXPECT_TRUE(peer_sync(&self->peer));
@@ -618,6 +620,33 @@ TEST_F(server, answers_of_others_are_ignored)
 	EXPECT_EQ(0, poll(&(struct pollfd) { self->fd, POLLOUT, 0 }, 1, 100));
 	EXPECT_EQ(DBLP_STATE_INIT_SENT, get_state(self->fd));
 	peer_close(&other);
+	EXPECT_TRUE(handshake_succeeds(&self->peer, &self->p, self->fd));
+}
+
+/*
+ * When the cookie has come to nothing, the server may have made a connection all the
+ * same, of which it says so too late.
+ */
+TEST_F(server, another_cookie_is_asked_for_as_another_client)
+{
+	u64 first = self->peer.scid, second;
+	u64 start = now_ms();
+
+	send_init_ack(&self->peer, &self->p, first);
+	do {
+		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_INIT, WAIT_MS));
+		second = dblp_get_u64(self->peer.last[DBLP_PKT_INIT].byte +
+				      DBLP_HDR_LEN);
+	} while (second == first);
+	EXPECT_LE(COOKIE_LIFE_MS, now_ms() - start);
+	EXPECT_LE(5, self->peer.n[DBLP_PKT_COOKIE_ECHO]);
+
+	send_init_ack(&self->peer, &self->p, first);
+	send_cookie_ack(&self->peer, &self->p);
+	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
+	EXPECT_EQ(DBLP_RST_UNKNOWN, self->peer.rst_reason);
+	EXPECT_EQ(first, self->peer.rst_echo);
+	self->peer.scid = second;
 	EXPECT_TRUE(handshake_succeeds(&self->peer, &self->p, self->fd));
 }
 
