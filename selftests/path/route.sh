@@ -379,7 +379,9 @@ no_nagle()
 	n=$(awk '$2 == "out" && $9 == "DATA" && $4 < 100 {
 			first = first ? first : $1; n += $1 < first + 1600000 }
 		END { print n }' "$first_log")
-	is "messages under way" "$n" 9
+	echo "$n messages under way"
+	# More, if a busy machine repeats some
+	[ "$n" -ge 9 ]
 }
 for v in 4 6; do
 	try "ipv$v: small messages do not wait for each other" no_nagle $v

@@ -173,6 +173,7 @@ TEST_F(peer, no_stranger_gets_more_than_he_sends)
 	struct question echo = { "COOKIE-ECHO, forged", .answer = 0 };
 	struct question data = { "DATA, unknown", .answer = DBLP_PKT_RST };
 	struct question ctrl = { "CTRL, unknown", .answer = DBLP_PKT_RST };
+	struct question ack = { "COOKIE-ACK, unknown", .answer = DBLP_PKT_RST };
 	struct question refused = { "INIT, nobody listens",
 				    .answer = DBLP_PKT_RST };
 	struct question echoed = { "COOKIE-ECHO, nobody listens",
@@ -198,6 +199,10 @@ TEST_F(peer, no_stranger_gets_more_than_he_sends)
 	ask(_metadata, &other, &data);
 	make_ctrl(&ctrl.p, &other, &ecn);
 	ask(_metadata, &other, &ctrl);
+	make_packet(&ack.p, DBLP_PKT_COOKIE_ACK, 0, other.scid);
+	dblp_put_params(ack.p.byte + ack.p.len, &ours);
+	ack.p.len += DBLP_PARAMS_LEN;
+	ask(_metadata, &other, &ack);
 
 	/* Many in one buffer are no more than as many one by one */
 	for (i = 0; i < 64; i++)
@@ -451,7 +456,11 @@ TEST_F_TIMEOUT(peer, a_flood_keeps_nobody_out_and_takes_nothing, 900)
 	struct packet p[4];
 	struct peer stranger;
 	u64 before, most = 0;
+	cpu_set_t all;
 
+	/* Strangers have processors of their own */
+	memset(&all, 0xff, sizeof(all));
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(all), &all));
 	if (!is_v4(&self->addr))
 		run("ip -6 route add local fd00::/8 dev lo");
 	set_int(sink, SO_RCVBUF, size);
