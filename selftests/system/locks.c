@@ -261,12 +261,15 @@ TEST_F(locks, a_listener_is_closed_while_netlink_has_its_connections)
 {
 	const char *end = trace.text + sizeof(trace.text);
 	u64 until = now_ms() + 6 * WAIT_MS;
+	/* One CPU does one after the other */
+	const bool races = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+	const u32 rounds = races ? ROUNDS : ROUNDS / 10;
 	const char *mark;
 	u32 i, hits = 0;
 
 	close(self->listener);
 	trace_open(CLOSES);
-	for (i = 0; i < ROUNDS && hits < HITS && now_ms() < until; i++) {
+	for (i = 0; i < rounds && hits < HITS && now_ms() < until; i++) {
 		self->listener = new_listener("127.0.0.1", 8, &self->addr);
 		set_u32(self->listener, DBLP_BUDGET_CAP, 0);
 		peer_connect(&self->peer, &self->addr);
@@ -288,8 +291,7 @@ TEST_F(locks, a_listener_is_closed_while_netlink_has_its_connections)
 	}
 	EXPECT_EQ(0, socket_count());
 	TH_LOG("closed amid the work of netlink in %u of %u rounds", hits, i);
-	/* One CPU does one after the other */
-	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+	if (races)
 		EXPECT_NE(0, hits);
 }
 
