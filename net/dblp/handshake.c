@@ -670,6 +670,7 @@ enum dblp_mib_item dblp_rcv_init_ack(struct dblp_sock *dsk,
 				     struct dblp_run *run)
 {
 	sock_owned_by_me(&dsk->sk);
+	/* It may have begun anew since it was found by this ID */
 	if (run->h.dcid != dsk->cid)
 		return DBLP_MIB_DROPUNKNOWNCONN;
 	dblp_get_cookie(&dsk->cookie, run->p + DBLP_HDR_LEN);
@@ -706,6 +707,7 @@ enum dblp_mib_item dblp_rcv_cookie_ack(struct dblp_sock *dsk,
 	u64 rtt = 0;
 
 	sock_owned_by_me(&dsk->sk);
+	/* As above */
 	if (run->h.dcid != dsk->cid)
 		return DBLP_MIB_DROPUNKNOWNCONN;
 	if (dblp_get_params(&theirs, run->p + DBLP_HDR_LEN) != DBLP_WIRE_OK ||

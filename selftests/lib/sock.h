@@ -29,6 +29,8 @@
 
 #define EXPECT_ERR(err, call)	EXPECT_EQ(-(err), RESULT(call))
 
+#define SECONDS		1000
+
 /* What was sent is dealt with in a moment, on a busy machine: the last value */
 #define SOON(want, get) ({ \
 	uint64_t __until = now_ms() + 10 * SECONDS, __v; \
@@ -40,7 +42,6 @@
 
 #define EXPECT_SOON(want, get)	EXPECT_EQ(want, SOON(want, get))
 
-#define SECONDS		1000
 /* A timeout that tests wait for */
 #define SHORT_MS	100
 /* The kernel counts ticks, and a busy host makes up for late ones at once */

@@ -59,8 +59,6 @@ seen()
 	awk "/ready/ { next } $2 { n++ } END { print n + 0 }" "$1"
 }
 
-by 1
-
 has_seen()
 {
 	[ "$(seen "$2" "$3")" -ge "$1" ]
@@ -71,6 +69,8 @@ sees()
 {
 	wait_until 10 has_seen "$@"
 }
+
+by 1
 
 # The rest of a transfer goes over the other cable.
 replaced_route()
