@@ -4,10 +4,15 @@
  * changes to them.
  *
  * A socket caches the settings in force. Before it sends or receives, it
- * compares a sequence number and takes them from the table (phase.c) anew if
- * that has changed. So packets need not look into the table, and messages do so
- * in one place. A change of the table also walks over the sockets, to reach
- * messages in flight.
+ * compares the sequence numbers of the table (phase.c) and of its job, and takes
+ * the settings from there again if one has changed. So packets need not look
+ * into the table, and messages do so in one place. Settings that are the same as
+ * before change nothing, and messages are not walked for them.
+ *
+ * A change also walks over the sockets that it concerns, to reach messages in
+ * flight: those of the job, or for a phase all of the namespace. No lock is held
+ * meanwhile except that of one socket, so walks may overlap. Each makes sockets
+ * apply the latest settings.
  *
  * The budget of messages in flight can be changed. Each DATA packet carries it,
  * and the highest packet number has the latest. As there may be no more DATA, a
@@ -62,6 +67,9 @@ static void dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
 {
 	struct dblp_tx_msg *msg;
 
+	/* All that are movable have it */
+	if (dsk->budget == ppm)
+		return;
 	list_for_each_entry(msg, &dsk->tx_msgs, list) {
 		if (!dblp_budget_movable(msg, ppm))
 			continue;
@@ -128,7 +136,7 @@ static u32 dblp_look_up_cap(const struct dblp_sock *dsk,
 	return dblp_asks_for_holes(dsk) ? DBLP_PPM : 0;
 }
 
-/* Look up the settings of a socket's phase and job, under @seq */
+/* Look up the settings of a socket's phase and job, under @seq of both */
 static void dblp_look_up(struct dblp_sock *dsk, struct dblp_phase *p)
 {
 	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
@@ -146,6 +154,24 @@ static void dblp_look_up(struct dblp_sock *dsk, struct dblp_phase *p)
 		p->budget = budget;
 }
 
+/* Read the table and the job consistently, and note what was read */
+static void dblp_read_config(struct dblp_sock *dsk, struct dblp_phase *p)
+{
+	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
+	const struct dblp_job *job = dsk->job;
+	unsigned int seq, job_seq = 0;
+
+	do {
+		seq = read_seqbegin(&c->seq);
+		if (job)
+			job_seq = read_seqcount_begin(&job->seq);
+		dblp_look_up(dsk, p);
+	} while (read_seqretry(&c->seq, seq) ||
+		 (job && read_seqcount_retry(&job->seq, job_seq)));
+	dsk->config_seq = seq;
+	dsk->job_seq = job_seq;
+}
+
 /**
  * dblp_apply_config() - apply the settings of the table
  * @dsk: socket, locked, with a reference: packets may be sent, which may end it
@@ -159,16 +185,10 @@ static void dblp_look_up(struct dblp_sock *dsk, struct dblp_phase *p)
  */
 void dblp_apply_config(struct dblp_sock *dsk)
 {
-	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
 	u32 phase = dsk->phase;
 	struct dblp_phase p;
-	unsigned int seq;
 
-	do {
-		seq = read_seqbegin(&c->seq);
-		dblp_look_up(dsk, &p);
-	} while (read_seqretry(&c->seq, seq));
-	dsk->config_seq = seq;
+	dblp_read_config(dsk, &p);
 	if (dsk->phase != phase)
 		trace_dblp_phase_changed(sock_net(&dsk->sk), dsk, dsk->job,
 					 phase, dsk->phase);
@@ -187,16 +207,24 @@ void dblp_apply_config(struct dblp_sock *dsk)
 		dblp_set_cap(dsk, p.cap);
 }
 
+/* Has the table or the job changed since the socket has read it? */
+static bool dblp_config_changed(const struct dblp_sock *dsk)
+{
+	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
+	const struct dblp_job *job = dsk->job;
+
+	return dsk->config_seq != read_seqbegin(&c->seq) ||
+	       (job && dsk->job_seq != read_seqcount_begin(&job->seq));
+}
+
 /**
- * dblp_settle_config() - apply the table if it has changed
+ * dblp_settle_config() - apply the settings of the table if they have changed
  * @dsk: socket, locked, with a reference
  */
 void dblp_settle_config(struct dblp_sock *dsk)
 {
-	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
-
 	sock_owned_by_me(&dsk->sk);
-	if (unlikely(dsk->config_seq != read_seqbegin(&c->seq)))
+	if (unlikely(dblp_config_changed(dsk)))
 		dblp_apply_config(dsk);
 }
 
@@ -298,9 +326,13 @@ int dblp_sock_set_place(struct dblp_sock *dsk, const u32 *phase,
 		dblp_choose_phase(dsk, *phase);
 	if (job_id)
 		dblp_choose_job(dsk, job);
-	dblp_apply_config(dsk);
 release:
+	/* The socket's messages are no reason for other users to wait */
+	mutex_unlock(&c->lock);
+	if (!err)
+		dblp_apply_config(dsk);
 	release_sock(&dsk->sk);
+	return err;
 unlock:
 	mutex_unlock(&c->lock);
 	return err;
@@ -325,6 +357,7 @@ void dblp_inherit_config(struct dblp_sock *child,
 	child->order = listener->order;
 	child->fill = listener->fill;
 	child->config_seq = listener->config_seq;
+	child->job_seq = listener->job_seq;
 	child->own = listener->own & ~DBLP_OWN(DBLP_PHASE);
 	/* The phase cannot be deleted while the listener is in it */
 	if (listener->own & DBLP_OWN(DBLP_PHASE))
@@ -342,36 +375,50 @@ static void dblp_sock_push(struct dblp_sock *dsk)
 	cond_resched();
 }
 
-/* Make all sockets of a namespace apply it; new ones do so by themselves */
-static void dblp_config_push(struct net *net)
+/**
+ * dblp_config_push() - make all sockets of a namespace apply the table
+ * @net: namespace
+ *
+ * New sockets do so by themselves. All sockets have applied it on return.
+ */
+void dblp_config_push(struct net *net)
 {
 	struct dblp_sock *dsk;
 	u32 id = 1;
 
-	lockdep_assert_held(&dblp_config(net)->lock);
 	for (; (dsk = dblp_sock_next(net, &id)); id++)
 		dblp_sock_push(dsk);
 }
 
+/* Does a socket see that a phase has become another one? */
+static bool dblp_phase_differs(const struct dblp_phase *a,
+			       const struct dblp_phase *b)
+{
+	return a->budget != b->budget || a->cap != b->cap ||
+	       a->policy != b->policy || a->order != b->order ||
+	       a->fill != b->fill;
+}
+
 /**
- * dblp_phase_change() - write a phase; when this returns it is in force
- * @net: namespace
+ * dblp_phase_change() - write a phase
+ * @net: namespace, with @lock of its configuration held
  * @id: number, less than DBLP_PHASES
  * @p: its new settings
  *
- * Context: process, with @lock of the configuration held.
+ * Return: true if dblp_config_push() has to follow, without @lock.
  */
-void dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p)
+bool dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p)
 {
 	struct dblp_config *c = dblp_config(net);
+	bool differs = dblp_phase_differs(&c->phases[id], p);
 
 	lockdep_assert_held(&c->lock);
 	write_seqlock_bh(&c->seq);
 	c->phases[id] = *p;
 	write_sequnlock_bh(&c->seq);
 	c->phases_generation++;
-	dblp_config_push(net);
 	dblp_event_phase(net, DBLP_CMD_PHASE_SET_NTF, id, p);
+	return differs;
 }
 
 /* Find the first socket of a job from number @id on, and take a reference */
@@ -396,13 +443,17 @@ static struct dblp_sock *dblp_job_next(struct dblp_job *job, u32 id)
 	return found;
 }
 
-/* Make the sockets of a job apply its settings */
-static void dblp_job_push(struct dblp_job *job)
+/**
+ * dblp_job_push() - make the sockets of a job apply its settings
+ * @job: job, with a reference
+ *
+ * New sockets do so by themselves. All sockets have applied them on return.
+ */
+void dblp_job_push(struct dblp_job *job)
 {
 	struct dblp_sock *dsk;
 	u32 id = 1;
 
-	lockdep_assert_held(&job->turn);
 	while ((dsk = dblp_job_next(job, id))) {
 		id = dsk->id + 1;
 		dblp_sock_push(dsk);
@@ -419,32 +470,24 @@ static void dblp_job_leave_phase(struct dblp_job *job)
 	job->since = now;
 }
 
-/* Apply what was written: it is in force on return */
-static void dblp_job_follow(struct net *net, struct dblp_job *job,
-			    const struct dblp_job_conf *was,
-			    enum dblp_actor by)
+/* Announce a new phase of a job; its sockets follow */
+static void dblp_job_moved(struct net *net, struct dblp_job *job, u8 was,
+			   enum dblp_actor by)
 {
-	bool moved = job->conf.phase != was->phase;
-
 	lockdep_assert_held(&job->turn);
-	atomic_inc(&dblp_config(net)->jobs_generation);
-	if (moved)
-		trace_dblp_phase_changed(net, NULL, job, was->phase,
-					 job->conf.phase);
-	if (moved || job->conf.cap != was->cap ||
-	    dblp_job_budget(&job->conf) != dblp_job_budget(was))
-		dblp_job_push(job);
-	if (moved)
-		dblp_event_job_phase(net, job, was->phase, by);
+	trace_dblp_phase_changed(net, NULL, job, was, job->conf.phase);
+	dblp_event_job_phase(net, job, was, by);
 }
 
 /**
- * dblp_job_set() - change what is set for a job, and move its sockets
+ * dblp_job_set() - change what is set for a job
  * @net: namespace, with @lock of its configuration held
  * @job: job, with @turn held
- * @conf: its new settings, of phases that exist; in force on return
+ * @conf: its new settings, of phases that exist
+ *
+ * Return: true if dblp_job_push() has to follow, without these locks.
  */
-void dblp_job_set(struct net *net, struct dblp_job *job,
+bool dblp_job_set(struct net *net, struct dblp_job *job,
 		  const struct dblp_job_conf *conf)
 {
 	struct dblp_config *c = dblp_config(net);
@@ -459,11 +502,15 @@ void dblp_job_set(struct net *net, struct dblp_job *job,
 	job->detector.hold = conf->hold;
 	if (was.phase != conf->phase)
 		dblp_job_leave_phase(job);
-	write_seqlock(&c->seq);
+	write_seqcount_begin(&job->seq);
 	job->conf = *conf;
-	write_sequnlock(&c->seq);
+	write_seqcount_end(&job->seq);
 	spin_unlock_bh(&job->lock);
-	dblp_job_follow(net, job, &was, DBLP_ACTOR_OPERATOR);
+	atomic_inc(&c->jobs_generation);
+	if (was.phase != conf->phase)
+		dblp_job_moved(net, job, was.phase, DBLP_ACTOR_OPERATOR);
+	return was.phase != conf->phase || was.cap != conf->cap ||
+	       dblp_job_budget(&was) != dblp_job_budget(conf);
 }
 
 /* Get the job of a socket and a reference */
@@ -479,26 +526,26 @@ static struct dblp_job *dblp_job_of(struct dblp_sock *dsk)
 	return job;
 }
 
-/* Give a norm to the detector, which may move the job */
-static void dblp_job_report(struct net *net, struct dblp_job *job, u64 norm)
+/* Give a norm to the detector; true if that has moved the job */
+static bool dblp_job_report(struct net *net, struct dblp_job *job, u64 norm)
 {
-	struct dblp_config *c = dblp_config(net);
-	struct dblp_job_conf was = job->conf;
-	u8 phase = was.phase;
+	u8 was = job->conf.phase, phase = was;
 
+	lockdep_assert_held(&job->turn);
 	spin_lock_bh(&job->lock);
 	dblp_clr_report(&job->detector, norm);
-	if (was.clr == DBLP_CLR_ON)
-		phase = dblp_job_choice(job, &was);
-	if (phase != was.phase) {
+	if (job->conf.clr == DBLP_CLR_ON)
+		phase = dblp_job_choice(job, &job->conf);
+	if (phase != was) {
 		dblp_job_leave_phase(job);
-		write_seqlock(&c->seq);
+		write_seqcount_begin(&job->seq);
 		job->conf.phase = phase;
-		write_sequnlock(&c->seq);
+		write_seqcount_end(&job->seq);
 	}
 	spin_unlock_bh(&job->lock);
-	if (phase != was.phase)
-		dblp_job_follow(net, job, &was, DBLP_ACTOR_DETECTOR);
+	if (phase != was)
+		dblp_job_moved(net, job, was, DBLP_ACTOR_DETECTOR);
+	return phase != was;
 }
 
 /**
@@ -515,6 +562,7 @@ int dblp_job_norm(struct dblp_sock *dsk, u64 norm)
 {
 	struct net *net = sock_net(&dsk->sk);
 	struct dblp_job *job;
+	bool moved = false;
 	int err = 0;
 
 	job = dblp_job_of(dsk);
@@ -522,10 +570,12 @@ int dblp_job_norm(struct dblp_sock *dsk, u64 norm)
 		return -ENOENT;
 	mutex_lock(&job->turn);
 	if (dblp_job_allows(net, job))
-		dblp_job_report(net, job, norm);
+		moved = dblp_job_report(net, job, norm);
 	else
 		err = -EPERM;
 	mutex_unlock(&job->turn);
+	if (moved)
+		dblp_job_push(job);
 	dblp_job_put(job);
 	return err;
 }

@@ -30,8 +30,9 @@
  * listener's, with SINGLE_DEPTH_NESTING, while it is being made, accepted or
  * dropped). The spinlocks of struct dblp_net nest inside the socket lock and
  * hold nothing else. The mutex of its configuration comes before the lock of
- * any socket, as a change of phases walks over the sockets with it held; that
- * under which ports are added to endpoints of a namespace comes after it.
+ * any socket, as a socket is put in a phase or job with both held; that under
+ * which ports are added to endpoints of a namespace comes after it. Walks over
+ * sockets hold no lock but that of one socket, so that no other user waits.
  * Functions that need one of these assert it by lockdep_assert_held().
  *
  * *Finding a socket.* Packets find connections in @conns (by the connection ID

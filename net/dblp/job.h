@@ -11,12 +11,14 @@
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
+#include <linux/seqlock.h>
 #include <linux/spinlock.h>
 #include <linux/dblp_netlink.h>
 #include <linux/types.h>
 #include <linux/uidgid.h>
 
 #include "core/clr.h"
+#include "rate.h"
 
 struct dblp_config;
 struct dblp_sock;
@@ -54,17 +56,18 @@ struct dblp_job_conf {
  * struct dblp_job - a job
  * @id: number, 1 ... INT_MAX
  * @refs: one of the table, one of each socket in it, and one while it is moved
- * @turn: held while @conf or @detector change until the sockets have followed,
- *	which serializes changes; after @lock of the configuration, before the
- *	lock of any socket. A program that moves its job takes only this one, so
- *	that only users of the job wait
- * @lock: protects what follows, but for the counters; inside socket locks
+ * @turn: serializes changes of @conf and @detector; after @lock of the
+ *	configuration. It is not held while sockets are walked
+ * @lock: protects the fields below, except the counters; inside socket locks
+ * @seq: written with @lock held around each change of @conf, so that the sockets
+ *	of this job see it, and no other ones
  * @socks: its sockets by number. Added under @lock of the configuration, or for
  *	a child whose listener is one of them
  * @n_socks: number of these
  * @conf: what is set for it; written with @turn and @lock held and under @seq,
  *	read with one of these. All but its phase is also written, and may be
  *	read, with @lock of the configuration held
+ * @events: rate of events about phases that its detector chose; under @turn
  * @detector: sees all norms, also those that move nothing; written with
  *	@turn held
  * @since: when its phase began, ns
@@ -78,9 +81,11 @@ struct dblp_job {
 	refcount_t	refs;
 	struct mutex	turn;	/* for changes */
 	spinlock_t	lock;	/* for what follows */
+	seqcount_spinlock_t seq;
 	struct rb_root	socks;
 	u32		n_socks;
 	struct dblp_job_conf conf;
+	struct dblp_rate events;
 	struct dblp_clr	detector;
 	u64		since;
 	u64		spent[DBLP_PHASES];

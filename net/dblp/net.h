@@ -20,6 +20,7 @@
 #include "netlink/event.h"
 #include "mib.h"
 #include "phase.h"
+#include "rate.h"
 
 struct dblp_sent_pkt;
 struct dblp_sock;
@@ -80,6 +81,8 @@ enum dblp_limits {
 	DBLP_RST_QUOTAS		= 256,
 	/* Of each kind, so that listeners to events slow nothing down */
 	DBLP_EVENTS_PER_SECOND	= 1000,
+	/* Of those, the ones that the reports of one job may cause */
+	DBLP_JOB_EVENTS_PER_SECOND = 100,
 	DBLP_USER_TIMEOUT_MS	= 30000,
 	DBLP_USER_TIMEOUT_MIN_MS = 1,
 	DBLP_USER_TIMEOUT_MAX_MS = 3600000,
@@ -112,37 +115,6 @@ enum dblp_limits {
 #define DBLP_RETRY_NS		(10 * NSEC_PER_MSEC)
 /* How far pacing may run ahead at least, to hide the latency of the timer */
 #define DBLP_PACE_AHEAD_NS	(100 * NSEC_PER_USEC)
-
-/**
- * struct dblp_rate - number of events in a second
- * @since: jiffies when the second began
- * @count: events since then
- */
-struct dblp_rate {
-	u32	since;
-	u32	count;
-};
-
-/**
- * dblp_rate_count() - count an event
- * @r: counter; used in any context, races lose a few counts
- * @most: events allowed in a second
- *
- * Return: events in this second before this one; @most for the first event that
- * exceeds the limit, and more from then on.
- */
-static inline u32 dblp_rate_count(struct dblp_rate *r, u32 most)
-{
-	u32 now = jiffies, count = READ_ONCE(r->count);
-
-	if (now - READ_ONCE(r->since) > HZ) {
-		WRITE_ONCE(r->since, now);
-		count = 0;
-	}
-	if (count <= most)
-		WRITE_ONCE(r->count, count + 1);
-	return count;
-}
 
 /**
  * struct dblp_net - state of a network namespace

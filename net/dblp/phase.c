@@ -177,8 +177,8 @@ int dblp_phase_delete(struct net *net, u32 id)
  *
  * A job belongs to a user. Others need CAP_NET_ADMIN to put a socket in it, or
  * to move it by a norm. The cost of a norm falls on the process that reports
- * it: it holds no lock for long that others need, and walks over the sockets of
- * the job only.
+ * it, and on the sockets of the job: it holds no lock for long that others need,
+ * walks over these sockets only, and no other socket reads the table again.
  */
 
 /**
@@ -282,6 +282,7 @@ int dblp_job_add(struct net *net, u32 id, const struct dblp_job_conf *conf)
 	refcount_set(&job->refs, 1);
 	mutex_init(&job->turn);
 	spin_lock_init(&job->lock);
+	seqcount_spinlock_init(&job->seq, &job->lock);
 	job->socks = RB_ROOT;
 	job->since = ktime_get_ns();
 	err = xa_insert(&c->jobs, id, job, GFP_KERNEL_ACCOUNT);

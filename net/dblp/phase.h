@@ -60,8 +60,10 @@ struct dblp_defaults {
 
 /**
  * struct dblp_config - what operators set for a network namespace
- * @lock: for all changes here; taken before the lock of any socket
- * @seq: written with @lock held, around each change that sockets have to see
+ * @lock: for all changes here; taken before the lock of any socket. It is not
+ *	held while sockets are walked or send, as all users may wait for it
+ * @seq: written with @lock held, around each change of @phases that sockets have
+ *	to see
  * @phases: by number; read under @seq
  * @users: for each phase but 0: number of sockets that chose it themselves.
  *	Raised under @lock, or for a child whose listener is one of them
@@ -70,7 +72,8 @@ struct dblp_defaults {
  * @defaults_generation: changes with @defaults; under @lock
  * @phases_generation: changes with @phases; under @lock
  * @jobs: by number; under @lock
- * @jobs_generation: changes when a job is added, deleted or set
+ * @jobs_generation: changes when a job is added, deleted or set, but not when its
+ *	detector moves it: any owner could interrupt all dumps by that
  */
 struct dblp_config {
 	struct mutex		lock;	/* for all of it; before socket locks */
@@ -114,8 +117,10 @@ int dblp_sock_set_place(struct dblp_sock *dsk, const u32 *phase,
 			const u32 *job_id);
 void dblp_inherit_config(struct dblp_sock *child,
 			 const struct dblp_sock *listener);
-void dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p);
-void dblp_job_set(struct net *net, struct dblp_job *job,
+void dblp_config_push(struct net *net);
+bool dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p);
+void dblp_job_push(struct dblp_job *job);
+bool dblp_job_set(struct net *net, struct dblp_job *job,
 		  const struct dblp_job_conf *conf);
 int dblp_job_norm(struct dblp_sock *dsk, u64 norm);
 

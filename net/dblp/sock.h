@@ -100,6 +100,7 @@ struct dblp_counts {
  *	in @own
  * @own: DBLP_OWN() of the options that were set for this socket
  * @config_seq: @seq of the configuration that these were taken from
+ * @job_seq: the same of @job
  * @placement: DBLP_PLACEMENT
  * @job: DBLP_JOB; a reference is held
  * @job_node: in @socks of the job
@@ -281,6 +282,7 @@ struct dblp_sock {
 	u32			phase;
 	u32			own;
 	u32			config_seq;
+	u32			job_seq;
 	u32			placement;
 	struct dblp_job		*job;
 	struct rb_node		job_node;

@@ -204,6 +204,21 @@ static void job_hears_a_norm(void)
 		die("setsockopt(DBLP_NORM)");
 }
 
+static void detector_is_switched_on(void)
+{
+	change_u32(DBLP_CMD_JOB_SET, DBLP_A_JOB_ID, JOB_ID(0),
+		   DBLP_A_JOB_CLR, DBLP_CLR_ON);
+}
+
+/* A program of the job's owner can do that at any rate */
+static void detector_moves_job(void)
+{
+	job_hears_a_norm();
+	job_hears_a_norm();
+	if (get_u32(fds[0], DBLP_PHASE) != TOLERANT)
+		die("the job stays");
+}
+
 static void phase_comes(void)
 {
 	struct nlmsghdr *nlh = begin(family, DBLP_CMD_PHASE_SET, 0);
@@ -275,7 +290,8 @@ TEST_F(dump, of_jobs_says_that_it_is_torn)
 	static const struct happening list[] = {
 		NOTHING, H(job_comes, true), H(job_goes, true),
 		H(job_moves, true), H(job_is_named, true),
-		H(job_hears_a_norm, false), H(socket_comes, false),
+		H(job_hears_a_norm, false), H(detector_is_switched_on, true),
+		H(detector_moves_job, false), H(socket_comes, false),
 		H(socket_goes, false), H(phase_is_set, false),
 		H(default_is_set, false), NOTHING,
 	};

@@ -601,6 +601,103 @@ TEST_F(job, a_norm_costs_the_same_beside_ten_thousand_sockets)
 		close(fds[i]);
 }
 
+/* How often settings were applied to a socket, in the whole kernel */
+#define TRACING		"/sys/kernel/tracing/"
+
+static void applied_open(void)
+{
+	run("echo 'p:dblp_job/applied dblp:dblp_apply_config' >> " TRACING
+	    "kprobe_events && echo 1 > " TRACING
+	    "events/dblp_job/applied/enable");
+}
+
+static void applied_close(void)
+{
+	run("echo 0 > " TRACING "events/dblp_job/applied/enable && "
+	    "echo '-:dblp_job/applied' >> " TRACING "kprobe_events");
+}
+
+static unsigned long applied(void)
+{
+	FILE *f = fopen(TRACING "kprobe_profile", "r");
+	unsigned long hits, sum = 0;
+	char name[64];
+
+	if (!f)
+		die("kprobe_profile");
+	while (fscanf(f, "%63s %lu %*u", name, &hits) == 2)
+		if (!strcmp(name, "applied"))
+			sum += hits;
+	fclose(f);
+	return sum;
+}
+
+#define SENDS		300
+#define MANY_MESSAGES	1500
+
+/* The time in all that some messages of @fd take, each after a norm by @mover */
+static uint64_t sends_us(int mover, int fd, bool moves)
+{
+	uint64_t sum = 0, before;
+	int i;
+
+	for (i = 0; i < SENDS; i++) {
+		if (try_norm(mover, moves && !(i & 2) ? 1000 : 1))
+			die("setsockopt(DBLP_NORM)");
+		before = now_us();
+		if (send(fd, big, 8, 0) != 8)
+			die("send()");
+		sum += now_us() - before;
+	}
+	return sum;
+}
+
+/* What the owner of a job does costs the sockets of that job, and no other */
+TEST_F(job, a_norm_concerns_no_socket_outside_the_job)
+{
+	int mover = new_socket(), i;
+	uint64_t still, moving;
+	unsigned long n;
+
+	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
+	set_u32(mover, DBLP_JOB, 7);
+	set_u32(self->client, DBLP_JOB, 0);
+	for (i = 0; i < MANY_MESSAGES; i++)
+		ASSERT_EQ(8, send(self->client, big, 8, 0));
+	/* To a phase that all that follows leaves only at the changes */
+	ASSERT_EQ(0, try_norm(mover, 1));
+	ASSERT_EQ(0, try_norm(mover, 1));
+	applied_open();
+	n = applied();
+	still = sends_us(mover, self->client, false);
+	EXPECT_EQ(0, applied() - n);
+	n = applied();
+	moving = sends_us(mover, self->client, true);
+	/* To the socket in the job, at each change of the phase */
+	EXPECT_LE(SENDS / 2, applied() - n);
+	EXPECT_GE(SENDS, applied() - n);
+	TH_LOG("%d messages in %llu us, and while a job moves in %llu us",
+	       SENDS, (unsigned long long)still, (unsigned long long)moving);
+	if (virtual_time())
+		EXPECT_GE(2 * still, moving);
+	applied_close();
+	close(mover);
+}
+
+/* Setting what is set already reaches no socket */
+TEST_F(job, no_change_is_applied_to_no_socket)
+{
+	unsigned long n;
+
+	EXPECT_EQ(0, job_phase(DBLP_CMD_JOB_SET, TOLERANT));
+	applied_open();
+	n = applied();
+	EXPECT_EQ(0, job_phase(DBLP_CMD_JOB_SET, TOLERANT));
+	EXPECT_EQ(0, phase_budget(TOLERANT, MOST));
+	EXPECT_EQ(0, applied() - n);
+	applied_close();
+}
+
 TEST_F(job, what_a_detector_refuses)
 {
 	static const struct {

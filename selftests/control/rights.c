@@ -411,7 +411,8 @@ TEST_F(rights, of_who_takes_over_a_port)
 	EXPECT_EQ(EADDRINUSE, take_over(&addr));
 }
 
-#define EVENTS_A_SECOND	1000
+#define EVENTS_A_SECOND		1000
+#define JOB_EVENTS_A_SECOND	100
 
 /* How many events wait there; the kernel says that there were more by ENOBUFS */
 static unsigned int hear(struct mnl_socket *ear, bool *lost)
@@ -431,16 +432,12 @@ static unsigned int hear(struct mnl_socket *ear, bool *lost)
 	}
 }
 
-/* The rate of events is limited, so that a listener does not slow others */
-TEST_F(rights, to_hear_so_many_events_a_second)
+/* A listener to events with room for all of them */
+static struct mnl_socket *open_ear(void)
 {
 	struct mnl_socket *ear = mnl_socket_open(NETLINK_GENERIC);
 	uint32_t group = events_group();
 	int size = 64 << 20;
-	unsigned int i, n, most;
-	struct nlmsghdr *nlh;
-	uint64_t begun;
-	bool lost;
 
 	if (!ear || mnl_socket_bind(ear, 0, MNL_SOCKET_AUTOPID) < 0 ||
 	    mnl_socket_setsockopt(ear, NETLINK_ADD_MEMBERSHIP, &group,
@@ -448,6 +445,18 @@ TEST_F(rights, to_hear_so_many_events_a_second)
 	    setsockopt(mnl_socket_get_fd(ear), SOL_SOCKET, SO_RCVBUFFORCE,
 		       &size, sizeof(size)))
 		die("netlink");
+	return ear;
+}
+
+/* The rate of events is limited, so that a listener does not slow others */
+TEST_F(rights, to_hear_so_many_events_a_second)
+{
+	struct mnl_socket *ear = open_ear();
+	unsigned int i, n, most;
+	struct nlmsghdr *nlh;
+	uint64_t begun;
+	bool lost;
+
 	begun = now_ms();
 	for (i = 0; i < 4 * EVENTS_A_SECOND; i++) {
 		nlh = begin(family, DBLP_CMD_PHASE_SET, 0);
@@ -462,6 +471,39 @@ TEST_F(rights, to_hear_so_many_events_a_second)
 	       (unsigned long long)(now_ms() - begun));
 	EXPECT_GE(most, n);
 	EXPECT_EQ(n < i, lost);
+	mnl_socket_close(ear);
+}
+
+/* One job's detector leaves room for the events of other jobs */
+TEST_F(rights, to_cause_so_many_events_a_second_by_norms)
+{
+	struct mnl_socket *ear = open_ear();
+	int fd = new_socket();
+	unsigned int i, n, most;
+	struct nlmsghdr *nlh;
+	uint64_t begun, norm;
+	bool lost;
+
+	nlh = job_request(DBLP_CMD_JOB_ADD, 9);
+	mnl_attr_put_u32(nlh, DBLP_A_JOB_CLR, DBLP_CLR_ON);
+	ASSERT_EQ(0, result(nlh));
+	set_u32(fd, DBLP_JOB, 9);
+	begun = now_ms();
+	for (i = 0; i < 4 * EVENTS_A_SECOND; i++) {
+		/* A change to another phase by each */
+		norm = i & 2 ? 1 : 1000;
+		ASSERT_EQ(0, setsockopt(fd, SOL_DBLP, DBLP_NORM, &norm,
+					sizeof(norm)));
+	}
+	most = JOB_EVENTS_A_SECOND * ((now_ms() - begun) / 1000 + 2);
+	/* Also the one by which the job was added */
+	n = hear(ear, &lost) - 1;
+	TH_LOG("%u of %u events in %llu ms", n, i,
+	       (unsigned long long)(now_ms() - begun));
+	EXPECT_LT(0, n);
+	EXPECT_GE(most, n);
+	EXPECT_TRUE(lost);
+	close(fd);
 	mnl_socket_close(ear);
 }
 

@@ -102,20 +102,37 @@ static int dblp_event_put_clr(struct sk_buff *msg, const struct dblp_clr *clr)
 	return 0;
 }
 
+/* The reports of one job leave room for the events of other jobs */
+static bool dblp_event_job_allowed(struct net *net, struct dblp_job *job,
+				   enum dblp_actor by)
+{
+	u32 count;
+
+	lockdep_assert_held(&job->turn);
+	if (by != DBLP_ACTOR_DETECTOR)
+		return true;
+	count = dblp_rate_count(&job->events, DBLP_JOB_EVENTS_PER_SECOND);
+	if (count == DBLP_JOB_EVENTS_PER_SECOND)
+		dblp_event_lost(net);
+	return count < DBLP_JOB_EVENTS_PER_SECOND;
+}
+
 /**
  * dblp_event_job_phase() - a job has moved to another phase
- * @net: namespace, with @lock of its configuration held
- * @job: job
+ * @net: namespace
+ * @job: job, with @turn held
  * @old_phase: number of the phase it was in
  * @by: what moved it
  */
-void dblp_event_job_phase(struct net *net, const struct dblp_job *job,
-			  u8 old_phase, enum dblp_actor by)
+void dblp_event_job_phase(struct net *net, struct dblp_job *job, u8 old_phase,
+			  enum dblp_actor by)
 {
 	struct sk_buff *msg;
 	void *hdr;
 	int err;
 
+	if (!dblp_event_job_allowed(net, job, by))
+		return;
 	msg = dblp_event_begin(net, DBLP_CMD_JOB_PHASE_NTF, &hdr, GFP_KERNEL);
 	if (!msg)
 		return;

@@ -24,8 +24,8 @@ struct net;
 	(DBLP_CMD_MSG_CLOSED_NTF - DBLP_CMD_JOB_ADD_NTF + 1)
 
 void dblp_event_job(struct net *net, u8 cmd, const struct dblp_job *job);
-void dblp_event_job_phase(struct net *net, const struct dblp_job *job,
-			  u8 old_phase, enum dblp_actor by);
+void dblp_event_job_phase(struct net *net, struct dblp_job *job, u8 old_phase,
+			  enum dblp_actor by);
 void dblp_event_phase(struct net *net, u8 cmd, u32 id,
 		      const struct dblp_phase *p);
 void dblp_event_conn_begin(const struct dblp_sock *dsk);

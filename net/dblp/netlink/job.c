@@ -380,7 +380,9 @@ static int dblp_nl_job_new(struct genl_info *info, u32 id)
 	       dblp_job_add(genl_info_net(info), id, &conf);
 }
 
-static int dblp_nl_job_change(struct genl_info *info, struct dblp_job *job)
+/* *@moved is set if its sockets have to follow, with a reference */
+static int dblp_nl_job_change(struct genl_info *info, struct dblp_job *job,
+			      struct dblp_job **moved)
 {
 	struct dblp_job_conf conf;
 	int err;
@@ -388,8 +390,10 @@ static int dblp_nl_job_change(struct genl_info *info, struct dblp_job *job)
 	mutex_lock(&job->turn);
 	conf = job->conf;
 	err = dblp_nl_job_conf(info, job->id, job, &conf);
-	if (!err)
-		dblp_job_set(genl_info_net(info), job, &conf);
+	if (!err && dblp_job_set(genl_info_net(info), job, &conf)) {
+		refcount_inc(&job->refs);
+		*moved = job;
+	}
 	mutex_unlock(&job->turn);
 	return err;
 }
@@ -413,7 +417,7 @@ static bool dblp_nl_job_sets_nothing(const struct genl_info *info)
 static int dblp_nl_job_write(struct genl_info *info, u16 flags)
 {
 	struct dblp_config *c = dblp_config(genl_info_net(info));
-	struct dblp_job *job;
+	struct dblp_job *job, *moved = NULL;
 	u32 id;
 	int err;
 
@@ -437,9 +441,14 @@ static int dblp_nl_job_write(struct genl_info *info, u16 flags)
 				    "another job has this number");
 		err = -EEXIST;
 	} else {
-		err = dblp_nl_job_change(info, job);
+		err = dblp_nl_job_change(info, job, &moved);
 	}
 	mutex_unlock(&c->lock);
+	/* Its settings are in force when the request is answered */
+	if (moved) {
+		dblp_job_push(moved);
+		dblp_job_put(moved);
+	}
 	return err;
 }
 

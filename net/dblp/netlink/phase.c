@@ -165,6 +165,7 @@ int dblp_nl_phase_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct net *net = genl_info_net(info);
 	struct dblp_config *c = dblp_config(net);
 	struct nlattr **attrs = info->attrs;
+	bool differs = false;
 	struct dblp_phase p;
 	u32 id;
 	int err;
@@ -194,9 +195,12 @@ int dblp_nl_phase_set_doit(struct sk_buff *skb, struct genl_info *info)
 		p.order = nla_get_u32(attrs[DBLP_A_PHASE_ORDER]);
 	if (attrs[DBLP_A_PHASE_FILL])
 		p.fill = nla_get_u32(attrs[DBLP_A_PHASE_FILL]);
-	dblp_phase_change(net, id, &p);
+	differs = dblp_phase_change(net, id, &p);
 unlock:
 	mutex_unlock(&c->lock);
+	/* It is in force when the request is answered */
+	if (differs)
+		dblp_config_push(net);
 	return err;
 }
 
