@@ -52,13 +52,17 @@ static u32 dblp_burst(const struct dblp_sock *dsk, const struct dblp_out *out,
  */
 static u32 dblp_train_max(const struct dst_entry *dst, u32 size, u32 mss)
 {
-	const struct net_device *dev = dst->dev;
-	u32 room = min_t(u32, READ_ONCE(dev->gso_max_size), U16_MAX);
+	const struct net_device *dev;
+	u32 room, segs;
 
+	rcu_read_lock();
+	dev = dst_dev_rcu(dst);
+	room = min_t(u32, READ_ONCE(dev->gso_max_size), U16_MAX);
+	segs = READ_ONCE(dev->gso_max_segs);
+	rcu_read_unlock();
 	if (size > mss || dst_xfrm(dst) || room < MAX_HEADER + 2 * size)
 		return 1;
-	return min_t(u32, (room - MAX_HEADER) / size,
-		     READ_ONCE(dev->gso_max_segs));
+	return min_t(u32, (room - MAX_HEADER) / size, segs);
 }
 
 /* Number of segments to send at once, from the next unsent one on */

@@ -10,6 +10,7 @@
 #include <linux/security.h>
 #include <linux/udp.h>
 #include <linux/unaligned.h>
+#include <net/dst.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/ip6_checksum.h>
@@ -69,6 +70,17 @@ void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,
 		fl6->flowi6_oif = peer->sdblp_scope_id ?: ifindex;
 }
 
+/* A route whose device goes away is given another one at any time */
+static int dblp_dst_ifindex(const struct dst_entry *dst)
+{
+	int ifindex;
+
+	rcu_read_lock();
+	ifindex = dst_dev_rcu(dst)->ifindex;
+	rcu_read_unlock();
+	return ifindex;
+}
+
 /* An IPv4 route may have an IPv6 gateway */
 static void dblp_path_hop4(struct dblp_path *path, const struct rtable *rt)
 {
@@ -76,7 +88,7 @@ static void dblp_path_hop4(struct dblp_path *path, const struct rtable *rt)
 		path->gateway = rt->rt_gw6;
 	else
 		ipv6_addr_set_v4mapped(rt->rt_gw4, &path->gateway);
-	path->ifindex = rt->dst.dev->ifindex;
+	path->ifindex = dblp_dst_ifindex(&rt->dst);
 }
 
 /**
@@ -112,7 +124,7 @@ struct dst_entry *dblp_route(struct net *net, struct dblp_path *path)
 	path->fl.u.ip6.saddr = fl.u.ip6.saddr;
 	path->cookie = rt6_get_cookie((struct rt6_info *)dst);
 	path->gateway = ((struct rt6_info *)dst)->rt6i_gateway;
-	path->ifindex = dst->dev->ifindex;
+	path->ifindex = dblp_dst_ifindex(dst);
 	return dst;
 }
 
@@ -144,10 +156,14 @@ static int dblp_egress(struct sock *sk, struct sk_buff *skb,
 	struct sock *owner = skb->sk;
 	int err;
 
-	skb->dev = dst->dev;
+	rcu_read_lock();
+	skb->dev = dst_dev_rcu(dst);
 	skb->sk = sk;
 	err = BPF_CGROUP_RUN_PROG_INET_EGRESS(sk, skb);
 	skb->sk = owner;
+	/* IP sets it again */
+	skb->dev = NULL;
+	rcu_read_unlock();
 	if (err == NET_XMIT_SUCCESS || err == NET_XMIT_CN)
 		return 0;
 	kfree_skb(skb);
