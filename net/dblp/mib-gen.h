@@ -142,4 +142,73 @@ enum dblp_mib_item {
 	__DBLP_MIB_MAX
 };
 
+/* All of them with their names, for trace.h */
+#define dblp_mib_items \
+	EM(DBLP_MIB_CONNACTIVE, "ConnActive") \
+	EM(DBLP_MIB_CONNPASSIVE, "ConnPassive") \
+	EM(DBLP_MIB_CONNREFUSED, "ConnRefused") \
+	EM(DBLP_MIB_CONNTIMEOUT, "ConnTimeout") \
+	EM(DBLP_MIB_CONNRESET, "ConnReset") \
+	EM(DBLP_MIB_COOKIESENT, "CookieSent") \
+	EM(DBLP_MIB_COOKIEBAD, "CookieBad") \
+	EM(DBLP_MIB_COOKIESTALE, "CookieStale") \
+	EM(DBLP_MIB_ACCEPTQUEUEFULL, "AcceptQueueFull") \
+	EM(DBLP_MIB_RSTSENT, "RstSent") \
+	EM(DBLP_MIB_RSTRECEIVED, "RstReceived") \
+	EM(DBLP_MIB_PKTSENT, "PktSent") \
+	EM(DBLP_MIB_PKTRECEIVED, "PktReceived") \
+	EM(DBLP_MIB_PKTLOST, "PktLost") \
+	EM(DBLP_MIB_PKTSPURIOUS, "PktSpurious") \
+	EM(DBLP_MIB_PTOEXPIRED, "PtoExpired") \
+	EM(DBLP_MIB_ACKSENT, "AckSent") \
+	EM(DBLP_MIB_SEGFIRST, "SegFirst") \
+	EM(DBLP_MIB_SEGAGAIN, "SegAgain") \
+	EM(DBLP_MIB_BYTESFIRST, "BytesFirst") \
+	EM(DBLP_MIB_BYTESAGAIN, "BytesAgain") \
+	EM(DBLP_MIB_BYTESRECEIVED, "BytesReceived") \
+	EM(DBLP_MIB_BYTESMISSING, "BytesMissing") \
+	EM(DBLP_MIB_BYTESFORGIVENUNSENT, "BytesForgivenUnsent") \
+	EM(DBLP_MIB_BYTESFORGIVENSENT, "BytesForgivenSent") \
+	EM(DBLP_MIB_MSGSENT, "MsgSent") \
+	EM(DBLP_MIB_MSGSENTEARLY, "MsgSentEarly") \
+	EM(DBLP_MIB_MSGRECEIVED, "MsgReceived") \
+	EM(DBLP_MIB_MSGRECEIVEDEARLY, "MsgReceivedEarly") \
+	EM(DBLP_MIB_DROPSHORT, "DropShort") \
+	EM(DBLP_MIB_DROPVERSION, "DropVersion") \
+	EM(DBLP_MIB_DROPTYPE, "DropType") \
+	EM(DBLP_MIB_DROPFIELD, "DropField") \
+	EM(DBLP_MIB_DROPTRAILING, "DropTrailing") \
+	EM(DBLP_MIB_DROPUNKNOWNCONN, "DropUnknownConn") \
+	EM(DBLP_MIB_DROPWRONGPEER, "DropWrongPeer") \
+	EM(DBLP_MIB_DROPDUPLICATE, "DropDuplicate") \
+	EM(DBLP_MIB_DROPLATE, "DropLate") \
+	EM(DBLP_MIB_DROPWINDOW, "DropWindow") \
+	EM(DBLP_MIB_DROPMISMATCH, "DropMismatch") \
+	EM(DBLP_MIB_DROPMEMORY, "DropMemory") \
+	EM(DBLP_MIB_DROPSTATE, "DropState") \
+	EM(DBLP_MIB_DROPNOLISTENER, "DropNoListener") \
+	EM(DBLP_MIB_XMITERROR, "XmitError") \
+	EM(DBLP_MIB_KEEPALIVESENT, "KeepaliveSent") \
+	EM(DBLP_MIB_ICMPREFUSED, "IcmpRefused") \
+	EM(DBLP_MIB_MTUREDUCED, "MtuReduced") \
+	EM(DBLP_MIB_MTUPROBE, "MtuProbe") \
+	EM(DBLP_MIB_MTUBLACKHOLE, "MtuBlackHole") \
+	EM(DBLP_MIB_ECNFAILED, "EcnFailed") \
+	EM(DBLP_MIB_REHASH, "Rehash") \
+	EM(DBLP_MIB_MSGSENTCOMPLETE, "MsgSentComplete") \
+	EM(DBLP_MIB_MSGSENTBUDGET, "MsgSentBudget") \
+	EM(DBLP_MIB_MSGSENTDEADLINE, "MsgSentDeadline") \
+	EM(DBLP_MIB_MSGRECEIVEDCOMPLETE, "MsgReceivedComplete") \
+	EM(DBLP_MIB_MSGRECEIVEDBUDGET, "MsgReceivedBudget") \
+	EM(DBLP_MIB_MSGRECEIVEDDEADLINE, "MsgReceivedDeadline") \
+	EM(DBLP_MIB_BYTESELIDED, "BytesElided") \
+	EM(DBLP_MIB_ORPHANTIMEOUT, "OrphanTimeout") \
+	EM(DBLP_MIB_ORPHANMEMORY, "OrphanMemory") \
+	EM(DBLP_MIB_ORPHANTOOMANY, "OrphanTooMany") \
+	EM(DBLP_MIB_DROPAUTH, "DropAuth") \
+	EM(DBLP_MIB_ACKUNSENT, "AckUnsent") \
+	EM(DBLP_MIB_MSGSENTCANCELLED, "MsgSentCancelled") \
+	EM(DBLP_MIB_MSGRECEIVEDCANCELLED, "MsgReceivedCancelled") \
+	EM_LAST(DBLP_MIB_DROPPORT, "DropPort")
+
 #endif /* _NET_DBLP_MIB_GEN_H */

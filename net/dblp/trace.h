@@ -63,29 +63,44 @@ enum dblp_trace_side {
 	EM(DBLP_PKT_VERSION, "VERSION")			\
 	EM_LAST(DBLP_PKT_PROBE, "PROBE")
 
-#define dblp_drops					\
-	EM(DBLP_MIB_DROPSHORT, "DropShort")		\
-	EM(DBLP_MIB_DROPVERSION, "DropVersion")		\
-	EM(DBLP_MIB_DROPTYPE, "DropType")		\
-	EM(DBLP_MIB_DROPFIELD, "DropField")		\
-	EM(DBLP_MIB_DROPTRAILING, "DropTrailing")	\
-	EM(DBLP_MIB_DROPAUTH, "DropAuth")		\
-	EM(DBLP_MIB_DROPUNKNOWNCONN, "DropUnknownConn")	\
-	EM(DBLP_MIB_DROPWRONGPEER, "DropWrongPeer")	\
-	EM(DBLP_MIB_DROPDUPLICATE, "DropDuplicate")	\
-	EM(DBLP_MIB_DROPLATE, "DropLate")		\
-	EM(DBLP_MIB_DROPWINDOW, "DropWindow")		\
-	EM(DBLP_MIB_DROPMISMATCH, "DropMismatch")	\
-	EM(DBLP_MIB_DROPMEMORY, "DropMemory")		\
-	EM(DBLP_MIB_DROPSTATE, "DropState")		\
-	EM_LAST(DBLP_MIB_DROPNOLISTENER, "DropNoListener")
-
 #define dblp_losses					\
 	EM(DBLP_LOST_REORDERED, "reordering")		\
 	EM(DBLP_LOST_OVERDUE, "time")			\
 	EM(DBLP_LOST_TOO_LARGE, "too-large")		\
 	EM(DBLP_LOST_PROBE, "probe")			\
 	EM_LAST(DBLP_LOST_NO_ROOM, "no-room")
+
+/*
+ * Each value of an enum has a name: a list that lacks one does not compile. That of
+ * the counters is generated.
+ */
+#ifndef _NET_DBLP_TRACE_NAMED
+#define _NET_DBLP_TRACE_NAMED
+
+#undef EM
+#undef EM_LAST
+#define EM(a, b)	case a:
+#define EM_LAST(a, b)	case a: break;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+
+static inline void dblp_trace_named(enum dblp_state state,
+				    enum dblp_policy policy,
+				    enum dblp_reason reason,
+				    enum dblp_pkt_type type,
+				    enum dblp_lost_why lost)
+{
+	switch (state) { dblp_states }
+	switch (policy) { dblp_policies }
+	switch (reason) { dblp_reasons }
+	switch (type) { case __DBLP_PKT_MAX: dblp_pkt_types }
+	switch (lost) { dblp_losses }
+}
+
+#pragma GCC diagnostic pop
+
+#endif
 
 #undef EM
 #undef EM_LAST
@@ -97,7 +112,7 @@ dblp_policies
 dblp_reasons
 dblp_sides
 dblp_pkt_types
-dblp_drops
+dblp_mib_items
 dblp_losses
 
 #undef EM
@@ -240,7 +255,7 @@ TRACE_EVENT(dblp_packet_dropped,
 	),
 
 	TP_printk(DBLP_TRACE_FMT "why=%s n=%u", DBLP_TRACE_ARGS,
-		  __print_symbolic(__entry->why, dblp_drops), __entry->n)
+		  __print_symbolic(__entry->why, dblp_mib_items), __entry->n)
 );
 
 TRACE_EVENT(dblp_packet_lost,

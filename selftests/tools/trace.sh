@@ -270,6 +270,16 @@ strays()
 }
 try "packets dropped, by the name of their counter" strays
 
+# Names of all counters, as any of them may be the reason
+counters_named()
+{
+	json "$a" 'to_entries[] | select(.value | type == "number") | .key' stats | while IFS= read -r name; do
+		grep -q "\"$name\"" "$tracing/events/dblp/dblp_packet_dropped/format" || echo "$name"
+	done > "$tmp/nameless"
+	is cat "$tmp/nameless" ''
+}
+try "each counter of dropped packets has its name in the event" counters_named
+
 ends()
 {
 	touch "$tmp/end" && wait_until 10 no_sockets "$a" && wait_until 10 no_sockets "$b" || return
