@@ -378,6 +378,7 @@ static void dblp_udp_begin(struct dblp_endpoint *ep, struct socket *sock)
 		.encap_err_rcv = dblp_err_rcv,
 	};
 
+	dblp_encap_keep(sock->sk->sk_family);
 	setup_udp_tunnel_sock(ep->net, sock->sk, &cfg);
 	dblp_udp_receive(sock);
 }
@@ -490,6 +491,7 @@ int dblp_endpoints_init(void)
 void dblp_endpoints_exit(void)
 {
 	destroy_workqueue(dblp_wq);
+	dblp_encap_exit();
 }
 
 /**

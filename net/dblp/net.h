@@ -278,6 +278,10 @@ void dblp_count_drops(struct net *net, const struct dblp_sock *dsk,
 int dblp_sysctl_init(struct net *net, struct dblp_net *dn, long *mem);
 void dblp_sysctl_exit(struct dblp_net *dn);
 
+/* encap.c: static keys of UDP sockets */
+void dblp_encap_keep(sa_family_t family);
+void dblp_encap_exit(void);
+
 /* endpoint.c: UDP sockets */
 int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
 			 int ifindex, const struct dblp_endpoint_ops *ops,

@@ -4,6 +4,7 @@
  * detector of critical regimes, fed by DBLP_NORM.
  */
 #define _GNU_SOURCE
+#include "lib/hits.h"
 #include "lib/nltest.h"
 #include "lib/sock.h"
 #include "values.h"
@@ -601,37 +602,8 @@ TEST_F(job, a_norm_costs_the_same_beside_ten_thousand_sockets)
 		close(fds[i]);
 }
 
-/* How often settings were applied to a socket, in the whole kernel */
-#define TRACING		"/sys/kernel/tracing/"
-
-static void applied_open(void)
-{
-	run("echo 'p:dblp_job/applied dblp:dblp_apply_config' >> " TRACING
-	    "kprobe_events && echo 1 > " TRACING
-	    "events/dblp_job/applied/enable");
-}
-
-static void applied_close(void)
-{
-	run("echo 0 > " TRACING "events/dblp_job/applied/enable && "
-	    "echo '-:dblp_job/applied' >> " TRACING "kprobe_events");
-}
-
-static unsigned long applied(void)
-{
-	FILE *f = fopen(TRACING "kprobe_profile", "r");
-	unsigned long hits, sum = 0;
-	char name[64];
-
-	if (!f)
-		die("kprobe_profile");
-	while (fscanf(f, "%63s %lu %*u", name, &hits) == 2)
-		if (!strcmp(name, "applied"))
-			sum += hits;
-	fclose(f);
-	return sum;
-}
-
+/* Applies settings to a socket */
+#define APPLY		"dblp:dblp_apply_config"
 #define SENDS		300
 #define MANY_MESSAGES	1500
 
@@ -667,20 +639,20 @@ TEST_F(job, a_norm_concerns_no_socket_outside_the_job)
 	/* To a phase that all that follows leaves only at the changes */
 	ASSERT_EQ(0, try_norm(mover, 1));
 	ASSERT_EQ(0, try_norm(mover, 1));
-	applied_open();
-	n = applied();
+	hits_open(APPLY);
+	n = hits();
 	still = sends_us(mover, self->client, false);
-	EXPECT_EQ(0, applied() - n);
-	n = applied();
+	EXPECT_EQ(0, hits() - n);
+	n = hits();
 	moving = sends_us(mover, self->client, true);
 	/* To the socket in the job, at each change of the phase */
-	EXPECT_LE(SENDS / 2, applied() - n);
-	EXPECT_GE(SENDS, applied() - n);
+	EXPECT_LE(SENDS / 2, hits() - n);
+	EXPECT_GE(SENDS, hits() - n);
 	TH_LOG("%d messages in %llu us, and while a job moves in %llu us",
 	       SENDS, (unsigned long long)still, (unsigned long long)moving);
 	if (virtual_time())
 		EXPECT_GE(2 * still, moving);
-	applied_close();
+	hits_close();
 	close(mover);
 }
 
@@ -690,12 +662,12 @@ TEST_F(job, no_change_is_applied_to_no_socket)
 	unsigned long n;
 
 	EXPECT_EQ(0, job_phase(DBLP_CMD_JOB_SET, TOLERANT));
-	applied_open();
-	n = applied();
+	hits_open(APPLY);
+	n = hits();
 	EXPECT_EQ(0, job_phase(DBLP_CMD_JOB_SET, TOLERANT));
 	EXPECT_EQ(0, phase_budget(TOLERANT, MOST));
-	EXPECT_EQ(0, applied() - n);
-	applied_close();
+	EXPECT_EQ(0, hits() - n);
+	hits_close();
 }
 
 TEST_F(job, what_a_detector_refuses)

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Ten thousand connections that nobody uses: they fit a small machine, cost
- * little kernel memory, and neither timers nor packets tell of them.
+ * little kernel memory, and neither timers nor packets tell of them. Sockets that
+ * are opened and closed do not disturb the machine either.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
+#include "lib/hits.h"
 #include "lib/sock.h"
 
 #include "kselftest_harness.h"
@@ -198,6 +200,47 @@ TEST_F_TIMEOUT(idle, ten_thousand_connections, 400)
 	/* They are alive, every one */
 	for (i = 0; i < N; i++)
 		use(client[i], server[i]);
+}
+
+/* How often the kernel's text is patched while a port is bound and left again */
+static unsigned long patches(const char *addr, int times)
+{
+	unsigned long before = hits();
+	struct sockaddr_dblp a;
+	int fd;
+
+	while (times--) {
+		fd = new_socket();
+		addr_parse(&a, addr, 0);
+		if (bind_to(fd, &a))
+			die("bind()");
+		close(fd);
+		/* UDP's socket goes a little later: before the next one comes */
+		sleep_ms(5);
+	}
+	return hits() - before;
+}
+
+/*
+ * Each time interrupts all processors. Only the first use of a family does that. A VM
+ * with several processors prevents it itself (helpers/udp-encap.c), so that it is in
+ * virtual time that this can fail.
+ */
+TEST(binding_a_port_does_not_patch_the_kernel)
+{
+	static const char *const addrs[] = { "127.0.0.1", "::1" };
+	uint64_t end;
+	size_t i;
+
+	netns_new();
+	hits_open("arch_jump_label_transform_queue");
+	for (i = 0; i < sizeof(addrs) / sizeof(*addrs); i++) {
+		end = now_ms() + 10 * SECONDS;
+		while (patches(addrs[i], 10) && now_ms() < end)
+			;
+		EXPECT_EQ(0, patches(addrs[i], 100));
+	}
+	hits_close();
 }
 
 TEST_HARNESS_MAIN
