@@ -56,7 +56,7 @@ check:			## everything: builds, unit tests, lint, tests in VMs (TESTS="a b", KER
 	$(Q)TESTS="$(TESTS)" KERNELS="$(KERNELS)" DEBUG="$(DEBUG)" CLANG="$(CLANG)" V="$(V)" selftests/check
 
 check-all:		## what takes hours: check with all kernels and compilers, also the debug kernel, then robustness
-	$(Q)KERNELS="6.1 6.12 6.12-trixie 7.x" DEBUG=1 CLANG=1 ARM64=1 TORCH=1 V="$(V)" selftests/check
+	$(Q)KERNELS="6.1 6.12 6.12-trixie 7.x" DEBUG=1 CLANG=1 ARM64=1 BUILDS=1 TORCH=1 V="$(V)" selftests/check
 	$(Q)$(MAKE) --no-print-directory robustness
 
 robustness:		## try to break it: Documentation/results/robustness.md (PARTS="a b": only these)

@@ -635,7 +635,8 @@ void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 	}
 	/* The cookie is too old by now */
 	if (dsk->state == DBLP_STATE_COOKIE_SENT &&
-	    now - dsk->handshake_since > DBLP_COOKIE_LIFE_MS * NSEC_PER_MSEC)
+	    now - dsk->handshake_since >
+	    (u64)DBLP_COOKIE_LIFE_MS * NSEC_PER_MSEC)
 		return dblp_handshake_anew(dsk, now);
 
 	if (dsk->state == DBLP_STATE_INIT_SENT)

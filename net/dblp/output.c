@@ -40,8 +40,9 @@ static u32 dblp_burst(const struct dblp_sock *dsk, const struct dblp_out *out,
 
 	n = div_u64(window - min_t(u64, window, dsk->sent.inflight), size);
 	if (rate)
-		n = min(n, 1 + mul_u64_u64_div_u64(rate, ahead, NSEC_PER_SEC) /
-			       size);
+		n = min(n, 1 + div_u64(mul_u64_u64_div_u64(rate, ahead,
+							   NSEC_PER_SEC),
+				       size));
 	return clamp_t(u64, n, 1, UDP_MAX_SEGMENTS);
 }
 

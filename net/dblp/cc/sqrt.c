@@ -435,7 +435,7 @@ static void heed_loss(struct dblp_cc *cc, struct root *r,
 static u64 least_step(const struct dblp_cc *cc, const struct root *r)
 {
 	u32 n = senders(cc);
-	u64 step = int_sqrt64(n * r->wnd * cc->mss) / 6;
+	u64 step = div_u64(int_sqrt64(n * r->wnd * cc->mss), 6);
 
 	if (r->rivals)
 		step = div64_u64((u64)cc->mss * r->now.acked, r->wnd);

@@ -117,7 +117,7 @@ static u32 delay_there(struct dblp_rtt *r, u32 there, u32 excess, u64 now)
  */
 static void learn_back(struct dblp_rtt *r, u64 rtt, u64 back, u64 now)
 {
-	u64 counts = min(rtt, r->usual + r->usual / 9 * 7);
+	u64 counts = min(rtt, r->usual + div_u64(r->usual, 9) * 7);
 
 	r->back = r->back - r->back / 8 + mul_u64_u64_div_u64(back, counts, rtt) / 8;
 	r->back_low = min(r->back_low, back);
@@ -144,7 +144,8 @@ void dblp_rtt_split(struct dblp_rtt *r, struct dblp_rate_sample *rs, const u32 *
 
 u64 dblp_backoff(u64 wait, u64 silence)
 {
-	return min(max(wait, silence / DBLP_PTO_SILENCE), DBLP_PTO_MAX_NS);
+	return min(max(wait, div_u64(silence, DBLP_PTO_SILENCE)),
+		   DBLP_PTO_MAX_NS);
 }
 
 u64 dblp_pto(const struct dblp_rtt *r, u64 max_ack_delay, u64 silence)
