@@ -80,7 +80,7 @@ enum dblp_trace_side {
 #undef EM
 #undef EM_LAST
 #define EM(a, b)	case a:
-#define EM_LAST(a, b)	case a: break;
+#define EM_LAST(a, b)	case a:
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
@@ -91,11 +91,11 @@ static inline void dblp_trace_named(enum dblp_state state,
 				    enum dblp_pkt_type type,
 				    enum dblp_lost_why lost)
 {
-	switch (state) { dblp_states }
-	switch (policy) { dblp_policies }
-	switch (reason) { dblp_reasons }
-	switch (type) { case __DBLP_PKT_MAX: dblp_pkt_types }
-	switch (lost) { dblp_losses }
+	switch (state) { dblp_states break; }
+	switch (policy) { dblp_policies break; }
+	switch (reason) { dblp_reasons break; }
+	switch (type) { case __DBLP_PKT_MAX: dblp_pkt_types break; }
+	switch (lost) { dblp_losses break; }
 }
 
 #pragma GCC diagnostic pop
