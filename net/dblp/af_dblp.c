@@ -392,12 +392,16 @@ static __poll_t dblp_poll(struct file *file, struct socket *sock,
 /* Bytes of the next message to be read, or that can be placed now */
 static u64 dblp_inq(struct dblp_sock *dsk)
 {
+	const struct list_head *next = &dsk->rx_taken;
+
 	if (dsk->placement)
 		return dblp_place_bytes(dsk);
 	if (!dsk->rx_whole)
 		return 0;
-	return list_first_entry(&dsk->rx_ready, struct dblp_rx_msg,
-				list)->total;
+	/* It is the next one until it was read */
+	if (list_empty(next))
+		next = &dsk->rx_ready;
+	return list_first_entry(next, struct dblp_rx_msg, list)->total;
 }
 
 static int dblp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)

@@ -84,6 +84,35 @@
  * dblp_sock, the first block of its ring, its ports, &struct dblp_auth.
  * selftests/system/charged.c compares.
  *
+ * *In hand.* A call lets go of the lock where it copies from or to the user, or
+ * waits, and others may change all but what it has in hand:
+ *
+ * ============================= =============== ==============================
+ * in hand                       kept by         meanwhile
+ * ============================= =============== ==============================
+ * received message, or segments @rx_reader      readers wait. Mode, budget and
+ * of it, copied to the user                     fill may change, the rest of it
+ *                                               may arrive, be cancelled or be
+ *                                               purged: it is put back to where
+ *                                               it was, if it is still wanted
+ * its outcome, or a report, as  no list         nothing: it is not put back
+ * control messages
+ * message or piece, copied from @tx_busy        senders wait, DBLP_ELEMENT and
+ * the user                                      DBLP_PARTIAL_SEND are EBUSY.
+ *                                               State and budget are looked at
+ *                                               again before it is queued
+ * message with pieces to come   @tx_part        the end of the connection frees
+ *                                               it: looked up again
+ * message being cancelled       its number      others are queued and settled:
+ *                                               looked up again, by ID
+ * job, phase                    a reference, or it cannot be deleted
+ *                               the mutex
+ * ============================= =============== ==============================
+ *
+ * Other waits, as those in connect(), accept() and close(), have nothing in
+ * hand, and look at the state anew. No call keeps a pointer to a message over
+ * an unlock without one of these.
+ *
  * *From UDP.* A packet is queued by UDP and taken out again in its data_ready
  * callback, in the same softirq, or by another CPU that is doing so already.
  * The queue's locks are not held when the socket lock is taken.
@@ -151,6 +180,8 @@ int dblp_rx_fill_holes(const struct dblp_rx_msg *msg, struct dblp_rx_cursor *c);
 size_t dblp_cmsg_len(const struct msghdr *m, size_t size);
 void dblp_put_ranges(struct msghdr *m, struct dblp_range *r, u32 ranges);
 void dblp_put_rcvinfo(struct msghdr *m, const struct list_head *pieces);
+void dblp_copy_begin(struct dblp_sock *dsk);
+void dblp_copy_end(struct dblp_sock *dsk);
 void dblp_rx_release(struct dblp_sock *dsk);
 int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep,
 		       const struct dblp_ahead *ahead);
@@ -159,7 +190,6 @@ void dblp_rx_was_read(struct dblp_sock *dsk, struct list_head *pieces);
 /* recv_ahead.c: copying what has come of a message that is not complete */
 void dblp_ahead_init(struct dblp_ahead *a, const struct msghdr *m, bool may);
 int dblp_ahead_wait(struct dblp_sock *dsk, struct dblp_ahead *a, long *timeo);
-void dblp_ahead_release(struct dblp_sock *dsk, struct dblp_ahead *a);
 void dblp_ahead_end(struct dblp_sock *dsk, struct dblp_ahead *a);
 
 /* timeout.c: timeouts handled */

@@ -230,7 +230,7 @@ struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg)
 	struct dblp_range *r;
 	u32 n = 0;
 
-	r = kvmalloc_array(msg->ranges, sizeof(*r), GFP_KERNEL_ACCOUNT);
+	r = kvcalloc(msg->ranges, sizeof(*r), GFP_KERNEL_ACCOUNT);
 	if (!r)
 		return NULL;
 	if (msg->reason == DBLP_REASON_CANCELLED) {
@@ -262,6 +262,15 @@ void dblp_rx_free_bytes(struct dblp_rx_msg *msg, bool read)
 	__skb_queue_purge(&msg->skbs);
 	msg->packed = NULL;
 	msg->copied = NULL;
+}
+
+/** dblp_rx_drop_cancelled() - free what a reader has in hand of a message that
+ * was cancelled meanwhile: it is not put back
+ */
+void dblp_rx_drop_cancelled(struct dblp_rx_msg *msg)
+{
+	if (msg->reason == DBLP_REASON_CANCELLED)
+		__skb_queue_purge(&msg->taken);
 }
 
 /** dblp_rx_put() - drop a reference to a message */
@@ -310,7 +319,7 @@ struct dblp_range *dblp_rx_ranges(const struct list_head *pieces, u32 ranges)
 	struct dblp_range *r;
 	u32 n = 0;
 
-	r = kvmalloc_array(ranges, sizeof(*r), GFP_KERNEL_ACCOUNT);
+	r = kvcalloc(ranges, sizeof(*r), GFP_KERNEL_ACCOUNT);
 	if (!r)
 		return NULL;
 	if (dblp_rx_cancelled(pieces)) {

@@ -372,13 +372,11 @@ struct dblp_rx_cursor {
  * @parts: messages and pieces of which something was taken, references are held
  * @cursor: position in user memory
  * @may: it may
- * @busy: it has set @rx_busy of the socket
  */
 struct dblp_ahead {
 	struct list_head	parts;
 	struct dblp_rx_cursor	cursor;
 	bool			may;
-	bool			busy;
 };
 
 /* Longer trains come only from malicious senders */
@@ -494,6 +492,7 @@ struct dblp_tx_msg *dblp_whole_settled(struct dblp_sock *dsk,
 				       struct dblp_tx_msg *msg, bool keep);
 struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg);
 void dblp_rx_free_bytes(struct dblp_rx_msg *msg, bool read);
+void dblp_rx_drop_cancelled(struct dblp_rx_msg *msg);
 void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg);
 void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs);
 struct dblp_range *dblp_rx_ranges(const struct list_head *pieces, u32 ranges);

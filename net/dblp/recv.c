@@ -49,29 +49,28 @@ static int dblp_recv_report(struct dblp_sock *dsk, struct msghdr *m)
 	return 0;
 }
 
-/* Take the pieces of the next message to be read off the list */
-static void dblp_take_whole(struct dblp_sock *dsk, struct list_head *pieces)
+/* Take the pieces of the next message to be read */
+static void dblp_take_whole(struct dblp_sock *dsk)
 {
 	struct dblp_rx_msg *msg;
 
 	do {
 		msg = list_first_entry(&dsk->rx_ready, struct dblp_rx_msg,
 				       list);
-		list_move_tail(&msg->list, pieces);
+		list_move_tail(&msg->list, &dsk->rx_taken);
 	} while (msg->offset + msg->len < msg->total);
-	dsk->rx_whole--;
 }
 
-static void dblp_untake_whole(struct dblp_sock *dsk, struct list_head *pieces)
+/* The mode may have been changed meanwhile: then the message can be placed */
+static void dblp_untake_whole(struct dblp_sock *dsk)
 {
-	list_splice(pieces, &dsk->rx_ready);
-	dsk->rx_whole++;
-	if (!sock_flag(&dsk->sk, SOCK_DEAD))
-		dsk->sk.sk_data_ready(&dsk->sk);
+	list_splice_init(&dsk->rx_taken, &dsk->rx_ready);
+	if (dsk->placement)
+		dblp_place_arrived(dsk);
 }
 
-static int dblp_copy_whole(const struct list_head *pieces, struct msghdr *m,
-			   u8 fill)
+static int dblp_copy_pieces(const struct list_head *pieces, struct msghdr *m,
+			    u8 fill)
 {
 	struct dblp_rx_cursor c;
 	struct dblp_rx_msg *msg;
@@ -91,63 +90,55 @@ static int dblp_copy_whole(const struct list_head *pieces, struct msghdr *m,
 	return 0;
 }
 
-static void dblp_consume_whole(struct dblp_sock *dsk, struct list_head *pieces)
+/* Copy the message that was taken; the socket is unlocked meanwhile */
+static int dblp_copy_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
+			   u32 len)
 {
-	struct dblp_rx_msg *msg;
-
-	list_for_each_entry(msg, pieces, list)
-		dblp_rx_consume(dsk, msg);
-	dblp_rx_was_read(dsk, pieces);
-	if (dblp_rx_offer(dsk))
-		dblp_flush(dsk);
-}
-
-/* A message that its sender has cancelled: its place is taken by an error */
-static int dblp_recv_cancelled(struct dblp_sock *dsk, struct list_head *pieces,
-			       bool peek)
-{
-	if (peek)
-		dblp_untake_whole(dsk, pieces);
-	else
-		dblp_consume_whole(dsk, pieces);
-	return -ECANCELED;
-}
-
-static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
-			   int flags, struct dblp_ahead *ahead)
-{
-	bool peek = flags & MSG_PEEK;
-	struct sock *sk = &dsk->sk;
-	LIST_HEAD(pieces);
-	u32 len, fill;
+	u32 fill;
 	int err;
 
-	dblp_take_whole(dsk, &pieces);
-	if (dblp_rx_cancelled(&pieces))
-		return dblp_recv_cancelled(dsk, &pieces, peek);
-	/* A peeked message goes back: others must not read the next one */
-	if (peek)
-		dsk->rx_busy = true;
-	else
-		dblp_ahead_release(dsk, ahead);
 	dblp_settle_config(dsk);
 	fill = dsk->fill;
-	release_sock(sk);
-
-	len = list_first_entry(&pieces, struct dblp_rx_msg, list)->total;
-	err = dblp_copy_whole(&pieces, m, fill);
+	dblp_copy_begin(dsk);
+	err = dblp_copy_pieces(&dsk->rx_taken, m, fill);
 	if (!err) {
 		iov_iter_advance(&m->msg_iter, min_t(size_t, len, size));
 		m->msg_flags |= len > size ? MSG_TRUNC : 0;
 	}
+	dblp_copy_end(dsk);
+	return err;
+}
 
-	lock_sock(sk);
-	if (peek || err)
-		dblp_untake_whole(dsk, &pieces);
+static void dblp_consume_whole(struct dblp_sock *dsk)
+{
+	struct dblp_rx_msg *msg;
+
+	list_for_each_entry(msg, &dsk->rx_taken, list)
+		dblp_rx_consume(dsk, msg);
+	dsk->rx_whole--;
+	dblp_rx_was_read(dsk, &dsk->rx_taken);
+	if (dblp_rx_offer(dsk))
+		dblp_flush(dsk);
+}
+
+static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
+			   int flags)
+{
+	bool keep = flags & MSG_PEEK;
+	int err = -ECANCELED;
+	u32 len;
+
+	dblp_take_whole(dsk);
+	len = list_first_entry(&dsk->rx_taken, struct dblp_rx_msg, list)->total;
+	/* If its sender has cancelled it, the error takes its place */
+	if (!dblp_rx_cancelled(&dsk->rx_taken)) {
+		err = dblp_copy_whole(dsk, m, size, len);
+		keep |= err < 0;
+	}
+	if (keep)
+		dblp_untake_whole(dsk);
 	else
-		dblp_consume_whole(dsk, &pieces);
-	if (peek)
-		dblp_rx_release(dsk);
+		dblp_consume_whole(dsk);
 	if (err)
 		return err;
 	return flags & MSG_TRUNC ? len : min_t(size_t, len, size);
@@ -159,7 +150,7 @@ static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
  * still open, so that no buffer of ours has to hold a message.
  *
  * Segments are taken off the message with the socket locked, copied without the
- * lock, and put back if that fails. Meanwhile @rx_busy keeps other readers
+ * lock, and put back if that fails. Meanwhile @rx_reader keeps other readers
  * away, and references keep the messages. Closed pieces without segments left
  * are taken, too: their holes are filled, and their credit is returned to the
  * peer.
@@ -303,7 +294,6 @@ static void dblp_place_take(struct dblp_sock *dsk, struct dblp_place *p)
 		}
 	}
 	dsk->rx_placeable = dblp_place_any(dsk);
-	dsk->rx_busy = true;
 }
 
 static void dblp_place_put_parts(struct dblp_sock *dsk, struct dblp_place *p)
@@ -323,6 +313,7 @@ static void dblp_place_untake(struct dblp_sock *dsk, struct dblp_place *p)
 	struct sk_buff *skb;
 
 	list_for_each_entry(msg, &p->parts, place_node) {
+		dblp_rx_drop_cancelled(msg);
 		skb_queue_walk(&msg->taken, skb)
 			dblp_place_runs(skb, U32_MAX);
 		skb_queue_splice_init(&msg->taken, &msg->skbs);
@@ -405,7 +396,7 @@ static int dblp_place_note(struct dblp_place *p)
 	struct sk_buff *skb;
 
 	if (keep && p->runs) {
-		r = kvmalloc_array(n + p->runs, sizeof(*r), GFP_KERNEL_ACCOUNT);
+		r = kvcalloc(n + p->runs, sizeof(*r), GFP_KERNEL_ACCOUNT);
 		if (!r)
 			return -ENOMEM;
 		memcpy(r, p->placed, n * sizeof(*r));
@@ -443,6 +434,7 @@ static void dblp_place_drop(struct dblp_rx_msg *msg)
 	struct dblp_skb_zeros *zeros;
 	struct sk_buff *skb;
 
+	dblp_rx_drop_cancelled(msg);
 	while ((skb = __skb_dequeue(&msg->taken))) {
 		if (!dblp_place_more_zeros(skb)) {
 			consume_skb(skb);
@@ -479,22 +471,20 @@ static void dblp_place_consume(struct dblp_sock *dsk, struct dblp_place *p)
 /* One round: take what is there, copy it, free it */
 static int dblp_place_round(struct dblp_sock *dsk, struct dblp_place *p)
 {
-	struct sock *sk = &dsk->sk;
 	int err;
 	u8 fill;
 
 	dblp_settle_config(dsk);
 	fill = dsk->fill;
 	dblp_place_take(dsk, p);
-	release_sock(sk);
+	dblp_copy_begin(dsk);
 	err = dblp_place_copy(p, fill);
-	lock_sock(sk);
+	dblp_copy_end(dsk);
 	if (err)
 		dblp_place_untake(dsk, p);
 	else
 		dblp_place_consume(dsk, p);
 	dblp_place_arrived(dsk);
-	dblp_rx_release(dsk);
 	return err;
 }
 
@@ -515,16 +505,15 @@ static void dblp_place_tell(const struct dblp_place *p)
 static void dblp_place_pause(struct dblp_sock *dsk, const struct dblp_place *p)
 {
 	dsk->rx_begun |= p->bytes > 0;
-	release_sock(&dsk->sk);
+	dblp_copy_begin(dsk);
 	dblp_place_tell(p);
-	lock_sock(&dsk->sk);
+	dblp_copy_end(dsk);
 }
 
 /* The message is closed and placed: report its outcome */
 static int dblp_place_end(struct dblp_sock *dsk, struct dblp_place *p)
 {
 	bool begun = dsk->rx_begun;
-	struct sock *sk = &dsk->sk;
 	LIST_HEAD(pieces);
 	bool cancelled;
 
@@ -534,13 +523,13 @@ static int dblp_place_end(struct dblp_sock *dsk, struct dblp_place *p)
 	dsk->rx_begun = false;
 	dsk->rx_whole--;
 	dblp_place_arrived(dsk);
-	release_sock(sk);
+	dblp_copy_begin(dsk);
 	/* If one call placed the message, the loss map suffices */
 	if (begun)
 		dblp_place_tell(p);
 	dblp_put_rcvinfo(p->m, &pieces);
 	p->m->msg_flags |= MSG_EOR;
-	lock_sock(sk);
+	dblp_copy_end(dsk);
 	dblp_rx_was_read(dsk, &pieces);
 	/* What was placed of it is worth nothing */
 	return cancelled ? -ECANCELED : p->bytes;
@@ -603,10 +592,11 @@ static int dblp_recv_msg(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 	/* Another thread may change the mode meanwhile */
 	place = dsk->placement;
 	if (ret > 0 && !place)
-		ret = dblp_recv_whole(dsk, m, size, flags, &ahead);
+		ret = dblp_recv_whole(dsk, m, size, flags);
 	dblp_ahead_end(dsk, &ahead);
 	if (ret > 0 && place)
 		ret = dblp_place_msg(dsk, m, size, flags, timeo);
+	dblp_rx_release(dsk);
 	return ret;
 }
 

@@ -7,7 +7,7 @@
  *
  * What was copied stays with the message, marked by @copied: if the call ends
  * without it, by a signal or a timeout, another call gets all of it. While
- * anything is marked, @rx_busy keeps other readers away.
+ * anything is marked, @rx_reader keeps other readers away.
  *
  * The parts of the message are walked and their buffers taken as in placement
  * mode, see recv.c.
@@ -25,7 +25,6 @@ void dblp_ahead_init(struct dblp_ahead *a, const struct msghdr *m, bool may)
 	INIT_LIST_HEAD(&a->parts);
 	dblp_rx_cursor_init(&a->cursor, &m->msg_iter);
 	a->may = may;
-	a->busy = false;
 }
 
 /* Take the buffers of a message that were not copied */
@@ -64,8 +63,10 @@ static void dblp_ahead_take(struct dblp_sock *dsk, struct dblp_ahead *a)
 /* Give buffers back to their message, behind those that were copied before */
 static void dblp_ahead_return_skbs(struct dblp_rx_msg *msg)
 {
-	struct sk_buff *last = skb_peek_tail(&msg->taken), *prev;
+	struct sk_buff *last, *prev;
 
+	dblp_rx_drop_cancelled(msg);
+	last = skb_peek_tail(&msg->taken);
 	if (!last)
 		return;
 	prev = msg->copied ?: (struct sk_buff *)&msg->skbs;
@@ -81,15 +82,16 @@ static int dblp_ahead_copy(struct dblp_sock *dsk, struct dblp_ahead *a)
 	int err = 0;
 
 	dblp_ahead_take(dsk, a);
-	a->busy = true;
-	dsk->rx_busy = true;
-	release_sock(&dsk->sk);
+	dblp_copy_begin(dsk);
 	list_for_each_entry(msg, &a->parts, place_node)
 		err = err ?: dblp_rx_copy(msg, &msg->taken, NULL, msg->base,
 					  &a->cursor);
-	lock_sock(&dsk->sk);
+	dblp_copy_end(dsk);
 	list_for_each_entry(msg, &a->parts, place_node)
 		dblp_ahead_return_skbs(msg);
+	/* The mode may have been changed, with nothing there to be placed */
+	if (dsk->placement)
+		dblp_place_arrived(dsk);
 	return err;
 }
 
@@ -115,16 +117,6 @@ int dblp_ahead_wait(struct dblp_sock *dsk, struct dblp_ahead *a, long *timeo)
 	return ret;
 }
 
-/** dblp_ahead_release() - let others read: this call has taken its message */
-void dblp_ahead_release(struct dblp_sock *dsk, struct dblp_ahead *a)
-{
-	sock_owned_by_me(&dsk->sk);
-	if (!a->busy)
-		return;
-	a->busy = false;
-	dblp_rx_release(dsk);
-}
-
 /** dblp_ahead_end() - forget what was copied: the call ends */
 void dblp_ahead_end(struct dblp_sock *dsk, struct dblp_ahead *a)
 {
@@ -138,5 +130,4 @@ void dblp_ahead_end(struct dblp_sock *dsk, struct dblp_ahead *a)
 		msg->seen = 0;
 		dblp_rx_put(dsk, msg);
 	}
-	dblp_ahead_release(dsk, a);
 }

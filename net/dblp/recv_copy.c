@@ -303,32 +303,94 @@ void dblp_put_rcvinfo(struct msghdr *m, const struct list_head *pieces)
 			   dblp_rx_ranges(pieces, info.ranges), info.ranges);
 }
 
-/* Has another reader taken the socket for itself? */
-static bool dblp_rx_blocked(const struct dblp_sock *dsk,
-			    const struct dblp_ahead *ahead)
+/*
+ * Readers take turns. A call that has taken any part of a message keeps its turn
+ * until it returns, because it may have to put that part back: no other call may
+ * read the rest of the message, or the next one, before. So the part returns to
+ * its place in whatever mode the socket is by then.
+ */
+
+/* Does another call have its turn? */
+static bool dblp_rx_blocked(const struct dblp_sock *dsk)
 {
-	return dsk->rx_busy && !(ahead && ahead->busy);
+	return dsk->rx_reader && dsk->rx_reader != current;
+}
+
+/* Pollers are not woken, because no data has arrived */
+static void dblp_wake_readers(struct dblp_sock *dsk)
+{
+	/* No barrier: readers enter the queue with the socket locked */
+	if (waitqueue_active(&dsk->rx_waiters))
+		wake_up_interruptible(&dsk->rx_waiters);
+}
+
+/**
+ * dblp_copy_begin() - unlock a socket to copy to the user; the call has its turn
+ * @dsk: socket, locked, whose turn no other call has
+ */
+void dblp_copy_begin(struct dblp_sock *dsk)
+{
+	sock_owned_by_me(&dsk->sk);
+	WARN_ON_ONCE(dblp_rx_blocked(dsk));
+	dsk->rx_reader = current;
+	dsk->rx_copying = true;
+	release_sock(&dsk->sk);
+}
+
+/** dblp_copy_end() - lock the socket again; the call keeps its turn */
+void dblp_copy_end(struct dblp_sock *dsk)
+{
+	lock_sock(&dsk->sk);
+	dsk->rx_copying = false;
+	dblp_wake_readers(dsk);
+}
+
+/** dblp_rx_release() - end the turn of this call, if it has one */
+void dblp_rx_release(struct dblp_sock *dsk)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (dsk->rx_reader != current)
+		return;
+	dsk->rx_reader = NULL;
+	dblp_wake_readers(dsk);
+	/* No other event would wake an edge-triggered poller */
+	if (dsk->rx_refused && dblp_readable(dsk) &&
+	    !sock_flag(&dsk->sk, SOCK_DEAD))
+		dsk->sk.sk_data_ready(&dsk->sk);
+	dsk->rx_refused = false;
+}
+
+/*
+ * Wait until the call whose turn it is ends, or has copied. With MSG_DONTWAIT,
+ * wait only while it copies, as for the lock of a TCP socket, but not while it
+ * waits for the peer.
+ */
+static int dblp_wait_turn(struct dblp_sock *dsk, long *timeo)
+{
+	long left = *timeo ?: MAX_SCHEDULE_TIMEOUT;
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct sock *sk = &dsk->sk;
+
+	if (!*timeo && !dsk->rx_copying) {
+		dsk->rx_refused |= dblp_readable(dsk);
+		return -EAGAIN;
+	}
+	if (signal_pending(current))
+		return sock_intr_errno(*timeo);
+	add_wait_queue(&dsk->rx_waiters, &wait);
+	sk_wait_event(sk, &left, false, &wait);
+	remove_wait_queue(&dsk->rx_waiters, &wait);
+	*timeo = *timeo ? left : 0;
+	return 0;
 }
 
 static bool dblp_may_read(const struct dblp_sock *dsk,
 			  const struct dblp_ahead *ahead)
 {
-	if (dblp_rx_blocked(dsk, ahead))
+	if (dblp_rx_blocked(dsk))
 		return false;
 	return dblp_readable(dsk) ||
-	       (ahead && ahead->may && dblp_ahead_due(dsk));
-}
-
-/** dblp_rx_release() - clear @rx_busy and wake other readers */
-void dblp_rx_release(struct dblp_sock *dsk)
-{
-	sock_owned_by_me(&dsk->sk);
-	dsk->rx_busy = false;
-	if (!dsk->rx_wanted)
-		return;
-	dsk->rx_wanted = false;
-	if (!sock_flag(&dsk->sk, SOCK_DEAD))
-		dsk->sk.sk_data_ready(&dsk->sk);
+	       (ahead && ahead->may && !dsk->placement && dblp_ahead_due(dsk));
 }
 
 /**
@@ -356,10 +418,13 @@ int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep,
 		return 1;
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (!dblp_may_read(dsk, ahead)) {
-		if (dblp_rx_blocked(dsk, ahead)) {
-			dsk->rx_wanted = true;
-			err = *timeo ? 0 : -EAGAIN;
-		} else if (dblp_rx_eof(dsk)) {
+		if (dblp_rx_blocked(dsk)) {
+			err = dblp_wait_turn(dsk, timeo);
+			if (err)
+				break;
+			continue;
+		}
+		if (dblp_rx_eof(dsk)) {
 			break;
 		} else if (sk->sk_err) {
 			err = keep ? -sk->sk_err : sock_error(sk);

@@ -84,6 +84,8 @@ struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
 	INIT_LIST_HEAD(&dsk->rx_judge);
 	timerqueue_init_head(&dsk->rx_due);
 	INIT_LIST_HEAD(&dsk->rx_ready);
+	INIT_LIST_HEAD(&dsk->rx_taken);
+	init_waitqueue_head(&dsk->rx_waiters);
 	INIT_LIST_HEAD(&dsk->rx_part);
 	INIT_LIST_HEAD(&dsk->rx_last);
 	dsk->rx_msgs = RB_ROOT;

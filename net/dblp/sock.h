@@ -200,17 +200,21 @@ struct dblp_counts {
  * @rx_judge: open messages to be judged again, in this order
  * @rx_due: open messages to be judged at a given time
  * @rx_ready: closed messages and pieces to be read, in order
+ * @rx_taken: pieces of the message that @rx_reader is copying, in whole mode
  * @rx_part: pieces of the message being placed of which all was placed: the
  *	first, and those with bytes missing
  * @rx_last: pieces of the message last read, for DBLP_LOSSMAP
  * @rx_next: ID of the next message for @rx_ready
- * @rx_whole: messages of which the last piece is in @rx_ready
+ * @rx_whole: messages of which the last piece is in @rx_ready or @rx_taken
  * @rx_number: number of the user's message of @rx_chain
  * @rx_placed: bytes of that message in pieces that left @rx_ready
  * @rx_begun: a call of recvmsg() has placed some of it
  * @rx_placeable: placement: there is something to be placed
- * @rx_busy: a reader is copying: others have to wait
- * @rx_wanted: a reader waits for @rx_busy
+ * @rx_reader: task whose call has something of a message in hand, or NULL;
+ *	others wait until the call ends. Only compared with current
+ * @rx_copying: that call copies to its user, and does not wait for the peer
+ * @rx_refused: a call was refused because of @rx_reader, with a message there
+ * @rx_waiters: calls that wait for @rx_reader
  * @rx_ahead: a reader that may copy ahead waits
  * @rx_msg_max: largest message that the peer may send
  * @rx_chain: place of the next piece for @rx_ready: offset 0 if it begins a
@@ -376,6 +380,7 @@ struct dblp_sock {
 	struct list_head	rx_judge;
 	struct timerqueue_head	rx_due;
 	struct list_head	rx_ready;
+	struct list_head	rx_taken;
 	struct list_head	rx_part;
 	struct list_head	rx_last;
 	u32			rx_next;
@@ -384,9 +389,11 @@ struct dblp_sock {
 	u32			rx_placed;
 	bool			rx_begun;
 	bool			rx_placeable;
-	bool			rx_busy;
-	bool			rx_wanted;
+	bool			rx_copying;
+	bool			rx_refused;
 	bool			rx_ahead;
+	struct task_struct	*rx_reader;
+	wait_queue_head_t	rx_waiters;
 	u32			rx_msg_max;
 	struct {
 		u32		offset;

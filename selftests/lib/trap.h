@@ -48,6 +48,7 @@ static inline struct trap trap_make(size_t len)
 	return trap_set(at, len);
 }
 
+/* The access is completed: the pages are zero */
 static inline void trap_fill(const struct trap *t)
 {
 	struct uffdio_zeropage zero = {
@@ -56,6 +57,13 @@ static inline void trap_fill(const struct trap *t)
 
 	if (ioctl(t->fd, UFFDIO_ZEROPAGE, &zero))
 		die("UFFDIO_ZEROPAGE");
+}
+
+/* The access fails: the pages are not there */
+static inline void trap_break(const struct trap *t)
+{
+	if (mprotect(t->at, t->len, PROT_NONE) || close(t->fd))
+		die("breaking a trap");
 }
 
 #endif /* DBLP_TEST_TRAP_H */

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A reader that waits copies what has come of the next message, which the user does not
- * notice, except by the time that it takes. The sender is played by the test, so that
- * what is open stays open.
+ * Several readers of one socket. One that waits copies what has come of the next message,
+ * which the user does not notice, except by the time that it takes; and while one copies
+ * anything, others neither get it nor what is behind it. The sender is played by the test,
+ * so that what is open stays open.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
+#include <linux/sockios.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
 #include "lib/scripted.h"
 #include "lib/sock.h"
+#include "lib/trap.h"
 
 #define SEG	1000
 #define SEGS	150		/* of a message */
@@ -74,32 +78,67 @@ struct reader {
 	ssize_t ret;
 	int err;
 	volatile bool done;
-	volatile unsigned char buf[2 * LEN];
+	/* What the buffer has where nothing was put */
+	unsigned char grey;
+	volatile unsigned char *buf;
 };
 
 static void *reader_main(void *arg)
 {
 	struct reader *r = arg;
 
-	r->ret = recv(r->fd, (void *)r->buf, sizeof(r->buf), r->flags);
+	r->ret = recv(r->fd, (void *)r->buf, 2 * LEN, r->flags);
 	r->err = r->ret < 0 ? errno : 0;
 	r->done = true;
 	return NULL;
 }
 
-static struct reader *reader_begin(int fd, int flags)
+static struct reader *reader_new(int fd, int flags)
 {
-	struct reader *r = malloc(sizeof(*r));
+	struct reader *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		die("no memory");
-	memset(r, 0, sizeof(*r));
-	memset((void *)r->buf, GREY, sizeof(r->buf));
 	r->fd = fd;
 	r->flags = flags;
+	r->buf = new_pages(2 * LEN);
+	return r;
+}
+
+static struct reader *reader_start(struct reader *r)
+{
 	if (pthread_create(&r->thread, NULL, reader_main, r))
 		die("pthread_create()");
 	return r;
+}
+
+static struct reader *reader_begin(int fd, int flags)
+{
+	struct reader *r = reader_new(fd, flags);
+
+	r->grey = GREY;
+	memset((void *)r->buf, GREY, 2 * LEN);
+	return reader_start(r);
+}
+
+/* One that is stopped at the first byte that it copies */
+static struct reader *reader_stopped(int fd, int flags, struct trap *trap)
+{
+	struct reader *r = reader_new(fd, flags);
+	size_t len = (2 * LEN + 4095) & -4096UL;
+
+	*trap = trap_set((char *)r->buf, len);
+	reader_start(r);
+	errno = 0;
+	if (!wait_for(trap->fd, POLLIN, WAIT_MS))
+		die("nothing is copied");
+	return r;
+}
+
+static void reader_free(struct reader *r)
+{
+	munmap((void *)r->buf, 2 * LEN);
+	free(r);
 }
 
 /* Wait until the call returns; its result is in @ret and @err */
@@ -131,15 +170,15 @@ static bool reader_begins(const struct reader *r, __u32 id)
 	EXPECT_EQ(0, (r)->err);						\
 	EXPECT_EQ(LEN, (r)->ret);					\
 	EXPECT_TRUE(reader_is(r, id, 0, LEN));				\
-	EXPECT_EQ(GREY, (r)->buf[LEN]);					\
-	free(r);							\
+	EXPECT_EQ((r)->grey, (r)->buf[LEN]);				\
+	reader_free(r);							\
 } while (0)
 
 #define FAILS(r, error) do {						\
 	reader_end(r);							\
 	EXPECT_EQ(-1, (r)->ret);					\
 	EXPECT_EQ((error), (r)->err);					\
-	free(r);							\
+	reader_free(r);							\
 } while (0)
 
 /* Segments @first to @first + @n - 1 of message @id */
@@ -235,7 +274,7 @@ TEST_F(ahead, holes_are_filled_where_they_are)
 	EXPECT_EQ(-1, bytes_check((void *)(r->buf + MOST * SEG), hole, 0));
 	EXPECT_TRUE(reader_is(r, 0, MOST * SEG + hole, LEN));
 	EXPECT_EQ(GREY, r->buf[LEN]);
-	free(r);
+	reader_free(r);
 }
 
 TEST_F(ahead, a_cancelled_message_is_an_error)
@@ -275,7 +314,7 @@ TEST_F(ahead, what_does_not_follow_is_not_looked_at_again_and_again)
 	EXPECT_TRUE(peer_sync(&self->peer));
 	let_others_sleep();
 	EXPECT_FALSE(r->done);
-	EXPECT_EQ(-1, bytes_check((void *)r->buf, sizeof(r->buf), GREY));
+	EXPECT_EQ(-1, bytes_check((void *)r->buf, 2 * LEN, GREY));
 	pthread_kill(r->thread, SIGUSR1);
 	FAILS(r, EINTR);
 }
@@ -289,7 +328,190 @@ TEST_F(ahead, placement_begins_at_the_beginning)
 	reader_end(r);
 	EXPECT_EQ(MOST * SEG, r->ret);
 	EXPECT_TRUE(reader_is(r, 0, 0, MOST * SEG));
-	free(r);
+	reader_free(r);
+}
+
+static void set_placement(int fd)
+{
+	__u32 on = 1;
+
+	if (setsockopt(fd, SOL_DBLP, DBLP_PLACEMENT, &on, 4))
+		die("setsockopt(DBLP_PLACEMENT)");
+}
+
+/* It goes back to where it was: no bytes of it get into the next message */
+TEST_F(ahead, the_mode_changes_while_a_message_is_copied)
+{
+	struct reader *r, *other;
+	struct trap trap;
+
+	send_some(&self->peer, &self->p, 0, 0, SEGS, 0);
+	send_some(&self->peer, &self->p, 1, 0, MOST, 0);
+	r = reader_stopped(self->fd, 0, &trap);
+	set_placement(self->fd);
+	other = reader_begin(self->fd, MSG_DONTWAIT);
+	let_others_sleep();
+	EXPECT_FALSE(other->done);
+	trap_break(&trap);
+	FAILS(r, EFAULT);
+	READS(other, 0);
+	other = reader_begin(self->fd, MSG_DONTWAIT);
+	reader_end(other);
+	EXPECT_EQ(MOST * SEG, other->ret);
+	EXPECT_TRUE(reader_is(other, 1, 0, MOST * SEG));
+	reader_free(other);
+}
+
+/* The same of a reader that copies ahead, with nothing there besides */
+TEST_F(ahead, the_mode_changes_while_something_is_copied_ahead)
+{
+	struct reader *r, *other;
+	struct trap trap;
+
+	send_some(&self->peer, &self->p, 0, 0, MOST, 0);
+	r = reader_stopped(self->fd, 0, &trap);
+	set_placement(self->fd);
+	other = reader_begin(self->fd, 0);
+	let_others_sleep();
+	EXPECT_FALSE(other->done);
+	trap_fill(&trap);
+	reader_end(r);
+	EXPECT_EQ(MOST * SEG, r->ret);
+	EXPECT_TRUE(reader_is(r, 0, 0, MOST * SEG));
+	reader_free(r);
+	send_some(&self->peer, &self->p, 0, MOST, SEGS - MOST, 0);
+	reader_end(other);
+	EXPECT_EQ(LEN - MOST * SEG, other->ret);
+	EXPECT_TRUE(reader_is(other, 0, MOST * SEG, LEN));
+	reader_free(other);
+}
+
+/* What is missing of a message shows nothing of the next one */
+TEST_F(ahead, nothing_is_copied_ahead_of_a_message_that_may_come_back)
+{
+	__u32 budget = 200020, hole = SEGS / 5 * SEG, keep = DBLP_FILL_KEEP;
+	struct reader *r, *other;
+	struct trap trap;
+
+	ASSERT_EQ(0, setsockopt(self->fd, SOL_DBLP, DBLP_FILL, &keep, 4));
+	send_some(&self->peer, &self->p, 0, 0, MOST, budget);
+	send_some(&self->peer, &self->p, 0, MOST + SEGS / 5,
+		  SEGS - MOST - SEGS / 5, budget);
+	send_some(&self->peer, &self->p, 1, 0, MOST + SEGS / 5, 0);
+	r = reader_stopped(self->fd, 0, &trap);
+	other = reader_begin(self->fd, 0);
+	let_others_sleep();
+	EXPECT_EQ(-1, bytes_check((void *)other->buf, 2 * LEN, GREY));
+	trap_break(&trap);
+	FAILS(r, EFAULT);
+	reader_end(other);
+	EXPECT_EQ(LEN, other->ret);
+	EXPECT_TRUE(reader_is(other, 0, 0, MOST * SEG));
+	EXPECT_EQ(-1, bytes_check((void *)(other->buf + MOST * SEG), hole, GREY));
+	EXPECT_TRUE(reader_is(other, 0, MOST * SEG + hole, LEN));
+	reader_free(other);
+}
+
+/* It is not yet what comes after it, nor the end */
+TEST_F(ahead, the_last_message_is_there_while_it_is_copied)
+{
+	struct reader *r, *other;
+	struct trap trap;
+	int bytes = 0;
+
+	send_some(&self->peer, &self->p, 0, 0, SEGS, 0);
+	send_fin(&self->peer, &self->p, 1);
+	ASSERT_TRUE(peer_sync(&self->peer));
+	r = reader_stopped(self->fd, 0, &trap);
+	EXPECT_EQ(POLLIN, poll_now(self->fd) & POLLIN);
+	EXPECT_EQ(0, ioctl(self->fd, SIOCINQ, &bytes));
+	EXPECT_EQ(LEN, bytes);
+	other = reader_begin(self->fd, MSG_DONTWAIT);
+	let_others_sleep();
+	EXPECT_FALSE(other->done);
+	trap_break(&trap);
+	FAILS(r, EFAULT);
+	READS(other, 0);
+	EXPECT_EQ(0, recv(self->fd, &bytes, 1, MSG_DONTWAIT));
+}
+
+/* Is a new event reported at the edge? */
+static bool new_event(int epoll)
+{
+	struct epoll_event e;
+
+	return epoll_wait(epoll, &e, 1, 0) == 1;
+}
+
+static int edge_of(int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN | EPOLLET };
+	int epoll = epoll_create1(0);
+
+	if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e))
+		die("epoll");
+	return epoll;
+}
+
+TEST_F(ahead, peeking_is_no_event)
+{
+	struct reader *r, *other;
+	struct trap trap;
+	int epoll;
+
+	send_some(&self->peer, &self->p, 0, 0, SEGS, 0);
+	epoll = edge_of(self->fd);
+	EXPECT_TRUE(new_event(epoll));
+	r = reader_stopped(self->fd, MSG_PEEK, &trap);
+	EXPECT_EQ(POLLIN, poll_now(self->fd) & POLLIN);
+	other = reader_begin(self->fd, MSG_PEEK | MSG_DONTWAIT);
+	let_others_sleep();
+	EXPECT_FALSE(other->done);
+	trap_fill(&trap);
+	READS(r, 0);
+	READS(other, 0);
+	EXPECT_FALSE(new_event(epoll));
+	send_some(&self->peer, &self->p, 1, 0, SEGS, 0);
+	EXPECT_TRUE(new_event(epoll));
+	close(epoll);
+}
+
+/* Let other threads on this processor run only while this one waits */
+static void set_ahead_of_others(bool on)
+{
+	struct sched_param p = { .sched_priority = on };
+
+	if (sched_setscheduler(0, on ? SCHED_FIFO : SCHED_OTHER, &p))
+		die("sched_setscheduler()");
+}
+
+/* Also what others could have before it runs; and they are told of what it leaves */
+TEST_F(ahead, a_message_that_one_waits_for_is_for_that_one)
+{
+	struct dblp_data d = { .msg_len = LEN };
+	struct reader *r;
+	int epoll;
+	char c;
+
+	set_placement(self->fd);
+	r = reader_begin(self->fd, MSG_WAITALL);
+	send_some(&self->peer, &self->p, 0, 0, MOST, 0);
+	ASSERT_TRUE(reader_begins(r, 0));
+	let_others_sleep();
+	EXPECT_ERR(EAGAIN, recv(self->fd, &c, 1, MSG_DONTWAIT));
+	epoll = edge_of(self->fd);
+	set_ahead_of_others(true);
+	send_data(&self->peer, &self->p, &d, SEG, MOST, SEGS - MOST, NULL);
+	d.msg_id = 1;
+	send_data(&self->peer, &self->p, &d, SEG, 0, SEGS, NULL);
+	EXPECT_TRUE(new_event(epoll));
+	EXPECT_ERR(EAGAIN, recv(self->fd, &c, 1, MSG_DONTWAIT));
+	set_ahead_of_others(false);
+	READS(r, 0);
+	EXPECT_TRUE(new_event(epoll));
+	r = reader_begin(self->fd, MSG_DONTWAIT);
+	READS(r, 1);
+	close(epoll);
 }
 
 TEST_HARNESS_MAIN
