@@ -66,6 +66,7 @@ struct dblp_sock;
  *	memory only that of @acked, @need, @zeros and @sent is left
  * @bare: it was cancelled before it was started: not even that, and its bytes use
  *	no credit
+ * @notify: not of a piece: DBLP_NOTIFY when it was begun
  * @shuffle_base: if @reshuffled: first position that is not in sequence
  * @shuffle: permutation of the segments behind the critical ones, or behind
  *	@shuffle_base
@@ -133,6 +134,7 @@ struct dblp_tx_msg {
 	u8			off_buffer:1;
 	u8			cancelled:1;
 	u8			bare:1;
+	u8			notify:1;
 	u32			shuffle_base;
 	struct dblp_shuffle	shuffle;
 	struct dblp_segmap	acked;

@@ -119,6 +119,7 @@ static int dblp_set_msg(const struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	msg->tag = info->tag;
 	msg->critical = info->critical;
 	msg->meta = info->tag || info->critical || msg->deadline;
+	msg->notify = dsk->notify;
 	msg->auto_order = dsk->order == DBLP_ORDER_AUTO;
 	msg->shuffled = dsk->order == DBLP_ORDER_SHUFFLED ||
 			(msg->auto_order && dblp_tx_forgivable(msg));

@@ -394,8 +394,9 @@ static void dblp_tx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 /* A message is settled, or a piece, which may settle its message */
 static void dblp_tx_finish(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
-	bool report = dsk->notify && !sock_flag(&dsk->sk, SOCK_DEAD);
+	bool report = msg->whole ? msg->whole->msg.notify : msg->notify;
 
+	report &= !sock_flag(&dsk->sk, SOCK_DEAD);
 	if (msg->whole) {
 		msg = dblp_whole_settled(dsk, msg, report);
 		if (!msg)

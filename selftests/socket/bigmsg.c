@@ -693,6 +693,83 @@ TEST(loss_in_pieces_placed)
 	lossy(_metadata, 1);
 }
 
+/* Send the rest of a message, once what was taken of it is settled */
+static bool send_switched(int fd, const unsigned char *buf, uint32_t size,
+			  bool notify)
+{
+	int left;
+
+	if (!SOON(1, (ioctl(fd, SIOCOUTQ, &left), !left)))
+		die("%d bytes are not settled", left);
+	set_u32(fd, DBLP_NOTIFY, notify);
+	return send(fd, buf, size, 0) == size;
+}
+
+/* It is reported with all of its ranges, or not at all */
+static void switched(struct __test_metadata *_metadata, bool notify)
+{
+	uint32_t size = less_if_slow(LEN, 4, "bytes");
+	struct dblp_sndinfo info = {
+		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.budget = 200000, .policy = DBLP_POLICY_EAGER,
+	};
+	unsigned char *buf = new_message(0), *to = new_pages(LEN);
+	struct message m, report;
+	int status, left;
+	struct pair p;
+	ssize_t part;
+	pid_t pid;
+
+	netns_new();
+	netns_set_mtu(1500);
+	/* Not all of it fits both buffers */
+	pair_open(&p, 1, size / 4, size / 2);
+	set_u32(p.client, DBLP_PARTIAL_SEND, 1);
+	set_u32(p.client, DBLP_NOTIFY, notify);
+	part = sndinfo_send(p.client, buf, size, MSG_DONTWAIT, &info);
+	ASSERT_LT(0, part);
+	ASSERT_GT(size, part);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(!send_switched(p.client, buf + part, size - part,
+				     !notify));
+	ASSERT_LT(0, message_recv(p.server, to, size, MSG_WAITALL, &m));
+	EXPECT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	/* The sender holds back what may be missing */
+	EXPECT_LT(0, m.n);
+	EXPECT_GT(size / 8, m.range[0].offset);
+	EXPECT_SOON(1, (ioctl(p.client, SIOCOUTQ, &left), !left));
+	EXPECT_EQ(notify, get_info(p.client).reports);
+	EXPECT_EQ(notify ? 0 : -1,
+		  message_recv(p.client, NULL, 0, MSG_ERRQUEUE, &report));
+	if (notify) {
+		EXPECT_EQ(0, memcmp(&m.info, &report.info, sizeof(m.info)));
+		ASSERT_EQ(m.n, report.n);
+		EXPECT_EQ(0, memcmp(m.range, report.range,
+				    m.n * sizeof(*m.range)));
+		message_free(&report);
+	}
+	message_free(&m);
+	/* What is begun from now on is as the option says */
+	set_u32(p.client, DBLP_NOTIFY, !notify);
+	EXPECT_EQ(1, send(p.client, buf, 1, 0));
+	EXPECT_SOON(1, (ioctl(p.client, SIOCOUTQ, &left), !left));
+	EXPECT_EQ(!notify, get_info(p.client).reports);
+	pair_close(&p);
+}
+
+TEST(reports_switched_off_in_the_middle)
+{
+	switched(_metadata, true);
+}
+
+TEST(reports_switched_on_in_the_middle)
+{
+	switched(_metadata, false);
+}
+
 /* A window for a fast link, and then the queue in front of a slow one is full: who goes on
  * loses each packet of the window.
  */

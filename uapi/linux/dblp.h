@@ -182,8 +182,9 @@ enum dblp_state {
  *	no element is cut; default 8
  * @DBLP_FILL: __u32, &enum dblp_fill: for messages received from now on
  * @DBLP_CONGESTION: string: name of the congestion control
- * @DBLP_NOTIFY: __u32, 0 or 1: closed messages are reported to the sender on
- *	the error queue, as %DBLP_CLOSEINFO and %DBLP_RANGES
+ * @DBLP_NOTIFY: __u32, 0 or 1: messages that are begun from now on are reported
+ *	to the sender when they are closed, on the error queue, as
+ *	%DBLP_CLOSEINFO and %DBLP_RANGES
  * @DBLP_USER_TIMEOUT: __u32, milliseconds, 1 ... 3600000: a peer that
  *	acknowledges nothing for so long is dead (ETIMEDOUT); default 30000
  * @DBLP_INFO: get only: &struct dblp_info
