@@ -230,7 +230,7 @@ struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg)
 	struct dblp_range *r;
 	u32 n = 0;
 
-	r = kvcalloc(msg->ranges, sizeof(*r), GFP_KERNEL_ACCOUNT);
+	r = kvcalloc(msg->ranges, sizeof(*r), DBLP_GFP_CALL);
 	if (!r)
 		return NULL;
 	if (msg->reason == DBLP_REASON_CANCELLED) {
@@ -319,7 +319,7 @@ struct dblp_range *dblp_rx_ranges(const struct list_head *pieces, u32 ranges)
 	struct dblp_range *r;
 	u32 n = 0;
 
-	r = kvcalloc(ranges, sizeof(*r), GFP_KERNEL_ACCOUNT);
+	r = kvcalloc(ranges, sizeof(*r), DBLP_GFP_CALL);
 	if (!r)
 		return NULL;
 	if (dblp_rx_cancelled(pieces)) {

@@ -99,6 +99,8 @@ enum dblp_limits {
 
 /* For sending: fail rather than invoke the OOM killer */
 #define DBLP_GFP_SEND	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+/* The same, charged to the caller: for what lives no longer than its call */
+#define DBLP_GFP_CALL	(DBLP_GFP_SEND | __GFP_ACCOUNT)
 
 #define DBLP_ACK_DELAY_NS	(1 * NSEC_PER_MSEC)
 /* ACKs at shorter intervals would tell the sender nothing new */

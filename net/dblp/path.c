@@ -138,7 +138,7 @@ struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp)
 	u32 room = MAX_HEADER + sizeof(struct ipv6hdr) + sizeof(struct udphdr);
 	struct sk_buff *skb;
 
-	skb = alloc_skb(room + len + DBLP_AUTH_LEN, gfp);
+	skb = alloc_skb(room + len + DBLP_AUTH_LEN, gfp | __GFP_NOWARN);
 	if (skb)
 		skb_reserve(skb, room);
 	return skb;

@@ -396,7 +396,7 @@ static int dblp_place_note(struct dblp_place *p)
 	struct sk_buff *skb;
 
 	if (keep && p->runs) {
-		r = kvcalloc(n + p->runs, sizeof(*r), GFP_KERNEL_ACCOUNT);
+		r = kvcalloc(n + p->runs, sizeof(*r), DBLP_GFP_CALL);
 		if (!r)
 			return -ENOMEM;
 		memcpy(r, p->placed, n * sizeof(*r));

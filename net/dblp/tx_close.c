@@ -238,7 +238,8 @@ static int dblp_tx_lossmap_init(struct dblp_tx_msg *msg)
 
 	if (msg->lossmap.bits)
 		return 0;
-	bits = kzalloc(dblp_segmap_bytes(msg->acked.n), GFP_ATOMIC);
+	bits = kzalloc(dblp_segmap_bytes(msg->acked.n),
+		       GFP_ATOMIC | __GFP_NOWARN);
 	if (!bits)
 		return -ENOMEM;
 	dblp_segmap_init(&msg->lossmap, bits, msg->acked.n);
