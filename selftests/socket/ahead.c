@@ -371,7 +371,7 @@ TEST_F(ahead, the_mode_changes_while_something_is_copied_ahead)
 	send_some(&self->peer, &self->p, 0, 0, MOST, 0);
 	r = reader_stopped(self->fd, 0, &trap);
 	set_placement(self->fd);
-	other = reader_begin(self->fd, 0);
+	other = reader_begin(self->fd, MSG_WAITALL);
 	let_others_sleep();
 	EXPECT_FALSE(other->done);
 	trap_fill(&trap);
