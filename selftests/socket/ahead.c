@@ -277,15 +277,22 @@ TEST_F(ahead, holes_are_filled_where_they_are)
 	reader_free(r);
 }
 
-TEST_F(ahead, a_cancelled_message_is_an_error)
+/* Of message 0 */
+static void send_cancel(struct peer *peer, struct packet *p)
 {
-	struct reader *r = READER_AHEAD(0, 0);
 	struct dblp_frame f = { .type = DBLP_FRAME_CANCEL };
 
 	f.cancel.started = 1;
 	f.cancel.len = LEN;
 	f.cancel.total = LEN;
-	send_frame(&self->peer, &self->p, &f);
+	send_frame(peer, p, &f);
+}
+
+TEST_F(ahead, a_cancelled_message_is_an_error)
+{
+	struct reader *r = READER_AHEAD(0, 0);
+
+	send_cancel(&self->peer, &self->p);
 	FAILS(r, ECANCELED);
 	send_some(&self->peer, &self->p, 1, 0, SEGS, 0);
 	r = reader_begin(self->fd, 0);
@@ -383,6 +390,26 @@ TEST_F(ahead, the_mode_changes_while_something_is_copied_ahead)
 	reader_end(other);
 	EXPECT_EQ(LEN - MOST * SEG, other->ret);
 	EXPECT_TRUE(reader_is(other, 0, MOST * SEG, LEN));
+	reader_free(other);
+}
+
+/* Nothing of it is put back */
+TEST_F(ahead, a_message_is_cancelled_while_it_is_copied)
+{
+	struct reader *r, *other;
+	struct trap trap;
+
+	set_placement(self->fd);
+	send_some(&self->peer, &self->p, 0, 0, MOST, 0);
+	r = reader_stopped(self->fd, 0, &trap);
+	send_cancel(&self->peer, &self->p);
+	ASSERT_TRUE(peer_sync(&self->peer));
+	trap_break(&trap);
+	FAILS(r, EFAULT);
+	other = reader_begin(self->fd, MSG_DONTWAIT);
+	reader_end(other);
+	EXPECT_EQ(ECANCELED, other->err);
+	EXPECT_EQ(-1, bytes_check((void *)other->buf, 2 * LEN, GREY));
 	reader_free(other);
 }
 
