@@ -223,9 +223,8 @@ int dblp_cookies_prepare(struct dblp_net *dn);
 void dblp_cookies_exit(struct dblp_net *dn);
 
 /* sock.c: socket objects */
-struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
-			     int kern);
-void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener);
+struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, int kern);
+struct dblp_sock *dblp_sock_clone(struct dblp_sock *listener);
 void dblp_accept_memory(struct sock *sk);
 void dblp_sock_info(struct dblp_sock *dsk, struct dblp_info *info);
 void dblp_sock_addrs(struct dblp_sock *dsk, struct sockaddr_dblp *local,

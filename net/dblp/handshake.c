@@ -321,23 +321,16 @@ static void dblp_rst_client(struct dblp_sock *listener,
 static struct dblp_sock *dblp_child_alloc(struct dblp_sock *listener,
 					  const struct sk_buff *skb)
 {
-	struct sock *sk = &listener->sk;
-	struct dblp_sock *dsk;
-	struct sock *child;
+	struct dblp_sock *dsk = dblp_sock_clone(listener);
 
-	child = dblp_sock_alloc(sock_net(sk), sk->sk_prot, GFP_ATOMIC, 0);
-	if (!child)
+	if (!dsk)
 		return NULL;
-	dsk = dblp_sk(child);
-	/* Charge the listener's cgroup first, see dblp_accept_memory() */
-	mem_cgroup_sk_inherit(sk, child);
-	dblp_inherit(dsk, listener);
 	dsk->ep = listener->ep;
 	dblp_endpoint_get(dsk->ep);
 	dblp_skb_addrs(skb, &dsk->peer, &dsk->local);
 	dsk->local.sdblp_flowinfo = listener->local.sdblp_flowinfo;
-	dblp_path_init(&dsk->path, &dsk->local, &dsk->peer, child,
-		       child->sk_bound_dev_if);
+	dblp_path_init(&dsk->path, &dsk->local, &dsk->peer, &dsk->sk,
+		       dsk->sk.sk_bound_dev_if);
 	return dsk;
 }
 

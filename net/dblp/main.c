@@ -54,7 +54,7 @@ static int dblp_create(struct net *net, struct socket *sock, int protocol,
 		return -ESOCKTNOSUPPORT;
 	if (protocol)
 		return -EPROTONOSUPPORT;
-	sk = dblp_sock_alloc(net, &dblp_prot, GFP_KERNEL, kern);
+	sk = dblp_sock_alloc(net, &dblp_prot, kern);
 	if (!sk)
 		return -ENOBUFS;
 	/* The program may set device, mark and priority */

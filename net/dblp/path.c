@@ -222,7 +222,6 @@ static int dblp_ip4_xmit(struct sock *sk, struct sk_buff *skb,
 	iph->saddr = fl4->saddr;
 	iph->daddr = fl4->daddr;
 	ip_select_ident_segs(net, skb, NULL, skb_shinfo(skb)->gso_segs ?: 1);
-	skb->mark = fl4->flowi4_mark;
 	if (cgroup_bpf_enabled(CGROUP_INET_EGRESS)) {
 		iph->tot_len = htons(skb->len);
 		skb->protocol = htons(ETH_P_IP);
@@ -273,6 +272,7 @@ int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 		skb->csum_offset = offsetof(struct udphdr, check);
 	}
 	skb_dst_set(skb, dst_clone(dst));
+	skb->mark = path->fl.flowi_mark;
 
 	if (path->family == AF_INET) {
 		struct flowi4 *fl4 = &path->fl.u.ip4;

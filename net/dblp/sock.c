@@ -30,37 +30,12 @@ static void dblp_destruct(struct sock *sk)
 	sk_sockets_allocated_dec(sk);
 }
 
-/**
- * dblp_sock_alloc() - allocate a socket in state CLOSED, without a number
- * @net: namespace
- * @prot: the protocol
- * @gfp: how to allocate
- * @kern: it is the kernel's own
- *
- * Return: the socket with its initial reference, or NULL.
- */
-struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
-			     int kern)
+/* Initialise what is ours of a socket, all of which is zero */
+static void dblp_sock_init(struct dblp_sock *dsk)
 {
+	struct net *net = sock_net(&dsk->sk);
 	struct dblp_defaults defaults;
-	struct dblp_sock *dsk;
-	struct sock *sk;
 
-	sk = sk_alloc(net, PF_DBLP, gfp, prot, kern);
-	if (!sk)
-		return NULL;
-	sock_init_data(NULL, sk);
-	sk->sk_type = SOCK_SEQPACKET;
-	sk->sk_destruct = dblp_destruct;
-	sk->sk_backlog_rcv = prot->backlog_rcv;
-	sk->sk_state = TCP_CLOSE;
-	sk->sk_rcvbuf = READ_ONCE(dblp_pernet(net)->sysctl_rmem_default);
-	sk->sk_sndbuf = READ_ONCE(dblp_pernet(net)->sysctl_wmem_default);
-	sk->sk_txrehash = READ_ONCE(net->core.sysctl_txrehash);
-	sock_set_flag(sk, SOCK_RCU_FREE);
-	sk_sockets_allocated_inc(sk);
-
-	dsk = dblp_sk(sk);
 	dsk->dn = dblp_pernet(net);
 	dblp_defaults_read(dblp_config(net), &defaults);
 	dsk->cc.ops = defaults.cc;
@@ -93,44 +68,41 @@ struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, gfp_t gfp,
 	dblp_timer_init(dsk);
 	dblp_tsq_init(dsk);
 	dblp_apply_config(dsk);
+}
+
+/**
+ * dblp_sock_alloc() - allocate a socket in state CLOSED, without a number
+ * @net: namespace
+ * @prot: the protocol
+ * @kern: it is the kernel's own
+ *
+ * Return: the socket with its initial reference, or NULL.
+ */
+struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, int kern)
+{
+	struct sock *sk;
+
+	sk = sk_alloc(net, PF_DBLP, GFP_KERNEL, prot, kern);
+	if (!sk)
+		return NULL;
+	sock_init_data(NULL, sk);
+	sk->sk_type = SOCK_SEQPACKET;
+	sk->sk_destruct = dblp_destruct;
+	sk->sk_backlog_rcv = prot->backlog_rcv;
+	sk->sk_state = TCP_CLOSE;
+	sk->sk_rcvbuf = READ_ONCE(dblp_pernet(net)->sysctl_rmem_default);
+	sk->sk_sndbuf = READ_ONCE(dblp_pernet(net)->sysctl_wmem_default);
+	sk->sk_txrehash = READ_ONCE(net->core.sysctl_txrehash);
+	sock_set_flag(sk, SOCK_RCU_FREE);
+	sk_sockets_allocated_inc(sk);
+	dblp_sock_init(dblp_sk(sk));
 	return sk;
 }
 
-/* Socket flags that are options */
-static const enum sock_flags dblp_inherited_flags[] = {
-	SOCK_KEEPOPEN, SOCK_LINGER, SOCK_DBG, SOCK_LOCALROUTE,
-};
-
-/**
- * dblp_inherit() - give a new connection the options of its listener
- * @child: connection that is not visible yet
- * @listener: locked
- */
-void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener)
+/* Give a new connection the options of level SOL_DBLP of its listener */
+static void dblp_inherit(struct dblp_sock *child,
+			 const struct dblp_sock *listener)
 {
-	const struct sock *from = &listener->sk;
-	struct sock *to = &child->sk;
-	u32 i;
-
-	sock_owned_by_me(&listener->sk);
-	for (i = 0; i < ARRAY_SIZE(dblp_inherited_flags); i++)
-		if (sock_flag(from, dblp_inherited_flags[i]))
-			sock_set_flag(to, dblp_inherited_flags[i]);
-	to->sk_lingertime = from->sk_lingertime;
-	to->sk_userlocks = from->sk_userlocks;
-	to->sk_rcvbuf = from->sk_rcvbuf;
-	to->sk_sndbuf = from->sk_sndbuf;
-	to->sk_rcvtimeo = from->sk_rcvtimeo;
-	to->sk_sndtimeo = from->sk_sndtimeo;
-	to->sk_rcvlowat = from->sk_rcvlowat;
-	to->sk_bound_dev_if = from->sk_bound_dev_if;
-	to->sk_mark = from->sk_mark;
-	to->sk_priority = from->sk_priority;
-	to->sk_txrehash = from->sk_txrehash;
-	to->sk_reuse = from->sk_reuse;
-	to->sk_uid = from->sk_uid;
-	security_sk_clone(from, to);
-
 	child->element = listener->element;
 	child->user_timeout_ms = listener->user_timeout_ms;
 	child->keepalive_ms = listener->keepalive_ms;
@@ -143,6 +115,46 @@ void dblp_inherit(struct dblp_sock *child, const struct dblp_sock *listener)
 	child->ect = listener->ect;
 	child->cc.ops = listener->cc.ops;
 	dblp_inherit_config(child, listener);
+}
+
+/**
+ * dblp_sock_clone() - allocate a socket for a connection of a listener
+ * @listener: locked
+ *
+ * The kernel clones its part, as for TCP: options of level SOL_SOCKET, cgroup,
+ * label and user, and storage of BPF programs. Only the priority is left out
+ * there. The first charges go to the listener's memory cgroup, see
+ * dblp_accept_memory().
+ *
+ * Return: the socket in state CLOSED, without a number, with its initial
+ * reference, or NULL.
+ */
+struct dblp_sock *dblp_sock_clone(struct dblp_sock *listener)
+{
+	const struct sock *from = &listener->sk;
+	struct dblp_sock *dsk;
+	struct sock *sk;
+
+	sock_owned_by_me(&listener->sk);
+	sk = sk_clone(from, GFP_ATOMIC, false);
+	if (!sk)
+		return NULL;
+	/* A second reference is for protocols with a table of sockets */
+	__sock_put(sk);
+	/* A reader of SO_PEERCRED may have held it */
+	spin_lock_init(&sk->sk_peer_lock);
+	atomic64_set(&sk->sk_cookie, 0);
+	sk->sk_state = TCP_CLOSE;
+	sk->sk_ack_backlog = 0;
+	sk->sk_max_ack_backlog = 0;
+	sk->sk_priority = READ_ONCE(from->sk_priority);
+	mem_cgroup_sk_inherit(from, sk);
+
+	dsk = dblp_sk(sk);
+	memset_startat(dsk, 0, dn);
+	dblp_sock_init(dsk);
+	dblp_inherit(dsk, listener);
+	return dsk;
 }
 
 /**

@@ -27,18 +27,60 @@
 #define CALL(f)		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, f)
 #define LOAD_W(d, s, o)	INSN(BPF_LDX | BPF_MEM | BPF_W, d, s, o, 0)
 #define SKIP_UNLESS(d, i)	INSN(BPF_JMP | BPF_JNE | BPF_K, d, 0, 1, i)
+#define LOAD_H(d, s, o)	INSN(BPF_LDX | BPF_MEM | BPF_H, d, s, o, 0)
+#define JUMP_UNLESS(d, i, n)	INSN(BPF_JMP | BPF_JNE | BPF_K, d, 0, n, i)
 #define STORE_W(d, s, o)	INSN(BPF_STX | BPF_MEM | BPF_W, d, s, o, 0)
+#define ADD_TO_W(d, s, o)	INSN(BPF_STX | BPF_ATOMIC | BPF_W, d, s, o, BPF_ADD)
 #define EXIT()		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+/* Two instructions: the address of the first value of a map */
+#define MAP_VALUE(d, fd) \
+	INSN(BPF_LD | BPF_DW | BPF_IMM, d, BPF_PSEUDO_MAP_VALUE, 0, fd), \
+	INSN(0, 0, 0, 0, 0)
 
 static int bpf(int cmd, union bpf_attr *attr)
 {
 	return syscall(SYS_bpf, cmd, attr, sizeof(*attr));
 }
 
-/* A program of up to a dozen instructions is attached until the fd is closed */
-static void attach(int group, enum bpf_prog_type type,
-		   enum bpf_attach_type where, const struct bpf_insn *insns,
-		   size_t n)
+/* What a program has seen, in the only element of a map */
+struct seen {
+	uint32_t	calls;
+	uint32_t	mark;
+	uint32_t	priority;
+	uint32_t	hash;
+	uint32_t	cgroup;
+};
+
+#define SEEN(field)	((int)offsetof(struct seen, field))
+
+static int seen_new(void)
+{
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = sizeof(uint32_t),
+		.value_size = sizeof(struct seen), .max_entries = 1,
+	};
+	int map = bpf(BPF_MAP_CREATE, &attr);
+
+	if (map < 0)
+		die("bpf(BPF_MAP_CREATE)");
+	return map;
+}
+
+static struct seen seen_now(int map)
+{
+	struct seen s;
+	uint32_t key = 0;
+	union bpf_attr attr = {
+		.map_fd = map, .key = (uintptr_t)&key, .value = (uintptr_t)&s,
+	};
+
+	if (bpf(BPF_MAP_LOOKUP_ELEM, &attr))
+		die("bpf(BPF_MAP_LOOKUP_ELEM)");
+	return s;
+}
+
+static int load(enum bpf_prog_type type, enum bpf_attach_type where,
+		const struct bpf_insn *insns, size_t n)
 {
 	char log[4096] = "";
 	union bpf_attr load = {
@@ -47,11 +89,21 @@ static void attach(int group, enum bpf_prog_type type,
 		.license = (uintptr_t)"GPL",
 		.log_buf = (uintptr_t)log, .log_size = sizeof(log), .log_level = 1,
 	};
-	union bpf_attr to = { .target_fd = group, .attach_type = where };
 	int prog = bpf(BPF_PROG_LOAD, &load);
 
 	if (prog < 0)
 		die("bpf(BPF_PROG_LOAD): %s", log);
+	return prog;
+}
+
+/* A program of up to two dozen instructions is attached until detach() */
+static void attach(int group, enum bpf_prog_type type,
+		   enum bpf_attach_type where, const struct bpf_insn *insns,
+		   size_t n)
+{
+	union bpf_attr to = { .target_fd = group, .attach_type = where };
+	int prog = load(type, where, insns, n);
+
 	to.attach_bpf_fd = prog;
 	if (bpf(BPF_PROG_ATTACH, &to))
 		die("bpf(BPF_PROG_ATTACH)");
@@ -260,13 +312,192 @@ TEST_F(cgroup, sock_create)
 	detach(self->group, BPF_CGROUP_INET_SOCK_CREATE);
 }
 
-TEST_F(cgroup, setsockopt)
+/* A connection of a listener of the group; whoever accepts it is not in the group */
+static void connect_from_outside(FIXTURE_DATA(cgroup) *self,
+				 const char *address, int *listener,
+				 int *client, int *server)
 {
-	ATTACH(self->group, BPF_PROG_TYPE_CGROUP_SOCKOPT, BPF_CGROUP_SETSOCKOPT,
-	       MOV_IMM(0, 0), EXIT());
-	EXPECT_ERR(EPERM, try_u32(self->fd, DBLP_BUDGET, 1000));
+	*listener = new_listener(address, 1, &self->addr);
+	file_write(CGROUPS "/cgroup.procs", "0");
+	connect_pair(&self->addr, *listener, client, server);
+}
+
+static int get_budget(int fd)
+{
+	socklen_t len = sizeof(uint32_t);
+	uint32_t budget;
+
+	return getsockopt(fd, SOL_DBLP, DBLP_BUDGET, &budget, &len);
+}
+
+/* Of all kinds of sockets: not connected, a listener, accepted by it */
+TEST_F(cgroup, sockopts)
+{
+	int listener, client, server, fd[3], i, one = 1;
+
+	connect_from_outside(self, variant->address, &listener, &client,
+			     &server);
+	fd[0] = self->fd;
+	fd[1] = listener;
+	fd[2] = server;
+	refuse(self->group, BPF_PROG_TYPE_CGROUP_SOCKOPT,
+	       BPF_CGROUP_SETSOCKOPT);
+	refuse(self->group, BPF_PROG_TYPE_CGROUP_SOCKOPT,
+	       BPF_CGROUP_GETSOCKOPT);
+	for (i = 0; i < 3; i++) {
+		EXPECT_ERR(EPERM, try_u32(fd[i], DBLP_BUDGET, 1000));
+		EXPECT_ERR(EPERM, setsockopt(fd[i], SOL_SOCKET, SO_KEEPALIVE,
+					     &one, sizeof(one)));
+		EXPECT_ERR(EPERM, get_budget(fd[i]));
+	}
+	/* The client is not of the group */
+	EXPECT_EQ(0, try_u32(client, DBLP_BUDGET, 1000));
 	detach(self->group, BPF_CGROUP_SETSOCKOPT);
-	EXPECT_EQ(0, try_u32(self->fd, DBLP_BUDGET, 1000));
+	detach(self->group, BPF_CGROUP_GETSOCKOPT);
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(0, try_u32(fd[i], DBLP_BUDGET, 1000));
+		EXPECT_EQ(0, get_budget(fd[i]));
+	}
+	close(client);
+	close(server);
+	close(listener);
+}
+
+TEST_F(cgroup, release)
+{
+	int listener, client, server, map = seen_new();
+
+	connect_from_outside(self, variant->address, &listener, &client,
+			     &server);
+	ATTACH(self->group, BPF_PROG_TYPE_CGROUP_SOCK,
+	       BPF_CGROUP_INET_SOCK_RELEASE,
+	       MAP_VALUE(1, map), MOV_IMM(2, 1), ADD_TO_W(1, 2, SEEN(calls)),
+	       MOV_IMM(0, 1), EXIT());
+	close(client);
+	EXPECT_EQ(0, seen_now(map).calls);
+	close(server);
+	EXPECT_EQ(1, seen_now(map).calls);
+	close(listener);
+	EXPECT_EQ(2, seen_now(map).calls);
+	detach(self->group, BPF_CGROUP_INET_SOCK_RELEASE);
+	close(map);
+}
+
+/* See the packets that leave from the listener's port */
+static void watch(int group, bool v4, uint16_t port, int map)
+{
+	ATTACH(group, BPF_PROG_TYPE_CGROUP_SKB, BPF_CGROUP_INET_EGRESS,
+	       MOV_REG(6, 1), MOV_IMM(2, v4 ? 20 : 40), MOV_REG(3, 10),
+	       ADD_IMM(3, -8), MOV_IMM(4, 2), CALL(BPF_FUNC_skb_load_bytes),
+	       LOAD_H(7, 10, -8), JUMP_UNLESS(7, port, 10),
+	       MAP_VALUE(1, map), MOV_IMM(2, 1), ADD_TO_W(1, 2, SEEN(calls)),
+	       LOAD_W(2, 6, offsetof(struct __sk_buff, mark)),
+	       STORE_W(1, 2, SEEN(mark)),
+	       LOAD_W(2, 6, offsetof(struct __sk_buff, priority)),
+	       STORE_W(1, 2, SEEN(priority)),
+	       LOAD_W(2, 6, offsetof(struct __sk_buff, hash)),
+	       STORE_W(1, 2, SEEN(hash)),
+	       MOV_IMM(0, 1), EXIT());
+}
+
+/* The next packets that the server sends; the last one has a message, or is an ACK */
+static struct seen see(struct __test_metadata *_metadata, int map, int server,
+		       int client)
+{
+	uint32_t before = seen_now(map).calls;
+	struct seen s;
+
+	expect_passing(_metadata, server, client);
+	s = seen_now(map);
+	EXPECT_LT(before, s.calls);
+	return s;
+}
+
+/* Packets of accepted sockets show what is set for them, at any time */
+TEST_F(cgroup, what_packets_show)
+{
+	int listener, client, server, map = seen_new();
+	struct seen first, s;
+
+	listener = new_listener(variant->address, 1, &self->addr);
+	set_int(listener, SO_MARK, 11);
+	/* Above that of all packets which have no message */
+	set_int(listener, SO_PRIORITY, 101);
+	connect_pair(&self->addr, listener, &client, &server);
+	watch(self->group, variant->v4, self->addr.sdblp_port, map);
+	first = see(_metadata, map, server, client);
+	EXPECT_EQ(11, first.mark);
+	EXPECT_EQ(101, first.priority);
+
+	set_int(server, SO_MARK, 22);
+	set_int(server, SO_PRIORITY, 102);
+	s = see(_metadata, map, server, client);
+	EXPECT_EQ(22, s.mark);
+	EXPECT_EQ(102, s.priority);
+	EXPECT_EQ(first.hash, s.hash);
+
+	/* The hash that chooses one of several paths, unless it is to stay */
+	set_int(server, SO_CNX_ADVICE, 1);
+	s = see(_metadata, map, server, client);
+	EXPECT_NE(first.hash, s.hash);
+	first = s;
+	set_int(server, SO_TXREHASH, 0);
+	set_int(server, SO_CNX_ADVICE, 1);
+	s = see(_metadata, map, server, client);
+	EXPECT_EQ(first.hash, s.hash);
+
+	detach(self->group, BPF_CGROUP_INET_EGRESS);
+	close(client);
+	close(server);
+	close(listener);
+	close(map);
+}
+
+#define BPF_FS	"/tmp/dblp-bpf"
+
+/* All filters of packets find the cgroup by the socket of a packet: tc, netfilter */
+static void watch_owner(bool v4, uint16_t port, int map)
+{
+	const struct bpf_insn insns[] = {
+		MOV_REG(6, 1), MOV_IMM(2, v4 ? 34 : 54), MOV_REG(3, 10),
+		ADD_IMM(3, -8), MOV_IMM(4, 2), CALL(BPF_FUNC_skb_load_bytes),
+		LOAD_H(7, 10, -8), JUMP_UNLESS(7, port, 8), MOV_REG(1, 6),
+		CALL(BPF_FUNC_skb_cgroup_id), MAP_VALUE(1, map),
+		STORE_W(1, 0, SEEN(cgroup)), MOV_IMM(2, 1),
+		ADD_TO_W(1, 2, SEEN(calls)), MOV_IMM(0, 0), EXIT(),
+	};
+	union bpf_attr pin = { .pathname = (uintptr_t)BPF_FS "/owner" };
+
+	if (mkdir(BPF_FS, 0700) && errno != EEXIST)
+		die(BPF_FS);
+	if (mount("none", BPF_FS, "bpf", 0, NULL))
+		die("mount(bpf)");
+	pin.bpf_fd = load(BPF_PROG_TYPE_SCHED_CLS, 0, insns,
+			  sizeof(insns) / sizeof(insns[0]));
+	if (bpf(BPF_OBJ_PIN, &pin))
+		die("bpf(BPF_OBJ_PIN)");
+	close(pin.bpf_fd);
+	run("tc qdisc add dev lo clsact && tc filter add dev lo egress bpf da "
+	    "object-pinned " BPF_FS "/owner");
+	if (umount(BPF_FS))
+		die("umount()");
+}
+
+TEST_F(cgroup, owner_of_packets)
+{
+	int listener, client, server, map = seen_new();
+	struct stat group;
+
+	connect_from_outside(self, variant->address, &listener, &client,
+			     &server);
+	watch_owner(variant->v4, self->addr.sdblp_port, map);
+	ASSERT_EQ(0, fstat(self->group, &group));
+	EXPECT_EQ((uint32_t)group.st_ino,
+		  see(_metadata, map, server, client).cgroup);
+	close(client);
+	close(server);
+	close(listener);
+	close(map);
 }
 
 TEST_HARNESS_MAIN

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * 6.10 put the arguments of accept() into a structure. 6.18 spreads counters of
- * drops, and lets a socket inherit its memory cgroup. What gives a socket to that of
+ * drops, and lets a socket inherit its memory cgroup. 6.19 can clone a socket
+ * without locking it. What gives a socket to that of
  * a process, or of another socket, is not exported to modules.
  */
 #ifndef _NET_DBLP_COMPAT_NET_SOCK_H
@@ -32,6 +33,28 @@ static inline int dblp_accept_op(struct socket *sock, struct socket *newsock,
 }
 #else
 #define dblp_accept_op dblp_accept
+#endif
+
+#ifdef DBLP_LACKS_SK_CLONE
+#include <linux/lockdep.h>
+
+/* Nothing can find the clone, so that its lock, of the same class, is free */
+static inline struct sock *dblp_sk_clone(const struct sock *sk, gfp_t priority,
+					 bool lock)
+{
+	struct sock *newsk;
+
+	local_bh_disable();
+	lockdep_off();
+	newsk = sk_clone_lock(sk, priority);
+	if (newsk)
+		bh_unlock_sock(newsk);
+	lockdep_on();
+	local_bh_enable();
+	return newsk;
+}
+
+#define sk_clone dblp_sk_clone
 #endif
 
 #ifdef DBLP_LACKS_SK_DROPS_INC
