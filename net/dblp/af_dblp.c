@@ -79,10 +79,7 @@ static int dblp_bind(struct socket *sock, struct sockaddr_unsized *uaddr,
 		return err;
 	lock_sock(&dsk->sk);
 	err = -EINVAL;
-	/* Newer kernels refuse SO_REUSEPORT themselves */
-	if (dsk->sk.sk_reuseport)
-		err = -EOPNOTSUPP;
-	else if (dsk->state == DBLP_STATE_CLOSED && !dsk->ep)
+	if (dsk->state == DBLP_STATE_CLOSED && !dsk->ep)
 		err = dblp_bind_locked(dsk, (struct sockaddr_dblp *)uaddr);
 	if (!err)
 		dsk->bound = dsk->local;
@@ -303,7 +300,7 @@ int dblp_accept(struct socket *sock, struct socket *newsock,
 
 	lock_sock_nested(&child->sk, SINGLE_DEPTH_NESTING);
 	dblp_accept_memory(&child->sk);
-	sock_graft(&child->sk, newsock);
+	dblp_sock_graft(&child->sk, newsock);
 	release_sock(&child->sk);
 	newsock->state = SS_CONNECTED;
 out:
@@ -467,7 +464,6 @@ const struct proto_ops dblp_proto_ops = {
 	.getname	= dblp_getname,
 	.poll		= dblp_poll,
 	.ioctl		= dblp_ioctl,
-	.gettstamp	= sock_gettstamp,
 	.listen		= dblp_listen,
 	.shutdown	= dblp_shutdown,
 	.setsockopt	= dblp_setsockopt,

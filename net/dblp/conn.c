@@ -495,6 +495,8 @@ void dblp_close(struct dblp_sock *dsk)
 		dblp_linger(dsk, sk->sk_lingertime);
 
 	dblp_tx_purge_reports(dsk);
+	/* SO_RESERVE_MEM is for the user, who has gone */
+	sk_mem_reclaim_final(sk);
 	sock_orphan(sk);
 	if (dsk->state == DBLP_STATE_CLOSED)
 		dblp_sock_release(dsk);

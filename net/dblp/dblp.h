@@ -276,6 +276,7 @@ void dblp_ring_idle(struct dblp_sock *dsk);
 void dblp_ring_shrink(struct dblp_sock *dsk);
 u32 dblp_ring_room(struct dblp_sock *dsk, u32 want);
 int dblp_sent_acked(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now);
+void dblp_cap_rate(struct dblp_sock *dsk);
 void dblp_loss_expired(struct dblp_sock *dsk, u64 now);
 bool dblp_lose_size_probes(struct dblp_sock *dsk);
 void dblp_lose_larger(struct dblp_sock *dsk, u32 mss);

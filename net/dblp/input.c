@@ -573,6 +573,7 @@ static void dblp_sk_rcv(struct dblp_sock *dsk, struct sk_buff *skb)
 {
 	struct sock *sk = &dsk->sk;
 
+	sk_incoming_cpu_update(sk);
 	bh_lock_sock(sk);
 	if (!sock_owned_by_user(sk)) {
 		dblp_do_rcv(dsk, skb);

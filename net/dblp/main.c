@@ -68,7 +68,7 @@ static int dblp_create(struct net *net, struct socket *sock, int protocol,
 	}
 	sock->ops = &dblp_proto_ops;
 	sock->state = SS_UNCONNECTED;
-	sock_graft(sk, sock);
+	dblp_sock_graft(sk, sock);
 	return 0;
 }
 

@@ -346,6 +346,7 @@ void dblp_push(struct dblp_sock *dsk)
 		dblp_work(dsk, now);
 	if (dsk->end_reason)
 		return;
+	dblp_cap_rate(dsk);
 	dsk->pace_late = dblp_pace_late(dsk, now);
 	dsk->pace_at = 0;
 	WRITE_ONCE(dsk->tsq_max, 0);

@@ -226,6 +226,25 @@ static const struct dblp_sent_ops dblp_sent_ops = {
 	.lost	= dblp_packet_lost,
 };
 
+/**
+ * dblp_cap_rate() - apply SO_MAX_PACING_RATE
+ * @dsk: socket
+ *
+ * Call it when the congestion control or the user may have raised the pacing
+ * rate, before that is used.
+ */
+void dblp_cap_rate(struct dblp_sock *dsk)
+{
+	unsigned long most = READ_ONCE(dsk->sk.sk_max_pacing_rate);
+
+	sock_owned_by_me(&dsk->sk);
+	/* For sch_fq; setsockopt() only lowers it */
+	WRITE_ONCE(dsk->sk.sk_pacing_rate, most);
+	if (most != ~0UL)
+		dsk->cc.pacing_rate = clamp_t(u64, most, 1,
+					      dsk->cc.pacing_rate);
+}
+
 /* Scale the time until the next paced packet to the new rate: at less than a
  * packet per round trip, the old rate would delay it for too long.
  */
@@ -235,6 +254,7 @@ static void dblp_cc_ack(struct dblp_sock *dsk,
 	u64 rate = dsk->cc.pacing_rate, now = rs->now;
 
 	dsk->cc.ops->ack(&dsk->cc, rs, &dsk->rtt);
+	dblp_cap_rate(dsk);
 	trace_dblp_cc(dsk, rs);
 	if (!rate || !dsk->cc.pacing_rate || dsk->pace_next <= now)
 		return;

@@ -22,7 +22,7 @@ static void dblp_destruct(struct sock *sk)
 		dblp_endpoint_put(dsk->ep);
 	__skb_queue_purge(&sk->sk_error_queue);
 	__skb_queue_purge(&sk->sk_receive_queue);
-	sk_mem_reclaim(sk);
+	sk_mem_reclaim_final(sk);
 	WARN_ON_ONCE(atomic_read(&sk->sk_rmem_alloc));
 	WARN_ON_ONCE(sk->sk_wmem_queued);
 	WARN_ON_ONCE(sk->sk_forward_alloc);

@@ -433,6 +433,14 @@ static inline struct dblp_sock *dblp_sk(const struct sock *sk)
 	return (struct dblp_sock *)sk;
 }
 
+/** dblp_sock_graft() - connect a socket with what user space has of it */
+static inline void dblp_sock_graft(struct sock *sk, struct socket *sock)
+{
+	/* dblp_setsockopt() also takes options of level SOL_SOCKET */
+	set_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
+	sock_graft(sk, sock);
+}
+
 /** dblp_readable() - would recvmsg() find something? */
 static inline bool dblp_readable(const struct dblp_sock *dsk)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Options of level SOL_DBLP.
+ * Options of level SOL_DBLP, and which ones of level SOL_SOCKET there are.
  */
 #include <linux/security.h>
 #include <net/inet_ecn.h>
@@ -223,12 +223,50 @@ static int dblp_cancel(struct dblp_sock *dsk, sockptr_t optval,
 	return c.err;
 }
 
+/*
+ * Options of level SOL_SOCKET that keep here what they promise: see the table
+ * in Documentation/dblp.rst. All others are refused, those that later kernels
+ * add included.
+ */
+static bool dblp_is_generic_opt(int name)
+{
+	switch (name) {
+	case SO_BINDTODEVICE:
+	case SO_BINDTOIFINDEX:
+	case SO_BUF_LOCK:
+	case SO_CNX_ADVICE:
+	case SO_KEEPALIVE:
+	case SO_LINGER:
+	case SO_MARK:
+	case SO_MAX_PACING_RATE:
+	case SO_PRIORITY:
+	case SO_RCVBUF:
+	case SO_RCVBUFFORCE:
+	case SO_RCVTIMEO_NEW:
+	case SO_RCVTIMEO_OLD:
+	case SO_RESERVE_MEM:
+	case SO_REUSEADDR:
+	case SO_SNDBUF:
+	case SO_SNDBUFFORCE:
+	case SO_SNDTIMEO_NEW:
+	case SO_SNDTIMEO_OLD:
+	case SO_TXREHASH:
+		return true;
+	default:
+		return false;
+	}
+}
+
 int dblp_setsockopt(struct socket *sock, int level, int name, sockptr_t optval,
 		    unsigned int optlen)
 {
 	struct dblp_sock *dsk = dblp_sk(sock->sk);
 	const struct dblp_u32_opt *opt = dblp_find_opt(name);
 
+	if (level == SOL_SOCKET)
+		return dblp_is_generic_opt(name) ?
+		       sock_setsockopt(sock, level, name, optval, optlen) :
+		       -EOPNOTSUPP;
 	if (level != SOL_DBLP)
 		return -ENOPROTOOPT;
 	if (opt)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Options of the socket interface, ours and the generic ones: ranges, defaults,
- * inheritance, what bad input gets, and what DBLP_INFO tells.
+ * Options of level SOL_DBLP: ranges, defaults, inheritance, what bad input gets,
+ * and what DBLP_INFO tells. Those of SOL_SOCKET are in generic.c.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -405,73 +405,6 @@ TEST_F(conn, info_in_a_short_buffer)
 	EXPECT_EQ(8, len);
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, info.state);
 	EXPECT_EQ(0x55555555, info.budget);
-}
-
-/*
- * Options of level SOL_SOCKET
- */
-
-TEST_F(conn, generic_options)
-{
-	uint64_t cookie[2] = { };
-	socklen_t len = 8;
-	int one = 1;
-
-	EXPECT_EQ(SOCK_SEQPACKET, get_int(self->server, SO_TYPE));
-	EXPECT_EQ(AF_DBLP, get_int(self->server, SO_DOMAIN));
-	EXPECT_EQ(0, get_int(self->server, SO_PROTOCOL));
-	EXPECT_EQ(1, get_int(self->listener, SO_ACCEPTCONN));
-	EXPECT_EQ(0, get_int(self->client, SO_ACCEPTCONN));
-	EXPECT_EQ(0, get_int(self->client, SO_ERROR));
-	EXPECT_EQ(0, getsockopt(self->client, SOL_SOCKET, SO_COOKIE, &cookie[0],
-				&len));
-	EXPECT_EQ(0, getsockopt(self->server, SOL_SOCKET, SO_COOKIE, &cookie[1],
-				&len));
-	EXPECT_NE(0, cookie[0]);
-	EXPECT_NE(cookie[0], cookie[1]);
-	EXPECT_ERR(EOPNOTSUPP, setsockopt(self->client, SOL_SOCKET,
-					  SO_PEEK_OFF, &one, sizeof(one)));
-	/* These are taken, and there is nothing for them to do */
-	set_int(self->client, SO_RCVLOWAT, 1000);
-	EXPECT_EQ(1000, get_int(self->client, SO_RCVLOWAT));
-	EXPECT_EQ(1, send(self->server, "x", 1, 0));
-	EXPECT_TRUE(wait_for(self->client, POLLIN, 10 * SECONDS));
-}
-
-TEST_F(conn, accepted_sockets_inherit_generic_options)
-{
-	struct linger l;
-	struct timeval tv;
-	socklen_t len = sizeof(l);
-	int client, server;
-
-	set_linger(self->listener, 1, 7);
-	set_timeout(self->listener, SO_RCVTIMEO, 3000);
-	set_timeout(self->listener, SO_SNDTIMEO, 4000);
-	set_int(self->listener, SO_MARK, 5);
-	set_int(self->listener, SO_PRIORITY, 6);
-	set_int(self->listener, SO_RCVLOWAT, 8);
-	set_int(self->listener, SO_REUSEADDR, 1);
-	set_int(self->listener, SO_RCVBUF, 50000);
-	set_int(self->listener, SO_SNDBUF, 60000);
-	connect_pair(&self->addr, self->listener, &client, &server);
-	EXPECT_EQ(0, getsockopt(server, SOL_SOCKET, SO_LINGER, &l, &len));
-	EXPECT_EQ(1, l.l_onoff);
-	EXPECT_EQ(7, l.l_linger);
-	len = sizeof(tv);
-	EXPECT_EQ(0, getsockopt(server, SOL_SOCKET, SO_RCVTIMEO, &tv, &len));
-	EXPECT_EQ(3, tv.tv_sec);
-	EXPECT_EQ(0, getsockopt(server, SOL_SOCKET, SO_SNDTIMEO, &tv, &len));
-	EXPECT_EQ(4, tv.tv_sec);
-	EXPECT_EQ(5, get_int(server, SO_MARK));
-	EXPECT_EQ(6, get_int(server, SO_PRIORITY));
-	EXPECT_EQ(8, get_int(server, SO_RCVLOWAT));
-	EXPECT_EQ(1, get_int(server, SO_REUSEADDR));
-	EXPECT_EQ(100000, get_int(server, SO_RCVBUF));
-	EXPECT_EQ(120000, get_int(server, SO_SNDBUF));
-	set_linger(server, 0, 0);
-	close(server);
-	close(client);
 }
 
 TEST_HARNESS_MAIN

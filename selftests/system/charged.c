@@ -412,4 +412,93 @@ TEST_F_TIMEOUT(held, charged, 120)
 	EXPECT_EQ(0, charged());
 }
 
+/*
+ * SO_RESERVE_MEM
+ */
+#define RESERVED	(16 * MIB)
+/* Of each CPU, the family's total leaves out what it is changed by */
+#define UNCOUNTED	(RESERVED / 2 / getpagesize())
+
+/* Pages that all sockets of the family are charged for */
+static s64 pages_of_all(void)
+{
+	unsigned long long pages;
+	char line[256];
+	FILE *f = fopen("/proc/net/protocols", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "DBLP %*s %*s %llu", &pages) == 1) {
+			fclose(f);
+			return pages;
+		}
+	die("no DBLP in /proc/net/protocols");
+}
+
+static int reserving(int fd)
+{
+	set_int(fd, SO_RESERVE_MEM, RESERVED);
+	return fd;
+}
+
+static bool charge_falls_to(s64 most)
+{
+	u64 end = now_ms() + WAIT_MS;
+
+	while (charged() > most && now_ms() < end)
+		sleep_ms(20);
+	return charged() <= most;
+}
+
+/* Whatever state a socket is in when it is closed, and an orphan has no user for it */
+TEST(what_is_reserved_is_charged_until_close)
+{
+	int listener, client[2], server, i;
+	struct sockaddr_dblp addr;
+	s64 pages;
+
+	netns_new();
+	file_write(CGROUPS "/cgroup.subtree_control", "+memory");
+	rmdir(CGROUP);
+	ASSERT_EQ(0, mkdir(CGROUP, 0755));
+	file_write(CGROUP "/cgroup.procs", "0");
+	pages = pages_of_all();
+	for (i = 0; i < 10; i++) {
+		server = reserving(plain_socket());
+		EXPECT_EQ(RESERVED, get_int(server, SO_RESERVE_MEM));
+		EXPECT_SOON(true, charged() >= RESERVED);
+		close(server);
+		EXPECT_TRUE(charge_falls_to(0));
+	}
+	EXPECT_GT(pages + UNCOUNTED, pages_of_all());
+
+	/* A listener, one that it has accepted and one that it has not */
+	listener = reserving(new_listener("127.0.0.1", 8, &addr));
+	connect_pair(&addr, listener, &client[0], &server);
+	EXPECT_EQ(0, get_int(server, SO_RESERVE_MEM));
+	client[1] = new_socket();
+	ASSERT_EQ(0, connect_to(client[1], &addr));
+	EXPECT_TRUE(charge_falls_to(RESERVED + MIB));
+	reserving(server);
+	reserving(client[0]);
+	EXPECT_SOON(true, charged() >= 3 * RESERVED);
+	close(listener);
+	EXPECT_TRUE(charge_falls_to(2 * RESERVED + MIB));
+
+	/* What the peer has not acknowledged is sent still */
+	netem("loss 100%");
+	EXPECT_EQ(5, send(client[0], "still", 5, 0));
+	close(client[0]);
+	close(client[1]);
+	EXPECT_TRUE(charge_falls_to(RESERVED + MIB));
+	EXPECT_EQ(2, socket_count());
+	set_linger(server, 1, 0);
+	close(server);
+	EXPECT_TRUE(charge_falls_to(MIB));
+	EXPECT_EQ(1, socket_count());
+	run("tc qdisc del dev lo root");
+	EXPECT_TRUE(charge_falls_to(0));
+	EXPECT_GT(pages + UNCOUNTED, pages_of_all());
+	file_write(CGROUPS "/cgroup.procs", "0");
+}
+
 TEST_HARNESS_MAIN
