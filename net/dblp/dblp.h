@@ -67,10 +67,10 @@
  * before the first packet refers to them. Received data stays in the buffers
  * that came from IP until it is copied to the user. A buffer can have many
  * packets (input.c): it is on the queue of one message, and clones of it are on
- * those of others. Each of these messages is charged for all of it, and
- * segments too small for that are copied (rx_data.c). Buffers may share memory
- * with their sender, if that is a process of this machine: headers in such
- * memory are copied before they are validated.
+ * those of others. Each of these messages is charged for all of it, and for all
+ * of the pages that it refers to; segments too small for that are copied
+ * (rx_data.c). Buffers may share memory with their sender, if that is a process
+ * of this machine: headers in such memory are copied before they are validated.
  *
  * *Memory.* Charge before you allocate; charged is what is held. What a user
  * sends is charged to sk_wmem_queued, what a peer makes us hold to

@@ -491,16 +491,38 @@ static enum dblp_mib_item dblp_rcv_apart(struct dblp_sock *dsk,
 	return why;
 }
 
+/* A copy of a buffer that holds too much memory; NULL if there is none for it */
+static struct sk_buff *dblp_train_copy(struct sk_buff *skb)
+{
+	struct sk_buff *copy = skb_copy(skb, GFP_ATOMIC | __GFP_NOWARN);
+
+	if (copy)
+		consume_skb(skb);
+	else
+		kfree_skb(skb);
+	return copy;
+}
+
 /* Process a train whose source address was checked; consumed */
 static void dblp_rcv_train(struct dblp_sock *dsk, struct sk_buff *skb)
 {
 	struct dblp_train t = dblp_train_of(skb);
-	struct dblp_window w = { .skb = skb };
+	struct dblp_window w = {};
 	enum dblp_mib_item why;
 	struct dblp_run run;
 	u32 i;
 
 	sock_rps_save_rxhash(&dsk->sk, skb);
+	if (unlikely(!dblp_rx_weigh(&t))) {
+		skb = dblp_train_copy(skb);
+		if (!skb) {
+			dblp_count_drops(sock_net(&dsk->sk), dsk,
+					 DBLP_MIB_DROPMEMORY, t.n);
+			return;
+		}
+		t = dblp_train_of(skb);
+	}
+	w.skb = skb;
 	t.now = ktime_get_ns();
 	for (i = 0; i < t.n; i += run.n) {
 		why = dblp_run_hdr(&run, &t, &w, i);

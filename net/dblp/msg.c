@@ -39,7 +39,7 @@ void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 /** dblp_tx_strip() - free all of a settled message but its loss map */
 void dblp_tx_strip(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
-	u32 keep = sizeof(*msg);
+	u32 keep = kmalloc_size_roundup(sizeof(*msg));
 
 	sock_owned_by_me(&dsk->sk);
 	if (msg->lossmap.bits)
@@ -54,26 +54,27 @@ void dblp_tx_strip(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 /**
  * dblp_tx_zalloc() - charge a socket for memory of a message, and allocate it
  * @dsk: socket, locked
- * @size: bytes
+ * @size: bytes, set to those charged: with what the allocator adds to them
  *
  * Context: process.
- * Return: zeroed memory, for kvfree(), which the caller adds to @truesize of
- * the message; or ERR_PTR() of -ENOBUFS, -ENOMEM.
+ * Return: zeroed memory, for kvfree(), whose charge the caller adds to @truesize
+ * of the message; or ERR_PTR() of -ENOBUFS, -ENOMEM.
  */
-void *dblp_tx_zalloc(struct dblp_sock *dsk, u32 size)
+void *dblp_tx_zalloc(struct dblp_sock *dsk, u32 *size)
 {
 	int err;
 	void *p;
 
 	sock_owned_by_me(&dsk->sk);
-	err = dblp_tx_charge(dsk, size);
+	*size = kmalloc_size_roundup(*size);
+	err = dblp_tx_charge(dsk, *size);
 	if (err)
 		return ERR_PTR(err);
-	p = kvzalloc(size, DBLP_GFP_SEND);
+	p = kvzalloc(*size, DBLP_GFP_SEND);
 	if (p)
 		return p;
-	sk_wmem_queued_add(&dsk->sk, -(int)size);
-	sk_mem_uncharge(&dsk->sk, size);
+	sk_wmem_queued_add(&dsk->sk, -(int)*size);
+	sk_mem_uncharge(&dsk->sk, *size);
 	return ERR_PTR(-ENOMEM);
 }
 
@@ -91,16 +92,17 @@ void *dblp_tx_zalloc(struct dblp_sock *dsk, u32 size)
 struct dblp_tx_msg *dblp_tx_alloc(struct dblp_sock *dsk, u32 len)
 {
 	struct dblp_tx_msg *msg;
+	u32 size = sizeof(*msg);
 
 	sock_owned_by_me(&dsk->sk);
-	msg = dblp_tx_zalloc(dsk, sizeof(*msg));
+	msg = dblp_tx_zalloc(dsk, &size);
 	if (IS_ERR(msg))
 		return msg;
 	INIT_LIST_HEAD(&msg->list);
 	INIT_LIST_HEAD(&msg->lost_node);
 	msg->len = len;
 	msg->total = len;
-	msg->truesize = sizeof(*msg);
+	msg->truesize = size;
 	return msg;
 }
 
@@ -115,12 +117,13 @@ struct dblp_tx_msg *dblp_tx_alloc(struct dblp_sock *dsk, u32 len)
 struct dblp_tx_whole *dblp_whole_alloc(struct dblp_sock *dsk, u32 total)
 {
 	struct dblp_tx_whole *whole;
+	u32 size = sizeof(*whole);
 
 	sock_owned_by_me(&dsk->sk);
-	whole = dblp_tx_zalloc(dsk, sizeof(*whole));
+	whole = dblp_tx_zalloc(dsk, &size);
 	if (IS_ERR(whole))
 		return whole;
-	whole->msg.truesize = sizeof(*whole);
+	whole->msg.truesize = size;
 	INIT_LIST_HEAD(&whole->msg.list);
 	INIT_LIST_HEAD(&whole->msg.lost_node);
 	INIT_LIST_HEAD(&whole->pieces);
@@ -260,6 +263,7 @@ void dblp_rx_free_bytes(struct dblp_rx_msg *msg, bool read)
 	while (read && (skb = __skb_dequeue(&msg->skbs)))
 		consume_skb(skb);
 	__skb_queue_purge(&msg->skbs);
+	msg->batch = (struct dblp_rx_batch){};
 	msg->packed = NULL;
 	msg->copied = NULL;
 }

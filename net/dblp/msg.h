@@ -200,6 +200,21 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
 }
 
 /**
+ * struct dblp_rx_batch - the last buffers of a message, while these are in one
+ *	page; see rx_data.c
+ * @n: number of buffers
+ * @bytes: of the message that they have
+ * @held: bytes charged for them
+ * @page: page that the last one ends in, or NULL
+ */
+struct dblp_rx_batch {
+	u32		n;
+	u32		bytes;
+	u32		held;
+	struct page	*page;
+};
+
+/**
  * struct dblp_rx_msg - a message being received
  * @node: in @rx_msgs of the socket until its turn comes
  * @list: on @rx_waits or @rx_judge of the socket; on @rx_ready once its turn
@@ -238,6 +253,8 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
  * @have: segments that have arrived
  * @truesize: bytes charged to the socket for this and @bits
  * @skbs: their bytes in order of arrival; &struct dblp_skb_cb
+ * @batch: of @skbs, the last ones that may still be copied; empty once a reader has
+ *	taken any
  * @packed: of @skbs, memory of the message itself that may have room, or NULL
  * @copied: of @skbs, the last that a reader has copied ahead, see recv_ahead.c;
  *	or NULL
@@ -283,6 +300,7 @@ struct dblp_rx_msg {
 	struct dblp_segmap	have;
 	u32			truesize;
 	struct sk_buff_head	skbs;
+	struct dblp_rx_batch	batch;
 	struct sk_buff		*packed;
 	struct sk_buff		*copied;
 	u32			seen;
@@ -388,12 +406,13 @@ struct dblp_ahead {
  * struct dblp_train - packets that came in one buffer: by GRO, or because they
  *	left in one by GSO and no device on their way split it
  * @skb: all of them, one behind the other; a reference is held
- * @truesize: of @skb as it came: the memory that it holds
+ * @truesize: memory that @skb holds
+ * @page_first: first page that @skb refers to, or NULL
+ * @page_last: last one
  * @msg: message that took the latest segments, whose reference is held; or NULL
  * @tail: the last buffer with these in its queue: @skb or a clone of it; NULL
  *	if there is none
  * @n_skbs: number of such buffers
- * @bytes: of those segments
  * @queued: @skb is on the queue of a message
  * @stride: bytes from one packet to the next; if alone, its length; never 0 if
  *	there are several. The last one may be shorter
@@ -403,10 +422,11 @@ struct dblp_ahead {
 struct dblp_train {
 	struct sk_buff		*skb;
 	u32			truesize;
+	struct page		*page_first;
+	struct page		*page_last;
 	struct dblp_rx_msg	*msg;
 	struct sk_buff		*tail;
 	u32			n_skbs;
-	u32			bytes;
 	bool			queued;
 	u32			stride;
 	u32			n;
@@ -484,7 +504,7 @@ static inline bool dblp_before(u32 a, u32 b)
 }
 
 /* msg.c: message objects, and messages in pieces */
-void *dblp_tx_zalloc(struct dblp_sock *dsk, u32 size);
+void *dblp_tx_zalloc(struct dblp_sock *dsk, u32 *size);
 struct dblp_tx_msg *dblp_tx_alloc(struct dblp_sock *dsk, u32 len);
 void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_strip(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
@@ -566,6 +586,7 @@ void dblp_txbuf_frags(const struct dblp_tx_msg *msg, struct sk_buff *skb,
 		      u32 pos, u32 len);
 
 /* rx_data.c: segments that come in */
+bool dblp_rx_weigh(struct dblp_train *t);
 struct dblp_zeromap dblp_run_zeromap(const struct dblp_run *run);
 int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 		 const struct dblp_frame *meta, enum dblp_mib_item *why);

@@ -249,6 +249,7 @@ static bool dblp_place_take_skbs(struct dblp_rx_msg *msg, struct dblp_place *p)
 		p->runs += n;
 		__skb_unlink(skb, &msg->skbs);
 		__skb_queue_tail(&msg->taken, skb);
+		msg->batch = (struct dblp_rx_batch){};
 		if (skb == msg->packed)
 			msg->packed = NULL;
 		if (dblp_place_more_zeros(skb)) {

@@ -37,7 +37,8 @@ static void dblp_ahead_take_skbs(struct dblp_rx_msg *msg)
 		__skb_unlink(skb, &msg->skbs);
 		__skb_queue_tail(&msg->taken, skb);
 	}
-	/* Nothing may be appended to what is copied */
+	/* What is copied stays as it is */
+	msg->batch = (struct dblp_rx_batch){};
 	msg->packed = NULL;
 }
 

@@ -3,22 +3,35 @@
  * Received segments: their message, and the buffers that it holds for them.
  *
  * A buffer is queued to a message as it came, and the message is charged for
- * all of it; if it has segments of several messages, each of them is. So no
- * less is charged than is held. A buffer is held only if it has at most
- * DBLP_HELD_MOST times the bytes that the message needs of it. Otherwise these
- * are copied into memory of the message, and the buffer is freed. So the peer's
- * credit bounds all that it can make us hold.
+ * all of it; if it has segments of several messages, each of them is. A buffer
+ * that refers to a page keeps all of the page, and all of a compound page, from
+ * being freed, so the charge is for whole pages. So no less is charged than is
+ * held.
+ *
+ * Consecutive packets often lie in one page: it is memory of a sender on this
+ * machine, or a receive buffer of a device. The buffers of a message in one page
+ * are a batch. The page is charged once, with the last buffer of the batch, as
+ * that is freed last.
+ *
+ * A batch is held only if it has at most DBLP_HELD_MOST times the bytes that the
+ * message needs of it. Otherwise these are copied into memory of the message,
+ * and the buffers are freed. So the peer's credit bounds all that it can make us
+ * hold.
  *
  * A buffer with a zero map is kept like those with segments. A segment comes in
  * one way or the other: a map of which only some segments have arrived is
  * refused.
  */
+#include <linux/sizes.h>
+
 #include "dblp.h"
 #include "trace.h"
 
 enum {
 	/* Most bytes held per byte of credit */
 	DBLP_HELD_MOST		= 4,
+	/* Most bytes that may follow in the last page of a batch */
+	DBLP_BATCH_MORE		= SZ_64K,
 	/* Memory of a message: has room for several small segments */
 	DBLP_PACKED		= SKB_WITH_OVERHEAD(2048),
 	/* Words of a zero map: these need hardly more memory than one */
@@ -34,39 +47,91 @@ static void dblp_rx_cb_init(struct sk_buff *skb, u32 stride)
 	cb->stride = stride;
 }
 
-/*
- * Queue the buffer of a train, or a clone of it, to a message, with no segments
- * for it yet. Of several for one message, the last one has the charge, as it is
- * freed last. Returns NULL if there is no memory.
- */
-static struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk,
-				      struct dblp_rx_msg *msg,
-				      struct dblp_train *t)
+/* The first page that a buffer refers to, or NULL */
+static struct page *dblp_page_first(const struct sk_buff *skb)
 {
-	struct sk_buff *skb;
+	if (skb->head_frag)
+		return virt_to_head_page(skb->head);
+	if (!skb_shinfo(skb)->nr_frags)
+		return NULL;
+	return compound_head(skb_frag_page(&skb_shinfo(skb)->frags[0]));
+}
 
-	if (t->msg != msg) {
-		dblp_rx_settle(dsk, t);
-		t->msg = msg;
-		msg->refs++;
+/* Bytes of all pages that a buffer refers to, of equal ones in a row once; @last
+ * is set to the last page, or to NULL
+ */
+static size_t dblp_page_bytes(const struct sk_buff *skb, struct page **last)
+{
+	struct page *page = dblp_page_first(skb), *next;
+	size_t size = page ? page_size(page) : 0;
+	u32 i = skb->head_frag ? 0 : 1;
+
+	for (; i < skb_shinfo(skb)->nr_frags; i++) {
+		next = compound_head(skb_frag_page(&skb_shinfo(skb)->frags[i]));
+		if (next != page)
+			size += page_size(next);
+		page = next;
 	}
-	skb = t->queued ? skb_clone(t->skb, GFP_ATOMIC) : skb_get(t->skb);
+	*last = page;
+	return size;
+}
+
+/* Memory that a buffer holds. Its sender, or a driver, may have counted only
+ * that part of a page in @truesize that the buffer uses.
+ */
+static size_t dblp_rx_truesize(const struct sk_buff *skb, struct page **last)
+{
+	u32 head = skb->head_frag ? 0 : skb_end_offset(skb);
+	const struct sk_buff *part;
+	size_t size;
+
+	size = SKB_TRUESIZE(head) + dblp_page_bytes(skb, last);
+	skb_walk_frags(skb, part)
+		size += dblp_rx_truesize(part, last);
+	return max_t(size_t, size, skb->truesize);
+}
+
+/**
+ * dblp_rx_weigh() - find out what the buffer of a train holds
+ * @t: the train; its memory is filled in
+ *
+ * Return: false if that is more than any message may hold for it, and it must be
+ * copied.
+ */
+bool dblp_rx_weigh(struct dblp_train *t)
+{
+	size_t size;
+
+	if (!t->skb->head_frag && !skb_is_nonlinear(t->skb))
+		return true;
+	size = dblp_rx_truesize(t->skb, &t->page_last);
+	if (size > DBLP_HELD_MOST * (t->skb->len + DBLP_BATCH_MORE))
+		return false;
+	t->truesize = size;
+	t->page_first = dblp_page_first(t->skb);
+	return true;
+}
+
+/* Bytes of the page where @skb ends and @next begins, 0 if these are two. The
+ * charge for it is with @next
+ */
+static u32 dblp_rx_shared(const struct sk_buff *skb, const struct sk_buff *next)
+{
+	struct page *page;
+
 	if (!skb)
-		return NULL;
-	skb->truesize = t->tail ? sizeof(*skb) : t->truesize;
-	if (!dblp_rx_may_hold(dsk, skb->truesize, msg->id)) {
-		kfree_skb(skb);
-		return NULL;
-	}
-	skb_set_owner_r(skb, &dsk->sk);
-	if (t->tail)
-		swap(t->tail->truesize, skb->truesize);
-	dblp_rx_cb_init(skb, t->stride);
-	__skb_queue_tail(&msg->skbs, skb);
-	t->queued = true;
-	t->tail = skb;
-	t->n_skbs++;
-	return skb;
+		return 0;
+	dblp_rx_truesize(skb, &page);
+	return page && page == dblp_page_first(next) ? page_size(page) : 0;
+}
+
+static void dblp_rx_move_charge(struct sk_buff *from, struct sk_buff *to,
+				u32 size)
+{
+	if (!size)
+		return;
+	from->truesize -= size;
+	to->truesize += size;
 }
 
 static void dblp_rx_free(struct dblp_train *t, struct sk_buff *skb)
@@ -75,51 +140,6 @@ static void dblp_rx_free(struct dblp_train *t, struct sk_buff *skb)
 	if (skb == t->skb)
 		t->queued = false;
 	kfree_skb(skb);
-}
-
-/* Undo the last dblp_rx_buffer() */
-static void dblp_rx_unbuffer(struct dblp_rx_msg *msg, struct dblp_train *t)
-{
-	struct sk_buff *skb = t->tail;
-
-	t->tail = --t->n_skbs ? skb_queue_prev(&msg->skbs, skb) : NULL;
-	if (t->tail)
-		swap(t->tail->truesize, skb->truesize);
-	__skb_unlink(skb, &msg->skbs);
-	dblp_rx_free(t, skb);
-}
-
-/* Queue segments, each behind @hdr_len bytes of its packet, to their message.
- * Returns false if there is no memory
- */
-static bool dblp_rx_attach(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-			   const struct dblp_run *run, u32 offset, u32 hdr_len)
-{
-	struct dblp_train *t = run->train;
-	struct sk_buff *skb = t->msg == msg ? t->tail : NULL;
-	struct dblp_skb_run *r;
-
-	if (!skb || DBLP_SKB_CB(skb)->n_runs == DBLP_SKB_RUNS)
-		skb = dblp_rx_buffer(dsk, msg, t);
-	if (!skb)
-		return false;
-	r = &DBLP_SKB_CB(skb)->run[DBLP_SKB_CB(skb)->n_runs++];
-	r->offset = offset;
-	r->hdr_len = hdr_len;
-	r->first = run->first;
-	r->n = run->n;
-	t->bytes += dblp_rx_run_bytes(msg, r);
-	return true;
-}
-
-/* Undo the last dblp_rx_attach() */
-static void dblp_rx_detach(struct dblp_rx_msg *msg, struct dblp_train *t)
-{
-	struct dblp_skb_cb *cb = DBLP_SKB_CB(t->tail);
-
-	t->bytes -= dblp_rx_run_bytes(msg, &cb->run[--cb->n_runs]);
-	if (!cb->n_runs)
-		dblp_rx_unbuffer(msg, t);
 }
 
 /* Add memory of a message itself, charged, to the end of its queue */
@@ -246,23 +266,52 @@ static bool dblp_rx_pack_skb(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	return true;
 }
 
-/* Copy what a message took of a train; without memory, keep the train */
-static void dblp_rx_pack(struct dblp_sock *dsk, struct dblp_train *t)
+/* Copy what the last batch of a message has for it; without memory, keep it.
+ * @last: buffer that is about to be queued behind it, or NULL
+ */
+static void dblp_rx_pack(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			 struct dblp_train *t, const struct sk_buff *last)
 {
-	struct dblp_rx_msg *msg = t->msg;
+	const struct sk_buff *next;
+	struct sk_buff *skb, *before;
 	struct sk_buff_head old;
-	struct sk_buff *skb;
 
 	__skb_queue_head_init(&old);
-	for (; t->n_skbs; t->n_skbs--) {
+	for (; msg->batch.n; msg->batch.n--) {
 		skb = __skb_dequeue_tail(&msg->skbs);
 		__skb_queue_head(&old, skb);
 	}
+	before = skb_peek_tail(&msg->skbs);
 	while ((skb = skb_peek(&old)) && dblp_rx_pack_skb(dsk, msg, skb)) {
+		next = skb_peek_next(skb, &old) ?: last;
+		if (!next || !dblp_rx_shared(before, next))
+			dblp_rx_move_charge(skb, before,
+					    dblp_rx_shared(before, skb));
 		__skb_unlink(skb, &old);
 		dblp_rx_free(t, skb);
 	}
 	skb_queue_splice_tail(&old, &msg->skbs);
+}
+
+/* Keep the last batch of a message, to which @more bytes may be added, or copy
+ * it if it holds too much. @last: see dblp_rx_pack(). Returns the bytes that it
+ * might hold besides
+ */
+static u64 dblp_rx_judge_batch(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			       struct dblp_train *t,
+			       const struct sk_buff *last, u32 more)
+{
+	u64 most = (u64)msg->batch.bytes + more;
+
+	/* A single segment uses all credit of its message */
+	if (msg->len <= msg->seg_size)
+		most += DBLP_MSG_COST;
+	most *= DBLP_HELD_MOST;
+	if (msg->batch.held <= most)
+		return most - msg->batch.held;
+	dblp_rx_pack(dsk, msg, t, last);
+	msg->batch = (struct dblp_rx_batch){};
+	return 0;
 }
 
 /**
@@ -273,22 +322,133 @@ static void dblp_rx_pack(struct dblp_sock *dsk, struct dblp_train *t)
 void dblp_rx_settle(struct dblp_sock *dsk, struct dblp_train *t)
 {
 	struct dblp_rx_msg *msg = t->msg;
-	u64 worth;
+	u32 more = 0;
 
 	sock_owned_by_me(&dsk->sk);
 	if (!msg)
 		return;
-	worth = t->bytes;
-	/* A single segment uses all credit of its message */
-	if (msg->len <= msg->seg_size)
-		worth += DBLP_MSG_COST;
-	if (t->n_skbs && t->truesize > worth * DBLP_HELD_MOST)
-		dblp_rx_pack(dsk, t);
+	if (!msg->closed && msg->batch.page)
+		more = min_t(u32, msg->missing, DBLP_BATCH_MORE);
+	if (t->tail)
+		dblp_rx_judge_batch(dsk, msg, t, NULL, more);
 	t->msg = NULL;
 	t->tail = NULL;
 	t->n_skbs = 0;
-	t->bytes = 0;
 	dblp_rx_put(dsk, msg);
+}
+
+/*
+ * Begin a batch with @skb, which shares @shared bytes with the buffer before. The
+ * batch before may be worth that page, too.
+ */
+static void dblp_rx_begin_batch(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+				struct dblp_train *t,
+				const struct sk_buff *skb, u32 shared)
+{
+	u64 spare = 0;
+
+	if (msg->batch.n) {
+		msg->batch.held -= shared;
+		spare = dblp_rx_judge_batch(dsk, msg, t, skb, 0);
+	}
+	msg->batch = (struct dblp_rx_batch){
+		.held = shared - min_t(u64, shared, spare),
+	};
+}
+
+/*
+ * Queue the buffer of a train, or a clone of it, to a message, with no segments
+ * for it yet. Of several for one message, the last one has the charge, as it is
+ * freed last. Returns NULL if there is no memory.
+ */
+static struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk,
+				      struct dblp_rx_msg *msg,
+				      struct dblp_train *t)
+{
+	struct sk_buff *skb, *before;
+	u32 shared = 0;
+
+	if (t->msg != msg) {
+		dblp_rx_settle(dsk, t);
+		t->msg = msg;
+		msg->refs++;
+	}
+	before = skb_peek_tail(&msg->skbs);
+	if (t->tail)
+		shared = t->truesize - sizeof(*skb);
+	else if (t->page_first && t->page_first == msg->batch.page)
+		shared = page_size(t->page_first);
+	skb = t->queued ? skb_clone(t->skb, GFP_ATOMIC) : skb_get(t->skb);
+	if (!skb)
+		return NULL;
+	skb->truesize = t->truesize - shared;
+	if (!dblp_rx_may_hold(dsk, skb->truesize, msg->id)) {
+		kfree_skb(skb);
+		return NULL;
+	}
+	skb_set_owner_r(skb, &dsk->sk);
+	dblp_rx_move_charge(before, skb, shared);
+	if (!t->tail && (!shared || t->page_last != t->page_first))
+		dblp_rx_begin_batch(dsk, msg, t, skb, shared);
+	msg->batch.n++;
+	msg->batch.page = t->page_last;
+	msg->batch.held += t->truesize - shared;
+	dblp_rx_cb_init(skb, t->stride);
+	__skb_queue_tail(&msg->skbs, skb);
+	t->queued = true;
+	t->tail = skb;
+	t->n_skbs++;
+	return skb;
+}
+
+/* Undo the last dblp_rx_buffer() */
+static void dblp_rx_unbuffer(struct dblp_rx_msg *msg, struct dblp_train *t)
+{
+	struct sk_buff *skb = __skb_dequeue_tail(&msg->skbs);
+	struct sk_buff *before = skb_peek_tail(&msg->skbs);
+	u32 shared;
+
+	t->tail = --t->n_skbs ? before : NULL;
+	shared = t->tail ? t->truesize - sizeof(*skb) :
+			   dblp_rx_shared(before, skb);
+	dblp_rx_move_charge(skb, before, shared);
+	msg->batch.held -= skb->truesize;
+	if (!--msg->batch.n)
+		msg->batch = (struct dblp_rx_batch){};
+	dblp_rx_free(t, skb);
+}
+
+/* Queue segments, each behind @hdr_len bytes of its packet, to their message.
+ * Returns false if there is no memory
+ */
+static bool dblp_rx_attach(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			   const struct dblp_run *run, u32 offset, u32 hdr_len)
+{
+	struct dblp_train *t = run->train;
+	struct sk_buff *skb = t->msg == msg ? t->tail : NULL;
+	struct dblp_skb_run *r;
+
+	if (!skb || DBLP_SKB_CB(skb)->n_runs == DBLP_SKB_RUNS)
+		skb = dblp_rx_buffer(dsk, msg, t);
+	if (!skb)
+		return false;
+	r = &DBLP_SKB_CB(skb)->run[DBLP_SKB_CB(skb)->n_runs++];
+	r->offset = offset;
+	r->hdr_len = hdr_len;
+	r->first = run->first;
+	r->n = run->n;
+	msg->batch.bytes += dblp_rx_run_bytes(msg, r);
+	return true;
+}
+
+/* Undo the last dblp_rx_attach() */
+static void dblp_rx_detach(struct dblp_rx_msg *msg, struct dblp_train *t)
+{
+	struct dblp_skb_cb *cb = DBLP_SKB_CB(t->tail);
+
+	msg->batch.bytes -= dblp_rx_run_bytes(msg, &cb->run[--cb->n_runs]);
+	if (!cb->n_runs)
+		dblp_rx_unbuffer(msg, t);
 }
 
 /** dblp_run_zeromap() - the zero map of a DATA packet that is contiguous */
@@ -339,7 +499,7 @@ static u32 dblp_rx_add_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	dblp_zeromap_add(&z, &msg->have);
 	bytes = msg->missing - dblp_segmap_missing(&msg->have, msg->seg_size,
 						   msg->len);
-	t->bytes += bytes;
+	msg->batch.bytes += bytes;
 	msg->elided += bytes;
 	return bytes;
 }
@@ -353,7 +513,7 @@ static void dblp_rx_del_zeros(struct dblp_rx_msg *msg,
 	msg->elided -= bytes;
 	dblp_zeromap_del(&z, &msg->have);
 	msg->hole = min(msg->hole, z.first);
-	run->train->bytes -= bytes;
+	msg->batch.bytes -= bytes;
 	dblp_rx_unbuffer(msg, run->train);
 }
 

@@ -72,7 +72,7 @@ int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	msg->truesize += bits;
 	msg->segs = msg->few_segs;
 	if (size > sizeof(msg->few_segs)) {
-		msg->segs = dblp_tx_zalloc(dsk, size);
+		msg->segs = dblp_tx_zalloc(dsk, &size);
 		if (IS_ERR(msg->segs)) {
 			err = PTR_ERR(msg->segs);
 			msg->segs = NULL;

@@ -10,8 +10,10 @@
  * may still be in some queue, or with the receiver, so the new headers go
  * elsewhere. The segment itself never changes.
  */
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/skbuff.h>
+#include <linux/slab.h>
 #include <linux/uio.h>
 #include <net/proto_memory.h>
 
@@ -61,6 +63,14 @@ static u32 dblp_txbuf_size(const struct dblp_tx_msg *msg)
 	/* The last segment is shorter, but need not lie last */
 	return msg->shuffled ? n * (msg->room + msg->seg_size) :
 	       n * msg->room + msg->len;
+}
+
+/* Pages of @size bytes in chunks. The last chunk is rounded to a power of two */
+static u32 dblp_txbuf_pages(u32 size, u32 order)
+{
+	u32 rest = size & ((PAGE_SIZE << order) - 1);
+
+	return (size - rest) / PAGE_SIZE + (rest ? 1 << get_order(rest) : 0);
 }
 
 static int dblp_txbuf_array(struct dblp_tx_msg *msg, u32 size, u32 order)
@@ -194,14 +204,16 @@ int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 
 	sock_owned_by_me(&dsk->sk);
 	if (size <= DBLP_SMALL_MAX && msg->acked.n == 1) {
-		err = dblp_txbuf_charge(dsk, msg, size);
+		err = dblp_txbuf_charge(dsk, msg, kmalloc_size_roundup(size));
 		if (err)
 			return err;
 		msg->small = kmalloc(size, DBLP_GFP_SEND);
 		return msg->small ? 0 : -ENOMEM;
 	}
-	n = DIV_ROUND_UP(size, PAGE_SIZE);
-	order = min_t(u32, get_order(size), DBLP_CHUNK_ORDER);
+	/* All of the first chunk is used, so little is wasted on the last one */
+	order = min_t(u32, ilog2(DIV_ROUND_UP(size, PAGE_SIZE)),
+		      DBLP_CHUNK_ORDER);
+	n = dblp_txbuf_pages(size, order);
 	err = dblp_txbuf_charge(dsk, msg, n * (PAGE_SIZE + sizeof(page))) ?:
 	      dblp_txbuf_array(msg, size, order);
 	if (err)
@@ -292,7 +304,7 @@ u32 dblp_txbuf_trim(struct dblp_tx_msg *msg)
 			continue;
 		put_page(msg->chunks[i]);
 		msg->chunks[i] = NULL;
-		freed += PAGE_ALIGN(part);
+		freed += PAGE_SIZE << get_order(part);
 	}
 	return freed;
 }

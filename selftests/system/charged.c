@@ -7,13 +7,15 @@
  * back.
  *
  * The other ends are played by the test, which has its own memory before it
- * begins to measure, and whose UDP sockets are not in the cgroup.
+ * begins to measure, and whose UDP sockets are not in the cgroup. Or they are real:
+ * then both ends are in the cgroup, and packets refer to memory of the sender.
  */
 #define _GNU_SOURCE
 #include "kselftest_harness.h"
 #include "lib/scripted.h"
 #include "lib/sock.h"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #define WAIT_MS		10000
@@ -80,18 +82,21 @@ static s64 free_memory(void)
 	return now;
 }
 
+/* @to is the socket at the other end, if that is real */
 struct conn {
 	int	fd;
+	int	to;
 	int	udp;
 	u64	scid;
 	u32	pn;
 };
 
-/* How they come into the state; @peer is the end that is played */
+/* How they come into the state; @peer is the end that is played, @to the real one */
 struct state {
 	struct packet	*p;
 	struct peer	*peer;
 	int		fd;
+	int		to;
 };
 
 FIXTURE(held) {
@@ -107,6 +112,7 @@ FIXTURE_VARIANT(held) {
 	/* Bytes that are charged at least, for all connections */
 	s64 least;
 	bool unaccepted;
+	bool real;
 };
 
 static void data(struct state *s, const struct dblp_data *d, u32 seg_size)
@@ -280,6 +286,92 @@ static void budgets(struct state *s)
 	set_u32(s->fd, DBLP_BUDGET, DBLP_PPM / 2);
 }
 
+/* Packets from memory of the test, which it does not keep: @size bytes for each */
+static void from_pages(struct state *s, size_t size, u32 n)
+{
+	struct dblp_data d = { .msg_len = 2 * n * WIDE };
+	size_t room = 2 * size;
+	u8 *map, *at;
+
+	for (; n; n--, d.offset += 2 * WIDE) {
+		map = mmap(NULL, room, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (map == MAP_FAILED)
+			die("mmap()");
+		/* To where a page of this size begins */
+		at = map + (-(uintptr_t)map & (size - 1));
+		if (size > (size_t)getpagesize())
+			madvise(at, size, MADV_HUGEPAGE);
+		make_data(s->p, s->peer, &d, WIDE, NULL);
+		splice_train(s->peer, at, s->p, 1);
+		munmap(map, room);
+	}
+}
+
+static void pages(struct state *s)
+{
+	from_pages(s, getpagesize(), EACH);
+}
+
+static void huge_pages(struct state *s)
+{
+	from_pages(s, 2 * MIB, 10);
+}
+
+/* Wait until the sender has nothing more: what is held, the receiver holds */
+static void sent(struct state *s, const void *buf, u32 len, u32 n)
+{
+	u64 end;
+
+	for (; n; n--)
+		if (send(s->to, buf, len, 0) != (ssize_t)len)
+			die("send()");
+	end = now_ms() + WAIT_MS;
+	while (get_meminfo(s->to, SK_MEMINFO_WMEM_QUEUED)) {
+		if (now_ms() > end)
+			die("a message is not acknowledged");
+		sleep_ms(1);
+	}
+}
+
+static void only_ones(struct state *s)
+{
+	static const char buf[600] = { 1 };
+
+	sent(s, buf, sizeof(buf), EACH);
+}
+
+/* Of what is allocated together, nearly all is zero, and is not sent */
+static void mostly_zero(struct state *s)
+{
+	static char buf[2 * MIB];
+	u32 i;
+
+	for (i = 0; i < sizeof(buf); i += 32 << 10)
+		buf[i] = 1;
+	sent(s, buf, sizeof(buf), 2);
+}
+
+/* Or is abandoned, as the message is closed */
+static void abandoned(struct state *s)
+{
+	static char buf[30 << 10];
+
+	memset(buf, 1, sizeof(buf));
+	set_u32(s->to, DBLP_CLOSE_POLICY, DBLP_POLICY_EAGER);
+	set_u32(s->to, DBLP_BUDGET, DBLP_PPM / 100 * 95);
+	sent(s, buf, sizeof(buf), EACH / 3);
+}
+
+/* Nothing of it is missing */
+static void dense(struct state *s)
+{
+	static char buf[MIB];
+
+	memset(buf, 1, sizeof(buf));
+	sent(s, buf, sizeof(buf), 1);
+}
+
 #define STATE(name, ...) \
 	FIXTURE_VARIANT_ADD(held, name) { .build = name, __VA_ARGS__ }
 
@@ -299,6 +391,12 @@ STATE(unacknowledged, .least = BYTES(400));
 STATE(large, .least = CONNS * (MIB / 2));
 STATE(reports, .least = BYTES(300));
 STATE(budgets, .least = BYTES(400));
+STATE(pages, .least = BYTES(WIDE));
+STATE(huge_pages, .least = CONNS * 10 * WIDE);
+STATE(only_ones, .least = BYTES(600), .real = true);
+STATE(mostly_zero, .least = CONNS * 128 * 1024, .real = true);
+STATE(abandoned, .least = BYTES(1024 / 3), .real = true);
+STATE(dense, .least = CONNS * MIB, .real = true);
 FIXTURE_VARIANT_ADD(held, unaccepted) {
 	.build = holes, .least = BYTES(WIDE), .unaccepted = true,
 };
@@ -315,6 +413,23 @@ static void accept_all(FIXTURE_DATA(held) *self)
 	}
 }
 
+static void connect_played(FIXTURE_DATA(held) *self, struct conn *c)
+{
+	peer_connect(&self->peer, &self->addr);
+	peer_handshake(&self->peer);
+	if (!peer_ask(&self->peer, self->peer.theirs.window))
+		die("no credit");
+	*c = (struct conn){ -1, -1, self->peer.udp, self->peer.scid,
+			    self->peer.pn };
+}
+
+static void connect_real(FIXTURE_DATA(held) *self, struct conn *c)
+{
+	*c = (struct conn){ .fd = -1, .udp = -1, .to = new_socket() };
+	if (connect_to(c->to, &self->addr))
+		die("connect()");
+}
+
 FIXTURE_SETUP(held)
 {
 	struct conn *c;
@@ -329,14 +444,13 @@ FIXTURE_SETUP(held)
 	/* The listener is charged for connections that are not accepted */
 	file_write(CGROUP "/cgroup.procs", "0");
 	self->listener = new_listener("127.0.0.1", CONNS, &self->addr);
-	file_write(CGROUPS "/cgroup.procs", "0");
-	for (c = self->conn; c < self->conn + CONNS; c++) {
-		peer_connect(&self->peer, &self->addr);
-		peer_handshake(&self->peer);
-		ASSERT_TRUE(peer_ask(&self->peer, self->peer.theirs.window));
-		*c = (struct conn){ -1, self->peer.udp, self->peer.scid,
-				    self->peer.pn };
-	}
+	if (!variant->real)
+		file_write(CGROUPS "/cgroup.procs", "0");
+	for (c = self->conn; c < self->conn + CONNS; c++)
+		if (variant->real)
+			connect_real(self, c);
+		else
+			connect_played(self, c);
 	file_write(CGROUP "/cgroup.procs", "0");
 	if (!variant->unaccepted)
 		accept_all(self);
@@ -350,8 +464,14 @@ FIXTURE_TEARDOWN(held)
 static void build(FIXTURE_DATA(held) *self, struct conn *c,
 		  void (*how)(struct state *s))
 {
-	struct state s = { .p = &self->p, .peer = &self->peer, .fd = c->fd };
+	struct state s = {
+		.p = &self->p, .peer = &self->peer, .fd = c->fd, .to = c->to,
+	};
 
+	if (c->to >= 0) {
+		how(&s);
+		return;
+	}
 	self->peer.udp = c->udp;
 	self->peer.scid = c->scid;
 	self->peer.pn = c->pn;
@@ -370,6 +490,7 @@ static void close_all(FIXTURE_DATA(held) *self)
 	for (i = 0; i < CONNS; i++) {
 		set_linger(self->conn[i].fd, 1, 0);
 		close(self->conn[i].fd);
+		close(self->conn[i].to);
 		close(self->conn[i].udp);
 	}
 	close(self->listener);
@@ -395,8 +516,9 @@ TEST_F_TIMEOUT(held, charged, 120)
 		paid = charged() - sock;
 	} while (held > HELD_MOST(paid) + CONNS * FIXED + NOISE &&
 		 now_ms() < end);
-	TH_LOG("%lld bytes charged, %lld held", (long long)paid,
-	       (long long)held);
+	TH_LOG("%lld bytes charged, %lld held: ratio %.2f", (long long)paid,
+	       (long long)held,
+	       (double)(held - CONNS * FIXED - NOISE) / paid);
 	EXPECT_LE(variant->least, paid);
 	/* The debug kernel holds more for each, and keeps what was freed */
 	if (!debug || *debug == '0')
