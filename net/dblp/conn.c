@@ -285,6 +285,7 @@ void dblp_done(struct dblp_sock *dsk, int err)
 	dsk->keepalive_at = 0;
 	dsk->orphan_at = 0;
 	dsk->spare_at = 0;
+	dsk->refused_until = 0;
 	dsk->sent.loss_time = 0;
 	dblp_timer_update(dsk);
 	dblp_ctl_purge(dsk);

@@ -291,6 +291,7 @@ bool dblp_rmem_schedule(struct sock *sk, int size);
 void dblp_rmem_charge(struct sock *sk, int size);
 void dblp_rmem_uncharge(struct sock *sk, int size);
 bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id);
+void dblp_tx_refused(struct dblp_sock *dsk);
 bool dblp_writable(const struct dblp_sock *dsk);
 void dblp_wake_writers(struct dblp_sock *dsk);
 void dblp_no_space(struct dblp_sock *dsk);

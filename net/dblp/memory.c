@@ -15,6 +15,7 @@
 #include <linux/memcontrol.h>
 #include <linux/mmzone.h>
 #include <linux/poll.h>
+#include <linux/random.h>
 #include <net/proto_memory.h>
 
 #include "dblp.h"
@@ -150,6 +151,25 @@ bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id)
 }
 
 /**
+ * dblp_tx_refused() - there was no memory for what a process sends
+ * @dsk: socket
+ *
+ * Until memory of the socket is freed, or for a fifth of a second at most, it
+ * takes no more: nothing tells when memory of other sockets is freed. Sockets
+ * wait for different times, as those of TCP do, so that not all retry at once.
+ */
+void dblp_tx_refused(struct dblp_sock *dsk)
+{
+	u64 wait = jiffies_to_nsecs(2 + reciprocal_scale(get_random_u32(),
+							 HZ / 5));
+
+	sock_owned_by_me(&dsk->sk);
+	dsk->refused_queued = dsk->sk.sk_wmem_queued;
+	WRITE_ONCE(dsk->refused_until, ktime_get_ns() + wait);
+	dblp_timer_update(dsk);
+}
+
+/**
  * dblp_writable() - does the send buffer take another message?
  * @dsk: socket, perhaps not locked
  *
@@ -161,7 +181,7 @@ bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id)
  */
 bool dblp_writable(const struct dblp_sock *dsk)
 {
-	if (dblp_reports_full(dsk))
+	if (dblp_reports_full(dsk) || READ_ONCE(dsk->refused_until))
 		return false;
 	if (READ_ONCE(dsk->tx_bytes) && sk_under_memory_pressure(&dsk->sk))
 		return false;
@@ -205,6 +225,8 @@ void dblp_write_space(struct dblp_sock *dsk)
 	struct socket *sock = dsk->sk.sk_socket;
 
 	sock_owned_by_me(&dsk->sk);
+	if (dsk->sk.sk_wmem_queued < dsk->refused_queued)
+		WRITE_ONCE(dsk->refused_until, 0);
 	/* Pairs with smp_mb__after_atomic() in dblp_no_space() */
 	smp_mb();
 	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags) ||

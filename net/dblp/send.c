@@ -3,7 +3,6 @@
  * sendmsg(): from the user's message to tx.c.
  */
 #include <linux/poll.h>
-#include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <linux/socket.h>
 #include <linux/uio.h>
@@ -74,8 +73,6 @@ static int dblp_get_sndinfo(struct sock *sk, struct msghdr *m,
  * @len: bytes to send
  * @done: bytes of these that were taken
  * @short_of_memory: there was none for the next piece
- * @short_at: if so: bytes that were queued
- * @again: if so: jiffies when to retry, even if they are still queued
  * @next: length of the next piece
  * @timeo: jiffies left to wait
  */
@@ -85,8 +82,6 @@ struct dblp_send {
 	size_t			len;
 	u32			done;
 	bool			short_of_memory;
-	int			short_at;
-	unsigned long		again;
 	u32			next;
 	long			timeo;
 };
@@ -247,8 +242,7 @@ static u32 dblp_next_len(const struct dblp_sock *dsk, const struct dblp_send *s)
 static bool dblp_send_room(const struct dblp_sock *dsk,
 			   const struct dblp_send *s)
 {
-	if (s->short_of_memory && dsk->sk.sk_wmem_queued >= s->short_at &&
-	    time_before(jiffies, s->again))
+	if (s->short_of_memory && READ_ONCE(dsk->refused_until))
 		return false;
 	if (dblp_reports_full(dsk))
 		return false;
@@ -267,20 +261,17 @@ static int dblp_send_woken(struct wait_queue_entry *wait, unsigned int mode,
 }
 
 /*
- * Memory freed by other sockets does not wake us: poll for it. In the midst of
- * a message that must be taken to its end, only a deadly signal ends the wait.
+ * In the midst of a message that must be taken to its end, only a deadly signal
+ * ends the wait.
  */
 static void dblp_wait_room(struct dblp_sock *dsk, struct dblp_send *s,
 			   bool mine, struct wait_queue_entry *wait)
 {
-	long most = s->short_of_memory ? (long)(s->again - jiffies) : s->timeo;
 	unsigned int mode = dblp_must_end(dsk, s) ?
 			    TASK_KILLABLE | TASK_FREEZABLE : TASK_INTERRUPTIBLE;
 	struct sock *sk = &dsk->sk;
-	long left;
+	long left = s->timeo;
 
-	most = clamp(most, 1L, s->timeo);
-	left = most;
 	release_sock(sk);
 	if (!READ_ONCE(sk->sk_err) &&
 	    !(READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN) &&
@@ -288,7 +279,7 @@ static void dblp_wait_room(struct dblp_sock *dsk, struct dblp_send *s,
 		left = wait_woken(wait, mode, left);
 	lock_sock(sk);
 	if (s->timeo != MAX_SCHEDULE_TIMEOUT)
-		s->timeo -= most - left;
+		s->timeo = left;
 }
 
 /*
@@ -446,17 +437,14 @@ static int dblp_send_piece(struct dblp_sock *dsk, struct dblp_send *s)
  * allocation failed, only while something is queued, which makes room when it
  * leaves, or if its message must be taken to its end.
  */
-static bool dblp_may_retry(const struct dblp_sock *dsk, struct dblp_send *s,
-			   int err)
+static bool dblp_may_retry(struct dblp_sock *dsk, struct dblp_send *s, int err)
 {
 	s->short_of_memory = err == -ENOBUFS ||
 			     (err == -ENOMEM &&
 			      (dsk->tx_bytes || dblp_must_end(dsk, s)));
 	if (!s->short_of_memory)
 		return !err;
-	s->short_at = dsk->sk.sk_wmem_queued;
-	/* As TCP does, so that not all retry at once */
-	s->again = jiffies + 2 + reciprocal_scale(get_random_u32(), HZ / 5);
+	dblp_tx_refused(dsk);
 	return true;
 }
 
@@ -499,9 +487,7 @@ static int dblp_send_all(struct dblp_sock *dsk, struct dblp_send *s)
 	dsk->tx_busy = 1;
 	err = dblp_send_pieces(dsk, s);
 	dsk->tx_busy = 0;
-	/* No other event would wake an edge-triggered poller */
-	if (dsk->tx_wanted || (err == -EAGAIN && s->short_of_memory &&
-			       !dsk->tx_bytes)) {
+	if (dsk->tx_wanted) {
 		dsk->tx_wanted = 0;
 		dblp_wake_writers(dsk);
 	}

@@ -122,6 +122,9 @@ struct dblp_counts {
  * @work_at: dblp_work() has something to do
  * @spare_at: free @tx_chunk_cache, and of @sent what nothing in flight needs
  * @orphan_at: check whether an orphan makes progress
+ * @refused_until: try again to get memory for what is sent: until then the send
+ *	buffer counts as full; may be read without the lock
+ * @refused_queued: bytes that were queued when there was none
  *
  * Handshake, client:
  * @cookie: from INIT_ACK
@@ -307,6 +310,8 @@ struct dblp_sock {
 	u64			work_at;
 	u64			spare_at;
 	u64			orphan_at;
+	u64			refused_until;
+	int			refused_queued;
 
 	struct dblp_cookie	cookie;
 	u64			handshake_start;

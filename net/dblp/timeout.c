@@ -57,6 +57,10 @@ static void dblp_timer_attend(struct dblp_sock *dsk, u64 now)
 		dblp_txbuf_drop_cache(dsk);
 		dblp_ring_shrink(dsk);
 	}
+	if (dsk->refused_until && now >= dsk->refused_until) {
+		WRITE_ONCE(dsk->refused_until, 0);
+		dblp_write_space(dsk);
+	}
 	dblp_flush(dsk);
 	dblp_check_closing(dsk);
 }

@@ -68,6 +68,7 @@ void dblp_timer_update(struct dblp_sock *dsk)
 	at = dblp_earliest(at, dsk->work_at);
 	at = dblp_earliest(at, dsk->spare_at);
 	at = dblp_earliest(at, dsk->orphan_at);
+	at = dblp_earliest(at, dsk->refused_until);
 	if (!at || (dsk->timer_at && dsk->timer_at <= at))
 		return;
 

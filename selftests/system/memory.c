@@ -759,6 +759,47 @@ TEST_F(cgroup, a_full_cgroup_sends_no_more)
 	EXPECT_EQ(0, number_in(CGROUP "/memory.events", "oom_kill "));
 }
 
+/*
+ * Without memory a poller does not spin: it looks again ten times a second, and the
+ * socket is writable when there is memory again, without any event of its own.
+ */
+#define POLLED_MS	2000
+#define LOOKS_MOST	200
+
+TEST_F(cgroup, a_full_cgroup_is_not_writable)
+{
+	struct pollfd pfd = { .events = POLLOUT };
+	long ret = 0, looks = 0;
+	u64 end;
+	int max;
+
+	accept_in_cgroup(self);
+	pfd.fd = self->fd;
+	file_write(CGROUP "/memory.max", "12M");
+	max = open(CGROUP "/memory.max", O_WRONLY);
+	ASSERT_LE(0, max);
+	while (ret >= 0)
+		ret = RESULT(send(self->fd, self->buf, 20000, MSG_DONTWAIT));
+	EXPECT_EQ(-EAGAIN, ret);
+	end = now_ms() + POLLED_MS;
+	while (now_ms() < end && looks <= LOOKS_MOST) {
+		if (poll(&pfd, 1, POLLED_MS) <= 0)
+			continue;
+		looks++;
+		EXPECT_EQ(POLLOUT, pfd.revents);
+		ret = RESULT(send(self->fd, self->buf, 20000, MSG_DONTWAIT));
+		EXPECT_EQ(-EAGAIN, ret);
+	}
+	EXPECT_EQ(3, write(max, "max", 3));
+	close(max);
+	TH_LOG("woken %ld times", looks);
+	EXPECT_LT(0, looks);
+	EXPECT_GE(LOOKS_MOST, looks);
+	EXPECT_TRUE(wait_for(self->fd, POLLOUT, WAIT_MS));
+	EXPECT_EQ(20000, send(self->fd, self->buf, 20000, MSG_DONTWAIT));
+	EXPECT_EQ(0, number_in(CGROUP "/memory.events", "oom_kill "));
+}
+
 /* Waiting senders continue when memory is available again */
 TEST_F(cgroup, a_full_cgroup_waits)
 {
