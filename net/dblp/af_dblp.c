@@ -207,6 +207,9 @@ static int dblp_connect(struct socket *sock, struct sockaddr_unsized *uaddr,
 	if (!err)
 		sock->state = SS_CONNECTED;
 out:
+	/* The outcome of an attempt that has failed is reported: see poll() */
+	if (err && dsk->state == DBLP_STATE_CLOSED && !dsk->peer_msg_max)
+		WRITE_ONCE(sk->sk_shutdown, 0);
 	release_sock(sk);
 	return err;
 }

@@ -37,37 +37,35 @@
 #define DBLP_AUTH_DOUBT_NS	(1ULL * NSEC_PER_SEC)
 
 /**
- * struct dblp_auth_keys - a key, and the keys that a connection derives from it
- * @secret: hash of the user's key
+ * struct dblp_auth_keys - keys that a connection derives from a key
  * @tx: key of the tags of packets sent
  * @rx: key of the tags of packets received
  * @id: names the key in this connection
  */
 struct dblp_auth_keys {
-	u8	secret[BLAKE2S_HASH_SIZE];
 	u8	tx[BLAKE2S_KEY_SIZE];
 	u8	rx[BLAKE2S_KEY_SIZE];
 	u16	id;
 };
 
 /**
- * struct dblp_auth - authentication of a socket; under the socket lock
- * @n: number of keys, 1 or 2
- * @ready: the keys of the connection are derived
+ * struct dblp_auth_conn - authentication of a connection, or of an attempt; all
+ *	0 without one
+ * @n: number of @keys, 0 until they are derived; no more than those of the
+ *	socket
  * @client: this end is the client
  * @old: packets are sent with @keys[1]
  * @heard: the peer sends packets with @keys[0]
  * @heard_at: since when
- * @keys: the newest and the previous key
+ * @keys: derived from the newest and the previous key
  * @salt: input of the derivation: connection ID of the client, cookie
  * @sent: number of packets sent without a number in their header
  * @seen: numbers received of such packets
  * @doubt: positive errno of a refusal without tag, or 0
  * @doubt_at: when the first of them came
  */
-struct dblp_auth {
+struct dblp_auth_conn {
 	u8			n;
-	bool			ready;
 	bool			client;
 	bool			old;
 	bool			heard;
@@ -80,55 +78,82 @@ struct dblp_auth {
 	u64			doubt_at;
 };
 
-/* Derive bytes for one use from a key and the connection */
-static void dblp_auth_derive(const struct dblp_auth *a,
-			     const struct dblp_auth_keys *k, char use, u8 *out,
-			     u32 len)
+/**
+ * struct dblp_auth - authentication of a socket; under the socket lock
+ * @n: number of keys, 1 or 2
+ * @secret: hashes of the user's keys, the newest and the previous one
+ * @c: of its connection
+ */
+struct dblp_auth {
+	u8			n;
+	u8			secret[2][BLAKE2S_HASH_SIZE];
+	struct dblp_auth_conn	c;
+};
+
+/* Derive bytes for one use from key @i and the connection */
+static void dblp_auth_derive(const struct dblp_auth *a, u32 i, char use,
+			     u8 *out, u32 len)
 {
 	static const u8 label[] = "AF_DBLP authentication 1";
 	struct blake2s_ctx ctx;
 	const u8 what = use;
 
-	blake2s_init_key(&ctx, len, k->secret, sizeof(k->secret));
+	blake2s_init_key(&ctx, len, a->secret[i], sizeof(a->secret[i]));
 	blake2s_update(&ctx, label, sizeof(label));
 	blake2s_update(&ctx, &what, sizeof(what));
-	blake2s_update(&ctx, a->salt, sizeof(a->salt));
+	blake2s_update(&ctx, a->c.salt, sizeof(a->c.salt));
 	blake2s_final(&ctx, out);
 }
 
-/* Derive the keys of the connection */
-static void dblp_auth_make(const struct dblp_auth *a, struct dblp_auth_keys *k)
+/* Derive the keys of the connection from key @i */
+static void dblp_auth_make(struct dblp_auth *a, u32 i)
 {
+	struct dblp_auth_keys *k = &a->c.keys[i];
+	bool client = a->c.client;
 	u8 id[2];
 
-	dblp_auth_derive(a, k, 'c', a->client ? k->tx : k->rx, sizeof(k->tx));
-	dblp_auth_derive(a, k, 's', a->client ? k->rx : k->tx, sizeof(k->rx));
-	dblp_auth_derive(a, k, 'i', id, sizeof(id));
+	dblp_auth_derive(a, i, 'c', client ? k->tx : k->rx, sizeof(k->tx));
+	dblp_auth_derive(a, i, 's', client ? k->rx : k->tx, sizeof(k->rx));
+	dblp_auth_derive(a, i, 'i', id, sizeof(id));
 	k->id = id[0] << 8 | id[1];
 }
 
-static void dblp_auth_salt(struct dblp_auth *a, u64 client_cid,
-			   const struct dblp_cookie *cookie)
+/* Forget the connection, or the attempt */
+static void dblp_auth_clear(struct dblp_auth *a)
 {
-	dblp_put_cookie(dblp_put_u64(a->salt, client_cid), cookie);
-	dblp_ranges_init(&a->seen);
-	a->heard = false;
-	a->old = false;
-	a->ready = true;
+	memzero_explicit(&a->c, sizeof(a->c));
+	dblp_ranges_init(&a->c.seen);
+}
+
+/* Derive @n keys of a new connection */
+static void dblp_auth_begin(struct dblp_auth *a, u64 client_cid,
+			    const struct dblp_cookie *cookie, bool client,
+			    u32 n)
+{
+	u32 i;
+
+	dblp_auth_clear(a);
+	dblp_put_cookie(dblp_put_u64(a->c.salt, client_cid), cookie);
+	a->c.client = client;
+	for (i = 0; i < n; i++)
+		dblp_auth_make(a, i);
+	a->c.n = n;
 }
 
 /* Make the IDs of the keys differ, in the same way at both ends */
 static void dblp_auth_tell_apart(struct dblp_auth *a)
 {
-	if (a->keys[0].id == a->keys[1].id)
-		a->keys[0].id++;
+	if (a->c.keys[0].id == a->c.keys[1].id)
+		a->c.keys[0].id++;
 }
 
 static void dblp_auth_forget(struct dblp_auth *a)
 {
-	memzero_explicit(&a->keys[1], sizeof(a->keys[1]));
+	memzero_explicit(a->secret[1], sizeof(a->secret[1]));
+	memzero_explicit(&a->c.keys[1], sizeof(a->c.keys[1]));
 	a->n = 1;
-	a->old = false;
+	a->c.n = min_t(u8, a->c.n, 1);
+	a->c.old = false;
 }
 
 /* Feed bytes @from ... @to of a buffer to a hash */
@@ -193,7 +218,7 @@ u8 *dblp_auth_put(struct dblp_sock *dsk, u8 *p)
 	struct dblp_frame f = { .type = DBLP_FRAME_AUTH };
 
 	sock_owned_by_me(&dsk->sk);
-	f.auth.key = dsk->auth->keys[0].id;
+	f.auth.key = dsk->auth->c.keys[0].id;
 	f.auth.tag = no_tag;
 	return dblp_put_frame(p, p + DBLP_AUTH_LEN, &f);
 }
@@ -210,14 +235,14 @@ void dblp_auth_add(struct dblp_sock *dsk, struct sk_buff *skb)
 
 	sock_owned_by_me(&dsk->sk);
 	/* Without a cookie, no keys can be derived yet */
-	if (!a->ready)
+	if (!a->c.n)
 		return;
 	p = skb_put(skb, DBLP_AUTH_LEN);
 	dblp_auth_put(dsk, p);
 	skb->data[1] += DBLP_AUTH_LEN / 4;
 	if (dblp_numbered(skb->data[0] & 0xf))
 		return;
-	dblp_store_u32(p + 4, a->sent++);
+	dblp_store_u32(p + 4, a->c.sent++);
 }
 
 /**
@@ -230,7 +255,7 @@ void dblp_auth_sign(struct dblp_sock *dsk, struct sk_buff *skb)
 	u32 size = skb_is_gso(skb) ? skb_shinfo(skb)->gso_size : skb->len;
 	struct dblp_window w = { .skb = skb };
 	struct dblp_auth_pkt pkt = { .w = &w };
-	struct dblp_auth *a = dsk->auth;
+	struct dblp_auth_conn *a = &dsk->auth->c;
 	u8 hdr[DBLP_HDR_LEN], tag[DBLP_TAG_LEN];
 	struct dblp_hdr h;
 
@@ -255,7 +280,7 @@ void dblp_auth_sign(struct dblp_sock *dsk, struct sk_buff *skb)
 }
 
 /* A packet of the peer was made with @keys[@i], and names key @newest */
-static void dblp_auth_heard(struct dblp_auth *a, u32 i, u16 newest)
+static void dblp_auth_heard(struct dblp_auth_conn *a, u32 i, u16 newest)
 {
 	if (a->n < 2)
 		return;
@@ -269,7 +294,7 @@ static void dblp_auth_heard(struct dblp_auth *a, u32 i, u16 newest)
 
 /* No packet that is still in flight was made with the previous key */
 static bool dblp_auth_outdated(const struct dblp_sock *dsk,
-			       const struct dblp_auth *a)
+			       const struct dblp_auth_conn *a)
 {
 	u64 pto;
 
@@ -294,10 +319,11 @@ static bool dblp_auth_frame(const struct dblp_auth_pkt *pkt, u8 *bytes,
  * header, and @pns, received before; without @pns, from the AUTH frame
  */
 static enum dblp_mib_item dblp_auth_check(const struct dblp_sock *dsk,
-					  struct dblp_auth *a,
+					  struct dblp_auth *auth,
 					  struct dblp_auth_pkt *pkt,
 					  const struct dblp_ranges *pns, u32 pn)
 {
+	struct dblp_auth_conn *a = &auth->c;
 	u8 bytes[DBLP_AUTH_LEN], tag[DBLP_TAG_LEN];
 	struct dblp_frame f;
 	u32 i;
@@ -307,13 +333,13 @@ static enum dblp_mib_item dblp_auth_check(const struct dblp_sock *dsk,
 	pkt->number = pns ? dblp_pn_full(pns, pn) :
 			    dblp_pn_full(&a->seen, f.auth.number);
 	if (dblp_auth_outdated(dsk, a))
-		dblp_auth_forget(a);
-	for (i = 0; a->ready && i < a->n; i++) {
+		dblp_auth_forget(auth);
+	for (i = 0; i < a->n; i++) {
 		dblp_auth_tag(pkt, a->keys[i].rx, tag);
 		if (!crypto_memneq(tag, f.auth.tag, DBLP_TAG_LEN))
 			break;
 	}
-	if (!a->ready || i == a->n || (s64)pkt->number < 0)
+	if (i == a->n || (s64)pkt->number < 0)
 		return DBLP_MIB_DROPAUTH;
 	if (!pns && !dblp_ranges_add(&a->seen, pkt->number))
 		return DBLP_MIB_DROPDUPLICATE;
@@ -415,10 +441,30 @@ void dblp_auth_connect(struct dblp_sock *dsk)
 	sock_owned_by_me(&dsk->sk);
 	if (!a)
 		return;
-	a->client = true;
-	dblp_auth_forget(a);
-	dblp_auth_salt(a, dsk->cid, &dsk->cookie);
-	dblp_auth_make(a, &a->keys[0]);
+	/* The previous key may be needed again if the attempt fails */
+	dblp_auth_begin(a, dsk->cid, &dsk->hs.cookie, true, 1);
+}
+
+/**
+ * dblp_auth_connected() - the attempt of a client has succeeded
+ * @dsk: socket, with or without a key
+ */
+void dblp_auth_connected(struct dblp_sock *dsk)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (dsk->auth)
+		dblp_auth_forget(dsk->auth);
+}
+
+/**
+ * dblp_auth_reset() - forget all of an attempt to connect but the user's keys
+ * @dsk: socket, with or without a key
+ */
+void dblp_auth_reset(struct dblp_sock *dsk)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (dsk->auth)
+		dblp_auth_clear(dsk->auth);
 }
 
 static struct dblp_auth *dblp_auth_alloc(const u8 *secret, gfp_t gfp)
@@ -427,9 +473,9 @@ static struct dblp_auth *dblp_auth_alloc(const u8 *secret, gfp_t gfp)
 
 	if (!a)
 		return NULL;
-	memcpy(a->keys[0].secret, secret, sizeof(a->keys[0].secret));
+	memcpy(a->secret[0], secret, sizeof(a->secret[0]));
 	a->n = 1;
-	dblp_ranges_init(&a->seen);
+	dblp_auth_clear(a);
 	return a;
 }
 
@@ -448,7 +494,7 @@ int dblp_auth_accept(const struct dblp_sock *listener,
 		     struct dblp_auth **ap)
 {
 	const struct dblp_auth *from = listener->auth;
-	u32 len = run->len, i;
+	u32 len = run->len;
 	struct dblp_window w = { .skb = run->train->skb };
 	struct dblp_auth_pkt pkt = { .w = &w, .len = len };
 	struct dblp_auth *a;
@@ -458,23 +504,20 @@ int dblp_auth_accept(const struct dblp_sock *listener,
 	if (!from || len == DBLP_ECHO_LEN)
 		return !from && len == DBLP_ECHO_LEN ? 0 : -EKEYREJECTED;
 	pkt.at = DBLP_ECHO_LEN;
-	a = dblp_auth_alloc(from->keys[0].secret, GFP_ATOMIC);
+	a = dblp_auth_alloc(from->secret[0], GFP_ATOMIC);
 	if (!a)
 		return -ENOMEM;
 	a->n = from->n;
-	memcpy(a->keys[1].secret, from->keys[1].secret,
-	       sizeof(a->keys[1].secret));
-	dblp_auth_salt(a, echo->client_cid, &echo->cookie);
-	for (i = 0; i < a->n; i++)
-		dblp_auth_make(a, &a->keys[i]);
-	a->old = a->n == 2;
-	if (a->old)
+	memcpy(a->secret[1], from->secret[1], sizeof(a->secret[1]));
+	dblp_auth_begin(a, echo->client_cid, &echo->cookie, false, a->n);
+	a->c.old = a->n == 2;
+	if (a->c.old)
 		dblp_auth_tell_apart(a);
 	if (dblp_auth_check(listener, a, &pkt, NULL, 0) != DBLP_MIB_NONE) {
 		kfree_sensitive(a);
 		return -EKEYREJECTED;
 	}
-	if (a->heard)
+	if (a->c.heard)
 		dblp_auth_forget(a);
 	*ap = a;
 	return 0;
@@ -498,9 +541,9 @@ bool dblp_auth_doubts(struct dblp_sock *dsk, int err)
 	if (!a)
 		return false;
 	if (dblp_connecting(dsk)) {
-		if (!a->doubt)
-			a->doubt_at = ktime_get_ns();
-		a->doubt = err;
+		if (!a->c.doubt)
+			a->c.doubt_at = ktime_get_ns();
+		a->c.doubt = err;
 	}
 	return true;
 }
@@ -515,52 +558,58 @@ bool dblp_auth_doubts(struct dblp_sock *dsk, int err)
  */
 int dblp_auth_refused(struct dblp_sock *dsk, u64 now, bool timed_out)
 {
-	struct dblp_auth *a = dsk->auth;
-	int err;
+	const struct dblp_auth *a = dsk->auth;
 
 	sock_owned_by_me(&dsk->sk);
-	if (!a || !a->doubt ||
-	    (!timed_out && now - a->doubt_at < DBLP_AUTH_DOUBT_NS))
+	if (!a || (!timed_out && now - a->c.doubt_at < DBLP_AUTH_DOUBT_NS))
 		return 0;
-	err = a->doubt;
-	a->doubt = 0;
-	return err;
+	return a->c.doubt;
 }
 
-static bool dblp_auth_is(const struct dblp_auth_keys *k, const u8 *secret)
+static bool dblp_auth_is(const struct dblp_auth *a, u32 i, const u8 *secret)
 {
-	return !crypto_memneq(k->secret, secret, sizeof(k->secret));
+	return !crypto_memneq(a->secret[i], secret, sizeof(a->secret[i]));
 }
 
 /* Return to the previous key, which the peer may still use */
 static void dblp_auth_swap(struct dblp_auth *a)
 {
-	swap(a->keys[0], a->keys[1]);
-	a->old = a->ready && !a->old;
-	a->heard = false;
+	u8 secret[BLAKE2S_HASH_SIZE];
+
+	memcpy(secret, a->secret[0], sizeof(secret));
+	memcpy(a->secret[0], a->secret[1], sizeof(secret));
+	memcpy(a->secret[1], secret, sizeof(secret));
+	memzero_explicit(secret, sizeof(secret));
+	swap(a->c.keys[0], a->c.keys[1]);
+	a->c.old = a->c.n && !a->c.old;
+	a->c.heard = false;
 }
 
 /* Add a newer key. The one that packets are sent with becomes the previous */
 static void dblp_auth_push(struct dblp_auth *a, const u8 *secret)
 {
-	a->keys[1] = a->keys[a->old];
-	memcpy(a->keys[0].secret, secret, sizeof(a->keys[0].secret));
+	struct dblp_auth_conn *c = &a->c;
+
+	memcpy(a->secret[1], a->secret[c->old], sizeof(a->secret[1]));
+	memcpy(a->secret[0], secret, sizeof(a->secret[0]));
 	a->n = 2;
-	a->heard = false;
-	a->old = a->ready;
-	if (!a->ready)
+	if (!c->n)
 		return;
-	dblp_auth_make(a, &a->keys[0]);
+	c->keys[1] = c->keys[c->old];
+	dblp_auth_make(a, 0);
+	c->n = 2;
+	c->old = true;
+	c->heard = false;
 	dblp_auth_tell_apart(a);
 }
 
 static int dblp_auth_replace(struct dblp_auth *a, const u8 *secret, bool only)
 {
-	if (a->n == 2 && dblp_auth_is(&a->keys[1], secret)) {
+	if (a->n == 2 && dblp_auth_is(a, 1, secret)) {
 		dblp_auth_swap(a);
-	} else if (!dblp_auth_is(&a->keys[0], secret)) {
+	} else if (!dblp_auth_is(a, 0, secret)) {
 		/* The peer may still use the key that would be forgotten */
-		if (a->ready && a->n == 2 && !a->heard && !only)
+		if (a->c.n == 2 && !a->c.heard && !only)
 			return -EBUSY;
 		dblp_auth_push(a, secret);
 	}
@@ -580,10 +629,8 @@ static int dblp_auth_change(struct dblp_sock *dsk, const u8 *secret, bool only,
 	/* A connection has a key for all of its packets, or for none */
 	if (is_conn && (!dsk->auth || !secret))
 		return dsk->auth || secret ? -EISCONN : 0;
-	if (!is_conn && dsk->auth) {
-		dsk->auth->ready = false;
-		dsk->auth->old = false;
-	}
+	if (!is_conn)
+		dblp_auth_reset(dsk);
 	if (!secret) {
 		dblp_auth_free(dsk);
 		return 0;
@@ -667,7 +714,7 @@ u32 dblp_auth_state(const struct dblp_sock *dsk)
 	if (!a)
 		return 0;
 	return DBLP_AUTH_ON | (a->n == 2 ? DBLP_AUTH_OLD : 0) |
-	       (a->old ? DBLP_AUTH_SENDS_OLD : 0);
+	       (a->c.old ? DBLP_AUTH_SENDS_OLD : 0);
 }
 
 /** dblp_auth_free() - free the keys of a socket that sends nothing any more */

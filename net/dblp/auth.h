@@ -28,6 +28,8 @@ int dblp_auth_accept(const struct dblp_sock *listener,
 		     const struct dblp_run *run, const struct dblp_echo *echo,
 		     struct dblp_auth **ap);
 void dblp_auth_connect(struct dblp_sock *dsk);
+void dblp_auth_connected(struct dblp_sock *dsk);
+void dblp_auth_reset(struct dblp_sock *dsk);
 bool dblp_auth_doubts(struct dblp_sock *dsk, int err);
 int dblp_auth_refused(struct dblp_sock *dsk, u64 now, bool timed_out);
 int dblp_auth_set(struct dblp_sock *dsk, sockptr_t optval, unsigned int optlen);

@@ -125,7 +125,7 @@ static void dblp_leave_endpoint(struct dblp_sock *dsk)
 /**
  * dblp_conn_unstart() - reset a socket after an attempt to connect, or to
  * listen, has failed
- * @dsk: socket, not hashed any more
+ * @dsk: socket
  *
  * It is as before the call: the next one chooses protocol, address and port
  * anew, unless bind() has set them, and nothing measured on the path to one
@@ -137,17 +137,12 @@ void dblp_conn_unstart(struct dblp_sock *dsk)
 	if (!dsk->bound.sdblp_port)
 		dblp_leave_endpoint(dsk);
 	dsk->local = dsk->bound;
-	dsk->cid = 0;
-	memset(&dsk->peer, 0, sizeof(dsk->peer));
-	memset(&dsk->peer_key, 0, sizeof(dsk->peer_key));
-	memset(&dsk->path, 0, sizeof(dsk->path));
-	memset(&dsk->pmtu, 0, sizeof(dsk->pmtu));
-	memset(&dsk->cookie, 0, sizeof(dsk->cookie));
-	dsk->handshake_rtt = 0;
-	dsk->stuck_since = 0;
-	clear_bit(DBLP_DEFER_MTU, &dsk->deferred);
+	dblp_handshake_reset(dsk);
 	dblp_ring_free(dsk);
-	memset(&dsk->sent, 0, sizeof(dsk->sent));
+	memset(&dsk->attempt, 0, sizeof(dsk->attempt));
+	if (dsk->sk.sk_socket)
+		dsk->sk.sk_socket->state = SS_UNCONNECTED;
+	clear_bit(DBLP_DEFER_MTU, &dsk->deferred);
 	sk_dst_reset(&dsk->sk);
 	WRITE_ONCE(dsk->sk.sk_err_soft, 0);
 }

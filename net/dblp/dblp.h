@@ -203,6 +203,7 @@ int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
 /* handshake.c */
 int dblp_handshake_start(struct dblp_sock *dsk);
 void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now);
+void dblp_handshake_reset(struct dblp_sock *dsk);
 enum dblp_mib_item dblp_handshake_init(struct dblp_endpoint *ep,
 				       const struct dblp_run *run);
 void dblp_handshake_version(struct dblp_endpoint *ep,

@@ -176,7 +176,7 @@ static void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
 	p->window = dsk->rx_window_max;
 	p->max_data = dblp_first_credit(dsk);
 	p->msg_max = dsk->rx_msg_max;
-	p->rtt_us = min_t(u64, div_u64(dsk->handshake_rtt, NSEC_PER_USEC),
+	p->rtt_us = min_t(u64, div_u64(dsk->hs.rtt, NSEC_PER_USEC),
 			  DBLP_PARAMS_RTT_MAX);
 	/* A server has told its own in the cookie */
 	p->features = dsk->passive ? 0 : dsk->features;
@@ -526,7 +526,7 @@ static void dblp_send_echo(struct dblp_sock *dsk)
 	struct dblp_hdr h = {
 		.type = DBLP_PKT_COOKIE_ECHO,
 		.seg_size = dsk->spray > 1 ? dsk->spray : 0,
-		.dcid = dsk->cookie.scid,
+		.dcid = dsk->hs.cookie.scid,
 	};
 	u8 out[DBLP_ECHO_LEN];
 	struct dblp_params ours;
@@ -534,25 +534,27 @@ static void dblp_send_echo(struct dblp_sock *dsk)
 
 	dblp_our_params(dsk, &ours);
 	p = dblp_put_u64(dblp_put_hdr(out, &h), dsk->cid);
-	p = dblp_put_cookie(p, &dsk->cookie);
+	p = dblp_put_cookie(p, &dsk->hs.cookie);
 	dblp_put_params(p, &ours);
 	dblp_send_raw(dsk, out, sizeof(out));
 }
 
+/* The caller sends the first packet of the state */
 static void dblp_handshake_state(struct dblp_sock *dsk, u8 state, u64 now)
 {
 	dblp_set_state(dsk, state, 0);
-	dsk->handshake_since = now;
-	dsk->handshake_tries = 0;
-	dsk->handshake_wait = DBLP_HANDSHAKE_MIN_NS;
-	dsk->handshake_at = now;
-	dblp_handshake_repeat(dsk, now);
+	dsk->hs.since = now;
+	dsk->hs.tries = 0;
+	dsk->hs.wait = DBLP_HANDSHAKE_MIN_NS;
 }
 
+/* Enter a client in the table of connections, unless it is there */
 static int dblp_handshake_hash(struct dblp_sock *dsk)
 {
 	int err;
 
+	if (dsk->hashed)
+		return 0;
 	do {
 		dsk->cid = dblp_new_cid();
 		err = dblp_conn_hash(dsk);
@@ -561,18 +563,29 @@ static int dblp_handshake_hash(struct dblp_sock *dsk)
 }
 
 /*
- * Ask for another cookie, under another connection ID: the server may have taken the
- * one before, and what it says to that client must not be taken for an answer to this
- * one. A RST tells it that nobody is there.
+ * Ask for another cookie, under another connection ID: the server may have used
+ * the previous cookie, and its packets for that connection must not count as
+ * answers in this one. A RST tells the server that its connection has no peer.
  */
 static void dblp_handshake_anew(struct dblp_sock *dsk, u64 now)
 {
+	dblp_handshake_reset(dsk);
+	dblp_handshake_state(dsk, DBLP_STATE_INIT_SENT, now);
+}
+
+/**
+ * dblp_handshake_reset() - forget a handshake: as before the first INIT
+ * @dsk: socket in the handshake of a client, or after it has failed
+ */
+void dblp_handshake_reset(struct dblp_sock *dsk)
+{
+	sock_owned_by_me(&dsk->sk);
 	dblp_conn_unhash(dsk);
+	dsk->cid = 0;
 	dsk->peer_key.cid = 0;
-	if (dblp_handshake_hash(dsk))
-		dblp_done(dsk, ENOMEM);
-	else
-		dblp_handshake_state(dsk, DBLP_STATE_INIT_SENT, now);
+	dsk->features = 0;
+	memset(&dsk->hs, 0, sizeof(dsk->hs));
+	dblp_auth_reset(dsk);
 }
 
 /**
@@ -593,10 +606,21 @@ int dblp_handshake_start(struct dblp_sock *dsk)
 	if (err)
 		return err;
 	DBLP_INC_SK_STATS(dsk, DBLP_MIB_CONNACTIVE);
-	dsk->handshake_start = ktime_get_ns();
+	dsk->connect_at = ktime_get_ns();
 	dsk->sk.sk_state = TCP_SYN_SENT;
-	dblp_handshake_state(dsk, DBLP_STATE_INIT_SENT, dsk->handshake_start);
+	dblp_handshake_state(dsk, DBLP_STATE_INIT_SENT, dsk->connect_at);
+	dblp_handshake_repeat(dsk, dsk->connect_at);
 	return 0;
+}
+
+static void dblp_handshake_send(struct dblp_sock *dsk, u64 now)
+{
+	if (dsk->state == DBLP_STATE_INIT_SENT)
+		dblp_send_init(dsk);
+	else
+		dblp_send_echo(dsk);
+	dsk->hs.sent = now;
+	dsk->hs.tries++;
 }
 
 /**
@@ -610,10 +634,10 @@ int dblp_handshake_start(struct dblp_sock *dsk)
  */
 void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 {
-	u64 end = dsk->handshake_start +
+	u64 end = dsk->connect_at +
 		  (u64)dsk->user_timeout_ms * NSEC_PER_MSEC;
 	int refused = dblp_auth_refused(dsk, now, now >= end);
-	u64 silence = now - dsk->handshake_start;
+	u64 silence = now - dsk->connect_at;
 
 	sock_owned_by_me(&dsk->sk);
 	if (refused) {
@@ -628,20 +652,16 @@ void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 	}
 	/* The cookie is too old by now */
 	if (dsk->state == DBLP_STATE_COOKIE_SENT &&
-	    now - dsk->handshake_since >
+	    now - dsk->hs.since >
 	    (u64)DBLP_COOKIE_LIFE_MS * NSEC_PER_MSEC)
-		return dblp_handshake_anew(dsk, now);
+		dblp_handshake_anew(dsk, now);
 
-	if (dsk->state == DBLP_STATE_INIT_SENT)
-		dblp_send_init(dsk);
-	else
-		dblp_send_echo(dsk);
-	dsk->handshake_sent = now;
-	dsk->handshake_at = min(end, now + dblp_backoff(dsk->handshake_wait,
+	/* Without memory for that, it is tried again instead of the packet */
+	if (!dblp_handshake_hash(dsk))
+		dblp_handshake_send(dsk, now);
+	dsk->handshake_at = min(end, now + dblp_backoff(dsk->hs.wait,
 							silence));
-	dsk->handshake_wait = min_t(u64, 2 * dsk->handshake_wait,
-				    DBLP_HANDSHAKE_MAX_NS);
-	dsk->handshake_tries++;
+	dsk->hs.wait = min_t(u64, 2 * dsk->hs.wait, DBLP_HANDSHAKE_MAX_NS);
 	dblp_timer_update(dsk);
 }
 
@@ -663,27 +683,31 @@ static enum dblp_mib_item dblp_not_supported(struct dblp_sock *dsk)
 enum dblp_mib_item dblp_rcv_init_ack(struct dblp_sock *dsk,
 				     struct dblp_run *run)
 {
+	u64 now;
+
 	sock_owned_by_me(&dsk->sk);
 	/* It may have begun anew since it was found by this ID */
 	if (run->h.dcid != dsk->cid)
 		return DBLP_MIB_DROPUNKNOWNCONN;
-	dblp_get_cookie(&dsk->cookie, run->p + DBLP_HDR_LEN);
-	if (!dsk->cookie.scid)
+	dblp_get_cookie(&dsk->hs.cookie, run->p + DBLP_HDR_LEN);
+	if (!dsk->hs.cookie.scid)
 		return DBLP_MIB_DROPFIELD;
-	if (dsk->spray > 1 && !(dsk->cookie.features & DBLP_FEATURE_SPRAY))
+	if (dsk->spray > 1 && !(dsk->hs.cookie.features & DBLP_FEATURE_SPRAY))
 		return dblp_not_supported(dsk);
 	/* The server keeps no state here, so only the client can measure it */
-	if (dsk->handshake_tries == 1)
-		dsk->handshake_rtt = ktime_get_ns() - dsk->handshake_sent;
+	if (dsk->hs.tries == 1)
+		dsk->hs.rtt = ktime_get_ns() - dsk->hs.sent;
 
-	dsk->features = dsk->cookie.features & DBLP_FEATURES;
-	dsk->peer_key.cid = dsk->cookie.scid;
+	dsk->features = dsk->hs.cookie.features & DBLP_FEATURES;
+	dsk->peer_key.cid = dsk->hs.cookie.scid;
 	if (dblp_conn_hash(dsk)) {
 		dsk->peer_key.cid = 0;
 		return DBLP_MIB_DROPMEMORY;
 	}
 	dblp_auth_connect(dsk);
-	dblp_handshake_state(dsk, DBLP_STATE_COOKIE_SENT, ktime_get_ns());
+	now = ktime_get_ns();
+	dblp_handshake_state(dsk, DBLP_STATE_COOKIE_SENT, now);
+	dblp_handshake_repeat(dsk, now);
 	return DBLP_MIB_NONE;
 }
 
@@ -709,8 +733,9 @@ enum dblp_mib_item dblp_rcv_cookie_ack(struct dblp_sock *dsk,
 		return DBLP_MIB_DROPFIELD;
 
 	/* Karn's algorithm: no sample from a repeated packet */
-	if (dsk->handshake_tries == 1)
-		rtt = ktime_get_ns() - dsk->handshake_sent;
+	if (dsk->hs.tries == 1)
+		rtt = ktime_get_ns() - dsk->hs.sent;
+	dblp_auth_connected(dsk);
 	dblp_conn_established(dsk, &theirs, rtt);
 	dsk->sk.sk_state_change(&dsk->sk);
 	return DBLP_MIB_NONE;

@@ -460,9 +460,10 @@ static enum dblp_mib_item dblp_rcv_run(struct dblp_sock *dsk,
 	}
 	if (why == DBLP_MIB_NONE)
 		why = type->rcv(dsk, run);
-	dsk->answer = min_t(u32, dsk->answer +
-			    DBLP_ANSWER_TIMES * run->len * run->n,
-			    DBLP_ANSWER_MAX);
+	if (dsk->state != DBLP_STATE_CLOSED)
+		dsk->answer = min_t(u32, dsk->answer +
+				    DBLP_ANSWER_TIMES * run->len * run->n,
+				    DBLP_ANSWER_MAX);
 	return why;
 }
 

@@ -8,6 +8,7 @@
 #include <linux/dblp.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
+#include <linux/stddef.h>
 #include <linux/timerqueue.h>
 #include <net/inet_sock.h>
 #include <net/sock.h>
@@ -55,6 +56,24 @@ struct dblp_counts {
 };
 
 /**
+ * struct dblp_handshake - state of a client's handshake
+ * @cookie: from INIT_ACK
+ * @since: when its present state began
+ * @sent: when the last packet of it was sent
+ * @wait: time until it is repeated
+ * @tries: packets sent in this state
+ * @rtt: round trip that INIT and INIT-ACK took, 0 if unknown
+ */
+struct dblp_handshake {
+	struct dblp_cookie	cookie;
+	u64			since;
+	u64			sent;
+	u64			wait;
+	u64			rtt;
+	u32			tries;
+};
+
+/**
  * struct dblp_sock - an AF_DBLP socket
  * @sk: must be first
  * @inet: overlays @sk, as IP takes skb->sk of the packets it sends for an inet
@@ -62,8 +81,6 @@ struct dblp_counts {
  * @dn: its namespace
  * @conn_node: in @conns of the namespace
  * @peer_node: in @peers of the namespace
- * @cid: connection ID that the peer sends to; never 0 once connecting
- * @peer_key: connection ID that we send to, and its address
  * @id: number of the socket, for netlink; fixed
  * @state: &enum dblp_state
  * @end_reason: &enum dblp_rst_reason for which dblp_flush() has to end the
@@ -74,14 +91,32 @@ struct dblp_counts {
  * @ep: UDP socket, NULL until bound
  * @bound: address and port of bind(), port 0 without it
  * @local: address and port in use
+ * @accept_queue: listener: children not accepted yet
+ * @accept_node: child: in @accept_queue
+ * @passive: a listener has made it
+ *
+ * Set by an attempt to connect, all 0 in a socket that is not connected: see
+ * dblp_conn_unstart(). A field that connect() sets or a packet of the handshake
+ * changes belongs here:
+ * @cid: connection ID that the peer sends to
+ * @peer_key: connection ID that we send to, and the peer's address
  * @peer: address, fixed for the connection
  * @peer_ports: that the peer sends from, 0 where it has not announced one;
  *	the first is not used
  * @path: route to it
  * @pmtu: path MTU discovery
- * @accept_queue: listener: children not accepted yet
- * @accept_node: child: in @accept_queue
- * @passive: a listener has made it
+ * @connect_at: when connect() was called
+ * @hs: the handshake, of a client
+ * @features: &enum dblp_feature that both ends have
+ * @answer: bytes that may be sent in answer to received packets
+ * @stuck_since: time since when nothing could be sent for lack of memory or of
+ *	a route; 0 if it can, or if packets are in flight
+ * @sent: packets sent
+ * @rx_msg_max: largest message that the peer may send
+ * @rx_window: credit that may be outstanding, see dblp_rx_adapt()
+ * @rx_window_max: most of it: what a message may need
+ * @rx_max_data: credit given, as last sent
+ * @rx_max_msg: first message ID not allowed, as last sent
  *
  * Options, see &enum dblp_sockopt:
  * @budget: DBLP_BUDGET
@@ -126,15 +161,6 @@ struct dblp_counts {
  *	buffer counts as full; may be read without the lock
  * @refused_queued: bytes that were queued when there was none
  *
- * Handshake, client:
- * @cookie: from INIT_ACK
- * @handshake_start: when connect() was called
- * @handshake_since: when its present state began
- * @handshake_sent: when the last packet of it was sent
- * @handshake_wait: time until it is repeated
- * @handshake_tries: packets sent in this state
- * @handshake_rtt: round trip that INIT and INIT-ACK took, 0 if unknown
- *
  * Sending:
  * @tx_msgs: messages that are not closed, or whose loss map is awaited
  * @tx_ids: the same, by ID
@@ -162,7 +188,6 @@ struct dblp_counts {
  * @peer_msg_max: largest message the peer takes
  * @peer_window: most credit from the peer that will be outstanding
  * @peer_cap: budget cap of the peer, ppm
- * @features: &enum dblp_feature that both ends have
  * @tx_busy: a call of sendmsg() is sending: others have to wait
  * @tx_wanted: a call waits for @tx_busy
  * @fin_queued: FIN was queued: nothing more can be sent
@@ -174,7 +199,6 @@ struct dblp_counts {
  *	machine, or 0 (tsq.c); read without the lock
  * @tsq_tasklet: it is so; holds 1 of sk_wmem_alloc while it is scheduled
  * @ack_port: that the last ACK was sent from
- * @sent: packets sent
  * @rtt: round-trip time
  * @cc: congestion control
  * @pto_count: probe timeouts since the last progress
@@ -184,11 +208,8 @@ struct dblp_counts {
  * @arrival: from the ARRIVAL frame of this packet
  * @arrival_told: it has one
  * @last_sent: when the last ack-eliciting packet was sent
- * @stuck_since: time since when nothing could be sent for lack of memory or of
- *	a route; 0 if it can, or if packets are in flight
  * @progress: when the peer last acknowledged something new, or when we began
  *	to wait for that
- * @answer: bytes that may be sent in answer to received packets
  * @ctl_queue: control frames to be sent, by &enum dblp_ctl_rank
  * @ctl_flight: control frames in flight, the longest first
  * @ctl_own: control frames about the connection
@@ -219,20 +240,15 @@ struct dblp_counts {
  * @rx_refused: a call was refused because of @rx_reader, with a message there
  * @rx_waiters: calls that wait for @rx_reader
  * @rx_ahead: a reader that may copy ahead waits
- * @rx_msg_max: largest message that the peer may send
  * @rx_chain: place of the next piece for @rx_ready: offset 0 if it begins a
  *	message; else @total and @tag of its message, and of its pieces so far
  *	the highest @reason, the bytes @missing, and the @budget as
  *	dblp_rx_join() reports it
- * @rx_window: credit that may be outstanding, see dblp_rx_adapt()
- * @rx_window_max: most of it: what a message may need
  * @rx_opened: credit used by messages opened
  * @rx_open: messages opened and not closed
  * @rx_consumed: credit of messages read
  * @rx_consumed_msgs: messages read
- * @rx_max_data: credit given, as last sent
  * @peer_wants: how much the peer has asked for by PING
- * @rx_max_msg: first message ID not allowed, as last sent
  * @rx_fin: the peer has sent FIN
  * @rx_end: total number of its messages
  * @rx_deadline_at: deadline of the message before @rx_next
@@ -256,8 +272,6 @@ struct dblp_sock {
 	struct dblp_net		*dn;
 	struct rhash_head	conn_node;
 	struct rhash_head	peer_node;
-	u64			cid;
-	struct dblp_peer_key	peer_key;
 	u32			id;
 	u8			state;
 	u8			end_reason;
@@ -266,13 +280,29 @@ struct dblp_sock {
 	struct dblp_endpoint	*ep;
 	struct sockaddr_dblp	bound;
 	struct sockaddr_dblp	local;
-	struct sockaddr_dblp	peer;
 	int			end_err;
-	__be16			peer_ports[DBLP_SPRAY_MAX];
-	struct dblp_path	path;
-	struct dblp_pmtu	pmtu;
 	struct list_head	accept_queue;
 	struct list_head	accept_node;
+
+	struct_group_tagged(dblp_attempt, attempt,
+		u64			cid;
+		struct dblp_peer_key	peer_key;
+		struct sockaddr_dblp	peer;
+		__be16			peer_ports[DBLP_SPRAY_MAX];
+		struct dblp_path	path;
+		struct dblp_pmtu	pmtu;
+		u64			connect_at;
+		struct dblp_handshake	hs;
+		u16			features;
+		u32			answer;
+		u64			stuck_since;
+		struct dblp_sent	sent;
+		u32			rx_msg_max;
+		u32			rx_window;
+		u32			rx_window_max;
+		u32			rx_max_msg;
+		u64			rx_max_data;
+	);
 
 	u32			budget;
 	u32			cap;
@@ -313,14 +343,6 @@ struct dblp_sock {
 	u64			refused_until;
 	int			refused_queued;
 
-	struct dblp_cookie	cookie;
-	u64			handshake_start;
-	u64			handshake_since;
-	u64			handshake_sent;
-	u64			handshake_wait;
-	u64			handshake_rtt;
-	u32			handshake_tries;
-
 	u32			tx_n_cached;
 	struct list_head	tx_msgs;
 	struct rb_root		tx_ids;
@@ -346,7 +368,6 @@ struct dblp_sock {
 	u32			peer_window;
 	u32			peer_msg_max;
 	u32			peer_cap;
-	u16			features;
 	u8			tx_busy:1;
 	u8			tx_wanted:1;
 	u8			fin_queued:1;
@@ -363,14 +384,11 @@ struct dblp_sock {
 	u32			tsq_max;
 	struct tasklet_struct	tsq_tasklet;
 	u8			ack_port;
-	struct dblp_sent	sent;
 	struct dblp_rtt		rtt;
 	struct dblp_cc		cc;
 	u32			pto_count;
 	struct dblp_ecn		ecn;
-	u32			answer;
 	u64			last_sent;
-	u64			stuck_since;
 	u64			progress;
 	struct list_head	ctl_queue[__DBLP_CTL_RANKS];
 	struct list_head	ctl_flight[__DBLP_CTL_RANKS];
@@ -399,7 +417,6 @@ struct dblp_sock {
 	bool			rx_ahead;
 	struct task_struct	*rx_reader;
 	wait_queue_head_t	rx_waiters;
-	u32			rx_msg_max;
 	struct {
 		u32		offset;
 		u32		total;
@@ -408,15 +425,11 @@ struct dblp_sock {
 		u32		budget;
 		u8		reason;
 	} rx_chain;
-	u32			rx_window;
-	u32			rx_window_max;
 	u64			rx_opened;
 	u64			rx_consumed;
-	u64			rx_max_data;
 	u64			peer_wants;
 	u32			rx_open;
 	u32			rx_consumed_msgs;
-	u32			rx_max_msg;
 	u32			rx_end;
 	u64			rx_deadline_at;
 	struct dblp_early	early;

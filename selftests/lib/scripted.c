@@ -397,6 +397,8 @@ static void note_packet(struct peer *peer, const struct packet *p)
 	case DBLP_PKT_INIT_ACK:
 		dblp_get_cookie(&peer->cookie, rest);
 		break;
+	case DBLP_PKT_COOKIE_ECHO:
+		break;
 	case DBLP_PKT_COOKIE_ACK:
 		if (dblp_get_params(&peer->theirs, rest) != DBLP_WIRE_OK)
 			die("bad parameters in COOKIE-ACK");

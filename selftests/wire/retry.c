@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a failed connect() leaves behind: nothing. For each way to fail, the socket
+ * is compared with one that was never used, and its next attempt succeeds, with and
+ * without a key.
+ */
+#define _GNU_SOURCE
+#include "lib/hostile.h"
+#include "lib/nltest.h"
+
+#define KEY	"the key of both ends"
+#define OTHER	"the key of someone else"
+#define PORTS	4
+#define OPTIONS	128
+/* Long enough for what answers on a busy machine, as nothing waits for it */
+#define TIMEOUT_MS	30000
+
+static void set_key(int fd, const char *text)
+{
+	struct dblp_auth_key key = { .length = strlen(text) };
+
+	memcpy(key.key, text, key.length);
+	if (setsockopt(fd, SOL_DBLP, DBLP_AUTH_KEY, &key, sizeof(key)))
+		die("setsockopt(DBLP_AUTH_KEY)");
+}
+
+/* All that a socket says about itself, a line for each answer */
+struct said {
+	size_t	len;
+	char	text[1 << 16];
+};
+
+static void say(struct said *s, const char *what, int number, long result,
+		const void *bytes, size_t len)
+{
+	const unsigned char *p = bytes;
+
+	if (s->len + 2 * len + 100 > sizeof(s->text))
+		die("a socket says too much");
+	s->len += sprintf(s->text + s->len, "%s %d: %ld ", what, number, result);
+	for (; len; len--)
+		s->len += sprintf(s->text + s->len, "%02x", *p++);
+	s->len += sprintf(s->text + s->len, "\n");
+}
+
+static void say_options(struct said *s, int fd, int level)
+{
+	unsigned char buf[1024];
+	socklen_t len;
+	long result;
+	int name;
+
+	for (name = 0; name < OPTIONS; name++) {
+		if (level == SOL_SOCKET && name == SO_COOKIE)
+			continue;
+		len = sizeof(buf);
+		memset(buf, 0, sizeof(buf));
+		result = RESULT(getsockopt(fd, level, name, buf, &len));
+		/* Each socket has a number of its own */
+		if (level == SOL_DBLP && name == DBLP_INFO)
+			((struct dblp_info *)buf)->id = 0;
+		say(s, level == SOL_DBLP ? "SOL_DBLP" : "SOL_SOCKET", name,
+		    result, buf, result ? 0 : len);
+	}
+}
+
+static void say_attributes(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct nlattr *attr;
+	int type;
+
+	mnl_attr_for_each(attr, nlh, sizeof(struct genlmsghdr)) {
+		type = mnl_attr_get_type(attr);
+		if (type == DBLP_A_SOCKET_ID || type == DBLP_A_SOCKET_INODE)
+			continue;
+		say(arg, "attribute", type, 0, mnl_attr_get_payload(attr),
+		    mnl_attr_get_payload_len(attr));
+	}
+}
+
+static void say_calls(struct said *s, int fd)
+{
+	static const int requests[] = { FIONREAD, TIOCOUTQ, 0x894b };
+	struct sockaddr_dblp a = { 0 };
+	socklen_t len = sizeof(a);
+	unsigned int i;
+	char byte;
+	int n;
+
+	local_name(fd, &a);
+	say(s, "getsockname()", 0, 0, &a, sizeof(a));
+	say(s, "getpeername()", 0,
+	    RESULT(getpeername(fd, (struct sockaddr *)&a, &len)), NULL, 0);
+	say(s, "poll()", poll_now(fd), 0, NULL, 0);
+	for (i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+		n = -1;
+		say(s, "ioctl()", requests[i],
+		    RESULT(ioctl(fd, requests[i], &n)), &n, sizeof(n));
+	}
+	say(s, "recv()", 0, RESULT(recv(fd, &byte, 1, MSG_DONTWAIT)), NULL, 0);
+	say(s, "recv() of an error", 0,
+	    RESULT(recv(fd, &byte, 1, MSG_DONTWAIT | MSG_ERRQUEUE)), NULL, 0);
+	say(s, "send()", 0,
+	    RESULT(send(fd, "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL)), NULL, 0);
+	say(s, "accept()", 0, RESULT(accept(fd, NULL, NULL)), NULL, 0);
+	errno = 0;
+}
+
+static struct said *all_said(int fd)
+{
+	struct said *s = calloc(1, sizeof(*s));
+	struct nlmsghdr *nlh = begin(family, DBLP_CMD_SOCKET_GET, 0);
+
+	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, get_info(fd).id);
+	result_each(nlh, say_attributes, s);
+	say_options(s, fd, SOL_SOCKET);
+	say_options(s, fd, SOL_DBLP);
+	say_calls(s, fd);
+	return s;
+}
+
+/* Do both say the same? What differs is printed */
+static bool all_alike(int fd, int fresh)
+{
+	struct said *a = all_said(fd), *b = all_said(fresh);
+	char *p = a->text, *q = b->text, *x, *y;
+	bool alike = a->len == b->len && !memcmp(a->text, b->text, a->len);
+
+	while (!alike && (x = strsep(&p, "\n")) && (y = strsep(&q, "\n")))
+		if (strcmp(x, y))
+			printf("# - %s\n# + %s\n", y, x);
+	free(a);
+	free(b);
+	return alike;
+}
+
+/* Open UDP ports of this namespace, as /proc has them */
+static unsigned int udp_ports(void)
+{
+	static const char * const files[] = { "/proc/net/udp", "/proc/net/udp6" };
+	unsigned int n = 0, i;
+	char line[512];
+	FILE *f;
+
+	for (i = 0; i < 2; i++) {
+		f = fopen(files[i], "r");
+		while (f && fgets(line, sizeof(line), f))
+			n++;
+		if (f)
+			fclose(f);
+	}
+	return n;
+}
+
+/* They are closed in a moment, by another thread */
+static unsigned int udp_ports_soon(unsigned int want)
+{
+	uint64_t until = now_ms() + WAIT_MS;
+	unsigned int n;
+
+	while ((n = udp_ports()) > want && now_ms() < until)
+		sleep_ms(1);
+	return n;
+}
+
+FIXTURE(retry) {
+	struct sockaddr_dblp addr;
+	struct peer peer;
+	struct packet p;
+	int listener;
+	int fresh;
+	int fd;
+};
+
+FIXTURE_VARIANT(retry) {
+	const char *address;
+	bool key;
+};
+
+FIXTURE_VARIANT_ADD(retry, ipv4) { .address = "127.0.0.1" };
+FIXTURE_VARIANT_ADD(retry, ipv6) { .address = "::1" };
+FIXTURE_VARIANT_ADD(retry, ipv4_key) { .address = "127.0.0.1", .key = true };
+FIXTURE_VARIANT_ADD(retry, ipv6_key) { .address = "::1", .key = true };
+
+static int one_socket(bool key)
+{
+	int fd = new_socket();
+
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	if (key)
+		set_key(fd, KEY);
+	return fd;
+}
+
+FIXTURE_SETUP(retry)
+{
+	netns_new();
+	open_netlink();
+	self->listener = one_socket(variant->key);
+	set_u32(self->listener, DBLP_SPRAY, PORTS);
+	addr_parse(&self->addr, variant->address, 0);
+	ASSERT_EQ(0, bind_to(self->listener, &self->addr));
+	ASSERT_EQ(0, listen(self->listener, 8));
+	local_name(self->listener, &self->addr);
+	self->fd = one_socket(variant->key);
+	self->fresh = one_socket(variant->key);
+	self->peer.udp = -1;
+	errno = 0;
+}
+
+FIXTURE_TEARDOWN(retry)
+{
+	close(self->fd);
+	close(self->fresh);
+	close(self->listener);
+	if (self->peer.udp >= 0)
+		peer_close(&self->peer);
+}
+
+static bool one_message(int from, int to)
+{
+	char byte = 0;
+
+	return send(from, "x", 1, 0) == 1 && wait_for(to, POLLIN, WAIT_MS) &&
+	       recv(to, &byte, 1, 0) == 1 && byte == 'x';
+}
+
+/* The next attempt of @fd succeeds, and what is sent arrives */
+#define EXPECT_SUCCESS(fd) do { \
+	int __server; \
+	\
+	EXPECT_ERR(EINPROGRESS, connect_to(fd, &self->addr)); \
+	EXPECT_TRUE(wait_for(fd, POLLOUT, WAIT_MS)); \
+	EXPECT_EQ(0, get_int(fd, SO_ERROR)); \
+	EXPECT_EQ(0, RESULT(connect_to(fd, &self->addr))); \
+	ASSERT_TRUE(wait_for(self->listener, POLLIN, WAIT_MS)); \
+	__server = accept4(self->listener, NULL, NULL, SOCK_NONBLOCK); \
+	ASSERT_LE(0, __server); \
+	EXPECT_TRUE(one_message(fd, __server)); \
+	EXPECT_TRUE(one_message(__server, fd)); \
+	close(__server); \
+} while (0)
+
+/*
+ * connect() has failed with @error, and said so: the socket is like one that was
+ * never used. Options that may not be changed any more in a connection can be.
+ */
+#define EXPECT_NOTHING_LEFT(error, ports) do { \
+	EXPECT_TRUE(wait_for(self->fd, POLLHUP, WAIT_MS)); \
+	EXPECT_ERR(error, connect_to(self->fd, &self->addr)); \
+	EXPECT_TRUE(all_alike(self->fd, self->fresh)); \
+	EXPECT_EQ(ports, udp_ports_soon(ports)); \
+	set_u32(self->fd, DBLP_PLACEMENT, 1); \
+	EXPECT_EQ(0, RESULT(try_u32(self->fd, DBLP_PLACEMENT, 0))); \
+	EXPECT_EQ(0, RESULT(try_u32(self->fd, DBLP_SPRAY, 2))); \
+	set_u32(self->fd, DBLP_USER_TIMEOUT, TIMEOUT_MS); \
+	EXPECT_SUCCESS(self->fd); \
+} while (0)
+
+/* An attempt to connect to @to begins */
+#define BEGIN(to) EXPECT_ERR(EINPROGRESS, connect_to(self->fd, to))
+
+TEST_F(retry, nobody_is_there)
+{
+	struct sockaddr_dblp a = self->addr;
+	unsigned int ports = udp_ports();
+
+	a.sdblp_port = htons(9);
+	BEGIN(&a);
+	EXPECT_NOTHING_LEFT(ECONNREFUSED, ports);
+}
+
+TEST_F(retry, nobody_listens)
+{
+	struct sockaddr_dblp a = self->addr;
+	int other = one_socket(false);
+	unsigned int ports;
+
+	a.sdblp_port = 0;
+	ASSERT_EQ(0, bind_to(other, &a));
+	local_name(other, &a);
+	ports = udp_ports();
+	BEGIN(&a);
+	EXPECT_NOTHING_LEFT(ECONNREFUSED, ports);
+	close(other);
+}
+
+/* A blocking call says it at once */
+TEST_F(retry, nobody_is_there_for_one_who_waits)
+{
+	struct sockaddr_dblp a = self->addr;
+
+	a.sdblp_port = htons(9);
+	fcntl(self->fd, F_SETFL, 0);
+	EXPECT_ERR(ECONNREFUSED, connect_to(self->fd, &a));
+	fcntl(self->fd, F_SETFL, O_NONBLOCK);
+	EXPECT_TRUE(all_alike(self->fd, self->fresh));
+	EXPECT_SUCCESS(self->fd);
+}
+
+TEST_F(retry, no_route)
+{
+	bool v4 = variant->address[0] != ':';
+	unsigned int ports = udp_ports();
+	struct sockaddr_dblp a;
+
+	run("ip %s route add unreachable %s", v4 ? "" : "-6",
+	    v4 ? "10.8.0.1/32" : "fd08::1/128");
+	addr_parse(&a, v4 ? "10.8.0.1" : "fd08::1", 5000);
+	EXPECT_ERR(EHOSTUNREACH, connect_to(self->fd, &a));
+	EXPECT_TRUE(all_alike(self->fd, self->fresh));
+	EXPECT_EQ(ports, udp_ports_soon(ports));
+	EXPECT_SUCCESS(self->fd);
+}
+
+/* One who plays the server got an INIT */
+#define BEGIN_SCRIPTED() do { \
+	struct sockaddr_dblp __a; \
+	\
+	peer_listen(&self->peer, variant->address[0] == ':' ? "::1" : \
+		    "::ffff:127.0.0.1", &__a); \
+	ports = udp_ports(); \
+	BEGIN(&__a); \
+	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_INIT, WAIT_MS)); \
+	self->peer.scid = dblp_get_u64(self->peer.last[DBLP_PKT_INIT].byte + \
+				       DBLP_HDR_LEN); \
+} while (0)
+
+TEST_F(retry, no_answer)
+{
+	unsigned int ports;
+
+	set_u32(self->fd, DBLP_USER_TIMEOUT, 300);
+	set_u32(self->fresh, DBLP_USER_TIMEOUT, 300);
+	BEGIN_SCRIPTED();
+	EXPECT_NOTHING_LEFT(ETIMEDOUT, ports);
+}
+
+static void send_cookie(struct peer *peer, struct packet *p)
+{
+	struct dblp_cookie cookie = {
+		.scid = peer->cid, .features = DBLP_FEATURES, .mac = 42,
+	};
+
+	make_packet(p, DBLP_PKT_INIT_ACK, 0, peer->scid);
+	dblp_put_cookie(p->byte + p->len, &cookie);
+	p->len += DBLP_COOKIE_LEN;
+	send_packet(peer, p);
+}
+
+TEST_F(retry, no_answer_to_the_cookie)
+{
+	unsigned int ports;
+
+	set_u32(self->fd, DBLP_USER_TIMEOUT, 300);
+	set_u32(self->fresh, DBLP_USER_TIMEOUT, 300);
+	BEGIN_SCRIPTED();
+	send_cookie(&self->peer, &self->p);
+	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
+	EXPECT_NOTHING_LEFT(ETIMEDOUT, ports);
+}
+
+TEST_F(retry, a_refusal_after_the_cookie)
+{
+	unsigned int ports;
+
+	BEGIN_SCRIPTED();
+	send_cookie(&self->peer, &self->p);
+	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
+	make_rst(&self->p, self->peer.scid, DBLP_RST_REFUSED, self->peer.scid);
+	send_packet(&self->peer, &self->p);
+	EXPECT_NOTHING_LEFT(ECONNREFUSED, ports);
+}
+
+TEST_F(retry, no_version_in_common)
+{
+	unsigned int ports;
+
+	BEGIN_SCRIPTED();
+	make_packet(&self->p, DBLP_PKT_VERSION, 0, 0);
+	put_u64_be(&self->p, self->peer.scid);
+	put_word(&self->p, ANOTHER_VERSION);
+	send_packet(&self->peer, &self->p);
+	EXPECT_NOTHING_LEFT(EPROTONOSUPPORT, ports);
+}
+
+TEST_F(retry, too_many_ports)
+{
+	struct sockaddr_dblp a = self->addr;
+	int other = one_socket(variant->key);
+	unsigned int ports;
+
+	a.sdblp_port = 0;
+	ASSERT_EQ(0, bind_to(other, &a));
+	ASSERT_EQ(0, listen(other, 1));
+	local_name(other, &a);
+	set_u32(self->fd, DBLP_SPRAY, PORTS);
+	set_u32(self->fresh, DBLP_SPRAY, PORTS);
+	ports = udp_ports();
+	BEGIN(&a);
+	EXPECT_NOTHING_LEFT(EMLINK, ports);
+	close(other);
+}
+
+TEST_F(retry, another_key)
+{
+	struct sockaddr_dblp a = self->addr;
+	int other = one_socket(false);
+	unsigned int ports;
+
+	/* With two keys, of which it says no more than that, too */
+	if (variant->key) {
+		set_key(self->fd, OTHER);
+		set_key(self->fresh, OTHER);
+		set_key(self->fd, KEY);
+		set_key(self->fresh, KEY);
+		EXPECT_EQ(DBLP_AUTH_ON | DBLP_AUTH_OLD, get_info(self->fd).auth);
+	}
+	set_key(other, "the key of nobody");
+	a.sdblp_port = 0;
+	ASSERT_EQ(0, bind_to(other, &a));
+	ASSERT_EQ(0, listen(other, 1));
+	local_name(other, &a);
+	ports = udp_ports();
+	BEGIN(&a);
+	EXPECT_NOTHING_LEFT(EKEYREJECTED, ports);
+	EXPECT_EQ(variant->key ? DBLP_AUTH_ON : 0, get_info(self->fd).auth);
+	close(other);
+}
+
+/* What was refused can listen, and then connect() says so */
+TEST_F(retry, one_who_was_refused_listens)
+{
+	struct sockaddr_dblp a = self->addr;
+	int other = one_socket(variant->key);
+
+	a.sdblp_port = htons(9);
+	BEGIN(&a);
+	EXPECT_TRUE(wait_for(self->fd, POLLHUP, WAIT_MS));
+	EXPECT_EQ(ECONNREFUSED, get_int(self->fd, SO_ERROR));
+	a.sdblp_port = 0;
+	EXPECT_EQ(0, RESULT(bind_to(self->fd, &a)));
+	EXPECT_EQ(0, RESULT(listen(self->fd, 8)));
+	EXPECT_ERR(EISCONN, connect_to(self->fd, &self->addr));
+	local_name(self->fd, &self->addr);
+	close(self->listener);
+	self->listener = dup(self->fd);
+	EXPECT_SUCCESS(other);
+	close(other);
+}
+
+/*
+ * While the accept queue is full, COOKIE-ECHOs are dropped. Before it has room, the
+ * cookie has become too old, so that another one is asked for.
+ */
+TEST_F_TIMEOUT(retry, a_queue_that_is_full_for_long, 90)
+{
+	int waiting = one_socket(variant->key), server;
+	uint64_t cookies;
+
+	ASSERT_EQ(0, listen(self->listener, 0));
+	EXPECT_ERR(EINPROGRESS, connect_to(waiting, &self->addr));
+	ASSERT_TRUE(wait_for(waiting, POLLOUT, WAIT_MS));
+	BEGIN(&self->addr);
+	EXPECT_SOON(true, get_state(self->fd) == DBLP_STATE_COOKIE_SENT);
+	cookies = mib("CookieSent") + 1;
+	EXPECT_LE(cookies, SOON(cookies, mib("CookieSent")));
+	server = accept(self->listener, NULL, NULL);
+	ASSERT_LE(0, server);
+	close(server);
+	EXPECT_TRUE(wait_for(self->fd, POLLOUT, 2 * WAIT_MS));
+	EXPECT_EQ(0, RESULT(connect_to(self->fd, &self->addr)));
+	ASSERT_TRUE(wait_for(self->listener, POLLIN, WAIT_MS));
+	server = accept(self->listener, NULL, NULL);
+	ASSERT_LE(0, server);
+	EXPECT_TRUE(one_message(self->fd, server));
+	EXPECT_TRUE(one_message(server, self->fd));
+	close(server);
+	close(waiting);
+}
+
+TEST_HARNESS_MAIN
