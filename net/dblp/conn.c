@@ -2,6 +2,7 @@
 /*
  * States of a connection: established, closing, closed; close() and abort.
  */
+#include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <net/proto_memory.h>
 
@@ -26,6 +27,7 @@ int dblp_conn_start(struct dblp_sock *dsk, gfp_t gfp)
 
 	/* The hash also sets the IPv6 flow label: see dblp_path_timeout() */
 	sk_set_txhash(&dsk->sk);
+	dsk->arrival_epoch = get_random_u32();
 	dsk->rx_window_max = max_t(u32, window, DBLP_WINDOW_MIN);
 	dsk->rx_window = dblp_first_credit(dsk);
 	dsk->rx_max_data = dsk->rx_window;
@@ -120,6 +122,21 @@ static void dblp_leave_endpoint(struct dblp_sock *dsk)
 	WRITE_ONCE(dsk->ep, NULL);
 	if (ep)
 		dblp_endpoint_put(ep);
+}
+
+/**
+ * dblp_handshake_reset() - forget a handshake: as before the first INIT
+ * @dsk: socket in the handshake of a client, or after it has failed
+ */
+void dblp_handshake_reset(struct dblp_sock *dsk)
+{
+	sock_owned_by_me(&dsk->sk);
+	dblp_conn_unhash(dsk);
+	dsk->cid = 0;
+	dsk->peer_key.cid = 0;
+	dsk->features = 0;
+	memset(&dsk->hs, 0, sizeof(dsk->hs));
+	dblp_auth_reset(dsk);
 }
 
 /**

@@ -139,12 +139,16 @@
  * @cookie: contains our connection ID
  * @params: parameters of the client
  * @ports: that each end sends from
+ * @age_ms: time since the cookie was made, milliseconds
+ * @time: that the COOKIE-ACK echoes
  */
 struct dblp_echo {
 	u64			client_cid;
 	struct dblp_cookie	cookie;
 	struct dblp_params	params;
 	u32			ports;
+	u32			age_ms;
+	u64			time;
 };
 
 /* af_dblp.c */
@@ -203,7 +207,6 @@ int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
 /* handshake.c */
 int dblp_handshake_start(struct dblp_sock *dsk);
 void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now);
-void dblp_handshake_reset(struct dblp_sock *dsk);
 enum dblp_mib_item dblp_handshake_init(struct dblp_endpoint *ep,
 				       const struct dblp_run *run);
 void dblp_handshake_version(struct dblp_endpoint *ep,
@@ -242,6 +245,7 @@ void dblp_set_state(struct dblp_sock *dsk, u8 state, int err);
 void dblp_done(struct dblp_sock *dsk, int err);
 int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason);
 void dblp_peer_gone(struct dblp_sock *dsk, u32 reason);
+void dblp_handshake_reset(struct dblp_sock *dsk);
 void dblp_conn_unstart(struct dblp_sock *dsk);
 void dblp_abort(struct dblp_sock *dsk, enum dblp_rst_reason reason, int err);
 void dblp_flush(struct dblp_sock *dsk);

@@ -69,7 +69,7 @@ static u8 *dblp_put_arrival(struct dblp_sock *dsk, u8 *p, const u8 *end)
 
 	if (!(dsk->features & DBLP_FEATURE_ARRIVAL) || !dsk->pns.n)
 		return p;
-	f.arrival.at = dsk->largest_at;
+	f.arrival.at = dsk->arrival_epoch + (u32)dsk->largest_at;
 	return dblp_put_frame(p, end, &f) ?: p;
 }
 

@@ -31,9 +31,11 @@ struct dblp_spent_place {
 	struct dblp_spent	spent;
 };
 
-static u64 dblp_now_ms(void)
+/* Clients see the times of cookies, but not how long this machine has run */
+static u64 dblp_now_ms(const struct dblp_net *dn)
 {
-	return div_u64(ktime_get_boottime_ns(), NSEC_PER_MSEC);
+	return dn->cookie_epoch_ms +
+	       div_u64(ktime_get_boottime_ns(), NSEC_PER_MSEC);
 }
 
 static u64 dblp_cookie_mac(const struct dblp_net *dn,
@@ -69,7 +71,7 @@ static void dblp_cookie_sign(const struct dblp_net *dn, struct dblp_cookie *c,
 			     u64 client_cid, const struct sockaddr_dblp *client,
 			     const struct sockaddr_dblp *server)
 {
-	c->born_ms = dblp_now_ms();
+	c->born_ms = dblp_now_ms(dn);
 	c->features = DBLP_FEATURES;
 	c->mac = dblp_cookie_mac(dn, c, client_cid, client, server);
 }
@@ -118,10 +120,12 @@ static enum dblp_mib_item dblp_echo_get(const struct dblp_net *dn,
 	const u8 *p = run->p + DBLP_HDR_LEN;
 	struct dblp_cookie *c = &echo->cookie;
 	struct sockaddr_dblp client, server;
+	u64 age_ms;
 
 	echo->client_cid = dblp_get_u64(p);
 	echo->ports = run->h.seg_size ?: 1;
 	dblp_get_cookie(c, p + 8);
+	echo->time = dblp_get_u64(run->p + DBLP_ECHO_LEN - DBLP_TIME_LEN);
 	if (dblp_get_params(&echo->params, p + 8 + DBLP_COOKIE_LEN) !=
 	    DBLP_WIRE_OK)
 		return DBLP_MIB_DROPFIELD;
@@ -130,9 +134,10 @@ static enum dblp_mib_item dblp_echo_get(const struct dblp_net *dn,
 	    c->mac != dblp_cookie_mac(dn, c, echo->client_cid, &client,
 				      &server))
 		return DBLP_MIB_COOKIEBAD;
-	if (dblp_now_ms() - c->born_ms > DBLP_COOKIE_LIFE_MS ||
-	    dblp_cookie_spent(dn, c))
+	age_ms = dblp_now_ms(dn) - c->born_ms;
+	if (age_ms > DBLP_COOKIE_LIFE_MS || dblp_cookie_spent(dn, c))
 		return DBLP_MIB_COOKIESTALE;
+	echo->age_ms = age_ms;
 	return DBLP_MIB_NONE;
 }
 
@@ -262,16 +267,16 @@ enum dblp_mib_item dblp_handshake_init(struct dblp_endpoint *ep,
 				       const struct dblp_run *run)
 {
 	const struct sk_buff *skb = run->train->skb;
-	u8 out[DBLP_HDR_LEN + DBLP_COOKIE_LEN];
+	u32 padding = DBLP_HDR_LEN + 8 + DBLP_TIME_LEN;
 	struct sockaddr_dblp client, server;
+	u8 out[DBLP_INIT_ACK_LEN];
 	struct dblp_cookie cookie;
 	u64 cid;
 	u8 *p;
 
 	cid = dblp_get_u64(run->p + DBLP_HDR_LEN);
 	if (run->h.dcid || !cid ||
-	    memchr_inv(run->p + DBLP_HDR_LEN + 8, 0,
-		       DBLP_INIT_LEN - DBLP_HDR_LEN - 8))
+	    memchr_inv(run->p + padding, 0, DBLP_INIT_LEN - padding))
 		return DBLP_MIB_DROPFIELD;
 	if (!rcu_access_pointer(ep->listener))
 		return dblp_refuse(ep, run, cid);
@@ -281,7 +286,8 @@ enum dblp_mib_item dblp_handshake_init(struct dblp_endpoint *ep,
 	dblp_cookie_sign(dblp_pernet(ep->net), &cookie, cid, &client, &server);
 
 	p = dblp_put_plain_hdr(out, DBLP_PKT_INIT_ACK, cid);
-	dblp_put_cookie(p, &cookie);
+	p = dblp_put_cookie(p, &cookie);
+	memcpy(p, run->p + DBLP_HDR_LEN + 8, DBLP_TIME_LEN);
 	dblp_reply(ep, skb, out, sizeof(out));
 	DBLP_INC_STATS(ep->net, DBLP_MIB_COOKIESENT);
 	return DBLP_MIB_NONE;
@@ -334,16 +340,26 @@ static struct dblp_sock *dblp_child_alloc(struct dblp_sock *listener,
 	return dsk;
 }
 
-static void dblp_send_cookie_ack(struct dblp_sock *dsk)
+/* @time is that of the COOKIE-ECHO */
+static void dblp_send_cookie_ack(struct dblp_sock *dsk, u64 time)
 {
-	u8 out[DBLP_HDR_LEN + DBLP_PARAMS_LEN];
+	u8 out[DBLP_COOKIE_ACK_LEN];
 	struct dblp_params ours;
 	u8 *p;
 
 	dblp_our_params(dsk, &ours);
 	p = dblp_put_plain_hdr(out, DBLP_PKT_COOKIE_ACK, dsk->peer_key.cid);
-	dblp_put_params(p, &ours);
+	dblp_put_u64(dblp_put_params(p, &ours), time);
 	dblp_send_raw(dsk, out, sizeof(out));
+}
+
+/* The round trip that a client has measured, in nanoseconds. It cannot be much
+ * longer than since the cookie was made for the client's INIT.
+ */
+static u64 dblp_echo_rtt(const struct dblp_echo *echo)
+{
+	return min_t(u64, (u64)echo->params.rtt_us * NSEC_PER_USEC,
+		     (echo->age_ms + 1ULL) * NSEC_PER_MSEC);
 }
 
 static int dblp_child_create(struct dblp_sock *listener,
@@ -390,9 +406,8 @@ static int dblp_child_create(struct dblp_sock *listener,
 		err = -EEXIST;
 	if (err)
 		goto err_unhash;
-	dblp_conn_established(dsk, theirs,
-			      (u64)theirs->rtt_us * NSEC_PER_USEC);
-	dblp_send_cookie_ack(dsk);
+	dblp_conn_established(dsk, theirs, dblp_echo_rtt(echo));
+	dblp_send_cookie_ack(dsk, echo->time);
 	bh_unlock_sock(&dsk->sk);
 	local_bh_enable();
 
@@ -507,21 +522,43 @@ enum dblp_mib_item dblp_rcv_cookie_echo(struct dblp_sock *dsk,
 	if (!dsk->passive ||
 	    dblp_get_u64(run->p + DBLP_HDR_LEN) != dsk->peer_key.cid)
 		return DBLP_MIB_DROPSTATE;
-	dblp_send_cookie_ack(dsk);
+	dblp_send_cookie_ack(dsk, dblp_get_u64(run->p + DBLP_ECHO_LEN -
+					       DBLP_TIME_LEN));
 	return DBLP_MIB_NONE;
 }
 
-static void dblp_send_init(struct dblp_sock *dsk)
+/*
+ * The time that a packet of the handshake has, and its answer echoes: so every
+ * answer gives a sample of the round-trip time, whichever repetition it answers.
+ * Since the first packet of the state, it says nothing of this machine's clock.
+ */
+static u64 dblp_handshake_time(const struct dblp_sock *dsk, u64 now)
+{
+	return now - dsk->hs.since;
+}
+
+/* Round-trip time from the time that an answer echoes, not before the packets of
+ * this state nor in the future; 0 if it is no such time
+ */
+static u64 dblp_handshake_rtt(const struct dblp_sock *dsk, u64 echoed)
+{
+	u64 now = dblp_handshake_time(dsk, ktime_get_ns());
+
+	return echoed < now ? now - echoed : 0;
+}
+
+static void dblp_send_init(struct dblp_sock *dsk, u64 now)
 {
 	u8 out[DBLP_INIT_LEN] = {};
 	u8 *p;
 
 	p = dblp_put_plain_hdr(out, DBLP_PKT_INIT, 0);
-	dblp_put_u64(p, dsk->cid);
+	p = dblp_put_u64(p, dsk->cid);
+	dblp_put_u64(p, dblp_handshake_time(dsk, now));
 	dblp_send_raw(dsk, out, sizeof(out));
 }
 
-static void dblp_send_echo(struct dblp_sock *dsk)
+static void dblp_send_echo(struct dblp_sock *dsk, u64 now)
 {
 	struct dblp_hdr h = {
 		.type = DBLP_PKT_COOKIE_ECHO,
@@ -535,7 +572,8 @@ static void dblp_send_echo(struct dblp_sock *dsk)
 	dblp_our_params(dsk, &ours);
 	p = dblp_put_u64(dblp_put_hdr(out, &h), dsk->cid);
 	p = dblp_put_cookie(p, &dsk->hs.cookie);
-	dblp_put_params(p, &ours);
+	p = dblp_put_params(p, &ours);
+	dblp_put_u64(p, dblp_handshake_time(dsk, now));
 	dblp_send_raw(dsk, out, sizeof(out));
 }
 
@@ -544,7 +582,6 @@ static void dblp_handshake_state(struct dblp_sock *dsk, u8 state, u64 now)
 {
 	dblp_set_state(dsk, state, 0);
 	dsk->hs.since = now;
-	dsk->hs.tries = 0;
 	dsk->hs.wait = DBLP_HANDSHAKE_MIN_NS;
 }
 
@@ -571,21 +608,6 @@ static void dblp_handshake_anew(struct dblp_sock *dsk, u64 now)
 {
 	dblp_handshake_reset(dsk);
 	dblp_handshake_state(dsk, DBLP_STATE_INIT_SENT, now);
-}
-
-/**
- * dblp_handshake_reset() - forget a handshake: as before the first INIT
- * @dsk: socket in the handshake of a client, or after it has failed
- */
-void dblp_handshake_reset(struct dblp_sock *dsk)
-{
-	sock_owned_by_me(&dsk->sk);
-	dblp_conn_unhash(dsk);
-	dsk->cid = 0;
-	dsk->peer_key.cid = 0;
-	dsk->features = 0;
-	memset(&dsk->hs, 0, sizeof(dsk->hs));
-	dblp_auth_reset(dsk);
 }
 
 /**
@@ -616,11 +638,9 @@ int dblp_handshake_start(struct dblp_sock *dsk)
 static void dblp_handshake_send(struct dblp_sock *dsk, u64 now)
 {
 	if (dsk->state == DBLP_STATE_INIT_SENT)
-		dblp_send_init(dsk);
+		dblp_send_init(dsk, now);
 	else
-		dblp_send_echo(dsk);
-	dsk->hs.sent = now;
-	dsk->hs.tries++;
+		dblp_send_echo(dsk, now);
 }
 
 /**
@@ -695,9 +715,9 @@ enum dblp_mib_item dblp_rcv_init_ack(struct dblp_sock *dsk,
 	if (dsk->spray > 1 && !(dsk->hs.cookie.features & DBLP_FEATURE_SPRAY))
 		return dblp_not_supported(dsk);
 	/* The server keeps no state here, so only the client can measure it */
-	if (dsk->hs.tries == 1)
-		dsk->hs.rtt = ktime_get_ns() - dsk->hs.sent;
-
+	dsk->hs.rtt = dblp_handshake_rtt(dsk, dblp_get_u64(run->p +
+						DBLP_INIT_ACK_LEN -
+						DBLP_TIME_LEN));
 	dsk->features = dsk->hs.cookie.features & DBLP_FEATURES;
 	dsk->peer_key.cid = dsk->hs.cookie.scid;
 	if (dblp_conn_hash(dsk)) {
@@ -722,7 +742,7 @@ enum dblp_mib_item dblp_rcv_cookie_ack(struct dblp_sock *dsk,
 				       struct dblp_run *run)
 {
 	struct dblp_params theirs;
-	u64 rtt = 0;
+	u64 rtt;
 
 	sock_owned_by_me(&dsk->sk);
 	/* As above */
@@ -732,11 +752,11 @@ enum dblp_mib_item dblp_rcv_cookie_ack(struct dblp_sock *dsk,
 	    theirs.features)
 		return DBLP_MIB_DROPFIELD;
 
-	/* Karn's algorithm: no sample from a repeated packet */
-	if (dsk->hs.tries == 1)
-		rtt = ktime_get_ns() - dsk->hs.sent;
+	rtt = dblp_handshake_rtt(dsk, dblp_get_u64(run->p +
+						   DBLP_COOKIE_ACK_LEN -
+						   DBLP_TIME_LEN));
 	dblp_auth_connected(dsk);
-	dblp_conn_established(dsk, &theirs, rtt);
+	dblp_conn_established(dsk, &theirs, rtt ?: dsk->hs.rtt);
 	dsk->sk.sk_state_change(&dsk->sk);
 	return DBLP_MIB_NONE;
 }

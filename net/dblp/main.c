@@ -94,6 +94,8 @@ static int __net_init dblp_net_init(struct net *net)
 	if (err)
 		goto err_sysctl;
 	get_random_bytes(&dn->cookie_key, sizeof(dn->cookie_key));
+	/* Of the 48 bits that a cookie has, the sum with any uptime fits */
+	dn->cookie_epoch_ms = get_random_u64() >> 17;
 	dblp_reuse_init(dn);
 	return 0;
 

@@ -126,6 +126,7 @@ enum dblp_limits {
  * @next_id: start of the search for a free number; under the lock of @socks
  * @generation: changes with @socks, for consistent dumps
  * @cookie_key: key of the MAC of cookies
+ * @cookie_epoch_ms: what cookies add to the time since boot, at random
  * @spent: cookies that were used, see handshake.c; NULL until the first socket
  *	listens, then fixed
  * @rst: rates of stateless RSTs, by a hash of the source that they answer
@@ -150,6 +151,7 @@ struct dblp_net {
 	u32			next_id;
 	atomic_t		generation;
 	siphash_key_t		cookie_key;
+	u64			cookie_epoch_ms;
 	struct dblp_spent_place	*spent;
 	struct dblp_rate	rst[DBLP_RST_QUOTAS];
 	struct dblp_rate	events[DBLP_EVENT_KINDS];

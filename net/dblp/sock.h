@@ -59,18 +59,14 @@ struct dblp_counts {
  * struct dblp_handshake - state of a client's handshake
  * @cookie: from INIT_ACK
  * @since: when its present state began
- * @sent: when the last packet of it was sent
- * @wait: time until it is repeated
- * @tries: packets sent in this state
+ * @wait: time until its packet is repeated
  * @rtt: round trip that INIT and INIT-ACK took, 0 if unknown
  */
 struct dblp_handshake {
 	struct dblp_cookie	cookie;
 	u64			since;
-	u64			sent;
 	u64			wait;
 	u64			rtt;
-	u32			tries;
 };
 
 /**
@@ -117,6 +113,8 @@ struct dblp_handshake {
  * @rx_window_max: most of it: what a message may need
  * @rx_max_data: credit given, as last sent
  * @rx_max_msg: first message ID not allowed, as last sent
+ * @arrival_epoch: ARRIVAL frames count from there, so that they do not tell
+ *	this machine's clock
  *
  * Options, see &enum dblp_sockopt:
  * @budget: DBLP_BUDGET
@@ -285,6 +283,7 @@ struct dblp_sock {
 	struct list_head	accept_node;
 
 	struct_group_tagged(dblp_attempt, attempt,
+
 		u64			cid;
 		struct dblp_peer_key	peer_key;
 		struct sockaddr_dblp	peer;
@@ -302,6 +301,7 @@ struct dblp_sock {
 		u32			rx_window_max;
 		u32			rx_max_msg;
 		u64			rx_max_data;
+		u32			arrival_epoch;
 	);
 
 	u32			budget;

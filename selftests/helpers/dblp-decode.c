@@ -39,6 +39,7 @@ static void show_cookie(const u8 *p)
 	show("cookie.mac", c.mac);
 }
 
+/* What follows the parameters is the time */
 static enum dblp_wire_error show_params(const u8 *p, bool server)
 {
 	struct dblp_params a;
@@ -54,6 +55,7 @@ static enum dblp_wire_error show_params(const u8 *p, bool server)
 	show("params.max_data", a.max_data);
 	show("params.msg_max", a.msg_max);
 	show("params.rtt", a.rtt_us);
+	show("time", dblp_get_u64(p + DBLP_PARAMS_LEN));
 	return err;
 }
 
@@ -79,11 +81,13 @@ static enum dblp_wire_error show_rst(const u8 *p)
 
 static enum dblp_wire_error show_init(const struct dblp_hdr *h, const u8 *p)
 {
+	u32 padding = DBLP_HDR_LEN + 8 + DBLP_TIME_LEN;
 	u64 cid = dblp_get_u64(p + DBLP_HDR_LEN);
 
 	show("cid", cid);
+	show("time", dblp_get_u64(p + DBLP_HDR_LEN + 8));
 	return h->dcid || !cid ||
-	       !is_zero(p + DBLP_HDR_LEN + 8, DBLP_INIT_LEN - DBLP_HDR_LEN - 8) ?
+	       !is_zero(p + padding, DBLP_INIT_LEN - padding) ?
 	       DBLP_WIRE_FIELD : DBLP_WIRE_OK;
 }
 
@@ -239,12 +243,13 @@ static enum dblp_wire_error show_body(const struct dblp_hdr *h, const u8 *p,
 		return show_init(h, p);
 	case DBLP_PKT_INIT_ACK:
 		show_cookie(p + DBLP_HDR_LEN);
+		show("time", dblp_get_u64(p + DBLP_HDR_LEN + DBLP_COOKIE_LEN));
 		return dblp_get_u64(p + DBLP_HDR_LEN) ? DBLP_WIRE_OK :
 							DBLP_WIRE_FIELD;
 	case DBLP_PKT_COOKIE_ECHO:
 		show("cid", dblp_get_u64(p + DBLP_HDR_LEN));
 		show_cookie(p + DBLP_HDR_LEN + 8);
-		return show_params(p + DBLP_ECHO_LEN - DBLP_PARAMS_LEN, false);
+		return show_params(p + DBLP_ECHO_PARAMS, false);
 	case DBLP_PKT_COOKIE_ACK:
 		return show_params(p + DBLP_HDR_LEN, true);
 	case DBLP_PKT_VERSION:

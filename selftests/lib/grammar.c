@@ -637,9 +637,7 @@ static void odd_packet(struct talker *t, struct packet *p)
 		put_word(p, any(t));
 		break;
 	case 4:
-		make_packet(p, DBLP_PKT_COOKIE_ACK, 0, t->peer.scid);
-		dblp_put_params(p->byte + p->len, &ours);
-		p->len += DBLP_PARAMS_LEN;
+		make_cookie_ack(p, &t->peer, &ours);
 		break;
 	case 5:
 		probe_packet(t, p, DBLP_HDR_LEN + talker_below(t, 9000));

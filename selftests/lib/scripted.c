@@ -71,6 +71,25 @@ void make_echo(struct packet *p, const struct peer *peer,
 	p->len += DBLP_COOKIE_LEN;
 	dblp_put_params(p->byte + p->len, ours);
 	p->len += DBLP_PARAMS_LEN;
+	put_u64_be(p, peer->cid);
+}
+
+void make_init_ack(struct packet *p, const struct peer *peer,
+		   const struct dblp_cookie *cookie)
+{
+	make_packet(p, DBLP_PKT_INIT_ACK, 0, peer->scid);
+	dblp_put_cookie(p->byte + p->len, cookie);
+	p->len += DBLP_COOKIE_LEN;
+	put_u64_be(p, peer->time);
+}
+
+void make_cookie_ack(struct packet *p, const struct peer *peer,
+		     const struct dblp_params *ours)
+{
+	make_packet(p, DBLP_PKT_COOKIE_ACK, 0, peer->scid);
+	dblp_put_params(p->byte + p->len, ours);
+	p->len += DBLP_PARAMS_LEN;
+	put_u64_be(p, peer->time);
 }
 
 void make_rst(struct packet *p, u64 dcid, u32 reason, u64 echo)
@@ -394,12 +413,19 @@ static void note_packet(struct peer *peer, const struct packet *p)
 	memcpy(peer->last[h.type].byte, p->byte, p->len);
 
 	switch (h.type) {
+	case DBLP_PKT_INIT:
+		peer->time = dblp_get_u64(rest + 8);
+		break;
 	case DBLP_PKT_INIT_ACK:
 		dblp_get_cookie(&peer->cookie, rest);
+		peer->time = dblp_get_u64(rest + DBLP_COOKIE_LEN);
 		break;
 	case DBLP_PKT_COOKIE_ECHO:
+		peer->time = dblp_get_u64(p->byte + DBLP_ECHO_LEN -
+					  DBLP_TIME_LEN);
 		break;
 	case DBLP_PKT_COOKIE_ACK:
+		peer->time = dblp_get_u64(rest + DBLP_PARAMS_LEN);
 		if (dblp_get_params(&peer->theirs, rest) != DBLP_WIRE_OK)
 			die("bad parameters in COOKIE-ACK");
 		break;
@@ -496,6 +522,8 @@ void peer_handshake(struct peer *peer)
 	ours.rtt_us = peer->rtt_us;
 	ours.features = peer->features;
 	peer_get_cookie(peer);
+	/* One who has measured that has waited for it: the server knows */
+	usleep(peer->rtt_us);
 	peer->scid = peer->cookie.scid;
 	make_echo(&p, peer, &ours);
 	poke(&p, 2, 2, peer->ports);

@@ -33,6 +33,7 @@ struct packet {
  * @ports: that it asks for, 0 for one
  * @pn: its next packet number
  * @cookie: from the INIT-ACK
+ * @time: from the last packet of the handshake, for its answer to echo
  * @theirs: from the COOKIE-ACK (or COOKIE-ECHO, when it plays the server)
  * @n: number of packets that came, by type
  * @bytes: bytes of those
@@ -68,6 +69,7 @@ struct peer {
 	u16			ports;
 	u32			pn;
 	struct dblp_cookie	cookie;
+	u64			time;
 	struct dblp_params	theirs;
 	unsigned int		n[16];
 	u64			bytes;
@@ -101,6 +103,11 @@ void put_zero(struct packet *p, u32 len);
 void put_word(struct packet *p, u32 word);
 void put_u64_be(struct packet *p, u64 v);
 void make_init(struct packet *p, u64 cid);
+/** make_init_ack(), make_cookie_ack() - as a server, with the time that came last */
+void make_init_ack(struct packet *p, const struct peer *peer,
+		   const struct dblp_cookie *cookie);
+void make_cookie_ack(struct packet *p, const struct peer *peer,
+		     const struct dblp_params *ours);
 void make_echo(struct packet *p, const struct peer *peer,
 	       const struct dblp_params *ours);
 void make_rst(struct packet *p, u64 dcid, u32 reason, u64 echo);

@@ -589,14 +589,10 @@ TEST_F(cgroup, who_connects_pays_once)
 	server.scid = dblp_get_u64(server.last[DBLP_PKT_INIT].byte +
 				   DBLP_HDR_LEN);
 	cookie.scid = server.cid;
-	make_packet(&self->p, DBLP_PKT_INIT_ACK, 0, server.scid);
-	dblp_put_cookie(self->p.byte + self->p.len, &cookie);
-	self->p.len += DBLP_COOKIE_LEN;
+	make_init_ack(&self->p, &server, &cookie);
 	send_packet(&server, &self->p);
 	ASSERT_TRUE(peer_expect(&server, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
-	make_packet(&self->p, DBLP_PKT_COOKIE_ACK, 0, server.scid);
-	dblp_put_params(self->p.byte + self->p.len, &ours);
-	self->p.len += DBLP_PARAMS_LEN;
+	make_cookie_ack(&self->p, &server, &ours);
 	send_packet(&server, &self->p);
 	ASSERT_TRUE(wait_for(fd, POLLOUT, WAIT_MS));
 	pays_once(_metadata, fd, self->buf);

@@ -24,8 +24,8 @@ static enum dblp_wire_error get_hdr(struct dblp_hdr *h, const u8 *p, u32 len)
 static u32 least_len(u32 type)
 {
 	static const u8 len[__DBLP_PKT_MAX] = {
-		[DBLP_PKT_INIT] = 128, [DBLP_PKT_INIT_ACK] = 40,
-		[DBLP_PKT_COOKIE_ECHO] = 72, [DBLP_PKT_COOKIE_ACK] = 40,
+		[DBLP_PKT_INIT] = 128, [DBLP_PKT_INIT_ACK] = 48,
+		[DBLP_PKT_COOKIE_ECHO] = 80, [DBLP_PKT_COOKIE_ACK] = 48,
 		[DBLP_PKT_VERSION] = 24, [DBLP_PKT_RST] = 32,
 		[DBLP_PKT_ACK] = 16, [DBLP_PKT_CTRL] = 16,
 		[DBLP_PKT_DATA] = 32, [DBLP_PKT_PROBE] = 16,
@@ -45,7 +45,8 @@ static u32 most_len(u32 type)
 TEST(dblp_put_hdr__layout)
 {
 	static const u8 want[DBLP_HDR_LEN] = {
-		0x29, 0x03, 0x05, 0x78, 0x12, 0x34, 0x56, 0x78,
+		DBLP_VERSION << 4 | DBLP_PKT_DATA, 0x03, 0x05, 0x78,
+		0x12, 0x34, 0x56, 0x78,
 		0xfe, 0xdc, 0xba, 0x98, 0x76, 0x54, 0x32, 0x10,
 	};
 	struct dblp_hdr h = {
@@ -116,6 +117,15 @@ TEST(dblp_get_hdr__trailing)
 							 DBLP_WIRE_OK,
 				  get_hdr(&h, p, len));
 	}
+}
+
+/* No stateless answer, and none to a repeated packet, is longer than what it answers */
+TEST(dblp_wire_size__of_answers)
+{
+	EXPECT_LE(DBLP_INIT_ACK_LEN, DBLP_INIT_LEN);
+	EXPECT_LE(DBLP_COOKIE_ACK_LEN, DBLP_ECHO_LEN);
+	EXPECT_LE(DBLP_RST_LEN, DBLP_ECHO_LEN);
+	EXPECT_LE(DBLP_RST_LEN, DBLP_INIT_LEN);
 }
 
 /* A list of versions is the same in all of them */

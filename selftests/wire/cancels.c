@@ -168,17 +168,15 @@ TEST_F(end, features_are_those_that_both_have)
 		EXPECT_ERR(EINPROGRESS, connect_to(fd, &at));
 		ASSERT_TRUE(peer_expect(&server, DBLP_PKT_INIT, WAIT_MS));
 		cookie.features = features ? UINT16_MAX : 0;
-		make_packet(&self->p, DBLP_PKT_INIT_ACK, 0,
-			    dblp_get_u64(server.last[DBLP_PKT_INIT].byte +
-					 DBLP_HDR_LEN));
-		dblp_put_cookie(self->p.byte + self->p.len, &cookie);
-		self->p.len += DBLP_COOKIE_LEN;
+		server.scid = dblp_get_u64(server.last[DBLP_PKT_INIT].byte +
+					   DBLP_HDR_LEN);
+		make_init_ack(&self->p, &server, &cookie);
 		send_packet(&server, &self->p);
 		ASSERT_TRUE(peer_expect(&server, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
 		ASSERT_EQ(DBLP_WIRE_OK,
 			  dblp_get_params(&theirs,
 					  server.last[DBLP_PKT_COOKIE_ECHO].byte +
-					  DBLP_ECHO_LEN - DBLP_PARAMS_LEN));
+					  DBLP_ECHO_PARAMS));
 		EXPECT_EQ(features ? DBLP_FEATURES : 0, theirs.features);
 		close(fd);
 		peer_close(&server);

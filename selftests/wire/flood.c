@@ -199,9 +199,7 @@ TEST_F(peer, no_stranger_gets_more_than_he_sends)
 	ask(_metadata, &other, &data);
 	make_ctrl(&ctrl.p, &other, &ecn);
 	ask(_metadata, &other, &ctrl);
-	make_packet(&ack.p, DBLP_PKT_COOKIE_ACK, 0, other.scid);
-	dblp_put_params(ack.p.byte + ack.p.len, &ours);
-	ack.p.len += DBLP_PARAMS_LEN;
+	make_cookie_ack(&ack.p, &other, &ours);
 	ask(_metadata, &other, &ack);
 
 	/* Many in one buffer are no more than as many one by one */

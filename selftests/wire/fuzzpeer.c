@@ -225,13 +225,13 @@ static void send_answer(struct peer *peer, u8 type)
 	struct dblp_params ours = our_params();
 	struct packet *p = train;
 
-	make_packet(p, type, 0, peer->scid);
+	/* Any time, too */
+	if (once_in(8))
+		peer->time = once_in(2) ? below(UINT32_MAX) : UINT64_MAX;
 	if (type == DBLP_PKT_INIT_ACK) {
-		dblp_put_cookie(p->byte + p->len, &cookie);
-		p->len += DBLP_COOKIE_LEN;
+		make_init_ack(p, peer, &cookie);
 	} else {
-		dblp_put_params(p->byte + p->len, &ours);
-		p->len += DBLP_PARAMS_LEN;
+		make_cookie_ack(p, peer, &ours);
 		peer->theirs.max_msg = 0;
 	}
 	send_packet(peer, p);
@@ -278,8 +278,8 @@ static int be_joined(struct session *s)
 	send_answer(peer, DBLP_PKT_INIT_ACK);
 	expect(peer, DBLP_PKT_COOKIE_ECHO);
 	dblp_get_params(&peer->theirs,
-			peer->last[DBLP_PKT_COOKIE_ECHO].byte + DBLP_HDR_LEN +
-			8 + DBLP_COOKIE_LEN);
+			peer->last[DBLP_PKT_COOKIE_ECHO].byte +
+			DBLP_ECHO_PARAMS);
 	struct dblp_params theirs = peer->theirs;
 
 	send_answer(peer, DBLP_PKT_COOKIE_ACK);

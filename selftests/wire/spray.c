@@ -453,7 +453,6 @@ static int call(struct peer *server, struct packet *p, const char *address,
 		u32 ports, u16 features)
 {
 	struct dblp_cookie cookie = { .scid = 4711, .features = features };
-	u8 bytes[DBLP_COOKIE_LEN];
 	struct sockaddr_dblp at;
 	int fd = new_socket();
 
@@ -462,10 +461,9 @@ static int call(struct peer *server, struct packet *p, const char *address,
 	if (fcntl(fd, F_SETFL, O_NONBLOCK) || !connect_to(fd, &at) ||
 	    errno != EINPROGRESS || !peer_expect(server, DBLP_PKT_INIT, WAIT_MS))
 		die("no INIT came");
-	make_packet(p, DBLP_PKT_INIT_ACK, 0,
-		    dblp_get_u64(server->last[DBLP_PKT_INIT].byte + DBLP_HDR_LEN));
-	dblp_put_cookie(bytes, &cookie);
-	put_bytes(p, bytes, sizeof(bytes));
+	server->scid = dblp_get_u64(server->last[DBLP_PKT_INIT].byte +
+				    DBLP_HDR_LEN);
+	make_init_ack(p, server, &cookie);
 	send_packet(server, p);
 	return fd;
 }

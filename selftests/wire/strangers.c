@@ -8,6 +8,7 @@
 
 #include <netinet/udp.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #define COOKIE_LIFE_MS	5000
 
@@ -236,13 +237,11 @@ TEST_F(peer, handshake_packets_in_the_middle_of_a_connection)
 {
 	u64 before = mib("DropState");
 	struct dblp_params ours = params_default();
+	struct dblp_cookie none = { 0 };
 
-	make_packet(&self->p, DBLP_PKT_INIT_ACK, 0, self->peer.scid);
-	put_zero(&self->p, DBLP_COOKIE_LEN);
+	make_init_ack(&self->p, &self->peer, &none);
 	send_packet(&self->peer, &self->p);
-	make_packet(&self->p, DBLP_PKT_COOKIE_ACK, 0, self->peer.scid);
-	dblp_put_params(self->p.byte + self->p.len, &ours);
-	self->p.len += DBLP_PARAMS_LEN;
+	make_cookie_ack(&self->p, &self->peer, &ours);
 	send_packet(&self->peer, &self->p);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(before + 2, mib("DropState"));
@@ -265,8 +264,7 @@ TEST_F(peer, an_init_leaves_nothing_behind)
 		send_packet(&other, &self->p);
 		EXPECT_TRUE(peer_expect(&other, DBLP_PKT_INIT_ACK, WAIT_MS));
 	}
-	EXPECT_EQ(DBLP_HDR_LEN + DBLP_COOKIE_LEN,
-		  other.last[DBLP_PKT_INIT_ACK].len);
+	EXPECT_EQ(DBLP_INIT_ACK_LEN, other.last[DBLP_PKT_INIT_ACK].len);
 	EXPECT_EQ(before + 200, mib("CookieSent"));
 	EXPECT_EQ(2, socket_count());
 	fcntl(self->listener, F_SETFL, O_NONBLOCK);
@@ -376,6 +374,41 @@ TEST_F(peer, altered_cookies)
 	peer_close(&other);
 }
 
+static u64 clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	if (clock_gettime(clock, &t))
+		die("clock_gettime()");
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* Neither cookies nor ARRIVAL frames tell what the clocks of this machine say */
+TEST_F(peer, no_clock_is_told)
+{
+	u64 limit = 200000000, ms = clock_ns(CLOCK_BOOTTIME) / 1000000;
+	unsigned int i, near = 0;
+	struct peer other;
+	s32 off;
+	int fd;
+
+	EXPECT_LT(limit, self->peer.cookie.born_ms - ms);
+	for (i = 0; i < 16; i++) {
+		peer_connect(&other, &self->addr);
+		other.features = DBLP_FEATURE_ARRIVAL;
+		peer_handshake(&other);
+		fd = accept(self->listener, NULL, NULL);
+		EXPECT_TRUE(peer_sync(&other));
+		ASSERT_LT(0, other.n_arrival);
+		off = other.arrival - (u32)clock_ns(CLOCK_MONOTONIC);
+		/* By chance, a tenth of all are near */
+		near += off > -(s64)limit && off < (s64)limit;
+		close(fd);
+		peer_close(&other);
+	}
+	EXPECT_GT(12, near);
+}
+
 TEST_F(peer, a_cookie_is_good_for_one_address)
 {
 	struct dblp_params ours = params_default();
@@ -399,7 +432,7 @@ TEST_F(peer, a_cookie_is_good_for_one_address)
 TEST_F(peer, bad_parameters)
 {
 	struct dblp_params ours = params_default();
-	u32 at = DBLP_ECHO_LEN - DBLP_PARAMS_LEN;
+	u32 at = DBLP_ECHO_PARAMS;
 	u64 before = mib("DropField");
 	struct peer other;
 
@@ -542,9 +575,8 @@ static void send_init_ack(struct peer *peer, struct packet *p, u64 dcid)
 {
 	struct dblp_cookie cookie = { .scid = peer->cid, .mac = 42 };
 
-	make_packet(p, DBLP_PKT_INIT_ACK, 0, dcid);
-	dblp_put_cookie(p->byte + p->len, &cookie);
-	p->len += DBLP_COOKIE_LEN;
+	make_init_ack(p, peer, &cookie);
+	poke(p, 8, 8, dcid);
 	send_packet(peer, p);
 }
 
@@ -552,9 +584,7 @@ static void send_cookie_ack(struct peer *peer, struct packet *p)
 {
 	struct dblp_params ours = params_default();
 
-	make_packet(p, DBLP_PKT_COOKIE_ACK, 0, peer->scid);
-	dblp_put_params(p->byte + p->len, &ours);
-	p->len += DBLP_PARAMS_LEN;
+	make_cookie_ack(p, peer, &ours);
 	send_packet(peer, p);
 }
 
@@ -586,8 +616,8 @@ TEST_F(server, an_honest_one_is_accepted)
 	struct dblp_cookie echoed;
 
 	EXPECT_EQ(DBLP_INIT_LEN, self->peer.last[DBLP_PKT_INIT].len);
-	EXPECT_EQ(-1, bytes_check(self->peer.last[DBLP_PKT_INIT].byte + 24,
-				  DBLP_INIT_LEN - 24, 0));
+	EXPECT_EQ(-1, bytes_check(self->peer.last[DBLP_PKT_INIT].byte + 32,
+				  DBLP_INIT_LEN - 32, 0));
 	EXPECT_TRUE(handshake_succeeds(&self->peer, &self->p, self->fd));
 	dblp_get_cookie(&echoed, self->peer.last[DBLP_PKT_COOKIE_ECHO].byte +
 			DBLP_HDR_LEN + 8);
@@ -598,14 +628,14 @@ TEST_F(server, an_honest_one_is_accepted)
 
 TEST_F(server, answers_of_others_are_ignored)
 {
+	struct dblp_cookie none = { 0 };
 	struct sockaddr_dblp client;
 	socklen_t len = sizeof(client);
 	struct peer other;
 
 	/* A cookie for another client, or none; the ACK before its time */
 	send_init_ack(&self->peer, &self->p, self->peer.scid ^ 1);
-	make_packet(&self->p, DBLP_PKT_INIT_ACK, 0, self->peer.scid);
-	put_zero(&self->p, DBLP_COOKIE_LEN);
+	make_init_ack(&self->p, &self->peer, &none);
 	send_packet(&self->peer, &self->p);
 	send_cookie_ack(&self->peer, &self->p);
 
@@ -743,7 +773,7 @@ TEST_F(server, bad_parameters_are_refused)
 	send_init_ack(&self->peer, &self->p, self->peer.scid);
 	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
 	make_packet(&self->p, DBLP_PKT_COOKIE_ACK, 0, self->peer.scid);
-	put_zero(&self->p, DBLP_PARAMS_LEN);
+	put_zero(&self->p, DBLP_COOKIE_ACK_LEN - DBLP_HDR_LEN);
 	poke(&self->p, DBLP_HDR_LEN, 4, DBLP_PPM + 1);
 	send_packet(&self->peer, &self->p);
 	EXPECT_EQ(0, poll(&(struct pollfd) { self->fd, POLLOUT, 0 }, 1, 100));

@@ -256,7 +256,7 @@ static bool make_hello(struct side *s, struct packet *p, enum wagon w)
 		make_packet(p, w == COOKIE ? DBLP_PKT_INIT_ACK :
 					     DBLP_PKT_COOKIE_ACK, 0,
 			    peer->scid);
-		put_zero(p, DBLP_COOKIE_LEN);
+		put_zero(p, DBLP_INIT_ACK_LEN - DBLP_HDR_LEN);
 		return true;
 	case SPOKEN:
 	case SPOKEN_ELSE:

@@ -21,7 +21,7 @@ dblp.prefs.trains = Pref.bool("Packets in a row", true,
 	"one where segmentation offload (UDP GSO, GRO) is on. Show each of them; " ..
 	"else what follows the first one is trailing bytes.")
 
-local VERSION, PORTS_MAX = 2, 16
+local VERSION, PORTS_MAX = 3, 16
 local HDR_LEN, DATA_HDR_LEN = 16, 16
 local PPM, MSG_MAX, SEG_MIN, SEG_MAX = 1000000, 0x7fff0000, 224, 65528
 
@@ -63,6 +63,7 @@ local f = {
 	pn = u32("dblp.pn", "Packet number (low 32 bits)"),
 	dcid = u64("dblp.dcid", "Destination connection ID", base.HEX),
 	cid = u64("dblp.cid", "Client connection ID", base.HEX),
+	time = u64("dblp.time", "Time, to be echoed or echoed"),
 	padding = bytes("dblp.padding", "Padding"),
 	reserved = bytes("dblp.reserved", "Reserved"),
 	rest = bytes("dblp.rest", "Not understood"),
@@ -175,7 +176,7 @@ dblp.experts = {
 -- What a receiver checks, in its order ----------------------------------------
 
 local fixed_len = {
-	[INIT] = 128, [INIT_ACK] = 40, [COOKIE_ECHO] = 72, [COOKIE_ACK] = 40, [RST] = 32,
+	[INIT] = 128, [INIT_ACK] = 48, [COOKIE_ECHO] = 80, [COOKIE_ACK] = 48, [RST] = 32,
 }
 -- As long as what it answers
 local most_len = { [VERSIONS] = fixed_len[INIT] }
@@ -417,7 +418,7 @@ local function check(tvb)
 		return drop
 	elseif type == INIT then
 		return (not all_zero(tvb, 8, 8) or all_zero(tvb, 16, 8) or
-			not all_zero(tvb, 24, 104)) and "DropField" or nil
+			not all_zero(tvb, 32, 96)) and "DropField" or nil
 	elseif type == INIT_ACK then
 		return all_zero(tvb, 16, 8) and "DropField" or nil
 	elseif type == COOKIE_ECHO then
@@ -673,14 +674,19 @@ local function show_params(c)
 	c:add(f.params_max_data, 4)
 	c:add(f.params_msg_max, 4)
 	c:add(f.params_rtt, 4)
+	c:add(f.time, 8)
 end
 
 local show = {
 	[INIT] = function(c)
 		c:add(f.cid, 8)
+		c:add(f.time, 8)
 		c:rest(f.padding)
 	end,
-	[INIT_ACK] = show_cookie,
+	[INIT_ACK] = function(c)
+		show_cookie(c)
+		c:add(f.time, 8)
+	end,
 	[COOKIE_ECHO] = function(c)
 		c:add(f.cid, 8)
 		show_cookie(c)

@@ -13,7 +13,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#define DBLP_VERSION		2	/* of the protocol */
+#define DBLP_VERSION		3	/* of the protocol */
 #define DBLP_SHARE_UNIT		64U	/* bytes; at 400 Gbit/s 2^32 last 5 s */
 
 /** enum dblp_pkt_type - low four bits of the first byte of each packet */
@@ -69,10 +69,14 @@ enum dblp_wire_size {
 	DBLP_COOKIE_LEN		= 24,
 	DBLP_PARAMS_LEN		= 24,
 	DBLP_PARAMS_RTT_MAX	= 60000000,	/* microseconds */
-	DBLP_ECHO_LEN		= DBLP_HDR_LEN + 8 + DBLP_COOKIE_LEN +
-				  DBLP_PARAMS_LEN,
-	DBLP_COOKIE_END		= DBLP_HDR_LEN + DBLP_COOKIE_LEN,
-	DBLP_PARAMS_END		= DBLP_HDR_LEN + DBLP_PARAMS_LEN,
+	DBLP_TIME_LEN		= 8,	/* echoed, to measure a round trip */
+	DBLP_INIT_ACK_LEN	= DBLP_HDR_LEN + DBLP_COOKIE_LEN +
+				  DBLP_TIME_LEN,
+	DBLP_ECHO_PARAMS	= DBLP_HDR_LEN + 8 + DBLP_COOKIE_LEN,
+	DBLP_ECHO_LEN		= DBLP_ECHO_PARAMS + DBLP_PARAMS_LEN +
+				  DBLP_TIME_LEN,
+	DBLP_COOKIE_ACK_LEN	= DBLP_HDR_LEN + DBLP_PARAMS_LEN +
+				  DBLP_TIME_LEN,
 	DBLP_RST_LEN		= DBLP_HDR_LEN + 16,
 	/* Of messages of several segments, for any element size: see path.c */
 	DBLP_SEG_MIN		= 224,
@@ -179,7 +183,7 @@ struct dblp_params {
 /**
  * struct dblp_cookie - proves that a client receives packets at its address
  * @scid: connection ID that the server will have
- * @born_ms: time of birth, milliseconds since boot, 48 bits
+ * @born_ms: time of birth, milliseconds since any moment, 48 bits
  * @features: &enum dblp_feature of the server
  * @mac: keyed hash over all of these, both connection IDs and both addresses
  */

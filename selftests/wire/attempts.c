@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a failed connect() leaves behind: nothing. For each way to fail, the socket
- * is compared with one that was never used, and its next attempt succeeds, with and
- * without a key.
+ * Attempts to connect. What a failed one leaves behind: nothing. For each way to
+ * fail, the socket is compared with one that was never used, and its next attempt
+ * succeeds, with and without a key. What one that succeeds has learned: the
+ * round-trip time.
  */
 #define _GNU_SOURCE
 #include "lib/hostile.h"
@@ -163,7 +164,7 @@ static unsigned int udp_ports_soon(unsigned int want)
 	return n;
 }
 
-FIXTURE(retry) {
+FIXTURE(attempts) {
 	struct sockaddr_dblp addr;
 	struct peer peer;
 	struct packet p;
@@ -172,15 +173,15 @@ FIXTURE(retry) {
 	int fd;
 };
 
-FIXTURE_VARIANT(retry) {
+FIXTURE_VARIANT(attempts) {
 	const char *address;
 	bool key;
 };
 
-FIXTURE_VARIANT_ADD(retry, ipv4) { .address = "127.0.0.1" };
-FIXTURE_VARIANT_ADD(retry, ipv6) { .address = "::1" };
-FIXTURE_VARIANT_ADD(retry, ipv4_key) { .address = "127.0.0.1", .key = true };
-FIXTURE_VARIANT_ADD(retry, ipv6_key) { .address = "::1", .key = true };
+FIXTURE_VARIANT_ADD(attempts, ipv4) { .address = "127.0.0.1" };
+FIXTURE_VARIANT_ADD(attempts, ipv6) { .address = "::1" };
+FIXTURE_VARIANT_ADD(attempts, ipv4_key) { .address = "127.0.0.1", .key = true };
+FIXTURE_VARIANT_ADD(attempts, ipv6_key) { .address = "::1", .key = true };
 
 static int one_socket(bool key)
 {
@@ -192,7 +193,7 @@ static int one_socket(bool key)
 	return fd;
 }
 
-FIXTURE_SETUP(retry)
+FIXTURE_SETUP(attempts)
 {
 	netns_new();
 	open_netlink();
@@ -208,7 +209,7 @@ FIXTURE_SETUP(retry)
 	errno = 0;
 }
 
-FIXTURE_TEARDOWN(retry)
+FIXTURE_TEARDOWN(attempts)
 {
 	close(self->fd);
 	close(self->fresh);
@@ -260,7 +261,7 @@ static bool one_message(int from, int to)
 /* An attempt to connect to @to begins */
 #define BEGIN(to) EXPECT_ERR(EINPROGRESS, connect_to(self->fd, to))
 
-TEST_F(retry, nobody_is_there)
+TEST_F(attempts, nobody_is_there)
 {
 	struct sockaddr_dblp a = self->addr;
 	unsigned int ports = udp_ports();
@@ -270,7 +271,7 @@ TEST_F(retry, nobody_is_there)
 	EXPECT_NOTHING_LEFT(ECONNREFUSED, ports);
 }
 
-TEST_F(retry, nobody_listens)
+TEST_F(attempts, nobody_listens)
 {
 	struct sockaddr_dblp a = self->addr;
 	int other = one_socket(false);
@@ -286,7 +287,7 @@ TEST_F(retry, nobody_listens)
 }
 
 /* A blocking call says it at once */
-TEST_F(retry, nobody_is_there_for_one_who_waits)
+TEST_F(attempts, nobody_is_there_for_one_who_waits)
 {
 	struct sockaddr_dblp a = self->addr;
 
@@ -298,7 +299,7 @@ TEST_F(retry, nobody_is_there_for_one_who_waits)
 	EXPECT_SUCCESS(self->fd);
 }
 
-TEST_F(retry, no_route)
+TEST_F(attempts, no_route)
 {
 	bool v4 = variant->address[0] != ':';
 	unsigned int ports = udp_ports();
@@ -326,7 +327,7 @@ TEST_F(retry, no_route)
 				       DBLP_HDR_LEN); \
 } while (0)
 
-TEST_F(retry, no_answer)
+TEST_F(attempts, no_answer)
 {
 	unsigned int ports;
 
@@ -342,13 +343,11 @@ static void send_cookie(struct peer *peer, struct packet *p)
 		.scid = peer->cid, .features = DBLP_FEATURES, .mac = 42,
 	};
 
-	make_packet(p, DBLP_PKT_INIT_ACK, 0, peer->scid);
-	dblp_put_cookie(p->byte + p->len, &cookie);
-	p->len += DBLP_COOKIE_LEN;
+	make_init_ack(p, peer, &cookie);
 	send_packet(peer, p);
 }
 
-TEST_F(retry, no_answer_to_the_cookie)
+TEST_F(attempts, no_answer_to_the_cookie)
 {
 	unsigned int ports;
 
@@ -360,7 +359,7 @@ TEST_F(retry, no_answer_to_the_cookie)
 	EXPECT_NOTHING_LEFT(ETIMEDOUT, ports);
 }
 
-TEST_F(retry, a_refusal_after_the_cookie)
+TEST_F(attempts, a_refusal_after_the_cookie)
 {
 	unsigned int ports;
 
@@ -372,7 +371,7 @@ TEST_F(retry, a_refusal_after_the_cookie)
 	EXPECT_NOTHING_LEFT(ECONNREFUSED, ports);
 }
 
-TEST_F(retry, no_version_in_common)
+TEST_F(attempts, no_version_in_common)
 {
 	unsigned int ports;
 
@@ -384,7 +383,7 @@ TEST_F(retry, no_version_in_common)
 	EXPECT_NOTHING_LEFT(EPROTONOSUPPORT, ports);
 }
 
-TEST_F(retry, too_many_ports)
+TEST_F(attempts, too_many_ports)
 {
 	struct sockaddr_dblp a = self->addr;
 	int other = one_socket(variant->key);
@@ -402,7 +401,7 @@ TEST_F(retry, too_many_ports)
 	close(other);
 }
 
-TEST_F(retry, another_key)
+TEST_F(attempts, another_key)
 {
 	struct sockaddr_dblp a = self->addr;
 	int other = one_socket(false);
@@ -429,7 +428,7 @@ TEST_F(retry, another_key)
 }
 
 /* What was refused can listen, and then connect() says so */
-TEST_F(retry, one_who_was_refused_listens)
+TEST_F(attempts, one_who_was_refused_listens)
 {
 	struct sockaddr_dblp a = self->addr;
 	int other = one_socket(variant->key);
@@ -453,7 +452,7 @@ TEST_F(retry, one_who_was_refused_listens)
  * While the accept queue is full, COOKIE-ECHOs are dropped. Before it has room, the
  * cookie has become too old, so that another one is asked for.
  */
-TEST_F_TIMEOUT(retry, a_queue_that_is_full_for_long, 90)
+TEST_F_TIMEOUT(attempts, a_queue_that_is_full_for_long, 90)
 {
 	int waiting = one_socket(variant->key), server;
 	uint64_t cookies;
@@ -477,6 +476,86 @@ TEST_F_TIMEOUT(retry, a_queue_that_is_full_for_long, 90)
 	EXPECT_TRUE(one_message(server, self->fd));
 	close(server);
 	close(waiting);
+}
+
+/*
+ * Each packet of the handshake is repeated before an answer can be there. Which
+ * copy was answered is clear all the same, so both ends know the round trip at
+ * once, and nothing is probed for before it can be acknowledged.
+ */
+TEST_F(attempts, a_long_way)
+{
+	static const uint32_t rtt_us = 600000;
+	struct dblp_info ends[2];
+	int server, i;
+
+	netem("delay 300ms");
+	BEGIN(&self->addr);
+	ASSERT_TRUE(wait_for(self->fd, POLLOUT, WAIT_MS));
+	ends[0] = get_info(self->fd);
+	ASSERT_TRUE(wait_for(self->listener, POLLIN, WAIT_MS));
+	server = accept4(self->listener, NULL, NULL, SOCK_NONBLOCK);
+	ASSERT_LE(0, server);
+	ends[1] = get_info(server);
+	for (i = 0; i < 2; i++) {
+		EXPECT_LE(rtt_us, ends[i].srtt_us);
+		/* A busy machine may add to that */
+		if (virtual_time())
+			EXPECT_GE(rtt_us + rtt_us / 100, ends[i].srtt_us);
+	}
+	EXPECT_TRUE(one_message(self->fd, server));
+	EXPECT_TRUE(one_message(server, self->fd));
+	if (virtual_time())
+		EXPECT_EQ(0, mib("PtoExpired"));
+	close(server);
+}
+
+/* A peer cannot tell another time than one that was sent in this attempt */
+TEST_F(attempts, times_that_were_not_sent)
+{
+	struct dblp_params ours = params_default(), theirs;
+	unsigned int ports;
+
+	if (variant->key)
+		return;
+	BEGIN_SCRIPTED();
+	self->peer.time = UINT64_MAX;
+	send_cookie(&self->peer, &self->p);
+	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
+	EXPECT_EQ(DBLP_WIRE_OK,
+		  dblp_get_params(&theirs,
+				  self->peer.last[DBLP_PKT_COOKIE_ECHO].byte +
+				  DBLP_ECHO_PARAMS));
+	EXPECT_EQ(0, theirs.rtt_us);
+	self->peer.time = UINT64_MAX / 2;
+	make_cookie_ack(&self->p, &self->peer, &ours);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(wait_for(self->fd, POLLOUT, WAIT_MS));
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd));
+	EXPECT_EQ(0, get_info(self->fd).srtt_us);
+	EXPECT_LT(0, ports);
+}
+
+/* Nor can a client claim a round trip that is longer than it took to connect */
+TEST_F(attempts, a_round_trip_that_was_not)
+{
+	struct dblp_params ours = params_default();
+	uint64_t began = now_ms();
+	int server;
+
+	if (variant->key)
+		return;
+	peer_connect(&self->peer, &self->addr);
+	peer_get_cookie(&self->peer);
+	ours.rtt_us = DBLP_PARAMS_RTT_MAX;
+	make_echo(&self->p, &self->peer, &ours);
+	send_packet(&self->peer, &self->p);
+	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ACK, WAIT_MS));
+	EXPECT_EQ(self->peer.cid, self->peer.time);
+	server = accept(self->listener, NULL, NULL);
+	ASSERT_LE(0, server);
+	EXPECT_GE((now_ms() - began + 2) * 1000, get_info(server).srtt_us);
+	close(server);
 }
 
 TEST_HARNESS_MAIN
