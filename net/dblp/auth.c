@@ -21,6 +21,7 @@
  */
 #include <crypto/blake2s.h>
 #include <crypto/utils.h>
+#include <linux/bitmap.h>
 #include <linux/slab.h>
 
 #include "dblp.h"
@@ -35,6 +36,24 @@
  * answer: the initial RTO of RFC 6298 section 2.1
  */
 #define DBLP_AUTH_DOUBT_NS	(1ULL * NSEC_PER_SEC)
+
+/*
+ * Numbers by which packets without one in their header may be late, as RFC 9000
+ * section 21.4 and IPsec (RFC 4303 section 3.4.3) have it: at the rate of ACKs,
+ * more than any path swaps
+ */
+#define DBLP_AUTH_WINDOW	1024
+
+/**
+ * struct dblp_auth_seen - numbers received
+ * @end: the largest number and one, 0 for none
+ * @map: of the %DBLP_AUTH_WINDOW numbers before @end, those received: bits by the
+ *	number modulo that
+ */
+struct dblp_auth_seen {
+	u64		end;
+	DECLARE_BITMAP(map, DBLP_AUTH_WINDOW);
+};
 
 /**
  * struct dblp_auth_keys - keys that a connection derives from a key
@@ -73,7 +92,7 @@ struct dblp_auth_conn {
 	struct dblp_auth_keys	keys[2];
 	u8			salt[8 + DBLP_COOKIE_LEN];
 	u64			sent;
-	struct dblp_ranges	seen;
+	struct dblp_auth_seen	seen;
 	int			doubt;
 	u64			doubt_at;
 };
@@ -122,7 +141,6 @@ static void dblp_auth_make(struct dblp_auth *a, u32 i)
 static void dblp_auth_clear(struct dblp_auth *a)
 {
 	memzero_explicit(&a->c, sizeof(a->c));
-	dblp_ranges_init(&a->c.seen);
 }
 
 /* Derive @n keys of a new connection */
@@ -304,6 +322,22 @@ static bool dblp_auth_outdated(const struct dblp_sock *dsk,
 	return ktime_get_ns() - a->heard_at > DBLP_AUTH_OVERLAP_PTOS * pto;
 }
 
+/* Note a number. Returns false if it was received before, or is too old to tell */
+static bool dblp_auth_see(struct dblp_auth_seen *s, u64 number)
+{
+	if (number < s->end)
+		return s->end - number <= DBLP_AUTH_WINDOW &&
+		       !__test_and_set_bit(number % DBLP_AUTH_WINDOW, s->map);
+	if (number - s->end >= DBLP_AUTH_WINDOW)
+		bitmap_zero(s->map, DBLP_AUTH_WINDOW);
+	else
+		for (; s->end < number; s->end++)
+			__clear_bit(s->end % DBLP_AUTH_WINDOW, s->map);
+	__set_bit(number % DBLP_AUTH_WINDOW, s->map);
+	s->end = number + 1;
+	return true;
+}
+
 static bool dblp_auth_frame(const struct dblp_auth_pkt *pkt, u8 *bytes,
 			    struct dblp_frame *f)
 {
@@ -331,7 +365,7 @@ static enum dblp_mib_item dblp_auth_check(const struct dblp_sock *dsk,
 	if (!dblp_auth_frame(pkt, bytes, &f) || (pns && f.auth.number))
 		return DBLP_MIB_DROPAUTH;
 	pkt->number = pns ? dblp_pn_full(pns, pn) :
-			    dblp_pn_full(&a->seen, f.auth.number);
+			    dblp_pn_expand(a->seen.end - 1, f.auth.number);
 	if (dblp_auth_outdated(dsk, a))
 		dblp_auth_forget(auth);
 	for (i = 0; i < a->n; i++) {
@@ -341,7 +375,7 @@ static enum dblp_mib_item dblp_auth_check(const struct dblp_sock *dsk,
 	}
 	if (i == a->n || (s64)pkt->number < 0)
 		return DBLP_MIB_DROPAUTH;
-	if (!pns && !dblp_ranges_add(&a->seen, pkt->number))
+	if (!pns && !dblp_auth_see(&a->seen, pkt->number))
 		return DBLP_MIB_DROPDUPLICATE;
 	dblp_auth_heard(a, i, f.auth.key);
 	return DBLP_MIB_NONE;

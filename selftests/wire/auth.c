@@ -649,6 +649,35 @@ TEST_F(auth, packets_come_again)
 }
 
 /* One packet of a train that was changed takes no other with it */
+#define LATE	12
+
+/* Packets that are not acknowledged may be late in any order, and count once each */
+TEST_F(auth, acknowledgments_come_late)
+{
+	struct packet *acks = calloc(LATE, sizeof(*acks));
+	uint64_t before;
+	int i, half;
+
+	CONNECT();
+	relay_settle(&self->relay);
+	for (i = 0; i < LATE; i++) {
+		ASSERT_EQ(1, RESULT(send(self->client, "x", 1, 0)));
+		ASSERT_TRUE(relay_hold(&self->relay, SERVER, DBLP_PKT_ACK,
+				       &acks[i]));
+	}
+	before = mib("DropDuplicate");
+	for (half = 0; half < 2; half++)
+		for (i = half; i < LATE; i += 2)
+			relay_pass(&self->relay, SERVER, &acks[i]);
+	relay_drain(&self->relay, 100);
+	EXPECT_EQ(before, mib("DropDuplicate"));
+	for (i = 0; i < LATE; i++)
+		relay_pass(&self->relay, SERVER, &acks[i]);
+	EXPECT_SOON(before + LATE, mib("DropDuplicate"));
+	EXPECT_EQ(0, mib("DropAuth"));
+	free(acks);
+}
+
 TEST_F(auth, one_of_a_train)
 {
 	uint32_t len = 20000, bad, n = 0, at = 0, size = 0, last = 0;
