@@ -174,6 +174,20 @@ processes()
 }
 try "the processes that have a socket open" processes
 
+# A name may have line ends in it, which are shown as no others: a line is a socket
+# shellcheck disable=SC2016 # for awk
+odd_name()
+{
+	local name=$'two\nlines'
+
+	ln -s "$(command -v dblp-peer)" "$tmp/$name" &&
+		spawn ip netns exec "$c" "$tmp/$name" listen ::1 7003 pause &&
+		wait_until 10 sock "$c" '.local_port == 7003' || return
+	is processes_at 7003 dblpctl "[[$(jq -n -c --arg name "$name" "{pid: $spawned, \$name}")]]" &&
+		ctl "$c" socket list -p state listen | grep -F " $spawned/two\\x0alines" && kill "$spawned"
+}
+try "a process name of two lines" odd_name
+
 # A user may not look into a process that has a capability which this user lacks
 not_shown()
 {

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "doctor.h"
 #include "err.h"
 #include "process.h"
 
@@ -56,6 +55,22 @@ static uint64_t inode_of(DIR *fds, const char *name)
 	return sscanf(link, "socket:[%" SCNu64 "]", &inode) == 1 ? inode : 0;
 }
 
+/* A process may choose any name, one with line ends, too: the last ends the file */
+static bool read_name(const char *path, char *name, size_t size)
+{
+	FILE *f = fopen(path, "r");
+	size_t len;
+
+	if (!f)
+		return false;
+	len = fread(name, 1, size - 1, f);
+	fclose(f);
+	name[len] = '\0';
+	if (len && name[len - 1] == '\n')
+		name[len - 1] = '\0';
+	return len;
+}
+
 /* Who may look at its descriptors is up to the kernel */
 static void note_process(const char *pid)
 {
@@ -65,7 +80,7 @@ static void note_process(const char *pid)
 	DIR *fds;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", p.pid);
-	if (!read_line(path, p.name, sizeof(p.name)))
+	if (!read_name(path, p.name, sizeof(p.name)))
 		return;
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/fd", p.pid);
 	fds = opendir(path);
