@@ -166,6 +166,7 @@ static int dblp_connect(struct socket *sock, struct sockaddr_unsized *uaddr,
 {
 	struct sock *sk = sock->sk;
 	struct dblp_sock *dsk = dblp_sk(sk);
+	int pending = -EALREADY;
 	long timeo;
 	int err;
 
@@ -186,13 +187,10 @@ static int dblp_connect(struct socket *sock, struct sockaddr_unsized *uaddr,
 		if (err)
 			goto out;
 		sock->state = SS_CONNECTING;
-		if (!timeo)
-			err = -EINPROGRESS;
+		pending = -EINPROGRESS;
 		break;
 	case DBLP_STATE_INIT_SENT:
 	case DBLP_STATE_COOKIE_SENT:
-		if (!timeo)
-			err = -EALREADY;
 		break;
 	default:
 		/* Non-blocking connect: succeed once, then -EISCONN */
@@ -203,7 +201,7 @@ static int dblp_connect(struct socket *sock, struct sockaddr_unsized *uaddr,
 		goto out;
 	err = dblp_wait_connected(dsk, timeo);
 	if (err == -EAGAIN)
-		err = -EINPROGRESS;
+		err = pending;
 	if (!err)
 		sock->state = SS_CONNECTED;
 out:
@@ -341,6 +339,11 @@ static int dblp_shutdown(struct socket *sock, int how)
 		dblp_stop_listening(dsk);
 		err = 0;
 		goto out;
+	}
+	/* Whatever the direction, as with TCP */
+	if (dblp_connecting(dsk)) {
+		dblp_done(dsk, ECONNRESET);
+		err = 0;
 	}
 	if (dsk->state != DBLP_STATE_ESTABLISHED)
 		goto out;

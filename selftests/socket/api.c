@@ -5,6 +5,7 @@
  * once, with nothing changed.
  */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <string.h>
 
 #include "lib/sock.h"
@@ -528,6 +529,51 @@ TEST_F(sock, connecting_gives_up_after_the_send_timeout)
 	set_timeout(self->fd, SO_SNDTIMEO, SHORT_MS);
 	EXPECT_ERR(EINPROGRESS, connect_to(self->fd, &self->addr));
 	EXPECT_LE(SHORT_MS - EARLY_MS, now_ms() - start);
+	/* The next call waits for the same attempt, as with TCP */
+	EXPECT_ERR(EALREADY, connect_to(self->fd, &self->addr));
+	EXPECT_LE(2 * (SHORT_MS - EARLY_MS), now_ms() - start);
+	close(udp);
+}
+
+static void *connect_and_wait(void *arg)
+{
+	FIXTURE_DATA(sock) *self = arg;
+
+	return (void *)RESULT(connect_to(self->fd, &self->addr));
+}
+
+/* shutdown() ends an attempt, whatever the direction, also for a call that waits */
+TEST_F(sock, shutdown_while_connecting)
+{
+	int udp = silent_peer(variant->address, &self->addr), how;
+	struct sockaddr_dblp silent = self->addr;
+	int listener = new_listener(variant->address, 4, &self->addr);
+	struct sockaddr_dblp there = self->addr;
+	pthread_t thread;
+	void *result;
+
+	for (how = SHUT_RD; how <= SHUT_RDWR; how++) {
+		self->addr = silent;
+		ASSERT_EQ(0, pthread_create(&thread, NULL, connect_and_wait,
+					    self));
+		EXPECT_SOON(DBLP_STATE_INIT_SENT, get_info(self->fd).state);
+		EXPECT_EQ(0, RESULT(shutdown(self->fd, how)));
+		ASSERT_EQ(0, pthread_join(thread, &result));
+		EXPECT_EQ(-ECONNRESET, (long)result);
+		EXPECT_ERR(ENOTCONN, shutdown(self->fd, how));
+
+		fcntl(self->fd, F_SETFL, O_NONBLOCK);
+		EXPECT_ERR(EINPROGRESS, connect_to(self->fd, &silent));
+		EXPECT_EQ(0, RESULT(shutdown(self->fd, how)));
+		EXPECT_EQ(POLLIN | POLLOUT | POLLERR | POLLHUP | POLLRDHUP,
+			  poll_now(self->fd));
+		EXPECT_EQ(ECONNRESET, get_int(self->fd, SO_ERROR));
+		fcntl(self->fd, F_SETFL, 0);
+	}
+	/* It is as it was, and connects */
+	EXPECT_EQ(0, RESULT(connect_to(self->fd, &there)));
+	EXPECT_EQ(1, RESULT(send(self->fd, "x", 1, 0)));
+	close(listener);
 	close(udp);
 }
 
