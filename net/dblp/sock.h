@@ -282,8 +282,7 @@ struct dblp_sock {
 	struct list_head	accept_queue;
 	struct list_head	accept_node;
 
-	struct_group_tagged(dblp_attempt, attempt,
-
+	struct_group_tagged(dblp_attempt, attempt, /* see above */
 		u64			cid;
 		struct dblp_peer_key	peer_key;
 		struct sockaddr_dblp	peer;
