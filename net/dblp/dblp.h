@@ -139,7 +139,6 @@
  * @cookie: contains our connection ID
  * @params: parameters of the client
  * @ports: that each end sends from
- * @age_ms: time since the cookie was made, milliseconds
  * @time: that the COOKIE-ACK echoes
  */
 struct dblp_echo {
@@ -147,7 +146,6 @@ struct dblp_echo {
 	struct dblp_cookie	cookie;
 	struct dblp_params	params;
 	u32			ports;
-	u32			age_ms;
 	u64			time;
 };
 

@@ -120,7 +120,6 @@ static enum dblp_mib_item dblp_echo_get(const struct dblp_net *dn,
 	const u8 *p = run->p + DBLP_HDR_LEN;
 	struct dblp_cookie *c = &echo->cookie;
 	struct sockaddr_dblp client, server;
-	u64 age_ms;
 
 	echo->client_cid = dblp_get_u64(p);
 	echo->ports = run->h.seg_size ?: 1;
@@ -134,10 +133,9 @@ static enum dblp_mib_item dblp_echo_get(const struct dblp_net *dn,
 	    c->mac != dblp_cookie_mac(dn, c, echo->client_cid, &client,
 				      &server))
 		return DBLP_MIB_COOKIEBAD;
-	age_ms = dblp_now_ms(dn) - c->born_ms;
-	if (age_ms > DBLP_COOKIE_LIFE_MS || dblp_cookie_spent(dn, c))
+	if (dblp_now_ms(dn) - c->born_ms > DBLP_COOKIE_LIFE_MS ||
+	    dblp_cookie_spent(dn, c))
 		return DBLP_MIB_COOKIESTALE;
-	echo->age_ms = age_ms;
 	return DBLP_MIB_NONE;
 }
 
@@ -353,15 +351,6 @@ static void dblp_send_cookie_ack(struct dblp_sock *dsk, u64 time)
 	dblp_send_raw(dsk, out, sizeof(out));
 }
 
-/* The round trip that a client has measured, in nanoseconds. It cannot be much
- * longer than since the cookie was made for the client's INIT.
- */
-static u64 dblp_echo_rtt(const struct dblp_echo *echo)
-{
-	return min_t(u64, (u64)echo->params.rtt_us * NSEC_PER_USEC,
-		     (echo->age_ms + 1ULL) * NSEC_PER_MSEC);
-}
-
 static int dblp_child_create(struct dblp_sock *listener,
 			     const struct sk_buff *skb,
 			     const struct dblp_echo *echo,
@@ -406,7 +395,8 @@ static int dblp_child_create(struct dblp_sock *listener,
 		err = -EEXIST;
 	if (err)
 		goto err_unhash;
-	dblp_conn_established(dsk, theirs, dblp_echo_rtt(echo));
+	dblp_conn_established(dsk, theirs,
+			      (u64)theirs->rtt_us * NSEC_PER_USEC);
 	dblp_send_cookie_ack(dsk, echo->time);
 	bh_unlock_sock(&dsk->sk);
 	local_bh_enable();

@@ -522,8 +522,6 @@ void peer_handshake(struct peer *peer)
 	ours.rtt_us = peer->rtt_us;
 	ours.features = peer->features;
 	peer_get_cookie(peer);
-	/* One who has measured that has waited for it: the server knows */
-	usleep(peer->rtt_us);
 	peer->scid = peer->cookie.scid;
 	make_echo(&p, peer, &ours);
 	poke(&p, 2, 2, peer->ports);
