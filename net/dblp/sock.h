@@ -91,9 +91,10 @@ struct dblp_handshake {
  * @accept_node: child: in @accept_queue
  * @passive: a listener has made it
  *
- * Set by an attempt to connect, all 0 in a socket that is not connected: see
- * dblp_conn_unstart(). A field that connect() sets or a packet of the handshake
- * changes belongs here:
+ * What an attempt to connect sets:
+ * @attempt: all of these up to @arrival_epoch, 0 in a socket that is not
+ *	connected: see dblp_conn_unstart(). A field that connect() sets, or a
+ *	packet of the handshake, belongs there
  * @cid: connection ID that the peer sends to
  * @peer_key: connection ID that we send to, and the peer's address
  * @peer: address, fixed for the connection

@@ -210,8 +210,23 @@ struct dblp_data packet_data(const struct packet *p)
 	return d;
 }
 
+void sign_packets(const struct peer *peer, struct packet *p, u32 n)
+{
+	for (; peer->tags && n; n--, p++)
+		if (p->len + DBLP_AUTH_LEN <= sizeof(p->byte))
+			p->len = tags_sign(peer->tags, p->byte, p->len);
+}
+
 void send_packet(const struct peer *peer, const struct packet *p)
 {
+	struct packet signed_one;
+
+	if (peer->tags) {
+		signed_one.len = p->len;
+		memcpy(signed_one.byte, p->byte, p->len);
+		sign_packets(peer, &signed_one, 1);
+		p = &signed_one;
+	}
 	/* An ICMP error of an earlier packet is none of this one. */
 	if (send(peer->udp, p->byte, p->len, 0) < 0 &&
 	    send(peer->udp, p->byte, p->len, 0) < 0)
@@ -523,6 +538,8 @@ void peer_handshake(struct peer *peer)
 	ours.features = peer->features;
 	peer_get_cookie(peer);
 	peer->scid = peer->cookie.scid;
+	if (peer->tags)
+		tags_begin(peer->tags, peer->cid, &peer->cookie, true);
 	make_echo(&p, peer, &ours);
 	poke(&p, 2, 2, peer->ports);
 	send_packet(peer, &p);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "ranges.h"
+#include "tags.h"
 #include "testlib.h"
 #include "wire.h"
 
@@ -33,6 +34,7 @@ struct packet {
  * @ports: that it asks for, 0 for one
  * @pn: its next packet number
  * @cookie: from the INIT-ACK
+ * @tags: its key, or NULL; what it sends has tags then, once the cookie is known
  * @time: from the last packet of the handshake, for its answer to echo
  * @theirs: from the COOKIE-ACK (or COOKIE-ECHO, when it plays the server)
  * @n: number of packets that came, by type
@@ -69,6 +71,7 @@ struct peer {
 	u16			ports;
 	u32			pn;
 	struct dblp_cookie	cookie;
+	struct tags		*tags;
 	u64			time;
 	struct dblp_params	theirs;
 	unsigned int		n[16];
@@ -151,7 +154,10 @@ struct dblp_data packet_data(const struct packet *p);
 
 void send_packet(const struct peer *peer, const struct packet *p);
 
-/** send_train() - @n packets in one buffer: all of one length but the last */
+/** sign_packets() - give @n packets their tags, if the peer has a key */
+void sign_packets(const struct peer *peer, struct packet *p, u32 n);
+
+/** send_train() - @n packets in one buffer: all of one length but the last; not signed */
 void send_train(const struct peer *peer, const struct packet *p, u32 n);
 
 /**

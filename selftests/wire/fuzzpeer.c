@@ -4,7 +4,8 @@
  * packets or SECONDS seconds. A grammar makes its packets, mostly valid, so that
  * connections make progress, and some spoiled (lib/grammar.c). They are sent by UDP,
  * in trains and one by one, and through devices of tun, as buffers of all shapes
- * (lib/tap.c). At the other end are threads that make all calls for a socket
+ * (lib/tap.c). Some connections have a key at both ends: what is spoiled then is
+ * authentic all the same, mostly. At the other end are threads that make all calls for a socket
  * (lib/users.c).
  *
  * What is wrong shows in the kernel. What is asked for here: whatever is delivered
@@ -37,6 +38,9 @@
 #define LIFE		1200
 #define WAIT_MS		20000
 #define MINUTE		60000
+#define KEY		"the key of both ends"
+/* Listeners, and sockets when nobody is connected */
+#define LISTENERS	(4 * WAY_MAX)
 
 /* Where a connection goes: by lo or one of the devices */
 enum way {
@@ -61,6 +65,7 @@ struct beside {
  * struct session - a connection, or two by one pair of ports
  * @way: it goes
  * @v6: by IPv6
+ * @keyed: both ends have a key
  * @n: connections
  * @t: who sends
  * @u: who uses the other ends
@@ -69,6 +74,7 @@ struct beside {
 struct session {
 	enum way		way;
 	bool			v6;
+	bool			keyed;
 	u32			n;
 	struct talker		t[TWINS];
 	struct user		u[TWINS];
@@ -80,8 +86,9 @@ static struct tap taps[__TAP_KIND_MAX];
 static struct session session;
 static struct packet train[TRAIN];
 static u64 random_state;
-static int listeners[2 * WAY_MAX];
-static struct sockaddr_dblp addresses[2 * WAY_MAX];
+static struct tags tags;
+static int listeners[LISTENERS];
+static struct sockaddr_dblp addresses[LISTENERS];
 
 /**
  * struct tally - what has become of all
@@ -89,6 +96,7 @@ static struct sockaddr_dblp addresses[2 * WAY_MAX];
  * @taken: of those, by the connections
  * @trains: buffers of several packets
  * @connections: made
+ * @keyed: of those, with a key; @keyed_lived were well at the end
  * @strays: connections that came of a session that was over
  * @lived: that were well at the end
  * @lied: of the others, that had been told nonsense
@@ -103,6 +111,8 @@ static struct {
 	u64 taken;
 	u64 trains;
 	u64 connections;
+	u64 keyed;
+	u64 keyed_lived;
 	u64 strays;
 	u64 lived;
 	u64 lied;
@@ -188,10 +198,26 @@ static void turn_away(int listener)
 	}
 }
 
+static void set_key(int fd)
+{
+	struct dblp_auth_key key = { .length = strlen(KEY) };
+
+	memcpy(key.key, KEY, key.length);
+	if (setsockopt(fd, SOL_DBLP, DBLP_AUTH_KEY, &key, sizeof(key)))
+		die("setsockopt(DBLP_AUTH_KEY)");
+}
+
+/* What the peer sends has tags from the cookie on, if the session has a key */
+static void begin_key(struct session *s)
+{
+	tags_key(&tags, KEY);
+	s->t[0].peer.tags = s->keyed ? &tags : NULL;
+}
+
 /* The other end is a server */
 static int join(struct session *s, u32 i)
 {
-	u32 at = 2 * s->way + s->v6;
+	u32 at = 2 * s->way + s->v6 + (s->keyed ? LISTENERS / 2 : 0);
 	struct peer *peer = &s->t[i].peer;
 	struct tap *tap = tap_of(s);
 
@@ -210,6 +236,7 @@ static int join(struct session *s, u32 i)
 	} else {
 		peer_connect(peer, &addresses[at]);
 	}
+	begin_key(s);
 	/* Some have been there before others */
 	peer->features = once_in(4) ? 0 : DBLP_FEATURES;
 	peer->ports = once_in(2) ? 0 : 2 + below(PORTS - 1);
@@ -219,9 +246,6 @@ static int join(struct session *s, u32 i)
 
 static void send_answer(struct peer *peer, u8 type)
 {
-	struct dblp_cookie cookie = {
-		.scid = peer->cid, .features = peer->features, .mac = 42,
-	};
 	struct dblp_params ours = our_params();
 	struct packet *p = train;
 
@@ -229,7 +253,11 @@ static void send_answer(struct peer *peer, u8 type)
 	if (once_in(8))
 		peer->time = once_in(2) ? below(UINT32_MAX) : UINT64_MAX;
 	if (type == DBLP_PKT_INIT_ACK) {
-		make_init_ack(p, peer, &cookie);
+		peer->cookie = (struct dblp_cookie){
+			.scid = peer->cid, .features = peer->features,
+			.mac = 42,
+		};
+		make_init_ack(p, peer, &peer->cookie);
 	} else {
 		make_cookie_ack(p, peer, &ours);
 		peer->theirs.max_msg = 0;
@@ -270,6 +298,9 @@ static int be_joined(struct session *s)
 	peer->ports = once_in(2) ? 0 : 2 + below(PORTS - 1);
 	peer->features = !peer->ports && once_in(4) ? 0 : DBLP_FEATURES;
 	set_u32(fd, DBLP_SPRAY, peer->ports ?: 1);
+	begin_key(s);
+	if (s->keyed)
+		set_key(fd);
 	if (fd < 0 || !connect_to(fd, &at) || errno != EINPROGRESS)
 		die("connect()");
 	expect(peer, DBLP_PKT_INIT);
@@ -282,6 +313,8 @@ static int be_joined(struct session *s)
 			DBLP_ECHO_PARAMS);
 	struct dblp_params theirs = peer->theirs;
 
+	if (s->keyed)
+		tags_begin(&tags, peer->scid, &peer->cookie, false);
 	send_answer(peer, DBLP_PKT_COOKIE_ACK);
 	peer->theirs = theirs;
 	errno = 0;
@@ -320,21 +353,24 @@ static void begin_session(struct session *s)
 
 	s->way = below(WAY_MAX);
 	s->v6 = once_in(3);
-	s->n = client ? 1 : 1 + once_in(3);
+	s->keyed = once_in(4);
+	s->n = client || s->keyed ? 1 : 1 + once_in(3);
 	s->packets = 0;
 	for (i = 0; i < s->n; i++) {
 		talker_begin(&s->t[i], i ? 0xa5 : 0x5a);
 		s->t[i].stride = i ? s->t[0].stride :
-				 4 * (125 + below(once_in(2) ? 130 : 240));
+				 4 * (125 + below(once_in(2) ? 130 : 240)) -
+				 (s->keyed ? DBLP_AUTH_LEN : 0);
 		begin_user(s, i, client ? be_joined(s) : join(s, i));
 	}
 	tally.connections += s->n;
+	tally.keyed += s->keyed;
 }
 
 /*
  * What is sent
  */
-static void send_session(struct session *s, u32 n)
+static void send_packets(struct session *s, u32 n)
 {
 	struct tap *tap = tap_of(s);
 	struct peer *peer = &s->t[0].peer;
@@ -362,6 +398,20 @@ static void send_session(struct session *s, u32 n)
 	for (i = 0; i < n; i++)
 		if (train[i].len <= UDP_MOST)
 			send_packet(peer, &train[i]);
+}
+
+/* Few tags are wrong, as what has one is not looked at */
+static void send_session(struct session *s, u32 n)
+{
+	struct peer *peer = &s->t[0].peer;
+	struct tags *key = peer->tags;
+
+	sign_packets(peer, train, n);
+	if (key && once_in(50))
+		train[0].byte[below(train[0].len)] ^= 1 << below(8);
+	peer->tags = NULL;
+	send_packets(s, n);
+	peer->tags = key;
 }
 
 static bool is_over(const struct session *s)
@@ -447,6 +497,7 @@ static void end_user(struct session *s, u32 i)
 		u->err = get_int(u->fd, SO_ERROR);
 	if (well && info.state == DBLP_STATE_ESTABLISHED) {
 		tally.lived++;
+		tally.keyed_lived += s->keyed;
 	} else {
 		tally.errors[u->err < 140 ? u->err : 0]++;
 		tally.lied += s->t[i].lied;
@@ -480,12 +531,17 @@ static void set_up(void)
 	netns_set_mtu(MTU);
 	for (i = 0; i < __TAP_KIND_MAX; i++)
 		tap_open(&taps[i], i, i);
-	for (i = 0; i < 2 * WAY_MAX; i++) {
-		const struct session s = { .way = i / 2, .v6 = i % 2 };
+	for (i = 0; i < LISTENERS; i++) {
+		const struct session s = {
+			.way = i / 2 % WAY_MAX, .v6 = i % 2,
+			.keyed = i >= LISTENERS / 2,
+		};
 
 		listeners[i] = new_socket();
 		fcntl(listeners[i], F_SETFL, O_NONBLOCK);
 		set_u32(listeners[i], DBLP_SPRAY, PORTS);
+		if (s.keyed)
+			set_key(listeners[i]);
 		addr_parse(&addresses[i], here(&s), 0);
 		if (bind_to(listeners[i], &addresses[i]) ||
 		    listen(listeners[i], 8))
@@ -546,7 +602,10 @@ static void tell_all(void)
 	       (unsigned long long)session.t[0].n_spoiled,
 	       (unsigned long long)session.t[1].n_spoiled,
 	       taps[0].refused + taps[1].refused + taps[2].refused);
-	printf("# trains by tun: %s\n", taps[0].uso ? "yes" : "no");
+	printf("# trains by tun: %s; %llu of %llu connections with a key lived\n",
+	       taps[0].uso ? "yes" : "no",
+	       (unsigned long long)tally.keyed_lived,
+	       (unsigned long long)tally.keyed);
 	tell_drops();
 	printf("# of %llu connections, %llu lived; of the others %llu were told nonsense; they ended with",
 	       (unsigned long long)tally.connections,
@@ -615,17 +674,18 @@ int main(int argc, char **argv)
 	failed |= point(3, tally.packets && 5 * tally.taken > 2 * tally.numbered,
 			"two packets of five are taken");
 	failed |= point(4, tally.lived > tally.connections / 4 &&
+			tally.keyed_lived > tally.keyed / 4 &&
 			tally.received > tally.connections &&
 			tally.reported && tally.early,
 			"connections get somewhere");
 	end = now_ms() + 60 * SECONDS;
-	while (socket_count() > 2 * WAY_MAX && now_ms() < end) {
-		for (i = 0; i < 2 * WAY_MAX; i++)
+	while (socket_count() > LISTENERS && now_ms() < end) {
+		for (i = 0; i < LISTENERS; i++)
 			turn_away(listeners[i]);
 		sleep_ms(100);
 	}
-	failed |= point(5, socket_count() == 2 * WAY_MAX, "no socket is left");
-	if (socket_count() != 2 * WAY_MAX)
+	failed |= point(5, socket_count() == LISTENERS, "no socket is left");
+	if (socket_count() != LISTENERS)
 		run("dblpctl socket list | sed 's/^/# /'");
 	printf("# value %llu\n", (unsigned long long)tally.packets);
 	return failed;
