@@ -198,7 +198,7 @@ resets()
 		await "$tmp/close"
 	wait_until 10 output_has "$spawned" listening || return
 	stray 128 '\x11\0\0\0\0\0\0\0' "$none" "$cid" && wait_until 10 grep -q VERSION "$log" &&
-		stray 32 '\x28\x04\0\0\0\0\0\0' "$cid" "$nothing" && wait_until 10 grep -q RST "$log" ||
+		stray 32 '\x38\x04\0\0\0\0\0\0' "$cid" "$nothing" && wait_until 10 grep -q RST "$log" ||
 		return
 	spawn ip netns exec "$client" dblp-peer connect 10.1.0.2 "$port" send 1 1000 say sent \
 		fails ECONNRESET hangup say reset
