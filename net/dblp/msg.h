@@ -491,6 +491,12 @@ static inline bool dblp_tx_elided(const struct dblp_tx_msg *msg, u32 seg)
 	return msg->zeros.count && dblp_segmap_test(&msg->zeros, seg);
 }
 
+/** dblp_tx_copies_full() - are as many copies in flight as can be counted? */
+static inline bool dblp_tx_copies_full(const struct dblp_tx_msg *msg, u32 seg)
+{
+	return (msg->sent[seg] & DBLP_SEG_COPIES) == DBLP_SEG_COPIES;
+}
+
 /** dblp_tx_live() - segments acknowledged, in flight, or described */
 static inline u32 dblp_tx_live(const struct dblp_tx_msg *msg)
 {

@@ -362,8 +362,8 @@ void dblp_push(struct dblp_sock *dsk)
 }
 
 /*
- * Find a segment of a packet in flight that is still needed. Thousands may
- * carry none, so the search is bounded.
+ * Find a segment of a packet in flight that is still needed, and of which another
+ * copy can be counted. Thousands may carry none, so the search is bounded.
  */
 static struct dblp_tx_msg *dblp_inflight_seg(struct dblp_sock *dsk, u64 *from,
 					     u32 *seg)
@@ -377,7 +377,8 @@ static struct dblp_tx_msg *dblp_inflight_seg(struct dblp_sock *dsk, u64 *from,
 		if (!pkt)
 			return NULL;
 		msg = pkt->data ? dblp_tx_find(dsk, pkt->msg) : NULL;
-		if (!msg || dblp_tx_over(msg))
+		if (!msg || dblp_tx_over(msg) ||
+		    dblp_tx_copies_full(msg, pkt->seg))
 			continue;
 		*seg = pkt->seg;
 		++*from;

@@ -4,6 +4,8 @@
  * is the kernel's, the other is played by the test.
  */
 #define _GNU_SOURCE
+#include <linux/sockios.h>
+
 #include "lib/peer.h"
 
 #include <linux/sockios.h>
@@ -103,6 +105,48 @@ TEST_F(peer, lost_before_unsent_without_a_budget)
 
 	TH_LOG("the first one again after %u", s.before);
 	EXPECT_GT(90, s.before);
+}
+
+static void acknowledge_until(FIXTURE_DATA(peer) *self, u32 complete)
+{
+	while (get_info(self->fd).msgs_sent_complete < complete) {
+		peer_ack_all(&self->peer);
+		if (!peer_sync(&self->peer))
+			die("nothing is acknowledged");
+	}
+}
+
+/* A peer that acknowledges nothing, though it is heard, gets more copies of a segment
+ * than can be counted, or of the map of one that is all zero
+ */
+TEST_F(peer, copies_in_flight_are_counted)
+{
+	static char buf[1000] = { 1 };
+	struct dblp_info info;
+	int zeros, unsent;
+	u64 probes;
+
+	/* Probes follow the round-trip time, once it is known */
+	ASSERT_EQ(sizeof(buf), send(self->fd, buf, sizeof(buf), 0));
+	acknowledge_until(self, 1);
+	for (zeros = 0; zeros < 2; zeros++) {
+		buf[0] = !zeros;
+		ASSERT_EQ(sizeof(buf), send(self->fd, buf, sizeof(buf), 0));
+		probes = mib("PtoExpired");
+		while (mib("PtoExpired") < probes + 150) {
+			/* Each answer puts the probe off */
+			sleep_ms(20);
+			ASSERT_TRUE(peer_sync(&self->peer));
+		}
+		info = get_info(self->fd);
+		EXPECT_EQ(2 * sizeof(buf), info.bytes_first);
+		EXPECT_EQ(zeros * sizeof(buf), info.bytes_elided);
+		ASSERT_EQ(0, ioctl(self->fd, SIOCOUTQNSD, &unsent));
+		EXPECT_EQ(0, unsent);
+		acknowledge_until(self, zeros + 2);
+		ASSERT_EQ(0, ioctl(self->fd, SIOCOUTQNSD, &unsent));
+		EXPECT_EQ(0, unsent);
+	}
 }
 
 /* TOS or traffic class of the next packet */
