@@ -433,9 +433,19 @@ void dblp_stop_listening(struct dblp_sock *dsk)
 /* Tell the peer that no more messages will come */
 static void dblp_queue_fin(struct dblp_sock *dsk)
 {
-	if (!dsk->fin_queued)
-		dblp_ctl_add(dsk, DBLP_FRAME_FIN);
+	dblp_ctl_add(dsk, DBLP_FRAME_FIN);
 	dsk->fin_queued = 1;
+	dsk->fin_acked = 0;
+}
+
+/*
+ * Does the last FIN settle all that a connection owes its peer? The packet of a
+ * FIN has an ACK, too. After an earlier one, more may have arrived whose ACK was
+ * delayed or lost, and nothing acknowledges it once the connection is gone.
+ */
+static bool dblp_fin_suffices(const struct dblp_sock *dsk)
+{
+	return dsk->fin_queued && dblp_rx_ended(dsk) && !dsk->ack_pending;
 }
 
 /**
@@ -450,7 +460,8 @@ void dblp_shut_sending(struct dblp_sock *dsk)
 	struct sock *sk = &dsk->sk;
 
 	sock_owned_by_me(sk);
-	dblp_queue_fin(dsk);
+	if (!dsk->fin_queued)
+		dblp_queue_fin(dsk);
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
 	sk->sk_state_change(sk);
 	dblp_flush(dsk);
@@ -463,7 +474,8 @@ static void dblp_begin_closing(struct dblp_sock *dsk, bool abort)
 		dblp_abort(dsk, DBLP_RST_CLOSED, 0);
 		return;
 	}
-	dblp_queue_fin(dsk);
+	if (!dblp_fin_suffices(dsk))
+		dblp_queue_fin(dsk);
 	dblp_set_state(dsk, DBLP_STATE_CLOSING, 0);
 	dblp_flush(dsk);
 	dblp_check_closing(dsk);

@@ -211,12 +211,15 @@ static void dblp_rx_credit(struct dblp_sock *dsk)
  * dblp_rx_offer() - queue a FLOW frame if enough credit was freed
  * @dsk: socket
  *
+ * A FIN changes nothing until all messages before it have arrived: it says how
+ * many there are, and those that wait for credit follow it.
+ *
  * Return: true if dblp_flush() must follow.
  */
 bool dblp_rx_offer(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	if (dsk->state != DBLP_STATE_ESTABLISHED || dsk->rx_fin)
+	if (dsk->state != DBLP_STATE_ESTABLISHED || dblp_rx_ended(dsk))
 		return false;
 	if (!dblp_rx_starves(dsk) &&
 	    dblp_rx_credit_waits(dsk) < dsk->rx_window / 4 &&

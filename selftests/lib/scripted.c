@@ -154,6 +154,16 @@ void send_fin(struct peer *peer, struct packet *p, u32 end)
 	send_frame(peer, p, &f);
 }
 
+void half_close(struct peer *peer, int fd, enum half half, u32 end)
+{
+	struct packet p;
+
+	if (half & HALF_PEER)
+		send_fin(peer, &p, end);
+	if (half & HALF_OURS && shutdown(fd, SHUT_WR))
+		die("shutdown()");
+}
+
 void make_data(struct packet *p, struct peer *peer, const struct dblp_data *d,
 	       u32 seg_size, const struct dblp_frame *f)
 {

@@ -121,6 +121,23 @@ void send_frame(struct peer *peer, struct packet *p,
 		const struct dblp_frame *f);
 /** send_fin() - send a FIN after @end messages */
 void send_fin(struct peer *peer, struct packet *p, u32 end);
+
+/** enum half - the ends that have shut down sending, bit by bit */
+enum half {
+	HALF_NONE,
+	HALF_PEER,
+	HALF_OURS,
+	HALF_BOTH,
+};
+
+/**
+ * half_close() - let ends of a connection shut down sending
+ * @peer: the scripted end
+ * @fd: the other end
+ * @half: the ends
+ * @end: messages of the peer, which all may follow its FIN
+ */
+void half_close(struct peer *peer, int fd, enum half half, u32 end);
 /**
  * make_data() - DATA packet with a new number
  * @p: filled

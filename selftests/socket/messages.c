@@ -351,17 +351,39 @@ static size_t fill_up(int fd, const char *buf, size_t size)
 	return n;
 }
 
-TEST_F(conn, sending_to_one_who_does_not_read)
+/* How a sender ends, with messages that wait for credit */
+enum ending {
+	GOES_ON,
+	SHUTS,
+	BOTH_SHUT,
+	CLOSES,
+};
+
+static void end_sending(int client, int server, enum ending how)
 {
-	int size = 100000, sndbuf = 300000, rcvbuf = 300000, client, server;
+	if (how == CLOSES)
+		close(client);
+	if ((how == SHUTS || how == BOTH_SHUT) && shutdown(client, SHUT_WR))
+		die("shutdown()");
+	if (how == BOTH_SHUT && shutdown(server, SHUT_WR))
+		die("shutdown()");
+}
+
+/* A window of one message. Credit comes by itself with each that is read, not by
+ * the answer to a probe
+ */
+static void overfill(struct __test_metadata *_metadata,
+		     FIXTURE_DATA(conn) *self, enum ending how)
+{
+	int size = 100000, rcvbuf = 150000, client, server;
 	char *buf = noise_new(size);
-	uint64_t start;
+	uint64_t start, probes;
 	size_t n, i;
 
 	ASSERT_NE(NULL, buf);
 	setsockopt(self->listener, SOL_SOCKET, SO_RCVBUF, &rcvbuf, 4);
 	client = new_socket();
-	ASSERT_EQ(0, setsockopt(client, SOL_SOCKET, SO_SNDBUF, &sndbuf, 4));
+	set_int(client, SO_SNDBUFFORCE, 1000000);
 	ASSERT_EQ(0, connect_to(client, &self->addr));
 	server = accept(self->listener, NULL, NULL);
 	ASSERT_LE(0, server);
@@ -377,14 +399,42 @@ TEST_F(conn, sending_to_one_who_does_not_read)
 	EXPECT_GE(40, n);
 	EXPECT_FALSE(poll_now(client) & POLLOUT);
 	EXPECT_LT(0, get_int_ioctl(client, SIOCOUTQ));
+	end_sending(client, server, how);
 
 	/* Reading makes room again, and nothing was lost by all that. */
+	probes = mib("PtoExpired");
 	for (i = 0; i < n; i++)
 		EXPECT_EQ(size, recv(server, buf, size, 0));
-	EXPECT_TRUE(wait_for(client, POLLOUT, 10 * SECONDS));
-	EXPECT_ERR(EAGAIN, recv(server, buf, size, MSG_DONTWAIT));
-	close(client);
+	EXPECT_GT(n / 2, mib("PtoExpired") - probes);
+	if (how == GOES_ON) {
+		EXPECT_TRUE(wait_for(client, POLLOUT, 10 * SECONDS));
+		EXPECT_ERR(EAGAIN, recv(server, buf, size, MSG_DONTWAIT));
+	} else {
+		EXPECT_EQ(0, recv(server, buf, size, 0));
+	}
+	if (how != CLOSES)
+		close(client);
 	close(server);
+}
+
+TEST_F(conn, sending_to_one_who_does_not_read)
+{
+	overfill(_metadata, self, GOES_ON);
+}
+
+TEST_F(conn, sending_to_one_who_does_not_read_and_shutdown)
+{
+	overfill(_metadata, self, SHUTS);
+}
+
+TEST_F(conn, sending_to_one_who_does_not_read_and_shutdown_of_both)
+{
+	overfill(_metadata, self, BOTH_SHUT);
+}
+
+TEST_F(conn, sending_to_one_who_does_not_read_and_close)
+{
+	overfill(_metadata, self, CLOSES);
 }
 
 TEST_F(conn, queue_lengths)

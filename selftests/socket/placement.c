@@ -23,16 +23,30 @@
 #define GREY	0x5a		/* what the buffer has where nothing was put */
 #define WAIT_MS	10000
 
-/* A socket and its scripted peer, in placement mode or not */
+/* A socket and its scripted peer, in placement mode or not, one of which or both may
+ * have shut down sending before anything was sent
+ */
 struct ends {
 	struct peer peer;
 	struct packet p;
+	enum half half;
+	u32 end;
 	int listener;
 	int fd;
 	unsigned char buf[4 * LEN];
 };
 
-static void ends_open(struct ends *e, u32 placement, u32 fill)
+static void ends_join(struct ends *e, const struct sockaddr_dblp *addr)
+{
+	e->fd = peer_join(&e->peer, addr, e->listener);
+	if (e->fd < 0)
+		die("accept()");
+	half_close(&e->peer, e->fd, e->half, e->end);
+}
+
+/* The peer, if it ends, does so after @end messages */
+static void ends_open(struct ends *e, u32 placement, u32 fill, enum half half,
+		      u32 end)
 {
 	struct sockaddr_dblp addr;
 	socklen_t len = sizeof(addr);
@@ -48,9 +62,9 @@ static void ends_open(struct ends *e, u32 placement, u32 fill)
 	    setsockopt(e->listener, SOL_DBLP, DBLP_PLACEMENT, &placement, 4) ||
 	    setsockopt(e->listener, SOL_DBLP, DBLP_FILL, &fill, 4))
 		die("making a listener");
-	e->fd = peer_join(&e->peer, &addr, e->listener);
-	if (e->fd < 0)
-		die("accept()");
+	e->half = half;
+	e->end = end;
+	ends_join(e, &addr);
 	memset(e->buf, GREY, sizeof(e->buf));
 }
 
@@ -66,9 +80,16 @@ FIXTURE(place) {
 	struct ends e;
 };
 
+FIXTURE_VARIANT(place) {
+	enum half half;
+};
+
+FIXTURE_VARIANT_ADD(place, open) { .half = HALF_NONE };
+FIXTURE_VARIANT_ADD(place, half_closed) { .half = HALF_BOTH };
+
 FIXTURE_SETUP(place)
 {
-	ends_open(&self->e, 1, DBLP_FILL_ZERO);
+	ends_open(&self->e, 1, DBLP_FILL_ZERO, variant->half, 100);
 }
 
 FIXTURE_TEARDOWN(place)
@@ -84,15 +105,21 @@ FIXTURE(both) {
 FIXTURE_VARIANT(both) {
 	bool whole;
 	u32 fill;
+	enum half half;
 };
 
 FIXTURE_VARIANT_ADD(both, placing) { .fill = DBLP_FILL_ZERO };
 FIXTURE_VARIANT_ADD(both, placing_keep) { .fill = DBLP_FILL_KEEP };
 FIXTURE_VARIANT_ADD(both, whole) { .whole = true };
+FIXTURE_VARIANT_ADD(both, placing_after_fin) { .half = HALF_PEER };
+FIXTURE_VARIANT_ADD(both, placing_after_shutdown) { .half = HALF_OURS };
+FIXTURE_VARIANT_ADD(both, whole_after_fin) { .whole = true, .half = HALF_PEER };
+FIXTURE_VARIANT_ADD(both, whole_after_shutdown) { .whole = true, .half = HALF_OURS };
+FIXTURE_VARIANT_ADD(both, whole_after_both) { .whole = true, .half = HALF_BOTH };
 
 FIXTURE_SETUP(both)
 {
-	ends_open(&self->e, !variant->whole, variant->fill);
+	ends_open(&self->e, !variant->whole, variant->fill, variant->half, 3);
 }
 
 FIXTURE_TEARDOWN(both)
@@ -670,8 +697,7 @@ TEST_F(both, pieces_that_do_not_fit_end_the_connection)
 
 		close(e->fd);
 		peer_close(&e->peer);
-		e->fd = peer_join(&e->peer, &addr, e->listener);
-		ASSERT_LE(0, e->fd);
+		ends_join(e, &addr);
 	}
 }
 

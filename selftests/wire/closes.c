@@ -18,9 +18,17 @@ FIXTURE(sender) {
 	struct peer peer;
 	struct packet p;
 	u32 next_id;
+	enum half half;
 	int listener;
 	int fd;
 };
+
+FIXTURE_VARIANT(sender) {
+	enum half half;
+};
+
+FIXTURE_VARIANT_ADD(sender, open) { .half = HALF_NONE };
+FIXTURE_VARIANT_ADD(sender, half_closed) { .half = HALF_BOTH };
 
 FIXTURE_SETUP(sender)
 {
@@ -30,6 +38,7 @@ FIXTURE_SETUP(sender)
 	netns_new();
 	netns_set_mtu(1500);
 	self->listener = new_listener("127.0.0.1", 8, &self->addr);
+	self->half = variant->half;
 	self->fd = peer_join(&self->peer, &self->addr, self->listener);
 	if (self->fd < 0 ||
 	    setsockopt(self->fd, SOL_DBLP, DBLP_NOTIFY, &one, sizeof(one)))
@@ -275,10 +284,17 @@ static struct dblp_rcvinfo take_report(struct __test_metadata *_metadata,
 	return m.info;
 }
 
+/* Nothing more is to be sent by the socket, which may say so, as may its peer */
+static void sent_all(FIXTURE_DATA(sender) *self)
+{
+	half_close(&self->peer, self->fd, self->half, 0);
+}
+
 /* All is in flight: a frame says it */
 TEST_F(sender, tells_of_a_new_budget)
 {
 	send_and_take(self, 10000, NULL);
+	sent_all(self);
 	set_budget(self, HALF);
 	while (self->peer.budget.budget.ppm != HALF)
 		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
@@ -303,6 +319,7 @@ TEST_F(sender, keeps_the_budget_of_a_message)
 	};
 
 	send_and_take(self, 10000, &info);
+	sent_all(self);
 	set_budget(self, HALF);
 	EXPECT_FALSE(peer_expect(&self->peer, DBLP_PKT_CTRL, 300) &&
 		     self->peer.budget.budget.ppm);
@@ -413,6 +430,7 @@ TEST_F(sender, takes_a_close_under_the_budget_before)
 
 	set_budget(self, HALF);
 	send_and_take(self, 5000, NULL);
+	sent_all(self);
 	set_budget(self, 1);
 	close_with(self, HALF);
 	info = take_report(_metadata, self);
@@ -425,6 +443,7 @@ TEST_F(sender, refuses_a_close_beyond_any_budget)
 {
 	set_budget(self, HALF);
 	send_and_take(self, 5000, NULL);
+	sent_all(self);
 	set_budget(self, 1);
 	close_with(self, 1);
 	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
@@ -434,6 +453,7 @@ TEST_F(sender, refuses_a_close_under_a_budget_that_never_was)
 {
 	set_budget(self, HALF);
 	send_and_take(self, 5000, NULL);
+	sent_all(self);
 	set_budget(self, 1);
 	close_with(self, HALF + 1);
 	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));

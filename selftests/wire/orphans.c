@@ -29,9 +29,17 @@ FIXTURE(orphan) {
 	struct sockaddr_dblp addr;
 	char mem[100];
 	char *buf;
+	enum half half;
 	int mem_fd;
 	int listener;
 };
+
+FIXTURE_VARIANT(orphan) {
+	enum half half;
+};
+
+FIXTURE_VARIANT_ADD(orphan, open) { .half = HALF_NONE };
+FIXTURE_VARIANT_ADD(orphan, after_fin) { .half = HALF_PEER };
 
 FIXTURE_SETUP(orphan)
 {
@@ -39,6 +47,7 @@ FIXTURE_SETUP(orphan)
 	self->mem_fd = open(SYSCTL "mem", O_RDWR | O_CLOEXEC);
 	ASSERT_LT(0, read(self->mem_fd, self->mem, sizeof(self->mem) - 1));
 	self->buf = noise_new(8 * MIB);
+	self->half = variant->half;
 }
 
 FIXTURE_TEARDOWN(orphan)
@@ -75,6 +84,7 @@ static int join(FIXTURE_DATA(orphan) *self, struct peer *peer, u64 credit)
 	fd = accept(self->listener, NULL, NULL);
 	if (fd < 0)
 		die("accept()");
+	half_close(peer, fd, self->half, 0);
 	return fd;
 }
 
@@ -203,6 +213,44 @@ TEST_F(orphan, memory_is_for_those_who_live)
 	EXPECT_EQ(DBLP_RST_CLOSED, peer.rst_reason);
 	EXPECT_EQ(1, mib("OrphanMemory"));
 	EXPECT_TRUE(only_listener_left());
+	peer_close(&peer);
+}
+
+/* The ACK of what arrives after the FIN was acknowledged may be lost. If the peer goes on,
+ * a second FIN brings it again
+ */
+TEST_F(orphan, what_was_read_after_its_fin_is_acknowledged)
+{
+	struct dblp_data d = { .msg_len = 600 };
+	static struct packet p;
+	static struct peer peer;
+	char buf[600];
+	u32 pn;
+	int fd;
+
+	listen_here(self, 30 * SECONDS);
+	self->half = HALF_OURS;
+	fd = join(self, &peer, CREDIT);
+	while (!peer.n_fin)
+		ASSERT_TRUE(peer_expect(&peer, DBLP_PKT_CTRL, WAIT_MS));
+	peer_ack_all(&peer);
+	pn = peer.pn;
+	send_data(&peer, &p, &d, 600, 0, 1, NULL);
+	if (variant->half)
+		send_fin(&peer, &p, 1);
+	EXPECT_TRUE(peer_sync(&peer));
+	EXPECT_EQ(600, recv(fd, buf, sizeof(buf), 0));
+	EXPECT_TRUE(peer.acked[pn]);
+	if (!variant->half) {
+		peer.n_fin = 0;
+		peer.acked[pn] = false;
+	}
+	close(fd);
+	while (!peer.n_fin || !peer.acked[pn])
+		ASSERT_TRUE(peer_expect(&peer, DBLP_PKT_CTRL, WAIT_MS));
+	peer_ack_all(&peer);
+	EXPECT_TRUE(only_listener_left());
+	EXPECT_EQ(0, peer.n[DBLP_PKT_RST]);
 	peer_close(&peer);
 }
 

@@ -23,9 +23,17 @@ FIXTURE(receiver) {
 	struct peer peer;
 	struct packet p;
 	struct dblp_data d;
+	enum half half;
 	int listener;
 	int fd;
 };
+
+FIXTURE_VARIANT(receiver) {
+	enum half half;
+};
+
+FIXTURE_VARIANT_ADD(receiver, open) { .half = HALF_NONE };
+FIXTURE_VARIANT_ADD(receiver, half_closed) { .half = HALF_BOTH };
 
 FIXTURE_SETUP(receiver)
 {
@@ -34,6 +42,7 @@ FIXTURE_SETUP(receiver)
 	netns_set_mtu(1500);
 	self->listener = new_listener("127.0.0.1", 8, &self->addr);
 	self->fd = -1;
+	self->half = variant->half;
 	self->d = (struct dblp_data) {
 		.msg_len = LENGTH, .budget = HALF,
 		.policy = DBLP_POLICY_EARLY,
@@ -47,7 +56,7 @@ FIXTURE_TEARDOWN(receiver)
 	peer_close(&self->peer);
 }
 
-/* A peer that says it has measured this round trip */
+/* A peer that says it has measured this round trip, and may have sent its FIN */
 static void peer_begin(FIXTURE_DATA(receiver) *self, u32 rtt_ms)
 {
 	peer_connect(&self->peer, &self->addr);
@@ -56,6 +65,7 @@ static void peer_begin(FIXTURE_DATA(receiver) *self, u32 rtt_ms)
 	self->fd = accept(self->listener, NULL, NULL);
 	if (self->fd < 0)
 		die("accept()");
+	half_close(&self->peer, self->fd, self->half, 100);
 }
 
 static void send_segs(FIXTURE_DATA(receiver) *self, u32 first, u32 n,

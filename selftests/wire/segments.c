@@ -338,7 +338,8 @@ TEST_F(peer, a_map_that_comes_again)
 }
 
 /* The window grows with each message that comes, and as far as the next one needs */
-TEST_F(peer, credit_grows_with_what_comes)
+static void expect_growth(struct __test_metadata *_metadata,
+			  FIXTURE_DATA(peer) *self, enum half half)
 {
 	const u64 window = self->peer.theirs.window, more = 5 << 20;
 	struct dblp_data d = { .msg_id = 1, .msg_len = 1500 };
@@ -346,6 +347,7 @@ TEST_F(peer, credit_grows_with_what_comes)
 	const u64 cost = 1500 + 1024;
 	u64 now = self->peer.theirs.max_data;
 
+	half_close(&self->peer, self->fd, half, 3);
 	EXPECT_EQ(32 << 20, window);
 	EXPECT_EQ(window / 16, now);
 	EXPECT_TRUE(peer_ask(&self->peer, now));
@@ -370,6 +372,27 @@ TEST_F(peer, credit_grows_with_what_comes)
 	       peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS))
 		;
 	EXPECT_EQ(window + 2 * cost, *got);
+}
+
+TEST_F(peer, credit_grows_with_what_comes)
+{
+	expect_growth(_metadata, self, HALF_NONE);
+}
+
+/* A FIN says how many messages follow, not that they need no credit */
+TEST_F(peer, credit_grows_with_what_comes_after_a_fin)
+{
+	expect_growth(_metadata, self, HALF_PEER);
+}
+
+TEST_F(peer, credit_grows_with_what_comes_after_shutdown)
+{
+	expect_growth(_metadata, self, HALF_OURS);
+}
+
+TEST_F(peer, credit_grows_with_what_comes_after_both)
+{
+	expect_growth(_metadata, self, HALF_BOTH);
 }
 
 /* Credit counts what is described as it counts what is sent */
