@@ -383,19 +383,24 @@ static void dblp_ctl_drop(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 }
 
 /**
- * dblp_ctl_late() - a segment of a closed message came
+ * dblp_ctl_late() - a segment or the CANCEL of a closed message came
  * @dsk: socket
  * @id: the message
+ * @pn: number of the last packet that has it
  *
- * If the message was closed without it and the CLOSE is not acknowledged, that
- * must precede the ACK of the segment: see dblp_ctl_fill_late().
+ * If the message was closed with bytes missing and the CLOSE is not
+ * acknowledged, that must precede the ACK of the packet: see
+ * dblp_ctl_fill_late().
  */
-void dblp_ctl_late(struct dblp_sock *dsk, u32 id)
+void dblp_ctl_late(struct dblp_sock *dsk, u32 id, u64 pn)
 {
 	struct dblp_notice *n = dblp_notice_find(dsk, id);
 
 	sock_owned_by_me(&dsk->sk);
-	if (n && !list_empty(&n->frame[0].list) && list_empty(&n->late))
+	if (!n || list_empty(&n->frame[0].list))
+		return;
+	dsk->late_pn = max(dsk->late_pn, pn);
+	if (list_empty(&n->late))
 		list_add_tail(&n->late, &dsk->ctl_late);
 }
 
@@ -610,9 +615,11 @@ u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn,
  * @end: end of the room
  *
  * A peer that sees all segments of a message acknowledged takes it for
- * complete. So a CLOSE must precede the ACK of a segment that came after it.
+ * complete, and so it does if its CANCEL is. So a CLOSE must precede the ACK of
+ * a segment that came after it, and of a CANCEL.
  *
- * Return: false if not all frames fit; then no ACK may follow.
+ * Return: false if not all frames fit; then only packets after @late_pn may be
+ * acknowledged.
  */
 bool dblp_ctl_fill_late(struct dblp_sock *dsk, u8 **p, const u8 *end)
 {
@@ -665,18 +672,28 @@ u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end)
  * dblp_ctl_acked() - a CTRL packet was acknowledged
  * @dsk: socket
  * @pkt: the packet
+ *
+ * Return: a message whose CANCEL was acknowledged, and this is to be called
+ * again; or NULL, and it is done.
  */
-void dblp_ctl_acked(struct dblp_sock *dsk, struct dblp_sent_pkt *pkt)
+struct dblp_tx_msg *dblp_ctl_acked(struct dblp_sock *dsk,
+				   struct dblp_sent_pkt *pkt)
 {
 	struct dblp_ctl *ctl;
+	u8 type;
 
 	sock_owned_by_me(&dsk->sk);
 	while (pkt->carried) {
 		ctl = pkt->carried->ctl;
-		if (ctl->type == DBLP_FRAME_FIN)
-			dsk->fin_acked = 1;
+		type = ctl->type;
+		/* May free a notice, but never a message */
 		dblp_ctl_drop(dsk, ctl);
+		if (type == DBLP_FRAME_FIN)
+			dsk->fin_acked = 1;
+		else if (type == DBLP_FRAME_CANCEL)
+			return container_of(ctl, struct dblp_tx_msg, ctl);
 	}
+	return NULL;
 }
 
 /**

@@ -96,12 +96,13 @@ u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn,
 		  int probe, struct dblp_carried **first);
 bool dblp_ctl_fill_late(struct dblp_sock *dsk, u8 **p, const u8 *end);
 u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end);
-void dblp_ctl_acked(struct dblp_sock *dsk, struct dblp_sent_pkt *pkt);
+struct dblp_tx_msg *dblp_ctl_acked(struct dblp_sock *dsk,
+				   struct dblp_sent_pkt *pkt);
 u32 dblp_ctl_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt);
 void dblp_ctl_purge(struct dblp_sock *dsk);
 void dblp_ctl_budget(struct dblp_sock *dsk, struct dblp_tx_msg *tx);
 void dblp_ctl_cancel(struct dblp_sock *dsk, struct dblp_tx_msg *tx);
 void dblp_ctl_forget(struct dblp_sock *dsk, struct dblp_tx_msg *tx);
-void dblp_ctl_late(struct dblp_sock *dsk, u32 id);
+void dblp_ctl_late(struct dblp_sock *dsk, u32 id, u64 pn);
 
 #endif /* _NET_DBLP_CTL_H */

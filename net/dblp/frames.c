@@ -18,25 +18,31 @@ void dblp_ack_done(struct dblp_sock *dsk, u64 now)
 	dsk->ack_at = 0;
 }
 
-/* With less room, only the latest ranges; then an ACK remains pending */
-static u8 *dblp_put_ack(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
+/* Only packet numbers from @from on; with less room, only the latest ranges; then
+ * an ACK remains pending
+ */
+static u8 *dblp_put_ack(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now,
+			u64 from)
 {
 	const struct dblp_ranges *s = &dsk->pns;
 	struct dblp_frame f = { .type = DBLP_FRAME_ACK };
+	const struct dblp_pn_range *r;
 	u8 *next;
-	u32 i;
 
-	if (!s->n)
-		return NULL;
 	f.ack.delay_us = min_t(u64, div_u64(now - dsk->largest_at,
 					    NSEC_PER_USEC), U32_MAX);
-	f.ack.n = min_t(u32, s->n, DBLP_ACK_RANGES_MAX);
-	for (i = 0; i < f.ack.n; i++) {
-		f.ack.range[i].first = s->r[s->n - 1 - i].first;
-		f.ack.range[i].last = s->r[s->n - 1 - i].last;
+	for (f.ack.n = 0; f.ack.n < min_t(u32, s->n, DBLP_ACK_RANGES_MAX);
+	     f.ack.n++) {
+		r = &s->r[s->n - 1 - f.ack.n];
+		if (r->last < from)
+			break;
+		f.ack.range[f.ack.n].first = max(r->first, from);
+		f.ack.range[f.ack.n].last = r->last;
 	}
+	if (!f.ack.n)
+		return NULL;
 	next = dblp_put_frame(p, end, &f);
-	if (next)
+	if (next && !from)
 		dblp_ack_done(dsk, now);
 	while (!next && f.ack.n > 1) {
 		f.ack.n /= 2;
@@ -112,19 +118,26 @@ static u8 *dblp_put_flow(struct dblp_sock *dsk, u8 *p, const u8 *end)
  * @now: the time
  *
  * CLOSE frames precede the ACK. Those of late segments must, or a sender would
- * take an acknowledged message for complete. Others are repeated, oldest first,
- * to stop senders sooner. They leave room for the ACK: without ACKs a sender
- * stops until its probe timeout.
+ * take an acknowledged message for complete. If they do not fit, the ACK waits
+ * for those of CLOSE frames. The peer may wait likewise, which probe timeouts
+ * show: then all but late packets are acknowledged, or neither end would ever
+ * go on. Others are repeated, oldest first, to stop senders sooner. They leave
+ * room for the ACK: without ACKs a sender stops until its probe timeout.
  *
  * Return: the end of what was written.
  */
 u8 *dblp_put_ack_frames(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 {
-	u8 *next;
+	u8 *next = p;
+	u64 from = 0;
 
 	sock_owned_by_me(&dsk->sk);
-	if (!dblp_ctl_fill_late(dsk, &p, end))
-		return p;
+	if (dblp_ctl_fill_late(dsk, &next, end))
+		p = next;
+	else if (dsk->pto_count)
+		from = dsk->late_pn + 1;
+	else
+		return next;
 	p = dblp_ctl_fill_closes(dsk, p,
 				 min_t(const u8 *, end, p + DBLP_CLOSES_AGAIN));
 	if (dsk->ecn_ect0 || dsk->ecn_ect1 || dsk->ecn_ce) {
@@ -133,7 +146,7 @@ u8 *dblp_put_ack_frames(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 	}
 	p = dblp_put_share(dsk, p, end);
 	p = dblp_put_arrival(dsk, p, end);
-	next = dblp_put_ack(dsk, p, end, now);
+	next = dblp_put_ack(dsk, p, end, now, from);
 	if (!next)
 		return p;
 	p = next;
@@ -276,7 +289,7 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 	case DBLP_FRAME_CANCEL:
 		/* It may be the message of the packets before */
 		dblp_rx_settle(dsk, run->train);
-		return dblp_rx_cancel(dsk, f);
+		return dblp_rx_cancel(dsk, f, run->pn);
 	}
 	return 0;
 }

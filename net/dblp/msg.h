@@ -574,6 +574,7 @@ void dblp_tx_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg);
 int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f);
 int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f);
 bool dblp_tx_cancel(struct dblp_sock *dsk, struct dblp_tx_cancel *c);
+void dblp_tx_cancel_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 void dblp_tx_settle(struct dblp_sock *dsk, u32 most);
 void dblp_tx_purge(struct dblp_sock *dsk);
 void dblp_tx_purge_reports(struct dblp_sock *dsk);
@@ -599,7 +600,7 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 void dblp_rx_settle(struct dblp_sock *dsk, struct dblp_train *t);
 
 /* rx_cancel.c: incoming messages that their sender has cancelled */
-int dblp_rx_cancel(struct dblp_sock *dsk, const struct dblp_frame *f);
+int dblp_rx_cancel(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn);
 
 /* rx.c: incoming messages */
 bool dblp_rx_may_open(const struct dblp_sock *dsk, u32 id, u32 bytes);
@@ -625,7 +626,6 @@ bool dblp_place_any(struct dblp_sock *dsk);
 void dblp_place_arrived(struct dblp_sock *dsk);
 bool dblp_ahead_due(const struct dblp_sock *dsk);
 void dblp_ahead_arrived(struct dblp_sock *dsk);
-bool dblp_rx_ended(const struct dblp_sock *dsk);
 bool dblp_rx_eof(const struct dblp_sock *dsk);
 int dblp_rx_fin(struct dblp_sock *dsk, u32 end);
 void dblp_rx_purge_open(struct dblp_sock *dsk);

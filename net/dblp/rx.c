@@ -685,13 +685,6 @@ void dblp_ahead_arrived(struct dblp_sock *dsk)
 		wake_up_interruptible(sk_sleep(&dsk->sk));
 }
 
-/** dblp_rx_ended() - have all messages before the peer's FIN arrived? */
-bool dblp_rx_ended(const struct dblp_sock *dsk)
-{
-	return dsk->rx_fin && dsk->rx_next == dsk->rx_end &&
-	       !dsk->rx_chain.offset;
-}
-
 /** dblp_rx_eof() - have all messages before the peer's FIN been read? */
 bool dblp_rx_eof(const struct dblp_sock *dsk)
 {

@@ -78,13 +78,16 @@ static int dblp_rx_give_up(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
  * dblp_rx_cancel() - the sender has cancelled a message
  * @dsk: socket
  * @f: CANCEL frame
+ * @pn: number of its packet
  *
- * A message that was closed before stays as it is.
+ * A message that was closed before stays as it is. If that was with bytes
+ * missing, or if it is closed now, CLOSE precedes the ACK of the CANCEL, which
+ * says otherwise that the message was complete.
  *
  * Return: 0, -EPROTO if the sender contradicts itself, -ENOMEM and nothing has
  * changed.
  */
-int dblp_rx_cancel(struct dblp_sock *dsk, const struct dblp_frame *f)
+int dblp_rx_cancel(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn)
 {
 	u32 id = f->cancel.msg_id;
 	struct dblp_rx_msg *msg;
@@ -92,8 +95,10 @@ int dblp_rx_cancel(struct dblp_sock *dsk, const struct dblp_frame *f)
 	int err;
 
 	sock_owned_by_me(&dsk->sk);
-	if (dblp_before(id, dsk->rx_next))
+	if (dblp_before(id, dsk->rx_next)) {
+		dblp_ctl_late(dsk, id, pn);
 		return 0;
+	}
 	msg = dblp_rx_find(dsk, id);
 	opened = !msg;
 	err = opened ? dblp_rx_open_cancelled(dsk, f, &msg) : 0;
@@ -101,10 +106,10 @@ int dblp_rx_cancel(struct dblp_sock *dsk, const struct dblp_frame *f)
 		return err;
 	if (!dblp_rx_is_cancel_of(f, msg))
 		return -EPROTO;
-	if (msg->closed)
-		return 0;
-	err = dblp_rx_give_up(dsk, msg, f);
-	if (err && opened)
+	err = msg->closed ? 0 : dblp_rx_give_up(dsk, msg, f);
+	if (!err)
+		dblp_ctl_late(dsk, id, pn);
+	else if (opened)
 		dblp_rx_unopen(dsk, msg);
 	return err;
 }

@@ -657,7 +657,7 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 		dblp_rx_straggler(dsk, run->pn);
 	msg = dblp_rx_find(dsk, d->msg_id);
 	if (!msg && dblp_before(d->msg_id, dsk->rx_next)) {
-		dblp_ctl_late(dsk, d->msg_id);
+		dblp_ctl_late(dsk, d->msg_id, run->pn + run->n - 1);
 		*why = DBLP_MIB_DROPLATE;
 		return 0;
 	}
@@ -679,7 +679,7 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 		goto refuse;
 	*why = DBLP_MIB_DROPLATE;
 	if (msg->closed) {
-		dblp_ctl_late(dsk, d->msg_id);
+		dblp_ctl_late(dsk, d->msg_id, run->pn + run->n - 1);
 		return 0;
 	}
 	known = d->zeros ? dblp_rx_zeros_known(msg, run) :

@@ -194,8 +194,8 @@ static void dblp_packets_acked(void *ctx, u64 pn, struct dblp_sent_pkt *pkt,
 
 	if (was_lost)
 		DBLP_ADD_SK_STATS(dsk, DBLP_MIB_PKTSPURIOUS, n);
-	if (!pkt->data && !pkt->probe)
-		dblp_ctl_acked(dsk, pkt);
+	while (!pkt->data && !pkt->probe && (msg = dblp_ctl_acked(dsk, pkt)))
+		dblp_tx_cancel_acked(dsk, msg);
 	dblp_path_acked(dsk, pkt, n);
 	msg = pkt->data ? dblp_tx_find(dsk, pkt->msg) : NULL;
 	if (msg)

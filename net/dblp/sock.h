@@ -213,7 +213,9 @@ struct dblp_handshake {
  * @ctl_flight: control frames in flight, the longest first
  * @ctl_own: control frames about the connection
  * @ctl_notices: closed messages that the peer may not fully know yet, by ID
- * @ctl_late: of these, the ones whose CLOSE must precede any ACK
+ * @ctl_late: of these, the ones whose CLOSE must precede the ACK of packets that
+ *	have come
+ * @late_pn: largest number of such a packet, while @ctl_late is not empty
  *
  * Receiving:
  * @rx_turn: the next message in order, if it has been opened
@@ -395,6 +397,7 @@ struct dblp_sock {
 	struct dblp_ctl		ctl_own[3];
 	struct rb_root		ctl_notices;
 	struct list_head	ctl_late;
+	u64			late_pn;
 
 	struct dblp_rx_msg	*rx_turn;
 	struct rb_root		rx_msgs;
@@ -464,6 +467,13 @@ static inline bool dblp_readable(const struct dblp_sock *dsk)
 {
 	return dsk->placement ? READ_ONCE(dsk->rx_placeable) :
 				READ_ONCE(dsk->rx_whole);
+}
+
+/** dblp_rx_ended() - have all messages before the peer's FIN arrived? */
+static inline bool dblp_rx_ended(const struct dblp_sock *dsk)
+{
+	return dsk->rx_fin && dsk->rx_next == dsk->rx_end &&
+	       !dsk->rx_chain.offset;
 }
 
 /** dblp_auth_len() - bytes of the AUTH frame of each packet, or 0 */

@@ -349,6 +349,24 @@ bool dblp_tx_cancel(struct dblp_sock *dsk, struct dblp_tx_cancel *c)
 	return msg;
 }
 
+/**
+ * dblp_tx_cancel_acked() - the receiver has a CANCEL, and no CLOSE came before
+ * @dsk: socket
+ * @msg: the message
+ *
+ * The CLOSE of a message that was dropped, or closed with bytes missing, precedes
+ * the ACK of its CANCEL. So this one was complete before, though the ACKs of its
+ * segments are lost; these are not sent again, so no others will come.
+ */
+void dblp_tx_cancel_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
+{
+	sock_owned_by_me(&dsk->sk);
+	if (dblp_tx_unsent(msg))
+		dblp_end(dsk, DBLP_RST_PROTOCOL, EPROTO);
+	else
+		dblp_tx_complete(dsk, msg);
+}
+
 /* Account for the bytes of a settled message or piece */
 static void dblp_tx_account(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {

@@ -15,10 +15,21 @@ FIXTURE(end) {
 	struct sockaddr_dblp addr;
 	struct peer peer;
 	struct packet p;
+	enum half half;
 	int listener;
 	int fd;
 };
 
+FIXTURE_VARIANT(end) {
+	enum half half;
+};
+
+FIXTURE_VARIANT_ADD(end, open) { .half = HALF_NONE };
+FIXTURE_VARIANT_ADD(end, after_fin) { .half = HALF_PEER };
+FIXTURE_VARIANT_ADD(end, after_shutdown) { .half = HALF_OURS };
+FIXTURE_VARIANT_ADD(end, after_both) { .half = HALF_BOTH };
+
+/* The peer may have sent its FIN */
 static void join(FIXTURE_DATA(end) *self, u16 features)
 {
 	peer_connect(&self->peer, &self->addr);
@@ -28,11 +39,19 @@ static void join(FIXTURE_DATA(end) *self, u16 features)
 	if (self->fd < 0)
 		die("accept()");
 	set_u32(self->fd, DBLP_NOTIFY, 1);
+	half_close(&self->peer, self->fd, self->half & HALF_PEER, 1000);
 	errno = 0;
+}
+
+/* Nothing more is to be sent by the socket, which may say so */
+static void sent_all(FIXTURE_DATA(end) *self)
+{
+	half_close(&self->peer, self->fd, self->half & HALF_OURS, 0);
 }
 
 FIXTURE_SETUP(end)
 {
+	self->half = variant->half;
 	one_cpu();
 	netns_new();
 	netns_set_mtu(1500);
@@ -202,6 +221,7 @@ TEST_F(end, a_cancel_is_repeated_and_nothing_else)
 	send_close(self, 0, DBLP_REASON_BUDGET);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	send_tag(self, 2);
+	sent_all(self);
 	peer_ack_all(&self->peer);
 	expect_report(_metadata, self->fd, 2, DBLP_REASON_COMPLETE, 0);
 }
@@ -214,6 +234,7 @@ TEST_F(end, a_message_that_was_closed_is_not_cancelled)
 	peer_ack_all(&self->peer);
 	expect_report(_metadata, self->fd, 1, DBLP_REASON_COMPLETE, 0);
 	send_tag(self, 2);
+	sent_all(self);
 	expect_cancel(_metadata, self, 2);
 	send_map(self, 1);
 	send_close(self, 1, DBLP_REASON_BUDGET);
@@ -221,9 +242,59 @@ TEST_F(end, a_message_that_was_closed_is_not_cancelled)
 	EXPECT_EQ(0, get_info(self->fd).msgs_sent_cancelled);
 }
 
+/* Acknowledge the CANCEL, of which probes may have sent more copies, and nothing else
+ * until the socket takes notice
+ */
+static bool ack_cancel(FIXTURE_DATA(end) *self)
+{
+	uint64_t end = now_ms() + WAIT_MS;
+
+	do {
+		peer_drain(&self->peer);
+		peer_ack(&self->peer, self->peer.largest - 1,
+			 self->peer.largest - 1);
+	} while (!wait_for(self->fd, POLLERR, 50) && now_ms() < end);
+	return poll_now(self->fd) & POLLERR;
+}
+
+/* Its segments are not sent again, so the ACK of the CANCEL is all that can come */
+TEST_F(end, what_a_peer_has_had_is_settled_when_it_has_the_cancel)
+{
+	send_tag(self, 1);
+	sent_all(self);
+	expect_cancel(_metadata, self, 1);
+	EXPECT_TRUE(ack_cancel(self));
+	expect_report(_metadata, self->fd, 1, DBLP_REASON_COMPLETE, 0);
+	EXPECT_EQ(0, get_info(self->fd).msgs_sent_cancelled);
+	send_close(self, 0, DBLP_REASON_CANCELLED);
+	peer_ack_all(&self->peer);
+	EXPECT_TRUE(peer_sync(&self->peer));
+}
+
+/* Half of it, which may be missing, was never sent: so it cannot be complete */
+TEST_F(end, what_was_not_sent_did_not_come)
+{
+	struct dblp_sndinfo info = {
+		.tag = 1, .flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
+		.budget = DBLP_PPM / 2, .policy = DBLP_POLICY_EAGER,
+	};
+	unsigned int n = self->peer.n_cancel;
+	static char buf[16000];
+
+	pattern_fill(buf, sizeof(buf), 0, SCRIPTED_SEED, 0);
+	ASSERT_EQ(sizeof(buf), sndinfo_send(self->fd, buf, sizeof(buf), 0, &info));
+	sent_all(self);
+	ASSERT_EQ(0, cancel(self->fd, 1));
+	while (self->peer.n_cancel == n)
+		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
+	EXPECT_TRUE(ack_cancel(self));
+	expect_abort(_metadata, self);
+}
+
 TEST_F(end, a_receiver_does_not_cancel)
 {
 	send_tag(self, 1);
+	sent_all(self);
 	send_close(self, 0, DBLP_REASON_CANCELLED);
 	expect_abort(_metadata, self);
 }
@@ -231,6 +302,7 @@ TEST_F(end, a_receiver_does_not_cancel)
 TEST_F(end, a_loss_map_is_not_of_what_was_dropped)
 {
 	send_tag(self, 1);
+	sent_all(self);
 	expect_cancel(_metadata, self, 1);
 	send_map(self, 0);
 	send_close(self, 0, DBLP_REASON_CANCELLED);
@@ -264,6 +336,7 @@ TEST_F(end, what_never_came_is_cancelled)
 	struct dblp_frame f = cancel_frame;
 	unsigned int n;
 
+	sent_all(self);
 	send_frame(&self->peer, &self->p, &f);
 	expect_dropped(_metadata, self, 0);
 	/* What comes later is late, and the CLOSE goes before its ACK */
@@ -285,6 +358,7 @@ TEST_F(end, what_comes_later_of_it_is_late)
 	struct dblp_data d = { .msg_id = 1, .msg_len = LEN };
 	struct dblp_frame f = cancel_frame;
 
+	sent_all(self);
 	f.cancel.msg_id = 1;
 	send_frame(&self->peer, &self->p, &f);
 	send_data(&self->peer, &self->p, &d, SEG, 0, 3, NULL);
@@ -304,6 +378,7 @@ TEST_F(end, what_has_come_is_dropped)
 	struct dblp_frame f = cancel_frame;
 	u32 before = get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC), i;
 
+	sent_all(self);
 	for (i = 0; i < 4; i++) {
 		set_u32(self->fd, DBLP_BUDGET_CAP, i < 2 ? DBLP_PPM : 0);
 		d.msg_id = f.cancel.msg_id = i;
@@ -331,6 +406,7 @@ TEST_F(end, a_cancel_in_one_buffer_with_its_message)
 	struct dblp_frame f = cancel_frame;
 	static struct packet p[2];
 
+	sent_all(self);
 	f.cancel.len = f.cancel.total = d.msg_len;
 	make_data(&p[0], &self->peer, &d, 256, NULL);
 	make_ctrl(&p[1], &self->peer, &f);
@@ -344,6 +420,7 @@ TEST_F(end, what_is_complete_is_not_cancelled)
 {
 	struct dblp_frame f = cancel_frame;
 
+	sent_all(self);
 	/* Its turn has not come, and then it has been read */
 	f.cancel.msg_id = 1;
 	f.cancel.len = f.cancel.total = 1500;
@@ -369,6 +446,7 @@ TEST_F(end, a_piece_is_cancelled_with_its_message)
 	struct dblp_lossmap map;
 	socklen_t len = sizeof(map);
 
+	sent_all(self);
 	send_data(&self->peer, &self->p, &d, SEG, 0, 1, &meta);
 	f.cancel.msg_id = 1;
 	f.cancel.offset = 1000;
@@ -388,6 +466,7 @@ TEST_F(end, credit_is_what_both_count)
 	struct dblp_frame f = cancel_frame, ping = { .type = DBLP_FRAME_PING };
 	u32 i;
 
+	sent_all(self);
 	EXPECT_TRUE(peer_ask(&self->peer, window));
 	for (i = 0; i < 2; i++) {
 		f.cancel.msg_id = i;
@@ -412,6 +491,7 @@ TEST_F(end, a_cancel_contradicts_nothing)
 	u32 i;
 
 	for (i = 0; i < 6; i++) {
+		sent_all(self);
 		f = cancel_frame;
 		f.cancel.tag = 7;
 		send_data(&self->peer, &self->p, &d, SEG, 0, 1, &meta);
