@@ -205,6 +205,8 @@ static void dblp_udp_receive(struct socket *sock)
 
 	WRITE_ONCE(usk->sk_ll_usec, 0);
 	WRITE_ONCE(usk->sk_rcvbuf, DBLP_UDP_QUEUE);
+	/* Else UDP clears the device of IPv4 packets, see dblp_skb_is_via() */
+	ip_sock_set_pktinfo(usk);
 	write_lock_bh(&usk->sk_callback_lock);
 	usk->sk_data_ready = dblp_data_ready;
 	write_unlock_bh(&usk->sk_callback_lock);
@@ -306,12 +308,12 @@ static struct dblp_sock *dblp_err_find(struct sock *usk,
 				       const struct sk_buff *skb,
 				       u32 udp_offset, struct dblp_quote *q)
 {
-	struct net *net = sock_net(usk);
+	struct dblp_endpoint *ep = rcu_dereference_sk_user_data(usk);
 
-	if (!dblp_get_quote(q, skb, udp_offset))
+	if (!ep || !dblp_get_quote(q, skb, udp_offset))
 		return NULL;
-	return q->cid ? dblp_conn_find(net, q->cid) :
-			dblp_conn_find_peer(net, &q->key);
+	return q->cid ? dblp_conn_find(ep, q->cid) :
+			dblp_conn_find_peer(ep, &q->key);
 }
 
 /* @skb begins with the IP header of the quoted packet. Returns 0 if the error

@@ -253,6 +253,18 @@ void dblp_rst_stranger(struct dblp_endpoint *ep, const struct dblp_run *run)
 	dblp_rst_reply(ep, run, DBLP_RST_UNKNOWN, 0, run->h.dcid);
 }
 
+/* The listener for a packet, or NULL. RCU */
+static struct dblp_sock *dblp_find_listener(const struct dblp_endpoint *ep,
+					    const struct sk_buff *skb)
+{
+	struct dblp_sock *dsk = rcu_dereference(ep->listener);
+
+	/* It may have been bound to a device after its endpoint was made */
+	if (dsk && !dblp_skb_is_via(skb, READ_ONCE(dsk->sk.sk_bound_dev_if)))
+		return NULL;
+	return dsk;
+}
+
 /**
  * dblp_handshake_init() - answer an INIT with a cookie
  * @ep: endpoint that received it
@@ -276,7 +288,7 @@ enum dblp_mib_item dblp_handshake_init(struct dblp_endpoint *ep,
 	if (run->h.dcid || !cid ||
 	    memchr_inv(run->p + padding, 0, DBLP_INIT_LEN - padding))
 		return DBLP_MIB_DROPFIELD;
-	if (!rcu_access_pointer(ep->listener))
+	if (!dblp_find_listener(ep, skb))
 		return dblp_refuse(ep, run, cid);
 
 	dblp_skb_addrs(skb, &client, &server);
@@ -302,7 +314,8 @@ void dblp_handshake_version(struct dblp_endpoint *ep,
 	u8 out[DBLP_HDR_LEN + 8 + 4];
 	u8 *p;
 
-	if (run->len < DBLP_INIT_LEN || !rcu_access_pointer(ep->listener))
+	if (run->len < DBLP_INIT_LEN ||
+	    !dblp_find_listener(ep, run->train->skb))
 		return;
 	p = dblp_put_plain_hdr(out, DBLP_PKT_VERSION, 0);
 	p = dblp_put_u64(p, dblp_get_u64(run->p + DBLP_HDR_LEN));
@@ -444,7 +457,7 @@ enum dblp_mib_item dblp_handshake_echo(struct dblp_endpoint *ep,
 				       const struct dblp_run *run,
 				       struct dblp_sock **dsk)
 {
-	struct dblp_sock *listener = rcu_dereference(ep->listener);
+	struct dblp_sock *listener = dblp_find_listener(ep, run->train->skb);
 	struct dblp_echo echo;
 	enum dblp_mib_item why;
 

@@ -15,7 +15,7 @@
  *	dblp_rcv()	UDP has queued the packet and verified its checksum
  *	dblp_rcv_conn()	finds the connection of all packets by their IDs
  *	dblp_sk_rcv()	adds to the backlog if a process owns the socket
- *	dblp_do_rcv()	socket locked: checks the source address
+ *	dblp_do_rcv()	socket locked: checks device and addresses
  *	dblp_run_hdr()	checks headers, copied if others can write to them
  *	dblp_rcv_run()	state, data header, the packets that follow, and the tag
  *	dblp_rcv_*()	processes packets of one type
@@ -543,6 +543,9 @@ static enum dblp_mib_item dblp_rcv_check(const struct dblp_sock *dsk,
 {
 	if (dsk->state == DBLP_STATE_CLOSED)
 		return DBLP_MIB_DROPSTATE;
+	/* It may have been bound to a device after its endpoint was made */
+	if (!dblp_skb_is_via(skb, READ_ONCE(dsk->sk.sk_bound_dev_if)))
+		return DBLP_MIB_DROPWRONGPEER;
 	if (dsk->state == DBLP_STATE_LISTEN ||
 	    dblp_skb_is_between(skb, &dsk->peer, &dsk->local))
 		return DBLP_MIB_NONE;
@@ -658,7 +661,7 @@ static struct dblp_sock *dblp_find_conn(struct dblp_endpoint *ep,
 		if (!same)
 			return NULL;
 	}
-	return dblp_conn_find(ep->net, dcid);
+	return dblp_conn_find(ep, dcid);
 }
 
 /* Pass a buffer to the connection that all of it is for, if there is one */
@@ -680,12 +683,12 @@ static struct dblp_sock *dblp_find_rst(struct dblp_endpoint *ep,
 	struct sockaddr_dblp from;
 
 	if (run->h.dcid)
-		return dblp_conn_find(ep->net, run->h.dcid);
+		return dblp_conn_find(ep, run->h.dcid);
 	dblp_skb_addrs(run->train->skb, &from, NULL);
 	key.cid = dblp_get_u64(run->p + DBLP_HDR_LEN + 8);
 	key.addr = from.sdblp_addr;
 	key.port = from.sdblp_port;
-	return dblp_conn_find_peer(ep->net, &key);
+	return dblp_conn_find_peer(ep, &key);
 }
 
 /*
@@ -703,16 +706,15 @@ static enum dblp_mib_item dblp_find_other(struct dblp_endpoint *ep,
 		*dsk = dblp_find_rst(ep, run);
 		break;
 	case DBLP_PKT_VERSION:
-		*dsk = dblp_conn_find(ep->net,
-				      dblp_get_u64(run->p + DBLP_HDR_LEN));
+		*dsk = dblp_conn_find(ep, dblp_get_u64(run->p + DBLP_HDR_LEN));
 		break;
 	case DBLP_PKT_COOKIE_ECHO:
-		*dsk = dblp_conn_find(ep->net, run->h.dcid);
+		*dsk = dblp_conn_find(ep, run->h.dcid);
 		return *dsk ? DBLP_MIB_NONE :
 			      dblp_handshake_echo(ep, run, dsk);
 	case DBLP_PKT_INIT_ACK:
 	case DBLP_PKT_COOKIE_ACK:
-		*dsk = dblp_conn_find(ep->net, run->h.dcid);
+		*dsk = dblp_conn_find(ep, run->h.dcid);
 		if (*dsk || run->h.type == DBLP_PKT_INIT_ACK)
 			break;
 		fallthrough;

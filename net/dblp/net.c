@@ -117,43 +117,54 @@ void dblp_conns_exit(struct dblp_net *dn)
 	rhashtable_destroy(&dn->conns);
 }
 
+/*
+ * Take a reference to a connection, if it uses the endpoint. What filters of a
+ * port, of a cgroup or of a device let pass at another endpoint is not for it.
+ */
+static struct dblp_sock *dblp_conn_get(struct dblp_sock *dsk,
+				       const struct dblp_endpoint *ep)
+{
+	if (!dsk || READ_ONCE(dsk->ep) != ep ||
+	    !refcount_inc_not_zero(&dsk->sk.sk_refcnt))
+		return NULL;
+	return dsk;
+}
+
 /**
  * dblp_conn_find() - find a connection by our connection ID
- * @net: namespace
+ * @ep: endpoint that has received a packet for it, or an ICMP error
  * @cid: our connection ID
  *
  * Return: the connection with a reference, or NULL.
  */
-struct dblp_sock *dblp_conn_find(struct net *net, u64 cid)
+struct dblp_sock *dblp_conn_find(const struct dblp_endpoint *ep, u64 cid)
 {
-	struct dblp_net *dn = dblp_pernet(net);
+	struct dblp_net *dn = dblp_pernet(ep->net);
 	struct dblp_sock *dsk;
 
 	rcu_read_lock();
 	dsk = rhashtable_lookup(&dn->conns, &cid, dblp_conns_params);
-	if (dsk && !refcount_inc_not_zero(&dsk->sk.sk_refcnt))
-		dsk = NULL;
+	dsk = dblp_conn_get(dsk, ep);
 	rcu_read_unlock();
 	return dsk;
 }
 
 /**
  * dblp_conn_find_peer() - find a connection by its peer
- * @net: namespace
+ * @ep: as for dblp_conn_find()
  * @key: connection ID and address of the peer
  *
  * Return: the connection with a reference, or NULL.
  */
-struct dblp_sock *dblp_conn_find_peer(struct net *net,
+struct dblp_sock *dblp_conn_find_peer(const struct dblp_endpoint *ep,
 				      const struct dblp_peer_key *key)
 {
-	struct dblp_net *dn = dblp_pernet(net);
+	struct dblp_net *dn = dblp_pernet(ep->net);
 	struct dblp_sock *dsk;
 
 	rcu_read_lock();
 	dsk = rhashtable_lookup(&dn->peers, key, dblp_peers_params);
-	if (dsk && !refcount_inc_not_zero(&dsk->sk.sk_refcnt))
-		dsk = NULL;
+	dsk = dblp_conn_get(dsk, ep);
 	rcu_read_unlock();
 	return dsk;
 }

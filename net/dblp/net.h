@@ -266,8 +266,8 @@ extern unsigned int dblp_net_id;
 struct dblp_net *dblp_pernet(struct net *net);
 int dblp_conns_init(struct dblp_net *dn);
 void dblp_conns_exit(struct dblp_net *dn);
-struct dblp_sock *dblp_conn_find(struct net *net, u64 cid);
-struct dblp_sock *dblp_conn_find_peer(struct net *net,
+struct dblp_sock *dblp_conn_find(const struct dblp_endpoint *ep, u64 cid);
+struct dblp_sock *dblp_conn_find_peer(const struct dblp_endpoint *ep,
 				      const struct dblp_peer_key *key);
 int dblp_conn_hash(struct dblp_sock *dsk);
 void dblp_conn_unhash_peer(struct dblp_sock *dsk);
@@ -310,6 +310,7 @@ struct dst_entry *dblp_route(struct net *net, struct dblp_path *path);
 struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp);
 int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 		 struct dst_entry *dst, struct dblp_path *path, u8 tos);
+bool dblp_skb_is_via(const struct sk_buff *skb, int ifindex);
 bool dblp_skb_is_between(const struct sk_buff *skb,
 			 const struct sockaddr_dblp *peer,
 			 const struct sockaddr_dblp *local);

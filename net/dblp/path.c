@@ -339,6 +339,19 @@ u64 dblp_skb_source(const struct sk_buff *skb)
 	return get_unaligned((const u64 *)&ipv6_hdr(skb)->saddr);
 }
 
+/**
+ * dblp_skb_is_via() - did a packet come in by a device, or by one of its VRF?
+ * @skb: packet as for dblp_skb_addrs()
+ * @ifindex: the device, or a VRF; 0 stands for all
+ */
+bool dblp_skb_is_via(const struct sk_buff *skb, int ifindex)
+{
+	int iif = skb->protocol == htons(ETH_P_IP) ? IPCB(skb)->iif :
+						     IP6CB(skb)->iif;
+
+	return !ifindex || ifindex == iif || ifindex == skb->skb_iif;
+}
+
 static bool dblp_addr_is_v4(const struct sockaddr_dblp *addr, __be32 v4)
 {
 	return addr->sdblp_addr.s6_addr32[3] == v4 &&

@@ -308,6 +308,18 @@ static void to_sockaddr(struct sockaddr_in6 *sin6,
 	sin6->sin6_family = AF_INET6;
 	sin6->sin6_port = a->sdblp_port;
 	memcpy(&sin6->sin6_addr, &a->sdblp_addr, 16);
+	sin6->sin6_scope_id = a->sdblp_scope_id;
+}
+
+void send_packet_to(const struct peer *peer, const struct packet *p,
+		    const struct sockaddr_dblp *to)
+{
+	struct sockaddr_in6 sin6;
+
+	to_sockaddr(&sin6, to);
+	if (sendto(peer->udp, p->byte, p->len, 0, (struct sockaddr *)&sin6,
+		   sizeof(sin6)) != (ssize_t)p->len)
+		die("sendto()");
 }
 
 static u64 random_cid(void)

@@ -170,6 +170,9 @@ void poke(struct packet *p, u32 at, u32 size, u64 value);
 struct dblp_data packet_data(const struct packet *p);
 
 void send_packet(const struct peer *peer, const struct packet *p);
+/** send_packet_to() - from the peer's port to another address */
+void send_packet_to(const struct peer *peer, const struct packet *p,
+		    const struct sockaddr_dblp *to);
 
 /** sign_packets() - give @n packets their tags, if the peer has a key */
 void sign_packets(const struct peer *peer, struct packet *p, u32 n);
