@@ -205,7 +205,7 @@ static void dblp_udp_receive(struct socket *sock)
 
 	WRITE_ONCE(usk->sk_ll_usec, 0);
 	WRITE_ONCE(usk->sk_rcvbuf, DBLP_UDP_QUEUE);
-	/* Else UDP clears the device of IPv4 packets, see dblp_skb_is_via() */
+	/* Else UDP clears what dblp_skb_is_via() and _is_unicast() read of IPv4 */
 	ip_sock_set_pktinfo(usk);
 	write_lock_bh(&usk->sk_callback_lock);
 	usk->sk_data_ready = dblp_data_ready;

@@ -802,6 +802,13 @@ static void dblp_rcv(struct dblp_endpoint *ep, struct sk_buff *skb)
 	dblp_rcv_cb(skb);
 	if (dblp_rcv_conn(ep, skb))
 		return;
+	/* Else many hosts would answer one packet */
+	if (!dblp_skb_is_unicast(skb)) {
+		dblp_count_drops(ep->net, NULL, DBLP_MIB_DROPNOTUNICAST,
+				 DBLP_SKB_CB(skb)->n);
+		kfree_skb(skb);
+		return;
+	}
 	if (DBLP_SKB_CB(skb)->n > 1 || skb_is_nonlinear(skb))
 		dblp_rcv_each(ep, skb);
 	else

@@ -139,6 +139,8 @@ enum dblp_mib_item {
 	DBLP_MIB_MSGRECEIVEDCANCELLED,
 	/* Packets dropped: from a port that was not announced, or for more ports than are taken */
 	DBLP_MIB_DROPPORT,
+	/* Packets dropped: of no connection, and not from one host to this one */
+	DBLP_MIB_DROPNOTUNICAST,
 	__DBLP_MIB_MAX
 };
 

@@ -310,6 +310,7 @@ struct dst_entry *dblp_route(struct net *net, struct dblp_path *path);
 struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp);
 int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 		 struct dst_entry *dst, struct dblp_path *path, u8 tos);
+bool dblp_skb_is_unicast(const struct sk_buff *skb);
 bool dblp_skb_is_via(const struct sk_buff *skb, int ifindex);
 bool dblp_skb_is_between(const struct sk_buff *skb,
 			 const struct sockaddr_dblp *peer,

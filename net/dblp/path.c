@@ -339,6 +339,33 @@ u64 dblp_skb_source(const struct sk_buff *skb)
 	return get_unaligned((const u64 *)&ipv6_hdr(skb)->saddr);
 }
 
+/* Does UDP answer an IPv4 packet from the address that it was sent to? It would not
+ * if that is one of many hosts. IP_PKTINFO has told
+ */
+static bool dblp_skb_is_unicast4(const struct sk_buff *skb)
+{
+	return PKTINFO_SKB_CB(skb)->ipi_spec_dst.s_addr == ip_hdr(skb)->daddr;
+}
+
+/**
+ * dblp_skb_is_unicast() - was a packet sent from one host to this one alone?
+ * @skb: packet as for dblp_skb_addrs()
+ *
+ * IP has dropped packets with a multicast source, and those with a loopback address
+ * from outside.
+ */
+bool dblp_skb_is_unicast(const struct sk_buff *skb)
+{
+	const struct in6_addr *saddr = &ipv6_hdr(skb)->saddr;
+
+	if (skb->pkt_type != PACKET_HOST)
+		return false;
+	if (skb->protocol == htons(ETH_P_IP))
+		return dblp_skb_is_unicast4(skb);
+	return !ipv6_addr_is_multicast(&ipv6_hdr(skb)->daddr) &&
+	       !ipv6_addr_any(saddr) && !ipv6_addr_v4mapped(saddr);
+}
+
 /**
  * dblp_skb_is_via() - did a packet come in by a device, or by one of its VRF?
  * @skb: packet as for dblp_skb_addrs()

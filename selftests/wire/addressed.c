@@ -7,6 +7,9 @@
 #define _GNU_SOURCE
 #include "lib/hostile.h"
 
+#include <netinet/ip6.h>
+#include <netinet/udp.h>
+
 /* What a peer can do to a connection, if it is taken */
 static void send_all_to(struct peer *peer, struct packet *p,
 			const struct sockaddr_dblp *to)
@@ -78,6 +81,115 @@ TEST_F(peer, another_device_is_no_entrance_to_a_listener)
 	send_packet(&other, &self->p);
 	EXPECT_TRUE(peer_expect(&other, DBLP_PKT_INIT_ACK, WAIT_MS));
 	peer_close(&other);
+}
+
+/* UDP with this source: raw, as IP would not send it */
+static void send_from(const char *source, const char *to, u16 port,
+		      const struct packet *p)
+{
+	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6 };
+	struct ip6_hdr ip = { .ip6_flow = htonl(6 << 28), .ip6_hlim = 64 };
+	struct udphdr udp = { .source = htons(9), .dest = port };
+	struct iovec iov[] = {
+		{ &ip, sizeof(ip) }, { &udp, sizeof(udp) },
+		{ (void *)p->byte, p->len },
+	};
+	struct msghdr m = {
+		.msg_name = &sin6, .msg_namelen = sizeof(sin6),
+		.msg_iov = iov, .msg_iovlen = 3,
+	};
+	u32 len = sizeof(udp) + p->len, sum;
+	int fd = socket(AF_INET6, SOCK_RAW, IPPROTO_RAW);
+
+	inet_pton(AF_INET6, source, &ip.ip6_src);
+	inet_pton(AF_INET6, to, &ip.ip6_dst);
+	sin6.sin6_addr = ip.ip6_dst;
+	ip.ip6_plen = htons(len);
+	ip.ip6_nxt = IPPROTO_UDP;
+	udp.len = htons(len);
+	sum = inet_sum(IPPROTO_UDP + len, &ip.ip6_src, 32);
+	sum = inet_sum(inet_sum(sum, &udp, sizeof(udp)), p->byte, p->len);
+	udp.check = inet_checksum(sum);
+	if (fd < 0 || sendmsg(fd, &m, 0) < 0)
+		die("a packet from %s", source);
+	close(fd);
+}
+
+static void send_init_to(const struct peer *peer, const char *to, u16 port)
+{
+	struct sockaddr_dblp a;
+	struct packet p;
+
+	addr_parse(&a, to, ntohs(port));
+	make_init(&p, peer->cid);
+	send_packet_to(peer, &p, &a);
+}
+
+/* Until one is answered: a new link may lose the first */
+static bool answers(struct peer *peer, const char *to, u16 port)
+{
+	int tries;
+
+	for (tries = 0; tries < 100; tries++) {
+		send_init_to(peer, to, port);
+		if (peer_expect(peer, DBLP_PKT_INIT_ACK, 100))
+			return true;
+	}
+	return false;
+}
+
+static void peer_at(struct peer *peer, const char *text)
+{
+	struct sockaddr_dblp at;
+
+	peer_listen(peer, text, &at);
+	set_int(peer->udp, SO_BROADCAST, 1);
+}
+
+/* Else each listener on the link answers what a stranger sent once */
+TEST(an_init_for_many_hosts_is_not_answered)
+{
+	int there, here, listener4, listener6;
+	struct sockaddr_dblp addr4, addr6;
+	struct peer v4, v6, silent[2];
+	struct packet p;
+	u64 before;
+
+	netns_new();
+	here = netns_this();
+	there = netns_cable("gro off", "gro off");
+	run("ip addr add fd09::2/64 dev eth0 nodad");
+	listener4 = new_listener("0.0.0.0", 8, &addr4);
+	listener6 = new_listener("::", 8, &addr6);
+	before = mib("DropNotUnicast");
+
+	netns_set(there);
+	run("ip addr add fd09::1/64 dev eth0 nodad && ip route add 224.0.0.0/4 dev eth0");
+	peer_at(&v4, "10.9.0.1");
+	peer_at(&v6, "fd09::1");
+	EXPECT_TRUE(answers(&v4, "10.9.0.2", addr4.sdblp_port));
+	EXPECT_TRUE(answers(&v6, "fd09::2", addr6.sdblp_port));
+	peer_at(&silent[0], "10.9.0.1");
+	peer_at(&silent[1], "fd09::1");
+	send_init_to(&silent[0], "224.0.0.1", addr4.sdblp_port);
+	send_init_to(&silent[0], "10.9.0.255", addr4.sdblp_port);
+	send_init_to(&silent[1], "ff02::1", addr6.sdblp_port);
+	make_init(&p, 77);
+	send_from("::", "fd09::2", addr6.sdblp_port, &p);
+	send_from("::ffff:10.9.0.1", "fd09::2", addr6.sdblp_port, &p);
+
+	netns_set(here);
+	EXPECT_SOON(before + 5, mib("DropNotUnicast"));
+	EXPECT_FALSE(peer_expect(&silent[0], DBLP_PKT_INIT_ACK, SHORT_MS));
+	EXPECT_FALSE(peer_expect(&silent[1], DBLP_PKT_INIT_ACK, SHORT_MS));
+	peer_close(&v4);
+	peer_close(&v6);
+	peer_close(&silent[0]);
+	peer_close(&silent[1]);
+	close(listener4);
+	close(listener6);
+	close(there);
+	close(here);
 }
 
 TEST_HARNESS_MAIN

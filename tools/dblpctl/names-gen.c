@@ -271,6 +271,10 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 		"DropPort",
 		"Packets dropped: from a port that was not announced, or for more ports than are taken",
 	},
+	[DBLP_A_STATS_DROP_NOT_UNICAST] = {
+		"DropNotUnicast",
+		"Packets dropped: of no connection, and not from one host to this one",
+	},
 };
 
 const char *const socket_attrs[DBLP_A_SOCKET_MAX + 1] = {
