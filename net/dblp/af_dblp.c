@@ -39,6 +39,13 @@ static int dblp_check_addr(const struct sockaddr_unsized *uaddr, int len)
 							       0;
 }
 
+/* Is the link of a link-local address the device of the socket, or in its VRF? */
+static bool dblp_scope_fits(struct sock *sk, const struct sockaddr_dblp *addr)
+{
+	return !addr->sdblp_scope_id ||
+	       sk_dev_equal_l3scope(sk, addr->sdblp_scope_id);
+}
+
 static int dblp_bind_locked(struct dblp_sock *dsk,
 			    const struct sockaddr_dblp *addr)
 {
@@ -46,6 +53,8 @@ static int dblp_bind_locked(struct dblp_sock *dsk,
 	bool reuse = dsk->sk.sk_reuse;
 	int err;
 
+	if (!dblp_scope_fits(&dsk->sk, addr))
+		return -EINVAL;
 	if (reuse && addr->sdblp_port)
 		ep = dblp_endpoint_join(dsk, addr);
 	if (IS_ERR(ep))
@@ -125,6 +134,9 @@ static int dblp_connect_route(struct dblp_sock *dsk)
 				       &dsk->local.sdblp_addr);
 	else
 		dsk->local.sdblp_addr = path->fl.u.ip6.saddr;
+	dsk->local.sdblp_scope_id =
+		ipv6_iface_scope_id(&dsk->local.sdblp_addr,
+				    dsk->peer.sdblp_scope_id ?: path->ifindex);
 	return 0;
 }
 
@@ -137,6 +149,9 @@ static int dblp_connect_start(struct dblp_sock *dsk,
 
 	if (!peer->sdblp_port || dblp_addr_any(&peer->sdblp_addr))
 		return -EADDRNOTAVAIL;
+	if (!dblp_scope_fits(&dsk->sk, peer) ||
+	    (dsk->ep && !dblp_scope_fits(dsk->ep->usk, peer)))
+		return -EINVAL;
 	if (dsk->ep && !ipv6_addr_any(local) && ipv6_addr_v4mapped(local) != v4)
 		return -EAFNOSUPPORT;
 	err = dblp_autobind(dsk, peer);
@@ -149,6 +164,7 @@ static int dblp_connect_start(struct dblp_sock *dsk,
 	dsk->peer_key = (struct dblp_peer_key) {
 		.addr = dsk->peer.sdblp_addr,
 		.port = dsk->peer.sdblp_port,
+		.zone = dsk->peer.sdblp_scope_id,
 	};
 	if (!err)
 		err = dblp_connect_route(dsk);

@@ -265,6 +265,7 @@ static bool dblp_get_quote(struct dblp_quote *q, const struct sk_buff *skb,
 		q->key.addr = ip6h->daddr;
 		q->local.sdblp_addr = ip6h->saddr;
 	}
+	q->key.zone = dblp_skb_zone(skb, &q->key.addr, &q->local.sdblp_addr);
 
 	/* Errors are ignored: the rest of the packet is not quoted */
 	p += sizeof(*uh);
@@ -292,15 +293,16 @@ static bool dblp_is_own_port(const struct dblp_sock *dsk,
 }
 
 static bool dblp_quote_fits(const struct dblp_sock *dsk,
-			    const struct dblp_quote *q, const struct sock *usk)
+			    const struct dblp_quote *q,
+			    const struct sk_buff *skb)
 {
 	const struct dblp_endpoint *ep = READ_ONCE(dsk->ep);
 
-	return ep && rcu_dereference_sk_user_data(usk) == ep &&
-	       dsk->peer.sdblp_port == q->key.port &&
+	return ep && dsk->peer.sdblp_port == q->key.port &&
 	       dblp_is_own_port(dsk, ep, q->local.sdblp_port) &&
 	       ipv6_addr_equal(&dsk->peer.sdblp_addr, &q->key.addr) &&
-	       ipv6_addr_equal(&dsk->local.sdblp_addr, &q->local.sdblp_addr);
+	       ipv6_addr_equal(&dsk->local.sdblp_addr, &q->local.sdblp_addr) &&
+	       dblp_skb_in_zone(skb, dsk);
 }
 
 /* The connection that may have sent the quoted packet, with a reference */
@@ -328,7 +330,7 @@ static int dblp_err_lookup(struct sock *usk, struct sk_buff *skb)
 	dsk = dblp_err_find(usk, skb, skb_transport_offset(skb), &q);
 	if (dsk) {
 		bh_lock_sock(&dsk->sk);
-		fits = dblp_quote_fits(dsk, &q, usk);
+		fits = dblp_quote_fits(dsk, &q, skb);
 		bh_unlock_sock(&dsk->sk);
 		sock_put(&dsk->sk);
 	}
@@ -364,7 +366,7 @@ static void dblp_err_rcv(struct sock *usk, struct sk_buff *skb, int err,
 	if (!dsk)
 		return;
 	bh_lock_sock(&dsk->sk);
-	if (dblp_quote_fits(dsk, &q, usk) && dblp_err_counts(dsk, &q, err))
+	if (dblp_quote_fits(dsk, &q, skb) && dblp_err_counts(dsk, &q, err))
 		ep->ops->err(dsk, err);
 	bh_unlock_sock(&dsk->sk);
 	sock_put(&dsk->sk);

@@ -41,7 +41,7 @@ static u64 dblp_now_ms(const struct dblp_net *dn)
 static u64 dblp_cookie_mac(const struct dblp_net *dn,
 			   const struct dblp_cookie *c, u64 client_cid,
 			   const struct sockaddr_dblp *client,
-			   const struct sockaddr_dblp *server)
+			   const struct sockaddr_dblp *server, int zone)
 {
 	struct {
 		u64		scid;
@@ -52,6 +52,7 @@ static u64 dblp_cookie_mac(const struct dblp_net *dn,
 		__be16		client_port;
 		__be16		server_port;
 		u32		features;
+		u64		zone;
 	} __aligned(SIPHASH_ALIGNMENT) in = {
 		.scid = c->scid,
 		.born_ms = c->born_ms,
@@ -61,6 +62,7 @@ static u64 dblp_cookie_mac(const struct dblp_net *dn,
 		.client_port = client->sdblp_port,
 		.server_port = server->sdblp_port,
 		.features = c->features,
+		.zone = zone,
 	};
 
 	return siphash(&in, sizeof(in), &dn->cookie_key);
@@ -69,11 +71,11 @@ static u64 dblp_cookie_mac(const struct dblp_net *dn,
 /* Make a cookie for a client; @scid is set */
 static void dblp_cookie_sign(const struct dblp_net *dn, struct dblp_cookie *c,
 			     u64 client_cid, const struct sockaddr_dblp *client,
-			     const struct sockaddr_dblp *server)
+			     const struct sockaddr_dblp *server, int zone)
 {
 	c->born_ms = dblp_now_ms(dn);
 	c->features = DBLP_FEATURES;
-	c->mac = dblp_cookie_mac(dn, c, client_cid, client, server);
+	c->mac = dblp_cookie_mac(dn, c, client_cid, client, server, zone);
 }
 
 /* We choose connection IDs, at random: no peer can choose its bucket */
@@ -120,6 +122,7 @@ static enum dblp_mib_item dblp_echo_get(const struct dblp_net *dn,
 	const u8 *p = run->p + DBLP_HDR_LEN;
 	struct dblp_cookie *c = &echo->cookie;
 	struct sockaddr_dblp client, server;
+	int zone;
 
 	echo->client_cid = dblp_get_u64(p);
 	echo->ports = run->h.seg_size ?: 1;
@@ -129,9 +132,11 @@ static enum dblp_mib_item dblp_echo_get(const struct dblp_net *dn,
 	    DBLP_WIRE_OK)
 		return DBLP_MIB_DROPFIELD;
 	dblp_skb_addrs(run->train->skb, &client, &server);
+	zone = dblp_skb_zone(run->train->skb, &client.sdblp_addr,
+			     &server.sdblp_addr);
 	if (!echo->client_cid || c->scid != run->h.dcid ||
 	    c->mac != dblp_cookie_mac(dn, c, echo->client_cid, &client,
-				      &server))
+				      &server, zone))
 		return DBLP_MIB_COOKIEBAD;
 	if (dblp_now_ms(dn) - c->born_ms > DBLP_COOKIE_LIFE_MS ||
 	    dblp_cookie_spent(dn, c))
@@ -293,7 +298,9 @@ enum dblp_mib_item dblp_handshake_init(struct dblp_endpoint *ep,
 
 	dblp_skb_addrs(skb, &client, &server);
 	cookie.scid = dblp_new_cid();
-	dblp_cookie_sign(dblp_pernet(ep->net), &cookie, cid, &client, &server);
+	dblp_cookie_sign(dblp_pernet(ep->net), &cookie, cid, &client, &server,
+			 dblp_skb_zone(skb, &client.sdblp_addr,
+				       &server.sdblp_addr));
 
 	p = dblp_put_plain_hdr(out, DBLP_PKT_INIT_ACK, cid);
 	p = dblp_put_cookie(p, &cookie);
@@ -346,6 +353,7 @@ static struct dblp_sock *dblp_child_alloc(struct dblp_sock *listener,
 	dblp_endpoint_get(dsk->ep);
 	dblp_skb_addrs(skb, &dsk->peer, &dsk->local);
 	dsk->local.sdblp_flowinfo = listener->local.sdblp_flowinfo;
+	dsk->sk.sk_bound_dev_if = dblp_skb_device(skb, dsk->ep, &listener->sk);
 	dblp_path_init(&dsk->path, &dsk->local, &dsk->peer, &dsk->sk,
 		       dsk->sk.sk_bound_dev_if);
 	return dsk;
@@ -386,6 +394,8 @@ static int dblp_child_create(struct dblp_sock *listener,
 	dsk->peer_key.cid = echo->client_cid;
 	dsk->peer_key.addr = dsk->peer.sdblp_addr;
 	dsk->peer_key.port = dsk->peer.sdblp_port;
+	dsk->peer_key.zone = dblp_skb_zone(skb, &dsk->peer.sdblp_addr,
+					   &dsk->local.sdblp_addr);
 
 	err = dblp_conn_start(dsk, GFP_ATOMIC);
 	if (err)
@@ -723,6 +733,9 @@ enum dblp_mib_item dblp_rcv_init_ack(struct dblp_sock *dsk,
 						DBLP_TIME_LEN));
 	dsk->features = dsk->hs.cookie.features & DBLP_FEATURES;
 	dsk->peer_key.cid = dsk->hs.cookie.scid;
+	dsk->peer_key.zone = dblp_skb_zone(run->train->skb,
+					   &dsk->peer.sdblp_addr,
+					   &dsk->local.sdblp_addr);
 	if (dblp_conn_hash(dsk)) {
 		dsk->peer_key.cid = 0;
 		return DBLP_MIB_DROPMEMORY;

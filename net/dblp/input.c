@@ -547,7 +547,8 @@ static enum dblp_mib_item dblp_rcv_check(const struct dblp_sock *dsk,
 	if (!dblp_skb_is_via(skb, READ_ONCE(dsk->sk.sk_bound_dev_if)))
 		return DBLP_MIB_DROPWRONGPEER;
 	if (dsk->state == DBLP_STATE_LISTEN ||
-	    dblp_skb_is_between(skb, &dsk->peer, &dsk->local))
+	    (dblp_skb_is_between(skb, &dsk->peer, &dsk->local) &&
+	     dblp_skb_in_zone(skb, dsk)))
 		return DBLP_MIB_NONE;
 	return DBLP_MIB_DROPWRONGPEER;
 }
@@ -680,14 +681,16 @@ static struct dblp_sock *dblp_find_rst(struct dblp_endpoint *ep,
 				       const struct dblp_run *run)
 {
 	struct dblp_peer_key key = {};
-	struct sockaddr_dblp from;
+	struct sockaddr_dblp from, to;
 
 	if (run->h.dcid)
 		return dblp_conn_find(ep, run->h.dcid);
-	dblp_skb_addrs(run->train->skb, &from, NULL);
+	dblp_skb_addrs(run->train->skb, &from, &to);
 	key.cid = dblp_get_u64(run->p + DBLP_HDR_LEN + 8);
 	key.addr = from.sdblp_addr;
 	key.port = from.sdblp_port;
+	key.zone = dblp_skb_zone(run->train->skb, &from.sdblp_addr,
+				 &to.sdblp_addr);
 	return dblp_conn_find_peer(ep, &key);
 }
 

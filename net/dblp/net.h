@@ -252,12 +252,15 @@ struct dblp_path {
  * @addr: its address
  * @port: its port
  * @pad: 0
+ * @zone: link or VRF that the address belongs to, see dblp_skb_zone(); a client
+ *	knows it with the first answer
  */
 struct dblp_peer_key {
 	u64		cid;
 	struct in6_addr	addr;
 	__be16		port;
-	u8		pad[6];
+	u16		pad;
+	int		zone;
 };
 
 /* net.c: state of a namespace */
@@ -312,6 +315,11 @@ int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 		 struct dst_entry *dst, struct dblp_path *path, u8 tos);
 bool dblp_skb_is_unicast(const struct sk_buff *skb);
 bool dblp_skb_is_via(const struct sk_buff *skb, int ifindex);
+int dblp_skb_device(const struct sk_buff *skb, const struct dblp_endpoint *ep,
+		    const struct sock *sk);
+int dblp_skb_zone(const struct sk_buff *skb, const struct in6_addr *peer,
+		  const struct in6_addr *local);
+bool dblp_skb_in_zone(const struct sk_buff *skb, const struct dblp_sock *dsk);
 bool dblp_skb_is_between(const struct sk_buff *skb,
 			 const struct sockaddr_dblp *peer,
 			 const struct sockaddr_dblp *local);

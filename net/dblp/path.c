@@ -314,10 +314,11 @@ void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
 	} else {
 		s.sdblp_addr = ipv6_hdr(skb)->saddr;
 		d.sdblp_addr = ipv6_hdr(skb)->daddr;
+		/* The link, not its VRF as inet6_iif() */
 		s.sdblp_scope_id = ipv6_iface_scope_id(&s.sdblp_addr,
-						       inet6_iif(skb));
+						       IP6CB(skb)->iif);
 		d.sdblp_scope_id = ipv6_iface_scope_id(&d.sdblp_addr,
-						       inet6_iif(skb));
+						       IP6CB(skb)->iif);
 	}
 	if (saddr)
 		*saddr = s;
@@ -379,6 +380,75 @@ bool dblp_skb_is_via(const struct sk_buff *skb, int ifindex)
 	return !ifindex || ifindex == iif || ifindex == skb->skb_iif;
 }
 
+/* VRF that a packet was received in, or 0 */
+static int dblp_skb_vrf(const struct sk_buff *skb)
+{
+	bool is = skb->protocol == htons(ETH_P_IP) ?
+		  ipv4_l3mdev_skb(IPCB(skb)->flags) :
+		  ipv6_l3mdev_skb(IP6CB(skb)->flags);
+
+	return is ? skb->skb_iif : 0;
+}
+
+/**
+ * dblp_skb_device() - device that answers to a packet are bound to
+ * @skb: packet as for dblp_skb_addrs()
+ * @ep: endpoint that received it
+ * @sk: the listener, or the UDP socket if there is none
+ *
+ * As with TCP, a listener that is bound to no device accepts connections of each
+ * VRF, and each of them stays in its own.
+ *
+ * Return: its index, 0 for any.
+ */
+int dblp_skb_device(const struct sk_buff *skb, const struct dblp_endpoint *ep,
+		    const struct sock *sk)
+{
+	int bound = READ_ONCE(sk->sk_bound_dev_if) ?: ep->usk->sk_bound_dev_if;
+
+	return bound && dblp_skb_is_via(skb, bound) ? bound : dblp_skb_vrf(skb);
+}
+
+static bool dblp_addr_is_of_link(const struct in6_addr *addr)
+{
+	return ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL;
+}
+
+/**
+ * dblp_skb_zone() - network that the addresses of a packet belong to
+ * @skb: packet as for dblp_skb_addrs(), or an ICMP error for one
+ * @peer: address of the peer
+ * @local: our address
+ *
+ * Each link may have the same link-local addresses, and each VRF the same ones of
+ * all kinds (RFC 4007 has zones for the former).
+ *
+ * Return: index of the link or of the VRF, 0 outside of any.
+ */
+int dblp_skb_zone(const struct sk_buff *skb, const struct in6_addr *peer,
+		  const struct in6_addr *local)
+{
+	if (skb->protocol == htons(ETH_P_IPV6) &&
+	    (dblp_addr_is_of_link(peer) || dblp_addr_is_of_link(local)))
+		return IP6CB(skb)->iif;
+	return dblp_skb_vrf(skb);
+}
+
+/**
+ * dblp_skb_in_zone() - does a packet come from the network of the peer?
+ * @skb: packet or ICMP error with the addresses of the connection
+ * @dsk: the connection
+ */
+bool dblp_skb_in_zone(const struct sk_buff *skb, const struct dblp_sock *dsk)
+{
+	/* Routes may lead to another VRF: the first answer tells which */
+	if (READ_ONCE(dsk->state) == DBLP_STATE_INIT_SENT &&
+	    !dsk->peer.sdblp_scope_id)
+		return true;
+	return dblp_skb_zone(skb, &dsk->peer.sdblp_addr,
+			     &dsk->local.sdblp_addr) == dsk->peer_key.zone;
+}
+
 static bool dblp_addr_is_v4(const struct sockaddr_dblp *addr, __be32 v4)
 {
 	return addr->sdblp_addr.s6_addr32[3] == v4 &&
@@ -416,15 +486,14 @@ void dblp_reply(struct dblp_endpoint *ep, const struct sk_buff *to,
 		const u8 *data, u32 len)
 {
 	struct dblp_sock *listener = rcu_dereference(ep->listener);
+	struct sock *sk = listener ? &listener->sk : ep->usk;
 	struct sockaddr_dblp local, peer;
 	struct dblp_path path;
 	struct dst_entry *dst;
 	struct sk_buff *skb;
 
 	dblp_skb_addrs(to, &peer, &local);
-	dblp_path_init(&path, &local, &peer,
-		       listener ? &listener->sk : ep->usk,
-		       ep->usk->sk_bound_dev_if);
+	dblp_path_init(&path, &local, &peer, sk, dblp_skb_device(to, ep, sk));
 	dst = dblp_route(ep->net, &path);
 	if (IS_ERR(dst))
 		goto err;
@@ -490,7 +559,10 @@ struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk)
 	dblp_path_owner(&dsk->path, sk);
 	dsk->path.fl.flowi_oif = dsk->peer.sdblp_scope_id ?:
 				 READ_ONCE(sk->sk_bound_dev_if);
-	dst = dblp_route(sock_net(sk), &dsk->path);
+	if (sk_dev_equal_l3scope(sk, dsk->path.fl.flowi_oif))
+		dst = dblp_route(sock_net(sk), &dsk->path);
+	else
+		dst = ERR_PTR(-ENETUNREACH);
 	if (IS_ERR(dst)) {
 		WRITE_ONCE(sk->sk_err_soft, -PTR_ERR(dst));
 		return NULL;

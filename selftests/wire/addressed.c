@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Packets that name the right connection and come another way: to another port of
- * this machine, by another device, to an address of many hosts. What filters of port,
- * cgroup and device refuse has no other entrance.
+ * this machine, by another device, link or VRF, to an address of many hosts. What
+ * filters of port, cgroup and device refuse has no other entrance.
  */
 #define _GNU_SOURCE
 #include "lib/hostile.h"
 
+#include <net/if.h>
 #include <netinet/ip6.h>
 #include <netinet/udp.h>
 
@@ -190,6 +191,185 @@ TEST(an_init_for_many_hosts_is_not_answered)
 	close(listener6);
 	close(there);
 	close(here);
+}
+
+/*
+ * Two links between the namespaces, eth0 and eth1, on which all addresses are the
+ * same: two VRFs here, or only two links
+ */
+FIXTURE(twins) {
+	struct sockaddr_dblp addr;
+	struct peer peer[2];
+	struct packet p;
+	int fd[2];
+	int here;
+	int there;
+	int listener;
+};
+
+FIXTURE_VARIANT(twins) {
+	const char *here;
+	const char *there;
+	bool vrf;
+};
+
+FIXTURE_VARIANT_ADD(twins, ipv4_in_vrfs) {
+	.here = "10.8.0.2", .there = "10.8.0.1", .vrf = true,
+};
+FIXTURE_VARIANT_ADD(twins, ipv6_in_vrfs) {
+	.here = "fd08::2", .there = "fd08::1", .vrf = true,
+};
+FIXTURE_VARIANT_ADD(twins, link_local_in_vrfs) {
+	.here = "fe80::2", .there = "fe80::1", .vrf = true,
+};
+FIXTURE_VARIANT_ADD(twins, link_local) {
+	.here = "fe80::2", .there = "fe80::1",
+};
+
+/* One of the links, with the addresses at both ends */
+static void link_new(int here, int there, unsigned int n,
+		     const char *address_here, const char *address_there,
+		     bool vrf)
+{
+	const char *more = strchr(address_here, ':') ? "/64 nodad" : "/24";
+
+	netns_set(there);
+	run("ip link add eth%u type veth peer name eth%u netns /proc/%d/fd/%d",
+	    n, n, getpid(), here);
+	run("ip link set eth%u addrgenmode none up && ip addr add dev eth%u %s%s",
+	    n, n, address_there, more);
+	netns_set(here);
+	if (vrf)
+		run("ip link add vrf%u type vrf table %u && ip link set vrf%u up && "
+		    "ip link set eth%u master vrf%u", n, 10 + n, n, n, n);
+	run("ip link set eth%u addrgenmode none up && ip addr add dev eth%u %s%s",
+	    n, n, address_here, more);
+}
+
+/* Address @a with the scope of eth@n of this namespace, if it is link-local */
+static struct sockaddr_in6 on_link(const char *a, unsigned int n, u16 port)
+{
+	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6 };
+	char device[] = { 'e', 't', 'h', '0' + n, 0 };
+	struct sockaddr_dblp at;
+
+	addr_parse(&at, a, 0);
+	memcpy(&sin6.sin6_addr, &at.sdblp_addr, 16);
+	sin6.sin6_port = port;
+	if (!strncmp(a, "fe80:", 5))
+		sin6.sin6_scope_id = if_nametoindex(device);
+	return sin6;
+}
+
+/* Both peers have the same address and port */
+static void twin_new(struct peer *peer, unsigned int n, const char *from,
+		     const char *to, u16 port)
+{
+	char device[] = { 'e', 't', 'h', '0' + n, 0 };
+	struct sockaddr_in6 sin6 = on_link(from, n, htons(5000));
+
+	memset(peer, 0, sizeof(*peer));
+	peer->cid = 4711 + n;
+	peer->udp = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bind_to_device(peer->udp, device);
+	if (bind(peer->udp, (struct sockaddr *)&sin6, sizeof(sin6)))
+		die("bind() to %s", from);
+	sin6 = on_link(to, n, port);
+	if (connect(peer->udp, (struct sockaddr *)&sin6, sizeof(sin6)))
+		die("connect() to %s", to);
+}
+
+/* A new link may lose the first packets */
+static void twin_join(struct peer *peer)
+{
+	struct packet p;
+
+	do {
+		make_init(&p, peer->cid);
+		send_packet(peer, &p);
+	} while (!peer_expect(peer, DBLP_PKT_INIT_ACK, 100));
+	peer_handshake(peer);
+}
+
+FIXTURE_SETUP(twins)
+{
+	unsigned int n;
+
+	netns_new();
+	self->there = netns_this();
+	netns_new();
+	self->here = netns_this();
+	if (variant->vrf)
+		file_write("/proc/sys/net/ipv4/udp_l3mdev_accept", "1");
+	self->listener = new_listener("::", 8, &self->addr);
+	for (n = 0; n < 2; n++)
+		link_new(self->here, self->there, n, variant->here,
+			 variant->there, variant->vrf);
+	for (n = 0; n < 2; n++) {
+		netns_set(self->there);
+		twin_new(&self->peer[n], n, variant->there, variant->here,
+			 self->addr.sdblp_port);
+		netns_set(self->here);
+		twin_join(&self->peer[n]);
+		self->fd[n] = accept(self->listener, NULL, NULL);
+	}
+}
+
+FIXTURE_TEARDOWN(twins)
+{
+	unsigned int n;
+
+	for (n = 0; n < 2; n++) {
+		close(self->fd[n]);
+		peer_close(&self->peer[n]);
+	}
+	close(self->listener);
+	close(self->here);
+	close(self->there);
+}
+
+TEST_F(twins, have_a_connection_each)
+{
+	unsigned int n;
+
+	for (n = 0; n < 2; n++)
+		send_message(&self->peer[n], &self->p, 0);
+	for (n = 0; n < 2; n++)
+		EXPECT_TRUE(got_message(self->fd[n], 0, 1500));
+}
+
+/* By what one knows of the other's connection, and the same address and port */
+TEST_F(twins, are_no_entrance_to_each_other)
+{
+	u64 wrong = mib("DropWrongPeer"), unknown = mib("DropUnknownConn");
+	struct dblp_params ours = params_default();
+	u64 bad = mib("CookieBad");
+	struct sockaddr_dblp to;
+	struct sockaddr_in6 sin6;
+	struct peer liar;
+
+	liar = self->peer[0];
+	liar.udp = self->peer[1].udp;
+	netns_set(self->there);
+	sin6 = on_link(variant->here, 1, self->addr.sdblp_port);
+	netns_set(self->here);
+	addr_parse(&to, variant->here, ntohs(self->addr.sdblp_port));
+	to.sdblp_scope_id = sin6.sin6_scope_id;
+	send_all_to(&liar, &self->p, &to);
+	EXPECT_SOON(wrong + 3, mib("DropWrongPeer"));
+	EXPECT_SOON(unknown + 1, mib("DropUnknownConn"));
+	EXPECT_TRUE(is_silent(self->fd[0]));
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd[0]));
+
+	/* What one was sent shows nothing about where the other is */
+	peer_drain(&self->peer[0]);
+	self->peer[0].cid++;
+	peer_get_cookie(&self->peer[0]);
+	make_echo(&self->p, &self->peer[0], &ours);
+	send_packet(&liar, &self->p);
+	EXPECT_SOON(bad + 1, mib("CookieBad"));
+	send_packet(&self->peer[0], &self->p);
+	EXPECT_TRUE(peer_expect(&self->peer[0], DBLP_PKT_COOKIE_ACK, WAIT_MS));
 }
 
 TEST_HARNESS_MAIN
