@@ -49,32 +49,9 @@ static bool dblp_scope_fits(struct sock *sk, const struct sockaddr_dblp *addr)
 static int dblp_bind_locked(struct dblp_sock *dsk,
 			    const struct sockaddr_dblp *addr)
 {
-	struct dblp_endpoint *ep = NULL;
-	bool reuse = dsk->sk.sk_reuse;
-	int err;
-
 	if (!dblp_scope_fits(&dsk->sk, addr))
 		return -EINVAL;
-	if (reuse && addr->sdblp_port)
-		ep = dblp_endpoint_join(dsk, addr);
-	if (IS_ERR(ep))
-		return PTR_ERR(ep);
-	dsk->local = *addr;
-	if (ep) {
-		dsk->ep = ep;
-		return 0;
-	}
-	err = dblp_endpoint_create(sock_net(&dsk->sk), addr,
-				   dsk->sk.sk_bound_dev_if, &dblp_rcv_ops,
-				   &dsk->ep);
-	if (err) {
-		memset(&dsk->local, 0, sizeof(dsk->local));
-		return err;
-	}
-	dblp_endpoint_name(dsk->ep, &dsk->local);
-	if (reuse)
-		dblp_endpoint_share(dsk);
-	return 0;
+	return dblp_endpoint_bind(dsk, addr, &dblp_rcv_ops);
 }
 
 static int dblp_bind(struct socket *sock, struct sockaddr_unsized *uaddr,
@@ -159,7 +136,7 @@ static int dblp_connect_start(struct dblp_sock *dsk,
 		return err;
 
 	dsk->peer = *peer;
-	err = dblp_endpoint_connect(dsk->ep, &dsk->peer) ?:
+	err = dblp_endpoint_connect(dsk, &dsk->peer) ?:
 	      dblp_endpoint_spray(dsk->ep, dsk->spray);
 	dsk->peer_key = (struct dblp_peer_key) {
 		.addr = dsk->peer.sdblp_addr,

@@ -94,41 +94,85 @@ void dblp_endpoint_put(struct dblp_endpoint *ep)
 	queue_work(dblp_wq, &dblp_release_work);
 }
 
-static int dblp_udp_create(struct net *net, const struct sockaddr_dblp *addr,
-			   sa_family_t family, int ifindex,
-			   struct socket **sockp)
-{
-	struct udp_port_cfg cfg = {
-		.family = family,
-		.local_udp_port = addr->sdblp_port,
-		.bind_ifindex = ifindex,
-		.use_udp_checksums = 1,
-		.use_udp6_tx_checksums = 1,
-		.use_udp6_rx_checksums = 1,
-	};
+/**
+ * union dblp_udp_addr - an address as UDP takes it
+ * @sa: the generic form
+ * @in: if it is IPv4
+ * @in6: if it is IPv6
+ */
+union dblp_udp_addr {
+	struct sockaddr		sa;
+	struct sockaddr_in	in;
+	struct sockaddr_in6	in6;
+};
 
+/* Returns the length */
+static int dblp_to_udp(union dblp_udp_addr *u, sa_family_t family,
+		       const struct sockaddr_dblp *a)
+{
+	memset(u, 0, sizeof(*u));
+	u->sa.sa_family = family;
 	if (family == AF_INET) {
-		cfg.local_ip.s_addr = addr->sdblp_addr.s6_addr32[3];
-	} else {
-		cfg.local_ip6 = addr->sdblp_addr;
-		/* The wildcard address takes both protocols */
-		cfg.ipv6_v6only = !ipv6_addr_any(&addr->sdblp_addr);
-		if (ipv6_addr_type(&addr->sdblp_addr) & IPV6_ADDR_LINKLOCAL)
-			cfg.bind_ifindex = addr->sdblp_scope_id ?: ifindex;
+		u->in.sin_port = a->sdblp_port;
+		u->in.sin_addr.s_addr = a->sdblp_addr.s6_addr32[3];
+		return sizeof(u->in);
 	}
-	return udp_sock_create(net, &cfg, sockp);
+	u->in6.sin6_port = a->sdblp_port;
+	u->in6.sin6_addr = a->sdblp_addr;
+	u->in6.sin6_scope_id = a->sdblp_scope_id;
+	return sizeof(u->in6);
 }
 
-/* Ports of sockets that were closed may still be queued for release: retry once */
-static int dblp_udp_bind(struct net *net, const struct sockaddr_dblp *addr,
-			 sa_family_t family, int ifindex, struct socket **sockp)
+/* Address and port, which a program of the cgroup may have changed */
+static void dblp_from_udp(struct sockaddr_dblp *a,
+			  const union dblp_udp_addr *u)
 {
-	int err = dblp_udp_create(net, addr, family, ifindex, sockp);
+	if (u->sa.sa_family == AF_INET6) {
+		a->sdblp_port = u->in6.sin6_port;
+		a->sdblp_addr = u->in6.sin6_addr;
+		return;
+	}
+	a->sdblp_port = u->in.sin_port;
+	/* Where IPv6 is missing, :: stands for the wildcard address of IPv4 */
+	if (u->in.sin_addr.s_addr || !ipv6_addr_any(&a->sdblp_addr))
+		ipv6_addr_set_v4mapped(u->in.sin_addr.s_addr, &a->sdblp_addr);
+}
 
-	if (err != -EADDRINUSE)
+static int dblp_udp_open(struct net *net, const struct sockaddr_dblp *addr,
+			 sa_family_t family, int ifindex,
+			 struct socket **sockp)
+{
+	struct socket *sock;
+	int err;
+
+	err = sock_create_kern(net, family, SOCK_DGRAM, 0, &sock);
+	if (err)
 		return err;
-	flush_workqueue(dblp_wq);
-	return dblp_udp_create(net, addr, family, ifindex, sockp);
+	/* Else UDP clears what dblp_skb_is_via() and _is_unicast() read of IPv4 */
+	ip_sock_set_pktinfo(sock->sk);
+	/* The wildcard address takes both protocols */
+	if (family == AF_INET6 && !ipv6_addr_any(&addr->sdblp_addr))
+		err = ip6_sock_set_v6only(sock->sk);
+	ifindex = addr->sdblp_scope_id ?: ifindex;
+	if (!err && ifindex)
+		err = sock_bindtoindex(sock->sk, ifindex, true);
+	if (err)
+		sock_release(sock);
+	else
+		*sockp = sock;
+	return err;
+}
+
+/* @addr is updated, also if this fails */
+static int dblp_udp_bind(struct socket *sock, struct sockaddr_dblp *addr)
+{
+	union dblp_udp_addr u;
+	int len = dblp_to_udp(&u, sock->sk->sk_family, addr), err;
+
+	/* kernel_bind() would not tell what a program has changed */
+	err = sock->ops->bind(sock, (struct sockaddr_unsized *)&u, len);
+	dblp_from_udp(addr, &u);
+	return err;
 }
 
 /* As UDP does. An IPv6 socket may receive IPv4 packets */
@@ -205,8 +249,6 @@ static void dblp_udp_receive(struct socket *sock)
 
 	WRITE_ONCE(usk->sk_ll_usec, 0);
 	WRITE_ONCE(usk->sk_rcvbuf, DBLP_UDP_QUEUE);
-	/* Else UDP clears what dblp_skb_is_via() and _is_unicast() read of IPv4 */
-	ip_sock_set_pktinfo(usk);
 	write_lock_bh(&usk->sk_callback_lock);
 	usk->sk_data_ready = dblp_data_ready;
 	write_unlock_bh(&usk->sk_callback_lock);
@@ -387,37 +429,14 @@ static void dblp_udp_begin(struct dblp_endpoint *ep, struct socket *sock)
 	dblp_udp_receive(sock);
 }
 
-/**
- * dblp_endpoint_create() - bind a new UDP socket
- * @net: namespace
- * @addr: address and port; port 0 is any free one
- * @ifindex: interface to bind to, 0 for none
- * @ops: operations for received packets and errors
- * @epp: set to the endpoint, with one reference
- *
- * Context: process.
- * Return: 0, -EADDRINUSE, -EADDRNOTAVAIL or another error of bind().
- */
-int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
-			 int ifindex, const struct dblp_endpoint_ops *ops,
-			 struct dblp_endpoint **epp)
+static struct dblp_endpoint *dblp_endpoint_new(struct net *net,
+					       struct socket *sock,
+					       const struct dblp_endpoint_ops *ops)
 {
-	struct dblp_endpoint *ep;
-	struct socket *sock;
-	sa_family_t family;
-	int err;
+	struct dblp_endpoint *ep = kzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
 
-	ep = kzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
 	if (!ep)
-		return -ENOMEM;
-
-	family = ipv6_addr_v4mapped(&addr->sdblp_addr) ? AF_INET : AF_INET6;
-	err = dblp_udp_bind(net, addr, family, ifindex, &sock);
-	if (err == -EAFNOSUPPORT && ipv6_addr_any(&addr->sdblp_addr))
-		err = dblp_udp_bind(net, addr, AF_INET, ifindex, &sock);
-	if (err)
-		goto err_free;
-
+		return NULL;
 	refcount_set(&ep->refs, 1);
 	ep->usk = sock->sk;
 	INIT_LIST_HEAD(&ep->shared);
@@ -427,12 +446,7 @@ int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
 	ep->ports[0] = inet_sk(ep->usk)->inet_sport;
 	ep->n_ports = 1;
 	dblp_udp_begin(ep, sock);
-	*epp = ep;
-	return 0;
-
-err_free:
-	kfree(ep);
-	return err;
+	return ep;
 }
 
 /* A port must be bound to be ours: it would collide with other sockets */
@@ -446,11 +460,17 @@ static int dblp_add_port(struct dblp_endpoint *ep)
 		ipv6_addr_set_v4mapped(0, &addr.sdblp_addr);
 	dblp_endpoint_name(ep, &addr);
 	addr.sdblp_port = 0;
-	addr.sdblp_scope_id = ep->usk->sk_bound_dev_if;
-	err = dblp_udp_bind(ep->net, &addr, ep->usk->sk_family,
+	addr.sdblp_scope_id = ipv6_iface_scope_id(&addr.sdblp_addr,
+						  ep->usk->sk_bound_dev_if);
+	err = dblp_udp_open(ep->net, &addr, ep->usk->sk_family,
 			    ep->usk->sk_bound_dev_if, &sock);
 	if (err)
 		return err;
+	err = dblp_udp_bind(sock, &addr);
+	if (err) {
+		sock_release(sock);
+		return err;
+	}
 	dblp_udp_begin(ep, sock);
 	ep->extra[ep->n_ports] = sock;
 	ep->ports[ep->n_ports] = inet_sk(sock->sk)->inet_sport;
@@ -527,7 +547,7 @@ void dblp_endpoint_name(const struct dblp_endpoint *ep,
 
 /**
  * dblp_endpoint_connect() - run the connect() program of the cgroup
- * @ep: endpoint that is to send
+ * @dsk: bound socket
  * @peer: destination; the program may change it
  *
  * As UDP's connect() does at first. The UDP socket is not connected.
@@ -535,35 +555,22 @@ void dblp_endpoint_name(const struct dblp_endpoint *ep,
  * Context: process.
  * Return: 0 or -EPERM.
  */
-int dblp_endpoint_connect(struct dblp_endpoint *ep, struct sockaddr_dblp *peer)
+int dblp_endpoint_connect(struct dblp_sock *dsk, struct sockaddr_dblp *peer)
 {
-	struct sock *usk = ep->usk;
-	union {
-		struct sockaddr		sa;
-		struct sockaddr_in	in;
-		struct sockaddr_in6	in6;
-	} to = {};
-	int err;
+	bool v4 = ipv6_addr_v4mapped(&peer->sdblp_addr);
+	struct sock *usk = dsk->ep->usk;
+	union dblp_udp_addr u;
+	int len, err;
 
+	sock_owned_by_me(&dsk->sk);
+	if (!dblp_same_policy(&dsk->sk, usk, CGROUP_INET4_CONNECT) ||
+	    !dblp_same_policy(&dsk->sk, usk, CGROUP_INET6_CONNECT))
+		return -EPERM;
 	if (!usk->sk_prot->pre_connect)
 		return 0;
-	if (ipv6_addr_v4mapped(&peer->sdblp_addr)) {
-		to.in.sin_family = AF_INET;
-		to.in.sin_port = peer->sdblp_port;
-		to.in.sin_addr.s_addr = peer->sdblp_addr.s6_addr32[3];
-		err = usk->sk_prot->pre_connect(usk, (void *)&to.sa,
-						sizeof(to.in));
-		peer->sdblp_port = to.in.sin_port;
-		peer->sdblp_addr.s6_addr32[3] = to.in.sin_addr.s_addr;
-		return err;
-	}
-	to.in6.sin6_family = AF_INET6;
-	to.in6.sin6_port = peer->sdblp_port;
-	to.in6.sin6_addr = peer->sdblp_addr;
-	to.in6.sin6_scope_id = peer->sdblp_scope_id;
-	err = usk->sk_prot->pre_connect(usk, (void *)&to.sa, sizeof(to.in6));
-	peer->sdblp_port = to.in6.sin6_port;
-	peer->sdblp_addr = to.in6.sin6_addr;
+	len = dblp_to_udp(&u, v4 ? AF_INET : AF_INET6, peer);
+	err = usk->sk_prot->pre_connect(usk, (void *)&u, len);
+	dblp_from_udp(peer, &u);
 	return err;
 }
 
@@ -573,7 +580,9 @@ int dblp_endpoint_connect(struct dblp_endpoint *ep, struct sockaddr_dblp *peer)
  *
  * Packets find their connection by ID, so sockets can share an endpoint, as a
  * listener and its children do, and only two listeners conflict. All are of one
- * user, as they also share the receive buffer.
+ * user, as they also share the receive buffer, and the same programs of cgroups
+ * run for all: those for packets and connect() run for the UDP socket. A program
+ * that is attached later has to be the same as well, or nothing passes.
  */
 
 /** dblp_reuse_init() - prepare a namespace */
@@ -584,26 +593,36 @@ void dblp_reuse_init(struct dblp_net *dn)
 	mutex_init(&dn->spray_lock);
 }
 
-/* Sharing must not evade the programs of the cgroup of either socket */
-static bool dblp_same_policy(struct sock *sk, struct sock *usk)
-{
 #ifdef CONFIG_CGROUP_BPF
-	static const enum cgroup_bpf_attach_type types[] = {
-		CGROUP_INET_EGRESS, CGROUP_INET_INGRESS,
-	};
-	u32 i;
+/**
+ * dblp_same_programs() - do the same programs run for sockets of both cgroups?
+ * @sk: a socket
+ * @usk: the UDP socket below it, for which IP and UDP run programs
+ * @type: &enum cgroup_bpf_attach_type
+ *
+ * The cgroups differ if the UDP socket is shared, or if the process was moved.
+ */
+bool dblp_same_programs(struct sock *sk, struct sock *usk, int type)
+{
+	struct cgroup *a = sock_cgroup_ptr(&sk->sk_cgrp_data);
+	struct cgroup *b = sock_cgroup_ptr(&usk->sk_cgrp_data);
+	const struct bpf_prog_array_item *i, *j;
+	bool same;
 
-	if (sock_cgroup_ptr(&sk->sk_cgrp_data) ==
-	    sock_cgroup_ptr(&usk->sk_cgrp_data))
+	if (a == b)
 		return true;
-	for (i = 0; i < ARRAY_SIZE(types); i++)
-		if (cgroup_bpf_enabled(types[i]) &&
-		    (cgroup_bpf_sock_enabled(sk, types[i]) ||
-		     cgroup_bpf_sock_enabled(usk, types[i])))
-			return false;
-#endif
-	return true;
+	rcu_read_lock();
+	i = rcu_dereference(a->bpf.effective[type])->items;
+	j = rcu_dereference(b->bpf.effective[type])->items;
+	while (i->prog && i->prog == j->prog) {
+		i++;
+		j++;
+	}
+	same = i->prog == j->prog;
+	rcu_read_unlock();
+	return same;
 }
+#endif
 
 static bool dblp_may_share(const struct dblp_endpoint *ep,
 			   const struct sockaddr_dblp *addr, struct sock *sk)
@@ -612,36 +631,24 @@ static bool dblp_may_share(const struct dblp_endpoint *ep,
 	return ep->addr.sdblp_port == addr->sdblp_port &&
 	       ep->ifindex == sk->sk_bound_dev_if &&
 	       uid_eq(ep->uid, sk->sk_uid) &&
-	       dblp_same_policy(sk, ep->usk) &&
+	       dblp_same_policy(sk, ep->usk, CGROUP_INET_EGRESS) &&
+	       dblp_same_policy(sk, ep->usk, CGROUP_INET_INGRESS) &&
+	       dblp_same_policy(sk, ep->usk, CGROUP_INET4_CONNECT) &&
+	       dblp_same_policy(sk, ep->usk, CGROUP_INET6_CONNECT) &&
 	       ep->addr.sdblp_scope_id == addr->sdblp_scope_id &&
 	       ipv6_addr_equal(&ep->addr.sdblp_addr, &addr->sdblp_addr) &&
 	       !rcu_access_pointer(ep->listener);
 }
 
-/**
- * dblp_endpoint_join() - find an endpoint to share
- * @dsk: socket with SO_REUSEADDR that is being bound
- * @addr: address to bind to
- *
- * Context: process.
- * Return: the endpoint with a reference, NULL if there is none to share, or
- * ERR_PTR(-EACCES).
- */
-struct dblp_endpoint *dblp_endpoint_join(struct dblp_sock *dsk,
-					 const struct sockaddr_dblp *addr)
+static struct dblp_endpoint *dblp_find_shared(struct sock *sk,
+					      const struct sockaddr_dblp *addr)
 {
-	struct net *net = sock_net(&dsk->sk);
-	struct dblp_net *dn = dblp_pernet(net);
+	struct dblp_net *dn = dblp_pernet(sock_net(sk));
 	struct dblp_endpoint *ep;
 
-	sock_owned_by_me(&dsk->sk);
-	/* UDP has checked this for another socket, not for this one */
-	if (inet_port_requires_bind_service(net, ntohs(addr->sdblp_port)) &&
-	    !ns_capable(net->user_ns, CAP_NET_BIND_SERVICE))
-		return ERR_PTR(-EACCES);
 	spin_lock(&dn->shared_lock);
 	list_for_each_entry(ep, &dn->shared, shared)
-		if (dblp_may_share(ep, addr, &dsk->sk) &&
+		if (dblp_may_share(ep, addr, sk) &&
 		    refcount_inc_not_zero(&ep->refs))
 			goto out;
 	ep = NULL;
@@ -650,22 +657,121 @@ out:
 	return ep;
 }
 
-/**
- * dblp_endpoint_share() - allow other sockets to join an endpoint
- * @dsk: socket with SO_REUSEADDR that has just bound it
+/* Ask the program that would run after bind(), if the port were free */
+static int dblp_post_bind(struct sock *usk, const struct sockaddr_dblp *addr)
+{
+	struct inet_sock *inet = inet_sk(usk);
+	int err;
+
+	inet->inet_num = ntohs(addr->sdblp_port);
+	if (usk->sk_family == AF_INET) {
+		inet->inet_rcv_saddr = addr->sdblp_addr.s6_addr32[3];
+		err = BPF_CGROUP_RUN_PROG_INET4_POST_BIND(usk);
+	} else {
+		usk->sk_v6_rcv_saddr = addr->sdblp_addr;
+		err = BPF_CGROUP_RUN_PROG_INET6_POST_BIND(usk);
+	}
+	inet->inet_num = 0;
+	return err;
+}
+
+/*
+ * Share an endpoint whose port has just been refused to @sock: all that comes
+ * before that in bind() has been passed, such as the programs of the cgroup and
+ * the check of privileged ports. Returns -EADDRINUSE if there is none.
  */
-void dblp_endpoint_share(struct dblp_sock *dsk)
+static int dblp_endpoint_join(struct dblp_sock *dsk, struct socket *sock,
+			      const struct sockaddr_dblp *addr)
+{
+	struct dblp_endpoint *ep = dblp_find_shared(&dsk->sk, addr);
+	int err;
+
+	if (!ep)
+		return -EADDRINUSE;
+	err = dblp_post_bind(sock->sk, addr);
+	if (err) {
+		dblp_endpoint_put(ep);
+		return err;
+	}
+	sock_release(sock);
+	dsk->local = *addr;
+	dsk->ep = ep;
+	return 0;
+}
+
+static void dblp_endpoint_share(struct dblp_sock *dsk)
 {
 	struct dblp_endpoint *ep = dsk->ep;
 	struct dblp_net *dn = dsk->dn;
 
-	sock_owned_by_me(&dsk->sk);
 	ep->addr = dsk->local;
 	ep->ifindex = dsk->sk.sk_bound_dev_if;
 	ep->uid = dsk->sk.sk_uid;
 	spin_lock(&dn->shared_lock);
 	list_add(&ep->shared, &dn->shared);
 	spin_unlock(&dn->shared_lock);
+}
+
+static int dblp_endpoint_own(struct dblp_sock *dsk, struct socket *sock,
+			     const struct sockaddr_dblp *addr,
+			     const struct dblp_endpoint_ops *ops)
+{
+	struct dblp_endpoint *ep;
+
+	ep = dblp_endpoint_new(sock_net(&dsk->sk), sock, ops);
+	if (!ep)
+		return -ENOMEM;
+	dsk->ep = ep;
+	dsk->local = *addr;
+	dblp_endpoint_name(ep, &dsk->local);
+	if (dsk->sk.sk_reuse)
+		dblp_endpoint_share(dsk);
+	return 0;
+}
+
+/**
+ * dblp_endpoint_bind() - bind a new UDP socket, or share one with SO_REUSEADDR
+ * @dsk: socket without endpoint; its endpoint and local address are set
+ * @addr: address and port; port 0 is any free one
+ * @ops: operations for received packets and errors
+ *
+ * Context: process.
+ * Return: 0, -EADDRINUSE, -EADDRNOTAVAIL or another error of bind().
+ */
+int dblp_endpoint_bind(struct dblp_sock *dsk, const struct sockaddr_dblp *addr,
+		       const struct dblp_endpoint_ops *ops)
+{
+	bool v4 = ipv6_addr_v4mapped(&addr->sdblp_addr);
+	int ifindex = dsk->sk.sk_bound_dev_if;
+	struct net *net = sock_net(&dsk->sk);
+	struct sockaddr_dblp to = *addr;
+	struct socket *sock;
+	int err;
+
+	sock_owned_by_me(&dsk->sk);
+	err = dblp_udp_open(net, addr, v4 ? AF_INET : AF_INET6, ifindex, &sock);
+	if (err == -EAFNOSUPPORT && ipv6_addr_any(&addr->sdblp_addr))
+		err = dblp_udp_open(net, addr, AF_INET, ifindex, &sock);
+	if (err)
+		return err;
+
+	err = dblp_udp_bind(sock, &to);
+	if (err == -EADDRINUSE && dsk->sk.sk_reuse && to.sdblp_port) {
+		err = dblp_endpoint_join(dsk, sock, &to);
+		if (!err)
+			return 0;
+	}
+	/* Ports of closed sockets may still be queued for release: retry once */
+	if (err == -EADDRINUSE) {
+		flush_workqueue(dblp_wq);
+		to = *addr;
+		err = dblp_udp_bind(sock, &to);
+	}
+	if (!err)
+		err = dblp_endpoint_own(dsk, sock, &to, ops);
+	if (err)
+		sock_release(sock);
+	return err;
 }
 
 /**

@@ -265,7 +265,8 @@ static struct dblp_sock *dblp_find_listener(const struct dblp_endpoint *ep,
 	struct dblp_sock *dsk = rcu_dereference(ep->listener);
 
 	/* It may have been bound to a device after its endpoint was made */
-	if (dsk && !dblp_skb_is_via(skb, READ_ONCE(dsk->sk.sk_bound_dev_if)))
+	if (!dsk || !dblp_skb_is_via(skb, READ_ONCE(dsk->sk.sk_bound_dev_if)) ||
+	    !dblp_same_policy(&dsk->sk, ep->usk, CGROUP_INET_INGRESS))
 		return NULL;
 	return dsk;
 }

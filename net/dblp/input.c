@@ -538,13 +538,14 @@ static void dblp_rcv_train(struct dblp_sock *dsk, struct sk_buff *skb)
 }
 
 /* Drop reason for a whole buffer, or DBLP_MIB_NONE */
-static enum dblp_mib_item dblp_rcv_check(const struct dblp_sock *dsk,
+static enum dblp_mib_item dblp_rcv_check(struct dblp_sock *dsk,
 					 const struct sk_buff *skb)
 {
 	if (dsk->state == DBLP_STATE_CLOSED)
 		return DBLP_MIB_DROPSTATE;
 	/* It may have been bound to a device after its endpoint was made */
-	if (!dblp_skb_is_via(skb, READ_ONCE(dsk->sk.sk_bound_dev_if)))
+	if (!dblp_skb_is_via(skb, READ_ONCE(dsk->sk.sk_bound_dev_if)) ||
+	    !dblp_same_policy(&dsk->sk, dsk->ep->usk, CGROUP_INET_INGRESS))
 		return DBLP_MIB_DROPWRONGPEER;
 	if (dsk->state == DBLP_STATE_LISTEN ||
 	    (dblp_skb_is_between(skb, &dsk->peer, &dsk->local) &&

@@ -5,6 +5,7 @@
 #ifndef _NET_DBLP_NET_H
 #define _NET_DBLP_NET_H
 
+#include <linux/bpf-cgroup.h>
 #include <linux/dblp.h>
 #include <linux/llist.h>
 #include <linux/mutex.h>
@@ -290,23 +291,29 @@ void dblp_encap_keep(sa_family_t family);
 void dblp_encap_exit(void);
 
 /* endpoint.c: UDP sockets */
-int dblp_endpoint_create(struct net *net, const struct sockaddr_dblp *addr,
-			 int ifindex, const struct dblp_endpoint_ops *ops,
-			 struct dblp_endpoint **epp);
+int dblp_endpoint_bind(struct dblp_sock *dsk, const struct sockaddr_dblp *addr,
+		       const struct dblp_endpoint_ops *ops);
 void dblp_endpoint_name(const struct dblp_endpoint *ep,
 			struct sockaddr_dblp *addr);
-int dblp_endpoint_connect(struct dblp_endpoint *ep, struct sockaddr_dblp *peer);
+int dblp_endpoint_connect(struct dblp_sock *dsk, struct sockaddr_dblp *peer);
 void dblp_endpoint_get(struct dblp_endpoint *ep);
 void dblp_endpoint_put(struct dblp_endpoint *ep);
 int dblp_endpoints_init(void);
 void dblp_endpoints_exit(void);
 void dblp_endpoints_flush(void);
 void dblp_reuse_init(struct dblp_net *dn);
-struct dblp_endpoint *dblp_endpoint_join(struct dblp_sock *dsk,
-					 const struct sockaddr_dblp *addr);
-void dblp_endpoint_share(struct dblp_sock *dsk);
 int dblp_endpoint_listen(struct dblp_sock *dsk);
 int dblp_endpoint_spray(struct dblp_endpoint *ep, u32 n);
+
+#ifdef CONFIG_CGROUP_BPF
+bool dblp_same_programs(struct sock *sk, struct sock *usk, int type);
+
+/* Do the programs of a type that run for @usk include just those for @sk? */
+#define dblp_same_policy(sk, usk, type) \
+	(!cgroup_bpf_enabled(type) || dblp_same_programs(sk, usk, type))
+#else
+#define dblp_same_policy(sk, usk, type)	((void)(sk), (void)(usk), true)
+#endif
 
 /* path.c: routes, IP headers, path MTU, ECN */
 struct dst_entry *dblp_route(struct net *net, struct dblp_path *path);

@@ -44,7 +44,13 @@ static int dblp_xmit(struct dblp_sock *dsk, struct sk_buff *skb,
 	skb_set_owner_w(skb, &dsk->sk);
 	dblp_set_port(dsk, skb, port);
 	skb->priority = max_t(u32, priority, READ_ONCE(dsk->sk.sk_priority));
-	err = dblp_ip_xmit(dsk->ep, skb, dst, &dsk->path, tos);
+	if (likely(dblp_same_policy(&dsk->sk, dsk->ep->usk,
+				    CGROUP_INET_EGRESS))) {
+		err = dblp_ip_xmit(dsk->ep, skb, dst, &dsk->path, tos);
+	} else {
+		kfree_skb(skb);
+		err = -EPERM;
+	}
 	if (err)
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_XMITERROR);
 	return err;

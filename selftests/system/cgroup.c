@@ -304,6 +304,96 @@ TEST_F(cgroup, post_bind)
 	EXPECT_EQ(0, bind_to(self->fd, &self->addr));
 }
 
+static int reusing_socket(void)
+{
+	int fd = hasty_socket();
+
+	set_int(fd, SO_REUSEADDR, 1);
+	return fd;
+}
+
+/* Where another socket has the port, no UDP socket is bound, but the programs run */
+TEST_F(cgroup, bind_of_a_socket_that_joins)
+{
+	enum bpf_attach_type where = variant->v4 ? BPF_CGROUP_INET4_BIND :
+						   BPF_CGROUP_INET6_BIND;
+	enum bpf_attach_type post = variant->v4 ? BPF_CGROUP_INET4_POST_BIND :
+						  BPF_CGROUP_INET6_POST_BIND;
+	struct sockaddr_dblp a, elsewhere, joined;
+	int first = reusing_socket();
+
+	EXPECT_EQ(0, bind_to(first, &self->addr));
+	local_name(first, &a);
+	set_int(self->fd, SO_REUSEADDR, 1);
+
+	refuse(self->group, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, where);
+	EXPECT_ERR(EPERM, bind_to(self->fd, &a));
+	detach(self->group, where);
+
+	/* Of this port alone */
+	ATTACH(self->group, BPF_PROG_TYPE_CGROUP_SOCK, post,
+	       LOAD_W(7, 1, offsetof(struct bpf_sock, src_port)), MOV_IMM(0, 1),
+	       SKIP_UNLESS(7, ntohs(a.sdblp_port)), MOV_IMM(0, 0), EXIT());
+	EXPECT_ERR(EPERM, bind_to(self->fd, &a));
+	detach(self->group, post);
+
+	ATTACH(self->group, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, where,
+	       MOV_IMM(2, a.sdblp_port),
+	       STORE_W(1, 2, offsetof(struct bpf_sock_addr, user_port)),
+	       MOV_IMM(0, 1), EXIT());
+	elsewhere = a;
+	elsewhere.sdblp_port = htons(5555);
+	EXPECT_EQ(0, bind_to(self->fd, &elsewhere));
+	local_name(self->fd, &joined);
+	EXPECT_EQ(a.sdblp_port, joined.sdblp_port);
+	close(first);
+}
+
+/* The UDP socket is in the cgroup of the one who bound it first */
+TEST_F(cgroup, programs_of_a_socket_that_joins_another_cgroup)
+{
+	enum bpf_attach_type where = variant->v4 ? BPF_CGROUP_INET4_CONNECT :
+						   BPF_CGROUP_INET6_CONNECT;
+	int root = open(CGROUPS, O_RDONLY | O_DIRECTORY);
+	struct sockaddr_dblp a, b = self->addr;
+	int first, second, listener;
+
+	file_write(CGROUPS "/cgroup.procs", "0");
+	listener = new_listener(variant->address, 1, &b);
+	first = reusing_socket();
+	EXPECT_EQ(0, bind_to(first, &self->addr));
+	local_name(first, &a);
+	file_write(GROUP "/cgroup.procs", "0");
+
+	/* One that could not run for it, and one that is attached afterwards */
+	set_int(self->fd, SO_REUSEADDR, 1);
+	refuse(self->group, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, where);
+	EXPECT_ERR(EADDRINUSE, bind_to(self->fd, &a));
+	detach(self->group, where);
+	EXPECT_EQ(0, bind_to(self->fd, &a));
+	refuse(self->group, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, where);
+	EXPECT_ERR(EPERM, connect_to(self->fd, &b));
+	detach(self->group, where);
+	refuse_packets_to(self->group, variant->v4, BPF_CGROUP_INET_EGRESS);
+	EXPECT_ERR(ETIMEDOUT, connect_to(self->fd, &b));
+	detach(self->group, BPF_CGROUP_INET_EGRESS);
+	refuse_packets_to(self->group, variant->v4, BPF_CGROUP_INET_INGRESS);
+	EXPECT_ERR(ETIMEDOUT, connect_to(self->fd, &b));
+	detach(self->group, BPF_CGROUP_INET_INGRESS);
+	EXPECT_EQ(0, connect_to(self->fd, &b));
+
+	/* One that runs for both is in nobody's way */
+	ATTACH(root, BPF_PROG_TYPE_CGROUP_SKB, BPF_CGROUP_INET_EGRESS,
+	       MOV_IMM(0, 1), EXIT());
+	second = reusing_socket();
+	EXPECT_EQ(0, bind_to(second, &a));
+	detach(root, BPF_CGROUP_INET_EGRESS);
+	close(second);
+	close(first);
+	close(listener);
+	close(root);
+}
+
 TEST_F(cgroup, sock_create)
 {
 	refuse(self->group, BPF_PROG_TYPE_CGROUP_SOCK,
