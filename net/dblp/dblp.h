@@ -5,7 +5,7 @@
  * Reading order: uapi/linux/dblp.h (what users see), core/wire.h (what the peer
  * sees), this file, net.h, sock.h and msg.h (the structures), LAYERS (what
  * calls what), then af_dblp.c from top to bottom, send.c and recv.c (the users'
- * calls), conn.c (the states of a connection), input.c, frames.c, output.c,
+ * calls), conn.c (the states of a connection), input.c, addr.c, frames.c, output.c,
  * packet.c and sent.c (the way of a packet), rx_data.c, rx.c, tx.c and
  * tx_close.c (the life of a message), timer.c and timeout.c. core/ is free of
  * sockets and of the kernel, cc/ has the congestion controls, netlink/ the

@@ -315,11 +315,7 @@ bool dblp_same_programs(struct sock *sk, struct sock *usk, int type);
 #define dblp_same_policy(sk, usk, type)	((void)(sk), (void)(usk), true)
 #endif
 
-/* path.c: routes, IP headers, path MTU, ECN */
-struct dst_entry *dblp_route(struct net *net, struct dblp_path *path);
-struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp);
-int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
-		 struct dst_entry *dst, struct dblp_path *path, u8 tos);
+/* addr.c: where received packets come from */
 bool dblp_skb_is_unicast(const struct sk_buff *skb);
 bool dblp_skb_is_via(const struct sk_buff *skb, int ifindex);
 int dblp_skb_device(const struct sk_buff *skb, const struct dblp_endpoint *ep,
@@ -333,6 +329,12 @@ bool dblp_skb_is_between(const struct sk_buff *skb,
 u64 dblp_skb_source(const struct sk_buff *skb);
 void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
 		    struct sockaddr_dblp *daddr);
+
+/* path.c: routes, IP headers, path MTU, ECN */
+struct dst_entry *dblp_route(struct net *net, struct dblp_path *path);
+struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp);
+int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
+		 struct dst_entry *dst, struct dblp_path *path, u8 tos);
 void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,
 		    const struct sockaddr_dblp *peer, struct sock *sk,
 		    int ifindex);
