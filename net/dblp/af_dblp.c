@@ -4,6 +4,7 @@
  */
 #include <linux/bpf-cgroup.h>
 #include <linux/in.h>
+#include <linux/ipv6.h>
 #include <linux/net.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
@@ -31,8 +32,10 @@ static int dblp_check_addr(const struct sockaddr_unsized *uaddr, int len)
 		return -EINVAL;
 	if (type & IPV6_ADDR_MULTICAST)
 		return -EADDRNOTAVAIL;
+	/* Without IPv6 the wildcard address means that of IPv4 */
 	if (!ipv6_addr_v4mapped(&a->sdblp_addr))
-		return 0;
+		return ipv6_mod_enabled() || type == IPV6_ADDR_ANY ?
+		       0 : -EAFNOSUPPORT;
 	if (a->sdblp_flowinfo)
 		return -EINVAL;
 	return ipv4_is_multicast(a->sdblp_addr.s6_addr32[3]) ? -EADDRNOTAVAIL :

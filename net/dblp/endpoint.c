@@ -5,6 +5,7 @@
  */
 #include <linux/bpf-cgroup.h>
 #include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/udp.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
@@ -178,11 +179,12 @@ static int dblp_udp_bind(struct socket *sock, struct sockaddr_dblp *addr)
 /* As UDP does. An IPv6 socket may receive IPv4 packets */
 static void dblp_drop_damaged(struct sock *usk, struct sk_buff *skb)
 {
-	bool ipv4 = skb->protocol == htons(ETH_P_IP);
+	struct udp_mib __percpu *mib =
+		__UDPX_MIB(usk, skb->protocol == htons(ETH_P_IP));
 
 	sk_drops_inc(usk);
-	__SNMP_INC_STATS(__UDPX_MIB(usk, ipv4), UDP_MIB_CSUMERRORS);
-	__SNMP_INC_STATS(__UDPX_MIB(usk, ipv4), UDP_MIB_INERRORS);
+	__SNMP_INC_STATS(mib, UDP_MIB_CSUMERRORS);
+	__SNMP_INC_STATS(mib, UDP_MIB_INERRORS);
 	kfree_skb(skb);
 }
 
@@ -535,14 +537,14 @@ void dblp_endpoint_name(const struct dblp_endpoint *ep,
 			struct sockaddr_dblp *addr)
 {
 	const struct sock *usk = ep->usk;
+	const struct in6_addr *bound = inet6_rcv_saddr(usk);
 
 	addr->sdblp_port = inet_sk(usk)->inet_sport;
 	if (usk->sk_family == AF_INET && inet_sk(usk)->inet_rcv_saddr)
 		ipv6_addr_set_v4mapped(inet_sk(usk)->inet_rcv_saddr,
 				       &addr->sdblp_addr);
-	else if (usk->sk_family == AF_INET6 &&
-		 !ipv6_addr_any(&usk->sk_v6_rcv_saddr))
-		addr->sdblp_addr = usk->sk_v6_rcv_saddr;
+	else if (bound && !ipv6_addr_any(bound))
+		addr->sdblp_addr = *bound;
 }
 
 /**

@@ -7,6 +7,7 @@
  */
 #include <linux/bpf-cgroup.h>
 #include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/security.h>
 #include <linux/udp.h>
 #include <net/dst.h>
@@ -117,6 +118,8 @@ struct dst_entry *dblp_route(struct net *net, struct dblp_path *path)
 		return &rt->dst;
 	}
 
+	if (!ipv6_mod_enabled())
+		return ERR_PTR(-EAFNOSUPPORT);
 	dst = ip6_dst_lookup_flow(net, NULL, &fl.u.ip6, NULL);
 	if (IS_ERR(dst))
 		return dst;
@@ -273,7 +276,7 @@ int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 	skb_dst_set(skb, dst_clone(dst));
 	skb->mark = path->fl.flowi_mark;
 
-	if (path->family == AF_INET) {
+	if (!IS_ENABLED(CONFIG_IPV6) || path->family == AF_INET) {
 		struct flowi4 *fl4 = &path->fl.u.ip4;
 
 		udp_set_csum(false, skb, fl4->saddr, fl4->daddr, skb->len);

@@ -296,6 +296,8 @@ class _Store:
 
 def _why_not_open(error: int, a: Any) -> str:
     """What is wrong with the attributes, if that can be seen here"""
+    if error == -errnos.EAFNOSUPPORT and (a["transport"] != "dblp" or os.path.exists("/sys/module/dblp")):
+        return "this kernel has no IPv6, which an address needs"
     if error != -errnos.EINVAL:
         return ""
     env = os.environ

@@ -356,6 +356,21 @@ another_label()
 }
 try "ipv6: timeouts change the flow label" another_label
 
+# As for TCP
+no_addresses()
+{
+	local off device
+
+	new_ns off
+	cable "$off" eth0 "$server" eth2 3
+	for device in all lo eth0; do
+		ip netns exec "$off" sysctl -q -w net.ipv6.conf.$device.disable_ipv6=1 || return
+	done
+	ip netns exec "$off" dblp-peer fails EADDRNOTAVAIL connect fd03::2 7000 \
+		fails EADDRNOTAVAIL connect ::1 7000 fails EADDRNOTAVAIL bind fd03::1 0 listen :: 7000
+}
+try "ipv6: no address where it is switched off" no_addresses
+
 # Each leaves at once though nothing was acknowledged: what is counted is how
 # many are out long before an ACK of the first can come. The message before them
 # is larger and may still be probed for.

@@ -87,6 +87,15 @@ static void set_cc(int fd, const struct proto *proto, const char *cc)
 	fail("setting the congestion control");
 }
 
+/* An IPv6 address; an address of another family is never asked for */
+static void check_family(int error)
+{
+	errno = 0;
+	if (error == EAFNOSUPPORT)
+		lacking("this kernel has no IPv6, which %s needs", cfg.address);
+	errno = error;
+}
+
 static int open_socket(const struct flavour *f,
 		       const struct sockaddr_dblp *addr)
 {
@@ -94,6 +103,8 @@ static int open_socket(const struct flavour *f,
 	int fd = dblp_socket(addr, proto->protocol);
 
 	errno = fd < 0 ? -fd : 0;
+	if (proto->protocol)
+		check_family(errno);
 	if (errno == EPROTONOSUPPORT || errno == EAFNOSUPPORT ||
 	    errno == ESOCKTNOSUPPORT)
 		lacking("this kernel has no %s", proto->name);
@@ -112,7 +123,7 @@ int conn_listener(const struct flavour *flavour, unsigned int port)
 	const struct sockaddr_dblp addr = make_addr(port);
 	int fd = open_socket(flavour, &addr);
 
-	errno = -dblp_listen(fd, &addr);
+	check_family(-dblp_listen(fd, &addr));
 	if (errno)
 		fail("%s: listening on %s, port %u", flavour->proto->name,
 		     cfg.address, port);
@@ -184,7 +195,7 @@ void conn_connect(struct conn *c, const struct flavour *flavour,
 	c->proto = flavour->proto;
 	c->index = index;
 	c->fd = open_socket(flavour, &addr);
-	errno = -dblp_connect(c->fd, &addr, -1);
+	check_family(-dblp_connect(c->fd, &addr, -1));
 	if (errno)
 		fail("%s: connecting to %s, port %u", c->proto->name,
 		     cfg.address, port);

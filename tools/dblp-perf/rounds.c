@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collective.h"
 #include "conn.h"
@@ -263,7 +264,9 @@ static void open_comm(unsigned int index)
 	err = dblp_comm_open(&comm, &attr);
 	errno = -err;
 	if (err == -EAFNOSUPPORT)
-		lacking("this kernel has no %s", cfg.main.proto->name);
+		lacking("this kernel has no %s",
+			cfg.main.proto->protocol || !access("/sys/module/dblp", F_OK) ?
+			"IPv6, which an address needs" : cfg.main.proto->name);
 	if (err == -ENOENT && cfg.main.cc)
 		lacking("%s has no congestion control '%s'", cfg.main.proto->name,
 			cfg.main.cc);

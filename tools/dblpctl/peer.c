@@ -33,15 +33,17 @@ enum probe {
 
 static int probe_socket(const struct sockaddr_dblp *addr)
 {
+	bool ipv4 = IN6_IS_ADDR_V4MAPPED(&addr->sdblp_addr);
+	int v4 = IP_PMTUDISC_PROBE, v6 = IPV6_PMTUDISC_PROBE;
 	struct sockaddr_dblp to = *addr;
-	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int v4 = IP_PMTUDISC_PROBE, v6 = IPV6_PMTUDISC_PROBE, off = 0;
+	int fd = socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -1;
-	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &v6, sizeof(v6));
-	setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &v4, sizeof(v4));
+	if (ipv4)
+		setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &v4, sizeof(v4));
+	else
+		setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &v6, sizeof(v6));
 	to.sdblp_port = htons(PROBE_PORT);
 	if (!dblp_connect(fd, &to, -1))
 		return fd;
@@ -195,8 +197,25 @@ static void check_port(const struct sockaddr_dblp *addr, const char *address)
 	}
 }
 
+/* A kernel that was told ipv6.disable=1 has no such sockets */
+static bool kernel_has_family(const struct sockaddr_dblp *addr)
+{
+	int fd = probe_socket(addr);
+
+	if (fd < 0)
+		return errno != EAFNOSUPPORT;
+	close(fd);
+	return true;
+}
+
 void check_peer(const struct sockaddr_dblp *addr, const char *address)
 {
+	if (!kernel_has_family(addr)) {
+		doctor_says(VERDICT_BAD, "route", "",
+			    "this kernel has no IPv6 (ipv6.disable=1?), which %s needs",
+			    address);
+		return;
+	}
 	check_mtu(addr, address);
 	if (addr->sdblp_port)
 		check_port(addr, address);

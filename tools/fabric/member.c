@@ -109,7 +109,9 @@ static void listen_at(struct door *d, struct sockaddr_dblp *at)
 
 	d->listener = dblp_fab_listen(at, dblp_fab_protocol(d->o->transport));
 	if (d->listener == -EAFNOSUPPORT)
-		errx(1, "no AF_DBLP (is dblp.ko loaded?)");
+		errx(1, "%s", access("/sys/module/dblp", F_OK) ?
+		     "no AF_DBLP (is dblp.ko loaded?)" :
+		     "this kernel has no IPv6, which the address needs");
 	error = d->listener < 0 ? d->listener : dblp_fab_name(d->listener, false, &name);
 	errno = -error;
 	if (error)

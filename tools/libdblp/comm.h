@@ -150,7 +150,8 @@ struct dblp_comm_attr {
  * ranks; -E2BIG if it has more than this library knows; -EPROTONOSUPPORT if rank 0
  * speaks another version; -EPERM if a lane has a priority that this process may not have;
  * -ESTALE if @epoch is older than that of others; -EEXIST if
- * this rank has come already; -EAFNOSUPPORT without AF_DBLP; -ENODEV if there is no
+ * this rank has come already; -EAFNOSUPPORT without AF_DBLP, or without IPv6 if an
+ * address needs it; -ENODEV if there is no
  * such device; another negative errno.
  */
 int dblp_comm_open(struct dblp_comm **comm, const struct dblp_comm_attr *attr);

@@ -57,7 +57,8 @@ struct dblp_fabric_attr {
  * Return: 0; -EINVAL if @attr contradicts itself; -E2BIG if it has more than this library
  * knows; -ENOENT if the scheduler knows no such worker; -EEXIST if that worker has joined
  * already; -EMSGSIZE if the model has another number of elements; -EPROTONOSUPPORT if the
- * scheduler speaks another version; -EAFNOSUPPORT without AF_DBLP; another negative errno.
+ * scheduler speaks another version; -EAFNOSUPPORT without AF_DBLP, or without IPv6 if an address
+ * needs it; another negative errno.
  */
 int dblp_fabric_open(struct dblp_fabric **fabric,
 		     const struct dblp_fabric_attr *attr);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "run.h"
 
@@ -65,7 +66,9 @@ static void open_comm(struct run *r)
 	if (error == -EINVAL)
 		errx(1, "cannot join the other ranks: --rank and --nranks (or RANK and WORLD_SIZE), --rendezvous or --devices are wrong, or --nranks, --transport or the number of --devices are others there");
 	if (error == -EAFNOSUPPORT)
-		errx(1, "no AF_DBLP (is dblp.ko loaded?)");
+		errx(1, "%s", access("/sys/module/dblp", F_OK) ?
+		     "no AF_DBLP (is dblp.ko loaded?)" :
+		     "this kernel has no IPv6, which an address needs");
 	if (error) {
 		errno = -error;
 		err(1, "cannot join the other ranks");

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Included after the kernel's configuration: one without IPv6, see build */
+#undef CONFIG_IPV6
+#undef CONFIG_IPV6_MULTIPLE_TABLES
+#undef CONFIG_IPV6_SUBTREES
+#undef CONFIG_MPTCP_IPV6
