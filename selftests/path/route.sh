@@ -364,7 +364,7 @@ no_addresses()
 	new_ns off
 	cable "$off" eth0 "$server" eth2 3
 	for device in all lo eth0; do
-		ip netns exec "$off" sysctl -q -w net.ipv6.conf.$device.disable_ipv6=1 || return
+		ip netns exec "$off" sysctl -q -w "net.ipv6.conf.$device.disable_ipv6=1" || return
 	done
 	ip netns exec "$off" dblp-peer fails EADDRNOTAVAIL connect fd03::2 7000 \
 		fails EADDRNOTAVAIL connect ::1 7000 fails EADDRNOTAVAIL bind fd03::1 0 listen :: 7000

@@ -65,8 +65,8 @@ refused()
 	local address
 
 	for address in ::1 fd09::2 2001:db8::1; do
-		setpriv --reuid 65534 dblp-peer fails EAFNOSUPPORT connect $address 7000 \
-			fails EAFNOSUPPORT bind $address 7000 fails EAFNOSUPPORT listen $address 7000 \
+		setpriv --reuid 65534 dblp-peer fails EAFNOSUPPORT connect "$address" 7000 \
+			fails EAFNOSUPPORT bind "$address" 7000 fails EAFNOSUPPORT listen "$address" 7000 \
 			listen 127.0.0.1 7000 || return
 	done
 }
@@ -77,9 +77,9 @@ perf()
 	dblp-perf bulk --from "$client" --to "$server" --address "$1" -n 5 --proto "$2" --timeout 60
 }
 for proto in dblp tcp; do
-	try "dblp-perf, $proto: IPv4" perf 10.9.0.2 $proto
+	try "dblp-perf, $proto: IPv4" perf 10.9.0.2 "$proto"
 	try "dblp-perf, $proto: no IPv6" ends_with 4 "this kernel has no IPv6, which fd09::2 needs" \
-		perf fd09::2 $proto
+		perf fd09::2 "$proto"
 done
 
 doctor()
