@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The clock is set, and the machine is suspended: while a connection is made, is idle, and
+# transfers messages. Time that did not pass for timers is no timeout.
+
+# shellcheck disable=SC2154,SC2317 # new_ns sets them; functions are called by try
+# shellcheck source=selftests/lib/lib.sh
+. "$(dirname "$(readlink -f "$0")")/../lib/lib.sh"
+
+new_ns client server
+ip link add eth0 netns "$client" type veth peer name eth0 netns "$server" || exit 1
+ip -n "$client" addr add 10.9.0.1/24 dev eth0 && ip -n "$client" link set eth0 up &&
+	ip -n "$server" addr add 10.9.0.2/24 dev eth0 && ip -n "$server" link set eth0 up || exit 1
+
+# Programs that run while something else happens
+cat > "$tmp/forward" <<-'END'
+	date -s "@$(($(date +%s) + 100000))"
+END
+cat > "$tmp/backward" <<-'END'
+	date -s "@$(($(date +%s) - 100000))"
+END
+cat > "$tmp/suspend" <<-'END'
+	before=$(cat /sys/power/suspend_stats/success)
+	rtcwake -m mem -s 2 && [ "$(cat /sys/power/suspend_stats/success)" -gt "$before" ]
+END
+
+# Another one undoes what the first has done to the clock: the limits of this script need it
+declare -A undo=([forward]=backward [backward]=forward [suspend]=:)
+undo()
+{
+	[ "${undo[$1]}" = : ] || bash "$tmp/${undo[$1]}"
+}
+
+transfer()
+{
+	netem "$client" rate 50mbit && netem "$server" delay 2ms &&
+		dblp-xfer --from "$client" --to "$server" --address 10.9.0.2 --size 200000 --count 20 \
+			--timeout 100 --halfway "bash $tmp/$1"
+	local status=$?
+	undo "$1"
+	return "$status"
+}
+
+connecting()
+{
+	ip netns exec "$client" dblpctl -j socket list | jq -e '.[0].state | test("sent")'
+}
+
+# A packet takes half a second, so that each end waits for the other when it happens
+handshake()
+{
+	local status=1
+
+	netem "$client" delay 500ms && netem "$server" delay 500ms || return
+	spawn ip netns exec "$server" dblp-peer listen 10.9.0.2 "$2" say listening accept drain
+	wait_until 10 output_has "$spawned" listening || return
+	ip netns exec "$client" dblp-peer connect 10.9.0.2 "$2" send 3 1000 close &
+	wait_until 10 connecting && bash "$tmp/$1" && wait $! && status=0
+	undo "$1"
+	[ "$status" = 0 ] && ended "$spawned" 0
+}
+
+# Time for keepalives before and behind it
+idle()
+{
+	local status=1
+
+	netem "$client" && netem "$server" || return
+	spawn ip netns exec "$server" dblp-peer listen 10.9.0.2 "$2" say listening accept drain
+	wait_until 10 output_has "$spawned" listening || return
+	ip netns exec "$client" dblp-peer set keepalive 500 connect 10.9.0.2 "$2" \
+		send 1 1000 say idle await "$tmp/go" send 3 1000 close > "$tmp/client" &
+	wait_until 10 grep -q idle "$tmp/client" && bash "$tmp/$1" && sleep 1 && touch "$tmp/go" &&
+		wait $! && status=0
+	undo "$1"
+	rm -f "$tmp/go"
+	[ "$status" = 0 ] && ended "$spawned" 0
+}
+
+port=7000
+for what in forward backward suspend; do
+	port=$((port + 2))
+	try "$what: a connection is made" handshake $what $port
+	try "$what: a connection is idle" idle $what $((port + 1))
+	try "$what: messages are under way" transfer $what
+done
+
+for ns in client server; do
+	try "no sockets are left at the $ns" wait_until 40 no_sockets "${!ns}"
+done
+done_testing
