@@ -52,7 +52,9 @@ static void say_options(struct said *s, int fd, int level)
 	int name;
 
 	for (name = 0; name < OPTIONS; name++) {
-		if (level == SOL_SOCKET && name == SO_COOKIE)
+		/* A number of its own, and where its last packet arrived */
+		if (level == SOL_SOCKET &&
+		    (name == SO_COOKIE || name == SO_INCOMING_CPU))
 			continue;
 		len = sizeof(buf);
 		memset(buf, 0, sizeof(buf));
@@ -130,6 +132,7 @@ static bool all_alike(int fd, int fresh)
 	while (!alike && (x = strsep(&p, "\n")) && (y = strsep(&q, "\n")))
 		if (strcmp(x, y))
 			printf("# - %s\n# + %s\n", y, x);
+	fflush(stdout);
 	free(a);
 	free(b);
 	return alike;
