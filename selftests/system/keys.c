@@ -15,11 +15,11 @@
 #include "kselftest_harness.h"
 
 #define CLIENTS		200
-#define ECHOES		100
+#define ECHOES		16
 #define CHANGES		9
 /* Attempts between two changes */
 #define ATTEMPTS	30
-#define TIMEOUT_MS	1000
+#define TIMEOUT_MS	2000
 #define MESSAGE		5000
 
 static const char *const keys[] = {
