@@ -663,16 +663,19 @@ out:
 static int dblp_post_bind(struct sock *usk, const struct sockaddr_dblp *addr)
 {
 	struct inet_sock *inet = inet_sk(usk);
-	int err;
+	int err = 0;
 
 	inet->inet_num = ntohs(addr->sdblp_port);
 	if (usk->sk_family == AF_INET) {
 		inet->inet_rcv_saddr = addr->sdblp_addr.s6_addr32[3];
 		err = BPF_CGROUP_RUN_PROG_INET4_POST_BIND(usk);
-	} else {
+	}
+#if IS_ENABLED(CONFIG_IPV6)
+	if (usk->sk_family == AF_INET6) {
 		usk->sk_v6_rcv_saddr = addr->sdblp_addr;
 		err = BPF_CGROUP_RUN_PROG_INET6_POST_BIND(usk);
 	}
+#endif
 	inet->inet_num = 0;
 	return err;
 }

@@ -211,6 +211,7 @@ enum dblp_mib_item {
 	EM(DBLP_MIB_ACKUNSENT, "AckUnsent") \
 	EM(DBLP_MIB_MSGSENTCANCELLED, "MsgSentCancelled") \
 	EM(DBLP_MIB_MSGRECEIVEDCANCELLED, "MsgReceivedCancelled") \
-	EM_LAST(DBLP_MIB_DROPPORT, "DropPort")
+	EM(DBLP_MIB_DROPPORT, "DropPort") \
+	EM_LAST(DBLP_MIB_DROPNOTUNICAST, "DropNotUnicast")
 
 #endif /* _NET_DBLP_MIB_GEN_H */
