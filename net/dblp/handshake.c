@@ -551,14 +551,15 @@ static u64 dblp_handshake_time(const struct dblp_sock *dsk, u64 now)
 	return now - dsk->hs.since;
 }
 
-/* Round-trip time from the time that an answer echoes, not before the packets of
- * this state nor in the future; 0 if it is no such time
+/* Round-trip time from the time that an answer echoes; 0 if no packet had it,
+ * because it is later than that of the last one
  */
 static u64 dblp_handshake_rtt(const struct dblp_sock *dsk, u64 echoed)
 {
 	u64 now = dblp_handshake_time(dsk, ktime_get_ns());
 
-	return echoed < now ? now - echoed : 0;
+	return echoed <= dblp_handshake_time(dsk, dsk->hs.sent) ? now - echoed :
+								  0;
 }
 
 static void dblp_send_init(struct dblp_sock *dsk, u64 now)
@@ -596,6 +597,7 @@ static void dblp_handshake_state(struct dblp_sock *dsk, u8 state, u64 now)
 {
 	dblp_set_state(dsk, state, 0);
 	dsk->hs.since = now;
+	dsk->hs.sent = now;
 	dsk->hs.wait = DBLP_HANDSHAKE_MIN_NS;
 }
 
@@ -651,6 +653,7 @@ int dblp_handshake_start(struct dblp_sock *dsk)
 
 static void dblp_handshake_send(struct dblp_sock *dsk, u64 now)
 {
+	dsk->hs.sent = now;
 	if (dsk->state == DBLP_STATE_INIT_SENT)
 		dblp_send_init(dsk, now);
 	else

@@ -59,12 +59,14 @@ struct dblp_counts {
  * struct dblp_handshake - state of a client's handshake
  * @cookie: from INIT_ACK
  * @since: when its present state began
+ * @sent: when the last packet of that state was sent
  * @wait: time until its packet is repeated
  * @rtt: round trip that INIT and INIT-ACK took, 0 if unknown
  */
 struct dblp_handshake {
 	struct dblp_cookie	cookie;
 	u64			since;
+	u64			sent;
 	u64			wait;
 	u64			rtt;
 };

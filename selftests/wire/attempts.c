@@ -542,6 +542,51 @@ TEST_F(attempts, times_that_were_not_sent)
 	EXPECT_LT(0, ports);
 }
 
+#define AHEAD_MS	10
+
+/* Wait, and answer with a time that no packet had: almost that of the answer */
+static void shorten(struct peer *peer)
+{
+	sleep_ms(AHEAD_MS);
+	peer->time += AHEAD_MS * 1000000 - 1;
+}
+
+/* Is it a sample from that time? One from before a later repetition is longer */
+static bool is_short(u32 rtt_us)
+{
+	return rtt_us && rtt_us < AHEAD_MS * 1000 / 2;
+}
+
+/* A peer cannot make the path seem shorter than the time since the last packet */
+TEST_F(attempts, times_between_packets)
+{
+	struct dblp_params ours = params_default(), theirs;
+	struct tags tags;
+	unsigned int ports;
+
+	BEGIN_SCRIPTED();
+	shorten(&self->peer);
+	send_cookie(&self->peer, &self->p);
+	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
+	EXPECT_EQ(DBLP_WIRE_OK,
+		  dblp_get_params(&theirs,
+				  self->peer.last[DBLP_PKT_COOKIE_ECHO].byte +
+				  DBLP_ECHO_PARAMS));
+	EXPECT_FALSE(is_short(theirs.rtt_us));
+	if (variant->key) {
+		tags_key(&tags, KEY);
+		tags_begin(&tags, self->peer.scid, &self->peer.cookie, false);
+		self->peer.tags = &tags;
+	}
+	shorten(&self->peer);
+	make_cookie_ack(&self->p, &self->peer, &ours);
+	send_packet(&self->peer, &self->p);
+	EXPECT_TRUE(wait_for(self->fd, POLLOUT, WAIT_MS));
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd));
+	EXPECT_FALSE(is_short(get_info(self->fd).srtt_us));
+	EXPECT_LT(0, ports);
+}
+
 /* The server echoes whatever the last COOKIE-ECHO had, and measures nothing by it */
 TEST_F(attempts, the_server_echoes)
 {
