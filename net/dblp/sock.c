@@ -144,6 +144,8 @@ struct dblp_sock *dblp_sock_clone(struct dblp_sock *listener)
 	/* A reader of SO_PEERCRED may have held it */
 	spin_lock_init(&sk->sk_peer_lock);
 	atomic64_set(&sk->sk_cookie, 0);
+	/* It is neither copied nor initialised */
+	sk_rx_queue_clear(sk);
 	sk->sk_state = TCP_CLOSE;
 	sk->sk_ack_backlog = 0;
 	sk->sk_max_ack_backlog = 0;

@@ -2,8 +2,8 @@
 /*
  * 6.10 put the arguments of accept() into a structure. 6.18 spreads counters of
  * drops, and lets a socket inherit its memory cgroup. 6.19 can clone a socket
- * without locking it. What gives a socket to that of
- * a process, or of another socket, is not exported to modules.
+ * without locking it. What gives a socket to the memory cgroup of a process, or of
+ * another socket, is not exported to modules.
  */
 #ifndef _NET_DBLP_COMPAT_NET_SOCK_H
 #define _NET_DBLP_COMPAT_NET_SOCK_H
