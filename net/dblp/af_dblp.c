@@ -140,7 +140,7 @@ static int dblp_connect_start(struct dblp_sock *dsk,
 
 	dsk->peer = *peer;
 	err = dblp_endpoint_connect(dsk, &dsk->peer) ?:
-	      dblp_endpoint_spray(dsk->ep, dsk->spray);
+	      dblp_endpoint_spray(dsk);
 	dsk->peer_key = (struct dblp_peer_key) {
 		.addr = dsk->peer.sdblp_addr,
 		.port = dsk->peer.sdblp_port,
@@ -217,7 +217,7 @@ static int dblp_listen_start(struct dblp_sock *dsk)
 	err = dblp_cookies_prepare(dsk->dn) ?: dblp_autobind(dsk, NULL);
 	if (err)
 		return err;
-	err = dblp_endpoint_spray(dsk->ep, dsk->spray);
+	err = dblp_endpoint_spray(dsk);
 	if (err && !bound)
 		dblp_conn_unstart(dsk);
 	return err;

@@ -139,16 +139,37 @@ static void dblp_from_udp(struct sockaddr_dblp *a,
 		ipv6_addr_set_v4mapped(u->in.sin_addr.s_addr, &a->sdblp_addr);
 }
 
-static int dblp_udp_open(struct net *net, const struct sockaddr_dblp *addr,
+/*
+ * Move a new UDP socket to the cgroup of the socket above it. The kernel has put it
+ * in that of the process, which may be another one: a socket can be passed to a
+ * process, and a process moved. As with TCP, only the former cgroup's programs count.
+ */
+static void dblp_udp_regroup(struct sock *usk, struct sock *sk)
+{
+#ifdef CONFIG_CGROUP_BPF
+	struct cgroup *from = sock_cgroup_ptr(&usk->sk_cgrp_data);
+	struct cgroup *to = sock_cgroup_ptr(&sk->sk_cgrp_data);
+
+	cgroup_get(to);
+	cgroup_bpf_get(to);
+	usk->sk_cgrp_data.cgroup = to;
+	cgroup_bpf_put(from);
+	cgroup_put(from);
+#endif
+}
+
+/* @sk: the socket above it */
+static int dblp_udp_open(struct sock *sk, const struct sockaddr_dblp *addr,
 			 sa_family_t family, int ifindex,
 			 struct socket **sockp)
 {
 	struct socket *sock;
 	int err;
 
-	err = sock_create_kern(net, family, SOCK_DGRAM, 0, &sock);
+	err = sock_create_kern(sock_net(sk), family, SOCK_DGRAM, 0, &sock);
 	if (err)
 		return err;
+	dblp_udp_regroup(sock->sk, sk);
 	/* Else UDP clears what dblp_skb_is_via() and _is_unicast() read of IPv4 */
 	ip_sock_set_pktinfo(sock->sk);
 	/* The wildcard address takes both protocols */
@@ -452,7 +473,7 @@ static struct dblp_endpoint *dblp_endpoint_new(struct net *net,
 }
 
 /* A port must be bound to be ours: it would collide with other sockets */
-static int dblp_add_port(struct dblp_endpoint *ep)
+static int dblp_add_port(struct dblp_endpoint *ep, struct sock *sk)
 {
 	struct sockaddr_dblp addr = {};
 	struct socket *sock;
@@ -464,7 +485,7 @@ static int dblp_add_port(struct dblp_endpoint *ep)
 	addr.sdblp_port = 0;
 	addr.sdblp_scope_id = ipv6_iface_scope_id(&addr.sdblp_addr,
 						  ep->usk->sk_bound_dev_if);
-	err = dblp_udp_open(ep->net, &addr, ep->usk->sk_family,
+	err = dblp_udp_open(sk, &addr, ep->usk->sk_family,
 			    ep->usk->sk_bound_dev_if, &sock);
 	if (err)
 		return err;
@@ -482,18 +503,19 @@ static int dblp_add_port(struct dblp_endpoint *ep)
 
 /**
  * dblp_endpoint_spray() - have several ports to send from
- * @ep: endpoint of a socket that listens or connects with them afterwards
- * @n: ports wanted, the first included
+ * @dsk: bound socket that listens or connects with @spray ports afterwards
  *
  * Context: process.
  * Return: 0, -ENOMEM or an error of bind().
  */
-int dblp_endpoint_spray(struct dblp_endpoint *ep, u32 n)
+int dblp_endpoint_spray(struct dblp_sock *dsk)
 {
-	struct mutex *lock = &dblp_pernet(ep->net)->spray_lock;
+	struct mutex *lock = &dsk->dn->spray_lock;
+	struct dblp_endpoint *ep = dsk->ep;
 	int err = 0;
 
-	if (n == 1)
+	sock_owned_by_me(&dsk->sk);
+	if (dsk->spray == 1)
 		return 0;
 	/* Sockets that share the endpoint may come together */
 	mutex_lock(lock);
@@ -502,8 +524,8 @@ int dblp_endpoint_spray(struct dblp_endpoint *ep, u32 n)
 				    GFP_KERNEL_ACCOUNT);
 	if (!ep->extra)
 		err = -ENOMEM;
-	while (!err && ep->n_ports < n)
-		err = dblp_add_port(ep);
+	while (!err && ep->n_ports < dsk->spray)
+		err = dblp_add_port(ep, &dsk->sk);
 	mutex_unlock(lock);
 	return err;
 }
@@ -602,7 +624,7 @@ void dblp_reuse_init(struct dblp_net *dn)
  * @usk: the UDP socket below it, for which IP and UDP run programs
  * @type: &enum cgroup_bpf_attach_type
  *
- * The cgroups differ if the UDP socket is shared, or if the process was moved.
+ * The cgroups may differ if the UDP socket is shared.
  */
 bool dblp_same_programs(struct sock *sk, struct sock *usk, int type)
 {
@@ -748,15 +770,15 @@ int dblp_endpoint_bind(struct dblp_sock *dsk, const struct sockaddr_dblp *addr,
 {
 	bool v4 = ipv6_addr_v4mapped(&addr->sdblp_addr);
 	int ifindex = dsk->sk.sk_bound_dev_if;
-	struct net *net = sock_net(&dsk->sk);
 	struct sockaddr_dblp to = *addr;
+	struct sock *sk = &dsk->sk;
 	struct socket *sock;
 	int err;
 
-	sock_owned_by_me(&dsk->sk);
-	err = dblp_udp_open(net, addr, v4 ? AF_INET : AF_INET6, ifindex, &sock);
+	sock_owned_by_me(sk);
+	err = dblp_udp_open(sk, addr, v4 ? AF_INET : AF_INET6, ifindex, &sock);
 	if (err == -EAFNOSUPPORT && ipv6_addr_any(&addr->sdblp_addr))
-		err = dblp_udp_open(net, addr, AF_INET, ifindex, &sock);
+		err = dblp_udp_open(sk, addr, AF_INET, ifindex, &sock);
 	if (err)
 		return err;
 

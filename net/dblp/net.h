@@ -303,7 +303,7 @@ void dblp_endpoints_exit(void);
 void dblp_endpoints_flush(void);
 void dblp_reuse_init(struct dblp_net *dn);
 int dblp_endpoint_listen(struct dblp_sock *dsk);
-int dblp_endpoint_spray(struct dblp_endpoint *ep, u32 n);
+int dblp_endpoint_spray(struct dblp_sock *dsk);
 
 #ifdef CONFIG_CGROUP_BPF
 bool dblp_same_programs(struct sock *sk, struct sock *usk, int type);

@@ -394,6 +394,49 @@ TEST_F(cgroup, programs_of_a_socket_that_joins_another_cgroup)
 	close(root);
 }
 
+/* All that runs for a socket between bind() and the first packet */
+static void refuse_all(int group, bool v4)
+{
+	refuse(group, BPF_PROG_TYPE_CGROUP_SOCK_ADDR,
+	       v4 ? BPF_CGROUP_INET4_BIND : BPF_CGROUP_INET6_BIND);
+	refuse(group, BPF_PROG_TYPE_CGROUP_SOCK,
+	       v4 ? BPF_CGROUP_INET4_POST_BIND : BPF_CGROUP_INET6_POST_BIND);
+	refuse(group, BPF_PROG_TYPE_CGROUP_SOCK_ADDR,
+	       v4 ? BPF_CGROUP_INET4_CONNECT : BPF_CGROUP_INET6_CONNECT);
+	refuse(group, BPF_PROG_TYPE_CGROUP_SKB, BPF_CGROUP_INET_EGRESS);
+	refuse(group, BPF_PROG_TYPE_CGROUP_SKB, BPF_CGROUP_INET_INGRESS);
+}
+
+/* As with TCP, the process that binds, listens or connects may be in another cgroup */
+TEST_F(cgroup, programs_of_a_process_with_a_socket_of_another_cgroup)
+{
+	int listener, client, server;
+
+	file_write(CGROUPS "/cgroup.procs", "0");
+	listener = new_socket();
+	client = hasty_socket();
+	set_u32(client, DBLP_SPRAY, 2);
+	set_u32(listener, DBLP_SPRAY, 2);
+	refuse_all(self->group, variant->v4);
+	file_write(GROUP "/cgroup.procs", "0");
+	ASSERT_EQ(0, bind_to(listener, &self->addr));
+	ASSERT_EQ(0, listen(listener, 1));
+	local_name(listener, &self->addr);
+	ASSERT_EQ(0, connect_to(client, &self->addr));
+	server = accept(listener, NULL, NULL);
+	ASSERT_LE(0, server);
+	expect_passing(_metadata, client, server);
+	expect_passing(_metadata, server, client);
+
+	/* A socket of the group stays there when its process leaves */
+	file_write(CGROUPS "/cgroup.procs", "0");
+	EXPECT_ERR(EPERM, bind_to(self->fd, &self->addr));
+	EXPECT_ERR(EPERM, connect_to(self->fd, &self->addr));
+	close(client);
+	close(server);
+	close(listener);
+}
+
 TEST_F(cgroup, sock_create)
 {
 	refuse(self->group, BPF_PROG_TYPE_CGROUP_SOCK,
