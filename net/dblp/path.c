@@ -314,6 +314,9 @@ void dblp_reply(struct dblp_endpoint *ep, const struct sk_buff *to,
 	struct dst_entry *dst;
 	struct sk_buff *skb;
 
+	/* A listener may have joined the endpoint from another cgroup */
+	if (!dblp_same_policy(sk, ep->usk, CGROUP_INET_EGRESS))
+		goto err;
 	dblp_skb_addrs(to, &peer, &local);
 	dblp_path_init(&path, &local, &peer, sk, dblp_skb_device(to, ep, sk));
 	dst = dblp_route(ep->net, &path);

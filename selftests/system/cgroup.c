@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <linux/bpf.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -392,6 +393,32 @@ TEST_F(cgroup, programs_of_a_socket_that_joins_another_cgroup)
 	close(first);
 	close(listener);
 	close(root);
+}
+
+/* What is attached to a listener's own cgroup holds for its answers, too */
+TEST_F(cgroup, programs_of_a_listener_that_joins_another_cgroup)
+{
+	struct sockaddr_dblp a;
+	int first, client;
+
+	file_write(CGROUPS "/cgroup.procs", "0");
+	first = reusing_socket();
+	client = new_socket();
+	ASSERT_EQ(0, fcntl(client, F_SETFL, O_NONBLOCK));
+	ASSERT_EQ(0, bind_to(first, &self->addr));
+	local_name(first, &a);
+	set_int(self->fd, SO_REUSEADDR, 1);
+	ASSERT_EQ(0, bind_to(self->fd, &a));
+	ASSERT_EQ(0, listen(self->fd, 1));
+	refuse_packets_to(self->group, variant->v4, BPF_CGROUP_INET_EGRESS);
+	EXPECT_ERR(EINPROGRESS, connect_to(client, &a));
+	usleep(100000);
+	EXPECT_EQ(DBLP_STATE_INIT_SENT, get_info(client).state);
+	detach(self->group, BPF_CGROUP_INET_EGRESS);
+	EXPECT_TRUE(wait_for(client, POLLOUT, 10 * SECONDS));
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(client).state);
+	close(client);
+	close(first);
 }
 
 /* All that runs for a socket between bind() and the first packet */
