@@ -19,8 +19,10 @@ static DEFINE_PER_CPU(int, dblp_memory_per_cpu_fw_alloc);
 static struct percpu_counter dblp_sockets_allocated;
 static unsigned long dblp_memory_pressure;
 static long dblp_sysctl_mem[3] __read_mostly;
-/* What a socket may have even under memory pressure */
-static int dblp_mem_least = DBLP_WINDOW_MIN;
+/* What a socket may send even under memory pressure */
+static int dblp_wmem_least = DBLP_WINDOW_MIN;
+/* What it may receive is decided by dblp_rx_may_hold() */
+static int dblp_rmem_least = INT_MAX;
 
 static void dblp_enter_memory_pressure(struct sock *sk)
 {
@@ -40,8 +42,8 @@ static struct proto dblp_prot = {
 	.sockets_allocated	= &dblp_sockets_allocated,
 	.memory_pressure	= &dblp_memory_pressure,
 	.sysctl_mem		= dblp_sysctl_mem,
-	.sysctl_rmem		= &dblp_mem_least,
-	.sysctl_wmem		= &dblp_mem_least,
+	.sysctl_rmem		= &dblp_rmem_least,
+	.sysctl_wmem		= &dblp_wmem_least,
 };
 
 static int dblp_create(struct net *net, struct socket *sock, int protocol,

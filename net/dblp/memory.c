@@ -130,11 +130,28 @@ void dblp_rmem_uncharge(struct sock *sk, int size)
 	sk_mem_uncharge(sk, size);
 }
 
+/* While memory is short, may a socket have as much as it has? */
+static bool dblp_within_share(struct sock *sk)
+{
+	u64 sockets = sk_sockets_allocated_read_positive(sk);
+
+	if (!READ_ONCE(*sk->sk_prot->memory_pressure))
+		return true;
+	return sk_prot_mem_limits(sk, 2) >
+	       sockets * sk_mem_pages(sk->sk_wmem_queued +
+				      atomic_read(&sk->sk_rmem_alloc) +
+				      sk->sk_forward_alloc);
+}
+
 /**
  * dblp_rx_may_hold() - may a message hold more?
  * @dsk: socket
  * @size: bytes that would be charged
  * @id: the message
+ *
+ * The message that is to be read next may exceed SO_RCVBUF, and the share that
+ * a socket has while memory is short. What is held of later messages was
+ * acknowledged and cannot be dropped, and can only be read after this one.
  *
  * Return: true if sk_mem_charge() may follow.
  */
@@ -143,9 +160,9 @@ bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id)
 	struct sock *sk = &dsk->sk;
 
 	sock_owned_by_me(&dsk->sk);
-	/* Accept the next message even over rcvbuf, or delivery deadlocks */
-	if (atomic_read(&sk->sk_rmem_alloc) > READ_ONCE(sk->sk_rcvbuf) &&
-	    id != dsk->rx_next)
+	if (id != dsk->rx_next &&
+	    (atomic_read(&sk->sk_rmem_alloc) > READ_ONCE(sk->sk_rcvbuf) ||
+	     !dblp_within_share(sk)))
 		return false;
 	return dblp_rmem_schedule(sk, size);
 }

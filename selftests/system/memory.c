@@ -1082,4 +1082,66 @@ TEST(credit_is_no_more_than_is_needed_while_memory_is_short)
 	close(listener);
 }
 
+#define IDLE		200
+#define LATER		40
+
+/* Let many sockets that need no memory lower the share of each */
+static void share_with_many(struct shortage *s, int *idle)
+{
+	char limits[64];
+	int i, len;
+
+	for (i = 0; i < IDLE; i++)
+		idle[i] = new_socket();
+	len = snprintf(limits, sizeof(limits), "16 32 %lld\n",
+		       (long long)pages_of_all() + 1000);
+	if (pwrite(s->mem, limits, len, 0) != len)
+		die("the limits of memory stay as they are");
+}
+
+/*
+ * What is held of later messages cannot be dropped, as it was acknowledged, nor be
+ * read: a receiver that has its share of them would wait forever.
+ */
+TEST(the_next_message_passes_while_memory_is_short)
+{
+	struct shortage s = shortage_prepare();
+	struct dblp_data d = { .msg_len = 8000 };
+	struct sockaddr_dblp addr;
+	static struct packet p;
+	int listener, fd, i, idle[IDLE];
+	static char buf[8000];
+	struct peer peer;
+	u64 dropped;
+
+	netns_new();
+	netns_set_mtu(1500);
+	listener = new_listener("127.0.0.1", 2, &addr);
+	fd = peer_join(&peer, &addr, listener);
+	ASSERT_LE(0, fd);
+	set_timeout(fd, SO_RCVTIMEO, WAIT_MS);
+	for (d.msg_id = 1; d.msg_id <= LATER; d.msg_id++)
+		send_data(&peer, &p, &d, 1000, 0, 8, NULL);
+	EXPECT_TRUE(peer_sync(&peer));
+	shortage_begin(&s, &addr, listener);
+	share_with_many(&s, idle);
+
+	dropped = mib("DropMemory");
+	send_data(&peer, &p, &d, 1000, 0, 8, NULL);
+	EXPECT_TRUE(peer_sync(&peer));
+	EXPECT_LT(dropped, mib("DropMemory"));
+	d.msg_id = 0;
+	send_data(&peer, &p, &d, 1000, 0, 8, NULL);
+	for (i = 0; i <= LATER; i++)
+		EXPECT_EQ(8000, recv(fd, buf, sizeof(buf), 0));
+	EXPECT_TRUE(under_pressure());
+
+	for (i = 0; i < IDLE; i++)
+		close(idle[i]);
+	shortage_end(&s);
+	peer_close(&peer);
+	close(fd);
+	close(listener);
+}
+
 TEST_HARNESS_MAIN
