@@ -200,8 +200,8 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
 }
 
 /**
- * struct dblp_rx_batch - the last buffers of a message, while these are in one
- *	page; see rx_data.c
+ * struct dblp_rx_batch - the last buffers of a message, each in the page where the
+ *	one before it ends; see rx_data.c
  * @n: number of buffers
  * @bytes: of the message that they have
  * @held: bytes charged for them

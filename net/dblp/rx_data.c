@@ -9,14 +9,15 @@
  * held.
  *
  * Consecutive packets often lie in one page: it is memory of a sender on this
- * machine, or a receive buffer of a device. The buffers of a message in one page
- * are a batch. The page is charged once, with the last buffer of the batch, as
+ * machine, or a receive buffer of a device. Buffers of a message that follow each
+ * other so are a batch. Each page is charged once, with the last buffer in it, as
  * that is freed last.
  *
  * A batch is held only if it has at most DBLP_HELD_MOST times the bytes that the
  * message needs of it. Otherwise these are copied into memory of the message,
  * and the buffers are freed. So the peer's credit bounds all that it can make us
- * hold.
+ * hold. A batch may end where its last page goes on in the next buffer only if it is
+ * worth all of that page, because the page may be left to it.
  *
  * A buffer with a zero map is kept like those with segments. A segment comes in
  * one way or the other: a map of which only some segments have arrived is
@@ -32,6 +33,8 @@ enum {
 	DBLP_HELD_MOST		= 4,
 	/* Most bytes that may follow in the last page of a batch */
 	DBLP_BATCH_MORE		= SZ_64K,
+	/* Buffers after which a batch ends: all may have to be copied at once */
+	DBLP_BATCH_BUFFERS	= 64,
 	/* Memory of a message: has room for several small segments */
 	DBLP_PACKED		= SKB_WITH_OVERHEAD(2048),
 	/* Words of a zero map: these need hardly more memory than one */
@@ -293,25 +296,15 @@ static void dblp_rx_pack(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	skb_queue_splice_tail(&old, &msg->skbs);
 }
 
-/* Keep the last batch of a message, to which @more bytes may be added, or copy
- * it if it holds too much. @last: see dblp_rx_pack(). Returns the bytes that it
- * might hold besides
- */
-static u64 dblp_rx_judge_batch(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-			       struct dblp_train *t,
-			       const struct sk_buff *last, u32 more)
+/* Bytes that the last batch of a message may hold, if @more bytes follow */
+static u64 dblp_rx_batch_most(const struct dblp_rx_msg *msg, u32 more)
 {
 	u64 most = (u64)msg->batch.bytes + more;
 
 	/* A single segment uses all credit of its message */
 	if (msg->len <= msg->seg_size)
 		most += DBLP_MSG_COST;
-	most *= DBLP_HELD_MOST;
-	if (msg->batch.held <= most)
-		return most - msg->batch.held;
-	dblp_rx_pack(dsk, msg, t, last);
-	msg->batch = (struct dblp_rx_batch){};
-	return 0;
+	return DBLP_HELD_MOST * most;
 }
 
 /**
@@ -329,8 +322,10 @@ void dblp_rx_settle(struct dblp_sock *dsk, struct dblp_train *t)
 		return;
 	if (!msg->closed && msg->batch.page)
 		more = min_t(u32, msg->missing, DBLP_BATCH_MORE);
-	if (t->tail)
-		dblp_rx_judge_batch(dsk, msg, t, NULL, more);
+	if (t->tail && msg->batch.held > dblp_rx_batch_most(msg, more)) {
+		dblp_rx_pack(dsk, msg, t, NULL);
+		msg->batch = (struct dblp_rx_batch){};
+	}
 	t->msg = NULL;
 	t->tail = NULL;
 	t->n_skbs = 0;
@@ -338,22 +333,22 @@ void dblp_rx_settle(struct dblp_sock *dsk, struct dblp_train *t)
 }
 
 /*
- * Begin a batch with @skb, which shares @shared bytes with the buffer before. The
- * batch before may be worth that page, too.
+ * @skb is about to be queued, and has the charge of @shared bytes for the page where
+ * the last batch ends: end that batch, unless it is to continue. If it is kept, it
+ * has paid for the page.
  */
-static void dblp_rx_begin_batch(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
-				struct dblp_train *t,
-				const struct sk_buff *skb, u32 shared)
+static void dblp_rx_next_batch(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
+			       struct dblp_train *t,
+			       const struct sk_buff *skb, u32 shared)
 {
-	u64 spare = 0;
+	bool worth = msg->batch.held <= dblp_rx_batch_most(msg, 0);
 
-	if (msg->batch.n) {
-		msg->batch.held -= shared;
-		spare = dblp_rx_judge_batch(dsk, msg, t, skb, 0);
-	}
-	msg->batch = (struct dblp_rx_batch){
-		.held = shared - min_t(u64, shared, spare),
-	};
+	if (shared && msg->batch.n < DBLP_BATCH_BUFFERS &&
+	    (!worth || t->page_last == t->page_first))
+		return;
+	if (!worth)
+		dblp_rx_pack(dsk, msg, t, skb);
+	msg->batch = (struct dblp_rx_batch){ .held = worth ? 0 : shared };
 }
 
 /*
@@ -388,8 +383,8 @@ static struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk,
 	}
 	skb_set_owner_r(skb, &dsk->sk);
 	dblp_rx_move_charge(before, skb, shared);
-	if (!t->tail && (!shared || t->page_last != t->page_first))
-		dblp_rx_begin_batch(dsk, msg, t, skb, shared);
+	if (!t->tail)
+		dblp_rx_next_batch(dsk, msg, t, skb, shared);
 	msg->batch.n++;
 	msg->batch.page = t->page_last;
 	msg->batch.held += t->truesize - shared;
@@ -413,7 +408,9 @@ static void dblp_rx_unbuffer(struct dblp_rx_msg *msg, struct dblp_train *t)
 			   dblp_rx_shared(before, skb);
 	dblp_rx_move_charge(skb, before, shared);
 	msg->batch.held -= skb->truesize;
-	if (!--msg->batch.n)
+	if (--msg->batch.n)
+		dblp_rx_truesize(before, &msg->batch.page);
+	else
 		msg->batch = (struct dblp_rx_batch){};
 	dblp_rx_free(t, skb);
 }

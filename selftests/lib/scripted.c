@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/if_packet.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -274,6 +276,24 @@ static void set_udp(const struct peer *peer, int option, int value)
 {
 	if (setsockopt(peer->udp, SOL_UDP, option, &value, sizeof(value)))
 		die("option %d of UDP", option);
+}
+
+void *large_pages(u32 size, u32 n)
+{
+	/* A packet socket has its ring in such pages */
+	struct tpacket_req req = {
+		.tp_block_size = size, .tp_block_nr = n,
+		.tp_frame_size = size, .tp_frame_nr = n,
+	};
+	int fd = socket(AF_PACKET, SOCK_RAW, 0);
+	void *map = MAP_FAILED;
+
+	if (!setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &req, sizeof(req)))
+		map = mmap(NULL, (size_t)size * n, PROT_READ | PROT_WRITE,
+			   MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		die("%u pages of %u bytes", n, size);
+	return map;
 }
 
 void splice_train(const struct peer *peer, void *pages, const struct packet *p,

@@ -180,10 +180,13 @@ void sign_packets(const struct peer *peer, struct packet *p, u32 n);
 /** send_train() - @n packets in one buffer: all of one length but the last; not signed */
 void send_train(const struct peer *peer, const struct packet *p, u32 n);
 
+/** large_pages() - memory of @n pages of @size bytes, a power of two; never freed */
+void *large_pages(u32 size, u32 n);
+
 /**
  * splice_train() - the same, from memory that is not copied
- * @peer: the sender
- * @pages: page-aligned memory, into which the packets are put
+ * @peer: the sender; Linux 6.1 copies it nonetheless, for IPv6
+ * @pages: memory into which the packets are put
  * @p: the packets
  * @n: number of packets
  */

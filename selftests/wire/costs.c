@@ -527,6 +527,49 @@ TEST_F(cost, a_packet_describes_as_much_as_it_can)
 	EXPECT_CHEAP(cost_of(self), "that is enough of a message");
 }
 
+/* Send a packet that refers to memory of the test: what does it cost? */
+static u64 cost_of_page(FIXTURE_DATA(cost) *self, void *page)
+{
+	u64 start = now_ns();
+
+	splice_train(&self->peer, page, &self->p, 1);
+	start = now_ns() - start;
+	peer_drain(&self->peer);
+	return start;
+}
+
+/* Send many packets that refer to one page, then one that does not, of message @id */
+static u64 share_page(FIXTURE_DATA(cost) *self, void *page, u32 id, u32 seg_size)
+{
+	struct dblp_data d = { .msg_id = id, .msg_len = 1 << 20 };
+	u64 worst = 0;
+	u32 i;
+
+	for (i = 0; i < 800; i++, d.offset += seg_size) {
+		make_data(&self->p, &self->peer, &d, seg_size, NULL);
+		worst = most(worst, cost_of_page(self, page));
+	}
+	make_data(&self->p, &self->peer, &d, seg_size, NULL);
+	return most(worst, cost_of(self));
+}
+
+/* Their message may hold a page that is far larger than they are as long as others
+ * may follow in it. Then they are copied, or before: it depends on what their buffers
+ * take besides, which kernels decide
+ */
+TEST_F(cost, many_packets_share_a_large_page)
+{
+	u8 *page = large_pages(128 << 10, 1);
+	u32 seg_size, id = 1;
+
+	for (seg_size = 224; seg_size < 416; seg_size += 32) {
+		TH_LOG("segments of %u bytes", seg_size);
+		EXPECT_CHEAP(share_page(self, page, id++, seg_size),
+			     "one more in that page, or elsewhere");
+	}
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->fd).state);
+}
+
 /* Wait until @n packets in all have come from the other end, acknowledging none */
 static bool await_packets(FIXTURE_DATA(cost) *self, u32 n)
 {

@@ -415,6 +415,33 @@ TEST_F(peer, zeroes_beyond_the_credit_are_refused)
 	EXPECT_TRUE(got_zeros(self->fd, 0, 7));
 }
 
+/* Pages of which little is needed are not kept, whichever packet is the last in one */
+TEST_F(peer, what_is_held_is_bounded_by_the_credit)
+{
+	struct dblp_data d = { .msg_id = 1, .msg_len = 1 << 20 };
+	const u32 seg = 256, page = 32 << 10, n = 200;
+	u8 *pages = large_pages(page, 2);
+	u32 i;
+
+	EXPECT_TRUE(peer_ask(&self->peer, self->peer.theirs.window));
+	for (i = 0; i < 3 * n; i++, d.offset += seg) {
+		make_data(&self->p, &self->peer, &d, seg, NULL);
+		/* One in a page, one across its end, and one elsewhere */
+		if (i % 3 == 2)
+			send_packet(&self->peer, &self->p);
+		else
+			splice_train(&self->peer, pages + (i % 3 ? page - 100 :
+							   page / 2),
+				     &self->p, 1);
+		if (i % 50 == 0)
+			EXPECT_TRUE(peer_sync(&self->peer));
+	}
+	EXPECT_TRUE(peer_sync(&self->peer));
+	EXPECT_GE(4 * (1024 + 3 * n * seg + (64 << 10)),
+		  get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC));
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->fd).state);
+}
+
 /* Maps of a bit each take no more than the receive buffer, as segments do */
 TEST_F(peer, many_maps_fill_the_receive_buffer_and_no_more)
 {
