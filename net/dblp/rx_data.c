@@ -103,10 +103,14 @@ static size_t dblp_rx_truesize(const struct sk_buff *skb, struct page **last)
  */
 bool dblp_rx_weigh(struct dblp_train *t)
 {
+	const struct skb_shared_info *shinfo = skb_shinfo(t->skb);
 	size_t size;
 
 	if (!t->skb->head_frag && !skb_is_nonlinear(t->skb))
 		return true;
+	/* Memory that only a device can read is not of pages: it is not copied */
+	if (shinfo->nr_frags && !skb_frag_page(&shinfo->frags[0]))
+		return false;
 	size = dblp_rx_truesize(t->skb, &t->page_last);
 	if (size > DBLP_HELD_MOST * (t->skb->len + DBLP_BATCH_MORE))
 		return false;
