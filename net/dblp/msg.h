@@ -583,6 +583,7 @@ void dblp_tx_purge_reports(struct dblp_sock *dsk);
 int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 int dblp_txbuf_alloc(struct dblp_tx_msg *msg);
 void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
+void dblp_txbuf_sweep(struct dblp_sock *dsk, u32 most);
 void dblp_txbuf_drop_cache(struct dblp_sock *dsk);
 void dblp_txbuf_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg);
 u32 dblp_txbuf_trim(struct dblp_tx_msg *msg);

@@ -327,6 +327,7 @@ static void dblp_work(struct dblp_sock *dsk, u64 now)
 	dblp_rx_judge_some(dsk, now);
 	dblp_tx_recount_some(dsk);
 	dblp_tx_settle(dsk, DBLP_STEPS);
+	dblp_txbuf_sweep(dsk, DBLP_STEPS);
 }
 
 /**

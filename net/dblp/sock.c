@@ -54,6 +54,7 @@ static void dblp_sock_init(struct dblp_sock *dsk)
 	INIT_LIST_HEAD(&dsk->tx_settled);
 	INIT_LIST_HEAD(&dsk->tx_reports);
 	INIT_LIST_HEAD(&dsk->tx_chunk_cache);
+	INIT_LIST_HEAD(&dsk->tx_waste);
 	dblp_ctl_begin(dsk);
 	INIT_LIST_HEAD(&dsk->rx_waits);
 	INIT_LIST_HEAD(&dsk->rx_judge);

@@ -171,6 +171,7 @@ struct dblp_handshake {
  * @tx_reports: settled messages to be reported on the error queue
  * @tx_chunk_cache: chunks of settled messages, for new ones; the oldest first
  * @tx_n_cached: length of @tx_chunk_cache
+ * @tx_waste: chunks to be freed by dblp_work()
  * @tx_cur: first message with segments of its first pass to send; or NULL
  * @tx_reported: the one last reported, for DBLP_SENT_LOSSMAP
  * @tx_part: message of which only some pieces were taken from the user
@@ -355,6 +356,7 @@ struct dblp_sock {
 	struct dblp_tx_msg	*tx_recount;
 	struct list_head	tx_reports;
 	struct list_head	tx_chunk_cache;
+	struct list_head	tx_waste;
 	struct dblp_tx_msg	*tx_cur;
 	struct dblp_tx_msg	*tx_reported;
 	struct dblp_tx_whole	*tx_part;

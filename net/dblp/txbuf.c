@@ -29,6 +29,9 @@
 /* Chunks cached for later messages, 4 MiB with small pages */
 #define DBLP_CHUNK_CACHE_MAX	128
 
+/* Chunks of a message that are freed at once; if there are more, by dblp_work() */
+#define DBLP_CHUNKS_FEW		8
+
 static void dblp_txbuf_put(struct dblp_tx_msg *msg)
 {
 	u32 i;
@@ -105,43 +108,81 @@ static int dblp_txbuf_fill(struct dblp_tx_msg *msg, u32 size)
 	return 0;
 }
 
+/* Add a chunk to a list of the socket. It stays charged, but takes no room in the
+ * send buffer
+ */
+static void dblp_txbuf_move(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
+			    struct page *page, struct list_head *to)
+{
+	u32 size = page_size(page);
+
+	list_add_tail(&page->lru, to);
+	msg->truesize -= size;
+	msg->buf_truesize -= size;
+	sk_wmem_queued_add(&dsk->sk, -(int)size);
+}
+
+/**
+ * dblp_txbuf_sweep() - free chunks that are not to be cached
+ * @dsk: socket
+ * @most: maximum number; others follow later
+ */
+void dblp_txbuf_sweep(struct dblp_sock *dsk, u32 most)
+{
+	struct page *page;
+
+	sock_owned_by_me(&dsk->sk);
+	while ((page = list_first_entry_or_null(&dsk->tx_waste, struct page,
+						lru))) {
+		if (!most--) {
+			dblp_work_soon(dsk);
+			break;
+		}
+		list_del(&page->lru);
+		sk_mem_uncharge(&dsk->sk, page_size(page));
+		put_page(page);
+	}
+}
+
 /**
  * dblp_txbuf_retire() - cache the memory of a message for later ones
  * @dsk: socket
  * @msg: message whose bytes are not needed any more; its charge for what is
- *	cached passes to the socket
+ *	cached, or freed later, passes to the socket
  *
  * So it need not be allocated again, nor be cleared by kernels that do so.
  * Its packets may still be in some queue, or with a receiver on this machine:
- * it is used again when nothing else refers to it.
+ * it is used again when nothing else refers to it. What is not cached is freed
+ * later if it is much, as one packet can close a large message.
  */
 void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
-	u32 whole = dblp_txbuf_size(msg) / DBLP_CHUNK_SIZE, i;
+	bool cache = msg->chunk_order == DBLP_CHUNK_ORDER &&
+		     !sk_under_memory_pressure(&dsk->sk);
+	u32 whole = cache ? dblp_txbuf_size(msg) / DBLP_CHUNK_SIZE : 0, i;
+	bool few = msg->n_chunks <= DBLP_CHUNKS_FEW;
 	struct page *page;
 
 	sock_owned_by_me(&dsk->sk);
-	if (!msg->n_chunks || msg->chunk_order != DBLP_CHUNK_ORDER ||
-	    sk_under_memory_pressure(&dsk->sk))
+	if (!msg->n_chunks || (few && !cache))
 		return;
 	for (i = 0; i < msg->n_chunks; i++) {
 		page = msg->chunks[i];
 		if (!page)
 			continue;
-		if (i >= whole ||
-		    dsk->tx_n_cached == DBLP_CHUNK_CACHE_MAX ||
-		    page_is_pfmemalloc(page)) {
+		if (i < whole && dsk->tx_n_cached < DBLP_CHUNK_CACHE_MAX &&
+		    !page_is_pfmemalloc(page)) {
+			dblp_txbuf_move(dsk, msg, page, &dsk->tx_chunk_cache);
+			dsk->tx_n_cached++;
+		} else if (few) {
 			put_page(page);
-			continue;
+		} else {
+			dblp_txbuf_move(dsk, msg, page, &dsk->tx_waste);
 		}
-		list_add_tail(&page->lru, &dsk->tx_chunk_cache);
-		dsk->tx_n_cached++;
-		/* Still charged, but takes no room in the send buffer */
-		msg->truesize -= DBLP_CHUNK_SIZE;
-		msg->buf_truesize -= DBLP_CHUNK_SIZE;
-		sk_wmem_queued_add(&dsk->sk, -(int)DBLP_CHUNK_SIZE);
 	}
 	msg->n_chunks = 0;
+	if (!list_empty(&dsk->tx_waste))
+		dblp_work_soon(dsk);
 	dsk->spare_at = ktime_get_ns() + DBLP_SPARE_NS;
 }
 
@@ -159,12 +200,13 @@ static struct page *dblp_chunk_cache_take(struct dblp_sock *dsk, bool any)
 	return page;
 }
 
-/** dblp_txbuf_drop_cache() - free the chunks cached for later messages */
+/** dblp_txbuf_drop_cache() - free all chunks that no message has */
 void dblp_txbuf_drop_cache(struct dblp_sock *dsk)
 {
 	struct page *page;
 
 	sock_owned_by_me(&dsk->sk);
+	dblp_txbuf_sweep(dsk, U32_MAX);
 	while ((page = dblp_chunk_cache_take(dsk, true)))
 		put_page(page);
 }
@@ -175,7 +217,7 @@ static int dblp_txbuf_charge(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 {
 	int err = dblp_tx_charge(dsk, size);
 
-	if (err && dsk->tx_n_cached) {
+	if (err && (dsk->tx_n_cached || !list_empty(&dsk->tx_waste))) {
 		dblp_txbuf_drop_cache(dsk);
 		err = dblp_tx_charge(dsk, size);
 	}
