@@ -176,7 +176,7 @@ static int dblp_set_cc(struct dblp_sock *dsk, sockptr_t optval,
 		dsk->cc.ops = ops;
 	} else if (dsk->cc.ops != ops) {
 		trace_dblp_cc_switched(dsk, ops);
-		dblp_cc_switch(&dsk->cc, ops, &dsk->rtt, ktime_get_ns());
+		dblp_cc_switch(&dsk->cc, ops, ktime_get_ns());
 	}
 	release_sock(&dsk->sk);
 	return 0;

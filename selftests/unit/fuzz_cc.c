@@ -167,7 +167,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 			break;
 		case 7:
 			if (op & 8)
-				dblp_cc_switch(&m.cc, dblp_cc_at(op >> 4 & 1), &m.rtt, m.now);
+				dblp_cc_switch(&m.cc, dblp_cc_at(op >> 4 & 1), m.now);
 			else if (op & 16)
 				m.cc.ops->timeout(&m.cc, ++m.pto_count, m.now);
 			else

@@ -46,24 +46,16 @@ void dblp_cc_start(struct dblp_cc *cc, const struct dblp_cc_ops *ops, u32 mss,
 	ops->init(cc, mss, now);
 }
 
-void dblp_cc_switch(struct dblp_cc *cc, const struct dblp_cc_ops *ops,
-		    const struct dblp_rtt *rtt, u64 now)
+void dblp_cc_switch(struct dblp_cc *cc, const struct dblp_cc_ops *ops, u64 now)
 {
 	u32 senders = cc->senders;
-	u64 rate = cc->pacing_rate;
-	u32 cwnd = cc->cwnd;
 
-	if (ops == cc->ops)
+	if (ops->ack == cc->ops->ack) {
+		cc->ops = ops;
 		return;
+	}
 	dblp_cc_start(cc, ops, cc->mss, now);
 	cc->senders = senders;
-	/* Before the first round trip, neither knows anything */
-	if (!rate || !rtt->latest)
-		return;
-	cc->cwnd = cwnd;
-	cc->pacing_rate = rate;
-	if (ops->take)
-		ops->take(cc, rate, rtt);
 }
 
 u64 dblp_cc_pto(const struct dblp_cc *cc, const struct dblp_rtt *rtt,

@@ -21,8 +21,6 @@ struct dblp_cc;
  * struct dblp_cc_ops - one congestion control
  * @name: at most DBLP_CC_NAME_MAX - 1 characters
  * @init: start on a path whose packets carry @mss bytes
- * @take: after @init: go on from @rate, bytes a second, that another control had
- *	reached; optional
  * @resume: there is a message to send, and no other is left; returns how many
  *	nanoseconds the first packet should wait; optional
  * @ack: an ACK arrived
@@ -35,7 +33,6 @@ struct dblp_cc;
 struct dblp_cc_ops {
 	const char *name;
 	void (*init)(struct dblp_cc *cc, u32 mss, u64 now);
-	void (*take)(struct dblp_cc *cc, u64 rate, const struct dblp_rtt *rtt);
 	u64 (*resume)(struct dblp_cc *cc, u64 now);
 	void (*ack)(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		    const struct dblp_rtt *rtt);
@@ -199,13 +196,13 @@ void dblp_cc_start(struct dblp_cc *cc, const struct dblp_cc_ops *ops, u32 mss,
  * dblp_cc_switch() - change to @ops amid a connection
  * @cc: the congestion control
  * @ops: which; nothing happens if it is that already
- * @rtt: round-trip time so far
  * @now: the time
  *
- * Window and rate go on from where they are; what else was learned is lost.
+ * One that has its functions in common with that before goes on with all that was
+ * learned: else who changes it all the time would never heed anything, and keep what
+ * others should have. Another one begins anew.
  */
-void dblp_cc_switch(struct dblp_cc *cc, const struct dblp_cc_ops *ops,
-		    const struct dblp_rtt *rtt, u64 now);
+void dblp_cc_switch(struct dblp_cc *cc, const struct dblp_cc_ops *ops, u64 now);
 
 /* By the queue's own delay, loss and marks */
 extern const struct dblp_cc_ops dblp_cc_sqrt;

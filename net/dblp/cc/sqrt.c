@@ -104,7 +104,6 @@ struct span {
  * @flat_least: lowest @rate meanwhile
  * @flat_most: highest
  * @rivals: others fill the queue: so many acts more their delay is ignored
- * @usual_loss: one of so many packets may be lost, see LOSS_USUAL
  * @credit: bytes that may be lost
  * @loss_empty: share of bytes lost while there was clearly no queue, mean of
  *	LOSS_PKTS packets
@@ -156,7 +155,6 @@ struct root {
 	u64	flat_most;
 	u8	yields;
 	u8	rivals;
-	u8	usual_loss;
 	u32	credit;
 	u32	loss_empty;
 	u32	loss_queued;
@@ -193,22 +191,11 @@ static void sqrt_init(struct dblp_cc *cc, u32 mss, u64 now)
 	next_span(r);
 	r->wnd = DBLP_CC_INITIAL_PKTS * mss;
 	r->starting = true;
-	r->usual_loss = cc->ops == &dblp_cc_lossy ? LOSS_LOSSY : LOSS_USUAL;
 	r->credit = LOSS_CREDIT * mss;
 	r->acked_at = now;
 	r->random = now ^ now >> 32;
 	cc->cwnd = r->wnd;
 	cc->pacing_rate = (u64)cc->cwnd * DBLP_CC_INITIAL_HZ;
-}
-
-static void sqrt_take(struct dblp_cc *cc, u64 rate, const struct dblp_rtt *rtt)
-{
-	struct root *r = state(cc);
-
-	set_wnd(cc, r, mul_u64_u64_div_u64(rate, min(rtt->min, LONGEST_NS),
-					   SECOND_NS));
-	r->starting = false;
-	r->step = cc->mss;
 }
 
 /* Delay of the span that is a queue's: what differs from packet to packet is not */
@@ -282,13 +269,19 @@ static bool is_queued(const struct root *r)
 	return r->top && excess(r) * UNIT >= r->top * EXCUSED;
 }
 
+/* One of so many packets may be lost: all in which the two controls differ */
+static u32 usual_loss(const struct dblp_cc *cc)
+{
+	return cc->ops == &dblp_cc_lossy ? LOSS_LOSSY : LOSS_USUAL;
+}
+
 /* More than chance explains where so much is usual */
 static bool is_heavy(const struct dblp_cc *cc, const struct root *r)
 {
 	u64 sent = (u64)r->now.acked + r->now.lost;
 
 	return r->now.lost > 3 * cc->mss +
-			     div_u64(3 * sent, 2 * r->usual_loss);
+			     div_u64(3 * sent, 2 * usual_loss(cc));
 }
 
 /* Loss without the delay that congestion has come with is none of it, nor is loss
@@ -306,7 +299,7 @@ static void count_credit(const struct dblp_cc *cc, struct root *r,
 			 const struct dblp_rate_sample *rs)
 {
 	u64 credit = r->credit + rs->spurious +
-		     div_u64((u64)rs->acked + rs->lost, r->usual_loss);
+		     div_u64((u64)rs->acked + rs->lost, usual_loss(cc));
 	u32 most = LOSS_CREDIT * cc->mss;
 
 	r->credit = min_t(u64, credit, most);
@@ -848,7 +841,6 @@ static const char *sqrt_mode(struct dblp_cc *cc)
 	.name		= ops_name,	\
 	.ecn		= true,		\
 	.init		= sqrt_init,	\
-	.take		= sqrt_take,	\
 	.resume		= sqrt_resume,	\
 	.ack		= sqrt_ack,	\
 	.timeout	= sqrt_timeout,	\
