@@ -139,19 +139,33 @@ make()
 	fi
 }
 
-# talk KIND 4|6: a connection whose receiver has not read all messages
-talk()
+# of_network KIND 4|6: the server's address there, the port, and the device, if one is needed
+of_network()
 {
-	local to="10.${network[$1]}.0.2" bound=() port=$((7000 + network[$1]))
-
+	to="10.${network[$1]}.0.2" port=$((7000 + network[$1])) bound=()
 	[ "$2" = 4 ] || to=fd${network[$1]}::2
 	[ "$1" != vrf ] || bound=(device dvrf)
+}
+
+# receive KIND 4|6: a receiver that does not read all messages before it may
+receive()
+{
+	local to port bound
+
+	of_network "$@"
 	spawn ip netns exec "$server" dblp-peer "${bound[@]}" listen "$to" "$port" say listening \
-		accept recv 1 await "$tmp/go" drain
+		accept recv 1 await "$tmp/go.$1" drain
 	ends[$1]+="$spawned "
-	wait_until 20 output_has "$spawned" listening || return
+}
+
+# send KIND 4|6: to that one
+send()
+{
+	local to port bound
+
+	of_network "$@"
 	spawn ip netns exec "$client" dblp-peer "${bound[@]}" connect "$to" "$port" send 3 1000 \
-		await "$tmp/go" send 3 1000 close
+		await "$tmp/go.$1" send 3 1000 close
 	ends[$1]+="$spawned "
 }
 
@@ -164,10 +178,19 @@ idle()
 declare -A network ends=()
 all_idle()
 {
-	local kind
+	local kind pid
 
 	for kind in "${kinds[@]}"; do
-		make "$kind" && talk "$kind" 4 && talk "$kind" 6 || return
+		make "$kind" || return
+		receive "$kind" 4
+		receive "$kind" 6
+	done
+	for pid in "${all_pids[@]}"; do
+		wait_until 20 output_has "$pid" listening || return
+	done
+	for kind in "${kinds[@]}"; do
+		send "$kind" 4
+		send "$kind" 6
 	done
 	wait_until 30 idle || return
 	# The next points need them, too
@@ -188,17 +211,19 @@ for kind in "${kinds[@]}"; do
 	try "$kind: no idle connection keeps it" both deleted_at "$kind"
 done
 
-# What is bound to a device stays bound to the one that is gone
+# What is bound to a device stays bound to the one that is gone. Others begin to send before
+# there is another one.
 go_on()
 {
 	local pid
 
-	[ -n "${ends[$1]:-}" ] && make "$1" || return
+	[ -n "${ends[$1]:-}" ] || return
+	signal "go.$1"
+	make "$1" || return
 	for pid in ${ends[$1]}; do
 		ended "$pid" 0 || return
 	done
 }
-signal go
 for kind in "${kinds[@]}"; do
 	[ "$kind" = vrf ] || try "$kind: the connections go on over another one" go_on "$kind"
 done
