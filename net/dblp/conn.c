@@ -520,7 +520,7 @@ void dblp_close(struct dblp_sock *dsk)
 		dblp_linger(dsk, sk->sk_lingertime);
 
 	dblp_tx_purge_reports(dsk);
-	/* SO_RESERVE_MEM is for the user, who has gone */
+	/* The reservation of SO_RESERVE_MEM ends with close() */
 	sk_mem_reclaim_final(sk);
 	sock_orphan(sk);
 	if (dsk->state == DBLP_STATE_CLOSED)

@@ -198,9 +198,9 @@ void dblp_cc_start(struct dblp_cc *cc, const struct dblp_cc_ops *ops, u32 mss,
  * @ops: which; nothing happens if it is that already
  * @now: the time
  *
- * One that has its functions in common with that before goes on with all that was
- * learned: else who changes it all the time would never heed anything, and keep what
- * others should have. Another one begins anew.
+ * A control that shares its functions with the previous one keeps all that was
+ * learned. Otherwise a user who switches all the time would never respond to the
+ * path, and take the share of others. Any other control starts from nothing.
  */
 void dblp_cc_switch(struct dblp_cc *cc, const struct dblp_cc_ops *ops, u64 now);
 
