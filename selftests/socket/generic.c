@@ -47,7 +47,7 @@ struct generic {
 #define TIME(s)		.len = 2 * sizeof(long long), .value = { .time = { s } }
 
 /* By their numbers, as not all headers name all of them */
-static const struct generic generic[NUMBERS] = {
+static struct generic generic[NUMBERS] = {
 	[1] = { "SO_DEBUG", REFUSED },
 	[2] = { "SO_REUSEADDR", WORKS, INT(1) },
 	[3] = { "SO_TYPE", READ_ONLY },
@@ -154,6 +154,16 @@ static long set_option(int fd, int opt)
 	const struct generic *g = &generic[opt];
 
 	return RESULT(setsockopt(fd, SOL_SOCKET, opt, &g->value, g->len));
+}
+
+/* Later kernels have SO_TXREHASH for TCP only, and ask no family */
+static void __attribute__((constructor)) ask_the_kernel(void)
+{
+	int udp = socket(AF_INET, SOCK_DGRAM, 0);
+
+	if (set_option(udp, SO_TXREHASH) == -EOPNOTSUPP)
+		generic[SO_TXREHASH].kind = REFUSED;
+	close(udp);
 }
 
 static bool can_be_set(int opt)

@@ -24,6 +24,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #define PACKETS		20000
@@ -141,6 +142,8 @@ static void be_honest(void)
 	struct traffic t[2];
 	u32 i;
 
+	/* What failed must not leave it behind */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	traffic_start(&t[0], "127.0.0.1", 1);
 	traffic_start(&t[1], "::1", 2);
 	for (i = 0; !beside->stop; i++) {
@@ -370,6 +373,18 @@ static void begin_session(struct session *s)
 /*
  * What is sent
  */
+
+/* Packets that may have no tag are shorter than the others */
+static bool is_train(u32 n)
+{
+	u32 i;
+
+	for (i = 1; i < n - 1; i++)
+		if (train[i].len != train[0].len)
+			return false;
+	return train[n - 1].len <= train[0].len;
+}
+
 static void send_packets(struct session *s, u32 n)
 {
 	struct tap *tap = tap_of(s);
@@ -393,7 +408,8 @@ static void send_packets(struct session *s, u32 n)
 	if (tap)
 		return tap_send(tap, train, n, below(__TAP_HOW_MAX));
 	/* UDP takes no train that is more than a datagram, or than the path takes */
-	if (n > 1 && len <= UDP_MOST && train[0].len <= MTU - UDP_HDRS(s->v6))
+	if (n > 1 && len <= UDP_MOST &&
+	    train[0].len <= MTU - UDP_HDRS(s->v6) && is_train(n))
 		return send_train(peer, train, n);
 	for (i = 0; i < n; i++)
 		if (train[i].len <= UDP_MOST)
