@@ -9,7 +9,7 @@
 
 #include_next <linux/net.h>
 
-#ifndef SOCK_CUSTOM_SOCKOPT
+#ifdef DBLP_LACKS_CUSTOM_SOCKOPT
 #define SOCK_CUSTOM_SOCKOPT	6
 #endif
 
