@@ -263,7 +263,7 @@ static bool make_hello(struct side *s, struct packet *p, enum wagon w)
 		make_packet(p, DBLP_PKT_VERSION, 0, 0);
 		p->byte[0] += w == SPOKEN_ELSE ? 0x10 : 0;
 		put_u64_be(p, peer->scid);
-		put_zero(p, 16);
+		put_zero(p, DBLP_INIT_ACK_LEN - DBLP_HDR_LEN - 8);
 		return true;
 	default:
 		return false;
