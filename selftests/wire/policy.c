@@ -201,8 +201,8 @@ TEST_F(receiver, early_learns_from_a_straggler)
 	send_segs(self, 0, 3, NULL);
 	closed_after(_metadata, self, now_ms());
 	EXPECT_EQ(SEG, read_message(_metadata, self).missing);
+	/* An ACK of the CLOSE would be a round trip far shorter than the reported one */
 	send_packet(&self->peer, &late);
-	peer_ack_all(&self->peer);
 	EXPECT_TRUE(peer_sync(&self->peer));
 
 	self->d.msg_id = 1;
