@@ -50,7 +50,7 @@ unit:			## unit tests of the pure parts, in user space
 	$(Q)$(MAKE) --no-print-directory -C selftests/unit check
 
 cc:			## congestion control on simulated paths: Documentation/results/cc.md (CELLS="alone 10G": only these)
-	$(Q)selftests/cc/run $(CELLS) $(if $(CELLS),,--out Documentation/results)
+	$(Q)selftests/unit/cc/run $(CELLS) $(if $(CELLS),,--out Documentation/results)
 
 check:			## everything: builds, unit tests, lint, tests in VMs (TESTS="a b", KERNELS="6.1 6.12 7.x", DEBUG=1, CLANG=1)
 	$(Q)TESTS="$(TESTS)" KERNELS="$(KERNELS)" DEBUG="$(DEBUG)" CLANG="$(CLANG)" V="$(V)" selftests/check
@@ -61,25 +61,25 @@ check-all:		## what takes hours: check with all kernels and compilers, also the 
 
 robustness:		## try to break it: Documentation/results/robustness.md (PARTS="a b": only these)
 	$(Q)selftests/deps
-	$(Q)PARTS="$(PARTS)" selftests/robustness/run
+	$(Q)PARTS="$(PARTS)" selftests/lab/robustness/run
 
 demo:			## what the loss budget is good for, shown in a VM
 	$(Q)selftests/deps demo
-	$(Q)selftests/demo/run
+	$(Q)selftests/lab/demo/run
 
 demo-torch:		## the same for a script of PyTorch that knows nothing of it
 	$(Q)selftests/deps demo
 	$(Q)selftests/deps torch
-	$(Q)selftests/demo/run --torch
+	$(Q)selftests/lab/demo/run --torch
 
 bench:			## the figures of Documentation/results, in virtual and real time (BENCH="fanin rr": only these)
 	$(Q)selftests/deps
-	$(Q)BENCH="$(BENCH)" selftests/bench/run
+	$(Q)BENCH="$(BENCH)" selftests/lab/bench/run
 
 experiments:		## those of the papers: Documentation/results/experiments.md (EXPERIMENTS="ltp bml": only these)
 	$(Q)selftests/deps
 	$(Q)selftests/deps pictures
-	$(Q)EXPERIMENTS="$(EXPERIMENTS)" selftests/experiments/run
+	$(Q)EXPERIMENTS="$(EXPERIMENTS)" selftests/lab/experiments/run
 
 lint:			## checkpatch, sparse, kernel-doc, shellcheck
 	$(Q)selftests/lint
@@ -143,7 +143,7 @@ clean:			## remove what was built here (not the cache of the VM)
 	$(Q)rm -rf build *.ko *.mod *.mod.c *.o .*.cmd .tmp_versions Module.symvers modules.order
 	$(Q)find net \( -name '*.o' -o -name '*.mod' -o -name '.*.cmd' -o -name '*.o.d' \) -delete
 	$(Q)for dir in $(tool_dirs) $(patsubst %/Makefile,%,$(wildcard selftests/Makefile \
-		selftests/unit/Makefile selftests/cc/Makefile)); do $(MAKE) --no-print-directory -C $$dir clean; done
+		selftests/unit/Makefile selftests/unit/cc/Makefile)); do $(MAKE) --no-print-directory -C $$dir clean; done
 
 help:			## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16

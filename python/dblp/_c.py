@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 """
-libdblp as C declares it. selftests/python/test_layout.py compares all of it with the
+libdblp as C declares it. selftests/host/python/test_layout.py compares all of it with the
 headers, by their compiler.
 """
 

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# selftests/demo: plot plots the logs that are there, and says why it cannot; report.py.
+# selftests/lab/demo: plot plots the logs that are there, and says why it cannot; report.py.
 
 # shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
 here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=selftests/lib/lib.sh
 . "$here/../lib/lib.sh"
-plot=$here/../demo/plot
+plot=$here/../lab/demo/plot
 
 # log FILE NAME: a run of 20 rounds with a burst in two of them
 log()
@@ -96,7 +96,7 @@ report()
 	for ((rank = 0; rank < 3; rank++)); do
 		echo "[$((rank == 2 ? 3 : rank))] rank $((rank ? 2 : 1)) has failed: Connection reset by peer"
 	done >> "$tmp/report/dblp.log"
-	/usr/bin/python3 "$here/../demo/report.py" "$tmp/report" > "$tmp/said" || return
+	/usr/bin/python3 "$here/../lab/demo/report.py" "$tmp/report" > "$tmp/said" || return
 	cat "$tmp/said"
 	grep -q -x 'Gloo, bbr  *5 %  *10  *400.5  *400.5  *4000.5  *0.500  *equal' "$tmp/said" &&
 		grep -q -x 'dblp-run --transport tcp:bbr .* DIFFER' "$tmp/said" &&

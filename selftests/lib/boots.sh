@@ -4,7 +4,7 @@
 #
 # What 'make bench' and 'make experiments' have in common: scenarios that are measured
 # in VMs, several at a time, and written down. Source it with $top and $name set; the
-# guest runs selftests/$name/guest.sh. Who sources it has usage(), and
+# guest runs selftests/lab/$name/guest.sh. Who sources it has usage(), and
 #
 #	machine SCENARIO [ARGUMENT...]	which may set $mem and $machine
 #	alone SCENARIO			succeeds if nothing may run beside it
@@ -88,7 +88,7 @@ boot()
 	mkdir -p "$out/$name_of"
 	"$top/selftests/vm/run" "${machine[@]}" --kernel "$kernel" --mem $mem \
 		--module "$out/dblp.ko" --out "$out/$name_of" -- \
-		"/selftests/$name/guest.sh" "$@" > "$out/$name_of/log" 2>&1 &
+		"/selftests/lab/$name/guest.sh" "$@" > "$out/$name_of/log" 2>&1 &
 	# shellcheck disable=SC2064 # now
 	trap "kill $!; exit 143" TERM
 	if wait $!; then
@@ -100,7 +100,7 @@ boot()
 }
 
 # run_boots PATH...: those that stdin has, SEED SCENARIO [ARGUMENT...] in each line. Seeds are
-# counted from 1. What is at the paths, beside selftests/$name, decides what is measured.
+# counted from 1. What is at the paths, beside selftests/lab/$name, decides what is measured.
 run_boots()
 {
 	local words changed=''
@@ -111,7 +111,7 @@ run_boots()
 	mkdir -p "$out" || exit 2
 	[ -z "$(ls -A "$out")" ] || die "--out: $out is not empty"
 	cat > "$out/boots"
-	git -C "$top" diff --quiet HEAD -- net uapi selftests/lib "selftests/$name" "$@" ||
+	git -C "$top" diff --quiet HEAD -- net uapi selftests/lib "selftests/lab/$name" "$@" ||
 		changed=", changed since"
 	echo "$(git -C "$top" rev-parse --short HEAD)$changed" > "$out/commit"
 	step "building dblp.ko for Linux $kernel and the tools"
@@ -138,10 +138,10 @@ report()
 {
 	local page=$1 status
 
-	python3 "$top/selftests/$name/report.py" \
+	python3 "$top/selftests/lab/$name/report.py" \
 		--kernel "$(cat "$out"/*/release | sort -u | paste -s -d' ')" \
 		--commit "$(cat "$out/commit")" --seeds "$seeds" \
-		--notes "$top/selftests/$name/notes" --template "$top/selftests/$name/results.in" \
+		--notes "$top/selftests/lab/$name/notes" --template "$top/selftests/lab/$name/results.in" \
 		--out "$out" "${scenarios[@]}"
 	status=$?
 	if [ -n "$write" ]; then

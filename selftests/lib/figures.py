@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the reports of bench/ and experiments/ share: results, figures, tables."""
+"""What the reports of lab/bench and lab/experiments share: results, figures, tables."""
 
 import argparse
 import fnmatch

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # network.sh sets hosts and server
 #
-# What the scenarios of bench/ and experiments/ do in the VM. Source it after network.sh, in
+# What the scenarios of lab/bench and lab/experiments do in the VM. Source it after network.sh, in
 # guest.sh SCENARIO [ARGUMENT...], whose first argument it takes. Each figure becomes a line
 # of /out/results:
 #

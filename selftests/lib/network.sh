@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# The networks of bench/ and experiments/: namespaces as hosts, a namespace with a bridge as
+# The networks of lab/bench and lab/experiments: namespaces as hosts, a namespace with a bridge as
 # the switch between them.
 
 server=10.77.0.1

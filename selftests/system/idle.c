@@ -223,7 +223,7 @@ static unsigned long patches(const char *addr, int times)
 
 /*
  * Each time interrupts all processors. Only the first use of a family does that. A VM
- * with several processors prevents it itself (helpers/udp-encap.c), so that it is in
+ * with several processors prevents it itself (lib/prog/udp-encap.c), so that it is in
  * virtual time that this can fail.
  */
 TEST(binding_a_port_does_not_patch_the_kernel)

@@ -4,7 +4,7 @@
 # Networks of the experiments beside those of lib/network.sh.
 
 # shellcheck source=selftests/lib/network.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../lib/network.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/../../lib/network.sh"
 
 # wire NS1 DEVICE1 NS2 DEVICE2: a cable whose packets go one by one
 wire()

@@ -12,7 +12,7 @@ import unittest
 import dblp
 from dblp import _c
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 ENUMS = {dblp.Dtype: "DBLP_DTYPES", dblp.Rule: "DBLP_RULES", dblp.Algo: "DBLP_ALGOS"}
 
 

@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 
 from claims import Claim, mean, median, plot, rounds_s
 from figures import (Figures, arguments, goodput, number, peers_text, pooled, ratio, verdict,

@@ -7,7 +7,7 @@ import statistics
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 
 from figures import (FRAME, PAYLOAD, Figures, Row, arguments, cpu_per_byte, goodput,
                      markdown_table, pooled, quantile, ratio, wire_s, write)

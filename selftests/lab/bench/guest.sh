@@ -7,9 +7,9 @@
 set -u -o pipefail
 here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=selftests/lib/network.sh
-. "$here/../lib/network.sh"
+. "$here/../../lib/network.sh"
 # shellcheck source=selftests/lib/measure.sh
-. "$here/../lib/measure.sh"
+. "$here/../../lib/measure.sh"
 peers="cubic bbr dctcp sctp"
 
 # One CPU does the work of both ends and is never idle: time counts instructions.

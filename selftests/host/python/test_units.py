@@ -9,7 +9,7 @@ import dblp
 from dblp.enums import to_enum
 from dblp.units import format_budget
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 
 
 def shares_of_dblpctl():

@@ -6,7 +6,7 @@
 
 set -u -o pipefail
 self=$(readlink -f "$0")
-# shellcheck source=selftests/experiments/network.sh
+# shellcheck source=selftests/lab/experiments/network.sh
 . "${self%/*}/network.sh"
 
 # lossy_rounds LOSS SECONDS, before each round: in each third one LOSS (%) of the packets are
@@ -37,10 +37,10 @@ elif [ "${1:-}" = lose ]; then
 fi
 
 # shellcheck source=selftests/lib/measure.sh
-. "${self%/*}/../lib/measure.sh"
-# shellcheck source=selftests/experiments/training.sh
+. "${self%/*}/../../lib/measure.sh"
+# shellcheck source=selftests/lab/experiments/training.sh
 . "${self%/*}/training.sh"
-# shellcheck source=selftests/experiments/fabric.sh
+# shellcheck source=selftests/lab/experiments/fabric.sh
 . "${self%/*}/fabric.sh"
 # What has not ended by then, an hour, is said to last longer.
 limit=3600

@@ -13,7 +13,7 @@ import statistics
 import sys
 
 here = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(here.parent / "lib"))
+sys.path.insert(0, str(here.parents[1] / "lib"))
 from figures import Row, markdown_table, number, quantile, ratio, text_table  # pylint: disable=wrong-import-position
 
 NAMES = {"gloo-cubic": "Gloo, cubic", "gloo-bbr": "Gloo, bbr", "tcp-bbr": "dblp-run --transport tcp:bbr",

@@ -35,7 +35,7 @@ tune=$((rounds * 3 / 4))
 
 self=$(readlink -f "$0")
 # shellcheck source=selftests/lib/link.sh
-. "$(dirname "$self")/../lib/link.sh"
+. "$(dirname "$self")/../../lib/link.sh"
 log_dir=/out
 fifo=/run/demo-tune
 

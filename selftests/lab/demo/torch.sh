@@ -21,7 +21,7 @@ lost=5%
 
 self=$(readlink -f "$0")
 demo=${self%/*}
-# shellcheck source=selftests/experiments/network.sh
+# shellcheck source=selftests/lab/experiments/network.sh
 . "$demo/../experiments/network.sh"
 log_dir=/out
 
