@@ -18,12 +18,14 @@ import sys
 import time
 import types
 
-sys.path.append('/usr/lib/ynl')
+sys.path += [os.path.join(os.path.dirname(os.path.realpath(__file__)), '../lib'), '/usr/lib/ynl']
 
+from guard import TOP, guard
+guard('yaml', 'jsonschema', 'cli')
 import yaml
 import cli
 
-SPEC = '/netlink/specs/dblp.yaml'
+SPEC = f'{TOP}/Documentation/netlink/specs/dblp.yaml'
 INHERIT = 0xffffffff
 # Operations of the specification that were used, and events that were heard
 used = set()

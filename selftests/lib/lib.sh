@@ -11,6 +11,38 @@ tap_failed=0
 tap_finished=0
 # shellcheck disable=SC2034 # for those who source this: what selftests/Makefile makes
 built=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../build")
+PATH=$built:$PATH
+echo "TAP version 13"
+
+# skip_all WHY: end this test, which cannot run here
+skip_all()
+{
+	trap - EXIT
+	echo "1..0 # SKIP $*"
+	rm -rf "${tmp:-}"
+	exit 4
+}
+
+# needs PROGRAM...: skip this test without them
+needs()
+{
+	local program
+
+	for program; do
+		type -P "$program" > /dev/null || skip_all "needs $program"
+	done
+}
+
+# What is outside of host/ needs this
+case $(readlink -f "$0") in
+*/host/*) ;;
+*)
+	[ "$EUID" -eq 0 ] || skip_all "needs root"
+	needs ip tc ss jq
+	[ -d /sys/module/dblp ] || modprobe -q dblp || skip_all "the module dblp is not loaded"
+	;;
+esac
+
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/dblp-test.XXXXXX") || exit 1
 all_ns=()
 all_pids=()
@@ -33,7 +65,6 @@ cleanup()
 }
 trap cleanup EXIT
 trap 'exit 1' INT TERM HUP
-echo "TAP version 13"
 
 # slay PID...: by SIGKILL, and wait until they are gone
 slay()
@@ -217,6 +248,16 @@ ended()
 process_gone()
 {
 	! kill -0 "$1" 2>/dev/null || [ "$(sed 's/.*) //;s/ .*//' "/proc/$1/stat")" = Z ]
+}
+
+# module_file: what insmod can load again
+module_file()
+{
+	if [ -n "${DBLP_KO:-}" ]; then
+		echo "$DBLP_KO"
+	elif ! ls /dblp.ko 2> /dev/null; then
+		modinfo -F filename dblp
+	fi
 }
 
 # sockets NS: number of its AF_DBLP sockets

@@ -17,6 +17,9 @@
 /** die() - print a message (with ": strerror" if errno is set) and exit(1) */
 void die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
+/** skip_all() - end this test, which cannot run here: @why is in its output. Before main(). */
+void skip_all(const char *why) __attribute__((noreturn));
+
 uint64_t now_ms(void);
 
 /** netns_new() - move the thread to a new network namespace with lo up */

@@ -9,6 +9,7 @@
 # shellcheck source=selftests/lib/path.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/path.sh"
 
+needs wg
 kinds=(veth vlan macvlan ipvlan vxlan wireguard bond bridge vrf)
 
 new_ns client server

@@ -5,13 +5,10 @@
 # processed where the program runs that reads, or where it has sent.
 
 # shellcheck disable=SC2317 # functions are called by try
-if [ "$(nproc)" -lt 2 ]; then
-	echo "TAP version 13"
-	echo "1..0 # SKIP virtual time has one processor"
-	exit 4
-fi
 # shellcheck source=selftests/lib/path.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/path.sh"
+
+[ "$(nproc)" -ge 2 ] || skip_all "virtual time has one processor"
 
 new_ns client server
 # shellcheck disable=SC2154 # new_ns sets them

@@ -9,6 +9,7 @@
 # shellcheck source=selftests/lib/lib.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/lib.sh"
 
+needs wg
 new_ns client router server
 umask 077
 for n in 1 2; do

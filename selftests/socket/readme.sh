@@ -40,7 +40,7 @@ without_module()
 {
 	wait_until 20 rmmod dblp || return
 	readme-example > "$tmp/said" 2>&1
-	insmod "${DBLP_KO:-/dblp.ko}" || return
+	insmod "$(module_file)" || return
 	cat "$tmp/said"
 	grep -q 'Address family not supported' "$tmp/said"
 }

@@ -10,7 +10,7 @@
 # shellcheck source=selftests/lib/lib.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/lib.sh"
 
-type -P socat > /dev/null || { echo "Bail out! no socat here"; exit 1; }
+needs socat
 
 new_ns client server
 # shellcheck disable=SC2154 # new_ns sets them

@@ -9,6 +9,7 @@
 # shellcheck source=selftests/lib/lib.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/lib.sh"
 
+[ ! -e /proc/net/if_inet6 ] || skip_all "this kernel has IPv6, see --bare of selftests/vm/run"
 umount /sys/fs/cgroup
 new_ns client server
 # shellcheck disable=SC2154 # new_ns sets them

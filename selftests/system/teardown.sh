@@ -8,7 +8,7 @@
 # shellcheck source=selftests/lib/lib.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/lib.sh"
 
-module=${DBLP_KO:-/dblp.ko}
+module=$(module_file)
 
 # pair CLIENT-WORDS SERVER-WORDS: two connected processes, $client_pid and
 # $server_pid, in fresh namespaces $a and $b; the words are what they do then

@@ -10,6 +10,7 @@
 # shellcheck source=selftests/lib/ctl.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/ctl.sh"
 
+needs bpftrace
 new_ns a b
 join "$a" "$b"
 # One by one, or a whole train would be lost

@@ -5,13 +5,10 @@
 # captured agrees with the counters here; selftests/tools/dissector reads it outside.
 
 # shellcheck disable=SC2317 # functions are called by try
-if [ "${DBLP_VIRTUAL_TIME:-0}" = 0 ]; then
-	echo "TAP version 13"
-	echo "1..0 # SKIP one capture is enough, the one in virtual time"
-	exit 4
-fi
 # shellcheck source=selftests/lib/path.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/path.sh"
+
+[ "${DBLP_VIRTUAL_TIME:-0}" = 1 ] || skip_all "one capture is enough, the one in virtual time"
 
 # To Wireshark, 7000 is another protocol's
 port=17000

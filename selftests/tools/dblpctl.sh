@@ -10,7 +10,7 @@
 # shellcheck source=selftests/lib/ctl.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/ctl.sh"
 
-module=${DBLP_KO:-/dblp.ko}
+module=$(module_file)
 new_ns a b c
 # shellcheck disable=SC2154 # new_ns sets them
 join "$a" "$b"

@@ -10,7 +10,7 @@
 # shellcheck source=selftests/lib/ctl.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/ctl.sh"
 
-module=${DBLP_KO:-/dblp.ko}
+module=$(module_file)
 version=$(dblpctl -j version | jq -r .version)
 new_ns a b
 join "$a" "$b"

@@ -19,7 +19,7 @@
 #include "../tools/nccl/abi.h"
 #include "kselftest_harness.h"
 
-#define PLUGIN		"/tools/nccl/libnccl-net-dblp.so"
+#define PLUGIN		"$ORIGIN/../../tools/nccl/libnccl-net-dblp.so"
 #define TAG		0x11
 #define LIMIT_MS	(20 * SECONDS)
 #define MANY		(1 << 20)

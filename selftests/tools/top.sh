@@ -10,6 +10,7 @@
 # shellcheck source=selftests/lib/ctl.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/ctl.sh"
 
+needs socat
 new_ns a b c
 join "$a" "$b"
 

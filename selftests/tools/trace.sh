@@ -10,6 +10,7 @@
 # shellcheck source=selftests/lib/ctl.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/ctl.sh"
 
+needs trace-cmd
 tracing=/sys/kernel/tracing
 dir=$tracing/instances/dblp-$$
 mkdir "$dir" || exit 1

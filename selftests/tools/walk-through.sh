@@ -6,13 +6,10 @@
 # What is about time is checked here.
 
 # shellcheck disable=SC2154,SC2317 # new_ns sets them; functions are called by try
-if [ "${DBLP_VIRTUAL_TIME:-0}" = 0 ]; then
-	echo "TAP version 13"
-	echo "1..0 # SKIP its figures are those of virtual time"
-	exit 4
-fi
 # shellcheck source=selftests/lib/path.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/path.sh"
+
+[ "${DBLP_VIRTUAL_TIME:-0}" = 1 ] || skip_all "its figures are those of virtual time"
 
 session=/out/walk-through/session
 mkdir -p "${session%/*}"

@@ -6,15 +6,6 @@
 # shellcheck disable=SC2154
 : "${vm_dir:?comes from lib.sh}" "${top_dir:?}"
 
-make_programs()
-{
-	# A program that does not build fails only the tests that need it.
-	make -s -k -j "$(nproc)" -C "$top_dir" "${programs[@]}" > "$tmp/make" 2>&1 || {
-		cat "$tmp/make" >&2
-		say "continuing without the programs that do not build"
-	}
-}
-
 # copy_module: into the tree, without its debug information, which is most of it
 copy_module()
 {
@@ -30,26 +21,41 @@ copy_module()
 	[ "$arm64" -eq 1 ] || [ ! -e "$tree/dblp.ko" ] || strip --strip-debug "$tree/dblp.ko"
 }
 
-# copy_programs DIR: copy it without objects, and link the programs of its folders
-copy_programs()
+# copy_tests: those of this checkout, as make installs them, or only the tools. A program
+# that does not build fails only the tests that need it.
+copy_tests()
 {
-	local dir=$1 path
+	local cross=() dir=$tree/kselftest/dblp status
 
-	[ -d "$checkout/$dir" ] || return 0
-	(cd "$checkout/$dir" && find . -name '*.[oad]' -prune -o -path ./unit -prune -o \
-		-type f -print0 | LC_ALL=C sort -z | cpio -p -0 -d -m -L --quiet "$tree/$dir") 2> "$tmp/cpio"
+	[ "$arm64" -eq 0 ] || cross=(CC=aarch64-linux-gnu-gcc)
+	mkdir -p "$dir/selftests"
+	if [ -n "$only_tools" ]; then
+		make -s -j "$(nproc)" -C "$checkout" tools &&
+			(cd "$checkout" && cp -r -L --parents tools "$dir")
+	else
+		make -s -k -i -j "$(nproc)" -C "$checkout/selftests" install INSTALL_PATH="$tree/kselftest" "${cross[@]}"
+	fi > "$tmp/make" 2>&1
+	status=$?
+	if [ $status -ne 0 ] || grep -q '^make.*Error' "$tmp/make"; then
+		cat "$tmp/make" >&2
+		say "continuing without the programs that do not build"
+	fi
+	cp -r -L "$checkout/selftests/lab" "$checkout/selftests/lib" "$dir/selftests/"
+	find "$dir" -name '*.[oad]' -delete
+}
+
+# link_programs: all that tests are, and call, into PATH, with the libraries they need
+link_programs()
+{
+	local path
+
+	find "$tree/kselftest/dblp" \( -path '*/lib/*' -o -name '*.so*' \) -prune -o \
+		\( -type f -o -type l \) -perm -u+x -print0 | LC_ALL=C sort -z |
 	while IFS= read -r -d '' path; do
-		path=${path#"$tree"}
-		case $path in
-		*/vm/run-tests) ;;
-		*/vm/*|*.so*) continue ;;
-		esac
-		ln -sf "$path" "$tree/usr/local/bin/${path##*/}"
-		printf '%s\0' "$tree$path"
-	done < <(find "$tree/$dir" -mindepth 2 -type f -perm -u+x -print0 | LC_ALL=C sort -z) |
-	xargs -0 ldd 2>/dev/null | grep -o '[[:space:]]/[^ ]*' |
-	sort -u | while read -r path; do
-		[ -e "$path" ] || continue
+		ln -sf "${path#"$tree"}" "$tree/usr/local/bin/${path##*/}"
+		[ -L "$path" ] || printf '%s\0' "$path"
+	done | xargs -0 ldd 2>/dev/null | grep -o '[[:space:]]/[^ ]*' | sort -u |
+	while read -r path; do
 		path=/usr/${path#/usr/}
 		mkdir -p "$tree${path%/*}"
 		cp -L "${path#/usr}" "$tree$path" 2>/dev/null || cp -L "$path" "$tree$path"
@@ -79,15 +85,15 @@ make_image()
 	[ -z "$torch" ] || base+=("$("$vm_dir/torch")") || exit 2
 	[ -z "$bpftrace" ] || base+=("$("$vm_dir/bpftrace")") || exit 2
 
-	mkdir -p "$tree/usr/local/bin" "$tree/tools" "$tree/selftests"
+	mkdir -p "$tree/usr/local/bin"
 	copy_module
-	[ "$arm64" -eq 1 ] ||
-		with_lock "programs-$(printf '%s' "$top_dir" | sha256sum | cut -c 1-8)" make_programs || exit 2
-	copy_programs tools
-	copy_programs selftests
-	[ -z "$ynl" ] || cp -r "$top_dir/Documentation/netlink" "$tree/netlink" || die "cannot copy the specification"
-	[ -z "$ynl$torch" ] || cp -r "$top_dir/python" "$tree/python" || die "cannot copy the Python package"
-	[ -z "$add" ] || cp -rL "$add" "$tree/add" || die "cannot copy $add"
+	with_lock "programs-$(printf '%s' "$top_dir" | sha256sum | cut -c 1-8)" copy_tests || exit 2
+	link_programs
+	cp "$vm_dir/run-tests" "$tree/usr/local/bin/"
+	ln -s kselftest/dblp/selftests kselftest/dblp/tools kselftest/dblp/python "$tree/"
+	[ -z "$torch" ] || cp -r --remove-destination "$top_dir/python/." "$tree/kselftest/dblp/python" ||
+		die "cannot copy the Python package"
+	[ -z "$add" ] || cp -a "$add/." "$tree/add" || die "cannot copy $add"
 	cp "$vm_dir/init" "$tree/init"
 	cat "${base[@]}" && pack
 }

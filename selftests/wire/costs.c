@@ -36,6 +36,12 @@ FIXTURE(cost) {
 	int fd;
 };
 
+static void __attribute__((constructor)) only_in_virtual_time(void)
+{
+	if (!virtual_time())
+		skip_all("compares times, not in virtual time");
+}
+
 /* Without what others do meanwhile */
 static u64 now_ns(void)
 {

@@ -15,8 +15,9 @@ import sys
 import unittest
 
 if __name__ == "__main__":
-    sys.path[:0] = ["/python"]
-    os.environ.update(DBLP_LIBRARY="/tools/libdblp/libdblp.so.0.1.0", PYTHONPATH="/python")
+    sys.path.append(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../lib"))
+    import guard
+    guard.guard()
 
 import dblp
 from common import LONG, Store, good, with_ranks

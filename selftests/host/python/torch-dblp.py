@@ -13,9 +13,10 @@ import sys
 import unittest
 
 if __name__ == "__main__":
-    os.environ.update(DBLP_LIBRARY="/tools/libdblp/libdblp.so.0.1.0", PYTHONPATH="/python",
-                      ATEN_CPU_CAPABILITY="default", DNNL_MAX_CPU_ISA="SSE41", DDP_BUDGET="0%")
-    sys.path[:0] = ["/python"]
+    sys.path.append(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../lib"))
+    import guard
+    guard.guard("torch")
+    os.environ.update(ATEN_CPU_CAPABILITY="default", DNNL_MAX_CPU_ISA="SSE41", DDP_BUDGET="0%")
 
 import test_run
 from test_run import run
