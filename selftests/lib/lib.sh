@@ -51,7 +51,9 @@ cleanup()
 {
 	local ns
 
+	# timeout(1) sends several
 	trap - EXIT
+	trap '' INT TERM HUP
 	slay "${all_pids[@]}"
 	for ns in "${all_ns[@]}"; do
 		ip netns del "$ns" 2>/dev/null
