@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* User-space stand-in */
-#ifndef _UNIT_LINUX_MATH_H
-#define _UNIT_LINUX_MATH_H
+#ifndef _DBLP_USER_MATH_H
+#define _DBLP_USER_MATH_H
 
 #include <linux/types.h>
 
@@ -17,4 +17,4 @@ static inline u32 int_sqrt64(u64 x)
 	return root;
 }
 
-#endif /* _UNIT_LINUX_MATH_H */
+#endif /* _DBLP_USER_MATH_H */

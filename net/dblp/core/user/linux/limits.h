@@ -3,8 +3,8 @@
  * User-space stand-in for the kernel's <linux/limits.h>. The C library
  * includes the uapi header of the same name by way of <limits.h>.
  */
-#ifndef _UNIT_LINUX_LIMITS_H
-#define _UNIT_LINUX_LIMITS_H
+#ifndef _DBLP_USER_LIMITS_H
+#define _DBLP_USER_LIMITS_H
 
 #include_next <linux/limits.h>
 
@@ -15,4 +15,4 @@
 #define U64_MAX		0xffffffffffffffffULL
 #define S64_MAX		0x7fffffffffffffffLL
 
-#endif /* _UNIT_LINUX_LIMITS_H */
+#endif /* _DBLP_USER_LIMITS_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* User-space stand-in */
-#ifndef _UNIT_LINUX_KERNEL_H
-#define _UNIT_LINUX_KERNEL_H
+#ifndef _DBLP_USER_KERNEL_H
+#define _DBLP_USER_KERNEL_H
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-#endif /* _UNIT_LINUX_KERNEL_H */
+#endif /* _DBLP_USER_KERNEL_H */

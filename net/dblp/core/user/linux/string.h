@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* User-space stand-in */
-#ifndef _UNIT_LINUX_STRING_H
-#define _UNIT_LINUX_STRING_H
+#ifndef _DBLP_USER_STRING_H
+#define _DBLP_USER_STRING_H
 
 #include <string.h>
 
@@ -15,4 +15,4 @@ static inline void *memchr_inv(const void *p, int c, size_t n)
 	return NULL;
 }
 
-#endif /* _UNIT_LINUX_STRING_H */
+#endif /* _DBLP_USER_STRING_H */

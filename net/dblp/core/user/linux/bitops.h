@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* User-space stand-in */
-#ifndef _UNIT_LINUX_BITOPS_H
-#define _UNIT_LINUX_BITOPS_H
+#ifndef _DBLP_USER_BITOPS_H
+#define _DBLP_USER_BITOPS_H
 
 static inline unsigned long hweight_long(unsigned long word)
 {
 	return __builtin_popcountl(word);
 }
 
-#endif /* _UNIT_LINUX_BITOPS_H */
+#endif /* _DBLP_USER_BITOPS_H */

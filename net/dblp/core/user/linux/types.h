@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* User-space stand-in: the kernel's short type names on top of the uapi's */
-#ifndef _UNIT_LINUX_TYPES_H
-#define _UNIT_LINUX_TYPES_H
+#ifndef _DBLP_USER_TYPES_H
+#define _DBLP_USER_TYPES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,4 +16,4 @@ typedef __s32	s32;
 typedef __u64	u64;
 typedef __s64	s64;
 
-#endif /* _UNIT_LINUX_TYPES_H */
+#endif /* _DBLP_USER_TYPES_H */

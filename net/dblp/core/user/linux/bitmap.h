@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* User-space stand-in: the few bitmap functions the pure parts use */
-#ifndef _UNIT_LINUX_BITMAP_H
-#define _UNIT_LINUX_BITMAP_H
+#ifndef _DBLP_USER_BITMAP_H
+#define _DBLP_USER_BITMAP_H
 
 #include <linux/math.h>
 #include <linux/types.h>
@@ -45,7 +45,7 @@ static inline void bitmap_clear(unsigned long *bits, unsigned int from,
 		__clear_bit(from++, bits);
 }
 
-static inline unsigned long __unit_find(const unsigned long *bits,
+static inline unsigned long __user_find(const unsigned long *bits,
 					unsigned long n, unsigned long from,
 					unsigned long invert)
 {
@@ -65,14 +65,14 @@ static inline unsigned long __unit_find(const unsigned long *bits,
 static inline unsigned long find_next_bit(const unsigned long *bits,
 					  unsigned long n, unsigned long from)
 {
-	return __unit_find(bits, n, from, 0);
+	return __user_find(bits, n, from, 0);
 }
 
 static inline unsigned long find_next_zero_bit(const unsigned long *bits,
 					       unsigned long n,
 					       unsigned long from)
 {
-	return __unit_find(bits, n, from, ~0UL);
+	return __user_find(bits, n, from, ~0UL);
 }
 
-#endif /* _UNIT_LINUX_BITMAP_H */
+#endif /* _DBLP_USER_BITMAP_H */

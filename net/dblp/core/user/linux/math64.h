@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* User-space stand-in */
-#ifndef _UNIT_LINUX_MATH64_H
-#define _UNIT_LINUX_MATH64_H
+#ifndef _DBLP_USER_MATH64_H
+#define _DBLP_USER_MATH64_H
 
 #include <linux/types.h>
 
@@ -36,4 +36,4 @@ static inline u64 mul_u64_u64_div_u64(u64 a, u64 b, u64 c)
 	return q;
 }
 
-#endif /* _UNIT_LINUX_MATH64_H */
+#endif /* _DBLP_USER_MATH64_H */
