@@ -276,7 +276,8 @@ static bool name_is_taken(const struct object *o, uint32_t id,
 {
 	const struct tracked *t;
 
-	for (t = tracked.all; t < tracked.all + tracked.n; t++)
+	/* Any number of objects may have no name */
+	for (t = tracked.all; *name && t < tracked.all + tracked.n; t++)
 		if (t->o == o && t->id != id && !strcmp(t->name, name))
 			return true;
 	return false;
