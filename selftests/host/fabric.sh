@@ -1,0 +1,205 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# dblp-fabric(1) over TCP: asynchronous updates are applied, or dropped when they are late; a
+# process that is killed is named; what must not come is refused. What depends on AF_DBLP and
+# on several hosts is in tools/ranks.sh.
+
+# shellcheck disable=SC2154,SC2317 # host.sh sets them; functions are called by try
+lib=$(dirname "$(readlink -f "$0")")/../lib
+# shellcheck source=selftests/lib/lib.sh
+. "$lib/lib.sh"
+# shellcheck source=selftests/lib/host.sh
+. "$lib/host.sh"
+
+text=$lib/lib.sh
+small=(--batch 8 --context 4 --hidden 8)
+count=$(dblp-train async --count "${small[@]}" "$text")
+
+# begin NAME COMMAND...: in the background; its output in $tmp/NAME, and its pid in pid_NAME
+begin()
+{
+	local name=$1
+	shift
+
+	"$@" > "$tmp/$name" 2>&1 &
+	printf -v "pid_$name" %s $!
+	all_pids+=($!)
+}
+
+fabric()
+{
+	local name=$1
+	shift
+
+	begin "$name" dblp-fabric "$@" --count "$count"
+}
+
+# members DIV-MAX [OPTION of the scheduler...]
+members()
+{
+	local eta=(--transport tcp --eta 0.5) div=$1
+	shift
+
+	next_port
+	at=$here:$port
+	rm -f "$tmp"/{steps,later}
+	fabric scheduler schedule --listen "$at" --workers 4 --timeout-ms 2000 "$@"
+	wait_until 10 listens || return
+	fabric server serve --scheduler "$at" "${eta[@]}" --div-max "$div" --log "$tmp/steps"
+	fabric replica replica --scheduler "$at" "${eta[@]}" --log "$tmp/later"
+}
+
+listens()
+{
+	ss -Hltn "src $at" | grep -q LISTEN
+}
+
+# worker N OPTION...
+worker()
+{
+	local n=$1
+	shift
+
+	rm -f "$tmp/log$n"
+	begin "worker$n" timeout 50 dblp-train async --scheduler "$at" --worker "$n" \
+		--transport tcp "${small[@]}" --log "$tmp/log$n" "$@" "$text"
+}
+
+# ended STATUS NAME...: each ends with it
+ended()
+{
+	local status=$1 name pid got
+	shift
+
+	for name; do
+		pid=pid_$name
+		wait "${!pid}"
+		got=$?
+		[ "$got" -eq "$status" ] && continue
+		echo "$name: status $got instead of $status"
+		cat "$tmp/$name"
+		return 1
+	done
+}
+
+# The scheduler and all that it ends
+finish()
+{
+	kill "$pid_scheduler" && ended 0 scheduler || return
+	cat "$tmp/scheduler"
+}
+
+# says NAME TEXT
+says()
+{
+	grep -q -F -e "$2" "$tmp/$1" && return
+	echo "$1 does not say: $2"
+	cat "$tmp/$1"
+	return 1
+}
+
+# counter NAME COUNTER: in the last line of a process
+counter()
+{
+	tail -n 1 "$tmp/$1" | tr ',' '\n' | sed -n "s/^ *$2 //p"
+}
+
+# What steps the replica lacked at most, and none beyond the bound $1
+within()
+{
+	awk -v max="$1" '$5 > max * 1.000001 { print "the replica lacks " $5; bad = 1 }
+		END { exit bad || !NR }' "$tmp/steps"
+}
+
+applied()
+{
+	local i
+
+	members 0.3 "$@" || return
+	for i in 0 1 2 3; do
+		worker "$i" --rounds 20
+	done
+	ended 0 worker0 worker1 worker2 worker3 && finish && ended 0 server replica || return
+	cat "$tmp/server" "$tmp/replica"
+	[ "$(counter scheduler applied)" -eq 80 ] && [ "$(tail -n 1 "$tmp/steps" | cut -d' ' -f2)" -eq 80 ] &&
+		[ "$(counter server version)" -eq 80 ] && within 0.3
+}
+try "updates of all workers are applied" applied
+try "without order they are, too" applied --policy fifo
+
+has_lines()
+{
+	[ "$(wc -l < "$tmp/$1")" -gt "$2" ]
+}
+
+# One pauses for longer than its bound lasts
+late()
+{
+	members 100 --delay-bound 5 || return
+	worker 1 --rounds 100000
+	wait_until 20 has_lines log1 1 || return
+	worker 0 --rounds 100000 --pause-ms 200 --pause-every 1
+	wait_until 20 grep -q '^update .* 1 1$' "$tmp/log0" && finish && ended 1 worker0 worker1 &&
+		says worker0 "the scheduler was ended" || return
+	[ "$(counter scheduler dropped)" -gt 0 ] && [ "$(counter scheduler failed)" -eq 0 ] &&
+		awk '$6 > 5 { exit 1 }' "$tmp/steps"
+}
+try "what would be beyond its delay bound is dropped before it is sent, and told" late
+
+no_replica()
+{
+	members 1 && worker 0 --rounds 100000 || return
+	wait_until 20 grep -q '^update' "$tmp/log0" || return
+	kill -9 "$pid_replica" && wait_until 20 has_lines log0 100 &&
+		kill -9 "$pid_server" && ended 1 worker0 scheduler &&
+		says worker0 "the server has failed, and there is no replica" &&
+		says scheduler "the server has failed, and there is no replica"
+}
+try "without a replica all end with the reason" no_replica
+
+no_scheduler()
+{
+	members 1 && worker 0 --rounds 100000 || return
+	wait_until 20 grep -q '^update' "$tmp/log0" || return
+	kill -9 "$pid_scheduler"
+	ended 1 worker0 server replica && says worker0 "the scheduler has failed" &&
+		says server "the scheduler has failed"
+}
+try "a scheduler that is killed is named by all others" no_scheduler
+
+# refused STATUS REASON COMMAND...
+refused()
+{
+	local status=$1 reason=$2
+	shift 2
+
+	ends_with "$status" "$reason" timeout 20 "$@"
+}
+
+bad_input()
+{
+	local worker
+
+	members 1 && worker 1 --rounds 100000 || return
+	worker=(dblp-train async --scheduler "$at" --transport tcp)
+	wait_until 20 grep -q '^update' "$tmp/log1" || return
+	refused 1 "fewer workers than 5" "${worker[@]}" --worker 4 "${small[@]}" "$text" &&
+		refused 1 "a worker 1 already" "${worker[@]}" --worker 1 "${small[@]}" "$text" &&
+		refused 1 "another number" "${worker[@]}" --worker 0 --hidden 9 "$text" &&
+		refused 1 "does not have 5 elements" dblp-fabric join --scheduler "$at" --count 5 --transport tcp &&
+		refused 1 "there is one already" dblp-fabric serve --scheduler "$at" --count "$count" --eta 1 --transport tcp &&
+		refused 1 "there is one already" dblp-fabric replica --scheduler "$at" --count "$count" --eta 1 --transport tcp &&
+		refused 2 "is not an address and a port" dblp-fabric join --scheduler host --count 5 &&
+		refused 2 "one of ordered, fifo" dblp-fabric schedule --listen "$at" --workers 1 --count 5 --policy lifo &&
+		refused 2 "--eta takes a number" dblp-fabric serve --scheduler "$at" --count 5 --eta nan &&
+		refused 2 "needs --listen" dblp-fabric schedule --workers 1 --count 5 || return
+	head -c 96 /dev/zero | timeout 20 socat - "TCP:$at" > "$tmp/stranger"
+	[ "$(stat -c %s "$tmp/stranger")" -eq 96 ] || return
+	kill "$pid_worker1"
+	wait "$pid_worker1"
+	finish && [ "$(counter scheduler refused)" -eq 7 ] && [ "$(counter scheduler strangers)" -ge 7 ]
+}
+try "what must not come is refused with its reason, and counted" bad_input
+
+done_testing

@@ -1,0 +1,374 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# dblp-perf(1) in mode collective, dblp-train(1) and dblp-fabric(1) over AF_DBLP, on several
+# hosts: what may be missing, what is missing, and that slow and dead hosts are survived. What
+# they do over TCP is shown by host/perf.sh, host/train.sh and host/fabric.sh.
+
+# shellcheck disable=SC2154,SC2317 # new_ns sets them; functions are called by try
+# shellcheck source=selftests/lib/lib.sh
+. "$(dirname "$(readlink -f "$0")")/../lib/lib.sh"
+# shellcheck source=selftests/lib/ctl.sh
+. "$(dirname "$(readlink -f "$0")")/../lib/ctl.sh"
+# shellcheck source=selftests/lib/link.sh
+. "$(dirname "$(readlink -f "$0")")/../lib/link.sh"
+
+new_ns h0 h1 h2 h3 switch
+hosts=("$h0" "$h1" "$h2" "$h3")
+list=$(IFS=,; echo "${hosts[*]}")
+text=$(dirname "$(readlink -f "$0")")/../lib/lib.sh
+
+join_hosts()
+{
+	local i
+
+	ip -n "$switch" link add name br0 type bridge && ip -n "$switch" link set br0 up || exit 1
+	for i in 0 1 2 3; do
+		ip link add eth0 netns "${hosts[i]}" type veth peer name "p$i" netns "$switch" || exit 1
+		ip -n "$switch" link set "p$i" master br0 up || exit 1
+		ip -n "${hosts[i]}" -batch - <<-END_OF_HOST || exit 1
+			addr add 10.0.0.$((i + 1))/24 dev eth0
+			link set eth0 up
+			link set lo mtu 1500
+		END_OF_HOST
+		one_by_one "${hosts[i]}" eth0 || exit 1
+	done
+}
+join_hosts
+
+# Mode collective
+
+# run OPTION...: a rank on each host, whose object comes to those in $tmp/json
+run()
+{
+	dblp-perf collective --spawn "$list" --timeout 50 --dtype int32 -j "$@" >> "$tmp/json"
+}
+
+# holds FILTER: for the objects of all runs of this point
+holds()
+{
+	local status
+
+	cut -c -1000 "$tmp/json"
+	jq -s -e "$1" "$tmp/json" > /dev/null
+	status=$?
+	rm "$tmp/json"
+	return "$status"
+}
+
+averaged()
+{
+	run --proto dblp -s 60000,4000 -n 3 -w 2 --plan average --radix 2,2 &&
+		holds 'map(.size) == [60000, 4000] and all(.[]; .mode == "collective" and .proto == "dblp" and
+			.ranks == 4 and .plan == "average" and .verified and .missing_bytes == 0 and
+			.late_ranks == 0 and .ns.n == 3 and .asked_bytes == 6 * .size)'
+}
+try "averages of groups over dblp" averaged
+
+# on_all ARGUMENT...: netem on all hosts
+on_all()
+{
+	local host
+
+	for host in "${hosts[@]}"; do
+		netem "$host" "$@" || return
+	done
+}
+
+on_all loss 3%
+# What is missing, is told, and within the budget; all else is still right.
+budgets()
+{
+	local plan
+
+	for plan in "ps --server" "transpose --rule rescale" "ring --rule feedback" "bcube --radix 2,2"; do
+		# shellcheck disable=SC2086 # words
+		run --budget 10% --policy early -s 400000 -n 3 -w 0 --plan $plan || return
+	done
+	holds 'length == 4 and all(.[]; .verified and .missing_bytes > 0 and .budget_ppm == 100000 and
+		.policy == "early" and .missing_bytes * 1e6 <= .asked_bytes * .budget_ppm)'
+}
+try "what is missing is told, and within a budget" budgets
+
+phase_or_job()
+{
+	local host
+
+	for host in "${hosts[@]}"; do
+		ctl "$host" job add 9 phase tolerant || return
+	done
+	run --phase 2 -s 400000 -n 3 -w 0 && run --job 9 -s 400000 -n 3 -w 0 &&
+		holds 'all(.[]; .verified and .missing_bytes > 0) and map([.phase, .job, .budget_ppm]) ==
+			[[2, null, null], [null, 9, null]]'
+}
+try "a phase or a job says what may be missing" phase_or_job
+
+saved_up()
+{
+	run -s 400000 -n 3 && run --budget 1% --policy early -s 80000 -n 20 -w 0 &&
+		run --budget 1% --policy early --carry -s 80000 -n 20 -w 0 &&
+		holds 'all(.[]; .verified) and map(.missing_bytes > 0) == [false, false, true] and
+			map(.carry) == [null, false, true]'
+}
+try "nothing is missing without a budget, or with one that is too small unless it is saved up" saved_up
+
+# One host is so far away that its vectors come too late; a busy machine may be, too.
+too_late()
+{
+	on_all && netem "$h2" delay 500ms && run --plan ps --wait 200 --proto tcp -s 4000 -n 2 -w 1 &&
+		netem "$h2" && holds '.[0] | .verified and .wait_ms == 200 and .late_ranks >= 2 and
+			.missing_bytes == .late_ranks * .size and .ns.min >= 2e8'
+}
+try "a late rank" too_late
+
+# Rank 0 has sent what only comes later to rank 3.
+slowest()
+{
+	tc -n "$switch" qdisc replace dev p3 root netem delay 300ms &&
+		run --plan ps --proto tcp -s 4000 -n 2 -w 1 && tc -n "$switch" qdisc del dev p3 root &&
+		holds '.[0] | .verified and .ns.min >= 3e8 and .elapsed_ns >= 6e8'
+}
+try "the slowest rank" slowest
+
+# Training, of ranks on one host. A ring adds in the same order each time
+
+small=(--batch 8 --context 4 --hidden 8)
+port=7000
+
+# train STATUS N OPTION...: N ranks that end with this status; rank I writes $tmp/I and
+# $tmp/log.I
+train()
+{
+	local status=$1 n=$2 i got pids=()
+	shift 2
+
+	port=$((port + 1))
+	for ((i = 0; i < n; i++)); do
+		in_ns "$h0" timeout 50 dblp-train run "${small[@]}" --rounds 8 --plan ring --nranks "$n" \
+			--rank "$i" --rendezvous "tcp://127.0.0.1:$port" --log "$tmp/log.$i" "$@" "$text" \
+			> "$tmp/$i" 2>&1 &
+		pids+=($!)
+	done
+	for ((i = 0; i < n; i++)); do
+		wait "${pids[i]}"
+		got=$?
+		[ "$got" -eq "$status" ] && continue
+		echo "rank $i: status $got instead of $status"
+		cat "$tmp/$i"
+		return 1
+	done
+}
+
+# What rank 0 says of all replicas at the end
+replica()
+{
+	sed -n 's/.* the same on all ranks: \([0-9a-f]\{16\}\)$/\1/p' "$tmp/0"
+}
+
+# rounds LOG COLUMN: a column of the rounds in a log, by its number; the phase is 3
+rounds()
+{
+	awk -v column="$2" '$1 == "round" { print $column }' "$tmp/$1"
+}
+
+# sum LOG COLUMN [AWK CONDITION]
+sum()
+{
+	awk "\$1 == \"round\" && (${3:-1}) { sum += \$$2 } END { printf \"%.9g\\n\", sum }" "$tmp/$1"
+}
+
+over_both()
+{
+	local first
+
+	train 0 3 --transport tcp --progress 100 && mv "$tmp/log.0" "$tmp/tcp" || return
+	first=$(replica)
+	[ -n "$first" ] && train 0 3 --transport dblp || return
+	is replica "$first" && is rounds log.0 11 "$(rounds tcp 11)" && is grep ^end "$tmp/log.0" "$(grep ^end "$tmp/tcp")" &&
+		[ "$(rounds log.0 1 | wc -l)" -eq 8 ]
+}
+try "without loss, dblp and tcp end with the same bits" over_both
+
+# shellcheck disable=SC2016 # awk's fields
+# Eager: a tenth is always missing. Checkpoints take all, and what came late with it
+lossy()
+{
+	train 0 3 --plan transpose --hidden 64 --budget 10% --policy eager --checkpoint "$tmp/lossy" \
+		--checkpoint-rounds 4 || return
+	[ -n "$(replica)" ] && [ "$(sum log.0 9 '$2 % 4')" -gt 0 ] && is sum log.0 9 '$2 % 4 == 0' 0 &&
+		[ "$(sum log.0 9 '$2 % 4')" -le $(($(sum log.0 8 '$2 % 4') / 10)) ] &&
+		is sum log.0 5 '$2 % 4 == 0' 0 && is sum log.0 5 '$2 % 4' 600000 && is sum log.0 6 '$2 % 4' 600000 &&
+		train 0 4 --plan tree --fanin 3 --rule bubble --budget 1% --carry --wait-ms 20000 && [ -n "$(replica)" ] &&
+		train 0 3 --rule rescale --budget 5% && [ -n "$(replica)" ]
+}
+try "replicas are the same whatever was lost, and checkpoints lose nothing" lossy
+
+# Budgets of 0, so that both see the same norms. Three ranks of one host report once
+detectors()
+{
+	local own=(--rounds 24 --rate 0.1 --epoch 2 --eta 0.1)
+
+	ctl "$h0" job add 7 phase critical clr on low 0% high 0% eta 0.1 &&
+		train 0 3 "${own[@]}" --phases 0,0 && mv "$tmp/log.0" "$tmp/own" &&
+		train 0 3 "${own[@]}" --job 7 || return
+	rounds log.0 3 | uniq -c
+	is rounds log.0 3 "$(rounds own 3)" && is json "$h0" .reports job show 7 12 &&
+		[ "$(rounds log.0 3 | sort -u)" = critical$'\n'tolerant ] && [ "$(rounds log.0 3 | head -1)" = critical ]
+}
+try "the detector of a job and that of --phases see the same phases" detectors
+
+no_job()
+{
+	train 1 1 --job 8 && grep -F "there is no job 8" "$tmp/0"
+}
+try "a job that is not there is missed" no_job
+
+# Eager loses about as much as a budget allows: which segments fit it best is drawn
+profiled()
+{
+	local wide=(--plan transpose --hidden 64 --nranks 3)
+
+	train 0 3 "${wide[@]}" --budget 10% --policy eager || return
+	dblp-train profile "${small[@]}" --rounds 8 "${wide[@]}" --budgets 1,10 --seeds 2 -j "$text" > "$tmp/json" &&
+		jq -e --argjson asked "$(sum log.0 8)" --argjson missing "$(sum log.0 9)" '.budgets[2] |
+			($missing / $asked) as $real | (.missing_bytes / .asked_bytes) as $most |
+			[$real, $most] | debug | $real > 0 and $real <= 1.1 * $most and $most <= 0.1' "$tmp/json" &&
+		holds '.[0] | [.ranks, .plan, .rule, .seeds, (.budgets | length), .budgets[0].missing_bytes] ==
+			[3, "transpose", "feedback", 2, 3, 0]'
+}
+try "a profile loses what a network could, and no more than the budget" profiled
+
+# Asynchronous updates: two workers on each of two hosts, where updates can be joined, a
+# server, and its replica beside the scheduler. The server's link is what all wait for
+
+at=10.0.0.4:7300
+count=$(dblp-train async --count "${small[@]}" "$text")
+
+# begin NS NAME COMMAND...: in the background; its output in $tmp/NAME, and its pid in pid_NAME
+begin()
+{
+	local ns=$1 name=$2
+	shift 2
+
+	nsenter --net="/run/netns/$ns" "$@" > "$tmp/$name" 2>&1 &
+	printf -v "pid_$name" %s $!
+	all_pids+=($!)
+}
+
+fabric()
+{
+	begin "$1" "$2" dblp-fabric "${@:3}" --count "$count"
+}
+
+listens()
+{
+	in_ns "$h3" ss -Hltn 'sport = 7300' | grep -q LISTEN
+}
+
+# members DIV-MAX WORKER-OPTION...
+members()
+{
+	local eta=(--scheduler "$at" --eta 0.5 --div-max "$1") i
+	shift
+
+	rm -f "$tmp"/{steps,later}
+	fabric "$h3" scheduler schedule --listen "$at" --workers 4 --timeout-ms 2000
+	wait_until 10 listens || return
+	fabric "$h2" server serve "${eta[@]}" --log "$tmp/steps"
+	fabric "$h3" replica replica "${eta[@]}" --log "$tmp/later"
+	fabric "$h0" join0 join --scheduler "$at"
+	fabric "$h1" join1 join --scheduler "$at"
+	for i in 0 1 2 3; do
+		rm -f "$tmp/log$i"
+		begin "${hosts[i % 2]}" "worker$i" dblp-train async --scheduler "$at" --worker "$i" \
+			"${small[@]}" --log "$tmp/log$i" "$@" "$text"
+	done
+}
+
+# ended STATUS NAME...: each ends with it
+ended()
+{
+	local status=$1 name pid got
+	shift
+
+	for name; do
+		pid=pid_$name
+		wait "${!pid}"
+		got=$?
+		[ "$got" -eq "$status" ] && continue
+		echo "$name: status $got instead of $status"
+		cat "$tmp/$name"
+		return 1
+	done
+}
+
+# The scheduler and all that it ends
+finish()
+{
+	kill "$pid_scheduler" && ended 0 scheduler || return
+	cat "$tmp/scheduler"
+}
+
+# counter NAME COUNTER: in the last line of a process
+counter()
+{
+	tail -n 1 "$tmp/$1" | tr ',' '\n' | sed -n "s/^ *$2 //p"
+}
+
+# What steps the replica lacked at most, and none beyond the bound $1
+within()
+{
+	awk -v max="$1" '$5 > max * 1.000001 { print "the replica lacks " $5; bad = 1 }
+		END { exit bad || !NR }' "$tmp/steps"
+}
+
+has_lines()
+{
+	[ "$(wc -l < "$tmp/$1")" -gt "$2" ]
+}
+
+joined()
+{
+	members 0.3 --rounds 15 && ended 0 worker0 worker1 worker2 worker3 && finish && ended 0 server replica || return
+	cat "$tmp/server" "$tmp/replica"
+	[ "$(counter scheduler applied)" -eq 60 ] && [ "$(tail -n 1 "$tmp/steps" | cut -d' ' -f2)" -eq 60 ] &&
+		[ "$(counter server version)" -eq 60 ] && within 0.3 &&
+		[ "$(counter scheduler joined)" -gt 0 ] && [ "$(counter scheduler messages)" -lt 60 ] &&
+		[ "$(counter server 'copies first')" -gt 0 ]
+}
+
+takeover()
+{
+	local lost
+
+	members 0.2 --rounds 100000 && wait_until 30 has_lines steps 20 && kill -9 "$pid_server" &&
+		wait_until 30 has_lines later 5 && finish && ended 0 replica && ended 1 worker0 worker1 worker2 worker3 &&
+		grep "the scheduler was ended" "$tmp/worker0" || return
+	cat "$tmp/replica"
+	lost=$(awk 'FNR == NR && /^promoted/ { from = $4; to = $6; next }
+		$1 == "applied" && $2 > from && $2 <= to { sum += $4 } END { print sum + 0 }' "$tmp/replica" "$tmp/steps")
+	echo "lost $lost"
+	[ "$(counter scheduler takeovers)" -eq 1 ] &&
+		within 0.2 && awk -v lost="$lost" 'BEGIN { exit lost > 0.2 * 1.000001 }'
+}
+
+# A joining host and a worker die while updates are on their way
+others_die()
+{
+	local i
+
+	members 1 --rounds 100000 && wait_until 30 has_lines steps 10 && kill -9 "$pid_worker3" "$pid_join0" &&
+		wait_until 30 has_lines steps 20 && kill -9 "$pid_join1" || return
+	for i in 0 1 2; do
+		wait_until 30 has_lines "log$i" $(($(wc -l < "$tmp/log$i") + 2)) || return
+	done
+	finish && ended 1 worker0 worker1 worker2 && within 1
+}
+
+tc -n "$h2" qdisc replace dev eth0 root tbf rate 2mbit burst 20k limit 1m &&
+	tc -n "$switch" qdisc replace dev p2 root tbf rate 2mbit burst 20k limit 1m || exit 1
+try "what waits for a slow link is joined to fewer messages, and the replica is not too far behind" joined
+try "a killed server is replaced by its replica, which lacks no more than the bound" takeover
+try "other workers go on when a worker and hosts that join have died" others_die
+
+done_testing
