@@ -11,136 +11,48 @@ lib=$(dirname "$(readlink -f "$0")")/../lib
 . "$lib/lib.sh"
 # shellcheck source=selftests/lib/host.sh
 . "$lib/host.sh"
+# shellcheck source=selftests/lib/ranks.sh
+. "$lib/ranks.sh"
 
-text=$lib/lib.sh
-small=(--batch 8 --context 4 --hidden 8)
-count=$(dblp-train async --count "${small[@]}" "$text")
-
-# begin NAME COMMAND...: in the background; its output in $tmp/NAME, and its pid in pid_NAME
-begin()
-{
-	local name=$1
-	shift
-
-	"$@" > "$tmp/$name" 2>&1 &
-	printf -v "pid_$name" %s $!
-	all_pids+=($!)
-}
-
-fabric()
-{
-	local name=$1
-	shift
-
-	begin "$name" dblp-fabric "$@" --count "$count"
-}
+count=$(count)
 
 # members DIV-MAX [OPTION of the scheduler...]
 members()
 {
-	local eta=(--transport tcp --eta 0.5) div=$1
+	local eta=(--transport tcp --eta 0.5 --div-max "$1")
 	shift
 
 	next_port
 	at=$here:$port
-	rm -f "$tmp"/{steps,later}
-	fabric scheduler schedule --listen "$at" --workers 4 --timeout-ms 2000 "$@"
-	wait_until 10 listens || return
-	fabric server serve --scheduler "$at" "${eta[@]}" --div-max "$div" --log "$tmp/steps"
-	fabric replica replica --scheduler "$at" "${eta[@]}" --log "$tmp/later"
+	scheduler "$@" && fabric server serve --scheduler "$at" "${eta[@]}" --log "$tmp/steps" &&
+		fabric replica replica --scheduler "$at" "${eta[@]}" --log "$tmp/later"
 }
 
-listens()
+# endless N [OPTION...]: one that does not end by itself
+endless()
 {
-	ss -Hltn "src $at" | grep -q LISTEN
+	worker "$1" --transport tcp --rounds 100000 "${@:2}"
 }
 
-# worker N OPTION...
-worker()
-{
-	local n=$1
-	shift
-
-	rm -f "$tmp/log$n"
-	begin "worker$n" timeout 50 dblp-train async --scheduler "$at" --worker "$n" \
-		--transport tcp "${small[@]}" --log "$tmp/log$n" "$@" "$text"
-}
-
-# ended STATUS NAME...: each ends with it
-ended()
-{
-	local status=$1 name pid got
-	shift
-
-	for name; do
-		pid=pid_$name
-		wait "${!pid}"
-		got=$?
-		[ "$got" -eq "$status" ] && continue
-		echo "$name: status $got instead of $status"
-		cat "$tmp/$name"
-		return 1
-	done
-}
-
-# The scheduler and all that it ends
-finish()
-{
-	kill "$pid_scheduler" && ended 0 scheduler || return
-	cat "$tmp/scheduler"
-}
-
-# says NAME TEXT
-says()
-{
-	grep -q -F -e "$2" "$tmp/$1" && return
-	echo "$1 does not say: $2"
-	cat "$tmp/$1"
-	return 1
-}
-
-# counter NAME COUNTER: in the last line of a process
-counter()
-{
-	tail -n 1 "$tmp/$1" | tr ',' '\n' | sed -n "s/^ *$2 //p"
-}
-
-# What steps the replica lacked at most, and none beyond the bound $1
-within()
-{
-	awk -v max="$1" '$5 > max * 1.000001 { print "the replica lacks " $5; bad = 1 }
-		END { exit bad || !NR }' "$tmp/steps"
-}
-
-applied()
+all_applied()
 {
 	local i
 
 	members 0.3 "$@" || return
 	for i in 0 1 2 3; do
-		worker "$i" --rounds 20
+		worker "$i" --transport tcp --rounds 20
 	done
-	ended 0 worker0 worker1 worker2 worker3 && finish && ended 0 server replica || return
-	cat "$tmp/server" "$tmp/replica"
-	[ "$(counter scheduler applied)" -eq 80 ] && [ "$(tail -n 1 "$tmp/steps" | cut -d' ' -f2)" -eq 80 ] &&
-		[ "$(counter server version)" -eq 80 ] && within 0.3
+	all_end 0 worker0 worker1 worker2 worker3 && finish && all_end 0 server replica && applied 80 0.3
 }
-try "updates of all workers are applied" applied
-try "without order they are, too" applied --policy fifo
-
-has_lines()
-{
-	[ "$(wc -l < "$tmp/$1")" -gt "$2" ]
-}
+try "updates of all workers are applied" all_applied
+try "without order they are, too" all_applied --policy fifo
 
 # One pauses for longer than its bound lasts
 late()
 {
-	members 100 --delay-bound 5 || return
-	worker 1 --rounds 100000
-	wait_until 20 has_lines log1 1 || return
-	worker 0 --rounds 100000 --pause-ms 200 --pause-every 1
-	wait_until 20 grep -q '^update .* 1 1$' "$tmp/log0" && finish && ended 1 worker0 worker1 &&
+	members 100 --delay-bound 5 && endless 1 && wait_until 20 has_lines log1 1 &&
+		endless 0 --pause-ms 200 --pause-every 1 &&
+		wait_until 20 grep -q '^update .* 1 1$' "$tmp/log0" && finish && all_end 1 worker0 worker1 &&
 		says worker0 "the scheduler was ended" || return
 	[ "$(counter scheduler dropped)" -gt 0 ] && [ "$(counter scheduler failed)" -eq 0 ] &&
 		awk '$6 > 5 { exit 1 }' "$tmp/steps"
@@ -149,10 +61,10 @@ try "what would be beyond its delay bound is dropped before it is sent, and told
 
 no_replica()
 {
-	members 1 && worker 0 --rounds 100000 || return
+	members 1 && endless 0 || return
 	wait_until 20 grep -q '^update' "$tmp/log0" || return
 	kill -9 "$pid_replica" && wait_until 20 has_lines log0 100 &&
-		kill -9 "$pid_server" && ended 1 worker0 scheduler &&
+		kill -9 "$pid_server" && all_end 1 worker0 scheduler &&
 		says worker0 "the server has failed, and there is no replica" &&
 		says scheduler "the server has failed, and there is no replica"
 }
@@ -160,10 +72,10 @@ try "without a replica all end with the reason" no_replica
 
 no_scheduler()
 {
-	members 1 && worker 0 --rounds 100000 || return
+	members 1 && endless 0 || return
 	wait_until 20 grep -q '^update' "$tmp/log0" || return
 	kill -9 "$pid_scheduler"
-	ended 1 worker0 server replica && says worker0 "the scheduler has failed" &&
+	all_end 1 worker0 server replica && says worker0 "the scheduler has failed" &&
 		says server "the scheduler has failed"
 }
 try "a scheduler that is killed is named by all others" no_scheduler
@@ -181,7 +93,7 @@ bad_input()
 {
 	local worker
 
-	members 1 && worker 1 --rounds 100000 || return
+	members 1 && endless 1 || return
 	worker=(dblp-train async --scheduler "$at" --transport tcp)
 	wait_until 20 grep -q '^update' "$tmp/log1" || return
 	refused 1 "fewer workers than 5" "${worker[@]}" --worker 4 "${small[@]}" "$text" &&

@@ -11,6 +11,8 @@ lib=$(dirname "$(readlink -f "$0")")/../lib
 . "$lib/lib.sh"
 # shellcheck source=selftests/lib/host.sh
 . "$lib/host.sh"
+# shellcheck source=selftests/lib/ranks.sh
+. "$lib/ranks.sh"
 
 # holds FILTER: for each of the objects that a run has printed
 holds()
@@ -256,11 +258,6 @@ try "nobody listens" ends_with 1 "refused" dblp-perf rr --proto tcp --connect -n
 try "a hook that fails" ends_with 1 "the hook has failed before round 0" dblp-perf \
 	fanin --proto tcp --hook false -a "$here" -p "$port"
 
-listens()
-{
-	ss -Hltn "src $here:$port" | grep -q LISTEN
-}
-
 # two_ends LISTENS CONNECTS: two programs, as on two machines, each with options of its own
 two_ends()
 {
@@ -268,7 +265,7 @@ two_ends()
 	# shellcheck disable=SC2086 # words
 	spawn dblp-perf bulk --proto tcp --listen -a "$here" -p "$port" $1
 	# shellcheck disable=SC2086 # words
-	wait_until 10 listens && dblp-perf bulk --proto tcp --connect -a "$here" -p "$port" $2 > "$tmp/said"
+	wait_until 10 listens "$here:$port" && dblp-perf bulk --proto tcp --connect -a "$here" -p "$port" $2 > "$tmp/said"
 }
 
 ends_differ()

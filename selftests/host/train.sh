@@ -11,51 +11,12 @@ lib=$(dirname "$(readlink -f "$0")")/../lib
 . "$lib/lib.sh"
 # shellcheck source=selftests/lib/host.sh
 . "$lib/host.sh"
+# shellcheck source=selftests/lib/ranks.sh
+. "$lib/ranks.sh"
 # shellcheck source=selftests/lib/ctl.sh
 . "$lib/ctl.sh"
 
-text=$lib/lib.sh
-# A ring adds in the same order each time
-small=(--transport tcp --rounds 8 --batch 8 --context 4 --hidden 8 --plan ring)
-
-# train STATUS N OPTION...: N ranks that end with this status; rank I writes $tmp/I and
-# $tmp/log.I. OPTIONs may override those of small
-train()
-{
-	local status=$1 n=$2 i got pids=()
-	shift 2
-
-	next_port
-	for ((i = 0; i < n; i++)); do
-		timeout 30 dblp-train run "${small[@]}" --nranks "$n" --rank "$i" \
-			--rendezvous "tcp://$here:$port" --log "$tmp/log.$i" "$@" "$text" \
-			> "$tmp/$i" 2>&1 &
-		pids+=($!)
-	done
-	for ((i = 0; i < n; i++)); do
-		wait "${pids[i]}"
-		got=$?
-		[ "$got" -eq "$status" ] && continue
-		echo "rank $i: status $got instead of $status"
-		cat "$tmp/$i"
-		return 1
-	done
-}
-
-# What rank 0 says of all replicas at the end
-replica()
-{
-	sed -n 's/.* the same on all ranks: \([0-9a-f]\{16\}\)$/\1/p' "$tmp/0"
-}
-
-# says RANK TEXT
-says()
-{
-	grep -q -F -e "$2" "$tmp/$1" && return
-	echo "rank $1 does not say: $2"
-	cat "$tmp/$1"
-	return 1
-}
+small+=(--transport tcp)
 
 # A server that contributes nothing, and other plans: sums may differ in their last bits
 plans()
@@ -133,15 +94,14 @@ try "a checkpoint that is damaged, or of another run, is refused with the reason
 
 disagree()
 {
-	local seed pid=()
+	local seed
 
 	next_port
 	for seed in 1 2; do
-		timeout 30 dblp-train run "${small[@]}" --nranks 2 --rank $((seed - 1)) --seed "$seed" \
-			--rendezvous "tcp://$here:$port" "$text" > "$tmp/$((seed - 1))" 2>&1 &
-		pid[seed]=$!
+		begin $((seed - 1)) timeout 50 dblp-train run "${small[@]}" --nranks 2 --rank $((seed - 1)) \
+			--seed "$seed" --rendezvous "tcp://$here:$port" "$text"
 	done
-	fails wait "${pid[1]}" && fails wait "${pid[2]}" && says 1 "rank 1 has --seed 2, not 1" && says 0 "rank 1 has --seed 2, not 1"
+	all_end 1 0 1 && says 1 "rank 1 has --seed 2, not 1" && says 0 "rank 1 has --seed 2, not 1"
 }
 try "ranks that were told different things refuse each other" disagree
 
@@ -211,21 +171,17 @@ try "what was averaged in groups is the same on all ranks at the end" averages
 # Long, so that it is killed in its midst
 killed()
 {
-	local i pids=()
+	local i
 
 	next_port
 	rm -f "$tmp"/log.*
 	for i in 0 1 2; do
-		dblp-train run "${small[@]}" --rounds 1000000 --nranks 3 \
-			--rank "$i" --log "$tmp/log.$i" --rendezvous "tcp://$here:$port" "$text" \
-			> "$tmp/$i" 2>&1 &
-		pids+=($!)
-		all_pids+=($!)
+		begin "$i" dblp-train run "${small[@]}" --rounds 1000000 --nranks 3 --rank "$i" --log "$tmp/log.$i" \
+			--rendezvous "tcp://$here:$port" "$text"
 	done
 	wait_until 20 grep -q '^round 5 ' "$tmp/log.1" || return
-	kill -9 "${pids[2]}"
-	fails wait "${pids[0]}" && fails wait "${pids[1]}" &&
-		says 0 "rank 2 has failed" && says 1 "rank 2 has failed"
+	kill -9 "$pid_2"
+	all_end 1 0 1 && says 0 "rank 2 has failed" && says 1 "rank 2 has failed"
 }
 try "a rank that is killed is named by all others" killed
 

@@ -10,15 +10,3 @@ PATH=$top/tools/dblp-perf:$top/tools/train:$top/tools/fabric:$PATH
 # A process has a loopback address of its own, so that tests may run side by side
 # shellcheck disable=SC2034 # for those who source this
 here=127.$((64 + ($$ >> 16))).$(($$ >> 8 & 255)).$(($$ & 255))
-port=7000
-
-# next_port: another $port, which no process listens on at any address
-next_port()
-{
-	local hex
-
-	printf -v hex %04X $((++port))
-	while grep -q ":$hex [0-9A-F]*:0000 0A " /proc/net/tcp /proc/net/tcp6 2> /dev/null; do
-		printf -v hex %04X $((++port))
-	done
-}

@@ -12,11 +12,12 @@
 . "$(dirname "$(readlink -f "$0")")/../lib/ctl.sh"
 # shellcheck source=selftests/lib/link.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/link.sh"
+# shellcheck source=selftests/lib/ranks.sh
+. "$(dirname "$(readlink -f "$0")")/../lib/ranks.sh"
 
 new_ns h0 h1 h2 h3 switch
 hosts=("$h0" "$h1" "$h2" "$h3")
 list=$(IFS=,; echo "${hosts[*]}")
-text=$(dirname "$(readlink -f "$0")")/../lib/lib.sh
 
 join_hosts()
 {
@@ -105,12 +106,11 @@ try "a phase or a job says what may be missing" phase_or_job
 
 saved_up()
 {
-	run -s 400000 -n 3 && run --budget 1% --policy early -s 80000 -n 20 -w 0 &&
+	run --budget 1% --policy early -s 80000 -n 20 -w 0 &&
 		run --budget 1% --policy early --carry -s 80000 -n 20 -w 0 &&
-		holds 'all(.[]; .verified) and map(.missing_bytes > 0) == [false, false, true] and
-			map(.carry) == [null, false, true]'
+		holds 'all(.[]; .verified) and map([.missing_bytes > 0, .carry]) == [[false, false], [true, true]]'
 }
-try "nothing is missing without a budget, or with one that is too small unless it is saved up" saved_up
+try "a budget that is too small is of no use unless it is saved up" saved_up
 
 # One host is so far away that its vectors come too late; a busy machine may be, too.
 too_late()
@@ -130,40 +130,16 @@ slowest()
 }
 try "the slowest rank" slowest
 
-# Training, of ranks on one host. A ring adds in the same order each time
-
-small=(--batch 8 --context 4 --hidden 8)
-port=7000
-
-# train STATUS N OPTION...: N ranks that end with this status; rank I writes $tmp/I and
-# $tmp/log.I
-train()
+# enter HOST: for what is run from now on
+enter()
 {
-	local status=$1 n=$2 i got pids=()
-	shift 2
-
-	port=$((port + 1))
-	for ((i = 0; i < n; i++)); do
-		in_ns "$h0" timeout 50 dblp-train run "${small[@]}" --rounds 8 --plan ring --nranks "$n" \
-			--rank "$i" --rendezvous "tcp://127.0.0.1:$port" --log "$tmp/log.$i" "$@" "$text" \
-			> "$tmp/$i" 2>&1 &
-		pids+=($!)
-	done
-	for ((i = 0; i < n; i++)); do
-		wait "${pids[i]}"
-		got=$?
-		[ "$got" -eq "$status" ] && continue
-		echo "rank $i: status $got instead of $status"
-		cat "$tmp/$i"
-		return 1
-	done
+	as=(nsenter --net="/run/netns/$1")
 }
 
-# What rank 0 says of all replicas at the end
-replica()
-{
-	sed -n 's/.* the same on all ranks: \([0-9a-f]\{16\}\)$/\1/p' "$tmp/0"
-}
+# Training, of ranks on one host
+
+enter "$h0"
+here=127.0.0.1
 
 # rounds LOG COLUMN: a column of the rounds in a log, by its number; the phase is 3
 rounds()
@@ -219,7 +195,7 @@ try "the detector of a job and that of --phases see the same phases" detectors
 
 no_job()
 {
-	train 1 1 --job 8 && grep -F "there is no job 8" "$tmp/0"
+	train 1 1 --job 8 && says 0 "there is no job 8"
 }
 try "a job that is not there is missed" no_job
 
@@ -242,28 +218,7 @@ try "a profile loses what a network could, and no more than the budget" profiled
 # server, and its replica beside the scheduler. The server's link is what all wait for
 
 at=10.0.0.4:7300
-count=$(dblp-train async --count "${small[@]}" "$text")
-
-# begin NS NAME COMMAND...: in the background; its output in $tmp/NAME, and its pid in pid_NAME
-begin()
-{
-	local ns=$1 name=$2
-	shift 2
-
-	nsenter --net="/run/netns/$ns" "$@" > "$tmp/$name" 2>&1 &
-	printf -v "pid_$name" %s $!
-	all_pids+=($!)
-}
-
-fabric()
-{
-	begin "$1" "$2" dblp-fabric "${@:3}" --count "$count"
-}
-
-listens()
-{
-	in_ns "$h3" ss -Hltn 'sport = 7300' | grep -q LISTEN
-}
+count=$(count)
 
 # members DIV-MAX WORKER-OPTION...
 members()
@@ -271,70 +226,23 @@ members()
 	local eta=(--scheduler "$at" --eta 0.5 --div-max "$1") i
 	shift
 
-	rm -f "$tmp"/{steps,later}
-	fabric "$h3" scheduler schedule --listen "$at" --workers 4 --timeout-ms 2000
-	wait_until 10 listens || return
-	fabric "$h2" server serve "${eta[@]}" --log "$tmp/steps"
-	fabric "$h3" replica replica "${eta[@]}" --log "$tmp/later"
-	fabric "$h0" join0 join --scheduler "$at"
-	fabric "$h1" join1 join --scheduler "$at"
+	enter "$h3"
+	# shellcheck disable=SC2119 # it has no options here
+	scheduler && fabric replica replica "${eta[@]}" --log "$tmp/later" || return
+	enter "$h2"
+	fabric server serve "${eta[@]}" --log "$tmp/steps"
 	for i in 0 1 2 3; do
-		rm -f "$tmp/log$i"
-		begin "${hosts[i % 2]}" "worker$i" dblp-train async --scheduler "$at" --worker "$i" \
-			"${small[@]}" --log "$tmp/log$i" "$@" "$text"
+		enter "${hosts[i % 2]}"
+		[ "$i" -gt 1 ] || fabric "join$i" join --scheduler "$at"
+		worker "$i" "$@"
 	done
-}
-
-# ended STATUS NAME...: each ends with it
-ended()
-{
-	local status=$1 name pid got
-	shift
-
-	for name; do
-		pid=pid_$name
-		wait "${!pid}"
-		got=$?
-		[ "$got" -eq "$status" ] && continue
-		echo "$name: status $got instead of $status"
-		cat "$tmp/$name"
-		return 1
-	done
-}
-
-# The scheduler and all that it ends
-finish()
-{
-	kill "$pid_scheduler" && ended 0 scheduler || return
-	cat "$tmp/scheduler"
-}
-
-# counter NAME COUNTER: in the last line of a process
-counter()
-{
-	tail -n 1 "$tmp/$1" | tr ',' '\n' | sed -n "s/^ *$2 //p"
-}
-
-# What steps the replica lacked at most, and none beyond the bound $1
-within()
-{
-	awk -v max="$1" '$5 > max * 1.000001 { print "the replica lacks " $5; bad = 1 }
-		END { exit bad || !NR }' "$tmp/steps"
-}
-
-has_lines()
-{
-	[ "$(wc -l < "$tmp/$1")" -gt "$2" ]
 }
 
 joined()
 {
-	members 0.3 --rounds 15 && ended 0 worker0 worker1 worker2 worker3 && finish && ended 0 server replica || return
-	cat "$tmp/server" "$tmp/replica"
-	[ "$(counter scheduler applied)" -eq 60 ] && [ "$(tail -n 1 "$tmp/steps" | cut -d' ' -f2)" -eq 60 ] &&
-		[ "$(counter server version)" -eq 60 ] && within 0.3 &&
-		[ "$(counter scheduler joined)" -gt 0 ] && [ "$(counter scheduler messages)" -lt 60 ] &&
-		[ "$(counter server 'copies first')" -gt 0 ]
+	members 0.3 --rounds 15 && all_end 0 worker0 worker1 worker2 worker3 && finish &&
+		all_end 0 server replica && applied 60 0.3 && [ "$(counter scheduler joined)" -gt 0 ] &&
+		[ "$(counter scheduler messages)" -lt 60 ] && [ "$(counter server 'copies first')" -gt 0 ]
 }
 
 takeover()
@@ -342,8 +250,8 @@ takeover()
 	local lost
 
 	members 0.2 --rounds 100000 && wait_until 30 has_lines steps 20 && kill -9 "$pid_server" &&
-		wait_until 30 has_lines later 5 && finish && ended 0 replica && ended 1 worker0 worker1 worker2 worker3 &&
-		grep "the scheduler was ended" "$tmp/worker0" || return
+		wait_until 30 has_lines later 5 && finish && all_end 0 replica && all_end 1 worker0 worker1 worker2 worker3 &&
+		says worker0 "the scheduler was ended" || return
 	cat "$tmp/replica"
 	lost=$(awk 'FNR == NR && /^promoted/ { from = $4; to = $6; next }
 		$1 == "applied" && $2 > from && $2 <= to { sum += $4 } END { print sum + 0 }' "$tmp/replica" "$tmp/steps")
@@ -362,7 +270,7 @@ others_die()
 	for i in 0 1 2; do
 		wait_until 30 has_lines "log$i" $(($(wc -l < "$tmp/log$i") + 2)) || return
 	done
-	finish && ended 1 worker0 worker1 worker2 && within 1
+	finish && all_end 1 worker0 worker1 worker2 && within 1
 }
 
 tc -n "$h2" qdisc replace dev eth0 root tbf rate 2mbit burst 20k limit 1m &&
