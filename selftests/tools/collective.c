@@ -335,7 +335,7 @@ TEST(what_arrived_stands_for_what_was_lost)
 	lose("3%");
 	for (a = 0; a < 8; a++) {
 		/* A tenth of these is there if they are sparse */
-		prepare(4, next_epoch(), a < 4 ? 50000 : 200000, run_rescale);
+		prepare(4, next_epoch(), a < 4 ? 100000 : 500000, run_rescale);
 		for (k = 0; k < 4; k++) {
 			rank[k].op.algo = algos[a % 4];
 			rank[k].op.rule = DBLP_RESCALE;
