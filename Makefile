@@ -25,7 +25,7 @@ ifneq ($(V),1)
 Q := @
 endif
 
-.PHONY: all module tools selftests-bin unit cc check check-all robustness demo demo-torch bench experiments \
+.PHONY: all module tools selftests-bin unit coverage cc check check-all robustness demo demo-torch bench experiments \
 	lint install install-module install-tools dkms-install uninstall clean help $(tool_dirs)
 
 all: module tools	## the module for this machine's kernel, and the tools
@@ -46,8 +46,11 @@ tools/dblpctl tools/dblp-perf tools/train tools/fabric tools/nccl: $(filter tool
 selftests-bin:		## the test programs
 	$(Q)$(MAKE) --no-print-directory -C selftests
 
-unit:			## unit tests of the pure parts, in user space
+unit:			## unit tests of the pure parts, in user space (FUZZ=full: with ten times the inputs)
 	$(Q)$(MAKE) --no-print-directory -C selftests/unit check
+
+coverage:		## lines and branches of net/dblp/core and cc that the unit tests run
+	$(Q)selftests/coverage
 
 cc:			## congestion control on simulated paths: Documentation/results/cc.md (CELLS="alone 10G": only these)
 	$(Q)selftests/unit/cc/run $(CELLS) $(if $(CELLS),,--out Documentation/results)
@@ -56,7 +59,7 @@ check:			## everything: builds, unit tests, lint, tests in VMs (TESTS="a b", KER
 	$(Q)TESTS="$(TESTS)" KERNELS="$(KERNELS)" DEBUG="$(DEBUG)" CLANG="$(CLANG)" V="$(V)" selftests/check
 
 check-all:		## what takes hours: check with all kernels and compilers, also the debug kernel, then robustness
-	$(Q)KERNELS="6.1 6.12 6.12-trixie 7.x" DEBUG=1 CLANG=1 ARM64=1 BUILDS=1 TORCH=1 V="$(V)" selftests/check
+	$(Q)KERNELS="6.1 6.12 6.12-trixie 7.x" DEBUG=1 CLANG=1 ARM64=1 BUILDS=1 TORCH=1 FUZZ=full V="$(V)" selftests/check
 	$(Q)$(MAKE) --no-print-directory robustness
 
 robustness:		## try to break it: Documentation/results/robustness.md (PARTS="a b": only these)

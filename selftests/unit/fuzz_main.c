@@ -2,7 +2,8 @@
 /*
  * A deterministic driver for the fuzzers: the same inputs each time, made from
  * seeds, from corpus/ and from each other. What it lacks in guidance by coverage
- * it makes up for by running in every check. Give it files to try just those.
+ * it makes up for by running in every check, ten times as long if FUZZ=full is in the
+ * environment. Give it files to try just those.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -12,7 +13,8 @@
 
 #include "fuzz.h"
 
-#define INPUTS	100000
+#define INPUTS		10000
+#define INPUTS_FULL	100000
 #define POOL	256
 #define MAX_LEN	1500
 
@@ -22,6 +24,8 @@ struct input {
 };
 
 static struct input pool[POOL], now;
+/* The input that broke a promise is left there */
+static char crash[64];
 
 static const u8 favourites[] = {
 	0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 63, 64, 127, 128, 254, 255,
@@ -133,12 +137,12 @@ static bool fill_pool(struct prng *r, const char *program)
 /* Keep the input that is to blame */
 static void on_abort(int sig)
 {
-	FILE *f = fopen("build/crash", "wb");
+	FILE *f = fopen(crash, "wb");
 
 	if (f) {
 		fwrite(now.data, 1, now.len, f);
 		fclose(f);
-		fputs("# the input is in build/crash\n", stderr);
+		fprintf(stderr, "# the input is in %s\n", crash);
 	}
 	signal(sig, SIG_DFL);
 	raise(sig);
@@ -156,9 +160,12 @@ static int try_files(int n, char **names)
 
 int main(int argc, char **argv)
 {
+	const char *fuzz = getenv("FUZZ");
+	bool full = fuzz && !strcmp(fuzz, "full");
+	u32 inputs = full ? INPUTS_FULL : INPUTS, i;
 	struct prng r = { 0x5eed };
-	u32 i;
 
+	snprintf(crash, sizeof(crash), "build/crash%s", strrchr(argv[0], '_'));
 	signal(SIGABRT, on_abort);
 	if (argc > 1)
 		return try_files(argc - 1, argv + 1);
@@ -166,7 +173,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (!fill_pool(&r, argv[0]))
 		return 1;
-	for (i = 0; i < INPUTS; i++) {
+	for (i = 0; i < inputs; i++) {
 		u8 *exact;
 
 		next_input(&r);
@@ -175,6 +182,6 @@ int main(int argc, char **argv)
 		LLVMFuzzerTestOneInput(exact, now.len);
 		free(exact);
 	}
-	printf("ok 1 %u inputs\n", INPUTS);
+	printf("ok 1 %u inputs\n", inputs);
 	return 0;
 }
