@@ -10,8 +10,15 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define HITS_TRACING	"/sys/kernel/tracing/"
+
+/* Has this kernel got what counts them? */
+static inline bool can_hit(void)
+{
+	return !access(HITS_TRACING "kprobe_events", W_OK);
+}
 
 /* @function: its name, of a module behind "dblp:"; one at a time */
 static inline void hits_open(const char *function)
