@@ -55,12 +55,11 @@ coverage:		## lines and branches of net/dblp/core and cc that the unit tests run
 cc:			## congestion control on simulated paths: Documentation/results/cc.md (CELLS="alone 10G": only these)
 	$(Q)selftests/unit/cc/run $(CELLS) $(if $(CELLS),,--out Documentation/results)
 
-check:			## everything: builds, unit tests, lint, tests in VMs (TESTS="a b", KERNELS="6.1 6.12 7.x", DEBUG=1, CLANG=1)
-	$(Q)TESTS="$(TESTS)" KERNELS="$(KERNELS)" DEBUG="$(DEBUG)" CLANG="$(CLANG)" V="$(V)" selftests/check
+check:			## what each push has to keep: builds, unit tests, lint, tests in VMs (TESTS="a b", PARTS="um 6.1")
+	$(Q)TESTS="$(TESTS)" PARTS="$(PARTS)" JOBS="$(JOBS)" selftests/check
 
-check-all:		## what takes hours: check with all kernels and compilers, also the debug kernel, then robustness
-	$(Q)KERNELS="6.1 6.12 6.12-trixie 7.x" DEBUG=1 CLANG=1 ARM64=1 BUILDS=1 TORCH=1 FUZZ=full V="$(V)" selftests/check
-	$(Q)$(MAKE) --no-print-directory robustness
+check-all:		## what takes hours, part by part (PARTS="7.x-all debug": only these): Documentation/results/check-all.md
+	$(Q)TESTS= PARTS="$(PARTS)" JOBS="$(JOBS)" selftests/check --record
 
 robustness:		## try to break it: Documentation/results/robustness.md (PARTS="a b": only these)
 	$(Q)selftests/deps
