@@ -25,6 +25,7 @@ import ipaddress
 import json
 import os
 import re
+import select
 import shlex
 import socket
 import struct
@@ -202,13 +203,13 @@ class Kernel:
         answer = [generic(1, number + attribute(7, group), GENL_CTRL, 0, seq),
                   self.refuse(request, 0)]
         if 'events' in self.orders:
+            # Another family comes and goes before this one does
+            other = attribute(1, struct.pack('=H', FAMILY + 1))
+            answer += [generic(1, other, GENL_CTRL), generic(2, other, GENL_CTRL)]
             for command, objects in self.scenes['events'].items():
                 answer += [generic(COMMANDS.index(command) + 1, pack('A_EVENT', pairs))
                            for pairs in objects]
-            # Another family comes and goes before this one does
-            other = attribute(1, struct.pack('=H', FAMILY + 1))
-            answer += [b'\0', generic(1, number, GENL_CTRL), generic(2, other, GENL_CTRL),
-                       generic(2, number, GENL_CTRL)]
+            answer += [b'\0', generic(2, number, GENL_CTRL)]
         return answer
 
     def dump(self, command, seq):
@@ -306,7 +307,10 @@ class Bench:
         command = options.pop('command', [DBLPCTL])
         process = self.start([*command, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                              stderr=options.pop('stderr', subprocess.STDOUT), **options)
-        out, err = process.communicate(stdin.encode(errors='surrogateescape'), 60)
+        try:
+            out, err = process.communicate(stdin.encode(errors='surrogateescape'), 60)
+        finally:
+            process.kill()
         self.status = process.returncode
         if order:
             self.kernel.orders.clear()
@@ -323,13 +327,13 @@ class Bench:
             text = text[end:]
         return values
 
-    def complete(self, line):
+    def complete(self, line, **options):
         """What completion offers."""
         script = r'''. "${DBLPCTL%/*}/dblpctl.bash-completion"
             dblpctl() { "$DBLPCTL" "$@"; }
             read -ra COMP_WORDS <<< "$1"; [ "${1: -1}" != ' ' ] || COMP_WORDS+=('')
             COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _dblpctl; echo "${COMPREPLY[*]}"'''
-        return self.run(line, command=['bash', '-c', script, 'bash'])
+        return self.run(line, command=['bash', '-c', script, 'bash'], **options)
 
     def without_chance(self, text):
         """What differs from time to time, and from build to build, as a word."""
@@ -372,7 +376,7 @@ def session_part(bench, lines):
         else:
             out = bench.run(*typed, stdin=stdin)
         prompt = line[0] + (str(bench.status) if bench.status else '')
-        now += [f'{prompt} {words}', *(f'< {text}' for text in stdin.splitlines()),
+        now += [f'{prompt} {words}', *(f'< {text}'.rstrip() for text in stdin.splitlines()),
                 *bench.without_chance(out).splitlines(),
                 *(f'> {change}' for change in bench.kernel.changes)]
         while at < len(lines) and not lines[at].startswith(('$', '%', '@')):
@@ -711,6 +715,22 @@ def help_at_each_level(bench):
         same((bench.run(*words, 'x'), bench.status), ("dblpctl: 'x' is one word too many\n", 2))
 
 
+def what_completion_knows_is_in_the_session(bench):
+    """Each object, and each verb; and it knows namespaces."""
+    tried = [' '.join(w for w in line.split()[1:] if w[0] != '-')
+             for _, lines in session_parts() for line in lines if line.startswith('$')]
+    for kind in bench.complete('dblpctl ').split():
+        for verb in bench.complete(f'dblpctl {kind} ').split() or ['']:
+            if verb[:1] != '-' and (kind, verb) != ('help', '') and verb != 'help':
+                same(any(line.startswith(f'{kind} {verb}'.strip()) for line in tried), True, f'{kind} {verb}')
+    with open(os.path.join(bench.folder, 'ip'), 'w', encoding='utf-8') as file:
+        file.write('#!/bin/sh\necho "one (id: 0)"; echo other\n')
+    os.chmod(file.name, 0o755)
+    env = {'PATH': f'{bench.folder}:/usr/bin:/bin'}
+    same([bench.complete(f'dblpctl -j {words}', env=env) for words in ('-N o', '-netns on', '-N one ve')],
+         ['one other\n', 'one\n', 'version\n'])
+
+
 def rising(bench, command, *names):
     """Counters there that are 1000 higher each time; what they are, and when they were asked for."""
     times = []
@@ -776,6 +796,8 @@ class Terminal:
     def read_until(self, text):
         """All that is shown until then."""
         while text not in self.shown:
+            if not select.select([self.ours], [], [], 60)[0]:
+                raise Failed(f'{text!r} is not shown, but {self.shown!r}')
             self.shown += os.read(self.ours, 4096)
 
     def end(self):
@@ -871,7 +893,7 @@ def what_the_doctor_finds(bench):
 TESTS = (types_in_json_are_those_of_the_manual_page, pretty_json_is_the_same_json, list_and_show_say_the_same,
          counters_are_the_same_as_text_as_json_and_in_the_help,
          nothing_is_done_if_one_line_of_a_batch_is_no_command, what_was_saved_and_cut_off_changes_nothing,
-         save_keeps_what_a_file_has_if_that_fails, full_disk, help_at_each_level, a_list_that_is_torn_is_asked_for_again_ten_times, a_list_of_very_many,
+         save_keeps_what_a_file_has_if_that_fails, full_disk, help_at_each_level, what_completion_knows_is_in_the_session, a_list_that_is_torn_is_asked_for_again_ten_times, a_list_of_very_many,
          what_is_never_the_same_is_not_saved, the_processes_that_have_a_socket_open, rates_of_what_rises,
          rates_of_all_counters, a_terminal_is_filled_not_more,
          an_interrupt_ends_it_and_leaves_the_terminal_as_it_was, what_the_doctor_finds)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What the kernel has counted, asked by netlink: a test asks hundreds of times, and
- * dblpctl would take longer to start than all the rest. dblpctl.sh tests that it
+ * dblpctl would take longer to start than all the rest. ynl.py tests that it
  * shows the same.
  */
 #define _GNU_SOURCE
