@@ -181,14 +181,14 @@ FIXTURE_SETUP(nccl)
 
 FIXTURE_TEARDOWN(nccl) { }
 
-/* Version 8 has no classes of traffic */
-FIXTURE(classes) { };
-FIXTURE_SETUP(classes)
+/* What does not depend on the version, and classes of traffic, which version 8 does not have */
+FIXTURE(newest) { };
+FIXTURE_SETUP(newest)
 {
 	set_up(10);
 }
 
-FIXTURE_TEARDOWN(classes) { }
+FIXTURE_TEARDOWN(newest) { }
 
 static unsigned char out[40 * MANY], in[41 * MANY + 1];
 
@@ -227,7 +227,7 @@ TEST_F(nccl, messages_of_all_sizes_come_as_they_are)
 	close_all();
 }
 
-TEST_F(nccl, thirty_two_messages_are_under_way)
+TEST_F(newest, thirty_two_messages_are_under_way)
 {
 	void *request[2 * NCCL_REQUESTS_MAX], *more;
 	int size[2 * NCCL_REQUESTS_MAX], i, round;
@@ -260,7 +260,7 @@ TEST_F(nccl, thirty_two_messages_are_under_way)
 	close_all();
 }
 
-TEST_F(nccl, nothing_waits)
+TEST_F(newest, nothing_waits)
 {
 	char copy[NCCL_HANDLE_BYTES];
 	void *request;
@@ -325,7 +325,7 @@ TEST_F(nccl, what_does_not_fit_is_an_error)
 	close_all();
 }
 
-TEST_F(nccl, a_peer_that_is_gone_is_an_error)
+TEST_F(newest, a_peer_that_is_gone_is_an_error)
 {
 	void *request;
 	int size;
@@ -347,7 +347,7 @@ TEST_F(nccl, a_peer_that_is_gone_is_an_error)
 	EXPECT_TRUE(is_said("connecting to 127.0.0.1"));
 }
 
-TEST_F(nccl, one_end_closes_in_the_midst)
+TEST_F(newest, one_end_closes_in_the_midst)
 {
 	void *request[NCCL_REQUESTS_MAX];
 	int size[NCCL_REQUESTS_MAX], end, i;
@@ -377,7 +377,7 @@ TEST_F(nccl, one_end_closes_in_the_midst)
 	EXPECT_EQ(0, socket_count());
 }
 
-TEST_F(nccl, a_peer_that_is_killed_is_an_error)
+TEST_F(newest, a_peer_that_is_killed_is_an_error)
 {
 	void *request[NCCL_REQUESTS_MAX];
 	int size[NCCL_REQUESTS_MAX], end, i;
@@ -410,7 +410,7 @@ TEST_F(nccl, a_peer_that_is_killed_is_an_error)
 	}
 }
 
-TEST_F(nccl, strangers_are_sent_away)
+TEST_F(newest, strangers_are_sent_away)
 {
 	struct sockaddr_dblp addr;
 	int fd[40], i, size;
@@ -523,7 +523,7 @@ static int connect_by_hand(int traffic_class)
 	return fd;
 }
 
-TEST_F(nccl, nothing_is_lost_that_this_end_did_not_allow)
+TEST_F(newest, nothing_is_lost_that_this_end_did_not_allow)
 {
 	void *request;
 	int fd, size;
@@ -546,7 +546,7 @@ TEST_F(nccl, nothing_is_lost_that_this_end_did_not_allow)
 	CALL(close_listen, listener);
 }
 
-TEST_F(nccl, what_is_no_message_of_nccl_is_an_error)
+TEST_F(newest, what_is_no_message_of_nccl_is_an_error)
 {
 	void *request;
 	int fd, size;
@@ -582,7 +582,7 @@ static void send_until_killed(void)
 	_exit(1);
 }
 
-TEST_F(classes, the_smaller_budget_of_both_ends_counts)
+TEST_F(newest, the_smaller_budget_of_both_ends_counts)
 {
 	size_t missing = 0, i;
 	void *request;
@@ -613,7 +613,7 @@ TEST_F(classes, the_smaller_budget_of_both_ends_counts)
 	CALL(close_listen, listener);
 }
 
-TEST_F(classes, only_the_simple_protocol_may_lose)
+TEST_F(newest, only_the_simple_protocol_may_lose)
 {
 	static const struct {
 		const char *proto, *threshold;
@@ -643,7 +643,7 @@ TEST_F(classes, only_the_simple_protocol_may_lose)
 	}
 }
 
-TEST_F(classes, the_end_that_accepts_asks_for_the_simple_protocol_as_well)
+TEST_F(newest, the_end_that_accepts_asks_for_the_simple_protocol_as_well)
 {
 	allow("7:2.5%");
 	ASSERT_EQ(0, init());
@@ -659,7 +659,7 @@ TEST_F(classes, the_end_that_accepts_asks_for_the_simple_protocol_as_well)
 	EXPECT_TRUE(is_said("set NCCL_PROTO=Simple"));
 }
 
-TEST_F(classes, what_has_flags_in_its_data_is_not_lossy)
+TEST_F(newest, what_has_flags_in_its_data_is_not_lossy)
 {
 	void *data = in, *request = NCCL_FLAGS_IN_DATA, *none = NULL;
 	size_t size = 8;
@@ -679,7 +679,7 @@ TEST_F(classes, what_has_flags_in_its_data_is_not_lossy)
 	close_all();
 }
 
-TEST_F(nccl, classes_that_are_none_are_refused)
+TEST_F(newest, classes_that_are_none_are_refused)
 {
 	static const char *const wrong[] = {
 		"7", "7:", "7:2", "7:0%", "7:101%", "7:2%,", ",7:2%", "7:2%x",
@@ -785,7 +785,7 @@ static void no_family(void)
 		die("seccomp");
 }
 
-TEST_F(nccl, without_the_module_it_says_so_and_what_nccl_does)
+TEST_F(newest, without_the_module_it_says_so_and_what_nccl_does)
 {
 	no_family();
 	EXPECT_EQ(ncclSystemError, init());

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #define COUNT	5
+/* Also on a machine that is busy with much else */
+#define HEAR_MS	30000
 
 enum play { SCHEDULE, SERVE, REPLICA, JOIN };
 
@@ -22,7 +24,10 @@ static __attribute__((unused)) uint64_t secret_of_all;
 /* @at: 32 bytes, filled with the scheduler's address */
 static inline void fabric_options(struct options *o, char *at)
 {
-	snprintf(at, 32, "127.0.0.1:%d", 20000 + getpid() % 10000);
+	const int pid = getpid();
+
+	snprintf(at, 32, "127.%d.%d.%d:%d", 64 + (pid >> 16), pid >> 8 & 255, pid & 255,
+		 20000 + pid % 10000);
 	*o = (struct options) {
 		.transport = "tcp", .workers = 2, .bound = 9, .count = COUNT, .eta = 0.5,
 		.timeout_ms = 5000,
@@ -54,7 +59,7 @@ static inline pid_t begin_scheduler(const struct options *o)
 
 	for (i = 0; i < 100 && err; i++) {
 		usleep(50000);
-		err = dblp_fab_dial(&c, &o->scheduler, IPPROTO_TCP, 5000);
+		err = dblp_fab_dial(&c, &o->scheduler, IPPROTO_TCP, HEAR_MS);
 		dblp_fab_hang_up(&c);
 	}
 	return pid;

@@ -162,7 +162,7 @@ static void join_by_hand(struct __test_metadata *_metadata, FIXTURE_DATA(fabric)
 {
 	const struct dblp_fab_msg hello = { .type = DBLP_FAB_JOIN, .count = COUNT };
 
-	ASSERT_EQ(dblp_fab_dial(ctl, &self->o.scheduler, IPPROTO_TCP, 5000), 0);
+	ASSERT_EQ(dblp_fab_dial(ctl, &self->o.scheduler, IPPROTO_TCP, HEAR_MS), 0);
 	ASSERT_EQ(dblp_fab_join(ctl, &hello, secret), 0);
 	ASSERT_EQ(dblp_fab_recv(ctl, server), 0);
 	ASSERT_EQ(server->type, DBLP_FAB_SERVER);
@@ -195,7 +195,7 @@ TEST_F(fabric, bad_pushes_are_refused)
 		};
 
 		u[0] = bad[i].first;
-		ASSERT_EQ(dblp_fab_dial(&c, &server.addr, IPPROTO_TCP, 5000), 0);
+		ASSERT_EQ(dblp_fab_dial(&c, &server.addr, IPPROTO_TCP, HEAR_MS), 0);
 		ASSERT_EQ(dblp_fab_push(&c, &push, u, COUNT, &ack), 0);
 		EXPECT_EQ(ack.error, bad[i].err);
 		EXPECT_EQ(ack.version, bad[i].err ? 0 : 1);
@@ -225,7 +225,7 @@ TEST_F(fabric, strangers_are_turned_away)
 
 	join_by_hand(_metadata, self, &ctl, &secret, &server);
 	for (i = 0; i < ARRAY_SIZE(types); i++) {
-		ASSERT_EQ(dblp_fab_dial(&c, &server.addr, IPPROTO_TCP, 5000), 0);
+		ASSERT_EQ(dblp_fab_dial(&c, &server.addr, IPPROTO_TCP, HEAR_MS), 0);
 		ASSERT_EQ(dblp_fab_send(&c, &types[i]), 0);
 		EXPECT_EQ(dblp_fab_recv(&c, &answer), -ECONNRESET);
 		dblp_fab_hang_up(&c);
@@ -251,9 +251,9 @@ TEST_F(fabric, who_falls_silent_is_not_waited_for)
 
 	join_by_hand(_metadata, self, &ctl, &push.fabric, &m);
 	ASSERT_EQ(say(&ctl, DBLP_FAB_READY, 0, 0, 0), 0);
-	ASSERT_EQ(hear(&ctl, DBLP_FAB_GRANT, &m, 3000), 0);
+	ASSERT_EQ(hear(&ctl, DBLP_FAB_GRANT, &m, HEAR_MS), 0);
 	push.run = m.run;
-	ASSERT_EQ(dblp_fab_dial(&c, &m.addr, IPPROTO_TCP, 3000), 0);
+	ASSERT_EQ(dblp_fab_dial(&c, &m.addr, IPPROTO_TCP, HEAR_MS), 0);
 	ASSERT_EQ(dblp_fab_send(&c, &push), 0);
 	ASSERT_EQ(dblp_fab_send_bytes(&c, u, 8), 0);
 	ASSERT_EQ(dblp_push(self->f, u, COUNT, 0, &p, sizeof(p)), 0);
@@ -295,9 +295,9 @@ TEST(a_copy_that_comes_late_changes_nothing)
 	ASSERT_GE(listener, 0);
 	pid = begin(&o, REPLICA);
 	ctl.fd = dblp_accept(listener);
-	ASSERT_EQ(hear(&ctl, DBLP_FAB_JOIN, &m, 3000), 0);
-	replica = leader = o.listen;
-	replica.sdblp_port = m.addr.sdblp_port;
+	ASSERT_EQ(hear(&ctl, DBLP_FAB_JOIN, &m, HEAR_MS), 0);
+	replica = m.addr;
+	leader = o.listen;
 	leader.sdblp_port = 0;
 	door = dblp_fab_listen(&leader, IPPROTO_TCP);
 	ASSERT_GE(door, 0);
@@ -307,12 +307,12 @@ TEST(a_copy_that_comes_late_changes_nothing)
 	m = (struct dblp_fab_msg) { .type = DBLP_FAB_SERVER, .addr = leader };
 	ASSERT_EQ(dblp_fab_send(&ctl, &m), 0);
 	leads.fd = dblp_accept(door);
-	ASSERT_EQ(hear(&leads, DBLP_FAB_FOLLOW, &m, 3000), 0);
+	ASSERT_EQ(hear(&leads, DBLP_FAB_FOLLOW, &m, HEAR_MS), 0);
 	ASSERT_EQ(say(&leads, DBLP_FAB_MODEL, 0, 0, 4), 0);
 	ASSERT_EQ(dblp_fab_send_bytes(&leads, copy, 8), 0);
 	ASSERT_EQ(say(&ctl, DBLP_FAB_PROMOTE, 0, 0, 4), 0);
-	ASSERT_EQ(hear(&ctl, DBLP_FAB_APPLIED, &m, 3000), 0);
-	ASSERT_EQ(dblp_fab_dial(&c, &replica, IPPROTO_TCP, 3000), 0);
+	ASSERT_EQ(hear(&ctl, DBLP_FAB_APPLIED, &m, HEAR_MS), 0);
+	ASSERT_EQ(dblp_fab_dial(&c, &replica, IPPROTO_TCP, HEAR_MS), 0);
 	push.version = 4;
 	ASSERT_EQ(dblp_fab_push(&c, &push, u, COUNT, &ack), 0);
 	ASSERT_EQ(ack.error, 0);

@@ -70,12 +70,12 @@ FIXTURE_SETUP(joined)
 		ASSERT_EQ(say(&self->worker[i], DBLP_FAB_READY, 0, 0, 0), 0);
 	kill(self->scheduler, SIGCONT);
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(hear(&self->worker[i], DBLP_FAB_GRANT, &m, 3000), 0);
+		ASSERT_EQ(hear(&self->worker[i], DBLP_FAB_GRANT, &m, HEAR_MS), 0);
 		self->push[i] = (struct dblp_fab_msg) {
 			.type = DBLP_FAB_PUSH, .updates = 1, .fabric = secret_of_all,
 			.from = i, .place = m.place, .run = m.run,
 		};
-		ASSERT_EQ(dblp_fab_dial(&self->data[i], &m.addr, IPPROTO_TCP, 5000), 0);
+		ASSERT_EQ(dblp_fab_dial(&self->data[i], &m.addr, IPPROTO_TCP, HEAR_MS), 0);
 		ASSERT_EQ(dblp_fab_send(&self->data[i], &self->push[i]), 0);
 	}
 	ASSERT_EQ(self->push[0].run, self->push[1].run);
@@ -110,7 +110,7 @@ TEST_F(joined, sums)
 
 	send_both(_metadata, self);
 	c = (struct dblp_fab_conn) { dblp_accept(self->door), IPPROTO_TCP };
-	ASSERT_EQ(hear(&c, DBLP_FAB_PUSH, &m, 3000), 0);
+	ASSERT_EQ(hear(&c, DBLP_FAB_PUSH, &m, HEAR_MS), 0);
 	EXPECT_EQ(m.role, DBLP_FAB_JOINS);
 	EXPECT_EQ(m.updates, 2);
 	EXPECT_EQ(m.first, 1);
@@ -122,7 +122,7 @@ TEST_F(joined, sums)
 		EXPECT_LT(fabs(sum[k]), 1e-6);
 	ASSERT_EQ(dblp_fab_send(&c, &ack), 0);
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(hear(&self->data[i], DBLP_FAB_ACK, &m, 3000), 0);
+		ASSERT_EQ(hear(&self->data[i], DBLP_FAB_ACK, &m, HEAR_MS), 0);
 		EXPECT_EQ(m.error, 0);
 		EXPECT_EQ(m.version, 2);
 	}
@@ -140,7 +140,7 @@ TEST_F(joined, one_stops_on_its_way)
 	EXPECT_EQ(m.error, ECANCELED);
 	ASSERT_EQ(say(&self->worker[0], DBLP_FAB_READY, 0, 0, 0), 0);
 	kill(self->scheduler, SIGCONT);
-	EXPECT_EQ(hear(&self->worker[0], DBLP_FAB_GRANT, &m, 3000), 0);
+	EXPECT_EQ(hear(&self->worker[0], DBLP_FAB_GRANT, &m, HEAR_MS), 0);
 }
 
 /* An infinite sum would be refused with the updates of others in it */
@@ -150,7 +150,7 @@ TEST_F(joined, too_large_for_a_sum)
 	struct dblp_fab_msg m;
 
 	ASSERT_EQ(dblp_fab_send_bytes(&self->data[1], large, sizeof(large)), 0);
-	ASSERT_EQ(hear(&self->data[1], DBLP_FAB_ACK, &m, 3000), 0);
+	ASSERT_EQ(hear(&self->data[1], DBLP_FAB_ACK, &m, HEAR_MS), 0);
 	EXPECT_EQ(m.error, EDOM);
 }
 
@@ -163,10 +163,10 @@ TEST_F(joined, sums_that_are_refused)
 
 	send_both(_metadata, self);
 	c = (struct dblp_fab_conn) { dblp_accept(self->door), IPPROTO_TCP };
-	ASSERT_EQ(hear(&c, DBLP_FAB_PUSH, &m, 3000), 0);
+	ASSERT_EQ(hear(&c, DBLP_FAB_PUSH, &m, HEAR_MS), 0);
 	ASSERT_EQ(dblp_fab_recv_bytes(&c, sum, sizeof(sum)), 0);
 	ASSERT_EQ(dblp_fab_send(&c, &ack), 0);
-	ASSERT_EQ(hear(&self->data[1], DBLP_FAB_ACK, &m, 3000), 0);
+	ASSERT_EQ(hear(&self->data[1], DBLP_FAB_ACK, &m, HEAR_MS), 0);
 	EXPECT_EQ(m.error, ECANCELED);
 }
 
