@@ -50,9 +50,9 @@ try "without order they are, too" all_applied --policy fifo
 # One pauses for longer than its bound lasts
 late()
 {
-	members 100 --delay-bound 5 && endless 1 && wait_until 20 has_lines log1 1 &&
+	members 100 --delay-bound 5 && endless 1 && wait_until 30 has_lines log1 1 &&
 		endless 0 --pause-ms 200 --pause-every 1 &&
-		wait_until 20 grep -q '^update .* 1 1$' "$tmp/log0" && finish && all_end 1 worker0 worker1 &&
+		wait_until 30 grep -q '^update .* 1 1$' "$tmp/log0" && finish && all_end 1 worker0 worker1 &&
 		says worker0 "the scheduler was ended" || return
 	[ "$(counter scheduler dropped)" -gt 0 ] && [ "$(counter scheduler failed)" -eq 0 ] &&
 		awk '$6 > 5 { exit 1 }' "$tmp/steps"
@@ -62,8 +62,8 @@ try "what would be beyond its delay bound is dropped before it is sent, and told
 no_replica()
 {
 	members 1 && endless 0 || return
-	wait_until 20 grep -q '^update' "$tmp/log0" || return
-	kill -9 "$pid_replica" && wait_until 20 has_lines log0 100 &&
+	wait_until 30 grep -q '^update' "$tmp/log0" || return
+	kill -9 "$pid_replica" && wait_until 30 has_lines log0 100 &&
 		kill -9 "$pid_server" && all_end 1 worker0 scheduler &&
 		says worker0 "the server has failed, and there is no replica" &&
 		says scheduler "the server has failed, and there is no replica"
@@ -73,7 +73,7 @@ try "without a replica all end with the reason" no_replica
 no_scheduler()
 {
 	members 1 && endless 0 || return
-	wait_until 20 grep -q '^update' "$tmp/log0" || return
+	wait_until 30 grep -q '^update' "$tmp/log0" || return
 	kill -9 "$pid_scheduler"
 	all_end 1 worker0 server replica && says worker0 "the scheduler has failed" &&
 		says server "the scheduler has failed"
@@ -95,7 +95,7 @@ bad_input()
 
 	members 1 && endless 1 || return
 	worker=(dblp-train async --scheduler "$at" --transport tcp)
-	wait_until 20 grep -q '^update' "$tmp/log1" || return
+	wait_until 30 grep -q '^update' "$tmp/log1" || return
 	refused 1 "fewer workers than 5" "${worker[@]}" --worker 4 "${small[@]}" "$text" &&
 		refused 1 "a worker 1 already" "${worker[@]}" --worker 1 "${small[@]}" "$text" &&
 		refused 1 "another number" "${worker[@]}" --worker 0 --hidden 9 "$text" &&

@@ -197,7 +197,7 @@ killed()
 	local children
 
 	spawn dblp-perf collective --proto tcp --spawn 4 -n 1000000 -s 4000
-	wait_until 10 children_of "$spawned" 4 && kill -9 "${children[2]}" || return
+	wait_until 30 children_of "$spawned" 4 && kill -9 "${children[2]}" || return
 	ended "$spawned" 1 && grep -q 'rank 2 has \(died\|failed\)' "$tmp/out.$spawned"
 }
 try "a rank that is killed" killed
@@ -265,7 +265,7 @@ two_ends()
 	# shellcheck disable=SC2086 # words
 	spawn dblp-perf bulk --proto tcp --listen -a "$here" -p "$port" $1
 	# shellcheck disable=SC2086 # words
-	wait_until 10 listens "$here:$port" && dblp-perf bulk --proto tcp --connect -a "$here" -p "$port" $2 > "$tmp/said"
+	wait_until 30 listens "$here:$port" && dblp-perf bulk --proto tcp --connect -a "$here" -p "$port" $2 > "$tmp/said"
 }
 
 ends_differ()

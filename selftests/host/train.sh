@@ -179,7 +179,7 @@ killed()
 		begin "$i" dblp-train run "${small[@]}" --rounds 1000000 --nranks 3 --rank "$i" --log "$tmp/log.$i" \
 			--rendezvous "tcp://$here:$port" "$text"
 	done
-	wait_until 20 grep -q '^round 5 ' "$tmp/log.1" || return
+	wait_until 30 grep -q '^round 5 ' "$tmp/log.1" || return
 	kill -9 "$pid_2"
 	all_end 1 0 1 && says 0 "rank 2 has failed" && says 1 "rank 2 has failed"
 }

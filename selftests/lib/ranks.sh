@@ -107,7 +107,7 @@ scheduler()
 {
 	rm -f "$tmp"/{steps,later}
 	fabric scheduler schedule --listen "$at" --workers 4 --timeout-ms 2000 "$@"
-	wait_until 10 listens "$at"
+	wait_until 30 listens "$at"
 }
 
 listens()
