@@ -31,38 +31,6 @@ TEST(all_ranks_get_the_sum_by_every_plan)
 			}
 }
 
-/* Only the parts that a rank owns, then all of it again */
-static u64 n_owned;
-
-static void run_halves(struct rank *r)
-{
-	int *v = new_vector(r, 0);
-	struct dblp_req *req;
-	struct dblp_span part[2] = { 0 };
-	int k, n = dblp_comm_owned(r->comm, r->count, &r->op, part, 2);
-	u64 at = 0;
-
-	r->err = dblp_reduce_scatter(r->comm, v, r->count, &r->op, &req) ?:
-		 dblp_wait(req, WAIT_MS, NULL, 0);
-	r->good = !r->err && n >= 0 && n <= 2 &&
-		  dblp_comm_owned(r->comm, r->count, &r->op, NULL, 0) == n;
-	for (k = 0; r->good && k < n; k++) {
-		r->good = part[k].first < part[k].end &&
-			  is_sum(r, v, part[k].first,
-				 part[k].end - part[k].first, 0);
-		__atomic_add_fetch(&n_owned, part[k].end - part[k].first,
-				   __ATOMIC_SEQ_CST);
-		if (at < part[k].first)
-			memset(v + at, 0, (part[k].first - at) * sizeof(*v));
-		at = part[k].end;
-	}
-	memset(v + at, 0, (r->count - at) * sizeof(*v));
-	r->err = r->err ?: dblp_allgather(r->comm, v, r->count, &r->op, &req) ?:
-		 dblp_wait(req, WAIT_MS, NULL, 0);
-	r->good &= is_sum(r, v, 0, r->count, 0);
-	free(v);
-}
-
 TEST(halves_of_an_allreduce_make_a_whole)
 {
 	int algo, i;
