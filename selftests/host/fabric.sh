@@ -6,13 +6,8 @@
 # on several hosts is in tools/ranks.sh.
 
 # shellcheck disable=SC2154,SC2317 # host.sh sets them; functions are called by try
-lib=$(dirname "$(readlink -f "$0")")/../lib
-# shellcheck source=selftests/lib/lib.sh
-. "$lib/lib.sh"
 # shellcheck source=selftests/lib/host.sh
-. "$lib/host.sh"
-# shellcheck source=selftests/lib/ranks.sh
-. "$lib/ranks.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/host.sh"
 
 count=$(count)
 

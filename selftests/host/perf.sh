@@ -6,13 +6,8 @@
 # AF_DBLP is in tools/dblp-perf.sh and tools/ranks.sh.
 
 # shellcheck disable=SC2154,SC2317 # host.sh sets them; functions are called by try
-lib=$(dirname "$(readlink -f "$0")")/../lib
-# shellcheck source=selftests/lib/lib.sh
-. "$lib/lib.sh"
 # shellcheck source=selftests/lib/host.sh
-. "$lib/host.sh"
-# shellcheck source=selftests/lib/ranks.sh
-. "$lib/ranks.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/host.sh"
 
 # holds FILTER: for each of the objects that a run has printed
 holds()

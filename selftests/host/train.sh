@@ -6,15 +6,10 @@
 # profile knows what a network can lose. What depends on AF_DBLP is in tools/ranks.sh.
 
 # shellcheck disable=SC2154,SC2317 # host.sh sets them; functions are called by try
-lib=$(dirname "$(readlink -f "$0")")/../lib
-# shellcheck source=selftests/lib/lib.sh
-. "$lib/lib.sh"
 # shellcheck source=selftests/lib/host.sh
-. "$lib/host.sh"
-# shellcheck source=selftests/lib/ranks.sh
-. "$lib/ranks.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/host.sh"
 # shellcheck source=selftests/lib/ctl.sh
-. "$lib/ctl.sh"
+. "$(dirname "$(readlink -f "$0")")/../lib/ctl.sh"
 
 small+=(--transport tcp)
 

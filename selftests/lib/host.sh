@@ -2,8 +2,12 @@
 # shellcheck shell=bash
 #
 # Shared by the tests of tools on this machine, over TCP on the loopback interface, as
-# any user. Source it after lib.sh.
+# any user. It brings lib.sh and ranks.sh along.
 
+# shellcheck source=selftests/lib/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=selftests/lib/ranks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/ranks.sh"
 top=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../..")
 make -s --no-print-directory -C "$top" tools > /dev/null || exit 1
 PATH=$top/tools/dblp-perf:$top/tools/train:$top/tools/fabric:$PATH

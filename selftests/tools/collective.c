@@ -356,51 +356,6 @@ TEST(what_arrived_stands_for_what_was_lost)
 	}
 }
 
-/* Rounds of messages whose budget is less than a segment */
-static void run_small(struct rank *r)
-{
-	struct dblp_result sum = { 0 };
-	struct dblp_req *req;
-	int round, *v;
-
-	for (round = 0; round < 60 && !r->err; round++) {
-		v = new_vector(r, 0);
-		r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req) ?:
-			 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
-		sum.missing += r->result.missing;
-		sum.asked += r->result.asked;
-		free(v);
-	}
-	r->result = sum;
-}
-
-TEST(budget_that_is_too_small_is_saved_up)
-{
-	u64 missing;
-	int carry, k;
-
-	use_dblp();
-	lose("5%");
-	for (carry = 0; carry < 2; carry++) {
-		/* 1 % of 20000 bytes is less than a segment, and eight times that more */
-		prepare(2, next_epoch(), 10000, run_small);
-		for (k = 0; k < 2; k++) {
-			rank[k].op.flags = DBLP_OP_BUDGET | DBLP_OP_POLICY |
-					   (carry ? DBLP_OP_CARRY : 0);
-			rank[k].op.budget = BUDGET / 10;
-			rank[k].op.policy = DBLP_POLICY_EARLY;
-		}
-		run_all(2);
-		for (k = 0, missing = 0; k < 2; k++) {
-			ASSERT_EQ(0, rank[k].err);
-			missing += rank[k].result.missing;
-			EXPECT_LE(rank[k].result.missing * 1000000,
-				  rank[k].result.asked * BUDGET / 10);
-		}
-		EXPECT_EQ(carry, missing > 0);
-	}
-}
-
 /* Four hosts: eth0 joins all, n0 those that differ in digit 0, n1 in digit 1 */
 static const char hosts[] =
 	"set -e\n"

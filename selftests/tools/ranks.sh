@@ -108,7 +108,8 @@ saved_up()
 {
 	run --budget 1% --policy early -s 80000 -n 20 -w 0 &&
 		run --budget 1% --policy early --carry -s 80000 -n 20 -w 0 &&
-		holds 'all(.[]; .verified) and map([.missing_bytes > 0, .carry]) == [[false, false], [true, true]]'
+		holds 'all(.[]; .verified and .missing_bytes * 100 <= .asked_bytes) and
+			map([.missing_bytes > 0, .carry]) == [[false, false], [true, true]]'
 }
 try "a budget that is too small is of no use unless it is saved up" saved_up
 
