@@ -50,3 +50,40 @@ with_lock()
 	exec {fd}>&-
 	return $ret
 }
+
+# key_of WORD... -- FILE...: of the words, and of the content of the files and of what is in
+# folders
+key_of()
+{
+	local key_words=()
+
+	while [ "$1" != -- ]; do
+		key_words+=("$1")
+		shift
+	done
+	shift
+	{
+		printf '%s\n' "${key_words[@]}"
+		[ $# -eq 0 ] || find "$@" -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
+	} | sha256sum | cut -c 1-32
+}
+
+# cached KEY COMMAND...: run COMMAND, which passes by printing nothing, unless it has passed
+# with the same KEY. That is of all that its verdict depends on, see key_of.
+cached()
+{
+	local passed=$cache_dir/passed/$1 said status
+	shift
+
+	[ ! -e "$passed" ] || return 0
+	said=$("$@" 2>&1)
+	status=$?
+	if [ $status -eq 0 ] && [ -z "$said" ]; then
+		mkdir -p "${passed%/*}"
+		find "${passed%/*}" -mtime +30 -delete
+		: > "$passed"
+		return 0
+	fi
+	printf '%s\n' "$said"
+	return 1
+}
