@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "fabric_msg.h"
 
@@ -352,6 +353,16 @@ static int push_once(struct dblp_fabric *f, const float *update, uint64_t versio
 	return tell(f, &m) ?: -(int)ack.error;
 }
 
+/* The scheduler learns by itself that a server has failed, and then knows another one, or
+ * that there is none: it has a second for that
+ */
+static void pause_before(uint32_t tries)
+{
+	const struct timespec t = { .tv_nsec = 4000000L << tries };
+
+	nanosleep(&t, NULL);
+}
+
 int dblp_push(struct dblp_fabric *f, const float *update, uint64_t count,
 	      uint64_t version, struct dblp_pushed *pushed, size_t size)
 {
@@ -362,9 +373,8 @@ int dblp_push(struct dblp_fabric *f, const float *update, uint64_t count,
 		return -EMSGSIZE;
 	if (isnan(dblp_fab_norm(update, count)))
 		return -EDOM;
-	do {
-		err = push_once(f, update, version, &own);
-	} while (err == -ECANCELED && own.tries < TRIES);
+	while ((err = push_once(f, update, version, &own)) == -ECANCELED && own.tries < TRIES)
+		pause_before(own.tries);
 	if (pushed)
 		memcpy(pushed, &own, size < sizeof(own) ? size : sizeof(own));
 	return err;
