@@ -46,11 +46,7 @@ FIXTURE_SETUP(dump)
 	open_netlink();
 }
 
-FIXTURE_TEARDOWN(dump)
-{
-	mnl_socket_close(nl);
-	mnl_socket_close(other);
-}
+FIXTURE_ENDS_BY_EXIT(dump);
 
 /* Sends a request that must not be refused, while @got is of the dump */
 static void change(struct nlmsghdr *nlh)

@@ -74,13 +74,7 @@ FIXTURE_SETUP(job)
 	pattern_fill(big, sizeof(big), 0, 1, 1);
 }
 
-FIXTURE_TEARDOWN(job)
-{
-	close(self->server);
-	close(self->client);
-	close(self->listener);
-	mnl_socket_close(nl);
-}
+FIXTURE_ENDS_BY_EXIT(job);
 
 /* Lets a good quarter of a message arrive, which is amid its way then */
 static void begin_message(struct __test_metadata *_metadata,
@@ -655,7 +649,6 @@ TEST_F(job, a_norm_concerns_no_socket_outside_the_job)
 	if (virtual_time())
 		EXPECT_GE(2 * still, moving);
 	hits_close();
-	close(mover);
 }
 
 /* Setting what is set already reaches no socket */

@@ -28,11 +28,7 @@ FIXTURE_SETUP(family)
 	self->id = get_info(self->fd).id;
 }
 
-FIXTURE_TEARDOWN(family)
-{
-	close(self->fd);
-	mnl_socket_close(nl);
-}
+FIXTURE_ENDS_BY_EXIT(family);
 
 TEST_F(family, get_without_a_number)
 {

@@ -125,13 +125,7 @@ FIXTURE_SETUP(phase)
 		     &self->server);
 }
 
-FIXTURE_TEARDOWN(phase)
-{
-	close(self->server);
-	close(self->client);
-	close(self->listener);
-	mnl_socket_close(nl);
-}
+FIXTURE_ENDS_BY_EXIT(phase);
 
 /* Sends a message and says with what it arrived */
 static struct dblp_rcvinfo carry(int from, int to,
@@ -165,7 +159,6 @@ TEST_F(phase, a_new_socket_is_reliable)
 	EXPECT_SETTINGS(fd, RELIABLE, 0, DBLP_POLICY_EAGER);
 	EXPECT_SETTINGS(self->client, RELIABLE, 0, DBLP_POLICY_EAGER);
 	EXPECT_SETTINGS(self->server, RELIABLE, 0, DBLP_POLICY_EAGER);
-	close(fd);
 }
 
 TEST_F(phase, each_says_what_its_sockets_do)
@@ -324,8 +317,6 @@ TEST_F(phase, is_inherited_from_the_listener)
 	set_u32(self->listener, DBLP_PHASE, CRITICAL);
 	EXPECT_EQ(1, one_phase(TOLERANT).sockets);
 	EXPECT_SETTINGS(server, TOLERANT, 300000, DBLP_POLICY_FULL);
-	close(client);
-	close(server);
 }
 
 TEST_F(phase, the_table_as_it_begins)
@@ -529,7 +520,6 @@ TEST_F(phase, of_another_namespace)
 	/* That of the fixture is still where it was made */
 	set_u32(self->client, DBLP_PHASE, TOLERANT);
 	EXPECT_SETTINGS(self->client, TOLERANT, 1, DBLP_POLICY_EAGER);
-	close(fd);
 }
 
 TEST_F(phase, changes_need_a_capability)
@@ -670,8 +660,6 @@ TEST_F(phase, a_job_is_inherited_from_the_listener)
 	EXPECT_EQ(1, get_u32(server, DBLP_JOB));
 	EXPECT_EQ(2, one_job(1).sockets);
 	EXPECT_SETTINGS(server, TOLERANT, 408000, DBLP_POLICY_EAGER);
-	close(client);
-	close(server);
 }
 
 TEST_F(phase, a_job_counts_what_it_sends)
@@ -700,7 +688,6 @@ TEST_F(phase, a_job_counts_what_it_sends)
 	EXPECT_EQ(m.info.missing, job.forgiven[TOLERANT]);
 	EXPECT_LT(0, m.info.missing);
 	EXPECT_EQ(0, job.messages[CRITICAL]);
-	message_free(&m);
 }
 
 TEST_F(phase, a_job_is_deleted_unless_a_socket_is_in_it)

@@ -422,12 +422,7 @@ FIXTURE_SETUP(refusals)
 	self->id = get_info(self->fd).id;
 }
 
-FIXTURE_TEARDOWN(refusals)
-{
-	close(self->fd);
-	close(self->in_job);
-	mnl_socket_close(nl);
-}
+FIXTURE_ENDS_BY_EXIT(refusals);
 
 static uint16_t named_attr(void)
 {

@@ -184,10 +184,7 @@ FIXTURE_SETUP(rights)
 	prepare();
 }
 
-FIXTURE_TEARDOWN(rights)
-{
-	mnl_socket_close(nl);
-}
+FIXTURE_ENDS_BY_EXIT(rights);
 
 /* Becomes a user, with this capability or none */
 static void become_nobody(int capability)
@@ -471,7 +468,6 @@ TEST_F(rights, to_hear_so_many_events_a_second)
 	       (unsigned long long)(now_ms() - begun));
 	EXPECT_GE(most, n);
 	EXPECT_EQ(n < i, lost);
-	mnl_socket_close(ear);
 }
 
 /* One job's detector leaves room for the events of other jobs */
@@ -503,8 +499,6 @@ TEST_F(rights, to_cause_so_many_events_a_second_by_norms)
 	EXPECT_LT(0, n);
 	EXPECT_GE(most, n);
 	EXPECT_TRUE(lost);
-	close(fd);
-	mnl_socket_close(ear);
 }
 
 /* Operations that the family has, by what the kernel says of it */

@@ -17,12 +17,7 @@ FIXTURE(conn) {
 	int server;
 };
 
-FIXTURE_VARIANT(conn) {
-	const char *address;
-};
-
-FIXTURE_VARIANT_ADD(conn, ipv4) { .address = "127.0.0.1" };
-FIXTURE_VARIANT_ADD(conn, ipv6) { .address = "::1" };
+FIXTURE_BY_FAMILY(conn);
 
 FIXTURE_SETUP(conn)
 {
@@ -32,11 +27,6 @@ FIXTURE_SETUP(conn)
 		     &self->server);
 }
 
-FIXTURE_TEARDOWN(conn)
-{
-	close(self->server);
-	close(self->client);
-	close(self->listener);
-}
+FIXTURE_ENDS_BY_EXIT(conn);
 
 #endif /* DBLP_TEST_CONN_H */

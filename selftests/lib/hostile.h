@@ -56,8 +56,7 @@ static inline void send_segment(struct peer *peer, struct packet *p, u32 id,
 		.msg_id = id, .offset = seg * 600, .msg_len = 1500,
 	};
 
-	make_data(p, peer, &d, 600, NULL);
-	send_packet(peer, p);
+	send_one(peer, p, &d, 600, NULL);
 }
 
 static inline void send_message(struct peer *peer, struct packet *p, u32 id)

@@ -19,12 +19,7 @@ FIXTURE(peer) {
 	int fd;
 };
 
-FIXTURE_VARIANT(peer) {
-	const char *address;
-};
-
-FIXTURE_VARIANT_ADD(peer, ipv4) { .address = "127.0.0.1" };
-FIXTURE_VARIANT_ADD(peer, ipv6) { .address = "::1" };
+FIXTURE_BY_FAMILY(peer);
 
 FIXTURE_SETUP(peer)
 {
@@ -37,11 +32,6 @@ FIXTURE_SETUP(peer)
 	ASSERT_LE(0, self->fd);
 }
 
-FIXTURE_TEARDOWN(peer)
-{
-	close(self->fd);
-	close(self->listener);
-	peer_close(&self->peer);
-}
+FIXTURE_ENDS_BY_EXIT(peer);
 
 #endif /* DBLP_TEST_PEER_H */

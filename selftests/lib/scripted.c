@@ -188,9 +188,43 @@ void send_data(struct peer *peer, struct packet *p, struct dblp_data *d,
 {
 	for (; n; n--, first++) {
 		d->offset = first * seg_size;
-		make_data(p, peer, d, seg_size, f);
-		send_packet(peer, p);
+		send_one(peer, p, d, seg_size, f);
 	}
+}
+
+void send_one(struct peer *peer, struct packet *p, const struct dblp_data *d,
+		 u32 seg_size, const struct dblp_frame *f)
+{
+	make_data(p, peer, d, seg_size, f);
+	send_packet(peer, p);
+}
+
+void send_zeromap(struct peer *peer, struct packet *p, const struct dblp_data *d,
+		  u32 seg_size, const struct dblp_frame *f, const u32 *map, u32 words)
+{
+	make_zeros(p, peer, d, seg_size, f, map, words);
+	send_packet(peer, p);
+}
+
+void send_echo(struct peer *peer, struct packet *p, const struct dblp_params *ours)
+{
+	make_echo(p, peer, ours);
+	send_packet(peer, p);
+}
+
+void send_rst(struct peer *peer, struct packet *p, u64 dcid, u32 reason, u64 echo)
+{
+	make_rst(p, dcid, reason, echo);
+	send_packet(peer, p);
+}
+
+void send_lossmap(struct peer *peer, struct packet *p, u32 id, u32 first, u32 word)
+{
+	u8 bits[4] = { word >> 24, word >> 16, word >> 8, word };
+	struct dblp_frame f = FRAME(LOSSMAP, lossmap, .msg_id = id, .first = first, .words = 1,
+				    .bits = bits);
+
+	send_frame(peer, p, &f);
 }
 
 void make_zeros(struct packet *p, struct peer *peer, const struct dblp_data *d,

@@ -113,9 +113,15 @@ void make_cookie_ack(struct packet *p, const struct peer *peer,
 		     const struct dblp_params *ours);
 void make_echo(struct packet *p, const struct peer *peer,
 	       const struct dblp_params *ours);
+/** send_echo(), send_rst() - make such a packet, and send it */
+void send_echo(struct peer *peer, struct packet *p, const struct dblp_params *ours);
 void make_rst(struct packet *p, u64 dcid, u32 reason, u64 echo);
+void send_rst(struct peer *peer, struct packet *p, u64 dcid, u32 reason, u64 echo);
 /** make_ctrl() - CTRL packet with one frame and a new number */
 void make_ctrl(struct packet *p, struct peer *peer, const struct dblp_frame *f);
+/** FRAME() - initializer of a frame of this type, whose @member has these fields */
+#define FRAME(TYPE, member, ...) \
+	{ .type = DBLP_FRAME_##TYPE, .member = { __VA_ARGS__ } }
 /** send_frame() - make such a packet, and send it */
 void send_frame(struct peer *peer, struct packet *p,
 		const struct dblp_frame *f);
@@ -150,6 +156,9 @@ void half_close(struct peer *peer, int fd, enum half half, u32 end);
 void make_data(struct packet *p, struct peer *peer, const struct dblp_data *d,
 	       u32 seg_size, const struct dblp_frame *f);
 #define SCRIPTED_SEED	4711
+/** send_one() - make such a packet, and send it */
+void send_one(struct peer *peer, struct packet *p, const struct dblp_data *d,
+		 u32 seg_size, const struct dblp_frame *f);
 /** send_data() - make such packets of the segments @first ... @first + @n - 1, and send them */
 void send_data(struct peer *peer, struct packet *p, struct dblp_data *d,
 	       u32 seg_size, u32 first, u32 n, const struct dblp_frame *f);
@@ -157,6 +166,11 @@ void send_data(struct peer *peer, struct packet *p, struct dblp_data *d,
 void make_zeros(struct packet *p, struct peer *peer, const struct dblp_data *d,
 		u32 seg_size, const struct dblp_frame *f, const u32 *map,
 		u32 words);
+/** send_zeromap() - make such a packet, and send it */
+void send_zeromap(struct peer *peer, struct packet *p, const struct dblp_data *d,
+		  u32 seg_size, const struct dblp_frame *f, const u32 *map, u32 words);
+/** send_lossmap() - send a LOSSMAP of one word, whose first bit is segment @first */
+void send_lossmap(struct peer *peer, struct packet *p, u32 id, u32 first, u32 word);
 
 /** add_frame() - append a frame to those of the packet; NULL if there is no room */
 void add_frame(struct packet *p, const struct dblp_frame *f);

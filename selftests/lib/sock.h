@@ -21,6 +21,17 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+/* A fixture whose sockets and memory are of the test's process, and end with it */
+#define FIXTURE_ENDS_BY_EXIT(name) \
+	FIXTURE_TEARDOWN(name) { } \
+	struct fixture_of_##name
+
+/* A fixture for each family, at its address of the loopback interface */
+#define FIXTURE_BY_FAMILY(name) \
+	FIXTURE_VARIANT(name) { const char *address; }; \
+	FIXTURE_VARIANT_ADD(name, ipv4) { .address = "127.0.0.1" }; \
+	FIXTURE_VARIANT_ADD(name, ipv6) { .address = "::1" }
+
 /* Result of a call, -errno if it fails */
 #define RESULT(call) ({ \
 	long __ret = (errno = 0, (call)); \

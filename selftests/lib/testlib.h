@@ -127,6 +127,9 @@ uint64_t mib_of(const uint64_t *all, const char *name);
 /** socket_count() - sockets of this network namespace */
 unsigned int socket_count(void);
 
+/** pages_of_all() - pages that the sockets of the family are charged for, of all namespaces */
+int64_t pages_of_all(void);
+
 /** get_meminfo() - memory of a socket; @what is an SK_MEMINFO_ */
 uint32_t get_meminfo(int fd, int what);
 

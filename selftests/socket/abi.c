@@ -32,13 +32,7 @@ FIXTURE_SETUP(abi)
 		     &self->server);
 }
 
-FIXTURE_TEARDOWN(abi)
-{
-	close(self->server);
-	close(self->client);
-	close(self->listener);
-	free(self->buf);
-}
+FIXTURE_ENDS_BY_EXIT(abi);
 
 TEST_F(abi, addresses)
 {
@@ -339,9 +333,6 @@ TEST_F(abi, keys)
 	EXPECT_EQ(0, get_info(self->listener).auth);
 	client = new_socket();
 	EXPECT_EQ(0, RESULT(connect_to(client, &self->addr)));
-	close(client);
-	close(server);
-	close(late);
 }
 
 TEST_F(abi, queue_lengths_and_timeouts)

@@ -63,12 +63,7 @@ FIXTURE_SETUP(ahead)
 		die("accept()");
 }
 
-FIXTURE_TEARDOWN(ahead)
-{
-	close(self->fd);
-	close(self->listener);
-	peer_close(&self->peer);
-}
+FIXTURE_ENDS_BY_EXIT(ahead);
 
 /* A call of recv() that waits in a thread of its own */
 struct reader {
@@ -274,7 +269,6 @@ TEST_F(ahead, holes_are_filled_where_they_are)
 	EXPECT_EQ(-1, bytes_check((void *)(r->buf + MOST * SEG), hole, 0));
 	EXPECT_TRUE(reader_is(r, 0, MOST * SEG + hole, LEN));
 	EXPECT_EQ(GREY, r->buf[LEN]);
-	reader_free(r);
 }
 
 /* Of message 0 */
@@ -303,8 +297,7 @@ TEST_F(ahead, the_connection_ends_in_the_midst)
 {
 	struct reader *r = READER_AHEAD(0, 0);
 
-	make_rst(&self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
-	send_packet(&self->peer, &self->p);
+	send_rst(&self->peer, &self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
 	FAILS(r, ECONNRESET);
 }
 
@@ -335,7 +328,6 @@ TEST_F(ahead, placement_begins_at_the_beginning)
 	reader_end(r);
 	EXPECT_EQ(MOST * SEG, r->ret);
 	EXPECT_TRUE(reader_is(r, 0, 0, MOST * SEG));
-	reader_free(r);
 }
 
 static void set_placement(int fd)
@@ -366,7 +358,6 @@ TEST_F(ahead, the_mode_changes_while_a_message_is_copied)
 	reader_end(other);
 	EXPECT_EQ(MOST * SEG, other->ret);
 	EXPECT_TRUE(reader_is(other, 1, 0, MOST * SEG));
-	reader_free(other);
 }
 
 /* The same of a reader that copies ahead, with nothing there besides */
@@ -390,7 +381,6 @@ TEST_F(ahead, the_mode_changes_while_something_is_copied_ahead)
 	reader_end(other);
 	EXPECT_EQ(LEN - MOST * SEG, other->ret);
 	EXPECT_TRUE(reader_is(other, 0, MOST * SEG, LEN));
-	reader_free(other);
 }
 
 /* Nothing of it is put back */
@@ -410,7 +400,6 @@ TEST_F(ahead, a_message_is_cancelled_while_it_is_copied)
 	reader_end(other);
 	EXPECT_EQ(ECANCELED, other->err);
 	EXPECT_EQ(-1, bytes_check((void *)other->buf, 2 * LEN, GREY));
-	reader_free(other);
 }
 
 /* What is missing of a message shows nothing of the next one */
@@ -436,7 +425,6 @@ TEST_F(ahead, nothing_is_copied_ahead_of_a_message_that_may_come_back)
 	EXPECT_TRUE(reader_is(other, 0, 0, MOST * SEG));
 	EXPECT_EQ(-1, bytes_check((void *)(other->buf + MOST * SEG), hole, GREY));
 	EXPECT_TRUE(reader_is(other, 0, MOST * SEG + hole, LEN));
-	reader_free(other);
 }
 
 /* It is not yet what comes after it, nor the end */
@@ -505,7 +493,6 @@ TEST_F(ahead, peeking_is_no_event)
 	EXPECT_FALSE(new_event(epoll));
 	send_some(&self->peer, &self->p, 1, 0, SEGS, 0);
 	EXPECT_TRUE(new_event(epoll));
-	close(epoll);
 }
 
 /* Let other threads on this processor run only while this one waits */
@@ -544,7 +531,6 @@ TEST_F(ahead, a_message_that_one_waits_for_is_for_that_one)
 	EXPECT_TRUE(event_within(epoll, WAIT_MS));
 	r = reader_begin(self->fd, MSG_WAITALL);
 	READS(r, 1);
-	close(epoll);
 }
 
 TEST_HARNESS_MAIN

@@ -18,12 +18,7 @@ FIXTURE(sock) {
 	int fd;
 };
 
-FIXTURE_VARIANT(sock) {
-	const char *address;
-};
-
-FIXTURE_VARIANT_ADD(sock, ipv4) { .address = "127.0.0.1" };
-FIXTURE_VARIANT_ADD(sock, ipv6) { .address = "::1" };
+FIXTURE_BY_FAMILY(sock);
 
 FIXTURE_SETUP(sock)
 {
@@ -32,10 +27,7 @@ FIXTURE_SETUP(sock)
 	self->fd = new_socket();
 }
 
-FIXTURE_TEARDOWN(sock)
-{
-	close(self->fd);
-}
+FIXTURE_ENDS_BY_EXIT(sock);
 
 TEST(types_and_protocols_of_socket)
 {
@@ -55,7 +47,6 @@ TEST(types_and_protocols_of_socket)
 	fd = socket(AF_DBLP, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
 	ASSERT_LE(0, fd);
 	EXPECT_TRUE(fcntl(fd, F_GETFL) & O_NONBLOCK);
-	close(fd);
 }
 
 TEST(socket_tells_what_it_is)
@@ -71,7 +62,6 @@ TEST(socket_tells_what_it_is)
 	EXPECT_EQ(0, value);
 	EXPECT_EQ(DBLP_STATE_CLOSED, get_info(fd).state);
 	EXPECT_NE(0, get_info(fd).id);
-	close(fd);
 }
 
 /* bind() and connect() look at an address in the same way */
@@ -150,7 +140,6 @@ TEST_F(sock, addresses_in_a_longer_structure)
 	client = new_socket();
 	EXPECT_ERR(EINVAL, connect(client, (struct sockaddr *)&s, sizeof(s) + 1));
 	EXPECT_EQ(0, connect(client, (struct sockaddr *)&s, sizeof(s)));
-	close(client);
 }
 
 TEST_F(sock, connect_refuses_bad_addresses)
@@ -214,7 +203,6 @@ TEST_F(sock, a_port_has_one_owner)
 	}
 	EXPECT_GE(virtual_time() ? 100 : 60000, now_ms() - start);
 	EXPECT_EQ(0, listen(self->fd, 1));
-	close(other);
 }
 
 TEST_F(sock, a_udp_socket_and_we_share_no_port)
@@ -229,7 +217,6 @@ TEST_F(sock, a_udp_socket_and_we_share_no_port)
 	a = self->addr;
 	a.sdblp_port = sin6.sin6_port;
 	EXPECT_ERR(EADDRINUSE, bind_to(self->fd, &a));
-	close(udp);
 }
 
 TEST_F(sock, names_of_an_unconnected_socket)
@@ -284,7 +271,6 @@ TEST_F(sock, the_wildcard_listener_takes_both_protocols)
 		close(client);
 		close(server);
 	}
-	close(listener);
 }
 
 TEST_F(sock, calls_in_the_wrong_state)
@@ -343,7 +329,6 @@ TEST_F(sock, nobody_listens)
 {
 	struct sockaddr_dblp a = self->addr;
 	socklen_t len = sizeof(a);
-	int listener;
 
 	a.sdblp_port = htons(5000);
 	EXPECT_ERR(ECONNREFUSED, connect_to(self->fd, &a));
@@ -354,10 +339,9 @@ TEST_F(sock, nobody_listens)
 	/* The socket can try again, and then there is a listener. */
 	a.sdblp_port = htons(5000);
 	EXPECT_ERR(ECONNREFUSED, connect_to(self->fd, &a));
-	listener = new_listener(variant->address, 1, &a);
+	new_listener(variant->address, 1, &a);
 	EXPECT_EQ(0, connect_to(self->fd, &a));
 	EXPECT_EQ(1, send(self->fd, "x", 1, 0));
-	close(listener);
 }
 
 /* There is no listener; the address is local in all namespaces */
@@ -430,7 +414,6 @@ TEST_F(sock, bind_and_listen_after_a_refusal)
 	EXPECT_TRUE(is_address(&a, variant->address));
 	ASSERT_EQ(0, listen(self->fd, 1));
 	EXPECT_EQ(0, connect_to(other, &a));
-	close(other);
 }
 
 /* What bind() has said stays, and only that */
@@ -462,7 +445,6 @@ TEST_F(sock, one_who_is_bound_but_does_not_listen_refuses)
 	ASSERT_EQ(0, bind_to(other, &self->addr));
 	ASSERT_EQ(0, getsockname(other, (struct sockaddr *)&a, &len));
 	EXPECT_ERR(ECONNREFUSED, connect_to(self->fd, &a));
-	close(other);
 }
 
 TEST_F(sock, connecting_without_waiting)
@@ -479,7 +461,6 @@ TEST_F(sock, connecting_without_waiting)
 	EXPECT_EQ(0, connect_to(self->fd, &self->addr));
 	EXPECT_ERR(EISCONN, connect_to(self->fd, &self->addr));
 	EXPECT_TRUE(wait_for(listener, POLLIN, 10 * SECONDS));
-	close(listener);
 }
 
 TEST_F(sock, connecting_without_waiting_to_nobody)
@@ -496,7 +477,7 @@ TEST_F(sock, connecting_without_waiting_to_nobody)
 }
 
 /* A UDP socket that answers nothing stands for a silent peer. */
-static int silent_peer(const char *text, struct sockaddr_dblp *a)
+static void silent_peer(const char *text, struct sockaddr_dblp *a)
 {
 	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6 };
 	socklen_t len = sizeof(sin6);
@@ -506,33 +487,29 @@ static int silent_peer(const char *text, struct sockaddr_dblp *a)
 	    getsockname(udp, (struct sockaddr *)&sin6, &len))
 		die("UDP socket");
 	addr_parse(a, text, ntohs(sin6.sin6_port));
-	return udp;
 }
 
 TEST_F(sock, connecting_twice_at_once)
 {
-	int udp = silent_peer(variant->address, &self->addr);
-
+	silent_peer(variant->address, &self->addr);
 	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_NONBLOCK));
 	EXPECT_ERR(EINPROGRESS, connect_to(self->fd, &self->addr));
 	EXPECT_ERR(EALREADY, connect_to(self->fd, &self->addr));
 	EXPECT_EQ(DBLP_STATE_INIT_SENT, get_info(self->fd).state);
 	EXPECT_ERR(EAGAIN, send(self->fd, "x", 1, MSG_NOSIGNAL));
-	close(udp);
 }
 
 TEST_F(sock, connecting_gives_up_after_the_send_timeout)
 {
-	int udp = silent_peer(variant->address, &self->addr);
 	uint64_t start = now_ms();
 
+	silent_peer(variant->address, &self->addr);
 	set_timeout(self->fd, SO_SNDTIMEO, SHORT_MS);
 	EXPECT_ERR(EINPROGRESS, connect_to(self->fd, &self->addr));
 	EXPECT_LE(SHORT_MS - EARLY_MS, now_ms() - start);
 	/* The next call waits for the same attempt, as with TCP */
 	EXPECT_ERR(EALREADY, connect_to(self->fd, &self->addr));
 	EXPECT_LE(2 * (SHORT_MS - EARLY_MS), now_ms() - start);
-	close(udp);
 }
 
 static void *connect_and_wait(void *arg)
@@ -545,13 +522,13 @@ static void *connect_and_wait(void *arg)
 /* shutdown() ends an attempt, whatever the direction, also for a call that waits */
 TEST_F(sock, shutdown_while_connecting)
 {
-	int udp = silent_peer(variant->address, &self->addr), how;
-	struct sockaddr_dblp silent = self->addr;
-	int listener = new_listener(variant->address, 4, &self->addr);
-	struct sockaddr_dblp there = self->addr;
+	struct sockaddr_dblp silent, there;
 	pthread_t thread;
 	void *result;
+	int how;
 
+	silent_peer(variant->address, &silent);
+	new_listener(variant->address, 4, &there);
 	for (how = SHUT_RD; how <= SHUT_RDWR; how++) {
 		self->addr = silent;
 		ASSERT_EQ(0, pthread_create(&thread, NULL, connect_and_wait,
@@ -573,19 +550,16 @@ TEST_F(sock, shutdown_while_connecting)
 	/* It is as it was, and connects */
 	EXPECT_EQ(0, RESULT(connect_to(self->fd, &there)));
 	EXPECT_EQ(1, RESULT(send(self->fd, "x", 1, 0)));
-	close(listener);
-	close(udp);
 }
 
 TEST_F(sock, connecting_gives_up_after_the_user_timeout)
 {
-	int udp = silent_peer(variant->address, &self->addr);
 	uint64_t start = now_ms();
 
+	silent_peer(variant->address, &self->addr);
 	set_u32(self->fd, DBLP_USER_TIMEOUT, 3 * SHORT_MS);
 	EXPECT_ERR(ETIMEDOUT, connect_to(self->fd, &self->addr));
 	EXPECT_LE(3 * SHORT_MS - EARLY_MS, now_ms() - start);
-	close(udp);
 }
 
 TEST_F(sock, a_full_backlog_lets_nobody_in)
@@ -611,7 +585,6 @@ TEST_F(sock, a_full_backlog_lets_nobody_in)
 	for (i = 0; accept(listener, NULL, NULL) >= 0; i++)
 		;
 	EXPECT_EQ(n, i);
-	close(listener);
 }
 
 TEST_HARNESS_MAIN

@@ -254,8 +254,6 @@ TEST(a_large_message_through_four_mebibytes)
 	TH_LOG("%llu ms, %u calls, receive memory up to %u",
 	       (unsigned long long)(now_ms() - start), calls, most);
 	pair_close(&p);
-	munmap(buf, len);
-	free(g);
 }
 
 #define LEN	(4 * MIB)

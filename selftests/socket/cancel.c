@@ -61,11 +61,7 @@ FIXTURE_SETUP(narrow)
 	join(self, 50000, false);
 }
 
-FIXTURE_TEARDOWN(narrow)
-{
-	leave(self);
-	free(self->buf);
-}
+FIXTURE_ENDS_BY_EXIT(narrow);
 
 static void send_tag(FIXTURE_DATA(narrow) *self, uint64_t tag, size_t len)
 {
@@ -351,7 +347,6 @@ TEST_F(narrow, a_message_is_cancelled_while_it_is_placed)
 	send_tag(self, 10, 1000);
 	EXPECT_EQ(1000, recv(self->server, to, len, 0));
 	EXPECT_EQ(0, memcmp(to, self->buf, 1000));
-	munmap(to, len);
 }
 
 TEST_HARNESS_MAIN

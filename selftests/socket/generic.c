@@ -300,8 +300,6 @@ TEST_F(conn, accepted_sockets_have_what_their_listener_has)
 	set_int(server, SO_MARK, 1);
 	EXPECT_EQ(36, get_int(self->listener, SO_MARK));
 	set_linger(server, 0, 0);
-	close(server);
-	close(client);
 }
 
 TEST_F(conn, what_can_be_read)
@@ -393,8 +391,6 @@ TEST_F(conn, nothing_is_sent_faster_than_the_maximum_pacing_rate)
 	set_int(self->listener, SO_MAX_PACING_RATE, RATE);
 	connect_pair(&self->addr, self->listener, &client, &server);
 	expect_slow(_metadata, server, client);
-	close(server);
-	close(client);
 }
 
 TEST_HARNESS_MAIN

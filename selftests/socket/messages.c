@@ -278,8 +278,6 @@ TEST_F(conn, the_receive_buffer_limits_the_message)
 	EXPECT_ERR(EMSGSIZE, send(client, buf, info.peer_msg_max + 1, 0));
 	EXPECT_EQ(info.peer_msg_max, send(client, buf, info.peer_msg_max, 0));
 	EXPECT_EQ(info.peer_msg_max, recv(server, buf, 1 << 20, 0));
-	close(client);
-	close(server);
 }
 
 TEST_F(conn, a_short_buffer)
@@ -485,7 +483,6 @@ TEST_F(conn, epoll_tells_each_change_once)
 	EXPECT_EQ(1, epoll_wait(ep, &ev, 1, 10 * SECONDS));
 	EXPECT_EQ(1, recv(self->server, buf, 16, 0));
 	EXPECT_EQ(1, recv(self->server, buf, 16, 0));
-	close(ep);
 }
 
 TEST_F(conn, shutdown_for_writing)
@@ -642,7 +639,6 @@ TEST_F(conn, connections_that_nobody_accepted_are_reset)
 	self->listener = -1;
 	EXPECT_TRUE(wait_for(client, POLLHUP | POLLERR, 10 * SECONDS));
 	EXPECT_ERR(ECONNRESET, recv(client, buf, 16, 0));
-	close(client);
 }
 
 TEST_F(conn, reports_for_the_sender)

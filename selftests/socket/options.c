@@ -89,7 +89,6 @@ TEST(every_option)
 
 	for (i = 0; i < sizeof(options) / sizeof(options[0]); i++)
 		try_option(_metadata, fd, &options[i]);
-	close(fd);
 }
 
 TEST(unknown_options)
@@ -125,7 +124,6 @@ TEST(unknown_options)
 		EXPECT_ERR(ENOPROTOOPT, setsockopt(fd, SOL_DBLP, only_read[i],
 						   &value, sizeof(value)));
 	EXPECT_EQ(0, get_u32(fd, DBLP_BUDGET));
-	close(fd);
 }
 
 TEST(congestion_controls)
@@ -152,7 +150,6 @@ TEST(congestion_controls)
 	len = sizeof(name);
 	EXPECT_EQ(0, getsockopt(fd, SOL_DBLP, DBLP_CONGESTION, name, &len));
 	EXPECT_STREQ(first, name);
-	close(fd);
 }
 
 static const char *const controls[] = { "lossy", "sqrt" };
@@ -327,8 +324,6 @@ TEST_F(conn, options_are_inherited_from_the_listener)
 	EXPECT_EQ(0, get_u32(server, DBLP_ECT));
 	/* The cap is known to the client from the first message on. */
 	EXPECT_EQ(54321, get_info(client).peer_budget_cap);
-	close(client);
-	close(server);
 }
 
 /* On the narrowest path, and with META before each segment */
@@ -363,7 +358,6 @@ TEST(loss_maps_before_the_first_message)
 	EXPECT_ERR(ENODATA, getsockopt(fd, SOL_DBLP, DBLP_LOSSMAP, &map, &len));
 	EXPECT_ERR(ENODATA, getsockopt(fd, SOL_DBLP, DBLP_SENT_LOSSMAP, &map,
 				       &len));
-	close(fd);
 }
 
 TEST_F(conn, info_counts)

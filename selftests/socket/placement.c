@@ -68,13 +68,6 @@ static void ends_open(struct ends *e, u32 placement, u32 fill, enum half half,
 	memset(e->buf, GREY, sizeof(e->buf));
 }
 
-static void ends_close(struct ends *e)
-{
-	close(e->fd);
-	close(e->listener);
-	peer_close(&e->peer);
-}
-
 /* Placement mode */
 FIXTURE(place) {
 	struct ends e;
@@ -92,10 +85,7 @@ FIXTURE_SETUP(place)
 	ends_open(&self->e, 1, DBLP_FILL_ZERO, variant->half, 100);
 }
 
-FIXTURE_TEARDOWN(place)
-{
-	ends_close(&self->e);
-}
+FIXTURE_ENDS_BY_EXIT(place);
 
 /* What is so in both modes, or differs */
 FIXTURE(both) {
@@ -122,10 +112,7 @@ FIXTURE_SETUP(both)
 	ends_open(&self->e, !variant->whole, variant->fill, variant->half, 3);
 }
 
-FIXTURE_TEARDOWN(both)
-{
-	ends_close(&self->e);
-}
+FIXTURE_ENDS_BY_EXIT(both);
 
 /* What a message of several pieces is like; 0 means one piece without META */
 struct shape {
@@ -149,8 +136,7 @@ static void send_seg(struct peer *peer, struct packet *p, u32 id, u32 seg,
 	meta.meta.offset = offset;
 	meta.meta.total = s ? s->total : 0;
 	meta.meta.tag = s ? s->tag : 0;
-	make_data(p, peer, &d, SEG, d.meta ? &meta : NULL);
-	send_packet(peer, p);
+	send_one(peer, p, &d, SEG, d.meta ? &meta : NULL);
 }
 
 static void send_piece(struct peer *peer, struct packet *p, u32 id,
@@ -376,7 +362,6 @@ TEST_F(both, pieces_are_one_message_with_one_loss_map)
 	EXPECT_EQ(3, map->ranges);
 	EXPECT_EQ(0, memcmp(dblp_lossmap_range(map), g.ranges,
 			    3 * sizeof(g.ranges[0])));
-	free(map);
 }
 
 /* What is missing of a message is within the budget that is told */
@@ -508,8 +493,7 @@ static void send_one_of_many(struct ends *e, u32 seg)
 {
 	struct dblp_data d = { .offset = seg * WIDE, .msg_len = MANY * WIDE };
 
-	make_data(&e->p, &e->peer, &d, WIDE, NULL);
-	send_packet(&e->peer, &e->p);
+	send_one(&e->peer, &e->p, &d, WIDE, NULL);
 }
 
 /* No more is placed than the control buffer can tell */
@@ -590,7 +574,6 @@ TEST_F(both, a_bad_buffer_loses_nothing)
 	EXPECT_TRUE(g.flags & MSG_EOR);
 	EXPECT_TRUE(is_there(e->buf, 0, 0, LEN));
 	EXPECT_TRUE(is_there(e->buf + LEN, 1, 0, LEN));
-	munmap(edge, page);
 }
 
 TEST_F(both, peeking)

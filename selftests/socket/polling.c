@@ -30,12 +30,7 @@ FIXTURE_SETUP(conn)
 		     &self->server);
 }
 
-FIXTURE_TEARDOWN(conn)
-{
-	close(self->server);
-	close(self->client);
-	close(self->listener);
-}
+FIXTURE_ENDS_BY_EXIT(conn);
 
 /*
  * The table of the documentation
@@ -63,8 +58,6 @@ TEST(states_before_a_connection)
 	EXPECT_EQ(POLLIN, poll_now(fd));
 	EXPECT_EQ(0, shutdown(fd, SHUT_RDWR));
 	EXPECT_EQ(POLLOUT | POLLHUP, poll_now(fd));
-	close(fd);
-	close(client);
 }
 
 TEST_F(conn, states_while_connecting)
@@ -89,7 +82,6 @@ TEST_F(conn, states_while_connecting)
 		  poll_now(fd));
 	EXPECT_EQ(ECONNREFUSED, get_int(fd, SO_ERROR));
 	EXPECT_EQ(POLLIN | POLLOUT | POLLHUP | POLLRDHUP, poll_now(fd));
-	close(fd);
 }
 
 TEST_F(conn, states_of_a_connection)
@@ -155,9 +147,6 @@ TEST_F(conn, states_with_a_full_send_buffer)
 		EXPECT_EQ(size, recv(server, buf, size, 0));
 	EXPECT_TRUE(wait_for(client, POLLOUT, WAIT_MS));
 	EXPECT_EQ(POLLIN | POLLOUT, poll_now(client));
-	close(client);
-	close(server);
-	free(buf);
 }
 
 TEST_F(conn, states_with_a_report)
@@ -170,7 +159,6 @@ TEST_F(conn, states_with_a_report)
 	EXPECT_EQ(POLLOUT | POLLERR, poll_now(self->client));
 	EXPECT_EQ(0, message_recv(self->client, NULL, 0, MSG_ERRQUEUE, &m));
 	EXPECT_EQ(POLLOUT, poll_now(self->client));
-	message_free(&m);
 }
 
 /*
@@ -472,7 +460,6 @@ TEST_F_TIMEOUT(conn, one_shot_nobody_is_forgotten, 120)
 		ev.events = EPOLLIN | EPOLLONESHOT;
 		ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_MOD, self->server, &ev));
 	}
-	close(ep);
 }
 
 /* Several blocked writers on one socket */
@@ -511,8 +498,6 @@ TEST_F_TIMEOUT(conn, blocked_writers_are_all_woken, 120)
 		pthread_join(w[i].thread, NULL);
 		EXPECT_EQ(40, w[i].moved);
 	}
-	close(client);
-	close(server);
 }
 
 /*

@@ -77,8 +77,6 @@ TEST_F(conn, keepalive_is_inherited_by_accepted_sockets)
 	netem("loss 100%");
 	EXPECT_ERR(ETIMEDOUT, recv(server, buf, sizeof(buf), 0));
 	EXPECT_EQ(IDLE_MS, get_u32(server, DBLP_KEEPALIVE));
-	close(client);
-	close(server);
 }
 
 TEST_F(conn, keepalive_leaves_a_living_peer_alone)
@@ -163,9 +161,6 @@ TEST_F(conn, one_who_waits_for_credit_asks_seldom)
 
 	for (i = 0; i < 100; i++)
 		EXPECT_EQ(10000, recv(server, buf, 10000, 0));
-	close(client);
-	close(server);
-	free(buf);
 }
 
 TEST_F(conn, range_of_the_keepalive_option)
@@ -218,7 +213,6 @@ TEST_F(conn, linger_0_drops_what_was_not_sent)
 	self->client = -1;
 	EXPECT_EQ(2, socket_count());
 	EXPECT_ERR(ECONNRESET, recv(self->server, buf, size, 0));
-	free(buf);
 }
 
 TEST_F(conn, lingering_waits_until_all_is_acknowledged)
@@ -322,7 +316,6 @@ TEST_F(conn, half_closed_the_other_way_lives_on)
 	close(self->server);
 	self->server = -1;
 	EXPECT_EQ(0, recv(self->client, buf, size, 0));
-	free(buf);
 }
 
 TEST_F(conn, what_comes_after_shut_rd_is_not_thrown_away)
@@ -376,7 +369,6 @@ TEST_F(conn, shutting_down_a_listener_ends_it)
 	EXPECT_EQ(self->addr.sdblp_port, a.sdblp_port);
 	EXPECT_EQ(0, listen(self->listener, 1));
 	EXPECT_EQ(0, connect_to(client, &self->addr));
-	close(client);
 }
 
 /*
@@ -470,10 +462,6 @@ TEST_F(conn, splice_and_sendfile_are_refused)
 	EXPECT_ERR(EINVAL, splice(self->server, NULL, p[1], NULL, 100, 0));
 	EXPECT_EQ(5, recv(self->server, buf, sizeof(buf), 0));
 	EXPECT_EQ(1, get_info(self->server).msgs_received);
-	close(p[0]);
-	close(p[1]);
-	close(file);
-	free(page);
 }
 
 TEST_F(conn, zero_copy_is_refused)
@@ -555,8 +543,6 @@ TEST_F(conn, flags_of_accept4)
 	EXPECT_TRUE(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	EXPECT_ERR(EAGAIN, recv(fd, buf, sizeof(buf), 0));
 	EXPECT_ERR(EINVAL, accept4(self->listener, NULL, NULL, 0x40));
-	close(fd);
-	close(client);
 }
 
 /*
@@ -591,7 +577,6 @@ TEST_F(conn, two_listeners_at_one_address)
 	EXPECT_EQ(0, listen(two, 2));
 	close(two);
 	EXPECT_EQ(0, listen(one, 1));
-	close(one);
 }
 
 TEST_F(conn, a_server_is_started_again_while_connections_live)
@@ -625,9 +610,6 @@ TEST_F(conn, a_server_is_started_again_while_connections_live)
 	close(client);
 	EXPECT_EQ(3, send(got, "new", 3, 0));
 	EXPECT_EQ(3, recv(more, buf, sizeof(buf), 0));
-	close(got);
-	close(more);
-	close(fresh);
 }
 
 TEST_F(conn, a_closed_port_is_free_at_once)
@@ -664,7 +646,6 @@ TEST_F(conn, joining_a_privileged_port_needs_the_privilege)
 	}
 	EXPECT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
-	close(fd);
 }
 
 /*
@@ -719,7 +700,6 @@ TEST_F(conn, an_interrupted_connect_goes_on)
 	EXPECT_EQ(0, get_int(fd, SO_ERROR));
 	EXPECT_EQ(0, connect_to(fd, &self->addr));
 	EXPECT_ERR(EISCONN, connect_to(fd, &self->addr));
-	close(fd);
 }
 
 TEST_F(conn, an_interrupted_receiver)
@@ -755,7 +735,6 @@ TEST_F(conn, the_outcome_of_connect_is_told_once)
 	EXPECT_EQ(POLLOUT, poll_now(fd));
 	EXPECT_EQ(0, connect_to(fd, &self->addr));
 	EXPECT_EQ(1, send(fd, "x", 1, 0));
-	close(fd);
 }
 
 TEST_HARNESS_MAIN

@@ -265,12 +265,7 @@ FIXTURE_SETUP(usermem)
 	ring_begin(&self->ring, self->place);
 }
 
-FIXTURE_TEARDOWN(usermem)
-{
-	close(self->client);
-	close(self->server);
-	close(self->listener);
-}
+FIXTURE_ENDS_BY_EXIT(usermem);
 
 /* From any kind of memory to any other, which may have no room for all of it */
 TEST_F(usermem, every_byte_comes_where_it_should)

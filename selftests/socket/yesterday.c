@@ -41,12 +41,7 @@ FIXTURE_SETUP(yesterday)
 	set_u32(self->server, DBLP_BUDGET_CAP, DBLP_PPM);
 }
 
-FIXTURE_TEARDOWN(yesterday)
-{
-	close(self->server);
-	close(self->client);
-	free(self->buf);
-}
+FIXTURE_ENDS_BY_EXIT(yesterday);
 
 static void transmit(struct __test_metadata *_metadata,
 		     FIXTURE_DATA(yesterday) *self)
@@ -150,7 +145,6 @@ TEST_F(yesterday, options)
 	EXPECT_EQ(0, setsockopt(fd, SOL_DBLP, DBLP_CONGESTION, "lossy", 5));
 	EXPECT_EQ(0, setsockopt(fd, SOL_DBLP, DBLP_AUTH_KEY, &key, sizeof(key)));
 	EXPECT_EQ(DBLP_AUTH_ON, get_info(fd).auth);
-	close(fd);
 }
 
 TEST_F(yesterday, counters)

@@ -220,9 +220,6 @@ TEST_F(cgroup, egress)
 	EXPECT_ERR(EAGAIN, recv(server, buf, 1, MSG_DONTWAIT));
 	detach(self->group, BPF_CGROUP_INET_EGRESS);
 	EXPECT_EQ(0, connect_to(self->fd, &self->addr));
-	close(client);
-	close(server);
-	close(listener);
 }
 
 /* A filter for other addresses is called and lets these pass, trains as well */
@@ -236,30 +233,26 @@ TEST_F(cgroup, egress_elsewhere)
 	connect_pair(&self->addr, listener, &client, &server);
 	EXPECT_EQ(sizeof(buf), send(client, buf, sizeof(buf), 0));
 	EXPECT_EQ(sizeof(buf), recv(server, buf, sizeof(buf), 0));
-	close(client);
-	close(server);
-	close(listener);
 }
 
 TEST_F(cgroup, ingress)
 {
-	int listener = new_listener(variant->address, 1, &self->addr);
-
+	new_listener(variant->address, 1, &self->addr);
 	refuse_packets_to(self->group, variant->v4, BPF_CGROUP_INET_INGRESS);
 	EXPECT_ERR(ETIMEDOUT, connect_to(self->fd, &self->addr));
 	detach(self->group, BPF_CGROUP_INET_INGRESS);
 	EXPECT_EQ(0, connect_to(self->fd, &self->addr));
-	close(listener);
 }
 
 TEST_F(cgroup, connect)
 {
-	int listener = new_listener(variant->address, 1, &self->addr);
 	enum bpf_attach_type where = variant->v4 ? BPF_CGROUP_INET4_CONNECT :
 						   BPF_CGROUP_INET6_CONNECT;
-	struct sockaddr_dblp elsewhere = self->addr, a;
+	struct sockaddr_dblp elsewhere, a;
 	socklen_t len = sizeof(a);
 
+	new_listener(variant->address, 1, &self->addr);
+	elsewhere = self->addr;
 	refuse(self->group, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, where);
 	EXPECT_ERR(EPERM, connect_to(self->fd, &self->addr));
 	detach(self->group, where);
@@ -273,7 +266,6 @@ TEST_F(cgroup, connect)
 	EXPECT_EQ(0, connect_to(self->fd, &elsewhere));
 	EXPECT_EQ(0, getpeername(self->fd, (struct sockaddr *)&a, &len));
 	EXPECT_EQ(self->addr.sdblp_port, a.sdblp_port);
-	close(listener);
 }
 
 TEST_F(cgroup, bind)
@@ -347,7 +339,6 @@ TEST_F(cgroup, bind_of_a_socket_that_joins)
 	EXPECT_EQ(0, bind_to(self->fd, &elsewhere));
 	local_name(self->fd, &joined);
 	EXPECT_EQ(a.sdblp_port, joined.sdblp_port);
-	close(first);
 }
 
 /* The UDP socket is in the cgroup of the one who bound it first */
@@ -357,10 +348,10 @@ TEST_F(cgroup, programs_of_a_socket_that_joins_another_cgroup)
 						   BPF_CGROUP_INET6_CONNECT;
 	int root = open(CGROUPS, O_RDONLY | O_DIRECTORY);
 	struct sockaddr_dblp a, b = self->addr;
-	int first, second, listener;
+	int first, second;
 
 	file_write(CGROUPS "/cgroup.procs", "0");
-	listener = new_listener(variant->address, 1, &b);
+	new_listener(variant->address, 1, &b);
 	first = reusing_socket();
 	EXPECT_EQ(0, bind_to(first, &self->addr));
 	local_name(first, &a);
@@ -389,10 +380,6 @@ TEST_F(cgroup, programs_of_a_socket_that_joins_another_cgroup)
 	second = reusing_socket();
 	EXPECT_EQ(0, bind_to(second, &a));
 	detach(root, BPF_CGROUP_INET_EGRESS);
-	close(second);
-	close(first);
-	close(listener);
-	close(root);
 }
 
 /* What is attached to a listener's own cgroup holds for its answers, too */
@@ -417,8 +404,6 @@ TEST_F(cgroup, programs_of_a_listener_that_joins_another_cgroup)
 	detach(self->group, BPF_CGROUP_INET_EGRESS);
 	EXPECT_TRUE(wait_for(client, POLLOUT, 10 * SECONDS));
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(client).state);
-	close(client);
-	close(first);
 }
 
 /* All that runs for a socket between bind() and the first packet */
@@ -459,9 +444,6 @@ TEST_F(cgroup, programs_of_a_process_with_a_socket_of_another_cgroup)
 	file_write(CGROUPS "/cgroup.procs", "0");
 	EXPECT_ERR(EPERM, bind_to(self->fd, &self->addr));
 	EXPECT_ERR(EPERM, connect_to(self->fd, &self->addr));
-	close(client);
-	close(server);
-	close(listener);
 }
 
 TEST_F(cgroup, sock_create)
@@ -518,9 +500,6 @@ TEST_F(cgroup, sockopts)
 		EXPECT_EQ(0, try_u32(fd[i], DBLP_BUDGET, 1000));
 		EXPECT_EQ(0, get_budget(fd[i]));
 	}
-	close(client);
-	close(server);
-	close(listener);
 }
 
 TEST_F(cgroup, release)
@@ -540,7 +519,6 @@ TEST_F(cgroup, release)
 	close(listener);
 	EXPECT_EQ(2, seen_now(map).calls);
 	detach(self->group, BPF_CGROUP_INET_SOCK_RELEASE);
-	close(map);
 }
 
 /* See the packets that leave from the listener's port */
@@ -611,10 +589,6 @@ TEST_F(cgroup, what_packets_show)
 	}
 
 	detach(self->group, BPF_CGROUP_INET_EGRESS);
-	close(client);
-	close(server);
-	close(listener);
-	close(map);
 }
 
 #define BPF_FS	"/tmp/dblp-bpf"
@@ -658,10 +632,6 @@ TEST_F(cgroup, owner_of_packets)
 	ASSERT_EQ(0, fstat(self->group, &group));
 	EXPECT_EQ((uint32_t)group.st_ino,
 		  see(_metadata, map, server, client).cgroup);
-	close(client);
-	close(server);
-	close(listener);
-	close(map);
 }
 
 TEST_HARNESS_MAIN

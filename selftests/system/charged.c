@@ -117,8 +117,7 @@ FIXTURE_VARIANT(held) {
 
 static void data(struct state *s, const struct dblp_data *d, u32 seg_size)
 {
-	make_data(s->p, s->peer, d, seg_size, NULL);
-	send_packet(s->peer, s->p);
+	send_one(s->peer, s->p, d, seg_size, NULL);
 }
 
 /* Every other segment of a message */
@@ -175,8 +174,7 @@ static void zero_maps(struct state *s)
 
 	for (i = 0; i < EACH; i++) {
 		d.offset = i * 32 * NARROW;
-		make_zeros(s->p, s->peer, &d, NARROW, NULL, map, 8);
-		send_packet(s->peer, s->p);
+		send_zeromap(s->peer, s->p, &d, NARROW, NULL, map, 8);
 	}
 }
 
@@ -275,10 +273,7 @@ static void reports(struct state *s)
 /* The budget of what is under way changes, and the peer has to be told */
 static void budgets(struct state *s)
 {
-	struct dblp_frame flow = {
-		.type = DBLP_FRAME_FLOW,
-		.flow = { .max_msg = 1 << 20, .max_data = 1ULL << 40 },
-	};
+	struct dblp_frame flow = FRAME(FLOW, flow, .max_msg = 1 << 20, .max_data = 1ULL << 40);
 
 	set_u32(s->fd, DBLP_BUDGET, DBLP_PPM);
 	send_frame(s->peer, s->p, &flow);
@@ -540,21 +535,6 @@ TEST_F_TIMEOUT(held, charged, 120)
 #define RESERVED	(16 * MIB)
 /* Of each CPU, the family's total leaves out what it is changed by */
 #define UNCOUNTED	(RESERVED / 2 / getpagesize())
-
-/* Pages that all sockets of the family are charged for */
-static s64 pages_of_all(void)
-{
-	unsigned long long pages;
-	char line[256];
-	FILE *f = fopen("/proc/net/protocols", "r");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "DBLP %*s %*s %llu", &pages) == 1) {
-			fclose(f);
-			return pages;
-		}
-	die("no DBLP in /proc/net/protocols");
-}
 
 static int reserving(int fd)
 {

@@ -468,12 +468,7 @@ FIXTURE_SETUP(failnth)
 	ASSERT_EQ(0, result(about(DBLP_CMD_JOB_ADD, DBLP_A_JOB_ID, 7)));
 }
 
-FIXTURE_TEARDOWN(failnth)
-{
-	close(self->s.listener);
-	close(fail_fd);
-	mnl_socket_close(nl);
-}
+FIXTURE_ENDS_BY_EXIT(failnth);
 
 TEST_F_TIMEOUT(failnth, system_calls, 240)
 {

@@ -112,16 +112,6 @@ static void allow_files(void)
 		die("setrlimit()");
 }
 
-static void close_all(void)
-{
-	int i;
-
-	for (i = 0; i < N; i++) {
-		close(client[i]);
-		close(server[i]);
-	}
-}
-
 /* Each has carried a message each way, as any connection has */
 static void use(int a, int b)
 {
@@ -144,11 +134,7 @@ FIXTURE_SETUP(idle)
 	allow_files();
 }
 
-FIXTURE_TEARDOWN(idle)
-{
-	close_all();
-	close(self->listener);
-}
+FIXTURE_ENDS_BY_EXIT(idle);
 
 TEST_F_TIMEOUT(idle, ten_thousand_connections, 400)
 {

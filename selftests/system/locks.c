@@ -140,8 +140,7 @@ TEST_F(locks, a_connection_begins_while_calls_lock_the_listener)
 	for (i = 0; i < CONNECTIONS && now_ms() < end; i++) {
 		peer_connect(&self->peer, &self->addr);
 		peer_get_cookie(&self->peer);
-		make_echo(&self->p, &self->peer, &ours);
-		send_packet(&self->peer, &self->p);
+		send_echo(&self->peer, &self->p, &ours);
 		peer_close(&self->peer);
 	}
 	end += WAIT_MS;
@@ -171,8 +170,7 @@ static void open_messages(struct __test_metadata *_metadata,
 	};
 
 	for (d.msg_id = 1; d.msg_id <= MESSAGES; d.msg_id++) {
-		make_data(&self->p, &self->peer, &d, 256, NULL);
-		send_packet(&self->peer, &self->p);
+		send_one(&self->peer, &self->p, &d, 256, NULL);
 	}
 	ASSERT_TRUE(peer_sync(&self->peer));
 }
@@ -373,8 +371,7 @@ TEST_F(locks, netlink_finds_no_connection_before_it_is_whole)
 	for (i = 0; i < CHILDREN && !self->stop && now_ms() < end; i++) {
 		peer_connect(&self->peer, &self->addr);
 		peer_get_cookie(&self->peer);
-		make_echo(&self->p, &self->peer, &ours);
-		send_packet(&self->peer, &self->p);
+		send_echo(&self->peer, &self->p, &ours);
 		/* Else it may be over before it is found */
 		while (self->id <= first + i && !self->stop && now_ms() < end)
 			;

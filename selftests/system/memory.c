@@ -33,12 +33,7 @@ FIXTURE_SETUP(buffers)
 	self->fd = -1;
 }
 
-FIXTURE_TEARDOWN(buffers)
-{
-	close(self->fd);
-	close(self->listener);
-	peer_close(&self->peer);
-}
+FIXTURE_ENDS_BY_EXIT(buffers);
 
 static void begin(FIXTURE_DATA(buffers) *self)
 {
@@ -69,8 +64,7 @@ TEST_F(buffers, what_waits_to_be_read_stays_within_so_rcvbuf)
 			d.msg_id = id;
 			/* Nothing continues anything */
 			d.offset = (NARROWS - 1 - seg) * NARROW;
-			make_data(&self->p, &self->peer, &d, NARROW, NULL);
-			send_packet(&self->peer, &self->p);
+			send_one(&self->peer, &self->p, &d, NARROW, NULL);
 		}
 	EXPECT_TRUE(peer_sync(&self->peer));
 	/* It never falls before something is read */
@@ -110,8 +104,7 @@ TEST_F_TIMEOUT(buffers, small_segments_take_no_more_than_four_times_their_bytes,
 	/* In sequence, and then backwards */
 	for (seg = 0; seg < 1499; seg++) {
 		d.offset = 256 * (seg < 700 ? seg : 1499 + 700 - seg);
-		make_data(&self->p, &self->peer, &d, 256, NULL);
-		send_packet(&self->peer, &self->p);
+		send_one(&self->peer, &self->p, &d, 256, NULL);
 		if (seg % 256 == 0)
 			ASSERT_TRUE(peer_sync(&self->peer));
 	}
@@ -123,8 +116,7 @@ TEST_F_TIMEOUT(buffers, small_segments_take_no_more_than_four_times_their_bytes,
 	/* All of them, once more: none was spoiled */
 	for (seg = 0; seg < 1500; seg++) {
 		d.offset = 256 * seg;
-		make_data(&self->p, &self->peer, &d, 256, NULL);
-		send_packet(&self->peer, &self->p);
+		send_one(&self->peer, &self->p, &d, 256, NULL);
 		if (seg % 256 == 0)
 			ASSERT_TRUE(peer_sync(&self->peer));
 	}
@@ -142,8 +134,7 @@ TEST_F(buffers, zero_maps_take_no_more_than_four_times_what_they_describe)
 	begin(self);
 	for (n = 0; n < 1000; n++) {
 		d.offset = n * 32 * 256;
-		make_zeros(&self->p, &self->peer, &d, 256, NULL, map, 8);
-		send_packet(&self->peer, &self->p);
+		send_zeromap(&self->peer, &self->p, &d, 256, NULL, map, 8);
 		if (n % 100 == 0)
 			ASSERT_TRUE(peer_sync(&self->peer));
 	}
@@ -222,8 +213,7 @@ TEST_F(buffers, open_messages_are_charged)
 	begin(self);
 	EXPECT_TRUE(peer_ask(&self->peer, self->peer.theirs.window));
 	for (d.msg_id = 1; d.msg_id <= 1000; d.msg_id++) {
-		make_data(&self->p, &self->peer, &d, 256, NULL);
-		send_packet(&self->peer, &self->p);
+		send_one(&self->peer, &self->p, &d, 256, NULL);
 		if (d.msg_id % 100 == 0)
 			ASSERT_TRUE(peer_sync(&self->peer));
 	}
@@ -404,25 +394,15 @@ TEST_F(buffers, memory_of_a_closed_message_waits_for_its_packets)
 		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY, .budget = 100000,
 		.policy = DBLP_POLICY_EARLY,
 	};
-	u8 bits[4] = { 0, 0, 0, 1 };
-	struct dblp_frame map = {
-		.type = DBLP_FRAME_LOSSMAP,
-		.lossmap = { .words = 1, .bits = bits },
-	};
-	struct dblp_frame close = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.reason = DBLP_REASON_BUDGET, .budget = 100000,
-			.missing_segs = 1,
-		},
-	};
+	struct dblp_frame close = FRAME(CLOSE, close, .reason = DBLP_REASON_BUDGET,
+						      .budget = 100000, .missing_segs = 1);
 
 	begin_unread(self);
 	close.close.missing = get_info(self->fd).seg_size;
 	send_pattern(self->fd, 0, &info);
 	ASSERT_LT(0, get_info(self->fd).pkts_sent);
 	send_frame(&self->peer, &self->p, &close);
-	send_frame(&self->peer, &self->p, &map);
+	send_lossmap(&self->peer, &self->p, 0, 0, 1);
 	send_pattern(self->fd, 1, NULL);
 	ASSERT_TRUE(settles(self));
 	read_all(_metadata, self, 1);
@@ -450,8 +430,6 @@ TEST_F(buffers, memory_of_a_message_waits_for_its_reader)
 		EXPECT_EQ(-1, pattern_check(buf, AGAIN_LEN, 0, SCRIPTED_SEED,
 					    id));
 	}
-	close(client);
-	close(server);
 }
 
 /*
@@ -596,7 +574,6 @@ TEST_F(cgroup, who_connects_pays_once)
 	send_packet(&server, &self->p);
 	ASSERT_TRUE(wait_for(fd, POLLOUT, WAIT_MS));
 	pays_once(_metadata, fd, self->buf);
-	peer_close(&server);
 }
 
 /*
@@ -678,8 +655,7 @@ TEST_F(cgroup, memory_that_is_kept_goes_with_the_connection)
 
 	accept_in_cgroup(self);
 	EXPECT_LT(MIB, left_over(self, 2 * MIB, 2 * MIB + MIB / 2, &since));
-	make_rst(&self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
-	send_packet(&self->peer, &self->p);
+	send_rst(&self->peer, &self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
 	EXPECT_TRUE(falls_to(charged_sock, 4096));
 	EXPECT_EQ(DBLP_STATE_CLOSED, get_info(self->fd).state);
 	close(self->fd);
@@ -699,8 +675,7 @@ TEST_F(cgroup, who_accepts_pays_for_what_waits)
 
 	for (i = 0; i < n / 2; i++) {
 		d.offset = i * 1400;
-		make_data(&self->p, &self->peer, &d, 1400, NULL);
-		send_packet(&self->peer, &self->p);
+		send_one(&self->peer, &self->p, &d, 1400, NULL);
 	}
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(0, charged_sock());
@@ -711,8 +686,7 @@ TEST_F(cgroup, who_accepts_pays_for_what_waits)
 		  early + STAT_LAG);
 	for (; i < n; i++) {
 		d.offset = i * 1400;
-		make_data(&self->p, &self->peer, &d, 1400, NULL);
-		send_packet(&self->peer, &self->p);
+		send_one(&self->peer, &self->p, &d, 1400, NULL);
 	}
 	EXPECT_TRUE(peer_sync(&self->peer));
 	TH_LOG("%lld bytes before accept(), %lld after", (long long)early,
@@ -842,21 +816,6 @@ TEST_F(cgroup, a_full_cgroup_waits)
 #define SENT_EACH	(32 * MIB)
 #define PATIENCE_MS	2000
 
-/* Pages that sockets of the family have, of all namespaces */
-static s64 pages_of_all(void)
-{
-	unsigned long long pages;
-	char line[256];
-	FILE *f = fopen("/proc/net/protocols", "r");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "DBLP %*s %*s %llu", &pages) == 1) {
-			fclose(f);
-			return pages;
-		}
-	die("no DBLP in /proc/net/protocols");
-}
-
 /* Bytes that were taken, or -errno, go to @taken */
 static void send_as_nobody(int fd, const char *buf, long *taken)
 {
@@ -926,9 +885,6 @@ TEST(many_senders_exhaust_nothing)
 		close(fd[i]);
 		close(udp[i]);
 	}
-	close(listener);
-	munmap(taken, sizeof(*taken) * SENDERS);
-	free(buf);
 }
 
 /* Is there memory pressure on sockets of the family? */
@@ -1017,10 +973,6 @@ TEST(senders_continue_under_memory_pressure)
 	shortage_end(&s);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	close(to);
-	close(at);
-	close(listener);
-	free(buf);
 }
 
 /* That a message takes besides its bytes, see FLOW */
@@ -1082,9 +1034,6 @@ TEST(credit_is_no_more_than_is_needed_while_memory_is_short)
 	EXPECT_TRUE(under_pressure());
 	shortage_end(&s);
 	EXPECT_EQ(all, credit_left(&peer, used, all));
-	peer_close(&peer);
-	close(fd);
-	close(listener);
 }
 
 #define IDLE		200
@@ -1144,9 +1093,6 @@ TEST(the_next_message_passes_while_memory_is_short)
 	for (i = 0; i < IDLE; i++)
 		close(idle[i]);
 	shortage_end(&s);
-	peer_close(&peer);
-	close(fd);
-	close(listener);
 }
 
 TEST_HARNESS_MAIN

@@ -32,15 +32,14 @@ TEST_F(peer, another_port_is_no_entrance_to_a_connection)
 {
 	u64 before = mib("DropUnknownConn");
 	struct sockaddr_dblp other;
-	int listener = new_listener(variant->address, 1, &other);
 
+	new_listener(variant->address, 1, &other);
 	send_all_to(&self->peer, &self->p, &other);
 	EXPECT_SOON(before + 4, mib("DropUnknownConn"));
 	EXPECT_TRUE(is_silent(self->fd));
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd));
 	send_message(&self->peer, &self->p, 0);
 	EXPECT_TRUE(got_message(self->fd, 0, 1500));
-	close(listener);
 }
 
 static void bind_to_device(int fd, const char *name)
@@ -81,7 +80,6 @@ TEST_F(peer, another_device_is_no_entrance_to_a_listener)
 	make_init(&self->p, other.cid);
 	send_packet(&other, &self->p);
 	EXPECT_TRUE(peer_expect(&other, DBLP_PKT_INIT_ACK, WAIT_MS));
-	peer_close(&other);
 }
 
 /* UDP with this source: raw, as IP would not send it */
@@ -150,7 +148,7 @@ static void peer_at(struct peer *peer, const char *text)
 /* Else each listener on the link answers what a stranger sent once */
 TEST(an_init_for_many_hosts_is_not_answered)
 {
-	int there, here, listener4, listener6;
+	int there, here;
 	struct sockaddr_dblp addr4, addr6;
 	struct peer v4, v6, silent[2];
 	struct packet p;
@@ -160,8 +158,8 @@ TEST(an_init_for_many_hosts_is_not_answered)
 	here = netns_this();
 	there = netns_cable("gro off", "gro off");
 	run("ip addr add fd09::2/64 dev eth0 nodad");
-	listener4 = new_listener("0.0.0.0", 8, &addr4);
-	listener6 = new_listener("::", 8, &addr6);
+	new_listener("0.0.0.0", 8, &addr4);
+	new_listener("::", 8, &addr6);
 	before = mib("DropNotUnicast");
 
 	netns_set(there);
@@ -183,14 +181,6 @@ TEST(an_init_for_many_hosts_is_not_answered)
 	EXPECT_SOON(before + 5, mib("DropNotUnicast"));
 	EXPECT_FALSE(peer_expect(&silent[0], DBLP_PKT_INIT_ACK, SHORT_MS));
 	EXPECT_FALSE(peer_expect(&silent[1], DBLP_PKT_INIT_ACK, SHORT_MS));
-	peer_close(&v4);
-	peer_close(&v6);
-	peer_close(&silent[0]);
-	peer_close(&silent[1]);
-	close(listener4);
-	close(listener6);
-	close(there);
-	close(here);
 }
 
 /*
@@ -315,18 +305,7 @@ FIXTURE_SETUP(twins)
 	}
 }
 
-FIXTURE_TEARDOWN(twins)
-{
-	unsigned int n;
-
-	for (n = 0; n < 2; n++) {
-		close(self->fd[n]);
-		peer_close(&self->peer[n]);
-	}
-	close(self->listener);
-	close(self->here);
-	close(self->there);
-}
+FIXTURE_ENDS_BY_EXIT(twins);
 
 TEST_F(twins, have_a_connection_each)
 {

@@ -212,14 +212,7 @@ FIXTURE_SETUP(attempts)
 	errno = 0;
 }
 
-FIXTURE_TEARDOWN(attempts)
-{
-	close(self->fd);
-	close(self->fresh);
-	close(self->listener);
-	if (self->peer.udp >= 0)
-		peer_close(&self->peer);
-}
+FIXTURE_ENDS_BY_EXIT(attempts);
 
 static bool one_message(int from, int to)
 {
@@ -286,7 +279,6 @@ TEST_F(attempts, nobody_listens)
 	ports = udp_ports();
 	BEGIN(&a);
 	EXPECT_NOTHING_LEFT(ECONNREFUSED, ports);
-	close(other);
 }
 
 /* A blocking call says it at once */
@@ -368,8 +360,7 @@ TEST_F(attempts, a_refusal_after_the_cookie)
 	BEGIN_SCRIPTED();
 	send_cookie(&self->peer, &self->p);
 	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
-	make_rst(&self->p, self->peer.scid, DBLP_RST_REFUSED, self->peer.scid);
-	send_packet(&self->peer, &self->p);
+	send_rst(&self->peer, &self->p, self->peer.scid, DBLP_RST_REFUSED, self->peer.scid);
 	EXPECT_NOTHING_LEFT(ECONNREFUSED, ports);
 }
 
@@ -400,7 +391,6 @@ TEST_F(attempts, too_many_ports)
 	ports = udp_ports();
 	BEGIN(&a);
 	EXPECT_NOTHING_LEFT(EMLINK, ports);
-	close(other);
 }
 
 TEST_F(attempts, another_key)
@@ -426,7 +416,6 @@ TEST_F(attempts, another_key)
 	BEGIN(&a);
 	EXPECT_NOTHING_LEFT(EKEYREJECTED, ports);
 	EXPECT_EQ(variant->key ? DBLP_AUTH_ON : 0, get_info(self->fd).auth);
-	close(other);
 }
 
 /* What was refused can listen, and then connect() says so */
@@ -447,7 +436,6 @@ TEST_F(attempts, one_who_was_refused_listens)
 	close(self->listener);
 	self->listener = dup(self->fd);
 	EXPECT_SUCCESS(other);
-	close(other);
 }
 
 /*
@@ -476,8 +464,6 @@ TEST_F_TIMEOUT(attempts, a_queue_that_is_full_for_long, 90)
 	ASSERT_LE(0, server);
 	EXPECT_TRUE(one_message(self->fd, server));
 	EXPECT_TRUE(one_message(server, self->fd));
-	close(server);
-	close(waiting);
 }
 
 /*
@@ -509,7 +495,6 @@ TEST_F(attempts, a_long_way)
 	EXPECT_TRUE(one_message(server, self->fd));
 	if (virtual_time())
 		EXPECT_EQ(0, mib("PtoExpired"));
-	close(server);
 }
 
 /* A peer cannot tell another time than one that was sent in this attempt */
@@ -618,7 +603,6 @@ TEST_F(attempts, the_server_echoes)
 	server = accept(self->listener, NULL, NULL);
 	ASSERT_LE(0, server);
 	EXPECT_EQ(12345, get_info(server).srtt_us);
-	close(server);
 }
 
 TEST_HARNESS_MAIN

@@ -105,12 +105,6 @@ static void relay_new(struct relay *r, const struct sockaddr_dblp *server,
 	at->sdblp_port = sin6.sin6_port;
 }
 
-static void relay_close(struct relay *r)
-{
-	close(r->fd[CLIENT]);
-	close(r->fd[SERVER]);
-}
-
 static void relay_send(struct relay *r, enum side from, const void *bytes,
 		       size_t len, uint16_t size)
 {
@@ -236,12 +230,7 @@ FIXTURE(auth) {
 	int server;
 };
 
-FIXTURE_VARIANT(auth) {
-	const char *address;
-};
-
-FIXTURE_VARIANT_ADD(auth, ipv4) { .address = "127.0.0.1" };
-FIXTURE_VARIANT_ADD(auth, ipv6) { .address = "::1" };
+FIXTURE_BY_FAMILY(auth);
 
 FIXTURE_SETUP(auth)
 {
@@ -254,13 +243,7 @@ FIXTURE_SETUP(auth)
 	errno = 0;
 }
 
-FIXTURE_TEARDOWN(auth)
-{
-	close(self->server);
-	close(self->client);
-	close(self->listener);
-	relay_close(&self->relay);
-}
+FIXTURE_ENDS_BY_EXIT(auth);
 
 /* Both ends with the same key, and a connection by the relay */
 #define CONNECT() do { \
@@ -331,8 +314,6 @@ TEST_F(auth, same_key_in_trains)
 		EXPECT_EQ(0, memcmp(in, buf, len));
 	}
 	EXPECT_EQ(0, mib("DropAuth"));
-	free(buf);
-	free(in);
 }
 
 /* One of the keys is NULL: none */
@@ -399,7 +380,6 @@ TEST_F(auth, refusal_is_not_believed_at_once)
 	relay_pass(&self->relay, SERVER, rst);
 	EXPECT_SOON(1, mib("DropAuth"));
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->client).state);
-	free(rst);
 }
 
 TEST_F(auth, nobody_there)
@@ -579,7 +559,6 @@ TEST_F(auth, pages_that_change_when_they_were_checked)
 	ASSERT_EQ(1000, RESULT(recv(self->server, in, sizeof(in), 0)));
 	EXPECT_EQ(0, memcmp(in, out, 1000));
 	EXPECT_EQ(0, mib("DropAuth"));
-	munmap(page, 4096);
 }
 
 TEST_F(auth, any_bit_of_the_handshake)
@@ -645,7 +624,6 @@ TEST_F(auth, packets_come_again)
 	memcpy(p[n - 1].byte + 8, self->p.byte + 8, 8);
 	relay_pass(&self->relay, SERVER, &p[n - 1]);
 	EXPECT_SOON(1, mib("DropAuth"));
-	free(p);
 }
 
 /* One packet of a train that was changed takes no other with it */
@@ -675,7 +653,6 @@ TEST_F(auth, acknowledgments_come_late)
 		relay_pass(&self->relay, SERVER, &acks[i]);
 	EXPECT_SOON(before + LATE, mib("DropDuplicate"));
 	EXPECT_EQ(0, mib("DropAuth"));
-	free(acks);
 }
 
 TEST_F(auth, one_of_a_train)
@@ -725,9 +702,6 @@ TEST_F(auth, one_of_a_train)
 	EXPECT_TRUE(relay_until(&self->relay, self->server, POLLIN));
 	EXPECT_EQ(len, RESULT(recv(self->server, in, len, 0)));
 	EXPECT_EQ(0, memcmp(in, buf, len));
-	free(all);
-	free(buf);
-	free(in);
 }
 
 TEST_F(auth, unkeyed_packets_of_a_keyed_connection)
@@ -771,7 +745,6 @@ TEST_F(auth, keyed_packet_of_an_unkeyed_connection)
 	EXPECT_SOON(2, mib("DropAuth"));
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->server).state);
 	EXPECT_TRUE(peer_sync(&peer));
-	peer_close(&peer);
 }
 
 TEST_F(auth, option)
@@ -930,7 +903,6 @@ TEST_F(auth, new_key_under_traffic)
 	EXPECT_FALSE(in.failed);
 	EXPECT_LT(0, in.n);
 	EXPECT_EQ(out.n, in.n);
-	close(late);
 }
 
 /* A connection made with the old key changes to the new one like any other */

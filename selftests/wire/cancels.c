@@ -59,12 +59,7 @@ FIXTURE_SETUP(end)
 	join(self, DBLP_FEATURES);
 }
 
-FIXTURE_TEARDOWN(end)
-{
-	close(self->fd);
-	close(self->listener);
-	peer_close(&self->peer);
-}
+FIXTURE_ENDS_BY_EXIT(end);
 
 static int cancel(int fd, u64 tag)
 {
@@ -108,27 +103,13 @@ static void expect_cancel(struct __test_metadata *_metadata,
 
 static void send_close(FIXTURE_DATA(end) *self, u32 id, enum dblp_reason reason)
 {
-	struct dblp_frame f = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = { .msg_id = id, .reason = reason },
-	};
+	struct dblp_frame f = FRAME(CLOSE, close, .msg_id = id, .reason = reason);
 
 	if (reason == DBLP_REASON_BUDGET) {
 		f.close.missing = 1408;
 		f.close.missing_segs = 1;
 		f.close.budget = DBLP_PPM / 2;
 	}
-	send_frame(&self->peer, &self->p, &f);
-}
-
-static void send_map(FIXTURE_DATA(end) *self, u32 id)
-{
-	u8 bits[4] = { 0, 0, 0, 1 };
-	struct dblp_frame f = {
-		.type = DBLP_FRAME_LOSSMAP,
-		.lossmap = { .msg_id = id, .words = 1, .bits = bits },
-	};
-
 	send_frame(&self->peer, &self->p, &f);
 }
 
@@ -217,7 +198,7 @@ TEST_F(end, a_cancel_is_repeated_and_nothing_else)
 	expect_report(_metadata, self->fd, 1, DBLP_REASON_CANCELLED, LEN);
 	/* It is over: neither of these is of a message that there is */
 	send_close(self, 0, DBLP_REASON_CANCELLED);
-	send_map(self, 0);
+	send_lossmap(&self->peer, &self->p, 0, 0, 1);
 	send_close(self, 0, DBLP_REASON_BUDGET);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	send_tag(self, 2);
@@ -236,7 +217,7 @@ TEST_F(end, a_message_that_was_closed_is_not_cancelled)
 	send_tag(self, 2);
 	sent_all(self);
 	expect_cancel(_metadata, self, 2);
-	send_map(self, 1);
+	send_lossmap(&self->peer, &self->p, 1, 0, 1);
 	send_close(self, 1, DBLP_REASON_BUDGET);
 	expect_report(_metadata, self->fd, 2, DBLP_REASON_BUDGET, 1408);
 	EXPECT_EQ(0, get_info(self->fd).msgs_sent_cancelled);
@@ -304,17 +285,15 @@ TEST_F(end, a_loss_map_is_not_of_what_was_dropped)
 	send_tag(self, 1);
 	sent_all(self);
 	expect_cancel(_metadata, self, 1);
-	send_map(self, 0);
+	send_lossmap(&self->peer, &self->p, 0, 0, 1);
 	send_close(self, 0, DBLP_REASON_CANCELLED);
 	expect_abort(_metadata, self);
 }
 
 /* What a peer sends */
 
-static const struct dblp_frame cancel_frame = {
-	.type = DBLP_FRAME_CANCEL,
-	.cancel = { .len = LEN, .total = LEN, .started = true },
-};
+static const struct dblp_frame cancel_frame = FRAME(CANCEL, cancel, .len = LEN, .total = LEN,
+								    .started = true);
 
 static void expect_dropped(struct __test_metadata *_metadata,
 			   FIXTURE_DATA(end) *self, u32 id)

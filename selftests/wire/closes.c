@@ -13,6 +13,12 @@
 #define WAIT_MS		10000
 #define HALF		(DBLP_PPM / 2)
 
+/* A message of this policy, with this budget of its own */
+#define SNDINFO(BUDGET, POLICY) { \
+	.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY, \
+	.budget = BUDGET, .policy = DBLP_POLICY_##POLICY, \
+}
+
 FIXTURE(sender) {
 	struct sockaddr_dblp addr;
 	struct peer peer;
@@ -32,25 +38,17 @@ FIXTURE_VARIANT_ADD(sender, half_closed) { .half = HALF_BOTH };
 
 FIXTURE_SETUP(sender)
 {
-	u32 one = 1;
-
 	one_cpu();
 	netns_new();
 	netns_set_mtu(1500);
 	self->listener = new_listener("127.0.0.1", 8, &self->addr);
 	self->half = variant->half;
 	self->fd = peer_join(&self->peer, &self->addr, self->listener);
-	if (self->fd < 0 ||
-	    setsockopt(self->fd, SOL_DBLP, DBLP_NOTIFY, &one, sizeof(one)))
-		die("accept()");
+	ASSERT_LE(0, self->fd);
+	set_u32(self->fd, DBLP_NOTIFY, 1);
 }
 
-FIXTURE_TEARDOWN(sender)
-{
-	close(self->fd);
-	close(self->listener);
-	peer_close(&self->peer);
-}
+FIXTURE_ENDS_BY_EXIT(sender);
 
 /* Send a message of the pattern */
 static void send_pattern(FIXTURE_DATA(sender) *self, u32 len,
@@ -78,14 +76,10 @@ static struct dblp_data send_and_take(FIXTURE_DATA(sender) *self, u32 len,
 {
 	struct dblp_data d = {};
 	u32 bytes = 0, want = len;
-	u32 budget;
-	socklen_t optlen = sizeof(budget);
 
 	/* With eager, the budget is held back */
-	if (getsockopt(self->fd, SOL_DBLP, DBLP_BUDGET, &budget, &optlen))
-		die("getsockopt()");
 	if (!info)
-		want -= budget_bytes(budget, len) / 1440 * 1440;
+		want -= budget_bytes(get_u32(self->fd, DBLP_BUDGET), len) / 1440 * 1440;
 	send_pattern(self, len, info);
 	while (bytes < want) {
 		d = take_data(self);
@@ -102,10 +96,7 @@ static struct dblp_data send_and_take(FIXTURE_DATA(sender) *self, u32 len,
 
 TEST_F(sender, early_marks_the_end_of_the_first_pass)
 {
-	struct dblp_sndinfo info = {
-		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
-		.budget = HALF, .policy = DBLP_POLICY_EARLY,
-	};
+	struct dblp_sndinfo info = SNDINFO(HALF, EARLY);
 	struct dblp_data d = send_and_take(self, 10000, &info);
 
 	EXPECT_EQ(DBLP_POLICY_EARLY, d.policy);
@@ -138,10 +129,7 @@ static void send_with_losses(FIXTURE_DATA(sender) *self, u32 len)
 /* Packets of the first pass of a message of which half may be missing */
 static u32 first_pass(FIXTURE_DATA(sender) *self)
 {
-	struct dblp_sndinfo info = {
-		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
-		.budget = HALF, .policy = DBLP_POLICY_EAGER,
-	};
+	struct dblp_sndinfo info = SNDINFO(HALF, EAGER);
 	struct dblp_data d = {};
 	u32 n = 0;
 
@@ -174,10 +162,7 @@ TEST_F(sender, eager_expects_as_much_loss_as_there_was)
 /* Send a message: do its segments come in sequence? */
 static bool in_sequence(FIXTURE_DATA(sender) *self, u32 len, u32 budget)
 {
-	struct dblp_sndinfo info = {
-		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
-		.budget = budget, .policy = DBLP_POLICY_EARLY,
-	};
+	struct dblp_sndinfo info = SNDINFO(budget, EARLY);
 	u32 bytes = 0, late = 0;
 	bool seen[512] = {};
 	struct dblp_data d;
@@ -211,20 +196,10 @@ TEST_F(sender, hears_of_a_deadline)
 		.tag = 5, .flags = DBLP_SND_DEADLINE, .deadline = 1000,
 		.critical = 8,
 	};
-	struct dblp_frame close = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.missing = 10000 - 1000, .missing_segs = 1,
-			.reason = DBLP_REASON_DEADLINE,
-			.flags = DBLP_RCV_OVER_BUDGET,
-		},
-	};
+	struct dblp_frame close = FRAME(CLOSE, close, .missing = 10000 - 1000, .missing_segs = 1,
+						      .reason = DBLP_REASON_DEADLINE,
+						      .flags = DBLP_RCV_OVER_BUDGET);
 	struct dblp_data d = send_and_take(self, 10000, &info);
-	u8 bits[4] = { 0, 0, 0, 0xfe };
-	struct dblp_frame map = {
-		.type = DBLP_FRAME_LOSSMAP,
-		.lossmap = { .words = 1, .bits = bits },
-	};
 	struct message m;
 	u32 seg = 1500 - 28 - 32 - DBLP_META_LEN;
 
@@ -234,14 +209,13 @@ TEST_F(sender, hears_of_a_deadline)
 	close.close.missing = 10000 - seg / 8 * 8;
 	close.close.missing_segs = 7;
 	send_frame(&self->peer, &self->p, &close);
-	send_frame(&self->peer, &self->p, &map);
+	send_lossmap(&self->peer, &self->p, 0, 0, 0xfe);
 	ASSERT_TRUE(wait_for(self->fd, POLLERR, WAIT_MS));
 	ASSERT_EQ(0, message_recv(self->fd, NULL, 0, MSG_ERRQUEUE, &m));
 	EXPECT_EQ(close.close.missing, m.info.missing);
 	EXPECT_EQ(DBLP_REASON_DEADLINE, m.info.reason);
 	EXPECT_EQ(DBLP_RCV_OVER_BUDGET, m.info.flags);
 	EXPECT_EQ(1, m.n);
-	message_free(&m);
 }
 
 /* A deadline does not excuse critical bytes */
@@ -250,25 +224,14 @@ TEST_F(sender, refuses_a_deadline_without_critical_bytes)
 	struct dblp_sndinfo info = {
 		.flags = DBLP_SND_DEADLINE, .deadline = 1000, .critical = 5000,
 	};
-	struct dblp_frame close = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.missing = 5001, .missing_segs = 4,
-			.reason = DBLP_REASON_DEADLINE,
-			.flags = DBLP_RCV_OVER_BUDGET,
-		},
-	};
+	struct dblp_frame close = FRAME(CLOSE, close, .missing = 5001, .missing_segs = 4,
+						      .reason = DBLP_REASON_DEADLINE,
+						      .flags = DBLP_RCV_OVER_BUDGET);
 
 	send_and_take(self, 10000, &info);
 	send_frame(&self->peer, &self->p, &close);
 	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
 	EXPECT_EQ(DBLP_RST_PROTOCOL, self->peer.rst_reason);
-}
-
-static void set_budget(FIXTURE_DATA(sender) *self, u32 ppm)
-{
-	if (setsockopt(self->fd, SOL_DBLP, DBLP_BUDGET, &ppm, sizeof(ppm)))
-		die("setsockopt(DBLP_BUDGET)");
 }
 
 /* The report of message 0 */
@@ -295,7 +258,7 @@ TEST_F(sender, tells_of_a_new_budget)
 {
 	send_and_take(self, 10000, NULL);
 	sent_all(self);
-	set_budget(self, HALF);
+	set_u32(self->fd, DBLP_BUDGET, HALF);
 	while (self->peer.budget.budget.ppm != HALF)
 		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
 	EXPECT_EQ(0, self->peer.budget.budget.msg_id);
@@ -310,17 +273,13 @@ TEST_F(sender, tells_of_a_new_budget)
 TEST_F(sender, keeps_the_budget_of_a_message)
 {
 	struct dblp_sndinfo info = { .flags = DBLP_SND_BUDGET, .budget = 10 };
-	struct dblp_frame close = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.missing = 1440, .missing_segs = 1, .budget = HALF,
-			.reason = DBLP_REASON_BUDGET,
-		},
-	};
+	struct dblp_frame close = FRAME(CLOSE, close, .missing = 1440, .missing_segs = 1,
+						      .budget = HALF,
+						      .reason = DBLP_REASON_BUDGET);
 
 	send_and_take(self, 10000, &info);
 	sent_all(self);
-	set_budget(self, HALF);
+	set_u32(self->fd, DBLP_BUDGET, HALF);
 	EXPECT_FALSE(peer_expect(&self->peer, DBLP_PKT_CTRL, 300) &&
 		     self->peer.budget.budget.ppm);
 	send_frame(&self->peer, &self->p, &close);
@@ -330,21 +289,12 @@ TEST_F(sender, keeps_the_budget_of_a_message)
 
 static void close_with(FIXTURE_DATA(sender) *self, u32 budget)
 {
-	u8 bits[4] = { 0, 0, 0, 2 };
-	struct dblp_frame map = {
-		.type = DBLP_FRAME_LOSSMAP,
-		.lossmap = { .words = 1, .bits = bits },
-	};
-	struct dblp_frame close = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.missing = 1440, .missing_segs = 1, .budget = budget,
-			.reason = DBLP_REASON_BUDGET,
-		},
-	};
+	struct dblp_frame close = FRAME(CLOSE, close, .missing = 1440, .missing_segs = 1,
+						      .budget = budget,
+						      .reason = DBLP_REASON_BUDGET);
 
 	send_frame(&self->peer, &self->p, &close);
-	send_frame(&self->peer, &self->p, &map);
+	send_lossmap(&self->peer, &self->p, 0, 0, 2);
 }
 
 /* What all was acknowledged of is complete, whatever might have been forgiven */
@@ -361,10 +311,7 @@ static void expect_complete(struct __test_metadata *_metadata,
 
 TEST_F(sender, acknowledgments_complete_a_message_with_a_budget)
 {
-	struct dblp_sndinfo info = {
-		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
-		.budget = HALF, .policy = DBLP_POLICY_EARLY,
-	};
+	struct dblp_sndinfo info = SNDINFO(HALF, EARLY);
 
 	send_and_take(self, 100, &info);
 	expect_complete(_metadata, self);
@@ -386,14 +333,14 @@ TEST_F(sender, acknowledgments_complete_a_message_with_a_deadline)
 TEST_F(sender, acknowledgments_complete_a_message_after_raising)
 {
 	send_and_take(self, 10000, NULL);
-	set_budget(self, HALF);
+	set_u32(self->fd, DBLP_BUDGET, HALF);
 	expect_complete(_metadata, self);
 }
 
 /* One is not acknowledged: only a CLOSE can say that it is not needed */
 TEST_F(sender, waits_for_the_close_of_what_is_not_complete)
 {
-	set_budget(self, 200000);
+	set_u32(self->fd, DBLP_BUDGET, 200000);
 	send_and_take(self, 10000, &(struct dblp_sndinfo) {
 		.flags = DBLP_SND_POLICY, .policy = DBLP_POLICY_EARLY,
 	});
@@ -406,17 +353,11 @@ TEST_F(sender, waits_for_the_close_of_what_is_not_complete)
 /* After a loss map, the receiver cannot have all segments */
 TEST_F(sender, a_loss_map_is_not_overruled)
 {
-	u8 bits[4] = { 0, 0, 0, 2 };
-	struct dblp_frame map = {
-		.type = DBLP_FRAME_LOSSMAP,
-		.lossmap = { .words = 1, .bits = bits },
-	};
-
-	set_budget(self, 200000);
+	set_u32(self->fd, DBLP_BUDGET, 200000);
 	send_and_take(self, 10000, &(struct dblp_sndinfo) {
 		.flags = DBLP_SND_POLICY, .policy = DBLP_POLICY_EARLY,
 	});
-	send_frame(&self->peer, &self->p, &map);
+	send_lossmap(&self->peer, &self->p, 0, 0, 2);
 	peer_ack_all(&self->peer);
 	EXPECT_FALSE(wait_for(self->fd, POLLERR, 300));
 	close_with(self, 200000);
@@ -428,10 +369,10 @@ TEST_F(sender, takes_a_close_under_the_budget_before)
 {
 	struct dblp_rcvinfo info;
 
-	set_budget(self, HALF);
+	set_u32(self->fd, DBLP_BUDGET, HALF);
 	send_and_take(self, 5000, NULL);
 	sent_all(self);
-	set_budget(self, 1);
+	set_u32(self->fd, DBLP_BUDGET, 1);
 	close_with(self, HALF);
 	info = take_report(_metadata, self);
 	EXPECT_EQ(1440, info.missing);
@@ -441,20 +382,20 @@ TEST_F(sender, takes_a_close_under_the_budget_before)
 /* ... but it may not mix the two, nor claim what never was */
 TEST_F(sender, refuses_a_close_beyond_any_budget)
 {
-	set_budget(self, HALF);
+	set_u32(self->fd, DBLP_BUDGET, HALF);
 	send_and_take(self, 5000, NULL);
 	sent_all(self);
-	set_budget(self, 1);
+	set_u32(self->fd, DBLP_BUDGET, 1);
 	close_with(self, 1);
 	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
 }
 
 TEST_F(sender, refuses_a_close_under_a_budget_that_never_was)
 {
-	set_budget(self, HALF);
+	set_u32(self->fd, DBLP_BUDGET, HALF);
 	send_and_take(self, 5000, NULL);
 	sent_all(self);
-	set_budget(self, 1);
+	set_u32(self->fd, DBLP_BUDGET, 1);
 	close_with(self, HALF + 1);
 	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
 }
@@ -464,23 +405,14 @@ static void send_and_close(FIXTURE_DATA(sender) *self, u32 id,
 			   const struct dblp_sndinfo *info, u8 reason,
 			   u32 missing)
 {
-	u8 bits[4] = { 0, 0, 0, 2 };
-	struct dblp_frame map = {
-		.type = DBLP_FRAME_LOSSMAP,
-		.lossmap = { .msg_id = id, .words = 1, .bits = bits },
-	};
-	struct dblp_frame close = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.msg_id = id, .missing = missing, .missing_segs = 1,
-			.budget = info->budget, .reason = reason,
-			.flags = info->budget ? 0 : DBLP_RCV_OVER_BUDGET,
-		},
-	};
+	struct dblp_frame close = FRAME(CLOSE, close, .msg_id = id, .missing = missing,
+						      .missing_segs = 1, .budget = info->budget,
+						      .reason = reason,
+						      .flags = info->budget ? 0 : DBLP_RCV_OVER_BUDGET);
 
 	send_and_take(self, 2000, info);
 	send_frame(&self->peer, &self->p, &close);
-	send_frame(&self->peer, &self->p, &map);
+	send_lossmap(&self->peer, &self->p, id, 0, 2);
 	/* The next one needs the room that this one takes in the window */
 	peer_ack_all(&self->peer);
 }
@@ -488,10 +420,7 @@ static void send_and_close(FIXTURE_DATA(sender) *self, u32 id,
 TEST_F(sender, each_reason_is_counted)
 {
 	/* Early, as eager would hold back what send_and_take() waits for */
-	struct dblp_sndinfo exact = {}, budget = {
-		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
-		.budget = HALF, .policy = DBLP_POLICY_EARLY,
-	}, deadline = {
+	struct dblp_sndinfo exact = {}, budget = SNDINFO(HALF, EARLY), deadline = {
 		.flags = DBLP_SND_DEADLINE, .deadline = 1000,
 	};
 	u32 seg = (1500 - 28 - 32 - DBLP_META_LEN) / 8 * 8, id;

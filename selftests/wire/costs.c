@@ -143,12 +143,7 @@ FIXTURE_SETUP(cost)
 	self->bytes = 0;
 }
 
-FIXTURE_TEARDOWN(cost)
-{
-	close(self->fd);
-	close(self->listener);
-	peer_close(&self->peer);
-}
+FIXTURE_ENDS_BY_EXIT(cost);
 
 /* For how long others have the processor at most, in a time: timers among them */
 static u64 longest_run(u64 ms)
@@ -331,10 +326,7 @@ static u64 segment_due(FIXTURE_DATA(cost) *self, u32 id, u32 us)
 	struct dblp_data d = {
 		.msg_id = id, .msg_len = 2 * SEG, .meta = true,
 	};
-	struct dblp_frame meta = {
-		.type = DBLP_FRAME_META,
-		.meta = { .msg_id = id, .total = 2 * SEG, .deadline = us },
-	};
+	struct dblp_frame meta = FRAME(META, meta, .msg_id = id, .total = 2 * SEG, .deadline = us);
 
 	make_data(&self->p, &self->peer, &d, SEG, &meta);
 	return cost_of(self);
@@ -401,13 +393,8 @@ static u64 piece(FIXTURE_DATA(cost) *self, u32 i, u32 seg)
 		.msg_id = 1 + i, .msg_len = 3 * SEG, .offset = seg * SEG,
 		.meta = true,
 	};
-	struct dblp_frame meta = {
-		.type = DBLP_FRAME_META,
-		.meta = {
-			.msg_id = 1 + i, .offset = i * 3 * SEG,
-			.total = MANY * 3 * SEG,
-		},
-	};
+	struct dblp_frame meta = FRAME(META, meta, .msg_id = 1 + i, .offset = i * 3 * SEG,
+						   .total = MANY * 3 * SEG);
 
 	make_data(&self->p, &self->peer, &d, SEG, &meta);
 	return cost_of(self);
@@ -489,10 +476,7 @@ static void begin_ctrl(FIXTURE_DATA(cost) *self)
 
 TEST_F(cost, one_packet_closes_as_many_as_it_can_name)
 {
-	struct dblp_frame f = {
-		.type = DBLP_FRAME_BUDGET,
-		.budget = { .msg_id = 1, .ppm = HALF },
-	};
+	struct dblp_frame f = FRAME(BUDGET, budget, .msg_id = 1, .ppm = HALF);
 	u32 i, n;
 
 	for (i = 1; i < 100; i++)
@@ -592,17 +576,10 @@ static bool await_packets(FIXTURE_DATA(cost) *self, u32 n)
 static u64 close_all_missing(FIXTURE_DATA(cost) *self, u32 id, u32 len, u32 n)
 {
 	static u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX];
-	struct dblp_frame map = {
-		.type = DBLP_FRAME_LOSSMAP,
-		.lossmap = { .msg_id = id, .bits = bits },
-	};
-	struct dblp_frame f = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.msg_id = id, .missing = len, .missing_segs = n,
-			.budget = DBLP_PPM, .reason = DBLP_REASON_BUDGET,
-		},
-	};
+	struct dblp_frame map = FRAME(LOSSMAP, lossmap, .msg_id = id, .bits = bits);
+	struct dblp_frame f = FRAME(CLOSE, close, .msg_id = id, .missing = len, .missing_segs = n,
+						  .budget = DBLP_PPM,
+						  .reason = DBLP_REASON_BUDGET);
 	u64 worst = 0;
 	u32 left;
 
@@ -616,12 +593,9 @@ static u64 close_all_missing(FIXTURE_DATA(cost) *self, u32 id, u32 len, u32 n)
 	return most(worst, frame(self, &f));
 }
 
-static const struct dblp_frame ample_credit = {
-	.type = DBLP_FRAME_FLOW,
-	.flow = {
-		.max_msg = 1 << 20, .max_data = 1ULL << 40, .cap = DBLP_PPM,
-	},
-};
+static const struct dblp_frame ample_credit = FRAME(FLOW, flow, .max_msg = 1 << 20,
+								.max_data = 1ULL << 40,
+								.cap = DBLP_PPM);
 
 static const struct dblp_sndinfo all_forgiven = {
 	.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
@@ -673,13 +647,9 @@ static void send_many(FIXTURE_DATA(cost) *self, u32 n)
 /* As many frames as fit, about messages from @id on that were sent */
 static void make_closes(FIXTURE_DATA(cost) *self, u32 id, u32 n)
 {
-	struct dblp_frame f = {
-		.type = DBLP_FRAME_CLOSE,
-		.close = {
-			.missing = 8, .missing_segs = 1, .budget = DBLP_PPM,
-			.reason = DBLP_REASON_BUDGET,
-		},
-	};
+	struct dblp_frame f = FRAME(CLOSE, close, .missing = 8, .missing_segs = 1,
+						  .budget = DBLP_PPM,
+						  .reason = DBLP_REASON_BUDGET);
 
 	begin_ctrl(self);
 	f.close.msg_id = id;
@@ -759,10 +729,7 @@ TEST_F(cost, many_packets_are_lost)
 
 TEST_F(cost, many_messages_are_under_way)
 {
-	struct dblp_frame flow = {
-		.type = DBLP_FRAME_FLOW,
-		.flow = { .max_msg = 1 << 20, .max_data = 1ULL << 40 },
-	};
+	struct dblp_frame flow = FRAME(FLOW, flow, .max_msg = 1 << 20, .max_data = 1ULL << 40);
 	u64 worst = 0, start;
 	u32 i, budget;
 

@@ -140,12 +140,6 @@ static void ends_disconnect(struct ends *e)
 	close(e->rx);
 }
 
-static void ends_close(struct ends *e)
-{
-	ends_disconnect(e);
-	close(e->listener);
-}
-
 static uint64_t on_the_wire(void)
 {
 	FILE *f = fopen("/proc/net/dev", "r");
@@ -247,10 +241,7 @@ FIXTURE_SETUP(network)
 	ends_open(&self->e, false, DBLP_FILL_KEEP, variant->what);
 }
 
-FIXTURE_TEARDOWN(network)
-{
-	ends_close(&self->e);
-}
+FIXTURE_ENDS_BY_EXIT(network);
 
 static const uint32_t sizes[] = {
 	100, SMALL, SMALL + 1, SEG, SEG + 1, 33 * SEG - 7, 100 * SEG,
@@ -345,10 +336,7 @@ FIXTURE_SETUP(elide)
 	ends_open(&self->e, false, DBLP_FILL_ZERO, NULL);
 }
 
-FIXTURE_TEARDOWN(elide)
-{
-	ends_close(&self->e);
-}
+FIXTURE_ENDS_BY_EXIT(elide);
 
 TEST_F(elide, off_everything_is_sent)
 {
@@ -363,7 +351,6 @@ TEST_F(elide, off_everything_is_sent)
 	set_u32(self->e.tx, DBLP_ELIDE, 1);
 	make(&c, 100 * SEG, NINE_OF_TEN, SEG);
 	send_exactly(_metadata, &self->e, &c);
-	free(c.buf);
 }
 
 TEST_F(elide, the_option)
@@ -385,7 +372,6 @@ TEST_F(elide, the_option)
 	EXPECT_EQ(1, get_u32(self->e.tx, DBLP_ELIDE));
 	fd = new_socket();
 	EXPECT_EQ(1, get_u32(fd, DBLP_ELIDE));
-	close(fd);
 }
 
 /* What is not sent is not on the wire, headers and answers included */
@@ -405,7 +391,6 @@ TEST_F(elide, the_wire_is_spared)
 	before = on_the_wire();
 	send_exactly(_metadata, &self->e, &c);
 	EXPECT_GE(2000, on_the_wire() - before);
-	free(c.buf);
 }
 
 /* Neither end keeps memory for zeroes */
@@ -422,7 +407,6 @@ TEST_F(elide, memory)
 	for (i = 0; i < 4; i++)
 		report(self->e.tx);
 	EXPECT_GE(4 * 8192, get_meminfo(self->e.rx, SK_MEMINFO_RMEM_ALLOC));
-	free(c.buf);
 }
 
 /*
@@ -452,8 +436,6 @@ TEST_F(elide, eager_sends_what_is_critical_and_no_more)
 	EXPECT_EQ(2 * (SEG - META), get_info(self->e.tx).bytes_first);
 	EXPECT_EQ(c.len - c.elided - 2 * (SEG - META), m.info.missing);
 	EXPECT_EQ(m.info.missing, get_info(self->e.tx).bytes_forgiven_unsent);
-	message_free(&m);
-	free(c.buf);
 }
 
 /* One map tells of as many segments as one of them has bits */
@@ -475,7 +457,6 @@ TEST_F(elide, a_message_of_several_maps)
 	free(c.buf);
 	make(&c, len, NINE_OF_TEN, seg_size);
 	send_exactly(_metadata, &self->e, &c);
-	free(c.buf);
 }
 
 /* Placement: zeroes are placed, too, and told of in as many calls as it takes */
@@ -488,10 +469,7 @@ FIXTURE_SETUP(place)
 	ends_open(&self->e, true, DBLP_FILL_KEEP, NULL);
 }
 
-FIXTURE_TEARDOWN(place)
-{
-	ends_close(&self->e);
-}
+FIXTURE_ENDS_BY_EXIT(place);
 
 /* What one call has placed is noted in @seen; returns its flags */
 static int place_once(int fd, unsigned char *buf, uint32_t len, u_int ranges,
@@ -575,7 +553,6 @@ TEST_F(place, what_could_be_placed)
 	EXPECT_EQ(0, ioctl(self->e.rx, SIOCINQ, &n));
 	EXPECT_EQ(c.len - sum, n);
 	EXPECT_EQ(0, sum % SEG);
-	free(c.buf);
 }
 
 /* A buffer that cannot be written: nothing is lost by that */
@@ -594,7 +571,6 @@ TEST_F(place, what_cannot_be_placed_stays)
 		;
 	EXPECT_EQ(c.len, sum);
 	EXPECT_EQ(0, memcmp(c.buf, got, sizeof(got)));
-	free(c.buf);
 }
 
 /* Much larger than any buffer, so in pieces; those have META */
@@ -628,8 +604,6 @@ TEST_F(place, pieces)
 		free(c.buf);
 	}
 	EXPECT_LT(len, get_info(self->e.tx).bytes_elided);
-	free(got);
-	free(seen);
 }
 
 TEST_HARNESS_MAIN

@@ -83,8 +83,7 @@ TEST_F(peer, forged_cookies_do_not_wait_for_a_listener)
 	lock_begin(&locker, self->listener);
 	for (i = 0; i < FORGED; i++) {
 		other.cookie.scid = 1 + i;
-		make_echo(&self->p, &other, &ours);
-		send_packet(&other, &self->p);
+		send_echo(&other, &self->p, &ours);
 	}
 	/* Processed although no call has the lock, and none of them kept */
 	EXPECT_TRUE(mib_reaches("CookieBad", bad + FORGED));
@@ -92,7 +91,6 @@ TEST_F(peer, forged_cookies_do_not_wait_for_a_listener)
 	lock_end(&locker);
 	EXPECT_EQ(bad + FORGED, mib("CookieBad"));
 	EXPECT_EQ(2, socket_count());
-	peer_close(&other);
 }
 
 #define CALLERS	600
@@ -111,8 +109,7 @@ TEST_F(peer, no_more_wait_for_a_listener_than_it_may_accept)
 	for (i = 0; i < CALLERS; i++) {
 		other.cid = 1 + i;
 		peer_get_cookie(&other);
-		make_echo(&self->p, &other, &ours);
-		send_packet(&other, &self->p);
+		send_echo(&other, &self->p, &ours);
 	}
 	waiting = get_meminfo(self->listener, SK_MEMINFO_BACKLOG);
 	EXPECT_LT(0, waiting);
@@ -129,8 +126,6 @@ TEST_F(peer, no_more_wait_for_a_listener_than_it_may_accept)
 	peer_connect(&last, &self->addr);
 	peer_handshake(&last);
 	EXPECT_TRUE(wait_for(self->listener, POLLIN, WAIT_MS));
-	peer_close(&last);
-	peer_close(&other);
 }
 
 /*
@@ -218,7 +213,6 @@ TEST_F(peer, no_stranger_gets_more_than_he_sends)
 	ask(_metadata, &other, &refused);
 	make_echo(&echoed.p, &other, &ours);
 	ask(_metadata, &other, &echoed);
-	peer_close(&other);
 }
 
 /* UDP from an unused address of a network that is local */
@@ -290,7 +284,6 @@ TEST_F(peer, nobody_keeps_resets_from_others)
 		close(fd);
 	}
 	EXPECT_LE(3, reset);
-	peer_close(&greedy);
 }
 
 /*
@@ -494,9 +487,6 @@ TEST_F_TIMEOUT(peer, a_flood_keeps_nobody_out_and_takes_nothing, 900)
 	/* A machine with other things to do drops some before they come to us */
 	EXPECT_LT(packets / 2, mib("CookieSent") + mib("CookieBad") +
 		  mib("DropVersion") + mib("DropUnknownConn"));
-	peer_close(&stranger);
-	close(s.fd);
-	close(sink);
 }
 
 TEST_HARNESS_MAIN

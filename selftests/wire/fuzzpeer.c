@@ -497,8 +497,7 @@ static void forget(struct session *s, u32 i)
 	if (once_in(20))
 		return;
 	peer_drain(peer);
-	make_rst(train, peer->scid, DBLP_RST_CLOSED, peer->cid);
-	send_packet(peer, train);
+	send_rst(peer, train, peer->scid, DBLP_RST_CLOSED, peer->cid);
 }
 
 static void end_user(struct session *s, u32 i)

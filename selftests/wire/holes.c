@@ -53,13 +53,7 @@ FIXTURE_SETUP(holes)
 	local_name(self->listener, &self->addr);
 }
 
-FIXTURE_TEARDOWN(holes)
-{
-	close(self->fd);
-	close(self->listener);
-	peer_close(&self->peer);
-	mnl_socket_close(nl);
-}
+FIXTURE_ENDS_BY_EXIT(holes);
 
 static void join(FIXTURE_DATA(holes) *self)
 {
@@ -188,10 +182,7 @@ TEST_F(holes, not_by_a_phase_or_job_without_a_cap)
 
 TEST_F(holes, not_after_a_deadline_either)
 {
-	struct dblp_frame meta = {
-		.type = DBLP_FRAME_META,
-		.meta = { .total = LENGTH, .deadline = 20000 },
-	};
+	struct dblp_frame meta = FRAME(META, meta, .total = LENGTH, .deadline = 20000);
 	char buf[LENGTH];
 	struct message m;
 
@@ -206,7 +197,6 @@ TEST_F(holes, not_after_a_deadline_either)
 	EXPECT_EQ(LENGTH, message_recv(self->fd, buf, LENGTH, 0, &m));
 	EXPECT_EQ(DBLP_REASON_DEADLINE, m.info.reason);
 	EXPECT_EQ(DBLP_RCV_OVER_BUDGET, m.info.flags);
-	message_free(&m);
 }
 
 /* Ways to ask on one socket; DBLP_INHERIT takes it back */
@@ -369,7 +359,6 @@ TEST_F(holes, the_nearest_cap_is_in_force)
 	close(fd);
 	fd = plain_socket();
 	EXPECT_EQ(0, get_u32(fd, DBLP_BUDGET_CAP));
-	close(fd);
 }
 
 /* Options that are inherited until they are set, with a value for each */

@@ -77,8 +77,7 @@ static int join(FIXTURE_DATA(orphan) *self, struct peer *peer, u64 credit)
 	peer_connect(peer, &self->addr);
 	peer_get_cookie(peer);
 	peer->scid = peer->cookie.scid;
-	make_echo(&p, peer, &ours);
-	send_packet(peer, &p);
+	send_echo(peer, &p, &ours);
 	if (!peer_expect(peer, DBLP_PKT_COOKIE_ACK, WAIT_MS))
 		die("no COOKIE-ACK came");
 	fd = accept(self->listener, NULL, NULL);
@@ -138,7 +137,6 @@ TEST_F(orphan, a_peer_that_only_acknowledges_does_not_keep_it)
 	EXPECT_GE(PATIENCE_MS + SLACK_MS, took);
 	EXPECT_EQ(1, mib("OrphanTimeout"));
 	EXPECT_TRUE(only_listener_left());
-	peer_close(&peer);
 }
 
 /* A packet in 300 ms is slow, but it is the next one each time. A busy machine may need
@@ -166,7 +164,6 @@ TEST_F(orphan, one_that_gets_on_lives)
 	EXPECT_EQ(0, peer.n[DBLP_PKT_RST]);
 	EXPECT_EQ(2, socket_count());
 	EXPECT_EQ(0, mib("OrphanTimeout"));
-	peer_close(&peer);
 }
 
 TEST_F(orphan, no_more_than_max_orphans)
@@ -213,7 +210,6 @@ TEST_F(orphan, memory_is_for_those_who_live)
 	EXPECT_EQ(DBLP_RST_CLOSED, peer.rst_reason);
 	EXPECT_EQ(1, mib("OrphanMemory"));
 	EXPECT_TRUE(only_listener_left());
-	peer_close(&peer);
 }
 
 /* The ACK of what arrives after the FIN was acknowledged may be lost. If the peer goes on,
@@ -251,7 +247,6 @@ TEST_F(orphan, what_was_read_after_its_fin_is_acknowledged)
 	peer_ack_all(&peer);
 	EXPECT_TRUE(only_listener_left());
 	EXPECT_EQ(0, peer.n[DBLP_PKT_RST]);
-	peer_close(&peer);
 }
 
 /* What sockets begin with is the operator's; what a user sets has the core's limits */
@@ -272,7 +267,6 @@ TEST_F(orphan, buffers_begin_with_the_defaults)
 	set_int(fd, SO_RCVBUF, 1 << 30);
 	EXPECT_GT(64 * MIB, get_int(fd, SO_SNDBUF));
 	EXPECT_GT(64 * MIB, get_int(fd, SO_RCVBUF));
-	close(fd);
 }
 
 TEST_HARNESS_MAIN

@@ -49,12 +49,7 @@ FIXTURE_SETUP(receiver)
 	};
 }
 
-FIXTURE_TEARDOWN(receiver)
-{
-	close(self->fd);
-	close(self->listener);
-	peer_close(&self->peer);
-}
+FIXTURE_ENDS_BY_EXIT(receiver);
 
 /* A peer that says it has measured this round trip, and may have sent its FIN */
 static void peer_begin(FIXTURE_DATA(receiver) *self, u32 rtt_ms)
@@ -241,10 +236,7 @@ TEST_F(receiver, early_never_exceeds_the_budget)
 
 TEST_F(receiver, early_needs_critical_bytes_and_meta)
 {
-	struct dblp_frame meta = {
-		.type = DBLP_FRAME_META,
-		.meta = { .critical = SEG + 1, .total = LENGTH, .tag = 77 },
-	};
+	struct dblp_frame meta = FRAME(META, meta, .critical = SEG + 1, .total = LENGTH, .tag = 77);
 
 	peer_begin(self, 20);
 	self->d.meta = true;
@@ -379,10 +371,7 @@ TEST_F(receiver, a_deadline_that_is_not_needed)
 
 static void send_budget(FIXTURE_DATA(receiver) *self, u32 ppm)
 {
-	struct dblp_frame f = {
-		.type = DBLP_FRAME_BUDGET,
-		.budget = { .msg_id = self->d.msg_id, .ppm = ppm },
-	};
+	struct dblp_frame f = FRAME(BUDGET, budget, .msg_id = self->d.msg_id, .ppm = ppm);
 
 	send_frame(&self->peer, &self->p, &f);
 }

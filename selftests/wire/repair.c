@@ -222,8 +222,7 @@ static void have_closed(FIXTURE_DATA(peer) *self, u32 id)
 		.policy = DBLP_POLICY_EAGER,
 	};
 
-	make_data(&self->p, &self->peer, &d, 600, NULL);
-	send_packet(&self->peer, &self->p);
+	send_one(&self->peer, &self->p, &d, 600, NULL);
 }
 
 TEST_F(peer, stop_has_the_dscp_that_overtakes)
@@ -365,8 +364,7 @@ TEST_F(peer, the_number_of_senders_is_told)
 	for (i = 0; i < 15; i++) {
 		peer_connect(&others[i], &self->addr);
 		peer_handshake(&others[i]);
-		make_data(&self->p, &others[i], &d, 600, NULL);
-		send_packet(&others[i], &self->p);
+		send_one(&others[i], &self->p, &d, 600, NULL);
 		EXPECT_TRUE(peer_sync(&others[i]));
 		/* One alone is told nothing */
 		EXPECT_EQ(i ? i + 1 : 0, others[i].share);
@@ -381,8 +379,7 @@ TEST_F(peer, the_number_of_senders_is_told)
 	all = others[4].share_all;
 	/* One of them is through */
 	d.offset = 600;
-	make_data(&self->p, &others[3], &d, 600, NULL);
-	send_packet(&others[3], &self->p);
+	send_one(&others[3], &self->p, &d, 600, NULL);
 	EXPECT_TRUE(peer_sync(&others[3]));
 	EXPECT_TRUE(peer_sync(&others[4]));
 	EXPECT_EQ(14, others[4].share);
@@ -394,8 +391,7 @@ TEST_F(peer, the_number_of_senders_is_told)
 	peer_connect(&stranger, &addr);
 	peer_handshake(&stranger);
 	d.offset = 0;
-	make_data(&self->p, &stranger, &d, 600, NULL);
-	send_packet(&stranger, &self->p);
+	send_one(&stranger, &self->p, &d, 600, NULL);
 	EXPECT_TRUE(peer_sync(&stranger));
 	EXPECT_EQ(0, stranger.share);
 	EXPECT_TRUE(peer_sync(&others[4]));
@@ -470,12 +466,7 @@ FIXTURE_SETUP(queue)
 	ASSERT_EQ(0, system(variant->qdisc));
 }
 
-FIXTURE_TEARDOWN(queue)
-{
-	close(self->fd);
-	close(self->listener);
-	peer_close(&self->peer);
-}
+FIXTURE_ENDS_BY_EXIT(queue);
 
 /* Bytes of memory of what the peer has sent and is in the queue */
 static int queued(const struct peer *peer)

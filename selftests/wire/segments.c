@@ -91,8 +91,7 @@ TEST_F(peer, metas_that_cannot_be_are_refused)
 		f.meta.critical = bad[i].critical;
 		f.meta.offset = bad[i].offset;
 		f.meta.total = bad[i].total;
-		make_data(&self->p, &self->peer, &d, 600, &f);
-		send_packet(&self->peer, &self->p);
+		send_one(&self->peer, &self->p, &d, 600, &f);
 		EXPECT_TRUE(peer_sync(&self->peer));
 		EXPECT_EQ(before + 1, mib(bad[i].counter)) TH_LOG("%u", i);
 		EXPECT_FALSE(self->peer.acked[self->peer.pn - 2]);
@@ -101,23 +100,18 @@ TEST_F(peer, metas_that_cannot_be_are_refused)
 	/* A good one says how it is, and others may not contradict it. */
 	before = mib("DropMismatch");
 	f.meta = (typeof(f.meta)) { .critical = 1500, .total = 1500 };
-	make_data(&self->p, &self->peer, &d, 600, &f);
-	send_packet(&self->peer, &self->p);
+	send_one(&self->peer, &self->p, &d, 600, &f);
 	d.offset = 600;
 	f.meta.total++;
-	make_data(&self->p, &self->peer, &d, 600, &f);
-	send_packet(&self->peer, &self->p);
+	send_one(&self->peer, &self->p, &d, 600, &f);
 	f.meta.total--;
-	make_data(&self->p, &self->peer, &d, 600, &f);
-	send_packet(&self->peer, &self->p);
+	send_one(&self->peer, &self->p, &d, 600, &f);
 	d.offset = 1200;
 	f.meta.critical--;
-	make_data(&self->p, &self->peer, &d, 600, &f);
-	send_packet(&self->peer, &self->p);
+	send_one(&self->peer, &self->p, &d, 600, &f);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(before + 2, mib("DropMismatch"));
-	make_data(&self->p, &self->peer, &d, 600, NULL);
-	send_packet(&self->peer, &self->p);
+	send_one(&self->peer, &self->p, &d, 600, NULL);
 	EXPECT_TRUE(got_message(self->fd, 0, 1500));
 }
 
@@ -139,9 +133,7 @@ TEST_F(peer, contradictions_are_refused)
 
 	send_segment(&self->peer, &self->p, 0, 0);
 	for (i = 0; i < n; i++) {
-		make_data(&self->p, &self->peer, &bad[i].d, bad[i].seg_size,
-			  NULL);
-		send_packet(&self->peer, &self->p);
+		send_one(&self->peer, &self->p, &bad[i].d, bad[i].seg_size, NULL);
 	}
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(before + n, mib("DropMismatch"));
@@ -162,26 +154,21 @@ TEST_F(peer, more_than_there_is_room_for_is_refused)
 	/* A message number that was not allowed yet */
 	d.msg_id = self->peer.theirs.max_msg;
 	d.msg_len = 100;
-	make_data(&self->p, &self->peer, &d, 100, NULL);
-	send_packet(&self->peer, &self->p);
+	send_one(&self->peer, &self->p, &d, 100, NULL);
 	d.msg_id = 0x7fffffff;
-	make_data(&self->p, &self->peer, &d, 100, NULL);
-	send_packet(&self->peer, &self->p);
+	send_one(&self->peer, &self->p, &d, 100, NULL);
 
 	/* A message larger than the credit, its cost of 1024 bytes counted */
 	d.msg_id = 0;
 	d.msg_len = self->peer.theirs.max_data - 1023;
-	make_data(&self->p, &self->peer, &d, 1000, NULL);
-	send_packet(&self->peer, &self->p);
+	send_one(&self->peer, &self->p, &d, 1000, NULL);
 
 	/* Two that are too much together */
 	d.msg_len = self->peer.theirs.max_data / 2;
 	d.msg_id = 1;
-	make_data(&self->p, &self->peer, &d, 1000, NULL);
-	send_packet(&self->peer, &self->p);
+	send_one(&self->peer, &self->p, &d, 1000, NULL);
 	d.msg_id = 2;
-	make_data(&self->p, &self->peer, &d, 1000, NULL);
-	send_packet(&self->peer, &self->p);
+	send_one(&self->peer, &self->p, &d, 1000, NULL);
 
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(before + 4, mib("DropWindow"));
@@ -204,8 +191,7 @@ static void send_zeros(struct peer *peer, struct packet *p, u32 id, u32 map)
 {
 	struct dblp_data d = { .msg_id = id, .msg_len = 1500 };
 
-	make_zeros(p, peer, &d, 600, NULL, &map, 1);
-	send_packet(peer, p);
+	send_zeromap(peer, p, &d, 600, NULL, &map, 1);
 }
 
 /* The next message is @id, in which the segments of @map are zero */
@@ -291,14 +277,11 @@ TEST_F(peer, a_map_that_contradicts_is_refused)
 	send_zeros(&self->peer, &self->p, 0, 7);
 	/* Nor may they describe messages that were not sent */
 	d.msg_len = 1501;
-	make_zeros(&self->p, &self->peer, &d, 600, NULL, &one, 1);
-	send_packet(&self->peer, &self->p);
+	send_zeromap(&self->peer, &self->p, &d, 600, NULL, &one, 1);
 	d.msg_len = 1500;
-	make_zeros(&self->p, &self->peer, &d, 601, NULL, &one, 1);
-	send_packet(&self->peer, &self->p);
+	send_zeromap(&self->peer, &self->p, &d, 601, NULL, &one, 1);
 	d.phase = 1;
-	make_zeros(&self->p, &self->peer, &d, 600, NULL, &one, 1);
-	send_packet(&self->peer, &self->p);
+	send_zeromap(&self->peer, &self->p, &d, 600, NULL, &one, 1);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(before + 6, mib("DropMismatch"));
 	for (; pn < self->peer.pn - 1; pn++)
@@ -402,12 +385,10 @@ TEST_F(peer, zeroes_beyond_the_credit_are_refused)
 	u64 before = mib("DropWindow");
 	const u32 one = 1;
 
-	make_zeros(&self->p, &self->peer, &d, 60000, NULL, &one, 1);
-	send_packet(&self->peer, &self->p);
+	send_zeromap(&self->peer, &self->p, &d, 60000, NULL, &one, 1);
 	d.msg_len = 1500;
 	d.msg_id = self->peer.theirs.max_msg;
-	make_zeros(&self->p, &self->peer, &d, 600, NULL, &one, 1);
-	send_packet(&self->peer, &self->p);
+	send_zeromap(&self->peer, &self->p, &d, 600, NULL, &one, 1);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(before + 2, mib("DropWindow"));
 	EXPECT_TRUE(is_silent(self->fd));
@@ -454,8 +435,7 @@ TEST_F(peer, many_maps_fill_the_receive_buffer_and_no_more)
 				sizeof(size)));
 	EXPECT_TRUE(peer_ask(&self->peer, self->peer.theirs.window));
 	for (i = 0; i < 1000; i++, d.offset += 32 * 600) {
-		make_zeros(&self->p, &self->peer, &d, 600, NULL, &one, 1);
-		send_packet(&self->peer, &self->p);
+		send_zeromap(&self->peer, &self->p, &d, 600, NULL, &one, 1);
 		if (i % 50 == 0)
 			EXPECT_TRUE(peer_sync(&self->peer));
 	}
@@ -505,8 +485,7 @@ TEST_F(peer, maps_in_a_train)
 	ASSERT_EQ(0, setsockopt(self->peer.udp, SOL_UDP, UDP_SEGMENT, &stride,
 				sizeof(stride)));
 	d.offset = 31 * 600;
-	make_data(two, &self->peer, &d, 600, NULL);
-	send_packet(&self->peer, two);
+	send_one(&self->peer, two, &d, 600, NULL);
 	ASSERT_TRUE(wait_for(self->fd, POLLIN, WAIT_MS));
 	ASSERT_EQ(33 * 600, message_recv(self->fd, buf, sizeof(buf), 0, &m));
 	message_free(&m);

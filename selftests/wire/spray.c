@@ -18,12 +18,7 @@ FIXTURE(spray) {
 	int fd;
 };
 
-FIXTURE_VARIANT(spray) {
-	const char *address;
-};
-
-FIXTURE_VARIANT_ADD(spray, ipv4) { .address = "::ffff:127.0.0.1" };
-FIXTURE_VARIANT_ADD(spray, ipv6) { .address = "::1" };
+FIXTURE_BY_FAMILY(spray);
 
 /* With the cookie that it has */
 static void ask(struct peer *peer, struct packet *p, u32 ports)
@@ -85,13 +80,7 @@ FIXTURE_SETUP(spray)
 	other_port(&self->other, &self->peer, &self->addr);
 }
 
-FIXTURE_TEARDOWN(spray)
-{
-	close(self->fd);
-	close(self->listener);
-	peer_close(&self->peer);
-	peer_close(&self->other);
-}
+FIXTURE_ENDS_BY_EXIT(spray);
 
 TEST_F(spray, a_port_that_was_not_announced)
 {
@@ -101,8 +90,7 @@ TEST_F(spray, a_port_that_was_not_announced)
 	send_message(&self->other, &self->p, 0);
 	make_ctrl(&self->p, &self->other, &ping);
 	send_packet(&self->other, &self->p);
-	make_rst(&self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
-	send_packet(&self->other, &self->p);
+	send_rst(&self->other, &self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
 	/* It tries a size, and announces nothing */
 	announce(&self->other, &self->other, &self->p, 0);
 	EXPECT_TRUE(peer_sync(&self->peer));
@@ -147,7 +135,6 @@ TEST_F(spray, a_port_that_was_announced_anew)
 	send_message(&self->other, &self->p, 1);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(before + 3, mib("DropPort"));
-	peer_close(&newer);
 }
 
 TEST_F(spray, no_more_ports_than_were_asked_for)
@@ -198,9 +185,6 @@ TEST_F(spray, the_most_ports)
 	}
 	EXPECT_TRUE(got_message(fd, 0, d.msg_len));
 	EXPECT_EQ(0, mib("DropPort"));
-	peer_close(&peer);
-	close(fd);
-	close(listener);
 }
 
 /* Whichever of the two comes first counts */
@@ -243,10 +227,8 @@ TEST_F(spray, a_cancel_in_a_buffer_of_another_port)
 {
 	static char pages[4096] __attribute__((aligned(4096)));
 	struct dblp_data d = { .msg_len = 4 * 256 };
-	struct dblp_frame f = {
-		.type = DBLP_FRAME_CANCEL,
-		.cancel = { .len = d.msg_len, .total = d.msg_len, .started = true },
-	};
+	struct dblp_frame f = FRAME(CANCEL, cancel, .len = d.msg_len, .total = d.msg_len,
+						    .started = true);
 	static struct packet p[2];
 
 	announce(&self->other, &self->peer, &self->p, 1);
@@ -287,7 +269,6 @@ TEST_F(spray, more_ports_than_are_taken)
 	/* The cookie was not spent */
 	ask(&peer, &self->p, 4);
 	EXPECT_TRUE(peer_expect(&peer, DBLP_PKT_COOKIE_ACK, WAIT_MS));
-	peer_close(&peer);
 }
 
 /* With one port nothing is as if there were several */
@@ -307,9 +288,6 @@ TEST_F(spray, one_port)
 	EXPECT_EQ(before + 4, mib("DropWrongPeer"));
 	EXPECT_EQ(field + 1, mib("DropField"));
 	EXPECT_TRUE(is_silent(fd));
-	peer_close(&second);
-	peer_close(&peer);
-	close(fd);
 }
 
 /* The kernel may choose of 3 ports only */
@@ -350,8 +328,6 @@ TEST_F(spray, a_listener_does_not_listen_there)
 	EXPECT_EQ(0, peer.n[DBLP_PKT_INIT_ACK]);
 	EXPECT_EQ(before + 2, mib("DropPort"));
 	EXPECT_EQ(1, mib("DropTrailing"));
-	peer_close(&peer);
-	close(listener);
 }
 
 /* connect() says so at once, and the socket is as it was */
@@ -369,7 +345,6 @@ TEST_F(spray, who_asks_for_too_many)
 	EXPECT_ERR(EISCONN, try_u32(fd, DBLP_SPRAY, 1));
 	EXPECT_ERR(EISCONN, try_u32(self->listener, DBLP_SPRAY, 1));
 	EXPECT_EQ(4, get_u32(fd, DBLP_SPRAY));
-	close(fd);
 }
 
 /* What has failed leaves nothing, and those of a socket that is bound stay with it */
@@ -389,7 +364,6 @@ TEST_F(spray, too_few_ports)
 	set_u32(fd, DBLP_SPRAY, 3);
 	EXPECT_EQ(0, connect_to(fd, &self->addr));
 	EXPECT_EQ(3, get_u32(fd, DBLP_SPRAY));
-	close(fd);
 }
 
 /* They are given back by somebody who cannot run before the next call is made */
@@ -404,7 +378,6 @@ TEST_F(spray, fewer_ports_at_once)
 	EXPECT_ERR(EADDRINUSE, connect_to(fd, &self->addr));
 	set_u32(fd, DBLP_SPRAY, 3);
 	EXPECT_EQ(0, connect_to(fd, &self->addr));
-	close(fd);
 }
 
 static void set_key(int fd)
@@ -443,9 +416,6 @@ TEST_F(spray, with_a_key)
 	EXPECT_EQ(before, mib("DropPort"));
 	EXPECT_EQ(0, mib("DropAuth"));
 	EXPECT_EQ(0, mib("DropField"));
-	close(server);
-	close(fd);
-	close(listener);
 }
 
 /* connect() to a server with these features; it is made by hand */
@@ -476,8 +446,6 @@ TEST_F(spray, a_peer_of_before_there_was_spraying)
 	EXPECT_TRUE(wait_for(fd, POLLHUP, WAIT_MS));
 	EXPECT_EQ(EPROTONOSUPPORT, get_int(fd, SO_ERROR));
 	EXPECT_EQ(0, old.n[DBLP_PKT_COOKIE_ECHO]);
-	peer_close(&old);
-	close(fd);
 }
 
 /* What is on the wire of one port is as it was before */

@@ -55,10 +55,8 @@ TEST_F(peer, no_answer_is_longer_than_the_question)
 
 TEST_F(peer, a_reset_is_never_answered)
 {
-	make_rst(&self->p, self->peer.scid ^ 1, DBLP_RST_UNKNOWN, 1234);
-	send_packet(&self->peer, &self->p);
-	make_rst(&self->p, 0, DBLP_RST_UNKNOWN, 1234);
-	send_packet(&self->peer, &self->p);
+	send_rst(&self->peer, &self->p, self->peer.scid ^ 1, DBLP_RST_UNKNOWN, 1234);
+	send_rst(&self->peer, &self->p, 0, DBLP_RST_UNKNOWN, 1234);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(0, self->peer.n[DBLP_PKT_RST]);
 	EXPECT_TRUE(is_silent(self->fd));
@@ -68,8 +66,7 @@ TEST_F(peer, a_reset_ends_the_connection)
 {
 	char byte;
 
-	make_rst(&self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
-	send_packet(&self->peer, &self->p);
+	send_rst(&self->peer, &self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
 	EXPECT_TRUE(wait_for(self->fd, POLLHUP, WAIT_MS));
 	EXPECT_EQ(-1, recv(self->fd, &byte, 1, MSG_DONTWAIT));
 	EXPECT_EQ(ECONNRESET, errno);
@@ -81,8 +78,7 @@ TEST_F(peer, one_who_has_forgotten_us_can_say_so)
 {
 	char byte;
 
-	make_rst(&self->p, 0, DBLP_RST_UNKNOWN, self->peer.cid);
-	send_packet(&self->peer, &self->p);
+	send_rst(&self->peer, &self->p, 0, DBLP_RST_UNKNOWN, self->peer.cid);
 	EXPECT_TRUE(wait_for(self->fd, POLLHUP, WAIT_MS));
 	EXPECT_EQ(-1, recv(self->fd, &byte, 1, MSG_DONTWAIT));
 	EXPECT_EQ(ECONNRESET, errno);
@@ -92,16 +88,11 @@ TEST_F(peer, a_forged_reset_is_ignored)
 {
 	u64 cid = self->peer.cid, scid = self->peer.scid;
 
-	make_rst(&self->p, scid, DBLP_RST_CLOSED, cid ^ 1);
-	send_packet(&self->peer, &self->p);
-	make_rst(&self->p, 0, DBLP_RST_UNKNOWN, cid ^ 1);
-	send_packet(&self->peer, &self->p);
-	make_rst(&self->p, 0, DBLP_RST_UNKNOWN, scid);
-	send_packet(&self->peer, &self->p);
-	make_rst(&self->p, scid, 0, cid);
-	send_packet(&self->peer, &self->p);
-	make_rst(&self->p, scid, 99, cid);
-	send_packet(&self->peer, &self->p);
+	send_rst(&self->peer, &self->p, scid, DBLP_RST_CLOSED, cid ^ 1);
+	send_rst(&self->peer, &self->p, 0, DBLP_RST_UNKNOWN, cid ^ 1);
+	send_rst(&self->peer, &self->p, 0, DBLP_RST_UNKNOWN, scid);
+	send_rst(&self->peer, &self->p, scid, 0, cid);
+	send_rst(&self->peer, &self->p, scid, 99, cid);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_TRUE(is_silent(self->fd));
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd));
@@ -217,10 +208,8 @@ TEST_F(peer, packets_from_another_port_are_ignored)
 	send_message(&other, &self->p, 0);
 	send_fin(&other, &self->p, 0);
 	peer_ack(&other, 0, 1000);
-	make_rst(&self->p, other.scid, DBLP_RST_CLOSED, other.cid);
-	send_packet(&other, &self->p);
-	make_rst(&self->p, 0, DBLP_RST_UNKNOWN, other.cid);
-	send_packet(&other, &self->p);
+	send_rst(&other, &self->p, other.scid, DBLP_RST_CLOSED, other.cid);
+	send_rst(&other, &self->p, 0, DBLP_RST_UNKNOWN, other.cid);
 
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_LE(before + 6, mib("DropWrongPeer"));
@@ -270,7 +259,6 @@ TEST_F(peer, an_init_leaves_nothing_behind)
 	fcntl(self->listener, F_SETFL, O_NONBLOCK);
 	EXPECT_EQ(-1, accept(self->listener, NULL, NULL));
 	EXPECT_EQ(EAGAIN, errno);
-	peer_close(&other);
 }
 
 TEST_F(peer, bad_inits)
@@ -298,7 +286,6 @@ TEST_F(peer, bad_inits)
 	EXPECT_TRUE(peer_sync(&self->peer));
 	peer_drain(&other);
 	EXPECT_EQ(0, other.n[DBLP_PKT_INIT_ACK]);
-	peer_close(&other);
 }
 
 TEST_F(peer, an_init_of_another_version_learns_ours)
@@ -328,7 +315,6 @@ TEST_F(peer, an_init_of_another_version_learns_ours)
 	peer_drain(&other);
 	EXPECT_EQ(1, other.n[DBLP_PKT_VERSION]);
 	EXPECT_EQ(2, socket_count());
-	peer_close(&other);
 }
 
 static bool connection_comes(int listener)
@@ -362,8 +348,7 @@ TEST_F(peer, altered_cookies)
 		send_packet(&other, &self->p);
 	}
 	/* The cookie itself is good all the same: at once, as it grows old */
-	make_echo(&self->p, &other, &ours);
-	send_packet(&other, &self->p);
+	send_echo(&other, &self->p, &ours);
 	EXPECT_TRUE(peer_expect(&other, DBLP_PKT_COOKIE_ACK, WAIT_MS));
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(before + n, mib("CookieBad"));
@@ -371,7 +356,6 @@ TEST_F(peer, altered_cookies)
 	EXPECT_EQ(3, socket_count());
 	EXPECT_TRUE(connection_comes(self->listener));
 	EXPECT_FALSE(connection_comes(self->listener));
-	peer_close(&other);
 }
 
 static u64 clock_ns(clockid_t clock)
@@ -420,13 +404,10 @@ TEST_F(peer, a_cookie_is_good_for_one_address)
 	peer_connect(&thief, &self->addr);
 	thief.cookie = other.cookie;
 	thief.cid = other.cid;
-	make_echo(&self->p, &thief, &ours);
-	send_packet(&thief, &self->p);
+	send_echo(&thief, &self->p, &ours);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(before + 1, mib("CookieBad"));
 	EXPECT_FALSE(connection_comes(self->listener));
-	peer_close(&other);
-	peer_close(&thief);
 }
 
 TEST_F(peer, bad_parameters)
@@ -453,7 +434,6 @@ TEST_F(peer, bad_parameters)
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(before + 4, mib("DropField"));
 	EXPECT_FALSE(connection_comes(self->listener));
-	peer_close(&other);
 }
 
 TEST_F_TIMEOUT(peer, a_cookie_goes_stale, 60)
@@ -466,12 +446,10 @@ TEST_F_TIMEOUT(peer, a_cookie_goes_stale, 60)
 	peer_get_cookie(&other);
 	/* Nothing to wait for but the clock */
 	sleep_ms(COOKIE_LIFE_MS + 200);
-	make_echo(&self->p, &other, &ours);
-	send_packet(&other, &self->p);
+	send_echo(&other, &self->p, &ours);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(before + 1, mib("CookieStale"));
 	EXPECT_FALSE(connection_comes(self->listener));
-	peer_close(&other);
 }
 
 TEST_F(peer, a_repeated_echo_is_answered_but_makes_no_second_connection)
@@ -480,8 +458,7 @@ TEST_F(peer, a_repeated_echo_is_answered_but_makes_no_second_connection)
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		make_echo(&self->p, &self->peer, &ours);
-		send_packet(&self->peer, &self->p);
+		send_echo(&self->peer, &self->p, &ours);
 		EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ACK,
 					WAIT_MS));
 	}
@@ -497,18 +474,15 @@ TEST_F(peer, a_cookie_is_good_for_one_connection)
 	u64 before = mib("CookieStale");
 	struct peer witness;
 
-	make_rst(&self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
-	send_packet(&self->peer, &self->p);
+	send_rst(&self->peer, &self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
 	EXPECT_TRUE(wait_for(self->fd, POLLHUP, WAIT_MS));
-	make_echo(&self->p, &self->peer, &ours);
-	send_packet(&self->peer, &self->p);
+	send_echo(&self->peer, &self->p, &ours);
 
 	peer_connect(&witness, &self->addr);
 	peer_handshake(&witness);
 	EXPECT_EQ(before + 1, mib("CookieStale"));
 	EXPECT_TRUE(connection_comes(self->listener));
 	EXPECT_FALSE(connection_comes(self->listener));
-	peer_close(&witness);
 }
 
 TEST_F(peer, nobody_listens_any_more)
@@ -521,8 +495,7 @@ TEST_F(peer, nobody_listens_any_more)
 	/* The connection keeps the port open. */
 	close(self->listener);
 	self->listener = -1;
-	make_echo(&self->p, &other, &ours);
-	send_packet(&other, &self->p);
+	send_echo(&other, &self->p, &ours);
 	make_init(&self->p, other.cid);
 	send_packet(&other, &self->p);
 	EXPECT_TRUE(peer_expect(&other, DBLP_PKT_RST, WAIT_MS));
@@ -531,7 +504,6 @@ TEST_F(peer, nobody_listens_any_more)
 	EXPECT_EQ(other.cid, other.rst_echo);
 	EXPECT_EQ(0, other.n[DBLP_PKT_COOKIE_ACK]);
 	EXPECT_EQ(1, socket_count());
-	peer_close(&other);
 }
 
 /*
@@ -544,12 +516,7 @@ FIXTURE(server) {
 	int fd;
 };
 
-FIXTURE_VARIANT(server) {
-	const char *address;
-};
-
-FIXTURE_VARIANT_ADD(server, ipv4) { .address = "::ffff:127.0.0.1" };
-FIXTURE_VARIANT_ADD(server, ipv6) { .address = "::1" };
+FIXTURE_BY_FAMILY(server);
 
 FIXTURE_SETUP(server)
 {
@@ -565,11 +532,7 @@ FIXTURE_SETUP(server)
 				       DBLP_HDR_LEN);
 }
 
-FIXTURE_TEARDOWN(server)
-{
-	close(self->fd);
-	peer_close(&self->peer);
-}
+FIXTURE_ENDS_BY_EXIT(server);
 
 static void send_init_ack(struct peer *peer, struct packet *p, u64 dcid)
 {
@@ -644,8 +607,7 @@ TEST_F(server, answers_of_others_are_ignored)
 	peer_connect(&other, &client);
 	other.scid = self->peer.scid;
 	send_init_ack(&other, &self->p, other.scid);
-	make_rst(&self->p, other.scid, DBLP_RST_REFUSED, other.scid);
-	send_packet(&other, &self->p);
+	send_rst(&other, &self->p, other.scid, DBLP_RST_REFUSED, other.scid);
 
 	EXPECT_EQ(0, poll(&(struct pollfd) { self->fd, POLLOUT, 0 }, 1, 100));
 	EXPECT_EQ(DBLP_STATE_INIT_SENT, get_state(self->fd));
@@ -682,8 +644,7 @@ TEST_F(server, another_cookie_is_asked_for_as_another_client)
 
 TEST_F(server, a_refusal_refuses)
 {
-	make_rst(&self->p, self->peer.scid, DBLP_RST_REFUSED, self->peer.scid);
-	send_packet(&self->peer, &self->p);
+	send_rst(&self->peer, &self->p, self->peer.scid, DBLP_RST_REFUSED, self->peer.scid);
 	EXPECT_EQ(ECONNREFUSED, connect_error(self->fd));
 	EXPECT_EQ(DBLP_STATE_CLOSED, get_state(self->fd));
 }
@@ -692,8 +653,7 @@ TEST_F(server, a_refusal_after_the_cookie)
 {
 	send_init_ack(&self->peer, &self->p, self->peer.scid);
 	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
-	make_rst(&self->p, self->peer.scid, DBLP_RST_REFUSED, self->peer.scid);
-	send_packet(&self->peer, &self->p);
+	send_rst(&self->peer, &self->p, self->peer.scid, DBLP_RST_REFUSED, self->peer.scid);
 	EXPECT_TRUE(wait_for(self->fd, POLLHUP, 1000));
 	EXPECT_EQ(ECONNREFUSED, connect_error(self->fd));
 }

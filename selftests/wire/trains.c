@@ -190,10 +190,8 @@ static void make_segment(struct packet *p, struct peer *peer, u32 id, u32 seg)
 		.msg_id = id, .offset = seg * SEG, .msg_len = LENGTH,
 		.meta = id == 2,
 	};
-	const struct dblp_frame meta = {
-		.type = DBLP_FRAME_META,
-		.meta = { .msg_id = id, .total = LENGTH, .tag = 4711 },
-	};
+	const struct dblp_frame meta = FRAME(META, meta, .msg_id = id, .total = LENGTH,
+							 .tag = 4711);
 
 	make_data(p, peer, &d, SEG, id == 2 ? &meta : NULL);
 }
@@ -274,16 +272,10 @@ static bool make_hello(struct side *s, struct packet *p, enum wagon w)
 static void add_news(struct packet *p, bool bad)
 {
 	struct dblp_params ours = params_default();
-	struct dblp_frame ack = {
-		.type = DBLP_FRAME_ACK, .ack = { .n = 1 },
-	};
-	struct dblp_frame flow = {
-		.type = DBLP_FRAME_FLOW,
-		.flow = {
-			.max_msg = ours.max_msg, .max_data = ours.max_data,
-			.cap = bad ? DBLP_PPM + 1 : ours.cap,
-		},
-	};
+	struct dblp_frame ack = FRAME(ACK, ack, .n = 1);
+	struct dblp_frame flow = FRAME(FLOW, flow, .max_msg = ours.max_msg,
+						   .max_data = ours.max_data,
+						   .cap = bad ? DBLP_PPM + 1 : ours.cap);
 
 	add_frame(p, &ack);
 	add_frame(p, &flow);
@@ -689,13 +681,7 @@ FIXTURE_SETUP(train)
 	self->sides = the_sides;
 }
 
-FIXTURE_TEARDOWN(train)
-{
-	enum way way;
-
-	for (way = ALONE; way < self->ways; way++)
-		side_end(&self->sides[way]);
-}
+FIXTURE_ENDS_BY_EXIT(train);
 
 /* Have the other end send something that can be acknowledged */
 static void ask(struct __test_metadata *_metadata, struct peer *peer)
@@ -841,13 +827,7 @@ FIXTURE_SETUP(spoiled)
 		side_begin(&self->sides[way], "127.0.0.1", false, false);
 }
 
-FIXTURE_TEARDOWN(spoiled)
-{
-	enum way way;
-
-	for (way = ALONE; way < WAYS; way++)
-		side_end(&self->sides[way]);
-}
+FIXTURE_ENDS_BY_EXIT(spoiled);
 
 /* The last ACK of either connection may be delayed */
 static void await_acks(struct __test_metadata *_metadata, struct side *sides)
@@ -905,11 +885,7 @@ FIXTURE_SETUP(shared)
 	self->page = new_pages(PAGES);
 }
 
-FIXTURE_TEARDOWN(shared)
-{
-	munmap(self->page, PAGES);
-	side_end(&self->side);
-}
+FIXTURE_ENDS_BY_EXIT(shared);
 
 /* A message of five segments, the last of them short */
 #define SHARED_LEN	(5 * SEG - 40)

@@ -20,8 +20,7 @@ static void send_part(FIXTURE_DATA(peer) *self, u32 id, u32 seg, u32 budget)
 		.budget = budget, .policy = DBLP_POLICY_EAGER,
 	};
 
-	make_data(&self->p, &self->peer, &d, 600, NULL);
-	send_packet(&self->peer, &self->p);
+	send_one(&self->peer, &self->p, &d, 600, NULL);
 }
 
 static u32 seg_bytes(u32 seg)
@@ -122,10 +121,7 @@ TEST_F(peer, one_keeps_its_segments_when_its_turn_comes)
 /* The sender hears at once that the rest is not needed, the user has to wait */
 TEST_F(peer, a_close_does_not_wait)
 {
-	struct dblp_frame more = {
-		.type = DBLP_FRAME_BUDGET,
-		.budget = { .msg_id = 1, .ppm = DBLP_PPM },
-	};
+	struct dblp_frame more = FRAME(BUDGET, budget, .msg_id = 1, .ppm = DBLP_PPM);
 	u64 late = mib("DropLate");
 	u32 n;
 
@@ -160,14 +156,10 @@ TEST_F(peer, a_close_does_not_wait)
 TEST_F(peer, a_deadline_does_not_jump_the_queue)
 {
 	struct dblp_data d = { .msg_id = 1, .msg_len = LENGTH, .meta = true };
-	struct dblp_frame meta = {
-		.type = DBLP_FRAME_META,
-		.meta = { .msg_id = 1, .deadline = 1000, .total = LENGTH },
-	};
+	struct dblp_frame meta = FRAME(META, meta, .msg_id = 1, .deadline = 1000, .total = LENGTH);
 
 	send_segment(&self->peer, &self->p, 0, 0);
-	make_data(&self->p, &self->peer, &d, 600, &meta);
-	send_packet(&self->peer, &self->p);
+	send_one(&self->peer, &self->p, &d, 600, &meta);
 	while (!self->peer.n_close &&
 	       peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS))
 		;
@@ -307,13 +299,8 @@ static u32 count_acked(const struct peer *peer, const u32 *late)
 /* A segment that was not waited for; or a CANCEL, which comes too late, too */
 static u32 send_late(FIXTURE_DATA(peer) *self, u32 id)
 {
-	const struct dblp_frame cancel = {
-		.type = DBLP_FRAME_CANCEL,
-		.cancel = {
-			.msg_id = id, .len = LENGTH, .total = LENGTH,
-			.started = true,
-		},
-	};
+	const struct dblp_frame cancel = FRAME(CANCEL, cancel, .msg_id = id, .len = LENGTH,
+							       .total = LENGTH, .started = true);
 	u32 pn = self->peer.pn;
 
 	if (id % 2)
@@ -391,14 +378,10 @@ TEST_F(peer, the_end_comes_after_all_that_wait)
 TEST_F(peer, a_refused_one_leaves_its_place_free)
 {
 	struct dblp_data d = { .msg_id = 1, .msg_len = 1200, .meta = true };
-	struct dblp_frame meta = {
-		.type = DBLP_FRAME_META,
-		.meta = { .msg_id = 2, .total = 1200 },
-	};
+	struct dblp_frame meta = FRAME(META, meta, .msg_id = 2, .total = 1200);
 	u64 before = mib("DropMismatch");
 
-	make_data(&self->p, &self->peer, &d, 600, &meta);
-	send_packet(&self->peer, &self->p);
+	send_one(&self->peer, &self->p, &d, 600, &meta);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(before + 1, mib("DropMismatch"));
 	send_message(&self->peer, &self->p, 1);
@@ -433,8 +416,6 @@ TEST_F(peer, those_that_wait_go_with_their_connection)
 	send_segment(&other, &self->p, 0, 0);
 	EXPECT_TRUE(peer_sync(&other));
 	EXPECT_EQ(0, other.share);
-	close(fd);
-	peer_close(&other);
 }
 
 /**
