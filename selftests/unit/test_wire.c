@@ -433,17 +433,20 @@ TEST(dblp_get_data__round_trip)
 	}
 }
 
+/* The segment of segment_init() with these fields, which may name others of @s */
+#define EXPECT_SEGMENT(want, ...) do { \
+	struct segment s; \
+	\
+	segment_init(&s); \
+	__VA_ARGS__; \
+	EXPECT_EQ(DBLP_WIRE_##want, segment_check(&s)); \
+} while (0)
+
 TEST(dblp_get_data__budget)
 {
-	struct segment s;
-
-	segment_init(&s);
-	s.d.budget = DBLP_PPM;
-	EXPECT_EQ(DBLP_WIRE_OK, segment_check(&s));
-	s.d.budget = DBLP_PPM + 1;
-	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
-	s.d.budget = 0xfffff;
-	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
+	EXPECT_SEGMENT(OK, s.d.budget = DBLP_PPM);
+	EXPECT_SEGMENT(FIELD, s.d.budget = DBLP_PPM + 1);
+	EXPECT_SEGMENT(FIELD, s.d.budget = 0xfffff);
 }
 
 TEST(dblp_get_data__reserved_attributes)
@@ -474,88 +477,53 @@ TEST(dblp_get_data__reserved_attributes)
 
 TEST(dblp_get_data__msg_len)
 {
-	struct segment s;
-
-	segment_init(&s);
-	s.d.msg_len = 0;
-	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
-	s.d.msg_len = DBLP_MSG_MAX;
-	EXPECT_EQ(DBLP_WIRE_OK, segment_check(&s));
-	s.d.msg_len = DBLP_MSG_MAX + 1;
-	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
-	s.d.msg_len = U32_MAX;
-	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
+	EXPECT_SEGMENT(FIELD, s.d.msg_len = 0);
+	EXPECT_SEGMENT(OK, s.d.msg_len = DBLP_MSG_MAX);
+	EXPECT_SEGMENT(FIELD, s.d.msg_len = DBLP_MSG_MAX + 1);
+	EXPECT_SEGMENT(FIELD, s.d.msg_len = U32_MAX);
 }
 
 TEST(dblp_get_data__offset)
 {
-	struct segment s;
-
-	segment_init(&s);
-	s.d.offset = 9000;
-	EXPECT_EQ(DBLP_WIRE_OK, segment_check(&s));
-	s.d.offset = 10000;
-	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
-	s.d.offset = 11000;
-	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
-	s.d.offset = 3001;
-	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
-	s.d.offset = U32_MAX - U32_MAX % 1000;
-	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
+	EXPECT_SEGMENT(OK, s.d.offset = 9000);
+	EXPECT_SEGMENT(FIELD, s.d.offset = 10000);
+	EXPECT_SEGMENT(FIELD, s.d.offset = 11000);
+	EXPECT_SEGMENT(FIELD, s.d.offset = 3001);
+	EXPECT_SEGMENT(FIELD, s.d.offset = U32_MAX - U32_MAX % 1000);
 }
+
+/* The first segment of a message, in a packet that fits it */
+#define EXPECT_FIRST(want, seg, msg, len) \
+	EXPECT_SEGMENT(want, s.d.offset = 0; s.h.seg_size = (seg); \
+		       s.d.msg_len = (msg); s.pkt_len = 52 + (len))
 
 TEST(dblp_get_data__seg_size)
 {
-	struct segment s;
-
-	segment_init(&s);
-	s.d.offset = 0;
-	s.h.seg_size = 0;
-	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
-	s.d.msg_len = 100000;
-	s.h.seg_size = DBLP_SEG_MAX;
-	s.pkt_len = 52 + DBLP_SEG_MAX;
-	EXPECT_EQ(DBLP_WIRE_OK, segment_check(&s));
-	s.h.seg_size = DBLP_SEG_MAX + 1;
-	s.pkt_len++;
-	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
-
+	EXPECT_FIRST(FIELD, 0, 10000, 1000);
+	EXPECT_FIRST(OK, DBLP_SEG_MAX, 100000, DBLP_SEG_MAX);
+	EXPECT_FIRST(FIELD, DBLP_SEG_MAX + 1, 100000, DBLP_SEG_MAX + 1);
 	/* Small ones only if there is a single one */
-	s.h.seg_size = DBLP_SEG_MIN - 1;
-	s.d.msg_len = DBLP_SEG_MIN;
-	s.pkt_len = 52 + DBLP_SEG_MIN - 1;
-	EXPECT_EQ(DBLP_WIRE_FIELD, segment_check(&s));
-	s.d.msg_len = DBLP_SEG_MIN - 1;
-	EXPECT_EQ(DBLP_WIRE_OK, segment_check(&s));
-	s.h.seg_size = DBLP_SEG_MIN;
-	s.d.msg_len = DBLP_SEG_MIN + 1;
-	s.pkt_len = 52 + DBLP_SEG_MIN;
-	EXPECT_EQ(DBLP_WIRE_OK, segment_check(&s));
+	EXPECT_FIRST(FIELD, DBLP_SEG_MIN - 1, DBLP_SEG_MIN, DBLP_SEG_MIN - 1);
+	EXPECT_FIRST(OK, DBLP_SEG_MIN - 1, DBLP_SEG_MIN - 1, DBLP_SEG_MIN - 1);
+	EXPECT_FIRST(OK, DBLP_SEG_MIN, DBLP_SEG_MIN + 1, DBLP_SEG_MIN);
 }
 
 TEST(dblp_get_data__length_of_segment)
 {
-	struct segment s;
+	u32 len;
 
-	segment_init(&s);
-	s.pkt_len--;
-	EXPECT_EQ(DBLP_WIRE_SHORT, segment_check(&s));
-	s.pkt_len += 2;
-	EXPECT_EQ(DBLP_WIRE_TRAILING, segment_check(&s));
-	s.pkt_len = U32_MAX;
-	EXPECT_EQ(DBLP_WIRE_TRAILING, segment_check(&s));
-	for (s.pkt_len = 0; s.pkt_len < 52 + 1000; s.pkt_len++)
-		EXPECT_EQ(DBLP_WIRE_SHORT, segment_check(&s));
-
+	EXPECT_SEGMENT(TRAILING, s.pkt_len++);
+	EXPECT_SEGMENT(TRAILING, s.pkt_len = U32_MAX);
+	for (len = 0; len < 52 + 1000; len++)
+		EXPECT_SEGMENT(SHORT, s.pkt_len = len);
 	/* The last one is what remains */
-	s.d.msg_len = 9001;
-	s.d.offset = 9000;
-	s.pkt_len = 52 + 1;
-	EXPECT_EQ(DBLP_WIRE_OK, segment_check(&s));
-	s.pkt_len = 52;
-	EXPECT_EQ(DBLP_WIRE_SHORT, segment_check(&s));
-	s.pkt_len = 52 + 2;
-	EXPECT_EQ(DBLP_WIRE_TRAILING, segment_check(&s));
+	for (len = 0; len < 3; len++)
+		EXPECT_EQ(len == 0 ? DBLP_WIRE_SHORT : len == 1 ? DBLP_WIRE_OK :
+								  DBLP_WIRE_TRAILING,
+			  segment_check(&(struct segment) {
+				.h = { .type = DBLP_PKT_DATA, .ctl_len = 20, .seg_size = 1000 },
+				.d = { .msg_len = 9001, .offset = 9000 }, .pkt_len = 52 + len,
+			  }));
 }
 
 /* A message of 101 segments: 4 words */
@@ -637,36 +605,27 @@ TEST(dblp_get_params__round_trip)
 
 TEST(dblp_get_params__refused)
 {
-	struct dblp_params a = { .msg_max = 1 }, back;
+	static const struct {
+		struct dblp_params p;
+		enum dblp_wire_error want;
+	} cases[] = {
+		{ { .msg_max = 1 }, DBLP_WIRE_OK },
+		{ { .msg_max = 1, .cap = DBLP_PPM + 1 }, DBLP_WIRE_FIELD },
+		{ { .msg_max = 0 }, DBLP_WIRE_FIELD },
+		{ { .msg_max = DBLP_MSG_MAX + 1 }, DBLP_WIRE_FIELD },
+		{ { .msg_max = DBLP_MSG_MAX, .rtt_us = DBLP_PARAMS_RTT_MAX + 1 }, DBLP_WIRE_FIELD },
+		{ { .msg_max = DBLP_MSG_MAX, .rtt_us = U32_MAX }, DBLP_WIRE_FIELD },
+		{ { .msg_max = DBLP_MSG_MAX, .window = 4096, .max_data = 4096 }, DBLP_WIRE_OK },
+		{ { .msg_max = DBLP_MSG_MAX, .window = 4096, .max_data = 4097 }, DBLP_WIRE_FIELD },
+	};
+	struct dblp_params back;
 	u8 p[DBLP_PARAMS_LEN];
+	u32 i;
 
-	dblp_put_params(p, &a);
-	EXPECT_EQ(DBLP_WIRE_OK, dblp_get_params(&back, p));
-	a.cap = DBLP_PPM + 1;
-	dblp_put_params(p, &a);
-	EXPECT_EQ(DBLP_WIRE_FIELD, dblp_get_params(&back, p));
-	a.cap = 0;
-	a.msg_max = 0;
-	dblp_put_params(p, &a);
-	EXPECT_EQ(DBLP_WIRE_FIELD, dblp_get_params(&back, p));
-	a.msg_max = DBLP_MSG_MAX + 1;
-	dblp_put_params(p, &a);
-	EXPECT_EQ(DBLP_WIRE_FIELD, dblp_get_params(&back, p));
-	a.msg_max = DBLP_MSG_MAX;
-	a.rtt_us = DBLP_PARAMS_RTT_MAX + 1;
-	dblp_put_params(p, &a);
-	EXPECT_EQ(DBLP_WIRE_FIELD, dblp_get_params(&back, p));
-	a.rtt_us = U32_MAX;
-	dblp_put_params(p, &a);
-	EXPECT_EQ(DBLP_WIRE_FIELD, dblp_get_params(&back, p));
-	a.rtt_us = 0;
-	a.window = 4096;
-	a.max_data = 4096;
-	dblp_put_params(p, &a);
-	EXPECT_EQ(DBLP_WIRE_OK, dblp_get_params(&back, p));
-	a.max_data++;
-	dblp_put_params(p, &a);
-	EXPECT_EQ(DBLP_WIRE_FIELD, dblp_get_params(&back, p));
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		dblp_put_params(p, &cases[i].p);
+		EXPECT_EQ(cases[i].want, dblp_get_params(&back, p)) TH_LOG("case %u", i);
+	}
 }
 
 TEST(dblp_get_cookie__round_trip)
