@@ -130,6 +130,14 @@ static inline void prepare(int n, u32 epoch, u64 count, void (*run)(struct rank 
 	}
 }
 
+/* The same assignments to each of the first @n ranks, as @r */
+#define EACH_RANK(n, ...) do { \
+	struct rank *r; \
+	\
+	for (r = rank; r < rank + (n); r++) \
+		__VA_ARGS__; \
+} while (0)
+
 static inline void run_all(int n)
 {
 	int i;
@@ -367,14 +375,9 @@ static inline void run_late(struct rank *r)
 /* The last of three, by way of a parameter server */
 static inline void prepare_late(u64 count)
 {
-	int i;
-
 	n_over = 0;
 	prepare(3, next_epoch(), count, run_late);
-	for (i = 0; i < 3; i++) {
-		rank[i].op.algo = DBLP_PS;
-		rank[i].op.wait_ms = 4000;
-	}
+	EACH_RANK(3, r->op.algo = DBLP_PS, r->op.wait_ms = 4000);
 }
 
 static inline void expect_late(struct __test_metadata *_metadata, u64 count)

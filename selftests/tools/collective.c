@@ -44,17 +44,14 @@ static void expect_sums(struct __test_metadata *_metadata, int n)
 TEST(all_ranks_get_the_sum_by_every_plan)
 {
 	static const u64 counts[] = { 1, 60001 };
-	int n, algo, c, i;
+	int n, algo, c;
 
 	use_dblp();
 	for (n = 2; n <= 5; n += 3)
 		for (algo = DBLP_PS; algo < DBLP_AVERAGE; algo++)
 			for (c = 0; c < 2; c++) {
 				prepare(n, next_epoch(), counts[c], run_allreduce);
-				for (i = 0; i < n; i++) {
-					rank[i].op.algo = algo;
-					rank[i].attr.message_bytes = 80000;
-				}
+				EACH_RANK(n, r->op.algo = algo, r->attr.message_bytes = 80000);
 				expect_sums(_metadata, n);
 			}
 }
@@ -114,12 +111,8 @@ static void lossy(struct __test_metadata *_metadata, int algo, u32 policy)
 	int k;
 
 	prepare(3, next_epoch(), count, run_lossy);
-	for (k = 0; k < 3; k++) {
-		rank[k].op.algo = algo;
-		rank[k].op.flags = DBLP_OP_BUDGET | DBLP_OP_POLICY;
-		rank[k].op.budget = BUDGET;
-		rank[k].op.policy = policy;
-	}
+	EACH_RANK(3, r->op.algo = algo, r->op.flags = DBLP_OP_BUDGET | DBLP_OP_POLICY,
+		     r->op.budget = BUDGET, r->op.policy = policy);
 	run_all(3);
 	for (k = 0; k < 3; k++) {
 		ASSERT_EQ(0, rank[k].opened);
@@ -251,17 +244,12 @@ static void run_kept(struct rank *r)
 
 TEST(parameters_that_are_lost_keep_their_value)
 {
-	int i;
-
 	use_dblp();
 	lose("3%");
 	prepare(3, next_epoch(), 300000, run_kept);
-	for (i = 0; i < 3; i++) {
-		rank[i].op.algo = DBLP_PS;
-		rank[i].op.flags = DBLP_OP_BUDGET | DBLP_OP_POLICY | DBLP_OP_KEEP;
-		rank[i].op.budget = BUDGET;
-		rank[i].op.policy = DBLP_POLICY_EARLY;
-	}
+	EACH_RANK(3, r->op.algo = DBLP_PS,
+		     r->op.flags = DBLP_OP_BUDGET | DBLP_OP_POLICY | DBLP_OP_KEEP,
+		     r->op.budget = BUDGET, r->op.policy = DBLP_POLICY_EARLY);
 	run_all(3);
 	expect_good(_metadata, 3);
 }
@@ -511,12 +499,8 @@ TEST(a_host_that_only_tcp_does_not_hear_is_not_gone)
 
 	new_hosts();
 	prepare_hosts(1000, run_silent);
-	for (i = 0; i < 2; i++) {
-		rank[i].nranks = rank[i].attr.nranks = 2;
-		rank[i].attr.devices = "n0";
-		rank[i].op.algo = DBLP_TRANSPOSE;
-		rank[i].op.levels = 0;
-	}
+	EACH_RANK(2, r->nranks = r->attr.nranks = 2, r->attr.devices = "n0",
+		     r->op.algo = DBLP_TRANSPOSE, r->op.levels = 0);
 	run_all(2);
 	for (i = 0; i < 2; i++)
 		EXPECT_EQ(0, rank[i].error);

@@ -18,10 +18,7 @@ TEST(all_ranks_get_the_sum_by_every_plan)
 		for (algo = DBLP_PS; algo < DBLP_AVERAGE; algo++)
 			for (c = 0; c < 5; c++) {
 				prepare(n, next_epoch(), counts[c], run_allreduce);
-				for (i = 0; i < n; i++) {
-					rank[i].op.algo = algo;
-					rank[i].attr.message_bytes = 16000;
-				}
+				EACH_RANK(n, r->op.algo = algo, r->attr.message_bytes = 16000);
 				run_all(n);
 				for (i = 0; i < n; i++) {
 					ASSERT_EQ(0, rank[i].opened);
@@ -113,12 +110,8 @@ static u64 sparse_sent(struct __test_metadata *_metadata, int n, u64 count, int 
 	int i;
 
 	prepare(n, next_epoch(), count, run_sparse);
-	for (i = 0; i < n; i++) {
-		rank[i].op.algo = algo;
-		rank[i].op.rule = rule;
-		rank[i].op.flags = flags;
-		rank[i].attr.message_bytes = 16000;
-	}
+	EACH_RANK(n, r->op.algo = algo, r->op.rule = rule, r->op.flags = flags,
+		     r->attr.message_bytes = 16000);
 	run_all(n);
 	for (i = 0; i < n; i++) {
 		EXPECT_EQ(0, rank[i].err);
@@ -192,14 +185,9 @@ static void run_thin(struct rank *r)
 
 TEST(the_block_size_stays_from_one_message_to_the_next)
 {
-	int i;
-
 	draw_thin();
 	prepare(2, next_epoch(), N_THIN, run_thin);
-	for (i = 0; i < 2; i++) {
-		rank[i].op.algo = DBLP_PS;
-		rank[i].op.flags = DBLP_OP_SPARSE;
-	}
+	EACH_RANK(2, r->op.algo = DBLP_PS, r->op.flags = DBLP_OP_SPARSE);
 	run_all(2);
 	expect_good(_metadata, 2);
 	EXPECT_EQ(thin_bytes, rank[1].result.sent);
@@ -233,11 +221,8 @@ TEST(only_zero_bits_are_zeroes)
 
 	for (algo = DBLP_PS; algo < DBLP_AVERAGE; algo++) {
 		prepare(3, next_epoch(), 10000, run_odd_floats);
-		for (i = 0; i < 3; i++) {
-			rank[i].op.algo = algo;
-			rank[i].op.dtype = DBLP_FLOAT32;
-			rank[i].op.flags = DBLP_OP_SPARSE;
-		}
+		EACH_RANK(3, r->op.algo = algo, r->op.dtype = DBLP_FLOAT32,
+			     r->op.flags = DBLP_OP_SPARSE);
 		run_all(3);
 		for (i = 0; i < 3; i++)
 			ASSERT_EQ(0, rank[i].err);
@@ -378,13 +363,8 @@ static void run_sizes(struct rank *r)
 
 TEST(structures_may_have_been_shorter_or_longer)
 {
-	int i;
-
 	prepare(2, next_epoch(), 1, run_sizes);
-	for (i = 0; i < 2; i++) {
-		rank[i].attr.size = 40 + 6 * sizeof(void *);
-		rank[i].op.flags = DBLP_OP_AVERAGE;
-	}
+	EACH_RANK(2, r->attr.size = 40 + 6 * sizeof(void *), r->op.flags = DBLP_OP_AVERAGE);
 	run_all(2);
 	expect_good(_metadata, 2);
 }
@@ -531,13 +511,8 @@ TEST(a_sum_may_have_as_many_runs_as_elements)
 	int i;
 
 	prepare(3, next_epoch(), 10000, run_holes);
-	for (i = 0; i < 3; i++) {
-		rank[i].op.algo = DBLP_TREE;
-		rank[i].op.fanin = 1;
-		rank[i].op.rule = DBLP_RESCALE;
-		rank[i].op.dtype = DBLP_FLOAT32;
-		rank[i].attr.message_bytes = 16000;
-	}
+	EACH_RANK(3, r->op.algo = DBLP_TREE, r->op.fanin = 1, r->op.rule = DBLP_RESCALE,
+		     r->op.dtype = DBLP_FLOAT32, r->attr.message_bytes = 16000);
 	run_all(3);
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(0, rank[i].err);
@@ -655,10 +630,7 @@ TEST(a_key_belongs_to_one_vector)
 
 	prepare(1, next_epoch(), 1000, run_keys);
 	prepare(2, next_epoch(), 200000, run_keys);
-	for (i = 0; i < 2; i++) {
-		rank[i].op.rule = DBLP_FEEDBACK;
-		rank[i].op.key = 1;
-	}
+	EACH_RANK(2, r->op.rule = DBLP_FEEDBACK, r->op.key = 1);
 	run_all(2);
 	for (i = 0; i < 2; i++)
 		EXPECT_EQ(0, rank[i].err);
@@ -680,15 +652,12 @@ static void run_gathers(struct rank *r)
 
 TEST(what_is_not_reduced_leaves_losses_alone)
 {
-	int server, i;
+	int server;
 
 	for (server = 0; server < 2; server++) {
 		prepare(2, next_epoch(), 1, run_gathers);
-		for (i = 0; i < 2; i++) {
-			rank[i].op.algo = DBLP_PS;
-			rank[i].op.rule = DBLP_FEEDBACK;
-			rank[i].op.plan_flags = server ? DBLP_PLAN_SERVER : 0;
-		}
+		EACH_RANK(2, r->op.algo = DBLP_PS, r->op.rule = DBLP_FEEDBACK,
+			     r->op.plan_flags = server ? DBLP_PLAN_SERVER : 0);
 		run_all(2);
 		expect_good(_metadata, 2);
 	}

@@ -289,18 +289,11 @@ static void run_pair(struct rank *r)
 
 TEST(nothing_waits_for_ever_without_rank_0)
 {
-	int i;
-
 	n_over = 0;
 	prepare(4, next_epoch(), 1, run_pair);
 	rank[0].run = run_nothing;
-	for (i = 0; i < 4; i++) {
-		rank[i].attr.timeout_ms = 2000;
-		rank[i].op.algo = DBLP_AVERAGE;
-		rank[i].op.levels = 2;
-		rank[i].op.radix[0] = 2;
-		rank[i].op.radix[1] = 2;
-	}
+	EACH_RANK(4, r->attr.timeout_ms = 2000, r->op.algo = DBLP_AVERAGE, r->op.levels = 2,
+		     r->op.radix[0] = 2, r->op.radix[1] = 2);
 	run_all(4);
 	EXPECT_EQ(-ECONNRESET, rank[2].err);
 	EXPECT_EQ(0, rank[2].failed);
@@ -451,14 +444,9 @@ TEST(a_rank_is_gone_if_nothing_comes_of_it)
 
 TEST(an_engine_hears_all_while_data_flows)
 {
-	int i;
-
 	n_looks = 0;
 	prepare(2, next_epoch(), 20000, run_allreduce);
-	for (i = 0; i < 2; i++) {
-		rank[i].op.algo = DBLP_PS;
-		rank[i].attr.message_bytes = 8;
-	}
+	EACH_RANK(2, r->op.algo = DBLP_PS, r->attr.message_bytes = 8);
 	run_all(2);
 	expect_good(_metadata, 2);
 	/* 10000 messages either way of each of three operations */
@@ -546,13 +534,8 @@ static void run_late_half(struct rank *r)
 
 TEST(a_late_rank_is_counted_once)
 {
-	int i;
-
 	prepare_late_for_sure(999);
-	for (i = 0; i < 3; i++) {
-		rank[i].run = run_late_half;
-		rank[i].op.algo = DBLP_RING;
-	}
+	EACH_RANK(3, r->run = run_late_half, r->op.algo = DBLP_RING);
 	run_all(3);
 	expect_good(_metadata, 3);
 	/* Two rounds from the last one, a third of the vector each */
@@ -597,15 +580,9 @@ TEST(a_vector_is_left_alone_when_its_operation_has_failed)
 	n_over = 0;
 	poor = true;
 	prepare(4, next_epoch(), 1000, run_poor_late);
-	for (i = 0; i < 4; i++) {
-		rank[i].op.algo = DBLP_BCUBE;
-		rank[i].op.levels = 2;
-		rank[i].op.radix[0] = 2;
-		rank[i].op.radix[1] = 2;
-		rank[i].op.rule = DBLP_RESCALE;
-		rank[i].op.dtype = DBLP_FLOAT32;
-		rank[i].op.wait_ms = LATE_MS;
-	}
+	EACH_RANK(4, r->op.algo = DBLP_BCUBE, r->op.levels = 2, r->op.radix[0] = 2,
+		     r->op.radix[1] = 2, r->op.rule = DBLP_RESCALE, r->op.dtype = DBLP_FLOAT32,
+		     r->op.wait_ms = LATE_MS);
 	run_all(4);
 	for (i = 0; i < 4; i++) {
 		EXPECT_EQ(-ENOMEM, rank[i].err);

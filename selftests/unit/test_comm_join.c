@@ -598,13 +598,8 @@ static void run_keepalive(struct rank *r)
 
 TEST(hosts_are_asked_in_time)
 {
-	int i;
-
 	prepare(2, next_epoch(), 1, run_keepalive);
-	for (i = 0; i < 2; i++) {
-		rank[i].attr.keepalive_ms = 1999;
-		rank[i].attr.timeout_ms = 4000;
-	}
+	EACH_RANK(2, r->attr.keepalive_ms = 1999, r->attr.timeout_ms = 4000);
 	run_all(2);
 	expect_good(_metadata, 2);
 }

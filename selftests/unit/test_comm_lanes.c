@@ -37,16 +37,10 @@ static u32 cut(u64 count)
 static void prepare_lanes(int n, u64 count, void (*run)(struct rank *r))
 {
 	u32 n_parts = cut(count);
-	int i;
 
 	prepare(n, next_epoch(), count, run);
-	for (i = 0; i < n; i++) {
-		rank[i].attr.lane = lanes;
-		rank[i].attr.lanes = 3;
-		rank[i].attr.message_bytes = 16000;
-		rank[i].op.part = parts;
-		rank[i].op.parts = n_parts;
-	}
+	EACH_RANK(n, r->attr.lane = lanes, r->attr.lanes = 3, r->attr.message_bytes = 16000,
+		     r->op.part = parts, r->op.parts = n_parts);
 }
 
 TEST(all_ranks_get_the_sum_by_every_plan)
@@ -58,10 +52,8 @@ TEST(all_ranks_get_the_sum_by_every_plan)
 		for (algo = DBLP_PS; algo < DBLP_AVERAGE; algo++)
 			for (c = 0; c < 4; c++) {
 				prepare_lanes(n, counts[c], run_allreduce);
-				for (i = 0; i < n; i++) {
-					rank[i].op.algo = algo;
-					rank[i].op.flags = c % 2 ? DBLP_OP_SPARSE : 0;
-				}
+				EACH_RANK(n, r->op.algo = algo,
+					     r->op.flags = c % 2 ? DBLP_OP_SPARSE : 0);
 				run_all(n);
 				for (i = 0; i < n; i++)
 					ASSERT_EQ(0, rank[i].err);
@@ -89,14 +81,9 @@ TEST(sums_of_parts_are_rescaled)
 	int i;
 
 	prepare_lanes(4, 20000, run_allreduce);
-	for (i = 0; i < 4; i++) {
-		rank[i].attr.lane = lanes + 1;
-		rank[i].attr.lanes = 2;
-		rank[i].op.algo = DBLP_PS;
-		rank[i].op.rule = DBLP_RESCALE;
-		rank[i].op.flags = DBLP_OP_BUDGET;
-		rank[i].op.budget = 10000;
-	}
+	EACH_RANK(4, r->attr.lane = lanes + 1, r->attr.lanes = 2, r->op.algo = DBLP_PS,
+		     r->op.rule = DBLP_RESCALE, r->op.flags = DBLP_OP_BUDGET,
+		     r->op.budget = 10000);
 	for (i = 0; i < 7; i++)
 		parts[i].lane = i % 2;
 	run_all(4);
@@ -115,10 +102,7 @@ TEST(halves_of_an_operation_with_parts_make_a_whole)
 	expect_good(_metadata, 3);
 	EXPECT_EQ(20000, n_owned);
 	prepare_lanes(3, 20000, run_halves);
-	for (i = 0; i < 3; i++) {
-		rank[i].op.part = NULL;
-		rank[i].op.parts = 0;
-	}
+	EACH_RANK(3, r->op.part = NULL, r->op.parts = 0);
 	run_all(3);
 	expect_good(_metadata, 3);
 	for (i = 0; i < 3; i++) {
@@ -150,16 +134,10 @@ TEST(what_was_asked_for_is_told_by_lane)
 TEST(what_goes_by_two_lanes_is_sent_once)
 {
 	static const struct dblp_lane two[2] = { { .large = 200000, .rest = 1 } };
-	int i;
 
 	prepare_lanes(2, 100000, run_allreduce);
-	for (i = 0; i < 2; i++) {
-		rank[i].attr.lane = two;
-		rank[i].attr.lanes = 2;
-		rank[i].op.part = NULL;
-		rank[i].op.parts = 0;
-		rank[i].op.algo = DBLP_PS;
-	}
+	EACH_RANK(2, r->attr.lane = two, r->attr.lanes = 2, r->op.part = NULL, r->op.parts = 0,
+		     r->op.algo = DBLP_PS);
 	run_all(2);
 	expect_good(_metadata, 2);
 	EXPECT_LT(400000, rank[1].result.sent);
@@ -198,16 +176,12 @@ static void run_kept(struct rank *r)
 /* Also if blocks are so large that they have elements of both lanes */
 TEST(what_is_pruned_of_two_lanes_comes_later)
 {
-	u32 block, i;
+	u32 block;
 
 	for (block = 0; block <= 64; block += 64) {
 		prepare_lanes(3, 50001, run_kept);
-		for (i = 0; i < 3; i++) {
-			rank[i].op.flags = DBLP_OP_SPARSE;
-			rank[i].op.rule = DBLP_FEEDBACK;
-			rank[i].op.prune = block ? 100000 : 100;
-			rank[i].op.block = block;
-		}
+		EACH_RANK(3, r->op.flags = DBLP_OP_SPARSE, r->op.rule = DBLP_FEEDBACK,
+			     r->op.prune = block ? 100000 : 100, r->op.block = block);
 		run_all(3);
 		expect_good(_metadata, 3);
 	}
@@ -346,16 +320,10 @@ TEST(ranks_that_disagree_about_lanes_do_not_open_it)
 
 TEST(a_late_rank_is_missing_by_all_lanes)
 {
-	int i;
-
 	cut(30000);
 	prepare_late(30000);
-	for (i = 0; i < 3; i++) {
-		rank[i].attr.lane = lanes;
-		rank[i].attr.lanes = 3;
-		rank[i].op.part = parts;
-		rank[i].op.parts = 7;
-	}
+	EACH_RANK(3, r->attr.lane = lanes, r->attr.lanes = 3, r->op.part = parts,
+		     r->op.parts = 7);
 	run_all(3);
 	expect_late(_metadata, 30000);
 	EXPECT_EQ(rank[0].result.missing, rank[0].result.lane[0].missing +
