@@ -193,10 +193,8 @@ static void job_is_named(void)
 
 static void job_hears_a_norm(void)
 {
-	uint64_t norm = 1;
-
 	set_u32(fds[0], DBLP_JOB, JOB_ID(0));
-	if (setsockopt(fds[0], SOL_DBLP, DBLP_NORM, &norm, sizeof(norm)))
+	if (try_u64(fds[0], DBLP_NORM, 1))
 		die("setsockopt(DBLP_NORM)");
 }
 

@@ -143,9 +143,7 @@ static void by_inheriting(FIXTURE_DATA(job) *self)
 
 static void by_norm(FIXTURE_DATA(job) *self)
 {
-	uint64_t norm = 1ULL << 32;
-
-	if (setsockopt(self->client, SOL_DBLP, DBLP_NORM, &norm, sizeof(norm)))
+	if (try_u64(self->client, DBLP_NORM, 1ULL << 32))
 		die("setsockopt(DBLP_NORM)");
 }
 
@@ -353,14 +351,9 @@ static int job_attr(uint16_t attr, uint32_t value)
 	return job_attrs(attr, value, 0, 0);
 }
 
-static int try_norm(int fd, uint64_t norm)
-{
-	return setsockopt(fd, SOL_DBLP, DBLP_NORM, &norm, sizeof(norm));
-}
-
 static void tell_norm(FIXTURE_DATA(job) *self, uint32_t milli)
 {
-	if (try_norm(self->client, milli * MILLI))
+	if (try_u64(self->client, DBLP_NORM, milli * MILLI))
 		die("setsockopt(DBLP_NORM)");
 }
 
@@ -608,7 +601,7 @@ static uint64_t sends_us(int mover, int fd, bool moves)
 	int i;
 
 	for (i = 0; i < SENDS; i++) {
-		if (try_norm(mover, moves && !(i & 2) ? 1000 : 1))
+		if (try_u64(mover, DBLP_NORM, moves && !(i & 2) ? 1000 : 1))
 			die("setsockopt(DBLP_NORM)");
 		before = now_us();
 		if (send(fd, big, 8, 0) != 8)
@@ -633,8 +626,8 @@ TEST_F(job, a_norm_concerns_no_socket_outside_the_job)
 	for (i = 0; i < MANY_MESSAGES; i++)
 		ASSERT_EQ(8, send(self->client, big, 8, 0));
 	/* To a phase that all that follows leaves only at the changes */
-	ASSERT_EQ(0, try_norm(mover, 1));
-	ASSERT_EQ(0, try_norm(mover, 1));
+	ASSERT_EQ(0, try_u64(mover, DBLP_NORM, 1));
+	ASSERT_EQ(0, try_u64(mover, DBLP_NORM, 1));
 	hits_open(APPLY);
 	n = hits();
 	still = sends_us(mover, self->client, false);
@@ -713,7 +706,7 @@ TEST_F(job, norms_that_are_refused)
 	uint64_t norm = 1;
 	uint32_t half = 1;
 
-	EXPECT_ERR(ENOENT, try_norm(self->server, 1));
+	EXPECT_ERR(ENOENT, try_u64(self->server, DBLP_NORM, 1));
 	EXPECT_ERR(EINVAL, setsockopt(self->client, SOL_DBLP, DBLP_NORM, &half,
 				      sizeof(half)));
 	EXPECT_ERR(EFAULT, setsockopt(self->client, SOL_DBLP, DBLP_NORM, NULL,
@@ -721,8 +714,8 @@ TEST_F(job, norms_that_are_refused)
 	after = job_clr();
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
 	/* All numbers are norms */
-	EXPECT_EQ(0, try_norm(self->client, 0));
-	EXPECT_EQ(0, try_norm(self->client, UINT64_MAX));
+	EXPECT_EQ(0, try_u64(self->client, DBLP_NORM, 0));
+	EXPECT_EQ(0, try_u64(self->client, DBLP_NORM, UINT64_MAX));
 	EXPECT_EQ(UINT32_MAX, job_clr().change);
 	EXPECT_EQ(UINT64_MAX, job_clr().norm);
 }

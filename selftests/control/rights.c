@@ -279,24 +279,12 @@ static int set_owner(uint32_t id, uint32_t uid)
 	return result(nlh);
 }
 
-static int try_norm(int fd)
-{
-	uint64_t norm = 1;
-
-	return setsockopt(fd, SOL_DBLP, DBLP_NORM, &norm, sizeof(norm));
-}
-
-static int try_job(int fd, uint32_t id)
-{
-	return setsockopt(fd, SOL_DBLP, DBLP_JOB, &id, sizeof(id));
-}
-
 /* Its own sockets and jobs are a user's to see and to use, no others */
 TEST_F(rights, of_an_owner)
 {
 	int theirs = new_socket(), mine;
 
-	ASSERT_EQ(0, try_job(theirs, OTHER_JOB));
+	ASSERT_EQ(0, try_u32(theirs, DBLP_JOB, OTHER_JOB));
 	ASSERT_EQ(0, set_owner(A_JOB, NOBODY));
 	EXPECT_EQ(EINVAL, set_owner(A_JOB, UINT32_MAX));
 	EXPECT_STREQ("there is no such user in your user namespace", got.msg);
@@ -313,13 +301,13 @@ TEST_F(rights, of_an_owner)
 	EXPECT_EQ(0, try_operation(0));
 	EXPECT_EQ(EPERM, set_owner(A_JOB, NOBODY));
 
-	EXPECT_ERR(EPERM, try_job(mine, OTHER_JOB));
+	EXPECT_ERR(EPERM, try_u32(mine, DBLP_JOB, OTHER_JOB));
 	EXPECT_EQ(0, get_u32(mine, DBLP_JOB));
-	EXPECT_EQ(0, try_job(mine, A_JOB));
-	EXPECT_EQ(0, try_norm(mine));
+	EXPECT_EQ(0, try_u32(mine, DBLP_JOB, A_JOB));
+	EXPECT_EQ(0, try_u64(mine, DBLP_NORM, 1));
 	EXPECT_EQ(A_JOB, get_u32(mine, DBLP_JOB));
 	/* Not even by a socket that is in it */
-	EXPECT_ERR(EPERM, try_norm(theirs));
+	EXPECT_ERR(EPERM, try_u64(theirs, DBLP_NORM, 1));
 }
 
 static void note_uid(const struct nlmsghdr *nlh, void *arg)
@@ -477,7 +465,7 @@ TEST_F(rights, to_cause_so_many_events_a_second_by_norms)
 	int fd = new_socket();
 	unsigned int i, n, most;
 	struct nlmsghdr *nlh;
-	uint64_t begun, norm;
+	uint64_t begun;
 	bool lost;
 
 	nlh = job_request(DBLP_CMD_JOB_ADD, 9);
@@ -487,9 +475,7 @@ TEST_F(rights, to_cause_so_many_events_a_second_by_norms)
 	begun = now_ms();
 	for (i = 0; i < 4 * EVENTS_A_SECOND; i++) {
 		/* A change to another phase by each */
-		norm = i & 2 ? 1 : 1000;
-		ASSERT_EQ(0, setsockopt(fd, SOL_DBLP, DBLP_NORM, &norm,
-					sizeof(norm)));
+		ASSERT_EQ(0, try_u64(fd, DBLP_NORM, i & 2 ? 1 : 1000));
 	}
 	most = JOB_EVENTS_A_SECOND * ((now_ms() - begun) / 1000 + 2);
 	/* Also the one by which the job was added */

@@ -17,6 +17,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -53,6 +54,12 @@
 
 #define EXPECT_SOON(want, get)	EXPECT_EQ(want, SOON(want, get))
 
+/* A message of this policy, with this budget of its own */
+#define SNDINFO(BUDGET, POLICY) { \
+	.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY, \
+	.budget = BUDGET, .policy = DBLP_POLICY_##POLICY, \
+}
+
 /* A timeout that tests wait for */
 #define SHORT_MS	100
 /* The kernel counts ticks, and a busy host makes up for late ones at once */
@@ -77,6 +84,25 @@ static inline void set_u32(int fd, int opt, uint32_t value)
 {
 	if (try_u32(fd, opt, value))
 		die("setsockopt(%d, %u)", opt, value);
+}
+
+static inline int try_u64(int fd, int opt, uint64_t value)
+{
+	return setsockopt(fd, SOL_DBLP, opt, &value, sizeof(value));
+}
+
+static inline int try_key(int fd, const char *text, uint32_t flags)
+{
+	struct dblp_auth_key key = { .flags = flags, .length = strlen(text) };
+
+	memcpy(key.key, text, key.length);
+	return setsockopt(fd, SOL_DBLP, DBLP_AUTH_KEY, &key, sizeof(key));
+}
+
+static inline void set_key(int fd, const char *text)
+{
+	if (try_key(fd, text, 0))
+		die("setsockopt(DBLP_AUTH_KEY)");
 }
 
 static inline int bind_to(int fd, const struct sockaddr_dblp *a)
@@ -106,17 +132,19 @@ static inline int new_socket(void)
 	return fd;
 }
 
-/* A listener at @text, and the address to connect to in @a */
-static inline int new_listener(const char *text, int backlog,
-			       struct sockaddr_dblp *a)
+/* Has a socket listen at @text; the address to connect to goes to @a */
+static inline int listen_at(int fd, const char *text, int backlog, struct sockaddr_dblp *a)
 {
-	int fd = new_socket();
-
 	addr_parse(a, text, 0);
 	if (bind_to(fd, a) || listen(fd, backlog))
 		die("listening on %s", text);
 	local_name(fd, a);
 	return fd;
+}
+
+static inline int new_listener(const char *text, int backlog, struct sockaddr_dblp *a)
+{
+	return listen_at(new_socket(), text, backlog, a);
 }
 
 /* One more connection to a listener at @addr */

@@ -44,20 +44,14 @@ FIXTURE_SETUP(ahead)
 {
 	struct sigaction act = { .sa_handler = on_signal };
 	struct sockaddr_dblp addr;
-	socklen_t len = sizeof(addr);
-	__u32 fill = DBLP_FILL_ZERO;
 
 	one_cpu();
 	netns_new();
 	netns_set_mtu(1500);
-	addr_parse(&addr, "127.0.0.1", 0);
-	self->listener = socket(AF_DBLP, SOCK_SEQPACKET, 0);
-	if (self->listener < 0 || bind(self->listener, (void *)&addr, len) ||
-	    listen(self->listener, 1) ||
-	    getsockname(self->listener, (void *)&addr, &len) ||
-	    setsockopt(self->listener, SOL_DBLP, DBLP_FILL, &fill, 4) ||
-	    sigaction(SIGUSR1, &act, NULL))
-		die("making a listener");
+	self->listener = listen_at(plain_socket(), "127.0.0.1", 1, &addr);
+	set_u32(self->listener, DBLP_FILL, DBLP_FILL_ZERO);
+	if (sigaction(SIGUSR1, &act, NULL))
+		die("sigaction()");
 	self->fd = peer_join(&self->peer, &addr, self->listener);
 	if (self->fd < 0)
 		die("accept()");

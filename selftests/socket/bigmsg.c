@@ -707,10 +707,7 @@ static bool send_switched(int fd, const unsigned char *buf, uint32_t size,
 static void switched(struct __test_metadata *_metadata, bool notify)
 {
 	uint32_t size = less_if_slow(LEN, 4, "bytes");
-	struct dblp_sndinfo info = {
-		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
-		.budget = 200000, .policy = DBLP_POLICY_EAGER,
-	};
+	struct dblp_sndinfo info = SNDINFO(200000, EAGER);
 	unsigned char *buf = new_message(0), *to = new_pages(LEN);
 	struct message m, report;
 	int status, left;

@@ -12,11 +12,6 @@
 
 #define LEN		40000
 
-static int cancel(int fd, uint64_t tag)
-{
-	return setsockopt(fd, SOL_DBLP, DBLP_CANCEL, &tag, sizeof(tag));
-}
-
 /* A connection over which no more than a message of LEN bytes has credit */
 FIXTURE(narrow) {
 	struct sockaddr_dblp addr;
@@ -138,10 +133,10 @@ TEST_F(narrow, a_message_without_credit_is_never_sent)
 	send_tag(self, 2, LEN);
 	send_tag(self, 3, 1000);
 	before = get_meminfo(self->client, SK_MEMINFO_WMEM_QUEUED);
-	ASSERT_EQ(0, cancel(self->client, 2));
+	ASSERT_EQ(0, try_u64(self->client, DBLP_CANCEL, 2));
 	/* What it held is free before the peer has heard of it */
 	EXPECT_LE(LEN, before - get_meminfo(self->client, SK_MEMINFO_WMEM_QUEUED));
-	EXPECT_ERR(EALREADY, cancel(self->client, 2));
+	EXPECT_ERR(EALREADY, try_u64(self->client, DBLP_CANCEL, 2));
 	EXPECT_EQ(all, recv(self->server, self->buf, all, 0));
 	expect_cancelled(_metadata, self->server, 2, 1, LEN);
 	EXPECT_EQ(1000, recv(self->server, self->buf, LEN, 0));
@@ -164,7 +159,7 @@ TEST_F(narrow, what_is_cancelled_needs_no_credit)
 	for (tag = 2; tag < 12; tag++)
 		send_tag(self, tag, LEN);
 	for (tag = 2; tag < 12; tag++)
-		ASSERT_EQ(0, cancel(self->client, tag));
+		ASSERT_EQ(0, try_u64(self->client, DBLP_CANCEL, tag));
 	expect_report(_metadata, self, 1, 0, 15000, DBLP_REASON_COMPLETE);
 	for (tag = 2; tag < 12; tag++)
 		expect_report(_metadata, self, tag, tag - 1, LEN,
@@ -195,7 +190,7 @@ TEST_F(narrow, a_message_on_its_way_is_stopped)
 	do
 		sleep_ms(1);
 	while (!(sent = get_info(self->client).bytes_first));
-	ASSERT_EQ(0, cancel(self->client, 7));
+	ASSERT_EQ(0, try_u64(self->client, DBLP_CANCEL, 7));
 	sent = get_info(self->client).bytes_first;
 	ASSERT_GT(len / 2, sent);
 	expect_cancelled(_metadata, self->server, 7, 0, len);
@@ -215,7 +210,7 @@ TEST_F(narrow, the_oldest_of_several_is_cancelled)
 	send_tag(self, 5, LEN);
 	send_tag(self, 6, 1000);
 	send_tag(self, 5, 2000);
-	ASSERT_EQ(0, cancel(self->client, 5));
+	ASSERT_EQ(0, try_u64(self->client, DBLP_CANCEL, 5));
 	EXPECT_EQ(LEN, recv(self->server, self->buf, LEN, 0));
 	expect_cancelled(_metadata, self->server, 5, 1, LEN);
 	EXPECT_EQ(1000, recv(self->server, self->buf, LEN, 0));
@@ -227,13 +222,13 @@ TEST_F(narrow, bad_calls_change_nothing)
 	uint64_t tag = 2;
 	int fd = plain_socket();
 
-	EXPECT_ERR(ENOTCONN, cancel(fd, 1));
+	EXPECT_ERR(ENOTCONN, try_u64(fd, DBLP_CANCEL, 1));
 	close(fd);
-	EXPECT_ERR(ENOTCONN, cancel(self->listener, 1));
-	EXPECT_ERR(ENOENT, cancel(self->client, 0));
+	EXPECT_ERR(ENOTCONN, try_u64(self->listener, DBLP_CANCEL, 1));
+	EXPECT_ERR(ENOENT, try_u64(self->client, DBLP_CANCEL, 0));
 	send_tag(self, 1, LEN);
 	send_tag(self, 2, LEN);
-	EXPECT_ERR(ENOENT, cancel(self->client, 3));
+	EXPECT_ERR(ENOENT, try_u64(self->client, DBLP_CANCEL, 3));
 	EXPECT_ERR(EINVAL, setsockopt(self->client, SOL_DBLP, DBLP_CANCEL, &tag, 4));
 	EXPECT_ERR(EINVAL, setsockopt(self->client, SOL_DBLP, DBLP_CANCEL, &tag, 16));
 	EXPECT_ERR(EFAULT, setsockopt(self->client, SOL_DBLP, DBLP_CANCEL, NULL, 8));
@@ -241,7 +236,7 @@ TEST_F(narrow, bad_calls_change_nothing)
 	EXPECT_EQ(LEN, recv(self->server, self->buf, LEN, 0));
 	expect_report(_metadata, self, 1, 0, LEN, DBLP_REASON_COMPLETE);
 	expect_report(_metadata, self, 2, 1, LEN, DBLP_REASON_COMPLETE);
-	EXPECT_ERR(ENOENT, cancel(self->client, 2));
+	EXPECT_ERR(ENOENT, try_u64(self->client, DBLP_CANCEL, 2));
 	expect_counted(_metadata, self, 0, 2);
 }
 
@@ -251,7 +246,7 @@ TEST_F(narrow, peeking_leaves_the_error)
 
 	send_tag(self, 1, LEN);
 	send_tag(self, 2, LEN);
-	ASSERT_EQ(0, cancel(self->client, 2));
+	ASSERT_EQ(0, try_u64(self->client, DBLP_CANCEL, 2));
 	EXPECT_EQ(LEN, recv(self->server, self->buf, LEN, 0));
 	EXPECT_ERR(ECANCELED, recv(self->server, &c, 1, MSG_PEEK));
 	EXPECT_ERR(ECANCELED, recv(self->server, &c, 1, MSG_PEEK));
@@ -264,7 +259,7 @@ TEST_F(narrow, the_end_comes_behind_it)
 	send_tag(self, 1, LEN);
 	send_tag(self, 2, LEN);
 	ASSERT_EQ(0, shutdown(self->client, SHUT_WR));
-	ASSERT_EQ(0, cancel(self->client, 2));
+	ASSERT_EQ(0, try_u64(self->client, DBLP_CANCEL, 2));
 	EXPECT_EQ(LEN, recv(self->server, self->buf, LEN, 0));
 	expect_cancelled(_metadata, self->server, 2, 1, LEN);
 	EXPECT_EQ(0, recv(self->server, self->buf, LEN, 0));
@@ -278,7 +273,7 @@ TEST_F(narrow, the_last_of_thousands_is_found)
 	send_tag(self, 1, LEN);
 	for (i = 2; i < 5000; i++)
 		send_tag(self, i, 100);
-	ASSERT_EQ(0, cancel(self->client, 4999));
+	ASSERT_EQ(0, try_u64(self->client, DBLP_CANCEL, 4999));
 	EXPECT_EQ(LEN, recv(self->server, self->buf, LEN, 0));
 	for (i = 2; i < 4999; i++)
 		ASSERT_EQ(100, recv(self->server, self->buf, LEN, 0));
@@ -295,7 +290,7 @@ TEST_F(narrow, a_message_in_pieces_is_one)
 	set_int(self->client, SO_SNDBUFFORCE, 150000);
 	send_tag(self, 1, 30000);
 	send_tag(self, 2, len);
-	ASSERT_EQ(0, cancel(self->client, 2));
+	ASSERT_EQ(0, try_u64(self->client, DBLP_CANCEL, 2));
 	EXPECT_EQ(30000, recv(self->server, self->buf, LEN, 0));
 	expect_cancelled(_metadata, self->server, 2, 1, len);
 	expect_report(_metadata, self, 1, 0, 30000, DBLP_REASON_COMPLETE);
@@ -329,7 +324,7 @@ TEST_F(narrow, a_message_is_cancelled_while_it_is_placed)
 	} while (left);
 	while (n < len) {
 		/* Half of a message is nothing that could be cancelled */
-		EXPECT_ERR(EBUSY, cancel(self->client, 9));
+		EXPECT_ERR(EBUSY, try_u64(self->client, DBLP_CANCEL, 9));
 		recv(self->server, to, len, MSG_DONTWAIT);
 		got = sndinfo_send(self->client, self->buf + n, len - n,
 				   MSG_DONTWAIT, &info);
@@ -338,7 +333,7 @@ TEST_F(narrow, a_message_is_cancelled_while_it_is_placed)
 		else
 			sleep_ms(1);
 	}
-	ASSERT_EQ(0, cancel(self->client, 9));
+	ASSERT_EQ(0, try_u64(self->client, DBLP_CANCEL, 9));
 	do
 		n = RESULT(recv(self->server, to, len, 0));
 	while (n > 0);

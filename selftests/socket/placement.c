@@ -49,19 +49,13 @@ static void ends_open(struct ends *e, u32 placement, u32 fill, enum half half,
 		      u32 end)
 {
 	struct sockaddr_dblp addr;
-	socklen_t len = sizeof(addr);
 
 	one_cpu();
 	netns_new();
 	netns_set_mtu(1500);
-	addr_parse(&addr, "127.0.0.1", 0);
-	e->listener = socket(AF_DBLP, SOCK_SEQPACKET, 0);
-	if (e->listener < 0 || bind(e->listener, (void *)&addr, len) ||
-	    listen(e->listener, 1) ||
-	    getsockname(e->listener, (void *)&addr, &len) ||
-	    setsockopt(e->listener, SOL_DBLP, DBLP_PLACEMENT, &placement, 4) ||
-	    setsockopt(e->listener, SOL_DBLP, DBLP_FILL, &fill, 4))
-		die("making a listener");
+	e->listener = listen_at(plain_socket(), "127.0.0.1", 1, &addr);
+	set_u32(e->listener, DBLP_PLACEMENT, placement);
+	set_u32(e->listener, DBLP_FILL, fill);
 	e->half = half;
 	e->end = end;
 	ends_join(e, &addr);

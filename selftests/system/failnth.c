@@ -325,9 +325,7 @@ static ssize_t do_job(struct sockets *s)
 
 static ssize_t do_norm(struct sockets *s)
 {
-	uint64_t norm = 1;
-
-	return setsockopt(s->client, SOL_DBLP, DBLP_NORM, &norm, sizeof(norm));
+	return try_u64(s->client, DBLP_NORM, 1);
 }
 
 static ssize_t lossmap_of(int fd, int which)
@@ -459,10 +457,7 @@ FIXTURE_SETUP(failnth)
 	pattern_fill(out, sizeof(out), 0, 1, 1);
 	self->s.listener = new_socket();
 	set_u32(self->s.listener, DBLP_SPRAY, PORTS);
-	addr_parse(&self->s.addr, "::1", 0);
-	ASSERT_EQ(0, bind_to(self->s.listener, &self->s.addr));
-	ASSERT_EQ(0, listen(self->s.listener, 4));
-	local_name(self->s.listener, &self->s.addr);
+	listen_at(self->s.listener, "::1", 4, &self->s.addr);
 	if (fcntl(self->s.listener, F_SETFL, O_NONBLOCK))
 		die("fcntl()");
 	ASSERT_EQ(0, result(about(DBLP_CMD_JOB_ADD, DBLP_A_JOB_ID, 7)));

@@ -40,15 +40,6 @@ static int listener, there;
 static atomic_uint attempts, connected, surprises;
 static atomic_bool quiet;
 
-static void set_key(int fd, const char *text, uint32_t flags)
-{
-	struct dblp_auth_key key = { .flags = flags, .length = strlen(text) };
-
-	memcpy(key.key, text, key.length);
-	if (setsockopt(fd, SOL_DBLP, DBLP_AUTH_KEY, &key, sizeof(key)))
-		die("setsockopt(DBLP_AUTH_KEY)");
-}
-
 /* What may happen while links vanish */
 static int known(int error)
 {
@@ -82,7 +73,7 @@ static int attempt(unsigned int key, unsigned int seed, bool patient)
 	set_timeout(fd, SO_RCVTIMEO, timeout);
 	if (!patient)
 		set_u32(fd, DBLP_USER_TIMEOUT, GONE_MS);
-	set_key(fd, keys[key], 0);
+	set_key(fd, keys[key]);
 	pattern_fill(out, sizeof(out), 0, seed, 0);
 	if (connect_to(fd, &addr) || send(fd, out, sizeof(out), MSG_NOSIGNAL) < 0)
 		error = errno;
@@ -197,7 +188,7 @@ TEST(clients_connect_while_keys_change_and_links_vanish)
 	make_link();
 	listener = new_listener("::", CLIENTS, &addr);
 	addr_parse(&addr, "10.9.0.2", ntohs(addr.sdblp_port));
-	set_key(listener, keys[0], 0);
+	set_key(listener, keys[0]);
 	set_u32(listener, DBLP_USER_TIMEOUT, GONE_MS);
 	for (i = 0; i < ECHOES; i++)
 		ASSERT_EQ(0, pthread_create(&echoes[i], NULL, echo, NULL));
@@ -207,15 +198,16 @@ TEST(clients_connect_while_keys_change_and_links_vanish)
 
 	for (i = 1; i <= CHANGES; i++) {
 		await(&connected);
-		set_key(listener, keys[i % 2], 0);
+		set_key(listener, keys[i % 2]);
 		await(&attempts);
 		change_link(i);
 		await(&attempts);
-		set_key(listener, keys[i % 2], DBLP_AUTH_ONLY);
+		if (try_key(listener, keys[i % 2], DBLP_AUTH_ONLY))
+			die("setsockopt(DBLP_AUTH_KEY)");
 	}
 	await(&connected);
 	/* Both are good */
-	set_key(listener, keys[i % 2], 0);
+	set_key(listener, keys[i % 2]);
 	set_u32(listener, DBLP_USER_TIMEOUT, QUIET_MS);
 	quiet = true;
 	for (i = 0; i < CLIENTS; i++)

@@ -370,12 +370,8 @@ static bool settles(FIXTURE_DATA(buffers) *self)
 
 static void begin_unread(FIXTURE_DATA(buffers) *self)
 {
-	int room = 16 * MIB;
-
 	begin(self);
-	if (setsockopt(self->peer.udp, SOL_SOCKET, SO_RCVBUFFORCE, &room,
-		       sizeof(room)))
-		die("SO_RCVBUFFORCE");
+	set_int(self->peer.udp, SO_RCVBUFFORCE, 16 * MIB);
 }
 
 TEST_F(buffers, memory_of_an_acknowledged_message_waits_for_its_packets)
@@ -390,10 +386,7 @@ TEST_F(buffers, memory_of_an_acknowledged_message_waits_for_its_packets)
 /* Closed early, it still has packets in flight */
 TEST_F(buffers, memory_of_a_closed_message_waits_for_its_packets)
 {
-	struct dblp_sndinfo info = {
-		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY, .budget = 100000,
-		.policy = DBLP_POLICY_EARLY,
-	};
+	struct dblp_sndinfo info = SNDINFO(100000, EARLY);
 	struct dblp_frame close = FRAME(CLOSE, close, .reason = DBLP_REASON_BUDGET,
 						      .budget = 100000, .missing_segs = 1);
 

@@ -16,15 +16,6 @@
 /* Long enough for what answers on a busy machine, as nothing waits for it */
 #define TIMEOUT_MS	30000
 
-static void set_key(int fd, const char *text)
-{
-	struct dblp_auth_key key = { .length = strlen(text) };
-
-	memcpy(key.key, text, key.length);
-	if (setsockopt(fd, SOL_DBLP, DBLP_AUTH_KEY, &key, sizeof(key)))
-		die("setsockopt(DBLP_AUTH_KEY)");
-}
-
 /* All that a socket says about itself, a line for each answer */
 struct said {
 	size_t	len;
@@ -202,10 +193,7 @@ FIXTURE_SETUP(attempts)
 	open_netlink();
 	self->listener = one_socket(variant->key);
 	set_u32(self->listener, DBLP_SPRAY, PORTS);
-	addr_parse(&self->addr, variant->address, 0);
-	ASSERT_EQ(0, bind_to(self->listener, &self->addr));
-	ASSERT_EQ(0, listen(self->listener, 8));
-	local_name(self->listener, &self->addr);
+	listen_at(self->listener, variant->address, 8, &self->addr);
 	self->fd = one_socket(variant->key);
 	self->fresh = one_socket(variant->key);
 	self->peer.udp = -1;

@@ -26,27 +26,6 @@ struct relay {
 	socklen_t		client_len;
 };
 
-static struct dblp_auth_key a_key(const char *text, uint32_t flags)
-{
-	struct dblp_auth_key key = { .flags = flags, .length = strlen(text) };
-
-	memcpy(key.key, text, key.length);
-	return key;
-}
-
-static int try_key(int fd, const char *text, uint32_t flags)
-{
-	struct dblp_auth_key key = a_key(text, flags);
-
-	return setsockopt(fd, SOL_DBLP, DBLP_AUTH_KEY, &key, sizeof(key));
-}
-
-static void set_key(int fd, const char *text)
-{
-	if (try_key(fd, text, 0))
-		die("setsockopt(DBLP_AUTH_KEY)");
-}
-
 #define OLD	"the key of the first week"
 #define NEW	"the key of the second week"
 
@@ -749,7 +728,7 @@ TEST_F(auth, keyed_packet_of_an_unkeyed_connection)
 
 TEST_F(auth, option)
 {
-	struct dblp_auth_key key = a_key(OLD, 0);
+	struct dblp_auth_key key = { .key = OLD };
 	socklen_t len = sizeof(key);
 	char text[66] = "";
 	unsigned int i;

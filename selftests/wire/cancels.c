@@ -61,11 +61,6 @@ FIXTURE_SETUP(end)
 
 FIXTURE_ENDS_BY_EXIT(end);
 
-static int cancel(int fd, u64 tag)
-{
-	return setsockopt(fd, SOL_DBLP, DBLP_CANCEL, &tag, sizeof(tag));
-}
-
 /* A message of which half may be missing, of three segments, all of which have come */
 static void send_tag(FIXTURE_DATA(end) *self, u64 tag)
 {
@@ -91,7 +86,7 @@ static void expect_cancel(struct __test_metadata *_metadata,
 	const struct dblp_frame *f = &self->peer.cancel;
 	unsigned int n = self->peer.n_cancel;
 
-	ASSERT_EQ(0, cancel(self->fd, tag));
+	ASSERT_EQ(0, try_u64(self->fd, DBLP_CANCEL, tag));
 	while (self->peer.n_cancel == n)
 		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
 	EXPECT_EQ(tag, f->cancel.tag);
@@ -145,8 +140,8 @@ TEST_F(end, nothing_is_said_to_a_peer_that_is_older)
 	peer_close(&self->peer);
 	join(self, 0);
 	send_tag(self, 1);
-	EXPECT_ERR(EOPNOTSUPP, cancel(self->fd, 1));
-	EXPECT_ERR(EOPNOTSUPP, cancel(self->fd, 2));
+	EXPECT_ERR(EOPNOTSUPP, try_u64(self->fd, DBLP_CANCEL, 1));
+	EXPECT_ERR(EOPNOTSUPP, try_u64(self->fd, DBLP_CANCEL, 2));
 	peer_ack_all(&self->peer);
 	expect_report(_metadata, self->fd, 1, DBLP_REASON_COMPLETE, 0);
 	EXPECT_TRUE(peer_sync(&self->peer));
@@ -265,7 +260,7 @@ TEST_F(end, what_was_not_sent_did_not_come)
 	pattern_fill(buf, sizeof(buf), 0, SCRIPTED_SEED, 0);
 	ASSERT_EQ(sizeof(buf), sndinfo_send(self->fd, buf, sizeof(buf), 0, &info));
 	sent_all(self);
-	ASSERT_EQ(0, cancel(self->fd, 1));
+	ASSERT_EQ(0, try_u64(self->fd, DBLP_CANCEL, 1));
 	while (self->peer.n_cancel == n)
 		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
 	EXPECT_TRUE(ack_cancel(self));

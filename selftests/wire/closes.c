@@ -13,11 +13,6 @@
 #define WAIT_MS		10000
 #define HALF		(DBLP_PPM / 2)
 
-/* A message of this policy, with this budget of its own */
-#define SNDINFO(BUDGET, POLICY) { \
-	.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY, \
-	.budget = BUDGET, .policy = DBLP_POLICY_##POLICY, \
-}
 
 FIXTURE(sender) {
 	struct sockaddr_dblp addr;

@@ -597,10 +597,7 @@ static const struct dblp_frame ample_credit = FRAME(FLOW, flow, .max_msg = 1 << 
 								.max_data = 1ULL << 40,
 								.cap = DBLP_PPM);
 
-static const struct dblp_sndinfo all_forgiven = {
-	.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
-	.budget = DBLP_PPM, .policy = DBLP_POLICY_EARLY,
-};
+static const struct dblp_sndinfo all_forgiven = SNDINFO(DBLP_PPM, EARLY);
 
 TEST_F(cost, a_large_message_is_sent_and_goes)
 {
@@ -731,7 +728,7 @@ TEST_F(cost, many_messages_are_under_way)
 {
 	struct dblp_frame flow = FRAME(FLOW, flow, .max_msg = 1 << 20, .max_data = 1ULL << 40);
 	u64 worst = 0, start;
-	u32 i, budget;
+	u32 i;
 
 	fly_many(_metadata, self);
 	for (worst = 0, i = 0; i < SAMPLES; i++) {
@@ -748,11 +745,8 @@ TEST_F(cost, many_messages_are_under_way)
 	}
 	EXPECT_CHEAP(worst, "a packet full of CLOSE frames");
 	for (worst = 0, i = 0; i < 10; i++) {
-		budget = HALF + i;
 		start = now_ns();
-		if (setsockopt(self->fd, SOL_DBLP, DBLP_BUDGET, &budget,
-			       sizeof(budget)))
-			die("DBLP_BUDGET");
+		set_u32(self->fd, DBLP_BUDGET, HALF + i);
 		worst = most(worst, now_ns() - start);
 	}
 	TH_LOG("DBLP_BUDGET takes %llu ns", (unsigned long long)worst);

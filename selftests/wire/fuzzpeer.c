@@ -201,15 +201,6 @@ static void turn_away(int listener)
 	}
 }
 
-static void set_key(int fd)
-{
-	struct dblp_auth_key key = { .length = strlen(KEY) };
-
-	memcpy(key.key, KEY, key.length);
-	if (setsockopt(fd, SOL_DBLP, DBLP_AUTH_KEY, &key, sizeof(key)))
-		die("setsockopt(DBLP_AUTH_KEY)");
-}
-
 /* What the peer sends has tags from the cookie on, if the session has a key */
 static void begin_key(struct session *s)
 {
@@ -303,7 +294,7 @@ static int be_joined(struct session *s)
 	set_u32(fd, DBLP_SPRAY, peer->ports ?: 1);
 	begin_key(s);
 	if (s->keyed)
-		set_key(fd);
+		set_key(fd, KEY);
 	if (fd < 0 || !connect_to(fd, &at) || errno != EINPROGRESS)
 		die("connect()");
 	expect(peer, DBLP_PKT_INIT);
@@ -556,7 +547,7 @@ static void set_up(void)
 		fcntl(listeners[i], F_SETFL, O_NONBLOCK);
 		set_u32(listeners[i], DBLP_SPRAY, PORTS);
 		if (s.keyed)
-			set_key(listeners[i]);
+			set_key(listeners[i], KEY);
 		addr_parse(&addresses[i], here(&s), 0);
 		if (bind_to(listeners[i], &addresses[i]) ||
 		    listen(listeners[i], 8))

@@ -152,8 +152,7 @@ TEST_F(holes, nobody_gets_one_who_has_said_nothing)
 	/* And by any call */
 	send_segs(self, 0, SEGS - 1, NULL);
 	EXPECT_TRUE(peer_sync(&self->peer));
-	EXPECT_EQ(-1, recv(self->fd, buf, sizeof(buf), MSG_DONTWAIT));
-	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_ERR(EAGAIN, recv(self->fd, buf, sizeof(buf), MSG_DONTWAIT));
 	send_segs(self, SEGS - 1, 1, NULL);
 	EXPECT_EQ(LENGTH, read(self->fd, buf, sizeof(buf)));
 	EXPECT_EQ(-1, pattern_check(buf, LENGTH, 0, SCRIPTED_SEED,

@@ -152,8 +152,7 @@ static void expect_abort(struct __test_metadata *_metadata, struct peer *peer,
 
 	EXPECT_TRUE(peer_expect(peer, DBLP_PKT_RST, WAIT_MS));
 	EXPECT_EQ(DBLP_RST_PROTOCOL, peer->rst_reason);
-	EXPECT_EQ(-1, recv(fd, &byte, 1, MSG_DONTWAIT));
-	EXPECT_EQ(EPROTO, errno);
+	EXPECT_ERR(EPROTO, recv(fd, &byte, 1, MSG_DONTWAIT));
 	EXPECT_EQ(DBLP_STATE_CLOSED, get_state(fd));
 }
 
@@ -185,11 +184,8 @@ TEST_F(peer, acknowledging_what_was_never_sent)
 static void have_numbers(FIXTURE_DATA(peer) *self, u32 n)
 {
 	static char buf[100000];
-	int room = 4 << 20;
 
-	if (setsockopt(self->peer.udp, SOL_SOCKET, SO_RCVBUFFORCE, &room,
-		       sizeof(room)))
-		die("SO_RCVBUFFORCE");
+	set_int(self->peer.udp, SO_RCVBUFFORCE, 4 << 20);
 	pattern_fill(buf, sizeof(buf), 0, SCRIPTED_SEED, 0);
 	while (self->peer.largest < n) {
 		if (send(self->fd, buf, sizeof(buf), MSG_DONTWAIT) < 0 &&
@@ -419,8 +415,7 @@ TEST_F(peer, ending_before_all_has_come)
 	send_rst(&self->peer, &self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
 	EXPECT_TRUE(got_message(self->fd, 0, 1500));
 	EXPECT_TRUE(wait_for(self->fd, POLLHUP, WAIT_MS));
-	EXPECT_EQ(-1, recv(self->fd, &byte, 1, MSG_DONTWAIT));
-	EXPECT_EQ(ECONNRESET, errno);
+	EXPECT_ERR(ECONNRESET, recv(self->fd, &byte, 1, MSG_DONTWAIT));
 }
 
 /* One of a whole message of two pieces, or a message of its own */

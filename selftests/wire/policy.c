@@ -326,11 +326,9 @@ TEST_F(receiver, a_deadline_within_the_budget)
 TEST_F(receiver, a_deadline_over_the_cap)
 {
 	struct dblp_frame meta = meta_frame(0, DEADLINE_MS);
-	u32 cap = HALF - 1;
 
 	peer_begin(self, 60000);
-	if (setsockopt(self->fd, SOL_DBLP, DBLP_BUDGET_CAP, &cap, sizeof(cap)))
-		die("setsockopt()");
+	set_u32(self->fd, DBLP_BUDGET_CAP, HALF - 1);
 	self->d.meta = true;
 	send_segs(self, 0, 5, &meta);
 	closed_after(_metadata, self, now_ms());

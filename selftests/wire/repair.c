@@ -63,10 +63,7 @@ static struct sent lose_two(FIXTURE_DATA(peer) *self, u32 budget)
 {
 	static struct peer peer;
 	static char buf[150000];
-	struct dblp_sndinfo info = {
-		.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY, .budget = budget,
-		.policy = DBLP_POLICY_EARLY,
-	};
+	struct dblp_sndinfo info = SNDINFO(budget, EARLY);
 	struct sent s = { };
 	int fd;
 
@@ -452,15 +449,12 @@ FIXTURE_VARIANT_ADD(queue, dscp_ipv6) {
 
 FIXTURE_SETUP(queue)
 {
-	int room = 4 << 20;
-
 	netns_new();
 	netns_set_mtu(1500);
 	self->listener = new_listener(variant->address, 1, &self->addr);
 	self->fd = peer_join(&self->peer, &self->addr, self->listener);
 	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, setsockopt(self->peer.udp, SOL_SOCKET, SO_SNDBUFFORCE,
-				&room, sizeof(room)));
+	set_int(self->peer.udp, SO_SNDBUFFORCE, 4 << 20);
 	ASSERT_EQ(0, system(TC "root handle 1: tbf rate 10mbit burst 4000 "
 			    "limit 10000000"));
 	ASSERT_EQ(0, system(variant->qdisc));

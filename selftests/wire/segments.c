@@ -428,11 +428,10 @@ TEST_F(peer, many_maps_fill_the_receive_buffer_and_no_more)
 {
 	struct dblp_data d = { .msg_id = 1, .msg_len = 600 * 32 * 1000 };
 	u64 before = mib("DropMemory");
-	int size = 100000, i;
 	const u32 one = 1;
+	int i;
 
-	ASSERT_EQ(0, setsockopt(self->fd, SOL_SOCKET, SO_RCVBUF, &size,
-				sizeof(size)));
+	set_int(self->fd, SO_RCVBUF, 100000);
 	EXPECT_TRUE(peer_ask(&self->peer, self->peer.theirs.window));
 	for (i = 0; i < 1000; i++, d.offset += 32 * 600) {
 		send_zeromap(&self->peer, &self->p, &d, 600, NULL, &one, 1);
@@ -571,10 +570,8 @@ TEST_F(peer, what_is_described_is_not_sent)
 TEST_F(peer, a_message_of_zeroes_is_complete)
 {
 	struct message m;
-	uint32_t on = 1;
 
-	ASSERT_EQ(0, setsockopt(self->fd, SOL_DBLP, DBLP_NOTIFY, &on,
-				sizeof(on)));
+	set_u32(self->fd, DBLP_NOTIFY, 1);
 	have_zeros(self->fd, 0x3ff, DBLP_POLICY_EARLY);
 	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS));
 	peer_ack_all(&self->peer);

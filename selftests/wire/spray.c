@@ -70,10 +70,7 @@ FIXTURE_SETUP(spray)
 	netns_new();
 	self->listener = plain_socket();
 	set_u32(self->listener, DBLP_SPRAY, 4);
-	addr_parse(&self->addr, variant->address, 0);
-	ASSERT_EQ(0, bind_to(self->listener, &self->addr));
-	ASSERT_EQ(0, listen(self->listener, 8));
-	local_name(self->listener, &self->addr);
+	listen_at(self->listener, variant->address, 8, &self->addr);
 	self->fd = join(&self->peer, &self->addr, self->listener, 4);
 	ASSERT_LE(0, self->fd);
 	EXPECT_EQ(4, get_u32(self->fd, DBLP_SPRAY));
@@ -380,14 +377,6 @@ TEST_F(spray, fewer_ports_at_once)
 	EXPECT_EQ(0, connect_to(fd, &self->addr));
 }
 
-static void set_key(int fd)
-{
-	struct dblp_auth_key key = { .length = 16, .key = "sixteen or more." };
-
-	if (setsockopt(fd, SOL_DBLP, DBLP_AUTH_KEY, &key, sizeof(key)))
-		die("DBLP_AUTH_KEY");
-}
-
 /* What announces a port has a tag as well */
 TEST_F(spray, with_a_key)
 {
@@ -396,8 +385,8 @@ TEST_F(spray, with_a_key)
 	int listener = plain_socket(), fd = plain_socket(), server, i;
 	u64 before = mib("DropPort");
 
-	set_key(listener);
-	set_key(fd);
+	set_key(listener, "sixteen or more.");
+	set_key(fd, "sixteen or more.");
 	set_u32(listener, DBLP_SPRAY, DBLP_SPRAY_MAX);
 	set_u32(fd, DBLP_SPRAY, DBLP_SPRAY_MAX);
 	at.sdblp_port = 0;

@@ -68,8 +68,7 @@ TEST_F(peer, a_reset_ends_the_connection)
 
 	send_rst(&self->peer, &self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
 	EXPECT_TRUE(wait_for(self->fd, POLLHUP, WAIT_MS));
-	EXPECT_EQ(-1, recv(self->fd, &byte, 1, MSG_DONTWAIT));
-	EXPECT_EQ(ECONNRESET, errno);
+	EXPECT_ERR(ECONNRESET, recv(self->fd, &byte, 1, MSG_DONTWAIT));
 	EXPECT_EQ(0, recv(self->fd, &byte, 1, MSG_DONTWAIT));
 	EXPECT_EQ(DBLP_STATE_CLOSED, get_state(self->fd));
 }
@@ -80,8 +79,7 @@ TEST_F(peer, one_who_has_forgotten_us_can_say_so)
 
 	send_rst(&self->peer, &self->p, 0, DBLP_RST_UNKNOWN, self->peer.cid);
 	EXPECT_TRUE(wait_for(self->fd, POLLHUP, WAIT_MS));
-	EXPECT_EQ(-1, recv(self->fd, &byte, 1, MSG_DONTWAIT));
-	EXPECT_EQ(ECONNRESET, errno);
+	EXPECT_ERR(ECONNRESET, recv(self->fd, &byte, 1, MSG_DONTWAIT));
 }
 
 TEST_F(peer, a_forged_reset_is_ignored)
@@ -257,8 +255,7 @@ TEST_F(peer, an_init_leaves_nothing_behind)
 	EXPECT_EQ(before + 200, mib("CookieSent"));
 	EXPECT_EQ(2, socket_count());
 	fcntl(self->listener, F_SETFL, O_NONBLOCK);
-	EXPECT_EQ(-1, accept(self->listener, NULL, NULL));
-	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_ERR(EAGAIN, accept(self->listener, NULL, NULL));
 }
 
 TEST_F(peer, bad_inits)
@@ -524,9 +521,7 @@ FIXTURE_SETUP(server)
 	peer_listen(&self->peer, variant->address, &self->addr);
 	self->fd = new_socket();
 	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_NONBLOCK));
-	EXPECT_EQ(-1, connect(self->fd, (struct sockaddr *)&self->addr,
-			      sizeof(self->addr)));
-	EXPECT_EQ(EINPROGRESS, errno);
+	EXPECT_ERR(EINPROGRESS, connect_to(self->fd, &self->addr));
 	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_INIT, WAIT_MS));
 	self->peer.scid = dblp_get_u64(self->peer.last[DBLP_PKT_INIT].byte +
 				       DBLP_HDR_LEN);
