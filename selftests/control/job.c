@@ -409,7 +409,8 @@ TEST_F(job, a_detector_moves_all_its_sockets)
 	uint32_t i, phase;
 
 	set_u32(self->server, DBLP_JOB, 7);
-	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
+	/* Together with the phase only if it is the one that the detector begins with */
+	EXPECT_EQ(0, job_attrs(DBLP_A_JOB_CLR, DBLP_CLR_ON, DBLP_A_JOB_PHASE, CRITICAL));
 	EXPECT_PLACE(self->client, CRITICAL, 8000);
 	for (i = 0; i < sizeof(paper) / sizeof(paper[0]); i++) {
 		tell_norm(self, paper[i]);
@@ -543,11 +544,6 @@ TEST_F(job, a_detector_s_phases_are_not_deleted)
 	EXPECT_EQ(DBLP_CLR_OFF, job_clr().clr);
 }
 
-static uint16_t wrong_attr(void)
-{
-	return mnl_attr_get_type((const void *)(request + got.offset));
-}
-
 /* The least of some times, in which nothing else was going on */
 static uint64_t norm_us(FIXTURE_DATA(job) *self)
 {
@@ -658,46 +654,6 @@ TEST_F(job, no_change_is_applied_to_no_socket)
 	EXPECT_EQ(0, phase_budget(TOLERANT, MOST));
 	EXPECT_EQ(0, hits() - n);
 	hits_close();
-}
-
-TEST_F(job, what_a_detector_refuses)
-{
-	static const struct {
-		uint16_t attr;
-		uint32_t value;
-		int err;
-	} bad[] = {
-		{ DBLP_A_JOB_CLR, DBLP_CLR_HELD, EINVAL },
-		{ DBLP_A_JOB_CLR, __DBLP_CLR_MAX, ERANGE },
-		{ DBLP_A_JOB_LOW, DBLP_PPM + 1, EINVAL },
-		{ DBLP_A_JOB_HIGH, DBLP_INHERIT - 1, EINVAL },
-		{ DBLP_A_JOB_LOW_PHASE, 3, ENOENT },
-		{ DBLP_A_JOB_HIGH_PHASE, DBLP_PHASES, ENOENT },
-		{ DBLP_A_JOB_ETA, 0, ERANGE },
-		{ DBLP_A_JOB_REGIME, DBLP_REGIME_TOLERANT, EINVAL },
-		{ DBLP_A_JOB_REPORTS, 1, EINVAL },
-	};
-	struct clr before = job_clr(), after;
-	size_t i;
-
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		EXPECT_EQ(bad[i].err, job_attr(bad[i].attr, bad[i].value)) {
-			TH_LOG("case %zu", i);
-		}
-		EXPECT_NE(0, strlen(got.msg)) TH_LOG("case %zu", i);
-		EXPECT_EQ(bad[i].attr, wrong_attr());
-	}
-	/* Two that do not go together */
-	EXPECT_EQ(EINVAL, job_attr(DBLP_A_JOB_LOW_PHASE, TOLERANT));
-	EXPECT_NE(0, strlen(got.msg));
-	EXPECT_EQ(EINVAL, job_attrs(DBLP_A_JOB_CLR, DBLP_CLR_ON,
-				    DBLP_A_JOB_PHASE, TOLERANT));
-	EXPECT_NE(0, strlen(got.msg));
-	EXPECT_EQ(DBLP_A_JOB_PHASE, wrong_attr());
-	after = job_clr();
-	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
-	EXPECT_EQ(0, job_attrs(DBLP_A_JOB_CLR, DBLP_CLR_ON,
-			       DBLP_A_JOB_PHASE, CRITICAL));
 }
 
 TEST_F(job, norms_that_are_refused)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The generic netlink family, asked in ways that dblpctl has no words for:
- * what bad requests get. Dumps are tested by dumps.c.
+ * The generic netlink family, asked in ways that dblpctl has no words for. What it
+ * refuses is in refusals.c, dumps in dumps.c.
  */
 #define _GNU_SOURCE
 #include "lib/nltest.h"
@@ -30,58 +30,6 @@ FIXTURE_SETUP(family)
 
 FIXTURE_ENDS_BY_EXIT(family);
 
-TEST_F(family, get_without_a_number)
-{
-	REFUSED(EINVAL, begin(family, DBLP_CMD_SOCKET_GET, 0));
-	EXPECT_EQ(DBLP_A_SOCKET_ID, got.missing);
-}
-
-TEST_F(family, set_without_a_number)
-{
-	struct nlmsghdr *nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
-
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, 1);
-	REFUSED(EINVAL, nlh);
-	EXPECT_EQ(DBLP_A_SOCKET_ID, got.missing);
-	EXPECT_EQ(0, get_u32(self->fd, DBLP_BUDGET));
-}
-
-TEST_F(family, set_nothing)
-{
-	struct nlmsghdr *nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
-
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
-	REFUSED(EINVAL, nlh);
-}
-
-/* Each attribute at a time is over the limit; the other one stays unset too */
-TEST_F(family, set_too_much)
-{
-	static const struct {
-		uint32_t budget, cap, wrong;
-	} tries[] = {
-		{ DBLP_PPM + 1, 5, DBLP_A_SOCKET_BUDGET },
-		{ 5, DBLP_PPM + 1, DBLP_A_SOCKET_BUDGET_CAP },
-		{ DBLP_INHERIT - 1, 5, DBLP_A_SOCKET_BUDGET },
-		{ 5, DBLP_INHERIT - 1, DBLP_A_SOCKET_BUDGET_CAP },
-	};
-	const struct nlattr *wrong;
-	struct nlmsghdr *nlh;
-	size_t i;
-
-	for (i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
-		nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
-		mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
-		mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, tries[i].budget);
-		mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET_CAP, tries[i].cap);
-		REFUSED(EINVAL, nlh);
-		wrong = (const void *)(request + got.offset);
-		EXPECT_EQ(tries[i].wrong, mnl_attr_get_type(wrong));
-		EXPECT_EQ(0, get_u32(self->fd, DBLP_BUDGET));
-		EXPECT_EQ(DBLP_PPM, get_u32(self->fd, DBLP_BUDGET_CAP));
-	}
-}
-
 TEST_F(family, set_to_the_limit)
 {
 	struct nlmsghdr *nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
@@ -92,36 +40,6 @@ TEST_F(family, set_to_the_limit)
 	EXPECT_EQ(0, result(nlh));
 	EXPECT_EQ(DBLP_PPM, get_u32(self->fd, DBLP_BUDGET));
 	EXPECT_EQ(0, get_u32(self->fd, DBLP_BUDGET_CAP));
-}
-
-/* What the policy has no place for, or a place of another size */
-TEST_F(family, strange_attributes)
-{
-	struct nlmsghdr *nlh;
-
-	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, 1);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_STATE, DBLP_STATE_CLOSED);
-	REFUSED(EINVAL, nlh);
-
-	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, 1);
-	mnl_attr_put_u32(nlh, 4000, 1);
-	REFUSED(EINVAL, nlh);
-
-	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
-	mnl_attr_put_u16(nlh, DBLP_A_SOCKET_BUDGET, 1);
-	REFUSED(EINVAL, nlh);
-
-	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
-	mnl_attr_put_u64(nlh, DBLP_A_SOCKET_BUDGET, 1);
-	REFUSED(EINVAL, nlh);
-
-	EXPECT_EQ(0, get_u32(self->fd, DBLP_BUDGET));
 }
 
 /* They may get a meaning, so they must be zero */
@@ -153,14 +71,6 @@ TEST_F(family, a_socket_that_was_closed)
 	EXPECT_EQ(DBLP_A_SOCKET_ID,
 		  mnl_attr_get_type((const void *)(request + got.offset)));
 	self->fd = -1;
-}
-
-TEST_F(family, dump_takes_no_attribute)
-{
-	struct nlmsghdr *nlh = begin(family, DBLP_CMD_SOCKET_GET, NLM_F_DUMP);
-
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
-	REFUSED(EINVAL, nlh);
 }
 
 static void count_one(const struct nlmsghdr *nlh, void *arg)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Phases and jobs: what they make of sockets and messages, and their tables in
- * netlink: what they show, what changes in them do, what they refuse.
+ * netlink: what they show and what changes in them do. What is refused is in
+ * refusals.c, to whom in rights.c.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -424,65 +425,6 @@ static const struct nlattr *wrong_attr(void)
 	return (const void *)(request + got.offset);
 }
 
-TEST_F(phase, requests_without_what_they_need)
-{
-	static const uint8_t cmds[] = {
-		DBLP_CMD_PHASE_GET, DBLP_CMD_PHASE_SET, DBLP_CMD_PHASE_DEL,
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(cmds); i++) {
-		REFUSED(EINVAL, begin(family, cmds[i], 0));
-		EXPECT_EQ(DBLP_A_PHASE_ID, got.missing);
-		REFUSED(EINVAL, phase_request(cmds[i], DBLP_PHASES));
-		EXPECT_EQ(DBLP_A_PHASE_ID, mnl_attr_get_type(wrong_attr()));
-	}
-	REFUSED(EINVAL, phase_request(DBLP_CMD_PHASE_SET, TOLERANT));
-	/* A new one needs a name */
-	EXPECT_EQ(ENOENT, set_attr(3, DBLP_A_PHASE_BUDGET, 1));
-	EXPECT_NE(0, strlen(got.msg));
-	EXPECT_EQ(3, all_phases().n);
-}
-
-TEST_F(phase, dump_takes_no_attribute)
-{
-	struct nlmsghdr *nlh = begin(family, DBLP_CMD_PHASE_GET, NLM_F_DUMP);
-
-	mnl_attr_put_u32(nlh, DBLP_A_PHASE_ID, 1);
-	REFUSED(EINVAL, nlh);
-}
-
-TEST_F(phase, values_out_of_range)
-{
-	static const struct {
-		uint16_t attr;
-		uint32_t value;
-		int err;
-	} bad[] = {
-		{ DBLP_A_PHASE_BUDGET, DBLP_PPM + 1, EINVAL },
-		{ DBLP_A_PHASE_BUDGET, DBLP_INHERIT, EINVAL },
-		{ DBLP_A_PHASE_POLICY, __DBLP_POLICY_MAX, ERANGE },
-		{ DBLP_A_PHASE_ORDER, __DBLP_ORDER_MAX, ERANGE },
-		{ DBLP_A_PHASE_FILL, __DBLP_FILL_MAX, ERANGE },
-		{ DBLP_A_PHASE_SOCKETS, 1, EINVAL },
-		{ 4000, 1, EINVAL },
-	};
-	struct seen before = all_phases(), after;
-	size_t i;
-
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		EXPECT_EQ(bad[i].err, set_attr(TOLERANT, bad[i].attr,
-					       bad[i].value));
-		EXPECT_NE(0, strlen(got.msg)) TH_LOG("case %zu", i);
-		EXPECT_EQ(bad[i].attr, mnl_attr_get_type(wrong_attr()));
-	}
-	/* A budget that would not be used */
-	EXPECT_EQ(EINVAL, set_attr(RELIABLE, DBLP_A_PHASE_BUDGET, 1));
-	EXPECT_NE(0, strlen(got.msg));
-	after = all_phases();
-	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
-}
-
 TEST_F(phase, names)
 {
 	static const char *const bad[] = {
@@ -522,24 +464,6 @@ TEST_F(phase, of_another_namespace)
 	EXPECT_SETTINGS(self->client, TOLERANT, 1, DBLP_POLICY_EAGER);
 }
 
-TEST_F(phase, changes_need_a_capability)
-{
-	struct nlmsghdr *nlh;
-
-	if (setresuid(65534, 65534, 65534))
-		die("setresuid()");
-	EXPECT_EQ(EPERM, set_attr(TOLERANT, DBLP_A_PHASE_BUDGET, 1));
-	EXPECT_EQ(EPERM, del_phase(TOLERANT));
-	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, get_info(self->client).id);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_PHASE, TOLERANT);
-	EXPECT_EQ(EPERM, result(nlh));
-	EXPECT_EQ(408000, one_phase(TOLERANT).budget);
-	/* A program chooses for its own sockets */
-	set_u32(self->client, DBLP_PHASE, TOLERANT);
-	EXPECT_EQ(408000, get_u32(self->client, DBLP_BUDGET));
-}
-
 /* Jobs */
 
 static int job_with_phase(uint8_t cmd, uint32_t id, uint32_t phase)
@@ -547,14 +471,6 @@ static int job_with_phase(uint8_t cmd, uint32_t id, uint32_t phase)
 	struct nlmsghdr *nlh = job_request(cmd, id);
 
 	mnl_attr_put_u32(nlh, DBLP_A_JOB_PHASE, phase);
-	return result(nlh);
-}
-
-static int job_with_name(uint8_t cmd, uint32_t id, const char *name)
-{
-	struct nlmsghdr *nlh = job_request(cmd, id);
-
-	mnl_attr_put_strz(nlh, DBLP_A_JOB_NAME, name);
 	return result(nlh);
 }
 
@@ -704,54 +620,6 @@ TEST_F(phase, a_job_is_deleted_unless_a_socket_is_in_it)
 	REFUSED(ENOENT, job_request(DBLP_CMD_JOB_GET, 1));
 	EXPECT_EQ(ENOENT, job_with_phase(DBLP_CMD_JOB_SET, 1, CRITICAL));
 	EXPECT_EQ(0, del_phase(TOLERANT));
-}
-
-TEST_F(phase, what_jobs_refuse)
-{
-	static const uint8_t cmds[] = {
-		DBLP_CMD_JOB_GET, DBLP_CMD_JOB_ADD, DBLP_CMD_JOB_SET,
-		DBLP_CMD_JOB_DEL,
-	};
-	struct nlmsghdr *nlh;
-	size_t i;
-
-	for (i = 0; i < sizeof(cmds); i++) {
-		REFUSED(EINVAL, begin(family, cmds[i], 0));
-		EXPECT_EQ(DBLP_A_JOB_ID, got.missing);
-		REFUSED(EINVAL, job_request(cmds[i], 0));
-		REFUSED(EINVAL, job_request(cmds[i], 1U << 31));
-		EXPECT_EQ(DBLP_A_JOB_ID, mnl_attr_get_type(wrong_attr()));
-	}
-	EXPECT_EQ(0, job_with_name(DBLP_CMD_JOB_ADD, 1, "first"));
-	REFUSED(EEXIST, job_request(DBLP_CMD_JOB_ADD, 1));
-	REFUSED(EINVAL, job_request(DBLP_CMD_JOB_SET, 1));
-	EXPECT_EQ(EEXIST, job_with_name(DBLP_CMD_JOB_ADD, 2, "first"));
-	EXPECT_NE(0, strlen(got.msg));
-	EXPECT_EQ(EINVAL, job_with_name(DBLP_CMD_JOB_SET, 1, "1st"));
-	EXPECT_NE(0, strlen(got.msg));
-	EXPECT_EQ(ENOENT, job_with_phase(DBLP_CMD_JOB_SET, 1, 3));
-	EXPECT_EQ(DBLP_A_JOB_PHASE, mnl_attr_get_type(wrong_attr()));
-	EXPECT_EQ(ENOENT, job_with_phase(DBLP_CMD_JOB_ADD, 2, 8));
-	EXPECT_NE(0, strlen(got.msg));
-	nlh = begin(family, DBLP_CMD_JOB_GET, NLM_F_DUMP);
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_ID, 1);
-	REFUSED(EINVAL, nlh);
-
-	/* Phase and job of a socket: both or neither */
-	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, get_info(self->client).id);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_PHASE, TOLERANT);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_JOB, 2);
-	REFUSED(ENOENT, nlh);
-	EXPECT_EQ(DBLP_A_SOCKET_JOB, mnl_attr_get_type(wrong_attr()));
-	EXPECT_SETTINGS(self->client, RELIABLE, 0, DBLP_POLICY_EAGER);
-
-	if (setresuid(65534, 65534, 65534))
-		die("setresuid()");
-	EXPECT_EQ(EPERM, job_with_phase(DBLP_CMD_JOB_SET, 1, TOLERANT));
-	EXPECT_EQ(EPERM, result(job_request(DBLP_CMD_JOB_ADD, 2)));
-	EXPECT_EQ(EPERM, result(job_request(DBLP_CMD_JOB_DEL, 1)));
-	EXPECT_EQ(RELIABLE, one_job(1).phase);
 }
 
 /* Writes a job; 0 or the errno */

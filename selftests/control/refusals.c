@@ -43,6 +43,7 @@ enum kind {
 	END,
 	U32,
 	U16,
+	U64,
 	STR,
 };
 
@@ -68,6 +69,7 @@ struct refusal {
 
 #define U(attr, value)	{ DBLP_A_##attr, U32, value, NULL }
 #define S(attr, text)	{ DBLP_A_##attr, STR, 0, text }
+#define UNKNOWN		{ 4000, U32, 1, NULL }
 #define DO(cmd, ...)	DBLP_CMD_##cmd, false, { __VA_ARGS__ }
 #define DUMP(cmd, ...)	DBLP_CMD_##cmd, true, { __VA_ARGS__ }
 #define BAD(attr)	DBLP_A_##attr, 0
@@ -136,6 +138,10 @@ static const struct refusal sockets[] = {
 	{ DO(SOCKET_SET, U(SOCKET_ID, A_SOCKET),
 	     { DBLP_A_SOCKET_BUDGET_CAP, U16, 5, NULL }),
 	  EINVAL, NULL, BAD(SOCKET_BUDGET_CAP) },
+	{ DO(SOCKET_SET, U(SOCKET_ID, A_SOCKET), { DBLP_A_SOCKET_BUDGET, U64, 1, NULL }),
+	  EINVAL, NULL, BAD(SOCKET_BUDGET) },
+	{ DO(SOCKET_SET, U(SOCKET_ID, A_SOCKET), U(SOCKET_BUDGET, 1), UNKNOWN),
+	  EINVAL, NULL, 4000, 0 },
 	{ DO(STATS_GET, U(STATS_CONN_ACTIVE, 1)), EINVAL, NULL,
 	  BAD(STATS_CONN_ACTIVE) },
 };
@@ -196,6 +202,8 @@ static const struct refusal phases[] = {
 	  BAD(PHASE_FILL) },
 	{ DO(PHASE_SET, U(PHASE_ID, TOLERANT), U(PHASE_BUDGET, 1),
 	     U(PHASE_SOCKETS, 1)), EINVAL, NULL, BAD(PHASE_SOCKETS) },
+	{ DO(PHASE_SET, U(PHASE_ID, TOLERANT), U(PHASE_BUDGET, 1), UNKNOWN),
+	  EINVAL, NULL, 4000, 0 },
 	{ DO(PHASE_DEL), EINVAL, "the number of a phase is needed",
 	  MISSING(PHASE_ID) },
 	{ DO(PHASE_DEL, U(PHASE_ID, UINT32_MAX)), EINVAL, PHASES_MSG,
@@ -269,6 +277,8 @@ static const struct refusal jobs[] = {
 	  NO_ATTR },
 	{ DO(JOB_SET, U(JOB_ID, NO_JOB), U(JOB_HOLD, 1)), ENOENT, NO_JOB_MSG,
 	  BAD(JOB_ID) },
+	{ DO(JOB_SET, U(JOB_ID, PLAIN), S(JOB_NAME, "1st")), EINVAL, NAME_MSG,
+	  BAD(JOB_NAME) },
 	{ DO(JOB_SET, U(JOB_ID, CROWDED), U(JOB_HOLD, 1),
 	     S(JOB_NAME, "plain")), EEXIST, "another job has this name",
 	  BAD(JOB_NAME) },
@@ -368,6 +378,9 @@ static void put_attr(struct nlmsghdr *nlh, const struct attr *a, uint32_t id)
 		break;
 	case U16:
 		mnl_attr_put_u16(nlh, a->type, value);
+		break;
+	case U64:
+		mnl_attr_put_u64(nlh, a->type, value);
 		break;
 	case STR:
 		mnl_attr_put_strz(nlh, a->type, a->text);
