@@ -178,12 +178,11 @@ TEST_F(sock, bind_twice)
 TEST_F(sock, a_port_has_one_owner)
 {
 	struct sockaddr_dblp a, b;
-	socklen_t len = sizeof(a);
 	int other = new_socket(), i;
 	uint64_t start;
 
 	ASSERT_EQ(0, bind_to(self->fd, &self->addr));
-	ASSERT_EQ(0, getsockname(self->fd, (struct sockaddr *)&a, &len));
+	local_name(self->fd, &a);
 	EXPECT_NE(0, a.sdblp_port);
 	EXPECT_ERR(EADDRINUSE, bind_to(other, &a));
 	addr_parse(&b, "::", ntohs(a.sdblp_port));
@@ -298,10 +297,9 @@ TEST_F(sock, calls_in_the_wrong_state)
 TEST_F(sock, listen_without_bind_finds_a_port)
 {
 	struct sockaddr_dblp a;
-	socklen_t len = sizeof(a);
 
 	ASSERT_EQ(0, listen(self->fd, 1));
-	ASSERT_EQ(0, getsockname(self->fd, (struct sockaddr *)&a, &len));
+	local_name(self->fd, &a);
 	EXPECT_NE(0, a.sdblp_port);
 }
 
@@ -439,11 +437,10 @@ TEST_F(sock, connect_again_from_a_bound_port)
 TEST_F(sock, one_who_is_bound_but_does_not_listen_refuses)
 {
 	struct sockaddr_dblp a;
-	socklen_t len = sizeof(a);
 	int other = new_socket();
 
 	ASSERT_EQ(0, bind_to(other, &self->addr));
-	ASSERT_EQ(0, getsockname(other, (struct sockaddr *)&a, &len));
+	local_name(other, &a);
 	EXPECT_ERR(ECONNREFUSED, connect_to(self->fd, &a));
 }
 

@@ -258,6 +258,7 @@ TEST_F(peer, an_init_leaves_nothing_behind)
 	EXPECT_ERR(EAGAIN, accept(self->listener, NULL, NULL));
 }
 
+/* Lengths and fields of the header are those of unit/test_wire.c */
 TEST_F(peer, bad_inits)
 {
 	struct peer other;
@@ -269,16 +270,7 @@ TEST_F(peer, bad_inits)
 	poke(&self->p, 100, 1, 1);
 	send_packet(&other, &self->p);
 	make_init(&self->p, 77);
-	self->p.len--;
-	send_packet(&other, &self->p);
-	make_init(&self->p, 77);
-	put_zero(&self->p, 1);
-	send_packet(&other, &self->p);
-	make_init(&self->p, 77);
 	poke(&self->p, 8, 8, 5);
-	send_packet(&other, &self->p);
-	make_init(&self->p, 77);
-	poke(&self->p, 4, 4, 5);
 	send_packet(&other, &self->p);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	peer_drain(&other);
@@ -407,29 +399,20 @@ TEST_F(peer, a_cookie_is_good_for_one_address)
 	EXPECT_FALSE(connection_comes(self->listener));
 }
 
+/* The others are those of unit/test_wire.c */
 TEST_F(peer, bad_parameters)
 {
 	struct dblp_params ours = params_default();
-	u32 at = DBLP_ECHO_PARAMS;
 	u64 before = mib("DropField");
 	struct peer other;
 
 	peer_connect(&other, &self->addr);
 	peer_get_cookie(&other);
 	make_echo(&self->p, &other, &ours);
-	poke(&self->p, at, 4, DBLP_PPM + 1);
-	send_packet(&other, &self->p);
-	make_echo(&self->p, &other, &ours);
-	poke(&self->p, at + 16, 4, 0);
-	send_packet(&other, &self->p);
-	make_echo(&self->p, &other, &ours);
-	poke(&self->p, at + 16, 4, DBLP_MSG_MAX + 1);
-	send_packet(&other, &self->p);
-	make_echo(&self->p, &other, &ours);
-	poke(&self->p, at + 20, 4, DBLP_PARAMS_RTT_MAX + 1);
+	poke(&self->p, DBLP_ECHO_PARAMS, 4, DBLP_PPM + 1);
 	send_packet(&other, &self->p);
 	EXPECT_TRUE(peer_sync(&self->peer));
-	EXPECT_EQ(before + 4, mib("DropField"));
+	EXPECT_EQ(before + 1, mib("DropField"));
 	EXPECT_FALSE(connection_comes(self->listener));
 }
 
@@ -588,7 +571,6 @@ TEST_F(server, answers_of_others_are_ignored)
 {
 	struct dblp_cookie none = { 0 };
 	struct sockaddr_dblp client;
-	socklen_t len = sizeof(client);
 	struct peer other;
 
 	/* A cookie for another client, or none; the ACK before its time */
@@ -598,7 +580,7 @@ TEST_F(server, answers_of_others_are_ignored)
 	send_cookie_ack(&self->peer, &self->p);
 
 	/* The right answers from the wrong port */
-	ASSERT_EQ(0, getsockname(self->fd, (struct sockaddr *)&client, &len));
+	local_name(self->fd, &client);
 	peer_connect(&other, &client);
 	other.scid = self->peer.scid;
 	send_init_ack(&other, &self->p, other.scid);
