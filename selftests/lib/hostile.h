@@ -66,4 +66,15 @@ static inline void send_message(struct peer *peer, struct packet *p, u32 id)
 	send_segment(peer, p, id, 1);
 }
 
+/* Lies about messages have no good end: they end the connection. */
+static inline void expect_abort(struct __test_metadata *_metadata, struct peer *peer, int fd)
+{
+	char byte;
+
+	EXPECT_TRUE(peer_expect(peer, DBLP_PKT_RST, WAIT_MS));
+	EXPECT_EQ(DBLP_RST_PROTOCOL, peer->rst_reason);
+	EXPECT_ERR(EPROTO, recv(fd, &byte, 1, MSG_DONTWAIT));
+	EXPECT_EQ(DBLP_STATE_CLOSED, get_state(fd));
+}
+
 #endif /* DBLP_TEST_HOSTILE_H */

@@ -251,17 +251,24 @@ static bool one_message(struct relay *r, int from, int to, uint32_t len,
 	return good;
 }
 
+#define CARRY(from, to, len, seed) \
+	EXPECT_TRUE(one_message(&self->relay, self->from, self->to, len, seed))
+
+/* A message of 8 bytes is sent by the client, and held */
+#define HOLD_DATA() do { \
+	ASSERT_EQ(8, RESULT(send(self->client, "exactly", 8, 0))); \
+	ASSERT_TRUE(relay_hold(&self->relay, CLIENT, DBLP_PKT_DATA, &self->p)); \
+} while (0)
+
 TEST_F(auth, same_key)
 {
 	CONNECT();
 	EXPECT_EQ(DBLP_AUTH_ON, get_info(self->listener).auth);
 	EXPECT_EQ(DBLP_AUTH_ON, get_info(self->client).auth);
 	EXPECT_EQ(DBLP_AUTH_ON, get_info(self->server).auth);
-	EXPECT_TRUE(one_message(&self->relay, self->client, self->server, 1, 1));
-	EXPECT_TRUE(one_message(&self->relay, self->server, self->client,
-				300000, 2));
-	EXPECT_TRUE(one_message(&self->relay, self->client, self->server,
-				3000000, 3));
+	CARRY(client, server, 1, 1);
+	CARRY(server, client, 300000, 2);
+	CARRY(client, server, 3000000, 3);
 	EXPECT_EQ(0, mib("DropAuth"));
 	EXPECT_EQ(0, mib("DropField"));
 	/* The end comes with a tag, too */
@@ -423,12 +430,10 @@ TEST_F(auth, any_bit_of_a_data_packet)
 	u32 len;
 
 	CONNECT();
-	ASSERT_EQ(8, RESULT(send(self->client, "exactly", 8, 0)));
-	ASSERT_TRUE(relay_hold(&self->relay, CLIENT, DBLP_PKT_DATA, &self->p));
+	HOLD_DATA();
 	relay_drain(&self->relay, 1);
 	info = get_info(self->server);
-	flips_do_nothing(_metadata, &self->relay, CLIENT, &self->p,
-			 self->server);
+	flips_do_nothing(_metadata, &self->relay, CLIENT, &self->p, self->server);
 	/* Nor does it come when something is missing at its end */
 	len = self->p.len;
 	want = drops() + len - 1;
@@ -453,8 +458,7 @@ TEST_F(auth, any_bit_of_an_acknowledgment)
 	had = get_info(self->client).bytes_delivered;
 	ASSERT_EQ(8, RESULT(send(self->client, "exactly", 8, 0)));
 	ASSERT_TRUE(relay_hold(&self->relay, SERVER, DBLP_PKT_ACK, &self->p));
-	flips_do_nothing(_metadata, &self->relay, SERVER, &self->p,
-			 self->client);
+	flips_do_nothing(_metadata, &self->relay, SERVER, &self->p, self->client);
 	EXPECT_EQ(had, get_info(self->client).bytes_delivered);
 	relay_pass(&self->relay, SERVER, &self->p);
 	EXPECT_SOON(had + 8, get_info(self->client).bytes_delivered);
@@ -475,8 +479,7 @@ TEST_F(auth, any_bit_of_a_probe)
 		side = relay_next(&self->relay, &self->p, -1, 0, WAIT_MS);
 		ASSERT_NE(0, side);
 	} while (side != CLIENT || (self->p.byte[0] & 0xf) != DBLP_PKT_PROBE);
-	flips_do_nothing(_metadata, &self->relay, CLIENT, &self->p,
-			 self->server);
+	flips_do_nothing(_metadata, &self->relay, CLIENT, &self->p, self->server);
 	relay_pass(&self->relay, CLIENT, &self->p);
 	EXPECT_SOON(had + 1, get_info(self->server).pkts_received);
 	EXPECT_TRUE(relay_until(&self->relay, self->server, POLLIN));
@@ -490,8 +493,7 @@ TEST_F(auth, any_bit_of_the_end)
 	relay_settle(&self->relay);
 	ASSERT_EQ(0, RESULT(shutdown(self->client, SHUT_WR)));
 	ASSERT_TRUE(relay_hold(&self->relay, CLIENT, DBLP_PKT_CTRL, &self->p));
-	flips_do_nothing(_metadata, &self->relay, CLIENT, &self->p,
-			 self->server);
+	flips_do_nothing(_metadata, &self->relay, CLIENT, &self->p, self->server);
 	EXPECT_ERR(EAGAIN, recv(self->server, &byte, 1, 0));
 	relay_pass(&self->relay, CLIENT, &self->p);
 	EXPECT_TRUE(relay_until(&self->relay, self->server, POLLIN));
@@ -508,8 +510,7 @@ TEST_F(auth, any_bit_of_a_reset)
 	EXPECT_EQ(0, close(self->client));
 	self->client = -1;
 	ASSERT_TRUE(relay_hold(&self->relay, CLIENT, DBLP_PKT_RST, &self->p));
-	flips_do_nothing(_metadata, &self->relay, CLIENT, &self->p,
-			 self->server);
+	flips_do_nothing(_metadata, &self->relay, CLIENT, &self->p, self->server);
 	EXPECT_ERR(EAGAIN, recv(self->server, &byte, 1, 0));
 	relay_pass(&self->relay, CLIENT, &self->p);
 	EXPECT_TRUE(relay_until(&self->relay, self->server, POLLIN));
@@ -690,8 +691,7 @@ TEST_F(auth, unkeyed_packets_of_a_keyed_connection)
 	uint64_t auth;
 
 	CONNECT();
-	ASSERT_EQ(8, RESULT(send(self->client, "exactly", 8, 0)));
-	ASSERT_TRUE(relay_hold(&self->relay, CLIENT, DBLP_PKT_DATA, &self->p));
+	HOLD_DATA();
 	peer.scid = dblp_get_u64(self->p.byte + 8);
 	peer.pn = 1000;
 	auth = mib("DropAuth");
@@ -896,18 +896,18 @@ TEST_F(auth, new_key_at_the_listener_first)
 	ASSERT_LE(0, self->server);
 	EXPECT_EQ(DBLP_AUTH_ON | DBLP_AUTH_OLD | DBLP_AUTH_SENDS_OLD,
 		  get_info(self->server).auth);
-	EXPECT_TRUE(one_message(&self->relay, self->client, self->server, 9, 1));
+	CARRY(client, server, 9, 1);
 	set_key(self->client, NEW);
-	EXPECT_TRUE(one_message(&self->relay, self->client, self->server, 9, 2));
-	EXPECT_TRUE(one_message(&self->relay, self->server, self->client, 9, 3));
-	EXPECT_TRUE(one_message(&self->relay, self->client, self->server, 9, 4));
+	CARRY(client, server, 9, 2);
+	CARRY(server, client, 9, 3);
+	CARRY(client, server, 9, 4);
 	EXPECT_EQ(0, get_info(self->server).auth & DBLP_AUTH_SENDS_OLD);
 	EXPECT_EQ(0, get_info(self->client).auth & DBLP_AUTH_SENDS_OLD);
 	EXPECT_EQ(0, mib("DropAuth"));
 	/* Now, if not before */
 	EXPECT_EQ(0, RESULT(try_key(self->server, NEW, DBLP_AUTH_ONLY)));
 	EXPECT_EQ(0, RESULT(try_key(self->client, NEW, DBLP_AUTH_ONLY)));
-	EXPECT_TRUE(one_message(&self->relay, self->client, self->server, 9, 5));
+	CARRY(client, server, 9, 5);
 	EXPECT_EQ(0, mib("DropAuth"));
 }
 
@@ -919,18 +919,15 @@ TEST_F(auth, an_old_key_is_not_good_for_long)
 	uint64_t auth;
 
 	CONNECT();
-	ASSERT_EQ(8, RESULT(send(self->client, "exactly", 8, 0)));
-	ASSERT_TRUE(relay_hold(&self->relay, CLIENT, DBLP_PKT_DATA, &self->p));
+	HOLD_DATA();
 	ASSERT_TRUE(relay_until(&self->relay, self->server, POLLIN));
 	EXPECT_EQ(8, RESULT(recv(self->server, &info, 9, 0)));
 	set_key(self->server, NEW);
 	set_key(self->client, NEW);
 	for (i = 0; i < ROUNDS &&
 	     get_info(self->server).auth != DBLP_AUTH_ON; i++) {
-		EXPECT_TRUE(one_message(&self->relay, self->client,
-					self->server, 9, i));
-		EXPECT_TRUE(one_message(&self->relay, self->server,
-					self->client, 9, i));
+		CARRY(client, server, 9, i);
+		CARRY(server, client, 9, i);
 		sleep_ms(10);
 	}
 	EXPECT_EQ(DBLP_AUTH_ON, get_info(self->server).auth);

@@ -124,16 +124,6 @@ static void expect_report(struct __test_metadata *_metadata, int fd, u64 tag,
 	message_free(&m);
 }
 
-static void expect_abort(struct __test_metadata *_metadata,
-			 FIXTURE_DATA(end) *self)
-{
-	char c;
-
-	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
-	EXPECT_EQ(DBLP_RST_PROTOCOL, self->peer.rst_reason);
-	EXPECT_ERR(EPROTO, recv(self->fd, &c, 1, MSG_DONTWAIT));
-}
-
 TEST_F(end, nothing_is_said_to_a_peer_that_is_older)
 {
 	close(self->fd);
@@ -264,7 +254,7 @@ TEST_F(end, what_was_not_sent_did_not_come)
 	while (self->peer.n_cancel == n)
 		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
 	EXPECT_TRUE(ack_cancel(self));
-	expect_abort(_metadata, self);
+	expect_abort(_metadata, &self->peer, self->fd);
 }
 
 TEST_F(end, a_receiver_does_not_cancel)
@@ -272,7 +262,7 @@ TEST_F(end, a_receiver_does_not_cancel)
 	send_tag(self, 1);
 	sent_all(self);
 	send_close(self, 0, DBLP_REASON_CANCELLED);
-	expect_abort(_metadata, self);
+	expect_abort(_metadata, &self->peer, self->fd);
 }
 
 TEST_F(end, a_loss_map_is_not_of_what_was_dropped)
@@ -282,7 +272,7 @@ TEST_F(end, a_loss_map_is_not_of_what_was_dropped)
 	expect_cancel(_metadata, self, 1);
 	send_lossmap(&self->peer, &self->p, 0, 0, 1);
 	send_close(self, 0, DBLP_REASON_CANCELLED);
-	expect_abort(_metadata, self);
+	expect_abort(_metadata, &self->peer, self->fd);
 }
 
 /* What a peer sends */
@@ -413,10 +403,8 @@ TEST_F(end, what_is_complete_is_not_cancelled)
 TEST_F(end, a_piece_is_cancelled_with_its_message)
 {
 	struct dblp_data d = { .msg_len = 1000, .meta = true };
-	struct dblp_frame f = cancel_frame, meta = {
-		.type = DBLP_FRAME_META,
-		.meta = { .total = 1000 + LEN, .tag = 7 },
-	};
+	struct dblp_frame f = cancel_frame;
+	struct dblp_frame meta = FRAME(META, meta, .total = 1000 + LEN, .tag = 7);
 	struct dblp_lossmap map;
 	socklen_t len = sizeof(map);
 
@@ -459,9 +447,7 @@ TEST_F(end, credit_is_what_both_count)
 TEST_F(end, a_cancel_contradicts_nothing)
 {
 	struct dblp_data d = { .msg_len = LEN, .meta = true };
-	struct dblp_frame f, meta = {
-		.type = DBLP_FRAME_META, .meta = { .total = LEN, .tag = 7 },
-	};
+	struct dblp_frame f, meta = FRAME(META, meta, .total = LEN, .tag = 7);
 	u32 i;
 
 	for (i = 0; i < 6; i++) {
@@ -494,7 +480,7 @@ TEST_F(end, a_cancel_contradicts_nothing)
 			break;
 		}
 		send_frame(&self->peer, &self->p, &f);
-		expect_abort(_metadata, self);
+		expect_abort(_metadata, &self->peer, self->fd);
 		close(self->fd);
 		peer_close(&self->peer);
 		join(self, DBLP_FEATURES);

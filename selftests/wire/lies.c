@@ -144,18 +144,6 @@ TEST_F(malformed, is_dropped)
 	EXPECT_TRUE(got_message(self->fd, 0, 1500));
 }
 
-/* Lies about messages have no good end: they end the connection. */
-static void expect_abort(struct __test_metadata *_metadata, struct peer *peer,
-			 int fd)
-{
-	char byte;
-
-	EXPECT_TRUE(peer_expect(peer, DBLP_PKT_RST, WAIT_MS));
-	EXPECT_EQ(DBLP_RST_PROTOCOL, peer->rst_reason);
-	EXPECT_ERR(EPROTO, recv(fd, &byte, 1, MSG_DONTWAIT));
-	EXPECT_EQ(DBLP_STATE_CLOSED, get_state(fd));
-}
-
 TEST_F(peer, acknowledging_what_was_never_sent)
 {
 	static const u32 never[] = { 0, 1, 1000, 0x7fffffff, 0xffffffff };
