@@ -136,6 +136,12 @@ enum half {
 	HALF_BOTH,
 };
 
+/** FIXTURE_BY_HALF() - a fixture before and after both ends have shut down sending */
+#define FIXTURE_BY_HALF(name) \
+	FIXTURE_VARIANT(name) { enum half half; }; \
+	FIXTURE_VARIANT_ADD(name, open) { .half = HALF_NONE }; \
+	FIXTURE_VARIANT_ADD(name, half_closed) { .half = HALF_BOTH }
+
 /**
  * half_close() - let ends of a connection shut down sending
  * @peer: the scripted end

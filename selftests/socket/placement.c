@@ -67,12 +67,7 @@ FIXTURE(place) {
 	struct ends e;
 };
 
-FIXTURE_VARIANT(place) {
-	enum half half;
-};
-
-FIXTURE_VARIANT_ADD(place, open) { .half = HALF_NONE };
-FIXTURE_VARIANT_ADD(place, half_closed) { .half = HALF_BOTH };
+FIXTURE_BY_HALF(place);
 
 FIXTURE_SETUP(place)
 {

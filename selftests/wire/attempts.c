@@ -366,14 +366,11 @@ TEST_F(attempts, no_version_in_common)
 
 TEST_F(attempts, too_many_ports)
 {
-	struct sockaddr_dblp a = self->addr;
+	struct sockaddr_dblp a;
 	int other = one_socket(variant->key);
 	unsigned int ports;
 
-	a.sdblp_port = 0;
-	ASSERT_EQ(0, bind_to(other, &a));
-	ASSERT_EQ(0, listen(other, 1));
-	local_name(other, &a);
+	listen_at(other, variant->address, 1, &a);
 	set_u32(self->fd, DBLP_SPRAY, PORTS);
 	set_u32(self->fresh, DBLP_SPRAY, PORTS);
 	ports = udp_ports();
@@ -383,7 +380,7 @@ TEST_F(attempts, too_many_ports)
 
 TEST_F(attempts, another_key)
 {
-	struct sockaddr_dblp a = self->addr;
+	struct sockaddr_dblp a;
 	int other = one_socket(false);
 	unsigned int ports;
 
@@ -396,10 +393,7 @@ TEST_F(attempts, another_key)
 		EXPECT_EQ(DBLP_AUTH_ON | DBLP_AUTH_OLD, get_info(self->fd).auth);
 	}
 	set_key(other, "the key of nobody");
-	a.sdblp_port = 0;
-	ASSERT_EQ(0, bind_to(other, &a));
-	ASSERT_EQ(0, listen(other, 1));
-	local_name(other, &a);
+	listen_at(other, variant->address, 1, &a);
 	ports = udp_ports();
 	BEGIN(&a);
 	EXPECT_NOTHING_LEFT(EKEYREJECTED, ports);

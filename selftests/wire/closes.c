@@ -24,12 +24,7 @@ FIXTURE(sender) {
 	int fd;
 };
 
-FIXTURE_VARIANT(sender) {
-	enum half half;
-};
-
-FIXTURE_VARIANT_ADD(sender, open) { .half = HALF_NONE };
-FIXTURE_VARIANT_ADD(sender, half_closed) { .half = HALF_BOTH };
+FIXTURE_BY_HALF(sender);
 
 FIXTURE_SETUP(sender)
 {

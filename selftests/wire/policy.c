@@ -28,12 +28,7 @@ FIXTURE(receiver) {
 	int fd;
 };
 
-FIXTURE_VARIANT(receiver) {
-	enum half half;
-};
-
-FIXTURE_VARIANT_ADD(receiver, open) { .half = HALF_NONE };
-FIXTURE_VARIANT_ADD(receiver, half_closed) { .half = HALF_BOTH };
+FIXTURE_BY_HALF(receiver);
 
 FIXTURE_SETUP(receiver)
 {
