@@ -12,11 +12,7 @@
 #include "kselftest_harness.h"
 
 FIXTURE(peer) {
-	struct sockaddr_dblp addr;
-	struct peer peer;
-	struct packet p;
-	int listener;
-	int fd;
+	PLAYED_CONNECTION;
 };
 
 FIXTURE_BY_FAMILY(peer);

@@ -136,6 +136,14 @@ enum half {
 	HALF_BOTH,
 };
 
+/** PLAYED_CONNECTION - of a fixture: a connection whose other end is played by the test */
+#define PLAYED_CONNECTION \
+	struct sockaddr_dblp addr; \
+	struct peer peer; \
+	struct packet p; \
+	int listener; \
+	int fd
+
 /** FIXTURE_BY_HALF() - a fixture before and after both ends have shut down sending */
 #define FIXTURE_BY_HALF(name) \
 	FIXTURE_VARIANT(name) { enum half half; }; \

@@ -147,6 +147,14 @@ static inline int new_listener(const char *text, int backlog, struct sockaddr_db
 	return listen_at(new_socket(), text, backlog, a);
 }
 
+/* A listener in a namespace of its own, with Ethernet's MTU: messages are several segments */
+static inline int listener_apart(struct sockaddr_dblp *a)
+{
+	netns_new();
+	netns_set_mtu(1500);
+	return new_listener("127.0.0.1", 8, a);
+}
+
 /* One more connection to a listener at @addr */
 static inline void connect_pair(const struct sockaddr_dblp *addr, int listener,
 				int *client, int *server)

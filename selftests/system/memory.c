@@ -17,18 +17,12 @@
 
 /* The other end is played by the test: it is silent unless told otherwise */
 FIXTURE(buffers) {
-	struct sockaddr_dblp addr;
-	struct peer peer;
-	struct packet p;
-	int listener;
-	int fd;
+	PLAYED_CONNECTION;
 };
 
 FIXTURE_SETUP(buffers)
 {
-	netns_new();
-	netns_set_mtu(1500);
-	self->listener = new_listener("127.0.0.1", 8, &self->addr);
+	self->listener = listener_apart(&self->addr);
 	self->peer.udp = -1;
 	self->fd = -1;
 }
@@ -464,12 +458,8 @@ static s64 charged_sock(void)
 }
 
 FIXTURE(cgroup) {
-	struct sockaddr_dblp addr;
-	struct peer peer;
-	struct packet p;
+	PLAYED_CONNECTION;
 	char *buf;
-	int listener;
-	int fd;
 };
 
 FIXTURE_SETUP(cgroup)
@@ -663,13 +653,10 @@ TEST_F(cgroup, memory_that_is_kept_goes_with_the_connection)
 TEST_F(cgroup, who_accepts_pays_for_what_waits)
 {
 	struct dblp_data d = { .msg_len = MIB };
-	u32 i, n = (MIB + 1399) / 1400;
+	u32 n = (MIB + 1399) / 1400;
 	s64 early;
 
-	for (i = 0; i < n / 2; i++) {
-		d.offset = i * 1400;
-		send_one(&self->peer, &self->p, &d, 1400, NULL);
-	}
+	send_data(&self->peer, &self->p, &d, 1400, 0, n / 2, NULL);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(0, charged_sock());
 	accept_in_cgroup(self);
@@ -677,10 +664,7 @@ TEST_F(cgroup, who_accepts_pays_for_what_waits)
 	EXPECT_LE(MIB / 2 - 1400, early);
 	EXPECT_LE((s64)get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC),
 		  early + STAT_LAG);
-	for (; i < n; i++) {
-		d.offset = i * 1400;
-		send_one(&self->peer, &self->p, &d, 1400, NULL);
-	}
+	send_data(&self->peer, &self->p, &d, 1400, n / 2, n - n / 2, NULL);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	TH_LOG("%lld bytes before accept(), %lld after", (long long)early,
 	       (long long)charged_sock());
@@ -812,11 +796,9 @@ TEST_F(cgroup, a_full_cgroup_waits)
 /* Bytes that were taken, or -errno, go to @taken */
 static void send_as_nobody(int fd, const char *buf, long *taken)
 {
-	struct timeval tv = { .tv_sec = PATIENCE_MS / 1000 };
-
-	if (setgid(65534) || setuid(65534) ||
-	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)))
+	if (setgid(65534) || setuid(65534))
 		die("becoming nobody");
+	set_timeout(fd, SO_SNDTIMEO, PATIENCE_MS);
 	set_u32(fd, DBLP_PARTIAL_SEND, 1);
 	*taken = RESULT(send(fd, buf, SENT_EACH, 0));
 }

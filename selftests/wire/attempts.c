@@ -159,12 +159,8 @@ static unsigned int udp_ports_soon(unsigned int want)
 }
 
 FIXTURE(attempts) {
-	struct sockaddr_dblp addr;
-	struct peer peer;
-	struct packet p;
-	int listener;
+	PLAYED_CONNECTION;
 	int fresh;
-	int fd;
 };
 
 FIXTURE_VARIANT(attempts) {

@@ -12,12 +12,8 @@
 #define SEG		1000
 
 FIXTURE(end) {
-	struct sockaddr_dblp addr;
-	struct peer peer;
-	struct packet p;
+	PLAYED_CONNECTION;
 	enum half half;
-	int listener;
-	int fd;
 };
 
 FIXTURE_VARIANT(end) {
@@ -53,9 +49,7 @@ FIXTURE_SETUP(end)
 {
 	self->half = variant->half;
 	one_cpu();
-	netns_new();
-	netns_set_mtu(1500);
-	self->listener = new_listener("127.0.0.1", 8, &self->addr);
+	self->listener = listener_apart(&self->addr);
 	join(self, DBLP_FEATURES);
 }
 

@@ -15,13 +15,9 @@
 
 
 FIXTURE(sender) {
-	struct sockaddr_dblp addr;
-	struct peer peer;
-	struct packet p;
+	PLAYED_CONNECTION;
 	u32 next_id;
 	enum half half;
-	int listener;
-	int fd;
 };
 
 FIXTURE_BY_HALF(sender);
@@ -29,9 +25,7 @@ FIXTURE_BY_HALF(sender);
 FIXTURE_SETUP(sender)
 {
 	one_cpu();
-	netns_new();
-	netns_set_mtu(1500);
-	self->listener = new_listener("127.0.0.1", 8, &self->addr);
+	self->listener = listener_apart(&self->addr);
 	self->half = variant->half;
 	self->fd = peer_join(&self->peer, &self->addr, self->listener);
 	ASSERT_LE(0, self->fd);

@@ -27,13 +27,9 @@
 #define SAMPLES		50U
 
 FIXTURE(cost) {
-	struct sockaddr_dblp addr;
-	struct peer peer;
-	struct packet p;
+	PLAYED_CONNECTION;
 	u64 median;
 	u64 bytes;
-	int listener;
-	int fd;
 };
 
 static void __attribute__((constructor)) only_in_virtual_time(void)
@@ -133,9 +129,7 @@ FIXTURE_SETUP(cost)
 	ASSERT_EQ(0, sched_setscheduler(0, SCHED_IDLE, &none));
 	/* Idle time is skipped. The namespace of the test before is cleaned up */
 	usleep(1000000);
-	netns_new();
-	netns_set_mtu(1500);
-	self->listener = new_listener("127.0.0.1", 8, &self->addr);
+	self->listener = listener_apart(&self->addr);
 	self->fd = peer_join(&self->peer, &self->addr, self->listener);
 	ASSERT_LE(0, self->fd);
 	ASSERT_TRUE(peer_ask(&self->peer, self->peer.theirs.window));

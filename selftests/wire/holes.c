@@ -24,12 +24,8 @@
 #define TOLERANT	2U
 
 FIXTURE(holes) {
-	struct sockaddr_dblp addr;
-	struct peer peer;
-	struct packet p;
+	PLAYED_CONNECTION;
 	struct dblp_data d;
-	int listener;
-	int fd;
 };
 
 FIXTURE_SETUP(holes)

@@ -19,11 +19,7 @@ enum base {
 };
 
 FIXTURE(malformed) {
-	struct sockaddr_dblp addr;
-	struct peer peer;
-	struct packet p;
-	int listener;
-	int fd;
+	PLAYED_CONNECTION;
 };
 
 FIXTURE_VARIANT(malformed) {

@@ -60,9 +60,7 @@ FIXTURE_TEARDOWN(orphan)
 
 static void listen_here(FIXTURE_DATA(orphan) *self, u32 patience)
 {
-	netns_new();
-	netns_set_mtu(1500);
-	self->listener = new_listener("127.0.0.1", 8, &self->addr);
+	self->listener = listener_apart(&self->addr);
 	set_u32(self->listener, DBLP_USER_TIMEOUT, patience);
 }
 

@@ -19,13 +19,9 @@
 #define HALF		(DBLP_PPM / 2)
 
 FIXTURE(receiver) {
-	struct sockaddr_dblp addr;
-	struct peer peer;
-	struct packet p;
+	PLAYED_CONNECTION;
 	struct dblp_data d;
 	enum half half;
-	int listener;
-	int fd;
 };
 
 FIXTURE_BY_HALF(receiver);
@@ -33,9 +29,7 @@ FIXTURE_BY_HALF(receiver);
 FIXTURE_SETUP(receiver)
 {
 	one_cpu();
-	netns_new();
-	netns_set_mtu(1500);
-	self->listener = new_listener("127.0.0.1", 8, &self->addr);
+	self->listener = listener_apart(&self->addr);
 	self->fd = -1;
 	self->half = variant->half;
 	self->d = (struct dblp_data) {

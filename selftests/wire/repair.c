@@ -408,11 +408,7 @@ TEST_F(peer, the_number_of_senders_is_told)
 #define TC		"tc qdisc add dev lo "
 
 FIXTURE(queue) {
-	struct sockaddr_dblp addr;
-	struct peer peer;
-	struct packet p;
-	int listener;
-	int fd;
+	PLAYED_CONNECTION;
 };
 
 FIXTURE_VARIANT(queue) {

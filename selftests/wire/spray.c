@@ -10,12 +10,8 @@
 #include <sched.h>
 
 FIXTURE(spray) {
-	struct sockaddr_dblp addr;
-	struct peer peer;
+	PLAYED_CONNECTION;
 	struct peer other;
-	struct packet p;
-	int listener;
-	int fd;
 };
 
 FIXTURE_BY_FAMILY(spray);
