@@ -40,19 +40,12 @@ FIXTURE(job)
 
 static int job_phase(uint8_t cmd, uint32_t phase)
 {
-	struct nlmsghdr *nlh = job_request(cmd, 7);
-
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_PHASE, phase);
-	return result(nlh);
+	return result(ASK(cmd, DBLP_A_JOB_ID, 7, DBLP_A_JOB_PHASE, phase));
 }
 
 static int phase_budget(uint32_t id, uint32_t budget)
 {
-	struct nlmsghdr *nlh = begin(family, DBLP_CMD_PHASE_SET, 0);
-
-	mnl_attr_put_u32(nlh, DBLP_A_PHASE_ID, id);
-	mnl_attr_put_u32(nlh, DBLP_A_PHASE_BUDGET, budget);
-	return result(nlh);
+	return result(ASK(DBLP_CMD_PHASE_SET, DBLP_A_PHASE_ID, id, DBLP_A_PHASE_BUDGET, budget));
 }
 
 FIXTURE_SETUP(job)
@@ -429,19 +422,12 @@ TEST_F(job, a_detector_moves_all_its_sockets)
 
 TEST_F(job, a_detector_begins_critical_in_a_new_job)
 {
-	struct nlmsghdr *nlh;
-
 	set_u32(self->client, DBLP_JOB, 0);
 	EXPECT_EQ(0, result(job_request(DBLP_CMD_JOB_DEL, 7)));
-	nlh = job_request(DBLP_CMD_JOB_ADD, 7);
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_CLR, DBLP_CLR_ON);
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_LOW, 1);
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_HIGH, HALF);
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_LOW_PHASE, TOLERANT);
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_HIGH_PHASE, RELIABLE);
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_ETA, 100);
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_HOLD, 1);
-	EXPECT_EQ(0, result(nlh));
+	EXPECT_EQ(0, result(ASK(DBLP_CMD_JOB_ADD, DBLP_A_JOB_ID, 7, DBLP_A_JOB_CLR, DBLP_CLR_ON,
+				DBLP_A_JOB_LOW, 1, DBLP_A_JOB_HIGH, HALF, DBLP_A_JOB_LOW_PHASE,
+				TOLERANT, DBLP_A_JOB_HIGH_PHASE, RELIABLE, DBLP_A_JOB_ETA, 100,
+				DBLP_A_JOB_HOLD, 1)));
 	set_u32(self->client, DBLP_JOB, 7);
 	EXPECT_PLACE(self->client, TOLERANT, 1);
 	tell_norm(self, 1000);
@@ -528,16 +514,10 @@ TEST_F(job, a_detector_leaves_a_socket_s_own_phase)
 
 TEST_F(job, a_detector_s_phases_are_not_deleted)
 {
-	struct nlmsghdr *nlh;
-
 	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
-	nlh = begin(family, DBLP_CMD_PHASE_DEL, 0);
-	mnl_attr_put_u32(nlh, DBLP_A_PHASE_ID, TOLERANT);
-	REFUSED(EBUSY, nlh);
+	REFUSED(EBUSY, ASK(DBLP_CMD_PHASE_DEL, DBLP_A_PHASE_ID, TOLERANT));
 	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_OFF));
-	nlh = begin(family, DBLP_CMD_PHASE_DEL, 0);
-	mnl_attr_put_u32(nlh, DBLP_A_PHASE_ID, TOLERANT);
-	EXPECT_EQ(0, result(nlh));
+	EXPECT_EQ(0, result(ASK(DBLP_CMD_PHASE_DEL, DBLP_A_PHASE_ID, TOLERANT)));
 	/* Nor does it go where nothing is */
 	EXPECT_EQ(ENOENT, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
 	EXPECT_NE(0, strlen(got.msg));

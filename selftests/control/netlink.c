@@ -32,12 +32,8 @@ FIXTURE_ENDS_BY_EXIT(family);
 
 TEST_F(family, set_to_the_limit)
 {
-	struct nlmsghdr *nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
-
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, DBLP_PPM);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET_CAP, 0);
-	EXPECT_EQ(0, result(nlh));
+	EXPECT_EQ(0, result(ASK(DBLP_CMD_SOCKET_SET, DBLP_A_SOCKET_ID, self->id,
+				DBLP_A_SOCKET_BUDGET, DBLP_PPM, DBLP_A_SOCKET_BUDGET_CAP, 0)));
 	EXPECT_EQ(DBLP_PPM, get_u32(self->fd, DBLP_BUDGET));
 	EXPECT_EQ(0, get_u32(self->fd, DBLP_BUDGET_CAP));
 }
@@ -62,9 +58,8 @@ TEST_F(family, no_such_operation)
 
 TEST_F(family, a_socket_that_was_closed)
 {
-	struct nlmsghdr *nlh = begin(family, DBLP_CMD_SOCKET_GET, 0);
+	struct nlmsghdr *nlh = ASK(DBLP_CMD_SOCKET_GET, DBLP_A_SOCKET_ID, self->id);
 
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, self->id);
 	EXPECT_EQ(0, result(nlh));
 	close(self->fd);
 	REFUSED(ENOENT, nlh);

@@ -391,32 +391,22 @@ TEST_F(phase, deleted_unless_a_socket_is_in_it)
 
 TEST_F(phase, by_netlink_for_a_socket)
 {
-	struct nlmsghdr *nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
 	uint32_t id = get_info(self->client).id;
 
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, id);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_PHASE, TOLERANT);
-	EXPECT_EQ(0, result(nlh));
+	EXPECT_EQ(0, result(ASK(DBLP_CMD_SOCKET_SET, DBLP_A_SOCKET_ID, id, DBLP_A_SOCKET_PHASE,
+				TOLERANT)));
 	EXPECT_SETTINGS(self->client, TOLERANT, 408000, DBLP_POLICY_EAGER);
 
-	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, id);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, 5);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_PHASE, 3);
-	REFUSED(ENOENT, nlh);
+	REFUSED(ENOENT, ASK(DBLP_CMD_SOCKET_SET, DBLP_A_SOCKET_ID, id, DBLP_A_SOCKET_BUDGET, 5,
+			    DBLP_A_SOCKET_PHASE, 3));
 	EXPECT_SETTINGS(self->client, TOLERANT, 408000, DBLP_POLICY_EAGER);
 
-	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, id);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, 5);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_PHASE, DBLP_INHERIT);
-	EXPECT_EQ(0, result(nlh));
+	EXPECT_EQ(0, result(ASK(DBLP_CMD_SOCKET_SET, DBLP_A_SOCKET_ID, id, DBLP_A_SOCKET_BUDGET,
+				5, DBLP_A_SOCKET_PHASE, DBLP_INHERIT)));
 	EXPECT_SETTINGS(self->client, RELIABLE, 5, DBLP_POLICY_EAGER);
 
-	nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, id);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET, DBLP_INHERIT);
-	EXPECT_EQ(0, result(nlh));
+	EXPECT_EQ(0, result(ASK(DBLP_CMD_SOCKET_SET, DBLP_A_SOCKET_ID, id, DBLP_A_SOCKET_BUDGET,
+				DBLP_INHERIT)));
 	EXPECT_SETTINGS(self->client, RELIABLE, 0, DBLP_POLICY_EAGER);
 }
 
@@ -468,10 +458,7 @@ TEST_F(phase, of_another_namespace)
 
 static int job_with_phase(uint8_t cmd, uint32_t id, uint32_t phase)
 {
-	struct nlmsghdr *nlh = job_request(cmd, id);
-
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_PHASE, phase);
-	return result(nlh);
+	return result(ASK(cmd, DBLP_A_JOB_ID, id, DBLP_A_JOB_PHASE, phase));
 }
 
 /* What a job says of itself, or of the last of a dump */
@@ -625,10 +612,7 @@ TEST_F(phase, a_job_is_deleted_unless_a_socket_is_in_it)
 /* Writes a job; 0 or the errno */
 static int write_job(uint8_t cmd, uint32_t id, uint32_t hold)
 {
-	struct nlmsghdr *nlh = job_request(cmd, id);
-
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_HOLD, hold);
-	return result(nlh);
+	return result(ASK(cmd, DBLP_A_JOB_ID, id, DBLP_A_JOB_HOLD, hold));
 }
 
 static void note_hold(const struct nlmsghdr *nlh, void *arg)

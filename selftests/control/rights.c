@@ -274,11 +274,7 @@ TEST_F(rights, of_root_in_its_own_namespaces)
 
 static int set_owner(uint32_t id, uint32_t uid)
 {
-	struct nlmsghdr *nlh = begin(family, DBLP_CMD_JOB_SET, 0);
-
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_ID, id);
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_OWNER, uid);
-	return result(nlh);
+	return result(ASK(DBLP_CMD_JOB_SET, DBLP_A_JOB_ID, id, DBLP_A_JOB_OWNER, uid));
 }
 
 /* Its own sockets and jobs are a user's to see and to use, no others */
@@ -466,13 +462,10 @@ TEST_F(rights, to_cause_so_many_events_a_second_by_norms)
 	struct mnl_socket *ear = open_ear();
 	int fd = new_socket();
 	unsigned int i, n, most;
-	struct nlmsghdr *nlh;
 	uint64_t begun;
 	bool lost;
 
-	nlh = job_request(DBLP_CMD_JOB_ADD, 9);
-	mnl_attr_put_u32(nlh, DBLP_A_JOB_CLR, DBLP_CLR_ON);
-	ASSERT_EQ(0, result(nlh));
+	ASSERT_EQ(0, result(ASK(DBLP_CMD_JOB_ADD, DBLP_A_JOB_ID, 9, DBLP_A_JOB_CLR, DBLP_CLR_ON)));
 	set_u32(fd, DBLP_JOB, 9);
 	begun = now_ms();
 	for (i = 0; i < 4 * EVENTS_A_SECOND; i++) {

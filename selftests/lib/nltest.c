@@ -31,6 +31,16 @@ struct nlmsghdr *begin(uint16_t type, uint8_t cmd, uint16_t flags)
 	return nlh;
 }
 
+struct nlmsghdr *request_u32(uint8_t cmd, const uint32_t *attrs, size_t n)
+{
+	struct nlmsghdr *nlh = begin(family, cmd, 0);
+	size_t i;
+
+	for (i = 0; i < n; i += 2)
+		mnl_attr_put_u32(nlh, attrs[i], attrs[i + 1]);
+	return nlh;
+}
+
 struct nlmsghdr *job_request(uint8_t cmd, uint32_t id)
 {
 	struct nlmsghdr *nlh = begin(family, cmd, 0);

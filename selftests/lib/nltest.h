@@ -44,6 +44,12 @@ struct nlmsghdr *begin(uint16_t type, uint8_t cmd, uint16_t flags);
 /** job_request() - the same, about a job */
 struct nlmsghdr *job_request(uint8_t cmd, uint32_t id);
 
+/** ASK() - a request with u32 attributes, each followed by its value */
+struct nlmsghdr *request_u32(uint8_t cmd, const uint32_t *attrs, size_t n);
+#define ASK(cmd, ...) \
+	request_u32(cmd, (const uint32_t[]){ __VA_ARGS__ }, \
+		    sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
+
 /** ask() - send a request; its answer is for receive() */
 void ask(struct nlmsghdr *nlh);
 

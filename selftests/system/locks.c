@@ -177,11 +177,8 @@ static void open_messages(struct __test_metadata *_metadata,
 
 static int set_cap(uint32_t id, uint32_t ppm)
 {
-	struct nlmsghdr *nlh = begin(family, DBLP_CMD_SOCKET_SET, 0);
-
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_ID, id);
-	mnl_attr_put_u32(nlh, DBLP_A_SOCKET_BUDGET_CAP, ppm);
-	return result(nlh);
+	return result(ASK(DBLP_CMD_SOCKET_SET, DBLP_A_SOCKET_ID, id, DBLP_A_SOCKET_BUDGET_CAP,
+			  ppm));
 }
 
 /* At most @most bytes of what has been recorded; false if there is nothing */
