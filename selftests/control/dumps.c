@@ -276,7 +276,6 @@ TEST_F(dump, of_sockets_says_that_it_is_torn)
 	open_sockets(SOME);
 	add_jobs(0, 1);
 	CHECK(DBLP_CMD_SOCKET_GET, false, list);
-	close_sockets(SOME);
 }
 
 TEST_F(dump, of_jobs_says_that_it_is_torn)
@@ -293,7 +292,6 @@ TEST_F(dump, of_jobs_says_that_it_is_torn)
 	open_sockets(1);
 	add_jobs(0, SOME);
 	CHECK(DBLP_CMD_JOB_GET, false, list);
-	close_sockets(1);
 }
 
 TEST_F(dump, of_phases_says_that_it_is_torn)
@@ -390,7 +388,6 @@ TEST_F_TIMEOUT(dump, of_very_many_sockets, 100)
 		EXPECT_GT(LINEAR * few, many);
 	for (i = 0; i < n; i++)
 		ASSERT_EQ(get_info(fds[i]).id, id[i]);
-	close_sockets(n);
 }
 
 TEST_HARNESS_MAIN

@@ -253,7 +253,6 @@ TEST(a_large_message_through_four_mebibytes)
 	EXPECT_EQ(0, status);
 	TH_LOG("%llu ms, %u calls, receive memory up to %u",
 	       (unsigned long long)(now_ms() - start), calls, most);
-	pair_close(&p);
 }
 
 #define LEN	(4 * MIB)
@@ -329,7 +328,6 @@ TEST(a_part_without_waiting)
 	EXPECT_EQ(0, get_meminfo(p.client, SK_MEMINFO_WMEM_QUEUED));
 	/* But what DBLP_LOSSMAP may ask for */
 	EXPECT_GE(1024, get_meminfo(p.server, SK_MEMINFO_RMEM_ALLOC));
-	pair_close(&p);
 }
 
 /*
@@ -367,7 +365,6 @@ TEST(all_or_nothing_without_waiting)
 	for (i = 0; i < 3; i++)
 		ASSERT_EQ(most, recv(p.server, to, LEN, MSG_WAITALL));
 	EXPECT_ERR(EAGAIN, recv(p.server, to, LEN, MSG_DONTWAIT));
-	pair_close(&p);
 }
 
 static void on_alarm(int sig)
@@ -419,7 +416,6 @@ TEST(all_or_nothing_whatever_signals_come)
 	setitimer(ITIMER_REAL, &(struct itimerval){}, NULL);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
-	pair_close(&p);
 }
 
 /* The peer may have reset the connection meanwhile */
@@ -451,7 +447,6 @@ TEST(all_or_nothing_of_bad_memory)
 	EXPECT_EQ(ECONNRESET, errno);
 	EXPECT_LT(0, sum);
 	EXPECT_GE(good, sum);
-	pair_close(&p);
 }
 
 /* But a process can be killed there */
@@ -481,7 +476,6 @@ TEST(all_or_nothing_until_death)
 		;
 	EXPECT_EQ(-1, ret);
 	EXPECT_EQ(ECONNRESET, errno);
-	pair_close(&p);
 }
 
 /* The message ends before its time: by timeout, by signal. Then the end comes */
@@ -593,7 +587,6 @@ TEST(threads_that_send_at_once)
 	for (i = 0; i < THREADS; i++)
 		pthread_join(s[i].thread, NULL);
 	EXPECT_SOON(1, !get_meminfo(p.client, SK_MEMINFO_WMEM_QUEUED));
-	pair_close(&p);
 }
 
 /* The largest message that fits the peer's window, in pieces, needs no more */
@@ -617,7 +610,6 @@ TEST(the_largest_whole_message_from_a_small_buffer)
 	EXPECT_EQ(most, message_recv(p.server, to, LEN, 0, &m));
 	EXPECT_EQ(-1, pattern_check(to, most, 0, 1, 0));
 	message_free(&m);
-	pair_close(&p);
 }
 
 /* Loss within the budget: the sum keeps the bound, both ends have one map */
@@ -799,7 +791,6 @@ TEST(a_full_queue_below_is_left_alone)
 	EXPECT_GE(1 + acks + 2 * probes, refused);
 	ASSERT_EQ(0, system("tc qdisc change dev lo root tbf rate 1gbit burst 70000 limit 2000000"));
 	EXPECT_EQ(LEN, recv(p.server, to, LEN, MSG_WAITALL));
-	pair_close(&p);
 }
 
 TEST_HARNESS_MAIN
