@@ -306,29 +306,27 @@ TEST(dblp_may_miss__edges)
 	EXPECT_FALSE(dblp_may_miss(1000, 100, 0, 0));
 }
 
+/* Of 100 segments of 1000 bytes */
+#define EXPECT_PASS(want, critical, budget, policy, loss) \
+	EXPECT_EQ(want, dblp_first_pass(100, 1000, 100000, critical, budget, \
+					DBLP_POLICY_##policy, loss))
+
 TEST(dblp_first_pass__without_budget)
 {
-	EXPECT_EQ(100, dblp_first_pass(100, 1000, 100000, 0, 0,
-				       DBLP_POLICY_EAGER, 0));
-	EXPECT_EQ(100, dblp_first_pass(100, 1000, 100000, 0, DBLP_PPM,
-				       DBLP_POLICY_FULL, 0));
+	EXPECT_PASS(100, 0, 0, EAGER, 0);
+	EXPECT_PASS(100, 0, DBLP_PPM, FULL, 0);
 	EXPECT_EQ(1, dblp_first_pass(1, 1000, 10, 0, 0, DBLP_POLICY_EAGER, 0));
 }
 
 TEST(dblp_first_pass__edges)
 {
 	/* 40.8 % of 100 segments: 40 can stay away */
-	EXPECT_EQ(60, dblp_first_pass(100, 1000, 100000, 0, 408000,
-				      DBLP_POLICY_EAGER, 0));
-	EXPECT_EQ(1, dblp_first_pass(100, 1000, 100000, 0, DBLP_PPM,
-				     DBLP_POLICY_EAGER, 0));
+	EXPECT_PASS(60, 0, 408000, EAGER, 0);
+	EXPECT_PASS(1, 0, DBLP_PPM, EAGER, 0);
 	/* The prefix counts in whole segments */
-	EXPECT_EQ(2, dblp_first_pass(100, 1000, 100000, 1001, DBLP_PPM,
-				     DBLP_POLICY_EAGER, 0));
-	EXPECT_EQ(100, dblp_first_pass(100, 1000, 100000, 100000, DBLP_PPM,
-				       DBLP_POLICY_EAGER, 0));
-	EXPECT_EQ(100, dblp_first_pass(100, 1000, 100000, U32_MAX, DBLP_PPM,
-				       DBLP_POLICY_EAGER, 0));
+	EXPECT_PASS(2, 1001, DBLP_PPM, EAGER, 0);
+	EXPECT_PASS(100, 100000, DBLP_PPM, EAGER, 0);
+	EXPECT_PASS(100, U32_MAX, DBLP_PPM, EAGER, 0);
 }
 
 /* What is likely to be lost is sent at once, but no more than there is */
@@ -603,8 +601,7 @@ TEST(dblp_close_decide__early)
 
 TEST(dblp_first_pass__early_is_everything)
 {
-	EXPECT_EQ(100, dblp_first_pass(100, 1000, 100000, 0, DBLP_PPM,
-				       DBLP_POLICY_EARLY, 0));
+	EXPECT_PASS(100, 0, DBLP_PPM, EARLY, 0);
 }
 
 TEST_HARNESS_MAIN
