@@ -8,7 +8,7 @@
 # shellcheck source=selftests/lib/path.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/path.sh"
 
-[ "$(nproc)" -ge 2 ] || skip_all "virtual time has one processor"
+[ "$(nproc)" -ge 2 ] || skip_all "needs two processors"
 
 new_ns client server
 # shellcheck disable=SC2154 # new_ns sets them

@@ -9,6 +9,7 @@
 . "$(dirname "$(readlink -f "$0")")/../lib/lib.sh"
 
 [ -n "${DBLP_VM:-}" ] || skip_all "sets the clock and suspends the machine, so only in a VM of selftests/vm/run"
+grep -q -w mem /sys/power/state 2>/dev/null || skip_all "needs suspend"
 new_ns client server
 ip link add eth0 netns "$client" type veth peer name eth0 netns "$server" || exit 1
 ip -n "$client" addr add 10.9.0.1/24 dev eth0 && ip -n "$client" link set eth0 up &&

@@ -8,7 +8,7 @@
 # shellcheck source=selftests/lib/path.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/path.sh"
 
-[ "${DBLP_VIRTUAL_TIME:-0}" = 1 ] || skip_all "one capture is enough, the one in virtual time"
+[ "${DBLP_VIRTUAL_TIME:-0}" = 1 ] || skip_all "runs in virtual time"
 
 # To Wireshark, 7000 is another protocol's
 port=17000

@@ -9,7 +9,7 @@
 # shellcheck source=selftests/lib/path.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/path.sh"
 
-[ "${DBLP_VIRTUAL_TIME:-0}" = 1 ] || skip_all "its figures are those of virtual time"
+[ "${DBLP_VIRTUAL_TIME:-0}" = 1 ] || skip_all "runs in virtual time"
 
 session=/out/walk-through/session
 mkdir -p "${session%/*}"

@@ -35,7 +35,7 @@ FIXTURE(cost) {
 static void __attribute__((constructor)) only_in_virtual_time(void)
 {
 	if (!virtual_time())
-		skip_all("compares times, not in virtual time");
+		skip_all("runs in virtual time");
 }
 
 /* Without what others do meanwhile */

@@ -15,7 +15,7 @@ import sys
 
 FIELDS = ("name", "seconds", "where", "command", "value", "unit", "bar", "what")
 PATTERNS = {
-    "points": r"^(ok) \d+(?!.*# SKIP)",
+    "points": r"^(?:# )?(ok) \d+ (?!selftests: |.*# SKIP)",
     "value": r"^# value (\d+)",
 }
 COMPARE = {">=": operator.ge, "<=": operator.le, "==": operator.eq}
@@ -55,7 +55,7 @@ def result(parts_file, name, out, status, seconds):
     part, out = parts(parts_file)[name], pathlib.Path(out)
     text = (out / f"{name}.log").read_text(errors="replace")
     value = value_of(part, text)
-    findings = re.findall(r"^not ok .*", text, re.MULTILINE)
+    findings = re.findall(r"^(?:# )?not ok .*", text, re.MULTILINE)
     if status != "0":
         findings += (out / f"{name}.err").read_text(errors="replace").splitlines()[-3:]
         findings.append(f"it ended with {status}")
