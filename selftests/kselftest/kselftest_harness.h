@@ -920,7 +920,7 @@ void __wait_for_test(struct __test_metadata *t)
 	}
 	__active_test = t;
 	t->timed_out = false;
-	/* As much longer as selftests/vm/run-tests waits then */
+	/* As much longer as wait_until of lib/lib.sh waits then */
 	alarm(t->timeout * (getenv("KSFT_MACHINE_SLOW") ? 4 : 1));
 	waitpid(t->pid, &status, 0);
 	alarm(0);

@@ -167,7 +167,7 @@ ends_with()
 }
 
 # wait_until SECONDS COMMAND...: wait until COMMAND succeeds; on a slow kernel longer by
-# the same factor as in vm/run-tests
+# as much as kselftest/kselftest_harness.h does
 wait_until()
 {
 	local factor=1 end

@@ -49,16 +49,16 @@ connecting()
 	ip netns exec "$client" dblpctl -j socket list | jq -e '.[0].state | test("sent")'
 }
 
-# A packet takes half a second, so that each end waits for the other when it happens
+# No answer comes until it has happened, so that the client waits for one
 handshake()
 {
 	local status=1
 
-	netem "$client" delay 500ms && netem "$server" delay 500ms || return
+	netem "$client" && netem "$server" loss 100% || return
 	spawn ip netns exec "$server" dblp-peer listen 10.9.0.2 "$2" say listening accept drain
-	wait_until 10 output_has "$spawned" listening || return
+	wait_until 60 output_has "$spawned" listening || return
 	ip netns exec "$client" dblp-peer connect 10.9.0.2 "$2" send 3 1000 close &
-	wait_until 10 connecting && bash "$tmp/$1" && wait $! && status=0
+	wait_until 60 connecting && bash "$tmp/$1" && netem "$server" && wait $! && status=0
 	undo "$1"
 	[ "$status" = 0 ] && ended "$spawned" 0
 }
@@ -70,10 +70,10 @@ idle()
 
 	netem "$client" && netem "$server" || return
 	spawn ip netns exec "$server" dblp-peer listen 10.9.0.2 "$2" say listening accept drain
-	wait_until 10 output_has "$spawned" listening || return
+	wait_until 60 output_has "$spawned" listening || return
 	ip netns exec "$client" dblp-peer set keepalive 500 connect 10.9.0.2 "$2" \
 		send 1 1000 say idle await "$tmp/go" send 3 1000 close > "$tmp/client" &
-	wait_until 10 grep -q idle "$tmp/client" && bash "$tmp/$1" && sleep 1 && touch "$tmp/go" &&
+	wait_until 60 grep -q idle "$tmp/client" && bash "$tmp/$1" && sleep 1 && touch "$tmp/go" &&
 		wait $! && status=0
 	undo "$1"
 	rm -f "$tmp/go"
