@@ -30,7 +30,7 @@ apt_use()
 	[ -z "${2:-}" ] || apt_opts+=(-o "APT::Architecture=$2" -o "APT::Architectures=$2")
 }
 
-# Writes the source: where this machine gets Debian from
+# Writes the source: where this machine gets Debian from. 1 if it is what it was
 apt_sources()
 {
 	local mirror=${DBLP_MIRROR:-} security='' uri suite
@@ -60,15 +60,23 @@ apt_sources()
 				printf 'deb [signed-by=%s] %s %s-security main\n' "$keys" "$security" "$apt_suite"
 			;;
 		esac
-	} > "$apt_dir/sources/dblp.list"
+	} > "$apt_dir/dblp.list"
+	if cmp -s "$apt_dir/dblp.list" "$apt_dir/sources/dblp.list"; then
+		return 1
+	fi
+	mv "$apt_dir/dblp.list" "$apt_dir/sources/dblp.list"
 }
 
-# A mirror that cannot be reached is an error only if there are no lists from before
+# A mirror that cannot be reached is an error only if there are no lists from before. What
+# was read minutes ago stays: another process may be looking things up in it.
 apt_update()
 {
+	apt_sources || [ -z "$(find "$apt_dir/lists-read" -mmin -15 2>/dev/null)" ] || return 0
 	say "reading package lists"
-	apt_sources
-	apt-get "${apt_opts[@]}" -o APT::Update::Error-Mode=any update >&2 && return
+	apt-get "${apt_opts[@]}" -o APT::Update::Error-Mode=any update >&2 && {
+		touch "$apt_dir/lists-read"
+		return
+	}
 	[ -n "$(find "$apt_dir/lists" -maxdepth 1 -name '*_Packages*' -print -quit)" ] ||
 		die "offline? The mirror does not answer, and the cache ($cache_dir) has no lists of its packages"
 	offline=" (offline? the mirror does not answer)"
