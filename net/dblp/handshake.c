@@ -221,8 +221,12 @@ static bool dblp_rst_allowed(struct dblp_net *dn, const struct sk_buff *skb)
 			       DBLP_RST_PER_SECOND) < DBLP_RST_PER_SECOND;
 }
 
+/*
+ * @dcid: of the RST. It echoes the connection ID that @run was sent to, or that of
+ * the client if it is an INIT, which is sent to none
+ */
 static void dblp_rst_reply(struct dblp_endpoint *ep, const struct dblp_run *run,
-			   enum dblp_rst_reason reason, u64 dcid, u64 echo)
+			   enum dblp_rst_reason reason, u64 dcid)
 {
 	const struct sk_buff *skb = run->train->skb;
 	u8 out[DBLP_RST_LEN];
@@ -234,7 +238,7 @@ static void dblp_rst_reply(struct dblp_endpoint *ep, const struct dblp_run *run,
 	p = dblp_put_plain_hdr(out, DBLP_PKT_RST, dcid);
 	put_unaligned_be32(reason, p);
 	put_unaligned_be32(0, p + 4);
-	dblp_put_u64(p + 8, echo);
+	dblp_put_u64(p + 8, run->h.dcid ?: dcid);
 	dblp_reply(ep, skb, out, sizeof(out));
 	DBLP_INC_STATS(ep->net, DBLP_MIB_RSTSENT);
 }
@@ -243,7 +247,7 @@ static void dblp_rst_reply(struct dblp_endpoint *ep, const struct dblp_run *run,
 static enum dblp_mib_item dblp_refuse(struct dblp_endpoint *ep,
 				      const struct dblp_run *run, u64 cid)
 {
-	dblp_rst_reply(ep, run, DBLP_RST_REFUSED, cid, cid);
+	dblp_rst_reply(ep, run, DBLP_RST_REFUSED, cid);
 	return DBLP_MIB_DROPNOLISTENER;
 }
 
@@ -255,7 +259,7 @@ static enum dblp_mib_item dblp_refuse(struct dblp_endpoint *ep,
  */
 void dblp_rst_stranger(struct dblp_endpoint *ep, const struct dblp_run *run)
 {
-	dblp_rst_reply(ep, run, DBLP_RST_UNKNOWN, 0, run->h.dcid);
+	dblp_rst_reply(ep, run, DBLP_RST_UNKNOWN, 0);
 }
 
 /* The listener for a packet, or NULL. RCU */
@@ -338,7 +342,7 @@ static void dblp_rst_client(struct dblp_sock *listener,
 {
 	local_bh_disable();
 	rcu_read_lock();
-	dblp_rst_reply(listener->ep, run, reason, cid, cid);
+	dblp_rst_reply(listener->ep, run, reason, cid);
 	rcu_read_unlock();
 	local_bh_enable();
 }

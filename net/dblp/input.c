@@ -381,12 +381,16 @@ static enum dblp_mib_item dblp_rcv_probe(struct dblp_sock *dsk,
 	return why;
 }
 
-/* Only a receiver of our packets can know these connection IDs */
+/*
+ * Does a RST answer packets of the current state? It echoes a connection ID that only a
+ * receiver of those can know. A repeated INIT is refused if the listening socket has
+ * been closed meanwhile, although the first INIT has led to a connection: so the answer
+ * to an INIT counts in INIT_SENT only.
+ */
 static bool dblp_rst_knows(const struct dblp_sock *dsk, u64 echo)
 {
-	if (dsk->state < DBLP_STATE_ESTABLISHED && echo == dsk->cid)
-		return true;
-	return dsk->peer_key.cid && echo == dsk->peer_key.cid;
+	return echo == (dsk->state == DBLP_STATE_INIT_SENT ? dsk->cid :
+							     dsk->peer_key.cid);
 }
 
 static enum dblp_mib_item dblp_rcv_rst(struct dblp_sock *dsk,

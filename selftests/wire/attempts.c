@@ -344,7 +344,7 @@ TEST_F(attempts, a_refusal_after_the_cookie)
 	BEGIN_SCRIPTED();
 	send_cookie(&self->peer, &self->p);
 	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
-	send_rst(&self->peer, &self->p, self->peer.scid, DBLP_RST_REFUSED, self->peer.scid);
+	send_rst(&self->peer, &self->p, self->peer.scid, DBLP_RST_REFUSED, self->peer.cid);
 	EXPECT_NOTHING_LEFT(ECONNREFUSED, ports);
 }
 

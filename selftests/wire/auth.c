@@ -345,7 +345,7 @@ TEST_F(auth, refusal_is_not_believed_at_once)
 {
 	struct packet *rst = malloc(sizeof(*rst));
 	uint32_t reason;
-	u64 cid;
+	u64 cid, scid;
 
 	set_key(self->listener, OLD);
 	set_key(self->client, OLD);
@@ -353,16 +353,16 @@ TEST_F(auth, refusal_is_not_believed_at_once)
 	ASSERT_TRUE(relay_hold(&self->relay, CLIENT, DBLP_PKT_COOKIE_ECHO,
 			       &self->p));
 	cid = dblp_get_u64(self->p.byte + DBLP_HDR_LEN);
+	scid = dblp_get_u64(self->p.byte + DBLP_HDR_LEN - 8);
 	for (reason = DBLP_RST_UNKNOWN; reason < __DBLP_RST_MAX; reason++) {
-		make_rst(rst, cid, reason, cid);
+		make_rst(rst, cid, reason, scid);
 		relay_pass(&self->relay, SERVER, rst);
 	}
 	relay_pass(&self->relay, CLIENT, &self->p);
 	EXPECT_TRUE(relay_until(&self->relay, self->client, POLLOUT));
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->client).state);
 	/* Now it is not believed at all, neither is ICMP */
-	make_rst(rst, cid, DBLP_RST_CLOSED,
-		 dblp_get_u64(self->p.byte + DBLP_HDR_LEN - 8));
+	make_rst(rst, cid, DBLP_RST_CLOSED, scid);
 	relay_pass(&self->relay, SERVER, rst);
 	EXPECT_SOON(1, mib("DropAuth"));
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->client).state);

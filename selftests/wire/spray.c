@@ -250,7 +250,7 @@ TEST_F(spray, more_ports_than_are_taken)
 	ask(&peer, &self->p, 5);
 	EXPECT_TRUE(peer_expect(&peer, DBLP_PKT_RST, WAIT_MS));
 	EXPECT_EQ(DBLP_RST_SPRAY, peer.rst_reason);
-	EXPECT_EQ(peer.cid, peer.rst_echo);
+	EXPECT_EQ(peer.cookie.scid, peer.rst_echo);
 	EXPECT_EQ(before + 1, mib("DropPort"));
 	/* Numbers that are none */
 	before = mib("DropField");

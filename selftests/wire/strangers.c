@@ -476,10 +476,12 @@ TEST_F(peer, nobody_listens_any_more)
 	close(self->listener);
 	self->listener = -1;
 	send_echo(&other, &self->p, &ours);
+	EXPECT_TRUE(peer_expect(&other, DBLP_PKT_RST, WAIT_MS));
+	EXPECT_EQ(DBLP_RST_REFUSED, other.rst_reason);
+	EXPECT_EQ(other.cookie.scid, other.rst_echo);
 	make_init(&self->p, other.cid);
 	send_packet(&other, &self->p);
 	EXPECT_TRUE(peer_expect(&other, DBLP_PKT_RST, WAIT_MS));
-	peer_drain(&other);
 	EXPECT_EQ(DBLP_RST_REFUSED, other.rst_reason);
 	EXPECT_EQ(other.cid, other.rst_echo);
 	EXPECT_EQ(0, other.n[DBLP_PKT_COOKIE_ACK]);
@@ -630,9 +632,20 @@ TEST_F(server, a_refusal_after_the_cookie)
 {
 	send_init_ack(&self->peer, &self->p, self->peer.scid);
 	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
-	send_rst(&self->peer, &self->p, self->peer.scid, DBLP_RST_REFUSED, self->peer.scid);
+	send_rst(&self->peer, &self->p, self->peer.scid, DBLP_RST_REFUSED, self->peer.cid);
 	EXPECT_TRUE(wait_for(self->fd, POLLHUP, 1000));
 	EXPECT_EQ(ECONNREFUSED, connect_error(self->fd));
+}
+
+/* A server that takes one connection has closed its listening socket by then */
+TEST_F(server, a_repeated_init_is_refused_after_the_cookie)
+{
+	send_init_ack(&self->peer, &self->p, self->peer.scid);
+	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS));
+	send_rst(&self->peer, &self->p, self->peer.scid, DBLP_RST_REFUSED, self->peer.scid);
+	send_cookie_ack(&self->peer, &self->p);
+	EXPECT_EQ(0, connect_error(self->fd));
+	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd));
 }
 
 static void make_version(struct packet *p, u64 echo, u32 version)
