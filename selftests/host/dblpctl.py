@@ -25,6 +25,7 @@ import ipaddress
 import json
 import os
 import re
+import resource
 import select
 import shlex
 import socket
@@ -596,7 +597,6 @@ def save_keeps_what_a_file_has_if_that_fails(bench):
             return file.read()
 
     def small():
-        import resource
         import signal
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16))
@@ -642,18 +642,25 @@ def a_list_that_is_torn_is_asked_for_again_ten_times(bench):
         asked.clear()
 
 
-def a_list_of_very_many(bench):
-    """Each of them, in messages of their own."""
+def a_list_of_very_many_takes_linear_time(bench):
+    """Of the processor, and shows each of them, in messages of their own."""
     command, plain = COMMANDS.index('JOB_GET') + 1, bench.kernel.dump
     job = pack('A_JOB', bench.kernel.objects['JOB_GET'][0])
+    jobs = [generic(command, attribute(1, struct.pack('=I', n)) + job[8:], flags=NLM_F_MULTI)
+            for n in range(100000)]
+    bench.kernel.dump = lambda asked, seq: plain(asked, seq) if asked != 'JOB_GET' else [
+        *(one[:8] + struct.pack('=I', seq) + one[12:] for one in jobs[:count]),
+        message(3, NLM_F_MULTI, seq, bytes(4))]
 
-    def dump(asked, seq):
-        if asked != 'JOB_GET':
-            return plain(asked, seq)
-        return [*(generic(command, attribute(1, struct.pack('=I', n)) + job[8:], flags=NLM_F_MULTI, seq=seq)
-                  for n in range(20000)), message(3, NLM_F_MULTI, seq, bytes(4))]
-    bench.kernel.dump = dump
-    same([one['id'] == n for n, one in enumerate(bench.json('job', 'list')[0])], [True] * 20000)
+    def seconds():
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        found = bench.json('job', 'list')[0]
+        same([one['id'] for one in found], list(range(count)), 'what is listed')
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    count = 10000
+    few = min(seconds() for _ in range(3))
+    count = len(jobs)
+    same(seconds() < 30 * few, True, f'less than 30 times {few} s for ten times as many')
 
 
 def what_is_never_the_same_is_not_saved(bench):
@@ -893,7 +900,7 @@ def what_the_doctor_finds(bench):
 TESTS = (types_in_json_are_those_of_the_manual_page, pretty_json_is_the_same_json, list_and_show_say_the_same,
          counters_are_the_same_as_text_as_json_and_in_the_help,
          nothing_is_done_if_one_line_of_a_batch_is_no_command, what_was_saved_and_cut_off_changes_nothing,
-         save_keeps_what_a_file_has_if_that_fails, full_disk, help_at_each_level, what_completion_knows_is_in_the_session, a_list_that_is_torn_is_asked_for_again_ten_times, a_list_of_very_many,
+         save_keeps_what_a_file_has_if_that_fails, full_disk, help_at_each_level, what_completion_knows_is_in_the_session, a_list_that_is_torn_is_asked_for_again_ten_times, a_list_of_very_many_takes_linear_time,
          what_is_never_the_same_is_not_saved, the_processes_that_have_a_socket_open, rates_of_what_rises,
          rates_of_all_counters, a_terminal_is_filled_not_more,
          an_interrupt_ends_it_and_leaves_the_terminal_as_it_was, what_the_doctor_finds)
