@@ -173,7 +173,7 @@ static int dblp_set_cc(struct dblp_sock *dsk, sockptr_t optval,
 
 	lock_sock(&dsk->sk);
 	if (dsk->state < DBLP_STATE_ESTABLISHED) {
-		dsk->cc.ops = ops;
+		WRITE_ONCE(dsk->cc.ops, ops);
 	} else if (dsk->cc.ops != ops) {
 		trace_dblp_cc_switched(dsk, ops);
 		dblp_cc_switch(&dsk->cc, ops, ktime_get_ns());

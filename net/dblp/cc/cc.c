@@ -40,8 +40,9 @@ const struct dblp_cc_ops *dblp_cc_find(const char *name)
 void dblp_cc_start(struct dblp_cc *cc, const struct dblp_cc_ops *ops, u32 mss,
 		   u64 now)
 {
-	memset(cc, 0, sizeof(*cc));
-	cc->ops = ops;
+	/* Readers that do not own the socket use @ops: it is never NULL */
+	WRITE_ONCE(cc->ops, ops);
+	memset_after(cc, 0, ops);
 	cc->mss = mss;
 	ops->init(cc, mss, now);
 }
@@ -51,7 +52,7 @@ void dblp_cc_switch(struct dblp_cc *cc, const struct dblp_cc_ops *ops, u64 now)
 	u32 senders = cc->senders;
 
 	if (ops->ack == cc->ops->ack) {
-		cc->ops = ops;
+		WRITE_ONCE(cc->ops, ops);
 		return;
 	}
 	dblp_cc_start(cc, ops, cc->mss, now);

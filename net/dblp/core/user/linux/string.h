@@ -15,4 +15,9 @@ static inline void *memchr_inv(const void *p, int c, size_t n)
 	return NULL;
 }
 
+/* Set all members of @obj that lie after @member */
+#define memset_after(obj, v, member) \
+	memset(&(obj)->member + 1, v, \
+	       (size_t)((char *)((obj) + 1) - (char *)(&(obj)->member + 1)))
+
 #endif /* _DBLP_USER_STRING_H */
