@@ -2,11 +2,11 @@
 /*
  * Message objects: allocation and release, and messages in pieces.
  *
- * A message of the user that is larger than what may be in flight is sent as
- * several messages of the protocol, its pieces: each with an ID, credit, loss
- * budget and loss map of its own, so that lower layers see single messages
- * only. META has the offset of a piece in the user's message. Pieces are joined
- * here, for the sender's report and for recv.c.
+ * A user's message that exceeds dblp_whole_max() is sent as several messages of
+ * the protocol, its pieces. Each piece has its own ID, credit, loss budget and
+ * loss map, so that lower layers see single messages only. META has the offset
+ * of a piece in the user's message. This file joins the outcomes of pieces, for
+ * the sender's report and for recv.c.
  */
 #include "dblp.h"
 
@@ -36,7 +36,7 @@ void dblp_tx_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	kfree(msg);
 }
 
-/** dblp_tx_strip() - free all of a settled message but its loss map */
+/** dblp_tx_strip() - free all memory of a message except its loss map */
 void dblp_tx_strip(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	u32 keep = kmalloc_size_roundup(sizeof(*msg));
@@ -54,11 +54,12 @@ void dblp_tx_strip(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 /**
  * dblp_tx_zalloc() - charge a socket for memory of a message, and allocate it
  * @dsk: socket, locked
- * @size: bytes, set to those charged: with what the allocator adds to them
+ * @size: bytes; set to the bytes charged, as rounded up by the allocator
+ *
+ * The caller adds @size to @truesize of the message.
  *
  * Context: process.
- * Return: zeroed memory, for kvfree(), whose charge the caller adds to @truesize
- * of the message; or ERR_PTR() of -ENOBUFS, -ENOMEM.
+ * Return: zeroed memory, for kvfree(), or ERR_PTR() of -ENOBUFS or -ENOMEM.
  */
 void *dblp_tx_zalloc(struct dblp_sock *dsk, u32 *size)
 {
@@ -83,11 +84,10 @@ void *dblp_tx_zalloc(struct dblp_sock *dsk, u32 *size)
  * @dsk: socket, locked
  * @len: bytes, at least 1
  *
- * Its options are to be set next, then it is cut, gets its memory and is
- * queued.
+ * The caller sets its options, cuts it, copies the bytes and queues it.
  *
  * Context: process.
- * Return: the message, or ERR_PTR() of -ENOBUFS, -ENOMEM.
+ * Return: the message, or ERR_PTR() of -ENOBUFS or -ENOMEM.
  */
 struct dblp_tx_msg *dblp_tx_alloc(struct dblp_sock *dsk, u32 len)
 {
@@ -107,12 +107,12 @@ struct dblp_tx_msg *dblp_tx_alloc(struct dblp_sock *dsk, u32 len)
 }
 
 /**
- * dblp_whole_alloc() - begin a message in pieces
+ * dblp_whole_alloc() - allocate a message in pieces
  * @dsk: socket
  * @total: bytes
  *
  * Context: process.
- * Return: the message with one reference, or ERR_PTR() of -ENOBUFS, -ENOMEM.
+ * Return: the message with one reference, or ERR_PTR() of -ENOBUFS or -ENOMEM.
  */
 struct dblp_tx_whole *dblp_whole_alloc(struct dblp_sock *dsk, u32 total)
 {
@@ -145,14 +145,14 @@ static void dblp_whole_free(struct dblp_sock *dsk, struct dblp_tx_whole *whole)
 	kfree(whole);
 }
 
-/** dblp_whole_put() - drop a reference, as the connection is over */
+/** dblp_whole_put() - drop a reference to a message in pieces */
 void dblp_whole_put(struct dblp_sock *dsk, struct dblp_tx_whole *whole)
 {
 	if (whole && !--whole->refs)
 		dblp_whole_free(dsk, whole);
 }
 
-/* Search from the end: pieces are settled nearly in order */
+/* Keep the pieces sorted. Search from the end, as most settle in order */
 static void dblp_whole_add_map(struct dblp_tx_whole *whole,
 			       struct dblp_tx_msg *msg)
 {
@@ -165,7 +165,7 @@ static void dblp_whole_add_map(struct dblp_tx_whole *whole,
 	whole->msg.ranges += msg->ranges;
 }
 
-/* Count ranges that touch where pieces meet only once */
+/* Count a range that continues across a boundary of pieces only once */
 static void dblp_whole_count(struct dblp_tx_whole *whole)
 {
 	struct dblp_tx_msg *msg, *prev = NULL;
@@ -179,12 +179,12 @@ static void dblp_whole_count(struct dblp_tx_whole *whole)
 }
 
 /**
- * dblp_whole_settled() - a piece is settled
+ * dblp_whole_settled() - add the outcome of a settled piece to its message
  * @dsk: socket
- * @msg: the piece, on no list; it belongs to its message now
- * @keep: its loss map will be needed
+ * @msg: the piece, on no list; freed, or kept for its loss map
+ * @keep: the loss map will be needed
  *
- * Return: the message if that was its last piece, else NULL.
+ * Return: the message if this was its last piece, else NULL.
  */
 struct dblp_tx_msg *dblp_whole_settled(struct dblp_sock *dsk,
 				       struct dblp_tx_msg *msg, bool keep)
@@ -196,7 +196,7 @@ struct dblp_tx_msg *dblp_whole_settled(struct dblp_sock *dsk,
 	whole->msg.missing += msg->missing;
 	whole->msg.reason = max(whole->msg.reason, msg->reason);
 	whole->msg.flags |= msg->flags;
-	/* The budget may have changed in between: report the largest */
+	/* Pieces may differ in budget: report the largest */
 	if (!msg->offset || msg->missing)
 		whole->msg.budget_most = max(whole->msg.budget_most,
 					     msg->budget);
@@ -211,7 +211,7 @@ struct dblp_tx_msg *dblp_whole_settled(struct dblp_sock *dsk,
 	dblp_tx_leave_buffer(dsk, &whole->msg);
 	whole->msg.budget = whole->msg.budget_most;
 	if (whole->msg.reason == DBLP_REASON_CANCELLED) {
-		/* The receiver has dropped what it had closed before, too */
+		/* The receiver has also dropped the pieces closed earlier */
 		whole->msg.missing = whole->msg.total;
 		whole->msg.ranges = 1;
 		whole->msg.flags = 0;
@@ -222,7 +222,7 @@ struct dblp_tx_msg *dblp_whole_settled(struct dblp_sock *dsk,
 }
 
 /**
- * dblp_tx_ranges() - the loss map of a message that was sent
+ * dblp_tx_ranges() - loss map of a message that was sent
  * @msg: settled message with @ranges > 0
  *
  * Return: its ranges by rising offset, to be freed with kvfree(), or NULL.
@@ -252,9 +252,9 @@ struct dblp_range *dblp_tx_ranges(struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_rx_free_bytes() - free what has come of a message, but for its map
+ * dblp_rx_free_bytes() - free the buffers of a message, and keep its map
  * @msg: message
- * @read: it was read, so who looks for lost packets is told of none
+ * @read: the buffers were read: drop monitors must not count them as drops
  */
 void dblp_rx_free_bytes(struct dblp_rx_msg *msg, bool read)
 {
@@ -268,8 +268,9 @@ void dblp_rx_free_bytes(struct dblp_rx_msg *msg, bool read)
 	msg->copied = NULL;
 }
 
-/** dblp_rx_drop_cancelled() - free what a reader has in hand of a message that
- * was cancelled meanwhile: it is not put back
+/**
+ * dblp_rx_drop_cancelled() - free the buffers being read if cancelled meanwhile
+ * @msg: message; a reader has unlocked the socket to copy its @taken buffers
  */
 void dblp_rx_drop_cancelled(struct dblp_rx_msg *msg)
 {
@@ -288,7 +289,7 @@ void dblp_rx_put(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	kfree(msg);
 }
 
-/** dblp_rx_put_list() - drop a reference to each message of a list */
+/** dblp_rx_put_list() - empty a list of messages, dropping its references */
 void dblp_rx_put_list(struct dblp_sock *dsk, struct list_head *msgs)
 {
 	struct dblp_rx_msg *msg, *tmp;
@@ -311,8 +312,8 @@ bool dblp_rx_cancelled(const struct list_head *pieces)
 }
 
 /**
- * dblp_rx_ranges() - the loss map of a message that was received
- * @pieces: its pieces by offset; those with nothing missing may be left out
+ * dblp_rx_ranges() - loss map of a received message
+ * @pieces: its pieces by offset; complete pieces may be left out
  * @ranges: number of ranges, at least 1
  *
  * Return: the ranges by rising offset, to be freed with kvfree(), or NULL.
@@ -338,10 +339,9 @@ struct dblp_range *dblp_rx_ranges(const struct list_head *pieces, u32 ranges)
 }
 
 /**
- * dblp_rx_join() - the outcome of a message, for the user
- * @pieces: its pieces by offset, at least the first and those with anything
- *	missing
- * @info: filled
+ * dblp_rx_join() - join the outcomes of pieces to that of their message
+ * @pieces: pieces by offset, at least the first and those with bytes missing
+ * @info: set to the outcome
  */
 void dblp_rx_join(const struct list_head *pieces, struct dblp_rcvinfo *info)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sendmsg(): from the user's message to tx.c.
+ * sendmsg(): takes a message from the user and queues it in tx.c.
  */
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
@@ -12,7 +12,7 @@
 #include "core/values.h"
 #include "dblp.h"
 
-/* Is the value of each option of a message one that it can have? */
+/* Are all options of a message valid? */
 static int dblp_check_sndinfo(const struct dblp_sndinfo *info)
 {
 	if (info->flags & ~(DBLP_SND_BUDGET | DBLP_SND_POLICY |
@@ -31,9 +31,9 @@ static int dblp_check_sndinfo(const struct dblp_sndinfo *info)
 }
 
 /*
- * Get the options of a message from its control messages. Those of other levels
- * are for other families. Those of level SOL_SOCKET are checked, as for TCP,
- * but mark and priority are those of the connection.
+ * Get the options of a message from its control messages. Other levels are
+ * ignored. SOL_SOCKET is checked as for TCP, but without effect: packets have
+ * the mark and priority of the connection.
  */
 static int dblp_get_sndinfo(struct sock *sk, struct msghdr *m,
 			    struct dblp_sndinfo *info)
@@ -68,12 +68,12 @@ static int dblp_get_sndinfo(struct sock *sk, struct msghdr *m,
 
 /**
  * struct dblp_send - one call of sendmsg()
- * @m: from the user
+ * @m: the user's message
  * @info: options from the control message
  * @len: bytes to send
- * @done: bytes of these that were taken
- * @short_of_memory: there was none for the next piece
- * @next: length of the next piece
+ * @done: bytes queued so far
+ * @short_of_memory: allocating or charging the next piece failed
+ * @next: length of the next piece in bytes
  * @timeo: jiffies left to wait
  */
 struct dblp_send {
@@ -86,7 +86,7 @@ struct dblp_send {
 	long			timeo;
 };
 
-/* The message's settings override its phase's, these override the socket's */
+/* Settings of the message override its phase, which overrides the socket */
 static int dblp_set_msg(const struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 			const struct dblp_sndinfo *info)
 {
@@ -121,7 +121,7 @@ static int dblp_set_msg(const struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	return 0;
 }
 
-/* Give a piece the settings that its message had when it was begun */
+/* Give a piece the settings that its message had at its start */
 static void dblp_set_piece(struct dblp_tx_msg *msg, struct dblp_tx_whole *whole)
 {
 	const struct dblp_tx_msg *all = &whole->msg;
@@ -146,8 +146,8 @@ static void dblp_set_piece(struct dblp_tx_msg *msg, struct dblp_tx_whole *whole)
 }
 
 /*
- * Can the socket send? If the call will return what it has taken so far, an
- * error is left for the next one.
+ * Can the socket send? If this call will return a partial count, sk_err is kept
+ * for the next call.
  */
 static int dblp_may_sendmsg(struct dblp_sock *dsk, const struct dblp_send *s)
 {
@@ -163,8 +163,8 @@ static int dblp_may_sendmsg(struct dblp_sock *dsk, const struct dblp_send *s)
 }
 
 /*
- * May a call take a message in pieces? Not one that cannot wait until all are
- * taken, unless the user goes on with the rest.
+ * May the message be split into pieces? Either the call waits until all pieces
+ * are queued, or the user has set DBLP_PARTIAL_SEND and sends the rest later.
  */
 static bool dblp_may_split(const struct dblp_sock *dsk,
 			   const struct dblp_send *s)
@@ -172,14 +172,14 @@ static bool dblp_may_split(const struct dblp_sock *dsk,
 	return dsk->partial || s->timeo == MAX_SCHEDULE_TIMEOUT;
 }
 
-/* Must the call take the rest of its message, as the next one will not? */
+/* Must this call send the rest of its message, as no later call may? */
 static bool dblp_must_end(const struct dblp_sock *dsk,
 			  const struct dblp_send *s)
 {
 	return s->done && dsk->tx_part && !dsk->partial;
 }
 
-/* A call that continues a message must have exactly the rest of it */
+/* May the call begin? If it continues a message, it must have all the rest */
 static int dblp_may_begin(struct dblp_sock *dsk, const struct dblp_send *s)
 {
 	const struct dblp_tx_whole *part = dsk->tx_part;
@@ -194,17 +194,15 @@ static int dblp_may_begin(struct dblp_sock *dsk, const struct dblp_send *s)
 	return 0;
 }
 
-/* Pieces are a quarter of the largest allowed, but not smaller than this */
+/* Pieces are a quarter of the largest allowed, but at least this many bytes */
 #define DBLP_PIECE_MIN	(64 << 10)
 
 /*
- * Return the length of the next piece, behind @offset bytes of @total: @total
- * if the message is sent as a whole, else a multiple of the element size, or
- * the rest.
+ * Return the length of the piece at @offset of @total bytes: @total if the
+ * message is sent as a whole, else a multiple of the element size, or the rest.
  *
- * A piece takes at most half of the send buffer, so that one can be filled
- * while another is sent. If memory is short, pieces are as small as is
- * efficient.
+ * A piece takes at most half of the send buffer, so that one piece can be
+ * filled while another is sent. If memory is short, pieces are small.
  */
 static u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total,
 			  bool short_of_memory)
@@ -221,9 +219,9 @@ static u32 dblp_piece_len(const struct dblp_sock *dsk, u32 offset, u32 total,
 }
 
 /*
- * Length of the next piece. If memory is short, each sender takes little at a
- * time, so that all make progress. A call that cannot wait does not, as it
- * takes a message that fits as a whole or not at all.
+ * Length of the next piece. If memory is short, senders use small pieces, so
+ * that all make progress. A non-blocking call does not begin with one: a
+ * message that fits is queued as a whole or not at all.
  */
 static u32 dblp_next_len(const struct dblp_sock *dsk, const struct dblp_send *s)
 {
@@ -238,7 +236,7 @@ static u32 dblp_next_len(const struct dblp_sock *dsk, const struct dblp_send *s)
 	return dblp_piece_len(dsk, 0, s->len, little && s->timeo);
 }
 
-/* The socket need not be locked: @tx_part may be freed at any time */
+/* Called without the socket lock, too, so @tx_part may be freed at any time */
 static bool dblp_send_room(const struct dblp_sock *dsk,
 			   const struct dblp_send *s)
 {
@@ -253,7 +251,7 @@ static bool dblp_send_room(const struct dblp_sock *dsk,
 	       READ_ONCE(dsk->sk.sk_sndbuf);
 }
 
-/* Wakers mean those who wait for signals, too */
+/* Wake a killable sender, too: wakers wake interruptible tasks only */
 static int dblp_send_woken(struct wait_queue_entry *wait, unsigned int mode,
 			   int sync, void *key)
 {
@@ -261,8 +259,8 @@ static int dblp_send_woken(struct wait_queue_entry *wait, unsigned int mode,
 }
 
 /*
- * In the midst of a message that must be taken to its end, only a deadly signal
- * ends the wait.
+ * Only a fatal signal interrupts the wait of a call that must send the rest of
+ * its message.
  */
 static void dblp_wait_room(struct dblp_sock *dsk, struct dblp_send *s,
 			   bool mine, struct wait_queue_entry *wait)
@@ -283,8 +281,8 @@ static void dblp_wait_room(struct dblp_sock *dsk, struct dblp_send *s,
 }
 
 /*
- * Wait until the next piece may be sent and has room, and, for the first one,
- * until no other call is in the middle of sending.
+ * Wait until the next piece may be sent and has room. Before its first piece, a
+ * call also waits until no other call is sending.
  */
 static int dblp_wait_send(struct dblp_sock *dsk, struct dblp_send *s)
 {
@@ -338,7 +336,7 @@ static int dblp_begin_whole(struct dblp_sock *dsk, const struct dblp_send *s)
 	return 0;
 }
 
-/* All pieces of a message were taken, or none was */
+/* End a message of which all pieces or none were queued */
 static void dblp_end_whole(struct dblp_sock *dsk)
 {
 	struct dblp_tx_whole *whole = dsk->tx_part;
@@ -349,7 +347,7 @@ static void dblp_end_whole(struct dblp_sock *dsk)
 	dblp_whole_put(dsk, whole);
 }
 
-/* Make a message or piece with its options, cut for the present path */
+/* Make a message or piece with its options, cut for the current path MTU */
 static struct dblp_tx_msg *dblp_new_piece(struct dblp_sock *dsk,
 					  const struct dblp_send *s)
 {
@@ -400,8 +398,8 @@ static int dblp_queue_piece(struct dblp_sock *dsk, struct dblp_send *s,
 }
 
 /*
- * Take one piece. The socket is charged for it first, and is unlocked while
- * user memory is read.
+ * Copy one piece from the user and queue it. It is charged first. The socket is
+ * unlocked while user memory is read.
  */
 static int dblp_send_piece(struct dblp_sock *dsk, struct dblp_send *s)
 {
@@ -432,10 +430,10 @@ static int dblp_send_piece(struct dblp_sock *dsk, struct dblp_send *s)
 }
 
 /*
- * May the call continue after @err for a piece? If the limit of all sockets or
- * of the cgroup is reached, it waits as if the send buffer were full; if an
- * allocation failed, only while something is queued, which makes room when it
- * leaves, or if its message must be taken to its end.
+ * May the call retry a piece that failed with @err? A refused charge (-ENOBUFS)
+ * is handled like a full send buffer. A failed allocation (-ENOMEM) is retried
+ * if unsettled messages will free memory, or if the call must send the rest of
+ * its message.
  */
 static bool dblp_may_retry(struct dblp_sock *dsk, struct dblp_send *s, int err)
 {
@@ -448,7 +446,7 @@ static bool dblp_may_retry(struct dblp_sock *dsk, struct dblp_send *s, int err)
 	return true;
 }
 
-/* Send the whole message, or as much of it as the timeout allows */
+/* Send the message, or as many of its pieces as the timeout allows */
 static int dblp_send_pieces(struct dblp_sock *dsk, struct dblp_send *s)
 {
 	int err;
@@ -463,10 +461,10 @@ static int dblp_send_pieces(struct dblp_sock *dsk, struct dblp_send *s)
 			break;
 		err = dblp_wait_send(dsk, s);
 	} while (!err);
-	/* If the connection has ended meanwhile, it was freed */
+	/* The end of the connection would have freed @tx_part */
 	if (dsk->tx_part && !dsk->tx_part->taken)
 		dblp_end_whole(dsk);
-	/* Nobody has the rest: what comes next must not be taken for it */
+	/* The next call must not be mistaken for the rest of this message */
 	if (dblp_must_end(dsk, s))
 		dblp_shut_sending(dsk);
 	return err;

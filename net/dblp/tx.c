@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Outgoing messages: from the user's bytes to segments, and which of them is
- * sent next. Their end is in tx_close.c.
+ * Outgoing messages: cutting them into segments, and choosing the segment to
+ * send next. tx_close.c has acknowledgment, loss and close.
  *
- * A message is started (credit is taken for it), goes through its first pass,
- * is repaired as far as needed, is closed, and is settled once its loss map is
- * known. A message that came complete is closed by the acknowledgment of its
- * last segment, all others by the receiver's CLOSE: only the receiver knows
- * what it has forgiven.
+ * A message is started (takes credit), sent in a first pass, repaired as far as
+ * needed, closed, and settled once its loss map is known. The ACK of its last
+ * segment closes a complete message. The receiver's CLOSE closes any other,
+ * because only the receiver knows which bytes it forgives.
  */
 #include <linux/random.h>
 #include <linux/udp.h>
@@ -28,9 +27,9 @@ static u32 dblp_tx_first_pass(const struct dblp_sock *dsk,
 }
 
 /*
- * Does the order decide what may be missing? If nothing may be, shuffling is
- * not worth its cost: shuffled segments are not contiguous, neither in the
- * memory of the message nor in trains.
+ * Does the sending order affect which bytes may be missing? If no byte may be
+ * missing, avoid the cost of shuffling: a run of segments that is contiguous in
+ * the message is copied and recorded at once.
  */
 static bool dblp_tx_order_matters(const struct dblp_tx_msg *msg)
 {
@@ -42,15 +41,15 @@ static bool dblp_tx_order_matters(const struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_tx_cut() - cut a message into segments for the present path
+ * dblp_tx_cut() - cut a message into segments for the current path MTU
  * @dsk: socket, locked
  * @msg: message with its options set
  *
- * The memory of its loss map is charged now, too: it is allocated when a
- * LOSSMAP frame comes, which cannot wait for a charge.
+ * The loss map is charged here, too. It is allocated when a LOSSMAP frame
+ * arrives, in softirq context, which cannot wait for a charge.
  *
  * Context: process.
- * Return: 0, or -ENOBUFS, -ENOMEM and the message can only be freed.
+ * Return: 0, or -ENOBUFS or -ENOMEM; then the message must be freed.
  */
 int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
@@ -80,7 +79,7 @@ int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		}
 		msg->truesize += size;
 	}
-	/* The bitmaps come first: they need the alignment */
+	/* Bitmaps first, because they need the alignment */
 	dblp_segmap_init(&msg->acked, msg->segs, n);
 	dblp_segmap_init(&msg->need, msg->segs + bits, n);
 	if (dsk->elide)
@@ -99,7 +98,7 @@ int dblp_tx_cut(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	return 0;
 }
 
-/* Senders that resume together must not burst at one time */
+/* Delay a resuming sender, so that many of them do not burst at once */
 static void dblp_tx_resume(struct dblp_sock *dsk)
 {
 	u64 now;
@@ -125,7 +124,7 @@ static bool dblp_tx_less(struct rb_node *a, const struct rb_node *b)
 /**
  * dblp_tx_queue() - queue a message to be sent
  * @dsk: socket
- * @msg: message that was cut and has its bytes
+ * @msg: message that was cut and filled
  */
 void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
@@ -142,7 +141,7 @@ void dblp_tx_queue(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_tx_find() - a message that was started and is not settled
+ * dblp_tx_find() - find a message that is started and not settled
  * @dsk: socket
  * @id: its ID
  *
@@ -158,7 +157,7 @@ struct dblp_tx_msg *dblp_tx_find(const struct dblp_sock *dsk, u32 id)
 	return msg && msg->started ? msg : NULL;
 }
 
-/** dblp_tx_from() - the first message of @tx_msgs with this ID or a later one */
+/** dblp_tx_from() - first message of @tx_msgs with this ID or a later one */
 struct dblp_tx_msg *dblp_tx_from(const struct dblp_sock *dsk, u32 id)
 {
 	struct rb_node *node = dsk->tx_ids.rb_node, *from = NULL;
@@ -182,7 +181,7 @@ struct dblp_tx_msg *dblp_tx_after(const struct dblp_sock *dsk,
 	       list_next_entry(msg, list);
 }
 
-/** dblp_tx_leave() - a message is settled: packets and frames do not find it */
+/** dblp_tx_leave() - hide a settled message from packets and frames */
 void dblp_tx_leave(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -192,9 +191,8 @@ void dblp_tx_leave(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 }
 
 /*
- * Whatever the peer allows, fewer than DBLP_MSG_WINDOW IDs lie between a
- * message and the oldest that is not settled. This bounds each walk over all of
- * them.
+ * Is a message less than DBLP_MSG_WINDOW IDs after the oldest unsettled one?
+ * This bounds each walk over started messages, whatever the peer allows.
  */
 static bool dblp_tx_near(const struct dblp_sock *dsk,
 			 const struct dblp_tx_msg *msg)
@@ -203,7 +201,7 @@ static bool dblp_tx_near(const struct dblp_sock *dsk,
 					  list)->id < DBLP_MSG_WINDOW;
 }
 
-/* Credit that a message uses */
+/* Credit that a message uses, in bytes */
 static u64 dblp_tx_cost(const struct dblp_tx_msg *msg)
 {
 	return (msg->bare ? 0 : (u64)msg->len) + DBLP_MSG_COST;
@@ -216,7 +214,7 @@ static bool dblp_tx_may_start(const struct dblp_sock *dsk,
 	       dsk->tx_cost + dblp_tx_cost(msg) <= dsk->peer_max_data;
 }
 
-/** dblp_tx_wants() - credit in all for which the next message waits, or 0 */
+/** dblp_tx_wants() - total credit that the next message waits for, or 0 */
 u64 dblp_tx_wants(const struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -244,8 +242,8 @@ static bool dblp_tx_start(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
  * dblp_tx_run() - number of segments that can be sent in one train
  * @msg: message of which dblp_tx_pick() returned a segment never sent before
  *
- * Return: their number from @cursor on, at least 1; the first pass allows as
- * many, and all but the last are of full size.
+ * Return: number of segments from @cursor on, at least 1: within the first
+ * pass, and all except the last of full size.
  */
 u32 dblp_tx_run(const struct dblp_tx_msg *msg)
 {
@@ -263,8 +261,8 @@ u32 dblp_tx_run(const struct dblp_tx_msg *msg)
 }
 
 /*
- * The segment to be repaired next. If the order is shuffled, repair is, too:
- * what is missing when the message closes must not be its tail.
+ * The segment to repair next. If the order is shuffled, pick a random one, so
+ * that the bytes missing at close are not the tail of the message.
  */
 static u32 dblp_tx_lost_seg(const struct dblp_tx_msg *msg)
 {
@@ -279,9 +277,9 @@ static u32 dblp_tx_lost_seg(const struct dblp_tx_msg *msg)
 }
 
 /*
- * Within a budget any byte that arrives counts the same, so new segments go
- * before lost ones. Without one, and if bytes are critical, lost segments delay
- * the whole message and go first. Segments to be described go before both.
+ * With a budget, any byte delivered counts the same: send new segments before
+ * lost ones. Without a budget, or if the lost bytes are critical, the loss
+ * delays the message: repair first. Elided segments precede both.
  */
 static bool dblp_tx_pick_seg(const struct dblp_tx_msg *msg, u32 *seg,
 			     bool *again)
@@ -311,7 +309,7 @@ static bool dblp_tx_pick_seg(const struct dblp_tx_msg *msg, u32 *seg,
 	return any_lost;
 }
 
-/** dblp_tx_advance() - move @tx_cur on, as it has nothing to send for now */
+/** dblp_tx_advance() - move @tx_cur to the next message */
 void dblp_tx_advance(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -319,12 +317,12 @@ void dblp_tx_advance(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_tx_pick() - the segment to be sent next
+ * dblp_tx_pick() - pick the segment to send next
  * @dsk: socket
- * @seg: set to its number
- * @again: set if it was sent before
+ * @seg: set to the segment's number
+ * @again: set to whether the segment was sent before
  *
- * Return: its message, or NULL if there is nothing to send now.
+ * Return: message of the segment, or NULL if there is nothing to send now.
  */
 struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again)
 {
@@ -334,7 +332,7 @@ struct dblp_tx_msg *dblp_tx_pick(struct dblp_sock *dsk, u32 *seg, bool *again)
 	list_for_each_entry_safe(msg, tmp, &dsk->tx_lost, lost_node) {
 		if (dblp_tx_pick_seg(msg, seg, again))
 			return msg;
-		/* Enough of it is in flight until more is lost */
+		/* Enough segments are in flight, until more are lost */
 		list_del_init(&msg->lost_node);
 	}
 
@@ -356,7 +354,7 @@ void dblp_tx_mark_lost(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		list_add_tail(&msg->lost_node, &dsk->tx_lost);
 }
 
-/** dblp_tx_unmark_lost() - take a message off @tx_lost if nothing is left */
+/** dblp_tx_unmark_lost() - remove a message from @tx_lost if repaired */
 void dblp_tx_unmark_lost(struct dblp_tx_msg *msg)
 {
 	if (!msg->need.count && dblp_tx_live(msg) >= msg->first_pass)
@@ -364,12 +362,12 @@ void dblp_tx_unmark_lost(struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_tx_sent() - segments were sent
+ * dblp_tx_sent() - account for segments that were sent
  * @dsk: socket
  * @msg: their message
- * @seg: the first
+ * @seg: the first segment
  * @n: number of segments, see dblp_tx_row(); 1 if @again
- * @again: it was sent before
+ * @again: @seg was sent before
  */
 void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 		  u32 n, bool again)
@@ -396,10 +394,10 @@ void dblp_tx_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 }
 
 /**
- * dblp_tx_described() - a zero map was sent
+ * dblp_tx_described() - account for a zero map that was sent
  * @dsk: socket
  * @msg: its message
- * @seg: an elided segment of it
+ * @seg: an elided segment of the map
  */
 void dblp_tx_described(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
 {
@@ -417,8 +415,8 @@ static void dblp_tx_recount_msg(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_tx_recount() - recompute first passes: a budget or the cap has changed
- * @dsk: socket
+ * dblp_tx_recount() - recompute first passes after a change of budget or cap
+ * @dsk: socket; dblp_work() does this in steps
  */
 void dblp_tx_recount(struct dblp_sock *dsk)
 {
@@ -428,7 +426,7 @@ void dblp_tx_recount(struct dblp_sock *dsk)
 	dblp_work_soon(dsk);
 }
 
-/** dblp_tx_recount_some() - recompute some of them: a step of dblp_work() */
+/** dblp_tx_recount_some() - recompute some first passes, for dblp_work() */
 void dblp_tx_recount_some(struct dblp_sock *dsk)
 {
 	struct dblp_tx_msg *msg;
@@ -436,7 +434,7 @@ void dblp_tx_recount_some(struct dblp_sock *dsk)
 
 	sock_owned_by_me(&dsk->sk);
 	while (n-- && (msg = dsk->tx_recount)) {
-		/* Those behind it are not started either */
+		/* Later messages are not started either */
 		if (!msg->started) {
 			dsk->tx_recount = NULL;
 			break;
@@ -449,7 +447,7 @@ void dblp_tx_recount_some(struct dblp_sock *dsk)
 		dblp_work_soon(dsk);
 }
 
-/** dblp_tx_unsent() - bytes of a message that were never sent, nor described */
+/** dblp_tx_unsent() - bytes of a message never sent nor described */
 u32 dblp_tx_unsent(const struct dblp_tx_msg *msg)
 {
 	u32 n = msg->acked.n - msg->cursor - msg->ahead, last, bytes;
@@ -466,7 +464,7 @@ u32 dblp_tx_unsent(const struct dblp_tx_msg *msg)
 	return bytes;
 }
 
-/** dblp_tx_never_sent() - bytes of messages that were never sent */
+/** dblp_tx_never_sent() - bytes never sent, of all messages */
 u64 dblp_tx_never_sent(const struct dblp_sock *dsk)
 {
 	struct dblp_tx_msg *msg;

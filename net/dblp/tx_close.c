@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The end of outgoing messages: ACK, loss, CLOSE, LOSSMAP, and reports.
+ * Outgoing messages: ACK, loss, CLOSE, LOSSMAP, CANCEL, and reports.
  */
 #include <linux/unaligned.h>
 
@@ -13,8 +13,9 @@ static void dblp_tx_settled(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	list_move_tail(&msg->list, &dsk->tx_settled);
 }
 
-/* Settle a closed message whose loss map is complete. Returns -EPROTO if that
- * contradicts the CLOSE
+/*
+ * Settle a closed message if its loss map is complete. Returns -EPROTO if the
+ * map contradicts the CLOSE.
  */
 static int dblp_tx_match_map(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
@@ -33,7 +34,7 @@ static int dblp_tx_match_map(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	return 0;
 }
 
-/* Nothing more of a message is sent */
+/* Stop sending a message */
 static void dblp_tx_stop(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	dblp_ctl_forget(dsk, msg);
@@ -42,8 +43,9 @@ static void dblp_tx_stop(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		dblp_tx_advance(dsk);
 }
 
-/* A message was closed; its loss map may still be awaited. Returns -EPROTO if
- * that contradicts the CLOSE
+/*
+ * Close a message, and settle it unless its loss map is still awaited. Returns
+ * -EPROTO if the map contradicts the CLOSE.
  */
 static int dblp_tx_closed(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
@@ -71,8 +73,9 @@ static void dblp_tx_segs_acked(struct dblp_tx_msg *msg, u32 seg, u32 n)
 	}
 }
 
-/* One copy less of each of @n segments is in flight. Every counter is at least
- * 1, so the 64-bit subtraction cannot borrow
+/*
+ * Decrement the copies in flight of @n segments, eight at a time. Each counter
+ * is at least 1, so the 64-bit subtraction cannot borrow.
  */
 static void dblp_tx_landed(u8 *sent, u32 n)
 {
@@ -88,9 +91,9 @@ static void dblp_tx_landed(u8 *sent, u32 n)
 }
 
 /*
- * Had the receiver closed the message without one of its segments, the CLOSE
- * would have come before the ACK of the segment. After a LOSSMAP a CLOSE has to
- * follow.
+ * The receiver has all of the message: if it had closed the message with bytes
+ * missing, the CLOSE would have preceded the ACK. After a LOSSMAP, wait for the
+ * CLOSE, which must follow.
  */
 static void dblp_tx_complete(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
@@ -102,7 +105,7 @@ static void dblp_tx_complete(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_tx_acked() - packets with segments were acknowledged
+ * dblp_tx_acked() - process the acknowledgment of segments
  * @dsk: socket
  * @msg: their message
  * @seg: the first segment
@@ -130,8 +133,8 @@ void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 	if (!dblp_tx_forgivable(msg))
 		return;
 	/*
-	 * All that was sent has arrived. Were it enough, a CLOSE would have
-	 * come with the ACK. So the receiver wants more.
+	 * All segments sent have arrived. If they were enough, a CLOSE would
+	 * have preceded the ACK. So the receiver needs more: send the rest.
 	 */
 	if (msg->acked.count >= msg->first_pass &&
 	    msg->acked.count == dblp_tx_live(msg)) {
@@ -141,7 +144,7 @@ void dblp_tx_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg,
 }
 
 /**
- * dblp_tx_lost() - a packet with a segment was declared lost
+ * dblp_tx_lost() - process the loss of a packet with a segment
  * @dsk: socket
  * @msg: its message
  * @seg: the segment
@@ -182,8 +185,9 @@ static bool dblp_tx_may_close(const struct dblp_tx_msg *msg,
 	       f->close.missing_segs <= msg->acked.n;
 }
 
-/* The receiver has dropped a message that was cancelled. Returns -EPROTO if it
- * could not, or has named only some of it as missing before
+/*
+ * The receiver has dropped a cancelled message: settle it. Returns -EPROTO if
+ * the message was not cancelled, or a LOSSMAP arrived before.
  */
 static int dblp_tx_dropped(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
@@ -199,7 +203,7 @@ static int dblp_tx_dropped(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_tx_close() - the receiver has closed a message
+ * dblp_tx_close() - process a CLOSE frame
  * @dsk: socket
  * @f: CLOSE frame
  *
@@ -225,13 +229,13 @@ int dblp_tx_close(struct dblp_sock *dsk, const struct dblp_frame *f)
 	msg->reason = f->close.reason;
 	msg->flags = f->close.flags;
 	msg->budget = f->close.budget;
-	/* Its packets stay in flight */
+	/* Packets in flight refer to the memory, and keep it */
 	dblp_txbuf_retire(dsk, msg);
 	dblp_txbuf_free(dsk, msg);
 	return dblp_tx_closed(dsk, msg);
 }
 
-/* It was charged when the message was cut */
+/* Allocate the loss map, which dblp_tx_cut() charged */
 static int dblp_tx_lossmap_init(struct dblp_tx_msg *msg)
 {
 	unsigned long *bits;
@@ -248,11 +252,11 @@ static int dblp_tx_lossmap_init(struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_tx_lossmap() - a part of the loss map of a message
+ * dblp_tx_lossmap() - process a LOSSMAP frame: a piece of a loss map
  * @dsk: socket
- * @f: LOSSMAP frame; may come before the CLOSE
+ * @f: LOSSMAP frame; may arrive before the CLOSE
  *
- * Return: 0, -EPROTO if it is impossible, -ENOMEM and nothing changed.
+ * Return: 0, -EPROTO if the map is invalid, or -ENOMEM without any change.
  */
 int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f)
 {
@@ -283,15 +287,15 @@ int dblp_tx_lossmap(struct dblp_sock *dsk, const struct dblp_frame *f)
 }
 
 /*
- * Give up a message or piece. One that has no credit yet stays in its place, and
- * its peer is told when its turn comes: IDs have no gaps.
+ * Cancel a message or piece. If it is not started, it stays in the queue, and
+ * its CANCEL is sent when it is started, because message IDs have no gaps.
  */
 static void dblp_tx_give_up(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	msg->cancelled = 1;
 	if (msg->started) {
 		dblp_tx_stop(dsk, msg);
-		/* Its packets stay in flight */
+		/* Packets in flight refer to the memory, and keep it */
 		dblp_txbuf_free(dsk, msg);
 		dblp_ctl_cancel(dsk, msg);
 	} else {
@@ -301,7 +305,7 @@ static void dblp_tx_give_up(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	dblp_write_space(dsk);
 }
 
-/* Is @msg, whose tag is right, to be cancelled, too? Sets @err */
+/* Is @msg, which has the tag, to be cancelled? Sets @err of @c */
 static bool dblp_tx_is_next(const struct dblp_sock *dsk,
 			    const struct dblp_tx_msg *msg,
 			    struct dblp_tx_cancel *c)
@@ -321,14 +325,14 @@ static bool dblp_tx_is_next(const struct dblp_sock *dsk,
 }
 
 /**
- * dblp_tx_cancel() - cancel a message that was queued, with all its pieces
+ * dblp_tx_cancel() - cancel a queued message, with all its pieces
  * @dsk: socket
- * @c: the message; at first @next and @end are the IDs of the oldest and of the
- *	next one, @err is -ENOENT
+ * @c: the message. Before the first call: @next is the ID of the oldest
+ *	message, @end the ID of the next new one, @err is -ENOENT
  *
- * There may be any number of messages, so only some are looked at.
+ * Each call examines at most DBLP_STEPS messages, as there may be thousands.
  *
- * Return: true if this is to be called again, false if it is done.
+ * Return: true if the caller must call again, false when done.
  */
 bool dblp_tx_cancel(struct dblp_sock *dsk, struct dblp_tx_cancel *c)
 {
@@ -350,13 +354,13 @@ bool dblp_tx_cancel(struct dblp_sock *dsk, struct dblp_tx_cancel *c)
 }
 
 /**
- * dblp_tx_cancel_acked() - the receiver has a CANCEL, and no CLOSE came before
+ * dblp_tx_cancel_acked() - process the ACK of a CANCEL without a CLOSE
  * @dsk: socket
  * @msg: the message
  *
- * The CLOSE of a message that was dropped, or closed with bytes missing, precedes
- * the ACK of its CANCEL. So this one was complete before, though the ACKs of its
- * segments are lost; these are not sent again, so no others will come.
+ * If the receiver had dropped the message, or closed it with bytes missing, its
+ * CLOSE would have preceded this ACK. So the message was complete before the
+ * CANCEL arrived. The ACKs of its segments were lost and will not be repeated.
  */
 void dblp_tx_cancel_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
@@ -371,7 +375,7 @@ void dblp_tx_cancel_acked(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 static void dblp_tx_account(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	struct dblp_counts *counts = &dsk->counts;
-	/* Bytes never sent are missing, unless the receiver lies */
+	/* A dishonest receiver may report fewer missing bytes than unsent */
 	u32 sent = msg->missing - min(msg->missing, dblp_tx_unsent(msg));
 
 	counts->bytes_delivered += msg->len - msg->missing;
@@ -410,7 +414,7 @@ static void dblp_tx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGSENTCANCELLED);
 }
 
-/* A message is settled, or a piece, which may settle its message */
+/* Report or free a settled message; for a piece, when it is the last one */
 static void dblp_tx_finish(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	bool report = msg->whole ? msg->whole->msg.notify : msg->notify;
@@ -421,7 +425,7 @@ static void dblp_tx_finish(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		if (!msg)
 			return;
 	}
-	/* What nobody wants was not lost */
+	/* Cancelled bytes are not a loss */
 	if (msg->reason != DBLP_REASON_CANCELLED)
 		dblp_job_account(dsk, msg->phase, msg->len, msg->missing);
 	dblp_tx_count(dsk, msg->reason);
@@ -432,9 +436,9 @@ static void dblp_tx_finish(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_tx_settle() - account for settled messages, report and free them
+ * dblp_tx_settle() - account for settled messages, then report or free them
  * @dsk: socket
- * @most: maximum number; others follow later
+ * @most: maximum number of messages; dblp_work() handles the others
  */
 void dblp_tx_settle(struct dblp_sock *dsk, u32 most)
 {
@@ -471,7 +475,7 @@ static void dblp_tx_purge_list(struct dblp_sock *dsk, struct list_head *list)
 	}
 }
 
-/** dblp_tx_purge() - drop all messages; packets in flight do not find them */
+/** dblp_tx_purge() - drop all messages that are not reported */
 void dblp_tx_purge(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);

@@ -2,21 +2,22 @@
 /*
  * Segments of an outgoing message: their sending order, and which are elided.
  *
- * Segments that are all zero are elided: a zero map (core/segmap.h) describes
- * many of them in one packet, and they count as delivered when it has arrived.
+ * Segments that are all zero are elided: one packet with a zero map
+ * (core/segmap.h) describes many of them. They count as delivered when the map
+ * has arrived.
  *
- * The sender finds them while it copies from the user (txbuf.c). From then on
- * the segments of a message are divided into stretches, as long as a map in a
- * packet can be. Segments to be described are in @need, like lost ones, and go
- * before all others: a map delivers many at low cost. The first elided segment
- * of a stretch represents its map: it is the segment that the ring of packets
- * sent has, and its copies in flight are those of the map.
+ * txbuf.c finds these segments while it copies from the user. The message is
+ * divided into stretches of as many segments as the map of one packet can
+ * describe. Segments to be described are in @need, like lost ones. They precede
+ * all others, because a map delivers many segments at low cost. The first
+ * elided segment of a stretch represents its map: the sent ring has its number,
+ * and its copies in flight are those of the map.
  */
 #include <linux/bitmap.h>
 
 #include "dblp.h"
 
-/** dblp_tx_slot_seg() - the segment at a position in the sending order */
+/** dblp_tx_slot_seg() - segment at a position in the sending order */
 u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot)
 {
 	if (!msg->shuffled || slot < msg->crit_segs)
@@ -26,7 +27,7 @@ u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot)
 }
 
 /**
- * dblp_tx_next_seg() - the segment at @cursor
+ * dblp_tx_next_seg() - segment at @cursor
  * @msg: message, perhaps @reshuffled
  */
 u32 dblp_tx_next_seg(const struct dblp_tx_msg *msg)
@@ -47,12 +48,12 @@ u32 dblp_tx_slot(const struct dblp_tx_msg *msg, u32 seg)
 }
 
 /**
- * dblp_tx_row() - number of consecutive segments of one size
+ * dblp_tx_row() - length of a row: consecutive segments of one size
  * @msg: message that was not @reshuffled
  * @slot: position in the sending order
  *
- * Return: number of positions from @slot on whose segments are consecutive in
- * the message and all of one size, at least 1.
+ * Return: number of positions from @slot on, at least 1, whose segments are
+ * consecutive in the message and of one size.
  */
 u32 dblp_tx_row(const struct dblp_tx_msg *msg, u32 slot)
 {
@@ -69,7 +70,7 @@ u32 dblp_tx_seg_len(const struct dblp_tx_msg *msg, u32 seg)
 	return min(msg->seg_size, msg->len - seg * msg->seg_size);
 }
 
-/* Segments in a stretch: the map is no longer than a segment */
+/* Segments in a stretch: the map of a stretch is no longer than a segment */
 static u32 dblp_elide_stretch(const struct dblp_tx_msg *msg)
 {
 	return max(8 * round_down(msg->seg_size, 4), 32U);
@@ -86,7 +87,7 @@ static u32 dblp_elide_end(const struct dblp_tx_msg *msg, u32 seg)
 		   msg->zeros.n);
 }
 
-/** dblp_elide_first() - first elided segment of the map that @seg is in */
+/** dblp_elide_first() - first elided segment of the map with @seg */
 u32 dblp_elide_first(const struct dblp_tx_msg *msg, u32 seg)
 {
 	return dblp_segmap_next(&msg->zeros, dblp_elide_begin(msg, seg));
@@ -94,7 +95,7 @@ u32 dblp_elide_first(const struct dblp_tx_msg *msg, u32 seg)
 
 /**
  * dblp_elide_queue() - queue the elided segments of a new message
- * @msg: the message, of which nothing was sent
+ * @msg: message of which nothing was sent
  */
 void dblp_elide_queue(struct dblp_tx_msg *msg)
 {
@@ -111,7 +112,7 @@ void dblp_elide_queue(struct dblp_tx_msg *msg)
 						 n);
 }
 
-/** dblp_elide_next() - a segment that is to be described */
+/** dblp_elide_next() - next segment to be described */
 u32 dblp_elide_next(const struct dblp_tx_msg *msg)
 {
 	return dblp_segmap_next_common(&msg->need, &msg->zeros);
@@ -129,8 +130,8 @@ void dblp_elide_skip(struct dblp_tx_msg *msg)
 
 /**
  * dblp_elide_run() - number of segments before the next elided one
- * @msg: message with elided segments
- * @n: maximum, counted from @cursor; the first is not elided
+ * @msg: message with elided segments; the one at @cursor is not elided
+ * @n: maximum number of segments from @cursor on
  */
 u32 dblp_elide_run(const struct dblp_tx_msg *msg, u32 n)
 {
@@ -143,11 +144,11 @@ u32 dblp_elide_run(const struct dblp_tx_msg *msg, u32 n)
 }
 
 /**
- * dblp_elide_map() - length of the map that an elided segment is in
+ * dblp_elide_map() - length of the map with an elided segment
  * @msg: its message
  * @seg: the segment
  *
- * Return: words, at least 1.
+ * Return: number of 32-bit words, at least 1.
  */
 u32 dblp_elide_map(const struct dblp_tx_msg *msg, u32 seg)
 {
@@ -156,7 +157,7 @@ u32 dblp_elide_map(const struct dblp_tx_msg *msg, u32 seg)
 	return dblp_zeromap_words(&msg->zeros, first, dblp_elide_end(msg, seg));
 }
 
-/** dblp_elide_put() - write this map; see dblp_zeromap_put() */
+/** dblp_elide_put() - write the map with @seg, see dblp_zeromap_put() */
 u8 *dblp_elide_put(const struct dblp_tx_msg *msg, u32 seg, u8 *p)
 {
 	u32 first = round_down(dblp_elide_first(msg, seg), 32);
@@ -165,7 +166,7 @@ u8 *dblp_elide_put(const struct dblp_tx_msg *msg, u32 seg, u8 *p)
 				dblp_elide_map(msg, seg));
 }
 
-/** dblp_elide_ends_pass() - does the map that @seg is in end the first pass? */
+/** dblp_elide_ends_pass() - does the map with @seg end the first pass? */
 bool dblp_elide_ends_pass(const struct dblp_tx_msg *msg, u32 seg)
 {
 	u32 n = dblp_segmap_common(&msg->need, &msg->zeros,
@@ -191,7 +192,7 @@ static void dblp_elide_count(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 	DBLP_ADD_SK_STATS(dsk, DBLP_MIB_BYTESELIDED, bytes);
 }
 
-/* Put the segments of a map into @need, or take them out */
+/* Add the segments of a map to @need, or remove them */
 static void dblp_elide_move(struct dblp_tx_msg *msg, u32 seg, bool need)
 {
 	u32 end = dblp_elide_end(msg, seg);
@@ -205,10 +206,10 @@ static void dblp_elide_move(struct dblp_tx_msg *msg, u32 seg, bool need)
 }
 
 /**
- * dblp_elide_sent() - a zero map was sent
+ * dblp_elide_sent() - account for a zero map that was sent
  * @dsk: socket
  * @msg: its message
- * @seg: an elided segment of it
+ * @seg: an elided segment of the map
  */
 void dblp_elide_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
 {
@@ -222,9 +223,9 @@ void dblp_elide_sent(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 seg)
 }
 
 /**
- * dblp_elide_acked() - a zero map has arrived
+ * dblp_elide_acked() - account for a zero map that was acknowledged
  * @msg: its message
- * @seg: the first elided segment of it
+ * @seg: first elided segment of the map
  */
 void dblp_elide_acked(struct dblp_tx_msg *msg, u32 seg)
 {
@@ -234,9 +235,9 @@ void dblp_elide_acked(struct dblp_tx_msg *msg, u32 seg)
 }
 
 /**
- * dblp_elide_lost() - a zero map was lost, and no copy is in flight
+ * dblp_elide_lost() - queue a lost zero map again
  * @msg: its message
- * @seg: the first elided segment of it; it was not acknowledged
+ * @seg: first elided segment of the map, not acknowledged, no copy in flight
  */
 void dblp_elide_lost(struct dblp_tx_msg *msg, u32 seg)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The memory of an outgoing message.
+ * Payload memory of outgoing messages.
  *
- * Segments lie in the order in which they will first be sent, each behind room
- * for the headers of its packet. So a train of packets is one stretch of memory
- * and goes down the stack by reference, in a fragment or two. The headers are
- * written into their room when the segment is sent for the first time, and no
- * packet refers to it yet. When it is sent again, packets with the old headers
- * may still be in some queue, or with the receiver, so the new headers go
- * elsewhere. The segment itself never changes.
+ * Segments are stored in the order of their first transmission, each behind
+ * headroom for the headers of its packet. So a train of packets is contiguous,
+ * and passes through the stack by reference, in one or two fragments. Headers
+ * are written to the headroom at the first transmission, when no packet refers
+ * to it. At a retransmission, packets with the old headers may still be queued,
+ * here or at the receiver, so the new headers have their own memory. The
+ * segment itself never changes.
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -19,17 +19,17 @@
 
 #include "dblp.h"
 
-/* Up to this many bytes are copied into each packet: cheaper than a page */
+/* Messages up to this many bytes are copied to packets: cheaper than a page */
 #define DBLP_SMALL_MAX		512
 
-/* Chunks are as large as is easy to allocate, for few fragments */
+/* Largest order that is easy to allocate: packets have few fragments */
 #define DBLP_CHUNK_ORDER	PAGE_ALLOC_COSTLY_ORDER
 #define DBLP_CHUNK_SIZE		(PAGE_SIZE << DBLP_CHUNK_ORDER)
 
-/* Chunks cached for later messages, 4 MiB with small pages */
+/* Chunks cached for later messages: 4 MiB with pages of 4 KiB */
 #define DBLP_CHUNK_CACHE_MAX	128
 
-/* Chunks of a message that are freed at once; if there are more, by dblp_work() */
+/* Chunks of a message freed at once; dblp_work() frees those of larger ones */
 #define DBLP_CHUNKS_FEW		8
 
 static void dblp_txbuf_put(struct dblp_tx_msg *msg)
@@ -42,7 +42,7 @@ static void dblp_txbuf_put(struct dblp_tx_msg *msg)
 	msg->n_chunks = 0;
 }
 
-/** dblp_txbuf_free() - free the memory; packets keep what they refer to */
+/** dblp_txbuf_free() - free the memory; packets keep their references to it */
 void dblp_txbuf_free(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
 	dblp_txbuf_put(msg);
@@ -63,12 +63,12 @@ static u32 dblp_txbuf_size(const struct dblp_tx_msg *msg)
 {
 	u32 n = msg->acked.n;
 
-	/* The last segment is shorter, but need not lie last */
+	/* If shuffled, the last segment, which is shorter, is not at the end */
 	return msg->shuffled ? n * (msg->room + msg->seg_size) :
 	       n * msg->room + msg->len;
 }
 
-/* Pages of @size bytes in chunks. The last chunk is rounded to a power of two */
+/* Pages in chunks for @size bytes, the last chunk rounded to a power of two */
 static u32 dblp_txbuf_pages(u32 size, u32 order)
 {
 	u32 rest = size & ((PAGE_SIZE << order) - 1);
@@ -85,7 +85,7 @@ static int dblp_txbuf_array(struct dblp_tx_msg *msg, u32 size, u32 order)
 	return msg->chunks ? 0 : -ENOMEM;
 }
 
-/* All chunks have the same size but the last, which may be smaller */
+/* Allocate chunks: all have the same size, the last may be smaller */
 static int dblp_txbuf_fill(struct dblp_tx_msg *msg, u32 size)
 {
 	u32 most = dblp_chunk_size(msg), part;
@@ -108,8 +108,9 @@ static int dblp_txbuf_fill(struct dblp_tx_msg *msg, u32 size)
 	return 0;
 }
 
-/* Add a chunk to a list of the socket. It stays charged, but takes no room in the
- * send buffer
+/*
+ * Move a chunk to a list of the socket. It stays charged, but takes no room in
+ * the send buffer.
  */
 static void dblp_txbuf_move(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 			    struct page *page, struct list_head *to)
@@ -123,9 +124,9 @@ static void dblp_txbuf_move(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 }
 
 /**
- * dblp_txbuf_sweep() - free chunks that are not to be cached
+ * dblp_txbuf_sweep() - free chunks that are not cached
  * @dsk: socket
- * @most: maximum number; others follow later
+ * @most: maximum number of chunks; dblp_work() frees the others
  */
 void dblp_txbuf_sweep(struct dblp_sock *dsk, u32 most)
 {
@@ -145,15 +146,15 @@ void dblp_txbuf_sweep(struct dblp_sock *dsk, u32 most)
 }
 
 /**
- * dblp_txbuf_retire() - cache the memory of a message for later ones
+ * dblp_txbuf_retire() - cache the chunks of a message for later messages
  * @dsk: socket
- * @msg: message whose bytes are not needed any more; its charge for what is
- *	cached, or freed later, passes to the socket
+ * @msg: message whose bytes are not needed any more; the charge of chunks that
+ *	are cached, or freed later, passes to the socket
  *
- * So it need not be allocated again, nor be cleared by kernels that do so.
- * Its packets may still be in some queue, or with a receiver on this machine:
- * it is used again when nothing else refers to it. What is not cached is freed
- * later if it is much, as one packet can close a large message.
+ * Caching saves the allocation, and the clearing that some kernels do. A cached
+ * chunk is reused when nothing else refers to it: packets may still be queued,
+ * here or at a receiver on this machine. Many chunks that are not cached are
+ * freed by dblp_work(), because one packet can close a large message.
  */
 void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
@@ -186,7 +187,7 @@ void dblp_txbuf_retire(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 	dsk->spare_at = ktime_get_ns() + DBLP_SPARE_NS;
 }
 
-/* Take the oldest chunk, if @any or if nothing else refers to it */
+/* Take the oldest cached chunk: if @any, even if packets refer to it */
 static struct page *dblp_chunk_cache_take(struct dblp_sock *dsk, bool any)
 {
 	struct page *page;
@@ -200,7 +201,7 @@ static struct page *dblp_chunk_cache_take(struct dblp_sock *dsk, bool any)
 	return page;
 }
 
-/** dblp_txbuf_drop_cache() - free all chunks that no message has */
+/** dblp_txbuf_drop_cache() - free all chunks outside messages */
 void dblp_txbuf_drop_cache(struct dblp_sock *dsk)
 {
 	struct page *page;
@@ -229,14 +230,15 @@ static int dblp_txbuf_charge(struct dblp_sock *dsk, struct dblp_tx_msg *msg,
 }
 
 /**
- * dblp_txbuf_reserve() - charge a socket for the memory that a message needs
+ * dblp_txbuf_reserve() - charge a socket for the payload memory of a message
  * @dsk: socket
  * @msg: message that was cut
  *
- * The array of chunks is charged as if all were single pages.
+ * The array of chunks is charged for chunks of one page. Cached chunks are
+ * taken, and a small message gets its memory.
  *
- * Context: process, the socket is locked.
- * Return: 0, or -ENOBUFS, -ENOMEM and the message can only be freed.
+ * Context: process, with the socket locked.
+ * Return: 0, or -ENOBUFS or -ENOMEM; then the message must be freed.
  */
 int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
@@ -252,7 +254,7 @@ int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 		msg->small = kmalloc(size, DBLP_GFP_SEND);
 		return msg->small ? 0 : -ENOMEM;
 	}
-	/* All of the first chunk is used, so little is wasted on the last one */
+	/* The first chunk is always full, so that the last one wastes little */
 	order = min_t(u32, ilog2(DIV_ROUND_UP(size, PAGE_SIZE)),
 		      DBLP_CHUNK_ORDER);
 	n = dblp_txbuf_pages(size, order);
@@ -272,7 +274,7 @@ int dblp_txbuf_reserve(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_txbuf_alloc() - allocate the memory of a message
+ * dblp_txbuf_alloc() - allocate the chunks of a message
  * @msg: message for which dblp_txbuf_reserve() has succeeded
  *
  * Context: process, without the socket lock.
@@ -291,7 +293,7 @@ int dblp_txbuf_alloc(struct dblp_tx_msg *msg)
 	return dblp_txbuf_array(msg, size, 0) ?: dblp_txbuf_fill(msg, size);
 }
 
-/* Address of byte @pos; @n is set to the bytes from there */
+/* Address of byte @pos; @n is set to the number of contiguous bytes there */
 static void *dblp_txbuf_at(const struct dblp_tx_msg *msg, u32 pos, u32 *n)
 {
 	u32 shift = PAGE_SHIFT + msg->chunk_order;
@@ -322,10 +324,10 @@ static bool dblp_txbuf_zero_across(const struct dblp_tx_msg *msg, u32 pos,
 
 /**
  * dblp_txbuf_trim() - free chunks in which all segments are elided
- * @msg: message that has its bytes
+ * @msg: message with its bytes copied
  *
  * Context: process, without the socket lock.
- * Return: bytes that the caller uncharges, and subtracts from @buf_truesize.
+ * Return: bytes freed; the caller uncharges and subtracts from @buf_truesize.
  */
 u32 dblp_txbuf_trim(struct dblp_tx_msg *msg)
 {
@@ -336,7 +338,7 @@ u32 dblp_txbuf_trim(struct dblp_tx_msg *msg)
 		return 0;
 	for (i = 0; i < msg->n_chunks; i++, left -= part) {
 		part = min(left, size);
-		/* The first of them may begin in the chunk before */
+		/* The first segment may begin in the preceding chunk */
 		slot = i * size / stride;
 		end = DIV_ROUND_UP(i * size + part, stride);
 		while (slot < end &&
@@ -360,14 +362,14 @@ static int dblp_txbuf_copy_across(struct dblp_tx_msg *msg, u32 pos, u32 len,
 	for (; len; pos += n, len -= n) {
 		to = dblp_txbuf_at(msg, pos, &n);
 		n = min(n, len);
-		/* No check_copy_size(): the bounds are ours */
+		/* No check_copy_size(), because the bounds are trusted */
 		if (_copy_from_iter(to, n, from) != n)
 			return -EFAULT;
 	}
 	return 0;
 }
 
-/* Note which of @n consecutive segments are all zero */
+/* Record which of @n consecutive segments are all zero */
 static void dblp_txbuf_look(struct dblp_tx_msg *msg, const void *p, u32 seg,
 			    u32 n)
 {
@@ -379,7 +381,7 @@ static void dblp_txbuf_look(struct dblp_tx_msg *msg, const void *p, u32 seg,
 			dblp_segmap_add(&msg->zeros, seg);
 }
 
-/* Copy @n segments that are consecutive here and in user memory */
+/* Copy @n segments that are consecutive in both memories */
 static int dblp_txbuf_copy_row(struct dblp_tx_msg *msg, u32 slot, u32 seg,
 			       u32 n, struct iov_iter *from)
 {
@@ -390,7 +392,7 @@ static int dblp_txbuf_copy_row(struct dblp_tx_msg *msg, u32 slot, u32 seg,
 	void *to;
 
 	for (; n; n -= part, seg += part, pos += part * stride) {
-		/* ksoftirqd may have to pass on packets meanwhile */
+		/* Let ksoftirqd process packets */
 		cond_resched();
 		to = dblp_txbuf_at(msg, pos, &have);
 		if (unlikely(have < len)) {
@@ -415,11 +417,10 @@ static int dblp_txbuf_copy_row(struct dblp_tx_msg *msg, u32 slot, u32 seg,
  * @msg: message that was cut and has memory
  * @from: user memory
  *
- * Segments that are all zero are found here, and need no memory: see
- * dblp_txbuf_trim(). A small message has one segment, which is sent in any
- * case.
+ * This also finds segments that are all zero, see dblp_txbuf_trim(). The only
+ * segment of a small message is never elided.
  *
- * Context: process, without the socket lock: user memory may be slow.
+ * Context: process, without the socket lock, because user memory may be slow.
  * Return: 0 or -EFAULT.
  */
 int dblp_txbuf_copy(struct dblp_tx_msg *msg, struct iov_iter *from)
@@ -450,12 +451,12 @@ static void dblp_txbuf_write_across(struct dblp_tx_msg *msg, u32 pos,
 }
 
 /**
- * dblp_txbuf_write() - write the headers of segments in their room
+ * dblp_txbuf_write() - write the headers of segments in their headroom
  * @msg: message
- * @slot: position of the first segment; none of them was ever sent
- * @n: number of segments, consecutive in the message, too
+ * @slot: position of the first segment in the sending order
+ * @n: number of segments, consecutive in the message and never sent
  * @hdr: headers of any of them, @room bytes
- * @pn: packet number of the first
+ * @pn: packet number of the first segment
  * @seg: the first segment
  */
 void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, u32 n, u8 *hdr,
@@ -482,9 +483,9 @@ void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, u32 n, u8 *hdr,
 }
 
 /**
- * dblp_txbuf_frags() - append a stretch of the memory to a packet
+ * dblp_txbuf_frags() - append consecutive bytes of the memory to a packet
  * @msg: message
- * @skb: packet; refers to the memory, or has a copy if the message is small
+ * @skb: packet; gets references, or a copy if the message is small
  * @pos: first byte
  * @len: number of bytes; the caller ensures that MAX_SKB_FRAGS suffices
  */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rows of segments from and to the user, and structures from the user.
+ * Copying rows of segments from and to the user, and structures from the user.
  *
  * Consecutive segments of a message are contiguous in user memory, and at equal
- * distances here. A copy_from_iter() or copy_to_iter() for each of them would
- * test the type of the iterator and the access each time, which costs a third
- * of the copying. These are steps of iterate_and_advance2() instead, as those of
- * lib/iov_iter.c: both are tested once for each contiguous part of user memory.
+ * distances in kernel memory. copy_from_iter() or copy_to_iter() for each
+ * segment would check iterator type and access each time, at a third of the
+ * cost of copying. So the functions here are steps of iterate_and_advance2(),
+ * like those of lib/iov_iter.c: these check contiguous user memory once.
  */
 #include <linux/fault-inject-usercopy.h>
 #include <linux/instrumented.h>
@@ -17,24 +17,24 @@
 #include "dblp.h"
 
 /**
- * dblp_copy_struct() - take a structure from the user
- * @to: filled with the structure as it is today
- * @size: its size
- * @first: its size at first, see Documentation/abi.rst
- * @from: the structure as it is in the time of the program
- * @len: its size there
+ * dblp_copy_struct() - copy an extensible structure from the user
+ * @to: structure as this kernel knows it
+ * @size: size of @to in bytes
+ * @first: size of the first version of the structure, see Documentation/abi.rst
+ * @from: structure as the program knows it
+ * @len: size of @from in bytes
  *
- * What a program of yesterday does not have is zero. One of tomorrow may give
- * more if that is zero.
+ * Fields that an older program lacks are set to zero. Fields that only a newer
+ * program knows must be zero.
  *
- * This is what copy_struct_from_sockptr() is for, but as of Linux 6.12 (6.1 has
- * none) it does not look at what is more: it gives copy_struct_from_user() the
- * smaller of both sizes as that of user memory, and of kernel memory it tests as
- * many bytes from the beginning of the structure, not those behind it.
+ * copy_struct_from_sockptr() has this purpose, but Linux 6.1 lacks it. As of
+ * Linux 6.12 it does not check the additional bytes: it passes the smaller size
+ * to copy_struct_from_user(), and in kernel memory it checks the start of the
+ * structure instead of the bytes after it.
  *
  * Context: process, may fault.
- * Return: 0; -EINVAL if it is too short to be one; -E2BIG if it has something
- * that is not known here; -EFAULT.
+ * Return: 0, -EINVAL if @len is less than @first, -E2BIG if an unknown field is
+ * not zero or @len exceeds a page, or -EFAULT.
  */
 int dblp_copy_struct(void *to, u32 size, u32 first, sockptr_t from, u32 len)
 {
@@ -60,9 +60,9 @@ int dblp_copy_struct(void *to, u32 size, u32 first, sockptr_t from, u32 len)
 
 /**
  * struct dblp_row - segments in kernel memory, whose bounds are trusted
- * @p: the first
- * @stride: bytes from one to the next
- * @len: bytes of each
+ * @p: first segment
+ * @stride: bytes from the start of a segment to that of the next
+ * @len: bytes of each segment
  */
 struct dblp_row {
 	void	*p;
@@ -70,7 +70,7 @@ struct dblp_row {
 	u32	len;
 };
 
-/* Address of byte @at of the segments; @n is set to the rest of its segment */
+/* Address of byte @at of the row; @n is set to the rest of its segment */
 static __always_inline void *dblp_row_seek(const struct dblp_row *row, u32 at,
 					   size_t *n)
 {
@@ -80,7 +80,7 @@ static __always_inline void *dblp_row_seek(const struct dblp_row *row, u32 at,
 	return row->p + (size_t)(at / row->len) * row->stride + done;
 }
 
-/* Copy @n bytes from user memory to @p, or the other way if @to_user */
+/* Copy @n bytes from user memory to @p, or if @to_user, from @p to the user */
 static __always_inline bool dblp_copy_user(void __user *user, void *p, size_t n,
 					   bool to_user)
 {
@@ -97,9 +97,9 @@ static __always_inline bool dblp_copy_user(void __user *user, void *p, size_t n,
 }
 
 /*
- * Steps: each returns how many of @len bytes it has not copied. The last
- * segment of a step may continue in the next. The direction is a constant where
- * they are inlined: to the user if @to_user is not NULL.
+ * Steps of iterate_and_advance2(): each returns the number of bytes, of @len,
+ * not copied. The last segment of a step may continue in the next step. They
+ * copy to the user if @to_user is not NULL, which is constant after inlining.
  */
 static __always_inline size_t
 dblp_row_user(void __user *user, size_t progress, size_t len, void *priv,
@@ -156,14 +156,14 @@ static __always_inline bool dblp_row_iter(struct dblp_row *row, u32 n,
 
 /**
  * dblp_row_from_iter() - copy a row of segments from the user
- * @to: kernel memory of the first, whose bounds are trusted
- * @stride: bytes from one to the next
- * @len: bytes of each
- * @n: their number
- * @from: user memory; advanced behind them, or anywhere on failure
+ * @to: kernel memory of the first segment, whose bounds are trusted
+ * @stride: bytes from the start of a segment to that of the next
+ * @len: bytes of each segment
+ * @n: number of segments
+ * @from: user memory; advanced past the row, or by less on failure
  *
  * Context: process, may fault.
- * Return: true, or false if the memory is not there.
+ * Return: true, or false on a fault.
  */
 bool dblp_row_from_iter(void *to, u32 stride, u32 len, u32 n,
 			struct iov_iter *from)
@@ -175,14 +175,14 @@ bool dblp_row_from_iter(void *to, u32 stride, u32 len, u32 n,
 
 /**
  * dblp_row_to_iter() - copy a row of segments to the user
- * @from: kernel memory of the first, whose bounds are trusted
- * @stride: bytes from one to the next
- * @len: bytes of each
- * @n: their number
- * @to: user memory; advanced behind them, or anywhere on failure
+ * @from: kernel memory of the first segment, whose bounds are trusted
+ * @stride: bytes from the start of a segment to that of the next
+ * @len: bytes of each segment
+ * @n: number of segments
+ * @to: user memory; advanced past the row, or by less on failure
  *
  * Context: process, may fault.
- * Return: true, or false if the memory is not there.
+ * Return: true, or false on a fault.
  */
 bool dblp_row_to_iter(const void *from, u32 stride, u32 len, u32 n,
 		      struct iov_iter *to)
