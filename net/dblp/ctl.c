@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Control frames that are repeated until they are acknowledged: FLOW, CLOSE,
- * LOSSMAP, FIN, PING, BUDGET, CANCEL. They travel in CTRL packets.
+ * LOSSMAP, FIN, PING, BUDGET, CANCEL. They are sent in CTRL packets.
  *
- * A packet refers to the frames that it carried, and a frame to the last two
- * packets that carried it, as a probe sends two. An ACK of either completes the
- * frame, and loss of the latest queues it again. Contents are written when it
- * is sent, so a repeated FLOW has the current state.
+ * A packet refers to the frames in it, and a frame refers to the last two
+ * packets with it, as a probe sends two packets. An ACK of either packet
+ * completes the frame, and loss of the latest one queues it again. The content
+ * is written when the frame is sent, so a repeated FLOW has the current state.
  *
- * There may be thousands of frames, of as many messages: no operation looks at
- * more of them than fit a packet.
+ * There may be thousands of frames, for as many messages. So each operation
+ * examines at most the frames that fit a packet.
  */
 #include <linux/unaligned.h>
 #include <net/proto_memory.h>
 
 #include "dblp.h"
 
-/* Frames of a connection: there is one of each */
+/* Frames about the connection: one of each type */
 enum dblp_ctl_own {
 	DBLP_CTL_FLOW,
 	DBLP_CTL_FIN,
@@ -92,7 +92,7 @@ static void dblp_ctl_wait(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 	list_move_tail(&ctl->list, &dsk->ctl_queue[dblp_ctl_rank(ctl)]);
 }
 
-/* Queue a frame. ACKs of earlier copies, with old contents, are then ignored */
+/* Queue a frame. ACKs of earlier copies, with older content, are ignored */
 static void dblp_ctl_send(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 {
 	dblp_ctl_uncarry(dsk, &ctl->carried[0]);
@@ -116,7 +116,7 @@ void dblp_ctl_add(struct dblp_sock *dsk, u8 type)
 			dblp_ctl_send(dsk, &dsk->ctl_own[i]);
 }
 
-/** dblp_ctl_waits() - are there frames to be sent? */
+/** dblp_ctl_waits() - are frames queued? */
 bool dblp_ctl_waits(const struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -124,7 +124,7 @@ bool dblp_ctl_waits(const struct dblp_sock *dsk)
 	       !list_empty(&dsk->ctl_queue[DBLP_CTL_OTHER]);
 }
 
-/** dblp_ctl_owed() - are there frames that are not acknowledged? */
+/** dblp_ctl_owed() - are frames queued or in flight? */
 bool dblp_ctl_owed(const struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -133,19 +133,19 @@ bool dblp_ctl_owed(const struct dblp_sock *dsk)
 	       !list_empty(&dsk->ctl_flight[DBLP_CTL_OTHER]);
 }
 
-/* Credit: how much the peer may send before the user has read, see FLOW */
+/* Credit limits the bytes that the peer may send before the user reads: FLOW */
 
-/** dblp_rx_cost() - credit that a message uses */
+/** dblp_rx_cost() - credit that a message uses, in bytes */
 u64 dblp_rx_cost(const struct dblp_rx_msg *msg)
 {
 	return (msg->bare ? 0 : (u64)msg->len) + DBLP_MSG_COST;
 }
 
 /**
- * dblp_rx_credit_waits() - credit in bytes that the peer does not know of
+ * dblp_rx_credit_waits() - credit in bytes that is not yet granted to the peer
  * @dsk: socket
  *
- * What was granted is not taken back when the window becomes smaller.
+ * Credit that was granted is not revoked when the window shrinks.
  */
 u64 dblp_rx_credit_waits(const struct dblp_sock *dsk)
 {
@@ -156,15 +156,14 @@ u64 dblp_rx_credit_waits(const struct dblp_sock *dsk)
 }
 
 /*
- * The window of credit, a promise of memory. It begins small and grows with
- * each message that comes, as a congestion window does in slow start: what is
- * promised to many and has not come yet is no more than what has come, of which
- * the memory is known. While memory is short, for all sockets or for the
- * cgroup, each grant halves the window, as what comes without memory is
- * dropped.
+ * The credit window is a promise of memory. It starts small, and grows with
+ * each message closed, like cwnd in slow start. So, apart from its first value,
+ * the credit outstanding is at most the bytes already received, whose memory
+ * cost is known. While memory is short, for all sockets or the cgroup, each
+ * grant halves the window, because data without memory is dropped.
  */
 
-/** dblp_rx_widen() - a message was closed: its peer may send more at once */
+/** dblp_rx_widen() - grow the credit window after a message was closed */
 void dblp_rx_widen(struct dblp_sock *dsk, const struct dblp_rx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -175,9 +174,9 @@ void dblp_rx_widen(struct dblp_sock *dsk, const struct dblp_rx_msg *msg)
 }
 
 /*
- * Does the peer wait, with all closed that it has sent? Then nothing changes
- * until it gets what its next message needs. What is to be read comes first
- * where memory is short, or the window cannot grow.
+ * Does the peer wait for credit while no message is open? It cannot continue
+ * until it has the credit for its next message. If memory is short, or the
+ * window cannot grow, the user must first read the readable messages.
  */
 static bool dblp_rx_starves(const struct dblp_sock *dsk)
 {
@@ -211,8 +210,8 @@ static void dblp_rx_credit(struct dblp_sock *dsk)
  * dblp_rx_offer() - queue a FLOW frame if enough credit was freed
  * @dsk: socket
  *
- * A FIN changes nothing until all messages before it have arrived: it says how
- * many there are, and those that wait for credit follow it.
+ * A FIN has the total number of messages. Messages that wait for credit may
+ * follow it, so credit is offered until all messages have arrived.
  *
  * Return: true if dblp_flush() must follow.
  */
@@ -230,13 +229,13 @@ bool dblp_rx_offer(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_rx_give_back() - free the credit of a message besides that of its bytes
+ * dblp_rx_give_back() - free the credit of a message, except that of its bytes
  * @dsk: socket
- * @msg: message that may hold no memory any more
+ * @msg: message; nothing happens unless it is read, and its frames acknowledged
  *
- * A message is kept until the peer has acknowledged how it was closed, and so
- * is its credit. Otherwise a peer that acknowledges nothing could make us keep
- * more than a window of messages.
+ * A message and its credit are kept until the peer has acknowledged the CLOSE
+ * and loss map. Otherwise a peer that sends no ACKs could make us keep more
+ * than a window of messages.
  */
 void dblp_rx_give_back(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
@@ -250,11 +249,11 @@ void dblp_rx_give_back(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 }
 
 /**
- * dblp_rx_consume() - a message or piece was read
+ * dblp_rx_consume() - free the bytes and the credit of a message that was read
  * @dsk: socket
- * @msg: the message; its bytes are freed, its loss map stays
+ * @msg: message or piece; its loss map is kept
  *
- * Its credit is freed, see dblp_rx_give_back().
+ * See also dblp_rx_give_back().
  */
 void dblp_rx_consume(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
@@ -286,7 +285,7 @@ static bool dblp_notice_less(struct rb_node *a, const struct rb_node *b)
 			   rb_entry(b, struct dblp_notice, node)->msg->id);
 }
 
-/* Next stretch of the map with a hole, from *@at on; moves *@at past it */
+/* Find the next stretch of a map with a hole, from @at on; moves @at past it */
 static bool dblp_notice_stretch(const struct dblp_segmap *have, u32 *at,
 				u32 *first, u16 *words)
 {
@@ -308,11 +307,11 @@ static struct dblp_notice *dblp_notice_alloc(struct dblp_sock *dsk,
 	struct dblp_notice *n;
 	u16 words;
 
-	/* Of a cancelled message all is missing, and needs no map */
+	/* A cancelled message needs no map, because all of it is missing */
 	while (msg->reason != DBLP_REASON_CANCELLED &&
 	       dblp_notice_stretch(&msg->have, &at, &first, &words))
 		frames++;
-	/* An upper limit of what kmalloc() uses */
+	/* Upper bound of the memory that kzalloc() uses */
 	size = roundup_pow_of_two(struct_size(n, frame, frames));
 	if (!dblp_rmem_schedule(sk, size))
 		return NULL;
@@ -334,11 +333,11 @@ static struct dblp_notice *dblp_notice_alloc(struct dblp_sock *dsk,
 }
 
 /**
- * dblp_ctl_add_close() - queue the frames of a message closed with loss
+ * dblp_ctl_add_close() - queue CLOSE and LOSSMAP frames of a message
  * @dsk: socket
- * @msg: the message; its loss map will not change any more
+ * @msg: message with bytes missing; its loss map is final
  *
- * Return: 0, or -ENOMEM and nothing changed.
+ * Return: 0, or -ENOMEM without any change.
  */
 int dblp_ctl_add_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
@@ -368,7 +367,7 @@ static void dblp_notice_free(struct dblp_sock *dsk, struct dblp_notice *n)
 	kfree(n);
 }
 
-/* A frame was acknowledged or is obsolete */
+/* Drop a frame that is acknowledged or obsolete */
 static void dblp_ctl_drop(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 {
 	struct dblp_notice *n = ctl->notice;
@@ -383,13 +382,13 @@ static void dblp_ctl_drop(struct dblp_sock *dsk, struct dblp_ctl *ctl)
 }
 
 /**
- * dblp_ctl_late() - a segment or the CANCEL of a closed message came
+ * dblp_ctl_late() - note a segment or CANCEL received for a closed message
  * @dsk: socket
- * @id: the message
- * @pn: number of the last packet that has it
+ * @id: message ID
+ * @pn: largest number of the packets that carried it
  *
- * If the message was closed with bytes missing and the CLOSE is not
- * acknowledged, that must precede the ACK of the packet: see
+ * If the message was closed with bytes missing, and its CLOSE is not
+ * acknowledged, the CLOSE must precede the ACK of these packets: see
  * dblp_ctl_fill_late().
  */
 void dblp_ctl_late(struct dblp_sock *dsk, u32 id, u64 pn)
@@ -407,7 +406,7 @@ void dblp_ctl_late(struct dblp_sock *dsk, u32 id, u64 pn)
 /**
  * dblp_ctl_budget() - queue a BUDGET frame of a message
  * @dsk: socket
- * @tx: message sent, at least in part
+ * @tx: message of which a segment was sent
  */
 void dblp_ctl_budget(struct dblp_sock *dsk, struct dblp_tx_msg *tx)
 {
@@ -440,7 +439,7 @@ void dblp_ctl_cancel(struct dblp_sock *dsk, struct dblp_tx_msg *tx)
 }
 
 /**
- * dblp_ctl_flow() - fill in a FLOW frame, which must then be sent
+ * dblp_ctl_flow() - fill in a FLOW frame, which the caller must send
  * @dsk: socket
  * @f: frame
  */
@@ -534,7 +533,7 @@ static u8 *dblp_ctl_put(struct dblp_sock *dsk, const struct dblp_ctl *ctl,
 	return dblp_put_frame(p, end, &f);
 }
 
-/* Record that a packet carries a frame; @first: list of the packet's frames */
+/* Record that packet @pn carries a frame; @first: frames of the packet */
 static void dblp_ctl_carry(struct dblp_sock *dsk, struct dblp_ctl *ctl, u64 pn,
 			   struct dblp_carried **first)
 {
@@ -558,7 +557,7 @@ static bool dblp_ctl_carried_by(const struct dblp_ctl *ctl, u64 pn)
 	return ctl->carried[ctl->last].pn == pn;
 }
 
-/* Put as many frames of a list as fit; returns false if not all do */
+/* Write as many frames of a list as fit. Returns false if some do not fit */
 static bool dblp_ctl_fill_from(struct dblp_sock *dsk, struct list_head *from,
 			       u8 **p, const u8 *end, u64 pn,
 			       struct dblp_carried **first)
@@ -580,14 +579,14 @@ static bool dblp_ctl_fill_from(struct dblp_sock *dsk, struct list_head *from,
 }
 
 /**
- * dblp_ctl_fill() - put queued frames into a packet
+ * dblp_ctl_fill() - write queued frames to a packet
  * @dsk: socket
  * @p: where to write
  * @end: end of the room
- * @pn: number of the packet, which must then be sent
- * @probe: &enum dblp_ctl_rank: also put frames in flight, oldest first, those
- *	of this rank first; -1 for none in flight
- * @first: set to the list for @carried of the packet
+ * @pn: number of the packet, which the caller must send
+ * @probe: -1 for queued frames only; else add frames in flight, oldest first,
+ *	starting with this &enum dblp_ctl_rank
+ * @first: set to the frames of the packet, for its @carried
  *
  * Return: the end of the last frame.
  */
@@ -614,9 +613,9 @@ u8 *dblp_ctl_fill(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 pn,
  * @p: where to write; moved behind the last frame
  * @end: end of the room
  *
- * A peer that sees all segments of a message acknowledged takes it for
- * complete, and so it does if its CANCEL is. So a CLOSE must precede the ACK of
- * a segment that came after it, and of a CANCEL.
+ * A peer treats a message as complete when all of its segments, or its CANCEL,
+ * are acknowledged. So the CLOSE of a message must precede the ACK of later
+ * segments and of a CANCEL.
  *
  * Return: false if not all frames fit; then only packets after @late_pn may be
  * acknowledged.
@@ -644,8 +643,8 @@ bool dblp_ctl_fill_late(struct dblp_sock *dsk, u8 **p, const u8 *end)
  * @p: where to write
  * @end: end of the room
  *
- * ACK frames always include them, so that the peer stops soon. Those that
- * dblp_ctl_fill_late() has written are left out.
+ * All ACKs carry them, so that the peer stops early. Frames written by
+ * dblp_ctl_fill_late() are skipped.
  *
  * Return: the end of the last frame.
  */
@@ -669,12 +668,12 @@ u8 *dblp_ctl_fill_closes(struct dblp_sock *dsk, u8 *p, const u8 *end)
 }
 
 /**
- * dblp_ctl_acked() - a CTRL packet was acknowledged
+ * dblp_ctl_acked() - process the ACK of a CTRL packet
  * @dsk: socket
  * @pkt: the packet
  *
- * Return: a message whose CANCEL was acknowledged, and this is to be called
- * again; or NULL, and it is done.
+ * Return: a message whose CANCEL was acknowledged, then the caller must call
+ * again; or NULL when done.
  */
 struct dblp_tx_msg *dblp_ctl_acked(struct dblp_sock *dsk,
 				   struct dblp_sent_pkt *pkt)
@@ -697,9 +696,9 @@ struct dblp_tx_msg *dblp_ctl_acked(struct dblp_sock *dsk,
 }
 
 /**
- * dblp_ctl_lost() - a CTRL packet was lost
+ * dblp_ctl_lost() - queue the frames of a lost CTRL packet again
  * @dsk: socket
- * @pkt: the packet; its ACK may still come
+ * @pkt: the packet; its ACK may still arrive
  *
  * Return: number of frames in it.
  */
@@ -715,7 +714,7 @@ u32 dblp_ctl_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
 	return n;
 }
 
-/** dblp_ctl_purge() - forget all frames */
+/** dblp_ctl_purge() - drop all frames */
 void dblp_ctl_purge(struct dblp_sock *dsk)
 {
 	struct dblp_ctl *ctl, *tmp;

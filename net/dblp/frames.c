@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Control frames: writing those that any packet may carry (ACK, ECN, SHARE, ARRIVAL,
- * FLOW, CLOSE) and META, and applying received frames once all of a packet are
- * valid. Frames that are repeated until acknowledged: ctl.c.
+ * Control frames: write META and the frames that any packet may carry (ACK,
+ * ECN, SHARE, ARRIVAL, FLOW, CLOSE), and apply received frames once all frames
+ * of their packet are valid. ctl.c repeats frames until acknowledged.
  */
 #include <net/inet_ecn.h>
 
 #include "dblp.h"
 
-/** dblp_ack_done() - a complete ACK is sent at @now, or cannot be sent */
+/** dblp_ack_done() - note that a complete ACK was sent at @now, or cannot be */
 void dblp_ack_done(struct dblp_sock *dsk, u64 now)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -18,8 +18,9 @@ void dblp_ack_done(struct dblp_sock *dsk, u64 now)
 	dsk->ack_at = 0;
 }
 
-/* Only packet numbers from @from on; with less room, only the latest ranges; then
- * an ACK remains pending
+/*
+ * Write an ACK of packet numbers from @from on. If room is short, write the
+ * latest ranges only; then an ACK remains pending.
  */
 static u8 *dblp_put_ack(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now,
 			u64 from)
@@ -52,9 +53,9 @@ static u8 *dblp_put_ack(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now,
 }
 
 /*
- * Number of connections that share the path to this host; without the frame the
- * peer assumes 1. Only those to the same listener count: others may belong to
- * strangers, who could slow this peer down.
+ * Write the number of connections that share the path to this host. Without the
+ * frame the peer assumes 1. Only connections to the same listener count,
+ * because other users could open connections to slow this peer down.
  */
 static u8 *dblp_put_share(struct dblp_sock *dsk, u8 *p, const u8 *end)
 {
@@ -68,7 +69,7 @@ static u8 *dblp_put_share(struct dblp_sock *dsk, u8 *p, const u8 *end)
 	return dblp_put_frame(p, end, &f) ?: p;
 }
 
-/* Lets the peer tell the delay of its packets from that of our ACKs */
+/* Write the arrival time, which splits round trips into the two directions */
 static u8 *dblp_put_arrival(struct dblp_sock *dsk, u8 *p, const u8 *end)
 {
 	struct dblp_frame f = { .type = DBLP_FRAME_ARRIVAL };
@@ -111,20 +112,23 @@ static u8 *dblp_put_flow(struct dblp_sock *dsk, u8 *p, const u8 *end)
 }
 
 /**
- * dblp_put_ack_frames() - write an ACK and its companions, as far as they fit
+ * dblp_put_ack_frames() - write an ACK and related frames, as far as they fit
  * @dsk: socket
  * @p: where to write
  * @end: end of the room
  * @now: the time
  *
- * CLOSE frames precede the ACK. Those of late segments must, or a sender would
- * take an acknowledged message for complete. If they do not fit, the ACK waits
- * for those of CLOSE frames. The peer may wait likewise, which probe timeouts
- * show: then all but late packets are acknowledged, or neither end would ever
- * go on. Others are repeated, oldest first, to stop senders sooner. They leave
- * room for the ACK: without ACKs a sender stops until its probe timeout.
+ * CLOSE frames precede the ACK. The CLOSE of a late segment must, because a
+ * sender treats an acknowledged message as complete. If these frames do not
+ * fit, the ACK waits until the peer has acknowledged some. Probe timeouts are a
+ * sign that the peer waits in the same way: then acknowledge all packets after
+ * the late ones, as otherwise neither end would ever continue.
  *
- * Return: the end of what was written.
+ * Other CLOSE frames are repeated, oldest first, to stop senders sooner. They
+ * leave room for the ACK, because a sender without ACKs stalls until its probe
+ * timeout.
+ *
+ * Return: the end of the frames.
  */
 u8 *dblp_put_ack_frames(struct dblp_sock *dsk, u8 *p, const u8 *end, u64 now)
 {
@@ -184,7 +188,7 @@ static void dblp_count_ecn(struct dblp_sock *dsk, u8 ecn, u32 n)
 		dsk->ack_now = 1;
 }
 
-/* Loss and reordering need more ranges */
+/* Loss and reordering need more ranges: allocate them */
 static void dblp_more_ranges(struct dblp_sock *dsk)
 {
 	struct dblp_pn_range *mem;
@@ -198,7 +202,7 @@ static void dblp_more_ranges(struct dblp_sock *dsk)
 	dblp_ranges_grow(&dsk->pns, mem);
 }
 
-/** dblp_ranges_free() - free the ranges of a socket that has no users */
+/** dblp_ranges_free() - free the ranges of a socket without users */
 void dblp_ranges_free(struct dblp_sock *dsk)
 {
 	if (dsk->pns.r == dsk->pns.few)
@@ -240,7 +244,7 @@ static void dblp_apply_flow(struct dblp_sock *dsk, const struct dblp_frame *f)
 	if (f->flow.max_data < dsk->peer_max_data ||
 	    dblp_before(f->flow.max_msg, dsk->peer_max_msg))
 		return;
-	/* Without new credit the peer still knows that we wait */
+	/* Without new credit, the peer still has our request for it */
 	if (f->flow.max_data != dsk->peer_max_data ||
 	    f->flow.max_msg != dsk->peer_max_msg)
 		dsk->tx_asked = 0;
@@ -287,7 +291,7 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 	case DBLP_FRAME_BUDGET:
 		return dblp_rx_budget(dsk, f, run->pn);
 	case DBLP_FRAME_CANCEL:
-		/* It may be the message of the packets before */
+		/* Its message may have segments in the preceding packets */
 		dblp_rx_settle(dsk, run->train);
 		return dblp_rx_cancel(dsk, f, run->pn);
 	}
@@ -297,13 +301,13 @@ static int dblp_apply_frame(struct dblp_sock *dsk, const struct dblp_frame *f,
 /**
  * dblp_check_frames() - validate the frames of a packet
  * @dsk: socket
- * @run: packets; their frames are alike, so those of the first are checked
- * @f: scratch space
+ * @run: packets whose frames differ only in the tag; the first is checked
+ * @f: scratch space, since frames are large
  * @meta: set to the META frame, if there is one; its type must be 0
  *
- * Nothing is applied yet. Frames are large, so the caller provides the space.
+ * Nothing is applied.
  *
- * Return: DBLP_WIRE_OK, or why the packets are refused.
+ * Return: DBLP_WIRE_OK, or the reason to refuse the packets.
  */
 enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk,
 				       const struct dblp_run *run,
@@ -326,7 +330,7 @@ enum dblp_wire_error dblp_check_frames(struct dblp_sock *dsk,
 				return DBLP_WIRE_FIELD;
 			*meta = *f;
 		}
-		/* ACK is the most expensive frame, and one suffices */
+		/* One ACK suffices, and ACK is the most expensive frame */
 		if (f->type == DBLP_FRAME_ACK && acks)
 			return DBLP_WIRE_FIELD;
 		acks |= f->type == DBLP_FRAME_ACK;

@@ -8,9 +8,9 @@
 #include "dblp.h"
 
 /*
- * How far pacing may run ahead. Packets that go at once cost less, and where
- * they wait anyway, a quarter of that time makes little difference. The most is
- * what TCP sends at once.
+ * Time by which packets may precede the schedule of the pacer, in ns. Bursts
+ * cost less CPU time. Where packets queue on the path anyway, a burst of a
+ * quarter of the queueing delay adds little. The limit is the burst of TCP.
  */
 static u64 dblp_pace_ahead(const struct dblp_sock *dsk)
 {
@@ -20,7 +20,7 @@ static u64 dblp_pace_ahead(const struct dblp_sock *dsk)
 	return max_t(u64, min(waits / 4, most), DBLP_PACE_AHEAD_NS);
 }
 
-/* How late is the timer that packets have waited for, of the pacer only? */
+/* Delay of the pacer's timer, in ns; 0 if packets did not wait for the pacer */
 static u64 dblp_pace_late(const struct dblp_sock *dsk, u64 now)
 {
 	bool waits = dsk->pace_at && dsk->pace_at <= dsk->pace_next;
@@ -47,9 +47,9 @@ static u32 dblp_burst(const struct dblp_sock *dsk, const struct dblp_out *out,
 }
 
 /*
- * Most packets in a train, which is one UDP datagram to the stack (GSO).
- * Packets of a train must not need fragmentation. The stack segments trains for
- * devices that cannot.
+ * Maximum number of packets in a train, which the stack handles as one UDP
+ * datagram (GSO). IP must not have to fragment the packets of a train. The
+ * stack segments trains for devices without GSO.
  */
 static u32 dblp_train_max(const struct dst_entry *dst, u32 size, u32 mss)
 {
@@ -66,7 +66,7 @@ static u32 dblp_train_max(const struct dst_entry *dst, u32 size, u32 mss)
 	return min_t(u32, (room - MAX_HEADER) / size, segs);
 }
 
-/* Number of segments to send at once, from the next unsent one on */
+/* Number of segments of the next train */
 static u32 dblp_train_len(struct dblp_sock *dsk, const struct dblp_out *out)
 {
 	u32 size = out->msg->room + out->msg->seg_size;
@@ -79,7 +79,7 @@ static u32 dblp_train_len(struct dblp_sock *dsk, const struct dblp_out *out)
 	return n;
 }
 
-/* May a full packet be sent now? If later, without an ACK, sets the deadline */
+/* May a full packet be sent? Sets @pace_at if time alone will permit it */
 static bool dblp_may_send(struct dblp_sock *dsk, const struct dblp_out *out,
 			  u32 mss)
 {
@@ -112,7 +112,7 @@ static bool dblp_push_ctl(struct dblp_sock *dsk, struct dblp_out *out)
 	return true;
 }
 
-/* Rate samples until all of this is delivered are application-limited */
+/* Mark rate samples as application-limited until all in flight is delivered */
 static void dblp_note_idle(struct dblp_sock *dsk)
 {
 	struct dblp_sent *sent = &dsk->sent;
@@ -136,7 +136,7 @@ static bool dblp_push_data(struct dblp_sock *dsk, struct dblp_out *out)
 	return true;
 }
 
-/* Out of credit: queue a PING so that a lost FLOW cannot stall us */
+/* Out of credit: queue a PING, so that a lost FLOW cannot stall the sender */
 static void dblp_tell_blocked(struct dblp_sock *dsk)
 {
 	if (dsk->tx_asked)
@@ -147,15 +147,15 @@ static void dblp_tell_blocked(struct dblp_sock *dsk)
 }
 
 /*
- * With nothing in flight, a message can still wait for credit, its CLOSE or its
- * loss map. Only probes show that the peer is gone.
+ * Does a message wait for credit, its CLOSE or its loss map? With nothing in
+ * flight, only probes detect that the peer is gone.
  */
 static bool dblp_awaits_peer(const struct dblp_sock *dsk)
 {
 	return !list_empty(&dsk->tx_msgs) && !dsk->pace_at;
 }
 
-/* Time for which the peer was silent when the last packet was sent */
+/* Time for which the peer was silent when the last packet was sent, in ns */
 static u64 dblp_silence(const struct dblp_sock *dsk)
 {
 	u64 heard = dblp_last_heard(dsk);
@@ -181,14 +181,14 @@ static void dblp_set_pto(struct dblp_sock *dsk)
 	}
 	pto = dblp_cc_pto(&dsk->cc, &dsk->rtt, DBLP_ACK_DELAY_NS,
 			  dsk->pto_count, dblp_silence(dsk));
-	/* The last probe timeout expires with the user timeout */
+	/* The last probe timeout expires together with the user timeout */
 	dsk->pto_at = min(dsk->last_sent + pto, end);
 }
 
 /*
- * No memory, room in the ring, or route: try again, and give up after the same
- * time as with a silent peer. With packets in flight, the next ACK or probe
- * timeout is the next attempt.
+ * Sending failed for lack of memory, of room in the ring, or of a route. Retry,
+ * and give up after the same time as with a silent peer. With packets in
+ * flight, the next ACK or probe timeout retries.
  */
 static void dblp_retry(struct dblp_sock *dsk, u64 now)
 {
@@ -212,9 +212,9 @@ static void dblp_retry(struct dblp_sock *dsk, u64 now)
 }
 
 /*
- * Ports are tried while other packets are in flight, as an idle connection
- * stays idle; and while packets come, as who only receives sends ACKs, which
- * would all be lost if they all took a path that is dark.
+ * May ports be probed? An idle connection stays idle, so data must be in
+ * flight. A receiver probes while it has packets to acknowledge, because its
+ * ACKs would be lost on dead paths.
  */
 static bool dblp_may_try_ports(const struct dblp_sock *dsk)
 {
@@ -223,8 +223,8 @@ static bool dblp_may_try_ports(const struct dblp_sock *dsk)
 }
 
 /*
- * Usually there is nothing to send after a packet came or a message was read.
- * PMTU probes are sent only while other packets are in flight.
+ * Is there anything to send? Usually not, after a packet was received or a
+ * message read. PMTU probes are sent only while other packets are in flight.
  */
 static bool dblp_has_work(const struct dblp_sock *dsk)
 {
@@ -248,7 +248,7 @@ static void dblp_try_ports(struct dblp_sock *dsk, struct dblp_out *out)
 	} while (port < s->n_ports && dblp_send_port_probe(dsk, out, port));
 }
 
-/* The last rounds of a doubt have two */
+/* Send PMTU probes. Black hole detection can have two due: a small, a large */
 static void dblp_probe_size(struct dblp_sock *dsk, struct dblp_out *out)
 {
 	bool sent = true;
@@ -263,7 +263,7 @@ static void dblp_probe_size(struct dblp_sock *dsk, struct dblp_out *out)
 	}
 }
 
-/* Returns false if there is no memory or no route */
+/* Returns false if memory, room in the ring, or a route is lacking */
 static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 {
 	struct dblp_out out = { .now = now };
@@ -277,7 +277,7 @@ static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 	out.ahead = dblp_pace_ahead(dsk);
 	out.mss = dblp_mss(dsk, &out.dst);
 	dblp_tell_blocked(dsk);
-	/* Cancelled messages whose turn has come are told behind the data */
+	/* Starting a cancelled message in dblp_push_data() queues its CANCEL */
 	if (!out.dst || !dblp_push_ctl(dsk, &out) ||
 	    !dblp_push_data(dsk, &out) || !dblp_push_ctl(dsk, &out))
 		return false;
@@ -287,8 +287,8 @@ static bool dblp_push_all(struct dblp_sock *dsk, u64 now)
 }
 
 /*
- * Send an ACK now or set its deadline. An ACK costs both ends as much as
- * several packets, so one acknowledges more packets the faster these come.
+ * Send an ACK now or set its deadline. An ACK costs both ends as much CPU time
+ * as several packets. So the faster packets arrive, the more share one ACK.
  */
 static void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now)
 {
@@ -309,17 +309,17 @@ static void dblp_ack_or_wait(struct dblp_sock *dsk, u64 now)
 /*
  * Work on many messages at once is deferred and done in steps.
  *
- * A packet that completes one message may deliver all that wait for it, a new
- * cap changes what is sent of each message, and many may have one deadline.
- * There may be thousands of them, so the work is only noted where it arises,
- * and dblp_work() does some of it when packets come and from the timer. It
- * continues after a pause as long as it took, in which other connections,
- * waiters for the socket and processes can run.
+ * A packet that completes one message may deliver thousands that wait for it. A
+ * new cap changes the first pass of each message. Many messages may have the
+ * same deadline. So this work is only recorded where it arises, and dblp_work()
+ * does a step of it per packet and per expiry of the timer. The timer pauses
+ * for as long as its step took, so that other connections, waiters for the
+ * socket, and processes can run.
  *
- * Messages are processed in order, and none twice for one reason.
+ * Messages are processed in order, and none twice for the same reason.
  */
 
-/* Called when @work_at has passed; the steps set it again if work remains */
+/* Called after @work_at; the steps set it again if work remains */
 static void dblp_work(struct dblp_sock *dsk, u64 now)
 {
 	dsk->work_at = 0;
@@ -334,7 +334,7 @@ static void dblp_work(struct dblp_sock *dsk, u64 now)
  * dblp_push() - send all that may be sent now, and set the timer
  * @dsk: socket
  *
- * Call dblp_flush() instead, which also ends the connection if it must end.
+ * Callers use dblp_flush(), which also ends the connection if necessary.
  */
 void dblp_push(struct dblp_sock *dsk)
 {
@@ -363,8 +363,9 @@ void dblp_push(struct dblp_sock *dsk)
 }
 
 /*
- * Find a segment of a packet in flight that is still needed, and of which another
- * copy can be counted. Thousands may carry none, so the search is bounded.
+ * Find a segment in flight that is still needed, and that has room for another
+ * copy in its counter. The search is bounded, because thousands of packets in
+ * flight may carry no such segment.
  */
 static struct dblp_tx_msg *dblp_inflight_seg(struct dblp_sock *dsk, u64 *from,
 					     u32 *seg)
@@ -406,10 +407,10 @@ static bool dblp_probe_seg(struct dblp_sock *dsk, struct dblp_out *out,
  * @dsk: socket
  * @now: the time
  *
- * RFC 9002 section 6.2.4: two packets regardless of cwnd, with data if there is
- * any, or as many as dblp_cc_probes() allows, and one more with control frames
- * that are not acknowledged; a PING if there is neither. Control frames that do
- * not fit wait for the next probe or an ACK.
+ * RFC 9002 section 6.2.4: send two packets with data regardless of cwnd, or one
+ * if dblp_cc_probes() says so. Add a packet of unacknowledged control frames,
+ * or a PING if there is nothing else. Control frames that do not fit wait for
+ * the next probe or for an ACK.
  */
 void dblp_probe(struct dblp_sock *dsk, u64 now)
 {
@@ -417,7 +418,7 @@ void dblp_probe(struct dblp_sock *dsk, u64 now)
 	struct dblp_out out = { .now = now };
 
 	sock_owned_by_me(&dsk->sk);
-	/* A failed attempt counts too, or the next would be due at once */
+	/* Also if sending fails: otherwise the next probe is due at once */
 	dsk->last_sent = now;
 	out.mss = dblp_mss(dsk, &out.dst);
 	if (!out.dst)
@@ -429,7 +430,7 @@ void dblp_probe(struct dblp_sock *dsk, u64 now)
 		dblp_probe_seg(dsk, &out, &from);
 	if (dsk->sent.next == next && !dblp_ctl_owed(dsk))
 		dblp_ctl_add(dsk, DBLP_FRAME_PING);
-	/* Ranks alternate, as the CLOSE frames alone may be more than fit */
+	/* Alternate the ranks, because CLOSE frames alone may fill a packet */
 	if (!dblp_ctl_owed(dsk) ||
 	    !dblp_send_ctl(dsk, &out, dsk->pto_count & 1))
 		return;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets are built here, recorded as sent, and passed to IP.
+ * Build packets, enter them in the sent ring, and pass them to IP.
  *
- * A buffer has one packet or a train: one large UDP datagram, which the device,
- * or the stack on its behalf, segments (GSO). Only dblp_commit() enters packets
- * in the sent ring. ACK, RST and handshake packets bypass it: they have no
- * number and are not acknowledged.
+ * A buffer has one packet or a train: one large UDP datagram, which the device
+ * segments, or the stack for it (GSO). Only dblp_commit() enters packets in the
+ * sent ring. ACK, RST and handshake packets bypass the ring, because they have
+ * no number and are not acknowledged.
  */
 #include <linux/udp.h>
 #include <net/inet_ecn.h>
@@ -15,16 +15,14 @@
 
 #define DBLP_DATA_LEN	(DBLP_HDR_LEN + DBLP_DATA_HDR_LEN)
 
-/* Append the AUTH frame, which is the last one, to header and frames */
+/* Append the AUTH frame, which must be the last frame */
 static void dblp_add_auth(struct dblp_sock *dsk, struct sk_buff *skb)
 {
 	if (unlikely(dsk->auth))
 		dblp_auth_add(dsk, skb);
 }
 
-/* Who goes by a hash instead of the port, or by a flow label, sees another one
- * for each port, too
- */
+/* Give each port its own skb hash and flow label, for multipath by hash */
 static void dblp_set_port(struct dblp_sock *dsk, struct sk_buff *skb, u32 port)
 {
 	dsk->path.sport = dsk->ep->ports[port];
@@ -64,7 +62,7 @@ static int dblp_xmit_unnumbered(struct dblp_sock *dsk, struct sk_buff *skb,
 	return dblp_xmit(dsk, skb, dst, port, DBLP_CTL_TOS, DBLP_CTL_PRIORITY);
 }
 
-/* ACKs are not acknowledged, so nothing tells that they vanish: take turns */
+/* Rotate ACKs over live ports, because a loss of ACKs cannot be detected */
 static u32 dblp_ack_port(struct dblp_sock *dsk)
 {
 	const struct dblp_sent *s = &dsk->sent;
@@ -80,8 +78,9 @@ static u32 dblp_ack_port(struct dblp_sock *dsk)
 	return 0;
 }
 
-/* The port for a numbered packet, or a train. If nothing is heard, the path of the
- * last one may be dark.
+/*
+ * Choose the port of a numbered packet or a train. After a probe timeout the
+ * path of the last port may be dead, so choose again.
  */
 static u32 dblp_data_port(struct dblp_sock *dsk, u32 len)
 {
@@ -96,7 +95,7 @@ static u32 dblp_data_port(struct dblp_sock *dsk, u32 len)
 /**
  * dblp_send_raw() - send a packet without number
  * @dsk: socket with a path
- * @data: the whole packet
+ * @data: packet without AUTH frame
  * @len: its length in bytes
  *
  * Return: 0 or a negative errno.
@@ -159,8 +158,8 @@ static void dblp_note_paced(struct dblp_sock *dsk, u32 wire_bytes, u64 now)
 }
 
 /*
- * Answers to packets of the peer, up to three times their bytes, bypass window
- * and pacer. All others are paced.
+ * CTRL packets of up to three times the bytes received bypass cwnd and pacer.
+ * Others are paced.
  */
 static void dblp_note_answer(struct dblp_sock *dsk, u32 len, u64 now)
 {
@@ -170,7 +169,7 @@ static void dblp_note_answer(struct dblp_sock *dsk, u32 len, u64 now)
 		dblp_note_paced(dsk, len, now);
 }
 
-/* @repair marks the packet that ends the first pass, and all later ones */
+/* REPAIR marks the packet that ends the first pass, and all later packets */
 static void dblp_put_seg_hdr(struct dblp_sock *dsk,
 			     const struct dblp_tx_msg *msg, u8 *p, u32 seg,
 			     u32 pass, u32 ctl_len, bool zeros)
@@ -199,7 +198,7 @@ static void dblp_put_seg_hdr(struct dblp_sock *dsk,
 
 /*
  * Write headers in the headroom of @n segments from @slot on, or of fewer if
- * their headers differ. Returns the number of segments.
+ * the first pass ends among them. Returns the number of segments.
  */
 static u32 dblp_put_in_place(struct dblp_sock *dsk, const struct dblp_out *out,
 			     u32 slot, u32 seg, u32 n)
@@ -216,7 +215,7 @@ static u32 dblp_put_in_place(struct dblp_sock *dsk, const struct dblp_out *out,
 	return n;
 }
 
-/* Enter segments in the ring, by rows, and update their message */
+/* Enter segments in the ring, row by row, and update their message */
 static void dblp_commit_segs(struct dblp_sock *dsk, struct dblp_out *out,
 			     struct dblp_sent_pkt *pkt)
 {
@@ -237,8 +236,8 @@ static void dblp_commit_segs(struct dblp_sock *dsk, struct dblp_out *out,
 }
 
 /*
- * Send packets: enter them in the sent ring as @pkt says, update congestion
- * control, pacer and counters, and pass them to IP.
+ * Send packets: enter them in the sent ring as described by @pkt, update
+ * congestion control, pacer and counters, and pass the packets to IP.
  */
 static void dblp_commit(struct dblp_sock *dsk, struct dblp_out *out,
 			struct dblp_sent_pkt *pkt)
@@ -273,9 +272,9 @@ static void dblp_commit(struct dblp_sock *dsk, struct dblp_out *out,
 }
 
 /*
- * Build a packet of control frames. CTRL has as many as fit of those that are
- * repeated until acknowledged, see dblp_ctl_fill(). A probe leaves room for an
- * ACK, as the last one may have been lost. Any packet ends with ACK frames.
+ * Build a CTRL or ACK packet. CTRL starts with frames that are repeated until
+ * acknowledged, see dblp_ctl_fill(). A probe reserves room for an ACK, because
+ * the last ACK may have been lost. Both types end with ACK frames.
  */
 static struct sk_buff *dblp_frames_skb(struct dblp_sock *dsk, u8 type,
 				       u32 room, int probe, u64 now,
@@ -303,7 +302,7 @@ static struct sk_buff *dblp_frames_skb(struct dblp_sock *dsk, u8 type,
 		WARN_ON_ONCE(p == hdr + DBLP_HDR_LEN);
 	}
 	p = dblp_put_ack_frames(dsk, p, end, now);
-	/* Pad to DBLP_RST_LEN: a peer answers no shorter packet with a RST */
+	/* Pad to DBLP_RST_LEN: peers send no RST for a shorter packet */
 	if (type == DBLP_PKT_CTRL && p - hdr < DBLP_RST_LEN)
 		p = dblp_put_ecn(dsk, p, end);
 	h.ctl_len = p - hdr - DBLP_HDR_LEN;
@@ -340,11 +339,11 @@ void dblp_send_ack(struct dblp_sock *dsk, u64 now)
 
 /**
  * dblp_send_ctl() - send a CTRL packet
- * @dsk: socket for which dblp_ctl_waits() or, for a probe, dblp_ctl_owed()
- * @out: route, mss and time are filled in
- * @probe: see dblp_ctl_fill(), -1 if it is not a probe
+ * @dsk: socket; dblp_ctl_waits(), or for a probe dblp_ctl_owed(), is true
+ * @out: has route, mss and time
+ * @probe: see dblp_ctl_fill(), -1 if this is not a probe
  *
- * Return: false if there was no memory.
+ * Return: false if memory is short.
  */
 bool dblp_send_ctl(struct dblp_sock *dsk, struct dblp_out *out, int probe)
 {
@@ -367,9 +366,10 @@ bool dblp_send_ctl(struct dblp_sock *dsk, struct dblp_out *out, int probe)
 	return true;
 }
 
-/* Room for control frames besides @len other bytes. If the path MTU has become
- * too small for the segment alone, META is still sent: IP fragments the packet
- * anyway. Its ACK shows that META has arrived.
+/*
+ * Bytes for control frames beside @len other bytes. If the segment alone
+ * exceeds the path MTU, IP fragments the packet, and META is sent nevertheless:
+ * the ACK of any segment must imply that META has arrived.
  */
 static u32 dblp_ctl_room(const struct dblp_sock *dsk,
 			 const struct dblp_tx_msg *msg, u32 len, u32 mss)
@@ -382,8 +382,9 @@ static u32 dblp_ctl_room(const struct dblp_sock *dsk,
 		       DBLP_CTL_MAX - auth_len);
 }
 
-/* Control frames of a DATA packet: META until it is acknowledged, and ACK
- * frames if they fit
+/*
+ * Write the control frames of a DATA packet: META until it is acknowledged, and
+ * ACK frames if they fit.
  */
 static u32 dblp_seg_ctl(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
 			u8 *out, u32 room, u64 now)
@@ -401,9 +402,9 @@ static u32 dblp_seg_ctl(struct dblp_sock *dsk, const struct dblp_tx_msg *msg,
 }
 
 /*
- * Build a DATA packet with its headers in the linear part. The caller adds @len
- * bytes, @copied of them to the linear part. @pass is the number of segments
- * sent or described so far, with those of this packet.
+ * Build a DATA packet with its headers in the linear part. The caller appends
+ * @len bytes, @copied of them to the linear part. @pass is the number of
+ * segments sent or described, including this packet.
  */
 static struct sk_buff *dblp_data_skb(struct dblp_sock *dsk,
 				     const struct dblp_out *out, u32 seg,
@@ -426,7 +427,7 @@ static struct sk_buff *dblp_data_skb(struct dblp_sock *dsk,
 	return skb;
 }
 
-/* Send the map of elided segments instead of them */
+/* Send the zero map of elided segments */
 static bool dblp_send_zeros(struct dblp_sock *dsk, struct dblp_out *out)
 {
 	struct dblp_tx_msg *msg = out->msg;
@@ -452,9 +453,9 @@ static bool dblp_send_zeros(struct dblp_sock *dsk, struct dblp_out *out)
 }
 
 /*
- * Segments have headroom for headers, so that a train is contiguous memory. But
- * the headers of a segment that was sent may still be queued below, and there
- * is no room for ACK frames.
+ * May headers be written in the headroom of the segments, so that a train is
+ * contiguous? Not for segments sent before, because a queued packet may still
+ * refer to their headers. The headroom has no room for ACK frames.
  */
 static bool dblp_headers_in_place(const struct dblp_sock *dsk,
 				  const struct dblp_out *out)
@@ -492,7 +493,7 @@ static void dblp_begin_alone(struct dblp_sock *dsk, struct dblp_out *out)
 		out->hdr_len = out->skb->len;
 }
 
-/* Bytes by which @n segments from @slot on are shorter than full ones */
+/* Bytes by which @n segments from @slot on are shorter than full segments */
 static u32 dblp_shortfall(const struct dblp_tx_msg *msg, u32 slot, u32 n)
 {
 	if (msg->short_slot < slot || msg->short_slot >= slot + n)
@@ -503,10 +504,10 @@ static u32 dblp_shortfall(const struct dblp_tx_msg *msg, u32 slot, u32 n)
 /**
  * dblp_send_segs() - send segments of a message, or the map of elided ones
  * @dsk: socket
- * @out: route, mss, time, @n, @msg, @seg and @again are filled in; @n is at
- *	most what dblp_tx_run() allows
+ * @out: has route, mss, time, @msg, @seg, @again, and @n of at most
+ *	dblp_tx_run() segments
  *
- * Return: false if there was no memory.
+ * Return: false if memory is short.
  */
 bool dblp_send_segs(struct dblp_sock *dsk, struct dblp_out *out)
 {
@@ -555,7 +556,7 @@ static void dblp_skb_add_zeroes(struct sk_buff *skb, u32 len)
 	}
 }
 
-/* Congestion control ignores it */
+/* Send a PROBE packet, which congestion control ignores */
 static bool dblp_send_probe(struct dblp_sock *dsk, struct dblp_out *out,
 			    struct dblp_sent_pkt *pkt, u32 len)
 {
@@ -585,10 +586,10 @@ static bool dblp_send_probe(struct dblp_sock *dsk, struct dblp_out *out,
 /**
  * dblp_send_size_probe() - send a PMTU probe
  * @dsk: socket
- * @out: route and time are filled in
+ * @out: has route and time
  * @len: UDP payload in bytes, at least DBLP_HDR_LEN
  *
- * Return: false if there was no memory.
+ * Return: false if memory is short.
  */
 bool dblp_send_size_probe(struct dblp_sock *dsk, struct dblp_out *out, u32 len)
 {
@@ -599,14 +600,14 @@ bool dblp_send_size_probe(struct dblp_sock *dsk, struct dblp_out *out, u32 len)
 }
 
 /**
- * dblp_send_port_probe() - announce a port, or try one again
+ * dblp_send_port_probe() - announce a port, or probe an announced one
  * @dsk: socket
- * @out: route, mss and time are filled in
+ * @out: has route, mss and time
  * @port: index of the port
  *
- * A port that is tried again must pass full packets: those are what it lost.
+ * Later probes have the size of full packets, because the port lost those.
  *
- * Return: false if there was no memory.
+ * Return: false if memory is short.
  */
 bool dblp_send_port_probe(struct dblp_sock *dsk, struct dblp_out *out, u32 port)
 {

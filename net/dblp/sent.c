@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets sent: memory of the sent ring, see core/recovery.h, and what follows
- * when packets are acknowledged or lost.
+ * Packets sent: the memory of the sent ring (core/recovery.h), and processing
+ * of acknowledged and lost packets.
  *
  * The ring grows in softirq context, so it consists of blocks of at most a
- * page, which are charged before they are allocated. Up to one block is free of
- * charge, like the socket itself: with it queued data can be sent even when
- * nothing more may be charged. If the ring cannot grow, lost packets are
- * forgotten sooner, and packets without room wait.
+ * page, which are charged before they are allocated. The first block is not
+ * charged, like the socket itself: it allows queued data to be sent even when
+ * charges are refused. If the ring cannot grow, it forgets lost packets sooner,
+ * and packets without room wait.
  */
 #include <linux/build_bug.h>
 #include <linux/slab.h>
@@ -26,7 +26,7 @@ static u32 dblp_ring_size(u32 pkts)
 	       pkts / DBLP_SENT_BLOCK * sizeof(struct dblp_sent_pkt *);
 }
 
-/** dblp_ring_truesize() - bytes that a socket is charged for its ring */
+/** dblp_ring_truesize() - bytes charged to a socket for its ring */
 u32 dblp_ring_truesize(const struct dblp_sock *dsk)
 {
 	return dsk->sent.blocks ? dblp_ring_size(dsk->sent.mask + 1) : 0;
@@ -35,7 +35,7 @@ u32 dblp_ring_truesize(const struct dblp_sock *dsk)
 /**
  * dblp_ring_init() - allocate the ring of a new connection
  * @dsk: socket without one
- * @gfp: how to allocate
+ * @gfp: allocation flags
  *
  * Return: 0 or -ENOMEM.
  */
@@ -86,7 +86,7 @@ void dblp_ring_free(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_ring_idle() - nothing is in flight: shrink the ring if that goes on
+ * dblp_ring_idle() - schedule dblp_ring_shrink(), as nothing is in flight
  * @dsk: socket; the caller updates the timer
  */
 void dblp_ring_idle(struct dblp_sock *dsk)
@@ -97,11 +97,10 @@ void dblp_ring_idle(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_ring_shrink() - free what the ring has beyond what is free of charge
+ * dblp_ring_shrink() - free all charged memory of the ring
  * @dsk: socket; nothing happens while it has packets in flight
  *
- * A connection may have had a thousand times more in flight once than it ever
- * will again.
+ * The largest burst of a connection may exceed all later ones a thousandfold.
  */
 void dblp_ring_shrink(struct dblp_sock *dsk)
 {
@@ -176,7 +175,7 @@ static bool dblp_ring_grow(struct dblp_sock *dsk)
  * @dsk: socket
  * @want: packets
  *
- * Return: number of these packets for which there is room.
+ * Return: number of packets with room, at most @want.
  */
 u32 dblp_ring_room(struct dblp_sock *dsk, u32 want)
 {
@@ -230,23 +229,25 @@ static const struct dblp_sent_ops dblp_sent_ops = {
  * dblp_cap_rate() - apply SO_MAX_PACING_RATE
  * @dsk: socket
  *
- * Call it when the congestion control or the user may have raised the pacing
- * rate, before that is used.
+ * Call this before the pacing rate is used, when the congestion control or the
+ * user may have raised it.
  */
 void dblp_cap_rate(struct dblp_sock *dsk)
 {
 	unsigned long most = READ_ONCE(dsk->sk.sk_max_pacing_rate);
 
 	sock_owned_by_me(&dsk->sk);
-	/* For sch_fq; setsockopt() only lowers it */
+	/* Used by sch_fq; setsockopt() only lowers it */
 	WRITE_ONCE(dsk->sk.sk_pacing_rate, most);
 	if (most != ~0UL)
 		dsk->cc.pacing_rate = clamp_t(u64, most, 1,
 					      dsk->cc.pacing_rate);
 }
 
-/* Scale the time until the next paced packet to the new rate: at less than a
- * packet per round trip, the old rate would delay it for too long.
+/*
+ * Update the congestion control, and scale the time until the next packet to
+ * the new pacing rate. At less than a packet per round trip, the old rate would
+ * delay that packet for too long.
  */
 static void dblp_cc_ack(struct dblp_sock *dsk,
 			const struct dblp_rate_sample *rs)
@@ -263,7 +264,7 @@ static void dblp_cc_ack(struct dblp_sock *dsk,
 }
 
 /**
- * dblp_loss_expired() - time threshold of RFC 9002 section 6.1.2 has passed
+ * dblp_loss_expired() - detect losses by time, RFC 9002 section 6.1.2
  * @dsk: socket
  * @now: the time
  */
@@ -281,10 +282,10 @@ void dblp_loss_expired(struct dblp_sock *dsk, u64 now)
 }
 
 /**
- * dblp_lose_size_probes() - declare PMTU probes lost at a probe timeout
+ * dblp_lose_size_probes() - at a probe timeout, declare PMTU probes lost
  * @dsk: socket
  *
- * Return: false, and nothing is done, if other packets or none are in flight.
+ * Return: true if only PMTU probes were in flight; else false, without change.
  */
 bool dblp_lose_size_probes(struct dblp_sock *dsk)
 {
@@ -300,9 +301,9 @@ bool dblp_lose_size_probes(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_lose_larger() - declare packets lost that are too large for the path
+ * dblp_lose_larger() - declare packets lost that exceed the path MTU
  * @dsk: socket
- * @mss: UDP payload of the largest that passes
+ * @mss: largest UDP payload that the path passes, in bytes
  */
 void dblp_lose_larger(struct dblp_sock *dsk, u32 mss)
 {
@@ -333,8 +334,8 @@ static u64 dblp_acked_pn(const struct dblp_sock *dsk, u32 pn)
  * @f: ACK frame
  * @now: the time
  *
- * Return: 0, or -EPROTO if it acknowledges a packet that was not sent, which is
- * an optimistic ACK attack (RFC 9000 section 21.4).
+ * Return: 0, or -EPROTO if it acknowledges a packet that was not sent: an
+ * optimistic ACK attack (RFC 9000 section 21.4).
  */
 int dblp_sent_acked(struct dblp_sock *dsk, const struct dblp_frame *f, u64 now)
 {
