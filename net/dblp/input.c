@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Receive path: from the UDP socket to the connection, and what is done there.
+ * Receive path: from the UDP socket to the connection, and processing there.
  *
- * There is one way in. UDP delivers a train: packets of one sender in one
- * buffer, all of one size but the last, as coalesced by GRO or never segmented
- * (GSO). A single packet is a train of one. A train stays whole if all of it is
- * for one connection. Consecutive packets that continue each other, a run, are
- * processed together, and the buffer is queued with their message.
+ * UDP delivers trains: packets of one sender in one buffer, all except the last
+ * of one size, coalesced by GRO or never segmented (GSO). A single packet is a
+ * train of one. A train is not split if all its packets are for one connection.
+ * Consecutive packets that continue each other, a run, are processed together,
+ * and the buffer is queued to their message.
  *
- * Each packet is still judged by itself, as it may be malformed or be for
- * another connection. It is either accepted as a whole or changes nothing, and
+ * Each packet is validated by itself, as it may be malformed or for another
+ * connection. A packet is either accepted completely or changes nothing, and
  * each drop is counted by its reason.
  *
  *	dblp_rcv()	UDP has queued the packet and verified its checksum
  *	dblp_rcv_conn()	finds the connection of all packets by their IDs
  *	dblp_sk_rcv()	adds to the backlog if a process owns the socket
  *	dblp_do_rcv()	socket locked: checks device and addresses
- *	dblp_run_hdr()	checks headers, copied if others can write to them
- *	dblp_rcv_run()	state, data header, the packets that follow, and the tag
+ *	dblp_run_hdr()	checks headers, copied if the sender can write to them
+ *	dblp_rcv_run()	checks state, port, data header and tag; finds the run
  *	dblp_rcv_*()	processes packets of one type
  *
- * Buffers may share memory with their sender, which may be a local process:
- * only bytes that nobody else can change are checked.
+ * Buffers may share memory with their sender, which may be a local process. So
+ * headers and frames are validated in memory that only this code can write to.
  */
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -87,8 +87,8 @@ static struct sk_buff *dblp_train_cut(const struct dblp_train *t, u32 i)
 }
 
 /*
- * Must the packet be copied to a buffer of its own, as its headers are not all
- * in the @have bytes at @p? A zero map must be alone in its buffer and linear.
+ * Must the packet be copied to a buffer of its own, because its headers exceed
+ * the @have bytes at @p? A zero map must be alone in its buffer and linear.
  */
 static bool dblp_run_apart(const struct dblp_run *run, u32 have)
 {
@@ -108,8 +108,8 @@ static bool dblp_run_apart(const struct dblp_run *run, u32 have)
 }
 
 /*
- * Parse the header of packet @i of a train. Sets @apart if not all that
- * precedes its segment can be read in place.
+ * Parse the header of packet @i of a train. Sets @apart if dblp_rcv_apart()
+ * must process the packet.
  */
 static enum dblp_mib_item dblp_run_hdr(struct dblp_run *run,
 				       struct dblp_train *t,
@@ -137,7 +137,7 @@ static enum dblp_mib_item dblp_run_hdr(struct dblp_run *run,
 		run->p = run->hdr;
 	}
 	err = dblp_get_hdr(&run->h, run->p, run->len);
-	/* The list of versions is the same in all versions */
+	/* VERSION packets have the same format in all versions */
 	if (err == DBLP_WIRE_VERSION && run->h.type == DBLP_PKT_VERSION)
 		err = dblp_check_len(&run->h, run->len);
 	if (err)
@@ -146,8 +146,9 @@ static enum dblp_mib_item dblp_run_hdr(struct dblp_run *run,
 	return DBLP_MIB_NONE;
 }
 
-/* Number of packets from @p on, at most @most and within the window, that
- * continue @run, of which @n precede them
+/*
+ * Number of packets from @p on, at most @most and within the window, that
+ * continue the @n packets of @run before @p.
  */
 static u32 dblp_run_follow(const struct dblp_window *w, const u8 *p,
 			   const struct dblp_run *run, u32 n, u32 most)
@@ -169,7 +170,7 @@ static u32 dblp_run_follow(const struct dblp_window *w, const u8 *p,
 	return i;
 }
 
-/* Number of packets from a DATA packet on that continue each other */
+/* Number of packets of the run that begins with a DATA packet */
 static u32 dblp_run_scan(struct dblp_window *w, const struct dblp_run *run)
 {
 	u32 hdr_len = DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + run->h.ctl_len;
@@ -184,7 +185,7 @@ static u32 dblp_run_scan(struct dblp_window *w, const struct dblp_run *run)
 		if (!more)
 			break;
 	}
-	/* Only the last one can be short, and must end the message */
+	/* Only the last packet can be short, and must end the message */
 	if (n > 1 && dblp_train_len(run->train, run->first + n - 1) !=
 	    hdr_len + min(seg_size, left - (n - 1) * seg_size))
 		n--;
@@ -213,7 +214,7 @@ static enum dblp_wire_error dblp_run_data(struct dblp_run *run,
 	return DBLP_WIRE_OK;
 }
 
-/* A probe has only zeroes behind its frames */
+/* Check a probe: only zeroes may follow its frames */
 static enum dblp_wire_error dblp_run_probe(const struct dblp_run *run,
 					   struct dblp_window *w)
 {
@@ -251,7 +252,7 @@ static bool dblp_pn_is_largest(const struct dblp_sock *dsk, u64 pn)
 	return !s->n || pn > s->r[s->n - 1].last;
 }
 
-/* A new message after close() would never be read */
+/* Is this a new message after close(), which would never be read? */
 static bool dblp_unwanted(const struct dblp_sock *dsk,
 			  const struct dblp_data *d)
 {
@@ -259,7 +260,7 @@ static bool dblp_unwanted(const struct dblp_sock *dsk,
 	       !dblp_before(d->msg_id, dsk->rx_next);
 }
 
-/* Returns false if the packets are refused; @why: why they were not kept */
+/* Returns false if the packets are refused; @why: the drop reason, or NONE */
 static bool dblp_take_data(struct dblp_sock *dsk, struct dblp_run *run,
 			   const struct dblp_frame *meta,
 			   enum dblp_mib_item *why)
@@ -289,7 +290,7 @@ static void dblp_taken(struct dblp_sock *dsk, const struct dblp_run *run)
 		dblp_rx_passed(dsk);
 }
 
-/* Not inlined, as frames are large and most packets have none */
+/* Not inlined, because struct dblp_frame is large and most packets have none */
 static noinline_for_stack enum dblp_mib_item
 dblp_take_frames(struct dblp_sock *dsk, struct dblp_run *run)
 {
@@ -348,7 +349,7 @@ static enum dblp_mib_item dblp_rcv_numbered(struct dblp_sock *dsk,
 	return dblp_take(dsk, run);
 }
 
-/* Drop reason for the port that a packet comes from, or DBLP_MIB_NONE */
+/* Check the source port of a packet. Returns the drop reason, or NONE */
 static enum dblp_mib_item dblp_check_port(const struct dblp_sock *dsk,
 					  const struct dblp_run *run)
 {
@@ -366,7 +367,7 @@ static enum dblp_mib_item dblp_check_port(const struct dblp_sock *dsk,
 	       DBLP_MIB_NONE : DBLP_MIB_DROPPORT;
 }
 
-/* It may announce a port, also in place of one that NAT has changed */
+/* A probe may announce a port, and replaces one that NAT has changed */
 static enum dblp_mib_item dblp_rcv_probe(struct dblp_sock *dsk,
 					 struct dblp_run *run)
 {
@@ -382,10 +383,10 @@ static enum dblp_mib_item dblp_rcv_probe(struct dblp_sock *dsk,
 }
 
 /*
- * Does a RST answer packets of the current state? It echoes a connection ID that only a
- * receiver of those can know. A repeated INIT is refused if the listening socket has
- * been closed meanwhile, although the first INIT has led to a connection: so the answer
- * to an INIT counts in INIT_SENT only.
+ * Does a RST answer packets of the current state? It echoes a connection ID
+ * that only receivers of those packets know. After INIT_SENT, ignore a RST that
+ * answers an INIT: a repeated INIT is refused if the listening socket was
+ * closed, although the first INIT has led to a connection.
  */
 static bool dblp_rst_knows(const struct dblp_sock *dsk, u64 echo)
 {
@@ -412,9 +413,9 @@ static enum dblp_mib_item dblp_rcv_rst(struct dblp_sock *dsk,
 
 /**
  * struct dblp_rcv_type - how packets of a type are received
- * @states: bits of &enum dblp_state in which they are accepted
- * @rcv: returns the drop reason or DBLP_MIB_NONE; lowers @n of the run if this
- *	applies to some of the packets only
+ * @states: bits of &enum dblp_state in which these packets are accepted
+ * @rcv: returns the drop reason or DBLP_MIB_NONE; lowers @n of the run to the
+ *	packets that the result applies to
  */
 struct dblp_rcv_type {
 	u8			states;
@@ -425,7 +426,7 @@ struct dblp_rcv_type {
 #define DBLP_IN(state)	BIT(DBLP_STATE_##state)
 #define DBLP_IN_CONN	(DBLP_IN(ESTABLISHED) | DBLP_IN(CLOSING))
 
-/* INIT is never for a connection */
+/* By packet type. INIT is missing, because it never belongs to a connection */
 static const struct dblp_rcv_type dblp_rcv_types[__DBLP_PKT_MAX] = {
 	[DBLP_PKT_INIT_ACK]	= { DBLP_IN(INIT_SENT), dblp_rcv_init_ack },
 	[DBLP_PKT_COOKIE_ECHO]	= { DBLP_IN(LISTEN) | DBLP_IN_CONN,
@@ -441,8 +442,8 @@ static const struct dblp_rcv_type dblp_rcv_types[__DBLP_PKT_MAX] = {
 };
 
 /*
- * Process a packet and those that continue it. The tag decides before errors
- * behind the header, as those of a forged packet do not matter.
+ * Process a run. A wrong tag takes precedence over other errors behind the
+ * header, because those do not matter in a forged packet.
  */
 static enum dblp_mib_item dblp_rcv_run(struct dblp_sock *dsk,
 				       struct dblp_run *run,
@@ -472,8 +473,8 @@ static enum dblp_mib_item dblp_rcv_run(struct dblp_sock *dsk,
 }
 
 /*
- * Process a packet that cannot be read in place as if it had come alone. It may
- * change or end the message of those before.
+ * Process a packet that cannot be read in place as a train of one. First settle
+ * the message of the preceding packets, which the packet may change or close.
  */
 static enum dblp_mib_item dblp_rcv_apart(struct dblp_sock *dsk,
 					 struct dblp_run *run)
@@ -496,7 +497,7 @@ static enum dblp_mib_item dblp_rcv_apart(struct dblp_sock *dsk,
 	return why;
 }
 
-/* A copy of a buffer that holds too much memory; NULL if there is none for it */
+/* Replace a buffer that holds too much memory by a copy; NULL without memory */
 static struct sk_buff *dblp_train_copy(struct sk_buff *skb)
 {
 	struct sk_buff *copy = skb_copy(skb, GFP_ATOMIC | __GFP_NOWARN);
@@ -508,7 +509,7 @@ static struct sk_buff *dblp_train_copy(struct sk_buff *skb)
 	return copy;
 }
 
-/* Process a train whose source address was checked; consumed */
+/* Process and consume a train that dblp_rcv_check() has accepted */
 static void dblp_rcv_train(struct dblp_sock *dsk, struct sk_buff *skb)
 {
 	struct dblp_train t = dblp_train_of(skb);
@@ -541,13 +542,13 @@ static void dblp_rcv_train(struct dblp_sock *dsk, struct sk_buff *skb)
 	consume_skb(skb);
 }
 
-/* Drop reason for a whole buffer, or DBLP_MIB_NONE */
+/* Check device and addresses of a buffer. Returns the drop reason, or NONE */
 static enum dblp_mib_item dblp_rcv_check(struct dblp_sock *dsk,
 					 const struct sk_buff *skb)
 {
 	if (dsk->state == DBLP_STATE_CLOSED)
 		return DBLP_MIB_DROPSTATE;
-	/* It may have been bound to a device after its endpoint was made */
+	/* The socket may have been bound to a device after its endpoint */
 	if (!dblp_skb_is_via(skb, READ_ONCE(dsk->sk.sk_bound_dev_if)) ||
 	    !dblp_same_policy(&dsk->sk, dsk->ep->usk, CGROUP_INET_INGRESS))
 		return DBLP_MIB_DROPWRONGPEER;
@@ -587,9 +588,9 @@ int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-/* Limit of the backlog in bytes. Packets in that of a listener become
- * connections that wait to be accepted, so it is as many as the accept queue
- * may have.
+/*
+ * Limit of the backlog in bytes. Packets in the backlog of a listener become
+ * connections to be accepted, so allow as many packets as the accept queue.
  */
 static u32 dblp_backlog_limit(const struct dblp_sock *dsk)
 {
@@ -626,8 +627,9 @@ static bool dblp_conn_type(u8 first)
 	       first == (DBLP_VERSION << 4 | DBLP_PKT_PROBE);
 }
 
-/* Number of packets from @p on, at most @n and within the window, that are for
- * @dcid and of types of established connections
+/*
+ * Number of packets from @p on, at most @n and within the window, that have
+ * @dcid and a type of established connections.
  */
 static u32 dblp_conn_same(const struct dblp_window *w, const u8 *p, u32 stride,
 			  u32 n, u64 dcid)
@@ -645,7 +647,7 @@ static u32 dblp_conn_same(const struct dblp_window *w, const u8 *p, u32 stride,
 	return i;
 }
 
-/* The connection that all packets of a buffer are for, or NULL */
+/* Find the connection if all packets of a buffer belong to one, else NULL */
 static struct dblp_sock *dblp_find_conn(struct dblp_endpoint *ep,
 					struct sk_buff *skb)
 {
@@ -670,7 +672,7 @@ static struct dblp_sock *dblp_find_conn(struct dblp_endpoint *ep,
 	return dblp_conn_find(ep, dcid);
 }
 
-/* Pass a buffer to the connection that all of it is for, if there is one */
+/* Pass a buffer to its connection, if all packets belong to one */
 static bool dblp_rcv_conn(struct dblp_endpoint *ep, struct sk_buff *skb)
 {
 	struct dblp_sock *dsk = dblp_find_conn(ep, skb);
@@ -726,7 +728,7 @@ static enum dblp_mib_item dblp_find_other(struct dblp_endpoint *ep,
 		if (*dsk || run->h.type == DBLP_PKT_INIT_ACK)
 			break;
 		fallthrough;
-	/* Only these imply connection state at the peer: answer with a RST */
+	/* Only these types imply connection state at the peer: send a RST */
 	case DBLP_PKT_DATA:
 	case DBLP_PKT_CTRL:
 		dblp_rst_stranger(ep, run);
@@ -735,7 +737,7 @@ static enum dblp_mib_item dblp_find_other(struct dblp_endpoint *ep,
 	return *dsk ? DBLP_MIB_NONE : DBLP_MIB_DROPUNKNOWNCONN;
 }
 
-/* A linear packet alone that is of no established connection; consumed */
+/* Process and consume a single linear packet outside established connections */
 static void dblp_rcv_other(struct dblp_endpoint *ep, struct sk_buff *skb)
 {
 	struct dblp_train t = dblp_train_of(skb);
@@ -762,7 +764,7 @@ static void dblp_rcv_other(struct dblp_endpoint *ep, struct sk_buff *skb)
 	kfree_skb(skb);
 }
 
-/* Receive a train for several connections, or a nonlinear packet; consumed */
+/* Receive and consume a nonlinear packet, or a train of several connections */
 static void dblp_rcv_each(struct dblp_endpoint *ep, struct sk_buff *skb)
 {
 	struct dblp_train t = dblp_train_of(skb);
@@ -779,8 +781,9 @@ static void dblp_rcv_each(struct dblp_endpoint *ep, struct sk_buff *skb)
 	consume_skb(skb);
 }
 
-/* In other GSO buffers the size is that of the parts of one packet, such as
- * those of virtual machines that leave fragmentation to the stack
+/*
+ * Is a buffer a train? In other GSO types, gso_size is the fragment size of one
+ * packet, as from virtual machines that leave fragmentation to the host.
  */
 static bool dblp_is_train(const struct sk_buff *skb)
 {
@@ -788,7 +791,7 @@ static bool dblp_is_train(const struct sk_buff *skb)
 	       skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4;
 }
 
-/* Set what all packets in a buffer have in common */
+/* Set the fields that all packets in a buffer share */
 static void dblp_rcv_cb(struct sk_buff *skb)
 {
 	struct dblp_skb_cb *cb = DBLP_SKB_CB(skb);
@@ -804,13 +807,13 @@ static void dblp_rcv_cb(struct sk_buff *skb)
 	}
 }
 
-/* Receive a packet or a train from an endpoint; consumed */
+/* Receive and consume a packet or a train from an endpoint */
 static void dblp_rcv(struct dblp_endpoint *ep, struct sk_buff *skb)
 {
 	dblp_rcv_cb(skb);
 	if (dblp_rcv_conn(ep, skb))
 		return;
-	/* Else many hosts would answer one packet */
+	/* Do not let many hosts answer one packet */
 	if (!dblp_skb_is_unicast(skb)) {
 		dblp_count_drops(ep->net, NULL, DBLP_MIB_DROPNOTUNICAST,
 				 DBLP_SKB_CB(skb)->n);
@@ -825,8 +828,7 @@ static void dblp_rcv(struct dblp_endpoint *ep, struct sk_buff *skb)
 
 /*
  * Process an ICMP error for a packet of a connection. "Port unreachable" means
- * that the UDP socket of the peer is gone, and its end of the connection with
- * it.
+ * that the peer has closed its UDP socket, and so its end of the connection.
  */
 static void dblp_rcv_err(struct dblp_sock *dsk, int err)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * recvmsg(): received messages, whole or in placement mode, and reports of sent
- * messages.
+ * recvmsg(): received messages, in whole or placement mode, and reports about
+ * sent messages.
  */
 #include <linux/socket.h>
 #include <linux/sort.h>
@@ -61,7 +61,7 @@ static void dblp_take_whole(struct dblp_sock *dsk)
 	} while (msg->offset + msg->len < msg->total);
 }
 
-/* The mode may have been changed meanwhile: then the message can be placed */
+/* Put the message back. If the mode has changed meanwhile, it can be placed */
 static void dblp_untake_whole(struct dblp_sock *dsk)
 {
 	list_splice_init(&dsk->rx_taken, &dsk->rx_ready);
@@ -90,7 +90,7 @@ static int dblp_copy_pieces(const struct list_head *pieces, struct msghdr *m,
 	return 0;
 }
 
-/* Copy the message that was taken; the socket is unlocked meanwhile */
+/* Copy the taken message to the user, with the socket unlocked */
 static int dblp_copy_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 			   u32 len)
 {
@@ -130,7 +130,7 @@ static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 
 	dblp_take_whole(dsk);
 	len = list_first_entry(&dsk->rx_taken, struct dblp_rx_msg, list)->total;
-	/* If its sender has cancelled it, the error takes its place */
+	/* A cancelled message is read as an error */
 	if (!dblp_rx_cancelled(&dsk->rx_taken)) {
 		err = dblp_copy_whole(dsk, m, size, len);
 		keep |= err < 0;
@@ -145,39 +145,39 @@ static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 }
 
 /*
- * Placement mode: recvmsg() puts the segments that have arrived at their
- * offsets in the user's buffer, also those of messages and pieces that are
- * still open, so that no buffer of ours has to hold a message.
+ * Placement mode: recvmsg() copies received segments to their offsets in the
+ * user's buffer, even while the message and its pieces are open. So the receive
+ * buffer need not hold a complete message.
  *
  * Segments are taken off the message with the socket locked, copied without the
- * lock, and put back if that fails. Meanwhile @rx_reader keeps other readers
- * away, and references keep the messages. Closed pieces without segments left
- * are taken, too: their holes are filled, and their credit is returned to the
- * peer.
+ * lock, and put back if copying fails. Meanwhile @rx_reader excludes other
+ * readers, and references keep the messages allocated. Closed pieces without
+ * segments are taken, too: their holes are filled, and their credit is returned
+ * to the peer.
  */
 
 /*
- * No ranges are reported if the control buffer has room for fewer: a received
- * buffer is taken as a whole, and may have as many that do not touch.
+ * No ranges are reported if the control buffer has room for fewer, because a
+ * received buffer, which is taken as a whole, may have this many ranges.
  */
 #define DBLP_PLACED_MIN	8
 
 /**
- * struct dblp_place - one call of recvmsg()
- * @m: from the user
- * @size: bytes of the user's buffer
- * @flags: from the user
- * @parts: messages and pieces with segments in @taken, references are held
+ * struct dblp_place - one call of recvmsg() in placement mode
+ * @m: the user's message header
+ * @size: size of the user's buffer in bytes
+ * @flags: flags of the call
+ * @parts: messages and pieces with segments in @taken; references are held
  * @done: closed pieces taken
- * @placed: ranges placed so far, by rising offset, none touching another; with
- *	MSG_WAITALL there may be more than @room
- * @n_placed: number of these
- * @room: ranges that the control buffer has room for
- * @tell: the ranges are to be reported
- * @runs: ranges taken in this round, before those that touch are joined
- * @partial: piece of which a zero map was taken in part, in this round
+ * @placed: ranges placed so far, sorted and joined; with MSG_WAITALL there may
+ *	be more than @room
+ * @n_placed: number of ranges in @placed
+ * @room: number of ranges that fit the control buffer
+ * @tell: whether to report the ranges
+ * @runs: number of ranges taken in this round, before joining
+ * @partial: piece of which this round took a zero map in part, or NULL
  * @bytes: return value of the call
- * @eor: the message is closed and all of it was taken
+ * @eor: the message is closed and taken to its end
  */
 struct dblp_place {
 	struct msghdr		*m;
@@ -216,7 +216,7 @@ u64 dblp_place_bytes(struct dblp_sock *dsk)
 	return sum;
 }
 
-/* Number of ranges in a buffer; of a zero map, up to @most are taken */
+/* Number of ranges in a buffer. Takes up to @most ranges of a zero map */
 static u32 dblp_place_runs(struct sk_buff *skb, u32 most)
 {
 	return DBLP_SKB_CB(skb)->is_zeros ? dblp_rx_take_zeros(skb, most) :
@@ -232,8 +232,9 @@ static bool dblp_place_more_zeros(const struct sk_buff *skb)
 }
 
 /*
- * Take buffers; without MSG_WAITALL no more ranges than can be reported. Only
- * zero maps are taken in part: they may have any number of ranges.
+ * Take buffers, but without MSG_WAITALL no more ranges than can be reported. A
+ * zero map, which may have any number of ranges, can be taken in part. Returns
+ * false if the search must stop.
  */
 static bool dblp_place_take_skbs(struct dblp_rx_msg *msg, struct dblp_place *p)
 {
@@ -307,7 +308,7 @@ static void dblp_place_put_parts(struct dblp_sock *dsk, struct dblp_place *p)
 	}
 }
 
-/* Put everything back as it was */
+/* Put everything back after a failure */
 static void dblp_place_untake(struct dblp_sock *dsk, struct dblp_place *p)
 {
 	struct dblp_rx_msg *msg;
@@ -360,7 +361,7 @@ static void dblp_place_note_run(struct dblp_place *p,
 	*r = (struct dblp_range) { at, len };
 }
 
-/* Count what is placed of a buffer; append its ranges to @r, if not NULL */
+/* Count the placed bytes of a buffer. Append its ranges to @r if not NULL */
 static u32 dblp_place_note_skb(struct dblp_place *p,
 			       const struct dblp_rx_msg *msg,
 			       const struct sk_buff *skb, struct dblp_range *r,
@@ -387,7 +388,7 @@ static u32 dblp_place_note_skb(struct dblp_place *p,
 	return n;
 }
 
-/* Add what this round places to what earlier rounds placed */
+/* Add the ranges of this round to those of earlier rounds */
 static int dblp_place_note(struct dblp_place *p)
 {
 	bool keep = p->tell && p->n_placed <= p->room;
@@ -429,7 +430,7 @@ static int dblp_place_copy(struct dblp_place *p, u8 fill)
 	return err ?: dblp_place_note(p);
 }
 
-/* Free buffers that were placed; keep the rest of a zero map */
+/* Free placed buffers, but keep the rest of a zero map */
 static void dblp_place_drop(struct dblp_rx_msg *msg)
 {
 	struct dblp_skb_zeros *zeros;
@@ -469,7 +470,7 @@ static void dblp_place_consume(struct dblp_sock *dsk, struct dblp_place *p)
 		dblp_flush(dsk);
 }
 
-/* One round: take what is there, copy it, free it */
+/* One round: take received segments, copy them, and free them */
 static int dblp_place_round(struct dblp_sock *dsk, struct dblp_place *p)
 {
 	int err;
@@ -502,7 +503,7 @@ static void dblp_place_tell(const struct dblp_place *p)
 			 p->n_placed * sizeof(*p->placed), p->placed);
 }
 
-/* The call ends before the message does */
+/* End a call before the end of the message */
 static void dblp_place_pause(struct dblp_sock *dsk, const struct dblp_place *p)
 {
 	dsk->rx_begun |= p->bytes > 0;
@@ -511,7 +512,7 @@ static void dblp_place_pause(struct dblp_sock *dsk, const struct dblp_place *p)
 	dblp_copy_end(dsk);
 }
 
-/* The message is closed and placed: report its outcome */
+/* Report the outcome of a message that is closed and placed */
 static int dblp_place_end(struct dblp_sock *dsk, struct dblp_place *p)
 {
 	bool begun = dsk->rx_begun;
@@ -525,14 +526,14 @@ static int dblp_place_end(struct dblp_sock *dsk, struct dblp_place *p)
 	dsk->rx_whole--;
 	dblp_place_arrived(dsk);
 	dblp_copy_begin(dsk);
-	/* If one call placed the message, the loss map suffices */
+	/* If a single call placed the message, its loss map suffices */
 	if (begun)
 		dblp_place_tell(p);
 	dblp_put_rcvinfo(p->m, &pieces);
 	p->m->msg_flags |= MSG_EOR;
 	dblp_copy_end(dsk);
 	dblp_rx_was_read(dsk, &pieces);
-	/* What was placed of it is worth nothing */
+	/* The placed bytes of a cancelled message are worthless */
 	return cancelled ? -ECANCELED : p->bytes;
 }
 
@@ -550,8 +551,8 @@ static void dblp_place_init(struct dblp_place *p)
 
 /*
  * recvmsg() in placement mode, after dblp_wait_readable(). Returns the bytes
- * placed, with MSG_TRUNC also those that did not fit the buffer, or a negative
- * errno.
+ * placed, including with MSG_TRUNC those that did not fit the buffer, or a
+ * negative errno.
  */
 static int dblp_place_msg(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 			  int flags, long timeo)
@@ -577,7 +578,7 @@ static int dblp_place_msg(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 	return p.bytes && !p.eor ? p.bytes : ret;
 }
 
-/* A message, or in placement mode what has come of it */
+/* Receive a message, or in placement mode the segments received so far */
 static int dblp_recv_msg(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 			 int flags)
 {
@@ -590,7 +591,7 @@ static int dblp_recv_msg(struct dblp_sock *dsk, struct msghdr *m, size_t size,
 		return -EOPNOTSUPP;
 	dblp_ahead_init(&ahead, m, timeo && !(flags & MSG_PEEK));
 	ret = dblp_ahead_wait(dsk, &ahead, &timeo);
-	/* Another thread may change the mode meanwhile */
+	/* Another thread may have changed the mode during the wait */
 	place = dsk->placement;
 	if (ret > 0 && !place)
 		ret = dblp_recv_whole(dsk, m, size, flags);
@@ -615,7 +616,7 @@ int dblp_recvmsg(struct socket *sock, struct msghdr *m, size_t size, int flags)
 	if (flags & MSG_ERRQUEUE)
 		return dblp_recv_report(dsk, m);
 
-	/* Packets are to be processed where their reader runs */
+	/* Process packets on the CPU of their reader */
 	sock_rps_record_flow(sk);
 	lock_sock(sk);
 	ret = dblp_recv_msg(dsk, m, size, flags);

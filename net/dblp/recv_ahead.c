@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A reader that waits copies ahead: what has come of the next message goes to
- * its buffer before the message is closed. On a fast path, copying takes as
- * long as the message is on its way, and would begin when that has ended. It is
- * woken by each quarter of a message: so little is left to be copied at the end.
+ * Copying ahead: a waiting reader copies received segments of the next message
+ * to its buffer before the message is closed. On a fast path, copying takes as
+ * long as receiving, and otherwise starts only when all has been received. The
+ * reader is woken after each quarter of a message, so that little is left to
+ * copy at the end.
  *
- * What was copied stays with the message, marked by @copied: if the call ends
- * without it, by a signal or a timeout, another call gets all of it. While
- * anything is marked, @rx_reader keeps other readers away.
+ * Copied buffers stay with the message, marked by @copied. If the call ends
+ * early, by a signal or a timeout, the next call copies all of the message.
+ * While buffers are marked, @rx_reader excludes other readers.
  *
- * The parts of the message are walked and their buffers taken as in placement
- * mode, see recv.c.
+ * Pieces are walked, and their buffers taken, as in placement mode: see recv.c.
  */
 #include "dblp.h"
 
 /**
  * dblp_ahead_init() - begin a call of recvmsg()
- * @a: filled
- * @m: from the user
- * @may: the call may wait, and takes what it copies
+ * @a: state to initialise
+ * @m: the user's message header
+ * @may: whether the call may copy ahead: it waits, and consumes the message
  */
 void dblp_ahead_init(struct dblp_ahead *a, const struct msghdr *m, bool may)
 {
@@ -27,7 +27,7 @@ void dblp_ahead_init(struct dblp_ahead *a, const struct msghdr *m, bool may)
 	a->may = may;
 }
 
-/* Take the buffers of a message that were not copied */
+/* Take the buffers of a message that are not copied yet */
 static void dblp_ahead_take_skbs(struct dblp_rx_msg *msg)
 {
 	struct sk_buff *skb;
@@ -37,7 +37,7 @@ static void dblp_ahead_take_skbs(struct dblp_rx_msg *msg)
 		__skb_unlink(skb, &msg->skbs);
 		__skb_queue_tail(&msg->taken, skb);
 	}
-	/* What is copied stays as it is */
+	/* Do not change buffers after they are copied */
 	msg->batch = (struct dblp_rx_batch){};
 	msg->packed = NULL;
 }
@@ -47,7 +47,7 @@ static void dblp_ahead_take(struct dblp_sock *dsk, struct dblp_ahead *a)
 	struct dblp_rx_msg *msg = dsk->rx_turn;
 	u32 base;
 
-	/* Also if it cannot be copied, as its offset is wrong */
+	/* Even if an invalid offset prevents copying */
 	if (msg)
 		msg->seen = msg->len - msg->missing;
 	msg = NULL;
@@ -61,7 +61,7 @@ static void dblp_ahead_take(struct dblp_sock *dsk, struct dblp_ahead *a)
 	}
 }
 
-/* Give buffers back to their message, behind those that were copied before */
+/* Return buffers to their message, behind those copied before */
 static void dblp_ahead_return_skbs(struct dblp_rx_msg *msg)
 {
 	struct sk_buff *last, *prev;
@@ -90,17 +90,17 @@ static int dblp_ahead_copy(struct dblp_sock *dsk, struct dblp_ahead *a)
 	dblp_copy_end(dsk);
 	list_for_each_entry(msg, &a->parts, place_node)
 		dblp_ahead_return_skbs(msg);
-	/* The mode may have been changed, with nothing there to be placed */
+	/* The mode may have changed while no buffers were in the queue */
 	if (dsk->placement)
 		dblp_place_arrived(dsk);
 	return err;
 }
 
 /**
- * dblp_ahead_wait() - wait until there is something to be read
+ * dblp_ahead_wait() - wait for a readable message, and copy ahead meanwhile
  * @dsk: socket, locked
- * @a: the call
- * @timeo: jiffies to wait at most
+ * @a: state of the call
+ * @timeo: maximum wait in jiffies; reduced by the time waited
  *
  * Return: as dblp_wait_readable(), or -EFAULT.
  */
@@ -118,7 +118,7 @@ int dblp_ahead_wait(struct dblp_sock *dsk, struct dblp_ahead *a, long *timeo)
 	return ret;
 }
 
-/** dblp_ahead_end() - forget what was copied: the call ends */
+/** dblp_ahead_end() - forget copied buffers at the end of a call */
 void dblp_ahead_end(struct dblp_sock *dsk, struct dblp_ahead *a)
 {
 	struct dblp_rx_msg *msg, *tmp;
@@ -126,7 +126,7 @@ void dblp_ahead_end(struct dblp_sock *dsk, struct dblp_ahead *a)
 	sock_owned_by_me(&dsk->sk);
 	list_for_each_entry_safe(msg, tmp, &a->parts, place_node) {
 		list_del_init(&msg->place_node);
-		/* The next reader has to copy it again */
+		/* The next reader must copy the message from its start */
 		msg->copied = NULL;
 		msg->seen = 0;
 		dblp_rx_put(dsk, msg);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Common to both receive modes: copy a message to user memory, put control
- * messages, wait for something to be read.
+ * Common to both receive modes: copying messages to the user, control messages,
+ * and waiting for a readable message.
  */
 #include <linux/sched/signal.h>
 #include <linux/socket.h>
@@ -11,7 +11,7 @@
 #include "dblp.h"
 #include "window.h"
 
-/* The zero map in a buffer */
+/* Zero map of a buffer */
 static struct dblp_zeromap dblp_rx_zeromap(const struct sk_buff *skb)
 {
 	const struct dblp_skb_zeros *zeros = &DBLP_SKB_CB(skb)->zeros;
@@ -24,14 +24,15 @@ static struct dblp_zeromap dblp_rx_zeromap(const struct sk_buff *skb)
 }
 
 /**
- * dblp_rx_next_zeros() - next bytes of a message that a zero map describes
+ * dblp_rx_next_zeros() - find the next bytes that a zero map describes
  * @msg: the message
  * @skb: buffer with a zero map
- * @at: bit of the map to start at, @from of the map at first; moved behind them
- * @offset: set to the offset of the first
- * @bytes: set to their number
+ * @at: bit of the map to search from, @from of the map at first; moved past the
+ *	bits found
+ * @offset: set to the offset of the first byte in the message
+ * @bytes: set to the number of bytes
  *
- * Return: false if there are no more up to @to.
+ * Return: false if the map describes no more bytes before its @to.
  */
 bool dblp_rx_next_zeros(const struct dblp_rx_msg *msg,
 			const struct sk_buff *skb, u32 *at, u32 *offset,
@@ -48,7 +49,7 @@ bool dblp_rx_next_zeros(const struct dblp_rx_msg *msg,
 	return true;
 }
 
-/** dblp_rx_zeros_bytes() - bytes of a zero map that were not taken */
+/** dblp_rx_zeros_bytes() - bytes that a zero map describes, not placed yet */
 u32 dblp_rx_zeros_bytes(const struct dblp_rx_msg *msg,
 			const struct sk_buff *skb)
 {
@@ -61,10 +62,10 @@ u32 dblp_rx_zeros_bytes(const struct dblp_rx_msg *msg,
 
 /**
  * dblp_rx_take_zeros() - take runs of segments from a zero map, to place them
- * @skb: buffer with a zero map
+ * @skb: buffer with a zero map; its @to is moved past the runs taken
  * @most: maximum number of runs
  *
- * Return: number of runs taken: those from @from to @to of the map.
+ * Return: number of runs taken.
  */
 u32 dblp_rx_take_zeros(struct sk_buff *skb, u32 most)
 {
@@ -75,7 +76,7 @@ u32 dblp_rx_take_zeros(struct sk_buff *skb, u32 most)
 	while (runs < most && dblp_zeromap_next(&z, &at, &first, &n))
 		runs++;
 	zeros->to = at;
-	/* If only zero bits follow, all is taken */
+	/* If only zero bits follow, the map is used up */
 	if (!dblp_zeromap_next(&z, &at, &first, &n))
 		zeros->to = 32 * zeros->words;
 	return runs;
@@ -83,7 +84,7 @@ u32 dblp_rx_take_zeros(struct sk_buff *skb, u32 most)
 
 /**
  * dblp_rx_cursor_init() - begin to copy a message to the user
- * @c: filled
+ * @c: cursor to initialise
  * @to: user memory; not advanced
  */
 void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to)
@@ -94,7 +95,7 @@ void dblp_rx_cursor_init(struct dblp_rx_cursor *c, const struct iov_iter *to)
 	c->size = iov_iter_count(to);
 }
 
-/* Segments mostly come in order, so there is little to advance */
+/* Cheap, because segments mostly arrive in order */
 static struct iov_iter *dblp_rx_seek(struct dblp_rx_cursor *c, size_t pos)
 {
 	if (pos < c->pos) {
@@ -126,7 +127,7 @@ static bool dblp_rx_copy_across(struct dblp_window *w, u32 from, u32 len,
 		if (!p)
 			return !skb_copy_datagram_iter(w->skb, from, to, len);
 		n = min(len, w->to - from);
-		/* No check_copy_size(): the bounds are ours */
+		/* No check_copy_size(), because the bounds are trusted */
 		if (_copy_to_iter(p, n, to) != n)
 			return false;
 	}
@@ -196,9 +197,9 @@ static int dblp_rx_copy_zeros(const struct dblp_rx_msg *msg,
  * dblp_rx_copy() - copy segments of a message to the user
  * @msg: their message or piece; the caller has a reference
  * @skbs: their buffers
- * @after: the last of these that is to be left out, or NULL
+ * @after: last buffer to skip, or NULL
  * @base: bytes of the user's message before @msg
- * @c: position in user memory; bytes beyond its end are left out
+ * @c: position in user memory; bytes beyond its end are not copied
  *
  * Context: process, without the socket lock.
  * Return: 0 or -EFAULT.
@@ -212,7 +213,7 @@ int dblp_rx_copy(const struct dblp_rx_msg *msg, struct sk_buff_head *skbs,
 
 	skb = after ? skb_peek_next(after, skbs) : skb_peek(skbs);
 	for (; skb; skb = skb_peek_next(skb, skbs)) {
-		/* ksoftirqd may have to pass on packets meanwhile */
+		/* Let ksoftirqd process packets */
 		cond_resched();
 		cb = DBLP_SKB_CB(skb);
 		if (cb->is_zeros && dblp_rx_copy_zeros(msg, skb, base, c))
@@ -254,7 +255,7 @@ int dblp_rx_fill_holes(const struct dblp_rx_msg *msg, struct dblp_rx_cursor *c)
 	return 0;
 }
 
-/** dblp_cmsg_len() - bytes of a control message, fewer for a 32-bit program */
+/** dblp_cmsg_len() - bytes of a control message, also of a 32-bit program */
 size_t dblp_cmsg_len(const struct msghdr *m, size_t size)
 {
 #ifdef CONFIG_COMPAT
@@ -265,9 +266,9 @@ size_t dblp_cmsg_len(const struct msghdr *m, size_t size)
 }
 
 /**
- * dblp_put_ranges() - give a loss map to the user, whole or not at all
- * @m: from the user
- * @r: the ranges, freed here; NULL if there was no memory
+ * dblp_put_ranges() - report a loss map to the user, completely or not at all
+ * @m: the user's message header
+ * @r: ranges, freed here; NULL without memory
  * @ranges: number of ranges
  */
 void dblp_put_ranges(struct msghdr *m, struct dblp_range *r, u32 ranges)
@@ -283,8 +284,8 @@ void dblp_put_ranges(struct msghdr *m, struct dblp_range *r, u32 ranges)
 
 /**
  * dblp_put_rcvinfo() - report the outcome of a message to the user
- * @m: from the user
- * @pieces: of the message, see dblp_rx_join()
+ * @m: the user's message header
+ * @pieces: pieces of the message, see dblp_rx_join()
  */
 void dblp_put_rcvinfo(struct msghdr *m, const struct list_head *pieces)
 {
@@ -304,19 +305,19 @@ void dblp_put_rcvinfo(struct msghdr *m, const struct list_head *pieces)
 }
 
 /*
- * Readers take turns. A call that has taken any part of a message keeps its turn
- * until it returns, because it may have to put that part back: no other call may
- * read the rest of the message, or the next one, before. So the part returns to
- * its place in whatever mode the socket is by then.
+ * Readers take turns. A call that has taken buffers of a message keeps its turn
+ * until it returns, because it may have to put them back. Until then no other
+ * call may read the rest of the message, or the next message. So the buffers
+ * return to their place, even if the receive mode has changed.
  */
 
-/* Does another call have its turn? */
+/* Is it the turn of another call? */
 static bool dblp_rx_blocked(const struct dblp_sock *dsk)
 {
 	return dsk->rx_reader && dsk->rx_reader != current;
 }
 
-/* Pollers are not woken, because no data has arrived */
+/* Wake waiting readers. Pollers are not woken, because no data has arrived */
 static void dblp_wake_readers(struct dblp_sock *dsk)
 {
 	/* No barrier: readers enter the queue with the socket locked */
@@ -325,8 +326,8 @@ static void dblp_wake_readers(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_copy_begin() - unlock a socket to copy to the user; the call has its turn
- * @dsk: socket, locked, whose turn no other call has
+ * dblp_copy_begin() - begin the turn of a call, and unlock the socket to copy
+ * @dsk: socket, locked; it is not the turn of another call
  */
 void dblp_copy_begin(struct dblp_sock *dsk)
 {
@@ -337,7 +338,7 @@ void dblp_copy_begin(struct dblp_sock *dsk)
 	release_sock(&dsk->sk);
 }
 
-/** dblp_copy_end() - lock the socket again; the call keeps its turn */
+/** dblp_copy_end() - lock the socket again, and keep the turn */
 void dblp_copy_end(struct dblp_sock *dsk)
 {
 	lock_sock(&dsk->sk);
@@ -345,7 +346,7 @@ void dblp_copy_end(struct dblp_sock *dsk)
 	dblp_wake_readers(dsk);
 }
 
-/** dblp_rx_release() - end the turn of this call, if it has one */
+/** dblp_rx_release() - end the turn of this call, if any */
 void dblp_rx_release(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -361,9 +362,9 @@ void dblp_rx_release(struct dblp_sock *dsk)
 }
 
 /*
- * Wait until the call whose turn it is ends, or has copied. With MSG_DONTWAIT,
- * wait only while it copies, as for the lock of a TCP socket, but not while it
- * waits for the peer.
+ * Wait until the call that has the turn ends, or has copied. With MSG_DONTWAIT,
+ * wait only while that call copies, as for the lock of a TCP socket, and not
+ * while it waits for the peer.
  */
 static int dblp_wait_turn(struct dblp_sock *dsk, long *timeo)
 {
@@ -394,14 +395,14 @@ static bool dblp_may_read(const struct dblp_sock *dsk,
 }
 
 /**
- * dblp_wait_readable() - wait until there is something to be read
+ * dblp_wait_readable() - wait until recvmsg() can read or place something
  * @dsk: socket, locked
- * @timeo: jiffies to wait at most; set to those left
- * @keep: leave an error of the socket for the next call
- * @ahead: of a call in whole mode, or NULL: something to be copied ahead ends
- *	the wait, too
+ * @timeo: maximum wait in jiffies; reduced by the time waited
+ * @keep: whether to keep an error of the socket for the next call
+ * @ahead: state of a call that may copy ahead, or NULL; data to copy ahead also
+ *	ends the wait
  *
- * Return: 1 if there is, 0 if nothing more will come, or a negative errno.
+ * Return: 1 if readable, 0 at the end of the stream, or a negative errno.
  */
 int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep,
 		       const struct dblp_ahead *ahead)
@@ -441,7 +442,7 @@ int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep,
 		if (err)
 			break;
 		dsk->rx_ahead |= ahead && ahead->may;
-		/* All that ends this loop wakes us: test nothing unlocked */
+		/* Each event that ends the loop wakes us: no condition here */
 		sk_wait_event(sk, timeo, false, &wait);
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
@@ -449,9 +450,9 @@ int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep,
 }
 
 /**
- * dblp_rx_was_read() - a message was read
+ * dblp_rx_was_read() - keep the loss map of a message that was read
  * @dsk: socket
- * @pieces: its pieces, consumed; kept for DBLP_LOSSMAP until the next read
+ * @pieces: consumed pieces, kept for DBLP_LOSSMAP until the next read
  */
 void dblp_rx_was_read(struct dblp_sock *dsk, struct list_head *pieces)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Incoming messages: from the first segment to the user.
+ * Incoming messages: opening, closing, and delivery in order.
  *
- * A message is opened by the first of its segments to come (rx_data.c), is
- * closed when core/closing.c says so, waits for its turn, is read, and is kept
- * until the peer has acknowledged all control frames about it.
+ * The first segment that arrives opens a message (rx_data.c). core/closing.c
+ * decides when to close it. A closed message waits for its turn, is read, and
+ * is kept until the peer has acknowledged all control frames about it.
  */
 #include "dblp.h"
 #include "trace.h"
@@ -12,8 +12,8 @@
 /**
  * dblp_rx_may_open() - may the peer begin this message?
  * @dsk: socket
- * @id: its ID
- * @bytes: of it that use credit
+ * @id: message ID
+ * @bytes: bytes of the message that use credit
  */
 bool dblp_rx_may_open(const struct dblp_sock *dsk, u32 id, u32 bytes)
 {
@@ -25,7 +25,7 @@ bool dblp_rx_may_open(const struct dblp_sock *dsk, u32 id, u32 bytes)
 	return dsk->rx_opened + bytes + DBLP_MSG_COST <= dsk->rx_max_data;
 }
 
-/* The peer of an open message counts as an active sender, see SHARE */
+/* A connection with open messages counts as an active sender, see SHARE */
 static void dblp_rx_begin(struct dblp_sock *dsk)
 {
 	if (!dsk->rx_open++)
@@ -50,12 +50,12 @@ static bool dblp_rx_less(struct rb_node *a, const struct rb_node *b)
 }
 
 /**
- * dblp_rx_open() - begin a message
+ * dblp_rx_open() - open a message
  * @dsk: socket
- * @d: data header of its first packet; dblp_rx_may_open() allows it
- * @seg_size: bytes of its segments
+ * @d: data header of a packet; dblp_rx_may_open() has permitted the message
+ * @seg_size: size of its segments in bytes
  *
- * Return: the message, or NULL if there is no memory.
+ * Return: the message, or NULL without memory.
  */
 struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 				 const struct dblp_data *d, u32 seg_size)
@@ -64,7 +64,7 @@ struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 	struct dblp_rx_msg *msg;
 
 	sock_owned_by_me(&dsk->sk);
-	/* An upper bound of what is allocated */
+	/* Upper bound of the memory that kzalloc() uses */
 	size = roundup_pow_of_two(struct_size(msg, bits, 0) +
 				  dblp_segmap_bytes(n));
 	if (!dblp_rx_may_hold(dsk, size, d->msg_id))
@@ -102,9 +102,9 @@ struct dblp_rx_msg *dblp_rx_open(struct dblp_sock *dsk,
 }
 
 /**
- * dblp_rx_find() - an open message, or a closed one whose turn has not come
+ * dblp_rx_find() - find a message that is not delivered
  * @dsk: socket
- * @id: its ID
+ * @id: message ID
  *
  * Return: the message or NULL.
  */
@@ -115,7 +115,7 @@ struct dblp_rx_msg *dblp_rx_find(struct dblp_sock *dsk, u32 id)
 	sock_owned_by_me(&dsk->sk);
 	if (id == dsk->rx_next)
 		return dsk->rx_turn;
-	/* Consecutive packets are mostly of one message */
+	/* Consecutive packets mostly belong to one message */
 	if (dsk->rx_found && dsk->rx_found->id == id)
 		return dsk->rx_found;
 	node = rb_find(&id, &dsk->rx_msgs, dblp_rx_cmp);
@@ -134,8 +134,8 @@ static void dblp_rx_erase(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 }
 
 /*
- * Let an open message wait until the cap is raised, a first pass is over, or
- * until time @at; 0: never.
+ * Schedule the next judgment of an open message: when the cap changes, when a
+ * first pass ends, and at time @at unless that is 0.
  */
 static void dblp_rx_wait(struct dblp_sock *dsk, struct dblp_rx_msg *msg, u64 at)
 {
@@ -143,7 +143,7 @@ static void dblp_rx_wait(struct dblp_sock *dsk, struct dblp_rx_msg *msg, u64 at)
 		list_add_tail(&msg->list, &dsk->rx_waits);
 	if (!at)
 		return;
-	/* It does no harm to judge it too early */
+	/* A judgment that is too early does no harm */
 	if (!RB_EMPTY_NODE(&msg->due.node)) {
 		if (msg->due.expires <= at)
 			return;
@@ -162,7 +162,7 @@ static void dblp_rx_unwait(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 		timerqueue_del(&dsk->rx_due, &msg->due);
 }
 
-/** dblp_rx_unopen() - undo dblp_rx_open(), as the packet is refused */
+/** dblp_rx_unopen() - undo dblp_rx_open() when the packet is refused */
 void dblp_rx_unopen(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -173,7 +173,7 @@ void dblp_rx_unopen(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	dblp_rx_put(dsk, msg);
 }
 
-/* Minimum round-trip time, or a guess before any sample */
+/* Minimum round-trip time in ns, or a default before the first sample */
 static u64 dblp_rx_rtt(const struct dblp_sock *dsk)
 {
 	return dsk->rtt.min ?: DBLP_INITIAL_RTT_NS;
@@ -186,7 +186,7 @@ static u64 dblp_rx_largest(const struct dblp_sock *dsk)
 	return s->n ? s->r[s->n - 1].last : 0;
 }
 
-/* Bytes that came in segments: zero maps do not show the path's rate */
+/* Bytes received in segments, without those described by zero maps */
 static u32 dblp_rx_sent(const struct dblp_rx_msg *msg)
 {
 	return msg->len - msg->missing - msg->elided;
@@ -214,7 +214,7 @@ static enum dblp_verdict dblp_rx_verdict(struct dblp_sock *dsk,
 		.meta_missing = msg->meta_missing,
 		.budget = min(msg->budget, dsk->cap),
 		.policy = msg->policy,
-		/* Who accepts no loss accepts none for being late, either */
+		/* With a cap of 0, deadlines must not cause loss, either */
 		.deadline_at = dsk->cap ? msg->deadline_at : 0,
 	};
 
@@ -243,8 +243,8 @@ static bool dblp_rx_follows(const struct dblp_sock *dsk,
 }
 
 /*
- * In whole mode, a message that just fits the window must not need more credit
- * in pieces: all but the last give theirs back, but for their bytes.
+ * In whole mode, return the credit of a piece except that of its bytes. A
+ * message that just fits the window must not need more credit in pieces.
  */
 static void dblp_rx_refund(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
@@ -252,7 +252,7 @@ static void dblp_rx_refund(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	dblp_rx_give_back(dsk, msg);
 }
 
-/* Count a message that is closed with all its pieces */
+/* Count a message of which all pieces are closed */
 static void dblp_rx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 {
 	dsk->counts.msgs_received[reason]++;
@@ -270,7 +270,7 @@ static void dblp_rx_count(struct dblp_sock *dsk, enum dblp_reason reason)
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_MSGRECEIVEDCANCELLED);
 }
 
-/* Add a closed piece to its message, which may complete that */
+/* Add a closed piece to its message, which is closed with the last piece */
 static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
 	if (!msg->offset) {
@@ -302,7 +302,7 @@ static void dblp_rx_chain(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	dsk->rx_number++;
 }
 
-/* Move on to the next message in order */
+/* Advance to the next message in order */
 static void dblp_rx_next_turn(struct dblp_sock *dsk)
 {
 	struct rb_node *first = rb_first(&dsk->rx_msgs);
@@ -317,7 +317,7 @@ static void dblp_rx_next_turn(struct dblp_sock *dsk)
 	dsk->rx_turn = msg;
 }
 
-/** dblp_rx_any_open() - are there messages that cannot be read yet? */
+/** dblp_rx_any_open() - are there messages that are not delivered? */
 bool dblp_rx_any_open(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -327,7 +327,7 @@ bool dblp_rx_any_open(struct dblp_sock *dsk)
 /**
  * dblp_rx_deliver() - make closed messages readable, in order
  * @dsk: socket
- * @most: maximum number; others follow later
+ * @most: maximum number of messages; dblp_work() delivers the others
  */
 void dblp_rx_deliver(struct dblp_sock *dsk, u32 most)
 {
@@ -358,7 +358,7 @@ void dblp_rx_deliver(struct dblp_sock *dsk, u32 most)
 		return;
 	if (any)
 		dsk->sk.sk_data_ready(&dsk->sk);
-	/* Wake up waiters for the end, too */
+	/* Also wake processes that wait for the end of the stream */
 	if (dblp_rx_ended(dsk))
 		dsk->sk.sk_state_change(&dsk->sk);
 }
@@ -388,9 +388,9 @@ static bool dblp_rx_over_budget(const struct dblp_sock *dsk,
 }
 
 /**
- * dblp_rx_closed() - a message is closed
+ * dblp_rx_closed() - mark a message as closed, and deliver it in order
  * @dsk: socket
- * @msg: the message; its reason and its loss map are set
+ * @msg: message with reason and loss map set
  */
 void dblp_rx_closed(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
@@ -406,7 +406,7 @@ void dblp_rx_closed(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	dblp_rx_offer(dsk);
 }
 
-/* Close a message; for a complete one the ACKs suffice */
+/* Close a message. A complete one needs no CLOSE, because its ACKs suffice */
 static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			 enum dblp_verdict verdict)
 {
@@ -428,18 +428,18 @@ static int dblp_rx_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 }
 
 /**
- * dblp_rx_try_close() - close a message if that is allowed
+ * dblp_rx_try_close() - close a message if allowed
  * @dsk: socket
  * @msg: open message
  *
- * Return: 0, or -ENOMEM and nothing changed.
+ * Return: 0, or -ENOMEM without any change.
  */
 int dblp_rx_try_close(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
 	enum dblp_verdict verdict;
 
 	sock_owned_by_me(&dsk->sk);
-	/* Most packets are of messages that must be complete, and are not */
+	/* Fast path: most messages must be complete, and are not yet */
 	if (msg->missing && !msg->budget && !msg->deadline_at)
 		return 0;
 	verdict = dblp_rx_verdict(dsk, msg);
@@ -459,7 +459,7 @@ void dblp_rx_judge(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 		dblp_rx_wait(dsk, msg, ktime_get_ns() + DBLP_RETRY_NS);
 }
 
-/** dblp_rx_judge_all() - judge all open messages again soon */
+/** dblp_rx_judge_all() - have dblp_work() judge all open messages again */
 void dblp_rx_judge_all(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -469,7 +469,7 @@ void dblp_rx_judge_all(struct dblp_sock *dsk)
 	dblp_work_soon(dsk);
 }
 
-/* The next message to be judged: one that is due, or the first of @rx_judge */
+/* Next message to judge: one that is due, or the first of @rx_judge */
 static struct dblp_rx_msg *dblp_rx_next_judged(struct dblp_sock *dsk, u64 now)
 {
 	struct timerqueue_node *due = timerqueue_getnext(&dsk->rx_due);
@@ -481,7 +481,7 @@ static struct dblp_rx_msg *dblp_rx_next_judged(struct dblp_sock *dsk, u64 now)
 }
 
 /**
- * dblp_rx_judge_some() - judge messages that are due: a step of dblp_work()
+ * dblp_rx_judge_some() - judge some messages, for dblp_work()
  * @dsk: socket
  * @now: the time
  */
@@ -507,9 +507,9 @@ void dblp_rx_judge_some(struct dblp_sock *dsk, u64 now)
  * dblp_rx_update_budget() - update the budget of an open message
  * @msg: the message
  * @ppm: the budget
- * @pn: number of the packet that carried it
+ * @pn: number of the packet with the budget; an older budget is ignored
  *
- * Return: true if it has changed.
+ * Return: true if the budget has changed.
  */
 bool dblp_rx_update_budget(struct dblp_rx_msg *msg, u32 ppm, u64 pn)
 {
@@ -523,12 +523,12 @@ bool dblp_rx_update_budget(struct dblp_rx_msg *msg, u32 ppm, u64 pn)
 }
 
 /**
- * dblp_budget_known() - has any part of a message come?
+ * dblp_budget_known() - has any packet of a message been received?
  * @dsk: socket
- * @id: the message
+ * @id: message ID
  *
- * A BUDGET that comes before its message is refused, and will be sent again: no
- * memory is kept for a message that may never come.
+ * A BUDGET that arrives before its message is refused, and its sender repeats
+ * it. So no memory is allocated for a message that may never arrive.
  */
 bool dblp_budget_known(struct dblp_sock *dsk, u32 id)
 {
@@ -537,7 +537,7 @@ bool dblp_budget_known(struct dblp_sock *dsk, u32 id)
 }
 
 /**
- * dblp_rx_budget() - the sender has changed the budget of a message
+ * dblp_rx_budget() - process a BUDGET frame
  * @dsk: socket
  * @f: BUDGET frame for which dblp_budget_known() is true
  * @pn: number of its packet
@@ -555,9 +555,9 @@ int dblp_rx_budget(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn)
 }
 
 /**
- * dblp_rx_straggler() - a packet of a first pass came after the end of it
+ * dblp_rx_straggler() - note a packet of a first pass received after its end
  * @dsk: socket
- * @pn: its number
+ * @pn: packet number
  */
 void dblp_rx_straggler(struct dblp_sock *dsk, u64 pn)
 {
@@ -566,7 +566,7 @@ void dblp_rx_straggler(struct dblp_sock *dsk, u64 pn)
 			     dblp_rx_rtt(dsk), ktime_get_ns());
 }
 
-/** dblp_rx_passed() - a packet came, by which a first pass may be over */
+/** dblp_rx_passed() - judge again if a received packet ends a first pass */
 void dblp_rx_passed(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
@@ -575,9 +575,9 @@ void dblp_rx_passed(struct dblp_sock *dsk)
 }
 
 /*
- * Number of pieces that are searched for something to place, with each packet
- * and each call. A sender has fewer in flight while it has memory: see
- * dblp_piece_len(). Those behind wait until they are near.
+ * Maximum number of pieces searched for segments to place, per packet and per
+ * call. A sender with enough memory has fewer pieces in flight, see
+ * dblp_piece_len(). Later pieces are placed when earlier ones have been.
  */
 #define DBLP_PLACE_AHEAD	256U
 
@@ -589,13 +589,14 @@ static bool dblp_place_is_ready(const struct dblp_sock *dsk,
 }
 
 /**
- * dblp_place_next() - walk the pieces of the next message that may be placed:
- * those whose offset is known, up to DBLP_PLACE_AHEAD
- * @dsk: socket in placement mode
- * @msg: the last one, NULL for the first
- * @base: its offset in the message of the user; set to that of the next
+ * dblp_place_next() - walk the pieces of the next message that may be placed
+ * @dsk: socket
+ * @msg: preceding piece, NULL to get the first one
+ * @base: offset of @msg in the user's message; set to that of the next piece
  *
- * Return: the next one, or NULL.
+ * Only pieces with a known offset may be placed, up to DBLP_PLACE_AHEAD.
+ *
+ * Return: the next piece, or NULL.
  */
 struct dblp_rx_msg *dblp_place_next(struct dblp_sock *dsk,
 				    struct dblp_rx_msg *msg, u32 *base)
@@ -625,7 +626,7 @@ struct dblp_rx_msg *dblp_place_next(struct dblp_sock *dsk,
 	return msg;
 }
 
-/** dblp_place_any() - is there something to be placed? */
+/** dblp_place_any() - is there anything to place? */
 bool dblp_place_any(struct dblp_sock *dsk)
 {
 	struct dblp_rx_msg *msg = NULL;
@@ -654,11 +655,11 @@ void dblp_place_arrived(struct dblp_sock *dsk)
 		dsk->sk.sk_data_ready(&dsk->sk);
 }
 
-/* Waking a reader costs some part of copying this many bytes */
+/* Minimum bytes to copy ahead: waking a reader costs less than copying them */
 #define DBLP_AHEAD_MIN	(64U << 10)
 
 /**
- * dblp_ahead_due() - is it time to copy what has come of the next message?
+ * dblp_ahead_due() - has enough of the next message arrived to copy ahead?
  * @dsk: socket in whole mode
  */
 bool dblp_ahead_due(const struct dblp_sock *dsk)
@@ -671,7 +672,7 @@ bool dblp_ahead_due(const struct dblp_sock *dsk)
 }
 
 /**
- * dblp_ahead_arrived() - wake readers if it is: more of that message has come
+ * dblp_ahead_arrived() - wake readers if dblp_ahead_due()
  * @dsk: socket in whole mode
  */
 void dblp_ahead_arrived(struct dblp_sock *dsk)
@@ -692,11 +693,11 @@ bool dblp_rx_eof(const struct dblp_sock *dsk)
 }
 
 /**
- * dblp_rx_fin() - the peer will send no more messages
+ * dblp_rx_fin() - process a FIN frame
  * @dsk: socket
- * @end: total number of its messages
+ * @end: total number of messages from the peer
  *
- * Return: 0, or -EPROTO if it has sent more already.
+ * Return: 0, or -EPROTO if the peer has already sent more messages.
  */
 int dblp_rx_fin(struct dblp_sock *dsk, u32 end)
 {
@@ -725,7 +726,7 @@ static void dblp_rx_drop(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 	dblp_rx_put(dsk, msg);
 }
 
-/** dblp_rx_purge_open() - drop messages that cannot be read any more */
+/** dblp_rx_purge_open() - drop messages that are not delivered */
 void dblp_rx_purge_open(struct dblp_sock *dsk)
 {
 	struct rb_node *node;

@@ -2,14 +2,14 @@
 /*
  * Incoming messages that their sender has cancelled.
  *
- * Such a message is closed with all of it missing, and is delivered in its turn,
- * where recvmsg() fails for it: what has come of it must not pass for what was
- * sent. If a piece is cancelled so is its message.
+ * A cancelled message is closed with all of its bytes missing. When its turn
+ * comes, recvmsg() fails with ECANCELED, so that the bytes received cannot be
+ * mistaken for the message. A cancelled piece cancels its message.
  */
 #include "dblp.h"
 #include "trace.h"
 
-/* What META would have said */
+/* Set the fields of META from a CANCEL */
 static void dblp_rx_set_meta(struct dblp_rx_msg *msg,
 			     const struct dblp_frame *f)
 {
@@ -19,7 +19,7 @@ static void dblp_rx_set_meta(struct dblp_rx_msg *msg,
 	msg->total = f->cancel.total;
 }
 
-/* Open a message of which nothing has come. It needs no segments */
+/* Open a cancelled message of which no segment has arrived */
 static int dblp_rx_open_cancelled(struct dblp_sock *dsk,
 				  const struct dblp_frame *f,
 				  struct dblp_rx_msg **msg)
@@ -44,7 +44,7 @@ static int dblp_rx_open_cancelled(struct dblp_sock *dsk,
 	return 0;
 }
 
-/* Does a CANCEL agree with what has come of its message? */
+/* Does a CANCEL match the packets received of its message? */
 static bool dblp_rx_is_cancel_of(const struct dblp_frame *f,
 				 const struct dblp_rx_msg *msg)
 {
@@ -54,7 +54,7 @@ static bool dblp_rx_is_cancel_of(const struct dblp_frame *f,
 				      f->cancel.total == msg->total));
 }
 
-/* Drop what has come of a message, which takes its turn nonetheless */
+/* Free the received bytes of a message, and close it as cancelled */
 static int dblp_rx_give_up(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			   const struct dblp_frame *f)
 {
@@ -75,17 +75,16 @@ static int dblp_rx_give_up(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 }
 
 /**
- * dblp_rx_cancel() - the sender has cancelled a message
+ * dblp_rx_cancel() - process a CANCEL frame
  * @dsk: socket
  * @f: CANCEL frame
  * @pn: number of its packet
  *
- * A message that was closed before stays as it is. If that was with bytes
- * missing, or if it is closed now, CLOSE precedes the ACK of the CANCEL, which
- * says otherwise that the message was complete.
+ * A message closed before is not changed. If it was closed with bytes missing,
+ * or is closed now, its CLOSE precedes the ACK of the CANCEL. Without a CLOSE,
+ * this ACK tells the sender that the message was complete.
  *
- * Return: 0, -EPROTO if the sender contradicts itself, -ENOMEM and nothing has
- * changed.
+ * Return: 0, -EPROTO if the CANCEL is invalid, or -ENOMEM without any change.
  */
 int dblp_rx_cancel(struct dblp_sock *dsk, const struct dblp_frame *f, u64 pn)
 {

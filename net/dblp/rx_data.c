@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Received segments: their message, and the buffers that it holds for them.
+ * Received segments: finding their message, and holding their buffers.
  *
- * A buffer is queued to a message as it came, and the message is charged for
- * all of it; if it has segments of several messages, each of them is. A buffer
- * that refers to a page keeps all of the page, and all of a compound page, from
- * being freed, so the charge is for whole pages. So no less is charged than is
- * held.
+ * A received buffer is queued to its message without copying, and the message
+ * is charged for all of it. If the buffer has segments of several messages,
+ * each message is charged. The charge is for whole pages, compound pages
+ * included, because a reference keeps all of a page allocated. So the charge is
+ * never less than the memory held.
  *
- * Consecutive packets often lie in one page: it is memory of a sender on this
- * machine, or a receive buffer of a device. Buffers of a message that follow each
- * other so are a batch. Each page is charged once, with the last buffer in it, as
- * that is freed last.
+ * Consecutive packets often share a page, which is memory of a sender on this
+ * machine, or a receive buffer of a device. Consecutive buffers of a message
+ * that share pages are a batch. Each page is charged once, with the last buffer
+ * that refers to it, as this buffer is freed last.
  *
- * A batch is held only if it has at most DBLP_HELD_MOST times the bytes that the
- * message needs of it. Otherwise these are copied into memory of the message,
- * and the buffers are freed. So the peer's credit bounds all that it can make us
- * hold. A batch may end where its last page goes on in the next buffer only if it is
- * worth all of that page, because the page may be left to it.
+ * A batch is held only if its charge is at most DBLP_HELD_MOST times the bytes
+ * that the message needs of it. Otherwise these bytes are copied to memory of
+ * the message, and the buffers are freed. So the credit of a peer bounds the
+ * memory that the peer can occupy. A batch may end within a page that the next
+ * buffer shares only if its bytes justify all of the page, because the page may
+ * remain with the batch.
  *
- * A buffer with a zero map is kept like those with segments. A segment comes in
- * one way or the other: a map of which only some segments have arrived is
- * refused.
+ * A buffer with a zero map is held like buffers with segments. Each segment is
+ * either sent or described: a map is refused if only some of its segments have
+ * arrived before.
  */
 #include <linux/sizes.h>
 
@@ -29,15 +30,15 @@
 #include "trace.h"
 
 enum {
-	/* Most bytes held per byte of credit */
+	/* Maximum bytes held per byte of credit */
 	DBLP_HELD_MOST		= 4,
-	/* Most bytes that may follow in the last page of a batch */
+	/* Maximum bytes expected to follow in the last page of a batch */
 	DBLP_BATCH_MORE		= SZ_64K,
-	/* Buffers after which a batch ends: all may have to be copied at once */
+	/* Maximum buffers in a batch, which may all be copied at once */
 	DBLP_BATCH_BUFFERS	= 64,
-	/* Memory of a message: has room for several small segments */
+	/* Bytes of a buffer for copies of several small segments */
 	DBLP_PACKED		= SKB_WITH_OVERHEAD(2048),
-	/* Words of a zero map: these need hardly more memory than one */
+	/* Maximum words of a copied zero map: hardly more memory than one */
 	DBLP_PACKED_WORDS	= 32,
 };
 
@@ -50,7 +51,7 @@ static void dblp_rx_cb_init(struct sk_buff *skb, u32 stride)
 	cb->stride = stride;
 }
 
-/* The first page that a buffer refers to, or NULL */
+/* First page that a buffer refers to, or NULL */
 static struct page *dblp_page_first(const struct sk_buff *skb)
 {
 	if (skb->head_frag)
@@ -60,8 +61,9 @@ static struct page *dblp_page_first(const struct sk_buff *skb)
 	return compound_head(skb_frag_page(&skb_shinfo(skb)->frags[0]));
 }
 
-/* Bytes of all pages that a buffer refers to, of equal ones in a row once; @last
- * is set to the last page, or to NULL
+/*
+ * Bytes of all pages that a buffer refers to, counting consecutive references
+ * to the same page once. @last is set to the last page, or to NULL.
  */
 static size_t dblp_page_bytes(const struct sk_buff *skb, struct page **last)
 {
@@ -79,8 +81,9 @@ static size_t dblp_page_bytes(const struct sk_buff *skb, struct page **last)
 	return size;
 }
 
-/* Memory that a buffer holds. Its sender, or a driver, may have counted only
- * that part of a page in @truesize that the buffer uses.
+/*
+ * Bytes of memory that a buffer holds. @truesize may be less, because senders
+ * and drivers count only the bytes of a page that the buffer uses.
  */
 static size_t dblp_rx_truesize(const struct sk_buff *skb, struct page **last)
 {
@@ -95,11 +98,11 @@ static size_t dblp_rx_truesize(const struct sk_buff *skb, struct page **last)
 }
 
 /**
- * dblp_rx_weigh() - find out what the buffer of a train holds
- * @t: the train; its memory is filled in
+ * dblp_rx_weigh() - compute the memory that the buffer of a train holds
+ * @t: train; @truesize, @page_first and @page_last are set
  *
- * Return: false if that is more than any message may hold for it, and it must be
- * copied.
+ * Return: false if this exceeds the limit of any message for the train. Then
+ * the caller must copy the buffer.
  */
 bool dblp_rx_weigh(struct dblp_train *t)
 {
@@ -108,7 +111,7 @@ bool dblp_rx_weigh(struct dblp_train *t)
 
 	if (!t->skb->head_frag && !skb_is_nonlinear(t->skb))
 		return true;
-	/* Memory that only a device can read is not of pages: it is not copied */
+	/* Device memory has no pages. Copying it fails, which drops it */
 	if (shinfo->nr_frags && !skb_frag_page(&shinfo->frags[0]))
 		return false;
 	size = dblp_rx_truesize(t->skb, &t->page_last);
@@ -119,8 +122,9 @@ bool dblp_rx_weigh(struct dblp_train *t)
 	return true;
 }
 
-/* Bytes of the page where @skb ends and @next begins, 0 if these are two. The
- * charge for it is with @next
+/*
+ * Bytes of the page in which @skb ends and @next begins, 0 if they do not share
+ * one. @next has the charge for this page.
  */
 static u32 dblp_rx_shared(const struct sk_buff *skb, const struct sk_buff *next)
 {
@@ -149,7 +153,7 @@ static void dblp_rx_free(struct dblp_train *t, struct sk_buff *skb)
 	kfree_skb(skb);
 }
 
-/* Add memory of a message itself, charged, to the end of its queue */
+/* Append a new, charged buffer of @size bytes to the queue of a message */
 static struct sk_buff *dblp_rx_memory(struct dblp_sock *dsk,
 				      struct dblp_rx_msg *msg, u32 size)
 {
@@ -161,7 +165,7 @@ static struct sk_buff *dblp_rx_memory(struct dblp_sock *dsk,
 	skb = alloc_skb(size, GFP_ATOMIC | __GFP_NOWARN);
 	if (!skb)
 		return NULL;
-	/* Includes what the allocator rounds it up to */
+	/* Now includes the rounding by the allocator */
 	if (!dblp_rmem_schedule(sk, skb->truesize)) {
 		kfree_skb(skb);
 		return NULL;
@@ -172,7 +176,7 @@ static struct sk_buff *dblp_rx_memory(struct dblp_sock *dsk,
 	return skb;
 }
 
-/* Get memory of a message that has room for a segment of @len bytes */
+/* Get a buffer of the message itself with room for a segment of @len bytes */
 static struct sk_buff *dblp_rx_packed(struct dblp_sock *dsk,
 				      struct dblp_rx_msg *msg, u32 len)
 {
@@ -189,7 +193,7 @@ static struct sk_buff *dblp_rx_packed(struct dblp_sock *dsk,
 	return skb;
 }
 
-/* Note a segment that is about to be appended */
+/* Record a segment that will be appended to @skb */
 static void dblp_rx_pack_note(const struct dblp_rx_msg *msg,
 			      struct sk_buff *skb, u32 offset)
 {
@@ -221,13 +225,13 @@ static bool dblp_rx_pack_run(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			return false;
 		dblp_rx_pack_note(msg, to, r->offset);
 		at = r->first * DBLP_SKB_CB(from)->stride + r->hdr_len;
-		/* Cannot fail: they were validated there */
+		/* Cannot fail, because the bounds were validated */
 		WARN_ON_ONCE(skb_copy_bits(from, at, skb_put(to, len), len));
 	}
 	return true;
 }
 
-/* Copy a zero map without empty words, as it may describe little */
+/* Copy a zero map without its zero words, as it may have few other words */
 static bool dblp_rx_pack_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			       struct sk_buff *from)
 {
@@ -273,8 +277,10 @@ static bool dblp_rx_pack_skb(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	return true;
 }
 
-/* Copy what the last batch of a message has for it; without memory, keep it.
- * @last: buffer that is about to be queued behind it, or NULL
+/*
+ * Replace the buffers of the last batch by copies of the bytes that the message
+ * needs. Without memory, keep the buffers. @last: buffer that will be queued
+ * next, or NULL.
  */
 static void dblp_rx_pack(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			 struct dblp_train *t, const struct sk_buff *last)
@@ -300,7 +306,7 @@ static void dblp_rx_pack(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 	skb_queue_splice_tail(&old, &msg->skbs);
 }
 
-/* Bytes that the last batch of a message may hold, if @more bytes follow */
+/* Bytes that the last batch of a message may hold if @more bytes follow */
 static u64 dblp_rx_batch_most(const struct dblp_rx_msg *msg, u32 more)
 {
 	u64 most = (u64)msg->batch.bytes + more;
@@ -312,9 +318,9 @@ static u64 dblp_rx_batch_most(const struct dblp_rx_msg *msg, u32 more)
 }
 
 /**
- * dblp_rx_settle() - the message of a train takes no more packets of it
+ * dblp_rx_settle() - decide whether a message holds or copies its buffers
  * @dsk: socket
- * @t: the train; it is at its end, or other messages follow
+ * @t: train; the current message takes no more packets of it
  */
 void dblp_rx_settle(struct dblp_sock *dsk, struct dblp_train *t)
 {
@@ -337,9 +343,10 @@ void dblp_rx_settle(struct dblp_sock *dsk, struct dblp_train *t)
 }
 
 /*
- * @skb is about to be queued, and has the charge of @shared bytes for the page where
- * the last batch ends: end that batch, unless it is to continue. If it is kept, it
- * has paid for the page.
+ * @skb will be queued next, and has taken over the charge of @shared bytes for
+ * the page in which the last batch ends. End that batch unless @skb continues
+ * it. If that batch is held, its bytes justify the page, and the next batch
+ * does not count it.
  */
 static void dblp_rx_next_batch(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			       struct dblp_train *t,
@@ -356,9 +363,9 @@ static void dblp_rx_next_batch(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 }
 
 /*
- * Queue the buffer of a train, or a clone of it, to a message, with no segments
- * for it yet. Of several for one message, the last one has the charge, as it is
- * freed last. Returns NULL if there is no memory.
+ * Queue the buffer of a train, or a clone of it, to a message, without segments
+ * as yet. If a message has several clones, the last one has the charge, as it
+ * is freed last. Returns NULL without memory.
  */
 static struct sk_buff *dblp_rx_buffer(struct dblp_sock *dsk,
 				      struct dblp_rx_msg *msg,
@@ -419,8 +426,9 @@ static void dblp_rx_unbuffer(struct dblp_rx_msg *msg, struct dblp_train *t)
 	dblp_rx_free(t, skb);
 }
 
-/* Queue segments, each behind @hdr_len bytes of its packet, to their message.
- * Returns false if there is no memory
+/*
+ * Queue segments, each behind @hdr_len bytes of its packet, to their message.
+ * Returns false without memory.
  */
 static bool dblp_rx_attach(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			   const struct dblp_run *run, u32 offset, u32 hdr_len)
@@ -452,7 +460,7 @@ static void dblp_rx_detach(struct dblp_rx_msg *msg, struct dblp_train *t)
 		dblp_rx_unbuffer(msg, t);
 }
 
-/** dblp_run_zeromap() - the zero map of a DATA packet that is contiguous */
+/** dblp_run_zeromap() - zero map of a DATA packet in linear memory */
 struct dblp_zeromap dblp_run_zeromap(const struct dblp_run *run)
 {
 	return (struct dblp_zeromap) {
@@ -462,8 +470,9 @@ struct dblp_zeromap dblp_run_zeromap(const struct dblp_run *run)
 	};
 }
 
-/* Have the segments that a packet describes arrived? Returns 1 if all have, 0
- * if none has, -EINVAL if only some have: then the sender contradicts itself
+/*
+ * Have the segments that a packet describes arrived before? Returns 1 if all
+ * have, 0 if none has, or -EINVAL if some have, which violates the protocol.
  */
 static int dblp_rx_zeros_known(const struct dblp_rx_msg *msg,
 			       const struct dblp_run *run)
@@ -475,8 +484,9 @@ static int dblp_rx_zeros_known(const struct dblp_rx_msg *msg,
 	return common == count ? 1 : common ? -EINVAL : 0;
 }
 
-/* Add the segments that a packet describes, all of them new. Returns their
- * bytes, 0 if there is no memory
+/*
+ * Add the segments that a packet describes, all of them new. Returns their
+ * bytes, 0 without memory.
  */
 static u32 dblp_rx_add_zeros(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			     const struct dblp_run *run)
@@ -518,7 +528,7 @@ static void dblp_rx_del_zeros(struct dblp_rx_msg *msg,
 	dblp_rx_unbuffer(msg, run->train);
 }
 
-/* All packets of a message agree about it, but for its budget */
+/* Does a packet match earlier ones of its message? The budget may differ */
 static bool dblp_rx_agrees(const struct dblp_rx_msg *msg,
 			   const struct dblp_run *run,
 			   const struct dblp_frame *meta)
@@ -549,7 +559,7 @@ static u32 dblp_rx_bytes(const struct dblp_rx_msg *msg,
 	return min(run->n * msg->seg_size, msg->len - run->d.offset);
 }
 
-/* Add new segments of an open message. Returns their bytes, 0 without memory */
+/* Add new segments to an open message. Returns their bytes, 0 without memory */
 static u32 dblp_rx_add_segs(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			    const struct dblp_run *run)
 {
@@ -573,8 +583,9 @@ static void dblp_rx_del_segs(struct dblp_rx_msg *msg,
 	dblp_rx_detach(msg, run->train);
 }
 
-/* Take what is new to an open message, which may close it. Returns false and
- * changes nothing if there is no memory
+/*
+ * Add the new segments of a run to an open message, which may close it. Returns
+ * false and changes nothing without memory.
  */
 static bool dblp_rx_take(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 			 const struct dblp_run *run)
@@ -601,8 +612,8 @@ static bool dblp_rx_take(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 }
 
 /*
- * The META of a message comes with its first segment, which starts the
- * deadline. All pieces of a large message share one: that of the piece before.
+ * Start the deadline of a message when its META arrives. All pieces of a large
+ * message share one deadline, so take it from the preceding piece.
  */
 static void dblp_rx_deadline(struct dblp_sock *dsk, struct dblp_rx_msg *msg)
 {
@@ -635,14 +646,14 @@ static void dblp_rx_note_timing(struct dblp_sock *dsk, struct dblp_rx_msg *msg,
 }
 
 /**
- * dblp_rx_data() - take the segments of DATA packets
+ * dblp_rx_data() - process the segments of DATA packets
  * @dsk: socket
- * @run: the packets; @n is lowered to those that are handled like the first
- * @meta: META frame of the first, or NULL
- * @why: set to the reason if they are not taken
+ * @run: packets; @n is lowered to those that are handled like the first
+ * @meta: META frame of the first packet, or NULL
+ * @why: set to the drop reason unless the segments are taken
  *
- * Return: 1 if they were taken, 0 if they are not needed and to be
- * acknowledged, -1 if they are refused and nothing was changed.
+ * Return: 1 if the segments are taken, 0 if they are not needed but must be
+ * acknowledged, or -1 if the packets are refused and nothing was changed.
  */
 int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 		 const struct dblp_frame *meta, enum dblp_mib_item *why)
@@ -674,7 +685,7 @@ int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
 	}
 
 	*why = DBLP_MIB_DROPMISMATCH;
-	/* It may be that nothing of a cancelled message was known */
+	/* A cancelled message may have been opened by its CANCEL alone */
 	if (msg->reason != DBLP_REASON_CANCELLED &&
 	    !dblp_rx_agrees(msg, run, meta))
 		goto refuse;
