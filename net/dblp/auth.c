@@ -3,18 +3,18 @@
  * Authentication: with DBLP_AUTH_KEY each packet of a connection has a tag that
  * only holders of the key can make. Nothing is encrypted.
  *
- * The shared key makes no tags itself. Each connection derives one key for each
- * direction from it, from both connection IDs and from the cookie, which are
- * never used twice. So packets of other connections, and reflected ones, fail.
- * A tag also covers the full packet number, and no number is accepted twice.
- * Packets that are not acknowledged have no number in their header; the AUTH
- * frame has one for them.
+ * Tags are not made with the shared key itself. Each connection derives a key
+ * for each direction from the shared key, both connection IDs and the cookie,
+ * which are never used twice. So packets of other connections and reflected
+ * packets have wrong tags. A tag also covers the full packet number, and no
+ * number is accepted twice. Packets that are not acknowledged have no number in
+ * their header, but in their AUTH frame.
  *
  * A socket has up to two keys, the newest and the previous one. Each packet
- * names the newest that its sender has. An end makes tags with its newest key
- * once the peer has named that, and forgets the previous one some time after
- * the peer does so. Thus keys can be changed at one end after the other, under
- * traffic.
+ * names the newest key of its sender. An end makes tags with its newest key
+ * after the peer has named this key. It forgets the previous key some time
+ * after the peer has started to use the newest. So keys can be changed at one
+ * end after the other, under traffic.
  *
  * The primitive is keyed BLAKE2s with tags of 16 bytes (RFC 7693): it is
  * incremental, so packets need not be linear.
@@ -28,27 +28,28 @@
 #include "window.h"
 
 /*
- * Probe timeouts for which the previous key is accepted after the first packet
- * with the newest: RFC 9001 section 6.5
+ * Time for which the previous key is accepted after the first packet with the
+ * newest key, in probe timeouts: RFC 9001 section 6.5
  */
 #define DBLP_AUTH_OVERLAP_PTOS	3
-/* Time after which a refusal without tag is accepted if there is no other
+/*
+ * Time after which a refusal without tag is accepted if there is no other
  * answer: the initial RTO of RFC 6298 section 2.1
  */
 #define DBLP_AUTH_DOUBT_NS	(1ULL * NSEC_PER_SEC)
 
 /*
- * Numbers by which packets without one in their header may be late, as RFC 9000
- * section 21.4 and IPsec (RFC 4303 section 3.4.3) have it: at the rate of ACKs,
- * more than any path swaps
+ * Anti-replay window of packets without a number in their header, in packets:
+ * RFC 4303 section 3.4.3. Most of these packets are ACKs, whose rate is too low
+ * for a path to reorder as many.
  */
 #define DBLP_AUTH_WINDOW	1024
 
 /**
  * struct dblp_auth_seen - numbers received
- * @end: the largest number and one, 0 for none
- * @map: of the %DBLP_AUTH_WINDOW numbers before @end, those received: bits by the
- *	number modulo that
+ * @end: the largest number plus one, 0 for none
+ * @map: which of the DBLP_AUTH_WINDOW numbers before @end were received; the
+ *	bit of a number is the number modulo DBLP_AUTH_WINDOW
  */
 struct dblp_auth_seen {
 	u64		end;
@@ -56,10 +57,10 @@ struct dblp_auth_seen {
 };
 
 /**
- * struct dblp_auth_keys - keys that a connection derives from a key
- * @tx: key of the tags of packets sent
- * @rx: key of the tags of packets received
- * @id: names the key in this connection
+ * struct dblp_auth_keys - keys that a connection derives from a shared key
+ * @tx: key for the tags of packets sent
+ * @rx: key for the tags of packets received
+ * @id: ID of the shared key in this connection
  */
 struct dblp_auth_keys {
 	u8	tx[BLAKE2S_KEY_SIZE];
@@ -68,20 +69,21 @@ struct dblp_auth_keys {
 };
 
 /**
- * struct dblp_auth_conn - authentication of a connection, or of an attempt; all
- *	0 without one
- * @n: number of @keys, 0 until they are derived; no more than those of the
+ * struct dblp_auth_conn - authentication of a connection or connection attempt
+ * @n: number of valid @keys: 0 until they are derived, at most that of the
  *	socket
  * @client: this end is the client
  * @old: packets are sent with @keys[1]
  * @heard: the peer sends packets with @keys[0]
- * @heard_at: since when
- * @keys: derived from the newest and the previous key
+ * @heard_at: time of the first such packet
+ * @keys: keys derived from the newest and the previous key
  * @salt: input of the derivation: connection ID of the client, cookie
  * @sent: number of packets sent without a number in their header
  * @seen: numbers received of such packets
- * @doubt: positive errno of a refusal without tag, or 0
- * @doubt_at: when the first of them came
+ * @doubt: positive errno of the latest refusal without tag, or 0
+ * @doubt_at: time of the first refusal without tag
+ *
+ * All zero if there is neither.
  */
 struct dblp_auth_conn {
 	u8			n;
@@ -101,7 +103,7 @@ struct dblp_auth_conn {
  * struct dblp_auth - authentication of a socket; under the socket lock
  * @n: number of keys, 1 or 2
  * @secret: hashes of the user's keys, the newest and the previous one
- * @c: of its connection
+ * @c: state of the connection
  */
 struct dblp_auth {
 	u8			n;
@@ -109,7 +111,7 @@ struct dblp_auth {
 	struct dblp_auth_conn	c;
 };
 
-/* Derive bytes for one use from key @i and the connection */
+/* Derive @len bytes for @use from key @i and the connection */
 static void dblp_auth_derive(const struct dblp_auth *a, u32 i, char use,
 			     u8 *out, u32 len)
 {
@@ -137,7 +139,7 @@ static void dblp_auth_make(struct dblp_auth *a, u32 i)
 	k->id = id[0] << 8 | id[1];
 }
 
-/* Forget the connection, or the attempt */
+/* Forget the connection or connection attempt */
 static void dblp_auth_clear(struct dblp_auth *a)
 {
 	memzero_explicit(&a->c, sizeof(a->c));
@@ -192,11 +194,11 @@ static void dblp_auth_feed(struct blake2s_ctx *ctx, struct dblp_window *w,
 
 /**
  * struct dblp_auth_pkt - a packet to be tagged or checked
- * @w: window on its buffer
- * @from: offset of its first byte in the buffer
- * @len: its length
- * @at: offset of its AUTH frame from @from
- * @number: its full number
+ * @w: window on the buffer of the packet
+ * @from: offset of the packet in the buffer
+ * @len: length of the packet
+ * @at: offset of the AUTH frame from @from
+ * @number: full packet number
  */
 struct dblp_auth_pkt {
 	struct dblp_window	*w;
@@ -206,7 +208,7 @@ struct dblp_auth_pkt {
 	u64			number;
 };
 
-/* Compute a tag, of the packet's number and of all its bytes but the tag */
+/* Compute the tag over the number of a packet, and its bytes except the tag */
 static void dblp_auth_tag(const struct dblp_auth_pkt *pkt, const u8 *key,
 			  u8 *tag)
 {
@@ -224,7 +226,7 @@ static void dblp_auth_tag(const struct dblp_auth_pkt *pkt, const u8 *key,
 }
 
 /**
- * dblp_auth_put() - write an AUTH frame, with the tag left to dblp_auth_sign()
+ * dblp_auth_put() - write an AUTH frame without tag, for dblp_auth_sign()
  * @dsk: socket with a key
  * @p: DBLP_AUTH_LEN bytes
  *
@@ -252,7 +254,7 @@ void dblp_auth_add(struct dblp_sock *dsk, struct sk_buff *skb)
 	u8 *p;
 
 	sock_owned_by_me(&dsk->sk);
-	/* Without a cookie, no keys can be derived yet */
+	/* No keys are derived before there is a cookie */
 	if (!a->c.n)
 		return;
 	p = skb_put(skb, DBLP_AUTH_LEN);
@@ -297,7 +299,7 @@ void dblp_auth_sign(struct dblp_sock *dsk, struct sk_buff *skb)
 	}
 }
 
-/* A packet of the peer was made with @keys[@i], and names key @newest */
+/* Note that a packet of the peer uses @keys[@i], and names key @newest */
 static void dblp_auth_heard(struct dblp_auth_conn *a, u32 i, u16 newest)
 {
 	if (a->n < 2)
@@ -310,7 +312,7 @@ static void dblp_auth_heard(struct dblp_auth_conn *a, u32 i, u16 newest)
 	a->heard_at = ktime_get_ns();
 }
 
-/* No packet that is still in flight was made with the previous key */
+/* May the previous key be forgotten, as no packet in flight uses it? */
 static bool dblp_auth_outdated(const struct dblp_sock *dsk,
 			       const struct dblp_auth_conn *a)
 {
@@ -322,7 +324,7 @@ static bool dblp_auth_outdated(const struct dblp_sock *dsk,
 	return ktime_get_ns() - a->heard_at > DBLP_AUTH_OVERLAP_PTOS * pto;
 }
 
-/* Note a number. Returns false if it was received before, or is too old to tell */
+/* Record a number. Returns false if it was received before, or is too old */
 static bool dblp_auth_see(struct dblp_auth_seen *s, u64 number)
 {
 	if (number < s->end)
@@ -349,8 +351,10 @@ static bool dblp_auth_frame(const struct dblp_auth_pkt *pkt, u8 *bytes,
 	       !dblp_get_frame(f, &p, &left) && f->type == DBLP_FRAME_AUTH;
 }
 
-/* Check the tag of a packet, and set its number from @pn, the low bits in its
- * header, and @pns, received before; without @pns, from the AUTH frame
+/*
+ * Check the tag of a packet. The full number of the packet is computed from @pn
+ * in its header and the numbers received, @pns; without @pns, from the number
+ * in the AUTH frame.
  */
 static enum dblp_mib_item dblp_auth_check(const struct dblp_sock *dsk,
 					  struct dblp_auth *auth,
@@ -382,14 +386,13 @@ static enum dblp_mib_item dblp_auth_check(const struct dblp_sock *dsk,
 }
 
 /**
- * dblp_auth_own() - copy packets that others can still change
+ * dblp_auth_own() - copy packets that their sender can still change
  * @dsk: socket with a key
- * @skb: a packet or a train; consumed if a copy is returned
+ * @skb: packet or train; consumed if a copy is returned
  *
- * A local sender can write to shared fragments even after the tags were
- * checked.
+ * A local sender can write to shared fragments after the tags were checked.
  *
- * Return: @skb or a copy; NULL if there is no memory.
+ * Return: @skb or a copy, or NULL without memory.
  */
 struct sk_buff *dblp_auth_own(const struct dblp_sock *dsk, struct sk_buff *skb)
 {
@@ -404,8 +407,10 @@ struct sk_buff *dblp_auth_own(const struct dblp_sock *dsk, struct sk_buff *skb)
 	return copy;
 }
 
-/* Must a packet have a tag? The handshake has none before keys are derived. A
- * RST then may have none, and is not accepted at once: see dblp_auth_doubts().
+/*
+ * Must a packet have a tag? Packets of the handshake have none before keys are
+ * derived. An untagged RST is permitted then, but not accepted at once: see
+ * dblp_auth_doubts().
  */
 static bool dblp_auth_wanted(const struct dblp_sock *dsk,
 			     const struct dblp_hdr *h)
@@ -426,13 +431,12 @@ static bool dblp_auth_wanted(const struct dblp_sock *dsk,
 
 /**
  * dblp_auth_run() - check the tags of packets
- * @dsk: socket; without a key, need only be called for handshake and RST
- *	packets
- * @run: the packets; @n is lowered to those before the first failure, but not
- *	below 1
+ * @dsk: socket; without a key, only handshake and RST packets need the check
+ * @run: packets; @n is lowered to those before the first failure, but not below
+ *	1
  *
- * Return: DBLP_MIB_NONE if the first one is authentic and no duplicate, else
- * the drop reason.
+ * Return: DBLP_MIB_NONE if the first packet is authentic and not a duplicate,
+ * else the drop reason.
  */
 enum dblp_mib_item dblp_auth_run(struct dblp_sock *dsk, struct dblp_run *run)
 {
@@ -475,12 +479,12 @@ void dblp_auth_connect(struct dblp_sock *dsk)
 	sock_owned_by_me(&dsk->sk);
 	if (!a)
 		return;
-	/* The previous key may be needed again if the attempt fails */
+	/* Use the newest key. Keep the previous one, if the attempt fails */
 	dblp_auth_begin(a, dsk->cid, &dsk->hs.cookie, true, 1);
 }
 
 /**
- * dblp_auth_connected() - the attempt of a client has succeeded
+ * dblp_auth_connected() - forget the previous key after a client has connected
  * @dsk: socket, with or without a key
  */
 void dblp_auth_connected(struct dblp_sock *dsk)
@@ -491,7 +495,7 @@ void dblp_auth_connected(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_auth_reset() - forget all of an attempt to connect but the user's keys
+ * dblp_auth_reset() - forget a connection attempt, but keep the user's keys
  * @dsk: socket, with or without a key
  */
 void dblp_auth_reset(struct dblp_sock *dsk)
@@ -516,9 +520,10 @@ static struct dblp_auth *dblp_auth_alloc(const u8 *secret, gfp_t gfp)
 /**
  * dblp_auth_accept() - authenticate a COOKIE-ECHO
  * @listener: listener, locked, with or without a key
- * @run: the packet, alone; its cookie is valid
- * @echo: its contents
- * @ap: set to that of the connection, for kfree_sensitive(); NULL without key
+ * @run: a single packet, with a valid cookie
+ * @echo: content of the packet
+ * @ap: set to the state of the connection, for kfree_sensitive(); NULL without
+ *	a key
  *
  * Return: 0, -ENOMEM, or -EKEYREJECTED if the tag is wrong or only one end has
  * a key.
@@ -562,10 +567,10 @@ int dblp_auth_accept(const struct dblp_sock *listener,
  * @dsk: socket, with or without a key
  * @err: positive errno of the refusal
  *
- * With a key, it is not accepted at once: an attempt to connect goes on for a
- * while, as the peer may still answer.
+ * A refusal without tag may be forged. With a key, an attempt to connect
+ * continues for DBLP_AUTH_DOUBT_NS, in case the peer answers.
  *
- * Return: false if it is to be accepted, as there is no key.
+ * Return: false if there is no key, and the caller must accept the refusal.
  */
 bool dblp_auth_doubts(struct dblp_sock *dsk, int err)
 {
@@ -586,9 +591,9 @@ bool dblp_auth_doubts(struct dblp_sock *dsk, int err)
  * dblp_auth_refused() - is it time to accept a refusal without tag?
  * @dsk: connecting socket, with or without a key
  * @now: the time
- * @timed_out: the attempt is over in any case
+ * @timed_out: the attempt ends in any case
  *
- * Return: positive errno, 0 for none.
+ * Return: positive errno of the refusal, or 0.
  */
 int dblp_auth_refused(struct dblp_sock *dsk, u64 now, bool timed_out)
 {
@@ -619,7 +624,7 @@ static void dblp_auth_swap(struct dblp_auth *a)
 	a->c.heard = false;
 }
 
-/* Add a newer key. The one that packets are sent with becomes the previous */
+/* Add a newer key. The key that packets are sent with becomes the previous */
 static void dblp_auth_push(struct dblp_auth *a, const u8 *secret)
 {
 	struct dblp_auth_conn *c = &a->c;
@@ -642,7 +647,7 @@ static int dblp_auth_replace(struct dblp_auth *a, const u8 *secret, bool only)
 	if (a->n == 2 && dblp_auth_is(a, 1, secret)) {
 		dblp_auth_swap(a);
 	} else if (!dblp_auth_is(a, 0, secret)) {
-		/* The peer may still use the key that would be forgotten */
+		/* The peer may still use the previous key: do not forget it */
 		if (a->c.n == 2 && !a->c.heard && !only)
 			return -EBUSY;
 		dblp_auth_push(a, secret);
@@ -652,7 +657,7 @@ static int dblp_auth_replace(struct dblp_auth *a, const u8 *secret, bool only)
 	return 0;
 }
 
-/* Takes @new if there was no key */
+/* Change the keys of a socket. Takes @new if there was no key */
 static int dblp_auth_change(struct dblp_sock *dsk, const u8 *secret, bool only,
 			    struct dblp_auth **new)
 {
@@ -660,7 +665,7 @@ static int dblp_auth_change(struct dblp_sock *dsk, const u8 *secret, bool only,
 
 	if (dblp_connecting(dsk))
 		return -EBUSY;
-	/* A connection has a key for all of its packets, or for none */
+	/* Either all packets of a connection have tags, or none has */
 	if (is_conn && (!dsk->auth || !secret))
 		return dsk->auth || secret ? -EISCONN : 0;
 	if (!is_conn)
@@ -675,7 +680,7 @@ static int dblp_auth_change(struct dblp_sock *dsk, const u8 *secret, bool only,
 	return 0;
 }
 
-/* Only a hash of the user's key is kept */
+/* Hash a user's key: the key itself is not kept */
 static void dblp_auth_secret(const struct dblp_auth_key *key, u8 *secret)
 {
 	static const u8 label[] = "AF_DBLP key 1";
@@ -708,7 +713,7 @@ static int dblp_auth_get_key(struct dblp_auth_key *key, sockptr_t optval,
  * dblp_auth_set() - setsockopt(DBLP_AUTH_KEY)
  * @dsk: socket, not locked
  * @optval: &struct dblp_auth_key
- * @optlen: its size
+ * @optlen: size of @optval in bytes
  *
  * Return: 0 or a negative errno.
  */
@@ -751,7 +756,7 @@ u32 dblp_auth_state(const struct dblp_sock *dsk)
 	       (a->c.old ? DBLP_AUTH_SENDS_OLD : 0);
 }
 
-/** dblp_auth_free() - free the keys of a socket that sends nothing any more */
+/** dblp_auth_free() - free the keys of a socket that sends no more packets */
 void dblp_auth_free(struct dblp_sock *dsk)
 {
 	kfree_sensitive(dsk->auth);

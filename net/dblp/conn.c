@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * States of a connection: established, closing, closed; close() and abort.
+ * States of a connection: established, closing, closed; close(), abort, orphan.
  */
 #include <linux/random.h>
 #include <linux/sched/signal.h>
@@ -11,8 +11,8 @@
 
 /**
  * dblp_conn_start() - prepare a socket for a connection
- * @dsk: socket with path and connection ID
- * @gfp: how to allocate
+ * @dsk: socket with a path
+ * @gfp: allocation flags
  *
  * Return: 0 or -ENOMEM.
  */
@@ -51,7 +51,7 @@ void dblp_set_state(struct dblp_sock *dsk, u8 state, int err)
 }
 
 /**
- * dblp_conn_established() - the handshake is over
+ * dblp_conn_established() - enter state ESTABLISHED after the handshake
  * @dsk: socket
  * @p: parameters of the peer
  * @rtt: round-trip time of the handshake in nanoseconds, 0 if unknown
@@ -84,11 +84,11 @@ void dblp_conn_established(struct dblp_sock *dsk, const struct dblp_params *p,
 }
 
 /**
- * dblp_wait_connected() - wait until an attempt to connect is over
+ * dblp_wait_connected() - wait until an attempt to connect ends
  * @dsk: socket, locked
- * @timeo: jiffies to wait at most
+ * @timeo: maximum wait in jiffies
  *
- * Return: 0 if it is connected, else a negative errno.
+ * Return: 0 if connected, else a negative errno.
  */
 int dblp_wait_connected(struct dblp_sock *dsk, long timeo)
 {
@@ -114,7 +114,7 @@ int dblp_wait_connected(struct dblp_sock *dsk, long timeo)
 	return 0;
 }
 
-/* WRITE_ONCE() is for readers that do not own the socket */
+/* WRITE_ONCE(), because some readers of @ep do not own the socket */
 static void dblp_leave_endpoint(struct dblp_sock *dsk)
 {
 	struct dblp_endpoint *ep = dsk->ep;
@@ -125,8 +125,8 @@ static void dblp_leave_endpoint(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_handshake_reset() - forget a handshake: as before the first INIT
- * @dsk: socket in the handshake of a client, or after it has failed
+ * dblp_handshake_reset() - return to the state before the first INIT
+ * @dsk: socket of a client, during or after its handshake
  */
 void dblp_handshake_reset(struct dblp_sock *dsk)
 {
@@ -140,13 +140,12 @@ void dblp_handshake_reset(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_conn_unstart() - reset a socket after an attempt to connect, or to
- * listen, has failed
+ * dblp_conn_unstart() - reset a socket after a failed connect() or listen()
  * @dsk: socket
  *
- * It is as before the call: the next one chooses protocol, address and port
- * anew, unless bind() has set them, and nothing measured on the path to one
- * peer is used for another.
+ * Restores the state before the call. The next call chooses IP version, address
+ * and port again, unless bind() has set them. Measurements of the path to one
+ * peer must not be used for another.
  */
 void dblp_conn_unstart(struct dblp_sock *dsk)
 {
@@ -165,20 +164,19 @@ void dblp_conn_unstart(struct dblp_sock *dsk)
 }
 
 /*
- * Orphans: connections that their user has closed and that still have messages
- * to deliver.
+ * Orphans: connections that the user has closed, with messages left to deliver.
  *
- * No process waits for them or sees their memory. A peer keeps them alive only
- * by progress, of which there is a finite amount: segments acknowledged for the
- * first time, and messages settled. Their number per namespace is limited, and
- * when sockets have nearly used up their memory, orphans without progress are
- * aborted first.
+ * No process waits for an orphan or can free its memory. A peer keeps an orphan
+ * alive only by progress, of which there is a finite amount: segments
+ * acknowledged for the first time, and messages settled. The number of orphans
+ * per namespace is limited. When memory for sockets is nearly used up, orphans
+ * without progress are aborted.
  */
 
 /*
- * Interval of checks for progress. It does not depend on the path: it rounds
- * dblp_patience(), which ends orphans, and bounds the time until a shortage of
- * memory is noticed.
+ * Interval of checks for progress. It need not depend on the path: it is the
+ * precision of dblp_patience(), which ends orphans, and the delay until a
+ * shortage of memory is noticed.
  */
 #define DBLP_ORPHAN_LOOK_NS	((u64)NSEC_PER_SEC)
 
@@ -188,7 +186,7 @@ static void dblp_orphan_look_again(struct dblp_sock *dsk, u64 now)
 				     DBLP_ORPHAN_LOOK_NS);
 }
 
-/* The user has closed a socket whose connection is now in state CLOSING */
+/* Make an orphan of a closed socket, whose connection is in state CLOSING */
 static void dblp_orphan_begin(struct dblp_sock *dsk)
 {
 	int most = READ_ONCE(dsk->dn->sysctl_max_orphans);
@@ -206,7 +204,7 @@ static void dblp_orphan_begin(struct dblp_sock *dsk)
 	dblp_timer_update(dsk);
 }
 
-/* The connection has ended */
+/* Stop counting an orphan whose connection has ended */
 static void dblp_orphan_end(struct dblp_sock *dsk)
 {
 	if (dsk->orphan)
@@ -214,7 +212,7 @@ static void dblp_orphan_end(struct dblp_sock *dsk)
 	dsk->orphan = 0;
 }
 
-/* Memory is halfway or more from the pressure threshold to the hard limit */
+/* Is memory at least halfway from the pressure threshold to the hard limit? */
 static bool dblp_orphan_in_the_way(const struct dblp_sock *dsk)
 {
 	const struct sock *sk = &dsk->sk;
@@ -226,7 +224,7 @@ static bool dblp_orphan_in_the_way(const struct dblp_sock *dsk)
 
 /**
  * dblp_orphan_look() - check an orphan for progress
- * @dsk: socket; the caller has a reference besides its own, or RCU
+ * @dsk: socket; the caller has a reference besides the socket's own, or RCU
  * @now: the time
  */
 void dblp_orphan_look(struct dblp_sock *dsk, u64 now)
@@ -247,7 +245,7 @@ void dblp_orphan_look(struct dblp_sock *dsk, u64 now)
 	dblp_orphan_look_again(dsk, now);
 }
 
-/* Drop the socket's own reference; it can be found by nothing from here on */
+/* Hide a socket from all lookups, and drop its own reference */
 static void dblp_sock_release(struct dblp_sock *dsk)
 {
 	dblp_orphan_end(dsk);
@@ -258,9 +256,9 @@ static void dblp_sock_release(struct dblp_sock *dsk)
 	sock_put(&dsk->sk);
 }
 
-/* Do all deferred work at once. Users see it after the end of the connection,
- * such as a message that ends before all of its pieces came: see
- * dblp_rx_deliver().
+/*
+ * Do all deferred work at once, because users see its results after the end of
+ * the connection. dblp_rx_deliver() sets an error if a message lacks pieces.
  */
 static void dblp_work_finish(struct dblp_sock *dsk)
 {
@@ -272,9 +270,9 @@ static void dblp_work_finish(struct dblp_sock *dsk)
 /**
  * dblp_done() - end a connection
  * @dsk: socket; the caller has a reference besides the socket's own
- * @err: positive errno for the user, 0 for none
+ * @err: positive errno for the user, or 0
  *
- * Messages that were received stay readable.
+ * Delivered messages stay readable.
  */
 void dblp_done(struct dblp_sock *dsk, int err)
 {
@@ -323,11 +321,11 @@ void dblp_done(struct dblp_sock *dsk, int err)
 }
 
 /**
- * dblp_rst_errno() - what an RST means to the user
+ * dblp_rst_errno() - errno of a received RST
  * @dsk: socket
  * @reason: &enum dblp_rst_reason
  *
- * Return: a negative errno, or 0 if the connection had ended well.
+ * Return: a negative errno, or 0 if all messages had been delivered.
  */
 int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
 {
@@ -335,25 +333,25 @@ int dblp_rst_errno(const struct dblp_sock *dsk, u32 reason)
 	if (dsk->state < DBLP_STATE_ESTABLISHED)
 		return reason == DBLP_RST_AUTH ? -EKEYREJECTED :
 		       reason == DBLP_RST_SPRAY ? -EMLINK : -ECONNREFUSED;
-	/* All messages of the peer have come, and there is nothing to send */
+	/* All messages of both ends have been delivered */
 	if (dblp_rx_ended(dsk) && list_empty(&dsk->tx_msgs))
 		return 0;
 	return reason == DBLP_RST_PROTOCOL ? -EPROTO : -ECONNRESET;
 }
 
-/** dblp_peer_gone() - end a connection that the peer does not have */
+/** dblp_peer_gone() - end a connection that the peer has reset or refused */
 void dblp_peer_gone(struct dblp_sock *dsk, u32 reason)
 {
 	sock_owned_by_me(&dsk->sk);
 	DBLP_INC_SK_STATS(dsk, dblp_connecting(dsk) ? DBLP_MIB_CONNREFUSED :
 						      DBLP_MIB_CONNRESET);
-	/* Deliver first: dblp_rst_errno() asks if all messages have come */
+	/* Deliver first: dblp_rst_errno() checks for undelivered messages */
 	dblp_work_finish(dsk);
 	dblp_done(dsk, -dblp_rst_errno(dsk, reason));
 }
 
 /**
- * dblp_abort() - end a connection and tell the peer
+ * dblp_abort() - end a connection, and reset it at the peer
  * @dsk: socket, see dblp_done()
  * @reason: for the peer
  * @err: positive errno for the user
@@ -369,8 +367,8 @@ void dblp_abort(struct dblp_sock *dsk, enum dblp_rst_reason reason, int err)
  * dblp_flush() - send all that may be sent now; may end the connection
  * @dsk: socket; the caller has a reference besides the socket's own
  *
- * Code that processes or sends packets only records by dblp_end() that the
- * connection must end. It ends here, where no caller still uses its state.
+ * Code that processes or sends packets calls dblp_end() if the connection must
+ * end. dblp_flush() ends it, when no caller uses the state any more.
  */
 void dblp_flush(struct dblp_sock *dsk)
 {
@@ -384,9 +382,9 @@ void dblp_flush(struct dblp_sock *dsk)
  * dblp_check_closing() - end a closed connection that has nothing left to do
  * @dsk: socket
  *
- * After close() a connection lives on until all messages are settled, and the
- * peer has acknowledged the FIN and all CLOSE and LOSSMAP frames. Later packets
- * are answered by a RST, as connection IDs are never used twice.
+ * After close(), a connection exists until all messages are settled, and the
+ * peer has acknowledged the FIN and all other control frames. Later packets are
+ * answered with a RST, which is safe because connection IDs are not reused.
  */
 void dblp_check_closing(struct dblp_sock *dsk)
 {
@@ -399,10 +397,10 @@ void dblp_check_closing(struct dblp_sock *dsk)
 
 /**
  * dblp_stop_listening() - stop accepting connections
- * @dsk: listener, locked; children that were not accepted are aborted
+ * @dsk: listener, locked; its children that are not accepted are aborted
  *
- * Netlink may own a child, so lock_sock() is needed for it: to disable softirqs
- * is not enough.
+ * Netlink may own a child, so lock_sock() is necessary: disabling softirqs does
+ * not suffice.
  *
  * Context: process.
  */
@@ -430,7 +428,7 @@ void dblp_stop_listening(struct dblp_sock *dsk)
 	dsk->sk.sk_state_change(&dsk->sk);
 }
 
-/* Tell the peer that no more messages will come */
+/* Queue a FIN: no more messages will follow */
 static void dblp_queue_fin(struct dblp_sock *dsk)
 {
 	dblp_ctl_add(dsk, DBLP_FRAME_FIN);
@@ -439,9 +437,9 @@ static void dblp_queue_fin(struct dblp_sock *dsk)
 }
 
 /*
- * Does the last FIN settle all that a connection owes its peer? The packet of a
- * FIN has an ACK, too. After an earlier one, more may have arrived whose ACK was
- * delayed or lost, and nothing acknowledges it once the connection is gone.
+ * Does a FIN sent earlier suffice for close()? A FIN shares its packet with an
+ * ACK. Packets received after an earlier FIN may not be acknowledged yet, and
+ * will not be after the end of the connection.
  */
 static bool dblp_fin_suffices(const struct dblp_sock *dsk)
 {
@@ -452,8 +450,8 @@ static bool dblp_fin_suffices(const struct dblp_sock *dsk)
  * dblp_shut_sending() - send no more messages; may end the connection
  * @dsk: connected socket; the caller has a reference besides the socket's own
  *
- * If it is in the midst of one, the peer gets what is before that, and then an
- * error.
+ * If only some pieces of a message were queued, the peer gets the messages
+ * before it, and then an error.
  */
 void dblp_shut_sending(struct dblp_sock *dsk)
 {
@@ -467,7 +465,7 @@ void dblp_shut_sending(struct dblp_sock *dsk)
 	dblp_flush(dsk);
 }
 
-/* Send FIN, or abort the connection */
+/* Queue a FIN and enter state CLOSING, or abort the connection */
 static void dblp_begin_closing(struct dblp_sock *dsk, bool abort)
 {
 	if (abort) {
@@ -481,7 +479,7 @@ static void dblp_begin_closing(struct dblp_sock *dsk, bool abort)
 	dblp_check_closing(dsk);
 }
 
-/* SO_LINGER: wait in close() until all is acknowledged */
+/* SO_LINGER: wait in close() until the connection has ended */
 static void dblp_linger(struct dblp_sock *dsk, long timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
@@ -496,10 +494,10 @@ static void dblp_linger(struct dblp_sock *dsk, long timeo)
 }
 
 /**
- * dblp_close() - the user closes the socket
+ * dblp_close() - process close() of a socket
  * @dsk: socket, locked; the caller has a reference besides the socket's own
  *
- * A process that is killed does not linger, as with any other family.
+ * As in other families, an exiting process does not linger.
  */
 void dblp_close(struct dblp_sock *dsk)
 {

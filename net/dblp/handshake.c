@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The four-way handshake: INIT, INIT-ACK, COOKIE-ECHO, COOKIE-ACK, after SCTP
- * (RFC 9260 section 5.1). A server holds no state before the client has
+ * The four-way handshake: INIT, INIT-ACK, COOKIE-ECHO, COOKIE-ACK, like that of
+ * SCTP (RFC 9260 section 5.1). A server holds no state until the client has
  * validated its address by returning the cookie. No stateless answer is longer
  * than the packet that it answers.
  */
@@ -13,17 +13,17 @@
 #include "core/spent.h"
 
 /*
- * Cookies validate the address of a client. Making and checking one needs no
- * state of the client and no socket lock. Each makes at most one connection: a
- * table of fixed size has those that were spent. A namespace gets it with its
- * first listener.
+ * Cookies validate the address of a client. Making and checking a cookie needs
+ * no state of the client and no socket lock. Each cookie makes at most one
+ * connection, because a table of fixed size records spent cookies. The first
+ * listener of a namespace allocates this table.
  */
 
 #define DBLP_SPENT_PLACES	1024
 
 /**
  * struct dblp_spent_place - a bucket of the table of spent cookies
- * @lock: innermost, nests in that of any socket
+ * @lock: innermost lock, taken inside socket locks
  * @spent: spent cookies whose connection ID hashes to this bucket
  */
 struct dblp_spent_place {
@@ -31,7 +31,7 @@ struct dblp_spent_place {
 	struct dblp_spent	spent;
 };
 
-/* Clients see the times of cookies, but not how long this machine has run */
+/* Clients see the times of cookies. The random epoch hides the uptime */
 static u64 dblp_now_ms(const struct dblp_net *dn)
 {
 	return dn->cookie_epoch_ms +
@@ -68,7 +68,7 @@ static u64 dblp_cookie_mac(const struct dblp_net *dn,
 	return siphash(&in, sizeof(in), &dn->cookie_key);
 }
 
-/* Make a cookie for a client; @scid is set */
+/* Complete a cookie, of which only @scid is set, for a client */
 static void dblp_cookie_sign(const struct dblp_net *dn, struct dblp_cookie *c,
 			     u64 client_cid, const struct sockaddr_dblp *client,
 			     const struct sockaddr_dblp *server, int zone)
@@ -78,7 +78,7 @@ static void dblp_cookie_sign(const struct dblp_net *dn, struct dblp_cookie *c,
 	c->mac = dblp_cookie_mac(dn, c, client_cid, client, server, zone);
 }
 
-/* We choose connection IDs, at random: no peer can choose its bucket */
+/* Peers cannot choose the bucket, because this end chooses random IDs */
 static struct dblp_spent_place *dblp_spent_place(const struct dblp_net *dn,
 						 u64 cid)
 {
@@ -97,7 +97,7 @@ static bool dblp_cookie_spent(const struct dblp_net *dn,
 	return spent;
 }
 
-/* Mark a cookie as spent. Returns false if it was spent before */
+/* Record a cookie as spent. Returns false if it was spent before */
 static bool dblp_cookie_spend(const struct dblp_net *dn,
 			      const struct dblp_cookie *c)
 {
@@ -112,8 +112,9 @@ static bool dblp_cookie_spend(const struct dblp_net *dn,
 	return !spent;
 }
 
-/* Parse a COOKIE-ECHO. Returns the drop reason if it is malformed, or if its
- * cookie is forged, of another client, too old or spent; or DBLP_MIB_NONE
+/*
+ * Parse a COOKIE-ECHO. Returns DBLP_MIB_NONE, or the drop reason if the packet
+ * is malformed, or its cookie forged, of another client, too old, or spent.
  */
 static enum dblp_mib_item dblp_echo_get(const struct dblp_net *dn,
 					const struct dblp_run *run,
@@ -164,19 +165,19 @@ int dblp_cookies_prepare(struct dblp_net *dn)
 		return -ENOMEM;
 	for (i = 0; i < DBLP_SPENT_PLACES; i++)
 		spin_lock_init(&places[i].lock);
-	/* Another listener may have been faster */
+	/* Another listener may have set the table meanwhile */
 	if (cmpxchg(&dn->spent, NULL, places))
 		kvfree(places);
 	return 0;
 }
 
-/** dblp_cookies_exit() - free the table; nothing else uses @dn any more */
+/** dblp_cookies_exit() - free the table of spent cookies; @dn has no users */
 void dblp_cookies_exit(struct dblp_net *dn)
 {
 	kvfree(dn->spent);
 }
 
-/* Parameters of this end for the peer */
+/* Set the parameters that this end sends to the peer */
 static void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
 {
 	p->cap = dsk->cap;
@@ -186,7 +187,7 @@ static void dblp_our_params(const struct dblp_sock *dsk, struct dblp_params *p)
 	p->msg_max = dsk->rx_msg_max;
 	p->rtt_us = min_t(u64, div_u64(dsk->hs.rtt, NSEC_PER_USEC),
 			  DBLP_PARAMS_RTT_MAX);
-	/* A server has told its own in the cookie */
+	/* A server sends its features in the cookie */
 	p->features = dsk->passive ? 0 : dsk->features;
 }
 
@@ -210,8 +211,9 @@ static u8 *dblp_put_plain_hdr(u8 *p, u8 type, u64 dcid)
 	return dblp_put_hdr(p, &h);
 }
 
-/* RSTs are limited per source: with one limit for all, a source could use it up
- * and so deny RSTs to the others.
+/*
+ * May another RST be sent? The limit is per source address, because one source
+ * could use up a common limit and deny RSTs to all others.
  */
 static bool dblp_rst_allowed(struct dblp_net *dn, const struct sk_buff *skb)
 {
@@ -222,8 +224,8 @@ static bool dblp_rst_allowed(struct dblp_net *dn, const struct sk_buff *skb)
 }
 
 /*
- * @dcid: of the RST. It echoes the connection ID that @run was sent to, or that of
- * the client if it is an INIT, which is sent to none
+ * Answer a packet with a RST to connection ID @dcid. The RST echoes the
+ * connection ID that the packet was sent to, or @dcid if that is 0: an INIT.
  */
 static void dblp_rst_reply(struct dblp_endpoint *ep, const struct dblp_run *run,
 			   enum dblp_rst_reason reason, u64 dcid)
@@ -243,7 +245,7 @@ static void dblp_rst_reply(struct dblp_endpoint *ep, const struct dblp_run *run,
 	DBLP_INC_STATS(ep->net, DBLP_MIB_RSTSENT);
 }
 
-/* Answer a client that there is no listener */
+/* Refuse a client because there is no listener */
 static enum dblp_mib_item dblp_refuse(struct dblp_endpoint *ep,
 				      const struct dblp_run *run, u64 cid)
 {
@@ -253,22 +255,22 @@ static enum dblp_mib_item dblp_refuse(struct dblp_endpoint *ep,
 
 /**
  * dblp_rst_stranger() - answer a packet of an unknown connection with a RST
- * @ep: endpoint that received it
- * @run: the packet, not a RST; its connection ID is echoed to prove that the
- *	RST answers it
+ * @ep: endpoint that received the packet
+ * @run: packet other than a RST. The RST echoes its connection ID to prove
+ *	that it answers the packet
  */
 void dblp_rst_stranger(struct dblp_endpoint *ep, const struct dblp_run *run)
 {
 	dblp_rst_reply(ep, run, DBLP_RST_UNKNOWN, 0);
 }
 
-/* The listener for a packet, or NULL. RCU */
+/* Find the listener for a packet, or NULL; called under RCU */
 static struct dblp_sock *dblp_find_listener(const struct dblp_endpoint *ep,
 					    const struct sk_buff *skb)
 {
 	struct dblp_sock *dsk = rcu_dereference(ep->listener);
 
-	/* It may have been bound to a device after its endpoint was made */
+	/* The listener may have been bound to a device after its endpoint */
 	if (!dsk || !dblp_skb_is_via(skb, READ_ONCE(dsk->sk.sk_bound_dev_if)) ||
 	    !dblp_same_policy(&dsk->sk, ep->usk, CGROUP_INET_INGRESS))
 		return NULL;
@@ -335,7 +337,7 @@ void dblp_handshake_version(struct dblp_endpoint *ep,
 	dblp_reply(ep, run->train->skb, out, sizeof(out));
 }
 
-/* Refuse a client that has a cookie, perhaps from the backlog of the listener */
+/* Refuse a client with a cookie; also called from the listener's backlog */
 static void dblp_rst_client(struct dblp_sock *listener,
 			    const struct dblp_run *run,
 			    enum dblp_rst_reason reason, u64 cid)
@@ -364,7 +366,7 @@ static struct dblp_sock *dblp_child_alloc(struct dblp_sock *listener,
 	return dsk;
 }
 
-/* @time is that of the COOKIE-ECHO */
+/* Send a COOKIE-ACK. @time: time in the COOKIE-ECHO */
 static void dblp_send_cookie_ack(struct dblp_sock *dsk, u64 time)
 {
 	u8 out[DBLP_COOKIE_ACK_LEN];
@@ -407,8 +409,8 @@ static int dblp_child_create(struct dblp_sock *listener,
 		goto err_put;
 
 	/*
-	 * From here on netlink and packets can find the socket. Packets come in
-	 * softirq, which is enabled where a listener's backlog is processed.
+	 * From here on netlink and packets can find the socket. The backlog of
+	 * the listener is processed with softirqs enabled: disable them.
 	 */
 	local_bh_disable();
 	bh_lock_sock_nested(&dsk->sk);
@@ -418,7 +420,7 @@ static int dblp_child_create(struct dblp_sock *listener,
 	if (listener->job)
 		dblp_enter_job(dsk, listener->job);
 	err = dblp_conn_hash(dsk);
-	/* Nothing can end the connection before this, as that takes its lock */
+	/* The lock is held, so the connection cannot end before this */
 	if (!err && !dblp_cookie_spend(dsk->dn, &echo->cookie))
 		err = -EEXIST;
 	if (err)
@@ -459,11 +461,11 @@ static enum dblp_mib_item dblp_echo_check(const struct dblp_sock *listener,
 
 /**
  * dblp_handshake_echo() - find the listener for a COOKIE-ECHO
- * @ep: endpoint that received it
+ * @ep: endpoint that received the packet
  * @run: the packet
  * @dsk: set to the listener, with a reference
  *
- * Invalid packets are dropped here, without the listener's lock or backlog.
+ * Invalid packets are dropped without the lock or the backlog of the listener.
  *
  * Context: softirq, RCU.
  * Return: the drop reason, or DBLP_MIB_NONE.
@@ -488,7 +490,7 @@ enum dblp_mib_item dblp_handshake_echo(struct dblp_endpoint *ep,
 	return DBLP_MIB_NONE;
 }
 
-/* Make a connection. The packet is checked again, as it may have been queued */
+/* Make a connection. Check again, as the packet may have been in the backlog */
 static enum dblp_mib_item dblp_accept_echo(struct dblp_sock *listener,
 					   const struct dblp_run *run)
 {
@@ -526,7 +528,7 @@ static enum dblp_mib_item dblp_accept_echo(struct dblp_sock *listener,
 
 /**
  * dblp_rcv_cookie_echo() - process a COOKIE-ECHO
- * @dsk: listener; or the connection, whose COOKIE-ACK was lost
+ * @dsk: listener, or a connection whose COOKIE-ACK was lost
  * @run: the packet
  *
  * Return: the drop reason, or DBLP_MIB_NONE.
@@ -546,17 +548,18 @@ enum dblp_mib_item dblp_rcv_cookie_echo(struct dblp_sock *dsk,
 }
 
 /*
- * The time that a packet of the handshake has, and its answer echoes: so every
- * answer gives a sample of the round-trip time, whichever repetition it answers.
- * Since the first packet of the state, it says nothing of this machine's clock.
+ * Time in a packet of the handshake, which the answer echoes. So each answer
+ * gives a sample of the round-trip time, whichever repetition it answers. The
+ * time counts from the first packet of the state, to hide this machine's clock.
  */
 static u64 dblp_handshake_time(const struct dblp_sock *dsk, u64 now)
 {
 	return now - dsk->hs.since;
 }
 
-/* Round-trip time from the time that an answer echoes; 0 if no packet had it,
- * because it is later than that of the last one
+/*
+ * Round-trip time in ns from the time that an answer echoes; 0 if this time is
+ * later than that of the last packet, and so invalid.
  */
 static u64 dblp_handshake_rtt(const struct dblp_sock *dsk, u64 echoed)
 {
@@ -596,7 +599,7 @@ static void dblp_send_echo(struct dblp_sock *dsk, u64 now)
 	dblp_send_raw(dsk, out, sizeof(out));
 }
 
-/* The caller sends the first packet of the state */
+/* Enter a state of the handshake. The caller sends its first packet */
 static void dblp_handshake_state(struct dblp_sock *dsk, u8 state, u64 now)
 {
 	dblp_set_state(dsk, state, 0);
@@ -605,7 +608,7 @@ static void dblp_handshake_state(struct dblp_sock *dsk, u8 state, u64 now)
 	dsk->hs.wait = DBLP_HANDSHAKE_MIN_NS;
 }
 
-/* Enter a client in the table of connections, unless it is there */
+/* Enter a client in the table of connections, unless already done */
 static int dblp_handshake_hash(struct dblp_sock *dsk)
 {
 	int err;
@@ -620,9 +623,9 @@ static int dblp_handshake_hash(struct dblp_sock *dsk)
 }
 
 /*
- * Ask for another cookie, under another connection ID: the server may have used
- * the previous cookie, and its packets for that connection must not count as
- * answers in this one. A RST tells the server that its connection has no peer.
+ * Request another cookie, under another connection ID. The server may have made
+ * a connection from the previous cookie, whose packets must not count as
+ * answers. A RST will tell the server that this connection has no peer.
  */
 static void dblp_handshake_anew(struct dblp_sock *dsk, u64 now)
 {
@@ -634,7 +637,7 @@ static void dblp_handshake_anew(struct dblp_sock *dsk, u64 now)
  * dblp_handshake_start() - begin to connect
  * @dsk: socket with path and endpoint
  *
- * Return: 0, or -ENOMEM; then the caller calls dblp_conn_unstart().
+ * Return: 0, or -ENOMEM; then the caller must call dblp_conn_unstart().
  */
 int dblp_handshake_start(struct dblp_sock *dsk)
 {
@@ -665,13 +668,13 @@ static void dblp_handshake_send(struct dblp_sock *dsk, u64 now)
 }
 
 /**
- * dblp_handshake_repeat() - send the packet of the current state, again
+ * dblp_handshake_repeat() - send or repeat the packet of the current state
  * @dsk: connecting socket
  * @now: the time
  *
- * The first repetition is early: there is no RTT sample yet, and an initial RTO
- * of a second is too long for datacentres. Doubling makes it harmless
- * elsewhere, as does dblp_backoff() without any answer.
+ * The first repetition is early, because there is no RTT sample yet, and an
+ * initial RTO of a second is too long for data centres. On longer paths,
+ * doubling the interval and dblp_backoff() prevent harm.
  */
 void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 {
@@ -691,13 +694,13 @@ void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 		dblp_done(dsk, ETIMEDOUT);
 		return;
 	}
-	/* The cookie is too old by now */
+	/* The cookie has expired */
 	if (dsk->state == DBLP_STATE_COOKIE_SENT &&
 	    now - dsk->hs.since >
 	    (u64)DBLP_COOKIE_LIFE_MS * NSEC_PER_MSEC)
 		dblp_handshake_anew(dsk, now);
 
-	/* Without memory for that, it is tried again instead of the packet */
+	/* If there is no memory to enter the client, send nothing, and retry */
 	if (!dblp_handshake_hash(dsk))
 		dblp_handshake_send(dsk, now);
 	dsk->handshake_at = min(end, now + dblp_backoff(dsk->hs.wait,
@@ -706,7 +709,7 @@ void dblp_handshake_repeat(struct dblp_sock *dsk, u64 now)
 	dblp_timer_update(dsk);
 }
 
-/* The peer cannot do what this end needs */
+/* Fail because the peer lacks a version or feature that this end needs */
 static enum dblp_mib_item dblp_not_supported(struct dblp_sock *dsk)
 {
 	if (!dblp_auth_doubts(dsk, EPROTONOSUPPORT))
@@ -727,7 +730,7 @@ enum dblp_mib_item dblp_rcv_init_ack(struct dblp_sock *dsk,
 	u64 now;
 
 	sock_owned_by_me(&dsk->sk);
-	/* It may have begun anew since it was found by this ID */
+	/* The handshake may have restarted since the lookup by this ID */
 	if (run->h.dcid != dsk->cid)
 		return DBLP_MIB_DROPUNKNOWNCONN;
 	dblp_get_cookie(&dsk->hs.cookie, run->p + DBLP_HDR_LEN);
@@ -735,7 +738,7 @@ enum dblp_mib_item dblp_rcv_init_ack(struct dblp_sock *dsk,
 		return DBLP_MIB_DROPFIELD;
 	if (dsk->spray > 1 && !(dsk->hs.cookie.features & DBLP_FEATURE_SPRAY))
 		return dblp_not_supported(dsk);
-	/* The server keeps no state here, so only the client can measure it */
+	/* Only the client can measure it, because the server has no state */
 	dsk->hs.rtt = dblp_handshake_rtt(dsk, dblp_get_u64(run->p +
 						DBLP_INIT_ACK_LEN -
 						DBLP_TIME_LEN));
@@ -769,7 +772,7 @@ enum dblp_mib_item dblp_rcv_cookie_ack(struct dblp_sock *dsk,
 	u64 rtt;
 
 	sock_owned_by_me(&dsk->sk);
-	/* As above */
+	/* As in dblp_rcv_init_ack() */
 	if (run->h.dcid != dsk->cid)
 		return DBLP_MIB_DROPUNKNOWNCONN;
 	if (dblp_get_params(&theirs, run->p + DBLP_HDR_LEN) != DBLP_WIRE_OK ||

@@ -22,7 +22,7 @@ static void dblp_pto_expired(struct dblp_sock *dsk, u64 now)
 		dblp_abort(dsk, DBLP_RST_TIMEOUT, ETIMEDOUT);
 		return;
 	}
-	/* If only size probes were in flight, nothing else is overdue */
+	/* Only PMTU probes were in flight: this is no timeout of the path */
 	if (dblp_lose_size_probes(dsk))
 		return;
 	dblp_path_timeout(dsk);
@@ -65,7 +65,7 @@ static void dblp_timer_attend(struct dblp_sock *dsk, u64 now)
 	dblp_check_closing(dsk);
 }
 
-/* Continue deferred work after a pause as long as the last step took */
+/* Next time for work that is due at @at, after a pause as long as this step */
 static u64 dblp_after_pause(u64 at, u64 since)
 {
 	u64 now;
@@ -85,14 +85,15 @@ static void dblp_timer_run(struct dblp_sock *dsk)
 		dblp_timer_attend(dsk, now);
 	dsk->work_at = dblp_after_pause(dsk->work_at, now);
 	dsk->sent.loss_time = dblp_after_pause(dsk->sent.loss_time, now);
-	/* Calls of dblp_timer_update() meanwhile take effect here */
+	/* Arm the timer once, for all deadlines that were set meanwhile */
 	dsk->timer_at = 0;
 	dblp_timer_update(dsk);
 }
 
 /*
- * The path MTU has become smaller than packets in flight. These are sent again
- * at once, in fragments if cut for the old size. Their loss was no congestion.
+ * The path MTU has become less than packets in flight. Retransmit these packets
+ * at once; segments cut for the old MTU are sent in IP fragments. The loss is
+ * not a sign of congestion.
  */
 static void dblp_mtu_reduced(struct dblp_sock *dsk)
 {
@@ -105,8 +106,10 @@ static void dblp_mtu_reduced(struct dblp_sock *dsk)
 
 /**
  * dblp_release_cb() - run work that was deferred to release_sock()
- * @sk: socket that its owner releases; or is not owned, when the timer has
- *	expired, an ICMP error has come, or a packet has left
+ * @sk: socket
+ *
+ * Called by release_sock(); or, if no process owns the socket, directly by the
+ * timer, for ICMP errors, and when packets have left the queues below.
  */
 void dblp_release_cb(struct sock *sk)
 {
