@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The socket family: from system calls to connections and messages.
+ * The socket family: system calls except sendmsg(), recvmsg() and options.
  */
 #include <linux/bpf-cgroup.h>
 #include <linux/in.h>
@@ -23,7 +23,7 @@ static int dblp_check_addr(const struct sockaddr_unsized *uaddr, int len)
 		return -EINVAL;
 	if (a->sdblp_family != AF_DBLP)
 		return -EAFNOSUPPORT;
-	/* It may come in a struct sockaddr_storage */
+	/* A longer structure, such as sockaddr_storage, is valid */
 	if (len < (int)sizeof(*a) || (a->sdblp_flowinfo & ~IPV6_FLOWLABEL_MASK))
 		return -EINVAL;
 	/* Link-local addresses need a scope, no others have one */
@@ -32,7 +32,7 @@ static int dblp_check_addr(const struct sockaddr_unsized *uaddr, int len)
 		return -EINVAL;
 	if (type & IPV6_ADDR_MULTICAST)
 		return -EADDRNOTAVAIL;
-	/* Without IPv6 the wildcard address means that of IPv4 */
+	/* Without IPv6 the wildcard address means the one of IPv4 */
 	if (!ipv6_addr_v4mapped(&a->sdblp_addr))
 		return ipv6_mod_enabled() || type == IPV6_ADDR_ANY ?
 		       0 : -EAFNOSUPPORT;
@@ -42,7 +42,7 @@ static int dblp_check_addr(const struct sockaddr_unsized *uaddr, int len)
 							       0;
 }
 
-/* Is the link of a link-local address the device of the socket, or in its VRF? */
+/* Is the scope of a link-local address the device or the VRF of the socket? */
 static bool dblp_scope_fits(struct sock *sk, const struct sockaddr_dblp *addr)
 {
 	return !addr->sdblp_scope_id ||
@@ -94,7 +94,7 @@ static bool dblp_addr_any(const struct in6_addr *a)
 	return ipv6_addr_any(a) || (ipv6_addr_v4mapped(a) && !a->s6_addr32[3]);
 }
 
-/* The route determines the local address of the connection */
+/* Find a route, which determines the local address of the connection */
 static int dblp_connect_route(struct dblp_sock *dsk)
 {
 	struct dblp_path *path = &dsk->path;
@@ -173,7 +173,7 @@ static int dblp_connect(struct socket *sock, struct sockaddr_unsized *uaddr,
 	timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
 	switch (dsk->state) {
 	case DBLP_STATE_CLOSED:
-		/* The error of the attempt before, if not reported yet */
+		/* Report the error of the previous attempt first */
 		err = sock_error(sk);
 		if (err)
 			goto out;
@@ -201,14 +201,14 @@ static int dblp_connect(struct socket *sock, struct sockaddr_unsized *uaddr,
 	if (!err)
 		sock->state = SS_CONNECTED;
 out:
-	/* The outcome of an attempt that has failed is reported: see poll() */
+	/* The failed attempt is reported: poll() must not report it again */
 	if (err && dsk->state == DBLP_STATE_CLOSED && !dsk->peer_msg_max)
 		WRITE_ONCE(sk->sk_shutdown, 0);
 	release_sock(sk);
 	return err;
 }
 
-/* Without the ports that it asks for, a socket that was not bound is not */
+/* Bind a socket and its ports. On failure, undo an automatic bind */
 static int dblp_listen_start(struct dblp_sock *dsk)
 {
 	bool bound = dsk->ep;
@@ -336,7 +336,7 @@ static int dblp_shutdown(struct socket *sock, int how)
 		err = 0;
 		goto out;
 	}
-	/* Whatever the direction, as with TCP */
+	/* In either direction, as with TCP */
 	if (dblp_connecting(dsk)) {
 		dblp_done(dsk, ECONNRESET);
 		err = 0;
@@ -344,7 +344,7 @@ static int dblp_shutdown(struct socket *sock, int how)
 	if (dsk->state != DBLP_STATE_ESTABLISHED)
 		goto out;
 	err = 0;
-	/* Who is woken sees all of it */
+	/* Set both bits before waking, so that a waiter sees them together */
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);
 	if (how & SEND_SHUTDOWN)
 		dblp_shut_sending(dsk);
@@ -388,7 +388,7 @@ static __poll_t dblp_poll(struct file *file, struct socket *sock,
 	return mask;
 }
 
-/* Bytes of the next message to be read, or that can be placed now */
+/* Bytes of the next message to read, or in placement mode, bytes to place */
 static u64 dblp_inq(struct dblp_sock *dsk)
 {
 	const struct list_head *next = &dsk->rx_taken;
@@ -397,7 +397,7 @@ static u64 dblp_inq(struct dblp_sock *dsk)
 		return dblp_place_bytes(dsk);
 	if (!dsk->rx_whole)
 		return 0;
-	/* It is the next one until it was read */
+	/* A message that a reader has taken is the next until it is read */
 	if (list_empty(next))
 		next = &dsk->rx_ready;
 	return list_first_entry(next, struct dblp_rx_msg, list)->total;
@@ -445,8 +445,8 @@ static int dblp_release(struct socket *sock)
 }
 
 /*
- * A pipe has no message boundaries: the part that fits would become a message,
- * and the rest be lost. EINVAL tells programs to use read().
+ * Refuse splice(), because a pipe has no message boundaries: the bytes that fit
+ * would become a message, and the rest be lost. Programs use read() on EINVAL.
  */
 static ssize_t dblp_splice_read(struct socket *sock, loff_t *ppos,
 				struct pipe_inode_info *pipe, size_t len,

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Settings in force for a socket: those of its phase and job, and its own; and
- * changes to them.
+ * Settings in force for a socket: from its phase, its job, and its own options;
+ * and changes of these.
  *
- * A socket caches the settings in force. Before it sends or receives, it
- * compares the sequence numbers of the table (phase.c) and of its job, and takes
- * the settings from there again if one has changed. So packets need not look
- * into the table, and messages do so in one place. Settings that are the same as
- * before change nothing, and messages are not walked for them.
+ * A socket caches the settings in force. Before it sends or receives a message,
+ * it compares the sequence numbers of the table (phase.c) and of its job, and
+ * reads the settings again if one has changed. So packets need no lookup in the
+ * table. Messages are walked only if a setting differs.
  *
- * A change also walks over the sockets that it concerns, to reach messages in
- * flight: those of the job, or for a phase all of the namespace. No lock is held
- * meanwhile except that of one socket, so walks may overlap. Each makes sockets
- * apply the latest settings.
+ * A change of the table or of a job also walks over the sockets concerned, to
+ * reach messages in flight: the sockets of the job, or for a phase, all of the
+ * namespace. A walk holds the lock of one socket only, so walks may overlap.
+ * Each walk makes sockets apply the latest settings.
  *
- * The budget of messages in flight can be changed. Each DATA packet carries it,
- * and the highest packet number has the latest. As there may be no more DATA, a
- * BUDGET frame carries a changed budget, too.
+ * The budget of messages in flight can be changed. Each DATA packet carries the
+ * budget, and the highest packet number has the latest. As no DATA packet may
+ * follow, a BUDGET frame carries a changed budget, too.
  */
 #include <linux/random.h>
 
@@ -30,9 +29,9 @@ static bool dblp_budget_movable(const struct dblp_tx_msg *msg, u32 ppm)
 }
 
 /*
- * Shuffle the unsent segments of a message that was begun in sequence: what
- * will be missing must not be its tail. Its bytes stay where they are, so these
- * segments are sent one by one.
+ * Shuffle the unsent segments of a message that was started in sequence, so
+ * that the bytes missing at close are not its tail. The bytes are not moved, so
+ * trains of these segments are not possible.
  */
 static void dblp_budget_reorder(struct dblp_tx_msg *msg)
 {
@@ -49,7 +48,7 @@ static void dblp_budget_reorder(struct dblp_tx_msg *msg)
 		dblp_elide_skip(msg);
 }
 
-/* If nothing of a message was sent, no packet has carried its old budget */
+/* Change the budget of a message. @budget_most covers all packets sent */
 static void dblp_budget_move(struct dblp_tx_msg *msg, u32 ppm)
 {
 	msg->budget = ppm;
@@ -60,14 +59,14 @@ static void dblp_budget_move(struct dblp_tx_msg *msg, u32 ppm)
 }
 
 /*
- * Set the budget of messages to be sent, and of those in flight without one of
- * their own
+ * Set the budget of a socket, and of its queued messages that have no budget of
+ * their own.
  */
 static void dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
 {
 	struct dblp_tx_msg *msg;
 
-	/* All that are movable have it */
+	/* All messages that may change have this budget */
 	if (dsk->budget == ppm)
 		return;
 	list_for_each_entry(msg, &dsk->tx_msgs, list) {
@@ -77,7 +76,7 @@ static void dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
 			dblp_ctl_budget(dsk, msg);
 		dblp_budget_move(msg, ppm);
 	}
-	/* Pieces not yet taken from the user */
+	/* Pieces that are not queued yet */
 	if (dsk->tx_part && dblp_budget_movable(&dsk->tx_part->msg, ppm))
 		dsk->tx_part->msg.budget = ppm;
 	dsk->budget = ppm;
@@ -88,10 +87,12 @@ static void dblp_set_budget(struct dblp_sock *dsk, u32 ppm)
 }
 
 /**
- * dblp_tx_refresh_budget() - give a message the budget that its socket has now
+ * dblp_tx_refresh_budget() - update the budget of a message before it is queued
  * @dsk: socket, locked
- * @msg: message or piece about to be queued, of which nothing was sent: the
- *	socket was not locked while its bytes were copied
+ * @msg: message or piece of which nothing was sent
+ *
+ * The budget of the socket may have changed while the socket was unlocked to
+ * copy the bytes.
  */
 void dblp_tx_refresh_budget(const struct dblp_sock *dsk,
 			    struct dblp_tx_msg *msg)
@@ -101,13 +102,13 @@ void dblp_tx_refresh_budget(const struct dblp_sock *dsk,
 		dblp_budget_move(msg, dsk->budget);
 }
 
-/* Set the receive budget cap, also of messages under way */
+/* Set the receive budget cap, also for open messages */
 static void dblp_set_cap(struct dblp_sock *dsk, u32 ppm)
 {
 	if (dsk->cap == ppm)
 		return;
 	dsk->cap = ppm;
-	/* The peer may have our parameters already */
+	/* The peer may already have received the parameters of this end */
 	if (dsk->state == DBLP_STATE_COOKIE_SENT)
 		dblp_ctl_add(dsk, DBLP_FRAME_FLOW);
 	if (dsk->state != DBLP_STATE_ESTABLISHED)
@@ -117,13 +118,13 @@ static void dblp_set_cap(struct dblp_sock *dsk, u32 ppm)
 	dblp_flush(dsk);
 }
 
-/* Has the program asked for messages with bytes missing, without a number? */
+/* Has the program accepted missing bytes without setting a cap? */
 static bool dblp_asks_for_holes(const struct dblp_sock *dsk)
 {
 	return dsk->placement || dsk->own & DBLP_OWN(DBLP_FILL);
 }
 
-/* The cap of a socket that has none of its own; @p is its phase */
+/* Cap of a socket with phase @p that has no cap of its own */
 static u32 dblp_look_up_cap(const struct dblp_sock *dsk,
 			    const struct dblp_phase *p)
 {
@@ -154,7 +155,7 @@ static void dblp_look_up(struct dblp_sock *dsk, struct dblp_phase *p)
 		p->budget = budget;
 }
 
-/* Read the table and the job consistently, and note what was read */
+/* Read the table and the job consistently, and record their sequence numbers */
 static void dblp_read_config(struct dblp_sock *dsk, struct dblp_phase *p)
 {
 	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
@@ -174,14 +175,14 @@ static void dblp_read_config(struct dblp_sock *dsk, struct dblp_phase *p)
 
 /**
  * dblp_apply_config() - apply the settings of the table
- * @dsk: socket, locked, with a reference: packets may be sent, which may end it
+ * @dsk: socket, locked; the caller has a reference, because sending may end the
+ *	connection
  *
- * The socket's own settings take precedence. A phase with policy full has no
- * budget, but one of the socket's own is used nevertheless. A budget and a cap
- * apply to messages in flight, too.
+ * The socket's own settings take precedence: its own budget is used even if the
+ * policy of the phase is full. Budget and cap apply to messages in flight, too.
  *
- * Nobody receives a hole who has not asked for it, himself or by the operator of
- * his machine: the cap is 0 if neither has set anything.
+ * A receiver gets no holes unless its program or its operator has set a cap,
+ * fill or placement: otherwise the cap is 0.
  */
 void dblp_apply_config(struct dblp_sock *dsk)
 {
@@ -207,7 +208,7 @@ void dblp_apply_config(struct dblp_sock *dsk)
 		dblp_set_cap(dsk, p.cap);
 }
 
-/* Has the table or the job changed since the socket has read it? */
+/* Has the table or the job changed since the socket read them? */
 static bool dblp_config_changed(const struct dblp_sock *dsk)
 {
 	struct dblp_config *c = dblp_config(sock_net(&dsk->sk));
@@ -219,7 +220,7 @@ static bool dblp_config_changed(const struct dblp_sock *dsk)
 
 /**
  * dblp_settle_config() - apply the settings of the table if they have changed
- * @dsk: socket, locked, with a reference
+ * @dsk: socket, locked; the caller has a reference
  */
 void dblp_settle_config(struct dblp_sock *dsk)
 {
@@ -251,12 +252,12 @@ static void dblp_store_own(struct dblp_sock *dsk, int option, u32 val)
 }
 
 /**
- * dblp_set_own() - set an option of the socket, or go back to the phase's
+ * dblp_set_own() - set an option of the socket, or return to that of its phase
  * @dsk: socket, locked
- * @option: one of DBLP_OWN_OPTS, but not DBLP_PHASE
- * @val: valid for it, or DBLP_INHERIT
+ * @option: one of DBLP_OWN_OPTS except DBLP_PHASE
+ * @val: valid value of the option, or DBLP_INHERIT
  *
- * A budget and a cap apply to messages in flight, too.
+ * Budget and cap apply to messages in flight, too.
  */
 void dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
 {
@@ -265,11 +266,11 @@ void dblp_set_own(struct dblp_sock *dsk, int option, u32 val)
 		dsk->own &= ~DBLP_OWN(option);
 	else
 		dblp_store_own(dsk, option, val);
-	/* A fill asks for holes, so the cap may be another one */
+	/* DBLP_FILL accepts missing bytes, so the cap may change */
 	dblp_apply_config(dsk);
 }
 
-/* Is the socket over, so that nothing would undo what is set? */
+/* Has the socket ended? Then dblp_leave_config() will not be called again */
 static bool dblp_sock_ended(const struct dblp_sock *dsk)
 {
 	return sock_flag(&dsk->sk, SOCK_DEAD) &&
@@ -284,14 +285,14 @@ static void dblp_choose_job(struct dblp_sock *dsk, struct dblp_job *job)
 }
 
 /**
- * dblp_sock_set_place() - choose phase and job for a socket
+ * dblp_sock_set_place() - set phase and job of a socket
  * @dsk: socket, not locked
- * @phase: number of the phase, or DBLP_INHERIT; NULL to leave it
- * @job_id: number of the job, or 0 for none; NULL to leave it
+ * @phase: number of the phase, or DBLP_INHERIT; NULL for no change
+ * @job_id: number of the job, or 0 for none; NULL for no change
  *
- * Return: 0; or nothing was changed: -ENOENT if there is no such phase, -ESRCH
- * if there is no such job, -EPERM if it is another user's, -ESTALE if the
- * socket is over.
+ * Return: 0. Without any change: -ENOENT if the phase does not exist, -ESRCH if
+ * the job does not exist, -EPERM if the job is another user's, -ESTALE if the
+ * socket has ended.
  */
 int dblp_sock_set_place(struct dblp_sock *dsk, const u32 *phase,
 			const u32 *job_id)
@@ -327,7 +328,7 @@ int dblp_sock_set_place(struct dblp_sock *dsk, const u32 *phase,
 	if (job_id)
 		dblp_choose_job(dsk, job);
 release:
-	/* The socket's messages are no reason for other users to wait */
+	/* Do not let other users wait while messages are walked */
 	mutex_unlock(&c->lock);
 	if (!err)
 		dblp_apply_config(dsk);
@@ -339,11 +340,12 @@ unlock:
 }
 
 /**
- * dblp_inherit_config() - give a connection the settings of its listener
+ * dblp_inherit_config() - copy the settings of a listener to a connection
  * @child: new socket that is not visible yet
  * @listener: locked
  *
- * All but the job, which lists its sockets by number: the child has none yet.
+ * The job is not copied, because it lists its sockets by number, which the
+ * child lacks.
  */
 void dblp_inherit_config(struct dblp_sock *child,
 			 const struct dblp_sock *listener)
@@ -364,7 +366,7 @@ void dblp_inherit_config(struct dblp_sock *child,
 		dblp_choose_phase(child, listener->phase);
 }
 
-/* Make a socket apply the configuration, and drop its reference */
+/* Make a socket apply the configuration, and drop a reference to it */
 static void dblp_sock_push(struct dblp_sock *dsk)
 {
 	lock_sock(&dsk->sk);
@@ -379,7 +381,7 @@ static void dblp_sock_push(struct dblp_sock *dsk)
  * dblp_config_push() - make all sockets of a namespace apply the table
  * @net: namespace
  *
- * New sockets do so by themselves. All sockets have applied it on return.
+ * On return all sockets have applied it. New sockets apply it by themselves.
  */
 void dblp_config_push(struct net *net)
 {
@@ -390,7 +392,7 @@ void dblp_config_push(struct net *net)
 		dblp_sock_push(dsk);
 }
 
-/* Does a socket see that a phase has become another one? */
+/* Do the settings of two phases differ for sockets? */
 static bool dblp_phase_differs(const struct dblp_phase *a,
 			       const struct dblp_phase *b)
 {
@@ -405,7 +407,7 @@ static bool dblp_phase_differs(const struct dblp_phase *a,
  * @id: number, less than DBLP_PHASES
  * @p: its new settings
  *
- * Return: true if dblp_config_push() has to follow, without @lock.
+ * Return: true if the caller must call dblp_config_push(), without @lock.
  */
 bool dblp_phase_change(struct net *net, u32 id, const struct dblp_phase *p)
 {
@@ -434,7 +436,7 @@ static struct dblp_sock *dblp_job_next(struct dblp_job *job, u32 id)
 			found = dsk;
 		node = dsk->id >= id ? node->rb_left : node->rb_right;
 	}
-	/* A socket about to be freed is still here, without references */
+	/* Skip sockets without references, which are about to be freed */
 	while (found && !refcount_inc_not_zero(&found->sk.sk_refcnt)) {
 		node = rb_next(&found->job_node);
 		found = rb_entry_safe(node, struct dblp_sock, job_node);
@@ -447,7 +449,8 @@ static struct dblp_sock *dblp_job_next(struct dblp_job *job, u32 id)
  * dblp_job_push() - make the sockets of a job apply its settings
  * @job: job, with a reference
  *
- * New sockets do so by themselves. All sockets have applied them on return.
+ * On return all sockets have applied them. Sockets that enter the job apply
+ * them by themselves.
  */
 void dblp_job_push(struct dblp_job *job)
 {
@@ -460,7 +463,7 @@ void dblp_job_push(struct dblp_job *job)
 	}
 }
 
-/* Add up the time in the phase that a job leaves */
+/* Account for the time that a job spent in the phase that it leaves */
 static void dblp_job_leave_phase(struct dblp_job *job)
 {
 	u64 now = ktime_get_ns();
@@ -470,7 +473,7 @@ static void dblp_job_leave_phase(struct dblp_job *job)
 	job->since = now;
 }
 
-/* Announce a new phase of a job; its sockets follow */
+/* Announce a new phase of a job, before its sockets apply it */
 static void dblp_job_moved(struct net *net, struct dblp_job *job, u8 was,
 			   enum dblp_actor by)
 {
@@ -480,12 +483,12 @@ static void dblp_job_moved(struct net *net, struct dblp_job *job, u8 was,
 }
 
 /**
- * dblp_job_set() - change what is set for a job
+ * dblp_job_set() - change the settings of a job
  * @net: namespace, with @lock of its configuration held
  * @job: job, with @turn held
- * @conf: its new settings, of phases that exist
+ * @conf: new settings, whose phases exist
  *
- * Return: true if dblp_job_push() has to follow, without these locks.
+ * Return: true if the caller must call dblp_job_push(), without these locks.
  */
 bool dblp_job_set(struct net *net, struct dblp_job *job,
 		  const struct dblp_job_conf *conf)
@@ -513,7 +516,7 @@ bool dblp_job_set(struct net *net, struct dblp_job *job,
 	       dblp_job_budget(&was) != dblp_job_budget(conf);
 }
 
-/* Get the job of a socket and a reference */
+/* Get the job of a socket, with a reference, or NULL */
 static struct dblp_job *dblp_job_of(struct dblp_sock *dsk)
 {
 	struct dblp_job *job;
@@ -526,7 +529,7 @@ static struct dblp_job *dblp_job_of(struct dblp_sock *dsk)
 	return job;
 }
 
-/* Give a norm to the detector; true if that has moved the job */
+/* Pass a norm to the detector. Returns true if the job has changed its phase */
 static bool dblp_job_report(struct net *net, struct dblp_job *job, u64 norm)
 {
 	u8 was = job->conf.phase, phase = was;
@@ -549,11 +552,11 @@ static bool dblp_job_report(struct net *net, struct dblp_job *job, u64 norm)
 }
 
 /**
- * dblp_job_norm() - a program reports the norm of its gradient
+ * dblp_job_norm() - process the norm of a gradient, reported by a program
  * @dsk: a socket of its job, not locked
- * @norm: in any unit, always the same
+ * @norm: norm in any unit, which must not change
  *
- * Unless the detector is off or held, it moves the job as an operator would.
+ * The detector may set the phase of the job, unless it is off or held.
  *
  * Return: 0, -ENOENT if the socket is in no job, -EPERM if the job is another
  * user's.

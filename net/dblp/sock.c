@@ -30,7 +30,7 @@ static void dblp_destruct(struct sock *sk)
 	sk_sockets_allocated_dec(sk);
 }
 
-/* Initialise what is ours of a socket, all of which is zero */
+/* Initialise the fields of struct dblp_sock after @sk, which are zero */
 static void dblp_sock_init(struct dblp_sock *dsk)
 {
 	struct net *net = sock_net(&dsk->sk);
@@ -75,7 +75,7 @@ static void dblp_sock_init(struct dblp_sock *dsk)
  * dblp_sock_alloc() - allocate a socket in state CLOSED, without a number
  * @net: namespace
  * @prot: the protocol
- * @kern: it is the kernel's own
+ * @kern: whether the socket belongs to the kernel
  *
  * Return: the socket with its initial reference, or NULL.
  */
@@ -100,7 +100,7 @@ struct sock *dblp_sock_alloc(struct net *net, struct proto *prot, int kern)
 	return sk;
 }
 
-/* Give a new connection the options of level SOL_DBLP of its listener */
+/* Copy the options of level SOL_DBLP from a listener to a new connection */
 static void dblp_inherit(struct dblp_sock *child,
 			 const struct dblp_sock *listener)
 {
@@ -122,9 +122,9 @@ static void dblp_inherit(struct dblp_sock *child,
  * dblp_sock_clone() - allocate a socket for a connection of a listener
  * @listener: locked
  *
- * The kernel clones its part, as for TCP: options of level SOL_SOCKET, cgroup,
- * label and user, and storage of BPF programs. Only the priority is left out
- * there. The first charges go to the listener's memory cgroup, see
+ * As for TCP, the kernel clones options of level SOL_SOCKET, cgroup, security
+ * label, user, and BPF storage. It leaves out the priority, which is copied
+ * here. Memory is charged to the cgroup of the listener first, see
  * dblp_accept_memory().
  *
  * Return: the socket in state CLOSED, without a number, with its initial
@@ -140,12 +140,12 @@ struct dblp_sock *dblp_sock_clone(struct dblp_sock *listener)
 	sk = sk_clone(from, GFP_ATOMIC, false);
 	if (!sk)
 		return NULL;
-	/* A second reference is for protocols with a table of sockets */
+	/* sk_clone() takes a second reference, for a table of sockets */
 	__sock_put(sk);
-	/* A reader of SO_PEERCRED may have held it */
+	/* A reader of SO_PEERCRED may have held the lock when it was copied */
 	spin_lock_init(&sk->sk_peer_lock);
 	atomic64_set(&sk->sk_cookie, 0);
-	/* It is neither copied nor initialised */
+	/* sk_clone() neither copies nor initialises the RX queue */
 	sk_rx_queue_clear(sk);
 	sk->sk_state = TCP_CLOSE;
 	sk->sk_ack_backlog = 0;
@@ -164,9 +164,9 @@ struct dblp_sock *dblp_sock_clone(struct dblp_sock *listener)
  * dblp_accept_memory() - charge a connection to the accepting cgroup
  * @sk: connection, locked, not accepted before
  *
- * What it holds is charged to its listener's cgroup. Charge the accepting
- * cgroup, too, then uncharge the listener's: as inet_csk_accept() does, with
- * functions that are exported to modules.
+ * The memory of the connection is charged to the cgroup of its listener. Charge
+ * the accepting cgroup, then uncharge that of the listener, like
+ * inet_csk_accept(), but by functions that are exported to modules.
  *
  * Context: process.
  */
@@ -188,7 +188,7 @@ void dblp_accept_memory(struct sock *sk)
 		mem_cgroup_put(theirs);
 		return;
 	}
-	/* Like incoming packets, it is charged even if the cgroup is full */
+	/* Like received packets, charge this even if the cgroup is full */
 	local_bh_disable();
 	charged = __sk_mem_schedule(sk, size, SK_MEM_RECV);
 	local_bh_enable();
@@ -201,7 +201,7 @@ void dblp_accept_memory(struct sock *sk)
 	mem_cgroup_put(theirs);
 }
 
-/* Messages by the reason for which they were closed */
+/* Number of messages that were not complete */
 static u64 dblp_count_early(const u64 *msgs)
 {
 	return msgs[DBLP_REASON_BUDGET] + msgs[DBLP_REASON_DEADLINE] +
@@ -242,7 +242,7 @@ static void dblp_fill_received(const struct dblp_counts *c,
 	info->pkts_received = c->pkts_received;
 }
 
-/* State of a socket as users see it */
+/* Fill in the state of a socket for users */
 static void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info)
 {
 	memset(info, 0, sizeof(*info));
@@ -279,9 +279,9 @@ static void dblp_fill_info(struct dblp_sock *dsk, struct dblp_info *info)
 }
 
 /**
- * dblp_sock_info() - state of a socket as users see it
+ * dblp_sock_info() - get the state of a socket for users
  * @dsk: socket, not locked
- * @info: filled
+ * @info: set to the state
  */
 void dblp_sock_info(struct dblp_sock *dsk, struct dblp_info *info)
 {
@@ -292,10 +292,10 @@ void dblp_sock_info(struct dblp_sock *dsk, struct dblp_info *info)
 }
 
 /**
- * dblp_sock_addrs() - addresses of a socket
+ * dblp_sock_addrs() - get the addresses of a socket
  * @dsk: socket, not locked
- * @local: filled, zeroes if unbound
- * @peer: filled, zeroes if not connected
+ * @local: set to the local address, zeroes if unbound
+ * @peer: set to the peer's address, zeroes if not connected
  */
 void dblp_sock_addrs(struct dblp_sock *dsk, struct sockaddr_dblp *local,
 		     struct sockaddr_dblp *peer)
@@ -313,7 +313,7 @@ const char *dblp_sock_cc_name(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_sock_set_share() - set the budget or the budget cap, as dblp_set_own()
+ * dblp_sock_set_share() - set budget or budget cap, see dblp_set_own()
  * @dsk: socket, not locked
  * @option: DBLP_BUDGET or DBLP_BUDGET_CAP
  * @ppm: 0 ... DBLP_PPM, or DBLP_INHERIT

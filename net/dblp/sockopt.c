@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Options of level SOL_DBLP, and which ones of level SOL_SOCKET there are.
+ * Options of level SOL_DBLP, and the supported ones of level SOL_SOCKET.
  */
 #include <linux/security.h>
 #include <net/inet_ecn.h>
@@ -9,7 +9,7 @@
 #include "dblp.h"
 #include "trace.h"
 
-/* Options that are one u32: offset in the socket, and range */
+/* An option with a u32 value: offset in struct dblp_sock, and range */
 struct dblp_u32_opt {
 	u32	offset;
 	u32	min;
@@ -55,8 +55,9 @@ static const struct dblp_u32_opt *dblp_find_opt(int name)
 }
 
 /*
- * Once a peer may send messages larger than the window, they can only be
- * placed. Whole mode can be left at any time: no message is read in part.
+ * Placement mode cannot be left once there is a window: the peer may send
+ * messages larger than this window, which can only be placed. Whole mode can be
+ * left at any time, because messages are not read in part.
  */
 static int dblp_set_placement(struct dblp_sock *dsk, bool on)
 {
@@ -65,7 +66,7 @@ static int dblp_set_placement(struct dblp_sock *dsk, bool on)
 	dsk->placement = on;
 	if (on)
 		dblp_place_arrived(dsk);
-	/* Placement asks for holes, so the cap may be another one */
+	/* Placement mode accepts missing bytes, so the cap may change */
 	dblp_apply_config(dsk);
 	return 0;
 }
@@ -79,7 +80,7 @@ static int dblp_apply_u32(struct dblp_sock *dsk, int name, u32 val, u32 *field)
 	case DBLP_PLACEMENT:
 		return dblp_set_placement(dsk, val);
 	case DBLP_SPRAY:
-		/* Both ends have agreed on it, or may be about to */
+		/* Both ends agree on it in the handshake */
 		if (dsk->state != DBLP_STATE_CLOSED || dsk->peer_msg_max)
 			return -EISCONN;
 		break;
@@ -89,7 +90,7 @@ static int dblp_apply_u32(struct dblp_sock *dsk, int name, u32 val, u32 *field)
 		return 0;
 	case DBLP_ELEMENT:
 	case DBLP_PARTIAL_SEND:
-		/* All pieces of a message have one element size, and one end */
+		/* Both must stay the same until all pieces are queued */
 		if (dsk->tx_busy || dsk->tx_part)
 			return -EBUSY;
 		break;
@@ -117,7 +118,7 @@ static int dblp_set_u32(struct dblp_sock *dsk, int name,
 	if ((val < opt->min || val > opt->max) &&
 	    !(own && val == DBLP_INHERIT))
 		return -EINVAL;
-	/* We set ECN */
+	/* The transport sets the ECN field */
 	if (name == DBLP_TOS && (val & INET_ECN_MASK))
 		return -EINVAL;
 	if (name == DBLP_PHASE)
@@ -182,7 +183,7 @@ static int dblp_set_cc(struct dblp_sock *dsk, sockptr_t optval,
 	return 0;
 }
 
-/* There may be thousands of messages; false if all is done */
+/* Cancel some pieces, as there may be thousands. Returns false when done */
 static bool dblp_cancel_some(struct dblp_sock *dsk, struct dblp_tx_cancel *c)
 {
 	bool more = false;
@@ -212,11 +213,11 @@ static int dblp_cancel(struct dblp_sock *dsk, sockptr_t optval,
 	c.next = list_empty(&dsk->tx_msgs) ? c.end :
 		 list_first_entry(&dsk->tx_msgs, struct dblp_tx_msg, list)->id;
 	while (dblp_cancel_some(dsk, &c)) {
-		/* Let others have the socket */
+		/* Let waiters for the socket and the backlog run */
 		release_sock(sk);
 		lock_sock(sk);
 	}
-	/* All that was taken of it so far may be settled */
+	/* All queued pieces of the message may be settled */
 	if (c.err == -ENOENT && dsk->tx_part && dsk->tx_part->msg.tag == c.tag)
 		c.err = -EBUSY;
 	release_sock(sk);
@@ -224,9 +225,9 @@ static int dblp_cancel(struct dblp_sock *dsk, sockptr_t optval,
 }
 
 /*
- * Options of level SOL_SOCKET that keep here what they promise: see the table
- * in Documentation/dblp.rst. All others are refused, those that later kernels
- * add included.
+ * Options of level SOL_SOCKET that work: see the table in
+ * Documentation/dblp.rst. All others are refused, including those that later
+ * kernels add.
  */
 static bool dblp_is_generic_opt(int name)
 {
@@ -340,8 +341,8 @@ static int dblp_get_info(struct dblp_sock *dsk, char __user *optval,
 }
 
 /*
- * Loss maps for programs that were built when the ranges followed @ranges of
- * their header.
+ * Options for loss maps of programs that were built when the ranges followed
+ * @ranges in struct dblp_lossmap.
  */
 enum dblp_old_lossmap {
 	DBLP_OLD_LOSSMAP	= 11,
@@ -349,7 +350,7 @@ enum dblp_old_lossmap {
 	DBLP_OLD_LOSSMAP_LEN	= 16,
 };
 
-/* Copy a loss map out, as many ranges as fit */
+/* Copy a loss map to the user: as many ranges as fit */
 static int dblp_give_lossmap(char __user *optval, int __user *optlen, int len,
 			     const struct dblp_lossmap *head,
 			     const struct dblp_range *r)
