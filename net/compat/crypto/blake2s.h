@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* 6.19 calls the state of a hash a context */
+/* Linux 6.19 renamed struct blake2s_state to blake2s_ctx */
 #ifndef _NET_DBLP_COMPAT_CRYPTO_BLAKE2S_H
 #define _NET_DBLP_COMPAT_CRYPTO_BLAKE2S_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Before Linux 6.6, what we need of it is in crypto/algapi.h */
+/* Before Linux 6.6, crypto/algapi.h declared crypto_memneq() */
 #ifndef _NET_DBLP_COMPAT_CRYPTO_UTILS_H
 #define _NET_DBLP_COMPAT_CRYPTO_UTILS_H
 

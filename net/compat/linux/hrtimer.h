@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* 6.13 has hrtimer_setup() for hrtimer_init() and an assignment */
+/* Linux 6.13 added hrtimer_setup(): hrtimer_init(), and setting the function */
 #ifndef _NET_DBLP_COMPAT_LINUX_HRTIMER_H
 #define _NET_DBLP_COMPAT_LINUX_HRTIMER_H
 

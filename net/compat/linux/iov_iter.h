@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Before 6.7, to go through an iterator is the business of lib/iov_iter.c alone */
+/* Linux 6.7 added this header. Before, only lib/iov_iter.c walked iterators */
 #ifndef _NET_DBLP_COMPAT_LINUX_IOV_ITER_H
 #define _NET_DBLP_COMPAT_LINUX_IOV_ITER_H
 
@@ -13,7 +13,7 @@ typedef size_t (*iov_step_f)(void *iter_base, size_t progress, size_t len,
 typedef size_t (*iov_ustep_f)(void __user *iter_base, size_t progress,
 			      size_t len, void *priv, void *priv2);
 
-/* The next stretch of user memory; @len is shortened to it */
+/* Next contiguous user memory; lowers @len to its length */
 static inline void __user *dblp_compat_iter_user(const struct iov_iter *i,
 						 size_t *len)
 {
@@ -31,7 +31,7 @@ static inline void __user *dblp_compat_iter_user(const struct iov_iter *i,
 	return iov.iov_base;
 }
 
-/* Memory of the kernel, as io_uring registers it, is copied twice */
+/* Copy kernel memory, as registered by io_uring, through a buffer */
 static inline size_t dblp_compat_iterate_kernel(struct iov_iter *i, size_t len,
 						void *priv, void *priv2,
 						iov_step_f step)

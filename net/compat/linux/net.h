@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * 6.2 lets a family refuse options of level SOL_SOCKET: older kernels ignore the
- * flag, and take options that do nothing. 6.5 lets splice() use sendmsg(), before
- * there was sendpage() besides.
+ * Since Linux 6.2, a family can refuse options of level SOL_SOCKET. Older
+ * kernels ignore the flag, and accept options without effect. Since 6.5,
+ * splice() uses sendmsg(), and before, sendpage().
  */
 #ifndef _NET_DBLP_COMPAT_LINUX_NET_H
 #define _NET_DBLP_COMPAT_LINUX_NET_H

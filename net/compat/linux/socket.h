@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* 6.19 has a type of its own for addresses whose length is told beside them */
+/* Linux 6.19 added a type for addresses with a separate length */
 #ifndef _NET_DBLP_COMPAT_LINUX_SOCKET_H
 #define _NET_DBLP_COMPAT_LINUX_SOCKET_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* 6.12 moved asm/unaligned.h here */
+/* Linux 6.12 moved asm/unaligned.h here */
 #ifndef _NET_DBLP_COMPAT_LINUX_UNALIGNED_H
 #define _NET_DBLP_COMPAT_LINUX_UNALIGNED_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* 6.18 named the device of a route for readers under RCU. It was safe before */
+/* Linux 6.18 added dst_dev_rcu(). Before, RCU readers could use dst->dev */
 #ifndef _NET_DBLP_COMPAT_NET_DST_H
 #define _NET_DBLP_COMPAT_NET_DST_H
 

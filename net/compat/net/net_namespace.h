@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * register_net_sysctl_sz(): before Linux 6.6 tables ended with an empty entry.
+ * Linux 6.6 added register_net_sysctl_sz(). Earlier tables end with an empty
+ * entry.
  */
 #ifndef DBLP_COMPAT_NET_NET_NAMESPACE_H
 #define DBLP_COMPAT_NET_NET_NAMESPACE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Before Linux 6.10, what it has is in net/sock.h */
+/* Linux 6.10 moved these declarations here from net/sock.h */
 #ifndef _NET_DBLP_COMPAT_NET_PROTO_MEMORY_H
 #define _NET_DBLP_COMPAT_NET_PROTO_MEMORY_H
 

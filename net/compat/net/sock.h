@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * 6.10 put the arguments of accept() into a structure. 6.18 spreads counters of
- * drops, and lets a socket inherit its memory cgroup. 6.19 can clone a socket
- * without locking it. What gives a socket to the memory cgroup of a process, or of
- * another socket, is not exported to modules.
+ * Linux 6.10 passes the arguments of accept() in a structure. 6.18 added
+ * sk_drops_inc() and mem_cgroup_sk_inherit(). 6.19 can clone a socket without
+ * locking it. The functions that set the memory cgroup of a socket are not
+ * exported to modules by all kernels.
  */
 #ifndef _NET_DBLP_COMPAT_NET_SOCK_H
 #define _NET_DBLP_COMPAT_NET_SOCK_H
@@ -38,7 +38,7 @@ static inline int dblp_accept_op(struct socket *sock, struct socket *newsock,
 #ifdef DBLP_LACKS_SK_CLONE
 #include <linux/lockdep.h>
 
-/* Nothing can find the clone, so that its lock, of the same class, is free */
+/* No deadlock: the lock of the clone, of the same class, is not visible yet */
 static inline struct sock *dblp_sk_clone(const struct sock *sk, gfp_t priority,
 					 bool lock)
 {
@@ -69,7 +69,7 @@ static inline void sk_drops_inc(struct sock *sk)
 #include <linux/memcontrol.h>
 #include <linux/sched.h>
 
-/* That of version 1 counts nothing but TCP */
+/* The memory controller of cgroup version 1 supports TCP only */
 static inline void dblp_mem_cgroup_sk_alloc(struct sock *sk)
 {
 	struct mem_cgroup *memcg;
@@ -79,7 +79,7 @@ static inline void dblp_mem_cgroup_sk_alloc(struct sock *sk)
 		return;
 	rcu_read_lock();
 	memcg = mem_cgroup_from_task(current);
-	/* The root has no limits, and sockets in it none to be charged to */
+	/* The root cgroup has no limits: sockets in it are not charged */
 	if (parent_mem_cgroup(memcg) && css_tryget(&memcg->css))
 		sk->sk_memcg = memcg;
 	rcu_read_unlock();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * 6.2 tells encap_err_rcv() what the ICMP error means. Before 7.3 at the
- * latest, it is the struct socket that is handed over, not its sock.
+ * Since Linux 6.2, encap_err_rcv() gets the errno of an ICMP error. Since Linux
+ * 7.3 at the latest, setup_udp_tunnel_sock() gets a struct sock instead of a
+ * struct socket.
  */
 #ifndef _NET_DBLP_COMPAT_NET_UDP_TUNNEL_H
 #define _NET_DBLP_COMPAT_NET_UDP_TUNNEL_H
@@ -27,7 +28,7 @@ typedef void (*dblp_compat_err_rcv_t)(struct sock *sk, struct sk_buff *skb,
 				      int err, __be16 port, u32 info,
 				      u8 *payload);
 
-/* The module has one kind of UDP socket: its callback need not be per socket */
+/* All UDP sockets of the module have the same callback */
 static dblp_compat_err_rcv_t dblp_compat_err_rcv;
 
 static int dblp_compat_icmp_errno(const struct sk_buff *skb)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Generated code names this header as it is called inside a kernel tree. Out
- * of tree, uapi/ is in the include path and its parent is not.
+ * Generated code includes this header by its path in a kernel tree. Out of
+ * tree, the include path has uapi/, but not its parent.
  */
 #include <linux/dblp_netlink.h>
