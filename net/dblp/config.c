@@ -3,10 +3,10 @@
  * Settings in force for a socket: from its phase, its job, and its own options;
  * and changes of these.
  *
- * A socket caches the settings in force. Before it sends or receives a message,
- * it compares the sequence numbers of the table (phase.c) and of its job, and
- * reads the settings again if one has changed. So packets need no lookup in the
- * table. Messages are walked only if a setting differs.
+ * A socket caches the settings in force. The table (phase.c) and each job have
+ * a sequence number. If one has changed when the socket sends or receives a
+ * message, the socket reads the settings again. So packets need no lookup in
+ * the table. Messages are walked only if a setting differs.
  *
  * A change of the table or of a job also walks over the sockets concerned, to
  * reach messages in flight: the sockets of the job, or for a phase, all of the
@@ -14,8 +14,8 @@
  * Each walk makes sockets apply the latest settings.
  *
  * The budget of messages in flight can be changed. Each DATA packet carries the
- * budget, and the highest packet number has the latest. As no DATA packet may
- * follow, a BUDGET frame carries a changed budget, too.
+ * budget, and the highest packet number has the latest. A BUDGET frame carries
+ * a changed budget, too, in case no more DATA packets follow.
  */
 #include <linux/random.h>
 

@@ -157,8 +157,8 @@ static int dblp_recv_whole(struct dblp_sock *dsk, struct msghdr *m, size_t size,
  */
 
 /*
- * No ranges are reported if the control buffer has room for fewer, because a
- * received buffer, which is taken as a whole, may have this many ranges.
+ * No ranges are reported if the control buffer has room for fewer. A received
+ * buffer is taken as a whole, and may have this many ranges.
  */
 #define DBLP_PLACED_MIN	8
 

@@ -2,9 +2,9 @@
 /*
  * Incoming messages that their sender has cancelled.
  *
- * A cancelled message is closed with all of its bytes missing. When its turn
- * comes, recvmsg() fails with ECANCELED, so that the bytes received cannot be
- * mistaken for the message. A cancelled piece cancels its message.
+ * A cancelled message is closed with all of its bytes missing, and delivered in
+ * order. recvmsg() then fails with ECANCELED, so that the bytes received cannot
+ * be mistaken for the message. A cancelled piece cancels its message.
  */
 #include "dblp.h"
 #include "trace.h"

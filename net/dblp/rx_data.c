@@ -16,9 +16,9 @@
  * A batch is held only if its charge is at most DBLP_HELD_MOST times the bytes
  * that the message needs of it. Otherwise these bytes are copied to memory of
  * the message, and the buffers are freed. So the credit of a peer bounds the
- * memory that the peer can occupy. A batch may end within a page that the next
- * buffer shares only if its bytes justify all of the page, because the page may
- * remain with the batch.
+ * memory that the peer can occupy. If a batch ends within a page that the next
+ * buffer shares, the page may remain with the batch. So the bytes of the batch
+ * must then justify all of the page.
  *
  * A buffer with a zero map is held like buffers with segments. Each segment is
  * either sent or described: a map is refused if only some of its segments have

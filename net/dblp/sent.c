@@ -4,8 +4,8 @@
  * of acknowledged and lost packets.
  *
  * The ring grows in softirq context, so it consists of blocks of at most a
- * page, which are charged before they are allocated. The first block is not
- * charged, like the socket itself: it allows queued data to be sent even when
+ * page, which are charged before they are allocated. A ring of one block is not
+ * charged, like the socket itself: with it queued data can be sent even when
  * charges are refused. If the ring cannot grow, it forgets lost packets sooner,
  * and packets without room wait.
  */
@@ -97,7 +97,7 @@ void dblp_ring_idle(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_ring_shrink() - free all charged memory of the ring
+ * dblp_ring_shrink() - shrink the ring to one block, and uncharge it
  * @dsk: socket; nothing happens while it has packets in flight
  *
  * The largest burst of a connection may exceed all later ones a thousandfold.
