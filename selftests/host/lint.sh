@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# selftests/lint: what checks nothing has not passed.
+# selftests/lint and selftests/words: a check of no files is no pass, and faults are found.
 
 # shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
 here=$(dirname "$(readlink -f "$0")")
@@ -16,5 +16,23 @@ without_git()
 	grep -q "git does not list the files" "$tmp/said" && ! grep -q '^ok' "$tmp/said"
 }
 try "it fails where git lists no files" without_git
+
+# words_of NAME: the findings of selftests/words about a README.md that names NAME()
+words_of()
+{
+	rm -rf "$tmp/tree"
+	mkdir -p "$tmp/tree/net" "$tmp/tree/selftests"
+	cp "$here/../words" "$tmp/tree/selftests"
+	echo 'int in_code(void);' > "$tmp/tree/net/a.h"
+	echo "\`\`$1()\`\` does it." > "$tmp/tree/README.md"
+	git -C "$tmp/tree" init -q && "$tmp/tree/selftests/words" --check functions
+}
+
+finds_unknown_functions()
+{
+	words_of in_code && ! words_of not_in_code > "$tmp/said" && cat "$tmp/said" &&
+		grep -q '^README.md:1: the code has no not_in_code()$' "$tmp/said"
+}
+try "words finds functions in documents that the code does not have" finds_unknown_functions
 
 done_testing
