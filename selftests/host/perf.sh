@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# dblp-perf(1) over TCP: the results of each mode and each plan are consistent, ranks that
-# fail are named, and a wrong command line is refused with its reason. What depends on
-# AF_DBLP is in tools/dblp-perf.sh and tools/ranks.sh.
+# dblp-perf(1) over TCP: the results of each mode and each plan are consistent, errors name
+# the rank that failed, and an invalid command line is refused with a reason. Tests with
+# AF_DBLP are in tools/dblp-perf.sh and tools/ranks.sh.
 
 # shellcheck disable=SC2154,SC2317 # host.sh sets them; functions are called by try
 # shellcheck source=selftests/lib/host.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/host.sh"
 
-# holds FILTER: for each of the objects that a run has printed
+# holds FILTER: the jq FILTER is true for each object that a run has printed
 holds()
 {
 	head -c 2000 "$tmp/json"
@@ -21,7 +21,8 @@ run()
 	dblp-perf "$@" --proto tcp --timeout 50 -j > "$tmp/json"
 }
 
-# mode FILTER ARGUMENT...: of the one object of a mode, which has the time of its begin
+# mode FILTER ARGUMENT...: run a mode; FILTER is true for its only object, whose start time
+# is that of the run
 mode()
 {
 	local filter=$1 from until _
@@ -35,14 +36,14 @@ mode()
 		.started_ns <= ($until + 0.01) * 1e9"
 }
 
-# sums FILTER OPTION...: of four ranks
+# sums FILTER OPTION...: run collective with four ranks; FILTER is true for each object
 sums()
 {
 	run collective --spawn 4 "${@:2}" && holds "$1"
 }
 
 complete='.proto == "tcp" and .missing_bytes == 0 and .early_messages == 0 and .elapsed_ns > 0'
-# Quantiles are samples, in order, and those of all samples.
+# Quantiles are in order, and minimum, maximum and median are samples.
 # shellcheck disable=SC2016 # jq's $p
 ordered='.ns.n == (.samples | length) and .ns.min == (.samples | min) and
 	.ns.max == (.samples | max) and .ns.min <= .ns.p50 and .ns.p50 <= .ns.p90 and
@@ -62,7 +63,7 @@ try "rr" mode "$complete and $ordered and $ranked and .ns.n == 50 and
 try "latency" mode "$complete and $ordered and .ns.n == 10 and .sent_bytes == 1000000 and
 	.delivered_bytes == .sent_bytes" latency -s 100000 -n 10 -w 0
 try "fanin with a hook" mode ".ns.n == 3" fanin -s 1000 -n 3 -w 2 --hook "echo \$DBLP_ROUND >> $tmp/rounds"
-try "which runs before each measured round" [ "$(paste -s -d ' ' "$tmp/rounds")" = "0 1 2" ]
+try "the hook runs before each measured round" [ "$(paste -s -d ' ' "$tmp/rounds")" = "0 1 2" ]
 
 plans=(
 	"ps --server --root 1"
@@ -90,7 +91,7 @@ for plan in "${plans[@]}"; do
 done
 try "an object for each size, in order" jq -s -e 'map(.size) == [60000, 4000]' "$tmp/json"
 
-try "radices that are found" sums '.verified and .radix == [2, 2]' --dtype int32 -s 4000 -n 1 \
+try "--levels finds the radices" sums '.verified and .radix == [2, 2]' --dtype int32 -s 4000 -n 1 \
 	--plan bcube --levels 2
 paused()
 {
@@ -101,8 +102,8 @@ paused()
 }
 try "a gap between rounds" paused
 
-# Two rounds of the three ranks that contribute: zeroes, then all of one's and zeroes. What is sent
-# once goes back to all three.
+# Two rounds of three contributing ranks: in the first all vectors are zero, in the second
+# one is not. The server sends the sum to all three.
 vectors_are_read()
 {
 	{ head -c 160000 /dev/zero; head -c 40000 /dev/urandom; head -c 40000 /dev/zero; } > "$tmp/vectors"
@@ -118,21 +119,21 @@ for op in reduce-scatter allgather; do
 		--op $op --dtype int32 -s 60000 -n 3 --plan bcube --radix 2,2
 done
 
-# Of contributions 1 % is sent, and up to 4 % of sums, with a bit for some elements
-try "zeroes" sums '.verified and .sparse and .density_ppm == 10000 and .cluster == 16 and
+# 1 % of contributions and up to 4 % of sums are sent, plus a bitmap
+try "zeroes are not sent" sums '.verified and .sparse and .density_ppm == 10000 and .cluster == 16 and
 	.missing_bytes == 0 and .sent_bytes * 20 < .size * .count * 6' \
 	--sparse --density 1% --cluster 16 --dtype int32 -s 400000 -n 3 -w 0
-# Of blocks of 256 elements 15 % have one of the clusters
-try "zeroes, blocks of 256" sums '.verified and .block == 256 and .sent_bytes * 20 > .size * .count * 18' \
+# 15 % of the blocks of 256 elements have a cluster
+try "--sparse=256 uses blocks of 256 elements" sums '.verified and .block == 256 and .sent_bytes * 20 > .size * .count * 18' \
 	--sparse=256 --density 1% --cluster 16 --dtype int32 -s 400000 -n 3 -w 0
 
-# A part of these is several messages
+# Each part of these vectors takes several messages
 for dtype in float32 float16 bfloat16; do
 	try "$dtype" sums ".dtype == \"$dtype\" and (.verified | not) and .missing_bytes == 0" \
 		--dtype $dtype -s 6002000 -n 1 --plan ring
 done
 
-# Ranks that are started apart, as on several machines; $1 and $2 are their seeds
+# apart SEED0 SEED1: start two ranks separately, as on two machines
 apart()
 {
 	local each=(dblp-perf collective --proto tcp --plan ps --op reduce-scatter --dtype int32 -s 4 -n 3 -j)
@@ -148,7 +149,7 @@ agree()
 	apart 1 1 && ended "$spawned" 0 && [ ! -s "$tmp/out.$spawned" ] &&
 		jq -e '.ranks == 2 and .verified and .ns.n == 3' "$tmp/said"
 }
-try "ranks that are started apart" agree
+try "ranks that are started separately agree" agree
 
 differ()
 {
@@ -165,20 +166,20 @@ differ()
 			grep -q "rank $rank: joining .* size of messages" "$tmp/out.${pids[rank]}" || return
 	done
 }
-try "ranks that were told different things" differ
+try "ranks with different options refuse each other" differ
 
-# They contribute other numbers than they should: rank 1 less, or more
+# sums_wrong SEED0 SEED1 TEXT: rank 1 contributes other numbers, so rank 0 reports TEXT
 sums_wrong()
 {
 	! apart "$1" "$2" || return
 	cat "$tmp/said"
 	grep -q "rank 0: wrong: $3" "$tmp/said"
 }
-try "sums that are too small" sums_wrong 1 3 "5 sums are not full, but only 0 bytes"
-try "sums that are too large" sums_wrong 3 1 "element 0 of 1 in round 0 is"
+try "a sum that is too small is reported" sums_wrong 1 3 "5 sums are not full, but only 0 bytes"
+try "a sum that is too large is reported" sums_wrong 3 1 "element 0 of 1 in round 0 is"
 
-# children_of PID N: into $children, in the order of their ranks; N of them are there, and
-# have joined
+# children_of PID N: store the children of PID in $children, in the order of ranks; true when
+# N ranks have connected
 children_of()
 {
 	mapfile -t children < <(cat /proc/[0-9]*/stat 2> /dev/null |
@@ -186,7 +187,7 @@ children_of()
 	[ ${#children[@]} -eq "$2" ] && [ "$(find "/proc/${children[$2 - 1]}/fd" -lname 'socket:*' | wc -l)" -ge "$2" ]
 }
 
-# The error names who is gone, whoever sees it first.
+# The error names the killed rank, no matter which process notices first.
 killed()
 {
 	local children
@@ -195,7 +196,7 @@ killed()
 	wait_until 30 children_of "$spawned" 4 && kill -9 "${children[2]}" || return
 	ended "$spawned" 1 && grep -q 'rank 2 has \(died\|failed\)' "$tmp/out.$spawned"
 }
-try "a rank that is killed" killed
+try "the error names a rank that was killed" killed
 
 refused()
 {
@@ -216,44 +217,44 @@ refused "--spawn or --rendezvous is needed" collective
 refused "--rank and --nranks go together" collective --rank 0
 refused "--rank 2: there are only 2" collective --rank 2 --nranks 2
 refused "--spawn starts all ranks" collective --spawn 2 --rank 0 --nranks 2
-refused "--rendezvous is" collective --rendezvous here
+refused "--rendezvous takes" collective --rendezvous here
 refused "--root 2: there are only 2" collective --spawn 2 --plan ps --root 2
-refused "--server needs another rank" collective --spawn 1 --plan ps --server
+refused "--server needs at least two ranks" collective --spawn 1 --plan ps --server
 refused "are for --plan ps and tree" collective --spawn 2 --server
 refused "--fanin is for" collective --spawn 2 --fanin 2
 refused "--levels and --radix are for" collective --spawn 4 --radix 2,2
 refused "exclude each other" collective --spawn 4 --plan bcube --radix 2,2 --levels 2
 refused "the product is not the number of ranks, 4" collective --spawn 4 --plan bcube --radix 2,3
-refused "--size 6: float32 has 4 bytes" collective --spawn 2 --size 8,6
+refused "--size 6 is not a multiple of a float32, which has 4 bytes" collective --spawn 2 --size 8,6
 refused "--message takes a multiple of 8" collective --spawn 2 --message 100
-refused "--carry is for a --budget" collective --spawn 2 --carry
-refused "--cluster is for a --density" collective --spawn 2 --cluster 2
+refused "--carry needs a --budget" collective --spawn 2 --carry
+refused "--cluster needs a --density" collective --spawn 2 --cluster 2
 refused "--sparse takes a power of two" collective --spawn 2 --sparse=24
 refused "--density takes a share such as" collective --spawn 2 --density 5
 refused "--vectors: none: No such file" collective --spawn 2 --vectors none
-refused "--vectors have one --size" collective --spawn 2 --vectors "$tmp/vectors" --dtype int32
+refused "--vectors needs one --size" collective --spawn 2 --vectors "$tmp/vectors" --dtype int32
 refused "loses nothing" collective --spawn 2 --op allgather --budget 1%
 refused "tcp has no --budget" collective --spawn 2 --proto tcp --budget 1%
 refused "tcp has no --job" collective --spawn 2 --proto tcp --job 1
 refused "--cc is for --proto tcp" collective --spawn 2 --cc bbr
-refused "mode collective has no sctp" collective --spawn 2 --proto sctp
+refused "mode collective does not support sctp" collective --spawn 2 --proto sctp
 refused "mode collective has no --verify" collective --spawn 2 --verify
 refused "mode collective has no --connections" collective --spawn 2 -c 2
 refused "--plan is for mode collective" rr --plan ps
-try "vectors that are too few" ends_with 1 "bytes are no rounds of 2 vectors with 4000" dblp-perf \
+try "a file of --vectors that is too short fails" ends_with 1 "bytes are not a multiple of 2 vectors of 4000" dblp-perf \
 	collective --spawn 2 --proto tcp --vectors "$tmp/key" -s 4000
-try "no such congestion control" ends_with 4 "no congestion control 'none'" dblp-perf \
+try "an unknown congestion control fails"  ends_with 4 "no congestion control 'none'" dblp-perf \
 	rr --proto tcp --cc none -a "$here" -p "$port"
-try "no such congestion control of a collective" ends_with 4 "tcp has no congestion control 'none'" dblp-perf \
+try "an unknown congestion control of a collective fails" ends_with 4 "tcp has no congestion control 'none'" dblp-perf \
 	collective --spawn 2 --proto tcp --cc none
-try "no such device" ends_with 1 "rank [01]: joining the other ranks: No such device" dblp-perf \
+try "an unknown device fails" ends_with 1 "rank [01]: joining the other ranks: No such device" dblp-perf \
 	collective --spawn 2 --proto tcp --devices none
 next_port
-try "nobody listens" ends_with 1 "refused" dblp-perf rr --proto tcp --connect -n 1 -a "$here" -p "$port"
-try "a hook that fails" ends_with 1 "the hook has failed before round 0" dblp-perf \
+try "connecting without a listener fails" ends_with 1 "refused" dblp-perf rr --proto tcp --connect -n 1 -a "$here" -p "$port"
+try "a failing hook fails the run" ends_with 1 "the hook failed before round 0" dblp-perf \
 	fanin --proto tcp --hook false -a "$here" -p "$port"
 
-# two_ends LISTENS CONNECTS: two programs, as on two machines, each with options of its own
+# two_ends LISTENS CONNECTS: run both ends separately, as on two machines, with these options
 two_ends()
 {
 	next_port
@@ -268,14 +269,14 @@ ends_differ()
 	! two_ends "-s 1000" "-s 2000" && ended "$spawned" 1 &&
 		grep -q 'options of the two ends differ' "$tmp/out.$spawned"
 }
-try "ends that were told different things" ends_differ
+try "ends with different options refuse each other" ends_differ
 
-# The listening end has measured and says so; the other one is silent.
+# Only the listening end, which measures, prints a result.
 ends_agree()
 {
 	two_ends "-n 3 -j" "-n 3" && [ ! -s "$tmp/said" ] && ended "$spawned" 0 &&
 		jq -e '.delivered_bytes == 3000000 and .sent_bytes == null' "$tmp/out.$spawned"
 }
-try "ends that are started apart" ends_agree
+try "ends that are started separately agree" ends_agree
 
 done_testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Mode collective: the command line, ranks that are started together, the output. */
+/* Mode collective: command line, rendezvous of --spawn, output. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -42,7 +42,7 @@ static const char *const dtype_names[] = {
 	NULL
 };
 
-/* A number of ranks, or the namespace of each */
+/* @text: the number of ranks, or the namespace of each */
 static void set_spawn(char *text)
 {
 	coll.spawn = true;
@@ -63,7 +63,7 @@ static void join_option(int opt, char *text)
 	case OPT_RENDEZVOUS:
 		if (strncmp(text, "tcp://", 6) && strncmp(text, "file:", 5) &&
 		    strcmp(text, "env"))
-			wrong("--rendezvous is tcp://ADDR:PORT, file:PATH or env, not '%s'",
+			wrong("--rendezvous takes tcp://ADDR:PORT, file:PATH or env, not '%s'",
 			      text);
 		a->rendezvous = text;
 		break;
@@ -166,9 +166,9 @@ static void check_transport(void)
 	static char name[32];
 
 	if (!strcmp(cfg.main.proto->name, "sctp"))
-		wrong("mode collective has no sctp");
+		wrong("mode collective does not support sctp");
 	if (cfg.main.cc && cfg.main.proto->lossy)
-		wrong("--cc is for --proto tcp: dblp has the one of its namespace");
+		wrong("--cc is for --proto tcp: dblp uses the default of the namespace");
 	if (!cfg.main.proto->lossy && (coll.attr.job || coll.op.flags & DBLP_OP_PHASE))
 		wrong("%s has no --job and --phase", cfg.main.proto->name);
 	if (cfg.main.cc && (size_t)snprintf(name, sizeof(name), "tcp:%s",
@@ -186,12 +186,12 @@ static void check_ranks_here(void)
 	if (!coll.spawn && (a->rank < 0) != (a->nranks < 0))
 		wrong("--rank and --nranks go together");
 	if (a->rank >= 0 && a->rank >= a->nranks)
-		wrong("--rank %d: there are only %d, counted from 0", a->rank,
+		wrong("--rank %d: there are only %d ranks, counted from 0", a->rank,
 		      a->nranks);
 	if (coll.spawn)
 		a->nranks = (int32_t)cfg.n_from;
 	else if (!a->rendezvous && !getenv("MASTER_ADDR"))
-		wrong("--spawn or --rendezvous is needed: there is no MASTER_ADDR in the environment");
+		wrong("--spawn or --rendezvous is needed: the environment has no MASTER_ADDR");
 	if (a->nranks >= 0)
 		collective_check_ranks((uint32_t)a->nranks);
 }
@@ -206,7 +206,7 @@ void collective_check_ranks(uint32_t nranks)
 		wrong("--root %u: there are only %u ranks, counted from 0", op->root,
 		      nranks);
 	if (op->plan_flags & DBLP_PLAN_SERVER && nranks < 2)
-		wrong("--server needs another rank");
+		wrong("--server needs at least two ranks");
 	if (op->levels && !coll.radices)
 		dblp_plan_radix(nranks, op->levels, op->radix);
 	for (i = 0; i < coll.radices && product <= nranks; i++)
@@ -226,16 +226,16 @@ void collective_check(void)
 		coll.size[coll.n_sizes++] = cfg.size;
 	for (i = 0; i < coll.n_sizes; i++)
 		if (coll.size[i] % vector_dtype_size())
-			wrong("--size %u: %s has %u bytes", coll.size[i],
+			wrong("--size %u is not a multiple of a %s, which has %u bytes", coll.size[i],
 			      dtype_names[op->dtype], vector_dtype_size());
 	if (op->flags & DBLP_OP_CARRY && !cfg.has_budget)
-		wrong("--carry is for a --budget");
+		wrong("--carry needs a --budget");
 	if (coll.cluster > 1 && coll.density == DBLP_PPM)
-		wrong("--cluster is for a --density");
+		wrong("--cluster needs a --density");
 	if (coll.vectors >= 0 &&
 	    (coll.n_sizes > 1 || coll.density < DBLP_PPM || op->dtype == DBLP_INT32 ||
 	     coll.what == WHAT_ALLGATHER))
-		wrong("--vectors have one --size, are floats, and what they are: no --density, no --op allgather");
+		wrong("--vectors needs one --size of floats, and excludes --density and --op allgather");
 	check_plan();
 	check_transport();
 	lanes_check();
@@ -249,7 +249,7 @@ void collective_check(void)
 	}
 }
 
-/* Ranks that are started together find each other through memory */
+/* Rendezvous of --spawn: through shared memory */
 
 static int tell_where(void *kv, const char *key, const void *v, size_t n)
 {
@@ -292,7 +292,7 @@ static void prepare(void)
 	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	errno = pthread_barrier_init(&coll.spawned->barrier, &attr, cfg.n_from);
 	if (errno)
-		fail("a barrier of %u ranks", cfg.n_from);
+		fail("creating a barrier of %u ranks", cfg.n_from);
 	if (coll.attr.rendezvous)
 		return;
 	coll.attr.rendezvous = "kv";
@@ -326,7 +326,7 @@ static void json_plan(void)
 	printf("]");
 }
 
-/* What a job or a phase says instead is theirs */
+/* Budget and policy of a job or phase are not known here */
 static void json_losses(void)
 {
 	const struct dblp_op *op = &coll.op;
@@ -404,7 +404,7 @@ void collective_report(uint32_t size, uint32_t nranks, const struct lane_record 
 
 const struct mode mode_collective = {
 	.name		= "collective",
-	.summary	= "sum a vector over all ranks, round by round: time of a round",
+	.summary	= "sum of a vector over all ranks: time of a round",
 	.prepare	= prepare,
 	.connect	= rounds,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Mode collective: rounds of one collective operation of libdblp. Each process is a
- * rank; the first one prints.
+ * rank; rank 0 prints.
  */
 #ifndef DBLP_PERF_COLLECTIVE_H
 #define DBLP_PERF_COLLECTIVE_H
@@ -22,10 +22,10 @@ enum what {
 };
 
 /**
- * struct spawned - what ranks that were started together share
- * @barrier: for all of them
- * @where: where rank 0 is, as libdblp says
- * @where_len: its length, 0: not known yet
+ * struct spawned - shared memory of the ranks of --spawn
+ * @barrier: barrier of all ranks
+ * @where: address of rank 0, in libdblp's format
+ * @where_len: length of @where, 0: not set yet
  */
 struct spawned {
 	pthread_barrier_t	barrier;
@@ -36,17 +36,17 @@ struct spawned {
 /**
  * struct collective - the command line
  * @what: enum what
- * @attr: how to find the other ranks
- * @op: how it is done
- * @radices: number of @op.radix that were given
- * @size: bytes of the vectors
- * @n_sizes: how many there are
- * @density: ppm: elements that are not zero
- * @cluster: so many of them are side by side
- * @vectors: file with what ranks contribute, round by round, or -1
- * @gap_ms: between two rounds
- * @spawned: ranks are started together, NULL: each by itself
- * @spawn: all ranks are to be started here
+ * @attr: rendezvous and connections of the ranks
+ * @op: parameters of the operation
+ * @radices: number of @op.radix given by --radix
+ * @size: sizes of vectors to measure, bytes
+ * @n_sizes: number of entries in @size
+ * @density: share of elements that are not zero, ppm
+ * @cluster: number of adjacent nonzero elements
+ * @vectors: descriptor of the file of --vectors, or -1
+ * @gap_ms: time between two rounds, ms
+ * @spawned: shared memory of --spawn, NULL without it
+ * @spawn: start all ranks on this machine
  */
 struct collective {
 	int			what;
@@ -65,22 +65,22 @@ struct collective {
 
 extern struct collective coll;
 
-/** collective_option() - set what option @opt with the value @text says */
+/** collective_option() - set option @opt to @text */
 void collective_option(int opt, char *text);
 
 /** collective_check() - check the command line, and complete it */
 void collective_check(void);
 
-/** collective_check_ranks() - does the command line suit @nranks ranks? */
+/** collective_check_ranks() - check the command line for @nranks ranks */
 void collective_check_ranks(uint32_t nranks);
 
-/** rounds() - be a rank, in mode collective; @index tells those that were spawned apart */
+/** rounds() - run one rank; @index is its number with --spawn */
 void rounds(unsigned int index);
 
 /**
- * struct lane_record - what a rank has measured of a lane
- * @asked: bytes, of the rounds that count
- * @missing: bytes, of those
+ * struct lane_record - results of one rank for one lane, over measured rounds
+ * @asked: bytes of contributions that the rank was to receive
+ * @missing: missing bytes of these
  */
 struct lane_record {
 	uint64_t	asked;
@@ -91,42 +91,42 @@ struct lane_record {
  * collective_report() - print the results for vectors of @size bytes, on rank 0
  * @size: bytes
  * @nranks: number of ranks
- * @lane: what all ranks have measured of each lane
- * @ns: of each lane, when nothing of it was left to be done in each round
+ * @lane: results of each lane, summed over ranks
+ * @ns: for each lane and round, time until the lane finished, ns
  */
 void collective_report(uint32_t size, uint32_t nranks, const struct lane_record *lane,
 		       const uint64_t *ns);
 
 /* lanes.c */
 
-/** lanes_option() - one more lane */
+/** lanes_option() - add a lane, with the words of --lane */
 void lanes_option(char *text);
 
-/** lanes_check() - do they contradict themselves? */
+/** lanes_check() - check that the lanes are consistent */
 void lanes_check(void);
 
 /** lanes_divide() - set coll.op.part for vectors of @count elements */
 void lanes_divide(uint64_t count);
 
-/** lanes_report() - print what collective_report() has of lanes, if there are any */
+/** lanes_report() - print the results of lanes for collective_report() */
 void lanes_report(const struct lane_record *record, const uint64_t *ns);
 
 /* vector.c */
 
 /**
- * struct vector - what a rank contributes, and what becomes of it
- * @count: elements
- * @bytes: the same in bytes
- * @rank: whose
+ * struct vector - contribution of a rank, and its result
+ * @count: number of elements
+ * @bytes: size of the vector in bytes
+ * @rank: number of the rank
  * @nranks: number of ranks
- * @givers: number of those that contribute
- * @given: rounds that coll.vectors has
+ * @givers: number of ranks that contribute
+ * @given: number of rounds in coll.vectors
  * @own: the contribution
- * @buf: to be given to the operation
- * @part: parts of it that the operation is about on this rank
- * @parts: their number
- * @most: the largest number of an element
- * @differing: elements that were not the full sum, of all rounds
+ * @buf: buffer of the operation: input, then result
+ * @part: parts of @buf that this rank owns
+ * @parts: number of entries in @part
+ * @most: largest base number of an element, see number_of()
+ * @differing: elements of all rounds that were not the full sum
  */
 struct vector {
 	uint64_t		count;
@@ -143,19 +143,19 @@ struct vector {
 	uint64_t		differing;
 };
 
-/** vector_dtype_size() - bytes of an element */
+/** vector_dtype_size() - size of an element, bytes */
 uint32_t vector_dtype_size(void);
 
-/** vector_init() - make one of @size bytes */
+/** vector_init() - initialize a vector of @size bytes */
 void vector_init(struct vector *v, uint32_t size, uint32_t rank, uint32_t nranks);
 
-/** vector_begin() - contribute to round @round, of which coll.op.turn is set */
+/** vector_begin() - write the contribution to round @round; coll.op.turn is set */
 void vector_begin(struct vector *v, struct dblp_comm *comm, uint32_t round);
 
-/** vector_check() - check the sums of round @round, if they can be */
+/** vector_check() - check the sums of round @round, if the type is int32 */
 void vector_check(struct vector *v, uint32_t round);
 
-/** vector_free() - free it */
+/** vector_free() - free the buffers of a vector */
 void vector_free(struct vector *v);
 
 #endif /* DBLP_PERF_COLLECTIVE_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Connections, and whole messages on them. */
+/* Connections, and messages on them. */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include "conn.h"
 
 /*
- * The first message of each connection, since two ends with different options would
- * wait for each other forever. Network byte order.
+ * First message of each connection, in network byte order. The listening end compares
+ * it with its own options, because ends with different options would deadlock.
  */
 struct hello {
 	char		magic[8];
@@ -52,7 +52,7 @@ const struct proto *proto_find(const char *name)
 	return NULL;
 }
 
-/* Address of the listening end */
+/* Address of the listening end, with @port */
 static struct sockaddr_dblp make_addr(unsigned int port)
 {
 	struct sockaddr_dblp addr;
@@ -72,14 +72,14 @@ static void set_buffers(int fd, const struct proto *proto)
 		return;
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) ||
 	    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)))
-		fail("%s: setting the buffers", proto->name);
+		fail("%s: setting buffer sizes", proto->name);
 }
 
 static void set_cc(int fd, const struct proto *proto, const char *cc)
 {
 	errno = 0;
 	if (!proto->cc_level)
-		lacking("%s has no choice of congestion control", proto->name);
+		lacking("%s has no option for congestion control", proto->name);
 	if (!setsockopt(fd, proto->cc_level, proto->cc_option, cc, strlen(cc)))
 		return;
 	if (errno == ENOENT || errno == EINVAL)
@@ -87,7 +87,7 @@ static void set_cc(int fd, const struct proto *proto, const char *cc)
 	fail("setting the congestion control");
 }
 
-/* An IPv6 address; an address of another family is never asked for */
+/* EAFNOSUPPORT means that the kernel has no IPv6: all other addresses are IPv4 */
 static void check_family(int error)
 {
 	errno = 0;
@@ -144,7 +144,7 @@ void conn_accept(struct conn *c, int fd, const struct flavour *flavour)
 	n = dblp_recv_all(c->fd, &hello, sizeof(hello));
 	errno = n < 0 ? -n : 0;
 	if (n != sizeof(hello))
-		fail("%s: a connection has ended", c->proto->name);
+		fail("%s: a connection ended before its first message", c->proto->name);
 	c->index = be32toh(hello.index);
 	make_hello(&wanted, c->index);
 	if (memcmp(&hello, &wanted, sizeof(hello)) ||
@@ -152,7 +152,7 @@ void conn_accept(struct conn *c, int fd, const struct flavour *flavour)
 		fail("the options of the two ends differ: give both the same");
 }
 
-/* In mode share the second half of the connections is the other side's. */
+/* In mode share the second half of the indexes belongs to the other side. */
 static void accept_some(struct conn *all, const struct flavour *flavour, int fd,
 			unsigned int n)
 {
@@ -162,7 +162,7 @@ static void accept_some(struct conn *all, const struct flavour *flavour, int fd,
 		conn_accept(&c, fd, flavour);
 		errno = 0;
 		if (all[c.index].proto)
-			fail("connection %u came twice", c.index);
+			fail("two connections have the number %u", c.index);
 		all[c.index] = c;
 	}
 	close(fd);
@@ -210,7 +210,7 @@ void conn_finish(struct conn *c)
 	ssize_t n;
 	char byte;
 
-	/* SCTP cannot close one direction: the peer may have closed both. */
+	/* SCTP has no half-close: the peer may have closed both directions. */
 	if (shutdown(c->fd, SHUT_WR) && errno != ENOTCONN)
 		fail("%s: shutdown()", c->proto->name);
 	do {
@@ -259,7 +259,7 @@ enum received conn_take(struct conn *c, void *buf, uint32_t len, bool wait)
 			     c->index);
 		errno = 0;
 		if (!n && c->got)
-			fail("%s: connection %u has ended within a message",
+			fail("%s: connection %u ended within a message",
 			     c->proto->name, c->index);
 		if (!n)
 			return RECEIVED_END;
@@ -275,7 +275,7 @@ enum received conn_take(struct conn *c, void *buf, uint32_t len, bool wait)
 void conn_expect(struct conn *c, void *buf, uint32_t len)
 {
 	if (conn_take(c, buf, len, true) == RECEIVED_END)
-		fail("%s: connection %u has ended", c->proto->name, c->index);
+		fail("%s: connection %u ended before a message", c->proto->name, c->index);
 }
 
 void conn_signal(struct conn *c)
@@ -307,6 +307,6 @@ void conn_note_cc(const struct conn *c, unsigned int side)
 		len = 0;
 	else if (getsockopt(c->fd, c->proto->cc_level, c->proto->cc_option,
 			    name, &len))
-		fail("asking for the congestion control");
+		fail("reading the congestion control");
 	name[len] = 0;
 }

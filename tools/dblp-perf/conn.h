@@ -13,15 +13,15 @@
  * struct proto - a transport
  * @name: on the command line
  * @timers: prefix of the names of its timer functions in the kernel
- * @protocol: as dblp_socket() takes it
- * @most: most bytes for one send(); larger messages are sent in pieces
- * @lossy: it can carry messages with a loss budget
- * @cc_level: of the socket option for congestion control, 0 if there is none
- * @cc_option: that option
- * @setup: set options before connecting; optional
- * @sender: set options for the messages of a run; optional
- * @recv: receive some of a message into @buf, at most @len bytes; as recv().
- *	Counts missing bytes in @c
+ * @protocol: argument of dblp_socket()
+ * @most: maximum bytes of one send(); larger messages take several
+ * @lossy: the transport supports loss budgets
+ * @cc_level: level of the congestion control option, 0 if it does not exist
+ * @cc_option: the congestion control option
+ * @setup: set options before connect() or listen(); optional
+ * @sender: set options of the measured messages; optional
+ * @recv: receive up to @len bytes of a message, as recv(), and set @missing of the
+ *	connection
  */
 struct proto {
 	const char	*name;
@@ -39,18 +39,18 @@ struct proto {
 
 extern const struct proto proto_dblp, proto_tcp, proto_sctp;
 
-/** proto_find() - by name, NULL if there is none */
+/** proto_find() - find a transport by name; NULL if it does not exist */
 const struct proto *proto_find(const char *name);
 
 /**
  * struct conn - one connection
  * @fd: socket
  * @proto: transport
- * @index: number within the run; connecting ends count from 0
- * @got: bytes of the message that is being received
- * @received: messages received with conn_take()
- * @missing: bytes missing in the last of them
- * @msg: loss map of the last of them
+ * @index: number of the connection in the run, from 0
+ * @got: received bytes of the current message
+ * @received: number of messages received by conn_take()
+ * @missing: missing bytes of the last of these messages
+ * @msg: loss map of the last of these messages
  */
 struct conn {
 	int			fd;
@@ -64,67 +64,67 @@ struct conn {
 
 /** enum received - result of conn_take() */
 enum received {
-	RECEIVED_END,		/* the peer sends no more */
-	RECEIVED_PART,		/* nothing, or only a part of a message */
+	RECEIVED_END,		/* the peer has shut down sending */
+	RECEIVED_PART,		/* the message is not complete */
 	RECEIVED_MESSAGE,
 };
 
-/** conn_listener() - a listening socket of @flavour */
+/** conn_listener() - open a listening socket of @flavour */
 int conn_listener(const struct flavour *flavour, unsigned int port);
 
 /**
- * conn_accept() - the next connection
- * @c: filled; its index comes from the connecting end
+ * conn_accept() - accept the next connection
+ * @c: filled; the connecting end sends its index
  * @fd: listening socket
- * @flavour: of that socket
+ * @flavour: transport of @fd
  */
 void conn_accept(struct conn *c, int fd, const struct flavour *flavour);
 
-/** conn_accept_all() - all connections of the run, by their index */
+/** conn_accept_all() - accept all connections of the run; returns them by index */
 struct conn *conn_accept_all(void);
 
-/** conn_connect() - a connection to the listening end, as number @index */
+/** conn_connect() - connect to the listening end, as connection @index */
 void conn_connect(struct conn *c, const struct flavour *flavour,
 		  unsigned int port, unsigned int index);
 
-/** conn_finish() - send no more, wait until the peer does not either, close */
+/** conn_finish() - shut down sending, wait for the peer to do so, close */
 void conn_finish(struct conn *c);
 
 /** conn_send() - send a message */
 void conn_send(struct conn *c, const void *buf, size_t len);
 
 /**
- * conn_take() - continue receiving a message of the run
+ * conn_take() - continue to receive a message of the run
  * @c: the connection
- * @buf: for the message, the same from call to call
+ * @buf: buffer of the whole message, the same in each call
  * @len: length of the message
- * @wait: until it is complete
+ * @wait: wait until the message is complete
  */
 enum received conn_take(struct conn *c, void *buf, uint32_t len, bool wait);
 
-/** conn_expect() - wait for a message of the run; the end is a failure */
+/** conn_expect() - wait for a message of the run; fail if the peer ends */
 void conn_expect(struct conn *c, void *buf, uint32_t len);
 
 /** conn_signal() - send one reliable byte */
 void conn_signal(struct conn *c);
-/** conn_await() - wait for that byte; false: the peer has ended */
+/** conn_await() - wait for the byte of conn_signal(); false: the peer has ended */
 bool conn_await(struct conn *c);
 
-/** conn_note_cc() - put the congestion control in the results */
+/** conn_note_cc() - store the name of the congestion control in the results */
 void conn_note_cc(const struct conn *c, unsigned int side);
 
-/** contents_word() - noise: word @at of the contents with the number @key */
+/** contents_word() - pseudo-random word @at of sequence @key */
 uint64_t contents_word(uint64_t key, uint64_t at);
-/** contents_new() - memory for a message, filled with noise */
+/** contents_new() - allocate a message of pseudo-random bytes */
 void *contents_new(void);
-/** contents_make() - with --verify, fill in the contents of message @n of @c */
+/** contents_make() - with --verify, write the contents of message @n of @c */
 void contents_make(const struct conn *c, void *buf, uint64_t n);
-/** contents_check() - with --verify, check the message last received */
+/** contents_check() - with --verify, check the last received message of @c */
 void contents_check(const struct conn *c, const void *buf);
 
-/** fail() - print a message, with strerror() if errno is set, and end */
+/** fail() - print a message, with strerror() if errno is set, and exit */
 void fail(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
-/** lacking() - the same, with EXIT_MISSING */
+/** lacking() - as fail(), with exit status EXIT_MISSING */
 void lacking(const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 1, 2)));
 

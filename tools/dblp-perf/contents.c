@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Contents of the messages, and checking them. */
+/* Contents of messages: generation and verification. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "conn.h"
 
-/* Finalizer of splitmix64: each word depends on its place. */
+/* Finalizer of splitmix64: each word depends on its position. */
 uint64_t contents_word(uint64_t key, uint64_t at)
 {
 	uint64_t x = key + (at + 1) * 0x9e3779b97f4a7c15ULL;
@@ -33,7 +33,7 @@ static void fill(unsigned char *buf, uint64_t key)
 	}
 }
 
-/* Noise, since a transport may describe runs of zero bytes. */
+/* Pseudo-random, because a transport may describe zero bytes instead of sending them. */
 void *contents_new(void)
 {
 	void *buf = xcalloc(1, cfg.size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* AF_DBLP: the kernel has messages, and reports missing ranges. */
+/* AF_DBLP: the kernel keeps message boundaries and reports missing ranges. */
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -10,13 +10,13 @@ static void set_u32(int fd, int name, uint32_t value, const char *what)
 	if (!setsockopt(fd, SOL_DBLP, name, &value, sizeof(value)))
 		return;
 	if (errno == EINVAL || errno == ENOPROTOOPT)
-		lacking("this dblp.ko does not take %s %u", what, value);
+		lacking("this dblp.ko does not support %s %u", what, value);
 	fail("setting %s to %u", what, value);
 }
 
 static void dblp_setup(int fd)
 {
-	/* Whoever receives has to ask for messages with bytes missing */
+	/* A receiver has to accept messages with bytes missing */
 	if (cfg.budget)
 		set_u32(fd, DBLP_BUDGET_CAP, DBLP_PPM, "a cap of");
 	if (cfg.spray)
@@ -25,7 +25,7 @@ static void dblp_setup(int fd)
 				    sizeof(*cfg.key)))
 		return;
 	if (errno == ENOPROTOOPT)
-		lacking("this dblp.ko does not take a key");
+		lacking("this dblp.ko does not support keys");
 	fail("setting the key");
 }
 
@@ -43,7 +43,7 @@ static ssize_t dblp_take(struct conn *c, void *buf, size_t len, int flags)
 	ssize_t n;
 
 	c->missing = 0;
-	/* Without a budget nothing can be missing. */
+	/* Without a budget no byte can be missing. */
 	if (!cfg.budget)
 		return recv(c->fd, buf, len, flags);
 	n = dblp_recv(c->fd, buf, len, flags, &c->msg);

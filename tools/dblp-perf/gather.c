@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Modes bulk and fanin: the listening end starts all senders, by one byte on each
- * connection, and measures the time until it has received all that they send: in
- * bulk all messages, in fanin one from each per round.
+ * Modes bulk and fanin: the listening end starts all senders by one byte on each
+ * connection, and measures the time until it has received their messages: all of
+ * them in bulk, one from each sender per round in fanin.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 /**
  * struct gathering - the listening end
  * @conn: connections
- * @buf: a message of each connection
+ * @buf: message buffer of each connection
  * @n: number of connections
- * @epoll: for all connections
+ * @epoll: epoll descriptor of all connections
  */
 struct gathering {
 	struct conn	*conn;
@@ -46,7 +46,7 @@ static void gathering_init(struct gathering *g)
 	}
 }
 
-/* Senders keep their connections until now, as epoll would report an end. */
+/* Senders wait for this byte before they close, because epoll would report the end. */
 static void gathering_finish(struct gathering *g)
 {
 	unsigned int i;
@@ -69,7 +69,7 @@ static void got_message(struct gathering *g, unsigned int i, bool counts)
 	results->early += c->missing > 0;
 }
 
-/* Receive on connection @i; true when it has a message */
+/* Receive on connection @i; true if a message is complete */
 static bool take(struct gathering *g, unsigned int i, bool wait)
 {
 	switch (conn_take(&g->conn[i], g->buf[i], cfg.size, wait)) {
@@ -78,11 +78,11 @@ static bool take(struct gathering *g, unsigned int i, bool wait)
 	case RECEIVED_PART:
 		return false;
 	default:
-		fail("connection %u has ended too early", i);
+		fail("connection %u ended before its last message", i);
 	}
 }
 
-/* All messages from one connection, without epoll */
+/* Receive all messages of the only connection, without epoll */
 static void gather_one(struct gathering *g, uint64_t messages, bool counts)
 {
 	while (messages--) {
@@ -110,7 +110,7 @@ static void gather_all(struct gathering *g, uint64_t messages, bool counts)
 	}
 }
 
-/* Nanoseconds from the first start byte to the last message */
+/* Returns nanoseconds from the first start byte to the last message */
 static uint64_t gather_round(struct gathering *g, uint64_t messages,
 			     bool counts)
 {
@@ -144,7 +144,7 @@ static void bulk_listen(void)
 	gathering_finish(&g);
 }
 
-/* Outside of the measured time */
+/* Runs outside the measured time */
 static void run_hook(uint32_t round)
 {
 	char text[16];
@@ -155,7 +155,7 @@ static void run_hook(uint32_t round)
 	setenv("DBLP_ROUND", text, 1);
 	errno = 0;
 	if (system(cfg.hook))
-		fail("the hook has failed before round %u", round);
+		fail("the hook failed before round %u", round);
 }
 
 static void fanin_listen(void)
@@ -180,7 +180,7 @@ static void await_go(struct conn *c)
 	if (conn_await(c))
 		return;
 	errno = 0;
-	fail("connection %u was not started", c->index);
+	fail("connection %u ended before its start byte", c->index);
 }
 
 static void send_messages(struct conn *c, void *buf, uint64_t first,
@@ -228,14 +228,14 @@ static void fanin_connect(unsigned int index)
 
 const struct mode mode_bulk = {
 	.name		= "bulk",
-	.summary	= "send messages back to back: goodput",
+	.summary	= "messages back to back: goodput",
 	.listen		= bulk_listen,
 	.connect	= bulk_connect,
 };
 
 const struct mode mode_fanin = {
 	.name		= "fanin",
-	.summary	= "all send a message at once, round by round: time of a round",
+	.summary	= "all connections send one message at once: time of a round",
 	.listen		= fanin_listen,
 	.connect	= fanin_connect,
 };

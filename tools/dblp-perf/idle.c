@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mode idle: kernel memory of unused connections, and how often the kernel wakes up
- * for them. In the end each carries a byte there and back, to show that it was
+ * Mode idle: kernel memory of idle connections, and the timers that expire for them.
+ * At the end each connection carries one byte in each direction, as proof that it was
  * alive.
  */
 #include <errno.h>
@@ -31,7 +31,7 @@ static void idle_listen(void)
 	read_memory(&results->memory[0]);
 	listening();
 	accept_them(all, fd, n);
-	/* Let the work of opening them end. */
+	/* Wait until deferred work of the handshakes has ended. */
 	sleep_ns(SETTLE_NS);
 	read_memory(&results->memory[1]);
 	span_begin();
@@ -41,7 +41,7 @@ static void idle_listen(void)
 		conn_signal(&all[i]);
 		errno = 0;
 		if (!conn_await(&all[i]))
-			fail("connection %u is dead", all[i].index);
+			fail("connection %u ended while idle", all[i].index);
 		results->delivered++;
 	}
 	for (i = 0; i < n; i++)
@@ -62,7 +62,7 @@ static void idle_connect(unsigned int index)
 	for (i = 0; i < n; i++) {
 		errno = 0;
 		if (!conn_await(&all[i]))
-			fail("connection %u is dead", i);
+			fail("connection %u ended while idle", i);
 		conn_signal(&all[i]);
 		results->sent++;
 	}
@@ -73,7 +73,7 @@ static void idle_connect(unsigned int index)
 
 const struct mode mode_idle = {
 	.name		= "idle",
-	.summary	= "open connections and hold them: kernel memory, timers",
+	.summary	= "idle connections: kernel memory, timers",
 	.one_connector	= true,
 	.listen		= idle_listen,
 	.connect	= idle_connect,

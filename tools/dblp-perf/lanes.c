@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Mode collective: lanes, and which elements go by which. */
+/* Mode collective: lanes, and the elements of each. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "options.h"
 
 static struct dblp_lane lane[DBLP_LANES_MAX];
-/* ppm of the vector; the last lane that has a share takes what is left */
+/* Share of the vector of each lane, ppm; the last lane with a share has the rest */
 static uint32_t shares[DBLP_LANES_MAX];
 static struct dblp_lane_part part[DBLP_LANES_MAX];
 
@@ -59,7 +59,7 @@ void lanes_option(char *text)
 	char *word;
 
 	if (i == DBLP_LANES_MAX)
-		wrong("there are %u lanes at most", DBLP_LANES_MAX);
+		wrong("at most %u lanes are supported", DBLP_LANES_MAX);
 	while ((word = strsep(&text, ",")))
 		set_word(&lane[i], &shares[i], word);
 	coll.attr.lane = lane;

@@ -15,7 +15,7 @@
 struct results *results;
 
 static int ready_pipe[2];
-/* Processes of the connecting side, by their index */
+/* Processes of the connecting end, by index */
 static pid_t *ends;
 
 unsigned int total_connections(void)
@@ -43,7 +43,7 @@ static void map_results(void)
 		fail("pipe()");
 }
 
-/* Fork a child that does not outlive this process */
+/* Fork a child that is killed when this process ends */
 static pid_t start(const char *netns)
 {
 	pid_t pid = fork();
@@ -78,7 +78,7 @@ static pid_t start_connecting_end(unsigned int index, const char *netns)
 	_exit(0);
 }
 
-/* Hosts take turns, so that the connections of one host do not come at once. */
+/* Hosts take turns, so that connections of one host do not arrive in one burst. */
 static unsigned int start_connecting_ends(void)
 {
 	unsigned int n = cfg.mode->one_connector ? 1 : total_connections(), i;
@@ -100,7 +100,7 @@ static void __attribute__((noreturn)) has_died(pid_t pid, int sig)
 	fail("a process of the run has died: %s", strsignal(sig));
 }
 
-/* The first process that fails prints why; the others end with this process. */
+/* The first process that fails prints the reason; all others end with this process. */
 static void await_all(unsigned int n)
 {
 	int status;

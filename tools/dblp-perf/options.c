@@ -27,7 +27,7 @@ struct config cfg = {
 	.timeout	= 600,
 };
 
-/* Defaults of the modes */
+/* Defaults of each mode */
 static const struct {
 	const struct mode	*mode;
 	uint32_t		size;
@@ -58,36 +58,36 @@ static void usage(FILE *f)
 	fputs("\nTransport:\n"
 	      "  --proto NAME         dblp (default), tcp or sctp\n"
 	      "  --cc NAME            congestion control (default: the kernel's)\n"
-	      "  --other NAME         mode share: the other side's transport (default tcp)\n"
-	      "  --other-cc NAME      its congestion control\n"
-	      "  --budget SHARE       loss budget of the messages: 0.02 or 2% (dblp)\n"
-	      "  --policy NAME        full, eager or early (dblp)\n"
-	      "  --order NAME         auto, sequential or shuffled (dblp)\n"
-	      "  --spray N            UDP ports that each end sends from (dblp)\n"
-	      "  --key FILE           both ends authenticate packets with this (dblp)\n"
+	      "  --other NAME         share: transport of the other side (default tcp)\n"
+	      "  --other-cc NAME      share: its congestion control\n"
+	      "  --budget SHARE       dblp: loss budget of the messages, 0.02 or 2%\n"
+	      "  --policy NAME        dblp: full, eager or early\n"
+	      "  --order NAME         dblp: auto, sequential or shuffled\n"
+	      "  --spray N            dblp: number of UDP ports that each end sends from\n"
+	      "  --key FILE           dblp: authenticate packets with the contents of FILE\n"
 	      "  --buffer BYTES       SO_SNDBUF and SO_RCVBUF (default: the kernel's)\n"
 	      "\nWorkload:\n"
-	      "  -s, --size BYTES     of a message; in collective, of a vector, or several: B,B,...\n"
-	      "  -n, --count N        messages or rounds that are measured\n"
-	      "  -w, --warmup N       messages or rounds before those; in share, seconds\n"
-	      "  -c, --connections N  of each host; in share, of each side\n"
-	      "  -t, --time SECONDS   how long share and idle measure\n"
-	      "  --hook COMMAND       fanin: run it before each round; $DBLP_ROUND is its number\n"
-	      "  --verify             check each byte that is delivered\n"
-	      "  --seed N             of the contents of messages\n"
+	      "  -s, --size BYTES     size of a message; collective: of a vector, or B,B,...\n"
+	      "  -n, --count N        measured messages or rounds\n"
+	      "  -w, --warmup N       messages or rounds before them; share: seconds\n"
+	      "  -c, --connections N  connections of each host; share: of each side\n"
+	      "  -t, --time SECONDS   duration of share and idle (default 10)\n"
+	      "  --hook COMMAND       fanin: run before each round; $DBLP_ROUND is its number\n"
+	      "  --verify             check each delivered byte\n"
+	      "  --seed N             seed of the contents of messages (default 1)\n"
 	      "\nWhere:\n"
-	      "  -a, --address ADDR   of the listening end (default 127.0.0.1)\n"
-	      "  -p, --port N         of it (default 7018; share uses the next one, too)\n"
-	      "  --to NAMESPACE       of the listening end (default: this one)\n"
-	      "  --from NAMESPACE[,NAMESPACE...]  of the connecting ends\n"
-	      "  --listen             only the listening end; the others are elsewhere\n"
-	      "  --connect            only the connecting ends\n"
+	      "  -a, --address ADDR   address of the listening end (default 127.0.0.1)\n"
+	      "  -p, --port N         its port (default 7018); share also uses the next one\n"
+	      "  --to NAMESPACE       namespace of the listening end (default: this one)\n"
+	      "  --from NAMESPACE[,NAMESPACE...]  namespaces of the connecting ends\n"
+	      "  --listen             start only the listening end\n"
+	      "  --connect            start only the connecting ends\n"
 	      "  --hosts N            with --listen: number of hosts with connecting ends\n"
 	      "\nMode collective:\n"
 	      "  --spawn N            start N ranks here, or\n"
-	      "  --spawn NAMESPACE,NAMESPACE...  one in each of these\n"
-	      "  --rank N, --nranks N only this rank of so many (default: RANK, WORLD_SIZE\n"
-	      "                       of the environment, or what others say than torchrun)\n"
+	      "  --spawn NAMESPACE,NAMESPACE...  one rank in each namespace\n"
+	      "  --rank N, --nranks N run rank N of this number of ranks (default: from\n"
+	      "                       the environment, such as RANK and WORLD_SIZE)\n"
 	      "  --rendezvous AT      tcp://ADDR:PORT of rank 0, file:PATH or env (default)\n"
 	      "  --plan NAME          ps, transpose (default), ring, tree, bcube or average\n"
 	      "  --op NAME            allreduce (default), reduce-scatter or allgather\n"
@@ -95,31 +95,31 @@ static void usage(FILE *f)
 	      "  --root N             ps, tree: rank of the root (default 0)\n"
 	      "  --fanin N            tree: children of a rank (default 2)\n"
 	      "  --levels N           bcube, average: digits of a rank's number (default 1)\n"
-	      "  --radix N[,N...]     instead: their radices, that of the least digit first\n"
-	      "  --devices DEV[,DEV...]  level l uses the l-th (default: as routed)\n"
+	      "  --radix N[,N...]     bcube, average: radix of each digit, lowest first\n"
+	      "  --devices DEV[,DEV...]  device of each level (default: as routed)\n"
 	      "  --rule NAME          bubble (default), rescale or feedback\n"
-	      "  --dtype NAME         float32 (default), float16, bfloat16, or int32, of which\n"
-	      "                       each sum is checked\n"
-	      "  --carry              budget that is left is for later rounds\n"
-	      "  --sparse[=N]         blocks of zeroes are not sent; they have N elements, or\n"
-	      "                       whatever takes the fewest bytes\n"
-	      "  --density SHARE      so many elements are not zero (default 1)\n"
-	      "  --cluster N          so many of these side by side (default 1)\n"
-	      "  --vectors FILE       contributions, round by round, instead of noise\n"
-	      "  --wait MS            go on without ranks that are later than that\n"
-	      "  --gap MS             between two rounds\n"
-	      "  --message BYTES      the most of a message (default 1048576)\n"
-	      "  --job N, --phase N   of the data (dblp)\n"
-	      "  --lane WORD[,WORD...]  one more connection to each peer, with share=SHARE of the\n"
+	      "  --dtype NAME         float32 (default), float16, bfloat16, or int32, whose\n"
+	      "                       sums are checked\n"
+	      "  --carry              later rounds may use budget that is left\n"
+	      "  --sparse[=N]         do not send blocks of N zero elements (default: the N\n"
+	      "                       that sends the fewest bytes)\n"
+	      "  --density SHARE      share of nonzero elements (default 1)\n"
+	      "  --cluster N          nonzero elements are in groups of N (default 1)\n"
+	      "  --vectors FILE       contribute the vectors of FILE, round by round\n"
+	      "  --wait MS            continue without ranks that are later than this\n"
+	      "  --gap MS             time between two rounds\n"
+	      "  --message BYTES      maximum size of a message (default 1048576)\n"
+	      "  --job N, --phase N   dblp: job of the connections, phase of the data\n"
+	      "  --lane WORD[,WORD...]  one more connection to each peer: share=SHARE of the\n"
 	      "                       vector, tos=N, priority=N, budget=SHARE, policy=NAME,\n"
-	      "                       not-ect, large=SHARE of the elements, rest=LANE for others\n"
+	      "                       not-ect, large=SHARE of the elements, rest=LANE of others\n"
 	      "\nOutput:\n"
-	      "  -j, --json           one JSON object; in collective, one for each size\n"
-	      "  --samples            with every sample in it\n"
-	      "  --timeout SECONDS    give up after this time (default 600)\n"
-	      "  -h, --help           this\n"
-	      "\nExit status: 0; 1 when the run has failed; 2 for a wrong command line; 4 when\n"
-	      "this kernel lacks a transport, a congestion control or an option.\n", f);
+	      "  -j, --json           one JSON object; collective: one for each size\n"
+	      "  --samples            include every sample\n"
+	      "  --timeout SECONDS    fail after this time (default 600)\n"
+	      "  -h, --help           print this help\n"
+	      "\nExit status: 0 on success; 1 if the run failed; 2 for an invalid command line;\n"
+	      "4 if this kernel does not support a transport, congestion control or option.\n", f);
 }
 
 void wrong(const char *fmt, ...)
@@ -169,7 +169,7 @@ int choice(const char *name, const char *text, const char *const *names)
 	for (i = 0; names[i]; i++)
 		if (!strcmp(text, names[i]))
 			return i;
-	wrong("--%s cannot be '%s'", name, text);
+	wrong("--%s does not take '%s'", name, text);
 }
 
 static const struct proto *proto_option(const char *name, const char *text)
@@ -177,11 +177,11 @@ static const struct proto *proto_option(const char *name, const char *text)
 	const struct proto *proto = proto_find(text);
 
 	if (!proto)
-		wrong("--%s is dblp, tcp or sctp, not '%s'", name, text);
+		wrong("--%s takes dblp, tcp or sctp, not '%s'", name, text);
 	return proto;
 }
 
-/* The contents of a file, as a key; the kernel checks it */
+/* Reads a key from a file */
 static const struct dblp_auth_key *key_file(const char *name)
 {
 	static struct dblp_auth_key key;
@@ -205,7 +205,7 @@ unsigned int numbers(const char *name, char *text, uint32_t max, uint32_t *list,
 
 	while ((word = strsep(&text, ","))) {
 		if (n == room)
-			wrong("--%s takes %u numbers at most", name, room);
+			wrong("--%s takes at most %u numbers", name, room);
 		list[n++] = number(name, word, 1, max);
 	}
 	return n;
@@ -351,7 +351,7 @@ static void parse_option(int opt)
 	}
 }
 
-/* Those that mode collective has in common with others */
+/* Does mode collective share option @opt with other modes? */
 static bool is_common(int opt)
 {
 	static const int common[] = {
@@ -366,7 +366,7 @@ static bool is_common(int opt)
 	return false;
 }
 
-/* Options of another mode would be without effect */
+/* Refuse options of another mode, because they would have no effect */
 static void check_option(int opt)
 {
 	const bool collective = cfg.mode == &mode_collective;
@@ -401,9 +401,9 @@ static void check_config(void)
 		      cfg.main.proto->name);
 	if ((cfg.mode == &mode_rr || cfg.mode == &mode_latency) &&
 	    total_connections() != 1)
-		wrong("mode %s has one connection", cfg.mode->name);
+		wrong("mode %s takes only one connection", cfg.mode->name);
 	if (cfg.mode == &mode_idle && cfg.n_from != 1)
-		wrong("mode idle has one host on the connecting side");
+		wrong("mode idle takes only one host on the connecting side");
 	if (cfg.mode == &mode_collective)
 		collective_check();
 }
@@ -431,9 +431,9 @@ void options_parse(int argc, char **argv)
 		parse_option(opt);
 	}
 	if (!cfg.mode)
-		wrong("a mode is needed");
+		wrong("a mode is required");
 	if (optind != argc)
-		wrong("'%s' is one word too many", argv[optind]);
+		wrong("unexpected word '%s'", argv[optind]);
 	check_config();
 }
 

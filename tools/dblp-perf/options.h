@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The command line. What is wrong with it ends the program, with EXIT_USAGE.
+ * The command line. Every error in it ends the program with EXIT_USAGE.
  */
 #ifndef DBLP_PERF_OPTIONS_H
 #define DBLP_PERF_OPTIONS_H
 
 #include <stdint.h>
 
-/** options - values of those that have no letter; from OPT_PLAN those of collective */
+/** options - long options without a letter; from OPT_PLAN on, of mode collective only */
 enum {
 	OPT_PROTO = 256, OPT_CC, OPT_OTHER, OPT_OTHER_CC, OPT_BUDGET,
 	OPT_POLICY, OPT_ORDER, OPT_KEY, OPT_BUFFER, OPT_HOOK, OPT_VERIFY, OPT_SEED, OPT_SPRAY,
@@ -22,33 +22,33 @@ enum {
 /** options_parse() - fill cfg */
 void options_parse(int argc, char **argv);
 
-/** wrong() - print what is wrong with the command line, and end */
+/** wrong() - print an error in the command line, and exit */
 void wrong(const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 1, 2)));
 
-/** share() - the value of option @name, a share of all, in ppm */
+/** share() - parse @text, a share, as the value of option @name; returns ppm */
 uint32_t share(const char *name, const char *text);
 
-/** number() - the value @text of option @name, from @min to @max */
+/** number() - parse @text, from @min to @max, as the value of option @name */
 uint64_t number(const char *name, const char *text, uint64_t min, uint64_t max);
 
-/** choice() - which of @names the value @text of option @name is */
+/** choice() - find the value @text of option @name in @names; returns its index */
 int choice(const char *name, const char *text, const char *const *names);
 
 /**
- * numbers() - the value of an option that is a list, separated by commas
+ * numbers() - parse the value of an option, a list separated by commas
  * @name: the option
- * @text: its value; changed
- * @max: of each number, which is 1 at least
+ * @text: its value; modified
+ * @max: maximum of each number; the minimum is 1
  * @list: filled
- * @room: of @list
+ * @room: number of entries in @list
  *
- * Return: how many there are.
+ * Return: number of values.
  */
 unsigned int numbers(const char *name, char *text, uint32_t max, uint32_t *list,
 		     unsigned int room);
 
-/** set_hosts() - set cfg.from to the namespaces in @text, a list that is changed */
+/** set_hosts() - set cfg.from to the namespaces in @text, which is modified */
 void set_hosts(const char *name, char *text);
 
 #endif /* DBLP_PERF_OPTIONS_H */

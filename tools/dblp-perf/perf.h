@@ -2,14 +2,13 @@
 /*
  * dblp-perf: the same message workloads over AF_DBLP, TCP and SCTP.
  *
- * A run has two ends: the listening end is one process in one namespace, the
- * connecting end is one process for each connection (mode idle: one for all),
- * in one or more namespaces, which stand for hosts. Mode collective has only
- * connecting ends, its ranks. Whatever is measured lands
- * in memory that the processes share, and is printed by the one that has
- * started them. Each end can also be started alone, on its own machine.
+ * The listening end of a run is one process in one namespace. The connecting end is
+ * one process per connection (mode idle: one for all), in one or more namespaces,
+ * which stand for hosts. Mode collective has only connecting ends, its ranks.
+ * Processes write their results to shared memory, and their parent prints them.
+ * Each end can also run alone, on its own machine.
  *
- * A failure ends the program: there is nothing to be measured then.
+ * Every failure ends the program, because the results would be useless.
  */
 #ifndef DBLP_PERF_H
 #define DBLP_PERF_H
@@ -26,9 +25,9 @@ struct proto;
 
 /** enum exit_status - exit statuses other than 0 */
 enum exit_status {
-	EXIT_FAILED	= 1,	/* the run has failed */
+	EXIT_FAILED	= 1,	/* the run failed */
 	EXIT_USAGE	= 2,	/* the command line is wrong */
-	EXIT_MISSING	= 4,	/* this kernel lacks what the run needs */
+	EXIT_MISSING	= 4,	/* this kernel does not support the run */
 };
 
 #define MAX_HOSTS	1024
@@ -51,26 +50,26 @@ struct flavour {
  * @to: namespace of the listening end, NULL: this one
  * @from: namespaces of the connecting ends
  * @n_from: number of namespaces, at least 1 (NULL: this one)
- * @address: of the listening end
- * @port: of the listening end, host byte order; mode share uses the next one, too
+ * @address: address of the listening end
+ * @port: port of the listening end, host byte order; mode share also uses the next one
  * @listens: this program starts the listening end
  * @connects: this program starts the connecting ends
- * @per_host: connections of each host, in mode share of each side
+ * @per_host: connections of each host; mode share: of each side
  * @size: bytes of a message
- * @count: messages or rounds that are measured
- * @warmup: messages or rounds before them; in mode share seconds
+ * @count: measured messages or rounds
+ * @warmup: messages or rounds before the measured ones; mode share: seconds
  * @seconds: modes share and idle: duration of the measurement
- * @budget: ppm, of the messages of the connecting end
- * @has_budget: it was given
- * @policy: enum dblp_policy of those, negative: the kernel's default
- * @order: enum dblp_order of those, negative: the kernel's default
+ * @budget: loss budget of the connecting end's messages, ppm
+ * @has_budget: @budget was given
+ * @policy: enum dblp_policy of these messages, negative: the kernel's default
+ * @order: enum dblp_order of these messages, negative: the kernel's default
  * @spray: ports that each end sends from, 0: the kernel's default
- * @key: key of both ends, NULL: none
- * @buffer: bytes, SO_SNDBUF and SO_RCVBUF, 0: the kernel's default
+ * @key: authentication key of both ends, NULL: none
+ * @buffer: SO_SNDBUF and SO_RCVBUF in bytes, 0: the kernel's default
  * @hook: mode fanin: command before each measured round, NULL: none
- * @seed: of the contents
- * @verify: check every byte that is delivered
- * @timeout: seconds after which the run has failed
+ * @seed: seed of the contents
+ * @verify: check every delivered byte
+ * @timeout: seconds after which the run fails
  * @json: print one JSON object
  * @samples: include all samples
  */
@@ -118,10 +117,10 @@ struct timer_count {
 };
 
 /**
- * struct timers - timers that expired in a span of time
- * @known: the kernel could be asked
- * @n: entries of @timer
- * @timer: by function
+ * struct timers - timers that expired during a measurement
+ * @known: the other fields are valid: the kernel allowed tracing
+ * @n: number of entries in @timer
+ * @timer: expirations by function
  */
 struct timers {
 	bool			known;
@@ -129,7 +128,7 @@ struct timers {
 	struct timer_count	timer[MAX_TIMERS];
 };
 
-/** struct memory - what the kernel uses, bytes */
+/** struct memory - memory in use, bytes */
 struct memory {
 	uint64_t	used;
 	uint64_t	slab;
@@ -138,25 +137,25 @@ struct memory {
 #define UNKNOWN		UINT64_MAX
 
 /**
- * struct results - what a run has measured
- * @valid: anything was measured here
- * @cc: congestion control that was used, of @main and @other
- * @started_ns: when that which was measured began, CLOCK_MONOTONIC
- * @elapsed_ns: of all that was measured
- * @busy_ns: in which the machine's CPUs were not idle, or UNKNOWN
- * @sent: bytes of measured messages that the connecting ends have sent, if
- *	they run here, warm-up counted; mode collective: that all ranks have sent in
- *	measured rounds, with what stands before the elements
- * @delivered: bytes of measured messages that were delivered
- * @missing: bytes of measured messages that were not
- * @asked: mode collective: bytes of contributions that all ranks should have received
- * @late_ranks: mode collective: ranks that others went on without, of all rounds and ranks
+ * struct results - results of a run
+ * @valid: this process or a child has measured; the other fields are valid
+ * @cc: congestion control used, of cfg.main and cfg.other
+ * @started_ns: start of the measurement, CLOCK_MONOTONIC
+ * @elapsed_ns: duration of the measurement
+ * @busy_ns: non-idle time of all CPUs during the measurement, or UNKNOWN
+ * @sent: bytes that the connecting ends on this machine sent, with the warm-up;
+ *	mode collective: bytes that all ranks sent in measured rounds, with headers
+ *	of libdblp
+ * @delivered: delivered bytes of measured messages
+ * @missing: missing bytes of measured messages
+ * @asked: mode collective: bytes of contributions that all ranks were to receive
+ * @late_ranks: mode collective: how often a rank continued without another one
  * @early: measured messages with bytes missing
  * @side: mode share: bytes that each side delivered
- * @memory: mode idle: before and with the connections
- * @timers: mode idle: before and with the connections
- * @n: samples
- * @sample: nanoseconds of each message or round
+ * @memory: mode idle: memory before and with the connections
+ * @timers: mode idle: timers before and with the connections
+ * @n: number of samples
+ * @sample: duration of each message or round, ns
  */
 struct results {
 	bool		valid;
@@ -181,10 +180,10 @@ struct results {
  * struct mode - a workload
  * @name: on the command line
  * @summary: for --help
- * @one_connector: one process makes all connections
- * @prepare: called before there are processes; optional
- * @listen: the listening end
- * @connect: the connecting end; @index tells the processes of it apart
+ * @one_connector: one process opens all connections
+ * @prepare: called before processes are started; optional
+ * @listen: run the listening end
+ * @connect: run process @index of the connecting end
  */
 struct mode {
 	const char	*name;
@@ -201,10 +200,10 @@ extern const struct mode mode_bulk, mode_fanin, mode_rr, mode_latency,
 extern struct config cfg;
 extern struct results *results;
 
-/** total_connections() - of the run, both sides of mode share together */
+/** total_connections() - number of connections of the run; mode share: of both sides */
 unsigned int total_connections(void);
 
-/** listening() - the listening end can be connected to: start the others */
+/** listening() - the listening end listens: start the connecting ends */
 void listening(void);
 
 /* report.c */
@@ -212,7 +211,7 @@ void listening(void);
 /** report() - print the results */
 void report(void);
 
-/** report_samples() - print the quantiles of results->n, within a line of JSON or as a line */
+/** report_samples() - print quantiles of results->n samples, as a JSON member or a line */
 void report_samples(const uint64_t *sample);
 
 /* system.c */
@@ -221,30 +220,30 @@ void report_samples(const uint64_t *sample);
 uint64_t now_ns(void);
 
 /**
- * idle_ns() - time this machine's CPUs have been idle for, summed up
+ * idle_ns() - idle time of all CPUs of this machine since boot
  *
- * Return: nanoseconds, or UNKNOWN if the kernel does not tell.
+ * Return: nanoseconds, or UNKNOWN if the kernel does not report it.
  */
 uint64_t idle_ns(void);
 
-/** cpus() - number of those that are online */
+/** cpus() - number of online CPUs */
 unsigned int cpus(void);
 
-/** span_begin() - what is measured begins here: elapsed_ns and busy_ns count */
+/** span_begin() - start measuring results->elapsed_ns and results->busy_ns */
 void span_begin(void);
-/** span_end() - to here */
+/** span_end() - end the measurement that span_begin() started */
 void span_end(void);
 
-/** netns_enter() - move to another namespace, as dblp_netns_enter() */
+/** netns_enter() - move to another namespace, or fail; see dblp_netns_enter() */
 void netns_enter(const char *name);
 
-/** want_files() - have room for @n open files */
+/** want_files() - raise the limit of open files to @n */
 void want_files(unsigned int n);
 
-/** read_memory() - what the kernel uses now */
+/** read_memory() - memory in use now */
 void read_memory(struct memory *m);
 
-/** count_timers() - wait for some seconds and count the timers that expire */
+/** count_timers() - count the timers that expire in the next @seconds */
 void count_timers(struct timers *t, unsigned int seconds);
 
 void *xcalloc(size_t n, size_t size);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Modes rr and latency: one message after the other on one connection, each
- * answered, in rr by a message of the same length, in latency by one byte. What
- * is measured is the time from before the message is handed to the kernel until
- * the answer has been read.
+ * Modes rr and latency: messages one at a time on one connection. The answer is a
+ * message of the same length in rr, one byte in latency. The measured time is from
+ * before the message is passed to the kernel until the answer has been read.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -59,7 +58,7 @@ static uint64_t ask(struct conn *c, void *buf, uint64_t n, bool same)
 		conn_expect(c, buf, cfg.size);
 	} else if (!conn_await(c)) {
 		errno = 0;
-		fail("the other end gave no answer");
+		fail("the other end ended without an answer");
 	}
 	start = now_ns() - start;
 	if (same)
@@ -106,7 +105,7 @@ const struct mode mode_rr = {
 
 const struct mode mode_latency = {
 	.name		= "latency",
-	.summary	= "one message after the other, answered by a byte: time of each",
+	.summary	= "messages one at a time, each answered by a byte: time of each",
 	.listen		= latency_listen,
 	.connect	= latency_connect,
 };

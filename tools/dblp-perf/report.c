@@ -13,7 +13,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* By nearest rank, of sorted samples */
+/* Quantile by nearest rank of sorted samples */
 static uint64_t quantile(const uint64_t *sorted, unsigned int permille)
 {
 	uint64_t rank = ((uint64_t)results->n * permille + 999) / 1000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mode collective: a rank. What is measured are rounds that all begin at once; what
- * the ranks tell each other about them comes after the last one, and is reliable.
+ * Mode collective: a rank. The measured rounds begin on all ranks at once. After the
+ * last round the ranks exchange their results reliably.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,15 +13,15 @@
 #include "conn.h"
 
 /**
- * struct record - what a rank has measured
- * @sent: bytes, of the rounds that count
- * @asked: bytes, of those
- * @missing: bytes, of those
- * @late_ranks: in those
- * @missing_ever: bytes, of all rounds
- * @differing: elements that were not the full sum, of all rounds
- * @lane: of each lane
- * @ns: of each round that counts; then the same of each lane
+ * struct record - results of a rank
+ * @sent: bytes sent in measured rounds
+ * @asked: bytes of contributions to be received in measured rounds
+ * @missing: missing bytes of @asked
+ * @late_ranks: ranks without which measured rounds continued
+ * @missing_ever: missing bytes of all rounds
+ * @differing: elements of all rounds that were not the full sum
+ * @lane: results of each lane
+ * @ns: duration of each measured round; then those of each lane
  */
 struct record {
 	uint64_t	sent;
@@ -59,7 +59,7 @@ static void __attribute__((noreturn)) op_failed(const char *what, int error)
 	fail("rank %u: %s", rank, what);
 }
 
-/* Over the connections that the rounds use: with other devices there may be no others */
+/* Uses the connections of the rounds: other devices may not reach all ranks */
 static void sum_reliably(const char *what, void *buf, uint64_t words)
 {
 	struct dblp_op op = coll.op;
@@ -83,7 +83,7 @@ static void sum_reliably(const char *what, void *buf, uint64_t words)
 		op_failed(what, err);
 }
 
-/* Those that share a clock begin at the same time; others as the last message comes */
+/* Ranks of --spawn begin at the same time, others when the last message arrives */
 static void begin_together(void)
 {
 	int32_t word = 0;
@@ -106,7 +106,7 @@ static int operate(struct vector *v, struct dblp_req **req)
 	}
 }
 
-/* Return: nanoseconds that it took here */
+/* Returns the duration of the round on this rank, ns */
 static uint64_t one_round(struct vector *v, uint32_t i, struct dblp_result *result)
 {
 	struct dblp_req *req;
@@ -165,8 +165,8 @@ static void run_rounds(struct vector *v, struct record *own)
 }
 
 /*
- * A sum that is not full lacks bytes that some rank has missed. With feedback it is
- * made up for in another one.
+ * Each sum that is not full must be explained by missing bytes of some rank. With
+ * feedback the same loss makes another sum too large.
  */
 static void check_differing(uint64_t *all)
 {
@@ -216,7 +216,7 @@ static void take_results(uint64_t *all)
 	}
 }
 
-/* All lanes of all ranks: sums, and the slowest rank of each round */
+/* Sums each lane over ranks, and takes the slowest rank of each round */
 static void report_all(uint64_t *all, uint32_t size)
 {
 	struct lane_record lane[DBLP_LANES_MAX] = { 0 };
@@ -234,7 +234,7 @@ static void report_all(uint64_t *all, uint32_t size)
 	free(ns);
 }
 
-/* All write zeros where others write */
+/* The sum of all ranks' arrays is every record: a rank writes only its own */
 static void measure(uint32_t size)
 {
 	const uint64_t words = (uint64_t)nranks * record_words();
@@ -244,7 +244,7 @@ static void measure(uint32_t size)
 	vector_init(&v, size, rank, nranks);
 	lanes_divide(v.count);
 	run_rounds(&v, record_of(all, rank));
-	sum_reliably("telling the results", all, words * 2);
+	sum_reliably("exchanging results", all, words * 2);
 	check_differing(all);
 	if (!rank) {
 		take_results(all);
@@ -271,7 +271,7 @@ static void open_comm(unsigned int index)
 		lacking("%s has no congestion control '%s'", cfg.main.proto->name,
 			cfg.main.cc);
 	if (err && attr.rank < 0)
-		fail("joining the other ranks, as the environment says");
+		fail("joining the ranks of the environment");
 	if (err)
 		fail("rank %d: joining the other ranks%s", attr.rank,
 		     err == -EINVAL ? ", which have to give the same number of ranks and devices, lanes, transport and size of messages" : "");

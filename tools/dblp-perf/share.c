@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mode share: flows of two transports through the same place at the same time,
- * and how much of it each gets. The first half of the connections is one
- * side, the second half the other.
+ * Mode share: flows of two transports through the same bottleneck at the same time,
+ * and the share of each. The first half of the connections belongs to one side, the
+ * second half to the other.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct sharing {
 	unsigned int	n;
 	unsigned int	open;
 	int		epoll;
-	uint64_t	from;		/* bytes that arrive after this time count */
+	uint64_t	from;		/* bytes received from this time on count */
 	uint64_t	until;
 	bool		spans;		/* span_begin() was called */
 };
@@ -48,7 +48,7 @@ static void sharing_init(struct sharing *s)
 	}
 }
 
-/* Bytes count when the program receives them: in a stream, or as a message */
+/* Bytes count when the program receives them, also within an incomplete message */
 static void share_take(struct sharing *s, unsigned int i, bool counts)
 {
 	struct conn *c = &s->conn[i];
@@ -108,12 +108,12 @@ static void share_listen(void)
 	}
 	errno = 0;
 	if (!results->valid)
-		fail("the flows ended before the time was over");
+		fail("the flows ended before the measurement");
 	for (i = 0; i < s.n; i++)
 		conn_finish(&s.conn[i]);
 }
 
-/* Sends for a little longer than the measurement */
+/* Sends for a second longer than the measurement */
 static void share_connect(unsigned int index)
 {
 	unsigned int side = index >= total_connections() / 2;
@@ -126,7 +126,7 @@ static void share_connect(unsigned int index)
 	conn_note_cc(&c, side);
 	if (!conn_await(&c)) {
 		errno = 0;
-		fail("connection %u was not started", index);
+		fail("connection %u ended before its start byte", index);
 	}
 	until = now_ns() + (cfg.warmup + cfg.seconds + 1) * SECOND;
 	while (now_ns() < until) {
@@ -140,7 +140,7 @@ static void share_connect(unsigned int index)
 
 const struct mode mode_share = {
 	.name		= "share",
-	.summary	= "flows of two transports at once: what each side gets",
+	.summary	= "flows of two transports at once: share of each side",
 	.listen		= share_listen,
 	.connect	= share_connect,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* TCP and SCTP: a stream of messages whose length both ends know. */
+/* TCP and SCTP: a stream of messages of a length that both ends know. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ const struct proto proto_tcp = {
 	.recv		= stream_recv,
 };
 
-/* A send() of SCTP must fit the send buffer. */
+/* SCTP refuses a send() that exceeds the send buffer. */
 const struct proto proto_sctp = {
 	.name		= "sctp",
 	.timers		= "sctp_",

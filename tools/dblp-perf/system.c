@@ -43,7 +43,7 @@ void sleep_ns(uint64_t ns)
 			fail("nanosleep()");
 }
 
-/* /proc/stat counts in hundredths of a second. */
+/* Not from /proc/stat, whose unit is 10 ms */
 uint64_t idle_ns(void)
 {
 	FILE *f = fopen("/proc/timer_list", "r");
@@ -84,7 +84,7 @@ void span_end(void)
 	idle = idle_ns();
 	results->busy_ns = UNKNOWN;
 	if (span_idle != UNKNOWN && idle != UNKNOWN) {
-		/* The two clocks are not read at the same time */
+		/* Clock and idle time are not read at the same time: @idle may exceed @total */
 		total = results->elapsed_ns * cpus();
 		idle -= span_idle;
 		results->busy_ns = total > idle ? total - idle : 0;
@@ -111,7 +111,7 @@ void want_files(unsigned int n)
 	if (limit.rlim_max < n)
 		limit.rlim_max = n;
 	if (setrlimit(RLIMIT_NOFILE, &limit))
-		fail("making room for %u open files", n);
+		fail("raising the limit of open files to %u", n);
 }
 
 void read_memory(struct memory *m)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mode collective: the vectors. Floats are noise, since a transport may describe runs of
- * zero bytes; their sums depend on the order of additions. Sums of integers do not, and
- * are checked: an element has a number of its own, which each rank contributes times its
- * weight, or zero.
+ * Mode collective: the vectors. Floats are pseudo-random, because a transport may describe
+ * zero bytes instead of sending them. Sums of floats depend on the order of additions
+ * and are not checked. Sums of integers are checked: each element has a base number, and
+ * each rank contributes this number times its weight, or zero.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@ static uint32_t weight(uint32_t rank)
 	return coll.what == WHAT_ALLGATHER ? 1 : 1 + rank % WEIGHTS;
 }
 
-/* Each rank has zeroes of its own; what is gathered is the same everywhere */
+/* Ranks have zeroes at different elements; in an allgather, at the same elements */
 static bool is_zero(uint32_t rank, uint64_t i)
 {
 	uint64_t key = coll.what == WHAT_ALLGATHER ? 0 : rank + 1ULL;
@@ -31,21 +31,21 @@ static bool is_zero(uint32_t rank, uint64_t i)
 	return coll.density < DBLP_PPM && noise * DBLP_PPM >> 32 >= coll.density;
 }
 
-/* With feedback what was lost in all rounds before may come in one */
+/* With feedback the losses of all earlier rounds may be added in one round */
 static uint64_t rounds_in_sum(void)
 {
 	return coll.op.rule == DBLP_FEEDBACK ?
 	       (uint64_t)cfg.warmup + cfg.count : 1;
 }
 
-/* The largest number of an element, so that sums do not wrap */
+/* Largest base number of an element, so that sums do not overflow */
 static uint64_t largest(uint32_t nranks)
 {
 	uint64_t most = INT32_MAX / WEIGHTS / nranks / rounds_in_sum();
 
 	errno = 0;
 	if (!most)
-		fail("sums of %u ranks and so many rounds do not fit into int32",
+		fail("sums of %u ranks over all rounds overflow int32",
 		     nranks);
 	return most;
 }
@@ -55,7 +55,7 @@ uint32_t vector_dtype_size(void)
 	return coll.op.dtype == DBLP_FLOAT32 || coll.op.dtype == DBLP_INT32 ? 4 : 2;
 }
 
-/* The number of an element */
+/* Base number of element @i, 1 ... @most */
 static uint64_t number_of(const struct vector *v, uint64_t i)
 {
 	return 1 + ((contents_word(cfg.seed, i) >> 32) * v->most >> 32);
@@ -71,7 +71,7 @@ static void fill_ints(struct vector *v)
 		own[i] = (int32_t)(number_of(v, i) * weight(v->rank));
 }
 
-/* The sign and all bits behind the exponent are noise: 0.5 ... 1 or -1 ... -0.5 */
+/* Sign and mantissa are pseudo-random: values are 0.5 ... 1 or -1 ... -0.5 */
 static void fill_floats(struct vector *v)
 {
 	const uint64_t key = contents_word(cfg.seed, v->rank);
@@ -105,11 +105,11 @@ static void count_given(struct vector *v)
 	const off_t len = lseek(coll.vectors, 0, SEEK_END);
 
 	if (len < 0)
-		fail("reading vectors");
+		fail("--vectors: cannot seek");
 	errno = 0;
 	v->given = (uint64_t)len / round;
 	if (!len || (uint64_t)len % round)
-		fail("--vectors: %" PRIu64 " bytes are no rounds of %u vectors with %zu",
+		fail("--vectors: %" PRIu64 " bytes are not a multiple of %u vectors of %zu",
 		     (uint64_t)len, v->givers, v->bytes);
 }
 
@@ -140,7 +140,7 @@ void vector_free(struct vector *v)
 	free(v->buf);
 }
 
-/* Does @rank contribute to what this rank gets? In plan average those do that differ in one digit */
+/* Does @rank contribute to the result of this rank? In plan average: if one digit differs */
 static bool contributes(const struct vector *v, uint32_t rank)
 {
 	const struct dblp_op *op = &coll.op;
@@ -167,10 +167,10 @@ static void find_parts(struct vector *v, struct dblp_comm *comm)
 				   sizeof(v->part) / sizeof(v->part[0]));
 	errno = v->parts < 0 ? -v->parts : 0;
 	if (errno)
-		fail("rank %u: asking for its parts", v->rank);
+		fail("rank %u: dblp_comm_owned()", v->rank);
 }
 
-/* From the first round again if there are no more; a server, which contributes nothing, has none */
+/* After the last round of the file the first follows. A server has no vectors. */
 static void read_given(struct vector *v, uint32_t round)
 {
 	const bool server = v->givers < v->nranks;
@@ -181,7 +181,7 @@ static void read_given(struct vector *v, uint32_t round)
 		return;
 	errno = 0;
 	if (pread(coll.vectors, v->own, v->bytes, (off_t)(at * v->bytes)) != (ssize_t)v->bytes)
-		fail("reading vector %" PRIu64, at);
+		fail("--vectors: cannot read vector %" PRIu64, at);
 }
 
 void vector_begin(struct vector *v, struct dblp_comm *comm, uint32_t round)
@@ -205,7 +205,7 @@ void vector_begin(struct vector *v, struct dblp_comm *comm, uint32_t round)
 	}
 }
 
-/* The sum of all contributions to an element, divided by its number */
+/* Sum of all contributions to an element, divided by its base number */
 static uint64_t full_sum(const struct vector *v, uint64_t i)
 {
 	uint64_t full = 0;
@@ -219,7 +219,7 @@ static uint64_t full_sum(const struct vector *v, uint64_t i)
 	return full;
 }
 
-/* The most that may come, divided by the number */
+/* Largest valid sum of an element, divided by its base number */
 static uint64_t most_sum(const struct vector *v, uint64_t full)
 {
 	if (coll.what != WHAT_ALLGATHER && coll.op.rule == DBLP_RESCALE)
