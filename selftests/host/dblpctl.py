@@ -1,23 +1,23 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests of dblpctl without the module: its netlink goes to this program, which answers as
-the kernel did when dblpctl.recorded was made, and notes what it is asked to change.
+"""Tests of dblpctl without the module: this program is the kernel end of its netlink
+socket, replies with the objects in dblpctl.recorded, and records requested changes.
 
   dblpctl.py            run the tests: those of dblpctl.session, then those written here
-  dblpctl.py --update   write what dblpctl prints now to dblpctl.session, to be reviewed
+  dblpctl.py --update   write the present output of dblpctl to dblpctl.session, for review
   dblpctl.py --record   print the sockets, jobs and events of the loaded module:
                         selftests/vm/run --ynl --add uapi -- dblpctl.py --record > dblpctl.recorded
 
 A line of dblpctl.session is one of
 
-  # NAME                a point, which has the lines below it
-  $ WORDS               dblpctl WORDS, which ends with 0; $2: with status 2
-  % WORDS<TAB>          what completion offers there
-  < TEXT                a line of the standard input of the command above
-  > REQUEST             the command above asks for this change
-  @ KEY VALUE           of the kernel, from here on: see Kernel.order()
+  # NAME                a point, to which the lines below belong
+  $ WORDS               dblpctl WORDS, which ends with status 0; $2: with status 2
+  % WORDS<TAB>          the completions after WORDS are on the next line
+  < TEXT                a line of standard input of the command above
+  > REQUEST             a change that the command above requested
+  @ KEY VALUE           changes the kernel from here on, see Kernel.order()
 
-and all others are what the command prints.
+and all other lines are the output of the command.
 """
 
 import errno
@@ -45,7 +45,7 @@ NLM_F_CAPPED, NLM_F_ACK_TLVS = 0x100, 0x200
 
 
 def numbers():
-    """The attributes of each set, and the commands, in their order, from the header."""
+    """Names of the attributes of each set, and of the commands, in the order of the header."""
     for folder in ('uapi', 'add'):
         path = os.path.join(top, folder, 'linux/dblp_netlink.h')
         if os.path.exists(path):
@@ -60,7 +60,7 @@ COMMANDS = NAMES['CMD']
 
 
 def set_of(command):
-    """The attributes of a command."""
+    """Name of the attribute set of a command."""
     return 'A_EVENT' if command.endswith('_NTF') else f"A_{command.rsplit('_', 1)[0]}"
 
 
@@ -68,7 +68,7 @@ def set_of(command):
 # address, 'a string', yes for a flag, or a nested object in brackets
 
 def unpack(kind, data):
-    """Attributes as pairs."""
+    """Parse attributes into pairs."""
     found = []
     while data:
         size, number = struct.unpack_from('=HH', data)
@@ -92,7 +92,7 @@ def unpack(kind, data):
 
 
 def pack(kind, pairs):
-    """The same, the other way round."""
+    """The reverse of unpack()."""
     data = b''
     for name, text in pairs:
         if text[0] == '[':
@@ -112,33 +112,33 @@ def pack(kind, pairs):
 
 
 def attribute(number, value):
-    """One, as netlink has it."""
+    """Encode a netlink attribute."""
     return struct.pack('=HH', len(value) + 4, number) + value + bytes(-len(value) % 4)
 
 
 def message(kind, flags, seq, data):
-    """A message of netlink."""
+    """Encode a netlink message."""
     return struct.pack('=IHHII', len(data) + 16, kind, flags, seq, 0) + data
 
 
 def generic(command, data, kind=FAMILY, flags=0, seq=0):
-    """A message of generic netlink."""
+    """Encode a generic netlink message."""
     return message(kind, flags, seq, struct.pack('=BBH', command, 1, 0) + data)
 
 
 def as_text(command, pairs):
-    """A request, an object or an event in a line."""
+    """Format a request, an object or an event as a line."""
     return ' '.join([command, *('='.join(p) for p in pairs)])
 
 
 def from_text(line):
-    """Again its command and its pairs."""
+    """Parse a line of as_text() into command and pairs."""
     command, *words = line.split()
     return command, [tuple(w.split('=', 1)) for w in words]
 
 
 def recorded():
-    """The objects that were recorded, by scene and command, and the events."""
+    """Recorded objects by scene and command, and recorded events."""
     scenes, objects = {}, None
     with open(os.path.join(here, 'dblpctl.recorded'), encoding='utf-8') as file:
         for line in file:
@@ -151,7 +151,7 @@ def recorded():
 
 
 class Kernel:
-    """What answers dblpctl."""
+    """The fake kernel."""
 
     def __init__(self, scenes):
         self.scenes = scenes
@@ -162,12 +162,12 @@ class Kernel:
         self.each = lambda command: None
 
     def order(self, words):
-        """refuse COMMAND ERRNO ATTRIBUTE TEXT: that request, or * for all changes
-        torn N: something changes amid each of the next N dumps
-        events: there are those that were recorded, then the module is removed
+        """refuse COMMAND ERRNO ATTRIBUTE TEXT: refuse this command, or all changes if it is *
+        torn N: interrupt each of the next N dumps by a change
+        events: send the recorded events, then remove the module
         absent: the module is not loaded
-        scene NAME: another one that was recorded
-        add OBJECT: there is one more"""
+        scene NAME: use another recorded scene
+        add OBJECT: add an object"""
         key, *rest = words.split(None, 1)
         if key == 'scene':
             self.objects = dict(self.scenes[rest[0]])
@@ -178,7 +178,7 @@ class Kernel:
             self.orders[key] = rest[0] if rest else ''
 
     def refuse(self, request, err, name='', text=''):
-        """The answer to a request that fails; 0 if it does not."""
+        """The reply to a request that fails with err; 0: that succeeds."""
         data = struct.pack('=i', -err) + request[:16]
         flags = NLM_F_CAPPED
         if text:
@@ -195,7 +195,7 @@ class Kernel:
         return message(2, flags, seq, data)
 
     def family(self, request):
-        """There is a family, and perhaps events for who listens."""
+        """The reply to a request for the family, and events if ordered."""
         seq, = struct.unpack_from('=I', request, 8)
         group = attribute(1, attribute(1, b'events\0') + attribute(2, struct.pack('=I', 5)))
         number = attribute(1, struct.pack('=H', FAMILY))
@@ -204,7 +204,7 @@ class Kernel:
         answer = [generic(1, number + attribute(7, group), GENL_CTRL, 0, seq),
                   self.refuse(request, 0)]
         if 'events' in self.orders:
-            # Another family comes and goes before this one does
+            # Another family is added and removed before this one is removed
             other = attribute(1, struct.pack('=H', FAMILY + 1))
             answer += [generic(1, other, GENL_CTRL), generic(2, other, GENL_CTRL)]
             for command, objects in self.scenes['events'].items():
@@ -214,7 +214,7 @@ class Kernel:
         return answer
 
     def dump(self, command, seq):
-        """All objects of a kind."""
+        """All objects of a command."""
         left = int(self.orders.get('torn', 0))
         self.orders['torn'] = max(left - 1, 0)
         flags = NLM_F_MULTI | (NLM_F_DUMP_INTR if left else 0)
@@ -223,7 +223,7 @@ class Kernel:
                 message(3, flags, seq, bytes(4))]
 
     def answer(self, request):
-        """The messages that answer it."""
+        """The messages of the reply to a request."""
         _, kind, flags, seq = struct.unpack_from('=IHHI', request)
         if kind == GENL_CTRL:
             return self.family(request)
@@ -252,7 +252,7 @@ class Kernel:
         return [self.refuse(request, 0)]
 
     def serve(self, sock):
-        """Answers until nobody asks any more."""
+        """Reply to requests until the other end closes."""
         try:
             while request := sock.recv(1 << 16):
                 for reply in self.answer(request):
@@ -262,17 +262,17 @@ class Kernel:
 
 
 class Failed(Exception):
-    """Something is not as it has to be."""
+    """A check failed."""
 
 
 def same(got, wanted, what='it'):
-    """Are they equal?"""
+    """Fail unless both are equal."""
     if got != wanted:
         raise Failed(f'{what} is {got!r}, not {wanted!r}')
 
 
 class Bench:
-    """dblpctl, and the kernel that it speaks to."""
+    """dblpctl and its fake kernel."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -283,13 +283,13 @@ class Bench:
         self.version = version.stdout.split()[1]
 
     def reset(self, scene='busy'):
-        """The kernel as it was recorded."""
+        """Restore the recorded state of the kernel."""
         self.kernel = Kernel(self.scenes)
         self.kernel.order(f'scene {scene}')
         return self.kernel
 
     def start(self, command, **options):
-        """A process with this kernel, which ends with it."""
+        """Start a process with the fake kernel."""
         import threading
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         preload = os.path.join(top, 'selftests/build/dblpctl-preload.so')
@@ -302,7 +302,7 @@ class Bench:
         return process
 
     def run(self, *words, stdin='', order='', **options):
-        """What dblpctl prints, errors too; in this call only, the kernel has such an order."""
+        """Output and errors of dblpctl; the order is valid for this call only."""
         if order:
             self.kernel.order(order)
         command = options.pop('command', [DBLPCTL])
@@ -318,7 +318,7 @@ class Bench:
         return ((err or b'') + out).decode('utf-8', 'surrogateescape')
 
     def json(self, *words):
-        """What dblpctl -j prints, value by value."""
+        """The JSON values that dblpctl -j prints."""
         text = self.run('-j', *words)
         same(self.status, 0, text)
         values, decoder = [], json.JSONDecoder()
@@ -329,7 +329,7 @@ class Bench:
         return values
 
     def complete(self, line, **options):
-        """What completion offers."""
+        """The completions of a line."""
         script = r'''. "${DBLPCTL%/*}/dblpctl.bash-completion"
             dblpctl() { "$DBLPCTL" "$@"; }
             read -ra COMP_WORDS <<< "$1"; [ "${1: -1}" != ' ' ] || COMP_WORDS+=('')
@@ -337,7 +337,7 @@ class Bench:
         return self.run(line, command=['bash', '-c', script, 'bash'], **options)
 
     def without_chance(self, text):
-        """What differs from time to time, and from build to build, as a word."""
+        """Replace time and version, which differ in each run, by words."""
         text = re.sub(r'20\d\d-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d\.\d{6}[+-]\d{4}', 'TIME', text)
         return text.replace(self.version, 'VERSION')
 
@@ -345,7 +345,7 @@ class Bench:
 # dblpctl.session
 
 def session_parts():
-    """Each point of it: its name, and its lines."""
+    """Name and lines of each point."""
     with open(os.path.join(here, 'dblpctl.session'), encoding='utf-8') as file:
         points = re.split(r'^# ', file.read(), flags=re.M)[1:]
     for point in points:
@@ -354,7 +354,7 @@ def session_parts():
 
 
 def session_part(bench, lines):
-    """The same lines, with what dblpctl does now."""
+    """The lines of a point with the present output."""
     now, at = [], 0
     bench.reset()
     while at < len(lines):
@@ -386,7 +386,7 @@ def session_part(bench, lines):
 
 
 def check_session(bench, lines):
-    """Is it as it is written?"""
+    """Fail if the output differs from the session."""
     import difflib
     wanted = [line for line in lines if line]
     now = [line for line in session_part(bench, lines) if line]
@@ -395,7 +395,7 @@ def check_session(bench, lines):
 
 
 def update(bench):
-    """Write it anew."""
+    """Write the session with the present output."""
     parts = [[f'# {name}', *session_part(bench, lines)] for name, lines in session_parts()]
     with open(os.path.join(here, 'dblpctl.session'), 'w', encoding='utf-8') as file:
         file.write('\n\n'.join('\n'.join(part) for part in parts) + '\n')
@@ -404,7 +404,7 @@ def update(bench):
 # Recording, in a VM
 
 def attach(group=0):
-    """A socket to the module, and what asks with it."""
+    """A netlink socket, the number of the family, and a function that sends requests."""
     nl = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 16)
     nl.bind((0, 0))
 
@@ -427,14 +427,14 @@ def attach(group=0):
         pairs[number] = found[4:size]
         found = found[size + 3 & ~3:]
     if group:
-        # The one group there is: its number is the one attribute of 32 bits in it
+        # The family has one group, whose number is the only attribute of 32 bits in it
         at = pairs[7].index(struct.pack('=HH', 8, 2))
         nl.setsockopt(270, 1, struct.unpack_from('=I', pairs[7], at + 4)[0])
     return nl, struct.unpack('=H', pairs[1])[0], ask
 
 
 def record_objects(scene):
-    """All there is now."""
+    """Print all objects of the module."""
     print(f'@{scene}')
     _, family, ask = attach()
     for command in ('SOCKET_GET', 'PHASE_GET', 'JOB_GET', 'PARAM_GET', 'CC_GET', 'STATS_GET'):
@@ -452,7 +452,7 @@ SETTINGS = '''
     param set congestion lossy cap 2% timeout 90s keepalive 1.5s'''
 
 def record():
-    """The scenes, one after the other."""
+    """Print all scenes."""
     if NETNS not in os.environ:
         os.execvpe('unshare', ['unshare', '-n', sys.executable, *sys.argv], {**os.environ, NETNS: '1'})
 
@@ -465,7 +465,7 @@ def record():
             pass
         return process
     subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)
-    print('# What the module answered, and told of: see dblpctl.py --record')
+    print('# Replies and events of the module: see dblpctl.py --record')
     record_objects('fresh')
     ctl(SETTINGS)
     peer('listen', '::', '7000', 'say', 'ready', 'pause')
@@ -497,19 +497,19 @@ def record():
     return 0
 
 
-# What a session cannot say
+# Tests that a session cannot express
 
 LISTS = ('socket list', 'socket list -p', 'phase list', 'job list', 'job stats 8', 'param list', 'cc list',
          'stats', 'stats nonzero', 'top -i 1ms', 'socket show {id}', 'phase show 5', 'job show 7')
 
 
 def first_id(bench):
-    """The number of a socket, in words."""
+    """The number of the first socket, as a word."""
     return dict(bench.kernel.objects['SOCKET_GET'][0])['ID']
 
 
 def types_in_json_are_those_of_the_manual_page(bench):
-    """And each key that it names is there."""
+    """And the page has exactly the keys that are printed."""
     wanted = {}
     with open(os.path.join(top, 'selftests/build/json-types'), encoding='utf-8') as file:
         for line in file:
@@ -533,20 +533,20 @@ def types_in_json_are_those_of_the_manual_page(bench):
 
 
 def pretty_json_is_the_same_json(bench):
-    """With line breaks."""
+    """-p adds only line breaks."""
     for words in LISTS[:-3]:
         same(bench.json('-p', *words.split()), bench.json(*words.split()), words)
 
 
-def list_and_show_say_the_same(bench):
-    """For each object."""
+def list_and_show_agree(bench):
+    """show prints each object as list does."""
     for kind in ('socket', 'phase', 'job'):
         for one in bench.json(kind, 'list')[0]:
             same(bench.json(kind, 'show', str(one['id'])), [one])
 
 
-def counters_are_the_same_as_text_as_json_and_in_the_help(bench):
-    """And nonzero leaves out zeroes, and nothing else."""
+def counters_agree_in_text_in_json_and_in_the_help(bench):
+    """And nonzero omits exactly the zeroes."""
     counters, = bench.json('stats')
     text = [line.split()[:2] for line in bench.run('stats').splitlines()]
     same(text, [[key, str(n)] for key, n in counters.items()])
@@ -556,8 +556,8 @@ def counters_are_the_same_as_text_as_json_and_in_the_help(bench):
     same(any(n == 0 for n in counters.values()) and len(counters) > 40, True, 'a zero')
 
 
-def nothing_is_done_if_one_line_of_a_batch_is_no_command(bench):
-    """Nor printed, nor asked."""
+def a_batch_with_an_invalid_line_runs_no_command(bench):
+    """It prints nothing and sends no request."""
     asked = []
     bench.kernel.each = asked.append
     good = ('help', 'job help', 'stats help', 'version', 'doctor', 'save', 'stats', 'monitor', 'param list',
@@ -572,11 +572,11 @@ def nothing_is_done_if_one_line_of_a_batch_is_no_command(bench):
         same(bool(re.fullmatch(r'dblpctl: -:17: .*\n', said)), True, said)
     with open(os.path.join(bench.folder, 'lines'), 'w', encoding='utf-8') as file:
         file.write('phase list\njob\0list\n')
-    same((bench.run('-b', 'lines'), asked), ('dblpctl: lines:2: this line is not text\n', []))
+    same((bench.run('-b', 'lines'), asked), ('dblpctl: lines:2: this line has a NUL character\n', []))
 
 
-def what_was_saved_and_cut_off_changes_nothing(bench):
-    """Wherever it is cut off."""
+def a_truncated_saved_state_changes_nothing(bench):
+    """After any number of bytes."""
     saved = bench.run('save')
     bench.run('-b', '-', stdin=saved)
     same((bench.status, len(bench.kernel.changes)), (0, len(saved.splitlines()) - 2))
@@ -587,8 +587,8 @@ def what_was_saved_and_cut_off_changes_nothing(bench):
     same("- begins with 'begin' and does not end with 'complete'" in said, True, said)
 
 
-def save_keeps_what_a_file_has_if_that_fails(bench):
-    """And its mode, and a link to it."""
+def save_keeps_the_contents_of_the_file_if_it_fails(bench):
+    """It keeps the mode, and a link to the file."""
     path = os.path.join(bench.folder, 'file')
     link = os.path.join(bench.folder, 'link')
 
@@ -611,8 +611,8 @@ def save_keeps_what_a_file_has_if_that_fails(bench):
     for order, words, wanted in (
             ('refuse * EPERM', 'file', 'no permission: this needs CAP_NET_ADMIN in the network namespace (sudo)'),
             ('absent', 'file', 'the module dblp is not loaded; load it with: sudo modprobe dblp (or sudo insmod dblp.ko)'),
-            ('torn 1000', 'file', 'the list changed whenever it was read and may be inconsistent: try again'),
-            ('', '/dev/null', '/dev/null is not a file that could be replaced'),
+            ('torn 1000', 'file', 'the list changed during every attempt to read it and may be inconsistent: try again'),
+            ('', '/dev/null', '/dev/null is not a regular file, so it is not replaced'),
             ('', 'none/x', 'cannot write none/x: No such file or directory')):
         same(bench.run('save', words, order=order), f'dblpctl: {wanted}\n')
         same((bench.status, contents()), (3 if 'torn' in order else 1, more))
@@ -621,7 +621,7 @@ def save_keeps_what_a_file_has_if_that_fails(bench):
 
 
 def full_disk(bench):
-    """Where the output cannot be written."""
+    """An output that cannot be written is an error."""
     with open('/dev/full', 'w', encoding='utf-8') as full:
         for words in ('socket list', 'save', '-j job list'):
             process = bench.start([DBLPCTL, *words.split()], stdout=full, stderr=subprocess.PIPE, text=True)
@@ -629,12 +629,12 @@ def full_disk(bench):
             same(process.returncode, 1)
 
 
-def a_list_that_is_torn_is_asked_for_again_ten_times(bench):
-    """Then it is given up, with a status of its own."""
+def a_list_that_changes_is_read_ten_times(bench):
+    """After ten attempts the exit status is 3."""
     whole = bench.run('-j', 'job', 'list')
     asked = []
     bench.kernel.each = asked.append
-    # The last of them is one of the names of phases, for the jobs that are shown nevertheless
+    # The tenth is the dump of phase names for the jobs, which are printed nevertheless
     for torn, status in ((1, 0), (9, 0), (10, 3)):
         said = bench.run('-j', 'job', 'list', stderr=subprocess.PIPE, order=f'torn {torn}')
         same((bench.status, said.endswith(whole)), (status, True))
@@ -642,8 +642,8 @@ def a_list_that_is_torn_is_asked_for_again_ten_times(bench):
         asked.clear()
 
 
-def a_list_of_very_many_takes_linear_time(bench):
-    """Of the processor, and shows each of them, in messages of their own."""
+def a_list_of_100000_jobs_takes_linear_time(bench):
+    """CPU time, and the list is complete; each job has its own message."""
     command, plain = COMMANDS.index('JOB_GET') + 1, bench.kernel.dump
     job = pack('A_JOB', bench.kernel.objects['JOB_GET'][0])
     jobs = [generic(command, attribute(1, struct.pack('=I', n)) + job[8:], flags=NLM_F_MULTI)
@@ -663,8 +663,8 @@ def a_list_of_very_many_takes_linear_time(bench):
     same(seconds() < 30 * few, True, f'less than 30 times {few} s for ten times as many')
 
 
-def what_is_never_the_same_is_not_saved(bench):
-    """Once is no reason."""
+def a_state_that_changes_permanently_is_not_saved(bench):
+    """One change is tolerated, permanent changes are not."""
     params = dict(bench.kernel.objects['PARAM_GET'][0])
     left = 0
 
@@ -675,14 +675,14 @@ def what_is_never_the_same_is_not_saved(bench):
             params['KEEPALIVE_MS'] = str(int(params['KEEPALIVE_MS']) + 1)
             bench.kernel.objects['PARAM_GET'] = [list(params.items())]
     bench.kernel.each = change
-    for left, wanted in ((1, ''), (1000, 'dblpctl: what is to be saved changes all the time: try again\n')):
+    for left, wanted in ((1, ''), (1000, 'dblpctl: the state changed during every attempt to read it: try again\n')):
         same(bench.run('save', 'kept'), wanted)
         same(bench.status, 3 if wanted else 0)
     os.unlink(os.path.join(bench.folder, 'kept'))
 
 
 def the_processes_that_have_a_socket_open(bench):
-    """After a fork two; and names with line ends are shown as no others."""
+    """Two after a fork; a newline in a name is escaped."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         inode = os.fstat(sock.fileno()).st_ino
         number = first_id(bench)
@@ -710,7 +710,7 @@ def the_processes_that_have_a_socket_open(bench):
 
 
 def help_at_each_level(bench):
-    """Of each object that completion knows."""
+    """For each object that completion knows."""
     usage = bench.run('help')
     same((bench.status, usage.startswith('Usage: dblpctl [OPTION...] OBJECT [VERB]')), (0, True))
     same([bench.run(word) for word in ('--help', '-help', '-h')], [usage] * 3)
@@ -719,11 +719,11 @@ def help_at_each_level(bench):
         words = [kind, 'help'][kind == 'help':]
         said = bench.run(*words)
         same((bench.status, said.startswith('Usage: dblpctl')), (0, True), said)
-        same((bench.run(*words, 'x'), bench.status), ("dblpctl: 'x' is one word too many\n", 2))
+        same((bench.run(*words, 'x'), bench.status), ("dblpctl: unexpected word 'x'\n", 2))
 
 
-def what_completion_knows_is_in_the_session(bench):
-    """Each object, and each verb; and it knows namespaces."""
+def the_session_has_all_that_completion_knows(bench):
+    """Each object and verb; and completion knows namespaces."""
     tried = [' '.join(w for w in line.split()[1:] if w[0] != '-')
              for _, lines in session_parts() for line in lines if line.startswith('$')]
     for kind in bench.complete('dblpctl ').split():
@@ -739,7 +739,7 @@ def what_completion_knows_is_in_the_session(bench):
 
 
 def rising(bench, command, *names):
-    """Counters there that are 1000 higher each time; what they are, and when they were asked for."""
+    """Let these counters rise by 1000 with each request; returns the times of requests."""
     times = []
     pairs = dict(bench.kernel.objects[command][0])
 
@@ -754,8 +754,8 @@ def rising(bench, command, *names):
     return times
 
 
-def rates_of_what_rises(bench):
-    """1000 in each interval, however long that was: dblpctl reads its clock between two requests."""
+def rates_of_rising_counters(bench):
+    """1000 per interval of any length: dblpctl reads its clock between two requests."""
     for words, command, names, key, rise in (
             ('stats', 'STATS_GET', ['MSG_SENT'], 'MsgSent', 1000),
             ('top', 'SOCKET_GET', ['BYTES_DELIVERED', 'BYTES_FORGIVEN_SENT'], 'asked', 2000)):
@@ -774,14 +774,14 @@ def rates_of_what_rises(bench):
 
 
 def rates_of_all_counters(bench):
-    """Also those that do not rise, and the time."""
+    """Also of counters that do not change, and with the time."""
     rows = bench.json('-t', 'stats', 'all', '-i', '1ms', '-c', '2')
     same([len(row) for row in rows], [len(bench.json('stats')[0]) + 1] * 2)
     same(rows[0]['time'] < rows[1]['time'], True, [row['time'] for row in rows])
 
 
 class Terminal:
-    """dblpctl top on one of 40 columns and 10 rows."""
+    """dblpctl top on a terminal of 40 columns and 10 rows."""
 
     def __init__(self, bench, *words):
         import fcntl
@@ -801,17 +801,17 @@ class Terminal:
         self.theirs, self.shown = theirs, b''
 
     def read_until(self, text):
-        """All that is shown until then."""
+        """Read the output until it has this text."""
         while text not in self.shown:
             if not select.select([self.ours], [], [], 60)[0]:
                 raise Failed(f'{text!r} is not shown, but {self.shown!r}')
             self.shown += os.read(self.ours, 4096)
 
     def end(self):
-        """Its status, and whether its modes are as they were."""
+        """Exit status, and whether the terminal modes are unchanged."""
         import termios
         status = self.process.wait(30)
-        # Whatever is left is there now
+        # After END, all output has been read
         os.write(self.theirs, b'END')
         self.read_until(b'END')
         kept = termios.tcgetattr(self.ours) == self.modes
@@ -820,8 +820,8 @@ class Terminal:
         return status, kept
 
 
-def a_terminal_is_filled_not_more(bench):
-    """Longer lines would wrap, and more of them scroll."""
+def output_fits_the_terminal(bench):
+    """Longer lines would wrap, more lines would scroll."""
     jobs = bench.kernel.objects['JOB_GET']
     bench.kernel.objects['JOB_GET'] = [[('ID', str(n)), *jobs[0][1:]] for n in range(1, 21)]
     bench.kernel.objects['SOCKET_GET'] = [[(k, '0' if k == 'JOB' else v) for k, v in
@@ -836,8 +836,8 @@ def a_terminal_is_filled_not_more(bench):
     same([line.split()[0] for line in lines], ['JOB', '1', '2', '3', '4', '5', 'none', '15'])
 
 
-def an_interrupt_ends_it_and_leaves_the_terminal_as_it_was(bench):
-    """No mode of it was changed, which escape sequences with a ? do."""
+def an_interrupt_ends_top_and_keeps_the_terminal_modes(bench):
+    """The output has no escape sequences with a ?, which change modes."""
     terminal = Terminal(bench, '-i', '10ms')
     terminal.read_until(b'JOB')
     os.write(terminal.ours, b'\x03')
@@ -845,8 +845,8 @@ def an_interrupt_ends_it_and_leaves_the_terminal_as_it_was(bench):
     same(b'\x1b[?' in terminal.shown, False)
 
 
-def what_the_doctor_finds(bench):
-    """Of files in /proc, /sys and /lib/modules that are made for it."""
+def findings_of_the_doctor(bench):
+    """With fake files in /proc, /sys and /lib/modules."""
     root = os.path.join(bench.folder, 'root')
     installed = f'/lib/modules/{os.uname().release}/updates'
     kallsyms = '0 T setup_udp_tunnel_sock\n0 T udp_sock_create6\n'
@@ -878,7 +878,7 @@ def what_the_doctor_finds(bench):
           f'dblp is 9.1, dblpctl is {bench.version}: install both from one source', reload)
     finds({'/sys/module/dblp/version': f'{bench.version[:-1]}%\n'}, 'module', 'bad')
     finds({'/proc/kallsyms': kallsyms}, 'module', 'bad', 'dblp is not loaded', 'sudo modprobe dblp')
-    finds({'/proc/kallsyms': kallsyms[:30]}, 'module', 'bad', 'nor are udp_tunnel and ip6_udp_tunnel',
+    finds({'/proc/kallsyms': kallsyms[:30]}, 'module', 'bad', 'needs udp_tunnel and ip6_udp_tunnel',
           'sudo modprobe -a udp_tunnel ip6_udp_tunnel && sudo modprobe dblp')
     finds({firmware: '\6\0\0\0\1'}, 'secure-boot', 'note', '',
           'sudo mokutil --import /var/lib/dkms/mok.pub && sudo reboot')
@@ -897,17 +897,19 @@ def what_the_doctor_finds(bench):
         finds(loaded, name, '')
 
 
-TESTS = (types_in_json_are_those_of_the_manual_page, pretty_json_is_the_same_json, list_and_show_say_the_same,
-         counters_are_the_same_as_text_as_json_and_in_the_help,
-         nothing_is_done_if_one_line_of_a_batch_is_no_command, what_was_saved_and_cut_off_changes_nothing,
-         save_keeps_what_a_file_has_if_that_fails, full_disk, help_at_each_level, what_completion_knows_is_in_the_session, a_list_that_is_torn_is_asked_for_again_ten_times, a_list_of_very_many_takes_linear_time,
-         what_is_never_the_same_is_not_saved, the_processes_that_have_a_socket_open, rates_of_what_rises,
-         rates_of_all_counters, a_terminal_is_filled_not_more,
-         an_interrupt_ends_it_and_leaves_the_terminal_as_it_was, what_the_doctor_finds)
+TESTS = (types_in_json_are_those_of_the_manual_page, pretty_json_is_the_same_json,
+         list_and_show_agree, counters_agree_in_text_in_json_and_in_the_help,
+         a_batch_with_an_invalid_line_runs_no_command, a_truncated_saved_state_changes_nothing,
+         save_keeps_the_contents_of_the_file_if_it_fails, full_disk, help_at_each_level,
+         the_session_has_all_that_completion_knows, a_list_that_changes_is_read_ten_times,
+         a_list_of_100000_jobs_takes_linear_time, a_state_that_changes_permanently_is_not_saved,
+         the_processes_that_have_a_socket_open, rates_of_rising_counters, rates_of_all_counters,
+         output_fits_the_terminal, an_interrupt_ends_top_and_keeps_the_terminal_modes,
+         findings_of_the_doctor)
 
 
 def run_tests(bench):
-    """Prints TAP; the exit status."""
+    """Print TAP; returns the exit status."""
     points = [(name, lambda lines=lines: check_session(bench, lines)) for name, lines in session_parts()]
     points += [(test.__name__.replace('_', ' '), lambda test=test: test(bench)) for test in TESTS]
     bad = 0
@@ -931,7 +933,7 @@ def run_tests(bench):
 
 
 def main():
-    """One of the three."""
+    """Run one of the three commands."""
     if sys.argv[1:] == ['--record']:
         return record()
     import tempfile

@@ -80,8 +80,8 @@ exact='.mode == "collective" and .ranks == 4 and .verified and .missing_bytes ==
 	.elapsed_ns == (.samples | add) and .ns.p999 == .ns.max and
 	(.bytes_per_second - .size * 3e9 / .elapsed_ns | fabs) <= 1'
 for plan in "${plans[@]}"; do
-	# In three rounds each of all others adds its vector to one; in average to half of
-	# the vector of another one, and that one to the other half, by one digit or the other
+	# Vectors that all ranks ask for in three rounds: each sum needs three other vectors.
+	# In average each rank asks another one for half of its vector.
 	asked=9
 	case $plan in average*) asked=6 ;; esac
 	# shellcheck disable=SC2086 # words

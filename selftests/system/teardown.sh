@@ -223,7 +223,7 @@ listener_hears_of_it()
 	spawn dblpctl -j monitor
 	pid=$spawned
 	wait_until 10 hears "$pid" && wait_until 10 unload && ended "$pid" 1 || return
-	grep -x 'dblpctl: the module was removed: start again when it is loaded (sudo modprobe dblp)' \
+	grep -x 'dblpctl: the module was removed: load it (sudo modprobe dblp) and start again' \
 		"$tmp/out.$pid" && load && [ "$(grep -c -v job "$tmp/out.$pid")" -eq 1 ]
 }
 

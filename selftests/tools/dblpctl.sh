@@ -215,7 +215,7 @@ nobody_tries()
 		refused 1 "no permission: this needs CAP_NET_ADMIN in the network namespace (sudo)" "${as_nobody[@]}" $words ||
 			return
 	done
-	refused 1 "no permission: to enter network namespace '$a' needs CAP_SYS_ADMIN (sudo)" \
+	refused 1 "no permission: entering network namespace '$a' needs CAP_SYS_ADMIN (sudo)" \
 		"${nobody[@]}" dblpctl -N "$a" job list
 }
 try "nobody looks at what is its own, and changes nothing" nobody_tries

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Numbers and addresses of sockets, as netlink has them.
+ * Numbers and addresses of sockets in netlink attributes.
  */
 
 #include <arpa/inet.h>
@@ -36,7 +36,7 @@ struct in6_addr get_addr(const struct values *v, uint16_t attr)
 	return in6;
 }
 
-/* Address and port together, as ss does; in JSON they are apart */
+/* Text has address and port in one value, as ss does; JSON has two values */
 void print_addr(const struct field *f, const struct values *v)
 {
 	struct sockaddr_dblp a = { .sdblp_addr = get_addr(v, f->attr) };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Numbers and addresses of sockets, as netlink has them.
+ * Numbers and addresses of sockets in netlink attributes.
  */
 #ifndef DBLPCTL_ADDR_H
 #define DBLPCTL_ADDR_H
@@ -9,23 +9,23 @@
 
 #include "field.h"
 
-/* In host byte order, 0 for none */
+/* Port in host byte order, 0 if the attribute is absent */
 uint16_t get_port(const struct values *v, uint16_t attr);
 
-/* :: for none */
+/* Address, :: if the attribute is absent */
 struct in6_addr get_addr(const struct values *v, uint16_t attr);
 
-/* Number of a socket */
+/* Print the number of a socket */
 void print_id(const struct field *f, const struct values *v);
 
 /**
- * print_addr() - an address; as text with its port, as ss does
+ * print_addr() - print an address, in text with its port, as ss does
  *
- * The attributes of port and scope follow its own.
+ * The attributes of port and scope have the next two numbers.
  */
 void print_addr(const struct field *f, const struct values *v);
 
-/* Port alone, not for tables */
+/* Print a port; for JSON and single objects only */
 void print_port(const struct field *f, const struct values *v);
 
 #endif /* DBLPCTL_ADDR_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commands from a file.
+ * Commands of a file.
  */
 
 #include <errno.h>
@@ -14,12 +14,12 @@
 #include "object.h"
 #include "phase.h"
 
-/* More than any command has */
+/* Exceeds the number of words of every command */
 #define LINE_WORDS	64
 
 static const char blanks[] = " \t\r\n";
 
-/* A command: a line that is not empty */
+/* A line that is not empty */
 struct command_line {
 	unsigned int	number;
 	char		*text;
@@ -33,13 +33,13 @@ struct batch {
 	struct command_line	*lines;
 	size_t			n;
 	bool			force;
-	/* Not to be run at all */
+	/* No line may run */
 	bool			refused;
 	/* The first error */
 	enum status		status;
 };
 
-/* Splits @text into words; false if there are too many */
+/* Split @text into words; false if there are more than LINE_WORDS */
 static bool split(struct command_line *line)
 {
 	char *at = line->text + strspn(line->text, blanks);
@@ -63,7 +63,7 @@ static void free_line(struct command_line *line)
 	free(line->text);
 }
 
-/* Takes over @text, of @len bytes */
+/* Add a line; takes ownership of @text, of @len bytes */
 static enum status add_line(struct batch *b, unsigned int number, char *text,
 			    size_t len)
 {
@@ -71,7 +71,7 @@ static enum status add_line(struct batch *b, unsigned int number, char *text,
 	enum status status = STATUS_OK;
 
 	if (strlen(text) != len)
-		status = usage_error("this line is not text");
+		status = usage_error("this line has a NUL character");
 	else if (!split(&line))
 		status = usage_error("this line has more than %d words",
 				     LINE_WORDS);
@@ -141,14 +141,14 @@ static enum status begin(void)
 	return phases_free_names() ?: jobs_free_names();
 }
 
-/* Jobs refer to phases: delete jobs first */
+/* Jobs refer to phases, so delete jobs first */
 static enum status complete(const struct batch *b)
 {
 	if (only_reading)
 		return STATUS_OK;
 	if (!b->status)
 		return jobs_flush() ?: phases_flush();
-	complain("not all was set, so nothing is deleted");
+	complain("a command failed, so nothing is deleted");
 	return STATUS_FAILED;
 }
 
@@ -164,7 +164,7 @@ static enum status run_line(const struct batch *b, size_t i,
 	return run(line->argc, line->argv);
 }
 
-/* Runs all lines, or only reads them */
+/* Run all lines, or parse them if only_reading */
 static void run_lines(struct batch *b, enum status (*run)(int argc, char **argv))
 {
 	enum status status;
@@ -186,7 +186,7 @@ static void refuse_part(struct batch *b)
 	if (b->refused || !is_saved(b) || is_complete(b))
 		return;
 	complain("%s begins with '" BATCH_BEGIN "' and does not end with '"
-		 BATCH_COMPLETE "': it is only a part of what was saved; nothing is done",
+		 BATCH_COMPLETE "': the file is truncated, so no command is run",
 		 b->file);
 	note_status(b, STATUS_FAILED);
 	b->refused = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Commands from a file.
+ * Commands of a file.
  */
 #ifndef DBLPCTL_BATCH_H
 #define DBLPCTL_BATCH_H
@@ -10,22 +10,22 @@
 #include "dblpctl.h"
 
 /*
- * The first and the last line of a saved state. Before the first command between them,
- * names that belong to others are freed; behind the last, what none of them has set is
- * deleted. A file with the first line and without the last was cut off.
+ * First and last line of a saved state. BATCH_BEGIN renames objects whose names the file
+ * gives to others. BATCH_COMPLETE deletes objects that the file does not set. A file
+ * with the first line but not the last is truncated.
  */
 #define BATCH_BEGIN	"begin"
 #define BATCH_COMPLETE	"complete"
 
 /**
  * run_batch() - run each line of a file
- * @file: its name, "-" for the standard input
- * @force: go on after an error
+ * @file: name of the file, "-" for the standard input
+ * @force: continue after an error
  * @run: called with the words of each line that is not empty
  *
- * Words are separated by blanks; "#" begins a comment where a word may begin. All lines
- * are read, with only_reading, before the first is run; none is run after an error
- * there, unless @force.
+ * Blanks separate words; a word that begins with "#" starts a comment. All lines are
+ * parsed, with only_reading set, before the first one runs. If a line is invalid, no
+ * line runs, unless @force is set.
  *
  * Return: the status of the first error, or STATUS_OK.
  */

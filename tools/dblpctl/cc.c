@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dblpctl cc: list: the congestion controls there are.
+ * dblpctl cc: list of congestion controls.
  */
 
 #include "dblpctl.h"
@@ -19,7 +19,7 @@ static const struct field fields[] = {
 	{ DBLP_A_CC_DEFAULT, "DEFAULT", print_yes_no, NULL },
 };
 
-/* They have names only, so no number is ever looked up */
+/* @id_attr is not set: congestion controls have names only */
 static const struct object controls = {
 	.name		= "congestion control",
 	.attr_names	= cc_attrs,
@@ -40,8 +40,8 @@ static enum status do_help(int argc, char **argv)
 	return show_help(argc, argv,
 		"Usage: dblpctl [OPTION...] cc [list]\n"
 		"\n"
-		"  list   the available congestion controls, and which is the default of new\n"
-		"         sockets (change it by dblpctl param set congestion NAME)");
+		"  list   the congestion controls, and which one is the default of new sockets\n"
+		"         (change the default by dblpctl param set congestion NAME)");
 }
 
 enum status do_cc(int argc, char **argv)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dblpctl: shows and steers AF_DBLP sockets.
+ * dblpctl: shows and configures AF_DBLP sockets.
  */
 
 #include <getopt.h>
@@ -64,23 +64,23 @@ static void usage(FILE *to)
 		"       dblpctl [OPTION...] doctor [ADDRESS [PORT]]\n"
 		"       dblpctl version\n"
 		"\n"
-		"  ID     number of a socket, as in the list: 0x1f or 31\n"
+		"  ID     number of a socket, as in socket list: 0x1f or 31\n"
 		"  PHASE  number (0 to 7) or name\n"
 		"  JOB    number (from 1) or name\n"
-		"  SHARE  of the bytes: 2%%, 0.8%% or 8000ppm\n"
+		"  SHARE  share of the bytes: 2%%, 0.8%% or 8000ppm\n"
 		"  TIME   500ms, 1.5s, 2min or 1h\n"
 		"\n"
 		"  -j, --json         print JSON\n"
-		"  -p, --pretty       with line breaks\n"
-		"  -t, --timestamp    with the time of day: monitor, top, stats -i\n"
-		"  -N, --netns NAME   in this network namespace\n"
-		"  -b, --batch FILE   run the commands in it, - is the standard input\n"
-		"  -f, --force        with -b: go on after a line that failed or is no command\n"
+		"  -p, --pretty       print JSON with line breaks\n"
+		"  -t, --timestamp    print the time of day: monitor, top, stats -i\n"
+		"  -N, --netns NAME   run in this network namespace\n"
+		"  -b, --batch FILE   run the commands in FILE, or of the standard input with -\n"
+		"  -f, --force        with -b: skip invalid lines, continue after a failed one\n"
 		"  -h, --help         print this\n"
 		"  -V, --version      print the version\n"
 		"\n"
-		"Objects, verbs and keywords may be abbreviated. Each object has a help: dblpctl\n"
-		"socket help. Changes, monitor and save need CAP_NET_ADMIN.\n");
+		"Objects, verbs and keywords may be abbreviated. For help on an object, run for\n"
+		"example: dblpctl socket help. Changes, monitor and save need CAP_NET_ADMIN.\n");
 }
 
 bool is_prefix(const char *word, const char *name)
@@ -102,7 +102,7 @@ enum status no_more(int argc, char **argv)
 {
 	if (!argc)
 		return STATUS_OK;
-	return usage_error("'%s' is one word too many", argv[0]);
+	return usage_error("unexpected word '%s'", argv[0]);
 }
 
 enum status show_help(int argc, char **argv, const char *text)
@@ -151,8 +151,8 @@ static enum status do_version(int argc, char **argv)
 		return show_help(argc - 1, argv + 1,
 			"Usage: dblpctl [OPTION...] version\n"
 			"\n"
-			"Prints the version of dblpctl, as -V does. That of the module is in\n"
-			"/sys/module/dblp/version; dblpctl doctor compares the two.");
+			"Prints the version of dblpctl, as -V does. The version of the module is in\n"
+			"/sys/module/dblp/version; dblpctl doctor compares both.");
 	status = no_more(argc, argv);
 	if (status || only_reading)
 		return status;
@@ -185,7 +185,7 @@ static enum status run_one(int argc, char **argv)
 static enum status run_all(int argc, char **argv)
 {
 	if (opts.batch && argc)
-		return usage_error("'%s' is one word too many: the commands are in %s",
+		return usage_error("unexpected word '%s': the commands are in %s",
 				   argv[0], opts.batch);
 	if (opts.force && !opts.batch)
 		return usage_error("-force needs -b FILE");

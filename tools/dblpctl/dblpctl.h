@@ -13,14 +13,14 @@ enum status {
 	STATUS_OK,
 	STATUS_FAILED,
 	STATUS_USAGE,
-	/* What was read was changed meanwhile, each time that it was read */
+	/* The state changed during every attempt to read it */
 	STATUS_TORN,
 };
 
 /**
  * struct command - an object, or a verb of one
- * @name: may be abbreviated; the first command that fits is taken
- * @run: called with the words behind the name
+ * @name: name; a word that is a prefix of several names means the first of them
+ * @run: called with the words after the name
  */
 struct command {
 	const char	*name;
@@ -28,10 +28,9 @@ struct command {
 };
 
 /**
- * only_reading - commands read their words and then do nothing
+ * only_reading - commands parse their words and then return
  *
- * So all lines of a batch are read before the first one is run. Each verb returns between
- * the two.
+ * A batch parses all lines this way before it runs the first one.
  */
 extern bool only_reading;
 
@@ -39,29 +38,29 @@ extern bool only_reading;
 bool is_prefix(const char *word, const char *name);
 
 /**
- * run_command() - run the command that the first word names
- * @commands: the last has no name
- * @argc: words
+ * run_command() - run the command named by the first word
+ * @commands: ends with an entry without a name
+ * @argc: number of words
  * @argv: words
  * @what: kind of command, for messages
  */
 enum status run_command(const struct command *commands, int argc, char **argv,
 			const char *what);
 
-/** usage_error() - print a one-line message; returns STATUS_USAGE */
+/** usage_error() - print a message of one line; returns STATUS_USAGE */
 enum status usage_error(const char *fmt, ...)
 	__attribute__((format(printf, 1, 2)));
 
-/** no_more() - STATUS_OK if there is no word left, else an error message */
+/** no_more() - STATUS_OK if @argc is 0, else STATUS_USAGE after a message */
 enum status no_more(int argc, char **argv);
 
-/** show_help() - print @text, if there is no word left */
+/** show_help() - print @text, or an error message if @argc is not 0 */
 enum status show_help(int argc, char **argv, const char *text);
 
 /**
- * run_verb() - run the verb of an object that the first word names
- * @verbs: as for run_command(); the first is run if there is no word
- * @argc: words
+ * run_verb() - run the verb of an object named by the first word
+ * @verbs: as for run_command(); the first one is the default
+ * @argc: number of words
  * @argv: words
  */
 enum status run_verb(const struct command *verbs, int argc, char **argv);

@@ -17,9 +17,9 @@
 
 #include "doctor.h"
 
-/* A shorter queue does not hold a train of packets */
+/* Packets; a shorter queue drops part of a train of packets */
 #define QUEUE_MIN	100
-/* A name in which each byte becomes four, in quotes */
+/* A quoted name: each byte may become four, see shell_quote() */
 #define WORD_LEN	(4 * IFNAMSIZ + 4)
 
 static bool ethtool(int fd, const char *dev, void *data)
@@ -30,7 +30,7 @@ static bool ethtool(int fd, const char *dev, void *data)
 	return !ioctl(fd, SIOCETHTOOL, &ifr);
 }
 
-/* Number of a feature of a device, -1 if it does not have the feature */
+/* Number of a feature of a device, -1 if the device does not have it */
 static int feature_number(int fd, const char *dev, const char *name,
 			  uint32_t *n)
 {
@@ -65,7 +65,7 @@ static int feature_number(int fd, const char *dev, const char *name,
 	return i < *n ? (int)i : -1;
 }
 
-/* Is a feature off that could be on? */
+/* Is a feature off that the device supports? */
 static bool feature_is_missing(int fd, const char *dev, const char *name)
 {
 	struct ethtool_get_features_block *block;
@@ -92,7 +92,7 @@ static bool feature_is_missing(int fd, const char *dev, const char *name)
 	return missing;
 }
 
-/* Packets arrive at its other end as they were sent, in one piece */
+/* A veth passes large packets to its peer unsegmented, so it needs no GRO */
 static bool is_cable_in_memory(int fd, const char *dev)
 {
 	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
@@ -129,7 +129,7 @@ static void check_queue(int fd, const char *dev)
 		 "sudo ip link set dev %s txqueuelen 1000", word);
 	if (ifr.ifr_qlen < QUEUE_MIN)
 		doctor_says(VERDICT_BAD, "queue", command,
-			    "%s: %d packets: bursts are dropped before they leave",
+			    "%s: %d packets: bursts are dropped before they are sent",
 			    dev, ifr.ifr_qlen);
 	else
 		doctor_says(VERDICT_OK, "queue", "", "%s: %d packets", dev,
@@ -155,9 +155,9 @@ void check_devices(void)
 			continue;
 		check_feature(fd, i->if_name, "tx-udp-segmentation",
 			      "tx-udp-segmentation",
-			      "each packet goes through the kernel by itself");
+			      "the kernel sends each packet separately");
 		check_feature(fd, i->if_name, "rx-gro", "gro",
-			      "each packet comes through the kernel by itself");
+			      "the kernel receives each packet separately");
 		check_queue(fd, i->if_name);
 	}
 	if (all)

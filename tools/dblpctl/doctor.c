@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dblpctl doctor: what is misconfigured, and the command that mends it.
+ * dblpctl doctor: finds misconfigurations, and commands that fix them.
  */
 
 #include <stdarg.h>
@@ -13,9 +13,9 @@
 #include "print.h"
 #include "units.h"
 
-/* The kernel's default */
+/* Packets; the kernel's default */
 #define BACKLOG_MIN	1000
-/* SO_RCVBUF and SO_SNDBUF that a program sets for large messages */
+/* Bytes; SO_RCVBUF and SO_SNDBUF of programs with large messages */
 #define BUFFER_MIN	(4 << 20)
 
 static bool found_bad;
@@ -28,7 +28,7 @@ void doctor_says(enum verdict verdict, const char *check, const char *command,
 	static const struct heading result = { "result", "RESULT" };
 	static const struct heading what = { "check", "CHECK" };
 	static const struct heading found = { "found", "FOUND" };
-	static const struct heading mend = { "command", "MEND BY" };
+	static const struct heading mend = { "command", "FIX" };
 	char text[256];
 	va_list ap;
 
@@ -58,7 +58,7 @@ bool read_line(const char *path, char *line, int size)
 	return there;
 }
 
-/* A sysctl; those that only the initial namespace has are checked there */
+/* Check a sysctl, if this namespace has it */
 static void check_sysctl(const char *name, unsigned long least,
 			 enum verdict verdict, const char *why)
 {
@@ -82,9 +82,9 @@ static void check_host(void)
 	check_sysctl("netdev_max_backlog", BACKLOG_MIN, VERDICT_BAD,
 		     "bursts are dropped before they reach a socket");
 	check_sysctl("rmem_max", BUFFER_MIN, VERDICT_NOTE,
-		     "a program that sets SO_RCVBUF gets no more");
+		     "SO_RCVBUF is limited to this");
 	check_sysctl("wmem_max", BUFFER_MIN, VERDICT_NOTE,
-		     "a program that sets SO_SNDBUF gets no more");
+		     "SO_SNDBUF is limited to this");
 }
 
 void shell_quote(char *buf, size_t size, const char *word)
@@ -137,10 +137,11 @@ static enum status do_help(int argc, char **argv)
 	return show_help(argc, argv,
 		"Usage: dblpctl [OPTION...] doctor [ADDRESS [PORT]]\n"
 		"\n"
-		"Checks the module, the devices of this network namespace and the kernel's limits,\n"
-		"and prints for most problems a command that fixes it. With the ADDRESS of a peer\n"
-		"it checks whether packets of full size reach it, and with the PORT of a listening\n"
-		"program whether it accepts. The exit status is 1 if anything is BAD.");
+		"Checks the module, the devices of this network namespace and limits of the kernel,\n"
+		"and prints a command that fixes a problem where possible. With the ADDRESS of a\n"
+		"peer it checks whether packets of full size reach the peer, and with a PORT\n"
+		"whether a program accepts connections there. The exit status is 1 if a result\n"
+		"is BAD.");
 }
 
 enum status do_doctor(int argc, char **argv)

@@ -22,7 +22,7 @@ void error_at(const char *file, unsigned int line)
 
 void error_begin(void)
 {
-	/* Keep the order if both go to the same place */
+	/* Keep the order if stdout and stderr are the same file */
 	fflush(stdout);
 	fputs("dblpctl: ", stderr);
 	if (at.file)
@@ -37,7 +37,7 @@ void vcomplain(const char *fmt, va_list ap)
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = NULL;
 	for (at = text ?: ""; *at; at++) {
-		/* Words of a file may have anything in them */
+		/* Escape unprintable bytes, which words of a file may have */
 		if (*at >= ' ' && *at <= '~')
 			fputc(*at, stderr);
 		else

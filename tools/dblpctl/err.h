@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Error messages: one line each, which says where the words came from.
+ * Error messages of one line, with file and line number of the command in a batch.
  */
 #ifndef DBLPCTL_ERR_H
 #define DBLPCTL_ERR_H
 
 #include <stdarg.h>
 
-/** error_at() - messages that follow are about a line of @file; NULL: of no file */
+/** error_at() - set file and line of the next messages; @file NULL: none */
 void error_at(const char *file, unsigned int line);
 
-/** error_begin() - begin a message that the caller writes and ends */
+/** error_begin() - print the start of a message; the caller prints the rest */
 void error_begin(void);
 
 /** vcomplain() - print a message */
@@ -18,7 +18,7 @@ void vcomplain(const char *fmt, va_list ap);
 /** complain() - print a message */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/** checked() - @p; without memory, where it is NULL, the program ends */
+/** checked() - return @p; if it is NULL, exit with an out-of-memory message */
 void *checked(void *p);
 
 #endif /* DBLPCTL_ERR_H */

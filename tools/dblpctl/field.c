@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Attributes of netlink messages, as values of an object.
+ * Attributes of netlink messages, printed as values of an object.
  */
 
 #include <stdio.h>

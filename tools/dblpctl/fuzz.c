@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dblpctl, given lines that are nearly right, and a kernel that answers
- * anything. The same inputs each time: they are made from a seed.
+ * Fuzzer of dblpctl: runs lines that are nearly valid against a fake kernel with
+ * arbitrary replies. Inputs depend on a constant seed only.
  *
- * All of dblpctl is here but for what needs a network or waits. The sockets of
- * libmnl are replaced by a kernel that looks at what it is asked.
+ * It links all of dblpctl except code that needs a network or waits. The socket
+ * functions of libmnl are replaced by the fake kernel, which validates requests.
  */
 #define main dblpctl_main
 #include "dblpctl.c"
@@ -27,7 +27,7 @@
 
 static char line[2 * LINE_LEN];
 
-/* What must hold; else the line that broke it is shown */
+/* Abort and print the input line if @cond is false */
 #define CHECK(cond) do { \
 	if (!(cond)) { \
 		dprintf(2, "# %s:%d: %s\n# %s\n", __FILE__, __LINE__, #cond, \
@@ -46,13 +46,13 @@ static uint32_t below(uint32_t n)
 	return (uint32_t)((state >> 20) % n);
 }
 
-/* The kernel */
+/* The fake kernel */
 
 static _Alignas(8) char reply[32768];
 static size_t reply_len;
 static bool changed_something;
 static uint32_t reply_seq;
-/* Of what repeats itself; after some, the kernel is gone */
+/* Number of sleeps; after SLEEPS_MAX the kernel refuses, which ends repeated output */
 static unsigned int sleeps;
 
 #define SLEEPS_MAX	3
@@ -96,7 +96,7 @@ static void add_any_attr(struct nlmsghdr *nlh, uint16_t type)
 		mnl_attr_put(nlh, type, lengths[below(N(lengths))], bytes);
 }
 
-/* Some attributes, known or not, and some within them */
+/* Add a message with known, unknown and nested attributes */
 static void add_object(uint8_t cmd, uint16_t flags)
 {
 	struct nlmsghdr *nlh = add_message(FAMILY, flags);
@@ -259,7 +259,7 @@ int mnl_socket_close(struct mnl_socket *nl)
 	return 0;
 }
 
-/* Instead of what writes files, needs a network, or waits for something */
+/* Replacements of functions that write files, need a network, or wait */
 
 int mkostemp(char *template, int flags)
 {
@@ -328,7 +328,7 @@ static const char *const words[] = {
 	"fd00::/8", "::ffff:10.0.0.1/97", "1.2.3.4", "#", "0.000000000000001s",
 };
 
-/* What may follow what a verb is about */
+/* Words that may follow a verb and its object */
 static const char *const pairs[][2] = {
 	{ "loss", "2%" }, { "cap", "100%" }, { "phase", "tolerant" },
 	{ "job", "7" }, { "name", "other" }, { "close", "early" },
@@ -354,7 +354,7 @@ static void add_word(const char *word)
 		 below(16) ? " " : "\t");
 }
 
-/* Mostly in the order in which they make sense */
+/* Make a line of words, mostly in a valid order */
 static void make_line(void)
 {
 	uint32_t n = below(5), pair;
@@ -372,7 +372,7 @@ static void make_line(void)
 	}
 }
 
-/* Between the first and the last line of a saved state, of which one may be missing */
+/* Put the line between BATCH_BEGIN and BATCH_COMPLETE, sometimes without one of them */
 static void make_saved(void)
 {
 	static char between[2 * LINE_LEN];
@@ -415,7 +415,7 @@ static void change_line(void)
 	}
 }
 
-/* What was written must be read as the same */
+/* A formatted value must be parsed as the same value */
 static void check_units(const char *text)
 {
 	char again[UNITS_TEXT];
@@ -439,7 +439,7 @@ static void check_units(const char *text)
 	}
 }
 
-/* One JSON value; NULL if it is none, else what follows it */
+/* Skip a JSON value; returns the end of it, or NULL if it is invalid */
 static const char *skip_json(const char *at);
 
 static const char *skip_blanks(const char *at)
@@ -548,7 +548,7 @@ int main(void)
 	char file[32], *word, *rest;
 	uint32_t n;
 
-	/* What does not end is an error, too */
+	/* An input that does not end is an error, too */
 	alarm(100);
 	puts("TAP version 13\n1..1");
 	fflush(stdout);

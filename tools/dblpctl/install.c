@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dblpctl doctor: the module that is loaded, and those that are installed.
+ * dblpctl doctor: the loaded module and the installed modules.
  */
 
 #include <glob.h>
@@ -15,7 +15,7 @@
 #define VERSION_LEN	64
 #define RELOAD		"sudo modprobe -r dblp && sudo modprobe dblp"
 
-/* Does the kernel or a module have this function? */
+/* Does the kernel or a loaded module have this function? */
 static bool kernel_has(const char *function)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
@@ -31,11 +31,11 @@ static bool kernel_has(const char *function)
 	return there;
 }
 
-/* Is a key enrolled for what DKMS signs, as far as can be seen? */
+/* Report whether the kernel requires signed modules */
 static void check_secure_boot(bool loaded)
 {
 	static const char check[] = "secure-boot";
-	/* Four bytes of attributes, then 0 or 1 */
+	/* EFI variable: four bytes of attributes, then 0 or 1 */
 	char on[5] = "", enforce[4] = "";
 	FILE *f;
 
@@ -51,11 +51,11 @@ static void check_secure_boot(bool loaded)
 		return;
 	if (loaded)
 		doctor_says(VERDICT_OK, check, "",
-			    "only signed modules are loaded, as dblp is");
+			    "the kernel requires signed modules, and dblp is loaded");
 	else
 		doctor_says(VERDICT_NOTE, check,
 			    "sudo mokutil --import /var/lib/dkms/mok.pub && sudo reboot",
-			    "only modules signed by an enrolled key are loaded: unless that of DKMS is, enrol it, then choose 'Enroll MOK' at the next start");
+			    "the kernel requires modules signed by an enrolled key: enrol the key of DKMS, and choose 'Enroll MOK' at the next boot");
 }
 
 static bool is_loaded(char version[VERSION_LEN])
@@ -63,19 +63,19 @@ static bool is_loaded(char version[VERSION_LEN])
 	static const char check[] = "module";
 
 	if (access("/sys/module/dblp", F_OK)) {
-		/* One function of each module */
+		/* One function of udp_tunnel and one of ip6_udp_tunnel */
 		if (!kernel_has("setup_udp_tunnel_sock") ||
 		    !kernel_has("udp_sock_create6"))
 			doctor_says(VERDICT_BAD, check,
 				    "sudo modprobe -a udp_tunnel ip6_udp_tunnel && sudo modprobe dblp",
-				    "dblp is not loaded, nor are udp_tunnel and ip6_udp_tunnel, which it needs");
+				    "dblp is not loaded, and needs udp_tunnel and ip6_udp_tunnel, which are not loaded either");
 		else
 			doctor_says(VERDICT_BAD, check, "sudo modprobe dblp",
 				    "dblp is not loaded");
 		return false;
 	}
 	if (!read_line("/sys/module/dblp/version", version, VERSION_LEN))
-		strcpy(version, "of no known version");
+		strcpy(version, "of unknown version");
 	if (!strcmp(version, DBLP_BUILD))
 		doctor_says(VERDICT_OK, check, "",
 			    "dblp and dblpctl are of version %s", version);
@@ -86,7 +86,7 @@ static bool is_loaded(char version[VERSION_LEN])
 	return true;
 }
 
-/* Version of a module in a file; "" if it cannot be read */
+/* Read the version of the module in @file; "" if that fails */
 static void read_version(const char *file, char version[VERSION_LEN])
 {
 	char command[512], word[256];
@@ -105,7 +105,7 @@ static void read_version(const char *file, char version[VERSION_LEN])
 	pclose(f);
 }
 
-/* @loaded: version of the module that is loaded */
+/* Compare the module in @file with @loaded, the version of the loaded module */
 static void compare_installed(const char *loaded, const char *file)
 {
 	char version[VERSION_LEN];
@@ -128,16 +128,16 @@ static void check_installed(const char *loaded)
 
 	if (uname(&host))
 		return;
-	/* By make install, by DKMS, and where either has put it elsewhere or earlier */
+	/* Directories of make install, of DKMS, and of other ways to install */
 	snprintf(pattern, sizeof(pattern),
 		 "/lib/modules/%s/{updates,updates/dkms,extra,kernel/net/dblp}/dblp.ko*",
 		 host.release);
 	if (glob(pattern, GLOB_BRACE, NULL, &found))
 		doctor_says(VERDICT_NOTE, check, "",
-			    "dblp is not installed for this kernel ('make install' in its sources does it)");
+			    "dblp is not installed for this kernel (run 'make install' in its sources)");
 	else if (found.gl_pathc > 1)
 		doctor_says(VERDICT_BAD, check, "",
-			    "modprobe takes either of %s and %s ('make uninstall' in its sources removes both)",
+			    "modprobe may load %s or %s ('make uninstall' in the sources removes both)",
 			    found.gl_pathv[0], found.gl_pathv[1]);
 	else
 		compare_installed(loaded, found.gl_pathv[0]);

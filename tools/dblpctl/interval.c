@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is shown again and again: "-i TIME" and "-c COUNT".
+ * Repeated output: "-i TIME" and "-c COUNT".
  */
 
 #include <string.h>
@@ -13,7 +13,7 @@ static enum status read_interval(const char *word, uint32_t *ms)
 	const char *wrong;
 	uint32_t seconds;
 
-	/* A number without a unit is in seconds, as with vmstat */
+	/* A number without a unit is seconds, as with vmstat */
 	if (*word && strspn(word, "0123456789") == strlen(word)) {
 		wrong = parse_id(word, &seconds);
 		if (!wrong && seconds > UINT32_MAX / 1000)
@@ -30,7 +30,7 @@ static enum status read_interval(const char *word, uint32_t *ms)
 static enum status read_count(const char *word, uint32_t *count)
 {
 	if (parse_id(word, count) || !*count)
-		return usage_error("'%s' is not a number of times", word);
+		return usage_error("'%s' is not a number above 0", word);
 	return STATUS_OK;
 }
 
@@ -46,7 +46,7 @@ enum status take_interval(int *argc, char ***argv, struct interval *interval,
 	if (!value)
 		return usage_error("'%s' needs %s", word, is_time ?
 				   "a time, such as 1 or 500ms" :
-				   "how many times");
+				   "a number of outputs");
 	*argc -= 2;
 	*argv += 2;
 	return is_time ? read_interval(value, &interval->ms) :

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is shown again and again: "-i TIME" and "-c COUNT".
+ * Repeated output: "-i TIME" and "-c COUNT".
  */
 #ifndef DBLPCTL_INTERVAL_H
 #define DBLPCTL_INTERVAL_H
@@ -12,9 +12,9 @@
 #include "dblpctl.h"
 
 /**
- * struct interval - how often something is shown
- * @ms: time between, 0 if it was not given
- * @count: number of times, 0 if it was not given
+ * struct interval - times of repeated output
+ * @ms: interval in ms, 0 if not given
+ * @count: number of outputs, 0 if not given
  */
 struct interval {
 	uint32_t	ms;
@@ -22,22 +22,23 @@ struct interval {
 };
 
 /**
- * take_interval() - take "-i TIME" or "-c COUNT" from the words, if they begin with it
- * @argc: words, at least one
+ * take_interval() - remove "-i TIME" or "-c COUNT" from the start of the words
+ * @argc: number of words, at least one
  * @argv: words
- * @interval: @ms or @count of it is filled
- * @taken: filled
+ * @interval: @ms or @count of it is set
+ * @taken: set to whether the words began with one of the two
  */
 enum status take_interval(int *argc, char ***argv, struct interval *interval,
 			  bool *taken);
 
-/** seconds_now() - of a clock that nobody sets */
+/** seconds_now() - time of CLOCK_MONOTONIC */
 double seconds_now(void);
 
 /**
- * sleep_until_next() - sleep until @ms after @next, and advance @next
+ * sleep_until_next() - advance @next by @ms, and sleep until then
  *
- * So the time that printing takes does not add up. @next is of CLOCK_MONOTONIC.
+ * @next is a time of CLOCK_MONOTONIC, so that the duration of printing does not
+ * accumulate.
  */
 void sleep_until_next(struct timespec *next, uint32_t ms);
 

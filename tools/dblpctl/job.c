@@ -22,7 +22,7 @@
 #define FE(attr, column, names)	\
 	{ DBLP_A_JOB_##attr, column, print_enum, names }
 
-/* For programs alone: people read it beside the number */
+/* JSON only: text has the name beside the number */
 static void print_phase_name(const struct field *f, const struct values *v)
 {
 	static const struct heading h = { "phase_name", NULL };
@@ -52,7 +52,7 @@ static const struct field fields[] = {
 	F(PHASE, NULL, print_phase_name),
 };
 
-/* Share of the bytes of a phase that were forgiven; 0 if there were no bytes */
+/* Print the share of a phase's bytes that were forgiven; 0 without any bytes */
 static void print_forgiven_share(const struct field *f, const struct values *v)
 {
 	uint64_t bytes = get_u64(v, DBLP_A_JOB_PHASE_BYTES);
@@ -78,7 +78,7 @@ static const struct field stats_fields[] = {
 	F(PHASE_TIME_MS, "MILLISECONDS", print_u64),
 };
 
-/* Values that clr can be set to */
+/* Values of keyword clr */
 static const char *const switch_names[] = {
 	[DBLP_CLR_OFF] = "off",
 	[DBLP_CLR_ON] = "on",
@@ -121,7 +121,7 @@ static const struct object jobs = {
 	.n_fields	= N_FIELDS(fields),
 };
 
-/* A row for each phase that the job was in */
+/* Print a row for each phase of the job */
 static enum status print_stats(const struct object *o,
 			       const struct nlmsghdr *nlh)
 {
@@ -195,8 +195,8 @@ static enum status do_flush(int argc, char **argv)
 	return object_flush(&jobs, DBLP_CMD_JOB_DEL, argc, argv);
 }
 
-/* While the detector is on it chooses the phase of a job; a phase that an operator
- * sets after that holds the detector
+/* Restore the detector first: it chooses a phase when it is turned on. Setting the
+ * phase after that holds the detector.
  */
 static enum status save_job(const struct values *v, void *to)
 {
@@ -210,7 +210,7 @@ static enum status save_job(const struct values *v, void *to)
 	tb[DBLP_A_JOB_CLR] = NULL;
 	if (clr != DBLP_CLR_OFF)
 		tb[DBLP_A_JOB_PHASE] = NULL;
-	/* Phases of a detector that is off may have been deleted */
+	/* Omit phases that were deleted, which is possible while the detector is off */
 	if (!phase_is_saved(get_u32(v, DBLP_A_JOB_LOW_PHASE)))
 		tb[DBLP_A_JOB_LOW_PHASE] = NULL;
 	if (!phase_is_saved(get_u32(v, DBLP_A_JOB_HIGH_PHASE)))
@@ -257,25 +257,25 @@ static enum status do_help(int argc, char **argv)
 		"       [high-phase PHASE] [eta RATIO] [hold REPORTS]\n"
 		"\n"
 		"  JOB    number or name\n"
-		"  LOSS   as 0.8% or 8000ppm, or inherit: that of the phase\n"
+		"  LOSS   share such as 0.8% or 8000ppm; inherit: as the phase has it\n"
 		"\n"
-		"  list   all jobs of this network namespace; without CAP_NET_ADMIN your own\n"
-		"  show   one of them\n"
-		"  stats  what its sockets have sent, by phase, and how long it was in each\n"
+		"  list   all jobs of this network namespace; without CAP_NET_ADMIN only your own\n"
+		"  show   all values of one job\n"
+		"  stats  messages and bytes that its sockets sent in each phase, and its duration\n"
 		"  add    add a job (this and the rest need CAP_NET_ADMIN)\n"
-		"  set    rename it (- takes its name away), give it to another user, or move all\n"
-		"         its sockets to another phase at once; with cap, say how much\n"
-		"         loss they accept in what they receive, in whatever phase they are\n"
-		"  replace  set it if it exists, else add it\n"
+		"  set    change its name (- removes it), owner or detector; change its phase and\n"
+		"         that of all its sockets; cap: maximum loss that its sockets accept, in\n"
+		"         any phase\n"
+		"  replace  set if the job exists, else add\n"
 		"  del    delete a job without sockets\n"
 		"  flush  delete all jobs without sockets\n"
 		"\n"
-		"Programs put their sockets in a job by DBLP_JOB if the job's owner, at first the\n"
-		"user who added it, runs them; others need CAP_NET_ADMIN. An operator puts them\n"
-		"there by dblpctl socket set ID job JOB. With clr on, the norms that the owner's\n"
-		"programs report by DBLP_NORM move the job: to low-phase (critical) with budget\n"
-		"low while they change by the share eta or more, and for hold reports after that,\n"
-		"else to high-phase (tolerant) with budget high. A phase set by an operator stays\n"
+		"Programs of the job's owner, by default the user that added it, put their sockets\n"
+		"in the job by DBLP_JOB; programs of others need CAP_NET_ADMIN. An operator does so\n"
+		"by dblpctl socket set ID job JOB. With clr on, the detector chooses the phase from\n"
+		"the norms that programs report by DBLP_NORM: low-phase (critical) with budget low\n"
+		"while the norm changes by the ratio eta or more, and for hold reports after that;\n"
+		"else high-phase (tolerant) with budget high. A phase set by an operator stays\n"
 		"until clr is set to on again.");
 }
 

@@ -12,11 +12,9 @@
 #include "field.h"
 
 /**
- * find_job() - the number of a job
- * @word: its number or its name
+ * find_job() - object_find() of jobs
+ * @word: number or name of a job
  * @id: filled
- *
- * As find_phase() in phase.h.
  */
 enum status find_job(const char *word, uint32_t *id);
 
@@ -24,7 +22,7 @@ enum status find_job(const char *word, uint32_t *id);
 enum status jobs_each(enum status (*each)(const struct values *v, void *arg),
 		      void *arg);
 
-/** save_jobs() - write the commands that restore all jobs; behind save_phases() */
+/** save_jobs() - write the commands that restore all jobs; call save_phases() first */
 enum status save_jobs(FILE *to);
 
 /** jobs_free_names() - object_free_names() of jobs */

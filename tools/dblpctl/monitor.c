@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dblpctl monitor: what happens, as it happens.
+ * dblpctl monitor: prints events.
  */
 
 #include <libdblp.h>
@@ -19,7 +19,7 @@
 #define FE(attr, column, names)	\
 	{ DBLP_A_EVENT_##attr, column, print_enum, names }
 
-/* By name, as numbers differ between machines */
+/* Print the name, because numbers differ between architectures */
 static void print_error(const struct field *f, const struct values *v)
 {
 	int error = (int)get_u32(v, f->attr);
@@ -28,7 +28,7 @@ static void print_error(const struct field *f, const struct values *v)
 	print_string(heading(f, v), name ?: "unknown", NULL);
 }
 
-/* Text omits a tag of 0 */
+/* Print a tag; text omits 0 */
 static void print_tag(const struct field *f, const struct values *v)
 {
 	uint64_t tag = get_u64(v, f->attr);
@@ -120,7 +120,7 @@ static int print_message(const struct nlmsghdr *nlh)
 	return print_end();
 }
 
-/* The kernel had no room for some events; the next ones are complete */
+/* The kernel dropped events because the receive buffer was full */
 static int print_lost(void)
 {
 	print_event("lost", "events lost");
@@ -133,16 +133,15 @@ static enum status do_help(int argc, char **argv)
 	return show_help(argc, argv,
 		"Usage: dblpctl [OPTION...] monitor [conn | msg | job | phase]...\n"
 		"\n"
-		"Prints what happens in this network namespace, a line for each event, until\n"
-		"it is interrupted or the module is removed. All kinds of events are shown if\n"
-		"none is named:\n"
+		"Prints a line for each event in this network namespace, until it is interrupted\n"
+		"or the module is removed. The default is all kinds of events:\n"
 		"\n"
-		"  conn   conn-begin, conn-end: connections, and those that failed\n"
+		"  conn   conn-begin, conn-end: connections, also failed attempts\n"
 		"  msg    msg-closed: messages received with bytes missing\n"
 		"  job    job-add, job-phase, job-del\n"
 		"  phase  phase-set, phase-del\n"
 		"\n"
-		"events lost means that events came faster than they could be delivered.\n"
+		"events lost: the kernel dropped events because they were too many.\n"
 		"This needs CAP_NET_ADMIN.");
 }
 

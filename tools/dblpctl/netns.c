@@ -16,7 +16,7 @@ static enum status failed(const char *name, int err)
 		complain("there is no network namespace '%s' (see ip netns list)",
 			 name);
 	else if (err == EPERM)
-		complain("no permission: to enter network namespace '%s' needs CAP_SYS_ADMIN (sudo)",
+		complain("no permission: entering network namespace '%s' needs CAP_SYS_ADMIN (sudo)",
 			 name);
 	else if (err == EINVAL)
 		complain("'%s' is not a network namespace", name);

@@ -16,18 +16,18 @@
 #include "err.h"
 #include "nl.h"
 
-/* Largest part of a dump that the kernel sends */
+/* Bytes; the kernel sends dumps in parts of at most this size */
 #define RECV_SIZE	32768
 #define SEND_SIZE	4096
 #define DUMP_TRIES	10
 
 static struct mnl_socket *sock;
 static uint16_t family;
-/* Number of the multicast group of events, 0 if there is none */
+/* Number of the multicast group of events, 0 if the family has none */
 static uint32_t events_group;
 static uint32_t seq;
 
-/* The attribute that was wrong or missing, 0 if none in particular */
+/* The invalid or missing attribute of a refusal, 0 if it names none */
 static uint32_t refused_attr(const struct nlmsghdr *nlh,
 			     const struct dblp_nl_end *r)
 {
@@ -49,7 +49,7 @@ static void print_refusal(const struct nlmsghdr *nlh,
 	uint32_t attr = refused_attr(nlh, r);
 
 	error_begin();
-	/* A newer kernel may name an attribute that is unknown here */
+	/* A newer kernel may name an attribute that this dblpctl does not know */
 	if (attr <= attr_max && attr_names[attr])
 		fprintf(stderr, "%s: ", attr_names[attr]);
 	if (r->msg)
@@ -80,9 +80,9 @@ static int append(struct nl_reply *reply, const struct nlmsghdr *nlh)
 }
 
 /*
- * take_message() - one message of the answer
+ * take_message() - process one message of the reply
  *
- * Return: 0 to go on, 1 after the last, -1 if that was a refusal.
+ * Return: 0 to continue, 1 after the last message, -1 after a refusal or an error.
  */
 static int take_message(const struct nlmsghdr *nlh, struct nl_reply *reply,
 			struct dblp_nl_end *r)
@@ -95,10 +95,10 @@ static int take_message(const struct nlmsghdr *nlh, struct nl_reply *reply,
 }
 
 /*
- * transact() - send and receive
+ * transact() - send a request and receive the reply
  *
- * Return: 0; 1 after an error message; -1 for a refusal, which then is in @r
- * and good until the next call.
+ * Return: 0; 1 after an error message; -1 for a refusal, which is in @r and valid
+ * until the next call.
  */
 static int transact(struct nlmsghdr *nlh, struct nl_reply *reply,
 		    struct dblp_nl_end *r, bool *torn)
@@ -147,7 +147,7 @@ static struct nlmsghdr *begin(char *buf, uint8_t cmd, uint8_t version,
 	return nlh;
 }
 
-/* A multicast group of the family */
+/* Store the number of a multicast group if it is that of events */
 static void note_group(const struct nlattr *nest)
 {
 	const struct nlattr *attr, *id = NULL, *name = NULL;
@@ -222,7 +222,7 @@ struct nlmsghdr *nl_request(uint8_t cmd, uint16_t flags)
 	return begin(buf, cmd, DBLP_FAMILY_VERSION, flags);
 }
 
-/* As transact(), repeating a dump until it is consistent */
+/* transact(), repeated until a dump is consistent */
 static int attempt(struct nlmsghdr *nlh, struct nl_reply *reply,
 		   struct dblp_nl_end *r)
 {
@@ -243,7 +243,7 @@ static int attempt(struct nlmsghdr *nlh, struct nl_reply *reply,
 		nl_reply_free(reply);
 	reply->torn = !err && torn;
 	if (reply->torn)
-		complain("the list changed whenever it was read and may be inconsistent: try again");
+		complain("the list changed during every attempt to read it and may be inconsistent: try again");
 	return err;
 }
 
@@ -269,7 +269,7 @@ int nl_try(struct nlmsghdr *nlh, int *refused)
 	return err > 0;
 }
 
-/* What sets nothing needs the right, too */
+/* A request that sets no parameter needs the right, too */
 int nl_see_right(bool *has)
 {
 	int refused;
@@ -293,7 +293,7 @@ int nl_need_right(void)
 
 int nl_listen(void)
 {
-	/* The group in which the kernel announces families */
+	/* The group to which the kernel announces added and removed families */
 	static const uint32_t families_group = GENL_ID_CTRL;
 
 	if (!sock && open_netlink())
@@ -308,14 +308,14 @@ int nl_listen(void)
 				  (void *)&families_group,
 				  sizeof(families_group))) {
 		if (errno != EPERM)
-			return failed("cannot listen to events");
+			return failed("cannot subscribe to events");
 		complain("no permission: " NEEDS_CAPABILITY);
 		return 1;
 	}
 	return 0;
 }
 
-/* Without the module there are no more events: detect that its family is gone */
+/* Detect the removal of the module by the removal of its family */
 static int hear_of_family(const struct nlmsghdr *nlh)
 {
 	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);
@@ -325,7 +325,7 @@ static int hear_of_family(const struct nlmsghdr *nlh)
 	if (genl->cmd != CTRL_CMD_DELFAMILY || !tb[CTRL_ATTR_FAMILY_ID] ||
 	    mnl_attr_get_u16(tb[CTRL_ATTR_FAMILY_ID]) != family)
 		return 0;
-	complain("the module was removed: start again when it is loaded (sudo modprobe dblp)");
+	complain("the module was removed: load it (sudo modprobe dblp) and start again");
 	return 1;
 }
 

@@ -20,10 +20,10 @@ struct nlmsghdr *nl_request(uint8_t cmd, uint16_t flags);
 
 /**
  * struct nl_reply - the messages of a reply
- * @msgs: all messages, one after the other, aligned
- * @len: their length
- * @torn: it is a dump that was changed meanwhile, each time that it was read; an
- *	error message has said so
+ * @msgs: all messages, aligned
+ * @len: total length of @msgs, bytes
+ * @torn: the reply is a dump that changed during every attempt to read it; a
+ *	message was printed
  */
 struct nl_reply {
 	struct nlmsghdr	*msgs;
@@ -32,11 +32,11 @@ struct nl_reply {
 };
 
 /**
- * nl_talk() - send a request and wait for the whole answer
+ * nl_talk() - send a request and receive the whole reply
  * @nlh: from nl_request()
- * @attr_names: by attribute, for error messages
+ * @attr_names: names by attribute, for error messages
  * @attr_max: highest attribute of @attr_names
- * @reply: filled, for nl_reply_free()
+ * @reply: filled; freed by nl_reply_free()
  *
  * A dump that was interrupted by a change is repeated.
  *
@@ -48,30 +48,30 @@ int nl_talk(struct nlmsghdr *nlh, const char *const *attr_names,
 /**
  * nl_try() - send a request that may be refused
  * @nlh: from nl_request()
- * @refused: filled with an errno, 0 if it was not refused
+ * @refused: set to the errno of the refusal, or 0
  *
  * Return: 0, or 1 after an error message.
  */
 int nl_try(struct nlmsghdr *nlh, int *refused);
 
 /**
- * nl_see_right() - find out whether this user may change what is not its own
+ * nl_see_right() - does the caller have CAP_NET_ADMIN in the namespace?
  * @has: filled
  *
- * Without it, what belongs to others is not seen either.
+ * Without it, objects of other users are not visible either.
  *
  * Return: 0, or 1 after an error message.
  */
 int nl_see_right(bool *has);
 
-/** nl_need_right() - 0 if this user has the right, else 1 after an error message */
+/** nl_need_right() - 0 if the caller has CAP_NET_ADMIN, else 1 after a message */
 int nl_need_right(void);
 void nl_reply_free(struct nl_reply *reply);
 
 /**
- * nl_attrs() - attributes of one message of a reply
+ * nl_attrs() - parse the attributes of one message of a reply
  * @nlh: message
- * @tb: filled by attribute; those that are absent are NULL
+ * @tb: filled by attribute; NULL for absent ones
  * @max: highest attribute of @tb
  */
 void nl_attrs(const struct nlmsghdr *nlh, const struct nlattr **tb,
@@ -85,11 +85,11 @@ void nl_attrs(const struct nlmsghdr *nlh, const struct nlattr **tb,
 int nl_listen(void);
 
 /**
- * nl_hear() - wait for one or more events
+ * nl_hear() - wait for events
  * @each: called for each event
  *
  * Return: 0, the first other value that @each returns, -1 if events were lost, or 1
- * after an error message, including that the module was removed.
+ * after an error message, also if the module was removed.
  */
 int nl_hear(int (*each)(const struct nlmsghdr *nlh));
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sockets, phases and jobs: what the kernel has many of, each with a number.
+ * Objects of the kernel that have numbers: sockets, phases and jobs.
  */
 
 #include <errno.h>
@@ -36,7 +36,7 @@ static enum status print_one(const struct object *o, const struct nlmsghdr *nlh)
 typedef enum status each_fn(const struct object *o, const struct values *v,
 			    void *arg);
 
-/* Calls @each for each object of a dump, until one call fails */
+/* Call @each for each object of a dump until a call fails */
 static enum status walk(const struct object *o, const struct nl_reply *reply,
 			each_fn *each, void *arg)
 {
@@ -89,7 +89,7 @@ static enum status compare_one(const struct object *o, const struct values *v,
 	return STATUS_OK;
 }
 
-/* Perhaps it is there, and this user does not see it */
+/* Say if the object may exist but be invisible to this user */
 static enum status not_found(const struct object *o, const char *name)
 {
 	bool sees_all = true;
@@ -100,7 +100,7 @@ static enum status not_found(const struct object *o, const char *name)
 		complain("no %s is called '%s' (see dblpctl %s list)", o->name,
 			 name, o->name);
 	else
-		complain("no %s of yours is called '%s': those of others need CAP_NET_ADMIN in the network namespace (sudo)",
+		complain("you have no %s called '%s': to see those of other users you need CAP_NET_ADMIN in the network namespace (sudo)",
 			 o->name, name);
 	return STATUS_FAILED;
 }
@@ -130,9 +130,9 @@ enum status object_find(const struct object *o, const char *word,
 {
 	const char *wrong;
 
-	/* No name begins with a digit */
+	/* A word that begins with a digit is a number: names do not */
 	if (o->name_attr && (*word < '0' || *word > '9')) {
-		/* Commands before this one may yet give it its name */
+		/* An earlier command of the batch may give this name to an object */
 		*id = NO_ID;
 		return only_reading ? STATUS_OK : find_name(o, word, id);
 	}
@@ -158,7 +158,7 @@ enum status object_take(const struct object *o, int *argc, char ***argv,
 	return status;
 }
 
-/* Which objects a list shows */
+/* Filter of a list */
 struct choice {
 	bool		(*wanted)(const struct values *v, const void *arg);
 	const void	*arg;
@@ -205,7 +205,7 @@ enum status object_list(const struct object *o, int argc, char **argv)
 	return no_more(argc, argv) ?: object_list_if(o, NULL, NULL);
 }
 
-/* Sends a request about an object; prints the reply unless @print is NULL */
+/* Send a request about an object; print the reply unless @print is NULL */
 static enum status talk(const struct object *o, struct nlmsghdr *nlh,
 			enum status (*print)(const struct object *o,
 					     const struct nlmsghdr *nlh))
@@ -242,7 +242,7 @@ enum status object_show(const struct object *o, int argc, char **argv)
 	return object_get(o, argc, argv, print_one);
 }
 
-/* What a restored state has: see object_track() */
+/* Objects of a restored state, see object_track() */
 static struct {
 	bool		on;
 	size_t		n;
@@ -270,13 +270,13 @@ static bool is_tracked(const struct object *o, uint32_t id)
 	return false;
 }
 
-/* Will another object than @id get this name? */
+/* Will a tracked object other than @id get this name? */
 static bool name_is_taken(const struct object *o, uint32_t id,
 			  const char *name)
 {
 	const struct tracked *t;
 
-	/* Any number of objects may have no name */
+	/* The empty name is not unique */
 	for (t = tracked.all; *name && t < tracked.all + tracked.n; t++)
 		if (t->o == o && t->id != id && !strcmp(t->name, name))
 			return true;
@@ -346,7 +346,7 @@ enum status object_del(const struct object *o, uint8_t cmd, int argc,
 	return status ?: object_change(o, cmd, id, NULL, NULL);
 }
 
-/* The words for a new object: its number, and perhaps keywords */
+/* Parse the words of a new object: a number, and settings if any */
 static enum status read_new(const struct object *o,
 			    const struct keyword *keywords, int argc,
 			    char **argv, uint32_t *id,
@@ -373,7 +373,7 @@ enum status object_add(const struct object *o, uint8_t cmd,
 	return status ?: object_change(o, cmd, id, keywords, values);
 }
 
-/* Deletes an object that is not in use, nor part of what is restored */
+/* Delete an object unless it is in use or tracked */
 static enum status flush_one(const struct object *o, const struct values *v,
 			     void *arg)
 {
@@ -389,7 +389,7 @@ static enum status flush_one(const struct object *o, const struct values *v,
 		return STATUS_FAILED;
 	if (!refused || refused == EBUSY || refused == ENOENT)
 		return STATUS_OK;
-	/* Repeat it to print the reason */
+	/* Repeat the request to print the reason */
 	return object_change(o, *del, get_u32(v, o->id_attr), NULL, NULL);
 }
 
@@ -400,13 +400,13 @@ enum status object_flush(const struct object *o, uint8_t del, int argc,
 
 	if (status || only_reading)
 		return status;
-	/* Else this user sees only a part, or nothing that could be refused */
+	/* Without the right, objects of other users would be skipped silently */
 	if (nl_need_right())
 		return STATUS_FAILED;
 	return for_each(o, flush_one, &del);
 }
 
-/* Moves a name away that another object is to have */
+/* Rename an object whose name a tracked object will get */
 static enum status free_name(const struct object *o, const struct values *v,
 			     void *arg)
 {

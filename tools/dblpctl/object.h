@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sockets, phases and jobs: what the kernel has many of, each with a number.
+ * Objects of the kernel that have numbers: sockets, phases and jobs.
  *
- * Every verb is the same for all of them; struct object has what differs.
+ * The verbs are the same for all kinds; struct object has the differences.
  */
 #ifndef DBLPCTL_OBJECT_H
 #define DBLPCTL_OBJECT_H
@@ -17,16 +17,16 @@
 
 /**
  * struct object - a kind of object
- * @name: for users
- * @attr_names: names of its attributes, by attribute
+ * @name: name of the kind, for messages
+ * @attr_names: names of its netlink attributes, by attribute
  * @attr_max: highest attribute
- * @id_attr: attribute with its number
- * @name_attr: attribute with its name, 0 if it has none
- * @owned: those of other users are not seen without CAP_NET_ADMIN
- * @get: command that gets one, or dumps all
- * @prepare: reads what @fields show beside the object, NULL for nothing; called before
- *	objects are printed
- * @fields: what is shown of it
+ * @id_attr: attribute of the object's number
+ * @name_attr: attribute of the object's name, 0 if objects have no names
+ * @owned: objects of other users are visible with CAP_NET_ADMIN only
+ * @get: command that gets one object, or dumps all
+ * @prepare: called before objects are printed, to read other data for @fields;
+ *	optional
+ * @fields: values to show
  * @n_fields: number of @fields
  */
 struct object {
@@ -43,99 +43,99 @@ struct object {
 };
 
 /**
- * object_find() - the number of an object
+ * object_find() - find the number of an object
  * @o: kind
- * @word: its number or its name
+ * @word: number or name of the object
  * @id: filled
  *
- * Looking up a name sends a request, so no other request may have been begun. The
- * object need not exist if @word is a number.
+ * The lookup of a name sends a request and overwrites the buffer of nl_request(). An
+ * object given by number need not exist.
  */
 enum status object_find(const struct object *o, const char *word,
 			uint32_t *id);
 
-/** object_take() - take an object from the words, as object_find() */
+/** object_take() - remove the first word and find its object, as object_find() */
 enum status object_take(const struct object *o, int *argc, char ***argv,
 			uint32_t *id);
 
-/** object_list() - print all; there must be no word left */
+/** object_list() - print all objects; @argc must be 0 */
 enum status object_list(const struct object *o, int argc, char **argv);
 
 /**
  * object_list_if() - print some objects
  * @o: kind
- * @wanted: is an object to be printed?
- * @arg: for @wanted
+ * @wanted: shall the object with these values be printed? NULL: all
+ * @arg: argument of @wanted
  */
 enum status object_list_if(const struct object *o,
 			   bool (*wanted)(const struct values *v,
 					  const void *arg),
 			   const void *arg);
 
-/** object_get() - call @print with the message about the object in the words */
+/** object_get() - call @print with the message of the object that the words name */
 enum status object_get(const struct object *o, int argc, char **argv,
 		       enum status (*print)(const struct object *o,
 					    const struct nlmsghdr *nlh));
 
-/** object_show() - print the object in the words */
+/** object_show() - print the object that the words name */
 enum status object_show(const struct object *o, int argc, char **argv);
 
 /**
- * object_change() - send a command about an object
+ * object_change() - send a command for an object
  * @o: kind
  * @cmd: DBLP_CMD_...
- * @id: its number
- * @keywords: what can be set, NULL for nothing
- * @values: what is set, by keyword
+ * @id: number of the object
+ * @keywords: settings that the command has, or NULL
+ * @values: values of @keywords, by keyword
  */
 enum status object_change(const struct object *o, uint8_t cmd, uint32_t id,
 			  const struct keyword *keywords,
 			  const struct value *values);
 
-/** object_set() - object_change() of an object, with keywords, in the words */
+/** object_set() - object_change() of the object in the first word, with settings */
 enum status object_set(const struct object *o, uint8_t cmd,
 		       const struct keyword *keywords, int argc, char **argv);
 
-/** object_add() - object_change() of a number in the words, then keywords if any */
+/** object_add() - object_change() of the number in the first word, with settings if any */
 enum status object_add(const struct object *o, uint8_t cmd,
 		       const struct keyword *keywords, int argc, char **argv);
 
-/** object_del() - object_change() of an object alone in the words */
+/** object_del() - object_change() of the object in the only word */
 enum status object_del(const struct object *o, uint8_t cmd, int argc,
 		       char **argv);
 
 /**
- * object_flush() - delete all objects that are not in use, nor tracked
+ * object_flush() - delete all objects that are neither in use nor tracked
  * @o: kind
- * @del: command that deletes one
- * @argc: no word may be left
+ * @del: command that deletes an object
+ * @argc: number of words, must be 0
  * @argv: words
  */
 enum status object_flush(const struct object *o, uint8_t del, int argc,
 			 char **argv);
 
 /**
- * object_track() - from now on, keep in mind which objects are set or added
- * @on: false: forget them, and track no more
+ * object_track() - start or stop recording the objects that commands set or add
+ * @on: true: start; false: stop, and free the records
  *
- * Names that are set must stay where they are until then.
+ * Records point to the names in the command lines, which must stay valid.
  */
 void object_track(bool on);
 
 /**
- * object_free_names() - rename objects whose names tracked ones are to have
+ * object_free_names() - rename objects whose names will be given to tracked objects
  * @o: kind
- * @set: command that changes one
+ * @set: command that changes an object
  */
 enum status object_free_names(const struct object *o, uint8_t set);
 
 /**
- * object_each() - call @each for each object, until one call fails
+ * object_each() - call @each for each object until a call fails
  * @o: kind
  * @each: may send requests
- * @arg: for @each
+ * @arg: argument of @each
  *
- * Return: also STATUS_TORN, see nl_talk().
+ * Return: STATUS_OK, the first error, or STATUS_TORN, see nl_talk().
  */
 enum status object_each(const struct object *o,
 			enum status (*each)(const struct values *v, void *arg),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dblpctl param: list, show, set: what new sockets of the namespace begin with.
+ * dblpctl param: list, show, set: defaults of new sockets in the namespace.
  */
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ static const struct keyword keywords[] = {
 _Static_assert(sizeof(keywords) / sizeof(keywords[0]) ==
 	       N_FIELDS(fields) + 1, "a keyword for each field");
 
-/* Reads all parameters; the caller frees @reply if that succeeds */
+/* Read all parameters; on success the caller frees @reply */
 static enum status get_params(struct nl_reply *reply, const struct nlattr **tb)
 {
 	if (nl_talk(nl_request(DBLP_CMD_PARAM_GET, 0), param_attrs,
@@ -48,7 +48,7 @@ static enum status get_params(struct nl_reply *reply, const struct nlattr **tb)
 	return STATUS_OK;
 }
 
-/* Prints @n parameters from number @first on */
+/* Print @n parameters from number @first on */
 static enum status print_params(size_t first, size_t n)
 {
 	const struct nlattr *tb[DBLP_A_PARAM_MAX + 1];
@@ -131,15 +131,16 @@ static enum status do_help(int argc, char **argv)
 		"                         [keepalive TIME]\n"
 		"\n"
 		"  list   defaults of new sockets in this network namespace\n"
-		"  show   one of these\n"
-		"  set    change it (needs CAP_NET_ADMIN); existing sockets, and connections that\n"
-		"         they accept, keep their settings:\n"
+		"  show   one parameter\n"
+		"  set    change parameters (needs CAP_NET_ADMIN); existing sockets, and connections\n"
+		"         that they accept, keep their settings:\n"
 		"         congestion  congestion control, see dblpctl cc list\n"
-		"         cap         most loss that is accepted, whatever the peer allows, unless\n"
-		"                     job, phase or socket have a cap; at first inherit: none until\n"
-		"                     the program asks for messages with bytes missing\n"
-		"         timeout     how long a peer may owe an answer (DBLP_USER_TIMEOUT)\n"
-		"         keepalive   silence before a keepalive probe (SO_KEEPALIVE)");
+		"         cap         maximum loss that sockets accept if neither they nor their job\n"
+		"                     nor their phase has a cap; inherit (default): 0 until the\n"
+		"                     program asks for messages with bytes missing\n"
+		"         timeout     time without an answer after which a connection ends\n"
+		"                     (DBLP_USER_TIMEOUT)\n"
+		"         keepalive   idle time before a keepalive probe (SO_KEEPALIVE)");
 }
 
 enum status do_param(int argc, char **argv)

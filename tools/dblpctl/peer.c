@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dblpctl doctor: the way to a peer.
+ * dblpctl doctor: the path to a peer.
  */
 
 #include <errno.h>
@@ -13,11 +13,11 @@
 
 #include "doctor.h"
 
-/* As traceroute: no program listens there, so the peer's kernel answers by ICMP */
+/* Port of traceroute: no program listens there, so the peer's kernel answers by ICMP */
 #define PROBE_PORT	33434
 #define PROBE_MS	700
 #define PROBE_SMALL	64
-/* Longer in all than a kernel rests between such answers, once it has given six */
+/* Together longer than the kernel's rate limit of ICMP errors after a burst of six */
 #define PROBE_TRIES	3
 #define CONNECT_MS	3000
 #define HEADERS4	28
@@ -51,7 +51,7 @@ static int probe_socket(const struct sockaddr_dblp *addr)
 	return -1;
 }
 
-/* Sends one packet of @len bytes and waits for the ICMP answer */
+/* Send one packet of @len bytes and wait for the ICMP answer */
 static enum probe probe_once(int fd, size_t len)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -83,7 +83,7 @@ static enum probe probe(const struct sockaddr_dblp *addr, size_t len)
 	return result;
 }
 
-/* MTU of the outgoing device, not of the path */
+/* MTU of the outgoing device */
 static int device_mtu(const struct sockaddr_dblp *addr)
 {
 	bool v4 = IN6_IS_ADDR_V4MAPPED(&addr->sdblp_addr);
@@ -100,7 +100,7 @@ static int device_mtu(const struct sockaddr_dblp *addr)
 	return mtu;
 }
 
-/* The largest packet that arrives: less than @mtu, and small ones do */
+/* Find the largest packet that arrives. Small packets do, those of @mtu do not. */
 static int search_mtu(const struct sockaddr_dblp *addr, size_t headers, int mtu)
 {
 	int passes = (int)headers + PROBE_SMALL, fails = mtu, next;
@@ -140,7 +140,7 @@ static void check_mtu(const struct sockaddr_dblp *addr, const char *address)
 		return;
 	}
 	passes = search_mtu(addr, headers, mtu);
-	/* IPv6 does not run on a device with less */
+	/* A device needs at least this MTU for IPv6 */
 	if (!v4 && passes < IPV6_MIN_MTU)
 		*command = '\0';
 	else
@@ -148,11 +148,11 @@ static void check_mtu(const struct sockaddr_dblp *addr, const char *address)
 			 "sudo ip link set dev \"$(ip -o route get %s | sed 's/.* dev \\([^ ]*\\).*/\\1/')\" mtu %d",
 			 address, passes);
 	doctor_says(VERDICT_BAD, "mtu", command,
-		    "packets of %d bytes, the MTU here, do not reach %s, but those of %d do: an MTU on the path is smaller",
+		    "packets of %d bytes, the MTU here, do not reach %s, but packets of %d bytes do: the path has a smaller MTU",
 		    mtu, address, passes);
 }
 
-/* errno of connecting, 0 if it succeeded */
+/* Connect to a peer; returns the errno, or 0 */
 static int try_connect(const struct sockaddr_dblp *addr)
 {
 	int fd = dblp_socket(addr, 0), err;
@@ -197,7 +197,7 @@ static void check_port(const struct sockaddr_dblp *addr, const char *address)
 	}
 }
 
-/* A kernel that was told ipv6.disable=1 has no such sockets */
+/* With ipv6.disable=1 the kernel has no IPv6 sockets */
 static bool kernel_has_family(const struct sockaddr_dblp *addr)
 {
 	int fd = probe_socket(addr);

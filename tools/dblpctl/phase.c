@@ -175,19 +175,18 @@ static enum status do_help(int argc, char **argv)
 		"  PHASE  number (0 to 7) or name\n"
 		"\n"
 		"  list   all phases of this network namespace\n"
-		"  show   one of them\n"
-		"  set    change a phase, or add one; its sockets follow at once, unless they\n"
-		"         have settings of their own (needs CAP_NET_ADMIN):\n"
-		"         loss   share that may be missing in what they send\n"
-		"         close  when a receiver closes a message: full, eager or early\n"
-		"         order  in which segments are sent: auto, sequential or shuffled\n"
-		"         fill   what a reader finds where bytes are missing: zero or keep\n"
-		"         cap    most loss that they accept, whatever their peers allow, or inherit:\n"
-		"                the namespace's\n"
-		"         name   its name; a new phase needs one\n"
-		"  del    delete a phase that nothing is in: no socket, and no job, nor may the\n"
-		"         detector of one go there (this and flush need CAP_NET_ADMIN, too)\n"
-		"  flush  delete all of which that is true, but phase 0, which stays");
+		"  show   all values of one phase\n"
+		"  set    change or create a phase (needs CAP_NET_ADMIN); it applies to its sockets\n"
+		"         at once, except settings of their own:\n"
+		"         loss   loss budget of the messages that they send\n"
+		"         close  close policy: full, eager or early\n"
+		"         order  order of segments: auto, sequential or shuffled\n"
+		"         fill   contents of missing bytes in a reader's buffer: zero or keep\n"
+		"         cap    maximum loss that they accept; inherit: as the namespace has it\n"
+		"         name   name; required for a new phase\n"
+		"  del    delete a phase that no socket and no job is in, and that no detector of a\n"
+		"         job can choose (needs CAP_NET_ADMIN); phase 0 cannot be deleted\n"
+		"  flush  delete all such phases (needs CAP_NET_ADMIN)");
 }
 
 enum status do_phase(int argc, char **argv)

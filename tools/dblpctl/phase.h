@@ -13,22 +13,19 @@
 #include "field.h"
 
 /**
- * find_phase() - the number of a phase
- * @word: its number or its name
+ * find_phase() - object_find() of phases
+ * @word: number or name of a phase
  * @id: filled
- *
- * Looking up a name sends a request, so no other request may have been begun. The
- * phase need not exist if @word is a number.
  */
 enum status find_phase(const char *word, uint32_t *id);
 
-/** read_phase_names() - look up the names of all phases, for phase_name() */
+/** read_phase_names() - read the names of all phases, for phase_name() */
 enum status read_phase_names(void);
 
-/** phase_name() - the name of a phase at the last read_phase_names(), "" for none */
+/** phase_name() - name of a phase at the last read_phase_names(), or "" */
 const char *phase_name(uint32_t id);
 
-/** print_phase_id() - the number of a phase, for people with its name: "2 (tolerant)" */
+/** print_phase_id() - print the number of a phase, in text with its name: "2 (tolerant)" */
 void print_phase_id(struct heading h, uint32_t id);
 
 /** print_phase() - print_phase_id() of an attribute */
@@ -43,7 +40,7 @@ enum status phases_flush(void);
 /** save_phases() - write the commands that restore all phases */
 enum status save_phases(FILE *to);
 
-/** phase_is_saved() - was there a phase with this number at the last save_phases()? */
+/** phase_is_saved() - did the last save_phases() write this phase? */
 bool phase_is_saved(uint32_t id);
 
 #endif /* DBLPCTL_PHASE_H */

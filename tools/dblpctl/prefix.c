@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Prefixes of addresses, as people write them.
+ * Address prefixes in text.
  */
 
 #include <libdblp.h>
@@ -9,12 +9,12 @@
 
 #include "prefix.h"
 
-#define IPV4_AT	96	/* bits in front of an IPv4-mapped address */
+#define IPV4_AT	96	/* bits before the IPv4 address in an IPv4-mapped one */
 
 static const char no_prefix[] =
 	"is not an address or a prefix, such as 10.0.0.0/24 or fd00::/8";
 
-/* An address alone */
+/* Parse an address without port and scope */
 static bool parse_addr(const char *text, struct in6_addr *addr)
 {
 	struct sockaddr_dblp a;
@@ -25,7 +25,7 @@ static bool parse_addr(const char *text, struct in6_addr *addr)
 	return true;
 }
 
-/* At most three digits: a length is at most 128 */
+/* Parse a prefix length; the maximum, 128, has three digits */
 static bool parse_bits(const char *text, unsigned int *bits)
 {
 	size_t n = strspn(text, "0123456789");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Prefixes of addresses, as people write them.
+ * Address prefixes in text.
  */
 #ifndef DBLPCTL_PREFIX_H
 #define DBLPCTL_PREFIX_H
@@ -11,7 +11,7 @@
 /**
  * struct prefix - an address prefix
  * @addr: IPv6, or IPv4-mapped
- * @bits: prefix length
+ * @bits: prefix length in bits of the IPv6 address
  */
 struct prefix {
 	struct in6_addr	addr;
@@ -19,15 +19,15 @@ struct prefix {
 };
 
 /**
- * parse_prefix() - an address, or a prefix
+ * parse_prefix() - parse an address or a prefix
  * @text: "10.0.0.0/24", "fd00::/8", "10.0.0.1" or "::1"
  * @p: filled
  *
- * Return: NULL, or what is wrong with @text.
+ * Return: NULL, or an error message to follow @text.
  */
 const char *parse_prefix(const char *text, struct prefix *p);
 
-/** prefix_has() - is @addr in a prefix? */
+/** prefix_has() - is @addr in prefix @p? */
 bool prefix_has(const struct prefix *p, const struct in6_addr *addr);
 
 #endif /* DBLPCTL_PREFIX_H */

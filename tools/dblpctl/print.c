@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Output: the one way for text and JSON.
+ * Output as text and JSON.
  */
 
 #include <errno.h>
@@ -17,15 +17,15 @@
 #define COLUMNS_MAX	32
 
 static bool json, pretty, timestamps, in_array, on_line;
-/* Longest line of a table, -1 for any */
+/* Maximum length of a table's lines, -1: unlimited */
 static int line_max = -1;
-/* JSON: number of open levels, and whether the innermost is not empty */
+/* JSON: number of open levels; does the innermost have a value yet? */
 static int depth;
 static bool begun;
 
 /*
- * A table is kept until its end, when the widths of its columns are known. All
- * objects of an array have the same values; the first gives the headings.
+ * A table is buffered until its end, because the widths of its columns depend on all
+ * rows. All objects of an array have the same values; the first gives the headings.
  */
 static struct {
 	unsigned int	columns;
@@ -62,7 +62,7 @@ static void json_close(char bracket)
 	begun = true;
 }
 
-/* No terminal gets what is not printable: it becomes \x1b and the like */
+/* Replace unprintable bytes by escapes such as \x1b, to protect the terminal */
 static char *printable(const char *text)
 {
 	char *clean = checked(malloc(4 * strlen(text) + 1)), *to = clean;
@@ -77,7 +77,7 @@ static char *printable(const char *text)
 	return clean;
 }
 
-/* The character of UTF-8 that @s begins with; sets @len, 0 if it is none */
+/* Decode the UTF-8 character at @s; sets @len to its bytes, 0 if it is invalid */
 static uint32_t utf8_char(const char *s, int *len)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -96,7 +96,7 @@ static uint32_t utf8_char(const char *s, int *len)
 	return c;
 }
 
-/* As ASCII. A byte that is no UTF-8 becomes the replacement character */
+/* Print a JSON string in ASCII; invalid UTF-8 becomes replacement characters */
 static void json_quoted(const char *s)
 {
 	uint32_t c;
@@ -150,7 +150,7 @@ static void table_line(const char *const *cells, const int *width)
 	for (i = 0; i < table.columns; i++) {
 		if (i)
 			fputs("  ", to);
-		/* No spaces at the end of a line */
+		/* Print no spaces at the end of a line */
 		if (i + 1 == table.columns && !table.number[i])
 			fputs(cells[i], to);
 		else
@@ -186,7 +186,7 @@ static void table_flush(void)
 	memset(&table, 0, sizeof(table));
 }
 
-/* Text of a value on a line; an empty value is omitted */
+/* Print a value of an object on one line; omit an empty value */
 static void line_value(const char *column, const char *text)
 {
 	char *clean;
@@ -201,7 +201,7 @@ static void line_value(const char *column, const char *text)
 	free(clean);
 }
 
-/* Text of a value, in a table or on its line */
+/* Print the text of a value: in a table, within a line, or on its own line */
 static void text_value(struct heading h, const char *text, bool number)
 {
 	char label[32], *clean;
@@ -219,7 +219,7 @@ static void text_value(struct heading h, const char *text, bool number)
 	if (!h.key)
 		return;
 	snprintf(label, sizeof(label), "%s", h.key);
-	/* In text, the value has its unit */
+	/* Text has the unit in the value */
 	i = strlen(label);
 	if (i > 3 && (!strcmp(label + i - 3, "_us") ||
 		      !strcmp(label + i - 3, "_ms")))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which processes have sockets open, as ss -p finds it: their descriptors in /proc name
- * inodes.
+ * Processes that have sockets open, found as by ss -p: by the inodes that their
+ * descriptors in /proc name.
  */
 
 #include <dirent.h>
@@ -15,7 +15,7 @@
 #include "err.h"
 #include "process.h"
 
-/* Sorted by inode, then by number of the process, once all are there */
+/* Sorted by inode, then by pid, after read_processes() */
 static struct {
 	struct process	*all;
 	size_t		n;
@@ -42,7 +42,7 @@ static void add(const struct process *p)
 	holders.all[holders.n++] = *p;
 }
 
-/* The inode of the socket that descriptor @name is of, 0 if it is none */
+/* Inode of the socket of descriptor @name, 0 if it is not a socket */
 static uint64_t inode_of(DIR *fds, const char *name)
 {
 	char link[64];
@@ -55,7 +55,7 @@ static uint64_t inode_of(DIR *fds, const char *name)
 	return sscanf(link, "socket:[%" SCNu64 "]", &inode) == 1 ? inode : 0;
 }
 
-/* A process may choose any name, one with line ends, too: the last ends the file */
+/* Read the name of a process. It may have newlines; only the last one is removed. */
 static bool read_name(const char *path, char *name, size_t size)
 {
 	FILE *f = fopen(path, "r");
@@ -71,7 +71,7 @@ static bool read_name(const char *path, char *name, size_t size)
 	return len;
 }
 
-/* Who may look at its descriptors is up to the kernel */
+/* Add the sockets of a process, if the kernel lets this user see its descriptors */
 static void note_process(const char *pid)
 {
 	struct process p = { .pid = (uint32_t)strtoul(pid, NULL, 10) };
@@ -94,7 +94,7 @@ static void note_process(const char *pid)
 	closedir(fds);
 }
 
-/* A process may have a socket open more than once */
+/* Sort, and remove duplicates: a process may have several descriptors of a socket */
 static void sort_holders(void)
 {
 	size_t i, n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which processes have sockets open, as ss -p finds it.
+ * Processes that have sockets open, found as by ss -p.
  */
 #ifndef DBLPCTL_PROCESS_H
 #define DBLPCTL_PROCESS_H
@@ -12,9 +12,9 @@
 
 /**
  * struct process - a process that has a socket open
- * @inode: of the socket
- * @pid: in the process namespace of /proc
- * @name: may have been chosen by the process
+ * @inode: inode of the socket
+ * @pid: number of the process in the namespace of /proc
+ * @name: name of the process, which it can set itself
  */
 struct process {
 	uint64_t	inode;
@@ -23,18 +23,18 @@ struct process {
 };
 
 /**
- * read_processes() - look through /proc, for processes_of()
+ * read_processes() - scan /proc, for processes_of()
  *
- * Processes that this user may not look at, and that end meanwhile, are left out.
+ * Processes that this user may not inspect, or that end meanwhile, are omitted.
  */
 enum status read_processes(void);
 
 /**
- * processes_of() - the processes that have a socket open
- * @inode: of the socket, 0 for none
- * @n: filled: how many
+ * processes_of() - find the processes that have a socket open
+ * @inode: inode of the socket, 0 for none
+ * @n: set to the number of processes
  *
- * Return: the first of them, in the order of their numbers, as of the last read_processes().
+ * Return: array of processes by pid, as of the last read_processes().
  */
 const struct process *processes_of(uint64_t inode, size_t *n);
 

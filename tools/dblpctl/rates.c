@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What jobs did between two looks at their sockets.
+ * Traffic of jobs between two samples of their sockets.
  */
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ uint32_t row_loss(const struct row *r)
 
 	if (!sent)
 		return 0;
-	/* Packets may be declared lost after the interval in which they were sent */
+	/* @lost may exceed @sent: packets may be lost after the interval of their sending */
 	return lost < sent ? (uint32_t)(lost * DBLP_PPM / sent) : DBLP_PPM;
 }
 
@@ -29,7 +29,7 @@ static int compare(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-/* Of no rows, there is no array */
+/* qsort() does not take NULL, which an empty array may be */
 static void sort(struct row *rows, size_t n,
 		 int (*compare)(const void *a, const void *b))
 {
@@ -134,6 +134,6 @@ uint64_t per_second(uint64_t n, double seconds)
 {
 	double rate = (double)n / seconds + 0.5;
 
-	/* As any number larger than that, and no number at all if no time has passed */
+	/* Also if the rate is too large or, after 0 seconds, not a number */
 	return rate < (double)UINT64_MAX ? (uint64_t)rate : UINT64_MAX;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What jobs did between two looks at their sockets. Pure: nothing is read or printed.
+ * Traffic of jobs between two samples of their sockets. No input and output.
  */
 #ifndef DBLPCTL_RATES_H
 #define DBLPCTL_RATES_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is counted of a socket */
+/* Counters of a socket */
 enum count {
 	COUNT_DELIVERED,
 	COUNT_FORGIVEN,
@@ -23,15 +23,15 @@ enum count {
 
 /**
  * struct row - a socket, or all sockets of a job
- * @socket: number of the socket; not of a job
- * @job: number of the job, 0 for sockets without one
- * @is_known: the job is visible, and @name and @phase are its
- * @name: of the job, "" for none
- * @phase: number of the phase that the job is in
- * @sockets: how many sockets
- * @srtt_us: smoothed round-trip time; of many, and of what was done between two looks, the
- *	largest of those that sent packets, 0 for none
- * @n: what has been counted, or what was added to that between two looks
+ * @socket: number of the socket; unused for a job
+ * @job: number of the job, 0 for sockets without a job
+ * @is_known: the job is visible; @name and @phase are valid
+ * @name: name of the job, or ""
+ * @phase: number of the phase of the job
+ * @sockets: number of sockets
+ * @srtt_us: smoothed round-trip time, us; after rows_since(), 0 if no packet was sent;
+ *	of a job, the largest of its sockets
+ * @n: counters; after rows_since(), their increase
  */
 struct row {
 	uint32_t	socket;
@@ -44,42 +44,42 @@ struct row {
 	uint64_t	n[N_COUNTS];
 };
 
-/** row_asked() - bytes of messages that were settled: delivered or forgiven */
+/** row_asked() - bytes of settled messages: delivered or forgiven */
 uint64_t row_asked(const struct row *r);
 
-/** row_loss() - lost of the packets sent, ppm, at most a million */
+/** row_loss() - share of the sent packets that were lost, ppm, at most DBLP_PPM */
 uint32_t row_loss(const struct row *r);
 
 /** rows_by_socket() - sort sockets for rows_since() */
 void rows_by_socket(struct row *rows, size_t n);
 
 /**
- * rows_since() - subtract what had been counted at a look before
- * @rows: sockets as they are now
- * @n: how many
- * @before: sockets at that look, sorted by rows_by_socket()
- * @n_before: how many
+ * rows_since() - subtract the counters of an earlier sample
+ * @rows: sockets now
+ * @n: number of @rows
+ * @before: sockets of the earlier sample, sorted by rows_by_socket()
+ * @n_before: number of @before
  *
- * A socket that was not there has done all that it has counted since. So has one
- * that had counted more: it is another that got the number. Of one that is gone, nothing
- * is left to say what it did since.
+ * A socket that is not in @before keeps its counters. So does a socket whose counters
+ * were larger before: it is a new socket with a reused number. A socket that has ended
+ * is not in @rows, so its last traffic is not counted.
  */
 void rows_since(struct row *rows, size_t n, const struct row *before,
 		size_t n_before);
 
 /**
- * rows_by_job() - add up what is of the same job
- * @rows: jobs and sockets in any order; then jobs in that of their numbers
- * @n: how many
+ * rows_by_job() - merge the rows of each job
+ * @rows: jobs and sockets in any order; on return, jobs by number
+ * @n: number of @rows
  *
- * Return: how many are left.
+ * Return: number of rows left.
  */
 size_t rows_by_job(struct row *rows, size_t n);
 
 /**
- * rows_order() - sort jobs: who asked most, then who received most, is first
+ * rows_order() - sort jobs by row_asked(), then by received bytes, largest first
  *
- * Sockets without a job are last.
+ * The row of sockets without a job is last.
  */
 void rows_order(struct row *rows, size_t n);
 

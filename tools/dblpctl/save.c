@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dblpctl save: what an operator has set, as commands that set it again.
+ * dblpctl save: writes the settings of operators as commands that restore them.
  */
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "phase.h"
 #include "print.h"
 
-/* How often to look while others change what is saved */
+/* Attempts to read the state while other programs change it */
 #define TRIES	10
 
 static enum status failed(const char *file)
@@ -31,7 +31,7 @@ static enum status failed(const char *file)
 	return STATUS_FAILED;
 }
 
-/* Jobs refer to phases: phases first */
+/* Jobs refer to phases, so phases are first */
 static enum status render(char **text, size_t *len)
 {
 	FILE *to = open_memstream(text, len);
@@ -39,7 +39,7 @@ static enum status render(char **text, size_t *len)
 
 	if (!to)
 		return failed("memory");
-	fputs(BATCH_BEGIN "\t# What was set, for dblpctl -b; without its last line it is refused\n",
+	fputs(BATCH_BEGIN "\t# Restore by dblpctl -b, which refuses this file without its last line\n",
 	      to);
 	status = save_phases(to) ?: save_jobs(to) ?: save_params(to);
 	fputs(BATCH_COMPLETE "\n", to);
@@ -48,7 +48,7 @@ static enum status render(char **text, size_t *len)
 	return status;
 }
 
-/* What was read twice the same was not changed in between */
+/* Read the state until two readings agree, so that it is consistent */
 static enum status render_all(char **text, size_t *len)
 {
 	enum status status = render(text, len);
@@ -66,11 +66,11 @@ static enum status render_all(char **text, size_t *len)
 	free(before);
 	if (status || tries < TRIES)
 		return status;
-	complain("what is to be saved changes all the time: try again");
+	complain("the state changed during every attempt to read it: try again");
 	return STATUS_TORN;
 }
 
-/* To where no reader looks yet */
+/* Write a temporary file in the same directory */
 static enum status write_beside(const char *file, const char *text,
 				char beside[PATH_MAX])
 {
@@ -79,7 +79,7 @@ static enum status write_beside(const char *file, const char *text,
 	int fd;
 
 	if (!stat(file, &st) && !S_ISREG(st.st_mode)) {
-		complain("%s is not a file that could be replaced", file);
+		complain("%s is not a regular file, so it is not replaced", file);
 		return STATUS_FAILED;
 	}
 	if (snprintf(beside, PATH_MAX, "%s.XXXXXX", file) >= PATH_MAX) {
@@ -98,7 +98,7 @@ static enum status write_beside(const char *file, const char *text,
 	return STATUS_FAILED;
 }
 
-/* The file has its old contents or all of the new ones, whatever happens */
+/* Replace a file atomically: it has its old or its new contents at any time */
 static enum status replace(const char *word, const char *text)
 {
 	char *file = realpath(word, NULL), beside[PATH_MAX];
@@ -121,7 +121,7 @@ static enum status save(const char *file)
 	size_t len;
 	enum status status;
 
-	/* Others see only their own jobs */
+	/* Users without the right see only their own jobs */
 	if (nl_need_right())
 		return STATUS_FAILED;
 	status = render_all(&text, &len);
@@ -138,10 +138,10 @@ static enum status do_help(int argc, char **argv)
 	return show_help(argc, argv,
 		"Usage: dblpctl save [FILE]\n"
 		"\n"
-		"Writes the phases, jobs and parameters of the network namespace as commands\n"
-		"that restore them when run by dblpctl -b FILE: to FILE, which keeps its old\n"
-		"contents if that fails, or to the standard output (needs CAP_NET_ADMIN, as\n"
-		"others do not see all jobs).");
+		"Writes the phases, jobs and parameters of the network namespace to FILE, or to the\n"
+		"standard output, as commands that dblpctl -b FILE runs to restore them. FILE keeps\n"
+		"its old contents if this fails. Needs CAP_NET_ADMIN, because other users do not see\n"
+		"all jobs.");
 }
 
 enum status do_save(int argc, char **argv)

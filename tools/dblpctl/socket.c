@@ -21,7 +21,7 @@
 #include "units.h"
 #include "words.h"
 
-/* Bytes forgiven, whether they had been sent or not */
+/* Print forgiven bytes, sent or not */
 static void print_forgiven(const struct field *f, const struct values *v)
 {
 	struct heading sum = { NULL, f->column };
@@ -34,7 +34,7 @@ static void print_forgiven(const struct field *f, const struct values *v)
 	print_uint(sum, n, text);
 }
 
-/* Settings that may be the socket's own, by option */
+/* Names of settings that a socket may have set itself, by option */
 static const char *const settings[] = {
 	[DBLP_BUDGET] = "budget",
 	[DBLP_BUDGET_CAP] = "budget_cap",
@@ -44,7 +44,7 @@ static const char *const settings[] = {
 	[DBLP_PHASE] = "phase",
 };
 
-/* Names of its own settings; all others are inherited */
+/* Print the settings that the socket has set itself */
 static void print_own(const struct field *f, const struct values *v)
 {
 	uint32_t own = get_u32(v, f->attr), i;
@@ -58,7 +58,7 @@ static void print_own(const struct field *f, const struct values *v)
 	print_string(heading(f, v), text, *text ? text : "nothing");
 }
 
-/* A reason; text omits an empty one */
+/* Print a reason; text omits an empty one */
 static void print_reason(const char *key, const char *reason)
 {
 	struct heading h = { key, NULL };
@@ -67,7 +67,7 @@ static void print_reason(const char *key, const char *reason)
 		print_string(h, reason, NULL);
 }
 
-/* Why nothing of what it sends may be missing */
+/* Print the reason why no byte can be missing in messages that the socket sends */
 static void print_sends_all(const struct field *f, const struct values *v)
 {
 	const char *reason = "";
@@ -76,14 +76,14 @@ static void print_sends_all(const struct field *f, const struct values *v)
 	if (!get_u32(v, DBLP_A_SOCKET_BUDGET))
 		reason = "its budget is 0";
 	else if (get_u32(v, DBLP_A_SOCKET_POLICY) == DBLP_POLICY_FULL)
-		reason = "its policy is full, which uses no budget";
+		reason = "its close policy is full, which does not use the budget";
 	else if (get_u32(v, DBLP_A_SOCKET_STATE) == DBLP_STATE_ESTABLISHED &&
 		 !get_u32(v, DBLP_A_SOCKET_PEER_BUDGET_CAP))
-		reason = "the cap of its peer is 0: nobody there has asked for messages with bytes missing";
+		reason = "the cap of its peer is 0: neither the program nor an operator there accepts missing bytes";
 	print_reason("sends_all", reason);
 }
 
-/* Why nothing of what it receives may be missing */
+/* Print the reason why no byte can be missing in messages that it receives */
 static void print_receives_all(const struct field *f, const struct values *v)
 {
 	uint32_t own = get_u32(v, DBLP_A_SOCKET_OWN);
@@ -92,7 +92,7 @@ static void print_receives_all(const struct field *f, const struct values *v)
 	if (!get_u32(v, f->attr))
 		reason = own & 1U << DBLP_BUDGET_CAP ?
 			 "its own cap is 0" :
-			 "its cap is 0: neither its program nor an operator has asked for messages with bytes missing";
+			 "its cap is 0: neither its program nor an operator accepts missing bytes";
 	print_reason("receives_all", reason);
 }
 
@@ -124,7 +124,7 @@ static void print_process_names(const char *column, const struct process *p,
 	free(text);
 }
 
-/* Who has it open, of those that this user may look at */
+/* Print the processes that have the socket open, if this user may see them */
 static void print_processes(const struct field *f, const struct values *v)
 {
 	const struct process *p;
@@ -141,14 +141,14 @@ static void print_processes(const struct field *f, const struct values *v)
 	print_list_end();
 }
 
-/* The attributes of an address follow it */
+/* print_addr() needs port and scope after the address */
 _Static_assert(DBLP_A_SOCKET_LOCAL_PORT == DBLP_A_SOCKET_LOCAL_ADDR + 1 &&
 	       DBLP_A_SOCKET_LOCAL_SCOPE == DBLP_A_SOCKET_LOCAL_ADDR + 2 &&
 	       DBLP_A_SOCKET_PEER_PORT == DBLP_A_SOCKET_PEER_ADDR + 1 &&
 	       DBLP_A_SOCKET_PEER_SCOPE == DBLP_A_SOCKET_PEER_ADDR + 2,
 	       "order of the attributes of an address");
 
-/* By enum dblp_auth_state */
+/* Names by bits of enum dblp_auth_state */
 static const char *const auth_names[] = {
 	[0] = "no", [DBLP_AUTH_ON] = "yes", [2] = "2",
 	[DBLP_AUTH_ON | DBLP_AUTH_OLD] = "both-keys",
@@ -157,7 +157,7 @@ static const char *const auth_names[] = {
 	NULL
 };
 
-/* Fields of a socket, in this order */
+/* Values of a socket, in this order */
 #define F(attr, column, print)	{ DBLP_A_SOCKET_##attr, column, print, NULL }
 #define ENUM(attr, column, names) \
 	{ DBLP_A_SOCKET_##attr, column, print_enum, names }
@@ -273,7 +273,7 @@ static const struct keyword filters[] = {
 	{ NULL, 0, NULL, NULL, NULL },
 };
 
-/* A socket without a port has no address at that end */
+/* Is an address of the socket in a prefix? Without a port the address is not set. */
 static bool is_at(const struct values *v, uint16_t attr, const char *text)
 {
 	struct in6_addr addr = get_addr(v, attr);
@@ -300,7 +300,7 @@ static bool is_wanted(const struct values *v, const void *arg)
 	return true;
 }
 
-/* Copies the words but for a "-p" where a keyword may be; returns how many */
+/* Copy the words except the first "-p" in the place of a keyword; returns their number */
 static int leave_out_p(char **to, int argc, char **argv)
 {
 	bool found = false;
@@ -357,17 +357,17 @@ static enum status do_help(int argc, char **argv)
 		"       dblpctl [OPTION...] socket show ID\n"
 		"       dblpctl socket set ID [loss SHARE] [cap SHARE] [phase PHASE] [job JOB]\n"
 		"\n"
-		"  list   sockets of this network namespace (without CAP_NET_ADMIN your own): all,\n"
-		"         or those in this job, phase and state, and with addresses that match:\n"
-		"         10.0.0.0/24, fd00::/8 or 10.0.0.1; with -p also the processes that have\n"
-		"         them open, of those you may look at\n"
-		"  show   all that is known of one socket\n"
+		"  list   sockets of this network namespace (without CAP_NET_ADMIN only your own), or\n"
+		"         only those with this job, phase and state, and with addresses in prefixes\n"
+		"         such as 10.0.0.0/24, fd00::/8 or 10.0.0.1; with -p also the processes that\n"
+		"         have them open\n"
+		"  show   all values of one socket\n"
 		"  set    change a live socket (needs CAP_NET_ADMIN):\n"
-		"         loss   share that may be missing in what it sends, now and later\n"
-		"         cap    most loss that it accepts, whatever its peer allows\n"
-		"         phase  its phase\n"
-		"         job    its job, or none\n"
-		"         loss, cap and phase may be 'inherit', which unsets them");
+		"         loss   loss budget of messages that it sends, also of those in flight\n"
+		"         cap    maximum loss that it accepts\n"
+		"         phase  number or name of its phase\n"
+		"         job    number or name of its job, or none\n"
+		"         'inherit' unsets loss, cap and phase");
 }
 
 enum status do_socket(int argc, char **argv)

@@ -20,7 +20,7 @@ static const char *const stats_attrs[DBLP_A_STATS_MAX + 1] = {
 	[DBLP_A_STATS_NONZERO] = "nonzero",
 };
 
-/* Which counters to show */
+/* Counters to show */
 enum stats_which {
 	STATS_DEFAULT,
 	STATS_ALL,
@@ -28,9 +28,9 @@ enum stats_which {
 };
 
 /**
- * struct stats_args - the words behind "stats"
- * @which: counters
- * @interval: at which rates are shown; without one, counters are shown once
+ * struct stats_args - the words after "stats"
+ * @which: counters to show
+ * @interval: interval of rates; without one, counters are shown once
  */
 struct stats_args {
 	enum stats_which	which;
@@ -39,9 +39,9 @@ struct stats_args {
 
 /**
  * struct sample - the counters at one time
- * @at: seconds
- * @there: by attribute: the kernel sent it
- * @n: by attribute, 0 if it was not sent
+ * @at: time in seconds, of seconds_now()
+ * @there: by attribute: did the kernel send the counter?
+ * @n: value by attribute, 0 if the kernel did not send it
  */
 struct sample {
 	double		at;
@@ -132,7 +132,7 @@ static enum status repeat(const struct stats_args *args)
 	return status;
 }
 
-/* Takes one of "all", "nonzero", "-i TIME" and "-c COUNT" from the words */
+/* Remove one of "all", "nonzero", "-i TIME" and "-c COUNT" from the words */
 static enum status read_one(int *argc, char ***argv, struct stats_args *args)
 {
 	const char *word = **argv;
@@ -144,7 +144,7 @@ static enum status read_one(int *argc, char ***argv, struct stats_args *args)
 	(*argc)--;
 	(*argv)++;
 	if (args->which)
-		return usage_error("'%s' is one word too many", word);
+		return usage_error("unexpected word '%s'", word);
 	if (is_prefix(word, "all"))
 		args->which = STATS_ALL;
 	else if (is_prefix(word, "nonzero"))
@@ -164,9 +164,9 @@ static enum status do_help(int argc, char **argv)
 		return status;
 	puts("Usage: dblpctl [OPTION...] stats [all | nonzero] [-i TIME [-c COUNT]]\n"
 	     "\n"
-	     "  all, nonzero  which counters are shown; all is the default\n"
-	     "  -i TIME       show rates per second, at intervals of TIME (1, 500ms);\n"
-	     "                rates of 0 only with all\n"
+	     "  all, nonzero  counters to show (default: all)\n"
+	     "  -i TIME       show increases per second, after each TIME (1, 500ms); without\n"
+	     "                all, omit counters that did not change\n"
 	     "  -c COUNT      show them COUNT times\n");
 	for (i = 0; i < N_COUNTERS; i++)
 		if (counters[i].name)

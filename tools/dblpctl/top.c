@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dblpctl top: what each job sends and receives, as it does.
+ * dblpctl top: rates of each job, repeatedly.
  */
 
 #include <stdio.h>
@@ -22,10 +22,10 @@
 #include "units.h"
 
 /**
- * struct look - the sockets at one time
- * @at: seconds
- * @rows: each of them; at first with what it has counted
- * @n: how many
+ * struct look - sample of all sockets, or rates of all jobs
+ * @at: time of the sample, or duration of the interval, in seconds
+ * @rows: sockets with their counters, or jobs with increases
+ * @n: number of @rows
  */
 struct look {
 	double		at;
@@ -88,7 +88,7 @@ static enum status take_look(struct look *look)
 	return status;
 }
 
-/* What the jobs did between the looks @old and @new */
+/* Compute the rates of jobs between the samples @old and @new */
 static enum status take_rates(const struct look *old, const struct look *new,
 			      struct look *rates)
 {
@@ -116,7 +116,7 @@ static void print_rate(const char *key, const char *column, uint64_t n,
 	print_uint(h, n, text);
 }
 
-/* A job that belongs to somebody else is a number alone */
+/* Print a job; of other users' jobs only the number is known */
 static void print_job(const struct row *r)
 {
 	static const struct heading job = { "job", "JOB" };
@@ -161,13 +161,13 @@ static void print_row(const struct row *r, double seconds)
 }
 
 /*
- * begin_block() - between one table and the next
+ * begin_block() - separate a table from the one before
  *
- * A terminal is cleared, and what follows limited to its size. What was on it before the
- * first time is moved to where it scrolls back. No mode of it is changed, so that
- * there is nothing to restore, however this ends.
+ * On a terminal, clear the screen and limit the table to its size. Before the first
+ * table, scroll the old contents up, so that they stay in the scrollback. The mode of
+ * the terminal does not change, so that nothing must be restored at the end.
  *
- * Return: how many jobs have room.
+ * Return: number of jobs that fit the screen.
  */
 static size_t begin_block(bool first)
 {
@@ -185,7 +185,7 @@ static size_t begin_block(bool first)
 	print_width(size.ws_col);
 	if (!size.ws_row)
 		return SIZE_MAX;
-	/* Beside the time, headings, sockets without a job, what is left out, and the cursor */
+	/* Lines for time, headings, sockets without a job, "more jobs", and the cursor */
 	return size.ws_row > 5 ? size.ws_row - 5U : 1;
 }
 
@@ -249,23 +249,23 @@ static enum status do_help(int argc, char **argv)
 	return show_help(argc, argv,
 		"Usage: dblpctl [OPTION...] top [-i TIME] [-c COUNT]\n"
 		"\n"
-		"Shows what the sockets of each job did in the last interval, who asked most first,\n"
-		"and in a last line those without a job, until it is interrupted; without\n"
-		"CAP_NET_ADMIN your own sockets:\n"
+		"Shows the rates of each job in the last interval, repeatedly, until it is\n"
+		"interrupted. The job that sent most is first; the last line is the sockets without\n"
+		"a job. Without CAP_NET_ADMIN only your own sockets count.\n"
 		"\n"
-		"  ASKED      bytes a second of messages sent that are settled, of which were\n"
-		"  DELIVERED  delivered, and\n"
-		"  FORGIVEN   forgiven: missing within the budget, or at the deadline\n"
-		"  RTT        largest smoothed round-trip time of those that sent packets\n"
-		"  LOSS       share of the packets sent that was declared lost\n"
-		"  SOCKETS    how many there are now\n"
-		"  RECEIVED   bytes a second of messages received that are closed, of which are\n"
-		"  MISSING    missing\n"
+		"  ASKED      bytes per second of settled messages that were sent\n"
+		"  DELIVERED  delivered part of ASKED\n"
+		"  FORGIVEN   part of ASKED that is missing within the budget or at the deadline\n"
+		"  RTT        largest smoothed round-trip time of sockets that sent packets\n"
+		"  LOSS       share of the sent packets that was declared lost\n"
+		"  SOCKETS    number of sockets now\n"
+		"  RECEIVED   bytes per second of closed messages that were received\n"
+		"  MISSING    missing part of RECEIVED\n"
 		"\n"
-		"  -i TIME    interval (1, 500ms); 1 s without it\n"
-		"  -c COUNT   show it COUNT times; with -j once without it\n"
+		"  -i TIME    interval (1, 500ms; default 1 s)\n"
+		"  -c COUNT   number of tables (default: unlimited; with -j, 1)\n"
 		"\n"
-		"A terminal is redrawn each time; elsewhere one table follows the other.");
+		"On a terminal each table replaces the one before.");
 }
 
 enum status do_top(int argc, char **argv)

@@ -22,7 +22,7 @@ static void verdict(int ok, const char *what, const char *text)
 }
 
 #define REFUSED	UINT64_MAX
-/* What a refused text must leave alone */
+/* Value of the result before parsing; a refused text must not change it */
 #define BEFORE	0xdeadbeef
 
 static const struct {
@@ -42,7 +42,7 @@ static const struct {
 	{ "99.9999%", 999999 },
 	{ "2.50000000000000000000%", 25000 },
 	{ "00002%", 20000 },
-	/* The kernel says no to these, with its own words */
+	/* The kernel refuses these, with its own message */
 	{ "101%", 1010000 },
 	{ "429496.7295%", 4294967295 },
 	{ "4294967295ppm", 4294967295 },
@@ -156,7 +156,7 @@ static const struct {
 	{ "inf", REFUSED },
 };
 
-/* Is @addr in the prefix? -1 if that is none */
+/* Is @addr in the prefix? -1 if the prefix is invalid */
 static const struct {
 	const char	*prefix;
 	const char	*addr;
@@ -298,7 +298,7 @@ static void check_prefixes(void)
 	}
 }
 
-/* Sockets, and jobs, with what was counted, in the order of enum count */
+/* Sockets and jobs, with counters in the order of enum count */
 #define SOCKET(number, in, rtt, ...) \
 	{ .socket = number, .job = in, .sockets = 1, .srtt_us = rtt, .n = { __VA_ARGS__ } }
 #define JOB(number, text, in) \
@@ -306,7 +306,7 @@ static void check_prefixes(void)
 
 static const struct row looks[][5] = {
 	{
-		/* Moves to job 7, goes on, goes, does nothing, gets another's number */
+		/* Moves to job 7; continues; ends; is idle; ends, and its number is reused */
 		SOCKET(9, 0, 300, 100, 10, 1, 0, 50, 1),
 		SOCKET(2, 7, 100, UINT64_MAX - 5, 0, 0, 0, 20, 0),
 		SOCKET(5, 7, 999, 700, 0, 0, 0, 70, 7),
@@ -318,7 +318,7 @@ static const struct row looks[][5] = {
 		SOCKET(9, 7, 100, 130, 11, 1, 0, 150, 5),
 		SOCKET(3, 7, 900, 40, 4, 4, 4, 40, 4),
 		SOCKET(4, 0, 400, 601, 60, 10, 9, 8, 0),
-		/* Came */
+		/* A new socket */
 		SOCKET(6, 8, 50, 0, 0, 77, 7, 0, 3),
 	},
 };
@@ -327,7 +327,7 @@ static const struct row jobs[] = {
 	JOB(8, "other", 1), JOB(12, "idle", 2), JOB(7, "resnet", 3),
 };
 
-/* In the order of rows_order(): job, sockets, round trip, asked, counts, loss */
+/* Expected rows in the order of rows_order() */
 static const struct {
 	struct row	row;
 	uint64_t	asked;
@@ -369,7 +369,7 @@ static void check_rates(void)
 			rows[i].job ? rows[i].name : "none");
 }
 
-/* At the ends of what there may be */
+/* Extreme values */
 static void check_ends(void)
 {
 	struct row all = SOCKET(1, 1, 1, 0, 0, 0, 0, UINT64_MAX, UINT64_MAX - 1);

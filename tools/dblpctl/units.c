@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Numbers as people write them.
+ * Numbers with units in text.
  */
 
 #include <inttypes.h>
@@ -26,7 +26,7 @@ static unsigned int digit(char c)
 	return UINT32_MAX;
 }
 
-/* Reads digits and moves @text behind them; false if the number exceeds 32 bits */
+/* Parse digits and advance @text; false if the number exceeds 32 bits */
 static bool take_digits(const char **text, unsigned int base, uint64_t *n)
 {
 	for (*n = 0; digit(**text) < base; (*text)++) {
@@ -38,8 +38,8 @@ static bool take_digits(const char **text, unsigned int base, uint64_t *n)
 }
 
 /*
- * Reads the digits behind the point of a number whose unit is @unit ppm, a power of
- * ten, and adds them to @ppm
+ * Parse the decimals of a number whose unit is @unit ppm, a power of ten, and add them
+ * to @ppm
  */
 static const char *take_fraction(const char **text, unsigned int unit,
 				 uint64_t *ppm)
@@ -52,7 +52,7 @@ static const char *take_fraction(const char **text, unsigned int unit,
 		unit = unit > 1 ? unit / 10 : 1;
 		*ppm += (uint64_t)(**text - '0') * unit;
 	}
-	return n ? NULL : "needs digits behind the point";
+	return n ? NULL : "needs digits after the point";
 }
 
 const char *parse_share(const char *text, uint32_t *ppm)
@@ -78,7 +78,7 @@ const char *parse_share(const char *text, uint32_t *ppm)
 		if (wrong)
 			return wrong;
 		if (!strcmp(at, "ppm"))
-			return "is a fraction of 1ppm, which is the finest";
+			return "is a fraction of 1ppm, the smallest unit";
 	}
 	if (!*at)
 		return "has no unit: % or ppm";
@@ -102,9 +102,9 @@ static const struct {
 
 #define N_TIMES	(sizeof(times) / sizeof(times[0]))
 
-#define SCALE_MAX	1000000000	/* of a fraction of a time */
+#define SCALE_MAX	1000000000	/* of the decimals of a time */
 
-/* Reads the digits behind the point of a time in @unit, adds them to @ms */
+/* Parse the decimals of a time whose unit is @unit ms, and add them to @ms */
 static const char *take_part(const char **text, uint32_t unit, uint64_t *ms)
 {
 	const char *start = *text;
@@ -119,7 +119,7 @@ static const char *take_part(const char **text, uint32_t unit, uint64_t *ms)
 		}
 	}
 	if (*text == start)
-		return "needs digits behind the point";
+		return "needs digits after the point";
 	if (part * unit % scale)
 		return "is finer than 1ms";
 	*ms += part * unit / scale;
@@ -200,7 +200,7 @@ const char *parse_id(const char *text, uint32_t *id)
 	return NULL;
 }
 
-/* Removes trailing zeros behind the point */
+/* Remove trailing zeros of the decimals */
 static void cut_zeros(char *buf)
 {
 	size_t len = strlen(buf);
@@ -243,7 +243,7 @@ void format_count(char buf[UNITS_TEXT], uint64_t n)
 		snprintf(buf, UNITS_TEXT, "%" PRIu64, n);
 		return;
 	}
-	/* Rounded down: 99.99 % must not look like all */
+	/* Round down, so that 99.99 % does not look like all */
 	for (; unit[1] && n / scale >= 1000; unit++)
 		scale *= 1000;
 	if (n / scale >= 100)
@@ -257,7 +257,7 @@ void format_ms(char buf[UNITS_TEXT], uint32_t ms)
 {
 	size_t i = 0;
 
-	/* The largest unit of which it is a multiple */
+	/* Use the largest unit of which @ms is a multiple */
 	while (ms % times[i].ms || (!ms && times[i].ms != 1))
 		i++;
 	snprintf(buf, UNITS_TEXT, "%" PRIu32 "%s", ms / times[i].ms,

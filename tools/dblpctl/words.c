@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Keywords and values behind a verb.
+ * Keywords and values after a verb.
  */
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #include "units.h"
 #include "words.h"
 
-/* An error message if a parser returned what is @wrong with @word, not NULL */
+/* Print a message if @wrong, the result of a parser, is not NULL */
 static enum status judge(const char *word, const char *wrong)
 {
 	return wrong ? usage_error("'%s' %s", word, wrong) : STATUS_OK;
@@ -138,7 +138,7 @@ enum status read_own_phase(const struct keyword *k, const char *word,
 	return is_inherit(word, v) ? STATUS_OK : read_phase(k, word, v);
 }
 
-/* "loss, cap or phase" */
+/* Names of all keywords: "loss, cap or phase" */
 static const char *all_names(const struct keyword *keywords)
 {
 	static char text[128];

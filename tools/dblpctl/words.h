@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Keywords and values behind a verb, in any order: "loss 2% close early".
+ * Keywords and values after a verb, in any order: "loss 2% close early".
  */
 #ifndef DBLPCTL_WORDS_H
 #define DBLPCTL_WORDS_H
@@ -13,14 +13,14 @@
 #include "dblpctl.h"
 #include "field.h"
 
-/* More keywords than any verb has */
+/* Exceeds the number of keywords of every verb */
 #define WORDS_MAX	12
 
 /**
  * struct value - value of a keyword
- * @given: the keyword was given
- * @n: number
- * @text: not NULL if it is a string
+ * @given: the command line has the keyword
+ * @n: value, if it is a number
+ * @text: value, if it is a string; else NULL
  */
 struct value {
 	bool		given;
@@ -30,11 +30,11 @@ struct value {
 
 /**
  * struct keyword - a setting
- * @name: may be abbreviated; the first keyword that fits is taken
- * @attr: attribute
- * @needs: kind of value, with an example
- * @read: reads a value from a word, or prints an error message
- * @names: of an enumeration, by value; NULL behind the last
+ * @name: name; a word that is a prefix of several names means the first of them
+ * @attr: netlink attribute
+ * @needs: kind of value, with an example, for messages
+ * @read: parses a word into a value, or prints an error message
+ * @names: names of an enumeration, by value; ends with NULL
  */
 struct keyword {
 	const char	*name;
@@ -55,58 +55,58 @@ enum status read_ratio(const struct keyword *k, const char *word,
 		       struct value *v);
 enum status read_number(const struct keyword *k, const char *word,
 			struct value *v);
-/** read_user() - a user by name or number */
+/** read_user() - parse a user, by name or number */
 enum status read_user(const struct keyword *k, const char *word,
 		      struct value *v);
 enum status read_name(const struct keyword *k, const char *word,
 		      struct value *v);
 
-/** read_name_or_none() - a name, or "-", which is none */
+/** read_name_or_none() - parse a name; "-" is no name */
 enum status read_name_or_none(const struct keyword *k, const char *word,
 			      struct value *v);
 enum status read_phase(const struct keyword *k, const char *word,
 		       struct value *v);
 
-/** read_prefix() - checks a prefix by parse_prefix(), keeps the text */
+/** read_prefix() - check a prefix by parse_prefix(), and store its text */
 enum status read_prefix(const struct keyword *k, const char *word,
 			struct value *v);
 
-/** read_job_or_none() - a job, or "none", which is 0 */
+/** read_job_or_none() - parse a job; "none" is 0 */
 enum status read_job_or_none(const struct keyword *k, const char *word,
 			     struct value *v);
 
-/* The same, and "inherit" */
+/* Parse a share or a phase; "inherit" is DBLP_INHERIT */
 enum status read_own_share(const struct keyword *k, const char *word,
 			   struct value *v);
 enum status read_own_phase(const struct keyword *k, const char *word,
 			   struct value *v);
 
 /**
- * read_words() - keywords and their values
- * @keywords: the last has no name
- * @argc: words, at least one
+ * read_words() - parse keywords and their values
+ * @keywords: ends with an entry without a name
+ * @argc: number of words
  * @argv: words
  * @values: filled, by keyword
  *
- * Looking up a value may send a request, so no other request may have been begun.
+ * The lookup of a value may send a request and overwrite the buffer of nl_request().
  */
 enum status read_words(const struct keyword *keywords, int argc, char **argv,
 		       struct value values[WORDS_MAX]);
 
-/** put_words() - add the given values to a request */
+/** put_words() - add values to a request */
 void put_words(struct nlmsghdr *nlh, const struct keyword *keywords,
 	       const struct value values[WORDS_MAX]);
 
 /**
  * write_words() - write attributes as words for read_words()
- * @to: where
- * @keywords: the last has no name
- * @v: attributes; absent ones are left out, but for shares of read_own_share(),
- *	which are inherited then
+ * @to: output
+ * @keywords: ends with an entry without a name
+ * @v: attributes; an absent one is omitted, except that an absent share of
+ *	read_own_share() is written as "inherit"
  *
- * dblpctl save needs this for every setting of an operator.
+ * For dblpctl save.
  *
- * Return: STATUS_FAILED after an error message if there are no words for a value.
+ * Return: STATUS_FAILED after an error message if a value has no name.
  */
 enum status write_words(FILE *to, const struct keyword *keywords,
 			const struct values *v);
