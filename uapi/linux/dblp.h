@@ -3,9 +3,9 @@
  * AF_DBLP sockets: messages with a loss budget, over UDP.
  *
  * The structures are the same for 32-bit and 64-bit programs: every field is
- * naturally aligned and all padding is explicit. Reserved fields must be zero
- * when given to the kernel and are zero when they come from it. How structures
- * grow, and what is reserved, is in Documentation/abi.rst.
+ * naturally aligned and all padding is explicit. Programs must set reserved
+ * fields to zero, and the kernel returns them as zero. Documentation/abi.rst
+ * says how structures grow and what is reserved.
  */
 #ifndef _UAPI_LINUX_DBLP_H
 #define _UAPI_LINUX_DBLP_H
@@ -15,8 +15,8 @@
 #include <linux/socket.h>
 
 /*
- * The number space of address families is closed to modules, so the family
- * lives under a number which is reserved (for Ash) and that no kernel uses.
+ * A module cannot get a new address family number, so the family uses one that
+ * is reserved (for Ash) and that no kernel uses.
  */
 #ifndef AF_DBLP
 #define AF_DBLP		18
@@ -26,7 +26,7 @@
 /** SOL_DBLP - level of the socket options and control messages below */
 #define SOL_DBLP	318
 
-/** DBLP_PPM - one, in the unit of every loss budget: parts per million */
+/** DBLP_PPM - a share of 1 in parts per million, the unit of loss budgets */
 #define DBLP_PPM	1000000
 
 /** DBLP_CC_NAME_MAX - longest congestion control name, with its NUL byte */
@@ -38,7 +38,7 @@
 /** DBLP_NAME_MAX - longest name of a phase or a job, with its NUL byte */
 #define DBLP_NAME_MAX	16
 
-/** DBLP_INHERIT - value of an option: as the phase says, as at the start */
+/** DBLP_INHERIT - option value: use the inherited setting, as a new socket */
 #define DBLP_INHERIT	0xffffffffU
 
 /** DBLP_MSG_MAX - largest message in bytes that any socket can carry */
@@ -67,12 +67,12 @@ struct sockaddr_dblp {
 /**
  * enum dblp_policy - when a receiver closes a message
  * @DBLP_POLICY_FULL: when every byte has arrived; the budget is not used
- * @DBLP_POLICY_EAGER: as soon as what is missing fits the budget; the sender
- *	holds back the budget's share until it is needed
- * @DBLP_POLICY_EARLY: as soon as what is missing fits the budget and is lost as
- *	far as can be known: everything was sent once and what is still on its
- *	way had time to arrive, or the message takes longer than it should. The
- *	sender holds nothing back
+ * @DBLP_POLICY_EAGER: as soon as the missing bytes fit the budget. The sender
+ *	holds back the budget's share of the message until it is needed
+ * @DBLP_POLICY_EARLY: as soon as the missing bytes fit the budget and are
+ *	probably lost: each segment was sent once and the ones in flight had
+ *	time to arrive, or the message takes longer than expected. The sender
+ *	holds nothing back
  */
 enum dblp_policy {
 	DBLP_POLICY_FULL,
@@ -81,10 +81,10 @@ enum dblp_policy {
 };
 
 /**
- * enum dblp_order - order in which the segments of a message first go out
- * @DBLP_ORDER_AUTO: shuffled for messages with a deadline, or a budget worth one
- *	of their segments at least, else sequential
- * @DBLP_ORDER_SEQUENTIAL: by offset: what is missing is biased to the tail
+ * enum dblp_order - order in which the segments of a message are first sent
+ * @DBLP_ORDER_AUTO: shuffled for a message with a deadline, or with a budget of
+ *	at least one of its segments; else sequential
+ * @DBLP_ORDER_SEQUENTIAL: by offset; missing bytes are biased to the tail
  * @DBLP_ORDER_SHUFFLED: in a new random order for each message
  */
 enum dblp_order {
@@ -94,9 +94,9 @@ enum dblp_order {
 };
 
 /**
- * enum dblp_fill - what recvmsg() puts where bytes are missing
+ * enum dblp_fill - what recvmsg() writes where bytes are missing
  * @DBLP_FILL_ZERO: zero bytes
- * @DBLP_FILL_KEEP: nothing, the caller's buffer stays as it was
+ * @DBLP_FILL_KEEP: nothing; the caller's buffer keeps its bytes there
  */
 enum dblp_fill {
 	DBLP_FILL_ZERO,
@@ -104,11 +104,12 @@ enum dblp_fill {
 };
 
 /**
- * enum dblp_clr_mode - who moves a job between its phases low and high
+ * enum dblp_clr_mode - what moves a job between its phases low and high
  * @DBLP_CLR_OFF: operators only
- * @DBLP_CLR_ON: the detector of critical learning regimes, as %DBLP_NORM tells
- *	it norms
- * @DBLP_CLR_HELD: the detector, but for an operator who has set the phase since
+ * @DBLP_CLR_ON: the detector of critical learning regimes, from the norms that
+ *	%DBLP_NORM reports
+ * @DBLP_CLR_HELD: operators only: the detector was on, then an operator set the
+ *	phase. It stays so until an operator sets %DBLP_CLR_ON again
  */
 enum dblp_clr_mode {
 	DBLP_CLR_OFF,
@@ -117,9 +118,9 @@ enum dblp_clr_mode {
 };
 
 /**
- * enum dblp_regime - what a detector last decided
- * @DBLP_REGIME_CRITICAL: the run is in a critical learning regime
- * @DBLP_REGIME_TOLERANT: it is not
+ * enum dblp_regime - last decision of a job's detector
+ * @DBLP_REGIME_CRITICAL: the job is in a critical learning regime
+ * @DBLP_REGIME_TOLERANT: the job is in no critical learning regime
  */
 enum dblp_regime {
 	DBLP_REGIME_CRITICAL,
@@ -129,11 +130,11 @@ enum dblp_regime {
 /**
  * enum dblp_reason - why a message was closed
  * @DBLP_REASON_COMPLETE: every byte has arrived
- * @DBLP_REASON_BUDGET: what is missing fits the effective budget
- * @DBLP_REASON_DEADLINE: its deadline has passed; what is missing may exceed the
- *	budget, see %DBLP_RCV_OVER_BUDGET
- * @DBLP_REASON_CANCELLED: its sender has cancelled it, see %DBLP_CANCEL: all of it
- *	is missing, whatever has come
+ * @DBLP_REASON_BUDGET: the missing bytes fit the effective budget
+ * @DBLP_REASON_DEADLINE: its deadline has passed. The missing bytes may exceed
+ *	the budget, see %DBLP_RCV_OVER_BUDGET
+ * @DBLP_REASON_CANCELLED: its sender has cancelled it, see %DBLP_CANCEL. All of
+ *	its bytes count as missing, received ones too
  */
 enum dblp_reason {
 	DBLP_REASON_COMPLETE,
@@ -146,11 +147,11 @@ enum dblp_reason {
  * enum dblp_state - state of a socket, as in &struct dblp_info
  * @DBLP_STATE_CLOSED: neither connected nor listening
  * @DBLP_STATE_LISTEN: listen() was called
- * @DBLP_STATE_INIT_SENT: connecting: INIT sent, no cookie yet
- * @DBLP_STATE_COOKIE_SENT: connecting: the cookie was sent back
+ * @DBLP_STATE_INIT_SENT: connecting: INIT was sent, INIT-ACK is awaited
+ * @DBLP_STATE_COOKIE_SENT: connecting: COOKIE-ECHO was sent
  * @DBLP_STATE_ESTABLISHED: connected
- * @DBLP_STATE_CLOSING: close() was called, messages or the FIN are still to be
- *	acknowledged
+ * @DBLP_STATE_CLOSING: close() was called; messages or the FIN are not
+ *	acknowledged yet
  */
 enum dblp_state {
 	DBLP_STATE_CLOSED,
@@ -164,79 +165,85 @@ enum dblp_state {
 /**
  * enum dblp_sockopt - options of level SOL_DBLP
  * @DBLP_BUDGET: __u32, ppm, 0 ... DBLP_PPM: loss budget of the messages that
- *	this socket sends, also of those under way that were not given one by
- *	%DBLP_SNDINFO. Like close policy, order and fill it is
- *	what the socket's phase says until it is set, and again after
- *	%DBLP_INHERIT was set
- * @DBLP_BUDGET_CAP: __u32, ppm: the most loss this socket accepts, whatever
- *	its peer allows. The effective budget of a message is the smaller of the
- *	sender's budget and the receiver's cap; with a cap of 0 nothing is ever
- *	missing, not even after a deadline. Until it is set, and again after
- *	%DBLP_INHERIT was set, it is the first of these that operators have set:
- *	the job's, the phase's, the namespace's when the socket was made. If they
- *	have set none, it is DBLP_PPM once %DBLP_FILL or %DBLP_PLACEMENT was set,
- *	which ask for messages with holes, and else 0
+ *	this socket sends. It also applies to messages in flight, except those
+ *	with a budget from %DBLP_SNDINFO. While it is not set, or set to
+ *	%DBLP_INHERIT, the socket's phase decides; the same holds for close
+ *	policy, order and fill
+ * @DBLP_BUDGET_CAP: __u32, ppm: the most loss that this socket accepts. The
+ *	effective budget of a message is the smaller of the sender's budget and
+ *	the receiver's cap. With a cap of 0 no bytes are ever missing, not even
+ *	after a deadline. While it is not set, or set to %DBLP_INHERIT, it is
+ *	the first cap that operators have set: the job's, the phase's, or the
+ *	namespace's at the time of socket(). If they have set none, it is
+ *	DBLP_PPM once %DBLP_FILL or %DBLP_PLACEMENT was set, as these ask for
+ *	messages with holes; else 0
  * @DBLP_CLOSE_POLICY: __u32, &enum dblp_policy: for messages sent from now on
  * @DBLP_ORDER: __u32, &enum dblp_order: for messages sent from now on
- * @DBLP_ELEMENT: __u32, bytes, 1 ... 256: segments are multiples of it, so that
- *	no element is cut; default 8
+ * @DBLP_ELEMENT: __u32, bytes, 1 ... 256: size of an element. Segments are
+ *	multiples of it, so no element is cut; default 8
  * @DBLP_FILL: __u32, &enum dblp_fill: for messages received from now on
  * @DBLP_CONGESTION: string: name of the congestion control
- * @DBLP_NOTIFY: __u32, 0 or 1: messages that are begun from now on are reported
- *	to the sender when they are closed, on the error queue, as
- *	%DBLP_CLOSEINFO and %DBLP_RANGES
- * @DBLP_USER_TIMEOUT: __u32, milliseconds, 1 ... 3600000: a peer that
- *	acknowledges nothing for so long is dead (ETIMEDOUT); default 30000
+ * @DBLP_NOTIFY: __u32, 0 or 1: report closed messages to their sender, on the
+ *	error queue, as %DBLP_CLOSEINFO and %DBLP_RANGES; for messages begun
+ *	from now on
+ * @DBLP_USER_TIMEOUT: __u32, milliseconds, 1 ... 3600000: time without any
+ *	acknowledgment from the peer after which the connection ends with
+ *	ETIMEDOUT; default 30000
  * @DBLP_INFO: get only: &struct dblp_info
  * @DBLP_LOSSMAP: get only: &struct dblp_lossmap of the message last received
  * @DBLP_SENT_LOSSMAP: get only: &struct dblp_lossmap of the message last taken
  *	from the error queue
  * @DBLP_DEADLINE: __u32, microseconds, at most an hour, 0 means none: for
- *	messages sent from now on; default 0. So long after its first segment
- *	came, the receiver closes a message whatever is missing but critical
- *	bytes. The budget is exceeded then if need be, and both ends are told
+ *	messages sent from now on; default 0. It counts from the arrival of the
+ *	first segment. Once it has passed, the receiver closes the message as
+ *	soon as no critical byte is missing, even beyond the budget; both ends
+ *	get %DBLP_RCV_OVER_BUDGET then
  * @DBLP_ELIDE: __u32, 0 or 1: segments that are all zero, of messages sent from
  *	now on, are described instead of sent, and count as delivered; default 1
  * @DBLP_TOS: __u32, 0 ... 0xfc: TOS byte (IPv6: traffic class) of the packets
- *	with data that this socket sends from now on, without its two ECN bits,
- *	which must be 0; default 0. Control packets have DSCP EF
- * @DBLP_KEEPALIVE: __u32, milliseconds, 10 ... 86400000: with SO_KEEPALIVE, a
- *	peer that was not heard for so long while nothing was under way is
- *	probed; default 15000
+ *	with data that this socket sends from now on. Its two ECN bits must be
+ *	0; default 0. Control packets have DSCP EF
+ * @DBLP_KEEPALIVE: __u32, milliseconds, 10 ... 86400000: idle time after which
+ *	the peer is probed, with SO_KEEPALIVE. A connection is idle while no
+ *	packet arrives and none is in flight; default 15000
  * @DBLP_PLACEMENT: __u32, 0 or 1: recvmsg() puts segments at their offsets in
- *	the caller's buffer as they arrive, and the peer may send messages of up
- *	to DBLP_MSG_MAX bytes if this was set before the handshake began. It can
- *	be set to 1 at any time, and to 0 only before the handshake (EISCONN)
- * @DBLP_PHASE: __u32: number of the phase the socket is in (ENOENT if there is
- *	none), or %DBLP_INHERIT: that of its job, or phase 0, as at the start
- * @DBLP_JOB: __u32: number of the job the socket is in (ENOENT if there is
- *	none, EPERM if it is another user's), 0 for none
- * @DBLP_NORM: set only: __u64, in units of 2^-32 (so 1 << 32 is 1.0): the norm
- *	of the gradient, for the detector of the socket's job (ENOENT if it is
- *	in none, EPERM if that is another user's). For one of its sockets, once a
- *	round; if that changes the phase, it is in force when the call returns
- * @DBLP_AUTH_KEY: set only: &struct dblp_auth_key: only who has the same key can
- *	connect, and make packets of the connection; default none. What listens
- *	gives it to the connections that it accepts from then on
- * @DBLP_PARTIAL_SEND: __u32, 0 or 1: sendmsg() may take a part of a message that
- *	is larger than the buffers, and return how many bytes that is; the next
+ *	the caller's buffer as they arrive. If it was set before the handshake,
+ *	the peer may send messages of up to DBLP_MSG_MAX bytes. It can be set to
+ *	1 at any time, and to 0 only before the handshake (EISCONN)
+ * @DBLP_PHASE: __u32: number of the socket's phase (ENOENT if it does not
+ *	exist), or %DBLP_INHERIT, the initial value: the phase of its job, or
+ *	phase 0 without a job
+ * @DBLP_JOB: __u32: number of the socket's job (ENOENT if it does not exist,
+ *	EPERM if it belongs to another user), 0 for none
+ * @DBLP_NORM: set only: __u64, in units of 2^-32 (so 1 << 32 is 1.0): norm of
+ *	the gradient, for the detector of the socket's job (ENOENT if it has
+ *	none, EPERM if that belongs to another user). One socket of the job
+ *	reports it, once a round. If it changes the phase, the new phase is in
+ *	force when the call returns
+ * @DBLP_AUTH_KEY: set only: &struct dblp_auth_key: key of the connection;
+ *	default none. Only a peer with the same key can connect and send valid
+ *	packets. A listener passes it to the connections that it accepts from
+ *	then on
+ * @DBLP_PARTIAL_SEND: __u32, 0 or 1: sendmsg() may take a part of a message
+ *	larger than the buffers, and return the number of bytes taken. The next
  *	call must have exactly the rest. With 0, the default, it takes all or
- *	nothing: who does not wait gets EMSGSIZE for such a message. EBUSY in
- *	the midst of a message
- * @DBLP_CANCEL: set only: __u64, tag: give up the oldest message with this tag that
- *	was sent and is not closed. Nothing more of it is sent, its bytes are
- *	freed, and its receiver drops it, unless that has closed it already: the
- *	report (%DBLP_NOTIFY) says which. recvmsg() of the receiver fails with
- *	ECANCELED once in its place. ENOENT if there is none, EALREADY if those
- *	with this tag are cancelled or closed, EBUSY in the midst of it,
- *	EOPNOTSUPP if the peer is too old to be told
- * @DBLP_ECT: __u32, 0 or 1: packets with data that this socket sends from now on
- *	are ECT(0), if the congestion control heeds marks and the path carries
- *	them; default 1. With 0 none is: queues that mark drop them instead
+ *	nothing, and a non-blocking call gets EMSGSIZE for such a message. EBUSY
+ *	while a message is taken in part
+ * @DBLP_CANCEL: set only: __u64, tag: cancel the oldest message with this tag
+ *	that was sent and is not closed. It is not sent any further, and its
+ *	bytes are freed. Its receiver drops it, unless it was closed before; the
+ *	report (%DBLP_NOTIFY) says which. In its place, recvmsg() of the
+ *	receiver fails once with ECANCELED. ENOENT if no message has this tag,
+ *	EALREADY if all of them are cancelled or closed, EBUSY while it is taken
+ *	in part, EOPNOTSUPP if the peer does not support it
+ * @DBLP_ECT: __u32, 0 or 1: packets with data that this socket sends from now
+ *	on are ECT(0), if the congestion control responds to marks and the path
+ *	carries them; default 1. With 0 they are Not-ECT, and queues drop them
+ *	instead of marking them
  * @DBLP_SPRAY: __u32, 1 ... 16: UDP ports that each end of a connection sends
  *	from, so that routers spread its packets over several paths; default 1.
- *	connect() asks for as many; listen() takes up to as many, and who asks
- *	for more gets EMLINK. EISCONN after either of these
+ *	connect() asks for this number. listen() accepts up to this number, and
+ *	a client that asks for more gets EMLINK. EISCONN after either call
  */
 enum dblp_sockopt {
 	DBLP_BUDGET		= 1,
@@ -249,7 +256,7 @@ enum dblp_sockopt {
 	DBLP_NOTIFY		= 8,
 	DBLP_USER_TIMEOUT	= 9,
 	DBLP_INFO		= 10,
-	/* 11 and 12 are reserved: they were loss maps without an offset */
+	/* 11 and 12 are reserved: an earlier layout of the loss maps */
 	DBLP_PLACEMENT		= 13,
 	DBLP_DEADLINE		= 14,
 	DBLP_ELIDE		= 15,
@@ -274,22 +281,22 @@ enum dblp_sockopt {
 
 /**
  * enum dblp_auth_flags - how a key is set
- * @DBLP_AUTH_ONLY: forget the one before, else that stays good as well: for
- *	whoever connects to a listener until it is forgotten, for a connection
- *	until its peer has the new one, too (until then another one is EBUSY)
+ * @DBLP_AUTH_ONLY: the previous key becomes invalid at once. Without this flag
+ *	a listener accepts clients with either key, and a connection accepts
+ *	either key until its peer has used the new one (EBUSY for another key
+ *	until then)
  */
 enum dblp_auth_flags {
 	DBLP_AUTH_ONLY	= 1 << 0,
 };
 
 /**
- * struct dblp_auth_key - key that both ends of a connection have
+ * struct dblp_auth_key - key that both ends of a connection share
  * @flags: &enum dblp_auth_flags; others are EINVAL
- * @length: bytes of @key, DBLP_AUTH_KEY_MIN ... DBLP_AUTH_KEY_MAX. 0 for no key
- *	from now on, which a connection cannot have any more, nor can it get its
- *	first one (EISCONN)
- * @key: secret bytes, not a word that could be guessed; what is behind @length
- *	must be 0
+ * @length: bytes of @key, DBLP_AUTH_KEY_MIN ... DBLP_AUTH_KEY_MAX, or 0 to
+ *	remove the key. A connection can neither remove its key nor add a first
+ *	one (EISCONN)
+ * @key: random secret bytes, not a password; bytes from @length on must be 0
  */
 struct dblp_auth_key {
 	__u32	flags;
@@ -298,11 +305,11 @@ struct dblp_auth_key {
 };
 
 /**
- * enum dblp_auth_state - what is known of a socket's keys
- * @DBLP_AUTH_ON: it has one
- * @DBLP_AUTH_OLD: the one before it is still good
- * @DBLP_AUTH_SENDS_OLD: packets are made with that one: the peer has not shown
- *	that it has the newest
+ * enum dblp_auth_state - state of a socket's keys
+ * @DBLP_AUTH_ON: the socket has a key
+ * @DBLP_AUTH_OLD: the previous key is still valid
+ * @DBLP_AUTH_SENDS_OLD: packets are sent with the previous key, because the
+ *	peer has not used the new one yet
  */
 enum dblp_auth_state {
 	DBLP_AUTH_ON		= 1 << 0,
@@ -315,14 +322,14 @@ enum dblp_auth_state {
  * @DBLP_SNDINFO: sendmsg(): &struct dblp_sndinfo
  * @DBLP_RCVINFO: recvmsg(): &struct dblp_rcvinfo
  * @DBLP_RANGES: recvmsg(), also from the error queue: array of &struct
- *	dblp_range, the loss map by rising offset; left out when nothing is
- *	missing. MSG_CTRUNC says that it did not fit: then ask for
- *	%DBLP_LOSSMAP or %DBLP_SENT_LOSSMAP
+ *	dblp_range, the loss map by rising offset; absent if no byte is missing.
+ *	MSG_CTRUNC means that it did not fit: use %DBLP_LOSSMAP or
+ *	%DBLP_SENT_LOSSMAP instead
  * @DBLP_CLOSEINFO: recvmsg() with MSG_ERRQUEUE: &struct dblp_rcvinfo of a
- *	message which this socket has sent, as its receiver saw it
+ *	message that this socket has sent, with the outcome at its receiver
  * @DBLP_PLACED: recvmsg() with %DBLP_PLACEMENT: array of &struct dblp_range,
- *	what this call has placed, by rising offset; left out by a call that
- *	places all of a message
+ *	the bytes placed by this call, by rising offset; absent if the call
+ *	placed a whole message
  */
 enum dblp_cmsg {
 	DBLP_SNDINFO		= 1,
@@ -333,12 +340,12 @@ enum dblp_cmsg {
 };
 
 /**
- * enum dblp_snd_flags - which fields of &struct dblp_sndinfo override the socket
+ * enum dblp_snd_flags - fields of &struct dblp_sndinfo that override the socket
  * @DBLP_SND_BUDGET: @budget is set
  * @DBLP_SND_POLICY: @policy is set
  * @DBLP_SND_DEADLINE: @deadline is set
- * @DBLP_SND_PHASE: @phase is set: budget and policy are that phase's, where
- *	they are not set themselves
+ * @DBLP_SND_PHASE: @phase is set; it also gives the budget and policy if these
+ *	are not set here
  */
 enum dblp_snd_flags {
 	DBLP_SND_BUDGET		= 1 << 0,
@@ -350,7 +357,7 @@ enum dblp_snd_flags {
 
 /**
  * struct dblp_sndinfo - how one message is sent
- * @tag: free for the sender's use, comes out at the receiver
+ * @tag: any value; the receiver gets it in &struct dblp_rcvinfo
  * @flags: &enum dblp_snd_flags; others are EINVAL
  * @budget: ppm, 0 ... DBLP_PPM
  * @critical: bytes at the start of the message that may never be missing
@@ -359,9 +366,9 @@ enum dblp_snd_flags {
  * @policy: &enum dblp_policy
  * @reserved: 0
  *
- * A program may give a shorter structure, as it was in the program's time: what
- * is behind its end counts as 0. It may give a longer one if the kernel knows
- * all of it that is not 0 (else E2BIG).
+ * A program may pass a shorter structure, of an earlier version of this header:
+ * the fields beyond its end count as 0. It may pass a longer one if the bytes
+ * that the kernel does not know are 0 (else E2BIG).
  */
 struct dblp_sndinfo {
 	__u64	tag;
@@ -375,30 +382,30 @@ struct dblp_sndinfo {
 };
 
 /**
- * enum dblp_rcv_flags - more of what became of a message
- * @DBLP_RCV_OVER_BUDGET: more is missing than the effective budget allows: the
- *	deadline has passed
+ * enum dblp_rcv_flags - further outcome of a message
+ * @DBLP_RCV_OVER_BUDGET: the missing bytes exceed the effective budget, because
+ *	the deadline has passed
  */
 enum dblp_rcv_flags {
 	DBLP_RCV_OVER_BUDGET = 1 << 0,
 };
 
 /**
- * struct dblp_rcvinfo - what became of one message
+ * struct dblp_rcvinfo - outcome of one message
  * @tag: from the sender's &struct dblp_sndinfo, else 0
  * @msg_id: counts the messages of one direction of a connection, from 0,
  *	modulo 2^32
- * @length: bytes of the message, missing ones counted
+ * @length: bytes of the message, including missing ones
  * @missing: bytes that are missing
- * @ranges: number of ranges of the loss map
- * @budget: ppm: the budget the sender asked for; if it was changed while the message
- *	was on its way in pieces, the largest that was used
+ * @ranges: number of ranges in the loss map
+ * @budget: ppm, the sender's budget; the largest that was used, if it changed
+ *	while the pieces of a long message were sent
  * @phase: phase that the message was sent in
  * @reason: &enum dblp_reason
  * @flags: &enum dblp_rcv_flags
  * @reserved: 0
  *
- * It keeps this size, as control buffers are made for it.
+ * Its size never changes, because programs size control buffers by it.
  */
 struct dblp_rcvinfo {
 	__u64	tag;
@@ -424,14 +431,13 @@ struct dblp_range {
 };
 
 /**
- * struct dblp_lossmap - what getsockopt(DBLP_LOSSMAP) gives
- * @tag: of the message
- * @msg_id: of the message
- * @ranges: number of ranges the message has; only those that fit the buffer
- *	are in it
+ * struct dblp_lossmap - loss map, from getsockopt()
+ * @tag: tag of the message
+ * @msg_id: number of the message, as in &struct dblp_rcvinfo
+ * @ranges: number of missing ranges; the buffer holds those of them that fit
  * @offset: bytes from the start of this structure to the missing ranges, which
- *	are &struct dblp_range by rising offset. It may be more than this
- *	structure has: all ranges need a buffer of @offset bytes and 8 for each
+ *	are &struct dblp_range by rising offset. It may exceed the size of this
+ *	structure. All ranges need a buffer of @offset bytes plus 8 per range
  * @reserved: 0
  */
 struct dblp_lossmap {
@@ -457,14 +463,14 @@ static inline struct dblp_range *dblp_lossmap_range(struct dblp_lossmap *map)
  * @id: the socket's number in dblpctl, unique in the network namespace
  * @budget: ppm
  * @budget_cap: ppm
- * @peer_budget_cap: ppm, as the peer last said
- * @peer_msg_max: bytes: largest message that the peer takes
- * @seg_size: bytes of message in a full packet on the present path
+ * @peer_budget_cap: ppm, the latest cap received from the peer
+ * @peer_msg_max: bytes: largest message that the peer accepts
+ * @seg_size: message bytes in a full packet on the present path
  * @srtt_us: smoothed round-trip time, microseconds
  * @rttvar_us: its mean deviation, microseconds
  * @min_rtt_us: smallest round-trip time seen lately, microseconds
  * @cwnd: congestion window, bytes
- * @inflight: bytes sent and neither acknowledged nor lost
+ * @inflight: bytes in flight: sent, neither acknowledged nor declared lost
  * @pto_count: probe timeouts in a row
  * @reordering: packets of reordering that loss detection tolerates
  * @pacing_rate: bytes a second
@@ -472,17 +478,20 @@ static inline struct dblp_range *dblp_lossmap_range(struct dblp_lossmap *map)
  *	application
  * @bytes_first: message bytes sent for the first time
  * @bytes_again: message bytes sent again
- * @bytes_delivered: bytes of closed messages sent by this socket that arrived
- * @bytes_forgiven_unsent: bytes of closed messages missing and never sent
- * @bytes_forgiven_sent: bytes of closed messages missing though sent
- * @bytes_received: bytes of messages received that were closed
- * @bytes_missing: of those, the missing ones
- * @msgs_sent: messages sent that were closed
- * @msgs_sent_early: of those, closed with bytes missing
- * @msgs_received: messages received that were closed
- * @msgs_received_early: of those, closed with bytes missing
- * @pkts_sent: packets with a number that were sent
- * @pkts_lost: of those, declared lost
+ * @bytes_delivered: bytes of closed outgoing messages that arrived
+ * @bytes_forgiven_unsent: missing bytes of closed outgoing messages that were
+ *	never sent
+ * @bytes_forgiven_sent: missing bytes of closed outgoing messages that had been
+ *	sent
+ * @bytes_received: bytes of closed incoming messages, including missing ones
+ * @bytes_missing: missing bytes in @bytes_received
+ * @msgs_sent: closed outgoing messages
+ * @msgs_sent_early: messages in @msgs_sent that were closed with bytes missing
+ * @msgs_received: closed incoming messages
+ * @msgs_received_early: messages in @msgs_received that were closed with bytes
+ *	missing
+ * @pkts_sent: numbered packets sent
+ * @pkts_lost: packets in @pkts_sent that were declared lost
  * @pkts_received: packets accepted
  * @spurious: packets declared lost that were acknowledged later
  * @phase: number of the phase the socket is in
@@ -490,25 +499,28 @@ static inline struct dblp_range *dblp_lossmap_range(struct dblp_lossmap *map)
  * @msgs_sent_complete: of @msgs_sent, those closed for %DBLP_REASON_COMPLETE
  * @msgs_sent_budget: of @msgs_sent, those closed for %DBLP_REASON_BUDGET
  * @msgs_sent_deadline: of @msgs_sent, those closed for %DBLP_REASON_DEADLINE
- * @msgs_received_complete: of @msgs_received, those closed for %DBLP_REASON_COMPLETE
- * @msgs_received_budget: of @msgs_received, those closed for %DBLP_REASON_BUDGET
- * @msgs_received_deadline: of @msgs_received, those closed for %DBLP_REASON_DEADLINE
- *
- * A message in pieces counts as one. Its reason is that of the piece which was
- * closed for the latest of them in &enum dblp_reason.
- * @bytes_elided: message bytes that were all zero, and described instead of
- *	sent
+ * @msgs_received_complete: of @msgs_received, those closed for
+ *	%DBLP_REASON_COMPLETE
+ * @msgs_received_budget: of @msgs_received, those closed for
+ *	%DBLP_REASON_BUDGET
+ * @msgs_received_deadline: of @msgs_received, those closed for
+ *	%DBLP_REASON_DEADLINE
+ * @bytes_elided: message bytes in segments that were all zero, and described
+ *	instead of sent
  * @auth: &enum dblp_auth_state
- * @own: which of the values above are the socket's own: bit n is set if option n
- *	was set for it, by its program or by an operator. It is for
- *	%DBLP_BUDGET, %DBLP_BUDGET_CAP, %DBLP_CLOSE_POLICY, %DBLP_ORDER,
- *	%DBLP_FILL and %DBLP_PHASE; all others of these are inherited
- * @whole_max: bytes: largest message that a call of sendmsg() takes which should
- *	not wait; it depends on SO_SNDBUF and the peer
+ * @own: settings that are the socket's own: bit n is set if the program or an
+ *	operator has set option n of this socket. Bits exist for %DBLP_BUDGET,
+ *	%DBLP_BUDGET_CAP, %DBLP_CLOSE_POLICY, %DBLP_ORDER, %DBLP_FILL and
+ *	%DBLP_PHASE. Without its bit, such a setting is inherited
+ * @whole_max: bytes: largest message that a non-blocking sendmsg() takes whole;
+ *	it depends on SO_SNDBUF and the peer
  * @reports: reports on the error queue
  * @msgs_sent_cancelled: of @msgs_sent, those closed for %DBLP_REASON_CANCELLED
  * @msgs_received_cancelled: of @msgs_received, those closed for
  *	%DBLP_REASON_CANCELLED
+ *
+ * A message in pieces counts as one message. Its reason is the latest, in the
+ * order of &enum dblp_reason, of the reasons of its pieces.
  */
 struct dblp_info {
 	__u8	state;
