@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The loss budget in bytes and in segments, and the time from which policy early
- * may use it.
+ * The loss budget in bytes and in segments, and the time from which policy
+ * early may use it.
  *
- * All rounding favours the data: what may be missing is rounded down, what must
- * be sent is rounded up.
+ * All rounding favours delivery: the bytes that may be missing are rounded
+ * down, the segments that must be sent are rounded up.
  *
  * Policy early may use the budget after either of two events.
  *
- * The first pass is over: a packet says that every segment was sent once. Missing
- * segments are then lost or late. They count as lost by the two thresholds of RFC
- * 9002 section 6.1, applied by the receiver: a number of packets, or a time, after
- * that packet. Both adapt to reordering, as those of the sender do.
- *
- * Or the message has taken longer than expected: a burst of losses may include
- * the packet that marks the end of the first pass.
+ * - The first pass is over: a packet says that every segment was sent once.
+ *   Missing segments are then lost or late. The receiver applies the two
+ *   thresholds of RFC 9002 section 6.1: the segments count as lost a number of
+ *   packets, or a time, after that packet. Both thresholds adapt to reordering,
+ *   as those of the sender do.
+ * - The message has taken longer than expected, because a burst of losses may
+ *   include the packet that marks the end of the first pass.
  */
 #include <linux/limits.h>
 #include <linux/math64.h>
@@ -38,12 +38,15 @@ bool dblp_may_miss(u32 seg_size, u32 length, u32 critical, u32 budget)
 {
 	u32 last = length % seg_size ?: seg_size;
 
-	/* The last segment is the smallest, and farthest from the critical start */
+	/*
+	 * The last segment is the smallest, and farthest from the critical
+	 * start
+	 */
 	return critical <= length - last &&
 	       last <= dblp_budget_bytes(budget, length - critical);
 }
 
-/* Could the message close with what is missing now? */
+/* Could the message close with the bytes that are missing now? */
 static bool fits_budget(const struct dblp_close_state *s)
 {
 	u32 critical = min(s->critical, s->length);
@@ -183,7 +186,7 @@ static u64 expected_ns(const struct dblp_early *e,
 	if (e->rate)
 		us = div64_u64((u64)length * 1000000, e->rate);
 	else if (received > r->first_bytes)
-		/* As fast as it came so far */
+		/* At the rate of the message so far */
 		us = div_u64(us * length, received - r->first_bytes);
 	return min_t(u64, us, U32_MAX) * 1000;
 }

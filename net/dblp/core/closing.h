@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * When a receiver may declare a message done: the one place where loss is
- * forgiven.
+ * When a receiver may close a message: the only place where loss is forgiven.
  *
- * Policy early: closing too soon gives up bytes that are still on their way;
- * closing too late waits for bytes that the network has lost. After LTP (IWQoS
- * 2023): a threshold from propagation time and delivery rate, adapted from message
- * to message, and the end of the first pass.
+ * Policy early: closing too soon gives up bytes that are still in flight;
+ * closing too late waits for bytes that the network has lost. The time follows
+ * LTP (IWQoS 2023): a threshold from propagation time and delivery rate,
+ * adapted from message to message, and the end of the first pass.
  *
  * Pure: see wire.h. Times are nanoseconds of one monotonic clock.
  */
@@ -16,11 +15,11 @@
 #include <linux/types.h>
 
 /**
- * enum dblp_verdict - what to do with a message
- * @DBLP_WAIT: it stays open
- * @DBLP_CLOSE_COMPLETE: close it, nothing is missing
- * @DBLP_CLOSE_BUDGET: close it, what is missing fits the budget
- * @DBLP_CLOSE_DEADLINE: close it, its deadline has passed
+ * enum dblp_verdict - decision about a message
+ * @DBLP_WAIT: keep it open
+ * @DBLP_CLOSE_COMPLETE: close it: no byte is missing
+ * @DBLP_CLOSE_BUDGET: close it: the missing bytes fit the budget
+ * @DBLP_CLOSE_DEADLINE: close it: its deadline has passed
  */
 enum dblp_verdict {
 	DBLP_WAIT,
@@ -30,19 +29,20 @@ enum dblp_verdict {
 };
 
 /**
- * struct dblp_close_state - what the decision looks at
+ * struct dblp_close_state - input of the decision about a message
  * @length: bytes of the message, at least 1
  * @missing: bytes that have not arrived, at most @length
- * @critical: bytes at the start which may not be missing, at most @length
- * @critical_missing: true while any of those is missing
- * @meta_missing: the message has a META frame that has not arrived: tag and
- *	@critical are unknown yet
+ * @critical: bytes at the start that may not be missing, at most @length
+ * @critical_missing: true while any critical byte is missing
+ * @meta_missing: true while a META frame is outstanding, which has the tag and
+ *	@critical
  * @budget: ppm: the effective budget
  * @policy: &enum dblp_policy
  * @now: the time
- * @early_at: with policy early: the time from which the budget may be used, of
- *	dblp_early_at()
- * @deadline_at: the time from which all but critical bytes may be missing; 0: never
+ * @early_at: with policy early: the time from which the budget may be used,
+ *	from dblp_early_at()
+ * @deadline_at: the time from which all bytes but critical ones may be missing;
+ *	0: never
  */
 struct dblp_close_state {
 	u32	length;
@@ -58,7 +58,7 @@ struct dblp_close_state {
 };
 
 /**
- * dblp_budget_bytes() - the most bytes that may be missing
+ * dblp_budget_bytes() - largest number of bytes that may be missing
  * @budget: ppm, 0 ... DBLP_PPM
  * @droppable: bytes of the message that are not critical
  *
@@ -67,7 +67,8 @@ struct dblp_close_state {
 u32 dblp_budget_bytes(u32 budget, u32 droppable);
 
 /**
- * dblp_may_miss() - does the budget of a message allow any segment to be missing?
+ * dblp_may_miss() - does the budget of a message allow any segment to be
+ *	missing?
  * @seg_size: bytes of each segment but the last
  * @length: bytes of the message, at least 1
  * @critical: bytes at its start that may not be missing
@@ -78,54 +79,55 @@ u32 dblp_budget_bytes(u32 budget, u32 droppable);
 bool dblp_may_miss(u32 seg_size, u32 length, u32 critical, u32 budget);
 
 /**
- * dblp_close_decide() - may the receiver declare this message done?
- * @s: what has become of it so far
+ * dblp_close_decide() - may the receiver close a message?
+ * @s: state of the message
  *
- * Return: what to do.
+ * Return: the decision.
  */
 enum dblp_verdict dblp_close_decide(const struct dblp_close_state *s);
 
 /**
- * dblp_close_again() - when to ask again though no packet has come
- * @s: the state of a message that had to wait
+ * dblp_close_again() - when to decide again even if no packet arrives
+ * @s: state of a message that stays open
  *
- * Return: the time, or 0 if nothing but packets can change the decision.
+ * Return: the time, or 0 if only packets can change the decision.
  */
 u64 dblp_close_again(const struct dblp_close_state *s);
 
 /**
  * dblp_first_pass() - segments that the first pass of a message sends
  * @n: segments of the message
- * @seg_size: bytes of each but the last
+ * @seg_size: bytes of each segment but the last
  * @length: bytes of the message
  * @critical: bytes at its start that may not be missing
  * @budget: ppm: the effective budget as far as the sender knows it
  * @policy: &enum dblp_policy
- * @loss: ppm: how much of what is sent will be lost
+ * @loss: ppm: expected share of the sent segments that will be lost
  *
  * With policy eager the sender holds back as many whole segments as the budget
  * allows to be missing, until losses show that they are needed (DBLP, MLT). It
- * sends more by the expected loss: repairs cost a round trip and the same bytes.
+ * adds segments for the expected loss, because a repair costs the same bytes
+ * and a round trip.
  *
- * Return: number of segments, 1 ... @n, such that the message can close when
- * all of them arrive, or all but the share @loss, whichever segments they are.
+ * Return: number of segments, 1 ... @n. If all of them arrive except the share
+ * @loss, the message can close, whichever segments they are.
  */
 u32 dblp_first_pass(u32 n, u32 seg_size, u32 length, u32 critical, u32 budget,
 		    u8 policy, u32 loss);
 
-/* First passes without a worse straggler after which the tolerance is halved */
+/* First passes without a later straggler before the tolerance is halved */
 #define DBLP_EARLY_CALM		16
 
 /**
- * struct dblp_early - what a connection has learnt from its messages
- * @rate: bytes a second: rises at once to that of the fastest message, falls
- *	slowly; 0 before the first
- * @straggler_ns: nanoseconds that stragglers came after the end of a first pass
- * @reorder: packets of reordering tolerated; values below DBLP_REORDER_MIN, such
- *	as the initial 0, count as that
+ * struct dblp_early - estimates of a connection for policy early
+ * @rate: arrival rate of messages, bytes a second: rises at once to that of a
+ *	faster message, falls slowly; 0 before the first sample
+ * @straggler_ns: delay of stragglers after the end of a first pass, nanoseconds
+ * @reorder: reordering tolerated, packets; a value below DBLP_REORDER_MIN, such
+ *	as the initial 0, counts as DBLP_REORDER_MIN
  * @calm: first passes since @straggler_ns or @reorder changed
- * @pass_pn: packet that marked the end of the latest first pass
- * @pass_at: when it came; 0 if there was none yet
+ * @pass_pn: number of the packet that marked the end of the latest first pass
+ * @pass_at: arrival time of that packet; 0 before the first
  * @watch: dblp_early_passed() has not reported this first pass yet
  */
 struct dblp_early {
@@ -140,11 +142,11 @@ struct dblp_early {
 
 /**
  * struct dblp_rx_timing - arrival times of one message
- * @first_at: when its first segment came
- * @last_at: when its latest segment came
+ * @first_at: arrival time of its first segment; 0 before that
+ * @last_at: arrival time of its latest segment
  * @first_bytes: bytes of the first segment, which do not count for the rate
- * @pass_pn: packet that marked the end of its first pass
- * @pass_at: when it came; 0 if it has not
+ * @pass_pn: number of the packet that marked the end of its first pass
+ * @pass_at: arrival time of that packet; 0 before that
  */
 struct dblp_rx_timing {
 	u64	first_at;
@@ -155,15 +157,15 @@ struct dblp_rx_timing {
 };
 
 /**
- * dblp_rx_timing_segment() - a new segment of a message came
+ * dblp_rx_timing_segment() - a new segment of a message has arrived
  * @r: its message
- * @bytes: of the segment
+ * @bytes: bytes of the segment
  * @now: the time, not 0
  */
 void dblp_rx_timing_segment(struct dblp_rx_timing *r, u32 bytes, u64 now);
 
 /**
- * dblp_rx_timing_pass() - a packet says that every segment was sent once
+ * dblp_rx_timing_pass() - a packet marks the end of a message's first pass
  * @r: its message
  * @e: its connection
  * @pn: number of the packet
@@ -175,11 +177,12 @@ void dblp_rx_timing_pass(struct dblp_rx_timing *r, struct dblp_early *e, u64 pn,
 			 u64 now);
 
 /**
- * dblp_early_passed() - have enough packets come after the latest first pass?
+ * dblp_early_passed() - have enough packets arrived since the latest first
+ *	pass?
  * @e: its connection
- * @largest: largest packet number that came so far
+ * @largest: largest packet number received
  *
- * Those packets may be of other messages, so the caller must look at all messages
+ * Packets of other messages count too, so the caller must look at all messages
  * that wait.
  *
  * Return: true once for each first pass.
@@ -187,15 +190,15 @@ void dblp_rx_timing_pass(struct dblp_rx_timing *r, struct dblp_early *e, u64 pn,
 bool dblp_early_passed(struct dblp_early *e, u64 largest);
 
 /**
- * dblp_early_straggler() - a packet sent before the end of the latest first pass
- * came after it
+ * dblp_early_straggler() - a packet of the latest first pass arrived after its
+ * end
  * @e: its connection
- * @pn: its number, below @pass_pn
- * @largest: largest packet number that came so far
- * @rtt: propagation time there and back
+ * @pn: number of the packet, below @pass_pn
+ * @largest: largest packet number received
+ * @rtt: smallest round-trip time
  * @now: the time
  *
- * Packet numbers are never reused, so only the network can have delayed it.
+ * The network has delayed the packet, because packet numbers are never reused.
  */
 void dblp_early_straggler(struct dblp_early *e, u64 pn, u64 largest, u64 rtt,
 			  u64 now);
@@ -204,10 +207,11 @@ void dblp_early_straggler(struct dblp_early *e, u64 pn, u64 largest, u64 rtt,
  * dblp_early_done() - a message was closed
  * @e: its connection
  * @r: the message
- * @received: bytes of it that came
- * @rtt: propagation time there and back
+ * @received: bytes of the message that have arrived
+ * @rtt: smallest round-trip time
  *
- * A message that took less than @rtt gives no rate sample: bursts look fast.
+ * A message that took less than @rtt gives no rate sample, because a burst
+ * arrives faster than the path's rate.
  */
 void dblp_early_done(struct dblp_early *e, const struct dblp_rx_timing *r,
 		     u32 received, u64 rtt);
@@ -215,14 +219,15 @@ void dblp_early_done(struct dblp_early *e, const struct dblp_rx_timing *r,
 /**
  * dblp_early_at() - time from which the budget of a message may be used
  * @e: its connection
- * @r: the message; at least one segment has come
- * @length: its bytes
- * @received: bytes of it that came
- * @largest: largest packet number that came
- * @rtt: propagation time there and back
+ * @r: the message; at least one segment has arrived
+ * @length: bytes of the message
+ * @received: bytes of the message that have arrived
+ * @largest: largest packet number received
+ * @rtt: smallest round-trip time
  *
- * Return: the time. It can change with each packet that comes. Until a rate is
- * known it may be too early: ask again then.
+ * Return: the time. It can change with each packet that arrives. Before the
+ * first rate sample it may be too early, so the caller must ask again at that
+ * time.
  */
 u64 dblp_early_at(const struct dblp_early *e, const struct dblp_rx_timing *r,
 		  u32 length, u32 received, u64 largest, u64 rtt);

@@ -2,9 +2,9 @@
 /*
  * The detector of critical learning regimes.
  *
- * Norms may be any 64-bit numbers, so a product with a million needs 84 bits. Some
- * of the kernel's divisions of such numbers trap or round. There is one division
- * per training round, so it is done bit by bit, exactly.
+ * A norm may be any 64-bit number, so its product with a million needs 84 bits.
+ * Some of the kernel's divisions of such numbers trap or round. The division
+ * here works bit by bit and is exact; it runs once per training round.
  */
 #include <linux/dblp.h>
 #include <linux/limits.h>
@@ -16,7 +16,7 @@
 /* Above all bits of DBLP_PPM */
 #define PPM_BITS	20
 
-/* *@sum += @a modulo @m, both below @m; returns the carry */
+/* Add @a to *@sum modulo @m, both below @m; return the carry */
 static u32 add_modulo(u64 *sum, u64 a, u64 m)
 {
 	if (*sum < m - a) {
@@ -45,8 +45,8 @@ static u32 share_ppm(u64 part, u64 whole)
 
 /**
  * dblp_clr_change() - share by which a norm has changed
- * @previous: norm
- * @norm: the one after it
+ * @previous: previous norm
+ * @norm: present norm
  *
  * Return: ppm of @previous, rounded down, at most U32_MAX; U32_MAX if only
  * @previous is zero.
@@ -68,8 +68,8 @@ u32 dblp_clr_change(u64 previous, u64 norm)
 }
 
 /**
- * dblp_clr_start() - begin anew, in a critical regime
- * @clr: detector; its @eta and @hold stay
+ * dblp_clr_start() - restart a detector, in a critical regime
+ * @clr: detector; it keeps @eta and @hold
  */
 void dblp_clr_start(struct dblp_clr *clr)
 {
@@ -82,12 +82,12 @@ void dblp_clr_start(struct dblp_clr *clr)
 }
 
 /**
- * dblp_clr_report() - take a norm, decide
+ * dblp_clr_report() - report a norm to a detector, which decides on the regime
  * @clr: detector
- * @norm: of the gradient
+ * @norm: norm of the gradient
  *
- * As in DBLP: critical if |norm - previous| / previous >= eta. The first report
- * leaves the regime critical, as there is nothing to compare it with.
+ * As in the DBLP paper: critical if |norm - previous| / previous >= eta. The
+ * first report leaves the regime critical, because no previous norm exists.
  *
  * Return: true if the regime has changed.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The detector of critical learning regimes: the loss that training tolerates
- * depends on its regime. After DBLP (arXiv 2605.01989): a regime is critical while
- * the norm of the gradient changes by a share of at least eta from one report to
- * the next. Training begins in a critical regime.
+ * depends on its regime. After DBLP (arXiv 2605.01989): a regime is critical
+ * while the norm of the gradient changes by a share of at least eta from one
+ * report to the next. Training begins in a critical regime.
  *
  * Pure: see wire.h.
  */
@@ -12,18 +12,18 @@
 
 #include <linux/types.h>
 
-/* Half of the norm: what the paper takes */
+/* The paper's threshold: half of the norm, in ppm */
 #define DBLP_CLR_ETA_DEFAULT	500000
 
 /**
  * struct dblp_clr - a detector
- * @norm: as last reported, in any fixed unit
- * @previous: the report before that
- * @change: between those two, ppm of @previous, rounded down; U32_MAX if it is
- *	that or more, or @previous was zero and @norm is not
+ * @norm: latest norm, in any fixed unit
+ * @previous: norm reported before @norm
+ * @change: difference of @norm and @previous, ppm of @previous, rounded down,
+ *	at most U32_MAX; U32_MAX if only @previous is zero
  * @eta: ppm: a regime is critical if @change is at least this
- * @hold: further reports for which a regime stays critical
- * @left: of @hold, the reports still to come
+ * @hold: further reports for which a critical regime stays critical
+ * @left: reports of @hold that remain
  * @reports: number of reports, saturates at U32_MAX
  * @tolerant: the regime is tolerant, not critical
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ECN validation: see ecn.h. ECN is not used on a path that clears marks, changes
- * them or drops packets that have them.
+ * ECN validation: see ecn.h. A path that clears or changes marks, or drops
+ * marked packets, is used without ECN.
  */
 #include <linux/types.h>
 
@@ -35,7 +35,7 @@ static bool grew(u32 now, u32 before)
 
 void dblp_ecn_counted(struct dblp_ecn *e, u32 ect0, u32 ect1, u32 ce)
 {
-	/* Packets are reordered, counts only grow */
+	/* Counts only grow; an ACK with lower ones was reordered */
 	if (grew(ect0, e->ect0))
 		e->ect0 = ect0;
 	if (grew(ect1, e->ect1))

@@ -2,16 +2,19 @@
 /*
  * Path MTU discovery: see pmtu.h.
  *
- * A black hole must be distinguished from loss. Large packets lost in a row raise
- * a doubt, and so do timeouts. Then small probes are sent, one at a time. A round is
- * over when its probe has arrived and a large packet was lost since the round
- * began; the doubt is over when a large packet arrives. If the size did not matter,
- * the next packet to arrive would be a large one at least as often as a small one,
- * whatever the loss rate: small packets win n rounds in a row with a probability of
- * at most 2^-n. Each round needs a loss of its own, so no evidence counts twice, and
- * a large packet that arrives discards all of it. In the last rounds it must be a
- * large probe that was lost: a receiver without memory drops all data, which no
- * size would mend, but takes probes.
+ * A black hole must be distinguished from loss. Large packets lost in a row, or
+ * timeouts, make the sender suspect one (@doubt). It then sends small probes,
+ * one at a time. A round ends when its probe has arrived and a large packet was
+ * lost since the round began. The arrival of a large packet ends the suspicion.
+ *
+ * If size did not matter, the next packet to arrive would be a large one at
+ * least as often as a small one, at any loss rate. So small packets win n
+ * rounds in a row with a probability of at most 2^-n. Each round needs a loss
+ * of its own, so no loss counts twice.
+ *
+ * In the last rounds the lost packet must be a large probe, because a receiver
+ * without memory drops all data but accepts probes. A smaller size would not
+ * help there.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -19,7 +22,7 @@
 
 #include "pmtu.h"
 
-/* The size to use when packets of the present size vanish */
+/* The size to fall back to if packets of the present size are black-holed */
 static u32 fallback(const struct dblp_pmtu *p)
 {
 	return p->mtu > p->base && !p->lower ? p->base : p->min;
@@ -88,7 +91,7 @@ void dblp_pmtu_route(struct dblp_pmtu *p, u32 max)
 	search_anew(p);
 }
 
-/* Try the whole MTU of the route first: the path may carry it (again) */
+/* Try the full MTU of the route first, because the path may carry it by now */
 static u32 search_size(const struct dblp_pmtu *p)
 {
 	if (p->high > p->max)
@@ -120,7 +123,7 @@ u32 dblp_pmtu_next(struct dblp_pmtu *p, u64 now)
 	return p->probe;
 }
 
-/* A probe is not in flight any more. Return true if it was the large one */
+/* A probe has left the network. Return true if it was the large one */
 static bool land(struct dblp_pmtu *p, u32 size)
 {
 	if (size == p->probe) {
@@ -138,7 +141,7 @@ void dblp_pmtu_unsent(struct dblp_pmtu *p, u32 size)
 	land(p, size);
 }
 
-/* Count a round that is over; after the last of them fall back */
+/* Count the round if it is over; fall back after the last round */
 static void judge(struct dblp_pmtu *p)
 {
 	if (!p->doubt || !p->small_passed || !p->large_lost)
@@ -189,7 +192,7 @@ static void probe_lost(struct dblp_pmtu *p, u32 size, u64 now)
 	if (!known)
 		return;
 	if (p->doubt) {
-		/* Rounds stay won: any small size serves as well */
+		/* Keep the rounds: a probe of either small size counts */
 		p->missed += size <= fallback(p);
 		if (p->missed % DBLP_PMTU_PROBES == 0)
 			p->lower = !p->lower;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How large a packet may be: path MTU discovery at the packetization layer, RFC
- * 8899, for paths on which ICMP does not come back.
+ * Packetization layer path MTU discovery, RFC 8899, for paths that drop ICMP.
  *
- * Unlike RFC 8899, it begins with the MTU of the route and doubts that only when
- * large packets vanish while small ones arrive: on most paths that MTU is right,
- * and a connection of a millisecond has no time to search.
+ * Unlike RFC 8899, it starts with the MTU of the route. It suspects a black
+ * hole only when large packets are lost while small ones arrive. On most paths
+ * the MTU of the route is right, and a connection of a millisecond has no time
+ * to search.
  *
  * Sizes are those of IP packets, headers included. Pure: see wire.h. Times are
  * nanoseconds of one monotonic clock.
@@ -20,21 +20,21 @@
 #define DBLP_PMTU_PROBES	3U	/* MAX_PROBES */
 #define DBLP_PMTU_RAISE_NS	(600ULL * 1000000000)	/* PMTU_RAISE_TIMER */
 #define DBLP_PMTU_STEP		8U	/* the search ends at this precision */
-/* Timeouts in a row that make a sender doubt its packet size */
+/* Timeouts in a row that make a sender suspect a black hole */
 #define DBLP_PMTU_DOUBT		2U
 /*
- * Rounds in a row that small packets must win: wrong once in a million times. And
- * then as many against large probes as each size is given
+ * Rounds in a row that small packets must win: a false alarm has a probability
+ * of 2^-20. DBLP_PMTU_PROBES further rounds need the loss of a large probe.
  */
 #define DBLP_PMTU_PROOF		20U
 
 /**
  * enum dblp_pmtu_state - phases of RFC 8899 section 5.2
- * @DBLP_PMTU_COMPLETE: @mtu is in use, no larger one is searched for
+ * @DBLP_PMTU_COMPLETE: @mtu is in use, without a search for a larger one
  * @DBLP_PMTU_SEARCH: probes larger than @mtu are being sent
  *
- * BASE is a doubt in one of these (@doubt of &struct dblp_pmtu), ERROR a doubt
- * of the base (@lower).
+ * The RFC's BASE is either state with @doubt of &struct dblp_pmtu set; its
+ * ERROR is either state with @lower set.
  */
 enum dblp_pmtu_state {
 	DBLP_PMTU_COMPLETE,
@@ -42,19 +42,21 @@ enum dblp_pmtu_state {
 };
 
 /**
- * struct dblp_pmtu - what is known of one path
+ * struct dblp_pmtu - path MTU discovery on one path
  * @min: size that every path carries
  * @base: size that nearly every path carries; at least @min
  * @max: MTU of the route; at least @min
- * @mtu: PLPMTU: largest packet to be sent whole
- * @high: smallest size above @mtu that did not pass, @max + 1 if none
- * @probe: size of the probe in flight, 0 if none is
- * @large: size of the large probe in flight besides, 0 if none is
- * @tries: probes of one size that were lost
+ * @mtu: PLPMTU: largest packet to be sent unfragmented
+ * @high: smallest size above @mtu whose probes were lost, @max + 1 if none
+ * @probe: size of the probe in flight, 0 if none
+ * @large: size of the large probe that may be in flight at the same time, 0 if
+ *	none
+ * @tries: lost probes of the size being tried
  * @state: &enum dblp_pmtu_state
- * @doubt: large packets seem to vanish: small probes are being sent
- * @lower: packets of @base seem to vanish, too: @min is tried
- * @hole: smallest of the large packets lost in a row, 0 if none was
+ * @doubt: a black hole is suspected: small probes are being sent
+ * @lower: packets of @base seem to be black-holed too: @min is tried
+ * @hole: size of the first of the large packets lost in a row, 0 if none; the
+ *	loss of a smaller one does not count
  * @lost: number of large packets lost in a row
  * @rounds: rounds that small probes have won
  * @missed: small probes lost in a row
@@ -84,8 +86,8 @@ struct dblp_pmtu {
 };
 
 /**
- * dblp_pmtu_init() - begin on an unknown path
- * @p: filled
+ * dblp_pmtu_init() - start path MTU discovery on an unknown path
+ * @p: initialized here
  * @min: see &struct dblp_pmtu
  * @base: see &struct dblp_pmtu
  * @max: MTU of the route
@@ -97,8 +99,8 @@ void dblp_pmtu_init(struct dblp_pmtu *p, u32 min, u32 base, u32 max);
  * @p: the path
  * @max: the MTU
  *
- * A smaller MTU is used at once. So is a larger one, unless packets vanished at
- * sizes below the old one: then it is searched for.
+ * A smaller MTU is used at once. So is a larger one if the old MTU was in use;
+ * else it is searched for.
  */
 void dblp_pmtu_route(struct dblp_pmtu *p, u32 max);
 
@@ -107,8 +109,8 @@ void dblp_pmtu_route(struct dblp_pmtu *p, u32 max);
  * @p: the path
  * @now: the time
  *
- * Return: the size, 0 for none. The probe is in flight until it is acknowledged or
- * lost, or dblp_pmtu_unsent() is called.
+ * Return: the size, 0 for none. The probe is in flight until it is acknowledged
+ * or lost, or dblp_pmtu_unsent() is called.
  */
 u32 dblp_pmtu_next(struct dblp_pmtu *p, u64 now);
 /** dblp_pmtu_unsent() - the probe of @size bytes could not be sent */
@@ -135,7 +137,7 @@ static inline bool dblp_pmtu_known(const struct dblp_pmtu *p)
 	return p->mtu == p->max && !p->doubt;
 }
 
-/** dblp_pmtu_quiet() - may small packets go unreported? */
+/** dblp_pmtu_quiet() - does the outcome of small packets not matter? */
 static inline bool dblp_pmtu_quiet(const struct dblp_pmtu *p)
 {
 	return !p->hole && !p->doubt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A small sorted array, searched from its upper end, where new packet numbers
- * nearly always belong.
+ * A small sorted array. It is searched from its upper end, because nearly all
+ * new packet numbers belong there.
  */
 #include <linux/string.h>
 #include <linux/types.h>
@@ -38,7 +38,10 @@ static void ranges_remove(struct dblp_ranges *s, u32 i)
 	memmove(&s->r[i], &s->r[i + 1], (s->n - i) * sizeof(s->r[0]));
 }
 
-/* Insert a range of one number at @i; if there is no room, drop the lowest range */
+/*
+ * Insert a range of one number at @i; if there is no room, drop the lowest
+ * range
+ */
 static void ranges_insert(struct dblp_ranges *s, u32 i, u64 pn)
 {
 	if (s->n == s->room) {

@@ -11,9 +11,9 @@
 #include <linux/types.h>
 
 #define DBLP_RANGES_MAX		64
-/* A sender forgets packets this far behind: it has no more outstanding */
+/* Packet numbers; more than a sender can have outstanding */
 #define DBLP_RANGES_SPAN	65536U
-#define DBLP_RANGES_FEW		4	/* of a connection without losses */
+#define DBLP_RANGES_FEW		4	/* enough without losses */
 #define DBLP_RANGES_SIZE	(DBLP_RANGES_MAX * sizeof(struct dblp_pn_range))
 
 /** struct dblp_pn_range - packet numbers, both ends included */
@@ -25,15 +25,15 @@ struct dblp_pn_range {
 /**
  * struct dblp_ranges - packet numbers received, by rising number
  *
- * A number that never comes separates two ranges, whether its packet was lost or
- * the sender skipped it. To bound the cost, a range is dropped when all of it is
- * %DBLP_RANGES_SPAN behind.
+ * A missing number separates two ranges, whether its packet was lost or the
+ * sender skipped it. To bound the cost, a range is dropped when all of it is
+ * %DBLP_RANGES_SPAN below the largest number.
  *
- * @floor: smaller numbers count as received: their ranges were dropped
+ * @floor: smaller numbers count as received, because their ranges were dropped
  * @n: ranges in use
  * @room: ranges that @r can hold
- * @r: the ranges, never touching each other
- * @few: where @r points at first
+ * @r: the ranges; a gap separates each two
+ * @few: initial memory of @r
  */
 struct dblp_ranges {
 	u64			floor;
@@ -43,10 +43,10 @@ struct dblp_ranges {
 	struct dblp_pn_range	few[DBLP_RANGES_FEW];
 };
 
-/** dblp_ranges_init() - begin with an empty set; it must not move in memory */
+/** dblp_ranges_init() - make a set empty; it must not move in memory */
 void dblp_ranges_init(struct dblp_ranges *s);
 
-/** dblp_ranges_crowded() - is it time for dblp_ranges_grow()? */
+/** dblp_ranges_crowded() - must the caller call dblp_ranges_grow()? */
 static inline bool dblp_ranges_crowded(const struct dblp_ranges *s)
 {
 	return s->n == s->room && s->room < DBLP_RANGES_MAX;
@@ -55,10 +55,10 @@ static inline bool dblp_ranges_crowded(const struct dblp_ranges *s)
 /**
  * dblp_ranges_grow() - give a set room for DBLP_RANGES_MAX ranges
  * @s: a set that has not grown yet
- * @mem: DBLP_RANGES_SIZE bytes; freed by the caller when @s is not used any more
- *	and its @r is not @few
+ * @mem: DBLP_RANGES_SIZE bytes. The caller frees @r of a set that is not used
+ *	any more, unless @r is @few
  *
- * A set that is not grown only drops its lowest range sooner.
+ * Growing is optional: a small set drops its lowest range sooner.
  */
 void dblp_ranges_grow(struct dblp_ranges *s, struct dblp_pn_range *mem);
 
@@ -67,19 +67,19 @@ void dblp_ranges_grow(struct dblp_ranges *s, struct dblp_pn_range *mem);
  * @s: the set; when it is full its lowest range is dropped to make room
  * @pn: packet number
  *
- * Return: true if @pn is new, false if it was there or is below the floor.
+ * Return: true if @pn is new, false if it is in the set or below @floor.
  */
 bool dblp_ranges_add(struct dblp_ranges *s, u64 pn);
 
 /**
- * dblp_ranges_add_run() - note that packets in a row have arrived
+ * dblp_ranges_add_run() - note that a run of packets has arrived
  * @s: the set
- * @pn: the first one's number, larger than all that arrived before
- * @n: how many
+ * @pn: number of the first packet, larger than all in the set
+ * @n: number of packets
  */
 void dblp_ranges_add_run(struct dblp_ranges *s, u64 pn, u32 n);
 
-/** dblp_ranges_has() - has @pn arrived (or is it below the floor)? */
+/** dblp_ranges_has() - has @pn arrived, or is it below @floor? */
 bool dblp_ranges_has(const struct dblp_ranges *s, u64 pn);
 
 #endif /* _NET_DBLP_RANGES_H */

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets sent: acknowledgment, loss detection, round-trip time and delivery rate.
+ * Packets sent: acknowledgment, loss detection, round-trip time and delivery
+ * rate.
  *
- * They are kept in a ring by packet number. Most ranges of an ACK repeat those of
- * earlier ACKs, so acknowledged packets hold the end of their run (@skip) and are
- * stepped over: an ACK costs as much as is new in it.
+ * Packets are kept in a ring by packet number. Most ranges of an ACK repeat
+ * those of earlier ACKs. So each acknowledged packet holds the end of the
+ * acknowledged packets from it on (@skip), which are stepped over: the cost of
+ * an ACK depends only on the packets that are new in it.
  *
- * A lost packet keeps its slot for a few round trips. If it is acknowledged after
- * all, the loss was spurious, and the tolerance for reordering grows.
+ * A lost packet keeps its ring entry for a few round trips. If it is
+ * acknowledged after all, the loss was spurious, and the tolerance for
+ * reordering grows.
  */
 #include <linux/limits.h>
 #include <linux/math64.h>
@@ -21,17 +24,22 @@
 
 #define MIN_RTT_WINDOW_NS	(10ULL * 1000000000)
 
-/* How long lost packets are kept, as a multiple of the age at which they are lost: the
- * tolerance grows to that at most, each time
+/*
+ * Age up to which lost packets are kept, as a multiple of the age at which they
+ * are declared lost. It bounds the growth of the tolerance for one spurious
+ * loss
  */
 #define KEEP_LOST_TIMES		4
-/* And how far behind, at least */
+/*
+ * Smallest distance to the largest acknowledged packet up to which they are
+ * kept
+ */
 #define KEEP_LOST_PKTS		1200U
 
-/* Round trips until the tolerance is halved, if no packet has needed it */
+/* Round trips before an unused tolerance for reordering is halved */
 #define REORDER_DECAY_ROUNDS	64
 
-/* Round trips in which the path's part of the delay of ACKs shows */
+/* Round trips over which the least delay of ACKs counts as the path's */
 #define BACK_ROUNDS		16
 
 /* Bytes over which the loss rate is measured */
@@ -45,9 +53,10 @@ static u64 without_delay(const struct dblp_rtt *r, u64 rtt, u64 ack_delay)
 }
 
 /*
- * RFC 9002 keeps the peer's delay in the first sample and in the minimum, as
- * it is at most about 25 ms there. Here most ACKs may be lost; the delay lasts until
- * one arrives, and the probe timeout would grow with it.
+ * RFC 9002 keeps the peer's ACK delay in the first sample and in the minimum,
+ * as it is at most about 25 ms there. Here it is subtracted: most ACKs may be
+ * lost, the delay lasts until one arrives, and the probe timeout would grow
+ * with it.
  */
 static u64 first_sample(u64 rtt, u64 ack_delay)
 {
@@ -91,8 +100,10 @@ void dblp_rtt_sample(struct dblp_rtt *r, u64 rtt, u64 ack_delay, u64 now)
 	r->usual = max_t(u64, r->usual - r->usual / 8 + rtt / 8, 8);
 }
 
-/* By how much the way there is longer than the shortest: no less than nothing, no more than
- * the whole excess, and each sample corrects @way so far that it is neither
+/*
+ * One-way delay to the peer beyond the minimum, clamped to 0 ... @excess.
+ * Corrects @way so that the unclamped delay of this sample would be in that
+ * range.
  */
 static u32 delay_there(struct dblp_rtt *r, u32 there, u32 excess, u64 now)
 {
@@ -111,9 +122,12 @@ static u32 delay_there(struct dblp_rtt *r, u32 there, u32 excess, u64 now)
 	return delay;
 }
 
-/* What each ACK is late by is the path's. A sample counts for as much as in @usual, which
- * with the largest that counts has become 9/16 of it: a way back that @usual does not know
- * yet would leave nothing of it for the way there.
+/*
+ * Learn the delay on the way back. The part by which all ACKs are late belongs
+ * to the path. A sample has the weight that it has in @usual: that clamps it to
+ * twice its previous value, which is 16/9 of the present one. Otherwise a delay
+ * that @usual does not contain yet could exceed it, and leave no delay to the
+ * peer.
  */
 static void learn_back(struct dblp_rtt *r, u64 rtt, u64 back, u64 now)
 {
@@ -163,7 +177,7 @@ static struct dblp_sent_pkt *slot(const struct dblp_sent *s, u64 pn)
 	return dblp_sent_slot(s, pn);
 }
 
-/* How many slots from that of @pn on follow each other in memory? */
+/* Number of ring entries from that of @pn on that are adjacent in memory */
 static u32 in_a_row(const struct dblp_sent *s, u64 pn)
 {
 	u32 size = min(s->mask + 1, DBLP_SENT_BLOCK);
@@ -210,7 +224,7 @@ struct dblp_sent_pkt **dblp_sent_grow(struct dblp_sent *s,
 	struct dblp_sent_pkt **old = s->blocks;
 	u32 n = dblp_sent_blocks(s), i;
 
-	/* If the ring begins and ends in the same block, move its end */
+	/* If the ring begins and ends in the same block, move the end part */
 	i = lo & (n - 1);
 	if (hi == lo + n)
 		memcpy(blocks[n + i], old[i],
@@ -246,7 +260,7 @@ void dblp_sent_push_row(struct dblp_sent *s, struct dblp_sent_pkt *pkt, u32 n,
 	u32 seg = pkt->seg, order = port->sent, part;
 	struct dblp_sent_pkt *to, *end;
 
-	/* After a pause, the rate is measured from now on */
+	/* After a pause, restart the rate measurement */
 	if (!s->inflight_pkts) {
 		s->first_sent = now;
 		s->delivered_at = now;
@@ -309,13 +323,16 @@ static u32 behind(const struct dblp_sent *s, u64 pn, u32 later)
 	return max_t(s32, later - slot(s, pn)->order, 0);
 }
 
-/* First packet of @pn ... @end - 1 that is not acknowledged, or @end or more */
+/*
+ * First packet from @pn on that is not acknowledged; @end or more if none is
+ * below
+ */
 static u64 next_unacked(struct dblp_sent *s, u64 pn, u64 end)
 {
 	while (pn < end && slot(s, pn)->state == DBLP_SENT_ACKED) {
 		struct dblp_sent_pkt *pkt = slot(s, pn);
 
-		/* Halving the path keeps later walks short */
+		/* Path halving keeps later walks short */
 		if (pkt->skip < end &&
 		    slot(s, pkt->skip)->state == DBLP_SENT_ACKED)
 			pkt->skip = slot(s, pkt->skip)->skip;
@@ -324,7 +341,7 @@ static u64 next_unacked(struct dblp_sent *s, u64 pn, u64 end)
 	return pn;
 }
 
-/* Age at which a packet of a port is lost if there is no reordering */
+/* Age at which a packet of a port is lost, without tolerance for reordering */
 static u64 usual_delay(const struct dblp_rtt *rtt, const struct dblp_port *p)
 {
 	u64 delay = max(max(rtt->srtt, rtt->latest), p->srtt);
@@ -340,8 +357,10 @@ static u64 loss_delay(const struct dblp_sent *s, const struct dblp_rtt *rtt,
 	return usual_delay(rtt, p) + s->reorder_ns;
 }
 
-/* The same if later packets were acknowledged of other ports only: those did not overtake
- * it, so that says no more than time does. It is given as much as a probe timeout.
+/*
+ * Age at which a packet is lost if later packets of other ports only were
+ * acknowledged. They took other paths, so they prove nothing, and the packet
+ * gets as much time as a probe timeout.
  */
 static u64 silent_delay(const struct dblp_sent *s, const struct dblp_rtt *rtt,
 			const struct dblp_port *p)
@@ -349,9 +368,11 @@ static u64 silent_delay(const struct dblp_sent *s, const struct dblp_rtt *rtt,
 	return loss_delay(s, rtt, p) + 4 * max(rtt->var, p->var);
 }
 
-/* A packet declared lost has arrived, @distance behind the largest and @excess_ns
- * after the usual delay. Those that overtake others make round trips look short, and
- * queues as well, so the tolerance may be many of them: as many as it lasts unused.
+/*
+ * A packet declared lost has arrived, @distance packets behind the largest of
+ * its port and @excess_ns after the usual delay. Packets that overtake others
+ * make round trips and queues look short, so the tolerance may be many round
+ * trips: as many as it lasts unused.
  */
 static void widen_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 			     u64 distance, u64 excess_ns, u64 now)
@@ -361,7 +382,7 @@ static void widen_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 	excess_ns = min(excess_ns + excess_ns / 8,
 			REORDER_DECAY_ROUNDS * rtt->srtt);
 	s->reorder_ns = max(s->reorder_ns, excess_ns);
-	/* Count packets of one round trip as one reordering */
+	/* Spurious losses of one round trip count as one event */
 	if (s->reorder_at && now - s->reorder_at < rtt->srtt)
 		return;
 	if (s->reorder_ns < rtt->srtt)
@@ -370,9 +391,11 @@ static void widen_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 	s->reorder_at = now;
 }
 
-/* Packet @pn has arrived; if one that its port sent later had before, it is reordered. If
- * half of the tolerance would not suffice for it, all of it is still needed. Who is heard of late,
- * but not behind another one, may have arrived long ago: its ACK was lost.
+/*
+ * Packet @pn was acknowledged. It was reordered if a later packet of its port
+ * was acknowledged before. If half of the tolerance would not suffice, all of
+ * it is still needed. A late acknowledgment without such a later packet is no
+ * reordering: an earlier ACK may have been lost.
  */
 static void note_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 			    u64 pn, u64 now)
@@ -410,8 +433,9 @@ static void narrow_reordering(struct dblp_sent *s, const struct dblp_rtt *rtt,
 	s->reorder_at = now;
 }
 
-/* Packets newly acknowledged by an ACK: the newest of them, all bytes, and those of them
- * that had been declared lost
+/*
+ * Packets newly acknowledged by an ACK: @pkt and @pn are the newest of them,
+ * @spurious the part of @bytes that had been declared lost
  */
 struct newly_acked {
 	struct dblp_sent_pkt	pkt;
@@ -421,8 +445,10 @@ struct newly_acked {
 	bool			any;
 };
 
-/* Number of packets from @pn to below @end that are in flight, carry segments in a
- * row of one message, and are adjacent in memory
+/*
+ * Number of packets from @pn to below @end that are in flight, carry
+ * consecutive segments of one message, were sent from one port and are adjacent
+ * in memory
  */
 static u32 ack_run(const struct dblp_sent *s, u64 pn, u64 end)
 {
@@ -438,7 +464,7 @@ static u32 ack_run(const struct dblp_sent *s, u64 pn, u64 end)
 	return n;
 }
 
-/* Was nothing acknowledged that its port sent later? */
+/* Is every later packet of its port unacknowledged? */
 static bool is_silent(const struct dblp_port *p,
 		      const struct dblp_sent_pkt *pkt)
 {
@@ -510,7 +536,9 @@ static void ack_range(struct dblp_sent *s, const struct dblp_acked_range *r,
 		slot(s, first)->skip = end;
 }
 
-/* What is lost between packets that arrive says nothing of the path's life */
+/*
+ * A loss before an acknowledged packet of the port does not suggest a dead path
+ */
 static void lose_port(struct dblp_port *p, const struct dblp_sent_pkt *pkt)
 {
 	p->inflight_pkts--;
@@ -519,7 +547,7 @@ static void lose_port(struct dblp_port *p, const struct dblp_sent_pkt *pkt)
 		p->missed = min(p->missed + 1U, DBLP_SPRAY_DEAD);
 }
 
-/* Returns the work done, in packets */
+/* Declare a packet lost. Returns the work done, in packets */
 static u32 lose_packet(struct dblp_sent *s, u64 pn, enum dblp_lost_why why,
 		       const struct dblp_sent_ops *ops, void *ctx)
 {
@@ -555,8 +583,9 @@ static void lose_larger(struct dblp_sent *s, u64 now,
 	s->loss_time = now;
 }
 
-/* Packets of one port, up to @end. Adds bytes lost, and the work done to @took; @scan of
- * the port is where the next call continues
+/*
+ * Declare packets of one port below @end lost. Returns bytes lost, and adds the
+ * work done to @took. The next call continues at @scan of the port.
  */
 static u32 detect_lost_of(struct dblp_sent *s, struct dblp_port *p, u64 end,
 			  const struct dblp_rtt *rtt, u64 now, u32 *took,
@@ -593,7 +622,10 @@ static u32 detect_lost_of(struct dblp_sent *s, struct dblp_port *p, u64 end,
 	return lost;
 }
 
-/* Returns bytes lost. One port overtakes another, so each is judged by itself */
+/*
+ * Declare packets lost; returns their bytes. Each port is judged by itself,
+ * because packets of different ports overtake each other.
+ */
 static u32 detect_lost(struct dblp_sent *s, const struct dblp_rtt *rtt, u64 now,
 		       const struct dblp_sent_ops *ops, void *ctx)
 {
@@ -632,7 +664,9 @@ u32 dblp_sent_loss(const struct dblp_sent *s)
 	return div64_u64((u64)s->recent_lost * DBLP_PPM, s->recent);
 }
 
-/* How far behind may a lost packet still arrive? The ring must hold what is kept. */
+/*
+ * Packets behind the largest acknowledged one up to which lost packets are kept
+ */
 static u64 keep_pkts(const struct dblp_sent *s)
 {
 	return max_t(u64, 2 * (s->next - s->scan),
@@ -662,8 +696,9 @@ static void advance_base(struct dblp_sent *s, const struct dblp_rtt *rtt,
 	}
 }
 
-/* The rate over the flight that ended with @pkt, the lower of its send rate and its
- * ACK rate: ACKs that come in a burst must not look fast.
+/*
+ * Delivery rate over the flight that ended with @pkt: the lower of its send
+ * rate and its ACK rate, because ACKs that arrive in a burst look too fast.
  */
 static void sample_rate(struct dblp_sent *s, const struct dblp_sent_pkt *pkt,
 			const struct dblp_rtt *rtt, struct dblp_rate_sample *rs)
@@ -684,8 +719,10 @@ static void sample_rate(struct dblp_sent *s, const struct dblp_sent_pkt *pkt,
 	rs->rate = div64_u64(min_t(u64, bytes, U32_MAX) * 1000000000, interval);
 }
 
-/* Of one port alone the estimator of the connection tells. ACKs of others than the latest
- * packet may have waited at the peer; that is short, as those overtaken come at once
+/*
+ * Round-trip time of one of several ports. The sample may include some ACK
+ * delay of the peer; that is short, because reordered packets are acknowledged
+ * at once.
  */
 static void sample_port(struct dblp_port *p, u64 now)
 {
@@ -801,7 +838,7 @@ void dblp_sent_lose_larger(struct dblp_sent *s, u32 bytes, u64 now,
 	lose_larger(s, now, ops, ctx);
 }
 
-/* @scan must not stay below @base */
+/* Drop the oldest packet from the ring; @scan must not be below @base */
 static void drop_oldest(struct dblp_sent *s)
 {
 	s->base++;

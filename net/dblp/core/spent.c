@@ -6,9 +6,9 @@
 
 /**
  * dblp_spent_has() - is a cookie spent?
- * @s: its hash bucket
- * @cid: its connection ID
- * @born: its time of birth, not 0
+ * @s: hash bucket of the cookie
+ * @cid: connection ID in the cookie
+ * @born: creation time of the cookie, not 0
  */
 bool dblp_spent_has(const struct dblp_spent *s, u64 cid, u64 born)
 {
@@ -23,10 +23,10 @@ bool dblp_spent_has(const struct dblp_spent *s, u64 cid, u64 born)
 }
 
 /**
- * dblp_spent_add() - remember a cookie that makes a connection
- * @s: its hash bucket
- * @cid: its connection ID; it is not spent yet
- * @born: its time of birth, not 0
+ * dblp_spent_add() - store a cookie that opens a connection
+ * @s: hash bucket of the cookie
+ * @cid: connection ID in the cookie, which is not spent yet
+ * @born: creation time of the cookie, not 0
  */
 void dblp_spent_add(struct dblp_spent *s, u64 cid, u64 born)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Spent cookies: those that made a connection, so that none makes a second one.
+ * Spent cookies: cookies that opened a connection and must not open a second
+ * one.
  *
- * Each hash bucket remembers a fixed number of cookies. When all slots are taken,
- * the oldest cookie is forgotten, and from then on all cookies as old as that count
- * as spent. So a spent cookie stays spent, in a fixed amount of memory and time. A
- * flood of connections can only shorten the lifetime of other clients' cookies.
+ * Each hash bucket stores a fixed number of cookies. A new cookie replaces the
+ * oldest one when all entries are in use. From then on all cookies of that age
+ * or older count as spent. So a spent cookie stays spent, in a fixed amount of
+ * memory and time. A flood of connections can only shorten the lifetime of
+ * other clients' cookies.
  *
- * Pure: free of kernel and socket calls, also built into the unit tests and
- * fuzzers in user space. The caller has a lock.
+ * Pure: see wire.h. The caller has a lock.
  */
 #ifndef _NET_DBLP_SPENT_H
 #define _NET_DBLP_SPENT_H
@@ -18,9 +19,10 @@
 #define DBLP_SPENT_SLOTS	15
 
 /**
- * struct dblp_spent - spent cookies of one hash bucket, all zero at first
- * @floor: birth of the youngest forgotten cookie
- * @slot: cookies remembered; a slot is free while @born is 0
+ * struct dblp_spent - spent cookies of one hash bucket, initially all zero
+ * @floor: creation time of the youngest replaced cookie
+ * @slot: stored cookies: @cid is the connection ID, @born the creation time; 0
+ *	in an unused entry
  */
 struct dblp_spent {
 	u64 floor;

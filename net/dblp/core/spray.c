@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which port sends next, and which is tried again.
+ * Choice of the port that sends next, and of the dead port to probe.
  */
 #include <linux/limits.h>
 #include <linux/math64.h>
@@ -10,8 +10,8 @@
 #include "recovery.h"
 #include "spray.h"
 
-#define PART		64U	/* of the shortest round trip: what is told apart */
-#define TIMES_MAX	64U	/* of it: longer ones are as this */
+#define PART		64U	/* resolution: this part of the shortest RTT */
+#define TIMES_MAX	64U	/* longest RTT that counts, in shortest RTTs */
 
 static u64 round_trip(const struct dblp_port *p, u64 srtt)
 {
@@ -28,7 +28,7 @@ static bool any_lives(const struct dblp_port *ports, u32 n)
 	return false;
 }
 
-/* If all are dead, any may live */
+/* If all ports are dead, any announced port may send */
 static bool may_send(const struct dblp_port *p, bool any)
 {
 	return any ? !dblp_port_dead(p) : p->announced;
@@ -45,7 +45,10 @@ static u64 shortest(const struct dblp_port *ports, u32 n, u64 srtt, bool any)
 	return least;
 }
 
-/* Of a byte: PART * PART if nothing is lost, at most 2^21 times as much */
+/*
+ * Cost of a byte sent from a port: PART * PART with the shortest RTT and
+ * without loss, at most 2^21 times as much
+ */
 static u64 cost(const struct dblp_port *p, u64 srtt, u64 least)
 {
 	u64 part = max_t(u64, div_u64(least, PART), 1);
@@ -58,7 +61,7 @@ static u64 cost(const struct dblp_port *p, u64 srtt, u64 least)
 	return its << p->missed;
 }
 
-/* Who sends nothing does not save up for when it does */
+/* A port that may not send must not accumulate a claim for later */
 static void keep_up(struct dblp_port *ports, u32 n, bool any, u64 pass)
 {
 	u32 i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Ports that the packets of a connection are sent from. Routers that choose between
- * paths by addresses and ports may send those of each another way, so what arrives,
- * overtakes and is lost is judged port by port.
+ * Ports that the packets of a connection are sent from. Routers that choose
+ * paths by addresses and ports may use another path for each port. So
+ * round-trip time, reordering and loss are measured for each port.
  *
  * Pure: see wire.h. Times are nanoseconds of one monotonic clock.
  */
@@ -14,29 +14,31 @@
 struct dblp_sent;
 
 #define DBLP_SPRAY_MAX		16U	/* ports of a connection */
-#define DBLP_SPRAY_DEAD		6U	/* packets lost in a row by which a port is dead */
-#define DBLP_SPRAY_LOSS		4U	/* so many times as much counts what is lost */
-#define DBLP_SPRAY_MEMORY	65536U	/* bytes over which that is measured */
-#define DBLP_SPRAY_PARTS	32U	/* of the window: least that a port sends in a row */
+#define DBLP_SPRAY_DEAD		6U	/* losses in a row: dead */
+#define DBLP_SPRAY_LOSS		4U	/* weight of loss in the cost */
+#define DBLP_SPRAY_MEMORY	65536U	/* bytes that the loss rate covers */
+#define DBLP_SPRAY_PARTS	32U	/* of the window, sent in a row */
 
 /**
  * struct dblp_port - a port, and the path behind it
- * @sent: packets sent, those of probes included
- * @acked: of these, the latest that was acknowledged; counted from 1
+ * @sent: packets sent, including probes
+ * @acked: position in @sent, from 1, of the latest packet acknowledged
  * @before: @acked before the present ACK
- * @acked_sent: when the latest was sent
+ * @acked_sent: when packet @acked was sent
  * @srtt: smoothed round-trip time, 0 before the first sample
- * @var: its mean deviation
- * @scan: packet numbers below are not in flight from this port, if any is
+ * @var: mean deviation of the round-trip time
+ * @scan: packets with a lower number are not in flight from this port
  * @inflight_pkts: packets in flight
  * @recent: bytes recently acknowledged or declared lost
  * @recent_lost: bytes of @recent that were lost
- * @missed: packets lost behind @acked, DBLP_SPRAY_DEAD at most; without probes
- * @announced: the peer takes packets from here
- * @heard: when a packet was last acknowledged, or when the port was first tried
- * @probe_at: not tried again before, 0 if it was not tried
- * @pass: who sends next: the one that has least, which grows by what it sends, times
- *	what each byte costs there
+ * @missed: packets sent after @acked that were lost, DBLP_SPRAY_DEAD at most;
+ *	without probes
+ * @announced: the peer accepts packets from this port
+ * @heard: when a packet was last acknowledged, or when the port was first
+ *	probed
+ * @probe_at: earliest time of the next probe, 0 before the first
+ * @pass: virtual time of stride scheduling: the port with the smallest sends
+ *	next. It grows by the bytes sent, times the cost of a byte
  */
 struct dblp_port {
 	u32	sent;
@@ -56,7 +58,7 @@ struct dblp_port {
 	u64	pass;
 };
 
-/** dblp_port_dead() - is nothing sent from there, but to try it? */
+/** dblp_port_dead() - is a port used for probes only? */
 static inline bool dblp_port_dead(const struct dblp_port *p)
 {
 	return !p->announced || p->missed >= DBLP_SPRAY_DEAD;
@@ -65,8 +67,8 @@ static inline bool dblp_port_dead(const struct dblp_port *p)
 /**
  * dblp_port_note() - bytes were acknowledged or declared lost
  * @p: the port
- * @acked: of one kind
- * @lost: or the other
+ * @acked: bytes acknowledged, or 0
+ * @lost: bytes lost, or 0
  */
 static inline void dblp_port_note(struct dblp_port *p, u32 acked, u32 lost)
 {
@@ -80,46 +82,48 @@ static inline void dblp_port_note(struct dblp_port *p, u32 acked, u32 lost)
 
 /**
  * dblp_port_pick() - the port that sends next
- * @ports: all of the connection; the first is always announced
- * @n: how many
- * @srtt: round-trip time of a port without a sample
- * @bytes: that it sends before the next is picked
+ * @ports: all ports of the connection; the first is always announced
+ * @n: number of ports
+ * @srtt: round-trip time to assume for a port without a sample
+ * @bytes: bytes that the port sends before the next is picked
  *
- * A port gets a part that is the less the longer its round trip, as its square, and the
- * more of its packets are lost; each packet lost in a row halves it. So a path gets more
- * until its queue is about as long as those of the others, and each is tried often
- * enough to tell. A dead port gets nothing while another lives.
+ * The share of a port falls with the square of its round-trip time and with its
+ * loss rate; each packet lost in a row halves it. So a path gets more bytes
+ * until its queue is about as long as those of the others. Each path still gets
+ * enough bytes to be measured. A dead port gets none while another port is not
+ * dead.
  *
- * Return: its index.
+ * Return: index of the port.
  */
 u32 dblp_port_pick(struct dblp_port *ports, u32 n, u64 srtt, u32 bytes);
 
 /**
  * dblp_port_next() - the port for a packet or a train
  * @s: packets sent
- * @len: bytes of it
- * @cwnd: bytes of the window
+ * @len: bytes of the packet or train
+ * @cwnd: congestion window, bytes
  * @srtt: as for dblp_port_pick()
- * @anew: whatever is left of the part of the last one
+ * @anew: pick a port even if the present one has not sent its part yet
  *
- * A part of the window goes from one port: the more ports alternate, the more gaps the
- * peer has to acknowledge.
+ * A port sends 1 / DBLP_SPRAY_PARTS of the window in a row, because frequent
+ * changes of the port cause gaps that the peer has to acknowledge.
  *
- * Return: its index.
+ * Return: index of the port.
  */
 u32 dblp_port_next(struct dblp_sent *s, u32 len, u32 cwnd, u64 srtt, bool anew);
 
 /**
- * dblp_port_due() - a port to be probed now: one not announced yet, or a dead one
- * @ports: all of the connection
- * @n: how many
+ * dblp_port_due() - a port to be probed now: one not announced yet, or a dead
+ *	one
+ * @ports: all ports of the connection
+ * @n: number of ports
  * @wait: probe timeout, see dblp_pto()
  * @now: the time
  *
- * A port is tried again after as long as it was not heard, from @wait to
- * DBLP_PTO_MAX_NS: a path that stays dark costs less and less.
+ * The interval between probes is the time since @heard, from @wait to
+ * DBLP_PTO_MAX_NS. So the cost of a dead path falls with time.
  *
- * Return: its index, or @n if there is none. It counts as tried.
+ * Return: index of the port, or @n if none is due. The caller must probe it.
  */
 u32 dblp_port_due(struct dblp_port *ports, u32 n, u64 wait, u64 now);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How many values the lists of uapi/linux/dblp.h have. Programs must not know:
- * the lists grow. Documentation/netlink/regenerate compares these lists with
- * the specification.
+ * Number of values of each enum in uapi/linux/dblp.h. They are private, because
+ * the enums grow. Documentation/netlink/regenerate compares the enums with the
+ * specification.
  */
 #ifndef _NET_DBLP_VALUES_H
 #define _NET_DBLP_VALUES_H
