@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Segments of a message: sets of them, loss maps and zero maps, and the order in
- * which they are sent.
+ * Segments of a message: sets of them, loss maps and zero maps, and the order
+ * in which they are sent.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -175,7 +175,10 @@ u32 dblp_segmap_missing_word(const struct dblp_segmap *m, u32 first)
 	return missing;
 }
 
-/* A range begins at each hole behind a segment that is there, or at the start */
+/*
+ * Count the starts of ranges: a missing segment whose predecessor is not
+ * missing
+ */
 u32 dblp_segmap_ranges(const struct dblp_segmap *m)
 {
 	u32 words = BITS_TO_LONGS(m->n), n = 0, i;
@@ -310,7 +313,10 @@ u32 dblp_zeromap_common(const struct dblp_zeromap *z,
 	*count = 0;
 	for (i = 0; i < z->words; i++) {
 		word = get_word(z, i);
-		/* A word behind the end of the set is zero */
+		/*
+		 * Words beyond the end of the set are zero: do not read the set
+		 * there
+		 */
 		if (!word)
 			continue;
 		*count += hweight_long(word);
@@ -342,7 +348,7 @@ void dblp_zeromap_del(const struct dblp_zeromap *z, struct dblp_segmap *have)
 	}
 }
 
-/* The finalizer of splitmix64: close seeds give unrelated keys */
+/* The finalizer of splitmix64: similar seeds give unrelated keys */
 static u64 shuffle_mix(u64 x)
 {
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
@@ -377,7 +383,9 @@ u32 dblp_shuffle_at(const struct dblp_shuffle *s, u32 i)
 {
 	u32 mask = (1U << s->bits) - 1, r;
 
-	/* A block holds fewer than 4 n numbers, so few walks are needed */
+	/*
+	 * The network permutes fewer than 4 n numbers, so few passes are needed
+	 */
 	do {
 		u32 left = i >> s->bits, right = i & mask, next;
 
@@ -395,7 +403,7 @@ u32 dblp_shuffle_find(const struct dblp_shuffle *s, u32 x)
 {
 	u32 mask = (1U << s->bits) - 1, r;
 
-	/* The same walk backwards */
+	/* The inverse of dblp_shuffle_at() */
 	do {
 		u32 left = x >> s->bits, right = x & mask, prev;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One bit for each segment of a message, the loss map as byte ranges, zero maps,
- * and the order in which segments are sent.
+ * One bit for each segment of a message, the loss map as byte ranges, zero
+ * maps, and the order in which segments are sent.
  *
- * Pure: see wire.h. The bits belong to the caller.
+ * Pure: see wire.h. The caller allocates and frees the bits.
  */
 #ifndef _NET_DBLP_SEGMAP_H
 #define _NET_DBLP_SEGMAP_H
@@ -28,39 +28,48 @@ struct dblp_segmap {
 size_t dblp_segmap_bytes(u32 n);
 /** dblp_segmap_init() - empty set of @n segments in zeroed memory @bits */
 void dblp_segmap_init(struct dblp_segmap *m, unsigned long *bits, u32 n);
-/** dblp_segmap_fill() - put all segments into the set */
+/** dblp_segmap_fill() - add all segments to an empty set */
 void dblp_segmap_fill(struct dblp_segmap *m);
 bool dblp_segmap_test(const struct dblp_segmap *m, u32 i);
-/** dblp_segmap_add() - add @i to the set; true if it was not there */
+/** dblp_segmap_add() - add @i to the set; true if it was not in the set */
 bool dblp_segmap_add(struct dblp_segmap *m, u32 i);
-/** dblp_segmap_del() - remove @i from the set; true if it was there */
+/** dblp_segmap_del() - remove @i from the set; true if it was in the set */
 bool dblp_segmap_del(struct dblp_segmap *m, u32 i);
-/** dblp_segmap_add_run() - add @count segments from @first on, none in the set */
+/**
+ * dblp_segmap_add_run() - add @count segments from @first on, none in the set
+ */
 void dblp_segmap_add_run(struct dblp_segmap *m, u32 first, u32 count);
-/** dblp_segmap_del_run() - remove @count segments from @first on, all in the set */
+/**
+ * dblp_segmap_del_run() - remove @count segments from @first on, all in the set
+ */
 void dblp_segmap_del_run(struct dblp_segmap *m, u32 first, u32 count);
 /**
  * dblp_segmap_del_word() - remove up to 32 segments from the set
  * @m: the set
- * @first: the first of the 32, a multiple of 32
+ * @first: first of the 32 segments, a multiple of 32
  * @word: bit i is segment @first + i, which exists; it need not be in the set
  */
 void dblp_segmap_del_word(struct dblp_segmap *m, u32 first, u32 word);
 /**
  * dblp_segmap_add_of() - add the segments of another set
  * @m: the set
- * @of: the other set, of as many segments
- * @first: first segment to look at
- * @end: segment after the last; larger than @first
+ * @of: the other set, for the same number of segments
+ * @first: first segment to add
+ * @end: segment after the last to add; larger than @first
  *
  * Return: number of segments added.
  */
 u32 dblp_segmap_add_of(struct dblp_segmap *m, const struct dblp_segmap *of,
 		       u32 first, u32 end);
-/** dblp_segmap_del_of() - the same, removing; returns the number removed */
+/**
+ * dblp_segmap_del_of() - remove the segments of another set; parameters as of
+ * dblp_segmap_add_of(); returns the number removed
+ */
 u32 dblp_segmap_del_of(struct dblp_segmap *m, const struct dblp_segmap *of,
 		       u32 first, u32 end);
-/** dblp_segmap_common() - number of segments @first ... @end - 1 in both sets */
+/**
+ * dblp_segmap_common() - number of segments @first ... @end - 1 in both sets
+ */
 u32 dblp_segmap_common(const struct dblp_segmap *m,
 		       const struct dblp_segmap *of, u32 first, u32 end);
 /** dblp_segmap_next_common() - first segment in both sets, or @n */
@@ -72,9 +81,13 @@ static inline u32 dblp_segmap_word(const struct dblp_segmap *m, u32 first)
 	return m->bits[first / BITS_PER_LONG] >> first % BITS_PER_LONG;
 }
 
-/** dblp_segmap_add_word() - add the segments of a word, none in the set */
+/**
+ * dblp_segmap_add_word() - add the segments of a word; none may be in the set
+ */
 void dblp_segmap_add_word(struct dblp_segmap *m, u32 first, u32 word);
-/** dblp_segmap_free() - length of the hole at @first, at most @count */
+/**
+ * dblp_segmap_free() - segments from @first on not in the set, at most @count
+ */
 u32 dblp_segmap_free(const struct dblp_segmap *m, u32 first, u32 count);
 /** dblp_segmap_next() - first segment >= @from in the set, or @n */
 u32 dblp_segmap_next(const struct dblp_segmap *m, u32 from);
@@ -82,8 +95,8 @@ u32 dblp_segmap_next(const struct dblp_segmap *m, u32 from);
 u32 dblp_segmap_next_hole(const struct dblp_segmap *m, u32 from);
 /**
  * dblp_segmap_missing_word() - 32 segments of a loss map
- * @m: segments that are there
- * @first: the first of the 32, a multiple of 32
+ * @m: segments that have arrived
+ * @first: first of the 32 segments, a multiple of 32
  *
  * Return: a word of a LOSSMAP frame: bit i is set if segment @first + i exists
  * and is missing.
@@ -95,24 +108,24 @@ u32 dblp_segmap_ranges(const struct dblp_segmap *m);
 
 /**
  * dblp_segmap_missing() - number of missing bytes
- * @m: segments that are there
+ * @m: segments that have arrived
  * @seg_size: bytes of each segment but the last
  * @msg_len: bytes of the message
  *
- * Return: sum of the ranges of the loss map.
+ * Return: total length of the ranges of the loss map.
  */
 u32 dblp_segmap_missing(const struct dblp_segmap *m, u32 seg_size, u32 msg_len);
 
 /**
  * dblp_segmap_next_missing() - next byte range of a loss map
- * @m: segments that are there
+ * @m: segments that have arrived
  * @seg_size: bytes of each segment but the last
  * @msg_len: bytes of the message
- * @from: segment to start at; set to the one behind the range found
- * @offset: set to the offset of the range
- * @length: set to its length in bytes
+ * @from: segment to start at; set to the segment after the range found
+ * @offset: set to the offset of the range, bytes
+ * @length: set to the length of the range, bytes
  *
- * Return: false if nothing is missing from @from on.
+ * Return: false if no segment is missing from @from on.
  */
 bool dblp_segmap_next_missing(const struct dblp_segmap *m, u32 seg_size,
 			      u32 msg_len, u32 *from, u32 *offset,
@@ -122,12 +135,12 @@ struct dblp_range;
 
 /**
  * dblp_segmap_list() - write a loss map as byte ranges
- * @m: segments that are there
+ * @m: segments that have arrived
  * @seg_size: bytes of each segment but the last
  * @msg_len: bytes of the message
- * @base: added to each offset
+ * @base: bytes to add to each offset
  * @r: array for the ranges
- * @n: ranges in it already, by rising offset, all before @base
+ * @n: number of ranges already in @r, by rising offset, all before @base
  *
  * A range that touches the last range in @r is joined with it.
  *
@@ -135,18 +148,18 @@ struct dblp_range;
  */
 u32 dblp_segmap_list(const struct dblp_segmap *m, u32 seg_size, u32 msg_len,
 		     u32 base, struct dblp_range *r, u32 n);
-/** dblp_segmap_touch() - do @a end and @b begin with a hole? */
+/** dblp_segmap_touch() - do @a end and @b begin with a missing segment? */
 bool dblp_segmap_touch(const struct dblp_segmap *a,
 		       const struct dblp_segmap *b);
 
 /**
- * struct dblp_zeromap - segments that are all zero, named instead of sent
- * @p: its words, big-endian
+ * struct dblp_zeromap - segments that are all zero, described instead of sent
+ * @p: words of the map, big-endian
  * @first: segment of the first bit, a multiple of 32
  * @words: number of words, at least 1
  *
- * The words are like those of a LOSSMAP frame: bit i of word w, counted from the
- * least significant, is segment @first + 32 w + i; 1 is zero.
+ * The words are like those of a LOSSMAP frame: bit i of word w, counted from
+ * the least significant, is segment @first + 32 w + i; 1 is zero.
  */
 struct dblp_zeromap {
 	const u8	*p;
@@ -159,7 +172,8 @@ struct dblp_zeromap {
  * @p: first byte
  * @len: number of bytes, at least 1
  *
- * Most data that is not zero has a non-zero first word, which is in the cache.
+ * The first word is checked first, because it is non-zero in most data that is
+ * not all zero, and is in the cache.
  */
 static inline bool dblp_all_zero(const void *p, u32 len)
 {
@@ -174,13 +188,13 @@ static inline bool dblp_all_zero(const void *p, u32 len)
 }
 
 /**
- * dblp_zeromap_words() - length of the map of a part of a message
+ * dblp_zeromap_words() - length of the zero map of a stretch of a message
  * @zeros: segments that are zero
- * @first: first segment of the part, a multiple of 32
- * @end: segment behind the part
+ * @first: first segment of the stretch, a multiple of 32
+ * @end: segment after the stretch
  *
- * Return: words up to that of the last zero segment of the part, 0 if there is
- * none.
+ * Return: number of words up to the last zero segment of the stretch, 0 if it
+ * has none.
  */
 u32 dblp_zeromap_words(const struct dblp_segmap *zeros, u32 first, u32 end);
 
@@ -191,28 +205,28 @@ u32 dblp_zeromap_words(const struct dblp_segmap *zeros, u32 first, u32 end);
  * @first: first segment, a multiple of 32 before the end of the message
  * @words: number of words, all of which begin before the end of the message
  *
- * Return: the byte behind the map.
+ * Return: the byte after the map.
  */
 u8 *dblp_zeromap_put(u8 *p, const struct dblp_segmap *zeros, u32 first,
 		     u32 words);
 
 /**
- * dblp_zeromap_valid() - check a map
- * @z: map that dblp_get_data() found
+ * dblp_zeromap_valid() - check a zero map
+ * @z: zero map of a packet that dblp_get_data() accepted
  * @n: segments of the message
  *
- * Return: true if it names at least one segment, and none behind the end.
+ * Return: true if it describes at least one segment, and none beyond the end.
  */
 bool dblp_zeromap_valid(const struct dblp_zeromap *z, u32 n);
 
 /**
- * dblp_zeromap_next() - next run of segments that are zero
+ * dblp_zeromap_next() - next consecutive segments of a zero map
  * @z: the map
- * @at: bit to start at; set to the one behind the run
- * @first: set to the first segment of the run
- * @count: set to its length
+ * @at: bit to start at; set to the bit after these segments
+ * @first: set to the first of them
+ * @count: set to their number
  *
- * Return: false if there is no run.
+ * Return: false if the map has no further segment.
  */
 bool dblp_zeromap_next(const struct dblp_zeromap *z, u32 *at, u32 *first,
 		       u32 *count);
@@ -228,12 +242,15 @@ bool dblp_zeromap_next(const struct dblp_zeromap *z, u32 *at, u32 *first,
 u32 dblp_zeromap_common(const struct dblp_zeromap *z,
 			const struct dblp_segmap *have, u32 *count);
 
-/** dblp_zeromap_add() - add the segments of a map, none of which is in the set */
+/** dblp_zeromap_add() - add the segments of a map; none may be in the set */
 void dblp_zeromap_add(const struct dblp_zeromap *z, struct dblp_segmap *have);
-/** dblp_zeromap_del() - remove the segments of a map, all of which are in the set */
+/** dblp_zeromap_del() - remove the segments of a map; all must be in the set */
 void dblp_zeromap_del(const struct dblp_zeromap *z, struct dblp_segmap *have);
 
-/* With four rounds, neighbours stay neighbours a third too often */
+/*
+ * With 4 rounds, adjacent numbers stay adjacent a third more often than at
+ * random
+ */
 #define DBLP_SHUFFLE_ROUNDS	6
 
 /**
@@ -242,8 +259,8 @@ void dblp_zeromap_del(const struct dblp_zeromap *z, struct dblp_segmap *have);
  * @bits: bits of one half of the Feistel network's block
  * @key: round keys
  *
- * A balanced Feistel network over the smallest even number of bits that holds
- * @n, walked until it lands below @n (cycle walking).
+ * A balanced Feistel network over the smallest even number of bits that can
+ * hold @n - 1. It is applied until the result is below @n (cycle walking).
  */
 struct dblp_shuffle {
 	u32	n;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packet formats: the only place that interprets the bytes of a packet. All fields
- * are big-endian and read byte by byte, so packets need not be aligned. Whatever
- * Documentation/protocol.rst does not allow is refused, so that reserved fields stay
- * usable for later versions.
+ * Packet formats: the only place that interprets the bytes of a packet. All
+ * fields are big-endian and read byte by byte, so packets need not be aligned.
+ * A packet that Documentation/protocol.rst does not allow is refused, so that
+ * later versions can use the reserved fields.
  */
 #include <linux/limits.h>
 #include <linux/minmax.h>
@@ -14,7 +14,9 @@
 #include "values.h"
 #include "wire.h"
 
-/* Least words of each frame, including the first; ACK and LOSSMAP have more */
+/*
+ * Smallest number of 32-bit words of each frame; ACK and LOSSMAP can have more
+ */
 enum dblp_frame_words {
 	DBLP_ACK_WORDS		= 4,
 	DBLP_ECN_WORDS		= 4,
@@ -72,18 +74,19 @@ u64 dblp_get_u64(const u8 *p)
  * @p: the bytes, most significant first
  * @v: their value
  *
- * Return: the byte behind them.
+ * Return: the byte after them.
  */
 u8 *dblp_put_u64(u8 *p, u64 v)
 {
 	return put_u32(put_u32(p, v >> 32), v);
 }
 
-/* Which frames a packet may have */
+/* Frames that a packet may have: none, an AUTH frame, or any */
 enum dblp_ctl_kind { DBLP_CTL_NONE, DBLP_CTL_AUTH, DBLP_CTL_ANY };
 
-/* Bytes of each type of packet besides its frames. Packets without an open end have
- * one length, except a list of versions, which answers an INIT.
+/*
+ * Bytes of each type of packet, without its frames. Only DATA, PROBE and
+ * VERSION, the list of versions, have a variable length.
  */
 static const struct {
 	u16	least;
@@ -129,7 +132,7 @@ enum dblp_wire_error dblp_check_len(const struct dblp_hdr *h, u32 len)
 	       DBLP_WIRE_TRAILING : DBLP_WIRE_OK;
 }
 
-/* What DATA has there is checked with the segment */
+/* For DATA, dblp_get_data() checks @seg_size */
 static bool seg_size_is_sane(const struct dblp_hdr *h)
 {
 	switch (h->type) {
@@ -146,8 +149,8 @@ static bool seg_size_is_sane(const struct dblp_hdr *h)
 
 /**
  * dblp_get_hdr() - parse the header of a packet
- * @h: filled; of a packet of another version only @type and @dcid are meaningful,
- *	if that version has them at the same place
+ * @h: set to the header. For a packet of another version only @type and @dcid
+ *	are set, from the positions that they have in this version
  * @p: first byte of the packet, DBLP_HDR_LEN bytes of it must be readable
  *	unless @len is less
  * @len: bytes of the whole packet
@@ -180,7 +183,7 @@ enum dblp_wire_error dblp_get_hdr(struct dblp_hdr *h, const u8 *p, u32 len)
  * @p: DBLP_HDR_LEN bytes
  * @h: the header; @ctl_len must be a multiple of 4, at most DBLP_CTL_MAX
  *
- * Return: the byte behind it.
+ * Return: the byte after it.
  */
 u8 *dblp_put_hdr(u8 *p, const struct dblp_hdr *h)
 {
@@ -216,7 +219,7 @@ static bool segment_is_sane(const struct dblp_data *d, u32 seg_size)
 	return d->offset < d->msg_len && d->offset % seg_size == 0;
 }
 
-/* Words about segments behind the end are refused */
+/* Refuse words of a zero map that lie beyond the end of the message */
 static enum dblp_wire_error check_zeromap(const struct dblp_data *d,
 					  u32 seg_size)
 {
@@ -232,14 +235,14 @@ static enum dblp_wire_error check_zeromap(const struct dblp_data *d,
 
 /**
  * dblp_get_data() - parse the data header of a DATA packet
- * @d: filled
+ * @d: set to the data header
  * @h: the packet's header
- * @p: first byte behind the header
+ * @p: first byte after the header
  * @len: bytes that are readable at @p, perhaps not the whole packet
  * @pkt_len: bytes of the whole packet, including the header
  *
- * The control frames follow the data header, then the segment or zero map, which
- * dblp_zeromap_valid() checks.
+ * The control frames follow the data header, then the segment or zero map,
+ * which dblp_zeromap_valid() checks.
  *
  * Return: DBLP_WIRE_OK, or why the packet is refused.
  */
@@ -273,7 +276,7 @@ enum dblp_wire_error dblp_get_data(struct dblp_data *d,
  * @p: DBLP_DATA_HDR_LEN bytes
  * @d: the segment; @seg_len is not written, it follows from the other fields
  *
- * Return: the byte behind it.
+ * Return: the byte after it.
  */
 u8 *dblp_put_data(u8 *p, const struct dblp_data *d)
 {
@@ -293,8 +296,10 @@ u8 *dblp_put_data(u8 *p, const struct dblp_data *d)
 	return put_u32(p, attr);
 }
 
-/* Numbers are the low 32 bits and may wrap within an ACK. All of them together
- * span less than half of the number space, else they could not be expanded.
+/*
+ * Packet numbers are the low 32 bits and may wrap within an ACK. The ranges
+ * span less than half of the number space; otherwise the numbers could not be
+ * expanded.
  */
 static bool get_ack(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 {
@@ -321,7 +326,10 @@ static bool get_close(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 {
 	f->close.reason = arg & 0xff;
 	f->close.flags = arg >> 8;
-	/* A complete message needs no CLOSE: it is acknowledged */
+	/*
+	 * A complete message needs no CLOSE, because its segments are
+	 * acknowledged
+	 */
 	if (words != DBLP_CLOSE_WORDS ||
 	    f->close.reason == DBLP_REASON_COMPLETE ||
 	    f->close.reason >= __DBLP_REASON_MAX ||
@@ -353,7 +361,7 @@ static bool get_lossmap(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 	return f->lossmap.first % 32 == 0 && f->lossmap.first < DBLP_SEGS_MAX;
 }
 
-/* Whether the piece fits its message is checked with the data header */
+/* The caller checks the fields against the data header */
 static bool get_meta(struct dblp_frame *f, const u8 *p)
 {
 	f->meta.msg_id = get_u32(p + 4);
@@ -399,7 +407,7 @@ static bool get_cancel(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 	       f->cancel.len <= f->cancel.total - f->cancel.offset;
 }
 
-/* Frames of fixed length whose argument is kept zero */
+/* Parse a frame of fixed length whose argument is reserved, 0 */
 static bool get_plain(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 {
 	if (arg)
@@ -449,11 +457,12 @@ static bool get_plain(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 
 /**
  * dblp_get_frame() - parse one control frame
- * @f: filled
- * @p: first byte of the frame; moved behind it
- * @len: bytes of control frames from there on; reduced by those of the frame
+ * @f: set to the frame
+ * @p: first byte of the frame; set to the byte after it
+ * @len: bytes of control frames at @p; reduced by those of the frame
  *
- * Return: DBLP_WIRE_OK, or why the frame is refused: then @p and @len are unchanged.
+ * Return: DBLP_WIRE_OK, or why the frame is refused; @p and @len do not change
+ * then.
  */
 enum dblp_wire_error dblp_get_frame(struct dblp_frame *f, const u8 **p,
 				    u32 *len)
@@ -501,7 +510,10 @@ static u8 *put_first_word(u8 *p, u8 type, u32 words, u32 arg)
 	return put_u16(p, arg);
 }
 
-/* Older ranges that do not fit are left out: the next ACK may have room */
+/*
+ * Ranges that do not fit are left out, the lowest first: a later ACK may have
+ * room
+ */
 static u8 *put_ack(u8 *p, const u8 *end, const struct dblp_frame *f)
 {
 	u32 room = (end - p) / 4 - DBLP_ACK_WORDS;
@@ -541,7 +553,7 @@ static u8 *put_lossmap(u8 *p, const struct dblp_frame *f)
 	return p + 4 * words;
 }
 
-/* Least number of words of a frame, 0 if the type is unknown */
+/* Smallest number of words of a frame, 0 if the frame is invalid */
 static u32 frame_words(const struct dblp_frame *f)
 {
 	switch (f->type) {
@@ -591,10 +603,11 @@ static u32 frame_arg(const struct dblp_frame *f)
 }
 
 /**
- * dblp_needs_ack() - must this frame be acknowledged?
+ * dblp_needs_ack() - must a frame of this type be acknowledged?
  * @type: &enum dblp_frame_type
  *
- * Return: true if ACK packets, which never are, cannot have it.
+ * Return: true if so. Such a frame is not allowed in an ACK packet, which is
+ * never acknowledged.
  */
 bool dblp_needs_ack(u8 type)
 {
@@ -606,12 +619,12 @@ bool dblp_needs_ack(u8 type)
 /**
  * dblp_put_frame() - write one control frame
  * @p: first byte to write
- * @end: byte behind the last that may be written
- * @f: the frame; of an ACK as many ranges are written as fit their fields and the
- *	room, beginning with the largest packet numbers
+ * @end: byte after the last that may be written
+ * @f: the frame. Ranges of an ACK are written from the largest packet number
+ *	on, as many as fit
  *
- * Return: the byte behind it, or NULL when nothing was written, because there is no
- * room or the type is unknown.
+ * Return: the byte after the frame; NULL, with nothing written, if it does not
+ * fit or is invalid.
  */
 u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f)
 {
@@ -666,11 +679,13 @@ u8 *dblp_put_frame(u8 *p, const u8 *end, const struct dblp_frame *f)
 
 /**
  * dblp_auth_at() - offset of the AUTH frame in a packet
- * @h: its header
+ * @h: header of the packet
  * @len: bytes of the packet
  *
- * Return: where the frame is if there is one, as the last frame; dblp_get_frame()
- * tells whether it is. 0 if there is no room for one.
+ * An AUTH frame is the last frame. dblp_get_frame() tells whether the bytes
+ * there are one.
+ *
+ * Return: the offset, or 0 if the packet is too short for an AUTH frame.
  */
 u32 dblp_auth_at(const struct dblp_hdr *h, u32 len)
 {
@@ -693,7 +708,7 @@ u32 dblp_auth_at(const struct dblp_hdr *h, u32 len)
 
 /**
  * dblp_get_params() - parse the parameters of a handshake
- * @a: filled
+ * @a: set to the parameters
  * @p: DBLP_PARAMS_LEN bytes
  *
  * Return: DBLP_WIRE_OK, or why they are refused.
@@ -718,7 +733,7 @@ enum dblp_wire_error dblp_get_params(struct dblp_params *a, const u8 *p)
  * @p: DBLP_PARAMS_LEN bytes
  * @a: the parameters
  *
- * Return: the byte behind them.
+ * Return: the byte after them.
  */
 u8 *dblp_put_params(u8 *p, const struct dblp_params *a)
 {
@@ -729,7 +744,7 @@ u8 *dblp_put_params(u8 *p, const struct dblp_params *a)
 
 /**
  * dblp_get_cookie() - parse a cookie; the caller checks its MAC
- * @c: filled
+ * @c: set to the cookie
  * @p: DBLP_COOKIE_LEN bytes
  */
 void dblp_get_cookie(struct dblp_cookie *c, const u8 *p)
@@ -745,7 +760,7 @@ void dblp_get_cookie(struct dblp_cookie *c, const u8 *p)
  * @p: DBLP_COOKIE_LEN bytes
  * @c: the cookie
  *
- * Return: the byte behind it.
+ * Return: the byte after it.
  */
 u8 *dblp_put_cookie(u8 *p, const struct dblp_cookie *c)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Packet formats and their codec. Documentation/protocol.rst has the diagrams
- * and says when each packet is sent; the names here are its names.
+ * and says when each packet is sent; it uses the names of this file.
  *
  * Pure: free of kernel and socket calls, also built into the unit tests and
  * fuzzers in user space.
@@ -14,7 +14,7 @@
 #include <linux/types.h>
 
 #define DBLP_VERSION		3	/* of the protocol */
-#define DBLP_SHARE_UNIT		64U	/* bytes; at 400 Gbit/s 2^32 last 5 s */
+#define DBLP_SHARE_UNIT		64U	/* bytes; wraps in 5 s at 400 Gbit/s */
 
 /** enum dblp_pkt_type - low four bits of the first byte of each packet */
 enum dblp_pkt_type {
@@ -22,12 +22,12 @@ enum dblp_pkt_type {
 	DBLP_PKT_INIT_ACK,	/* server -> client: the cookie; no state held */
 	DBLP_PKT_COOKIE_ECHO,	/* client -> server: the cookie, parameters */
 	DBLP_PKT_COOKIE_ACK,	/* server -> client: parameters; established */
-	DBLP_PKT_VERSION,	/* the versions that are spoken here */
-	DBLP_PKT_RST,		/* the connection is over or never was */
+	DBLP_PKT_VERSION,	/* the versions that the sender supports */
+	DBLP_PKT_RST,		/* the connection has ended or is unknown */
 	DBLP_PKT_ACK,		/* frames only, without a packet number */
 	DBLP_PKT_CTRL,		/* frames only, numbered and acknowledged */
 	DBLP_PKT_DATA,		/* frames and one segment of a message */
-	DBLP_PKT_PROBE,		/* tries whether its size passes; numbered */
+	DBLP_PKT_PROBE,		/* tests whether its size passes; numbered */
 	__DBLP_PKT_MAX
 };
 
@@ -37,27 +37,27 @@ enum dblp_frame_type {
 	DBLP_FRAME_ECN,		/* counts of ECN marks received */
 	DBLP_FRAME_FLOW,	/* credit of the receiver */
 	DBLP_FRAME_CLOSE,	/* a message was closed with bytes missing */
-	DBLP_FRAME_LOSSMAP,	/* a piece of its loss map */
-	DBLP_FRAME_META,	/* what the data header has no room for */
+	DBLP_FRAME_LOSSMAP,	/* a stretch of the loss map of that message */
+	DBLP_FRAME_META,	/* attributes not in the data header */
 	DBLP_FRAME_FIN,		/* no more messages will be sent */
 	DBLP_FRAME_PING,	/* asks for an ACK and for credit */
-	DBLP_FRAME_SHARE,	/* number of connections sending to this end */
+	DBLP_FRAME_SHARE,	/* connections sending to this end */
 	DBLP_FRAME_BUDGET,	/* the budget of a message has changed */
 	DBLP_FRAME_AUTH,	/* authenticates the packet, see auth.c */
-	DBLP_FRAME_CANCEL,	/* a message is given up by its sender */
-	DBLP_FRAME_ARRIVAL,	/* when the latest packet acknowledged has come */
+	DBLP_FRAME_CANCEL,	/* the sender cancels a message */
+	DBLP_FRAME_ARRIVAL,	/* arrival time of the latest packet */
 	__DBLP_FRAME_MAX
 };
 
-/** enum dblp_rst_reason - why a connection is over, in a RST */
+/** enum dblp_rst_reason - why a connection has ended, in a RST */
 enum dblp_rst_reason {
-	DBLP_RST_UNKNOWN = 1,	/* no such connection here */
-	DBLP_RST_REFUSED,	/* there is no listener */
-	DBLP_RST_CLOSED,	/* closed before all was read */
-	DBLP_RST_PROTOCOL,	/* the peer broke the protocol */
-	DBLP_RST_TIMEOUT,	/* the peer was silent for too long */
-	DBLP_RST_AUTH,		/* one end has a key that the other has not */
-	DBLP_RST_SPRAY,		/* more ports were asked for than are taken */
+	DBLP_RST_UNKNOWN = 1,	/* unknown connection */
+	DBLP_RST_REFUSED,	/* no socket listens */
+	DBLP_RST_CLOSED,	/* closed before all messages were read */
+	DBLP_RST_PROTOCOL,	/* the peer violated the protocol */
+	DBLP_RST_TIMEOUT,	/* the peer was silent for the user timeout */
+	DBLP_RST_AUTH,		/* the keys of the two ends differ */
+	DBLP_RST_SPRAY,		/* the client asks for too many ports */
 	__DBLP_RST_MAX
 };
 
@@ -65,7 +65,7 @@ enum dblp_wire_size {
 	DBLP_HDR_LEN		= 16,
 	DBLP_DATA_HDR_LEN	= 16,	/* follows the header */
 	DBLP_CTL_MAX		= 255 * 4,
-	DBLP_INIT_LEN		= 128,	/* padded: an answer is never longer */
+	DBLP_INIT_LEN		= 128,	/* padded: no answer is longer */
 	DBLP_COOKIE_LEN		= 24,
 	DBLP_PARAMS_LEN		= 24,
 	DBLP_PARAMS_RTT_MAX	= 60000000,	/* microseconds */
@@ -78,23 +78,25 @@ enum dblp_wire_size {
 	DBLP_COOKIE_ACK_LEN	= DBLP_HDR_LEN + DBLP_PARAMS_LEN +
 				  DBLP_TIME_LEN,
 	DBLP_RST_LEN		= DBLP_HDR_LEN + 16,
-	/* Of messages of several segments, for any element size: see path.c */
+	/*
+	 * Bytes of a segment, if the message has several segments: see path.c
+	 */
 	DBLP_SEG_MIN		= 224,
 	DBLP_SEG_MAX		= 65528,
 	DBLP_ACK_RANGES_MAX	= 64,
-	DBLP_LOSSMAP_WORDS_MAX	= 120,	/* fits the smallest packet */
+	DBLP_LOSSMAP_WORDS_MAX	= 120,	/* fits the smallest path MTU */
 	DBLP_LOSSMAP_LEN_MAX	= 12 + 4 * DBLP_LOSSMAP_WORDS_MAX,
 	DBLP_META_LEN		= 32,
 	DBLP_AUTH_LEN		= 24,
-	DBLP_TAG_LEN		= 16,	/* the end of an AUTH frame */
+	DBLP_TAG_LEN		= 16,	/* tag at the end of an AUTH frame */
 };
 
 /**
- * enum dblp_feature - what is not in all implementations of this version
+ * enum dblp_feature - optional features of this protocol version
  * @DBLP_FEATURE_CANCEL: CANCEL frames are understood
  * @DBLP_FEATURE_ARRIVAL: ARRIVAL frames are understood
  * @DBLP_FEATURE_SPRAY: a COOKIE-ECHO may ask for several ports
- * @DBLP_FEATURES: all that are known here
+ * @DBLP_FEATURES: all features of this implementation
  */
 enum dblp_feature {
 	DBLP_FEATURE_CANCEL	= 1 << 0,
@@ -108,9 +110,9 @@ enum dblp_feature {
 #define DBLP_ATTR_BUDGET_SHIFT	12	/* ppm, 20 bits */
 #define DBLP_ATTR_POLICY_SHIFT	10	/* enum dblp_policy, 2 bits */
 #define DBLP_ATTR_PHASE_SHIFT	7	/* 3 bits */
-#define DBLP_ATTR_CLASS_SHIFT	5	/* importance, 2 bits, 0 for now */
+#define DBLP_ATTR_CLASS_SHIFT	5	/* importance, 2 bits, reserved: 0 */
 #define DBLP_ATTR_REPAIR	0x10	/* the first pass is over, see @repair */
-#define DBLP_ATTR_META		0x08	/* do not close without the META frame */
+#define DBLP_ATTR_META		0x08	/* the message has a META frame */
 #define DBLP_ATTR_ZEROS		0x04	/* a zero map, no segment */
 #define DBLP_ATTR_RESERVED	0x03	/* zero */
 
@@ -118,11 +120,11 @@ enum dblp_feature {
  * struct dblp_hdr - header of every packet, in host byte order
  * @type: &enum dblp_pkt_type
  * @ctl_len: bytes of control frames
- * @seg_size: of a DATA packet: bytes of each segment of the message but the
- *	last; of a PROBE: index of the port that it announces; of a
- *	COOKIE-ECHO: ports of each end, 0 if one; 0 in all others
- * @pn: low 32 bits of the packet number; 0 in packets without one
- * @dcid: connection ID that the receiver chose, 0 if it has not yet
+ * @seg_size: DATA: bytes of each segment of the message but the last; PROBE:
+ *	index of the port that it announces; COOKIE-ECHO: number of ports of
+ *	each end, or 0 for one; others: 0
+ * @pn: low 32 bits of the packet number; 0 in packets without a number
+ * @dcid: connection ID chosen by the receiver, 0 before it has chosen one
  */
 struct dblp_hdr {
 	u8	type;
@@ -134,15 +136,16 @@ struct dblp_hdr {
 
 /**
  * struct dblp_data - the segment of a DATA packet, in host byte order
- * @msg_id: message, counted from 0 in each direction, modulo 2^32
- * @offset: of the segment's first byte in the message, a multiple of seg_size; of
- *	a zero map: of its first segment, whose index is a multiple of 32
- * @msg_len: bytes of the whole message, 1 ... DBLP_MSG_MAX
+ * @msg_id: message ID, counted from 0 in each direction, modulo 2^32
+ * @offset: offset of the segment in the message, bytes, a multiple of seg_size.
+ *	With a zero map: offset of its first segment, whose index is a multiple
+ *	of 32
+ * @msg_len: bytes of the message, 1 ... DBLP_MSG_MAX
  * @seg_len: bytes of this segment, or of the zero map
  * @budget: ppm
  * @policy: &enum dblp_policy
  * @phase: 0 ... 7
- * @repair: the first pass of the message is over, perhaps with this packet
+ * @repair: the first pass of the message ended before or with this packet
  * @meta: the message has a META frame
  * @zeros: the packet has a zero map instead of a segment, see segmap.h
  */
@@ -164,11 +167,12 @@ struct dblp_data {
  * @cap: ppm: receive budget cap
  * @max_msg: first message ID that may not be sent yet
  * @window: bytes: most credit that will be outstanding
- * @max_data: sum of the costs of messages that may be sent at first, see FLOW
+ * @max_data: initial credit, bytes: sum of the costs of the messages that may
+ *	be sent, see FLOW
  * @msg_max: bytes: largest message that this end accepts
  * @rtt_us: microseconds: round-trip time that this end has measured, 0 if none
- * @features: &enum dblp_feature, 12 bits: those of the cookie that the client has,
- *	too; 0 from a server
+ * @features: &enum dblp_feature, 12 bits: from a client, the features that both
+ *	it and the cookie have; from a server 0
  */
 struct dblp_params {
 	u32	cap;
@@ -182,10 +186,11 @@ struct dblp_params {
 
 /**
  * struct dblp_cookie - proves that a client receives packets at its address
- * @scid: connection ID that the server will have
- * @born_ms: time of birth, milliseconds since any moment, 48 bits
+ * @scid: connection ID that the server will use
+ * @born_ms: creation time, milliseconds of the server's clock, 48 bits
  * @features: &enum dblp_feature of the server
- * @mac: keyed hash over all of these, both connection IDs and both addresses
+ * @mac: keyed hash over the fields above, both connection IDs and both
+ *	addresses
  */
 struct dblp_cookie {
 	u64	scid;
@@ -197,29 +202,31 @@ struct dblp_cookie {
 /**
  * struct dblp_frame - one control frame, in host byte order
  * @type: &enum dblp_frame_type
- * @ack: ranges by falling packet number, low 32 bits; the first is the largest
- * @ecn: packets that came with each mark
+ * @ack: ranges by falling packet number, low 32 bits; the first has the largest
+ * @ecn: number of packets received with each mark
  * @flow: credit and cap of the receiver
- * @close: @missing is in bytes, not 0; @reason is an &enum dblp_reason other than
- *	complete, @flags are &enum dblp_rcv_flags, @budget is the sender's, as the
- *	receiver knew it. Of a cancelled message all but @reason is 0
+ * @close: @missing is in bytes, not 0; @reason is an &enum dblp_reason other
+ *	than complete; @flags are &enum dblp_rcv_flags; @budget is the latest of
+ *	the sender's that the receiver has. For a cancelled message all fields
+ *	but @msg_id and @reason are 0
  * @lossmap: @bits points into the packet, big-endian words; bit i of word w,
- *	counted from the least significant, is segment first + 32 w + i; 1 is
+ *	counted from the least significant, is segment first + 32 w + i; 1 means
  *	missing
- * @meta: attributes that do not fit the data header; @offset and @total are of the
- *	user's message, of which this one may be a piece
- * @fin: @end is the number of messages sent in all
+ * @meta: attributes that do not fit the data header; @offset and @total refer
+ *	to the user's message, of which this one may be a piece
+ * @fin: @end is the total number of messages sent
  * @ping: @wanted is the credit that the next message waits for, as @max_data of
  *	@flow, or 0
- * @share: @n is the number of connections that receive, 1 ... 65535; @all is what
- *	they have received, in units of DBLP_SHARE_UNIT bytes
+ * @share: @n is the number of connections that receive messages, 1 ... 65535;
+ *	@all counts the bytes that they have received, in units of
+ *	DBLP_SHARE_UNIT bytes
  * @budget: the changed budget of a message
- * @auth: @key names the newest key that the sender has, @number is the low 32 bits
- *	of the number of a packet that has none in its header, 0 in others; @tag
- *	points into the packet
- * @cancel: what a receiver has to know of the message if nothing of it has come
- * @arrival: @at is when the largest packet number of the ACK that follows came:
- *	nanoseconds of any clock, modulo 2^32
+ * @auth: @key names the newest key of the sender; @number is the low 32 bits of
+ *	the packet number if the header has none, else 0; @tag points into the
+ *	packet
+ * @cancel: attributes of the message, for a receiver that has no packet of it
+ * @arrival: @at is the arrival time of the largest packet number of the ACK
+ *	that follows, nanoseconds of the sender's clock, modulo 2^32
  */
 struct dblp_frame {
 	u8	type;
@@ -298,8 +305,8 @@ struct dblp_frame {
 };
 
 /**
- * enum dblp_wire_error - why a packet was refused; names of MIB counters
- * @DBLP_WIRE_OK: it was not refused
+ * enum dblp_wire_error - why a packet was refused; most have a MIB counter
+ * @DBLP_WIRE_OK: it was accepted
  * @DBLP_WIRE_SHORT: shorter than its fields say
  * @DBLP_WIRE_VERSION: of another version
  * @DBLP_WIRE_TYPE: of an unknown type
@@ -329,8 +336,9 @@ static inline u64 dblp_load_u64(const u8 *p)
 	return (u64)dblp_load_u32(p) << 32 | dblp_load_u32(p + 4);
 }
 
-/* Parsers. Each looks at @len bytes at @p, never beyond, and needs no
- * alignment. What does not follow the format to the letter is refused.
+/*
+ * Parsers. Each reads @len bytes at @p, never beyond, and needs no alignment.
+ * They refuse every packet that deviates from the format.
  */
 enum dblp_wire_error dblp_get_hdr(struct dblp_hdr *h, const u8 *p, u32 len);
 enum dblp_wire_error dblp_check_len(const struct dblp_hdr *h, u32 len);
@@ -343,8 +351,10 @@ u32 dblp_auth_at(const struct dblp_hdr *h, u32 len);
 enum dblp_wire_error dblp_get_params(struct dblp_params *a, const u8 *p);
 void dblp_get_cookie(struct dblp_cookie *c, const u8 *p);
 
-/* Builders. Each writes at @p and returns the byte behind what it wrote; the
- * frame builders write nothing and return NULL when @end would be passed.
+/*
+ * Builders. Each writes at @p and returns the address after the last byte
+ * written. The frame builders write nothing and return NULL if the frame would
+ * exceed @end.
  */
 u8 *dblp_put_hdr(u8 *p, const struct dblp_hdr *h);
 u8 *dblp_put_data(u8 *p, const struct dblp_data *d);
@@ -370,10 +380,12 @@ static inline bool dblp_numbered(u8 type)
 }
 
 /**
- * dblp_put_next() - turn the headers of a DATA packet into those of another one
+ * dblp_put_next() - change headers of a DATA packet into those of another
+ *	packet of
+ * the same message
  * @p: header and data header
- * @pn: its packet number
- * @offset: of its segment, of the same message
+ * @pn: packet number of the other packet
+ * @offset: offset of its segment in the message
  */
 static inline void dblp_put_next(u8 *p, u32 pn, u32 offset)
 {
@@ -382,14 +394,14 @@ static inline void dblp_put_next(u8 *p, u32 pn, u32 offset)
 }
 
 /**
- * dblp_put_row() - write the headers of DATA packets with segments in a row
- * @p: place for the headers of the first
+ * dblp_put_row() - write the headers of DATA packets of a row
+ * @p: place for the headers of the first packet
  * @stride: bytes from one packet to the next
  * @n: number of packets
- * @hdr: headers of one of them
+ * @hdr: headers of any packet of the row
  * @len: bytes of @hdr, at least a header and a data header
- * @pn: packet number of the first
- * @offset: of its segment
+ * @pn: packet number of the first packet
+ * @offset: offset of the first segment in the message
  * @seg_size: bytes of each segment
  */
 static inline void dblp_put_row(u8 *p, u32 stride, u32 n, const u8 *hdr,
@@ -406,13 +418,15 @@ static inline void dblp_put_row(u8 *p, u32 stride, u32 n, const u8 *hdr,
 }
 
 /**
- * dblp_hdr_follows() - do headers belong to a given segment of the same message?
+ * dblp_hdr_follows() - are headers those of a given segment of the same
+ *	message?
  * @p: header and data header of a packet
  * @first: header and data header of a DATA packet
  * @pn: low 32 bits of the expected packet number
  * @offset: expected offset of the segment
  *
- * Return: true if @p has @pn and @offset, and is otherwise equal to @first.
+ * Return: true if @p has @pn and @offset and is equal to @first in all other
+ * fields.
  */
 static inline bool dblp_hdr_follows(const u8 *p, const u8 *first, u32 pn,
 				    u32 offset)
@@ -426,11 +440,11 @@ static inline bool dblp_hdr_follows(const u8 *p, const u8 *first, u32 pn,
 }
 
 /**
- * dblp_ctl_alike() - bytes of control frames that are equal in packets of a row
- * @ctl: the frames of one of them
+ * dblp_ctl_alike() - bytes of control frames that are equal in packets of a run
+ * @ctl: control frames of one of the packets
  * @len: bytes of @ctl
  *
- * Return: @len, less the tag of an AUTH frame.
+ * Return: @len, less DBLP_TAG_LEN if the last frame is an AUTH frame.
  */
 static inline u32 dblp_ctl_alike(const u8 *ctl, u32 len)
 {
@@ -453,7 +467,7 @@ static inline bool dblp_has_zeromap(const u8 *p)
 
 /**
  * dblp_pn_expand() - full packet number from its low 32 bits
- * @largest: largest packet number seen so far
+ * @largest: largest packet number received, U64_MAX before the first
  * @pn: low 32 bits
  *
  * RFC 9000, appendix A.3, for a window of 2^32.
