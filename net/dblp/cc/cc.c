@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The congestion controls there are. A new one is a table of functions in a
- * file of its own, and a line here.
+ * The list of congestion controls. A new one is a table of functions in a file
+ * of its own, and a line here.
  */
 #include <linux/kernel.h>
 #include <linux/limits.h>
@@ -80,7 +80,10 @@ u32 dblp_cc_probes(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 	return rtt->latest && 2 * dblp_cc_gap(cc) > rtt->srtt ? 1 : 2;
 }
 
-/* Nanoseconds of silence that let one packet more go; 0 if silence lets none */
+/*
+ * Nanoseconds without an ACK per further packet; 0 if no further packet may be
+ * sent
+ */
 static u64 silent_gap(const struct dblp_cc *cc, const struct dblp_rtt *rtt)
 {
 	return rtt->latest ? dblp_cc_gap(cc) : 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Congestion control: how many bytes may be in flight and how fast they leave.
+ * Congestion control: how many bytes may be in flight, and the rate at which
+ * they are sent.
  *
- * A controller is a table of functions with private memory. Events are passed to it,
- * and it sets @cwnd and @pacing_rate; it neither sends nor sets timers. Pure: see
- * wire.h.
+ * A congestion control is a table of functions with private memory. It gets
+ * events and sets @cwnd and @pacing_rate; it sends no packets and sets no
+ * timers. Pure: see wire.h.
  */
 #ifndef _NET_DBLP_CC_H
 #define _NET_DBLP_CC_H
@@ -21,14 +22,15 @@ struct dblp_cc;
  * struct dblp_cc_ops - one congestion control
  * @name: at most DBLP_CC_NAME_MAX - 1 characters
  * @init: start on a path whose packets carry @mss bytes
- * @resume: there is a message to send, and no other is left; returns how many
- *	nanoseconds the first packet should wait; optional
+ * @resume: a message is queued on an idle connection; returns the delay of its
+ *	first packet in nanoseconds; optional
  * @ack: an ACK arrived
- * @mode: what it is doing at the moment, in a word
+ * @mode: present state in one word, for users
  * @timeout: a probe timeout expired, @count in a row; optional
- * @ecn: it reacts to @ce of &struct dblp_rate_sample: data may be marked ECT(0)
+ * @ecn: the control responds to @ce of &struct dblp_rate_sample, so data may be
+ *	marked ECT(0)
  *
- * All are called with the socket locked. None may fail.
+ * All functions are called with the socket locked. None may fail.
  */
 struct dblp_cc_ops {
 	const char *name;
@@ -43,13 +45,15 @@ struct dblp_cc_ops {
 
 /**
  * struct dblp_cc - the congestion control of one connection
- * @ops: which
- * @mss: bytes of a full packet, UDP payload
+ * @ops: functions of the congestion control
+ * @mss: UDP payload of a full packet, bytes
  * @cwnd: bytes that may be in flight, at least two packets
  * @pacing_rate: bytes a second, 0 means as fast as @cwnd allows
- * @senders: to the same receiver, itself included, as it has said; 0: it has not
- * @holding: amid a burst of losses that it bears, see dblp_cc_pto()
- * @priv: for @ops
+ * @senders: connections that send to the same receiver, including this one, as
+ *	the receiver reports; 0 if unknown
+ * @holding: the control keeps its window during a burst of losses, see
+ *	dblp_cc_pto()
+ * @priv: private memory of @ops
  */
 struct dblp_cc {
 	const struct dblp_cc_ops	*ops;
@@ -62,12 +66,14 @@ struct dblp_cc {
 };
 
 /**
- * enum dblp_cc_limits - what all controls have in common
- * @DBLP_CC_INITIAL_PKTS: packets of the window
- * @DBLP_CC_INITIAL_HZ: so often a second it may be sent, until the first ACK
- * @DBLP_CC_PTO_GAPS: packets that the pacer would send before a probe is
- * @DBLP_CC_SILENT_PKTS: packets that are sent without an ACK besides the window
- * @DBLP_CC_HELD_PROBES: probes amid a burst at the pacer's rate
+ * enum dblp_cc_limits - constants of all congestion controls
+ * @DBLP_CC_INITIAL_PKTS: initial window, packets
+ * @DBLP_CC_INITIAL_HZ: initial windows sent per second before the first ACK
+ * @DBLP_CC_PTO_GAPS: lower bound of a probe timeout, packet intervals of the
+ *	pacer
+ * @DBLP_CC_SILENT_PKTS: packets that may be sent beyond the window without an
+ *	ACK
+ * @DBLP_CC_HELD_PROBES: probes at the pacer's rate during a burst of losses
  */
 enum dblp_cc_limits {
 	DBLP_CC_INITIAL_PKTS	= 10,
@@ -79,9 +85,11 @@ enum dblp_cc_limits {
 
 /**
  * dblp_cc_random() - next number of a generator (Numerical Recipes, ranqd1)
- * @state: of the generator; pure code has no other
+ * @state: state of the generator
  *
- * Return: the number; its upper bits are the better ones.
+ * Pure code cannot use the kernel's generators.
+ *
+ * Return: the number; its upper bits are more random than its lower ones.
  */
 static inline u32 dblp_cc_random(u32 *state)
 {
@@ -90,13 +98,14 @@ static inline u32 dblp_cc_random(u32 *state)
 }
 
 /**
- * dblp_pace_next() - when the pacer lets the next packet go
- * @at: when it let this one go
- * @now: the time; this one may be late, or ahead
- * @bytes: of this one, or of a train
+ * dblp_pace_next() - when the pacer allows the next packet
+ * @at: when the pacer allowed this packet
+ * @now: the time, which may be before or after @at
+ * @bytes: bytes of this packet or train
  * @rate: bytes per second, at least 1
- * @late: nanoseconds by which a timer of the pacer was late; less what this one
- *	makes up for: it is sent at twice the rate at most, as by TCP
+ * @late: nanoseconds by which a timer of the pacer was late. The next packet
+ *	makes up for up to half of its own time, as with TCP, and @late is
+ *	reduced by that
  *
  * Return: nanoseconds of the clock of @now.
  */
@@ -111,10 +120,10 @@ static inline u64 dblp_pace_next(u64 at, u64 now, u32 bytes, u64 rate,
 }
 
 /**
- * dblp_cc_gap() - how long a full packet keeps the pacer
+ * dblp_cc_gap() - time from one full packet to the next at the pacing rate
  * @cc: the congestion control
  *
- * Return: nanoseconds, 0 if there is no pacer.
+ * Return: nanoseconds, 0 if @pacing_rate is 0.
  */
 static inline u64 dblp_cc_gap(const struct dblp_cc *cc)
 {
@@ -123,23 +132,26 @@ static inline u64 dblp_cc_gap(const struct dblp_cc *cc)
 }
 
 /**
- * dblp_cc_pto() - a probe timeout that does not go round the pacer
+ * dblp_cc_pto() - probe timeout, not shorter than the pacer's interval
  * @cc: the congestion control
- * @rtt: round-trip time so far
+ * @rtt: round-trip time estimator
  * @max_ack_delay: see dblp_pto()
  * @count: probe timeouts since the last ACK
  * @silence: see dblp_pto()
  *
  * A hundred flows with less than a packet in flight each are slow because the
- * path is full. Probes sooner than their pacers send would be most of the load,
- * where the control itself does not keep a part of the queue free for them.
- * Amid a burst that it bears, ACKs come at once, as packets are missing: the first
- * probe waits neither for a delayed one nor for a timer's granularity, and others
- * follow at the pacer's rate: to back off would end the message much later than the
- * burst has to. Where one of ten packets arrives, no answer to all of them is one
- * case in a thousand; then they become fewer as the silence lasts.
+ * path is full. Probes at shorter intervals than the pacer's would then be most
+ * of the load.
  *
- * Return: nanoseconds, not less than DBLP_CC_PTO_GAPS packets take the pacer.
+ * During a burst of losses for which the window is held (@holding), ACKs are
+ * not delayed, because packets are missing. So the first probe waits neither
+ * for a delayed ACK nor for the timer's granularity, and further probes follow
+ * at the pacer's rate: backing off would delay the end of the message beyond
+ * the end of the burst. If one of ten packets arrives, DBLP_CC_HELD_PROBES
+ * probes stay without an answer once in a thousand bursts. After them the
+ * probes become rarer.
+ *
+ * Return: nanoseconds, at least DBLP_CC_PTO_GAPS intervals of the pacer.
  */
 u64 dblp_cc_pto(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 		u64 max_ack_delay, u32 count, u64 silence);
@@ -147,25 +159,26 @@ u64 dblp_cc_pto(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 /**
  * dblp_cc_probes() - packets that a probe timeout may send
  * @cc: the congestion control
- * @rtt: round-trip time so far
+ * @rtt: round-trip time estimator
  * @count: probe timeouts since the last ACK
  *
- * Return: two as in RFC 9002 section 6.2.4; one if no more than that leaves in a
- * round trip, or if neither the first nor the second time brought an answer.
+ * Return: two as in RFC 9002 section 6.2.4; one if the pacer sends fewer than
+ * two packets in a round trip, or after two timeouts without an ACK.
  */
 u32 dblp_cc_probes(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 		   u32 count);
 
 /**
- * dblp_cc_window() - how much may be in flight now
+ * dblp_cc_window() - bytes that may be in flight now
  * @cc: the congestion control
- * @rtt: round-trip time so far
- * @heard: when the last ACK came, or since when one is waited for
+ * @rtt: round-trip time estimator
+ * @heard: arrival time of the last ACK, or time since when one is awaited
  * @now: the time
  *
- * Where most packets are lost, so are most ACKs, and who waits for each sends next
- * to nothing. So packets go on at the pacer's rate after a round trip without any,
- * for DBLP_CC_SILENT_PKTS packets; then there are probes only.
+ * On a path that loses most packets, most ACKs are lost too, and a sender that
+ * waits for them sends next to nothing. So after a round trip without an ACK
+ * the window grows at the pacing rate, by DBLP_CC_SILENT_PKTS packets. After
+ * these, only probes are sent.
  *
  * Return: bytes.
  */
@@ -173,40 +186,43 @@ u64 dblp_cc_window(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 		   u64 heard, u64 now);
 
 /**
- * dblp_cc_opens_at() - when dblp_cc_window() has room for a packet more
+ * dblp_cc_opens_at() - when dblp_cc_window() has room for another packet
  * @cc: the congestion control
- * @rtt: round-trip time so far
- * @heard: see there
+ * @rtt: round-trip time estimator
+ * @heard: see dblp_cc_window()
  * @inflight: bytes in flight
  *
- * Return: the time, U64_MAX if only an ACK makes room.
+ * Return: the time, U64_MAX if only an ACK can make room.
  */
 u64 dblp_cc_opens_at(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 		     u64 heard, u32 inflight);
 
-/** dblp_cc_find() - controller by name, NULL if there is none */
+/** dblp_cc_find() - congestion control by name, NULL if unknown */
 const struct dblp_cc_ops *dblp_cc_find(const char *name);
-/** dblp_cc_at() - the @i-th controller, NULL past the last; 0 is the default */
+/**
+ * dblp_cc_at() - congestion control @i, NULL after the last; 0 is the default
+ */
 const struct dblp_cc_ops *dblp_cc_at(u32 i);
-/** dblp_cc_start() - begin with @ops, keeping nothing of an earlier one */
+/** dblp_cc_start() - start @ops from its initial state */
 void dblp_cc_start(struct dblp_cc *cc, const struct dblp_cc_ops *ops, u32 mss,
 		   u64 now);
 
 /**
- * dblp_cc_switch() - change to @ops amid a connection
+ * dblp_cc_switch() - change the congestion control of a connection
  * @cc: the congestion control
- * @ops: which; nothing happens if it is that already
+ * @ops: the new one
  * @now: the time
  *
- * A control that shares its functions with the previous one keeps all that was
- * learned. Otherwise a user who switches all the time would never respond to the
- * path, and take the share of others. Any other control starts from nothing.
+ * If the new control has the functions of the previous one, it keeps all state.
+ * Otherwise a program that switches all the time would never respond to
+ * congestion, and take the share of other flows. Any other control starts from
+ * its initial state.
  */
 void dblp_cc_switch(struct dblp_cc *cc, const struct dblp_cc_ops *ops, u64 now);
 
-/* By the queue's own delay, loss and marks */
+/* Responds to queueing delay, loss and CE marks */
 extern const struct dblp_cc_ops dblp_cc_sqrt;
-/* The same where up to half of the packets may be lost for other reasons */
+/* The same for paths that lose up to half of the packets without congestion */
 extern const struct dblp_cc_ops dblp_cc_lossy;
 
 #endif /* _NET_DBLP_CC_H */

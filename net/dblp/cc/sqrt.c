@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Congestion control by a window that grows until the queue answers.
+ * Congestion control by a window that grows until a queue forms.
  *
- * See Documentation/congestion.rst for the model and the constants. All is
- * measured in what the flow has itself seen: its round trips, its packets, the
- * delay at which the path overflowed. There is no time, size or rate in here
- * that stands for a network.
+ * See Documentation/congestion.rst for the model and the constants. The flow
+ * measures the path itself: its round trips, its packets, and the delay at
+ * which the queue overflowed. No constant is a property of a particular
+ * network.
  */
 #include <linux/build_bug.h>
 #include <linux/limits.h>
@@ -24,36 +24,36 @@
 #define LONGEST_NS		(10 * SECOND_NS)
 
 enum sqrt_limits {
-	SPAN_PKTS	= 8,	/* that tell of a queue and of loss */
-	LEAST_PART	= 64,	/* least window: a packet in so many round trips */
-	LOSS_PKTS	= 512,	/* that make the mean loss */
-	LOSS_LEFT	= 716,	/* of the window after congestion: 0.7, RFC 9438 */
-	LOSS_UNIT	= 65536,
-	LOSS_USUAL	= 12,	/* an empty queue excuses one of so many packets */
-	LOSS_LOSSY	= 2,	/* the same on paths said to lose many */
-	LOSS_CREDIT	= 32,	/* and so many at once, as chance has it */
-	MARK_LEFT	= 870,	/* of the window after a mark: 0.85, RFC 8511 */
-	BURST_LOSS	= 19661,	/* of a span: that much at once is no overload */
-	CALM_LOSS	= 9830,
-	CALM_SPANS	= 16,	/* before a burst is believed */
-	RIVAL_YIELDS	= 2,
-	RIVAL_ACTS	= 255,
-	FLAT_PART	= 32,	/* of a delay: by that much one is as another */
+	SPAN_PKTS	= 8,	/* packets of a span, at least */
+	LEAST_PART	= 64,	/* least window: 1 packet in 64 round trips */
+	LOSS_PKTS	= 512,	/* packets of the mean loss */
+	LOSS_LEFT	= 716,	/* window kept after loss: 0.7, RFC 9438 */
+	LOSS_UNIT	= 65536,	/* 1 in the unit of shares of loss */
+	LOSS_USUAL	= 12,	/* 1 of 12 packets may be lost by chance */
+	LOSS_LOSSY	= 2,	/* the same for dblp_cc_lossy */
+	LOSS_CREDIT	= 32,	/* packets that may be lost at once */
+	MARK_LEFT	= 870,	/* window kept after a CE mark: 0.85, RFC 8511 */
+	BURST_LOSS	= 19661,	/* 0.3 of a span: not congestion, a burst */
+	CALM_LOSS	= 9830,	/* 0.15: a calm span loses less */
+	CALM_SPANS	= 16,	/* calm spans that must precede a burst */
+	RIVAL_YIELDS	= 2,	/* low rates before rivals are assumed */
+	RIVAL_ACTS	= 255,	/* delays ignored while rivals are assumed */
+	FLAT_PART	= 32,	/* delays that differ by 1/32 count as equal */
 
-	EXCUSED		= 768,	/* of the delay of an overflow: there is none */
-	PACE_GAIN	= 1280,
-	START_GAIN	= 2048,
+	EXCUSED		= 768,	/* 3/4 of @top: less delay is no full queue */
+	PACE_GAIN	= 1280,	/* pacing rate: 1.25 windows a round trip */
+	START_GAIN	= 2048,	/* the same at the start: 2 */
 };
 
 /**
- * struct span - what was seen in a round trip or more
- * @low: lowest delay on the way there; U64_MAX before the first
- * @sum: of all
- * @rtts: sum of round-trip times
- * @n: how many of each
- * @acked: bytes
- * @lost: bytes
- * @most: bytes that ACKs of one bunch acknowledged
+ * struct span - measurements of a round trip or more, with SPAN_PKTS packets
+ * @low: lowest one-way delay to the peer, ns; U64_MAX before the first sample
+ * @sum: sum of these delays
+ * @rtts: sum of round-trip times, ns
+ * @n: number of samples
+ * @acked: bytes acknowledged
+ * @lost: bytes declared lost
+ * @most: largest number of bytes acknowledged in one bunch, see count_bunch()
  */
 struct span {
 	u64	low;
@@ -66,56 +66,63 @@ struct span {
 };
 
 /**
- * struct root - state
- * @now: span
+ * struct root - state of the congestion control
+ * @now: present span
  * @wnd: window, bytes; may be less than a packet
- * @before: the same at the end of the last spans, to go back to in a burst
- * @hit: where it was when something was hit
- * @step: bytes to grow by, doubles while there is no queue
- * @min_rtt: shortest round trip
- * @longer: by so much it is longer than who knows no rates can tell
- * @top: delay beyond it with which the path overflowed, 0 before it did
- * @usual: highest delay of calm spans, renewed slowly
+ * @before: @wnd at the end of the last three spans, to restore in a burst
+ * @hit: @wnd at the latest congestion; 0 before the first
+ * @step: bytes to grow by; doubles while there is no queue
+ * @min_rtt: shortest round trip, ns
+ * @longer: part of @min_rtt inferred from delivery rates, see judge_path()
+ * @top: delay beyond @min_rtt at which the queue overflowed, 0 before it did
+ * @usual: highest delay of calm spans, falls slowly
  * @at_once: @most of the last span
- * @bunch: bytes acknowledged sooner than the pacer sends them
+ * @bunch: bytes acknowledged faster than the pacing rate, see count_bunch()
  * @last_excess: mean delay of the last span
- * @last_rtt: mean round trip of the last span, 0 if it does not tell of this one
- * @round_end: the round trip is over when so many bytes were acknowledged
- * @cut_end: no further cut until then
- * @uncut: window before it was cut for losses that may be spurious, or 0
- * @untop: @top then
- * @unhit: @hit then
- * @doubted: bytes declared lost that may have arrived
- * @doubted_at: @acts of the last of them
- * @held_at: amid a burst: since when, or when it was last halved; else 0
- * @acked_at: when the last ACK came, or the window was halved for want of one
- * @all_at: all who began a round with us have been heard of by then
- * @full: window, and what has arrived while its ACKs were late
- * @pace_rtt: round trip in which the window is sent
+ * @last_rtt: mean round trip of the last span, 0 if not comparable with this
+ *	one
+ * @round_end: the round trip is over when this many bytes were acknowledged
+ * @cut_end: no further cut until this many bytes were acknowledged, or 0
+ * @uncut: @wnd before it was cut for losses that may be spurious, or 0
+ * @untop: @top at that time
+ * @unhit: @hit at that time
+ * @doubted: bytes declared lost whose loss may still turn out to be spurious
+ * @doubted_at: @acts at the latest loss
+ * @held_at: during a burst: its start, or when @wnd was last halved; else 0
+ * @acked_at: arrival time of the last ACK, or when @wnd was halved for lack of
+ *	one
+ * @all_at: time by which SHARE counts all senders of a round again
+ * @full: window plus the bytes that arrive while their ACKs are delayed on the
+ *	way back
+ * @pace_rtt: time in which the window is sent, ns
  * @own_from: bytes acknowledged when @part and @rate were last measured
- * @rate_at: when that was, 0 since there was nothing to send
- * @rate: bytes a second that the receiver has of all of us, or of this one; mean
- * @all_from: what the receiver had of all then
- * @part: of what it received, times their number: UNIT if all have the same
- * @yield_from: window to go back to if it is in vain to give way, or 0
- * @yield_rate: highest @rate since there is a queue to give way to
- * @yields: how often it was much less
- * @flat_delay: lowest of the delays that have not differed of late
- * @flat_least: lowest @rate meanwhile
- * @flat_most: highest
- * @rivals: others fill the queue: so many acts more their delay is ignored
- * @credit: bytes that may be lost
- * @loss_empty: share of bytes lost while there was clearly no queue, mean of
- *	LOSS_PKTS packets
- * @loss_queued: the same while there was one
- * @senders: at the receiver, when all was calm
- * @peak: most of them, forgotten a quarter a span
+ * @rate_at: time of that measurement, 0 after an idle period
+ * @rate: mean rate at which the receiver gets bytes of all senders, or of this
+ *	one if the others are unknown; bytes a second
+ * @all_from: the receiver's count of all bytes at that time, DBLP_SHARE_UNIT
+ *	bytes
+ * @part: this flow's share of the received bytes, times the number of senders;
+ *	UNIT if all shares are equal
+ * @yield_from: @wnd to restore if giving way to a queue does not help, or 0
+ * @yield_rate: highest @rate while the queue has been too long
+ * @yields: number of spans with a rate much below @yield_rate
+ * @flat_delay: lowest of the recent delays if they were equal
+ * @flat_least: lowest @rate with these delays
+ * @flat_most: highest @rate with these delays
+ * @rivals: other flows fill the queue: number of further delays to ignore, or 0
+ * @credit: bytes that may be lost before loss counts as congestion
+ * @loss_empty: share of bytes lost without a queue, mean of LOSS_PKTS packets,
+ *	in LOSS_UNIT
+ * @loss_queued: share of bytes lost with a queue, likewise
+ * @senders: connections that send to the receiver, in calm spans
+ * @peak: largest recent number of senders; a quarter of the difference is
+ *	dropped each span
  * @random: state of a generator
- * @calm: spans with little loss in a row
- * @acts: spans
- * @starting: it doubles each round trip
- * @limited: all of this span the application sent less than it might, or not half of
- *	the window was used
+ * @calm: calm spans in a row; falls in other spans
+ * @acts: number of spans
+ * @starting: slow start: the window doubles each round trip
+ * @limited: during the whole span the application limited the flow, or less
+ *	than half of the window was used
  */
 struct root {
 	struct span now;
@@ -198,7 +205,9 @@ static void sqrt_init(struct dblp_cc *cc, u32 mss, u64 now)
 	cc->pacing_rate = (u64)cc->cwnd * DBLP_CC_INITIAL_HZ;
 }
 
-/* Delay of the span that is a queue's: what differs from packet to packet is not */
+/*
+ * Delay of a standing queue: the lowest delay of the span, less its variation
+ */
 static u64 standing_delay(const struct root *r)
 {
 	const struct span *s = &r->now;
@@ -213,20 +222,25 @@ static u64 backlog(const struct root *r, u64 delay)
 	return mul_u64_u64_div_u64(r->wnd, delay, r->min_rtt + delay);
 }
 
-/* At the receiver, as far as it has said */
+/* Number of connections that send to the receiver, at least 1 */
 static u32 senders(const struct dblp_cc *cc)
 {
 	return max_t(u32, cc->senders, 1);
 }
 
-/* Less than two packets of all senders tell nothing of the path */
+/*
+ * Share of two packets: with less in flight from all senders, no path is
+ * measured
+ */
 static u64 least_wnd(const struct dblp_cc *cc)
 {
 	return 2 * cc->mss / senders(cc);
 }
 
-/* How many of them there may be. The square root: equal windows for all who see
- * the same delay, and the shorter a queue, the faster the path.
+/*
+ * Bytes of the window that should wait in the queue: its square root, in
+ * packets. So flows with the same delay get equal windows, and on faster paths
+ * the queue is a smaller part of the window.
  */
 static u64 target(const struct dblp_cc *cc, const struct root *r)
 {
@@ -257,25 +271,30 @@ static u64 mean_rtt(const struct root *r)
 	return r->now.n ? div64_u64(r->now.rtts, r->now.n) : 0;
 }
 
-/* Loss is seen a round trip late, when the queue may be shorter already */
+/*
+ * Delay at a loss, which is detected a round trip late: the queue may have
+ * drained
+ */
 static u64 excess(const struct root *r)
 {
 	return max(mean_excess(r), r->last_excess);
 }
 
-/* Is there the delay that congestion has come with? */
+/* Is the delay close to that of a full queue? */
 static bool is_queued(const struct root *r)
 {
 	return r->top && excess(r) * UNIT >= r->top * EXCUSED;
 }
 
-/* One of so many packets may be lost: all in which the two controls differ */
+/*
+ * Packets per loss that may be chance: the only difference of the two controls
+ */
 static u32 usual_loss(const struct dblp_cc *cc)
 {
 	return cc->ops == &dblp_cc_lossy ? LOSS_LOSSY : LOSS_USUAL;
 }
 
-/* More than chance explains where so much is usual */
+/* Is more lost in this span than chance explains? */
 static bool is_heavy(const struct dblp_cc *cc, const struct root *r)
 {
 	u64 sent = (u64)r->now.acked + r->now.lost;
@@ -284,8 +303,9 @@ static bool is_heavy(const struct dblp_cc *cc, const struct root *r)
 			     div_u64(3 * sent, 2 * usual_loss(cc));
 }
 
-/* Loss without the delay that congestion has come with is none of it, nor is loss
- * that was as much while there was no queue
+/*
+ * Is the loss not due to congestion? So it is if the delay is below that of a
+ * full queue, or if as much was lost without a queue.
  */
 static bool is_excused(const struct dblp_cc *cc, const struct root *r)
 {
@@ -294,7 +314,7 @@ static bool is_excused(const struct dblp_cc *cc, const struct root *r)
 	return !is_queued(r) || r->loss_queued <= 2 * r->loss_empty;
 }
 
-/* Random loss comes by chance: more of it now is made up for by less later */
+/* Token bucket of random losses: many at a time may be chance if few follow */
 static void count_credit(const struct dblp_cc *cc, struct root *r,
 			 const struct dblp_rate_sample *rs)
 {
@@ -321,7 +341,7 @@ static void cut_to(struct dblp_cc *cc, struct root *r, u64 wnd)
 	set_wnd(cc, r, max(wnd, min(r->wnd, least_wnd(cc))));
 }
 
-/* What arrived, at most what TCP would keep */
+/* Share of the window to keep: the share that arrived, at most TCP's 0.7 */
 static u32 loss_left(const struct root *r)
 {
 	u32 left = (LOSS_UNIT - span_loss(&r->now)) / (LOSS_UNIT / UNIT);
@@ -340,14 +360,16 @@ static void cut(struct dblp_cc *cc, struct root *r,
 	cut_to(cc, r, r->wnd * left / UNIT);
 }
 
-/* Window from before a burst, which shows only when some of it was cut already */
+/* Window before a burst, which is detected only after some cuts */
 static u64 held_wnd(const struct root *r)
 {
 	return max(max(r->before[0], r->before[1]), max(r->before[2], r->wnd));
 }
 
-/* Most is lost at once, though all was calm, the round trip is as usual, and nobody
- * sends more than before, not even this one
+/*
+ * Has a burst of losses without congestion begun? Many packets are lost after
+ * calm spans, while the delay is usual and neither this flow nor others send
+ * more.
  */
 static bool is_burst(const struct dblp_cc *cc, const struct root *r)
 {
@@ -360,7 +382,7 @@ static bool is_burst(const struct dblp_cc *cc, const struct root *r)
 	       cc->senders <= r->senders;
 }
 
-/* Round trips from before a cut do not tell what it has led to */
+/* The window cut has taken effect: drop the delays measured before it */
 static void end_cut(struct root *r)
 {
 	r->cut_end = 0;
@@ -368,7 +390,7 @@ static void end_cut(struct root *r)
 	r->last_rtt = 0;
 }
 
-/* To go back to if all that was lost turns out to have arrived */
+/* Save the state to restore if all losses turn out to be spurious */
 static void remember(struct root *r)
 {
 	if (r->uncut)
@@ -384,7 +406,7 @@ static void end_doubt(struct root *r)
 	r->uncut = 0;
 }
 
-/* Packets that a late processor or another path has delayed were no congestion */
+/* Undo cuts for packets that a late CPU or another path has only delayed */
 static void heed_spurious(struct dblp_cc *cc, struct root *r,
 			  const struct dblp_rate_sample *rs)
 {
@@ -422,8 +444,10 @@ static void heed_loss(struct dblp_cc *cc, struct root *r,
 	}
 }
 
-/* All together add what one would alone, so that so much queue is made at a time;
- * beside others, each what TCP adds in the two spans of an act
+/*
+ * Smallest growth of the window. The senders to one receiver together add as
+ * much as one would alone, which bounds the queue that they build at a time.
+ * Against rivals, each flow adds what TCP adds in two spans.
  */
 static u64 least_step(const struct dblp_cc *cc, const struct root *r)
 {
@@ -437,8 +461,8 @@ static u64 least_step(const struct dblp_cc *cc, const struct root *r)
 	return min(step, r->wnd / 4);
 }
 
-/* A queue that marks packets is long, whatever the round trip says, and amid a
- * burst, too
+/*
+ * Cut the window for a CE mark, also during a burst: the marking queue is long
  */
 static void heed_mark(struct dblp_cc *cc, struct root *r,
 		      const struct dblp_rate_sample *rs)
@@ -448,8 +472,10 @@ static void heed_mark(struct dblp_cc *cc, struct root *r,
 	cut(cc, r, rs, MARK_LEFT);
 }
 
-/* A little more a round trip; more and more while nothing answers. Who has more than
- * his part may have met a queue that he takes for none.
+/*
+ * Grow the window; the step doubles while there is no queue. A flow above its
+ * fair share grows slowly, because it may mistake a standing queue for path
+ * delay.
  */
 static void grow(struct dblp_cc *cc, struct root *r, u64 delay, u64 room)
 {
@@ -465,7 +491,7 @@ static void grow(struct dblp_cc *cc, struct root *r, u64 delay, u64 room)
 	set_wnd(cc, r, r->wnd + r->step);
 }
 
-/* Where there is a queue to share, the windows move towards each other */
+/* Move the window by an eighth towards the fair share of the receiver's rate */
 static void even_out(struct dblp_cc *cc, struct root *r)
 {
 	u32 part = clamp_t(u32, r->part, UNIT / 4, 2 * UNIT);
@@ -473,8 +499,9 @@ static void even_out(struct dblp_cc *cc, struct root *r)
 	set_wnd(cc, r, r->wnd + div_u64(r->wnd * UNIT, part) / 8 - r->wnd / 8);
 }
 
-/* Others fill a queue bit by bit. If the round trip is longer by a quarter at once, the
- * link is slower or the path longer: what was delivered before tells nothing of it.
+/*
+ * Forget delivery rates if the round trip grows by a quarter at once: the link
+ * became slower or the path longer. Other flows fill a queue gradually.
  */
 static void heed_jump(struct root *r)
 {
@@ -485,9 +512,11 @@ static void heed_jump(struct root *r)
 	r->yields = 0;
 }
 
-/* While a queue stands, all of ours together deliver what the path carries. If that
- * falls, others fill the queue, and it is in vain to give way to them: their losses
- * are heeded then, as by TCP, and their delay is not. Now and then it is tried again.
+/*
+ * Do other flows fill the queue? While a queue stands, the senders to the
+ * receiver get all of the path's rate. If their rate falls, other flows take
+ * it, and giving way to their queue is useless: then ignore delay and respond
+ * to loss, as TCP does. After RIVAL_ACTS delays, try again to give way.
  */
 static bool judge_rivals(struct dblp_cc *cc, struct root *r, u64 room)
 {
@@ -513,15 +542,17 @@ static bool judge_rivals(struct dblp_cc *cc, struct root *r, u64 room)
 	return r->rivals;
 }
 
-/* A delay that is the same when twice as much is delivered, or half, is the path's, which
- * has become longer: of a queue our packets would be a part
+/*
+ * Has the path become longer? A delay that stays the same while the delivery
+ * rate changes by a factor of 2 belongs to the path: it would change with a
+ * queue of ours.
  */
 static void judge_path(struct root *r)
 {
 	u64 low = r->now.low;
 	u64 least = min(low, r->flat_delay), most = max(low, r->flat_delay);
 
-	/* No delay is that of any path, however much is delivered */
+	/* A delay of 0 tells nothing: it is no queue and no longer path */
 	if (!least || most - least > least / FLAT_PART || !r->flat_least) {
 		r->flat_delay = low;
 		r->flat_least = r->rate;
@@ -573,7 +604,7 @@ static void begin_measure(struct root *r, const struct dblp_rate_sample *rs)
 	r->all_from = rs->all;
 }
 
-/* What all of us, as far as is known, and this one have brought to the receiver */
+/* Measure the receiver's rate of all senders and this flow's share of it */
 static void measure(struct dblp_cc *cc, struct root *r,
 		    const struct dblp_rate_sample *rs)
 {
@@ -594,7 +625,7 @@ static void measure(struct dblp_cc *cc, struct root *r,
 	begin_measure(r, rs);
 }
 
-/* Not much more than is usual there */
+/* Is the loss of a span not much above that without a queue? */
 static bool is_calm(const struct root *r, u32 loss)
 {
 	return loss < CALM_LOSS + r->loss_empty;
@@ -605,7 +636,10 @@ static void judge_burst(struct dblp_cc *cc, struct root *r,
 {
 	if (is_calm(r, loss) || cc->senders > r->senders) {
 		r->held_at = 0;
-		/* What was lost tells nothing of path or rivals */
+		/*
+		 * Rates measured during losses tell nothing about path or
+		 * rivals
+		 */
 		r->rate = 0;
 	} else if (rs->now - r->held_at > SECOND_NS) {
 		set_wnd(cc, r, r->wnd / 2);
@@ -613,7 +647,7 @@ static void judge_burst(struct dblp_cc *cc, struct root *r,
 	}
 }
 
-/* A span tells as much as it has packets: two losses of 8 say little */
+/* Running mean in which a span has the weight of its packets */
 static void average(u32 *mean, u32 value, u32 pkts)
 {
 	pkts = min_t(u32, pkts, LOSS_PKTS);
@@ -652,7 +686,10 @@ static void end_span(struct dblp_cc *cc, struct root *r,
 	measure(cc, r, rs);
 	if (r->acts - r->doubted_at > CALM_SPANS)
 		end_doubt(r);
-	/* The first after a step cannot show what it has led to */
+	/*
+	 * Respond in every second span: the first one still has the previous
+	 * window
+	 */
 	if (!(++r->acts & 1) && !r->held_at && !r->starting && r->now.n &&
 	    rs->delivered >= r->cut_end)
 		heed_delay(cc, r);
@@ -667,7 +704,10 @@ static void end_span(struct dblp_cc *cc, struct root *r,
 	next_span(r);
 }
 
-/* A queue on the way back is not ours to keep short, but reason enough to end doubling */
+/*
+ * Add a delay sample to the span. A queue on the way back counts only in slow
+ * start, which it ends: this flow cannot shorten it.
+ */
 static void sample_delay(struct root *r, const struct dblp_rate_sample *rs)
 {
 	u64 delay = min(r->starting ? rs->rtt - rs->base : rs->queue, LONGEST_NS);
@@ -684,7 +724,7 @@ static void sample_delay(struct root *r, const struct dblp_rate_sample *rs)
 	s->n++;
 }
 
-/* Doubling goes on until a queue stands */
+/* Slow start: double the window each round trip until a queue stands */
 static void start(struct dblp_cc *cc, struct root *r,
 		  const struct dblp_rate_sample *rs)
 {
@@ -700,8 +740,9 @@ static void start(struct dblp_cc *cc, struct root *r,
 	}
 }
 
-/* A window of less than a span learns slowly. When senders have ended, it takes what
- * they leave, as far as a span.
+/*
+ * Window of which the share of senders that have finished is taken over, up to
+ * SPAN_PKTS packets: smaller windows adapt too slowly by themselves.
  */
 static u64 shared_wnd(const struct dblp_cc *cc, const struct root *r)
 {
@@ -710,7 +751,10 @@ static u64 shared_wnd(const struct dblp_cc *cc, const struct root *r)
 	return max(r->wnd, min_t(u64, wnd, SPAN_PKTS * cc->mss));
 }
 
-/* ACKs are late by @back */
+/*
+ * Set the window and pacing rate; @back is the delay of ACKs on the way back,
+ * ns
+ */
 static void set_rates(struct dblp_cc *cc, struct root *r, u64 rtt, u64 back)
 {
 	u32 gain = r->starting ? START_GAIN : PACE_GAIN;
@@ -730,8 +774,10 @@ static void set_rates(struct dblp_cc *cc, struct root *r, u64 rtt, u64 back)
 	cc->pacing_rate = max_t(u64, rate, 1);
 }
 
-/* What ACKs acknowledge faster than it is sent, they or the packets have waited for
- * each other: in one ACK or in several that a host attends to at once
+/*
+ * Count bytes that are acknowledged faster than they were sent. Packets or ACKs
+ * have waited for each other then, in one ACK or in several that a host
+ * processes at once.
  */
 static void count_bunch(const struct dblp_cc *cc, struct root *r,
 			const struct dblp_rate_sample *rs)
@@ -744,7 +790,10 @@ static void count_bunch(const struct dblp_cc *cc, struct root *r,
 	r->now.most = max_t(u64, r->now.most, r->bunch);
 }
 
-/* The application had not even half of it to send */
+/*
+ * Was the flow limited by the application, or less than half of the window
+ * used?
+ */
 static bool is_limited(const struct root *r, const struct dblp_rate_sample *rs)
 {
 	u64 used = (u64)rs->inflight + rs->acked + rs->lost;
@@ -789,23 +838,27 @@ static void sqrt_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 		r->round_end = rs->delivered;
 		end_span(cc, r, rs);
 	}
-	/* Sent in a mean that a few late packets have made, a window is never full. Of less
-	 * than two packets in flight the mean is many round trips old.
+	/*
+	 * Use the mean without outliers: a few late packets would stretch the
+	 * time in which the window is sent, so that it is never full. With less
+	 * than two packets in flight that mean is many round trips old.
 	 */
 	mean = r->wnd < 2 * cc->mss ? max(rtt->srtt, rtt->latest) : rtt->usual;
 	back = r->starting ? 0 : min(rtt->back, mean - min(mean, r->min_rtt));
 	set_rates(cc, r, mean - back, back);
 }
 
-/* All begin a round at once: as many as there were, and the first packets at random
- * times within those that the pacers keep between packets
+/*
+ * All senders start a round at once. Assume as many as before, and delay the
+ * first packet by a random part of the pacer's interval, to spread them over
+ * it.
  */
 static u64 sqrt_resume(struct dblp_cc *cc, u64 now)
 {
 	struct root *r = state(cc);
 	u64 rtt = max(r->min_rtt + r->usual, r->pace_rtt), gap;
 
-	/* Rest is no sign of others */
+	/* A low rate while idle is no sign of rivals */
 	r->rate_at = 0;
 	if (r->starting || !r->min_rtt || r->peak < 2)
 		return 0;
@@ -816,7 +869,11 @@ static u64 sqrt_resume(struct dblp_cc *cc, u64 now)
 	return mul_u64_u64_div_u64(gap, dblp_cc_random(&r->random), 1ULL << 32);
 }
 
-/* Silence stops us already: for as long as a burst is borne, no more is needed */
+/*
+ * Halve the window after each second without an ACK. Before that,
+ * dblp_cc_window() limits a silent path to probes, which suffices for a burst
+ * of losses.
+ */
 static void sqrt_timeout(struct dblp_cc *cc, u32 count, u64 now)
 {
 	struct root *r = state(cc);

@@ -55,7 +55,7 @@ enum dblp_rst_reason {
 	DBLP_RST_REFUSED,	/* no socket listens */
 	DBLP_RST_CLOSED,	/* closed before all messages were read */
 	DBLP_RST_PROTOCOL,	/* the peer violated the protocol */
-	DBLP_RST_TIMEOUT,	/* the peer was silent for the user timeout */
+	DBLP_RST_TIMEOUT,	/* the user timeout expired */
 	DBLP_RST_AUTH,		/* the keys of the two ends differ */
 	DBLP_RST_SPRAY,		/* the client asks for too many ports */
 	__DBLP_RST_MAX
