@@ -17,11 +17,11 @@ struct dblp_sock;
 struct dblp_tx_msg;
 
 /**
- * struct dblp_carried - a frame in a packet
+ * struct dblp_carried - link between a frame and a packet that carries it
  * @next: next frame in the packet
  * @prev: previous frame in the packet, NULL if this is the first
  * @ctl: the frame
- * @pn: the packet's number; U64_MAX if there is none
+ * @pn: number of the packet, U64_MAX if no packet carries the frame
  */
 struct dblp_carried {
 	struct dblp_carried	*next;
@@ -34,13 +34,13 @@ struct dblp_carried {
  * struct dblp_ctl - a control frame that is repeated until it is acknowledged
  * @list: on @ctl_queue (to be sent) or @ctl_flight (sent) of the socket; empty
  *	once the frame is acknowledged
- * @carried: the last two packets that carried it
- * @last: index of the latest in @carried
- * @waits: on @ctl_queue
+ * @carried: the last two packets that carried the frame
+ * @last: index in @carried of the latest packet
+ * @waits: @list is on @ctl_queue
  * @type: &enum dblp_frame_type
  * @words: LOSSMAP: number of words
  * @first: LOSSMAP: first segment
- * @notice: CLOSE, LOSSMAP: the notice that it belongs to
+ * @notice: CLOSE, LOSSMAP: notice that the frame belongs to
  */
 struct dblp_ctl {
 	struct list_head	list;
@@ -57,12 +57,12 @@ struct dblp_ctl {
  * struct dblp_notice - frames about a message that was closed with bytes
  *	missing; freed when all of them are acknowledged
  * @node: in @ctl_notices of the socket, by message ID
- * @late: on @ctl_late of the socket, if segments came after the message was
- *	closed without them and the CLOSE is not acknowledged
+ * @late: on @ctl_late of the socket, if missing segments arrived after the
+ *	message was closed while its CLOSE is not acknowledged
  * @msg: the message; a reference is held
- * @owed: frames that are not acknowledged
- * @truesize: bytes charged to the socket for this
- * @frame: CLOSE, then a LOSSMAP for each stretch of the map that has a hole
+ * @owed: number of frames that are not acknowledged
+ * @truesize: bytes charged to the socket for this structure
+ * @frame: CLOSE, then a LOSSMAP for each stretch with a missing segment
  */
 struct dblp_notice {
 	struct rb_node		node;
@@ -73,7 +73,7 @@ struct dblp_notice {
 	struct dblp_ctl		frame[];
 };
 
-/* Priority of frames: CLOSE comes first, as it stops a sender */
+/* Priority of frames: CLOSE is sent first, because it stops the sender */
 enum dblp_ctl_rank {
 	DBLP_CTL_STOP,
 	DBLP_CTL_OTHER,

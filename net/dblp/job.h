@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Jobs: the sockets of one training run, which share a phase.
+ * Jobs: the sockets of one training job, which share a phase.
  */
 #ifndef _NET_DBLP_JOB_H
 #define _NET_DBLP_JOB_H
@@ -25,18 +25,18 @@ struct dblp_sock;
 struct net;
 
 /**
- * struct dblp_job_conf - what is set for a job
- * @name: "" if it has none
+ * struct dblp_job_conf - settings of a job
+ * @name: "" if the job has none
  * @phase: phase of its sockets
  * @clr: &enum dblp_clr_mode
  * @low_phase: phase for critical regimes
- * @high_phase: phase for the others, not @low_phase
+ * @high_phase: phase for tolerant regimes, not @low_phase
  * @low: budget in @low_phase unless @clr is off, ppm, or DBLP_INHERIT
- * @high: the same for @high_phase
+ * @high: budget in @high_phase, likewise
  * @cap: DBLP_BUDGET_CAP in any phase, ppm, or DBLP_INHERIT
  * @eta: ppm: see &struct dblp_clr
- * @hold: reports: see &struct dblp_clr
- * @owner: the user whose programs may put sockets in it and report norms
+ * @hold: number of reports: see &struct dblp_clr
+ * @owner: user whose programs may add sockets to the job and report norms
  */
 struct dblp_job_conf {
 	char	name[DBLP_NAME_MAX];
@@ -55,32 +55,35 @@ struct dblp_job_conf {
 /**
  * struct dblp_job - a job
  * @id: number, 1 ... INT_MAX
- * @refs: one of the table, one of each socket in it, and one while it is moved
- * @turn: serializes changes of @conf and @detector; after @lock of the
+ * @refs: references: of the table, of each socket in the job, and of a caller
+ *	that moves it
+ * @turn: serializes changes of @conf and @detector; taken after @lock of the
  *	configuration. It is not held while sockets are walked
- * @lock: protects the fields below, except the counters; inside socket locks
- * @seq: written with @lock held around each change of @conf, so that the sockets
- *	of this job see it, and no other ones
- * @socks: its sockets by number. Added under @lock of the configuration, or for
- *	a child whose listener is one of them
- * @n_socks: number of these
- * @conf: what is set for it; written with @turn and @lock held and under @seq,
- *	read with one of these. All but its phase is also written, and may be
- *	read, with @lock of the configuration held
- * @events: rate of events about phases that its detector chose; under @turn
- * @detector: sees all norms, also those that move nothing; written with
- *	@turn held
- * @since: when its phase began, ns
- * @spent: time in each phase before that, ns
- * @messages: sent by its sockets and closed, by the phase they were sent in
- * @bytes: of those
- * @forgiven: of those bytes, the ones that were missing
+ * @lock: protects the fields below, except the counters; taken inside socket
+ *	locks
+ * @seq: written with @lock held around each change of @conf, so that only the
+ *	sockets of this job notice it
+ * @socks: sockets of the job, by number. Added under @lock of the
+ *	configuration, or for a child whose listener is one of them
+ * @n_socks: number of sockets
+ * @conf: settings; written with @turn and @lock held and under @seq, read with
+ *	one of these. All settings but the phase are also written with @lock of
+ *	the configuration held, and may be read with it
+ * @events: rate of events about phases that the detector chose; under @turn
+ * @detector: detector, which gets all norms, even while it moves no phase;
+ *	written with @turn held
+ * @since: when the present phase began, ns
+ * @spent: time in each phase before @since, ns
+ * @messages: closed outgoing messages of its sockets, by the phase they were
+ *	sent in
+ * @bytes: bytes of @messages
+ * @forgiven: missing bytes of @messages
  */
 struct dblp_job {
 	u32		id;
 	refcount_t	refs;
 	struct mutex	turn;	/* for changes */
-	spinlock_t	lock;	/* for what follows */
+	spinlock_t	lock;	/* for the fields below */
 	seqcount_spinlock_t seq;
 	struct rb_root	socks;
 	u32		n_socks;
@@ -100,7 +103,7 @@ static inline u32 dblp_job_sockets(const struct dblp_job *job)
 	return READ_ONCE(job->n_socks);
 }
 
-/** dblp_job_id() - its number, 0 for none */
+/** dblp_job_id() - number of a job, 0 for none */
 static inline u32 dblp_job_id(const struct dblp_job *job)
 {
 	return job ? job->id : 0;

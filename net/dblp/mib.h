@@ -2,8 +2,8 @@
 /*
  * Counters of a network namespace.
  *
- * They are listed and explained in the netlink spec only;
- * &enum dblp_mib_item in mib-gen.h is generated from it.
+ * Only the netlink specification lists and explains the counters; &enum
+ * dblp_mib_item in mib-gen.h is generated from it.
  */
 #ifndef _NET_DBLP_MIB_H
 #define _NET_DBLP_MIB_H
@@ -16,7 +16,7 @@
 #include "mib-gen.h"
 
 /**
- * struct dblp_mib - one CPU's share of the counters
+ * struct dblp_mib - counters of one CPU
  * @mibs: by &enum dblp_mib_item
  * @syncp: for consistent reads where a u64 takes two loads
  */

@@ -26,63 +26,67 @@
 struct dblp_sent_pkt;
 struct dblp_sock;
 
-/* No reason to drop a packet */
+/* The packet was not dropped */
 #define DBLP_MIB_NONE	__DBLP_MIB_MAX
 
 /* Limits and times */
 enum dblp_limits {
-	/* Sizes of structures when they were first defined: see abi.rst */
+	/* Original sizes of structures, in bytes: see abi.rst */
 	DBLP_SNDINFO_FIRST	= 32,
 	DBLP_AUTH_KEY_FIRST	= 72,
-	/* Credit that a message uses besides its bytes: see FLOW */
+	/*
+	 * Bytes of credit that a message uses in addition to its own: see FLOW
+	 */
 	DBLP_MSG_COST		= 1024,
 	/* Messages that may be open at once in each direction */
 	DBLP_MSG_WINDOW		= 4096,
-	/* With so many reports that were not taken, no message begins */
+	/* Unread reports on the error queue from which on no message begins */
 	DBLP_NOTIFY_MAX		= 4096,
 	/* Message bytes: default receive window and send buffer */
 	DBLP_WINDOW_DEFAULT	= 32 << 20,
 	DBLP_WINDOW_MIN		= 4096,
-	/* Credit at first is a sixteenth of the window, but so much if it has it */
+	/* Bytes of initial credit, if that is more than 1/16 of the window */
 	DBLP_WINDOW_FIRST	= 65536,
-	/* One ACK for so many data packets, */
+	/* Data packets pending before an ACK is due */
 	DBLP_ACK_EVERY		= 2,
-	/* but for so many if they come fast, */
+	/* Data packets pending that force an ACK at once */
 	DBLP_ACK_EVERY_FAST	= 64,
-	/* after so many packets of the connection */
+	/* Packets received before ACKs are spaced by DBLP_ACK_SPACE_NS */
 	DBLP_ACK_QUICKLY	= 128,
 	/* Bytes of CLOSE frames that a packet repeats before the ACK */
 	DBLP_CLOSES_AGAIN	= 256,
 	/*
-	 * Answers that bypass window and pacer: at most so many times the bytes
-	 * received, up to the size of the largest train. An ACK of the latest
-	 * packets is always possible
+	 * Answers bypass window and pacer. Their bytes are limited to 3 times
+	 * the bytes received, at most to the size of the largest train.
+	 * DBLP_ANSWER_MIN bytes are always allowed, for an ACK of the latest
+	 * packets
 	 */
 	DBLP_ANSWER_TIMES	= 3,
 	DBLP_ANSWER_MAX		= 65536,
 	DBLP_ANSWER_MIN		= 64,
 	/* Messages that are processed in one step of deferred work */
 	DBLP_STEPS		= 32,
-	/* Packets in flight that a probe looks at for a segment to repeat */
+	/* Packets in flight that a probe examines for a segment to repeat */
 	DBLP_PROBE_LOOK		= 64,
 	/* Packets of a probe: two, RFC 9002 section 6.2.4, and a CTRL packet */
 	DBLP_PROBE_PKTS		= 3,
-	/* Bytes of a probe that are left for dblp_put_ack_frames() */
+	/* Bytes of a probe reserved for dblp_put_ack_frames() */
 	DBLP_ACK_FRAMES_ROOM	= DBLP_CLOSES_AGAIN + 64,
+	/* Packets in the sent ring */
 	DBLP_SENT_RING_MIN	= 8,
 	DBLP_SENT_RING_MAX	= 1 << 16,
-	/* Bytes of the backlog besides the receive buffer */
+	/* Bytes of the backlog in addition to the receive buffer */
 	DBLP_BACKLOG_MAX	= 1 << 20,
-	/* DSCP EF: a CLOSE must overtake the data it makes useless */
+	/* DSCP EF: a CLOSE must overtake the data that it makes useless */
 	DBLP_CTL_TOS		= 0xb8,
-	/* The priority for that DSCP, for queues of this machine */
+	/* Priority for that DSCP in queues of this machine */
 	DBLP_CTL_PRIORITY	= TC_PRIO_INTERACTIVE,
 	/* Stateless RSTs per source, and hash buckets of sources */
 	DBLP_RST_PER_SECOND	= 1000,
 	DBLP_RST_QUOTAS		= 256,
-	/* Of each kind, so that listeners to events slow nothing down */
+	/* Netlink events of each kind, so that a listener slows nothing down */
 	DBLP_EVENTS_PER_SECOND	= 1000,
-	/* Of those, the ones that the reports of one job may cause */
+	/* Netlink events per second from the norms of one job */
 	DBLP_JOB_EVENTS_PER_SECOND = 100,
 	DBLP_USER_TIMEOUT_MS	= 30000,
 	DBLP_USER_TIMEOUT_MIN_MS = 1,
@@ -90,8 +94,9 @@ enum dblp_limits {
 	DBLP_KEEPALIVE_MS	= 15000,
 	DBLP_KEEPALIVE_MIN_MS	= 10,
 	DBLP_KEEPALIVE_MAX_MS	= 86400000,
+	/* User timeout after close(), once only FIN or control frames remain */
 	DBLP_FAREWELL_MS	= 5000,
-	/* Orphans in a namespace */
+	/* Default limit of orphans in a namespace */
 	DBLP_ORPHANS_MAX	= 16384,
 	DBLP_COOKIE_LIFE_MS	= 5000,
 	DBLP_ELEMENT_MAX	= 256,
@@ -100,23 +105,32 @@ enum dblp_limits {
 
 /* For sending: fail rather than invoke the OOM killer */
 #define DBLP_GFP_SEND	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
-/* The same, charged to the caller: for what lives no longer than its call */
+/*
+ * The same, charged to the caller: for memory that is freed before it returns
+ */
 #define DBLP_GFP_CALL	(DBLP_GFP_SEND | __GFP_ACCOUNT)
 
 #define DBLP_ACK_DELAY_NS	(1 * NSEC_PER_MSEC)
-/* ACKs at shorter intervals would tell the sender nothing new */
+/* Interval of ACKs; more frequent ones would tell the sender nothing new */
 #define DBLP_ACK_SPACE_NS	(100 * NSEC_PER_USEC)
-/* Handshake packets are repeated after this, doubled, then dblp_backoff() */
+/*
+ * Handshake packets are repeated after MIN, doubled to MAX, then dblp_backoff()
+ */
 #define DBLP_HANDSHAKE_MIN_NS	(20 * NSEC_PER_MSEC)
 #define DBLP_HANDSHAKE_MAX_NS	(250 * NSEC_PER_MSEC)
-/* Probe interval with nothing in flight while the peer owes an answer */
+/*
+ * Probe interval with no packet in flight while an answer of the peer is
+ * awaited
+ */
 #define DBLP_PERSIST_NS		(500 * NSEC_PER_MSEC)
 #define DBLP_DEADLINE_MAX	3600000000U	/* microseconds */
-/* What is kept for later goes when nothing has used it for this time */
+/* Cached memory is freed after this time without use */
 #define DBLP_SPARE_NS		(100 * NSEC_PER_MSEC)
-/* Without memory or route, try again after this, then dblp_backoff() */
+/*
+ * Without memory or route, sending is retried after this, then dblp_backoff()
+ */
 #define DBLP_RETRY_NS		(10 * NSEC_PER_MSEC)
-/* How far pacing may run ahead at least, to hide the latency of the timer */
+/* Smallest lead of the pacer over its rate, which hides the timer's latency */
 #define DBLP_PACE_AHEAD_NS	(100 * NSEC_PER_USEC)
 
 /**
@@ -127,14 +141,14 @@ enum dblp_limits {
  * @next_id: start of the search for a free number; under the lock of @socks
  * @generation: changes with @socks, for consistent dumps
  * @cookie_key: key of the MAC of cookies
- * @cookie_epoch_ms: what cookies add to the time since boot, at random
+ * @cookie_epoch_ms: random offset of the time in cookies to the time since boot
  * @spent: cookies that were used, see handshake.c; NULL until the first socket
  *	listens, then fixed
- * @rst: rates of stateless RSTs, by a hash of the source that they answer
+ * @rst: rates of stateless RSTs, by a hash of the source address
  * @events: rates of netlink events, by kind
- * @endpoints: number of endpoints alive
+ * @endpoints: number of endpoints
  * @config: configuration by netlink
- * @orphans: number of connections that their user has closed, see conn.c
+ * @orphans: number of connections closed by their user, see conn.c
  * @sysctl_rmem_default: initial SO_RCVBUF of sockets
  * @sysctl_wmem_default: initial SO_SNDBUF of sockets
  * @sysctl_max_orphans: limit of @orphans
@@ -174,11 +188,11 @@ struct dblp_endpoint;
 
 /**
  * struct dblp_endpoint_ops - receivers of an endpoint's packets and errors
- * @rcv: a packet behind its UDP header, whose checksum is right, or a train of
- *	packets; consumes it. In softirq context, under RCU
- * @err: a genuine ICMP error for a packet that the connection has sent:
- *	ECONNREFUSED or EMSGSIZE. In softirq context, under bh_lock_sock(),
- *	with a reference; a process may own the socket
+ * @rcv: receives and consumes a packet or a train, with a valid UDP checksum
+ *	and without UDP header. In softirq context, under RCU
+ * @err: receives a validated ICMP error for a packet of the connection:
+ *	ECONNREFUSED or EMSGSIZE. In softirq context, under bh_lock_sock(), with
+ *	a reference; a process may own the socket
  */
 struct dblp_endpoint_ops {
 	void	(*rcv)(struct dblp_endpoint *ep, struct sk_buff *skb);
@@ -189,22 +203,22 @@ struct dblp_endpoint_ops {
  * struct dblp_endpoint - a bound UDP socket
  * @refs: sockets that use it
  * @usk: the UDP socket
- * @ports: local ports, the first is that of @usk
- * @extra: UDP sockets of the others, from which packets are only sent: by their
- *	number, NULL if there are none
- * @n_ports: how many, grows only
- * @listener: socket that accepts connections here; written under its lock, read
- *	under RCU
+ * @ports: local ports; the first is that of @usk
+ * @extra: UDP sockets of the other ports, by index of the port, used for
+ *	sending only; NULL if there are no other ports
+ * @n_ports: number of ports; only grows
+ * @listener: listening socket of the endpoint, or NULL; written under its lock,
+ *	read under RCU
  * @net: its namespace
  * @ops: operations for received packets and errors
- * @shared: in @shared of the namespace, if others may join
+ * @shared: in @shared of the namespace, if other sockets may join
  * @addr: if shared: address as bound
- * @ifindex: if shared: interface it was bound to, 0 for none
- * @uid: if shared: user who bound it
- * @receiving: number of connections with a message partly received
+ * @ifindex: if shared: interface as bound, 0 for none
+ * @uid: if shared: user of the socket that bound it
+ * @receiving: number of connections with a partly received message
  * @received: bytes of numbered packets that its connections received
  * @release: in the list of endpoints to be released
- * @rcu: frees it
+ * @rcu: for freeing it after a grace period
  */
 struct dblp_endpoint {
 	refcount_t		refs;
@@ -229,9 +243,9 @@ struct dblp_endpoint {
  * struct dblp_path - path to a peer
  * @fl: route key; also the addresses in the IP header
  * @gateway: next hop of that route, as IPv6 address or IPv4-mapped
- * @ifindex: interface it goes through
+ * @ifindex: outgoing interface
  * @cookie: validates the cached route
- * @mtu: larger packets are fragmented, 0 if only the route's MTU counts
+ * @mtu: bytes; larger packets are sent in IP fragments. 0: the route's MTU
  * @family: AF_INET or AF_INET6
  * @sport: our UDP port
  * @dport: UDP port of the peer
@@ -248,13 +262,13 @@ struct dblp_path {
 };
 
 /**
- * struct dblp_peer_key - key of a connection for RST and ICMP errors
+ * struct dblp_peer_key - key that finds a connection for RST and ICMP errors
  * @cid: connection ID of the peer
- * @addr: its address
- * @port: its port
+ * @addr: address of the peer
+ * @port: UDP port of the peer
  * @pad: 0
  * @zone: link or VRF that the address belongs to, see dblp_skb_zone(); a client
- *	knows it with the first answer
+ *	sets it with the first answer
  */
 struct dblp_peer_key {
 	u64		cid;
@@ -308,14 +322,14 @@ int dblp_endpoint_spray(struct dblp_sock *dsk);
 #ifdef CONFIG_CGROUP_BPF
 bool dblp_same_programs(struct sock *sk, struct sock *usk, int type);
 
-/* Do the programs of a type that run for @usk include just those for @sk? */
+/* Are the cgroup programs of @type the same for @usk and @sk? */
 #define dblp_same_policy(sk, usk, type) \
 	(!cgroup_bpf_enabled(type) || dblp_same_programs(sk, usk, type))
 #else
 #define dblp_same_policy(sk, usk, type)	((void)(sk), (void)(usk), true)
 #endif
 
-/* addr.c: where received packets come from */
+/* addr.c: addresses of received packets */
 bool dblp_skb_is_unicast(const struct sk_buff *skb);
 bool dblp_skb_is_via(const struct sk_buff *skb, int ifindex);
 int dblp_skb_device(const struct sk_buff *skb, const struct dblp_endpoint *ep,

@@ -16,19 +16,19 @@ struct sk_buff;
  * struct dblp_out - a buffer to be sent, with a packet or a train
  * @dst: route; the socket holds the reference
  * @mss: UDP payload of a full packet on the route, in bytes
- * @now: the time
- * @ahead: so far may pacing be ahead of it
+ * @now: the time, ns
+ * @ahead: allowed lead of the pacer over @now, ns
  * @skb: the buffer
- * @type: &enum dblp_pkt_type of all packets in it
- * @n: number of packets in it; the ring has room for them
- * @msg: message of DATA packets, NULL of others
- * @seg: DATA: segment of the first packet, or an elided one to be described by
- *	a zero map
- * @again: DATA: @seg was sent before; then @n is 1
- * @slot: DATA: position of @seg in the sending order; the other segments follow
+ * @type: &enum dblp_pkt_type of all packets in @skb
+ * @n: number of packets in @skb; the sent ring has room for them
+ * @msg: message of DATA packets, NULL for others
+ * @seg: DATA: segment of the first packet, or an elided segment that a zero map
+ *	describes
+ * @again: DATA: @seg was sent before; @n is 1 then
+ * @slot: DATA: slot of @seg in the sending order; the other segments follow
  * @hdr: DATA: headers to write in the headroom of each segment, NULL if the
  *	only packet has its headers already
- * @hdr_len: bytes of each packet before its segment, 0 if it has none
+ * @hdr_len: bytes of each packet before its segment, 0 if it has no segment
  */
 struct dblp_out {
 	struct dst_entry	*dst;

@@ -26,12 +26,12 @@ struct net;
 
 /**
  * struct dblp_phase - an entry of the table
- * @name: "" if there is no such phase
+ * @name: "" in an unused entry
  * @budget: ppm; 0 with policy full
  * @policy: &enum dblp_policy
  * @order: &enum dblp_order
  * @fill: &enum dblp_fill
- * @cap: ppm, or DBLP_INHERIT if it has none
+ * @cap: ppm, or DBLP_INHERIT if the phase has none
  */
 struct dblp_phase {
 	char	name[DBLP_NAME_MAX];
@@ -43,13 +43,13 @@ struct dblp_phase {
 };
 
 /**
- * struct dblp_defaults - initial settings of sockets that no listener made
+ * struct dblp_defaults - initial settings of sockets made by socket()
  * @cc: congestion control
- * @cap: DBLP_BUDGET_CAP, ppm, or DBLP_INHERIT if there is none
+ * @cap: DBLP_BUDGET_CAP, ppm, or DBLP_INHERIT if it is not set
  * @user_timeout_ms: DBLP_USER_TIMEOUT
  * @keepalive_ms: DBLP_KEEPALIVE
  *
- * They are independent, so need not be read consistently.
+ * The fields are independent, so they need not be read consistently.
  */
 struct dblp_defaults {
 	const struct dblp_cc_ops	*cc;
@@ -59,21 +59,22 @@ struct dblp_defaults {
 };
 
 /**
- * struct dblp_config - what operators set for a network namespace
- * @lock: for all changes here; taken before the lock of any socket. It is not
- *	held while sockets are walked or send, as all users may wait for it
- * @seq: written with @lock held, around each change of @phases that sockets have
- *	to see
+ * struct dblp_config - settings of operators for a network namespace
+ * @lock: serializes all changes here; taken before the lock of any socket. It
+ *	is not held while sockets are walked or send packets, because all users
+ *	may wait for it
+ * @seq: written with @lock held, around each change of @phases that sockets
+ *	must see
  * @phases: by number; read under @seq
  * @users: for each phase but 0: number of sockets that chose it themselves.
- *	Raised under @lock, or for a child whose listener is one of them
- * @defaults: of new sockets; each field is written with @lock held, and read
- *	without
+ *	Incremented under @lock, or for a child whose listener is one of them
+ * @defaults: settings of new sockets; written with @lock held, and read without
  * @defaults_generation: changes with @defaults; under @lock
  * @phases_generation: changes with @phases; under @lock
  * @jobs: by number; under @lock
- * @jobs_generation: changes when a job is added, deleted or set, but not when its
- *	detector moves it: any owner could interrupt all dumps by that
+ * @jobs_generation: changes when a job is added, deleted or set. It does not
+ *	change when the detector moves a job, because any owner of a job could
+ *	interrupt all dumps then
  */
 struct dblp_config {
 	struct mutex		lock;	/* for all of it; before socket locks */
@@ -87,7 +88,7 @@ struct dblp_config {
 	atomic_t		jobs_generation;
 };
 
-/* Bit of an option in @own of a socket: it was set for this socket */
+/* Bit of an option in @own of a socket: the option was set for this socket */
 #define DBLP_OWN(option)	BIT(option)
 #define DBLP_OWN_OPTS		(DBLP_OWN(DBLP_BUDGET) | \
 				 DBLP_OWN(DBLP_BUDGET_CAP) | \

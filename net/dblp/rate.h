@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Limits on the number of events in a second.
+ * Rate limits: number of events in a second.
  */
 #ifndef _NET_DBLP_RATE_H
 #define _NET_DBLP_RATE_H
@@ -24,8 +24,8 @@ struct dblp_rate {
  * @r: counter; used in any context, races lose a few counts
  * @most: events allowed in a second
  *
- * Return: events in this second before this one; @most for the first event that
- * exceeds the limit, and more from then on.
+ * Return: number of events in this second before this one. It is @most for the
+ * first event that exceeds the limit, and larger for later ones.
  */
 static inline u32 dblp_rate_count(struct dblp_rate *r, u32 most)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints: see "Tracing" in Documentation/dblp.rst, whose table says what
- * each field means. Nobody but those who watch pays for them: what is not
- * enabled is a jump that is patched out.
+ * Tracepoints: see "Tracing" in Documentation/dblp.rst, whose table explains
+ * each field. A disabled tracepoint costs nothing but a patched-out jump.
  *
- * Packets of one train are one event with @n of them, so that the sum of @n over
- * all events is what the counter of the same thing counts.
+ * The packets of one train are one event, with their number as @n. So the sum
+ * of @n over all events equals the counter of the same name.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM dblp
@@ -20,7 +19,7 @@
 #ifndef _NET_DBLP_TRACE_ONCE
 #define _NET_DBLP_TRACE_ONCE
 
-/** enum dblp_trace_side - which end of a message */
+/** enum dblp_trace_side - end of a connection at which a message is traced */
 enum dblp_trace_side {
 	DBLP_TRACE_SEND,
 	DBLP_TRACE_RECV,
@@ -71,8 +70,8 @@ enum dblp_trace_side {
 	EM_LAST(DBLP_LOST_NO_ROOM, "no-room")
 
 /*
- * Each value of an enum has a name: a list that lacks one does not compile. That of
- * the counters is generated.
+ * Check that each value of an enum has a name: a list that lacks one does not
+ * compile. The list of counters is generated.
  */
 #ifndef _NET_DBLP_TRACE_NAMED
 #define _NET_DBLP_TRACE_NAMED
@@ -120,7 +119,7 @@ dblp_losses
 #define EM(a, b)	{ a, b },
 #define EM_LAST(a, b)	{ a, b }
 
-/* Which socket: its number, as dblpctl shows it, and its namespace's inode */
+/* Fields of a socket: its number, as in dblpctl, and its namespace's inode */
 #define DBLP_TRACE_SOCK						\
 	__field(u32, netns)					\
 	__field(u32, sock)
@@ -321,7 +320,7 @@ TRACE_EVENT(dblp_pto,
 		  __entry->srtt_us, __entry->silent_us)
 );
 
-/* Both ends have the same fields, but for their structures */
+/* Both ends have the same fields, in different structures */
 DECLARE_EVENT_CLASS(dblp_msg,
 	TP_PROTO(const struct dblp_sock *dsk, const struct dblp_tx_msg *tx,
 		 const struct dblp_rx_msg *rx),

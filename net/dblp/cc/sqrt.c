@@ -32,8 +32,8 @@ enum sqrt_limits {
 	LOSS_USUAL	= 12,	/* 1 of 12 packets may be lost by chance */
 	LOSS_LOSSY	= 2,	/* the same for dblp_cc_lossy */
 	LOSS_CREDIT	= 32,	/* packets that may be lost at once */
-	MARK_LEFT	= 870,	/* window kept after a CE mark: 0.85, RFC 8511 */
-	BURST_LOSS	= 19661,	/* 0.3 of a span: not congestion, a burst */
+	MARK_LEFT	= 870,	/* same after a CE mark: 0.85, RFC 8511 */
+	BURST_LOSS	= 19661,	/* 0.3 of a span: a burst */
 	CALM_LOSS	= 9830,	/* 0.15: a calm span loses less */
 	CALM_SPANS	= 16,	/* calm spans that must precede a burst */
 	RIVAL_YIELDS	= 2,	/* low rates before rivals are assumed */
@@ -206,7 +206,8 @@ static void sqrt_init(struct dblp_cc *cc, u32 mss, u64 now)
 }
 
 /*
- * Delay of a standing queue: the lowest delay of the span, less its variation
+ * Delay of a standing queue: the lowest delay of the span, less the excess of
+ * the mean over it, because such variation is no queue
  */
 static u64 standing_delay(const struct root *r)
 {
@@ -741,8 +742,8 @@ static void start(struct dblp_cc *cc, struct root *r,
 }
 
 /*
- * Window of which the share of senders that have finished is taken over, up to
- * SPAN_PKTS packets: smaller windows adapt too slowly by themselves.
+ * The window plus the share of senders that have finished, up to SPAN_PKTS
+ * packets, because smaller windows adapt too slowly by themselves.
  */
 static u64 shared_wnd(const struct dblp_cc *cc, const struct root *r)
 {
