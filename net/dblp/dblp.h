@@ -2,124 +2,160 @@
 /*
  * AF_DBLP: the private header.
  *
- * Reading order: uapi/linux/dblp.h (what users see), core/wire.h (what the peer
- * sees), this file, net.h, sock.h and msg.h (the structures), LAYERS (what
- * calls what), then af_dblp.c from top to bottom, send.c and recv.c (the users'
- * calls), conn.c (the states of a connection), input.c, addr.c, frames.c, output.c,
+ * Reading order: uapi/linux/dblp.h (the user API), core/wire.h (the packets),
+ * this file, net.h, sock.h and msg.h (the structures) and LAYERS (the order of
+ * calls). Then af_dblp.c from top to bottom, send.c and recv.c (system calls),
+ * conn.c (the states of a connection), input.c, addr.c, frames.c, output.c,
  * packet.c and sent.c (the way of a packet), rx_data.c, rx.c, tx.c and
- * tx_close.c (the life of a message), timer.c and timeout.c. core/ is free of
- * sockets and of the kernel, cc/ has the congestion controls, netlink/ the
- * control plane.
+ * tx_close.c (the life of a message), timer.c and timeout.c. core/ uses neither
+ * sockets nor the kernel, cc/ has the congestion controls, netlink/ the control
+ * plane.
+ *
+ * Glossary
+ * ========
+ *
+ * =========== =================================================================
+ * message     unit that one sendmsg() sends and the peer receives
+ * piece       part of a message that is too long to be sent whole (msg.c). A
+ *             piece is sent like a message, with its own message ID
+ * segment     part of a message that one packet carries; all segments of a
+ *             message but the last have the same size
+ * packet      one UDP payload: headers, control frames, and at most one segment
+ *             or zero map
+ * train       packets of one connection in one buffer, of one size except the
+ *             last (GSO, GRO); a single packet is a train of one
+ * run         consecutive packets of a received train that are processed
+ *             together, with consecutive segments: &struct dblp_run. Their
+ *             segments in a queued buffer: &struct dblp_skb_run
+ * row         consecutive segments, or their packets, at equal distances in
+ *             memory, which are copied or recorded together (usercopy.c)
+ * slot        position of a segment in the sending order of its message, which
+ *             is also its place in memory. The sent ring has "entries"
+ * stretch     aligned group of segments that one zero map or LOSSMAP frame
+ *             covers
+ * settled     state of an outgoing message whose outcome is known, with its
+ *             loss map (tx.c)
+ * =========== =================================================================
  *
  * Locking and lifetime
  * ====================
  *
- * *The socket lock.* All of struct dblp_sock is under the socket lock, unless
- * its field says otherwise. Process context takes it with lock_sock(). Packets
- * and timers come in softirq context, take the spinlock with bh_lock_sock() and
- * check whether a process owns the socket: if so, a packet goes to the backlog,
- * a timer sets a bit in @deferred, and release_sock() handles both before it
- * gives up ownership. So there is one lock per connection, it is never held
- * while user memory is touched, and a packet never waits. Functions that are
- * called from other files assert it by sock_owned_by_me(). The exceptions are
- * in selftests/lint: functions for new and dying sockets, which nothing else
- * can reach, and the conditions of poll() and of waits, which follow no pointer
- * to what the lock protects.
+ * *The socket lock.* The socket lock protects all of struct dblp_sock, except
+ * fields whose description says otherwise. Process context takes it with
+ * lock_sock(). Packets and timers run in softirq context: they take the
+ * spinlock with bh_lock_sock() and check whether a process owns the socket. If
+ * so, a packet is added to the backlog, and a timer sets a bit in @deferred;
+ * release_sock() handles both before it gives up ownership. So each connection
+ * has one lock, which is never held while user memory is accessed, and packets
+ * never wait for it. Functions that are called from other files assert the lock
+ * by sock_owned_by_me(). selftests/lint lists the exceptions: functions for new
+ * and dying sockets, which no other code can reach, and the conditions of
+ * poll() and of waits, which follow no pointer to protected data.
  *
- * *Order.* Listener before its child (a child's lock is taken under its
- * listener's, with SINGLE_DEPTH_NESTING, while it is being made, accepted or
- * dropped). The spinlocks of struct dblp_net nest inside the socket lock and
- * hold nothing else. The mutex of its configuration comes before the lock of
- * any socket, as a socket is put in a phase or job with both held; that under
- * which ports are added to endpoints of a namespace comes after it. Walks over
- * sockets hold no lock but that of one socket, so that no other user waits.
- * Functions that need one of these assert it by lockdep_assert_held().
+ * *Order.* A listener's lock is taken before its child's, with
+ * SINGLE_DEPTH_NESTING, while the child is made, accepted or dropped. The
+ * spinlocks of struct dblp_net nest inside the socket lock, and no lock is
+ * taken under them. The mutex of the configuration comes before the lock of any
+ * socket, because both are held while a socket is put in a phase or job. The
+ * mutex under which ports are added to endpoints of a namespace comes after the
+ * socket lock. Walks over sockets hold no lock but that of one socket, so that
+ * no other user waits. Functions that need one of these assert it by
+ * lockdep_assert_held().
  *
- * *Finding a socket.* Packets find connections in @conns (by the connection ID
- * they are sent to), resets also in @peers (by the connection ID of the other
- * end), netlink finds sockets in @socks (by number). All three are walked under
- * RCU and hold no reference: a lookup takes one with refcount_inc_not_zero(),
- * and sockets are freed after a grace period (SOCK_RCU_FREE). A listener is
- * found through its endpoint in the same way.
+ * *Finding a socket.* Packets find connections in @conns, by the connection ID
+ * that they are sent to. Resets also find them in @peers, by the connection ID
+ * of the other end. Netlink finds sockets in @socks, by number. All three are
+ * walked under RCU and hold no reference: a lookup takes one with
+ * refcount_inc_not_zero(), and sockets are freed after a grace period
+ * (SOCK_RCU_FREE). A listener is found through its endpoint in the same way.
  *
- * *References to a socket.* (1) The initial one: from sock_init_data() until
- * dblp_release(), or, if messages are still to be acknowledged then, until
- * dblp_done(), which dblp_orphan_look() ensures; that of a child not accepted
- * yet belongs to its listener's queue. (2) One for each lookup, while it is
- * used. (3) Packets in queues below us, and the tasklet that is scheduled when
- * they leave, through sk_wmem_alloc. The timer has none: it may expire until
- * dblp_destruct() cancels it, and at worst finds state CLOSED.
+ * *References to a socket.* (1) The initial reference lasts from
+ * sock_init_data() to dblp_release(). If messages are not acknowledged by then,
+ * it lasts to dblp_done(), which dblp_orphan_look() ensures. The initial
+ * reference of a child that is not accepted yet belongs to its listener's
+ * queue. (2) Each lookup holds a reference while the socket is used. (3)
+ * Packets in lower queues, and the tasklet that is scheduled when they have
+ * left, hold one through sk_wmem_alloc. The timer holds none: it may expire
+ * until dblp_destruct() cancels it, and finds state CLOSED at worst.
  *
- * *Endpoints.* A struct dblp_endpoint is one bound UDP socket, and those of
- * further ports that are only sent from (DBLP_SPRAY), shared by a listener and
- * the connections it accepted. Every socket that uses it holds a
- * reference. A UDP socket cannot be released in softirq context, so the last
- * reference leaves that to a work item.
+ * *Endpoints.* A struct dblp_endpoint is one bound UDP socket, with the UDP
+ * sockets of further ports that are used for sending only (DBLP_SPRAY). A
+ * listener and the connections that it accepted share it, and each of these
+ * sockets holds a reference. A work item releases the UDP socket after the last
+ * reference, because that is not possible in softirq context.
  *
- * *Messages.* A struct dblp_tx_msg belongs to the socket's lists alone. A
- * struct dblp_rx_msg is reference counted, without atomics as that is under the
- * socket lock too: one for the list it is on, one for each control frame about
- * it that the peer has not acknowledged, one for the reader that copies it.
+ * *Messages.* A struct dblp_tx_msg belongs to the lists of one socket. A struct
+ * dblp_rx_msg is reference counted, without atomics because the socket lock
+ * protects it: one reference for the list it is on, one for each control frame
+ * about it that the peer has not acknowledged, and one for the reader that
+ * copies it.
  *
- * *Bytes.* What a user sends is copied once, into the memory of its message
- * (txbuf.c). Packets refer to it, and keep it when the message goes. It does
- * not change under them: segments never do, and headers are written there
- * before the first packet refers to them. Received data stays in the buffers
- * that came from IP until it is copied to the user. A buffer can have many
- * packets (input.c): it is on the queue of one message, and clones of it are on
- * those of others. Each of these messages is charged for all of it, and for all
- * of the pages that it refers to; segments too small for that are copied
- * (rx_data.c). Buffers may share memory with their sender, if that is a process
- * of this machine: headers in such memory are copied before they are validated.
+ * *Bytes.* The bytes that a user sends are copied once, into the memory of
+ * their message (txbuf.c). Packets refer to that memory and keep it after the
+ * message is freed. It does not change while packets refer to it: segments
+ * never change, and headers are written before the first packet refers to them.
  *
- * *Memory.* Charge before you allocate; charged is what is held. What a user
- * sends is charged to sk_wmem_queued, what a peer makes us hold to
- * sk_rmem_alloc, and both by sk_mem_charge(), so that the limit of all sockets
- * and the memory cgroup see it. If a charge is refused, wait, drop the packet,
- * or do with less, but never allocate; memory needed later to release an object
+ * Received data stays in the buffers of IP until it is copied to the user. A
+ * buffer can have many packets (input.c). It is on the queue of one message,
+ * and clones of it are on the queues of others. Each of these messages is
+ * charged for all of the buffer and all of the pages that it refers to;
+ * segments too small for that are copied (rx_data.c). A process of this machine
+ * may share the memory of a buffer that it has sent, so headers in such memory
+ * are copied before they are validated.
+ *
+ * *Memory.* Memory is charged before it is allocated, and the charge equals the
+ * memory held. The bytes that a user sends are charged to sk_wmem_queued, the
+ * memory that a peer occupies here to sk_rmem_alloc, and both by
+ * sk_mem_charge(), so that the limit of all sockets and the memory cgroup
+ * include them. If a charge is refused, the caller waits, drops the packet, or
+ * does with less, but never allocates. Memory needed later to release an object
  * is charged with that object. A charge is given back where the memory is
- * freed: see memory.c, and dblp_tx_free(). The best charge is none: links and
- * reports of a message are in the message. What each connection has regardless
- * of peer and user is small and of a fixed size, and not charged: &struct
- * dblp_sock, the first block of its ring, its ports, &struct dblp_auth.
- * selftests/system/charged.c compares.
+ * freed: see memory.c and dblp_tx_free(). Links and reports of a message are
+ * part of the message, which saves charges.
  *
- * *In hand.* A call lets go of the lock where it copies from or to the user, or
- * waits, and others may change all but what it has in hand:
+ * Memory of each connection that is small and of fixed size, whatever peer and
+ * user do, is not charged: &struct dblp_sock, the first block of its sent ring,
+ * its ports and &struct dblp_auth. selftests/system/charged.c compares charges
+ * with allocations.
+ *
+ * *Objects used without the lock.* A call releases the lock while it copies
+ * from or to the user, or waits. Other calls may then change everything except
+ * the object that the call is using:
  *
  * ============================= =============== ==============================
- * in hand                       kept by         meanwhile
+ * object in use                 protected by    possible changes meanwhile
  * ============================= =============== ==============================
- * received message, or segments @rx_reader      readers wait. Mode, budget and
- * of it, copied to the user                     fill may change, the rest of it
- *                                               may arrive, be cancelled or be
- *                                               purged: it is put back to where
- *                                               it was, if it is still wanted
- * its outcome, or a report, as  no list         nothing: it is not put back
+ * received message, or segments @rx_reader      Other readers wait. Mode,
+ * of it, copied to the user                     budget and fill may change.
+ *                                               Segments may arrive. It may be
+ *                                               cancelled or purged; otherwise
+ *                                               it is put back to its place
+ * its outcome, or a report, as  no list has it  None; it is not put back
  * control messages
- * message or piece, copied from @tx_busy        senders wait, DBLP_ELEMENT and
- * the user                                      DBLP_PARTIAL_SEND are EBUSY.
- *                                               State and budget are looked at
- *                                               again before it is queued
- * message with pieces to come   @tx_part        the end of the connection frees
+ * message or piece, copied from @tx_busy        Other senders wait. Options
+ * the user                                      DBLP_ELEMENT, DBLP_PARTIAL_SEND
+ *                                               fail with EBUSY. State and
+ *                                               budget are checked again before
+ *                                               it is queued
+ * message with further pieces   @tx_part        The end of the connection frees
  *                                               it: looked up again
- * message being cancelled       its number      others are queued and settled:
- *                                               looked up again, by ID
- * job, phase                    a reference, or it cannot be deleted
+ * message being cancelled       its number      Other messages are queued and
+ *                                               settled: looked up again, by ID
+ * job, phase                    a reference, or It cannot be deleted
  *                               the mutex
  * ============================= =============== ==============================
  *
- * Other waits, as those in connect(), accept() and close(), have nothing in
- * hand, and look at the state anew. No call keeps a pointer to a message over
- * an unlock without one of these.
+ * Other waits, such as those in connect(), accept() and close(), use no such
+ * object, and read the state again afterwards. No call keeps a pointer to a
+ * message over an unlock without one of these protections.
  *
- * *From UDP.* A packet is queued by UDP and taken out again in its data_ready
- * callback, in the same softirq, or by another CPU that is doing so already.
- * The queue's locks are not held when the socket lock is taken.
+ * *From UDP.* UDP queues a packet, and its data_ready callback takes it out
+ * again, in the same softirq, or on another CPU that is in the callback
+ * already. The locks of the queue are not held when the socket lock is taken.
  *
- * *Network namespaces.* User sockets hold their namespace. The UDP sockets do
- * not, but only the work item of an endpoint outlives its users, and that is
- * flushed when the namespace goes.
+ * *Network namespaces.* User sockets hold a reference to their namespace; the
+ * UDP sockets hold none. Only the work item of an endpoint outlives the sockets
+ * that use it, and it is flushed when the namespace is destroyed.
  */
 #ifndef _NET_DBLP_H
 #define _NET_DBLP_H
@@ -136,10 +172,10 @@
 /**
  * struct dblp_echo - content of a COOKIE-ECHO
  * @client_cid: connection ID of the client
- * @cookie: contains our connection ID
+ * @cookie: cookie, with the connection ID of the server
  * @params: parameters of the client
- * @ports: that each end sends from
- * @time: that the COOKIE-ACK echoes
+ * @ports: number of ports that each end sends from
+ * @time: time that the COOKIE-ACK echoes
  */
 struct dblp_echo {
 	u64			client_cid;
@@ -189,15 +225,15 @@ int dblp_wait_readable(struct dblp_sock *dsk, long *timeo, bool keep,
 		       const struct dblp_ahead *ahead);
 void dblp_rx_was_read(struct dblp_sock *dsk, struct list_head *pieces);
 
-/* recv_ahead.c: copying what has come of a message that is not complete */
+/* recv_ahead.c: copying segments of a message that is not complete */
 void dblp_ahead_init(struct dblp_ahead *a, const struct msghdr *m, bool may);
 int dblp_ahead_wait(struct dblp_sock *dsk, struct dblp_ahead *a, long *timeo);
 void dblp_ahead_end(struct dblp_sock *dsk, struct dblp_ahead *a);
 
-/* timeout.c: timeouts handled */
+/* timeout.c: handling of expired timeouts */
 void dblp_release_cb(struct sock *sk);
 
-/* input.c: packets in */
+/* input.c: received packets */
 extern const struct dblp_endpoint_ops dblp_rcv_ops;
 
 int dblp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
@@ -304,7 +340,7 @@ void dblp_write_space(struct dblp_sock *dsk);
 bool dblp_tsq_full(struct dblp_sock *dsk, u32 mss);
 void dblp_tsq_init(struct dblp_sock *dsk);
 
-/* timer.c: timeouts set */
+/* timer.c: setting of timeouts */
 void dblp_defer(struct dblp_sock *dsk, enum dblp_deferred what);
 void dblp_timer_init(struct dblp_sock *dsk);
 void dblp_timer_update(struct dblp_sock *dsk);

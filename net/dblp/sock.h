@@ -30,13 +30,13 @@ enum dblp_deferred {
 	DBLP_DEFER_TIMER,
 	DBLP_DEFER_MTU,
 	DBLP_DEFER_TSQ,
-	/* Not left to it: @tsq_tasklet is scheduled */
+	/* Not for release_sock(): @tsq_tasklet is scheduled */
 	DBLP_TSQ_QUEUED,
 };
 
 /*
- * What was counted, as the same fields of struct dblp_info; messages by enum
- * dblp_reason.
+ * Counters of a socket, as the fields of struct dblp_info with the same names;
+ * messages are counted by enum dblp_reason.
  */
 struct dblp_counts {
 	u64			bytes_first;
@@ -57,11 +57,11 @@ struct dblp_counts {
 
 /**
  * struct dblp_handshake - state of a client's handshake
- * @cookie: from INIT_ACK
- * @since: when its present state began
- * @sent: when the last packet of that state was sent
- * @wait: time until its packet is repeated
- * @rtt: round trip that INIT and INIT-ACK took, 0 if unknown
+ * @cookie: cookie from the INIT-ACK
+ * @since: when the present state began, ns
+ * @sent: when the last packet of that state was sent, ns
+ * @wait: interval until that packet is repeated, ns
+ * @rtt: round-trip time of INIT and INIT-ACK, ns, 0 if unknown
  */
 struct dblp_handshake {
 	struct dblp_cookie	cookie;
@@ -74,55 +74,55 @@ struct dblp_handshake {
 /**
  * struct dblp_sock - an AF_DBLP socket
  * @sk: must be first
- * @inet: overlays @sk, as IP takes skb->sk of the packets it sends for an inet
- *	socket. All of it but @sk stays zero
+ * @inet: overlays @sk, because IP treats skb->sk of the packets that it sends
+ *	as an inet socket. All of it but @sk stays zero
  * @dn: its namespace
  * @conn_node: in @conns of the namespace
  * @peer_node: in @peers of the namespace
  * @id: number of the socket, for netlink; fixed
  * @state: &enum dblp_state
- * @end_reason: &enum dblp_rst_reason for which dblp_flush() has to end the
+ * @end_reason: &enum dblp_rst_reason with which dblp_flush() must end the
  *	connection, or 0
- * @end_err: positive errno for that
+ * @end_err: positive errno for the user, with @end_reason
  * @hashed: in @conns
  * @peer_hashed: in @peers
  * @ep: UDP socket, NULL until bound
- * @bound: address and port of bind(), port 0 without it
+ * @bound: address and port of bind(), port 0 before it
  * @local: address and port in use
  * @accept_queue: listener: children not accepted yet
  * @accept_node: child: in @accept_queue
- * @passive: a listener has made it
+ * @passive: the socket was made by a listener
  *
- * What an attempt to connect sets:
- * @attempt: all of these up to @arrival_epoch, 0 in a socket that is not
- *	connected: see dblp_conn_unstart(). A field that connect() sets, or a
- *	packet of the handshake, belongs there
- * @cid: connection ID that the peer sends to
- * @peer_key: connection ID that we send to, and the peer's address
- * @peer: address, fixed for the connection
- * @peer_ports: that the peer sends from, 0 where it has not announced one;
+ * Fields that an attempt to connect sets:
+ * @attempt: all fields up to @arrival_epoch, 0 in a socket that is not
+ *	connected: see dblp_conn_unstart(). Each field that connect() or a
+ *	packet of the handshake sets belongs here
+ * @cid: our connection ID, which the peer sends to
+ * @peer_key: connection ID and address of the peer
+ * @peer: address of the peer, fixed for the connection
+ * @peer_ports: UDP ports that the peer sends from, 0 for one not announced yet;
  *	the first is not used
- * @path: route to it
+ * @path: route to the peer
  * @pmtu: path MTU discovery
  * @connect_at: when connect() was called
- * @hs: the handshake, of a client
+ * @hs: state of a client's handshake
  * @features: &enum dblp_feature that both ends have
  * @answer: bytes that may be sent in answer to received packets
- * @stuck_since: time since when nothing could be sent for lack of memory or of
- *	a route; 0 if it can, or if packets are in flight
+ * @stuck_since: since when sending has failed for lack of memory or of a route;
+ *	0 if sending works, or if packets are in flight
  * @sent: packets sent
- * @rx_msg_max: largest message that the peer may send
- * @rx_window: credit that may be outstanding, see dblp_rx_adapt()
- * @rx_window_max: most of it: what a message may need
- * @rx_max_data: credit given, as last sent
+ * @rx_msg_max: largest message that the peer may send, bytes
+ * @rx_window: bytes of credit that may be outstanding, see dblp_rx_adapt()
+ * @rx_window_max: limit of @rx_window: the most that a message may need
+ * @rx_max_data: total credit given, bytes, as last sent
  * @rx_max_msg: first message ID not allowed, as last sent
- * @arrival_epoch: ARRIVAL frames count from there, so that they do not tell
- *	this machine's clock
+ * @arrival_epoch: origin of the times in ARRIVAL frames, which hides this
+ *	machine's clock
  *
  * Options, see &enum dblp_sockopt:
  * @budget: DBLP_BUDGET
  * @cap: DBLP_BUDGET_CAP
- * @default_cap: the namespace's when the socket was made, or DBLP_INHERIT
+ * @default_cap: cap of the namespace at the time of socket(), or DBLP_INHERIT
  * @element: DBLP_ELEMENT
  * @user_timeout_ms: DBLP_USER_TIMEOUT
  * @keepalive_ms: DBLP_KEEPALIVE
@@ -132,141 +132,148 @@ struct dblp_handshake {
  * @fill: DBLP_FILL
  * @notify: DBLP_NOTIFY
  * @partial: DBLP_PARTIAL_SEND
- * @phase: DBLP_PHASE; it sets budget, cap, policy, order and fill, but for those
+ * @phase: DBLP_PHASE; it sets budget, cap, policy, order and fill, except those
  *	in @own
  * @own: DBLP_OWN() of the options that were set for this socket
- * @config_seq: @seq of the configuration that these were taken from
- * @job_seq: the same of @job
+ * @config_seq: @seq of the configuration when its settings were last applied
+ * @job_seq: @seq of @job at that time
  * @placement: DBLP_PLACEMENT
  * @job: DBLP_JOB; a reference is held
  * @job_node: in @socks of the job
  * @tos: DBLP_TOS
  * @elide: DBLP_ELIDE
  * @ect: DBLP_ECT
- * @spray: DBLP_SPRAY; of a connection, the ports that each end sends from
- * @auth: DBLP_AUTH_KEY, NULL if there is none; fixed while it is a connection
+ * @spray: DBLP_SPRAY; in a connection, the number of ports that each end sends
+ *	from
+ * @auth: DBLP_AUTH_KEY, NULL without a key; the pointer is fixed in a
+ *	connection
  *
- * Timer: one, for the earliest of these; 0 means not set:
+ * Deadlines, ns, 0 means not set. One timer expires at the earliest:
  * @timer: cancelled by dblp_destruct() at the latest
- * @timer_at: when it will expire
+ * @timer_at: when @timer will expire
  * @deferred: &enum dblp_deferred bits; atomic
- * @handshake_at: repeat INIT or COOKIE_ECHO
- * @pace_at: the next packet may leave
- * @pto_at: probe
- * @ack_at: acknowledge
+ * @handshake_at: repeat INIT or COOKIE-ECHO
+ * @pace_at: send the next packet
+ * @pto_at: send a probe
+ * @ack_at: send a delayed ACK
  * @keepalive_at: probe an idle peer
- * @work_at: dblp_work() has something to do
- * @spare_at: free @tx_chunk_cache, and of @sent what nothing in flight needs
+ * @work_at: call dblp_work()
+ * @spare_at: free @tx_chunk_cache and unused blocks of @sent
  * @orphan_at: check whether an orphan makes progress
- * @refused_until: try again to get memory for what is sent: until then the send
- *	buffer counts as full; may be read without the lock
- * @refused_queued: bytes that were queued when there was none
+ * @refused_until: retry after memory for sending was refused. Until then the
+ *	send buffer counts as full; may be read without the lock
+ * @refused_queued: bytes that were queued when memory was refused
  *
  * Sending:
- * @tx_msgs: messages that are not closed, or whose loss map is awaited
- * @tx_ids: the same, by ID
- * @tx_lost: of those, the ones with segments to repair
- * @tx_settled: settled messages, to be accounted for
- * @tx_recount: of @tx_msgs, the first to be counted anew; or NULL
+ * @tx_msgs: messages that are not settled
+ * @tx_ids: the messages of @tx_msgs, by ID
+ * @tx_lost: messages of @tx_msgs that have segments to repair
+ * @tx_settled: settled messages that are not accounted for yet
+ * @tx_recount: first message of @tx_msgs whose segments to send must be counted
+ *	again, or NULL
  * @tx_reports: settled messages to be reported on the error queue
  * @tx_chunk_cache: chunks of settled messages, for new ones; the oldest first
  * @tx_n_cached: length of @tx_chunk_cache
- * @tx_waste: chunks to be freed by dblp_work()
- * @tx_cur: first message with segments of its first pass to send; or NULL
- * @tx_reported: the one last reported, for DBLP_SENT_LOSSMAP
- * @tx_part: message of which only some pieces were taken from the user
+ * @tx_waste: chunks that dblp_work() must free
+ * @tx_cur: first message with segments of its first pass to send, or NULL
+ * @tx_reported: message last reported, for DBLP_SENT_LOSSMAP
+ * @tx_part: message of which only some pieces were taken from the user, or NULL
  * @tx_n_reports: length of @tx_reports
- * @tx_next_id: ID of the next message of the protocol
+ * @tx_next_id: ID of the next message or piece
  * @tx_next_number: number of the next message of the user
- * @tx_bytes: bytes of messages not settled
- * @tx_moved: segments acknowledged for the first time, and messages settled
- * @orphan_moved: of an orphan: @tx_moved at the last check
- * @orphan_since: time since when it has not changed
- * @orphan: counted in @orphans of the namespace
- * @tx_cost: credit taken by messages started
- * @tx_asked: how much was asked for by PING since credit came, 0 if nothing
+ * @tx_bytes: bytes of messages that are not settled
+ * @tx_moved: number of segments acknowledged plus messages settled
+ * @orphan_moved: in an orphan: @tx_moved at the last check
+ * @orphan_since: in an orphan: since when @tx_moved has not changed, ns
+ * @orphan: the socket counts in @orphans of the namespace
+ * @tx_cost: bytes of credit used by messages started
+ * @tx_asked: bytes of credit asked for by PING since the last FLOW, or 0
  * @peer_max_msg: first message ID that the peer does not allow yet
- * @peer_max_data: credit from the peer in all
- * @peer_msg_max: largest message the peer takes
- * @peer_window: most credit from the peer that will be outstanding
+ * @peer_max_data: total credit from the peer, bytes
+ * @peer_msg_max: largest message that the peer accepts, bytes
+ * @peer_window: most credit from the peer that will be outstanding, bytes
  * @peer_cap: budget cap of the peer, ppm
- * @tx_busy: a call of sendmsg() is sending: others have to wait
+ * @tx_busy: a call of sendmsg() is sending, so others must wait
  * @tx_wanted: a call waits for @tx_busy
- * @fin_queued: FIN was queued: nothing more can be sent
- * @fin_acked: the peer has it
+ * @fin_queued: FIN was queued, so no further message can be sent
+ * @fin_acked: the peer has acknowledged FIN
  * @refused: a queue of this machine was full since the last ACK
- * @pace_next: when the pacer allows the next packet
- * @pace_late: nanoseconds that it makes up for, as a timer was late
- * @tsq_max: to send, it waits until no more than this is in queues of this
- *	machine, or 0 (tsq.c); read without the lock
- * @tsq_tasklet: it is so; holds 1 of sk_wmem_alloc while it is scheduled
- * @ack_port: that the last ACK was sent from
+ * @pace_next: when the pacer allows the next packet, ns
+ * @pace_late: delay by late timers that the pacer has not made up for, ns
+ * @tsq_max: sending waits until at most this many bytes are in queues of this
+ *	machine; 0 if it does not wait (tsq.c); read without the lock
+ * @tsq_tasklet: resumes sending then; holds 1 of sk_wmem_alloc while scheduled
+ * @ack_port: index of the port that the last ACK was sent from
  * @rtt: round-trip time
  * @cc: congestion control
  * @pto_count: probe timeouts since the last progress
  * @ecn: marks sent, and the peer's counts of them
- * @share: from the SHARE frame of this packet, 0 if it has none
- * @share_all: bytes that all have received, from the same frame
- * @arrival: from the ARRIVAL frame of this packet
- * @arrival_told: it has one
- * @last_sent: when the last ack-eliciting packet was sent
- * @progress: when the peer last acknowledged something new, or when we began
- *	to wait for that
+ * @share: number of connections from the SHARE frame of the packet being
+ *	processed, 0 if it has none
+ * @share_all: count of bytes from the same frame
+ * @arrival: time from the ARRIVAL frame of the packet being processed
+ * @arrival_told: that packet has an ARRIVAL frame
+ * @last_sent: when the last ack-eliciting packet was sent, ns
+ * @progress: when a packet was last newly acknowledged, or since when one has
+ *	been in flight, ns
  * @ctl_queue: control frames to be sent, by &enum dblp_ctl_rank
- * @ctl_flight: control frames in flight, the longest first
+ * @ctl_flight: control frames in flight, the oldest first
  * @ctl_own: control frames about the connection
- * @ctl_notices: closed messages that the peer may not fully know yet, by ID
- * @ctl_late: of these, the ones whose CLOSE must precede the ACK of packets that
- *	have come
+ * @ctl_notices: notices of closed messages with unacknowledged frames, by ID
+ * @ctl_late: notices of @ctl_notices whose CLOSE must precede the ACK of
+ *	packets that arrived after the close
  * @late_pn: largest number of such a packet, while @ctl_late is not empty
  *
  * Receiving:
- * @rx_turn: the next message in order, if it has been opened
- * @rx_msgs: open messages, and closed ones, whose turn has not come, by ID
- * @rx_found: of those, the last one looked up, or NULL
+ * @rx_turn: message with ID @rx_next, if it is open or closed
+ * @rx_msgs: messages that are not in @rx_ready yet, open or closed, by ID
+ * @rx_found: message of @rx_msgs that was last looked up, or NULL
  * @rx_waits: open messages that could not be closed when last judged
  * @rx_judge: open messages to be judged again, in this order
  * @rx_due: open messages to be judged at a given time
  * @rx_ready: closed messages and pieces to be read, in order
  * @rx_taken: pieces of the message that @rx_reader is copying, in whole mode
- * @rx_part: pieces of the message being placed of which all was placed: the
+ * @rx_part: pieces of the message being placed that are fully placed: the
  *	first, and those with bytes missing
  * @rx_last: pieces of the message last read, for DBLP_LOSSMAP
  * @rx_next: ID of the next message for @rx_ready
- * @rx_whole: messages of which the last piece is in @rx_ready or @rx_taken
+ * @rx_whole: number of messages whose last piece is in @rx_ready or @rx_taken
  * @rx_number: number of the user's message of @rx_chain
  * @rx_placed: bytes of that message in pieces that left @rx_ready
- * @rx_begun: a call of recvmsg() has placed some of it
- * @rx_placeable: placement: there is something to be placed
- * @rx_reader: task whose call has something of a message in hand, or NULL;
- *	others wait until the call ends. Only compared with current
+ * @rx_begun: a call of recvmsg() has placed bytes of that message
+ * @rx_placeable: in placement mode: recvmsg() finds bytes or a message to
+ *	return
+ * @rx_reader: task whose call holds a message or segments of it without the
+ *	lock, or NULL; other calls wait until it ends. Only compared with
+ *	current
  * @rx_copying: that call copies to its user, and does not wait for the peer
- * @rx_refused: a call was refused because of @rx_reader, with a message there
+ * @rx_refused: a call was refused because of @rx_reader while a message was
+ *	ready
  * @rx_waiters: calls that wait for @rx_reader
  * @rx_ahead: a reader that may copy ahead waits
- * @rx_chain: place of the next piece for @rx_ready: offset 0 if it begins a
- *	message; else @total and @tag of its message, and of its pieces so far
- *	the highest @reason, the bytes @missing, and the @budget as
- *	dblp_rx_join() reports it
- * @rx_opened: credit used by messages opened
- * @rx_open: messages opened and not closed
- * @rx_consumed: credit of messages read
- * @rx_consumed_msgs: messages read
- * @peer_wants: how much the peer has asked for by PING
+ * @rx_chain: position of the next piece for @rx_ready: @offset is 0 if the
+ *	piece begins a message. Else @total and @tag are those of its message,
+ *	and the other fields sum up its earlier pieces: the highest @reason, the
+ *	bytes @missing, and the @budget as dblp_rx_join() reports it
+ * @rx_opened: bytes of credit used by messages opened
+ * @rx_open: number of messages that are open
+ * @rx_consumed: bytes of credit of messages read
+ * @rx_consumed_msgs: number of messages read
+ * @peer_wants: bytes of credit that the peer has asked for by PING
  * @rx_fin: the peer has sent FIN
- * @rx_end: total number of its messages
+ * @rx_end: total number of the peer's messages, with @rx_fin
  * @rx_deadline_at: deadline of the message before @rx_next
- * @early: state of policy early
+ * @early: estimates for policy early
  * @pns: packet numbers received
- * @largest_at: when the largest of them was
- * @ack_pending: ack-eliciting packets that are not acknowledged yet
- * @ack_now: an ACK is to be sent at once
- * @acked_at: when the last ACK was sent
+ * @largest_at: arrival time of the largest number in @pns, ns
+ * @ack_pending: number of ack-eliciting packets that are not acknowledged yet
+ * @ack_now: an ACK must be sent at once
+ * @acked_at: when the last ACK was sent, ns
  * @ecn_ce: packets received with CE
  * @ecn_ect0: packets received with ECT(0)
  * @ecn_ect1: packets received with ECT(1)
  *
- * @counts: counters
+ * @counts: counters of the socket
  */
 struct dblp_sock {
 	union {
@@ -458,7 +465,7 @@ static inline struct dblp_sock *dblp_sk(const struct sock *sk)
 	return (struct dblp_sock *)sk;
 }
 
-/** dblp_sock_graft() - connect a socket with what user space has of it */
+/** dblp_sock_graft() - connect a sock with the socket of its file */
 static inline void dblp_sock_graft(struct sock *sk, struct socket *sock)
 {
 	/* dblp_setsockopt() also takes options of level SOL_SOCKET */
@@ -466,7 +473,7 @@ static inline void dblp_sock_graft(struct sock *sk, struct socket *sock)
 	sock_graft(sk, sock);
 }
 
-/** dblp_readable() - would recvmsg() find something? */
+/** dblp_readable() - would recvmsg() find a message, or bytes to place? */
 static inline bool dblp_readable(const struct dblp_sock *dsk)
 {
 	return dsk->placement ? READ_ONCE(dsk->rx_placeable) :
@@ -490,7 +497,8 @@ static inline u32 dblp_auth_len(const struct dblp_sock *dsk)
  * dblp_first_credit() - credit in bytes that the handshake gives
  * @dsk: socket
  *
- * A part of the window: what is promised to each may be more than there is.
+ * It is a part of the window, because the credit promised to all connections
+ * may exceed the memory.
  */
 static inline u32 dblp_first_credit(const struct dblp_sock *dsk)
 {
@@ -500,10 +508,10 @@ static inline u32 dblp_first_credit(const struct dblp_sock *dsk)
 }
 
 /**
- * dblp_whole_max() - bytes of the largest message that is taken as a whole
+ * dblp_whole_max() - bytes of the largest message that is not sent in pieces
  * @dsk: connected socket
  *
- * It fits half of the send buffer, and what the peer takes at once.
+ * It fits half of the send buffer, and the peer's window.
  */
 static inline u32 dblp_whole_max(const struct dblp_sock *dsk)
 {
@@ -514,7 +522,7 @@ static inline u32 dblp_whole_max(const struct dblp_sock *dsk)
 }
 
 /**
- * dblp_reports_full() - must reports be taken before the next message begins?
+ * dblp_reports_full() - must reports be read before the next message begins?
  * @dsk: socket, perhaps not locked
  */
 static inline bool dblp_reports_full(const struct dblp_sock *dsk)
@@ -533,9 +541,9 @@ static inline bool dblp_connecting(const struct dblp_sock *dsk)
 /**
  * dblp_pn_full() - full packet number of a received packet
  * @seen: numbers received before
- * @low: its low 32 bits
+ * @low: low 32 bits of the packet number
  *
- * Return: the number, negative as s64 if it cannot be one.
+ * Return: the number; negative as s64 if @low is invalid.
  */
 static inline u64 dblp_pn_full(const struct dblp_ranges *seen, u32 low)
 {
@@ -544,7 +552,7 @@ static inline u64 dblp_pn_full(const struct dblp_ranges *seen, u32 low)
 }
 
 /**
- * dblp_end() - note that a connection has to end
+ * dblp_end() - note that a connection must end
  * @dsk: socket; dblp_flush() ends it
  * @reason: for the peer
  * @err: positive errno for the user
