@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * AF_DBLP: messages, their segments, and the buffers that these are in.
+ * AF_DBLP: messages, their segments, and the buffers of these segments. The
+ * nouns are defined in dblp.h.
  */
 #ifndef _NET_DBLP_MSG_H
 #define _NET_DBLP_MSG_H
@@ -21,78 +22,81 @@
 struct dblp_sock;
 
 /**
- * struct dblp_tx_msg - a message being sent
+ * struct dblp_tx_msg - an outgoing message or piece
  * @list: on @tx_msgs of the socket by rising @id, then on @tx_reports, or on
  *	@pieces of @whole
  * @node: in @tx_ids of the socket while it is on @tx_msgs
- * @lost_node: on @tx_lost of the socket while segments wait to be repaired
- * @tag: from the user
- * @whole: the user's message of which this is a piece, NULL if it is all of it
- * @ctl: BUDGET frame, once @budget_sent; then CANCEL frame, once @cancelled and
+ * @lost_node: on @tx_lost of the socket while it has segments to repair
+ * @tag: tag from the user
+ * @whole: user's message that this is a piece of, NULL if it is no piece
+ * @ctl: BUDGET frame, with @budget_sent; then CANCEL frame, with @cancelled and
  *	@started
  * @id: message ID
  * @number: number of the user's message, as reported
- * @len: bytes
- * @offset: bytes of the user's message before this piece of it
+ * @len: bytes of this message or piece
+ * @offset: bytes of the user's message before this piece
  * @total: bytes of the user's message
  * @seg_size: bytes of each segment but the last
  * @critical: bytes at the start that may not be missing
- * @crit_segs: segments with any of those; sent first and in sequence
- * @budget: ppm; of a closed message: the one that the receiver used
- * @budget_most: the largest that any packet has carried
- * @deadline: microseconds that the receiver waits, 0 means for ever
+ * @crit_segs: segments with critical bytes; sent first and in sequence
+ * @budget: ppm; with @closed: the budget that the receiver used
+ * @budget_most: largest budget that a packet has carried, ppm
+ * @deadline: microseconds, 0: none
  * @first_pass: segments that must be in flight or acknowledged
- * @cursor: position in the sending order of the next segment never sent, but
- *	for those that are elided
- * @missing: bytes that the receiver closed without
- * @missing_segs: segments that the receiver closed without
- * @ranges: of the loss map, counted when it is complete
+ * @cursor: slot of the next segment never sent, not counting elided segments
+ * @missing: with @closed: bytes that are missing
+ * @missing_segs: with @closed: segments that are missing
+ * @ranges: number of ranges of the loss map, set when it is complete
  * @policy: &enum dblp_policy
- * @phase: label
- * @reason: &enum dblp_reason once @closed
- * @flags: &enum dblp_rcv_flags once @closed
- * @meta: has a META frame
- * @meta_acked: the peer has it
- * @started: credit was taken, segments may be sent
- * @closed: the receiver has closed it, only its loss map is awaited
- * @shuffled: order
+ * @phase: number of its phase, which packets carry
+ * @reason: with @closed: &enum dblp_reason
+ * @flags: with @closed: &enum dblp_rcv_flags
+ * @meta: it has a META frame
+ * @meta_acked: the peer has the META frame
+ * @started: it has taken its credit, so segments may be sent
+ * @closed: the receiver has closed it; at most its loss map is awaited
+ * @shuffled: segments are in random order
  * @auto_order: the order depends on the budget
- * @reshuffled: in sequence only below @shuffle_base
- * @own_budget: changes of the socket's do not apply
+ * @reshuffled: segments are in sequence below @shuffle_base and in random order
+ *	from there on
+ * @own_budget: changes of the socket's budget do not apply
  * @joined: this is the @msg of a &struct dblp_tx_whole
- * @budget_sent: @ctl was queued: a CLOSE may use an earlier budget
- * @off_buffer: settled: @truesize takes no room in the send buffer
- * @cancelled: the user has given it up: nothing more of it is sent, and of its
- *	memory only that of @acked, @need, @zeros and @sent is left
- * @bare: it was cancelled before it was started: not even that, and its bytes use
- *	no credit
- * @notify: not of a piece: DBLP_NOTIFY when it was begun
- * @shuffle_base: if @reshuffled: first position that is not in sequence
- * @shuffle: permutation of the segments behind the critical ones, or behind
- *	@shuffle_base
+ * @budget_sent: a BUDGET frame was queued, so a CLOSE may use an earlier budget
+ * @off_buffer: it is settled, and @truesize does not count in the send buffer
+ * @cancelled: the user has cancelled it: no further segments are sent, and only
+ *	the memory of @acked, @need, @zeros and @sent is left
+ * @bare: it was cancelled before it was started: it has not even that memory,
+ *	and uses no credit for its bytes
+ * @notify: DBLP_NOTIFY when it was begun; not set in pieces
+ * @shuffle_base: with @reshuffled: first slot that is not in sequence
+ * @shuffle: permutation of the segments after the critical ones, or from
+ *	@shuffle_base on
  * @acked: segments acknowledged
- * @need: segments to be repaired: lost, and no copy in flight
- * @lossmap: segments that LOSSMAP frames have not named; no bits before the
- *	first frame
- * @zeros: segments that are elided, see tx_seg.c; no bits if none is to be
- * @ahead: elided segments at positions from @cursor on
- * @undescribed: elided segments in @need
- * @described: elided segments that were ever described
- * @least: segments that every first pass has: those with critical bytes, and
- *	those that are elided
+ * @need: segments to be repaired: lost, without a copy in flight
+ * @lossmap: segments that no LOSSMAP frame has listed as missing; without bits
+ *	before the first frame
+ * @zeros: segments that are elided, see tx_seg.c; without bits if there are
+ *	none
+ * @ahead: number of elided segments in slots from @cursor on
+ * @undescribed: number of elided segments in @need
+ * @described: number of elided segments that were ever described
+ * @least: least segments of a first pass: those with critical bytes, and elided
+ *	ones
  * @segs: memory of @acked, @need, @zeros and @sent
- * @few_segs: that memory, if few segments need no more; zeroed
- * @sent: for each segment: copies in flight, and whether it was ever sent
+ * @few_segs: memory for @segs if the segments are few; zeroed
+ * @sent: for each segment: number of copies in flight, and whether it was ever
+ *	sent
  * @room: bytes kept free before each segment, for the headers of its packet
- * @short_slot: position in the sending order of a segment that is shorter than
- *	the others, U32_MAX if none is
- * @truesize: bytes charged to the socket, for all of it
- * @buf_truesize: bytes of @truesize for the bytes of the message
+ * @short_slot: slot of a segment that is shorter than the others, U32_MAX if
+ *	there is none
+ * @truesize: bytes charged to the socket for the message
+ * @buf_truesize: part of @truesize that is for the bytes of the message
  * @n_chunks: number of chunks
- * @chunk_order: of their size in pages; the last one may be smaller
- * @chunks: the bytes, see txbuf.c; freed when the message is closed. NULL where
- *	all segments are elided
- * @small: the bytes, instead of @chunks, if they are few
+ * @chunk_order: order of the chunks' size in pages; the last chunk may be
+ *	smaller
+ * @chunks: memory of the bytes, see txbuf.c; freed when the message is closed.
+ *	NULL for a chunk whose segments are all elided
+ * @small: memory of the bytes, instead of @chunks, if they are few
  */
 struct dblp_tx_msg {
 	struct list_head	list;
@@ -161,12 +165,12 @@ struct dblp_tx_msg {
 };
 
 /**
- * struct dblp_tx_whole - a message that is sent in pieces
- * @msg: what all pieces have in common, and their outcome; it has no bytes and
- *	no segments, and becomes the report
- * @pieces: settled pieces with bytes missing by offset, for the loss map
- * @refs: pieces that are not settled, and one until the last was taken from the
- *	user
+ * struct dblp_tx_whole - a user's message that is sent in pieces
+ * @msg: common attributes and joint outcome of the pieces; it has neither bytes
+ *	nor segments, and becomes the report
+ * @pieces: settled pieces with bytes missing, by offset, for the loss map
+ * @refs: number of pieces that are not settled, plus one until the last piece
+ *	was taken from the user
  * @taken: bytes taken from the user
  */
 struct dblp_tx_whole {
@@ -177,13 +181,13 @@ struct dblp_tx_whole {
 };
 
 /**
- * struct dblp_tx_cancel - a message to be cancelled, piece by piece
- * @tag: of the message
- * @number: of the user's message, once it was found
- * @next: ID from which to go on
- * @end: ID before which to end
+ * struct dblp_tx_cancel - progress of cancelling a message, piece by piece
+ * @tag: tag of the message
+ * @number: number of the user's message, with @found
+ * @next: message ID at which to continue
+ * @end: message ID before which to stop
  * @found: a message with @tag was found that could be cancelled
- * @err: the outcome so far
+ * @err: result so far
  */
 struct dblp_tx_cancel {
 	u64	tag;
@@ -200,12 +204,12 @@ static inline struct dblp_tx_whole *dblp_tx_whole(struct dblp_tx_msg *msg)
 }
 
 /**
- * struct dblp_rx_batch - the last buffers of a message, each in the page where the
- *	one before it ends; see rx_data.c
+ * struct dblp_rx_batch - the last buffers of a message, if each begins in the
+ *	page where the previous one ends; see rx_data.c
  * @n: number of buffers
- * @bytes: of the message that they have
- * @held: bytes charged for them
- * @page: page that the last one ends in, or NULL
+ * @bytes: bytes of the message in these buffers
+ * @held: bytes charged for these buffers
+ * @page: page that the last buffer ends in, or NULL
  */
 struct dblp_rx_batch {
 	u32		n;
@@ -215,53 +219,58 @@ struct dblp_rx_batch {
 };
 
 /**
- * struct dblp_rx_msg - a message being received
- * @node: in @rx_msgs of the socket until its turn comes
- * @list: on @rx_waits or @rx_judge of the socket; on @rx_ready once its turn
- *	comes, then on @rx_part or @rx_last
+ * struct dblp_rx_msg - an incoming message or piece
+ * @node: in @rx_msgs of the socket, until all earlier messages are closed too
+ * @list: on @rx_waits or @rx_judge of the socket while it is open; later on
+ *	@rx_ready, then on @rx_part or @rx_last
  * @due: in @rx_due of the socket
- * @refs: see "Messages" above
- * @tag: from the META frame
+ * @refs: references, see "Messages" in dblp.h
+ * @tag: tag from the META frame
  * @id: message ID
- * @number: number of the user's message, as reported; set when its turn comes
- * @len: bytes
+ * @number: number of the user's message, as reported; set when it is put on
+ *	@rx_ready
+ * @len: bytes of this message or piece
  * @offset: bytes of the user's message before this piece, from the META frame
  * @total: bytes of the user's message, from the META frame
  * @seg_size: bytes of each segment but the last
  * @missing: bytes that have not arrived
  * @elided: bytes of segments that were described, see tx_seg.c
  * @critical: bytes at the start that may not be missing
- * @budget: ppm, from the sender
- * @budget_pn: number of the packet that carried it
- * @ranges: of the loss map, counted at close
- * @hole: all segments below have arrived
+ * @budget: the sender's budget, ppm
+ * @budget_pn: number of the packet that carried @budget
+ * @ranges: number of ranges of the loss map, set at close
+ * @hole: all segments with a lower index have arrived
  * @policy: &enum dblp_policy
- * @phase: label
- * @reason: &enum dblp_reason once @closed
- * @flags: &enum dblp_rcv_flags once @closed
- * @meta: has a META frame
- * @meta_missing: that has not come yet
- * @closed: no more segments are taken
- * @spent: read, or a piece to be joined: its credit, but for its bytes, is to
- *	be given back
- * @noticed: closed with bytes missing, which the peer may not fully know yet
- * @given_back: that credit was given back
- * @bare: cancelled before it was started: its bytes use no credit
- * @deadline: from the META frame
- * @deadline_at: time from which all but critical bytes may be missing; 0: never
- * @timing: with policy early: when its segments came
+ * @phase: number of the sender's phase
+ * @reason: with @closed: &enum dblp_reason
+ * @flags: with @closed: &enum dblp_rcv_flags
+ * @meta: it has a META frame
+ * @meta_missing: the META frame has not arrived yet
+ * @closed: it takes no further segments
+ * @spent: it was read, or is a piece to be joined, so its credit, except that
+ *	for its bytes, must be given back
+ * @noticed: it was closed with bytes missing, and frames about that are not
+ *	acknowledged yet
+ * @given_back: the credit of @spent was given back
+ * @bare: it was cancelled before it was started, so its bytes use no credit
+ * @deadline: deadline from the META frame, microseconds
+ * @deadline_at: time from which all bytes but critical ones may be missing; 0:
+ *	never
+ * @timing: with policy early: arrival times of its segments
  * @have: segments that have arrived
- * @truesize: bytes charged to the socket for this and @bits
- * @skbs: their bytes in order of arrival; &struct dblp_skb_cb
- * @batch: of @skbs, the last ones that may still be copied; empty once a reader has
- *	taken any
- * @packed: of @skbs, memory of the message itself that may have room, or NULL
- * @copied: of @skbs, the last that a reader has copied ahead, see recv_ahead.c;
- *	or NULL
- * @seen: bytes that had come when a reader last copied ahead
- * @place_node: on the list of a reader that copies before all has come
- * @taken: of @skbs, what that reader is copying
- * @base: bytes of the user's message before this piece, for that reader
+ * @truesize: bytes charged to the socket for this structure and @bits
+ * @skbs: buffers of these segments, in order of arrival; &struct dblp_skb_cb
+ * @batch: last buffers of @skbs that may still be copied together; empty once a
+ *	reader has taken a buffer
+ * @packed: buffer of @skbs that was allocated for the message and may have
+ *	room, or NULL
+ * @copied: last buffer of @skbs that a reader has copied ahead, see
+ *	recv_ahead.c, or NULL
+ * @seen: bytes that had arrived when a reader last copied ahead
+ * @place_node: on the list of a reader that copies before the message is
+ *	complete
+ * @taken: buffers of @skbs that this reader is copying
+ * @base: bytes of the user's message before this piece, for this reader
  * @bits: memory of @have
  */
 struct dblp_rx_msg {
@@ -311,10 +320,10 @@ struct dblp_rx_msg {
 };
 
 /**
- * struct dblp_skb_run - consecutive segments in a buffer
- * @offset: of the first segment in its message
+ * struct dblp_skb_run - consecutive segments in consecutive packets of a buffer
+ * @offset: offset of the first segment in its message, bytes
  * @hdr_len: bytes of each packet before its segment
- * @first: index in the train of the packet with the first segment
+ * @first: index in the train of the first packet
  * @n: number of segments
  */
 struct dblp_skb_run {
@@ -325,12 +334,12 @@ struct dblp_skb_run {
 };
 
 /**
- * struct dblp_skb_zeros - a zero map in a buffer, which has nothing else
- * @first: segment of its first bit
- * @words: its length
- * @from: bits before this one were placed
- * @to: bits before this one are taken, in placement mode
- * @hdr_len: bytes of the packet before it
+ * struct dblp_skb_zeros - zero map that is the only content of a buffer
+ * @first: segment of the first bit of the map
+ * @words: length of the map, words
+ * @from: first bit whose segment was not placed yet
+ * @to: end of the bits that are being placed; all in whole mode
+ * @hdr_len: bytes of the packet before the map
  */
 struct dblp_skb_zeros {
 	u32	first;
@@ -341,14 +350,15 @@ struct dblp_skb_zeros {
 };
 
 /**
- * struct dblp_skb_cb - our part of a received buffer's control block
- * @run: the segments that the message needs of this buffer, once queued there
- * @zeros: if @is_zeros: instead of them
+ * struct dblp_skb_cb - AF_DBLP's part of a received buffer's control block
+ * @run: segments that the message uses of this buffer, once it is queued there
+ * @zeros: with @is_zeros: the zero map
  * @n_runs: number of runs
- * @stride: bytes from one packet of the train to the next; if alone, its length
- * @n: number of packets; this and what follows does not overlap IP's own part
+ * @stride: bytes from one packet of the train to the next, or of a single
+ *	packet
+ * @n: number of packets. This field and the next ones do not overlap IP's part
  * @ecn: ECN field of the IP header
- * @is_zeros: it has a zero map instead of segments, see tx_seg.c
+ * @is_zeros: the buffer has a zero map instead of segments, see tx_seg.c
  */
 struct dblp_skb_cb {
 #define DBLP_SKB_RUNS	5
@@ -365,7 +375,7 @@ struct dblp_skb_cb {
 
 #define DBLP_SKB_CB(skb)	((struct dblp_skb_cb *)(skb)->cb)
 
-/** dblp_rx_run_bytes() - bytes of segments of @msg */
+/** dblp_rx_run_bytes() - bytes of the segments of a run of @msg */
 static inline u32 dblp_rx_run_bytes(const struct dblp_rx_msg *msg,
 				    const struct dblp_skb_run *r)
 {
@@ -373,10 +383,10 @@ static inline u32 dblp_rx_run_bytes(const struct dblp_rx_msg *msg,
 }
 
 /**
- * struct dblp_rx_cursor - position of a message in user memory
- * @base: its first byte
- * @at: byte @pos
- * @pos: bytes from the message's first
+ * struct dblp_rx_cursor - position in user memory that a message is copied to
+ * @base: position of the message's first byte
+ * @at: position of byte @pos
+ * @pos: offset in the message, bytes
  * @size: bytes of user memory
  */
 struct dblp_rx_cursor {
@@ -387,11 +397,10 @@ struct dblp_rx_cursor {
 };
 
 /**
- * struct dblp_ahead - one call of recvmsg() that may copy ahead, see
- *	recv_ahead.c
- * @parts: messages and pieces of which something was taken, references are held
+ * struct dblp_ahead - copying ahead by a call of recvmsg(), see recv_ahead.c
+ * @parts: messages and pieces that buffers were taken of; references are held
  * @cursor: position in user memory
- * @may: it may
+ * @may: the call may copy ahead
  */
 struct dblp_ahead {
 	struct list_head	parts;
@@ -399,23 +408,23 @@ struct dblp_ahead {
 	bool			may;
 };
 
-/* Longer trains come only from malicious senders */
+/* Packets of a train; only malicious senders make longer ones */
 #define DBLP_TRAIN_MAX	255
 
 /**
- * struct dblp_train - packets that came in one buffer: by GRO, or because they
- *	left in one by GSO and no device on their way split it
- * @skb: all of them, one behind the other; a reference is held
- * @truesize: memory that @skb holds
+ * struct dblp_train - packets received in one buffer: joined by GRO, or sent in
+ *	one buffer by GSO and split by no device on the path
+ * @skb: buffer with the packets one after another; a reference is held
+ * @truesize: bytes of memory that @skb holds
  * @page_first: first page that @skb refers to, or NULL
- * @page_last: last one
- * @msg: message that took the latest segments, whose reference is held; or NULL
- * @tail: the last buffer with these in its queue: @skb or a clone of it; NULL
- *	if there is none
- * @n_skbs: number of such buffers
+ * @page_last: last page that @skb refers to
+ * @msg: message that took the latest segments, with a reference; or NULL
+ * @tail: last buffer with these segments in the queue of @msg: @skb or a clone
+ *	of it; NULL if there is none
+ * @n_skbs: number of such buffers in that queue
  * @queued: @skb is on the queue of a message
- * @stride: bytes from one packet to the next; if alone, its length; never 0 if
- *	there are several. The last one may be shorter
+ * @stride: bytes from one packet to the next, or of a single packet; not 0 if
+ *	there are several. The last packet may be shorter
  * @n: number of packets, at least 1
  * @now: when its connection began to process it
  */
@@ -434,17 +443,18 @@ struct dblp_train {
 };
 
 /**
- * struct dblp_run - consecutive packets of a train, handled together
- * @train: contains them
- * @h: header of the first
- * @d: its data header, if it has one
- * @pn: its full packet number; 0 for an ACK
- * @p: its headers and control frames, in memory that its sender cannot write to
- * @len: its length
- * @first: its index in the train
- * @n: number of packets; lowered to those that were handled
- * @apart: it cannot be handled in place, see dblp_run_hdr()
- * @hdr: copy of headers that their sender can write to
+ * struct dblp_run - consecutive packets of a train, processed together
+ * @train: the train
+ * @h: header of the first packet
+ * @d: data header of the first packet, if it has one
+ * @pn: full packet number of the first packet; 0 for an ACK
+ * @p: headers and control frames of the first packet, in memory that its sender
+ *	cannot write to
+ * @len: bytes of the first packet
+ * @first: index of the first packet in the train
+ * @n: number of packets; reduced to the number that was processed
+ * @apart: the first packet cannot be processed in place, see dblp_run_hdr()
+ * @hdr: copy of headers in memory that the sender can write to
  */
 struct dblp_run {
 	struct dblp_train	*train;
@@ -460,7 +470,7 @@ struct dblp_run {
 				    DBLP_META_LEN + DBLP_AUTH_LEN];
 };
 
-/** dblp_run_ctl() - the control frames of the first packet */
+/** dblp_run_ctl() - control frames of the first packet of a run */
 static inline const u8 *dblp_run_ctl(const struct dblp_run *run)
 {
 	return run->p + DBLP_HDR_LEN +
@@ -479,7 +489,10 @@ static inline bool dblp_tx_begun(const struct dblp_tx_msg *msg)
 	return msg->cursor || msg->described;
 }
 
-/** dblp_tx_over() - is nothing more of a message to be sent? */
+/**
+ * dblp_tx_over() - is a message closed or cancelled, so that no segment is
+ * sent?
+ */
 static inline bool dblp_tx_over(const struct dblp_tx_msg *msg)
 {
 	return msg->closed || msg->cancelled;
@@ -491,13 +504,15 @@ static inline bool dblp_tx_elided(const struct dblp_tx_msg *msg, u32 seg)
 	return msg->zeros.count && dblp_segmap_test(&msg->zeros, seg);
 }
 
-/** dblp_tx_copies_full() - are as many copies in flight as can be counted? */
+/**
+ * dblp_tx_copies_full() - is the count of copies in flight of a segment full?
+ */
 static inline bool dblp_tx_copies_full(const struct dblp_tx_msg *msg, u32 seg)
 {
 	return (msg->sent[seg] & DBLP_SEG_COPIES) == DBLP_SEG_COPIES;
 }
 
-/** dblp_tx_live() - segments acknowledged, in flight, or described */
+/** dblp_tx_live() - number of segments acknowledged, in flight, or described */
 static inline u32 dblp_tx_live(const struct dblp_tx_msg *msg)
 {
 	return msg->cursor + msg->ahead - msg->need.count;
@@ -527,7 +542,7 @@ struct dblp_range *dblp_rx_ranges(const struct list_head *pieces, u32 ranges);
 bool dblp_rx_cancelled(const struct list_head *pieces);
 void dblp_rx_join(const struct list_head *pieces, struct dblp_rcvinfo *info);
 
-/* tx_seg.c: the order of segments, and those that are all zero */
+/* tx_seg.c: sending order of segments, segments that are all zero */
 u32 dblp_tx_slot_seg(const struct dblp_tx_msg *msg, u32 slot);
 u32 dblp_tx_next_seg(const struct dblp_tx_msg *msg);
 u32 dblp_tx_slot(const struct dblp_tx_msg *msg, u32 seg);
@@ -593,7 +608,7 @@ void dblp_txbuf_write(struct dblp_tx_msg *msg, u32 slot, u32 n, u8 *hdr,
 void dblp_txbuf_frags(const struct dblp_tx_msg *msg, struct sk_buff *skb,
 		      u32 pos, u32 len);
 
-/* rx_data.c: segments that come in */
+/* rx_data.c: received segments */
 bool dblp_rx_weigh(struct dblp_train *t);
 struct dblp_zeromap dblp_run_zeromap(const struct dblp_run *run);
 int dblp_rx_data(struct dblp_sock *dsk, struct dblp_run *run,
@@ -632,7 +647,9 @@ int dblp_rx_fin(struct dblp_sock *dsk, u32 end);
 void dblp_rx_purge_open(struct dblp_sock *dsk);
 void dblp_rx_purge(struct dblp_sock *dsk);
 
-/* usercopy.c: rows of segments from and to the user, structures from the user */
+/*
+ * usercopy.c: rows of segments from and to the user, structures from the user
+ */
 int dblp_copy_struct(void *to, u32 size, u32 first, sockptr_t from, u32 len);
 bool dblp_row_from_iter(void *to, u32 stride, u32 len, u32 n,
 			struct iov_iter *from);
