@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where received packets come from and what they were sent to: addresses, devices,
- * links and VRFs.
+ * Source and destination of received packets: addresses, devices, links and
+ * VRFs.
  */
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -14,9 +14,10 @@
 
 /**
  * dblp_skb_addrs() - source and destination of a received packet
- * @skb: packet as encap_rcv gets it, or behind its UDP header
- * @saddr: filled, may be NULL
- * @daddr: filled, may be NULL
+ * @skb: packet with or without its UDP header, with the offsets of its headers
+ *	set
+ * @saddr: set to the source, may be NULL
+ * @daddr: set to the destination, may be NULL
  */
 void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
 		    struct sockaddr_dblp *daddr)
@@ -33,7 +34,7 @@ void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
 	} else {
 		s.sdblp_addr = ipv6_hdr(skb)->saddr;
 		d.sdblp_addr = ipv6_hdr(skb)->daddr;
-		/* The link, not its VRF as inet6_iif() */
+		/* The link; inet6_iif() would return its VRF */
 		s.sdblp_scope_id = ipv6_iface_scope_id(&s.sdblp_addr,
 						       IP6CB(skb)->iif);
 		d.sdblp_scope_id = ipv6_iface_scope_id(&d.sdblp_addr,
@@ -49,8 +50,8 @@ void dblp_skb_addrs(const struct sk_buff *skb, struct sockaddr_dblp *saddr,
  * dblp_skb_source() - source of a received packet, for limits per source
  * @skb: packet as for dblp_skb_addrs()
  *
- * Return: its IPv4 address, or the /64 prefix of its IPv6 address, as a host
- * can usually have any address in that.
+ * Return: the IPv4 source address, or the /64 prefix of the IPv6 source
+ * address, because a host can usually use any address with that prefix.
  */
 u64 dblp_skb_source(const struct sk_buff *skb)
 {
@@ -59,8 +60,9 @@ u64 dblp_skb_source(const struct sk_buff *skb)
 	return get_unaligned((const u64 *)&ipv6_hdr(skb)->saddr);
 }
 
-/* Does UDP answer an IPv4 packet from the address that it was sent to? It would not
- * if that is one of many hosts. IP_PKTINFO has told
+/*
+ * Is the destination of an IPv4 packet an address of this host alone? Then it
+ * is also the address for an answer, which IP_PKTINFO has stored.
  */
 static bool dblp_skb_is_unicast4(const struct sk_buff *skb)
 {
@@ -71,8 +73,8 @@ static bool dblp_skb_is_unicast4(const struct sk_buff *skb)
  * dblp_skb_is_unicast() - was a packet sent from one host to this one alone?
  * @skb: packet as for dblp_skb_addrs()
  *
- * IP has dropped packets with a multicast source, and those with a loopback address
- * from outside.
+ * IP has dropped packets with a multicast source, and those with a loopback
+ * address from outside.
  */
 bool dblp_skb_is_unicast(const struct sk_buff *skb)
 {
@@ -87,9 +89,10 @@ bool dblp_skb_is_unicast(const struct sk_buff *skb)
 }
 
 /**
- * dblp_skb_is_via() - did a packet come in by a device, or by one of its VRF?
+ * dblp_skb_is_via() - was a packet received by a device, or by a device of a
+ *	VRF?
  * @skb: packet as for dblp_skb_addrs()
- * @ifindex: the device, or a VRF; 0 stands for all
+ * @ifindex: index of the device or VRF; 0 for any
  */
 bool dblp_skb_is_via(const struct sk_buff *skb, int ifindex)
 {
@@ -110,15 +113,15 @@ static int dblp_skb_vrf(const struct sk_buff *skb)
 }
 
 /**
- * dblp_skb_device() - device that answers to a packet are bound to
+ * dblp_skb_device() - device for answers to a packet
  * @skb: packet as for dblp_skb_addrs()
  * @ep: endpoint that received it
  * @sk: the listener, or the UDP socket if there is none
  *
- * As with TCP, a listener that is bound to no device accepts connections of each
- * VRF, and each of them stays in its own.
+ * As with TCP, a listener that is bound to no device accepts connections of
+ * each VRF, and each connection stays in its VRF.
  *
- * Return: its index, 0 for any.
+ * Return: index of the device or VRF, 0 for any.
  */
 int dblp_skb_device(const struct sk_buff *skb, const struct dblp_endpoint *ep,
 		    const struct sock *sk)
@@ -139,10 +142,10 @@ static bool dblp_addr_is_of_link(const struct in6_addr *addr)
  * @peer: address of the peer
  * @local: our address
  *
- * Each link may have the same link-local addresses, and each VRF the same ones of
- * all kinds (RFC 4007 has zones for the former).
+ * A link-local address is unique only on its link (a zone of RFC 4007), and any
+ * address only in its VRF.
  *
- * Return: index of the link or of the VRF, 0 outside of any.
+ * Return: index of the link or of the VRF, 0 if there is none.
  */
 int dblp_skb_zone(const struct sk_buff *skb, const struct in6_addr *peer,
 		  const struct in6_addr *local)
@@ -154,14 +157,14 @@ int dblp_skb_zone(const struct sk_buff *skb, const struct in6_addr *peer,
 }
 
 /**
- * dblp_skb_in_zone() - does a packet come from the network of the peer?
+ * dblp_skb_in_zone() - is a packet from the peer's link or VRF?
  * @skb: packet or ICMP error with the addresses of the connection
  * @dsk: the connection
  */
 bool dblp_skb_in_zone(const struct sk_buff *skb, const struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
-	/* Routes may lead to another VRF: the first answer tells which */
+	/* Routes may lead to another VRF: the first answer determines it */
 	if (READ_ONCE(dsk->state) == DBLP_STATE_INIT_SENT &&
 	    !dsk->peer.sdblp_scope_id)
 		return true;
@@ -176,8 +179,7 @@ static bool dblp_addr_is_v4(const struct sockaddr_dblp *addr, __be32 v4)
 }
 
 /**
- * dblp_skb_is_between() - did a received packet come from one address to the
- * other?
+ * dblp_skb_is_between() - does a packet have the given addresses?
  * @skb: packet as for dblp_skb_addrs()
  * @peer: source address
  * @local: destination address

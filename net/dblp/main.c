@@ -19,9 +19,9 @@ static DEFINE_PER_CPU(int, dblp_memory_per_cpu_fw_alloc);
 static struct percpu_counter dblp_sockets_allocated;
 static unsigned long dblp_memory_pressure;
 static long dblp_sysctl_mem[3] __read_mostly;
-/* What a socket may send even under memory pressure */
+/* Bytes that a socket may have queued to send even under memory pressure */
 static int dblp_wmem_least = DBLP_WINDOW_MIN;
-/* What it may receive is decided by dblp_rx_may_hold() */
+/* No limit here: dblp_rx_may_hold() limits received bytes */
 static int dblp_rmem_least = INT_MAX;
 
 static void dblp_enter_memory_pressure(struct sock *sk)
@@ -96,7 +96,9 @@ static int __net_init dblp_net_init(struct net *net)
 	if (err)
 		goto err_sysctl;
 	get_random_bytes(&dn->cookie_key, sizeof(dn->cookie_key));
-	/* Of the 48 bits that a cookie has, the sum with any uptime fits */
+	/*
+	 * 47 bits, so that the sum with any uptime fits the 48 bits of a cookie
+	 */
 	dn->cookie_epoch_ms = get_random_u64() >> 17;
 	dblp_reuse_init(dn);
 	return 0;
@@ -114,7 +116,7 @@ static void __net_exit dblp_net_pre_exit(struct net *net)
 	dblp_endpoints_flush();
 }
 
-/* Receivers under RCU are gone */
+/* No receiver under RCU uses the namespace any more */
 static void __net_exit dblp_net_exit(struct net *net)
 {
 	struct dblp_net *dn = dblp_pernet(net);
@@ -136,7 +138,7 @@ static struct pernet_operations dblp_net_ops = {
 	.size	= sizeof(struct dblp_net),
 };
 
-/* As TCP and SCTP: memory pressure begins at an eighth of memory */
+/* As with TCP and SCTP, memory pressure begins at an eighth of memory */
 static void __init dblp_mem_init(void)
 {
 	unsigned long limit = max(nr_free_buffer_pages() / 8, 128UL);
@@ -219,6 +221,6 @@ module_exit(dblp_exit);
 MODULE_DESCRIPTION("AF_DBLP: messages with a loss budget, over UDP");
 MODULE_AUTHOR("The AF_DBLP developers");
 MODULE_LICENSE("GPL");
-/* Kbuild gives it, with the commit: dblpctl doctor compares builds */
+/* Set by Kbuild, with the commit, so that dblpctl doctor can compare builds */
 MODULE_VERSION(DBLP_BUILD);
 MODULE_ALIAS_NETPROTO(PF_DBLP);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Phases, named sets of socket settings, and jobs: what operators have set for
- * a network namespace. Its effect on sockets is in config.c.
+ * The phases (named sets of socket settings) and jobs of a network namespace,
+ * as set by operators. config.c applies them to sockets.
  */
 #include <linux/cred.h>
 
@@ -41,7 +41,7 @@ void dblp_defaults_read(struct dblp_config *c, struct dblp_defaults *d)
 	d->keepalive_ms = READ_ONCE(c->defaults.keepalive_ms);
 }
 
-/** dblp_defaults_write() - change them, with @lock held */
+/** dblp_defaults_write() - set the defaults of new sockets, with @lock held */
 void dblp_defaults_write(struct dblp_config *c, const struct dblp_defaults *d)
 {
 	lockdep_assert_held(&c->lock);
@@ -62,17 +62,17 @@ void dblp_config_init(struct dblp_config *c)
 	memcpy(c->phases, dblp_phase_defaults, sizeof(dblp_phase_defaults));
 }
 
-/** dblp_config() - what operators have set for a namespace */
+/** dblp_config() - settings of operators for a namespace */
 struct dblp_config *dblp_config(struct net *net)
 {
 	return &dblp_pernet(net)->config;
 }
 
 /**
- * dblp_phase_get() - look a phase up
+ * dblp_phase_get() - look up a phase
  * @net: namespace
  * @id: number
- * @p: filled with a consistent copy
+ * @p: set to a consistent copy
  *
  * Return: false if there is no such phase.
  */
@@ -91,8 +91,8 @@ bool dblp_phase_get(struct net *net, u32 id, struct dblp_phase *p)
 }
 
 /**
- * dblp_drop_phase() - the socket leaves the phase that it chose
- * @dsk: socket, locked or at its end
+ * dblp_drop_phase() - let a socket leave the phase that it chose
+ * @dsk: socket, locked or being destroyed
  */
 void dblp_drop_phase(struct dblp_sock *dsk)
 {
@@ -106,7 +106,7 @@ void dblp_drop_phase(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_choose_phase() - the socket leaves the phase that it chose for another
+ * dblp_choose_phase() - set the phase that a socket chooses
  * @dsk: socket, locked, or new
  * @id: number of the phase, which exists
  */
@@ -124,7 +124,7 @@ void dblp_choose_phase(struct dblp_sock *dsk, u8 id)
 		atomic_inc(&c->users[id]);
 }
 
-/* Is a job in a phase, or may its detector go there? */
+/* Is a job in a phase, or may its detector choose it? */
 static bool dblp_job_needs_phase(struct dblp_job *job, u32 phase)
 {
 	const struct dblp_job_conf *conf = &job->conf;
@@ -144,8 +144,8 @@ static bool dblp_job_needs_phase(struct dblp_job *job, u32 phase)
  * @id: number, less than DBLP_PHASES
  *
  * Context: process, with @lock of the configuration held.
- * Return: 0, or -EBUSY if a socket or a job uses it, or if it is phase 0, which
- * all sockets are in that choose no other.
+ * Return: 0, or -EBUSY if a socket or a job uses the phase, or if it is phase
+ * 0, the phase of all sockets that choose none.
  */
 int dblp_phase_delete(struct net *net, u32 id)
 {
@@ -170,15 +170,16 @@ int dblp_phase_delete(struct net *net, u32 id)
 }
 
 /*
- * Jobs: the sockets of one training run, which share a phase.
+ * Jobs: the sockets of one training job, which share a phase.
  *
- * The table of a namespace is under @lock of its configuration. A socket gets
- * to its job without any lock but its own, as it holds a reference.
+ * @lock of the configuration protects the table of a namespace. A socket
+ * accesses its job with its own lock only, because it holds a reference.
  *
- * A job belongs to a user. Others need CAP_NET_ADMIN to put a socket in it, or
- * to move it by a norm. The cost of a norm falls on the process that reports
- * it, and on the sockets of the job: it holds no lock for long that others need,
- * walks over these sockets only, and no other socket reads the table again.
+ * A job belongs to a user. Other users need CAP_NET_ADMIN to put a socket in
+ * it, or to move it by a norm. The cost of a norm falls on the process that
+ * reports it, and on the sockets of the job. The report holds no lock for long
+ * that others need and walks over these sockets only, and no other socket reads
+ * the table again.
  */
 
 /**
@@ -220,11 +221,11 @@ void dblp_job_conf_init(struct dblp_job_conf *conf)
 }
 
 /**
- * dblp_job_choice() - the phase that the detector wants
+ * dblp_job_choice() - the phase that the detector chooses
  * @job: job, with its @turn held, or NULL for a new one
- * @conf: its new settings
+ * @conf: new settings of the job
  *
- * A detector that is switched on begins in a critical regime.
+ * A detector that is switched on starts in a critical regime.
  */
 u8 dblp_job_choice(const struct dblp_job *job, const struct dblp_job_conf *conf)
 {
@@ -234,10 +235,10 @@ u8 dblp_job_choice(const struct dblp_job *job, const struct dblp_job_conf *conf)
 }
 
 /**
- * dblp_job_budget() - the budget of a job, in ppm
- * @conf: what is set for it, read under @seq
+ * dblp_job_budget() - budget of a job
+ * @conf: settings of the job, read under @seq
  *
- * Return: DBLP_INHERIT if it is that of its phase.
+ * Return: ppm; DBLP_INHERIT if the job uses the budget of its phase.
  */
 u32 dblp_job_budget(const struct dblp_job_conf *conf)
 {
@@ -260,8 +261,8 @@ void dblp_job_put(struct dblp_job *job)
 /**
  * dblp_job_add() - add a job
  * @net: namespace, with @lock of its configuration held
- * @id: number, not 0 and not taken
- * @conf: what is set for it; the phases exist
+ * @id: unused number, not 0
+ * @conf: settings; the phases exist
  *
  * Return: 0 or -ENOMEM.
  */
@@ -300,7 +301,7 @@ int dblp_job_add(struct net *net, u32 id, const struct dblp_job_conf *conf)
  * @net: namespace, with @lock of its configuration held
  * @job: job
  *
- * Return: 0, or -EBUSY if there are sockets in it.
+ * Return: 0, or -EBUSY if the job has sockets.
  */
 int dblp_job_delete(struct net *net, struct dblp_job *job)
 {
@@ -317,7 +318,7 @@ int dblp_job_delete(struct net *net, struct dblp_job *job)
 }
 
 /**
- * dblp_job_spent() - how long a job has been in a phase, ns
+ * dblp_job_spent() - time that a job has been in a phase, ns
  * @job: job, with its @lock held
  * @phase: number of the phase
  */
@@ -344,8 +345,8 @@ void dblp_jobs_exit(struct dblp_config *c)
 }
 
 /**
- * dblp_enter_job() - put the socket into a job
- * @dsk: socket with a number and in no job, locked
+ * dblp_enter_job() - put a socket into a job
+ * @dsk: socket with a number and without a job, locked
  * @job: job, which cannot be deleted meanwhile
  */
 void dblp_enter_job(struct dblp_sock *dsk, struct dblp_job *job)
@@ -370,8 +371,8 @@ void dblp_enter_job(struct dblp_sock *dsk, struct dblp_job *job)
 }
 
 /**
- * dblp_leave_job() - take the socket out of its job
- * @dsk: socket, locked or at its end
+ * dblp_leave_job() - take a socket out of its job
+ * @dsk: socket, locked or being destroyed
  */
 void dblp_leave_job(struct dblp_sock *dsk)
 {
@@ -388,13 +389,13 @@ void dblp_leave_job(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_job_account() - count a settled message
- * @dsk: socket that sent it, locked
- * @phase: in which it was sent
- * @len: its bytes
- * @missing: of those, the missing ones
+ * dblp_job_account() - count a settled message in its job
+ * @dsk: socket that sent the message, locked
+ * @phase: phase that the message was sent in
+ * @len: bytes of the message
+ * @missing: missing bytes of the message
  *
- * Called once per message, so per-CPU counters are not worth it.
+ * It is called once per message, so per-CPU counters are not needed.
  */
 void dblp_job_account(struct dblp_sock *dsk, u8 phase, u32 len, u32 missing)
 {
@@ -410,8 +411,8 @@ void dblp_job_account(struct dblp_sock *dsk, u8 phase, u32 len, u32 missing)
 }
 
 /**
- * dblp_leave_config() - the socket leaves its phase and its job
- * @dsk: socket, locked or at its end
+ * dblp_leave_config() - let a socket leave its phase and its job
+ * @dsk: socket, locked or being destroyed
  */
 void dblp_leave_config(struct dblp_sock *dsk)
 {

@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The timer of a socket: deadlines. What is done when they expire: timeout.c.
+ * The timer of a socket, which expires at the earliest deadline. timeout.c
+ * handles expired deadlines.
  *
  * Keepalive: an idle connection sends nothing and has no timer, so it would
- * never notice that its peer is gone. With SO_KEEPALIVE it sends a PING after
- * it has received nothing for DBLP_KEEPALIVE. That PING must be acknowledged as
- * any other frame: probe timeouts repeat it, and the user timeout ends the
- * connection.
+ * never detect that its peer is unreachable. With SO_KEEPALIVE it sends a PING
+ * when it has received nothing for DBLP_KEEPALIVE. The PING must be
+ * acknowledged like any other frame: probe timeouts repeat it, and the user
+ * timeout ends the connection.
  */
 #include "dblp.h"
 
-/* A PING is sent at least so long after its deadline was computed */
+/* Least time from setting the keepalive deadline to its expiry */
 #define DBLP_KEEPALIVE_SOON_NS	((u64)DBLP_KEEPALIVE_MIN_MS * NSEC_PER_MSEC)
 
 /**
  * dblp_defer() - do work of dblp_release_cb() now, or when the owner releases
+ *	the
+ * socket
  * @dsk: socket
  * @what: the work
  *
- * Context: softirq; the caller has a reference besides the socket's own, or RCU.
+ * Context: softirq; the caller has a reference in addition to the socket's own,
+ * or is under RCU.
  */
 void dblp_defer(struct dblp_sock *dsk, enum dblp_deferred what)
 {
@@ -52,8 +56,8 @@ void dblp_timer_init(struct dblp_sock *dsk)
  * dblp_timer_update() - arm the timer for the earliest deadline
  * @dsk: socket
  *
- * A timer that would expire too early is not changed: it is armed anew then. So
- * a busy connection does not restart it with every packet.
+ * A timer that expires before the earliest deadline is not changed; it is armed
+ * again on expiry. So a busy connection does not restart it with every packet.
  */
 void dblp_timer_update(struct dblp_sock *dsk)
 {
@@ -84,10 +88,11 @@ void dblp_work_soon(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_last_heard() - time of the last sign of life of the peer
+ * dblp_last_heard() - when the peer was last heard
  * @dsk: connection
  *
- * Return: the time, at least that when we began to wait for it.
+ * Return: time of the last packet or acknowledgment from the peer, or since
+ * when one is awaited, if that is later.
  */
 u64 dblp_last_heard(const struct dblp_sock *dsk)
 {
@@ -96,11 +101,11 @@ u64 dblp_last_heard(const struct dblp_sock *dsk)
 }
 
 /**
- * dblp_patience() - time for which a peer may be silent, in nanoseconds
+ * dblp_patience() - user timeout in force, in nanoseconds
  * @dsk: socket
  *
- * It is short once all messages are settled and only control frames, such as
- * FIN, are not acknowledged.
+ * After close() it is at most DBLP_FAREWELL_MS once all messages are settled
+ * and only control frames, such as FIN, are not acknowledged.
  */
 u64 dblp_patience(const struct dblp_sock *dsk)
 {
@@ -114,7 +119,7 @@ u64 dblp_patience(const struct dblp_sock *dsk)
 
 /**
  * dblp_keepalive_set() - set the keepalive deadline of an idle connection
- * @dsk: connection with nothing in flight; the caller updates the timer
+ * @dsk: connection with no packet in flight; the caller updates the timer
  */
 void dblp_keepalive_set(struct dblp_sock *dsk)
 {
@@ -149,7 +154,7 @@ void dblp_keepalive(struct sock *sk, int on)
 /**
  * dblp_keepalive_tune() - setsockopt(DBLP_KEEPALIVE)
  * @dsk: socket, locked
- * @ms: idle time
+ * @ms: idle time, milliseconds
  */
 void dblp_keepalive_tune(struct dblp_sock *dsk, u32 ms)
 {

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Small queues, as TCP has them: few buffers of a socket wait in the queues of
- * this machine.
+ * Small queues, as with TCP: few buffers of a socket wait in the queues of this
+ * machine.
  *
- * What waits there is a standing queue that no other host sees, behind which
- * our ACKs wait, too. So a socket passes on no more while two full packets are
- * there, or what the pacer sends in the time in which devices tell that packets
- * have left: 2^-sk_pacing_shift seconds, which is the kernel's, and which
- * drivers change. It sends on when one has left. If a queue is full of others',
- * and has refused one, it sends on when an ACK shows that it passes on packets.
+ * Packets in these queues are a standing queue that no other host sees, and our
+ * ACKs wait behind them. So a socket stops sending while two full packets are
+ * there, or the bytes that the pacer sends in 2^-sk_pacing_shift seconds if
+ * that is more. In about that time devices report packets as sent; drivers can
+ * change it. The socket continues when a buffer has left. If a queue is full
+ * and has refused a packet, the socket continues when an ACK shows that packets
+ * leave it.
  *
- * A buffer is owned by its socket until it leaves, also in pieces, if a queue
- * segments it: only those that sock_wfree() frees are. It calls
- * sk_write_space(), in any context, with any lock held, while the socket may be
- * owned, so a tasklet does the work.
+ * A buffer belongs to its socket until it leaves. If a queue segments it, so do
+ * the segments. sock_wfree() frees it and calls sk_write_space(), in any
+ * context, with any lock held, while the socket may be owned. So a tasklet does
+ * the work.
  */
 #include "dblp.h"
 
-/* Truesize of buffers of this socket that have not left, plus 1 */
+/* Truesize of the socket's buffers in queues of this machine, plus 1 */
 static u32 dblp_tsq_queued(const struct dblp_sock *dsk)
 {
 	return refcount_read(&dsk->sk.sk_wmem_alloc);
@@ -32,15 +33,16 @@ static u32 dblp_tsq_max(const struct dblp_sock *dsk, u32 mss)
 }
 
 /**
- * dblp_tsq_full() - do queues of this machine take no more from a socket for now?
+ * dblp_tsq_full() - must a socket wait until its buffers have left this
+ *	machine?
  * @dsk: socket
- * @mss: the largest packet
+ * @mss: bytes of the largest packet
  *
- * With nothing in flight it may send anyway: no device that keeps buffers stops
- * a connection.
+ * With no packet in flight it may send, so that a device that keeps buffers
+ * does not stop a connection.
  *
- * Return: if so, true, and dblp_push() will be called when one has left, or an
- * ACK has come.
+ * Return: true if so; dblp_push() will be called when a buffer has left, or an
+ * ACK arrives.
  */
 bool dblp_tsq_full(struct dblp_sock *dsk, u32 mss)
 {
@@ -59,7 +61,10 @@ bool dblp_tsq_full(struct dblp_sock *dsk, u32 mss)
 	return dblp_tsq_queued(dsk) > max;
 }
 
-/* SO_SNDBUF may be larger: all else that makes room does so under the lock */
+/*
+ * Has SO_SNDBUF been raised so that a process can send? All other changes that
+ * make room are made under the socket lock.
+ */
 static bool dblp_tsq_writable(const struct dblp_sock *dsk)
 {
 	const struct socket *sock;
@@ -74,7 +79,10 @@ static bool dblp_tsq_writable(const struct dblp_sock *dsk)
 	return writable;
 }
 
-/* A buffer has left, sock_wfree() keeps 1 of it; or SO_SNDBUF was set */
+/*
+ * A buffer has left, except 1 that sock_wfree() still holds; or SO_SNDBUF was
+ * set
+ */
 static void dblp_tsq_freed(struct sock *sk)
 {
 	struct dblp_sock *dsk = dblp_sk(sk);
@@ -96,13 +104,13 @@ static void dblp_tsq_run(struct tasklet_struct *t)
 	struct dblp_sock *dsk = container_of(t, struct dblp_sock, tsq_tasklet);
 
 	clear_bit(DBLP_TSQ_QUEUED, &dsk->deferred);
-	/* What is freed from here on queues it again */
+	/* A buffer freed from here on schedules the tasklet again */
 	smp_mb__after_atomic();
 	dblp_defer(dsk, DBLP_DEFER_TSQ);
 	sk_free(&dsk->sk);
 }
 
-/** dblp_tsq_init() - of a socket that sends nothing yet */
+/** dblp_tsq_init() - initialize a socket that has sent nothing yet */
 void dblp_tsq_init(struct dblp_sock *dsk)
 {
 	tasklet_setup(&dsk->tsq_tasklet, dblp_tsq_run);

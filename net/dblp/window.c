@@ -10,7 +10,7 @@ static void dblp_window_set(struct dblp_window *w, const u8 *p, u32 len)
 	w->next++;
 }
 
-/** dblp_window_move() - move a window to the piece that contains byte @at */
+/** dblp_window_move() - move a window to the area that contains byte @at */
 void dblp_window_move(struct dblp_window *w, u32 at)
 {
 	const struct skb_shared_info *shinfo = skb_shinfo(w->skb);
@@ -30,12 +30,12 @@ void dblp_window_move(struct dblp_window *w, u32 at)
 }
 
 /**
- * dblp_window_piece() - get bytes of a range, as many as are in one piece
- * @w: the window, moved to the piece
- * @from: first byte
+ * dblp_window_piece() - get the contiguous bytes at the start of a range
+ * @w: the window; moved to the area of the bytes
+ * @from: offset of the range in the buffer
  * @to: end of the range
- * @buf: room for DBLP_WINDOW_BUF bytes: those that are not mapped, or are in
- *	the frag_list, are copied there
+ * @buf: room for DBLP_WINDOW_BUF bytes, to copy bytes that are not mapped or
+ *	are in the frag_list
  * @n: set to the number of bytes
  *
  * Return: the bytes, valid until the window moves; NULL if they do not exist.
