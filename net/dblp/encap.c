@@ -2,11 +2,11 @@
 /*
  * The static keys that UDP sockets with an encapsulation need.
  *
- * The first such socket of the machine turns them on and the last one turns them
- * off. Both patch the kernel's text, which interrupts all processors, and any user
- * could cause both in a loop by bind() and close(). So the module has one socket of
- * each family that was used, unbound, until it is unloaded. Without use it has
- * none, and UDP costs what it did before.
+ * The first such socket of the machine enables them, and the last one disables
+ * them. Both patch the kernel's text, which interrupts all CPUs, and any user
+ * could cause both in a loop by bind() and close(). So the module keeps one
+ * unbound socket of each family that was used, until it is unloaded. Before the
+ * first use it has none, and UDP has no additional cost.
  */
 #include <linux/net.h>
 #include <linux/udp.h>
@@ -20,11 +20,11 @@ enum {
 	__DBLP_KEEP_MAX
 };
 
-/* Bits of families whose keys are on, or will be */
+/* Bits of families whose keys are enabled, or will be by dblp_keep_work() */
 static unsigned long dblp_keep_asked;
 static struct socket *dblp_kept[__DBLP_KEEP_MAX];
 
-/* UDP_GRO needs the keys, too */
+/* UDP_GRO enables the keys */
 static struct socket *dblp_keep_open(sa_family_t family)
 {
 	struct socket *sock;
@@ -39,7 +39,7 @@ static struct socket *dblp_keep_open(sa_family_t family)
 	return NULL;
 }
 
-/* If that fails, the next socket of the family asks again */
+/* Enable keys. After a failure, the next socket of the family tries again */
 static void dblp_keep_work(struct work_struct *work)
 {
 	int i;
@@ -57,11 +57,12 @@ static void dblp_keep_work(struct work_struct *work)
 static DECLARE_WORK(dblp_keeper, dblp_keep_work);
 
 /**
- * dblp_encap_keep() - keep the static keys of a family on from now on
- * @family: of a UDP socket with an encapsulation: AF_INET or AF_INET6
+ * dblp_encap_keep() - keep the static keys of a family enabled from now on
+ * @family: AF_INET or AF_INET6, of a UDP socket with an encapsulation
  *
- * A worker does that: sockets belong to the cgroup of the process that makes them,
- * which would not go away until the module is unloaded.
+ * A worker makes the socket, because a socket belongs to the cgroup of the
+ * process that makes it. That cgroup could not be freed before the module is
+ * unloaded.
  */
 void dblp_encap_keep(sa_family_t family)
 {
@@ -72,7 +73,9 @@ void dblp_encap_keep(sa_family_t family)
 		schedule_work(&dblp_keeper);
 }
 
-/** dblp_encap_exit() - release the keys, after all other sockets */
+/**
+ * dblp_encap_exit() - release the keys, after all other sockets were released
+ */
 void dblp_encap_exit(void)
 {
 	int i;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Endpoints: the UDP sockets under AF_DBLP, validation of ICMP errors, sharing
- * by SO_REUSEADDR. Received packets go to the endpoint's operations.
+ * Endpoints: the UDP sockets below AF_DBLP, validation of ICMP errors, sharing
+ * by SO_REUSEADDR. Received packets are passed to the endpoint's operations.
  */
 #include <linux/bpf-cgroup.h>
 #include <linux/ip.h>
@@ -17,7 +17,7 @@
 /* Any value but 0: users cannot read it */
 #define DBLP_ENCAP_TYPE		1
 
-/* UDP receive buffer, for packets that come while others are processed */
+/* UDP receive buffer, for packets that arrive while others are processed */
 #define DBLP_UDP_QUEUE		(4 << 20)
 
 static struct workqueue_struct *dblp_wq;
@@ -41,9 +41,9 @@ static void dblp_udp_release(struct socket *sock)
 }
 
 /*
- * Nothing waits for a grace period, which may take seconds where many callbacks
- * are pending. Receivers under RCU may still use the endpoint and its UDP
- * socket: both are freed by RCU.
+ * Receivers under RCU may still use the endpoint and its UDP socket, so both
+ * are freed by RCU callbacks. A wait for the grace period could take seconds
+ * while many callbacks are pending.
  */
 static void dblp_endpoint_release(struct dblp_endpoint *ep)
 {
@@ -96,10 +96,10 @@ void dblp_endpoint_put(struct dblp_endpoint *ep)
 }
 
 /**
- * union dblp_udp_addr - an address as UDP takes it
- * @sa: the generic form
- * @in: if it is IPv4
- * @in6: if it is IPv6
+ * union dblp_udp_addr - an address for UDP
+ * @sa: generic address
+ * @in: IPv4 address
+ * @in6: IPv6 address
  */
 union dblp_udp_addr {
 	struct sockaddr		sa;
@@ -107,7 +107,7 @@ union dblp_udp_addr {
 	struct sockaddr_in6	in6;
 };
 
-/* Returns the length */
+/* Convert an address for UDP; returns its length */
 static int dblp_to_udp(union dblp_udp_addr *u, sa_family_t family,
 		       const struct sockaddr_dblp *a)
 {
@@ -124,7 +124,7 @@ static int dblp_to_udp(union dblp_udp_addr *u, sa_family_t family,
 	return sizeof(u->in6);
 }
 
-/* Address and port, which a program of the cgroup may have changed */
+/* Get back address and port, which a program of the cgroup may have changed */
 static void dblp_from_udp(struct sockaddr_dblp *a,
 			  const union dblp_udp_addr *u)
 {
@@ -134,15 +134,18 @@ static void dblp_from_udp(struct sockaddr_dblp *a,
 		return;
 	}
 	a->sdblp_port = u->in.sin_port;
-	/* Where IPv6 is missing, :: stands for the wildcard address of IPv4 */
+	/*
+	 * On a machine without IPv6, :: stands for the wildcard address of IPv4
+	 */
 	if (u->in.sin_addr.s_addr || !ipv6_addr_any(&a->sdblp_addr))
 		ipv6_addr_set_v4mapped(u->in.sin_addr.s_addr, &a->sdblp_addr);
 }
 
 /*
- * Move a new UDP socket to the cgroup of the socket above it. The kernel has put it
- * in that of the process, which may be another one: a socket can be passed to a
- * process, and a process moved. As with TCP, only the former cgroup's programs count.
+ * Move a new UDP socket to the cgroup of the AF_DBLP socket above it. The
+ * kernel has put it in the cgroup of the process, which may be another one: a
+ * socket can be passed to a process, and a process can be moved. As with TCP,
+ * only the programs of the socket's cgroup count.
  */
 static void dblp_udp_regroup(struct sock *usk, struct sock *sk)
 {
@@ -158,7 +161,7 @@ static void dblp_udp_regroup(struct sock *usk, struct sock *sk)
 #endif
 }
 
-/* @sk: the socket above it */
+/* Make a UDP socket for @sk */
 static int dblp_udp_open(struct sock *sk, const struct sockaddr_dblp *addr,
 			 sa_family_t family, int ifindex,
 			 struct socket **sockp)
@@ -170,9 +173,9 @@ static int dblp_udp_open(struct sock *sk, const struct sockaddr_dblp *addr,
 	if (err)
 		return err;
 	dblp_udp_regroup(sock->sk, sk);
-	/* Else UDP clears what dblp_skb_is_via() and _is_unicast() read of IPv4 */
+	/* Keeps IPv4 fields for dblp_skb_is_via() and dblp_skb_is_unicast() */
 	ip_sock_set_pktinfo(sock->sk);
-	/* The wildcard address takes both protocols */
+	/* The wildcard address receives both protocols */
 	if (family == AF_INET6 && !ipv6_addr_any(&addr->sdblp_addr))
 		err = ip6_sock_set_v6only(sock->sk);
 	ifindex = addr->sdblp_scope_id ?: ifindex;
@@ -185,19 +188,22 @@ static int dblp_udp_open(struct sock *sk, const struct sockaddr_dblp *addr,
 	return err;
 }
 
-/* @addr is updated, also if this fails */
+/* Bind a UDP socket. @addr is updated, even if this fails */
 static int dblp_udp_bind(struct socket *sock, struct sockaddr_dblp *addr)
 {
 	union dblp_udp_addr u;
 	int len = dblp_to_udp(&u, sock->sk->sk_family, addr), err;
 
-	/* kernel_bind() would not tell what a program has changed */
+	/* kernel_bind() would not return an address changed by a program */
 	err = sock->ops->bind(sock, (struct sockaddr_unsized *)&u, len);
 	dblp_from_udp(addr, &u);
 	return err;
 }
 
-/* As UDP does. An IPv6 socket may receive IPv4 packets */
+/*
+ * Drop and count a damaged packet like UDP. An IPv6 socket may receive IPv4
+ * packets
+ */
 static void dblp_drop_damaged(struct sock *usk, struct sk_buff *skb)
 {
 	struct udp_mib __percpu *mib =
@@ -209,7 +215,7 @@ static void dblp_drop_damaged(struct sock *usk, struct sk_buff *skb)
 	kfree_skb(skb);
 }
 
-/* Is a packet one, or is each of a train? */
+/* Is each packet of a train a RST? */
 static bool dblp_is_rst(const struct sk_buff *skb)
 {
 	u32 stride = skb_is_gso(skb) ? skb_shinfo(skb)->gso_size : skb->len;
@@ -224,8 +230,9 @@ static bool dblp_is_rst(const struct sk_buff *skb)
 }
 
 /*
- * An endpoint that was released drops all packets. To further ports a peer
- * sends only what answers packets of a connection that it does not know.
+ * Pass a packet to the endpoint. A released endpoint drops all packets.
+ * Additional ports accept RSTs only: a peer sends them to the port of the
+ * packet that they answer.
  */
 static void dblp_udp_rcv(struct sock *usk, struct sk_buff *skb)
 {
@@ -241,16 +248,16 @@ static void dblp_udp_rcv(struct sock *usk, struct sk_buff *skb)
 }
 
 /*
- * UDP has queued a packet. encap_rcv() is not used, as UDP segments trains
- * before it: tunnels, which it is made for, would take a train for one packet.
- * So packets are queued, and dequeued here at once.
+ * UDP has queued a packet: dequeue it at once. encap_rcv() would get packets
+ * without a queue, but UDP segments trains before it, for tunnels that would
+ * mistake a train for one packet.
  */
 static void dblp_data_ready(struct sock *usk)
 {
 	struct sk_buff *skb;
 	int err;
 
-	/* One packet per call, or more if some came before the setup */
+	/* One packet per call, or more if some arrived before the setup */
 	do {
 		skb = skb_recv_udp(usk, MSG_DONTWAIT, &err);
 		if (!skb)
@@ -264,7 +271,7 @@ static void dblp_data_ready(struct sock *usk)
 	} while (!skb_queue_empty_lockless(&usk->sk_receive_queue));
 }
 
-/* Receive packets here from now on, trains included */
+/* Receive packets and trains by dblp_data_ready() from now on */
 static void dblp_udp_receive(struct socket *sock)
 {
 	struct sock *usk = sock->sk;
@@ -275,7 +282,7 @@ static void dblp_udp_receive(struct socket *sock)
 	write_lock_bh(&usk->sk_callback_lock);
 	usk->sk_data_ready = dblp_data_ready;
 	write_unlock_bh(&usk->sk_callback_lock);
-	/* Without UDP_GRO the stack segments trains first */
+	/* Without UDP_GRO the stack segments trains before it queues them */
 	sock->ops->setsockopt(sock, SOL_UDP, UDP_GRO, KERNEL_SOCKPTR(&on),
 			      sizeof(on));
 }
@@ -283,17 +290,17 @@ static void dblp_udp_receive(struct socket *sock)
 /*
  * Validation of ICMP errors.
  *
- * An attacker off the path may guess the ports of a connection, so an error
- * counts only if the packet that it quotes has the connection ID. Before
- * Linux 7, IPv6 asks before it changes the MTU of its route by a "packet too big";
- * IPv4 never does.
+ * An off-path attacker may guess the ports of a connection, so an error counts
+ * only if the packet that it quotes has the connection ID. For a "packet too
+ * big", IPv6 before Linux 7 calls dblp_err_lookup() before it changes the MTU
+ * of its route; IPv4 never does.
  */
 
 /**
  * struct dblp_quote - the packet that an ICMP error quotes
- * @key: destination, and its connection ID
+ * @key: destination and its connection ID
  * @local: source
- * @cid: connection ID of the source if @key has none, in the handshake
+ * @cid: in the handshake, if @key has no connection ID: that of the source
  */
 struct dblp_quote {
 	struct dblp_peer_key	key;
@@ -301,7 +308,10 @@ struct dblp_quote {
 	u64			cid;
 };
 
-/* The quote may be truncated behind the connection ID, but not before it */
+/*
+ * Parse a quote, which may be truncated after the connection ID, but not before
+ * it
+ */
 static bool dblp_get_quote(struct dblp_quote *q, const struct sk_buff *skb,
 			   u32 udp_offset)
 {
@@ -332,7 +342,7 @@ static bool dblp_get_quote(struct dblp_quote *q, const struct sk_buff *skb,
 	}
 	q->key.zone = dblp_skb_zone(skb, &q->key.addr, &q->local.sdblp_addr);
 
-	/* Errors are ignored: the rest of the packet is not quoted */
+	/* Ignore errors, because the quote lacks the end of the packet */
 	p += sizeof(*uh);
 	len -= sizeof(*uh);
 	dblp_get_hdr(&h, p, len);
@@ -370,7 +380,9 @@ static bool dblp_quote_fits(const struct dblp_sock *dsk,
 	       dblp_skb_in_zone(skb, dsk);
 }
 
-/* The connection that may have sent the quoted packet, with a reference */
+/*
+ * Find the connection that may have sent the quoted packet; takes a reference
+ */
 static struct dblp_sock *dblp_err_find(struct sock *usk,
 				       const struct sk_buff *skb,
 				       u32 udp_offset, struct dblp_quote *q)
@@ -383,8 +395,10 @@ static struct dblp_sock *dblp_err_find(struct sock *usk,
 			dblp_conn_find_peer(ep, &q->key);
 }
 
-/* @skb begins with the IP header of the quoted packet. Returns 0 if the error
- * is genuine and for one of our connections; else IP drops it.
+/*
+ * Validate an ICMP error. @skb begins with the IP header of the quoted packet.
+ * Returns 0 if the error is genuine and for one of our connections; else IP
+ * drops it.
  */
 static int dblp_err_lookup(struct sock *usk, struct sk_buff *skb)
 {
@@ -404,7 +418,10 @@ static int dblp_err_lookup(struct sock *usk, struct sk_buff *skb)
 	return fits ? 0 : -ENOENT;
 }
 
-/* A firewall that lets only the first port in may refuse the others for the peer */
+/*
+ * Must the connection get an error? ECONNREFUSED counts for the first port
+ * only, because a firewall of the peer may refuse packets from the other ports.
+ */
 static bool dblp_err_counts(const struct dblp_sock *dsk,
 			    const struct dblp_quote *q, int err)
 {
@@ -414,8 +431,8 @@ static bool dblp_err_counts(const struct dblp_sock *dsk,
 }
 
 /*
- * An error that dblp_err_lookup() has accepted. @info, the new MTU, is not
- * needed: the route has it.
+ * Receive an error that dblp_err_lookup() has accepted. @info, the new MTU, is
+ * not used, because the route has it.
  */
 static void dblp_err_rcv(struct sock *usk, struct sk_buff *skb, int err,
 			 __be16 port, u32 info, u8 *payload)
@@ -437,7 +454,7 @@ static void dblp_err_rcv(struct sock *usk, struct sk_buff *skb, int err,
 	sock_put(&dsk->sk);
 }
 
-/* Packets and errors of the socket go to the endpoint from now on */
+/* Pass packets and errors of the UDP socket to the endpoint from now on */
 static void dblp_udp_begin(struct dblp_endpoint *ep, struct socket *sock)
 {
 	struct udp_tunnel_sock_cfg cfg = {
@@ -472,7 +489,7 @@ static struct dblp_endpoint *dblp_endpoint_new(struct net *net,
 	return ep;
 }
 
-/* A port must be bound to be ours: it would collide with other sockets */
+/* Bind a further port, so that no other socket can use it */
 static int dblp_add_port(struct dblp_endpoint *ep, struct sock *sk)
 {
 	struct sockaddr_dblp addr = {};
@@ -502,8 +519,8 @@ static int dblp_add_port(struct dblp_endpoint *ep, struct sock *sk)
 }
 
 /**
- * dblp_endpoint_spray() - have several ports to send from
- * @dsk: bound socket that listens or connects with @spray ports afterwards
+ * dblp_endpoint_spray() - bind the ports that a socket sends from
+ * @dsk: bound socket that will listen or connect with @spray ports
  *
  * Context: process.
  * Return: 0, -ENOMEM or an error of bind().
@@ -517,7 +534,7 @@ int dblp_endpoint_spray(struct dblp_sock *dsk)
 	sock_owned_by_me(&dsk->sk);
 	if (dsk->spray == 1)
 		return 0;
-	/* Sockets that share the endpoint may come together */
+	/* Sockets that share the endpoint may call this at the same time */
 	mutex_lock(lock);
 	if (!ep->extra)
 		ep->extra = kcalloc(DBLP_SPRAY_MAX, sizeof(*ep->extra),
@@ -543,7 +560,8 @@ void dblp_endpoints_exit(void)
 }
 
 /**
- * dblp_endpoints_flush() - wait until released endpoints are gone
+ * dblp_endpoints_flush() - wait until the UDP sockets of unused endpoints are
+ * released
  */
 void dblp_endpoints_flush(void)
 {
@@ -553,7 +571,8 @@ void dblp_endpoints_flush(void)
 /**
  * dblp_endpoint_name() - get the address that an endpoint is bound to
  * @ep: the endpoint
- * @addr: address asked for, updated: a cgroup program may have changed it
+ * @addr: address passed to bind(); updated, because a cgroup program may have
+ *	changed it
  */
 void dblp_endpoint_name(const struct dblp_endpoint *ep,
 			struct sockaddr_dblp *addr)
@@ -574,7 +593,7 @@ void dblp_endpoint_name(const struct dblp_endpoint *ep,
  * @dsk: bound socket
  * @peer: destination; the program may change it
  *
- * As UDP's connect() does at first. The UDP socket is not connected.
+ * This is the first step of UDP's connect(). The UDP socket stays unconnected.
  *
  * Context: process.
  * Return: 0 or -EPERM.
@@ -599,14 +618,15 @@ int dblp_endpoint_connect(struct dblp_sock *dsk, struct sockaddr_dblp *peer)
 }
 
 /*
- * SO_REUSEADDR: a server that is restarted gets its port while connections of
- * its predecessor live on.
+ * SO_REUSEADDR: a restarted server can bind its port while connections of the
+ * previous process exist.
  *
  * Packets find their connection by ID, so sockets can share an endpoint, as a
- * listener and its children do, and only two listeners conflict. All are of one
- * user, as they also share the receive buffer, and the same programs of cgroups
- * run for all: those for packets and connect() run for the UDP socket. A program
- * that is attached later has to be the same as well, or nothing passes.
+ * listener and its children do; only two listeners conflict. All sockets of an
+ * endpoint belong to one user, because they share the receive buffer. The same
+ * cgroup programs must run for all of them, because programs for packets and
+ * connect() run for the UDP socket. If different programs are attached later,
+ * no packet passes.
  */
 
 /** dblp_reuse_init() - prepare a namespace */
@@ -624,7 +644,7 @@ void dblp_reuse_init(struct dblp_net *dn)
  * @usk: the UDP socket below it, for which IP and UDP run programs
  * @type: &enum cgroup_bpf_attach_type
  *
- * The cgroups may differ if the UDP socket is shared.
+ * The cgroups can differ if the UDP socket is shared.
  */
 bool dblp_same_programs(struct sock *sk, struct sock *usk, int type)
 {
@@ -681,7 +701,7 @@ out:
 	return ep;
 }
 
-/* Ask the program that would run after bind(), if the port were free */
+/* Run the program that runs after a successful bind() */
 static int dblp_post_bind(struct sock *usk, const struct sockaddr_dblp *addr)
 {
 	struct inet_sock *inet = inet_sk(usk);
@@ -703,9 +723,10 @@ static int dblp_post_bind(struct sock *usk, const struct sockaddr_dblp *addr)
 }
 
 /*
- * Share an endpoint whose port has just been refused to @sock: all that comes
- * before that in bind() has been passed, such as the programs of the cgroup and
- * the check of privileged ports. Returns -EADDRINUSE if there is none.
+ * Join an endpoint after bind() of @sock has failed because the endpoint has
+ * the port. All earlier checks of bind() have passed, such as the programs of
+ * the cgroup and the check for privileged ports. Returns -EADDRINUSE if no
+ * endpoint can be shared.
  */
 static int dblp_endpoint_join(struct dblp_sock *dsk, struct socket *sock,
 			      const struct sockaddr_dblp *addr)
@@ -758,8 +779,8 @@ static int dblp_endpoint_own(struct dblp_sock *dsk, struct socket *sock,
 
 /**
  * dblp_endpoint_bind() - bind a new UDP socket, or share one with SO_REUSEADDR
- * @dsk: socket without endpoint; its endpoint and local address are set
- * @addr: address and port; port 0 is any free one
+ * @dsk: socket without endpoint; its endpoint and local address are set here
+ * @addr: address and port; port 0 means any free port
  * @ops: operations for received packets and errors
  *
  * Context: process.
@@ -788,7 +809,7 @@ int dblp_endpoint_bind(struct dblp_sock *dsk, const struct sockaddr_dblp *addr,
 		if (!err)
 			return 0;
 	}
-	/* Ports of closed sockets may still be queued for release: retry once */
+	/* Retry once after closed sockets with that port have been released */
 	if (err == -EADDRINUSE) {
 		flush_workqueue(dblp_wq);
 		to = *addr;
@@ -802,10 +823,10 @@ int dblp_endpoint_bind(struct dblp_sock *dsk, const struct sockaddr_dblp *addr,
 }
 
 /**
- * dblp_endpoint_listen() - become the listener of an endpoint
+ * dblp_endpoint_listen() - make a socket the listener of its endpoint
  * @dsk: bound socket
  *
- * Return: 0, or -EADDRINUSE if it has a listener.
+ * Return: 0, or -EADDRINUSE if the endpoint has a listener.
  */
 int dblp_endpoint_listen(struct dblp_sock *dsk)
 {

@@ -2,15 +2,15 @@
 /*
  * Memory accounting.
  *
- * The bytes of messages, and what holds them, are charged to their socket, and
- * through it to the protocol and to the memory cgroup of the process that made
- * or accepted it, or until then of its listener. So they are not charged to the
- * cgroup where they are allocated.
+ * The memory of messages is charged to their socket, and through it to the
+ * protocol and to a memory cgroup: that of the process that made or accepted
+ * the socket, or that of its listener until then. So it is not charged to the
+ * cgroup of the process that allocates it.
  *
- * What a user sends is charged before it is allocated: a sender that is refused
- * waits without memory, so that any number of senders stays within the limit of
- * all sockets. Each message knows its charge, which is given back when it is
- * freed.
+ * Memory for sending is charged before it is allocated. A sender whose charge
+ * is refused waits without memory, so any number of senders stays within the
+ * limit of all sockets. Each message holds its charge, which is given back when
+ * it is freed.
  */
 #include <linux/memcontrol.h>
 #include <linux/mmzone.h>
@@ -27,12 +27,12 @@
 #define DBLP_CHARGE_MIN		((int)(PAGE_SIZE << (PAGE_ALLOC_COSTLY_ORDER + 1)))
 
 /**
- * dblp_wmem_schedule() - may a socket be charged for what it sends?
+ * dblp_wmem_schedule() - may memory for sending be charged to a socket?
  * @sk: socket, locked
  * @size: bytes
  *
- * Return: true if sk_mem_charge() may follow; false if the socket's cgroup, or
- * all sockets together, have too much.
+ * Return: true if sk_mem_charge() may follow; false at the limit of the
+ * socket's cgroup, or of all sockets.
  */
 bool dblp_wmem_schedule(struct sock *sk, int size)
 {
@@ -49,12 +49,12 @@ bool dblp_wmem_schedule(struct sock *sk, int size)
 /**
  * dblp_tx_charge() - charge a socket for memory of a message
  * @dsk: socket, locked
- * @size: bytes that are about to be allocated
+ * @size: bytes that the caller allocates afterwards
  *
- * They take room in the send buffer.
+ * The bytes count in the send buffer.
  *
  * Context: process.
- * Return: 0, or -ENOBUFS and nothing may be allocated.
+ * Return: 0; or -ENOBUFS, and the caller must not allocate.
  */
 int dblp_tx_charge(struct dblp_sock *dsk, u32 size)
 {
@@ -72,7 +72,7 @@ int dblp_tx_charge(struct dblp_sock *dsk, u32 size)
  * dblp_tx_uncharge() - uncharge a socket for memory of a message
  * @dsk: socket, locked, or without users
  * @msg: the message
- * @size: bytes, of those that were charged for it
+ * @size: bytes, part of the charge of the message
  */
 void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 size)
 {
@@ -85,9 +85,9 @@ void dblp_tx_uncharge(struct dblp_sock *dsk, struct dblp_tx_msg *msg, u32 size)
 }
 
 /**
- * dblp_tx_leave_buffer() - a settled message takes no room in the send buffer
+ * dblp_tx_leave_buffer() - stop counting a settled message in the send buffer
  * @dsk: socket
- * @msg: the message; what is left of it stays charged, for its report
+ * @msg: the message; memory kept for its report stays charged
  */
 void dblp_tx_leave_buffer(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 {
@@ -97,7 +97,7 @@ void dblp_tx_leave_buffer(struct dblp_sock *dsk, struct dblp_tx_msg *msg)
 }
 
 /**
- * dblp_rmem_schedule() - may a socket be charged for what it received?
+ * dblp_rmem_schedule() - may memory for receiving be charged to a socket?
  * @sk: socket, locked
  * @size: bytes
  *
@@ -112,8 +112,8 @@ bool dblp_rmem_schedule(struct sock *sk, int size)
 }
 
 /**
- * dblp_rmem_charge() - charge a socket for memory besides buffers
- * @sk: socket, locked, for which dblp_rmem_schedule() has allowed it
+ * dblp_rmem_charge() - charge a socket for memory other than buffers
+ * @sk: socket, locked, after dblp_rmem_schedule() has returned true
  * @size: bytes
  */
 void dblp_rmem_charge(struct sock *sk, int size)
@@ -130,7 +130,7 @@ void dblp_rmem_uncharge(struct sock *sk, int size)
 	sk_mem_uncharge(sk, size);
 }
 
-/* While memory is short, may a socket have as much as it has? */
+/* Is a socket within its share of memory, or is memory not short? */
 static bool dblp_within_share(struct sock *sk)
 {
 	u64 sockets = sk_sockets_allocated_read_positive(sk);
@@ -144,14 +144,14 @@ static bool dblp_within_share(struct sock *sk)
 }
 
 /**
- * dblp_rx_may_hold() - may a message hold more?
+ * dblp_rx_may_hold() - may further memory be charged for an incoming message?
  * @dsk: socket
- * @size: bytes that would be charged
- * @id: the message
+ * @size: bytes to charge
+ * @id: message ID
  *
- * The message that is to be read next may exceed SO_RCVBUF, and the share that
- * a socket has while memory is short. What is held of later messages was
- * acknowledged and cannot be dropped, and can only be read after this one.
+ * The message to be read next may exceed SO_RCVBUF, and the socket's share
+ * while memory is short. Later messages were acknowledged, so they cannot be
+ * dropped, and they are read only after this one.
  *
  * Return: true if sk_mem_charge() may follow.
  */
@@ -168,12 +168,13 @@ bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id)
 }
 
 /**
- * dblp_tx_refused() - there was no memory for what a process sends
+ * dblp_tx_refused() - memory for sending was refused
  * @dsk: socket
  *
- * Until memory of the socket is freed, or for a fifth of a second at most, it
- * takes no more: nothing tells when memory of other sockets is freed. Sockets
- * wait for different times, as those of TCP do, so that not all retry at once.
+ * The send buffer counts as full until memory of the socket is freed, at most
+ * for a fifth of a second, because sockets are not notified when memory of
+ * others is freed. The time is random, as with TCP, so that not all sockets
+ * retry at once.
  */
 void dblp_tx_refused(struct dblp_sock *dsk)
 {
@@ -187,14 +188,15 @@ void dblp_tx_refused(struct dblp_sock *dsk)
 }
 
 /**
- * dblp_writable() - does the send buffer take another message?
+ * dblp_writable() - does the send buffer accept another message?
  * @dsk: socket, perhaps not locked
  *
- * No piece takes more than half of the buffer, so when half of it is free any
- * will fit. Under memory pressure each socket sends what it has before it takes
- * more, as receivers need memory, too. What it has are bytes not settled: a
- * message of which more is to come stays charged without any. Nor is anything
- * taken while nobody takes reports, so that these stay few.
+ * A piece uses at most half of the send buffer, so any piece fits if half of it
+ * is free. Under memory pressure a socket accepts a message only when all
+ * earlier bytes are settled, because receivers need memory too. (@tx_bytes
+ * tells, not the charge: a message with further pieces stays charged without
+ * bytes.) Messages are also refused while too many reports are unread, which
+ * bounds their number.
  */
 bool dblp_writable(const struct dblp_sock *dsk)
 {
@@ -226,8 +228,9 @@ void dblp_wake_writers(struct dblp_sock *dsk)
  * dblp_no_space() - note that a process may wait for dblp_writable()
  * @dsk: socket of a process in a call
  *
- * The caller must test it once more. Without this no process is woken, so that
- * those that wait for other events, as for an answer, are not woken in vain.
+ * The caller must call dblp_writable() again afterwards. Without this note no
+ * process is woken, so that processes that wait for other events are not woken
+ * in vain.
  */
 void dblp_no_space(struct dblp_sock *dsk)
 {

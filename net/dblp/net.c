@@ -28,7 +28,7 @@ static const struct rhashtable_params dblp_peers_params = {
 	.automatic_shrinking	= true,
 };
 
-/** dblp_pernet() - the state that we keep for a namespace */
+/** dblp_pernet() - state of AF_DBLP in a namespace */
 struct dblp_net *dblp_pernet(struct net *net)
 {
 	return net_generic(net, dblp_net_id);
@@ -65,7 +65,7 @@ u64 dblp_mib_sum(struct dblp_mib __percpu *mib, enum dblp_mib_item item)
 	unsigned int start;
 	int cpu;
 
-	/* As snmp_fold_field64(), which newer kernels do not export */
+	/* Like snmp_fold_field64(), which newer kernels do not export */
 	for_each_possible_cpu(cpu) {
 		m = per_cpu_ptr(mib, cpu);
 		do {
@@ -80,7 +80,7 @@ u64 dblp_mib_sum(struct dblp_mib __percpu *mib, enum dblp_mib_item item)
 /**
  * dblp_count_drops() - count and trace dropped packets
  * @net: namespace
- * @dsk: socket they were for, NULL if that is not known
+ * @dsk: destination socket, NULL if unknown
  * @why: drop reason
  * @n: number of packets
  */
@@ -118,8 +118,9 @@ void dblp_conns_exit(struct dblp_net *dn)
 }
 
 /*
- * Take a reference to a connection, if it uses the endpoint. What filters of a
- * port, of a cgroup or of a device let pass at another endpoint is not for it.
+ * Take a reference to a connection if it uses the endpoint. Packets of other
+ * endpoints have passed other filters of ports, cgroups and devices, so they
+ * are refused.
  */
 static struct dblp_sock *dblp_conn_get(struct dblp_sock *dsk,
 				       const struct dblp_endpoint *ep)
@@ -132,7 +133,7 @@ static struct dblp_sock *dblp_conn_get(struct dblp_sock *dsk,
 
 /**
  * dblp_conn_find() - find a connection by our connection ID
- * @ep: endpoint that has received a packet for it, or an ICMP error
+ * @ep: endpoint that has received a packet or an ICMP error for the connection
  * @cid: our connection ID
  *
  * Return: the connection with a reference, or NULL.
@@ -173,10 +174,10 @@ struct dblp_sock *dblp_conn_find_peer(const struct dblp_endpoint *ep,
  * dblp_conn_hash() - enter a connection in the tables, for received packets
  * @dsk: socket with its connection ID set
  *
- * A client is in @peers only once it knows its peer's connection ID: it calls
- * this again then.
+ * A client calls this again when it has its peer's connection ID, which enters
+ * it in @peers.
  *
- * Return: 0, -EEXIST if the ID is taken, or -ENOMEM.
+ * Return: 0, -EEXIST if the ID is in use, or -ENOMEM.
  */
 int dblp_conn_hash(struct dblp_sock *dsk)
 {
@@ -230,7 +231,7 @@ void dblp_conn_unhash(struct dblp_sock *dsk)
 /**
  * dblp_sock_number() - allocate the number of a new socket
  * @dsk: socket
- * @gfp: how to allocate
+ * @gfp: allocation flags
  *
  * Return: 0 or -ENOMEM, -EBUSY.
  */
@@ -259,7 +260,7 @@ void dblp_sock_unnumber(struct dblp_sock *dsk)
 /**
  * dblp_sock_next() - walk the sockets of a namespace
  * @net: namespace
- * @id: number to start at; set to that of the socket found
+ * @id: number to start at; set to the number of the socket found
  *
  * Return: the socket with the smallest number >= @id, with a reference, or
  * NULL.
@@ -299,20 +300,24 @@ struct dblp_sock *dblp_sock_by_id(struct net *net, u32 id)
 	return dsk;
 }
 
-/** dblp_sock_generation() - changes when a socket comes or goes */
+/**
+ * dblp_sock_generation() - count of sockets made and freed, for consistent
+ * dumps
+ */
 u32 dblp_sock_generation(struct net *net)
 {
 	return atomic_read(&dblp_pernet(net)->generation);
 }
 
-/* Sysctls of socket memory. Netlink sets all else, see config.c */
+/* Sysctls of socket memory. Netlink sets all other parameters, see config.c */
 
-/* Below, a window cannot hold a message; above, an int overflows */
+/* A smaller window cannot hold a message; with a larger one an int overflows */
 static int dblp_buffer_min = DBLP_WINDOW_MIN;
 static int dblp_buffer_max = 1 << 30;
 
-/* @data is an offset in struct dblp_net until dblp_sysctl_init(). Only init_net
- * has the last entry, whose data are global
+/*
+ * @data is an offset in struct dblp_net, which dblp_sysctl_init() replaces.
+ * Only init_net has the last entry, whose data are global
  */
 static const struct ctl_table dblp_sysctls[] = {
 	{
@@ -359,8 +364,8 @@ static const struct ctl_table dblp_sysctls[] = {
 /**
  * dblp_sysctl_init() - set the defaults of a namespace and register its sysctls
  * @net: namespace
- * @dn: our state of it
- * @mem: the limits of the protocol's memory, in pages
+ * @dn: state of the namespace
+ * @mem: limits of the protocol's memory, in pages
  *
  * Return: 0 or -ENOMEM.
  */

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The path to the peer: routes, IP headers, path MTU, ECN, and what is done
- * when these change during a connection.
+ * The path to the peer: routes, IP headers, path MTU and ECN, and their changes
+ * during a connection.
  *
- * Nearly all that differs between IPv4 and IPv6 is here and in endpoint.c.
+ * This file and endpoint.c have nearly all code that differs between IPv4 and
+ * IPv6.
  */
 #include <linux/bpf-cgroup.h>
 #include <linux/ip.h>
@@ -22,7 +23,7 @@
 
 #include "dblp.h"
 
-/* Set what routing rules and IPsec policies match of the socket */
+/* Set the fields of the socket that routing rules and IPsec policies match */
 static void dblp_path_owner(struct dblp_path *path, struct sock *sk)
 {
 	path->fl.flowi_mark = READ_ONCE(sk->sk_mark);
@@ -31,10 +32,10 @@ static void dblp_path_owner(struct dblp_path *path, struct sock *sk)
 }
 
 /**
- * dblp_path_init() - initialise the path to a peer
- * @path: filled; no route is looked up
- * @local: our address, :: if the route is to choose it
- * @peer: its address; decides between IPv4 and IPv6
+ * dblp_path_init() - initialize the path to a peer, without looking up a route
+ * @path: initialized here
+ * @local: our address, :: if the route chooses it
+ * @peer: address of the peer; it selects IPv4 or IPv6
  * @sk: socket that sends on the path
  * @ifindex: interface to use, 0 for any
  */
@@ -70,7 +71,7 @@ void dblp_path_init(struct dblp_path *path, const struct sockaddr_dblp *local,
 		fl6->flowi6_oif = peer->sdblp_scope_id ?: ifindex;
 }
 
-/* A route whose device goes away is given another one at any time */
+/* RCU, because a route gets another device when its device is unregistered */
 static int dblp_dst_ifindex(const struct dst_entry *dst)
 {
 	int ifindex;
@@ -92,7 +93,7 @@ static void dblp_path_hop4(struct dblp_path *path, const struct rtable *rt)
 }
 
 /**
- * dblp_route() - look a route up
+ * dblp_route() - look up a route
  * @net: namespace
  * @path: path to the peer; sets the source address if the route chooses it
  *
@@ -132,8 +133,8 @@ struct dst_entry *dblp_route(struct net *net, struct dblp_path *path)
 
 /**
  * dblp_skb_alloc() - allocate a packet with headroom for lower layers
- * @len: bytes of the linear part above UDP, besides an AUTH frame
- * @gfp: how to allocate
+ * @len: bytes of the linear part after the UDP header, without an AUTH frame
+ * @gfp: allocation flags
  */
 struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp)
 {
@@ -149,8 +150,8 @@ struct sk_buff *dblp_skb_alloc(u32 len, gfp_t gfp)
 /*
  * Run the egress program of the endpoint's cgroup, as IP does for its own
  * sockets. IP would use skb->sk, which must stay our socket for filters that
- * match its owner. The program sees the packet before netfilter does, and a
- * train as one packet. Returns 0; otherwise the packet was freed.
+ * match its owner. The program gets the packet before netfilter, and a train as
+ * one packet. Returns 0; otherwise the packet was freed.
  */
 static int dblp_egress(struct sock *sk, struct sk_buff *skb,
 		       const struct dst_entry *dst)
@@ -172,8 +173,9 @@ static int dblp_egress(struct sock *sk, struct sk_buff *skb,
 	return err;
 }
 
-/* ip6_xmit() writes the header only after the program would have to run, so
- * write one for it here
+/*
+ * The program needs an IPv6 header, but must run before ip6_xmit() writes it:
+ * write one here for the program.
  */
 static int dblp_egress6(struct sock *usk, struct sk_buff *skb,
 			const struct dst_entry *dst, const struct flowi6 *fl6,
@@ -200,7 +202,9 @@ static int dblp_egress6(struct sock *usk, struct sk_buff *skb,
 	return err;
 }
 
-/* ip_queue_xmit() would take mark and priority from the UDP socket */
+/*
+ * Replaces ip_queue_xmit(), which takes mark and priority from the UDP socket
+ */
 static int dblp_ip4_xmit(struct sock *sk, struct sk_buff *skb,
 			 struct dst_entry *dst, const struct flowi4 *fl4,
 			 u8 tos)
@@ -243,8 +247,8 @@ static int dblp_ip4_xmit(struct sock *sk, struct sk_buff *skb,
  * @tos: DSCP and ECN
  *
  * Context: softirq, or process with the socket locked.
- * Return: 0, > 0 when a queue of this machine was full, or < 0 when it was dropped here for
- * another reason.
+ * Return: 0; > 0 if a queue of this machine was full; < 0 if the packet was
+ * dropped here for another reason.
  */
 int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 		 struct dst_entry *dst, struct dblp_path *path, u8 tos)
@@ -266,7 +270,7 @@ int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 	uh->dest = path->dport;
 	uh->len = htons(skb->len);
 	uh->check = 0;
-	/* Packets sized for a path MTU that has shrunk since are fragmented */
+	/* Fragment packets that exceed a path MTU that has become smaller */
 	skb->ignore_df = !skb_is_gso(skb) && skb->len + ip_len > mtu;
 	if (skb_is_gso(skb)) {
 		skb->ip_summed = CHECKSUM_PARTIAL;
@@ -297,10 +301,10 @@ int dblp_ip_xmit(struct dblp_endpoint *ep, struct sk_buff *skb,
 
 /**
  * dblp_reply() - answer a packet statelessly
- * @ep: endpoint that received it
+ * @ep: endpoint that received the packet
  * @to: the packet
  * @data: the answer
- * @len: its length in bytes
+ * @len: length of the answer in bytes
  *
  * Context: softirq, RCU.
  */
@@ -339,7 +343,7 @@ err:
 	DBLP_INC_STATS(ep->net, DBLP_MIB_XMITERROR);
 }
 
-/* Bytes of a packet around its UDP payload */
+/* Bytes of the IP and UDP headers of a packet */
 static u32 dblp_path_overhead(const struct dblp_path *path)
 {
 	return sizeof(struct udphdr) + (path->family == AF_INET ?
@@ -352,7 +356,7 @@ static u32 dblp_path_route_mtu(const struct dst_entry *dst)
 	return min_t(u32, dst_mtu(dst), DBLP_MTU_MAX);
 }
 
-/* Another next hop: start PMTU discovery anew */
+/* The next hop has changed: restart PMTU discovery */
 static void dblp_path_changed(struct dblp_sock *dsk,
 			      const struct dst_entry *dst)
 {
@@ -405,7 +409,7 @@ struct dst_entry *dblp_conn_dst(struct dblp_sock *dsk)
  * @dsk: socket
  * @dstp: set to the route (no reference), may be NULL
  *
- * Return: bytes; for the minimum MTU of IPv6 if there was no route yet.
+ * Return: bytes; before the first route, for the minimum MTU of IPv6.
  */
 u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp)
 {
@@ -427,15 +431,17 @@ u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp)
 	return mtu;
 }
 
-/* UDP payload at the smallest MTU that a path can have, see dblp_pmtu_init() */
+/*
+ * UDP payload of a full packet at the smallest path MTU, see dblp_pmtu_init()
+ */
 #define DBLP_MSS_MIN	(DBLP_PMTU_MIN - sizeof(struct iphdr) - \
 			 sizeof(struct udphdr))
-/* Bytes of that for a segment, behind the longest headers */
+/* Bytes of a segment in such a packet, after the longest headers */
 #define DBLP_ROOM_MIN	(DBLP_MSS_MIN - DBLP_HDR_LEN - DBLP_DATA_HDR_LEN - \
 			 DBLP_META_LEN - DBLP_AUTH_LEN)
 
 /**
- * dblp_seg_size() - bytes of message in a full packet
+ * dblp_seg_size() - message bytes in a full packet
  * @dsk: socket
  * @meta: packets also carry a META frame
  *
@@ -446,7 +452,10 @@ u32 dblp_seg_size(struct dblp_sock *dsk, bool meta)
 	u32 room = dblp_mss(dsk, NULL) - DBLP_HDR_LEN - DBLP_DATA_HDR_LEN;
 
 	sock_owned_by_me(&dsk->sk);
-	/* Elements of any size fit, and fill more than half of the room */
+	/*
+	 * Elements of any size fit, and segments have at least DBLP_SEG_MIN
+	 * bytes
+	 */
 	BUILD_BUG_ON(DBLP_ROOM_MIN < DBLP_ELEMENT_MAX);
 	BUILD_BUG_ON(DBLP_ROOM_MIN / 2 < DBLP_SEG_MIN);
 	BUILD_BUG_ON(DBLP_MSS_MIN - DBLP_AUTH_LEN <
@@ -462,7 +471,7 @@ u32 dblp_seg_size(struct dblp_sock *dsk, bool meta)
  * @dsk: socket
  * @n: number of packets
  *
- * Return: DSCP and ECN; with ECT(0) the packets are counted as marked.
+ * Return: DSCP and ECN bits. With ECT(0), the packets are counted as marked.
  */
 u8 dblp_path_data_tos(struct dblp_sock *dsk, u32 n)
 {
@@ -473,7 +482,7 @@ u8 dblp_path_data_tos(struct dblp_sock *dsk, u32 n)
 	return dsk->tos | INET_ECN_ECT_0;
 }
 
-/* @before: what was known before the latest news */
+/* Count a path on which ECN has failed; @before: previous state */
 static void dblp_count_ecn(const struct dblp_sock *dsk, u8 before)
 {
 	if (dsk->ecn.state == DBLP_ECN_FAILED && before != DBLP_ECN_FAILED)
@@ -497,7 +506,10 @@ u32 dblp_path_ce(struct dblp_sock *dsk)
 	return ce;
 }
 
-/* Packet size for PMTU discovery; 0 if fragmented, which shows nothing */
+/*
+ * Packet size for PMTU discovery; 0 for a fragmented packet, which tests no
+ * size
+ */
 static u32 dblp_path_size(const struct dblp_sock *dsk,
 			  const struct dblp_sent_pkt *pkt)
 {
@@ -522,8 +534,8 @@ static void dblp_path_acked_one(struct dblp_sock *dsk,
 /**
  * dblp_path_acked() - packets were acknowledged
  * @dsk: socket
- * @pkt: the first of them
- * @n: number of packets; if one is a probe, all are
+ * @pkt: first packet
+ * @n: number of packets; all are probes, or none is
  */
 void dblp_path_acked(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt,
 		     u32 n)
@@ -570,17 +582,19 @@ void dblp_path_lost(struct dblp_sock *dsk, const struct dblp_sent_pkt *pkt)
 
 /**
  * dblp_path_timeout() - the probe timeout expired
- * @dsk: socket; @pto_count does not count this one yet
+ * @dsk: socket; @pto_count does not include this timeout yet
  *
- * Not called if only PMTU probes were in flight, as their loss shows nothing:
- * see dblp_lose_size_probes().
+ * It is not called if only PMTU probes were in flight, because their loss is no
+ * sign of a dead path: see dblp_lose_size_probes().
  */
 void dblp_path_timeout(struct dblp_sock *dsk)
 {
 	sock_owned_by_me(&dsk->sk);
 	dblp_pmtu_timeout(&dsk->pmtu, dsk->pto_count + 1);
 	dblp_ecn_timeout(&dsk->ecn, dsk->pto_count + 1);
-	/* One may be due to a burst of losses; from the second on rehash */
+	/*
+	 * Rehash from the second timeout on: the first may be a burst of losses
+	 */
 	if (dsk->pto_count && sk_rethink_txhash(&dsk->sk))
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_REHASH);
 }
@@ -590,9 +604,10 @@ void dblp_path_timeout(struct dblp_sock *dsk)
  * @dsk: socket
  * @now: the time
  *
- * Only while other packets are in flight: an idle connection stays idle.
+ * Probes are sent only while other packets are in flight, so that an idle
+ * connection stays idle.
  *
- * Return: bytes, and dblp_path_probed() must follow; 0 if no probe is due.
+ * Return: bytes; dblp_path_probed() must follow. 0 if no probe is due.
  */
 u32 dblp_path_probe(struct dblp_sock *dsk, u64 now)
 {
@@ -612,8 +627,8 @@ u32 dblp_path_probe(struct dblp_sock *dsk, u64 now)
 /**
  * dblp_path_probed() - result of sending a PMTU probe
  * @dsk: socket
- * @probe: its UDP payload, as dblp_path_probe() said
- * @sent: it was sent
+ * @probe: UDP payload of the probe, from dblp_path_probe()
+ * @sent: the probe was sent
  */
 void dblp_path_probed(struct dblp_sock *dsk, u32 probe, bool sent)
 {
