@@ -88,10 +88,10 @@ struct refusal {
 #define GOAL_MSG	"the detector's low-phase or high-phase does not exist"
 #define SAME_MSG	"low-phase and high-phase are the same"
 #define DETECTOR_MSG \
-	"with clr on, the detector chooses the phase: at the start low-phase"
+	"with clr on, the detector chooses the phase, at first low-phase"
 #define TIMEOUT_MSG	"a user timeout is 1 ms to 1 h"
 #define KEEPALIVE_MSG	"a keepalive time is 10 ms to 24 h"
-#define OTHER_MSG	"this is another user's: CAP_NET_ADMIN is needed"
+#define OTHER_MSG	"it belongs to another user: CAP_NET_ADMIN is needed"
 #define CC_MSG		"there is no such congestion control"
 
 static const struct refusal sockets[] = {
@@ -102,7 +102,7 @@ static const struct refusal sockets[] = {
 	{ DO(SOCKET_GET, U(SOCKET_ID, UINT32_MAX)), ENOENT, NO_SOCKET_MSG,
 	  BAD(SOCKET_ID) },
 	{ DUMP(SOCKET_GET, U(SOCKET_ID, A_SOCKET)), EINVAL,
-	  "all sockets are dumped, which needs no attribute", NO_ATTR },
+	  "the dump of sockets takes no attributes", NO_ATTR },
 	{ DO(SOCKET_SET), EINVAL,
 	  "nothing to set: a budget, a budget cap, a phase or a job is needed",
 	  NO_ATTR },
@@ -153,7 +153,7 @@ static const struct refusal phases[] = {
 	{ DO(PHASE_GET, U(PHASE_ID, ABSENT)), ENOENT, NO_PHASE_MSG,
 	  BAD(PHASE_ID) },
 	{ DUMP(PHASE_GET, U(PHASE_ID, 1)), EINVAL,
-	  "all phases are dumped, which needs no attribute", NO_ATTR },
+	  "the dump of phases takes no attributes", NO_ATTR },
 	{ DO(PHASE_SET, S(PHASE_NAME, "x")), EINVAL,
 	  "the number of a phase is needed", MISSING(PHASE_ID) },
 	{ DO(PHASE_SET, U(PHASE_ID, 8), S(PHASE_NAME, "x")), EINVAL,
@@ -185,11 +185,11 @@ static const struct refusal phases[] = {
 	{ DO(PHASE_SET, U(PHASE_ID, TOLERANT), U(PHASE_BUDGET, DBLP_INHERIT)),
 	  EINVAL, SHARE_MSG, BAD(PHASE_BUDGET) },
 	{ DO(PHASE_SET, U(PHASE_ID, RELIABLE), U(PHASE_BUDGET, 1)), EINVAL,
-	  "policy full uses no budget: another one is needed",
+	  "policy full allows no budget: set another policy",
 	  BAD(PHASE_BUDGET) },
 	{ DO(PHASE_SET, U(PHASE_ID, TOLERANT), S(PHASE_NAME, "other"),
 	     U(PHASE_BUDGET, 1), U(PHASE_POLICY, DBLP_POLICY_FULL)), EINVAL,
-	  "policy full uses no budget: another one is needed",
+	  "policy full allows no budget: set another policy",
 	  BAD(PHASE_BUDGET) },
 	{ DO(PHASE_SET, U(PHASE_ID, TOLERANT), U(PHASE_BUDGET, 1),
 	     U(PHASE_POLICY, __DBLP_POLICY_MAX)), ERANGE, NULL,
@@ -211,7 +211,7 @@ static const struct refusal phases[] = {
 	{ DO(PHASE_DEL, U(PHASE_ID, ABSENT)), ENOENT, NO_PHASE_MSG,
 	  BAD(PHASE_ID) },
 	{ DO(PHASE_DEL, U(PHASE_ID, RELIABLE)), EBUSY,
-	  "sockets that choose no phase are in this one", BAD(PHASE_ID) },
+	  "phase 0 cannot be deleted: sockets without a phase use it", BAD(PHASE_ID) },
 	{ DO(PHASE_DEL, U(PHASE_ID, BUSY)), EBUSY,
 	  "sockets or jobs are in this phase, or a detector may choose it", BAD(PHASE_ID) },
 	{ DO(PHASE_DEL, U(PHASE_ID, CRITICAL)), EBUSY,
@@ -224,7 +224,7 @@ static const struct refusal jobs[] = {
 	{ DO(JOB_GET, U(JOB_ID, 0)), EINVAL, JOBS_MSG, BAD(JOB_ID) },
 	{ DO(JOB_GET, U(JOB_ID, NO_JOB)), ENOENT, NO_JOB_MSG, BAD(JOB_ID) },
 	{ DUMP(JOB_GET, U(JOB_ID, PLAIN)), EINVAL,
-	  "all jobs are dumped, which needs no attribute", NO_ATTR },
+	  "the dump of jobs takes no attributes", NO_ATTR },
 	{ DO(JOB_ADD, S(JOB_NAME, "x")), EINVAL,
 	  "the number of a job is needed", MISSING(JOB_ID) },
 	{ DO(JOB_ADD, U(JOB_ID, 1U << 31)), EINVAL, JOBS_MSG, BAD(JOB_ID) },
@@ -341,7 +341,7 @@ static const struct refusal params[] = {
 	  MISSING(CC_NAME) },
 	{ DO(CC_GET, S(CC_NAME, "nosuch")), ENOENT, CC_MSG, BAD(CC_NAME) },
 	{ DUMP(CC_GET, S(CC_NAME, "lossy")), EINVAL,
-	  "all congestion controls are dumped, which needs no attribute",
+	  "the dump of congestion controls takes no attributes",
 	  NO_ATTR },
 };
 

@@ -209,7 +209,7 @@ nobody_tries()
 	local as_nobody=(in_ns "$a" "${nobody[@]}" dblpctl)
 
 	is "${as_nobody[@]}" -j socket list "$(json "$a" '[.]' socket show "$id6")" &&
-		refused 1 "id: this is another user's: CAP_NET_ADMIN is needed" "${as_nobody[@]}" socket show "$id4" || return
+		refused 1 "id: it belongs to another user: CAP_NET_ADMIN is needed" "${as_nobody[@]}" socket show "$id4" || return
 	for words in "socket set $id6 loss 1%" 'job flush' save monitor; do
 		# shellcheck disable=SC2086 # words
 		refused 1 "no permission: this needs CAP_NET_ADMIN in the network namespace (sudo)" "${as_nobody[@]}" $words ||

@@ -11,13 +11,16 @@
 /* Upper bound for the attributes of an event */
 #define DBLP_EVENT_SIZE		256
 
-/* Tell listeners that an event was lost, as if their queues were full */
+/* Report ENOBUFS to listeners for a lost event, as if their queues were full */
 static void dblp_event_lost(struct net *net)
 {
 	genl_set_err(&dblp_nl_family, net, 0, DBLP_NLGRP_EVENTS, -ENOBUFS);
 }
 
-/* Listeners are told of the first event above the limit in each second */
+/*
+ * Is an event below the limit? The first one above it in each second counts as
+ * lost
+ */
 static bool dblp_event_allowed(struct net *net, u8 cmd)
 {
 	struct dblp_net *dn = dblp_pernet(net);
@@ -29,7 +32,10 @@ static bool dblp_event_allowed(struct net *net, u8 cmd)
 	return count < DBLP_EVENTS_PER_SECOND;
 }
 
-/* NULL if there is no listener; or if the event is lost, which listeners are told */
+/*
+ * Returns NULL without listeners, or if the event is lost, which they are
+ * notified of
+ */
 static struct sk_buff *dblp_event_begin(struct net *net, u8 cmd, void **hdr,
 					gfp_t gfp)
 {
@@ -58,7 +64,10 @@ static void dblp_event_send(struct net *net, struct sk_buff *msg, void *hdr,
 		return;
 	}
 	genlmsg_end(msg, hdr);
-	/* Listeners with a full queue get ENOBUFS; it is no error if all have gone */
+	/*
+	 * Listeners with a full queue get ENOBUFS; having no listener is no
+	 * error
+	 */
 	genlmsg_multicast_netns(&dblp_nl_family, net, msg, 0,
 				DBLP_NLGRP_EVENTS, gfp);
 }
@@ -102,7 +111,9 @@ static int dblp_event_put_clr(struct sk_buff *msg, const struct dblp_clr *clr)
 	return 0;
 }
 
-/* The reports of one job leave room for the events of other jobs */
+/*
+ * Is an event below the limit of its job? Events of other jobs need room, too
+ */
 static bool dblp_event_job_allowed(struct net *net, struct dblp_job *job,
 				   enum dblp_actor by)
 {
@@ -121,8 +132,8 @@ static bool dblp_event_job_allowed(struct net *net, struct dblp_job *job,
  * dblp_event_job_phase() - a job has moved to another phase
  * @net: namespace
  * @job: job, with @turn held
- * @old_phase: number of the phase it was in
- * @by: what moved it
+ * @old_phase: number of its previous phase
+ * @by: cause of the move
  */
 void dblp_event_job_phase(struct net *net, struct dblp_job *job, u8 old_phase,
 			  enum dblp_actor by)
@@ -163,7 +174,7 @@ static int dblp_event_put_phase(struct sk_buff *msg, u32 id,
  * @net: namespace, with @lock of its configuration held
  * @cmd: DBLP_CMD_PHASE_SET_NTF or DBLP_CMD_PHASE_DEL_NTF
  * @id: number of the phase
- * @p: the phase as it is now, or was before it was deleted
+ * @p: the phase, as it is now or was before it was deleted
  */
 void dblp_event_phase(struct net *net, u8 cmd, u32 id,
 		      const struct dblp_phase *p)
@@ -193,7 +204,9 @@ static int dblp_event_put_conn(struct sk_buff *msg, const struct dblp_sock *dsk)
 	return 0;
 }
 
-/** dblp_event_conn_begin() - a connection is established; the socket is locked */
+/**
+ * dblp_event_conn_begin() - a connection was established; the socket is locked
+ */
 void dblp_event_conn_begin(const struct dblp_sock *dsk)
 {
 	struct net *net = sock_net(&dsk->sk);
@@ -209,7 +222,7 @@ void dblp_event_conn_begin(const struct dblp_sock *dsk)
 }
 
 /**
- * dblp_event_conn_end() - a connection, or an attempt at one, is over
+ * dblp_event_conn_end() - a connection, or an attempt to connect, has ended
  * @dsk: socket, locked
  * @state: its last state, &enum dblp_state
  * @error: positive errno, 0 for none

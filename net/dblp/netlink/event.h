@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Events: sent as they happen, shown by dblpctl monitor.
+ * Events for the multicast group of the family, shown by dblpctl monitor.
  *
- * Without listeners an event costs the test of a bit. There is one bit for all
- * namespaces, so a listener in one enables events in all: their rate is limited. An
- * event above the limit or without memory is lost like one that finds no room in a
- * listener's queue: listeners get ENOBUFS.
+ * Without listeners an event costs the test of a bit. That bit is common to all
+ * namespaces, so a listener in one enables events in all, and the rate of
+ * events is limited. Listeners get ENOBUFS for an event that is lost, because
+ * it is above the limit, or for lack of memory or of room in the listener's
+ * queue.
  */
 #ifndef _NET_DBLP_EVENT_H
 #define _NET_DBLP_EVENT_H

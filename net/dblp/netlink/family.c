@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The generic netlink family, by which dblpctl reads and changes sockets.
+ * The generic netlink family, with which dblpctl reads and changes sockets.
  *
  * Operations, attributes and policies are generated from
- * Documentation/netlink/specs/dblp.yaml. The family has no state, so requests run in
- * parallel; sockets are found by number and held by a reference.
+ * Documentation/netlink/specs/dblp.yaml. The family has no state, so requests
+ * run in parallel; sockets are found by number and held by a reference.
  */
 
 #include <linux/ctype.h>
@@ -14,7 +14,7 @@
 #include "netlink.h"
 #include "gen.h"
 
-/* Who asks for the family loads the module, as dblpctl does */
+/* A request for the family loads the module */
 MODULE_ALIAS_GENL_FAMILY(DBLP_FAMILY_NAME);
 
 static const struct genl_multicast_group dblp_nl_groups[] = {
@@ -37,7 +37,7 @@ struct genl_family dblp_nl_family __ro_after_init = {
 /**
  * dblp_nl_reply_new() - begin the reply to a request
  * @info: request
- * @hdr: filled, for dblp_nl_reply_end()
+ * @hdr: set to the header, for dblp_nl_reply_end()
  *
  * Return: a message to add attributes to, or -ENOMEM or -EMSGSIZE.
  */
@@ -78,11 +78,11 @@ int dblp_nl_reply_end(struct genl_info *info, struct sk_buff *msg, void *hdr,
 
 /**
  * dblp_nl_dump_begin() - begin one object of a dump
- * @skb: part of the dump
+ * @skb: message with a part of the dump
  * @cb: dump, with its generation
  * @cmd: command of the message
  *
- * Return: @hdr of dblp_nl_dump_end(), or NULL when @skb is full.
+ * Return: @hdr for dblp_nl_dump_end(), or NULL if @skb is full.
  */
 void *dblp_nl_dump_begin(struct sk_buff *skb, struct netlink_callback *cb,
 			 u8 cmd)
@@ -98,7 +98,7 @@ void *dblp_nl_dump_begin(struct sk_buff *skb, struct netlink_callback *cb,
 
 /**
  * dblp_nl_dump_end() - end one object of a dump, or remove it on error
- * @skb: part of the dump
+ * @skb: message with a part of the dump
  * @hdr: from dblp_nl_dump_begin()
  * @err: error of adding attributes
  *
@@ -114,11 +114,11 @@ int dblp_nl_dump_end(struct sk_buff *skb, void *hdr, int err)
 }
 
 /**
- * dblp_nl_sees_all() - may a request read all users' sockets and jobs?
+ * dblp_nl_sees_all() - may a request read the sockets and jobs of all users?
  * @skb: request
  *
- * As for changes, both the creator and the user of the netlink socket need the
- * capability.
+ * As for changes, both the process that made the netlink socket and the one
+ * that sends the request need the capability.
  */
 bool dblp_nl_sees_all(struct sk_buff *skb)
 {
@@ -153,16 +153,16 @@ int dblp_nl_check_sight(struct genl_info *info, struct sk_buff *skb,
 	if (dblp_nl_owns(skb, owner) || dblp_nl_sees_all(skb))
 		return 0;
 	NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[attrtype],
-			    "this is another user's: CAP_NET_ADMIN is needed");
+			    "it belongs to another user: CAP_NET_ADMIN is needed");
 	return -EPERM;
 }
 
 /**
  * dblp_nl_check_share() - check an attribute that is a share of loss
  * @info: request
- * @attrtype: attribute, which may be missing
+ * @attrtype: attribute, which may be absent
  *
- * Return: 0 if it is missing or at most one, else -EINVAL.
+ * Return: 0 if it is absent or at most DBLP_PPM, else -EINVAL.
  */
 int dblp_nl_check_share(struct genl_info *info, int attrtype)
 {
@@ -178,8 +178,8 @@ int dblp_nl_check_share(struct genl_info *info, int attrtype)
 /**
  * dblp_nl_own_share() - read a share of loss that may be inherited
  * @info: request
- * @attrtype: attribute, which may be missing
- * @ppm: set to its value, or to DBLP_INHERIT; unchanged if it is missing
+ * @attrtype: attribute, which may be absent
+ * @ppm: set to its value, or to DBLP_INHERIT; unchanged if it is absent
  *
  * Return: 0, or -EINVAL, which extack explains.
  */
@@ -197,7 +197,7 @@ int dblp_nl_own_share(struct genl_info *info, int attrtype, u32 *ppm)
 	return err;
 }
 
-/* A name is easy to type and no number */
+/* Is a name easy to type, and not a number? */
 static bool dblp_nl_name_is_fine(const char *name)
 {
 	if (!isascii(*name) || !isalpha(*name))
@@ -212,7 +212,7 @@ static bool dblp_nl_name_is_fine(const char *name)
  * dblp_nl_name() - read a name from a request
  * @info: request
  * @attrtype: attribute, which must be present
- * @name: filled and padded, DBLP_NAME_MAX bytes
+ * @name: set to the name, padded with zeros to DBLP_NAME_MAX bytes
  *
  * Return: 0, or -EINVAL, which extack explains.
  */
@@ -234,7 +234,7 @@ int dblp_nl_name(struct genl_info *info, int attrtype, char *name)
  * @ops: its operations, from gen.c
  * @n: number of operations
  *
- * Requests may come at once: everything they use must be initialized.
+ * Requests may arrive at once, so all that they use must be initialized before.
  *
  * Return: 0 or an error of genl_register_family().
  */

@@ -34,7 +34,7 @@ static int dblp_nl_put_job_phase(struct sk_buff *skb, struct dblp_job *job,
 	return 0;
 }
 
-/* The job was never in this phase, and nothing was sent in it */
+/* Was the job never in this phase, without messages sent in it? */
 static bool dblp_nl_job_phase_is_blank(struct dblp_job *job, u32 phase)
 {
 	return !dblp_job_spent(job, phase) &&
@@ -86,7 +86,9 @@ static int dblp_nl_put_job_locked(struct sk_buff *skb, struct dblp_job *job,
 	return 0;
 }
 
-/* @reader: netlink socket in whose user namespace user IDs are given */
+/*
+ * Append the attributes of a job. User IDs are in the user namespace of @reader
+ */
 static int dblp_nl_put_job(struct sk_buff *skb, struct dblp_job *job,
 			   const struct sock *reader)
 {
@@ -114,7 +116,7 @@ static int dblp_nl_job_id(struct genl_info *info, u32 *id)
 	return -EINVAL;
 }
 
-/* The job that a request names, with @lock of the configuration held */
+/* Find the job that a request names, with @lock of the configuration held */
 static struct dblp_job *dblp_nl_job(struct genl_info *info, u32 id)
 {
 	struct dblp_job *job;
@@ -167,12 +169,13 @@ static int dblp_nl_dump_job(struct sk_buff *skb, struct netlink_callback *cb,
 	return dblp_nl_dump_end(skb, hdr, err);
 }
 
-/* Jobs that are looked at before the lock is dropped for others */
+/* Jobs that are examined before other requests get the lock */
 #define DBLP_NL_JOBS_AT_ONCE	256
 
 /*
- * Dump jobs from @next on, with @lock held. Dropping the lock does not make the dump
- * inconsistent: it is dropped only while this part of the dump is empty.
+ * Dump jobs from @next on, with @lock held. The caller may release the lock
+ * after -EAGAIN without making the dump inconsistent, because @skb is still
+ * empty then.
  */
 static int dblp_nl_dump_jobs(struct sk_buff *skb, struct netlink_callback *cb,
 			     struct dblp_config *c, u32 *next)
@@ -204,7 +207,7 @@ int dblp_nl_job_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 
 	if (nlmsg_attrlen(cb->nlh, GENL_HDRLEN)) {
 		NL_SET_ERR_MSG(cb->extack,
-			       "all jobs are dumped, which needs no attribute");
+			       "the dump of jobs takes no attributes");
 		return -EINVAL;
 	}
 	do {
@@ -212,11 +215,14 @@ int dblp_nl_job_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 		err = dblp_nl_dump_jobs(skb, cb, c, next);
 		mutex_unlock(&c->lock);
 	} while (err == -EAGAIN);
-	/* The next part begins with the job that did not fit */
+	/* The next message begins with the job that did not fit */
 	return skb->len ?: err;
 }
 
-/* The name in a request, checked; an empty one takes it away, and none leaves it */
+/*
+ * Read and check the name in a request. "" removes it; without one it stays
+ * unchanged
+ */
 static int dblp_nl_job_name(struct genl_info *info, u32 id, char *name)
 {
 	struct dblp_config *c = dblp_config(genl_info_net(info));
@@ -244,7 +250,7 @@ static int dblp_nl_job_name(struct genl_info *info, u32 id, char *name)
 	return 0;
 }
 
-/* A phase in a request, checked; unchanged if there is none */
+/* Read and check a phase in a request; without one it stays unchanged */
 static int dblp_nl_job_phase(struct genl_info *info, int attrtype, u8 *phase)
 {
 	struct nlattr *attr = info->attrs[attrtype];
@@ -261,7 +267,10 @@ static int dblp_nl_job_phase(struct genl_info *info, int attrtype, u8 *phase)
 	return 0;
 }
 
-/* The detector in a request, on or off; setting only the phase holds it */
+/*
+ * Read the state of the detector in a request. A phase without it holds the
+ * detector
+ */
 static int dblp_nl_job_switch(struct genl_info *info, u8 *clr)
 {
 	struct nlattr *attr = info->attrs[DBLP_A_JOB_CLR];
@@ -280,7 +289,7 @@ static int dblp_nl_job_switch(struct genl_info *info, u8 *clr)
 	return 0;
 }
 
-/* The detector's phases must exist, also after a change of the table */
+/* Check that a phase of the detector exists: it may have been deleted */
 static int dblp_nl_job_goal(struct genl_info *info, int attrtype, u8 phase)
 {
 	struct nlattr *attr = info->attrs[attrtype] ?:
@@ -295,8 +304,8 @@ static int dblp_nl_job_goal(struct genl_info *info, int attrtype, u8 phase)
 }
 
 /*
- * Check the detector of a job that is about to be changed, or added if @job is NULL.
- * While it is on, it alone chooses the phase.
+ * Check the detector of a job to be changed, or to be added if @job is NULL.
+ * While it is on, only the detector chooses the phase.
  */
 static int dblp_nl_job_clr(struct genl_info *info, const struct dblp_job *job,
 			   struct dblp_job_conf *conf)
@@ -319,14 +328,14 @@ static int dblp_nl_job_clr(struct genl_info *info, const struct dblp_job *job,
 		return err;
 	if (phase && conf->phase != dblp_job_choice(job, conf)) {
 		NL_SET_ERR_MSG_ATTR(info->extack, phase,
-				    "with clr on, the detector chooses the phase: at the start low-phase");
+				    "with clr on, the detector chooses the phase, at first low-phase");
 		return -EINVAL;
 	}
 	conf->phase = dblp_job_choice(job, conf);
 	return 0;
 }
 
-/* The owner in a request, checked; unchanged if there is none */
+/* Read and check the owner in a request; without one it stays unchanged */
 static int dblp_nl_job_owner(struct genl_info *info, kuid_t *owner)
 {
 	struct nlattr *attr = info->attrs[DBLP_A_JOB_OWNER];
@@ -344,7 +353,7 @@ static int dblp_nl_job_owner(struct genl_info *info, kuid_t *owner)
 	return 0;
 }
 
-/* All settings in a request, checked; others are unchanged */
+/* Read and check all settings in a request; others stay unchanged */
 static int dblp_nl_job_conf(struct genl_info *info, u32 id,
 			    const struct dblp_job *job,
 			    struct dblp_job_conf *conf)
@@ -380,7 +389,10 @@ static int dblp_nl_job_new(struct genl_info *info, u32 id)
 	       dblp_job_add(genl_info_net(info), id, &conf);
 }
 
-/* *@moved is set if its sockets have to follow, with a reference */
+/*
+ * Change a job. *@moved is set to it, with a reference, if its sockets must
+ * follow
+ */
 static int dblp_nl_job_change(struct genl_info *info, struct dblp_job *job,
 			      struct dblp_job **moved)
 {
@@ -398,7 +410,7 @@ static int dblp_nl_job_change(struct genl_info *info, struct dblp_job *job,
 	return err;
 }
 
-/* The policy allows only the number and attributes that can be set */
+/* Does a request set nothing? The policy allows only the number and settings */
 static bool dblp_nl_job_sets_nothing(const struct genl_info *info)
 {
 	int attr;
@@ -410,9 +422,10 @@ static bool dblp_nl_job_sets_nothing(const struct genl_info *info)
 }
 
 /*
- * Change a job, or add it with NLM_F_CREATE; with NLM_F_EXCL only that. Each is
- * an operation of its own, as new families are given no such flags. Whether the
- * job is there is found out under the lock that it is written under.
+ * Change a job; with NLM_F_CREATE add it if it does not exist; with NLM_F_EXCL
+ * too, only add it. Each combination is an operation, because new netlink
+ * families should not use these flags. The lock is held from the lookup to the
+ * change.
  */
 static int dblp_nl_job_write(struct genl_info *info, u16 flags)
 {
@@ -444,7 +457,7 @@ static int dblp_nl_job_write(struct genl_info *info, u16 flags)
 		err = dblp_nl_job_change(info, job, &moved);
 	}
 	mutex_unlock(&c->lock);
-	/* Its settings are in force when the request is answered */
+	/* The settings must be in force when the request is answered */
 	if (moved) {
 		dblp_job_push(moved);
 		dblp_job_put(moved);
@@ -457,7 +470,7 @@ int dblp_nl_job_add_doit(struct sk_buff *skb, struct genl_info *info)
 	return dblp_nl_job_write(info, NLM_F_CREATE | NLM_F_EXCL);
 }
 
-/* What it says may be nothing: that there is to be such a job */
+/* The request may have no settings: the job must exist afterwards */
 int dblp_nl_job_replace_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	return dblp_nl_job_write(info, NLM_F_CREATE | NLM_F_REPLACE);

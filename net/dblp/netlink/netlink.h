@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The generic netlink family, by which dblpctl reads and changes sockets.
+ * The generic netlink family, with which dblpctl reads and changes sockets.
  */
 #ifndef _NET_DBLP_NETLINK_H
 #define _NET_DBLP_NETLINK_H
@@ -16,7 +16,7 @@ int dblp_nl_reply_end(struct genl_info *info, struct sk_buff *msg, void *hdr,
 /**
  * dblp_nl_dump_generation() - detect changes during a dump
  * @cb: dump
- * @generation: changes with the dumped objects; compared between parts
+ * @generation: changes with the dumped objects; compared between messages
  */
 static inline void dblp_nl_dump_generation(struct netlink_callback *cb,
 					   u32 generation)

@@ -38,7 +38,7 @@ int dblp_nl_param_get_doit(struct sk_buff *skb, struct genl_info *info)
 				 dblp_nl_put_defaults(msg, &defaults));
 }
 
-/* The congestion control that @attr names, or an error which extack explains */
+/* Find the congestion control that @attr names; extack explains an error */
 static const struct dblp_cc_ops *dblp_nl_cc(struct genl_info *info,
 					    struct nlattr *attr)
 {
@@ -54,7 +54,7 @@ static const struct dblp_cc_ops *dblp_nl_cc(struct genl_info *info,
 	return ERR_PTR(-ENOENT);
 }
 
-/* Defaults in a request, checked; others are unchanged */
+/* Read and check the defaults in a request; others stay unchanged */
 static int dblp_nl_take_defaults(struct genl_info *info,
 				 struct dblp_defaults *d)
 {
@@ -160,7 +160,7 @@ int dblp_nl_cc_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 
 	if (nlmsg_attrlen(cb->nlh, GENL_HDRLEN)) {
 		NL_SET_ERR_MSG(cb->extack,
-			       "all congestion controls are dumped, which needs no attribute");
+			       "the dump of congestion controls takes no attributes");
 		return -EINVAL;
 	}
 	/* Only the default can change during the dump */

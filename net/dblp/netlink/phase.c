@@ -23,7 +23,7 @@ static int dblp_nl_put_phase(struct sk_buff *skb, struct dblp_config *c, u32 id,
 	return 0;
 }
 
-/* The number in a request, or an error which extack explains */
+/* Read and check the number in a request; extack explains an error */
 static int dblp_nl_phase_id(struct genl_info *info, u32 *id)
 {
 	struct nlattr *attr = info->attrs[DBLP_A_PHASE_ID];
@@ -93,7 +93,7 @@ int dblp_nl_phase_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 
 	if (nlmsg_attrlen(cb->nlh, GENL_HDRLEN)) {
 		NL_SET_ERR_MSG(cb->extack,
-			       "all phases are dumped, which needs no attribute");
+			       "the dump of phases takes no attributes");
 		return -EINVAL;
 	}
 	mutex_lock(&c->lock);
@@ -153,7 +153,7 @@ static int dblp_nl_phase_budget(struct genl_info *info, struct dblp_phase *p)
 		return 0;
 	if (budget && p->budget) {
 		NL_SET_ERR_MSG_ATTR(info->extack, budget,
-				    "policy full uses no budget: another one is needed");
+				    "policy full allows no budget: set another policy");
 		return -EINVAL;
 	}
 	p->budget = 0;
@@ -182,7 +182,7 @@ int dblp_nl_phase_set_doit(struct sk_buff *skb, struct genl_info *info)
 	}
 
 	mutex_lock(&c->lock);
-	/* A new phase has no budget, and no cap, unless one is set */
+	/* A new phase has budget 0 and no cap, unless the request sets them */
 	if (!dblp_phase_get(net, id, &p)) {
 		p.policy = DBLP_POLICY_EAGER;
 		p.cap = DBLP_INHERIT;
@@ -198,7 +198,7 @@ int dblp_nl_phase_set_doit(struct sk_buff *skb, struct genl_info *info)
 	differs = dblp_phase_change(net, id, &p);
 unlock:
 	mutex_unlock(&c->lock);
-	/* It is in force when the request is answered */
+	/* The change must be in force when the request is answered */
 	if (differs)
 		dblp_config_push(net);
 	return err;
@@ -228,6 +228,6 @@ int dblp_nl_phase_del_doit(struct sk_buff *skb, struct genl_info *info)
 				    "sockets or jobs are in this phase, or a detector may choose it");
 	else
 		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DBLP_A_PHASE_ID],
-				    "sockets that choose no phase are in this one");
+				    "phase 0 cannot be deleted: sockets without a phase use it");
 	return err;
 }

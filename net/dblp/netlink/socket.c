@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sockets and counters by netlink: what dblpctl sees of them, and sets.
+ * The generic netlink family: sockets and counters.
  */
 #include <net/genetlink.h>
 
@@ -122,10 +122,10 @@ static int dblp_nl_put_addrs(struct sk_buff *skb, struct dblp_sock *dsk)
  * dblp_nl_put_socket() - append the attributes of a socket
  * @skb: message
  * @dsk: socket, held, not locked
- * @id: its number
- * @reader: netlink socket of the reader, in whose user namespace user IDs are given
+ * @id: number of the socket
+ * @reader: netlink socket of the reader; user IDs are in its user namespace
  *
- * Return: 0, or -EMSGSIZE when @skb is full.
+ * Return: 0, or -EMSGSIZE if @skb is full.
  */
 static int dblp_nl_put_socket(struct sk_buff *skb, struct dblp_sock *dsk,
 			      u32 id, const struct sock *reader)
@@ -145,7 +145,10 @@ static int dblp_nl_put_socket(struct sk_buff *skb, struct dblp_sock *dsk,
 	return 0;
 }
 
-/* The socket that a request names, with a reference, or an error with extack */
+/*
+ * Find the socket that a request names; takes a reference. extack explains an
+ * error
+ */
 static struct dblp_sock *dblp_nl_socket(struct genl_info *info)
 {
 	struct nlattr *attr = info->attrs[DBLP_A_SOCKET_ID];
@@ -192,7 +195,10 @@ put_sock:
 	return err;
 }
 
-/* Where a dump continues: by number, as positions in a list would change */
+/*
+ * Number of the socket at which a dump continues; positions in a list would
+ * change
+ */
 struct dblp_nl_dump {
 	u32	next;
 	bool	done;
@@ -225,7 +231,7 @@ int dblp_nl_socket_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 
 	if (nlmsg_attrlen(cb->nlh, GENL_HDRLEN)) {
 		NL_SET_ERR_MSG(cb->extack,
-			       "all sockets are dumped, which needs no attribute");
+			       "the dump of sockets takes no attributes");
 		return -EINVAL;
 	}
 	dblp_nl_dump_generation(cb, dblp_sock_generation(net));
@@ -240,7 +246,7 @@ int dblp_nl_socket_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 		dump->next = id;
 		cond_resched();
 	}
-	/* The next part begins with the socket that did not fit */
+	/* The next message begins with the socket that did not fit */
 	return skb->len ?: err;
 }
 
@@ -297,7 +303,7 @@ int dblp_nl_socket_set_doit(struct sk_buff *skb, struct genl_info *info)
 	dsk = dblp_nl_socket(info);
 	if (IS_ERR(dsk))
 		return PTR_ERR(dsk);
-	/* Settings that can be refused come first */
+	/* First apply the settings that can be refused */
 	if (phase || job)
 		err = dblp_nl_set_sock_place(info, dsk);
 	if (!err && budget)
