@@ -489,10 +489,7 @@ static inline bool dblp_tx_begun(const struct dblp_tx_msg *msg)
 	return msg->cursor || msg->described;
 }
 
-/**
- * dblp_tx_over() - is a message closed or cancelled, so that no segment is
- * sent?
- */
+/** dblp_tx_over() - is a message closed or cancelled? */
 static inline bool dblp_tx_over(const struct dblp_tx_msg *msg)
 {
 	return msg->closed || msg->cancelled;
@@ -504,9 +501,7 @@ static inline bool dblp_tx_elided(const struct dblp_tx_msg *msg, u32 seg)
 	return msg->zeros.count && dblp_segmap_test(&msg->zeros, seg);
 }
 
-/**
- * dblp_tx_copies_full() - is the count of copies in flight of a segment full?
- */
+/** dblp_tx_copies_full() - is the count of copies of a segment full? */
 static inline bool dblp_tx_copies_full(const struct dblp_tx_msg *msg, u32 seg)
 {
 	return (msg->sent[seg] & DBLP_SEG_COPIES) == DBLP_SEG_COPIES;

@@ -300,10 +300,7 @@ struct dblp_sock *dblp_sock_by_id(struct net *net, u32 id)
 	return dsk;
 }
 
-/**
- * dblp_sock_generation() - count of sockets made and freed, for consistent
- * dumps
- */
+/** dblp_sock_generation() - changes when a socket is made or freed */
 u32 dblp_sock_generation(struct net *net)
 {
 	return atomic_read(&dblp_pernet(net)->generation);

@@ -15,9 +15,7 @@
 #define DBLP_KEEPALIVE_SOON_NS	((u64)DBLP_KEEPALIVE_MIN_MS * NSEC_PER_MSEC)
 
 /**
- * dblp_defer() - do work of dblp_release_cb() now, or when the owner releases
- *	the
- * socket
+ * dblp_defer() - do work of dblp_release_cb() now, or on release_sock()
  * @dsk: socket
  * @what: the work
  *

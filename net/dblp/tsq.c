@@ -33,8 +33,7 @@ static u32 dblp_tsq_max(const struct dblp_sock *dsk, u32 mss)
 }
 
 /**
- * dblp_tsq_full() - must a socket wait until its buffers have left this
- *	machine?
+ * dblp_tsq_full() - must a socket wait for its buffers to leave this machine?
  * @dsk: socket
  * @mss: bytes of the largest packet
  *

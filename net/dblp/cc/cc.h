@@ -199,9 +199,7 @@ u64 dblp_cc_opens_at(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 
 /** dblp_cc_find() - congestion control by name, NULL if unknown */
 const struct dblp_cc_ops *dblp_cc_find(const char *name);
-/**
- * dblp_cc_at() - congestion control @i, NULL after the last; 0 is the default
- */
+/** dblp_cc_at() - control number @i, NULL after the last; 0 is the default */
 const struct dblp_cc_ops *dblp_cc_at(u32 i);
 /** dblp_cc_start() - start @ops from its initial state */
 void dblp_cc_start(struct dblp_cc *cc, const struct dblp_cc_ops *ops, u32 mss,

@@ -67,8 +67,7 @@ struct dblp_close_state {
 u32 dblp_budget_bytes(u32 budget, u32 droppable);
 
 /**
- * dblp_may_miss() - does the budget of a message allow any segment to be
- *	missing?
+ * dblp_may_miss() - does the budget of a message allow a missing segment?
  * @seg_size: bytes of each segment but the last
  * @length: bytes of the message, at least 1
  * @critical: bytes at its start that may not be missing
@@ -177,8 +176,7 @@ void dblp_rx_timing_pass(struct dblp_rx_timing *r, struct dblp_early *e, u64 pn,
 			 u64 now);
 
 /**
- * dblp_early_passed() - have enough packets arrived since the latest first
- *	pass?
+ * dblp_early_passed() - have enough packets arrived since a first pass?
  * @e: its connection
  * @largest: largest packet number received
  *

@@ -399,9 +399,7 @@ static inline u32 dblp_sent_free(const struct dblp_sent *s)
 	return s->mask + 1 - (u32)(s->next - s->base);
 }
 
-/**
- * dblp_sent_pkt() - the packet with a number, or NULL if it has left the ring
- */
+/** dblp_sent_pkt() - ring entry of a packet, or NULL if it left the ring */
 static inline struct dblp_sent_pkt *dblp_sent_pkt(const struct dblp_sent *s,
 						  u64 pn)
 {

@@ -35,13 +35,9 @@ bool dblp_segmap_test(const struct dblp_segmap *m, u32 i);
 bool dblp_segmap_add(struct dblp_segmap *m, u32 i);
 /** dblp_segmap_del() - remove @i from the set; true if it was in the set */
 bool dblp_segmap_del(struct dblp_segmap *m, u32 i);
-/**
- * dblp_segmap_add_run() - add @count segments from @first on, none in the set
- */
+/** dblp_segmap_add_run() - add @count segments from @first on; all are new */
 void dblp_segmap_add_run(struct dblp_segmap *m, u32 first, u32 count);
-/**
- * dblp_segmap_del_run() - remove @count segments from @first on, all in the set
- */
+/** dblp_segmap_del_run() - remove @count segments of the set from @first on */
 void dblp_segmap_del_run(struct dblp_segmap *m, u32 first, u32 count);
 /**
  * dblp_segmap_del_word() - remove up to 32 segments from the set
@@ -62,14 +58,17 @@ void dblp_segmap_del_word(struct dblp_segmap *m, u32 first, u32 word);
 u32 dblp_segmap_add_of(struct dblp_segmap *m, const struct dblp_segmap *of,
 		       u32 first, u32 end);
 /**
- * dblp_segmap_del_of() - remove the segments of another set; parameters as of
- * dblp_segmap_add_of(); returns the number removed
+ * dblp_segmap_del_of() - remove the segments of another set
+ * @m: the set
+ * @of: the other set, for the same number of segments
+ * @first: first segment to remove
+ * @end: segment after the last to remove; larger than @first
+ *
+ * Return: number of segments removed.
  */
 u32 dblp_segmap_del_of(struct dblp_segmap *m, const struct dblp_segmap *of,
 		       u32 first, u32 end);
-/**
- * dblp_segmap_common() - number of segments @first ... @end - 1 in both sets
- */
+/** dblp_segmap_common() - number of @first ... @end - 1 in both sets */
 u32 dblp_segmap_common(const struct dblp_segmap *m,
 		       const struct dblp_segmap *of, u32 first, u32 end);
 /** dblp_segmap_next_common() - first segment in both sets, or @n */
@@ -81,13 +80,9 @@ static inline u32 dblp_segmap_word(const struct dblp_segmap *m, u32 first)
 	return m->bits[first / BITS_PER_LONG] >> first % BITS_PER_LONG;
 }
 
-/**
- * dblp_segmap_add_word() - add the segments of a word; none may be in the set
- */
+/** dblp_segmap_add_word() - add the segments of a word; all are new */
 void dblp_segmap_add_word(struct dblp_segmap *m, u32 first, u32 word);
-/**
- * dblp_segmap_free() - segments from @first on not in the set, at most @count
- */
+/** dblp_segmap_free() - length of the gap at @first, at most @count */
 u32 dblp_segmap_free(const struct dblp_segmap *m, u32 first, u32 count);
 /** dblp_segmap_next() - first segment >= @from in the set, or @n */
 u32 dblp_segmap_next(const struct dblp_segmap *m, u32 from);

@@ -113,8 +113,7 @@ u32 dblp_port_pick(struct dblp_port *ports, u32 n, u64 srtt, u32 bytes);
 u32 dblp_port_next(struct dblp_sent *s, u32 len, u32 cwnd, u64 srtt, bool anew);
 
 /**
- * dblp_port_due() - a port to be probed now: one not announced yet, or a dead
- *	one
+ * dblp_port_due() - a port to be probed now: not announced yet, or dead
  * @ports: all ports of the connection
  * @n: number of ports
  * @wait: probe timeout, see dblp_pto()

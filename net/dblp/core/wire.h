@@ -380,11 +380,9 @@ static inline bool dblp_numbered(u8 type)
 }
 
 /**
- * dblp_put_next() - change headers of a DATA packet into those of another
- *	packet of
- * the same message
+ * dblp_put_next() - change headers of a DATA packet into those of another one
  * @p: header and data header
- * @pn: packet number of the other packet
+ * @pn: packet number of the other packet, of the same message
  * @offset: offset of its segment in the message
  */
 static inline void dblp_put_next(u8 *p, u32 pn, u32 offset)
@@ -418,8 +416,7 @@ static inline void dblp_put_row(u8 *p, u32 stride, u32 n, const u8 *hdr,
 }
 
 /**
- * dblp_hdr_follows() - are headers those of a given segment of the same
- *	message?
+ * dblp_hdr_follows() - do headers belong to a given segment of the message?
  * @p: header and data header of a packet
  * @first: header and data header of a DATA packet
  * @pn: low 32 bits of the expected packet number

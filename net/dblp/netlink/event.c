@@ -204,9 +204,7 @@ static int dblp_event_put_conn(struct sk_buff *msg, const struct dblp_sock *dsk)
 	return 0;
 }
 
-/**
- * dblp_event_conn_begin() - a connection was established; the socket is locked
- */
+/** dblp_event_conn_begin() - a connection was established; @dsk is locked */
 void dblp_event_conn_begin(const struct dblp_sock *dsk)
 {
 	struct net *net = sock_net(&dsk->sk);
