@@ -7,29 +7,29 @@
 #define _NET_DBLP_MIB_GEN_H
 
 enum dblp_mib_item {
-	/* connect() calls that began a handshake */
+	/* connect() calls that started a handshake */
 	DBLP_MIB_CONNACTIVE,
-	/* Connections that a listener took in */
+	/* Connections that a listener established */
 	DBLP_MIB_CONNPASSIVE,
-	/* Handshakes that the peer answered with a reset */
+	/* Handshakes refused by a reset from the peer */
 	DBLP_MIB_CONNREFUSED,
-	/* Connections and handshakes ended because the peer kept silent, or nothing could be sent */
+	/* Connections and handshakes ended because the peer did not answer or sending failed */
 	DBLP_MIB_CONNTIMEOUT,
 	/* Connections ended by a reset from the peer */
 	DBLP_MIB_CONNRESET,
-	/* Cookies given to clients, without keeping state for them */
+	/* Cookies sent to clients */
 	DBLP_MIB_COOKIESENT,
-	/* Cookies that came back and were not ours */
+	/* Cookies received that were not made by this host */
 	DBLP_MIB_COOKIEBAD,
-	/* Cookies that came back too late or a second time */
+	/* Cookies received too late or a second time */
 	DBLP_MIB_COOKIESTALE,
-	/* Handshakes dropped because nobody accepted fast enough */
+	/* Handshakes dropped because too many connections wait for accept() */
 	DBLP_MIB_ACCEPTQUEUEFULL,
 	/* Resets sent */
 	DBLP_MIB_RSTSENT,
 	/* Resets accepted */
 	DBLP_MIB_RSTRECEIVED,
-	/* Packets with a number that were sent */
+	/* Numbered packets sent */
 	DBLP_MIB_PKTSENT,
 	/* Packets accepted */
 	DBLP_MIB_PKTRECEIVED,
@@ -39,7 +39,7 @@ enum dblp_mib_item {
 	DBLP_MIB_PKTSPURIOUS,
 	/* Probe timeouts */
 	DBLP_MIB_PTOEXPIRED,
-	/* Packets sent for their ACK alone */
+	/* Packets sent only for their ACK */
 	DBLP_MIB_ACKSENT,
 	/* Segments sent for the first time */
 	DBLP_MIB_SEGFIRST,
@@ -49,97 +49,97 @@ enum dblp_mib_item {
 	DBLP_MIB_BYTESFIRST,
 	/* Message bytes sent again */
 	DBLP_MIB_BYTESAGAIN,
-	/* Bytes of messages received that were closed */
+	/* Bytes of closed incoming messages, including missing ones */
 	DBLP_MIB_BYTESRECEIVED,
-	/* Bytes missing in messages received */
+	/* Missing bytes of closed incoming messages */
 	DBLP_MIB_BYTESMISSING,
-	/* Bytes missing in messages sent, that were never sent */
+	/* Missing bytes of closed outgoing messages that were never sent */
 	DBLP_MIB_BYTESFORGIVENUNSENT,
-	/* Bytes missing in messages sent, that had been sent */
+	/* Missing bytes of closed outgoing messages that had been sent */
 	DBLP_MIB_BYTESFORGIVENSENT,
-	/* Messages sent that were closed */
+	/* Closed outgoing messages */
 	DBLP_MIB_MSGSENT,
-	/* Messages sent that were closed with bytes missing */
+	/* Closed outgoing messages with bytes missing */
 	DBLP_MIB_MSGSENTEARLY,
-	/* Messages received that were closed */
+	/* Closed incoming messages */
 	DBLP_MIB_MSGRECEIVED,
-	/* Messages received that were closed with bytes missing */
+	/* Closed incoming messages with bytes missing */
 	DBLP_MIB_MSGRECEIVEDEARLY,
-	/* Packets dropped: shorter than their header or a field says */
+	/* Packets dropped: shorter than their headers say */
 	DBLP_MIB_DROPSHORT,
-	/* Packets dropped: a version that we do not speak */
+	/* Packets dropped: unsupported version of the protocol */
 	DBLP_MIB_DROPVERSION,
 	/* Packets dropped: unknown type of packet or frame */
 	DBLP_MIB_DROPTYPE,
-	/* Packets dropped: a field has a value that it may not have */
+	/* Packets dropped: invalid value of a field */
 	DBLP_MIB_DROPFIELD,
-	/* Packets dropped: bytes behind the last frame */
+	/* Packets dropped: bytes after the last frame */
 	DBLP_MIB_DROPTRAILING,
-	/* Packets dropped: of no connection that we know */
+	/* Packets dropped: unknown connection */
 	DBLP_MIB_DROPUNKNOWNCONN,
-	/* Packets dropped: not from the address of the peer */
+	/* Packets dropped: source is not the address of the peer */
 	DBLP_MIB_DROPWRONGPEER,
-	/* Packets dropped: their number came before */
+	/* Packets dropped: packet number received before */
 	DBLP_MIB_DROPDUPLICATE,
-	/* Packets dropped: too old to tell whether they came before */
+	/* Packets dropped: too old to detect duplicates */
 	DBLP_MIB_DROPLATE,
-	/* Packets dropped: beyond the credit we gave */
+	/* Packets dropped: beyond the credit of the peer */
 	DBLP_MIB_DROPWINDOW,
-	/* Packets dropped: a segment that contradicts its message */
+	/* Packets dropped: segment contradicts its message */
 	DBLP_MIB_DROPMISMATCH,
-	/* Packets dropped: no memory */
+	/* Packets dropped: lack of memory */
 	DBLP_MIB_DROPMEMORY,
-	/* Packets dropped: not expected in this state of the socket */
+	/* Packets dropped: unexpected in this state of the socket */
 	DBLP_MIB_DROPSTATE,
-	/* Packets dropped: nobody listens there */
+	/* Packets dropped: no socket listens on the port */
 	DBLP_MIB_DROPNOLISTENER,
-	/* Packets that IP did not take */
+	/* Packets that IP refused to send */
 	DBLP_MIB_XMITERROR,
-	/* Times that the peer of an idle connection was asked whether it is alive */
+	/* Keepalive probes sent on idle connections */
 	DBLP_MIB_KEEPALIVESENT,
-	/* ICMP errors that quote no packet of a connection */
+	/* ICMP errors ignored because they quote no packet of a connection */
 	DBLP_MIB_ICMPREFUSED,
-	/* Times that ICMP made packets under way too large for their path */
+	/* Times that packets in flight became too large for their path, by ICMP */
 	DBLP_MIB_MTUREDUCED,
-	/* Packets sent to try whether a size passes the path */
+	/* Path MTU probes sent */
 	DBLP_MIB_MTUPROBE,
-	/* Times that large packets were found to vanish on their path */
+	/* Path MTU black holes detected */
 	DBLP_MIB_MTUBLACKHOLE,
-	/* Connections on whose path ECN marks do not arrive */
+	/* Connections on whose path ECN validation failed */
 	DBLP_MIB_ECNFAILED,
-	/* Times that timeouts made a connection take another flow label */
+	/* Changes of a connection's flow label after timeouts */
 	DBLP_MIB_REHASH,
-	/* Messages sent that were closed with every byte arrived */
+	/* Outgoing messages closed because every byte has arrived */
 	DBLP_MIB_MSGSENTCOMPLETE,
-	/* Messages sent that were closed as what is missing fits the budget */
+	/* Outgoing messages closed because the missing bytes fit the budget */
 	DBLP_MIB_MSGSENTBUDGET,
-	/* Messages sent that were closed as their deadline had passed */
+	/* Outgoing messages closed because their deadline had passed */
 	DBLP_MIB_MSGSENTDEADLINE,
-	/* Messages received that were closed with every byte arrived */
+	/* Incoming messages closed because every byte has arrived */
 	DBLP_MIB_MSGRECEIVEDCOMPLETE,
-	/* Messages received that were closed as what is missing fits the budget */
+	/* Incoming messages closed because the missing bytes fit the budget */
 	DBLP_MIB_MSGRECEIVEDBUDGET,
-	/* Messages received that were closed as their deadline had passed */
+	/* Incoming messages closed because their deadline had passed */
 	DBLP_MIB_MSGRECEIVEDDEADLINE,
-	/* Message bytes that were all zero, and described instead of sent */
+	/* Message bytes in segments that were all zero, described instead of sent */
 	DBLP_MIB_BYTESELIDED,
-	/* Connections reset after close() as messages did not get on for the user timeout */
+	/* Connections reset after close() because messages made no progress for the user timeout */
 	DBLP_MIB_ORPHANTIMEOUT,
-	/* Connections reset after close() as messages did not get on while memory was short */
+	/* Connections reset after close() because messages made no progress while memory was short */
 	DBLP_MIB_ORPHANMEMORY,
-	/* Connections reset by close() as there were too many that nobody has */
+	/* Connections reset by close() because there were too many orphans */
 	DBLP_MIB_ORPHANTOOMANY,
-	/* Packets dropped: not made with a key that we have, or with one though we have none */
+	/* Packets dropped: authentication failed */
 	DBLP_MIB_DROPAUTH,
-	/* Connections reset as the peer acknowledged packets that were never sent */
+	/* Connections reset because the peer acknowledged packets that were never sent */
 	DBLP_MIB_ACKUNSENT,
-	/* Messages sent that were cancelled */
+	/* Outgoing messages that were cancelled */
 	DBLP_MIB_MSGSENTCANCELLED,
-	/* Messages received that their sender has cancelled */
+	/* Incoming messages that their sender has cancelled */
 	DBLP_MIB_MSGRECEIVEDCANCELLED,
-	/* Packets dropped: from a port that was not announced, or for more ports than are taken */
+	/* Packets dropped: unknown source port, or more ports than accepted */
 	DBLP_MIB_DROPPORT,
-	/* Packets dropped: of no connection, and not from one host to this one */
+	/* Packets dropped: unknown connection, and not unicast */
 	DBLP_MIB_DROPNOTUNICAST,
 	__DBLP_MIB_MAX
 };

@@ -9,19 +9,19 @@
 const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 	[DBLP_A_STATS_CONN_ACTIVE] = {
 		"ConnActive",
-		"connect() calls that began a handshake",
+		"connect() calls that started a handshake",
 	},
 	[DBLP_A_STATS_CONN_PASSIVE] = {
 		"ConnPassive",
-		"Connections that a listener took in",
+		"Connections that a listener established",
 	},
 	[DBLP_A_STATS_CONN_REFUSED] = {
 		"ConnRefused",
-		"Handshakes that the peer answered with a reset",
+		"Handshakes refused by a reset from the peer",
 	},
 	[DBLP_A_STATS_CONN_TIMEOUT] = {
 		"ConnTimeout",
-		"Connections and handshakes ended because the peer kept silent, or nothing could be sent",
+		"Connections and handshakes ended because the peer did not answer or sending failed",
 	},
 	[DBLP_A_STATS_CONN_RESET] = {
 		"ConnReset",
@@ -29,19 +29,19 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 	},
 	[DBLP_A_STATS_COOKIE_SENT] = {
 		"CookieSent",
-		"Cookies given to clients, without keeping state for them",
+		"Cookies sent to clients",
 	},
 	[DBLP_A_STATS_COOKIE_BAD] = {
 		"CookieBad",
-		"Cookies that came back and were not ours",
+		"Cookies received that were not made by this host",
 	},
 	[DBLP_A_STATS_COOKIE_STALE] = {
 		"CookieStale",
-		"Cookies that came back too late or a second time",
+		"Cookies received too late or a second time",
 	},
 	[DBLP_A_STATS_ACCEPT_QUEUE_FULL] = {
 		"AcceptQueueFull",
-		"Handshakes dropped because nobody accepted fast enough",
+		"Handshakes dropped because too many connections wait for accept()",
 	},
 	[DBLP_A_STATS_RST_SENT] = {
 		"RstSent",
@@ -53,7 +53,7 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 	},
 	[DBLP_A_STATS_PKT_SENT] = {
 		"PktSent",
-		"Packets with a number that were sent",
+		"Numbered packets sent",
 	},
 	[DBLP_A_STATS_PKT_RECEIVED] = {
 		"PktReceived",
@@ -73,7 +73,7 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 	},
 	[DBLP_A_STATS_ACK_SENT] = {
 		"AckSent",
-		"Packets sent for their ACK alone",
+		"Packets sent only for their ACK",
 	},
 	[DBLP_A_STATS_SEG_FIRST] = {
 		"SegFirst",
@@ -93,43 +93,43 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 	},
 	[DBLP_A_STATS_BYTES_RECEIVED] = {
 		"BytesReceived",
-		"Bytes of messages received that were closed",
+		"Bytes of closed incoming messages, including missing ones",
 	},
 	[DBLP_A_STATS_BYTES_MISSING] = {
 		"BytesMissing",
-		"Bytes missing in messages received",
+		"Missing bytes of closed incoming messages",
 	},
 	[DBLP_A_STATS_BYTES_FORGIVEN_UNSENT] = {
 		"BytesForgivenUnsent",
-		"Bytes missing in messages sent, that were never sent",
+		"Missing bytes of closed outgoing messages that were never sent",
 	},
 	[DBLP_A_STATS_BYTES_FORGIVEN_SENT] = {
 		"BytesForgivenSent",
-		"Bytes missing in messages sent, that had been sent",
+		"Missing bytes of closed outgoing messages that had been sent",
 	},
 	[DBLP_A_STATS_MSG_SENT] = {
 		"MsgSent",
-		"Messages sent that were closed",
+		"Closed outgoing messages",
 	},
 	[DBLP_A_STATS_MSG_SENT_EARLY] = {
 		"MsgSentEarly",
-		"Messages sent that were closed with bytes missing",
+		"Closed outgoing messages with bytes missing",
 	},
 	[DBLP_A_STATS_MSG_RECEIVED] = {
 		"MsgReceived",
-		"Messages received that were closed",
+		"Closed incoming messages",
 	},
 	[DBLP_A_STATS_MSG_RECEIVED_EARLY] = {
 		"MsgReceivedEarly",
-		"Messages received that were closed with bytes missing",
+		"Closed incoming messages with bytes missing",
 	},
 	[DBLP_A_STATS_DROP_SHORT] = {
 		"DropShort",
-		"Packets dropped: shorter than their header or a field says",
+		"Packets dropped: shorter than their headers say",
 	},
 	[DBLP_A_STATS_DROP_VERSION] = {
 		"DropVersion",
-		"Packets dropped: a version that we do not speak",
+		"Packets dropped: unsupported version of the protocol",
 	},
 	[DBLP_A_STATS_DROP_TYPE] = {
 		"DropType",
@@ -137,143 +137,143 @@ const struct counter counters[DBLP_A_STATS_MAX + 1] = {
 	},
 	[DBLP_A_STATS_DROP_FIELD] = {
 		"DropField",
-		"Packets dropped: a field has a value that it may not have",
+		"Packets dropped: invalid value of a field",
 	},
 	[DBLP_A_STATS_DROP_TRAILING] = {
 		"DropTrailing",
-		"Packets dropped: bytes behind the last frame",
+		"Packets dropped: bytes after the last frame",
 	},
 	[DBLP_A_STATS_DROP_UNKNOWN_CONN] = {
 		"DropUnknownConn",
-		"Packets dropped: of no connection that we know",
+		"Packets dropped: unknown connection",
 	},
 	[DBLP_A_STATS_DROP_WRONG_PEER] = {
 		"DropWrongPeer",
-		"Packets dropped: not from the address of the peer",
+		"Packets dropped: source is not the address of the peer",
 	},
 	[DBLP_A_STATS_DROP_DUPLICATE] = {
 		"DropDuplicate",
-		"Packets dropped: their number came before",
+		"Packets dropped: packet number received before",
 	},
 	[DBLP_A_STATS_DROP_LATE] = {
 		"DropLate",
-		"Packets dropped: too old to tell whether they came before",
+		"Packets dropped: too old to detect duplicates",
 	},
 	[DBLP_A_STATS_DROP_WINDOW] = {
 		"DropWindow",
-		"Packets dropped: beyond the credit we gave",
+		"Packets dropped: beyond the credit of the peer",
 	},
 	[DBLP_A_STATS_DROP_MISMATCH] = {
 		"DropMismatch",
-		"Packets dropped: a segment that contradicts its message",
+		"Packets dropped: segment contradicts its message",
 	},
 	[DBLP_A_STATS_DROP_MEMORY] = {
 		"DropMemory",
-		"Packets dropped: no memory",
+		"Packets dropped: lack of memory",
 	},
 	[DBLP_A_STATS_DROP_STATE] = {
 		"DropState",
-		"Packets dropped: not expected in this state of the socket",
+		"Packets dropped: unexpected in this state of the socket",
 	},
 	[DBLP_A_STATS_DROP_NO_LISTENER] = {
 		"DropNoListener",
-		"Packets dropped: nobody listens there",
+		"Packets dropped: no socket listens on the port",
 	},
 	[DBLP_A_STATS_XMIT_ERROR] = {
 		"XmitError",
-		"Packets that IP did not take",
+		"Packets that IP refused to send",
 	},
 	[DBLP_A_STATS_KEEPALIVE_SENT] = {
 		"KeepaliveSent",
-		"Times that the peer of an idle connection was asked whether it is alive",
+		"Keepalive probes sent on idle connections",
 	},
 	[DBLP_A_STATS_ICMP_REFUSED] = {
 		"IcmpRefused",
-		"ICMP errors that quote no packet of a connection",
+		"ICMP errors ignored because they quote no packet of a connection",
 	},
 	[DBLP_A_STATS_MTU_REDUCED] = {
 		"MtuReduced",
-		"Times that ICMP made packets under way too large for their path",
+		"Times that packets in flight became too large for their path, by ICMP",
 	},
 	[DBLP_A_STATS_MTU_PROBE] = {
 		"MtuProbe",
-		"Packets sent to try whether a size passes the path",
+		"Path MTU probes sent",
 	},
 	[DBLP_A_STATS_MTU_BLACK_HOLE] = {
 		"MtuBlackHole",
-		"Times that large packets were found to vanish on their path",
+		"Path MTU black holes detected",
 	},
 	[DBLP_A_STATS_ECN_FAILED] = {
 		"EcnFailed",
-		"Connections on whose path ECN marks do not arrive",
+		"Connections on whose path ECN validation failed",
 	},
 	[DBLP_A_STATS_REHASH] = {
 		"Rehash",
-		"Times that timeouts made a connection take another flow label",
+		"Changes of a connection's flow label after timeouts",
 	},
 	[DBLP_A_STATS_MSG_SENT_COMPLETE] = {
 		"MsgSentComplete",
-		"Messages sent that were closed with every byte arrived",
+		"Outgoing messages closed because every byte has arrived",
 	},
 	[DBLP_A_STATS_MSG_SENT_BUDGET] = {
 		"MsgSentBudget",
-		"Messages sent that were closed as what is missing fits the budget",
+		"Outgoing messages closed because the missing bytes fit the budget",
 	},
 	[DBLP_A_STATS_MSG_SENT_DEADLINE] = {
 		"MsgSentDeadline",
-		"Messages sent that were closed as their deadline had passed",
+		"Outgoing messages closed because their deadline had passed",
 	},
 	[DBLP_A_STATS_MSG_RECEIVED_COMPLETE] = {
 		"MsgReceivedComplete",
-		"Messages received that were closed with every byte arrived",
+		"Incoming messages closed because every byte has arrived",
 	},
 	[DBLP_A_STATS_MSG_RECEIVED_BUDGET] = {
 		"MsgReceivedBudget",
-		"Messages received that were closed as what is missing fits the budget",
+		"Incoming messages closed because the missing bytes fit the budget",
 	},
 	[DBLP_A_STATS_MSG_RECEIVED_DEADLINE] = {
 		"MsgReceivedDeadline",
-		"Messages received that were closed as their deadline had passed",
+		"Incoming messages closed because their deadline had passed",
 	},
 	[DBLP_A_STATS_BYTES_ELIDED] = {
 		"BytesElided",
-		"Message bytes that were all zero, and described instead of sent",
+		"Message bytes in segments that were all zero, described instead of sent",
 	},
 	[DBLP_A_STATS_ORPHAN_TIMEOUT] = {
 		"OrphanTimeout",
-		"Connections reset after close() as messages did not get on for the user timeout",
+		"Connections reset after close() because messages made no progress for the user timeout",
 	},
 	[DBLP_A_STATS_ORPHAN_MEMORY] = {
 		"OrphanMemory",
-		"Connections reset after close() as messages did not get on while memory was short",
+		"Connections reset after close() because messages made no progress while memory was short",
 	},
 	[DBLP_A_STATS_ORPHAN_TOO_MANY] = {
 		"OrphanTooMany",
-		"Connections reset by close() as there were too many that nobody has",
+		"Connections reset by close() because there were too many orphans",
 	},
 	[DBLP_A_STATS_DROP_AUTH] = {
 		"DropAuth",
-		"Packets dropped: not made with a key that we have, or with one though we have none",
+		"Packets dropped: authentication failed",
 	},
 	[DBLP_A_STATS_ACK_UNSENT] = {
 		"AckUnsent",
-		"Connections reset as the peer acknowledged packets that were never sent",
+		"Connections reset because the peer acknowledged packets that were never sent",
 	},
 	[DBLP_A_STATS_MSG_SENT_CANCELLED] = {
 		"MsgSentCancelled",
-		"Messages sent that were cancelled",
+		"Outgoing messages that were cancelled",
 	},
 	[DBLP_A_STATS_MSG_RECEIVED_CANCELLED] = {
 		"MsgReceivedCancelled",
-		"Messages received that their sender has cancelled",
+		"Incoming messages that their sender has cancelled",
 	},
 	[DBLP_A_STATS_DROP_PORT] = {
 		"DropPort",
-		"Packets dropped: from a port that was not announced, or for more ports than are taken",
+		"Packets dropped: unknown source port, or more ports than accepted",
 	},
 	[DBLP_A_STATS_DROP_NOT_UNICAST] = {
 		"DropNotUnicast",
-		"Packets dropped: of no connection, and not from one host to this one",
+		"Packets dropped: unknown connection, and not unicast",
 	},
 };
 

@@ -10,9 +10,9 @@
 #define DBLP_FAMILY_VERSION	1
 
 /**
- * enum dblp_actor - Who moved a job to another phase.
- * @DBLP_ACTOR_OPERATOR: by job-set
- * @DBLP_ACTOR_DETECTOR: the detector of critical regimes, as a program
+ * enum dblp_actor - What moved a job to another phase.
+ * @DBLP_ACTOR_OPERATOR: an operator, by job-set
+ * @DBLP_ACTOR_DETECTOR: the detector of critical regimes, after a program
  *   reported a norm
  */
 enum dblp_actor {
