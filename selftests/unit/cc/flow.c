@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Simulates one flow on a path whose loss and rate change, and prints its window,
- * the delay of the queue and the loss over time, a line for each interval. 'plot'
- * makes Documentation/results/cc-flow.svg of it. The sender is the module's own
- * net/dblp/core and net/dblp/cc.
+ * Simulates one flow on a path whose loss and rate change. Prints its window, the
+ * delay of the queue and the loss, a line for each interval, of which 'plot' makes
+ * Documentation/results/cc-flow.svg. The sender is the module's own net/dblp/core
+ * and net/dblp/cc.
  */
 #include <stdio.h>
 
