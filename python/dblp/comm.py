@@ -222,12 +222,13 @@ def _dtype_of(view: memoryview, dtype: Union[Dtype, int, str, None]) -> Dtype:
     order = "<" if sys.byteorder == "little" else ">"
     code = view.format.lstrip("@=" + order)
     known = {("f", 4): Dtype.DBLP_FLOAT32, ("e", 2): Dtype.DBLP_FLOAT16,
-             ("i", 4): Dtype.DBLP_INT32, ("l", 4): Dtype.DBLP_INT32}
+             ("i", 4): Dtype.DBLP_INT32, ("l", 4): Dtype.DBLP_INT32,
+             ("d", 8): Dtype.DBLP_FLOAT64, ("q", 8): Dtype.DBLP_INT64, ("l", 8): Dtype.DBLP_INT64}
     found = known.get((code, view.itemsize))
     if dtype is None:
         if found is None:
-            raise TypeError(f"elements of format {view.format!r} are neither float32, float16 nor "
-                            "int32: give their dtype if they are in bytes or bfloat16")
+            raise TypeError(f"elements of format {view.format!r} are not float32, float16, float64, int32 or "
+                            "int64: give their dtype if they are in bytes or bfloat16")
         return found
     wanted = to_enum(Dtype, dtype)
     if found == wanted or code in ("B", "b", "c"):
@@ -516,7 +517,8 @@ class Comm:
 
         buf: anything with a writable, contiguous buffer of any shape, such as a numpy
             array or an array.array: this rank's contribution, then the sum, in place.
-        dtype: of its elements; None: what the buffer says (float32, float16 or int32).
+        dtype: of its elements; None: what the buffer says (float16, float32, float64,
+            int32 or int64).
             "bfloat16" of a buffer of 16-bit integers, and any type of one of bytes.
 
         Keywords, the same on all ranks; 0 or None are the defaults:

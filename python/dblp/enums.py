@@ -13,17 +13,19 @@ from typing import Type, TypeVar, Union
 
 
 class Dtype(IntEnum):
-    """Type of an element; sums of 16 bits are rounded to nearest, those of int32 wrap."""
+    """Type of an element; sums of 16 bits are rounded to nearest, those of integers wrap."""
 
     DBLP_FLOAT32 = 0
     DBLP_FLOAT16 = 1
     DBLP_BFLOAT16 = 2
     DBLP_INT32 = 3
+    DBLP_FLOAT64 = 4
+    DBLP_INT64 = 5
 
     @property
     def itemsize(self) -> int:
         """Bytes of an element."""
-        return 4 if self in (Dtype.DBLP_FLOAT32, Dtype.DBLP_INT32) else 2
+        return int(self.name[-2:]) // 8
 
 
 class Rule(IntEnum):

@@ -83,7 +83,7 @@ size_t fuzz_seed(struct prng *r, u8 *p, size_t max)
 {
 	struct dblp_sparse_how how = { .dtype = prng_below(r, DBLP_DTYPES) };
 	u32 count = 1 + prng_below(r, 200), rare = 1 + prng_below(r, 60), i;
-	u8 v[200 * 4], packed[1000];
+	u8 v[200 * 8], packed[1800];
 	struct dblp_sparse s;
 	size_t len;
 

@@ -12,15 +12,15 @@
 
 /* A rank's vector; @from has a bit for each rank whose contribution is in an element */
 struct vec {
-	char			value[COUNT * 4];
-	char			residual[COUNT * 4];
+	char			value[COUNT * 8];
+	char			residual[COUNT * 8];
 	u32			from[COUNT];
 	struct dblp_counts	counts;
 	struct dblp_run		run[2][COUNT];
 };
 
 struct message {
-	char		value[COUNT * 4];
+	char		value[COUNT * 8];
 	u32		from[COUNT];
 	struct dblp_run	run[COUNT];
 	int		n;
@@ -54,6 +54,10 @@ static double get(u32 dtype, const void *v, u32 i)
 
 	if (dtype == DBLP_INT32)
 		return ((const s32 *)v)[i];
+	if (dtype == DBLP_INT64)
+		return ((const s64 *)v)[i];
+	if (dtype == DBLP_FLOAT64)
+		return ((const double *)v)[i];
 	if (dtype == DBLP_FLOAT32)
 		return ((const float *)v)[i];
 	h = ((const u16 *)v)[i];
@@ -77,6 +81,10 @@ static void set(u32 dtype, void *v, u32 i, int x)
 
 	if (dtype == DBLP_INT32) {
 		((s32 *)v)[i] = x;
+	} else if (dtype == DBLP_INT64) {
+		((s64 *)v)[i] = x;
+	} else if (dtype == DBLP_FLOAT64) {
+		((double *)v)[i] = x;
 	} else if (dtype == DBLP_FLOAT32) {
 		((float *)v)[i] = x;
 	} else {
@@ -180,7 +188,7 @@ static void do_recv(struct world *w, u32 rank, struct pstep *p,
 	struct vec *v = &r->rank[rank];
 	struct message *m = sender->data;
 	u32 esize = esize_of(r), i;
-	struct dblp_range range[COUNT * 4];
+	struct dblp_range range[COUNT * 8];
 	struct dblp_loss loss = {
 		.range = range, .head = HEAD, .esize = esize, .count = p->s.count,
 	};
@@ -288,6 +296,7 @@ static double exactness(const struct run *r, u32 rounds)
 		[DBLP_FLOAT32] = 0x1p-24,
 		[DBLP_FLOAT16] = 0x1p-11,
 		[DBLP_BFLOAT16] = 0x1p-8,
+		[DBLP_FLOAT64] = 0x1p-53,
 	};
 
 	return 2 * rounds * r->w.plan.nranks * epsilon[r->dtype];

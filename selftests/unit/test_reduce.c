@@ -114,6 +114,45 @@ TEST(float32)
 	EXPECT_EQ(a[1], (float)(-1e38f * (4. / 3)));
 }
 
+TEST(float64)
+{
+	double a[] = { 1, 0x1p53, INFINITY, 5e-324, -0., 1e308 };
+	const double b[] = { 0x1p-52, 1, -INFINITY, 5e-324, -0., 1e308 };
+	const double sum[] = { 1 + 0x1p-52, 0x1p53, NAN, 1e-323, -0., INFINITY };
+	u32 i;
+
+	dblp_reduce_add(DBLP_FLOAT64, a, b, ARRAY_SIZE(a));
+	for (i = 0; i < ARRAY_SIZE(a); i++)
+		EXPECT_TRUE(same(a[i], sum[i]));
+	a[0] = 0x1.0000000000001p0;
+	dblp_reduce_scale(DBLP_FLOAT64, a, 1, 3, 4);
+	EXPECT_EQ(a[0], 0x1.0000000000001p0 * .75);
+	EXPECT_EQ(dblp_reduce_squares(DBLP_FLOAT64, b, 2), 0x1p-104 + 1);
+}
+
+static s64 scaled64(s64 v, u32 mul, u32 div)
+{
+	dblp_reduce_scale(DBLP_INT64, &v, 1, mul, div);
+	return v;
+}
+
+TEST(int64)
+{
+	s64 a[] = { INT64_MAX, -5, INT64_C(1) << 32 };
+	const s64 b[] = { 1, 3, INT64_C(1) << 32 };
+
+	dblp_reduce_add(DBLP_INT64, a, b, 3);
+	EXPECT_EQ(a[0], INT64_MIN);
+	EXPECT_EQ(a[1], -2);
+	EXPECT_EQ(a[2], INT64_C(1) << 33);
+	EXPECT_EQ(scaled64(INT64_C(10) << 40, 1, 4), INT64_C(10) << 38);
+	EXPECT_EQ(scaled64(-10, 1, 4), -3);
+	EXPECT_EQ(scaled64(INT64_MAX, DBLP_RANKS_MAX, 1), INT64_MAX);
+	EXPECT_EQ(scaled64(INT64_MIN, DBLP_RANKS_MAX, 1), INT64_MIN);
+	EXPECT_EQ(scaled64(INT64_MIN, DBLP_RANKS_MAX, DBLP_RANKS_MAX), INT64_MIN);
+	EXPECT_EQ(dblp_reduce_squares(DBLP_INT64, &b[1], 1), 9);
+}
+
 static s32 scaled(s32 v, u32 mul, u32 div)
 {
 	dblp_reduce_scale(DBLP_INT32, &v, 1, mul, div);
@@ -167,6 +206,8 @@ TEST(sizes)
 	EXPECT_EQ(dblp_dtype_size(DBLP_FLOAT16), 2);
 	EXPECT_EQ(dblp_dtype_size(DBLP_BFLOAT16), 2);
 	EXPECT_EQ(dblp_dtype_size(DBLP_INT32), 4);
+	EXPECT_EQ(dblp_dtype_size(DBLP_FLOAT64), 8);
+	EXPECT_EQ(dblp_dtype_size(DBLP_INT64), 8);
 	EXPECT_EQ(dblp_dtype_size(DBLP_DTYPES), 0);
 	EXPECT_EQ(dblp_dtype_size(UINT32_MAX), 0);
 }

@@ -73,7 +73,7 @@ static struct packed put(const struct dblp_sparse_how *how, const void *v, u64 c
 TEST(any_vector_comes_back_in_the_fewest_bytes)
 {
 	struct prng rng = { 1 };
-	char v[COUNT * 4 + 1], back[COUNT * 4];
+	char v[COUNT * 8 + 1], back[COUNT * 8];
 	u32 k, i;
 
 	for (k = 0; k < 3000; k++) {

@@ -14,18 +14,19 @@
 
 /*
  * Steps of magnitude: what is left of a number without its sign, cut to 12 bits, which
- * grow with it. Of a float that is its exponent and up to 4 bits (float16: 7) behind it.
+ * grow with it. Of a float that is its exponent and 1 bit (float64), 4 or 7 bits (float16)
+ * behind it.
  */
 #define STEPS	4096
 
-static uint32_t step_of_int(uint32_t x)
+static uint32_t step_of_int(uint64_t x)
 {
 	uint32_t e;
 
 	if (x < 16)
-		return x;
-	e = 31 - (uint32_t)__builtin_clz(x);
-	return (e - 3) << 4 | (x >> (e - 4) & 15);
+		return (uint32_t)x;
+	e = 63 - (uint32_t)__builtin_clzll(x);
+	return (e - 3) << 4 | (uint32_t)(x >> (e - 4) & 15);
 }
 
 static uint32_t step_of_32(const char *p, uint32_t n)
@@ -65,6 +66,32 @@ static uint32_t step_of_ints(const char *p, uint32_t n)
 	return step_of_int(most);
 }
 
+static uint32_t step_of_64(const char *p, uint32_t n)
+{
+	uint64_t most = 0, bits;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		memcpy(&bits, p + i * sizeof(bits), sizeof(bits));
+		bits &= INT64_MAX;
+		most = bits > most ? bits : most;
+	}
+	return (uint32_t)(most >> 51);
+}
+
+static uint32_t step_of_longs(const char *p, uint32_t n)
+{
+	uint64_t most = 0, bits;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		memcpy(&bits, p + i * sizeof(bits), sizeof(bits));
+		bits = bits >> 63 ? -bits : bits;
+		most = bits > most ? bits : most;
+	}
+	return step_of_int(most);
+}
+
 static uint32_t step_of(uint32_t dtype, const char *p, uint32_t n)
 {
 	switch (dtype) {
@@ -72,6 +99,10 @@ static uint32_t step_of(uint32_t dtype, const char *p, uint32_t n)
 		return step_of_32(p, n);
 	case DBLP_INT32:
 		return step_of_ints(p, n);
+	case DBLP_FLOAT64:
+		return step_of_64(p, n);
+	case DBLP_INT64:
+		return step_of_longs(p, n);
 	default:
 		return step_of_16(p, n);
 	}

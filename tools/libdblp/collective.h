@@ -58,6 +58,8 @@ extern "C" {
  * @DBLP_FLOAT16: IEEE 754 binary16
  * @DBLP_BFLOAT16: the upper half of a binary32
  * @DBLP_INT32: two's complement; sums wrap
+ * @DBLP_FLOAT64: IEEE 754 binary64
+ * @DBLP_INT64: two's complement; sums wrap
  * @DBLP_DTYPES: number of types
  *
  * In the byte order of the machine. Types of 16 bits are added as binary32 and rounded
@@ -68,6 +70,8 @@ enum dblp_dtype {
 	DBLP_FLOAT16,
 	DBLP_BFLOAT16,
 	DBLP_INT32,
+	DBLP_FLOAT64,
+	DBLP_INT64,
 	DBLP_DTYPES,
 };
 

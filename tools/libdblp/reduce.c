@@ -100,6 +100,19 @@ static void put_f32(void *p, float f)
 	memcpy(p, &f, sizeof(f));
 }
 
+static double get_f64(const void *p)
+{
+	double f;
+
+	memcpy(&f, p, sizeof(f));
+	return f;
+}
+
+static void put_f64(void *p, double f)
+{
+	memcpy(p, &f, sizeof(f));
+}
+
 static uint16_t get_16(const void *p)
 {
 	uint16_t h;
@@ -134,7 +147,7 @@ static void put_bf16(void *p, float f)
 }
 
 /* One loop for each type of float, so that the compiler can make vectors of them */
-#define FLOAT_OPS(type, size) \
+#define FLOAT_OPS(type, real, size) \
 static void add_##type(char *to, const char *from, size_t n) \
 { \
 	size_t i; \
@@ -147,7 +160,7 @@ static void scale_##type(char *v, size_t n, double by) \
 	size_t i; \
 \
 	for (i = 0; i < n; i++, v += (size)) \
-		put_##type(v, (float)(get_##type(v) * by)); \
+		put_##type(v, (real)(get_##type(v) * by)); \
 } \
 static double squares_##type(const char *v, size_t n) \
 { \
@@ -161,57 +174,60 @@ static double squares_##type(const char *v, size_t n) \
 	return sum; \
 }
 
-FLOAT_OPS(f32, 4)
-FLOAT_OPS(f16, 2)
-FLOAT_OPS(bf16, 2)
+FLOAT_OPS(f32, float, 4)
+FLOAT_OPS(f64, double, 8)
+FLOAT_OPS(f16, float, 2)
+FLOAT_OPS(bf16, float, 2)
 
-static void add_i32(char *to, const char *from, size_t n)
-{
-	uint32_t a, b;
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		memcpy(&a, to + i * sizeof(a), sizeof(a));
-		memcpy(&b, from + i * sizeof(b), sizeof(b));
-		a += b;
-		memcpy(to + i * sizeof(a), &a, sizeof(a));
-	}
+/* The same for each type of integer, of @bits; products need the next @wide type */
+#define INT_OPS(bits, wide) \
+static void add_i##bits(char *to, const char *from, size_t n) \
+{ \
+	uint##bits##_t a, b; \
+	size_t i; \
+\
+	for (i = 0; i < n; i++) { \
+		memcpy(&a, to + i * sizeof(a), sizeof(a)); \
+		memcpy(&b, from + i * sizeof(b), sizeof(b)); \
+		a += b; \
+		memcpy(to + i * sizeof(a), &a, sizeof(a)); \
+	} \
+} \
+static int##bits##_t scale_int##bits(int##bits##_t x, uint32_t mul, uint32_t div) \
+{ \
+	wide product = (wide)x * mul, half = div / 2; \
+\
+	product = (product + (product < 0 ? -half : half)) / (wide)div; \
+	if (product > INT##bits##_MAX) \
+		return INT##bits##_MAX; \
+	return product < INT##bits##_MIN ? INT##bits##_MIN : (int##bits##_t)product; \
+} \
+static void scale_i##bits(char *v, size_t n, uint32_t mul, uint32_t div) \
+{ \
+	int##bits##_t x; \
+	size_t i; \
+\
+	for (i = 0; i < n; i++) { \
+		memcpy(&x, v + i * sizeof(x), sizeof(x)); \
+		x = scale_int##bits(x, mul, div); \
+		memcpy(v + i * sizeof(x), &x, sizeof(x)); \
+	} \
+} \
+static double squares_i##bits(const char *v, size_t n) \
+{ \
+	double sum = 0; \
+	int##bits##_t x; \
+	size_t i; \
+\
+	for (i = 0; i < n; i++) { \
+		memcpy(&x, v + i * sizeof(x), sizeof(x)); \
+		sum += (double)x * (double)x; \
+	} \
+	return sum; \
 }
 
-static int32_t scale_int(int32_t x, uint32_t mul, uint32_t div)
-{
-	int64_t product = (int64_t)x * mul, half = div / 2;
-
-	product = (product + (product < 0 ? -half : half)) / (int64_t)div;
-	if (product > INT32_MAX)
-		return INT32_MAX;
-	return product < INT32_MIN ? INT32_MIN : (int32_t)product;
-}
-
-static double squares_i32(const char *v, size_t n)
-{
-	double sum = 0;
-	int32_t x;
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		memcpy(&x, v + i * sizeof(x), sizeof(x));
-		sum += (double)x * x;
-	}
-	return sum;
-}
-
-static void scale_i32(char *v, size_t n, uint32_t mul, uint32_t div)
-{
-	int32_t x;
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		memcpy(&x, v + i * sizeof(x), sizeof(x));
-		x = scale_int(x, mul, div);
-		memcpy(v + i * sizeof(x), &x, sizeof(x));
-	}
-}
+INT_OPS(32, int64_t)
+INT_OPS(64, __int128)
 
 uint32_t dblp_dtype_size(uint32_t dtype)
 {
@@ -220,6 +236,8 @@ uint32_t dblp_dtype_size(uint32_t dtype)
 		[DBLP_FLOAT16] = 2,
 		[DBLP_BFLOAT16] = 2,
 		[DBLP_INT32] = 4,
+		[DBLP_FLOAT64] = 8,
+		[DBLP_INT64] = 8,
 	};
 
 	return dtype < DBLP_DTYPES ? size[dtype] : 0;
@@ -236,6 +254,10 @@ void dblp_reduce_add(uint32_t dtype, void *to, const void *from, size_t n)
 		return add_bf16(to, from, n);
 	case DBLP_INT32:
 		return add_i32(to, from, n);
+	case DBLP_FLOAT64:
+		return add_f64(to, from, n);
+	case DBLP_INT64:
+		return add_i64(to, from, n);
 	}
 }
 
@@ -253,6 +275,10 @@ void dblp_reduce_scale(uint32_t dtype, void *v, size_t n, uint32_t mul,
 		return scale_bf16(v, n, by);
 	case DBLP_INT32:
 		return scale_i32(v, n, mul, div);
+	case DBLP_FLOAT64:
+		return scale_f64(v, n, by);
+	case DBLP_INT64:
+		return scale_i64(v, n, mul, div);
 	}
 }
 
@@ -267,6 +293,10 @@ double dblp_reduce_squares(uint32_t dtype, const void *v, size_t n)
 		return squares_bf16(v, n);
 	case DBLP_INT32:
 		return squares_i32(v, n);
+	case DBLP_FLOAT64:
+		return squares_f64(v, n);
+	case DBLP_INT64:
+		return squares_i64(v, n);
 	}
 	return 0;
 }

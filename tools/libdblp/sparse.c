@@ -81,15 +81,21 @@ struct vector {
 
 static bool is_set(const struct vector *a, uint64_t i)
 {
-	uint32_t word;
-	uint16_t half;
+	uint64_t word;
+	uint32_t half;
+	uint16_t quarter;
 
-	if (a->esize == sizeof(word)) {
+	switch (a->esize) {
+	case sizeof(word):
 		memcpy(&word, a->v + i * sizeof(word), sizeof(word));
 		return word;
+	case sizeof(half):
+		memcpy(&half, a->v + i * sizeof(half), sizeof(half));
+		return half;
+	default:
+		memcpy(&quarter, a->v + i * sizeof(quarter), sizeof(quarter));
+		return quarter;
 	}
-	memcpy(&half, a->v + i * sizeof(half), sizeof(half));
-	return half;
 }
 
 /* A bit for each of up to 64 elements, those that are not zero */
