@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import collections
 import ctypes
 import errno as errnos
 import os
@@ -11,7 +12,7 @@ import sys
 import threading
 import time
 import weakref
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _c
 from .enums import Algo, Dtype, OpFlags, PlanFlags, Policy, Rule, to_enum
@@ -166,6 +167,10 @@ class Request:
         self._comm = comm
         self._op = op
         op.request = weakref.ref(self)
+
+    def __del__(self) -> None:
+        if not self._op.ended:
+            self._comm._dropped.append(self._op)
 
     def done(self) -> bool:
         """Has it ended? Does not wait; then wait() does not, either."""
@@ -414,6 +419,8 @@ class Comm:
         self._closed = False
         self._users: Set[object] = set()
         self._ops: Set[_Op] = set()
+        #: Operations whose requests were dropped before they ended
+        self._dropped: Deque[_Op] = collections.deque()
         self._open(_attr(**given), given)
 
     def _open(self, attr: Any, given: Any) -> None:
@@ -482,10 +489,11 @@ class Comm:
         return op.ended
 
     def _reap(self) -> None:
-        """Forget what has ended and nobody is waiting for."""
-        for op in list(self._ops):
-            if op.request() is None:
-                self._collect(op, 0)
+        """Forget dropped operations that have ended: two for each one that begins, so that they end."""
+        for _ in range(min(2, len(self._dropped))):
+            op = self._dropped.popleft()
+            if op in self._ops and not self._collect(op, 0):
+                self._dropped.append(op)
 
     # Operations
 
@@ -569,15 +577,21 @@ class Comm:
     def owned(self, count: int, **how: Any) -> List[range]:
         """
         Which elements of a vector of `count` this rank owns: none, one range, or with
-        "bcube" one for each level. Keywords as for allreduce().
+        "bcube" one for each level; with parts of each lane as many, cut where its parts
+        are not side by side. Keywords as for allreduce().
         """
         number("count", count, 0, 1 << 48)
-        part = (_c.Span * _c.LEVELS_MAX)()
         op = make_op(Dtype.DBLP_INT32, **how)
-        n = self._with_handle(_c.lib.dblp_comm_owned, count, ctypes.byref(op), part, len(part))
+        n = self._owned(count, op, (_c.Span * 0)())
+        part = (_c.Span * n)()
+        self._owned(count, op, part)
+        return [range(p.first, p.end) for p in part]
+
+    def _owned(self, count: int, op: _c.Op, part: Any) -> int:
+        n = int(self._with_handle(_c.lib.dblp_comm_owned, count, ctypes.byref(op), part, len(part)))
         if n < 0:
             raise os_error(n, _BEGIN_REASONS)
-        return [range(p.first, p.end) for p in part[:n]]
+        return n
 
     def ended(self) -> List[Request]:
         """

@@ -435,6 +435,49 @@ static bool readable(int fd, int ms)
 	return poll(&p, 1, ms) == 1;
 }
 
+/* Nanoseconds of the engine for each of @n operations that are outstanding together */
+static u64 cost_of(struct rank *r, int n)
+{
+	struct dblp_req **req = calloc(n, sizeof(*req));
+	int *v = calloc(n, sizeof(*v)), i;
+	struct timespec before, after;
+	clockid_t clock;
+
+	pthread_getcpuclockid(r->comm->thread, &clock);
+	clock_gettime(clock, &before);
+	for (i = 0; i < n && !r->err; i++)
+		r->err = dblp_allreduce(r->comm, &v[i], 1, &r->op, &req[i]);
+	for (i = 0; i < n && !r->err; i++)
+		r->err = dblp_wait(req[i], WAIT_MS, NULL, 0);
+	clock_gettime(clock, &after);
+	free(req);
+	free(v);
+	return ((after.tv_sec - before.tv_sec) * 1000000000ULL + after.tv_nsec -
+		before.tv_nsec) / n;
+}
+
+static u64 cost_few, cost_many;
+
+static void run_many(struct rank *r)
+{
+	u64 few = cost_of(r, 500), many = cost_of(r, 32000);
+
+	r->good = !r->err;
+	if (r->attr.rank)
+		return;
+	cost_few = few;
+	cost_many = many;
+}
+
+TEST(many_outstanding_operations_cost_no_more_each_than_few)
+{
+	prepare(2, next_epoch(), 1, run_many);
+	run_all(2);
+	expect_good(_metadata, 2);
+	EXPECT_LT(cost_many, 6 * cost_few);
+	TH_LOG("%llu ns each of 500, %llu ns of 32000", cost_few, cost_many);
+}
+
 static void run_polled(struct rank *r)
 {
 	struct dblp_req *req[2];

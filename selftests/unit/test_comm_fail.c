@@ -380,7 +380,7 @@ static void look(const struct dblp_comm *comm)
 /* Called by the engine, before it looks who is late */
 u64 __wrap_dblp_ctl_timeout(struct dblp_comm *comm, u64 now)
 {
-	const struct dblp_req *req = comm->reqs;
+	const struct dblp_req *req = TAILQ_FIRST(&comm->reqs);
 	bool last = req && req->op.wait_ms == LATE_MS;
 
 	look(comm);

@@ -417,8 +417,9 @@ TEST(a_message_takes_budget_once_however_often_it_is_tried)
 	s.comm.transport = &how;
 	s.comm.link = &s.link;
 	s.comm.epoll = epoll_create1(0);
-	s.comm.inbox_end = &s.comm.inbox;
-	s.comm.reqs_end = &s.comm.reqs;
+	TAILQ_INIT(&s.comm.inbox);
+	TAILQ_INIT(&s.comm.reqs);
+	TAILQ_INIT(&s.comm.over);
 	s.comm.woken_end = &s.comm.woken;
 	s.link.fd = eventfd(0, 0);
 	s.link.phase = DBLP_INHERIT;

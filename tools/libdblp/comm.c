@@ -227,8 +227,11 @@ static struct dblp_comm *new_comm(void)
 	comm->door = -1;
 	comm->suspect = -1;
 	comm->failed_rank = -1;
-	comm->reqs_end = &comm->reqs;
-	comm->inbox_end = &comm->inbox;
+	comm->due = UINT64_MAX;
+	TAILQ_INIT(&comm->reqs);
+	TAILQ_INIT(&comm->over);
+	TAILQ_INIT(&comm->inbox);
+	TAILQ_INIT(&comm->done);
 	for (i = 0; i < DBLP_NICS_MAX; i++)
 		comm->nic[i].listener = -1;
 	if (new_lock(comm) || dblp_fork_add(comm)) {
@@ -354,13 +357,13 @@ static void wake(struct dblp_comm *comm)
 	}
 }
 
-static void free_reqs(struct dblp_req *req)
+static void free_reqs(struct dblp_reqs *reqs)
 {
-	struct dblp_req *next;
+	struct dblp_req *req;
 	uint32_t i;
 
-	for (; req; req = next) {
-		next = req->next;
+	while ((req = TAILQ_FIRST(reqs))) {
+		TAILQ_REMOVE(reqs, req, entry);
 		for (i = 0; i < req->sched->n; i++)
 			free(req->task[i].own);
 		req->users = 1;
@@ -381,8 +384,10 @@ void dblp_comm_close(struct dblp_comm *comm)
 		wake(comm);
 		pthread_join(comm->thread, NULL);
 	}
-	free_reqs(comm->reqs);
-	free_reqs(comm->inbox);
+	free_reqs(&comm->reqs);
+	free_reqs(&comm->over);
+	free_reqs(&comm->inbox);
+	free_reqs(&comm->done);
 	dblp_keys_free(comm);
 	dblp_links_end(comm);
 	for (i = 0; i < comm->n_nics; i++)
@@ -670,8 +675,7 @@ static int begin(struct dblp_comm *comm, void *buf, uint64_t count,
 	if (!err) {
 		req->seq = comm->seq++;
 		req->begin = dblp_comm_now();
-		*comm->inbox_end = req;
-		comm->inbox_end = &req->next;
+		TAILQ_INSERT_TAIL(&comm->inbox, req, entry);
 		*new = req;
 	} else {
 		req->users = 1;
@@ -761,6 +765,8 @@ int dblp_wait(struct dblp_req *req, int timeout_ms, struct dblp_result *result,
 	}
 	fill_sized(result, size, &req->result, sizeof(req->result));
 	err = req->result.error;
+	if (req->users == 1)
+		TAILQ_REMOVE(&comm->done, req, entry);
 	dblp_req_put(req);
 	pthread_mutex_unlock(&comm->lock);
 	return err;

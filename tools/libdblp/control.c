@@ -166,8 +166,8 @@ static bool is_missed(const struct dblp_comm *comm, uint32_t rank)
 	const struct dblp_req *req;
 	uint32_t i;
 
-	for (req = comm->reqs; !rank && req; req = req->next)
-		if (!req->ended)
+	TAILQ_FOREACH(req, &comm->reqs, entry)
+		if (!rank && !req->ended)
 			return true;
 	for (i = 0; i < comm->n_links; i++) {
 		const struct dblp_link *l = dblp_link_of(comm, rank, i);

@@ -24,6 +24,19 @@
 /* No errno is larger */
 #define ERRNO_MAX	4095
 
+/* The caller may still use @req: it is handed over when the engine looks next */
+static void req_over(struct dblp_req *req)
+{
+	TAILQ_REMOVE(&req->comm->reqs, req, entry);
+	TAILQ_INSERT_TAIL(&req->comm->over, req, entry);
+}
+
+void dblp_req_unqueue(struct dblp_req *req)
+{
+	if (!--req->queued && req->ended)
+		req_over(req);
+}
+
 /* The program can have the result */
 static void req_end(struct dblp_req *req)
 {
@@ -41,6 +54,8 @@ static void req_end(struct dblp_req *req)
 	}
 	pthread_cond_broadcast(&comm->cond);
 	pthread_mutex_unlock(&comm->lock);
+	if (!req->queued)
+		req_over(req);
 }
 
 static void run_local(struct dblp_task *t)
@@ -500,7 +515,7 @@ static int data_taken(struct dblp_link *l, struct dblp_task *t)
 		return err;
 	queue_end(&l->in, &l->in_end);
 	if (t->late)
-		t->req->queued--;
+		dblp_req_unqueue(t->req);
 	else
 		dblp_task_end(t);
 	return 0;
@@ -608,8 +623,9 @@ static void req_begin(struct dblp_comm *comm, struct dblp_req *req)
 {
 	uint32_t i;
 
-	*comm->reqs_end = req;
-	comm->reqs_end = &req->next;
+	TAILQ_INSERT_TAIL(&comm->reqs, req, entry);
+	if (req->op.wait_ms)
+		comm->due = 0;
 	comm->begun = req->seq + 1;
 	comm->digest[req->seq % DBLP_DIGESTS] = req->digest;
 	dblp_losses_begin(req);
@@ -627,7 +643,7 @@ static void req_begin(struct dblp_comm *comm, struct dblp_req *req)
 
 void dblp_engine_fail(struct dblp_comm *comm, uint32_t rank, uint32_t error)
 {
-	struct dblp_req *req;
+	struct dblp_req *req, *next;
 	uint32_t i;
 
 	/* A program that gets -EAGAIN would wait again, for what is freed */
@@ -644,7 +660,8 @@ void dblp_engine_fail(struct dblp_comm *comm, uint32_t rank, uint32_t error)
 		l->in = NULL;
 		dblp_losses_forget(l);
 	}
-	for (req = comm->reqs; req; req = req->next) {
+	for (req = TAILQ_FIRST(&comm->reqs); req; req = next) {
+		next = TAILQ_NEXT(req, entry);
 		for (i = 0; i < req->sched->n; i++)
 			if (req->task[i].own)
 				dblp_late_forget(&req->task[i]);
@@ -652,7 +669,10 @@ void dblp_engine_fail(struct dblp_comm *comm, uint32_t rank, uint32_t error)
 			req->result.error = comm->error;
 			req->result.failed_rank = comm->failed_rank;
 		}
-		req->queued = 0;
+		if (req->queued) {
+			req->queued = 1;
+			dblp_req_unqueue(req);
+		}
 		req_end(req);
 	}
 }
@@ -660,28 +680,25 @@ void dblp_engine_fail(struct dblp_comm *comm, uint32_t rank, uint32_t error)
 /* What the program has begun, and whether it wants to end; true: it does */
 static bool read_inbox(struct dblp_comm *comm)
 {
-	struct dblp_req *req, *next;
+	struct dblp_reqs new = TAILQ_HEAD_INITIALIZER(new);
+	struct dblp_req *req;
 	uint32_t abort;
 	bool quit;
 
 	pthread_mutex_lock(&comm->lock);
-	req = comm->inbox;
-	comm->inbox = NULL;
-	comm->inbox_end = &comm->inbox;
+	TAILQ_CONCAT(&new, &comm->inbox, entry);
 	abort = comm->abort;
 	quit = comm->quit;
 	pthread_mutex_unlock(&comm->lock);
-	for (; req; req = next) {
-		next = req->next;
-		req->next = NULL;
+	while ((req = TAILQ_FIRST(&new))) {
+		TAILQ_REMOVE(&new, req, entry);
 		if (!comm->error) {
 			req_begin(comm, req);
 			continue;
 		}
 		req->result.error = comm->error;
 		req->result.failed_rank = comm->failed_rank;
-		*comm->reqs_end = req;
-		comm->reqs_end = &req->next;
+		TAILQ_INSERT_TAIL(&comm->reqs, req, entry);
 		req_end(req);
 	}
 	if (abort)
@@ -690,57 +707,73 @@ static bool read_inbox(struct dblp_comm *comm)
 }
 
 /*
- * When is the next thing to do for an operation that has not ended? Of a rank, rank 0 knows
- * one operation: the @first that takes long. If others wait for it, it is because of that.
+ * When is it to be reported that an operation takes long? Of a rank, rank 0 knows one
+ * operation: the first that takes long. If others wait for it, it is because of that.
  */
-static uint64_t req_timeout(struct dblp_req *req, uint64_t now, bool first)
+static uint64_t report_timeout(struct dblp_comm *comm, uint64_t now)
 {
-	uint64_t report = req->begin + REPORT_MS * MS_NS, next = UINT64_MAX;
+	struct dblp_req *req;
+	uint64_t report;
 
-	if (first && !req->told && now >= report) {
-		req->told = true;
-		dblp_ctl_report(req->comm, req);
-	}
-	if (first && !req->told)
-		next = report;
-	if (req->op.wait_ms)
-		next = dblp_earlier(next, dblp_late_timeout(req, now));
-	return next;
+	/* Only late ranks keep those here that have ended */
+	TAILQ_FOREACH(req, &comm->reqs, entry)
+		if (!req->ended)
+			break;
+	if (!req || req->told)
+		return UINT64_MAX;
+	report = req->begin + REPORT_MS * MS_NS;
+	if (now < report)
+		return report;
+	req->told = true;
+	dblp_ctl_report(comm, req);
+	return UINT64_MAX;
 }
 
-/* Nothing is left of an operation that the program has taken the result of */
-static bool forget(struct dblp_req *req, struct dblp_req **at)
+/* Looks at all operations, when one of them is due, as there may be thousands */
+static uint64_t due_timeout(struct dblp_comm *comm, uint64_t now)
 {
-	struct dblp_comm *comm = req->comm;
-	bool taken;
+	struct dblp_req *req, *next;
 
+	if (now < comm->due && !comm->left_out)
+		return comm->due;
+	comm->due = UINT64_MAX;
+	comm->left_out = false;
+	for (req = TAILQ_FIRST(&comm->reqs); req; req = next) {
+		next = TAILQ_NEXT(req, entry);
+		if (req->ended || !req->op.wait_ms)
+			continue;
+		comm->due = dblp_earlier(comm->due, dblp_late_timeout(req, now));
+		comm->left_out |= !req->ended && req->result.late_ranks;
+	}
+	return comm->due;
+}
+
+/* Nothing is left to do for operations that are over, but to take their results */
+static void hand_over(struct dblp_comm *comm)
+{
+	struct dblp_req *req;
+
+	if (TAILQ_EMPTY(&comm->over))
+		return;
 	pthread_mutex_lock(&comm->lock);
-	taken = req->users == 1;
-	if (taken) {
-		*at = req->next;
-		if (!*at)
-			comm->reqs_end = at;
+	while ((req = TAILQ_FIRST(&comm->over))) {
+		TAILQ_REMOVE(&comm->over, req, entry);
+		if (req->users > 1)
+			TAILQ_INSERT_TAIL(&comm->done, req, entry);
 		dblp_req_put(req);
 	}
 	pthread_mutex_unlock(&comm->lock);
-	return taken;
 }
 
 /* Does what is due; returns for how long there is nothing to do */
 static int timeouts(struct dblp_comm *comm)
 {
 	uint64_t now = dblp_comm_now(), next = dblp_pending_timeout(comm, now);
-	struct dblp_req **at = &comm->reqs, *req;
-	bool first = true;
 
 	next = dblp_earlier(next, dblp_ctl_timeout(comm, now));
-	while ((req = *at)) {
-		if (!req->ended)
-			next = dblp_earlier(next, req_timeout(req, now, first));
-		first &= req->ended;
-		if (!req->ended || req->queued || !forget(req, at))
-			at = &req->next;
-	}
+	next = dblp_earlier(next, report_timeout(comm, now));
+	next = dblp_earlier(next, due_timeout(comm, now));
+	hand_over(comm);
 	if (next == UINT64_MAX)
 		return -1;
 	now = dblp_comm_now();

@@ -26,6 +26,7 @@
 #include <net/if.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -104,7 +105,7 @@ struct dblp_task {
 /**
  * struct dblp_req - an operation
  * @comm: the communicator
- * @next: in the inbox, or of those that have not ended
+ * @entry: in a list of the communicator
  * @op: how
  * @sched: what
  * @buf: the vector
@@ -120,14 +121,14 @@ struct dblp_task {
  * @key: what is kept for the next one, or NULL
  * @counts: contributions of each element
  * @budgets: messages whose budget is in the result
- * @users: the program (until dblp_wait()), the engine
+ * @users: the program (until dblp_wait()), the engine (until it is in @over)
  * @ended: the program may take the result
  * @result: the result
  * @task: one for each step
  */
 struct dblp_req {
 	struct dblp_comm	*comm;
-	struct dblp_req		*next;
+	TAILQ_ENTRY(dblp_req)	entry;
 	struct dblp_op		op;
 	struct dblp_sched	*sched;
 	char			*buf;
@@ -148,6 +149,8 @@ struct dblp_req {
 	struct dblp_result	result;
 	struct dblp_task	task[];
 };
+
+TAILQ_HEAD(dblp_reqs, dblp_req);
 
 /* What is kept from one operation to the next one */
 struct dblp_key {
@@ -530,8 +533,10 @@ int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
  * @digest: of the last operations, by number
  * @begun: number of the operation that begins next
  * @owned: bytes of copies for late ranks
- * @reqs: operations that have not ended
- * @reqs_end: where the next one is put
+ * @reqs: operations for which the engine has something left to do, in order
+ * @over: those that have ended since it last looked
+ * @due: when it has to look for late ranks of one of @reqs, ~0: never
+ * @left_out: one of @reqs goes on without late ranks
  * @sched: of the last plans
  * @key: what is kept from one operation to the next one, with the lock
  * @next_comm: for fork()
@@ -544,7 +549,7 @@ int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
  * @failed_rank: who, or -1
  * @seq: number of the next operation
  * @inbox: operations that the engine has not seen
- * @inbox_end: where the next one is put
+ * @done: operations that wait for dblp_wait() only
  * @stats: counters
  */
 struct dblp_comm {
@@ -584,8 +589,10 @@ struct dblp_comm {
 	uint64_t			digest[DBLP_DIGESTS];
 	uint32_t			begun;
 	size_t				owned;
-	struct dblp_req			*reqs;
-	struct dblp_req			**reqs_end;
+	struct dblp_reqs		reqs;
+	struct dblp_reqs		over;
+	uint64_t			due;
+	bool				left_out;
 	struct dblp_sched		*sched[8];
 	struct dblp_key			*key;
 	struct dblp_comm		*next_comm;
@@ -598,8 +605,8 @@ struct dblp_comm {
 	int				error;
 	int32_t				failed_rank;
 	uint32_t			seq;
-	struct dblp_req			*inbox;
-	struct dblp_req			**inbox_end;
+	struct dblp_reqs		inbox;
+	struct dblp_reqs		done;
 	struct dblp_comm_stats		stats;
 };
 
@@ -860,6 +867,8 @@ static inline int dblp_poll_ms(uint64_t ns)
 	return ns ? (int)(ns / MS_NS) + 1 : 0;
 }
 
+/** dblp_req_unqueue() - a late task less; it may be the last thing left of @req */
+void dblp_req_unqueue(struct dblp_req *req);
 /** dblp_task_end() - a step has ended: what waited for it may be able to go on */
 void dblp_task_end(struct dblp_task *t);
 /** dblp_engine() - the thread */

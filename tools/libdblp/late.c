@@ -117,7 +117,7 @@ void dblp_late_forget(struct dblp_task *t)
 				    t->req->esize;
 	free(t->own);
 	t->own = NULL;
-	t->req->queued--;
+	dblp_req_unqueue(t->req);
 }
 
 /*

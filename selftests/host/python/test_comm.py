@@ -13,6 +13,7 @@ import signal
 import struct
 import tempfile
 import threading
+import time
 import unittest
 import weakref
 from unittest import mock
@@ -161,6 +162,29 @@ class Sums(unittest.TestCase):
             for i in (i for part in own for i in part):
                 whole[i] = rank + 10
         self.assertEqual([v for _, v in outcome], [whole] * 3)
+
+    def test_as_many_parts_are_owned_as_there_are(self):
+        parts = [(range(10 * i, 10 * i + 10), i % 2) for i in range(100)]
+        outcome = good(with_ranks(2, lambda comm: comm.owned(1000, parts=parts), lanes=[dblp.Lane()] * 2))
+        self.assertEqual([len(own) for own in outcome], [50, 50])
+        self.assertEqual(sorted(i for own in outcome for part in own for i in part), list(range(1000)))
+
+    def test_many_outstanding_operations_cost_no_more_each_than_few(self):
+        def cost(comm, n):
+            vectors = [array.array("i", [1]) for _ in range(n)]
+            since = time.thread_time()
+            requests = [comm.allreduce(v) for v in vectors]
+            spent = time.thread_time() - since
+            for request in requests:
+                request.wait(LONG)
+            return spent / n
+
+        def run(comm):
+            cost(comm, 500)
+            return cost(comm, 8000), cost(comm, 500)
+
+        many, few = map(min, zip(*good(with_ranks(2, run))))
+        self.assertLess(many, 5 * few)
 
     def test_an_empty_vector_is_a_vector(self):
         good(with_ranks(2, lambda comm: comm.allreduce(array.array("f")).wait(LONG)))
