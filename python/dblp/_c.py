@@ -48,6 +48,8 @@ class CommAttr(c.Structure):
         ("kv", c.c_void_p), ("job", c.c_uint32), ("join_ms", c.c_uint32),
         ("timeout_ms", c.c_uint32), ("keepalive_ms", c.c_uint32),
         ("message_bytes", c.c_uint32), ("lanes", c.c_uint32), ("lane", c.POINTER(Lane)),
+        ("secret", c.c_char_p), ("ports", c.c_char_p), ("bind", c.c_char_p),
+        ("operation_ms", c.c_uint32), ("reserved", c.c_uint32),
     ]
 
 
@@ -98,6 +100,7 @@ FUNCTIONS = {
     "dblp_comm_nranks": ("uint32_t", "const struct dblp_comm *"),
     "dblp_comm_describe": ("const char *", "const struct dblp_comm *"),
     "dblp_comm_error": ("int", "struct dblp_comm *", "int32_t *"),
+    "dblp_comm_why": ("const char *", "struct dblp_comm *"),
     "dblp_comm_fd": ("int", "const struct dblp_comm *"),
     "dblp_comm_stats": ("void", "struct dblp_comm *", "struct dblp_comm_stats *", "size_t"),
     "dblp_comm_owned": ("int", "struct dblp_comm *", "uint64_t", "const struct dblp_op *",

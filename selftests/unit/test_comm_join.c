@@ -150,6 +150,14 @@ TEST(attributes_that_contradict_themselves_are_refused)
 	REFUSED(-EINVAL, a.message_bytes = 1U << 31);
 	REFUSED(-EINVAL, a.keepalive_ms = 999);
 	REFUSED(-EINVAL, a.timeout_ms = 1999);
+	REFUSED(-EINVAL, a.reserved = 1);
+	EXPECT_STREQ("", dblp_comm_why(NULL));
+	setenv("DBLP_TIMEOUT_MS", "1999", 1);
+	REFUSED(-EINVAL, (void)a);
+	setenv("DBLP_TIMEOUT_MS", "5s", 1);
+	REFUSED(-EINVAL, (void)a);
+	EXPECT_NE(NULL, strstr(dblp_comm_why(NULL), "DBLP_TIMEOUT_MS=5s"));
+	unsetenv("DBLP_TIMEOUT_MS");
 	memset(&longer, 0, sizeof(longer));
 	longer.attr = good;
 	longer.attr.size = sizeof(longer);

@@ -184,6 +184,8 @@ static int set_attr(struct dblp_comm *comm, const struct dblp_comm_attr *attr)
 	struct dblp_comm_attr *a = &comm->attr;
 	int err = take_sized(a, sizeof(*a), attr, ATTR_LEAST);
 
+	if (!err)
+		err = a->reserved ? -EINVAL : dblp_attr_env(a);
 	if (err)
 		return err;
 	set_defaults(a);
@@ -317,6 +319,7 @@ int dblp_comm_open(struct dblp_comm **new, const struct dblp_comm_attr *attr)
 	struct dblp_comm *comm = new_comm();
 	int err;
 
+	dblp_why_forget();
 	if (!comm)
 		return -ENOMEM;
 	err = set_attr(comm, attr);
@@ -339,6 +342,9 @@ int dblp_comm_open(struct dblp_comm **new, const struct dblp_comm_attr *attr)
 		comm->attr.transport = NULL;
 		comm->attr.devices = NULL;
 		comm->attr.lane = NULL;
+		comm->attr.secret = NULL;
+		comm->attr.ports = NULL;
+		comm->attr.bind = NULL;
 		err = start(comm);
 	}
 	if (err)

@@ -112,9 +112,18 @@ struct dblp_lane {
  *	steps take several; each has a loss budget of its own. 0: %DBLP_COMM_BYTES
  * @lanes: number of @lane, 0: one of which nothing is set
  * @lane: lanes, see &struct dblp_lane_part; copied
+ * @secret: 32 hexadecimal digits that all ranks know and nobody else: a process without
+ *	them cannot join, connect for data or pass for rank 0. NULL: the first line of
+ *	the file that DBLP_SECRET_FILE of the environment names, or none
+ * @ports: "40000-40100": ports to listen at for data, and with "kv" for ranks that
+ *	join. NULL: DBLP_PORTS of the environment, or any free port
+ * @bind: rank 0: address to listen at. NULL: DBLP_BIND of the environment, or all
+ * @operation_ms: how long an operation may take; 0: no limit
+ * @reserved: 0
  *
- * All ranks give the same @nranks, @transport, @message_bytes, @lane and number of
- * @devices.
+ * All ranks give the same @nranks, @transport, @message_bytes, @lane, @secret and number
+ * of @devices. Where @join_ms, @timeout_ms or @operation_ms is 0, DBLP_JOIN_MS,
+ * DBLP_TIMEOUT_MS or DBLP_OPERATION_MS of the environment counts, if set.
  */
 struct dblp_comm_attr {
 	uint32_t	size;
@@ -136,6 +145,11 @@ struct dblp_comm_attr {
 	uint32_t	message_bytes;
 	uint32_t	lanes;
 	const struct dblp_lane *lane;
+	const char	*secret;
+	const char	*ports;
+	const char	*bind;
+	uint32_t	operation_ms;
+	uint32_t	reserved;
 };
 
 /**
@@ -155,6 +169,16 @@ struct dblp_comm_attr {
  * such device; another negative errno.
  */
 int dblp_comm_open(struct dblp_comm **comm, const struct dblp_comm_attr *attr);
+
+/**
+ * dblp_comm_why() - what is known of a failure, for people
+ * @comm: a communicator that has failed, or NULL: the last dblp_comm_open() of this
+ *	thread that did
+ *
+ * Return: text without a line end, "" if there is nothing to add to the error. It lives
+ * as long as @comm, or until this thread calls dblp_comm_open() again.
+ */
+const char *dblp_comm_why(struct dblp_comm *comm);
 
 /**
  * dblp_comm_close() - leave

@@ -7,6 +7,8 @@
  * operations go on. What both touch is protected by the lock.
  *
  *	comm.c		what programs call
+ *	env.c		attributes that the environment gives
+ *	why.c		reasons of failures, as text
  *	join.c		finding the other ranks, before the engine begins
  *	control.c	the connections to rank 0, which decides who has failed
  *	sched.c		plans, and which of their steps wait for which
@@ -37,6 +39,7 @@
 
 #define DBLP_COMM_VERSION	1
 #define DBLP_NICS_MAX		16
+#define DBLP_WHY_TEXT		256
 
 #define MS_NS			1000000ULL
 
@@ -541,6 +544,7 @@ int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
  * @key: what is kept from one operation to the next one, with the lock
  * @next_comm: for fork()
  * @describe: text
+ * @why: what is known of its failure, or ""; never changes once it is set
  * @lock: protects what follows
  * @cond: something has ended
  * @quit: the engine is to end
@@ -597,6 +601,7 @@ struct dblp_comm {
 	struct dblp_key			*key;
 	struct dblp_comm		*next_comm;
 	char				describe[256];
+	char				why[DBLP_WHY_TEXT];
 
 	pthread_mutex_t			lock;
 	pthread_cond_t			cond;
@@ -708,6 +713,28 @@ void dblp_comm_count(struct dblp_comm *comm, uint64_t *field);
 void dblp_fd_close(int *fd);
 /** dblp_req_put() - a user less; with the lock */
 void dblp_req_put(struct dblp_req *req);
+
+/* env.c */
+
+/** dblp_attr_env() - take what @a leaves open from the environment; 0 or -EINVAL */
+int dblp_attr_env(struct dblp_comm_attr *a);
+
+/* why.c */
+
+/**
+ * dblp_why() - say why this thread's dblp_comm_open() fails
+ * @error: negative errno
+ * @format: as printf(); the first text after dblp_why_forget() counts, since it is the
+ *	one nearest to the cause
+ *
+ * Return: @error.
+ */
+int dblp_why(int error, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void dblp_why_forget(void);
+/** dblp_because() - the same for a communicator that fails; without the lock */
+void dblp_because(struct dblp_comm *comm, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* join.c */
 
