@@ -103,6 +103,11 @@ FUNCTIONS = {
     "dblp_comm_why": ("const char *", "struct dblp_comm *"),
     "dblp_comm_fd": ("int", "const struct dblp_comm *"),
     "dblp_comm_stats": ("void", "struct dblp_comm *", "struct dblp_comm_stats *", "size_t"),
+    "dblp_barrier": ("int", "struct dblp_comm *", "struct dblp_req **"),
+    "dblp_comm_send": ("int", "struct dblp_comm *", "const void *", "uint64_t", "uint32_t", "uint32_t",
+                       "struct dblp_req **"),
+    "dblp_comm_recv": ("int", "struct dblp_comm *", "void *", "uint64_t", "uint32_t", "uint32_t",
+                       "struct dblp_req **"),
     "dblp_comm_owned": ("int", "struct dblp_comm *", "uint64_t", "const struct dblp_op *",
                         "struct dblp_span *", "size_t"),
     "dblp_job_norm": ("int", "uint32_t", "double"),
@@ -111,7 +116,8 @@ FUNCTIONS = {
 }
 FUNCTIONS.update((name, ("int", "struct dblp_comm *", "void *", "uint64_t",
                          "const struct dblp_op *", "struct dblp_req **"))
-                 for name in ("dblp_allreduce", "dblp_reduce_scatter", "dblp_allgather"))
+                 for name in ("dblp_allreduce", "dblp_reduce_scatter", "dblp_allgather", "dblp_reduce",
+                              "dblp_broadcast"))
 
 _TYPES = {"void": None, "int": c.c_int, "uint32_t": c.c_uint32, "uint64_t": c.c_uint64,
           "size_t": c.c_size_t, "double": c.c_double, "const char *": c.c_char_p}

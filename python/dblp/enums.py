@@ -8,6 +8,7 @@ too: algo="ring" is Algo.DBLP_RING.
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum, IntFlag
 from typing import Type, TypeVar, Union
 
@@ -21,11 +22,12 @@ class Dtype(IntEnum):
     DBLP_INT32 = 3
     DBLP_FLOAT64 = 4
     DBLP_INT64 = 5
+    DBLP_UINT8 = 6
 
     @property
     def itemsize(self) -> int:
         """Bytes of an element."""
-        return int(self.name[-2:]) // 8
+        return int(re.sub(r"\D", "", self.name)) // 8
 
 
 class Rule(IntEnum):

@@ -435,6 +435,166 @@ static bool readable(int fd, int ms)
 	return poll(&p, 1, ms) == 1;
 }
 
+/* Two at a time, of each root in turn, and a broadcast of what was reduced */
+static void run_rooted(struct rank *r)
+{
+	const u32 me = r->attr.rank;
+	struct dblp_req *req[2];
+	int *sum, *v;
+
+	r->good = true;
+	for (r->op.root = 0; r->op.root < r->nranks && !r->err; r->op.root++) {
+		sum = new_vector(r, 0);
+		v = new_vector(r, r->op.root);
+		r->err = dblp_reduce(r->comm, sum, r->count, &r->op, &req[0]) ?:
+			 dblp_broadcast(r->comm, v, r->count, &r->op, &req[1]) ?:
+			 dblp_wait(req[1], WAIT_MS, NULL, 0) ?:
+			 dblp_wait(req[0], WAIT_MS, &r->result, sizeof(r->result));
+		r->good &= !r->err && (me != r->op.root || is_sum(r, sum, 0, r->count, 0));
+		for (u64 i = 0; i < r->count; i++)
+			r->good &= v[i] == value_of(r->op.root, i, r->op.root);
+		r->err = r->err ?: dblp_broadcast(r->comm, sum, r->count, &r->op, &req[0]) ?:
+			 dblp_wait(req[0], WAIT_MS, NULL, 0);
+		r->good &= !r->err && is_sum(r, sum, 0, r->count, 0);
+		free(sum);
+		free(v);
+	}
+}
+
+TEST(any_rank_can_be_the_root_of_a_reduction_or_a_broadcast)
+{
+	static const u64 counts[] = { 0, 1, 5, 50001 };
+	int n, algo, c;
+
+	for (n = 1; n <= 5; n++)
+		for (algo = DBLP_PS; algo <= DBLP_TREE; algo += DBLP_TREE - DBLP_PS)
+			for (c = 0; c < 4; c++) {
+				prepare(n, next_epoch(), counts[c], run_rooted);
+				EACH_RANK(n, r->op.algo = algo, r->attr.message_bytes = 16000);
+				run_all(n);
+				expect_good(_metadata, n);
+			}
+}
+
+/* No rank is behind a barrier before all have reached it */
+static u32 n_reached;
+
+static void run_barriers(struct rank *r)
+{
+	struct dblp_req *req;
+	u32 i;
+
+	r->good = true;
+	for (i = 1; i <= 100 && !r->err; i++) {
+		__atomic_add_fetch(&n_reached, 1, __ATOMIC_SEQ_CST);
+		r->err = dblp_barrier(r->comm, &req) ?: dblp_wait(req, WAIT_MS, NULL, 0);
+		r->good &= __atomic_load_n(&n_reached, __ATOMIC_SEQ_CST) >= i * r->nranks;
+	}
+	r->good &= !r->err;
+}
+
+TEST(a_barrier_ends_when_all_have_begun_it)
+{
+	int n;
+
+	for (n = 1; n <= 5; n++) {
+		n_reached = 0;
+		prepare(n, next_epoch(), 0, run_barriers);
+		run_all(n);
+		expect_good(_metadata, n);
+	}
+}
+
+/*
+ * Vectors go round in both directions, amid sums: a rank with an even number sends after
+ * it has begun a sum, the others before. They receive in the order of sending.
+ */
+#define N_PAIRS	3
+
+static void run_pairs(struct rank *r)
+{
+	const u32 n = r->nranks, me = r->attr.rank, peer[2] = { (me + 1) % n, (me + n - 1) % n };
+	int *out = new_vector(r, 1), *in = calloc(r->count * 2 * N_PAIRS + 1, sizeof(*in)), k, d;
+	int *sum = new_vector(r, 0);
+	struct dblp_req *req[4 * N_PAIRS + 1];
+	u32 used = 0;
+	u64 i;
+
+	if (!(me & 1))
+		r->err = dblp_allreduce(r->comm, sum, r->count, &r->op, &req[used++]);
+	for (k = 0; k < 2 * N_PAIRS && !r->err; k++) {
+		/* From where this goes to comes what is sent the other way */
+		d = k & 1;
+		r->err = dblp_comm_recv(r->comm, in + k * r->count, r->count - (k / 2 && r->count),
+					DBLP_INT32, peer[!d], &req[used++]) ?:
+			 dblp_comm_send(r->comm, out, r->count - (k / 2 && r->count),
+					DBLP_INT32, peer[d], &req[used++]);
+	}
+	if (me & 1)
+		r->err |= dblp_allreduce(r->comm, sum, r->count, &r->op, &req[used++]);
+	while (used--)
+		r->err |= dblp_wait(req[used], WAIT_MS, &r->result, sizeof(r->result));
+	r->good = !r->err && is_sum(r, sum, 0, r->count, 0);
+	for (k = 0; k < 2 * N_PAIRS; k++)
+		for (i = 0; i < r->count - (k / 2 && r->count); i++)
+			r->good &= in[k * r->count + i] == value_of(peer[!(k & 1)], i, 1);
+	free(sum);
+	free(out);
+	free(in);
+}
+
+TEST(what_is_sent_to_a_rank_comes_in_order_amid_operations_of_all)
+{
+	static const u64 counts[] = { 0, 1, 1000, 50001 };
+	int n, c;
+
+	for (n = 2; n <= 5; n++)
+		for (c = 0; c < 4; c++) {
+			prepare(n, next_epoch(), counts[c], run_pairs);
+			EACH_RANK(n, r->attr.message_bytes = 16000);
+			run_all(n);
+			expect_good(_metadata, n);
+		}
+}
+
+/* Lanes and devices are those of sums; what is sent between two ranks has its own */
+TEST(as_many_lanes_as_can_be_leave_room_for_what_is_sent)
+{
+	static const struct dblp_lane lanes[DBLP_LANES_MAX];
+
+	prepare(3, next_epoch(), 1000, run_pairs);
+	EACH_RANK(3, r->attr.lanes = DBLP_LANES_MAX, r->attr.lane = lanes);
+	run_all(3);
+	expect_good(_metadata, 3);
+}
+
+/* Rank 1 takes an element less than rank 0 sends */
+static void run_mismatch(struct rank *r)
+{
+	struct dblp_req *req;
+	int v[4] = { 0 };
+
+	r->good = dblp_comm_send(r->comm, v, 1, DBLP_INT32, r->attr.rank, &req) == -EINVAL &&
+		  dblp_comm_recv(r->comm, v, 1, DBLP_INT32, 2, &req) == -EINVAL &&
+		  dblp_comm_recv(r->comm, v, 1, DBLP_DTYPES, !r->attr.rank, &req) == -EINVAL;
+	r->op.algo = DBLP_RING;
+	r->good &= dblp_broadcast(r->comm, v, 1, &r->op, &req) == -EINVAL &&
+		   dblp_reduce(r->comm, v, 1, &r->op, &req) == -EINVAL;
+	r->err = r->attr.rank ? dblp_comm_recv(r->comm, v, 3, DBLP_INT32, 0, &req) :
+				dblp_comm_send(r->comm, v, 4, DBLP_INT32, 1, &req);
+	r->err = r->err ?: dblp_wait(req, WAIT_MS, NULL, 0);
+	/* It may have left this one before the other one looked at it */
+	r->err = r->err ?: dblp_barrier(r->comm, &req) ?: dblp_wait(req, WAIT_MS, NULL, 0);
+}
+
+TEST(both_ends_of_what_is_sent_mean_the_same)
+{
+	prepare(2, next_epoch(), 0, run_mismatch);
+	run_all(2);
+	expect_good(_metadata, 2);
+	expect_failed(_metadata, 2, -EPROTO, 0, WAIT_MS);
+}
+
 /* Nanoseconds of the engine for each of @n operations that are outstanding together */
 static u64 cost_of(struct rank *r, int n)
 {

@@ -340,8 +340,8 @@ static void run_among_strangers(struct rank *r)
 
 	for (i = 0; !r->attr.rank && i < 300; i++)
 		fd[i] = call(port_of_rank(r));
-	/* There is room for two ranks and 64 more */
-	while (!r->attr.rank && strangers_of(r) < 300 - 66)
+	/* There is room for two connections of each of two ranks, and 64 more */
+	while (!r->attr.rank && strangers_of(r) < 300 - 68)
 		usleep(1000);
 	__atomic_add_fetch(&n_over, !r->attr.rank, __ATOMIC_SEQ_CST);
 	while (!__atomic_load_n(&n_over, __ATOMIC_SEQ_CST))
@@ -402,7 +402,7 @@ TEST(who_came_first_makes_room_while_ranks_meet)
 	/* The last one has the place of the first one now */
 	close(fd[0]);
 	wait_for_door(port);
-	/* There is room for two ranks and 64 more */
+	/* There is room for two connections of each of two ranks, and 64 more */
 	fd[0] = call(port);
 	for (; i < 67; i++)
 		fd[i] = call(port);

@@ -112,7 +112,41 @@ static const char *check_sums(struct world *w)
 	return NULL;
 }
 
-static const char *carry_out(struct world *w)
+/* The root has the sum of all, and what the others have is left open */
+static const char *check_reduced(struct world *w)
+{
+	u64 i;
+	u32 r;
+
+	for (i = 0; i < w->plan.count; i++) {
+		const struct elem *e = &vector_of(w, w->plan.root)[i];
+		u32 sum = 0;
+
+		for (r = 0; r < w->plan.nranks; r++)
+			if (contributes(&w->plan, w->plan.root, r))
+				sum += contribution(r, i);
+		if (e->value != (s32)sum || e->finished != 1)
+			return "the root lacks the sum";
+	}
+	return NULL;
+}
+
+/* All have what the root had */
+static const char *check_spread(struct world *w)
+{
+	u64 i;
+	u32 r;
+
+	for (r = 0; r < w->plan.nranks; r++)
+		for (i = 0; i < w->plan.count; i++)
+			if (vector_of(w, r)[i].value != contribution(w->plan.root, i))
+				return "a rank lacks the vector of the root";
+	return NULL;
+}
+
+/* @each: contributions that a vector has at first */
+static const char *carry_out(struct world *w, u32 each,
+			     const char *(*check)(struct world *w))
 {
 	const char *wrong;
 	u32 r;
@@ -122,12 +156,12 @@ static const char *carry_out(struct world *w)
 	for (r = 0; r < w->plan.nranks; r++)
 		for (i = 0; i < w->plan.count; i++)
 			vector_of(w, r)[i] = (struct elem) {
-				contribution(r, i), 1, 0
+				contribution(r, i), each, 0
 			};
 	w->local = do_local;
 	w->send = do_send;
 	w->recv = do_recv;
-	wrong = world_run(w) ?: check_sums(w);
+	wrong = world_run(w) ?: check(w);
 	for (r = 0; r < w->plan.nranks; r++)
 		for (i = 0; i < w->rank[r].n; i++)
 			free(w->rank[r].step[i].data);
@@ -352,7 +386,7 @@ static const char *check_steps(struct world *w)
 
 	for (r = 0; r < w->plan.nranks && !wrong; r++)
 		wrong = check_rank(w, r);
-	return wrong ?: world_match(w) ?: check_cost(w) ?: carry_out(w);
+	return wrong ?: world_match(w) ?: check_cost(w) ?: carry_out(w, 1, check_sums);
 }
 
 static const char *check_plan(const struct dblp_plan *plan, u64 seed)
@@ -677,6 +711,32 @@ TEST(halves_and_room)
 		ASSERT_EQ(memcmp(all, half, n / 2 * sizeof(*all)), 0);
 		if (n)
 			ASSERT_EQ(half[n / 2].op, 0xeeeeeeee);
+	}
+}
+
+/* Reduce and broadcast are the halves of what has a root */
+TEST(roots_get_the_sum_and_give_their_vector)
+{
+	struct prng rng = { 5 };
+	const char *wrong;
+	u32 i;
+
+	for (i = 0; i < 600; i++) {
+		const bool reduce = i & 1;
+		struct world w = {
+			.plan = draw_plan(&rng, 40), .rng = { i }, .buffered = i & 2,
+		};
+
+		w.plan.algo = i % 3 ? DBLP_TREE : DBLP_PS;
+		w.plan.flags = reduce ? DBLP_PLAN_REDUCE : DBLP_PLAN_SPREAD;
+		ASSERT_TRUE(world_init(&w));
+		wrong = world_match(&w) ?:
+			carry_out(&w, reduce ? 1 : w.plan.nranks,
+				  reduce ? check_reduced : check_spread);
+		world_free(&w);
+		if (wrong)
+			say_plan(&w.plan, wrong);
+		ASSERT_EQ(wrong, NULL);
 	}
 }
 

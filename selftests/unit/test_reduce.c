@@ -180,6 +180,23 @@ TEST(int32)
 	EXPECT_EQ(scaled(INT32_MIN, DBLP_RANKS_MAX, DBLP_RANKS_MAX), INT32_MIN);
 }
 
+TEST(uint8)
+{
+	u8 a[] = { 255, 3, 200 };
+	const u8 b[] = { 1, 4, 100 };
+
+	dblp_reduce_add(DBLP_UINT8, a, b, 3);
+	EXPECT_EQ(a[0], 0);
+	EXPECT_EQ(a[1], 7);
+	EXPECT_EQ(a[2], 44);
+	a[0] = 255;
+	dblp_reduce_scale(DBLP_UINT8, a, 3, 3, 2);
+	EXPECT_EQ(a[0], 255);
+	EXPECT_EQ(a[1], 11);
+	EXPECT_EQ(a[2], 66);
+	EXPECT_EQ(dblp_reduce_squares(DBLP_UINT8, b, 2), 17);
+}
+
 /* Elements need not be aligned, and no byte beside them is touched */
 TEST(any_address)
 {
@@ -208,6 +225,7 @@ TEST(sizes)
 	EXPECT_EQ(dblp_dtype_size(DBLP_INT32), 4);
 	EXPECT_EQ(dblp_dtype_size(DBLP_FLOAT64), 8);
 	EXPECT_EQ(dblp_dtype_size(DBLP_INT64), 8);
+	EXPECT_EQ(dblp_dtype_size(DBLP_UINT8), 1);
 	EXPECT_EQ(dblp_dtype_size(DBLP_DTYPES), 0);
 	EXPECT_EQ(dblp_dtype_size(UINT32_MAX), 0);
 }

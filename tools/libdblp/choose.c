@@ -79,6 +79,15 @@ static uint32_t step_of_64(const char *p, uint32_t n)
 	return (uint32_t)(most >> 51);
 }
 
+static uint32_t step_of_bytes(const char *p, uint32_t n)
+{
+	uint32_t most = 0, i;
+
+	for (i = 0; i < n; i++)
+		most = (uint8_t)p[i] > most ? (uint8_t)p[i] : most;
+	return most;
+}
+
 static uint32_t step_of_longs(const char *p, uint32_t n)
 {
 	uint64_t most = 0, bits;
@@ -103,6 +112,8 @@ static uint32_t step_of(uint32_t dtype, const char *p, uint32_t n)
 		return step_of_64(p, n);
 	case DBLP_INT64:
 		return step_of_longs(p, n);
+	case DBLP_UINT8:
+		return step_of_bytes(p, n);
 	default:
 		return step_of_16(p, n);
 	}

@@ -60,6 +60,7 @@ extern "C" {
  * @DBLP_INT32: two's complement; sums wrap
  * @DBLP_FLOAT64: IEEE 754 binary64
  * @DBLP_INT64: two's complement; sums wrap
+ * @DBLP_UINT8: bytes; sums wrap
  * @DBLP_DTYPES: number of types
  *
  * In the byte order of the machine. Types of 16 bits are added as binary32 and rounded
@@ -72,6 +73,7 @@ enum dblp_dtype {
 	DBLP_INT32,
 	DBLP_FLOAT64,
 	DBLP_INT64,
+	DBLP_UINT8,
 	DBLP_DTYPES,
 };
 

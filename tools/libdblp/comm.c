@@ -175,7 +175,8 @@ static int set_lanes(struct dblp_comm *comm)
 	if (a->lanes)
 		memcpy(comm->lane, a->lane, n * sizeof(*comm->lane));
 	comm->n_lanes = n;
-	comm->n_links = n * comm->n_nics;
+	/* Send and recv have one of their own, so that nothing else is in their order */
+	comm->n_links = n * comm->n_nics + 1;
 	return 0;
 }
 
@@ -476,6 +477,22 @@ void dblp_req_put(struct dblp_req *req)
 	free(req);
 }
 
+/**
+ * struct what - what an operation is
+ * @half: &enum dblp_plan_flags: one half of an allreduce, or 0
+ * @rooted: only the root has the sum, or the vector
+ * @pair: send and recv: rank 0 of two sends
+ * @me: which of the two this rank is
+ * @peer: the other one
+ */
+struct what {
+	uint32_t	half;
+	bool		rooted;
+	bool		pair;
+	uint32_t	me;
+	uint32_t	peer;
+};
+
 /* Elsewhere a vector has partial sums where it is to be kept */
 static bool may_keep(const struct dblp_op *op, uint32_t half)
 {
@@ -484,7 +501,7 @@ static bool may_keep(const struct dblp_op *op, uint32_t half)
 		op->algo == DBLP_TRANSPOSE || op->algo == DBLP_AVERAGE);
 }
 
-static int check_op(const struct dblp_op *op, uint32_t half)
+static int check_op(const struct dblp_op *op, const struct what *what)
 {
 	const uint32_t flags = DBLP_OP_BUDGET | DBLP_OP_POLICY | DBLP_OP_PHASE |
 			       DBLP_OP_AVERAGE | DBLP_OP_CARRY | DBLP_OP_SPARSE |
@@ -495,7 +512,9 @@ static int check_op(const struct dblp_op *op, uint32_t half)
 	    op->policy > DBLP_POLICY_EARLY || op->phase >= DBLP_PHASES ||
 	    op->plan_flags & ~(uint32_t)DBLP_PLAN_SERVER || op->reserved)
 		return -EINVAL;
-	if (op->flags & DBLP_OP_KEEP && !may_keep(op, half))
+	if (op->flags & DBLP_OP_KEEP && !may_keep(op, what->half))
+		return -EINVAL;
+	if (what->rooted && op->algo != DBLP_PS && op->algo != DBLP_TREE)
 		return -EINVAL;
 	if (op->flags & DBLP_OP_CARRY && !(op->flags & DBLP_OP_BUDGET))
 		return -EINVAL;
@@ -508,16 +527,16 @@ static int check_op(const struct dblp_op *op, uint32_t half)
 }
 
 static struct dblp_plan plan_of(const struct dblp_comm *comm, uint64_t count,
-				const struct dblp_op *op, uint32_t half)
+				const struct dblp_op *op, const struct what *what)
 {
 	struct dblp_plan plan;
 
 	/* With its padding: plans are compared byte by byte */
 	memset(&plan, 0, sizeof(plan));
 	plan.algo = op->algo;
-	plan.nranks = comm->nranks;
-	plan.rank = comm->rank;
-	plan.flags = op->plan_flags | half;
+	plan.nranks = what->pair ? 2 : comm->nranks;
+	plan.rank = what->pair ? what->me : comm->rank;
+	plan.flags = op->plan_flags | what->half;
 	plan.root = op->root;
 	plan.fanin = op->fanin;
 	plan.turn = op->turn;
@@ -612,7 +631,7 @@ static uint64_t digest_of(const struct dblp_req *req)
 }
 
 static int new_req(struct dblp_comm *comm, void *buf, uint64_t count,
-		   const struct dblp_op *op, uint32_t half,
+		   const struct dblp_op *op, const struct what *what,
 		   struct dblp_req **new)
 {
 	struct dblp_layout layout = {
@@ -626,7 +645,7 @@ static int new_req(struct dblp_comm *comm, void *buf, uint64_t count,
 	int err = take_sized(&own, sizeof(own), op, OP_LEAST);
 
 	if (!err)
-		err = check_op(&own, half);
+		err = check_op(&own, what);
 	if (err)
 		return err;
 	layout.part = own.part;
@@ -637,7 +656,7 @@ static int new_req(struct dblp_comm *comm, void *buf, uint64_t count,
 		err = -EINVAL;
 	if (err)
 		return err;
-	plan = plan_of(comm, count, &own, half);
+	plan = plan_of(comm, count, &own, what);
 	err = get_sched(comm, &plan, &layout, &sched);
 	if (err)
 		return err;
@@ -651,6 +670,7 @@ static int new_req(struct dblp_comm *comm, void *buf, uint64_t count,
 	req->comm = comm;
 	req->op = own;
 	req->sched = sched;
+	req->peer = what->pair ? (int32_t)what->peer : -1;
 	req->buf = buf;
 	req->esize = dblp_dtype_size(own.dtype);
 	req->digest = digest_of(req);
@@ -667,19 +687,26 @@ static int new_req(struct dblp_comm *comm, void *buf, uint64_t count,
 	return 0;
 }
 
-static int begin(struct dblp_comm *comm, void *buf, uint64_t count,
-		 const struct dblp_op *op, uint32_t half,
-		 struct dblp_req **new)
+/* Numbers count operations of all ranks, or those from one rank to another */
+static uint32_t next_seq(struct dblp_req *req)
 {
-	struct dblp_req *req;
-	int err = new_req(comm, buf, count, op, half, &req);
+	struct dblp_link *l;
 
-	if (err)
-		return err;
+	if (req->peer < 0)
+		return req->comm->seq++;
+	l = dblp_pair_link(req->comm, (uint32_t)req->peer);
+	return req->sched->plan.rank ? l->n_recvs++ : l->n_sends++;
+}
+
+static int submit(struct dblp_req *req, struct dblp_req **new)
+{
+	struct dblp_comm *comm = req->comm;
+	int err;
+
 	pthread_mutex_lock(&comm->lock);
 	err = comm->error ?: dblp_losses_prepare(req);
 	if (!err) {
-		req->seq = comm->seq++;
+		req->seq = next_seq(req);
 		req->begin = dblp_comm_now();
 		TAILQ_INSERT_TAIL(&comm->inbox, req, entry);
 		*new = req;
@@ -693,32 +720,106 @@ static int begin(struct dblp_comm *comm, void *buf, uint64_t count,
 	return err;
 }
 
+static int begin(struct dblp_comm *comm, void *buf, uint64_t count,
+		 const struct dblp_op *op, struct what what, struct dblp_req **new)
+{
+	struct dblp_req *req;
+
+	return new_req(comm, buf, count, op, &what, &req) ?: submit(req, new);
+}
+
 int dblp_allreduce(struct dblp_comm *comm, void *buf, uint64_t count,
 		   const struct dblp_op *op, struct dblp_req **req)
 {
-	return begin(comm, buf, count, op, 0, req);
+	return begin(comm, buf, count, op, (struct what) { 0 }, req);
 }
 
 int dblp_reduce_scatter(struct dblp_comm *comm, void *buf, uint64_t count,
 			const struct dblp_op *op, struct dblp_req **req)
 {
-	return begin(comm, buf, count, op, DBLP_PLAN_REDUCE, req);
+	return begin(comm, buf, count, op,
+		     (struct what) { .half = DBLP_PLAN_REDUCE }, req);
 }
 
 int dblp_allgather(struct dblp_comm *comm, void *buf, uint64_t count,
 		   const struct dblp_op *op, struct dblp_req **req)
 {
-	return begin(comm, buf, count, op, DBLP_PLAN_SPREAD, req);
+	return begin(comm, buf, count, op,
+		     (struct what) { .half = DBLP_PLAN_SPREAD }, req);
+}
+
+int dblp_reduce(struct dblp_comm *comm, void *buf, uint64_t count,
+		const struct dblp_op *op, struct dblp_req **req)
+{
+	return begin(comm, buf, count, op,
+		     (struct what) { .half = DBLP_PLAN_REDUCE, .rooted = true }, req);
+}
+
+int dblp_broadcast(struct dblp_comm *comm, void *buf, uint64_t count,
+		   const struct dblp_op *op, struct dblp_req **req)
+{
+	return begin(comm, buf, count, op,
+		     (struct what) { .half = DBLP_PLAN_SPREAD, .rooted = true }, req);
+}
+
+/* Whatever the budget of a job is, nothing is lost */
+static struct dblp_op reliable(uint32_t algo, uint32_t dtype)
+{
+	return (struct dblp_op) {
+		.size = sizeof(struct dblp_op),
+		.flags = DBLP_OP_BUDGET,
+		.algo = algo,
+		.dtype = dtype,
+	};
+}
+
+/* An allreduce of one element: its sum takes all ranks */
+int dblp_barrier(struct dblp_comm *comm, struct dblp_req **new)
+{
+	const struct dblp_op op = reliable(DBLP_TREE, DBLP_INT32);
+	struct dblp_req *req;
+	int err = new_req(comm, NULL, 1, &op, &(struct what) { 0 }, &req);
+
+	if (err)
+		return err;
+	req->buf = (char *)&req->word;
+	return submit(req, new);
+}
+
+static int begin_pair(struct dblp_comm *comm, void *buf, uint64_t count, uint32_t dtype,
+		      uint32_t me, uint32_t peer, struct dblp_req **req)
+{
+	const struct dblp_op op = reliable(DBLP_PS, dtype);
+
+	if (peer >= comm->nranks || peer == comm->rank)
+		return -EINVAL;
+	return begin(comm, buf, count, &op,
+		     (struct what) {
+			.half = DBLP_PLAN_SPREAD, .pair = true, .me = me, .peer = peer,
+		     }, req);
+}
+
+int dblp_comm_send(struct dblp_comm *comm, const void *buf, uint64_t count,
+		   uint32_t dtype, uint32_t to, struct dblp_req **req)
+{
+	return begin_pair(comm, (void *)buf, count, dtype, 0, to, req);
+}
+
+int dblp_comm_recv(struct dblp_comm *comm, void *buf, uint64_t count,
+		   uint32_t dtype, uint32_t from, struct dblp_req **req)
+{
+	return begin_pair(comm, buf, count, dtype, 1, from, req);
 }
 
 int dblp_comm_owned(struct dblp_comm *comm, uint64_t count,
 		    const struct dblp_op *op, struct dblp_span *part,
 		    size_t room)
 {
+	const struct what what = { .half = DBLP_PLAN_REDUCE };
 	struct dblp_req *req;
 	size_t n = 0;
 	uint32_t i;
-	int err = new_req(comm, NULL, count, op, DBLP_PLAN_REDUCE, &req);
+	int err = new_req(comm, NULL, count, op, &what, &req);
 
 	if (err)
 		return err;

@@ -445,7 +445,8 @@ struct dblp_result {
  * @op: how
  * @req: set; for dblp_wait()
  *
- * Operations of a communicator are carried out side by side, and end in any order.
+ * Operations of a communicator are carried out side by side, and end in any order. They
+ * begin in the same order on all ranks, except for dblp_comm_send() and dblp_comm_recv().
  *
  * Return: 0; -EINVAL if @op contradicts itself, or its parts leave elements out or have
  * some twice; -ENOENT if there is no such lane; -E2BIG if it has more than this library
@@ -482,6 +483,77 @@ int dblp_reduce_scatter(struct dblp_comm *comm, void *buf, uint64_t count,
  */
 int dblp_allgather(struct dblp_comm *comm, void *buf, uint64_t count,
 		   const struct dblp_op *op, struct dblp_req **req);
+
+/**
+ * dblp_reduce() - sum a vector at one rank
+ * @comm: the communicator
+ * @buf: this rank's contribution; at @root of @op the sum in the end, elsewhere whatever
+ *	it may be
+ * @count: its elements
+ * @op: how: %DBLP_TREE or %DBLP_PS
+ * @req: set; for dblp_wait()
+ *
+ * Return: as dblp_allreduce(); -EINVAL for other algorithms.
+ */
+int dblp_reduce(struct dblp_comm *comm, void *buf, uint64_t count,
+		const struct dblp_op *op, struct dblp_req **req);
+
+/**
+ * dblp_broadcast() - give all ranks the vector of one; nothing is lost without
+ *	%DBLP_OP_KEEP
+ * @comm: the communicator
+ * @buf: that of @root of @op is copied to all others
+ * @count: its elements
+ * @op: how: %DBLP_TREE or %DBLP_PS
+ * @req: set; for dblp_wait()
+ *
+ * Return: as dblp_reduce().
+ */
+int dblp_broadcast(struct dblp_comm *comm, void *buf, uint64_t count,
+		   const struct dblp_op *op, struct dblp_req **req);
+
+/**
+ * dblp_barrier() - ends when all ranks have begun it
+ * @comm: the communicator
+ * @req: set; for dblp_wait()
+ *
+ * Return: 0; -ENOMEM; the communicator's error if it has failed.
+ */
+int dblp_barrier(struct dblp_comm *comm, struct dblp_req **req);
+
+/**
+ * dblp_comm_send() - send a vector to another rank; nothing of it is lost
+ * @comm: the communicator
+ * @buf: the vector, not to be changed until the end
+ * @count: its elements, as many as the receiver gives
+ * @dtype: &enum dblp_dtype, the same as the receiver's; of anything %DBLP_UINT8
+ * @to: that rank
+ * @req: set; for dblp_wait()
+ *
+ * What a rank sends to another one is received in the same order. It goes by a
+ * connection of its own, so its place among the operations of all ranks does not matter.
+ *
+ * Return: 0; -EINVAL if there is no such rank, or it is this one, or there is no such
+ * type; -ENOMEM; the communicator's error if it has failed.
+ */
+int dblp_comm_send(struct dblp_comm *comm, const void *buf, uint64_t count,
+		   uint32_t dtype, uint32_t to, struct dblp_req **req);
+
+/**
+ * dblp_comm_recv() - receive a vector that another rank sends
+ * @comm: the communicator
+ * @buf: filled
+ * @count: its elements
+ * @dtype: &enum dblp_dtype
+ * @from: that rank
+ * @req: set; for dblp_wait()
+ *
+ * The communicator fails with -EPROTO if the sender gives another @count or @dtype.
+ *
+ * Return: as dblp_comm_send().
+ */
+int dblp_comm_recv(struct dblp_comm *comm, void *buf, uint64_t count,
+		   uint32_t dtype, uint32_t from, struct dblp_req **req);
 
 /**
  * dblp_comm_owned() - which parts of a vector this rank owns

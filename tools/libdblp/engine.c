@@ -24,6 +24,14 @@
 /* No errno is larger */
 #define ERRNO_MAX	4095
 
+/* The first operation of all ranks that has not ended is @req or behind it */
+static void set_first(struct dblp_comm *comm, struct dblp_req *req)
+{
+	while (req && (req->ended || req->peer >= 0))
+		req = TAILQ_NEXT(req, entry);
+	comm->first = req;
+}
+
 /* The caller may still use @req: it is handed over when the engine looks next */
 static void req_over(struct dblp_req *req)
 {
@@ -49,6 +57,8 @@ static void req_end(struct dblp_req *req)
 	pthread_mutex_lock(&comm->lock);
 	dblp_losses_free(req);
 	req->ended = true;
+	if (req == comm->first)
+		set_first(comm, req);
 	if (write(comm->ended_fd, &one, sizeof(one)) < 0) {
 		/* The counter has no end that could be reached */
 	}
@@ -624,12 +634,16 @@ static void req_begin(struct dblp_comm *comm, struct dblp_req *req)
 	uint32_t i;
 
 	TAILQ_INSERT_TAIL(&comm->reqs, req, entry);
+	if (!comm->first)
+		set_first(comm, req);
 	if (req->op.wait_ms)
 		comm->due = 0;
-	comm->begun = req->seq + 1;
-	comm->digest[req->seq % DBLP_DIGESTS] = req->digest;
 	dblp_losses_begin(req);
-	dblp_ctl_began(comm, req);
+	if (req->peer < 0) {
+		comm->begun = req->seq + 1;
+		comm->digest[req->seq % DBLP_DIGESTS] = req->digest;
+		dblp_ctl_began(comm, req);
+	}
 	for (i = 0; i < req->sched->n && !comm->error; i++)
 		if (!is_local(&req->task[i]))
 			queue_task(&req->task[i]);
@@ -712,13 +726,9 @@ static bool read_inbox(struct dblp_comm *comm)
  */
 static uint64_t report_timeout(struct dblp_comm *comm, uint64_t now)
 {
-	struct dblp_req *req;
+	struct dblp_req *req = comm->first;
 	uint64_t report;
 
-	/* Only late ranks keep those here that have ended */
-	TAILQ_FOREACH(req, &comm->reqs, entry)
-		if (!req->ended)
-			break;
 	if (!req || req->told)
 		return UINT64_MAX;
 	report = req->begin + REPORT_MS * MS_NS;

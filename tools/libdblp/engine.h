@@ -111,9 +111,11 @@ struct dblp_task {
  * @entry: in a list of the communicator
  * @op: how
  * @sched: what
+ * @peer: send and recv: the other rank, and the plan is one of these two; else -1
+ * @word: the vector of a barrier
  * @buf: the vector
  * @esize: bytes of an element
- * @seq: number of the operation
+ * @seq: number of the operation: of all ranks, or of those from one rank to another
  * @digest: of all that ranks must agree upon
  * @begin: when it began
  * @told: rank 0 was told of it, since it takes long
@@ -134,6 +136,8 @@ struct dblp_req {
 	TAILQ_ENTRY(dblp_req)	entry;
 	struct dblp_op		op;
 	struct dblp_sched	*sched;
+	int32_t			peer;
+	uint32_t		word;
 	char			*buf;
 	uint32_t		esize;
 	uint32_t		seq;
@@ -397,6 +401,8 @@ enum dblp_part {
  * @chosen: memory for the elements of a message that go by this lane
  * @n_chosen: its length
  * @left_out: first one of a peer: for late.c
+ * @n_sends: send: number of the next operation; protected by the communicator's lock
+ * @n_recvs: recv: the same
  */
 struct dblp_link {
 	enum dblp_source	source;
@@ -446,6 +452,8 @@ struct dblp_link {
 	char			*chosen;
 	size_t			n_chosen;
 	bool			left_out;
+	uint32_t		n_sends;
+	uint32_t		n_recvs;
 };
 
 /**
@@ -509,8 +517,8 @@ int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
  * @n_nics: number of devices
  * @nic: the devices
  * @n_lanes: number of lanes
- * @lane: the lanes
- * @n_links: lanes x devices: connections with a rank
+ * @lane: the lanes, and a plain one for send and recv
+ * @n_links: lanes x devices, and one for send and recv: connections with a rank
  * @table: addresses: of each rank, of each device
  * @epoll: what the engine waits for
  * @wake: eventfd for the engine
@@ -537,6 +545,7 @@ int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
  * @begun: number of the operation that begins next
  * @owned: bytes of copies for late ranks
  * @reqs: operations for which the engine has something left to do, in order
+ * @first: of these the first one of all ranks that has not ended, or NULL
  * @over: those that have ended since it last looked
  * @due: when it has to look for late ranks of one of @reqs, ~0: never
  * @left_out: one of @reqs goes on without late ranks
@@ -566,7 +575,7 @@ struct dblp_comm {
 	uint32_t			n_nics;
 	struct dblp_nic			nic[DBLP_NICS_MAX];
 	uint32_t			n_lanes;
-	struct dblp_lane		lane[DBLP_LANES_MAX];
+	struct dblp_lane		lane[DBLP_LANES_MAX + 1];
 	uint32_t			n_links;
 	struct sockaddr_dblp		*table;
 	int				epoll;
@@ -594,6 +603,7 @@ struct dblp_comm {
 	uint32_t			begun;
 	size_t				owned;
 	struct dblp_reqs		reqs;
+	struct dblp_req			*first;
 	struct dblp_reqs		over;
 	uint64_t			due;
 	bool				left_out;
@@ -639,10 +649,19 @@ static inline struct dblp_way dblp_task_way(const struct dblp_task *t)
 	return s->way[t->step - s->step];
 }
 
+/** dblp_pair_link() - the connection for send and recv */
+static inline struct dblp_link *dblp_pair_link(const struct dblp_comm *comm,
+					       uint32_t rank)
+{
+	return dblp_link_of(comm, rank, comm->n_links - 1);
+}
+
 static inline struct dblp_link *dblp_task_link(const struct dblp_task *t)
 {
 	const struct dblp_comm *comm = dblp_task_comm(t);
 
+	if (t->req->peer >= 0)
+		return dblp_pair_link(comm, (uint32_t)t->req->peer);
 	return dblp_link_of(comm, t->step->peer,
 			    dblp_task_way(t).lane * comm->n_nics +
 			    t->step->lane % comm->n_nics);

@@ -43,7 +43,7 @@ int dblp_links_begin(struct dblp_comm *comm)
 		l->comm = comm;
 		l->rank = i / comm->n_links;
 		l->lane = i % comm->n_links / comm->n_nics;
-		l->nic = i % comm->n_nics;
+		l->nic = i % comm->n_links % comm->n_nics;
 		l->fd = -1;
 		l->phase = DBLP_INHERIT;
 		l->shift[0] = DBLP_SPARSE_SHIFTS;

@@ -179,11 +179,14 @@ FLOAT_OPS(f64, double, 8)
 FLOAT_OPS(f16, float, 2)
 FLOAT_OPS(bf16, float, 2)
 
-/* The same for each type of integer, of @bits; products need the next @wide type */
-#define INT_OPS(bits, wide) \
-static void add_i##bits(char *to, const char *from, size_t n) \
+/*
+ * The same for each type of integer, from @min to @max: @bits are its unsigned type, and
+ * products fit into @wide.
+ */
+#define INT_OPS(type, real, bits, wide, min, max) \
+static void add_##type(char *to, const char *from, size_t n) \
 { \
-	uint##bits##_t a, b; \
+	bits a, b; \
 	size_t i; \
 \
 	for (i = 0; i < n; i++) { \
@@ -193,30 +196,30 @@ static void add_i##bits(char *to, const char *from, size_t n) \
 		memcpy(to + i * sizeof(a), &a, sizeof(a)); \
 	} \
 } \
-static int##bits##_t scale_int##bits(int##bits##_t x, uint32_t mul, uint32_t div) \
+static real scale_one_##type(real x, uint32_t mul, uint32_t div) \
 { \
 	wide product = (wide)x * mul, half = div / 2; \
 \
 	product = (product + (product < 0 ? -half : half)) / (wide)div; \
-	if (product > INT##bits##_MAX) \
-		return INT##bits##_MAX; \
-	return product < INT##bits##_MIN ? INT##bits##_MIN : (int##bits##_t)product; \
+	if (product > (max)) \
+		return max; \
+	return product < (min) ? (min) : (real)product; \
 } \
-static void scale_i##bits(char *v, size_t n, uint32_t mul, uint32_t div) \
+static void scale_##type(char *v, size_t n, uint32_t mul, uint32_t div) \
 { \
-	int##bits##_t x; \
+	real x; \
 	size_t i; \
 \
 	for (i = 0; i < n; i++) { \
 		memcpy(&x, v + i * sizeof(x), sizeof(x)); \
-		x = scale_int##bits(x, mul, div); \
+		x = scale_one_##type(x, mul, div); \
 		memcpy(v + i * sizeof(x), &x, sizeof(x)); \
 	} \
 } \
-static double squares_i##bits(const char *v, size_t n) \
+static double squares_##type(const char *v, size_t n) \
 { \
 	double sum = 0; \
-	int##bits##_t x; \
+	real x; \
 	size_t i; \
 \
 	for (i = 0; i < n; i++) { \
@@ -226,8 +229,9 @@ static double squares_i##bits(const char *v, size_t n) \
 	return sum; \
 }
 
-INT_OPS(32, int64_t)
-INT_OPS(64, __int128)
+INT_OPS(i32, int32_t, uint32_t, int64_t, INT32_MIN, INT32_MAX)
+INT_OPS(i64, int64_t, uint64_t, __int128, INT64_MIN, INT64_MAX)
+INT_OPS(u8, uint8_t, uint8_t, int64_t, 0, UINT8_MAX)
 
 uint32_t dblp_dtype_size(uint32_t dtype)
 {
@@ -238,6 +242,7 @@ uint32_t dblp_dtype_size(uint32_t dtype)
 		[DBLP_INT32] = 4,
 		[DBLP_FLOAT64] = 8,
 		[DBLP_INT64] = 8,
+		[DBLP_UINT8] = 1,
 	};
 
 	return dtype < DBLP_DTYPES ? size[dtype] : 0;
@@ -258,6 +263,8 @@ void dblp_reduce_add(uint32_t dtype, void *to, const void *from, size_t n)
 		return add_f64(to, from, n);
 	case DBLP_INT64:
 		return add_i64(to, from, n);
+	case DBLP_UINT8:
+		return add_u8(to, from, n);
 	}
 }
 
@@ -279,6 +286,8 @@ void dblp_reduce_scale(uint32_t dtype, void *v, size_t n, uint32_t mul,
 		return scale_f64(v, n, by);
 	case DBLP_INT64:
 		return scale_i64(v, n, mul, div);
+	case DBLP_UINT8:
+		return scale_u8(v, n, mul, div);
 	}
 }
 
@@ -297,6 +306,8 @@ double dblp_reduce_squares(uint32_t dtype, const void *v, size_t n)
 		return squares_f64(v, n);
 	case DBLP_INT64:
 		return squares_i64(v, n);
+	case DBLP_UINT8:
+		return squares_u8(v, n);
 	}
 	return 0;
 }

@@ -14,7 +14,7 @@
  * dblp_dtype_size() - bytes of an element
  * @dtype: &enum dblp_dtype
  *
- * Return: 2, 4, 8, or 0 if there is no such type.
+ * Return: 1, 2, 4, 8, or 0 if there is no such type.
  */
 uint32_t dblp_dtype_size(uint32_t dtype);
 

@@ -92,6 +92,8 @@ static bool is_set(const struct vector *a, uint64_t i)
 	case sizeof(half):
 		memcpy(&half, a->v + i * sizeof(half), sizeof(half));
 		return half;
+	case 1:
+		return a->v[i];
 	default:
 		memcpy(&quarter, a->v + i * sizeof(quarter), sizeof(quarter));
 		return quarter;
