@@ -6,7 +6,7 @@ Sums of vectors over ranks, with a loss budget: libdblp's communicators (dblp_co
 
     gradient = array.array("f", [1.0] * 1000000)
     with dblp.Comm() as comm:           # RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT
-        result = comm.allreduce(gradient, budget="2%", average=True).wait()
+        result = comm.allreduce(gradient, op=dblp.Op(budget="2%", average=True)).wait()
         print(comm.describe(), result.missing, "of", result.asked, "bytes are missing")
 
 It needs libdblp.so.0, which is looked for where the dynamic linker looks, or at
@@ -18,9 +18,10 @@ from .comm import Comm, RankError, Request, Result, Stats
 from .enums import Algo, Dtype, LaneFlags, OpFlags, PlanFlags, Policy, Rule
 from .job import report_norm
 from .lanes import Lane, LaneResult
+from .op import Op
 from .units import PPM, parse_budget
 
 __all__ = [
-    "Algo", "Comm", "Dtype", "Lane", "LaneFlags", "LaneResult", "OpFlags", "PPM", "PlanFlags",
+    "Algo", "Comm", "Dtype", "Lane", "LaneFlags", "LaneResult", "Op", "OpFlags", "PPM", "PlanFlags",
     "Policy", "RankError", "Request", "Result", "Rule", "Stats", "parse_budget", "report_norm",
 ]

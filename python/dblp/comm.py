@@ -15,10 +15,11 @@ import weakref
 from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _c
-from .enums import Algo, Dtype, OpFlags, PlanFlags, Policy, Rule, to_enum
-from .lanes import Lane, LaneResult, Part, lane_array, lane_results, part_array
+from .enums import Dtype, to_enum
+from .lanes import Lane, LaneResult, lane_array, lane_results
+from .op import Op
 from .progress import Tally, tell
-from .units import parse_budget
+from .units import number
 
 KV = Tuple[Callable[[str, bytes], Any], Callable[[str], Optional[bytes]]]
 
@@ -113,14 +114,6 @@ def os_error(error: int, reasons: Any, what: str = "") -> OSError:
     return OSError(-error, f"{text}: {reason}" if reason else text)
 
 
-def number(name: str, value: int, least: int = 0, most: int = 0xffffffff) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} is an int, not {value!r}")
-    if not least <= value <= most:
-        raise ValueError(f"{name} {value} is not within {least} ... {most}")
-    return value
-
-
 def _text(name: str, value: str) -> bytes:
     if not isinstance(value, str):
         raise TypeError(f"{name} is a str, not {value!r}")
@@ -148,7 +141,7 @@ class _Op:
 
     @property
     def ended(self) -> bool:
-        return self.result.failed_rank != _NOT_ENDED
+        return bool(self.result.failed_rank != _NOT_ENDED)
 
     def cancel(self) -> None:
         if not self.ended:
@@ -200,8 +193,8 @@ class Request:
             raise RankError(r.failed_rank, -r.error)
         if r.error:
             raise os_error(r.error, {}, "the communicator was closed")
-        return Result(*(getattr(r, name) for name in Result._fields[:-1]),
-                      lanes=lane_results(r, self._comm.lanes))
+        values = [getattr(r, name) for name in Result._fields[:-1]]
+        return Result._make([*values, lane_results(r, self._comm.lanes)])
 
 
 class _Vector:
@@ -514,77 +507,54 @@ class Comm:
             raise self.error or os_error(error, _BEGIN_REASONS)
         return request
 
-    def _begin_buffer(self, function: Callable[..., int], buf: Any, dtype: Any, how: Any) -> Request:
+    def _begin_buffer(self, function: Callable[..., int], buf: Any, dtype: Any, op: Op) -> Request:
         vector = _Vector(buf, dtype)
-        return self._begin(function, vector.address, vector.count, make_op(vector.dtype, **how),
-                           vector)
+        return self._begin(function, vector.address, vector.count, op.to_c(vector.dtype), vector)
 
-    def allreduce(self, buf: Any, dtype: Union[Dtype, int, str, None] = None, **how: Any) -> Request:
+    def allreduce(self, buf: Any, dtype: Union[Dtype, int, str, None] = None, op: Op = Op()) -> Request:
         """
         Begin to sum a vector over all ranks; wait() of what it returns ends that.
 
         buf: anything with a writable, contiguous buffer of any shape, such as a numpy
             array or an array.array: this rank's contribution, then the sum, in place.
+            The same number of elements on all ranks.
         dtype: of its elements; None: what the buffer says (float16, float32, float64,
-            int32 or int64).
-            "bfloat16" of a buffer of 16-bit integers, and any type of one of bytes.
-
-        Keywords, the same on all ranks; 0 or None are the defaults:
-
-        algo: "transpose" (default), "ring", "ps", "tree", "bcube", "average".
-        rule: what is made of a sum that lacks contributions: "bubble" (default),
-            "rescale", "feedback".
-        budget: share of all contributions that may be lost: "2%", "8000ppm" or ppm.
-            None: that of the phase, or of the job; without both, nothing is lost. An
-            operator may change that of sockets, unless it is 0.
-        policy: "full", "eager" or "early"; phase: number of one.
-        average: divide the sum by the number of ranks.
-        carry: save budget up that was not used.
-        sparse: do not send blocks of zeroes, in either direction; for vectors of which
-            most elements are zero.
-        keep: sums may be lost, too, on their way back: what is lost the vector keeps as it
-            was, so ranks may differ then; for parameters.
-        prune: with sparse and "feedback": share of the squared norm, "1%", "10000ppm" or
-            ppm, that is not sent but added to the next vector: blocks of the least norm.
-        block: with sparse: elements of a block, a power of two; 0: what takes the fewest bytes.
-        key: number of the vector that is reduced again and again: feedback and carry.
-        wait_ms: after so many milliseconds of each round go on without who is late.
-        server, root, fanin, turn, radix: of the algorithm, see dblp_plan(3).
-        parts: which elements go by which lane: pairs of a range and the number of a lane, in
-            order and without gaps; none: all by lane 0.
+            int32 or int64). "bfloat16" of a buffer of 16-bit integers, and any type of
+            one of bytes.
+        op: how, the same on all ranks.
 
         Raises TypeError and ValueError for what cannot be, RankError if a rank has
         failed, another OSError with the reason; then nothing has begun.
         """
-        return self._begin_buffer(_c.lib.dblp_allreduce, buf, dtype, how)
+        return self._begin_buffer(_c.lib.dblp_allreduce, buf, dtype, op)
 
     def reduce_scatter(self, buf: Any, dtype: Union[Dtype, int, str, None] = None,
-                       **how: Any) -> Request:
+                       op: Op = Op()) -> Request:
         """
         As allreduce(), but only the elements that owned() names become the sum, the
         rest whatever it may be.
         """
-        return self._begin_buffer(_c.lib.dblp_reduce_scatter, buf, dtype, how)
+        return self._begin_buffer(_c.lib.dblp_reduce_scatter, buf, dtype, op)
 
     def allgather(self, buf: Any, dtype: Union[Dtype, int, str, None] = None,
-                  **how: Any) -> Request:
+                  op: Op = Op()) -> Request:
         """
         Give all ranks all parts of a vector: the elements that owned() names are this
         rank's, the rest is filled. Nothing is lost. Arguments as for allreduce().
         """
-        return self._begin_buffer(_c.lib.dblp_allgather, buf, dtype, how)
+        return self._begin_buffer(_c.lib.dblp_allgather, buf, dtype, op)
 
-    def owned(self, count: int, **how: Any) -> List[range]:
+    def owned(self, count: int, op: Op = Op()) -> List[range]:
         """
         Which elements of a vector of `count` this rank owns: none, one range, or with
         "bcube" one for each level; with parts of each lane as many, cut where its parts
-        are not side by side. Keywords as for allreduce().
+        are not side by side. Of a reduce_scatter() or allgather() with the same op.
         """
         number("count", count, 0, 1 << 48)
-        op = make_op(Dtype.DBLP_INT32, **how)
-        n = self._owned(count, op, (_c.Span * 0)())
+        how = op.to_c(Dtype.DBLP_INT32)
+        n = self._owned(count, how, (_c.Span * 0)())
         part = (_c.Span * n)()
-        self._owned(count, op, part)
+        self._owned(count, how, part)
         return [range(p.first, p.end) for p in part]
 
     def _owned(self, count: int, op: _c.Op, part: Any) -> int:
@@ -698,43 +668,6 @@ class Comm:
         if self._handle is None:
             return "<dblp.Comm, closed>"
         return f"<dblp.Comm: {self.describe()}>"
-
-
-def make_op(dtype: Dtype, *, algo: Union[Algo, int, str] = Algo.DBLP_TRANSPOSE,
-            rule: Union[Rule, int, str] = Rule.DBLP_BUBBLE, budget: Union[str, int, None] = None,
-            policy: Union[Policy, int, str, None] = None, phase: Optional[int] = None,
-            average: bool = False, carry: bool = False, sparse: bool = False,
-            keep: bool = False, prune: Union[str, int] = 0, block: int = 0, key: int = 0, wait_ms: int = 0,
-            server: bool = False, root: int = 0, fanin: int = 0, turn: int = 0, radix: Sequence[int] = (),
-            parts: Sequence[Part] = ()) -> _c.Op:
-    """struct dblp_op of the keywords of Comm.allreduce()."""
-    op = _c.Op(size=ctypes.sizeof(_c.Op), algo=to_enum(Algo, algo), rule=to_enum(Rule, rule),
-               dtype=dtype, key=number("key", key, 0, (1 << 64) - 1))
-    if budget is not None:
-        op.flags |= OpFlags.DBLP_OP_BUDGET
-        op.budget = parse_budget(budget)
-    if policy is not None:
-        op.flags |= OpFlags.DBLP_OP_POLICY
-        op.policy = to_enum(Policy, policy)
-    if phase is not None:
-        op.flags |= OpFlags.DBLP_OP_PHASE
-        op.phase = number("phase", phase)
-    for given, flag in ((average, OpFlags.DBLP_OP_AVERAGE), (carry, OpFlags.DBLP_OP_CARRY),
-                        (sparse, OpFlags.DBLP_OP_SPARSE), (keep, OpFlags.DBLP_OP_KEEP)):
-        op.flags |= flag if given else 0
-    op.prune = parse_budget(prune)
-    op.plan_flags = PlanFlags.DBLP_PLAN_SERVER if server else 0
-    for name, value in (("block", block), ("wait_ms", wait_ms), ("root", root), ("fanin", fanin), ("turn", turn)):
-        setattr(op, name, number(name, value))
-    if len(radix) > _c.LEVELS_MAX:
-        raise ValueError(f"there are {len(radix)} radices, not {_c.LEVELS_MAX} at most")
-    op.levels = len(radix)
-    for i, value in enumerate(radix):
-        op.radix[i] = number("radix", value)
-    if parts:
-        op.part = part_array(parts)
-        op.parts = len(parts)
-    return op
 
 
 _tally = Tally()

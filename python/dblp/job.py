@@ -9,7 +9,9 @@ import hashlib
 import os
 
 from . import _c
-from .comm import Comm, number, os_error
+from .comm import Comm, os_error
+from .op import Op
+from .units import number
 
 _REASONS = {
     errnos.ENOENT: "there is no such job",
@@ -54,6 +56,6 @@ def first_of_host(comm: Comm) -> bool:
     """
     hosts = array.array("i", bytes(8 * comm.nranks))
     hosts[2 * comm.rank:2 * comm.rank + 2] = array.array("i", _host())
-    comm.allreduce(hosts, budget=0).wait()
+    comm.allreduce(hosts, op=Op(budget=0)).wait()
     pairs = list(zip(hosts[::2], hosts[1::2]))
     return pairs.index(pairs[comm.rank]) == comm.rank

@@ -16,7 +16,7 @@ class Lane(NamedTuple):
     """
     Connections of their own, one to each peer. Other ranks give the same.
 
-    budget: share of contributions that may be lost, as Comm.allreduce() has it, or None: that
+    budget: share of contributions that may be lost, as Op has it, or None: that
         of operations; where that is 0 nothing is lost. policy: the same.
     priority: SO_PRIORITY of its sockets. tos: TOS byte of its data, a multiple of 4.
     ect: False: queues that mark congestion drop its data instead ("dblp" only).

@@ -30,11 +30,12 @@ import torch
 import torch.distributed as dist
 
 from . import _c
-from .comm import Comm, Request, make_op, number, os_error
+from .comm import Comm, Request, os_error
 from .enums import Algo, Dtype, Policy, Rule
 from .job import first_of_host, report_norm
 from .lanes import Lane, Part
-from .units import parse_budget
+from .op import make_op
+from .units import number, parse_budget
 
 __all__ = ["Averager", "State", "communicator", "hook", "register"]
 
@@ -116,7 +117,7 @@ class State:
         0: nothing. Then all ranks have to make this at the same place among operations.
     lane_of: a function of a parameter that says by which lane of the communicator its
         gradient goes, always the same one; None: by the first lane.
-    how: other keywords of Comm.allreduce() but key, average and parts: policy, phase, carry,
+    how: other fields of dblp.Op but key, average and parts: policy, phase, carry,
         sparse, prune, wait_ms, ...
 
     The first time that a bucket of certain parameters comes nothing may be lost: DDP forms
@@ -378,7 +379,7 @@ class Averager:
     comm: None: that of communicator(), of all ranks.
     budget: share of contributions that may be lost, as State has it: a parameter becomes the
         mean of what has come.
-    policy, phase, carry, wait_ms: as Comm.allreduce() has them.
+    policy, phase, carry, wait_ms: as dblp.Op has them.
 
     Optimisers keep what they know, each its own: momenta are not averaged.
 

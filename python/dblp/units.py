@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""Loss budgets as people write them."""
+"""Numbers and loss budgets, as people write them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,15 @@ from typing import Union
 PPM = 1000000
 
 _PERCENT = re.compile(r"([0-9]+)(?:\.([0-9]+))?%")
+
+
+def number(name: str, value: int, least: int = 0, most: int = 0xffffffff) -> int:
+    """`value`, if it is an int within `least` ... `most`; else TypeError or ValueError."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} is an int, not {value!r}")
+    if not least <= value <= most:
+        raise ValueError(f"{name} {value} is not within {least} ... {most}")
+    return value
 
 
 def parse_budget(budget: Union[str, int]) -> int:

@@ -50,7 +50,7 @@ class Losses(unittest.TestCase):
             total, missing = [0.0] * COUNT, 0
             for _ in range(ROUNDS):
                 v = ones()
-                result = comm.allreduce(v, budget="10%", policy="eager").wait(LONG)
+                result = comm.allreduce(v, op=dblp.Op(budget="10%", policy="eager")).wait(LONG)
                 self.assertLessEqual(result.missing, result.asked // 10)
                 self.assertEqual((result.budget_least, result.budget_most), (100000, 100000))
                 total, missing = [a + b for a, b in zip(total, v)], missing + result.missing
@@ -69,8 +69,8 @@ class Losses(unittest.TestCase):
             total, lost = [0.0] * COUNT, 0
             for i in range(ROUNDS):
                 v = ones()
-                result = comm.allreduce(v, budget="10%" if i < ROUNDS - 1 else 0, policy="eager",
-                                        rule="feedback", key=1).wait(LONG)
+                op = dblp.Op("10%" if i < ROUNDS - 1 else 0, "feedback", policy="eager", key=1)
+                result = comm.allreduce(v, op=op).wait(LONG)
                 lost += result.lost
                 total = [a + b for a, b in zip(total, v)]
             return set(total), lost
@@ -96,7 +96,7 @@ class Losses(unittest.TestCase):
 class Launcher(unittest.TestCase):
     def test_ranks_of_dblp_run_use_it(self):
         code = ("import array, os, dblp\nwith dblp.Comm() as comm:\n v = array.array('f', [1]) * 100000\n"
-                " r = comm.allreduce(v, budget=os.environ['DBLP_BUDGET'], policy='eager').wait()\n"
+                " r = comm.allreduce(v, op=dblp.Op(os.environ['DBLP_BUDGET'], policy='eager')).wait()\n"
                 " print(comm.describe().split(' at ')[0], r.budget_most)")
         p = subprocess.run([sys.executable, "-m", "dblp.run", "-n", "2", "--budget", "2%", "--require", "--",
                             sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -120,8 +120,8 @@ class Launcher(unittest.TestCase):
 
     def test_says_so_when_an_operator_changes_budgets(self):
         code = ("import array, dblp\nwith dblp.Comm() as comm:\n while True:\n"
-                "  comm.allreduce(array.array('f', [1]) * 100000, budget='2%', policy='eager').wait()\n"
-                "  assert comm.allreduce(array.array('f', [1]) * 100000, budget=0).wait().budget_most == 0")
+                "  comm.allreduce(array.array('f', [1]) * 100000, op=dblp.Op('2%', policy='eager')).wait()\n"
+                "  assert comm.allreduce(array.array('f', [1]) * 100000, op=dblp.Op(0)).wait().budget_most == 0")
         with subprocess.Popen([sys.executable, "-m", "dblp.run", "-n", "2", "--", sys.executable, "-c", code],
                               stderr=subprocess.PIPE, text=True) as p:
             try:

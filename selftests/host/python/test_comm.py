@@ -4,6 +4,7 @@
 import array
 import asyncio
 import contextlib
+import dataclasses
 import errno
 import gc
 import os
@@ -92,8 +93,8 @@ class Sums(unittest.TestCase):
             for algo in dblp.Algo:
                 for rule in "bubble", "rescale", "feedback":
                     v = array.array("f", [comm.rank + 1] * 1000)
-                    comm.allreduce(v, algo=algo, rule=rule, radix=(2, 2), average=True,
-                                   budget="2%", policy="eager", key=algo).wait(LONG)
+                    comm.allreduce(v, op=dblp.Op("2%", rule, algo, radix=(2, 2), average=True, policy="eager",
+                                                 key=algo)).wait(LONG)
                     # The digit that is averaged over is the least: 1, 2 and 3, 4
                     want = 1.5 + comm.rank // 2 * 2 if algo == dblp.Algo.DBLP_AVERAGE else 2.5
                     self.assertEqual(set(v), {want})
@@ -105,10 +106,10 @@ class Sums(unittest.TestCase):
             dense, thin = array.array("f", [0] * 8000), array.array("f", [0] * 8000)
             dense[5] = thin[5] = comm.rank + 1
             all_of_it = comm.allreduce(dense).wait(LONG)
-            result = comm.allreduce(thin, sparse=True).wait(LONG)
+            result = comm.allreduce(thin, op=dblp.Op(sparse=True)).wait(LONG)
             self.assertEqual(thin, dense)
             self.assertGreater(all_of_it.sent, 10 * result.sent)
-            fixed = comm.allreduce(thin, sparse=True, block=256).wait(LONG)
+            fixed = comm.allreduce(thin, op=dblp.Op(sparse=True, block=256)).wait(LONG)
             self.assertEqual(thin[5], 3 * comm.nranks)
             self.assertGreater(fixed.sent, 1024)
             self.assertLess(fixed.sent, all_of_it.sent)
@@ -116,7 +117,7 @@ class Sums(unittest.TestCase):
             for prune in "1%", 0:
                 # Rank 0 owns the first half, so that rank 1 sends it
                 v = array.array("f", [big] + [0] * 2000 + [1] * 3 + [0] * 5996)
-                result = comm.allreduce(v, sparse=True, prune=prune, rule="feedback").wait(LONG)
+                result = comm.allreduce(v, op=dblp.Op(sparse=True, prune=prune, rule="feedback")).wait(LONG)
                 self.assertEqual(result.pruned > 0, bool(prune) and comm.rank == 1)
                 total += v[2001]
             self.assertEqual(total, 4)
@@ -126,7 +127,8 @@ class Sums(unittest.TestCase):
     def test_elements_go_by_lanes(self):
         def run(comm):
             v = array.array("i", range(1000))
-            result = comm.allreduce(v, algo="ps", parts=[(range(0, 200), 1), (range(200, 1000), 0)]).wait(LONG)
+            op = dblp.Op(algo="ps", parts=[(range(0, 200), 1), (range(200, 1000), 0)])
+            result = comm.allreduce(v, op=op).wait(LONG)
             self.assertEqual(list(v), [2 * i for i in range(1000)])
             return [lane.asked for lane in result.lanes]
 
@@ -148,12 +150,13 @@ class Sums(unittest.TestCase):
     def test_parts_that_ranks_own_make_the_whole(self):
         def run(comm):
             v = array.array("i", [comm.rank + 1] * 10)
-            comm.reduce_scatter(v, algo="ring").wait(LONG)
-            own = comm.owned(10, algo="ring")
+            ring = dblp.Op(algo="ring")
+            comm.reduce_scatter(v, op=ring).wait(LONG)
+            own = comm.owned(10, ring)
             for part in own:
                 self.assertEqual(set(v[part.start:part.stop]), {6})
                 v[part.start:part.stop] = array.array("i", [comm.rank + 10] * len(part))
-            comm.allgather(v, algo="ring").wait(LONG)
+            comm.allgather(v, op=ring).wait(LONG)
             return own, list(v)
 
         outcome = good(with_ranks(3, run))
@@ -164,8 +167,8 @@ class Sums(unittest.TestCase):
         self.assertEqual([v for _, v in outcome], [whole] * 3)
 
     def test_as_many_parts_are_owned_as_there_are(self):
-        parts = [(range(10 * i, 10 * i + 10), i % 2) for i in range(100)]
-        outcome = good(with_ranks(2, lambda comm: comm.owned(1000, parts=parts), lanes=[dblp.Lane()] * 2))
+        op = dblp.Op(parts=[(range(10 * i, 10 * i + 10), i % 2) for i in range(100)])
+        outcome = good(with_ranks(2, lambda comm: comm.owned(1000, op), lanes=[dblp.Lane()] * 2))
         self.assertEqual([len(own) for own in outcome], [50, 50])
         self.assertEqual(sorted(i for own in outcome for part in own for i in part), list(range(1000)))
 
@@ -239,7 +242,7 @@ class Buffers(unittest.TestCase):
                     comm.allreduce(buf, dtype)
             # The operations of ranks have numbers: this one would not match
             if comm.rank:
-                self.assertRaises(ValueError, comm.allreduce, array.array("f"), budget="2")
+                self.assertRaises(ValueError, comm.allreduce, array.array("f"), "float8")
             self.assertEqual(comm.allreduce(array.array("f", [1])).wait(LONG).missing, 0)
 
         good(with_ranks(2, run))
@@ -272,10 +275,20 @@ class Buffers(unittest.TestCase):
         with dblp.Comm(0, 1, Store().kv(), **attributes()) as comm:
             for how, error, reason in wrong:
                 with self.assertRaisesRegex(error, reason):
-                    comm.allreduce(v, **how)
+                    comm.allreduce(v, op=dblp.Op(**how))
             with self.assertRaisesRegex(OSError, "contradict"):
-                comm.owned(1, root=1, algo="ps")
+                comm.owned(1, op=dblp.Op(root=1, algo="ps"))
             self.assertIsNone(comm.error)
+
+    def test_how_an_operation_is_done_is_a_value(self):
+        op = dblp.Op("2%", "feedback", radix=[2, 2], parts=[(range(4), 0)])
+        same = pickle.loads(pickle.dumps(op))
+        self.assertEqual((same, hash(same), {op: 1}[same]), (op, hash(op), 1))
+        self.assertEqual(dataclasses.replace(op, rule="bubble").budget, "2%")
+        self.assertRaises(dataclasses.FrozenInstanceError, setattr, op, "budget", 0)
+        # What cannot be is found where it is written
+        self.assertRaisesRegex(ValueError, "no unit", dblp.Op, "2")
+        self.assertRaisesRegex(TypeError, "turn is an int", dblp.Op, turn="1")
 
     def test_a_vector_is_exported_until_the_end(self):
         go = threading.Event()
@@ -502,16 +515,16 @@ time.sleep(LONG)
             self.assertEqual((type(e), e.rank, e.errno), (dblp.RankError, 1, errno.EIO))
 
     def test_a_key_that_is_in_use_is_refused(self):
-        go = threading.Event()
+        go, op = threading.Event(), dblp.Op(rule="feedback", key=7)
 
         def late(comm):
             go.wait(LONG)
-            comm.allreduce(array.array("f", [1]), rule="feedback", key=7).wait(LONG)
+            comm.allreduce(array.array("f", [1]), op=op).wait(LONG)
 
         with other_rank(late) as comm:
-            request = comm.allreduce(array.array("f", [1]), rule="feedback", key=7)
+            request = comm.allreduce(array.array("f", [1]), op=op)
             with self.assertRaisesRegex(OSError, "this key has not ended") as refused:
-                comm.allreduce(array.array("f", [1]), rule="feedback", key=7)
+                comm.allreduce(array.array("f", [1]), op=op)
             self.assertEqual(refused.exception.errno, errno.EBUSY)
             go.set()
             request.wait(LONG)

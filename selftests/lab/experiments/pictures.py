@@ -32,7 +32,7 @@ ROUNDS = 120
 WARMUP, FIRST = 40, 0.25
 #: Rounds whose gradients are written, of the first seed
 WRITTEN = (48, 66, 84, 102, 119)
-#: What is sent of the gradients, by name: share of the elements, and keywords of dblp.Comm.allreduce()
+#: What is sent of the gradients, by name: share of the elements, and fields of dblp.Op
 SPARSE = {"sparse": True, "rule": "feedback"}
 TRAININGS = {"dense": (1, {}), "top 20": (0.2, SPARSE), "top 5": (0.05, SPARSE), "top 1": (0.01, SPARSE),
              "prune 10": (1, {**SPARSE, "prune": "10%"}), "prune 50": (1, {**SPARSE, "prune": "50%"}),
@@ -122,7 +122,8 @@ class Training:
 
     def sum(self):
         """All ranks get the sum of the gradients, and go along it"""
-        self.sent += self.comm.allreduce(self.gradient.numpy(), algo="ps", server=True, **self.how).wait().sent
+        self.sent += self.comm.allreduce(
+            self.gradient.numpy(), op=dblp.Op(algo="ps", server=True, **self.how)).wait().sent
         self.step()
         self.number += 1
 
@@ -177,7 +178,7 @@ def train(comm, key, directory, images):
         training.sum()
     # In kilobytes, which fit into an integer
     everyone = torch.tensor([training.sent // 1000], dtype=torch.int32)
-    comm.allreduce(everyone.numpy(), algo="ps").wait()
+    comm.allreduce(everyone.numpy(), op=dblp.Op(algo="ps")).wait()
     sent = 1000 * int(everyone) / (2 * (comm.nranks - 1) * ROUNDS * 4 * training.gradient.numel())
     accuracy = training.accuracy(*images["t10k"])
     if comm.rank == 1:

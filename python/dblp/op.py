@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""How an operation is done: struct dblp_op of dblp_comm(3) as an object."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from typing import Any, Sequence, Union
+
+from . import _c
+from .enums import Algo, Dtype, OpFlags, PlanFlags, Policy, Rule, to_enum
+from .lanes import Part, part_array
+from .units import number, parse_budget
+
+
+@dataclasses.dataclass(frozen=True)
+class Op:
+    """
+    How an operation is done, the same on all ranks. It does not change, so one object
+    serves any number of operations; dataclasses.replace() makes another one of it.
+
+    budget: share of all contributions that may be lost: "2%", "8000ppm" or an int (ppm).
+        None: that of the phase, or of the job; without both, nothing is lost. An operator
+        may change that of sockets, unless it is 0.
+    rule: what is made of a sum that lacks contributions: "bubble": they count as zero;
+        "rescale": the sum is divided by the share that is there; "feedback": the sender
+        adds them to its next vector with the same key.
+    algo: "transpose", "ring", "ps", "tree", "bcube" or "average", see dblp_plan(3). None:
+        "tree" for reduce() and broadcast(), which take "tree" and "ps" only, else
+        "transpose".
+    average: divide the sum by the number of ranks.
+    policy: when messages are closed: "full", "eager" or "early", see dblp(7). None: as the
+        phase has it.
+    phase: number of a phase of the job. None: the one that the job is in.
+    key: number of a vector that is summed again and again, with the same type and number
+        of elements, for "feedback" and carry: 0 ... 2^64 - 1.
+    carry: save budget up that was not used, for later operations with this key.
+    wait_ms: milliseconds for each round, after which it goes on without contributions that
+        may be lost and of which nothing has come; 0: never.
+    sparse: do not send blocks of zeroes, in either direction; for vectors of which most
+        elements are zero.
+    block: with sparse: elements of a block, a power of two up to 2^20; 0: what takes the
+        fewest bytes.
+    prune: with sparse and "feedback": share of the squared norm, "1%", "10000ppm" or ppm,
+        that is not sent but added to the next vector: blocks of the least norm.
+    keep: sums may be lost, too, on their way back: of what is lost the vector keeps its
+        contribution, so ranks may differ then. For parameters; with "ps", "transpose",
+        "average" and allgather().
+    root: "ps", "tree": the rank that has the sum first.
+    server: "ps", "tree": the root contributes nothing.
+    fanin: "tree": children of a rank; 0: 2.
+    radix: "bcube", "average": digits of ranks, whose product is their number.
+    turn: "average": how often was averaged before.
+    parts: which elements go by which lane: pairs of a range and the number of a lane, in
+        order and without gaps; none: all by lane 0.
+
+    Raises ValueError and TypeError for what cannot be.
+    """
+
+    budget: Union[str, int, None] = None
+    rule: Union[Rule, int, str] = Rule.DBLP_BUBBLE
+    algo: Union[Algo, int, str, None] = None
+    average: bool = False
+    policy: Union[Policy, int, str, None] = None
+    phase: Union[int, None] = None
+    key: int = 0
+    carry: bool = False
+    wait_ms: int = 0
+    sparse: bool = False
+    block: int = 0
+    prune: Union[str, int] = 0
+    keep: bool = False
+    root: int = 0
+    server: bool = False
+    fanin: int = 0
+    radix: Sequence[int] = ()
+    turn: int = 0
+    parts: Sequence[Part] = ()
+
+    def __post_init__(self) -> None:
+        for name in "radix", "parts":
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        self.to_c(Dtype.DBLP_INT32)
+
+    def to_c(self, dtype: Dtype, algo: Algo = Algo.DBLP_TRANSPOSE) -> _c.Op:
+        """struct dblp_op for elements of a type; `algo` is that of None."""
+        op = _c.Op(size=ctypes.sizeof(_c.Op), dtype=dtype, key=number("key", self.key, 0, (1 << 64) - 1),
+                   rule=to_enum(Rule, self.rule), prune=parse_budget(self.prune),
+                   algo=algo if self.algo is None else to_enum(Algo, self.algo),
+                   plan_flags=PlanFlags.DBLP_PLAN_SERVER if self.server else 0)
+        self._set_flags(op)
+        for name in "block", "wait_ms", "root", "fanin", "turn":
+            setattr(op, name, number(name, getattr(self, name)))
+        if len(self.radix) > _c.LEVELS_MAX:
+            raise ValueError(f"there are {len(self.radix)} radices, not {_c.LEVELS_MAX} at most")
+        op.levels = len(self.radix)
+        for i, value in enumerate(self.radix):
+            op.radix[i] = number("radix", value)
+        if self.parts:
+            op.part = part_array(self.parts)
+            op.parts = len(self.parts)
+        return op
+
+    def _set_flags(self, op: Any) -> None:
+        if self.budget is not None:
+            op.flags |= OpFlags.DBLP_OP_BUDGET
+            op.budget = parse_budget(self.budget)
+        if self.policy is not None:
+            op.flags |= OpFlags.DBLP_OP_POLICY
+            op.policy = to_enum(Policy, self.policy)
+        if self.phase is not None:
+            op.flags |= OpFlags.DBLP_OP_PHASE
+            op.phase = number("phase", self.phase)
+        for given, flag in ((self.average, OpFlags.DBLP_OP_AVERAGE), (self.carry, OpFlags.DBLP_OP_CARRY),
+                            (self.sparse, OpFlags.DBLP_OP_SPARSE), (self.keep, OpFlags.DBLP_OP_KEEP)):
+            op.flags |= flag if given else 0
+
+
+def make_op(dtype: Dtype, **how: Any) -> _c.Op:
+    """struct dblp_op of the fields of Op by keyword."""
+    return Op(**how).to_c(dtype)
