@@ -15,7 +15,7 @@ import weakref
 from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _c
-from .enums import Dtype, to_enum
+from .enums import Algo, Dtype, to_enum
 from .lanes import Lane, LaneResult, lane_array, lane_results
 from .op import Op
 from .progress import Tally, tell
@@ -197,15 +197,31 @@ class Request:
         return Result._make([*values, lane_results(r, self._comm.lanes)])
 
 
+def _view(buf: Any, writable: bool = True) -> memoryview:
+    view = memoryview(buf)
+    if writable and view.readonly:
+        raise ValueError("the buffer cannot be written to")
+    if not view.c_contiguous:
+        raise ValueError("the buffer is not contiguous")
+    return view
+
+
+class _Bytes:
+    """Bytes of a buffer, which is copied if it cannot be written to and need not be."""
+
+    def __init__(self, buf: Any, writable: bool = True) -> None:
+        view = _view(buf, writable)
+        self.count = view.nbytes
+        kind = ctypes.c_char * view.nbytes
+        self.keep = kind.from_buffer_copy(view) if view.readonly else kind.from_buffer(view)
+        self.address = ctypes.addressof(self.keep)
+
+
 class _Vector:
     """Elements in memory that stays where it is as long as this object lives."""
 
     def __init__(self, buf: Any, dtype: Union[Dtype, int, str, None]) -> None:
-        view = memoryview(buf)
-        if view.readonly:
-            raise ValueError("the buffer cannot be written to")
-        if not view.c_contiguous:
-            raise ValueError("the buffer is not contiguous")
+        view = _view(buf)
         self.dtype = _dtype_of(view, dtype)
         if view.nbytes % self.dtype.itemsize:
             raise ValueError(f"{view.nbytes} bytes are no number of {self.dtype.name}")
@@ -493,13 +509,15 @@ class Comm:
     def _begin(self, function: Callable[..., int], address: int, count: int, how: _c.Op,
                keep: Any) -> Request:
         """Of `count` elements at `address`; `keep` keeps them there."""
+        return self._submit(function, (address, count, ctypes.byref(how)), keep)
+
+    def _submit(self, function: Callable[..., int], args: Tuple[Any, ...], keep: Any) -> Request:
         self._reap()
         op = _Op(keep)
         request = Request(self, op)
         self._ops.add(op)
         try:
-            error = self._with_handle(function, address, count, ctypes.byref(how),
-                                      ctypes.byref(op.req))
+            error = self._with_handle(function, *args, ctypes.byref(op.req))
         finally:
             if not op.req:
                 self._ops.discard(op)
@@ -543,6 +561,60 @@ class Comm:
         rank's, the rest is filled. Nothing is lost. Arguments as for allreduce().
         """
         return self._begin_buffer(_c.lib.dblp_allgather, buf, dtype, op)
+
+    def reduce(self, buf: Any, dtype: Union[Dtype, int, str, None] = None, op: Op = Op()) -> Request:
+        """
+        As allreduce(), but only the rank `root` of op gets the sum; the vectors of others
+        become whatever it may be.
+        """
+        vector = _Vector(buf, dtype)
+        return self._begin(_c.lib.dblp_reduce, vector.address, vector.count,
+                           op.to_c(vector.dtype, Algo.DBLP_TREE), vector)
+
+    def broadcast(self, buf: Any, root: int = 0) -> Request:
+        """
+        Give all ranks the bytes that the rank `root` has; nothing is lost.
+
+        buf: anything with a writable, contiguous buffer, with as many bytes on all ranks.
+
+        Raises what allreduce() does.
+        """
+        vector = _Bytes(buf)
+        return self._begin(_c.lib.dblp_broadcast, vector.address, vector.count,
+                           Op(root=root, algo="tree").to_c(Dtype.DBLP_UINT8), vector)
+
+    def barrier(self, timeout: Optional[float] = None) -> None:
+        """
+        Wait until all ranks have called this, for `timeout` seconds at most; None: for
+        ever. Raises what Request.wait() does.
+        """
+        self._submit(_c.lib.dblp_barrier, (), None).wait(timeout)
+
+    def send(self, buf: Any, to: int) -> Request:
+        """
+        Begin to send bytes to the rank `to`, which has to receive as many; nothing is
+        lost. They are received in the order of sending. Other operations may begin before
+        or after that on either rank.
+
+        buf: anything with a contiguous buffer. One that can be written to must not be
+            changed until the end.
+
+        Raises what allreduce() does.
+        """
+        return self._pair(_c.lib.dblp_comm_send, _Bytes(buf, False), number("to", to))
+
+    def recv(self, buf: Any, source: int) -> Request:
+        """
+        Begin to receive the bytes that the rank `source` sends, as many as the writable,
+        contiguous buffer has: see send(). The communicator fails (RankError, EPROTO) if
+        they are more or less.
+        """
+        return self._pair(_c.lib.dblp_comm_recv, _Bytes(buf), number("source", source))
+
+    def _pair(self, function: Callable[..., int], data: _Bytes, rank: int) -> Request:
+        if rank == self.rank or rank >= self.nranks:
+            raise ValueError(f"there is no other rank {rank} of {self.nranks}")
+        return self._submit(function, (data.address, data.count, Dtype.DBLP_UINT8, rank), data)
 
     def owned(self, count: int, op: Op = Op()) -> List[range]:
         """

@@ -189,6 +189,48 @@ class Sums(unittest.TestCase):
         many, few = map(min, zip(*good(with_ranks(2, run))))
         self.assertLess(many, 5 * few)
 
+    def test_vectors_go_to_one_rank_or_come_from_one(self):
+        def run(comm):
+            for root in range(comm.nranks):
+                v, text = array.array("d", [comm.rank + 0.5] * 5), bytearray(b"rank %d" % comm.rank)
+                comm.reduce(v, op=dblp.Op(root=root, algo="ps" if root else None)).wait(LONG)
+                self.assertEqual(list(v) == [4.5] * 5, comm.rank == root)
+                comm.broadcast(text, root).wait(LONG)
+                self.assertEqual(text, b"rank %d" % root)
+            with self.assertRaisesRegex(OSError, "contradict"):
+                comm.reduce(v, op=dblp.Op(algo="ring"))
+            self.assertRaisesRegex(ValueError, "cannot be written", comm.broadcast, b"1")
+
+        good(with_ranks(3, run))
+
+    def test_bytes_are_sent_to_a_rank_amid_operations_of_all(self):
+        def run(comm):
+            after, before = (comm.rank + 1) % 3, (comm.rank + 2) % 3
+            first, second, sums = bytearray(5), array.array("d", [0] * 1000), array.array("i", [1])
+            requests = [comm.recv(first, before)]
+            if comm.rank:
+                requests.append(comm.allreduce(sums))
+            requests += [comm.send(b"%05d" % comm.rank, after), comm.recv(second, before),
+                         comm.send(array.array("d", [comm.rank] * 1000), after)]
+            if not comm.rank:
+                requests.append(comm.allreduce(sums))
+            for request in reversed(requests):
+                request.wait(LONG)
+            self.assertEqual((first, list(second), sums[0]), (b"%05d" % before, [before] * 1000, 3))
+            for rank in comm.rank, 3:
+                self.assertRaisesRegex(ValueError, "no other rank", comm.send, b"", rank)
+            self.assertRaisesRegex(ValueError, "cannot be written", comm.recv, b"1", before)
+
+        good(with_ranks(3, run))
+
+    def test_a_barrier_waits_for_all(self):
+        with other_rank(lambda comm: comm.barrier(LONG)) as comm:
+            comm.barrier(LONG)
+        go = threading.Event()
+        with other_rank(lambda comm: go.wait(LONG) and comm.barrier(LONG)) as comm:
+            self.assertRaises(TimeoutError, comm.barrier, 0.05)
+            go.set()
+
     def test_an_empty_vector_is_a_vector(self):
         good(with_ranks(2, lambda comm: comm.allreduce(array.array("f")).wait(LONG)))
 
