@@ -12,6 +12,7 @@ from typing import Any
 
 LEVELS_MAX = 16
 LANES_MAX = 8
+ABSENT_RANKS = 12
 RANK_ENV = -1
 
 KV_SET = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_char_p, c.c_void_p, c.c_size_t)
@@ -66,7 +67,7 @@ class Op(c.Structure):
         "size", "flags", "algo", "rule", "dtype", "budget", "policy", "phase", "wait_ms",
         "plan_flags", "root", "fanin", "turn", "levels")] + [
         ("radix", c.c_uint32 * LEVELS_MAX), ("key", c.c_uint64), ("prune", c.c_uint32),
-        ("block", c.c_uint32), ("parts", c.c_uint32), ("reserved", c.c_uint32),
+        ("block", c.c_uint32), ("parts", c.c_uint32), ("limit_ms", c.c_uint32),
         ("part", c.POINTER(LanePart))]
 
 
@@ -100,6 +101,7 @@ FUNCTIONS = {
     "dblp_comm_nranks": ("uint32_t", "const struct dblp_comm *"),
     "dblp_comm_describe": ("const char *", "const struct dblp_comm *"),
     "dblp_comm_error": ("int", "struct dblp_comm *", "int32_t *"),
+    "dblp_comm_absent": ("int", "struct dblp_comm *", "uint32_t *", "size_t"),
     "dblp_comm_why": ("const char *", "struct dblp_comm *"),
     "dblp_comm_fd": ("int", "const struct dblp_comm *"),
     "dblp_comm_stats": ("void", "struct dblp_comm *", "struct dblp_comm_stats *", "size_t"),

@@ -53,16 +53,22 @@ class RankError(OSError):
     A rank has failed; all ranks get the same one.
 
     rank: which one. errno: why: ECONNRESET: its process has ended; ETIMEDOUT: its host
-    is silent; EPROTO: it means another operation; ECANCELED or what else it gave to
-    Comm.abort().
+    is silent, or it has not begun an operation that took too long; EPROTO: it means
+    another operation; ECANCELED or what else it gave to Comm.abort().
+    why: what else is known, for people.
+    ranks: ETIMEDOUT: all ranks that an operation that took too long waited for, but of
+    many only the first 12. Without any, `rank` is where it took too long.
     """
 
-    def __init__(self, rank: int, error: int) -> None:
-        super().__init__(error, f"rank {rank} has failed: {os.strerror(error)}")
+    def __init__(self, rank: int, error: int, why: str = "", ranks: Sequence[int] = ()) -> None:
+        text = f"rank {rank} has failed: {os.strerror(error)}"
+        super().__init__(error, f"{text}: {why}" if why else text)
         self.rank = rank
+        self.why = why
+        self.ranks = tuple(ranks)
 
     def __reduce__(self) -> Any:
-        return RankError, (self.rank, self.errno)
+        return RankError, (self.rank, self.errno, self.why, self.ranks)
 
 
 class Result(NamedTuple):
@@ -190,7 +196,7 @@ class Request:
     def _result(self) -> Result:
         r = self._op.result
         if r.error and r.failed_rank >= 0:
-            raise RankError(r.failed_rank, -r.error)
+            raise self._comm._rank_error(r.failed_rank, -r.error)
         if r.error:
             raise os_error(r.error, {}, "the communicator was closed")
         values = [getattr(r, name) for name in Result._fields[:-1]]
@@ -258,9 +264,11 @@ def _attr(**a: Any) -> Any:
     for name in ("rank", "nranks"):
         value = a[name]
         setattr(attr, name, _c.RANK_ENV if value is None else number(name, value, 0, 65536))
-    for name in ("epoch", "job", "join_ms", "timeout_ms", "keepalive_ms", "message_bytes"):
+    for name in ("epoch", "job", "join_ms", "timeout_ms", "keepalive_ms", "message_bytes", "operation_ms"):
         setattr(attr, name, number(name, a[name]))
-    attr.transport = _text("transport", a["transport"])
+    for name in ("transport", "secret", "ports", "bind"):
+        if a[name] is not None:
+            setattr(attr, name, _text(name, a[name]))
     devices = a["devices"]
     if devices is not None:
         attr.devices = _text("devices", devices if isinstance(devices, str) else ",".join(devices))
@@ -352,11 +360,15 @@ class _Opening:
         self.attr = attr
         self.handle = ctypes.c_void_p()
         self.error = 0
+        self.why = ""
         self._lock = threading.Lock()
         self._over = self._unwanted = False
 
     def run(self) -> None:
         self.error = _c.lib.dblp_comm_open(ctypes.byref(self.handle), ctypes.byref(self.attr))
+        if self.error:
+            # It is this thread's
+            self.why = _c.lib.dblp_comm_why(None).decode(errors="replace")
         self._end(over=True)
 
     def abandon(self) -> None:
@@ -388,11 +400,20 @@ class Comm:
     job: number of the job that sockets of "dblp" are in, 0: none; None: what DBLP_JOB of
         the environment says, else none.
     epoch: which attempt of the job this is: older ones are refused.
-    join_ms, timeout_ms, keepalive_ms: milliseconds: to wait for all ranks (0: 60000), a
-        host may be silent (0: 5000), between two questions to it (0: 1000).
+    join_ms, timeout_ms, keepalive_ms: milliseconds: to wait for all ranks (0: DBLP_JOIN_MS
+        of the environment, else 60000), a host may be silent (0: DBLP_TIMEOUT_MS, else
+        5000), between two questions to it (0: 1000).
     message_bytes: the most bytes of a message, a multiple of 8; 0: 1 MiB.
     lanes: connections of their own for elements that matter more or less, see Lane; by the
         first one goes what operations do not give to others. None: one.
+    secret: 32 hexadecimal digits that all ranks know, and nobody else: only who knows them
+        can join. None: what the file DBLP_SECRET_FILE of the environment has, else none.
+    ports: "40000-40100": ports to listen at for data; None: DBLP_PORTS of the environment,
+        else any.
+    bind: rank 0: address to listen at; None: DBLP_BIND of the environment, else all.
+    operation_ms: milliseconds that an operation may take, after which the communicator
+        fails and names the ranks that have not begun it (RankError, ETIMEDOUT); 0:
+        DBLP_OPERATION_MS of the environment, else for ever.
 
     Waits until all ranks have come. Raises OSError or a subclass of it with the reason
     (TimeoutError: not all have come), what a callable raises, ValueError and TypeError
@@ -410,14 +431,16 @@ class Comm:
                  devices: Union[str, Sequence[str], None] = None, job: Optional[int] = None, *,
                  epoch: int = 0, join_ms: int = 0, timeout_ms: int = 0,
                  keepalive_ms: int = 0, message_bytes: int = 0,
-                 lanes: Optional[Sequence[Lane]] = None) -> None:
+                 lanes: Optional[Sequence[Lane]] = None, secret: Optional[str] = None,
+                 ports: Optional[str] = None, bind: Optional[str] = None, operation_ms: int = 0) -> None:
         if transport is None:
             transport = os.environ.get("DBLP_TRANSPORT") or "dblp"
         if job is None:
             job = int(os.environ.get("DBLP_JOB") or 0)
         given = dict(rank=rank, nranks=nranks, rendezvous=rendezvous, transport=transport,
                      devices=devices, job=job, epoch=epoch, join_ms=join_ms, timeout_ms=timeout_ms,
-                     keepalive_ms=keepalive_ms, message_bytes=message_bytes, lanes=lanes)
+                     keepalive_ms=keepalive_ms, message_bytes=message_bytes, lanes=lanes, secret=secret,
+                     ports=ports, bind=bind, operation_ms=operation_ms)
         #: Number of the job that its sockets are in, 0: none
         self.job = job
         #: Number of its lanes
@@ -446,7 +469,7 @@ class Comm:
         if store and store.raised:
             raise store.raised
         if opening.error:
-            raise os_error(opening.error, _OPEN_REASONS, _why_not_open(opening.error, given))
+            raise os_error(opening.error, _OPEN_REASONS, opening.why or _why_not_open(opening.error, given))
         self._handle = opening.handle
         _all.add(self)
         tell("opened", self.describe())
@@ -674,7 +697,16 @@ class Comm:
         """Which rank has failed, and why; None: it works."""
         rank = ctypes.c_int32(-1)
         error = self._with_handle(_c.lib.dblp_comm_error, ctypes.byref(rank))
-        return RankError(rank.value, -error) if error else None
+        return self._rank_error(rank.value, -error) if error else None
+
+    def _rank_error(self, rank: int, error: int) -> RankError:
+        absent = (ctypes.c_uint32 * _c.ABSENT_RANKS)()
+        try:
+            n = self._with_handle(_c.lib.dblp_comm_absent, absent, len(absent))
+            why = self._with_handle(_c.lib.dblp_comm_why).decode(errors="replace")
+        except _Closed:
+            return RankError(rank, error)
+        return RankError(rank, error, why, absent[:n])
 
     def fileno(self) -> int:
         """

@@ -37,6 +37,8 @@ class Op:
     carry: save budget up that was not used, for later operations with this key.
     wait_ms: milliseconds for each round, after which it goes on without contributions that
         may be lost and of which nothing has come; 0: never.
+    limit_ms: milliseconds that it may take, after which the communicator fails (RankError,
+        ETIMEDOUT); 0: operation_ms of Comm().
     sparse: do not send blocks of zeroes, in either direction; for vectors of which most
         elements are zero.
     block: with sparse: elements of a block, a power of two up to 2^20; 0: what takes the
@@ -66,6 +68,7 @@ class Op:
     key: int = 0
     carry: bool = False
     wait_ms: int = 0
+    limit_ms: int = 0
     sparse: bool = False
     block: int = 0
     prune: Union[str, int] = 0
@@ -89,7 +92,7 @@ class Op:
                    algo=algo if self.algo is None else to_enum(Algo, self.algo),
                    plan_flags=PlanFlags.DBLP_PLAN_SERVER if self.server else 0)
         self._set_flags(op)
-        for name in "block", "wait_ms", "root", "fanin", "turn":
+        for name in "block", "wait_ms", "limit_ms", "root", "fanin", "turn":
             setattr(op, name, number(name, getattr(self, name)))
         if len(self.radix) > _c.LEVELS_MAX:
             raise ValueError(f"there are {len(self.radix)} radices, not {_c.LEVELS_MAX} at most")

@@ -403,7 +403,7 @@ static void run_bad_ops(struct rank *r)
 	op[15].flags = DBLP_OP_SPARSE;
 	op[15].block = 2 * DBLP_BLOCK_MAX;
 	op[16].parts = 1;
-	op[17].reserved = 1;
+	op[17].plan_flags = 1U << 31;
 	/* What is kept is none of the partial sums of a ring, nor found in a packed vector */
 	op[18].flags = DBLP_OP_KEEP;
 	op[18].algo = DBLP_RING;
@@ -593,6 +593,187 @@ TEST(both_ends_of_what_is_sent_mean_the_same)
 	run_all(2);
 	expect_good(_metadata, 2);
 	expect_failed(_metadata, 2, -EPROTO, 0, WAIT_MS);
+}
+
+/* Ranks of the mask do not begin the operation that others wait for */
+static u32 absent;
+
+static void expect_absent(struct rank *r)
+{
+	u32 list[DBLP_ABSENT_RANKS], mask = 0;
+	int n = dblp_comm_absent(r->comm, list, DBLP_ABSENT_RANKS), i;
+
+	for (i = 0; i < n; i++)
+		mask |= 1U << list[i];
+	r->good &= mask == absent && dblp_comm_absent(r->comm, NULL, 0) == n;
+	snprintf(r->text, sizeof(r->text), "%s", dblp_comm_why(r->comm));
+}
+
+static void await_failure(struct rank *r)
+{
+	while (!(r->err = dblp_comm_error(r->comm, NULL)))
+		usleep(1000);
+}
+
+static void run_out_of_time(struct rank *r)
+{
+	struct dblp_req *req[2];
+	int *v = new_vector(r, 0);
+
+	r->good = true;
+	r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req[0]) ?:
+		 dblp_wait(req[0], WAIT_MS, NULL, 0);
+	if (absent & 1U << r->attr.rank) {
+		await_failure(r);
+	} else {
+		/* The second one has not run out, and fails with the first */
+		r->err |= dblp_allreduce(r->comm, v, r->count, &r->op, &req[0]) |
+			  dblp_barrier(r->comm, &req[1]);
+		r->good &= !r->err && dblp_wait(req[1], WAIT_MS, NULL, 0) == -ETIMEDOUT;
+		r->err = dblp_wait(req[0], WAIT_MS, &r->result, sizeof(r->result));
+	}
+	expect_absent(r);
+	free(v);
+}
+
+TEST(an_operation_that_runs_out_names_the_ranks_that_have_not_begun_it)
+{
+	static const u32 masks[] = { 1 << 1 | 1 << 3, 1, 1 << 4, 15 };
+	u32 i, first;
+	int algo;
+
+	for (i = 0; i < ARRAY_SIZE(masks); i++)
+		for (algo = DBLP_PS; algo <= DBLP_TREE; algo++) {
+			absent = masks[i];
+			first = __builtin_ctz(absent);
+			prepare(5, next_epoch(), 1000, run_out_of_time);
+			EACH_RANK(5, r->op.algo = algo);
+			if (i & 1)
+				EACH_RANK(5, r->attr.operation_ms = 100);
+			else
+				EACH_RANK(5, r->op.limit_ms = 100);
+			run_all(5);
+			expect_good(_metadata, 5);
+			expect_failed(_metadata, 5, -ETIMEDOUT, first, WAIT_MS);
+		}
+	EXPECT_EQ(strcmp("operation 1 has not ended after 100 ms: ranks 0, 1, 2 and 3 have not begun it",
+			 rank[4].text), 0)
+		TH_LOG("%s", rank[4].text);
+}
+
+static void run_unanswered(struct rank *r)
+{
+	struct dblp_req *req;
+	int v;
+
+	r->good = true;
+	if (absent & 1U << r->attr.rank)
+		await_failure(r);
+	else
+		r->err = dblp_comm_recv(r->comm, &v, 1, DBLP_INT32, __builtin_ctz(absent), &req) ?:
+			 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+	expect_absent(r);
+}
+
+TEST(what_is_not_sent_in_time_names_the_sender)
+{
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		absent = 1U << i;
+		prepare(3, next_epoch(), 0, run_unanswered);
+		EACH_RANK(3, r->attr.operation_ms = 100);
+		run_all(3);
+		expect_good(_metadata, 3);
+		expect_failed(_metadata, 3, -ETIMEDOUT, i, WAIT_MS);
+	}
+}
+
+/* All begin it, but one cannot send */
+static ssize_t send_nothing(int fd, const struct iovec *iov, const struct dblp_sndinfo *info)
+{
+	return -EAGAIN;
+}
+
+static void run_stuck(struct rank *r)
+{
+	struct dblp_transport stuck = dblp_transport_tcp;
+	struct dblp_req *req;
+	int v = 0;
+
+	r->err = dblp_allreduce(r->comm, &v, 1, &r->op, &req) ?: dblp_wait(req, WAIT_MS, NULL, 0);
+	stuck.send = send_nothing;
+	if (r->attr.rank == 1)
+		r->comm->transport = &stuck;
+	r->err = r->err ?: dblp_allreduce(r->comm, &v, 1, &r->op, &req) ?:
+		 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+	r->comm->transport = &dblp_transport_tcp;
+	r->good = true;
+	absent = 0;
+	expect_absent(r);
+}
+
+TEST(an_operation_that_all_have_begun_may_run_out_too)
+{
+	prepare(3, next_epoch(), 0, run_stuck);
+	EACH_RANK(3, r->attr.operation_ms = 200, r->op.algo = DBLP_PS);
+	run_all(3);
+	expect_good(_metadata, 3);
+	EXPECT_EQ(-ETIMEDOUT, rank[2].err);
+	EXPECT_NE(NULL, strstr(rank[2].text, "though all ranks have begun it"))
+		TH_LOG("%s", rank[2].text);
+}
+
+static void run_stopped(struct rank *r)
+{
+	const u32 me = r->attr.rank;
+	struct dblp_req *req;
+	int v = 0;
+
+	r->err = dblp_allreduce(r->comm, &v, 1, &r->op, &req) ?: dblp_wait(req, WAIT_MS, NULL, 0);
+	if (absent & 1U << me)
+		raise(SIGSTOP);
+	r->err = r->err ?: dblp_allreduce(r->comm, &v, 1, &r->op, &req) ?:
+		 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+	r->good = true;
+	expect_absent(r);
+	shared->rank[me].err = r->good ? r->err : 1;
+	shared->rank[me].failed = r->result.failed_rank;
+}
+
+/* Its kernel goes on answering for it */
+TEST(a_stopped_process_is_not_waited_for_longer_than_that)
+{
+	pid_t pid[3];
+	char at[64];
+	int stopped, i;
+
+	shared_new();
+	for (stopped = 0; stopped < 3; stopped++) {
+		absent = 1U << stopped;
+		snprintf(at, sizeof(at), "tcp://127.0.0.1:%u", free_port());
+		prepare(3, next_epoch(), 0, run_stopped);
+		EACH_RANK(3, r->attr.operation_ms = 100, r->attr.rendezvous = at,
+			     r->attr.timeout_ms = 2000);
+		for (i = 0; i < 3; i++) {
+			pid[i] = fork();
+			if (pid[i])
+				continue;
+			rank_main(&rank[i]);
+			_exit(0);
+		}
+		for (i = 0; i < 3; i++)
+			if (i != stopped)
+				waitpid(pid[i], NULL, 0);
+		kill(pid[stopped], SIGKILL);
+		waitpid(pid[stopped], NULL, 0);
+		for (i = 0; i < 3; i++) {
+			if (i == stopped)
+				continue;
+			EXPECT_EQ(-ETIMEDOUT, shared->rank[i].err);
+			EXPECT_EQ(stopped, shared->rank[i].failed);
+		}
+	}
 }
 
 /* Nanoseconds of the engine for each of @n operations that are outstanding together */

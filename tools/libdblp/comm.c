@@ -453,6 +453,19 @@ int dblp_comm_error(struct dblp_comm *comm, int32_t *rank)
 	return err;
 }
 
+int dblp_comm_absent(struct dblp_comm *comm, uint32_t *rank, size_t room)
+{
+	uint32_t i, n = 0;
+
+	pthread_mutex_lock(&comm->lock);
+	if (comm->error == -ETIMEDOUT)
+		n = comm->absent.n;
+	for (i = 0; i < n && i < room && i < DBLP_ABSENT_RANKS; i++)
+		rank[i] = comm->absent.rank[i];
+	pthread_mutex_unlock(&comm->lock);
+	return (int)n;
+}
+
 int dblp_comm_fd(const struct dblp_comm *comm)
 {
 	return comm->ended_fd;
@@ -510,7 +523,7 @@ static int check_op(const struct dblp_op *op, const struct what *what)
 	if (op->flags & ~flags || !dblp_dtype_size(op->dtype) ||
 	    op->rule >= DBLP_RULES || op->budget > DBLP_PPM ||
 	    op->policy > DBLP_POLICY_EARLY || op->phase >= DBLP_PHASES ||
-	    op->plan_flags & ~(uint32_t)DBLP_PLAN_SERVER || op->reserved)
+	    op->plan_flags & ~(uint32_t)DBLP_PLAN_SERVER)
 		return -EINVAL;
 	if (op->flags & DBLP_OP_KEEP && !may_keep(op, what->half))
 		return -EINVAL;

@@ -39,6 +39,9 @@ struct dblp_req;
 /** DBLP_COMM_BYTES - default of @message_bytes */
 #define DBLP_COMM_BYTES		(1U << 20)
 
+/** DBLP_ABSENT_RANKS - the most ranks that dblp_comm_absent() names */
+#define DBLP_ABSENT_RANKS	12
+
 /** DBLP_LANES_MAX - the most lanes of a communicator */
 #define DBLP_LANES_MAX		8
 
@@ -118,7 +121,8 @@ struct dblp_lane {
  * @ports: "40000-40100": ports to listen at for data, and with "kv" for ranks that
  *	join. NULL: DBLP_PORTS of the environment, or any free port
  * @bind: rank 0: address to listen at. NULL: DBLP_BIND of the environment, or all
- * @operation_ms: how long an operation may take; 0: no limit
+ * @operation_ms: how long an operation may take; 0: no limit. Then the communicator fails
+ *	with -ETIMEDOUT on all ranks, see dblp_comm_absent() and dblp_comm_why()
  * @reserved: 0
  *
  * All ranks give the same @nranks, @transport, @message_bytes, @lane, @secret and number
@@ -231,6 +235,20 @@ const char *dblp_comm_describe(const struct dblp_comm *comm);
  * Return: 0, or the negative errno that all ranks get.
  */
 int dblp_comm_error(struct dblp_comm *comm, int32_t *rank);
+
+/**
+ * dblp_comm_absent() - which ranks has an operation that took too long waited for?
+ * @comm: the communicator
+ * @rank: filled with the first ones, by rising number
+ * @room: entries of @rank; more than %DBLP_ABSENT_RANKS are of no use
+ *
+ * They have not begun the operation, or their process is stopped, or it is the peer of
+ * dblp_comm_send() or dblp_comm_recv().
+ *
+ * Return: number of ranks that there are, also if @room is less; 0 if all ranks have begun
+ * the operation, or the communicator has not failed because of one.
+ */
+int dblp_comm_absent(struct dblp_comm *comm, uint32_t *rank, size_t room);
 
 /**
  * dblp_comm_fd() - file descriptor for poll()
@@ -355,7 +373,8 @@ struct dblp_lane_part {
  *	%DBLP_BLOCK_MAX; 0: whatever takes the fewest bytes. Of contributions that are
  *	divided between two lanes, with %DBLP_FEEDBACK, at most 16
  * @parts: number of @part, 0: all goes by lane 0
- * @reserved: 0
+ * @limit_ms: how long it may take; 0: @operation_ms of the communicator. Then the
+ *	communicator fails with -ETIMEDOUT
  * @part: parts of the vector, in order and without gaps; copied
  *
  * All ranks give the same.
@@ -380,7 +399,7 @@ struct dblp_op {
 	uint32_t	prune;
 	uint32_t	block;
 	uint32_t	parts;
-	uint32_t	reserved;
+	uint32_t	limit_ms;
 	const struct dblp_lane_part *part;
 };
 
@@ -410,7 +429,8 @@ struct dblp_lane_result {
  *	rank owns
  * @late_ranks: ranks that it went on without
  * @failed_rank: which rank has failed, or means another operation than others do
- *	(-EPROTO); -1: none
+ *	(-EPROTO), or is the first of dblp_comm_absent() or, if all ranks have begun the
+ *	operation, the one where it took too long (-ETIMEDOUT); -1: none
  * @error: negative errno, or 0
  * @budget_least: ppm: least budget that messages with contributions to this rank came
  *	with, times the contributions in each: that of @op, or what an operator has set

@@ -115,15 +115,15 @@ static void flush(const struct dblp_comm *comm, struct dblp_ctlconn *c)
 }
 
 /* A report that has no room is left out: there is more to hear then */
-static void tell(const struct dblp_comm *comm, struct dblp_ctlconn *c,
-		 const struct dblp_ctl *ctl)
+void dblp_ctl_tell(const struct dblp_comm *comm, struct dblp_ctlconn *c,
+		   const struct dblp_ctl *ctl)
 {
 	if (put(c, ctl, ctl->type == DBLP_CTL_REPORT ? LAST_WORDS : 0))
 		flush(comm, c);
 }
 
 /* Rank 0 decides, or a rank without rank 0 does so for itself */
-static void decide(struct dblp_comm *comm, uint32_t rank, uint32_t error)
+void dblp_ctl_decide(struct dblp_comm *comm, uint32_t rank, uint32_t error)
 {
 	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_ABORT);
 	uint32_t i;
@@ -133,7 +133,7 @@ static void decide(struct dblp_comm *comm, uint32_t rank, uint32_t error)
 	ctl.rank = rank;
 	ctl.error = error;
 	for (i = 0; !comm->rank && i < comm->n_ctl; i++)
-		tell(comm, &comm->ctl[i], &ctl);
+		dblp_ctl_tell(comm, &comm->ctl[i], &ctl);
 	dblp_engine_fail(comm, rank, error);
 }
 
@@ -146,9 +146,9 @@ void dblp_ctl_suspect(struct dblp_comm *comm, uint32_t rank, int error)
 	if (!comm->rank || comm->ctl[0].fd < 0) {
 		/* Who fails without rank 0 fails for the want of it, as all do */
 		if (comm->rank && rank != comm->rank)
-			decide(comm, 0, ECONNRESET);
+			dblp_ctl_decide(comm, 0, ECONNRESET);
 		else
-			decide(comm, rank, (uint32_t)-error);
+			dblp_ctl_decide(comm, rank, (uint32_t)-error);
 		return;
 	}
 	comm->suspect = (int32_t)rank;
@@ -157,7 +157,7 @@ void dblp_ctl_suspect(struct dblp_comm *comm, uint32_t rank, int error)
 	comm->suspect_until = dblp_comm_now() + comm->attr.timeout_ms * MS_NS;
 	ctl.rank = rank;
 	ctl.error = (uint32_t)-error;
-	tell(comm, &comm->ctl[0], &ctl);
+	dblp_ctl_tell(comm, &comm->ctl[0], &ctl);
 }
 
 /* Is there something to do that takes @rank? All takes rank 0, which decides */
@@ -224,9 +224,9 @@ static void ended(struct dblp_comm *comm, struct dblp_ctlconn *c, uint32_t error
 	epoll_ctl(comm->epoll, EPOLL_CTL_DEL, c->fd, NULL);
 	dblp_fd_close(&c->fd);
 	if (!c->bye)
-		decide(comm, c->rank, error);
+		dblp_ctl_decide(comm, c->rank, error);
 	else if (comm->rank && comm->suspect >= 0)
-		decide(comm, 0, ECONNRESET);
+		dblp_ctl_decide(comm, 0, ECONNRESET);
 }
 
 /*
@@ -268,7 +268,7 @@ uint64_t dblp_ctl_timeout(struct dblp_comm *comm, uint64_t now)
 		return next;
 	if (now < comm->suspect_until)
 		return dblp_earlier(comm->suspect_until, next);
-	decide(comm, (uint32_t)comm->suspect, comm->suspect_error);
+	dblp_ctl_decide(comm, (uint32_t)comm->suspect, comm->suspect_error);
 	return UINT64_MAX;
 }
 
@@ -280,7 +280,7 @@ static void compare(struct dblp_comm *comm, uint32_t rank, uint32_t seq,
 
 	if (seq < comm->begun && seq + DBLP_DIGESTS >= comm->begun) {
 		if (comm->digest[seq % DBLP_DIGESTS] != digest)
-			decide(comm, rank, EPROTO);
+			dblp_ctl_decide(comm, rank, EPROTO);
 		return;
 	}
 	for (i = 1; i < comm->n_ctl; i++) {
@@ -288,7 +288,7 @@ static void compare(struct dblp_comm *comm, uint32_t rank, uint32_t seq,
 
 		if (i != rank && c->reported && c->told == seq &&
 		    c->digest != digest)
-			decide(comm, i > rank ? i : rank, EPROTO);
+			dblp_ctl_decide(comm, i > rank ? i : rank, EPROTO);
 	}
 }
 
@@ -300,7 +300,7 @@ void dblp_ctl_report(struct dblp_comm *comm, const struct dblp_req *req)
 		return;
 	ctl.seq = req->seq;
 	ctl.digest = req->digest;
-	tell(comm, &comm->ctl[0], &ctl);
+	dblp_ctl_tell(comm, &comm->ctl[0], &ctl);
 }
 
 void dblp_ctl_began(struct dblp_comm *comm, const struct dblp_req *req)
@@ -312,7 +312,7 @@ void dblp_ctl_began(struct dblp_comm *comm, const struct dblp_req *req)
 
 		if (c->reported && c->told == req->seq &&
 		    c->digest != req->digest)
-			decide(comm, i, EPROTO);
+			dblp_ctl_decide(comm, i, EPROTO);
 	}
 }
 
@@ -333,7 +333,7 @@ static void heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
 {
 	if (ctl->magic != DBLP_CTL_MAGIC || ctl->version != DBLP_COMM_VERSION ||
 	    ctl->rank >= comm->nranks) {
-		decide(comm, c->rank, EPROTO);
+		dblp_ctl_decide(comm, c->rank, EPROTO);
 		return;
 	}
 	switch (ctl->type) {
@@ -347,7 +347,7 @@ static void heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
 		break;
 	case DBLP_CTL_SUSPECT:
 		if (!comm->rank)
-			decide(comm, ctl->rank, ctl->error);
+			dblp_ctl_decide(comm, ctl->rank, ctl->error);
 		break;
 	case DBLP_CTL_REPORT:
 		c->reported = true;
@@ -357,7 +357,8 @@ static void heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
 			compare(comm, c->rank, ctl->seq, ctl->digest);
 		break;
 	default:
-		decide(comm, c->rank, EPROTO);
+		if (!dblp_limit_heard(comm, c, ctl))
+			dblp_ctl_decide(comm, c->rank, EPROTO);
 	}
 }
 

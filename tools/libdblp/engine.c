@@ -638,6 +638,7 @@ static void req_begin(struct dblp_comm *comm, struct dblp_req *req)
 		set_first(comm, req);
 	if (req->op.wait_ms)
 		comm->due = 0;
+	comm->due = dblp_earlier(comm->due, dblp_limit_until(req));
 	dblp_losses_begin(req);
 	if (req->peer < 0) {
 		comm->begun = req->seq + 1;
@@ -748,12 +749,16 @@ static uint64_t due_timeout(struct dblp_comm *comm, uint64_t now)
 		return comm->due;
 	comm->due = UINT64_MAX;
 	comm->left_out = false;
-	for (req = TAILQ_FIRST(&comm->reqs); req; req = next) {
+	for (req = TAILQ_FIRST(&comm->reqs); req && !comm->error; req = next) {
 		next = TAILQ_NEXT(req, entry);
-		if (req->ended || !req->op.wait_ms)
-			continue;
-		comm->due = dblp_earlier(comm->due, dblp_late_timeout(req, now));
-		comm->left_out |= !req->ended && req->result.late_ranks;
+		if (req->op.wait_ms && !req->ended) {
+			comm->due = dblp_earlier(comm->due, dblp_late_timeout(req, now));
+			comm->left_out |= !req->ended && req->result.late_ranks;
+		}
+		if (now >= dblp_limit_until(req) && !req->ended)
+			dblp_limit_over(req);
+		if (!req->ended)
+			comm->due = dblp_earlier(comm->due, dblp_limit_until(req));
 	}
 	return comm->due;
 }
@@ -783,6 +788,7 @@ static int timeouts(struct dblp_comm *comm)
 	next = dblp_earlier(next, dblp_ctl_timeout(comm, now));
 	next = dblp_earlier(next, report_timeout(comm, now));
 	next = dblp_earlier(next, due_timeout(comm, now));
+	next = dblp_earlier(next, dblp_limit_timeout(comm, now));
 	hand_over(comm);
 	if (next == UINT64_MAX)
 		return -1;

@@ -19,6 +19,7 @@
  *	packed.c	messages without zeroes
  *	losses.c	what becomes of losses
  *	late.c		going on without ranks that are late
+ *	limit.c		operations that take too long
  *	fork.c		what children must not have
  *	transport.c	messages over AF_DBLP or a stream
  */
@@ -119,6 +120,7 @@ struct dblp_task {
  * @digest: of all that ranks must agree upon
  * @begin: when it began
  * @told: rank 0 was told of it, since it takes long
+ * @ran_out: rank 0 was told that it has taken longer than its limit
  * @late_at: nothing can be late before
  * @left: tasks that have not ended
  * @lane_left: the same, by lane
@@ -144,6 +146,7 @@ struct dblp_req {
 	uint64_t		digest;
 	uint64_t		begin;
 	bool			told;
+	bool			ran_out;
 	uint64_t		late_at;
 	uint32_t		left;
 	uint32_t		lane_left[DBLP_LANES_MAX];
@@ -194,15 +197,15 @@ struct dblp_record {
  * @rank: sender; abort, suspect: who has failed; bye: who has left, also if rank 0
  *	says so
  * @error: positive errno
- * @nranks: join
+ * @nranks: join; late, absent: how many ranks are named
  * @epoch: join, table
- * @nics: join, table: devices
- * @message_bytes: join
- * @seq: report: number of the operation
+ * @nics: join, table: devices; late, absent: 1: of a send or recv
+ * @message_bytes: join; late, absent: the limit, ms
+ * @seq: report, late, absent: number of the operation; begun: of the one that is next
  * @reserved: 0
  * @digest: join: of the lanes; report: of the operation
  * @comm: table: random number of the communicator
- * @transport: join: its name
+ * @transport: join: its name; late, absent: the first ranks of &struct dblp_absent
  *
  * Join and table are followed by addresses: one for each device, of that rank, or of
  * all.
@@ -236,6 +239,20 @@ enum dblp_ctl_type {
 	DBLP_CTL_ABORT,
 	DBLP_CTL_REPORT,
 	DBLP_CTL_BYE,
+	DBLP_CTL_LATE,
+	DBLP_CTL_ASK,
+	DBLP_CTL_BEGUN,
+	DBLP_CTL_ABSENT,
+};
+
+/**
+ * struct dblp_absent - ranks that an operation waits for
+ * @n: their number
+ * @rank: the first %DBLP_ABSENT_RANKS
+ */
+struct dblp_absent {
+	uint32_t	n;
+	uint16_t	rank[DBLP_ABSENT_RANKS];
 };
 
 /* What epoll finds; first field of each */
@@ -259,6 +276,8 @@ enum dblp_source {
  * @reported: it has reported an operation
  * @told: number of the one that it has reported last
  * @digest: of that
+ * @answered: it has said how many operations it has begun, since that was asked
+ * @begun: that number
  * @n_left: how many of those that have left it was told of
  * @got: bytes in @in
  * @in: what has come of a message
@@ -275,6 +294,8 @@ struct dblp_ctlconn {
 	bool			reported;
 	uint32_t		told;
 	uint64_t		digest;
+	bool			answered;
+	uint32_t		begun;
 	uint32_t		n_left;
 	size_t			got;
 	char			in[sizeof(struct dblp_ctl)];
@@ -547,8 +568,12 @@ int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
  * @reqs: operations for which the engine has something left to do, in order
  * @first: of these the first one of all ranks that has not ended, or NULL
  * @over: those that have ended since it last looked
- * @due: when it has to look for late ranks of one of @reqs, ~0: never
+ * @due: when one of @reqs may have late ranks or run out, ~0: never
  * @left_out: one of @reqs goes on without late ranks
+ * @asking: ranks were asked whether they have begun the operation of @late: rank 0 asks
+ *	all, and another rank asks it
+ * @ask_until: until then
+ * @late: what was said of it
  * @sched: of the last plans
  * @key: what is kept from one operation to the next one, with the lock
  * @next_comm: for fork()
@@ -560,6 +585,7 @@ int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
  * @abort: positive errno, dblp_comm_abort() was called
  * @error: negative errno, 0: it works
  * @failed_rank: who, or -1
+ * @absent: whom an operation that has run out waits for
  * @seq: number of the next operation
  * @inbox: operations that the engine has not seen
  * @done: operations that wait for dblp_wait() only
@@ -607,6 +633,9 @@ struct dblp_comm {
 	struct dblp_reqs		over;
 	uint64_t			due;
 	bool				left_out;
+	bool				asking;
+	uint64_t			ask_until;
+	struct dblp_ctl			late;
 	struct dblp_sched		*sched[8];
 	struct dblp_key			*key;
 	struct dblp_comm		*next_comm;
@@ -619,6 +648,7 @@ struct dblp_comm {
 	uint32_t			abort;
 	int				error;
 	int32_t				failed_rank;
+	struct dblp_absent		absent;
 	uint32_t			seq;
 	struct dblp_reqs		inbox;
 	struct dblp_reqs		done;
@@ -778,6 +808,11 @@ struct dblp_ctl dblp_ctl_make(const struct dblp_comm *comm, uint16_t type);
 int dblp_ctl_begin(struct dblp_comm *comm);
 /** dblp_ctl_event() - something has come, or can be sent */
 void dblp_ctl_event(struct dblp_comm *comm, struct dblp_ctlconn *c);
+/** dblp_ctl_tell() - send a message; what has no room is left out */
+void dblp_ctl_tell(const struct dblp_comm *comm, struct dblp_ctlconn *c,
+		   const struct dblp_ctl *ctl);
+/** dblp_ctl_decide() - rank 0, or a rank without it: @rank has failed */
+void dblp_ctl_decide(struct dblp_comm *comm, uint32_t rank, uint32_t error);
 /** dblp_ctl_suspect() - @rank has failed, as far as is known here */
 void dblp_ctl_suspect(struct dblp_comm *comm, uint32_t rank, int error);
 /** dblp_ctl_report() - an operation takes long: do all ranks mean the same by it? */
@@ -891,6 +926,18 @@ void dblp_losses_forget(struct dblp_link *l);
 uint64_t dblp_late_timeout(struct dblp_req *req, uint64_t now);
 /** dblp_late_forget() - the copy of what is sent to a late rank is not needed */
 void dblp_late_forget(struct dblp_task *t);
+
+/* limit.c */
+
+/** dblp_limit_until() - when an operation runs out, or ~0 */
+uint64_t dblp_limit_until(const struct dblp_req *req);
+/** dblp_limit_over() - it has */
+void dblp_limit_over(struct dblp_req *req);
+/** dblp_limit_timeout() - as dblp_ctl_timeout() */
+uint64_t dblp_limit_timeout(struct dblp_comm *comm, uint64_t now);
+/** dblp_limit_heard() - take a message of this kind; false: it is none, or none that can be */
+bool dblp_limit_heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
+		      const struct dblp_ctl *ctl);
 
 /* engine.c */
 

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Operations that run out. A rank whose operation has taken longer than its limit tells
+ * rank 0, which asks all ranks how many operations they have begun. Those that have not
+ * begun this one, or do not answer because their process is stopped, are what the
+ * operation waits for: rank 0 names them to all, and the communicator fails.
+ */
+
+#include "engine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Ranks answer in a round trip */
+#define ANSWER_MS	1000
+
+static uint64_t limit_ns(const struct dblp_req *req)
+{
+	return MS_NS * (req->op.limit_ms ? req->op.limit_ms : req->comm->attr.operation_ms);
+}
+
+uint64_t dblp_limit_until(const struct dblp_req *req)
+{
+	const uint64_t limit = limit_ns(req);
+
+	return limit && !req->ran_out ? req->begin + limit : UINT64_MAX;
+}
+
+static void list_ranks(const struct dblp_absent *a, char *text, size_t size)
+{
+	uint32_t i, n = a->n < DBLP_ABSENT_RANKS ? a->n : DBLP_ABSENT_RANKS;
+	size_t at = 0;
+
+	for (i = 0; i < n; i++)
+		at += (size_t)snprintf(text + at, size - at, "%s%u",
+				       !i ? "" : i + 1 == a->n ? " and " : ", ", a->rank[i]);
+	if (a->n > n)
+		snprintf(text + at, size - at, " and %u more", a->n - n);
+}
+
+/* For people, and for dblp_comm_absent(): before the communicator fails */
+static void explain(struct dblp_comm *comm, const struct dblp_ctl *late,
+		    const struct dblp_absent *a)
+{
+	char ranks[128];
+
+	list_ranks(a, ranks, sizeof(ranks));
+	if (late->nics)
+		dblp_because(comm, "rank %u has waited %u ms for rank %s to send or receive",
+			     late->rank, late->message_bytes, ranks);
+	else if (a->n)
+		dblp_because(comm, "operation %u has not ended after %u ms: rank%s %s %s not begun it",
+			     late->seq, late->message_bytes, a->n > 1 ? "s" : "", ranks,
+			     a->n > 1 ? "have" : "has");
+	else
+		dblp_because(comm, "operation %u has not ended after %u ms on rank %u, though all ranks have begun it",
+			     late->seq, late->message_bytes, late->rank);
+	pthread_mutex_lock(&comm->lock);
+	if (!comm->error)
+		comm->absent = *a;
+	pthread_mutex_unlock(&comm->lock);
+}
+
+static void add(struct dblp_absent *a, uint32_t rank)
+{
+	if (a->n < DBLP_ABSENT_RANKS)
+		a->rank[a->n] = (uint16_t)rank;
+	a->n++;
+}
+
+/* Rank 0 knows whom @late waits for, and decides */
+static void conclude(struct dblp_comm *comm, const struct dblp_ctl *late,
+		     const struct dblp_absent *a)
+{
+	struct dblp_ctl ctl = *late;
+	uint32_t i;
+
+	ctl.type = DBLP_CTL_ABSENT;
+	ctl.nranks = a->n;
+	memcpy(ctl.transport, a->rank, sizeof(a->rank));
+	for (i = 1; i < comm->n_ctl; i++)
+		dblp_ctl_tell(comm, &comm->ctl[i], &ctl);
+	explain(comm, late, a);
+	dblp_ctl_decide(comm, a->n ? a->rank[0] : late->rank, ETIMEDOUT);
+}
+
+static bool has_begun(uint32_t begun, uint32_t seq)
+{
+	return (int32_t)(begun - seq) > 0;
+}
+
+/* Every rank has answered, or has had the time to */
+static void count_absent(struct dblp_comm *comm)
+{
+	struct dblp_absent a = { 0 };
+	uint32_t i;
+
+	comm->asking = false;
+	if (!has_begun(comm->begun, comm->late.seq))
+		add(&a, 0);
+	for (i = 1; i < comm->n_ctl; i++)
+		if (!comm->ctl[i].answered ||
+		    !has_begun(comm->ctl[i].begun, comm->late.seq))
+			add(&a, i);
+	conclude(comm, &comm->late, &a);
+}
+
+static bool begin_to_ask(struct dblp_comm *comm, const struct dblp_ctl *late, uint32_t ms)
+{
+	if (comm->asking || comm->error)
+		return false;
+	comm->asking = true;
+	comm->late = *late;
+	comm->ask_until = dblp_comm_now() + ms * MS_NS;
+	return true;
+}
+
+static void ask(struct dblp_comm *comm, const struct dblp_ctl *late)
+{
+	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_ASK);
+	uint32_t i;
+
+	if (!begin_to_ask(comm, late, ANSWER_MS))
+		return;
+	for (i = 1; i < comm->n_ctl; i++) {
+		comm->ctl[i].answered = false;
+		dblp_ctl_tell(comm, &comm->ctl[i], &ctl);
+	}
+}
+
+/* Rank 0 is stopped, or it would have decided: this rank does so for itself */
+static void blame_rank_0(struct dblp_comm *comm)
+{
+	struct dblp_absent a = { 0 };
+
+	add(&a, 0);
+	explain(comm, &comm->late, &a);
+	dblp_ctl_decide(comm, 0, ETIMEDOUT);
+}
+
+/* Is an answer missing that may still arrive? */
+static bool is_waiting(const struct dblp_comm *comm)
+{
+	uint32_t i;
+
+	for (i = 1; i < comm->n_ctl; i++)
+		if (comm->ctl[i].fd >= 0 && !comm->ctl[i].answered)
+			return true;
+	return comm->rank;
+}
+
+uint64_t dblp_limit_timeout(struct dblp_comm *comm, uint64_t now)
+{
+	if (!comm->asking || comm->error)
+		return UINT64_MAX;
+	if (now < comm->ask_until && is_waiting(comm))
+		return comm->ask_until;
+	if (comm->rank)
+		blame_rank_0(comm);
+	else
+		count_absent(comm);
+	return UINT64_MAX;
+}
+
+static void late_here(struct dblp_comm *comm, const struct dblp_ctl *late)
+{
+	struct dblp_absent a = { 0 };
+
+	memcpy(a.rank, late->transport, sizeof(a.rank));
+	a.n = late->nranks;
+	if (late->nics)
+		conclude(comm, late, &a);
+	else
+		ask(comm, late);
+}
+
+void dblp_limit_over(struct dblp_req *req)
+{
+	struct dblp_comm *comm = req->comm;
+	struct dblp_ctl late = dblp_ctl_make(comm, DBLP_CTL_LATE);
+	struct dblp_absent a = { 0 };
+
+	req->ran_out = true;
+	late.seq = req->seq;
+	late.message_bytes = (uint32_t)(limit_ns(req) / MS_NS);
+	if (req->peer >= 0) {
+		late.nics = late.nranks = 1;
+		add(&a, (uint32_t)req->peer);
+		memcpy(late.transport, a.rank, sizeof(a.rank));
+	}
+	if (!comm->rank)
+		late_here(comm, &late);
+	else if (begin_to_ask(comm, &late, comm->attr.timeout_ms))
+		dblp_ctl_tell(comm, &comm->ctl[0], &late);
+}
+
+static bool is_list(const struct dblp_comm *comm, const struct dblp_ctl *ctl)
+{
+	struct dblp_absent a;
+	uint32_t i;
+
+	memcpy(a.rank, ctl->transport, sizeof(a.rank));
+	for (i = 0; i < ctl->nranks && i < DBLP_ABSENT_RANKS; i++)
+		if (a.rank[i] >= comm->nranks)
+			return false;
+	return ctl->nranks <= comm->nranks && (!ctl->nics || ctl->nranks == 1);
+}
+
+bool dblp_limit_heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
+		      const struct dblp_ctl *ctl)
+{
+	struct dblp_ctl begun = dblp_ctl_make(comm, DBLP_CTL_BEGUN);
+	struct dblp_absent a = { .n = ctl->nranks };
+
+	if (!is_list(comm, ctl))
+		return false;
+	switch (ctl->type) {
+	case DBLP_CTL_LATE:
+		if (!comm->rank && !comm->error)
+			late_here(comm, ctl);
+		return true;
+	case DBLP_CTL_ASK:
+		begun.seq = comm->begun;
+		dblp_ctl_tell(comm, c, &begun);
+		return true;
+	case DBLP_CTL_BEGUN:
+		c->answered = true;
+		c->begun = ctl->seq;
+		return true;
+	case DBLP_CTL_ABSENT:
+		memcpy(a.rank, ctl->transport, sizeof(a.rank));
+		if (comm->rank)
+			explain(comm, ctl, &a);
+		return true;
+	}
+	return false;
+}
