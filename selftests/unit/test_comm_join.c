@@ -9,6 +9,7 @@
 
 #include "test.h"
 #include "../lib/ranks.h"
+#include <join.h>
 
 TEST(ranks_meet_at_an_address_a_list_or_what_the_environment_says)
 {
@@ -43,6 +44,57 @@ TEST(ranks_meet_at_an_address_a_list_or_what_the_environment_says)
 	}
 	close(fd);
 	unlink(list);
+}
+
+/* As where /etc/hosts calls this host 127.0.1.1, and other hosts call it something else */
+TEST(each_rank_may_know_rank_0_by_another_address)
+{
+	static const char *const names[] = {
+		"unknown.invalid", "127.0.1.1", "localhost", "[::1]", "0.0.0.0",
+	};
+	char at[5][64];
+	u16 port = free_port();
+	int i;
+
+	prepare(5, next_epoch(), 1000, run_allreduce);
+	for (i = 0; i < 5; i++) {
+		snprintf(at[i], sizeof(at[i]), "tcp://%s:%u", names[i], port);
+		rank[i].attr.rendezvous = at[i];
+	}
+	run_all(5);
+	expect_good(_metadata, 5);
+}
+
+/* What an earlier attempt has left: an address where nobody is, or another communicator */
+TEST(a_stale_key_ends_no_attempt)
+{
+	static char at[64];
+	char key[64];
+	int i, k;
+
+	for (k = 0; k < 2; k++) {
+		u16 port = free_port();
+
+		prepare(3, next_epoch(), 1000, run_allreduce);
+		snprintf(at, sizeof(at), "127.0.0.1:%u 1", port);
+		snprintf(key, sizeof(key), "dblp/%u/0", rank[0].attr.epoch);
+		store_set(NULL, key, at, strlen(at));
+		for (i = 1; i < 3; i++)
+			pthread_create(&rank[i].thread, NULL, rank_main, &rank[i]);
+		/* The other one is there, or not, while they look for theirs */
+		snprintf(at, sizeof(at), "tcp://127.0.0.1:%u", port);
+		rank[3] = rank[0];
+		rank[3].attr.rendezvous = at;
+		rank[3].attr.join_ms = 200;
+		if (k)
+			rank_main(&rank[3]);
+		else
+			usleep(100000);
+		pthread_create(&rank[0].thread, NULL, rank_main, &rank[0]);
+		for (i = 0; i < 3; i++)
+			pthread_join(rank[i].thread, NULL);
+		expect_good(_metadata, 3);
+	}
 }
 
 TEST(ranks_and_their_number_come_from_the_environment)
@@ -236,42 +288,309 @@ static int call(u16 port)
 	return fd;
 }
 
-/* Rank 1 says who it is, and is gone when the last one comes */
-TEST(who_joins_with_a_rank_that_is_gone_is_told_so)
+/* Joins rank 0 at @port as rank 1 does, with @secret; the answer, or 0: it waits there */
+static int join_by_hand(u16 port, u32 epoch, const uint8_t secret[DBLP_MAC], int *fd)
 {
-	const struct linger reset = { .l_onoff = 1 };
-	struct {
-		struct dblp_ctl		ctl;
-		struct sockaddr_dblp	addr;
-	} hello = { .ctl = {
-		.magic = DBLP_CTL_MAGIC, .version = DBLP_COMM_VERSION,
-		.type = DBLP_CTL_JOIN, .rank = 1, .nranks = 4, .nics = 1,
-		.message_bytes = DBLP_COMM_BYTES, .transport = "tcp",
-	} };
-	u16 port = free_port();
-	char at[64];
-	int fd, i;
+	struct dblp_comm me = { .transport = &dblp_transport_tcp };
+	struct dblp_challenge c;
+	struct dblp_hello h;
+	uint8_t mac[DBLP_MAC];
+
+	me.rank = 1;
+	me.nranks = 4;
+	me.n_nics = 1;
+	me.n_lanes = 1;
+	me.attr.epoch = epoch;
+	me.attr.message_bytes = DBLP_COMM_BYTES;
+	memcpy(me.secret, secret, DBLP_MAC);
+	dblp_hello_make(&me, &h);
+	while ((*fd = try_call(port)) < 0)
+		usleep(1000);
+	if (send(*fd, &h, dblp_hello_length(&h), MSG_NOSIGNAL) < 0 ||
+	    recv(*fd, &c, sizeof(c), MSG_WAITALL) != sizeof(c))
+		abort();
+	dblp_prove(&me, "rank 0", &h, c.nonce, mac);
+	if (memcmp(mac, c.mac, sizeof(mac)))
+		return EACCES;
+	dblp_prove(&me, "rank r", &h, c.nonce, mac);
+	return send(*fd, mac, sizeof(mac), MSG_NOSIGNAL) == sizeof(mac) ? 0 : errno;
+}
+
+static void prepare_at(int n, u16 port, void (*run)(struct rank *r))
+{
+	static char at[64];
+	int i;
 
 	snprintf(at, sizeof(at), "tcp://127.0.0.1:%u", port);
-	prepare(4, next_epoch(), 1, run_allreduce);
-	hello.ctl.epoch = rank[0].attr.epoch;
-	for (i = 0; i < 4; i++)
+	prepare(n, next_epoch(), 1000, run);
+	for (i = 0; i < n; i++)
 		rank[i].attr.rendezvous = at;
+}
+
+static const uint8_t no_secret[DBLP_MAC];
+
+#define SECRET	"000102030405060708090a0b0c0d0e0f"
+
+/* The first two vectors of its authors */
+TEST(macs_are_those_of_siphash)
+{
+	static const uint8_t want[2][DBLP_MAC] = {
+		{ 0xa3, 0x81, 0x7f, 0x04, 0xba, 0x25, 0xa8, 0xe6,
+		  0x6d, 0xf6, 0x72, 0x14, 0xc7, 0x55, 0x02, 0x93 },
+		{ 0xda, 0x87, 0xc1, 0xd8, 0x6b, 0x99, 0xaf, 0x44,
+		  0x34, 0x76, 0x59, 0x11, 0x9b, 0x22, 0xfc, 0x45 },
+	};
+	uint8_t key[DBLP_MAC], mac[DBLP_MAC];
+	int i;
+
+	for (i = 0; i < DBLP_MAC; i++)
+		key[i] = (uint8_t)i;
+	for (i = 0; i < 2; i++) {
+		dblp_mac(key, key, (size_t)i, mac);
+		EXPECT_EQ(0, memcmp(want[i], mac, sizeof(mac)));
+	}
+}
+
+TEST(who_does_not_know_the_secret_neither_joins_nor_ends_the_job)
+{
+	struct dblp_comm_attr other;
+	struct dblp_comm *comm;
+	u16 port = free_port();
+	struct dblp_ctl answer;
+	int fd;
+
+	prepare_at(2, port, run_allreduce);
+	EACH_RANK(2, r->attr.secret = SECRET);
 	pthread_create(&rank[0].thread, NULL, rank_main, &rank[0]);
-	while ((fd = try_call(port)) < 0)
-		usleep(1000);
+	/* Rank 0 proves who it is, which a rank without the secret cannot check */
+	EXPECT_EQ(EACCES, join_by_hand(port, rank[0].attr.epoch, no_secret, &fd));
+	/* A proof that is none, of a later epoch and of this one */
+	EXPECT_EQ(sizeof(no_secret), send(fd, no_secret, sizeof(no_secret), 0));
+	EXPECT_EQ(sizeof(answer), recv(fd, &answer, sizeof(answer), MSG_WAITALL));
+	EXPECT_EQ(EACCES, answer.error);
+	close(fd);
+	EXPECT_EQ(EACCES, join_by_hand(port, rank[0].attr.epoch + 1, no_secret, &fd));
+	EXPECT_EQ(sizeof(no_secret), send(fd, no_secret, sizeof(no_secret), 0));
+	EXPECT_EQ(sizeof(answer), recv(fd, &answer, sizeof(answer), MSG_WAITALL));
+	close(fd);
+	other = rank[1].attr;
+	other.secret = "ffffffffffffffffffffffffffffffff";
+	EXPECT_EQ(-EACCES, dblp_comm_open(&comm, &other));
+	EXPECT_NE(NULL, strstr(dblp_comm_why(NULL), "another secret"));
+	pthread_create(&rank[1].thread, NULL, rank_main, &rank[1]);
+	pthread_join(rank[0].thread, NULL);
+	pthread_join(rank[1].thread, NULL);
+	expect_good(_metadata, 2);
+	EXPECT_LE(2, rank[0].stats.strangers);
+}
+
+TEST(the_secret_is_in_a_file_that_others_cannot_read)
+{
+	char path[] = "/tmp/test_comm.XXXXXX";
+	int fd = mkstemp(path);
+	struct dblp_comm *comm;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(33, write(fd, SECRET "\n", 33));
+	setenv("DBLP_SECRET_FILE", path, 1);
+	prepare_at(2, free_port(), run_allreduce);
+	rank[0].attr.secret = SECRET;
+	run_all(2);
+	expect_good(_metadata, 2);
+	fchmod(fd, 0644);
+	EXPECT_EQ(-EACCES, dblp_comm_open(&comm, &rank[1].attr));
+	EXPECT_NE(NULL, strstr(dblp_comm_why(NULL), path));
+	fchmod(fd, 0600);
+	EXPECT_EQ(0, ftruncate(fd, 31));
+	EXPECT_EQ(-EINVAL, dblp_comm_open(&comm, &rank[1].attr));
+	unlink(path);
+	EXPECT_EQ(-ENOENT, dblp_comm_open(&comm, &rank[1].attr));
+	unsetenv("DBLP_SECRET_FILE");
+	close(fd);
+}
+
+/* Two ranks of a job; as many jobs as ports for their data would just do for */
+static int run_job(u16 port, const char *ports)
+{
+	prepare_at(2, port, run_allreduce);
+	EACH_RANK(2, r->attr.ports = ports);
+	run_all(2);
+	if (rank[0].opened || rank[1].opened)
+		fprintf(stderr, "# %s\n", dblp_comm_why(NULL));
+	return rank[0].good && rank[1].good ? 0 : 1;
+}
+
+TEST(twenty_jobs_share_a_range_of_ports)
+{
+	u16 first = (u16)(20000 + getpid() % 10000), port[20];
+	char ports[16], text[8];
+	struct dblp_comm *comm;
+	int i, status;
+
+	snprintf(ports, sizeof(ports), "%u-%u", first, first + 59);
+	for (i = 0; i < 20; i++)
+		port[i] = free_port();
+	for (i = 0; i < 20; i++)
+		if (!fork())
+			_exit(run_job(port[i], ports));
+	for (i = 0; i < 20; i++) {
+		ASSERT_LT(0, wait(&status));
+		EXPECT_EQ(0, status);
+	}
+	prepare_at(1, free_port(), run_allreduce);
+	rank[0].attr.ports = "40000";
+	EXPECT_EQ(-EINVAL, dblp_comm_open(&comm, &rank[0].attr));
+	rank[0].attr.ports = "40000-39999";
+	EXPECT_EQ(-EINVAL, dblp_comm_open(&comm, &rank[0].attr));
+	snprintf(text, sizeof(text), ":%u", first);
+	snprintf(ports, sizeof(ports), "%u-%u", first, first);
+	rank[0].attr.ports = ports;
+	EXPECT_EQ(0, dblp_comm_open(&comm, &rank[0].attr));
+	EXPECT_NE(NULL, strstr(dblp_comm_describe(comm), text));
+	prepare_at(1, free_port(), run_allreduce);
+	rank[0].attr.ports = ports;
+	run_all(1);
+	EXPECT_EQ(-EADDRINUSE, rank[0].opened);
+	dblp_comm_close(comm);
+}
+
+static int open_with_limit(rlim_t soft, rlim_t hard, const char *why)
+{
+	struct rlimit limit = { soft, hard };
+	struct dblp_comm *comm;
+	int err;
+
+	prepare_at(1, free_port(), run_allreduce);
+	rank[0].attr.nranks = 500;
+	rank[0].attr.join_ms = 1;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		return 2;
+	err = dblp_comm_open(&comm, &rank[0].attr);
+	if (err != (hard > 2000 ? -ETIMEDOUT : -EMFILE) || !strstr(dblp_comm_why(NULL), why))
+		return 1;
+	return getrlimit(RLIMIT_NOFILE, &limit) || (hard > 2000 && limit.rlim_cur < 998);
+}
+
+/* Each process: limits cannot be raised again */
+TEST(descriptors_are_there_before_the_work_begins)
+{
+	static const struct {
+		rlim_t		soft;
+		rlim_t		hard;
+		const char	*why;
+	} limit[] = { { 64, 4000, "499" }, { 64, 900, "the limit is 900" } };
+	int i, status;
+
+	for (i = 0; i < 2; i++) {
+		if (!fork())
+			_exit(open_with_limit(limit[i].soft, limit[i].hard, limit[i].why));
+		ASSERT_LT(0, wait(&status));
+		EXPECT_EQ(0, status);
+	}
+}
+
+/* Where nobody listens, the kernel may choose the port of the other end for this one */
+TEST(a_socket_is_not_connected_to_itself)
+{
+	struct sockaddr_in a = {
+		.sin_family = AF_INET, .sin_port = htons(free_port()),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	struct sockaddr_dblp to;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	ASSERT_EQ(0, bind(fd, (void *)&a, sizeof(a)));
+	dblp_addr_from(&to, (void *)&a);
+	EXPECT_EQ(-ECONNREFUSED, dblp_connect(fd, &to, 1000));
+	close(fd);
+}
+
+/* A listener whose queue is full drops what else comes, as a firewall does */
+static u16 blocked_port(int fd[3])
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	socklen_t len = sizeof(a);
+	int i;
+
+	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (bind(fd[0], (void *)&a, len) || listen(fd[0], 0) ||
+	    getsockname(fd[0], (void *)&a, &len))
+		abort();
+	for (i = 1; i < 3; i++) {
+		fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		connect(fd[i], (void *)&a, len);
+	}
+	return a.sin_port;
+}
+
+static u16 blocked;
+
+static void run_blocked(struct rank *r)
+{
+	char text[32];
+
+	if (r->attr.rank)
+		r->comm->table[0].sdblp_port = blocked;
+	run_allreduce(r);
+	snprintf(text, sizeof(text), "127.0.0.1:%u, where rank 0", ntohs(blocked));
+	r->good = !!strstr(dblp_comm_why(r->comm), text);
+}
+
+TEST(an_address_that_does_not_answer_is_named_in_time)
+{
+	int fd[3], i;
+
+	blocked = blocked_port(fd);
+	prepare_at(2, free_port(), run_blocked);
+	EACH_RANK(2, r->attr.timeout_ms = 2000);
+	run_all(2);
+	expect_failed(_metadata, 2, -ETIMEDOUT, 0, 20000);
+	expect_good(_metadata, 2);
+	for (i = 0; i < 3; i++)
+		close(fd[i]);
+}
+
+TEST(a_rank_that_ends_while_ranks_join_may_come_again)
+{
+	const struct linger reset = { .l_onoff = 1 };
+	u16 port = free_port();
+	int fd, i;
+
+	prepare_at(4, port, run_allreduce);
+	pthread_create(&rank[0].thread, NULL, rank_main, &rank[0]);
+	EXPECT_EQ(0, join_by_hand(port, rank[0].attr.epoch, no_secret, &fd));
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	ASSERT_EQ(sizeof(hello), send(fd, &hello, sizeof(hello), 0));
+	close(fd);
+	/* The third time it comes before rank 0 can know that it has ended */
+	EXPECT_EQ(0, join_by_hand(port, rank[0].attr.epoch, no_secret, &fd));
+	pthread_create(&rank[1].thread, NULL, rank_main, &rank[1]);
+	usleep(100000);
 	close(fd);
 	for (i = 2; i < 4; i++)
 		pthread_create(&rank[i].thread, NULL, rank_main, &rank[i]);
-	for (i = 0; i < 4; i++) {
-		if (i == 1)
-			continue;
+	for (i = 0; i < 4; i++)
 		pthread_join(rank[i].thread, NULL);
-		EXPECT_TRUE(rank[i].opened == -ECONNRESET ||
-			    rank[i].opened == -EPIPE);
+	expect_good(_metadata, 4);
+}
+
+TEST(ranks_that_are_missing_are_named)
+{
+	struct dblp_comm *comm;
+	int status;
+
+	prepare_at(6, free_port(), run_allreduce);
+	rank[0].attr.join_ms = 2000;
+	if (!fork()) {
+		/* Rank 2 has its text from rank 0 */
+		status = dblp_comm_open(&comm, &rank[2].attr);
+		_exit(status != -ETIMEDOUT ||
+		      !strstr(dblp_comm_why(NULL), "2000 ms: 1, 3-5"));
 	}
+	EXPECT_EQ(-ETIMEDOUT, dblp_comm_open(&comm, &rank[0].attr));
+	EXPECT_NE(NULL, strstr(dblp_comm_why(NULL), "2000 ms: 1, 3-5"));
+	ASSERT_LT(0, wait(&status));
+	EXPECT_EQ(0, status);
 }
 
 TEST(who_does_not_belong_to_the_ranks_is_refused_and_counted)
@@ -421,17 +740,13 @@ TEST(who_came_first_makes_room_while_ranks_meet)
 /* The other end of @fd is a socket of this process, too; a second descriptor of it */
 static int dup_other_end(int fd)
 {
-	struct sockaddr_in own, peer;
-	socklen_t len = sizeof(own);
+	struct sockaddr_dblp own, peer;
 	int i;
 
-	getsockname(fd, (void *)&own, &len);
-	for (i = 3; i < 256; i++) {
-		len = sizeof(peer);
-		if (!getpeername(i, (void *)&peer, &len) &&
-		    peer.sin_family == AF_INET && peer.sin_port == own.sin_port)
+	dblp_name_of(fd, false, &own);
+	for (i = 3; i < 256; i++)
+		if (!dblp_name_of(i, true, &peer) && peer.sdblp_port == own.sdblp_port)
 			return dup(i);
-	}
 	return -1;
 }
 
@@ -560,6 +875,10 @@ static void run_called(struct rank *r)
 		/* Of this epoch, but not of this communicator */
 		dblp_head_put(&h, head);
 		say(port, head, sizeof(head), &c, 1);
+		/* Of this communicator, without a MAC */
+		h.comm = r->comm->id;
+		dblp_head_put(&h, head);
+		say(port, head, sizeof(head), &c, 1);
 		/* The version is behind four bytes that all have */
 		head[4]++;
 		say(port, head, sizeof(head), &c, 1);
@@ -581,7 +900,7 @@ TEST(a_connection_of_an_old_epoch_is_refused_and_counted)
 		rank[i].attr.rendezvous = at;
 	run_all(2);
 	expect_good(_metadata, 2);
-	EXPECT_EQ(2, rank[0].stats.strangers);
+	EXPECT_EQ(3, rank[0].stats.strangers);
 	EXPECT_EQ(1, rank[0].stats.versions);
 	EXPECT_EQ(1, rank[0].stats.stale);
 }

@@ -86,7 +86,7 @@ static const struct {
 	{ &hello, 6, 1, 1, -EBADMSG },
 	{ &hello, 7, 1, 255, 0 },
 	{ &hello, 12, 4, DBLP_RANKS_MAX, -EBADMSG },
-	{ &hello, 24, 8, 1, -EBADMSG },
+	{ &hello, 24, 8, 1, 0 },
 	{ &hello, 32, 4, 1, -EBADMSG },
 	{ &hello, 36, 4, 0, 0 },
 	{ &hello, 36, 4, DBLP_RANKS_MAX, -EBADMSG },

@@ -199,6 +199,8 @@ static int set_attr(struct dblp_comm *comm, const struct dblp_comm_attr *attr)
 		err = set_transport(comm);
 	if (!err)
 		err = set_devices(comm);
+	if (!err)
+		err = dblp_ports_parse(comm) ?: dblp_secret_take(comm);
 	return err ?: set_lanes(comm);
 }
 
@@ -329,7 +331,7 @@ int dblp_comm_open(struct dblp_comm **new, const struct dblp_comm_attr *attr)
 	if (!err)
 		err = make_fds(comm);
 	if (!err)
-		err = dblp_join(comm);
+		err = dblp_files_reserve(comm) ?: dblp_join(comm);
 	if (!err)
 		err = dblp_lanes_try(comm);
 	if (!err)

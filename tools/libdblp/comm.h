@@ -91,24 +91,29 @@ struct dblp_lane {
  *	OMPI_COMM_WORLD_RANK, PMI_RANK or SLURM_PROCID of the environment
  * @nranks: number of ranks, or %DBLP_COMM_RANK_ENV: WORLD_SIZE,
  *	OMPI_COMM_WORLD_SIZE, PMI_SIZE or SLURM_NTASKS
- * @epoch: which attempt of the job this is: who comes with an older one is refused
+ * @epoch: which attempt of the job this is: a rank with an older one is refused, one with
+ *	a newer one ends the attempt
  * @rendezvous: where rank 0 is to be found, over TCP: "tcp://HOST:PORT";
  *	"file:PATH", a list with ADDRESS:PORT of each rank in a line, of which each
  *	rank uses the address, and rank 0 the port; "kv", by @kv_set and @kv_get; "env"
  *	(also NULL): MASTER_ADDR of the environment, and DBLP_PORT or the port behind
- *	MASTER_PORT
+ *	MASTER_PORT. HOST may be another name or address on each rank; rank 0 uses the
+ *	port only
  * @transport: of the data: "dblp" (also NULL), "tcp", or "tcp:CC" with that congestion
  *	control
  * @devices: names of network devices, separated by commas: level l of a plan uses the
- *	l-th, modulo their number. NULL: whatever the route to rank 0 takes
+ *	l-th, modulo their number. NULL: whatever the route to rank 0 takes: the others
+ *	connect to the address from which a rank reached rank 0, and to rank 0 at the
+ *	address at which they reached it
  * @kv_set: "kv": store @n bytes at @v under @key, for other ranks
  * @kv_get: "kv": get what is stored under @key, at most *@n bytes, and set *@n;
  *	-EAGAIN if there is nothing yet: then it is called again
  * @kv: first argument of both
  * @job: number of the job that sockets of "dblp" are in, 0: none
- * @join_ms: how long to wait for all ranks to come; 0: 60000
- * @timeout_ms: how long a host may be silent, on all connections, until it has failed;
- *	0: 5000
+ * @join_ms: how long to wait for all ranks to join; 0: 60000. A rank that has reached
+ *	rank 0 waits up to @timeout_ms longer, to hear which ones are missing
+ * @timeout_ms: how long a host may be silent, on all connections, until it has failed,
+ *	and how long a connection for data may take to be made; 0: 5000
  * @keepalive_ms: how often hosts are asked, 1000 at least and at most half of
  *	@timeout_ms; 0: 1000
  * @message_bytes: the most bytes of a message with data, a multiple of 8. Longer
@@ -161,14 +166,21 @@ struct dblp_comm_attr {
  * @comm: set
  * @attr: attributes; strings are copied
  *
- * Returns when all ranks have come, or -ETIMEDOUT. The callbacks are called by this
- * thread, before it returns.
+ * Returns when all ranks have joined, or -ETIMEDOUT. A rank that ends before may join
+ * again. The callbacks are called by this thread, before it returns: @kv_set by rank 0,
+ * with its address, and @kv_get by the others, before each attempt to reach it, so that
+ * a value of an earlier run does no harm.
+ *
+ * If the limit of open files (RLIMIT_NOFILE) is too low for connections with all ranks,
+ * it is raised as far as needed.
  *
  * Return: 0; -EINVAL if @attr contradicts itself, or that of another rank: then on all
  * ranks; -E2BIG if it has more than this library knows; -EPROTONOSUPPORT if rank 0
  * speaks another version; -EPERM if a lane has a priority that this process may not have;
  * -ESTALE if @epoch is older than that of others; -EEXIST if
- * this rank has come already; -EAFNOSUPPORT without AF_DBLP, or without IPv6 if an
+ * this rank has joined already; -EACCES if @secret is not that of rank 0, or others may
+ * read its file; -EMFILE if the limit of open files cannot be raised; -EADDRINUSE if there
+ * is no free port; -EADDRNOTAVAIL if ranks have addresses that others cannot reach; -EAFNOSUPPORT without AF_DBLP, or without IPv6 if an
  * address needs it; -ENODEV if there is no
  * such device; another negative errno.
  */
@@ -261,7 +273,8 @@ int dblp_comm_fd(const struct dblp_comm *comm);
 
 /**
  * struct dblp_comm_stats - what was refused, and what came late
- * @strangers: connections by who is no rank of this communicator, or kept silent
+ * @strangers: connections of other programs, of ranks of another communicator, with
+ *	another secret or too many, and silent ones
  * @versions: ranks of another version
  * @stale: connections of an older epoch
  * @late: messages that came after their operation had gone on without them

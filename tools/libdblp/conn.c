@@ -131,6 +131,18 @@ static int await_connection(int fd, int timeout_ms)
 	return -err;
 }
 
+bool dblp_is_own_peer(int fd)
+{
+	union name own, peer;
+	socklen_t own_len = sizeof(own), peer_len = sizeof(peer);
+
+	memset(&own, 0, sizeof(own));
+	memset(&peer, 0, sizeof(peer));
+	return !getsockname(fd, &own.any, &own_len) &&
+	       !getpeername(fd, &peer.any, &peer_len) &&
+	       !memcmp(&own, &peer, sizeof(own));
+}
+
 int dblp_connect(int fd, const struct sockaddr_dblp *addr, int timeout_ms)
 {
 	union name name;
@@ -146,6 +158,8 @@ int dblp_connect(int fd, const struct sockaddr_dblp *addr, int timeout_ms)
 	err = connect(fd, &name.any, (socklen_t)len) ? -errno : 0;
 	if (err == -EINPROGRESS)
 		err = await_connection(fd, timeout_ms);
+	if (!err && dblp_is_own_peer(fd))
+		err = -ECONNREFUSED;
 	if (!err && fcntl(fd, F_SETFL, flags))
 		return -errno;
 	return err;

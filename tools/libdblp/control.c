@@ -122,6 +122,22 @@ void dblp_ctl_tell(const struct dblp_comm *comm, struct dblp_ctlconn *c,
 		flush(comm, c);
 }
 
+/* For people: which address was it that did not answer? */
+static void explain(struct dblp_comm *comm, const struct dblp_ctl *ctl)
+{
+	const struct dblp_unreached *u = &ctl->unreached;
+	const struct sockaddr_dblp addr = {
+		.sdblp_family = AF_DBLP, .sdblp_port = u->port, .sdblp_addr = u->addr,
+	};
+	char text[DBLP_ADDR_TEXT];
+
+	if (!u->port)
+		return;
+	dblp_addr_format(&addr, text);
+	dblp_because(comm, "rank %u has got no connection to %s, where rank %u listens for data",
+		     u->from, text, ctl->rank);
+}
+
 /* Rank 0 decides, or a rank without rank 0 does so for itself */
 void dblp_ctl_decide(struct dblp_comm *comm, uint32_t rank, uint32_t error)
 {
@@ -132,6 +148,8 @@ void dblp_ctl_decide(struct dblp_comm *comm, uint32_t rank, uint32_t error)
 		return;
 	ctl.rank = rank;
 	ctl.error = error;
+	ctl.unreached = comm->unreached;
+	explain(comm, &ctl);
 	for (i = 0; !comm->rank && i < comm->n_ctl; i++)
 		dblp_ctl_tell(comm, &comm->ctl[i], &ctl);
 	dblp_engine_fail(comm, rank, error);
@@ -157,6 +175,7 @@ void dblp_ctl_suspect(struct dblp_comm *comm, uint32_t rank, int error)
 	comm->suspect_until = dblp_comm_now() + comm->attr.timeout_ms * MS_NS;
 	ctl.rank = rank;
 	ctl.error = (uint32_t)-error;
+	ctl.unreached = comm->unreached;
 	dblp_ctl_tell(comm, &comm->ctl[0], &ctl);
 }
 
@@ -342,12 +361,16 @@ static void heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
 		has_left(comm, comm->rank ? ctl->rank : c->rank);
 		break;
 	case DBLP_CTL_ABORT:
-		if (comm->rank && !comm->error)
+		if (comm->rank && !comm->error) {
+			explain(comm, ctl);
 			dblp_engine_fail(comm, ctl->rank, ctl->error);
+		}
 		break;
 	case DBLP_CTL_SUSPECT:
-		if (!comm->rank)
+		if (!comm->rank) {
+			comm->unreached = ctl->unreached;
 			dblp_ctl_decide(comm, ctl->rank, ctl->error);
+		}
 		break;
 	case DBLP_CTL_REPORT:
 		c->reported = true;

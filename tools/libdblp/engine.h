@@ -9,7 +9,8 @@
  *	comm.c		what programs call
  *	env.c		attributes that the environment gives
  *	why.c		reasons of failures, as text
- *	join.c		finding the other ranks, before the engine begins
+ *	join.h		finding the other ranks, before the engine begins
+ *	files.c		descriptors
  *	control.c	the connections to rank 0, which decides who has failed
  *	sched.c		plans, and which of their steps wait for which
  *	lane.c		options of the connections of a lane, and what may be lost there
@@ -38,9 +39,11 @@
 #include "lanes.h"
 #include "libdblp.h"
 
-#define DBLP_COMM_VERSION	1
+#define DBLP_COMM_VERSION	2
 #define DBLP_NICS_MAX		16
 #define DBLP_WHY_TEXT		256
+/* Bytes of the secret, of keys made from it, and of MACs */
+#define DBLP_MAC		16
 
 #define MS_NS			1000000ULL
 
@@ -190,6 +193,20 @@ struct dblp_record {
 /* Messages */
 
 /**
+ * struct dblp_unreached - a rank has got no connection for data to another one
+ * @from: that rank
+ * @port: port to which it tried to connect, in network byte order; 0: it is not that
+ * @reserved: 0
+ * @addr: the address
+ */
+struct dblp_unreached {
+	uint32_t	from;
+	uint16_t	port;
+	uint16_t	reserved;
+	struct in6_addr	addr;
+};
+
+/**
  * struct dblp_ctl - what ranks and rank 0 tell each other
  * @magic: %DBLP_CTL_MAGIC
  * @version: %DBLP_COMM_VERSION
@@ -206,6 +223,7 @@ struct dblp_record {
  * @digest: join: of the lanes; report: of the operation
  * @comm: table: random number of the communicator
  * @transport: join: its name; late, absent: the first ranks of &struct dblp_absent
+ * @unreached: abort, suspect: where that rank was not reached
  *
  * Join and table are followed by addresses: one for each device, of that rank, or of
  * all.
@@ -224,7 +242,10 @@ struct dblp_ctl {
 	uint32_t	reserved;
 	uint64_t	digest;
 	uint64_t	comm;
-	char		transport[24];
+	union {
+		char		transport[24];
+		struct dblp_unreached unreached;
+	};
 };
 
 #define DBLP_CTL_MAGIC	0x64626c43
@@ -243,6 +264,7 @@ enum dblp_ctl_type {
 	DBLP_CTL_ASK,
 	DBLP_CTL_BEGUN,
 	DBLP_CTL_ABSENT,
+	DBLP_CTL_CHALLENGE,
 };
 
 /**
@@ -303,13 +325,25 @@ struct dblp_ctlconn {
 	char			out[8 * sizeof(struct dblp_ctl)];
 };
 
-/* A device; nobody is accepted there until @deaf_until, if that is not 0 */
+/**
+ * struct dblp_nic - a device
+ * @source: what it is
+ * @index: which one
+ * @name: its name, or "": whatever the routes take
+ * @is_listed: the rendezvous names the address of this rank
+ * @listener: listens for connections for data
+ * @deaf_until: no connection is accepted until then, for want of descriptors; 0: all are
+ * @deaf_since: when that began; 0: the last one was accepted
+ * @addr: its address, with the port of @listener
+ */
 struct dblp_nic {
 	enum dblp_source	source;
 	uint32_t		index;
 	char			name[IFNAMSIZ];
+	bool			is_listed;
 	int			listener;
 	uint64_t		deaf_until;
+	uint64_t		deaf_since;
 	struct sockaddr_dblp	addr;
 };
 
@@ -382,6 +416,7 @@ enum dblp_part {
  * @nic: the device
  * @fd: the socket, or -1
  * @state: &enum dblp_link_state
+ * @since: when this rank began to connect
  * @error: negative errno, if it is dead
  * @phase: that the socket was set to, %DBLP_INHERIT: none
  * @own_budget: the same
@@ -433,6 +468,7 @@ struct dblp_link {
 	uint32_t		nic;
 	int			fd;
 	enum dblp_link_state	state;
+	uint64_t		since;
 	int			error;
 	uint32_t		phase;
 	uint32_t		own_budget;
@@ -507,6 +543,11 @@ struct dblp_transport {
 
 /** dblp_addr_from() - an address of IPv4, as IPv4-mapped, or IPv6; false if it is another */
 bool dblp_addr_from(struct sockaddr_dblp *addr, const struct sockaddr *sa);
+/*
+ * Is a socket of TCP connected to itself? That happens where nobody listens, if the port
+ * is one that the kernel may choose for the end that connects.
+ */
+bool dblp_is_own_peer(int fd);
 
 /* transport.c */
 
@@ -540,6 +581,11 @@ int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
  * @n_lanes: number of lanes
  * @lane: the lanes, and a plain one for send and recv
  * @n_links: lanes x devices, and one for send and recv: connections with a rank
+ * @has_secret: there is one; else @secret is zero
+ * @secret: known to all ranks, and to nobody else
+ * @data_key: made from it, for connections for data
+ * @port_first: first port to listen at
+ * @n_ports: number of them; 0: any port
  * @table: addresses: of each rank, of each device
  * @epoll: what the engine waits for
  * @wake: eventfd for the engine
@@ -553,6 +599,7 @@ int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
  * @suspect_error: positive errno
  * @suspect_until: rank 0 is waited for until then
  * @look_at: when to look again which ranks answer
+ * @unreached: the first connection that this rank, or on rank 0 any rank, has not got
  * @door: rank 0: listens while ranks come, or -1
  * @left: ranks that have left, in order
  * @n_left: number of them
@@ -560,6 +607,7 @@ int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
  * @link: by rank, lane and device
  * @woken: of these, the ones that may be able to go on, in order
  * @woken_end: where the next one is put
+ * @n_connecting: links that this rank is connecting
  * @pending: connections that have not said who they are
  * @n_pending: number of those that were not sent away
  * @digest: of the last operations, by number
@@ -603,6 +651,11 @@ struct dblp_comm {
 	uint32_t			n_lanes;
 	struct dblp_lane		lane[DBLP_LANES_MAX + 1];
 	uint32_t			n_links;
+	bool				has_secret;
+	uint8_t				secret[DBLP_MAC];
+	uint8_t				data_key[DBLP_MAC];
+	uint16_t			port_first;
+	uint32_t			n_ports;
 	struct sockaddr_dblp		*table;
 	int				epoll;
 	int				wake;
@@ -616,6 +669,7 @@ struct dblp_comm {
 	uint32_t			suspect_error;
 	uint64_t			suspect_until;
 	uint64_t			look_at;
+	struct dblp_unreached		unreached;
 	int				door;
 	uint32_t			*left;
 	uint32_t			n_left;
@@ -623,6 +677,7 @@ struct dblp_comm {
 	struct dblp_link		*link;
 	struct dblp_link		*woken;
 	struct dblp_link		**woken_end;
+	uint32_t			n_connecting;
 	struct dblp_pending		*pending;
 	uint32_t			n_pending;
 	uint64_t			digest[DBLP_DIGESTS];
@@ -785,12 +840,33 @@ void dblp_why_forget(void);
 void dblp_because(struct dblp_comm *comm, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* join.c */
+/* secret.c */
+
+/** dblp_secret_take() - from @attr or the environment; 0 or a negative errno */
+int dblp_secret_take(struct dblp_comm *comm);
+/** dblp_mac() - SipHash-2-4 of 128 bits */
+void dblp_mac(const uint8_t key[DBLP_MAC], const void *data, size_t len,
+	      uint8_t mac[DBLP_MAC]);
+/** dblp_mac_64() - the first 64 bits of dblp_mac() */
+uint64_t dblp_mac_64(const uint8_t key[DBLP_MAC], const void *data, size_t len);
+/** dblp_is_equal() - as memcmp(), in a time that does not depend on the bytes */
+bool dblp_is_equal(const void *a, const void *b, size_t len);
+/** dblp_lock_data() - a socket of "dblp" takes only who knows the secret */
+int dblp_lock_data(const struct dblp_comm *comm, int fd);
+
+/* files.c */
+
+/** dblp_files_reserve() - let this process have as many descriptors as @comm may need */
+int dblp_files_reserve(const struct dblp_comm *comm);
+
+/* join.c, listen.c, device.c */
 
 /** dblp_join() - fill in what the other ranks say; 0 or a negative errno */
 int dblp_join(struct dblp_comm *comm);
-/** dblp_nic_listen() - listen for connections for data at the address of a device */
-int dblp_nic_listen(struct dblp_comm *comm, struct dblp_nic *nic);
+/** dblp_ports_parse() - the range of ports of @attr; 0 or -EINVAL */
+int dblp_ports_parse(struct dblp_comm *comm);
+/** dblp_device_is_inner() - is it a network inside of this host, by its name? */
+bool dblp_device_is_inner(const char *name);
 /** dblp_bind_device() - use only @nic, if it has a name */
 int dblp_bind_device(const struct dblp_nic *nic, int fd);
 

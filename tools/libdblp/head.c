@@ -79,7 +79,7 @@ static uint64_t total(const struct dblp_head *h)
 
 static int hello_valid(const struct dblp_head *h)
 {
-	return !(h->dtype || h->digest || h->seq || h->offset || h->count ||
+	return !(h->dtype || h->seq || h->offset || h->count ||
 		 h->runs) && h->round < DBLP_RANKS_MAX;
 }
 

@@ -41,7 +41,8 @@ enum dblp_head_type {
  * @epoch: how often the communicator was made anew
  * @from: rank of the sender
  * @comm: random number of the communicator
- * @digest: of all that ranks must agree upon in the operation; hello: 0
+ * @digest: of all that ranks must agree upon in the operation; hello: MAC of the head with
+ *	a digest of 0
  * @seq: number of the operation; hello: 0
  * @round: of the step; hello: rank of the receiver
  * @offset: first element

@@ -104,6 +104,23 @@ static void blame(const struct dblp_link *l)
 			 l->comm->rank, l->error);
 }
 
+static const struct sockaddr_dblp *address_of(const struct dblp_link *l)
+{
+	return &l->comm->table[l->rank * l->comm->n_nics + l->nic];
+}
+
+/* Where a firewall may be in between */
+static void unreached(const struct dblp_link *l)
+{
+	struct dblp_unreached *u = &l->comm->unreached;
+
+	if (u->port)
+		return;
+	u->from = l->comm->rank;
+	u->port = address_of(l)->sdblp_port;
+	u->addr = address_of(l)->sdblp_addr;
+}
+
 /*
  * The socket stays open until all know why: who sees it closed would suspect this rank.
  */
@@ -113,6 +130,10 @@ void dblp_link_died(struct dblp_link *l, int error)
 		return;
 	if (l->fd >= 0)
 		epoll_ctl(l->comm->epoll, EPOLL_CTL_DEL, l->fd, NULL);
+	if (l->state == DBLP_LINK_CONNECTING) {
+		l->comm->n_connecting--;
+		unreached(l);
+	}
 	/* In whatever way its end shows */
 	if (error == -EPIPE || error == -ECONNREFUSED)
 		error = -ECONNRESET;
@@ -136,6 +157,8 @@ void dblp_link_wake(struct dblp_link *l)
 
 static void ready(struct dblp_link *l, int fd)
 {
+	if (l->state == DBLP_LINK_CONNECTING)
+		l->comm->n_connecting--;
 	l->fd = fd;
 	l->state = DBLP_LINK_READY;
 	l->can_read = true;
@@ -143,10 +166,14 @@ static void ready(struct dblp_link *l, int fd)
 	dblp_link_wake(l);
 }
 
+/*
+ * Its digest is a MAC, which shows that the sender knows the secret. As a hello is taken
+ * once only, and names the communicator, one that was overheard is of no use.
+ */
 static void make_hello(const struct dblp_link *l, uint32_t from, uint32_t to,
 		       uint8_t p[DBLP_HEAD_LEN])
 {
-	const struct dblp_head hello = {
+	struct dblp_head hello = {
 		.type = DBLP_HEAD_HELLO,
 		.nic = (uint8_t)dblp_link_index(l),
 		.epoch = l->comm->attr.epoch,
@@ -155,6 +182,8 @@ static void make_hello(const struct dblp_link *l, uint32_t from, uint32_t to,
 		.comm = l->comm->id,
 	};
 
+	dblp_head_put(&hello, p);
+	hello.digest = dblp_mac_64(l->comm->data_key, p, DBLP_HEAD_LEN);
 	dblp_head_put(&hello, p);
 }
 
@@ -170,6 +199,8 @@ static void connected(struct dblp_link *l)
 
 	if (getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &err, &len))
 		err = errno;
+	if (!err && l->comm->transport->protocol && dblp_is_own_peer(l->fd))
+		err = ECONNREFUSED;
 	if (err) {
 		dblp_link_died(l, -err);
 		return;
@@ -187,8 +218,7 @@ static void connected(struct dblp_link *l)
 static int try_connect(struct dblp_link *l)
 {
 	struct dblp_comm *comm = l->comm;
-	const struct sockaddr_dblp *to = &comm->table[l->rank * comm->n_nics +
-						      l->nic];
+	const struct sockaddr_dblp *to = address_of(l);
 	int err;
 
 	l->fd = dblp_socket(to, comm->transport->protocol);
@@ -196,7 +226,7 @@ static int try_connect(struct dblp_link *l)
 		return l->fd;
 	err = dblp_bind_device(&comm->nic[l->nic], l->fd);
 	if (!err)
-		err = comm->transport->setup(comm, l->fd);
+		err = comm->transport->setup(comm, l->fd) ?: dblp_lock_data(comm, l->fd);
 	if (!err)
 		err = comm->transport->lane(l->fd, &comm->lane[l->lane]);
 	if (!err)
@@ -213,6 +243,8 @@ void dblp_link_want(struct dblp_link *l)
 	if (l->state != DBLP_LINK_NONE || l->comm->rank < l->rank)
 		return;
 	l->state = DBLP_LINK_CONNECTING;
+	l->since = dblp_comm_now();
+	l->comm->n_connecting++;
 	err = try_connect(l);
 	if (!err)
 		err = watch(l->comm, EPOLL_CTL_ADD, l->fd, LINK_EVENTS, l);
@@ -266,11 +298,37 @@ static struct dblp_pending *first_pending(const struct dblp_comm *comm)
 	return first;
 }
 
-/* Nobody can be accepted: the listener is not watched, as it would be all the time */
-static void be_deaf(struct dblp_comm *comm, struct dblp_nic *nic)
+/* Is there an operation that needs a connection from a higher rank? */
+static bool is_awaited(const struct dblp_comm *comm)
 {
+	uint32_t rank, i;
+
+	for (rank = comm->rank + 1; rank < comm->nranks; rank++)
+		for (i = 0; i < comm->n_links; i++) {
+			const struct dblp_link *l = dblp_link_of(comm, rank, i);
+
+			if (l->state == DBLP_LINK_NONE && (l->in || l->out))
+				return true;
+		}
+	return false;
+}
+
+/*
+ * Nothing can be accepted, with @error: do not watch the listener, which would be ready all
+ * the time. What is awaited from there would be awaited for ever.
+ */
+static void be_deaf(struct dblp_comm *comm, struct dblp_nic *nic, int error)
+{
+	const uint64_t now = dblp_comm_now();
+
 	if (!watch(comm, EPOLL_CTL_MOD, nic->listener, 0, nic))
-		nic->deaf_until = dblp_comm_now() + DEAF_MS * MS_NS;
+		nic->deaf_until = now + DEAF_MS * MS_NS;
+	nic->deaf_since = nic->deaf_since ?: now;
+	if (now - nic->deaf_since < comm->attr.timeout_ms * MS_NS || !is_awaited(comm))
+		return;
+	dblp_because(comm, "rank %u cannot accept connections: it has no descriptors or memory left",
+		     comm->rank);
+	dblp_ctl_suspect(comm, comm->rank, error);
 }
 
 static uint64_t deaf_timeout(struct dblp_comm *comm, uint64_t now)
@@ -299,6 +357,7 @@ void dblp_listener_event(struct dblp_comm *comm, struct dblp_nic *nic)
 		fd = dblp_accept(nic->listener);
 		if (fd < 0)
 			break;
+		nic->deaf_since = 0;
 		if (comm->n_pending >= comm->nranks * comm->n_links + STRANGERS)
 			send_away(comm, first_pending(comm),
 				  &comm->stats.strangers);
@@ -320,7 +379,7 @@ void dblp_listener_event(struct dblp_comm *comm, struct dblp_nic *nic)
 		dblp_inbox_set(&p->in, p->head, sizeof(p->head), NULL, 0);
 	}
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS)
-		be_deaf(comm, nic);
+		be_deaf(comm, nic, fd);
 }
 
 /* It has said who it is */
@@ -346,7 +405,7 @@ static void greeted(struct dblp_comm *comm, struct dblp_pending *p)
 	}
 	l = dblp_link_of(comm, h.from, h.nic);
 	make_hello(l, h.from, comm->rank, want);
-	if (memcmp(want, p->head, sizeof(want)) || l->nic != p->nic ||
+	if (!dblp_is_equal(want, p->head, sizeof(want)) || l->nic != p->nic ||
 	    l->state != DBLP_LINK_NONE ||
 	    comm->transport->lane(p->fd, &comm->lane[l->lane]) ||
 	    watch(comm, EPOLL_CTL_MOD, p->fd, LINK_EVENTS, l)) {
@@ -373,10 +432,31 @@ void dblp_pending_event(struct dblp_comm *comm, struct dblp_pending *p)
 		greeted(comm, p);
 }
 
+/* TCP itself would try for minutes */
+static uint64_t connecting_timeout(struct dblp_comm *comm, uint64_t now)
+{
+	const uint64_t limit = comm->attr.timeout_ms * MS_NS;
+	uint64_t next = UINT64_MAX;
+	uint32_t i;
+
+	for (i = 0; comm->n_connecting && i < comm->rank * comm->n_links; i++) {
+		struct dblp_link *l = &comm->link[i];
+
+		if (l->state != DBLP_LINK_CONNECTING)
+			continue;
+		if (now >= l->since + limit)
+			dblp_link_died(l, -ETIMEDOUT);
+		else
+			next = dblp_earlier(next, l->since + limit);
+	}
+	return next;
+}
+
 uint64_t dblp_pending_timeout(struct dblp_comm *comm, uint64_t now)
 {
 	uint64_t limit = comm->attr.timeout_ms * MS_NS;
-	uint64_t next = deaf_timeout(comm, now);
+	uint64_t next = dblp_earlier(deaf_timeout(comm, now),
+				     connecting_timeout(comm, now));
 	struct dblp_pending **at = &comm->pending, *p;
 
 	while ((p = *at)) {

@@ -91,8 +91,9 @@ int dblp_tcp_tos(int fd, uint32_t tos)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len))
 		return -errno;
-	return family == AF_INET ? set_int(fd, IPPROTO_IP, IP_TOS, (int)tos) :
-				   set_int(fd, IPPROTO_IPV6, IPV6_TCLASS, (int)tos);
+	/* A socket of IPv6 may be connected by IPv4, if it was accepted */
+	return set_int(fd, IPPROTO_IP, IP_TOS, (int)tos) ?: family == AF_INET ? 0 :
+	       set_int(fd, IPPROTO_IPV6, IPV6_TCLASS, (int)tos);
 }
 
 static int lane_tcp(int fd, const struct dblp_lane *lane)

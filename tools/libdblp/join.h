@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * libdblp: how ranks find each other.
+ *
+ * Each rank connects to rank 0 over TCP. Both prove that they know the secret of the job,
+ * then rank 0 waits until all ranks have joined, and sends each the addresses of all. The
+ * connections stay, see control.c. Over one of them:
+ *
+ *	rank r		&struct dblp_hello
+ *	rank 0		&struct dblp_challenge
+ *	rank r		MAC of "rank r"
+ *	rank 0		&struct dblp_ctl of type %DBLP_CTL_TABLE, then the table; or of type
+ *			%DBLP_CTL_ABORT, then %DBLP_WHY_TEXT bytes of text
+ *
+ * At any time rank 0 may send %DBLP_CTL_REFUSE and close the connection. Without a secret
+ * its key is zero: the messages are the same, and anybody can make them.
+ *
+ *	rendezvous.c	where rank 0 is
+ *	device.c	addresses of this host
+ *	listen.c	listening sockets
+ *	secret.c	proofs
+ *	admit.c		rank 0
+ *	join.c		the other ranks
+ */
+#ifndef DBLP_JOIN_H
+#define DBLP_JOIN_H
+
+#include "engine.h"
+
+/* Addresses of rank 0 to try: those of a name */
+#define DBLP_WHERE_MAX	8
+
+/**
+ * struct dblp_where - where rank 0 may be
+ * @n: number of addresses; on rank 0 there may be none
+ * @port: on rank 0: port to listen at, in network byte order; 0: any
+ * @id: of its communicator, 0: not known
+ * @addr: the addresses
+ */
+struct dblp_where {
+	uint32_t		n;
+	uint16_t		port;
+	uint64_t		id;
+	struct sockaddr_dblp	addr[DBLP_WHERE_MAX];
+};
+
+/**
+ * struct dblp_hello - what a rank tells rank 0
+ * @ctl: %DBLP_CTL_JOIN; @comm is the communicator that it looks for, 0: any
+ * @nonce: random
+ * @reached: address of rank 0, as this rank reached it
+ * @addr: address and port of each device, as many as @ctl.nics. The unspecified address
+ *	stands for the one that the connection comes from
+ */
+struct dblp_hello {
+	struct dblp_ctl		ctl;
+	uint8_t			nonce[DBLP_MAC];
+	struct sockaddr_dblp	reached;
+	struct sockaddr_dblp	addr[DBLP_NICS_MAX];
+};
+
+/** struct dblp_challenge - rank 0's answer: its nonce, and the MAC of "rank 0" */
+struct dblp_challenge {
+	struct dblp_ctl		ctl;
+	uint8_t			nonce[DBLP_MAC];
+	uint8_t			mac[DBLP_MAC];
+};
+
+/** dblp_hello_length() - bytes of @h that are sent */
+static inline size_t dblp_hello_length(const struct dblp_hello *h)
+{
+	return offsetof(struct dblp_hello, addr) + h->ctl.nics * sizeof(*h->addr);
+}
+
+static inline bool dblp_is_loopback(const struct sockaddr_dblp *addr)
+{
+	const struct in6_addr *a = &addr->sdblp_addr;
+
+	return IN6_IS_ADDR_LOOPBACK(a) ||
+	       (IN6_IS_ADDR_V4MAPPED(a) && a->s6_addr[12] == 127);
+}
+
+static inline bool dblp_is_any(const struct sockaddr_dblp *addr)
+{
+	return IN6_IS_ADDR_UNSPECIFIED(&addr->sdblp_addr);
+}
+
+/* rendezvous.c */
+
+/**
+ * dblp_rendezvous() - where is rank 0? On rank 0: where should it listen?
+ * @comm: the communicator
+ * @where: filled
+ *
+ * Return: 0; -EAGAIN if that cannot be said yet; another negative errno.
+ */
+int dblp_rendezvous(struct dblp_comm *comm, struct dblp_where *where);
+/** dblp_rendezvous_tell() - with "kv": tell the others that rank 0 listens at @addr */
+int dblp_rendezvous_tell(struct dblp_comm *comm, const struct sockaddr_dblp *addr);
+/** dblp_rendezvous_own() - address of this rank in the list; 1: there is no list */
+int dblp_rendezvous_own(const struct dblp_comm *comm, struct sockaddr_dblp *addr);
+/** dblp_resolve() - addresses of a host, a name or an address; 0 or -EAGAIN */
+int dblp_resolve(const char *host, const char *port, struct dblp_where *where);
+/** dblp_uses_kv() - is the rendezvous "kv"? */
+bool dblp_uses_kv(const struct dblp_comm *comm);
+
+/* device.c */
+
+/** dblp_device_address() - first address of a device; 0 or a negative errno */
+int dblp_device_address(const char *name, struct sockaddr_dblp *addr);
+/** dblp_device_pick() - an address by which others are likely to reach this host */
+int dblp_device_pick(struct sockaddr_dblp *addr);
+/** dblp_name_of() - address of this end of a connection, or of the other; 0 or an errno */
+int dblp_name_of(int fd, bool peer, struct sockaddr_dblp *addr);
+
+/* listen.c */
+
+/** dblp_door_open() - rank 0: listen for ranks at @port; 0 or a negative errno */
+int dblp_door_open(struct dblp_comm *comm, uint16_t port, uint64_t until);
+/**
+ * dblp_nics_listen() - listen for data on each device
+ * @comm: the communicator
+ * @addr: where to, of a device without a name
+ */
+int dblp_nics_listen(struct dblp_comm *comm, const struct sockaddr_dblp *addr);
+
+/* secret.c */
+
+/**
+ * dblp_prove() - MAC that shows knowledge of the secret
+ * @comm: the communicator
+ * @who: "rank 0" or "rank r": which of the two makes it
+ * @h: hello of rank r
+ * @nonce: that of rank 0
+ * @mac: filled
+ */
+void dblp_prove(const struct dblp_comm *comm, const char *who, const struct dblp_hello *h,
+		const uint8_t nonce[DBLP_MAC], uint8_t mac[DBLP_MAC]);
+
+/* join.c */
+
+/** dblp_hello_make() - what this rank says of itself, without @nonce and @reached */
+void dblp_hello_make(const struct dblp_comm *comm, struct dblp_hello *h);
+/** dblp_transfer() - send or receive all of @buf; 0 or a negative errno */
+int dblp_transfer(int fd, void *buf, size_t len, bool out, uint64_t until);
+int dblp_ms_left(uint64_t until);
+
+/* admit.c */
+
+/** dblp_admit() - rank 0: wait for the others; 0 or a negative errno */
+int dblp_admit(struct dblp_comm *comm, uint64_t until);
+
+#endif /* DBLP_JOIN_H */
