@@ -91,11 +91,15 @@ static inline void *rank_main(void *arg)
 	if (r->netns && dblp_netns_enter(r->netns))
 		abort();
 	r->opened = dblp_comm_open(&r->comm, &r->attr);
-	if (r->opened)
+	if (r->opened) {
+		snprintf(r->text, sizeof(r->text), "%s", dblp_comm_why(NULL));
 		return NULL;
+	}
 	snprintf(r->text, sizeof(r->text), "%s", dblp_comm_describe(r->comm));
 	r->run(r);
 	r->error = dblp_comm_error(r->comm, &r->failed);
+	if (r->error && *dblp_comm_why(r->comm))
+		snprintf(r->text, sizeof(r->text), "%s", dblp_comm_why(r->comm));
 	dblp_comm_stats(r->comm, &r->stats, sizeof(r->stats));
 	dblp_comm_close(r->comm);
 	return NULL;
@@ -259,7 +263,9 @@ static inline void expect_good(struct __test_metadata *_metadata, int n)
 
 	for (i = 0; i < n; i++) {
 		EXPECT_EQ(0, rank[i].opened);
-		EXPECT_TRUE(rank[i].good);
+		EXPECT_TRUE(rank[i].good) {
+			TH_LOG("rank %d: %s", i, rank[i].text);
+		}
 	}
 }
 

@@ -63,7 +63,7 @@ bool dblp_addr_from(struct sockaddr_dblp *addr, const struct sockaddr *sa)
 		memset(&addr->sdblp_addr.s6_addr[10], 0xff, 2);
 		memcpy(&addr->sdblp_addr.s6_addr[12], &in->sin_addr, 4);
 		addr->sdblp_port = in->sin_port;
-	} else if (sa->sa_family == AF_INET6) {
+	} else if (sa->sa_family == AF_INET6 || sa->sa_family == AF_DBLP) {
 		memcpy(addr, sa, sizeof(*addr));
 		addr->sdblp_flowinfo = 0;
 	} else {

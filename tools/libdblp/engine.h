@@ -541,7 +541,7 @@ struct dblp_transport {
 
 /* conn.c */
 
-/** dblp_addr_from() - an address of IPv4, as IPv4-mapped, or IPv6; false if it is another */
+/** dblp_addr_from() - an address of IPv4, as IPv4-mapped, IPv6 or AF_DBLP; false: another */
 bool dblp_addr_from(struct sockaddr_dblp *addr, const struct sockaddr *sa);
 /*
  * Is a socket of TCP connected to itself? That happens where nobody listens, if the port
