@@ -13,6 +13,8 @@
 #include "fabric_play.h"
 #include "test.h"
 
+#include <sys/resource.h>
+
 static const struct {
 	struct dblp_fab_msg	m;
 	int			err;
@@ -208,6 +210,58 @@ TEST_F(fabric, bad_pushes_are_refused)
 	ASSERT_EQ(dblp_pull(self->f, m, COUNT, &version), 0);
 	EXPECT_EQ(version, 1);
 	EXPECT_EQ(m[0], -0.5f);
+}
+
+/* @n connections that say nothing */
+static void be_silent(const struct sockaddr_dblp *to, int n)
+{
+	struct dblp_fab_conn c;
+
+	while (n--)
+		if (dblp_fab_dial(&c, to, IPPROTO_TCP, HEAR_MS))
+			abort();
+}
+
+/* More than the scheduler has room for, and than the server has descriptors for */
+TEST(silent_connections_make_room_for_members)
+{
+	const struct rlimit few = { 48, 48 };
+	struct rlimit all;
+	struct dblp_pushed pushed;
+	const float u[COUNT] = { 2 };
+	struct dblp_fabric *f;
+	struct dblp_fabric_attr attr;
+	struct sockaddr_dblp at;
+	struct dblp_fab_msg m;
+	struct dblp_fab_conn c;
+	struct options o;
+	pid_t scheduler, server;
+	char text[32];
+	int status;
+
+	getrlimit(RLIMIT_NOFILE, &all);
+	all.rlim_cur = all.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &all);
+	fabric_options(&o, text);
+	/* None of them ends by its silence */
+	o.timeout_ms = 600000;
+	scheduler = begin_scheduler(&o);
+	server = begin(&o, SERVE);
+	be_silent(&o.scheduler, 1200);
+	ASSERT_EQ(join_as(&c, &o, 1, DBLP_FAB_WORKER, 0), 0);
+	ASSERT_EQ(hear(&c, DBLP_FAB_SERVER, &m, HEAR_MS), 0);
+	at = m.addr;
+	ASSERT_EQ(prlimit(server, RLIMIT_NOFILE, &few, NULL), 0);
+	be_silent(&at, 100);
+	attr = attr_of(text, 1);
+	ASSERT_EQ(dblp_fabric_open(&f, &attr), 0);
+	ASSERT_EQ(dblp_push(f, u, COUNT, 0, &pushed, sizeof(pushed)), 0);
+	EXPECT_EQ(pushed.version, 1);
+	dblp_fabric_close(f);
+	dblp_fab_hang_up(&c);
+	EXPECT_EQ(end_well(scheduler), 0);
+	waitpid(server, &status, 0);
+	EXPECT_EQ(status, 0);
 }
 
 TEST_F(fabric, strangers_are_turned_away)

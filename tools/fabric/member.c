@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "member.h"
@@ -11,12 +12,15 @@
 
 /* Connections at a time: of all workers and joining hosts, and strangers */
 #define OPEN_MAX	(2 * DBLP_FAB_WORKERS_MAX)
+/* Those whose threads are about to end */
+#define ENDING		64
 /* Without descriptors or memory nobody is accepted for so long */
 #define DEAF_US		100000
 
 struct guest {
 	struct door		*door;
 	struct dblp_fab_conn	conn;
+	struct guest		*next;
 };
 
 bool door_ack(struct door *d, const struct dblp_fab_conn *c, uint64_t version, int error)
@@ -42,6 +46,38 @@ float *door_update(struct door *d, const struct dblp_fab_conn *c)
 	return NULL;
 }
 
+/* It is known now, or about to end */
+static void forget(struct guest *g)
+{
+	struct door *d = g->door;
+	struct guest **at;
+
+	pthread_mutex_lock(&d->lock);
+	for (at = &d->guests; *at && *at != g;)
+		at = &(*at)->next;
+	if (*at)
+		*at = g->next;
+	pthread_mutex_unlock(&d->lock);
+}
+
+/*
+ * The connection that has said nothing for longest makes room: its thread finds that it
+ * has ended.
+ */
+static void make_room(struct door *d)
+{
+	struct guest **at = &d->guests;
+
+	pthread_mutex_lock(&d->lock);
+	while (*at && (*at)->next)
+		at = &(*at)->next;
+	if (*at) {
+		shutdown((*at)->conn.fd, SHUT_RDWR);
+		*at = NULL;
+	}
+	pthread_mutex_unlock(&d->lock);
+}
+
 static void *serve_guest(void *arg)
 {
 	struct guest *g = arg;
@@ -56,9 +92,12 @@ static void *serve_guest(void *arg)
 			d->strangers += !known || !error || error == -EBADMSG;
 			break;
 		}
+		if (!known)
+			forget(g);
 		known = true;
 		/* It may keep silent now; what it begins to say has to come soon */
 	} while (d->answer(d->of, &g->conn, &m) && !dblp_fab_wait(&g->conn, -1));
+	forget(g);
 	dblp_fab_hang_up(&g->conn);
 	d->open--;
 	free(g);
@@ -67,19 +106,27 @@ static void *serve_guest(void *arg)
 
 static bool let_in(struct door *d, int fd)
 {
-	struct guest *g = ++d->open <= OPEN_MAX ? malloc(sizeof(*g)) : NULL;
+	struct guest *g = ++d->open <= OPEN_MAX + ENDING ? calloc(1, sizeof(*g)) : NULL;
 	pthread_t thread;
+
+	if (d->open > OPEN_MAX)
+		make_room(d);
 
 	if (!g) {
 		close(fd);
 		return false;
 	}
-	*g = (struct guest) { d, { fd, dblp_fab_protocol(d->o->transport) } };
+	*g = (struct guest) { d, { fd, dblp_fab_protocol(d->o->transport) }, NULL };
+	pthread_mutex_lock(&d->lock);
+	g->next = d->guests;
+	d->guests = g;
+	pthread_mutex_unlock(&d->lock);
 	if (!dblp_fab_setup(&g->conn, d->o->timeout_ms) &&
 	    !pthread_create(&thread, NULL, serve_guest, g)) {
 		pthread_detach(thread);
 		return true;
 	}
+	forget(g);
 	dblp_fab_hang_up(&g->conn);
 	free(g);
 	return false;
@@ -96,8 +143,10 @@ static void *accept_all(void *arg)
 			d->open--;
 			d->strangers++;
 		}
-		if (fd < 0 && fd != -EINTR && fd != -ECONNABORTED)
-			usleep(DEAF_US);
+		if (fd >= 0 || fd == -EINTR || fd == -ECONNABORTED)
+			continue;
+		make_room(d);
+		usleep(DEAF_US);
 	}
 	return NULL;
 }
@@ -123,6 +172,7 @@ static void open_door(struct door *d)
 {
 	pthread_t thread;
 
+	pthread_mutex_init(&d->lock, NULL);
 	if (pthread_create(&thread, NULL, accept_all, d))
 		errx(1, "cannot make a thread");
 	pthread_detach(thread);

@@ -14,6 +14,8 @@
  * @answer: serves one message; false: the connection is to be closed
  * @of: first argument of @answer
  * @listener: the socket
+ * @lock: protects @guests
+ * @guests: connections that have not shown that they know @secret, newest first
  * @open: connections
  * @strangers: who was turned away: by a wrong secret, silence, no message at all, or as
  *	there were too many
@@ -26,6 +28,8 @@ struct door {
 					  const struct dblp_fab_msg *m);
 	void			*of;
 	int			listener;
+	pthread_mutex_t		lock;
+	struct guest		*guests;
 	_Atomic uint32_t	open;
 	_Atomic uint64_t	strangers;
 	_Atomic uint64_t	refused;

@@ -347,16 +347,31 @@ static void lose(struct scheduler *s, uint32_t i)
 
 /* Connections */
 
+/* The connection that has said nothing for longest makes room; false: all are members */
+static bool make_room(struct scheduler *s)
+{
+	uint32_t i, oldest = s->n_peers;
+
+	for (i = 0; i < s->n_peers; i++)
+		if (!s->peer[i]->known &&
+		    (oldest == s->n_peers || s->peer[i]->since < s->peer[oldest]->since))
+			oldest = i;
+	if (oldest == s->n_peers)
+		return false;
+	lose(s, oldest);
+	return true;
+}
+
 static void let_in(struct scheduler *s)
 {
 	const int fd = dblp_accept(s->listener);
 	struct peer *p;
 
-	/* Out of descriptors or memory: those who wait can wait until something else happens */
-	s->deaf = fd < 0;
-	if (s->deaf)
+	/* Out of descriptors or memory: others wait until a connection ends */
+	s->deaf = fd < 0 && !make_room(s);
+	if (fd < 0)
 		return;
-	p = s->n_peers < s->room ? calloc(1, sizeof(*p)) : NULL;
+	p = s->n_peers < s->room || make_room(s) ? calloc(1, sizeof(*p)) : NULL;
 	if (!p) {
 		s->count.strangers++;
 		close(fd);
