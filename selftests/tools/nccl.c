@@ -746,6 +746,9 @@ static bool finds(const char *list, int n, const char *name)
 
 TEST_F(nccl, devices_are_interfaces_that_are_up)
 {
+	static const char *const inner[] = { "docker0", "virbr0", "br-0a1b", "cni0", "veth9" };
+	size_t i;
+
 	EXPECT_TRUE(finds(NULL, 1, "lo"));
 	run("ip link add e0 type dummy && ip addr add 10.1.0.1/24 dev e0 && "
 	    "ip addr add 10.2.0.1/24 dev e0");
@@ -762,9 +765,11 @@ TEST_F(nccl, devices_are_interfaces_that_are_up)
 	EXPECT_TRUE(finds("^=e0,lo", 1, "e01"));
 	EXPECT_TRUE(finds("x,lo", 1, "lo"));
 	EXPECT_TRUE(finds("x", 0, NULL));
-	run("ip link add docker0 type dummy && ip addr add 10.3.0.1/24 dev docker0 && "
-	    "ip link set docker0 up");
+	for (i = 0; i < sizeof(inner) / sizeof(*inner); i++)
+		run("ip link add %s type dummy && ip addr add 10.3.%zu.1/24 dev %s && "
+		    "ip link set %s up", inner[i], i, inner[i], inner[i]);
 	EXPECT_TRUE(finds(NULL, 2, "e01"));
+	EXPECT_TRUE(finds("virbr0", 1, "virbr0"));
 }
 
 /* As it is where the module is not installed */

@@ -40,7 +40,7 @@ static bool is_wanted(const char *list, const struct ifaddrs *ifa,
 
 	if (!list || !list[0])
 		return loopback == !!(ifa->ifa_flags & IFF_LOOPBACK) &&
-		       strncmp(ifa->ifa_name, "docker", 6);
+		       !dblp_device_is_inner(ifa->ifa_name);
 	not = list[0] == '^';
 	list += not;
 	whole = list[0] == '=';
