@@ -658,6 +658,38 @@ class Comm:
             raise os_error(n, _BEGIN_REASONS)
         return n
 
+    # What is kept for a key
+
+    def _residual(self, function: Any, key: int, dtype: Dtype, address: int, count: int) -> int:
+        return int(self._with_handle(function, number("key", key, 0, (1 << 64) - 1), dtype, address, count))
+
+    def residual(self, key: int, buf: Any, dtype: Union[Dtype, int, str, None] = None) -> bool:
+        """
+        Copy the residual of a key into `buf`, as long as its vector: contributions of this
+        rank that were lost or pruned, which the next operation with this key adds to its
+        vector. For a checkpoint. False: nothing is kept for the key.
+
+        When a loss scale changes, multiply the residual by the ratio, and set it.
+        """
+        v = _Vector(buf, dtype)
+        error = self._residual(_c.lib.dblp_residual_get, key, v.dtype, v.address, v.count)
+        if error and error != -errnos.ENOENT:
+            raise os_error(error, _BEGIN_REASONS)
+        return not error
+
+    def set_residual(self, key: int, buf: Any, dtype: Union[Dtype, int, str, None] = None) -> None:
+        """Set the residual of a key, which may be new; what is not finite becomes 0."""
+        v = _Vector(buf, dtype)
+        error = self._residual(_c.lib.dblp_residual_set, key, v.dtype, v.address, v.count)
+        if error:
+            raise os_error(error, _BEGIN_REASONS)
+
+    def forget(self, key: int) -> None:
+        """Free what is kept for a key: residual and saved budget."""
+        error = self._with_handle(_c.lib.dblp_key_forget, number("key", key, 0, (1 << 64) - 1))
+        if error:
+            raise os_error(error, _BEGIN_REASONS)
+
     def ended(self) -> List[Request]:
         """
         Requests that have ended since they were last asked. For who polls fileno(),

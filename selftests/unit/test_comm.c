@@ -4,6 +4,7 @@
  * threads.
  */
 #define _GNU_SOURCE
+#include <math.h>
 #include <sanitizer/lsan_interface.h>
 
 #include "test.h"
@@ -334,6 +335,43 @@ TEST(averages_are_those_of_all_ranks)
 			EXPECT_EQ(-1, rank[i].result.failed_rank);
 		}
 	}
+}
+
+/* Sums that binary16 has no numbers for; 30720 is their mean */
+static void run_large_averages(struct rank *r)
+{
+	static const u16 value[] = { 0x7200, 0x7600, 0x7880, 0x7a00 };
+	struct dblp_req *req;
+	u16 v[100];
+	int i;
+
+	for (i = 0; i < 100; i++)
+		v[i] = value[r->attr.rank];
+	do {
+		r->err = dblp_allreduce(r->comm, v, 100, &r->op, &req) ?:
+			 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+	} while (!r->err && ++r->op.turn < r->op.levels);
+	r->good = !r->err;
+	for (i = 0; i < 100; i++)
+		r->good &= v[i] == 0x7780;
+}
+
+TEST(averages_of_16_bits_do_not_overflow)
+{
+	int algo, rule;
+
+	for (algo = DBLP_PS; algo <= DBLP_AVERAGE; algo++)
+		for (rule = DBLP_BUBBLE; rule < DBLP_RULES; rule++) {
+			prepare(4, next_epoch(), 100, run_large_averages);
+			EACH_RANK(4, r->op.algo = algo, r->op.rule = rule,
+				     r->op.dtype = DBLP_FLOAT16,
+				     r->op.flags = DBLP_OP_AVERAGE, r->op.key = 1);
+			if (algo == DBLP_AVERAGE)
+				EACH_RANK(4, r->op.levels = 2, r->op.radix[0] = 2,
+					     r->op.radix[1] = 2);
+			run_all(4);
+			expect_good(_metadata, 4);
+		}
 }
 
 /* A program that was built with 0.1, and one that knows a longer result */
@@ -1018,6 +1056,45 @@ TEST(a_key_belongs_to_one_vector)
 	run_all(2);
 	for (i = 0; i < 2; i++)
 		EXPECT_EQ(0, rank[i].err);
+	expect_good(_metadata, 2);
+}
+
+/* What one rank sets is in the next sum of all, and only there */
+static void run_residual(struct rank *r)
+{
+	const float set[3] = { 1, INFINITY, -3 }, sum[3] = { 2, 0, -6 };
+	float got[3], v[3] = { 0 };
+	const u32 f32 = DBLP_FLOAT32;
+	struct dblp_req *req;
+
+	r->good = dblp_residual_get(r->comm, 1, f32, got, 3) == -ENOENT &&
+		  dblp_residual_set(r->comm, 1, DBLP_DTYPES, set, 3) == -EINVAL &&
+		  !dblp_key_forget(r->comm, 1);
+	r->err = dblp_residual_set(r->comm, 1, f32, set, 3) ?:
+		 dblp_residual_get(r->comm, 1, f32, got, 3);
+	/* What is not finite would be so in each later sum */
+	r->good &= got[0] == 1 && !got[1] && got[2] == -3 &&
+		   dblp_residual_get(r->comm, 1, f32, got, 2) == -EINVAL &&
+		   dblp_residual_set(r->comm, 1, DBLP_INT32, set, 3) == -EINVAL;
+	r->err = r->err ?: dblp_allreduce(r->comm, v, 3, &r->op, &req);
+	if (r->err)
+		return;
+	r->good &= dblp_residual_get(r->comm, 1, f32, got, 3) == -EBUSY &&
+		   dblp_residual_set(r->comm, 1, f32, set, 3) == -EBUSY &&
+		   dblp_key_forget(r->comm, 1) == -EBUSY;
+	r->err = dblp_wait(req, WAIT_MS, NULL, 0) ?:
+		 dblp_residual_get(r->comm, 1, f32, got, 3);
+	r->good &= !memcmp(v, sum, sizeof(v)) && !got[0] && !got[1] && !got[2] &&
+		   !dblp_key_forget(r->comm, 1) &&
+		   dblp_residual_get(r->comm, 1, f32, got, 3) == -ENOENT && !r->comm->key;
+}
+
+TEST(residuals_are_copied_set_and_forgotten)
+{
+	prepare(2, next_epoch(), 3, run_residual);
+	EACH_RANK(2, r->op.rule = DBLP_FEEDBACK, r->op.key = 1,
+		     r->op.dtype = DBLP_FLOAT32);
+	run_all(2);
 	expect_good(_metadata, 2);
 }
 

@@ -206,7 +206,7 @@ static void do_recv(struct world *w, u32 rank, struct pstep *p,
 		if (dblp_counts_add(&v->counts, p->s.offset, m->run, m->n, &loss))
 			w->wrong = "no room";
 		if (r->rule == DBLP_FEEDBACK)
-			dblp_feedback_report(r->rank[p->s.peer].residual +
+			dblp_feedback_report(r->dtype, r->rank[p->s.peer].residual +
 					     p->s.offset * esize, &loss);
 	} else {
 		memcpy(v->value + p->s.offset * esize, m->value,

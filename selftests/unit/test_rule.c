@@ -107,7 +107,7 @@ TEST(residual)
 			n += lost[i];
 		}
 		dblp_feedback_send(DBLP_INT32, residual, from, loss.count);
-		ASSERT_EQ(dblp_feedback_report(residual, &loss), n);
+		ASSERT_EQ(dblp_feedback_report(DBLP_INT32, residual, &loss), n);
 		for (i = 0; i < loss.count; i++)
 			ASSERT_EQ(residual[i], lost[i] ? from[i] : 0);
 		dblp_feedback_apply(DBLP_INT32, to, residual, loss.count);
@@ -115,6 +115,33 @@ TEST(residual)
 			ASSERT_EQ(to[i], (s32)(lost[i] ? 1000 + 2 * i : i));
 			ASSERT_EQ(residual[i], 0);
 		}
+	}
+}
+
+/* An overflow of one round would be one of the next rounds, too */
+TEST(infinities_are_never_kept)
+{
+	static const u32 dtypes[] = { DBLP_FLOAT32, DBLP_FLOAT64, DBLP_FLOAT16, DBLP_BFLOAT16 };
+	u16 half[] = { 0x7c00, 0xfc00, 0x7e01, 1, 0x7bff };
+	u16 brain[] = { 0x7f80, 0xff80, 0x7fc1, 1, 0x7f7f };
+	float single[] = { INFINITY, -INFINITY, NAN, 0x1p-149f, -1 };
+	double real[] = { INFINITY, -INFINITY, NAN, 0x1p-1074, -1 };
+	void *from[] = { single, real, half, brain };
+	char residual[5 * sizeof(double)];
+	u32 i, k, esize;
+
+	for (k = 0; k < 4; k++) {
+		struct dblp_range range = { 0, 5 * (esize = dblp_dtype_size(dtypes[k])) };
+		struct dblp_loss loss = {
+			.range = &range, .n = 1, .esize = esize, .count = 5,
+		};
+
+		dblp_feedback_send(dtypes[k], residual, from[k], 5);
+		ASSERT_EQ(5, dblp_feedback_report(dtypes[k], residual, &loss));
+		for (i = 0; i < 3 * esize; i++)
+			EXPECT_EQ(0, residual[i]);
+		/* What is finite stays as it is, to the bit */
+		EXPECT_EQ(0, memcmp(residual + 3 * esize, (char *)from[k] + 3 * esize, 2 * esize));
 	}
 }
 
@@ -153,7 +180,7 @@ TEST(loss_of_a_packed_vector)
 		/* As if they were pruned */
 		for (i = 0; i < count; i++)
 			residual[i] = residual[i] ?: -1;
-		n = dblp_feedback_report(residual, &loss);
+		n = dblp_feedback_report(DBLP_INT32, residual, &loss);
 		for (i = 0, p = 0; i < count; i++) {
 			u32 block = i >> s.shift;
 

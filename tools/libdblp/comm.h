@@ -314,7 +314,8 @@ void dblp_comm_stats(struct dblp_comm *comm, struct dblp_comm_stats *stats,
  * @DBLP_OP_POLICY: @policy is set; else it is that of the phase
  * @DBLP_OP_PHASE: @phase is set; else it is that of the job
  * @DBLP_OP_AVERAGE: the sum is divided by the number of ranks (of contributions, if
- *	an algorithm sums fewer)
+ *	an algorithm sums fewer). Elements of 16 bits are divided before they are added,
+ *	unless %DBLP_OP_KEEP is set: a mean does not overflow although the sum would
  * @DBLP_OP_CARRY: budget that messages could not use, because they were too short or
  *	nothing was lost, is left for later ones with the same @key, as much as is worth
  *	one message, each of which may lose %DBLP_CARRY_TIMES its budget at most; with
@@ -377,8 +378,9 @@ struct dblp_lane_part {
  * @radix: their radices
  * @key: %DBLP_FEEDBACK, %DBLP_OP_CARRY: what was lost, and which credit there is, is
  *	kept for the next operation with this number: one for each vector that is reduced
- *	again and again, with the same @dtype and number of elements (-EINVAL), and not
- *	before the last time has ended (-EBUSY)
+ *	again and again, with the same @dtype and number of elements (-EINVAL), with
+ *	the same %DBLP_OP_AVERAGE, and not before the last time has ended (-EBUSY).
+ *	See dblp_residual_get()
  * @prune: %DBLP_OP_SPARSE, %DBLP_FEEDBACK: ppm: which share of the squared norm of each
  *	message with contributions is not sent either, whole blocks of the least norm:
  *	they are added to the next vector, as what was lost is
@@ -618,6 +620,47 @@ int dblp_comm_owned(struct dblp_comm *comm, uint64_t count,
  */
 int dblp_wait(struct dblp_req *req, int timeout_ms, struct dblp_result *result,
 	      size_t size);
+
+/**
+ * dblp_residual_get() - copy the residual of a key: the contributions of this rank that
+ *	were lost or pruned, and that the next operation adds to its vector
+ * @comm: the communicator
+ * @key: as that of &struct dblp_op
+ * @dtype: &enum dblp_dtype
+ * @v: filled
+ * @count: elements of the vector of this key
+ *
+ * Infinities and NaNs are never kept. If all ranks multiply their vectors by another loss
+ * scale from now on, multiply the residual by the ratio of both, and set it.
+ *
+ * Return: 0; -ENOENT if the key has no residual, -EINVAL if @dtype or @count differ
+ * from those of the key, -EBUSY if its last operation has not ended.
+ */
+int dblp_residual_get(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
+		      void *v, uint64_t count);
+
+/**
+ * dblp_residual_set() - set the residual of a key, which may be new
+ * @comm: the communicator
+ * @key: as that of &struct dblp_op
+ * @dtype: &enum dblp_dtype
+ * @v: copied; what is not finite becomes 0
+ * @count: elements of the vector of this key
+ *
+ * Return: 0; -EINVAL if there is no such type, or @dtype or @count differ from those of
+ * the key, -EBUSY if its last operation has not ended, -ENOMEM.
+ */
+int dblp_residual_set(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
+		      const void *v, uint64_t count);
+
+/**
+ * dblp_key_forget() - free what is kept for a key: its residual and its credit
+ * @comm: the communicator
+ * @key: as that of &struct dblp_op
+ *
+ * Return: 0, also if there is nothing; -EBUSY if its last operation has not ended.
+ */
+int dblp_key_forget(struct dblp_comm *comm, uint64_t key);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
  */
 
 #include "engine.h"
+#include "reduce.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -34,6 +35,24 @@ static bool has_counts(const struct dblp_req *req)
 	return req->op.rule == DBLP_RESCALE && is_reduced(req);
 }
 
+/*
+ * A sum of 16-bit elements may overflow although the mean does not: contributions to a mean
+ * are divided before they are added. With %DBLP_OP_KEEP a vector has to stay as it is.
+ */
+static bool is_divided(const struct dblp_req *req)
+{
+	return (req->op.flags & (DBLP_OP_AVERAGE | DBLP_OP_KEEP)) ==
+	       DBLP_OP_AVERAGE && req->esize == 2 && is_reduced(req);
+}
+
+/* How many vectors a sum of this operation has, if nothing is lost */
+static uint32_t contributions(const struct dblp_plan *plan)
+{
+	if (plan->algo == DBLP_AVERAGE && plan->levels)
+		return plan->radix[plan->turn % plan->levels];
+	return plan->nranks - (plan->flags & DBLP_PLAN_SERVER ? 1 : 0);
+}
+
 /* Keys */
 
 static void free_key(struct dblp_key *k)
@@ -54,17 +73,17 @@ void dblp_keys_free(struct dblp_comm *comm)
 }
 
 /* A rank without losses has no memory of them */
-static int fill_key(struct dblp_comm *comm, struct dblp_key *k,
-		    const struct dblp_req *req)
+static int fill_key(struct dblp_comm *comm, struct dblp_key *k, bool residual,
+		    bool carry)
 {
 	size_t i, n = (size_t)comm->nranks * comm->n_links;
 
-	if (has_feedback(req) && !k->residual) {
-		k->residual = calloc(k->count ?: 1, req->esize);
+	if (residual && !k->residual) {
+		k->residual = calloc(k->count ?: 1, dblp_dtype_size(k->dtype));
 		if (!k->residual)
 			return -ENOMEM;
 	}
-	if (has_carry(req) && !k->carry) {
+	if (carry && !k->carry) {
 		k->carry = calloc(n, sizeof(*k->carry));
 		if (!k->carry)
 			return -ENOMEM;
@@ -74,46 +93,118 @@ static int fill_key(struct dblp_comm *comm, struct dblp_key *k,
 	return 0;
 }
 
+/* Where the pointer to a key is, or to NULL */
+static struct dblp_key **find_key(struct dblp_comm *comm, uint64_t key)
+{
+	struct dblp_key **at = &comm->key;
+
+	while (*at && (*at)->key != key)
+		at = &(*at)->next;
+	return at;
+}
+
+/* May the key be used for this vector now? */
+static int check_key(const struct dblp_key *k, uint32_t dtype, uint64_t count)
+{
+	if (k->busy)
+		return -EBUSY;
+	return k->dtype != dtype || k->count != count ? -EINVAL : 0;
+}
+
 /* A key belongs to the first vector for which there was memory */
-static int new_key(struct dblp_comm *comm, struct dblp_req *req)
+static int new_key(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
+		   uint64_t count, bool residual, bool carry)
 {
 	struct dblp_key *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return -ENOMEM;
-	k->key = req->op.key;
-	k->dtype = req->op.dtype;
-	k->count = req->sched->plan.count;
-	if (fill_key(comm, k, req)) {
+	k->key = key;
+	k->dtype = dtype;
+	k->count = count;
+	if (fill_key(comm, k, residual, carry)) {
 		free_key(k);
 		return -ENOMEM;
 	}
-	k->busy = true;
 	k->next = comm->key;
 	comm->key = k;
-	req->key = k;
 	return 0;
 }
 
-static int get_key(struct dblp_comm *comm, struct dblp_req *req)
+static int get_key(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
+		   uint64_t count, bool residual, bool carry)
 {
-	struct dblp_key *k = comm->key;
-	int err;
+	struct dblp_key *k = *find_key(comm, key);
 
-	while (k && k->key != req->op.key)
-		k = k->next;
 	if (!k)
-		return new_key(comm, req);
-	if (k->busy)
-		return -EBUSY;
-	if (k->dtype != req->op.dtype || k->count != req->sched->plan.count)
-		return -EINVAL;
-	err = fill_key(comm, k, req);
+		return new_key(comm, key, dtype, count, residual, carry);
+	return check_key(k, dtype, count) ?: fill_key(comm, k, residual, carry);
+}
+
+static int use_key(struct dblp_req *req)
+{
+	int err = get_key(req->comm, req->op.key, req->op.dtype,
+			  req->sched->plan.count, has_feedback(req),
+			  has_carry(req));
+
 	if (err)
 		return err;
-	k->busy = true;
-	req->key = k;
+	req->key = *find_key(req->comm, req->op.key);
+	req->key->busy = true;
 	return 0;
+}
+
+int dblp_residual_get(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
+		      void *v, uint64_t count)
+{
+	struct dblp_key *k;
+	int err = -ENOENT;
+
+	pthread_mutex_lock(&comm->lock);
+	k = *find_key(comm, key);
+	if (k && k->residual)
+		err = check_key(k, dtype, count);
+	if (!err)
+		memcpy(v, k->residual, count * dblp_dtype_size(dtype));
+	pthread_mutex_unlock(&comm->lock);
+	return err;
+}
+
+int dblp_residual_set(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
+		      const void *v, uint64_t count)
+{
+	struct dblp_key *k;
+	int err;
+
+	if (!dblp_dtype_size(dtype) || count > DBLP_COUNT_MAX)
+		return -EINVAL;
+	pthread_mutex_lock(&comm->lock);
+	err = get_key(comm, key, dtype, count, true, false);
+	if (!err) {
+		k = *find_key(comm, key);
+		memcpy(k->residual, v, count * dblp_dtype_size(dtype));
+		dblp_reduce_finite(dtype, k->residual, count);
+	}
+	pthread_mutex_unlock(&comm->lock);
+	return err;
+}
+
+int dblp_key_forget(struct dblp_comm *comm, uint64_t key)
+{
+	struct dblp_key **at, *k;
+	int err = 0;
+
+	pthread_mutex_lock(&comm->lock);
+	at = find_key(comm, key);
+	k = *at;
+	if (k && k->busy) {
+		err = -EBUSY;
+	} else if (k) {
+		*at = k->next;
+		free_key(k);
+	}
+	pthread_mutex_unlock(&comm->lock);
+	return err;
 }
 
 /* Counts */
@@ -141,7 +232,7 @@ int dblp_losses_prepare(struct dblp_req *req)
 		err = more_room(&req->counts, RUNS_FIRST);
 	/* Last: it stays */
 	if (!err && (has_feedback(req) || has_carry(req)))
-		err = get_key(req->comm, req);
+		err = use_key(req);
 	return err;
 }
 
@@ -158,8 +249,12 @@ void dblp_losses_free(struct dblp_req *req)
 
 void dblp_losses_begin(struct dblp_req *req)
 {
-	const uint64_t count = req->sched->plan.count;
+	const struct dblp_plan *plan = &req->sched->plan;
+	const uint64_t count = plan->count;
 
+	if (is_divided(req))
+		dblp_reduce_scale(req->op.dtype, req->buf, count, 1,
+				  contributions(plan));
 	if (has_feedback(req))
 		dblp_feedback_apply(req->op.dtype, req->buf, req->key->residual,
 				    count);
@@ -232,7 +327,7 @@ int dblp_losses_finish(struct dblp_task *t)
 		.dtype = req->op.dtype,
 		.rule = req->op.rule,
 		.contributions = step->contributions,
-		.average = req->op.flags & DBLP_OP_AVERAGE,
+		.average = req->op.flags & DBLP_OP_AVERAGE && !is_divided(req),
 	};
 	const uint32_t room = has_counts(req) ? req->counts.n + 1 : 0;
 	struct dblp_run *run = NULL;
@@ -375,7 +470,8 @@ struct dblp_task *dblp_losses_reported(struct dblp_link *l,
 			    r->is_sparse ? &r->sparse : NULL);
 	if (has_feedback(t->req))
 		t->req->result.lost += t->req->esize *
-			dblp_feedback_report((char *)t->req->key->residual +
+			dblp_feedback_report(t->req->op.dtype,
+					     (char *)t->req->key->residual +
 					     r->offset * loss.esize, &loss);
 	if (carry_of(l, t))
 		dblp_carry_give(carry_of(l, t), r->bytes,

@@ -10,6 +10,7 @@
 
 #include "reduce.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "collective.h"
@@ -172,6 +173,14 @@ static double squares_##type(const char *v, size_t n) \
 		sum += x * x; \
 	} \
 	return sum; \
+} \
+static void finite_##type(char *v, size_t n) \
+{ \
+	size_t i; \
+\
+	for (i = 0; i < n; i++, v += (size)) \
+		if (!isfinite(get_##type(v))) \
+			put_##type(v, 0); \
 }
 
 FLOAT_OPS(f32, float, 4)
@@ -310,4 +319,18 @@ double dblp_reduce_squares(uint32_t dtype, const void *v, size_t n)
 		return squares_u8(v, n);
 	}
 	return 0;
+}
+
+void dblp_reduce_finite(uint32_t dtype, void *v, size_t n)
+{
+	switch (dtype) {
+	case DBLP_FLOAT32:
+		return finite_f32(v, n);
+	case DBLP_FLOAT64:
+		return finite_f64(v, n);
+	case DBLP_FLOAT16:
+		return finite_f16(v, n);
+	case DBLP_BFLOAT16:
+		return finite_bf16(v, n);
+	}
 }

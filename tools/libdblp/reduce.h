@@ -51,4 +51,12 @@ void dblp_reduce_scale(uint32_t dtype, void *v, size_t n, uint32_t mul,
  */
 double dblp_reduce_squares(uint32_t dtype, const void *v, size_t n);
 
+/**
+ * dblp_reduce_finite() - set infinities and NaNs to 0
+ * @dtype: of the elements; integers stay as they are
+ * @v: the vector
+ * @n: number of elements
+ */
+void dblp_reduce_finite(uint32_t dtype, void *v, size_t n);
+
 #endif /* DBLP_REDUCE_H */

@@ -237,33 +237,49 @@ void dblp_feedback_send(uint32_t dtype, void *residual, const void *v,
 	memcpy(residual, v, count * dblp_dtype_size(dtype));
 }
 
-/* Elements of the message from @place on to @end have come */
-static void forget(const struct dblp_loss *loss, void *residual,
-		   struct dblp_sparse_at *place, uint64_t end)
+/* The next elements of the vector that the message has from @place to before @end */
+static bool next_span(const struct dblp_loss *loss, struct dblp_sparse_at *place,
+		      uint64_t end, struct dblp_span *span)
+{
+	if (loss->sparse)
+		return dblp_sparse_next(loss->sparse, place, end, span);
+	*span = (struct dblp_span) { place->packed, end };
+	place->packed = end;
+	return span->first < end;
+}
+
+/* What arrived becomes 0; of what was lost, only what is finite is kept */
+static void settle(uint32_t dtype, const struct dblp_loss *loss, void *residual,
+		   struct dblp_sparse_at *place, uint64_t end, bool lost)
 {
 	const uint32_t esize = loss->esize;
 	struct dblp_span span;
+	uint64_t n;
+	void *v;
 
-	if (!loss->sparse)
-		memset(at_element(residual, place->packed, esize), 0,
-		       (end - place->packed) * esize);
-	while (loss->sparse && dblp_sparse_next(loss->sparse, place, end, &span))
-		memset(at_element(residual, span.first, esize), 0,
-		       (span.end - span.first) * esize);
+	while (next_span(loss, place, end, &span)) {
+		v = at_element(residual, span.first, esize);
+		n = span.end - span.first;
+		if (lost)
+			dblp_reduce_finite(dtype, v, n);
+		else
+			memset(v, 0, n * esize);
+	}
 }
 
-uint64_t dblp_feedback_report(void *residual, const struct dblp_loss *loss)
+uint64_t dblp_feedback_report(uint32_t dtype, void *residual,
+			      const struct dblp_loss *loss)
 {
 	struct dblp_sparse_at place = { 0 };
 	struct dblp_loss_at at = { 0 };
 	uint64_t lost = 0;
 
 	while (dblp_loss_lost(loss, &at)) {
-		forget(loss, residual, &place, at.lost.first);
+		settle(dtype, loss, residual, &place, at.lost.first, false);
+		settle(dtype, loss, residual, &place, at.lost.end, true);
 		lost += at.lost.end - at.lost.first;
-		place.packed = at.lost.end;
 	}
-	forget(loss, residual, &place, loss->count);
+	settle(dtype, loss, residual, &place, loss->count, false);
 	return lost;
 }
 

@@ -203,13 +203,18 @@ void dblp_feedback_send(uint32_t dtype, void *residual, const void *v,
 
 /**
  * dblp_feedback_report() - a message was reported
- * @residual: of its elements; only what was lost remains, and what a packed vector does
- *	not have
+ * @dtype: &enum dblp_dtype
+ * @residual: of its elements; only what was lost and is finite remains, and what a
+ *	packed vector does not have
  * @loss: what was lost
+ *
+ * Infinities and NaNs are dropped, because each round that they are added to fails as
+ * the first one did.
  *
  * Return: number of elements that were lost.
  */
-uint64_t dblp_feedback_report(void *residual, const struct dblp_loss *loss);
+uint64_t dblp_feedback_report(uint32_t dtype, void *residual,
+			      const struct dblp_loss *loss);
 
 /* Credit */
 

@@ -174,7 +174,7 @@ static void settle(const struct lossy *l, struct lossy_rank *from, struct lossy_
 	if (!from->residual)
 		return;
 	dblp_feedback_send(DBLP_FLOAT32, from->residual + offset, v, count);
-	dblp_feedback_report(from->residual + offset, loss);
+	dblp_feedback_report(DBLP_FLOAT32, from->residual + offset, loss);
 }
 
 /* As dblp_comm(3) packs it. What is small loses for what is large, too */

@@ -124,6 +124,28 @@ class Sums(unittest.TestCase):
 
         good(with_ranks(2, run))
 
+    def test_residuals_are_copied_set_and_forgotten(self):
+        def run(comm):
+            kept = array.array("f", [7] * 8000)
+            self.assertFalse(comm.residual(3, kept))
+            # Rank 0 owns the first half, so that rank 1 sends it
+            v = array.array("f", [1000] + [0] * 2000 + [1] * 3 + [0] * 5996)
+            comm.allreduce(v, op=dblp.Op(sparse=True, prune="1%", rule="feedback", key=3)).wait(LONG)
+            self.assertTrue(comm.residual(3, kept))
+            self.assertEqual(kept[2001], comm.rank)
+            kept[2001], kept[0] = 8 * kept[2001], float("inf")
+            comm.set_residual(3, kept)
+            v = array.array("f", [0] * 8000)
+            comm.allreduce(v, op=dblp.Op(rule="feedback", key=3)).wait(LONG)
+            self.assertEqual((v[0], v[2001]), (0, 8))
+            comm.forget(3)
+            self.assertFalse(comm.residual(3, kept))
+            comm.set_residual(3, array.array("d", [1]))
+            with self.assertRaisesRegex(OSError, "the vector is not that of the key"):
+                comm.residual(3, kept)
+
+        good(with_ranks(2, run))
+
     def test_elements_go_by_lanes(self):
         def run(comm):
             v = array.array("i", range(1000))
