@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 """
 dblp-run puts this folder into PYTHONPATH: when PyTorch's DistributedDataParallel is
-imported, it learns to register dblp.torch's hook at its first forward pass, unless the
-script has registered one. Nothing else is imported, so other programs do not notice.
+imported, it learns to register dblp.torch's hook at its first forward pass or join(),
+unless the script has registered one. Nothing else is imported, so other programs do not notice.
 """
 
 import functools
@@ -15,8 +15,6 @@ _MODULE = "torch.nn.parallel.distributed"
 
 
 def _teach(ddp):
-    forward = ddp.forward
-
     def noted(method):
         @functools.wraps(method)
         def register(self, *args, **kwargs):
@@ -25,16 +23,20 @@ def _teach(ddp):
             return done
         return register
 
-    @functools.wraps(forward)
-    def first(self, *inputs, **kwargs):
-        if not self.__dict__.get("_dblp_has_hook"):
-            import dblp.torch
-            dblp.torch.register(self)
-        return forward(self, *inputs, **kwargs)
+    def first(method):
+        @functools.wraps(method)
+        def call(self, *args, **kwargs):
+            if not self.__dict__.get("_dblp_has_hook"):
+                import dblp.torch
+                dblp.torch.register(self)
+            return method(self, *args, **kwargs)
+        return call
 
     ddp.register_comm_hook = noted(ddp.register_comm_hook)
     ddp._register_builtin_comm_hook = noted(ddp._register_builtin_comm_hook)
-    ddp.forward = first
+    ddp.forward = first(ddp.forward)
+    # A rank without data never reaches forward()
+    ddp.join_hook = first(ddp.join_hook)
 
 
 class _Finder:
