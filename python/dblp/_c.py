@@ -128,10 +128,20 @@ _TYPES = {"void": None, "int": c.c_int, "uint32_t": c.c_uint32, "uint64_t": c.c_
           "size_t": c.c_size_t, "double": c.c_double, "const char *": c.c_char_p}
 
 
-def _load() -> Any:
-    name = os.environ.get("DBLP_LIBRARY", "libdblp.so.0")
+def _library() -> Any:
+    """The one that DBLP_LIBRARY names, else an installed one: of the same prefix, where ldconfig has not run"""
     try:
-        library = c.CDLL(name)
+        return c.CDLL(os.environ.get("DBLP_LIBRARY", "libdblp.so.0"))
+    except OSError:
+        beside = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../../libdblp.so.0"))
+        if "DBLP_LIBRARY" in os.environ or not os.path.exists(beside):
+            raise
+        return c.CDLL(beside)
+
+
+def _load() -> Any:
+    try:
+        library = _library()
         for function, (returns, *arguments) in FUNCTIONS.items():
             f = getattr(library, function)
             f.restype = _TYPES[returns]

@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 import time
-from typing import Any
+from typing import Any, Callable
 
 from .units import format_budget
 
@@ -84,14 +84,16 @@ class Line:
     The last line that rank 0 has told: on a terminal one that is written over, else printed
     when budgets have changed, and at times.
 
+    write: writes to standard error.
     everything: print all that is told, for who reads it.
     """
 
     #: What it begins with
     BEGIN = "dblp-run: progress: "
 
-    def __init__(self) -> None:
-        self.everything = False
+    def __init__(self, write: Callable[[str], Any], everything: bool = False) -> None:
+        self._write = write
+        self.everything = everything
         self._there = False
         self._unsaid = self._budget = ""
         self._due = 0.0
@@ -104,8 +106,7 @@ class Line:
             self.clear()
             # Of a serial line it is not known: 0
             columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
-            sys.stderr.write((self.BEGIN + text)[:columns - 1])
-            sys.stderr.flush()
+            self._write((self.BEGIN + text)[:columns - 1])
             self._there = True
         elif self.everything or budget != self._budget or time.monotonic() >= self._due:
             self._budget, self._due = budget, time.monotonic() + QUIET
@@ -114,14 +115,12 @@ class Line:
     def clear(self) -> None:
         """Make room for something else."""
         if self._there:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            self._write("\r\x1b[K")
             self._there = False
 
     def end(self) -> None:
         """Print what was told last, if it is not."""
         self.clear()
         if self._unsaid:
-            sys.stderr.write(self.BEGIN + self._unsaid + "\n")
-            sys.stderr.flush()
+            self._write(self.BEGIN + self._unsaid + "\n")
             self._unsaid = ""

@@ -3,252 +3,295 @@
 
 from __future__ import annotations
 
-import ctypes
+import asyncio
+import contextlib
+import json
 import os
-import selectors
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
-import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
+from typing import Any, Coroutine, Dict, List, Mapping, Optional, Sequence, Set
 
+from .guard import ENDING, die_with, heeded, kill_all, leaders, signal_descendants, signal_name
+from .output import Lines, Output
 from .progress import Line
 
 #: Seconds between SIGTERM and SIGKILL
 GRACE = 5.0
-#: A line that is longer is printed in pieces
-LINE = 1 << 16
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None)
-_line = Line()
-
-
-def say(text: str) -> None:
-    """A line of dblp-run's own."""
-    _line.clear()
-    sys.stderr.write(f"dblp-run: {text}\n")
-    sys.stderr.flush()
-
-
-def _die_with(parent: int) -> Callable[[], None]:
-    def in_child() -> None:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
-    return in_child
-
-
-class _Lines:
-    """What comes out of a pipe, in lines with a prefix."""
-
-    def __init__(self, pipe: Any, prefix: bytes, to: Any) -> None:
-        self.pipe, self.prefix, self.to = pipe, prefix, to
-        self.rest = b""
-        os.set_blocking(pipe.fileno(), False)
-
-    def read(self) -> bool:
-        """Print all that is there; is there nothing to come?"""
-        while True:
-            try:
-                data = os.read(self.pipe.fileno(), LINE)
-            except BlockingIOError:
-                return False
-            if not data:
-                return True
-            *lines, self.rest = (self.rest + data).split(b"\n")
-            self._print(lines)
-            if len(self.rest) >= LINE:
-                self.end()
-
-    def end(self) -> None:
-        if self.rest:
-            self._print([self.rest])
-        self.rest = b""
-
-    def _print(self, lines: Sequence[bytes]) -> None:
-        begin = Line.BEGIN.encode()
-        for line in lines:
-            if not self.prefix and line.startswith(begin):
-                _line.show(line[len(begin):].decode(errors="replace"))
-                continue
-            _line.clear()
-            # Of a line that was written over, what could be seen last
-            text = line.rstrip(b"\r").rsplit(b"\r", 1)[-1]
-            self.to.write(self.prefix + text + b"\n")
-        self.to.flush()
+#: Seconds that the last output is waited for after a failure
+LAST = 5.0
+#: Seconds after which another signal sends SIGKILL at once
+AGAIN = 1.0
+#: What one turn of the event loop handles at most: messages of ranks, or ends of processes
+BATCH = 1000
 
 
 class _Process:
-    def __init__(self, name: str, rank: Optional[int], popen: Any, prefix: bytes) -> None:
-        self.name, self.rank, self.popen = name, rank, popen
-        self.pidfd = os.pidfd_open(popen.pid)
-        self.lines = [_Lines(popen.stdout, prefix, sys.stdout.buffer),
-                      _Lines(popen.stderr, prefix, sys.stderr.buffer)]
+    def __init__(self, name: str, rank: Optional[int], popen: Any, log: Optional[str]) -> None:
+        self.name, self.rank, self.popen, self.log = name, rank, popen, log
+        self.lines: List[Lines] = []
+        self.copies: List[asyncio.Task[None]] = []
+        #: Where a dblp-run on another host reads the numbers of signals
+        self.control: Any = None
 
-    def signal(self, number: int) -> None:
-        """To it and to what it has started; not after it was reaped."""
-        try:
-            os.killpg(self.popen.pid, number)
-        except ProcessLookupError:
-            pass
-
-    def reap(self) -> int:
-        """Its exit status as a shell has it; if it failed, what it has started ends."""
-        info = os.waitid(os.P_PID, self.popen.pid, os.WEXITED | os.WNOWAIT)
-        if info is not None and (info.si_code != os.CLD_EXITED or info.si_status):
-            self.signal(signal.SIGKILL)
-        status = self.popen.wait()
-        os.close(self.pidfd)
-        return int(status) if status >= 0 else 128 - int(status)
-
-
-def _how(status: int) -> str:
-    if status > 128:
-        try:
-            return f"was killed by {signal.Signals(status - 128).name}"
-        except ValueError:
-            pass
-    return f"has failed with exit status {status}"
+    def how(self, status: int) -> str:
+        how = f"was killed by {signal_name(status - 128)}" if status > 128 else \
+            f"has failed with exit status {status}"
+        return f"{self.name} {how}" + (f" (see {self.log})" if self.log else "")
 
 
 class Ranks:
     """
-    Processes, of which all end when one fails.
+    Processes, of which all end when one fails. It is made in an event loop.
 
+    folder: a directory for a socket.
     require: a rank that ends well without having opened a communicator has failed.
-    watch: a file descriptor whose end ends all, or None.
+    grace: seconds between SIGTERM and SIGKILL.
+    everything: print all that rank 0 tells of its progress.
 
     The environment of ranks has to have `environment`: by that they tell which
     communicators they open, see progress.tell().
     """
 
-    def __init__(self, require: bool = False, watch: Optional[int] = None) -> None:
-        self._require = require
-        self._select = selectors.DefaultSelector()
-        self._alive: List[_Process] = []
+    def __init__(self, folder: str, require: bool = False, grace: float = GRACE,
+                 everything: bool = False) -> None:
+        self._require, self._grace = require, grace
+        self._loop = asyncio.get_running_loop()
+        self._alive: Dict[int, _Process] = {}
         self._used: Set[int] = set()
         self._status = 0
-        self._kill_at: Optional[float] = None
-        self._folder = tempfile.TemporaryDirectory(prefix="dblp-run-")
-        path = os.path.join(self._folder.name, "socket")
+        self._failed = self._loop.create_future()
+        self._failed_at = 0.0
+        self._running = False
+        self._over = asyncio.Event()
+        self._obeying: Optional[asyncio.Task[None]] = None
+        self._tasks: List[asyncio.Task[None]] = []
+        self._err = Output(2, self._unprinted)
+        self._out = self._err if os.path.sameopenfile(1, 2) else Output(1, self._unprinted)
+        self._line = Line(lambda text: self._err.write(text.encode(errors="replace")), everything)
+        path = os.path.join(folder, "socket")
         self._told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self._told.bind(path)
         self.environment: Dict[str, str] = {"DBLP_RUN_SOCKET": path}
-        self._select.register(self._told, selectors.EVENT_READ, self._listen)
-        if watch is not None:
-            _line.everything = True
-            self._watch = watch
-            self._select.register(watch, selectors.EVENT_READ, self._watched)
-        self._signals, wake = socket.socketpair()
-        for s in self._signals, wake:
-            s.setblocking(False)
-        self._wake = wake
-        self._select.register(self._signals, selectors.EVENT_READ, self._signalled)
-        signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
-        for number in SIGNALS:
-            signal.signal(number, lambda *_: None)
+        self._loop.add_reader(self._told, self._listen)
+        self._loop.add_signal_handler(signal.SIGCHLD, self._reap)
+        signals = heeded()
+        for number in signals:
+            self._loop.add_signal_handler(number, self._signalled, number)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals | {signal.SIGCHLD})
 
-    def start(self, name: str, command: Sequence[str], environment: Mapping[str, str],
-              rank: Optional[int] = None, stdin: int = subprocess.DEVNULL) -> None:
+    @property
+    def failed(self) -> bool:
+        """Is all that was started about to end?"""
+        return self._failed.done()
+
+    def say(self, text: str) -> None:
+        """Print a line of dblp-run's own."""
+        self._line.clear()
+        self._err.write(f"dblp-run: {text}\n".encode(errors="replace"))
+
+    async def start(self, name: str, command: Sequence[str], environment: Mapping[str, str],
+                    rank: Optional[int] = None, log: Optional[str] = None, setup: Any = None) -> None:
         """
-        Start a process, called `name` in messages; its lines have the number of its
-        rank before them, if that is given. Raises OSError.
+        Start a process, called `name` in messages. Raises OSError.
+
+        rank: its number, which its lines have before them.
+        log: the file that it prints to, instead.
+        setup: what obey() of another dblp-run, whose standard input that of this process is,
+        is to return; signals are told there, too.
         """
-        popen = subprocess.Popen(command, env=dict(environment), stdin=stdin, stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, start_new_session=True,
-                                 preexec_fn=_die_with(os.getpid()))
-        process = _Process(name, rank, popen, b"" if rank is None else b"[%d] " % rank)
-        self._alive.append(process)
-        self._select.register(process.pidfd, selectors.EVENT_READ, lambda: self._ended(process))
-        for lines in process.lines:
-            self._select.register(lines.pipe, selectors.EVENT_READ,
-                                  lambda lines=lines: self._read(lines))
+        with contextlib.ExitStack() as files:
+            out = err = subprocess.PIPE
+            if log:
+                out, err = files.enter_context(open(log, "wb")).fileno(), subprocess.STDOUT
+            popen = subprocess.Popen(
+                command, env=dict(environment), stdin=subprocess.DEVNULL if setup is None else subprocess.PIPE,
+                stdout=out, stderr=err, start_new_session=True, preexec_fn=die_with(os.getpid()))
+        process = _Process(name, rank, popen, log)
+        self._alive[popen.pid] = process
+        leaders.add(popen.pid)
+        prefix = b"" if rank is None else b"[%d] " % rank
+        for pipe, output in (popen.stdout, self._out), (popen.stderr, self._err):
+            if pipe is not None:
+                lines = Lines(pipe, self._printer(prefix, output), output)
+                process.lines.append(lines)
+                process.copies.append(self._later(lines.copy()))
+        if setup is not None:
+            process.control, _ = await self._loop.connect_write_pipe(asyncio.BaseProtocol, popen.stdin)
+            process.control.write(json.dumps(setup).encode() + b"\n")
 
-    def fail(self, status: int, why: str) -> None:
-        """End all with this exit status, unless another reason came before."""
-        if not self._status:
-            self._status = status
-            say(why + (": the others are ended" if self._alive else ""))
-        if self._kill_at is None:
-            self._kill_at = time.monotonic() + GRACE
-            self._signal(signal.SIGTERM)
+    async def obey(self) -> Any:
+        """What was given to start() as `setup`; signals that are told there are obeyed, and so is its end."""
+        reader = asyncio.StreamReader(limit=1 << 24)
+        await self._loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        setup = json.loads(await reader.readline() or b"{}")
+        self._obeying = asyncio.ensure_future(self._obey(reader))
+        return setup
 
-    def run(self) -> int:
+    async def _obey(self, reader: asyncio.StreamReader) -> None:
+        while True:
+            line = await reader.readline()
+            if not line:
+                self.fail(128 + signal.SIGHUP, "the connection to the host that started this has ended")
+                self._kill_now()
+                return
+            self._pass_on(int(line), "")
+
+    def fail(self, status: int, why: str, number: int = signal.SIGTERM,
+             after: Sequence[asyncio.Task[None]] = ()) -> None:
+        """
+        End all with this exit status, unless another reason came before: by signal `number`,
+        and by SIGKILL later. `why` is printed after what `after` prints.
+        """
+        if self.failed:
+            return
+        self._status = status
+        self._failed.set_result(None)
+        self._failed_at = self._loop.time()
+        self._later(self._explain(why + (": the others are ended" if self._alive else ""), after))
+        self._signal(number)
+        self._loop.call_later(self._grace, self._over.set)
+        self._loop.call_soon(self._reap)
+
+    async def run(self) -> int:
         """Wait for the end of all; the exit status."""
-        try:
-            while self._alive:
-                left = None if self._kill_at is None else self._kill_at - time.monotonic()
-                if left is not None and left <= 0:
-                    self._signal(signal.SIGKILL)
-                    left = None
-                # What they say first, then their end
-                ready = self._select.select(left)
-                for key, _ in sorted(ready, key=lambda r: self._is_end(r[0])):
-                    key.data()
-        except BrokenPipeError:
-            self.fail(1, "nobody reads what is printed")
-            sys.stdout = None  # type: ignore[assignment]
-        finally:
-            _line.end()
-            self._signal(signal.SIGKILL)
-            self._told.close()
-            self._folder.cleanup()
+        self._running = True
+        self._reap()
+        await self._over.wait()
+        if self.failed:
+            for text in kill_all():
+                self.say(text)
+        for process in self._alive.values():
+            self._close(process)
+        printed = asyncio.ensure_future(self._printed())
+        await asyncio.wait({printed, self._failed}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({printed}, timeout=LAST)
+        if printed.done():
+            printed.result()
+        self._told.close()
         return self._status
 
-    def _is_end(self, key: Any) -> bool:
-        return any(key.fd == process.pidfd for process in self._alive)
+    def _later(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.ensure_future(coroutine)
+        self._tasks.append(task)
+        return task
+
+    async def _explain(self, why: str, after: Sequence[asyncio.Task[None]]) -> None:
+        if after:
+            await asyncio.wait(after)
+        if why:
+            self.say(why)
+
+    async def _printed(self) -> None:
+        """Wait until all is printed."""
+        await asyncio.gather(*self._tasks)
+        self._line.end()
+        await self._out.drained()
+        await self._err.drained()
+
+    def _printer(self, prefix: bytes, output: Output) -> Any:
+        begin = Line.BEGIN.encode()
+
+        def show(lines: Sequence[bytes]) -> None:
+            texts = []
+            for line in lines:
+                if not prefix and line.startswith(begin):
+                    self._show(line[len(begin):].decode(errors="replace"))
+                else:
+                    # Of a line that was written over, what could be seen last
+                    texts.append(prefix + line.rstrip(b"\r").rsplit(b"\r", 1)[-1] + b"\n")
+            if texts:
+                self._line.clear()
+                output.write(b"".join(texts))
+        return show
+
+    def _show(self, progress: str) -> None:
+        if not self._err.full:
+            self._line.show(progress)
+
+    def _unprinted(self, error: OSError) -> None:
+        self.fail(1, "nobody reads what is printed" if isinstance(error, BrokenPipeError) else
+                  f"cannot print: {error.strerror}")
 
     def _signal(self, number: int) -> None:
-        for process in self._alive:
-            process.signal(number)
-
-    def _read(self, lines: _Lines) -> None:
-        if lines.read():
-            lines.end()
-            self._select.unregister(lines.pipe)
-            lines.pipe.close()
+        """To all that was started, here or on other hosts; those who connect to them end by themselves."""
+        controls = [p.control for p in self._alive.values() if p.control]
+        for control in controls:
+            control.write(b"%d\n" % number)
+        if not controls:
+            signal_descendants(number)
 
     def _listen(self) -> None:
-        while True:
+        for _ in range(BATCH):
             try:
                 rank, kind, text = self._told.recv(4096).decode(errors="replace").split(" ", 2)
+                number = int(rank)
             except BlockingIOError:
                 return
+            except ValueError:
+                continue
             if kind == "progress":
-                _line.show(text)
-            elif rank == "0" and not self._used & {0}:
-                say(text)
-            self._used.add(int(rank))
+                self._show(text)
+            elif number == 0 and not self._used & {0}:
+                self.say(text)
+            self._used.add(number)
 
-    def _watched(self) -> None:
-        if not os.read(self._watch, 4096):
-            self._select.unregister(self._watch)
-            self.fail(128 + signal.SIGHUP, "who started this has ended")
+    def _signalled(self, number: int) -> None:
+        self._pass_on(number, signal_name(number))
 
-    def _signalled(self) -> None:
-        for number in self._signals.recv(64):
-            if self._kill_at is not None:
-                self._signal(signal.SIGKILL)
-            self.fail(128 + number, f"{signal.Signals(number).name}")
+    def _pass_on(self, number: int, why: str) -> None:
+        if number not in ENDING:
+            self._to_ranks(number)
+        else:
+            self.fail(128 + number, why, number)
+            self._kill_now()
+
+    def _kill_now(self) -> None:
+        """If all have had a while to end: timeout(1) sends each signal twice"""
+        if self._loop.time() >= self._failed_at + AGAIN:
+            self._over.set()
+
+    def _to_ranks(self, number: int) -> None:
+        for process in self._alive.values():
+            if process.control:
+                process.control.write(b"%d\n" % number)
+            else:
+                # Not by Popen, which may reap it
+                os.kill(process.popen.pid, number)
+
+    def _reap(self) -> None:
+        """Children that have ended: those that were started, and others that were adopted"""
+        with contextlib.suppress(ChildProcessError):
+            for _ in range(BATCH):
+                info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                if info is None:
+                    if self._running and not self._alive and not self.failed:
+                        self._over.set()
+                    return
+                process = self._alive.get(info.si_pid)
+                if process is None:
+                    os.waitpid(info.si_pid, 0)
+                else:
+                    self._ended(process)
+            self._loop.call_soon(self._reap)
+            return
+        # There are no more children
+        if self._running or self.failed:
+            self._over.set()
+
+    def _close(self, process: _Process) -> None:
+        for lines in process.lines:
+            lines.end()
 
     def _ended(self, process: _Process) -> None:
-        self._select.unregister(process.pidfd)
-        self._alive.remove(process)
-        status = process.reap()
-        for lines in process.lines:
-            if not lines.pipe.closed:
-                self._read(lines)
-            if not lines.pipe.closed:
-                # What it has started in the background may still hold it
-                lines.end()
-                self._select.unregister(lines.pipe)
-                lines.pipe.close()
+        status = process.popen.wait()
+        del self._alive[process.popen.pid]
+        leaders.discard(process.popen.pid)
+        self._close(process)
         self._listen()
         if status:
-            self.fail(status, f"{process.name} {_how(status)}")
+            status = int(status) if status > 0 else 128 - int(status)
+            self.fail(status, process.how(status), after=process.copies)
         elif self._require and process.rank is not None and process.rank not in self._used:
             self.fail(1, f"{process.name} has ended without having used dblp, which is required")

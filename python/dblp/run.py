@@ -4,27 +4,36 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+import ipaddress
 import os
 import random
+import secrets
 import shlex
+import shutil
 import socket
-import subprocess
 import sys
+import tempfile
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from . import outer
 from .comm import Comm
 from .enums import Algo, Policy, Rule, to_enum
-from .ranks import Ranks, say
-from .units import parse_budget
+from .guard import LIMIT, guard
+from .ranks import GRACE, Ranks
+from .units import parse_budget, parse_time
 
-#: Where the first host of a list listens, if it is not told: as torchrun has it
-PORT = 29500
 #: Where Python finds what registers the hook of dblp.torch
 SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
-#: What ranks on other hosts need to find this package
-EXPORTED = ("DBLP_LIBRARY", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH")
-#: Options that are variables of ranks
-VARIABLES = ("transport", "budget", "rule", "algo", "policy", "job", "norms")
+#: What ranks on other hosts need to find this package and their Python
+EXPORTED = ("DBLP_LIBRARY", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX")
+#: Options that are variables of ranks, which are those of one job
+JOB = {name: "DBLP_" + name.upper()
+       for name in ("transport", "budget", "rule", "algo", "policy", "job", "norms")}
+#: The same, which may be those of a machine or of a user
+SITE_WIDE = {"ports": "DBLP_PORTS", "bind": "DBLP_BIND", "join_timeout": "DBLP_JOIN_MS",
+             "timeout": "DBLP_TIMEOUT_MS", "operation_timeout": "DBLP_OPERATION_MS"}
+VARIABLES = {**JOB, **SITE_WIDE}
 
 
 class Host(NamedTuple):
@@ -91,6 +100,20 @@ def _transport(text: str) -> str:
     return text
 
 
+def _time(text: str) -> str:
+    try:
+        return f"{parse_time(text)}ms"
+    except ValueError as e:
+        raise argparse.ArgumentTypeError(str(e)) from e
+
+
+def _ports(text: str) -> str:
+    first, dash, last = text.partition("-")
+    if not dash or not first.isdecimal() or not last.isdecimal() or not 0 < int(first) <= int(last) < 65536:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a range of ports such as 40000-40100")
+    return text
+
+
 def _node(text: str) -> Node:
     return Node(*(int(word) for word in text.split(":")))
 
@@ -109,15 +132,19 @@ def _enum(kind: Any) -> Any:
 def parser() -> argparse.ArgumentParser:
     """The options, see dblp-run(1)."""
     p = argparse.ArgumentParser(
-        "dblp-run", allow_abbrev=False, usage="dblp-run {-n N | --hosts FILE} [options] [--] PROGRAM [ARG...]",
-        description="Start the ranks of a program, and end all when one fails. PROGRAM ending in .py is run "
-                    "by this Python. See dblp-run(1).")
+        "dblp-run", allow_abbrev=False, usage="dblp-run [-n N | --hosts FILE] [options] [--] PROGRAM [ARG...]",
+        description="Start the ranks of a program, and end all when one fails. Without -n and --hosts become "
+                    "PROGRAM: a launcher such as torchrun, or a rank that one has started. PROGRAM ending "
+                    "in .py is run by Python. See dblp-run(1).")
     p.add_argument("-n", dest="n", metavar="N", type=_number(1, 65536), help="ranks, on this machine")
     p.add_argument("--hosts", metavar="FILE", help="hosts by ssh, in lines: HOST [RANKS]")
     p.add_argument("--ssh", metavar="COMMAND", default="ssh -o BatchMode=yes",
                    help="instead of '%(default)s'; is given the host and a command")
     p.add_argument("--export", metavar="NAME[=VALUE]", type=_export, action="append", default=[],
                    help="a variable for ranks on all hosts")
+    p.add_argument("--output", metavar="DIR", help="print what rank N prints to DIR/rank-N.log")
+    p.add_argument("--grace", metavar="TIME", type=_time, default=f"{GRACE:g}s",
+                   help="between SIGTERM and SIGKILL (%(default)s)")
     p.add_argument("--master-addr", metavar="ADDRESS", help="where rank 0 is found (the first host)")
     p.add_argument("--master-port", metavar="PORT", type=_number(1, 65534),
                    help="its port, and the one behind it (29500; on this machine two that are free)")
@@ -129,6 +156,13 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--job", metavar="NUMBER", type=_number(1, 0xffffffff), help="that sockets are in")
     p.add_argument("--norms", metavar="ROUNDS", type=_number(1, 0xffffffff),
                    help="each so many, PyTorch tells the job's detector the norm of gradients")
+    p.add_argument("--ports", metavar="FIRST-LAST", type=_ports, help="for data, as a firewall lets pass")
+    p.add_argument("--bind", metavar="ADDRESS", help="where rank 0 listens (all addresses)")
+    p.add_argument("--join-timeout", metavar="TIME", type=_time, help="until all ranks have joined: 90s, 10m")
+    p.add_argument("--timeout", metavar="TIME", type=_time, help="without a sign of life of a host")
+    p.add_argument("--operation-timeout", metavar="TIME", type=_time, help="of one operation")
+    p.add_argument("--no-secret", action="store_true",
+                   help="let processes join that do not have the secret of this run")
     p.add_argument("--no-hook", action="store_true",
                    help="leave PyTorch's DistributedDataParallel as it is")
     p.add_argument("--require", action="store_true",
@@ -161,113 +195,227 @@ def check_transport(name: str) -> None:
         raise _Error(f"{name} does not work here: {e.strerror}") from e
 
 
+def python_of() -> str:
+    """The Python of the active environment, or this one if that has its own dblp-run or there is none."""
+    if sys.prefix == sys.base_prefix:
+        for name in "VIRTUAL_ENV", "CONDA_PREFIX":
+            python = os.path.join(os.environ.get(name, ""), "bin/python")
+            if os.environ.get(name) and os.access(python, os.X_OK):
+                return python
+    return sys.executable
+
+
 def command_of(o: argparse.Namespace) -> List[str]:
     """The program and its arguments."""
-    python = [sys.executable] if o.program.endswith(".py") else []
-    return python + [o.program] + o.args
+    python = [python_of()] if o.program.endswith(".py") else []
+    return [*python, o.program, *o.args]
+
+
+def set_options(o: argparse.Namespace, env: Dict[str, str]) -> None:
+    """Variables for options, in an environment."""
+    env.update(o.export)
+    for name, variable in VARIABLES.items():
+        value = getattr(o, name)
+        if value is not None:
+            env[variable] = value[:-2] if variable.endswith("_MS") else str(value)
+    env["PYTHONPATH"] = ":".join(filter(None, [SITE, env.get("PYTHONPATH")]))
+    env.pop("DBLP_NO_HOOK", None)
+    if o.no_hook:
+        env["DBLP_NO_HOOK"] = "1"
+    # PyTorch 2.4 and later: Debian builds it without libuv, and by default it wants that
+    env.setdefault("USE_LIBUV", "0")
 
 
 def environment(o: argparse.Namespace, node: Node, local: int) -> Dict[str, str]:
     """Variables of a rank, the `local`th one of its machine."""
-    env = {**os.environ, **dict(o.export)}
+    env = dict(os.environ)
     # Not what another launcher has said
-    for name in ["DBLP_" + variable.upper() for variable in VARIABLES]:
-        env.pop(name, None)
+    for variable in [*JOB.values(), "DBLP_SECRET_FILE"]:
+        env.pop(variable, None)
+    set_options(o, env)
     env.update(RANK=str(node.first + local), WORLD_SIZE=str(node.total), LOCAL_RANK=str(local),
                LOCAL_WORLD_SIZE=str(node.ranks), MASTER_ADDR=o.master_addr,
                MASTER_PORT=str(o.master_port), DBLP_PORT=str(o.master_port + 1))
-    for name in VARIABLES:
-        if getattr(o, name) is not None:
-            env["DBLP_" + name.upper()] = str(getattr(o, name))
-    if not o.no_hook:
-        env["PYTHONPATH"] = ":".join(filter(None, [SITE, env.get("PYTHONPATH")]))
     env.setdefault("PYTHONUNBUFFERED", "1")
-    # PyTorch 2.4 and later: Debian builds it without libuv, and by default it wants that
-    env.setdefault("USE_LIBUV", "0")
     # Else each rank has a thread for each processor, which wait for each other
     cpus = len(os.sched_getaffinity(0))
     env.setdefault("OMP_NUM_THREADS", str(max(1, cpus // node.ranks)))
     return env
 
 
-def what_is_used(o: argparse.Namespace, n: int, where: str) -> str:
+def what_is_used(o: argparse.Namespace, what: str) -> str:
     """One line for people."""
     transport = o.transport or "dblp"
-    said = [f"{name} {getattr(o, name)}" for name in VARIABLES[1:] if getattr(o, name) is not None]
+    said = [f"{name.replace('_', ' ')} {getattr(o, name)}" for name in VARIABLES
+            if name != "transport" and getattr(o, name) is not None]
     if transport != "dblp" and o.budget is not None:
         said.append("of which TCP loses nothing")
-    return ", ".join([f"{n} ranks of {o.program} on {where} over {transport}", *said])
+    return ", ".join([f"{what} over {transport}", *said])
 
 
-def start_here(o: argparse.Namespace, ranks: Ranks, node: Node) -> None:
+def write_secret(folder: str, secret: str) -> Dict[str, str]:
+    """A file that only this user can read; the variable that names it."""
+    path = os.path.join(folder, "secret")
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as f:
+        f.write(secret + "\n")
+    return {"DBLP_SECRET_FILE": path}
+
+
+def warn_of_loopback(o: argparse.Namespace, ranks: Ranks, node: Node) -> None:
+    """PyTorch reports only that it could not connect."""
+    try:
+        found = {a[4][0] for a in socket.getaddrinfo(os.fsencode(o.master_addr), None)}
+    except OSError as e:
+        ranks.say(f"{socket.gethostname()}: no address of {o.master_addr}, where rank 0 should be: {e.strerror}")
+        return
+    if all(ipaddress.ip_address(str(a).partition("%")[0]).is_loopback for a in found):
+        ranks.say(f"{socket.gethostname()}: {o.master_addr} is {', '.join(map(str, sorted(found)))} here: rank "
+                  f"{node.first} reaches rank 0 only on the same host; else set --master-addr")
+
+
+async def start_here(o: argparse.Namespace, ranks: Ranks, node: Node, secret: Dict[str, str]) -> None:
     check_transport(o.transport or "dblp")
+    if o.output:
+        os.makedirs(o.output, exist_ok=True)
     for local in range(node.ranks):
         number = node.first + local
+        env = {**environment(o, node, local), **ranks.environment, **secret}
         try:
-            ranks.start(f"rank {number}", command_of(o),
-                        {**environment(o, node, local), **ranks.environment}, number)
+            await ranks.start(f"rank {number}", command_of(o), env, number,
+                              log=os.path.join(o.output, f"rank-{number}.log") if o.output else None)
         except OSError as e:
             ranks.fail(127, f"cannot start {e.filename or o.program!r}: {e.strerror}")
+        # Signals have their turn
+        await asyncio.sleep(0)
+        if ranks.failed:
             return
 
 
 def node_command(o: argparse.Namespace, node: Node) -> str:
     """For a shell of another host: this program, for the ranks of that."""
     words = [sys.executable, "-m", "dblp.run", "--node", ":".join(map(str, node)),
-             "--master-addr", o.master_addr, "--master-port", str(o.master_port)]
-    for name in VARIABLES:
+             "--master-addr", o.master_addr, "--master-port", str(o.master_port), "--grace", o.grace]
+    for name in [*VARIABLES, "output"]:
         if getattr(o, name) is not None:
-            words += ["--" + name, str(getattr(o, name))]
-    for name, value in o.export:
-        words += ["--export", f"{name}={value}"]
+            words += ["--" + name.replace("_", "-"), str(getattr(o, name))]
     words += ["--no-hook"] * o.no_hook + ["--require"] * o.require + ["--", o.program, *o.args]
     exported = [f"{name}={os.environ[name]}" for name in EXPORTED if name in os.environ]
     return f"cd {shlex.quote(os.getcwd())} && exec env {shlex.join(exported + words)}"
 
 
-def start_there(o: argparse.Namespace, ranks: Ranks, hosts: Sequence[Host], total: int) -> None:
+async def start_there(o: argparse.Namespace, ranks: Ranks, hosts: Sequence[Host], total: int) -> None:
     first = 0
+    # What no other user may see is on no command line
+    setup = {"export": o.export, "secret": None if o.no_secret else secrets.token_hex(16)}
     for host in hosts:
         command = node_command(o, Node(first, host.ranks, total))
         try:
-            ranks.start(f"host {host.name}", shlex.split(o.ssh) + [host.name, command], os.environ,
-                        stdin=subprocess.PIPE)
+            await ranks.start(f"host {host.name}", shlex.split(o.ssh) + [host.name, command], os.environ,
+                              setup=setup)
         except OSError as e:
             ranks.fail(127, f"cannot start {o.ssh!r}: {e.strerror}")
+        if ranks.failed:
             return
         first += host.ranks
 
 
-def launch(o: argparse.Namespace) -> int:
-    """Start and wait; the exit status."""
-    if o.node:
-        ranks = Ranks(o.require, watch=sys.stdin.fileno())
-        start_here(o, ranks, o.node)
-        return ranks.run()
-    if not o.hosts:
-        o.master_addr = o.master_addr or "127.0.0.1"
-        o.master_port = o.master_port or free_ports()
-        ranks = Ranks(o.require)
-        say(what_is_used(o, o.n, "this machine"))
-        start_here(o, ranks, Node(0, o.n, o.n))
-        return ranks.run()
+async def be_node(o: argparse.Namespace, folder: str) -> int:
+    """Start the ranks of this machine, for a dblp-run on another one."""
+    ranks = Ranks(folder, o.require, parse_time(o.grace) / 1000, everything=True)
+    setup = await ranks.obey()
+    o.export = setup.get("export", [])
+    if o.node.first:
+        warn_of_loopback(o, ranks, o.node)
+    secret = setup.get("secret")
+    await start_here(o, ranks, o.node, write_secret(folder, secret) if secret else {})
+    return await ranks.run()
+
+
+async def be_alone(o: argparse.Namespace, folder: str) -> int:
+    """Start all ranks on this machine."""
+    o.master_addr = o.master_addr or "127.0.0.1"
+    o.master_port = o.master_port or free_ports()
+    ranks = Ranks(folder, o.require, parse_time(o.grace) / 1000)
+    ranks.say(what_is_used(o, f"{o.n} ranks of {o.program} on this machine"))
+    secret = {} if o.no_secret else write_secret(folder, secrets.token_hex(16))
+    await start_here(o, ranks, Node(0, o.n, o.n), secret)
+    return await ranks.run()
+
+
+async def be_first(o: argparse.Namespace, folder: str) -> int:
+    """Start ranks on other machines."""
     with open(o.hosts, encoding="utf-8") as f:
         hosts = parse_hosts(f.read(), o.hosts)
     o.master_addr = o.master_addr or hosts[0].name.rpartition("@")[2]
-    o.master_port = o.master_port or PORT
+    o.master_port = o.master_port or outer.PORT
     total = sum(host.ranks for host in hosts)
-    ranks = Ranks()
-    say(what_is_used(o, total, f"{len(hosts)} hosts"))
-    start_there(o, ranks, hosts, total)
-    return ranks.run()
+    # Theirs, and the time in which they say what remains after SIGKILL
+    ranks = Ranks(folder, grace=parse_time(o.grace) / 1000 + 2 * LIMIT)
+    ranks.say(what_is_used(o, f"{total} ranks of {o.program} on {len(hosts)} hosts"))
+    await start_there(o, ranks, hosts, total)
+    return await ranks.run()
+
+
+def become(o: argparse.Namespace) -> None:
+    """
+    Become the program, with the variables of the options, and those by which a rank of
+    another launcher finds the others. Raises OSError.
+    """
+    env = dict(os.environ)
+    try:
+        found = outer.variables(env, o.master_addr, o.master_port, free_ports)
+    except LookupError as e:
+        raise _Error(str(e)) from e
+    env.update(found)
+    set_options(o, env)
+    rank = found.get("RANK")
+    if rank is not None:
+        check_transport(o.transport or env.get("DBLP_TRANSPORT", "dblp"))
+    if rank in (None, "0"):
+        say(what_is_used(o, f"ranks that {o.program} starts" if rank is None else
+                         f"{found['WORLD_SIZE']} ranks of {o.program}, which were started already,"))
+    command = command_of(o)
+    try:
+        os.execvpe(command[0], command, env)
+    except OSError as e:
+        raise _Error(f"cannot start {command[0]!r}: {e.strerror}") from e
+
+
+def say(text: str) -> None:
+    """A line of dblp-run's own, while no rank can print."""
+    sys.stderr.write(f"dblp-run: {text}\n")
+
+
+def private_folder() -> str:
+    """A new directory, in TMPDIR if the address of a socket has room for its name."""
+    most = len("/dblp-run-12345678/socket")
+    parent = tempfile.gettempdir()
+    return tempfile.mkdtemp(prefix="dblp-run-", dir=parent if len(os.fsencode(parent)) + most < 108 else "/tmp")
+
+
+def launch(o: argparse.Namespace) -> int:
+    """Start and wait; the exit status."""
+    if not (o.node or o.n or o.hosts):
+        become(o)
+    folder = private_folder()
+    try:
+        # What ssh leaves in the background may serve others
+        status = None if o.hosts else guard(parse_time(o.grace) / 1000)
+        if status is None:
+            status = asyncio.run((be_node if o.node else be_first if o.hosts else be_alone)(o, folder))
+        return status
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """The program dblp-run; returns its exit status."""
     p = parser()
     o = p.parse_args(arguments)
-    if not o.node and (o.n is None) == (o.hosts is None):
-        p.error("either -n or --hosts has to be given")
+    if o.n and o.hosts:
+        p.error("either -n or --hosts can be given")
+    if not (o.node or o.n or o.hosts) and (o.require or o.output):
+        p.error("--require and --output need -n or --hosts: ranks of other launchers are not waited for")
     if o.norms and not o.job:
         p.error("--norms needs --job: its detector is told")
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""Numbers and loss budgets, as people write them."""
+"""Numbers, loss budgets and times, as people write them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Union
 #: One, in the unit of every loss budget: parts per million (DBLP_PPM)
 PPM = 1000000
 
+_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|)")
 _PERCENT = re.compile(r"([0-9]+)(?:\.([0-9]+))?%")
 
 
@@ -35,6 +36,23 @@ def parse_budget(budget: Union[str, int]) -> int:
     if not 0 <= ppm <= PPM:
         raise ValueError(f"budget {budget!r} is not within 0% ... 100%")
     return ppm
+
+
+def parse_time(text: str) -> int:
+    """
+    A time in ms.
+
+    text: "90", "90s", "1.5s", "500ms", "10m" or "2h"; seconds without a unit.
+
+    Raises ValueError.
+    """
+    time = _TIME.fullmatch(text)
+    if not time:
+        raise ValueError(f"{text!r} is not a time such as 90, 500ms, 10m or 2h")
+    ms = round(float(time.group(1)) * {"ms": 1, "s": 1000, "": 1000, "m": 60000, "h": 3600000}[time.group(2)])
+    if not 0 < ms < 1 << 32:
+        raise ValueError(f"{text!r} is not within 1ms ... 1193h")
+    return ms
 
 
 def format_budget(ppm: int) -> str:

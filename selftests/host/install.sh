@@ -59,8 +59,11 @@ installs()
 		./usr/lib/python3/dist-packages/dblp/_c.py
 		./usr/lib/python3/dist-packages/dblp/comm.py
 		./usr/lib/python3/dist-packages/dblp/enums.py
+		./usr/lib/python3/dist-packages/dblp/guard.py
 		./usr/lib/python3/dist-packages/dblp/job.py
 		./usr/lib/python3/dist-packages/dblp/lanes.py
+		./usr/lib/python3/dist-packages/dblp/outer.py
+		./usr/lib/python3/dist-packages/dblp/output.py
 		./usr/lib/python3/dist-packages/dblp/progress.py
 		./usr/lib/python3/dist-packages/dblp/py.typed
 		./usr/lib/python3/dist-packages/dblp/ranks.py
@@ -144,12 +147,26 @@ python_program()
 {
 	local program='import dblp; print(dblp.parse_budget("2%"))'
 
+	# Without ldconfig, as in an image
 	(cd / && export PYTHONPATH="$root/usr/lib/python3/dist-packages" PYTHONDONTWRITEBYTECODE=1 &&
-		fails /usr/bin/python3 -c "$program" 2> "$tmp/err" && grep 'install it, or name it in DBLP_LIBRARY' "$tmp/err" &&
-		export LD_LIBRARY_PATH="$root/usr/lib" && [ "$(/usr/bin/python3 -c "$program")" = 20000 ] &&
-		[ "$("$root/usr/bin/dblp-run" -n 1 --transport tcp -- echo it runs)" = "[0] it runs" ])
+		[ "$(/usr/bin/python3 -c "$program")" = 20000 ] &&
+		[ "$("$root/usr/bin/dblp-run" -n 1 --transport tcp -- echo it runs)" = "[0] it runs" ] &&
+		fails env DBLP_LIBRARY=/none /usr/bin/python3 -c "$program" 2> "$tmp/err" &&
+		grep 'install it, or name it in DBLP_LIBRARY' "$tmp/err")
 }
 try "a Python program finds the package and libdblp" python_program
+
+pip_installs()
+{
+	local said
+
+	(cd / && /usr/bin/python3 -m pip install -q --no-build-isolation --no-index --no-deps --no-cache-dir \
+		--target "$tmp/site" "$tree/python") 2>&1 | diag
+	said=$(cd / && PYTHONPATH=$tmp/site LD_LIBRARY_PATH=$root/usr/lib "$tmp/site/bin/dblp-run" -n 1 --transport tcp -- \
+		/usr/bin/python3 -c 'import dblp, os; print(dblp.__file__, os.environ["PYTHONPATH"].split(":")[0])') || return
+	[ "$said" = "[0] $tmp/site/dblp/__init__.py $tmp/site/dblp/site" ] && [ -e "$tmp/site/dblp/site/sitecustomize.py" ]
+}
+try "pip installs the package and a dblp-run of its own" pip_installs
 
 # without FILE: as if it had not been built; nothing may be installed instead
 without()

@@ -2,7 +2,9 @@
 """
 dblp-run puts this folder into PYTHONPATH: when PyTorch's DistributedDataParallel is
 imported, it learns to register dblp.torch's hook at its first forward pass or join(),
-unless the script has registered one. Nothing else is imported, so other programs do not notice.
+unless the script has registered one or DBLP_NO_HOOK is set. A Python that does not have
+the package dblp, such as that of a virtual environment, finds this one. Nothing else is
+imported, so other programs do not notice.
 """
 
 import functools
@@ -10,24 +12,26 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+from typing import Any
 
 _MODULE = "torch.nn.parallel.distributed"
+_HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def _teach(ddp):
-    def noted(method):
+def _teach(ddp: Any) -> None:
+    def noted(method: Any) -> Any:
         @functools.wraps(method)
-        def register(self, *args, **kwargs):
+        def register(self: Any, *args: Any, **kwargs: Any) -> Any:
             done = method(self, *args, **kwargs)
             self._dblp_has_hook = True
             return done
         return register
 
-    def first(method):
+    def first(method: Any) -> Any:
         @functools.wraps(method)
-        def call(self, *args, **kwargs):
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             if not self.__dict__.get("_dblp_has_hook"):
-                import dblp.torch
+                import dblp.torch  # pylint: disable=import-outside-toplevel
                 dblp.torch.register(self)
             return method(self, *args, **kwargs)
         return call
@@ -43,27 +47,40 @@ class _Finder:
     """Waits for the module, and goes."""
 
     @classmethod
-    def find_spec(cls, name, path=None, target=None):
+    def find_spec(cls, name: str, _path: Any = None, _target: Any = None) -> Any:
+        """As sys.meta_path wants it."""
         if name != _MODULE:
             return None
         sys.meta_path.remove(cls)
         spec = importlib.util.find_spec(name)
-        if spec is None:
+        if spec is None or spec.loader is None:
             return None
         run = spec.loader.exec_module
 
-        def exec_module(module):
+        def exec_module(module: Any) -> None:
             run(module)
             _teach(module.DistributedDataParallel)
 
-        spec.loader.exec_module = exec_module
+        setattr(spec.loader, "exec_module", exec_module)
         return spec
 
 
-def _next():
+class _Package:
+    """The last one that is asked for the package."""
+
+    @classmethod
+    def find_spec(cls, name: str, _path: Any = None, _target: Any = None) -> Any:
+        """As sys.meta_path wants it."""
+        if name != "dblp":
+            return None
+        folder = os.path.dirname(_HERE)
+        return importlib.util.spec_from_file_location(name, os.path.join(folder, "__init__.py"),
+                                                      submodule_search_locations=[folder])
+
+
+def _next() -> None:
     """The module of this name that this one hides"""
-    here = os.path.dirname(os.path.abspath(__file__))
-    paths = [p for p in sys.path if os.path.abspath(p) != here]
+    paths = [p for p in sys.path if os.path.abspath(p) != _HERE]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", paths)
     if spec is not None and spec.loader is not None:
         module = importlib.util.module_from_spec(spec)
@@ -71,5 +88,7 @@ def _next():
         spec.loader.exec_module(module)
 
 
-sys.meta_path.insert(0, _Finder)
+if not os.environ.get("DBLP_NO_HOOK"):
+    sys.meta_path.insert(0, _Finder)
+sys.meta_path.append(_Package)
 _next()

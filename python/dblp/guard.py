@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""
+Processes below this one: signals for all of them, and an end that outlasts this process.
+
+Every process that starts ranks is a child subreaper: a descendant whose parent ends becomes
+its child, also in a session of its own. guard() puts a second one above it, so that either
+of the two ends all descendants when the other is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import time
+from typing import Callable, Dict, List, Optional, Set
+
+#: Signals that end ranks, and others that are passed on to them
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+PASSED = (signal.SIGUSR1, signal.SIGUSR2)
+#: Seconds that a process is waited for after SIGKILL
+LIMIT = 5.0
+
+#: Leaders of the process groups that this process has started, see signal_descendants()
+leaders: Set[int] = set()
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def heeded() -> Set[int]:
+    """Those signals that this process did not inherit as ignored, as nohup(1) sets SIGHUP."""
+    return {s for s in ENDING + PASSED if signal.getsignal(s) != signal.SIG_IGN}
+
+
+def signal_name(number: int) -> str:
+    """SIGTERM for 15."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def die_with(parent: int) -> Callable[[], None]:
+    """For a child of `parent`: get SIGTERM when that ends."""
+    def in_child() -> None:
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+    return in_child
+
+
+def _stat(pid: int) -> List[str]:
+    """Name, state, parent and so on, see proc_pid_stat(5). Raises OSError."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+        head, _, rest = f.read().rpartition(")")
+    return [head.partition("(")[2], *rest.split()]
+
+
+def _parent(pid: int) -> Optional[int]:
+    with contextlib.suppress(OSError):
+        return int(_stat(pid)[2])
+    return None
+
+
+def descendants() -> Set[int]:
+    """Process IDs of all processes below this one."""
+    children: Dict[Optional[int], List[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdecimal():
+            children.setdefault(_parent(int(name)), []).append(int(name))
+    found: Set[int] = set()
+    parents = [os.getpid()]
+    while parents:
+        below = children.pop(parents.pop(), [])
+        found.update(below)
+        parents += below
+    return found
+
+
+def _proc_is_ours() -> bool:
+    """Does /proc show process IDs as this process sees them? In a container it may be that of the host."""
+    with contextlib.suppress(OSError):
+        return os.readlink("/proc/self") == str(os.getpid())
+    return False
+
+
+def signal_descendants(number: int) -> None:
+    """Send all descendants a signal; where these cannot be seen, the process groups of `leaders`."""
+    if not _proc_is_ours():
+        for pid in leaders:
+            with contextlib.suppress(OSError):
+                os.killpg(pid, number)
+        return
+    family = descendants() | {os.getpid()}
+    for pid in family - {os.getpid()}:
+        with contextlib.suppress(OSError):
+            fd = os.pidfd_open(pid)
+            try:
+                # The number may be that of another process by now
+                if _parent(pid) in family:
+                    signal.pidfd_send_signal(fd, number)
+            finally:
+                os.close(fd)
+
+
+def _childless() -> bool:
+    """Reap all children that have ended. Were they the last ones?"""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+        return False
+    except ChildProcessError:
+        return True
+
+
+def _ended_within(seconds: float, number: int) -> bool:
+    """Send the signal to all descendants, including those that are born meanwhile."""
+    end = time.monotonic() + seconds
+    while not _childless():
+        if time.monotonic() >= end:
+            return False
+        signal_descendants(number)
+        time.sleep(0.05)
+    return True
+
+
+def kill_all() -> List[str]:
+    """Send SIGKILL to all descendants and wait for their end. Return a line for each that remains."""
+    if _ended_within(LIMIT, signal.SIGKILL):
+        return []
+    lines = []
+    for pid in sorted(descendants()) if _proc_is_ours() else ():
+        with contextlib.suppress(OSError):
+            name, state = _stat(pid)[:2]
+            lines.append(f"process {pid} ({name}, state {state}) has not ended {LIMIT:g} s after SIGKILL "
+                         "and is left behind")
+    return lines
+
+
+def _end_all(grace: float) -> None:
+    """After the death of the process that should have done it."""
+    signal_descendants(signal.SIGTERM)
+    _ended_within(grace, 0)
+    for line in kill_all():
+        sys.stderr.write(f"dblp-run: {line}\n")
+
+
+def adopt() -> None:
+    """Become the parent of each descendant whose own parent ends."""
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def guard(grace: float) -> Optional[int]:
+    """
+    Go on in a child, in a session of its own, where this returns None, with the signals of
+    heeded() blocked. The parent passes these on to the child, and returns its exit status;
+    if the child was killed, after the end of all that the child had started.
+
+    grace: seconds between SIGTERM and SIGKILL.
+    """
+    adopt()
+    passed = heeded()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_BLOCK, passed | {signal.SIGCHLD})
+    parent = os.getpid()
+    child = os.fork()
+    if not child:
+        os.setsid()
+        die_with(parent)()
+        adopt()
+        return None
+    while True:
+        number = signal.sigwait(passed | {signal.SIGCHLD})
+        if number != signal.SIGCHLD:
+            os.kill(child, number)
+            continue
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            break
+    if os.WIFEXITED(status):
+        return os.WEXITSTATUS(status)
+    _end_all(grace)
+    killed = os.WTERMSIG(status)
+    sys.stderr.write(f"dblp-run: the process that ran the ranks was killed by {signal_name(killed)}: they were ended\n")
+    return 128 + killed
