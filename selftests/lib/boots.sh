@@ -2,12 +2,12 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154 # shared with those who source this
 #
-# What 'make bench' and 'make experiments' have in common: scenarios that are measured
-# in VMs, several at a time, and written down. Source it with $top and $name set; the
-# guest runs selftests/lab/$name/guest.sh. Who sources it has usage(), and
+# Shared by 'make bench' and 'make experiments': measure scenarios in VMs, several at a
+# time, and write reports. Source it with $top and $name set; the guest runs
+# selftests/lab/$name/guest.sh. The sourcing script defines usage(), and
 #
 #	machine SCENARIO [ARGUMENT...]	which may set $mem and $machine
-#	alone SCENARIO			succeeds if nothing may run beside it
+#	alone SCENARIO			succeeds if no other scenario may run at the same time
 
 out=$top/build/$name
 results=$top/Documentation/results
@@ -29,8 +29,8 @@ step()
 	printf '== [%4d s] %s\n' "$SECONDS" "$*"
 }
 
-# options ALL CHOSEN [ARGUMENT...]: the command line; all scenarios there are, and those that
-# the environment names
+# options ALL CHOSEN [ARGUMENT...]: parse the command line; ALL are the names of all scenarios,
+# CHOSEN those of the environment
 options()
 {
 	local all=$1 chosen=$2 scenario
@@ -76,7 +76,7 @@ boot_name()
 	printf '%s-seed-%s\n' "$(IFS=-; echo "$*")" "$seed"
 }
 
-# boot SEED SCENARIO [ARGUMENT...]
+# boot SEED SCENARIO [ARGUMENT...]: measure a scenario in a VM
 boot()
 {
 	local seed=$1 name_of start=$SECONDS mem=1G
@@ -99,8 +99,8 @@ boot()
 	fi
 }
 
-# run_boots PATH...: those that stdin has, SEED SCENARIO [ARGUMENT...] in each line. Seeds are
-# counted from 1. What is at the paths, beside selftests/lab/$name, decides what is measured.
+# run_boots PATH...: run boot for each line of stdin, SEED SCENARIO [ARGUMENT...]. Seeds count
+# from 1. Results are valid for the contents of the paths and of selftests/lab/$name.
 run_boots()
 {
 	local words changed=''
@@ -132,8 +132,8 @@ run_boots()
 	step "done; logs are in ${out#"$top/"}"
 }
 
-# report PAGE: the tables, and if all was measured PAGE.json and PAGE.md in the
-# results, with everything else in the output directory that has its name
+# report PAGE: write the tables; if all scenarios were measured, also update PAGE.json, PAGE.md
+# and other files of this name in Documentation/results from the output directory
 report()
 {
 	local page=$1 status

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What tests of closed messages share: how many there were, and for what reason.
+ * For tests of closed messages: numbers of messages by reason.
  */
 #ifndef DBLP_TEST_COUNTED_H
 #define DBLP_TEST_COUNTED_H
@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-/* Messages closed for each reason, in all places that count them */
+/* Number of messages closed for each reason, in each counter */
 struct counted {
 	uint64_t all;
 	uint64_t early;

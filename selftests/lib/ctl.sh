@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# What the tests of dblpctl share. Source it behind lib.sh.
+# Shared by the tests of dblpctl. Source it after lib.sh.
 
 # shellcheck disable=SC2034,SC2154 # for those who source this; from lib.sh
 # Runs a command as a user without rights
 nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 chmod 755 "$tmp"
 
-# in_ns NS COMMAND...: as ip netns exec, without the mounts, which take time
+# in_ns NS COMMAND...: as ip netns exec, but faster, because without mounts
 in_ns()
 {
 	nsenter --net="/run/netns/$1" "${@:2}"
 }
 
-# ctl NS ARG...: dblpctl there
+# ctl NS ARG...: dblpctl in the namespace
 ctl()
 {
 	in_ns "$1" dblpctl "${@:2}"
 }
 
-# json NS FILTER ARG...: what jq makes of dblpctl -j ARG...
+# json NS FILTER ARG...: filter the output of dblpctl -j ARG... by jq
 json()
 {
 	ctl "$1" -j "${@:3}" | jq -r -c "$2"
 }
 
-# keep_running: what was spawned stays for all tests, not for the next one only
+# keep_running: keep spawned processes until the end of the script, not of the point
 keep_running()
 {
 	standing=("${all_pids[@]}")
@@ -34,7 +34,7 @@ keep_running()
 	trap 'all_pids+=("${standing[@]}"); cleanup' EXIT
 }
 
-# is COMMAND WANTED: it prints exactly this
+# is COMMAND WANTED: the command prints exactly WANTED
 is()
 {
 	local got
@@ -45,8 +45,8 @@ is()
 	return 1
 }
 
-# refused STATUS MESSAGE COMMAND...: it fails so, with this one line and nothing
-# on its standard output
+# refused STATUS MESSAGE COMMAND...: the command fails with this status, this one line on
+# stderr, and an empty stdout
 refused()
 {
 	local status out

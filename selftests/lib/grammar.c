@@ -8,10 +8,10 @@
 
 #include "values.h"
 
-/* Of net/dblp/dblp.h: credit for a message, besides its bytes */
+/* As in net/dblp/dblp.h: credit for a message, in addition to its bytes */
 #define MSG_COST	1024
 #define DATA_HDR	(DBLP_HDR_LEN + DBLP_DATA_HDR_LEN)
-/* A message that the other end does not have to take in the end */
+/* Bytes; a message that the other end may refuse */
 #define LARGE		(1 << 20)
 
 u32 talker_below(struct talker *t, u32 n)
@@ -24,7 +24,7 @@ static bool once_in(struct talker *t, u32 n)
 	return n && !talker_below(t, n);
 }
 
-/* Any number: small, at an edge, or neither */
+/* Random number: small, at an edge, or any */
 static u32 any(struct talker *t)
 {
 	static const u32 edges[] = {
@@ -47,7 +47,7 @@ void talker_begin(struct talker *t, u8 fill)
 }
 
 /*
- * What comes
+ * Received packets
  */
 static struct incoming *find_in(struct talker *t, u32 id)
 {
@@ -78,7 +78,7 @@ static void see_data(struct talker *t, const struct packet *p)
 			in->critical = f.meta.critical;
 }
 
-/* Nothing more is wanted of a message; it is not always believed */
+/* The other end has closed a message; sometimes ignore this */
 static void see_close(struct talker *t, const struct dblp_frame *f)
 {
 	u32 i;
@@ -116,7 +116,7 @@ static void see(struct peer *peer, const struct packet *p)
 				 DBLP_HDR_LEN), h.ctl_len);
 	if (!dblp_numbered(h.type))
 		return;
-	/* Some of it is lost */
+	/* Simulate loss of some packets */
 	t->got[h.pn % PNS] = !once_in(t, 20);
 	t->got[(h.pn + PNS / 2) % PNS] = false;
 	if (h.type == DBLP_PKT_DATA)
@@ -140,7 +140,7 @@ static bool ack_frame(struct talker *t, struct dblp_frame *f)
 	if (!pn)
 		return false;
 	end = pn > 1000 ? pn - 1000 : 0;
-	/* Not what came last, now and then */
+	/* Sometimes not the latest packet */
 	pn -= once_in(t, 8) ? talker_below(t, 20) % pn : 0;
 	f->ack.delay_us = once_in(t, 4) ? any(t) : 0;
 	while (pn > end && n < DBLP_ACK_RANGES_MAX) {
@@ -162,7 +162,7 @@ static u32 in_segs(const struct incoming *in)
 	return (in->d.msg_len - 1) / in->seg_size + 1;
 }
 
-/* A message of the other end that may be closed with bytes missing */
+/* Pick a message of the other end that may be closed with bytes missing */
 static struct incoming *some_in(struct talker *t, bool closed)
 {
 	struct incoming *in;
@@ -170,7 +170,7 @@ static struct incoming *some_in(struct talker *t, bool closed)
 
 	if (!t->n_in)
 		return NULL;
-	/* The latest are most likely still there */
+	/* Prefer the latest, which are most likely still open */
 	back = talker_below(t, once_in(t, 2) ? 3 : IN_MAX);
 	in = &t->in[(t->n_in - 1 - back % t->n_in) % IN_MAX];
 	if (in->closed != closed || in->cancelled || !in->d.budget ||
@@ -179,7 +179,7 @@ static struct incoming *some_in(struct talker *t, bool closed)
 	return in;
 }
 
-/* A message that was cancelled is dropped, and has no loss map */
+/* Close a cancelled message, which has no loss map */
 static bool close_cancelled(struct talker *t, struct dblp_frame *f)
 {
 	struct incoming *in = &t->in[talker_below(t, IN_MAX)];
@@ -192,12 +192,12 @@ static bool close_cancelled(struct talker *t, struct dblp_frame *f)
 	return true;
 }
 
-/* Within the budget, or @greedy, but as if it were */
+/* Make a CLOSE within the budget; @greedy: beyond it, with consistent counts */
 static bool close_frame(struct talker *t, struct dblp_frame *f, bool greedy)
 {
 	struct incoming *in = some_in(t, false);
 	u32 segs, most, seg, len, bytes = 0, n = 0, i;
-	/* Critical bytes are told by the loss map as well */
+	/* Also critical bytes may be in the loss map */
 	bool all = greedy && once_in(t, 3);
 
 	if (!in)
@@ -243,7 +243,7 @@ static bool lossmap_frame(struct talker *t, struct dblp_frame *f)
 	return true;
 }
 
-/* A message of which something was sent */
+/* Pick a message of which a segment was sent */
 static struct outgoing *some_out(struct talker *t)
 {
 	struct outgoing *out = &t->out[talker_below(t, OUT_MAX)];
@@ -262,7 +262,7 @@ static bool budget_frame(struct talker *t, struct dblp_frame *f)
 	return true;
 }
 
-/* Mostly no more of it is sent */
+/* After a CANCEL, mostly stop sending the message */
 static bool cancel_frame(struct talker *t, struct dblp_frame *f)
 {
 	struct outgoing *out = some_out(t);
@@ -300,11 +300,11 @@ static void flow_frame(struct talker *t, struct dblp_frame *f)
 		f->flow.max_data = any(t);
 }
 
-/* For these, connections end sooner or later, if they are not true by chance */
+/* Make a false frame: the connection ends, unless the frame happens to be true */
 static bool lie(struct talker *t, struct dblp_frame *f)
 {
 	struct outgoing *out = some_out(t);
-	/* Most are about what may be closed with bytes missing */
+	/* Prefer messages that may be closed with bytes missing */
 	struct incoming *in = some_in(t, once_in(t, 2)) ?:
 			      &t->in[(t->n_in - 1) % IN_MAX];
 	static u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX];
@@ -348,7 +348,7 @@ static bool lie(struct talker *t, struct dblp_frame *f)
 		f->cancel.tag += once_in(t, 2);
 		return true;
 	case 4:
-		/* All that was ever sent */
+		/* Acknowledge all packet numbers */
 		f->type = DBLP_FRAME_ACK;
 		f->ack.n = 1;
 		f->ack.range[0].last = t->peer.largest - 1;
@@ -376,7 +376,7 @@ static bool make_frame(struct talker *t, struct dblp_frame *f, u8 pkt)
 		DBLP_FRAME_PING, DBLP_FRAME_BUDGET, DBLP_FRAME_BUDGET,
 		DBLP_FRAME_CANCEL,
 	};
-	/* An ACK has no more than the first nine of these */
+	/* An ACK packet may have only the first nine types */
 	u32 n = pkt == DBLP_PKT_ACK ? 9 : sizeof(types);
 
 	memset(f, 0, sizeof(*f));
@@ -395,7 +395,7 @@ static bool make_frame(struct talker *t, struct dblp_frame *f, u8 pkt)
 	case DBLP_FRAME_BUDGET:
 		return budget_frame(t, f);
 	case DBLP_FRAME_CANCEL:
-		/* More often nothing would ever be complete */
+		/* With more cancellations no message would complete */
 		return once_in(t, 8) && cancel_frame(t, f);
 	case DBLP_FRAME_PING:
 		ping_frame(t, f);
@@ -419,7 +419,7 @@ static bool make_frame(struct talker *t, struct dblp_frame *f, u8 pkt)
 	}
 }
 
-/* Frames of at most @room bytes; of exactly @room bytes if @all */
+/* Append frames of at most @room bytes; of exactly @room bytes if @all */
 static void put_frames(struct talker *t, struct packet *p, u32 room, bool all)
 {
 	struct dblp_frame f;
@@ -431,13 +431,13 @@ static void put_frames(struct talker *t, struct packet *p, u32 room, bool all)
 	for (; tries && p->len < end_at; tries--) {
 		if (!make_frame(t, &f, p->byte[0] & 0xf))
 			continue;
-		/* Two are refused */
+		/* A second ACK is refused */
 		if (f.type == DBLP_FRAME_ACK && acks && !once_in(t, 8))
 			continue;
-		/* Of an ACK, what there is room for */
+		/* Shorten an ACK to the room */
 		left = end_at - p->len;
 		end = dblp_put_frame(frame, frame + left, &f);
-		/* No frame has one word only */
+		/* No frame fits a rest of one word */
 		if (!end || (all && frame + left - end == 4))
 			continue;
 		acks |= f.type == DBLP_FRAME_ACK;
@@ -466,7 +466,7 @@ static u32 out_len(struct talker *t)
 	}
 }
 
-/* What a message needs that is not in its data header, for pieces of one, too */
+/* Set the META frame of a message or a piece */
 static void begin_meta(struct talker *t, struct outgoing *out)
 {
 	struct dblp_frame *f = &out->meta;
@@ -532,7 +532,7 @@ static struct outgoing *begin_message(struct talker *t)
 	return out;
 }
 
-/* A message with something to be sent, perhaps a new one */
+/* Pick a message with segments to send, perhaps a new one */
 static struct outgoing *pick_message(struct talker *t)
 {
 	struct outgoing *out;
@@ -566,7 +566,7 @@ static void put_map(struct talker *t, struct packet *p, struct outgoing *out)
 	t->zeros = true;
 }
 
-/* The next segment of a message, or another one */
+/* Make a packet with the next segment of a message, or another segment */
 static void data_packet(struct talker *t, struct packet *p,
 			struct outgoing *out)
 {
@@ -616,7 +616,7 @@ static void ctrl_packet(struct talker *t, struct packet *p, u32 len)
 		   len);
 }
 
-/* Whatever does not belong into a connection that is established */
+/* Make a packet that is invalid in state ESTABLISHED */
 static void odd_packet(struct talker *t, struct packet *p)
 {
 	struct dblp_params ours = params_default();
@@ -645,7 +645,7 @@ static void odd_packet(struct talker *t, struct packet *p)
 	}
 }
 
-/* One from before, with its number or a new one; what it says has come true */
+/* Repeat an earlier packet, with its packet number or a new one */
 static bool past_packet(struct talker *t, struct packet *p, u32 len)
 {
 	u32 i = talker_below(t, HISTORY);
@@ -725,7 +725,7 @@ static const struct field data_fields[] = {
 	{ 31, 1 }, { 2, 2 }, { 1, 1 },
 };
 
-/* Frames that end a connection if they are wrong */
+/* Frames that end a connection if they are false */
 static bool is_grave(u8 type)
 {
 	return type == DBLP_FRAME_CLOSE || type == DBLP_FRAME_LOSSMAP ||
@@ -733,7 +733,7 @@ static bool is_grave(u8 type)
 	       type == DBLP_FRAME_ACK || type == DBLP_FRAME_CANCEL;
 }
 
-/* A field of one of the frames */
+/* Change a field of a frame */
 static void spoil_frame(struct talker *t, struct packet *p)
 {
 	bool data = (p->byte[0] & 0xf) == DBLP_PKT_DATA;
@@ -758,8 +758,7 @@ static void spoil_frame(struct talker *t, struct packet *p)
 	}
 }
 
-/* A segment that keeps to the grid, of a message that is longer, shorter, or
- * another one
+/* Contradict earlier segments: same grid, other length or message ID
  */
 static void contradict(struct talker *t, struct packet *p)
 {
@@ -843,7 +842,7 @@ static void spoil(struct talker *t, struct packet *p, bool may_cut)
 	}
 }
 
-/* Whatever it has become: bytes of messages are what they always are */
+/* Restore the message bytes, which must stay @fill */
 static void restore_payload(struct talker *t, struct packet *p)
 {
 	struct dblp_data d;
@@ -860,14 +859,14 @@ static void restore_payload(struct talker *t, struct packet *p)
 		       p->len - DATA_HDR - h.ctl_len);
 }
 
-/* Whether @p is as it was made, and whether it can go on */
+/* Spoil the packet or not, and record which */
 static void finish(struct talker *t, struct packet *p, struct outgoing *out,
 		   bool single)
 {
 	bool first = out && !out->taken;
 
 	remember(t, p);
-	/* A spoiled beginning spoils the whole message */
+	/* Rarely spoil the first packet, because this spoils the whole message */
 	if (!once_in(t, t->spoils) || (first && !once_in(t, 30))) {
 		if (out)
 			out->taken = true;
@@ -875,7 +874,7 @@ static void finish(struct talker *t, struct packet *p, struct outgoing *out,
 	}
 	spoil(t, p, single);
 	restore_payload(t, p);
-	/* That segment is to come again */
+	/* Send this segment again */
 	if (out && out->next && !out->d.zeros)
 		out->next--;
 }
@@ -913,7 +912,7 @@ static void single_packet(struct talker *t, struct packet *p)
 	finish(t, p, out, true);
 }
 
-/* One of @stride bytes, or less: then it is the last; of @*out, if it says so */
+/* Make a packet of a train, of @stride bytes or, as the last one, fewer; sets @*out */
 static bool wagon(struct talker *t, struct packet *p, struct outgoing **out)
 {
 	bool fits = t->stride % 4 == 0 &&
@@ -954,7 +953,7 @@ u32 talker_train(struct talker *t, struct talker *twin, struct packet *p,
 		who = k ? twin : t;
 		of = wagon(who, &p[n], &out[k]) ? out[k] : NULL;
 		if (p[n].len > t->stride && n) {
-			/* It does not fit: some other time */
+			/* It does not fit: send it later */
 			if (of && of->next)
 				of->next--;
 			return n;

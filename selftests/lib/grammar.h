@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Packets of a peer that knows the protocol, some of them spoiled: the sender of one
- * direction of a connection, which it keeps alive as well as it can.
+ * Packets of a peer that knows the protocol, some of them corrupted: the sender of one
+ * direction of a connection, which keeps the connection alive if possible.
  */
 #ifndef DBLP_TEST_GRAMMAR_H
 #define DBLP_TEST_GRAMMAR_H
@@ -17,13 +17,13 @@
 /**
  * struct outgoing - message that is being sent
  * @used: this entry is used
- * @taken: a valid packet of it was sent
- * @d: data header of its packets, with the offset of the segment made last
- * @seg_size: bytes of its segments
- * @segs: number of them
- * @next: segment that is next
+ * @taken: a valid packet of the message was sent
+ * @d: data header of its packets, with the offset of the last segment made
+ * @seg_size: size of its segments, bytes
+ * @segs: number of its segments
+ * @next: next segment to send
  * @frames: bytes of frames in each packet
- * @meta: frame, if @d.meta
+ * @meta: META frame, if @d.meta
  */
 struct outgoing {
 	bool			used;
@@ -39,11 +39,11 @@ struct outgoing {
 /**
  * struct incoming - message of the other end
  * @d: data header of its last packet
- * @seg_size: bytes of its segments
- * @critical: bytes
- * @closed: a CLOSE was sent for it
- * @cancelled: a CANCEL has come
- * @words: of the loss map
+ * @seg_size: size of its segments, bytes
+ * @critical: critical bytes at its start
+ * @closed: a CLOSE was sent
+ * @cancelled: a CANCEL was received
+ * @words: number of words of @map
  * @map: the loss map, big-endian
  */
 struct incoming {
@@ -60,22 +60,22 @@ struct incoming {
  * struct talker - a sender of random packets
  * @peer: the connection
  * @random: state of random_next()
- * @fill: all bytes that it sends are this
- * @stride: bytes of packets that make a train
+ * @fill: value of all message bytes that it sends
+ * @stride: size of the packets of a train, bytes
  * @zeros: zero maps are sent, or one was made by chance
- * @spoils: one packet in so many is spoiled
- * @lies: one frame in so many is nonsense that ends connections
- * @lied: such a frame may have been sent
+ * @spoils: one in @spoils packets is spoiled
+ * @lies: one in @lies frames is false and ends the connection
+ * @lied: a false frame may have been sent
  * @placement: messages may be large
- * @next_id: of messages
- * @spent: credit
+ * @next_id: ID of the next message
+ * @spent: credit used
  * @chain: pieces of a message: bytes so far, in all, tag
  * @fin: a FIN was sent
  * @out: messages being sent
  * @in: messages of the other end
  * @n_in: number of messages of the other end
  * @over: the other end has ended the connection
- * @got: numbers of packets that came and may be acknowledged
+ * @got: numbers of received packets that may be acknowledged
  * @past: earlier packets
  * @n_past: number of earlier packets
  * @n_spoiled: packets that were spoiled
@@ -111,7 +111,7 @@ struct talker {
 	u64			n_spoiled;
 };
 
-/** talker_begin() - forget all but @random and @n_spoiled; the peer is next */
+/** talker_begin() - reset all fields except @random and @n_spoiled; set @peer next */
 void talker_begin(struct talker *t, u8 fill);
 
 /** talker_listen() - record packets for the talker's peer from now on */
@@ -122,7 +122,7 @@ void talker_listen(struct talker *t);
  * @t: the talker
  * @twin: another talker, whose packets are mixed in, or NULL
  * @p: filled
- * @most: most packets to make
+ * @most: maximum number of packets
  *
  * Return: number of packets.
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Linked into each test: before main(), find out whether it can run here. If it cannot,
- * its output has the reason, and its exit status is the kernel's for a skip. Programs
- * beside it are found first.
+ * Linked into each test: before main(), check whether the test can run here. If not,
+ * print the reason and exit with the status of a skipped kselftest. Also put the
+ * directory of the test first in PATH.
  */
 #define _GNU_SOURCE
 #include "testlib.h"

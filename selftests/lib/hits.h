@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How often the kernel calls one of its functions, which no load of the machine
- * changes.
+ * Counts calls of a function in the kernel: a measure of work that does not depend on the
+ * load of the machine.
  */
 #ifndef DBLP_TEST_HITS_H
 #define DBLP_TEST_HITS_H
@@ -14,13 +14,13 @@
 
 #define HITS_TRACING	"/sys/kernel/tracing/"
 
-/* Has this kernel got what counts them? */
+/* Does this kernel have kprobe events? */
 static inline bool can_hit(void)
 {
 	return !access(HITS_TRACING "kprobe_events", W_OK);
 }
 
-/* @function: its name, of a module behind "dblp:"; one at a time */
+/* Start counting calls of @function, "dblp:" and a name if it is in the module; one at a time */
 static inline void hits_open(const char *function)
 {
 	run("echo 'p:dblp_hits/hits %s' >> " HITS_TRACING "kprobe_events && "
@@ -28,7 +28,7 @@ static inline void hits_open(const char *function)
 	    function);
 }
 
-/* A probe that stays keeps the module from being unloaded */
+/* Remove the probe, which would prevent unloading of the module */
 static inline void hits_close(void)
 {
 	run("echo 0 > " HITS_TRACING "events/dblp_hits/hits/enable && "

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # Shared by the tests of tools on this machine, over TCP on the loopback interface, as
-# any user. It brings lib.sh and ranks.sh along.
+# any user. It sources lib.sh and ranks.sh.
 
 # shellcheck source=selftests/lib/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -11,6 +11,6 @@
 top=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../..")
 make -s --no-print-directory -C "$top" tools > /dev/null || exit 1
 PATH=$top/tools/dblp-perf:$top/tools/train:$top/tools/fabric:$PATH
-# A process has a loopback address of its own, so that tests may run side by side
+# The loopback address depends on the process, so that tests can run in parallel
 # shellcheck disable=SC2034 # for those who source this
 here=127.$((64 + ($$ >> 16))).$(($$ >> 8 & 255)).$(($$ & 255))

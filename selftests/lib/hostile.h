@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Invariant 6: packets that do not belong change nothing and allocate nothing.
- * What a stranger, a liar or a broken network may send is sent by hand: it has
- * to be dropped, counted under a name, and harm no message.
- *
- * What the programs that try it share besides the fixture of most of their tests.
+ * For tests of invariant 6: packets that do not belong to a validated connection change
+ * nothing and allocate nothing. The tests send packets of an unknown sender, a lying
+ * peer or a broken network. The module must drop and count them, and messages must not
+ * be harmed.
  */
 #ifndef DBLP_TEST_HOSTILE_H
 #define DBLP_TEST_HOSTILE_H
@@ -23,7 +22,7 @@ static inline int get_state(int fd)
 	return get_info(fd).state;
 }
 
-/* Is there nothing to be read, and no error? */
+/* Does the socket have neither data nor an error? */
 static inline bool is_silent(int fd)
 {
 	char byte;
@@ -31,7 +30,7 @@ static inline bool is_silent(int fd)
 	return recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-/* The next message is the one with this ID and length, exact */
+/* Is the next message complete, with this ID and length? */
 static inline bool got_message(int fd, u32 id, u32 len)
 {
 	unsigned char *buf = malloc(len + 1);
@@ -48,7 +47,7 @@ static inline bool got_message(int fd, u32 id, u32 len)
 	return good;
 }
 
-/* A segment of message @id of 1500 bytes in three segments */
+/* Send one of the three segments of message @id, which has 1500 bytes */
 static inline void send_segment(struct peer *peer, struct packet *p, u32 id,
 				u32 seg)
 {
@@ -66,7 +65,7 @@ static inline void send_message(struct peer *peer, struct packet *p, u32 id)
 	send_segment(peer, p, id, 1);
 }
 
-/* Lies about messages have no good end: they end the connection. */
+/* A false frame about a message must end the connection */
 static inline void expect_abort(struct __test_metadata *_metadata, struct peer *peer, int fd)
 {
 	char byte;

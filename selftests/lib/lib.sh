@@ -14,7 +14,7 @@ built=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../build")
 PATH=$built:$PATH
 echo "TAP version 13"
 
-# skip_all WHY: end this test, which cannot run here
+# skip_all WHY: end this test, because it cannot run here
 skip_all()
 {
 	trap - EXIT
@@ -23,7 +23,7 @@ skip_all()
 	exit 4
 }
 
-# needs PROGRAM...: skip this test without them
+# needs PROGRAM...: skip this test unless these programs are installed
 needs()
 {
 	local program
@@ -33,7 +33,7 @@ needs()
 	done
 }
 
-# What is outside of host/ needs this
+# All tests except those of host/ need root and the module
 case $(readlink -f "$0") in
 */host/*) ;;
 *)
@@ -51,7 +51,7 @@ cleanup()
 {
 	local ns
 
-	# timeout(1) sends several
+	# timeout(1) sends several signals
 	trap - EXIT
 	trap '' INT TERM HUP
 	slay "${all_pids[@]}"
@@ -68,7 +68,7 @@ cleanup()
 trap cleanup EXIT
 trap 'exit 1' INT TERM HUP
 
-# slay PID...: by SIGKILL, and wait until they are gone
+# slay PID...: kill processes by SIGKILL, and wait until they have ended
 slay()
 {
 	local pid
@@ -89,8 +89,8 @@ diag()
 	fi
 }
 
-# try NAME COMMAND...: one point, which passes if COMMAND succeeds. Processes that it
-# spawned are ended.
+# try NAME COMMAND...: one point, which passes if COMMAND succeeds. Processes that COMMAND
+# spawned are killed at its end.
 try()
 {
 	if [ "${DBLP_POINTS:-}" = virtual ] && grep -q '^[[:space:]]*try_virtual' "$0"; then
@@ -100,9 +100,9 @@ try()
 	fi
 }
 
-# try_virtual NAME COMMAND...: a point that compares times, only in virtual time, as a
-# busy host distorts real time. With DBLP_POINTS=virtual the others of its script are left
-# out, as they run in real time.
+# try_virtual NAME COMMAND...: a point that compares times. It runs in virtual time only,
+# because a busy host distorts real time. With DBLP_POINTS=virtual all other points of the
+# script are skipped; they run in real time.
 try_virtual()
 {
 	if [ "${DBLP_VIRTUAL_TIME:-0}" = 1 ]; then
@@ -112,14 +112,14 @@ try_virtual()
 	fi
 }
 
-# skip_point NAME WHY
+# skip_point NAME WHY: print a skipped point
 skip_point()
 {
 	tap_count=$((tap_count + 1))
 	echo "ok $tap_count $1 # SKIP $2"
 }
 
-# point NAME COMMAND...: what try does
+# point NAME COMMAND...: run one point, for try
 point()
 {
 	local name=$1 start=${EPOCHREALTIME/./} verdict="not ok"
@@ -145,7 +145,7 @@ done_testing()
 	exit
 }
 
-# fails COMMAND...: it must fail
+# fails COMMAND...: succeeds if COMMAND fails
 fails()
 {
 	if "$@"; then
@@ -154,7 +154,7 @@ fails()
 	fi
 }
 
-# ends_with STATUS TEXT COMMAND...: it ends with STATUS and says TEXT
+# ends_with STATUS TEXT COMMAND...: COMMAND exits with STATUS, and prints TEXT
 ends_with()
 {
 	local status=$1 text=$2 found
@@ -166,8 +166,8 @@ ends_with()
 	[ "$found" -eq "$status" ] && grep -q -e "$text" "$tmp/said"
 }
 
-# wait_until SECONDS COMMAND...: wait until COMMAND succeeds; on a slow kernel longer by
-# as much as kselftest/kselftest_harness.h does
+# wait_until SECONDS COMMAND...: wait until COMMAND succeeds; on a slow kernel with the
+# factor of kselftest/kselftest_harness.h
 wait_until()
 {
 	local factor=1 end
@@ -185,8 +185,8 @@ wait_until()
 	done
 }
 
-# once_counted NS NAME MORE COMMAND: what a program is given to run: COMMAND as soon as
-# a counter there has so much more than when this began
+# once_counted NS NAME MORE COMMAND: print a shell command that waits until counter NAME in
+# NS has risen by MORE, and then runs COMMAND
 once_counted()
 {
 	cat <<-END
@@ -197,7 +197,7 @@ once_counted()
 	END
 }
 
-# new_ns VARIABLE...: make a namespace for each, its unique name in the variable
+# new_ns VARIABLE...: create a namespace for each variable, which gets its unique name
 new_ns()
 {
 	local var
@@ -209,8 +209,8 @@ new_ns()
 	done
 }
 
-# join NS1 NS2: a cable from eth0 to eth0; 10.9.0.1 and fd09::1, 10.9.0.2 and
-# fd09::2
+# join NS1 NS2: connect eth0 of both namespaces; addresses 10.9.0.1 and fd09::1 in NS1,
+# 10.9.0.2 and fd09::2 in NS2
 join()
 {
 	local n
@@ -225,7 +225,7 @@ join()
 	done
 }
 
-# netem NS [ARGUMENT...]: netem for packets that leave NS
+# netem NS [ARGUMENT...]: apply netem to packets that leave NS
 netem()
 {
 	local ns=$1
@@ -233,7 +233,8 @@ netem()
 	tc -n "$ns" qdisc replace dev eth0 root netem limit 100000 "$@"
 }
 
-# spawn COMMAND...: run it in the background, its output in $tmp/out.$spawned
+# spawn COMMAND...: run COMMAND in the background as $spawned, with output in
+# $tmp/out.$spawned
 spawn()
 {
 	local log
@@ -245,13 +246,13 @@ spawn()
 	ln -s -f "$log" "$tmp/out.$spawned"
 }
 
-# output_has PID TEXT: has the process printed this line?
+# output_has PID TEXT: has the spawned process printed this line?
 output_has()
 {
 	grep -q -x -e "$2" "$tmp/out.$1"
 }
 
-# ended PID STATUS: does it end within 30 s, with this status?
+# ended PID STATUS: does the process end within 30 s, with this status?
 ended()
 {
 	local status
@@ -269,7 +270,7 @@ process_gone()
 	! kill -0 "$1" 2>/dev/null || [ "$(sed 's/.*) //;s/ .*//' "/proc/$1/stat")" = Z ]
 }
 
-# module_file: what insmod can load again
+# module_file: print the file from which insmod can load the module again
 module_file()
 {
 	if [ -n "${DBLP_KO:-}" ]; then
@@ -279,7 +280,7 @@ module_file()
 	fi
 }
 
-# sockets NS: number of its AF_DBLP sockets
+# sockets NS: print the number of AF_DBLP sockets in the namespace
 sockets()
 {
 	ip netns exec "$1" dblpctl -j socket list | jq length

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# What tests, benchmarks and the demo do to network devices.
+# Settings of network devices for tests, benchmarks and the demo.
 
-# one_by_one NAMESPACE DEVICE: packets are to be lost one by one, and a link is
-# to carry those that fit: nobody merges packets or leaves them merged
+# one_by_one NAMESPACE DEVICE: turn off offloads, so that each packet is lost separately, and
+# a link carries only packets that fit its MTU
 one_by_one()
 {
 	ip netns exec "$1" ethtool -K "$2" tso off gso off gro off tx-udp-segmentation off > /dev/null

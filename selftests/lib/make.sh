@@ -2,17 +2,17 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # for those who source this
 #
-# For the scripts that have make install, in a copy of the sources and for a kernel of the
-# cache, into a directory. Source it after lib.sh.
+# For scripts that run make install, in a copy of the sources, for a kernel of the cache,
+# into a directory. Source it after lib.sh.
 
 top=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../..")
 PATH=$PATH:/usr/sbin:/sbin
-# This is not a part of the make that calls it
+# Do not inherit settings of the make that runs this script
 unset MAKEFLAGS MAKELEVEL DBLP_BUILD
 
 kernel=$("$top/selftests/vm/kernel" 6.1) || exit
 release=$(cat "$kernel/release")
-# The copy, which the script makes, and what make takes for /
+# The copy of the sources, which the script makes, and DESTDIR
 tree=${tmp:?comes from lib.sh}/tree
 root=$tmp/root
 mkdir "$tree" "$root"

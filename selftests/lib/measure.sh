@@ -2,23 +2,23 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # network.sh sets hosts and server
 #
-# What the scenarios of lab/bench and lab/experiments do in the VM. Source it after network.sh, in
-# guest.sh SCENARIO [ARGUMENT...], whose first argument it takes. Each figure becomes a line
-# of /out/results:
+# Shared by the scenarios of lab/bench and lab/experiments, in the VM. Source it after
+# network.sh, in guest.sh SCENARIO [ARGUMENT...]; it removes the first argument. Each
+# measurement becomes a line of /out/results:
 #
 #	{"scenario", "key", "transport", "status", "error", "result"}
 #
 # Lines with the same scenario and key are compared. status is the exit status of the
-# program that measured, and result the JSON object that it printed.
+# measuring program, and result the JSON object that it printed.
 
 scenario=${1:?}
 shift
 uname -r > /out/release
 results=/out/results
-# In virtual seconds, but for what is measured in real time. Peers with long timeouts take
-# their time.
+# Seconds, virtual unless the scenario runs in real time. Peers with long timeouts need
+# this much.
 limit=1500
-# A command that tells, as JSON, what else belongs to a result
+# A command that prints further members of a result, as JSON
 aside="echo {}"
 
 fail()
@@ -41,7 +41,7 @@ flavours()
 	esac
 }
 
-# record KEY TRANSPORT COMMAND...: what it prints is the result
+# record KEY TRANSPORT COMMAND...: run COMMAND and record its output as the result
 record()
 {
 	local key=$1 transport=$2 status json
@@ -61,7 +61,7 @@ record()
 		'$ARGS.named' >> $results || fail "no room for the results"
 }
 
-# measure KEY TRANSPORT MODE [OPTION...]: by dblp-perf, from the hosts to the server
+# measure KEY TRANSPORT MODE [OPTION...]: measure by dblp-perf, from the hosts to the server
 measure()
 {
 	local key=$1 transport=$2 mode=$3

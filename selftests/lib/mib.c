@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the kernel has counted, asked by netlink: a test asks hundreds of times, and
- * dblpctl would take longer to start than all the rest. ynl.py tests that it
- * shows the same.
+ * Reads counters by netlink, because a test reads them hundreds of times and starting
+ * dblpctl would be slow. ynl.py tests that dblpctl shows the same values.
  */
 #define _GNU_SOURCE
 #include "nltest.h"
@@ -32,7 +31,7 @@ static void note_socket(const struct nlmsghdr *nlh, void *arg)
 	++*(unsigned int *)arg;
 }
 
-/* Ask in the namespace that the thread is in, whatever else the test has asked */
+/* Send a request in the thread's namespace, on a new socket */
 static void ask_here(uint8_t cmd, uint16_t flags,
 		     void (*each)(const struct nlmsghdr *nlh, void *arg), void *arg)
 {

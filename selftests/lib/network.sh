@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# The networks of lab/bench and lab/experiments: namespaces as hosts, a namespace with a bridge as
-# the switch between them.
+# Networks of lab/bench and lab/experiments: hosts are namespaces, and the switch is a
+# namespace with a bridge.
 
 server=10.77.0.1
 
 # shellcheck source=selftests/lib/link.sh
 . "$(dirname "${BASH_SOURCE[0]}")/link.sh"
 
-# plug_in NAME ADDRESS QUEUE...: connect a host to the switch, whose port to it is
-# a netem with QUEUE. Nothing delays packets from the host: they queue at the
-# receiver's port. Packets are to be lost one by one, so nothing may merge them.
+# plug_in NAME ADDRESS QUEUE...: connect a host to the switch. The switch's port to the host
+# has a netem with QUEUE. Packets from the host are not delayed; they queue at the port of
+# the receiver. Offloads are off, so that packets are lost separately.
 plug_in()
 {
 	local name=$1 address=$2
@@ -30,8 +30,8 @@ plug_in()
 
 # switched HOSTS RATE DELAY LOSS: server and h0, h1, ... at a switch, with links
 # of RATE and DELAY each way and a queue of 100 packets at each port. LOSS (%) is
-# the share of the packets to the server that are lost; they are lost before the
-# link and take no time on it. With RATE "none" links have no limits.
+# the share of packets to the server that are lost before the link, so that they take no
+# time on it. With RATE "none" links are unlimited.
 switched()
 {
 	local i
@@ -52,9 +52,8 @@ switched()
 	hosts=$(seq -s, -f 'h%g' 0 $(($1 - 1)))
 }
 
-# short_queue HOSTS RATE PACKETS DELAY: the switch's port to the server has RATE and
-# a queue of PACKETS; the hosts make the delay, as those of netem that wait for their
-# time count in its queue
+# short_queue HOSTS RATE PACKETS DELAY: the switch's port to the server has RATE and a queue
+# of PACKETS. The hosts make the delay, because a netem counts delayed packets as queued.
 short_queue()
 {
 	local i
@@ -68,17 +67,17 @@ short_queue()
 	fresh_queue
 }
 
-# fresh_queue: one that has counted nothing
+# fresh_queue: replace the queue to the server, which resets its counters
 fresh_queue()
 {
 	tc -n switch qdisc del dev server root 2> /dev/null
 	tc -n switch qdisc add dev server root netem "${queue[@]}"
 }
 
-# important_first DEVICE RATE [KBYTES MIN MAX]: of the switch, the port to DEVICE sends what has
-# DSCP EF first (control packets), then what has AF11 (TOS 0x28). What has AF12 (0x30), the rest
-# of a training, and all other traffic have half of the link each if both want it, and queues that
-# mark ECT packets from MIN to MAX kbytes, and drop others
+# important_first DEVICE RATE [KBYTES MIN MAX]: the switch's port to DEVICE sends packets with
+# DSCP EF (control packets) first, then those with AF11 (TOS 0x28). Packets with AF12 (0x30, the
+# rest of a training) and all other packets share the remaining rate equally. Their queues mark
+# ECT packets between MIN and MAX kbytes, and drop others.
 important_first()
 {
 	local limit=${3:-300} min=${4:-30} max=${5:-90} band dscp
@@ -105,7 +104,8 @@ important_first()
 	done
 }
 
-# band_counts DEVICE: what important_first has sent, marked and dropped, as JSON
+# band_counts DEVICE: packets that each class of important_first sent, marked and dropped, as
+# JSON
 band_counts()
 {
 	tc -n switch -s -j qdisc show dev "$1" | jq -c '
@@ -113,14 +113,14 @@ band_counts()
 		map({packets, dropped: .drops, marked: (.marked // 0)}) | {bands: .}'
 }
 
-# queue_counts: packets that the queue to the server let go and dropped, as JSON
+# queue_counts: packets that the queue to the server sent and dropped, as JSON
 queue_counts()
 {
 	tc -n switch -s -j qdisc show dev server | jq -c '{queue: .[0] | {packets, drops}}'
 }
 
-# own_uplinks HOSTS RATE DELAY: each host has a link of RATE of its own to the switch,
-# and nothing else limits it: what the switch loses has taken its time on the link
+# own_uplinks HOSTS RATE DELAY: each host has its own link of RATE to the switch, and no other
+# limit. Packets that the switch loses have taken time on the link.
 own_uplinks()
 {
 	local i
@@ -134,13 +134,13 @@ own_uplinks()
 	fresh_queue
 }
 
-# change_loss LOSS: of the packets to the server
+# change_loss LOSS: set the share of packets to the server that are lost
 change_loss()
 {
 	lose "$1%"
 }
 
-# lose MODEL...: how packets to the server are lost, as tc-netem(8) has it
+# lose MODEL...: set the loss model of packets to the server, see tc-netem(8)
 lose()
 {
 	tc -n switch qdisc change dev server root netem "${queue[@]}" loss "$@"
@@ -152,7 +152,7 @@ change_port()
 	local name=$1
 	shift
 
-	# "tc qdisc replace" would keep options that are not given.
+	# "tc qdisc replace" would keep old options.
 	tc -n switch qdisc del dev "$name" root &&
 		tc -n switch qdisc add dev "$name" root netem "$@" limit 1000
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The generic netlink family, asked attribute by attribute.
+ * Requests to the generic netlink family, built attribute by attribute.
  */
 #define _GNU_SOURCE
 #include "nltest.h"
@@ -91,7 +91,7 @@ void ask(struct nlmsghdr *nlh)
 int result_each(struct nlmsghdr *nlh,
 		void (*each)(const struct nlmsghdr *nlh, void *arg), void *arg)
 {
-	/* Nobody acknowledges a dump, which has an end */
+	/* A dump ends with NLMSG_DONE instead of an acknowledgment */
 	nlh->nlmsg_flags |= NLM_F_ACK;
 	ask(nlh);
 	while (!receive(each, arg))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The generic netlink family, asked attribute by attribute: in ways that
- * dblpctl has no words for.
+ * Requests to the generic netlink family, built attribute by attribute, also such that
+ * dblpctl cannot make.
  */
 #ifndef DBLP_NLTEST_H
 #define DBLP_NLTEST_H
@@ -14,16 +14,16 @@
 
 extern struct mnl_socket *nl;
 extern uint16_t family;
-/* The request that was begun last */
+/* The request that begin() started */
 extern char request[8192];
 
 /**
- * struct nl_got - the answer to a request
+ * struct nl_got - the reply to a request
  * @err: errno, or 0
- * @missing: attribute that was missing, or 0
- * @offset: of the attribute that was wrong, in @request, or 0
+ * @missing: missing attribute, or 0
+ * @offset: offset of the invalid attribute in @request, or 0
  * @torn: the dump was interrupted by a change
- * @msg: explanation, or ""
+ * @msg: the kernel's message, or ""
  */
 struct nl_got {
 	int		err;
@@ -35,36 +35,36 @@ struct nl_got {
 
 extern struct nl_got got;
 
-/** open_netlink() - in the thread's namespace */
+/** open_netlink() - open a netlink socket in the thread's namespace */
 void open_netlink(void);
 
-/** begin() - a request to add attributes to */
+/** begin() - start a request; the caller adds attributes */
 struct nlmsghdr *begin(uint16_t type, uint8_t cmd, uint16_t flags);
 
-/** job_request() - the same, about a job */
+/** job_request() - start a request about job @id */
 struct nlmsghdr *job_request(uint8_t cmd, uint32_t id);
 
-/** ASK() - a request with u32 attributes, each followed by its value */
+/** ASK() - make a request with u32 attributes, each followed by its value */
 struct nlmsghdr *request_u32(uint8_t cmd, const uint32_t *attrs, size_t n);
 #define ASK(cmd, ...) \
 	request_u32(cmd, (const uint32_t[]){ __VA_ARGS__ }, \
 		    sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
 
-/** ask() - send a request; its answer is for receive() */
+/** ask() - send a request; receive() gets the reply */
 void ask(struct nlmsghdr *nlh);
 
-/** receive() - receive once; true at the end of the answer */
+/** receive() - call recvmsg() once; true at the end of the reply */
 bool receive(void (*each)(const struct nlmsghdr *nlh, void *arg), void *arg);
 
 /** result() - send a request; returns 0 or the errno, with its message in @got */
 int result(struct nlmsghdr *nlh);
-/** result_each() - the same, with a call for each message of the answer */
+/** result_each() - as result(), and call @each for each message of the reply */
 int result_each(struct nlmsghdr *nlh,
 		void (*each)(const struct nlmsghdr *nlh, void *arg), void *arg);
 
 /**
- * struct nl_state - all settings, as dumped; without times, which always change
- * @len: of @bytes
+ * struct nl_state - all settings as dumped, except times
+ * @len: length of @bytes
  * @bytes: attributes of all objects
  */
 struct nl_state {
@@ -72,7 +72,7 @@ struct nl_state {
 	char	bytes[1 << 16];
 };
 
-/** nl_state_take() - to see whether something has changed */
+/** nl_state_take() - dump all settings, to compare them later */
 void nl_state_take(struct nl_state *s);
 
 #define REFUSED(err, nlh) do { \

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash disable=SC2154 # client and server, set by new_ns
 #
-# Shared by the tests of paths. $client and $server are namespaces.
+# Shared by the tests of paths. $client and $server are the namespaces of the two ends.
 
 # shellcheck source=selftests/lib/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=selftests/lib/link.sh
 . "$(dirname "${BASH_SOURCE[0]}")/link.sh"
 
-# cable NS1 DEVICE1 NS2 DEVICE2 N: 10.N.0.1 and fd0N::1, 10.N.0.2 and fd0N::2.
-# Packets go one by one; a cable with offloads would carry any size.
+# cable NS1 DEVICE1 NS2 DEVICE2 N: connect two namespaces, with addresses 10.N.0.1 and
+# fd0N::1, 10.N.0.2 and fd0N::2. Offloads are off, because with them packets of any size pass.
 cable()
 {
 	local ns dev end
@@ -42,8 +42,8 @@ sniff()
 }
 
 # pair 4|6 CLIENT-WORDS...: start $client_pid, which connects, and $server_pid, which
-# receives everything. Words in $before come before connect, those in $listen before
-# listen, those in $as before the client's command.
+# receives everything. $before has words of dblp-peer to run before connect, $listen those
+# before listen, and $as a prefix of the client's command.
 port=7000
 before=()
 as=()
@@ -63,32 +63,32 @@ pair()
 	wait_until 10 output_has "$client_pid" connected
 }
 
-# info FIELD: of the client's only socket
+# info FIELD: print a field of the client's only socket
 info()
 {
 	ip netns exec "$client" dblpctl -j socket list | jq ".[0].$1"
 }
 
-# counter NAME: of the client
+# counter NAME: print a counter of the client
 counter()
 {
 	ip netns exec "$client" dblpctl -j stats | jq ".$1"
 }
 
-# counted NAME VALUE
+# counted NAME VALUE: has a counter of the client this value?
 counted()
 {
 	[ "$(counter "$1")" = "$2" ]
 }
 
-# is WHAT HAVE WANT
+# is WHAT HAVE WANT: compare two values
 is()
 {
 	[ "$2" -eq "$3" ] || echo "$1 is $2, not $3"
 	[ "$2" -eq "$3" ]
 }
 
-# segment 4|6 MTU: largest segment: elements of 8 bytes, 32 bytes of headers
+# segment 4|6 MTU: print the largest segment: a multiple of 8 bytes, after 32 bytes of headers
 segment()
 {
 	echo $((($2 - ($1 == 4 ? 20 : 40) - 8 - 32) / 8 * 8))
@@ -99,7 +99,7 @@ seg_size_is()
 	[ "$(info seg_size)" = "$1" ]
 }
 
-# signal NAME: lets a process continue that awaits $tmp/NAME
+# signal NAME: let a process continue that awaits $tmp/NAME
 signal()
 {
 	touch "$tmp/$1"
@@ -111,7 +111,7 @@ settled()
 	[ "$(info msgs_sent)" = "$1" ]
 }
 
-# done_with_sockets: a point for each end, whose processes have ended, and done_testing
+# done_with_sockets: check that no sockets are left at either end, then done_testing
 done_with_sockets()
 {
 	local ns

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The fixture of tests of what the other end may say: a connection in a namespace
- * of its own, by IPv4 and by IPv6, whose other end is played by the test.
+ * Fixture of tests that play the peer: a connection in a new namespace, by IPv4 and by
+ * IPv6, whose other end is a scripted peer.
  */
 #ifndef DBLP_TEST_PEER_H
 #define DBLP_TEST_PEER_H
@@ -21,7 +21,7 @@ FIXTURE_SETUP(peer)
 {
 	one_cpu();
 	netns_new();
-	/* As on Ethernet: messages are more than one segment */
+	/* As on Ethernet, so that messages have several segments */
 	netns_set_mtu(1500);
 	self->listener = new_listener(variant->address, 32, &self->addr);
 	self->fd = peer_join(&self->peer, &self->addr, self->listener);

@@ -26,10 +26,10 @@
 #include "kselftest_harness.h"
 
 #define RANKS_MAX	9
-/* Also on a machine that is busy with much else */
+/* Long enough for a busy machine */
 #define WAIT_MS		60000
 
-/* A key-value store of a program */
+/* A key-value store, as programs have it */
 static struct {
 	pthread_mutex_t	lock;
 	char		key[64];
@@ -61,7 +61,7 @@ static inline int store_get(void *kv, const char *key, void *v, size_t *n)
 	return err;
 }
 
-/* struct rank - what a rank does, and what came of it */
+/* struct rank - work of a rank, and its result */
 struct rank {
 	pthread_t		thread;
 	struct dblp_comm_attr	attr;
@@ -105,7 +105,7 @@ static inline void *rank_main(void *arg)
 	return NULL;
 }
 
-/* Ranks as most tests want them; what is different is set before run_all() */
+/* Set defaults of @n ranks; a test changes them before run_all() */
 static inline void prepare(int n, u32 epoch, u64 count, void (*run)(struct rank *r))
 {
 	int i;
@@ -134,7 +134,7 @@ static inline void prepare(int n, u32 epoch, u64 count, void (*run)(struct rank 
 	}
 }
 
-/* The same assignments to each of the first @n ranks, as @r */
+/* Run the statements for each of the first @n ranks, as @r */
 #define EACH_RANK(n, ...) do { \
 	struct rank *r; \
 	\
@@ -159,7 +159,7 @@ static inline u32 next_epoch(void)
 	return ++epoch;
 }
 
-/* What rank @r contributes to element @i: other numbers each time */
+/* Contribution of rank @r to element @i, different for each @time */
 static inline int value_of(u32 r, u64 i, u32 time)
 {
 	return (int)((r + 1) * 2654435761u ^ (u32)i * 40503u ^ time);
@@ -194,7 +194,7 @@ static inline bool is_sum(const struct rank *r, const int *v, u64 from, u64 n, u
 	return true;
 }
 
-/* Three operations at a time */
+/* Runs three operations concurrently */
 static inline void run_allreduce(struct rank *r)
 {
 	struct dblp_req *req[3] = { NULL };
@@ -215,7 +215,7 @@ static inline void run_allreduce(struct rank *r)
 		free(v[i]);
 }
 
-/* Only the parts that a rank owns, then all of it again */
+/* Reduce-scatter, then allgather */
 static __attribute__((unused)) u64 n_owned;
 
 static inline void run_halves(struct rank *r)
@@ -243,7 +243,7 @@ static inline void run_halves(struct rank *r)
 	free(v);
 }
 
-/* A port that was free just now */
+/* Returns a free port */
 static inline u16 free_port(void)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET };
@@ -269,7 +269,7 @@ static inline void expect_good(struct __test_metadata *_metadata, int n)
 	}
 }
 
-/* All ranks name the same rank and error, soon */
+/* All ranks report the same failed rank and error, soon */
 static inline void expect_failed(struct __test_metadata *_metadata, int n, int error,
 			  int failed, u64 ms)
 {
@@ -283,7 +283,7 @@ static inline void expect_failed(struct __test_metadata *_metadata, int n, int e
 	}
 }
 
-/* What processes tell each other */
+/* Shared memory of the processes */
 static struct shared {
 	u64			killed_at;
 	volatile bool		over;
@@ -303,7 +303,7 @@ static inline void shared_new(void)
 		abort();
 }
 
-/* Rounds without end; one rank is killed in the midst of one */
+/* Runs rounds until the process is killed or another rank fails */
 static inline void run_until_killed(struct rank *r)
 {
 	int me = (int)(r - rank), *v = new_vector(r, 0);
@@ -312,7 +312,7 @@ static inline void run_until_killed(struct rank *r)
 	do {
 		r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req);
 		if (r->good && shared->rank[me].rounds == 20) {
-			/* Its child lives on, as long as the test */
+			/* Its child outlives it, until the end of the test */
 			if (!fork()) {
 				while (!shared->over)
 					usleep(1000);
@@ -330,7 +330,7 @@ static inline void run_until_killed(struct rank *r)
 	free(v);
 }
 
-/* Rank @killed of @n is killed in the midst of rounds of @algo */
+/* Kill rank @killed of @n during rounds of @algo */
 static inline void kill_one(int n, int algo, int killed, const char *at)
 {
 	pid_t pid[RANKS_MAX];
@@ -353,7 +353,7 @@ static inline void kill_one(int n, int algo, int killed, const char *at)
 	shared->over = true;
 }
 
-/* The last rank comes to the first operation when it is over for the others */
+/* The last rank starts the first operation after the others have finished it */
 static int n_over;
 
 static inline void run_late(struct rank *r)
@@ -378,7 +378,7 @@ static inline void run_late(struct rank *r)
 	free(second);
 }
 
-/* The last of three, by way of a parameter server */
+/* The late rank is the last of three, with a parameter server */
 static inline void prepare_late(u64 count)
 {
 	n_over = 0;

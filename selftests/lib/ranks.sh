@@ -11,7 +11,7 @@ text=$tmp/text
 seq -f 'Rank %.0f sends what it has, and then waits until the others have got it.' 200 > "$text"
 small=(--batch 8 --context 4 --hidden 8)
 
-# next_port: another $port, which no process listens on at any address
+# next_port: set $port to another port, on which no process listens at any address
 next_port()
 {
 	local hex
@@ -22,8 +22,8 @@ next_port()
 	done
 }
 
-# train STATUS N OPTION...: N ranks that end with this status; rank I writes $tmp/I and
-# $tmp/log.I. A ring adds in the same order each time
+# train STATUS N OPTION...: run N ranks, which must end with this status; rank I writes $tmp/I
+# and $tmp/log.I. The plan is a ring, which adds in a fixed order
 train()
 {
 	local status=$1 n=$2 i
@@ -39,13 +39,13 @@ train()
 	done
 }
 
-# What rank 0 says of all replicas at the end
+# Print the digest of the replicas that rank 0 reports at the end
 replica()
 {
 	sed -n 's/.* the same on all ranks: \([0-9a-f]\{16\}\)$/\1/p' "$tmp/0"
 }
 
-# begin NAME COMMAND...: in the background; its output in $tmp/NAME, and its pid in pid_NAME
+# begin NAME COMMAND...: run in the background; output in $tmp/NAME, pid in pid_NAME
 begin()
 {
 	local name=$1
@@ -56,7 +56,7 @@ begin()
 	all_pids+=($!)
 }
 
-# all_end STATUS NAME...: each ends with it
+# all_end STATUS NAME...: wait until each process ends with this status
 all_end()
 {
 	local status=$1 name pid got
@@ -73,7 +73,7 @@ all_end()
 	done
 }
 
-# says NAME TEXT
+# says NAME TEXT: the output of process NAME has TEXT
 says()
 {
 	grep -q -F -e "$2" "$tmp/$1" && return
@@ -102,7 +102,7 @@ fabric()
 	begin "$name" dblp-fabric "$@" --count "$count"
 }
 
-# scheduler OPTION...: of four workers, at $at
+# scheduler OPTION...: run a scheduler of four workers at $at
 scheduler()
 {
 	rm -f "$tmp"/{steps,later}
@@ -115,7 +115,7 @@ listens()
 	"${as[@]}" ss -Hltn "src $1" | grep -q LISTEN
 }
 
-# worker N OPTION...
+# worker N OPTION...: run worker N
 worker()
 {
 	local n=$1
@@ -126,20 +126,20 @@ worker()
 		--log "$tmp/log$n" "$@" "$text"
 }
 
-# The scheduler and all that it ends
+# End the scheduler, and with it all members
 finish()
 {
 	kill "$pid_scheduler" && all_end 0 scheduler || return
 	cat "$tmp/scheduler"
 }
 
-# counter NAME COUNTER: in the last line of a process
+# counter NAME COUNTER: print a counter from the last line of process NAME
 counter()
 {
 	tail -n 1 "$tmp/$1" | tr ',' '\n' | sed -n "s/^ *$2 //p"
 }
 
-# All N updates of the workers were applied, and the replica lacked no more than MAX
+# All N updates of the workers were applied, and the replica lacked at most MAX
 applied()
 {
 	cat "$tmp/server" "$tmp/replica"
@@ -147,7 +147,7 @@ applied()
 		[ "$(tail -n 1 "$tmp/steps" | cut -d' ' -f2)" -eq "$1" ] && within "$2"
 }
 
-# What steps the replica lacked at most, and none beyond the bound $1
+# The steps that the replica lacked stayed within the bound $1
 within()
 {
 	awk -v max="$1" '$5 > max * 1.000001 { print "the replica lacks " $5; bad = 1 }

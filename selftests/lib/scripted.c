@@ -252,7 +252,7 @@ struct dblp_data packet_data(const struct packet *p)
 	if (dblp_get_hdr(&h, p->byte, p->len) ||
 	    dblp_get_data(&d, &h, p->byte + DBLP_HDR_LEN, p->len - DBLP_HDR_LEN,
 			  p->len))
-		die("a bad DATA packet came");
+		die("received an invalid DATA packet");
 	return d;
 }
 
@@ -273,7 +273,7 @@ void send_packet(const struct peer *peer, const struct packet *p)
 		sign_packets(peer, &signed_one, 1);
 		p = &signed_one;
 	}
-	/* An ICMP error of an earlier packet is none of this one. */
+	/* Retry: the error may be the ICMP error of an earlier packet */
 	if (send(peer->udp, p->byte, p->len, 0) < 0 &&
 	    send(peer->udp, p->byte, p->len, 0) < 0)
 		die("sending %u bytes of UDP", p->len);
@@ -301,7 +301,7 @@ void send_train(const struct peer *peer, const struct packet *p, u32 n)
 	c->cmsg_type = UDP_SEGMENT;
 	c->cmsg_len = CMSG_LEN(sizeof(size));
 	memcpy(CMSG_DATA(c), &size, sizeof(size));
-	/* As with send_packet() */
+	/* Retry, as in send_packet() */
 	if (sendmsg(peer->udp, &msg, 0) < 0 && sendmsg(peer->udp, &msg, 0) < 0)
 		die("sending a train of %u packets of %u bytes", n, size);
 }
@@ -314,7 +314,7 @@ static void set_udp(const struct peer *peer, int option, int value)
 
 void *large_pages(u32 size, u32 n)
 {
-	/* A packet socket has its ring in such pages */
+	/* The ring of a packet socket has such pages */
 	struct tpacket_req req = {
 		.tp_block_size = size, .tp_block_nr = n,
 		.tp_frame_size = size, .tp_frame_nr = n,
@@ -342,7 +342,7 @@ void splice_train(const struct peer *peer, void *pages, const struct packet *p,
 		iov.iov_len += p[i].len;
 	}
 	set_udp(peer, UDP_SEGMENT, p->len);
-	/* Linux 6.1 sends page by page */
+	/* Linux 6.1 splices page by page */
 	set_udp(peer, UDP_CORK, 1);
 	if (pipe(pipes) ||
 	    vmsplice(pipes[1], &iov, 1, 0) != (ssize_t)iov.iov_len ||
@@ -421,7 +421,7 @@ void peer_close(struct peer *peer)
 	close(peer->udp);
 }
 
-/* Returns false if a newer one came before: two processors can swap them */
+/* Returns false for an ACK older than the last one: CPUs can reorder packets */
 static bool note_ack(struct peer *peer, const struct dblp_frame *f)
 {
 	bool newest = f->ack.range[0].last >= peer->largest_acked;
@@ -444,7 +444,7 @@ static void note_frames(struct peer *peer, const u8 *p, u32 len)
 	while (len) {
 		errno = 0;
 		if (dblp_get_frame(&f, &p, &len) != DBLP_WIRE_OK)
-			die("a bad frame came (%u left)", len);
+			die("received an invalid frame (%u bytes left)", len);
 		if (f.type == DBLP_FRAME_ACK)
 			newest = note_ack(peer, &f);
 		if (f.type == DBLP_FRAME_FLOW)
@@ -494,7 +494,7 @@ static void note_packet(struct peer *peer, const struct packet *p)
 
 	errno = 0;
 	if (dblp_get_hdr(&h, p->byte, p->len) != DBLP_WIRE_OK)
-		die("a bad packet of %u bytes came, first byte %#x", p->len,
+		die("received an invalid packet of %u bytes, first byte %#x", p->len,
 		    p->byte[0]);
 	if (peer->twin && h.dcid == peer->twin->cid)
 		peer = peer->twin;
@@ -536,7 +536,7 @@ static void note_packet(struct peer *peer, const struct packet *p)
 		peer->seen(peer, p);
 }
 
-/* Type of the next packet, 0 if none comes in time */
+/* Returns the type of the next packet, 0 after @ms */
 static u8 take_packet(struct peer *peer, int ms)
 {
 	static struct packet p;
@@ -551,13 +551,13 @@ static u8 take_packet(struct peer *peer, int ms)
 			       (struct sockaddr *)&from, &len);
 		if (ret >= 0)
 			break;
-		/* An ICMP error is no packet. */
+		/* Ignore ICMP errors */
 		if (errno != ECONNREFUSED)
 			die("receiving UDP");
 	}
 	p.len = ret;
 	note_packet(peer, &p);
-	/* Who plays the server answers to the first one that comes. */
+	/* As a server, connect to the sender of the first INIT */
 	if (!peer->scid && (p.byte[0] & 0xf) == DBLP_PKT_INIT &&
 	    connect(peer->udp, (struct sockaddr *)&from, len))
 		die("connect()");
@@ -602,7 +602,7 @@ void peer_get_cookie(struct peer *peer)
 	send_packet(peer, &p);
 	errno = 0;
 	if (!peer_expect(peer, DBLP_PKT_INIT_ACK, WAIT_MS))
-		die("no INIT-ACK came");
+		die("received no INIT-ACK");
 }
 
 void peer_handshake(struct peer *peer)
@@ -621,7 +621,7 @@ void peer_handshake(struct peer *peer)
 	send_packet(peer, &p);
 	errno = 0;
 	if (!peer_expect(peer, DBLP_PKT_COOKIE_ACK, WAIT_MS))
-		die("no COOKIE-ACK came");
+		die("received no COOKIE-ACK");
 }
 
 int peer_join(struct peer *peer, const struct sockaddr_dblp *to, int listener)
@@ -631,7 +631,7 @@ int peer_join(struct peer *peer, const struct sockaddr_dblp *to, int listener)
 	return accept(listener, NULL, NULL);
 }
 
-/* The answer may have found no room among those that were not read yet */
+/* Retry: the reply may have been dropped by a full receive buffer */
 bool peer_ask(struct peer *peer, uint64_t wanted)
 {
 	struct dblp_frame ping = { .type = DBLP_FRAME_PING, .ping = { wanted } };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What test programs of the socket interface share: short calls, and a
- * connection in a namespace of its own.
+ * Shared by test programs of the socket interface: short calls, and a connection in a
+ * new namespace.
  */
 #ifndef DBLP_TEST_SOCK_H
 #define DBLP_TEST_SOCK_H
@@ -22,12 +22,12 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* A fixture whose sockets and memory are of the test's process, and end with it */
+/* Fixture without teardown: exit of the test's process frees sockets and memory */
 #define FIXTURE_ENDS_BY_EXIT(name) \
 	FIXTURE_TEARDOWN(name) { } \
 	struct fixture_of_##name
 
-/* A fixture for each family, at its address of the loopback interface */
+/* Variants of a fixture for IPv4 and IPv6, with the loopback address */
 #define FIXTURE_BY_FAMILY(name) \
 	FIXTURE_VARIANT(name) { const char *address; }; \
 	FIXTURE_VARIANT_ADD(name, ipv4) { .address = "127.0.0.1" }; \
@@ -43,7 +43,7 @@
 
 #define SECONDS		1000
 
-/* What was sent is dealt with in a moment, on a busy machine: the last value */
+/* Evaluate @get until it is @want, or for some time; returns the last value */
 #define SOON(want, get) ({ \
 	uint64_t __until = now_ms() + 10 * SECONDS, __v; \
 	\
@@ -54,18 +54,18 @@
 
 #define EXPECT_SOON(want, get)	EXPECT_EQ(want, SOON(want, get))
 
-/* A message of this policy, with this budget of its own */
+/* Initializer of struct dblp_sndinfo: a message with its own policy and budget */
 #define SNDINFO(BUDGET, POLICY) { \
 	.flags = DBLP_SND_BUDGET | DBLP_SND_POLICY, \
 	.budget = BUDGET, .policy = DBLP_POLICY_##POLICY, \
 }
 
-/* A timeout that tests wait for */
+/* Timeout for which tests wait, ms */
 #define SHORT_MS	100
-/* The kernel counts ticks, and a busy host makes up for late ones at once */
+/* ms that a timeout may be early: on a busy host the kernel makes up ticks at once */
 #define EARLY_MS	40
 
-/* A socket as a program gets it, which receives no holes */
+/* A socket with default options, which receives no missing bytes */
 static inline int plain_socket(void)
 {
 	int fd = socket(AF_DBLP, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -123,7 +123,7 @@ static inline void local_name(int fd, struct sockaddr_dblp *a)
 		die("getsockname()");
 }
 
-/* The same, of a program that asks for holes */
+/* A socket that accepts missing bytes */
 static inline int new_socket(void)
 {
 	int fd = plain_socket();
@@ -132,7 +132,7 @@ static inline int new_socket(void)
 	return fd;
 }
 
-/* Has a socket listen at @text; the address to connect to goes to @a */
+/* Listen at @text; stores the address to connect to in @a */
 static inline int listen_at(int fd, const char *text, int backlog, struct sockaddr_dblp *a)
 {
 	addr_parse(a, text, 0);
@@ -147,7 +147,7 @@ static inline int new_listener(const char *text, int backlog, struct sockaddr_db
 	return listen_at(new_socket(), text, backlog, a);
 }
 
-/* A listener in a namespace of its own, with Ethernet's MTU: messages are several segments */
+/* Returns a listener in a new namespace, with the MTU of Ethernet */
 static inline int listener_apart(struct sockaddr_dblp *a)
 {
 	netns_new();
@@ -155,7 +155,7 @@ static inline int listener_apart(struct sockaddr_dblp *a)
 	return new_listener("127.0.0.1", 8, a);
 }
 
-/* One more connection to a listener at @addr */
+/* Make a connection to a listener at @addr */
 static inline void connect_pair(const struct sockaddr_dblp *addr, int listener,
 				int *client, int *server)
 {
@@ -223,7 +223,7 @@ static inline struct dblp_info get_info(int fd)
 	return info;
 }
 
-/* All events of a socket that poll() reports now */
+/* Events that poll() reports now */
 static inline short poll_now(int fd)
 {
 	struct pollfd p = {
@@ -241,7 +241,7 @@ static inline void sleep_ms(int ms)
 	usleep(ms * 1000);
 }
 
-/* Do all other threads of this process wait for something? */
+/* Are all other threads of this process sleeping? */
 static inline bool others_asleep(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -257,7 +257,7 @@ static inline bool others_asleep(void)
 			continue;
 		snprintf(path, sizeof(path), "/proc/self/task/%s/stat", entry->d_name);
 		f = fopen(path, "r");
-		/* One that has ended, too */
+		/* A thread that has ended counts, too */
 		if (!f)
 			continue;
 		asleep = fscanf(f, "%*d (%*[^)]) %c", &state) != 1 || state == 'S';
@@ -268,7 +268,7 @@ static inline bool others_asleep(void)
 	return asleep;
 }
 
-/* Until the threads that were made have got to where they wait */
+/* Wait until all other threads sleep */
 static inline void let_others_sleep(void)
 {
 	int ms;
@@ -280,7 +280,7 @@ static inline void let_others_sleep(void)
 	}
 }
 
-/* A command of the shell, which has to succeed */
+/* Run a shell command, which must succeed */
 static inline void run(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
@@ -297,7 +297,7 @@ static inline void run(const char *format, ...)
 		die("%s", line);
 }
 
-/* This network namespace, for netns_set() to come back to */
+/* Descriptor of this network namespace, for netns_set() */
 static inline int netns_this(void)
 {
 	int fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -314,8 +314,8 @@ static inline void netns_set(int netns)
 }
 
 /*
- * A new network namespace, with a cable to this one. Its end is 10.9.0.1, the one
- * here 10.9.0.2; @here and @there are what ethtool -K is told of them.
+ * Make a network namespace connected to this one. Its address is 10.9.0.1, the address
+ * here 10.9.0.2; @here and @there are arguments of ethtool -K for the two devices.
  */
 static inline int netns_cable(const char *here, const char *there)
 {
@@ -336,7 +336,7 @@ static inline int netns_cable(const char *here, const char *there)
 	return new;
 }
 
-/* netem on lo, with these arguments */
+/* Apply netem to lo */
 static inline void netem(const char *what)
 {
 	run("tc qdisc replace dev lo root netem limit 100000 %s", what);

@@ -25,11 +25,11 @@ static const u8 order[10][16] = {
 };
 
 /**
- * struct hash - a hash in the making
- * @h: its state
- * @total: bytes hashed, those of @block included
- * @block: bytes that wait
- * @n: how many
+ * struct hash - state of a hash computation
+ * @h: hash state
+ * @total: bytes hashed, including @block
+ * @block: bytes not hashed yet
+ * @n: number of bytes in @block
  */
 struct hash {
 	u32	h[8];
@@ -81,7 +81,7 @@ static void compress(struct hash *s, bool last)
 	s->n = 0;
 }
 
-/* A full block waits until it is known not to be the last */
+/* Keep a full block until more bytes follow, because the last block is special */
 static void feed(struct hash *s, const u8 *p, u32 len)
 {
 	for (; len; len--) {
@@ -144,7 +144,7 @@ void tags_begin(struct tags *t, u64 client_cid, const struct dblp_cookie *cookie
 	t->ready = true;
 }
 
-/* Where the frame goes, 0 if the packet may have none */
+/* Offset of the AUTH frame, 0 if the packet may have none */
 static u32 frame_at(const u8 *p, u32 len)
 {
 	u32 ctl_len, at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Authentication of a scripted peer: the tags of Documentation/protocol.rst, made
- * anew here, so that a test and the module agree only if both follow the document.
+ * Authentication tags of a scripted peer: a second implementation of
+ * Documentation/protocol.rst. Tests pass only if the module and this follow it.
  */
 #ifndef DBLP_TEST_TAGS_H
 #define DBLP_TEST_TAGS_H
@@ -14,11 +14,11 @@
 #define TAGS_HASH	32
 
 /**
- * struct tags - the key of a peer, and of what it sends
+ * struct tags - keys of a scripted peer
  * @secret: hash of the key
- * @tx: key of the tags of its packets, once @ready
- * @id: name of the key
- * @sent: packets sent without a number in their header
+ * @tx: key of the tags of its packets, valid if @ready
+ * @id: key ID
+ * @sent: number of packets sent without a packet number in the header
  * @ready: the cookie is known
  */
 struct tags {
@@ -29,20 +29,20 @@ struct tags {
 	bool	ready;
 };
 
-/** tags_key() - begin with the key of both ends */
+/** tags_key() - set the key of both ends */
 void tags_key(struct tags *t, const char *key);
 
-/** tags_begin() - a connection with this cookie; @client: for the client's packets */
+/** tags_begin() - start a connection with this cookie; @client: the peer is the client */
 void tags_begin(struct tags *t, u64 client_cid, const struct dblp_cookie *cookie,
 		bool client);
 
 /**
- * tags_sign() - give a packet its AUTH frame, unless it may have none
- * @t: key
- * @p: the packet, with room for DBLP_AUTH_LEN bytes more
- * @len: its length
+ * tags_sign() - add the AUTH frame to a packet, unless the packet may have none
+ * @t: keys
+ * @p: the packet, with room for DBLP_AUTH_LEN more bytes
+ * @len: length of the packet
  *
- * Return: its new length.
+ * Return: new length of the packet.
  */
 u32 tags_sign(struct tags *t, u8 *p, u32 len);
 

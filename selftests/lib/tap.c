@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* Younger than the headers of Debian 12 */
+/* Newer than the headers of Debian 12 */
 #ifndef VIRTIO_NET_HDR_GSO_UDP_L4
 #define VIRTIO_NET_HDR_GSO_UDP_L4	5
 #endif
@@ -27,7 +27,7 @@
 #define FRAME_MAX	70000
 #define PIECES		16
 
-/* A frame that is being made: the header of virtio-net is no part of it */
+/* An Ethernet frame, and its virtio-net header */
 struct frame {
 	struct virtio_net_hdr	vnet;
 	u32			len;
@@ -49,12 +49,12 @@ static void address(u8 *at, const char *text, bool v6)
 
 static void there(const struct tap *t, char *text, bool v6)
 {
-	/* The stack's ends in 1 */
+	/* The stack's address ends in 1 */
 	strcpy(text, t->here[v6]);
 	text[strlen(text) - 1] = '2';
 }
 
-/* Hand over a frame in one piece or many */
+/* Write a frame to the device, in one piece or several */
 static bool put_frame(struct tap *t, struct frame *f)
 {
 	u32 left = f->len, at = 0, n = 1, len;
@@ -63,12 +63,12 @@ static bool put_frame(struct tap *t, struct frame *f)
 	};
 	ssize_t ret;
 
-	/* What is first is what is linear, and has all headers below ours */
+	/* The first piece becomes the linear part; it has all headers below AF_DBLP */
 	for (; left && n < PIECES && t->kind == TAP_FRAGS; n++, at += len, left -= len) {
 		len = n == 1 ? 64 + below(t, 64) : 1 + below(t, 900);
 		if (len > left)
 			len = left;
-		/* The kernel takes no piece of more than a page */
+		/* The kernel accepts pieces of at most a page */
 		iov[n] = (struct iovec) { f->byte + at, len };
 	}
 	if (t->kind == TAP_FRAGS && left > 4096) {
@@ -117,7 +117,7 @@ static u8 *put_ip(const struct tap *t, u8 *at, u32 len, u32 id, u16 frag)
 	return at + sizeof(ip);
 }
 
-/* Checksum of addresses and length, with which that of UDP begins */
+/* Checksum of the pseudo-header */
 static u32 pseudo_sum(const struct tap *t, u32 len)
 {
 	char text[16];
@@ -135,7 +135,7 @@ static u32 ip_len(const struct tap *t)
 	return t->v6 ? sizeof(struct ip6_hdr) : sizeof(struct iphdr);
 }
 
-/* Write the UDP header in front of the payload, which completes the frame */
+/* Write the UDP header before the payload */
 static void put_udp(struct tap *t, struct frame *f, u32 bytes, bool partial)
 {
 	u32 len = sizeof(struct udphdr) + bytes, sum = pseudo_sum(t, len);
@@ -146,7 +146,7 @@ static void put_udp(struct tap *t, struct frame *f, u32 bytes, bool partial)
 
 	memset(&f->vnet, 0, sizeof(f->vnet));
 	if (partial) {
-		/* The kernel adds the sum of the payload */
+		/* The kernel adds the checksum of the payload */
 		udp.check = ~inet_checksum(sum);
 		f->vnet.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
 		f->vnet.csum_start = at - f->byte;
@@ -159,7 +159,7 @@ static void put_udp(struct tap *t, struct frame *f, u32 bytes, bool partial)
 	memcpy(at, &udp, sizeof(udp));
 	put_ip(t, f->byte, len, below(t, 65536), 0);
 	f->len = ETH_HLEN + ip_len(t) + len;
-	/* A hint how much should be linear, from an untrusted source */
+	/* Requested length of the linear part; the kernel does not trust it */
 	f->vnet.hdr_len = ETH_HLEN + below(t, 4) * below(t, 30) * 4;
 	if (f->vnet.hdr_len > f->len)
 		f->vnet.hdr_len = f->len;
@@ -179,7 +179,7 @@ static void send_single(struct tap *t, struct frame *f, const struct packet *p)
 	put_frame(t, f);
 }
 
-/* All in one buffer, which is one packet (UFO) or not */
+/* Send all packets as one buffer, of UDP segments or one UFO datagram */
 static bool send_buffer(struct tap *t, struct frame *f, const struct packet *p,
 			u32 n, bool ufo)
 {
@@ -194,7 +194,7 @@ static bool send_buffer(struct tap *t, struct frame *f, const struct packet *p,
 	return put_frame(t, f);
 }
 
-/* In random parts, the last one perhaps first; IPv4 only */
+/* Send a packet in random IP fragments, perhaps the last one first; IPv4 only */
 static void send_fragments(struct tap *t, struct frame *f,
 			   const struct packet *p)
 {
@@ -236,7 +236,7 @@ void tap_send(struct tap *t, const struct packet *p, u32 n, enum tap_how how)
 			send_single(t, &f, &p[i]);
 }
 
-/* What the stack has sent, if it is for the test's end: packet by packet */
+/* Pass the packets of a frame that the stack sent to the test's socket */
 static void take_frame(struct tap *t, const struct frame *f, u32 len)
 {
 	u32 hdr_len = ETH_HLEN + ip_len(t) + sizeof(struct udphdr), size, n;
@@ -247,7 +247,7 @@ static void take_frame(struct tap *t, const struct frame *f, u32 len)
 	    at[-8 - (t->v6 ? 34 : 11)] != IPPROTO_UDP)
 		return;
 	memcpy(&udp, at - sizeof(udp), sizeof(udp));
-	/* It may send from several ports */
+	/* The source port may vary */
 	if (udp.dest != t->port)
 		return;
 	t->to = t->to ?: udp.source;
@@ -294,7 +294,7 @@ static void *pump(void *arg)
 	return NULL;
 }
 
-/* Buffers wait for each other for so long */
+/* Set a long GRO timeout, so that buffers are merged */
 static void set_gro(const char *name)
 {
 	run("mkdir -p /run/tap-sys && mount -t sysfs none /run/tap-sys && "

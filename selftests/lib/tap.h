@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A cable with one end in the test: an Ethernet device of tun, by which it passes
- * buffers to the stack as the driver of a virtual machine does: in pieces of any
- * size, with checksums to be completed, and with several packets in one (virtio-net
- * header).
+ * A tap device whose wire end is the test. The test passes buffers to the stack as the
+ * driver of a virtual machine does: in pieces of any size, with checksums to be
+ * completed, and with several packets in one buffer (virtio-net header).
  */
 #ifndef DBLP_TEST_TAP_H
 #define DBLP_TEST_TAP_H
@@ -24,18 +23,18 @@ enum tap_kind {
 enum tap_how {
 	TAP_SINGLE,	/* one by one */
 	TAP_TRAIN,	/* as one buffer of UDP segments; one by one without USO */
-	TAP_UFO,	/* all in one datagram, not fragmented yet */
+	TAP_UFO,	/* all in one datagram without fragmentation */
 	TAP_FRAGMENTS,	/* each in IP fragments, which the stack reassembles */
 	__TAP_HOW_MAX
 };
 
 /**
  * struct tap - one such device
- * @fd: of tun
- * @kind: of device
+ * @fd: descriptor of the tap device
+ * @kind: how the device handles buffers
  * @uso: the device takes trains (UDP segmentation offload)
  * @here: addresses of the stack's end, of IPv4 and IPv6
- * @pair: writing to and reading from @pair[0] uses the cable
+ * @pair: sockets; the test writes packets to and reads packets from @pair[0]
  * @v6: the connection uses IPv6
  * @port: port of the test's end, in network byte order
  * @to: port of the stack's end, in network byte order
@@ -59,23 +58,24 @@ struct tap {
 };
 
 /**
- * tap_open() - set up a cable
+ * tap_open() - set up a tap device
  * @t: filled
- * @net: number of its networks
- * @kind: of device
+ * @net: number in its network addresses
+ * @kind: how the device handles buffers
  */
 void tap_open(struct tap *t, u32 net, enum tap_kind kind);
 
-/** tap_send() - send packets, all of one length but the last; any @how */
+/** tap_send() - send packets; only the last may be shorter */
 void tap_send(struct tap *t, const struct packet *p, u32 n, enum tap_how how);
 
 /**
- * tap_peer() - the test's end of connections, of which there is one at a time
- * @t: the cable
- * @peer: filled; as peer_connect() does it
- * @v6: IPv6
- * @port: of the test's end; @to: of the stack's end, 0: that of the first packet to
- *	@port; both in network byte order
+ * tap_peer() - set up a scripted peer behind the device, one at a time
+ * @t: the device
+ * @peer: filled, as by peer_connect()
+ * @v6: use IPv6
+ * @port: port of the test's end, network byte order
+ * @to: port of the stack's end, network byte order; 0: the source port of the first
+ *	packet to @port
  */
 void tap_peer(struct tap *t, struct peer *peer, bool v6, u16 port, u16 to);
 

@@ -92,7 +92,7 @@ void addr_parse(struct sockaddr_dblp *a, const char *text, unsigned int port)
 	a->sdblp_port = htons(port);
 }
 
-/* Finalizer of splitmix64: each word tells its place in its message */
+/* Finalizer of splitmix64: each word depends on its position in the message */
 static uint64_t pattern_word(uint64_t seed, uint64_t msg, uint64_t word)
 {
 	uint64_t x = seed + msg * 0xd1342543de82ef95ULL +
@@ -236,7 +236,7 @@ unsigned char *new_pages(size_t len)
 
 	if (p == MAP_FAILED)
 		die("mmap(%zu)", len);
-	/* After dropping a page, touching it again must not bring 2 MiB */
+	/* Without huge pages, a touched page is 4 KiB, not 2 MiB */
 	madvise(p, len, MADV_NOHUGEPAGE);
 	return p;
 }

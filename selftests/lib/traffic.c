@@ -28,12 +28,12 @@ void traffic_start(struct traffic *t, const char *address, unsigned int seed)
 	memset(t, 0, sizeof(*t));
 	t->listener = new_listener(address, 64, &t->addr);
 	t->seed = seed;
-	/* Pages that are there when there is no memory for others */
+	/* Touch the pages now, because memory may be short later */
 	memset(in, 1, sizeof(in));
 	memset(out, 1, sizeof(out));
 }
 
-/* Between @from and @to all is as it was sent */
+/* Check that the bytes from @from to @to are as sent */
 static void check_part(const struct message *m, uint32_t from, uint32_t to)
 {
 	ssize_t wrong;
@@ -102,7 +102,7 @@ static bool pass_on(struct traffic *t, int from, int to)
 	return true;
 }
 
-/* In any order, with or without a word before */
+/* End both sockets in any order, with or without shutdown() */
 static void end_both(struct traffic *t, int client, int server)
 {
 	int fd[2] = { client, server }, first = traffic_below(t, 2);
@@ -113,7 +113,7 @@ static void end_both(struct traffic *t, int client, int server)
 	close(fd[!first]);
 }
 
-/* Connections whose clients have failed */
+/* Drop connections whose clients have failed */
 static void forget_others(struct traffic *t)
 {
 	int fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Connections with checked contents, one after the other, to run beside something
- * that must not harm them.
+ * Connections with checked contents, one at a time, as background traffic that a test must
+ * not harm.
  */
 #ifndef DBLP_TRAFFIC_H
 #define DBLP_TRAFFIC_H
@@ -11,12 +11,12 @@
 
 /**
  * struct traffic - a listener, and counts of connections to it
- * @listener: in this namespace
- * @addr: its address
+ * @listener: listening socket in this namespace
+ * @addr: address of @listener
  * @seed: state of the random numbers
- * @may_fail: calls may fail, as where memory is short; contents may not differ
- * @connections: number that carried all their messages
- * @messages: number that arrived correctly
+ * @may_fail: calls may fail, for tests of memory pressure; contents must be right
+ * @connections: number of connections that carried all their messages
+ * @messages: number of messages received correctly
  */
 struct traffic {
 	int listener;
@@ -27,16 +27,16 @@ struct traffic {
 	unsigned long messages;
 };
 
-/** traffic_start() - a listener at @address (IPv4 or IPv6) */
+/** traffic_start() - open a listener at @address (IPv4 or IPv6) */
 void traffic_start(struct traffic *t, const char *address, unsigned int seed);
 
 /**
  * traffic_one() - connect, send some messages each way, close
  *
- * Dies if a byte is wrong, a message misses more than it may, or, unless
- * @may_fail, a call fails or nothing comes for 20 s.
+ * Dies if a byte is wrong or a message misses more than its budget. Unless @may_fail, it
+ * also dies if a call fails or nothing arrives for 20 s.
  *
- * Return: true if all went well.
+ * Return: true if all messages arrived.
  */
 bool traffic_one(struct traffic *t);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory whose first access stops the accessing thread until it is filled.
+ * Memory whose first access blocks the accessing thread until the test resolves the fault.
  */
 #ifndef DBLP_TEST_TRAP_H
 #define DBLP_TEST_TRAP_H
@@ -14,14 +14,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* @fd is readable while a thread is stopped at a page fault */
+/* @fd is readable while a thread is blocked in a page fault */
 struct trap {
 	int	fd;
 	char	*at;
 	size_t	len;
 };
 
-/* Pages that have not been touched yet */
+/* Map untouched pages */
 static inline struct trap trap_set(char *at, size_t len)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -48,7 +48,7 @@ static inline struct trap trap_make(size_t len)
 	return trap_set(at, len);
 }
 
-/* The access is completed: the pages are zero */
+/* Resolve the fault: the pages are zero */
 static inline void trap_fill(const struct trap *t)
 {
 	struct uffdio_zeropage zero = {
@@ -59,7 +59,7 @@ static inline void trap_fill(const struct trap *t)
 		die("UFFDIO_ZEROPAGE");
 }
 
-/* The access fails: the pages are not there */
+/* Let the access fail */
 static inline void trap_break(const struct trap *t)
 {
 	if (mprotect(t->at, t->len, PROT_NONE) || close(t->fd))

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define BYTES		(1 << 18)
-/* What no peer sends */
+/* A byte value that no peer sends */
 #define UNTOUCHED	0xee
 
 static u32 below(struct user *u, u32 n)
@@ -22,7 +22,7 @@ static bool once_in(struct user *u, u32 n)
 	return !below(u, n);
 }
 
-/* Does what is said of a message hold together? */
+/* Is the information about a message consistent? */
 static void check_info(const struct message *m, const char *what)
 {
 	u32 missing = 0, end = 0, i;
@@ -54,7 +54,7 @@ static void check_info(const struct message *m, const char *what)
 		    m->info.reason);
 }
 
-/* Each byte was sent, or is missing */
+/* Check that each byte is as sent or missing */
 static void check_bytes(const struct user *u, const u8 *buf, u32 len,
 			const struct message *m)
 {
@@ -113,7 +113,7 @@ static void receive(struct user *u, u8 *buf)
 	message_free(&m);
 }
 
-/* With placement: what has come, at its place */
+/* With placement: receive the segments that have arrived */
 static void place(struct user *u, u8 *buf)
 {
 	char control[4096] __attribute__((aligned(8)));
@@ -167,14 +167,14 @@ static void transmit(struct user *u, u8 *buf)
 	if (once_in(u, 4))
 		info.flags &= ~DBLP_SND_BUDGET;
 	memset(buf, 1, len);
-	/* Some of it can be elided */
+	/* Sometimes with zeroes, which can be elided */
 	if (once_in(u, 3))
 		memset(buf + below(u, len), 0, len - below(u, len) > 0 ?
 		       below(u, len) / 2 : 0);
 	if (sndinfo_send(u->fd, buf, len, MSG_DONTWAIT | MSG_NOSIGNAL,
 			 once_in(u, 4) ? NULL : &info) < 0)
 		failed(u);
-	/* Some are not wanted any more, perhaps closed already */
+	/* Sometimes cancel a message, perhaps a closed one */
 	if (once_in(u, 16))
 		setsockopt(u->fd, SOL_DBLP, DBLP_CANCEL, &info.tag,
 			   sizeof(info.tag));
@@ -238,7 +238,7 @@ static void *use(void *arg)
 		die("malloc()");
 	while (!u->stop) {
 		wait_for(u->fd, POLLIN | POLLERR, 2);
-		/* Others have something to do, too */
+		/* Let other threads run */
 		usleep(500);
 		switch (u->err ? 15 : below(u, 16)) {
 		case 0:

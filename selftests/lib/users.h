@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A thread that makes all calls that there are for a connection, in random order, and
- * checks that the results are consistent.
+ * A thread that makes all calls on a connection, in random order, and checks that the
+ * results are consistent.
  */
 #ifndef DBLP_TEST_USERS_H
 #define DBLP_TEST_USERS_H
@@ -15,15 +15,15 @@
  * struct user - a thread that uses a socket
  * @fd: its socket
  * @random: state of random_next()
- * @fill: all bytes received must be this, or 0 where bytes are missing
- * @zeros: if set, bytes may also be 0 by a zero map
- * @placement: messages are read as they come
+ * @fill: value of all received bytes, except missing ones, which are 0
+ * @zeros: bytes may also be 0 by a zero map
+ * @placement: read messages while they arrive
  * @keep: missing bytes keep their old values
- * @stop: tells the thread to stop
+ * @stop: set to stop the thread
  * @err: errno of the connection's end, 0 if it has not ended
- * @received: messages received
- * @early: those of them with bytes missing
- * @reported: reports about messages that it sent
+ * @received: number of received messages
+ * @early: number of received messages with bytes missing
+ * @reported: number of reports about sent messages
  */
 struct user {
 	int			fd;

@@ -37,18 +37,18 @@ static void usage(void)
 	      "  --deadline MICROSECONDS --spray PORTS\n"
 	      "  --fill zero|keep --cc NAME --seed N --timeout SECONDS\n"
 	      "  --zeros PERCENT      of the contents, in blocks of 4000 bytes\n"
-	      "  --expect-elided N    at least so many bytes are not sent for that\n"
+	      "  --expect-elided N    minimum of zero bytes that are not sent\n"
 	      "  --duplex             messages in both directions\n"
 	      "  --per-message        budget by control message\n"
 	      "  --nonblock           poll() and MSG_DONTWAIT\n"
-	      "  --halfway COMMAND    is run when half of the messages are sent\n"
-	      "  --settled            and closed\n"
-	      "  --then PPM           budget that it leads to\n"
-	      "  --connected COMMAND  is run before the first message\n"
-	      "  --spread             what is missing must be spread\n"
-	      "  --expect-missing N   at least so many bytes must be missing\n"
-	      "  --allow-missing N    at most so many may be\n"
-	      "  --ect 0|1            may data be marked?\n",
+	      "  --halfway COMMAND    run when half of the messages are sent\n"
+	      "  --settled            run --halfway when they are closed\n"
+	      "  --then PPM           budget that --halfway sets\n"
+	      "  --connected COMMAND  run before the first message\n"
+	      "  --spread             missing bytes must be spread over messages\n"
+	      "  --expect-missing N   minimum of missing bytes\n"
+	      "  --allow-missing N    maximum of missing bytes\n"
+	      "  --ect 0|1            DBLP_ECT\n",
 	      stderr);
 	exit(2);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What dblp-xfer is told to do.
+ * Command line of dblp-xfer.
  */
 #ifndef DBLP_TEST_XFER_H
 #define DBLP_TEST_XFER_H
@@ -11,7 +11,7 @@
 extern struct xfer_config {
 	const char *from;		/* namespace of the connecting end */
 	const char *to;			/* namespace of the listening end */
-	const char *address;		/* of the listening end */
+	const char *address;		/* address of the listening end */
 	const char *cc;
 	const char *connected;		/* command to run when connected */
 	const char *halfway;		/* command to run halfway */
@@ -29,17 +29,17 @@ extern struct xfer_config {
 	uint32_t deadline;		/* microseconds */
 	uint32_t order;
 	uint32_t fill;
-	uint32_t ect;			/* may data be marked? */
+	uint32_t ect;			/* value of DBLP_ECT */
 	uint32_t zeros;			/* percent of the contents */
-	uint64_t expect_elided;		/* bytes at least, if there are zeroes */
+	uint64_t expect_elided;		/* minimum of elided bytes */
 	uint64_t seed;
 	unsigned int timeout;		/* seconds */
 	bool duplex;
 	bool per_message;		/* budget by DBLP_SNDINFO */
 	bool nonblock;
 	bool spread;			/* check invariant 5 */
-	uint64_t expect_missing;	/* bytes at least */
-	uint64_t allow_missing;		/* bytes at most */
+	uint64_t expect_missing;	/* minimum of missing bytes */
+	uint64_t allow_missing;		/* maximum of missing bytes */
 } cfg;
 
 /** xfer_parse() - fill cfg from the command line; on an error print it and exit(2) */

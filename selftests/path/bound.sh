@@ -119,7 +119,7 @@ tail()
 {
 	xfer --spread --order sequential --budget 408000 --size 200000 --count 8 \
 		> "$tmp/tail" 2>&1 && return 1
-	grep 'the centre of what is missing' "$tmp/tail"
+	grep 'the centre of missing bytes' "$tmp/tail"
 }
 try "a tail is recognized where it was asked for" tail
 

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The software that the papers compare themselves with: a gather over UDP, in rounds,
- * from N senders to one receiver, with a fixed share P_low of each message that may be
- * missing (MLT in software; DBLP, arXiv 2605.01989, outside of its phases).
+ * The software baseline of the papers: a gather over UDP, in rounds, from N senders to
+ * one receiver. A fixed share P_low of each message may be missing (MLT in software; DBLP,
+ * arXiv 2605.01989, outside of its phases).
  *
  * The paper gives: a datagram holds one chunk of the size of the MTU and {sequence,
  * round, length}; probe, bitmap and stop take a reliable channel, here TCP. A sender
  * sends all chunks that are not acknowledged, then a probe; the receiver answers with
- * a bitmap of what it has, and the sender sends again what it lacks, until stop. The
- * receiver says stop as soon as it has 1 - P_low of the chunks, which it checks on each
- * chunk and on each probe. Missing chunks are zero. There is no congestion control and
- * there are no timeouts: what is lost of the data is found by the probe alone.
+ * a bitmap of received chunks, and the sender retransmits the missing ones, until stop.
+ * The receiver sends stop when it has 1 - P_low of the chunks, which it checks on each
+ * chunk and on each probe. Missing chunks are zero. There is no congestion control, and
+ * there are no timeouts: only the probe detects lost chunks.
  *
- * Chosen here, each so that it does not slow the scheme down: chunks of 1460 bytes; flow
- * control is that of the host's own device, on whose queue a sender blocks; a sender
- * looks for stop before each chunk; the receiver reads all data that waits before it
- * answers a probe, so that a bitmap is never older than that; receive buffers are
- * as large as a message; in bitmaps a set bit is a chunk that has arrived.
+ * Choices made here, none of which slows the scheme down: chunks have 1460 bytes; a sender
+ * blocks on the queue of its own device, which is the flow control; it checks for stop
+ * before each chunk; the receiver reads all pending data before it answers a probe, so
+ * that bitmaps are current; receive buffers are as large as a message; a set bit in a
+ * bitmap is a received chunk.
  *
  * A round begins with a byte to each sender, as in dblp-perf(1), and ends when each
- * message has what it needs. Each message is checked afterwards: what has arrived is
- * exact, what is missing is zero and no more than P_low.
+ * message has enough chunks. Then each message is checked: received chunks are exact,
+ * missing ones are zero and at most P_low.
  */
 #define _GNU_SOURCE
 #include "lib/testlib.h"
@@ -45,7 +45,7 @@
 #define CHUNK		1460
 
 /**
- * struct data_head - what precedes a chunk
+ * struct data_head - header of a chunk
  * @sequence: number of the chunk
  * @round: round
  * @length: bytes of the chunk
@@ -56,13 +56,13 @@ struct data_head {
 	uint32_t	length;
 };
 
-/* On the reliable channel; a bitmap follows %BITMAP */
+/* Messages on the reliable channel; a bitmap follows %BITMAP */
 enum control_type { HELLO, GO, PROBE, BITMAP, STOP, END };
 
 /**
  * struct control - message on the reliable channel
  * @type: &enum control_type
- * @value: round, or the index of a sender that says hello
+ * @value: round, or in %HELLO the index of the sender
  */
 struct control {
 	uint32_t	type;
@@ -70,13 +70,13 @@ struct control {
 };
 
 /**
- * struct sender - one of them, at the receiver
+ * struct sender - state of a sender at the receiver
  * @control: reliable channel
- * @data: UDP socket that only this sender sends to
- * @message: what has arrived, at its place
- * @bitmap: bits of chunks that have arrived
- * @received: number of those
- * @stopped: it was told to stop
+ * @data: UDP socket of this sender only
+ * @message: the message, with zeroes for missing chunks
+ * @bitmap: bits of received chunks
+ * @received: number of received chunks
+ * @stopped: stop was sent
  */
 struct sender {
 	int		control;
@@ -106,7 +106,7 @@ static struct {
 };
 
 static struct sender senders[SENDERS];
-/* Probes that came, bytes missing, chunks that came though they were there */
+/* Received probes, missing bytes, duplicate chunks */
 static uint64_t probes, missing, again;
 
 static uint32_t chunks(void)
@@ -119,7 +119,7 @@ static uint32_t chunk_bytes(uint32_t i)
 	return i + 1 < chunks() ? CHUNK : cfg.size - i * CHUNK;
 }
 
-/* Chunks that stop needs */
+/* Number of chunks before stop */
 static uint32_t needed(void)
 {
 	return chunks() - (uint32_t)((uint64_t)chunks() * cfg.p_low / DBLP_PPM);
@@ -187,9 +187,9 @@ static void udp_address(struct sockaddr_in6 *to, uint32_t index)
 	to->sin6_family = AF_INET6;
 }
 
-/* A sender */
+/* Sender */
 
-/* Has stop come? Nothing else can, before a probe was sent. */
+/* Has stop arrived? Before a probe, the receiver sends nothing else. */
 static bool told_to_stop(int control)
 {
 	struct control c;
@@ -222,7 +222,7 @@ static bool send_pass(int control, int data, const unsigned char *message,
 			continue;
 		if (told_to_stop(control))
 			return false;
-		/* A full queue of the device is as good as a loss in the network */
+		/* A packet dropped by a full device queue counts as lost */
 		if (sendmsg(data, &msg, 0) < 0 && errno != ENOBUFS)
 			die("sendmsg()");
 	}
@@ -272,9 +272,9 @@ static void sender_run(uint32_t index)
 	free(message);
 }
 
-/* The receiver */
+/* Receiver */
 
-/* A loss of its own, for a network that has none (splitmix64) */
+/* Simulated loss, for a network without losses (splitmix64) */
 static bool lost(void)
 {
 	static uint64_t state;
@@ -301,7 +301,7 @@ static void stop_if_enough(struct sender *s, uint32_t round)
 static void take_chunk(struct sender *s, const struct data_head *head, ssize_t n,
 		       uint32_t round)
 {
-	/* Of this round, once; what comes after stop would be better than promised */
+	/* Ignore chunks of other rounds, duplicates, and chunks after stop */
 	if (n < (ssize_t)sizeof(*head) || head->round != round || s->stopped ||
 	    head->sequence >= chunks() || head->length != chunk_bytes(head->sequence) ||
 	    n != (ssize_t)(sizeof(*head) + head->length))
@@ -336,7 +336,7 @@ static void take_probe(struct sender *s, uint32_t round)
 	if (c.type != PROBE)
 		die("control message %u is no probe", c.type);
 	probes++;
-	/* It has crossed stop on its way */
+	/* Ignore a probe that crossed stop */
 	if (c.value != round || s->stopped)
 		return;
 	stop_if_enough(s, round);
@@ -395,7 +395,7 @@ static void begin_round(void)
 	}
 }
 
-/* What is missing is zero and little enough, all else is exact */
+/* Check that missing chunks are zero and few enough, and all others exact */
 static void check_message(const struct sender *s, uint32_t index, uint32_t round)
 {
 	uint64_t lacks = 0;
@@ -432,7 +432,7 @@ static void run_hook(uint32_t round)
 	setenv("DBLP_ROUND", text, 1);
 	errno = 0;
 	if (system(cfg.hook))
-		die("the hook has failed before round %u", round);
+		die("the hook failed before round %u", round);
 }
 
 static void print_results(const uint64_t *sample)
@@ -453,7 +453,7 @@ static void print_results(const uint64_t *sample)
 static void listen_data(struct sender *s, uint32_t index)
 {
 	struct sockaddr_in6 addr;
-	/* Of this, the kernel takes half for itself */
+	/* The kernel uses half of this for overhead */
 	int room = 4 * cfg.size + 65536;
 
 	s->data = udp_socket();
@@ -476,7 +476,7 @@ static void accept_senders(int listener)
 			die("accept(): %s", strerror(-fd));
 		get(fd, &hello, sizeof(hello));
 		if (hello.type != HELLO || hello.value >= cfg.senders)
-			die("a stranger has connected");
+			die("an unknown program has connected");
 		senders[hello.value].control = fd;
 	}
 }
@@ -493,7 +493,7 @@ static void out_of_time(int sig)
 	end_now("dblp-baseline: out of time\n");
 }
 
-/* It has said why */
+/* The sender has printed the reason */
 static void sender_ended(int sig)
 {
 	int status, saved = errno;
@@ -553,24 +553,24 @@ static void receiver_run(void)
 	print_results(sample);
 }
 
-/* The command line */
+/* Command line */
 
 static void usage(FILE *f)
 {
 	fputs("Usage: dblp-baseline [OPTION...]\n"
-	      "Gather messages as the papers' software does, and print one JSON object.\n\n"
-	      "  --to NAMESPACE          of the receiver\n"
-	      "  --from NAMESPACE[,...]  of the senders, one each\n"
-	      "  --senders N             as many in this namespace (default 1)\n"
-	      "  --address ADDR          of the receiver (default 127.0.0.1)\n"
-	      "  --port N                TCP; data takes UDP ports after it (default 7100)\n"
-	      "  --size BYTES            of a message (default 300000)\n"
-	      "  --rounds N              (default 10)\n"
+	      "Gather messages as the software of the papers does, and print one JSON object.\n\n"
+	      "  --to NAMESPACE          namespace of the receiver\n"
+	      "  --from NAMESPACE[,...]  namespace of each sender\n"
+	      "  --senders N             number of senders in this namespace (default 1)\n"
+	      "  --address ADDR          address of the receiver (default 127.0.0.1)\n"
+	      "  --port N                TCP port; data uses the UDP ports after it (default 7100)\n"
+	      "  --size BYTES            size of a message (default 300000)\n"
+	      "  --rounds N              number of rounds (default 10)\n"
 	      "  --p-low PPM             share of the chunks that may be missing (default 0)\n"
-	      "  --loss PPM              share of the chunks that the receiver loses itself\n"
-	      "  --seed N                of these losses and of contents (default 1)\n"
-	      "  --hook COMMAND          run it before each round; $DBLP_ROUND is its number\n"
-	      "  --timeout SECONDS       give up after this time (default 600)\n", f);
+	      "  --loss PPM              share of the chunks that the receiver drops\n"
+	      "  --seed N                seed of losses and contents (default 1)\n"
+	      "  --hook COMMAND          run before each round; $DBLP_ROUND is its number\n"
+	      "  --timeout SECONDS       fail after this time (default 600)\n", f);
 }
 
 static uint64_t number(const char *name, uint64_t min, uint64_t max)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reads packets, UDP payloads in hexadecimal, one a line, by the module's own
- * codec, and prints what it finds in each: see usage(). The judge of other
- * decoders.
+ * Decodes packets, UDP payloads in hexadecimal, one per line, by the module's codec, and
+ * prints their fields: see usage(). Tests compare other decoders with it.
  */
 #include <linux/dblp.h>
 #include <stdio.h>
@@ -39,7 +38,7 @@ static void show_cookie(const u8 *p)
 	show("cookie.mac", c.mac);
 }
 
-/* What follows the parameters is the time */
+/* The time follows the parameters */
 static enum dblp_wire_error show_params(const u8 *p, bool server)
 {
 	struct dblp_params a;
@@ -67,7 +66,7 @@ static bool is_zero(const u8 *p, u32 len)
 	return true;
 }
 
-/* What the module checks outside of wire.c: input.c, handshake.c */
+/* The checks that the module has in input.c and handshake.c instead of wire.c */
 static enum dblp_wire_error show_rst(const u8 *p)
 {
 	u32 reason = dblp_load_u32(p + DBLP_HDR_LEN);
@@ -173,7 +172,7 @@ static void show_frame(const struct dblp_frame *f)
 	}
 }
 
-/* As dblp_check_frames(), but for what only a connection knows */
+/* As dblp_check_frames(), without checks that need a connection */
 static const char *show_frames(u8 type, const u8 *p, u32 len,
 			       const struct dblp_data *d)
 {
@@ -305,9 +304,9 @@ static void decode(const u8 *p, u32 len)
 static void usage(void)
 {
 	fputs("Usage: dblp-decode < PACKETS\n"
-	      "Reads a UDP payload in hexadecimal from each line. Prints for each\n"
-	      "what the module reads in it, a word NAME=VALUE for each field, and\n"
-	      "as the last word the counter under which a receiver drops it, or -.\n",
+	      "Decodes the UDP payload in hexadecimal of each line. Prints for each a\n"
+	      "word NAME=VALUE for each field that the module reads, and as the last\n"
+	      "word the counter under which a receiver drops the packet, or -.\n",
 	      stderr);
 	exit(2);
 }
@@ -320,7 +319,7 @@ int main(int argc, char **argv)
 	if (argc != 1)
 		usage();
 	while (fgets(line, sizeof(line), stdin)) {
-		/* No larger than the packet, for tools that watch over memory */
+		/* Exactly as large as the packet, so that ASan finds reads beyond it */
 		u8 *packet;
 
 		len = strspn(line, "0123456789abcdefABCDEF") / 2;

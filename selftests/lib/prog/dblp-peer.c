@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Does to one socket what its arguments say, for scripts: see usage().
+ * Runs the calls that its arguments name on one socket, for scripts: see usage().
  */
 #define _GNU_SOURCE
 #include "lib/testlib.h"
@@ -17,7 +17,7 @@
 static int fd = -1;
 static char **args;
 static char *buffer;
-/* Of messages that are sent */
+/* Tag of messages to send */
 static uint64_t tag;
 static unsigned int label;
 #define BUFFER_SIZE	(1 << 20)
@@ -51,7 +51,7 @@ static int name_socket(const char *verb)
 		return connect(fd, (struct sockaddr *)&a, sizeof(a));
 	if (!strcmp(verb, "bind"))
 		return bind(fd, (struct sockaddr *)&a, sizeof(a));
-	/* Connections of the one before may live on */
+	/* Connections of an earlier listener may still use the address */
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
 	    bind(fd, (struct sockaddr *)&a, sizeof(a)))
 		return -1;
@@ -270,26 +270,26 @@ static void usage(void)
 {
 	fputs("Usage: dblp-peer WORD...\n"
 	      "  socket | bind A PORT | listen A PORT | connect A PORT\n"
-	      "  accept               and forget the listener\n"
-	      "  fork                 two go on: each takes what comes next\n"
+	      "  accept               accept a connection, close the listener\n"
+	      "  fork                 fork; both processes run the following words\n"
 	      "  set budget|cap|deadline|job|spray|user-timeout|keepalive|sndbuf|rcvbuf|\n"
-	      "      tos|priority|mark|ect N  (keepalive: and have it)\n"
-	      "  tag N                of messages that are sent from now on\n"
-	      "  cancel N             DBLP_CANCEL of those with this tag\n"
+	      "      tos|priority|mark|ect N  (keepalive: also SO_KEEPALIVE)\n"
+	      "  tag N                set the tag of later messages\n"
+	      "  cancel N             DBLP_CANCEL of messages with this tag\n"
 	      "  norm N               DBLP_NORM\n"
 	      "  device NAME          SO_BINDTODEVICE\n"
 	      "  congestion NAME\n"
-	      "  label N              of the addresses that follow\n"
+	      "  label N              set the flow label of later addresses\n"
 	      "  send COUNT SIZE | recv COUNT | shutdown | close\n"
 	      "  eof                  expect the end of file, nothing before it\n"
-	      "  drain                receive until then\n"
+	      "  drain                receive until the end of file\n"
 	      "  hangup               wait for the connection's end\n"
-	      "  leave                go to a new network namespace\n"
+	      "  leave                move to a new network namespace\n"
 	      "  say TEXT             print a line\n"
-	      "  await FILE           until it exists\n"
+	      "  await FILE           wait until FILE exists\n"
 	      "  sleep MS\n"
-	      "  pause                for ever\n"
-	      "  fails ERRNO WORD...  the next must fail so (ETIMEDOUT ...)\n",
+	      "  pause                wait forever\n"
+	      "  fails ERRNO WORD...  the next word must fail with this error (ETIMEDOUT ...)\n",
 	      stderr);
 	exit(2);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Prints what passes an interface, a line for each UDP packet over IPv4 or IPv6
- * (or piece of one), for scripts: see usage().
+ * Prints a line for each UDP packet, or fragment of one, that passes an interface, for
+ * scripts: see usage().
  */
 #define _GNU_SOURCE
 #include "lib/testlib.h"
@@ -28,14 +28,14 @@ static const char * const types[16] = {
 };
 
 /**
- * struct seen - what is printed of a packet
+ * struct seen - printed properties of a packet
  * @family: 4 or 6
- * @len: bytes, IP header included
+ * @len: length with IP header, bytes
  * @tos: traffic class
  * @label: flow label
- * @df: may not be fragmented
- * @piece: is a fragment
- * @udp: where its UDP header is, NULL in all pieces but the first
+ * @df: the packet may not be fragmented
+ * @piece: the packet is a fragment
+ * @udp: its UDP header, NULL in all fragments except the first
  */
 struct seen {
 	int		family;
@@ -85,7 +85,7 @@ static bool parse6(struct seen *s, const uint8_t *p, size_t len)
 	return ip->ip6_nxt == IPPROTO_UDP;
 }
 
-/* Packets that begin with their IP header, for tcpdump, tshark and others */
+/* Open a pcap file of packets that begin with their IP header */
 static FILE *pcap_open(const char *path)
 {
 	static const uint32_t header[] = {
@@ -125,7 +125,7 @@ static void print(const struct seen *s, bool out)
 	fflush(stdout);
 }
 
-/* As dblpctl -t has it */
+/* Format of dblpctl -t */
 static void print_time(void)
 {
 	struct timespec now;
@@ -136,7 +136,7 @@ static void print_time(void)
 	printf("%s.%06ld ", text, now.tv_nsec / 1000);
 }
 
-/* Budgets that change, and messages that are closed with bytes missing */
+/* Print BUDGET frames, and CLOSE frames of messages with bytes missing */
 static void print_budgets(const uint8_t *p, size_t len, bool out)
 {
 	struct dblp_frame f;
@@ -168,9 +168,9 @@ static void usage(void)
 	      "Prints a line for each UDP packet until it is killed:\n"
 	      "  time in us, in|out, 4|6, bytes with IP header, traffic class,\n"
 	      "  flow label, df|-, whole|piece, type of the AF_DBLP packet\n"
-	      "after a line 'ready'. -w: and writes them to FILE (pcap), whole.\n"
-	      "-b: prints BUDGET frames instead, and those CLOSE frames that say that\n"
-	      "  bytes are missing, with the time of day.\n",
+	      "after a line 'ready'. -w: also writes whole packets to FILE (pcap).\n"
+	      "-b: prints BUDGET frames instead, and CLOSE frames of messages with\n"
+	      "  bytes missing, with the time of day.\n",
 	      stderr);
 	_exit(2);
 }
@@ -205,7 +205,7 @@ int main(int argc, char **argv)
 	puts("ready");
 	fflush(stdout);
 	for (;;) {
-		/* What is not written is not looked at beyond its headers */
+		/* Without pcap, headers are enough */
 		size_t room = pcap || budgets ? sizeof(buf) : 256;
 		struct sockaddr_ll a;
 		socklen_t len = sizeof(a);

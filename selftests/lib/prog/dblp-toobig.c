@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A router that says "packet too big" of a packet that was not, for scripts:
- * see usage().
+ * Plays a router that reports "packet too big" for a packet that was not too big, for
+ * scripts: see usage().
  */
 #define _GNU_SOURCE
 #include "lib/testlib.h"
@@ -26,7 +26,7 @@ static uint8_t packet[65536];
 static size_t packet_len;
 static bool v6;
 
-/* Where the UDP payload begins */
+/* Offset of the UDP payload */
 static size_t payload_at(void)
 {
 	return (v6 ? sizeof(struct ip6_hdr) : 4 * (packet[0] & 0xf)) + 8;
@@ -40,7 +40,7 @@ static bool is_data(void)
 	       (packet[payload_at()] & 0xf) == TYPE_DATA;
 }
 
-/* The next DATA packet that comes in by this interface */
+/* Wait for the next DATA packet on this interface */
 static void await_data(const char *interface)
 {
 	struct sockaddr_ll a = { .sll_family = AF_PACKET };
@@ -99,8 +99,8 @@ static void send_error(unsigned int mtu, size_t quoted)
 static void usage(void)
 {
 	fputs("Usage: dblp-toobig INTERFACE MTU genuine|forged|short\n"
-	      "Waits for a DATA packet and answers it: as a router would, or\n"
-	      "with another connection ID, or without one.\n", stderr);
+	      "Waits for a DATA packet and answers it: as a router would (genuine),\n"
+	      "with another connection ID (forged), or without one (short).\n", stderr);
 	_exit(2);
 }
 

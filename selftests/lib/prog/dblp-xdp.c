@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Has an XDP program on a device, which passes all packets, until it is killed.
+ * Attaches an XDP program that passes all packets to a device, until it is killed.
  */
 #define _GNU_SOURCE
 #include "lib/testlib.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Sends messages of known contents from one network namespace to another (with
- * --duplex both ways at once) and holds every one of them against the promises:
- * what was delivered is exact, what is missing is exactly what the loss map
- * says, is within the budget, spares the critical prefix, cuts no element, and
- * both ends have the same map.
+ * --duplex in both directions at once) and checks each message: delivered bytes are
+ * exact, the missing bytes are those of the loss map, are within the budget, are not
+ * critical, and cut no element, and both ends have the same loss map.
  *
- * Exit status 0: all of it held. One line on stdout tells what was moved.
+ * The exit status is 0 if all checks passed. A line on stdout for each direction has the
+ * totals.
  */
 #define _GNU_SOURCE
 #include "lib/testlib.h"
@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #define KEEP_BYTE	0xa5
-#define SEGMENT		1440	/* bytes of one, about, on Ethernet */
+#define SEGMENT		1440	/* approximate bytes of a segment on Ethernet */
 
 /**
  * struct end - one end of the connection
@@ -32,12 +32,12 @@
  * @fd: the socket
  * @sends: it sends messages
  * @receives: it receives messages
- * @seed: of the contents it sends
- * @peer_seed: of the contents it receives
- * @sent: messages it has sent, as their receiver saw them
- * @n_sent: of these
+ * @seed: seed of the contents it sends
+ * @peer_seed: seed of the contents it receives
+ * @sent: reports of the messages it has sent
+ * @n_sent: number of @sent
  * @rcvd: messages it has received
- * @n_rcvd: of these
+ * @n_rcvd: number of @rcvd
  */
 struct end {
 	const char	*name;
@@ -66,7 +66,7 @@ static uint32_t message_critical(uint32_t i)
 	return cfg.critical < size ? cfg.critical : size;
 }
 
-/* With policy full, a message has none */
+/* With policy full, a message has budget 0 */
 static uint32_t message_budget(uint32_t i)
 {
 	if (cfg.policy == DBLP_POLICY_FULL)
@@ -84,9 +84,9 @@ static bool uses_sndinfo(void)
 	return cfg.per_message || cfg.critical;
 }
 
-#define ZEROS_BLOCK	4000	/* bytes that are zero together, or not */
+#define ZEROS_BLOCK	4000	/* bytes of a block, which is all zero or not */
 
-/* Is @offset of a message in a block of zeroes? @end is where the next begins */
+/* Is @offset of a message in a block of zeroes? @end is the start of the next block */
 static bool is_zero(uint64_t seed, uint32_t i, uint32_t offset, uint32_t *end)
 {
 	uint32_t block = offset / ZEROS_BLOCK;
@@ -109,7 +109,7 @@ static void contents_fill(unsigned char *buf, uint32_t size, uint64_t seed,
 			memset(buf + at, 0, (end < size ? end : size) - at);
 }
 
-/* As pattern_check(), for the bytes from @from up to @to at @buf */
+/* As pattern_check(), for the bytes @from ... @to - 1 of the message at @buf */
 static ssize_t contents_check(const unsigned char *buf, uint32_t from,
 			      uint32_t to, uint64_t seed, uint32_t i)
 {
@@ -155,7 +155,7 @@ static void setup_socket(int fd)
 		die("setsockopt(DBLP_CONGESTION, %s)", cfg.cc);
 }
 
-/* Invariants 1, 4 and the plausibility of what RCVINFO and RANGES say */
+/* Check invariants 1 and 4, and that RCVINFO and RANGES are consistent */
 static void check_info(const struct end *e, uint32_t i,
 		       const struct message *m)
 {
@@ -166,7 +166,7 @@ static void check_info(const struct end *e, uint32_t i,
 	uint32_t most, r, sum = 0, end = 0;
 	bool over;
 
-	/* It may have been under way when the budget was changed */
+	/* The message may have been in flight when the budget was changed */
 	if (cfg.halfway && !cfg.settled && info->budget == cfg.then)
 		budget = cfg.then;
 	errno = 0;
@@ -223,11 +223,11 @@ static void check_present(const struct end *e, uint32_t i,
 	ssize_t bad = contents_check(buf + from, from, to, e->peer_seed, i);
 
 	if (bad >= 0)
-		die("%s: message %u of %u bytes: byte %zd is wrong and not said to be missing",
+		die("%s: message %u of %u bytes: byte %zd is wrong and not reported missing",
 		    e->name, i, message_size(i), from + bad);
 }
 
-/* Everything not in the loss map is exact, everything in it is as filled */
+/* Bytes outside the loss map must be exact, bytes in it as filled */
 static void check_contents(const struct end *e, uint32_t i,
 			   const unsigned char *buf, const struct message *m)
 {
@@ -298,14 +298,14 @@ static void *receive_all(void *arg)
 		die("malloc");
 	for (i = 0; i < cfg.count; i++)
 		receive_one(e, buf, room, i);
-	/* The peer sends no more: end of file, neither a message nor an error */
+	/* After the last message there must be end of file, not an error */
 	if (message_recv(e->fd, buf, room, 0, &m))
-		die("%s: something comes after the last message", e->name);
+		die("%s: a message after the last one", e->name);
 	free(buf);
 	return NULL;
 }
 
-/* Takes reports of closed messages; true if there was one */
+/* Read a report of a closed message; true if there was one */
 static bool take_report(struct end *e)
 {
 	struct message m;
@@ -324,7 +324,7 @@ static bool take_report(struct end *e)
 	return true;
 }
 
-/* POLLERR without a report: it is an error, and the end */
+/* POLLERR without a report: print the error of the socket and exit */
 static void die_of_error(const struct end *e)
 {
 	socklen_t len = sizeof(int);
@@ -365,7 +365,7 @@ static void send_one(struct end *e, unsigned char *buf, uint32_t i)
 		die("%s: sendmsg() of %u bytes gave %zd", e->name, size, ret);
 }
 
-/* Something else changes the socket, for instance an operator */
+/* Run a command that changes the socket, as an operator does */
 static void run_command(const char *command)
 {
 	errno = 0;
@@ -373,7 +373,7 @@ static void run_command(const char *command)
 		die("'%s' failed", command);
 }
 
-/* What was sent, forgiven and delivered adds up to what there was, in bytes */
+/* Check the sums of sent, forgiven and delivered bytes */
 static void check_sums(const struct end *e)
 {
 	uint64_t all = 0, missing = 0;
@@ -404,7 +404,7 @@ static void check_sums(const struct end *e)
 		    (unsigned long long)all);
 }
 
-/* Of noise nothing is elided */
+/* Check elided bytes; without zeroes none may be elided */
 static void check_elided(const struct end *e)
 {
 	struct dblp_info info;
@@ -419,7 +419,7 @@ static void check_elided(const struct end *e)
 		    (unsigned long long)info.bytes_elided);
 }
 
-/* Until @n messages are reported as closed */
+/* Read reports until @n messages are closed */
 static void take_reports(struct end *e, uint32_t n)
 {
 	while (e->n_sent < n) {
@@ -483,7 +483,7 @@ static void run_end(struct end *e)
 	close(e->fd);
 }
 
-/* The maps go from the listening process to the other by way of a file. */
+/* The listening process passes its loss maps to the other by a file. */
 static void save_messages(FILE *f, const struct message *m, uint32_t n)
 {
 	uint32_t i;
@@ -516,7 +516,7 @@ static struct message *load_messages(FILE *f, uint32_t n)
 	return m;
 }
 
-/* Invariant 2: both ends know the same */
+/* Check invariant 2: both ends have the same loss maps */
 static void compare_maps(const char *way, const struct message *sent,
 			 const struct message *rcvd)
 {
@@ -549,13 +549,12 @@ static double moment(double from, double len, double size)
 }
 
 /*
- * Invariant 5: if nothing but chance decides what is missing, the centre of
- * gravity of what is missing, and of what is there, is the middle of the
- * droppable part. The rarer of both is looked at, since it has more to tell:
- * with only the tail missing it would be at 1 - share / 2. The mean of n places
- * deviates by sqrt(1/12 n), and by some more where what was lost together stays
- * missing together; six times that is chance no more. A tail of one segment is,
- * where one segment is all that is missing.
+ * Check invariant 5. If missing bytes are random, the mean position of missing and of
+ * delivered bytes is the middle of the droppable part. The rarer of the two is tested,
+ * because it shows a bias best: if only the tail were missing, its mean would be at
+ * 1 - share / 2. The mean of n positions has a standard deviation of sqrt(1/12 n), more
+ * if losses are bursts; a deviation of six times this is not random. A single missing
+ * segment at the end is random.
  */
 static void check_spread(const char *way, const struct message *m)
 {
@@ -587,19 +586,19 @@ static void check_spread(const char *way, const struct message *m)
 	rarer = missing < all / 2 ? missing : all - missing;
 	n = rarer / SEGMENT;
 	if (n < 40)
-		die("%s: too little is missing or there to judge its spread",
+		die("%s: too few bytes are missing or delivered to judge their spread",
 		    way);
 	centre = missing < all / 2 ? missing_moment / missing :
 		 (all / 2 - missing_moment) / (all - missing);
 	printf("%s centre=%.3f places=%.0f\n", way, centre, n);
 	if ((centre - 0.5) * (centre - 0.5) > 36 / (12 * n))
-		die("%s: the centre of what is %s is at %.3f of the message",
-		    way, missing < all / 2 ? "missing" : "there", centre);
+		die("%s: the centre of %s bytes is at %.3f of the message",
+		    way, missing < all / 2 ? "missing" : "delivered", centre);
 	if (tails)
-		die("%s: %u messages of %u miss simply their tail", way, tails,
+		die("%s: %u messages of %u miss only their tail", way, tails,
 		    hit);
 	if (same > hit / 4)
-		die("%s: %u messages of %u miss the same as the one before",
+		die("%s: %u messages of %u miss the same bytes as the one before",
 		    way, same, hit);
 }
 
@@ -710,7 +709,7 @@ static void run_listening_end(int ready, FILE *record)
 	self.fd = accept(lfd, NULL, NULL);
 	if (self.fd < 0)
 		die("accept()");
-	/* Whether or not a socket inherits them, these hold for it. */
+	/* Set them also if the socket inherited them. */
 	setup_socket(self.fd);
 	close(lfd);
 	run_end(&self);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * For LD_PRELOAD: dblpctl speaks netlink with the descriptor $NETLINK_FD, a socket
- * whose other end plays the kernel, and finds /proc, /sys and /lib/modules below
- * $ROOT, if that is set. See selftests/host/dblpctl.py.
+ * For LD_PRELOAD: redirects the netlink socket of dblpctl to descriptor $NETLINK_FD, whose
+ * other end is a fake kernel, and /proc, /sys and /lib/modules to $ROOT, if set. See
+ * selftests/host/dblpctl.py.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ int mnl_socket_setsockopt(const struct mnl_socket *nl, int type, void *buf,
 	return 0;
 }
 
-/* A single byte stands for messages that the socket had no room for */
+/* A message of one byte stands for dropped messages */
 ssize_t mnl_socket_recvfrom(const struct mnl_socket *nl, void *buf, size_t size)
 {
 	ssize_t n = recv(mnl_socket_get_fd(nl), buf, size, 0);

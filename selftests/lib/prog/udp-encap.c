@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Holds a UDP socket that encapsulates, for IPv4 and for IPv6, until it is killed.
+ * Keeps a UDP encapsulation socket open, for IPv4 and for IPv6, until it is killed.
  *
- * With the first such socket the kernel patches its code (a static key), with the
- * last it patches it back, and tests have no socket several times a second. QEMU
- * may let a processor execute the trap of a patch under way for ever, when another
- * has long completed it. See selftests/vm/init.
+ * The kernel patches its code (a static key) for the first such socket and after the last
+ * one, which would happen several times a second during tests. QEMU may let a CPU execute
+ * the trap of a patch forever although another CPU has completed the patch. See
+ * selftests/vm/init.
  */
 #include "lib/testlib.h"
 
@@ -24,7 +24,7 @@ int main(void)
 		fd = socket(families[i], SOCK_DGRAM | SOCK_CLOEXEC, 0);
 		if (fd < 0 || setsockopt(fd, IPPROTO_UDP, UDP_ENCAP, &type,
 					 sizeof(type)))
-			die("a socket that encapsulates");
+			die("UDP encapsulation socket");
 	}
 	for (;;)
 		pause();
