@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Programs of 32 and of 64 bits see the same structures, in options and in
- * control messages, and structures of their own time. This file is built both
- * ways. selftests/abi compares layouts.
+ * Programs of 32 and of 64 bits use the same structures in options and control messages,
+ * and programs built with older or newer headers work. This file is built for both word
+ * sizes. selftests/abi compares layouts.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -62,7 +62,7 @@ TEST_F(abi, info_is_filled_to_its_end)
 	EXPECT_EQ(0, info.spurious);
 }
 
-/* With @len bytes of DBLP_SNDINFO */
+/* Send with @len bytes of DBLP_SNDINFO */
 static ssize_t send_as(int fd, char *buf, size_t size, const void *info,
 		       size_t len)
 {
@@ -86,7 +86,7 @@ static ssize_t send_with(int fd, char *buf, const struct dblp_sndinfo *info)
 	return send_as(fd, buf, SIZE, info, sizeof(*info));
 }
 
-/* What recvmsg() gave, with pointers to what is in the control buffer */
+/* Result of recvmsg(), with pointers into the control buffer */
 struct got {
 	int flags;
 	const struct dblp_rcvinfo *info;
@@ -105,7 +105,7 @@ static const void *data_of(const struct cmsghdr *c, int type, size_t len)
 	return CMSG_DATA(c);
 }
 
-/* With @room bytes of control buffer; the loss map only if it was not cut */
+/* Receive with a control buffer of @room bytes; the loss map is set unless truncated */
 static ssize_t receive(int fd, char *buf, size_t room, int flags, struct got *g)
 {
 	bool sent = flags & MSG_ERRQUEUE;
@@ -129,7 +129,7 @@ static ssize_t receive(int fd, char *buf, size_t room, int flags, struct got *g)
 	return ret;
 }
 
-/* Both ends' control messages of a message with something missing */
+/* Control messages of a message with bytes missing, at both ends */
 TEST_F(abi, control_messages_both_ways)
 {
 	struct dblp_sndinfo snd = {
@@ -211,10 +211,10 @@ TEST_F(abi, loss_map_by_option)
 }
 
 /* Sizes of a structure that a program may have been built with */
-#define FIRST		32	/* bytes of struct dblp_sndinfo when it was new */
+#define FIRST		32	/* bytes of struct dblp_sndinfo in its first version */
 #define LARGER		5000
 
-TEST_F(abi, structures_of_other_times_to_send)
+TEST_F(abi, structures_of_other_versions_to_send)
 {
 	static char info[LARGER] __attribute__((aligned(8)));
 	size_t len;
@@ -231,20 +231,20 @@ TEST_F(abi, structures_of_other_times_to_send)
 	EXPECT_ERR(EINVAL, send_as(self->client, self->buf, 1, info, FIRST - 1));
 	EXPECT_ERR(EINVAL, send_as(self->client, self->buf, 1, info, 0));
 	EXPECT_ERR(E2BIG, send_as(self->client, self->buf, 1, info, LARGER));
-	/* What is not known may be important */
+	/* Unknown fields that are not zero are refused */
 	for (len = sizeof(struct dblp_sndinfo); len < 200; len += 17) {
 		info[len] = 1;
 		EXPECT_ERR(E2BIG, send_as(self->client, self->buf, 1, info, 200))
 			TH_LOG("byte %zu", len);
 		info[len] = 0;
 	}
-	/* What is reserved as well, also of a structure that ends in it */
+	/* So are reserved fields, also at the end of a short structure */
 	info[FIRST - 1] = 1;
 	EXPECT_ERR(EINVAL, send_as(self->client, self->buf, 1, info, FIRST));
 	EXPECT_ERR(EAGAIN, recv(self->server, self->buf, SIZE, MSG_DONTWAIT));
 }
 
-/* Control buffers are made for its size */
+/* Programs size their control buffers for it */
 TEST_F(abi, received_info_keeps_its_size)
 {
 	struct got g;
@@ -255,7 +255,7 @@ TEST_F(abi, received_info_keeps_its_size)
 	EXPECT_EQ(1, g.info->length);
 }
 
-TEST_F(abi, structures_of_other_times_by_options)
+TEST_F(abi, structures_of_other_versions_by_options)
 {
 	char info[1024] __attribute__((aligned(8)));
 	struct dblp_info now = get_info(self->listener);
@@ -288,7 +288,7 @@ TEST_F(abi, structures_of_other_times_by_options)
 				      &key, 71));
 }
 
-/* An option that is a structure, and can be set but not read */
+/* DBLP_AUTH_KEY is a structure, and can be set but not read */
 TEST_F(abi, keys)
 {
 	static const char longest[] =
@@ -307,7 +307,7 @@ TEST_F(abi, keys)
 
 	ASSERT_EQ(0, RESULT(try_key(self->listener, longest, 0)));
 	EXPECT_EQ(DBLP_AUTH_ON, get_info(self->listener).auth);
-	/* All of it counts */
+	/* Every byte of the key matters */
 	ASSERT_EQ(0, RESULT(try_key(late, longest + 1, 0)));
 	EXPECT_ERR(EKEYREJECTED, connect_to(late, &self->addr));
 	ASSERT_EQ(0, RESULT(try_key(late, longest, 0)));
@@ -320,7 +320,7 @@ TEST_F(abi, keys)
 	ASSERT_EQ(SIZE, send(late, self->buf, SIZE, 0));
 	EXPECT_EQ(SIZE, recv(server, self->buf, SIZE, 0));
 
-	/* None again */
+	/* Remove the key */
 	ASSERT_EQ(0, RESULT(try_key(self->listener, "", 0)));
 	EXPECT_EQ(0, get_info(self->listener).auth);
 	client = new_socket();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Several readers of one socket. One that waits copies what has come of the next message,
- * which the user does not notice, except by the time that it takes; and while one copies
- * anything, others neither get it nor what is behind it. The sender is played by the test,
- * so that what is open stays open.
+ * Several readers of one socket. A waiting reader copies received segments of the next
+ * message ahead of its end, which is visible only in the time. While a reader copies,
+ * other readers get neither this message nor a later one. The sender is a scripted peer,
+ * so that an open message stays open.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,10 +22,10 @@
 #include "lib/trap.h"
 
 #define SEG	1000
-#define SEGS	150		/* of a message */
-#define MOST	100		/* of these, enough to be copied ahead */
+#define SEGS	150		/* segments of a message */
+#define MOST	100		/* segments that are enough to be copied ahead */
 #define LEN	(SEGS * SEG - 1)
-#define GREY	0x5a		/* what the buffer has where nothing was put */
+#define GREY	0x5a		/* initial contents of buffers */
 #define WAIT_MS	10000
 
 FIXTURE(ahead) {
@@ -59,7 +59,7 @@ FIXTURE_SETUP(ahead)
 
 FIXTURE_ENDS_BY_EXIT(ahead);
 
-/* A call of recv() that waits in a thread of its own */
+/* A call of recv() in its own thread */
 struct reader {
 	pthread_t thread;
 	int fd;
@@ -67,7 +67,7 @@ struct reader {
 	ssize_t ret;
 	int err;
 	volatile bool done;
-	/* What the buffer has where nothing was put */
+	/* Initial contents of the buffer */
 	unsigned char grey;
 	volatile unsigned char *buf;
 };
@@ -110,7 +110,7 @@ static struct reader *reader_begin(int fd, int flags)
 	return reader_start(r);
 }
 
-/* One that is stopped at the first byte that it copies */
+/* Start a reader that blocks at the first byte that it copies */
 static struct reader *reader_stopped(int fd, int flags, struct trap *trap)
 {
 	struct reader *r = reader_new(fd, flags);
@@ -170,7 +170,7 @@ static bool reader_begins(const struct reader *r, __u32 id)
 	reader_free(r);							\
 } while (0)
 
-/* Segments @first to @first + @n - 1 of message @id */
+/* Send segments @first ... @first + @n - 1 of message @id */
 static void send_some(struct peer *peer, struct packet *p, __u32 id, __u32 first,
 		      __u32 n, __u32 budget)
 {
@@ -184,7 +184,7 @@ static void send_some(struct peer *peer, struct packet *p, __u32 id, __u32 first
 		die("no answer");
 }
 
-/* A reader that has copied some of message @id, and waits for the rest */
+/* Start a reader that has copied part of message @id and waits for the rest */
 #define READER_AHEAD(id, budget) ({					\
 	struct reader *ahead = reader_begin(self->fd, 0);		\
 									\
@@ -194,11 +194,11 @@ static void send_some(struct peer *peer, struct packet *p, __u32 id, __u32 first
 	ahead;								\
 })
 
-TEST_F(ahead, what_has_come_is_copied_before_the_rest)
+TEST_F(ahead, received_segments_are_copied_before_the_rest)
 {
 	struct reader *r = READER_AHEAD(0, 0);
 
-	/* Nobody else is told. */
+	/* No other reader is woken */
 	EXPECT_EQ(0, poll_now(self->fd) & ~POLLOUT);
 	send_some(&self->peer, &self->p, 0, MOST + 1, SEGS - MOST - 1, 0);
 	EXPECT_FALSE(r->done);
@@ -207,7 +207,7 @@ TEST_F(ahead, what_has_come_is_copied_before_the_rest)
 	EXPECT_EQ(0, poll_now(self->fd) & ~POLLOUT);
 }
 
-TEST_F(ahead, an_interrupted_reader_takes_nothing_with_it)
+TEST_F(ahead, an_interrupted_reader_leaves_the_message)
 {
 	struct reader *r = READER_AHEAD(0, 0);
 
@@ -219,7 +219,7 @@ TEST_F(ahead, an_interrupted_reader_takes_nothing_with_it)
 	READS(r, 0);
 }
 
-TEST_F(ahead, others_wait_until_the_message_is_taken)
+TEST_F(ahead, other_readers_wait_until_the_message_is_read)
 {
 	struct reader *r = READER_AHEAD(0, 0), *other;
 	char c;
@@ -235,7 +235,7 @@ TEST_F(ahead, others_wait_until_the_message_is_taken)
 	READS(other, 1);
 }
 
-TEST_F(ahead, another_goes_on_after_a_signal)
+TEST_F(ahead, another_reader_continues_after_a_signal)
 {
 	struct reader *r = READER_AHEAD(0, 0), *other;
 
@@ -251,7 +251,7 @@ TEST_F(ahead, another_goes_on_after_a_signal)
 
 TEST_F(ahead, holes_are_filled_where_they_are)
 {
-	/* A fifth of the segments may be missing, but no more. */
+	/* At most a fifth of the segments may be missing */
 	__u32 budget = 200020, hole = SEGS / 5 * SEG;
 	struct reader *r = READER_AHEAD(0, budget);
 
@@ -265,7 +265,7 @@ TEST_F(ahead, holes_are_filled_where_they_are)
 	EXPECT_EQ(GREY, r->buf[LEN]);
 }
 
-/* Of message 0 */
+/* Cancel message 0 */
 static void send_cancel(struct peer *peer, struct packet *p)
 {
 	struct dblp_frame f = { .type = DBLP_FRAME_CANCEL };
@@ -287,7 +287,7 @@ TEST_F(ahead, a_cancelled_message_is_an_error)
 	READS(r, 1);
 }
 
-TEST_F(ahead, the_connection_ends_in_the_midst)
+TEST_F(ahead, the_connection_ends_in_the_middle_of_a_message)
 {
 	struct reader *r = READER_AHEAD(0, 0);
 
@@ -295,13 +295,13 @@ TEST_F(ahead, the_connection_ends_in_the_midst)
 	FAILS(r, ECONNRESET);
 }
 
-TEST_F(ahead, what_does_not_follow_is_not_looked_at_again_and_again)
+TEST_F(ahead, a_piece_that_does_not_follow_is_tried_once)
 {
 	struct dblp_frame f = { .type = DBLP_FRAME_META };
 	struct dblp_data d = { .msg_len = LEN, .meta = 1 };
 	struct reader *r = reader_begin(self->fd, 0);
 
-	/* No message begins there. */
+	/* This is not the start of a message */
 	f.meta.offset = SEG;
 	f.meta.total = SEG + LEN;
 	send_data(&self->peer, &self->p, &d, SEG, 0, MOST, &f);
@@ -313,7 +313,7 @@ TEST_F(ahead, what_does_not_follow_is_not_looked_at_again_and_again)
 	FAILS(r, EINTR);
 }
 
-TEST_F(ahead, placement_begins_at_the_beginning)
+TEST_F(ahead, placement_starts_from_the_first_byte)
 {
 	struct reader *r = READER_AHEAD(0, 0);
 	__u32 on = 1;
@@ -332,7 +332,7 @@ static void set_placement(int fd)
 		die("setsockopt(DBLP_PLACEMENT)");
 }
 
-/* It goes back to where it was: no bytes of it get into the next message */
+/* The message returns to the queue; its bytes do not get into the next one */
 TEST_F(ahead, the_mode_changes_while_a_message_is_copied)
 {
 	struct reader *r, *other;
@@ -354,7 +354,7 @@ TEST_F(ahead, the_mode_changes_while_a_message_is_copied)
 	EXPECT_TRUE(reader_is(other, 1, 0, MOST * SEG));
 }
 
-/* The same of a reader that copies ahead, with nothing there besides */
+/* The same for a reader that copies ahead, with an empty queue */
 TEST_F(ahead, the_mode_changes_while_something_is_copied_ahead)
 {
 	struct reader *r, *other;
@@ -377,7 +377,7 @@ TEST_F(ahead, the_mode_changes_while_something_is_copied_ahead)
 	EXPECT_TRUE(reader_is(other, 0, MOST * SEG, LEN));
 }
 
-/* Nothing of it is put back */
+/* The message does not return to the queue */
 TEST_F(ahead, a_message_is_cancelled_while_it_is_copied)
 {
 	struct reader *r, *other;
@@ -396,8 +396,8 @@ TEST_F(ahead, a_message_is_cancelled_while_it_is_copied)
 	EXPECT_EQ(-1, bytes_check((void *)other->buf, 2 * LEN, GREY));
 }
 
-/* What is missing of a message shows nothing of the next one */
-TEST_F(ahead, nothing_is_copied_ahead_of_a_message_that_may_come_back)
+/* Missing bytes of a message must not show bytes of the next one */
+TEST_F(ahead, no_copying_ahead_of_a_message_that_may_return)
 {
 	__u32 budget = 200020, hole = SEGS / 5 * SEG, keep = DBLP_FILL_KEEP;
 	struct reader *r, *other;
@@ -421,8 +421,8 @@ TEST_F(ahead, nothing_is_copied_ahead_of_a_message_that_may_come_back)
 	EXPECT_TRUE(reader_is(other, 0, MOST * SEG + hole, LEN));
 }
 
-/* It is not yet what comes after it, nor the end */
-TEST_F(ahead, the_last_message_is_there_while_it_is_copied)
+/* Other readers see neither the next message nor the end of file yet */
+TEST_F(ahead, the_last_message_is_visible_while_it_is_copied)
 {
 	struct reader *r, *other;
 	struct trap trap;
@@ -444,7 +444,7 @@ TEST_F(ahead, the_last_message_is_there_while_it_is_copied)
 	EXPECT_EQ(0, recv(self->fd, &bytes, 1, MSG_DONTWAIT));
 }
 
-/* Is a new event reported at the edge? */
+/* Does an edge-triggered epoll report a new event? */
 static bool event_within(int epoll, int ms)
 {
 	struct epoll_event e;
@@ -489,7 +489,7 @@ TEST_F(ahead, peeking_is_no_event)
 	EXPECT_TRUE(new_event(epoll));
 }
 
-/* Let other threads on this processor run only while this one waits */
+/* Let other threads of this CPU run only while this one sleeps */
 static void set_ahead_of_others(bool on)
 {
 	struct sched_param p = { .sched_priority = on };
@@ -498,8 +498,8 @@ static void set_ahead_of_others(bool on)
 		die("sched_setscheduler()");
 }
 
-/* Also what others could have before it runs; and they are told of what it leaves */
-TEST_F(ahead, a_message_that_one_waits_for_is_for_that_one)
+/* Also if other readers could run first; they are woken for messages that it leaves */
+TEST_F(ahead, a_waiting_reader_gets_its_message)
 {
 	struct dblp_data d = { .msg_len = LEN };
 	struct reader *r;
@@ -517,7 +517,7 @@ TEST_F(ahead, a_message_that_one_waits_for_is_for_that_one)
 	send_data(&self->peer, &self->p, &d, SEG, MOST, SEGS - MOST, NULL);
 	d.msg_id = 1;
 	send_data(&self->peer, &self->p, &d, SEG, 0, SEGS, NULL);
-	/* Packets may still wait for ksoftirqd, which cannot run now */
+	/* Let ksoftirqd run, for which packets may wait */
 	new_event(epoll);
 	EXPECT_ERR(EAGAIN, recv(self->fd, &c, 1, MSG_DONTWAIT));
 	set_ahead_of_others(false);

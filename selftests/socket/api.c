@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The socket interface until there is a connection: addresses, bind(),
- * listen(), connect(), accept(), and what bad input gets: the precise errno, at
- * once, with nothing changed.
+ * The socket interface before a connection: addresses, bind(), listen(), connect(),
+ * accept(). Invalid input fails at once with the documented errno and changes nothing.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -12,7 +11,7 @@
 
 #include "kselftest_harness.h"
 
-/* One namespace and an address of the loopback interface for each test */
+/* A namespace and a loopback address for each test */
 FIXTURE(sock) {
 	struct sockaddr_dblp addr;
 	int fd;
@@ -49,7 +48,7 @@ TEST(types_and_protocols_of_socket)
 	EXPECT_TRUE(fcntl(fd, F_GETFL) & O_NONBLOCK);
 }
 
-TEST(socket_tells_what_it_is)
+TEST(socket_reports_domain_type_and_protocol)
 {
 	socklen_t len = sizeof(int);
 	int fd = new_socket(), value;
@@ -64,7 +63,7 @@ TEST(socket_tells_what_it_is)
 	EXPECT_NE(0, get_info(fd).id);
 }
 
-/* bind() and connect() look at an address in the same way */
+/* Addresses that both bind() and connect() refuse */
 static void refuse_addresses(struct __test_metadata *_metadata, int fd,
 			     const struct sockaddr_dblp *good,
 			     int (*call)(int, const struct sockaddr *,
@@ -88,12 +87,12 @@ static void refuse_addresses(struct __test_metadata *_metadata, int fd,
 	a.sdblp_flowinfo = htonl(0x80000000);
 	EXPECT_ERR(EINVAL, call(fd, (struct sockaddr *)&a, sizeof(a)));
 
-	/* Neither ::1 nor an IPv4 address is of one link alone. */
+	/* ::1 and IPv4 addresses must not have a scope */
 	a = *good;
 	a.sdblp_scope_id = 1;
 	EXPECT_ERR(EINVAL, call(fd, (struct sockaddr *)&a, sizeof(a)));
 
-	/* ... and a link-local one is nothing without its link. */
+	/* A link-local address must have a scope */
 	addr_parse(&a, "fe80::1", 5000);
 	EXPECT_ERR(EINVAL, call(fd, (struct sockaddr *)&a, sizeof(a)));
 
@@ -113,13 +112,13 @@ TEST_F(sock, bind_refuses_bad_addresses)
 	addr_parse(&a, variant->address[0] == ':' ? "ff05::1" : "224.0.0.1", 0);
 	EXPECT_ERR(EADDRNOTAVAIL, bind_to(self->fd, &a));
 
-	/* None of it has bound the socket. */
+	/* The socket is still unbound */
 	EXPECT_EQ(0, getsockname(self->fd, (struct sockaddr *)&a, &len));
 	EXPECT_EQ(0, a.sdblp_port);
 	EXPECT_EQ(0, bind_to(self->fd, &self->addr));
 }
 
-/* As programs have it that are written for any family */
+/* Programs for any family use struct sockaddr_storage */
 TEST_F(sock, addresses_in_a_longer_structure)
 {
 	union {
@@ -190,8 +189,8 @@ TEST_F(sock, a_port_has_one_owner)
 	ASSERT_EQ(0, listen(self->fd, 1));
 	EXPECT_ERR(EADDRINUSE, bind_to(other, &a));
 
-	/* Once it is closed, the port is free, at once: it waits for no grace period,
-	 * of which a hundred take longer than this. Only virtual time can tell.
+	/* A closed socket frees its port at once, without an RCU grace period. A hundred grace
+	 * periods take longer than this limit, which only virtual time can show.
 	 */
 	start = now_ms();
 	for (i = 0; i < 100; i++) {
@@ -204,7 +203,7 @@ TEST_F(sock, a_port_has_one_owner)
 	EXPECT_EQ(0, listen(self->fd, 1));
 }
 
-TEST_F(sock, a_udp_socket_and_we_share_no_port)
+TEST_F(sock, udp_and_dblp_sockets_share_no_port)
 {
 	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6 };
 	socklen_t len = sizeof(sin6);
@@ -234,7 +233,7 @@ TEST_F(sock, names_of_an_unconnected_socket)
 	EXPECT_EQ(0, a.sdblp_flowinfo);
 	EXPECT_EQ(0, a.sdblp_scope_id);
 
-	/* A short buffer gets what fits, and is told what there is. */
+	/* A short buffer gets a part, and the length is that of the address */
 	memset(&a, 0x55, sizeof(a));
 	len = 2;
 	EXPECT_EQ(0, getsockname(self->fd, (struct sockaddr *)&a, &len));
@@ -303,7 +302,7 @@ TEST_F(sock, listen_without_bind_finds_a_port)
 	EXPECT_NE(0, a.sdblp_port);
 }
 
-TEST_F(sock, accept_without_waiting)
+TEST_F(sock, nonblocking_accept)
 {
 	ASSERT_EQ(0, bind_to(self->fd, &self->addr));
 	ASSERT_EQ(0, listen(self->fd, 1));
@@ -312,7 +311,7 @@ TEST_F(sock, accept_without_waiting)
 	EXPECT_EQ(0, poll_now(self->fd));
 }
 
-TEST_F(sock, accept_gives_up_in_time)
+TEST_F(sock, accept_times_out)
 {
 	uint64_t start = now_ms();
 
@@ -323,7 +322,7 @@ TEST_F(sock, accept_gives_up_in_time)
 	EXPECT_LE(SHORT_MS - EARLY_MS, now_ms() - start);
 }
 
-TEST_F(sock, nobody_listens)
+TEST_F(sock, connect_without_a_listener_is_refused)
 {
 	struct sockaddr_dblp a = self->addr;
 	socklen_t len = sizeof(a);
@@ -334,7 +333,7 @@ TEST_F(sock, nobody_listens)
 	EXPECT_ERR(ENOTCONN, getpeername(self->fd, (struct sockaddr *)&a,
 					 &len));
 
-	/* The socket can try again, and then there is a listener. */
+	/* The socket can try again, now with a listener */
 	a.sdblp_port = htons(5000);
 	EXPECT_ERR(ECONNREFUSED, connect_to(self->fd, &a));
 	new_listener(variant->address, 1, &a);
@@ -342,7 +341,7 @@ TEST_F(sock, nobody_listens)
 	EXPECT_EQ(1, send(self->fd, "x", 1, 0));
 }
 
-/* There is no listener; the address is local in all namespaces */
+/* Connect without a listener, from an address that is local in all namespaces */
 static void get_refused(struct __test_metadata *_metadata, int fd,
 			const char *address)
 {
@@ -360,7 +359,7 @@ static bool is_address(const struct sockaddr_dblp *a, const char *address)
 	return !memcmp(&a->sdblp_addr, &b.sdblp_addr, sizeof(b.sdblp_addr));
 }
 
-/* A listener at @address is reached, from the address that the route has */
+/* Connect to a listener at @address, from the source address of the route */
 static void get_through(struct __test_metadata *_metadata, int fd,
 			const char *address)
 {
@@ -379,8 +378,8 @@ static void get_through(struct __test_metadata *_metadata, int fd,
 	close(listener);
 }
 
-/* A failed attempt leaves nothing behind: the next may be over the other protocol,
- * from another address, and is no worse for what was refused before.
+/* A failed attempt has no effect on the next one, which may use the other protocol and
+ * another source address.
  */
 TEST_F(sock, connect_again_elsewhere)
 {
@@ -400,7 +399,7 @@ TEST_F(sock, connect_again_elsewhere)
 	get_through(_metadata, self->fd, v4 ? "fd07::1" : "10.7.0.1");
 }
 
-/* Nor is its port held, or the socket of no other use */
+/* The port is free again, and the socket can be bound and listen */
 TEST_F(sock, bind_and_listen_after_a_refusal)
 {
 	struct sockaddr_dblp a;
@@ -414,7 +413,7 @@ TEST_F(sock, bind_and_listen_after_a_refusal)
 	EXPECT_EQ(0, connect_to(other, &a));
 }
 
-/* What bind() has said stays, and only that */
+/* The address of bind() stays, other addresses do not */
 TEST_F(sock, connect_again_from_a_bound_port)
 {
 	const char *any = variant->address[0] == ':' ? "::" : "0.0.0.0";
@@ -434,7 +433,7 @@ TEST_F(sock, connect_again_from_a_bound_port)
 	EXPECT_EQ(a.sdblp_port, b.sdblp_port);
 }
 
-TEST_F(sock, one_who_is_bound_but_does_not_listen_refuses)
+TEST_F(sock, a_bound_socket_that_does_not_listen_refuses)
 {
 	struct sockaddr_dblp a;
 	int other = new_socket();
@@ -444,7 +443,7 @@ TEST_F(sock, one_who_is_bound_but_does_not_listen_refuses)
 	EXPECT_ERR(ECONNREFUSED, connect_to(self->fd, &a));
 }
 
-TEST_F(sock, connecting_without_waiting)
+TEST_F(sock, nonblocking_connect)
 {
 	int listener = new_listener(variant->address, 1, &self->addr), err = -1;
 	socklen_t len = sizeof(err);
@@ -460,7 +459,7 @@ TEST_F(sock, connecting_without_waiting)
 	EXPECT_TRUE(wait_for(listener, POLLIN, 10 * SECONDS));
 }
 
-TEST_F(sock, connecting_without_waiting_to_nobody)
+TEST_F(sock, nonblocking_connect_without_a_listener)
 {
 	int err = -1;
 	socklen_t len = sizeof(err);
@@ -473,7 +472,7 @@ TEST_F(sock, connecting_without_waiting_to_nobody)
 	EXPECT_EQ(ECONNREFUSED, err);
 }
 
-/* A UDP socket that answers nothing stands for a silent peer. */
+/* A silent peer is a UDP socket that does not answer */
 static void silent_peer(const char *text, struct sockaddr_dblp *a)
 {
 	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6 };
@@ -496,7 +495,7 @@ TEST_F(sock, connecting_twice_at_once)
 	EXPECT_ERR(EAGAIN, send(self->fd, "x", 1, MSG_NOSIGNAL));
 }
 
-TEST_F(sock, connecting_gives_up_after_the_send_timeout)
+TEST_F(sock, connecting_times_out_by_the_send_timeout)
 {
 	uint64_t start = now_ms();
 
@@ -516,7 +515,7 @@ static void *connect_and_wait(void *arg)
 	return (void *)RESULT(connect_to(self->fd, &self->addr));
 }
 
-/* shutdown() ends an attempt, whatever the direction, also for a call that waits */
+/* shutdown() of any direction ends an attempt, also a blocking one */
 TEST_F(sock, shutdown_while_connecting)
 {
 	struct sockaddr_dblp silent, there;
@@ -544,12 +543,12 @@ TEST_F(sock, shutdown_while_connecting)
 		EXPECT_EQ(ECONNRESET, get_int(self->fd, SO_ERROR));
 		fcntl(self->fd, F_SETFL, 0);
 	}
-	/* It is as it was, and connects */
+	/* The socket is as before the attempt, and can connect */
 	EXPECT_EQ(0, RESULT(connect_to(self->fd, &there)));
 	EXPECT_EQ(1, RESULT(send(self->fd, "x", 1, 0)));
 }
 
-TEST_F(sock, connecting_gives_up_after_the_user_timeout)
+TEST_F(sock, connecting_times_out_by_the_user_timeout)
 {
 	uint64_t start = now_ms();
 
@@ -559,7 +558,7 @@ TEST_F(sock, connecting_gives_up_after_the_user_timeout)
 	EXPECT_LE(3 * SHORT_MS - EARLY_MS, now_ms() - start);
 }
 
-TEST_F(sock, a_full_backlog_lets_nobody_in)
+TEST_F(sock, a_full_backlog_accepts_no_connection)
 {
 	int listener = new_listener(variant->address, 1, &self->addr), i, n = 0;
 	int fd[6];
@@ -577,7 +576,7 @@ TEST_F(sock, a_full_backlog_lets_nobody_in)
 	EXPECT_LE(1, n);
 	EXPECT_GE(2, n);
 
-	/* What was let in is what accept() gives. */
+	/* accept() returns the connections that were established */
 	fcntl(listener, F_SETFL, O_NONBLOCK);
 	for (i = 0; accept(listener, NULL, NULL) >= 0; i++)
 		;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages larger than the buffers, between two sockets: what sendmsg() takes,
- * what the receiver gets, and how much memory that needs.
+ * Messages larger than the buffers, between two sockets: results of sendmsg(), contents at
+ * the receiver, and memory use.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -69,8 +69,8 @@ static void drop_pages(void *p, size_t len)
 }
 
 /*
- * Contents that are cheap to have: a mebibyte that is mapped again and again,
- * but for one word in each 256 KiB, which says where it is.
+ * Contents that need little memory: one mebibyte that is mapped repeatedly. One word in
+ * each 256 KiB has its own page and tells its position.
  */
 #define MARK		(256 << 10)
 
@@ -120,7 +120,7 @@ static bool make_nonblock(int fd)
 	return !fcntl(fd, F_SETFL, O_NONBLOCK);
 }
 
-/* What was placed by one call */
+/* Ranges that one call has placed */
 struct placed {
 	ssize_t ret;
 	int flags;
@@ -160,10 +160,9 @@ static void place(int fd, void *buf, size_t len, int flags, struct placed *g)
 }
 
 /*
- * Many times the buffers. Neither end has memory for it: the receiver checks and
- * drops what was placed. BIGMSG_MIB in the environment says how much that is;
- * else it is a gibibyte in virtual time, where no deadline can be missed by a
- * slow machine.
+ * Size of a message of many times the buffers. Neither end has memory for it: the receiver
+ * checks and drops placed bytes. The environment variable BIGMSG_MIB sets it; the default
+ * is a gibibyte in virtual time, where a slow machine misses no deadline.
  */
 static size_t large(void)
 {
@@ -233,7 +232,7 @@ TEST(a_large_message_through_four_mebibytes)
 			size_t at = g->range[i].offset, n = g->range[i].length;
 
 			ASSERT_TRUE(words_check(buf + at, at, n));
-			/* Twice the same byte would not be there again. */
+			/* A byte that is placed twice would differ */
 			memset(buf + at, 0xee, n);
 			drop_pages(buf + ((at + 4095) & ~4095UL),
 				   n < 8192 ? 0 : ((at + n) & ~4095UL) -
@@ -265,8 +264,8 @@ static unsigned char *new_message(uint64_t msg)
 	return buf;
 }
 
-/* A part is taken, and the next calls go on */
-TEST(a_part_without_waiting)
+/* A call takes a part, and the next calls continue */
+TEST(a_nonblocking_call_takes_a_part)
 {
 	struct dblp_sndinfo info = { .tag = 99, .critical = 300000 };
 	struct dblp_sndinfo other = { .tag = 11 };
@@ -279,13 +278,13 @@ TEST(a_part_without_waiting)
 
 	netns_new();
 	pair_open(&p, 0, MIB, 8 * MIB);
-	/* Else what is sent is acknowledged before the call has ended. */
+	/* With less delay, bytes would be acknowledged before the call returns */
 	ASSERT_EQ(0, system("tc qdisc add dev lo root netem delay 50ms limit 10000"));
 	set_u32(p.client, DBLP_PARTIAL_SEND, 1);
 	done = sndinfo_send(p.client, buf, LEN, MSG_DONTWAIT, &info);
 	ASSERT_LT(0, done);
 	ASSERT_GT(LEN, done);
-	/* Only all of the rest will do, and nothing changes otherwise. */
+	/* A call with anything but the exact rest fails and changes nothing */
 	EXPECT_ERR(EINVAL, send(p.client, buf, LEN, 0));
 	EXPECT_ERR(EINVAL, send(p.client, buf, LEN - done - 8, 0));
 	EXPECT_ERR(EBUSY, setsockopt(p.client, SOL_DBLP, DBLP_ELEMENT, &element,
@@ -326,15 +325,15 @@ TEST(a_part_without_waiting)
 	all = get_info(p.server);
 	EXPECT_EQ(2, all.msgs_received);
 	EXPECT_EQ(0, get_meminfo(p.client, SK_MEMINFO_WMEM_QUEUED));
-	/* But what DBLP_LOSSMAP may ask for */
+	/* Only the loss map for DBLP_LOSSMAP remains */
 	EXPECT_GE(1024, get_meminfo(p.server, SK_MEMINFO_RMEM_ALLOC));
 }
 
 /*
- * Who did not ask for parts gets none, whatever ends a call: he would send the
- * next message, which may be just as long as what is left of this one.
+ * Without DBLP_PARTIAL_SEND no call takes a part: the program would send the next message,
+ * which may be exactly as long as the rest of this one.
  */
-TEST(all_or_nothing_without_waiting)
+TEST(all_or_nothing_in_nonblocking_calls)
 {
 	unsigned char *buf = new_message(0), *to = new_pages(LEN);
 	uint32_t most, n, i;
@@ -346,7 +345,7 @@ TEST(all_or_nothing_without_waiting)
 	set_u32(p.client, DBLP_NOTIFY, 0);
 	most = get_info(p.client).whole_max;
 	ASSERT_EQ(MIB, most);
-	/* What fits when there is room, EAGAIN until then; what never fits */
+	/* EAGAIN until a message fits, EMSGSIZE if it never fits */
 	EXPECT_ERR(EMSGSIZE, send(p.client, buf, most + 1, MSG_DONTWAIT));
 	EXPECT_EQ(most, send(p.client, buf, most, MSG_DONTWAIT));
 	ASSERT_EQ(0, system("tc qdisc add dev lo root netem delay 5ms limit 10000"));
@@ -358,7 +357,7 @@ TEST(all_or_nothing_without_waiting)
 		ASSERT_EQ(most, recv(p.server, to, LEN, MSG_WAITALL));
 	ASSERT_TRUE(wait_for(p.client, POLLOUT, 20 * SECONDS));
 	EXPECT_EQ(most, send(p.client, buf, most, MSG_DONTWAIT));
-	/* A timeout may come in its midst, too */
+	/* The timeout may expire during the call */
 	set_timeout(p.client, SO_SNDTIMEO, 60000);
 	EXPECT_ERR(EMSGSIZE, send(p.client, buf, most + 1, 0));
 	EXPECT_EQ(most, send(p.client, buf, most, 0));
@@ -371,7 +370,7 @@ static void on_alarm(int sig)
 {
 }
 
-/* Is a signal of a process pending? Then it waits in a call, and does not mind */
+/* Is a signal of a process pending, that is, does a call ignore it? */
 static bool has_pending(pid_t pid)
 {
 	char path[64], line[256];
@@ -389,7 +388,7 @@ static bool has_pending(pid_t pid)
 	return set;
 }
 
-TEST(all_or_nothing_whatever_signals_come)
+TEST(all_or_nothing_despite_signals)
 {
 	struct itimerval often = {
 		.it_value.tv_usec = 10000, .it_interval.tv_usec = 10000,
@@ -418,7 +417,7 @@ TEST(all_or_nothing_whatever_signals_come)
 	EXPECT_EQ(0, status);
 }
 
-/* The peer may have reset the connection meanwhile */
+/* The peer may have reset the connection */
 static bool sends_no_more(int fd, const void *buf)
 {
 	ssize_t ret = RESULT(send(fd, buf, MIB, MSG_NOSIGNAL));
@@ -426,7 +425,7 @@ static bool sends_no_more(int fd, const void *buf)
 	return ret == -EPIPE || ret == -ECONNRESET;
 }
 
-/* The rest is not there: the peer must not take for it what comes next */
+/* The rest of the message is unreadable: the next message must not replace it */
 TEST(all_or_nothing_of_bad_memory)
 {
 	unsigned char *buf = new_message(0), *to = new_pages(LEN);
@@ -449,8 +448,8 @@ TEST(all_or_nothing_of_bad_memory)
 	EXPECT_GE(good, sum);
 }
 
-/* But a process can be killed there */
-TEST(all_or_nothing_until_death)
+/* A fatal signal ends the call */
+TEST(all_or_nothing_until_killed)
 {
 	unsigned char *buf = new_message(0), *to = new_pages(LEN);
 	struct pair p;
@@ -470,7 +469,7 @@ TEST(all_or_nothing_until_death)
 	kill(pid, SIGKILL);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_TRUE(WIFSIGNALED(status));
-	/* Another process has the socket, too */
+	/* Another process also has the socket open */
 	EXPECT_TRUE(sends_no_more(p.client, buf));
 	while ((ret = recv(p.server, to, LEN, 0)) > 0)
 		;
@@ -478,11 +477,11 @@ TEST(all_or_nothing_until_death)
 	EXPECT_EQ(ECONNRESET, errno);
 }
 
-/* The message ends before its time: by timeout, by signal. Then the end comes */
+/* A timeout or a signal ends a message early; then the connection ends */
 static void cut_off(struct __test_metadata *_metadata, bool by_signal,
 		    bool shut)
 {
-	/* And again, if a busy machine has not called yet */
+	/* Repeat the signal, in case the call has not begun yet */
 	struct itimerval soon = {
 		.it_value.tv_usec = 100000, .it_interval.tv_usec = 100000,
 	}, never = { };
@@ -514,7 +513,7 @@ static void cut_off(struct __test_metadata *_metadata, bool by_signal,
 		close(p.client);
 	}
 
-	/* What was complete is there; what was not, is never the whole. */
+	/* A complete message arrives; the incomplete one never does */
 	EXPECT_EQ(8, recv(p.server, to, LEN, 0));
 	while ((ret = recv(p.server, to, LEN, 0)) > 0)
 		sum += ret;
@@ -589,7 +588,7 @@ TEST(threads_that_send_at_once)
 	EXPECT_SOON(1, !get_meminfo(p.client, SK_MEMINFO_WMEM_QUEUED));
 }
 
-/* The largest message that fits the peer's window, in pieces, needs no more */
+/* A message of the peer's whole window, in pieces, needs no more credit */
 TEST(the_largest_whole_message_from_a_small_buffer)
 {
 	unsigned char *buf = new_message(0), *to = new_pages(LEN);
@@ -612,7 +611,7 @@ TEST(the_largest_whole_message_from_a_small_buffer)
 	message_free(&m);
 }
 
-/* Loss within the budget: the sum keeps the bound, both ends have one map */
+/* Loss within the budget of the whole message; both ends have the same loss map */
 static void lossy(struct __test_metadata *_metadata, int placement)
 {
 	uint32_t size = less_if_slow(LEN, 4, "bytes"), critical = size / 6;
@@ -663,7 +662,7 @@ static void lossy(struct __test_metadata *_metadata, int placement)
 	EXPECT_EQ(0, memcmp(m.range, report.range, m.n * sizeof(*m.range)));
 	message_free(&m);
 	message_free(&report);
-	/* The first piece was complete, but the message was not */
+	/* The first piece was complete, the message was not */
 	all = get_info(p.client);
 	EXPECT_EQ(1, all.msgs_sent);
 	EXPECT_EQ(1, all.msgs_sent_budget);
@@ -683,7 +682,7 @@ TEST(loss_in_pieces_placed)
 	lossy(_metadata, 1);
 }
 
-/* Send the rest of a message, once what was taken of it is settled */
+/* Send the rest of a message after the first part is settled */
 static bool send_switched(int fd, const unsigned char *buf, uint32_t size,
 			  bool notify)
 {
@@ -695,7 +694,7 @@ static bool send_switched(int fd, const unsigned char *buf, uint32_t size,
 	return send(fd, buf, size, 0) == size;
 }
 
-/* It is reported with all of its ranges, or not at all */
+/* The message is reported with all of its ranges, or not at all */
 static void switched(struct __test_metadata *_metadata, bool notify)
 {
 	uint32_t size = less_if_slow(LEN, 4, "bytes");
@@ -709,7 +708,7 @@ static void switched(struct __test_metadata *_metadata, bool notify)
 
 	netns_new();
 	netns_set_mtu(1500);
-	/* Not all of it fits both buffers */
+	/* The message exceeds both buffers */
 	pair_open(&p, 1, size / 4, size / 2);
 	set_u32(p.client, DBLP_PARTIAL_SEND, 1);
 	set_u32(p.client, DBLP_NOTIFY, notify);
@@ -724,7 +723,7 @@ static void switched(struct __test_metadata *_metadata, bool notify)
 	ASSERT_LT(0, message_recv(p.server, to, size, MSG_WAITALL, &m));
 	EXPECT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
-	/* The sender holds back what may be missing */
+	/* The sender withholds the budget's share */
 	EXPECT_LT(0, m.n);
 	EXPECT_GT(size / 8, m.range[0].offset);
 	EXPECT_SOON(1, (ioctl(p.client, SIOCOUTQ, &left), !left));
@@ -739,7 +738,7 @@ static void switched(struct __test_metadata *_metadata, bool notify)
 		message_free(&report);
 	}
 	message_free(&m);
-	/* What is begun from now on is as the option says */
+	/* The option applies to new messages */
 	set_u32(p.client, DBLP_NOTIFY, !notify);
 	EXPECT_EQ(1, send(p.client, buf, 1, 0));
 	EXPECT_SOON(1, (ioctl(p.client, SIOCOUTQ, &left), !left));
@@ -757,10 +756,10 @@ TEST(reports_switched_on_in_the_middle)
 	switched(_metadata, false);
 }
 
-/* A window for a fast link, and then the queue in front of a slow one is full: who goes on
- * loses each packet of the window.
+/* The window is that of a fast link when the device queue of a slow link is full: a sender
+ * that continued would lose each packet of the window.
  */
-TEST(a_full_queue_below_is_left_alone)
+TEST(no_sending_into_a_full_device_queue)
 {
 	unsigned char *buf = new_message(0), *to = new_pages(LEN);
 	uint64_t window, acks, probes, refused;
@@ -778,7 +777,7 @@ TEST(a_full_queue_below_is_left_alone)
 	ASSERT_LE(300, window);
 	acks = mib("AckSent");
 	probes = mib("PtoExpired");
-	/* Trains as large as there are pass at once, another one waits, and that is all */
+	/* The queue passes the largest train at once and holds one more */
 	ASSERT_EQ(0, system("tc qdisc add dev lo root tbf rate 8kbit burst 70000 limit 70000"));
 	ASSERT_EQ(LEN, send(p.client, buf, LEN, 0));
 	while (!mib("XmitError") || mib("PtoExpired") == probes)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * DBLP_CANCEL between two sockets: messages that wait for credit, that are on their way
- * and in pieces. Both ends are told the same, and what follows is not held up.
+ * DBLP_CANCEL between two sockets: messages that wait for credit, are in flight, or are in
+ * pieces. Both ends agree, and later messages are not blocked.
  */
 #define _GNU_SOURCE
 #include <linux/sockios.h>
@@ -12,7 +12,7 @@
 
 #define LEN		40000
 
-/* A connection over which no more than a message of LEN bytes has credit */
+/* A connection with credit for one message of LEN bytes */
 FIXTURE(narrow) {
 	struct sockaddr_dblp addr;
 	char *buf;
@@ -21,7 +21,7 @@ FIXTURE(narrow) {
 	int server;
 };
 
-/* One whose receiver has so much memory, and places messages or reads them as a whole */
+/* Connect to a receiver with this buffer, in placement mode or not */
 static void join(FIXTURE_DATA(narrow) *self, int rcvbuf, bool placement)
 {
 	self->listener = plain_socket();
@@ -66,7 +66,7 @@ static void send_tag(FIXTURE_DATA(narrow) *self, uint64_t tag, size_t len)
 		die("sendmsg(%zu)", len);
 }
 
-/* The report of message @number, which is the next one */
+/* The next report is that of message @number */
 static void expect_report(struct __test_metadata *_metadata,
 			  FIXTURE_DATA(narrow) *self, uint64_t tag,
 			  uint32_t number, uint32_t len, enum dblp_reason reason)
@@ -87,7 +87,7 @@ static void expect_report(struct __test_metadata *_metadata,
 	message_free(&m);
 }
 
-/* Message @number is read in its turn, by an error, and all of it is missing */
+/* Reading message @number fails with ECANCELED, and all of it is missing */
 static void expect_cancelled(struct __test_metadata *_metadata, int fd,
 			     uint64_t tag, uint32_t number, uint32_t len)
 {
@@ -125,7 +125,7 @@ static void expect_counted(struct __test_metadata *_metadata,
 
 TEST_F(narrow, a_message_without_credit_is_never_sent)
 {
-	/* With it all of the window is used */
+	/* Size of the whole window */
 	const uint32_t all = get_info(self->client).peer_msg_max;
 	uint32_t before, left = 0;
 
@@ -134,7 +134,7 @@ TEST_F(narrow, a_message_without_credit_is_never_sent)
 	send_tag(self, 3, 1000);
 	before = get_meminfo(self->client, SK_MEMINFO_WMEM_QUEUED);
 	ASSERT_EQ(0, try_u64(self->client, DBLP_CANCEL, 2));
-	/* What it held is free before the peer has heard of it */
+	/* Its memory is free before the peer receives the CANCEL */
 	EXPECT_LE(LEN, before - get_meminfo(self->client, SK_MEMINFO_WMEM_QUEUED));
 	EXPECT_ERR(EALREADY, try_u64(self->client, DBLP_CANCEL, 2));
 	EXPECT_EQ(all, recv(self->server, self->buf, all, 0));
@@ -150,8 +150,8 @@ TEST_F(narrow, a_message_without_credit_is_never_sent)
 	expect_counted(_metadata, self, 1, 2);
 }
 
-/* Its bytes need no credit, however many there are: the reader reads nothing here */
-TEST_F(narrow, what_is_cancelled_needs_no_credit)
+/* Cancelled bytes need no credit: the receiver does not read here */
+TEST_F(narrow, a_cancelled_message_needs_no_credit)
 {
 	uint64_t tag;
 
@@ -167,7 +167,7 @@ TEST_F(narrow, what_is_cancelled_needs_no_credit)
 	EXPECT_EQ(15000, recv(self->server, self->buf, LEN, 0));
 	for (tag = 2; tag < 12; tag++)
 		expect_cancelled(_metadata, self->server, tag, tag - 1, LEN);
-	/* And all that there was is there again, and no more */
+	/* The whole credit is available again, and no more */
 	for (tag = 12; tag < 16; tag++) {
 		send_tag(self, tag, LEN);
 		send_tag(self, tag, 15000);
@@ -178,7 +178,7 @@ TEST_F(narrow, what_is_cancelled_needs_no_credit)
 	EXPECT_EQ(10, get_info(self->server).msgs_received_cancelled);
 }
 
-TEST_F(narrow, a_message_on_its_way_is_stopped)
+TEST_F(narrow, a_message_in_flight_is_stopped)
 {
 	const uint32_t len = 4 << 20;
 	uint64_t sent;
@@ -254,7 +254,7 @@ TEST_F(narrow, peeking_leaves_the_error)
 	EXPECT_ERR(EAGAIN, recv(self->server, &c, 1, MSG_DONTWAIT));
 }
 
-TEST_F(narrow, the_end_comes_behind_it)
+TEST_F(narrow, end_of_file_follows_a_cancelled_message)
 {
 	send_tag(self, 1, LEN);
 	send_tag(self, 2, LEN);
@@ -265,7 +265,7 @@ TEST_F(narrow, the_end_comes_behind_it)
 	EXPECT_EQ(0, recv(self->server, self->buf, LEN, 0));
 }
 
-/* Other calls get the socket in between */
+/* The search releases the socket lock in between */
 TEST_F(narrow, the_last_of_thousands_is_found)
 {
 	uint32_t i;
@@ -280,7 +280,7 @@ TEST_F(narrow, the_last_of_thousands_is_found)
 	expect_cancelled(_metadata, self->server, 4999, 4998, 100);
 }
 
-/* One message of the user, cut as it does not fit the send buffer */
+/* A message of the user in pieces, because it exceeds the send buffer */
 TEST_F(narrow, a_message_in_pieces_is_one)
 {
 	const uint32_t len = 90000;
@@ -301,7 +301,7 @@ TEST_F(narrow, a_message_in_pieces_is_one)
 	expect_counted(_metadata, self, 1, 2);
 }
 
-/* What was placed is worth nothing: the end of the message is an error */
+/* The message ends with an error, so placed bytes are invalid */
 TEST_F(narrow, a_message_is_cancelled_while_it_is_placed)
 {
 	const uint32_t len = 8 << 20;
@@ -316,14 +316,14 @@ TEST_F(narrow, a_message_is_cancelled_while_it_is_placed)
 	set_u32(self->client, DBLP_PARTIAL_SEND, 1);
 	n = sndinfo_send(self->client, self->buf, len, MSG_DONTWAIT, &info);
 	ASSERT_LT(0, n);
-	/* Until all that was taken of it has arrived, and is forgotten */
+	/* Wait until the receiver has dropped all bytes that the call took */
 	do {
 		recv(self->server, to, len, MSG_DONTWAIT);
 		sleep_ms(1);
 		ASSERT_EQ(0, ioctl(self->client, SIOCOUTQ, &left));
 	} while (left);
 	while (n < len) {
-		/* Half of a message is nothing that could be cancelled */
+		/* A message whose rest was not sent yet cannot be cancelled */
 		EXPECT_ERR(EBUSY, try_u64(self->client, DBLP_CANCEL, 9));
 		recv(self->server, to, len, MSG_DONTWAIT);
 		got = sndinfo_send(self->client, self->buf + n, len - n,

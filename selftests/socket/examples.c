@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The pieces of Documentation/dblp.rst, as selftests/Makefile has taken them from
- * there: they compile, and do what the document says.
+ * The examples of Documentation/dblp.rst, which selftests/Makefile extracts: they compile
+ * and do what the document says.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -18,7 +18,7 @@ static char gradient[300000], received[300000];
 static const size_t size = sizeof(gradient);
 #define round	7
 
-/* The first two are by a client, who gets a report of each. */
+/* The first two examples: a client sends and gets a report of each message */
 static int send_both(void)
 {
 #include "example-1.h"
@@ -33,7 +33,7 @@ static void ask(int fd)
 #include "example-3.h"
 }
 
-/* The last two, of which each reads one message: @fd's, and the report of @sender */
+/* The last two examples: read a message from @fd, and its report from @sender */
 static void receive(int fd, int sender, struct dblp_rcvinfo *got,
 		    struct dblp_rcvinfo *told, struct dblp_range *first)
 {
@@ -52,7 +52,7 @@ static void receive(int fd, int sender, struct dblp_rcvinfo *got,
 	*told = *(struct dblp_rcvinfo *)CMSG_DATA(CMSG_FIRSTHDR(&msg));
 }
 
-/* The one of libdblp(3) */
+/* The example of libdblp(3) */
 static int print_loss_maps(void)
 {
 #include "example-libdblp.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * System calls on AF_DBLP sockets that make no sense, or nearly do: fuzzcall
- * [CALLS [SEED]]. The same seed makes the same calls, though what they find
- * depends on time. What is wrong shows in the kernel; what is asked for here is
- * that an honest connection works all the while, and that no socket is left.
+ * Random, mostly invalid system calls on AF_DBLP sockets: fuzzcall [CALLS [SEED]]. The
+ * same seed makes the same calls, although their results depend on timing. Bugs show as
+ * kernel reports; the test itself checks that a normal connection works meanwhile, and
+ * that no socket is left.
  */
 #define _GNU_SOURCE
 #include "lib/sock.h"
@@ -25,7 +25,7 @@
 static uint64_t state;
 static struct sockaddr_dblp listener_at;
 static int fds[FDS];
-/* Behind @bytes is an inaccessible page; @fixed is read-only */
+/* An inaccessible page follows @bytes; @fixed is read-only */
 static char *bytes, *fixed;
 
 static uint32_t any(void)
@@ -44,7 +44,7 @@ static bool once_in(uint32_t n)
 	return !below(n);
 }
 
-/* A length that is right, or off by one, or any */
+/* The right length, off by one, or a random one */
 static uint32_t length(uint32_t right)
 {
 	switch (below(8)) {
@@ -61,7 +61,7 @@ static uint32_t length(uint32_t right)
 	}
 }
 
-/* A number as options have them: small, at an edge, or any */
+/* A value for options: small, at a limit, or random */
 static uint32_t value(void)
 {
 	static const uint32_t edges[] = {
@@ -73,7 +73,7 @@ static uint32_t value(void)
 			    edges[below(sizeof(edges) / sizeof(*edges))];
 }
 
-/* Memory for @len bytes, or some that is none */
+/* Memory for @len bytes, or an invalid address */
 static void *memory(uint32_t len)
 {
 	switch (below(16)) {
@@ -84,7 +84,7 @@ static void *memory(uint32_t len)
 	case 2:
 		return (void *)0xffff888000001000UL;
 	case 3:
-		/* It ends in the middle */
+		/* The inaccessible page is within the bytes */
 		return bytes + BYTES - below(len < BYTES ? len + 1 : BYTES);
 	case 4:
 		return fixed;
@@ -292,7 +292,7 @@ static void try_file(void)
 	}
 }
 
-/* Another process has the sockets, too, for a moment */
+/* Let another process share the sockets for a moment */
 static void try_fork(void)
 {
 	pid_t pid = fork();
@@ -360,7 +360,7 @@ static void try_call(void)
 	}
 }
 
-/* A listener, and connections to it, with which the round begins */
+/* Open a listener and connections to it */
 static void begin_round(void)
 {
 	uint32_t i;
@@ -382,7 +382,7 @@ static void begin_round(void)
 	fds[FDS - 1] = new_socket();
 }
 
-/* Returns false if the round ended otherwise than it may */
+/* Returns false if the round failed */
 static bool run_round(uint64_t seed, uint32_t calls)
 {
 	int status;
@@ -392,7 +392,7 @@ static bool run_round(uint64_t seed, uint32_t calls)
 		signal(SIGPIPE, SIG_IGN);
 		state = seed;
 		begin_round();
-		/* A call may wait for what never comes */
+		/* A call may wait forever */
 		alarm(10);
 		while (calls--)
 			try_call();
@@ -435,7 +435,7 @@ int main(int argc, char **argv)
 			die("an honest connection is broken");
 	}
 	printf("%sok 1 %u calls\n# value %u\n", good ? "" : "not ", done, done);
-	/* What is closed may have something to say, for the user timeout */
+	/* Closed sockets may send until the user timeout */
 	end = now_ms() + 60 * SECONDS;
 	while (socket_count() > 3 && now_ms() < end)
 		sleep_ms(100);

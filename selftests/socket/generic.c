@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Options of level SOL_SOCKET: each one works, or is refused and changes nothing.
- * The table has all of them that Linux has; one that a later kernel adds fails here
- * until it is decided what it means for AF_DBLP. The same table for users is in
- * Documentation/dblp.rst.
+ * Options of level SOL_SOCKET: each one works, or is refused and changes nothing. The
+ * table has all options of Linux. An option of a newer kernel fails here until its meaning
+ * for AF_DBLP is decided. The same table for users is in Documentation/dblp.rst.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -14,11 +13,11 @@
 #define VALUE_MAX	128
 
 enum kind {
-	/* It can be set, and the same value is read */
+	/* Can be set, and reads as the same value */
 	WORKS,
-	/* It can be set; what is read belongs to another option, or nothing */
+	/* Can be set; reading returns another option's value, or fails */
 	ACTS,
-	/* The same, in a memory cgroup: charged.c does it */
+	/* Needs a memory cgroup: tested in charged.c */
 	CHARGED,
 	READ_ONLY,
 	REFUSED,
@@ -26,9 +25,9 @@ enum kind {
 
 /**
  * struct generic - an option
- * @own: an accepted socket does not have its listener's
- * @len: bytes of @value
- * @value: to be set
+ * @own: an accepted socket does not inherit it
+ * @len: size of @value, bytes
+ * @value: value to set
  */
 struct generic {
 	const char	*name;
@@ -46,7 +45,7 @@ struct generic {
 #define INT(n)		.len = sizeof(int), .value = { .number = (n) }
 #define TIME(s)		.len = 2 * sizeof(long long), .value = { .time = { s } }
 
-/* By their numbers, as not all headers name all of them */
+/* By number, because not all headers have all names */
 static struct generic generic[NUMBERS] = {
 	[1] = { "SO_DEBUG", REFUSED },
 	[2] = { "SO_REUSEADDR", WORKS, INT(1) },
@@ -128,7 +127,7 @@ static struct generic generic[NUMBERS] = {
 	[84] = { "SO_INQ", REFUSED },
 };
 
-/* What getsockopt() gives: its result, length and bytes */
+/* Result, length and bytes of getsockopt() */
 struct reading {
 	long		ret;
 	socklen_t	len;
@@ -156,7 +155,7 @@ static long set_option(int fd, int opt)
 	return RESULT(setsockopt(fd, SOL_SOCKET, opt, &g->value, g->len));
 }
 
-/* Later kernels have SO_TXREHASH for TCP only, and ask no family */
+/* Later kernels have SO_TXREHASH for TCP only, and do not call the family */
 static void __attribute__((constructor)) ask_the_kernel(void)
 {
 	int udp = socket(AF_INET, SOCK_DGRAM, 0);
@@ -191,7 +190,7 @@ static void try_works(struct __test_metadata *_metadata, int fd, int opt)
 		return;
 	r = read_option(fd, opt);
 	EXPECT_EQ(0, r.ret) TH_LOG("%s", g->name);
-	/* A number is as long as the reader's room, or an int */
+	/* The length of a number is the reader's, or that of an int */
 	EXPECT_EQ(0, memcmp(&g->value, r.bytes, g->len)) TH_LOG("%s", g->name);
 }
 
@@ -202,12 +201,12 @@ static void try_all_that_work(struct __test_metadata *_metadata, int fd)
 	for (opt = 0; opt < NUMBERS; opt++)
 		if (generic[opt].name && generic[opt].kind <= ACTS)
 			try_works(_metadata, fd, opt);
-	/* The last ones that set them */
+	/* Values of the options that were set last */
 	EXPECT_EQ(100000, get_int(fd, SO_SNDBUF));
 	EXPECT_EQ(120000, get_int(fd, SO_RCVBUF));
 }
 
-TEST_F(conn, what_is_supported_works)
+TEST_F(conn, supported_options_work)
 {
 	try_all_that_work(_metadata, self->listener);
 	try_all_that_work(_metadata, self->client);
@@ -229,8 +228,8 @@ static void try_refused(struct __test_metadata *_metadata, int fd, int opt,
 			TH_LOG("option %d", opt);
 }
 
-/* Those included that no kernel has yet */
-TEST_F(conn, what_is_not_supported_is_refused)
+/* Including options that no kernel has yet */
+TEST_F(conn, unsupported_options_are_refused)
 {
 	int opt;
 
@@ -246,8 +245,8 @@ TEST_F(conn, what_is_not_supported_is_refused)
 	}
 }
 
-/* An older kernel takes more, and messages arrive nevertheless */
-TEST_F(conn, what_is_set_in_vain_does_no_harm)
+/* An older kernel accepts more options; messages must still arrive */
+TEST_F(conn, ineffective_options_do_no_harm)
 {
 	uint64_t value[4] = { 1 };
 	char buf[8];
@@ -267,7 +266,7 @@ TEST_F(conn, what_is_set_in_vain_does_no_harm)
 	EXPECT_EQ(4, recv(self->client, buf, sizeof(buf), 0));
 }
 
-TEST_F(conn, no_option_is_unknown_to_the_table)
+TEST_F(conn, the_table_has_all_options)
 {
 	struct reading r;
 	int opt;
@@ -281,7 +280,7 @@ TEST_F(conn, no_option_is_unknown_to_the_table)
 	}
 }
 
-TEST_F(conn, accepted_sockets_have_what_their_listener_has)
+TEST_F(conn, accepted_sockets_inherit_options)
 {
 	struct reading of_listener, of_server;
 	int client, server, opt;
@@ -296,13 +295,13 @@ TEST_F(conn, accepted_sockets_have_what_their_listener_has)
 		EXPECT_TRUE(same_reading(&of_listener, &of_server))
 			TH_LOG("%s", generic[opt].name ?: "unknown");
 	}
-	/* Later the two are apart */
+	/* Later changes are independent */
 	set_int(server, SO_MARK, 1);
 	EXPECT_EQ(36, get_int(self->listener, SO_MARK));
 	set_linger(server, 0, 0);
 }
 
-TEST_F(conn, what_can_be_read)
+TEST_F(conn, options_that_can_be_read)
 {
 	uint64_t cookie[2] = { };
 	struct sockaddr_dblp name;
@@ -330,7 +329,7 @@ TEST_F(conn, what_can_be_read)
 	EXPECT_EQ(0, memcmp(&self->addr, &name, sizeof(name)));
 }
 
-/* There is no time of arrival to be asked for, and asking costs other sockets nothing */
+/* Time stamps are not supported, and requests for them do not turn them on globally */
 TEST_F(conn, packets_have_no_time_stamps)
 {
 	struct timeval tv;
@@ -345,7 +344,7 @@ TEST_F(conn, packets_have_no_time_stamps)
 #define RATE		500000
 #define SENT		(RATE / 2)
 
-/* Milliseconds that it takes to send SENT bytes from one end to the other */
+/* Returns the time to send SENT bytes, ms */
 static uint64_t time_to_send(int from, int to)
 {
 	char *buf = noise_new(SENT);
@@ -364,7 +363,7 @@ static uint64_t rate_of(int from, int to)
 	return get_info(from).pacing_rate;
 }
 
-/* No faster than it may be, less the tenth that goes ahead of the pacer */
+/* Sending takes the time of the rate, except for a tenth that precedes the pacer */
 static void expect_slow(struct __test_metadata *_metadata, int from, int to)
 {
 	uint64_t ms = time_to_send(from, to);
@@ -379,7 +378,7 @@ TEST_F(conn, nothing_is_sent_faster_than_the_maximum_pacing_rate)
 	int client, server;
 
 	netns_set_mtu(1500);
-	/* Of a connection, and less again; then as fast as it goes */
+	/* Set and reduce the rate of a connection, then remove the limit */
 	time_to_send(self->client, self->server);
 	set_int(self->client, SO_MAX_PACING_RATE, RATE);
 	expect_slow(_metadata, self->client, self->server);
@@ -387,7 +386,7 @@ TEST_F(conn, nothing_is_sent_faster_than_the_maximum_pacing_rate)
 	EXPECT_LT(4 * RATE, SOON(4 * RATE + 1,
 				 rate_of(self->client, self->server)));
 
-	/* Of its listener, from the first packet on */
+	/* A rate of the listener applies from the first packet on */
 	set_int(self->listener, SO_MAX_PACING_RATE, RATE);
 	connect_pair(&self->addr, self->listener, &client, &server);
 	expect_slow(_metadata, server, client);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The socket interface of a connection: messages, control messages, waiting,
- * shutdown and close, and what bad input gets: the precise errno, at once, with
- * nothing changed.
+ * The socket interface of a connection: messages, control messages, blocking, shutdown and
+ * close. Invalid input fails at once with the documented errno and changes nothing.
  */
 #define _GNU_SOURCE
 #include <linux/sockios.h>
@@ -167,7 +166,7 @@ TEST_F(conn, bad_control_messages)
 	c->cmsg_len = 4;
 	EXPECT_ERR(EINVAL, sendmsg(self->client, &msg, 0));
 
-	/* None of it was sent. */
+	/* No message was sent */
 	EXPECT_EQ(2, send(self->client, "ok", 2, 0));
 	EXPECT_EQ(2, recv(self->server, buf, sizeof(buf), 0));
 }
@@ -198,7 +197,7 @@ static void put_tag(struct msghdr *msg, uint64_t tag)
 	put_control(msg, SOL_DBLP, DBLP_SNDINFO, &info, sizeof(info));
 }
 
-/* Who sends to sockets of any family may say to each what it understands */
+/* Programs for any family may add control messages of other levels */
 TEST_F(conn, control_messages_for_others)
 {
 	char control[256] __attribute__((aligned(8))) = "", buf[16];
@@ -215,7 +214,7 @@ TEST_F(conn, control_messages_for_others)
 	ASSERT_EQ(4, message_recv(self->server, buf, sizeof(buf), 0, &m));
 	EXPECT_EQ(5, m.info.tag);
 
-	/* Of level SOL_SOCKET what the kernel knows, as for TCP */
+	/* Of level SOL_SOCKET only known ones, as for TCP */
 	put_foreign(&msg, SOL_SOCKET, SO_MARK, 1);
 	ASSERT_EQ(4, sendmsg(self->client, &msg, 0));
 	ASSERT_EQ(4, message_recv(self->server, buf, sizeof(buf), 0, &m));
@@ -225,7 +224,7 @@ TEST_F(conn, control_messages_for_others)
 	EXPECT_ERR(EAGAIN, recv(self->server, buf, sizeof(buf), MSG_DONTWAIT));
 }
 
-TEST_F(conn, flags_that_make_no_sense)
+TEST_F(conn, invalid_flags)
 {
 	char buf[16];
 
@@ -244,7 +243,7 @@ TEST_F(conn, empty_messages)
 	EXPECT_ERR(EINVAL, write(self->client, "", 0));
 }
 
-TEST_F(conn, a_message_larger_than_the_peer_takes)
+TEST_F(conn, a_message_larger_than_the_peer_accepts)
 {
 	uint32_t max = get_info(self->client).peer_msg_max;
 	char *big = mmap(NULL, (size_t)max + 1, PROT_READ,
@@ -291,13 +290,13 @@ TEST_F(conn, a_short_buffer)
 	EXPECT_TRUE(msg.msg_flags & MSG_TRUNC);
 	EXPECT_EQ(0, memcmp(buf, "abcd....", 8));
 
-	/* With MSG_TRUNC the whole length is told. */
+	/* With MSG_TRUNC the result is the whole length */
 	EXPECT_EQ(8, send(self->client, "abcdefgh", 8, 0));
 	EXPECT_EQ(8, recvmsg(self->server, &msg, MSG_TRUNC));
 	EXPECT_TRUE(msg.msg_flags & MSG_TRUNC);
 	EXPECT_EQ(0, memcmp(buf, "abcd....", 8));
 
-	/* The rest of a message is gone with it. */
+	/* The rest of the message is dropped */
 	EXPECT_EQ(1, send(self->client, "x", 1, 0));
 	EXPECT_EQ(1, recvmsg(self->server, &msg, 0));
 	EXPECT_FALSE(msg.msg_flags & MSG_TRUNC);
@@ -324,7 +323,7 @@ TEST_F(conn, peeking)
 	EXPECT_ERR(EAGAIN, recv(self->server, buf, 16, MSG_PEEK | MSG_DONTWAIT));
 }
 
-TEST_F(conn, receiving_without_waiting_and_for_a_while)
+TEST_F(conn, nonblocking_receive_and_timeout)
 {
 	uint64_t start;
 	char buf[16];
@@ -337,7 +336,7 @@ TEST_F(conn, receiving_without_waiting_and_for_a_while)
 	EXPECT_GE(50 * SHORT_MS, now_ms() - start);
 }
 
-/* Unread messages fill first the peer, then the sender. */
+/* Unread messages fill the receive buffer, then the send buffer */
 static size_t fill_up(int fd, const char *buf, size_t size)
 {
 	size_t n = 0;
@@ -349,7 +348,7 @@ static size_t fill_up(int fd, const char *buf, size_t size)
 	return n;
 }
 
-/* How a sender ends, with messages that wait for credit */
+/* Ways for a sender to end while messages wait for credit */
 enum ending {
 	GOES_ON,
 	SHUTS,
@@ -367,8 +366,8 @@ static void end_sending(int client, int server, enum ending how)
 		die("shutdown()");
 }
 
-/* A window of one message. Credit comes by itself with each that is read, not by
- * the answer to a probe
+/* A window of one message. Each message read gives credit at once, not only in reply to a
+ * probe
  */
 static void overfill(struct __test_metadata *_metadata,
 		     FIXTURE_DATA(conn) *self, enum ending how)
@@ -399,7 +398,7 @@ static void overfill(struct __test_metadata *_metadata,
 	EXPECT_LT(0, get_int_ioctl(client, SIOCOUTQ));
 	end_sending(client, server, how);
 
-	/* Reading makes room again, and nothing was lost by all that. */
+	/* Reading makes room, and no message was lost */
 	probes = mib("PtoExpired");
 	for (i = 0; i < n; i++)
 		EXPECT_EQ(size, recv(server, buf, size, 0));
@@ -415,22 +414,22 @@ static void overfill(struct __test_metadata *_metadata,
 	close(server);
 }
 
-TEST_F(conn, sending_to_one_who_does_not_read)
+TEST_F(conn, sending_to_a_peer_that_does_not_read)
 {
 	overfill(_metadata, self, GOES_ON);
 }
 
-TEST_F(conn, sending_to_one_who_does_not_read_and_shutdown)
+TEST_F(conn, sending_to_a_peer_that_does_not_read_and_shutdown)
 {
 	overfill(_metadata, self, SHUTS);
 }
 
-TEST_F(conn, sending_to_one_who_does_not_read_and_shutdown_of_both)
+TEST_F(conn, sending_to_a_peer_that_does_not_read_and_shutdown_of_both)
 {
 	overfill(_metadata, self, BOTH_SHUT);
 }
 
-TEST_F(conn, sending_to_one_who_does_not_read_and_close)
+TEST_F(conn, sending_to_a_peer_that_does_not_read_and_close)
 {
 	overfill(_metadata, self, CLOSES);
 }
@@ -442,7 +441,7 @@ TEST_F(conn, queue_lengths)
 	EXPECT_EQ(5, send(self->client, "12345", 5, 0));
 	EXPECT_EQ(3, send(self->client, "123", 3, 0));
 	EXPECT_TRUE(wait_for(self->server, POLLIN, 10 * SECONDS));
-	/* Like a datagram socket: the length of the next message */
+	/* As a datagram socket: the length of the next message */
 	EXPECT_EQ(5, get_int_ioctl(self->server, SIOCINQ));
 	EXPECT_EQ(0, get_int_ioctl(self->listener, SIOCINQ));
 	EXPECT_ERR(EFAULT, ioctl(self->server, SIOCINQ, (void *)8));
@@ -468,7 +467,7 @@ TEST_F(conn, poll_states)
 	EXPECT_TRUE(wait_for(self->client, POLLRDHUP, 10 * SECONDS));
 }
 
-TEST_F(conn, epoll_tells_each_change_once)
+TEST_F(conn, epoll_reports_each_change_once)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
 	int ep = epoll_create1(0);
@@ -496,7 +495,7 @@ TEST_F(conn, shutdown_for_writing)
 	EXPECT_EQ(0, recv(self->server, buf, 16, 0));
 	EXPECT_EQ(0, recv(self->server, buf, 16, MSG_DONTWAIT));
 
-	/* The other direction lives on. */
+	/* The other direction stays open */
 	EXPECT_EQ(4, send(self->server, "back", 4, 0));
 	EXPECT_EQ(4, recv(self->client, buf, 16, 0));
 	EXPECT_EQ(0, shutdown(self->client, SHUT_WR));
@@ -539,7 +538,7 @@ TEST_F(conn, closing_sends_everything_first)
 	self->client = -1;
 }
 
-TEST_F(conn, closing_before_all_is_read_is_told)
+TEST_F(conn, closing_with_unread_messages_resets_the_peer)
 {
 	char buf[16];
 
@@ -629,7 +628,7 @@ TEST_F(conn, a_listener_that_closes_leaves_its_children_alone)
 	EXPECT_EQ(2, recv(self->client, buf, 16, 0));
 }
 
-TEST_F(conn, connections_that_nobody_accepted_are_reset)
+TEST_F(conn, unaccepted_connections_are_reset)
 {
 	int client = new_socket();
 	char buf[16];
@@ -660,13 +659,13 @@ TEST_F(conn, reports_for_the_sender)
 					&m));
 	EXPECT_EQ(POLLOUT, poll_now(self->client));
 
-	/* It is no error of the socket. */
+	/* The report is not an error of the socket */
 	EXPECT_EQ(3, recv(self->server, buf, 16, 0));
 	EXPECT_EQ(1, send(self->client, "x", 1, 0));
 }
 
-/* What came complete takes no packet back but the ACKs, whatever might have been
- * missing: those have no number
+/* A complete message causes only ACKs in return, which have no packet number, whatever its
+ * budget
  */
 TEST_F(conn, complete_messages_are_only_acknowledged)
 {
@@ -693,8 +692,7 @@ TEST_F(conn, complete_messages_are_only_acknowledged)
 	while (get_info(self->client).msgs_sent < 300)
 		sleep_ms(1);
 	EXPECT_EQ(300, get_info(self->client).msgs_sent_complete);
-	/* Where something is to be told of credit, it is told seldom; on a slow
-	 * kernel it may be repeated
+	/* Credit is sent rarely; on a slow kernel it may be repeated
 	 */
 	EXPECT_GT(300 / 10, get_info(self->server).pkts_sent - sent);
 }
@@ -725,7 +723,7 @@ TEST_F(conn, a_short_control_buffer)
 	EXPECT_EQ(map->offset + map->ranges * sizeof(struct dblp_range), optlen);
 	EXPECT_LT(0, map->ranges);
 
-	/* A short buffer gets as much as fits, in whole ranges. */
+	/* A short buffer gets as many whole ranges as fit */
 	len = map->ranges;
 	optlen = sizeof(*map) + 12;
 	ASSERT_EQ(0, getsockopt(self->server, SOL_DBLP, DBLP_LOSSMAP, map,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Options of level SOL_DBLP: ranges, defaults, inheritance, what bad input gets,
- * and what DBLP_INFO tells. Those of SOL_SOCKET are in generic.c.
+ * Options of level SOL_DBLP: ranges, defaults, inheritance, errors of invalid input, and
+ * DBLP_INFO. Options of SOL_SOCKET are in generic.c.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -49,7 +49,7 @@ static void try_option(struct __test_metadata *_metadata, int fd,
 	set_u32(fd, o->opt, o->max);
 	EXPECT_EQ(o->max, get_u32(fd, o->opt)) TH_LOG("%s", o->name);
 
-	/* Refused, and unchanged */
+	/* Each is refused, and the option does not change */
 	for (len = 0; len < sizeof(value[0]); len++)
 		EXPECT_ERR(EINVAL, setsockopt(fd, SOL_DBLP, o->opt, value, len));
 	EXPECT_ERR(EINVAL, setsockopt(fd, SOL_DBLP, o->opt, value, 8));
@@ -119,7 +119,7 @@ TEST(unknown_options)
 		EXPECT_ERR(ENOPROTOOPT, getsockopt(fd, levels[i], DBLP_BUDGET,
 						   &value, &len));
 	}
-	/* These can be read but not set. */
+	/* Read-only options */
 	for (i = 0; i < sizeof(only_read) / sizeof(only_read[0]); i++)
 		EXPECT_ERR(ENOPROTOOPT, setsockopt(fd, SOL_DBLP, only_read[i],
 						   &value, sizeof(value)));
@@ -154,8 +154,8 @@ TEST(congestion_controls)
 
 static const char *const controls[] = { "lossy", "sqrt" };
 
-/* With messages in flight, there and back: what is in flight is not lost */
-TEST_F(conn, congestion_control_changes_amid_a_connection)
+/* Change it and change it back with messages in flight, which are not lost */
+TEST_F(conn, congestion_control_changes_during_a_connection)
 {
 	static char buf[100000], got[sizeof(buf)];
 	char name[DBLP_CC_NAME_MAX] = "";
@@ -188,10 +188,10 @@ TEST_F(conn, congestion_control_changes_amid_a_connection)
 static int flip_msgs;
 
 /**
- * struct flipper - changes the congestion control of a socket all the time
+ * struct flipper - a thread that changes the congestion control of a socket repeatedly
  * @fd: the socket
- * @stop: to be set
- * @flips: how often it has done so
+ * @stop: set to stop the thread
+ * @flips: number of changes
  */
 struct flipper {
 	int		fd;
@@ -226,7 +226,7 @@ static void *send_patterns(void *arg)
 	return NULL;
 }
 
-/* Milliseconds until all of it has come, exact; 0 if it does not */
+/* Returns the time of a transfer in ms, 0 if it fails */
 static uint64_t transfer(int client, int server)
 {
 	static char got[FLIP_SIZE];
@@ -245,7 +245,7 @@ static uint64_t transfer(int client, int server)
 	return i == flip_msgs ? now_ms() - start + 1 : 0;
 }
 
-/* While packets are on their way and some of them are lost */
+/* With packets in flight, some of which are lost */
 TEST_F_TIMEOUT(conn, congestion_control_changes_under_loss, 60)
 {
 	struct flipper f = { .fd = self->client };
@@ -262,7 +262,7 @@ TEST_F_TIMEOUT(conn, congestion_control_changes_under_loss, 60)
 	snprintf(network, sizeof(network), "delay 2ms loss 3%% rate %umbit",
 		 mbit);
 	netem(network);
-	/* A control without a minimum would take the whole round trip for a queue */
+	/* Without a minimum RTT, a control would mistake the round trip for queueing delay */
 	close(self->client);
 	close(self->server);
 	connect_pair(&self->addr, self->listener, &self->client,
@@ -270,7 +270,7 @@ TEST_F_TIMEOUT(conn, congestion_control_changes_under_loss, 60)
 	set_timeout(self->server, SO_RCVTIMEO, 20000);
 	without = transfer(self->client, self->server);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, flip, &f));
-	/* Once, unless a busy machine is away for most of it */
+	/* Repeat if a busy machine delayed the thread for most of the transfer */
 	do {
 		with = transfer(self->client, self->server);
 	} while (with && f.flips < 6);
@@ -292,7 +292,7 @@ TEST_F_TIMEOUT(conn, congestion_control_changes_under_loss, 60)
 	EXPECT_GT(10 * rate, info.cwnd);
 	if (!virtual_time())
 		return;
-	/* Neither does it stall, nor does it begin anew each time */
+	/* The transfer neither stalls nor restarts slow start at each change */
 	EXPECT_GE(3 * without + 1000, with);
 	EXPECT_GE(3 * without + 1000, after);
 	EXPECT_LT(rate / 10, info.pacing_rate);
@@ -322,17 +322,17 @@ TEST_F(conn, options_are_inherited_from_the_listener)
 	EXPECT_EQ(7777, get_u32(server, DBLP_USER_TIMEOUT));
 	EXPECT_EQ(0x28, get_u32(server, DBLP_TOS));
 	EXPECT_EQ(0, get_u32(server, DBLP_ECT));
-	/* The cap is known to the client from the first message on. */
+	/* The client knows the cap from the first message on */
 	EXPECT_EQ(54321, get_info(client).peer_budget_cap);
 }
 
-/* On the narrowest path, and with META before each segment */
+/* With the smallest MTU, and META in each packet */
 TEST_F(conn, elements_of_any_size_fit)
 {
 	char sent[2000] = "what was sent", got[sizeof(sent)];
 	uint32_t element;
 
-	/* The least that IP may have */
+	/* The minimum MTU of IP */
 	netns_set_mtu(strchr(variant->address, '.') ? 576 : 1280);
 	for (element = 225; element <= 256; element++) {
 		close(self->client);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Placement mode and messages in pieces, as a receiver sees them. The sender is
- * played by the test, segment by segment, so that what is open stays open.
+ * Placement mode and messages in pieces at a receiver. The sender is a scripted peer, which
+ * sends segment by segment, so that an open message stays open.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,12 +19,12 @@
 #include "lib/sock.h"
 
 #define SEG	600
-#define LEN	(5 * SEG / 2)	/* of a message or piece: three segments */
-#define GREY	0x5a		/* what the buffer has where nothing was put */
+#define LEN	(5 * SEG / 2)	/* bytes of a message or piece: three segments */
+#define GREY	0x5a		/* initial contents of buffers */
 #define WAIT_MS	10000
 
-/* A socket and its scripted peer, in placement mode or not, one of which or both may
- * have shut down sending before anything was sent
+/* A socket and its scripted peer, in placement mode or not. Either may have shut down
+ * sending before the first message.
  */
 struct ends {
 	struct peer peer;
@@ -44,7 +44,7 @@ static void ends_join(struct ends *e, const struct sockaddr_dblp *addr)
 	half_close(&e->peer, e->fd, e->half, e->end);
 }
 
-/* The peer, if it ends, does so after @end messages */
+/* If the peer shuts down sending, its FIN is after @end messages */
 static void ends_open(struct ends *e, u32 placement, u32 fill, enum half half,
 		      u32 end)
 {
@@ -62,7 +62,7 @@ static void ends_open(struct ends *e, u32 placement, u32 fill, enum half half,
 	memset(e->buf, GREY, sizeof(e->buf));
 }
 
-/* Placement mode */
+/* Fixture of placement mode */
 FIXTURE(place) {
 	struct ends e;
 };
@@ -76,7 +76,7 @@ FIXTURE_SETUP(place)
 
 FIXTURE_ENDS_BY_EXIT(place);
 
-/* What is so in both modes, or differs */
+/* Fixture of both modes */
 FIXTURE(both) {
 	struct ends e;
 };
@@ -103,14 +103,14 @@ FIXTURE_SETUP(both)
 
 FIXTURE_ENDS_BY_EXIT(both);
 
-/* What a message of several pieces is like; 0 means one piece without META */
+/* Properties of a message in pieces; total 0: one piece without META */
 struct shape {
 	u32 total;
 	u32 budget;
 	u64 tag;
 };
 
-/* Segment @seg of message @id, piece at @offset of the message of @s */
+/* Send segment @seg of message @id, a piece at @offset of the user's message */
 static void send_seg(struct peer *peer, struct packet *p, u32 id, u32 seg,
 		     const struct shape *s, u32 offset)
 {
@@ -136,7 +136,7 @@ static void send_piece(struct peer *peer, struct packet *p, u32 id,
 	send_seg(peer, p, id, 2, s, offset);
 }
 
-/* What one recvmsg() gave */
+/* Results of one recvmsg() */
 struct got {
 	ssize_t ret;
 	int flags;
@@ -163,7 +163,7 @@ static void get(int fd, void *buf, size_t len, size_t control_len, int flags,
 {
 	char control[2048] __attribute__((aligned(8)));
 	struct iovec iov[2] = {
-		/* Two parts, which meet within a segment. */
+		/* Two buffers, whose border is within a segment */
 		{ buf, len < 700 ? len : 700 },
 		{ (char *)buf + 700, len < 700 ? 0 : len - 700 },
 	};
@@ -198,7 +198,7 @@ static void get(int fd, void *buf, size_t len, size_t control_len, int flags,
 	get(e->fd, e->buf, sizeof(e->buf), 2048, \
 	    MSG_DONTWAIT | (flags), &(g))
 
-/* One range at @offset of @length, and that many bytes, was placed */
+/* The call has placed exactly @bytes bytes at @at */
 #define EXPECT_PLACED(g, at, bytes) do {				\
 	EXPECT_EQ((bytes), (g).ret);					\
 	EXPECT_EQ(1, (g).n_placed);					\
@@ -206,13 +206,13 @@ static void get(int fd, void *buf, size_t len, size_t control_len, int flags,
 	EXPECT_EQ((bytes), (g).placed[0].length);			\
 } while (0)
 
-/* Are these bytes of message @id, from @from of the piece on, at @buf? */
+/* Does @buf have @len bytes of message @id, from byte @from of the piece? */
 static bool is_there(const unsigned char *buf, u32 id, u32 from, u32 len)
 {
 	return pattern_check(buf, len, from, SCRIPTED_SEED, id) < 0;
 }
 
-TEST_F(place, what_has_arrived_of_an_open_message)
+TEST_F(place, received_segments_of_an_open_message)
 {
 	struct ends *e = &self->e;
 	struct got g;
@@ -229,13 +229,13 @@ TEST_F(place, what_has_arrived_of_an_open_message)
 	EXPECT_EQ(-1, bytes_check(e->buf, 2 * SEG, GREY));
 	EXPECT_EQ(-1, bytes_check(e->buf + LEN, SEG, GREY));
 
-	/* It is given once. */
+	/* Each byte is returned once */
 	EXPECT_EQ(0, poll_now(e->fd) & ~POLLOUT);
 	GET(g, 0);
 	EXPECT_EQ(-1, g.ret);
 	EXPECT_EQ(EAGAIN, errno);
 
-	/* The others may wait, and belong to two messages. */
+	/* One call does not return bytes of two messages */
 	send_seg(&e->peer, &e->p, 0, 0, NULL, 0);
 	send_seg(&e->peer, &e->p, 0, 1, NULL, 0);
 	send_piece(&e->peer, &e->p, 1, NULL, 0);
@@ -251,7 +251,7 @@ TEST_F(place, what_has_arrived_of_an_open_message)
 	EXPECT_TRUE(is_there(e->buf, 0, 0, 2 * SEG));
 	EXPECT_EQ(-1, bytes_check(e->buf + 2 * SEG, SEG, GREY));
 
-	/* What one call places of a message, all of it, needs no list. */
+	/* A message that one call places completely has no list */
 	EXPECT_EQ(POLLIN, poll_now(e->fd) & ~POLLOUT);
 	GET(g, 0);
 	EXPECT_EQ(LEN, g.ret);
@@ -269,7 +269,7 @@ TEST_F(place, pieces_by_their_offsets)
 	struct got g;
 	u32 i;
 
-	/* The place of the third one is not known yet. */
+	/* The position of the third piece is not known yet */
 	send_seg(&e->peer, &e->p, 2, 1, &s, 2 * LEN);
 	EXPECT_TRUE(peer_sync(&e->peer));
 	EXPECT_EQ(0, poll_now(e->fd) & ~POLLOUT);
@@ -300,7 +300,7 @@ TEST_F(place, pieces_by_their_offsets)
 		EXPECT_TRUE(is_there(e->buf + i * LEN, i, 0, LEN));
 	EXPECT_EQ(-1, bytes_check(e->buf + 3 * LEN, LEN, GREY));
 
-	/* Users count messages, not pieces. */
+	/* msg_id counts messages, not pieces */
 	send_piece(&e->peer, &e->p, 3, NULL, 0);
 	EXPECT_TRUE(peer_sync(&e->peer));
 	GET(g, 0);
@@ -311,7 +311,7 @@ TEST_F(place, pieces_by_their_offsets)
 TEST_F(both, pieces_are_one_message_with_one_loss_map)
 {
 	struct ends *e = &self->e;
-	/* 40 %: each piece closes with one segment missing, which one ever */
+	/* 40 %: each piece can close with any one segment missing */
 	static const struct shape s = { .total = 3 * LEN, .budget = 400000,
 					.tag = 1ULL << 63 };
 	struct dblp_lossmap *map = calloc(1, 1024);
@@ -353,7 +353,7 @@ TEST_F(both, pieces_are_one_message_with_one_loss_map)
 			    3 * sizeof(g.ranges[0])));
 }
 
-/* What is missing of a message is within the budget that is told */
+/* The missing bytes of a message are within the reported budget */
 TEST_F(both, pieces_with_budgets_of_their_own)
 {
 	struct ends *e = &self->e;
@@ -400,7 +400,7 @@ TEST_F(both, waiting_for_all)
 	struct got g;
 	pid_t pid;
 
-	/* Segments that come one by one, while the other end waits. */
+	/* Send segments one by one while the reader waits */
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
@@ -422,7 +422,7 @@ TEST_F(both, waiting_for_all)
 	EXPECT_TRUE(is_there(e->buf + LEN, 1, 0, LEN));
 }
 
-TEST_F(place, waiting_for_all_ends_with_what_there_is)
+TEST_F(place, waiting_for_all_can_end_with_a_part)
 {
 	struct ends *e = &self->e;
 	struct timeval tv = { .tv_usec = SHORT_MS * 1000 };
@@ -455,7 +455,7 @@ TEST_F(place, buffers_that_are_too_short)
 	EXPECT_TRUE(g.flags & MSG_TRUNC);
 	EXPECT_EQ(-1, bytes_check(e->buf + SEG + 100, SEG, GREY));
 
-	/* Nothing to be placed is not the end; the end of the message is. */
+	/* Without room no bytes are placed, until the end of the message */
 	send_seg(&e->peer, &e->p, 1, 0, &s, LEN);
 	EXPECT_TRUE(peer_sync(&e->peer));
 	get(e->fd, e->buf, SEG, 2048, MSG_DONTWAIT, &g);
@@ -468,15 +468,15 @@ TEST_F(place, buffers_that_are_too_short)
 	EXPECT_EQ(MSG_EOR | MSG_TRUNC, g.flags & (MSG_EOR | MSG_TRUNC));
 	EXPECT_EQ(2 * LEN, g.info.length);
 
-	/* With the flag, what had no room counts, too. */
+	/* With MSG_TRUNC, the result includes bytes without room */
 	send_piece(&e->peer, &e->p, 2, NULL, 0);
 	EXPECT_TRUE(peer_sync(&e->peer));
 	get(e->fd, e->buf, 10, 2048, MSG_DONTWAIT | MSG_TRUNC, &g);
 	EXPECT_EQ(LEN, g.ret);
 }
 
-#define MANY	20	/* segments, */
-#define WIDE	600	/* of which each stays in its buffer */
+#define MANY	20	/* segments */
+#define WIDE	600	/* segment size at which each stays in its own sk_buff */
 
 static void send_one_of_many(struct ends *e, u32 seg)
 {
@@ -485,7 +485,7 @@ static void send_one_of_many(struct ends *e, u32 seg)
 	send_one(&e->peer, &e->p, &d, WIDE, NULL);
 }
 
-/* No more is placed than the control buffer can tell */
+/* A call places no more ranges than the control buffer can list */
 TEST_F(place, control_buffers_that_are_too_short)
 {
 	size_t others = CMSG_SPACE(sizeof(struct dblp_rcvinfo)) + CMSG_LEN(0);
@@ -507,7 +507,7 @@ TEST_F(place, control_buffers_that_are_too_short)
 	EXPECT_EQ(2, g.n_placed);
 	EXPECT_EQ(0, poll_now(e->fd) & ~POLLOUT);
 
-	/* Room for too few: it was meant to be told, and is not. */
+	/* With room for too few ranges: MSG_CTRUNC */
 	send_one_of_many(e, 1);
 	EXPECT_TRUE(peer_sync(&e->peer));
 	get(e->fd, buf, sizeof(buf), others + 8 * 8 - 1, MSG_DONTWAIT,
@@ -516,14 +516,14 @@ TEST_F(place, control_buffers_that_are_too_short)
 	EXPECT_EQ(0, g.n_placed);
 	EXPECT_TRUE(g.flags & MSG_CTRUNC);
 
-	/* No control buffer: nothing is reported. */
+	/* Without a control buffer: no MSG_CTRUNC */
 	send_one_of_many(e, 3);
 	EXPECT_TRUE(peer_sync(&e->peer));
 	get(e->fd, buf, sizeof(buf), 0, MSG_DONTWAIT, &g);
 	EXPECT_EQ(WIDE, g.ret);
 	EXPECT_FALSE(g.flags & MSG_CTRUNC);
 
-	/* With MSG_WAITALL there is no bound, so all of it or nothing. */
+	/* MSG_WAITALL places everything, so the list is complete or absent */
 	for (i = 5; i < MANY; i += 2)
 		send_one_of_many(e, i);
 	get(e->fd, buf, sizeof(buf), 2048, MSG_WAITALL, &g);
@@ -550,7 +550,7 @@ TEST_F(both, a_bad_buffer_loses_nothing)
 	if (variant->whole)
 		send_seg(&e->peer, &e->p, 1, 1, &s, LEN);
 	EXPECT_TRUE(peer_sync(&e->peer));
-	/* The last segment does not fit the page. */
+	/* The last segment reaches beyond the mapped page */
 	get(e->fd, edge + page - 2 * LEN + 1, 2 * LEN, 2048, MSG_DONTWAIT,
 	    &g);
 	EXPECT_EQ(-1, g.ret);
@@ -591,8 +591,8 @@ TEST_F(both, peeking)
 	EXPECT_EQ(1, g.info.msg_id);
 }
 
-/* Credit of what was placed comes back piece by piece */
-TEST_F(both, credit_comes_back)
+/* Credit of placed bytes is returned piece by piece */
+TEST_F(both, credit_is_returned)
 {
 	struct ends *e = &self->e;
 	static const struct shape s = { .total = 3 * LEN };
@@ -612,7 +612,7 @@ TEST_F(both, credit_comes_back)
 		EXPECT_TRUE(peer_sync(&e->peer));
 		EXPECT_EQ(first + LEN + 1024, e->peer.flow.flow.max_data);
 	} else {
-		/* All but the last cost no more than their bytes. */
+		/* Only the last piece has an overhead in credit */
 		EXPECT_EQ(first + 1024, e->peer.flow.flow.max_data);
 	}
 	send_piece(&e->peer, &e->p, 1, &s, LEN);
@@ -625,8 +625,8 @@ TEST_F(both, credit_comes_back)
 	EXPECT_EQ(4096 + 3, e->peer.flow.flow.max_msg);
 }
 
-/* Pieces that are none of one message: the peer is broken or lies */
-TEST_F(both, pieces_that_do_not_fit_end_the_connection)
+/* Pieces that contradict each other */
+TEST_F(both, contradicting_pieces_end_the_connection)
 {
 	struct ends *e = &self->e;
 	static const struct {
@@ -655,7 +655,7 @@ TEST_F(both, pieces_that_do_not_fit_end_the_connection)
 			TH_LOG("%u", i);
 		}
 		EXPECT_EQ(DBLP_RST_PROTOCOL, e->peer.rst_reason);
-		/* What was there before is not lost by that. */
+		/* Earlier messages are not lost */
 		GET(g, 0);
 		EXPECT_EQ(LEN, g.ret);
 		EXPECT_TRUE(g.flags & MSG_EOR);
@@ -673,7 +673,7 @@ TEST_F(both, pieces_that_do_not_fit_end_the_connection)
 	}
 }
 
-/* A sender that ends in the middle of a message */
+/* The sender ends in the middle of a message */
 TEST_F(both, a_message_without_its_end_is_an_error)
 {
 	struct ends *e = &self->e;
@@ -700,7 +700,7 @@ TEST_F(both, a_message_without_its_end_is_an_error)
 	EXPECT_EQ(0, recv(e->fd, e->buf, 1, MSG_DONTWAIT));
 }
 
-/* More than the receiver said it takes */
+/* Messages larger than the receiver's limit */
 TEST_F(both, messages_beyond_the_limit_end_the_connection)
 {
 	struct ends *e = &self->e;

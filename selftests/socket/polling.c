@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * poll() and epoll: the events of a socket in each state, and that all waiters are
- * woken.
+ * poll() and epoll: the events of a socket in each state, and wakeups of all waiters.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -93,7 +92,7 @@ TEST_F(conn, states_of_a_connection)
 	EXPECT_TRUE(wait_for(self->server, POLLIN, WAIT_MS));
 	EXPECT_EQ(POLLIN | POLLOUT, poll_now(self->server));
 
-	/* The end is seen before everything is read, as with TCP */
+	/* The end is reported before everything is read, as with TCP */
 	EXPECT_EQ(0, shutdown(self->client, SHUT_WR));
 	EXPECT_EQ(POLLOUT, poll_now(self->client));
 	EXPECT_TRUE(wait_for(self->server, POLLRDHUP, WAIT_MS));
@@ -187,7 +186,7 @@ static void start_waiting(struct waiter *w, int fd, short events)
 	*w = (struct waiter){ .fd = fd, .events = events };
 	if (pthread_create(&w->thread, NULL, wait_in_poll, w))
 		die("pthread_create()");
-	/* Until it sleeps */
+	/* Wait until it sleeps */
 	let_others_sleep();
 }
 
@@ -198,7 +197,7 @@ static short end_waiting(struct waiter *w)
 	return w->revents;
 }
 
-TEST_F(conn, who_waits_for_the_end_alone_is_woken)
+TEST_F(conn, a_waiter_for_the_end_is_woken)
 {
 	struct waiter w;
 
@@ -208,7 +207,7 @@ TEST_F(conn, who_waits_for_the_end_alone_is_woken)
 	EXPECT_EQ(POLLRDHUP, end_waiting(&w));
 }
 
-TEST_F(conn, who_waits_for_nothing_is_woken_by_the_end)
+TEST_F(conn, a_waiter_for_no_event_is_woken_by_the_end)
 {
 	struct waiter w;
 
@@ -219,7 +218,7 @@ TEST_F(conn, who_waits_for_nothing_is_woken_by_the_end)
 	EXPECT_EQ(POLLERR | POLLHUP, end_waiting(&w));
 }
 
-TEST_F(conn, who_waits_for_his_own_shutdown_is_woken)
+TEST_F(conn, a_waiter_for_its_own_shutdown_is_woken)
 {
 	struct waiter w;
 
@@ -228,7 +227,7 @@ TEST_F(conn, who_waits_for_his_own_shutdown_is_woken)
 	EXPECT_EQ(POLLRDHUP | POLLHUP, end_waiting(&w));
 }
 
-TEST_F(conn, who_waits_for_reports_is_woken)
+TEST_F(conn, a_waiter_for_reports_is_woken)
 {
 	struct waiter w;
 
@@ -239,8 +238,8 @@ TEST_F(conn, who_waits_for_reports_is_woken)
 }
 
 /*
- * Many small messages: a consumer and a producer that wait only when they
- * must. If a wakeup is lost both sleep until the time is over.
+ * Many small messages: a consumer and a producer that wait only when they must. After a
+ * lost wakeup both sleep until the time limit.
  */
 #define MESSAGES	1000
 
@@ -360,23 +359,23 @@ static void run_stress(struct __test_metadata *_metadata, int listener,
 		EXPECT_EQ(MESSAGES, w[i].moved);
 		waits += w[i].waits;
 	}
-	/* Or nothing of this was tested. Who waits for whom is the scheduler's. */
+	/* Without waits the test would prove nothing */
 	EXPECT_LT(40, waits);
 	close(fd[0]);
 	close(fd[1]);
 }
 
-TEST_F_TIMEOUT(conn, edge_triggered_nobody_is_forgotten, 120)
+TEST_F_TIMEOUT(conn, edge_triggered_wakeups_are_not_lost, 120)
 {
 	run_stress(_metadata, self->listener, &self->addr, EPOLLET, true);
 }
 
-TEST_F_TIMEOUT(conn, level_triggered_nobody_is_forgotten, 120)
+TEST_F_TIMEOUT(conn, level_triggered_wakeups_are_not_lost, 120)
 {
 	run_stress(_metadata, self->listener, &self->addr, 0, false);
 }
 
-/* Reports that must be taken before the next message begins */
+/* Number of unread reports that blocks the next message */
 #define REPORTS		4096
 
 static void *send_one(void *fd)
@@ -392,8 +391,8 @@ static void take_report(struct __test_metadata *_metadata, int fd)
 	message_free(&m);
 }
 
-/* They are as a send buffer that is full: poll() tells when there is room */
-TEST_F_TIMEOUT(conn, reports_that_nobody_takes, 60)
+/* They act as a full send buffer: poll() reports room */
+TEST_F_TIMEOUT(conn, unread_reports_block_sending, 60)
 {
 	struct epoll_event ev;
 	pthread_t thread;
@@ -424,7 +423,7 @@ TEST_F_TIMEOUT(conn, reports_that_nobody_takes, 60)
 	EXPECT_EQ(1, send(self->client, "x", 1, MSG_DONTWAIT));
 	close(ep);
 
-	/* One who waits is woken as well */
+	/* A waiting sender is woken by a read */
 	while (get_info(self->client).reports < REPORTS)
 		sleep_ms(1);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, send_one, &self->client));
@@ -433,7 +432,7 @@ TEST_F_TIMEOUT(conn, reports_that_nobody_takes, 60)
 	take_report(_metadata, self->client);
 	ASSERT_EQ(0, pthread_join(thread, &sent));
 	EXPECT_EQ(1, (long)sent);
-	/* Or who wants no more of them */
+	/* Turning reports off also wakes it */
 	while (get_info(self->client).reports < REPORTS)
 		sleep_ms(1);
 	EXPECT_FALSE(poll_now(self->client) & POLLOUT);
@@ -446,7 +445,7 @@ TEST_F_TIMEOUT(conn, reports_that_nobody_takes, 60)
 	EXPECT_TRUE(poll_now(self->client) & POLLOUT);
 }
 
-TEST_F_TIMEOUT(conn, one_shot_nobody_is_forgotten, 120)
+TEST_F_TIMEOUT(conn, one_shot_wakeups_are_not_lost, 120)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT };
 	int ep = epoll_for(self->server, ev.events), i;
@@ -558,7 +557,7 @@ static int run_acceptors(struct __test_metadata *_metadata, int listener,
 	for (i = 0; i < CONNECTIONS; i++) {
 		fd = new_socket();
 		EXPECT_EQ(0, connect_to(fd, addr));
-		/* Each is received by a waiter before the next one is sent */
+		/* A waiter receives each message before the next one is sent */
 		EXPECT_EQ(0, recv(fd, buf, sizeof(buf), 0));
 		close(fd);
 	}
@@ -577,12 +576,12 @@ TEST_F_TIMEOUT(conn, blocked_acceptors, 120)
 	run_acceptors(_metadata, self->listener, &self->addr, accept_blocking);
 }
 
-TEST_F_TIMEOUT(conn, exclusive_acceptors_are_no_herd, 120)
+TEST_F_TIMEOUT(conn, exclusive_acceptors_are_no_thundering_herd, 120)
 {
 	int woken = run_acceptors(_metadata, self->listener, &self->addr,
 				  accept_by_epoll);
 
-	/* Each once by the end, and a few by chance */
+	/* Each acceptor once at the end, and a few spurious ones */
 	EXPECT_GE(2 * CONNECTIONS + ACCEPTORS, woken);
 }
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The first program of README.md, which selftests/Makefile took from there and
-# compiled: it is as short as promised, and does what the README says.
+# The first program of README.md, which selftests/Makefile extracts and compiles: it is as
+# short as promised, and does what the README says.
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -20,7 +20,7 @@ is_short()
 }
 try "the first program has less than 45 lines" is_short
 
-# A million floats are sent with a budget of 5 %.
+# Send a million floats with a budget of 5 %
 runs()
 {
 	local missing all places
@@ -35,7 +35,7 @@ runs()
 }
 try "the first program runs" runs
 try "the first program runs again" runs
-# Without the module it says so, and not that a descriptor is bad
+# Without the module its error names the module, not an invalid descriptor
 without_module()
 {
 	wait_until 20 rmmod dblp || return
@@ -44,5 +44,5 @@ without_module()
 	cat "$tmp/said"
 	grep -q 'Address family not supported' "$tmp/said"
 }
-try "the first program says that there is no module" without_module
+try "the error of the first program names the missing module" without_module
 done_testing

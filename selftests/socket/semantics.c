@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What users of other families of sockets expect: keepalive, linger, half
- * closed connections, one port for several sockets, and the calls that move bytes
- * without send() and recv().
+ * Behaviour that programs know from other socket families: keepalive, linger, half-closed
+ * connections, several sockets on one port, and calls that move bytes without send() and
+ * recv().
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -17,7 +17,7 @@
 
 #include "lib/conn.h"
 
-/* Packets that lo has carried, whatever they are */
+/* Number of packets on lo */
 static uint64_t lo_packets(void)
 {
 	FILE *f = fopen("/proc/thread-self/net/dev", "r");
@@ -38,7 +38,7 @@ static uint64_t lo_packets(void)
 
 #define IDLE_MS		200
 #define PATIENCE_MS	500
-/* Real time on a busy machine; virtual time is exact to a few milliseconds */
+/* Tolerance of a busy machine; virtual time is exact to a few ms */
 #define SLACK_MS	1500
 
 static void keep_alive(int fd)
@@ -48,7 +48,7 @@ static void keep_alive(int fd)
 	set_int(fd, SO_KEEPALIVE, 1);
 }
 
-TEST_F(conn, keepalive_tells_a_waiting_receiver_that_its_peer_is_dead)
+TEST_F(conn, keepalive_ends_the_wait_for_a_dead_peer)
 {
 	uint64_t start, took;
 	char buf[8];
@@ -62,7 +62,7 @@ TEST_F(conn, keepalive_tells_a_waiting_receiver_that_its_peer_is_dead)
 	EXPECT_GE(IDLE_MS + PATIENCE_MS + SLACK_MS, took);
 	EXPECT_EQ(1, mib("KeepaliveSent"));
 	EXPECT_EQ(DBLP_STATE_CLOSED, get_info(self->client).state);
-	/* Once: after that it is the end of messages */
+	/* The error is reported once, then end of file */
 	EXPECT_EQ(0, recv(self->client, buf, sizeof(buf), 0));
 }
 
@@ -99,7 +99,7 @@ TEST_F(conn, keepalive_leaves_a_living_peer_alone)
 	EXPECT_EQ(asked, mib("KeepaliveSent"));
 }
 
-TEST_F(conn, keepalive_asks_only_idle_peers)
+TEST_F(conn, keepalive_probes_only_idle_peers)
 {
 	char buf[8];
 	int i;
@@ -114,11 +114,11 @@ TEST_F(conn, keepalive_asks_only_idle_peers)
 	EXPECT_EQ(0, mib("KeepaliveSent"));
 }
 
-TEST_F(conn, keepalive_finds_a_peer_that_has_forgotten_us)
+TEST_F(conn, keepalive_detects_a_peer_without_the_connection)
 {
 	char buf[8];
 
-	/* Its reset is lost */
+	/* Lose its reset */
 	netem("loss 100%");
 	set_linger(self->server, 1, 0);
 	close(self->server);
@@ -128,7 +128,7 @@ TEST_F(conn, keepalive_finds_a_peer_that_has_forgotten_us)
 	EXPECT_ERR(ECONNRESET, recv(self->client, buf, sizeof(buf), 0));
 }
 
-TEST_F(conn, an_idle_connection_without_keepalive_says_nothing)
+TEST_F(conn, an_idle_connection_without_keepalive_sends_nothing)
 {
 	uint64_t before;
 
@@ -142,7 +142,7 @@ TEST_F(conn, an_idle_connection_without_keepalive_says_nothing)
 	EXPECT_EQ(0, mib("KeepaliveSent"));
 }
 
-TEST_F(conn, one_who_waits_for_credit_asks_seldom)
+TEST_F(conn, a_sender_without_credit_probes_rarely)
 {
 	int client, server, i;
 	uint64_t before;
@@ -156,7 +156,7 @@ TEST_F(conn, one_who_waits_for_credit_asks_seldom)
 	EXPECT_GE(100, mib("PktSent"));
 	before = lo_packets();
 	sleep_ms(2000);
-	/* Two packets in half a second, and their ACKs */
+	/* Two packets per half second, and their ACKs */
 	EXPECT_GE(50, lo_packets() - before);
 
 	for (i = 0; i < 100; i++)
@@ -194,7 +194,7 @@ TEST_F(conn, linger_0_resets)
 	self->client = -1;
 	EXPECT_ERR(ECONNRESET, recv(self->server, buf, sizeof(buf), 0));
 	EXPECT_EQ(1, mib("RstSent"));
-	/* The server's and the listener */
+	/* The server's socket and the listener are left */
 	EXPECT_EQ(2, socket_count());
 }
 
@@ -203,8 +203,8 @@ TEST_F(conn, linger_0_drops_what_was_not_sent)
 	int size = 8 << 20;
 	char *buf = noise_new(size);
 
-	/* It takes many round trips, and more packets than probe timeouts send
-	 * meanwhile: no process is kept from close() so long
+	/* The data takes many round trips, and more packets than probe timeouts would send. close()
+	 * does not wait for it
 	 */
 	netem("delay 1s");
 	set_linger(self->client, 1, 0);
@@ -228,13 +228,13 @@ TEST_F(conn, lingering_waits_until_all_is_acknowledged)
 	self->client = -1;
 	EXPECT_LE(200, now_ms() - start);
 	EXPECT_GE(10 * SECONDS, now_ms() - start);
-	/* Nothing goes on in the background */
+	/* No socket is left in the background */
 	EXPECT_EQ(2, socket_count());
 	EXPECT_EQ(4, recv(self->server, buf, sizeof(buf), MSG_DONTWAIT));
 	EXPECT_EQ(0, recv(self->server, buf, sizeof(buf), MSG_DONTWAIT));
 }
 
-TEST_F(conn, lingering_gives_up_and_goes_on_in_the_background)
+TEST_F(conn, lingering_times_out_and_continues_in_the_background)
 {
 	uint64_t start;
 	char buf[8];
@@ -245,7 +245,7 @@ TEST_F(conn, lingering_gives_up_and_goes_on_in_the_background)
 	start = now_ms();
 	EXPECT_EQ(0, close(self->client));
 	self->client = -1;
-	/* Ticks that come late on a busy machine make a timeout shorter */
+	/* Late ticks of a busy machine shorten a timeout */
 	EXPECT_LE(900, now_ms() - start);
 	EXPECT_GE(1000 + SLACK_MS, now_ms() - start);
 	EXPECT_EQ(3, socket_count());
@@ -269,7 +269,7 @@ TEST_F(conn, closing_without_linger_does_not_wait)
 	EXPECT_EQ(4, recv(self->server, buf, sizeof(buf), 0));
 }
 
-TEST_F(conn, who_exits_does_not_linger)
+TEST_F(conn, exit_does_not_linger)
 {
 	uint64_t start;
 	pid_t pid;
@@ -280,7 +280,7 @@ TEST_F(conn, who_exits_does_not_linger)
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
-		/* Until the other file descriptor is closed */
+		/* Wait until the other descriptor is closed */
 		sleep_ms(300);
 		_exit(0);
 	}
@@ -296,7 +296,7 @@ TEST_F(conn, who_exits_does_not_linger)
  * Shutting down
  */
 
-TEST_F(conn, half_closed_the_other_way_lives_on)
+TEST_F(conn, half_close_keeps_the_other_direction_open)
 {
 	int size = 3 << 20, i;
 	char *buf = malloc(size);
@@ -318,14 +318,14 @@ TEST_F(conn, half_closed_the_other_way_lives_on)
 	EXPECT_EQ(0, recv(self->client, buf, size, 0));
 }
 
-TEST_F(conn, what_comes_after_shut_rd_is_not_thrown_away)
+TEST_F(conn, messages_after_shut_rd_are_kept)
 {
 	char buf[8];
 
 	EXPECT_EQ(0, shutdown(self->server, SHUT_RD));
 	EXPECT_EQ(POLLIN | POLLOUT | POLLRDHUP, poll_now(self->server));
 	EXPECT_EQ(0, recv(self->server, buf, sizeof(buf), 0));
-	/* As with TCP: the peer sees nothing of it, what it sends is kept */
+	/* As with TCP, the peer does not notice, and its messages are kept */
 	EXPECT_EQ(3, send(self->client, "abc", 3, 0));
 	while (get_info(self->server).msgs_received < 1)
 		sleep_ms(5);
@@ -364,7 +364,7 @@ TEST_F(conn, shutting_down_a_listener_ends_it)
 	EXPECT_EQ(POLLOUT | POLLHUP, poll_now(self->listener));
 	EXPECT_ERR(EINVAL, accept(self->listener, NULL, NULL));
 	EXPECT_ERR(ECONNREFUSED, connect_to(client, &self->addr));
-	/* It keeps its port, and can listen again */
+	/* The socket keeps its port, and can listen again */
 	local_name(self->listener, &a);
 	EXPECT_EQ(self->addr.sdblp_port, a.sdblp_port);
 	EXPECT_EQ(0, listen(self->listener, 1));
@@ -393,7 +393,7 @@ TEST_F(conn, read_and_write_are_message_operations)
 	EXPECT_EQ('b', b[0]);
 	EXPECT_EQ('d', c[0]);
 
-	/* No position; RWF_NOWAIT is MSG_DONTWAIT, for kernels that have it */
+	/* Offsets are refused; RWF_NOWAIT is MSG_DONTWAIT, in kernels that have it */
 	in[0] = (struct iovec){ buf, sizeof(buf) };
 	EXPECT_ERR(ESPIPE, preadv(self->server, in, 1, 1));
 	EXPECT_EQ(4, preadv2(self->server, in, 1, -1, 0));
@@ -455,7 +455,7 @@ TEST_F(conn, splice_and_sendfile_are_refused)
 	EXPECT_ERR(EINVAL, sendfile(self->client, file, NULL, 3 * 4096));
 	EXPECT_EQ(5, write(p[1], "12345", 5));
 	EXPECT_ERR(EINVAL, splice(p[0], NULL, self->client, NULL, 5, 0));
-	/* The pipe has it still, and the peer has nothing */
+	/* The bytes are still in the pipe, and the peer received nothing */
 	EXPECT_EQ(5, read(p[0], buf, sizeof(buf)));
 	EXPECT_EQ(5, send(self->client, "after", 5, 0));
 	EXPECT_TRUE(wait_for(self->server, POLLIN, 10 * SECONDS));
@@ -566,7 +566,7 @@ TEST_F(conn, two_listeners_at_one_address)
 	EXPECT_ERR(EADDRINUSE, bind_new(&self->addr, true, &fd));
 	close(fd);
 
-	/* Before listen() it is open which socket will be the listener */
+	/* Before listen(), several sockets may be bound to the address */
 	addr_parse(&any, variant->address, 4242);
 	EXPECT_EQ(0, bind_new(&any, true, &one));
 	EXPECT_ERR(EADDRINUSE, bind_new(&any, false, &two));
@@ -579,7 +579,7 @@ TEST_F(conn, two_listeners_at_one_address)
 	EXPECT_EQ(0, listen(one, 1));
 }
 
-TEST_F(conn, a_server_is_started_again_while_connections_live)
+TEST_F(conn, a_server_restarts_while_connections_live)
 {
 	struct sockaddr_dblp addr;
 	int old, client, server, fresh, more, got;
@@ -594,7 +594,7 @@ TEST_F(conn, a_server_is_started_again_while_connections_live)
 	EXPECT_ERR(EADDRINUSE, bind_new(&addr, false, &fresh));
 	close(fresh);
 	ASSERT_EQ(0, bind_new(&addr, true, &fresh));
-	/* It does not listen yet */
+	/* The new socket does not listen yet */
 	more = new_socket();
 	EXPECT_ERR(ECONNREFUSED, connect_to(more, &addr));
 	ASSERT_EQ(0, listen(fresh, 4));
@@ -603,7 +603,7 @@ TEST_F(conn, a_server_is_started_again_while_connections_live)
 	ASSERT_LE(0, got);
 	EXPECT_EQ(3, send(more, "new", 3, 0));
 	EXPECT_EQ(3, recv(got, buf, sizeof(buf), 0));
-	/* The old one has noticed nothing, and its end ends nothing else */
+	/* The old connection is not affected, and its end does not affect others */
 	EXPECT_EQ(3, send(client, "old", 3, 0));
 	EXPECT_EQ(3, recv(server, buf, sizeof(buf), 0));
 	close(server);
@@ -621,7 +621,7 @@ TEST_F(conn, a_closed_port_is_free_at_once)
 	close(self->listener);
 	self->server = -1;
 	self->client = -1;
-	/* Until both have said farewell */
+	/* Wait until both have exchanged FINs */
 	while (socket_count())
 		sleep_ms(5);
 	EXPECT_EQ(0, bind_new(&self->addr, false, &fd));
@@ -675,7 +675,7 @@ static void nothing(int sig)
 {
 }
 
-/* And again, if a busy machine had not called yet; 0: not any more */
+/* Send signals every @ms, in case the call has not begun yet; 0: stop */
 static void interrupt_in(int ms)
 {
 	struct itimerval it = {
@@ -687,7 +687,7 @@ static void interrupt_in(int ms)
 	setitimer(ITIMER_REAL, &it, NULL);
 }
 
-TEST_F(conn, an_interrupted_connect_goes_on)
+TEST_F(conn, an_interrupted_connect_continues)
 {
 	int fd = new_socket();
 
@@ -715,7 +715,7 @@ TEST_F(conn, an_interrupted_receiver)
 	EXPECT_EQ(1, recv(self->client, buf, sizeof(buf), 0));
 }
 
-TEST_F(conn, the_outcome_of_connect_is_told_once)
+TEST_F(conn, the_result_of_connect_is_reported_once)
 {
 	struct sockaddr_dblp nobody = self->addr;
 	int fd = new_socket();
@@ -729,7 +729,7 @@ TEST_F(conn, the_outcome_of_connect_is_told_once)
 	EXPECT_ERR(ECONNREFUSED, connect_to(fd, &nobody));
 	EXPECT_EQ(0, get_int(fd, SO_ERROR));
 
-	/* A new attempt has nothing of the old one */
+	/* A new attempt does not see the result of the old one */
 	EXPECT_ERR(EINPROGRESS, connect_to(fd, &self->addr));
 	EXPECT_TRUE(wait_for(fd, POLLOUT, 10 * SECONDS));
 	EXPECT_EQ(POLLOUT, poll_now(fd));

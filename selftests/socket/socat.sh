@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A program that has never heard of AF_DBLP, and was written for sockets that
-# keep messages apart, works when it is given the family and an address: stock
-# socat, 50 MiB each way at the same time, over a network that loses packets; less
-# in real time.
+# A program that does not know AF_DBLP but supports SOCK_SEQPACKET works with the number of the
+# family and an address: stock socat, 50 MiB in each direction at the same time, over a
+# network that loses packets; less in real time.
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -18,8 +17,8 @@ join "$client" "$server"
 
 mib=$((1 << 20))
 
-# address 4|6 PORT: what follows the family in a struct sockaddr_dblp, as socat
-# wants it: port, flow label, address, scope
+# address 4|6 PORT: print a struct sockaddr_dblp without the family in the syntax of socat:
+# port, flow label, address, scope
 address()
 {
 	local ip=fd090000000000000000000000000002
@@ -39,7 +38,7 @@ connect()
 	printf 'SOCKET-CONNECT:18:0:%s,type=5,retry=50,interval=0.1' "$(address "$1" "$2")"
 }
 
-# random BYTES FILE: contents that nothing else has
+# random BYTES FILE: write unique contents
 random()
 {
 	head -c "$1" /dev/urandom > "$2"
@@ -51,7 +50,7 @@ gone()
 		wait_until 40 no_sockets "$server"
 }
 
-# exchange 4|6 BYTES: both ways at once
+# exchange 4|6 BYTES: transfer in both directions at once
 exchange()
 {
 	local listening connecting
@@ -71,7 +70,7 @@ exchange()
 
 try "ipv4, 1 MiB each way" exchange 4 $mib
 
-# echo_server 4|6: a server that forks for each client, which all talk at once
+# echo_server 4|6: a server that forks for each of several concurrent clients
 echo_server()
 {
 	local n pids=()
@@ -90,8 +89,8 @@ echo_server()
 try "ipv4, an echo server that forks" echo_server 4
 try "ipv6, an echo server that forks" echo_server 6
 
-# What a busy host delays looks like a queue, and the sender gives way to it: 50 MiB
-# can take minutes then.
+# In real time less, because delays of a busy host look like a queue, to which the sender
+# gives way: 50 MiB could take minutes.
 much=50
 [ "${DBLP_VIRTUAL_TIME:-0}" = 1 ] || much=4
 

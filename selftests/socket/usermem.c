@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The memory that messages come from and go to: in one piece or in a thousand, not
- * aligned, registered with io_uring, or not there. Every byte arrives where it
- * should, none beside it is touched, and what is not there harms nothing.
+ * User memory of messages: in one piece or in a thousand, unaligned, registered with
+ * io_uring, or unmapped. Every byte arrives at its place, no other byte is touched, and
+ * unmapped memory only fails the call.
  */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>
@@ -19,10 +19,10 @@
 #define PIECES_MAX	1024	/* IOV_MAX */
 #define GAP_MAX		17	/* bytes between pieces */
 #define AREA		(LEN_MAX + (PIECES_MAX + 1) * GAP_MAX)
-#define GREY		0xa5	/* what is there where nothing was put */
+#define GREY		0xa5	/* initial contents of memory */
 #define ROUNDS		200
 
-/* What the kernel's iterators have to be made of */
+/* Calls that make different kinds of iov_iter */
 enum way {
 	PLAIN,			/* read(), write() */
 	ONE,			/* recv(), send() */
@@ -32,11 +32,11 @@ enum way {
 };
 
 /**
- * struct place - where a message is or goes
+ * struct place - memory of a message to send or receive
  * @area: AREA bytes
- * @way: how it is told to the kernel
- * @iov: pieces of the area
- * @n: their number, 1 but for MANY
+ * @way: call to use
+ * @iov: pieces of @area
+ * @n: number of pieces; 1 except with MANY
  */
 struct place {
 	unsigned char	*area;
@@ -47,9 +47,9 @@ struct place {
 
 /**
  * struct ring - io_uring for one request at a time
- * @fd: of it
- * @p: what the kernel said of it
- * @queues: both of them
+ * @fd: descriptor of the ring
+ * @p: parameters of the ring
+ * @queues: memory of both queues
  * @sqe: the only request
  */
 struct ring {
@@ -59,7 +59,7 @@ struct ring {
 	struct io_uring_sqe	*sqe;
 };
 
-/* With the areas of two places as its buffers 0 and 1 */
+/* Set up a ring with the areas of two places as registered buffers 0 and 1 */
 static void ring_begin(struct ring *r, const struct place *p)
 {
 	struct iovec iov[2] = { { p[0].area, AREA }, { p[1].area, AREA } };
@@ -83,7 +83,7 @@ static unsigned int *ring_word(const struct ring *r, unsigned int offset)
 	return (unsigned int *)(r->queues + offset);
 }
 
-/* What read() or write() would return, or -errno */
+/* Do a request; returns what read() or write() would, or -errno */
 static long ring_do(struct ring *r, unsigned int op, int fd, unsigned int index,
 		    const struct iovec *iov)
 {
@@ -142,7 +142,7 @@ static unsigned int below(unsigned int *seed, unsigned int n)
 	return rand_r(seed) % n;
 }
 
-/* Room for @len bytes: many pieces may be empty, and the last one large */
+/* Divide @len bytes into random pieces, of which many may be empty */
 static void lay_out(struct place *p, size_t len, unsigned int *seed)
 {
 	static const unsigned int usual[] = { 2, 100, 1440, 5000, 40000 };
@@ -165,7 +165,7 @@ static void lay_out(struct place *p, size_t len, unsigned int *seed)
 	} while (len);
 }
 
-/* Write @msg to @area, as it would be at @p */
+/* Write @msg to @area in the layout of @p */
 static void fill(const struct place *p, unsigned char *area,
 		 const unsigned char *msg)
 {
@@ -177,8 +177,8 @@ static void fill(const struct place *p, unsigned char *area,
 		       msg, p->iov[i].iov_len);
 }
 
-/* Lengths differ in how many digits they have, and are near those of pages, of
- * segments, and of what is copied, or are not
+/* A random length: of any magnitude, or near the size of a page, a segment or a copied
+ * piece
  */
 static size_t any_length(unsigned int *seed)
 {
@@ -199,7 +199,7 @@ static void make(unsigned char *msg, size_t len, unsigned int number,
 		memset(msg + from, 0, to - from);
 }
 
-/* A page of the place, at which a call that needs it has to fail */
+/* Pick a page of the place; a call fails there if it is unmapped */
 static void *any_page(const struct place *p, unsigned int *seed)
 {
 	const struct iovec *iov;
@@ -229,7 +229,7 @@ FIXTURE(usermem) {
 
 FIXTURE_VARIANT(usermem) {
 	const char *address;
-	/* No device helps: each packet is cut, and summed up, by the stack */
+	/* Without offloads the stack segments and checksums each packet */
 	const char *offloads;
 };
 
@@ -267,8 +267,8 @@ FIXTURE_SETUP(usermem)
 
 FIXTURE_ENDS_BY_EXIT(usermem);
 
-/* From any kind of memory to any other, which may have no room for all of it */
-TEST_F(usermem, every_byte_comes_where_it_should)
+/* From any kind of memory to any other, which may be too small */
+TEST_F(usermem, every_byte_arrives_at_its_place)
 {
 	unsigned int rounds = less_if_slow(ROUNDS, 4, "messages"), seed = 1, i;
 	struct place *from = &self->place[0], *to = &self->place[1];
@@ -294,8 +294,8 @@ TEST_F(usermem, every_byte_comes_where_it_should)
 	}
 }
 
-/* A page of it is missing: nothing is sent, and what has come is not lost */
-TEST_F(usermem, memory_that_is_not_there)
+/* With an unmapped page no message is sent, and no received message is lost */
+TEST_F(usermem, unmapped_memory)
 {
 	unsigned int rounds = less_if_slow(ROUNDS, 4, "messages"), seed = 2, i;
 	struct place *from = &self->place[0], *to = &self->place[1];
@@ -306,7 +306,7 @@ TEST_F(usermem, memory_that_is_not_there)
 	for (i = 0; i < rounds; i++) {
 		len = any_length(&seed);
 		make(self->msg, len, i, &seed);
-		/* The pages of registered memory cannot go */
+		/* Registered memory stays pinned */
 		do
 			lay_out(from, len, &seed);
 		while (from->way == REGISTERED);
@@ -336,7 +336,7 @@ TEST_F(usermem, memory_that_is_not_there)
 		ASSERT_EQ(len, recv_into(self->server, &self->ring, to));
 		ASSERT_EQ(0, memcmp(self->expected, to->area, AREA));
 	}
-	/* Nothing was left of those that were not sent */
+	/* Failed calls have left nothing in the socket */
 	ASSERT_EQ(1, send(self->client, "x", 1, 0));
 	ASSERT_EQ(1, message_recv(self->server, self->msg, 1, 0, &m));
 	EXPECT_EQ(rounds, m.info.msg_id);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program as it was written and built with the header of version 0.1, which is
- * in uapi-0.1: its structures, options and control messages keep working.
+ * A program built with the header of version 0.1, in uapi-0.1: its structures, options and
+ * control messages still work.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -64,7 +64,7 @@ static void transmit(struct __test_metadata *_metadata,
 	ASSERT_EQ(SIZE, sendmsg(self->client, &msg, 0));
 }
 
-/* As in the documents of that time */
+/* As in the documents of version 0.1 */
 static void receive(struct __test_metadata *_metadata,
 		    FIXTURE_DATA(yesterday) *self, int fd, int flags)
 {
@@ -115,7 +115,7 @@ static void check(struct __test_metadata *_metadata,
 	EXPECT_EQ(0, memcmp(map->range, self->range, self->ranges * 8));
 }
 
-TEST_F(yesterday, a_message_and_what_is_told_of_it)
+TEST_F(yesterday, a_message_and_its_control_messages)
 {
 	set_u32(self->client, DBLP_NOTIFY, 1);
 	transmit(_metadata, self);

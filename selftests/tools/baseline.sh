@@ -40,6 +40,6 @@ try "each round has its number" delivers "true" --hook "echo \$DBLP_ROUND >> $tm
 try "from 0 on" [ "$(paste -s -d ' ' "$tmp/rounds")" = "0 1" ]
 
 try "a share that is none" ends_with 2 "--p-low takes a number" dblp-baseline --p-low 1000001
-try "a hook that fails" ends_with 1 "the hook has failed before round 0" dblp-baseline --hook false
+try "a hook that fails" ends_with 1 "the hook failed before round 0" dblp-baseline --hook false
 try "a namespace that is not there" ends_with 1 "a sender has failed" dblp-baseline --from nowhere
 done_testing
