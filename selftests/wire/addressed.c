@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets that name the right connection and come another way: to another port of
- * this machine, by another device, link or VRF, to an address of many hosts. What
- * filters of port, cgroup and device refuse has no other entrance.
+ * Packets with the right connection ID that arrive elsewhere: at another port of this
+ * machine, by another device, link or VRF, or at a multicast or broadcast address. They
+ * must not bypass filters of ports, cgroups and devices.
  */
 #define _GNU_SOURCE
 #include "lib/hostile.h"
@@ -11,7 +11,7 @@
 #include <netinet/ip6.h>
 #include <netinet/udp.h>
 
-/* What a peer can do to a connection, if it is taken */
+/* Send packets of all types, which would affect the connection if accepted */
 static void send_all_to(struct peer *peer, struct packet *p,
 			const struct sockaddr_dblp *to)
 {
@@ -28,7 +28,7 @@ static void send_all_to(struct peer *peer, struct packet *p,
 	send_packet_to(peer, p, to);
 }
 
-TEST_F(peer, another_port_is_no_entrance_to_a_connection)
+TEST_F(peer, another_port_does_not_reach_a_connection)
 {
 	u64 before = mib("DropUnknownConn");
 	struct sockaddr_dblp other;
@@ -48,8 +48,8 @@ static void bind_to_device(int fd, const char *name)
 		die("SO_BINDTODEVICE %s", name);
 }
 
-/* Also if it was bound to a device after the port below it was made */
-TEST_F(peer, another_device_is_no_entrance_to_a_connection)
+/* Also if the socket was bound to a device after its UDP socket was created */
+TEST_F(peer, another_device_does_not_reach_a_connection)
 {
 	u64 before = mib("DropWrongPeer");
 
@@ -64,7 +64,7 @@ TEST_F(peer, another_device_is_no_entrance_to_a_connection)
 	EXPECT_TRUE(got_message(self->fd, 0, 1500));
 }
 
-TEST_F(peer, another_device_is_no_entrance_to_a_listener)
+TEST_F(peer, another_device_does_not_reach_a_listener)
 {
 	struct peer other;
 
@@ -82,7 +82,7 @@ TEST_F(peer, another_device_is_no_entrance_to_a_listener)
 	EXPECT_TRUE(peer_expect(&other, DBLP_PKT_INIT_ACK, WAIT_MS));
 }
 
-/* UDP with this source: raw, as IP would not send it */
+/* Send UDP with this source address by a raw socket */
 static void send_from(const char *source, const char *to, u16 port,
 		      const struct packet *p)
 {
@@ -124,7 +124,7 @@ static void send_init_to(const struct peer *peer, const char *to, u16 port)
 	send_packet_to(peer, &p, &a);
 }
 
-/* Until one is answered: a new link may lose the first */
+/* Repeat until one is answered, because a new link may lose the first packets */
 static bool answers(struct peer *peer, const char *to, u16 port)
 {
 	int tries;
@@ -145,8 +145,8 @@ static void peer_at(struct peer *peer, const char *text)
 	set_int(peer->udp, SO_BROADCAST, 1);
 }
 
-/* Else each listener on the link answers what a stranger sent once */
-TEST(an_init_for_many_hosts_is_not_answered)
+/* Otherwise each listener on the link would answer one packet: an amplification */
+TEST(an_init_to_many_hosts_is_not_answered)
 {
 	int there, here;
 	struct sockaddr_dblp addr4, addr6;
@@ -184,8 +184,8 @@ TEST(an_init_for_many_hosts_is_not_answered)
 }
 
 /*
- * Two links between the namespaces, eth0 and eth1, on which all addresses are the
- * same: two VRFs here, or only two links
+ * Two links between the namespaces, eth0 and eth1, with the same addresses on both: in two
+ * VRFs here, or only as two links
  */
 FIXTURE(twins) {
 	struct sockaddr_dblp addr;
@@ -216,7 +216,7 @@ FIXTURE_VARIANT_ADD(twins, link_local) {
 	.here = "fe80::2", .there = "fe80::1",
 };
 
-/* One of the links, with the addresses at both ends */
+/* Create a link, with addresses at both ends */
 static void link_new(int here, int there, unsigned int n,
 		     const char *address_here, const char *address_there,
 		     bool vrf)
@@ -317,8 +317,8 @@ TEST_F(twins, have_a_connection_each)
 		EXPECT_TRUE(got_message(self->fd[n], 0, 1500));
 }
 
-/* By what one knows of the other's connection, and the same address and port */
-TEST_F(twins, are_no_entrance_to_each_other)
+/* A twin knows the other's connection IDs, and has the same address and port */
+TEST_F(twins, do_not_reach_each_other)
 {
 	u64 wrong = mib("DropWrongPeer"), unknown = mib("DropUnknownConn");
 	struct dblp_params ours = params_default();
@@ -340,7 +340,7 @@ TEST_F(twins, are_no_entrance_to_each_other)
 	EXPECT_TRUE(is_silent(self->fd[0]));
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd[0]));
 
-	/* What one was sent shows nothing about where the other is */
+	/* Packets to one twin arrive on its own link only */
 	peer_drain(&self->peer[0]);
 	self->peer[0].cid++;
 	peer_get_cookie(&self->peer[0]);

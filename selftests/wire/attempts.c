@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Attempts to connect. What a failed one leaves behind: nothing. For each way to
- * fail, the socket is compared with one that was never used, and its next attempt
- * succeeds, with and without a key. What one that succeeds has learned: the
- * round-trip time.
+ * Attempts to connect. A failed attempt leaves nothing behind: for each way to fail, the
+ * socket is compared with an unused one, and its next attempt succeeds, with and without
+ * a key. A successful attempt has measured the round-trip time.
  */
 #define _GNU_SOURCE
 #include "lib/hostile.h"
@@ -13,10 +12,10 @@
 #define OTHER	"the key of someone else"
 #define PORTS	4
 #define OPTIONS	128
-/* Long enough for what answers on a busy machine, as nothing waits for it */
+/* User timeout, long enough for a busy machine; no test waits for it */
 #define TIMEOUT_MS	30000
 
-/* All that a socket says about itself, a line for each answer */
+/* All readable state of a socket, a line for each value */
 struct said {
 	size_t	len;
 	char	text[1 << 16];
@@ -43,14 +42,14 @@ static void say_options(struct said *s, int fd, int level)
 	int name;
 
 	for (name = 0; name < OPTIONS; name++) {
-		/* A number of its own, and where its last packet arrived */
+		/* Skip the cookie of the socket and the CPU of its last packet */
 		if (level == SOL_SOCKET &&
 		    (name == SO_COOKIE || name == SO_INCOMING_CPU))
 			continue;
 		len = sizeof(buf);
 		memset(buf, 0, sizeof(buf));
 		result = RESULT(getsockopt(fd, level, name, buf, &len));
-		/* Each socket has a number of its own */
+		/* Clear the number of the socket, which is unique */
 		if (level == SOL_DBLP && name == DBLP_INFO)
 			((struct dblp_info *)buf)->id = 0;
 		say(s, level == SOL_DBLP ? "SOL_DBLP" : "SOL_SOCKET", name,
@@ -113,7 +112,7 @@ static struct said *all_said(int fd)
 	return s;
 }
 
-/* Do both say the same? What differs is printed */
+/* Do both sockets have the same state? Prints differences */
 static bool all_alike(int fd, int fresh)
 {
 	struct said *a = all_said(fd), *b = all_said(fresh);
@@ -147,7 +146,7 @@ static unsigned int udp_ports(void)
 	return n;
 }
 
-/* They are closed in a moment, by another thread */
+/* Wait for the number of ports, because a kernel thread closes them */
 static unsigned int udp_ports_soon(unsigned int want)
 {
 	uint64_t until = now_ms() + WAIT_MS;
@@ -206,7 +205,7 @@ static bool one_message(int from, int to)
 	       recv(to, &byte, 1, 0) == 1 && byte == 'x';
 }
 
-/* The next attempt of @fd succeeds, and what is sent arrives */
+/* The next attempt of @fd succeeds, and a message arrives */
 #define EXPECT_SUCCESS(fd) do { \
 	int __server; \
 	\
@@ -223,8 +222,8 @@ static bool one_message(int from, int to)
 } while (0)
 
 /*
- * connect() has failed with @error, and said so: the socket is like one that was
- * never used. Options that may not be changed any more in a connection can be.
+ * connect() has failed with @error: the socket is like an unused one. Options that cannot
+ * be changed in a connection can be changed.
  */
 #define EXPECT_NOTHING_LEFT(error, ports) do { \
 	EXPECT_TRUE(wait_for(self->fd, POLLHUP, WAIT_MS)); \
@@ -238,10 +237,10 @@ static bool one_message(int from, int to)
 	EXPECT_SUCCESS(self->fd); \
 } while (0)
 
-/* An attempt to connect to @to begins */
+/* Start to connect to @to */
 #define BEGIN(to) EXPECT_ERR(EINPROGRESS, connect_to(self->fd, to))
 
-TEST_F(attempts, nobody_is_there)
+TEST_F(attempts, no_socket_at_the_port)
 {
 	struct sockaddr_dblp a = self->addr;
 	unsigned int ports = udp_ports();
@@ -251,7 +250,7 @@ TEST_F(attempts, nobody_is_there)
 	EXPECT_NOTHING_LEFT(ECONNREFUSED, ports);
 }
 
-TEST_F(attempts, nobody_listens)
+TEST_F(attempts, no_listener_at_the_port)
 {
 	struct sockaddr_dblp a = self->addr;
 	int other = one_socket(false);
@@ -265,8 +264,8 @@ TEST_F(attempts, nobody_listens)
 	EXPECT_NOTHING_LEFT(ECONNREFUSED, ports);
 }
 
-/* A blocking call says it at once */
-TEST_F(attempts, nobody_is_there_for_one_who_waits)
+/* A blocking call fails at once */
+TEST_F(attempts, no_socket_at_the_port_in_a_blocking_call)
 {
 	struct sockaddr_dblp a = self->addr;
 
@@ -293,7 +292,7 @@ TEST_F(attempts, no_route)
 	EXPECT_SUCCESS(self->fd);
 }
 
-/* One who plays the server got an INIT */
+/* Start to connect to a scripted server, which gets an INIT */
 #define BEGIN_SCRIPTED() do { \
 	struct sockaddr_dblp __a; \
 	\
@@ -380,7 +379,7 @@ TEST_F(attempts, another_key)
 	int other = one_socket(false);
 	unsigned int ports;
 
-	/* With two keys, of which it says no more than that, too */
+	/* With two different keys the error is the same */
 	if (variant->key) {
 		set_key(self->fd, OTHER);
 		set_key(self->fresh, OTHER);
@@ -396,8 +395,8 @@ TEST_F(attempts, another_key)
 	EXPECT_EQ(variant->key ? DBLP_AUTH_ON : 0, get_info(self->fd).auth);
 }
 
-/* What was refused can listen, and then connect() says so */
-TEST_F(attempts, one_who_was_refused_listens)
+/* After a refusal the socket can listen; connect() then fails */
+TEST_F(attempts, a_refused_socket_can_listen)
 {
 	struct sockaddr_dblp a = self->addr;
 	int other = one_socket(variant->key);
@@ -417,10 +416,10 @@ TEST_F(attempts, one_who_was_refused_listens)
 }
 
 /*
- * While the accept queue is full, COOKIE-ECHOs are dropped. Before it has room, the
- * cookie has become too old, so that another one is asked for.
+ * While the accept queue is full, COOKIE-ECHOs are dropped. The cookie expires before the
+ * queue has room, so that the client requests another one.
  */
-TEST_F_TIMEOUT(attempts, a_queue_that_is_full_for_long, 90)
+TEST_F_TIMEOUT(attempts, an_accept_queue_that_stays_full, 90)
 {
 	int waiting = one_socket(variant->key), server;
 	uint64_t cookies;
@@ -445,11 +444,11 @@ TEST_F_TIMEOUT(attempts, a_queue_that_is_full_for_long, 90)
 }
 
 /*
- * Each packet of the handshake is repeated before an answer can be there. Which
- * copy was answered is clear all the same, so both ends know the round trip at
- * once, and nothing is probed for before it can be acknowledged.
+ * Each packet of the handshake is repeated before its answer can arrive. Still each end
+ * knows which copy was answered, so that both know the round-trip time at once, and no
+ * probe timeout expires before an ACK can arrive.
  */
-TEST_F(attempts, a_long_way)
+TEST_F(attempts, a_long_round_trip)
 {
 	static const uint32_t rtt_us = 600000;
 	struct dblp_info ends[2];
@@ -465,7 +464,7 @@ TEST_F(attempts, a_long_way)
 	ends[1] = get_info(server);
 	for (i = 0; i < 2; i++) {
 		EXPECT_LE(rtt_us, ends[i].srtt_us);
-		/* A busy machine may add to that */
+		/* A busy machine makes it longer */
 		if (virtual_time())
 			EXPECT_GE(rtt_us + rtt_us / 100, ends[i].srtt_us);
 	}
@@ -475,8 +474,8 @@ TEST_F(attempts, a_long_way)
 		EXPECT_EQ(0, mib("PtoExpired"));
 }
 
-/* A peer cannot tell another time than one that was sent in this attempt */
-TEST_F(attempts, times_that_were_not_sent)
+/* A peer can only echo a time that was sent in this attempt */
+TEST_F(attempts, echoes_of_unsent_times)
 {
 	struct dblp_params ours = params_default(), theirs;
 	struct tags tags;
@@ -507,21 +506,21 @@ TEST_F(attempts, times_that_were_not_sent)
 
 #define AHEAD_MS	10
 
-/* Wait, and answer with a time that no packet had: almost that of the answer */
+/* Wait, then answer with a forged echo, almost the time of the answer */
 static void shorten(struct peer *peer)
 {
 	sleep_ms(AHEAD_MS);
 	peer->time += AHEAD_MS * 1000000 - 1;
 }
 
-/* Is it a sample from that time? One from before a later repetition is longer */
+/* Is the RTT sample from the forged echo? A real one is longer */
 static bool is_short(u32 rtt_us)
 {
 	return rtt_us && rtt_us < AHEAD_MS * 1000 / 2;
 }
 
-/* A peer cannot make the path seem shorter than the time since the last packet */
-TEST_F(attempts, times_between_packets)
+/* A peer cannot forge an RTT below the time since the last packet */
+TEST_F(attempts, echoes_of_times_between_packets)
 {
 	struct dblp_params ours = params_default(), theirs;
 	struct tags tags;
@@ -550,7 +549,7 @@ TEST_F(attempts, times_between_packets)
 	EXPECT_LT(0, ports);
 }
 
-/* The server echoes whatever the last COOKIE-ECHO had, and measures nothing by it */
+/* The server echoes the time of the last COOKIE-ECHO, and measures nothing by it */
 TEST_F(attempts, the_server_echoes)
 {
 	struct dblp_params ours = params_default();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * DBLP_AUTH_KEY: without the key nobody can connect, or forge, change or replay a
- * packet of a connection. Between the two ends there is a relay, which sees and can
- * change all packets.
+ * DBLP_AUTH_KEY: an attacker without the key can neither connect, nor forge, change or
+ * replay packets of a connection. A relay between the two ends sees and can change all
+ * packets.
  */
 #define _GNU_SOURCE
 #include <netinet/in.h>
@@ -29,7 +29,7 @@ struct relay {
 #define OLD	"the key of the first week"
 #define NEW	"the key of the second week"
 
-/* Packets dropped so far, for whatever reason */
+/* Number of dropped packets, for any reason */
 static uint64_t drops(void)
 {
 	static const char * const names[] = {
@@ -49,7 +49,7 @@ static uint64_t drops(void)
 	return sum;
 }
 
-/* An end with its own buffer, so that nothing overflows */
+/* A UDP socket with a buffer that does not overflow */
 static int udp_at(const struct sockaddr_dblp *at, bool connected)
 {
 	struct sockaddr_in6 sin6 = {
@@ -112,13 +112,13 @@ static void relay_send(struct relay *r, enum side from, const void *bytes,
 		die("sendmsg()");
 }
 
-/* Hand on a packet that came from a side */
+/* Forward a packet from a side */
 static void relay_pass(struct relay *r, enum side from, const struct packet *p)
 {
 	relay_send(r, from, p->byte, p->len, 0);
 }
 
-/* The next packet, or that @fd has one of @events, or nothing in @ms */
+/* Wait for a packet, for one of @events on @fd, or for @ms */
 static enum side relay_next(struct relay *r, struct packet *p, int fd,
 			    short events, int ms)
 {
@@ -145,7 +145,7 @@ static enum side relay_next(struct relay *r, struct packet *p, int fd,
 	return side;
 }
 
-/* Hand on all packets until @fd has one of @events; false if that never comes */
+/* Forward all packets until @fd has one of @events; false after the time limit */
 static bool relay_until(struct relay *r, int fd, short events)
 {
 	struct packet *p = malloc(sizeof(*p));
@@ -157,7 +157,7 @@ static bool relay_until(struct relay *r, int fd, short events)
 	return poll_now(fd) & events;
 }
 
-/* Hand on all packets until one of a type comes from a side: that one is held */
+/* Forward all packets until one of a type arrives from a side, and hold this one */
 static bool relay_hold(struct relay *r, enum side from, u8 type,
 		       struct packet *p)
 {
@@ -171,7 +171,7 @@ static bool relay_hold(struct relay *r, enum side from, u8 type,
 	return false;
 }
 
-/* Hand on all packets until nothing is to be said any more */
+/* Forward all packets until both ends are silent */
 static void relay_settle(struct relay *r)
 {
 	struct packet *p = malloc(sizeof(*p));
@@ -182,7 +182,7 @@ static void relay_settle(struct relay *r)
 	free(p);
 }
 
-/* Drop what there is, and what still comes in the next moment */
+/* Drop all packets that arrive within @ms */
 static void relay_drain(struct relay *r, int ms)
 {
 	struct packet *p = malloc(sizeof(*p));
@@ -224,7 +224,7 @@ FIXTURE_SETUP(auth)
 
 FIXTURE_ENDS_BY_EXIT(auth);
 
-/* Both ends with the same key, and a connection by the relay */
+/* Connect by the relay, with the same key at both ends */
 #define CONNECT() do { \
 	set_key(self->listener, OLD); \
 	set_key(self->client, OLD); \
@@ -234,7 +234,7 @@ FIXTURE_ENDS_BY_EXIT(auth);
 	ASSERT_LE(0, self->server); \
 } while (0)
 
-/* One message of @len bytes goes from @from to @to by the relay */
+/* Transfer a message of @len bytes from @from to @to by the relay */
 static bool one_message(struct relay *r, int from, int to, uint32_t len,
 			uint64_t seed)
 {
@@ -254,7 +254,7 @@ static bool one_message(struct relay *r, int from, int to, uint32_t len,
 #define CARRY(from, to, len, seed) \
 	EXPECT_TRUE(one_message(&self->relay, self->from, self->to, len, seed))
 
-/* A message of 8 bytes is sent by the client, and held */
+/* Let the client send a message of 8 bytes, and hold its packet */
 #define HOLD_DATA() do { \
 	ASSERT_EQ(8, RESULT(send(self->client, "exactly", 8, 0))); \
 	ASSERT_TRUE(relay_hold(&self->relay, CLIENT, DBLP_PKT_DATA, &self->p)); \
@@ -271,7 +271,7 @@ TEST_F(auth, same_key)
 	CARRY(client, server, 3000000, 3);
 	EXPECT_EQ(0, mib("DropAuth"));
 	EXPECT_EQ(0, mib("DropField"));
-	/* The end comes with a tag, too */
+	/* The end of the connection has a tag, too */
 	EXPECT_EQ(0, close(self->client));
 	self->client = -1;
 	EXPECT_TRUE(relay_until(&self->relay, self->server, POLLIN));
@@ -279,7 +279,7 @@ TEST_F(auth, same_key)
 	EXPECT_EQ(0, mib("DropAuth"));
 }
 
-/* Without a relay, there are trains on the loopback interface */
+/* Without a relay, the loopback interface has trains */
 TEST_F(auth, same_key_in_trains)
 {
 	uint32_t len = 4000000, i;
@@ -302,7 +302,7 @@ TEST_F(auth, same_key_in_trains)
 	EXPECT_EQ(0, mib("DropAuth"));
 }
 
-/* One of the keys is NULL: none */
+/* The handshake is refused; a NULL key means none */
 static void refused(struct __test_metadata *_metadata, int listener, int client,
 		    const struct sockaddr_dblp *to, const char *theirs,
 		    const char *ours)
@@ -334,13 +334,13 @@ TEST_F(auth, client_without_key)
 TEST_F(auth, listener_without_key)
 {
 	refused(_metadata, self->listener, self->client, &self->addr, NULL, OLD);
-	/* The same socket may try again without */
+	/* The same socket may try again without a key */
 	ASSERT_EQ(0, RESULT(try_key(self->client, "", 0)));
 	EXPECT_EQ(0, RESULT(connect_to(self->client, &self->addr)));
 	EXPECT_EQ(0, get_info(self->client).auth);
 }
 
-/* A refusal has no tag: it may be forged, and the server may yet answer */
+/* A refusal has no tag, so it may be forged: wait for an answer of the server */
 TEST_F(auth, refusal_is_not_believed_at_once)
 {
 	struct packet *rst = malloc(sizeof(*rst));
@@ -361,14 +361,14 @@ TEST_F(auth, refusal_is_not_believed_at_once)
 	relay_pass(&self->relay, CLIENT, &self->p);
 	EXPECT_TRUE(relay_until(&self->relay, self->client, POLLOUT));
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->client).state);
-	/* Now it is not believed at all, neither is ICMP */
+	/* In a connection, neither a refusal nor ICMP is believed */
 	make_rst(rst, cid, DBLP_RST_CLOSED, scid);
 	relay_pass(&self->relay, SERVER, rst);
 	EXPECT_SOON(1, mib("DropAuth"));
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->client).state);
 }
 
-TEST_F(auth, nobody_there)
+TEST_F(auth, no_socket_at_the_port)
 {
 	set_key(self->client, OLD);
 	close(self->listener);
@@ -390,7 +390,7 @@ static bool flips_dropped(struct relay *r, enum side from, struct packet *p)
 	return SOON(want, drops()) == want;
 }
 
-/* Is all alike that only its peer can change? Its own timers may change the rest */
+/* Compare all fields that only the peer can change; timers may change the rest */
 static bool same_but_for_timers(const struct dblp_info *a,
 				const struct dblp_info *b)
 {
@@ -407,7 +407,7 @@ static bool same_but_for_timers(const struct dblp_info *a,
 	       a->spurious == b->spurious;
 }
 
-/* The same to @to, a connection: it does nothing there */
+/* As flips_dropped(), to connection @to, which must not change */
 static void flips_do_nothing(struct __test_metadata *_metadata,
 			     struct relay *r, enum side from, struct packet *p,
 			     int to)
@@ -416,7 +416,7 @@ static void flips_do_nothing(struct __test_metadata *_metadata,
 	uint64_t auth = mib("DropAuth");
 
 	EXPECT_TRUE(flips_dropped(r, from, p));
-	/* Behind the header, nothing is looked at before the tag is */
+	/* Behind the header, the tag is checked first */
 	EXPECT_LE(auth + p->len - DBLP_HDR_LEN, mib("DropAuth"));
 	is = get_info(to);
 	EXPECT_TRUE(same_but_for_timers(&was, &is));
@@ -434,7 +434,7 @@ TEST_F(auth, any_bit_of_a_data_packet)
 	relay_drain(&self->relay, 1);
 	info = get_info(self->server);
 	flips_do_nothing(_metadata, &self->relay, CLIENT, &self->p, self->server);
-	/* Nor does it come when something is missing at its end */
+	/* A truncated packet is dropped, too */
 	len = self->p.len;
 	want = drops() + len - 1;
 	while (--self->p.len)
@@ -442,13 +442,13 @@ TEST_F(auth, any_bit_of_a_data_packet)
 	EXPECT_SOON(want, drops());
 	EXPECT_EQ(info.pkts_received, get_info(self->server).pkts_received);
 	EXPECT_ERR(EAGAIN, recv(self->server, &byte, 1, MSG_DONTWAIT));
-	/* It is sent again then */
+	/* The message arrives by retransmission */
 	EXPECT_TRUE(relay_until(&self->relay, self->server, POLLIN));
 	EXPECT_EQ(8, RESULT(recv(self->server, &self->p, 9, 0)));
 	EXPECT_EQ(0, strcmp("exactly", (char *)&self->p));
 }
 
-/* Nor do others do anything, until they come as they were sent */
+/* Changed ACKs have no effect; the original one has */
 TEST_F(auth, any_bit_of_an_acknowledgment)
 {
 	uint64_t had;
@@ -474,7 +474,7 @@ TEST_F(auth, any_bit_of_a_probe)
 	relay_settle(&self->relay);
 	had = get_info(self->server).pkts_received;
 	ASSERT_EQ(2000, RESULT(send(self->client, text, 2000, 0)));
-	/* What it sends vanishes: is it too large? */
+	/* Packets vanish, so that the sender probes the MTU */
 	do {
 		side = relay_next(&self->relay, &self->p, -1, 0, WAIT_MS);
 		ASSERT_NE(0, side);
@@ -518,11 +518,10 @@ TEST_F(auth, any_bit_of_a_reset)
 }
 
 /*
- * Pages that are spliced into a UDP socket are not copied on their way to another
- * socket of the machine (Linux 6.1 does copy them): a relay can go on writing when
- * the tag has been checked.
+ * Pages spliced into a UDP socket reach another local socket without a copy (Linux 6.1
+ * does copy them): a relay can still write to them after the tag was checked.
  */
-TEST_F(auth, pages_that_change_when_they_were_checked)
+TEST_F(auth, pages_that_change_after_the_check)
 {
 	static struct peer relay;
 	unsigned char out[1000], in[1001];
@@ -560,8 +559,8 @@ TEST_F(auth, any_bit_of_the_handshake)
 	EXPECT_SOON(DBLP_STATE_ESTABLISHED, get_info(self->client).state);
 }
 
-/* What was there before does nothing more, in whichever direction */
-TEST_F(auth, packets_come_again)
+/* Replayed packets have no effect, in either direction */
+TEST_F(auth, replayed_packets_have_no_effect)
 {
 	static const u8 types[] = { DBLP_PKT_COOKIE_ECHO, DBLP_PKT_DATA };
 	struct packet *p = calloc(8, sizeof(*p));
@@ -600,17 +599,16 @@ TEST_F(auth, packets_come_again)
 	EXPECT_ERR(EAGAIN, recv(self->server, byte, 1, MSG_DONTWAIT));
 	EXPECT_EQ(0, mib("DropAuth"));
 
-	/* Turned round, with the connection ID that this direction has */
+	/* Reflected, with the connection ID of the other direction */
 	memcpy(p[n - 1].byte + 8, self->p.byte + 8, 8);
 	relay_pass(&self->relay, SERVER, &p[n - 1]);
 	EXPECT_SOON(1, mib("DropAuth"));
 }
 
-/* One packet of a train that was changed takes no other with it */
 #define LATE	12
 
-/* Packets that are not acknowledged may be late in any order, and count once each */
-TEST_F(auth, acknowledgments_come_late)
+/* Late packets in any order count once each */
+TEST_F(auth, late_acknowledgments)
 {
 	struct packet *acks = calloc(LATE, sizeof(*acks));
 	uint64_t before;
@@ -635,6 +633,7 @@ TEST_F(auth, acknowledgments_come_late)
 	EXPECT_EQ(0, mib("DropAuth"));
 }
 
+/* A changed packet of a train does not affect the others */
 TEST_F(auth, one_of_a_train)
 {
 	uint32_t len = 20000, bad, n = 0, at = 0, size = 0, last = 0;
@@ -644,7 +643,7 @@ TEST_F(auth, one_of_a_train)
 	uint64_t auth;
 
 	CONNECT();
-	/* Beyond the first acknowledgments, which tell of the window */
+	/* After the first ACKs, which open the window */
 	ASSERT_TRUE(one_message(&self->relay, self->client, self->server,
 				len, 1));
 	relay_settle(&self->relay);
@@ -653,7 +652,7 @@ TEST_F(auth, one_of_a_train)
 		if ((self->p.byte[0] & 0xf) != DBLP_PKT_DATA ||
 		    (n > 1 && self->p.len != size))
 			continue;
-		/* The first one may have other frames */
+		/* Skip a packet with other frames */
 		if (self->p.len != size)
 			n = at = 0;
 		if (n == 20)
@@ -705,7 +704,7 @@ TEST_F(auth, unkeyed_packets_of_a_keyed_connection)
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->server).state);
 }
 
-/* And the other way round */
+/* The reverse */
 TEST_F(auth, keyed_packet_of_an_unkeyed_connection)
 {
 	static const u8 tag[DBLP_TAG_LEN];
@@ -743,7 +742,7 @@ TEST_F(auth, option)
 	key.length = 65;
 	EXPECT_ERR(EINVAL, setsockopt(self->client, SOL_DBLP, DBLP_AUTH_KEY,
 				      &key, sizeof(key)));
-	/* Something behind the key */
+	/* Nonzero bytes after the key */
 	key.length = 16;
 	EXPECT_ERR(EINVAL, setsockopt(self->client, SOL_DBLP, DBLP_AUTH_KEY,
 				      &key, sizeof(key)));
@@ -751,7 +750,7 @@ TEST_F(auth, option)
 				      &key, sizeof(key) - 1));
 	EXPECT_ERR(EFAULT, setsockopt(self->client, SOL_DBLP, DBLP_AUTH_KEY,
 				      NULL, sizeof(key)));
-	/* It never comes out */
+	/* The key cannot be read */
 	EXPECT_ERR(ENOPROTOOPT, getsockopt(self->client, SOL_DBLP,
 					   DBLP_AUTH_KEY, &key, &len));
 	EXPECT_EQ(DBLP_AUTH_ON | DBLP_AUTH_OLD, get_info(self->client).auth);
@@ -759,13 +758,13 @@ TEST_F(auth, option)
 	EXPECT_EQ(DBLP_AUTH_ON, get_info(self->client).auth);
 	EXPECT_EQ(0, RESULT(try_key(self->client, "", 0)));
 	EXPECT_EQ(0, get_info(self->client).auth);
-	/* A connection has a key from its beginning, or never */
+	/* A key cannot be added to a connection without one */
 	ASSERT_EQ(0, RESULT(connect_to(self->client, &self->addr)));
 	EXPECT_ERR(EISCONN, try_key(self->client, OLD, 0));
 	EXPECT_EQ(0, RESULT(try_key(self->client, "", 0)));
 }
 
-/* Messages of one thread to another, while keys change */
+/* Messages from one thread to another, while keys change */
 struct stream {
 	int		fd;
 	volatile unsigned int n;
@@ -809,7 +808,7 @@ static void *stream_in(void *arg)
 	return NULL;
 }
 
-/* Until a socket's keys are in this state, which they are while messages come */
+/* Wait for a state of the socket's keys, while messages arrive */
 static bool keys_become(int fd, uint32_t state, const struct stream *in)
 {
 	uint64_t until = now_ms() + WAIT_MS;
@@ -843,29 +842,29 @@ TEST_F(auth, new_key_under_traffic)
 	ASSERT_EQ(0, pthread_create(&sender, NULL, stream_out, &out));
 	ASSERT_EQ(0, pthread_create(&receiver, NULL, stream_in, &in));
 
-	/* One end has it: it waits for the other, however long */
+	/* An end with the new key waits for the other end without limit */
 	ASSERT_EQ(0, RESULT(try_key(self->client, NEW, 0)));
 	EXPECT_ERR(EBUSY, try_key(self->client, "yet another key ...", 0));
 	sleep_ms(100);
 	EXPECT_EQ(both | DBLP_AUTH_SENDS_OLD, get_info(self->client).auth);
 	EXPECT_EQ(DBLP_AUTH_ON, get_info(self->server).auth);
-	/* Back, and forth again. A busy machine is away for three probe timeouts. */
+	/* Change back and forth. A busy machine may pause for three probe timeouts. */
 	ASSERT_EQ(0, RESULT(try_key(self->client, OLD, 0)));
 	EXPECT_EQ(both, get_info(self->client).auth |
 			(virtual_time() ? 0 : DBLP_AUTH_OLD));
 	ASSERT_EQ(0, RESULT(try_key(self->client, NEW, 0)));
-	/* The other one. Soon the old one is not good any more, for as long as
+	/* Set the key of the other end. The old key soon becomes invalid, provided that
 	 * messages arrive
 	 */
 	ASSERT_EQ(0, RESULT(try_key(self->server, NEW, 0)));
 	EXPECT_TRUE(keys_become(self->client, DBLP_AUTH_ON, &in));
 	EXPECT_TRUE(keys_become(self->server, DBLP_AUTH_ON, &in));
 
-	/* Clients may have the old key until it is removed from the listener */
+	/* Clients may use the old key until it is removed from the listener */
 	ASSERT_EQ(0, RESULT(try_key(self->listener, NEW, 0)));
 	EXPECT_EQ(0, RESULT(connect_to(late, &self->addr)));
 	EXPECT_EQ(0, close(late));
-	/* On a busy machine a window's packets come later than three probe timeouts */
+	/* On a busy machine, packets may be later than three probe timeouts */
 	if (virtual_time())
 		EXPECT_EQ(0, mib("DropAuth"));
 	ASSERT_EQ(0, RESULT(try_key(self->listener, NEW, DBLP_AUTH_ONLY)));
@@ -884,7 +883,7 @@ TEST_F(auth, new_key_under_traffic)
 	EXPECT_EQ(out.n, in.n);
 }
 
-/* A connection made with the old key changes to the new one like any other */
+/* A connection with the old key changes to the new one */
 TEST_F(auth, new_key_at_the_listener_first)
 {
 	set_key(self->listener, OLD);
@@ -904,15 +903,15 @@ TEST_F(auth, new_key_at_the_listener_first)
 	EXPECT_EQ(0, get_info(self->server).auth & DBLP_AUTH_SENDS_OLD);
 	EXPECT_EQ(0, get_info(self->client).auth & DBLP_AUTH_SENDS_OLD);
 	EXPECT_EQ(0, mib("DropAuth"));
-	/* Now, if not before */
+	/* Now at the latest */
 	EXPECT_EQ(0, RESULT(try_key(self->server, NEW, DBLP_AUTH_ONLY)));
 	EXPECT_EQ(0, RESULT(try_key(self->client, NEW, DBLP_AUTH_ONLY)));
 	CARRY(client, server, 9, 5);
 	EXPECT_EQ(0, mib("DropAuth"));
 }
 
-/* What was held back until the old key is gone is as good as forged */
-TEST_F(auth, an_old_key_is_not_good_for_long)
+/* A packet with the old key that was held until the key expired is dropped */
+TEST_F(auth, an_old_key_expires)
 {
 	struct dblp_info info;
 	unsigned int i;
@@ -931,7 +930,7 @@ TEST_F(auth, an_old_key_is_not_good_for_long)
 		sleep_ms(10);
 	}
 	EXPECT_EQ(DBLP_AUTH_ON, get_info(self->server).auth);
-	/* Not 2 s, as it once was: probe timeouts are some 10 ms here */
+	/* The limit is below 2 s, because probe timeouts are some 10 ms here */
 	TH_LOG("the old key is gone after %u rounds", i);
 	EXPECT_GT(ROUNDS / 2, i);
 	relay_settle(&self->relay);

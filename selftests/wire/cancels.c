@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CANCEL and the CLOSE that answers it, where the other end is played by the test: what
- * a sender makes of the answer, and a receiver of a CANCEL that is late, lost or a lie.
+ * CANCEL and the CLOSE that answers it, with a scripted peer: a sender's reaction to the
+ * answer, and a receiver's reaction to a CANCEL that is late, lost or false.
  */
 #define _GNU_SOURCE
 #include "kselftest_harness.h"
@@ -25,7 +25,7 @@ FIXTURE_VARIANT_ADD(end, after_fin) { .half = HALF_PEER };
 FIXTURE_VARIANT_ADD(end, after_shutdown) { .half = HALF_OURS };
 FIXTURE_VARIANT_ADD(end, after_both) { .half = HALF_BOTH };
 
-/* The peer may have sent its FIN */
+/* Connect to a peer with these features; it may have sent its FIN */
 static void join(FIXTURE_DATA(end) *self, u16 features)
 {
 	peer_connect(&self->peer, &self->addr);
@@ -39,7 +39,7 @@ static void join(FIXTURE_DATA(end) *self, u16 features)
 	errno = 0;
 }
 
-/* Nothing more is to be sent by the socket, which may say so */
+/* The socket has sent all messages, and may shut down sending */
 static void sent_all(FIXTURE_DATA(end) *self)
 {
 	half_close(&self->peer, self->fd, self->half & HALF_OURS, 0);
@@ -55,7 +55,7 @@ FIXTURE_SETUP(end)
 
 FIXTURE_ENDS_BY_EXIT(end);
 
-/* A message of which half may be missing, of three segments, all of which have come */
+/* Send a message of three segments with a budget of a half; the peer gets all */
 static void send_tag(FIXTURE_DATA(end) *self, u64 tag)
 {
 	struct dblp_sndinfo info = {
@@ -118,7 +118,7 @@ static void expect_report(struct __test_metadata *_metadata, int fd, u64 tag,
 	message_free(&m);
 }
 
-TEST_F(end, nothing_is_said_to_a_peer_that_is_older)
+TEST_F(end, an_older_peer_gets_no_cancel)
 {
 	close(self->fd);
 	peer_close(&self->peer);
@@ -132,7 +132,7 @@ TEST_F(end, nothing_is_said_to_a_peer_that_is_older)
 	EXPECT_EQ(0, self->peer.n_cancel);
 }
 
-/* What its server does not have a client does not claim, whatever it knows */
+/* A client does not announce features that its server lacks */
 TEST_F(end, features_are_those_that_both_have)
 {
 	struct peer server;
@@ -169,13 +169,13 @@ TEST_F(end, a_cancel_is_repeated_and_nothing_else)
 	send_tag(self, 1);
 	expect_cancel(_metadata, self, 1);
 	n = self->peer.n[DBLP_PKT_DATA];
-	/* Nothing is acknowledged: what was sent is lost, and probes are due */
+	/* Nothing is acknowledged, so that probes are sent */
 	while (self->peer.n_cancel < 3)
 		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
 	EXPECT_EQ(n, self->peer.n[DBLP_PKT_DATA]);
 	send_close(self, 0, DBLP_REASON_CANCELLED);
 	expect_report(_metadata, self->fd, 1, DBLP_REASON_CANCELLED, LEN);
-	/* It is over: neither of these is of a message that there is */
+	/* The message is gone, so a CLOSE of it has no effect */
 	send_close(self, 0, DBLP_REASON_CANCELLED);
 	send_lossmap(&self->peer, &self->p, 0, 0, 1);
 	send_close(self, 0, DBLP_REASON_BUDGET);
@@ -186,7 +186,7 @@ TEST_F(end, a_cancel_is_repeated_and_nothing_else)
 	expect_report(_metadata, self->fd, 2, DBLP_REASON_COMPLETE, 0);
 }
 
-/* The CANCEL came too late */
+/* The CANCEL arrives after the CLOSE was sent */
 TEST_F(end, a_message_that_was_closed_is_not_cancelled)
 {
 	send_tag(self, 1);
@@ -202,8 +202,8 @@ TEST_F(end, a_message_that_was_closed_is_not_cancelled)
 	EXPECT_EQ(0, get_info(self->fd).msgs_sent_cancelled);
 }
 
-/* Acknowledge the CANCEL, of which probes may have sent more copies, and nothing else
- * until the socket takes notice
+/* Acknowledge all copies of the CANCEL, and nothing else, until the socket processes the
+ * ACK
  */
 static bool ack_cancel(FIXTURE_DATA(end) *self)
 {
@@ -217,8 +217,8 @@ static bool ack_cancel(FIXTURE_DATA(end) *self)
 	return poll_now(self->fd) & POLLERR;
 }
 
-/* Its segments are not sent again, so the ACK of the CANCEL is all that can come */
-TEST_F(end, what_a_peer_has_had_is_settled_when_it_has_the_cancel)
+/* Segments are not retransmitted, so only the ACK of the CANCEL can settle it */
+TEST_F(end, the_ack_of_the_cancel_settles_the_message)
 {
 	send_tag(self, 1);
 	sent_all(self);
@@ -231,8 +231,8 @@ TEST_F(end, what_a_peer_has_had_is_settled_when_it_has_the_cancel)
 	EXPECT_TRUE(peer_sync(&self->peer));
 }
 
-/* Half of it, which may be missing, was never sent: so it cannot be complete */
-TEST_F(end, what_was_not_sent_did_not_come)
+/* Half of the message was never sent, so it cannot be complete */
+TEST_F(end, a_message_sent_in_part_is_not_complete)
 {
 	struct dblp_sndinfo info = {
 		.tag = 1, .flags = DBLP_SND_BUDGET | DBLP_SND_POLICY,
@@ -259,7 +259,7 @@ TEST_F(end, a_receiver_does_not_cancel)
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
-TEST_F(end, a_loss_map_is_not_of_what_was_dropped)
+TEST_F(end, a_cancelled_message_has_no_loss_map)
 {
 	send_tag(self, 1);
 	sent_all(self);
@@ -269,7 +269,7 @@ TEST_F(end, a_loss_map_is_not_of_what_was_dropped)
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
-/* What a peer sends */
+/* The peer sends a CANCEL */
 
 static const struct dblp_frame cancel_frame = FRAME(CANCEL, cancel, .len = LEN, .total = LEN,
 								    .started = true);
@@ -287,8 +287,8 @@ static void expect_dropped(struct __test_metadata *_metadata,
 	EXPECT_TRUE(is_silent(self->fd));
 }
 
-/* It may overtake all of its message */
-TEST_F(end, what_never_came_is_cancelled)
+/* A CANCEL may overtake its whole message */
+TEST_F(end, a_message_that_never_arrived_is_cancelled)
 {
 	struct dblp_data d = { .msg_len = LEN };
 	struct dblp_frame f = cancel_frame;
@@ -297,7 +297,7 @@ TEST_F(end, what_never_came_is_cancelled)
 	sent_all(self);
 	send_frame(&self->peer, &self->p, &f);
 	expect_dropped(_metadata, self, 0);
-	/* What comes later is late, and the CLOSE goes before its ACK */
+	/* Later segments are late; the CLOSE precedes their ACK */
 	n = self->peer.n_close;
 	send_data(&self->peer, &self->p, &d, SEG, 0, 3, NULL);
 	EXPECT_TRUE(peer_sync(&self->peer));
@@ -310,8 +310,8 @@ TEST_F(end, what_never_came_is_cancelled)
 	EXPECT_TRUE(got_message(self->fd, 1, 1500));
 }
 
-/* Before its turn, it is found when more of it comes, in segments of any size */
-TEST_F(end, what_comes_later_of_it_is_late)
+/* A later segment, of any size, finds the cancelled message before its turn */
+TEST_F(end, later_segments_are_late)
 {
 	struct dblp_data d = { .msg_id = 1, .msg_len = LEN };
 	struct dblp_frame f = cancel_frame;
@@ -328,8 +328,8 @@ TEST_F(end, what_comes_later_of_it_is_late)
 	expect_dropped(_metadata, self, 1);
 }
 
-/* Of some messages all but the last segment has come, of some the first one lacks */
-TEST_F(end, what_has_come_is_dropped)
+/* Some messages lack only the last segment, others only the first one */
+TEST_F(end, received_segments_are_dropped)
 {
 	struct dblp_data d = { .msg_len = LEN, .budget = 100000,
 			       .policy = DBLP_POLICY_EAGER };
@@ -346,7 +346,7 @@ TEST_F(end, what_has_come_is_dropped)
 			  get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC));
 		send_frame(&self->peer, &self->p, &f);
 		EXPECT_TRUE(peer_sync(&self->peer));
-		/* Only how it was closed is kept */
+		/* Only the state of the close is kept */
 		EXPECT_GT(before + 2 * SEG,
 			  get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC));
 		expect_dropped(_metadata, self, i);
@@ -356,7 +356,7 @@ TEST_F(end, what_has_come_is_dropped)
 	EXPECT_EQ(4 * LEN, get_info(self->fd).bytes_missing);
 }
 
-/* In a packet that cannot be read in place, behind one whose segment was queued */
+/* In a packet that is parsed in a copy, after one whose segment was queued */
 TEST_F(end, a_cancel_in_one_buffer_with_its_message)
 {
 	static char pages[4096] __attribute__((aligned(4096)));
@@ -374,12 +374,12 @@ TEST_F(end, a_cancel_in_one_buffer_with_its_message)
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->fd).state);
 }
 
-TEST_F(end, what_is_complete_is_not_cancelled)
+TEST_F(end, a_complete_message_is_not_cancelled)
 {
 	struct dblp_frame f = cancel_frame;
 
 	sent_all(self);
-	/* Its turn has not come, and then it has been read */
+	/* Before its turn, and after it was read */
 	f.cancel.msg_id = 1;
 	f.cancel.len = f.cancel.total = 1500;
 	send_message(&self->peer, &self->p, 1);
@@ -393,7 +393,7 @@ TEST_F(end, what_is_complete_is_not_cancelled)
 	EXPECT_EQ(0, self->peer.n_close);
 }
 
-/* A message of two pieces is refused as a whole, also what is complete of it */
+/* A message of two pieces is cancelled as a whole, also its complete piece */
 TEST_F(end, a_piece_is_cancelled_with_its_message)
 {
 	struct dblp_data d = { .msg_len = 1000, .meta = true };
@@ -415,8 +415,8 @@ TEST_F(end, a_piece_is_cancelled_with_its_message)
 	EXPECT_EQ(1, map.ranges);
 }
 
-/* What was never started uses the credit of no bytes, and gives none back */
-TEST_F(end, credit_is_what_both_count)
+/* A message that was never started neither uses nor returns credit for bytes */
+TEST_F(end, both_ends_agree_on_the_credit)
 {
 	const u64 window = self->peer.theirs.window;
 	struct dblp_frame f = cancel_frame, ping = { .type = DBLP_FRAME_PING };
@@ -437,8 +437,8 @@ TEST_F(end, credit_is_what_both_count)
 	}
 }
 
-/* Lies end the connection */
-TEST_F(end, a_cancel_contradicts_nothing)
+/* A false CANCEL ends the connection */
+TEST_F(end, a_contradicting_cancel_ends_the_connection)
 {
 	struct dblp_data d = { .msg_len = LEN, .meta = true };
 	struct dblp_frame f, meta = FRAME(META, meta, .total = LEN, .tag = 7);
@@ -464,7 +464,7 @@ TEST_F(end, a_cancel_contradicts_nothing)
 			f.cancel.total++;
 			break;
 		case 4:
-			/* More messages, and more bytes, than there is credit for */
+			/* More messages or bytes than the credit */
 			f.cancel.msg_id = self->peer.theirs.max_msg;
 			break;
 		case 5:

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a sender makes of the way in which its receiver closes a message, under
- * the budget that the message has or had. The kernel sends; the other end is
- * played by the test.
+ * A sender's reaction to the CLOSE of its receiver, under the present or an earlier budget
+ * of the message. The kernel sends; the receiver is a scripted peer.
  */
 #define _GNU_SOURCE
 #include "kselftest_harness.h"
@@ -34,7 +33,7 @@ FIXTURE_SETUP(sender)
 
 FIXTURE_ENDS_BY_EXIT(sender);
 
-/* Send a message of the pattern */
+/* Send a message of pattern_fill() */
 static void send_pattern(FIXTURE_DATA(sender) *self, u32 len,
 			 const struct dblp_sndinfo *info)
 {
@@ -45,7 +44,7 @@ static void send_pattern(FIXTURE_DATA(sender) *self, u32 len,
 		die("sendmsg()");
 }
 
-/* The next packet of data, of which there has to be one */
+/* Receive the next DATA packet */
 static struct dblp_data take_data(FIXTURE_DATA(sender) *self)
 {
 	errno = 0;
@@ -54,20 +53,20 @@ static struct dblp_data take_data(FIXTURE_DATA(sender) *self)
 	return packet_data(&self->peer.last[DBLP_PKT_DATA]);
 }
 
-/* Send a message and take the packets of its first pass */
+/* Send a message and receive the packets of its first pass */
 static struct dblp_data send_and_take(FIXTURE_DATA(sender) *self, u32 len,
 				      const struct dblp_sndinfo *info)
 {
 	struct dblp_data d = {};
 	u32 bytes = 0, want = len;
 
-	/* With eager, the budget is held back */
+	/* With eager, the sender withholds the budget's share */
 	if (!info)
 		want -= budget_bytes(get_u32(self->fd, DBLP_BUDGET), len) / 1440 * 1440;
 	send_pattern(self, len, info);
 	while (bytes < want) {
 		d = take_data(self);
-		/* A probe for the message before */
+		/* Skip a probe of the previous message */
 		if (d.msg_id != self->next_id)
 			continue;
 		bytes += d.seg_len;
@@ -87,7 +86,7 @@ TEST_F(sender, early_marks_the_end_of_the_first_pass)
 	EXPECT_TRUE(d.repair);
 }
 
-/* Send a message of which every fifth packet is lost, until it has arrived */
+/* Send a message with a loss of every fifth packet, until it has arrived */
 static void send_with_losses(FIXTURE_DATA(sender) *self, u32 len)
 {
 	struct dblp_sndinfo info = {};
@@ -110,7 +109,7 @@ static void send_with_losses(FIXTURE_DATA(sender) *self, u32 len)
 	self->next_id++;
 }
 
-/* Packets of the first pass of a message of which half may be missing */
+/* Number of packets in the first pass of a message with a budget of a half */
 static u32 first_pass(FIXTURE_DATA(sender) *self)
 {
 	struct dblp_sndinfo info = SNDINFO(HALF, EAGER);
@@ -127,12 +126,12 @@ static u32 first_pass(FIXTURE_DATA(sender) *self)
 	return n;
 }
 
-TEST_F(sender, eager_holds_back_the_budget)
+TEST_F(sender, eager_withholds_the_budget)
 {
 	EXPECT_EQ(20, first_pass(self));
 }
 
-/* But not what is likely to be lost: 20 of 25 will arrive */
+/* It withholds less by the expected loss: 20 of 25 packets will arrive */
 TEST_F(sender, eager_expects_as_much_loss_as_there_was)
 {
 	u32 n;
@@ -143,7 +142,7 @@ TEST_F(sender, eager_expects_as_much_loss_as_there_was)
 	EXPECT_LE(n, 26);
 }
 
-/* Send a message: do its segments come in sequence? */
+/* Send a message; are its segments in sequence? */
 static bool in_sequence(FIXTURE_DATA(sender) *self, u32 len, u32 budget)
 {
 	struct dblp_sndinfo info = SNDINFO(budget, EARLY);
@@ -155,7 +154,7 @@ static bool in_sequence(FIXTURE_DATA(sender) *self, u32 len, u32 budget)
 	while (bytes < len) {
 		d = take_data(self);
 		peer_ack_all(&self->peer);
-		/* On a busy machine a probe may repeat some, of this one or the last */
+		/* On a busy machine a probe may repeat segments of this message or the last one */
 		if (d.msg_id != self->next_id || seen[d.offset / DBLP_SEG_MIN])
 			continue;
 		seen[d.offset / DBLP_SEG_MIN] = true;
@@ -166,15 +165,15 @@ static bool in_sequence(FIXTURE_DATA(sender) *self, u32 len, u32 budget)
 	return !late;
 }
 
-TEST_F(sender, what_may_not_be_missing_goes_in_sequence)
+TEST_F(sender, messages_without_a_budget_are_sequential)
 {
 	EXPECT_TRUE(in_sequence(self, 60000, 0));
 	EXPECT_TRUE(in_sequence(self, 60000, 1000));
 	EXPECT_FALSE(in_sequence(self, 60000, HALF));
 }
 
-/* The receiver gives up at the deadline: the sender hears how much */
-TEST_F(sender, hears_of_a_deadline)
+/* The receiver closes at the deadline: the sender learns the missing bytes */
+TEST_F(sender, learns_of_a_deadline)
 {
 	struct dblp_sndinfo info = {
 		.tag = 5, .flags = DBLP_SND_DEADLINE, .deadline = 1000,
@@ -187,7 +186,7 @@ TEST_F(sender, hears_of_a_deadline)
 	struct message m;
 	u32 seg = 1500 - 28 - 32 - DBLP_META_LEN;
 
-	/* All but the first of eight segments */
+	/* Seven of eight segments are missing */
 	EXPECT_TRUE(d.meta);
 	EXPECT_EQ(0, d.budget);
 	close.close.missing = 10000 - seg / 8 * 8;
@@ -202,7 +201,7 @@ TEST_F(sender, hears_of_a_deadline)
 	EXPECT_EQ(1, m.n);
 }
 
-/* A deadline does not excuse critical bytes */
+/* Critical bytes may not be missing even at a deadline */
 TEST_F(sender, refuses_a_deadline_without_critical_bytes)
 {
 	struct dblp_sndinfo info = {
@@ -231,14 +230,14 @@ static struct dblp_rcvinfo take_report(struct __test_metadata *_metadata,
 	return m.info;
 }
 
-/* Nothing more is to be sent by the socket, which may say so, as may its peer */
+/* The socket has sent all messages; it and its peer may shut down sending */
 static void sent_all(FIXTURE_DATA(sender) *self)
 {
 	half_close(&self->peer, self->fd, self->half, 0);
 }
 
-/* All is in flight: a frame says it */
-TEST_F(sender, tells_of_a_new_budget)
+/* The whole message is in flight, so a BUDGET frame is sent */
+TEST_F(sender, sends_a_new_budget)
 {
 	send_and_take(self, 10000, NULL);
 	sent_all(self);
@@ -247,13 +246,13 @@ TEST_F(sender, tells_of_a_new_budget)
 		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
 	EXPECT_EQ(0, self->peer.budget.budget.msg_id);
 
-	/* Until it is acknowledged */
+	/* It is repeated until it is acknowledged */
 	memset(&self->peer.budget, 0, sizeof(self->peer.budget));
 	while (self->peer.budget.budget.ppm != HALF)
 		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS));
 }
 
-/* What the message was given by itself stays */
+/* A message keeps a budget of its own */
 TEST_F(sender, keeps_the_budget_of_a_message)
 {
 	struct dblp_sndinfo info = { .flags = DBLP_SND_BUDGET, .budget = 10 };
@@ -281,7 +280,7 @@ static void close_with(FIXTURE_DATA(sender) *self, u32 budget)
 	send_lossmap(&self->peer, &self->p, 0, 0, 2);
 }
 
-/* What all was acknowledged of is complete, whatever might have been forgiven */
+/* A message whose segments are all acknowledged is complete, whatever its budget */
 static void expect_complete(struct __test_metadata *_metadata,
 			    FIXTURE_DATA(sender) *self)
 {
@@ -321,8 +320,8 @@ TEST_F(sender, acknowledgments_complete_a_message_after_raising)
 	expect_complete(_metadata, self);
 }
 
-/* One is not acknowledged: only a CLOSE can say that it is not needed */
-TEST_F(sender, waits_for_the_close_of_what_is_not_complete)
+/* A segment is not acknowledged, so only a CLOSE can settle the message */
+TEST_F(sender, waits_for_the_close_of_an_incomplete_message)
 {
 	set_u32(self->fd, DBLP_BUDGET, 200000);
 	send_and_take(self, 10000, &(struct dblp_sndinfo) {
@@ -348,8 +347,8 @@ TEST_F(sender, a_loss_map_is_not_overruled)
 	EXPECT_EQ(1440, take_report(_metadata, self).missing);
 }
 
-/* A CLOSE under the higher budget may have been on its way */
-TEST_F(sender, takes_a_close_under_the_budget_before)
+/* A CLOSE under the earlier, higher budget may be in flight */
+TEST_F(sender, accepts_a_close_under_the_previous_budget)
 {
 	struct dblp_rcvinfo info;
 
@@ -363,7 +362,7 @@ TEST_F(sender, takes_a_close_under_the_budget_before)
 	EXPECT_EQ(HALF, info.budget);
 }
 
-/* ... but it may not mix the two, nor claim what never was */
+/* A CLOSE may neither mix the two budgets nor use another one */
 TEST_F(sender, refuses_a_close_beyond_any_budget)
 {
 	set_u32(self->fd, DBLP_BUDGET, HALF);
@@ -384,7 +383,7 @@ TEST_F(sender, refuses_a_close_under_a_budget_that_never_was)
 	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
 }
 
-/* Send message @id as @info says, and close it for @reason with @missing bytes */
+/* Send message @id with @info, and close it with @reason and @missing bytes */
 static void send_and_close(FIXTURE_DATA(sender) *self, u32 id,
 			   const struct dblp_sndinfo *info, u8 reason,
 			   u32 missing)
@@ -397,13 +396,13 @@ static void send_and_close(FIXTURE_DATA(sender) *self, u32 id,
 	send_and_take(self, 2000, info);
 	send_frame(&self->peer, &self->p, &close);
 	send_lossmap(&self->peer, &self->p, id, 0, 2);
-	/* The next one needs the room that this one takes in the window */
+	/* Free the window for the next message */
 	peer_ack_all(&self->peer);
 }
 
 TEST_F(sender, each_reason_is_counted)
 {
-	/* Early, as eager would hold back what send_and_take() waits for */
+	/* Policy early, because eager would withhold segments that send_and_take() awaits */
 	struct dblp_sndinfo exact = {}, budget = SNDINFO(HALF, EARLY), deadline = {
 		.flags = DBLP_SND_DEADLINE, .deadline = 1000,
 	};

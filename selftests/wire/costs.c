@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a packet costs, whatever its peer has built up before: no more than BAR
- * times the median one. And what a peer that acknowledges nothing is held for, and
- * is sent.
+ * The CPU time of a packet is at most BAR times that of the median packet, whatever state its
+ * peer has built up. Also the memory and packets that a peer causes if it acknowledges
+ * nothing.
  *
- * It is about time, and so it is run in virtual time, where each instruction is a
- * nanosecond. A packet over the loopback interface has been dealt with when
- * sending it returns: the processor time that took is what the packet costs, with
- * its way down and up the stack and all that it makes the other end send.
+ * The test runs in virtual time, where each instruction takes a nanosecond. Sending over
+ * the loopback interface returns after the packet has been processed: its CPU time is the
+ * cost of the packet, including the stack in both directions and all packets that the
+ * other end sends in response.
  *
- * An ACK is paid for by the packets that it acknowledges, and lets others go that wait
- * for the window: for each of them it may cost a PART of the median packet besides.
+ * An ACK may cost more: a PART of the median packet for each packet that it acknowledges
+ * and for each packet that it lets the sender send.
  */
 #define _GNU_SOURCE
 #include "lib/hostile.h"
@@ -22,7 +22,7 @@
 #define PART		8U
 #define HALF		(DBLP_PPM / 2)
 #define MANY		4000U
-#define WINDOW		4096U	/* of messages: see FLOW in protocol.rst */
+#define WINDOW		4096U	/* messages; see FLOW in protocol.rst */
 #define SEG		256U
 #define SAMPLES		50U
 
@@ -38,7 +38,7 @@ static void __attribute__((constructor)) only_in_virtual_time(void)
 		skip_all("runs in virtual time");
 }
 
-/* Without what others do meanwhile */
+/* CPU time of this thread */
 static u64 now_ns(void)
 {
 	struct timespec ts;
@@ -47,7 +47,7 @@ static u64 now_ns(void)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-/* Send a packet that was made: what does it cost? */
+/* Send the packet; returns its cost */
 static u64 cost_of(FIXTURE_DATA(cost) *self)
 {
 	u64 start = now_ns();
@@ -59,7 +59,7 @@ static u64 cost_of(FIXTURE_DATA(cost) *self)
 	return start;
 }
 
-/* A segment of a message of two, of which half may be missing */
+/* Send a segment of a message of two segments with this budget */
 static u64 segment(FIXTURE_DATA(cost) *self, u32 id, u32 seg, u32 budget)
 {
 	struct dblp_data d = {
@@ -99,7 +99,7 @@ static int compare(const void *a, const void *b)
 	return *(const u64 *)a < *(const u64 *)b ? -1 : 1;
 }
 
-/* Ordinary packets: those of a message of which nothing may be missing */
+/* Cost of ordinary packets, those of a message with budget 0 */
 static u64 median(FIXTURE_DATA(cost) *self)
 {
 	u64 took[SAMPLES];
@@ -125,9 +125,9 @@ FIXTURE_SETUP(cost)
 {
 	struct sched_param none = {};
 
-	/* What softirqs leave to their thread is done before the next packet */
+	/* With lowest priority, ksoftirqd runs before the next packet is sent */
 	ASSERT_EQ(0, sched_setscheduler(0, SCHED_IDLE, &none));
-	/* Idle time is skipped. The namespace of the test before is cleaned up */
+	/* Wait until the namespace of the previous test is cleaned up; idle time is skipped */
 	usleep(1000000);
 	self->listener = listener_apart(&self->addr);
 	self->fd = peer_join(&self->peer, &self->addr, self->listener);
@@ -139,7 +139,7 @@ FIXTURE_SETUP(cost)
 
 FIXTURE_ENDS_BY_EXIT(cost);
 
-/* For how long others have the processor at most, in a time: timers among them */
+/* Longest run of other tasks and timers on the CPU within @ms */
 static u64 longest_run(u64 ms)
 {
 	struct timespec ts;
@@ -176,7 +176,7 @@ static u64 most(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
-/* Read all that can be read; returns how many messages that was */
+/* Read all pending messages; returns their number */
 static u32 read_all(FIXTURE_DATA(cost) *self)
 {
 	static char buf[2 * SEG];
@@ -207,10 +207,10 @@ TEST_F(cost, another_budget_while_many_are_open)
 	TELL(worst, "a message is opened");
 	for (worst = 0, i = 0; i < SAMPLES; i++)
 		worst = most(worst, segment(self, MANY / 2, 0, 1001 + i));
-	EXPECT_CHEAP(worst, "a segment comes again with another budget");
+	EXPECT_CHEAP(worst, "a duplicate segment with another budget");
 }
 
-/* Have @n messages closed without their second segments, and read */
+/* Let the receiver close @n messages without their second segments, and read them */
 static void close_many(struct __test_metadata *_metadata,
 		       FIXTURE_DATA(cost) *self, u32 n)
 {
@@ -262,10 +262,10 @@ static u32 credit(FIXTURE_DATA(cost) *self)
 }
 
 /*
- * Messages that are kept because the peer may not know how they were closed use
- * credit, and count in the receive buffer.
+ * Messages whose CLOSE is not acknowledged are kept: they use credit, and count in the
+ * receive buffer.
  */
-TEST_F(cost, who_acknowledges_no_close_gets_a_window_of_them)
+TEST_F(cost, unacknowledged_closes_are_limited_to_a_window)
 {
 	u64 sent, end, dropped = mib("DropWindow");
 	u32 i, kept, none;
@@ -280,7 +280,7 @@ TEST_F(cost, who_acknowledges_no_close_gets_a_window_of_them)
 		segment(self, WINDOW + 1 + i, 0, HALF);
 	EXPECT_EQ(dropped + SAMPLES, mib("DropWindow"));
 
-	/* Seconds of silence: a few packets ask whether the peer is there */
+	/* In seconds without packets from the peer, only a few probes are sent */
 	sent = self->bytes;
 	end = now_ms() + 3000;
 	while (now_ms() < end)
@@ -289,7 +289,7 @@ TEST_F(cost, who_acknowledges_no_close_gets_a_window_of_them)
 	       (unsigned long long)self->peer.bytes, (unsigned long long)sent);
 	EXPECT_GE(3 * sent, self->peer.bytes);
 
-	/* Then it acknowledges them all */
+	/* Then the peer acknowledges all */
 	end = now_ms() + WAIT_MS;
 	while (get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC) > none &&
 	       now_ms() < end) {
@@ -300,7 +300,7 @@ TEST_F(cost, who_acknowledges_no_close_gets_a_window_of_them)
 	EXPECT_EQ(2 * WINDOW + 1, credit(self));
 }
 
-/* All that waits behind one message */
+/* One message delays the delivery of many */
 TEST_F(cost, many_messages_can_be_read_at_once)
 {
 	u64 worst = 0;
@@ -314,7 +314,7 @@ TEST_F(cost, many_messages_can_be_read_at_once)
 	EXPECT_EQ(MANY, read_many(self, MANY));
 }
 
-/* A segment of a message of two, with a deadline */
+/* Send a segment of a message of two segments with a deadline */
 static u64 segment_due(FIXTURE_DATA(cost) *self, u32 id, u32 us)
 {
 	struct dblp_data d = {
@@ -338,7 +338,7 @@ TEST_F(cost, many_deadlines_pass_at_once)
 	EXPECT_EQ(MANY - 1, read_many(self, MANY - 1));
 }
 
-/* A segment of a message of two that is closed when the first pass is over */
+/* Send a segment of a message of two segments with policy early */
 static u64 segment_early(FIXTURE_DATA(cost) *self, u32 id, u32 seg, u32 budget,
 			 bool repair)
 {
@@ -380,7 +380,7 @@ TEST_F(cost, the_last_message_is_named_while_many_are_open)
 	EXPECT_CHEAP(frame(self, &fin), "a FIN");
 }
 
-/* A segment of a piece of three, of a message of as many as may be under way */
+/* Send a segment of a piece of three segments; the message has the maximum of pieces */
 static u64 piece(FIXTURE_DATA(cost) *self, u32 i, u32 seg)
 {
 	struct dblp_data d = {
@@ -399,7 +399,7 @@ static u64 place(FIXTURE_DATA(cost) *self, bool *any)
 	static char buf[MANY * 3 * SEG];
 	u64 start;
 
-	/* Its pages are there */
+	/* Touch the pages */
 	if (!buf[0])
 		memset(buf, 1, sizeof(buf));
 	start = now_ns();
@@ -441,7 +441,7 @@ TEST_F(cost, many_pieces_have_been_placed)
 	EXPECT_FALSE(any);
 }
 
-/* Add frames as long as there is room; returns how many that were */
+/* Add frames while they fit; returns their number */
 static u32 add_frames(FIXTURE_DATA(cost) *self, struct dblp_frame *f, u32 n,
 		      u32 *id)
 {
@@ -468,7 +468,7 @@ static void begin_ctrl(FIXTURE_DATA(cost) *self)
 	make_packet(&self->p, DBLP_PKT_CTRL, self->peer.pn++, self->peer.scid);
 }
 
-TEST_F(cost, one_packet_closes_as_many_as_it_can_name)
+TEST_F(cost, one_packet_closes_many_messages)
 {
 	struct dblp_frame f = FRAME(BUDGET, budget, .msg_id = 1, .ppm = HALF);
 	u32 i, n;
@@ -478,13 +478,13 @@ TEST_F(cost, one_packet_closes_as_many_as_it_can_name)
 	begin_ctrl(self);
 	n = add_frames(self, &f, 100, &f.budget.msg_id);
 	TH_LOG("%u frames", n);
-	/* 85 messages are closed, at 3 us each */
+	/* The packet closes 85 messages, at 3 us each */
 	EXPECT_BELOW(2 * BAR, cost_of(self), "a packet full of BUDGET frames");
 	EXPECT_EQ(n, read_many(self, n));
 }
 
-/* A message of as many segments as one packet can describe, of which each second is
- * zero
+/* Segments of a message: the maximum that one packet can describe, of which every second
+ * is zero
  */
 #define WIDE		1440U
 #define WIDE_SEGS	(8 * WIDE)
@@ -504,14 +504,14 @@ TEST_F(cost, a_packet_describes_as_much_as_it_can)
 	EXPECT_CHEAP(cost_of(self), "each second segment is zero");
 	self->p.byte[7]++;
 	self->peer.pn++;
-	EXPECT_CHEAP(cost_of(self), "they are described again");
+	EXPECT_CHEAP(cost_of(self), "the same description again");
 	d.policy = DBLP_POLICY_EAGER;
 	d.msg_id++;
 	make_zeros(&self->p, &self->peer, &d, WIDE, NULL, map, WIDE / 4);
 	EXPECT_CHEAP(cost_of(self), "that is enough of a message");
 }
 
-/* Send a packet that refers to memory of the test: what does it cost? */
+/* Send a packet that refers to a page of the test; returns its cost */
 static u64 cost_of_page(FIXTURE_DATA(cost) *self, void *page)
 {
 	u64 start = now_ns();
@@ -522,7 +522,7 @@ static u64 cost_of_page(FIXTURE_DATA(cost) *self, void *page)
 	return start;
 }
 
-/* Send many packets that refer to one page, then one that does not, of message @id */
+/* Send many packets of message @id that share one page, then one that does not */
 static u64 share_page(FIXTURE_DATA(cost) *self, void *page, u32 id, u32 seg_size)
 {
 	struct dblp_data d = { .msg_id = id, .msg_len = 1 << 20 };
@@ -537,9 +537,9 @@ static u64 share_page(FIXTURE_DATA(cost) *self, void *page, u32 id, u32 seg_size
 	return most(worst, cost_of(self));
 }
 
-/* Their message may hold a page that is far larger than they are as long as others
- * may follow in it. Then they are copied, or before: it depends on what their buffers
- * take besides, which kernels decide
+/* A message may hold a page much larger than its packets while more packets of this page may
+ * follow. Later, or earlier, the packets are copied; when depends on the overhead of their
+ * buffers, which differs between kernels
  */
 TEST_F(cost, many_packets_share_a_large_page)
 {
@@ -549,12 +549,12 @@ TEST_F(cost, many_packets_share_a_large_page)
 	for (seg_size = 224; seg_size < 416; seg_size += 32) {
 		TH_LOG("segments of %u bytes", seg_size);
 		EXPECT_CHEAP(share_page(self, page, id++, seg_size),
-			     "one more in that page, or elsewhere");
+			     "one more in this page, or in another");
 	}
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->fd).state);
 }
 
-/* Wait until @n packets in all have come from the other end, acknowledging none */
+/* Wait until @n packets in all have arrived from the other end; acknowledge none */
 static bool await_packets(FIXTURE_DATA(cost) *self, u32 n)
 {
 	u64 end = now_ms() + WAIT_MS;
@@ -566,7 +566,7 @@ static bool await_packets(FIXTURE_DATA(cost) *self, u32 n)
 	return self->peer.largest >= n;
 }
 
-/* Name all @n segments of message @id as missing */
+/* Close message @id with all @n segments missing */
 static u64 close_all_missing(FIXTURE_DATA(cost) *self, u32 id, u32 len, u32 n)
 {
 	static u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX];
@@ -593,7 +593,7 @@ static const struct dblp_frame ample_credit = FRAME(FLOW, flow, .max_msg = 1 << 
 
 static const struct dblp_sndinfo all_forgiven = SNDINFO(DBLP_PPM, EARLY);
 
-TEST_F(cost, a_large_message_is_sent_and_goes)
+TEST_F(cost, a_large_message_is_sent_and_settled)
 {
 	static u8 buf[WIDE_SEGS * WIDE];
 	u64 worst = 0, start;
@@ -621,7 +621,7 @@ TEST_F(cost, a_large_message_is_sent_and_goes)
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->fd).state);
 }
 
-/* Send @n messages of one segment, which may be missing, and let them fly */
+/* Send @n messages of one segment with budget 100 %, unacknowledged */
 static void send_many(FIXTURE_DATA(cost) *self, u32 n)
 {
 	char byte[8] = {};
@@ -635,7 +635,7 @@ static void send_many(FIXTURE_DATA(cost) *self, u32 n)
 	peer_drain(&self->peer);
 }
 
-/* As many frames as fit, about messages from @id on that were sent */
+/* Fill a packet with CLOSE frames of sent messages from @id on */
 static void make_closes(FIXTURE_DATA(cost) *self, u32 id, u32 n)
 {
 	struct dblp_frame f = FRAME(CLOSE, close, .missing = 8, .missing_segs = 1,
@@ -647,7 +647,7 @@ static void make_closes(FIXTURE_DATA(cost) *self, u32 id, u32 n)
 	add_frames(self, &f, n, &f.close.msg_id);
 }
 
-/* As many as fit, each of which changes the cap */
+/* Fill a packet with FLOW frames, each of which changes the cap */
 static void make_flows(FIXTURE_DATA(cost) *self, struct dblp_frame *f)
 {
 	begin_ctrl(self);
@@ -656,7 +656,7 @@ static void make_flows(FIXTURE_DATA(cost) *self, struct dblp_frame *f)
 	while (add_frames(self, f, 1, NULL));
 }
 
-/* Have thousands of messages in flight, of as many packets */
+/* Get thousands of messages in flight, one packet each */
 static void fly_many(struct __test_metadata *_metadata,
 		     FIXTURE_DATA(cost) *self)
 {
@@ -664,7 +664,7 @@ static void fly_many(struct __test_metadata *_metadata,
 	u32 acked = 0, n;
 
 	send_many(self, 10000);
-	/* The window opens with what is acknowledged */
+	/* Acknowledge packets, so that the window opens */
 	while (self->peer.largest < 5000 && now_ms() < end) {
 		n = self->peer.largest - acked;
 		acked = self->peer.largest;
@@ -687,7 +687,7 @@ static void fly_many(struct __test_metadata *_metadata,
 	EXPECT_LE(5000, self->peer.largest);
 }
 
-/* One ACK names the latest packet only */
+/* One ACK acknowledges only the latest packet */
 TEST_F(cost, many_packets_are_lost)
 {
 	u64 cost, sent, lost, worst = 0, with = 0, end;
@@ -707,10 +707,10 @@ TEST_F(cost, many_packets_are_lost)
 		worst = cost;
 		with = get_info(self->fd).pkts_sent - sent;
 	}
-	/* Nearly all of that is sending, which the window allows */
+	/* Nearly all of the cost is sending of new packets */
 	TH_LOG("an ACK of the latest, which lets %llu go: %llu ns",
 	       (unsigned long long)with, (unsigned long long)worst);
-	/* ksoftirqd takes some steps in a row, and the window allows to send in them */
+	/* ksoftirqd does several steps in a row, which also send new packets */
 	EXPECT_BELOW(3 * BAR, longest_run(20), "what follows");
 	lost = get_info(self->fd).pkts_lost - lost;
 	TH_LOG("%llu packets are lost", (unsigned long long)lost);
@@ -718,7 +718,7 @@ TEST_F(cost, many_packets_are_lost)
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->fd).state);
 }
 
-TEST_F(cost, many_messages_are_under_way)
+TEST_F(cost, many_messages_are_in_flight)
 {
 	struct dblp_frame flow = FRAME(FLOW, flow, .max_msg = 1 << 20, .max_data = 1ULL << 40);
 	u64 worst = 0, start;
@@ -731,7 +731,7 @@ TEST_F(cost, many_messages_are_under_way)
 	}
 	EXPECT_CHEAP(worst, "the cap changes");
 	make_flows(self, &flow);
-	EXPECT_CHEAP(cost_of(self), "it changes as often as a packet can say");
+	EXPECT_CHEAP(cost_of(self), "a packet full of FLOW frames");
 	EXPECT_CHEAP(longest_run(20), "what follows");
 	for (worst = 0, i = 0; i < 2; i++) {
 		make_closes(self, self->peer.largest - 120 + 60 * i, 60);

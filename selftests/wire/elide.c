@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Zero elision: segments that are all zero are described instead of sent. What
- * is delivered stays exact, what is missing stays within the budget, and what is
- * not sent is really not on the wire.
+ * Zero elision: segments of zero bytes are described instead of sent. Delivered bytes are
+ * exact, missing bytes are within the budget, and elided bytes are not on the wire.
  */
 #define _GNU_SOURCE
 #include "lib/sock.h"
@@ -13,12 +12,12 @@
 #include "kselftest_harness.h"
 
 #define WAIT_MS		60000
-#define GREY		0xa5	/* what a buffer has where nothing was put */
+#define GREY		0xa5	/* initial contents of buffers */
 #define SEG		1440	/* bytes of a segment, of Ethernet's MTU */
-#define META		32	/* less if there is a META frame */
-#define SMALL		480	/* largest message that is sent as it is */
+#define META		32	/* bytes less with a META frame */
+#define SMALL		480	/* largest message without elision, bytes */
 
-/* Which segments of a message are zero */
+/* Patterns of zero segments */
 enum zeros {
 	NONE,
 	ALL,
@@ -53,9 +52,9 @@ static bool is_zero_seg(enum zeros zeros, u_int seg, u_int n)
 /**
  * struct contents - a message
  * @buf: its bytes
- * @len: their number
- * @elided: of these, in segments that are all zero
- * @segs: number of the others
+ * @len: length in bytes
+ * @elided: bytes in zero segments
+ * @segs: number of other segments
  */
 struct contents {
 	unsigned char	*buf;
@@ -76,7 +75,7 @@ static void make(struct contents *c, uint32_t len, enum zeros zeros,
 	for (at = 0; at < len; at += part) {
 		part = len - at < seg_size ? len - at : seg_size;
 		if (!is_zero_seg(zeros, at / seg_size, n)) {
-			/* One byte makes the difference, wherever it is */
+			/* One nonzero byte at any place prevents elision */
 			memset(c->buf + at, 0, part - 1);
 			c->buf[at + part - 1] = 1 + at % 255;
 			c->segs++;
@@ -93,9 +92,9 @@ static void make(struct contents *c, uint32_t len, enum zeros zeros,
 
 /**
  * struct ends - both ends of a connection over lo, whose MTU is Ethernet's
- * @listener: where the connection was made
- * @tx: sends, and is told what became of it
- * @rx: receives
+ * @listener: listening socket
+ * @tx: sending socket, which gets reports
+ * @rx: receiving socket
  */
 struct ends {
 	int	listener;
@@ -103,7 +102,7 @@ struct ends {
 	int	rx;
 };
 
-/* By the options of the listener */
+/* Connect; the receiver has the listener's options */
 static void ends_connect(struct ends *e)
 {
 	struct sockaddr_dblp a;
@@ -155,7 +154,7 @@ static uint64_t on_the_wire(void)
 	return bytes;
 }
 
-/* The message of which @fd was told last */
+/* Read the next report of @fd */
 static struct message report(int fd)
 {
 	struct message m;
@@ -174,8 +173,8 @@ static void send_all(int fd, const struct contents *c,
 }
 
 /*
- * Is @got what was sent, but for what @m says is missing, which is @fill?
- * Returns -1 or the first byte that is wrong.
+ * Compare @got with the sent bytes; missing bytes by @m must be @fill. Returns -1 or the
+ * index of the first wrong byte.
  */
 static ssize_t differs(const struct contents *c, const unsigned char *got,
 		       const struct message *m, unsigned char fill)
@@ -192,7 +191,7 @@ static ssize_t differs(const struct contents *c, const unsigned char *got,
 	return -1;
 }
 
-/* Send a message, receive it whole, see that it and the counters are right */
+/* Send and receive a message, and check contents and counters */
 static void send_exactly(struct __test_metadata *_metadata, struct ends *e,
 			 const struct contents *c)
 {
@@ -220,7 +219,7 @@ static void send_exactly(struct __test_metadata *_metadata, struct ends *e,
 	free(got);
 }
 
-/* What the network does to packets */
+/* Fixture by properties of the network */
 FIXTURE(network) {
 	struct ends e;
 };
@@ -262,7 +261,7 @@ TEST_F(network, every_byte_without_a_budget)
 		}
 }
 
-/* The critical prefix has zeroes, and is never missing */
+/* The critical prefix has zeroes and is never missing */
 TEST_F(network, within_the_budget)
 {
 	static unsigned char got[200 * SEG];
@@ -300,7 +299,7 @@ TEST_F(network, within_the_budget)
 		}
 }
 
-/* A budget that comes when the message is under way, and shuffles the rest */
+/* A budget set for a message in flight, which shuffles the rest of it */
 TEST_F(network, a_budget_that_changes)
 {
 	static unsigned char got[300 * SEG];
@@ -364,7 +363,7 @@ TEST_F(elide, the_option)
 				      sizeof(two)));
 	EXPECT_EQ(1, get_u32(self->e.tx, DBLP_ELIDE));
 
-	/* Accepted sockets have it from their listener */
+	/* Accepted sockets inherit the option */
 	set_u32(self->e.listener, DBLP_ELIDE, 0);
 	ends_disconnect(&self->e);
 	ends_connect(&self->e);
@@ -374,8 +373,8 @@ TEST_F(elide, the_option)
 	EXPECT_EQ(1, get_u32(fd, DBLP_ELIDE));
 }
 
-/* What is not sent is not on the wire, headers and answers included */
-TEST_F(elide, the_wire_is_spared)
+/* Count bytes on the wire, including headers and ACKs */
+TEST_F(elide, elided_bytes_are_not_on_the_wire)
 {
 	uint64_t before;
 	struct contents c;
@@ -393,7 +392,7 @@ TEST_F(elide, the_wire_is_spared)
 	EXPECT_GE(2000, on_the_wire() - before);
 }
 
-/* Neither end keeps memory for zeroes */
+/* Neither end uses memory for zero segments */
 TEST_F(elide, memory)
 {
 	struct contents c;
@@ -410,8 +409,8 @@ TEST_F(elide, memory)
 }
 
 /*
- * With eager, elided segments count as sent, so that the first pass needs few
- * others. The critical ones are among these.
+ * With eager, elided segments count as sent, so that the first pass needs few other
+ * segments; these include the critical ones.
  */
 TEST_F(elide, eager_sends_what_is_critical_and_no_more)
 {
@@ -438,13 +437,13 @@ TEST_F(elide, eager_sends_what_is_critical_and_no_more)
 	EXPECT_EQ(m.info.missing, get_info(self->e.tx).bytes_forgiven_unsent);
 }
 
-/* One map tells of as many segments as one of them has bits */
+/* A message with more segments than a zero map has bits */
 TEST_F(elide, a_message_of_several_maps)
 {
 	uint32_t len = 12 << 20, seg_size;
 	struct contents c;
 
-	/* A new connection, which is made for small packets */
+	/* A new connection with small packets */
 	ends_disconnect(&self->e);
 	netns_set_mtu(576);
 	ends_connect(&self->e);
@@ -459,7 +458,7 @@ TEST_F(elide, a_message_of_several_maps)
 	send_exactly(_metadata, &self->e, &c);
 }
 
-/* Placement: zeroes are placed, too, and told of in as many calls as it takes */
+/* Placement mode: zeroes are placed and listed, in several calls if necessary */
 FIXTURE(place) {
 	struct ends e;
 };
@@ -471,7 +470,7 @@ FIXTURE_SETUP(place)
 
 FIXTURE_ENDS_BY_EXIT(place);
 
-/* What one call has placed is noted in @seen; returns its flags */
+/* Mark the ranges that a call has placed in @seen; returns its flags */
 static int place_once(int fd, unsigned char *buf, uint32_t len, u_int ranges,
 		      unsigned char *seen, uint32_t *sum)
 {
@@ -511,7 +510,7 @@ static int place_once(int fd, unsigned char *buf, uint32_t len, u_int ranges,
 	return m.msg_flags;
 }
 
-TEST_F(place, in_as_many_calls_as_it_takes)
+TEST_F(place, in_several_calls)
 {
 	static unsigned char got[200 * SEG + 5], seen[200 * SEG + 5];
 	struct contents c;
@@ -535,7 +534,7 @@ TEST_F(place, in_as_many_calls_as_it_takes)
 	}
 }
 
-TEST_F(place, what_could_be_placed)
+TEST_F(place, siocinq_counts_zeroes)
 {
 	static unsigned char got[200 * SEG], seen[200 * SEG];
 	struct contents c;
@@ -555,8 +554,8 @@ TEST_F(place, what_could_be_placed)
 	EXPECT_EQ(0, sum % SEG);
 }
 
-/* A buffer that cannot be written: nothing is lost by that */
-TEST_F(place, what_cannot_be_placed_stays)
+/* An unwritable buffer loses no bytes */
+TEST_F(place, an_unwritable_buffer_loses_nothing)
 {
 	static unsigned char got[200 * SEG], seen[200 * SEG];
 	struct contents c;
@@ -573,7 +572,7 @@ TEST_F(place, what_cannot_be_placed_stays)
 	EXPECT_EQ(0, memcmp(c.buf, got, sizeof(got)));
 }
 
-/* Much larger than any buffer, so in pieces; those have META */
+/* A message much larger than the buffers is sent in pieces with META */
 TEST_F(place, pieces)
 {
 	uint32_t len = (4 << 20) + 11, sum = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Floods of packets from strangers take no memory, do not keep other clients out, and
- * are not amplified.
+ * Floods of packets from unknown senders use no memory, do not keep clients from
+ * connecting, and are not amplified.
  */
 #define _GNU_SOURCE
 #include "lib/hostile.h"
@@ -14,8 +14,8 @@
 #include <sys/mman.h>
 
 /*
- * A process that has a listener locked, for as long as it takes to get at the
- * second half of an option's value.
+ * A thread that holds the lock of a listener while it waits for a page fault in the second
+ * half of an option's value.
  */
 struct locker {
 	int		fd;
@@ -85,7 +85,7 @@ TEST_F(peer, forged_cookies_do_not_wait_for_a_listener)
 		other.cookie.scid = 1 + i;
 		send_echo(&other, &self->p, &ours);
 	}
-	/* Processed although no call has the lock, and none of them kept */
+	/* They are dropped while the lock is held, and none is in the backlog */
 	EXPECT_TRUE(mib_reaches("CookieBad", bad + FORGED));
 	EXPECT_EQ(0, get_meminfo(self->listener, SK_MEMINFO_BACKLOG));
 	lock_end(&locker);
@@ -95,8 +95,8 @@ TEST_F(peer, forged_cookies_do_not_wait_for_a_listener)
 
 #define CALLERS	600
 
-/* As many good ones as may become connections, roughly */
-TEST_F(peer, no_more_wait_for_a_listener_than_it_may_accept)
+/* About as many valid cookies as may become connections */
+TEST_F(peer, the_backlog_limits_pending_connections)
 {
 	u64 passive = mib("ConnPassive"), lost = mib("DropMemory");
 	u32 backlog = 32, waiting, i;
@@ -116,7 +116,7 @@ TEST_F(peer, no_more_wait_for_a_listener_than_it_may_accept)
 	EXPECT_GE((backlog + 1) * 4096, waiting);
 	EXPECT_LT(lost, mib("DropMemory"));
 	lock_end(&locker);
-	/* One more than it says, as always */
+	/* The backlog admits one more than its number, as for TCP */
 	EXPECT_GE(passive + backlog + 1, mib("ConnPassive"));
 	EXPECT_EQ(0, get_meminfo(self->listener, SK_MEMINFO_BACKLOG));
 
@@ -129,7 +129,7 @@ TEST_F(peer, no_more_wait_for_a_listener_than_it_may_accept)
 }
 
 /*
- * Answers, by what they answer
+ * Packets and their answers
  */
 struct question {
 	const char *what;
@@ -137,7 +137,7 @@ struct question {
 	u8 answer;
 };
 
-/* A packet that a stranger may send, and its answer, if any */
+/* Send a packet of an unknown sender, and receive its answer, if any */
 static void ask(struct __test_metadata *_metadata, struct peer *peer,
 		const struct question *q)
 {
@@ -159,8 +159,8 @@ static void ask(struct __test_metadata *_metadata, struct peer *peer,
 	EXPECT_GE(q->p.len, got);
 }
 
-/* Before the sender is validated, no answer is longer than its packet */
-TEST_F(peer, no_stranger_gets_more_than_he_sends)
+/* Before the sender's address is validated, an answer is not longer than its packet */
+TEST_F(peer, answers_to_unknown_senders_are_not_longer)
 {
 	struct question init = { "INIT", .answer = DBLP_PKT_INIT_ACK };
 	struct question old = { "INIT of another version",
@@ -197,7 +197,7 @@ TEST_F(peer, no_stranger_gets_more_than_he_sends)
 	make_cookie_ack(&ack.p, &other, &ours);
 	ask(_metadata, &other, &ack);
 
-	/* Many in one buffer are no more than as many one by one */
+	/* Packets in one buffer get no more answers than single ones */
 	for (i = 0; i < 64; i++)
 		make_init(&train[i], 1 + i);
 	other.n[DBLP_PKT_INIT_ACK] = 0;
@@ -215,7 +215,7 @@ TEST_F(peer, no_stranger_gets_more_than_he_sends)
 	ask(_metadata, &other, &echoed);
 }
 
-/* UDP from an unused address of a network that is local */
+/* Open a UDP socket at an unused address of a local network */
 static int udp_from(bool v4, u32 host, const struct sockaddr_dblp *to)
 {
 	struct sockaddr_in6 from = { .sin6_family = AF_INET6 }, sin6 = {
@@ -251,8 +251,8 @@ static bool is_reset(int fd, const struct packet *p)
 
 #define BURST	2000
 
-/* Resets are limited for each address: one cannot use up those of others */
-TEST_F(peer, nobody_keeps_resets_from_others)
+/* Resets are rate-limited per address, so that addresses do not compete */
+TEST_F(peer, resets_are_limited_per_address)
 {
 	bool v4 = is_v4(&self->addr);
 	struct dblp_data d = { .msg_len = 100 };
@@ -277,7 +277,7 @@ TEST_F(peer, nobody_keeps_resets_from_others)
 		if (mib("RstSent") < before + BURST)
 			break;
 	}
-	/* Sources are told apart by a hash, which may be the same for some */
+	/* Sources are distinguished by a hash, which may collide */
 	for (i = 2; i < 6; i++) {
 		fd = udp_from(v4, i, &self->addr);
 		reset += is_reset(fd, &self->p);
@@ -311,7 +311,7 @@ static void spoofer_open(struct spoofer *s, const struct sockaddr_dblp *to)
 		die("raw socket");
 }
 
-/* Put headers before @p, which come from anywhere; returns the length */
+/* Add headers with a random source to @p; returns the length */
 static u32 spoof(struct spoofer *s, u8 *at, const struct packet *p)
 {
 	u32 ip_len = s->v4 ? sizeof(struct iphdr) : sizeof(struct ip6_hdr);
@@ -337,7 +337,7 @@ static u32 spoof(struct spoofer *s, u8 *at, const struct packet *p)
 			.ip6_plen = htons(len), .ip6_nxt = IPPROTO_UDP,
 			.ip6_hlim = 64,
 		};
-		/* IP keeps a neighbour on lo for each, where IPv4 has one for all */
+		/* IPv6 has a neighbour entry on lo for each source, so use few sources */
 		u32 net[3] = { random_next(&s->random) % 1024 };
 
 		ip.ip6_vfc = 6 << 4;
@@ -381,7 +381,7 @@ static void spoof_batch(struct spoofer *s, const struct packet *p)
 	}
 }
 
-/* kB of what the kernel has for itself */
+/* Kernel memory in kB */
 static u64 kernel_kb(void)
 {
 	FILE *f = fopen("/proc/meminfo", "r");
@@ -396,7 +396,7 @@ static u64 kernel_kb(void)
 	die("no SUnreclaim");
 }
 
-/* A client that connects, sends a message and closes, over and over */
+/* A client that connects, sends a message and closes, repeatedly */
 struct caller {
 	const struct sockaddr_dblp	*addr;
 	int				listener;
@@ -429,10 +429,10 @@ static void *call(void *arg)
 	return NULL;
 }
 
-/* What is flooded takes no more than what is on its way, in each CPU's hands */
+/* Limit of the growth of kernel memory, kB: packets being processed on each CPU */
 #define KERNEL_KB	16384
 
-TEST_F_TIMEOUT(peer, a_flood_keeps_nobody_out_and_takes_nothing, 900)
+TEST_F_TIMEOUT(peer, a_flood_blocks_no_client_and_takes_no_memory, 900)
 {
 	struct caller caller = { .addr = &self->addr };
 	struct dblp_params ours = params_default();
@@ -449,7 +449,7 @@ TEST_F_TIMEOUT(peer, a_flood_keeps_nobody_out_and_takes_nothing, 900)
 	u64 before, most = 0;
 	cpu_set_t all;
 
-	/* Strangers have processors of their own */
+	/* Run the flood on all CPUs */
 	memset(&all, 0xff, sizeof(all));
 	ASSERT_EQ(0, sched_setaffinity(0, sizeof(all), &all));
 	if (!is_v4(&self->addr))
@@ -484,7 +484,7 @@ TEST_F_TIMEOUT(peer, a_flood_keeps_nobody_out_and_takes_nothing, 900)
 	       packets, (int)(most - before), i - 3, (u32)caller.slowest);
 	EXPECT_GE(before + KERNEL_KB, most);
 	EXPECT_LT(3, i);
-	/* A machine with other things to do drops some before they come to us */
+	/* A busy machine may drop some packets before they arrive here */
 	EXPECT_LT(packets / 2, mib("CookieSent") + mib("CookieBad") +
 		  mib("DropVersion") + mib("DropUnknownConn"));
 }

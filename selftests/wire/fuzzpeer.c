@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A fuzzing peer: fuzzpeer [PACKETS [SEED [SECONDS]]], which ends after PACKETS
- * packets or SECONDS seconds. A grammar makes its packets, mostly valid, so that
- * connections make progress, and some spoiled (lib/grammar.c). They are sent by UDP,
- * in trains and one by one, and through devices of tun, as buffers of all shapes
- * (lib/tap.c). Some connections have a key at both ends: what is spoiled then is
- * authentic all the same, mostly. At the other end are threads that make all calls for a socket
- * (lib/users.c).
+ * A fuzzing peer: fuzzpeer [PACKETS [SEED [SECONDS]]], which ends after PACKETS packets or
+ * SECONDS seconds. A grammar makes its packets (lib/grammar.c), mostly valid, so that
+ * connections make progress, and some spoiled. They are sent by UDP, in trains and one by
+ * one, and through tap devices, as buffers of all shapes (lib/tap.c). Some connections have
+ * a key at both ends; most spoiled packets then have a valid tag. At the other end threads
+ * make all calls of a socket (lib/users.c).
  *
- * What is wrong shows in the kernel. What is asked for here: whatever is delivered
- * or reported is consistent and within its budget, connections answer as long as
- * they live, honest ones beside them are not harmed, and no socket is left. A run
- * in which most is dropped at the first look would prove nothing, so that fails
- * as well. The same seed makes the same choices, but they are of what has come.
+ * Bugs show as kernel reports. The test itself checks that delivered and reported messages
+ * are consistent and within their budgets, that living connections answer, that normal
+ * connections are not harmed, and that no socket is left. It also fails if most packets are
+ * dropped early, because such a run would prove nothing. The same seed makes the same
+ * choices, but from packets whose timing differs.
  */
 #define _GNU_SOURCE
 #include "lib/grammar.h"
@@ -33,17 +32,17 @@
 #define MTU		1500U
 #define UDP_HDRS(v6)	((v6) ? 48U : 28U)
 #define TRAIN		24
-/* Of each end */
+/* Ports of each end */
 #define PORTS		4
-/* Packets of a connection, if it lives so long */
+/* Maximum packets of a connection */
 #define LIFE		1200
 #define WAIT_MS		20000
 #define MINUTE		60000
 #define KEY		"the key of both ends"
-/* Listeners, and sockets when nobody is connected */
+/* Number of listeners, that is, of sockets without connections */
 #define LISTENERS	(4 * WAY_MAX)
 
-/* Where a connection goes: by lo or one of the devices */
+/* Interface of a connection: lo or a tap device */
 enum way {
 	WAY_LO,
 	WAY_TAP,
@@ -51,10 +50,10 @@ enum way {
 };
 
 /**
- * struct beside - what the honest ones tell
- * @stop: they are to stop
- * @messages: that arrived
- * @connections: that carried all of theirs
+ * struct beside - state of the normal connections
+ * @stop: set to stop them
+ * @messages: number of received messages
+ * @connections: number of connections that carried all their messages
  */
 struct beside {
 	volatile bool		stop;
@@ -63,14 +62,14 @@ struct beside {
 };
 
 /**
- * struct session - a connection, or two by one pair of ports
- * @way: it goes
- * @v6: by IPv6
+ * struct session - a connection, or two with the same ports
+ * @way: interface
+ * @v6: IPv6
  * @keyed: both ends have a key
- * @n: connections
- * @t: who sends
- * @u: who uses the other ends
- * @packets: sent
+ * @n: number of connections
+ * @t: fuzzing peers
+ * @u: threads that use the other ends
+ * @packets: packets sent
  */
 struct session {
 	enum way		way;
@@ -92,19 +91,19 @@ static int listeners[LISTENERS];
 static struct sockaddr_dblp addresses[LISTENERS];
 
 /**
- * struct tally - what has become of all
- * @packets: sent; @numbered of them have a number
- * @taken: of those, by the connections
+ * struct tally - totals of the run
+ * @packets: packets sent, of which @numbered have a packet number
+ * @taken: numbered packets that connections accepted
  * @trains: buffers of several packets
- * @connections: made
- * @keyed: of those, with a key; @keyed_lived were well at the end
- * @strays: connections that came of a session that was over
- * @lived: that were well at the end
- * @lied: of the others, that had been told nonsense
- * @stalled: that should have answered
- * @errors: for which they ended, by errno
- * @received: messages that users got; @early of them with bytes missing
- * @reported: that they were told of
+ * @connections: connections made
+ * @keyed: connections with a key, of which @keyed_lived were alive at the end
+ * @strays: connections that packets of an ended session made
+ * @lived: connections alive at the end
+ * @lied: ended connections that had received false frames
+ * @stalled: connections that should have answered and did not
+ * @errors: ended connections by errno
+ * @received: messages received, of which @early had bytes missing
+ * @reported: reports of sent messages
  */
 static struct {
 	u64 packets;
@@ -135,14 +134,14 @@ static bool once_in(u32 n)
 }
 
 /*
- * The honest ones
+ * Normal connections
  */
 static void be_honest(void)
 {
 	struct traffic t[2];
 	u32 i;
 
-	/* What failed must not leave it behind */
+	/* End with the parent, also if it fails */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	traffic_start(&t[0], "127.0.0.1", 1);
 	traffic_start(&t[1], "::1", 2);
@@ -190,7 +189,7 @@ static struct dblp_params our_params(void)
 	return ours;
 }
 
-/* An INIT and a COOKIE-ECHO of a session that is over make a connection, too */
+/* Close connections that late packets of an ended session made */
 static void turn_away(int listener)
 {
 	int fd;
@@ -201,14 +200,14 @@ static void turn_away(int listener)
 	}
 }
 
-/* What the peer sends has tags from the cookie on, if the session has a key */
+/* Set the key of the peer, if the session has one */
 static void begin_key(struct session *s)
 {
 	tags_key(&tags, KEY);
 	s->t[0].peer.tags = s->keyed ? &tags : NULL;
 }
 
-/* The other end is a server */
+/* Connect to a listener */
 static int join(struct session *s, u32 i)
 {
 	u32 at = 2 * s->way + s->v6 + (s->keyed ? LISTENERS / 2 : 0);
@@ -231,7 +230,7 @@ static int join(struct session *s, u32 i)
 		peer_connect(peer, &addresses[at]);
 	}
 	begin_key(s);
-	/* Some have been there before others */
+	/* Some peers are older and have no features */
 	peer->features = once_in(4) ? 0 : DBLP_FEATURES;
 	peer->ports = once_in(2) ? 0 : 2 + below(PORTS - 1);
 	peer_handshake(peer);
@@ -243,7 +242,7 @@ static void send_answer(struct peer *peer, u8 type)
 	struct dblp_params ours = our_params();
 	struct packet *p = train;
 
-	/* Any time, too */
+	/* Sometimes an arbitrary time */
 	if (once_in(8))
 		peer->time = once_in(2) ? below(UINT32_MAX) : UINT64_MAX;
 	if (type == DBLP_PKT_INIT_ACK) {
@@ -268,7 +267,7 @@ static void expect(struct peer *peer, u8 type)
 		die("no packet of type %u came", type);
 }
 
-/* The other end is a client; what it says of itself is in its COOKIE-ECHO */
+/* Let a socket connect to the peer; its COOKIE-ECHO has its parameters */
 static int be_joined(struct session *s)
 {
 	struct peer *peer = &s->t[0].peer;
@@ -362,10 +361,10 @@ static void begin_session(struct session *s)
 }
 
 /*
- * What is sent
+ * Sending
  */
 
-/* Packets that may have no tag are shorter than the others */
+/* Do @n packets make a train? Packets that may have no tag are shorter */
 static bool is_train(u32 n)
 {
 	u32 i;
@@ -386,7 +385,7 @@ static void send_packets(struct session *s, u32 n)
 		tally.numbered += dblp_numbered(train[i].byte[0] & 0xf);
 		len += train[i].len;
 	}
-	/* Some come from ports that were not announced */
+	/* Sometimes send from a port that was not announced */
 	if (tap && peer->ports)
 		tap->from = once_in(3) ? htons(31000 + below(PORTS)) : 0;
 	else if (tap)
@@ -398,7 +397,7 @@ static void send_packets(struct session *s, u32 n)
 		return tap_send(tap, train, n, TAP_TRAIN);
 	if (tap)
 		return tap_send(tap, train, n, below(__TAP_HOW_MAX));
-	/* UDP takes no train that is more than a datagram, or than the path takes */
+	/* UDP refuses a train that exceeds a datagram or the path MTU */
 	if (n > 1 && len <= UDP_MOST &&
 	    train[0].len <= MTU - UDP_HDRS(s->v6) && is_train(n))
 		return send_train(peer, train, n);
@@ -407,7 +406,7 @@ static void send_packets(struct session *s, u32 n)
 			send_packet(peer, &train[i]);
 }
 
-/* Few tags are wrong, as what has one is not looked at */
+/* Few tags are invalid, because the module drops such packets at once */
 static void send_session(struct session *s, u32 n)
 {
 	struct peer *peer = &s->t[0].peer;
@@ -441,19 +440,19 @@ static void run_session(struct session *s)
 				 most);
 		send_session(s, n);
 		peer_drain(&s->t[0].peer);
-		/* The other end has something to say, too */
+		/* Receive packets of the other end */
 		if (once_in(6))
 			wait_for(s->t[0].peer.udp, POLLIN, 2);
-		/* What comes when it is over is dropped, which is soon boring */
+		/* After the end of the connection, send only a few packets, which are dropped */
 		rest -= is_over(s);
 	}
 }
 
 /*
- * The end
+ * End of a session
  */
 
-/* Whatever it was told, a connection acknowledges a PING, or is over */
+/* Does the connection acknowledge a PING, or has it ended? */
 static bool answers(struct session *s, u32 i)
 {
 	struct dblp_frame ping = { .type = DBLP_FRAME_PING };
@@ -463,7 +462,7 @@ static bool answers(struct session *s, u32 i)
 
 	if (s->u[i].err || s->t[i].over)
 		return false;
-	/* Numbers may have been used that it takes for old ones */
+	/* Skip packet numbers that it may consider old */
 	while (now_ms() < end) {
 		before = peer->n[DBLP_PKT_ACK] + peer->n[DBLP_PKT_CTRL] +
 			 peer->n[DBLP_PKT_DATA];
@@ -480,7 +479,7 @@ static bool answers(struct session *s, u32 i)
 	return false;
 }
 
-/* A closed socket does not wait long for an answer */
+/* Close with a short user timeout */
 static void forget(struct session *s, u32 i)
 {
 	struct peer *peer = &s->t[i].peer;
@@ -527,7 +526,7 @@ static void end_session(struct session *s)
 }
 
 /*
- * The run
+ * Main program
  */
 static void set_up(void)
 {
@@ -575,7 +574,7 @@ static void tell_drops(void)
 	uint64_t *all = mib_all();
 	u32 i;
 
-	/* With those of the honest ones */
+	/* Counters include those of the normal connections */
 	printf("#");
 	for (i = 0; i < DROPS; i++)
 		printf(" %s %llu", drops[i],
@@ -667,7 +666,7 @@ int main(int argc, char **argv)
 		next = tally.packets + packets / 10;
 	}
 	tell_all();
-	/* They have 20 s for a message, or end */
+	/* Wait until the normal connections have ended; they time out after 20 s */
 	for (end = now_ms() + 20 * SECONDS; now_ms() < end; sleep_ms(50))
 		if (beside->messages > honest)
 			break;
@@ -675,15 +674,15 @@ int main(int argc, char **argv)
 	beside->stop = true;
 	failed = waitpid(pid, &status, 0) != pid || status;
 	failed = point(1, !failed && honest && beside->connections,
-		       "honest connections go on beside, with every byte");
+		       "normal connections are not harmed");
 	failed |= point(2, !tally.stalled, "no connection stalls");
 	failed |= point(3, tally.packets && 5 * tally.taken > 2 * tally.numbered,
-			"two packets of five are taken");
+			"two packets of five are accepted");
 	failed |= point(4, tally.lived > tally.connections / 4 &&
 			tally.keyed_lived &&
 			tally.received > tally.connections &&
 			tally.reported && tally.early,
-			"connections get somewhere");
+			"connections make progress");
 	end = now_ms() + 60 * SECONDS;
 	while (socket_count() > LISTENERS && now_ms() < end) {
 		for (i = 0; i < LISTENERS; i++)

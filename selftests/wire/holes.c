@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Nobody receives a hole who has not asked for it, himself or by the operator of
- * his machine: the cap, where it comes from, and what of all settings is said to
- * be a socket's own. The sender is played by the test, so that exactly the
- * segments come that should.
+ * A receiver gets no missing bytes unless its program or its operator has set a cap: the
+ * cap, its sources, and which settings count as a socket's own. The sender is a scripted
+ * peer, so that exactly the intended segments arrive.
  */
 #define _GNU_SOURCE
 #include "lib/nltest.h"
@@ -14,7 +13,7 @@
 
 #define WAIT_MS		10000
 
-/* A message of four segments, of which any three are enough for its sender */
+/* A message of four segments, whose budget is one segment */
 #define SEG		600U
 #define SEGS		4U
 #define LENGTH		(SEG * SEGS)
@@ -66,7 +65,7 @@ static void send_segs(FIXTURE_DATA(holes) *self, u32 first, u32 n,
 	send_data(&self->peer, &self->p, &self->d, SEG, first, n, f);
 }
 
-/* The next message misses one segment, unless it stays open without that */
+/* Send a message without one segment: is it delivered with a hole? */
 static bool gets_a_hole(FIXTURE_DATA(holes) *self)
 {
 	char buf[LENGTH];
@@ -89,7 +88,7 @@ static bool gets_a_hole(FIXTURE_DATA(holes) *self)
 	return m.info.missing;
 }
 
-/* Commands of operators, about @id, with one share */
+/* Send a command of an operator for object @id with one share */
 static void set_share(struct nlmsghdr *nlh, uint16_t attr, u32 id,
 		      uint16_t share, u32 ppm)
 {
@@ -124,14 +123,14 @@ static void socket_cap(int fd, u32 ppm)
 		  get_info(fd).id, DBLP_A_SOCKET_BUDGET_CAP, ppm);
 }
 
-/* What the sender was told last */
+/* The cap that the sender received last */
 static u32 told_cap(FIXTURE_DATA(holes) *self)
 {
 	peer_sync(&self->peer);
 	return self->peer.flow.flow.cap;
 }
 
-TEST_F(holes, nobody_gets_one_who_has_said_nothing)
+TEST_F(holes, none_by_default)
 {
 	char buf[LENGTH];
 
@@ -142,10 +141,10 @@ TEST_F(holes, nobody_gets_one_who_has_said_nothing)
 	EXPECT_EQ(0, get_info(self->fd).budget_cap);
 	EXPECT_FALSE(gets_a_hole(self));
 
-	/* However much its peer allows */
+	/* With any budget of its peer */
 	self->d.budget = DBLP_PPM;
 	EXPECT_FALSE(gets_a_hole(self));
-	/* And by any call */
+	/* And in any call */
 	send_segs(self, 0, SEGS - 1, NULL);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_ERR(EAGAIN, recv(self->fd, buf, sizeof(buf), MSG_DONTWAIT));
@@ -155,7 +154,7 @@ TEST_F(holes, nobody_gets_one_who_has_said_nothing)
 				    self->d.msg_id));
 }
 
-/* Phases that lose much say what is sent, not what is received */
+/* The budget of a phase applies to sending, not to receiving */
 TEST_F(holes, not_by_a_phase_or_job_without_a_cap)
 {
 	struct nlmsghdr *nlh = job_request(DBLP_CMD_JOB_SET, JOB);
@@ -186,7 +185,7 @@ TEST_F(holes, not_after_a_deadline_either)
 	self->d.budget = 0;
 	send_segs(self, 0, SEGS - 1, &meta);
 	EXPECT_FALSE(wait_for(self->fd, POLLIN, SHORT_MS));
-	/* It has passed long ago when some loss is accepted */
+	/* The deadline has passed when the cap is set */
 	set_u32(self->fd, DBLP_BUDGET_CAP, 1);
 	ASSERT_TRUE(wait_for(self->fd, POLLIN, WAIT_MS));
 	EXPECT_EQ(LENGTH, message_recv(self->fd, buf, LENGTH, 0, &m));
@@ -194,7 +193,7 @@ TEST_F(holes, not_after_a_deadline_either)
 	EXPECT_EQ(DBLP_RCV_OVER_BUDGET, m.info.flags);
 }
 
-/* Ways to ask on one socket; DBLP_INHERIT takes it back */
+/* Ways to accept loss on one socket; DBLP_INHERIT undoes each */
 struct way {
 	const char *name;
 	void (*ask)(int fd, bool on);
@@ -244,7 +243,7 @@ static const struct way ways[] = {
 	{ "phase 0", by_phase_0 },
 };
 
-TEST_F(holes, each_way_to_ask_on_a_connection)
+TEST_F(holes, each_way_to_accept_loss_on_a_connection)
 {
 	size_t i;
 
@@ -266,8 +265,8 @@ TEST_F(holes, each_way_to_ask_on_a_connection)
 	}
 }
 
-/* A message that waits is closed when its reader asks */
-TEST_F(holes, asking_is_in_time_for_what_waits)
+/* A pending message is closed when the cap is set */
+TEST_F(holes, a_new_cap_closes_pending_messages)
 {
 	join(self);
 	send_segs(self, 0, SEGS - 1, NULL);
@@ -277,7 +276,7 @@ TEST_F(holes, asking_is_in_time_for_what_waits)
 	EXPECT_TRUE(wait_for(self->fd, POLLIN, WAIT_MS));
 }
 
-TEST_F(holes, connections_inherit_what_their_listener_asked_for)
+TEST_F(holes, connections_inherit_the_cap_of_their_listener)
 {
 	size_t i;
 
@@ -301,7 +300,7 @@ TEST_F(holes, connections_inherit_what_their_listener_asked_for)
 	EXPECT_EQ(0, self->peer.theirs.cap);
 }
 
-TEST_F(holes, placement_asks)
+TEST_F(holes, placement_accepts_loss)
 {
 	set_u32(self->listener, DBLP_PLACEMENT, 1);
 	EXPECT_EQ(DBLP_PPM, get_u32(self->listener, DBLP_BUDGET_CAP));
@@ -314,8 +313,8 @@ TEST_F(holes, placement_asks)
 	EXPECT_TRUE(gets_a_hole(self));
 }
 
-/* The first that is set, of socket, job, phase and namespace; then what was asked */
-TEST_F(holes, the_nearest_cap_is_in_force)
+/* The first cap that is set applies: socket, job, phase, namespace; then the program's */
+TEST_F(holes, the_nearest_cap_applies)
 {
 	int fd;
 
@@ -323,7 +322,7 @@ TEST_F(holes, the_nearest_cap_is_in_force)
 	fd = plain_socket();
 	EXPECT_EQ(0, get_u32(self->listener, DBLP_BUDGET_CAP));
 	EXPECT_EQ(40, get_u32(fd, DBLP_BUDGET_CAP));
-	/* An operator's number also holds for those who ask without one */
+	/* An operator's cap also applies to a program that accepts loss without a cap */
 	set_u32(fd, DBLP_FILL, DBLP_FILL_KEEP);
 	set_u32(fd, DBLP_PLACEMENT, 1);
 	EXPECT_EQ(40, get_u32(fd, DBLP_BUDGET_CAP));
@@ -332,7 +331,7 @@ TEST_F(holes, the_nearest_cap_is_in_force)
 	job_cap(20);
 	set_u32(fd, DBLP_JOB, JOB);
 	EXPECT_EQ(20, get_u32(fd, DBLP_BUDGET_CAP));
-	/* In whatever phase it is */
+	/* In any phase */
 	set_u32(fd, DBLP_PHASE, TOLERANT);
 	EXPECT_EQ(20, get_u32(fd, DBLP_BUDGET_CAP));
 	set_u32(fd, DBLP_BUDGET_CAP, 10);
@@ -348,7 +347,7 @@ TEST_F(holes, the_nearest_cap_is_in_force)
 	EXPECT_EQ(30, get_u32(fd, DBLP_BUDGET_CAP));
 	phase_cap(0, DBLP_INHERIT);
 	EXPECT_EQ(40, get_u32(fd, DBLP_BUDGET_CAP));
-	/* The namespace's is for those to come */
+	/* The cap of the namespace applies to new sockets */
 	param_cap(DBLP_INHERIT);
 	EXPECT_EQ(40, get_u32(fd, DBLP_BUDGET_CAP));
 	close(fd);
@@ -356,7 +355,7 @@ TEST_F(holes, the_nearest_cap_is_in_force)
 	EXPECT_EQ(0, get_u32(fd, DBLP_BUDGET_CAP));
 }
 
-/* Options that are inherited until they are set, with a value for each */
+/* Options that are inherited until they are set, each with a value */
 static const struct {
 	int option;
 	u32 value;
@@ -369,7 +368,7 @@ static const struct {
 
 #define SETTINGS	(sizeof(settings) / sizeof(settings[0]))
 
-TEST_F(holes, own_and_inherited_settings_are_told_apart)
+TEST_F(holes, own_and_inherited_settings_are_distinguished)
 {
 	u32 all = 0, value[SETTINGS];
 	size_t i;
@@ -380,7 +379,7 @@ TEST_F(holes, own_and_inherited_settings_are_told_apart)
 		all |= 1U << settings[i].option;
 		EXPECT_EQ(all, get_info(self->listener).own);
 	}
-	/* A connection has them from its listener, as its own */
+	/* An accepted connection has the settings of its listener as its own */
 	join(self);
 	EXPECT_EQ(all, get_info(self->fd).own);
 	for (i = 0; i < SETTINGS; i++) {
@@ -391,14 +390,14 @@ TEST_F(holes, own_and_inherited_settings_are_told_apart)
 		EXPECT_EQ(all, get_info(self->fd).own);
 		EXPECT_NE(value[i], get_u32(self->fd, settings[i].option));
 	}
-	/* Operators set them, too */
+	/* Settings by an operator count as the socket's own, too */
 	socket_cap(self->fd, 0);
 	EXPECT_EQ(1U << DBLP_BUDGET_CAP, get_info(self->fd).own);
 	socket_cap(self->fd, DBLP_INHERIT);
 	EXPECT_EQ(0, get_info(self->fd).own);
 }
 
-/* As %DBLP_INFO says it, so that nothing that was inherited is pinned */
+/* Restore settings from %DBLP_INFO, without setting inherited ones */
 static void restore(int fd, const struct dblp_info *was, const u32 *value)
 {
 	size_t i;
@@ -409,7 +408,7 @@ static void restore(int fd, const struct dblp_info *was, const u32 *value)
 							      DBLP_INHERIT);
 }
 
-TEST_F(holes, what_was_saved_can_be_restored)
+TEST_F(holes, saved_settings_can_be_restored)
 {
 	int fd = self->listener;
 	struct dblp_info was;
@@ -427,7 +426,7 @@ TEST_F(holes, what_was_saved_can_be_restored)
 	EXPECT_EQ(was.own, get_info(fd).own);
 	for (i = 0; i < SETTINGS; i++)
 		EXPECT_EQ(value[i], get_u32(fd, settings[i].option));
-	/* It still follows its phase */
+	/* The socket still follows its phase */
 	phase_cap(TOLERANT, 77);
 	EXPECT_EQ(77, get_u32(fd, DBLP_BUDGET_CAP));
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets that break the format, and well-formed packets that are false:
- * acknowledgments, closes, loss maps, budgets and ends that cannot be.
+ * Malformed packets, and well-formed packets with false contents: impossible
+ * acknowledgments, CLOSEs, loss maps, budgets and FINs.
  */
 #define _GNU_SOURCE
 #include "lib/hostile.h"
 
 /*
- * Packets that break the format. Each is a good one, spoiled.
+ * Malformed packets. Each is a valid packet with a change.
  */
 enum base {
 	BASE_DATA,	/* first of two segments of 500 bytes, message 0 */
@@ -24,8 +24,8 @@ FIXTURE(malformed) {
 
 FIXTURE_VARIANT(malformed) {
 	enum base base;
-	u32 len;		/* cut or zero-filled to so many bytes, if set */
-	u32 at;			/* @size bytes there become @value */
+	u32 len;		/* truncated or zero-filled to this length, if set */
+	u32 at;			/* @size bytes at this offset become @value */
 	u32 size;
 	u64 value;
 	u32 words[8];
@@ -37,8 +37,8 @@ FIXTURE_VARIANT(malformed) {
 	FIXTURE_VARIANT_ADD(malformed, name) { __VA_ARGS__ }
 
 /*
- * One for each place that refuses packets, and for each counter. What else breaks the
- * format is refused in unit/test_wire.c and test_wire_frame.c, by the same codec.
+ * One case for each place that refuses packets and each counter. All other cases are in
+ * unit/test_wire.c and test_wire_frame.c, which test the same codec.
  */
 MALFORMED(empty, .base = BASE_DATA, .len = UINT32_MAX, .counter = "DropShort");
 MALFORMED(one_byte_less, .base = BASE_DATA, .len = 531, .counter = "DropShort");
@@ -135,12 +135,12 @@ TEST_F(malformed, is_dropped)
 	EXPECT_EQ(0, self->peer.n[DBLP_PKT_RST]);
 	EXPECT_EQ(2, socket_count());
 
-	/* Neither message nor connection was harmed. */
+	/* Message and connection were not harmed */
 	send_message(&self->peer, &self->p, 0);
 	EXPECT_TRUE(got_message(self->fd, 0, 1500));
 }
 
-TEST_F(peer, acknowledging_what_was_never_sent)
+TEST_F(peer, acknowledging_unsent_packets)
 {
 	static const u32 never[] = { 0, 1, 1000, 0x7fffffff, 0xffffffff };
 	unsigned int i, n = sizeof(never) / sizeof(never[0]);
@@ -156,14 +156,14 @@ TEST_F(peer, acknowledging_what_was_never_sent)
 		close(fd);
 		peer_close(&peer);
 	}
-	/* That of another connection is no matter of this one */
+	/* An ACK of another connection has no effect on this one */
 	send_message(&self->peer, &self->p, 0);
 	EXPECT_TRUE(got_message(self->fd, 0, 1500));
 }
 
 /*
- * Have the other end send more packets than it does without leaving a number out,
- * and acknowledge what comes
+ * Let the other end send so many packets that it skips packet numbers, and acknowledge the
+ * received ones
  */
 static void have_numbers(FIXTURE_DATA(peer) *self, u32 n)
 {
@@ -180,21 +180,21 @@ static void have_numbers(FIXTURE_DATA(peer) *self, u32 n)
 		peer_drain(&self->peer);
 		peer_ack_all(&self->peer);
 	}
-	/* Packets that two processors send overtake each other */
+	/* Packets from two CPUs may be reordered */
 	if (!peer_sync(&self->peer))
 		die("a PING was not acknowledged");
 }
 
-/* The first of the numbers that have not come, 0 if all have */
+/* Returns the first skipped packet number, 0 if all arrived */
 static u32 left_out(const struct peer *peer)
 {
 	return peer->came.n > 1 ? peer->came.r[0].last + 1 : 0;
 }
 
-/* One of the first numbers is skipped, without harm to a peer that acknowledges only
- * what it has received
+/* One of the first packet numbers is skipped, which does not harm a peer that acknowledges
+ * only received packets
  */
-TEST_F(peer, acknowledging_what_came)
+TEST_F(peer, acknowledging_received_packets)
 {
 	u64 lost = mib("PktLost");
 	struct dblp_info info;
@@ -202,7 +202,7 @@ TEST_F(peer, acknowledging_what_came)
 	have_numbers(self, 700);
 	EXPECT_EQ(2, self->peer.came.n);
 	EXPECT_LE(256, left_out(&self->peer));
-	/* Twice that, and the train of packets before it */
+	/* Twice the interval, plus one train of packets */
 	EXPECT_GT(512 + 128, left_out(&self->peer));
 	EXPECT_EQ(left_out(&self->peer) + 1, self->peer.came.r[1].first);
 	EXPECT_EQ(0, self->peer.n[DBLP_PKT_RST]);
@@ -210,12 +210,12 @@ TEST_F(peer, acknowledging_what_came)
 	info = get_info(self->fd);
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, info.state);
 	EXPECT_GE(info.pkts_sent, self->peer.largest - 1);
-	/* Timeouts, as when the machine is busy, take two packets for lost */
+	/* On a busy machine, a probe timeout may declare two packets lost */
 	EXPECT_GE(2 * mib("PtoExpired"), mib("PktLost") - lost);
 }
 
-/* Optimistic: to be sent more than the path bears */
-TEST_F(peer, acknowledging_what_did_not_come)
+/* Optimistic ACKs, to get more than the path can carry */
+TEST_F(peer, acknowledging_skipped_packets)
 {
 	have_numbers(self, 700);
 	ASSERT_LT(0, left_out(&self->peer));
@@ -224,7 +224,7 @@ TEST_F(peer, acknowledging_what_did_not_come)
 	EXPECT_EQ(1, mib("AckUnsent"));
 }
 
-/* Close message 0 without @missing bytes of @segs segments, within its budget */
+/* Close message 0 with @missing bytes of @segs segments missing, within its budget */
 static void send_close(struct peer *peer, struct packet *p, u32 missing,
 		       u32 segs, u32 budget)
 {
@@ -234,19 +234,19 @@ static void send_close(struct peer *peer, struct packet *p, u32 missing,
 	send_frame(peer, p, &f);
 }
 
-TEST_F(peer, closing_what_was_never_sent)
+TEST_F(peer, closing_an_unsent_message)
 {
 	send_close(&self->peer, &self->p, 1, 1, 0);
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
-TEST_F(peer, a_loss_map_of_what_was_never_sent)
+TEST_F(peer, a_loss_map_of_an_unsent_message)
 {
 	send_lossmap(&self->peer, &self->p, 0, 0, 1);
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
-/* Has the other end send a message of 20000 bytes, the first 3000 critical */
+/* Let the other end send a message of 20000 bytes, of which 3000 are critical */
 static void have_message(struct peer *peer, int fd, uint32_t budget)
 {
 	static char buf[20000];
@@ -264,7 +264,7 @@ static void have_message(struct peer *peer, int fd, uint32_t budget)
 
 TEST_F(peer, forgiving_more_than_allowed)
 {
-	/* 10 % of the 17000 that are not critical are 1700. */
+	/* 10 % of the 17000 bytes that are not critical are 1700 */
 	have_message(&self->peer, self->fd, 100000);
 	send_close(&self->peer, &self->p, 1701, 1, 100000);
 	expect_abort(_metadata, &self->peer, self->fd);
@@ -277,8 +277,8 @@ TEST_F(peer, forgiving_without_a_budget)
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
-/* Told before the message: not taken, not kept */
-TEST_F(peer, a_budget_of_a_message_that_has_not_come)
+/* A BUDGET before its message is neither acknowledged nor kept */
+TEST_F(peer, a_budget_of_an_unknown_message)
 {
 	struct dblp_frame f = FRAME(BUDGET, budget, .ppm = DBLP_PPM);
 	u64 before = mib("DropField");
@@ -313,7 +313,7 @@ TEST_F(peer, claiming_another_budget)
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
-TEST_F(peer, missing_what_is_critical)
+TEST_F(peer, missing_critical_bytes)
 {
 	have_message(&self->peer, self->fd, 500000);
 	send_lossmap(&self->peer, &self->p, 0, 0, 1);
@@ -327,7 +327,7 @@ TEST_F(peer, missing_segments_beyond_the_end)
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
-/* Credit sent with an ACK may be lost: it is sent again after a PING. */
+/* Credit sent with an ACK may be lost, so a PING requests it again */
 TEST_F(peer, a_ping_brings_credit_each_time)
 {
 	int i;
@@ -347,7 +347,7 @@ TEST_F(peer, a_loss_map_that_contradicts_its_close)
 	struct message m;
 
 	set_u32(self->fd, DBLP_NOTIFY, 1);
-	/* A segment has more than 100 bytes, and the sixth is not the last. */
+	/* Segments have more than 100 bytes, and the sixth is not the last */
 	have_message(&self->peer, self->fd, 900000);
 	send_close(&self->peer, &self->p, 100, 1, 900000);
 	send_lossmap(&self->peer, &self->p, 0, 0, 1 << 5);
@@ -357,7 +357,7 @@ TEST_F(peer, a_loss_map_that_contradicts_its_close)
 	EXPECT_EQ(DBLP_STATE_CLOSED, get_state(self->fd));
 }
 
-/* What has more holes than were closed would never be settled */
+/* A loss map with more missing bytes than its CLOSE would never settle */
 TEST_F(peer, a_loss_map_with_too_many_holes)
 {
 	have_message(&self->peer, self->fd, 900000);
@@ -374,7 +374,7 @@ TEST_F(peer, a_loss_map_with_too_many_holes_before_its_close)
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
-TEST_F(peer, ending_before_what_was_sent)
+TEST_F(peer, ending_before_the_last_message)
 {
 	send_segment(&self->peer, &self->p, 5, 0);
 	send_fin(&self->peer, &self->p, 5);
@@ -388,8 +388,8 @@ TEST_F(peer, ending_twice_at_different_places)
 	expect_abort(_metadata, &self->peer, self->fd);
 }
 
-/* Its FIN comes before a message that never does */
-TEST_F(peer, ending_before_all_has_come)
+/* The FIN is received, a message before it is not */
+TEST_F(peer, ending_before_all_messages_arrived)
 {
 	char byte;
 
@@ -402,7 +402,7 @@ TEST_F(peer, ending_before_all_has_come)
 	EXPECT_ERR(ECONNRESET, recv(self->fd, &byte, 1, MSG_DONTWAIT));
 }
 
-/* One of a whole message of two pieces, or a message of its own */
+/* Send a piece of a message of two pieces, or a complete message */
 static void send_piece(struct peer *peer, struct packet *p, u32 id, u32 total)
 {
 	struct dblp_data d = { .msg_id = id, .msg_len = 8, .meta = true };
@@ -411,17 +411,17 @@ static void send_piece(struct peer *peer, struct packet *p, u32 id, u32 total)
 	send_one(peer, p, &d, 8, &meta);
 }
 
-/* It says goodbye before all that waited for the first message has been looked at: the
- * end is not where a message ends
+/* The FIN arrives before all messages behind the first one are processed: the end is within
+ * a message
  */
-TEST_F(peer, ending_amid_a_message)
+TEST_F(peer, ending_within_a_message)
 {
 	u32 i, n = 2000;
 	char buf[16];
 
 	for (i = 1; i < n; i++) {
 		send_piece(&self->peer, &self->p, i, 8);
-		/* A busy processor drops what comes in greater numbers */
+		/* Send in batches, because a busy CPU drops larger ones */
 		if (i % 256 == 0)
 			EXPECT_TRUE(peer_sync(&self->peer));
 	}

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections that their user has closed with something to deliver still: a peer
- * keeps them by taking messages, and by nothing else. The other end is played by
- * the test.
+ * Closed connections with undelivered messages: a peer keeps them alive only by progress of
+ * messages. The peer is scripted.
  */
 #define _GNU_SOURCE
 #include "kselftest_harness.h"
@@ -11,7 +10,7 @@
 
 #define WAIT_MS		10000
 #define PATIENCE_MS	1000
-/* It is looked once a second, and a busy machine is late */
+/* ms; the kernel checks once a second, and a busy machine is late */
 #define SLACK_MS	3000
 #define MIB		(1 << 20)
 #define CREDIT		(64 << 10)
@@ -43,7 +42,7 @@ FIXTURE_VARIANT_ADD(orphan, after_fin) { .half = HALF_PEER };
 
 FIXTURE_SETUP(orphan)
 {
-	/* It is there in the first namespace only */
+	/* Only the first namespace has this file */
 	self->mem_fd = open(SYSCTL "mem", O_RDWR | O_CLOEXEC);
 	ASSERT_LT(0, read(self->mem_fd, self->mem, sizeof(self->mem) - 1));
 	self->buf = noise_new(8 * MIB);
@@ -64,7 +63,7 @@ static void listen_here(FIXTURE_DATA(orphan) *self, u32 patience)
 	set_u32(self->listener, DBLP_USER_TIMEOUT, patience);
 }
 
-/* A connection to a peer that gives @credit */
+/* Connect to a peer that gives @credit bytes */
 static int join(FIXTURE_DATA(orphan) *self, struct peer *peer, u64 credit)
 {
 	struct dblp_params ours = params_default();
@@ -85,7 +84,7 @@ static int join(FIXTURE_DATA(orphan) *self, struct peer *peer, u64 credit)
 	return fd;
 }
 
-/* Small messages: what the credit allows goes out, the rest waits */
+/* Send small messages beyond the credit, then close */
 static void leave(FIXTURE_DATA(orphan) *self, int fd, u32 bytes)
 {
 	u32 n;
@@ -96,7 +95,7 @@ static void leave(FIXTURE_DATA(orphan) *self, int fd, u32 bytes)
 	close(fd);
 }
 
-/* All that comes is acknowledged; how long until the reset? */
+/* Acknowledge all packets; returns the time until the reset, ms */
 static u64 acknowledge_until_reset(struct peer *peer, u64 ms)
 {
 	u64 start = now_ms();
@@ -137,10 +136,9 @@ TEST_F(orphan, a_peer_that_only_acknowledges_does_not_keep_it)
 	EXPECT_TRUE(only_listener_left());
 }
 
-/* A packet in 300 ms is slow, but it is the next one each time. A busy machine may need
- * seconds for it.
+/* A packet in 300 ms is slow, but progress. A busy machine may need seconds for it.
  */
-TEST_F(orphan, one_that_gets_on_lives)
+TEST_F(orphan, an_orphan_with_progress_lives)
 {
 	const u32 patience = 3 * PATIENCE_MS;
 	static struct peer peer;
@@ -186,8 +184,8 @@ TEST_F(orphan, no_more_than_max_orphans)
 	}
 }
 
-/* When memory is short, stalled orphans are removed first */
-TEST_F(orphan, memory_is_for_those_who_live)
+/* Under memory pressure, stalled orphans are removed first */
+TEST_F(orphan, memory_pressure_removes_stalled_orphans_first)
 {
 	static const char little[] = "64 128 256";
 	static struct peer peer;
@@ -210,10 +208,10 @@ TEST_F(orphan, memory_is_for_those_who_live)
 	EXPECT_TRUE(only_listener_left());
 }
 
-/* The ACK of what arrives after the FIN was acknowledged may be lost. If the peer goes on,
- * a second FIN brings it again
+/* The ACK of a segment that arrives after the acknowledged FIN may be lost. The peer's
+ * retransmission gets a second FIN with the ACK
  */
-TEST_F(orphan, what_was_read_after_its_fin_is_acknowledged)
+TEST_F(orphan, segments_after_the_fin_are_acknowledged)
 {
 	struct dblp_data d = { .msg_len = 600 };
 	static struct packet p;
@@ -247,7 +245,7 @@ TEST_F(orphan, what_was_read_after_its_fin_is_acknowledged)
 	EXPECT_EQ(0, peer.n[DBLP_PKT_RST]);
 }
 
-/* What sockets begin with is the operator's; what a user sets has the core's limits */
+/* Defaults are sysctls of AF_DBLP; SO_SNDBUF and SO_RCVBUF are limited by net.core */
 TEST_F(orphan, buffers_begin_with_the_defaults)
 {
 	int fd;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * When a message is closed, and what is said of it then. The kernel receives; the
- * sender is played by the test, so that exactly the segments come that should,
- * exactly when they should.
+ * When a receiver closes a message, and what it reports. The kernel receives; the sender is
+ * a scripted peer, which determines the segments and their times.
  */
 #define _GNU_SOURCE
 #include "kselftest_harness.h"
@@ -12,7 +11,7 @@
 
 #define WAIT_MS		10000
 
-/* A message of ten segments; half of it may be missing */
+/* A message of ten segments with a budget of a half */
 #define SEG		600U
 #define SEGS		10U
 #define LENGTH		(SEG * SEGS)
@@ -40,7 +39,7 @@ FIXTURE_SETUP(receiver)
 
 FIXTURE_ENDS_BY_EXIT(receiver);
 
-/* A peer that says it has measured this round trip, and may have sent its FIN */
+/* Connect a peer that reports this round-trip time; it may have sent its FIN */
 static void peer_begin(FIXTURE_DATA(receiver) *self, u32 rtt_ms)
 {
 	peer_connect(&self->peer, &self->addr);
@@ -58,7 +57,7 @@ static void send_segs(FIXTURE_DATA(receiver) *self, u32 first, u32 n,
 	send_data(&self->peer, &self->p, &self->d, SEG, first, n, f);
 }
 
-/* Milliseconds from @start until message 0 is closed; it must be in the end */
+/* Returns the time from @start until message 0 is closed, ms */
 static uint64_t closed_after(struct __test_metadata *_metadata,
 			     FIXTURE_DATA(receiver) *self, uint64_t start)
 {
@@ -71,8 +70,8 @@ static uint64_t closed_after(struct __test_metadata *_metadata,
 	return ms;
 }
 
-/* A CLOSE says what is missing; if nothing is, there is none. On a busy machine, that of
- * another message may be repeated.
+/* Read a message and compare it with its CLOSE; a complete message has none. On a busy
+ * machine the CLOSE of another message may be repeated.
  */
 static struct dblp_rcvinfo read_message(struct __test_metadata *_metadata,
 					FIXTURE_DATA(receiver) *self)
@@ -111,7 +110,7 @@ TEST_F(receiver, eager_closes_at_once)
 	EXPECT_EQ(LENGTH / 2, read_message(_metadata, self).missing);
 }
 
-/* Without the end of the first pass: 1.5 round trips */
+/* Without the end of the first pass, the threshold is 1.5 round trips */
 TEST_F(receiver, early_waits_until_the_threshold)
 {
 	uint64_t start = now_ms();
@@ -123,7 +122,7 @@ TEST_F(receiver, early_waits_until_the_threshold)
 	EXPECT_EQ(SEG, read_message(_metadata, self).missing);
 }
 
-/* A quarter of a round trip after the first pass, long before the threshold */
+/* It waits a quarter of a round trip after the first pass, less than the threshold */
 TEST_F(receiver, early_waits_for_stragglers_of_the_first_pass)
 {
 	uint64_t start = now_ms(), ms;
@@ -138,7 +137,7 @@ TEST_F(receiver, early_waits_for_stragglers_of_the_first_pass)
 	EXPECT_EQ(SEG, read_message(_metadata, self).missing);
 }
 
-/* ... or as soon as three later packets have come */
+/* ... or until three later packets have arrived */
 TEST_F(receiver, early_counts_later_packets)
 {
 	uint64_t start;
@@ -171,7 +170,7 @@ TEST_F(receiver, early_takes_a_straggler)
 	EXPECT_EQ(DBLP_REASON_COMPLETE, info.reason);
 }
 
-/* After a segment that came four packets late, the next such is waited for */
+/* After a segment that was four packets late, it waits for the next such segment */
 TEST_F(receiver, early_learns_from_a_straggler)
 {
 	struct packet late;
@@ -185,7 +184,7 @@ TEST_F(receiver, early_learns_from_a_straggler)
 	send_segs(self, 0, 3, NULL);
 	closed_after(_metadata, self, now_ms());
 	EXPECT_EQ(SEG, read_message(_metadata, self).missing);
-	/* An ACK of the CLOSE would be a round trip far shorter than the reported one */
+	/* Do not ACK the CLOSE: its RTT sample would be far below the reported one */
 	send_packet(&self->peer, &late);
 	EXPECT_TRUE(peer_sync(&self->peer));
 
@@ -210,7 +209,7 @@ TEST_F(receiver, early_learns_from_a_straggler)
 	EXPECT_EQ(SEG, read_message(_metadata, self).missing);
 }
 
-/* Time alone forgives nothing */
+/* Without budget, time does not close a message */
 TEST_F(receiver, early_never_exceeds_the_budget)
 {
 	peer_begin(self, 20);
@@ -240,7 +239,7 @@ TEST_F(receiver, early_needs_critical_bytes_and_meta)
 	EXPECT_EQ(77, read_message(_metadata, self).tag);
 }
 
-/* Busy machines send what a test sends within it */
+/* ms, within which also a busy machine sends the packets of a test */
 #define DEADLINE_MS	2000
 
 static struct dblp_frame meta_frame(u32 critical, u32 deadline_ms)
@@ -254,7 +253,7 @@ static struct dblp_frame meta_frame(u32 critical, u32 deadline_ms)
 	};
 }
 
-/* Whatever is missing, and however small the budget is */
+/* With any missing bytes and any budget */
 TEST_F(receiver, a_deadline_closes_over_the_budget)
 {
 	struct dblp_frame meta = meta_frame(0, DEADLINE_MS);
@@ -275,7 +274,7 @@ TEST_F(receiver, a_deadline_closes_over_the_budget)
 	EXPECT_EQ(info.flags, self->peer.close.close.flags);
 }
 
-/* Also a message that is to be complete otherwise; later segments change nothing */
+/* Also with budget 0; later segments have no effect */
 TEST_F(receiver, a_deadline_closes_without_a_budget)
 {
 	struct dblp_frame meta = meta_frame(0, DEADLINE_MS);
@@ -295,7 +294,7 @@ TEST_F(receiver, a_deadline_closes_without_a_budget)
 	EXPECT_EQ(DBLP_RCV_OVER_BUDGET, info.flags);
 }
 
-/* What fits the budget is not said to exceed it */
+/* Missing bytes within the budget are not flagged */
 TEST_F(receiver, a_deadline_within_the_budget)
 {
 	struct dblp_frame meta = meta_frame(0, DEADLINE_MS);
@@ -311,7 +310,7 @@ TEST_F(receiver, a_deadline_within_the_budget)
 	EXPECT_EQ(0, info.flags);
 }
 
-/* ... and a smaller cap makes it exceed it again */
+/* ... unless a smaller cap is the effective budget */
 TEST_F(receiver, a_deadline_over_the_cap)
 {
 	struct dblp_frame meta = meta_frame(0, DEADLINE_MS);
@@ -363,7 +362,7 @@ static void send_budget(FIXTURE_DATA(receiver) *self, u32 ppm)
 	send_frame(&self->peer, &self->p, &f);
 }
 
-/* No DATA has to come for it */
+/* No DATA is needed */
 TEST_F(receiver, a_raised_budget_closes_at_once)
 {
 	struct dblp_rcvinfo info;
@@ -383,8 +382,8 @@ TEST_F(receiver, a_raised_budget_closes_at_once)
 	EXPECT_EQ(HALF, self->peer.close.close.budget);
 }
 
-/* DATA says it, too, also with a segment that is there already */
-TEST_F(receiver, data_says_the_budget)
+/* A DATA packet has the budget, too, also with a duplicate segment */
+TEST_F(receiver, data_packets_update_the_budget)
 {
 	peer_begin(self, 40000);
 	self->d.policy = DBLP_POLICY_EAGER;
@@ -411,7 +410,7 @@ TEST_F(receiver, a_lowered_budget_holds)
 	EXPECT_EQ(SEG, read_message(_metadata, self).missing);
 }
 
-/* The order of packet numbers counts, not that of arrival */
+/* The packet with the largest number determines the budget, not the last arrival */
 TEST_F(receiver, an_old_budget_changes_nothing)
 {
 	struct packet old;
@@ -427,7 +426,7 @@ TEST_F(receiver, an_old_budget_changes_nothing)
 	EXPECT_TRUE(is_open(self));
 }
 
-/* Acknowledgments have said it all */
+/* The message is complete by ACKs */
 TEST_F(receiver, a_budget_that_comes_too_late_changes_nothing)
 {
 	peer_begin(self, 40000);
@@ -441,7 +440,7 @@ TEST_F(receiver, a_budget_that_comes_too_late_changes_nothing)
 	EXPECT_EQ(0, read_message(_metadata, self).missing);
 }
 
-/* Read one message and say why it was closed */
+/* Read a message; returns the reason of its close */
 static int take_reason(FIXTURE_DATA(receiver) *self)
 {
 	static char buf[LENGTH];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a sender sends next, and what a receiver says until it was heard. One end
- * is the kernel's, the other is played by the test.
+ * Order of retransmissions and new segments at a sender, and repeated frames of a receiver.
+ * The other end is a scripted peer.
  */
 #define _GNU_SOURCE
 #include <linux/sockios.h>
@@ -15,11 +15,11 @@
 #define HALF		(DBLP_PPM / 2)
 
 /**
- * struct sent - segments that the kernel has sent, by their offset
- * @distinct: number of segments of the message that came
- * @again: have come a second time
- * @before: @distinct when the first of these came
- * @seen: offsets
+ * struct sent - segments received from the kernel, by offset
+ * @distinct: number of different segments
+ * @again: number of retransmitted segments
+ * @before: @distinct when the first retransmission arrived
+ * @seen: offsets received
  */
 struct sent {
 	u32	distinct;
@@ -41,7 +41,7 @@ static void note_segment(struct sent *s, const struct packet *p)
 		s->before = s->distinct;
 }
 
-/* All that has come but packets 2 and 4, which are lost */
+/* Acknowledge all received packets except 2 and 4, which are lost */
 static void ack_others(struct peer *peer, struct packet *p)
 {
 	struct dblp_frame f = {
@@ -56,8 +56,8 @@ static void ack_others(struct peer *peer, struct packet *p)
 }
 
 /*
- * Send a message, lose two of its segments, and see when they come again. Packets take
- * so long that a busy machine is not the cause of a probe timeout.
+ * Send a message, lose two of its segments, and see when they are retransmitted. The delay is
+ * long, so that a busy machine does not cause a probe timeout.
  */
 static struct sent lose_two(FIXTURE_DATA(peer) *self, u32 budget)
 {
@@ -70,7 +70,7 @@ static struct sent lose_two(FIXTURE_DATA(peer) *self, u32 budget)
 	if (system("tc qdisc add dev lo root netem delay 50ms"))
 		die("tc");
 	fd = peer_join(&peer, &self->addr, self->listener);
-	/* A peer is slower than a window that opens */
+	/* The peer may be slower than the opening window */
 	set_int(peer.udp, SO_RCVBUFFORCE, 4 << 20);
 	pattern_fill(buf, sizeof(buf), 0, SCRIPTED_SEED, 0);
 	if (sndinfo_send(fd, buf, sizeof(buf), 0, &info) != sizeof(buf))
@@ -86,7 +86,7 @@ static struct sent lose_two(FIXTURE_DATA(peer) *self, u32 budget)
 	return s;
 }
 
-/* Of 150000 bytes at 1500 a packet: there are about a hundred segments */
+/* 150000 bytes are about a hundred segments */
 TEST_F(peer, unsent_before_lost_when_repairing)
 {
 	struct sent s = lose_two(self, HALF);
@@ -113,8 +113,8 @@ static void acknowledge_until(FIXTURE_DATA(peer) *self, u32 complete)
 	}
 }
 
-/* A peer that acknowledges nothing, though it is heard, gets more copies of a segment
- * than can be counted, or of the map of one that is all zero
+/* A peer that sends but acknowledges nothing gets more copies of a segment, or of a zero map,
+ * than the counter can hold
  */
 TEST_F(peer, copies_in_flight_are_counted)
 {
@@ -124,7 +124,7 @@ TEST_F(peer, copies_in_flight_are_counted)
 	u64 probes;
 	u32 n;
 
-	/* Probes follow the round-trip time, once it is known well */
+	/* Measure the round-trip time, from which the probe timeout follows */
 	for (n = 0; n < 8; n++) {
 		ASSERT_EQ(sizeof(buf), send(self->fd, buf, sizeof(buf), 0));
 		acknowledge_until(self, n + 1);
@@ -134,7 +134,7 @@ TEST_F(peer, copies_in_flight_are_counted)
 		ASSERT_EQ(sizeof(buf), send(self->fd, buf, sizeof(buf), 0));
 		probes = mib("PtoExpired");
 		while (mib("PtoExpired") < probes + 150) {
-			/* Each answer puts the probe off, and silence, too */
+			/* Each packet of the peer delays the probe, and silence does, too */
 			sleep_ms(50);
 			ASSERT_TRUE(peer_sync(&self->peer));
 		}
@@ -186,7 +186,7 @@ static void show_tos(int udp)
 		die("asking for the TOS");
 }
 
-/* Does a packet have a frame of @type? Then @f is the first of them */
+/* Find the first frame of @type in a packet; false if it has none */
 static bool find_frame(const struct packet *p, u8 type, struct dblp_frame *f)
 {
 	const u8 *at = p->byte + DBLP_HDR_LEN;
@@ -211,7 +211,7 @@ static bool has_close(const struct packet *p)
 	       find_frame(p, DBLP_FRAME_CLOSE, &f);
 }
 
-/* One segment of two, which is enough: the kernel closes the message */
+/* Send one segment of two, with which the kernel closes the message */
 static void have_closed(FIXTURE_DATA(peer) *self, u32 id)
 {
 	struct dblp_data d = {
@@ -222,7 +222,7 @@ static void have_closed(FIXTURE_DATA(peer) *self, u32 id)
 	send_one(&self->peer, &self->p, &d, 600, NULL);
 }
 
-TEST_F(peer, stop_has_the_dscp_that_overtakes)
+TEST_F(peer, closes_have_the_dscp_that_overtakes)
 {
 	static struct packet p;
 	u32 n = 0;
@@ -230,7 +230,7 @@ TEST_F(peer, stop_has_the_dscp_that_overtakes)
 
 	show_tos(self->peer.udp);
 	have_closed(self, 0);
-	/* Repeated as well */
+	/* The repeated CLOSE, too */
 	while (n < 3) {
 		tos = next_tos(self->peer.udp, &p);
 		if (!has_close(&p))
@@ -240,7 +240,7 @@ TEST_F(peer, stop_has_the_dscp_that_overtakes)
 	}
 }
 
-TEST_F(peer, stop_is_repeated_until_it_is_acknowledged)
+TEST_F(peer, closes_are_repeated_until_acknowledged)
 {
 	uint64_t end = now_ms() + WAIT_MS;
 	u32 n;
@@ -254,15 +254,15 @@ TEST_F(peer, stop_is_repeated_until_it_is_acknowledged)
 	peer_drain(&self->peer);
 	EXPECT_TRUE(peer_ack_closes(&self->peer));
 	n = self->peer.n_close;
-	/* Nothing to wait for: longer than the time between the last ones */
+	/* No more follow within a time longer than the last interval */
 	sleep_ms(1500);
 	peer_drain(&self->peer);
 	EXPECT_EQ(n, self->peer.n_close);
 }
 
 /*
- * The next full segment of the second message, of which nothing is acknowledged: not
- * even when the first one is repeated after it has begun.
+ * Returns the next full segment of the second message. Nothing is acknowledged, also if the
+ * first message is repeated in between.
  */
 static const struct packet *next_of_second(FIXTURE_DATA(peer) *self)
 {
@@ -284,12 +284,12 @@ static const struct packet *next_of_second(FIXTURE_DATA(peer) *self)
 }
 
 /*
- * Segments that were cut for a wider path leave no room for META, without which
- * their message cannot be closed: it goes with them all the same.
+ * Segments that were cut for a larger MTU leave no room for META, without which their message
+ * cannot be closed: META is sent with them nevertheless.
  */
-TEST_F(peer, meta_goes_with_what_the_path_has_become_too_narrow_for)
+TEST_F(peer, meta_is_sent_after_the_mtu_has_shrunk)
 {
-	/* What is in front of it keeps it waiting, probes and all */
+	/* An earlier message delays it */
 	static char front[150000], buf[15000];
 	struct dblp_sndinfo info = { .tag = 77, .critical = 100 };
 	const struct packet *p;
@@ -315,8 +315,8 @@ TEST_F(peer, meta_goes_with_what_the_path_has_become_too_narrow_for)
 	}
 }
 
-/* Each ACK says when the packet came, to who can read that */
-TEST_F(peer, when_a_packet_came_is_told)
+/* Each ACK has the arrival time, for peers with this feature */
+TEST_F(peer, arrival_times_are_reported)
 {
 	u64 sent, acked, again;
 	struct peer other;
@@ -343,14 +343,14 @@ TEST_F(peer, when_a_packet_came_is_told)
 	}
 }
 
-/* What a packet of 600 bytes adds to the count of what all have sent, and what the
- * PINGs of peer_sync() add at most
+/* Increase of the count of sent bytes by a packet of 600 bytes, and maximum increase by the
+ * PINGs of peer_sync()
  */
 #define SHARE_OF_600	(600 / DBLP_SHARE_UNIT)
 #define SHARE_OF_SYNC	(128 / DBLP_SHARE_UNIT + 1)
 
-/* How many send at the moment, and what all have sent, is told with each ACK */
-TEST_F(peer, the_number_of_senders_is_told)
+/* Each ACK has the number of present senders, and the bytes that all have sent */
+TEST_F(peer, the_number_of_senders_is_reported)
 {
 	static struct peer others[15], stranger;
 	struct dblp_data d = { .msg_len = 1200 };
@@ -363,7 +363,7 @@ TEST_F(peer, the_number_of_senders_is_told)
 		peer_handshake(&others[i]);
 		send_one(&others[i], &self->p, &d, 600, NULL);
 		EXPECT_TRUE(peer_sync(&others[i]));
-		/* One alone is told nothing */
+		/* A single sender gets no SHARE frame */
 		EXPECT_EQ(i ? i + 1 : 0, others[i].share);
 	}
 	for (i = 0; i < 15; i++) {
@@ -374,7 +374,7 @@ TEST_F(peer, the_number_of_senders_is_told)
 	EXPECT_GE(15 * (SHARE_OF_600 + 2 * SHARE_OF_SYNC), others[14].share_all);
 	EXPECT_TRUE(peer_sync(&others[4]));
 	all = others[4].share_all;
-	/* One of them is through */
+	/* One sender has finished */
 	d.offset = 600;
 	send_one(&others[3], &self->p, &d, 600, NULL);
 	EXPECT_TRUE(peer_sync(&others[3]));
@@ -401,8 +401,8 @@ TEST_F(peer, the_number_of_senders_is_told)
 }
 
 /*
- * A queue that stands full in front of a slow link, which is the only way in this
- * namespace: what is sent, and the stop that makes it useless.
+ * A full queue before a slow link, which is the only path in this namespace: it has segments,
+ * and a CLOSE that makes them useless.
  */
 #define QUEUED		400U
 #define TC		"tc qdisc add dev lo "
@@ -416,7 +416,7 @@ FIXTURE_VARIANT(queue) {
 	const char *qdisc;
 };
 
-/* What the kernel's own queues go by; then only what routers see */
+/* Queues that use skb->priority; then queues that use the DSCP, as routers do */
 FIXTURE_VARIANT_ADD(queue, pfifo_fast_ipv4) {
 	.address = "127.0.0.1", .qdisc = TC "parent 1:1 pfifo_fast",
 };
@@ -458,7 +458,7 @@ FIXTURE_SETUP(queue)
 
 FIXTURE_ENDS_BY_EXIT(queue);
 
-/* Bytes of memory of what the peer has sent and is in the queue */
+/* Memory of the peer's packets in the queue, bytes */
 static int queued(const struct peer *peer)
 {
 	int bytes;
@@ -468,8 +468,8 @@ static int queued(const struct peer *peer)
 	return bytes;
 }
 
-/* With half of the message there, the other half is in the queue */
-TEST_F(queue, stop_overtakes_a_full_one)
+/* Half of the message has arrived, the other half is in the queue */
+TEST_F(queue, a_close_overtakes_a_full_queue)
 {
 	struct dblp_data d = {
 		.msg_len = QUEUED * 1400, .budget = HALF,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Segments that come twice, contradict each other or exceed what there is room
- * for, whether they are sent or described by a zero map.
+ * Segments that are duplicates, contradict each other or exceed the credit, whether they are
+ * sent or described by a zero map.
  */
 #define _GNU_SOURCE
 #include "lib/hostile.h"
 
 #include <netinet/udp.h>
 
-TEST_F(peer, an_honest_one_is_served)
+TEST_F(peer, a_valid_peer_is_served)
 {
 	send_message(&self->peer, &self->p, 0);
 	send_message(&self->peer, &self->p, 1);
@@ -34,7 +34,7 @@ TEST_F(peer, duplicates_are_counted_and_harmless)
 	send_segment(&self->peer, &self->p, 0, 2);
 	EXPECT_TRUE(got_message(self->fd, 0, 1500));
 
-	/* Nor does the replay of a whole message make another one. */
+	/* The replay of a whole message does not make another message */
 	send_packet(&self->peer, &self->p);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_TRUE(is_silent(self->fd));
@@ -51,7 +51,7 @@ TEST_F(peer, a_segment_comes_twice_with_other_contents)
 	send_segment(&self->peer, &self->p, 0, 2);
 	EXPECT_TRUE(got_message(self->fd, 0, 1500));
 
-	/* Late ones of a message that is done are acknowledged, and that's it. */
+	/* Late segments of a closed message are only acknowledged */
 	self->p.byte[100] ^= 0xff;
 	poke(&self->p, 4, 4, self->peer.pn++);
 	send_packet(&self->peer, &self->p);
@@ -60,14 +60,14 @@ TEST_F(peer, a_segment_comes_twice_with_other_contents)
 	EXPECT_TRUE(is_silent(self->fd));
 }
 
-/* META frames say something of the message they come with, or nothing */
-TEST_F(peer, metas_that_cannot_be_are_refused)
+/* A META frame is about the message of its packet; all others are refused */
+TEST_F(peer, impossible_metas_are_refused)
 {
 	static const struct {
 		u32 id, critical, offset, total;
 		const char *counter;
 	} bad[] = {
-		/* Others are those of unit/test_wire_frame.c */
+		/* All other cases are in unit/test_wire_frame.c */
 		{ 0, 1501, 0, 1500, "DropField" },
 		{ 0, 1501, 0, 3000, "DropMismatch" },
 		{ 0, 0, 0, 1499, "DropMismatch" },
@@ -92,7 +92,7 @@ TEST_F(peer, metas_that_cannot_be_are_refused)
 		EXPECT_FALSE(self->peer.acked[self->peer.pn - 2]);
 	}
 
-	/* A good one says how it is, and others may not contradict it. */
+	/* After a valid META, others may not contradict it */
 	before = mib("DropMismatch");
 	f.meta = (typeof(f.meta)) { .critical = 1500, .total = 1500 };
 	send_one(&self->peer, &self->p, &d, 600, &f);
@@ -110,7 +110,7 @@ TEST_F(peer, metas_that_cannot_be_are_refused)
 	EXPECT_TRUE(got_message(self->fd, 0, 1500));
 }
 
-/* Segments of one message that say different things about it */
+/* Segments of a message that contradict each other */
 TEST_F(peer, contradictions_are_refused)
 {
 	static const struct {
@@ -140,25 +140,25 @@ TEST_F(peer, contradictions_are_refused)
 	EXPECT_TRUE(got_message(self->fd, 0, 1500));
 }
 
-TEST_F(peer, more_than_there_is_room_for_is_refused)
+TEST_F(peer, segments_beyond_the_credit_are_refused)
 {
 	struct dblp_data d = { };
 	u64 before = mib("DropWindow");
 	u32 first = self->peer.pn;
 
-	/* A message number that was not allowed yet */
+	/* A message ID beyond the credit */
 	d.msg_id = self->peer.theirs.max_msg;
 	d.msg_len = 100;
 	send_one(&self->peer, &self->p, &d, 100, NULL);
 	d.msg_id = 0x7fffffff;
 	send_one(&self->peer, &self->p, &d, 100, NULL);
 
-	/* A message larger than the credit, its cost of 1024 bytes counted */
+	/* A message larger than the credit, with its cost of 1024 bytes */
 	d.msg_id = 0;
 	d.msg_len = self->peer.theirs.max_data - 1023;
 	send_one(&self->peer, &self->p, &d, 1000, NULL);
 
-	/* Two that are too much together */
+	/* Two messages that exceed the credit together */
 	d.msg_len = self->peer.theirs.max_data / 2;
 	d.msg_id = 1;
 	send_one(&self->peer, &self->p, &d, 1000, NULL);
@@ -173,14 +173,14 @@ TEST_F(peer, more_than_there_is_room_for_is_refused)
 	EXPECT_TRUE(self->peer.acked[first + 3]);
 	EXPECT_FALSE(self->peer.acked[first + 4]);
 
-	/* What is refused costs nothing. */
+	/* Refused messages use no credit */
 	send_message(&self->peer, &self->p, 0);
 	EXPECT_TRUE(got_message(self->fd, 0, 1500));
 }
 
 /*
- * Segments that are described instead of sent. Message @id has 1500 bytes in
- * three segments, as that of send_message().
+ * Describe segments instead of sending them. Message @id has 1500 bytes in three segments, as
+ * that of send_message().
  */
 static void send_zeros(struct peer *peer, struct packet *p, u32 id, u32 map)
 {
@@ -189,7 +189,7 @@ static void send_zeros(struct peer *peer, struct packet *p, u32 id, u32 map)
 	send_zeromap(peer, p, &d, 600, NULL, &map, 1);
 }
 
-/* The next message is @id, in which the segments of @map are zero */
+/* Is the next message @id, with the segments of @map zero? */
 static bool got_zeros(int fd, u32 id, u32 map)
 {
 	unsigned char buf[1501];
@@ -220,7 +220,7 @@ TEST_F(peer, zeroes_are_delivered)
 	u32 map, seg;
 
 	for (map = 0; map < 8; map++) {
-		/* Before the others, or behind them */
+		/* Before the other segments, or after them */
 		if (map && map % 2)
 			send_zeros(&self->peer, &self->p, map, map);
 		for (seg = 0; seg < 3; seg++)
@@ -234,7 +234,7 @@ TEST_F(peer, zeroes_are_delivered)
 	EXPECT_EQ(0, self->peer.n[DBLP_PKT_RST]);
 }
 
-/* The first to come counts; what comes later is not needed */
+/* The first arrival counts, later ones are duplicates */
 TEST_F(peer, a_segment_is_sent_and_described)
 {
 	u64 before = mib("DropLate");
@@ -257,7 +257,7 @@ TEST_F(peer, a_segment_is_sent_and_described)
 	EXPECT_TRUE(got_zeros(self->fd, 0, 1));
 }
 
-/* A map that is new and is not contradicts what came before */
+/* A map of new and known segments contradicts earlier packets */
 TEST_F(peer, a_map_that_contradicts_is_refused)
 {
 	u64 before = mib("DropMismatch"), late = mib("DropLate");
@@ -270,7 +270,7 @@ TEST_F(peer, a_map_that_contradicts_is_refused)
 	send_zeros(&self->peer, &self->p, 0, 3);
 	send_zeros(&self->peer, &self->p, 0, 5);
 	send_zeros(&self->peer, &self->p, 0, 7);
-	/* Nor may they describe messages that were not sent */
+	/* Maps of a message with another length are refused, too */
 	d.msg_len = 1501;
 	send_zeromap(&self->peer, &self->p, &d, 600, NULL, &one, 1);
 	d.msg_len = 1500;
@@ -287,7 +287,7 @@ TEST_F(peer, a_map_that_contradicts_is_refused)
 	EXPECT_TRUE(got_zeros(self->fd, 0, 6));
 }
 
-TEST_F(peer, a_map_that_comes_again)
+TEST_F(peer, a_duplicate_map)
 {
 	u64 before = mib("DropDuplicate"), late = mib("DropLate");
 	u32 pn;
@@ -315,7 +315,7 @@ TEST_F(peer, a_map_that_comes_again)
 	EXPECT_TRUE(got_message(self->fd, 1, 1500));
 }
 
-/* The window grows with each message that comes, and as far as the next one needs */
+/* The window grows with each received message, as far as the next one needs */
 static void expect_growth(struct __test_metadata *_metadata,
 			  FIXTURE_DATA(peer) *self, enum half half)
 {
@@ -339,41 +339,41 @@ static void expect_growth(struct __test_metadata *_metadata,
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(now + more + cost, *got);
 
-	/* Who waits while one is open has not sent all that it may */
+	/* An open message means that the sender has not used its credit */
 	send_data(&self->peer, &self->p, &d, 500, 0, 1, NULL);
 	EXPECT_TRUE(peer_ask(&self->peer, UINT64_MAX));
 	EXPECT_EQ(now + more + cost, *got);
 	send_data(&self->peer, &self->p, &d, 500, 1, 2, NULL);
 	EXPECT_TRUE(got_message(self->fd, 1, 1500));
-	/* It is told after the reader was woken */
+	/* The credit is sent after the reader was woken */
 	while (*got != window + 2 * cost &&
 	       peer_expect(&self->peer, DBLP_PKT_CTRL, WAIT_MS))
 		;
 	EXPECT_EQ(window + 2 * cost, *got);
 }
 
-TEST_F(peer, credit_grows_with_what_comes)
+TEST_F(peer, credit_grows_with_received_messages)
 {
 	expect_growth(_metadata, self, HALF_NONE);
 }
 
-/* A FIN says how many messages follow, not that they need no credit */
-TEST_F(peer, credit_grows_with_what_comes_after_a_fin)
+/* Messages before a FIN need credit, too */
+TEST_F(peer, credit_grows_with_received_messages_after_a_fin)
 {
 	expect_growth(_metadata, self, HALF_PEER);
 }
 
-TEST_F(peer, credit_grows_with_what_comes_after_shutdown)
+TEST_F(peer, credit_grows_with_received_messages_after_shutdown)
 {
 	expect_growth(_metadata, self, HALF_OURS);
 }
 
-TEST_F(peer, credit_grows_with_what_comes_after_both)
+TEST_F(peer, credit_grows_with_received_messages_after_both)
 {
 	expect_growth(_metadata, self, HALF_BOTH);
 }
 
-/* Credit counts what is described as it counts what is sent */
+/* Described segments use credit as sent ones do */
 TEST_F(peer, zeroes_beyond_the_credit_are_refused)
 {
 	struct dblp_data d = { .msg_len = self->peer.theirs.max_data };
@@ -391,8 +391,8 @@ TEST_F(peer, zeroes_beyond_the_credit_are_refused)
 	EXPECT_TRUE(got_zeros(self->fd, 0, 7));
 }
 
-/* Pages of which little is needed are not kept, whichever packet is the last in one */
-TEST_F(peer, what_is_held_is_bounded_by_the_credit)
+/* Pages with little needed data are not kept, whichever packet is the last in a page */
+TEST_F(peer, held_memory_is_bounded_by_the_credit)
 {
 	struct dblp_data d = { .msg_id = 1, .msg_len = 1 << 20 };
 	const u32 seg = 256, page = 32 << 10, n = 200;
@@ -402,7 +402,7 @@ TEST_F(peer, what_is_held_is_bounded_by_the_credit)
 	EXPECT_TRUE(peer_ask(&self->peer, self->peer.theirs.window));
 	for (i = 0; i < 3 * n; i++, d.offset += seg) {
 		make_data(&self->p, &self->peer, &d, seg, NULL);
-		/* One in a page, one across its end, and one elsewhere */
+		/* A packet in a page, one across its end, and one elsewhere */
 		if (i % 3 == 2)
 			send_packet(&self->peer, &self->p);
 		else
@@ -418,7 +418,7 @@ TEST_F(peer, what_is_held_is_bounded_by_the_credit)
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->fd).state);
 }
 
-/* Maps of a bit each take no more than the receive buffer, as segments do */
+/* Maps of one bit each use at most the receive buffer, as segments do */
 TEST_F(peer, many_maps_fill_the_receive_buffer_and_no_more)
 {
 	struct dblp_data d = { .msg_id = 1, .msg_len = 600 * 32 * 1000 };
@@ -441,7 +441,7 @@ TEST_F(peer, many_maps_fill_the_receive_buffer_and_no_more)
 	EXPECT_TRUE(got_message(self->fd, 0, 1500));
 }
 
-/* Packets that come in one buffer: two maps, or a segment and a map */
+/* Packets in one buffer: two maps, or a segment and a map */
 TEST_F(peer, maps_in_a_train)
 {
 	struct dblp_data d = { .msg_len = 33 * 600 };
@@ -465,7 +465,7 @@ TEST_F(peer, maps_in_a_train)
 		d.offset = seg * 600;
 		make_data(&one, &self->peer, &d, 600, NULL);
 		stride = one.len;
-		/* The last of a train is the shorter one */
+		/* The last packet of a train is shorter */
 		d.offset = 0;
 		map = 0x55555555;
 		make_zeros(two, &self->peer, &d, 600, NULL, &map, 1);
@@ -491,7 +491,7 @@ TEST_F(peer, maps_in_a_train)
 	EXPECT_EQ(15, mib("DropLate"));
 }
 
-/* The data header of the last DATA packet that came, and its zero map if any */
+/* Data header of the last received DATA packet, and its zero map if any */
 static struct dblp_data last_data(const struct peer *peer, u32 *map)
 {
 	const struct packet *p = &peer->last[DBLP_PKT_DATA];
@@ -502,7 +502,7 @@ static struct dblp_data last_data(const struct peer *peer, u32 *map)
 	return d;
 }
 
-/* A message of ten segments at the other end; a bit of @map is a zero one */
+/* Let the other end send ten segments; those of @map are zero */
 static void have_zeros(int fd, u32 map, u32 policy)
 {
 	u32 size = get_info(fd).seg_size, seg;
@@ -520,7 +520,7 @@ static void have_zeros(int fd, u32 map, u32 policy)
 		die("sendmsg()");
 }
 
-/* A map that is not acknowledged is sent again, the same */
+/* An unacknowledged map is retransmitted unchanged */
 TEST_F(peer, a_lost_map_is_repeated)
 {
 	struct dblp_data d;
@@ -531,15 +531,15 @@ TEST_F(peer, a_lost_map_is_repeated)
 		ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_DATA, WAIT_MS));
 		d = last_data(&self->peer, &map);
 		EXPECT_TRUE(d.zeros);
-		/* It is all of the first pass */
+		/* The map is the whole first pass */
 		EXPECT_TRUE(d.repair);
 		EXPECT_EQ(0, d.offset);
 		EXPECT_EQ(0x3ff, map);
 	}
 }
 
-/* The map comes first, and what is in it does not come in any other way */
-TEST_F(peer, what_is_described_is_not_sent)
+/* The map is sent first, and its segments are not sent otherwise */
+TEST_F(peer, described_segments_are_not_sent)
 {
 	struct dblp_data d;
 	u32 map = 0, seg = get_info(self->fd).seg_size, n;
@@ -556,12 +556,12 @@ TEST_F(peer, what_is_described_is_not_sent)
 		if (d.zeros)
 			continue;
 		EXPECT_TRUE(d.offset == 4 * seg || d.offset == 9 * seg);
-		/* The first pass is over with the second of them */
+		/* The first pass ends with the second packet */
 		EXPECT_EQ(n > 0, d.repair);
 	}
 }
 
-/* Nothing of an all-zero message was sent, and yet it is complete */
+/* A message of zeroes is complete without any segment sent */
 TEST_F(peer, a_message_of_zeroes_is_complete)
 {
 	struct message m;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * DBLP_SPRAY, with a peer that is made by hand: what it may ask for in the handshake,
- * and from which ports it may send afterwards.
+ * DBLP_SPRAY with a scripted peer: the number of ports that it may request in the handshake,
+ * and the ports that it may send from.
  */
 #define _GNU_SOURCE
 #include "lib/hostile.h"
@@ -16,7 +16,7 @@ FIXTURE(spray) {
 
 FIXTURE_BY_FAMILY(spray);
 
-/* With the cookie that it has */
+/* Send a COOKIE-ECHO that requests @ports ports */
 static void ask(struct peer *peer, struct packet *p, u32 ports)
 {
 	struct dblp_params ours = params_default();
@@ -27,7 +27,7 @@ static void ask(struct peer *peer, struct packet *p, u32 ports)
 	send_packet(peer, p);
 }
 
-/* A connection of @ports ports */
+/* Make a connection of @ports ports */
 static int join(struct peer *peer, const struct sockaddr_dblp *to, int listener,
 		u32 ports)
 {
@@ -37,7 +37,7 @@ static int join(struct peer *peer, const struct sockaddr_dblp *to, int listener,
 	return accept(listener, NULL, NULL);
 }
 
-/* Sends from another port, as the same end of the same connection */
+/* Make a peer that is another port of @peer */
 static void other_port(struct peer *other, const struct peer *peer,
 		       const struct sockaddr_dblp *to)
 {
@@ -84,7 +84,7 @@ TEST_F(spray, a_port_that_was_not_announced)
 	make_ctrl(&self->p, &self->other, &ping);
 	send_packet(&self->other, &self->p);
 	send_rst(&self->other, &self->p, self->peer.scid, DBLP_RST_CLOSED, self->peer.cid);
-	/* It tries a size, and announces nothing */
+	/* An MTU probe does not announce a port */
 	announce(&self->other, &self->other, &self->p, 0);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(before + 6, mib("DropPort"));
@@ -106,14 +106,14 @@ TEST_F(spray, an_announced_port)
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_TRUE(self->peer.acked[0]);
 	EXPECT_TRUE(self->peer.acked[3]);
-	/* All answers go to the first */
+	/* All answers go to the first port */
 	peer_drain(&self->other);
 	EXPECT_EQ(0, self->other.n[DBLP_PKT_ACK]);
 	EXPECT_EQ(before, mib("DropPort"));
 }
 
-/* NAT has given the port a new number: the old one may be somebody else's */
-TEST_F(spray, a_port_that_was_announced_anew)
+/* A NAT has changed the port: packets from the old one are refused */
+TEST_F(spray, a_port_that_was_announced_again)
 {
 	u64 before = mib("DropPort");
 	struct peer newer;
@@ -130,7 +130,7 @@ TEST_F(spray, a_port_that_was_announced_anew)
 	EXPECT_EQ(before + 3, mib("DropPort"));
 }
 
-TEST_F(spray, no_more_ports_than_were_asked_for)
+TEST_F(spray, no_more_ports_than_requested)
 {
 	u64 field = mib("DropField"), port = mib("DropPort");
 
@@ -141,7 +141,7 @@ TEST_F(spray, no_more_ports_than_were_asked_for)
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(field + 2, mib("DropField"));
 	EXPECT_EQ(port + 3, mib("DropPort"));
-	/* A number that came before announces nothing */
+	/* A duplicate packet number announces nothing */
 	self->peer.pn = 0;
 	announce(&self->other, &self->peer, &self->p, 1);
 	send_message(&self->other, &self->p, 0);
@@ -150,7 +150,7 @@ TEST_F(spray, no_more_ports_than_were_asked_for)
 	EXPECT_EQ(port + 6, mib("DropPort"));
 }
 
-/* The segments of a message come from 15 ports, of which each is announced */
+/* Segments of a message from 15 announced ports */
 TEST_F(spray, the_most_ports)
 {
 	struct sockaddr_dblp addr = self->addr;
@@ -180,7 +180,7 @@ TEST_F(spray, the_most_ports)
 	EXPECT_EQ(0, mib("DropPort"));
 }
 
-/* Whichever of the two comes first counts */
+/* The first of the two ports counts */
 TEST_F(spray, one_number_on_two_ports)
 {
 	u64 before = mib("DropDuplicate");
@@ -201,7 +201,7 @@ TEST_F(spray, one_number_on_two_ports)
 	EXPECT_TRUE(is_silent(self->fd));
 }
 
-/* A buffer has packets of one port. What follows in the same one is from an announced port */
+/* Packets of a buffer have one source port: data after the announcement is accepted */
 TEST_F(spray, announced_in_one_buffer_with_data)
 {
 	static struct packet p[2];
@@ -215,7 +215,7 @@ TEST_F(spray, announced_in_one_buffer_with_data)
 	EXPECT_EQ(0, mib("DropPort"));
 }
 
-/* Its frames cannot be read in place; segments before it came in buffers of two ports */
+/* Its frames are parsed in a copy; earlier segments were in buffers from two ports */
 TEST_F(spray, a_cancel_in_a_buffer_of_another_port)
 {
 	static char pages[4096] __attribute__((aligned(4096)));
@@ -239,7 +239,7 @@ TEST_F(spray, a_cancel_in_a_buffer_of_another_port)
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd));
 }
 
-TEST_F(spray, more_ports_than_are_taken)
+TEST_F(spray, more_ports_than_the_listener_accepts)
 {
 	u64 before = mib("DropPort");
 	struct peer peer;
@@ -252,19 +252,19 @@ TEST_F(spray, more_ports_than_are_taken)
 	EXPECT_EQ(DBLP_RST_SPRAY, peer.rst_reason);
 	EXPECT_EQ(peer.cookie.scid, peer.rst_echo);
 	EXPECT_EQ(before + 1, mib("DropPort"));
-	/* Numbers that are none */
+	/* Invalid numbers of ports */
 	before = mib("DropField");
 	ask(&peer, &self->p, 1);
 	ask(&peer, &self->p, DBLP_SPRAY_MAX + 1);
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(before + 2, mib("DropField"));
 	EXPECT_EQ(2, socket_count());
-	/* The cookie was not spent */
+	/* The refusal did not use up the cookie */
 	ask(&peer, &self->p, 4);
 	EXPECT_TRUE(peer_expect(&peer, DBLP_PKT_COOKIE_ACK, WAIT_MS));
 }
 
-/* With one port nothing is as if there were several */
+/* With one port no other port can be announced */
 TEST_F(spray, one_port)
 {
 	u64 before = mib("DropWrongPeer"), field = mib("DropField");
@@ -283,7 +283,7 @@ TEST_F(spray, one_port)
 	EXPECT_TRUE(is_silent(fd));
 }
 
-/* The kernel may choose of 3 ports only */
+/* Leave the kernel only 3 ports to choose from */
 static void leave_ports(u32 first)
 {
 	char range[32];
@@ -292,7 +292,7 @@ static void leave_ports(u32 first)
 	file_write("/proc/sys/net/ipv4/ip_local_port_range", range);
 }
 
-/* From further ports it is only sent: only a RST is taken there, and nothing behind one */
+/* Further ports only send: they accept only a RST, and no packet after one */
 TEST_F(spray, a_listener_does_not_listen_there)
 {
 	struct sockaddr_dblp at = self->addr;
@@ -323,8 +323,8 @@ TEST_F(spray, a_listener_does_not_listen_there)
 	EXPECT_EQ(1, mib("DropTrailing"));
 }
 
-/* connect() says so at once, and the socket is as it was */
-TEST_F(spray, who_asks_for_too_many)
+/* connect() fails at once, and the socket is unchanged */
+TEST_F(spray, requesting_too_many_ports)
 {
 	int fd = plain_socket();
 
@@ -340,7 +340,7 @@ TEST_F(spray, who_asks_for_too_many)
 	EXPECT_EQ(4, get_u32(fd, DBLP_SPRAY));
 }
 
-/* What has failed leaves nothing, and those of a socket that is bound stay with it */
+/* A failed attempt frees its ports; a bound socket keeps its port */
 TEST_F(spray, too_few_ports)
 {
 	struct sockaddr_dblp any = self->addr;
@@ -359,7 +359,7 @@ TEST_F(spray, too_few_ports)
 	EXPECT_EQ(3, get_u32(fd, DBLP_SPRAY));
 }
 
-/* They are given back by somebody who cannot run before the next call is made */
+/* Ports are freed by a kernel thread, which runs after the next call */
 TEST_F(spray, fewer_ports_at_once)
 {
 	const struct sched_param first = { .sched_priority = 1 };
@@ -373,7 +373,7 @@ TEST_F(spray, fewer_ports_at_once)
 	EXPECT_EQ(0, connect_to(fd, &self->addr));
 }
 
-/* What announces a port has a tag as well */
+/* Announcements have tags, too */
 TEST_F(spray, with_a_key)
 {
 	static char buf[1000000];
@@ -403,7 +403,7 @@ TEST_F(spray, with_a_key)
 	EXPECT_EQ(0, mib("DropField"));
 }
 
-/* connect() to a server with these features; it is made by hand */
+/* Connect to a scripted server with these features */
 static int call(struct peer *server, struct packet *p, const char *address,
 		u32 ports, u16 features)
 {
@@ -423,7 +423,7 @@ static int call(struct peer *server, struct packet *p, const char *address,
 	return fd;
 }
 
-TEST_F(spray, a_peer_of_before_there_was_spraying)
+TEST_F(spray, a_peer_without_spraying)
 {
 	struct peer old;
 	int fd = call(&old, &self->p, variant->address, 2, DBLP_FEATURE_CANCEL);
@@ -433,8 +433,8 @@ TEST_F(spray, a_peer_of_before_there_was_spraying)
 	EXPECT_EQ(0, old.n[DBLP_PKT_COOKIE_ECHO]);
 }
 
-/* What is on the wire of one port is as it was before */
-TEST_F(spray, what_is_asked_for)
+/* With one port the handshake is as without the feature */
+TEST_F(spray, the_requested_number_of_ports)
 {
 	struct peer server;
 	u32 ports;

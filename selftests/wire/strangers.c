@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets of no connection or of another one, and handshakes with a peer that is not
- * what it should be, from either side.
+ * Packets of no connection or of another one, and handshakes with a misbehaving peer, as
+ * client and as server.
  */
 #define _GNU_SOURCE
 #include "lib/hostile.h"
@@ -30,7 +30,7 @@ TEST_F(peer, an_unknown_connection_is_reset)
 	EXPECT_EQ(before + 1, mib("RstSent"));
 	EXPECT_EQ(2, socket_count());
 
-	/* The connection next to it knows nothing of that. */
+	/* The other connection is not affected */
 	EXPECT_TRUE(is_silent(self->fd));
 	send_message(&self->peer, &self->p, 0);
 	EXPECT_TRUE(got_message(self->fd, 0, 1500));
@@ -42,7 +42,7 @@ TEST_F(peer, no_answer_is_longer_than_the_question)
 	u32 len;
 
 	for (len = 0; DBLP_HDR_LEN + len < DBLP_RST_LEN; len += 4) {
-		/* No frame has one word only */
+		/* No frame has only one word */
 		if (len == 4)
 			continue;
 		make_packet(&self->p, DBLP_PKT_CTRL, 1, unknown);
@@ -73,7 +73,7 @@ TEST_F(peer, a_reset_ends_the_connection)
 	EXPECT_EQ(DBLP_STATE_CLOSED, get_state(self->fd));
 }
 
-TEST_F(peer, one_who_has_forgotten_us_can_say_so)
+TEST_F(peer, a_peer_without_the_connection_can_reset_it)
 {
 	char byte;
 
@@ -96,7 +96,7 @@ TEST_F(peer, a_forged_reset_is_ignored)
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_state(self->fd));
 }
 
-/* Packets that UDP has found damaged: of IPv4, or of IPv6 */
+/* UDP checksum errors, of IPv4 or of IPv6 */
 static u64 damaged(bool v4)
 {
 	static const char name6[] = "Udp6InCsumErrors";
@@ -126,7 +126,7 @@ found6:
 	return strtoull(names + strlen(name6), NULL, 10);
 }
 
-/* The packet, with the checksum that it must have or with another one */
+/* Send a packet with a valid or invalid UDP checksum */
 static void send_raw(const struct peer *peer, const struct packet *p,
 		     const struct sockaddr_dblp *to, bool good)
 {
@@ -146,15 +146,15 @@ static void send_raw(const struct peer *peer, const struct packet *p,
 
 	if (getsockname(peer->udp, (struct sockaddr *)&six, &size))
 		die("getsockname()");
-	/* The port is in one place in both */
+	/* The port has the same offset in both address structures */
 	udp.source = six.sin6_port;
 	udp.len = htons(len);
-	/* Both ends have the same address, on this machine */
+	/* Both ends have the same address */
 	sum = inet_sum(IPPROTO_UDP + len, address, 16 - skip);
 	sum = inet_sum(sum, address, 16 - skip);
 	sum = inet_sum(inet_sum(sum, &udp, sizeof(udp)), p->byte, p->len);
 	sum = ntohs(inet_checksum(sum));
-	/* 0 would mean that there is none */
+	/* 0 would mean no checksum */
 	if (!good)
 		sum = sum == 1 ? 2 : sum ^ 1;
 	udp.check = htons(sum ?: 0xffff);
@@ -173,7 +173,7 @@ static void send_raw(const struct peer *peer, const struct packet *p,
 	close(fd);
 }
 
-/* It counts where those of any other UDP socket do */
+/* The counter is that of UDP */
 TEST_F(peer, a_damaged_packet_is_dropped)
 {
 	bool v4 = is_v4(&self->addr);
@@ -187,13 +187,13 @@ TEST_F(peer, a_damaged_packet_is_dropped)
 	EXPECT_EQ(ours + 1, damaged(v4));
 	EXPECT_EQ(others, damaged(!v4));
 
-	/* Nothing else was wrong with it */
+	/* With a valid checksum the packet is accepted */
 	send_raw(&self->peer, &self->p, &self->addr, true);
 	EXPECT_TRUE(got_message(self->fd, 0, 100));
 	EXPECT_EQ(ours + 1, damaged(v4));
 }
 
-/* The peer's address is fixed: the right connection ID is not enough. */
+/* The peer's address is fixed: a valid connection ID from another port is refused */
 TEST_F(peer, packets_from_another_port_are_ignored)
 {
 	u64 before = mib("DropWrongPeer");
@@ -258,7 +258,7 @@ TEST_F(peer, an_init_leaves_nothing_behind)
 	EXPECT_ERR(EAGAIN, accept(self->listener, NULL, NULL));
 }
 
-/* Lengths and fields of the header are those of unit/test_wire.c */
+/* Cases of lengths and header fields are in unit/test_wire.c */
 TEST_F(peer, bad_inits)
 {
 	struct peer other;
@@ -294,7 +294,7 @@ TEST_F(peer, an_init_of_another_version_learns_ours)
 	EXPECT_EQ(DBLP_VERSION, dblp_get_u64(answer->byte + DBLP_HDR_LEN + 4) &
 		  UINT32_MAX);
 
-	/* Never in answer to anything else, or to something shorter */
+	/* No answer to other types or to shorter packets */
 	poke(&self->p, 0, 1, ANOTHER_VERSION << 4 | DBLP_PKT_VERSION);
 	send_packet(&other, &self->p);
 	poke(&self->p, 0, 1, ANOTHER_VERSION << 4 | DBLP_PKT_INIT);
@@ -319,9 +319,9 @@ TEST_F(peer, altered_cookies)
 {
 	static const u32 places[] = {
 		DBLP_HDR_LEN - 1,	/* connection ID in the header */
-		DBLP_HDR_LEN + 7,	/* the client's */
-		DBLP_HDR_LEN + 15,	/* the server's in the cookie */
-		DBLP_HDR_LEN + 23,	/* birth */
+		DBLP_HDR_LEN + 7,	/* the client's connection ID */
+		DBLP_HDR_LEN + 15,	/* the server's connection ID in the cookie */
+		DBLP_HDR_LEN + 23,	/* creation time */
 		DBLP_HDR_LEN + 31,	/* MAC */
 	};
 	unsigned int i, n = sizeof(places) / sizeof(places[0]);
@@ -336,7 +336,7 @@ TEST_F(peer, altered_cookies)
 		self->p.byte[places[i]] ^= 1;
 		send_packet(&other, &self->p);
 	}
-	/* The cookie itself is good all the same: at once, as it grows old */
+	/* The unaltered cookie is still valid; used at once, before it expires */
 	send_echo(&other, &self->p, &ours);
 	EXPECT_TRUE(peer_expect(&other, DBLP_PKT_COOKIE_ACK, WAIT_MS));
 	EXPECT_TRUE(peer_sync(&self->peer));
@@ -356,8 +356,8 @@ static u64 clock_ns(clockid_t clock)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
-/* Neither cookies nor ARRIVAL frames tell what the clocks of this machine say */
-TEST_F(peer, no_clock_is_told)
+/* Cookies and ARRIVAL frames do not reveal the clocks of this machine */
+TEST_F(peer, clocks_are_not_revealed)
 {
 	u64 limit = 200000000, ms = clock_ns(CLOCK_BOOTTIME) / 1000000;
 	unsigned int i, near = 0;
@@ -374,7 +374,7 @@ TEST_F(peer, no_clock_is_told)
 		EXPECT_TRUE(peer_sync(&other));
 		ASSERT_LT(0, other.n_arrival);
 		off = other.arrival - (u32)clock_ns(CLOCK_MONOTONIC);
-		/* By chance, a tenth of all are near */
+		/* About a tenth are near by chance */
 		near += off > -(s64)limit && off < (s64)limit;
 		close(fd);
 		peer_close(&other);
@@ -399,7 +399,7 @@ TEST_F(peer, a_cookie_is_good_for_one_address)
 	EXPECT_FALSE(connection_comes(self->listener));
 }
 
-/* The others are those of unit/test_wire.c */
+/* All other cases are in unit/test_wire.c */
 TEST_F(peer, bad_parameters)
 {
 	struct dblp_params ours = params_default();
@@ -424,7 +424,7 @@ TEST_F_TIMEOUT(peer, a_cookie_goes_stale, 60)
 
 	peer_connect(&other, &self->addr);
 	peer_get_cookie(&other);
-	/* Nothing to wait for but the clock */
+	/* Only time matters */
 	sleep_ms(COOKIE_LIFE_MS + 200);
 	send_echo(&other, &self->p, &ours);
 	EXPECT_TRUE(peer_sync(&self->peer));
@@ -465,14 +465,14 @@ TEST_F(peer, a_cookie_is_good_for_one_connection)
 	EXPECT_FALSE(connection_comes(self->listener));
 }
 
-TEST_F(peer, nobody_listens_any_more)
+TEST_F(peer, a_closed_listener_refuses)
 {
 	struct dblp_params ours = params_default();
 	struct peer other;
 
 	peer_connect(&other, &self->addr);
 	peer_get_cookie(&other);
-	/* The connection keeps the port open. */
+	/* The connection keeps the port open */
 	close(self->listener);
 	self->listener = -1;
 	send_echo(&other, &self->p, &ours);
@@ -489,7 +489,7 @@ TEST_F(peer, nobody_listens_any_more)
 }
 
 /*
- * The same from the other side: the server is not what it should be.
+ * Handshakes as a client, with a misbehaving server
  */
 FIXTURE(server) {
 	struct sockaddr_dblp addr;
@@ -542,7 +542,7 @@ static int connect_error(int fd)
 	return err;
 }
 
-/* Has the client come through the handshake, whatever was sent before? */
+/* Does the handshake succeed after the packets sent before? */
 static bool handshake_succeeds(struct peer *peer, struct packet *p, int fd)
 {
 	send_init_ack(peer, p, peer->scid);
@@ -553,7 +553,7 @@ static bool handshake_succeeds(struct peer *peer, struct packet *p, int fd)
 	       get_state(fd) == DBLP_STATE_ESTABLISHED && peer_sync(peer);
 }
 
-TEST_F(server, an_honest_one_is_accepted)
+TEST_F(server, a_valid_server_is_accepted)
 {
 	static const struct dblp_cookie none;
 	struct dblp_cookie echoed;
@@ -575,13 +575,13 @@ TEST_F(server, answers_of_others_are_ignored)
 	struct sockaddr_dblp client;
 	struct peer other;
 
-	/* A cookie for another client, or none; the ACK before its time */
+	/* A cookie for another client or without one; a premature COOKIE-ACK */
 	send_init_ack(&self->peer, &self->p, self->peer.scid ^ 1);
 	make_init_ack(&self->p, &self->peer, &none);
 	send_packet(&self->peer, &self->p);
 	send_cookie_ack(&self->peer, &self->p);
 
-	/* The right answers from the wrong port */
+	/* Valid answers from another port */
 	local_name(self->fd, &client);
 	peer_connect(&other, &client);
 	other.scid = self->peer.scid;
@@ -595,10 +595,10 @@ TEST_F(server, answers_of_others_are_ignored)
 }
 
 /*
- * When the cookie has come to nothing, the server may have made a connection all the
- * same, of which it says so too late.
+ * When a cookie gets no answer, the server may have made a connection nevertheless, and
+ * report it too late.
  */
-TEST_F(server, another_cookie_is_asked_for_as_another_client)
+TEST_F(server, another_cookie_is_requested_as_another_client)
 {
 	u64 first = self->peer.scid, second;
 	u64 start = now_ms();
@@ -621,7 +621,7 @@ TEST_F(server, another_cookie_is_asked_for_as_another_client)
 	EXPECT_TRUE(handshake_succeeds(&self->peer, &self->p, self->fd));
 }
 
-TEST_F(server, a_refusal_refuses)
+TEST_F(server, a_refusal_ends_the_attempt)
 {
 	send_rst(&self->peer, &self->p, self->peer.scid, DBLP_RST_REFUSED, self->peer.scid);
 	EXPECT_EQ(ECONNREFUSED, connect_error(self->fd));
@@ -637,7 +637,7 @@ TEST_F(server, a_refusal_after_the_cookie)
 	EXPECT_EQ(ECONNREFUSED, connect_error(self->fd));
 }
 
-/* A server that takes one connection has closed its listening socket by then */
+/* A server for one connection has closed its listening socket by then */
 TEST_F(server, a_repeated_init_is_refused_after_the_cookie)
 {
 	send_init_ack(&self->peer, &self->p, self->peer.scid);
@@ -670,7 +670,7 @@ TEST_F(server, no_version_in_common)
 
 TEST_F(server, forged_version_lists_are_ignored)
 {
-	/* Not for this INIT; or with our version in it, which makes no sense */
+	/* For another INIT; or with our version, which is contradictory */
 	send_version(&self->peer, &self->p, self->peer.scid ^ 1, ANOTHER_VERSION);
 	send_version(&self->peer, &self->p, self->peer.scid, DBLP_VERSION);
 	EXPECT_EQ(0, poll(&(struct pollfd) { self->fd, POLLOUT, 0 }, 1, 100));
@@ -681,8 +681,8 @@ TEST_F(server, forged_version_lists_are_ignored)
 }
 
 /*
- * Of whatever version they are, none is longer than an INIT. What is spliced is
- * not in one piece when it comes, so that its end is elsewhere.
+ * A list of versions is never longer than an INIT. A spliced packet arrives in several
+ * pieces, so that its end is in another page.
  */
 TEST_F(server, lists_of_versions_that_are_too_long)
 {
@@ -704,8 +704,8 @@ TEST_F(server, lists_of_versions_that_are_too_long)
 	EXPECT_EQ(EPROTONOSUPPORT, connect_error(self->fd));
 }
 
-/* What it has said in the COOKIE-ECHO is no longer true */
-TEST_F(server, a_cap_that_was_set_meanwhile)
+/* The cap in the COOKIE-ECHO is obsolete */
+TEST_F(server, a_cap_set_during_the_handshake)
 {
 	send_init_ack(&self->peer, &self->p, self->peer.scid);
 	ASSERT_TRUE(peer_expect(&self->peer, DBLP_PKT_COOKIE_ECHO, WAIT_MS));

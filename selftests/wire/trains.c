@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets that come in one buffer, because their sender or the stack put them
- * there, are packets by themselves: each is judged as if it had come alone, and
- * in memory of its own. So everything is sent several times, to connections that
- * differ in nothing else: packet by packet, as a train, and both in pages that
- * are not copied on their way. Counters, acknowledgments, answers and messages
- * must be the same.
+ * Packets in one buffer, whether the sender or the stack has put them there, must be
+ * processed as if each had arrived alone in its own memory. Therefore each test sends its
+ * packets to several equal connections: one by one, as a train, and both in pages that are
+ * not copied on the way. Counters, ACKs, answers and messages must be the same.
  */
 #define _GNU_SOURCE
 #include "kselftest_harness.h"
@@ -20,29 +18,29 @@
 
 #define WAIT_MS		10000
 
-/* Messages of twelve segments; a whole packet has the same length in any train */
+/* Messages of twelve segments; full packets have the same length in any train */
 #define SEG		600U
 #define SEGS		12U
 #define LENGTH		(SEG * SEGS - 100)
 #define PACKET		(DBLP_HDR_LEN + DBLP_DATA_HDR_LEN + SEG)
-/* More than META and AUTH have: such packets are not looked at where they are */
+/* More bytes than META and AUTH have: such packets are parsed in a copy */
 #define FRAMES		60U
 #define TRAIN		16U
 #define PAGES		(4 * 4096)
 
-/* How packets are sent; on a cable only the first two */
+/* Ways to send packets; on a cable only the first two */
 enum way { ALONE, TOGETHER, ALONE_IN_PAGES, TOGETHER_IN_PAGES, WAYS };
 
 /**
  * struct side - one of the receivers
  * @netns: its namespace
  * @out: namespace of its senders, may be the same
- * @listener: AF_DBLP
- * @fd: connections; the second is the neighbour of the first
- * @peer: their other ends; both send from one address and port
+ * @listener: AF_DBLP listener
+ * @fd: two connections
+ * @peer: their scripted peers; both send from one address and port
  * @guest: a client at the same address and port that has a cookie
  * @stranger: another client, at another port
- * @over: nothing acknowledges what the first connection gets any more
+ * @over: the first connection has ended, so that packets to it get no ACK
  */
 struct side {
 	int			netns;
@@ -65,7 +63,7 @@ static void side_begin(struct side *s, const char *at, bool cable, bool gro)
 	netns_new();
 	s->netns = netns_this();
 	s->out = s->netns;
-	/* The stack parts trains on the way out and makes them again on the way in */
+	/* The stack segments trains on output, and GRO makes them again on input */
 	if (cable)
 		s->out = netns_cable(gro ? "gro on" : "gro off",
 				     "tx-udp-segmentation off tso off");
@@ -102,77 +100,76 @@ static void side_end(struct side *s)
 }
 
 /*
- * What a packet of a train can be. Each is of PACKET bytes, but for the last, or
- * all are of one length that is another: of PACKET + FRAMES bytes, or of those of
- * a packet of the handshake, or of RST.
+ * Kinds of packets of a train. Each has PACKET bytes, except the last. Or all have another
+ * length: PACKET + FRAMES, or that of a handshake packet or RST.
  */
 enum wagon {
 	END,
-	NEXT,		/* the segment that is next */
-	BACK,		/* the last segment that was not sent: from the end */
+	NEXT,		/* the next segment */
+	BACK,		/* the last segment not sent yet: from the end */
 	OTHER,		/* the next segment of message 1 */
-	SKIP,		/* NEXT, behind packet numbers that are never used */
-	REPEATED,	/* the packet before it once more */
-	AGAIN,		/* segment 0 with a new number */
-	ALTERED,	/* segment 0 with a new number and other contents */
-	NEIGHBOUR,	/* of the connection next to it */
-	UNKNOWN,	/* of a connection that there is not */
-	NOBODY,		/* of connection 0 */
+	SKIP,		/* NEXT, after unused packet numbers */
+	REPEATED,	/* duplicate of the packet before it */
+	AGAIN,		/* segment 0 with a new packet number */
+	ALTERED,	/* segment 0 with a new packet number and other contents */
+	NEIGHBOUR,	/* of the second connection */
+	UNKNOWN,	/* of an unknown connection */
+	NOBODY,		/* of connection ID 0 */
 	VERSION,	/* NEXT, but of version 2 */
-	TYPE,		/* ... of no type */
-	NO_TRAIN,	/* ... an INIT, which has another length */
-	SIZE,		/* ... says that segments have a byte less */
-	LONGER,		/* ... that there are more control frames */
+	TYPE,		/* ... of an unknown type */
+	NO_TRAIN,	/* ... with the type of INIT, which has another length */
+	SIZE,		/* ... with a segment size of a byte less */
+	LONGER,		/* ... with a longer length of control frames */
 	RESERVED,	/* ... with a reserved bit */
 	BUDGET,		/* ... with a budget of more than 100 % */
 	LENGTH_0,	/* ... of an empty message */
 	OFFSET,		/* ... between segments */
 	OTHER_LENGTH,	/* ... of a longer message */
 	OTHER_POLICY,	/* ... with policy early */
-	FAR,		/* ... of a message for which there is no credit */
+	FAR,		/* ... of a message beyond the credit */
 	PINGS,		/* CTRL */
-	BAD_PING,	/* CTRL, of which one frame is bad */
+	BAD_PING,	/* CTRL with one invalid frame */
 	PROBE,
-	BAD_PROBE,	/* whose contents are not zero */
-	RESET,		/* RST, too long for one */
-	RST,		/* the connection's end */
+	BAD_PROBE,	/* with contents that are not zero */
+	RESET,		/* RST that is too long */
+	RST,		/* RST that ends the connection */
 	FORGED,		/* RST without both connection IDs */
 	HELLO,		/* INIT */
 	FOREIGN,	/* INIT, of version 2 */
-	BAD_HELLO,	/* INIT that is not all zero behind its ID */
+	BAD_HELLO,	/* INIT with nonzero padding */
 	ECHO,		/* COOKIE-ECHO of this connection */
 	GUEST,		/* COOKIE-ECHO that makes another connection */
-	BAD_COOKIE,	/* COOKIE-ECHO, with a cookie that is not ours */
+	BAD_COOKIE,	/* COOKIE-ECHO with an invalid cookie */
 	COOKIE,		/* INIT-ACK */
 	WELCOME,	/* COOKIE-ACK */
 	SPOKEN,		/* VERSION */
 	SPOKEN_ELSE,	/* VERSION, of another version */
 	ZEROS,		/* the next whole message, in a zero map */
-	BAD_ZEROS,	/* ... that says nothing */
-	ACK,		/* the last: of nothing, in 16 bytes */
-	SHORT,		/* the last: NEXT, a byte too short */
-	HEADER,		/* the last: NEXT without its data */
-	HALF,		/* the last: half of NEXT's header */
-	BYTE,		/* the last: a byte of NEXT */
-	LAST,		/* the last: the last segment of message 0 */
-	FRAMED,		/* NEXT, with frames that say nothing */
+	BAD_ZEROS,	/* ... of no segment */
+	ACK,		/* last: ACK of nothing, 16 bytes */
+	SHORT,		/* last: NEXT, a byte too short */
+	HEADER,		/* last: NEXT without its data */
+	HALF,		/* last: half of NEXT's header */
+	BYTE,		/* last: a byte of NEXT */
+	LAST,		/* last: the last segment of message 0 */
+	FRAMED,		/* NEXT, with frames without effect */
 	NEWS,		/* NEXT, with ACK and FLOW */
-	BAD_NEWS,	/* NEWS, of which the second frame is bad */
+	BAD_NEWS,	/* NEWS with an invalid second frame */
 	META,		/* the next segment of message 2, which has META */
 	BAD_META,	/* ... of another message */
-	TAGGED,		/* NEXT, with a tag, though there is no key */
+	TAGGED,		/* NEXT with a tag, without a key */
 	EARLY_TAG,	/* NEXT, with a tag before another frame */
-	FIN,		/* CTRL with FIN and frames that say nothing */
+	FIN,		/* CTRL with FIN and frames without effect */
 };
 
 /**
  * struct maker - makes a train
- * @side: for whom
- * @next: segment of message 0 that is next
- * @back: segment of message 0 that is next from the end
- * @other: segment of message 1 that is next
- * @meta: segment of message 2 that is next
- * @zeros: message that ZEROS is next
+ * @side: receiver
+ * @next: next segment of message 0
+ * @back: next segment of message 0 from the end
+ * @other: next segment of message 1
+ * @meta: next segment of message 2
+ * @zeros: next message of ZEROS
  */
 struct maker {
 	struct side	*side;
@@ -208,7 +205,7 @@ static void make_pings(struct packet *p, struct peer *peer, bool bad)
 {
 	make_packet(p, DBLP_PKT_CTRL, peer->pn++, peer->scid);
 	add_filler(p, PACKET - p->len);
-	/* Its argument */
+	/* Spoil the argument of a frame */
 	p->byte[PACKET - 12 * 15 + 3] = bad;
 }
 
@@ -222,7 +219,7 @@ static void add_tag(struct packet *p, bool early)
 	add_filler(p, 12 * early);
 }
 
-/* Packets of the handshake, and RST */
+/* Make a handshake packet or RST */
 static bool make_hello(struct side *s, struct packet *p, enum wagon w)
 {
 	const struct dblp_params ours = params_default();
@@ -268,7 +265,7 @@ static bool make_hello(struct side *s, struct packet *p, enum wagon w)
 	}
 }
 
-/* Nothing that was not said before */
+/* Add frames that repeat known values */
 static void add_news(struct packet *p, bool bad)
 {
 	struct dblp_params ours = params_default();
@@ -356,7 +353,7 @@ static void make_wagon(struct maker *m, struct packet *p, enum wagon w)
 		add_news(p, w == BAD_NEWS);
 }
 
-/* What is wrong with a packet that would be good */
+/* Changes that make a valid packet invalid */
 static const struct spoiled {
 	u32	at;
 	u32	size;
@@ -400,7 +397,7 @@ static void make_train(struct side *s, struct packet *p, const u8 *wagons)
 
 static struct packet train[WAYS][TRAIN];
 
-/* Buffers that this namespace has got from its devices */
+/* Number of buffers that devices passed to IP in this namespace */
 static unsigned long buffers(void)
 {
 	unsigned long value = 0;
@@ -417,8 +414,8 @@ static unsigned long buffers(void)
 }
 
 /*
- * Send them in one way, and see on a cable that so many buffers came in, and a PING.
- * What is in pages is no longer ours to change: each buffer has its own.
+ * Send packets in one way, then a PING; on a cable check the number of received buffers. Each
+ * buffer has its own pages, because sent pages may not be changed.
  */
 static void send_buffers(struct __test_metadata *_metadata, struct side *s,
 			 const struct packet *p, u32 n, enum way way)
@@ -471,7 +468,7 @@ static uint64_t *side_counters(struct side *s)
 	return mib_all();
 }
 
-/* What two sides have made of it */
+/* Compare the state of two sides */
 static void compare_two(struct __test_metadata *_metadata, struct side *a,
 			struct side *b, u64 want[COUNTERS])
 {
@@ -490,7 +487,7 @@ static void compare_two(struct __test_metadata *_metadata, struct side *a,
 			TH_LOG("%s", counters[k]);
 	}
 	for (k = 0; k < 2; k++) {
-		/* An ACK may wait for the next packet, which a RST is not */
+		/* A delayed ACK may wait for a next packet; after a RST there is none */
 		if (k || !a->over)
 			EXPECT_EQ(0, memcmp(a->peer[k].acked,
 					    b->peer[k].acked,
@@ -502,7 +499,7 @@ static void compare_two(struct __test_metadata *_metadata, struct side *a,
 		EXPECT_EQ(info[0].pkts_received, info[1].pkts_received);
 		EXPECT_EQ(info[0].bytes_received, info[1].bytes_received);
 	}
-	/* Answers to strangers are not read */
+	/* Answers to @stranger are not read */
 	for (k = DBLP_PKT_INIT; k <= DBLP_PKT_RST; k++) {
 		for (i = 0; i < 2; i++)
 			n[i] = sides[i]->peer[0].n[k] + sides[i]->peer[1].n[k];
@@ -524,7 +521,7 @@ static void compare(struct __test_metadata *_metadata, struct side *sides,
 	}
 }
 
-/* All that can be read of a connection, one message after the other */
+/* Read all messages of a connection into @buf */
 static u32 read_all(struct side *s, u32 k, unsigned char *buf, u32 size)
 {
 	ssize_t len;
@@ -537,7 +534,7 @@ static u32 read_all(struct side *s, u32 k, unsigned char *buf, u32 size)
 	return n;
 }
 
-/* Whatever has become of a message: with all its segments it is there, exact */
+/* Complete a message: after all its segments were sent, it must be exact */
 static void complete(struct __test_metadata *_metadata, struct side *s, u32 k,
 		     u32 id)
 {
@@ -559,7 +556,7 @@ static void complete(struct __test_metadata *_metadata, struct side *s, u32 k,
 	message_free(&m);
 }
 
-/* Too large for a stack */
+/* Static, because it is too large for the stack */
 static struct side the_sides[WAYS];
 
 FIXTURE(train) {
@@ -569,8 +566,8 @@ FIXTURE(train) {
 
 FIXTURE_VARIANT(train) {
 	u8 wagons[TRAIN];
-	const char *at;		/* but on a cable; 127.0.0.1 if NULL */
-	bool broken;		/* message 0 is not what complete() sends */
+	const char *at;		/* address, except on a cable; NULL: 127.0.0.1 */
+	bool broken;		/* message 0 differs from the one of complete() */
 	bool over;		/* and the connection has ended */
 	struct {
 		const char *counter;
@@ -578,14 +575,14 @@ FIXTURE_VARIANT(train) {
 	} drops[4];
 };
 
-/* What a train is made of, and what of it is dropped */
+/* Kinds of packets of a train, and the expected drops */
 #define DROPS(...)	.drops = { __VA_ARGS__ }
 #define VARIANT(name, ...) FIXTURE_VARIANT_ADD(train, name) { __VA_ARGS__ }
 
 VARIANT(good, .wagons = { NEXT, NEXT, NEXT, NEXT, NEXT });
 VARIANT(complete, .wagons = { NEXT, NEXT, NEXT, NEXT, NEXT, NEXT, NEXT, NEXT,
 			      NEXT, NEXT, NEXT, LAST });
-/* More runs than a buffer can note: clones of it go into the queue as well */
+/* More ranges than a buffer can record: clones of it are queued, too */
 VARIANT(backwards, .wagons = { BACK, BACK, BACK, BACK, BACK, BACK, BACK, BACK,
 			       BACK, BACK, BACK, LAST });
 VARIANT(gaps_in_numbers, .wagons = { NEXT, SKIP, SKIP, NEXT, SKIP, SKIP, SKIP,
@@ -683,7 +680,7 @@ FIXTURE_SETUP(train)
 
 FIXTURE_ENDS_BY_EXIT(train);
 
-/* Have the other end send something that can be acknowledged */
+/* Let the other end send a message, which can be acknowledged */
 static void ask(struct __test_metadata *_metadata, struct peer *peer)
 {
 	ASSERT_TRUE(peer_sync(peer));
@@ -691,7 +688,7 @@ static void ask(struct __test_metadata *_metadata, struct peer *peer)
 		ASSERT_TRUE(peer_expect(peer, DBLP_PKT_CTRL, WAIT_MS));
 }
 
-/* What came of it can be read, and is the same as if it had come alone */
+/* Read the messages, which must be the same as if the packets had arrived alone */
 static u32 read_and_compare(struct __test_metadata *_metadata,
 			    struct side *sides, u32 ways, u32 k)
 {
@@ -752,7 +749,7 @@ TEST_F_TIMEOUT(train, made_by_the_stack, 60)
 	judge(_metadata, self, variant, true);
 }
 
-/* The loopback interface leaves trains whole: it has a buffer for all of it */
+/* The loopback interface passes a train as one buffer */
 TEST(a_train_is_one_buffer)
 {
 	static const u8 wagons[] = { NEXT, NEXT, NEXT, NEXT, NEXT, NEXT, NEXT,
@@ -765,14 +762,14 @@ TEST(a_train_is_one_buffer)
 	before = buffers();
 	send_train(&side.peer[0], train[0], 11);
 	EXPECT_TRUE(peer_sync(&side.peer[0]));
-	/* And a PING and its answer, which a slow machine repeats */
+	/* Plus a PING and its answer, which a slow machine repeats */
 	EXPECT_GT(before + 11, buffers());
 	EXPECT_LE(12, get_info(side.fd[0]).pkts_received);
 	side_end(&side);
 }
 
 /* Whatever comes: the seed is fixed, so what fails once fails again */
-/* Headers but for most of the packet number, after which all would be old */
+/* Bits of headers except most of the packet number, which would make later packets old */
 static void flip_bits(struct packet *p, u64 *state)
 {
 	u32 flips = 1 + random_next(state) % 3, at;
@@ -784,7 +781,7 @@ static void flip_bits(struct packet *p, u64 *state)
 	}
 }
 
-/* Messages that random packets are of: not the one with META, which is longer */
+/* Number of messages of random packets, without the one with META, which is longer */
 #define RANDOM	4U
 
 static u32 random_id(u64 *state)
@@ -794,7 +791,7 @@ static u32 random_id(u64 *state)
 	return id == 2 ? 0 : id;
 }
 
-/* Segments of them, some of the neighbour; a third is spoiled */
+/* Make random segments, some of the second connection; a third is spoiled */
 static void make_random(struct side *s, struct packet *p, u32 n, u64 state)
 {
 	u32 id = random_id(&state), seg = random_next(&state) % SEGS;
@@ -829,7 +826,7 @@ FIXTURE_SETUP(spoiled)
 
 FIXTURE_ENDS_BY_EXIT(spoiled);
 
-/* The last ACK of either connection may be delayed */
+/* Wait for the last ACKs, which may be delayed */
 static void await_acks(struct __test_metadata *_metadata, struct side *sides)
 {
 	u32 i, k;
@@ -870,9 +867,9 @@ TEST_F_TIMEOUT(spoiled, hundreds_of_them, 120)
 }
 
 /*
- * Pages that are spliced into a UDP socket are not copied on their way to another
- * socket of the machine (Linux 6.1 copies them): the receiver shares them with their
- * sender, which can still write to them.
+ * Pages spliced into a UDP socket reach another local socket without a copy (Linux 6.1
+ * copies them): the receiver shares them with the sender, which can still write to
+ * them.
  */
 FIXTURE(shared) {
 	struct side side;
@@ -887,7 +884,7 @@ FIXTURE_SETUP(shared)
 
 FIXTURE_ENDS_BY_EXIT(shared);
 
-/* A message of five segments, the last of them short */
+/* A message of five segments with a short last one */
 #define SHARED_LEN	(5 * SEG - 40)
 
 static void make_shared(struct side *s, u32 id)
@@ -901,7 +898,7 @@ static void make_shared(struct side *s, u32 id)
 	}
 }
 
-TEST_F(shared, headers_that_change_when_they_were_judged)
+TEST_F(shared, headers_that_change_after_the_check)
 {
 	static unsigned char buf[SHARED_LEN + 1];
 	u32 i;
@@ -911,7 +908,7 @@ TEST_F(shared, headers_that_change_when_they_were_judged)
 	ASSERT_TRUE(peer_sync(&self->side.peer[0]));
 	for (i = 0; i < 5; i++)
 		memset(self->page + i * PACKET, 0xff, 32);
-	/* Its sender may spoil the message, but not what holds it together */
+	/* The sender may spoil message bytes, but not the state of the receiver */
 	self->page[32] ^= 0xff;
 	ASSERT_EQ(SHARED_LEN, recv(self->side.fd[0], buf, sizeof(buf),
 				   MSG_DONTWAIT));
@@ -924,7 +921,7 @@ TEST_F(shared, headers_that_change_when_they_were_judged)
 
 static volatile bool altering;
 
-/* Makes and unmakes what would be wrong, in all headers but the first */
+/* Thread that repeatedly spoils and restores all headers except the first */
 static void *alter(void *arg)
 {
 	static const struct {
@@ -945,7 +942,7 @@ static void *alter(void *arg)
 	return NULL;
 }
 
-TEST_F(shared, headers_that_change_while_they_are_judged)
+TEST_F(shared, headers_that_change_during_the_check)
 {
 	pthread_t thread;
 	u32 i;
@@ -959,7 +956,7 @@ TEST_F(shared, headers_that_change_while_they_are_judged)
 	altering = false;
 	pthread_join(thread, NULL);
 
-	/* Nothing of that has harmed the connection, or a message before */
+	/* The connection and earlier messages were not harmed */
 	EXPECT_TRUE(peer_sync(&self->side.peer[0]));
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(self->side.fd[0]).state);
 	complete(_metadata, &self->side, 0, 0);

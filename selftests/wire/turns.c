@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages that are opened, complete or closed ahead of their turn: they wait for
- * those before them, are delivered in order, and nothing of them is lost or stays
- * behind. The kernel receives; the sender is played by the test.
+ * Messages that are opened, completed or closed before their turn: they wait for earlier
+ * ones, are delivered in order, and neither lost nor leaked. The kernel receives; the
+ * sender is a scripted peer.
  */
 #define _GNU_SOURCE
 #include "lib/hostile.h"
 
-/* A message of segments of 600, 600 and 300 bytes, of which one may be missing */
+/* A message of segments of 600, 600 and 300 bytes, whose budget is one segment */
 #define LENGTH		1500U
 #define ALL		7U
 #define FOUR_TENTHS	400000U
@@ -28,7 +28,7 @@ static u32 seg_bytes(u32 seg)
 	return seg == 2 ? 300 : 600;
 }
 
-/* The next message that can be read is @id, with these of its segments */
+/* Is the next message @id, with these segments? */
 static bool take(int fd, u32 id, u32 segs)
 {
 	unsigned char buf[LENGTH];
@@ -56,14 +56,14 @@ static bool take(int fd, u32 id, u32 segs)
 	return good;
 }
 
-/* Wait until all that was sent has been dealt with: then nothing can be read */
+/* After all sent packets were processed, is no message readable? */
 static bool still_waits(FIXTURE_DATA(peer) *self)
 {
 	return peer_sync(&self->peer) && is_silent(self->fd) &&
 	       !(poll_now(self->fd) & (POLLIN | POLLRDHUP));
 }
 
-TEST_F(peer, complete_ones_wait_for_those_before_them)
+TEST_F(peer, complete_messages_wait_for_earlier_ones)
 {
 	static const u32 order[] = { 3, 1, 2 };
 	u32 i;
@@ -81,8 +81,8 @@ TEST_F(peer, complete_ones_wait_for_those_before_them)
 	EXPECT_TRUE(is_silent(self->fd));
 }
 
-/* Nothing has come of some when those behind them are there */
-TEST_F(peer, one_that_has_not_begun_is_waited_for)
+/* Later messages have arrived, of some earlier ones no segment has */
+TEST_F(peer, messages_wait_for_one_without_segments)
 {
 	send_message(&self->peer, &self->p, 2);
 	send_message(&self->peer, &self->p, 3);
@@ -99,8 +99,8 @@ TEST_F(peer, one_that_has_not_begun_is_waited_for)
 	EXPECT_TRUE(is_silent(self->fd));
 }
 
-/* Begun ahead of its turn, finished when that has come */
-TEST_F(peer, one_keeps_its_segments_when_its_turn_comes)
+/* Opened before its turn, completed after it */
+TEST_F(peer, a_message_keeps_its_segments_until_its_turn)
 {
 	send_segment(&self->peer, &self->p, 1, 1);
 	send_segment(&self->peer, &self->p, 2, 0);
@@ -118,7 +118,7 @@ TEST_F(peer, one_keeps_its_segments_when_its_turn_comes)
 	EXPECT_TRUE(take(self->fd, 2, ALL));
 }
 
-/* The sender hears at once that the rest is not needed, the user has to wait */
+/* The CLOSE is sent at once, the reader has to wait */
 TEST_F(peer, a_close_does_not_wait)
 {
 	struct dblp_frame more = FRAME(BUDGET, budget, .msg_id = 1, .ppm = DBLP_PPM);
@@ -135,7 +135,7 @@ TEST_F(peer, a_close_does_not_wait)
 	EXPECT_EQ(DBLP_REASON_BUDGET, self->peer.close.close.reason);
 	EXPECT_TRUE(peer_ack_closes(&self->peer));
 
-	/* What comes now changes nothing, but is answered for */
+	/* A later segment has no effect, but is acknowledged */
 	send_part(self, 1, 1, FOUR_TENTHS);
 	EXPECT_TRUE(still_waits(self));
 	EXPECT_TRUE(self->peer.acked[self->peer.pn - 2]);
@@ -174,8 +174,8 @@ TEST_F(peer, a_deadline_does_not_jump_the_queue)
 	EXPECT_TRUE(take(self->fd, 1, 1));
 }
 
-/* A higher cap allows several to be closed, in whatever order */
-TEST_F(peer, several_are_closed_at_once)
+/* A higher cap closes several messages, in any order */
+TEST_F(peer, several_messages_are_closed_at_once)
 {
 	u32 id;
 
@@ -184,7 +184,7 @@ TEST_F(peer, several_are_closed_at_once)
 		send_part(self, id, id % 3, FOUR_TENTHS);
 		send_part(self, id, (id + 1) % 3, FOUR_TENTHS);
 	}
-	/* Closed before, as it is complete; and one with too much missing */
+	/* One was complete before; one has too many bytes missing */
 	send_message(&self->peer, &self->p, 4);
 	send_part(self, 5, 0, FOUR_TENTHS);
 	EXPECT_TRUE(still_waits(self));
@@ -202,10 +202,10 @@ TEST_F(peer, several_are_closed_at_once)
 	EXPECT_TRUE(take(self->fd, 5, 1 | 2));
 }
 
-/* An unacknowledged CLOSE is repeated in every packet, but the credit for the sender
- * does not wait for it
+/* An unacknowledged CLOSE is repeated in every packet, but does not delay credit for the
+ * sender
  */
-TEST_F(peer, many_that_are_closed_leave_room_for_acks)
+TEST_F(peer, many_closes_leave_room_for_acks)
 {
 	u32 id;
 
@@ -220,7 +220,7 @@ TEST_F(peer, many_that_are_closed_leave_room_for_acks)
 		EXPECT_TRUE(take(self->fd, id, 1 | 2));
 }
 
-TEST_F(peer, those_that_are_complete_are_not_closed)
+TEST_F(peer, complete_messages_get_no_close)
 {
 	u32 id;
 
@@ -239,8 +239,8 @@ TEST_F(peer, those_that_are_complete_are_not_closed)
 
 #define MANY		200U
 
-/* Of which of the segments with these packet numbers is the ACK in a packet, and
- * is the CLOSE of each of their messages before it?
+/* Mark the segments with these packet numbers that a packet acknowledges. Does the CLOSE of
+ * their message precede each ACK?
  */
 static bool closes_precede(const struct packet *p, const u32 *late, bool *acked)
 {
@@ -251,7 +251,7 @@ static bool closes_precede(const struct packet *p, const u32 *late, bool *acked)
 	u32 len, id, i;
 
 	if (dblp_get_hdr(&h, p->byte, p->len))
-		die("a bad packet came");
+		die("received an invalid packet");
 	for (len = h.ctl_len; len && !dblp_get_frame(&f, &at, &len);) {
 		if (f.type == DBLP_FRAME_CLOSE)
 			closed[f.close.msg_id % MANY] = true;
@@ -266,7 +266,7 @@ static bool closes_precede(const struct packet *p, const u32 *late, bool *acked)
 	return good;
 }
 
-/* Look at packets until those of @want are acknowledged, or none comes */
+/* Check packets until all segments are acknowledged, or no packet arrives */
 static bool all_precede(struct peer *peer, const u32 *late, bool *acked,
 			u32 want, int ms)
 {
@@ -296,7 +296,7 @@ static u32 count_acked(const struct peer *peer, const u32 *late)
 	return n;
 }
 
-/* A segment that was not waited for; or a CANCEL, which comes too late, too */
+/* Send a late segment, or a late CANCEL */
 static u32 send_late(FIXTURE_DATA(peer) *self, u32 id)
 {
 	const struct dblp_frame cancel = FRAME(CANCEL, cancel, .msg_id = id, .len = LENGTH,
@@ -310,10 +310,10 @@ static u32 send_late(FIXTURE_DATA(peer) *self, u32 id)
 	return pn;
 }
 
-/* The sender must not see all segments acknowledged, or its CANCEL, before it knows
- * that the receiver has done without one of them
+/* The sender must learn of the CLOSE with missing bytes before all segments, or its CANCEL,
+ * are acknowledged
  */
-TEST_F(peer, what_is_late_is_acknowledged_behind_its_close)
+TEST_F(peer, late_segments_are_acknowledged_after_the_close)
 {
 	uint64_t end = now_ms() + WAIT_MS;
 	u64 before = mib("DropLate");
@@ -327,7 +327,7 @@ TEST_F(peer, what_is_late_is_acknowledged_behind_its_close)
 	}
 	EXPECT_TRUE(peer_sync(&self->peer));
 
-	/* One that was read, and one of which the CLOSE is the latest */
+	/* A message that was read, and the one with the latest CLOSE */
 	EXPECT_TRUE(take(self->fd, 0, 1 | 2));
 	late[0] = send_late(self, 0);
 	late[MANY - 1] = send_late(self, MANY - 1);
@@ -335,7 +335,7 @@ TEST_F(peer, what_is_late_is_acknowledged_behind_its_close)
 	EXPECT_TRUE(acked[0]);
 	EXPECT_TRUE(acked[MANY - 1]);
 
-	/* More closed messages than a packet has room for */
+	/* More closed messages than fit a packet */
 	for (id = 1; id < MANY - 1; id++)
 		late[id] = send_late(self, id);
 	while (mib("DropLate") < before + MANY / 2 && now_ms() < end)
@@ -343,11 +343,11 @@ TEST_F(peer, what_is_late_is_acknowledged_behind_its_close)
 	EXPECT_TRUE(all_precede(&self->peer, late, acked, MANY - 2, 50));
 	EXPECT_FALSE(acked[MANY - 2]);
 
-	/* A sender that waits likewise is heard nonetheless, or both wait for ever */
+	/* A PING is acknowledged meanwhile, otherwise both ends could wait forever */
 	EXPECT_TRUE(peer_sync(&self->peer));
 	EXPECT_EQ(0, count_acked(&self->peer, late));
 
-	/* Once the sender has heard of all, it goes on */
+	/* After all CLOSEs are acknowledged, the ACKs follow */
 	while (count_acked(&self->peer, late) < MANY && now_ms() < end) {
 		peer_ack_all(&self->peer);
 		peer_expect(&self->peer, DBLP_PKT_ACK, 10);
@@ -357,7 +357,7 @@ TEST_F(peer, what_is_late_is_acknowledged_behind_its_close)
 		EXPECT_TRUE(take(self->fd, id, 1 | 2));
 }
 
-TEST_F(peer, the_end_comes_after_all_that_wait)
+TEST_F(peer, end_of_file_follows_all_messages)
 {
 	char byte;
 
@@ -374,8 +374,8 @@ TEST_F(peer, the_end_comes_after_all_that_wait)
 	EXPECT_EQ(0, recv(self->fd, &byte, 1, MSG_DONTWAIT));
 }
 
-/* What was opened by a packet that is refused then is as if it had never come */
-TEST_F(peer, a_refused_one_leaves_its_place_free)
+/* A message opened by a packet that is then refused does not exist */
+TEST_F(peer, a_refused_message_does_not_exist)
 {
 	struct dblp_data d = { .msg_id = 1, .msg_len = 1200, .meta = true };
 	struct dblp_frame meta = FRAME(META, meta, .msg_id = 2, .total = 1200);
@@ -393,8 +393,8 @@ TEST_F(peer, a_refused_one_leaves_its_place_free)
 	EXPECT_EQ(before + 1, mib("DropMismatch"));
 }
 
-/* The connection ends with one open, one closed and another open behind it */
-TEST_F(peer, those_that_wait_go_with_their_connection)
+/* The connection ends with an open message, a closed one and another open one */
+TEST_F(peer, pending_messages_end_with_their_connection)
 {
 	static struct peer other;
 	int fd;
@@ -407,10 +407,10 @@ TEST_F(peer, those_that_wait_go_with_their_connection)
 	close(self->fd);
 	self->fd = -1;
 	EXPECT_TRUE(peer_expect(&self->peer, DBLP_PKT_RST, WAIT_MS));
-	/* The listener */
+	/* Only the listener is left */
 	EXPECT_EQ(1, socket_count());
 
-	/* A single sender is not told the number of senders */
+	/* A single sender gets no SHARE frame */
 	fd = peer_join(&other, &self->addr, self->listener);
 	ASSERT_LE(0, fd);
 	send_segment(&other, &self->p, 0, 0);
@@ -419,10 +419,10 @@ TEST_F(peer, those_that_wait_go_with_their_connection)
 }
 
 /**
- * struct model - what the receiver has, as it should be
- * @segs: of each message, those that count
- * @budget: of each message
- * @next: the first that was not delivered
+ * struct model - expected state of the receiver
+ * @segs: received segments of each message
+ * @budget: budget of each message
+ * @next: first message that was not delivered
  */
 #define MESSAGES	24U
 struct model {
@@ -436,7 +436,7 @@ static bool closed(const struct model *m, u32 i)
 	return __builtin_popcount(m->segs[i]) == (m->budget[i] ? 2 : 3);
 }
 
-/* Read all that can be read: it is what the model says, no less and no more */
+/* Read all messages; they must be exactly those of the model */
 static bool deliver(struct model *m, u32 base, int fd)
 {
 	for (; m->next < MESSAGES && closed(m, m->next); m->next++)
@@ -456,7 +456,7 @@ static void shuffle(u8 *order, u32 n, u64 *seed)
 	}
 }
 
-/* Every segment comes once in any order, every fifth a second time */
+/* Send every segment once in random order, every fifth twice */
 static void play_round(struct __test_metadata *_metadata,
 		       FIXTURE_DATA(peer) *self, u32 base, u64 *seed)
 {
@@ -489,7 +489,7 @@ static void play_round(struct __test_metadata *_metadata,
 	EXPECT_EQ(MESSAGES, m.next);
 }
 
-TEST_F(peer, any_order_is_put_right)
+TEST_F(peer, any_order_is_sorted)
 {
 	u64 seed = 1;
 	u32 round;
