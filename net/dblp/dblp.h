@@ -22,8 +22,8 @@
  *             message but the last have the same size
  * packet      one UDP payload: headers, control frames, and at most one segment
  *             or zero map
- * train       packets of one connection in one buffer, of one size except the
- *             last (GSO, GRO); a single packet is a train of one
+ * train       packets of one sender in one buffer, of one size except the last
+ *             (GSO, GRO); a single packet is a train of one
  * run         consecutive packets of a received train that are processed
  *             together, with consecutive segments: &struct dblp_run. Their
  *             segments in a queued buffer: &struct dblp_skb_run
@@ -86,9 +86,9 @@
  *
  * *Messages.* A struct dblp_tx_msg belongs to the lists of one socket. A struct
  * dblp_rx_msg is reference counted, without atomics because the socket lock
- * protects it: one reference for the list it is on, one for each control frame
- * about it that the peer has not acknowledged, and one for the reader that
- * copies it.
+ * protects it. References are held by the list it is on, by each control frame
+ * about it that the peer has not acknowledged, and by the reader that copies
+ * it.
  *
  * *Bytes.* The bytes that a user sends are copied once, into the memory of
  * their message (txbuf.c). Packets refer to that memory and keep it after the
@@ -104,19 +104,18 @@
  * are copied before they are validated.
  *
  * *Memory.* Memory is charged before it is allocated, and the charge equals the
- * memory held. The bytes that a user sends are charged to sk_wmem_queued, the
- * memory that a peer occupies here to sk_rmem_alloc, and both by
- * sk_mem_charge(), so that the limit of all sockets and the memory cgroup
- * include them. If a charge is refused, the caller waits, drops the packet, or
- * does with less, but never allocates. Memory needed later to release an object
- * is charged with that object. A charge is given back where the memory is
- * freed: see memory.c and dblp_tx_free(). Links and reports of a message are
- * part of the message, which saves charges.
+ * memory held. Memory for sending is charged to sk_wmem_queued, memory for
+ * receiving to sk_rmem_alloc. Both are charged by sk_mem_charge() too, which
+ * counts them in the limit of all sockets and in the memory cgroup. If a charge
+ * is refused, the caller waits, drops the packet, or does with less, but never
+ * allocates. Memory needed later to release an object is charged with that
+ * object. A charge is given back where the memory is freed: see memory.c and
+ * dblp_tx_free(). Links and reports of a message are part of the message, which
+ * saves charges.
  *
- * Memory of each connection that is small and of fixed size, whatever peer and
- * user do, is not charged: &struct dblp_sock, the first block of its sent ring,
- * its ports and &struct dblp_auth. selftests/system/charged.c compares charges
- * with allocations.
+ * Small memory of fixed size that each connection has is not charged: &struct
+ * dblp_sock, the first block of its sent ring, its ports and &struct dblp_auth.
+ * selftests/system/charged.c compares charges with allocations.
  *
  * *Objects used without the lock.* A call releases the lock while it copies
  * from or to the user, or waits. Other calls may then change everything except

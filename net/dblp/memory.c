@@ -3,9 +3,9 @@
  * Memory accounting.
  *
  * The memory of messages is charged to their socket, and through it to the
- * protocol and to a memory cgroup: that of the process that made or accepted
- * the socket, or that of its listener until then. So it is not charged to the
- * cgroup of the process that allocates it.
+ * protocol and to a memory cgroup. That is the cgroup of the process that made
+ * or accepted the socket; until accept(), it is that of the listener. So it is
+ * not charged to the cgroup of the process that allocates it.
  *
  * Memory for sending is charged before it is allocated. A sender whose charge
  * is refused waits without memory, so any number of senders stays within the
@@ -172,9 +172,9 @@ bool dblp_rx_may_hold(struct dblp_sock *dsk, u32 size, u32 id)
  * @dsk: socket
  *
  * The send buffer counts as full until memory of the socket is freed, at most
- * for a fifth of a second, because sockets are not notified when memory of
- * others is freed. The time is random, as with TCP, so that not all sockets
- * retry at once.
+ * for a fifth of a second: sockets are not notified when memory of others is
+ * freed. The time is random, as with TCP, so that not all sockets retry at
+ * once.
  */
 void dblp_tx_refused(struct dblp_sock *dsk)
 {
@@ -193,10 +193,9 @@ void dblp_tx_refused(struct dblp_sock *dsk)
  *
  * A piece uses at most half of the send buffer, so any piece fits if half of it
  * is free. Under memory pressure a socket accepts a message only when all
- * earlier bytes are settled, because receivers need memory too. (@tx_bytes
- * tells, not the charge: a message with further pieces stays charged without
- * bytes.) Messages are also refused while too many reports are unread, which
- * bounds their number.
+ * earlier bytes are settled, because receivers need memory too. @tx_bytes shows
+ * that; a message with further pieces stays charged without bytes. Messages are
+ * also refused while too many reports are unread.
  */
 bool dblp_writable(const struct dblp_sock *dsk)
 {

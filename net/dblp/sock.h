@@ -225,7 +225,7 @@ struct dblp_handshake {
  * @late_pn: largest number of such a packet, while @ctl_late is not empty
  *
  * Receiving:
- * @rx_turn: message with ID @rx_next, if it is open or closed
+ * @rx_turn: message with ID @rx_next, or NULL if it was not opened yet
  * @rx_msgs: messages that are not in @rx_ready yet, open or closed, by ID
  * @rx_found: message of @rx_msgs that was last looked up, or NULL
  * @rx_waits: open messages that could not be closed when last judged

@@ -70,9 +70,9 @@ struct sockaddr_dblp {
  * @DBLP_POLICY_EAGER: as soon as the missing bytes fit the budget. The sender
  *	holds back the budget's share of the message until it is needed
  * @DBLP_POLICY_EARLY: as soon as the missing bytes fit the budget and are
- *	probably lost: each segment was sent once and the ones in flight had
- *	time to arrive, or the message takes longer than expected. The sender
- *	holds nothing back
+ *	probably lost. They are if each segment was sent once and those in
+ *	flight had time to arrive, or if the message takes longer than expected.
+ *	The sender holds nothing back
  */
 enum dblp_policy {
 	DBLP_POLICY_FULL,

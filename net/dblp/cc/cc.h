@@ -143,13 +143,12 @@ static inline u64 dblp_cc_gap(const struct dblp_cc *cc)
  * path is full. Probes at shorter intervals than the pacer's would then be most
  * of the load.
  *
- * During a burst of losses for which the window is held (@holding), ACKs are
- * not delayed, because packets are missing. So the first probe waits neither
- * for a delayed ACK nor for the timer's granularity, and further probes follow
- * at the pacer's rate: backing off would delay the end of the message beyond
- * the end of the burst. If one of ten packets arrives, DBLP_CC_HELD_PROBES
- * probes stay without an answer once in a thousand bursts. After them the
- * probes become rarer.
+ * During a burst of losses the window is held (@holding). ACKs are not delayed
+ * then, because packets are missing. So the first probe waits neither for a
+ * delayed ACK nor for the timer's granularity. Further probes follow at the
+ * pacer's rate: with a backoff, the message would end long after the burst. If
+ * one of ten packets arrives, DBLP_CC_HELD_PROBES probes stay without an answer
+ * once in a thousand bursts. After them the probes become rarer.
  *
  * Return: nanoseconds, at least DBLP_CC_PTO_GAPS intervals of the pacer.
  */

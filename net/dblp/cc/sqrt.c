@@ -545,8 +545,8 @@ static bool judge_rivals(struct dblp_cc *cc, struct root *r, u64 room)
 
 /*
  * Has the path become longer? A delay that stays the same while the delivery
- * rate changes by a factor of 2 belongs to the path: it would change with a
- * queue of ours.
+ * rate changes by a factor of 2 belongs to the path: a queue of this flow would
+ * change too.
  */
 static void judge_path(struct root *r)
 {

@@ -103,10 +103,10 @@ u64 dblp_close_again(const struct dblp_close_state *s);
  * @policy: &enum dblp_policy
  * @loss: ppm: expected share of the sent segments that will be lost
  *
- * With policy eager the sender holds back as many whole segments as the budget
- * allows to be missing, until losses show that they are needed (DBLP, MLT). It
- * adds segments for the expected loss, because a repair costs the same bytes
- * and a round trip.
+ * With policy eager the sender holds back as many whole segments as may be
+ * missing, until losses show that they are needed (DBLP, MLT). It adds segments
+ * for the expected loss, because a repair costs the same bytes and a round
+ * trip.
  *
  * Return: number of segments, 1 ... @n. If all of them arrive except the share
  * @loss, the message can close, whichever segments they are.

@@ -4,9 +4,9 @@
  * rate.
  *
  * Packets are kept in a ring by packet number. Most ranges of an ACK repeat
- * those of earlier ACKs. So each acknowledged packet holds the end of the
- * acknowledged packets from it on (@skip), which are stepped over: the cost of
- * an ACK depends only on the packets that are new in it.
+ * those of earlier ACKs. So an acknowledged packet stores the end of the
+ * acknowledged packets from it on (@skip), and an ACK steps over them. The cost
+ * of an ACK depends only on the packets that are new in it.
  *
  * A lost packet keeps its ring entry for a few round trips. If it is
  * acknowledged after all, the loss was spurious, and the tolerance for
@@ -446,9 +446,8 @@ struct newly_acked {
 };
 
 /*
- * Number of packets from @pn to below @end that are in flight, carry
- * consecutive segments of one message, were sent from one port and are adjacent
- * in memory
+ * Number of packets from @pn to below @end that are in flight and adjacent in
+ * memory, with consecutive segments of one message, from one port
  */
 static u32 ack_run(const struct dblp_sent *s, u64 pn, u64 end)
 {
@@ -698,7 +697,8 @@ static void advance_base(struct dblp_sent *s, const struct dblp_rtt *rtt,
 
 /*
  * Delivery rate over the flight that ended with @pkt: the lower of its send
- * rate and its ACK rate, because ACKs that arrive in a burst look too fast.
+ * rate and its ACK rate. ACKs that arrive in a burst make the ACK rate too
+ * high.
  */
 static void sample_rate(struct dblp_sent *s, const struct dblp_sent_pkt *pkt,
 			const struct dblp_rtt *rtt, struct dblp_rate_sample *rs)

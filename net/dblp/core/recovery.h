@@ -507,9 +507,9 @@ u32 dblp_sent_loss(const struct dblp_sent *s);
  * @arrived: arrival time of the packet by the peer's clock, nanoseconds modulo
  *	2^32; NULL if unknown. All delay then counts as delay to the peer
  *
- * The delay of a round trip beyond the shortest one comes from a queue on the
- * way to the peer, a queue on the way back, or a late CPU. The sending rate
- * changes only the first.
+ * A round trip longer than the shortest one has a queue on the way to the peer,
+ * a queue on the way back, or a late CPU. The sending rate changes only the
+ * first.
  *
  * The difference of the hosts' clocks is unknown but nearly constant. So the
  * delay to the peer is the growth of the apparent one-way time since the sample
