@@ -92,11 +92,11 @@ bad_input()
 	worker=(dblp-train async --scheduler "$at" --transport tcp)
 	wait_until 30 grep -q '^update' "$tmp/log1" || return
 	refused 1 "fewer workers than 5" "${worker[@]}" --worker 4 "${small[@]}" "$text" &&
-		refused 1 "a worker 1 already" "${worker[@]}" --worker 1 "${small[@]}" "$text" &&
-		refused 1 "another number" "${worker[@]}" --worker 0 --hidden 9 "$text" &&
+		refused 1 "worker 1 has joined already" "${worker[@]}" --worker 1 "${small[@]}" "$text" &&
+		refused 1 "another --count" "${worker[@]}" --worker 0 --hidden 9 "$text" &&
 		refused 1 "does not have 5 elements" dblp-fabric join --scheduler "$at" --count 5 --transport tcp &&
-		refused 1 "there is one already" dblp-fabric serve --scheduler "$at" --count "$count" --eta 1 --transport tcp &&
-		refused 1 "there is one already" dblp-fabric replica --scheduler "$at" --count "$count" --eta 1 --transport tcp &&
+		refused 1 "has joined already" dblp-fabric serve --scheduler "$at" --count "$count" --eta 1 --transport tcp &&
+		refused 1 "has joined already" dblp-fabric replica --scheduler "$at" --count "$count" --eta 1 --transport tcp &&
 		refused 2 "is not an address and a port" dblp-fabric join --scheduler host --count 5 &&
 		refused 2 "one of ordered, fifo" dblp-fabric schedule --listen "$at" --workers 1 --count 5 --policy lifo &&
 		refused 2 "--eta takes a number" dblp-fabric serve --scheduler "$at" --count 5 --eta nan &&

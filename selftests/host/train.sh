@@ -37,15 +37,15 @@ contradictions()
 	refuses "need --transport dblp" --transport tcp --budget 1% &&
 		refuses "need --transport dblp" --transport tcp:reno --job 7 &&
 		refuses "--transport is dblp, tcp or tcp:CC" --transport udp &&
-		refuses "the job says what may be lost" --job 7 --budget 1% &&
-		refuses "does not go with --budget" --phases 1%,2% --budget 1% &&
+		refuses "the job sets what may be lost" --job 7 --budget 1% &&
+		refuses "--phases and --budget exclude each other" --phases 1%,2% --budget 1% &&
 		refuses "--carry needs --budget" --carry &&
 		refuses "LOW,HIGH" --phases 5% &&
 		refuses "--plan is one of ps, transpose," --plan mesh &&
 		refuses "--fanin needs --plan tree" --fanin 3 &&
 		refuses "--levels needs --plan bcube" --levels 2 &&
 		refuses "needs --rule rescale" --plan average --rule feedback &&
-		refuses "are for gradients" --plan average --phases 1%,2% &&
+		refuses "need gradients" --plan average --phases 1%,2% &&
 		refuses "--resume needs --checkpoint" --resume &&
 		refuses "--budget takes a number" --budget 101%
 }
@@ -82,7 +82,7 @@ damaged()
 		tail -c +3002 "$tmp/whole"; } > "$tmp/bad"
 	[ "$(wc -c < "$tmp/bad")" -eq "$(wc -c < "$tmp/whole")" ] &&
 		refused_file "is damaged: its digest is wrong" || return
-	cp "$text" "$tmp/bad" && refused_file "is no checkpoint of this version" || return
+	cp "$text" "$tmp/bad" && refused_file "is not a checkpoint of this version" || return
 	cp "$tmp/whole" "$tmp/bad" && refused_file "is of another run: it has --seed 1, not 2" --seed 2
 }
 try "a checkpoint that is damaged, or of another run, is refused with the reason" damaged
@@ -141,14 +141,14 @@ refused_profile()
 
 profile_refuses()
 {
-	refused_profile "needs 2 ranks" --nranks 1 &&
-		refused_profile "--plan average is of parameters" --plan average &&
+	refused_profile "needs --nranks 2 or more" --nranks 1 &&
+		refused_profile "--plan average exchanges parameters" --plan average &&
 		refused_profile "a multiple of 4" --segment 1401 &&
-		refused_profile "--budgets rise, and are above 0" --budgets 2,1 &&
-		refused_profile "--budgets rise, and are above 0" --budgets 0,1 &&
+		refused_profile "--budgets takes ascending percentages" --budgets 2,1 &&
+		refused_profile "--budgets takes ascending percentages" --budgets 0,1 &&
 		refused_profile "--budgets takes a number" --budgets 1,x &&
-		refused_profile "it does not go with --budgets" --budgets 1 --phases 1,2 &&
-		refused_profile "needs a HIGH above 0" --phases 1,0 &&
+		refused_profile "--phases and --budgets exclude each other" --budgets 1 --phases 1,2 &&
+		refused_profile "needs HIGH above 0" --phases 1,0 &&
 		refused_profile "--seeds takes a number from 2" --seeds 1 &&
 		refused_profile "unrecognized option '--job'" --job 7 &&
 		profile 1 --rate 10 && grep -q 'seed 1 learns nothing, even without losses' "$tmp/progress" &&

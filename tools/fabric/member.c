@@ -8,13 +8,13 @@
 
 #include "member.h"
 
-/* The door: each connection is served by a thread of its own */
+/* Connections for data, each served by a thread */
 
-/* Connections at a time: of all workers and joining hosts, and strangers */
+/* Maximum number of connections, including those not yet authenticated */
 #define OPEN_MAX	(2 * DBLP_FAB_WORKERS_MAX)
-/* Those whose threads are about to end */
+/* Additional threads that are about to end */
 #define ENDING		64
-/* Without descriptors or memory nobody is accepted for so long */
+/* Pause of accept() when descriptors or memory run out, us */
 #define DEAF_US		100000
 
 struct guest {
@@ -95,7 +95,7 @@ static void *serve_guest(void *arg)
 		if (!known)
 			forget(g);
 		known = true;
-		/* It may keep silent now; what it begins to say has to come soon */
+		/* No timeout between messages, but within one */
 	} while (d->answer(d->of, &g->conn, &m) && !dblp_fab_wait(&g->conn, -1));
 	forget(g);
 	dblp_fab_hang_up(&g->conn);
@@ -183,10 +183,10 @@ static void open_door(struct door *d)
 static void cannot_join(const struct options *o, int error)
 {
 	if (error == -EMSGSIZE)
-		errx(1, "the model of the others does not have %llu elements",
+		errx(1, "the scheduler's model does not have %llu elements",
 		     (unsigned long long)o->count);
 	if (error == -EEXIST)
-		errx(1, "there is one already");
+		errx(1, "a process with this subcommand has joined already (join: on this host)");
 	errx(1, "cannot join the scheduler: %s", strerror(-error));
 }
 

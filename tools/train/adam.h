@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 /**
- * struct adam - the optimiser; its memory is the caller's
+ * struct adam - the optimiser; the caller owns its memory
  * @size: number of parameters
  * @step: steps done
  * @rate: learning rate
  * @param: the parameters
- * @mean: running mean of the gradient, at first 0
- * @square: running mean of its square, at first 0
+ * @mean: running mean of the gradient, initially 0
+ * @square: running mean of the squared gradient, initially 0
  */
 struct adam {
 	size_t		size;
@@ -27,8 +27,8 @@ struct adam {
 /**
  * adam_step() - move the parameters along @grad
  *
- * The same numbers in are the same bits out: ranks that begin with the same and step
- * along the same gradients stay the same.
+ * The result is deterministic: ranks with equal state and equal gradients stay equal
+ * to the bit.
  */
 void adam_step(struct adam *a, const float *grad);
 

@@ -5,7 +5,7 @@
 #include <err.h>
 #include <stdlib.h>
 
-/** zeroed() - @n elements of @size bytes; ends the program if there is no memory */
+/** zeroed() - @n zeroed elements of @size bytes; ends the program if out of memory */
 static inline void *zeroed(size_t n, size_t size)
 {
 	void *p = calloc(n ?: 1, size);

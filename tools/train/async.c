@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A worker that trains asynchronously: it pulls the model, computes the gradient of its own
- * batch, and pushes that, without waiting for other workers. See dblp_fabric(3).
+ * A worker that trains asynchronously: it pulls the model, computes the gradient of a
+ * batch, and pushes the gradient, without waiting for other workers. See dblp_fabric(3).
  *
- * The server's model begins as zero: a worker adds the parameters that all begin with.
+ * The server's model starts as 0. Workers add the same initial parameters to it.
  */
 #include <err.h>
 #include <errno.h>
@@ -25,16 +25,16 @@
 
 /**
  * struct async - a worker
- * @opt: what it was told
- * @fabric: joins it with the server
- * @text: to train on
+ * @opt: values of its options
+ * @fabric: connection to the server
+ * @text: training text
  * @model: shape of the model
  * @size: number of parameters
- * @start: parameters that all begin with
- * @param: parameters
+ * @start: initial parameters, equal on all workers
+ * @param: parameters that were pulled last
  * @grad: gradient
  * @pos: positions of the batch
- * @began: when it began, ns
+ * @began: start of the training, ns
  */
 struct async {
 	struct options		opt;
@@ -101,9 +101,9 @@ static void open_fabric(struct async *a)
 	if (error == -ENOENT)
 		errx(1, "the scheduler has fewer workers than %u", a->opt.worker + 1);
 	if (error == -EEXIST)
-		errx(1, "there is a worker %u already", a->opt.worker);
+		errx(1, "worker %u has joined already", a->opt.worker);
 	if (error == -EMSGSIZE)
-		errx(1, "the model has %zu elements, and that of the scheduler another number",
+		errx(1, "the model has %zu parameters, but the scheduler has another --count",
 		     a->size);
 	if (error)
 		failed("cannot join the scheduler", error);
@@ -120,7 +120,7 @@ static void pull(struct async *a, uint64_t *version)
 		a->param[i] += a->start[i];
 }
 
-/* A straggler, now and then */
+/* Simulate a straggler */
 static void pause_now_and_then(const struct options *o, unsigned int round)
 {
 	const struct timespec t = { o->pause_ms / 1000, o->pause_ms % 1000 * 1000000L };

@@ -47,7 +47,7 @@ static int write_all(int fd, const char *from, size_t len)
 	return fsync(fd) ? -errno : 0;
 }
 
-/* The name in its folder is on the disk, too */
+/* Write the new name of the file to the disk, too */
 static int sync_folder(const char *file)
 {
 	char copy[strlen(file) + 1];
@@ -101,7 +101,7 @@ static int check(const struct checkpoint *new, const struct checkpoint *c,
 	char what[CONFIG_DIFFERENCE];
 
 	if (len < sizeof(*new) || memcmp(new->magic, c->magic, sizeof(c->magic)))
-		return refuse(why, file, "is no checkpoint of this version");
+		return refuse(why, file, "is not a checkpoint of this version");
 	if (new->bytes != len)
 		return refuse(why, file, "is damaged: it has %zu bytes, not %llu",
 			      len, (unsigned long long)new->bytes);
@@ -114,7 +114,7 @@ static int check(const struct checkpoint *new, const struct checkpoint *c,
 	return 0;
 }
 
-/* One byte more than the file may have tells that it is too long */
+/* @room is 1 byte more than the size, to notice that the file has grown */
 static int read_file(const char *file, char *to, size_t room, size_t *len)
 {
 	int fd = open(file, O_RDONLY | O_CLOEXEC);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* All that a run needs to go on, as it is in a file. */
+/* The state of a run in a file, from which the run can continue. */
 #ifndef TRAIN_CHECKPOINT_H
 #define TRAIN_CHECKPOINT_H
 
@@ -17,15 +17,15 @@
 /**
  * struct checkpoint - the state of a run after a round; all replicas have the same
  * @magic: %CHECKPOINT_MAGIC, changes with this structure
- * @bytes: of all of it
- * @digest: of what is behind this
+ * @bytes: size of the checkpoint
+ * @digest: checkpoint_digest()
  * @config: config_saved() of the run
- * @detector: see there
+ * @detector: the detector of phases
  * @round: rounds done
  * @reserved: 0
- * @state: parameters, then the optimiser's two means of as many elements
+ * @state: the parameters, then both means of &struct adam, each of as many elements
  *
- * In the byte order of the machine.
+ * Numbers are in the byte order of the machine.
  */
 struct checkpoint {
 	char		magic[24];
@@ -38,16 +38,16 @@ struct checkpoint {
 	float		state[];
 };
 
-/** checkpoint_new() - room for so many parameters, zero; NULL without memory */
+/** checkpoint_new() - allocate for @size parameters, all 0; NULL if out of memory */
 struct checkpoint *checkpoint_new(const struct config *config, size_t size);
 
-/** checkpoint_digest() - of all that is behind @digest */
+/** checkpoint_digest() - digest of all fields from @config on */
 uint64_t checkpoint_digest(const struct checkpoint *c);
 
 /**
  * checkpoint_write() - replace a file
  * @c: the checkpoint; its @digest is set
- * @file: has either its old contents or the new ones, whatever happens
+ * @file: its name; rename() replaces it, so after a crash it is the old or the new one
  *
  * Return: 0 or a negative errno.
  */
@@ -55,12 +55,12 @@ int checkpoint_write(struct checkpoint *c, const char *file);
 
 /**
  * checkpoint_read() - read a file
- * @c: from checkpoint_new(); filled, or not changed on failure
+ * @c: from checkpoint_new(); unchanged on failure
  * @file: its name
- * @why: set to a reason on failure, which begins with @file
+ * @why: on failure: the reason, which begins with @file
  *
- * Return: 0, or a negative errno: -EINVAL if the file is damaged or of another
- * configuration.
+ * Return: 0 or a negative errno. -EINVAL: the file is damaged, or its configuration
+ * differs from that of @c.
  */
 int checkpoint_read(struct checkpoint *c, const char *file,
 		    char why[CHECKPOINT_REASON]);

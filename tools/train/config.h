@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What all ranks of a run have to agree on. */
+/* The options on which all ranks of a run must agree. */
 #ifndef TRAIN_CONFIG_H
 #define TRAIN_CONFIG_H
 
@@ -14,33 +14,33 @@
 #define CONFIG_DIFFERENCE	128
 
 /**
- * struct config - what a run is
+ * struct config - options of a run
  * @text: digest of the text
  * @rate: learning rate
  * @eta: see &struct dblp_clr
  * @nranks: number of ranks
  * @plan: &enum dblp_algo
- * @fanin: of a tree
- * @levels: of bcube and average
+ * @fanin: children of a rank in a tree
+ * @levels: digits of bcube and average
  * @rule: &enum dblp_rule
  * @batch: samples of each rank in a round
  * @context: shape of the model
  * @hidden: shape of the model
- * @seed: of all draws
+ * @seed: seed of all random numbers
  * @epoch: rounds between two decisions of the detector
  * @rounds: number of rounds
- * @every: rounds between two checkpoints, 0: there are none
- * @resume: begin with a checkpoint
+ * @every: rounds between two checkpoints, 0: no checkpoints
+ * @resume: continue from a checkpoint
  * @flags: &enum dblp_op_flags of all exchanges
- * @budget: ppm, if @flags have it
- * @policy: &enum dblp_policy, if @flags have it
+ * @budget: ppm, if @flags has %DBLP_OP_BUDGET and @phases is 0
+ * @policy: &enum dblp_policy, if @flags has %DBLP_OP_POLICY
  * @wait_ms: see &struct dblp_op
- * @phases: the budget is @low or @high
- * @low: ppm: budget of critical phases
- * @high: ppm: budget of tolerant phases
- * @job: budgets are those of a job
+ * @phases: the detector sets the budget of each round, to @low or @high
+ * @low: ppm: budget in critical phases
+ * @high: ppm: budget in tolerant phases
+ * @job: budgets are those of the rank's job
  *
- * It has no padding.
+ * It has no padding, so digests of its bytes are equal for equal options.
  */
 struct config {
 	uint64_t	text;
@@ -77,16 +77,16 @@ static inline bool config_server(const struct config *c)
 }
 
 /**
- * config_differ() - compare two configurations
+ * config_differ() - do two configurations differ?
  * @a: one
  * @b: the other one
- * @saved: only what config_saved() has
- * @what: set to the first difference, for a message: "has --batch 32, not 64"
+ * @saved: compare only the fields that config_saved() copies
+ * @what: the first difference, for a message, such as "has --batch 32, not 64"
  */
 bool config_differ(const struct config *a, const struct config *b, bool saved,
 		   char what[CONFIG_DIFFERENCE]);
 
-/** config_saved() - what a checkpoint has to agree with; the rest is 0 */
+/** config_saved() - the fields that a checkpoint must agree with; others are 0 */
 struct config config_saved(const struct config *c);
 
 #endif /* TRAIN_CONFIG_H */

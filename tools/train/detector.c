@@ -5,7 +5,7 @@
 
 #include "detector.h"
 
-/* The detector takes norms in units of 2^-32; what is larger it cannot tell apart */
+/* The kernel's unit of norms is 2^-32. Norms from 2^32 on give the maximum. */
 static uint64_t norm_units(double norm)
 {
 	return norm < 0x1p32 ? (uint64_t)(norm * 0x1p32) : UINT64_MAX;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The phase of training, by the kernel's detector: that of a job, or the same code
- * (net/dblp/core/clr.c) in this program.
+ * The phase of training, by the code of the kernel's detector
+ * (net/dblp/core/clr.c) in this program; a job's detector gets the same norms.
  */
 #ifndef TRAIN_DETECTOR_H
 #define TRAIN_DETECTOR_H
@@ -12,11 +12,11 @@
 #include <clr.h>
 
 /**
- * struct detector - a detector, which is given the mean norm of each epoch
- * @clr: the detector
- * @sum: of the norms of the present epoch
- * @rounds: of the present epoch so far
- * @epoch: rounds of an epoch
+ * struct detector - a detector that gets the mean norm of each epoch
+ * @clr: the kernel's detector
+ * @sum: sum of the norms of this epoch
+ * @rounds: rounds of this epoch so far
+ * @epoch: rounds in an epoch
  */
 struct detector {
 	struct dblp_clr	clr;
@@ -25,19 +25,19 @@ struct detector {
 	uint32_t	epoch;
 };
 
-/** detector_init() - begin in a critical regime; @d is zero */
+/** detector_init() - start in a critical phase; @d is all 0 */
 void detector_init(struct detector *d, double eta, uint32_t epoch);
 
-/** gradient_norm() - Euclidean norm */
+/** gradient_norm() - Euclidean norm of a vector */
 double gradient_norm(const float *v, size_t size);
 
 /**
- * detector_round() - take the gradient norm of one round
+ * detector_round() - add the gradient norm of one round
  * @d: the detector
  * @norm: at least 0, finite
- * @job: job whose detector is told of the epoch, too; 0: none
+ * @job: job whose detector also gets the mean of a completed epoch, 0: none
  *
- * Return: 0, or what dblp_job_norm() returned.
+ * Return: 0, or the error of dblp_job_norm().
  */
 int detector_round(struct detector *d, double norm, uint32_t job);
 

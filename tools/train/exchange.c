@@ -7,10 +7,10 @@
 
 #include "run.h"
 
-/* Whose residuals and credit: there is one vector that is reduced again and again */
+/* One key is enough: each round reduces the same vector */
 #define KEY	1
 
-/* The phases of a new namespace, by number */
+/* Default phases of a network namespace, by number */
 static const char *const phase_names[] = { "reliable", "critical", "tolerant" };
 #define CRITICAL	1
 #define TOLERANT	2
@@ -27,7 +27,7 @@ static void reduce(struct run *r, void *v, uint64_t count,
 		run_broken(r, error);
 }
 
-/* How the vector of a round is reduced */
+/* Operation that reduces the vector of a round */
 static struct dblp_op op_of(const struct run *r, const struct log_round *round,
 			    bool lossless)
 {
@@ -104,11 +104,11 @@ static void note(const struct dblp_result *result, struct record *mine)
 static void check_norm(struct run *r, double norm, unsigned int round)
 {
 	if (!isfinite(norm))
-		run_fail(r, "the gradient of round %u has no finite norm: this does not converge, try a lower --rate",
+		run_fail(r, "the gradient of round %u has no finite norm: the training diverges, try a lower --rate",
 			 round);
 }
 
-/* All get the same average, and stay the same by the same step */
+/* All ranks get the same average and do the same step, so their replicas stay equal */
 static void exchange_gradients(struct run *r, const struct dblp_op *op,
 			       struct log_round *round, struct record *mine)
 {
@@ -126,7 +126,7 @@ static void exchange_gradients(struct run *r, const struct dblp_op *op,
 			 round->round, r->job, strerror(-error));
 }
 
-/* Each goes its own way for a step, and is drawn to the average of a group */
+/* Each rank does a step along its own gradient, then averages parameters in its group */
 static void exchange_parameters(struct run *r, const struct dblp_op *op,
 				struct log_round *round, struct record *mine)
 {
@@ -151,7 +151,7 @@ void exchange(struct run *r, struct log_round *round, struct record *mine,
 	const struct config *c = &r->opt.config;
 	struct dblp_op op;
 
-	/* Averages of a checkpoint come later, and are of all */
+	/* save() averages the parameters of all ranks without losses */
 	lossless = lossless && c->plan != DBLP_AVERAGE;
 	op = op_of(r, round, lossless);
 	if (lossless && (c->flags || c->job || c->wait_ms)) {
@@ -177,7 +177,7 @@ void exchange_averages(struct run *r)
 	reduce(r, r->state->state, 3 * r->size, &op, &result);
 }
 
-/* A sum of integers to which all others contribute 0 has the bits that it was given */
+/* Integer sums are exact. All other ranks contribute 0, so the sum is that of rank 0 */
 void exchange_state(struct run *r)
 {
 	const struct dblp_op op = {
@@ -212,7 +212,7 @@ uint64_t exchange_digests(struct run *r)
 		run_broken(r, error);
 	for (i = 1; i < r->nranks; i++)
 		if (record_of(r, i)->digest != record_of(r, 0)->digest)
-			run_fail_all(r, "after round %u rank %u has not the parameters of rank 0",
+			run_fail_all(r, "after round %u rank %u has other parameters than rank 0",
 				     r->state->round, i);
 	return mine.digest;
 }

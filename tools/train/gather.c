@@ -14,7 +14,7 @@ int gather_open(struct gather *g, struct dblp_comm *comm, size_t each)
 	return g->all ? 0 : -ENOMEM;
 }
 
-/* What each rank owns of a vector with as many records is its own one */
+/* A vector of one record for each rank: each rank owns the part with its own record */
 int gather_begin(struct gather *g, const void *mine)
 {
 	const struct dblp_op op = {

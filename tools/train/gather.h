@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What each rank tells all others: a record of its own beside those of the others. */
+/* Gathers one record of each rank at all ranks. */
 #ifndef TRAIN_GATHER_H
 #define TRAIN_GATHER_H
 
@@ -9,13 +9,13 @@
 #include <comm.h>
 
 /**
- * struct gather - an exchange of records
+ * struct gather - a gather of records
  * @comm: the communicator
  * @each: bytes of a record, a multiple of 4
- * @nranks: number of records
- * @rank: which one is ours
+ * @nranks: number of ranks
+ * @rank: this rank
  * @all: the records by rank, valid after gather_end()
- * @req: under way, or NULL
+ * @req: the request in flight, or NULL
  */
 struct gather {
 	struct dblp_comm	*comm;
@@ -29,9 +29,9 @@ struct gather {
 /* Each returns 0 or a negative errno. */
 
 int gather_open(struct gather *g, struct dblp_comm *comm, size_t each);
-/** gather_begin() - tell all others; does not wait for them */
+/** gather_begin() - send our record to all ranks; does not wait */
 int gather_begin(struct gather *g, const void *mine);
-/** gather_end() - wait until all have told */
+/** gather_end() - wait for the records of all ranks */
 int gather_end(struct gather *g);
 void gather_free(struct gather *g);
 

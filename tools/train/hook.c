@@ -47,7 +47,7 @@ bool hook_due(const struct hook *h, unsigned int round)
 	return false;
 }
 
-/* The training does not wait for the command. */
+/* Start the command; the training continues meanwhile */
 static void hook_start(const struct hook *h)
 {
 	char *argv[] = { "sh", "-c", (char *)h->command, NULL };
@@ -58,7 +58,7 @@ static void hook_start(const struct hook *h)
 		err(1, "cannot run '%s'", h->command);
 }
 
-/* If a command failed, the experiment is invalid. */
+/* A failed command makes the experiment invalid. */
 bool hooks_wait(void)
 {
 	bool good = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How a rank finds the others, and whether they mean the same. */
+/* A rank joins the other ranks, and checks that their options agree. */
 #include <err.h>
 #include <errno.h>
 #include <stdio.h>
@@ -12,16 +12,16 @@
 #include "run.h"
 
 /**
- * struct hello - what a rank tells the others at first
- * @host: digest that is the same where jobs are the same ones
- * @config: what it was told
+ * struct hello - first message of a rank to the others
+ * @host: host_digest()
+ * @config: options of the rank
  */
 struct hello {
 	uint64_t	host;
 	struct config	config;
 };
 
-/* Of a boot of a machine, and of the network namespace */
+/* Ranks with equal digests share a network namespace, and so its jobs */
 static uint64_t host_digest(void)
 {
 	struct {
@@ -42,7 +42,7 @@ static uint64_t host_digest(void)
 	return digest(&id, sizeof(id));
 }
 
-/* Before others are found: then the reason is clear */
+/* Called before the ranks join, so that a missing job is reported as such */
 static int open_job(uint32_t job)
 {
 	int fd;
@@ -64,7 +64,7 @@ static void open_comm(struct run *r)
 	int error = dblp_comm_open(&r->comm, &r->opt.attr);
 
 	if (error == -EINVAL)
-		errx(1, "cannot join the other ranks: --rank and --nranks (or RANK and WORLD_SIZE), --rendezvous or --devices are wrong, or --nranks, --transport or the number of --devices are others there");
+		errx(1, "cannot join the other ranks: --rank and --nranks (or RANK and WORLD_SIZE), --rendezvous or --devices are invalid, or --nranks, --transport or the number of --devices differ between ranks");
 	if (error == -EAFNOSUPPORT)
 		errx(1, "%s", access("/sys/module/dblp", F_OK) ?
 		     "no AF_DBLP (is dblp.ko loaded?)" :
@@ -82,7 +82,7 @@ static const struct hello *hello_of(const struct gather *g, uint32_t rank)
 	return (const void *)(g->all + rank * g->each);
 }
 
-/* All find the same, so that all end */
+/* All ranks have the same records, so all find the same difference and end */
 static void compare(struct run *r, const struct gather *g)
 {
 	char what[CONFIG_DIFFERENCE];
@@ -109,7 +109,7 @@ static void agree(struct run *r)
 	if (error)
 		run_broken(r, error);
 	compare(r, &g);
-	/* One rank of a host tells its job of norms, or they would count twice */
+	/* The first rank of a host reports norms to its job: others would count twice */
 	for (first = 0; hello_of(&g, first)->host != mine.host;)
 		first++;
 	r->job = first == r->rank ? r->opt.attr.job : 0;

@@ -52,7 +52,7 @@ static int parse_round(struct log *log, const char *line)
 		      r->event) == 12;
 }
 
-/* Returns 0 for an invalid line. */
+/* Returns 0 for an invalid line, 2 for the last line, else 1 */
 static int parse_line(struct log *log, const char *line)
 {
 	if (*line == '#')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The log of one training run: a rank writes it, the report reads it. */
+/* The log of a training run, written by a rank and read by the report. */
 #ifndef TRAIN_LOG_H
 #define TRAIN_LOG_H
 
@@ -13,17 +13,17 @@
  * struct log_round - one round
  * @round: from 1
  * @phase: name of the phase
- * @budget_set: ppm: the budget that the program or the job set
- * @budget_min: ppm: smallest budget that something came with at any rank
- * @budget_max: ppm: largest one
+ * @budget_set: ppm: budget that the program or the job set
+ * @budget_min: ppm: smallest budget of a contribution received by any rank
+ * @budget_max: ppm: largest such budget
  * @us: duration, microseconds
- * @asked: bytes that were to come to all ranks and might have been lost
- * @missing: of those, the missing ones
- * @norm: of the average gradient
- * @loss: mean over all batches
- * @drift: how far parameters were from their average, as a share of it; 0 if
- *	gradients are averaged
- * @event: name of the hook that ran, or "-"
+ * @asked: bytes of contributions due at all ranks that a budget covers
+ * @missing: bytes of @asked that did not arrive
+ * @norm: norm of the average gradient
+ * @loss: mean training loss of all batches
+ * @drift: distance of the parameters from the average of their group, as a share of
+ *	its norm; 0 if gradients are averaged
+ * @event: name of the hook that was started, or "-"
  */
 struct log_round {
 	unsigned int	round;
@@ -41,14 +41,14 @@ struct log_round {
 };
 
 /**
- * struct log - a run
+ * struct log - the log of a run
  * @name: name of the run
- * @transport: its transport
+ * @transport: transport of the exchanges
  * @workers: number of ranks that compute gradients
  * @params: number of parameters of the model
- * @samples: samples per round, of all ranks
- * @held_start: loss on text not trained on, before the first round
- * @held_end: the same after the last
+ * @samples: samples per round, over all ranks
+ * @held_start: loss on held-out text before the first round
+ * @held_end: loss on held-out text after the last round
  * @n: number of rounds
  * @round: the rounds
  */
@@ -64,12 +64,12 @@ struct log {
 	struct log_round	*round;
 };
 
-/* Write the parts of a log, in this order; each is flushed at once. */
+/* Write one part of a log, in this order, and flush it. */
 void log_begin(FILE *f, const struct log *log);
 void log_round(FILE *f, const struct log_round *round);
 void log_end(FILE *f, const struct log *log);
 
-/** log_read() - read a whole log; ends the program with a message on failure */
+/** log_read() - read a complete log; ends the program on failure */
 void log_read(struct log *log, const char *file);
 void log_free(struct log *log);
 

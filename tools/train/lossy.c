@@ -14,7 +14,7 @@
 #include "lossy.h"
 #include "text.h"
 
-/* Elements of the longest message, as the engine cuts steps */
+/* Elements of the longest message: the engine splits longer steps */
 #define MOST		(DBLP_COMM_BYTES / sizeof(float))
 
 static void more_room(struct dblp_counts *c, uint32_t room)
@@ -89,8 +89,8 @@ static int by_number(const void *a, const void *b)
 }
 
 /*
- * Whole segments of a message of @bytes, behind its @head, @left bytes at most; returns how
- * many
+ * Loses random whole segments of a message of @bytes, after its @head, of @left bytes in
+ * total; returns their number
  */
 static uint32_t lose(struct lossy *l, uint32_t bytes, uint32_t head, uint32_t left)
 {
@@ -143,7 +143,7 @@ static void add_rest(float *to, const float *from, const struct dblp_loss *loss)
 	dblp_reduce_add(DBLP_FLOAT32, to + done, from + done, loss->count - done);
 }
 
-/* Adds what has come of a message without zeroes */
+/* Adds the received elements of a packed message */
 static void add_packed(float *to, const float *packed, const struct dblp_sparse *s,
 		       const struct dblp_loss *loss)
 {
@@ -157,7 +157,7 @@ static void add_packed(float *to, const float *packed, const struct dblp_sparse 
 	dblp_sparse_add(s, DBLP_FLOAT32, to, packed, &place, s->packed);
 }
 
-/* What is large goes by itself, and arrives; returns the rest */
+/* Adds the large elements, which are not lost; returns a vector of the small ones */
 static const float *small_ones(struct lossy *l, const float *v, uint64_t count, float *to)
 {
 	dblp_choose(DBLP_FLOAT32, v, count, l->attr.large, true, l->chosen);
@@ -177,7 +177,11 @@ static void settle(const struct lossy *l, struct lossy_rank *from, struct lossy_
 	dblp_feedback_report(DBLP_FLOAT32, from->residual + offset, loss);
 }
 
-/* As dblp_comm(3) packs it. What is small loses for what is large, too */
+/*
+ * Sends a message packed as by dblp_comm(3). The budget counts all elements, but only
+ * small ones are lost.
+ * ones are lost.
+ */
 static void packed_message(struct lossy *l, struct lossy_rank *from, struct lossy_rank *to,
 			   uint64_t offset, uint64_t count, uint32_t budget)
 {
@@ -205,7 +209,7 @@ static void packed_message(struct lossy *l, struct lossy_rank *from, struct loss
 	settle(l, from, to, offset, v, &loss, count);
 }
 
-/* Both ends of a message: it is sent, added but for what is lost, and reported */
+/* Sends a message, adds its received elements at @to, and reports lost ones to @from */
 static void message(struct lossy *l, struct lossy_rank *from,
 		    struct lossy_rank *to, uint64_t offset, uint64_t count,
 		    uint32_t budget)
@@ -293,7 +297,7 @@ static void begin(struct lossy *l)
 	}
 }
 
-/* Steps of one round never conflict: any order will do */
+/* Steps of the same round do not conflict, so their order is free */
 void lossy_average(struct lossy *l, float *average)
 {
 	const uint32_t nranks = l->attr.plan.nranks;

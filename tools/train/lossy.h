@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An average over ranks in one memory, which loses all that it may: plans and rules are
- * those of libdblp, and what may be missing of a message is what the kernel allows.
+ * Averages vectors of ranks in one process, with the largest loss that a budget
+ * allows. Plans and rules are those of libdblp; losses obey the kernel's limits.
  */
 #ifndef TRAIN_LOSSY_H
 #define TRAIN_LOSSY_H
@@ -12,19 +12,19 @@
 #include <collective.h>
 #include <rule.h>
 
-/** LOSSY_SEGMENT - bytes of a message in a full packet, at an MTU of 1500 */
+/** LOSSY_SEGMENT - bytes of a message in a full packet at an MTU of 1500 */
 #define LOSSY_SEGMENT	1408
 
 /**
- * struct lossy_attr - what is averaged, and how
- * @plan: its @count is that of the vectors; @rank and halves are not read
+ * struct lossy_attr - how vectors are averaged, and how much is lost
+ * @plan: plan for vectors of @count elements; its @rank and half are ignored
  * @rule: &enum dblp_rule
- * @budget: ppm: share of all contributions that is lost
+ * @budget: ppm: loss budget of all contributions
  * @sparse: messages are packed: zeroes are neither sent nor lost
- * @large: ppm: share of the elements of a message of which nothing is lost, the largest
- *	ones, with @sparse; 0: what is lost is lost at random
- * @segment: bytes, a multiple of 4: what is lost is lost together
- * @seed: of what is lost
+ * @large: ppm: with @sparse: share of the elements of a message, the largest ones,
+ *	that is never lost; 0: losses are random
+ * @segment: bytes that are lost together, a multiple of 4
+ * @seed: seed of the losses
  */
 struct lossy_attr {
 	struct dblp_plan	plan;
@@ -38,11 +38,11 @@ struct lossy_attr {
 
 /**
  * struct lossy_rank - a rank
- * @vector: its contribution, then what it was added to
- * @residual: feedback: what it has lost
- * @counts: rescale: contributions in @vector
- * @step: of the reduce half
- * @steps: number of steps
+ * @vector: its contribution, then the sum that it receives
+ * @residual: with %DBLP_FEEDBACK: elements lost so far, to be sent again
+ * @counts: with %DBLP_RESCALE: contributions in each element of @vector
+ * @step: its steps of the reduce half
+ * @steps: number of @step
  */
 struct lossy_rank {
 	float			*vector;
@@ -53,16 +53,16 @@ struct lossy_rank {
 };
 
 /**
- * struct lossy - ranks that average vectors over and over
- * @attr: as given
+ * struct lossy - ranks that average vectors repeatedly
+ * @attr: from lossy_open()
  * @rank: the ranks
- * @rng: draws what is lost
+ * @rng: state of the random numbers for losses
  * @range: loss map of a message
- * @order: its segments, in the order in which they are lost
- * @chosen: elements of a message of which some may be lost, and what was not
- * @packed: the same without the others
- * @asked: bytes that were sent and might have been lost
- * @missing: of those, the lost ones
+ * @order: segments of a message, in the order of their loss
+ * @chosen: the large or the small elements of a message, as chosen by @large
+ * @packed: packed form of a message
+ * @asked: droppable bytes sent
+ * @missing: bytes of @asked that were lost
  */
 struct lossy {
 	struct lossy_attr	attr;
@@ -76,23 +76,23 @@ struct lossy {
 	uint64_t		missing;
 };
 
-/* These end the program if there is no memory. */
+/* These functions end the program if out of memory. */
 
 /**
- * lossy_open() - begin without residuals
+ * lossy_open() - allocate ranks without residuals
  *
- * Return: 0, -EINVAL if there is no such plan.
+ * Return: 0; -EINVAL: the plan does not exist.
  */
 int lossy_open(struct lossy *l, const struct lossy_attr *attr);
 
 /**
  * lossy_average() - average the vectors of all ranks
- * @l: the ranks; each @vector that contributes was filled, and is overwritten
- * @average: filled with what all ranks would end with
+ * @l: the ranks; the @vector of each contributor is filled, and is overwritten
+ * @average: the average that all ranks would receive
  *
- * Of each message whole segments are lost, drawn anew each time, until no other one fits
- * its budget: the most that any close policy lets a network lose. The first segment has
- * the head of the message and is never lost.
+ * Each message loses random whole segments until no further segment fits its budget:
+ * the most that any close policy permits. The first segment has the head of the
+ * message and is never lost.
  */
 void lossy_average(struct lossy *l, float *average);
 

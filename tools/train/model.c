@@ -97,7 +97,7 @@ static void softmax(real *v, unsigned int n)
 		v[i] /= sum;
 }
 
-/* @before are the symbols of the context; computes the activations and @prob. */
+/* Compute the activations and @prob after the symbols @before */
 static void forward(const struct model *m, const real *param,
 		    const uint8_t *before, real *act, real *prob)
 {
@@ -118,7 +118,7 @@ static void forward(const struct model *m, const real *param,
 }
 
 /*
- * Adds the gradient of one sample to @grad. Overwrites @prob; @back has room for the
+ * Add the gradient of one sample to @grad. Overwrites @prob; @back is room for the
  * gradient of the hidden layer.
  */
 static void backward(const struct model *m, const real *param,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A next-character model: it predicts a symbol from the symbols before it.
+ * A model that predicts the next symbol of a text from those before it.
  *
- * Every symbol has one vector of @hidden numbers for each place of the context;
- * their sum goes through tanh, and a softmax layer over the result gives the
- * probabilities. So nearly all parameters are in the table of vectors, few of which
- * a sample uses: much data for little arithmetic, to test a transport on an
- * emulated CPU.
+ * Each symbol has one vector of @hidden numbers for each position in the context.
+ * Their sum goes through tanh, and a softmax layer gives the probabilities.
+ * Nearly all parameters are in the table of vectors, of which a sample uses few. A
+ * gradient is thus long but cheap to compute, as a test of a transport on an emulated
+ * CPU needs.
  */
 #ifndef TRAIN_MODEL_H
 #define TRAIN_MODEL_H
@@ -16,7 +16,7 @@
 
 #include "text.h"
 
-/* The gradient is checked against finite differences in double precision. */
+/* unit.c checks the gradient by finite differences in double precision. */
 #ifndef MODEL_REAL
 #define MODEL_REAL	float
 #endif
@@ -25,7 +25,7 @@ typedef MODEL_REAL real;
 /**
  * struct model - shape of a model; its parameters are a separate array
  * @vocab: number of symbols
- * @context: symbols looked at
+ * @context: number of symbols that predict the next one
  * @hidden: width of the hidden layer
  */
 struct model {
@@ -34,10 +34,10 @@ struct model {
 	unsigned int	hidden;
 };
 
-/** model_size() - number of parameters, even: float pairs are 8 bytes */
+/** model_size() - number of parameters, always even, for pairs of 8 bytes */
 size_t model_size(const struct model *m);
 
-/** model_init() - random parameters to start from */
+/** model_init() - random initial parameters */
 void model_init(const struct model *m, real *param, uint64_t seed);
 
 /**
@@ -46,8 +46,8 @@ void model_init(const struct model *m, real *param, uint64_t seed);
  * @param: the parameters
  * @t: the text
  * @pos: positions to predict
- * @n: how many
- * @grad: if not NULL: set to the gradient of the loss
+ * @n: number of positions
+ * @grad: set to the gradient of the loss, unless NULL
  */
 double model_loss(const struct model *m, const real *param,
 		  const struct text *t, const size_t *pos, unsigned int n,

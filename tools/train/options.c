@@ -12,7 +12,7 @@
 #define PROFILE	OPTIONS_PROFILE
 #define ASYNC	OPTIONS_ASYNC
 
-/* Options that set a number of &struct options, of these verbs */
+/* Options that set a number of &struct options, and the subcommands that take them */
 static const struct {
 	const char	*name;
 	unsigned int	verbs;
@@ -47,7 +47,7 @@ static const struct {
 
 #define NUMBERS	(sizeof(numbers) / sizeof(*numbers))
 
-/* Values of getopt_long(), above all characters */
+/* First value of getopt_long() for a number, above all characters */
 #define FIRST_NUMBER	256
 
 static const struct {
@@ -125,7 +125,7 @@ static void parse_budgets(struct options *o, char *text)
 			errx(2, "--budgets: at most %d", BUDGETS_MAX);
 		o->budget[o->n_budgets] = arg_percent("budgets", text);
 		if (o->budget[o->n_budgets] <= (o->n_budgets ? o->budget[o->n_budgets - 1] : 0))
-			errx(2, "--budgets rise, and are above 0: 0 is always tried");
+			errx(2, "--budgets takes ascending percentages above 0; 0 is always included");
 		o->n_budgets++;
 	}
 }
@@ -231,15 +231,15 @@ static void check_transport(const struct options *o)
 		errx(2, "--budget, --policy, --carry, --phases and --job need --transport dblp");
 }
 
-/* What cannot be meant */
+/* Refuse contradictory options of losses */
 static void check_losses(const struct options *o)
 {
 	const struct config *c = &o->config;
 
 	if (o->attr.job && (c->flags || c->phases))
-		errx(2, "the job says what may be lost: --job goes with none of --budget, --policy, --carry and --phases");
+		errx(2, "the job sets what may be lost: --job excludes --budget, --policy, --carry and --phases");
 	if (c->phases && c->flags & DBLP_OP_BUDGET)
-		errx(2, "--phases sets budgets: it does not go with --budget");
+		errx(2, "--phases and --budget exclude each other: both set budgets");
 	if (c->flags & DBLP_OP_CARRY && !(c->flags & DBLP_OP_BUDGET) && !c->phases)
 		errx(2, "--carry needs --budget or --phases");
 }
@@ -256,26 +256,26 @@ static void check_plan(const struct options *o)
 	if (c->plan != DBLP_AVERAGE)
 		return;
 	if (o->rule_given && c->rule != DBLP_RESCALE)
-		errx(2, "--plan average needs --rule rescale: what is missing of a parameter is not 0");
+		errx(2, "--plan average needs --rule rescale: a missing parameter does not count as 0");
 	if (c->phases || o->attr.job)
-		errx(2, "--phases and --job are for gradients: they do not go with --plan average");
+		errx(2, "--phases and --job need gradients: --plan average exchanges parameters");
 }
 
-/* A single rank sends nothing */
+/* Refuse options that a profile cannot use */
 static void check_profile(const struct options *o)
 {
 	if (o->attr.nranks < 2)
-		errx(2, "--nranks: a profile needs 2 ranks, as one alone loses nothing");
+		errx(2, "a profile needs --nranks 2 or more: a single rank sends nothing");
 	if (o->config.plan == DBLP_AVERAGE)
-		errx(2, "a profile is of gradients: --plan average is of parameters");
+		errx(2, "a profile needs gradients: --plan average exchanges parameters");
 	if (o->budgets_given && o->config.phases)
-		errx(2, "--phases sets budgets: it does not go with --budgets");
+		errx(2, "--phases and --budgets exclude each other: both set budgets");
 	if (o->config.phases && !o->config.high)
-		errx(2, "--phases: a profile needs a HIGH above 0");
+		errx(2, "--phases: a profile needs HIGH above 0");
 	if (o->large && o->config.rule == DBLP_RESCALE)
-		errx(2, "--large does not go with --rule rescale, which counts what has come of all elements");
+		errx(2, "--large and --rule rescale exclude each other: rescale counts the contributions to all elements");
 	if (o->large == DBLP_PPM)
-		errx(2, "--large leaves something to lose: it is below 100%%");
+		errx(2, "--large takes a percentage below 100");
 	if (o->segment % 4)
 		errx(2, "--segment takes a multiple of 4, the bytes of an element");
 }
@@ -301,7 +301,7 @@ static void check_options(const struct options *o, unsigned int verb)
 		errx(2, "--pause-ms and --pause-every go together");
 }
 
-/* What follows from others */
+/* Set defaults that depend on other options */
 static void complete(struct options *o)
 {
 	struct config *c = &o->config;
@@ -319,7 +319,7 @@ static void complete(struct options *o)
 		snprintf(o->name, sizeof(o->name), "%s", o->attr.transport);
 }
 
-/* As they are without any option */
+/* Set the defaults of all options */
 static void set_defaults(struct options *o, unsigned int verb)
 {
 	*o = (struct options){
@@ -348,7 +348,7 @@ static void set_defaults(struct options *o, unsigned int verb)
 	};
 }
 
-/* The options of a verb, for getopt_long() */
+/* List the options of a subcommand for getopt_long() */
 static void list_options(struct option *options, unsigned int verb)
 {
 	unsigned int i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The command line of a rank. */
+/* The options of the subcommands. */
 #ifndef TRAIN_OPTIONS_H
 #define TRAIN_OPTIONS_H
 
@@ -9,7 +9,7 @@
 #include "hook.h"
 #include "log.h"
 
-/* Progress is every 10 rounds at rank 0, and never at others */
+/* Default of --progress: every 10 rounds at rank 0, none at others */
 #define PROGRESS_DEFAULT	0
 
 /* Limits of a profile */
@@ -17,10 +17,10 @@
 #define SEEDS_MAX	1000
 
 /**
- * enum options_verb - whose options
- * @OPTIONS_RUN: those of a rank
- * @OPTIONS_PROFILE: those of a profile
- * @OPTIONS_ASYNC: those of a worker that trains asynchronously
+ * enum options_verb - subcommand that takes an option
+ * @OPTIONS_RUN: run
+ * @OPTIONS_PROFILE: profile
+ * @OPTIONS_ASYNC: async
  */
 enum options_verb {
 	OPTIONS_RUN	= 1 << 0,
@@ -29,32 +29,32 @@ enum options_verb {
 };
 
 /**
- * struct options - what a rank, or a profile, was told
- * @attr: how to find the others
- * @config: what all ranks have to agree on, but for the text and @nranks
- * @rule_given: the rule is not the default
+ * struct options - values of all options
+ * @attr: how to find the other ranks
+ * @config: options on which all ranks agree; its @text and @nranks are not set
+ * @rule_given: --rule was given
  * @checkpoint: file for checkpoints, or NULL
- * @hook: commands to start
- * @hooks: number of commands
- * @progress: rounds between two lines, or %PROGRESS_DEFAULT
- * @log_file: or NULL
- * @name: of this run in the report
+ * @hook: commands to start in given rounds
+ * @hooks: number of @hook
+ * @progress: rounds between two lines of progress, or %PROGRESS_DEFAULT
+ * @log_file: the log, or NULL
+ * @name: name of the run in the report
  * @files: the text to train on
- * @n_files: number of files
+ * @n_files: number of @files
  * @seeds: profile: trainings for each budget
- * @segment: profile: bytes, a multiple of 4
+ * @segment: profile: see &struct lossy_attr
  * @sparse: profile: see &struct lossy_attr
- * @large: profile: ppm, the same
- * @budget: profile: ppm, rising, above 0
- * @n_budgets: number of budgets
- * @budgets_given: they are not the default
- * @json: profile: not a table
- * @scheduler: async: its address and port
- * @worker: async: which one this is
- * @seconds: async: how long to train at most, 0: only @config.rounds count
- * @pause_ms: async: how long it pauses
- * @pause_every: async: how many rounds from one pause to the next, 0: none
- * @count: async: only say how many parameters there are
+ * @large: profile: ppm, see &struct lossy_attr
+ * @budget: profile: ppm, ascending, above 0
+ * @n_budgets: number of @budget
+ * @budgets_given: --budgets was given
+ * @json: profile: print JSON instead of a table
+ * @scheduler: async: address and port of the scheduler
+ * @worker: async: number of this worker
+ * @seconds: async: time limit of the training, 0: only @config.rounds limits it
+ * @pause_ms: async: duration of a pause
+ * @pause_every: async: rounds between two pauses, 0: no pauses
+ * @count: async: only print the number of parameters
  */
 struct options {
 	struct dblp_comm_attr	attr;
@@ -84,7 +84,7 @@ struct options {
 	bool			count;
 };
 
-/** options_parse() - read the command line of a verb; ends the program if it is wrong */
+/** options_parse() - parse the options of a subcommand; ends the program if invalid */
 void options_parse(struct options *o, unsigned int verb, int argc, char **argv);
 
 #endif /* TRAIN_OPTIONS_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Trains by budget and seed, and says what budget a training bears. */
+/* Measures which loss budget does not harm a training. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static const char *const verdict_word[] = {
 	[PROFILE_BEYOND] = "beyond",
 };
 
-/* Of @v[i] - @base[i]; NULL: of @v */
+/* Mean of @v[i] - @base[i], or of @v[i] if @base is NULL */
 static double mean_of(const double *v, const double *base, uint32_t n)
 {
 	double sum = 0;
@@ -64,7 +64,7 @@ void profile_judge(struct profile_point *p, uint32_t n, uint32_t seeds)
 		p[i].spread = deviation_of(p[i].loss, NULL, seeds);
 		p[i].worse = mean_of(p[i].loss, base, seeds);
 		p[i].error = deviation_of(p[i].loss, base, seeds) / sqrt(seeds);
-		/* Not if it is no number */
+		/* NaN compares as false, so a training that diverges is beyond */
 		if (!i)
 			p[i].verdict = PROFILE_BASE;
 		else if (!p[i].missing)
@@ -94,7 +94,7 @@ static double now_s(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-/* Room for the budgets of two phases */
+/* Room for budget_text() */
 #define BUDGET_TEXT	40
 
 static const char *budget_text(const struct profile_point *p, char *text)
@@ -133,9 +133,9 @@ static double try_one(const struct options *o, const struct text *text,
 	t->config.phases = !!p->high;
 	t->config.seed += seed;
 	loss = trial_run(t);
-	/* Also if it is no number */
+	/* Negated, so that NaN is an error, too */
 	if (!p->budget && !p->high && !(loss < log(text->vocab)))
-		errx(1, "seed %u learns nothing, even without losses (its loss is %.2f, that of guessing %.2f): try a lower --rate, or more --rounds",
+		errx(1, "seed %u learns nothing, even without losses (loss %.2f, guessing has %.2f): try a lower --rate or more --rounds",
 		     t->config.seed, loss, log(text->vocab));
 	p->asked += t->asked;
 	p->missing += t->missing;
@@ -158,7 +158,7 @@ static void try_all(const struct options *o, const struct text *text,
 	}
 }
 
-/* Bytes of the shortest message that may lose some, as the engine cuts steps */
+/* Bytes of the shortest message that a budget covers; the engine splits long steps */
 static uint64_t shortest(const struct config *c, size_t size)
 {
 	struct dblp_plan plan = trial_plan(c, size);
@@ -169,7 +169,7 @@ static uint64_t shortest(const struct config *c, size_t size)
 	plan.rank = c->nranks - 1;
 	n = dblp_plan_steps(&plan, NULL, 0);
 	if (n < 0)
-		errx(2, "there is no such plan for %u ranks", c->nranks);
+		errx(2, "this --plan does not exist for %u ranks", c->nranks);
 	step = zeroed(n, sizeof(*step));
 	dblp_plan_steps(&plan, step, n);
 	for (i = 0; i < n; i++)
@@ -232,7 +232,7 @@ static void show_best(const struct profile_point *p, uint32_t n)
 		       percent);
 }
 
-/* NaN and infinity are no JSON */
+/* JSON has neither NaN nor infinity */
 static void json_number(const char *name, double value)
 {
 	if (isfinite(value))

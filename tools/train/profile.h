@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which loss budget a training bears: what is told of trainings by budget and seed. */
+/* Compares trainings with different loss budgets. */
 #ifndef TRAIN_PROFILE_H
 #define TRAIN_PROFILE_H
 
 #include <stdint.h>
 
 /**
- * enum profile_verdict - of a budget
- * @PROFILE_BASE: it is 0, and others are compared with it
- * @PROFILE_UNUSED: nothing was lost, as no segment fits the budget: this says nothing
- * @PROFILE_WITHIN: on average not worse than @PROFILE_BASE by more than its spread, so
- *	it matters no more than which seed is taken
- * @PROFILE_BEYOND: worse, or it does not converge
+ * enum profile_verdict - result for a budget
+ * @PROFILE_BASE: the budget is 0; the other budgets are compared with it
+ * @PROFILE_UNUSED: no segment fits the budget, so nothing was lost
+ * @PROFILE_WITHIN: the mean loss exceeds that of @PROFILE_BASE by no more than the
+ *	spread of @PROFILE_BASE over seeds
+ * @PROFILE_BEYOND: the mean loss exceeds it by more, or a training diverges
  */
 enum profile_verdict {
 	PROFILE_BASE,
@@ -22,14 +22,14 @@ enum profile_verdict {
 
 /**
  * struct profile_point - trainings with one budget
- * @budget: ppm
- * @high: ppm: that of tolerant phases, 0: there are no phases
- * @loss: after each, by seed
- * @asked: bytes of all that might have been lost
- * @missing: of those, the lost ones
- * @mean: filled: of @loss
- * @spread: filled: its standard deviation
- * @worse: filled: mean of how much more it is than with the same seed and no losses
+ * @budget: ppm; with @high: budget in critical phases
+ * @high: ppm: budget in tolerant phases, 0: no phases
+ * @loss: loss on held-out text after each training, by seed
+ * @asked: droppable bytes sent in all trainings
+ * @missing: bytes of @asked that were lost
+ * @mean: filled: mean of @loss
+ * @spread: filled: standard deviation of @loss
+ * @worse: filled: mean increase of the loss over the same seed without losses
  * @error: filled: standard error of @worse
  * @verdict: filled: &enum profile_verdict
  */
@@ -47,17 +47,17 @@ struct profile_point {
 };
 
 /**
- * profile_judge() - fill in what is made of losses
- * @p: points by rising budget; the first is without a budget
- * @n: their number
- * @seeds: losses of each, at least 2
+ * profile_judge() - compute the filled fields of all points
+ * @p: points by ascending budget; the first has budget 0
+ * @n: number of points
+ * @seeds: trainings of each point, at least 2
  */
 void profile_judge(struct profile_point *p, uint32_t n, uint32_t seeds);
 
 /**
- * profile_best() - the largest budget within the noise, below any that is beyond it
+ * profile_best() - largest budget %PROFILE_WITHIN below the first %PROFILE_BEYOND
  *
- * Return: its index, 0 if there is none.
+ * Return: the index of its point, 0 if there is none.
  */
 uint32_t profile_best(const struct profile_point *p, uint32_t n);
 

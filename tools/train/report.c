@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A table of training runs from their logs. */
+/* Prints tables of training runs from their logs. */
 #include <err.h>
 #include <getopt.h>
 #include <math.h>
@@ -13,18 +13,18 @@
 #include "log.h"
 #include "main.h"
 
-/* Rounds over which the final training loss is averaged. */
+/* Rounds over which the final training loss is averaged */
 #define REPORT_LAST	5
 
-/* Name of the hooks that lose packets */
+/* Name of hooks that cause packet loss */
 #define REPORT_BURST	"burst"
 
 /**
- * struct group - rounds of one phase with one budget
- * @first: the earliest of them, with phase and budget
+ * struct group - rounds with the same phase and budgets
+ * @first: its earliest round
  * @rounds: number of rounds
- * @us: their durations, sorted
- * @asked: bytes asked for
+ * @us: durations of its rounds, sorted
+ * @asked: droppable bytes
  * @missing: bytes missing
  */
 struct group {
@@ -36,10 +36,10 @@ struct group {
 };
 
 /**
- * struct style - format of a table
- * @begin: before the first cell of a row
- * @between: two cells
- * @end: after the last
+ * struct style - format of the rows of a table
+ * @begin: text before the first cell
+ * @between: text between two cells
+ * @end: text after the last cell
  */
 struct style {
 	const char	*begin;
@@ -54,7 +54,7 @@ static const struct style markdown = { "| ", " | ", " |" };
 #define GROUP_CELLS	9
 #define RUN_CELLS	8
 
-/* A negative width is a cell with text, as in printf(). */
+/* As in printf(), a negative width aligns to the left */
 static const int group_width[GROUP_CELLS] = {
 	-12, -24, 6, 8, 8, 8, 8, 9, 8,
 };
@@ -126,7 +126,7 @@ static struct group group_of(const struct log *log,
 	return g;
 }
 
-/* By nearest rank, in milliseconds. */
+/* Quantile by the nearest-rank method, in milliseconds */
 static double quantile(const uint64_t *sorted, unsigned int n, double q)
 {
 	const unsigned int rank = ceil(q * n);
@@ -205,7 +205,7 @@ static uint64_t total_us(const struct log *log)
 	return total;
 }
 
-/* Mean and longest of the rounds in which a microburst began. */
+/* Mean and longest duration of the rounds in which a microburst began */
 static void burst_rounds(const struct log *log, char *cell)
 {
 	uint64_t sum = 0, longest = 0;

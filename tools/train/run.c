@@ -13,7 +13,7 @@
 #include "main.h"
 #include "run.h"
 
-/* Samples for evaluating the model before and after the training */
+/* Held-out samples for evaluating the model before and after the training */
 #define HELD	1024
 
 static uint64_t now_us(void)
@@ -53,7 +53,7 @@ void run_broken(struct run *r, int error)
 
 	dblp_comm_error(r->comm, &rank);
 	if (rank < 0)
-		warnx("the ranks cannot go on: %s", strerror(-error));
+		warnx("the exchange between ranks has failed: %s", strerror(-error));
 	else if (error == -ECANCELED)
 		warnx("rank %d gave up: its message says why", rank);
 	else
@@ -104,7 +104,7 @@ static void set_up(struct run *r)
 	detector_init(&r->state->detector, c->eta, c->epoch);
 }
 
-/* Only rank 0 needs the file */
+/* Rank 0 reads the checkpoint and sends its state to the others */
 static void resume(struct run *r)
 {
 	const struct config *c = &r->opt.config;
@@ -116,7 +116,7 @@ static void resume(struct run *r)
 		run_fail(r, "%s", why);
 	exchange_state(r);
 	if (r->state->round >= c->rounds)
-		run_fail_all(r, "the checkpoint is of round %u already, of --rounds %u",
+		run_fail_all(r, "the checkpoint is of round %u: --rounds %u leaves nothing to do",
 			     r->state->round, c->rounds);
 	r->adam.step = r->state->round;
 }
@@ -160,7 +160,7 @@ static void show_round(const struct run *r, const struct log_round *l)
 	printf("%s%s\n", eventful ? "  " : "", eventful ? l->event : "");
 }
 
-/* What a rank says of the last round */
+/* Add the record of @rank to the round @l */
 static void add_record(const struct run *r, struct log_round *l, uint32_t rank)
 {
 	const struct record *p = record_of(r, rank);
@@ -180,8 +180,8 @@ static void add_record(const struct run *r, struct log_round *l, uint32_t rank)
 }
 
 /*
- * Records of a round are on their way while the next one computes, so that a group that
- * averages does not wait for all others.
+ * Complete the records of the last round. They are exchanged while the next round
+ * computes its gradients: with %DBLP_AVERAGE a group need not wait for other groups.
  */
 static void end_records(struct run *r)
 {
@@ -225,7 +225,7 @@ static bool checkpoint_due(const struct run *r, unsigned int round)
 	return c->every && (!(round % c->every) || round == c->rounds);
 }
 
-/* Whatever ranks went their own ways, here they are proved to be the same */
+/* Average the replicas if ranks differ by plan, then verify that all are equal */
 static void meet(struct run *r)
 {
 	if (r->met == r->state->round)

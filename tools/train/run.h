@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The parts of a rank: what it computes, and what it exchanges with others. */
+/* A rank: its state, and what it exchanges with the other ranks. */
 #ifndef TRAIN_RUN_H
 #define TRAIN_RUN_H
 
@@ -12,15 +12,15 @@
 #include "text.h"
 
 /**
- * struct record - what a rank tells the others of a round
+ * struct record - what a rank reports to the others after a round
  * @asked: see &struct dblp_result
- * @missing: see there
- * @digest: of its replica, when replicas are compared
- * @loss: of its batch
- * @norm: of the gradient
+ * @missing: see &struct dblp_result
+ * @digest: digest of its replica, if replicas are compared
+ * @loss: training loss of its batch
+ * @norm: gradient norm
  * @drift: see &struct log_round
  * @budget_least: see &struct dblp_result
- * @budget_most: see there
+ * @budget_most: see &struct dblp_result
  */
 struct record {
 	uint64_t	asked;
@@ -35,27 +35,27 @@ struct record {
 
 /**
  * struct run - a rank
- * @opt: what it was told
- * @comm: joins it with the others
+ * @opt: values of its options
+ * @comm: communicator with the other ranks
  * @rank: its number
  * @nranks: number of ranks
- * @server: it contributes nothing
- * @shows: it prints progress or writes a log
- * @job: job whose detector it tells of norms; 0: none, or another rank of this
- *	host does
- * @job_fd: a socket in the job, to see its phase; -1: there is no job
- * @text: to train on
+ * @server: this rank contributes no gradients
+ * @shows: this rank prints progress or writes a log
+ * @job: job whose detector gets the norms from this rank; 0: no job, or another rank
+ *	of this host reports to it
+ * @job_fd: a socket in the job, to read its phase; -1: no job
+ * @text: training text
  * @model: shape of the model
  * @size: number of parameters
- * @state: parameters and all else that lasts
- * @adam: the optimiser, whose memory is @state
- * @grad: its gradient, then that of all; average: the parameters before
- * @pos: positions of the batch
- * @records: of the last round, of all ranks
- * @round: the last round, of which @records are still to come; its number is 0 if
- *	none are
- * @met: the last round after which replicas were compared, 0: none
- * @digest: of all replicas then
+ * @state: state that a checkpoint saves
+ * @adam: the optimiser; its arrays are in @state
+ * @grad: gradient of this rank, then the average; with %DBLP_AVERAGE: parameters
+ *	before the exchange
+ * @records: records of all ranks, of the last round
+ * @round: last round, until its @records have arrived; then its number is 0
+ * @met: last round after which replicas were compared, 0: none
+ * @digest: digest of all replicas after round @met
+ * @log: head of the log
  * @log: of the run
  */
 struct run {
@@ -83,41 +83,41 @@ struct run {
 
 /* Joining: join.c */
 
-/** run_join() - join the other ranks, and agree with them */
+/** run_join() - join the other ranks and check that their options agree */
 void run_join(struct run *r);
 
-/* Exchanges: exchange.c. Each ends the program on failure. */
+/* Exchanges: exchange.c. Each function ends the program on failure. */
 
 /**
- * exchange() - exchange gradients or parameters, and step
+ * exchange() - exchange gradients or parameters, and do the step of the optimiser
  * @r: the rank, with its gradient
- * @round: what is known of the round; filled
- * @mine: filled
- * @lossless: nothing may be lost, nor remain of what was lost before
+ * @round: the round, with its budget and phase; a lossless round overwrites both
+ * @mine: filled with the results of the exchange
+ * @lossless: lose nothing, and add all residuals
  */
 void exchange(struct run *r, struct log_round *round, struct record *mine,
 	      bool lossless);
 
 /** exchange_averages() - average parameters and optimiser over all ranks */
 void exchange_averages(struct run *r);
-/** exchange_state() - make all replicas that of rank 0 */
+/** exchange_state() - copy the replica of rank 0 to all ranks */
 void exchange_state(struct run *r);
-/** exchange_digests() - compare the replicas; ends the program if they differ */
+/** exchange_digests() - compare all replicas; ends the program if they differ */
 uint64_t exchange_digests(struct run *r);
-/** record_of() - what a rank has told, after gather_end() */
+/** record_of() - record of @rank, valid after gather_end() */
 const struct record *record_of(const struct run *r, uint32_t rank);
-/** exchange_phase() - in which phase is this round? */
+/** exchange_phase() - set phase and budget of a round */
 void exchange_phase(const struct run *r, struct log_round *round);
 
-/* The end of a run that has failed: run.c */
+/* Failures: run.c */
 
-/** run_fail() - end the program, on all ranks, with a message on this one */
+/** run_fail() - abort the run on all ranks, with a message on this one */
 void run_fail(struct run *r, const char *format, ...)
 	__attribute__((noreturn, format(printf, 2, 3)));
-/** run_fail_all() - the same, where all ranks find out for themselves */
+/** run_fail_all() - end the program; the other ranks detect the failure themselves */
 void run_fail_all(struct run *r, const char *format, ...)
 	__attribute__((noreturn, format(printf, 2, 3)));
-/** run_broken() - end the program: an exchange has failed with this negative errno */
+/** run_broken() - end the program after an exchange failed with @error */
 void run_broken(struct run *r, int error) __attribute__((noreturn));
 
 #endif /* TRAIN_RUN_H */

@@ -7,7 +7,7 @@
 
 #include "text.h"
 
-/* The text is cut into blocks, and one in TEXT_HELD is not trained on. */
+/* The text has TEXT_BLOCKS blocks, and one in TEXT_HELD of them is held out */
 #define TEXT_BLOCKS	64
 #define TEXT_HELD	16
 #define TEXT_MIN	1024

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The training text, as numbers, and the draws from it. */
+/* The training text as numbers, and random positions in it. */
 #ifndef TRAIN_TEXT_H
 #define TRAIN_TEXT_H
 
@@ -8,11 +8,11 @@
 
 /**
  * struct text - the training text
- * @symbol: the text, each byte replaced by its symbol
- * @len: number of symbols
+ * @symbol: the text, as one symbol for each byte
+ * @len: number of symbols in the text
  * @vocab: number of different symbols
- * @hash: digest of the text: all ranks must have the same
- * @byte: the byte that a symbol stands for
+ * @hash: digest of the text, which must be equal on all ranks
+ * @byte: byte of each symbol
  */
 struct text {
 	uint8_t		*symbol;
@@ -23,35 +23,35 @@ struct text {
 };
 
 /**
- * text_load() - read files one after the other
+ * text_load() - read and join files
  *
  * Ends the program with a message if a file cannot be read or the text is too short.
  */
 void text_load(struct text *t, char *const *files, unsigned int n);
-/** text_from() - the same from memory, for tests */
+/** text_from() - text from memory, for tests */
 void text_from(struct text *t, const void *bytes, size_t len);
 void text_free(struct text *t);
 
 /**
- * text_draw() - positions to predict, from the training part of the text
+ * text_draw() - random positions to predict, in the training part of the text
  * @t: the text
- * @pos: filled with positions that have @context symbols before them
- * @n: how many
- * @context: see @pos
- * @seed: the same seed draws the same positions
+ * @pos: filled with positions after at least @context symbols
+ * @n: number of positions
+ * @context: symbols needed before a position
+ * @seed: the same seed gives the same positions
  */
 void text_draw(const struct text *t, size_t *pos, unsigned int n,
 	       unsigned int context, uint64_t seed);
-/** text_draw_held() - the same from the part that is never trained on */
+/** text_draw_held() - the same, in the held-out part of the text */
 void text_draw_held(const struct text *t, size_t *pos, unsigned int n,
 		    unsigned int context, uint64_t seed);
 
-/** digest() - 64 bits that differ if the bytes do, unless somebody wants them not to */
+/** digest() - 64-bit FNV-1a hash; not safe against deliberate collisions */
 uint64_t digest(const void *bytes, size_t len);
 
-/** rng_next() - next of a sequence of 64-bit random numbers (splitmix64) */
+/** rng_next() - next number of a 64-bit random sequence (splitmix64) */
 uint64_t rng_next(uint64_t *state);
-/** rng_mix() - seed of a separate sequence for (@seed, @a, @b) */
+/** rng_mix() - seed of an independent sequence for (@seed, @a, @b) */
 uint64_t rng_mix(uint64_t seed, uint64_t a, uint64_t b);
 
 #endif /* TRAIN_TEXT_H */

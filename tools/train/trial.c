@@ -6,10 +6,10 @@
 #include "model.h"
 #include "trial.h"
 
-/* Samples for evaluating the model */
+/* Held-out samples for evaluating the model */
 #define HELD		2048
 
-/* Seeds of batches have ranks and rounds in them: losses have none of these */
+/* Separates the seed of losses from those of batches, which mix in rank and round */
 #define LOSSES		UINT64_C(0x6c6f73736573)
 
 struct dblp_plan trial_plan(const struct config *c, uint64_t count)
@@ -28,7 +28,7 @@ struct dblp_plan trial_plan(const struct config *c, uint64_t count)
 	return plan;
 }
 
-/* Each rank that contributes computes the gradient of its batch */
+/* Compute the gradients of all ranks that contribute */
 static void compute(const struct trial *t, const struct model *m,
 		    const float *param, struct lossy *l, size_t *pos,
 		    uint32_t round)
@@ -64,7 +64,7 @@ static void train(struct trial *t, const struct model *m, struct adam *adam)
 
 	detector_init(&d, c->eta, c->epoch);
 	if (lossy_open(&l, &attr))
-		errx(1, "there is no such plan for %u ranks", c->nranks);
+		errx(1, "this --plan does not exist for %u ranks", c->nranks);
 	for (round = 1; round <= c->rounds; round++) {
 		compute(t, m, adam->param, &l, pos, round);
 		if (c->phases)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A training in one process, without a network, that loses what a budget lets it lose. */
+/* A training in one process, without a network, with simulated losses. */
 #ifndef TRAIN_TRIAL_H
 #define TRAIN_TRIAL_H
 
@@ -8,14 +8,13 @@
 
 /**
  * struct trial - a training
- * @config: the model, the ranks, the plan and the rule; its @seed; its @budget, or with
- *	@phases @low and @high, each round as the detector says
- * @text: to train on
- * @segment: bytes that are lost together, a multiple of 4
+ * @config: shape, ranks, plan, rule, seed, and @budget, or @low and @high with @phases
+ * @text: training text
+ * @segment: see &struct lossy_attr
  * @sparse: see &struct lossy_attr
- * @large: the same
- * @asked: filled: bytes that were sent and might have been lost
- * @missing: filled: of those, the lost ones
+ * @large: see &struct lossy_attr
+ * @asked: filled: see &struct lossy
+ * @missing: filled: see &struct lossy
  */
 struct trial {
 	struct config		config;
@@ -28,17 +27,17 @@ struct trial {
 };
 
 /**
- * trial_run() - train
+ * trial_run() - train a model
  *
- * Ranks compute the same batches from the same start as those of dblp-train run. Trials
- * with the same @config and @segment give the same bits.
+ * Batches and initial parameters are those of dblp-train run. Trials with equal
+ * @config, @segment, @sparse and @large give the same bits.
  *
- * Return: the loss on text not trained on, at the same places for all seeds; NaN or
- * infinite if it does not converge.
+ * Return: the loss on held-out text, at the same positions for all seeds; NaN or
+ * infinite if the training diverges.
  */
 double trial_run(struct trial *t);
 
-/** trial_plan() - plan of a configuration, for @count elements */
+/** trial_plan() - plan of configuration @c for @count elements */
 struct dblp_plan trial_plan(const struct config *c, uint64_t count);
 
 #endif /* TRAIN_TRIAL_H */

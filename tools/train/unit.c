@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Checks the trainer's parts. Prints TAP. */
+/* Tests of the trainer's parts. Prints TAP. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "text.h"
 #include "trial.h"
 
-/* model.c once more, in double precision: see the Makefile. */
+/* model.c compiled for double precision: see the Makefile */
 double model_loss_double(const struct model *m, const double *param,
 			 const struct text *t, const size_t *pos,
 			 unsigned int n, double *grad);
@@ -42,7 +42,7 @@ static void *zeroed(size_t size)
 	return p;
 }
 
-/* Text with an order to find: each letter often follows the one before it. */
+/* Text with a learnable order: each letter often has the same successor */
 static struct text make_text(size_t len)
 {
 	uint8_t *byte = zeroed(len);
@@ -128,7 +128,7 @@ static void test_gradient(void)
 
 static void test_detector(void)
 {
-	/* Falls fast, settles, a jump (a new learning rate), settles. */
+	/* A fast fall, a plateau, a jump by a new learning rate, a plateau */
 	static const double norm[] = { 10, 4, 3.5, 3.4, 1.7, 1.6, 2.5, 1.25 };
 	static const bool critical[] = { 1, 1, 0, 0, 1, 0, 1, 1 };
 	const unsigned int n = sizeof(norm) / sizeof(*norm);
@@ -211,15 +211,15 @@ static void test_damage(struct checkpoint *c, const char *file)
 	}
 	ok(good, "a checkpoint with a wrong bit is refused");
 	flip(file, 3);
-	ok(refused(c, file, "is no checkpoint of this version"),
-	   "what is no checkpoint is refused");
+	ok(refused(c, file, "is not a checkpoint of this version"),
+	   "a file of another kind is refused");
 	flip(file, 3);
 	truncate(file, c->bytes - 4);
 	ok(refused(c, file, "is damaged: it has"), "one that was cut off is refused");
 	truncate(file, c->bytes + 4);
 	ok(refused(c, file, "is damaged: it has"), "one that is too long is refused");
 	truncate(file, 5);
-	ok(refused(c, file, "is no checkpoint"), "one of a few bytes is refused");
+	ok(refused(c, file, "is not a checkpoint"), "one of a few bytes is refused");
 }
 
 static void test_checkpoint(void)
@@ -256,8 +256,8 @@ static void test_checkpoint(void)
 	free(back);
 	unlink(file);
 	ok(checkpoint_read(c, file, why) == -ENOENT && strstr(why, "cannot be read"),
-	   "there is no checkpoint where there is none");
-	/* A rename is all that touches the file: a folder in its place stays */
+	   "there is not a checkpoint where there is none");
+	/* Only rename() touches the file, so a folder with its name stays */
 	mkdir(file, 0700);
 	ok(checkpoint_write(c, file) < 0 && !rmdir(file) && !rmdir(folder),
 	   "a failed write leaves nothing behind");
@@ -266,7 +266,7 @@ static void test_checkpoint(void)
 
 enum { RANKS = 4, COUNT = 1000, LOSSY_ROUNDS = 6 };
 
-/* Each plan that a profile knows, for four ranks */
+/* All plans of a profile, for four ranks */
 static const struct config lossy_plans[] = {
 	{ .nranks = RANKS, .plan = DBLP_PS },
 	{ .nranks = RANKS, .plan = DBLP_TRANSPOSE },
@@ -292,7 +292,7 @@ static void lossy_of(struct lossy *l, const struct config *c, uint32_t rule,
 		abort();
 }
 
-/* Fills in contributions, multiples of 12 so that their averages are whole; adds to @sum */
+/* Set contributions and add them to @sum; multiples of 12 have integer averages */
 static void contribute(struct lossy *l, uint64_t *rng, double *sum)
 {
 	const bool server = l->attr.plan.flags & DBLP_PLAN_SERVER;
@@ -306,7 +306,7 @@ static void contribute(struct lossy *l, uint64_t *rng, double *sum)
 	}
 }
 
-/* With feedback: what has come, and what is still to come, is what was given */
+/* With feedback, averages and residuals add up to the contributions */
 static bool conserves(const struct config *c, uint32_t budget, bool sparse, uint32_t large)
 {
 	const uint32_t n = RANKS - config_server(c);
@@ -338,7 +338,7 @@ static bool conserves(const struct config *c, uint32_t budget, bool sparse, uint
 	return good;
 }
 
-/* If all contribute the same, no loss changes the mean of those that have arrived */
+/* With equal contributions, the mean of those that arrived is independent of losses */
 static bool rescales(const struct config *c, bool sparse)
 {
 	const bool server = config_server(c);
@@ -383,7 +383,7 @@ static void test_lossy_plans(void)
 	ok(rescaled, "rescale takes the mean of what has arrived");
 }
 
-/* What is lost is not among the largest elements, and is as much as without them */
+/* The largest elements are never lost; the others lose as many bytes as without @large */
 static void test_lossy_choice(void)
 {
 	const struct config c = { .nranks = 2, .plan = DBLP_PS };
@@ -410,7 +410,7 @@ static void test_lossy_choice(void)
 	lossy_close(&l);
 }
 
-/* Half of a vector is zero: a budget is a share of the rest, and that is what is lost */
+/* Half of a vector is zero: the budget is a share of the other half, which loses it */
 static void test_lossy_sparse(void)
 {
 	const struct config c = { .nranks = 2, .plan = DBLP_PS };
@@ -429,11 +429,11 @@ static void test_lossy_sparse(void)
 	}
 	ok(l.asked >= 50 * 2000 && l.asked < 50 * 2100, "zeroes are not sent");
 	ok(lost == l.missing / sizeof(float) && l.missing > l.asked / 6 &&
-	   l.missing <= l.asked / 5, "what is lost without zeroes is none");
+	   l.missing <= l.asked / 5, "no zeroes are lost");
 	lossy_close(&l);
 }
 
-/* Of one message of 64 segments, of which the first has a head of 56 bytes */
+/* One message of 64 segments, the first of which has a head of 56 bytes */
 static void test_lossy_message(void)
 {
 	const struct config c = { .nranks = 2, .plan = DBLP_PS };
@@ -450,12 +450,12 @@ static void test_lossy_message(void)
 		lossy_average(&l, average);
 		lost = l.missing - lost;
 		for (k = 0; k < COUNT; k++) {
-			/* Element 2 is the first of the second segment */
+			/* The second segment begins with element 2 */
 			if (k > 2 && (k - 2) % 16)
 				whole = whole && average[k] == average[k - 1];
 			times[k] += !average[k];
 		}
-		/* 400 bytes may be lost: 6 segments, or 5 and the last one of 24 */
+		/* The budget is 400 bytes: 6 segments, or 5 and the last one of 24 */
 		exact = exact && (lost == 6 * 64 || lost == 5 * 64 + 24);
 	}
 	for (k = 0; k < COUNT; k++)
@@ -470,7 +470,7 @@ static void test_lossy_message(void)
 	lossy_close(&l);
 }
 
-/* A training of which @share is lost */
+/* A training with budget @share */
 static struct trial trial_of(const struct text *t, double share, uint32_t rule)
 {
 	return (struct trial){
@@ -491,7 +491,7 @@ static struct trial trial_of(const struct text *t, double share, uint32_t rule)
 	};
 }
 
-/* Gives the loss on held-out text */
+/* Train with budget @share; returns the loss on held-out text */
 static double train_with_loss(const struct text *t, double share, uint32_t rule)
 {
 	struct trial trial = trial_of(t, share, rule);
@@ -499,7 +499,9 @@ static double train_with_loss(const struct text *t, double share, uint32_t rule)
 	return trial_run(&trial);
 }
 
-/* With eta 0 a change is always one; with a large one it takes two reports to be none */
+/*
+ * With eta 0 each epoch is critical; with a large eta, epochs from the third on are not
+ */
 static void test_phases(void)
 {
 	struct text t = make_text(20000);
@@ -538,7 +540,7 @@ static void test_training(void)
 	text_free(&t);
 }
 
-/* Four budgets, three seeds; what is expected of each */
+/* Seven points of three seeds, with the expected verdicts */
 static void test_profile(void)
 {
 	static const uint32_t verdict[] = { PROFILE_BASE, PROFILE_UNUSED, PROFILE_WITHIN,
