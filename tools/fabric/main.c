@@ -15,32 +15,32 @@ static const char usage[] =
 "       dblp-fabric serve --scheduler ADDRESS:PORT --count N --eta R [OPTION...]\n"
 "       dblp-fabric replica --scheduler ADDRESS:PORT --count N --eta R [OPTION...]\n"
 "       dblp-fabric join --scheduler ADDRESS:PORT --count N [OPTION...]\n"
-"Asynchronous updates of a model: a server has it, workers pull it and push updates\n"
-"(dblp_fabric(3)), and a scheduler says which update is sent when, and where to.\n"
+"Asynchronous updates of a model. A server has the model, workers pull it and push\n"
+"updates (dblp_fabric(3)), and a scheduler decides when and where each update is sent.\n"
 "\n"
 "  schedule            order, join and drop updates\n"
-"  serve               have the model, which begins as zero\n"
-"  replica             follow the server, and be the server when it has failed\n"
-"  join                join updates of several workers to one message, on this host\n"
+"  serve               serve the model, which starts as 0\n"
+"  replica             follow the server, and replace it after a failure\n"
+"  join                join updates of several workers into one message, on this host\n"
 "\n"
 "  --count N           elements of the model, float32\n"
-"  --timeout-ms N      how long a host may be silent (default 10000)\n"
+"  --timeout-ms N      timeout of a connection on which a message is due (default 10000)\n"
 "schedule:\n"
-"  --listen A:P        where to listen, over TCP\n"
-"  --workers N         they have the numbers 0 to N - 1\n"
-"  --policy POLICY     ordered (default); fifo: each update goes to the server at once\n"
-"  --delay-bound N     the most updates that may be applied between reading a model and\n"
-"                      applying what was computed from it (default 4 for each worker);\n"
-"                      what would be later is dropped before it is sent\n"
+"  --listen A:P        address and port to listen at, over TCP\n"
+"  --workers N         number of workers, which are 0 to N - 1\n"
+"  --policy POLICY     ordered (default), or fifo: send each update to the server at once\n"
+"  --delay-bound N     maximum number of updates applied between reading a model and\n"
+"                      applying the update computed from it (default 4 for each worker);\n"
+"                      later updates are dropped before they are sent\n"
 "serve, replica, join:\n"
-"  --scheduler A:P     where the scheduler is\n"
-"  --transport NAME    of updates and models: dblp (default) or tcp\n"
+"  --scheduler A:P     address and port of the scheduler\n"
+"  --transport NAME    transport of updates and models: dblp (default) or tcp\n"
 "serve, replica:\n"
 "  --eta R             step size of an update without delay\n"
-"  --div-max R         the most that the sum of the norms of steps that the replica lacks\n"
-"                      may be (default: no bound)\n"
-"  --log FILE          each step, in a line: version, updates, norm, norms that the\n"
-"                      replica lacks, delay\n";
+"  --div-max R         maximum sum of the norms of the steps that the replica lacks\n"
+"                      (default: no bound)\n"
+"  --log FILE          write a line for each step: version, updates, norm, norms that\n"
+"                      the replica lacks, delay\n";
 
 enum verb {
 	SCHEDULE	= 1 << 0,
@@ -62,7 +62,7 @@ static const struct {
 	{ "join", JOIN },
 };
 
-/* An option, and who has it */
+/* Options, and the subcommands that take them */
 static const struct {
 	struct option	option;
 	unsigned int	verbs;
@@ -176,13 +176,13 @@ static void parse(struct options *o, enum verb verb, int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1)
 		set(o, opt, optarg);
 	if (optind < argc)
-		errx(2, "there is no argument '%s'", argv[optind]);
+		errx(2, "unexpected argument '%s'", argv[optind]);
 	check(o, verb);
 	if (!o->bound)
 		o->bound = 4 * o->workers;
 }
 
-/* Each of 1024 workers may have a connection, which is more than the usual limit */
+/* Up to 1024 workers need a descriptor each, more than the usual soft limit */
 static void allow_connections(void)
 {
 	struct rlimit limit;

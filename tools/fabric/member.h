@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What all but workers have: a connection to the scheduler, and a door for data. */
+/*
+ * Shared by server, replica and joining hosts: the scheduler, and a listening socket
+ * for data.
+ */
 #ifndef FABRIC_MEMBER_H
 #define FABRIC_MEMBER_H
 
@@ -8,18 +11,18 @@
 #include "process.h"
 
 /**
- * struct door - a listening socket
- * @o: the command line
- * @secret: of the fabric: who does not know it is turned away
- * @answer: serves one message; false: the connection is to be closed
+ * struct door - listening socket for updates and models
+ * @o: the options
+ * @secret: random number of the fabric, which each message must have
+ * @answer: handles one message; false: close the connection
  * @of: first argument of @answer
  * @listener: the socket
  * @lock: protects @guests
  * @guests: connections that have not shown that they know @secret, newest first
- * @open: connections
- * @strangers: who was turned away: by a wrong secret, silence, no message at all, or as
- *	there were too many
- * @refused: messages that were answered with an error
+ * @open: number of connections
+ * @strangers: connections closed for a wrong secret, a timeout, an invalid message, or a
+ *	lack of room
+ * @refused: messages answered with an error
  */
 struct door {
 	const struct options	*o;
@@ -35,15 +38,15 @@ struct door {
 	_Atomic uint64_t	refused;
 };
 
-/** door_ack() - answer a message: @error is 0 or a negative errno; true if it was sent */
+/** door_ack() - acknowledge a message, with 0 or a negative errno; true if sent */
 bool door_ack(struct door *d, const struct dblp_fab_conn *c, uint64_t version, int error);
-/** door_update() - receive an update, @count elements to be freed; NULL: hang up */
+/** door_update() - receive an update, which the caller frees; NULL on error */
 float *door_update(struct door *d, const struct dblp_fab_conn *c);
 
 /**
- * struct member - the connection
+ * struct member - connection to the scheduler
  * @ctl: the connection
- * @lock: of sending
+ * @lock: serialises messages sent
  */
 struct member {
 	struct dblp_fab_conn	ctl;
@@ -51,23 +54,23 @@ struct member {
 };
 
 /**
- * member_join() - join, and open a door; ends the program on failure
+ * member_join() - join the scheduler and listen for data; ends the program on failure
  * @m: filled
- * @d: the door, at the address that the scheduler sees
- * @role: as what
+ * @d: the socket for data; bound to the address by which we reach the scheduler
+ * @role: role to join with
  */
 void member_join(struct member *m, struct door *d, enum dblp_fab_role role);
-/** member_tell() - tell the scheduler; that it has ended will be found by who listens */
+/** member_tell() - send a message; only member_hear() reports a failure */
 void member_tell(struct member *m, const struct dblp_fab_msg *msg);
-/** member_fail() - tell it that a run cannot go on, as one of its updates does not come */
+/** member_fail() - report that an update of a run did not arrive */
 void member_fail(struct member *m, uint64_t run);
-/** member_tell_rate() - tell it how fast the last message to a host was */
+/** member_tell_rate() - report the rate of the last message on @c */
 void member_tell_rate(struct member *m, const struct dblp_fab_conn *c);
 /**
- * member_hear() - wait for its next message
+ * member_hear() - wait for the scheduler's next message
  *
- * Return: true; false at the end, which it has announced. Ends the program if it ended
- * without.
+ * Return: true; false if the scheduler was stopped. Ends the program if the scheduler
+ * failed.
  */
 bool member_hear(struct member *m, struct dblp_fab_msg *msg);
 

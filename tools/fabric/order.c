@@ -4,7 +4,7 @@
 
 #include "order.h"
 
-/* Who sends at less than this share of the server's rate would hold it up */
+/* A host that sends at less than this share of the server's rate would hold it up */
 #define SLOW		0.5
 
 static double least(double a, double b)
@@ -12,7 +12,7 @@ static double least(double a, double b)
 	return a < b ? a : b;
 }
 
-/* Seconds of an update from one host to another; within a host it takes none */
+/* Transfer time of an update, seconds; 0 within a host */
 static double seconds(const struct fab_state *s, uint32_t from, uint32_t to)
 {
 	const double rate = least(s->host[from].tx, s->host[to].rx);
@@ -23,9 +23,9 @@ static double seconds(const struct fab_state *s, uint32_t from, uint32_t to)
 }
 
 /*
- * Updates that may still be applied before one at a place, whose model had @of updates;
- * negative: too many. A model may have more than are counted here: a run that was thought to
- * have failed may have come to the server.
+ * Updates that may still be applied before the update of a model with @of updates, if
+ * @version updates are applied first. Negative: the bound is exceeded. @of may be larger
+ * than @version, because a run that counts as failed may have reached the server.
  */
 static int64_t slack_of(uint32_t bound, uint64_t version, uint64_t of)
 {
@@ -39,8 +39,8 @@ static int64_t slack(const struct fab_state *s, const struct fab_update *u,
 }
 
 /*
- * The least slack such that all who have no more need all the next places: one of
- * them has to be next. INT64_MAX: nobody has to.
+ * Smallest slack k that more than k updates do not exceed. They need all of the next k + 1
+ * places, so one of them must be next. INT64_MAX: any update may be next.
  */
 static int64_t pressing(const struct fab_state *s, const struct fab_update *u,
 			const struct fab_plan *plan, uint32_t n)
@@ -70,7 +70,7 @@ static bool goes_before(const struct fab_state *s, const struct fab_update *a,
 	return at != bt ? at < bt : a->since < b->since;
 }
 
-/* The next one, as a place in the order; @n: all that is left is too late */
+/* Choose the next update, as a position in the order; @n: all that remain are too late */
 static uint32_t choose(const struct fab_state *s, const struct fab_update *u,
 		       const struct fab_plan *plan, uint32_t n)
 {
@@ -100,7 +100,7 @@ static void put_in_order(const struct fab_state *s, const struct fab_update *u,
 		if (best == n)
 			return;
 		number = plan->order[best];
-		/* The others stay as they were, or the order would depend on it */
+		/* Shift the others, which keeps their order */
 		for (i = best; i > plan->sent; i--)
 			plan->order[i] = plan->order[i - 1];
 		plan->order[plan->sent] = number;
@@ -124,7 +124,7 @@ static bool taken(const struct fab_plan *plan, uint32_t at)
 	return false;
 }
 
-/* Where updates, from one on, are together and at the server soonest */
+/* Host with the least time to collect updates @first to @end - 1 and reach the server */
 static uint32_t meeting(const struct fab_state *s, const struct fab_update *u,
 			const struct fab_plan *plan, uint32_t first, uint32_t end)
 {
@@ -145,13 +145,16 @@ static uint32_t meeting(const struct fab_state *s, const struct fab_update *u,
 	return best;
 }
 
-/* It comes to where it is joined no later than a message from there to the server */
+/* Does an update arrive at @at no later than a message from there reaches the server? */
 static bool in_time(const struct fab_state *s, uint32_t host, uint32_t at)
 {
 	return seconds(s, host, at) <= seconds(s, at, s->server);
 }
 
-/* All that are together soonest; a slow one is not waited for, and does not hold up the server */
+/*
+ * Joins consecutive updates while they arrive in time. A single update takes a detour
+ * only if its host is so slow that it would hold up the server.
+ */
 static struct fab_run next_run(const struct fab_state *s, const struct fab_update *u,
 			       const struct fab_plan *plan, uint32_t first)
 {
@@ -186,7 +189,7 @@ bool fab_comes_along(const struct fab_state *s, const struct fab_update *u,
 	return slack(s, u, 0) >= 0 && in_time(s, u->host, at);
 }
 
-/* The first run that does not keep its bound if all but @gone go in order; @n: all do */
+/* First run that exceeds its bound if all except @gone leave in order; @n: none does */
 static uint32_t first_late(uint64_t version, uint32_t bound, const struct fab_leg *leg,
 			   uint32_t n, uint32_t gone)
 {

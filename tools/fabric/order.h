@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the scheduler of asynchronous updates decides. Pure: no sockets, no clock; the same
- * numbers in are the same decision out.
+ * The scheduler's decisions on asynchronous updates. Pure: no sockets and no clock, so
+ * that equal input gives equal output.
  *
- * An update goes in two steps: to the host at which a run of updates is joined, and from
- * there, as one message, to the server. A run gets its versions, and with them the delays
- * of its updates, when it leaves for the server; only one run is on that leg at a time. So
- * two decisions are to be made: fab_order() says which updates that are ready are sent,
- * and where to, and fab_next() which run leaves next.
+ * Updates that reach the server as one message are a run. An update is sent twice: to the
+ * host that joins the updates of its run, then with the run to the server. When a run
+ * leaves that host, it gets its versions, and with them the delays of its updates. One
+ * run at a time is on its way to the server.
+ *
+ * fab_order() decides which of the ready updates are sent, in which order, and joined
+ * where. fab_next() decides which run leaves next.
  */
 #ifndef FABRIC_ORDER_H
 #define FABRIC_ORDER_H
@@ -15,17 +17,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* FAB_UPDATES_MAX - the most updates in one plan */
+/* FAB_UPDATES_MAX - maximum number of updates in a plan */
 #define FAB_UPDATES_MAX	1024
 
-/* FAB_DIRECT - as @at of a run: it goes to the server as it is */
+/* FAB_DIRECT - @at of a run whose single update goes to the server directly */
 #define FAB_DIRECT	UINT32_MAX
 
 /**
- * struct fab_host - a host's network device
- * @tx: residual rate of what it sends, bytes a second
- * @rx: residual rate of what it receives
- * @joins: it can join updates
+ * struct fab_host - network device of a host
+ * @tx: residual sending rate, bytes/s
+ * @rx: residual receiving rate, bytes/s
+ * @joins: a process on the host can join updates
  */
 struct fab_host {
 	double	tx;
@@ -35,9 +37,10 @@ struct fab_host {
 
 /**
  * struct fab_update - an update that is ready
- * @host: where it is
- * @version: of the model that it was computed from
- * @since: when it got ready; the older one goes first if nothing else decides
+ * @host: host of its worker
+ * @version: version of the model that it was computed from
+ * @since: position in the order in which updates became ready; the lower one goes first
+ *	among equal ones
  */
 struct fab_update {
 	uint32_t	host;
@@ -46,14 +49,14 @@ struct fab_update {
 };
 
 /**
- * struct fab_state - what is known of the rest
- * @version: of the model, with what is on its way from the last host to the server
- * @ahead: updates that were sent and have no version yet
- * @bound: the most updates that may be applied between reading a model and applying
- *	what was computed from it
- * @bytes: of an update
+ * struct fab_state - state of the fabric, except the ready updates
+ * @version: version of the model, including the run on its way to the server
+ * @ahead: updates in runs that have not left for the server
+ * @bound: maximum number of updates applied between reading a model and applying the
+ *	update computed from it
+ * @bytes: bytes of an update
  * @server: host of the server
- * @hosts: number of hosts
+ * @hosts: number of @host
  * @host: the hosts
  */
 struct fab_state {
@@ -68,8 +71,8 @@ struct fab_state {
 
 /**
  * struct fab_run - updates that reach the server as one message
- * @first: place of the first one in the order
- * @n: how many
+ * @first: position of its first update in the order
+ * @n: number of updates
  * @at: host that joins them, or %FAB_DIRECT
  */
 struct fab_run {
@@ -79,12 +82,11 @@ struct fab_run {
 };
 
 /**
- * struct fab_plan - a decision
- * @order: numbers of the updates that are sent, in order; behind them those that are
- *	dropped
- * @sent: how many are sent
- * @run: contiguous parts of what is sent, in order
- * @runs: how many
+ * struct fab_plan - a decision of fab_order()
+ * @order: numbers of the updates to send, in order, followed by those to drop
+ * @sent: number of updates to send
+ * @run: consecutive ranges of @order, which cover all updates to send
+ * @runs: number of @run
  */
 struct fab_plan {
 	uint32_t	order[FAB_UPDATES_MAX];
@@ -96,37 +98,37 @@ struct fab_plan {
 /**
  * fab_order() - order, drop, and join updates
  * @s: the state
- * @update: those that are ready
- * @n: how many, at most %FAB_UPDATES_MAX
+ * @update: the ready updates
+ * @n: number of @update, at most %FAB_UPDATES_MAX
  * @plan: filled
  *
- * Dropped is what would be applied beyond its bound even in the best order: no order
- * drops fewer. Of the others goes first what has no slack left, then what is at the
- * server soonest, by the least residual rate on its way. They are joined where they are
- * together and at the server soonest, but those that come there later than another message
- * comes from there to the server.
+ * Updates that exceed the bound in any order are dropped; no order drops fewer. Next is
+ * an update without slack, else the one with the shortest transfer time to the server at
+ * residual rates. Updates are joined at the host that minimises the time to collect them
+ * there and to reach the server. A run takes only updates that arrive there no later than
+ * a message from there reaches the server.
  */
 void fab_order(const struct fab_state *s, const struct fab_update *update,
 	       uint32_t n, struct fab_plan *plan);
 
 /**
- * fab_comes_along() - may an update still be joined to the last run?
+ * fab_comes_along() - may an update still join the last run?
  * @s: the state
  * @u: the update
  * @at: host that joins the run
  *
- * It may if it keeps its bound behind all that were sent, and comes there in time, as for
+ * It may if it keeps its bound after all updates ahead, and arrives in time, as for
  * fab_order().
  */
 bool fab_comes_along(const struct fab_state *s, const struct fab_update *u,
 		     uint32_t at);
 
 /**
- * struct fab_leg - a run on its way
+ * struct fab_leg - a run that has not left for the server
  * @n: number of updates
- * @version: of the model that each of them was computed from
- * @whole: all of them have come to where they are joined
- * @seconds: how long the rest of the way takes
+ * @version: version of the model that each of them was computed from
+ * @whole: all of them have arrived where they are joined
+ * @seconds: time of the transfer to the server, in any unit
  */
 struct fab_leg {
 	uint32_t	n;
@@ -136,43 +138,43 @@ struct fab_leg {
 };
 
 /**
- * fab_late() - which run cannot keep its bound any more?
- * @version: of the model
+ * fab_late() - find a run that exceeds its bound
+ * @version: version of the model
  * @bound: see &struct fab_state
  * @leg: the runs without versions, in the order of their plans
- * @n: how many
+ * @n: number of @leg
  *
- * None can be late by its plan. But a run that was thought to have failed, as its worker
- * has, may come to the server, and then all others have less slack than was planned. Where
- * such runs are left, fab_next() may find none that can go, for ever.
+ * A plan has no late run. But a run that counts as failed, because its worker failed, may
+ * still reach the server, and takes slack from all others. A late run that stays in the
+ * list may keep fab_next() from finding any run.
  *
- * Return: the number of the first run that is late in the order of their plans, or @n.
+ * Return: the number of the first late run, in the order of the plans, or @n.
  */
 uint32_t fab_late(uint64_t version, uint32_t bound, const struct fab_leg *leg, uint32_t n);
 
 /**
- * fab_next() - which run leaves for the server?
- * @version: of the model
+ * fab_next() - choose the run that leaves for the server
+ * @version: version of the model
  * @bound: see &struct fab_state
  * @leg: the runs without versions, in the order of their plans
- * @n: how many
+ * @n: number of @leg
  *
- * A run may go before others if, thereafter, all can keep their bound in the order of
- * their plans. So what has no slack goes first, and is waited for.
+ * A run may overtake others only if all of those keep their bounds thereafter, in the
+ * order of their plans. So other runs wait for a run without slack.
  *
- * Return: the number of the run, or -1: none now.
+ * Return: the number of the run, or -1 if none may leave now.
  */
 int fab_next(uint64_t version, uint32_t bound, const struct fab_leg *leg,
 	     uint32_t n);
 
-/** fab_weight() - what the server multiplies an update of this delay with */
+/** fab_weight() - factor by which the server multiplies an update of this delay */
 double fab_weight(uint64_t delay);
 
 /**
- * struct fab_divergence - how far a replica may be behind its server
- * @max: the most that the sum of @open and @sent may be
- * @open: sum of the norms of the steps that were made since the last one that was sent
- * @sent: the same of what was sent and is not acknowledged
+ * struct fab_divergence - distance of a replica from its server
+ * @max: bound of @open + @sent
+ * @open: sum of the norms of the steps since the last model sent to the replica
+ * @sent: sum of the norms of the steps in models that are sent and not acknowledged
  */
 struct fab_divergence {
 	double	max;
@@ -180,13 +182,13 @@ struct fab_divergence {
 	double	sent;
 };
 
-/** fab_divergence_fits() - may a step of this norm be made now? */
+/** fab_divergence_fits() - does a step of this norm keep the bound? */
 bool fab_divergence_fits(const struct fab_divergence *d, double norm);
-/** fab_divergence_step() - it was made */
+/** fab_divergence_step() - add a step */
 void fab_divergence_step(struct fab_divergence *d, double norm);
-/** fab_divergence_send() - the model as it is now was sent */
+/** fab_divergence_send() - the current model was sent to the replica */
 void fab_divergence_send(struct fab_divergence *d);
-/** fab_divergence_ack() - it has come; nothing else was sent meanwhile */
+/** fab_divergence_ack() - the replica has it; no other model was sent meanwhile */
 void fab_divergence_ack(struct fab_divergence *d);
 
 #endif /* FABRIC_ORDER_H */

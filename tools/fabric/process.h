@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The processes of a fabric: a scheduler, a server, its replica, and hosts that join
- * updates. What they tell each other is in libdblp's fabric_msg.h.
+ * updates. Their messages are in libdblp's fabric_msg.h.
  *
- *	main.c		the command line
- *	schedule.c	the scheduler: who is there, and what all others say
- *	runs.c		and what becomes of updates
- *	rates.c		how fast hosts are
- *	order.c		what the scheduler decides, pure
- *	serve.c		the server, and the replica until it is one
- *	join.c		joining updates, and passing on models
- *	member.c	what all these have: the scheduler, and connections for data
+ *	main.c		parses the command line
+ *	schedule.c	the scheduler: connections and received messages
+ *	runs.c		the scheduler: plans, and runs of updates
+ *	rates.c		the scheduler: estimated rates of hosts, pure
+ *	order.c		the scheduler: order and hosts of updates, pure
+ *	serve.c		the server and its replica
+ *	join.c		joins updates, and passes on models
+ *	member.c shared by serve.c and join.c: the scheduler, and connections for data
+ *	
  */
 #ifndef FABRIC_PROCESS_H
 #define FABRIC_PROCESS_H
@@ -20,18 +21,18 @@
 #include <fabric_msg.h>
 
 /**
- * struct options - the command line
- * @listen: scheduler: where
- * @scheduler: where it is
- * @transport: of data
- * @workers: scheduler: how many there may be
- * @fifo: scheduler: every update goes to the server at once
- * @bound: scheduler: see &struct fab_state
+ * struct options - values of the options
+ * @listen: schedule: address to listen at
+ * @scheduler: address of the scheduler
+ * @transport: transport of updates and models
+ * @workers: schedule: number of workers
+ * @fifo: schedule: policy fifo, each update goes to the server at once
+ * @bound: schedule: see &struct fab_state
  * @count: elements of the model
- * @eta: server: step size
- * @div_max: server: see &struct fab_divergence; 0: it keeps no bound
- * @log: server: what was applied, or NULL
- * @timeout_ms: how long a host may be silent
+ * @eta: serve: step size
+ * @div_max: serve: @max of &struct fab_divergence; 0: no bound
+ * @log: serve: log of the steps, or NULL
+ * @timeout_ms: timeout of a connection on which a message is due
  */
 struct options {
 	struct sockaddr_dblp	listen;
@@ -47,7 +48,7 @@ struct options {
 	uint32_t		timeout_ms;
 };
 
-/* Each runs until it fails or the scheduler ends; the exit status */
+/* Each runs until it fails or the scheduler stops, and returns the exit status */
 int schedule(const struct options *o);
 int serve(const struct options *o, bool replica);
 int join(const struct options *o);

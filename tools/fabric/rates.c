@@ -3,10 +3,10 @@
 
 #include "rates.h"
 
-/* The share of a rate that is always thought to be left */
+/* Minimum residual share of a rate */
 #define LEFT	0.05
 
-/* Who can do so many times as much has not held up a message */
+/* A device at least this many times faster than a message was not its bottleneck */
 #define CLEARLY	1.25
 
 static void put(struct rate *r, uint32_t peer, double rate)
@@ -26,7 +26,7 @@ static double most(double a, double b)
 	return a > b ? a : b;
 }
 
-/* What it has done */
+/* Highest remembered rate */
 static double done(const struct rate *r)
 {
 	double rate = 0;
@@ -37,7 +37,7 @@ static double done(const struct rate *r)
 	return rate;
 }
 
-/* Has it held up a message itself? */
+/* Was this device the bottleneck of a remembered message? */
 static bool is_limit(const struct rates *r, uint32_t host, enum rate_way way)
 {
 	const struct rate *own = &r->host[host][way];

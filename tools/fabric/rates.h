@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How fast hosts send and receive, by what their sockets have measured. Pure. */
+/* Estimates rates of hosts from the rates of their messages. Pure. */
 #ifndef FABRIC_RATES_H
 #define FABRIC_RATES_H
 
 #include <stdint.h>
 
-/* RATE_UNKNOWN - bytes a second, if nothing was measured anywhere */
+/* RATE_UNKNOWN - bytes/s of a device before the first measurement */
 #define RATE_UNKNOWN	1.25e9
 
-/* Messages that are remembered: older ones were sent by the network of another time */
+/* RATE_SAMPLES - messages remembered in each direction: older ones may be outdated */
 #define RATE_SAMPLES	4
 
 enum rate_way {
@@ -19,10 +19,10 @@ enum rate_way {
 
 /**
  * struct rate - one direction of a host's network device
- * @n: messages so far
- * @peer: the other hosts of the last ones
- * @rate: and how fast they were, bytes a second
- * @used: bytes a second of updates that are on their way
+ * @n: number of messages so far
+ * @peer: the other host of each remembered message
+ * @rate: rate of each remembered message, bytes/s
+ * @used: rate reserved for updates in flight, bytes/s
  */
 struct rate {
 	uint32_t	n;
@@ -32,10 +32,10 @@ struct rate {
 };
 
 /**
- * struct rates - all devices
+ * struct rates - the devices of all hosts
  * @hosts: number of hosts
- * @host: both directions of each
- * @fastest: of them all, 0: nothing was measured
+ * @host: both directions of each host
+ * @fastest: highest rate of all devices, bytes/s; 0: no measurement
  */
 struct rates {
 	uint32_t	hosts;
@@ -43,22 +43,22 @@ struct rates {
 	double		fastest;
 };
 
-/** rates_sample() - a message went from one host to another so fast, above 0 */
+/** rates_sample() - add the rate of a message between two hosts, bytes/s, above 0 */
 void rates_sample(struct rates *r, uint32_t from, uint32_t to, double rate);
 
 /**
- * rates_of() - how fast a device is thought to be
+ * rates_of() - estimate the rate of a device, bytes/s
  *
- * As fast as its fastest message lately, if one of them was slower than its other end can
- * do. If all may have been held up by their other ends, it could do more: as much as the
- * fastest device of all.
+ * If a remembered message was slower than its other end can be, this device was the
+ * bottleneck: the result is its highest remembered rate. Otherwise the other ends may
+ * have been the bottleneck, and the result is the rate of the fastest device.
  */
 double rates_of(const struct rates *r, uint32_t host, enum rate_way way);
 
-/** rates_left() - what is left of that for one more; never 0, as estimates are wrong */
+/** rates_left() - residual rate, bytes/s; never 0, because rates_of() is an estimate */
 double rates_left(const struct rates *r, uint32_t host, enum rate_way way);
 
-/** rates_use() - begin to use what is left on both ends; how much that is */
+/** rates_use() - reserve the residual rate of both ends; returns it, bytes/s */
 double rates_use(struct rates *r, uint32_t from, uint32_t to);
 
 #endif /* FABRIC_RATES_H */

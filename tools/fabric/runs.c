@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What becomes of updates: plans, and runs on their way. A plan is made when the last one
- * has left for the server and two updates are ready, others come along while it waits. Its
- * first run leaves when half of the workers are in it, or the server's link has been idle for
- * as long as an update takes: what has to wait for that link is joined.
+ * Plans, and runs of updates on their way. A plan is made when all runs of the last plan
+ * have left for the server and two updates are ready. Further updates may join its last
+ * run while it waits. Its first run leaves when it has the updates of half of the
+ * workers, or the server's link has been idle for the time of one update.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "order.h"
 #include "schedule.h"
 
-/* More updates are waited for no longer than that, however slow the server's link is */
+/* Maximum wait for more updates, seconds, if the server's link is slow */
 #define LEG_MAX_S	1
 
 uint64_t now_ns(void)
@@ -25,7 +25,7 @@ uint64_t now_ns(void)
 	return t.tv_sec * NS + t.tv_nsec;
 }
 
-/* A message is short: who has no room for it does not read. It is noticed by its silence */
+/* A short message only fails if the process does not read. hear() then sees its EOF */
 void tell(struct peer *p, const struct dblp_fab_msg *m)
 {
 	struct dblp_fab_msg sent = *m;
@@ -107,7 +107,7 @@ void free_run(struct scheduler *s, struct run *run)
 	free(run);
 }
 
-/* Its run has ended; it may have got ready again before we knew */
+/* The worker may have sent READY again before the end of its run was known */
 void take_back(struct peer *w, bool ready)
 {
 	w->place = ready || w->again ? READY : NOWHERE;
@@ -115,8 +115,8 @@ void take_back(struct peer *w, bool ready)
 }
 
 /*
- * A run that will not reach the server. Updates that were not sent are ready as before;
- * who has sent one will hear of it from where it went to, and say again that it is ready.
+ * Ends a run that will not reach the server. Its unsent updates are ready again. A worker
+ * that has sent its update gets an error from the receiver, and sends READY again.
  */
 void fail_run(struct scheduler *s, struct run *run, bool tell_joiner)
 {
@@ -156,7 +156,7 @@ static bool has_room(const struct scheduler *s, const struct peer *from, const s
 					 rates_of(&s->rates, to->host, RATE_RX) / 2;
 }
 
-/* To where they are joined: as many at a time as there is room for on that device */
+/* Send updates to joining hosts, as many at a time as their devices have room for */
 static void send_members(struct scheduler *s)
 {
 	struct run *run;
@@ -214,7 +214,7 @@ static uint32_t count_workers(const struct scheduler *s)
 	return n;
 }
 
-/* May so many updates leave, or are more worth waiting for? Then until @wait_ms */
+/* May a run of @n updates leave? If more updates are worth waiting for, sets @wait_ms */
 static bool is_time(struct scheduler *s, uint32_t n)
 {
 	const double leg = s->o->count * sizeof(float) /
@@ -231,7 +231,7 @@ static bool is_time(struct scheduler *s, uint32_t n)
 	return now >= until;
 }
 
-/* Runs as they are to be decided on, and all versions of their updates */
+/* The runs that fab_next() decides on, with the versions of all their updates */
 struct legs {
 	struct run	*run[FAB_UPDATES_MAX];
 	struct fab_leg	leg[FAB_UPDATES_MAX];
@@ -256,7 +256,10 @@ static void list_legs(const struct scheduler *s, struct legs *l)
 	}
 }
 
-/* One at a time goes to the server. What is late gets ready again, and is dropped then */
+/*
+ * Send a run to the server if none is on its way. A late run fails: plan() then drops its
+ * updates.
+ */
 static void send_run(struct scheduler *s)
 {
 	struct legs l;
@@ -309,7 +312,7 @@ static void drop(struct scheduler *s, struct peer *w)
 	tell(w, &m);
 }
 
-/* Those that are ready */
+/* List the workers with a ready update; returns their number */
 static uint32_t list_ready(const struct scheduler *s, struct peer **w)
 {
 	uint32_t n = 0, i = 0;
@@ -346,7 +349,7 @@ static void look_at_hosts(const struct scheduler *s, struct fab_host *host,
 		host[p->host].joins = true;
 }
 
-/* Without order: each goes at once */
+/* Policy fifo: send each update at once */
 static void plan_fifo(struct scheduler *s, struct peer **w, uint32_t n)
 {
 	struct run *run;
@@ -383,8 +386,8 @@ static struct fab_update update_of(const struct peer *w)
 }
 
 /*
- * Joins to the last run of the plan what comes in time; how many are left. A worker may leave
- * and come again while its last update waits, so the number of workers is no bound.
+ * Add updates that arrive in time to the last run; returns the number of the others. The
+ * limit is needed, because the updates of a worker that left and joined again count, too.
  */
 static uint32_t come_along(struct fab_state *state, struct run *last, struct peer **w, uint32_t n)
 {

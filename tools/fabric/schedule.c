@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The scheduler. It hears of updates that are ready, and of all that becomes of them; what
- * it says to whom is in runs.c.
+ * The scheduler: its connections, and the messages that it receives. runs.c sends the
+ * answers.
  *
- * A connection carries one message of fixed length at a time. Who does not read what it is
- * told, or sends what it must not, is turned away.
+ * Messages have a fixed length. A process that does not read its messages, or sends an
+ * invalid one, is disconnected.
  */
 #include <err.h>
 #include <errno.h>
@@ -20,11 +20,11 @@
 
 #include "schedule.h"
 
-/* Strangers that may be silent at a time, besides members */
+/* Maximum number of connections without a JOIN, in addition to members */
 #define STRANGERS	64
-/* Who has not said who it is by then is a stranger */
+/* Timeout for JOIN on a new connection */
 #define SILENT_S	5
-/* How often strangers are looked for */
+/* Maximum time between two checks of this timeout */
 #define IDLE_MS		1000
 
 static volatile sig_atomic_t ended;
@@ -35,7 +35,7 @@ static void end(int signal)
 	ended = 1;
 }
 
-/* Saying */
+/* Sending */
 
 static void refuse(struct scheduler *s, struct peer *p, int error)
 {
@@ -67,7 +67,7 @@ static bool has_worker(const struct scheduler *s, uint32_t number)
 	return false;
 }
 
-/* The number of a host, of all if it is not known */
+/* Number of a host, or the number of hosts if it is unknown */
 static uint32_t host_of(const struct scheduler *s, const struct sockaddr_dblp *addr)
 {
 	uint32_t i = 0;
@@ -78,7 +78,7 @@ static uint32_t host_of(const struct scheduler *s, const struct sockaddr_dblp *a
 	return i;
 }
 
-/* A host that nobody is on any more; of all hosts if there is none */
+/* Number of a host without processes, or the number of hosts if there is none */
 static uint32_t left_host(const struct scheduler *s)
 {
 	bool used[HOSTS_MAX] = { 0 };
@@ -92,7 +92,7 @@ static uint32_t left_host(const struct scheduler *s)
 	return i;
 }
 
-/* One that is new takes the place of one that is gone when there is no other */
+/* If the table is full, a new host replaces one without processes */
 static int add_host(struct scheduler *s, struct peer *p)
 {
 	p->host = host_of(s, &p->addr);
@@ -121,7 +121,7 @@ static int may_join(const struct scheduler *s, const struct dblp_fab_msg *m)
 			return ENOENT;
 		return has_worker(s, m->from) ? EEXIST : 0;
 	case DBLP_FAB_SERVES:
-		/* A second one would begin anew */
+		/* A second server would start with a model of 0 */
 		return s->server || s->version ? EEXIST : 0;
 	case DBLP_FAB_REPLICA:
 		return s->replica ? EEXIST : 0;
@@ -169,9 +169,9 @@ static int on_join(struct scheduler *s, struct peer *p, const struct dblp_fab_ms
 	return 0;
 }
 
-/* What becomes of updates */
+/* Updates */
 
-/* Who is ready again has had the answer to its last update before we had ours */
+/* READY may overtake APPLIED: the server answers the worker first. @again remembers it */
 static void on_ready(struct scheduler *s, struct peer *p, const struct dblp_fab_msg *m)
 {
 	const bool again = (p->place == ON_ITS_WAY || p->place == THERE) && !p->again;
@@ -244,7 +244,7 @@ static void on_rate(struct scheduler *s, struct peer *p, const struct dblp_fab_m
 		rates_sample(&s->rates, p->host, to, m->rate);
 }
 
-/* 0, or why it is turned away */
+/* Returns 0, or a positive errno: the process is disconnected */
 static int on_message(struct scheduler *s, struct peer *p, const struct dblp_fab_msg *m)
 {
 	const bool worker = p->known && p->role == DBLP_FAB_WORKER;
@@ -270,8 +270,9 @@ static int on_message(struct scheduler *s, struct peer *p, const struct dblp_fab
 /* Leaving */
 
 /*
- * What was leaving for the old server may be in it, and in models that others have read.
- * Versions go on behind all that, or an update of such a model would be of none that there is.
+ * The run on its way to the old server may be applied, and workers may have read its
+ * model. So the new server's versions continue after that run, or updates of such a
+ * model would have an unknown version.
  */
 static void promote(struct scheduler *s)
 {
@@ -325,7 +326,7 @@ static void lose_joiner(struct scheduler *s, struct peer *p)
 	}
 }
 
-/* Whoever is not known was a stranger */
+/* Remove a process; one that has not joined counts as a stranger */
 static void lose(struct scheduler *s, uint32_t i)
 {
 	struct peer *p = s->peer[i];
@@ -367,7 +368,7 @@ static void let_in(struct scheduler *s)
 	const int fd = dblp_accept(s->listener);
 	struct peer *p;
 
-	/* Out of descriptors or memory: others wait until a connection ends */
+	/* Out of descriptors or memory: accept again when a connection has ended */
 	s->deaf = fd < 0 && !make_room(s);
 	if (fd < 0)
 		return;
@@ -384,7 +385,7 @@ static void let_in(struct scheduler *s)
 		lose(s, s->n_peers - 1);
 }
 
-/* What has come of its next message; false: it has ended, or must not say that */
+/* Receive a part of the next message; false: EOF, an error, or an invalid message */
 static bool hear(struct scheduler *s, struct peer *p)
 {
 	ssize_t n = recv(p->conn.fd, (char *)&p->in + p->got, sizeof(p->in) - p->got,
@@ -405,7 +406,7 @@ static bool hear(struct scheduler *s, struct peer *p)
 	return !error;
 }
 
-/* From the last one on, as one that leaves is replaced by the last one */
+/* Iterate backwards: lose() moves the last entry into the hole */
 static void hear_all(struct scheduler *s)
 {
 	const uint64_t now = now_ns();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The inside of the scheduler: schedule.c hears, runs.c decides. */
+/* Inside the scheduler: schedule.c handles messages, runs.c makes decisions. */
 #ifndef FABRIC_SCHEDULE_H
 #define FABRIC_SCHEDULE_H
 
@@ -8,10 +8,10 @@
 
 /* Servers, replicas, and hosts that join updates */
 #define OTHERS_MAX	1024
-/* Hosts whose rates are remembered */
+/* Hosts whose rates are kept */
 #define HOSTS_MAX	(DBLP_FAB_WORKERS_MAX + OTHERS_MAX)
 
-/* Where a worker's update is */
+/* State of a worker's update */
 enum place {
 	NOWHERE,
 	READY,
@@ -20,7 +20,7 @@ enum place {
 	THERE,
 };
 
-/* Somebody who has connected */
+/* A connected process; @known after it has joined */
 struct peer {
 	struct dblp_fab_conn	conn;
 	uint64_t		since;
@@ -31,7 +31,9 @@ struct peer {
 	uint32_t		number;
 	uint32_t		host;
 	struct sockaddr_dblp	addr;
-	/* A worker's update */
+	/*
+	 * Update of a worker; @again: the next one is ready before APPLIED for this one
+	 */
 	enum place		place;
 	uint64_t		version;
 	uint64_t		ready;
@@ -40,13 +42,13 @@ struct peer {
 	bool			again;
 };
 
-/* An update of a run; its worker may have left when it has come to where it is joined */
+/* An update of a run. @worker is NULL if it left after its update had arrived */
 struct part {
 	struct peer		*worker;
 	uint64_t		version;
 };
 
-/* Updates that reach the server as one message; in the order of their plans */
+/* Updates that reach the server as one message; a list in the order of the plans */
 struct run {
 	struct run		*next;
 	uint64_t		id;
@@ -56,7 +58,7 @@ struct run {
 	struct part		part[DBLP_FAB_WORKERS_MAX];
 };
 
-/* What has happened */
+/* Counters that the scheduler prints at its end */
 struct counters {
 	uint64_t	applied;
 	uint64_t	dropped;
@@ -93,27 +95,27 @@ struct scheduler {
 
 #define NS		1000000000ULL
 
-/** now_ns() - time that nobody sets */
+/** now_ns() - monotonic time */
 uint64_t now_ns(void);
-/** tell() - send a message; who has no room for it does not read, and is lost */
+/** tell() - send a message; a process that does not read its messages is disconnected */
 void tell(struct peer *p, const struct dblp_fab_msg *m);
-/** next_peer() - who has this role, from @i on; @i is behind it then. NULL: nobody else */
+/** next_peer() - next process with this role, from index @i on; advances @i. NULL: none */
 struct peer *next_peer(const struct scheduler *s, enum dblp_fab_role role, uint32_t *i);
-/** find_run() - by its number, or NULL */
+/** find_run() - run with number @id, or NULL */
 struct run *find_run(const struct scheduler *s, uint64_t id);
-/** leaving() - updates that may be applied although nobody has told us yet */
+/** leaving() - updates on their way to the server, which may already be applied */
 uint32_t leaving(const struct scheduler *s);
-/** stop_using() - a worker's update has come, or never will */
+/** stop_using() - release the rate reserved for a worker's update */
 void stop_using(struct scheduler *s, struct peer *w);
-/** take_back() - a worker's run has ended; it may be ready again */
+/** take_back() - remove a worker's update from its run; @ready: it needs a new plan */
 void take_back(struct peer *w, bool ready);
-/** free_run() - after all its workers were taken back */
+/** free_run() - free a run after take_back() for all its workers */
 void free_run(struct scheduler *s, struct run *run);
-/** fail_run() - a run will not reach the server */
+/** fail_run() - end a run that will not reach the server */
 void fail_run(struct scheduler *s, struct run *run, bool tell_joiner);
-/** joiner_at() - who joins updates at a host, or NULL */
+/** joiner_at() - process that joins updates at @host, or NULL */
 struct peer *joiner_at(const struct scheduler *s, uint32_t host);
-/** act() - plan, and send what can go; sets @wait_ms to when to look again at the latest */
+/** act() - plan and send updates; sets @wait_ms, the time limit of the next call */
 void act(struct scheduler *s);
 
 #endif /* FABRIC_SCHEDULE_H */
