@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * The interface between NCCL and plugins for its network, versions 8 and 10: which
- * members its structures have, in which order and of which types, and what numbers
- * mean. The names of types and members are this project's own.
+ * The interface between NCCL and its network plugins, versions 8 and 10: order and types
+ * of the members of structures, and values of constants. The names are those of this
+ * project.
  */
 #ifndef DBLP_NCCL_ABI_H
 #define DBLP_NCCL_ABI_H
@@ -23,7 +23,7 @@ enum nccl_log_level {
 	NCCL_LOG_INFO	= 3,
 };
 
-/* Parts of NCCL whose log users ask for by NCCL_DEBUG_SUBSYS */
+/* Subsystems of NCCL's log, see NCCL_DEBUG_SUBSYS */
 #define NCCL_LOG_INIT		1UL
 #define NCCL_LOG_NET		16UL
 #define NCCL_LOG_ALL		(~0UL)
@@ -36,10 +36,10 @@ enum nccl_log_level {
 #define NCCL_REQUESTS_MAX	32
 #define NCCL_NIC_DEVICES	4
 
-/* Traffic class of a communicator that was given none */
+/* Traffic class of a communicator without one */
 #define NCCL_NO_CLASS		(-1)
 
-/* What version 10 finds in *request of irecv() when the protocol is LL or LL128 */
+/* Version 10 sets *request of irecv() to this if the protocol is LL or LL128 */
 #define NCCL_FLAGS_IN_DATA	((void *)1)
 
 typedef void (*nccl_logger)(enum nccl_log_level level, unsigned long parts,
@@ -94,7 +94,7 @@ struct nccl_config_v10 {
 	int		traffic_class;
 };
 
-/* Functions that both versions have. The last argument of accept() is for offload */
+/* Functions of both versions. The last argument of accept() is for offload */
 #define NCCL_NET_ACCEPT							\
 	enum nccl_result (*accept)(void *listener, void **conn,		\
 				   void **offload)
@@ -139,7 +139,7 @@ struct nccl_net_v8 {
 	NCCL_NET_END;
 };
 
-/* With handles of NCCL's profiler for what is sent and received */
+/* Version 10 adds handles of NCCL's profiler to isend() and irecv() */
 struct nccl_net_v10 {
 	const char *name;
 	enum nccl_result (*init)(nccl_logger log, void *profiler);

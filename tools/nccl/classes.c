@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Which communicators may lose what: DBLP_NCCL_LOSSY lists classes of traffic, such as
- * 1:2%,2:0.5%. All others are reliable.
+ * Loss budgets of communicators. DBLP_NCCL_LOSSY lists traffic classes, such as
+ * 1:2%,2:0.5%. All other classes are reliable.
  */
 
 #include "plugin.h"
@@ -26,7 +26,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Reads a number and moves @text behind it */
+/* Parse a number of at most @most, and move @text behind it */
 static bool take_number(const char **text, unsigned long most, uint32_t *n)
 {
 	unsigned long found;
@@ -41,7 +41,7 @@ static bool take_number(const char **text, unsigned long most, uint32_t *n)
 	return !errno && found <= most;
 }
 
-/* Reads a share as 2%, 0.5% or 5000ppm, none that would have to be rounded */
+/* Parse 2%, 0.5% or 5000ppm; a value finer than 1 ppm is invalid */
 static bool take_share(const char **text, uint32_t *ppm)
 {
 	uint32_t unit = PERCENT;
@@ -65,7 +65,7 @@ static bool take_share(const char **text, uint32_t *ppm)
 	return *(*text)++ == '%' && *ppm && *ppm <= DBLP_PPM;
 }
 
-/* Reads CLASS:SHARE */
+/* Parse CLASS:SHARE */
 static bool take_class(const char **text)
 {
 	uint32_t number, budget;
@@ -86,7 +86,7 @@ enum nccl_result net_classes_init(void)
 	n_classes = 0;
 	while (at && *at) {
 		if (!take_class(&at) || (*at == ',' && !at[1])) {
-			net_warn("DBLP_NCCL_LOSSY=%s: it lists classes of traffic, each once and at most %d, with a share of loss, as in 1:2%%,2:0.5%%",
+			net_warn("DBLP_NCCL_LOSSY=%s is invalid: it takes up to %d traffic classes, each once, with a loss budget, such as 1:2%%,2:0.5%%",
 				 list, CLASSES_MAX);
 			return ncclInvalidUsage;
 		}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Messages. They go and come in the order in which NCCL has asked for them; whichever
- * of them it asks about, the first one goes on.
+ * Messages. They are sent and received in the order of NCCL's calls. A test of any of
+ * them lets the first one progress.
  */
 
 #include "plugin.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Calls after which others have their turn, however fast a peer is */
+/* Maximum calls of send() or recv() in a row: a fast peer must not delay others */
 #define CALLS_MAX	64
 
 static bool is_remote(int err)
@@ -20,7 +20,7 @@ static bool is_remote(int err)
 	       err == -ETIMEDOUT || err == -EKEYREJECTED;
 }
 
-/* An error ends a connection. Strangers may break off as they like */
+/* An error ends the connection. An unauthenticated peer must not cause warnings */
 static void fail(struct net_conn *c, int err)
 {
 	const char *what = c->sends ? "sending to" : "receiving from";
@@ -60,13 +60,13 @@ static int send_some(struct net_conn *c, struct net_request *r)
 	return 0;
 }
 
-/* What is wrong with the message that has come? */
+/* Is the received message invalid? Logs the reason */
 static bool is_wrong(struct net_conn *c, const struct net_request *r)
 {
 	uint32_t length = c->in.map.info.length;
 
 	if (length < sizeof(r->tag)) {
-		net_warn("%s sent what is no message of NCCL", c->peer);
+		net_warn("%s sent an invalid message", c->peer);
 		c->error = ncclRemoteError;
 	} else if (length - sizeof(r->tag) > r->size) {
 		net_warn("%s sent %zu bytes, where %zu were expected: do all ranks have the same environment (NCCL_PROTO, NCCL_ALGO)?",
@@ -81,7 +81,7 @@ static bool is_wrong(struct net_conn *c, const struct net_request *r)
 	return c->error;
 }
 
-/* The first loss is told at once, all of them at the end */
+/* Log the first loss at once; net_conn_free() logs the total */
 static void received(struct net_conn *c, struct net_request *r)
 {
 	const struct dblp_rcvinfo *info = &c->in.map.info;
@@ -89,7 +89,7 @@ static void received(struct net_conn *c, struct net_request *r)
 	r->size = info->length - sizeof(r->tag);
 	c->bytes += r->size;
 	if (info->missing && !c->missing)
-		net_info("%u of %zu bytes from %s are missing, and zero: the first ones",
+		net_info("first loss: %u of %zu bytes from %s are missing, and zero",
 			 info->missing, r->size, c->peer);
 	c->missing += info->missing;
 	done(c);
@@ -104,7 +104,7 @@ static int recv_some(struct net_conn *c, struct net_request *r)
 		dblp_inbox_set(&c->in, &c->tag, sizeof(c->tag), r->data,
 			       r->size);
 	n = dblp_transport_dblp.recv(c->fd, &c->in);
-	/* It has come, and there was room for more, or less */
+	/* -EPROTO: the message is larger or smaller than the buffer, but complete */
 	if (n == -EPROTO && c->in.closed)
 		n = 1;
 	if (n <= 0)
@@ -140,7 +140,7 @@ enum nccl_result net_post(struct net_conn *c, void *data, size_t size, int tag,
 	if (c->error)
 		return c->error;
 	if (size > NET_BYTES_MAX) {
-		net_warn("a message of %zu bytes: at most %u are taken", size,
+		net_warn("a message of %zu bytes exceeds the maximum of %u", size,
 			 NET_BYTES_MAX);
 		return ncclInvalidUsage;
 	}
@@ -164,7 +164,7 @@ enum nccl_result net_test(void *request, int *is_done, int *size)
 
 	*is_done = 0;
 	if (!r || r->state == NET_FREE) {
-		net_warn("test of a request that there is not");
+		net_warn("test of an unused request");
 		return ncclInternalError;
 	}
 	if (r->state == NET_QUEUED && net_progress(r->conn))

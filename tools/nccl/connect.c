@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * How connections begin. NCCL brings a handle from the end that listens to the one that
- * connects. That says first which handle it has: who does not know it is sent away.
+ * Opens connections. NCCL passes a handle from the listening to the connecting end, whose
+ * first message proves that it has the handle. Other connections are closed.
  */
 
 #include "plugin.h"
@@ -15,15 +15,18 @@
 #include <unistd.h>
 
 #define MAGIC		0x64626c6e63636c31ULL	/* dblnccl1 */
-/* Connections of strangers that a listener has, before the oldest is sent away */
+/*
+ * Maximum number of accepted connections before the first message; more close the
+ * oldest
+ */
 #define PENDING_MAX	16
 
 /**
- * struct net_handle - what NCCL brings to the other end
+ * struct net_handle - data that NCCL passes to the connecting end
  * @magic: %MAGIC
- * @nonce: whoever knows it may connect
- * @attempt: 0; in the copy that is given to each call of net_connect(): its connection
- * @addr: where
+ * @nonce: random number that authenticates the connecting end
+ * @attempt: 0; net_connect() sets it to the number of its connection
+ * @addr: address of the listening end
  */
 struct net_handle {
 	uint64_t		magic;
@@ -41,7 +44,7 @@ struct net_listener {
 	struct net_conn	*pending[PENDING_MAX];
 };
 
-/* Connections that are not open yet, by attempt */
+/* Connections that are not open yet, found by attempt */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct net_conn *attempts;
 
@@ -62,23 +65,23 @@ static enum nccl_result failed(const char *what, const char *whom, int err)
 							   ncclSystemError;
 }
 
-/* May a class of traffic lose this? Both ends ask, each for itself */
+/* Get the loss budget of a traffic class, and check that NCCL tolerates losses */
 static enum nccl_result ask_budget(int traffic_class, uint32_t *budget)
 {
 	*budget = net_class_budget(traffic_class);
 	if (!*budget)
 		return ncclSuccess;
 	if (net_only_simple()) {
-		net_info("class %d of traffic may lose %u ppm", traffic_class,
+		net_info("traffic class %d has a loss budget of %u ppm", traffic_class,
 			 *budget);
 		return ncclSuccess;
 	}
-	net_warn("class %d of traffic may lose data by DBLP_NCCL_LOSSY, which NCCL's protocols LL and LL128 cannot bear: set NCCL_PROTO=Simple and NCCL_P2P_LL_THRESHOLD=0 on all ranks",
+	net_warn("DBLP_NCCL_LOSSY lets traffic class %d lose data, which NCCL's protocols LL and LL128 do not tolerate: set NCCL_PROTO=Simple and NCCL_P2P_LL_THRESHOLD=0 on all ranks",
 		 traffic_class);
 	return ncclInvalidUsage;
 }
 
-/* Nothing may be missing until it is known whose connection it is, whatever phases say */
+/* Cap 0, whatever phases and jobs set, until net_accept() knows the traffic class */
 static int make_listener(int fd, struct sockaddr_dblp *addr)
 {
 	socklen_t len = sizeof(*addr);
@@ -136,7 +139,7 @@ enum nccl_result net_close_listen(void *listener)
 	return ncclSuccess;
 }
 
-/* A new connection takes the place of the oldest */
+/* Add a connection, in place of the oldest one */
 static void add_pending(struct net_listener *l, int fd)
 {
 	struct net_conn **at = &l->pending[l->oldest];
@@ -150,7 +153,7 @@ static void add_pending(struct net_listener *l, int fd)
 	l->oldest = (l->oldest + 1) % PENDING_MAX;
 }
 
-/* Its peer has said who it is. Of both ends' budgets the smaller counts */
+/* Open a connection after its first message. The smaller budget of both ends applies */
 static enum nccl_result let_in(struct net_conn *c)
 {
 	enum nccl_result result = ask_budget(c->hello.traffic_class,
@@ -166,7 +169,7 @@ static enum nccl_result let_in(struct net_conn *c)
 	return result;
 }
 
-/* Has it said who it is? If it is not whom this is for, it is sent away */
+/* Has the first message arrived? A connection without the nonce is closed */
 static bool has_come(struct net_listener *l, struct net_conn **c)
 {
 	int done;
@@ -175,7 +178,7 @@ static bool has_come(struct net_listener *l, struct net_conn **c)
 		return false;
 	if (net_test(&(*c)->request[0], &done, NULL) ||
 	    (done && (*c)->hello.nonce != l->nonce)) {
-		net_info("%s is a stranger", (*c)->peer);
+		net_info("%s does not have our handle: connection closed", (*c)->peer);
 		net_conn_free(*c);
 		*c = NULL;
 		return false;
@@ -212,7 +215,7 @@ enum nccl_result net_accept(void *listener, void **conn, void **offload)
 	return ncclSuccess;
 }
 
-/* Without a budget nothing is given up, whatever phases and jobs say */
+/* Without a budget the connection is reliable, whatever phases and jobs set */
 static int make_sender(int fd, uint32_t budget)
 {
 	uint32_t policy = budget ? DBLP_POLICY_EARLY : DBLP_POLICY_FULL;
@@ -248,7 +251,7 @@ static int begin(const struct net_handle *h, int traffic_class,
 	return 0;
 }
 
-/* Keep a connection until NCCL comes back with this handle */
+/* Keep a connection until NCCL calls net_connect() with this handle again */
 static void keep(struct net_conn *c, struct net_handle *h)
 {
 	static uint64_t count;
@@ -262,7 +265,7 @@ static void keep(struct net_conn *c, struct net_handle *h)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The connection that was kept, if any: what a handle says of it, others may have made up */
+/* Take a kept connection, if any. The nonce is compared, too: handles may be forged */
 static struct net_conn *take(const struct net_handle *h)
 {
 	struct net_conn **at = &attempts, *c;
@@ -277,7 +280,10 @@ static struct net_conn *take(const struct net_handle *h)
 	return c;
 }
 
-/* It is open once the socket has taken what is said first */
+/*
+ * Connect and send the first message; the connection is open when the socket has taken
+ * it
+ */
 static enum nccl_result go_on(struct net_conn *c,
 			      const struct sockaddr_dblp *addr)
 {
@@ -321,7 +327,7 @@ enum nccl_result net_connect(int device, int traffic_class, void *handle,
 	if (!net_device_of(device))
 		return ncclInternalError;
 	if (h->magic != MAGIC) {
-		net_warn("connecting: the handle is not of this version of the plugin");
+		net_warn("connecting: the handle is of another version of the plugin");
 		return ncclInvalidUsage;
 	}
 	result = find_or_begin(h, traffic_class, &c);

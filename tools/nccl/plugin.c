@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * What NCCL calls: the messages between GPUs of different machines go over AF_DBLP.
+ * Functions that NCCL calls. They send messages between hosts over AF_DBLP.
  */
 
 #include "plugin.h"
@@ -14,7 +14,7 @@
 
 nccl_logger net_log;
 
-/* Are there such sockets? This loads the module, if it is installed */
+/* Does the kernel support AF_DBLP? This loads an installed module */
 static enum nccl_result try_socket(void)
 {
 	const char *net = getenv("NCCL_NET");
@@ -28,8 +28,8 @@ static enum nccl_result try_socket(void)
 	net_warn("no AF_DBLP socket: %s%s; %s", strerror(-fd),
 		 fd == -EAFNOSUPPORT ? " (is dblp.ko loaded?)" : "",
 		 net && !strcasecmp(net, "dblp") ?
-		 "NCCL_NET=DBLP demands it, so that NCCL ends" :
-		 "NCCL goes on with another network, unless NCCL_NET=DBLP is set");
+		 "NCCL_NET=DBLP requires it, so NCCL ends" :
+		 "NCCL uses another network, unless NCCL_NET=DBLP is set");
 	return ncclSystemError;
 }
 
@@ -119,7 +119,7 @@ static enum nccl_result reg_mr(void *conn, void *data, size_t size, int memory,
 	(void)conn;
 	(void)size;
 	if (memory != NCCL_PTR_HOST) {
-		net_warn("only memory of the host is taken, not kind %d",
+		net_warn("only host memory is supported, not kind %d",
 			 memory);
 		return ncclInternalError;
 	}
@@ -155,7 +155,7 @@ static enum nccl_result irecv(struct net_conn *c, int n, void *data,
 {
 	if (n == 1)
 		return net_post(c, data, size, tag, request);
-	net_warn("%d messages at a time, where 1 was offered", n);
+	net_warn("%d messages in one receive, but 1 is supported", n);
 	return ncclInternalError;
 }
 
@@ -166,7 +166,7 @@ static enum nccl_result irecv_v8(void *conn, int n, void **data, int *sizes,
 	return irecv(conn, n, data[0], (size_t)sizes[0], tags[0], request);
 }
 
-/* NCCL_PROTO is for collective operations, and this does not know all that NCCL does */
+/* NCCL_PROTO covers collectives only, so this checks each receive, too */
 static enum nccl_result irecv_v10(void *conn, int n, void **data,
 				  size_t *sizes, int *tags, void **regions,
 				  void **profiles, void **request)
@@ -176,14 +176,14 @@ static enum nccl_result irecv_v10(void *conn, int n, void **data,
 	(void)regions;
 	(void)profiles;
 	if (c->budget && *request == NCCL_FLAGS_IN_DATA) {
-		net_warn("%s may lose data, but NCCL uses a protocol that cannot bear that",
+		net_warn("%s may lose data, but NCCL uses a protocol that does not tolerate losses",
 			 c->peer);
 		return ncclInvalidUsage;
 	}
 	return irecv(c, n, data[0], sizes[0], tags[0], request);
 }
 
-/* What is in memory of the host needs none */
+/* Host memory needs no flush */
 static enum nccl_result iflush(void *conn, int n, void **data, int *sizes,
 			       void **regions, void **request)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * The inside of the plugin. NCCL calls it from several threads, for each connection
- * from one at a time; it has none of its own, so that all goes on when NCCL asks for it.
+ * The inside of the plugin. NCCL calls it from several threads, but uses each connection
+ * from one thread at a time. The plugin has no threads: messages progress in NCCL's
+ * calls.
  *
- *	plugin.c	what NCCL calls
- *	classes.c	which communicators may lose what
- *	devices.c	the network devices
- *	connect.c	how connections begin
- *	conn.c		messages
+ *	plugin.c	functions that NCCL calls
+ *	classes.c	loss budgets of traffic classes
+ *	devices.c	network devices
+ *	connect.c	opens connections
+ *	conn.c		sends and receives messages
  */
 #ifndef DBLP_NCCL_PLUGIN_H
 #define DBLP_NCCL_PLUGIN_H
@@ -16,7 +17,7 @@
 
 #include "abi.h"
 
-/* Where NCCL wants the log */
+/* NCCL's log function */
 extern nccl_logger net_log;
 
 #define net_warn(format, ...)						\
@@ -26,20 +27,20 @@ extern nccl_logger net_log;
 	net_log(NCCL_LOG_INFO, NCCL_LOG_INIT | NCCL_LOG_NET, __func__,	\
 		__LINE__, "NET/DBLP : " format, ## __VA_ARGS__)
 
-/* Bytes of a message of NCCL: as much as its own sockets take */
+/* Maximum bytes of a message, as for NCCL's own sockets */
 #define NET_BYTES_MAX	(1U << 30)
 
 /* classes.c */
 
-/** net_classes_init() - read DBLP_NCCL_LOSSY; not ncclSuccess if it is wrong */
+/** net_classes_init() - read DBLP_NCCL_LOSSY; not ncclSuccess if it is invalid */
 enum nccl_result net_classes_init(void);
-/** net_class_budget() - what a class of traffic may lose, ppm */
+/** net_class_budget() - loss budget of a traffic class, ppm */
 uint32_t net_class_budget(int traffic_class);
 /**
- * net_only_simple() - has NCCL been told to use no other protocol?
+ * net_only_simple() - is NCCL restricted to its protocol Simple?
  *
- * LL and LL128 tell by flags among the data that it has come: a zero there would be
- * waited for for ever.
+ * LL and LL128 detect the arrival of data by flags in the data. They would wait forever
+ * for a flag that is lost and read as zero.
  */
 bool net_only_simple(void);
 
@@ -47,10 +48,10 @@ bool net_only_simple(void);
 
 /**
  * struct net_device - a network interface
- * @name: its name
- * @pci_path: in /sys, NULL if it is virtual
- * @addr: where it is reached
- * @mbit_s: how fast it is
+ * @name: name of the interface
+ * @pci_path: path in /sys, NULL if it is virtual
+ * @addr: its address
+ * @mbit_s: its rate, Mbit/s
  */
 struct net_device {
 	char			name[IFNAMSIZ];
@@ -59,9 +60,9 @@ struct net_device {
 	int			mbit_s;
 };
 
-/** net_devices_init() - find them; not ncclSuccess if there is none */
+/** net_devices_init() - find the devices; not ncclSuccess if there is none */
 enum nccl_result net_devices_init(void);
-/** net_device_of() - NULL if there is none with this number */
+/** net_device_of() - device with this number, or NULL */
 struct net_device *net_device_of(int number);
 int net_devices(void);
 
@@ -75,11 +76,11 @@ enum net_state {
 
 /**
  * struct net_request - a message of NCCL
- * @conn: where it goes, or comes
+ * @conn: its connection
  * @state: &enum net_state
- * @data: where it is
- * @size: its bytes; of one that comes the most that it may have, until it has come
- * @tag: sent before the data: so no message is empty
+ * @data: its buffer
+ * @size: bytes to send; bytes of the buffer until a message is received, then its bytes
+ * @tag: NCCL's tag, sent before the data, so that no message is empty
  */
 struct net_request {
 	struct net_conn	*conn;
@@ -89,7 +90,7 @@ struct net_request {
 	uint64_t	tag;
 };
 
-/* What the end that connects says first, as a message */
+/* First message of the connecting end */
 struct net_hello {
 	uint64_t	nonce;
 	int32_t		traffic_class;
@@ -98,23 +99,23 @@ struct net_hello {
 
 /**
  * struct net_conn - one direction of a connection
- * @next: of those that are not open yet
+ * @next: next connection that is not open yet
  * @fd: the socket
- * @sends: the direction
- * @is_open: NCCL has it
- * @attempt: number by which net_connect() finds it
- * @budget: ppm that may be missing, as far as this end is concerned
- * @error: what has ended it, or ncclSuccess
+ * @sends: true: it sends; false: it receives
+ * @is_open: the connection was returned to NCCL
+ * @attempt: number by which net_connect() finds a connection that is not open
+ * @budget: loss budget of this end, ppm
+ * @error: error that ended the connection, or ncclSuccess
  * @peer: address, for the log
  * @hello: the first message
- * @request: messages that were asked for, in order
- * @free: entry for the next one
- * @turn: entry of the one that is sent, or comes
- * @sent: bytes of it that were sent
- * @tag: of the one that comes
- * @in: the one that comes, if its length is not 0
- * @bytes: of all that have come
- * @missing: of these
+ * @request: ring of messages, in the order of NCCL's calls
+ * @free: index of the next entry to use
+ * @turn: index of the message that is sent or received
+ * @sent: bytes sent of message @turn
+ * @tag: tag of the message that is received
+ * @in: message that is received, if its length is not 0
+ * @bytes: bytes received, including missing ones
+ * @missing: bytes of @bytes that are missing
  */
 struct net_conn {
 	struct net_conn		*next;
@@ -137,21 +138,21 @@ struct net_conn {
 };
 
 /**
- * net_conn_new() - a connection whose first message is queued
+ * net_conn_new() - allocate a connection and queue its first message
  * @fd: the socket, which is closed if this fails
- * @addr: of the peer
- *
- * Return: NULL without memory.
+ * @sends: see &struct net_conn
+ * @addr: address of the peer
+ * Return: the connection, or NULL if out of memory.
  */
 struct net_conn *net_conn_new(int fd, bool sends,
 			      const struct sockaddr_dblp *addr);
 void net_conn_free(struct net_conn *c);
-/** net_post() - a message is to be sent, or to come; @request is NULL if all are used */
+/** net_post() - queue a message; @request is NULL if all requests are in use */
 enum nccl_result net_post(struct net_conn *c, void *data, size_t size, int tag,
 			  void **request);
-/** net_progress() - let messages go on; the error of the connection */
+/** net_progress() - send and receive; returns the error of the connection */
 enum nccl_result net_progress(struct net_conn *c);
-/** net_test() - as NCCL calls it */
+/** net_test() - NCCL's test() */
 enum nccl_result net_test(void *request, int *done, int *size);
 
 /* connect.c */
