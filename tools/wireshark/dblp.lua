@@ -1,25 +1,25 @@
 -- SPDX-License-Identifier: GPL-2.0-only
 --
--- Wireshark and tshark understand AF_DBLP with this: put it into the personal
--- or global Lua plugin folder (Help, About, Folders), or say
+-- A dissector of AF_DBLP for Wireshark and tshark. Copy it to the personal or global
+-- Lua plugin folder (Help, About, Folders), or run
 --
 --	tshark -X lua_script:dblp.lua -r capture.pcap
 --
--- The protocol has no port of its own. A UDP packet that obeys the protocol to
--- the letter is taken for one of it, and so are then all packets between the
--- same addresses and ports. Where that finds nothing, see "Captures" in
--- Documentation/dblp.rst.
+-- The protocol has no port of its own. A UDP packet that is valid in all its fields is
+-- taken as AF_DBLP, and so are all packets after it between the same addresses and
+-- ports. If that finds nothing, see "Captures" in Documentation/dblp.rst.
 --
--- Documentation/protocol.rst has the formats; names and rules are those of
--- net/dblp/core/wire.h, and selftests/tools/dissector compares them. What a receiver would
+-- Documentation/protocol.rst has the formats. Names and rules are those of
+-- net/dblp/core/wire.h, which selftests/tools/dissector compares. A packet that a
+-- receiver would drop is marked with the counter of that drop.
 -- drop is marked with the counter under which it would.
 
 local dblp = Proto("dblp", "AF_DBLP")
 
 dblp.prefs.trains = Pref.bool("Packets in a row", true,
-	"A capture on the machine that sends or receives shows several packets as " ..
-	"one where segmentation offload (UDP GSO, GRO) is on. Show each of them; " ..
-	"else what follows the first one is trailing bytes.")
+	"With segmentation offload (UDP GSO, GRO), a capture on the sending or receiving " ..
+	"machine shows several packets as one. Show each of them; otherwise all bytes " ..
+	"after the first packet are trailing bytes.")
 
 local VERSION, PORTS_MAX = 3, 16
 local HDR_LEN, DATA_HDR_LEN = 16, 16
@@ -54,32 +54,32 @@ local u8, u16, u32, u64 = ProtoField.uint8, ProtoField.uint16, ProtoField.uint32
 			  ProtoField.uint64
 local flag, bytes = ProtoField.bool, ProtoField.bytes
 local f = {
-	drop = ProtoField.string("dblp.drop", "A receiver drops it", base.ASCII,
-		"The counter of dblpctl stats that counts it"),
+	drop = ProtoField.string("dblp.drop", "Dropped by a receiver", base.ASCII,
+		"The counter of dblpctl stats for this drop"),
 	version = u8("dblp.version", "Version", base.DEC, nil, 0xf0),
 	type = u8("dblp.type", "Type", base.DEC, types, 0x0f),
 	ctl_len = u8("dblp.ctl_len", "Control frames, words of 4 bytes"),
-	seg_size = u16("dblp.seg_size", "Segment size (DATA); ports (COOKIE-ECHO), or which one (PROBE)"),
+	seg_size = u16("dblp.seg_size", "Segment size (DATA), number of ports (COOKIE-ECHO), or port (PROBE)"),
 	pn = u32("dblp.pn", "Packet number (low 32 bits)"),
 	dcid = u64("dblp.dcid", "Destination connection ID", base.HEX),
 	cid = u64("dblp.cid", "Client connection ID", base.HEX),
-	time = u64("dblp.time", "Time, to be echoed or echoed"),
+	time = u64("dblp.time", "Timestamp, sent or echoed"),
 	padding = bytes("dblp.padding", "Padding"),
 	reserved = bytes("dblp.reserved", "Reserved"),
-	rest = bytes("dblp.rest", "Not understood"),
-	spoken = u32("dblp.spoken", "Version spoken"),
+	rest = bytes("dblp.rest", "Undecoded bytes"),
+	spoken = u32("dblp.spoken", "Supported version"),
 
 	cookie_cid = u64("dblp.cookie.cid", "Server connection ID", base.HEX),
 	cookie_features = u16("dblp.cookie.features", "Cookie: features of the server", base.HEX),
-	cookie_born = u64("dblp.cookie.born", "Cookie: born, ms"),
+	cookie_born = u64("dblp.cookie.born", "Cookie: creation time, ms"),
 	cookie_mac = u64("dblp.cookie.mac", "Cookie: authentication code", base.HEX),
 	params_features = u32("dblp.params.features", "Features", base.HEX, nil, 0xfff00000),
 	params_cap = u32("dblp.params.cap", "Receive budget cap, ppm", base.DEC, nil, 0xfffff),
 	params_max_msg = u32("dblp.params.max_msg", "First message that may not be sent"),
-	params_window = u32("dblp.params.window", "Most credit that will be outstanding"),
-	params_max_data = u32("dblp.params.max_data", "Credit given"),
-	params_msg_max = u32("dblp.params.msg_max", "Largest message taken, bytes"),
-	params_rtt = u32("dblp.params.rtt", "Round trip measured, us"),
+	params_window = u32("dblp.params.window", "Maximum outstanding credit"),
+	params_max_data = u32("dblp.params.max_data", "Credit"),
+	params_msg_max = u32("dblp.params.msg_max", "Largest accepted message, bytes"),
+	params_rtt = u32("dblp.params.rtt", "Measured round-trip time, us"),
 	rst_reason = u32("dblp.rst.reason", "Reason", base.DEC, rst_reasons),
 	rst_echo = u64("dblp.rst.echo", "Echo", base.HEX),
 
@@ -111,7 +111,7 @@ local f = {
 	ecn_ce = u32("dblp.ecn.ce", "CE"),
 	flow_max_msg = u32("dblp.flow.max_msg", "First message that may not be sent"),
 	flow_cap = u32("dblp.flow.cap", "Receive budget cap, ppm"),
-	flow_max_data = u64("dblp.flow.max_data", "Credit given"),
+	flow_max_data = u64("dblp.flow.max_data", "Credit"),
 	close_over = flag("dblp.close.over", "Over budget", 16, nil, 0x100),
 	close_reason = u16("dblp.close.reason", "Reason", base.DEC, reasons, 0xff),
 	close_flags = u16("dblp.close.flags", "Reserved", base.HEX, nil, 0xfe00),
@@ -130,13 +130,13 @@ local f = {
 	meta_total = u32("dblp.meta.total", "Bytes of all pieces"),
 	meta_tag = u64("dblp.meta.tag", "Tag"),
 	ping_wanted = u64("dblp.ping.wanted", "Credit wanted"),
-	fin_end = u32("dblp.fin.end", "Messages sent in all"),
-	share_n = u16("dblp.share.n", "Connections that receive"),
-	share_all = u32("dblp.share.all", "What they received, 64 bytes"),
+	fin_end = u32("dblp.fin.end", "Number of messages sent"),
+	share_n = u16("dblp.share.n", "Receiving connections"),
+	share_all = u32("dblp.share.all", "Bytes received on this port, in units of 64"),
 	budget_msg = u32("dblp.budget.msg", "Message"),
 	budget_ppm = u32("dblp.budget.ppm", "Budget, ppm"),
-	auth_key = u16("dblp.auth.key", "Newest key's name", base.HEX),
-	auth_number = u32("dblp.auth.number", "Number (low 32 bits), if it has none"),
+	auth_key = u16("dblp.auth.key", "Name of the newest key", base.HEX),
+	auth_number = u32("dblp.auth.number", "Number (low 32 bits), for packets without packet number"),
 	auth_tag = bytes("dblp.auth.tag", "Tag (not checked)"),
 	cancel_started = u16("dblp.cancel.started", "Its bytes use credit"),
 	cancel_msg = u32("dblp.cancel.msg", "Message"),
@@ -144,7 +144,7 @@ local f = {
 	cancel_offset = u32("dblp.cancel.offset", "Offset of this piece"),
 	cancel_total = u32("dblp.cancel.total", "Bytes of all pieces"),
 	cancel_tag = u64("dblp.cancel.tag", "Tag"),
-	arrival_at = u32("dblp.arrival.at", "The packet came at, ns of the peer's clock"),
+	arrival_at = u32("dblp.arrival.at", "Arrival of the packet, ns of the peer's clock"),
 }
 dblp.fields = f
 
@@ -152,39 +152,39 @@ local function malformed(name, text)
 	return ProtoExpert.new(name, text, expert.group.MALFORMED, expert.severity.ERROR)
 end
 
--- What drops a packet, by counter
+-- Reasons of drops, by counter
 local drops = {
-	DropShort = malformed("dblp.short", "Ends before what it announces"),
-	DropVersion = ProtoExpert.new("dblp.other_version", "Another version",
+	DropShort = malformed("dblp.short", "Shorter than its lengths say"),
+	DropVersion = ProtoExpert.new("dblp.other_version", "Unsupported version",
 		expert.group.PROTOCOL, expert.severity.NOTE),
-	DropType = malformed("dblp.unknown_type", "Type of packet or frame is not known"),
-	DropField = malformed("dblp.bad_field", "A field has a value that it may not have"),
-	DropTrailing = malformed("dblp.trailing", "Goes on behind its end"),
+	DropType = malformed("dblp.unknown_type", "Unknown type of packet or frame"),
+	DropField = malformed("dblp.bad_field", "Invalid value of a field"),
+	DropTrailing = malformed("dblp.trailing", "Bytes after the end"),
 	DropMismatch = malformed("dblp.mismatch", "META contradicts the data header"),
 }
-local is_reset = ProtoExpert.new("dblp.reset", "Connection is over",
+local is_reset = ProtoExpert.new("dblp.reset", "Connection ended",
 	expert.group.SEQUENCE, expert.severity.WARN)
 local is_over = ProtoExpert.new("dblp.over_budget", "Closed over budget, by its deadline",
 	expert.group.SEQUENCE, expert.severity.NOTE)
-local is_cut = ProtoExpert.new("dblp.cut", "The capture does not have all of it",
+local is_cut = ProtoExpert.new("dblp.cut", "Truncated in the capture",
 	expert.group.UNDECODED, expert.severity.NOTE)
 dblp.experts = {
 	drops.DropShort, drops.DropVersion, drops.DropType, drops.DropField,
 	drops.DropTrailing, drops.DropMismatch, is_reset, is_over, is_cut,
 }
 
--- What a receiver checks, in its order ----------------------------------------
+-- Checks of a receiver, in its order -------------------------------------------
 
 local fixed_len = {
 	[INIT] = 128, [INIT_ACK] = 48, [COOKIE_ECHO] = 80, [COOKIE_ACK] = 48, [RST] = 32,
 }
--- As long as what it answers
+-- A VERSIONS packet is no longer than the INIT that it answers
 local most_len = { [VERSIONS] = fixed_len[INIT] }
 local numbered = { [CTRL] = true, [DATA] = true, [PROBE] = true }
 local not_in_ack = { [F_LOSSMAP] = true, [F_META] = true, [F_FIN] = true,
 		     [F_PING] = true, [F_BUDGET] = true, [F_CANCEL] = true }
 
--- Of what connections exchange, these have no other frames
+-- Packets of connections that may have no frame except AUTH
 local only_auth = { [COOKIE_ECHO] = true, [COOKIE_ACK] = true, [RST] = true, [PROBE] = true }
 local AUTH_LEN = 24
 
@@ -228,7 +228,7 @@ local check_frame = {
 		local reason, flags = arg % 256, math.floor(arg / 256)
 		local missing, segments = get(tvb, at + 8), get(tvb, at + 12)
 
-		-- What is complete has no CLOSE
+		-- A complete message has no CLOSE
 		if reason == 0 or not reasons[reason] or flags > 1 or get(tvb, at + 16) > PPM or
 		   flags == 1 and reason ~= 2 then
 			return false
@@ -259,7 +259,7 @@ local check_frame = {
 	end,
 }
 
--- Words of a frame with this argument, nil if it cannot have that
+-- Length of a frame with this argument in words, or nil if the argument is invalid
 local function frame_words(type, arg)
 	local plain = { [F_ECN] = 4, [F_FLOW] = 5, [F_META] = 8, [F_FIN] = 2, [F_PING] = 3,
 			[F_BUDGET] = 3, [F_ARRIVAL] = 2 }
@@ -313,7 +313,7 @@ local function check_frames(tvb, at, len, type, msg_len)
 	return mismatch and "DropMismatch" or nil
 end
 
--- Bit i of a map, counted from the least significant one of each word
+-- Is bit i set? Bits are counted from the least significant one of each word
 local function has_bit(tvb, at, i)
 	return tvb(at + 4 * math.floor(i / 32), 4):bitfield(31 - i % 32, 1) == 1
 end
@@ -366,7 +366,7 @@ local function check_data(tvb, len, ctl_len, seg_size)
 	return drop or check_frames(tvb, HDR_LEN + DATA_HDR_LEN, ctl_len, DATA, msg_len)
 end
 
--- Of others than DATA that is about ports
+-- In other packets than DATA, the field is a number of ports or a port
 local function may_be_seg_size(type, n)
 	if type == COOKIE_ECHO then
 		return n ~= 1 and n <= PORTS_MAX
@@ -376,8 +376,8 @@ local function may_be_seg_size(type, n)
 	return n == 0 or type == DATA
 end
 
--- Under which counter a receiver drops a packet, whatever connection it is of;
--- nil: it takes it
+-- Counter of the drop if a receiver drops the packet for any connection, or nil if it
+-- accepts the packet
 local function check(tvb)
 	local len = tvb:len()
 
@@ -432,10 +432,10 @@ local function check(tvb)
 	end
 end
 
--- What is shown ---------------------------------------------------------------
+-- Display ----------------------------------------------------------------------
 
--- One field after the other. What the packet has too few bytes for is shown as
--- not understood, once, and then nothing more.
+-- Adds one field after the other. At a field that is cut off, the cursor shows the
+-- remaining bytes as undecoded and stops.
 local Cursor = {}
 Cursor.__index = Cursor
 
@@ -444,7 +444,7 @@ local function cursor(tvb, tree, at, stop)
 			      stop = math.min(stop, tvb:len()) }, Cursor)
 end
 
--- The value is returned, and nil if there is none
+-- Returns the value, or nil if there is none
 function Cursor:add(field, n, value)
 	local range
 
@@ -475,7 +475,7 @@ local function share(ppm)
 	return string.format("%g%%", ppm / 10000)
 end
 
--- "3, 7-9": what a map names, not too long
+-- Set bits of a map as text such as "3, 7-9", shortened after 16 ranges
 local function runs(tvb, at, words, first)
 	local list, begin = {}, nil
 
@@ -636,7 +636,7 @@ local function show_frames(tvb, tree, at, stop, words)
 		local name = frame_types[kind] or "frame " .. kind
 		local text, c
 
-		-- One without an end takes all there is
+		-- A frame with an invalid length extends to the end of the frames
 		if len == 0 or at + len > stop then
 			len = stop - at
 		end
@@ -704,7 +704,7 @@ local show = {
 
 		if reason then
 			words[#words + 1] = rst_reasons[reason] or tostring(reason)
-			c.item:add_proto_expert_info(is_reset, "Connection is over: " .. words[#words])
+			c.item:add_proto_expert_info(is_reset, "Connection ended: " .. words[#words])
 		end
 		c:add(f.reserved, 4)
 		c:add(f.rst_echo, 8)
@@ -750,7 +750,7 @@ local function show_data(c, ctl_len, seg_size, words)
 	end
 end
 
--- Bytes of the packet at the beginning of some, if it says so itself
+-- Length of the first packet in a buffer, or of the buffer if the packet has no length
 local function own_len(tvb)
 	local len = tvb:len()
 
@@ -779,7 +779,7 @@ local function follows(tvb, at)
 	       tvb(at + 8, 8):bytes() == tvb(8, 8):bytes()
 end
 
--- One packet; returns what the list of packets says of it
+-- Shows one packet; returns its text for the packet list
 local function show_packet(tvb, root, whole)
 	local tree = root:add(dblp, tvb())
 	local drop = whole and check(tvb)
@@ -815,7 +815,7 @@ local function show_packet(tvb, root, whole)
 			end
 		end
 	elseif c.stop >= HDR_LEN then
-		-- What keeps its place in all versions
+		-- Fields with the same position in all versions
 		words[#words + 1] = "of version " .. version
 		c:add(f.reserved, 7)
 		c:add(f.dcid, 8)
@@ -859,7 +859,7 @@ function dblp.dissector(tvb, pinfo, root)
 	return len
 end
 
--- Who obeys to the letter belongs to it: see what is at the top
+-- A packet that is valid in all its fields is AF_DBLP: see the top of this file
 local function heuristic(tvb, pinfo, root)
 	local first = tvb:len() == tvb:reported_len() and tvb:len() >= HDR_LEN and
 		      own_len(tvb)
