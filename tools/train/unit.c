@@ -219,7 +219,7 @@ static void test_damage(struct checkpoint *c, const char *file)
 	truncate(file, c->bytes + 4);
 	ok(refused(c, file, "is damaged: it has"), "one that is too long is refused");
 	truncate(file, 5);
-	ok(refused(c, file, "is not a checkpoint"), "one of a few bytes is refused");
+	ok(refused(c, file, "is not a checkpoint"), "a file of a few bytes is refused");
 }
 
 static void test_checkpoint(void)
