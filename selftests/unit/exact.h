@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Copies that end where their memory does */
+/* Copies without room after their end */
 #ifndef _UNIT_EXACT_H
 #define _UNIT_EXACT_H
 
@@ -8,7 +8,7 @@
 
 #include <linux/types.h>
 
-/* Memory of exactly @len bytes, so that reading beyond it is caught */
+/* Copy to memory of exactly @len bytes, so that ASan detects reads beyond it */
 static inline u8 *exact(const void *from, u32 len)
 {
 	u8 *p = malloc(len ?: 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Processes of a fabric, over TCP on this host, and others that the test plays by hand */
+/* Starts processes of a fabric over TCP on this host; the test plays the others itself */
 #ifndef _UNIT_FABRIC_PLAY_H
 #define _UNIT_FABRIC_PLAY_H
 
@@ -13,15 +13,15 @@
 #include <unistd.h>
 
 #define COUNT	5
-/* Also on a machine that is busy with much else */
+/* Long enough for a busy machine */
 #define HEAR_MS	30000
 
 enum play { SCHEDULE, SERVE, REPLICA, JOIN };
 
-/* Of the fabric that was joined last */
+/* Secret of the fabric that was joined last */
 static __attribute__((unused)) uint64_t secret_of_all;
 
-/* @at: 32 bytes, filled with the scheduler's address */
+/* Set @o and the scheduler's address, of which @at, 32 bytes, gets the text */
 static inline void fabric_options(struct options *o, char *at)
 {
 	const int pid = getpid();
@@ -50,7 +50,7 @@ static inline pid_t begin(const struct options *o, enum play play)
 	_exit(play == SCHEDULE ? schedule(o) : serve(o, play == REPLICA));
 }
 
-/* Returns when it listens */
+/* Start a scheduler and wait until it listens */
 static inline pid_t begin_scheduler(const struct options *o)
 {
 	pid_t pid = begin(o, SCHEDULE);
@@ -65,7 +65,7 @@ static inline pid_t begin_scheduler(const struct options *o)
 	return pid;
 }
 
-/* Ends a process that is to end well on a signal */
+/* Stop a process by SIGTERM; returns its status */
 static inline int end_well(pid_t pid)
 {
 	int status;
@@ -75,7 +75,7 @@ static inline int end_well(pid_t pid)
 	return status;
 }
 
-/* Connects to the scheduler from 127.0.0.0 + @host: hosts are told apart by addresses */
+/* Connect to the scheduler from 127.0.0.0 + @host: addresses identify hosts */
 static inline int dial_from(struct dblp_fab_conn *c, const struct options *o, u32 host)
 {
 	struct sockaddr_in from = {
@@ -88,7 +88,7 @@ static inline int dial_from(struct dblp_fab_conn *c, const struct options *o, u3
 	return dblp_fab_setup(c, 9000) ?: dblp_connect(c->fd, &o->scheduler, 9000);
 }
 
-/* Joins as @role, with data at this port */
+/* Join as @role, with @port for data */
 static inline int join_at(struct dblp_fab_conn *c, const struct options *o, u32 host,
 			  enum dblp_fab_role role, u32 number, u16 port)
 {
@@ -101,7 +101,7 @@ static inline int join_at(struct dblp_fab_conn *c, const struct options *o, u32 
 	return err ?: dblp_fab_join(c, &hello, &secret_of_all);
 }
 
-/* Where nobody listens */
+/* Join with a port for data on which no socket listens */
 static inline int join_as(struct dblp_fab_conn *c, const struct options *o, u32 host,
 			  enum dblp_fab_role role, u32 number)
 {
@@ -119,7 +119,7 @@ static inline int say(const struct dblp_fab_conn *c, enum dblp_fab_type type, u6
 	return dblp_fab_send(c, &m);
 }
 
-/* Its next message of this type; -ETIMEDOUT if there is none for @ms */
+/* Receive the next message of this type; -ETIMEDOUT after @ms */
 static inline int hear(const struct dblp_fab_conn *c, enum dblp_fab_type type,
 		       struct dblp_fab_msg *m, int ms)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* For make coverage: the harness ends each test by _exit(), without writing counters */
+/* For make coverage: the harness ends each test by _exit(), which writes no counters */
 
 void __gcov_dump(void);
 void __real__exit(int status) __attribute__((noreturn));

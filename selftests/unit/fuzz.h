@@ -15,15 +15,13 @@
 	} \
 } while (0)
 
-/* One input; aborts if a promise is broken */
+/* Test one input; aborts if an invariant is violated */
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len);
 
-/* An input that is well formed, of at most @max bytes, for mutations to begin
- * with; returns its length.
- */
+/* A valid input of at most @max bytes, as a start for mutations; returns its length */
 size_t fuzz_seed(struct prng *r, u8 *p, size_t max);
 
-/* The same where any bytes are well formed */
+/* The same, if any bytes are valid */
 static inline size_t fuzz_any(struct prng *r, u8 *p, size_t max)
 {
 	size_t len = prng_below(r, max < 200 ? max : 200), i;

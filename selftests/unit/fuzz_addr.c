@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any text as an address: libdblp takes what the C library takes, and what it
- * takes it writes so that it is the same. So does it write any address.
+ * Any text as an address: libdblp accepts the same text as the C library. An accepted
+ * address keeps its value when it is written and read again, as does any address.
  */
 #include <arpa/inet.h>
 #include <errno.h>

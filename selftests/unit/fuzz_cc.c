@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a receiver may say, at any time, to a sender: the numbers stay ones to work with */
+/* Any feedback of a receiver at any time: the sender's numbers stay in range */
 #include <linux/limits.h>
 
 #include "cc.h"
@@ -13,7 +13,7 @@ struct reader {
 	const u8	*end;
 };
 
-/* As much of a socket as congestion control sees */
+/* The part of a socket that congestion control uses */
 struct sender {
 	struct dblp_sent	s;
 	struct dblp_sent_pkt	block[DBLP_SENT_BLOCK];
@@ -34,7 +34,7 @@ static u64 get(struct reader *r, u32 bytes)
 	return v;
 }
 
-/* Any power of two is as likely as another */
+/* A random number: all powers of two are equally likely */
 static u64 any(struct reader *r, u32 bits)
 {
 	u32 n = get(r, 1) % bits;
@@ -63,7 +63,7 @@ static void begin(struct sender *m, u32 how)
 	dblp_cc_start(&m->cc, dblp_cc_at(how >> 1 & 1), MSS, m->now);
 }
 
-/* As dblp_note_paced() does */
+/* Like dblp_note_paced() */
 static void push(struct sender *m, u32 n, u32 port, u32 bytes)
 {
 	struct dblp_sent_pkt pkt = { .bytes = bytes, .port = port };
@@ -78,7 +78,7 @@ static void push(struct sender *m, u32 n, u32 port, u32 bytes)
 						 m->cc.pacing_rate);
 }
 
-/* As dblp_cc_ack() does */
+/* Like dblp_cc_ack() */
 static void tell(struct sender *m, const struct dblp_rate_sample *rs)
 {
 	u64 rate = m->cc.pacing_rate;
@@ -132,7 +132,7 @@ static void check(struct sender *m)
 
 	CHECK(m->cc.cwnd >= MSS && m->cc.cwnd <= S32_MAX);
 	CHECK(m->cc.pacing_rate && dblp_cc_gap(&m->cc) <= MSS * 1000000000ULL);
-	/* Amid a burst probes follow at the rate of the pacer, but not for ever */
+	/* During a burst, probes are sent at the pacer's rate, but not forever */
 	CHECK(pto <= DBLP_PTO_MAX_NS && (pto || m->cc.holding));
 	CHECK(dblp_cc_window(&m->cc, &m->rtt, m->s.delivered_at, m->now) <= U32_MAX);
 	CHECK(dblp_cc_opens_at(&m->cc, &m->rtt, m->s.delivered_at, m->s.inflight));

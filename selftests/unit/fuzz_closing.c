@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Any state of a message: what is closed may be, and in time it is */
+/* Any state of a message: it is closed only when allowed, and always in time */
 #include <linux/dblp.h>
 
 #include "closing.h"
@@ -47,7 +47,7 @@ static void check_verdict(const struct dblp_close_state *s)
 	}
 }
 
-/* Whichever segments arrive of the first pass: the rest may be missing */
+/* If exactly a first pass of segments arrives, the others may be missing */
 static void check_pass(const struct dblp_close_state *s, u32 seg_size, u32 loss)
 {
 	u32 n = (s->length - 1) / seg_size + 1, pass, held;
@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 	s.now = get(&r, 2);
 	s.early_at = get(&r, 2);
 	s.deadline_at = get(&r, 2);
-	/* What is not missing but critical bytes can be no more than is there */
+	/* If only non-critical bytes are missing, the critical ones are not */
 	if (!s.critical_missing && s.missing > s.length - s.critical)
 		s.missing = s.length - s.critical;
 	check_verdict(&s);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any bytes as a message of a collective operation: what is taken is encoded to the
- * same bytes, its length and runs are sane, and nothing behind it is read.
+ * Any bytes as the head of a message of a collective: an accepted head is encoded to the
+ * same bytes, its length and runs are valid, and no byte after it is read.
  */
 #include <errno.h>
 #include <head.h>

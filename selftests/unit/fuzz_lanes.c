@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any bytes as lanes, parts and a plan: what is taken has steps of the vector alone, and
- * each element one owner. The same bytes as a vector: each element is large or not.
+ * Any bytes as lanes, parts and a plan: accepted ones have steps within the vector
+ * only, and each element has one owner. The same bytes as a vector: each element is
+ * large or small.
  */
 #include <choose.h>
 #include <errno.h>
@@ -16,7 +17,7 @@
 #define PARTS	16
 #define MAX	4096
 
-/* Bytes of the input, one after the other; zeroes behind its end */
+/* Next byte of the input, 0 after its end */
 static const u8 *at;
 static size_t left;
 
@@ -46,7 +47,7 @@ static void take_lanes(struct dblp_lane *lane)
 		};
 }
 
-/* Most are side by side */
+/* Most parts adjoin each other */
 static u64 take_parts(struct dblp_lane_part *part, u32 n)
 {
 	u64 end = 0;
@@ -62,7 +63,7 @@ static u64 take_parts(struct dblp_lane_part *part, u32 n)
 	return end;
 }
 
-/* Marks what a rank owns */
+/* Mark the elements that a rank owns */
 static void check_steps(const struct dblp_plan *plan, const struct dblp_layout *layout,
 			u8 *owned)
 {
@@ -154,7 +155,7 @@ size_t fuzz_seed(struct prng *r, u8 *p, size_t max)
 		len = max;
 	for (i = 0; i < len; i++)
 		p[i] = prng_any(r);
-	/* Lanes without flags, and parts side by side */
+	/* Lanes without flags, and adjoining parts */
 	for (i = 2; i < 2 + LANES * 5 && i < len; i += 5)
 		p[i] = p[i + 1] = p[i + 4] = 0;
 	return len;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A deterministic driver for the fuzzers: the same inputs each time, made from
- * seeds, from corpus/ and from each other. What it lacks in guidance by coverage
- * it makes up for by running in every check, ten times as long if FUZZ=full is in the
- * environment. Give it files to try just those.
+ * A deterministic driver for the fuzzers. Its inputs are made from seeds, from corpus/
+ * and from each other. It has no guidance by coverage, but runs in every check;
+ * FUZZ=full runs it ten times as long. With files as arguments, it tries only those.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -24,7 +23,7 @@ struct input {
 };
 
 static struct input pool[POOL], now;
-/* The input that broke a promise is left there */
+/* File for an input that fails */
 static char crash[64];
 
 static const u8 favourites[] = {
@@ -67,7 +66,7 @@ static void mutate_once(struct input *in, struct prng *r)
 	}
 }
 
-/* From a seed or from what became of earlier ones, with a few changes or none */
+/* Make an input from a seed or an earlier input, with a few or no changes */
 static void next_input(struct prng *r)
 {
 	u32 n = prng_below(r, 8);
@@ -104,11 +103,11 @@ static int is_input(const struct dirent *d)
 	return d->d_name[0] != '.';
 }
 
-/* What libFuzzer has found worth keeping: see "make fuzz" */
+/* Add the inputs that libFuzzer found, see "make fuzz" */
 static bool fill_pool(struct prng *r, const char *program)
 {
 	const char *name = strrchr(program, '_') + 1;
-	/* Kept until the end */
+	/* Not freed: used until the end */
 	static struct dirent **files;
 	char path[512];
 	int n, i;
@@ -134,7 +133,7 @@ static bool fill_pool(struct prng *r, const char *program)
 	return true;
 }
 
-/* Keep the input that is to blame */
+/* Save the input that failed */
 static void on_abort(int sig)
 {
 	FILE *f = fopen(crash, "wb");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any hosts and updates: each update is sent once or dropped, as few as can be, in runs
- * that follow each other, within its bound, and no host joins two. It repeats. Six bytes are
- * the state, and three each host and each update.
+ * Any hosts and updates: each update is sent once or dropped, and as few as possible are
+ * dropped. Runs are consecutive, keep their bounds, and use each joining host once.
+ * Equal input gives equal output. Six bytes are the state, three each host and each
+ * update.
  */
 #include <order.h>
 #include <string.h>
@@ -11,7 +12,10 @@
 
 #define HOSTS_MAX	16
 
-/* Most unit jobs with deadlines: each takes the last free place before its own */
+/*
+ * Maximum number of unit jobs with deadlines: each takes the last free place before its
+ * own
+ */
 static u32 most_sent(const struct fab_state *s, const struct fab_update *u, u32 n)
 {
 	bool used[FAB_UPDATES_MAX] = { 0 };

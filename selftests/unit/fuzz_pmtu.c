@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Any fates of packets and probes: the size stays one that may be */
+/* Any losses of packets and probes: the packet size stays valid */
 #include "fuzz.h"
 #include "pmtu.h"
 
@@ -12,7 +12,7 @@ static void check(const struct dblp_pmtu *p)
 	CHECK(!dblp_pmtu_known(p) || (p->mtu == p->max && !p->doubt));
 }
 
-/* Two bytes a step: what happens, and to a packet of which size */
+/* Each step has two bytes: an event, and the size of the packet */
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
 	u32 size, probe[2] = {}, i, count = 0;
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 	check(&p);
 	for (data += 2, len -= 2; len >= 2; data += 2, len -= 2) {
 		size = data[1] * 40;
-		/* Mostly those that are sent */
+		/* Mostly sizes in use */
 		if (data[0] & 0x80)
 			size = p.mtu;
 		switch (data[0] % 8) {
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 			dblp_pmtu_route(&p, DBLP_PMTU_MIN + size);
 			break;
 		case 1:
-			/* Of those that are not told yet no third is sent */
+			/* At most two probes are in flight */
 			size = dblp_pmtu_next(&p, now);
 			if (!size)
 				break;

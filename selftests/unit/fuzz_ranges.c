@@ -19,8 +19,8 @@ static void check_sane(const struct dblp_ranges *s)
 	}
 }
 
-/* Two bytes of input are a packet number, the first two of all where the array
- * begins.
+/*
+ * Two bytes of input are a packet number; the first two are the start of the array.
  */
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {

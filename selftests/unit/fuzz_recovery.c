@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A sender's life as bytes, next to the naive model */
+/* Events of a sender as bytes, compared with the model */
 #include "fuzz.h"
 #include "sent_model.h"
 
@@ -13,7 +13,7 @@ static u8 get(struct reader *r)
 	return r->p < r->end ? *r->p++ : 0;
 }
 
-/* Mostly ranges that may be, but also those that may not */
+/* Mostly valid ranges, some invalid */
 static void fuzz_ack(struct sent_model *m, struct reader *r)
 {
 	struct dblp_acked_range a[8];
@@ -29,7 +29,7 @@ static void fuzz_ack(struct sent_model *m, struct reader *r)
 	CHECK(model_ack(m, a, n, get(r) * 10000));
 }
 
-/* ACKs of everything, and of more */
+/* ACKs of all packets, and of packets never sent */
 static void fuzz_ack_all(struct sent_model *m, u8 how)
 {
 	struct dblp_acked_range a = {

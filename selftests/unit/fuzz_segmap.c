@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sets of segments, and the maps of them in packets, against an array of flags */
+/* Sets of segments, and their maps in packets, against an array of flags */
 #include <string.h>
 
 #include <linux/dblp.h>
@@ -34,7 +34,7 @@ static void check(const struct model *m)
 	CHECK(m->m.count == count);
 }
 
-/* The ranges of what is missing, put together again */
+/* The missing ranges must add up to the missing segments */
 static void check_ranges(const struct model *m, u32 seg_size, u32 last_len)
 {
 	u32 msg_len = (m->m.n - 1) * seg_size + last_len, from = 0, offset, len;
@@ -61,7 +61,7 @@ static void check_ranges(const struct model *m, u32 seg_size, u32 last_len)
 	}
 }
 
-/* A map as it may come in a packet, and the set that it would make */
+/* Any received map, and the set that results */
 static void try_map(struct model *m, const u8 *p, u32 words, u32 first)
 {
 	struct dblp_zeromap z = { .p = p, .first = first, .words = words };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any bytes as a packed vector: what is taken leads nowhere out of the vector, and packed
- * again takes no more bytes. The first two bytes are its number of elements, the third
- * one its type.
+ * Any bytes as a packed vector: an accepted one refers to elements of the vector only,
+ * and takes no more bytes when packed again. The first two bytes are the number of
+ * elements, the third is their type.
  */
 #include <errno.h>
 #include <reduce.h>

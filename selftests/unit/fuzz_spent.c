@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Cookies in any order: one that was spent stays spent */
+/* Cookies in any order: a spent cookie stays spent */
 #include "fuzz.h"
 #include "spent.h"
 
-/* Two bytes are a cookie: its birth and its client. No two have the same ID. */
+/* A cookie is two bytes: its creation time and its client. IDs are unique. */
 static u64 cid_of(const u8 *data)
 {
 	return data[0] << 8 | data[1];
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 			CHECK(dblp_spent_has(&s, cid_of(data + 2 * k),
 					     1 + data[2 * k]));
 	}
-	/* A cookie younger than all of them is not refused */
+	/* A newer cookie than all of these is accepted */
 	CHECK(!dblp_spent_has(&s, 1 << 20, 1000));
 	return 0;
 }

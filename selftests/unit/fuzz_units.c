@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Any text as a number: what dblpctl takes it writes so that it is the same */
+/* Any text as a number: dblpctl writes accepted numbers so that they read the same */
 #include <stdint.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any bytes as a packet: nothing is read beyond them, and whatever is accepted
- * is built again byte for byte, so there are not two ways to say one thing.
+ * Any bytes as a packet: no byte beyond it is read, and an accepted packet is built
+ * again to the same bytes. So each packet has one encoding.
  */
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void check_frames(const u8 *p, u32 len)
 	}
 }
 
-/* A map that is valid tells of segments that there are, and can be built again */
+/* A valid map names existing segments only, and can be built again */
 static void check_zeromap(const struct dblp_hdr *h, const struct dblp_data *d,
 			  const u8 *p)
 {
@@ -123,7 +123,7 @@ static u8 *seed_auth(struct prng *r, u8 *p, const u8 *end)
 	return dblp_put_frame(p, end, &f) ?: p;
 }
 
-/* A frame that is right, or nearly */
+/* A valid frame, or one with an error */
 static u8 *seed_frame(struct prng *r, u8 *p, const u8 *end)
 {
 	static u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX];
@@ -253,7 +253,9 @@ size_t fuzz_seed(struct prng *r, u8 *p, size_t max)
 	return at - p;
 }
 
-/* Random bytes hardly ever are a packet, so the rest is tried by itself */
+/*
+ * Random bytes hardly ever are a valid packet, so frames and parts are tried alone, too
+ */
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
 	u8 *p;
@@ -265,7 +267,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 	if (len < DBLP_HDR_LEN)
 		return 0;
 
-	/* With a header that is right, as far as that goes */
+	/* Add a valid header, as far as possible */
 	p = malloc(len);
 	memcpy(p, data, len);
 	p[0] = DBLP_VERSION << 4 | (DBLP_PKT_ACK + p[0] % 3);

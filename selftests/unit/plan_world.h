@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Carries out the plans of all ranks over memory, in any order that collective.h
- * allows: what happens next is drawn. Whoever includes it says what a step does to the
- * data, and has to link plan.c.
+ * Executes the plans of all ranks in memory, in a random order that collective.h allows.
+ * The including test defines the effect of steps on the data, and links plan.c.
  */
 #ifndef _UNIT_PLAN_WORLD_H
 #define _UNIT_PLAN_WORLD_H
@@ -12,14 +11,14 @@
 #include "test.h"
 
 /**
- * struct pstep - a step, and what has become of it
- * @s: as the plan has it
- * @match: receives: index of the sender's step
- * @matched: sends: somebody receives it
- * @blockers: steps of this rank that have not ended and that it must wait for
- * @sent: sends: the message is on its way, or has arrived
- * @done: it has ended
- * @data: what a send has put on its way
+ * struct pstep - a step and its state
+ * @s: the step of the plan
+ * @match: of a receive: index of the sender's step
+ * @matched: of a send: a receive matches it
+ * @blockers: unfinished steps of this rank that must end first
+ * @sent: of a send: the message was sent
+ * @done: the step has ended
+ * @data: of a send: the message
  */
 struct pstep {
 	struct dblp_step	s;
@@ -38,17 +37,17 @@ struct prank {
 
 /**
  * struct world - all ranks
- * @plan: theirs, but for the rank
- * @rank: their steps
- * @buffered: the transport holds any number of messages; else a send ends when its
- *	receive does, so nothing moves before both may begin
- * @rng: draws what happens next
- * @left: steps of all that have not ended
- * @wrong: set by these three when something is wrong
- * @local: does a local step
- * @send: puts a message on its way
- * @recv: takes it; @sender is the step that has sent it
- * @arg: theirs
+ * @plan: the plan; its @rank is not used
+ * @rank: the ranks' steps
+ * @buffered: true: the transport buffers any number of messages; false: a send ends
+ *	together with its receive, and moves data only when both may begin
+ * @rng: draws the next step
+ * @left: unfinished steps of all ranks
+ * @wrong: set by the callbacks on an error
+ * @local: executes a local step
+ * @send: sends a message
+ * @recv: receives the message of step @sender
+ * @arg: argument of the callbacks
  */
 struct world {
 	struct dblp_plan	plan;
@@ -84,7 +83,7 @@ static inline void world_free(struct world *w)
 	w->rank = NULL;
 }
 
-/* Plans of all ranks; false if they are refused */
+/* Compute the plans of all ranks; false if they are invalid */
 static inline bool world_init(struct world *w)
 {
 	struct dblp_plan plan = w->plan;
@@ -100,7 +99,7 @@ static inline bool world_init(struct world *w)
 			world_free(w);
 			return false;
 		}
-		/* Exactly as much room as is needed, for ASan to see */
+		/* Room for exactly @n steps, so that ASan detects writes beyond it */
 		steps = malloc(n * sizeof(*steps));
 		dblp_plan_steps(&plan, steps, n);
 		r->n = n;
@@ -112,7 +111,7 @@ static inline bool world_init(struct world *w)
 	return true;
 }
 
-/* Find who sends what each one receives; returns what is wrong, or NULL */
+/* Find the send of each receive; returns an error text, or NULL */
 static inline const char *world_match(struct world *w)
 {
 	size_t sends = 0, i, k, found;
@@ -153,10 +152,13 @@ static inline const char *world_match(struct world *w)
 			peer->step[p->match].matched = true;
 		}
 	}
-	return sends == receives ? NULL : "a send nobody receives";
+	return sends == receives ? NULL : "a send without a receive";
 }
 
-/* Must step @a of a rank wait until @b has ended? On one connection all is in order */
+/*
+ * Must step @a of a rank wait for the end of @b? A connection keeps the order of
+ * messages.
+ */
 static inline bool pstep_waits(const struct dblp_step *a,
 			       const struct dblp_step *b)
 {
@@ -217,7 +219,7 @@ static inline bool world_try(struct world *w, u32 rank, struct pstep *p)
 	return true;
 }
 
-/* Carry out everything; returns what is wrong, or NULL */
+/* Execute all steps; returns an error text, or NULL */
 static inline const char *world_run(struct world *w)
 {
 	size_t i;
@@ -232,7 +234,7 @@ static inline const char *world_run(struct world *w)
 	while (w->left) {
 		bool ended = false;
 
-		/* Some rank somewhere from a step on that is drawn; all if need be */
+		/* Try the steps of all ranks, beginning with a random one */
 		r = prng_below(&w->rng, w->plan.nranks);
 		for (tried = 0; tried < w->plan.nranks && !ended; tried++) {
 			struct prank *k = &w->rank[(r + tried) % w->plan.nranks];

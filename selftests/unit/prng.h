@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Numbers that look random and repeat */
+/* Reproducible pseudo-random numbers */
 #ifndef _UNIT_PRNG_H
 #define _UNIT_PRNG_H
 
 #include <linux/types.h>
 
-/* splitmix64: each test begins with a seed of its own */
+/* splitmix64; each test has its own seed */
 struct prng {
 	u64 state;
 };
@@ -25,7 +25,7 @@ static inline u64 prng_below(struct prng *r, u64 n)
 	return prng_u64(r) % n;
 }
 
-/* A number of any size: as likely small as large */
+/* A number of random size: small ones are as likely as large ones */
 static inline u64 prng_any(struct prng *r)
 {
 	return prng_u64(r) >> prng_below(r, 64);

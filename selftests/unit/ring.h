@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The memory of a ring of packets sent, as net/dblp/sent.c has it in the kernel. */
+/* Memory of a ring of sent packets, as in net/dblp/sent.c. */
 #ifndef DBLP_UNIT_RING_H
 #define DBLP_UNIT_RING_H
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Loss detection once more, so naive that one sees it is right: every packet
- * ever sent is looked at again for each ACK. What the real one does and says is
- * compared with it, step by step.
+ * A simple model of loss detection: for each ACK it looks at every packet ever sent.
+ * Tests compare the behaviour of the real one with it, step by step.
  */
 #ifndef _UNIT_SENT_MODEL_H
 #define _UNIT_SENT_MODEL_H
@@ -23,20 +22,20 @@ struct sent_model {
 	struct dblp_rtt		rtt;
 	u64			now;
 	bool			broken;
-	u32			n_lost;		/* callbacks of one call, and their weight */
+	u32			n_lost;		/* losses reported by one call, with weight */
 	u32			weight;
-	/* The naive one */
+	/* The model */
 	u64			next;
 	u64			delivered;
 	u64			skipped;
-	u32			port;		/* of packets from now on */
+	u32			port;		/* port of the next packets */
 	struct dblp_port	ports[DBLP_SPRAY_MAX];
 	struct {
 		u64	at;
 		u16	bytes;
 		u8	state;
-		u8	told;		/* state by the callbacks */
-		u8	why;		/* it was lost */
+		u8	told;		/* state according to callbacks */
+		u8	why;		/* reason of the loss */
 		u8	port;
 		u32	msg;
 	} pkt[MODEL_PKTS];
@@ -91,7 +90,7 @@ static inline void model_begin(struct sent_model *m)
 	ring_init(&m->s, MODEL_RING);
 }
 
-/* Before anything is sent */
+/* Called before the first packet */
 static inline void model_spray(struct sent_model *m, u32 n)
 {
 	dblp_sent_spray(&m->s, m->ports, n);
@@ -123,7 +122,7 @@ static inline void model_push(struct sent_model *m, u16 bytes, u32 msg)
 	m->next++;
 }
 
-/* Leave a number out now if that may be. False if it was, though it may not */
+/* Skip a packet number if allowed. False if one was skipped that must not be */
 static inline bool model_skip(struct sent_model *m, u32 random)
 {
 	if (m->next == MODEL_PKTS)
@@ -142,7 +141,7 @@ static inline bool model_skip(struct sent_model *m, u32 random)
 	return m->s.next == m->next;
 }
 
-/* Packets of the same port that were sent after it, up to the latest acknowledged */
+/* Packets sent on the same port after @pn, up to the latest acknowledged one */
 static inline u64 model_behind(const struct sent_model *m, u64 pn)
 {
 	u64 n = 0, at, least = 0;
@@ -157,14 +156,15 @@ static inline u64 model_behind(const struct sent_model *m, u64 pn)
 	return least;
 }
 
-/* More than one call may? */
+/* Were more packets lost than one call may report? */
 static inline bool model_lost_much(const struct sent_model *m)
 {
 	return m->n_lost > DBLP_LOSE_MAX + m->weight;
 }
 
-/* Have the real one judge all that is overdue, which it does step by step. Returns the
- * bytes lost
+/*
+ * Let the real one handle all overdue packets, which it does in steps. Returns the
+ * bytes lost.
  */
 static inline u64 model_go_on(struct sent_model *m)
 {
@@ -179,8 +179,9 @@ static inline u64 model_go_on(struct sent_model *m)
 	return lost;
 }
 
-/* The tolerance is taken from the real one, and the round trips of ports are: tests of
- * their own look at those
+/*
+ * Time until a packet is lost. Reordering tolerance and round-trip times of ports are
+ * those of the real one: other tests cover them.
  */
 static inline u64 model_delay(const struct sent_model *m, u64 pn)
 {
@@ -195,7 +196,7 @@ static inline u64 model_delay(const struct sent_model *m, u64 pn)
 	if (delay < DBLP_GRANULARITY_NS)
 		delay = DBLP_GRANULARITY_NS;
 	delay += m->s.reorder_ns;
-	/* No later one of its port has arrived */
+	/* No later packet of its port has arrived */
 	if (!model_behind(m, pn))
 		delay += 4 * (m->rtt.var > m->ports[m->pkt[pn].port].var ?
 			      m->rtt.var : m->ports[m->pkt[pn].port].var);
@@ -252,7 +253,7 @@ static inline bool model_agrees(struct sent_model *m, u64 loss_time)
 	       m->s.reorder <= DBLP_REORDER_MAX && !m->broken;
 }
 
-/* Feed an ACK to both. False if they disagree */
+/* Pass an ACK to both. False if they disagree */
 static inline bool model_ack(struct sent_model *m,
 			     const struct dblp_acked_range *r, u32 n,
 			     u64 ack_delay)

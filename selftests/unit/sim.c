@@ -23,7 +23,7 @@ enum event_type {
 	EV_ARRIVE,	/* a packet reaches the receiver */
 	EV_ACK_TIMER,	/* a receiver's timer */
 	EV_ACK,		/* an ACK reaches the sender */
-	EV_MESSAGE,	/* a sender is given more */
+	EV_MESSAGE,	/* a sender gets more to send */
 };
 
 enum seg_state {
@@ -121,7 +121,7 @@ static void queue_changes(struct sim *s, int by)
 	s->queue_peak = max(s->queue_peak, s->queue);
 }
 
-/* How long a packet is on the link */
+/* Time of a packet on the link, ns */
 u64 sim_packet_time(const struct sim *s)
 {
 	return (s->mss + s->overhead) * SIM_S / s->rate;
@@ -209,7 +209,7 @@ static u32 needed_seg(const struct sim_flow *f)
 	return i;
 }
 
-/* Segments of a message that are sent before any is known to be lost */
+/* Segments of a message that are sent before the first one is known to be lost */
 static u32 first_pass(const struct sim_flow *f)
 {
 	u32 n = f->end_seg - f->first_seg;
@@ -219,7 +219,7 @@ static u32 first_pass(const struct sim_flow *f)
 			       dblp_sent_loss(&f->sent));
 }
 
-/* The next segment to be sent, as dblp_tx_pick() */
+/* Next segment to send, like dblp_tx_pick() */
 static bool pick(struct sim_flow *f, u32 *segment)
 {
 	u32 live = f->next_seg - f->first_seg - f->n_need;
@@ -274,7 +274,7 @@ static const struct dblp_sent_ops sim_ops = { .acked = acked, .lost = lost };
 #define TCP_RTO_MIN	(200 * SIM_MS)
 #define TCP_TIMEOUT_MIN	(8 * SIM_MS)
 
-/* The first timeout is a loss probe, the next is the retransmission timeout */
+/* The first timeout is a loss probe, the next one is the retransmission timeout */
 static u64 tcp_timeout(const struct sim_flow *f)
 {
 	if (f->pto_count)
@@ -303,7 +303,7 @@ static bool has_window(const struct sim *s, const struct sim_flow *f)
 	return !f->sent.inflight || f->sent.inflight + s->mss <= window;
 }
 
-/* Send what may be sent and set the sender's timer */
+/* Send as much as permitted, and set the sender's timer */
 static void run_sender(struct sim *s, u32 flow)
 {
 	struct sim_flow *f = &s->flow[flow];
@@ -341,7 +341,7 @@ static void run_sender(struct sim *s, u32 flow)
 		.at = wake, .type = EV_WAKE, .flow = flow });
 }
 
-/* Something new, or what is in flight once more */
+/* Send a new segment, or one in flight again */
 static void probe(struct sim *s, u32 flow, u64 *pn)
 {
 	struct sim_flow *f = &s->flow[flow];
@@ -412,7 +412,7 @@ static void on_wake(struct sim *s, u32 flow)
 	run_sender(s, flow);
 }
 
-/* When what sets out at @at arrives */
+/* Arrival time of a packet that leaves at @at */
 static u64 travelled(struct sim *s, u64 at)
 {
 	at += s->rtt / 2;
@@ -421,7 +421,7 @@ static u64 travelled(struct sim *s, u64 at)
 	return at;
 }
 
-/* When the host attends to what comes at @at */
+/* Time at which the host handles a packet that arrives at @at */
 static u64 attended(const struct sim *s, u64 at)
 {
 	struct prng r;
@@ -464,7 +464,7 @@ static void send_ack(struct sim *s, u32 flow)
 		   .flow = flow, .ack = ack });
 }
 
-/* Returns whether a message ends with this segment */
+/* Returns true if this segment completes a message */
 static bool receive_seg(struct sim *s, struct sim_flow *f, u32 segment)
 {
 	if (f->seg[segment] & SEG_GOT || (f->goal && f->finished)) {
@@ -525,7 +525,7 @@ static void on_ack(struct sim *s, u32 flow, struct sim_ack *ack)
 		f->pto_count = 0;
 	rate = f->cc.pacing_rate;
 	f->cc.ops->ack(&f->cc, &rs, &f->rtt);
-	/* A flow that waits for the pacer waits according to the new rate */
+	/* A change of the pacing rate also changes the current wait */
 	if (rate && f->cc.pacing_rate && f->pace_next > s->now)
 		f->pace_next = s->now + (f->pace_next - s->now) * rate /
 					f->cc.pacing_rate;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * TCP bbr for the simulator, version 1 as Linux has it: the highest delivery rate
- * of ten rounds, the lowest round trip of ten seconds, a cycle of gains. Loss
- * matters only in the first round of it, and after a timeout.
+ * TCP BBR version 1 for the simulator, as in Linux: the highest delivery rate of ten
+ * rounds, the lowest round-trip time of ten seconds, and a cycle of gains. Loss reduces
+ * the window only in the first round of a recovery and after a timeout.
  */
 #include <string.h>
 
@@ -25,7 +25,7 @@ enum bbr_mode {
 };
 
 struct bbr {
-	double	bw[BW_ROUNDS];	/* bytes a ns */
+	double	bw[BW_ROUNDS];	/* bytes/ns */
 	double	full_bw;
 	u64	min_rtt;
 	u64	min_rtt_at;
@@ -77,7 +77,7 @@ static void next_phase(struct bbr *b, u64 now)
 static void enter_probe_bw(struct bbr *b, u64 now)
 {
 	b->mode = PROBE_BW;
-	/* Anywhere but where it drains */
+	/* Any phase except draining */
 	b->phase = (dblp_cc_random(&b->random) >> 8) % (CYCLE - 1);
 	b->phase = b->phase ? b->phase + 1 : 0;
 	b->cycle_at = now;
@@ -182,7 +182,7 @@ static void bbr_ack(struct dblp_cc *cc, const struct dblp_rate_sample *rs,
 	gain = b->mode == PROBE_BW || b->mode == PROBE_RTT ? 2 : HIGH_GAIN;
 	target = bw && b->min_rtt ? gain * bdp(b) + 3 * cc->mss :
 				    10 * cc->mss;
-	/* Packet conservation, for a round trip */
+	/* Packet conservation for one round trip */
 	if (rs->lost && rs->delivered >= b->recovery_end) {
 		b->recovery_end = rs->delivered + rs->inflight + 1;
 		b->restored = false;
@@ -212,7 +212,7 @@ static void bbr_timeout(struct dblp_cc *cc, u32 count, u64 now)
 {
 	struct bbr *b = state(cc);
 
-	/* The first is a loss probe */
+	/* The first timeout is a loss probe */
 	if (count < 2)
 		return;
 	b->restored = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * TCP cubic for the simulator, after RFC 9438: slow start, the cubic function
- * and its Reno-friendly region, one reduction a round trip.
+ * TCP CUBIC for the simulator (RFC 9438): slow start, the cubic function and its
+ * Reno-friendly region, one reduction per round trip.
  */
 #include <linux/minmax.h>
 
@@ -97,7 +97,7 @@ static void cubic_timeout(struct dblp_cc *cc, u32 count, u64 now)
 {
 	struct cubic *c = state(cc);
 
-	/* The first is a loss probe */
+	/* The first timeout is a loss probe */
 	if (count < 2)
 		return;
 	cubic_reduce(c, c->cwnd / 2);

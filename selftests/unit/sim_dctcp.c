@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * TCP dctcp for the simulator, after RFC 8257: it halves when packets are lost,
- * as Linux' does, and by as much as was marked where the queue marks.
+ * DCTCP for the simulator (RFC 8257): the window is halved after a loss, as in Linux, and
+ * reduced by the share of marked packets otherwise.
  */
 #include <linux/minmax.h>
 
@@ -78,7 +78,7 @@ static void dctcp_timeout(struct dblp_cc *cc, u32 count, u64 now)
 {
 	struct dctcp *d = state(cc);
 
-	/* The first is a loss probe */
+	/* The first timeout is a loss probe */
 	if (count < 2)
 		return;
 	dctcp_reduce(d, d->cwnd / 2);

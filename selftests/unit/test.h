@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the unit tests share */
+/* Shared by the unit tests */
 #ifndef _UNIT_TEST_H
 #define _UNIT_TEST_H
 

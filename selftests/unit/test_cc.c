@@ -67,7 +67,7 @@ static u64 pto(const struct dblp_cc *cc, const struct dblp_rtt *rtt, u32 count)
 	return dblp_cc_pto(cc, rtt, 0, count, 0);
 }
 
-/* Probes of a hundred flows in a full queue would fill it again */
+/* A hundred flows must not refill a full queue by their probes */
 TEST(dblp_cc_pto__does_not_go_round_the_pacer)
 {
 	struct dblp_rtt rtt;
@@ -91,8 +91,8 @@ TEST(dblp_cc_pto__does_not_go_round_the_pacer)
 	EXPECT_EQ(2, dblp_cc_probes(&cc, &rtt, 1));
 }
 
-/* Amid a burst, what is still to come is probed at the pacer's rate, for a while */
-TEST(dblp_cc_pto__does_not_back_off_amid_a_burst)
+/* During a burst, missing data is probed at the pacer's rate, for a limited time */
+TEST(dblp_cc_pto__does_not_back_off_in_a_burst)
 {
 	struct dblp_rtt rtt;
 	struct dblp_cc cc;
@@ -118,22 +118,25 @@ TEST(dblp_pace_next__makes_up_for_a_late_timer)
 	/* 1500 bytes at 15 MB/s: 100 us */
 	next = dblp_pace_next(1000 * us, 1000 * us, 1500, 15000000, &late);
 	EXPECT_EQ(1100 * us, next);
-	/* Ahead of its time */
+	/* Earlier than its time */
 	next = dblp_pace_next(next, 1050 * us, 1500, 15000000, &late);
 	EXPECT_EQ(1200 * us, next);
-	/* 70 us late: 50 by this packet, 20 by the next one; all are sent by 1400 */
+	/*
+	 * 70 us late: this packet makes up for 50, the next one for 20; all are sent by
+	 * 1400
+	 */
 	late = 70 * us;
 	next = dblp_pace_next(next, 1270 * us, 1500, 15000000, &late);
 	EXPECT_EQ(1320 * us, next);
 	next = dblp_pace_next(next, 1320 * us, 1500, 15000000, &late);
 	EXPECT_EQ(1400 * us, next);
 	EXPECT_EQ(0, late);
-	/* There was nothing to send: no timer was late */
+	/* The sender had no data, so no timer was late */
 	EXPECT_EQ(2100 * us, dblp_pace_next(next, 2000 * us, 1500, 15000000,
 					    &late));
 }
 
-/* Silence neither stops the flow at once, nor lets it go on for ever */
+/* Without ACKs the window opens for a while, but not forever */
 TEST(dblp_cc_window__opens_in_silence)
 {
 	struct dblp_rtt rtt;
@@ -154,11 +157,11 @@ TEST(dblp_cc_window__opens_in_silence)
 	EXPECT_EQ(U64_MAX, dblp_cc_opens_at(&cc, &rtt, 5, 9000 + i * 1000));
 	EXPECT_EQ(10000 + DBLP_CC_SILENT_PKTS * 1000,
 		  dblp_cc_window(&cc, &rtt, 5, U64_MAX));
-	/* Who has no pacer or has heard nothing yet waits */
+	/* A sender without a pacing rate, or before the first ACK, waits */
 	cc.pacing_rate = 0;
 	EXPECT_EQ(10000, dblp_cc_window(&cc, &rtt, 5, U64_MAX));
-	/* Whose packets take the pacer less than a nanosecond waits for ACKs: its
-	 * timer would expire at once, and again
+	/* At less than 1 ns per packet the sender waits for ACKs: its timer would
+	 * expire at once, again and again
 	 */
 	cc.pacing_rate = U64_MAX;
 	EXPECT_EQ(10000, dblp_cc_window(&cc, &rtt, 5, U64_MAX));

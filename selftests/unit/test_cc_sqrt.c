@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the congestion control by the square root of the window promises */
+/* Congestion control sqrt */
 #include <linux/minmax.h>
 
 #include "sim.h"
@@ -27,8 +27,8 @@ static u64 sent_pkts(const struct sim *s)
 	return pkts;
 }
 
-/* From 100 Mbit/s and 10 ms to 100 Gbit/s and 10 us: the same law without a unit
- * of any of them. One that ignores the queue fills it.
+/* From 100 Mbit/s and 10 ms to 100 Gbit/s and 10 us: the law has no unit of these. A
+ * sender that ignores the queue fills it.
  */
 TEST(sqrt__fills_links_and_keeps_queues_short)
 {
@@ -57,8 +57,8 @@ TEST(sqrt__fills_links_and_keeps_queues_short)
 	}
 }
 
-/* Where the queue is too short for its delay to be seen among others, what it
- * drops is congestion: one that makes up for all loss drops half.
+/* If the queue is too short for its delay to be measured, its drops are congestion. A
+ * sender that makes up for all losses loses half of its packets.
  */
 TEST(sqrt__a_short_queue_is_not_random_loss)
 {
@@ -81,8 +81,8 @@ TEST(sqrt__a_short_queue_is_not_random_loss)
 	}
 }
 
-/* From windows of few packets, in whose spans chance alone makes a tenth of a
- * twentieth, to those of thousand
+/* From windows of few packets, which vary by chance by a tenth of a twentieth, to
+ * windows of a thousand packets
  */
 TEST(sqrt__fills_a_link_with_random_loss)
 {
@@ -111,8 +111,8 @@ TEST(sqrt__fills_a_link_with_random_loss)
 	}
 }
 
-/* More than is excused: a window of some packets, as TCP's, not next to none. Each
- * share is of the whole link, in thousandths.
+/* Beyond the excused loss, the window is a few packets, like TCP's, and not nearly 0.
+ * Shares are per mille of the link.
  */
 TEST(sqrt__bears_more_random_loss_than_it_excuses)
 {
@@ -138,7 +138,7 @@ TEST(sqrt__bears_more_random_loss_than_it_excuses)
 	}
 }
 
-/* Also where who came late has never seen the queue empty: 64 of them */
+/* Also 64 flows, of which late ones have never seen an empty queue */
 TEST(sqrt__flows_share_fairly)
 {
 	static const struct {
@@ -171,7 +171,10 @@ TEST(sqrt__flows_share_fairly)
 	}
 }
 
-/* Beside TCP in a queue of 8 packets, where who makes up for each loss leaves it nothing */
+/*
+ * Beside TCP in a queue of 8 packets: a sender that makes up for all losses would
+ * starve TCP
+ */
 TEST(sqrt__leaves_cubic_its_part)
 {
 	u64 theirs = 0, all = 0;
@@ -193,8 +196,8 @@ TEST(sqrt__leaves_cubic_its_part)
 	sim_free(&s);
 }
 
-/* Beside TCP in a queue of twelve times the path, which TCP fills: who gives way
- * to that for ever gets next to nothing
+/* Beside TCP in a queue of twelve times the path, which TCP keeps full: a sender that
+ * always yields would starve
  */
 TEST(sqrt__keeps_a_part_beside_cubic_in_a_deep_queue)
 {
@@ -217,8 +220,8 @@ TEST(sqrt__keeps_a_part_beside_cubic_in_a_deep_queue)
 	sim_free(&s);
 }
 
-/* One whose windows are small is hit by each loss harder than it can grow: without
- * what SHARE tells, one of them takes all, and TCP's part with it.
+/* A loss reduces a small window faster than it can grow. Without the SHARE frame, one
+ * flow would take the shares of all others, including TCP's.
  */
 TEST(sqrt__none_is_locked_out_beside_cubic)
 {
@@ -247,8 +250,8 @@ TEST(sqrt__none_is_locked_out_beside_cubic)
 	sim_free(&s);
 }
 
-/* To the last packets of messages: none waits for a backoff, unless nothing at all is heard of
- * the first window
+/* Including the last packets of messages: no flow waits for a backoff, unless no packet
+ * of its first window is answered
  */
 TEST(sqrt__a_round_in_a_burst)
 {
@@ -283,8 +286,8 @@ TEST(sqrt__a_round_in_a_burst)
 	EXPECT_LE(late, 1);
 }
 
-/* What was sent before goes on, neither more nor less; and at once when it ends, with the
- * queue from before: that less was delivered tells nothing of the path
+/* The rate before the burst continues, during it and at once after it, although the
+ * queue is still there: the lower delivery rate says nothing about the path
  */
 TEST(sqrt__a_burst_holds_the_rate)
 {
@@ -322,9 +325,9 @@ static void none_is(struct __test_metadata *_metadata, const struct sim *s,
 		ASSERT_STRNE(mode, s->flow[i].cc.ops->mode(&s->flow[i].cc));
 }
 
-/* Of a path that has become longer, or of a link that has become slower, what it carries,
- * and a queue as if it had always been so. Who believes the round trip from before, or
- * takes the delay for rivals', leaves the link idle or the queue full.
+/* After the path becomes longer or its link slower, the sender fills the link with a
+ * queue as if the path had always been so. A sender that keeps the old round-trip time,
+ * or attributes the delay to rivals, leaves the link idle or the queue full.
  */
 TEST(sqrt__knows_a_path_that_changed)
 {
@@ -363,7 +366,7 @@ TEST(sqrt__knows_a_path_that_changed)
 	}
 }
 
-/* Many who begin at once overflow the queue. That is no burst. */
+/* Many flows that start together overflow the queue. That is not a burst. */
 TEST(sqrt__a_start_in_step_is_no_burst)
 {
 	struct sim s;
@@ -379,7 +382,7 @@ TEST(sqrt__a_start_in_step_is_no_burst)
 	sim_free(&s);
 }
 
-/* Who sends rarely delivers little. That is no sign of others. */
+/* A flow that sends rarely has a low delivery rate. That is not a sign of rivals. */
 TEST(sqrt__rest_is_no_rival)
 {
 	u32 round, i;
@@ -400,7 +403,7 @@ TEST(sqrt__rest_is_no_rival)
 	sim_free(&s);
 }
 
-/* The window on a host that takes 2 us for a packet, if @n are acknowledged at once */
+/* Window on a host that takes 2 us per packet, if @n packets are acknowledged together */
 static u64 window_of_trains(u32 n)
 {
 	struct dblp_rate_sample rs = { 0 };
@@ -427,8 +430,8 @@ static u64 window_of_trains(u32 n)
 	return cc.cwnd / cc.mss;
 }
 
-/* Packets of a train wait for each other. Who takes that for a queue has never more
- * than a part of one in flight, and one processor waits for the other.
+/* Packets of a train wait for each other. A sender that takes this for a queue has less
+ * than a train in flight, so that sending and receiving processor wait for each other.
  */
 TEST(sqrt__a_train_is_no_queue)
 {
@@ -437,7 +440,7 @@ TEST(sqrt__a_train_is_no_queue)
 	EXPECT_LE(window_of_trains(2), 20);
 }
 
-/* Of ten ACKs one is late by a hundred round trips: the others decide how fast it is sent */
+/* One of ten ACKs is late by a hundred round trips: the others set the pacing rate */
 TEST(sqrt__paces_by_what_is_usual)
 {
 	struct dblp_rate_sample rs = { .now = SIM_S };
@@ -460,7 +463,7 @@ TEST(sqrt__paces_by_what_is_usual)
 	EXPECT_GE(cc.pacing_rate, cc.cwnd * (SIM_S / SIM_US) / 200);
 }
 
-/* Who has been one of few is alone when they are gone, with a window of his own */
+/* When other flows end, the remaining flow takes the link */
 TEST(sqrt__forgets_senders_that_are_gone)
 {
 	u32 before, others, after;
@@ -483,8 +486,8 @@ TEST(sqrt__forgets_senders_that_are_gone)
 	}
 }
 
-/* Twice as long as a packet train, and again: what a host attends to at once is
- * neither a queue nor a burst, nor is loss beside it
+/* Twice as long as a packet train, and four times: packets that a host handles together
+ * are neither a queue nor a burst, even if packets are lost
  */
 TEST(sqrt__bunches_of_acks_are_no_queue)
 {
@@ -501,7 +504,7 @@ TEST(sqrt__bunches_of_acks_are_no_queue)
 	}
 }
 
-/* A queue that marks from the eighth packet on, and would hold a hundred */
+/* A queue of a hundred packets that marks from the eighth on */
 TEST(sqrt__heeds_marks)
 {
 	struct sim s;
@@ -531,7 +534,7 @@ static void lose(struct sim_flow *f, u32 lost, u32 spurious)
 	f->cc.ops->ack(&f->cc, &rs, &f->rtt);
 }
 
-/* Once all that was lost has arrived, only late, and not before */
+/* Only when all lost packets have arrived late, and not before */
 TEST(sqrt__takes_back_a_cut_for_nothing)
 {
 	struct sim s;
@@ -549,7 +552,7 @@ TEST(sqrt__takes_back_a_cut_for_nothing)
 	sim_free(&s);
 }
 
-/* What sqrt takes for congestion this control bears, on paths from 1 to 80 packets */
+/* Tolerates loss that sqrt takes for congestion, on paths of 1 to 80 packets */
 TEST(lossy__fills_a_link_that_loses_many)
 {
 	static const struct {
@@ -575,7 +578,7 @@ TEST(lossy__fills_a_link_that_loses_many)
 	}
 }
 
-/* Amid a connection, there and back: the link stays full, and no burst comes */
+/* Switches in a connection, and back: the link stays full, without a burst */
 TEST(dblp_cc_switch__live)
 {
 	const struct dblp_cc_ops *to[] = { &dblp_cc_lossy, &dblp_cc_sqrt };
@@ -598,7 +601,7 @@ TEST(dblp_cc_switch__live)
 	sim_free(&s);
 }
 
-/* Bytes that arrive in four seconds, with a switch every 40 ms or without */
+/* Bytes received in four seconds, with a switch every 40 ms or without */
 static u64 received_amid_switches(u64 jitter, u64 stall, bool switches)
 {
 	const struct dblp_cc_ops *to[] = { &dblp_cc_lossy, &dblp_cc_sqrt };
@@ -623,8 +626,8 @@ static u64 received_amid_switches(u64 jitter, u64 stall, bool switches)
 	return received;
 }
 
-/* Nor does it become slower with each where most round trips are longer than the
- * shortest: on a path whose delay varies, and between hosts that are busy
+/* Switches do not slow a flow down if most round trips exceed the shortest one: on a
+ * path with varying delay, and between busy hosts
  */
 TEST(dblp_cc_switch__round_trips_vary)
 {
@@ -648,7 +651,7 @@ TEST(dblp_cc_switch__round_trips_vary)
 	}
 }
 
-/* Nor does who switches each round trip keep what others should have */
+/* A flow that switches each round trip gets no more than its share */
 TEST(dblp_cc_switch__heeds_others)
 {
 	const struct dblp_cc_ops *to[] = { &dblp_cc_lossy, &dblp_cc_sqrt };
@@ -675,7 +678,7 @@ TEST(dblp_cc_switch__heeds_others)
 	}
 }
 
-/* Whatever it is told, it neither stops sending nor computes nonsense */
+/* With any feedback it continues to send, at valid rates */
 TEST(sqrt__any_sample)
 {
 	struct prng r = { 53 };

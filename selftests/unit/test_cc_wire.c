@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The bench's rows on Ethernet in the simulator */
+/* The rows of the bench on Ethernet, in the simulator */
 #include <stdlib.h>
 #include <linux/minmax.h>
 
 #include "sim.h"
 #include "test.h"
 
-/* What the link needs for @bytes at TCP's overhead, in nanoseconds */
+/* Time of @bytes on the link with TCP's overhead, ns */
 static u64 wire_time(const struct sim *s, u64 bytes)
 {
 	return bytes * 1514 / 1448 * SIM_S / s->rate;
@@ -35,7 +35,7 @@ TEST(cc__goodput_of_one_flow)
 	}
 }
 
-/* Returns the 99th percentile of @rounds, in thousandths of the wire limit */
+/* Returns the 99th percentile of @rounds, per mille of the wire limit */
 static u32 fanin_rounds(struct sim *s, u64 bytes, u32 spare, u32 rounds)
 {
 	struct prng r = { 9 };
@@ -61,7 +61,7 @@ static u32 fanin_rounds(struct sim *s, u64 bytes, u32 spare, u32 rounds)
 	return took[rounds * 99 / 100];
 }
 
-/* The mean over some draws: a percentile of one says little */
+/* Mean of several runs: one percentile varies too much */
 static u32 fanin_of_8(u32 loss, u32 spare)
 {
 	u32 seed, sum = 0;
@@ -97,7 +97,7 @@ static u32 fanin_of_128(u64 rtt, u32 loss)
 	return took;
 }
 
-/* More flows than packets that the queue holds */
+/* More flows than packets in a full queue */
 TEST(cc__fan_in_of_128)
 {
 	u32 loss, rtt;
@@ -108,7 +108,7 @@ TEST(cc__fan_in_of_128)
 	}
 }
 
-/* The receiver counts senders on other paths as well */
+/* The receiver also counts senders on other paths */
 TEST(cc__strangers_do_no_harm)
 {
 	struct sim s;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The bound: what is forgiven never exceeds the budget, not by one byte. And when
- * policy early uses a budget, and what it learns.
+ * The bound: missing bytes never exceed the budget. Also policy early: when it uses a
+ * budget, and what it learns.
  */
 #include <linux/dblp.h>
 
@@ -74,7 +74,7 @@ TEST(dblp_close_decide__complete)
 	EXPECT_EQ(DBLP_CLOSE_COMPLETE, dblp_close_decide(&s));
 }
 
-/* Each length, each budget, each critical prefix: around the edge */
+/* All lengths, budgets and critical prefixes around the limit */
 TEST(dblp_close_decide__never_beyond_the_budget)
 {
 	const u32 *l, *b, *c;
@@ -130,7 +130,7 @@ TEST(dblp_close_decide__critical)
 	EXPECT_EQ(DBLP_WAIT, dblp_close_decide(&s));
 	s.critical_missing = false;
 	EXPECT_EQ(DBLP_CLOSE_BUDGET, dblp_close_decide(&s));
-	/* All of it is critical, and more: nothing can be dropped */
+	/* The critical prefix covers the whole message: nothing can be dropped */
 	s.critical = 1000;
 	EXPECT_EQ(DBLP_WAIT, dblp_close_decide(&s));
 	s.critical = U32_MAX;
@@ -151,7 +151,7 @@ TEST(dblp_close_decide__meta)
 	EXPECT_EQ(DBLP_CLOSE_BUDGET, dblp_close_decide(&s));
 }
 
-/* A deadline exceeds any budget, but spares what is critical */
+/* A deadline overrides any budget, but not the critical prefix */
 TEST(dblp_close_decide__deadline)
 {
 	struct dblp_close_state s = {
@@ -205,13 +205,13 @@ TEST(dblp_close_decide__full)
 	};
 
 	EXPECT_EQ(DBLP_WAIT, dblp_close_decide(&s));
-	/* Nor does a policy that does not exist forgive anything */
+	/* An unknown policy forgives nothing */
 	s.policy = __DBLP_POLICY_MAX;
 	EXPECT_EQ(DBLP_WAIT, dblp_close_decide(&s));
 }
 
-/* Can a message close when all segments but any @held have arrived? The worst
- * are held back: full ones that are not critical.
+/* Can a message close if any @held segments are missing? The worst case is full
+ * segments that are not critical.
  */
 static bool suffices(u32 held, u32 seg_size, u32 length, u32 critical,
 		     u32 budget)
@@ -247,7 +247,7 @@ TEST(dblp_first_pass__suffices_and_no_more)
 		ASSERT_LE(pass, n);
 		ASSERT_TRUE(suffices(n - pass, seg_size, length, critical,
 				     budget));
-		/* One fewer would not be enough, whichever is left out */
+		/* One segment fewer is not enough, whichever is left out */
 		if (pass > 1) {
 			u64 held = n - pass + 1ULL;
 
@@ -257,7 +257,7 @@ TEST(dblp_first_pass__suffices_and_no_more)
 	}
 }
 
-/* Whatever the order, no segment can be missing of what need not have one */
+/* A message that cannot close without some segment never misses one */
 TEST(dblp_may_miss__what_may_close_without_a_segment)
 {
 	struct prng r = { 37 };
@@ -286,18 +286,18 @@ TEST(dblp_may_miss__what_may_close_without_a_segment)
 					     budget));
 		may += any;
 	}
-	/* Neither is rare */
+	/* Both results are frequent */
 	EXPECT_LT(20000, may);
 	EXPECT_GT(180000, may);
 }
 
 TEST(dblp_may_miss__edges)
 {
-	/* 2 % of 3000 are 60 bytes, and the last of three has 120 */
+	/* 2 % of 3000 are 60 bytes, but the last of three segments has 120 */
 	EXPECT_FALSE(dblp_may_miss(1440, 3000, 0, 20000));
 	EXPECT_TRUE(dblp_may_miss(1440, 2880 + 60, 0, 20409));
 	EXPECT_FALSE(dblp_may_miss(1440, 2880 + 60, 0, 20408));
-	/* What is critical does not count, nor may it be missing */
+	/* Critical bytes do not count and must not be missing */
 	EXPECT_FALSE(dblp_may_miss(1000, 3000, 2001, DBLP_PPM));
 	EXPECT_TRUE(dblp_may_miss(1000, 3000, 2000, DBLP_PPM));
 	EXPECT_FALSE(dblp_may_miss(1000, 3000, 2000, DBLP_PPM - 1));
@@ -320,16 +320,16 @@ TEST(dblp_first_pass__without_budget)
 
 TEST(dblp_first_pass__edges)
 {
-	/* 40.8 % of 100 segments: 40 can stay away */
+	/* 40.8 % of 100 segments: 40 may be missing */
 	EXPECT_PASS(60, 0, 408000, EAGER, 0);
 	EXPECT_PASS(1, 0, DBLP_PPM, EAGER, 0);
-	/* The prefix counts in whole segments */
+	/* The prefix counts as whole segments */
 	EXPECT_PASS(2, 1001, DBLP_PPM, EAGER, 0);
 	EXPECT_PASS(100, 100000, DBLP_PPM, EAGER, 0);
 	EXPECT_PASS(100, U32_MAX, DBLP_PPM, EAGER, 0);
 }
 
-/* What is likely to be lost is sent at once, but no more than there is */
+/* Segments for expected losses are sent at once, up to all segments */
 TEST(dblp_first_pass__expects_loss)
 {
 	static const struct { u32 n, budget, loss, pass; } at[] = {
@@ -370,7 +370,7 @@ TEST(dblp_early_at__expects_the_rate_so_far)
 	struct dblp_rx_timing r = {};
 	u64 last = arrive(&r, 100 * MS, 81);
 
-	/* 80 segments in 80 ms after the first one: all 100 take 100 ms */
+	/* 80 segments in 80 ms after the first one: 100 take 100 ms */
 	EXPECT_EQ(180 * MS, last);
 	EXPECT_EQ(100 * MS + 100 * MS + RTT + RTT / 2,
 		  dblp_early_at(&e, &r, 100 * SEG, 81 * SEG, 0, RTT));
@@ -391,7 +391,7 @@ TEST(dblp_early_at__expects_the_rate_of_earlier_messages)
 	struct dblp_early e = { .rate = 1000 * 1000 };
 	struct dblp_rx_timing r = {};
 
-	/* Which was a segment in a millisecond */
+	/* Earlier messages had a segment per ms */
 	dblp_rx_timing_segment(&r, SEG, 5 * MS);
 	dblp_rx_timing_segment(&r, SEG, 500 * MS);
 	EXPECT_EQ(5 * MS + 100 * MS + RTT + RTT / 2,
@@ -407,10 +407,10 @@ TEST(dblp_early_at__after_the_first_pass_by_time)
 	dblp_rx_timing_pass(&r, &e, 200, last);
 	EXPECT_EQ(last + RTT / 4,
 		  dblp_early_at(&e, &r, 100 * SEG, 90 * SEG, 200, RTT));
-	/* No timer is finer */
+	/* The granularity of timers is the minimum */
 	EXPECT_EQ(last + DBLP_GRANULARITY_NS,
 		  dblp_early_at(&e, &r, 100 * SEG, 90 * SEG, 200, 1000));
-	/* What says so a second time does not put it off */
+	/* A second indication does not delay it */
 	dblp_rx_timing_pass(&r, &e, 201, last + MS);
 	EXPECT_EQ(last + RTT / 4,
 		  dblp_early_at(&e, &r, 100 * SEG, 90 * SEG, 201, RTT));
@@ -450,7 +450,7 @@ TEST(dblp_early_straggler__is_borne_the_next_time)
 	u64 last = arrive(&r, 1, 90);
 
 	dblp_rx_timing_pass(&r, &e, 200, last);
-	/* Ten packets and 3 ms behind one that was sent after it */
+	/* 3 ms and ten packets after a packet that was sent later */
 	dblp_early_straggler(&e, 195, 204, RTT, last + 3 * MS);
 	EXPECT_EQ(10, e.reorder);
 	EXPECT_EQ(3 * MS, e.straggler_ns);
@@ -503,7 +503,7 @@ TEST(dblp_early_done__up_at_once_down_slowly)
 	dblp_early_done(&e, &r, 101 * SEG, RTT);
 	EXPECT_EQ(1000 * 1000, e.rate);
 
-	/* Half as fast */
+	/* At half the rate */
 	r = (struct dblp_rx_timing) {};
 	arrive(&r, 1, 101);
 	dblp_early_done(&e, &r, 51 * SEG, RTT);
@@ -534,7 +534,7 @@ TEST(dblp_early_done__bursts_tell_nothing)
 	EXPECT_EQ(750 * 1000, e.rate);
 }
 
-/* Whatever it is given, UBSan finds nothing, and no time lies before its cause */
+/* Any numbers cause no undefined behaviour, and no time before its cause */
 TEST(dblp_early__any_numbers)
 {
 	struct prng p = { 77 };

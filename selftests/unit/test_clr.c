@@ -5,7 +5,7 @@
 #include "clr.h"
 #include "test.h"
 
-/* One, as DBLP_NORM has it; the rule is the same in any unit */
+/* The value 1 in the unit of DBLP_NORM; the rule does not depend on the unit */
 #define ONE	(1ULL << 32)
 #define HALF	DBLP_CLR_ETA_DEFAULT
 
@@ -17,7 +17,7 @@ static const u64 edges[] = {
 	U64_MAX / 2 + 1, U64_MAX / 3 * 2, U64_MAX - 1, U64_MAX,
 };
 
-/* In exact arithmetic: 84 bits are enough */
+/* In exact arithmetic, for which 84 bits are enough */
 static u32 exact(u64 previous, u64 norm)
 {
 	unsigned __int128 diff = norm > previous ? norm - previous :
@@ -50,7 +50,7 @@ TEST(dblp_clr_change__from_nothing)
 
 TEST(dblp_clr_change__saturates)
 {
-	/* 4294.967295 times as much more is the last that fits */
+	/* A growth by 4294.967295 is the largest value that fits */
 	EXPECT_EQ(4294967294U, dblp_clr_change(1000000, 4295967294ULL));
 	EXPECT_EQ(U32_MAX, dblp_clr_change(1000000, 4295967295ULL));
 	EXPECT_EQ(U32_MAX, dblp_clr_change(1000000, 4295967296ULL));
@@ -77,7 +77,7 @@ TEST(dblp_clr_change__is_exact_anywhere)
 
 	for (i = 0; i < 1000000; i++) {
 		a = prng_any(&r);
-		/* Far from it, or near: where the result is not saturated */
+		/* Distant or close values, for which the result does not saturate */
 		b = i & 1 ? prng_any(&r) : a + (prng_any(&r) & (a >> 1)) -
 					   (prng_any(&r) & (a >> 2));
 		ASSERT_EQ(exact(a, b), dblp_clr_change(a, b)) {
@@ -88,8 +88,8 @@ TEST(dblp_clr_change__is_exact_anywhere)
 }
 
 /*
- * The rule in exact arithmetic, which compares a product and not a quotient:
- * rounding must not move the border.
+ * The rule in exact arithmetic. It compares a product, not a quotient, because rounding
+ * must not move the limit.
  */
 static bool critical(u64 previous, u64 norm, u32 eta)
 {
@@ -113,7 +113,7 @@ TEST(dblp_clr_report__keeps_to_the_rule)
 		norm = i % 3 ? previous + (prng_any(&r) & previous) -
 			       (prng_any(&r) & (previous >> 1)) : prng_any(&r);
 		clr.eta = prng_any(&r);
-		/* As near to the border as can be, on both sides of it */
+		/* As close to the limit as possible, on both sides */
 		if (i % 5 == 0)
 			clr.eta = exact(previous, norm) + i % 2;
 		dblp_clr_report(&clr, norm);
@@ -128,8 +128,8 @@ TEST(dblp_clr_report__keeps_to_the_rule)
 }
 
 /*
- * Reports norms, given in thousandths; writes what it decides, C or T, to
- * @regimes. Says how often that was a change.
+ * Reports norms, given in thousandths. Writes each decision to @regimes as C or T, and
+ * returns the number of changes.
  */
 static u32 replay(struct dblp_clr *clr, const u32 *norms, u32 n, char *regimes)
 {
@@ -144,8 +144,8 @@ static u32 replay(struct dblp_clr *clr, const u32 *norms, u32 n, char *regimes)
 }
 
 /*
- * The paper's pattern: the norm falls fast, settles, and falls by more than half
- * again where the learning rate is stepped down (epochs 10 and 16).
+ * The paper's pattern: the norm falls fast, becomes steady, and falls by more than half
+ * again when the learning rate is reduced (epochs 10 and 16).
  */
 static const u32 paper[] = {
 	40000, 18000, 8000, 3900, 3000, 2600, 2400, 2300, 2250, 2200,
@@ -172,14 +172,14 @@ TEST(dblp_clr__holds_on)
 	EXPECT_EQ(5, replay(&clr, paper, ARRAY_SIZE(paper), regimes));
 	EXPECT_STREQ("CCCCCCTTTTCCCTTTCCCT", regimes);
 
-	/* For longer than it lasts */
+	/* A hold longer than the test */
 	dblp_clr_start(&clr);
 	clr.hold = U32_MAX;
 	EXPECT_EQ(0, replay(&clr, paper, ARRAY_SIZE(paper), regimes));
 	EXPECT_EQ(U32_MAX - 3, clr.left);
 }
 
-TEST(dblp_clr__hold_begins_anew_with_each_critical_report)
+TEST(dblp_clr__each_critical_report_restarts_the_hold)
 {
 	static const u32 norms[] = { 100, 100, 400, 400, 100, 100, 100, 100 };
 	struct dblp_clr clr = { .eta = HALF, .hold = 2 };
@@ -197,7 +197,7 @@ TEST(dblp_clr__a_steady_norm_is_tolerant_at_once)
 
 	EXPECT_EQ(1, replay(&clr, norms, ARRAY_SIZE(norms), regimes));
 	EXPECT_STREQ("CTTT", regimes);
-	/* Where no change is too small, all is critical */
+	/* With eta 0 all reports are critical */
 	dblp_clr_start(&clr);
 	clr.eta = 0;
 	EXPECT_EQ(0, replay(&clr, norms, ARRAY_SIZE(norms), regimes));
@@ -210,11 +210,11 @@ TEST(dblp_clr__a_norm_of_zero)
 	struct dblp_clr clr = { .eta = U32_MAX };
 	char regimes[ARRAY_SIZE(norms) + 1];
 
-	/* What grows from nothing has grown by any share */
+	/* Growth from 0 exceeds any share */
 	replay(&clr, norms, ARRAY_SIZE(norms), regimes);
 	EXPECT_STREQ("CTCTTTC", regimes);
 	clr = (struct dblp_clr){ .eta = DBLP_PPM };
-	/* What vanishes has changed by all of it, and by no more */
+	/* A fall to 0 is a change of 100 %, not more */
 	replay(&clr, norms, ARRAY_SIZE(norms), regimes);
 	EXPECT_STREQ("CTCTCTC", regimes);
 }
@@ -235,7 +235,7 @@ TEST(dblp_clr_start__forgets_all_but_the_settings)
 	EXPECT_EQ(0, clr.norm + clr.previous + clr.change + clr.left +
 		     clr.reports);
 	EXPECT_EQ(HALF, clr.eta);
-	/* The first report after it is a first one */
+	/* The next report counts as the first one */
 	EXPECT_FALSE(dblp_clr_report(&clr, ONE));
 	EXPECT_FALSE(clr.tolerant);
 }

@@ -442,7 +442,10 @@ static void run_bad_ops(struct rank *r)
 	op[15].block = 2 * DBLP_BLOCK_MAX;
 	op[16].parts = 1;
 	op[17].plan_flags = 1U << 31;
-	/* What is kept is none of the partial sums of a ring, nor found in a packed vector */
+	/*
+	 * Neither partial sums of a ring nor elements of a packed vector can keep
+	 * their value
+	 */
 	op[18].flags = DBLP_OP_KEEP;
 	op[18].algo = DBLP_RING;
 	op[19].flags = DBLP_OP_KEEP | DBLP_OP_SPARSE;

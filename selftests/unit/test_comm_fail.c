@@ -36,7 +36,10 @@ TEST(ranks_that_disagree_get_the_same_error_at_once)
 		}
 }
 
-/* Each waits for the other one in the first of two; rank 0 comes when rank 1 has said so */
+/*
+ * Each waits for the other one in the first of two; rank 0 comes when rank 1 has said
+ * so
+ */
 static void run_two(struct rank *r)
 {
 	struct dblp_req *req[2];
@@ -63,7 +66,10 @@ TEST(ranks_that_disagree_hear_it_whatever_else_they_have_begun)
 		EXPECT_EQ(-EPROTO, rank[i].err);
 }
 
-/* What a rank that lies does to a packed vector before it is sent: XOR of a byte of its front */
+/*
+ * What a rank that lies does to a packed vector before it is sent: XOR of a byte of its
+ * front.
+ */
 static struct {
 	u32	at;
 	u8	bits;
@@ -171,8 +177,8 @@ TEST(an_abort_reaches_all)
 }
 
 /*
- * dblp_wait() frees no request of which it says -EAGAIN; others are no errors. The last one
- * takes no part, so that what the others began never ends by itself.
+ * dblp_wait() frees no request of which it says -EAGAIN; others are no errors. The last
+ * one takes no part, so that what the others began never ends by itself.
  */
 static void run_odd_abort(struct rank *r)
 {
@@ -453,7 +459,10 @@ TEST(an_engine_hears_all_while_data_flows)
 	EXPECT_LE(60000, n_looks);
 }
 
-/* Rank 0, without which nobody has the sum, is busy when the others fail, each by itself */
+/*
+ * Rank 0, without which nobody has the sum, is busy when the others fail, each by
+ * itself
+ */
 static void run_stalled(struct rank *r)
 {
 	struct timespec pause = { .tv_nsec = 300000000 };

@@ -122,7 +122,10 @@ TEST(what_was_asked_for_is_told_by_lane)
 	run_all(2);
 	expect_good(_metadata, 2);
 	EXPECT_EQ(4 * 1001, r->asked);
-	/* Parts have 1, 700, 3 and 297 elements; 0 and 89 of the first and last are large */
+	/*
+	 * Parts have 1, 700, 3 and 297 elements; 0 and 89 of the first and last are
+	 * large
+	 */
 	EXPECT_EQ(4 * 89, r->lane[0].asked);
 	EXPECT_EQ(4 * 700, r->lane[1].asked);
 	EXPECT_EQ(4 * (1 + 208 + 3), r->lane[2].asked);

@@ -274,7 +274,10 @@ TEST(what_was_lost_of_two_lanes_is_kept_at_its_place)
 	const float *residual;
 	u32 i, first;
 
-	/* Whichever is reported first, and also if blocks are to be larger than those of lanes */
+	/*
+	 * Whichever is reported first, and also if blocks are to be larger than those
+	 * of lanes
+	 */
 	for (i = 0; i < 4; i++) {
 		t = sender_new(&s, 10000);
 		residual = s.req->key->residual;

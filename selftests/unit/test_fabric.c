@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the processes of a fabric tell each other; and a scheduler and a server as processes
- * of their own, over TCP, and a worker that does what it must not: it gets the error, and
- * nothing changes.
+ * What the processes of a fabric tell each other; and a scheduler and a server as
+ * processes of their own, over TCP, and a worker that does what it must not: it gets
+ * the error, and nothing changes.
  */
 #include <errno.h>
 #include <fabric.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A host that joins updates, and a scheduler, as processes of their own: the test plays two
- * workers there, and the server on another host.
+ * A host that joins updates, and a scheduler, as processes of their own: the test plays
+ * two workers there, and the server on another host.
  */
 #include <errno.h>
 #include <float.h>
@@ -34,7 +34,10 @@ static void open_door(struct __test_metadata *_metadata, FIXTURE_DATA(joined) *s
 	ASSERT_EQ(join_at(&self->server, &self->o, 3, DBLP_FAB_SERVES, 0, at.sdblp_port), 0);
 }
 
-/* When it has joined, it accepts connections in a second thread, which is a link of task/ */
+/*
+ * When it has joined, it accepts connections in a second thread, which is a link of
+ * task/
+ */
 static void begin_joiner(FIXTURE_DATA(joined) *self)
 {
 	char path[32];
@@ -128,7 +131,10 @@ TEST_F(joined, sums)
 	}
 }
 
-/* The other one is to push again, and may say that it is ready before the scheduler knows why */
+/*
+ * The other one is to push again, and may say that it is ready before the scheduler
+ * knows why
+ */
 TEST_F(joined, one_stops_on_its_way)
 {
 	struct dblp_fab_msg m;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A scheduler as a process of its own, while the test plays all others: what comes over their
- * connections in whatever order, it goes on.
+ * A scheduler as a process of its own, while the test plays all others: what comes over
+ * their connections in whatever order, it goes on.
  */
 #define _GNU_SOURCE
 #include <errno.h>

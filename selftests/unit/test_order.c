@@ -86,7 +86,10 @@ TEST(what_would_be_late_is_dropped)
 	EXPECT_EQ(plan.order[0], 3);
 }
 
-/* A run that was thought to have failed has come to the server, where the model was read */
+/*
+ * A run that was thought to have failed has come to the server, where the model was
+ * read
+ */
 TEST(a_model_may_be_newer_than_is_known)
 {
 	const uint64_t newer = 103;

@@ -219,7 +219,10 @@ TEST(pmtu__tries_the_whole_first)
 	EXPECT_EQ(0, dblp_pmtu_next(&path.p, path.now + 10000 * S));
 }
 
-/* A receiver that drops all data for want of memory is no hole, a path that drops probes is */
+/*
+ * A receiver that drops all data for want of memory is no hole, a path that drops
+ * probes is
+ */
 TEST(pmtu__tells_a_hole_from_a_receiver_without_memory)
 {
 	u32 takes, t;

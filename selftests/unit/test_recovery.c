@@ -98,8 +98,8 @@ TEST(dblp_rtt_sample__min_expires)
 	EXPECT_EQ(3 * MS, r.latest);
 }
 
-/* A packet sent at @sent, which waits for @queue on the way there, as its ACK does for @late
- * on the way back. The receiver's clock is @ahead.
+/* A packet sent at @sent, which waits for @queue on the way there, as its ACK does for
+ * @late on the way back. The receiver's clock is @ahead.
  */
 static struct dblp_rate_sample split(struct dblp_rtt *r, u64 sent, u64 queue, u64 late, u64 ahead)
 {
@@ -189,8 +189,8 @@ TEST(dblp_rtt_split__a_longer_way_back)
 	EXPECT_EQ(rs.queue, 0);
 }
 
-/* Round trips that are a thousand times as long at once, half of it back: half of the usual
- * one is the way there, however little that has heard of it
+/* Round trips that are a thousand times as long at once, half of it back: half of the
+ * usual one is the way there, however little that has heard of it
  */
 TEST(dblp_rtt_split__at_once_much_later)
 {
@@ -312,7 +312,10 @@ TEST(dblp_pto__leaves_a_dead_path_alone)
 	EXPECT_EQ(DBLP_PTO_MAX_NS, longest);
 }
 
-/* A path that loses nine of ten packets is probed often enough: no answer to all is rare */
+/*
+ * A path that loses nine of ten packets is probed often enough: no answer to all is
+ * rare
+ */
 TEST(dblp_pto__is_quick_after_a_word)
 {
 	struct dblp_rtt r = {};
@@ -565,7 +568,10 @@ TEST_F(sent, dblp_sent_ack__spurious_widens_distance)
 	EXPECT_EQ(380, self->m.s.reorder);
 }
 
-/* One packet overtakes all of a path, the next one more, and the third is known to do so */
+/*
+ * One packet overtakes all of a path, the next one more, and the third is known to do
+ * so
+ */
 TEST_F(sent, dblp_sent_ack__one_overtakes_thousands)
 {
 	push(&self->m, 1100);
@@ -619,7 +625,10 @@ TEST_F(sent, dblp_sent_ack__spurious_widens_time)
 	EXPECT_EQ(most, self->m.s.reorder_ns);
 }
 
-/* Nothing overtook a packet that was given up without an ACK of a later one: an ACK was lost */
+/*
+ * Nothing overtook a packet that was given up without an ACK of a later one: an ACK was
+ * lost
+ */
 TEST_F(sent, dblp_sent_ack__late_news_are_no_reordering)
 {
 	push(&self->m, 4);
