@@ -11,7 +11,7 @@
  *	serve.c		the server and its replica
  *	join.c		joins updates, and passes on models
  *	member.c shared by serve.c and join.c: the scheduler, and connections for data
- *	
+ *
  */
 #ifndef FABRIC_PROCESS_H
 #define FABRIC_PROCESS_H
