@@ -10,8 +10,7 @@
  *	order.c		the scheduler: order and hosts of updates, pure
  *	serve.c		the server and its replica
  *	join.c		joins updates, and passes on models
- *	member.c shared by serve.c and join.c: the scheduler, and connections for data
- *
+ *	member.c	shared by serve.c and join.c: the scheduler, and connections for data
  */
 #ifndef FABRIC_PROCESS_H
 #define FABRIC_PROCESS_H
