@@ -134,9 +134,7 @@ static void dblp_from_udp(struct sockaddr_dblp *a,
 		return;
 	}
 	a->sdblp_port = u->in.sin_port;
-	/*
-	 * On a machine without IPv6, :: stands for the wildcard address of IPv4
-	 */
+	/* Without IPv6, :: stands for the wildcard address of IPv4 */
 	if (u->in.sin_addr.s_addr || !ipv6_addr_any(&a->sdblp_addr))
 		ipv6_addr_set_v4mapped(u->in.sin_addr.s_addr, &a->sdblp_addr);
 }
@@ -200,10 +198,7 @@ static int dblp_udp_bind(struct socket *sock, struct sockaddr_dblp *addr)
 	return err;
 }
 
-/*
- * Drop and count a damaged packet like UDP. An IPv6 socket may receive IPv4
- * packets
- */
+/* Drop and count a damaged packet like UDP, which may be IPv4 on IPv6 */
 static void dblp_drop_damaged(struct sock *usk, struct sk_buff *skb)
 {
 	struct udp_mib __percpu *mib =
@@ -308,10 +303,7 @@ struct dblp_quote {
 	u64			cid;
 };
 
-/*
- * Parse a quote, which may be truncated after the connection ID, but not before
- * it
- */
+/* Parse a quote, which may be truncated after the connection ID */
 static bool dblp_get_quote(struct dblp_quote *q, const struct sk_buff *skb,
 			   u32 udp_offset)
 {
@@ -380,9 +372,7 @@ static bool dblp_quote_fits(const struct dblp_sock *dsk,
 	       dblp_skb_in_zone(skb, dsk);
 }
 
-/*
- * Find the connection that may have sent the quoted packet; takes a reference
- */
+/* Find the connection that may have sent the quote; takes a reference */
 static struct dblp_sock *dblp_err_find(struct sock *usk,
 				       const struct sk_buff *skb,
 				       u32 udp_offset, struct dblp_quote *q)

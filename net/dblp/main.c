@@ -96,9 +96,7 @@ static int __net_init dblp_net_init(struct net *net)
 	if (err)
 		goto err_sysctl;
 	get_random_bytes(&dn->cookie_key, sizeof(dn->cookie_key));
-	/*
-	 * 47 bits, so that the sum with any uptime fits the 48 bits of a cookie
-	 */
+	/* 47 bits, so that the sum with any uptime fits 48 bits */
 	dn->cookie_epoch_ms = get_random_u64() >> 17;
 	dblp_reuse_init(dn);
 	return 0;

@@ -34,9 +34,7 @@ enum dblp_limits {
 	/* Original sizes of structures, in bytes: see abi.rst */
 	DBLP_SNDINFO_FIRST	= 32,
 	DBLP_AUTH_KEY_FIRST	= 72,
-	/*
-	 * Bytes of credit that a message uses in addition to its own: see FLOW
-	 */
+	/* Bytes of credit that a message uses besides its own: see FLOW */
 	DBLP_MSG_COST		= 1024,
 	/* Messages that may be open at once in each direction */
 	DBLP_MSG_WINDOW		= 4096,
@@ -105,30 +103,21 @@ enum dblp_limits {
 
 /* For sending: fail rather than invoke the OOM killer */
 #define DBLP_GFP_SEND	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
-/*
- * The same, charged to the caller: for memory that is freed before it returns
- */
+/* The same, charged to the caller, for memory freed before it returns */
 #define DBLP_GFP_CALL	(DBLP_GFP_SEND | __GFP_ACCOUNT)
 
 #define DBLP_ACK_DELAY_NS	(1 * NSEC_PER_MSEC)
 /* Interval of ACKs; more frequent ones would tell the sender nothing new */
 #define DBLP_ACK_SPACE_NS	(100 * NSEC_PER_USEC)
-/*
- * Handshake packets are repeated after MIN, doubled to MAX, then dblp_backoff()
- */
+/* Handshake packets: repeated after MIN, doubled to MAX, dblp_backoff() */
 #define DBLP_HANDSHAKE_MIN_NS	(20 * NSEC_PER_MSEC)
 #define DBLP_HANDSHAKE_MAX_NS	(250 * NSEC_PER_MSEC)
-/*
- * Probe interval with no packet in flight while an answer of the peer is
- * awaited
- */
+/* Probe interval with no packet in flight while the peer must answer */
 #define DBLP_PERSIST_NS		(500 * NSEC_PER_MSEC)
 #define DBLP_DEADLINE_MAX	3600000000U	/* microseconds */
 /* Cached memory is freed after this time without use */
 #define DBLP_SPARE_NS		(100 * NSEC_PER_MSEC)
-/*
- * Without memory or route, sending is retried after this, then dblp_backoff()
- */
+/* Without memory or route: retry after this, then dblp_backoff() */
 #define DBLP_RETRY_NS		(10 * NSEC_PER_MSEC)
 /* Smallest lead of the pacer over its rate, which hides the timer's latency */
 #define DBLP_PACE_AHEAD_NS	(100 * NSEC_PER_USEC)

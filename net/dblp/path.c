@@ -202,9 +202,7 @@ static int dblp_egress6(struct sock *usk, struct sk_buff *skb,
 	return err;
 }
 
-/*
- * Replaces ip_queue_xmit(), which takes mark and priority from the UDP socket
- */
+/* Not ip_queue_xmit(): it takes mark and priority of the UDP socket */
 static int dblp_ip4_xmit(struct sock *sk, struct sk_buff *skb,
 			 struct dst_entry *dst, const struct flowi4 *fl4,
 			 u8 tos)
@@ -431,9 +429,7 @@ u32 dblp_mss(struct dblp_sock *dsk, struct dst_entry **dstp)
 	return mtu;
 }
 
-/*
- * UDP payload of a full packet at the smallest path MTU, see dblp_pmtu_init()
- */
+/* UDP payload at the smallest path MTU, see dblp_pmtu_init() */
 #define DBLP_MSS_MIN	(DBLP_PMTU_MIN - sizeof(struct iphdr) - \
 			 sizeof(struct udphdr))
 /* Bytes of a segment in such a packet, after the longest headers */
@@ -452,10 +448,7 @@ u32 dblp_seg_size(struct dblp_sock *dsk, bool meta)
 	u32 room = dblp_mss(dsk, NULL) - DBLP_HDR_LEN - DBLP_DATA_HDR_LEN;
 
 	sock_owned_by_me(&dsk->sk);
-	/*
-	 * Elements of any size fit, and segments have at least DBLP_SEG_MIN
-	 * bytes
-	 */
+	/* Elements of any size fit, in segments of DBLP_SEG_MIN at least */
 	BUILD_BUG_ON(DBLP_ROOM_MIN < DBLP_ELEMENT_MAX);
 	BUILD_BUG_ON(DBLP_ROOM_MIN / 2 < DBLP_SEG_MIN);
 	BUILD_BUG_ON(DBLP_MSS_MIN - DBLP_AUTH_LEN <
@@ -506,10 +499,7 @@ u32 dblp_path_ce(struct dblp_sock *dsk)
 	return ce;
 }
 
-/*
- * Packet size for PMTU discovery; 0 for a fragmented packet, which tests no
- * size
- */
+/* Packet size for PMTU discovery; 0 for a fragmented packet, no test */
 static u32 dblp_path_size(const struct dblp_sock *dsk,
 			  const struct dblp_sent_pkt *pkt)
 {
@@ -592,9 +582,7 @@ void dblp_path_timeout(struct dblp_sock *dsk)
 	sock_owned_by_me(&dsk->sk);
 	dblp_pmtu_timeout(&dsk->pmtu, dsk->pto_count + 1);
 	dblp_ecn_timeout(&dsk->ecn, dsk->pto_count + 1);
-	/*
-	 * Rehash from the second timeout on: the first may be a burst of losses
-	 */
+	/* Rehash from the second timeout on: one may be a loss burst */
 	if (dsk->pto_count && sk_rethink_txhash(&dsk->sk))
 		DBLP_INC_SK_STATS(dsk, DBLP_MIB_REHASH);
 }

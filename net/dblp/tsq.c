@@ -78,10 +78,7 @@ static bool dblp_tsq_writable(const struct dblp_sock *dsk)
 	return writable;
 }
 
-/*
- * A buffer has left, except 1 that sock_wfree() still holds; or SO_SNDBUF was
- * set
- */
+/* A buffer has left, but for 1 byte at sock_wfree(); or SO_SNDBUF was set */
 static void dblp_tsq_freed(struct sock *sk)
 {
 	struct dblp_sock *dsk = dblp_sk(sk);

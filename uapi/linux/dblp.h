@@ -230,12 +230,12 @@ enum dblp_state {
  *	nothing, and a non-blocking call gets EMSGSIZE for such a message. EBUSY
  *	while a message is taken in part
  * @DBLP_CANCEL: set only: __u64, tag: cancel the oldest message with this tag
- *	that was sent and is not closed. It is not sent any further, and its
- *	bytes are freed. Its receiver drops it, unless it was closed before; the
- *	report (%DBLP_NOTIFY) says which. In its place, recvmsg() of the
- *	receiver fails once with ECANCELED. ENOENT if no message has this tag,
- *	EALREADY if all of them are cancelled or closed, EBUSY while it is taken
- *	in part, EOPNOTSUPP if the peer does not support it
+ *	that was sent and is not closed. The sender stops sending it and frees
+ *	its bytes. The receiver drops it, unless the receiver has closed it
+ *	before; the report (%DBLP_NOTIFY) says which. In its place, recvmsg() of
+ *	the receiver fails once with ECANCELED. ENOENT if no message has this
+ *	tag, EALREADY if all of them are cancelled or closed, EBUSY while it is
+ *	taken in part, EOPNOTSUPP if the peer does not support it
  * @DBLP_ECT: __u32, 0 or 1: packets with data that this socket sends from now
  *	on are ECT(0), if the congestion control responds to marks and the path
  *	carries them; default 1. With 0 they are Not-ECT, and queues drop them

@@ -80,10 +80,7 @@ u32 dblp_cc_probes(const struct dblp_cc *cc, const struct dblp_rtt *rtt,
 	return rtt->latest && 2 * dblp_cc_gap(cc) > rtt->srtt ? 1 : 2;
 }
 
-/*
- * Nanoseconds without an ACK per further packet; 0 if no further packet may be
- * sent
- */
+/* Nanoseconds without an ACK per further packet; 0: no further packets */
 static u64 silent_gap(const struct dblp_cc *cc, const struct dblp_rtt *rtt)
 {
 	return rtt->latest ? dblp_cc_gap(cc) : 0;

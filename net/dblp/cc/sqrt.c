@@ -229,10 +229,7 @@ static u32 senders(const struct dblp_cc *cc)
 	return max_t(u32, cc->senders, 1);
 }
 
-/*
- * Share of two packets: with less in flight from all senders, no path is
- * measured
- */
+/* Two packets of all senders: with less in flight, no path is measured */
 static u64 least_wnd(const struct dblp_cc *cc)
 {
 	return 2 * cc->mss / senders(cc);
@@ -272,10 +269,7 @@ static u64 mean_rtt(const struct root *r)
 	return r->now.n ? div64_u64(r->now.rtts, r->now.n) : 0;
 }
 
-/*
- * Delay at a loss, which is detected a round trip late: the queue may have
- * drained
- */
+/* Delay at a loss, which is detected late: the queue may have drained */
 static u64 excess(const struct root *r)
 {
 	return max(mean_excess(r), r->last_excess);
@@ -287,9 +281,7 @@ static bool is_queued(const struct root *r)
 	return r->top && excess(r) * UNIT >= r->top * EXCUSED;
 }
 
-/*
- * Packets per loss that may be chance: the only difference of the two controls
- */
+/* Packets per loss that may be chance: it differs in the two controls */
 static u32 usual_loss(const struct dblp_cc *cc)
 {
 	return cc->ops == &dblp_cc_lossy ? LOSS_LOSSY : LOSS_USUAL;
@@ -305,8 +297,8 @@ static bool is_heavy(const struct dblp_cc *cc, const struct root *r)
 }
 
 /*
- * Is the loss not due to congestion? So it is if the delay is below that of a
- * full queue, or if as much was lost without a queue.
+ * Is the loss chance, not congestion? It is while @credit lasts, if the delay
+ * is below that of a full queue, or if about as much was lost without a queue.
  */
 static bool is_excused(const struct dblp_cc *cc, const struct root *r)
 {
@@ -462,9 +454,7 @@ static u64 least_step(const struct dblp_cc *cc, const struct root *r)
 	return min(step, r->wnd / 4);
 }
 
-/*
- * Cut the window for a CE mark, also during a burst: the marking queue is long
- */
+/* Cut the window for a CE mark, also during a burst: the queue is long */
 static void heed_mark(struct dblp_cc *cc, struct root *r,
 		      const struct dblp_rate_sample *rs)
 {
@@ -637,10 +627,7 @@ static void judge_burst(struct dblp_cc *cc, struct root *r,
 {
 	if (is_calm(r, loss) || cc->senders > r->senders) {
 		r->held_at = 0;
-		/*
-		 * Rates measured during losses tell nothing about path or
-		 * rivals
-		 */
+		/* Rates measured during a burst are invalid */
 		r->rate = 0;
 	} else if (rs->now - r->held_at > SECOND_NS) {
 		set_wnd(cc, r, r->wnd / 2);
@@ -687,10 +674,7 @@ static void end_span(struct dblp_cc *cc, struct root *r,
 	measure(cc, r, rs);
 	if (r->acts - r->doubted_at > CALM_SPANS)
 		end_doubt(r);
-	/*
-	 * Respond in every second span: the first one still has the previous
-	 * window
-	 */
+	/* Skip every other span: it still has the previous window */
 	if (!(++r->acts & 1) && !r->held_at && !r->starting && r->now.n &&
 	    rs->delivered >= r->cut_end)
 		heed_delay(cc, r);
@@ -791,10 +775,7 @@ static void count_bunch(const struct dblp_cc *cc, struct root *r,
 	r->now.most = max_t(u64, r->now.most, r->bunch);
 }
 
-/*
- * Was the flow limited by the application, or less than half of the window
- * used?
- */
+/* Was the flow limited by the application, or the window half empty? */
 static bool is_limited(const struct root *r, const struct dblp_rate_sample *rs)
 {
 	u64 used = (u64)rs->inflight + rs->acked + rs->lost;

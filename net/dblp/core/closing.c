@@ -38,10 +38,7 @@ bool dblp_may_miss(u32 seg_size, u32 length, u32 critical, u32 budget)
 {
 	u32 last = length % seg_size ?: seg_size;
 
-	/*
-	 * The last segment is the smallest, and farthest from the critical
-	 * start
-	 */
+	/* The last segment is the smallest, at the non-critical end */
 	return critical <= length - last &&
 	       last <= dblp_budget_bytes(budget, length - critical);
 }

@@ -30,10 +30,7 @@
  * loss
  */
 #define KEEP_LOST_TIMES		4
-/*
- * Smallest distance to the largest acknowledged packet up to which they are
- * kept
- */
+/* Packets behind the largest acknowledged one that are kept at least */
 #define KEEP_LOST_PKTS		1200U
 
 /* Round trips before an unused tolerance for reordering is halved */
@@ -323,10 +320,7 @@ static u32 behind(const struct dblp_sent *s, u64 pn, u32 later)
 	return max_t(s32, later - slot(s, pn)->order, 0);
 }
 
-/*
- * First packet from @pn on that is not acknowledged; @end or more if none is
- * below
- */
+/* First packet of @pn ... @end - 1 that is not acknowledged, or >= @end */
 static u64 next_unacked(struct dblp_sent *s, u64 pn, u64 end)
 {
 	while (pn < end && slot(s, pn)->state == DBLP_SENT_ACKED) {
@@ -535,9 +529,7 @@ static void ack_range(struct dblp_sent *s, const struct dblp_acked_range *r,
 		slot(s, first)->skip = end;
 }
 
-/*
- * A loss before an acknowledged packet of the port does not suggest a dead path
- */
+/* A loss before an acknowledged packet is no sign of a dead path */
 static void lose_port(struct dblp_port *p, const struct dblp_sent_pkt *pkt)
 {
 	p->inflight_pkts--;
@@ -663,9 +655,7 @@ u32 dblp_sent_loss(const struct dblp_sent *s)
 	return div64_u64((u64)s->recent_lost * DBLP_PPM, s->recent);
 }
 
-/*
- * Packets behind the largest acknowledged one up to which lost packets are kept
- */
+/* Distance behind the largest acknowledged packet that is kept */
 static u64 keep_pkts(const struct dblp_sent *s)
 {
 	return max_t(u64, 2 * (s->next - s->scan),

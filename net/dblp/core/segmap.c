@@ -175,10 +175,7 @@ u32 dblp_segmap_missing_word(const struct dblp_segmap *m, u32 first)
 	return missing;
 }
 
-/*
- * Count the starts of ranges: a missing segment whose predecessor is not
- * missing
- */
+/* A range starts at a missing segment after one that is not missing */
 u32 dblp_segmap_ranges(const struct dblp_segmap *m)
 {
 	u32 words = BITS_TO_LONGS(m->n), n = 0, i;
@@ -313,10 +310,7 @@ u32 dblp_zeromap_common(const struct dblp_zeromap *z,
 	*count = 0;
 	for (i = 0; i < z->words; i++) {
 		word = get_word(z, i);
-		/*
-		 * Words beyond the end of the set are zero: do not read the set
-		 * there
-		 */
+		/* A word beyond the end of the set is zero: skip it */
 		if (!word)
 			continue;
 		*count += hweight_long(word);
@@ -383,9 +377,7 @@ u32 dblp_shuffle_at(const struct dblp_shuffle *s, u32 i)
 {
 	u32 mask = (1U << s->bits) - 1, r;
 
-	/*
-	 * The network permutes fewer than 4 n numbers, so few passes are needed
-	 */
+	/* The network permutes fewer than 4 n numbers: few passes */
 	do {
 		u32 left = i >> s->bits, right = i & mask, next;
 

@@ -242,10 +242,7 @@ void dblp_zeromap_add(const struct dblp_zeromap *z, struct dblp_segmap *have);
 /** dblp_zeromap_del() - remove the segments of a map; all must be in the set */
 void dblp_zeromap_del(const struct dblp_zeromap *z, struct dblp_segmap *have);
 
-/*
- * With 4 rounds, adjacent numbers stay adjacent a third more often than at
- * random
- */
+/* With 4 rounds, adjacent numbers stay adjacent too often, by a third */
 #define DBLP_SHUFFLE_ROUNDS	6
 
 /**

@@ -14,9 +14,7 @@
 #include "values.h"
 #include "wire.h"
 
-/*
- * Smallest number of 32-bit words of each frame; ACK and LOSSMAP can have more
- */
+/* Smallest number of words of each frame; ACK and LOSSMAP can have more */
 enum dblp_frame_words {
 	DBLP_ACK_WORDS		= 4,
 	DBLP_ECN_WORDS		= 4,
@@ -326,10 +324,7 @@ static bool get_close(struct dblp_frame *f, const u8 *p, u32 words, u32 arg)
 {
 	f->close.reason = arg & 0xff;
 	f->close.flags = arg >> 8;
-	/*
-	 * A complete message needs no CLOSE, because its segments are
-	 * acknowledged
-	 */
+	/* A complete message needs no CLOSE: its segments are acknowledged */
 	if (words != DBLP_CLOSE_WORDS ||
 	    f->close.reason == DBLP_REASON_COMPLETE ||
 	    f->close.reason >= __DBLP_REASON_MAX ||
@@ -510,10 +505,7 @@ static u8 *put_first_word(u8 *p, u8 type, u32 words, u32 arg)
 	return put_u16(p, arg);
 }
 
-/*
- * Ranges that do not fit are left out, the lowest first: a later ACK may have
- * room
- */
+/* Ranges that do not fit are left out, lowest first: a later ACK has them */
 static u8 *put_ack(u8 *p, const u8 *end, const struct dblp_frame *f)
 {
 	u32 room = (end - p) / 4 - DBLP_ACK_WORDS;

@@ -78,9 +78,7 @@ enum dblp_wire_size {
 	DBLP_COOKIE_ACK_LEN	= DBLP_HDR_LEN + DBLP_PARAMS_LEN +
 				  DBLP_TIME_LEN,
 	DBLP_RST_LEN		= DBLP_HDR_LEN + 16,
-	/*
-	 * Bytes of a segment, if the message has several segments: see path.c
-	 */
+	/* Bytes of a segment of a message with several: see path.c */
 	DBLP_SEG_MIN		= 224,
 	DBLP_SEG_MAX		= 65528,
 	DBLP_ACK_RANGES_MAX	= 64,

@@ -17,10 +17,7 @@ static void dblp_event_lost(struct net *net)
 	genl_set_err(&dblp_nl_family, net, 0, DBLP_NLGRP_EVENTS, -ENOBUFS);
 }
 
-/*
- * Is an event below the limit? The first one above it in each second counts as
- * lost
- */
+/* Is an event below the limit? The first above it is reported as lost */
 static bool dblp_event_allowed(struct net *net, u8 cmd)
 {
 	struct dblp_net *dn = dblp_pernet(net);
@@ -32,10 +29,7 @@ static bool dblp_event_allowed(struct net *net, u8 cmd)
 	return count < DBLP_EVENTS_PER_SECOND;
 }
 
-/*
- * Returns NULL without listeners, or if the event is lost, which they are
- * notified of
- */
+/* Returns NULL without listeners, or if the event is lost */
 static struct sk_buff *dblp_event_begin(struct net *net, u8 cmd, void **hdr,
 					gfp_t gfp)
 {
@@ -64,10 +58,7 @@ static void dblp_event_send(struct net *net, struct sk_buff *msg, void *hdr,
 		return;
 	}
 	genlmsg_end(msg, hdr);
-	/*
-	 * Listeners with a full queue get ENOBUFS; having no listener is no
-	 * error
-	 */
+	/* Listeners with a full queue get ENOBUFS; ignore their absence */
 	genlmsg_multicast_netns(&dblp_nl_family, net, msg, 0,
 				DBLP_NLGRP_EVENTS, gfp);
 }
@@ -111,9 +102,7 @@ static int dblp_event_put_clr(struct sk_buff *msg, const struct dblp_clr *clr)
 	return 0;
 }
 
-/*
- * Is an event below the limit of its job? Events of other jobs need room, too
- */
+/* Is an event below the limit of its job? Other jobs need room */
 static bool dblp_event_job_allowed(struct net *net, struct dblp_job *job,
 				   enum dblp_actor by)
 {

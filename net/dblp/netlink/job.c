@@ -219,10 +219,7 @@ int dblp_nl_job_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len ?: err;
 }
 
-/*
- * Read and check the name in a request. "" removes it; without one it stays
- * unchanged
- */
+/* Read and check the name in a request, if any; "" removes the name */
 static int dblp_nl_job_name(struct genl_info *info, u32 id, char *name)
 {
 	struct dblp_config *c = dblp_config(genl_info_net(info));
@@ -267,10 +264,7 @@ static int dblp_nl_job_phase(struct genl_info *info, int attrtype, u8 *phase)
 	return 0;
 }
 
-/*
- * Read the state of the detector in a request. A phase without it holds the
- * detector
- */
+/* Read the state of the detector; setting only the phase holds it */
 static int dblp_nl_job_switch(struct genl_info *info, u8 *clr)
 {
 	struct nlattr *attr = info->attrs[DBLP_A_JOB_CLR];

@@ -145,10 +145,7 @@ static int dblp_nl_put_socket(struct sk_buff *skb, struct dblp_sock *dsk,
 	return 0;
 }
 
-/*
- * Find the socket that a request names; takes a reference. extack explains an
- * error
- */
+/* Find the socket of a request; takes a reference. Errors have extack */
 static struct dblp_sock *dblp_nl_socket(struct genl_info *info)
 {
 	struct nlattr *attr = info->attrs[DBLP_A_SOCKET_ID];
@@ -195,10 +192,7 @@ put_sock:
 	return err;
 }
 
-/*
- * Number of the socket at which a dump continues; positions in a list would
- * change
- */
+/* Number at which a dump continues; positions in a list would change */
 struct dblp_nl_dump {
 	u32	next;
 	bool	done;
