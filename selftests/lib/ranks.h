@@ -291,7 +291,7 @@ static struct shared {
 		u64		failed_at;
 		int		err;
 		int		failed;
-		u32		rounds;
+		volatile u32	rounds;
 	} rank[RANKS_MAX];
 } *shared;
 

@@ -656,20 +656,33 @@ static void await_failure(struct rank *r)
 		usleep(1000);
 }
 
+/* Only the last one that begins it has a limit, so that it is the only one that runs out */
+static void begin_last(struct rank *r, u32 last)
+{
+	const u32 others = r->nranks - 1 - __builtin_popcount(absent);
+
+	while (r->attr.rank == last && __atomic_load_n(&n_reached, __ATOMIC_SEQ_CST) < others)
+		usleep(1000);
+	if (r->attr.rank == last)
+		return;
+	r->attr.operation_ms = 0;
+	r->op.limit_ms = 0;
+}
+
 static void run_out_of_time(struct rank *r)
 {
-	struct dblp_req *req[2];
 	int *v = new_vector(r, 0);
+	struct dblp_req *req[2];
 
 	r->good = true;
-	r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req[0]) ?:
-		 dblp_wait(req[0], WAIT_MS, NULL, 0);
 	if (absent & 1U << r->attr.rank) {
 		await_failure(r);
 	} else {
+		begin_last(r, __builtin_ctz(~absent));
 		/* The second one has not run out, and fails with the first */
-		r->err |= dblp_allreduce(r->comm, v, r->count, &r->op, &req[0]) |
-			  dblp_barrier(r->comm, &req[1]);
+		r->err = dblp_barrier(r->comm, &req[1]) |
+			 dblp_allreduce(r->comm, v, r->count, &r->op, &req[0]);
+		__atomic_add_fetch(&n_reached, 1, __ATOMIC_SEQ_CST);
 		r->good &= !r->err && dblp_wait(req[1], WAIT_MS, NULL, 0) == -ETIMEDOUT;
 		r->err = dblp_wait(req[0], WAIT_MS, &r->result, sizeof(r->result));
 	}
@@ -680,25 +693,21 @@ static void run_out_of_time(struct rank *r)
 TEST(an_operation_that_runs_out_names_the_ranks_that_have_not_begun_it)
 {
 	static const u32 masks[] = { 1 << 1 | 1 << 3, 1, 1 << 4, 15 };
-	u32 i, first;
+	u32 i;
 	int algo;
 
 	for (i = 0; i < ARRAY_SIZE(masks); i++)
 		for (algo = DBLP_PS; algo <= DBLP_TREE; algo++) {
 			absent = masks[i];
-			first = __builtin_ctz(absent);
+			n_reached = 0;
 			prepare(5, next_epoch(), 1000, run_out_of_time);
-			EACH_RANK(5, r->op.algo = algo);
-			if (i & 1)
-				EACH_RANK(5, r->attr.operation_ms = 100);
-			else
-				EACH_RANK(5, r->op.limit_ms = 100);
+			EACH_RANK(5, r->op.algo = algo, r->op.limit_ms = 100);
 			run_all(5);
 			expect_good(_metadata, 5);
-			expect_failed(_metadata, 5, -ETIMEDOUT, first, WAIT_MS);
+			expect_failed(_metadata, 5, -ETIMEDOUT, __builtin_ctz(absent), WAIT_MS);
 		}
-	EXPECT_EQ(strcmp("operation 1 has not ended after 100 ms: ranks 0, 1, 2 and 3 have not begun it",
-			 rank[4].text), 0)
+	EXPECT_EQ(0, strcmp("operation 1 has not ended after 100 ms: ranks 0, 1, 2 and 3 have not begun it",
+			    rank[4].text))
 		TH_LOG("%s", rank[4].text);
 }
 
@@ -746,21 +755,25 @@ static void run_stuck(struct rank *r)
 	stuck.send = send_nothing;
 	if (r->attr.rank == 1)
 		r->comm->transport = &stuck;
-	r->err = r->err ?: dblp_allreduce(r->comm, &v, 1, &r->op, &req) ?:
-		 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+	r->op.limit_ms = 200;
+	begin_last(r, 2);
+	r->err = r->err ?: dblp_allreduce(r->comm, &v, 1, &r->op, &req);
+	__atomic_add_fetch(&n_reached, 1, __ATOMIC_SEQ_CST);
+	r->err = r->err ?: dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
 	r->comm->transport = &dblp_transport_tcp;
 	r->good = true;
-	absent = 0;
 	expect_absent(r);
 }
 
 TEST(an_operation_that_all_have_begun_may_run_out_too)
 {
+	absent = 0;
+	n_reached = 0;
 	prepare(3, next_epoch(), 0, run_stuck);
-	EACH_RANK(3, r->attr.operation_ms = 200, r->op.algo = DBLP_PS);
+	EACH_RANK(3, r->op.algo = DBLP_PS);
 	run_all(3);
 	expect_good(_metadata, 3);
-	EXPECT_EQ(-ETIMEDOUT, rank[2].err);
+	expect_failed(_metadata, 3, -ETIMEDOUT, 2, WAIT_MS);
 	EXPECT_NE(NULL, strstr(rank[2].text, "though all ranks have begun it"))
 		TH_LOG("%s", rank[2].text);
 }
@@ -774,8 +787,17 @@ static void run_stopped(struct rank *r)
 	r->err = dblp_allreduce(r->comm, &v, 1, &r->op, &req) ?: dblp_wait(req, WAIT_MS, NULL, 0);
 	if (absent & 1U << me)
 		raise(SIGSTOP);
-	r->err = r->err ?: dblp_allreduce(r->comm, &v, 1, &r->op, &req) ?:
-		 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
+	/*
+	 * Of the others the last one has a limit, once the first one has begun it; both if
+	 * there is no rank 0 that decides.
+	 */
+	if (absent & 1 || me == (absent & 4 ? 1 : 2))
+		r->op.limit_ms = 100;
+	while (!(absent & 1) && r->op.limit_ms && !shared->rank[3 - me - __builtin_ctz(absent)].rounds)
+		usleep(1000);
+	r->err = r->err ?: dblp_allreduce(r->comm, &v, 1, &r->op, &req);
+	shared->rank[me].rounds = 1;
+	r->err = r->err ?: dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
 	r->good = true;
 	expect_absent(r);
 	shared->rank[me].err = r->good ? r->err : 1;
@@ -794,8 +816,8 @@ TEST(a_stopped_process_is_not_waited_for_longer_than_that)
 		absent = 1U << stopped;
 		snprintf(at, sizeof(at), "tcp://127.0.0.1:%u", free_port());
 		prepare(3, next_epoch(), 0, run_stopped);
-		EACH_RANK(3, r->attr.operation_ms = 100, r->attr.rendezvous = at,
-			     r->attr.timeout_ms = 2000);
+		memset(shared, 0, sizeof(*shared));
+		EACH_RANK(3, r->attr.rendezvous = at, r->attr.timeout_ms = 2000);
 		for (i = 0; i < 3; i++) {
 			pid[i] = fork();
 			if (pid[i])

@@ -638,6 +638,7 @@ static uint64_t digest_of(const struct dblp_req *req)
 
 	plan.rank = 0;
 	op.size = 0;
+	op.limit_ms = 0;
 	op.part = NULL;
 	h = dblp_hash(DBLP_HASH, &plan, sizeof(plan));
 	h = dblp_hash(h, &op, sizeof(op));

@@ -389,10 +389,10 @@ struct dblp_lane_part {
  *	divided between two lanes, with %DBLP_FEEDBACK, at most 16
  * @parts: number of @part, 0: all goes by lane 0
  * @limit_ms: how long it may take; 0: @operation_ms of the communicator. Then the
- *	communicator fails with -ETIMEDOUT
+ *	communicator fails with -ETIMEDOUT. Ranks may have limits of their own
  * @part: parts of the vector, in order and without gaps; copied
  *
- * All ranks give the same.
+ * All ranks give the same, except for @limit_ms.
  */
 struct dblp_op {
 	uint32_t	size;

@@ -12,9 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Ranks answer in a round trip */
-#define ANSWER_MS	1000
-
 static uint64_t limit_ns(const struct dblp_req *req)
 {
 	return MS_NS * (req->op.limit_ms ? req->op.limit_ms : req->comm->attr.operation_ms);
@@ -85,6 +82,17 @@ static void conclude(struct dblp_comm *comm, const struct dblp_ctl *late,
 	dblp_ctl_decide(comm, a->n ? a->rank[0] : late->rank, ETIMEDOUT);
 }
 
+/* As the program knows it: the engine may not have seen all of them */
+static uint32_t count_begun(struct dblp_comm *comm)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&comm->lock);
+	n = comm->seq;
+	pthread_mutex_unlock(&comm->lock);
+	return n;
+}
+
 static bool has_begun(uint32_t begun, uint32_t seq)
 {
 	return (int32_t)(begun - seq) > 0;
@@ -97,7 +105,7 @@ static void count_absent(struct dblp_comm *comm)
 	uint32_t i;
 
 	comm->asking = false;
-	if (!has_begun(comm->begun, comm->late.seq))
+	if (!has_begun(count_begun(comm), comm->late.seq))
 		add(&a, 0);
 	for (i = 1; i < comm->n_ctl; i++)
 		if (!comm->ctl[i].answered ||
@@ -106,13 +114,18 @@ static void count_absent(struct dblp_comm *comm)
 	conclude(comm, &comm->late, &a);
 }
 
-static bool begin_to_ask(struct dblp_comm *comm, const struct dblp_ctl *late, uint32_t ms)
+/* Ranks answer in a round trip, unless their process is stopped */
+static bool begin_to_ask(struct dblp_comm *comm, const struct dblp_ctl *late)
 {
+	uint64_t limit = comm->attr.timeout_ms * MS_NS;
+
+
 	if (comm->asking || comm->error)
 		return false;
 	comm->asking = true;
 	comm->late = *late;
-	comm->ask_until = dblp_comm_now() + ms * MS_NS;
+	/* Rank 0 may have to wait for another one before it answers */
+	comm->ask_until = dblp_comm_now() + (comm->rank ? 2 * limit : limit);
 	return true;
 }
 
@@ -121,7 +134,7 @@ static void ask(struct dblp_comm *comm, const struct dblp_ctl *late)
 	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_ASK);
 	uint32_t i;
 
-	if (!begin_to_ask(comm, late, ANSWER_MS))
+	if (!begin_to_ask(comm, late))
 		return;
 	for (i = 1; i < comm->n_ctl; i++) {
 		comm->ctl[i].answered = false;
@@ -191,7 +204,7 @@ void dblp_limit_over(struct dblp_req *req)
 	}
 	if (!comm->rank)
 		late_here(comm, &late);
-	else if (begin_to_ask(comm, &late, comm->attr.timeout_ms))
+	else if (begin_to_ask(comm, &late))
 		dblp_ctl_tell(comm, &comm->ctl[0], &late);
 }
 
@@ -221,7 +234,7 @@ bool dblp_limit_heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
 			late_here(comm, ctl);
 		return true;
 	case DBLP_CTL_ASK:
-		begun.seq = comm->begun;
+		begun.seq = count_begun(comm);
 		dblp_ctl_tell(comm, c, &begun);
 		return true;
 	case DBLP_CTL_BEGUN:

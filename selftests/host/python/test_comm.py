@@ -579,19 +579,33 @@ time.sleep(LONG)
             self.assertEqual((type(e), e.rank, e.errno), (dblp.RankError, 1, errno.EIO))
 
     def test_operations_that_take_too_long_name_ranks_that_have_not_begun_them(self):
+        begun = threading.Event()
+
         def run(comm):
             if comm.rank in (1, 3):
                 until(lambda: comm.error)
                 raise comm.error
-            comm.allreduce(bytearray(4), "int32", how).wait(LONG)
+            if not comm.rank:
+                begun.wait(LONG)
+            request = comm.allreduce(bytearray(4), "int32", dblp.Op(limit_ms=0 if comm.rank else 100))
+            begun.set()
+            request.wait(LONG)
 
-        for how, attr in (dblp.Op(limit_ms=100), {}), (dblp.Op(), dict(operation_ms=100)):
-            for e in with_ranks(4, run, **attr):
-                self.assertEqual((type(e), e.rank, e.errno, e.ranks),
-                                 (dblp.RankError, 1, errno.ETIMEDOUT, (1, 3)))
-                self.assertIn("operation 0 has not ended after 100 ms: ranks 1 and 3 have not begun it", str(e))
-                same = pickle.loads(pickle.dumps(e))
-                self.assertEqual((str(same), same.ranks), (str(e), e.ranks))
+        for e in with_ranks(4, run):
+            self.assertEqual((type(e), e.rank, e.errno, e.ranks), (dblp.RankError, 1, errno.ETIMEDOUT, (1, 3)))
+            self.assertIn("operation 0 has not ended after 100 ms: ranks 1 and 3 have not begun it", str(e))
+            same = pickle.loads(pickle.dumps(e))
+            self.assertEqual((str(same), same.ranks), (str(e), e.ranks))
+
+    def test_all_operations_of_a_communicator_may_have_a_limit(self):
+        def run(comm):
+            if comm.rank:
+                comm.recv(bytearray(4), 0).wait(LONG)
+            until(lambda: comm.error)
+            raise comm.error
+
+        for e in with_ranks(2, run, operation_ms=100):
+            self.assertEqual((e.rank, e.errno, e.ranks), (0, errno.ETIMEDOUT, (0,)))
 
     def test_a_key_that_is_in_use_is_refused(self):
         go, op = threading.Event(), dblp.Op(rule="feedback", key=7)
