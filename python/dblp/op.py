@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-from typing import Any, Sequence, Union
+from typing import Any, Dict, Sequence, Union
 
 from . import _c
 from .enums import Algo, Dtype, OpFlags, PlanFlags, Policy, Rule, to_enum
@@ -103,6 +103,11 @@ class Op:
             op.part = part_array(self.parts)
             op.parts = len(self.parts)
         return op
+
+    def chosen(self) -> Dict[str, Any]:
+        """Fields that are not as they are by default, by name."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: value for name, value in values.items() if value != getattr(Op, name)}
 
     def _set_flags(self, op: Any) -> None:
         if self.budget is not None:

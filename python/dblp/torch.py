@@ -37,7 +37,7 @@ from .comm import Comm, Request, os_error
 from .enums import Algo, Dtype, Policy, Rule
 from .job import first_of_host, report_norm
 from .lanes import Lane, Part
-from .op import make_op
+from .op import Op, make_op
 from .units import number, parse_budget
 
 __all__ = ["Averager", "State", "communicator", "hook", "register"]
@@ -244,6 +244,8 @@ class State:
     options: keywords of communicator().
     how: other fields of dblp.Op but key, average and parts: policy, phase, carry,
         sparse, prune, wait_ms, ...
+    op: all of budget, rule, algo and how as one object, as it is: its rule is "bubble"
+        unless it has another one.
 
     Residuals of rule feedback follow their parameters when DDP makes new buckets, and are
     freed with this. It can be pickled, without its communicator and `scaler`: an unpickled one
@@ -257,7 +259,12 @@ class State:
                  algo: Union[Algo, int, str] = "transpose", norms: int = 0,
                  lane_of: Optional[LaneOf] = None, *, group: Any = None,
                  module: Optional[torch.nn.Module] = None, scaler: Any = None,
-                 options: Optional[Dict[str, Any]] = None, **how: Any) -> None:
+                 options: Optional[Dict[str, Any]] = None, op: Optional[Op] = None, **how: Any) -> None:
+        if op is not None:
+            if how or budget is not None:
+                raise TypeError("op has all of budget, rule, algo and how")
+            how = op.chosen()
+            budget, rule, algo = how.pop("budget", None), how.pop("rule", "bubble"), how.pop("algo", "transpose")
         for name in "key", "average", "parts":
             if name in how:
                 raise TypeError(f"{name} is not for who calls this to choose")
@@ -542,7 +549,8 @@ def register(ddp: Any, budget: Union[str, int, None] = None,
              rule: Union[Rule, int, str, None] = None, algo: Union[Algo, int, str, None] = None, *,
              comm: Optional[Comm] = None, norms: Optional[int] = None,
              lanes: Optional[Sequence[Lane]] = None, lane_of: Optional[LaneOf] = None,
-             scaler: Any = None, options: Optional[Dict[str, Any]] = None, **how: Any) -> State:
+             scaler: Any = None, options: Optional[Dict[str, Any]] = None, op: Optional[Op] = None,
+             **how: Any) -> State:
     """
     Let gradients of a DistributedDataParallel go by libdblp. On all ranks alike, before
     the first backward pass; copies of it, also unpickled ones, do the same.
@@ -550,6 +558,7 @@ def register(ddp: Any, budget: Union[str, int, None] = None,
     budget, rule, algo, norms, how: see State; None: what DBLP_BUDGET, DBLP_RULE, DBLP_ALGO,
         DBLP_NORMS and DBLP_POLICY of the environment say, as dblp-run(1) sets them, else
         State's defaults.
+    op: see State; nothing of it comes from the environment.
     scaler: see State.
     comm: None: that of communicator(), of the DDP's process group, with these lanes and
         options, which is opened in the first backward pass:
@@ -564,20 +573,28 @@ def register(ddp: Any, budget: Union[str, int, None] = None,
     Returns the state, which counts what was missing. Raises RuntimeError if there is a
     hook already, ValueError and TypeError for what cannot be.
     """
-    env = os.environ
-    how.setdefault("policy", env.get("DBLP_POLICY"))
-    budget = env.get("DBLP_BUDGET") if budget is None else budget
-    if budget is not None:
-        parse_budget(budget)
     if comm is not None and (lanes is not None or options):
         raise ValueError("a communicator that is open has its lanes and options")
-    how.update(budget=budget, rule=rule if rule is not None else env.get("DBLP_RULE", "feedback"),
-               algo=algo if algo is not None else env.get("DBLP_ALGO", "transpose"),
-               norms=norms if norms is not None else int(env.get("DBLP_NORMS") or 0),
+    if op is None:
+        how = _from_environment(how, budget, rule, algo)
+    elif how or (budget, rule, algo) != (None, None, None):
+        raise TypeError("op has all of budget, rule, algo and how")
+    how.update(op=op, norms=norms if norms is not None else int(os.environ.get("DBLP_NORMS") or 0),
                comm=comm, lane_of=lane_of, scaler=scaler, options=dict(options or {}, lanes=lanes))
     state = _register(ddp, how)
     ddp.register_forward_pre_hook(_Again(how))
     return state
+
+
+def _from_environment(how: Dict[str, Any], budget: Any, rule: Any, algo: Any) -> Dict[str, Any]:
+    """Keywords of State, as dblp-run(1) sets those that are not given"""
+    env = os.environ
+    budget = env.get("DBLP_BUDGET") if budget is None else budget
+    if budget is not None:
+        parse_budget(budget)
+    return {"policy": env.get("DBLP_POLICY"), **how, "budget": budget,
+            "rule": rule if rule is not None else env.get("DBLP_RULE", "feedback"),
+            "algo": algo if algo is not None else env.get("DBLP_ALGO", "transpose")}
 
 
 def _register(ddp: Any, how: Dict[str, Any]) -> State:

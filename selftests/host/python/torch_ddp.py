@@ -330,6 +330,16 @@ class Ops(unittest.TestCase):
         self.assertIs(dblp.torch.hook(state, bucket).wait(), bucket.buffer())
         return self.ops.pop()
 
+    def test_how_buckets_are_summed_may_be_an_object(self):
+        op = dblp.Op("3%", policy="eager", wait_ms=9)
+        by_op, same = dblp.torch.State(self.comm, op=op), dblp.torch.State(self.comm, "3%", "bubble", policy="eager",
+                                                                           wait_ms=9)
+        self.assertEqual(by_op.how, same.how)
+        self.assertEqual(pickle.loads(pickle.dumps(by_op)).how, same.how)
+        self.assertRaisesRegex(TypeError, "op has all", dblp.torch.State, self.comm, "2%", op=op)
+        self.assertRaisesRegex(TypeError, "op has all", dblp.torch.register, None, rule="bubble", op=op)
+        self.assertRaisesRegex(TypeError, "key is not", dblp.torch.State, self.comm, op=dblp.Op(key=1))
+
     def test_each_bucket_has_a_key_wherever_its_parameters_are(self):
         state = dblp.torch.State(self.comm, "2%")
         other = dblp.torch.State(self.comm, "3%", rule="bubble")
