@@ -298,7 +298,7 @@ enum status read_processes(void)
 const struct process *processes_of(uint64_t inode, size_t *n)
 {
 	static const struct process some[] = {
-		{ 7, 1, "\"\\" }, { 7, 4294967295, "\xff\x01" }, { 7, 3, "" },
+		{ 7, 1, "\"\\", 65535 }, { 7, 4294967295, "\xff\x01", 0 }, { 7, 3, "", -1 },
 	};
 
 	*n = inode ? below(N(some) + 1) : 0;

@@ -5,9 +5,11 @@
 
 #include <libdblp.h>
 #include <linux/genetlink.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "dblpctl.h"
+#include "err.h"
 #include "field.h"
 #include "job.h"
 #include "names.h"
@@ -193,6 +195,41 @@ static enum status do_replace(int argc, char **argv)
 static enum status do_flush(int argc, char **argv)
 {
 	return object_flush(&jobs, DBLP_CMD_JOB_DEL, argc, argv);
+}
+
+static struct {
+	struct job_id {
+		uint32_t	id;
+		char		name[DBLP_NAME_MAX];
+	} *all;
+	size_t	n;
+} known;
+
+static enum status note_name(const struct values *v, void *arg)
+{
+	struct job_id job = { .id = get_u32(v, DBLP_A_JOB_ID) };
+
+	(void)arg;
+	snprintf(job.name, sizeof(job.name), "%s", get_string(v, DBLP_A_JOB_NAME));
+	known.all = checked(realloc(known.all, (known.n + 1) * sizeof(*known.all)));
+	known.all[known.n++] = job;
+	return STATUS_OK;
+}
+
+enum status read_job_names(void)
+{
+	known.n = 0;
+	return jobs_each(note_name, NULL);
+}
+
+const char *job_name(uint32_t id)
+{
+	size_t i;
+
+	for (i = 0; i < known.n; i++)
+		if (known.all[i].id == id)
+			return known.all[i].name;
+	return "";
 }
 
 /* Restore the detector first: it chooses a phase when it is turned on. Setting the

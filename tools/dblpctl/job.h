@@ -22,6 +22,12 @@ enum status find_job(const char *word, uint32_t *id);
 enum status jobs_each(enum status (*each)(const struct values *v, void *arg),
 		      void *arg);
 
+/** read_job_names() - read the names of all jobs that this user may see, for job_name() */
+enum status read_job_names(void);
+
+/** job_name() - name of a job at the last read_job_names(), or "" */
+const char *job_name(uint32_t id);
+
 /** save_jobs() - write the commands that restore all jobs; call save_phases() first */
 enum status save_jobs(FILE *to);
 

@@ -12,7 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <comm.h>
+
 #include "err.h"
+#include "field.h"
 #include "process.h"
 
 /* Sorted by inode, then by pid, after read_processes() */
@@ -71,6 +74,61 @@ static bool read_name(const char *path, char *name, size_t size)
 	return len;
 }
 
+/* The number that @text begins with, if it is one of a rank */
+static int32_t parse_rank(const char *text)
+{
+	char *end;
+	unsigned long rank = strtoul(text, &end, 10);
+
+	return end == text || *end || rank >= DBLP_RANKS_MAX ? -1 : (int32_t)rank;
+}
+
+/* The rank that the launcher has set in the environment of a process, or -1 */
+static int32_t rank_of_launcher(uint32_t pid)
+{
+	static const char *const names[] = {
+		"RANK=", "OMPI_COMM_WORLD_RANK=", "PMI_RANK=", "SLURM_PROCID=",
+	};
+	char path[64], *entry = NULL;
+	size_t size = 0, best = N_FIELDS(names), i;
+	int32_t rank = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/environ", pid);
+	f = fopen(path, "r");
+	while (f && getdelim(&entry, &size, '\0', f) > 0)
+		for (i = 0; i < best; i++)
+			if (!strncmp(entry, names[i], strlen(names[i]))) {
+				rank = parse_rank(entry + strlen(names[i]));
+				best = i;
+			}
+	free(entry);
+	if (f)
+		fclose(f);
+	return rank;
+}
+
+/* The rank in the name of a thread of libdblp, or -1 */
+static int32_t rank_of_thread(uint32_t pid)
+{
+	const struct dirent *entry;
+	char path[300], name[64];
+	int32_t rank = -1;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task", pid);
+	tasks = opendir(path);
+	while (tasks && rank < 0 && (entry = readdir(tasks))) {
+		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%s/comm", pid, entry->d_name);
+		if (read_name(path, name, sizeof(name)) &&
+		    !strncmp(name, DBLP_THREAD_NAME, strlen(DBLP_THREAD_NAME)))
+			rank = parse_rank(name + strlen(DBLP_THREAD_NAME));
+	}
+	if (tasks)
+		closedir(tasks);
+	return rank;
+}
+
 /* Add the sockets of a process, if the kernel lets this user see its descriptors */
 static void note_process(const char *pid)
 {
@@ -86,6 +144,9 @@ static void note_process(const char *pid)
 	fds = opendir(path);
 	if (!fds)
 		return;
+	p.rank = rank_of_launcher(p.pid);
+	if (p.rank < 0)
+		p.rank = rank_of_thread(p.pid);
 	while ((entry = readdir(fds))) {
 		p.inode = inode_of(fds, entry->d_name);
 		if (p.inode)

@@ -15,11 +15,13 @@
  * @inode: inode of the socket
  * @pid: number of the process in the namespace of /proc
  * @name: name of the process, which it can set itself
+ * @rank: its rank in a job, as its launcher or libdblp says; -1 if it has none
  */
 struct process {
 	uint64_t	inode;
 	uint32_t	pid;
 	char		name[64];
+	int32_t		rank;
 };
 
 /**

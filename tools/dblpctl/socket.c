@@ -12,6 +12,7 @@
 #include "dblpctl.h"
 #include "err.h"
 #include "field.h"
+#include "job.h"
 #include "names.h"
 #include "object.h"
 #include "prefix.h"
@@ -100,10 +101,13 @@ static void print_process(const struct process *p)
 {
 	static const struct heading pid = { "pid", NULL };
 	static const struct heading name = { "name", NULL };
+	static const struct heading rank = { "rank", NULL };
 
 	print_object();
 	print_uint(pid, p->pid, NULL);
 	print_string(name, p->name, NULL);
+	if (p->rank >= 0)
+		print_uint(rank, (uint32_t)p->rank, NULL);
 	print_object_end();
 }
 
@@ -122,6 +126,53 @@ static void print_process_names(const char *column, const struct process *p,
 	checked(fclose(to) ? NULL : text);
 	print_string(h, *text ? text : "-", NULL);
 	free(text);
+}
+
+/* Print the number of a job, in text with its name: "7 (resnet)" */
+static void print_job(const struct field *f, const struct values *v)
+{
+	uint32_t id = get_u32(v, f->attr);
+	char text[DBLP_NAME_MAX + 16];
+
+	snprintf(text, sizeof(text), *job_name(id) ? "%u (%s)" : "%u", id, job_name(id));
+	print_uint(heading(f, v), id, text);
+}
+
+/* JSON only: text has the name beside the number */
+static void print_job_name(const struct field *f, const struct values *v)
+{
+	static const struct heading h = { "job_name", NULL };
+
+	if (print_is_json())
+		print_string(h, job_name(get_u32(v, f->attr)), NULL);
+}
+
+/* Print the name of a job, or its number if it has none */
+static void print_job_column(const struct field *f, const struct values *v)
+{
+	const struct heading h = { NULL, f->column };
+	uint32_t id = get_u32(v, f->attr);
+	char number[16] = "-";
+
+	if (id)
+		snprintf(number, sizeof(number), "%" PRIu32, id);
+	print_string(h, *job_name(id) ? job_name(id) : number, NULL);
+}
+
+/* Print "3", or "3,4" if processes of several ranks have the socket open */
+static void print_ranks(const struct field *f, const struct values *v)
+{
+	const struct heading h = { NULL, f->column };
+	const struct process *p;
+	char text[128] = "";
+	size_t n, i;
+
+	p = processes_of(get_u64(v, f->attr), &n);
+	for (i = 0; i < n; i++)
+		if (p[i].rank >= 0 && strlen(text) + 16 < sizeof(text))
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%" PRId32,
+				 *text ? "," : "", p[i].rank);
+	print_string(h, *text ? text : "-", NULL);
 }
 
 /* Print the processes that have the socket open, if this user may see them */
@@ -209,7 +260,7 @@ static const struct field fields[] = {
 	F(PKTS_RECEIVED, NULL, print_u64),
 	F(SPURIOUS, NULL, print_u64),
 	F(PHASE, NULL, print_u32),
-	F(JOB, NULL, print_u32),
+	F(JOB, NULL, print_job),
 	F(MSGS_SENT_COMPLETE, NULL, print_u64),
 	F(MSGS_SENT_BUDGET, NULL, print_u64),
 	F(MSGS_SENT_DEADLINE, NULL, print_u64),
@@ -224,9 +275,14 @@ static const struct field fields[] = {
 	F(MSGS_RECEIVED_CANCELLED, NULL, print_u64),
 	F(BUDGET, NULL, print_sends_all),
 	F(BUDGET_CAP, NULL, print_receives_all),
-	/* Only for list -p */
+	F(JOB, NULL, print_job_name),
+	/* Only for list -p: the last FIELDS_OF_P */
+	F(JOB, "JOB", print_job_column),
+	F(INODE, "RANK", print_ranks),
 	F(INODE, "PROCESSES", print_processes),
 };
+
+#define FIELDS_OF_P	3
 
 static const struct object sockets = {
 	.name		= "socket",
@@ -235,7 +291,8 @@ static const struct object sockets = {
 	.id_attr	= DBLP_A_SOCKET_ID,
 	.get		= DBLP_CMD_SOCKET_GET,
 	.fields		= fields,
-	.n_fields	= N_FIELDS(fields) - 1,
+	.n_fields	= N_FIELDS(fields) - FIELDS_OF_P,
+	.prepare	= read_job_names,
 };
 
 static const struct keyword keywords[] = {
@@ -315,6 +372,11 @@ static int leave_out_p(char **to, int argc, char **argv)
 	return n;
 }
 
+static enum status read_jobs_and_processes(void)
+{
+	return read_job_names() ?: read_processes();
+}
+
 static enum status do_list(int argc, char **argv)
 {
 	struct value values[WORDS_MAX] = { 0 };
@@ -325,8 +387,8 @@ static enum status do_list(int argc, char **argv)
 
 	n = leave_out_p(words, argc, argv);
 	if (n < argc) {
-		shown.n_fields++;
-		shown.prepare = read_processes;
+		shown.n_fields += FIELDS_OF_P;
+		shown.prepare = read_jobs_and_processes;
 	}
 	if (n)
 		status = read_words(filters, n, words, values);
@@ -359,8 +421,8 @@ static enum status do_help(int argc, char **argv)
 		"\n"
 		"  list   sockets of this network namespace (without CAP_NET_ADMIN only your own), or\n"
 		"         only those with this job, phase and state, and with addresses in prefixes\n"
-		"         such as 10.0.0.0/24, fd00::/8 or 10.0.0.1; with -p also the processes that\n"
-		"         have them open\n"
+		"         such as 10.0.0.0/24, fd00::/8 or 10.0.0.1; with -p also their jobs, the\n"
+		"         processes that have them open, and the ranks of these\n"
 		"  show   all values of one socket\n"
 		"  set    change a live socket (needs CAP_NET_ADMIN):\n"
 		"         loss   loss budget of messages that it sends, also of those in flight\n"

@@ -294,6 +294,7 @@ static int make_fds(struct dblp_comm *comm)
 /* The engine gets none of the program's signals */
 static int start(struct dblp_comm *comm)
 {
+	char name[sizeof(DBLP_THREAD_NAME) + 10];
 	sigset_t all, old;
 	int err;
 
@@ -302,6 +303,9 @@ static int start(struct dblp_comm *comm)
 	err = pthread_create(&comm->thread, NULL, dblp_engine, comm);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	comm->running = !err;
+	snprintf(name, sizeof(name), DBLP_THREAD_NAME "%u", comm->rank);
+	if (!err)
+		pthread_setname_np(comm->thread, name);
 	return -err;
 }
 

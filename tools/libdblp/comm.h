@@ -39,6 +39,12 @@ struct dblp_req;
 /** DBLP_COMM_BYTES - default of @message_bytes */
 #define DBLP_COMM_BYTES		(1U << 20)
 
+/**
+ * DBLP_THREAD_NAME - the thread of a communicator has this name, followed by the rank, so
+ *	that tools such as dblpctl(8) know which rank a process is
+ */
+#define DBLP_THREAD_NAME	"dblp-rank-"
+
 /** DBLP_ABSENT_RANKS - the most ranks that dblp_comm_absent() names */
 #define DBLP_ABSENT_RANKS	12
 

@@ -20,11 +20,13 @@ if __name__ == "__main__":
     guard.guard()
 
 import dblp
-from common import LONG, Store, good, with_ranks
+from common import LONG, Store, good, process, with_ranks
 
 COUNT = 500000
 ROUNDS = 5
 DBLP = dict(transport="dblp")
+#: Where common.py is
+HERE = os.path.dirname(os.path.realpath(__file__))
 
 
 def ones():
@@ -78,6 +80,43 @@ class Losses(unittest.TestCase):
         outcome = good(with_ranks(2, run, **DBLP))
         self.assertEqual([total for total, _ in outcome], [{2.0 * ROUNDS}] * 2)
         self.assertGreater(sum(lost for _, lost in outcome), 0)
+
+    def test_what_is_moved_is_not_lost_whatever_the_budget_of_the_job(self):
+        dblpctl("job", "add", "7", "phase", "tolerant")
+
+        def run(comm):
+            text, sums = bytearray(b"%7d" % comm.rank * 100000), ones()
+            comm.broadcast(text, 2).wait(LONG)
+            comm.barrier(LONG)
+            comm.reduce(sums, op=dblp.Op(budget=0, root=1)).wait(LONG)
+            got = bytearray(len(text))
+            requests = [comm.recv(got, (comm.rank + 2) % 3), comm.send(b"%7d" % comm.rank * 100000, (comm.rank + 1) % 3)]
+            for request in requests:
+                request.wait(LONG)
+            self.assertEqual((text, got), (b"%7d" % 2 * 100000, b"%7d" % ((comm.rank + 2) % 3) * 100000))
+            self.assertEqual(set(sums) == {3.0}, comm.rank == 1)
+
+        try:
+            good(with_ranks(3, run, job=7, **DBLP))
+        finally:
+            dblpctl("job", "del", "7")
+
+    def test_sockets_show_their_job_and_rank(self):
+        code = ("with dblp.Comm(0, 1, Store().kv(), transport='dblp', job=7):\n"
+                " print('open', flush=True)\n sys.stdin.read()")
+        dblpctl("job", "add", "7", "name", "resnet")
+        try:
+            for env, rank in ({}, 0), ({"RANK": "5"}, 5):
+                with process(code, env={**os.environ, **env}, stdin=subprocess.PIPE, cwd=HERE) as p:
+                    self.assertEqual(p.stdout.readline(), "open\n")
+                    [s] = json.loads(dblpctl("-j", "socket", "list", "-p"))
+                    self.assertEqual((s["job_name"], [(q["pid"], q["rank"]) for q in s["processes"]]),
+                                     ("resnet", [(p.pid, rank)]))
+                    self.assertEqual(dblpctl("socket", "list", "-p").split()[-3:-1], ["resnet", str(rank)])
+                    self.assertIn("job 7 (resnet)", " ".join(dblpctl("socket", "show", str(s["id"])).split()))
+                    p.communicate("", LONG)
+        finally:
+            dblpctl("job", "del", "7")
 
     def test_sockets_are_in_the_job_and_norms_move_it(self):
         dblpctl("job", "add", "7", "clr", "on")
