@@ -139,6 +139,35 @@ TEST(link_local_addresses_need_a_device_which_is_said)
 	}
 }
 
+/* Connects to the port for data as a rank does, with and without the key */
+static void run_stranger(struct rank *r)
+{
+	struct sockaddr_dblp to = r->comm->nic[0].addr;
+	int fd, i;
+
+	r->good = true;
+	dblp_addr_parse("127.0.0.1", &to);
+	to.sdblp_port = r->comm->nic[0].addr.sdblp_port;
+	for (i = 0; i < 2; i++) {
+		fd = dblp_socket(&to, 0);
+		if (i && dblp_lock_data(r->comm, fd))
+			abort();
+		r->good &= dblp_connect(fd, &to, WAIT_MS) == (i ? 0 : -EKEYREJECTED);
+		close(fd);
+	}
+}
+
+TEST(secret_keeps_strangers_from_data)
+{
+	netns_new();
+	transport = "dblp";
+	prepare(1, next_epoch(), 10, run_stranger);
+	rank[0].attr.rendezvous = "tcp://127.0.0.1:7000";
+	rank[0].attr.secret = SECRET;
+	run_all(1);
+	expect_good(_metadata, 1);
+}
+
 static char *why_of[4];
 
 static void *open_only(void *arg)

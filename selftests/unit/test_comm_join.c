@@ -153,6 +153,37 @@ TEST(what_is_in_use_is_told)
 	EXPECT_EQ(NULL, strchr(rank[1].text, '\n'));
 }
 
+TEST(the_environment_says_which_attempt_it_is)
+{
+	struct dblp_comm_attr attr;
+	char port[8];
+	int i;
+
+	snprintf(port, sizeof(port), "%u", free_port());
+	setenv("MASTER_ADDR", "localhost", 1);
+	setenv("DBLP_PORT", port, 1);
+	setenv("TORCHELASTIC_RESTART_COUNT", "7", 1);
+	prepare(2, 0, 10, run_allreduce);
+	rank[0].attr.rendezvous = "env";
+	rank[1].attr.rendezvous = NULL;
+	run_all(2);
+	expect_good(_metadata, 2);
+	for (i = 0; i < 2; i++)
+		EXPECT_NE(NULL, strstr(rank[i].text, "epoch 7,"));
+	prepare(1, 3, 10, run_allreduce);
+	rank[0].attr.rendezvous = NULL;
+	attr = rank[0].attr;
+	run_all(1);
+	EXPECT_NE(NULL, strstr(rank[0].text, "epoch 3,"));
+	setenv("TORCHELASTIC_RESTART_COUNT", "-1", 1);
+	rank[0].attr = attr;
+	rank[0].attr.epoch = 0;
+	run_all(1);
+	EXPECT_EQ(-EINVAL, rank[0].opened);
+	unsetenv("TORCHELASTIC_RESTART_COUNT");
+	unsetenv("DBLP_PORT");
+}
+
 TEST(attributes_that_contradict_themselves_are_refused)
 {
 	struct {

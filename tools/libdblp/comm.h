@@ -98,7 +98,8 @@ struct dblp_lane {
  * @nranks: number of ranks, or %DBLP_COMM_RANK_ENV: WORLD_SIZE,
  *	OMPI_COMM_WORLD_SIZE, PMI_SIZE or SLURM_NTASKS
  * @epoch: which attempt of the job this is: a rank with an older one is refused, one with
- *	a newer one ends the attempt
+ *	a newer one ends the attempt. 0 with "env": TORCHELASTIC_RESTART_COUNT of the
+ *	environment, if set
  * @rendezvous: where rank 0 is to be found, over TCP: "tcp://HOST:PORT";
  *	"file:PATH", a list with ADDRESS:PORT of each rank in a line, of which each
  *	rank uses the address, and rank 0 the port; "kv", by @kv_set and @kv_get; "env"

@@ -7,23 +7,36 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Milliseconds of variable @name, unless *@ms is set */
-static int take_ms(uint32_t *ms, const char *name)
+/* The number in variable @name, which counts @what, unless *@value is set */
+static int take_number(uint32_t *value, const char *name, const char *what)
 {
 	const char *text = getenv(name);
 	char *end;
 	unsigned long n;
 
-	if (*ms || !text || !*text)
+	if (*value || !text || !*text)
 		return 0;
 	errno = 0;
 	n = strtoul(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || errno || n > UINT32_MAX)
-		return dblp_why(-EINVAL, "%s=%s is not a number of milliseconds",
-				name, text);
-	*ms = (uint32_t)n;
+		return dblp_why(-EINVAL, "%s=%s is not a number of %s", name, text, what);
+	*value = (uint32_t)n;
 	return 0;
+}
+
+static int take_ms(uint32_t *ms, const char *name)
+{
+	return take_number(ms, name, "milliseconds");
+}
+
+/* With torchrun the environment says which attempt this is, as it says where rank 0 is */
+static int take_epoch(struct dblp_comm_attr *a)
+{
+	if (a->rendezvous && strcmp(a->rendezvous, "env"))
+		return 0;
+	return take_number(&a->epoch, "TORCHELASTIC_RESTART_COUNT", "restarts");
 }
 
 static void take_text(const char **text, const char *name)
@@ -38,7 +51,7 @@ int dblp_attr_env(struct dblp_comm_attr *a)
 {
 	take_text(&a->ports, "DBLP_PORTS");
 	take_text(&a->bind, "DBLP_BIND");
-	return take_ms(&a->join_ms, "DBLP_JOIN_MS") ?:
+	return take_epoch(a) ?: take_ms(&a->join_ms, "DBLP_JOIN_MS") ?:
 	       take_ms(&a->timeout_ms, "DBLP_TIMEOUT_MS") ?:
 	       take_ms(&a->operation_ms, "DBLP_OPERATION_MS");
 }
