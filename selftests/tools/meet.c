@@ -139,6 +139,25 @@ TEST(link_local_addresses_need_a_device_which_is_said)
 	}
 }
 
+/* Where rank 0 does not listen yet, the kernel connects others to themselves */
+TEST(ranks_do_not_take_themselves_for_rank_0)
+{
+	int i;
+
+	netns_new();
+	run("sysctl -q -w net.ipv4.ip_local_port_range='7000 7015'");
+	transport = "tcp";
+	prepare(4, next_epoch(), 1000, run_allreduce);
+	EACH_RANK(4, r->attr.rendezvous = "tcp://127.0.0.1:7000");
+	for (i = 1; i < 4; i++)
+		pthread_create(&rank[i].thread, NULL, rank_main, &rank[i]);
+	sleep(1);
+	pthread_create(&rank[0].thread, NULL, rank_main, &rank[0]);
+	for (i = 0; i < 4; i++)
+		pthread_join(rank[i].thread, NULL);
+	expect_good(_metadata, 4);
+}
+
 /* Connects to the port for data as a rank does, with and without the key */
 static void run_stranger(struct rank *r)
 {

@@ -889,6 +889,40 @@ TEST(without_descriptors_nobody_is_accepted_until_there_are_some)
 	expect_good(_metadata, 1);
 }
 
+/* Rank 0 has none left for connections of others, for longer than a host may be silent */
+static void run_without_files(struct rank *r)
+{
+	const struct rlimit none = { 3, 3 };
+	int me = (int)r->attr.rank;
+
+	if (!me && setrlimit(RLIMIT_NOFILE, &none))
+		abort();
+	run_allreduce(r);
+	shared->rank[me].err = dblp_comm_error(r->comm, &shared->rank[me].failed);
+	shared->rank[me].rounds = !!strstr(dblp_comm_why(r->comm), "no descriptors");
+}
+
+TEST(a_rank_that_can_accept_nothing_says_so)
+{
+	int i;
+
+	shared_new();
+	prepare_at(2, free_port(), run_without_files);
+	EACH_RANK(2, r->attr.timeout_ms = 2000);
+	for (i = 0; i < 2; i++)
+		if (!fork()) {
+			rank_main(&rank[i]);
+			_exit(0);
+		}
+	for (i = 0; i < 2; i++)
+		ASSERT_LT(0, wait(NULL));
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(-EMFILE, shared->rank[i].err);
+		EXPECT_EQ(0, shared->rank[i].failed);
+	}
+	EXPECT_EQ(1, shared->rank[0].rounds);
+}
+
 /* Rank 0 calls its own listener for data by wrong names */
 static void run_called(struct rank *r)
 {
@@ -938,7 +972,7 @@ TEST(a_connection_of_an_old_epoch_is_refused_and_counted)
 
 static void run_keepalive(struct rank *r)
 {
-	int second[2] = { 0, 0 }, fd[2], i;
+	int second[2] = { 0, 0 }, fd[2], tos = 0, i;
 	socklen_t len = sizeof(second[0]);
 
 	/* A connection for data is made when it is needed */
@@ -948,10 +982,13 @@ static void run_keepalive(struct rank *r)
 	for (i = 0; i < 2 && !r->err; i++)
 		r->err = getsockopt(fd[i], IPPROTO_TCP, TCP_KEEPIDLE,
 				    &second[i], &len);
+	/* By IPv4, also where a socket of IPv6 has accepted it */
+	if (!r->err)
+		r->err = getsockopt(fd[0], IPPROTO_IP, IP_TOS, &tos, &len);
 	/* Who leaves closes them, on both sides: nobody does before all have looked */
 	if (!r->err)
 		run_allreduce(r);
-	r->good &= second[0] == 1 && second[1] == 1;
+	r->good &= second[0] == 1 && second[1] == 1 && tos == 0xb8;
 }
 
 TEST(hosts_are_asked_in_time)

@@ -272,9 +272,10 @@ static void open_comm(unsigned int index)
 			cfg.main.cc);
 	if (err && attr.rank < 0)
 		fail("joining the ranks of the environment");
+	if (err && *dblp_comm_why(NULL))
+		fail("rank %d: joining the other ranks: %s", attr.rank, dblp_comm_why(NULL));
 	if (err)
-		fail("rank %d: joining the other ranks%s", attr.rank,
-		     err == -EINVAL ? ", which have to give the same number of ranks and devices, lanes, transport and size of messages" : "");
+		fail("rank %d: joining the other ranks", attr.rank);
 	rank = dblp_comm_rank(comm);
 	nranks = dblp_comm_nranks(comm);
 }

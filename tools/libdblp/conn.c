@@ -143,6 +143,15 @@ bool dblp_is_own_peer(int fd)
 	       !memcmp(&own, &peer, sizeof(own));
 }
 
+/* It must not keep the port from the one that is to listen there, either */
+static int end_own_peer(int fd)
+{
+	const struct linger now = { .l_onoff = 1 };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	return -ECONNREFUSED;
+}
+
 int dblp_connect(int fd, const struct sockaddr_dblp *addr, int timeout_ms)
 {
 	union name name;
@@ -159,7 +168,7 @@ int dblp_connect(int fd, const struct sockaddr_dblp *addr, int timeout_ms)
 	if (err == -EINPROGRESS)
 		err = await_connection(fd, timeout_ms);
 	if (!err && dblp_is_own_peer(fd))
-		err = -ECONNREFUSED;
+		err = end_own_peer(fd);
 	if (!err && fcntl(fd, F_SETFL, flags))
 		return -errno;
 	return err;

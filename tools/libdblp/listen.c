@@ -113,13 +113,17 @@ static int listen_in_range(struct dblp_comm *comm, const struct dblp_nic *nic,
 	return fd;
 }
 
+/* Without AF_DBLP or IPv6 the address does not matter */
 static int cannot_listen(int err, const struct sockaddr_dblp *addr)
 {
 	char text[DBLP_ADDR_TEXT];
 
+	if (err == -EAFNOSUPPORT)
+		return err;
 	dblp_addr_format(addr, text);
 	errno = -err;
-	return dblp_why(err, "cannot listen at %s: %m", text);
+	return dblp_why(err, "cannot listen at %s%s: %m", text,
+			dblp_is_any(addr) ? " (any address)" : "");
 }
 
 /* Where rank 0 listens: @bind, or everywhere */

@@ -63,6 +63,8 @@ static void open_comm(struct run *r)
 {
 	int error = dblp_comm_open(&r->comm, &r->opt.attr);
 
+	if (error && *dblp_comm_why(NULL))
+		errx(1, "cannot join the other ranks: %s", dblp_comm_why(NULL));
 	if (error == -EINVAL)
 		errx(1, "cannot join the other ranks: --rank and --nranks (or RANK and WORLD_SIZE), --rendezvous or --devices are invalid, or --nranks, --transport or the number of --devices differ between ranks");
 	if (error == -EAFNOSUPPORT)
