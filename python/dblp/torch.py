@@ -516,9 +516,9 @@ def communicator(group: Any = None, lanes: Optional[Sequence[Lane]] = None, **op
     call, with these lanes; all ranks of the group have to call it. It is closed when the
     group is gone: after destroy_process_group(), when nothing refers to it.
 
-    options: other keywords of Comm: join_ms, timeout_ms, ... Unless they or the environment
-        say otherwise, ranks may come as long after each other as the process group's own
-        time limit allows, and `epoch` is the number of torchrun's restarts.
+    options: other keywords of Comm: timeout_ms, ports, ... Unless they or the environment say
+        otherwise, join_ms and operation_ms are the time limit of the process group, and
+        `epoch` is the number of torchrun's restarts.
 
     Under dblp-run rank 0 is found where that says, else by the group's own store: then
     by the first address of the machine of rank 0, unless DBLP_DEVICES of the environment
@@ -537,8 +537,9 @@ def communicator(group: Any = None, lanes: Optional[Sequence[Lane]] = None, **op
         rendezvous = _kv(_store(group))
     _from_launcher[0] = False
     options.setdefault("epoch", int(os.environ.get("TORCHELASTIC_RESTART_COUNT") or 0))
-    if "DBLP_JOIN_MS" not in os.environ:
-        options.setdefault("join_ms", _timeout_ms(group))
+    for limit in "join_ms", "operation_ms":
+        if f"DBLP_{limit.upper()}" not in os.environ:
+            options.setdefault(limit, _timeout_ms(group))
     comm = Comm(dist.get_rank(group), dist.get_world_size(group), rendezvous,
                 devices=os.environ.get("DBLP_DEVICES"), lanes=lanes, **options)
     _comms[group] = comm

@@ -6,6 +6,7 @@ is what is tested.
 
 import contextlib
 import copy
+import datetime
 import gc
 import hashlib
 import io
@@ -387,6 +388,20 @@ def interrupted():
         # PyTorch makes a RuntimeError of it
         assert "KeyboardInterrupt" in repr(e), e
         print("interrupted", flush=True)
+        os._exit(7)
+
+
+def stalled():
+    """Rank 1 never comes to its second backward pass: others fail when the process group's time is over"""
+    ddp, opt = make(process_group=dist.new_group(timeout=datetime.timedelta(seconds=6)))
+    state = dblp.torch.register(ddp)
+    train(ddp, opt, rounds=1)
+    if dist.get_rank() == 1:
+        time.sleep(1000)
+    try:
+        train(ddp, opt, rounds=1)
+    except (OSError, RuntimeError):
+        print(state.error.ranks, state.error.why.partition(": ")[2], flush=True)
         os._exit(7)
 
 

@@ -128,6 +128,12 @@ class Failures(unittest.TestCase):
         self.assertEqual((status, said(out)), (0, ["refused"] * 2), err)
 
 
+    def test_a_rank_that_does_not_come_is_named_when_the_time_of_the_group_is_over(self):
+        status, out, err = ranks(3, "stalled", "--no-hook")
+        self.assertEqual(status, 7, err)
+        self.assertLessEqual(set(said(out)), {"(1,) rank 1 has not begun it"}, out)
+        self.assertTrue(out, err)
+
     def test_a_wait_in_backward_is_interrupted(self):
         status, out, err = ranks(2, "interrupted", "--no-hook")
         self.assertEqual((status, out), (7, ["[0] interrupted"]), err)
