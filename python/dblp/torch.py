@@ -118,9 +118,9 @@ class _Layout(NamedTuple):
 
 class _Residuals:
     """
-    Residuals of a State by the names of parameters, wherever they are: the library has them
-    by bucket, and what no bucket has had yet is held here. All are in units of the gradients
-    that ranks contribute; the library divides those of 16 bits before it adds them.
+    Residuals of a State, by the names of parameters. The library keeps them by bucket; those
+    of parameters that were in no bucket yet are held here. They are in units of the gradients
+    of a rank, while the library divides gradients of 16 bits before it adds them.
     """
 
     def __init__(self, names: Dict[int, str]) -> None:
@@ -131,7 +131,7 @@ class _Residuals:
         self._comm: Optional[Comm] = None
 
     def layout(self, comm: Comm, bucket: dist.GradBucket) -> _Layout:
-        """That of a bucket; of a new one residuals follow their parameters"""
+        """That of a bucket; to a new one, residuals follow their parameters"""
         self._comm = comm
         parameters = bucket.parameters()
         dtype = bucket.buffer().dtype
@@ -179,7 +179,7 @@ class _Residuals:
             raise os_error(error, {})
 
     def _take(self, layout: _Layout) -> None:
-        """What is held of it"""
+        """Give the library what is held of a layout"""
         pieces = {name: self._held.pop(name) for name in layout.names if name in self._held}
         if pieces:
             self._write(layout, pieces)
@@ -211,7 +211,7 @@ class _Residuals:
             self._comm.forget(layout.key)
 
     def end(self) -> None:
-        """Nobody needs them any more; the communicator may have been closed before"""
+        """Free them; the communicator may be closed already"""
         with contextlib.suppress(OSError, ValueError):
             self.reset()
 
@@ -223,8 +223,7 @@ class State:
     their backward passes never overlap.
 
     comm: opened by all ranks of the DDP's process group, with the same numbers. None: that of
-        communicator() of `group`, which is opened when the first bucket is there: in the first
-        backward pass, where all ranks are.
+        communicator(group), opened when the first bucket of the first backward pass is ready.
     budget: share of all contributions that may be lost: "2%", "8000ppm" or ppm; None:
         that of the phase or of the job; without both, nothing is lost.
     rule: "feedback" (what was lost comes in the next round), "bubble" or "rescale".
@@ -235,12 +234,12 @@ class State:
         0: nothing.
     lane_of: a function of a parameter that says by which lane of the communicator its
         gradient goes, always the same one; None: by the first lane.
-    group: process group of the DDP; None: all ranks. What is neither dense nor of a type
-        that can be summed goes by it, as without a hook, and a warning says so once.
-    module: its parameters have their names in state_dict(); None: numbers, in the order in
-        which they come.
-    scaler: what scales the loss, such as torch.cuda.amp.GradScaler: when its get_scale() has
-        changed, residuals are multiplied by the ratio, and norms are those of the loss itself.
+    group: process group of the DDP; None: all ranks. Sparse gradients go by it, as without a
+        hook, and one warning says so.
+    module: the names of its parameters are those of state_dict(); None: numbers, in the order
+        of the buckets.
+    scaler: an object that scales the loss, such as torch.cuda.amp.GradScaler. When its
+        get_scale() changes, residuals are multiplied by the ratio; norms are divided by it.
     options: keywords of communicator().
     how: other fields of dblp.Op but key, average and parts: policy, phase, carry,
         sparse, prune, wait_ms, ...
@@ -248,8 +247,8 @@ class State:
         unless it has another one.
 
     Residuals of rule feedback follow their parameters when DDP makes new buckets, and are
-    freed with this. It can be pickled, without its communicator and `scaler`: an unpickled one
-    opens that of the default process group.
+    freed with the State. A pickle has no communicator and no `scaler`: an unpickled State
+    opens the communicator of the default process group.
 
     Raises ValueError and TypeError for what cannot be.
     """
@@ -322,15 +321,15 @@ class State:
 
     def state_dict(self) -> Dict[str, Any]:
         """
-        Residuals of this rank, by parameter, for a checkpoint. Each rank has its own; in a
-        checkpoint that is the same for all, what was lost last is lost for good.
+        Residuals of this rank, by parameter, for a checkpoint. Each rank has its own. Without
+        them, the contributions that were lost last are lost for good.
         """
         return {"residuals": self._residuals.get(), "scale": self._scale}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """
-        Take what state_dict() has returned, also of another bucket size, type of gradients or
-        number of ranks.
+        Load what state_dict() has returned. Buckets, type of gradients and number of ranks may
+        be others.
         """
         self._residuals.set(state["residuals"])
         self._scale = state["scale"]
@@ -348,20 +347,20 @@ class State:
     # Buckets
 
     def _prepare(self) -> None:
-        """What all ranks do together, at the first bucket of all"""
+        """Operations of all ranks before the first bucket"""
         if self._norms_rounds and first_of_host(self.comm):
             self._norms = _Norms(self.comm.job, self._norms_rounds)
         self._ready = True
 
     def _rescale(self) -> None:
-        """Residuals of another loss scale"""
+        """Convert residuals to the present loss scale"""
         now = float(self.scaler.get_scale())
         if now != self._scale:
             self.scale(now / self._scale)
             self._scale = now
 
     def _begin(self, bucket: dist.GradBucket) -> Any:
-        """What has a wait()"""
+        """Begin to sum a bucket; returns an object with wait()"""
         tensor = bucket.buffer()
         if tensor.device.type != "cpu":
             raise TypeError(f"gradients are on {tensor.device}: only those in memory of the CPU can be summed")
@@ -379,7 +378,7 @@ class State:
         return _begin(self.comm, _c.lib.dblp_allreduce, tensor, op)
 
     def _begin_other(self, tensor: torch.Tensor) -> Any:
-        """Without a hook it would go the same way"""
+        """PyTorch's own path"""
         if not self._warned:
             _log.warning("gradients that are %s of %s go by PyTorch's own path", tensor.layout, tensor.dtype)
         self._warned = True
@@ -426,8 +425,8 @@ def _complete(waiting: "queue.SimpleQueue[Any]") -> None:
 
 def _stop(thread: threading.Thread, waiting: "queue.SimpleQueue[Any]") -> None:
     """
-    End the thread, also at the end of the program: one that completes a future then would be
-    ended inside of PyTorch, which aborts. What waits for ranks is not waited for.
+    End the thread, also at the end of the program: Python would end it inside of PyTorch,
+    which then aborts. A thread that waits for ranks is not waited for.
     """
     waiting.put(None)
     if thread is not threading.current_thread():
@@ -506,7 +505,7 @@ def _timeout_ms(group: Any) -> int:
     return min(int(limit.total_seconds() * 1000), 0xffffffff)
 
 
-#: Does the environment still say where rank 0 is, as dblp-run(1) does for the first time?
+#: Does the environment say where rank 0 is? That of dblp-run(1) does, for the first communicator
 _from_launcher = ["DBLP_RUN_SOCKET" in os.environ and "TORCHELASTIC_RUN_ID" not in os.environ]
 
 
@@ -607,8 +606,8 @@ def _register(ddp: Any, how: Dict[str, Any]) -> State:
 
 class _Again:
     """
-    Called before each forward pass of a DDP and its copies, which have no communication hooks:
-    registers that of a copy. None: it has lost how.
+    A forward pre-hook of a DDP, which its copies have as well, unlike the communication hook:
+    it registers that hook in a copy. how: keywords of State; None: a pickle did not contain them.
     """
 
     def __init__(self, how: Optional[Dict[str, Any]]) -> None:

@@ -11,7 +11,7 @@ python=/usr/bin/python3
 # shellcheck disable=SC2034 # for those who source this
 packages=/usr/lib/python3/dist-packages
 # What of Python's own the package dblp and tests use
-python_imports="array, argparse, asyncio, atexit, contextlib, ctypes, fcntl, io, ipaddress, json, queue, random, runpy,
+python_imports="array, argparse, asyncio, atexit, contextlib, ctypes, fcntl, io, ipaddress, json, mmap, queue, random, runpy,
 	secrets, shlex, shutil, signal, site, socket, subprocess, tempfile, termios, threading, time, unittest, weakref, zlib"
 
 # python_modules IMPORTS [PATH...]: the files of Python's modules that these imports need,

@@ -303,6 +303,7 @@ def scaled():
     most = max((total / count - each).abs().max().item() * count / each
                for total, each in zip(applied, (c, 1)))
     assert scaler.halved == 1 and most <= 1 + 1e-3, (scaler.halved, most)
+    assert state.missing or "over dblp" not in state.comm.describe()
     print(f"scaled {digest(ddp)}")
 
 

@@ -40,7 +40,7 @@ class Replicas(unittest.TestCase):
         self.assertEqual([said(out, rank) for rank in range(1, n)], [lines] * (n - 1), out)
 
     def test_have_the_same_bits_whatever_was_lost_and_whatever_is_in_buckets(self):
-        self.same(4, "lossy", "plain", "rebuilt", "no_sync", "fp16")
+        self.same(4, "lossy", "plain", "rebuilt", "no_sync", "fp16", "scaled")
 
 
 class Failures(unittest.TestCase):
