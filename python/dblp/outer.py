@@ -72,4 +72,4 @@ def variables(env: Mapping[str, str], address: Optional[str], port: Optional[int
     if not port:
         # The same for all ranks
         port = 20000 + zlib.crc32(job.encode()) % 6000 * 2 if job else PORT if rank else free_port()
-    return {**rank, "MASTER_ADDR": address, "MASTER_PORT": str(port), "DBLP_PORT": str(port + 1)}
+    return {**rank, "MASTER_ADDR": address, "MASTER_PORT": str(port)}

@@ -173,6 +173,17 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
+#: Sockets by whose names other processes find that ports are given away, until this one ends
+_reserved: List[socket.socket] = []
+
+
+def reserve(port: int) -> None:
+    """Raises OSError if another dblp-run of this network namespace has reserved it."""
+    s = socket.socket(socket.AF_UNIX)
+    _reserved.append(s)
+    s.bind(f"\0dblp-run-port-{port}")
+
+
 def free_ports() -> int:
     """A port of this machine that is free, as is the one behind it; none that others are given"""
     for _ in range(1000):
@@ -181,6 +192,7 @@ def free_ports() -> int:
             try:
                 first.bind(("", port))
                 second.bind(("", port + 1))
+                reserve(port)
                 return port
             except OSError:
                 pass
@@ -230,7 +242,7 @@ def environment(o: argparse.Namespace, node: Node, local: int) -> Dict[str, str]
     """Variables of a rank, the `local`th one of its machine."""
     env = dict(os.environ)
     # Not what another launcher has said
-    for variable in [*JOB.values(), "DBLP_SECRET_FILE"]:
+    for variable in JOB.values():
         env.pop(variable, None)
     set_options(o, env)
     env.update(RANK=str(node.first + local), WORLD_SIZE=str(node.total), LOCAL_RANK=str(local),
@@ -367,13 +379,18 @@ def become(o: argparse.Namespace) -> None:
     except LookupError as e:
         raise _Error(str(e)) from e
     env.update(found)
+    if o.no_secret:
+        env.pop("DBLP_SECRET_FILE", None)
+    if o.master_port:
+        # libdblp takes the port behind that one
+        env.pop("DBLP_PORT", None)
     set_options(o, env)
     rank = found.get("RANK")
     if rank is not None:
         check_transport(o.transport or env.get("DBLP_TRANSPORT", "dblp"))
     if rank in (None, "0"):
-        say(what_is_used(o, f"ranks that {o.program} starts" if rank is None else
-                         f"{found['WORLD_SIZE']} ranks of {o.program}, which were started already,"))
+        say(what_is_used(o, f"no -n, --hosts or variables of a launcher: ranks that {o.program} starts" if rank is None
+                         else f"{found['WORLD_SIZE']} ranks of {o.program}, which were started already,"))
     command = command_of(o)
     try:
         os.execvpe(command[0], command, env)
@@ -397,6 +414,8 @@ def launch(o: argparse.Namespace) -> int:
     """Start and wait; the exit status."""
     if not (o.node or o.n or o.hosts):
         become(o)
+    # Not that of another job
+    os.environ.pop("DBLP_SECRET_FILE", None)
     folder = private_folder()
     try:
         # What ssh leaves in the background may serve others
