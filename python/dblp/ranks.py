@@ -142,14 +142,16 @@ class Ranks:
              after: Sequence[asyncio.Task[None]] = ()) -> None:
         """
         End all with this exit status, unless another reason came before: by signal `number`,
-        and by SIGKILL later. `why` is printed after what `after` prints.
+        and by SIGKILL later. `why`, unless empty, is printed after what
+        `after` prints.
         """
         if self.failed:
             return
         self._status = status
         self._failed.set_result(None)
         self._failed_at = self._loop.time()
-        self._later(self._explain(why + (": the others are ended" if self._alive else ""), after))
+        if why:
+            self._later(self._explain(why + (": the others are ended" if self._alive else ""), after))
         self._signal(number)
         self._loop.call_later(self._grace, self._over.set)
         self._loop.call_soon(self._reap)
@@ -180,8 +182,7 @@ class Ranks:
     async def _explain(self, why: str, after: Sequence[asyncio.Task[None]]) -> None:
         if after:
             await asyncio.wait(after)
-        if why:
-            self.say(why)
+        self.say(why)
 
     async def _printed(self) -> None:
         """Wait until all is printed."""

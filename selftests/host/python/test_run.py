@@ -513,7 +513,9 @@ class Hosts(unittest.TestCase):
                 p.send_signal(number)
                 self.assertEqual(sorted(p.stdout.readline() for _ in range(3)), [f"[{r}] {said}\n" for r in range(3)])
             p.send_signal(signal.SIGINT)
-            self.assertEqual(ended(p)[:2], (130, [f"[{r}] SIGINT" for r in range(3)]))
+            status, out, err = ended(p)
+            self.assertEqual((status, out), (130, [f"[{r}] SIGINT" for r in range(3)]))
+            self.assertEqual(err.count("the others are ended"), 1)
 
     def test_a_loopback_address_of_rank_0_is_named(self):
         _, _, err = run(*self.args(), "")
