@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 """
-Processes below this one: signals for all of them, and an end that outlasts this process.
+Signals for all processes below this one, and their end if this one is killed: for dblp.run.
 
-Every process that starts ranks is a child subreaper: a descendant whose parent ends becomes
-its child, also in a session of its own. guard() puts a second one above it, so that either
-of the two ends all descendants when the other is killed.
+A process that starts ranks is a child subreaper: a descendant whose parent ends becomes its
+child, also in a session of its own. guard() puts a second subreaper above it. When one of
+the two is killed, the other one ends all descendants.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def heeded() -> Set[int]:
-    """Those signals that this process did not inherit as ignored, as nohup(1) sets SIGHUP."""
+def handled_signals() -> Set[int]:
+    """ENDING and PASSED without those that this process has inherited as ignored, as by nohup(1)."""
     return {s for s in ENDING + PASSED if signal.getsignal(s) != signal.SIG_IGN}
 
 
@@ -118,7 +118,7 @@ def _childless() -> bool:
 
 
 def _ended_within(seconds: float, number: int) -> bool:
-    """Send the signal to all descendants, including those that are born meanwhile."""
+    """Send the signal to all descendants until none is left, as they may start others. Is none left?"""
     end = time.monotonic() + seconds
     while not _childless():
         if time.monotonic() >= end:
@@ -142,7 +142,7 @@ def kill_all() -> List[str]:
 
 
 def _end_all(grace: float) -> None:
-    """After the death of the process that should have done it."""
+    """End all descendants, by SIGTERM and after `grace` seconds by SIGKILL."""
     signal_descendants(signal.SIGTERM)
     _ended_within(grace, 0)
     for line in kill_all():
@@ -156,14 +156,15 @@ def adopt() -> None:
 
 def guard(grace: float) -> Optional[int]:
     """
-    Go on in a child, in a session of its own, where this returns None, with the signals of
-    heeded() blocked. The parent passes these on to the child, and returns its exit status;
-    if the child was killed, after the end of all that the child had started.
+    Fork. In the child, which has a session of its own, this returns None with
+    handled_signals() and SIGCHLD blocked. In the parent it passes these signals on to the
+    child and returns the exit status of the child. If the child was killed, it ends the
+    child's descendants first.
 
     grace: seconds between SIGTERM and SIGKILL.
     """
     adopt()
-    passed = heeded()
+    passed = handled_signals()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_BLOCK, passed | {signal.SIGCHLD})
     parent = os.getpid()

@@ -27,7 +27,7 @@ class Output:
     failed: is called in the event loop with the first error of a write; no more is written.
     """
 
-    #: Bytes that may wait to be written before ranks have to
+    #: Bytes that may wait to be written before readers of pipes wait
     ROOM = 1 << 16
 
     def __init__(self, fd: int, failed: Callable[[OSError], None]) -> None:
@@ -41,7 +41,7 @@ class Output:
 
     @property
     def full(self) -> bool:
-        """Are there so many bytes waiting that others should not be added?"""
+        """Are ROOM bytes or more waiting to be written?"""
         return self._pending >= self.ROOM
 
     def write(self, data: bytes) -> None:
@@ -50,7 +50,7 @@ class Output:
         self._queue.put(data)
 
     async def room(self) -> None:
-        """Wait until it is not full; those who wait have their turn in the order in which they came."""
+        """Wait until it is not full. Callers continue in the order of their calls."""
         async with self._turn:
             await self._until(self.ROOM - 1)
 
@@ -109,14 +109,14 @@ class Lines:
         os.set_blocking(pipe.fileno(), False)
 
     def end(self) -> None:
-        """The process has ended: what is in the pipe now is the last, whoever else may hold it."""
+        """The process has ended: show what is in the pipe now, and nothing that its children write later."""
         if self._left is None and not self._pipe.closed:
             left = fcntl.ioctl(self._pipe.fileno(), termios.FIONREAD, bytes(4))
             self._left = struct.unpack("i", left)[0]
             self._wake.set()
 
     async def copy(self) -> None:
-        """Show all lines. One read a turn of the event loop, so that others have theirs."""
+        """Show all lines. Each turn of the event loop reads once, so that other pipes have their turn."""
         with self._pipe:
             while True:
                 data = await self._read()

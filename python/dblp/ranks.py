@@ -13,7 +13,7 @@ import subprocess
 import sys
 from typing import Any, Coroutine, Dict, List, Mapping, Optional, Sequence, Set
 
-from .guard import ENDING, die_with, heeded, kill_all, leaders, signal_descendants, signal_name
+from .guard import ENDING, die_with, handled_signals, kill_all, leaders, signal_descendants, signal_name
 from .output import Lines, Output
 from .progress import Line
 
@@ -32,7 +32,7 @@ class _Process:
         self.name, self.rank, self.popen, self.log = name, rank, popen, log
         self.lines: List[Lines] = []
         self.copies: List[asyncio.Task[None]] = []
-        #: Where a dblp-run on another host reads the numbers of signals
+        #: Standard input of a dblp-run on another host, which reads numbers of signals
         self.control: Any = None
 
     def how(self, status: int) -> str:
@@ -65,7 +65,7 @@ class Ranks:
         self._failed_at = 0.0
         self._running = False
         self._over = asyncio.Event()
-        self._obeying: Optional[asyncio.Task[None]] = None
+        self._following: Optional[asyncio.Task[None]] = None
         self._tasks: List[asyncio.Task[None]] = []
         self._err = Output(2, self._unprinted)
         self._out = self._err if os.path.sameopenfile(1, 2) else Output(1, self._unprinted)
@@ -76,7 +76,7 @@ class Ranks:
         self.environment: Dict[str, str] = {"DBLP_RUN_SOCKET": path}
         self._loop.add_reader(self._told, self._listen)
         self._loop.add_signal_handler(signal.SIGCHLD, self._reap)
-        signals = heeded()
+        signals = handled_signals()
         for number in signals:
             self._loop.add_signal_handler(number, self._signalled, number)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, signals | {signal.SIGCHLD})
@@ -98,8 +98,8 @@ class Ranks:
 
         rank: its number, which its lines have before them.
         log: the file that it prints to, instead.
-        setup: what obey() of another dblp-run, whose standard input that of this process is,
-        is to return; signals are told there, too.
+        setup: what receive_setup() returns there, if the process is a dblp-run on another
+        host. Its standard input then carries signals as well.
         """
         with contextlib.ExitStack() as files:
             out = err = subprocess.PIPE
@@ -121,15 +121,18 @@ class Ranks:
             process.control, _ = await self._loop.connect_write_pipe(asyncio.BaseProtocol, popen.stdin)
             process.control.write(json.dumps(setup).encode() + b"\n")
 
-    async def obey(self) -> Any:
-        """What was given to start() as `setup`; signals that are told there are obeyed, and so is its end."""
+    async def receive_setup(self) -> Any:
+        """
+        Return the `setup` that start() of another dblp-run has sent. From now on handle the
+        signals that follow it, and end all at the end of the connection.
+        """
         reader = asyncio.StreamReader(limit=1 << 24)
         await self._loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
         setup = json.loads(await reader.readline() or b"{}")
-        self._obeying = asyncio.ensure_future(self._obey(reader))
+        self._following = asyncio.ensure_future(self._follow(reader))
         return setup
 
-    async def _obey(self, reader: asyncio.StreamReader) -> None:
+    async def _follow(self, reader: asyncio.StreamReader) -> None:
         while True:
             line = await reader.readline()
             if not line:
@@ -216,7 +219,7 @@ class Ranks:
                   f"cannot print: {error.strerror}")
 
     def _signal(self, number: int) -> None:
-        """To all that was started, here or on other hosts; those who connect to them end by themselves."""
+        """To all that was started, here or by dblp-run on other hosts; ssh(1) itself gets none"""
         controls = [p.control for p in self._alive.values() if p.control]
         for control in controls:
             control.write(b"%d\n" % number)
@@ -249,7 +252,7 @@ class Ranks:
             self._kill_now()
 
     def _kill_now(self) -> None:
-        """If all have had a while to end: timeout(1) sends each signal twice"""
+        """Unless the first signal was sent just now, as timeout(1) sends each one twice"""
         if self._loop.time() >= self._failed_at + AGAIN:
             self._over.set()
 

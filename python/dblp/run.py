@@ -334,7 +334,7 @@ async def start_there(o: argparse.Namespace, ranks: Ranks, hosts: Sequence[Host]
 async def be_node(o: argparse.Namespace, folder: str) -> int:
     """Start the ranks of this machine, for a dblp-run on another one."""
     ranks = Ranks(folder, o.require, parse_time(o.grace) / 1000, everything=True)
-    setup = await ranks.obey()
+    setup = await ranks.receive_setup()
     o.export = setup.get("export", [])
     if o.node.first:
         warn_of_loopback(o, ranks, o.node)
