@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "dblpctl.h"
+#include "cmd.h"
 
 /*
  * First and last line of a saved state. BATCH_BEGIN renames objects whose names the file

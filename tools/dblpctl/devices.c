@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "doctor.h"
+#include "finding.h"
 
 /* Packets; a shorter queue drops part of a train of packets */
 #define QUEUE_MIN	100

@@ -14,6 +14,7 @@
 #include <linux/dblp_netlink.h>
 #include <linux/genetlink.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "doctor.h"
+#include "finding.h"
 #include "version.h"
 
 #define VERSION_LEN	64

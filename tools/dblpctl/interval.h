@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "dblpctl.h"
+#include "cmd.h"
 
 /**
  * struct interval - times of repeated output

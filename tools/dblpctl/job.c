@@ -146,9 +146,12 @@ static enum status print_stats(const struct object *o,
 	return STATUS_OK;
 }
 
-enum status find_job(const char *word, uint32_t *id)
+enum status read_job_or_none(const struct keyword *k, const char *word,
+			     struct value *v)
 {
-	return object_find(&jobs, word, id);
+	(void)k;
+	v->n = 0;
+	return strcmp(word, "none") ? object_find(&jobs, word, &v->n) : STATUS_OK;
 }
 
 enum status jobs_each(enum status (*each)(const struct values *v, void *arg),

@@ -5,18 +5,15 @@
 #ifndef DBLPCTL_JOB_H
 #define DBLPCTL_JOB_H
 
-#include <stdint.h>
 #include <stdio.h>
 
-#include "dblpctl.h"
+#include "cmd.h"
 #include "field.h"
+#include "words.h"
 
-/**
- * find_job() - object_find() of jobs
- * @word: number or name of a job
- * @id: filled
- */
-enum status find_job(const char *word, uint32_t *id);
+/** read_job_or_none() - parse a job, by object_find(); "none" is 0 */
+enum status read_job_or_none(const struct keyword *k, const char *word,
+			     struct value *v);
 
 /** jobs_each() - object_each() of jobs */
 enum status jobs_each(enum status (*each)(const struct values *v, void *arg),

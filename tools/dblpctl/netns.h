@@ -5,7 +5,7 @@
 #ifndef DBLPCTL_NETNS_H
 #define DBLPCTL_NETNS_H
 
-#include "dblpctl.h"
+#include "cmd.h"
 
 /**
  * netns_enter() - enter another network namespace

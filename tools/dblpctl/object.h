@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dblpctl.h"
+#include "cmd.h"
 #include "field.h"
 #include "words.h"
 

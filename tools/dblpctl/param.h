@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "dblpctl.h"
+#include "cmd.h"
 
 /** save_params() - write the command that restores all parameters */
 enum status save_params(FILE *to);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "doctor.h"
+#include "finding.h"
 
 /* Port of traceroute: no program listens there, so the peer's kernel answers by ICMP */
 #define PROBE_PORT	33434

@@ -55,9 +55,17 @@ static const struct object phases = {
 	.n_fields	= N_FIELDS(fields),
 };
 
-enum status find_phase(const char *word, uint32_t *id)
+enum status read_phase(const struct keyword *k, const char *word,
+		       struct value *v)
 {
-	return object_find(&phases, word, id);
+	(void)k;
+	return object_find(&phases, word, &v->n);
+}
+
+enum status read_own_phase(const struct keyword *k, const char *word,
+			   struct value *v)
+{
+	return is_inherit(word, v) ? STATUS_OK : read_phase(k, word, v);
 }
 
 static enum status do_list(int argc, char **argv)

@@ -9,15 +9,17 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "dblpctl.h"
+#include "cmd.h"
 #include "field.h"
+#include "words.h"
 
-/**
- * find_phase() - object_find() of phases
- * @word: number or name of a phase
- * @id: filled
- */
-enum status find_phase(const char *word, uint32_t *id);
+/** read_phase() - parse a phase, by object_find() */
+enum status read_phase(const struct keyword *k, const char *word,
+		       struct value *v);
+
+/** read_own_phase() - read_phase(); "inherit" is DBLP_INHERIT */
+enum status read_own_phase(const struct keyword *k, const char *word,
+			   struct value *v);
 
 /** read_phase_names() - read the names of all phases, for phase_name() */
 enum status read_phase_names(void);

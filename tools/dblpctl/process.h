@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dblpctl.h"
+#include "cmd.h"
 
 /**
  * struct process - a process that has a socket open

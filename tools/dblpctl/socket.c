@@ -15,6 +15,7 @@
 #include "job.h"
 #include "names.h"
 #include "object.h"
+#include "phase.h"
 #include "prefix.h"
 #include "print.h"
 #include "process.h"

@@ -5,7 +5,7 @@
 #ifndef DBLPCTL_SOCKET_H
 #define DBLPCTL_SOCKET_H
 
-#include "dblpctl.h"
+#include "cmd.h"
 #include "field.h"
 
 /** sockets_each() - object_each() of sockets */

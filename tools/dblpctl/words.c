@@ -10,8 +10,6 @@
 #include <string.h>
 
 #include "err.h"
-#include "job.h"
-#include "phase.h"
 #include "prefix.h"
 #include "units.h"
 #include "words.h"
@@ -98,22 +96,7 @@ enum status read_prefix(const struct keyword *k, const char *word,
 	return judge(word, parse_prefix(word, &prefix));
 }
 
-enum status read_phase(const struct keyword *k, const char *word,
-		       struct value *v)
-{
-	(void)k;
-	return find_phase(word, &v->n);
-}
-
-enum status read_job_or_none(const struct keyword *k, const char *word,
-			     struct value *v)
-{
-	(void)k;
-	v->n = 0;
-	return strcmp(word, "none") ? find_job(word, &v->n) : STATUS_OK;
-}
-
-static bool is_inherit(const char *word, struct value *v)
+bool is_inherit(const char *word, struct value *v)
 {
 	v->n = DBLP_INHERIT;
 	return !strcmp(word, "inherit");
@@ -130,12 +113,6 @@ enum status read_own_share(const struct keyword *k, const char *word,
 	if (!status && v->n == DBLP_INHERIT)
 		return usage_error("'%s' is too large", word);
 	return status;
-}
-
-enum status read_own_phase(const struct keyword *k, const char *word,
-			   struct value *v)
-{
-	return is_inherit(word, v) ? STATUS_OK : read_phase(k, word, v);
 }
 
 /* Names of all keywords: "loss, cap or phase" */

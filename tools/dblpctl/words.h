@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "dblpctl.h"
+#include "cmd.h"
 #include "field.h"
 
 /* Exceeds the number of keywords of every verb */
@@ -64,21 +64,16 @@ enum status read_name(const struct keyword *k, const char *word,
 /** read_name_or_none() - parse a name; "-" is no name */
 enum status read_name_or_none(const struct keyword *k, const char *word,
 			      struct value *v);
-enum status read_phase(const struct keyword *k, const char *word,
-		       struct value *v);
 
 /** read_prefix() - check a prefix by parse_prefix(), and store its text */
 enum status read_prefix(const struct keyword *k, const char *word,
 			struct value *v);
 
-/** read_job_or_none() - parse a job; "none" is 0 */
-enum status read_job_or_none(const struct keyword *k, const char *word,
-			     struct value *v);
+/** is_inherit() - is the word "inherit"? Sets the value to DBLP_INHERIT */
+bool is_inherit(const char *word, struct value *v);
 
-/* Parse a share or a phase; "inherit" is DBLP_INHERIT */
+/** read_own_share() - parse a share; "inherit" is DBLP_INHERIT */
 enum status read_own_share(const struct keyword *k, const char *word,
-			   struct value *v);
-enum status read_own_phase(const struct keyword *k, const char *word,
 			   struct value *v);
 
 /**
