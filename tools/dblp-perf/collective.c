@@ -1,46 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Mode collective: command line, rendezvous of --spawn, output. */
+/* Mode collective: its options. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "arg.h"
 #include "collective.h"
 #include "conn.h"
 #include "options.h"
-
-struct collective coll = {
-	.attr = {
-		.size	= sizeof(coll.attr),
-		.rank	= DBLP_COMM_RANK_ENV,
-		.nranks	= DBLP_COMM_RANK_ENV,
-	},
-	.op = {
-		.size	= sizeof(coll.op),
-		.algo	= DBLP_TRANSPOSE,
-		.policy	= DBLP_POLICY_FULL,
-	},
-	.density = DBLP_PPM,
-	.cluster = 1,
-	.vectors = -1,
-};
-
-static const char *const what_names[] = {
-	[WHAT_ALLREDUCE]	= "allreduce",
-	[WHAT_REDUCE_SCATTER]	= "reduce-scatter",
-	[WHAT_ALLGATHER]	= "allgather",
-	NULL
-};
-
-static const char *const dtype_names[] = {
-	[DBLP_FLOAT32]		= "float32",
-	[DBLP_FLOAT16]		= "float16",
-	[DBLP_BFLOAT16]		= "bfloat16",
-	[DBLP_INT32]		= "int32",
-	NULL
-};
 
 /* @text: the number of ranks, or the namespace of each */
 static void set_spawn(char *text)
@@ -196,26 +164,6 @@ static void check_ranks_here(void)
 		collective_check_ranks((uint32_t)a->nranks);
 }
 
-void collective_check_ranks(uint32_t nranks)
-{
-	struct dblp_op *op = &coll.op;
-	uint64_t product = 1;
-	unsigned int i;
-
-	if (op->root >= nranks)
-		wrong("--root %u: there are only %u ranks, counted from 0", op->root,
-		      nranks);
-	if (op->plan_flags & DBLP_PLAN_SERVER && nranks < 2)
-		wrong("--server needs at least two ranks");
-	if (op->levels && !coll.radices)
-		dblp_plan_radix(nranks, op->levels, op->radix);
-	for (i = 0; i < coll.radices && product <= nranks; i++)
-		product *= op->radix[i];
-	if (coll.radices && (product != nranks || i < coll.radices))
-		wrong("--radix: the product is not the number of ranks, %u", nranks);
-	op->levels = op->levels ?: coll.radices;
-}
-
 void collective_check(void)
 {
 	struct dblp_op *op = &coll.op;
@@ -248,163 +196,3 @@ void collective_check(void)
 		op->policy = (uint32_t)cfg.policy;
 	}
 }
-
-/* Rendezvous of --spawn: through shared memory */
-
-static int tell_where(void *kv, const char *key, const void *v, size_t n)
-{
-	struct spawned *s = kv;
-
-	(void)key;
-	if (n > sizeof(s->where))
-		return -E2BIG;
-	memcpy(s->where, v, n);
-	__atomic_store_n(&s->where_len, n, __ATOMIC_RELEASE);
-	return 0;
-}
-
-static int ask_where(void *kv, const char *key, void *v, size_t *n)
-{
-	struct spawned *s = kv;
-	size_t len = __atomic_load_n(&s->where_len, __ATOMIC_ACQUIRE);
-
-	(void)key;
-	if (!len)
-		return -EAGAIN;
-	if (len > *n)
-		return -E2BIG;
-	memcpy(v, s->where, len);
-	*n = len;
-	return 0;
-}
-
-static void prepare(void)
-{
-	pthread_barrierattr_t attr;
-
-	if (!coll.spawn)
-		return;
-	coll.spawned = mmap(NULL, sizeof(*coll.spawned), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (coll.spawned == MAP_FAILED)
-		fail("no memory for %u ranks", cfg.n_from);
-	pthread_barrierattr_init(&attr);
-	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	errno = pthread_barrier_init(&coll.spawned->barrier, &attr, cfg.n_from);
-	if (errno)
-		fail("creating a barrier of %u ranks", cfg.n_from);
-	if (coll.attr.rendezvous)
-		return;
-	coll.attr.rendezvous = "kv";
-	coll.attr.kv = coll.spawned;
-	coll.attr.kv_set = tell_where;
-	coll.attr.kv_get = ask_where;
-}
-
-/* Output */
-
-static double bytes_per_second(uint32_t size)
-{
-	return size * 1e9 * results->n / (results->elapsed_ns ?: 1);
-}
-
-static void json_plan(void)
-{
-	const struct dblp_op *op = &coll.op;
-	uint32_t i;
-
-	printf(",\"plan\":\"%s\"", dblp_algo_names[op->algo]);
-	if (op->algo == DBLP_PS || op->algo == DBLP_TREE)
-		printf(",\"root\":%u,\"server\":%s", op->root,
-		       op->plan_flags & DBLP_PLAN_SERVER ? "true" : "false");
-	if (op->algo == DBLP_TREE)
-		printf(",\"fanin\":%u", op->fanin ?: 2);
-	if (!op->levels)
-		return;
-	for (i = 0; i < op->levels; i++)
-		printf("%s%u", i ? "," : ",\"radix\":[", op->radix[i]);
-	printf("]");
-}
-
-/* Budget and policy of a job or phase are not known here */
-static void json_losses(void)
-{
-	const struct dblp_op *op = &coll.op;
-
-	printf(",\"rule\":\"%s\"", dblp_rule_names[op->rule]);
-	if (op->flags & DBLP_OP_BUDGET)
-		printf(",\"budget_ppm\":%u,\"carry\":%s", op->budget,
-		       op->flags & DBLP_OP_CARRY ? "true" : "false");
-	if (op->flags & DBLP_OP_POLICY)
-		printf(",\"policy\":\"%s\"", dblp_policy_names[op->policy]);
-	if (op->flags & DBLP_OP_PHASE)
-		printf(",\"phase\":%u", op->phase);
-	if (coll.attr.job)
-		printf(",\"job\":%u", coll.attr.job);
-	printf(",\"wait_ms\":%u", op->wait_ms);
-}
-
-static void report_json(uint32_t size, uint32_t nranks, const struct lane_record *lane,
-			const uint64_t *ns)
-{
-	printf("{\"mode\":\"%s\",\"op\":\"%s\"", cfg.mode->name,
-	       what_names[coll.what]);
-	json_plan();
-	printf(",\"proto\":\"%s\",\"cc\":\"%s\",\"devices\":\"%s\"",
-	       cfg.main.proto->name, cfg.main.cc ?: "", coll.attr.devices ?: "");
-	json_losses();
-	printf(",\"dtype\":\"%s\",\"message_bytes\":%u,\"gap_ms\":%u",
-	       dtype_names[coll.op.dtype],
-	       coll.attr.message_bytes ?: DBLP_COMM_BYTES, coll.gap_ms);
-	printf(",\"sparse\":%s,\"block\":%u,\"density_ppm\":%u,\"cluster\":%u",
-	       coll.op.flags & DBLP_OP_SPARSE ? "true" : "false", coll.op.block,
-	       coll.density, coll.cluster);
-	printf(",\"ranks\":%u,\"size\":%u,\"count\":%u,\"warmup\":%u", nranks, size,
-	       cfg.count, cfg.warmup);
-	printf(",\"started_ns\":%" PRIu64 ",\"elapsed_ns\":%" PRIu64,
-	       results->started_ns, results->elapsed_ns);
-	printf(",\"sent_bytes\":%" PRIu64 ",\"asked_bytes\":%" PRIu64
-	       ",\"missing_bytes\":%" PRIu64 ",\"late_ranks\":%" PRIu64,
-	       results->sent, results->asked, results->missing,
-	       results->late_ranks);
-	printf(",\"bytes_per_second\":%.0f,\"verified\":%s", bytes_per_second(size),
-	       coll.op.dtype == DBLP_INT32 ? "true" : "false");
-	report_samples(results->sample);
-	lanes_report(lane, ns);
-	printf("}\n");
-}
-
-static void report_text(uint32_t size, uint32_t nranks)
-{
-	printf("%s, %s, %s, %u ranks, %u bytes of %s%s: %.6f MB/s",
-	       what_names[coll.what], dblp_algo_names[coll.op.algo],
-	       coll.attr.transport, nranks, size, dtype_names[coll.op.dtype],
-	       coll.op.dtype == DBLP_INT32 ? ", verified" : "",
-	       bytes_per_second(size) / 1e6);
-	printf(", %" PRIu64 " bytes sent", results->sent);
-	if (results->missing)
-		printf(", %" PRIu64 " bytes missing of %" PRIu64 ", %" PRIu64
-		       " ranks late", results->missing, results->asked,
-		       results->late_ranks);
-	printf("\n");
-	report_samples(results->sample);
-}
-
-void collective_report(uint32_t size, uint32_t nranks, const struct lane_record *lane,
-		       const uint64_t *ns)
-{
-	if (cfg.json) {
-		report_json(size, nranks, lane, ns);
-	} else {
-		report_text(size, nranks);
-		lanes_report(lane, ns);
-	}
-	fflush(stdout);
-}
-
-const struct mode mode_collective = {
-	.name		= "collective",
-	.summary	= "sum of a vector over all ranks: time of a round",
-	.prepare	= prepare,
-	.connect	= rounds,
-};

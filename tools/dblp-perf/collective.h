@@ -63,7 +63,20 @@ struct collective {
 	bool			spawn;
 };
 
+/* coll.c */
+
 extern struct collective coll;
+
+/** what_names - enum what by value; ends with NULL */
+extern const char *const what_names[];
+
+/** dtype_names - element types by value; ends with NULL */
+extern const char *const dtype_names[];
+
+/** collective_check_ranks() - check the command line for @nranks ranks */
+void collective_check_ranks(uint32_t nranks);
+
+/* collective.c */
 
 /** collective_option() - set option @opt to @text */
 void collective_option(int opt, char *text);
@@ -71,11 +84,7 @@ void collective_option(int opt, char *text);
 /** collective_check() - check the command line, and complete it */
 void collective_check(void);
 
-/** collective_check_ranks() - check the command line for @nranks ranks */
-void collective_check_ranks(uint32_t nranks);
-
-/** rounds() - run one rank; @index is its number with --spawn */
-void rounds(unsigned int index);
+/* collective_report.c */
 
 /**
  * struct lane_record - results of one rank for one lane, over measured rounds

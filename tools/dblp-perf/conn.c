@@ -39,19 +39,6 @@ static void make_hello(struct hello *h, unsigned int index)
 	h->seed = htobe64(cfg.seed);
 }
 
-const struct proto *proto_find(const char *name)
-{
-	static const struct proto *const all[] = {
-		&proto_dblp, &proto_tcp, &proto_sctp,
-	};
-	unsigned int i;
-
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (!strcmp(all[i]->name, name))
-			return all[i];
-	return NULL;
-}
-
 /* Address of the listening end, with @port */
 static struct sockaddr_dblp make_addr(unsigned int port)
 {

@@ -39,9 +39,6 @@ struct proto {
 
 extern const struct proto proto_dblp, proto_tcp, proto_sctp;
 
-/** proto_find() - find a transport by name; NULL if it does not exist */
-const struct proto *proto_find(const char *name);
-
 /**
  * struct conn - one connection
  * @fd: socket
@@ -121,11 +118,5 @@ void *contents_new(void);
 void contents_make(const struct conn *c, void *buf, uint64_t n);
 /** contents_check() - with --verify, check the last received message of @c */
 void contents_check(const struct conn *c, const void *buf);
-
-/** fail() - print a message, with strerror() if errno is set, and exit */
-void fail(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
-/** lacking() - as fail(), with exit status EXIT_MISSING */
-void lacking(const char *fmt, ...)
-	__attribute__((noreturn, format(printf, 1, 2)));
 
 #endif /* DBLP_PERF_CONN_H */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arg.h"
 #include "collective.h"
 #include "conn.h"
-#include "options.h"
 
 static struct dblp_lane lane[DBLP_LANES_MAX];
 /* Share of the vector of each lane, ppm; the last lane with a share has the rest */

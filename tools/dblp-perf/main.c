@@ -9,26 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "conn.h"
 #include "options.h"
+#include "perf.h"
 
-struct results *results;
-
-static int ready_pipe[2];
 /* Processes of the connecting end, by index */
 static pid_t *ends;
-
-unsigned int total_connections(void)
-{
-	return cfg.n_from * cfg.per_host * (cfg.other.proto ? 2 : 1);
-}
-
-void listening(void)
-{
-	if (write(ready_pipe[1], "", 1) != 1)
-		fail("pipe");
-	close(ready_pipe[1]);
-}
 
 static void map_results(void)
 {

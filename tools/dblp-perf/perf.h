@@ -197,14 +197,24 @@ struct mode {
 extern const struct mode mode_bulk, mode_fanin, mode_rr, mode_latency,
 			 mode_idle, mode_share, mode_collective;
 
+/* run.c */
+
 extern struct config cfg;
 extern struct results *results;
+
+/** ready_pipe - listening() writes a byte to it */
+extern int ready_pipe[2];
 
 /** total_connections() - number of connections of the run; mode share: of both sides */
 unsigned int total_connections(void);
 
 /** listening() - the listening end listens: start the connecting ends */
 void listening(void);
+
+/** span_begin() - start measuring results->elapsed_ns and results->busy_ns */
+void span_begin(void);
+/** span_end() - end the measurement that span_begin() started */
+void span_end(void);
 
 /* report.c */
 
@@ -229,11 +239,6 @@ uint64_t idle_ns(void);
 /** cpus() - number of online CPUs */
 unsigned int cpus(void);
 
-/** span_begin() - start measuring results->elapsed_ns and results->busy_ns */
-void span_begin(void);
-/** span_end() - end the measurement that span_begin() started */
-void span_end(void);
-
 /** netns_enter() - move to another namespace, or fail; see dblp_netns_enter() */
 void netns_enter(const char *name);
 
@@ -248,5 +253,11 @@ void count_timers(struct timers *t, unsigned int seconds);
 
 void *xcalloc(size_t n, size_t size);
 void sleep_ns(uint64_t ns);
+
+/** fail() - print a message, with strerror() if errno is set, and exit */
+void fail(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+/** lacking() - as fail(), with exit status EXIT_MISSING */
+void lacking(const char *fmt, ...)
+	__attribute__((noreturn, format(printf, 1, 2)));
 
 #endif /* DBLP_PERF_H */

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mode collective: a rank. The measured rounds begin on all ranks at once. After the
+ * Mode collective: a rank, and the rendezvous of --spawn. The measured rounds begin on all ranks at once. After the
  * last round the ranks exchange their results reliably.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "collective.h"
@@ -36,6 +37,58 @@ struct record {
 
 static struct dblp_comm *comm;
 static uint32_t rank, nranks;
+
+/* Rendezvous of --spawn: through shared memory */
+
+static int tell_where(void *kv, const char *key, const void *v, size_t n)
+{
+	struct spawned *s = kv;
+
+	(void)key;
+	if (n > sizeof(s->where))
+		return -E2BIG;
+	memcpy(s->where, v, n);
+	__atomic_store_n(&s->where_len, n, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int ask_where(void *kv, const char *key, void *v, size_t *n)
+{
+	struct spawned *s = kv;
+	size_t len = __atomic_load_n(&s->where_len, __ATOMIC_ACQUIRE);
+
+	(void)key;
+	if (!len)
+		return -EAGAIN;
+	if (len > *n)
+		return -E2BIG;
+	memcpy(v, s->where, len);
+	*n = len;
+	return 0;
+}
+
+static void prepare(void)
+{
+	pthread_barrierattr_t attr;
+
+	if (!coll.spawn)
+		return;
+	coll.spawned = mmap(NULL, sizeof(*coll.spawned), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (coll.spawned == MAP_FAILED)
+		fail("no memory for %u ranks", cfg.n_from);
+	pthread_barrierattr_init(&attr);
+	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	errno = pthread_barrier_init(&coll.spawned->barrier, &attr, cfg.n_from);
+	if (errno)
+		fail("creating a barrier of %u ranks", cfg.n_from);
+	if (coll.attr.rendezvous)
+		return;
+	coll.attr.rendezvous = "kv";
+	coll.attr.kv = coll.spawned;
+	coll.attr.kv_set = tell_where;
+	coll.attr.kv_get = ask_where;
+}
 
 static size_t record_words(void)
 {
@@ -280,7 +333,7 @@ static void open_comm(unsigned int index)
 	nranks = dblp_comm_nranks(comm);
 }
 
-void rounds(unsigned int index)
+static void rounds(unsigned int index)
 {
 	unsigned int i;
 
@@ -292,3 +345,10 @@ void rounds(unsigned int index)
 	}
 	dblp_comm_close(comm);
 }
+
+const struct mode mode_collective = {
+	.name		= "collective",
+	.summary	= "sum of a vector over all ranks: time of a round",
+	.prepare	= prepare,
+	.connect	= rounds,
+};

@@ -3,6 +3,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libdblp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "conn.h"
+#include "perf.h"
 
 #define TRACING		"/sys/kernel/tracing"
 #define INSTANCE	TRACING "/instances/dblp-perf"
@@ -20,8 +21,6 @@ static const char *const timer_events[] = {
 	INSTANCE "/events/timer/timer_expire_entry",
 	INSTANCE "/events/timer/hrtimer_expire_entry",
 };
-
-static uint64_t span_idle;
 
 uint64_t now_ns(void)
 {
@@ -68,28 +67,6 @@ uint64_t idle_ns(void)
 unsigned int cpus(void)
 {
 	return sysconf(_SC_NPROCESSORS_ONLN);
-}
-
-void span_begin(void)
-{
-	span_idle = idle_ns();
-	results->started_ns = now_ns();
-}
-
-void span_end(void)
-{
-	uint64_t idle, total;
-
-	results->elapsed_ns = now_ns() - results->started_ns;
-	idle = idle_ns();
-	results->busy_ns = UNKNOWN;
-	if (span_idle != UNKNOWN && idle != UNKNOWN) {
-		/* Clock and idle time are not read at the same time: @idle may exceed @total */
-		total = results->elapsed_ns * cpus();
-		idle -= span_idle;
-		results->busy_ns = total > idle ? total - idle : 0;
-	}
-	results->valid = true;
 }
 
 void netns_enter(const char *name)
