@@ -12,8 +12,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-nccl_logger net_log;
-
 /* Does the kernel support AF_DBLP? This loads an installed module */
 static enum nccl_result try_socket(void)
 {

@@ -3,12 +3,6 @@
  * The inside of the plugin. NCCL calls it from several threads, but uses each connection
  * from one thread at a time. The plugin has no threads: messages progress in NCCL's
  * calls.
- *
- *	plugin.c	functions that NCCL calls
- *	classes.c	loss budgets of traffic classes
- *	devices.c	network devices
- *	connect.c	opens connections
- *	conn.c		sends and receives messages
  */
 #ifndef DBLP_NCCL_PLUGIN_H
 #define DBLP_NCCL_PLUGIN_H
@@ -17,7 +11,7 @@
 
 #include "abi.h"
 
-/* NCCL's log function */
+/* NCCL's log function: log.c */
 extern nccl_logger net_log;
 
 #define net_warn(format, ...)						\
