@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -22,44 +21,6 @@ static uint64_t now_us(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * 1000000ULL + ts.tv_nsec / 1000;
-}
-
-void run_fail(struct run *r, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vwarnx(format, args);
-	va_end(args);
-	dblp_comm_abort(r->comm, ECANCELED);
-	dblp_comm_close(r->comm);
-	exit(1);
-}
-
-void run_fail_all(struct run *r, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vwarnx(format, args);
-	va_end(args);
-	dblp_comm_close(r->comm);
-	exit(1);
-}
-
-void run_broken(struct run *r, int error)
-{
-	int32_t rank = -1;
-
-	dblp_comm_error(r->comm, &rank);
-	if (rank < 0)
-		warnx("the exchange between ranks has failed: %s", strerror(-error));
-	else if (error == -ECANCELED)
-		warnx("rank %d gave up: its message says why", rank);
-	else
-		warnx("rank %d has failed: %s", rank, strerror(-error));
-	dblp_comm_close(r->comm);
-	exit(1);
 }
 
 static double held_loss(const struct run *r)

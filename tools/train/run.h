@@ -109,7 +109,7 @@ const struct record *record_of(const struct run *r, uint32_t rank);
 /** exchange_phase() - set phase and budget of a round */
 void exchange_phase(const struct run *r, struct log_round *round);
 
-/* Failures: run.c */
+/* Failures: fail.c */
 
 /** run_fail() - abort the run on all ranks, with a message on this one */
 void run_fail(struct run *r, const char *format, ...)
