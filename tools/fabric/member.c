@@ -12,7 +12,7 @@
 
 /* Maximum number of connections, including those not yet authenticated */
 #define OPEN_MAX	(2 * DBLP_FAB_WORKERS_MAX)
-/* Additional threads that are about to end */
+/* Further threads that may exist while they end */
 #define ENDING		64
 /* Pause of accept() when descriptors or memory run out, us */
 #define DEAF_US		100000
@@ -46,7 +46,7 @@ float *door_update(struct door *d, const struct dblp_fab_conn *c)
 	return NULL;
 }
 
-/* It is known now, or about to end */
+/* Remove a connection that is authenticated, or about to end, from @guests */
 static void forget(struct guest *g)
 {
 	struct door *d = g->door;
@@ -61,8 +61,8 @@ static void forget(struct guest *g)
 }
 
 /*
- * The connection that has said nothing for longest makes room: its thread finds that it
- * has ended.
+ * Closes the unauthenticated connection that has been silent for longest. Its thread then
+ * gets EOF.
  */
 static void make_room(struct door *d)
 {

@@ -39,8 +39,8 @@ static int64_t slack(const struct fab_state *s, const struct fab_update *u,
 }
 
 /*
- * Smallest slack k that more than k updates do not exceed. They need all of the next k + 1
- * places, so one of them must be next. INT64_MAX: any update may be next.
+ * Smallest slack k that more than k updates do not exceed. These updates need all of the
+ * next k + 1 places, so one of them must be next. INT64_MAX: any update may be next.
  */
 static int64_t pressing(const struct fab_state *s, const struct fab_update *u,
 			const struct fab_plan *plan, uint32_t n)

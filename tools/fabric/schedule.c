@@ -348,7 +348,7 @@ static void lose(struct scheduler *s, uint32_t i)
 
 /* Connections */
 
-/* The connection that has said nothing for longest makes room; false: all are members */
+/* Close the oldest connection without a JOIN; false: all are members */
 static bool make_room(struct scheduler *s)
 {
 	uint32_t i, oldest = s->n_peers;
