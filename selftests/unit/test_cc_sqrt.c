@@ -81,7 +81,7 @@ TEST(sqrt__a_short_queue_is_not_random_loss)
 	}
 }
 
-/* From windows of few packets, which vary by chance by a tenth of a twentieth, to
+/* From windows of few packets, in which 5 % of random loss may measure as 10 %, to
  * windows of a thousand packets
  */
 TEST(sqrt__fills_a_link_with_random_loss)
@@ -463,7 +463,7 @@ TEST(sqrt__paces_by_what_is_usual)
 	EXPECT_GE(cc.pacing_rate, cc.cwnd * (SIM_S / SIM_US) / 200);
 }
 
-/* When other flows end, the remaining flow takes the link */
+/* When other flows end, a flow sends as before they began, with the same queue */
 TEST(sqrt__forgets_senders_that_are_gone)
 {
 	u32 before, others, after;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libdblp: what communicators do when ranks fail, leave or come late, and when memory
- * fails. Ranks are threads, and processes where some are killed.
+ * libdblp: ranks that fail, leave or are late, and failing memory. Ranks are threads, or
+ * processes if a test kills them.
  */
 #define _GNU_SOURCE
 #include "test.h"
@@ -22,7 +22,7 @@ TEST(ranks_that_disagree_get_the_same_error_at_once)
 			case 4: rank[odd].op.flags = DBLP_OP_AVERAGE; break;
 			case 5: rank[odd].op.key = 1; break;
 			case 7: rank[odd].op.flags = DBLP_OP_SPARSE; break;
-			/* All wait, so that nobody sends anything */
+			/* All ranks wait, so none sends anything */
 			case 6:
 				for (i = 0; i < 3; i++) {
 					rank[i].op.algo = DBLP_PS;
@@ -37,8 +37,8 @@ TEST(ranks_that_disagree_get_the_same_error_at_once)
 }
 
 /*
- * Each waits for the other one in the first of two; rank 0 comes when rank 1 has said
- * so
+ * The first operations have different roots, so both ranks wait; rank 0 starts them
+ * later
  */
 static void run_two(struct rank *r)
 {
@@ -54,7 +54,7 @@ static void run_two(struct rank *r)
 		 dblp_wait(req[0], WAIT_MS, NULL, 0) | dblp_wait(req[1], WAIT_MS, NULL, 0);
 }
 
-TEST(ranks_that_disagree_hear_it_whatever_else_they_have_begun)
+TEST(ranks_that_disagree_get_an_error_during_other_operations)
 {
 	int i;
 
@@ -66,10 +66,7 @@ TEST(ranks_that_disagree_hear_it_whatever_else_they_have_begun)
 		EXPECT_EQ(-EPROTO, rank[i].err);
 }
 
-/*
- * What a rank that lies does to a packed vector before it is sent: XOR of a byte of its
- * front.
- */
+/* Fault of the lying rank: it XORs a byte of the front of its packed vectors */
 static struct {
 	u32	at;
 	u8	bits;
@@ -77,7 +74,7 @@ static struct {
 
 static ssize_t send_lie(int fd, const struct iovec *iov, const struct dblp_sndinfo *info)
 {
-	/* The first part of a message has all of its front */
+	/* The first send of a message has the whole front */
 	if (iov[0].iov_len == DBLP_HEAD_LEN && iov[1].iov_len > lie.at)
 		((u8 *)iov[1].iov_base)[lie.at] ^= lie.bits;
 	return dblp_transport_tcp.send(fd, iov, info);
@@ -89,26 +86,26 @@ static void run_lie(struct rank *r)
 
 	liar = dblp_transport_tcp;
 	liar.send = send_lie;
-	/* Not used before the first operation */
+	/* The transport is not in use before the first operation */
 	r->comm->transport = &liar;
 	run_allreduce(r);
 }
 
-/* Who sends what no vector packs to is named on all others */
-TEST(a_packed_vector_that_is_none_is_blamed_on_its_rank)
+/* All other ranks name the rank that sends an invalid packed vector */
+TEST(an_invalid_packed_vector_is_blamed_on_its_sender)
 {
 	static const struct {
 		u32	at;
 		u8	bits;
 	} lies[] = {
 		{ 0, 8 },	/* another block size, such as 4 elements, not 1024 */
-		{ 0, 32 },	/* one that there is not */
+		{ 0, 32 },	/* an unknown block size */
 		{ 1, 1 }, { 3, 128 },
 		{ 4, 128 },	/* more elements than the vector has */
-		{ 7, 8 },	/* fewer elements than there are bits */
+		{ 7, 8 },	/* fewer elements than bits that are set */
 		{ 8, 1 },	/* a block less, or more */
 	};
-	/* Which elements are large a packed vector says, too */
+	/* With lanes, packed vectors also name the large elements */
 	static const struct dblp_lane lanes[] = { { .large = 300000, .rest = 1 }, { 0 } };
 	u32 i, k;
 
@@ -118,7 +115,7 @@ TEST(a_packed_vector_that_is_none_is_blamed_on_its_rank)
 		prepare(3, next_epoch(), 1000, run_allreduce);
 		for (k = 0; k < 3; k++) {
 			rank[k].op.algo = DBLP_PS;
-			/* What the root sends is copied, what it gets is added */
+			/* The root's data is copied, data sent to the root is added */
 			rank[k].op.root = i % 3 == 1;
 			if (i % 3 < 2) {
 				rank[k].op.flags = DBLP_OP_SPARSE;
@@ -129,7 +126,7 @@ TEST(a_packed_vector_that_is_none_is_blamed_on_its_rank)
 		}
 		rank[1].run = run_lie;
 		run_all(3);
-		/* The liar may have ended well before it hears */
+		/* The liar may end before it gets the error */
 		for (k = 0; k < 3; k += 2) {
 			EXPECT_EQ(-EPROTO, rank[k].err);
 			EXPECT_EQ(1, rank[k].failed);
@@ -150,7 +147,7 @@ static void run_abort(struct rank *r)
 	free(v);
 }
 
-/* Rank 2 lets the others wait until it hears */
+/* The others wait for rank 2 until it gets the error */
 static void run_idle(struct rank *r)
 {
 	struct timespec pause = { .tv_nsec = 1000000 };
@@ -177,8 +174,9 @@ TEST(an_abort_reaches_all)
 }
 
 /*
- * dblp_wait() frees no request of which it says -EAGAIN; others are no errors. The last
- * one takes no part, so that what the others began never ends by itself.
+ * dblp_wait() returns -EAGAIN for unfinished requests only; other values here are not
+ * errors. The last rank takes no part, so the operation of the others never ends by
+ * itself.
  */
 static void run_odd_abort(struct rank *r)
 {
@@ -196,7 +194,7 @@ static void run_odd_abort(struct rank *r)
 	r->err = r->err ?: dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
 }
 
-TEST(an_abort_with_what_is_no_error_is_a_cancellation)
+TEST(an_abort_with_an_invalid_error_is_a_cancellation)
 {
 	int i, k;
 
@@ -225,14 +223,14 @@ TEST(a_rank_that_is_killed_is_named_by_all_others)
 				EXPECT_EQ(-ECONNRESET, shared->rank[i].err);
 				EXPECT_EQ(killed, shared->rank[i].failed);
 				EXPECT_LE(20, shared->rank[i].rounds);
-				/* 0.2 s, and what a busy machine takes */
+				/* 0.2 s plus the delay of a busy machine */
 				EXPECT_GT(WAIT_MS * MS_NS, shared->rank[i].failed_at -
 					  shared->killed_at);
 			}
 		}
 }
 
-/* Rank 1 leaves after its last operation, the others go on for one more without it */
+/* Rank 1 leaves after its last operation, the others begin one more without it */
 static void run_short(struct rank *r)
 {
 	run_allreduce(r);
@@ -258,7 +256,7 @@ static void run_nothing(struct rank *r)
 	r->good = true;
 }
 
-/* Not even connections are there */
+/* The rank leaves before any connection for data exists */
 TEST(a_rank_that_leaves_at_once_fails_those_who_need_it)
 {
 	int leaves, i;
@@ -278,7 +276,7 @@ TEST(a_rank_that_leaves_at_once_fails_those_who_need_it)
 	}
 }
 
-/* Of two that are a group, without rank 0, one only begins */
+/* Only one rank of a group without rank 0 begins */
 static void run_pair(struct rank *r)
 {
 	struct dblp_req *req;
@@ -293,7 +291,7 @@ static void run_pair(struct rank *r)
 		usleep(1000);
 }
 
-TEST(nothing_waits_for_ever_without_rank_0)
+TEST(no_operation_waits_forever_after_rank_0_fails)
 {
 	n_over = 0;
 	prepare(4, next_epoch(), 1, run_pair);
@@ -305,13 +303,13 @@ TEST(nothing_waits_for_ever_without_rank_0)
 	EXPECT_EQ(0, rank[2].failed);
 }
 
-/* Memory fails once, after so many times that it does not; the tests call it, too */
+/* An allocation fails once, after @fail_after others; tests set this, too */
 static _Thread_local int fail_after = -1;
 
 void *__real_calloc(size_t n, size_t size);
 void *__real_malloc(size_t size);
 
-/* What a thread asks for after that */
+/* Allocations of a thread after the failure */
 static _Thread_local bool has_failed;
 static u32 n_asked;
 
@@ -336,8 +334,8 @@ void *__wrap_malloc(size_t size)
 }
 
 /*
- * How busy the machine is does not matter: @wait_ms is so long that nobody is late by
- * chance, and passes on a rank when it waits for the last one only.
+ * Independent of the machine's load: @wait_ms is so long that no rank is late by chance.
+ * When a rank waits for the last rank only, its clock skips this time.
  */
 #define LATE_MS		1000000
 
@@ -368,10 +366,10 @@ static bool waits_for_last(const struct dblp_req *req, u32 last)
 	return waits;
 }
 
-/* How often engines looked what is due; rank 0 does not while it is stalled */
+/* Number of checks of timeouts by engines; a stalled rank 0 makes none */
 static u64 n_looks;
 static bool stall, stalled;
-/* Time passes on rank 0 at once, and there is no memory then */
+/* The clock of rank 0 skips at once, and then its memory fails */
 static bool poor;
 
 static void look(const struct dblp_comm *comm)
@@ -383,7 +381,7 @@ static void look(const struct dblp_comm *comm)
 	}
 }
 
-/* Called by the engine, before it looks who is late */
+/* Called by the engine before it looks for late ranks */
 u64 __wrap_dblp_ctl_timeout(struct dblp_comm *comm, u64 now)
 {
 	const struct dblp_req *req = TAILQ_FIRST(&comm->reqs);
@@ -397,12 +395,12 @@ u64 __wrap_dblp_ctl_timeout(struct dblp_comm *comm, u64 now)
 	}
 	if (!last || passed || !waits_for_last(req, comm->nranks - 1))
 		return __real_dblp_ctl_timeout(comm, now);
-	/* Of all rounds */
+	/* The waits of all rounds */
 	passed = 16 * LATE_MS * MS_NS;
 	return now;
 }
 
-/* Amid losses: an answer is overdue whenever it is asked for, but some come */
+/* Packet loss: each answer is overdue when the engine checks, but some arrive */
 static u64 n_came;
 
 static bool answers_late(int fd, uint64_t *heard)
@@ -448,21 +446,18 @@ TEST(a_rank_is_gone_if_nothing_comes_of_it)
 	dblp_fd_close(&ctl.fd);
 }
 
-TEST(an_engine_hears_all_while_data_flows)
+TEST(an_engine_handles_control_messages_while_data_flows)
 {
 	n_looks = 0;
 	prepare(2, next_epoch(), 20000, run_allreduce);
 	EACH_RANK(2, r->op.algo = DBLP_PS, r->attr.message_bytes = 8);
 	run_all(2);
 	expect_good(_metadata, 2);
-	/* 10000 messages either way of each of three operations */
+	/* Three operations of 10000 messages in each direction */
 	EXPECT_LE(60000, n_looks);
 }
 
-/*
- * Rank 0, without which nobody has the sum, is busy when the others fail, each by
- * itself
- */
+/* Each rank fails by itself while rank 0, which all need, is busy */
 static void run_stalled(struct rank *r)
 {
 	struct timespec pause = { .tv_nsec = 300000000 };
@@ -509,7 +504,7 @@ static void prepare_late_for_sure(u64 count)
 		rank[i].op.wait_ms = LATE_MS;
 }
 
-/* Also when it does not take what is sent to it */
+/* Also if the late rank does not receive */
 TEST(a_late_rank_is_left_out_and_comes_back)
 {
 	static const u64 counts[] = { 1000, 4000000 };
@@ -522,7 +517,7 @@ TEST(a_late_rank_is_left_out_and_comes_back)
 	}
 }
 
-/* The last one is late in all rounds */
+/* The last rank is late in all rounds */
 static void run_late_half(struct rank *r)
 {
 	bool last = r->attr.rank + 1 == (int)r->nranks;
@@ -530,7 +525,7 @@ static void run_late_half(struct rank *r)
 	struct dblp_op all = r->op;
 	struct dblp_req *req;
 
-	/* What is sent to the last one needs a connection; what it sends comes later */
+	/* Messages to the last rank need a connection; its own ones are late */
 	all.wait_ms = 0;
 	r->err = dblp_allreduce(r->comm, more[0], 3, &all, &req) ?:
 		 dblp_wait(req, WAIT_MS, NULL, 0);
@@ -539,7 +534,7 @@ static void run_late_half(struct rank *r)
 	r->err = r->err ?: dblp_reduce_scatter(r->comm, v, r->count, &r->op, &req) ?:
 		 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
 	__atomic_add_fetch(&n_over, 1, __ATOMIC_SEQ_CST);
-	/* Whoever leaves now would be missed by the last one */
+	/* The last rank would miss a rank that leaves now */
 	r->err = r->err ?: dblp_allreduce(r->comm, more[1], 3, &all, &req) ?:
 		 dblp_wait(req, WAIT_MS, NULL, 0);
 	r->good = !r->err;
@@ -552,12 +547,12 @@ TEST(a_late_rank_is_counted_once)
 	EACH_RANK(3, r->run = run_late_half, r->op.algo = DBLP_RING);
 	run_all(3);
 	expect_good(_metadata, 3);
-	/* Two rounds from the last one, a third of the vector each */
+	/* Two rounds with the last rank, each with a third of the vector */
 	EXPECT_EQ(1, rank[0].result.late_ranks);
 	EXPECT_EQ(666 * 4, rank[0].result.missing);
 }
 
-TEST(a_wait_may_be_as_long_as_can_be_said)
+TEST(long_waits_do_not_overflow)
 {
 	EXPECT_EQ(7 + 3 * 1000 * MS_NS, dblp_round_until(7, 1000, 2));
 	EXPECT_LT(UINT64_MAX / 2, dblp_round_until(0, UINT32_MAX, DBLP_RANKS_MAX));
@@ -567,14 +562,14 @@ TEST(a_wait_may_be_as_long_as_can_be_said)
 	EXPECT_EQ(0, dblp_poll_ms(0));
 }
 
-/* The others come when rank 0 has failed */
+/* The others begin after rank 0 has failed */
 static void run_poor_late(struct rank *r)
 {
 	float *v = calloc(r->count, sizeof(*v));
 	struct dblp_op all = r->op;
 	struct dblp_req *req;
 
-	/* Connections need memory, too */
+	/* Create the connections first: they need memory, too */
 	all.wait_ms = 0;
 	r->err = dblp_allreduce(r->comm, v, r->count, &all, &req) ?:
 		 dblp_wait(req, WAIT_MS, NULL, 0);
@@ -586,7 +581,7 @@ static void run_poor_late(struct rank *r)
 	free(v);
 }
 
-/* Of the two parts that rank 0 owns the second one is not looked at any more */
+/* Rank 0 owns two parts; after the error in the first it does not touch the second */
 TEST(a_vector_is_left_alone_when_its_operation_has_failed)
 {
 	int i;
@@ -605,7 +600,7 @@ TEST(a_vector_is_left_alone_when_its_operation_has_failed)
 	EXPECT_EQ(0, n_asked);
 }
 
-/* As run_late(), with floats: the others have to stand for the last one */
+/* Like run_late(), with floats: the sum of the others is rescaled */
 static void run_late_float(struct rank *r)
 {
 	bool last = r->attr.rank + 1 == (int)r->nranks;
@@ -621,19 +616,19 @@ static void run_late_float(struct rank *r)
 	r->err = dblp_allreduce(r->comm, v, r->count, &r->op, &req) ?:
 		 dblp_wait(req, WAIT_MS, &r->result, sizeof(r->result));
 	__atomic_add_fetch(&n_over, 1, __ATOMIC_SEQ_CST);
-	/* Whoever leaves now would be missed by the last one */
+	/* The last rank would miss a rank that leaves now */
 	op.wait_ms = 0;
 	r->err = r->err ?: dblp_allreduce(r->comm, more, 3, &op, &req) ?:
 		 dblp_wait(req, WAIT_MS, NULL, 0);
 	r->good = !r->err;
-	/* 1 + 2 are 4.5 of three, or 1.5 on average */
+	/* The sum 1 + 2 of two ranks is rescaled to 4.5 for three, or has the mean 1.5 */
 	for (i = 0; i < r->count; i++)
 		r->good &= v[i] == (float)(i % 7) *
 			   (r->op.flags & DBLP_OP_AVERAGE ? 1.5F : 4.5F);
 	free(v);
 }
 
-TEST(what_is_there_stands_for_what_is_missing)
+TEST(contributions_that_arrive_are_rescaled)
 {
 	int chain, average, i;
 
@@ -646,7 +641,9 @@ TEST(what_is_there_stands_for_what_is_missing)
 				rank[i].op.dtype = DBLP_FLOAT32;
 				rank[i].op.flags = average ? DBLP_OP_AVERAGE : 0;
 				rank[i].attr.message_bytes = 80000;
-				/* From 2 to 1 to 0: how many there are travels along */
+				/*
+				 * A chain from rank 2 to 1 to 0, which passes counts on
+				 */
 				if (chain)
 					rank[i].op.algo = DBLP_TREE;
 				rank[i].op.fanin = 1;
@@ -690,7 +687,7 @@ TEST(without_memory_there_is_an_error_and_nothing_else)
 	EXPECT_LE(6, i);
 	EXPECT_EQ(0, dblp_wait(req, WAIT_MS, NULL, 0));
 	EXPECT_EQ(7, v);
-	/* A key belongs to no vector that has not begun */
+	/* A failed operation does not bind its key to a vector */
 	op.rule = DBLP_FEEDBACK;
 	op.flags = DBLP_OP_BUDGET | DBLP_OP_CARRY;
 	for (i = 0; !enough; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libdblp: how ranks become a communicator, and who does not belong to them.
+ * libdblp: joining a communicator, and connections of other processes.
  */
 #define _GNU_SOURCE
 #include <netinet/tcp.h>
@@ -25,14 +25,14 @@ TEST(ranks_meet_at_an_address_a_list_or_what_the_environment_says)
 		snprintf(tcp, sizeof(tcp), "tcp://localhost:%u", at);
 		snprintf(file, sizeof(file), "file:%s", list);
 		ASSERT_EQ(0, ftruncate(fd, 0));
-		/* However long what is no address may be */
+		/* Invalid lines of any length */
 		ASSERT_LT(0, dprintf(fd, "#%0300d\n127.0.0.1:%u\n127.0.0.2:1 # x\n\n[::1]:1 #%0300d\n", 0, at, 0));
 		snprintf(port, sizeof(port), "%u", k == 2 ? at - 1 : at);
 		setenv("MASTER_ADDR", "127.0.0.1", 1);
 		setenv(k == 2 ? "MASTER_PORT" : "DBLP_PORT", port, 1);
 		if (k == 2)
 			unsetenv("DBLP_PORT");
-		/* An IPv6 address beside IPv4 ones works where both do */
+		/* An IPv6 address beside IPv4 ones works if the host supports both */
 		prepare(3, next_epoch(), 1000, run_allreduce);
 		for (i = 0; i < 3; i++)
 			rank[i].attr.rendezvous = how[k];
@@ -46,7 +46,9 @@ TEST(ranks_meet_at_an_address_a_list_or_what_the_environment_says)
 	unlink(list);
 }
 
-/* As where /etc/hosts calls this host 127.0.1.1, and other hosts call it something else */
+/*
+ * /etc/hosts may name this host 127.0.1.1, while other hosts resolve its name differently
+ */
 TEST(each_rank_may_know_rank_0_by_another_address)
 {
 	static const char *const names[] = {
@@ -65,7 +67,10 @@ TEST(each_rank_may_know_rank_0_by_another_address)
 	expect_good(_metadata, 5);
 }
 
-/* What an earlier attempt has left: an address where nobody is, or another communicator */
+/*
+ * A key of an earlier attempt: an address without a listener, or of another
+ * communicator
+ */
 TEST(a_stale_key_ends_no_attempt)
 {
 	static char at[64];
@@ -81,7 +86,7 @@ TEST(a_stale_key_ends_no_attempt)
 		store_set(NULL, key, at, strlen(at));
 		for (i = 1; i < 3; i++)
 			pthread_create(&rank[i].thread, NULL, rank_main, &rank[i]);
-		/* The other one is there, or not, while they look for theirs */
+		/* While the ranks join, the other communicator exists or not */
 		snprintf(at, sizeof(at), "tcp://127.0.0.1:%u", port);
 		rank[3] = rank[0];
 		rank[3].attr.rendezvous = at;
@@ -141,7 +146,7 @@ TEST(a_rank_can_ask_which_one_it_is)
 	expect_good(_metadata, 1);
 }
 
-TEST(what_is_in_use_is_told)
+TEST(the_transport_and_devices_in_use_are_described)
 {
 	prepare(2, next_epoch(), 10, run_allreduce);
 	rank[0].attr.transport = "tcp:reno";
@@ -281,7 +286,7 @@ TEST(ranks_that_disagree_about_the_communicator_do_not_open_it)
 	}
 }
 
-/* Says something to @port of this host, and waits for the other end to close */
+/* Sends data to @port of this host, and waits for the other end to close */
 static ssize_t say(u16 port, const void *what, size_t len, void *answer, size_t room)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port) };
@@ -297,7 +302,7 @@ static ssize_t say(u16 port, const void *what, size_t len, void *answer, size_t 
 	return n;
 }
 
-/* Connects to @port of this host, and says nothing; -1 if nobody listens */
+/* Connects to @port of this host without sending; -1 if no socket listens */
 static int try_call(u16 port)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port) };
@@ -319,7 +324,10 @@ static int call(u16 port)
 	return fd;
 }
 
-/* Joins rank 0 at @port as rank 1 does, with @secret; the answer, or 0: it waits there */
+/*
+ * Joins rank 0 at @port as rank 1 with @secret; returns the answer, or 0 if rank 0
+ * waits
+ */
 static int join_by_hand(u16 port, u32 epoch, const uint8_t secret[DBLP_MAC], int *fd)
 {
 	struct dblp_comm me = { .transport = &dblp_transport_tcp };
@@ -362,7 +370,7 @@ static const uint8_t no_secret[DBLP_MAC];
 
 #define SECRET	"000102030405060708090a0b0c0d0e0f"
 
-/* The first two vectors of its authors */
+/* The first two test vectors of SipHash's authors */
 TEST(macs_are_those_of_siphash)
 {
 	static const uint8_t want[2][DBLP_MAC] = {
@@ -382,7 +390,7 @@ TEST(macs_are_those_of_siphash)
 	}
 }
 
-TEST(who_does_not_know_the_secret_neither_joins_nor_ends_the_job)
+TEST(connections_of_other_processes_are_refused_and_counted)
 {
 	struct dblp_comm_attr other;
 	struct dblp_comm *comm;
@@ -393,9 +401,9 @@ TEST(who_does_not_know_the_secret_neither_joins_nor_ends_the_job)
 	prepare_at(2, port, run_allreduce);
 	EACH_RANK(2, r->attr.secret = SECRET);
 	pthread_create(&rank[0].thread, NULL, rank_main, &rank[0]);
-	/* Rank 0 proves who it is, which a rank without the secret cannot check */
+	/* A rank without the secret cannot verify rank 0's proof */
 	EXPECT_EQ(EACCES, join_by_hand(port, rank[0].attr.epoch, no_secret, &fd));
-	/* A proof that is none, of a later epoch and of this one */
+	/* An invalid proof, for this epoch and a later one */
 	EXPECT_EQ(sizeof(no_secret), send(fd, no_secret, sizeof(no_secret), 0));
 	EXPECT_EQ(sizeof(answer), recv(fd, &answer, sizeof(answer), MSG_WAITALL));
 	EXPECT_EQ(EACCES, answer.error);
@@ -440,7 +448,7 @@ TEST(the_secret_is_in_a_file_that_others_cannot_read)
 	close(fd);
 }
 
-/* Two ranks of a job; as many jobs as ports for their data would just do for */
+/* Start two ranks of a job on this range of ports */
 static int run_job(u16 port, const char *ports)
 {
 	prepare_at(2, port, run_allreduce);
@@ -502,8 +510,8 @@ static int open_with_limit(rlim_t soft, rlim_t hard, const char *why)
 	return getrlimit(RLIMIT_NOFILE, &limit) || (hard > 2000 && limit.rlim_cur < 998);
 }
 
-/* Each process: limits cannot be raised again */
-TEST(descriptors_are_there_before_the_work_begins)
+/* In child processes, because limits cannot be raised again */
+TEST(descriptors_are_opened_before_the_first_operation)
 {
 	static const struct {
 		rlim_t		soft;
@@ -520,7 +528,10 @@ TEST(descriptors_are_there_before_the_work_begins)
 	}
 }
 
-/* Where nobody listens, the kernel may choose the port of the other end for this one */
+/*
+ * A connection to a port without listener may get the same port as its own, and so
+ * succeed
+ */
 TEST(a_socket_is_not_connected_to_itself)
 {
 	struct sockaddr_in a = {
@@ -536,7 +547,7 @@ TEST(a_socket_is_not_connected_to_itself)
 	close(fd);
 }
 
-/* A listener whose queue is full drops what else comes, as a firewall does */
+/* A listener with a full queue drops further connections, like a firewall */
 static u16 blocked_port(int fd[3])
 {
 	struct sockaddr_in a = { .sin_family = AF_INET };
@@ -582,7 +593,7 @@ TEST(an_address_that_does_not_answer_is_named_in_time)
 		close(fd[i]);
 }
 
-TEST(a_rank_that_ends_while_ranks_join_may_come_again)
+TEST(a_rank_may_join_again_while_ranks_join)
 {
 	const struct linger reset = { .l_onoff = 1 };
 	u16 port = free_port();
@@ -593,7 +604,7 @@ TEST(a_rank_that_ends_while_ranks_join_may_come_again)
 	EXPECT_EQ(0, join_by_hand(port, rank[0].attr.epoch, no_secret, &fd));
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	close(fd);
-	/* The third time it comes before rank 0 can know that it has ended */
+	/* The third attempt arrives before rank 0 can notice the end of the second */
 	EXPECT_EQ(0, join_by_hand(port, rank[0].attr.epoch, no_secret, &fd));
 	pthread_create(&rank[1].thread, NULL, rank_main, &rank[1]);
 	usleep(100000);
@@ -613,7 +624,7 @@ TEST(ranks_that_are_missing_are_named)
 	prepare_at(6, free_port(), run_allreduce);
 	rank[0].attr.join_ms = 2000;
 	if (!fork()) {
-		/* Rank 2 has its text from rank 0 */
+		/* Rank 2 gets this text from rank 0 */
 		status = dblp_comm_open(&comm, &rank[2].attr);
 		_exit(status != -ETIMEDOUT ||
 		      !strstr(dblp_comm_why(NULL), "2000 ms: 1, 3-5"));
@@ -624,7 +635,7 @@ TEST(ranks_that_are_missing_are_named)
 	EXPECT_EQ(0, status);
 }
 
-TEST(who_does_not_belong_to_the_ranks_is_refused_and_counted)
+TEST(connections_without_a_valid_hello_are_refused_and_counted)
 {
 	struct dblp_ctl ctl = { .magic = DBLP_CTL_MAGIC }, answer;
 	struct dblp_comm_attr old;
@@ -639,7 +650,7 @@ TEST(who_does_not_belong_to_the_ranks_is_refused_and_counted)
 	rank[0].attr.rendezvous = at;
 	rank[1].attr.rendezvous = at;
 	pthread_create(&rank[0].thread, NULL, rank_main, &rank[0]);
-	/* One that says something else, one that says nothing: nobody waits for them */
+	/* Neither an invalid message nor a silent connection delays the ranks */
 	EXPECT_EQ(0, say(port, "GET / HTTP/1.1\r\n\r\n", 18, &answer, 1));
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	EXPECT_EQ(0, connect(fd, (void *)&(struct sockaddr_in) {
@@ -651,7 +662,7 @@ TEST(who_does_not_belong_to_the_ranks_is_refused_and_counted)
 				      sizeof(answer)));
 	EXPECT_EQ(DBLP_CTL_REFUSE, answer.type);
 	EXPECT_EQ(EPROTONOSUPPORT, answer.error);
-	/* Ranks of yesterday, and one that is there already */
+	/* Ranks of an earlier epoch, and a rank that has joined already */
 	old = rank[1].attr;
 	old.epoch--;
 	EXPECT_EQ(-ESTALE, dblp_comm_open(&comm, &old));
@@ -683,14 +694,14 @@ static u64 strangers_of(const struct rank *r)
 	return stats.strangers;
 }
 
-/* Many are there before the other rank is */
+/* Many silent connections exist before the other rank joins */
 static void run_among_strangers(struct rank *r)
 {
 	int fd[300], i;
 
 	for (i = 0; !r->attr.rank && i < 300; i++)
 		fd[i] = call(port_of_rank(r));
-	/* There is room for two connections of each of two ranks, and 64 more */
+	/* The limit is two ranks and 64 others */
 	while (!r->attr.rank && strangers_of(r) < 300 - 68)
 		usleep(1000);
 	__atomic_add_fetch(&n_over, !r->attr.rank, __ATOMIC_SEQ_CST);
@@ -701,7 +712,7 @@ static void run_among_strangers(struct rank *r)
 		close(fd[i]);
 }
 
-TEST(strangers_that_are_silent_make_room_for_ranks)
+TEST(silent_connections_make_room_for_ranks)
 {
 	char at[64];
 	int i;
@@ -711,14 +722,14 @@ TEST(strangers_that_are_silent_make_room_for_ranks)
 	prepare(2, next_epoch(), 1000, run_among_strangers);
 	for (i = 0; i < 2; i++) {
 		rank[i].attr.rendezvous = at;
-		/* Whoever goes does not do so because of his silence */
+		/* No connection is closed by its timeout */
 		rank[i].attr.timeout_ms = 600000;
 	}
 	run_all(2);
 	expect_good(_metadata, 2);
 }
 
-/* Who says what no rank says is sent away: all who came before were let in by then */
+/* An invalid message is refused after all earlier connections were accepted */
 static void wait_for_door(u16 port)
 {
 	static const char text[128] = "GET / HTTP/1.1";
@@ -731,7 +742,7 @@ static void wait_for_door(u16 port)
 	close(fd);
 }
 
-TEST(who_came_first_makes_room_while_ranks_meet)
+TEST(the_oldest_connection_makes_room_while_ranks_join)
 {
 	const struct timespec at_most = { .tv_sec = WAIT_MS / 1000 };
 	struct pollfd p[2];
@@ -749,10 +760,10 @@ TEST(who_came_first_makes_room_while_ranks_meet)
 	for (i = 1; i < 65; i++)
 		fd[i] = call(port);
 	wait_for_door(port);
-	/* The last one has the place of the first one now */
+	/* The last connection now has the slot of the first one */
 	close(fd[0]);
 	wait_for_door(port);
-	/* There is room for two connections of each of two ranks, and 64 more */
+	/* The limit is two ranks and 64 others */
 	fd[0] = call(port);
 	for (; i < 67; i++)
 		fd[i] = call(port);
@@ -768,7 +779,7 @@ TEST(who_came_first_makes_room_while_ranks_meet)
 	expect_good(_metadata, 2);
 }
 
-/* The other end of @fd is a socket of this process, too; a second descriptor of it */
+/* Duplicate the other end of @fd, which is a socket of this process */
 static int dup_other_end(int fd)
 {
 	struct sockaddr_dblp own, peer;
@@ -781,7 +792,7 @@ static int dup_other_end(int fd)
 	return -1;
 }
 
-/* A child that another library has made has what it has not closed */
+/* A child process of another library would keep the descriptor open */
 static void run_held(struct rank *r)
 {
 	static const char text[64] = "GET / HTTP/1.1";
@@ -800,7 +811,7 @@ static void run_held(struct rank *r)
 	close(fd);
 }
 
-TEST(who_was_sent_away_is_not_heard_again)
+TEST(a_refused_connection_is_not_read_again)
 {
 	char at[64];
 
@@ -822,7 +833,7 @@ static int sockets(void)
 	return n;
 }
 
-TEST(children_have_no_sockets_of_who_still_joins)
+TEST(children_inherit_no_sockets_of_a_joining_rank)
 {
 	int status, before = sockets();
 	char key[64], value[128];
@@ -833,7 +844,7 @@ TEST(children_have_no_sockets_of_who_still_joins)
 	snprintf(key, sizeof(key), "dblp/%u/0", rank[0].attr.epoch);
 	while (store_get(NULL, key, value, &n))
 		usleep(1000);
-	/* Where ranks come, and where data does */
+	/* One socket listens for ranks, one for data */
 	EXPECT_EQ(before + 2, sockets());
 	if (!fork())
 		_exit(sockets() - before);
@@ -845,7 +856,7 @@ TEST(children_have_no_sockets_of_who_still_joins)
 	expect_good(_metadata, 2);
 }
 
-/* Without descriptors nobody is accepted, and nothing else changes */
+/* Without descriptors no connection is accepted, and nothing else changes */
 static void run_poor(struct rank *r)
 {
 	static const char text[64] = "GET / HTTP/1.1";
@@ -871,14 +882,14 @@ static void run_poor(struct rank *r)
 	r->good &= time_ns(&cpu[1]) - time_ns(&cpu[0]) < 100 * MS_NS;
 	setrlimit(RLIMIT_NOFILE, &old);
 	send(fd, text, sizeof(text), MSG_NOSIGNAL);
-	/* It is accepted, and sent away */
+	/* The connection is accepted and refused */
 	r->good &= recv(fd, &c, 1, 0) <= 0;
 	while (!strangers_of(r))
 		usleep(1000);
 	close(fd);
 }
 
-TEST(without_descriptors_nobody_is_accepted_until_there_are_some)
+TEST(connections_are_accepted_once_there_are_descriptors)
 {
 	char at[64];
 
@@ -927,7 +938,7 @@ TEST(a_rank_that_can_accept_nothing_says_so)
 	EXPECT_EQ(1, shared->rank[0].rounds);
 }
 
-/* Rank 0 calls its own listener for data by wrong names */
+/* Rank 0 connects to its own listener for data with wrong heads */
 static void run_called(struct rank *r)
 {
 	struct dblp_head h = {
@@ -941,14 +952,14 @@ static void run_called(struct rank *r)
 	if (!r->attr.rank) {
 		say(port, "GET / HTTP/1.1\r\n\r\n GET / HTTP/1.1\r\n\r\n"
 		    "GET / HTTP/1.1\r\n\r\n GET / HTTP/1.1\r\n\r\n", 64, &c, 1);
-		/* Of this epoch, but not of this communicator */
+		/* A head of this epoch and another communicator */
 		dblp_head_put(&h, head);
 		say(port, head, sizeof(head), &c, 1);
-		/* Of this communicator, without a MAC */
+		/* A head of this communicator without a MAC */
 		h.comm = r->comm->id;
 		dblp_head_put(&h, head);
 		say(port, head, sizeof(head), &c, 1);
-		/* The version is behind four bytes that all have */
+		/* The version follows a magic number of 4 bytes */
 		head[4]++;
 		say(port, head, sizeof(head), &c, 1);
 		h.epoch--;
@@ -984,7 +995,7 @@ static void run_keepalive(struct rank *r)
 	int second[2] = { 0, 0 }, fd[2], tos = 0, i;
 	socklen_t len = sizeof(second[0]);
 
-	/* A connection for data is made when it is needed */
+	/* A connection for data is created at its first use */
 	run_allreduce(r);
 	fd[0] = r->comm->ctl[!r->attr.rank].fd;
 	fd[1] = dblp_link_of(r->comm, !r->attr.rank, 0)->fd;
@@ -994,13 +1005,13 @@ static void run_keepalive(struct rank *r)
 	/* By IPv4, also where a socket of IPv6 has accepted it */
 	if (!r->err)
 		r->err = getsockopt(fd[0], IPPROTO_IP, IP_TOS, &tos, &len);
-	/* Who leaves closes them, on both sides: nobody does before all have looked */
+	/* A rank that leaves closes connections, so all ranks read the option first */
 	if (!r->err)
 		run_allreduce(r);
 	r->good &= second[0] == 1 && second[1] == 1 && tos == 0xb8;
 }
 
-TEST(hosts_are_asked_in_time)
+TEST(keepalive_follows_the_attribute)
 {
 	prepare(2, next_epoch(), 1, run_keepalive);
 	EACH_RANK(2, r->attr.keepalive_ms = 1999, r->attr.timeout_ms = 4000);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libdblp: operations whose elements go by several lanes, over TCP on the loopback
+ * libdblp: operations whose elements use several lanes, over TCP on the loopback
  * interface.
  */
 #define _GNU_SOURCE
 #include "test.h"
 #include "../lib/ranks.h"
 
-/* The first takes what is large, and leaves the rest to the last one */
+/* The first lane has the large elements, the last one the rest */
 static const struct dblp_lane lanes[3] = {
 	{ .large = 300000, .rest = 2, .tos = 0x28, .priority = 4 },
 	{ .tos = 0xb8 },
 	{ .priority = 1 },
 };
 
-/* Parts of lanes in turn, some as short as can be */
+/* Parts of alternating lanes, some of minimum length */
 static struct dblp_lane_part parts[7];
 
 static u32 cut(u64 count)
@@ -61,8 +61,8 @@ TEST(all_ranks_get_the_sum_by_every_plan)
 			}
 }
 
-/* Sums that might have been lost, and were not */
-TEST(sums_that_would_be_kept_are_sums)
+/* Sums that might be lost, but are not */
+TEST(sums_with_op_keep_are_exact_without_losses)
 {
 	int i;
 
@@ -75,7 +75,7 @@ TEST(sums_that_would_be_kept_are_sums)
 	EXPECT_LT(4 * 20000, rank[0].result.asked);
 }
 
-/* Where lanes have all of their parts, contributions can be counted */
+/* If lanes have all contributions to their parts, contributions can be counted */
 TEST(sums_of_parts_are_rescaled)
 {
 	int i;
@@ -112,7 +112,7 @@ TEST(halves_of_an_operation_with_parts_make_a_whole)
 	}
 }
 
-TEST(what_was_asked_for_is_told_by_lane)
+TEST(asked_is_reported_by_lane)
 {
 	const struct dblp_result *r = &rank[0].result;
 
@@ -123,7 +123,7 @@ TEST(what_was_asked_for_is_told_by_lane)
 	expect_good(_metadata, 2);
 	EXPECT_EQ(4 * 1001, r->asked);
 	/*
-	 * Parts have 1, 700, 3 and 297 elements; 0 and 89 of the first and last are
+	 * Parts have 1, 700, 3 and 297 elements; 0 of the first and 89 of the last are
 	 * large
 	 */
 	EXPECT_EQ(4 * 89, r->lane[0].asked);
@@ -133,8 +133,8 @@ TEST(what_was_asked_for_is_told_by_lane)
 	EXPECT_LT(0, r->lane[1].ns);
 }
 
-/* What is large is not sent twice: all bytes are, and a few for what says where */
-TEST(what_goes_by_two_lanes_is_sent_once)
+/* Large elements are not sent twice: the overhead is a few bytes for their positions */
+TEST(elements_on_two_lanes_are_sent_once)
 {
 	static const struct dblp_lane two[2] = { { .large = 200000, .rest = 1 } };
 
@@ -149,7 +149,7 @@ TEST(what_goes_by_two_lanes_is_sent_once)
 	EXPECT_EQ(320000, rank[0].result.lane[1].asked);
 }
 
-/* Rounds with pruning, and a last one that brings all that was kept */
+/* Rounds with pruning, and a last one that delivers all kept elements */
 static void run_kept(struct rank *r)
 {
 	int *v = malloc(r->count * sizeof(*v)), round;
@@ -177,7 +177,7 @@ static void run_kept(struct rank *r)
 }
 
 /* Also if blocks are so large that they have elements of both lanes */
-TEST(what_is_pruned_of_two_lanes_comes_later)
+TEST(elements_pruned_on_two_lanes_are_sent_later)
 {
 	u32 block;
 
@@ -208,7 +208,7 @@ static int tos_of(int fd)
 	return tos;
 }
 
-/* At both ends */
+/* The options of the sockets at both ends */
 static void run_options(struct rank *r)
 {
 	bool good = true;
@@ -222,7 +222,7 @@ static void run_options(struct rank *r)
 		good &= tos_of(fd) == (int)lanes[i].tos &&
 			priority_of(fd) == (int)lanes[i].priority;
 	}
-	/* Whose peer has left has no connections any more */
+	/* After a peer has left, its connections are closed */
 	run_allreduce(r);
 	r->good &= good;
 }
@@ -235,7 +235,7 @@ TEST(connections_of_a_lane_have_its_priority)
 	EXPECT_NE(NULL, strstr(rank[0].text, "lanes 3"));
 }
 
-/* Level l of a cube has a device of its own, of each lane */
+/* Each level of a cube has its own device, and each lane uses all devices */
 TEST(each_lane_has_all_devices)
 {
 	int i;
@@ -278,7 +278,7 @@ static void run_bad_parts(struct rank *r)
 	REFUSED(-EINVAL, bad[1].end = 9);
 	REFUSED(-EINVAL, op.parts = 1);
 	REFUSED(-EINVAL, op.part = NULL);
-	/* The first lane has not all of its contributions */
+	/* The first lane does not have all contributions */
 	REFUSED(-EINVAL, op.rule = DBLP_RESCALE);
 	run_allreduce(r);
 	r->good &= good;
@@ -303,7 +303,7 @@ TEST(ranks_that_disagree_about_parts_fail_alike)
 	run_all(3);
 	for (i = 0; i < 3; i++)
 		rank[i].good = true;
-	/* Whoever is heard first names one, and all name that */
+	/* All name the rank whose difference is detected first */
 	expect_failed(_metadata, 3, -EPROTO, rank[0].failed, WAIT_MS);
 }
 

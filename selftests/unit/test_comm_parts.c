@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libdblp: parts of a communicator, each by itself.
+ * libdblp: the modules of a communicator, one by one.
  */
 #define _GNU_SOURCE
 #include <sys/epoll.h>
@@ -9,20 +9,20 @@
 #include "test.h"
 #include "../lib/ranks.h"
 
-/* Does @to wait for @from, directly or for others that do? Marks all that do */
+/* Mark all steps that wait for step @from, directly or indirectly */
 static void mark_after(const struct dblp_sched *s, u32 from, bool *marked)
 {
 	u32 i, k;
 
 	memset(marked, 0, s->n);
 	marked[from] = true;
-	/* Who waits stands behind */
+	/* A waiting step has a higher number */
 	for (i = from; i < s->n; i++)
 		for (k = s->after[i]; marked[i] && k < s->after[i + 1]; k++)
 			marked[s->next[k]] = true;
 }
 
-/* Steps wait for all those with which they conflict, and for no others */
+/* Do steps wait for all steps with which they conflict, and for no others? */
 static bool order_is_good(const struct dblp_sched *s)
 {
 	bool *marked = malloc(s->n + 1), good = true;
@@ -75,7 +75,10 @@ TEST(steps_wait_for_those_with_which_they_conflict)
 			}
 }
 
-/* A root has as many steps before its sum as behind it; all wait for that alone */
+/*
+ * A root has as many steps before its sum as after it, and all of those wait for the
+ * sum only
+ */
 TEST(as_many_ranks_as_can_be_do_not_wait_for_each_other)
 {
 	const struct dblp_plan plan = {
@@ -89,7 +92,7 @@ TEST(as_many_ranks_as_can_be_do_not_wait_for_each_other)
 	dblp_sched_put(s);
 }
 
-/* A sender over AF_DBLP: its messages are sent and reported here */
+/* A sender over AF_DBLP; the test sends and reports its messages */
 struct sender {
 	struct dblp_comm	comm;
 	struct dblp_link	link;
@@ -123,7 +126,7 @@ static struct dblp_task *sender_new(struct sender *s, u32 budget)
 	s->req->op.budget = budget;
 	if (dblp_losses_prepare(s->req))
 		abort();
-	/* Its first step sends all to the root */
+	/* The first step sends all elements to the root */
 	s->req->task[0].req = s->req;
 	s->req->task[0].step = &s->sched->step[0];
 	return &s->req->task[0];
@@ -150,14 +153,14 @@ TEST(reports_are_found_where_they_are_expected)
 		t->done += 100;
 		if (tag % 3)
 			continue;
-		/* All but the last two: each is the first one */
+		/* Report all except the last two: each is the first in the ring */
 		for (; next <= tag - 2; next++) {
 			report.info.tag = next;
 			ASSERT_EQ(next, s.link.record->tag);
 			ASSERT_EQ(t, dblp_losses_reported(&s.link, &report));
 		}
 	}
-	/* Those that are left, from the last one on */
+	/* Report the others, the last one first */
 	for (tag = 9; tag >= next; tag--) {
 		report.info.tag = tag;
 		ASSERT_EQ(t, dblp_losses_reported(&s.link, &report));
@@ -169,13 +172,13 @@ TEST(reports_are_found_where_they_are_expected)
 	sender_free(&s);
 }
 
-TEST(no_message_loses_all_that_was_saved_up)
+TEST(the_budget_of_a_message_is_limited)
 {
 	struct sender s;
 	struct dblp_task *t = sender_new(&s, 20000);
 	u32 i, ppm = 0;
 
-	/* Each has saved up what a message is worth long before */
+	/* The saved budget soon exceeds a message */
 	for (i = 0; i < 100; i++) {
 		ppm = dblp_losses_budget(&s.link, t, 400, 20000);
 		dblp_carry_give(s.req->key->carry, 400, 1, ppm, 0);
@@ -185,7 +188,7 @@ TEST(no_message_loses_all_that_was_saved_up)
 	sender_free(&s);
 }
 
-/* Message @n of 100 elements, of which every tenth is there */
+/* Send message @n of 100 elements, of which every tenth is not zero */
 static void send_sparse(struct sender *s, struct dblp_task *t, u32 n)
 {
 	u32 i;
@@ -197,8 +200,8 @@ static void send_sparse(struct sender *s, struct dblp_task *t, u32 n)
 	t->done += 100;
 }
 
-/* When it is reported, others were packed since */
-TEST(what_was_lost_of_a_packed_vector_is_kept_at_its_place)
+/* The report arrives after other messages were packed */
+TEST(losses_of_a_packed_vector_are_kept_at_their_positions)
 {
 	struct dblp_msg report = { 0 };
 	struct dblp_range range;
@@ -211,7 +214,7 @@ TEST(what_was_lost_of_a_packed_vector_is_kept_at_its_place)
 	s.link.shift[0] = DBLP_SPARSE_SHIFTS;
 	for (n = 0; n < 3; n++)
 		send_sparse(&s, t, n);
-	/* Blocks of one element each: the fourth one is lost of the second message */
+	/* Blocks have one element: the second message loses its fourth one */
 	ASSERT_EQ(0, s.link.sparse.shift);
 	ASSERT_EQ(10, s.link.sparse.packed);
 	ASSERT_EQ(40, s.link.record->bytes);
@@ -230,7 +233,7 @@ TEST(what_was_lost_of_a_packed_vector_is_kept_at_its_place)
 	sender_free(&s);
 }
 
-/* Sends what goes by one of two lanes: it is the first step or the second one */
+/* Send the elements of one of two lanes, as the first or the second step */
 static void send_choice(struct sender *s, struct dblp_task *t, u64 tag)
 {
 	s->link.n_packed = 0;
@@ -238,7 +241,7 @@ static void send_choice(struct sender *s, struct dblp_task *t, u64 tag)
 		abort();
 }
 
-/* Returns whether each lane has its own elements only */
+/* Returns true if each lane has its own elements only */
 static bool send_two(struct sender *s, struct dblp_task *t)
 {
 	bool good;
@@ -264,8 +267,8 @@ static bool only_50_is_left(const float *residual)
 	return good;
 }
 
-/* What comes by one lane is no news of what was lost of the other one */
-TEST(what_was_lost_of_two_lanes_is_kept_at_its_place)
+/* A report for one lane says nothing about losses on the other lane */
+TEST(losses_on_two_lanes_are_kept_at_their_positions)
 {
 	struct dblp_msg report = { 0 };
 	struct dblp_range range;
@@ -274,10 +277,7 @@ TEST(what_was_lost_of_two_lanes_is_kept_at_its_place)
 	const float *residual;
 	u32 i, first;
 
-	/*
-	 * Whichever is reported first, and also if blocks are to be larger than those
-	 * of lanes
-	 */
+	/* In both orders of reports, and if blocks would be larger than those of lanes */
 	for (i = 0; i < 4; i++) {
 		t = sender_new(&s, 10000);
 		residual = s.req->key->residual;
@@ -300,8 +300,8 @@ TEST(what_was_lost_of_two_lanes_is_kept_at_its_place)
 	}
 }
 
-/* A peer may say that something is missing that never can be */
-TEST(what_a_peer_lost_of_a_front_is_no_vector)
+/* A peer may report losses in a front, which is critical */
+TEST(reported_losses_of_a_front_are_ignored)
 {
 	struct dblp_range range = { .length = 4 };
 	struct dblp_sparse packed;
@@ -326,14 +326,14 @@ TEST(what_a_peer_lost_of_a_front_is_no_vector)
 			EXPECT_EQ(late && !reliable ? 0 : -EPROTO,
 				  dblp_packed_take(&s.link, t, &packed));
 		}
-	/* The rest was added, once */
+	/* The other elements were added, once */
 	EXPECT_EQ(1, s.v[0]);
 	EXPECT_EQ(22, s.v[10]);
 	free(s.link.packed);
 	sender_free(&s);
 }
 
-/* An engine without a thread: rank 0 of two */
+/* Rank 0 of two, with an engine but without its thread */
 static void stand_alone(struct dblp_comm *comm, struct dblp_link link[2],
 			const struct dblp_transport *how)
 {
@@ -354,7 +354,7 @@ static void stand_alone(struct dblp_comm *comm, struct dblp_link link[2],
 	link[1].fd = -1;
 }
 
-/* A socket that takes nothing, half of a message, nothing, and the rest of it */
+/* A socket that accepts in turn: nothing, half of a message, nothing, the other half */
 static struct refuser {
 	struct sender		*s;
 	u32			calls;
@@ -397,7 +397,7 @@ static ssize_t send_refused(int fd, const struct iovec *iov,
 	return -EAGAIN;
 }
 
-/* The budget that the last operation asked for is as it is */
+/* The socket already has the budget of the operation */
 int __real_getsockopt(int fd, int level, int option, void *value, socklen_t *len);
 
 int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *len)
@@ -406,8 +406,8 @@ int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *len
 	       __real_getsockopt(fd, level, option, value, len);
 }
 
-/* Each attempt would forgive a debt a part, and skip a tag */
-TEST(a_message_takes_budget_once_however_often_it_is_tried)
+/* Otherwise each attempt would reduce the debt and skip a tag */
+TEST(a_message_uses_budget_once_for_all_attempts)
 {
 	static const struct dblp_transport how = { .name = "full", .send = send_refused };
 	struct dblp_task *t;
@@ -432,7 +432,7 @@ TEST(a_message_takes_budget_once_however_often_it_is_tried)
 	s.link.can_write = true;
 	s.link.out = t;
 	s.link.out_end = &t->next;
-	/* More is missing already than was allowed */
+	/* More was lost than allowed */
 	s.req->key->carry->credit = -1000000000;
 	ASSERT_EQ(0, epoll_ctl(s.comm.epoll, EPOLL_CTL_ADD, s.link.fd,
 			       &(struct epoll_event) { 0 }));
@@ -442,14 +442,14 @@ TEST(a_message_takes_budget_once_however_often_it_is_tried)
 	EXPECT_EQ(10, t->reports);
 	EXPECT_EQ(10, s.link.tag);
 	EXPECT_TRUE(refuser.same);
-	/* What ten messages of 400 bytes may lose */
+	/* The budget of ten messages of 400 bytes */
 	EXPECT_EQ(-1000000000 + 10 * 400 * 10000, s.req->key->carry->credit);
 	close(s.link.fd);
 	close(s.comm.epoll);
 	sender_free(&s);
 }
 
-TEST(what_came_before_an_error_is_read)
+TEST(data_before_an_error_is_read)
 {
 	const struct linger reset = { .l_onoff = 1 };
 	struct dblp_comm comm;
@@ -485,7 +485,7 @@ TEST(what_came_before_an_error_is_read)
 	close(fd);
 }
 
-TEST(who_has_reported_nothing_does_not_disagree)
+TEST(a_rank_without_a_report_does_not_disagree)
 {
 	struct dblp_ctlconn ctl[2] = { { .fd = -1 }, { .fd = -1, .rank = 1 } };
 	struct dblp_req req = { .seq = UINT32_MAX, .digest = 1 };
@@ -503,7 +503,7 @@ TEST(who_has_reported_nothing_does_not_disagree)
 	EXPECT_EQ(-EPROTO, comm.error);
 }
 
-/* What is said last of all that waits to be sent */
+/* Type of the last queued message */
 static u32 last_word(const struct dblp_ctlconn *c)
 {
 	struct dblp_ctl ctl;
@@ -512,8 +512,8 @@ static u32 last_word(const struct dblp_ctlconn *c)
 	return ctl.type;
 }
 
-/* However much a rank that does not listen was to be told before */
-TEST(who_has_failed_and_who_leaves_is_always_said)
+/* Also if many messages are queued for a rank that does not read */
+TEST(failures_and_departures_are_always_queued)
 {
 	struct dblp_ctlconn ctl[2];
 	struct dblp_req req = { 0 };
@@ -556,7 +556,7 @@ struct hearer {
 	bool	closes;
 };
 
-/* Says something before it hears that the other one leaves, and when it has heard it */
+/* Sends after it has received BYE and the end of the stream */
 static void *hear_bye(void *arg)
 {
 	struct hearer *h = arg;
@@ -574,7 +574,7 @@ static void *hear_bye(void *arg)
 	return NULL;
 }
 
-TEST(who_leaves_is_heard_before_it_has_left)
+TEST(a_rank_that_leaves_reads_until_the_end)
 {
 	struct dblp_ctlconn ctl = { .fd = -1 };
 	struct hearer h = { .closes = true };
@@ -593,7 +593,7 @@ TEST(who_leaves_is_heard_before_it_has_left)
 		comm.rank = 1;
 		comm.ctl = &ctl;
 		comm.n_ctl = 1;
-		/* After an error, and behind one that is silent, nobody waits longer */
+		/* After an error, or with a silent peer, the rank does not wait longer */
 		comm.error = i == 1 ? EDOM : 0;
 		h.closes = !i;
 		comm.attr.timeout_ms = i == 2 ? 200 : WAIT_MS;
@@ -635,7 +635,7 @@ TEST(only_what_a_peer_does_is_blamed_on_it)
 			link[1].out = again ? NULL : &t;
 			dblp_link_died(&link[1], -errors[i].error);
 			EXPECT_EQ(again ? 0 : -errors[i].error, comm.error);
-			/* Then something is to be sent */
+			/* A second attempt has data to send */
 			if (again)
 				dblp_link_want(&link[1]);
 			EXPECT_EQ(-errors[i].error, comm.error);
@@ -666,7 +666,7 @@ TEST(a_report_that_is_lost_is_an_error)
 	}
 }
 
-/* A module with a shorter rcvinfo has room for so many ranges */
+/* A module whose rcvinfo is shorter has room for this number of ranges */
 static _Thread_local u32 n_placed;
 
 ssize_t __real_recvmsg(int fd, struct msghdr *msg, int flags);

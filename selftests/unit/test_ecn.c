@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Whether marks are believed, and when they are sent */
+/* ECN validation: use of marks, and which CE counts are accepted */
 #include "ecn.h"
 #include "test.h"
 
@@ -40,7 +40,7 @@ TEST(ecn__each_ce_is_told_once)
 	dblp_ecn_counted(&e, 2, 0, 2);
 	EXPECT_EQ(2, dblp_ecn_check(&e));
 	EXPECT_EQ(0, dblp_ecn_check(&e));
-	/* An ACK that was overtaken: its counts are old, and so is its news */
+	/* An ACK that was overtaken: its counts are outdated */
 	acked(&e, 1);
 	dblp_ecn_counted(&e, 3, 0, 3);
 	dblp_ecn_counted(&e, 2, 0, 1);
@@ -57,7 +57,7 @@ TEST(ecn__marks_wiped_out)
 	dblp_ecn_counted(&e, 1, 0, 0);
 	EXPECT_EQ(0, dblp_ecn_check(&e));
 	EXPECT_EQ(DBLP_ECN_FAILED, e.state);
-	/* For good, and what is said of CE counts no more */
+	/* ECN has failed for the connection, and CE counts are ignored */
 	acked(&e, 1);
 	dblp_ecn_counted(&e, 2, 0, 2);
 	EXPECT_EQ(0, dblp_ecn_check(&e));
@@ -96,7 +96,7 @@ TEST(ecn__other_marks_than_were_sent)
 	EXPECT_EQ(DBLP_ECN_FAILED, e.state);
 }
 
-/* Later they become capable or failed by what is acknowledged */
+/* Later acknowledgements decide whether the path is capable or has failed */
 TEST(ecn__marked_packets_vanish)
 {
 	struct dblp_ecn e = {};
@@ -125,7 +125,7 @@ TEST(ecn__timeouts_end_the_test)
 	EXPECT_FALSE(dblp_ecn_marks(&e));
 	lost(&e, 1);
 	EXPECT_EQ(DBLP_ECN_FAILED, e.state);
-	/* A path that is known is not doubted for them */
+	/* A capable path stays capable after timeouts */
 	memset(&e, 0, sizeof(e));
 	dblp_ecn_sent(&e, 10);
 	acked(&e, 1);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the processes of a fabric tell each other; and a scheduler and a server as
- * processes of their own, over TCP, and a worker that does what it must not: it gets
- * the error, and nothing changes.
+ * The messages of a fabric. Also a scheduler and a server as processes, over TCP, and a
+ * worker that violates the protocol: it gets an error, and nothing changes.
  */
 #include <errno.h>
 #include <fabric.h>
@@ -113,7 +112,7 @@ TEST_F(fabric, steps_follow_delay)
 	EXPECT_LT(fabs(m[0] + 1 + 1 / sqrt(2) + 1 / sqrt(3) + 0.5), 1e-6);
 	EXPECT_LT(fabs(m[3] - 2 * (1 + 1 / sqrt(2) + 1 / sqrt(3) + 0.5)), 1e-6);
 	EXPECT_EQ(m[1], 0);
-	/* Until the bound */
+	/* Until the delay bound */
 	for (; i < 10; i++)
 		ASSERT_EQ(dblp_push(self->f, u, COUNT, 0, &p, sizeof(p)), 0);
 	EXPECT_EQ(p.dropped, 0);
@@ -157,7 +156,7 @@ TEST_F(fabric, bad_calls_change_nothing)
 	EXPECT_EQ(m[0], 0);
 }
 
-/* A worker that speaks for itself: where the server is, and the secret */
+/* Join as a worker by hand; returns the server's address and the secret */
 static void join_by_hand(struct __test_metadata *_metadata, FIXTURE_DATA(fabric) *self,
 			 struct dblp_fab_conn *ctl, uint64_t *secret,
 			 struct dblp_fab_msg *server)
@@ -212,7 +211,7 @@ TEST_F(fabric, bad_pushes_are_refused)
 	EXPECT_EQ(m[0], -0.5f);
 }
 
-/* @n connections that say nothing */
+/* Open @n connections that send nothing */
 static void be_silent(const struct sockaddr_dblp *to, int n)
 {
 	struct dblp_fab_conn c;
@@ -222,7 +221,7 @@ static void be_silent(const struct sockaddr_dblp *to, int n)
 			abort();
 }
 
-/* More than the scheduler has room for, and than the server has descriptors for */
+/* More connections than the scheduler has room for, or the server has descriptors for */
 TEST(silent_connections_make_room_for_members)
 {
 	const struct rlimit few = { 48, 48 };
@@ -243,7 +242,7 @@ TEST(silent_connections_make_room_for_members)
 	all.rlim_cur = all.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &all);
 	fabric_options(&o, text);
-	/* None of them ends by its silence */
+	/* No connection is closed by its timeout */
 	o.timeout_ms = 600000;
 	scheduler = begin_scheduler(&o);
 	server = begin(&o, SERVE);
@@ -264,7 +263,7 @@ TEST(silent_connections_make_room_for_members)
 	EXPECT_EQ(status, 0);
 }
 
-TEST_F(fabric, strangers_are_turned_away)
+TEST_F(fabric, unauthenticated_messages_are_refused)
 {
 	const struct dblp_fab_msg types[] = {
 		{ .type = DBLP_FAB_PUSH, .updates = 1, .fabric = 1 },
@@ -284,7 +283,7 @@ TEST_F(fabric, strangers_are_turned_away)
 		EXPECT_EQ(dblp_fab_recv(&c, &answer), -ECONNRESET);
 		dblp_fab_hang_up(&c);
 	}
-	/* Nor may a worker speak for a server */
+	/* A worker may not send a server's message */
 	ASSERT_EQ(dblp_fab_send(&ctl, &types[3]), 0);
 	ASSERT_EQ(dblp_fab_recv(&ctl, &answer), 0);
 	EXPECT_EQ(answer.type, DBLP_FAB_REFUSE);
@@ -295,8 +294,8 @@ TEST_F(fabric, strangers_are_turned_away)
 	EXPECT_EQ(version, 0);
 }
 
-/* What it was sent for does not go on before it is known that nothing more comes */
-TEST_F(fabric, who_falls_silent_is_not_waited_for)
+/* A push that stops halfway fails after the timeout, and then the next run may leave */
+TEST_F(fabric, a_silent_push_delays_others_by_the_timeout_only)
 {
 	struct dblp_fab_msg m, push = { .type = DBLP_FAB_PUSH, .updates = 1, .first = 1 };
 	const float u[COUNT] = { 2 };
@@ -314,7 +313,7 @@ TEST_F(fabric, who_falls_silent_is_not_waited_for)
 	EXPECT_EQ(p.version, 1);
 }
 
-/* All that there is of a model would be lost */
+/* An infinite element would destroy the model */
 TEST_F(fabric, models_stay_finite)
 {
 	const float u[COUNT] = { 0, -FLT_MAX };
@@ -330,8 +329,8 @@ TEST_F(fabric, models_stay_finite)
 	EXPECT_TRUE(isfinite(m[1]));
 }
 
-/* Here the test is the scheduler, and the old server */
-TEST(a_copy_that_comes_late_changes_nothing)
+/* The test plays the scheduler and the old server */
+TEST(a_late_copy_of_the_model_changes_nothing)
 {
 	const float copy[COUNT] = { 9, 9, 9, 9, 9 }, u[COUNT] = { 2, 2, 2, 2, 2 };
 	struct dblp_fab_msg m, ack, push = { .type = DBLP_FAB_PUSH, .updates = 1, .fabric = 77 };

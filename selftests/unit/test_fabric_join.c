@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A host that joins updates, and a scheduler, as processes of their own: the test plays
- * two workers there, and the server on another host.
+ * A joining host and a scheduler as processes. The test plays two workers, and the server
+ * on another host.
  */
 #include <errno.h>
 #include <float.h>
@@ -34,10 +34,7 @@ static void open_door(struct __test_metadata *_metadata, FIXTURE_DATA(joined) *s
 	ASSERT_EQ(join_at(&self->server, &self->o, 3, DBLP_FAB_SERVES, 0, at.sdblp_port), 0);
 }
 
-/*
- * When it has joined, it accepts connections in a second thread, which is a link of
- * task/
- */
+/* A process that has joined accepts connections in a second thread, a link in task/ */
 static void begin_joiner(FIXTURE_DATA(joined) *self)
 {
 	char path[32];
@@ -56,7 +53,7 @@ static void stop_scheduler(struct __test_metadata *_metadata, FIXTURE_DATA(joine
 	ASSERT_EQ(waitpid(self->scheduler, NULL, WUNTRACED), self->scheduler);
 }
 
-/* Both are to push to the host that joins updates, to one run */
+/* Both workers push to the joining host, for the same run */
 FIXTURE_SETUP(joined)
 {
 	struct dblp_fab_msg m;
@@ -103,7 +100,7 @@ static void send_both(struct __test_metadata *_metadata, FIXTURE_DATA(joined) *s
 		ASSERT_EQ(dblp_fab_send_bytes(&self->data[i], update[i], sizeof(*update)), 0);
 }
 
-/* The server gets the sum with the weights of two delays, and both workers hear of it */
+/* The server gets the sum, weighted by two delays, and both workers get its answer */
 TEST_F(joined, sums)
 {
 	struct dblp_fab_msg m, ack = { .type = DBLP_FAB_ACK, .version = 2 };
@@ -132,8 +129,7 @@ TEST_F(joined, sums)
 }
 
 /*
- * The other one is to push again, and may say that it is ready before the scheduler
- * knows why
+ * The other worker must push again; its READY may arrive before the scheduler knows why
  */
 TEST_F(joined, one_stops_on_its_way)
 {
@@ -149,7 +145,7 @@ TEST_F(joined, one_stops_on_its_way)
 	EXPECT_EQ(hear(&self->worker[0], DBLP_FAB_GRANT, &m, HEAR_MS), 0);
 }
 
-/* An infinite sum would be refused with the updates of others in it */
+/* The server would refuse an infinite sum, with the updates of all workers */
 TEST_F(joined, too_large_for_a_sum)
 {
 	const float large[COUNT] = { FLT_MAX };
@@ -160,7 +156,7 @@ TEST_F(joined, too_large_for_a_sum)
 	EXPECT_EQ(m.error, EDOM);
 }
 
-/* Both are, where the server does not take their sum */
+/* If the server refuses a sum, both updates are refused */
 TEST_F(joined, sums_that_are_refused)
 {
 	struct dblp_fab_msg m, ack = { .type = DBLP_FAB_ACK, .error = ESTALE };

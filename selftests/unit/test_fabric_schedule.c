@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A scheduler as a process of its own, while the test plays all others: what comes over
- * their connections in whatever order, it goes on.
+ * A scheduler as a process; the test plays all other processes. The scheduler survives
+ * any order of their messages.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -33,20 +33,20 @@ FIXTURE_TEARDOWN(fabric)
 	EXPECT_EQ(end_well(self->scheduler), 0);
 }
 
-/* Its update waits for the last run to leave, and has come to where it is joined */
+/* An update has arrived at the joining host, and waits for the last run to leave */
 static void come_along(struct __test_metadata *_metadata, FIXTURE_DATA(fabric) *self,
 		       const struct dblp_fab_conn *joiner, u64 run)
 {
 	struct dblp_fab_msg m;
 
 	ASSERT_EQ(say(joiner, DBLP_FAB_RECEIVED, run, 0, 0), 0);
-	/* There is no such run: when it is answered, the one before was heard */
+	/* An unknown run: its answer shows that the message before was handled */
 	ASSERT_EQ(say(joiner, DBLP_FAB_RECEIVED, 12345, 0, 0), 0);
 	ASSERT_EQ(hear(joiner, DBLP_FAB_ABANDON, &m, HEAR_MS), 0);
 	ASSERT_EQ(m.run, 12345);
 }
 
-/* The scheduler hears of updates of two workers at once, and plans one run */
+/* The scheduler gets updates of two workers at once, and plans one run */
 static void plan_run(struct __test_metadata *_metadata, FIXTURE_DATA(fabric) *self,
 		     struct dblp_fab_conn *joiner, struct dblp_fab_conn *worker)
 {
@@ -60,7 +60,7 @@ static void plan_run(struct __test_metadata *_metadata, FIXTURE_DATA(fabric) *se
 	kill(self->scheduler, SIGCONT);
 }
 
-/* One worker is waited for, and another one comes again and again */
+/* A run waits for one worker, while another one leaves and joins again repeatedly */
 TEST_F(fabric, runs_are_bounded)
 {
 	struct dblp_fab_conn worker[2], *again = worker, joiner;
@@ -82,8 +82,8 @@ TEST_F(fabric, runs_are_bounded)
 	EXPECT_LT(n, DBLP_FAB_WORKERS_MAX);
 }
 
-/* Who joins the updates has fallen silent in the midst of their sum */
-TEST_F(fabric, the_server_says_what_has_failed)
+/* The joining host stopped sending in the middle of the sum */
+TEST_F(fabric, the_server_reports_a_failed_run)
 {
 	struct dblp_fab_conn worker[2], joiner;
 	struct dblp_fab_msg m;
@@ -99,8 +99,8 @@ TEST_F(fabric, the_server_says_what_has_failed)
 	EXPECT_EQ(hear(&joiner, DBLP_FAB_ABANDON, &m, HEAR_MS), 0);
 }
 
-/* The server has applied more than was planned, of workers that are gone */
-TEST_F(fabric, what_became_late_is_dropped)
+/* The server applied more updates than planned, of workers that have left */
+TEST_F(fabric, late_updates_are_dropped)
 {
 	struct dblp_fab_msg first, m;
 	struct dblp_fab_conn a, b;
@@ -110,14 +110,14 @@ TEST_F(fabric, what_became_late_is_dropped)
 	ASSERT_EQ(say(&a, DBLP_FAB_READY, 0, 0, 0), 0);
 	ASSERT_EQ(hear(&a, DBLP_FAB_GRANT, &first, HEAR_MS), 0);
 	ASSERT_EQ(say(&b, DBLP_FAB_READY, 0, 0, 0), 0);
-	/* Planned behind that of the other one */
+	/* Planned after the other update */
 	ASSERT_EQ(hear(&b, DBLP_FAB_GRANT, &m, 300), -ETIMEDOUT);
 	ASSERT_EQ(say(&self->server, DBLP_FAB_APPLIED, first.run, 0, BOUND + 1), 0);
 	EXPECT_EQ(hear(&b, DBLP_FAB_DROP, &m, HEAR_MS), 0);
 }
 
-/* Others have read the model that the server made of it and took along */
-TEST_F(fabric, versions_go_on_behind_what_may_be_lost)
+/* The model with the run that the failed server applied may have been read */
+TEST_F(fabric, versions_continue_after_updates_that_may_be_lost)
 {
 	struct dblp_fab_conn replica, a, b;
 	struct dblp_fab_msg m;
@@ -134,8 +134,8 @@ TEST_F(fabric, versions_go_on_behind_what_may_be_lost)
 	EXPECT_EQ(hear(&b, DBLP_FAB_GRANT, &m, HEAR_MS), 0);
 }
 
-/* Each worker from another address, as those of containers */
-TEST_F(fabric, addresses_of_who_is_gone_are_forgotten)
+/* Each worker has another address, as containers have */
+TEST_F(fabric, addresses_of_workers_that_left_are_reused)
 {
 	struct dblp_fab_conn c;
 	u32 host;
@@ -151,7 +151,7 @@ TEST_F(fabric, addresses_of_who_is_gone_are_forgotten)
 	}
 }
 
-TEST_F(fabric, strangers_cannot_gain_time)
+TEST_F(fabric, connections_without_join_have_a_fixed_timeout)
 {
 	struct dblp_fab_conn c;
 	u32 n;
@@ -163,7 +163,7 @@ TEST_F(fabric, strangers_cannot_gain_time)
 	dblp_fab_hang_up(&c);
 }
 
-/* Nobody can be let in then, and that does not take a core */
+/* No connection can be accepted then, but the scheduler must not spin */
 TEST_F(fabric, no_descriptors)
 {
 	struct dblp_fab_conn c[40];
@@ -181,7 +181,7 @@ TEST_F(fabric, no_descriptors)
 	EXPECT_LT(t.tv_nsec, 300000000);
 	for (i = 0; i < ARRAY_SIZE(c); i++)
 		dblp_fab_hang_up(&c[i]);
-	/* Then others can */
+	/* Others can join again */
 	ASSERT_EQ(join_as(&c[0], &self->o, 2, DBLP_FAB_WORKER, 0), 0);
 }
 

@@ -29,7 +29,7 @@ static const u8 data_bytes[] = {
 	0, 0, 0, 3, 0, 0, 0, 9, 0, 0, 0, 2, 0, 0, 0, 0,
 };
 
-/* What ranks of this version say to each other, byte by byte */
+/* The bytes of each message of this version */
 TEST(bytes)
 {
 	static const struct dblp_run run[] = { { 3, 9 }, { 5, 0 } };
@@ -50,7 +50,7 @@ TEST(bytes)
 	EXPECT_EQ(got[1].contributions, 0);
 }
 
-/* One field set to a value, or a head cut short */
+/* Heads with one field changed, or cut off */
 static const struct {
 	const struct dblp_head	*of;
 	u32			at;
@@ -128,7 +128,7 @@ TEST(cut_short)
 	}
 }
 
-/* Of a message of 5 elements whose sums have 4 contributions at most */
+/* Runs of a message of 5 elements with at most 4 contributions each */
 static const struct {
 	u32	n;
 	u32	run[3][2];

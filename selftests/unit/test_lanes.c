@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Lanes: what may be one, which steps go by it, and which elements are large */
+/* Lanes: valid attributes, the lane of each step, and the choice of large elements */
 #include <choose.h>
 #include <errno.h>
 #include <lanes.h>
@@ -15,7 +15,7 @@
 #define PARTS	12
 #define RANKS	9
 
-TEST(lanes_that_contradict_themselves_are_refused)
+TEST(invalid_lanes_are_refused)
 {
 	const struct dblp_lane good[3] = {
 		{ .large = 200000, .rest = 2, .tos = 0xfc, .priority = 6 },
@@ -41,13 +41,13 @@ TEST(lanes_that_contradict_themselves_are_refused)
 	BAD(bad[1].large = 1000000);
 	BAD(bad[1].rest = 2);
 	BAD(bad[1].reserved = 1);
-	/* The rest has to have a lane of its own, that takes all of it */
+	/* The rest must have another lane, which takes all elements */
 	BAD(bad[0].rest = 3);
 	BAD(bad[0].rest = 0);
 	BAD(bad[1].large = 1; bad[1].rest = 0);
 }
 
-TEST(parts_that_are_no_vector_are_refused)
+TEST(invalid_parts_are_refused)
 {
 	const struct dblp_lane lane[2] = { { 0 } };
 	struct dblp_lane_part part[2] = { { 0, 4, 0, 0 }, { 4, 10, 1, 0 } };
@@ -80,7 +80,7 @@ TEST(parts_that_are_no_vector_are_refused)
 	EXPECT_EQ(-EINVAL, dblp_parts_check(&layout, 4));
 }
 
-/* A vector of parts, and the steps of all ranks */
+/* A vector with parts, and the steps of all ranks */
 struct case_of {
 	struct dblp_lane	lane[LANES];
 	struct dblp_lane_part	part[PARTS];
@@ -119,7 +119,7 @@ static void draw(struct prng *rng, struct case_of *c)
 	}
 }
 
-/* Exactly as much room as is needed, for ASan to see */
+/* Room for exactly the steps of a plan, so that ASan detects writes beyond it */
 static void plan_all(struct case_of *c)
 {
 	struct dblp_plan plan = c->plan;
@@ -159,7 +159,7 @@ static const struct dblp_lane_part *part_of(const struct case_of *c, const struc
 	return NULL;
 }
 
-/* Is it within a part, and does it go by its lane, or that of its rest? */
+/* Is a step within one part, and does it use the part's lane or the lane of the rest? */
 static bool way_is_good(const struct case_of *c, const struct dblp_step *s, struct dblp_way way)
 {
 	const struct dblp_lane_part *p = part_of(c, s);
@@ -186,7 +186,7 @@ static bool same_message(const struct dblp_step *a, struct dblp_way x,
 	       x.choice == y.choice;
 }
 
-/* On each lane, what @a sends to @b is what @b receives from @a, in the same order */
+/* On each lane, do the receives of @b from @a match the sends of @a to @b in order? */
 static bool lane_is_good(const struct case_of *c, u32 lane, u32 a, u32 b)
 {
 	ssize_t i = 0, k = 0;
@@ -209,7 +209,7 @@ static bool lane_is_good(const struct case_of *c, u32 lane, u32 a, u32 b)
 	}
 }
 
-/* Each element has one owner in each group that reduces */
+/* Does each element have one owner in each group that reduces? */
 static bool owners_are_good(const struct case_of *c)
 {
 	u32 owners[PARTS * 40] = { 0 }, want = 1, r;
@@ -254,7 +254,7 @@ TEST(steps_of_parts_are_those_of_one_vector_for_each_lane)
 	}
 }
 
-/* Wherever they are in the vector */
+/* Also if the elements of a lane are spread over the vector */
 TEST(each_rank_owns_as_much_of_each_lane)
 {
 	struct prng rng = { 1 };
@@ -303,11 +303,11 @@ static double magnitude(u32 dtype, const u8 *p)
 {
 	double square = dblp_reduce_squares(dtype, p, 1);
 
-	/* What is no number is large, and so is what has no end */
+	/* NaN and infinity count as large */
 	return square == square ? square : 1e300 * 1e300;
 }
 
-/* What a vector of any bits is to become: block by block, large or not */
+/* Is the choice valid for a vector of any bits, block by block? */
 static bool choice_is_good(u32 dtype, const u8 *v, u64 count, u32 share)
 {
 	const u32 esize = dblp_dtype_size(dtype);
@@ -336,7 +336,7 @@ static bool choice_is_good(u32 dtype, const u8 *v, u64 count, u32 share)
 		least = is_large ? min(least, top) : least;
 		most = is_large ? most : max(most, top);
 	}
-	/* A step of float32 is a sixteenth, or in its least octaves more */
+	/* The resolution for float32 is a sixteenth, or less at the smallest octaves */
 	good &= n < want + DBLP_CHOOSE_BLOCK;
 	if (dtype == DBLP_FLOAT32 && most > 1e-30 && least < 1e30)
 		good &= most <= least * 1.13;
@@ -345,7 +345,7 @@ static bool choice_is_good(u32 dtype, const u8 *v, u64 count, u32 share)
 	return good;
 }
 
-TEST(each_element_is_large_or_not_and_none_is_larger_than_those)
+TEST(no_small_element_exceeds_a_large_one)
 {
 	struct prng rng = { 1 };
 	u32 k, i;
@@ -364,8 +364,8 @@ TEST(each_element_is_large_or_not_and_none_is_larger_than_those)
 	}
 }
 
-/* So many are large as were wanted, whatever they are */
-TEST(the_share_is_what_was_asked_for)
+/* The share of large elements is as requested, whatever their values are */
+TEST(the_share_of_large_elements_is_as_requested)
 {
 	static const u32 shares[] = { 0, 1, 10000, 200000, 500000, 999999 };
 	float v[4096], large[4096];

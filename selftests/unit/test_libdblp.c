@@ -107,7 +107,7 @@ TEST(addresses_as_text)
 	}
 }
 
-TEST(text_that_is_no_address)
+TEST(invalid_addresses_are_refused)
 {
 	struct sockaddr_dblp a, before;
 	int i;
@@ -122,7 +122,7 @@ TEST(text_that_is_no_address)
 	}
 }
 
-/* A listener of TCP, and the address that it has */
+/* Listen over TCP; @addr gets the address */
 static int listen_at(const char *text, struct sockaddr_dblp *addr)
 {
 	struct sockaddr_in6 name;
@@ -139,7 +139,7 @@ static int listen_at(const char *text, struct sockaddr_dblp *addr)
 	return fd;
 }
 
-/* A connection, or a negative errno */
+/* Connect; returns a descriptor or a negative errno */
 static int connect_to(const struct sockaddr_dblp *addr, int ms)
 {
 	int fd = dblp_socket(addr, IPPROTO_TCP), err;
@@ -152,7 +152,7 @@ static int connect_to(const struct sockaddr_dblp *addr, int ms)
 	return err ?: fd;
 }
 
-TEST(connections_that_come_about)
+TEST(connections_that_succeed)
 {
 	static const int patience[] = { -1, 0, 10000 };
 	struct sockaddr_dblp addr;
@@ -163,7 +163,7 @@ TEST(connections_that_come_about)
 	ASSERT_LE(0, l);
 	for (i = 0; i < ARRAY_SIZE(patience); i++) {
 		a = connect_to(&addr, patience[i]);
-		/* On lo the answer is there at once, or it is not */
+		/* On lo the answer arrives at once or never */
 		if (a == -ETIMEDOUT && !patience[i])
 			continue;
 		ASSERT_LE(0, a);
@@ -182,14 +182,17 @@ TEST(connections_that_come_about)
 	close(l);
 }
 
-TEST(connections_that_do_not)
+TEST(connections_that_fail)
 {
 	struct sockaddr_dblp addr;
 	int l, a;
 
 	l = listen_at("127.0.0.1", &addr);
 	ASSERT_LE(0, l);
-	/* One is taken without accept(), for the next there is no room */
+	/*
+	 * The kernel completes one connection without accept() and has no room for
+	 * another
+	 */
 	ASSERT_EQ(0, listen(l, 0));
 	a = connect_to(&addr, 10000);
 	ASSERT_LE(0, a);
@@ -223,7 +226,7 @@ TEST(an_end_that_comes_early)
 	close(l);
 }
 
-TEST(namespaces_that_are_none)
+TEST(invalid_namespaces_are_refused)
 {
 	char name[5000];
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* libdblp: messages, with a kernel that answers what the test wants */
+/* libdblp: messages, with a fake kernel that returns what the test sets */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <libdblp.h>
@@ -11,7 +11,7 @@
 #include "test.h"
 
 static struct {
-	/* What it is to say */
+	/* Results to return */
 	ssize_t			ret;		/* or a negative errno */
 	int			flags;
 	u32			info_len;	/* 0: none */
@@ -19,10 +19,10 @@ static struct {
 	bool			cut;		/* no ranges in control messages */
 	bool			lies;		/* of another message */
 	int			map_err;
-	u32			map_offset;	/* 0: as in the header */
-	/* What it was asked */
+	u32			map_offset;	/* 0: that of the header */
+	/* Arguments of the last call */
 	int			asked_flags;
-	int			asked_option;	/* 0: not */
+	int			asked_option;	/* 0: no call */
 	size_t			sent_control;
 	struct dblp_sndinfo	sent;
 	u64			cancelled;
@@ -174,7 +174,7 @@ static bool has_ranges(const struct dblp_msg *m, u32 n)
 	return true;
 }
 
-TEST_F(messages, maps_of_any_length)
+TEST_F(messages, loss_maps_of_any_length)
 {
 	static const u32 n[] = { 0, 1, 511, 512, 513, 3, 20000, 0 };
 	int i;
@@ -203,7 +203,7 @@ TEST_F(messages, reports)
 	ASSERT_EQ(0, dblp_report(4, 0, &self->m));
 	ASSERT_EQ(DBLP_SENT_LOSSMAP, kernel.asked_option);
 	ASSERT_TRUE(has_ranges(&self->m, 600));
-	/* The last one stays if there is none */
+	/* The last report stays if there is no new one */
 	kernel.ret = -EAGAIN;
 	kernel.info.tag = 8;
 	ASSERT_EQ(-EAGAIN, dblp_report(4, 0, &self->m));
@@ -218,7 +218,7 @@ TEST_F(messages, cancelled)
 	ASSERT_EQ(0x123456789, kernel.cancelled);
 	kernel.ret = -EALREADY;
 	ASSERT_EQ(-EALREADY, dblp_cancel(4, 1));
-	/* What was read before is in the way */
+	/* Data of an earlier message is in the buffer */
 	kernel.ret = 60;
 	kernel.info.ranges = 600;
 	ASSERT_EQ(60, dblp_recv(4, self->buf, 64, 0, &self->m));
@@ -234,7 +234,7 @@ TEST_F(messages, cancelled)
 	ASSERT_EQ(1, self->m.info.length);
 	ASSERT_EQ(1, self->m.info.missing);
 	ASSERT_TRUE(has_ranges(&self->m, 1));
-	/* Another thread has read the next one */
+	/* Another thread has read the next message */
 	kernel.info.tag = 9;
 	kernel.info.ranges = 2;
 	ASSERT_EQ(-ECANCELED, dblp_recv(4, self->buf, 64, 0, &self->m));
@@ -258,7 +258,7 @@ TEST_F(messages, end_of_the_connection)
 	ASSERT_EQ(-ECONNRESET, dblp_recv(4, self->buf, 64, 0, &self->m));
 }
 
-TEST_F(messages, kernels_that_say_less_or_more)
+TEST_F(messages, kernels_with_shorter_or_longer_structures)
 {
 	kernel.info_len = 2 * INFO_LEN;
 	ASSERT_EQ(60, dblp_recv(4, self->buf, 64, 0, &self->m));
@@ -269,13 +269,13 @@ TEST_F(messages, kernels_that_say_less_or_more)
 	ASSERT_EQ(0, self->m.info.reserved[32]);
 	kernel.info_len = 0;
 	ASSERT_EQ(-EBADMSG, dblp_recv(4, self->buf, 64, 0, &self->m));
-	/* Ranges that were left out, though they would have fitted */
+	/* The kernel omits ranges although they fit */
 	kernel.info_len = INFO_LEN;
 	kernel.info.ranges = 5;
 	kernel.cut = true;
 	ASSERT_EQ(60, dblp_recv(4, self->buf, 64, 0, &self->m));
 	ASSERT_TRUE(has_ranges(&self->m, 5));
-	/* More before the ranges, so that not all fit at first; and less */
+	/* More bytes before the ranges, so that they do not fit at first; then fewer */
 	kernel.info.ranges = 600;
 	kernel.map_offset = 2 * sizeof(struct dblp_lossmap);
 	ASSERT_EQ(60, dblp_recv(4, self->buf, 64, 0, &self->m));
@@ -284,7 +284,7 @@ TEST_F(messages, kernels_that_say_less_or_more)
 	ASSERT_EQ(-EBADMSG, dblp_recv(4, self->buf, 64, 0, &self->m));
 }
 
-TEST_F(messages, maps_of_another_message)
+TEST_F(messages, loss_maps_of_another_message)
 {
 	kernel.info.ranges = 600;
 	kernel.lies = true;

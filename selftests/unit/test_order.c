@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the scheduler of asynchronous updates decides, and what it thinks of rates */
+/* Decisions of the scheduler of asynchronous updates, and its estimates of rates */
 #include <math.h>
 #include <order.h>
 #include <rates.h>
@@ -9,7 +9,7 @@
 #define HOSTS	9
 #define SERVER	8
 
-/* Eight hosts that join, each with its update, and the server, of the same rates */
+/* Eight joining hosts, each with an update, and the server, all at the same rates */
 static struct fab_host even[HOSTS];
 static struct fab_update ready[FAB_UPDATES_MAX];
 static struct fab_plan plan;
@@ -44,7 +44,7 @@ TEST(soonest_first)
 	EXPECT_EQ(plan.order[3], 0);
 }
 
-/* The server's device is the least of all: then what was ready first */
+/* The server's device is the slowest: the older update goes first */
 TEST(least_rate_on_the_way)
 {
 	struct fab_state s = network(100);
@@ -56,7 +56,7 @@ TEST(least_rate_on_the_way)
 	EXPECT_EQ(plan.order[0], 0);
 }
 
-TEST(no_slack_goes_first)
+TEST(updates_without_slack_go_first)
 {
 	struct fab_state s = network(1000);
 
@@ -67,8 +67,11 @@ TEST(no_slack_goes_first)
 	EXPECT_EQ(plan.order[0], 2);
 }
 
-/* Of two that have to be first one is dropped, and so is what is too late in any order */
-TEST(what_would_be_late_is_dropped)
+/*
+ * Of two updates without slack one is dropped; so are updates that are late in any
+ * order
+ */
+TEST(late_updates_are_dropped)
 {
 	struct fab_state s = network(1000);
 
@@ -86,10 +89,7 @@ TEST(what_would_be_late_is_dropped)
 	EXPECT_EQ(plan.order[0], 3);
 }
 
-/*
- * A run that was thought to have failed has come to the server, where the model was
- * read
- */
+/* A run that counted as failed has reached the server, and the model was read */
 TEST(a_model_may_be_newer_than_is_known)
 {
 	const uint64_t newer = 103;
@@ -105,8 +105,11 @@ TEST(a_model_may_be_newer_than_is_known)
 	EXPECT_EQ(fab_late(124, 20, leg, 2), 0);
 }
 
-/* At the host with most residual bandwidth, and never at one that does not join */
-TEST(joined_where_there_is_most_bandwidth)
+/*
+ * At the host with the most residual bandwidth, and never at one that cannot join
+ * updates
+ */
+TEST(updates_are_joined_at_the_host_with_most_bandwidth)
 {
 	struct fab_state s = network(100);
 	u32 i;
@@ -126,7 +129,7 @@ TEST(joined_where_there_is_most_bandwidth)
 }
 
 /* A slow host alone would hold up the server */
-TEST(a_slow_host_goes_by_another_one)
+TEST(updates_of_a_slow_host_are_joined_at_another_one)
 {
 	struct fab_state s = network(1000);
 
@@ -139,8 +142,8 @@ TEST(a_slow_host_goes_by_another_one)
 	EXPECT_EQ(plan.run[0].at, FAB_DIRECT);
 }
 
-/* All others are joined, and do not wait for one that is much slower */
-TEST(nobody_waits_for_a_slow_host)
+/* All other updates are joined without waiting for a much slower host */
+TEST(a_slow_host_does_not_delay_others)
 {
 	struct fab_state s = network(400);
 
@@ -151,7 +154,7 @@ TEST(nobody_waits_for_a_slow_host)
 	EXPECT_EQ(plan.order[3], 1);
 }
 
-TEST(who_comes_along)
+TEST(which_updates_join_the_last_run)
 {
 	struct fab_state s = network(500);
 	struct fab_update u = { 1, 100, 0 };
@@ -167,7 +170,7 @@ TEST(who_comes_along)
 	EXPECT_FALSE(fab_comes_along(&s, &u, 0));
 }
 
-/* Which run leaves */
+/* fab_next(): which run leaves */
 
 static const uint64_t old[] = { 90, 95 }, fresh[] = { 100, 100, 100 };
 
@@ -180,7 +183,7 @@ TEST(the_next_run)
 	EXPECT_EQ(fab_next(100, 20, leg, 3), 2);
 	leg[2].whole = false;
 	EXPECT_EQ(fab_next(100, 20, leg, 3), 1);
-	/* Three before the old ones would be too many, one not */
+	/* Three updates before the old ones are too many, one is not */
 	EXPECT_EQ(fab_next(100, 12, leg, 3), -1);
 	leg[2].whole = true;
 	EXPECT_EQ(fab_next(100, 12, leg, 3), 2);
@@ -191,9 +194,9 @@ TEST(the_next_run)
 }
 
 /*
- * Any order of events: updates get ready, plans are made, others come along, runs get
- * whole, leave, or fail, and what has failed is applied all the same.
- * Nothing is applied beyond its bound, and while all runs are whole one can leave.
+ * Random events: updates become ready, plans are made, updates join the last run, runs
+ * are collected, leave or fail, and some failed runs are applied nevertheless. No update
+ * exceeds its bound, and if all runs are collected, one can leave.
  */
 struct life {
 	struct prng	r;
@@ -217,7 +220,7 @@ static void count_ahead(struct life *l)
 		l->s.ahead += l->leg[i].n;
 }
 
-/* The last one that is ready joins the last run */
+/* The last ready update joins the last run */
 static void come_along(struct life *l)
 {
 	const u32 last = l->legs - 1;
@@ -333,7 +336,7 @@ TEST(no_update_is_applied_beyond_its_bound)
 	EXPECT_GT(l.late, 100);
 }
 
-/* The replica is never further behind, whatever comes in whatever order */
+/* The replica never lags more than the bound, whatever the order of events */
 TEST(a_replica_stays_within_its_bound)
 {
 	struct fab_divergence d = { .max = 10 };
@@ -380,7 +383,7 @@ TEST(weight_follows_delay)
 	EXPECT_LT(fab_weight(UINT64_MAX), 1e-9);
 }
 
-/* Who holds up a message is who is slower with others, too */
+/* The bottleneck of a message is the device that is slower with others, too */
 TEST(rates)
 {
 	struct rate host[4][RATE_WAYS] = { };
@@ -397,7 +400,7 @@ TEST(rates)
 	EXPECT_EQ(rates_of(&r, 1, RATE_TX), 400);
 	rates_sample(&r, 0, 2, 50);
 	EXPECT_EQ(rates_of(&r, 0, RATE_TX), 100);
-	/* What was long ago is forgotten */
+	/* Old samples are forgotten */
 	for (i = 0; i < RATE_SAMPLES; i++)
 		rates_sample(&r, 1, 3, 20);
 	EXPECT_EQ(rates_of(&r, 3, RATE_RX), 400);

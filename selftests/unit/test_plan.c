@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Plans of collective operations, carried out over memory */
+/* Plans of collective operations, executed in memory */
 #include "plan_world.h"
 
 #include <errno.h>
 
 #include <linux/minmax.h>
 
-/* One element: what it is, how many contributions are in it, was it finished */
+/* An element: value, number of contributions, and whether it was finished */
 struct elem {
 	s32	value;
 	u32	contributions;
@@ -18,7 +18,7 @@ static struct elem *vector_of(struct world *w, u32 rank)
 	return (struct elem *)w->arg + rank * w->plan.count;
 }
 
-/* No two ranks contribute the same */
+/* Contribution of @rank to element @i; unique for each rank */
 static s32 contribution(u32 rank, u64 i)
 {
 	return (rank + 1) * 1000003 + i * (rank + 7919);
@@ -67,7 +67,7 @@ static void do_recv(struct world *w, u32 rank, struct pstep *p,
 	from->data = NULL;
 }
 
-/* Average: the ranks that differ from this one only in the digit of the turn */
+/* Average: does @from differ from @to only in the digit of the turn? */
 static bool contributes(const struct dblp_plan *plan, u32 to, u32 from)
 {
 	u32 stride = 1, l;
@@ -169,7 +169,7 @@ static const char *carry_out(struct world *w, u32 each,
 	return wrong;
 }
 
-/* Only levels that two ranks differ in join them */
+/* Does @lane connect the ranks? Each lane connects ranks that differ in one digit only */
 static bool joined(const struct dblp_plan *plan, u32 a, u32 b, u32 lane)
 {
 	u32 stride = 1, l;
@@ -189,7 +189,7 @@ static bool overlap(const struct dblp_step *a, const struct dblp_step *b)
 	       b->offset < a->offset + a->count;
 }
 
-/* Steps of the same operation run in any order: what of them may meet in an element */
+/* Two steps of one operation on the same element, in any order; returns an error text */
 static const char *check_same(const struct dblp_step *a,
 			      const struct dblp_step *b)
 {
@@ -235,11 +235,11 @@ static const char *check_rank(const struct world *w, u32 rank)
 	return wrong;
 }
 
-/* What the literature says that an algorithm costs */
+/* Published costs of an algorithm */
 struct bound {
-	u64	elements;	/* sent by a rank, to one lane */
-	u64	all;		/* sent by all ranks, to all lanes: exactly */
-	u32	incast;		/* senders to a rank in a round, by one lane */
+	u64	elements;	/* sent by a rank on a lane */
+	u64	all;		/* sent by all ranks on all lanes, exactly */
+	u32	incast;		/* senders to a rank in a round on a lane */
 	u32	rounds;		/* with messages */
 };
 
@@ -258,7 +258,7 @@ static u32 tree_depth(u32 n, u32 fanin)
 	return depth;
 }
 
-/* BML: (N - 1)/kN of the vector each way and level; parts are rounded up at each split */
+/* BML: (N - 1)/kN of the vector in each direction and level; each split rounds up */
 static struct bound cube_bound(const struct dblp_plan *plan)
 {
 	u32 k = plan->levels, l, p, s;
@@ -323,7 +323,7 @@ struct cost {
 	u64	lost;
 };
 
-/* What rank @r sends, and how many send to it; loses @budget ppm where it may */
+/* Count the data rank @r sends, its senders, and the bytes it may lose at @budget ppm */
 static void count_rank(const struct prank *r, u32 budget, struct cost *c)
 {
 	u64 sent[LANES] = { 0 };
@@ -350,7 +350,7 @@ static void count_rank(const struct prank *r, u32 budget, struct cost *c)
 		c->lost += (u64)dblp_step_budget(s, budget) * s->count *
 			   s->contributions;
 	}
-	/* One between the halves is without messages */
+	/* The round between the halves has no messages */
 	c->rounds = max(c->rounds, round ? round - 1 : 0);
 }
 
@@ -372,13 +372,13 @@ static const char *check_cost(const struct world *w)
 		return "too many send to one";
 	if (c.rounds > b.rounds)
 		return "too many rounds";
-	/* Of what arrives, half is reduced */
+	/* Half of the received data is reduced */
 	if (c.lost > (u64)BUDGET * c.all / 2)
 		return "more than the budget may be lost";
 	return NULL;
 }
 
-/* All that is promised about the plans of one world; what is wrong, or NULL */
+/* Check all properties of the plans; returns an error text, or NULL */
 static const char *check_steps(struct world *w)
 {
 	const char *wrong = NULL;
@@ -419,7 +419,7 @@ static void draw_radix(struct prng *rng, struct dblp_plan *plan)
 	plan->radix[0] = radix;
 }
 
-/* Any plan of at most @max ranks; short vectors are as likely as long ones */
+/* A random plan of at most @max ranks; short vectors are as likely as long ones */
 static struct dblp_plan draw_plan(struct prng *rng, u32 max)
 {
 	struct dblp_plan plan = {
@@ -463,7 +463,7 @@ TEST(any_plan)
 	}
 }
 
-/* What can be wrong with one step, or with both ends of a message */
+/* Faults of a step, or of both ends of a message */
 enum mutation {
 	DROP,
 	OP,
@@ -529,8 +529,8 @@ static void mutate(struct prank *r, size_t at, enum mutation how)
 }
 
 /*
- * What is not read of a local step. The own contribution can be finished any time, and
- * there are rounds without messages if a level has one rank only.
+ * Is the fault in an unused field of a local step, or without effect? A rank's own
+ * contribution can be finished at any time, and a level with one rank has no messages.
  */
 static bool harmless(const struct dblp_plan *plan, const struct pstep *p,
 		     enum mutation how)
@@ -544,7 +544,7 @@ static bool harmless(const struct dblp_plan *plan, const struct pstep *p,
 		(p->s.contributions == 1 || plan->levels > 1));
 }
 
-/* A message that comes earlier or later than it could is none the worse */
+/* Fault at both ends of a message; an earlier or later message may be valid, too */
 static bool mutate_both(struct world *w, u32 rank, size_t at, enum mutation how)
 {
 	struct pstep *p = &w->rank[rank].step[at];
@@ -588,7 +588,7 @@ static const char *check_mutant(struct prng *rng, enum mutation how, bool both,
 	return wrong;
 }
 
-/* What the properties are worth: none holds if one step is not as it should be */
+/* The checks detect each fault of a step */
 TEST(mutants_are_caught)
 {
 	struct prng rng = { 2 };
@@ -609,14 +609,14 @@ TEST(mutants_are_caught)
 	}
 }
 
-/* How much a rank sends to each lane, as a share of the vector in 1/1000, and rounds */
+/* Elements that a rank sends on each lane, in 1/1000 of the vector, incast, and rounds */
 static const struct {
 	struct dblp_plan	plan;
 	u32			share;
 	u32			incast;
 	u32			rounds;
 } published[] = {
-	/* 2 (N - 1) / N, the least that can be */
+	/* 2 (N - 1) / N is the minimum */
 	{ { .algo = DBLP_TRANSPOSE, .nranks = 9 }, 1777, 8, 2 },
 	{ { .algo = DBLP_RING, .nranks = 9 }, 1777, 1, 16 },
 	/* BML: 2 (N - 1) / kN of the vector on each of k NICs */
@@ -624,11 +624,11 @@ static const struct {
 	  888, 2, 4 },
 	{ { .algo = DBLP_BCUBE, .nranks = 64, .levels = 3, .radix = { 4, 4, 4 } },
 	  656, 3, 6 },
-	/* The server sends all to all */
+	/* The server sends the vector to all ranks */
 	{ { .algo = DBLP_PS, .nranks = 9 }, 8000, 8, 2 },
 	{ { .algo = DBLP_TREE, .nranks = 15 }, 3000, 2, 6 },
 	{ { .algo = DBLP_TREE, .nranks = 13, .fanin = 3 }, 4000, 3, 4 },
-	/* DS-Sync: as transpose, but of three ranks only */
+	/* DS-Sync: like transpose, with three ranks */
 	{ { .algo = DBLP_AVERAGE, .nranks = 9, .levels = 2, .radix = { 3, 3 } },
 	  1333, 2, 2 },
 };
@@ -652,7 +652,7 @@ TEST(published_costs)
 	}
 }
 
-/* As many turns as there are digits: each has the sum of all (DS-Sync) */
+/* DS-Sync: after a turn for each digit each rank has the sum of all */
 TEST(turns_reach_all)
 {
 	struct prng rng = { 3 };
@@ -684,7 +684,7 @@ TEST(turns_reach_all)
 	}
 }
 
-/* Both halves are the whole; less room gives the first steps */
+/* Both halves add up to the plan; with less room, the first steps are written */
 TEST(halves_and_room)
 {
 	struct dblp_step all[600], half[600];
@@ -714,7 +714,7 @@ TEST(halves_and_room)
 	}
 }
 
-/* Reduce and broadcast are the halves of what has a root */
+/* Reduce and broadcast are the halves of plans with a root */
 TEST(roots_get_the_sum_and_give_their_vector)
 {
 	struct prng rng = { 5 };
@@ -740,7 +740,7 @@ TEST(roots_get_the_sum_and_give_their_vector)
 	}
 }
 
-/* Rank i owns part i, as everybody expects of a reduce-scatter */
+/* Rank i owns part i, as in other libraries' reduce-scatter */
 TEST(owners)
 {
 	static const u32 algos[] = { DBLP_TRANSPOSE, DBLP_RING };
@@ -766,7 +766,7 @@ TEST(owners)
 	}
 }
 
-/* As many ranks and elements as there may be: nothing overflows */
+/* Maximum numbers of ranks and elements do not overflow */
 TEST(limits)
 {
 	static struct dblp_step step[4 * DBLP_RANKS_MAX];
@@ -791,7 +791,7 @@ TEST(limits)
 				    step[i].offset <= plan.count - step[i].count);
 			sent += step[i].op == DBLP_STEP_SEND ? step[i].count : 0;
 		}
-		/* But for the roots, it keeps only what it owns */
+		/* A rank sends all except the part that it owns; roots send everything */
 		kept = algo == DBLP_AVERAGE ? plan.count / 2 :
 		       algo == DBLP_PS || algo == DBLP_TREE ? 0 :
 		       plan.count / plan.nranks;
@@ -816,12 +816,12 @@ static const struct dblp_plan refused[] = {
 	{ .nranks = 6, .algo = DBLP_BCUBE, .levels = DBLP_LEVELS_MAX + 1 },
 	{ .nranks = 1, .algo = DBLP_BCUBE, .levels = 4,
 	  .radix = { 65536, 65536, 65536, 65536 } },
-	/* The product is 1 modulo 2^64 */
+	/* The product of the radices is 1 modulo 2^64 */
 	{ .nranks = 1, .algo = DBLP_BCUBE, .levels = 6,
 	  .radix = { 641, 6700417, UINT32_MAX, 641, 6700417, UINT32_MAX } },
 };
 
-TEST(nonsense_is_refused)
+TEST(invalid_plans_are_refused)
 {
 	struct dblp_step step;
 	u32 radix, i;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Rules carried along plans: any algorithm, any order, any loss */
+/* Rules of reduction with plans: all algorithms, any order, any loss */
 #include "plan_world.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #define COUNT	48
 #define HEAD	64
 
-/* A rank's vector; @from has a bit for each rank whose contribution is in an element */
+/* A rank's vector; @from has a bit for each rank that contributed to an element */
 struct vec {
 	char			value[COUNT * 8];
 	char			residual[COUNT * 8];
@@ -26,7 +26,7 @@ struct message {
 	int		n;
 };
 
-/* A reduction over and over; @loss in 1/100 of what is sent */
+/* Repeated reductions; @loss is the chance of loss in percent */
 struct run {
 	struct world	w;
 	u32		dtype;
@@ -66,13 +66,13 @@ static double get(u32 dtype, const void *v, u32 i)
 		memcpy(&value, &bits, sizeof(value));
 		return value;
 	}
-	/* No infinities here */
+	/* Finite values only */
 	value = ldexpf((h & 0x3ff) + (h & 0x7c00 ? 0x400 : 0),
 		       (h & 0x7c00 ? h >> 10 & 0x1f : 1) - 25);
 	return h & 0x8000 ? -value : value;
 }
 
-/* Small whole numbers: exact in any type */
+/* Small integers are exact in all types */
 static void set(u32 dtype, void *v, u32 i, int x)
 {
 	static const u16 ones[DBLP_DTYPES] = {
@@ -131,7 +131,7 @@ static void do_local(struct world *w, u32 rank, struct pstep *p)
 		n += !from;
 		if (r->rule != DBLP_RESCALE || r->dtype != DBLP_FLOAT32)
 			continue;
-		/* Exactly of those who are still in it */
+		/* The mean of exactly the contributions in it */
 		many = __builtin_popcount(from);
 		for (q = 0; q < w->plan.nranks; q++)
 			sum += from >> q & 1 ? r->input[q][p->s.offset + i] : 0;
@@ -159,7 +159,7 @@ static void do_send(struct world *w, u32 rank, struct pstep *p)
 	p->data = m;
 }
 
-/* Blocks of any length, also ones that cut elements, are lost with the same chance */
+/* Lose blocks of random length, which may cut elements, each with the same chance */
 static u32 draw_loss(struct run *r, u32 bytes, struct dblp_range *range)
 {
 	u32 block = 1 + prng_below(&r->w.rng, 40), n = 0, at;
@@ -170,7 +170,7 @@ static u32 draw_loss(struct run *r, u32 bytes, struct dblp_range *range)
 	return n;
 }
 
-/* Lost elements are zero, and of nobody */
+/* Lost elements are 0 and have no contributions */
 static void lose(const struct dblp_loss *loss, struct message *m)
 {
 	struct dblp_span span;
@@ -216,7 +216,7 @@ static void do_recv(struct world *w, u32 rank, struct pstep *p,
 	sender->data = NULL;
 }
 
-/* The vector of each rank before a round; all the same if @same, else any */
+/* Set the vectors of all ranks before a round, equal ones if @same */
 static void contribute(struct run *r, bool same, int least, int most)
 {
 	bool server = r->w.plan.flags & DBLP_PLAN_SERVER;
@@ -240,7 +240,7 @@ static void contribute(struct run *r, bool same, int least, int most)
 	}
 }
 
-/* One round; what is wrong, or NULL */
+/* Do one round; returns an error text, or NULL */
 static const char *reduce(struct run *r)
 {
 	const char *wrong;
@@ -292,7 +292,7 @@ static void draw_run(struct prng *rng, struct run *r)
 	r->loss = prng_below(rng, 3) ? prng_below(rng, 60) : 100 * prng_below(rng, 2);
 }
 
-/* How much less exact than integers: one rounding for each addition */
+/* Tolerance of inexact types: one rounding for each addition */
 static double exactness(const struct run *r, u32 rounds)
 {
 	static const double epsilon[DBLP_DTYPES] = {
@@ -305,7 +305,7 @@ static double exactness(const struct run *r, u32 rounds)
 	return 2 * rounds * r->w.plan.nranks * epsilon[r->dtype];
 }
 
-/* Results of all rounds and residuals are what was contributed: lost is only late */
+/* Sums and residuals of all rounds add up to the contributions: lost data is only late */
 TEST(feedback_conserves)
 {
 	struct prng rng = { 1 };
@@ -331,7 +331,7 @@ TEST(feedback_conserves)
 	}
 }
 
-/* The mean of exactly those that are in it; nothing is 0, and said to be */
+/* The mean of the contributions that arrived; without any it is 0 and reported */
 TEST(rescale_is_the_mean_of_what_arrived)
 {
 	struct prng rng = { 2 };
@@ -347,7 +347,7 @@ TEST(rescale_is_the_mean_of_what_arrived)
 	}
 }
 
-/* If all have the same, losses change nothing */
+/* Losses do not change the mean of equal contributions */
 TEST(rescale_of_equals)
 {
 	struct prng rng = { 3 };
@@ -384,7 +384,7 @@ static void mean_add(struct mean *m, double x)
 	m->squares += x * x;
 }
 
-/* How far the mean is from @expected, in standard errors */
+/* Distance of the mean from @expected, in standard errors */
 static double off_by(const struct mean *m, double expected)
 {
 	double mean = m->sum / m->n, var = m->squares / m->n - mean * mean;
@@ -392,7 +392,7 @@ static double off_by(const struct mean *m, double expected)
 	return (mean - expected) / sqrt(var / m->n);
 }
 
-/* One result of a round in which the chance of loss is 30 % */
+/* Do one round with a loss of 30 %, and add its result */
 static const char *one_result(struct prng *rng, struct run *r, u32 rule,
 			      u32 algo, struct mean *m)
 {
@@ -414,9 +414,10 @@ static const char *one_result(struct prng *rng, struct run *r, u32 rule,
 }
 
 /*
- * Contributions are drawn alike, with a mean of 5. So is each mean of some of them,
- * whichever were lost; bubble has lost its share. 5 standard errors are a chance of
- * one in 1.7 million, and the seed is fixed.
+ * Contributions are random with mean 5. The mean of any subset that is chosen without
+ * their values has the same expectation; that of bubble is lower by the share lost. A
+ * deviation of 5 standard errors has a chance of one in 1.7 million, and the seed is
+ * fixed.
  */
 TEST(rescale_is_unbiased)
 {
@@ -440,8 +441,9 @@ TEST(rescale_is_unbiased)
 }
 
 /*
- * The same for given contributions, 1 ... 8, if all may be lost alike: those of
- * workers at a server. (A rank's own is never lost, so it has more weight then.)
+ * The same for fixed contributions, 1 ... 8, if all have the same chance of loss, as
+ * those of workers at a server. (In other plans a rank's own contribution is never lost
+ * and so has more weight.)
  */
 TEST(rescale_is_unbiased_at_a_server)
 {
@@ -470,7 +472,7 @@ TEST(rescale_is_unbiased_at_a_server)
 			mean_add(&m, get(r.dtype, r.rank[3].value, 0));
 	}
 	EXPECT_LT(fabs(off_by(&m, 4.5)), 5);
-	/* That of bubble is 1.35 less */
+	/* The mean of bubble is lower by 1.35 */
 	EXPECT_LT(5 * sqrt((m.squares / m.n - pow(m.sum / m.n, 2)) / m.n), 0.15);
 }
 

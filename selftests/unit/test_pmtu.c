@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The size of packets: black holes, and loss that is none */
+/* Path MTU: black holes, and losses that are no black hole */
 #include "pmtu.h"
 #include "test.h"
 
 #define S	1000000000ULL
 
 /**
- * struct path - a path under a sender
- * @p: what the sender thinks
- * @takes: larger packets vanish
- * @loss: percent of those that fit
- * @burst: packets that are lost, or arrive, in a row on average
- * @bad: those that fit are being lost now
+ * struct path - a simulated path of a sender
+ * @p: state of the sender
+ * @takes: larger packets are lost
+ * @loss: loss of packets that fit, percent
+ * @burst: mean number of consecutive packets lost, or not lost
+ * @bad: packets that fit are being lost now
  * @now: time
- * @rng: of the loss
- * @fallbacks: how often @p went down
+ * @rng: random numbers for losses
+ * @fallbacks: number of times that @p became smaller
  */
 struct path {
 	struct dblp_pmtu	p;
@@ -56,7 +56,7 @@ static void tell(struct path *path, u32 size, bool probe, bool arrived)
 	path->fallbacks += path->p.mtu < before;
 }
 
-/* Send the probes that are wanted. Return how many arrived */
+/* Send all due probes; returns the number that arrived */
 static u32 send_probes(struct path *path)
 {
 	u32 size[2], n = 0, i, got = 0;
@@ -73,7 +73,7 @@ static u32 send_probes(struct path *path)
 	return got;
 }
 
-/* A round trip with @n full packets, and probes if any are wanted */
+/* A round trip with @n full packets and all due probes */
 static void trip(struct path *path, u32 n)
 {
 	u32 size, i, got = 0;
@@ -104,7 +104,7 @@ TEST(pmtu__follows_the_route)
 	dblp_pmtu_route(&p, 1400);
 	EXPECT_EQ(1400, p.mtu);
 	EXPECT_EQ(0, dblp_pmtu_next(&p, 1000 * S));
-	/* Nothing is smaller than the least */
+	/* The minimum is a bound */
 	dblp_pmtu_route(&p, 100);
 	EXPECT_EQ(576, p.mtu);
 	dblp_pmtu_init(&p, 1280, 1280, 68);
@@ -136,7 +136,7 @@ TEST(pmtu__finds_black_holes)
 		}
 }
 
-/* One round trip more than there are rounds to be won, however few packets go */
+/* One round trip more than the number of rounds, even with few packets */
 TEST(pmtu__falls_back_in_some_round_trips)
 {
 	struct path path;
@@ -150,7 +150,7 @@ TEST(pmtu__falls_back_in_some_round_trips)
 	}
 }
 
-/* Loss that does not ask for the size is no black hole, be it ever so large */
+/* Loss that does not depend on the size is not a black hole, however high it is */
 TEST(pmtu__bears_loss)
 {
 	static const u32 losses[] = { 10, 30, 50, 70, 80, 90, 95 };
@@ -171,7 +171,7 @@ TEST(pmtu__bears_loss)
 				}
 }
 
-/* A hole on a path that loses besides is found all the same */
+/* A black hole is found on a path with other losses, too */
 TEST(pmtu__finds_black_holes_under_loss)
 {
 	u32 loss, t;
@@ -187,7 +187,7 @@ TEST(pmtu__finds_black_holes_under_loss)
 	}
 }
 
-/* All at once that was lost long ago is one loss, not twenty */
+/* Packets lost long ago and declared lost together count as one loss, not twenty */
 TEST(pmtu__uses_evidence_once)
 {
 	struct dblp_pmtu p;
@@ -203,7 +203,7 @@ TEST(pmtu__uses_evidence_once)
 	EXPECT_LE(p.rounds, 1);
 }
 
-/* And when it was taken for one, that is mended at once */
+/* After a false detection, the full size is tried first */
 TEST(pmtu__tries_the_whole_first)
 {
 	struct path path;
@@ -220,8 +220,8 @@ TEST(pmtu__tries_the_whole_first)
 }
 
 /*
- * A receiver that drops all data for want of memory is no hole, a path that drops
- * probes is
+ * A receiver without memory drops data, but not probes: only a loss of probes is a
+ * black hole
  */
 TEST(pmtu__tells_a_hole_from_a_receiver_without_memory)
 {
@@ -256,7 +256,7 @@ TEST(pmtu__searches_again_later)
 	EXPECT_EQ(1500, path.p.mtu);
 }
 
-/* A probe is lost three times before its size is given up */
+/* A size is given up after its probe was lost three times */
 TEST(pmtu__gives_probes_three_tries)
 {
 	struct path path;
@@ -271,12 +271,12 @@ TEST(pmtu__gives_probes_three_tries)
 	}
 	size = dblp_pmtu_next(&path.p, path.now);
 	EXPECT_EQ((1200 + 1500) / 2, size);
-	/* One that could not be sent is none */
+	/* A probe that could not be sent does not count */
 	dblp_pmtu_unsent(&path.p, size);
 	EXPECT_EQ(size, dblp_pmtu_next(&path.p, path.now));
 }
 
-/* The route knows of a wider path, but there is a hole in it */
+/* The route's MTU grows, but the path has a black hole */
 TEST(pmtu__searches_when_the_route_widens)
 {
 	struct path path;
@@ -289,14 +289,14 @@ TEST(pmtu__searches_when_the_route_widens)
 	EXPECT_LE(path.p.mtu, 1400);
 	trip(&path, 10);
 	EXPECT_EQ(9000, path.p.mtu);
-	/* Narrower than what is in use: at once */
+	/* A smaller MTU of the route applies at once */
 	dblp_pmtu_route(&path.p, 1300);
 	EXPECT_EQ(1300, path.p.mtu);
 	EXPECT_EQ(0, dblp_pmtu_next(&path.p, path.now));
 }
 
-/* Small packets that arrive say nothing, large ones end a doubt */
-TEST(pmtu__large_packets_end_a_doubt)
+/* Acknowledged small packets are no evidence, large ones end a suspicion */
+TEST(pmtu__large_packets_end_a_suspicion)
 {
 	struct dblp_pmtu p;
 	u32 i;
@@ -311,14 +311,14 @@ TEST(pmtu__large_packets_end_a_doubt)
 	EXPECT_EQ(1200, dblp_pmtu_next(&p, S));
 	dblp_pmtu_acked(&p, 1400, false, S);
 	EXPECT_TRUE(dblp_pmtu_quiet(&p));
-	/* Those that fit the fallback do not raise one */
+	/* Lost packets of the fallback size cause no suspicion */
 	for (i = 0; i < 100; i++)
 		dblp_pmtu_lost(&p, 1200, false, S);
 	EXPECT_TRUE(dblp_pmtu_quiet(&p));
 }
 
-/* Small probes do not go on for ever when nothing large is sent */
-TEST(pmtu__asks_no_more_than_it_needs)
+/* Without large packets, small probes stop after a while */
+TEST(pmtu__sends_no_more_probes_than_needed)
 {
 	struct dblp_pmtu p;
 	u32 n = 0;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The ranges against an array of booleans */
+/* Ranges compared with an array of booleans */
 #include "ranges.h"
 #include "test.h"
 
 #define NUMBERS	4096
 
-/* A set with all the room there is */
+/* A set of maximum size */
 #define NEW_RANGES(name)					\
 	struct dblp_pn_range name##_mem[DBLP_RANGES_MAX];	\
 	struct dblp_ranges name;				\
 	dblp_ranges_init(&name);				\
 	dblp_ranges_grow(&name, name##_mem)
 
-/* Sorted, apart from each other, above the floor */
+/* Are the ranges sorted, separate, and above the floor? */
 static bool ranges_are_sane(const struct dblp_ranges *s)
 {
 	u32 i;
@@ -41,7 +41,7 @@ static bool agrees(const struct dblp_ranges *s, const bool *seen, u64 at)
 	return true;
 }
 
-/* Add numbers in an order with @spread numbers of disorder; compare all along */
+/* Add numbers in an order disturbed by up to @spread, and compare after each */
 static bool model_holds(struct prng *r, u64 at, u32 spread, u32 loss)
 {
 	bool seen[NUMBERS] = {};
@@ -107,7 +107,7 @@ TEST(dblp_ranges_add__full)
 	EXPECT_EQ(DBLP_RANGES_MAX, s.n);
 	EXPECT_EQ(0, s.floor);
 
-	/* The lowest makes room, and counts as received from then on */
+	/* The lowest range is removed, and counts as received from then on */
 	EXPECT_TRUE(dblp_ranges_add(&s, 1000));
 	EXPECT_EQ(DBLP_RANGES_MAX, s.n);
 	EXPECT_EQ(11, s.floor);
@@ -115,7 +115,7 @@ TEST(dblp_ranges_add__full)
 	EXPECT_FALSE(dblp_ranges_add(&s, 5));
 	EXPECT_TRUE(dblp_ranges_has(&s, 10));
 
-	/* Joining needs no room */
+	/* A number that joins ranges needs no room */
 	EXPECT_TRUE(dblp_ranges_add(&s, 999));
 	EXPECT_EQ(11, s.floor);
 }
@@ -145,7 +145,7 @@ TEST(dblp_ranges_grow__keeps_what_is_there)
 	EXPECT_FALSE(dblp_ranges_crowded(&s));
 }
 
-/* Without more room the lowest goes, and counts as received */
+/* Without more room the lowest range is removed, and counts as received */
 TEST(dblp_ranges_add__few)
 {
 	struct dblp_ranges s;
@@ -166,7 +166,7 @@ TEST(dblp_ranges_add__full_and_lowest)
 
 	for (i = 0; i < DBLP_RANGES_MAX; i++)
 		dblp_ranges_add(&s, 100 + 2 * i);
-	/* It is new, but cannot be kept */
+	/* The number is new, but cannot be stored */
 	EXPECT_TRUE(dblp_ranges_add(&s, 50));
 	EXPECT_EQ(51, s.floor);
 	EXPECT_FALSE(dblp_ranges_add(&s, 50));
@@ -194,7 +194,7 @@ TEST(dblp_ranges_add__ends_of_the_number_space)
 	EXPECT_FALSE(dblp_ranges_has(&s, U64_MAX - 2));
 }
 
-/* What never comes is not told for ever, nor needs it room */
+/* A packet that never arrives takes neither room in ACKs nor in memory forever */
 TEST(dblp_ranges_add__forgets_what_is_far_behind)
 {
 	struct dblp_ranges s;
@@ -217,7 +217,7 @@ TEST(dblp_ranges_add__forgets_what_is_far_behind)
 	EXPECT_EQ(12, s.floor);
 	EXPECT_FALSE(dblp_ranges_has(&s, 12));
 	EXPECT_TRUE(dblp_ranges_add(&s, 12));
-	/* Too late to be kept */
+	/* Too late to be stored */
 	dblp_ranges_add_run(&s, 4 * DBLP_RANGES_SPAN, 1);
 	EXPECT_EQ(1, s.n);
 	EXPECT_TRUE(dblp_ranges_add(&s, 2 * DBLP_RANGES_SPAN));

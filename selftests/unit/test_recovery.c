@@ -20,7 +20,7 @@ TEST(dblp_rtt_sample__first)
 	EXPECT_EQ(800 * US, r.min);
 }
 
-/* ACKs were lost for 300 ms: that is not the path's time */
+/* ACKs were lost for 300 ms, which is not a time of the path */
 TEST(dblp_rtt_sample__first_without_delay)
 {
 	struct dblp_rtt r = {};
@@ -34,7 +34,7 @@ TEST(dblp_rtt_sample__first_without_delay)
 	EXPECT_EQ(1 * MS, r.srtt);
 }
 
-/* RFC 9002, 5.3 by hand */
+/* The values of RFC 9002, 5.3, computed by hand */
 TEST(dblp_rtt_sample__smooths)
 {
 	struct dblp_rtt r = {};
@@ -47,7 +47,7 @@ TEST(dblp_rtt_sample__smooths)
 	EXPECT_EQ(800, r.min);
 }
 
-/* One of ten waits a hundred times as long for a processor; then the path is longer */
+/* One ACK in ten waits a hundred times as long for a CPU; then the path becomes longer */
 TEST(dblp_rtt_sample__a_few_late_are_not_usual)
 {
 	struct dblp_rtt r = {};
@@ -69,11 +69,11 @@ TEST(dblp_rtt_sample__ack_delay)
 	struct dblp_rtt r = {};
 
 	dblp_rtt_sample(&r, 800, 0, 1);
-	/* Plausible: it is taken off */
+	/* A plausible delay is subtracted */
 	dblp_rtt_sample(&r, 1600, 800, 2);
 	EXPECT_EQ(800, r.latest);
 	EXPECT_EQ(800, r.srtt);
-	/* It would make the path shorter than ever: it is ignored */
+	/* A delay that would go below the minimum RTT is ignored */
 	dblp_rtt_sample(&r, 1600, 801, 3);
 	EXPECT_EQ(900, r.srtt);
 	dblp_rtt_sample(&r, 1600, U64_MAX, 3);
@@ -92,14 +92,14 @@ TEST(dblp_rtt_sample__min_expires)
 	EXPECT_EQ(3 * MS, r.min);
 	dblp_rtt_sample(&r, 2 * MS, 0, 12 * S);
 	EXPECT_EQ(2 * MS, r.min);
-	/* The new one is of the path alone as well */
+	/* The new minimum excludes the ACK delay, too */
 	dblp_rtt_sample(&r, 403 * MS, 400 * MS, 23 * S);
 	EXPECT_EQ(3 * MS, r.min);
 	EXPECT_EQ(3 * MS, r.latest);
 }
 
-/* A packet sent at @sent, which waits for @queue on the way there, as its ACK does for
- * @late on the way back. The receiver's clock is @ahead.
+/* A packet sent at @sent waits for @queue on its way, and its ACK for @late on the way
+ * back. The receiver's clock is ahead by @ahead.
  */
 static struct dblp_rate_sample split(struct dblp_rtt *r, u64 sent, u64 queue, u64 late, u64 ahead)
 {
@@ -112,7 +112,7 @@ static struct dblp_rate_sample split(struct dblp_rtt *r, u64 sent, u64 queue, u6
 	return rs;
 }
 
-/* Whatever the clocks show, which pass 2^32 ns meanwhile */
+/* For any clocks, which wrap at 2^32 ns meanwhile */
 TEST(dblp_rtt_split__there_and_back)
 {
 	u64 ahead, late, queue, t;
@@ -147,8 +147,8 @@ TEST(dblp_rtt_split__unknown_is_there)
 	EXPECT_EQ(r.back, 0);
 }
 
-/* A queue that stands for 8 s is never hidden by a clock that is slow or fast; while ACKs
- * are late now and then, too much is found, but hardly
+/* A clock that drifts never hides a queue that stands for 8 s. If some ACKs are late, the
+ * result is too high by little.
  */
 TEST(dblp_rtt_split__clocks_drift)
 {
@@ -169,7 +169,7 @@ TEST(dblp_rtt_split__clocks_drift)
 	}
 }
 
-/* When all ACKs come later, the path is longer; it may be shorter again */
+/* If all ACKs become later, the path has become longer; it may become shorter again */
 TEST(dblp_rtt_split__a_longer_way_back)
 {
 	struct dblp_rate_sample rs;
@@ -189,8 +189,8 @@ TEST(dblp_rtt_split__a_longer_way_back)
 	EXPECT_EQ(rs.queue, 0);
 }
 
-/* Round trips that are a thousand times as long at once, half of it back: half of the
- * usual one is the way there, however little that has heard of it
+/* The RTT grows a thousandfold at once, half of it on the way back: half of the usual RTT
+ * counts as the way to the peer, even without samples
  */
 TEST(dblp_rtt_split__at_once_much_later)
 {
@@ -206,7 +206,7 @@ TEST(dblp_rtt_split__at_once_much_later)
 	EXPECT_LE(r.usual - r.back, 100 * US + r.usual / 2);
 }
 
-/* A liar's numbers are within what was measured */
+/* The results for any reported time stay within the measured RTT */
 TEST(dblp_rtt_split__any_number)
 {
 	struct prng p = { .state = 1 };
@@ -254,15 +254,15 @@ TEST(dblp_pto__follows_the_rtt)
 
 	dblp_rtt_sample(&r, 40 * MS, 0, 1);
 	EXPECT_EQ(40 * MS + 80 * MS + 5, dblp_pto(&r, 5, 0));
-	/* There is no floor but the timer's granularity */
+	/* The only minimum is the timer's granularity */
 	for (i = 0; i < 200; i++)
 		dblp_rtt_sample(&r, 50 * US, 0, i);
 	EXPECT_LT(dblp_pto(&r, 0, 0), 151 * US);
 	EXPECT_GE(dblp_pto(&r, 0, 0), 150 * US);
 }
 
-/* One round trip on an idle path does not tell how much they will differ when all
- * begin: what was assumed before is halved by each sample.
+/* One sample of an idle path does not show the variation under load. So the initial
+ * variation is halved by each sample.
  */
 TEST(dblp_pto__does_not_trust_the_first_samples)
 {
@@ -280,8 +280,8 @@ TEST(dblp_pto__does_not_trust_the_first_samples)
 	EXPECT_EQ(rtt + DBLP_GRANULARITY_NS + 1 * MS, dblp_pto(&r, 1 * MS, 0));
 }
 
-/* A dead path: how many timeouts there are until @end, and the longest wait. None
- * is shorter than the one before.
+/* Number of timeouts of a dead path until @end, and the longest interval. No interval is
+ * shorter than the one before.
  */
 static u32 timeouts(u64 end, u64 *longest)
 {
@@ -312,11 +312,8 @@ TEST(dblp_pto__leaves_a_dead_path_alone)
 	EXPECT_EQ(DBLP_PTO_MAX_NS, longest);
 }
 
-/*
- * A path that loses nine of ten packets is probed often enough: no answer to all is
- * rare
- */
-TEST(dblp_pto__is_quick_after_a_word)
+/* A path that loses nine of ten packets is probed often enough to get answers */
+TEST(dblp_pto__is_short_after_an_answer)
 {
 	struct dblp_rtt r = {};
 	u64 longest;
@@ -350,7 +347,7 @@ static void push(struct sent_model *m, u32 n)
 		model_push(m, 1000, 0);
 }
 
-/* An ACK of one range, @wait after now */
+/* Advance the time by @wait, and pass an ACK of one range */
 static bool ack(struct sent_model *m, u64 first, u64 last, u64 wait)
 {
 	struct dblp_acked_range r = { first, last };
@@ -364,7 +361,7 @@ static u8 state(const struct sent_model *m, u64 pn)
 	return m->pkt[pn].told;
 }
 
-/* Number of the oldest packet in flight, U64_MAX if none is */
+/* Number of the oldest packet in flight, or U64_MAX */
 static u64 oldest(struct sent_model *m)
 {
 	u64 pn = 0;
@@ -389,7 +386,7 @@ TEST_F(sent, dblp_sent_ack__twice)
 	EXPECT_EQ(7000, self->m.s.delivered);
 	EXPECT_TRUE(ack(&self->m, 2, 8, 50 * US));
 	EXPECT_EQ(7000, self->m.s.delivered);
-	/* What was acknowledged before says nothing about the path now */
+	/* A packet that was acknowledged before gives no RTT sample */
 	EXPECT_EQ(1 * MS, self->m.rtt.latest);
 }
 
@@ -425,7 +422,7 @@ TEST_F(sent, dblp_sent_skip__is_noticed_and_costs_nothing)
 	EXPECT_EQ(11, self->m.s.next);
 	EXPECT_EQ(10000, self->m.s.inflight);
 	push(&self->m, 2);
-	/* A second one only when the first is not in the ring any more */
+	/* A second number is skipped only after the first one has left the ring */
 	EXPECT_TRUE(model_skip(&self->m, 0));
 	EXPECT_EQ(13, self->m.s.next);
 	EXPECT_TRUE(ack(&self->m, 0, 12, 1 * MS));
@@ -434,7 +431,7 @@ TEST_F(sent, dblp_sent_skip__is_noticed_and_costs_nothing)
 	EXPECT_TRUE(ack(&self->m, 9, 10, 0));
 	EXPECT_EQ(12000, self->m.s.inflight);
 
-	/* What was not sent is not one packet more that overtook others */
+	/* A skipped number does not count as a packet that overtook others */
 	EXPECT_TRUE(ack(&self->m, 11, 12, 0));
 	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(&self->m, 9));
 	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 8));
@@ -460,7 +457,7 @@ TEST_F(sent, dblp_sent_skip__without_room)
 	EXPECT_EQ(MODEL_RING, self->m.s.next);
 }
 
-/* Numbers skipped in a million packets, without loss */
+/* Skipped numbers in a million packets without loss */
 TEST(dblp_sent_skip__is_rare)
 {
 	u64 was[4] = {}, n = 0;
@@ -518,7 +515,7 @@ TEST_F(sent, dblp_sent_ack__packet_threshold)
 	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 1));
 	EXPECT_EQ(DBLP_LOST_REORDERED, self->m.pkt[1].why);
 	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(&self->m, 4));
-	/* Nothing is known about those behind */
+	/* Packets after the acknowledged one stay in flight */
 	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(&self->m, 9));
 }
 
@@ -559,7 +556,7 @@ TEST_F(sent, dblp_sent_ack__spurious_widens_distance)
 	EXPECT_TRUE(ack(&self->m, 2, 2, 10 * US));
 	EXPECT_EQ(1, self->m.s.spurious);
 	EXPECT_EQ(8, self->m.s.reorder);
-	/* The same disorder again is now borne */
+	/* The same reordering is tolerated now */
 	EXPECT_TRUE(ack(&self->m, 27, 27, 0));
 	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 19));
 	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(&self->m, 20));
@@ -569,8 +566,8 @@ TEST_F(sent, dblp_sent_ack__spurious_widens_distance)
 }
 
 /*
- * One packet overtakes all of a path, the next one more, and the third is known to do
- * so
+ * A packet overtakes a whole flight, the next one one packet more; the third is
+ * tolerated
  */
 TEST_F(sent, dblp_sent_ack__one_overtakes_thousands)
 {
@@ -596,7 +593,7 @@ TEST_F(sent, dblp_sent_ack__spurious_widens_time)
 	EXPECT_TRUE(ack(&self->m, 3, 3, 4 * MS));
 	EXPECT_TRUE(ack(&self->m, 0, 0, 10 * US));
 	EXPECT_EQ(step, self->m.s.reorder_ns);
-	/* As late as it comes, and an eighth */
+	/* Tolerates the observed delay plus an eighth */
 	self->m.now += 6 * MS;
 	EXPECT_TRUE(model_timeout(&self->m));
 	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 1));
@@ -607,7 +604,7 @@ TEST_F(sent, dblp_sent_ack__spurious_widens_time)
 	EXPECT_TRUE(ack(&self->m, 2, 2, 0));
 	EXPECT_EQ(late + late / 8, self->m.s.reorder_ns);
 	EXPECT_EQ(3, self->m.s.spurious);
-	/* As much as it comes, and no more than 64 round trips */
+	/* Grows with the observed delay, up to 64 round trips */
 	for (i = 4; i < 40; i += 4) {
 		push(&self->m, 4);
 		sent = self->m.now;
@@ -625,10 +622,7 @@ TEST_F(sent, dblp_sent_ack__spurious_widens_time)
 	EXPECT_EQ(most, self->m.s.reorder_ns);
 }
 
-/*
- * Nothing overtook a packet that was given up without an ACK of a later one: an ACK was
- * lost
- */
+/* A packet lost without a later ACK was not overtaken: its ACK was lost */
 TEST_F(sent, dblp_sent_ack__late_news_are_no_reordering)
 {
 	push(&self->m, 4);
@@ -639,7 +633,7 @@ TEST_F(sent, dblp_sent_ack__late_news_are_no_reordering)
 	EXPECT_EQ(0, self->m.s.reorder_ns);
 }
 
-/* A quarter of a round trip a time, where nothing is later than usual */
+/* Grows by a quarter of a round trip at a time if no ACK is later than usual */
 TEST_F(sent, dblp_sent_ack__spurious_widens_time_step_by_step)
 {
 	u64 i, step = 4 * MS / 4 + 1;
@@ -655,7 +649,7 @@ TEST_F(sent, dblp_sent_ack__spurious_widens_time_step_by_step)
 	}
 }
 
-/* What is tolerated and still comes must go on being tolerated */
+/* Tolerance that is still needed does not decay */
 TEST_F(sent, dblp_sent_ack__tolerance_needed_stays)
 {
 	u64 pn, late;
@@ -687,7 +681,7 @@ TEST_F(sent, dblp_sent_ack__tolerance_decays)
 	for (pn = 100; pn < 1100; pn++) {
 		push(&self->m, 1);
 		EXPECT_TRUE(ack(&self->m, pn, pn, 1 * MS));
-		/* It holds for a while */
+		/* No decay at first */
 		if (pn < 160)
 			EXPECT_EQ(100, self->m.s.reorder);
 	}
@@ -701,11 +695,11 @@ TEST_F(sent, dblp_sent_ack__lost_are_kept_for_a_while)
 	EXPECT_TRUE(ack(&self->m, 1, 9, 1 * MS));
 	EXPECT_EQ(DBLP_SENT_LOST, state(&self->m, 0));
 	EXPECT_EQ(0, self->m.s.base);
-	/* Three round trips later it is still known */
+	/* After three round trips the lost packets are still known */
 	self->m.now += 2 * MS;
 	EXPECT_TRUE(model_timeout(&self->m));
 	EXPECT_EQ(0, self->m.s.base);
-	/* Twenty later it is not, and its ACK counts for nothing */
+	/* After twenty they are forgotten, and their ACKs have no effect */
 	self->m.now += 18 * MS;
 	EXPECT_TRUE(model_timeout(&self->m));
 	EXPECT_EQ(10, self->m.s.base);
@@ -719,14 +713,14 @@ TEST_F(sent, dblp_sent_ack__lost_far_below_are_dropped)
 	push(&self->m, 3000);
 	EXPECT_TRUE(ack(&self->m, 1, 100, 1 * MS));
 	EXPECT_EQ(0, self->m.s.base);
-	/* Not further than what is still on its way may be overtaken */
+	/* The window of packets in flight limits this */
 	EXPECT_TRUE(ack(&self->m, 1, 1900, 0));
 	EXPECT_EQ(0, self->m.s.base);
 	EXPECT_TRUE(ack(&self->m, 1, 2000, 0));
 	EXPECT_EQ(2001, self->m.s.base);
 }
 
-/* One of ten, then none; what arrives late was not lost */
+/* One packet in ten is lost, then none; packets that arrive late do not count as lost */
 TEST_F(sent, dblp_sent_loss__of_late)
 {
 	u64 i;
@@ -762,8 +756,11 @@ TEST_F(sent, dblp_sent_grow__keeps_all)
 	EXPECT_EQ(1, self->m.s.spurious);
 }
 
-/* What was lost is forgotten: its ACK is not spurious, nor for a packet in its slot */
-TEST_F(sent, dblp_sent_shrink__goes_on_in_one_block)
+/*
+ * Lost packets are forgotten: their late ACKs are neither spurious nor for other
+ * packets
+ */
+TEST_F(sent, dblp_sent_shrink__continues_in_one_block)
 {
 	u32 i;
 
@@ -800,7 +797,7 @@ TEST_F(sent, dblp_sent_free__until_the_ring_is_full)
 	EXPECT_EQ(1, dblp_sent_free(&self->m.s));
 }
 
-/* A ring that never grows carries any number of packets */
+/* A ring that does not grow works for any number of packets */
 TEST_F(sent, dblp_sent_push__wraps)
 {
 	u64 pn;
@@ -812,7 +809,7 @@ TEST_F(sent, dblp_sent_push__wraps)
 	EXPECT_EQ(MODEL_RING - 1, self->m.s.mask);
 }
 
-/* From block to block of the ring, and from its end to its beginning */
+/* Across blocks of the ring, and from its end to its start */
 TEST_F(sent, dblp_sent_push_row__each_has_its_segment)
 {
 	struct dblp_sent *s = &self->m.s;
@@ -843,8 +840,8 @@ TEST_F(sent, dblp_sent_push_row__each_has_its_segment)
 	}
 }
 
-/* An ACK that shows that a thousand are lost has a few declared lost, and so has each
- * other: the rest is for the timer, unless it is acknowledged before
+/* An ACK that shows a thousand losses declares a few, and so does each later one. The
+ * timer handles the others, unless they are acknowledged before.
  */
 TEST_F(sent, dblp_sent_ack__loses_a_few_at_a_time)
 {
@@ -874,7 +871,7 @@ TEST_F(sent, dblp_sent_ack__loses_a_few_at_a_time)
 	EXPECT_EQ(1000 * (2 * n + 1), m->s.recent_lost);
 	EXPECT_FALSE(m->broken);
 
-	/* Fewer of those that are a lot of work */
+	/* Fewer packets if each is expensive */
 	m->weight = 51;
 	push(m, 100);
 	m->n_lost = 0;
@@ -886,8 +883,8 @@ TEST_F(sent, dblp_sent_ack__loses_a_few_at_a_time)
 	EXPECT_FALSE(m->broken);
 }
 
-/* Their fate is told once, and what comes of them afterwards came late */
-TEST_F(sent, dblp_sent_lose_larger__whole_ones)
+/* Each is reported lost once, and its later ACK counts as late */
+TEST_F(sent, dblp_sent_lose_larger__once)
 {
 	struct sent_model *m = &self->m;
 
@@ -915,8 +912,8 @@ TEST_F(sent, dblp_sent_lose_larger__whole_ones)
 	EXPECT_EQ(2, m->s.spurious);
 }
 
-/* Of thousands, some at a time: those of the front are passed, those sent since are not
- * meant, and meanwhile others are lost as ever
+/* Thousands of packets are handled in steps, which skip the first ones and exclude
+ * packets sent since. Other losses are detected meanwhile.
  */
 TEST_F(sent, dblp_sent_lose_larger__step_by_step)
 {
@@ -931,25 +928,25 @@ TEST_F(sent, dblp_sent_lose_larger__step_by_step)
 	EXPECT_EQ(DBLP_LOSE_MAX, m->n_lost);
 	EXPECT_EQ(DBLP_LOSE_MAX, oldest(m));
 	EXPECT_EQ(m->now, m->s.loss_time);
-	/* An ACK that changes nothing does not end it */
+	/* An ACK without news does not stop this */
 	dblp_sent_ack(&m->s, &one, 1, 0, &m->rtt, m->now, &model_ops, m, &rs);
 	EXPECT_EQ(m->now, m->s.loss_time);
 	push(m, 1);
 	m->now += 1 * MS;
 	dblp_sent_ack(&m->s, &r, 1, 0, &m->rtt, m->now, &model_ops, m, &rs);
 	EXPECT_EQ(m->now, m->s.loss_time);
-	/* Those did not show that the path is full */
+	/* These losses are no sign of congestion */
 	EXPECT_GE(1000 * DBLP_LOSE_MAX, rs.lost + model_go_on(m));
 	EXPECT_FALSE(m->broken);
-	/* Too few were behind 999, but it was too large all the same */
+	/* Packet 999 is not reordered enough, but too large */
 	EXPECT_EQ(DBLP_LOST_REORDERED, m->pkt[DBLP_LOSE_MAX].why);
 	EXPECT_EQ(DBLP_LOST_TOO_LARGE, m->pkt[999].why);
 	EXPECT_EQ(DBLP_SENT_INFLIGHT, state(m, 1000));
 	EXPECT_EQ(500, m->s.inflight);
 }
 
-/* A ring that is full of what was never answered: probes get room all the same,
- * as often as one likes, and the ACK of one of them mends all.
+/* A ring full of unanswered packets: probes get room nevertheless, any number of times,
+ * and the ACK of a probe restores normal operation.
  */
 TEST_F(sent, dblp_sent_lose_oldest__probes_of_a_dead_path)
 {
@@ -970,7 +967,7 @@ TEST_F(sent, dblp_sent_lose_oldest__probes_of_a_dead_path)
 	EXPECT_FALSE(m->broken);
 	for (i = 0; i < m->s.base; i++)
 		m->pkt[i].state = DBLP_SENT_LOST;
-	/* What is said of those that gave way is not heard */
+	/* ACKs of removed packets have no effect */
 	EXPECT_TRUE(ack(m, 0, m->s.base - 1, 0));
 	EXPECT_EQ(0, m->s.spurious);
 	EXPECT_EQ(MODEL_RING, m->s.inflight_pkts);
@@ -979,7 +976,7 @@ TEST_F(sent, dblp_sent_lose_oldest__probes_of_a_dead_path)
 	EXPECT_EQ(DBLP_REORDER_MIN - 1, m->s.inflight_pkts);
 }
 
-/* Lost packets are remembered only while there is room for it */
+/* Lost packets are remembered only as long as the ring has room */
 TEST_F(sent, dblp_sent_trim__forgets_lost_packets)
 {
 	struct sent_model *m = &self->m;
@@ -1004,7 +1001,7 @@ TEST_F(sent, dblp_sent_inflight__oldest)
 	EXPECT_EQ(7, oldest(&self->m));
 }
 
-/* The rate sample of an ACK of one packet, on plain state */
+/* Rate sample of an ACK of one packet, without the model */
 static struct dblp_rate_sample rate_of(struct sent_model *m, u64 pn)
 {
 	struct dblp_acked_range r = { pn, pn };
@@ -1020,7 +1017,7 @@ TEST_F(sent, dblp_sent_ack__rate_of_a_steady_flow)
 	struct dblp_rate_sample rs;
 	u64 i;
 
-	/* One packet of 1000 bytes each 100 us, ACK after 1 ms */
+	/* A packet of 1000 bytes each 100 us; its ACK arrives after 1 ms */
 	for (i = 0; i < 1000; i++) {
 		push(m, 1);
 		if (i >= 10) {
@@ -1040,7 +1037,7 @@ TEST_F(sent, dblp_sent_ack__rate_when_acks_bunch)
 	struct dblp_rate_sample rs;
 	u64 i, best = 0;
 
-	/* The same flow, but its ACKs come ten at once */
+	/* The same flow, but ten ACKs arrive together */
 	for (i = 0; i < 1000; i++) {
 		push(m, 1);
 		if (i >= 20 && i % 10 == 0) {
@@ -1058,7 +1055,7 @@ TEST_F(sent, dblp_sent_ack__rate_when_acks_bunch)
 	EXPECT_LE(best, 11 * 1000 * 1000);
 }
 
-/* What was sent slowly did not arrive fast, however close its ACKs come */
+/* The rate does not exceed the sending rate, however close the ACKs are */
 TEST_F(sent, dblp_sent_ack__rate_is_not_above_sending)
 {
 	struct sent_model *m = &self->m;
@@ -1093,7 +1090,10 @@ TEST_F(sent, dblp_sent_ack__rate_limited_by_the_application)
 	EXPECT_NE(0, m->s.app_limited);
 	rs = rate_of(m, 2);
 	EXPECT_TRUE(rs.app_limited);
-	/* What was in flight is through, so the limit is lifted */
+	/*
+	 * The packets in flight are acknowledged, so the rate is not
+	 * application-limited any more
+	 */
 	EXPECT_EQ(0, m->s.app_limited);
 	push(m, 1);
 	m->now += 1 * MS;
@@ -1112,21 +1112,21 @@ TEST_F(sent, dblp_sent_ack__rate_after_a_pause)
 	m->now += 100 * S;
 	push(m, 10);
 	m->now += 1 * MS;
-	/* The pause does not count */
+	/* The pause is excluded */
 	rs = rate_of(m, 10);
 	EXPECT_EQ(1 * MS, rs.interval);
 	EXPECT_EQ(1000, rs.prior_delivered);
 	EXPECT_EQ(1000 * 1000, rs.rate);
 }
 
-/* What was left out does not arrive */
+/* A skipped packet does not arrive */
 static void see(const struct sent_model *m, bool *seen, u64 pn)
 {
 	if (m->pkt[pn].bytes)
 		seen[pn] = true;
 }
 
-/* Random sending, losing, reordering, waiting */
+/* Random sending, loss, reordering and pauses */
 static bool random_life(struct prng *r, u32 loss, u32 spread, u32 ports)
 {
 	struct sent_model m;

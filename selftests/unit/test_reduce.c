@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Arithmetic on elements, against doubles */
+/* Arithmetic of element types, compared with doubles */
 #include <collective.h>
 #include <math.h>
 #include <reduce.h>
 
 #include "test.h"
 
-/* A type of 16 bits: bits of its significand, and its least exponent */
+/* A 16-bit type: bits of its significand, and its smallest exponent */
 static const struct format {
 	u32	dtype;
 	int	digits;
@@ -33,7 +33,7 @@ static double value_of(const struct format *f, u16 h)
 	return h & 0x8000 ? -v : v;
 }
 
-/* The nearest value of the type; rint() takes the even one of two */
+/* The nearest value of the type; rint() rounds ties to even */
 static double round_to(const struct format *f, double v)
 {
 	int exponent;
@@ -84,7 +84,10 @@ TEST(sums_of_16_bits)
 			const struct format *f = &formats[i];
 			u16 a = prng_u64(&rng), b = prng_u64(&rng), sum = a;
 
-			/* Of like size, as often as not, or little is rounded */
+			/*
+			 * Half of the pairs have similar magnitude: otherwise rounding
+			 * is rare
+			 */
 			if (k & 1)
 				b = (a & 0x7c00) | (b & 0x83ff);
 			dblp_reduce_add(f->dtype, &sum, &b, 1);
@@ -197,7 +200,7 @@ TEST(uint8)
 	EXPECT_EQ(dblp_reduce_squares(DBLP_UINT8, b, 2), 17);
 }
 
-/* Elements need not be aligned, and no byte beside them is touched */
+/* Elements need no alignment, and bytes beside them stay unchanged */
 TEST(any_address)
 {
 	u32 dtype, at, i;

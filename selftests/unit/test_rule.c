@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is made of reductions with losses: rules alone, against plain arrays */
+/* Rules of lossy reductions, compared with plain arrays */
 #include <errno.h>
 #include <math.h>
 #include <reduce.h>
@@ -14,7 +14,7 @@
 #define HEAD	16
 #define RANGES	12
 
-/* A loss map of a message of @count elements; nothing, everything, or anything */
+/* A random loss map of a message: nothing, everything, or some ranges */
 static u32 draw_ranges(struct prng *rng, u32 bytes, struct dblp_range *range)
 {
 	u32 n = 0, at = 0, max = prng_below(rng, RANGES + 1);
@@ -81,7 +81,7 @@ TEST(loss_of_elements)
 	}
 }
 
-/* Only what is lost stays in the residual, and is added to the next vector */
+/* Exactly the lost elements stay in the residual, and are added to the next vector */
 TEST(residual)
 {
 	struct dblp_range range[RANGES + 1];
@@ -118,7 +118,7 @@ TEST(residual)
 	}
 }
 
-/* An overflow of one round would be one of the next rounds, too */
+/* An infinite residual would make all later rounds infinite */
 TEST(infinities_are_never_kept)
 {
 	static const u32 dtypes[] = { DBLP_FLOAT32, DBLP_FLOAT64, DBLP_FLOAT16, DBLP_BFLOAT16 };
@@ -140,12 +140,15 @@ TEST(infinities_are_never_kept)
 		ASSERT_EQ(5, dblp_feedback_report(dtypes[k], residual, &loss));
 		for (i = 0; i < 3 * esize; i++)
 			EXPECT_EQ(0, residual[i]);
-		/* What is finite stays as it is, to the bit */
+		/* Finite elements keep their bits */
 		EXPECT_EQ(0, memcmp(residual + 3 * esize, (char *)from[k] + 3 * esize, 2 * esize));
 	}
 }
 
-/* Elements of a packed vector are lost where they belong; the others cannot be */
+/*
+ * Losses of a packed vector belong to the positions of its elements; other elements
+ * stay
+ */
 TEST(loss_of_a_packed_vector)
 {
 	const struct dblp_sparse_how how = {
@@ -177,7 +180,7 @@ TEST(loss_of_a_packed_vector)
 		memset(found, 0, sizeof(found));
 		while (dblp_loss_next(&loss, &at, &span))
 			memset(found + span.first, 1, span.end - span.first);
-		/* As if they were pruned */
+		/* Mark the other elements as pruned */
 		for (i = 0; i < count; i++)
 			residual[i] = residual[i] ?: -1;
 		n = dblp_feedback_report(DBLP_INT32, residual, &loss);
@@ -224,7 +227,7 @@ static bool runs_are(const struct dblp_run *run, u32 n, const u32 *dense,
 	return true;
 }
 
-/* Runs of the first @count of @dense */
+/* Convert the first @count of @dense to runs */
 static u32 make_runs(const u32 *dense, u32 count, struct dblp_run *run)
 {
 	u32 n = 0, i;
@@ -237,7 +240,7 @@ static u32 make_runs(const u32 *dense, u32 count, struct dblp_run *run)
 	return n;
 }
 
-/* One message more; sometimes with too little room, and then nothing changes */
+/* Add a message; with too little room, nothing changes */
 static const char *add_message(struct prng *rng, struct dblp_counts *c,
 			       u32 *dense, u32 count)
 {
@@ -256,7 +259,7 @@ static const char *add_message(struct prng *rng, struct dblp_counts *c,
 		incoming[i] = i && prng_below(rng, 5) ? incoming[i - 1] :
 							prng_below(rng, 4);
 	n = make_runs(incoming, loss.count, run);
-	/* Exactly as much memory as it has room for, for ASan to see */
+	/* Memory for exactly its room, so that ASan detects writes beyond it */
 	small.room = before;
 	small.run = malloc(before * sizeof(*run) + !before);
 	small.spare = malloc(before * sizeof(*run) + !before);
@@ -306,7 +309,7 @@ TEST(counts)
 	}
 }
 
-/* A message whose runs end too early has no contributions there */
+/* Elements after the last run of a message have no contributions */
 TEST(counts_of_few_runs)
 {
 	struct dblp_run memory[2][4];
@@ -333,7 +336,7 @@ static u64 cpu_ns(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
-/* CPU time of messages of two elements each, in a vector of @n runs; 0: they fail */
+/* CPU time of messages of two elements in a vector of @n runs; 0 if they fail */
 static u64 time_messages(struct dblp_counts *c, u32 n)
 {
 	static const struct dblp_run run = { 2, 1 };
@@ -356,7 +359,7 @@ static u64 time_messages(struct dblp_counts *c, u32 n)
 	return cpu_ns() - begin + 1;
 }
 
-TEST(a_message_costs_little_however_many_runs_there_are)
+TEST(a_message_costs_little_for_any_number_of_runs)
 {
 	struct dblp_counts c = { .room = RUNS_MAX };
 	u64 few, many;
@@ -367,7 +370,10 @@ TEST(a_message_costs_little_however_many_runs_there_are)
 	many = time_messages(&c, RUNS_MAX);
 	EXPECT_LT(0, few);
 	EXPECT_LT(0, many);
-	/* A search and cold caches; all runs would be a thousand times as many */
+	/*
+	 * Allows a search and cold caches; visiting all runs would take a thousand
+	 * times as long
+	 */
 	EXPECT_LT(many, 30 * few);
 	free(c.run);
 	free(c.spare);
@@ -411,9 +417,9 @@ TEST(finish)
 }
 
 /*
- * Whatever messages there are and whatever is lost of them: no message may lose more
- * than was said, and all together no more than their budgets; with a @limit none is
- * lost for good of what is left over. Returns the share that was used.
+ * For any messages and losses: no message loses more than its budget, and all together
+ * lose no more than the sum of their budgets. With a @limit, no unused budget expires.
+ * Returns the share of the budget that was used.
  */
 static const char *carry_on(struct prng *rng, u64 limit, bool all, double *used)
 {
@@ -460,13 +466,13 @@ TEST(carry_is_bounded)
 	for (i = 0; i < 100; i++) {
 		ASSERT_EQ(carry_on(&rng, prng_any(&rng), i & 1, &used), NULL);
 		ASSERT_EQ(carry_on(&rng, 0, i & 1, &used), NULL);
-		/* Almost nothing is left over where all may be used */
+		/* Almost all of the budget is used if all of it may be used */
 		ASSERT_EQ(carry_on(&rng, 1 << 30, true, &used), NULL);
 		ASSERT_GT(used, 0.99);
 	}
 }
 
-/* What carry is for: 2 % of 38 kB are no segment, but of two messages they are */
+/* The use of carry: 2 % of 38 kB are less than a segment, 2 % of two messages are more */
 TEST(carry_of_short_messages)
 {
 	const u32 bytes = 38000, segment = 1400, budget = 20000;
@@ -485,7 +491,7 @@ TEST(carry_of_short_messages)
 	EXPECT_TRUE(lost <= 1000 * 760 && lost > 1000 * 760 - 2 * segment);
 }
 
-/* A deadline has lost more than was allowed: nothing more until that is paid for */
+/* After a deadline exceeded the budget, nothing may be lost until the debt is repaid */
 TEST(carry_pays_back)
 {
 	struct dblp_carry c;
@@ -503,7 +509,7 @@ TEST(carry_pays_back)
 	EXPECT_EQ(dblp_carry_take(&c, 10000, 2, 20000, 500000), 10000);
 }
 
-/* The largest numbers there are: no overflow, no credit from nothing */
+/* Maximum numbers cause no overflow, and no credit without unused budget */
 TEST(carry_of_large_numbers)
 {
 	struct dblp_carry c;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sets of segments and zero maps against an array of booleans, and whether
- * shuffling does.
+ * Sets of segments and zero maps, compared with an array of booleans; properties of the
+ * shuffled order.
  */
 #include <linux/minmax.h>
 
@@ -51,7 +51,7 @@ static bool model_agrees(const struct model *m)
 	return count == m->m.count;
 }
 
-/* Runs and single ones of both kinds, from none to all */
+/* Fill with runs and single segments of both kinds, from none to all */
 static void model_fill(struct model *m, struct prng *r)
 {
 	u32 i, run = 0, share = prng_below(r, 5);
@@ -68,8 +68,8 @@ static void model_fill(struct model *m, struct prng *r)
 	}
 }
 
-/* What two sets have in common between two segments, of which one set then gets or
- * loses it
+/* Add the segments of another set between two segments, or remove them; returns true if
+ * the result is that of the model
  */
 static bool of_another(struct model *m, const struct model *of, u32 first,
 		       u32 end, bool add)
@@ -155,7 +155,7 @@ TEST(dblp_segmap_add__like_the_model)
 	}
 }
 
-/* What is missing of a message whose last segment may be shorter */
+/* Missing bytes and ranges of a message whose last segment may be shorter */
 static u32 model_missing(const struct model *m, u32 seg_size, u32 msg_len,
 			 u32 *ranges)
 {
@@ -277,7 +277,7 @@ TEST(dblp_segmap_missing_word__like_the_model)
 	}
 }
 
-/* The ranges, put together again, are exactly the bytes that are missing */
+/* Do the ranges cover exactly the missing bytes? */
 static bool ranges_are_the_holes(const struct model *m, u32 seg_size,
 				 u32 msg_len)
 {
@@ -286,7 +286,7 @@ static bool ranges_are_the_holes(const struct model *m, u32 seg_size,
 
 	while (dblp_segmap_next_missing(&m->m, seg_size, msg_len, &from,
 					&offset, &length)) {
-		/* Apart from each other, and never empty */
+		/* Separate and not empty */
 		if (!length || (!first && offset <= end))
 			return false;
 		while (seg * (u64)seg_size < offset)
@@ -345,7 +345,7 @@ TEST(dblp_segmap_next_missing__largest_message)
 	free(m.bits);
 }
 
-/* A map with no byte to spare, so that the sanitizer sees what is read */
+/* A map in memory of its exact size, so that ASan detects reads beyond it */
 static struct dblp_zeromap map_new(const struct model *m, u32 first, u32 words)
 {
 	u8 *p = malloc(4 * words);
@@ -379,7 +379,7 @@ TEST(dblp_all_zero__one_byte_matters)
 	free(p);
 }
 
-/* Memory is read up to its end and not beyond, wherever it begins */
+/* Memory is read up to its end and not beyond, at any alignment */
 TEST(dblp_all_zero__bounds)
 {
 	u32 len, skip;
@@ -428,7 +428,7 @@ TEST(dblp_zeromap_words__stretches)
 	model_free(&m);
 }
 
-/* What was put is what comes out, run by run */
+/* A written map reads as the same runs */
 TEST(dblp_zeromap_next__round_trip)
 {
 	struct prng r = { 11 };
@@ -462,7 +462,7 @@ TEST(dblp_zeromap_next__round_trip)
 	}
 }
 
-TEST(dblp_zeromap_valid__names_segments_that_there_are)
+TEST(dblp_zeromap_valid__only_existing_segments)
 {
 	u8 p[8] = {};
 	struct dblp_zeromap z = { .p = p, .first = 64, .words = 2 };
@@ -483,7 +483,7 @@ TEST(dblp_zeromap_valid__names_segments_that_there_are)
 	EXPECT_TRUE(dblp_zeromap_valid(&z, 65));
 }
 
-/* Against a set that has some of the segments */
+/* With a set that has some of the segments */
 TEST(dblp_zeromap__and_a_set)
 {
 	struct prng r = { 12 };
@@ -527,7 +527,7 @@ TEST(dblp_zeromap__and_a_set)
 	}
 }
 
-/* Once each, all of them? */
+/* Does the order have each segment once? */
 static bool is_permutation(u32 n, u64 seed)
 {
 	bool *seen = calloc(n, sizeof(*seen)), ok = true;
@@ -600,8 +600,8 @@ TEST(dblp_shuffle_at__the_seed_decides)
 	EXPECT_LT(same, 10);
 }
 
-/* Chi-square of how often each tenth of the message is among the last tenth of
- * the order, over @seeds messages: what an early close leaves out.
+/* Chi-square of the number of segments from each tenth of the message in the last tenth
+ * of the order, over @seeds messages: the segments that an early close omits
  */
 static double tail_bias(u32 n, u32 seeds)
 {
@@ -624,14 +624,14 @@ TEST(dblp_shuffle_at__no_tail_bias)
 	static const u32 sizes[] = { 10, 20, 100, 250, 640, 1000, 12000 };
 	u32 i;
 
-	/* 9 degrees of freedom: above 33.7 once in 10000 fair tries */
+	/* 9 degrees of freedom: a fair order exceeds 33.7 once in 10000 tests */
 	for (i = 0; i < ARRAY_SIZE(sizes); i++)
 		EXPECT_LT(tail_bias(sizes[i], 2000), 33.7) {
 			TH_LOG("of %u segments", sizes[i]);
 		}
 }
 
-/* Neighbours in the order are not neighbours in the message */
+/* Segments adjacent in the order are not adjacent in the message */
 TEST(dblp_shuffle_at__no_runs)
 {
 	u32 i, seed, runs = 0, n = 1000;
@@ -643,7 +643,7 @@ TEST(dblp_shuffle_at__no_runs)
 			runs += dblp_shuffle_at(&s, i) ==
 				dblp_shuffle_at(&s, i - 1) + 1;
 	}
-	/* One a message is fair: 400, give or take 20 */
+	/* One per message is fair: 400, with a deviation of 20 */
 	EXPECT_GT(runs, 320);
 	EXPECT_LT(runs, 480);
 }

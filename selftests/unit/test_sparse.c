@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Vectors without blocks of zeroes, against plain arrays */
+/* Packed vectors, which omit blocks of zeroes, compared with plain arrays */
 #include <errno.h>
 #include <math.h>
 #include <reduce.h>
@@ -17,7 +17,7 @@ static const struct dblp_sparse_how plain = {
 	.dtype = DBLP_FLOAT32, .last = DBLP_SPARSE_SHIFTS,
 };
 
-/* About @ppm of the elements are not zero, in runs of about @run */
+/* Set about @ppm of the elements, in runs of about @run */
 static void draw(struct prng *rng, float *v, u64 count, u32 ppm, u32 run)
 {
 	u64 i, left = 0;
@@ -30,7 +30,7 @@ static void draw(struct prng *rng, float *v, u64 count, u32 ppm, u32 run)
 	}
 }
 
-/* Bytes for blocks of 2^shift, counted one by one */
+/* Bytes for blocks of 2^shift elements, counted one by one */
 static u64 cost(const char *v, u64 count, u32 esize, u32 shift)
 {
 	u64 bytes = dblp_sparse_front(count, shift), first, end, i;
@@ -88,7 +88,7 @@ TEST(any_vector_comes_back_in_the_fewest_bytes)
 		struct dblp_sparse s;
 		struct packed p;
 
-		/* Single bytes: of -0.0, NaNs and denormal numbers, too */
+		/* Single bytes, which give -0.0, NaN and denormal numbers, too */
 		for (i = 0; i < bytes; i++)
 			at[i] = prng_below(&rng, rare) ? 0 : 1 << prng_below(&rng, 8);
 		p = put(&how, at, count);
@@ -104,7 +104,7 @@ TEST(any_vector_comes_back_in_the_fewest_bytes)
 	}
 }
 
-/* Every element of the packed vector has its place, wherever a walk is cut */
+/* Each packed element has its position, wherever a walk is interrupted */
 TEST(elements_are_found_at_their_places)
 {
 	struct prng rng = { 2 };
@@ -163,7 +163,7 @@ TEST(parts_are_added)
 	free(p.p);
 }
 
-/* Another size only if it saves more than 5 %, or never */
+/* The block size changes only if that saves more than 5 %, or never */
 TEST(the_block_size_stays)
 {
 	struct prng rng = { 4 };
@@ -211,8 +211,8 @@ static double squares(const float *v, u64 count)
 	return dblp_reduce_squares(DBLP_FLOAT32, v, count);
 }
 
-/* What is sent and what is kept are the vector; what is kept is within the budget */
-TEST(what_is_pruned_is_kept_and_is_little)
+/* Sent and kept elements add up to the vector; kept ones are within the budget */
+TEST(pruned_elements_are_kept_and_within_the_budget)
 {
 	struct prng rng = { 5 };
 	float v[COUNT], back[COUNT], kept[COUNT];
@@ -226,7 +226,7 @@ TEST(what_is_pruned_is_kept_and_is_little)
 		double all;
 
 		draw(&rng, v, count, 500000, 1 + prng_below(&rng, 40));
-		/* Magnitudes as those of gradients: most are small */
+		/* Magnitudes like those of gradients: most are small */
 		for (i = 0; i < count; i++)
 			v[i] *= expf((float)prng_below(&rng, 2000) / 100 - 10);
 		all = squares(v, count);
@@ -251,7 +251,10 @@ TEST(what_is_pruned_is_kept_and_is_little)
 	EXPECT_LT(300, used);
 }
 
-/* The least norms go first: 90 % of the blocks have a hundredth of the norm */
+/*
+ * Blocks of the smallest norm are pruned first: 90 % of the blocks have a hundredth of
+ * the norm
+ */
 TEST(blocks_of_small_norm_are_pruned_together_with_the_size)
 {
 	float v[4096], kept[4096] = { 0 };
@@ -268,7 +271,7 @@ TEST(blocks_of_small_norm_are_pruned_together_with_the_size)
 	EXPECT_EQ(6, p.s.shift);
 	EXPECT_EQ(7 * 64, p.s.packed);
 	free(p.p);
-	/* Nothing is known of what is no number, or too large */
+	/* Nothing is pruned if an element is NaN or infinite */
 	for (i = 0; i < 2; i++) {
 		v[70] = i ? NAN : INFINITY;
 		p = put(&how, v, 4096);
@@ -277,7 +280,7 @@ TEST(blocks_of_small_norm_are_pruned_together_with_the_size)
 	}
 }
 
-TEST(what_contradicts_itself_is_refused)
+TEST(invalid_packed_vectors_are_refused)
 {
 	struct dblp_sparse s = { .count = 77 }, before = s;
 	float v[100] = { [3] = 1, [50] = 2, [99] = 3 };
@@ -293,7 +296,7 @@ TEST(what_contradicts_itself_is_refused)
 	}
 	ASSERT_EQ(-EBADMSG, dblp_sparse_get(p.p, p.len + 4, 100, 4, &s));
 	ASSERT_EQ(-EBADMSG, dblp_sparse_get(p.p, p.len, 99, 4, &s));
-	/* Each bit of the front matters, and none leads out of the vector */
+	/* Each bit of the front matters, and none refers to elements beyond the vector */
 	for (bit = 0; bit < 8 * (p.len - p.s.packed * 4); bit++) {
 		p.p[bit / 8] ^= 1 << bit % 8;
 		refused += dblp_sparse_get(p.p, p.len, 100, 4, &s) == -EBADMSG;
@@ -308,7 +311,10 @@ TEST(what_contradicts_itself_is_refused)
 #define RANKS	4
 #define PART	(1 << 16)
 
-/* Bytes of vectors as they are packed, at the best size of each, and in blocks of 256 */
+/*
+ * Bytes of packed vectors, with the chosen and the best block size, and with blocks of
+ * 256
+ */
 struct bytes {
 	u64	packed;
 	u64	least;
@@ -330,8 +336,8 @@ static void measure(const float *v, u32 *last, struct bytes *sum)
 }
 
 /*
- * Some rounds of transpose: each rank sends the parts of the others, and the sum of its
- * own part, which is as many bytes to each.
+ * Some rounds of transpose: each rank sends the parts of the others, then the sum of
+ * its own part to each of them.
  */
 static struct bytes both_ways(struct prng *rng, u32 ppm, u32 run)
 {
@@ -356,7 +362,7 @@ static struct bytes both_ways(struct prng *rng, u32 ppm, u32 run)
 	return all;
 }
 
-/* The bar: 1.1 of the best size, and half of blocks of 256 */
+/* The limits: 1.1 of the bytes at the best size, and half of those of blocks of 256 */
 TEST(figures)
 {
 	static const u32 densities[] = { 10000, 50000, 200000 };
@@ -374,7 +380,7 @@ TEST(figures)
 			       (double)b.packed / b.fixed,
 			       (double)b.packed / (3.0 * 2 * (RANKS - 1) * PART * 4));
 			EXPECT_LE(b.packed * 10, b.least * 11);
-			/* Longer runs leave few of these blocks to be made smaller */
+			/* With longer runs, few of the blocks of 256 could be smaller */
 			if (runs[k] <= 64)
 				EXPECT_LE(b.packed * 2, b.fixed);
 		}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Spent cookies against all that were ever spent */
+/* Spent cookies, compared with a list of all of them */
 #include "spent.h"
 #include "test.h"
 
@@ -14,7 +14,7 @@ TEST(nothing_is_spent_at_first)
 	EXPECT_FALSE(dblp_spent_has(&s, UINT64_MAX, UINT64_MAX));
 }
 
-TEST(as_many_as_fit_are_told_from_others)
+TEST(cookies_that_fit_are_distinguished_from_others)
 {
 	struct dblp_spent s = {};
 	u32 i;
@@ -23,12 +23,12 @@ TEST(as_many_as_fit_are_told_from_others)
 		dblp_spent_add(&s, 100 + i, 10);
 	for (i = 0; i < DBLP_SPENT_SLOTS; i++)
 		EXPECT_TRUE(dblp_spent_has(&s, 100 + i, 10));
-	/* One of the same age, and one that is older */
+	/* Unspent cookies of the same age, and older */
 	EXPECT_FALSE(dblp_spent_has(&s, 99, 10));
 	EXPECT_FALSE(dblp_spent_has(&s, 99, 1));
 }
 
-TEST(what_is_as_old_as_the_forgotten_is_spent)
+TEST(cookies_as_old_as_forgotten_ones_count_as_spent)
 {
 	struct dblp_spent s = {};
 	u32 i;
@@ -41,7 +41,7 @@ TEST(what_is_as_old_as_the_forgotten_is_spent)
 	EXPECT_TRUE(dblp_spent_has(&s, 101, 11));
 }
 
-/* Whatever comes in whatever order: spent once is spent for ever */
+/* In any order, a spent cookie stays spent */
 TEST(a_spent_cookie_stays_spent)
 {
 	static const u32 spreads[] = { 1, 10, 100, 10000 };
@@ -62,7 +62,7 @@ TEST(a_spent_cookie_stays_spent)
 			for (k = 0; k <= i; k++)
 				ASSERT_TRUE(dblp_spent_has(&s, k, born[k]));
 		}
-		/* Those that come in the order of their birth are taken */
+		/* Cookies in the order of their creation are accepted */
 		EXPECT_TRUE(n || !refused);
 	}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Packets of one connection from several ports: what is lost, and which port sends */
+/* Packets of a connection on several ports: loss detection, and the choice of the port */
 #include "sent_model.h"
 #include "test.h"
 
@@ -48,7 +48,7 @@ TEST_F(spray, dblp_sent_ack__ports_overtake_each_other)
 	EXPECT_EQ(50000, m->s.inflight);
 	EXPECT_EQ(50, self->p[0].inflight_pkts);
 	EXPECT_EQ(0, self->p[1].inflight_pkts);
-	/* Within a port they do not */
+	/* Within a port, reordering counts as usual */
 	EXPECT_TRUE(ack(m, 40, 40));
 	EXPECT_EQ(DBLP_SENT_LOST, m->pkt[37].state);
 	EXPECT_EQ(DBLP_SENT_INFLIGHT, m->pkt[38].state);
@@ -56,7 +56,7 @@ TEST_F(spray, dblp_sent_ack__ports_overtake_each_other)
 	EXPECT_EQ(0, self->p[0].missed);
 }
 
-/* A path that has gone dark: no later packet of the port tells, but time does */
+/* A port's path fails: no later packet of the port is acknowledged, so time decides */
 TEST_F(spray, dblp_sent_timeout__a_port_without_answer)
 {
 	struct sent_model *m = &self->m;
@@ -72,7 +72,7 @@ TEST_F(spray, dblp_sent_timeout__a_port_without_answer)
 	EXPECT_EQ(0, self->p[1].missed);
 }
 
-/* Each port is given its own time */
+/* Each port has its own round-trip time */
 TEST_F(spray, dblp_sent_ack__a_longer_path)
 {
 	struct sent_model *m = &self->m;
@@ -92,7 +92,7 @@ TEST_F(spray, dblp_sent_ack__a_longer_path)
 	EXPECT_LT(slow, 10);
 }
 
-/* How often each was picked of @n times */
+/* Number of times that each port was picked out of @n */
 static void pick(struct dblp_port *p, u32 n, u32 *got)
 {
 	memset(got, 0, 4 * sizeof(*got));
@@ -105,12 +105,12 @@ TEST_F(spray, dblp_port_pick__parts)
 	struct dblp_port *p = self->p;
 	u32 got[4], i;
 
-	/* Not announced yet, but the first */
+	/* Only the first port is announced */
 	pick(p, 100, got);
 	EXPECT_EQ(100, got[0]);
 	for (i = 0; i < 4; i++)
 		p[i].announced = true;
-	/* They have not saved up */
+	/* New ports have not saved up shares */
 	pick(p, 400, got);
 	for (i = 0; i < 4; i++)
 		EXPECT_EQ(100, got[i]);
@@ -118,7 +118,7 @@ TEST_F(spray, dblp_port_pick__parts)
 	p[2].missed = 2;
 	p[3].recent = 10000;
 	p[3].recent_lost = 5000;
-	/* 12 : 3 : 3 : 4 */
+	/* Shares of 12 : 3 : 3 : 4 */
 	pick(p, 2200, got);
 	EXPECT_LE(1199, got[0]);
 	EXPECT_LE(298, got[1]);
@@ -137,18 +137,18 @@ TEST_F(spray, dblp_port_pick__the_dead)
 	}
 	pick(p, 100, got);
 	EXPECT_EQ(100, got[1]);
-	/* If all are dead, one has to be taken, and any may live */
+	/* If all ports are dead, one of them must be used */
 	p[1].missed = DBLP_SPRAY_DEAD;
 	pick(p, 400, got);
 	for (i = 0; i < 4; i++)
 		EXPECT_NE(0, got[i]);
-	/* Not one that was never announced */
+	/* Never a port that was not announced */
 	p[3].announced = false;
 	pick(p, 100, got);
 	EXPECT_EQ(0, got[3]);
 }
 
-/* Several packets in a row, unless its path may be dark */
+/* Several packets in a row use one port, unless its path may have failed */
 TEST_F(spray, dblp_port_next__a_part_of_the_window)
 {
 	struct dblp_sent *s = &self->m.s;
@@ -162,7 +162,7 @@ TEST_F(spray, dblp_port_next__a_part_of_the_window)
 	}
 	EXPECT_LE(99, changes);
 	EXPECT_GE(100, changes);
-	/* A train is not divided, however small the window is */
+	/* A train uses one port, however small the window is */
 	port = dblp_port_next(s, 60000, 1000, MS, false);
 	EXPECT_NE(port, dblp_port_next(s, 1000, 1000, MS, false));
 	for (i = 0; i < 100; i++) {
@@ -175,7 +175,7 @@ TEST_F(spray, dblp_port_next__a_part_of_the_window)
 	EXPECT_NE(port, dblp_port_next(s, 100, 320000, MS, false));
 }
 
-/* Nothing overflows, whatever a path does */
+/* No overflow at any path */
 TEST_F(spray, dblp_port_pick__extremes)
 {
 	struct dblp_port *p = self->p;
@@ -209,12 +209,12 @@ TEST_F(spray, dblp_port_due__seldom)
 	p[3].missed = DBLP_SPRAY_DEAD;
 	for (; now < 61 * S; now += MS)
 		probes += dblp_port_due(p, 4, 10 * MS, now) == 3;
-	/* 10 ms, 20 ms, 40 ms, ... */
+	/* After 10 ms, 20 ms, 40 ms, ... */
 	EXPECT_GT(probes, 10);
 	EXPECT_LT(probes, 16);
 	p[3].missed = 0;
 	EXPECT_EQ(4, dblp_port_due(p, 4, 10 * MS, now + S));
-	/* Where a round trip takes longer, no sooner than an answer can be there */
+	/* With a longer round trip, not before an answer can arrive */
 	p[3] = (struct dblp_port) { .announced = true, .missed = DBLP_SPRAY_DEAD, .heard = now };
 	EXPECT_EQ(3, dblp_port_due(p, 4, 200 * MS, now));
 	EXPECT_EQ(4, dblp_port_due(p, 4, 200 * MS, now + 199 * MS));

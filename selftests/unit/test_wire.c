@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The codec of headers and handshakes: everything goes there and back, and what
- * must not pass does not
+ * The codec of headers and handshakes: written packets read the same, and invalid ones
+ * are refused
  */
 #include <linux/dblp.h>
 
@@ -20,7 +20,7 @@ static enum dblp_wire_error get_hdr(struct dblp_hdr *h, const u8 *p, u32 len)
 	return err;
 }
 
-/* Bytes of the shortest packet of a type, without frames */
+/* Length of the shortest packet of a type, without frames */
 static u32 least_len(u32 type)
 {
 	static const u8 len[__DBLP_PKT_MAX] = {
@@ -34,7 +34,7 @@ static u32 least_len(u32 type)
 	return len[type];
 }
 
-/* Bytes of the longest */
+/* Length of the longest packet of a type */
 static u32 most_len(u32 type)
 {
 	if (type == DBLP_PKT_DATA || type == DBLP_PKT_PROBE)
@@ -119,7 +119,7 @@ TEST(dblp_get_hdr__trailing)
 	}
 }
 
-/* No stateless answer, and none to a repeated packet, is longer than what it answers */
+/* An answer that is stateless, or to a repeated packet, is not longer than the packet */
 TEST(dblp_wire_size__of_answers)
 {
 	EXPECT_LE(DBLP_INIT_ACK_LEN, DBLP_INIT_LEN);
@@ -128,7 +128,7 @@ TEST(dblp_wire_size__of_answers)
 	EXPECT_LE(DBLP_RST_LEN, DBLP_INIT_LEN);
 }
 
-/* A list of versions is the same in all of them */
+/* A list of versions has the same format in all versions */
 TEST(dblp_check_len__of_another_version)
 {
 	struct dblp_hdr h = { .type = DBLP_PKT_VERSION };
@@ -145,7 +145,7 @@ TEST(dblp_get_hdr__version)
 	u32 version;
 
 	for (version = 0; version < 16; version++) {
-		/* Nothing of another version's header is judged */
+		/* Other fields of another version's header are not checked */
 		u8 p[DBLP_HDR_LEN] = {
 			version << 4 | DBLP_PKT_VERSION, 0, 0, 0, 0, 0, 0, 0,
 			1, 2, 3, 4, 5, 6, 7, 8,
@@ -190,7 +190,7 @@ TEST(dblp_get_hdr__fields_that_must_be_zero)
 
 		for (byte = 2; byte < 8; byte++) {
 			u8 p[DBLP_HDR_LEN] = { DBLP_VERSION << 4 | type };
-			/* That of a PROBE names a port */
+			/* In a PROBE this field is a port */
 			bool ok = byte > 3 ? numbered :
 				  type == DBLP_PKT_DATA ||
 				  (type == DBLP_PKT_PROBE && byte == 3);
@@ -203,7 +203,7 @@ TEST(dblp_get_hdr__fields_that_must_be_zero)
 	}
 }
 
-/* Ports of a COOKIE-ECHO, and the one that a PROBE announces */
+/* Number of ports of a COOKIE-ECHO, and port that a PROBE announces */
 static bool may_name(u8 type, u32 ports)
 {
 	if (type == DBLP_PKT_COOKIE_ECHO)
@@ -255,7 +255,7 @@ TEST(dblp_get_hdr__ctl_len)
 	}
 }
 
-/* The packets of the handshake, RST and PROBE have an AUTH frame or none */
+/* Packets of the handshake, RST and PROBE have an AUTH frame or no frame */
 TEST(dblp_get_hdr__auth)
 {
 	struct dblp_hdr h;
@@ -281,7 +281,7 @@ TEST(dblp_get_hdr__auth)
 	}
 }
 
-TEST(dblp_auth_at__is_behind_the_other_frames)
+TEST(dblp_auth_at__is_the_last_frame)
 {
 	static const struct {
 		u8	type;
@@ -311,8 +311,8 @@ TEST(dblp_auth_at__is_behind_the_other_frames)
 	}
 }
 
-/* All but the tag is the same in packets that continue each other */
-TEST(dblp_ctl_alike__leaves_the_tag_out)
+/* Packets of a train have the same frames, except their tags */
+TEST(dblp_ctl_alike__ignores_the_tag)
 {
 	struct dblp_frame meta = { .type = DBLP_FRAME_META, .meta.total = 1 };
 	u8 p[DBLP_META_LEN + DBLP_AUTH_LEN], tag[DBLP_TAG_LEN] = {};
@@ -328,7 +328,7 @@ TEST(dblp_ctl_alike__leaves_the_tag_out)
 	EXPECT_EQ(DBLP_META_LEN, dblp_ctl_alike(p, DBLP_META_LEN));
 	EXPECT_EQ(DBLP_AUTH_LEN - 4, dblp_ctl_alike(p, DBLP_AUTH_LEN - 4));
 	EXPECT_EQ(0, dblp_ctl_alike(p, 0));
-	/* Another length, or another type */
+	/* Frames of another length or another type */
 	at[1]++;
 	EXPECT_EQ(sizeof(p), dblp_ctl_alike(p, sizeof(p)));
 	at[1]--;
@@ -336,7 +336,7 @@ TEST(dblp_ctl_alike__leaves_the_tag_out)
 	EXPECT_EQ(sizeof(p), dblp_ctl_alike(p, sizeof(p)));
 }
 
-/* A segment, its header and how many bytes its packet has */
+/* A segment, its header, and the length of its packet */
 struct segment {
 	struct dblp_hdr		h;
 	struct dblp_data	d;
@@ -433,7 +433,10 @@ TEST(dblp_get_data__round_trip)
 	}
 }
 
-/* The segment of segment_init() with these fields, which may name others of @s */
+/*
+ * The result for segment_init() with these fields, which may refer to other fields of
+ * @s
+ */
 #define EXPECT_SEGMENT(want, ...) do { \
 	struct segment s; \
 	\
@@ -465,9 +468,9 @@ TEST(dblp_get_data__reserved_attributes)
 		dblp_put_data(s.p, &s.d);
 		s.p[14] ^= (1 << bit) >> 8;
 		s.p[15] ^= (1 << bit) & 0xff;
-		/* Reserved, importance, and policies that do not exist */
+		/* Reserved bits, importance, and unknown policies */
 		kept = bit < 2 || bit == 5 || bit == 6 || bit == 11;
-		/* As a zero map, the segment is too long */
+		/* The segment is too long for a zero map */
 		EXPECT_EQ(kept ? DBLP_WIRE_FIELD :
 			  1 << bit == DBLP_ATTR_ZEROS ? DBLP_WIRE_TRAILING :
 							DBLP_WIRE_OK,
@@ -492,7 +495,7 @@ TEST(dblp_get_data__offset)
 	EXPECT_SEGMENT(FIELD, s.d.offset = U32_MAX - U32_MAX % 1000);
 }
 
-/* The first segment of a message, in a packet that fits it */
+/* The first segment of a message, in a packet of its exact length */
 #define EXPECT_FIRST(want, seg, msg, len) \
 	EXPECT_SEGMENT(want, s.d.offset = 0; s.h.seg_size = (seg); \
 		       s.d.msg_len = (msg); s.pkt_len = 52 + (len))
@@ -502,7 +505,7 @@ TEST(dblp_get_data__seg_size)
 	EXPECT_FIRST(FIELD, 0, 10000, 1000);
 	EXPECT_FIRST(OK, DBLP_SEG_MAX, 100000, DBLP_SEG_MAX);
 	EXPECT_FIRST(FIELD, DBLP_SEG_MAX + 1, 100000, DBLP_SEG_MAX + 1);
-	/* Small ones only if there is a single one */
+	/* A small segment size only if the message has a single segment */
 	EXPECT_FIRST(FIELD, DBLP_SEG_MIN - 1, DBLP_SEG_MIN, DBLP_SEG_MIN - 1);
 	EXPECT_FIRST(OK, DBLP_SEG_MIN - 1, DBLP_SEG_MIN - 1, DBLP_SEG_MIN - 1);
 	EXPECT_FIRST(OK, DBLP_SEG_MIN, DBLP_SEG_MIN + 1, DBLP_SEG_MIN);
@@ -516,7 +519,7 @@ TEST(dblp_get_data__length_of_segment)
 	EXPECT_SEGMENT(TRAILING, s.pkt_len = U32_MAX);
 	for (len = 0; len < 52 + 1000; len++)
 		EXPECT_SEGMENT(SHORT, s.pkt_len = len);
-	/* The last one is what remains */
+	/* The last segment has the remaining bytes */
 	for (len = 0; len < 3; len++)
 		EXPECT_EQ(len == 0 ? DBLP_WIRE_SHORT : len == 1 ? DBLP_WIRE_OK :
 								  DBLP_WIRE_TRAILING,
@@ -526,7 +529,7 @@ TEST(dblp_get_data__length_of_segment)
 			  }));
 }
 
-/* A message of 101 segments: 4 words */
+/* A message of 101 segments, so 4 words */
 TEST(dblp_get_data__zeromap)
 {
 	struct dblp_data d;
@@ -550,7 +553,7 @@ TEST(dblp_get_data__zeromap)
 	for (s.pkt_len = 52; s.pkt_len < 56; s.pkt_len++)
 		EXPECT_EQ(DBLP_WIRE_SHORT, segment_check(&s));
 
-	/* It begins at one segment in 32 */
+	/* A map begins at a multiple of 32 segments */
 	s.pkt_len = 56;
 	for (s.d.offset = 0; s.d.offset < s.d.msg_len; s.d.offset += 1000)
 		EXPECT_EQ(s.d.offset % 32000 ? DBLP_WIRE_FIELD : DBLP_WIRE_OK,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The codec of control frames: everything goes there and back, and what must
- * not pass does not
+ * The codec of control frames: written frames read the same, and invalid ones are
+ * refused
  */
 #include <linux/dblp.h>
 
@@ -34,7 +34,7 @@ static enum dblp_wire_error frame_parse(struct dblp_frame *f, const u8 *p,
 	err = dblp_get_frame(f, &at, left);
 	if (err ? at != copy || *left != len : at + *left != copy + len)
 		err = -1;
-	/* What points into the packet has to outlive it here */
+	/* Pointers into the copy would become invalid here */
 	if (!err && f->type == DBLP_FRAME_LOSSMAP)
 		f->lossmap.bits = p + (f->lossmap.bits - copy);
 	free_exact(copy, len);
@@ -43,9 +43,7 @@ static enum dblp_wire_error frame_parse(struct dblp_frame *f, const u8 *p,
 
 static const u8 some_tag[DBLP_TAG_LEN] = "0123456789abcde";
 
-/* A frame of each type with what is hardest to carry, and room for the bytes of
- * a loss map.
- */
+/* A frame of each type with extreme values, and the bytes of a loss map */
 static void frame_init(struct dblp_frame *f, u8 type, u8 *bits)
 {
 	u32 i;
@@ -128,7 +126,7 @@ static void frame_init(struct dblp_frame *f, u8 type, u8 *bits)
 	}
 }
 
-/* The same as it is in a packet; @p has DBLP_CTL_MAX bytes */
+/* Write this frame to @p, which has DBLP_CTL_MAX bytes */
 static void frame_write(u8 *p, u8 type)
 {
 	u8 bits[4 * DBLP_LOSSMAP_WORDS_MAX];
@@ -138,7 +136,7 @@ static void frame_write(u8 *p, u8 type)
 	dblp_put_frame(p, p + DBLP_CTL_MAX, &f);
 }
 
-/* All fields, of frames that were zero before they were filled */
+/* Compare all fields of frames that were zero before they were filled */
 static bool frames_equal(const struct dblp_frame *a, const struct dblp_frame *b)
 {
 	struct dblp_frame same = *b;
@@ -187,7 +185,7 @@ TEST(dblp_put_frame__round_trip)
 			  frame_parse(&back, p, frame_len[type], &left));
 		EXPECT_EQ(0, left);
 		EXPECT_TRUE(frames_equal(&f, &back));
-		/* The next frame is left alone */
+		/* The next frame stays unchanged */
 		EXPECT_EQ(DBLP_WIRE_OK,
 			  frame_parse(&back, p, sizeof(p), &left));
 		EXPECT_EQ(sizeof(p) - frame_len[type], left);
@@ -258,7 +256,7 @@ TEST(dblp_put_frame__not_a_frame)
 	EXPECT_EQ(NULL, dblp_put_frame(p, p + sizeof(p), &f));
 }
 
-/* What was written says @n ranges, and they are the first of @f */
+/* Was the frame cut to @n ranges, which are the first ones of @f? */
 static bool ack_is_cut(const struct dblp_frame *f, u32 room, u32 n)
 {
 	u8 p[DBLP_CTL_MAX] = {}, *end = dblp_put_frame(p, p + room, f);
@@ -286,7 +284,7 @@ TEST(dblp_put_frame__ack_too_far)
 {
 	struct dblp_frame f = { .type = DBLP_FRAME_ACK, .ack.n = 3 };
 
-	/* The largest gap and length there can be, and one more of each */
+	/* The largest gap and length, and one more of each */
 	f.ack.range[0].last = 1000000;
 	f.ack.range[0].first = 1000000;
 	f.ack.range[1].last = 1000000 - 65535 - 2;
@@ -300,7 +298,7 @@ TEST(dblp_put_frame__ack_too_far)
 	f.ack.range[1].first = --f.ack.range[1].last;
 	EXPECT_TRUE(ack_is_cut(&f, DBLP_CTL_MAX, 1));
 
-	/* More ranges than a frame has are cut as well */
+	/* Ranges beyond the maximum of a frame are cut, too */
 	frame_init(&f, DBLP_FRAME_ACK, NULL);
 	f.ack.n = U32_MAX;
 	EXPECT_TRUE(ack_is_cut(&f, DBLP_CTL_MAX, DBLP_ACK_RANGES_MAX));
@@ -312,7 +310,7 @@ TEST(dblp_put_frame__ack_span)
 	u8 p[DBLP_CTL_MAX];
 	u32 left;
 
-	/* Half the number space is too much to be expanded */
+	/* Half of the number space is too large to be expanded */
 	f.ack.range[0].last = 0xfffffff0;
 	f.ack.range[0].first = 0x10;
 	f.ack.range[1].last = 0xe;
@@ -364,7 +362,7 @@ TEST(dblp_get_frame__truncated)
 	}
 }
 
-/* Every number of words but its own is refused, of every type */
+/* Each type of frame has one valid number of words; others are refused */
 TEST(dblp_get_frame__words)
 {
 	u8 p[DBLP_CTL_MAX];
@@ -393,7 +391,7 @@ TEST(dblp_get_frame__type)
 
 		enum dblp_wire_error want = DBLP_WIRE_FIELD;
 
-		/* No frame has one word only */
+		/* A frame has at least two words */
 		if (type == 0 || type >= __DBLP_FRAME_MAX)
 			want = DBLP_WIRE_TYPE;
 		EXPECT_EQ(want, frame_parse(&f, p, sizeof(p), &left));
@@ -433,7 +431,7 @@ TEST(dblp_get_frame__arg)
 	}
 }
 
-/* The result of a frame with one 32-bit word changed */
+/* Result of reading a frame with one 32-bit word changed */
 static enum dblp_wire_error with_word(u8 type, u32 at, u32 v)
 {
 	u8 p[DBLP_CTL_MAX];
@@ -454,12 +452,12 @@ TEST(dblp_get_frame__values)
 	EXPECT_WORD(FIELD, FLOW, 8, DBLP_PPM + 1);
 	EXPECT_WORD(FIELD, FLOW, 8, U32_MAX);
 
-	/* The critical prefix ends where the message does */
+	/* The critical prefix may not exceed the message */
 	EXPECT_WORD(OK, META, 8, 0);
 	EXPECT_WORD(FIELD, META, 8, DBLP_MSG_MAX - 0x01020303);
 	EXPECT_WORD(FIELD, META, 8, U32_MAX);
 	EXPECT_WORD(OK, META, 12, U32_MAX);
-	/* The piece begins within the message */
+	/* The piece must begin within the message */
 	EXPECT_WORD(OK, META, 16, 0);
 	EXPECT_WORD(FIELD, META, 16, DBLP_MSG_MAX);
 	EXPECT_WORD(FIELD, META, 16, U32_MAX);
@@ -472,7 +470,7 @@ TEST(dblp_get_frame__values)
 	EXPECT_WORD(FIELD, LOSSMAP, 8, 16);
 	EXPECT_WORD(FIELD, LOSSMAP, 8, 0xffffffe0);
 
-	/* 0x100 - 63 x 70000 - 65535 and no more than half the space */
+	/* 0x100 - 63 x 70000 - 65535, and at most half of the number space */
 	EXPECT_WORD(OK, ACK, 12, 65535);
 	EXPECT_WORD(OK, ACK, 12, 0x70000000);
 	EXPECT_WORD(FIELD, ACK, 12, S32_MAX);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Simulates one path after the other, as lines of KEY=NUMBER on standard input
- * describe them, and prints what was measured on each as a line of JSON. The
- * senders are the module's own net/dblp/core and net/dblp/cc; 'run' knows which
- * paths, and what is to be reached on them.
+ * Simulates paths, one for each line of KEY=NUMBER on standard input, and prints the
+ * results of each as a line of JSON. The senders use the module's own net/dblp/core and
+ * net/dblp/cc. 'run' defines the paths and the limits of the results.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@
 #include "prng.h"
 #include "sim.h"
 
-/* What a line may say; times in nanoseconds, loss in ppm */
+/* Keys of a line; times in ns, loss in ppm */
 struct cell {
 	char	mode[16];	/* steady, burst, step, dead, rounds */
 	char	ours[16];	/* names of congestion controls */
@@ -25,8 +24,8 @@ struct cell {
 	u64	kbit;
 	u64	rtt;
 	u64	queue;		/* packets */
-	u64	n;		/* flows of ours, which come first */
-	u64	m;		/* and of theirs */
+	u64	n;		/* flows with @ours, which are the first ones */
+	u64	m;		/* flows with @theirs */
 	u64	loss;
 	u64	ack_loss;
 	u64	jitter;
@@ -34,12 +33,12 @@ struct cell {
 	u64	warm;
 	u64	time;
 	u64	seed;
-	u64	hit;		/* loss of a burst behind the link */
-	u64	acks_too;	/* it hits ACKs as well */
-	u64	kbit_after;	/* of a step, and of its round trip */
+	u64	hit;		/* loss of a burst after the link */
+	u64	acks_too;	/* the burst loses ACKs, too */
+	u64	kbit_after;	/* rate after a step, and round-trip time */
 	u64	rtt_after;
 	u64	bytes;		/* of a message */
-	u64	budget;		/* ppm of it */
+	u64	budget;		/* ppm of a message */
 	u64	rounds;
 };
 
@@ -106,7 +105,7 @@ static void parse(struct cell *c, char *line)
 	}
 }
 
-/* Never another than the one that was asked for */
+/* The congestion control of this name; no fallback to another one */
 static const struct dblp_cc_ops *find(const char *name)
 {
 	static const struct dblp_cc_ops *const tcp[] = {
@@ -154,19 +153,19 @@ static void begin(struct sim *s, const struct cell *c)
 
 		f->ops = find(i < c->n ? c->ours : c->theirs);
 		f->start = next_random(&r, spread);
-		/* A small packet, and a timer each way */
+		/* Handshake: a small packet, with both delays of timers */
 		f->handshake_rtt = c->rtt + sim_packet_time(s) / 10;
 		f->goal = c->bytes ? 1 : 0;
 	}
 }
 
-/* Sums over some flows */
+/* Sums over flows */
 struct sums {
 	u64	received;
 	u64	sent;
 	u64	dropped;
-	u64	window;		/* at the moment */
-	double	squares;	/* of what each received */
+	u64	window;		/* current windows */
+	double	squares;	/* squares of the bytes received */
 };
 
 static struct sums sum_up(const struct sim *s, u32 first, u32 n,
@@ -193,7 +192,7 @@ static double ratio(double a, double b)
 	return b ? a / b : 0;
 }
 
-/* Of the link, what @received bytes of messages in @time are */
+/* Share of the link that @received bytes of messages in @time use */
 static double used(const struct sim *s, u64 received, u64 time)
 {
 	return ratio((double)received / s->payload * sim_packet_time(s), time);
@@ -208,7 +207,7 @@ static void print_part(const char *name, const struct sim *s, u64 time,
 	       ratio((double)is->received * is->received, n * is->squares));
 }
 
-/* Shares of the link after the flows have settled */
+/* Shares of the link in the steady state */
 static void steady(struct sim *s, const struct cell *c)
 {
 	struct sums ours, theirs, now, all, all_now;
@@ -244,8 +243,8 @@ static u64 sent_in(struct sim *s, u64 time)
 	return sum_up(s, 0, s->n, NULL).sent - before;
 }
 
-/* How much is sent amid loss that lasts for @time, and how soon all is again as
- * it was: @rounds is what it may take for that
+/* Packets sent during losses of @time, and time until the state before is restored, of
+ * which @rounds are allowed
  */
 static void burst(struct sim *s, const struct cell *c)
 {
@@ -265,8 +264,8 @@ static void burst(struct sim *s, const struct cell *c)
 	       ratio(ratio(sent_in(s, 3 * after), 3 * after), before));
 }
 
-/* The link or the path changes: what the queue drops, what is used from @time on, and
- * how much of the queue
+/* The link or the path changes: drops of the queue, and from @time on the use of the
+ * link and the length of the queue
  */
 static void step(struct sim *s, const struct cell *c)
 {
@@ -288,7 +287,7 @@ static void step(struct sim *s, const struct cell *c)
 	       ratio(s->queue_area, c->time) / s->queue_max);
 }
 
-/* Nothing comes through for @time: packets sent beyond the window */
+/* The path delivers nothing for @time: packets sent in excess of the window */
 static void dead(struct sim *s, const struct cell *c)
 {
 	struct sums was, now;
@@ -308,7 +307,7 @@ static int compare(const void *a, const void *b)
 	return *(const double *)a < *(const double *)b ? -1 : 1;
 }
 
-/* Messages of all flows at once; returns how long they take */
+/* A message of each flow at the same time; returns the duration of all */
 static double one_round(struct sim *s, const struct cell *c, struct prng *r)
 {
 	u64 at = s->now + 2 * c->rtt + SIM_MS, last = 0;
@@ -329,7 +328,7 @@ static double one_round(struct sim *s, const struct cell *c, struct prng *r)
 	return last - at;
 }
 
-/* Rounds of messages amid loss, each after rounds without */
+/* Rounds of messages with losses, each after rounds without */
 static void rounds(struct sim *s, const struct cell *c)
 {
 	double limit = (double)c->bytes / s->payload * sim_packet_time(s) * s->n *
@@ -351,7 +350,7 @@ static void rounds(struct sim *s, const struct cell *c)
 		}
 		s->loss_behind = 0;
 		s->ack_loss = c->ack_loss;
-		/* What is left of it */
+		/* Packets that remain from this round */
 		for (k = 0; k < 100 && failed; k++)
 			if (one_round(s, c, &r) > 0)
 				break;
