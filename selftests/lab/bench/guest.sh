@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# One scenario of the bench, in the VM: guest.sh SCENARIO [ARGUMENT...]. See
-# lib/measure.sh for what it leaves.
+# Runs one scenario of the bench in the VM: guest.sh SCENARIO [ARGUMENT...]. Its results are
+# described in lib/measure.sh.
 
 set -u -o pipefail
 here=$(dirname "$(readlink -f "$0")")
@@ -12,7 +12,7 @@ here=$(dirname "$(readlink -f "$0")")
 . "$here/../../lib/measure.sh"
 peers="cubic bbr dctcp sctp"
 
-# One CPU does the work of both ends and is never idle: time counts instructions.
+# One CPU does the work of both ends and is never idle, so its time counts instructions.
 bulk()
 {
 	local offloads transport
@@ -49,8 +49,8 @@ loss()
 	done
 }
 
-# Delay that no queue causes: ACKs come in bunches, or the delay differs from packet
-# to packet.
+# Delays without a queue: ACKs arrive in bunches, or the delay varies from packet to
+# packet.
 noise()
 {
 	local kind transport
@@ -71,7 +71,7 @@ noise()
 	done
 }
 
-# with_and_without LOSS: a budget
+# with_and_without LOSS: rounds of fan-in at LOSS (%), without and with a budget
 with_and_without()
 {
 	local transport
@@ -87,7 +87,7 @@ budget()
 	with_and_without 1
 }
 
-# fanin LOSS
+# fanin LOSS: rounds of fan-in from 8 hosts at LOSS (%)
 fanin()
 {
 	local transport
@@ -98,7 +98,7 @@ fanin()
 	done
 }
 
-# many LOSS
+# many LOSS: rounds of fan-in from 128 connections at LOSS (%)
 many()
 {
 	local transport
@@ -118,8 +118,8 @@ share()
 	measure 8 dblp share --other tcp --other-cc cubic --warmup 2 --time 10
 }
 
-# beside QUEUE DELAY: 8 flows beside 8 of TCP, and what the queue dropped. At a higher
-# rate one processor that runs both ends would decide who gets what.
+# beside QUEUE DELAY: shares of 8 flows and 8 TCP flows, and drops of the queue. At a higher
+# rate the single CPU, which runs both ends, would decide the shares.
 beside()
 {
 	local who other
@@ -128,18 +128,18 @@ beside()
 	aside=queue_counts
 	for other in cubic bbr; do
 		for who in dblp cubic bbr dctcp; do
-			# TCP beside TCP tells what the queue does; cubic is what there is most of.
+			# TCP beside TCP shows the effect of the queue; most hosts use cubic.
 			[ $other = cubic ] || [ "$who" = bbr ] || [[ $who = dblp* ]] || continue
 			fresh_queue || fail "no queue"
-			# What waits in send buffers at the end takes its time, too.
+			# Data in send buffers at the end takes time, too.
 			measure "$1 $2 $other" "$who" share --other tcp --other-cc $other \
 				--buffer 1000000 --warmup 4 --time 8
 		done
 	done
 }
 
-# bursts LOSS: three times a second of it, with half a second before each. A line for each:
-# between which times there was all of it, in seconds of CLOCK_MONOTONIC.
+# bursts LOSS: three bursts of LOSS (%), each of 1 s after 0.5 s without loss. Prints a line
+# for each: a time span within the burst, in seconds of CLOCK_MONOTONIC.
 bursts()
 {
 	local i from until _
@@ -151,7 +151,7 @@ bursts()
 		sleep 1
 		read -r until _ < /proc/uptime
 		change_loss 0
-		# The kernel tells hundredths, rounded down.
+		# /proc/uptime has hundredths, rounded down.
 		echo "[$from + 0.01, $until]"
 	done
 }
@@ -161,8 +161,8 @@ burst_times()
 	jq -c -n "{bursts: [$(paste -s -d , /run/bursts)]}"
 }
 
-# burst LOSS: rounds of three hosts, one after the other, amid bursts of LOSS. There
-# are as many as nobody gets done before the last burst ends.
+# burst LOSS: consecutive rounds of three hosts, with bursts of LOSS (%). Their number is
+# larger than can complete before the last burst ends.
 burst()
 {
 	local budget pid
@@ -181,9 +181,9 @@ burst()
 	done
 }
 
-# runs P R LOSS: fan-in where losses come in runs, after Gilbert and Elliott: of each
-# packet's chances, P (%) that a run begins and R (%) that it ends; within it LOSS (%)
-# are lost
+# runs P R LOSS: fan-in with correlated losses after Gilbert and Elliott. At each packet a
+# bad period begins with a chance of P (%) and ends with a chance of R (%); in it LOSS (%) of
+# the packets are lost.
 runs()
 {
 	local transport
@@ -210,7 +210,7 @@ latency()
 	done
 }
 
-# Free the memory that earlier runs left in caches, so that it is not counted.
+# Free memory that earlier runs left in caches, which would count otherwise.
 tidy()
 {
 	local file
@@ -226,7 +226,7 @@ idle()
 	local transport
 
 	switched 1 none 0 0 || fail "no network"
-	# One host opens all connections, so it needs as many ports.
+	# One host opens all connections, so it needs a port for each.
 	ip netns exec h0 sh -c 'echo 2000 65000 > /proc/sys/net/ipv4/ip_local_port_range'
 	for transport in dblp cubic; do
 		tidy
@@ -234,7 +234,7 @@ idle()
 	done
 }
 
-# in_real_time KEY TRANSPORTS MODE [OPTION...]
+# in_real_time KEY TRANSPORTS MODE [OPTION...]: measure all transports in this network
 in_real_time()
 {
 	local key=$1 transports=$2 transport
@@ -246,8 +246,8 @@ in_real_time()
 	no_network
 }
 
-# real CPUS idle|busy: what depends on how soon processors get to it, on as many of them,
-# with a process on each that never sleeps, or without. Each measurement takes seconds.
+# real CPUS idle|busy: measurements that depend on scheduling delay, on this number of CPUs,
+# idle or with a busy process on each. Each measurement takes seconds.
 real()
 {
 	local where="$1 $2" both="dblp cubic" loss cpu

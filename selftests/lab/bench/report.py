@@ -25,7 +25,7 @@ def bulk_rows(f):
         if all(rates):
             more = f"{rates[0] / 1e6:.1f} and {rates[1] / 1e6:.1f} Mbit/s"
             costs_more = f"{costs[0]:.3f} and {costs[1]:.3f} a byte"
-        # Without offloads, most instructions are those of the stack for TCP and for UDP
+        # Without offloads, most instructions belong to the stacks of TCP and UDP
         bar = 1.0 if offloads == "on" else None
         yield Row(f"bulk-offloads-{offloads}", f"bulk goodput, offloads {offloads}, over TCP's",
                   ratio(*rates), "ratio", low=bar, peers={"tcp-cubic": 1.0}, more=more, why=why)
@@ -49,7 +49,7 @@ def rr_rows(f):
 
 
 def goodput_row(f, scenario, key, name, what, low=None, others=PEERS):
-    """Share of the wire limit of 100 Mbit/s"""
+    """Goodput as a share of the wire limit of 100 Mbit/s"""
     limit = 100e6 * PAYLOAD / FRAME
     shares = {transport: ratio(goodput(f.results(scenario, key, transport)), limit)
               for transport in ("dblp",) + others}
@@ -71,7 +71,7 @@ def noise_rows(f):
 
 
 def round_row(f, scenario, loss, budget, high, wire, what):
-    """p99 of rounds over the wire limit, with the medians beside it"""
+    """p99 of rounds over the wire limit; peers, and the medians"""
     transport = "dblp-2%" if budget else "dblp"
     found = f.results(scenario, loss, transport)
     peers = {peer: ratio(pooled(f.results(scenario, loss, peer), 99), wire) for peer in PEERS}
@@ -128,13 +128,13 @@ def share_rows(f):
 
 
 def others_share(results):
-    """Share of the bytes that the other side got"""
+    """The share of the bytes of the other side's flows"""
     sides = [sum(r["side_bytes"][i] for r in results) for i in (0, 1)]
     return ratio(sides[1], sum(sides))
 
 
 def dropped_share(results):
-    """Share of the packets to the receiver that its queue dropped"""
+    """The share of the packets to the receiver that its queue dropped"""
     dropped, passed = (sum(r["queue"][what] for r in results) for what in ("drops", "packets"))
     return ratio(dropped, dropped + passed)
 
@@ -156,8 +156,9 @@ def beside_rows(f):
 
 
 def burst_rounds(results, patience_s):
-    """Times, in seconds, of the rounds amid bursts: they began in one that went on for
-    @patience_s, or were under way when one began and lasted for so long from then on"""
+    """Durations of rounds in bursts, seconds. A round counts if it began in a burst, at least
+    @patience_s before its end. If a burst began in a round, the rest of the round counts if
+    it lasted for @patience_s."""
     for r in results:
         ended = r["started_ns"] / 1e9
         for sample in r["samples"]:
@@ -243,7 +244,7 @@ def idle_rows(f):
 
 
 def paired_row(f, key, transport, base, figure, what, unit, **bars):
-    """A figure over that of @base in the same boot: the median over the boots"""
+    """A figure relative to that of @base in the same boot: the median of the boots"""
     def ratios(which):
         pair = [f.results("real", key, name) for name in (which, base)]
         return [figure([mine]) / figure([theirs]) for mine, theirs in zip(*pair)]

@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy, interpolate
 from torch.nn.parallel import DistributedDataParallel
 
 SIDE, HEIGHT, WIDTH, NOISE = 16, 14, 10, 0.4
-# Five pixels a row, seven rows a digit
+# Five pixels in a row, seven rows in a digit
 GLYPHS = """
 01110 00100 01110 01110 00010 11111 00110 11111 01110 01110
 10001 01100 10001 10001 00110 10000 01000 00001 10001 10001
@@ -29,7 +29,7 @@ GLYPHS = """
 
 
 def digits(count, seed):
-    """Images of SIDE x SIDE pixels and what they show, anywhere in them and with noise"""
+    """Images of SIDE x SIDE pixels with noise, of a digit at a random position, and the digits"""
     random = torch.Generator().manual_seed(seed)
     rows = [line.split() for line in GLYPHS.split("\n") if line]
     glyphs = torch.tensor([[[float(pixel) for pixel in row[digit]] for row in rows] for digit in range(10)])
@@ -44,7 +44,7 @@ def digits(count, seed):
 
 
 def train(seed, options):
-    """One training, from the first round to the accuracy of its end"""
+    """Train one model; reports each round, and the accuracy at the end"""
     rank, ranks = dist.get_rank(), dist.get_world_size()
     torch.manual_seed(seed)
     model = DistributedDataParallel(nn.Sequential(
@@ -71,7 +71,7 @@ def train(seed, options):
 
 
 def main():
-    """The options, and a training for each seed"""
+    """Parse the options and train a model for each seed"""
     p = argparse.ArgumentParser(description="Learn to read digits.")
     p.add_argument("--rounds", type=int, default=40)
     p.add_argument("--batch", type=int, default=8)

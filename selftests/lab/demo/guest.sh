@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The demo as it runs in the VM: a server (rank 0) and three workers behind one switch
-# train the same model several times over, each time by another transport.
+# The demo in the VM: a server (rank 0) and three workers at one switch train the same model
+# several times, each time over another transport.
 #
-#	guest.sh [tcp] [fixed] [phases]		these runs, default all
-#	guest.sh burst				a microburst, started by a hook
+#	guest.sh [tcp] [fixed] [phases]		these runs, by default all of them
+#	guest.sh burst				cause a microburst; started by a hook
 #
-# The text to train on is in /add. Logs are left in /out.
+# The training text is in /add, logs are written to /out.
 
 set -u -o pipefail
 
@@ -19,16 +19,16 @@ low=0.8%
 high=40.8%
 tuned=2%
 
-# Rate of each link in each direction. The switch has a queue of 100 packets at
-# each port, and the queues of the hosts hold all that they send. Packets are lost
-# before the link, so they take no time on it.
+# Rate of each link in each direction. Each port of the switch has a queue of 100 packets,
+# and the queues of the hosts hold all data that they send. Packets are lost before the link,
+# so they use no time on it.
 rate=100mbit
 link=(rate "$rate" delay 250us limit 100)
-# A microburst takes about as long as a round. It begins with a round, in which the
-# workers send first.
+# A microburst takes about as long as a round. It begins with a round, in which workers send
+# first.
 burst_loss=90%
 burst_time=0.150
-# After a fifth, a half and nine tenths of the run; before the last one an operator
+# Microbursts at a fifth, a half and nine tenths of the run; before the last one an operator
 # changes a budget.
 bursts=$((rounds / 5)),$((rounds / 2)),$((rounds * 9 / 10))
 tune=$((rounds * 3 / 4))
@@ -59,7 +59,7 @@ plug_in()
 	tc -n switch qdisc add dev "$1" root netem "${link[@]}"
 }
 
-# host NAME ADDRESS: create a namespace connected to the switch
+# host NAME ADDRESS: create a namespace and connect it to the switch
 host()
 {
 	plug_in "$@" > /dev/null || fail "cannot set up $1"
@@ -83,7 +83,7 @@ make_network()
 	done
 }
 
-# The port to the server loses most packets for a while.
+# Lose most packets at the port to the server for a while.
 burst()
 {
 	tc -n switch qdisc change dev server root netem "${link[@]}" loss $burst_loss &&
@@ -97,7 +97,7 @@ show()
 	"$@" || fail "this failed: $*"
 }
 
-# An operator tunes the sockets of a training run, which does not notice it.
+# An operator changes the budget of the sockets of a running training.
 tune_sockets()
 {
 	local i id
@@ -111,7 +111,7 @@ tune_sockets()
 	show dblpctl -N worker0 socket list peer $server
 }
 
-# add_job NUMBER [OPTION...]: on each host
+# add_job NUMBER [OPTION...]: add a job on each host
 add_job()
 {
 	local host
@@ -121,8 +121,8 @@ add_job()
 	done
 }
 
-# train LOG NAME TRANSPORT [OPTION...]: the first worker writes the log, as the server's
-# rounds end with the last byte that it hands over
+# train LOG NAME TRANSPORT [OPTION...]: train with a server and three workers. The first worker
+# writes the log: a server's rounds end when it has passed its last byte to the socket.
 train()
 {
 	local log=$log_dir/$1 name=$2 kind=$1 pids=() i

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 """
-Tables, bars and files to plot of the demo with PyTorch, from the logs that torch.sh
-has left. A round is the time from when the last rank began its backward pass until the last
-one had the averages: under losses some leave the barrier before it 200 ms earlier than others.
+Tables, limits and files to plot of the demo with PyTorch, from the logs of torch.sh. A
+round lasts from the time when the last rank begins its backward pass to the time when the
+last rank has the averages. With losses, ranks leave the barrier up to 200 ms apart.
 """
 
 import json
@@ -29,7 +29,7 @@ FAILED = re.compile(r"\[(\d+)\] .*rank (\d+) has failed: ")
 
 
 class Run:
-    """A log: durations of rounds, and what trainings came to, by seed"""
+    """A log: times of rounds, and results of trainings, by seed"""
 
     def __init__(self, path):
         self.name = path.stem
@@ -57,7 +57,7 @@ class Run:
             self.tuned = self.last
 
     def rounds(self, seed, first=1):
-        """Those that all ranks have ended, from this one on"""
+        """Durations of the rounds from @first on that all ranks have completed"""
         return {i: max(ends.values()) - max(self.begins[s, i].values()) for (s, i), ends in sorted(self.ends.items())
                 if s == seed and i >= first and len(ends) == RANKS}
 
@@ -66,7 +66,7 @@ class Run:
         return quantile(rounds, share) if rounds else None
 
     def different(self):
-        """Trainings whose ranks do not end with the same parameters"""
+        """Number of trainings whose ranks do not end with equal parameters"""
         return sum(len(by_rank) != RANKS or len(set(by_rank.values())) > 1 for by_rank in self.replicas.values())
 
 
@@ -103,7 +103,7 @@ def print_table(rows):
 
 
 def seed_noise(runs):
-    """By how much the mean accuracy is below Gloo's without loss, that one's standard deviation, and both"""
+    """Mean accuracy of Gloo without loss minus ours, standard deviation of Gloo's, and both means"""
     lossy, clean = (list(runs[n].accuracy.values()) if n in runs else [] for n in ("dblp-seeds", "clean-gloo"))
     if min(len(lossy), len(clean)) < 2:
         return None, None, {}
@@ -137,7 +137,7 @@ def bars(runs):
 
 
 def write_rounds(directory, run):
-    """As dblp-train writes its logs, which demo/plot reads"""
+    """Write a run as a log of dblp-train, for demo/plot"""
     with open(directory / run.name, "w", encoding="ascii") as f:
         f.write(f"name {NAMES[run.name]}\n")
         for i, ms in run.rounds(1).items():

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The demo with PyTorch as it runs in a VM: digits.py, four ranks on four hosts at a switch,
-# by one of the transports.
+# The demo with PyTorch in a VM: digits.py on four ranks, on four hosts at a switch, over one of
+# the transports.
 #
 #	torch.sh RUN
 #
-# A log is left in /out: what dblp-run and the script have printed.
+# The log in /out is the output of dblp-run and the script.
 
 set -u -o pipefail
 
@@ -25,15 +25,15 @@ demo=${self%/*}
 . "$demo/../experiments/network.sh"
 log_dir=/out
 
-# dblp-run reaches a host by a command that is given its name and what to do there
+# The command by which dblp-run starts a rank: at HOST COMMAND
 if [ "${1:-}" = at ]; then
 	exec ip netns exec "$2" sh -c "$3"
 fi
 
 export PYTHONPATH=/python DBLP_LIBRARY=/tools/libdblp/libdblp.so.0.1.0
-# Gloo looks for addresses by the name of the host, which all have in common here
+# Gloo resolves the name of the host by default, which is the same for all of these hosts
 export GLOO_SOCKET_IFNAME=eth0
-# Emulated, vectors of 128 bits are the fastest
+# On emulated CPUs, vectors of 128 bits are the fastest
 export ATEN_CPU_CAPABILITY=default DNNL_MAX_CPU_ISA=SSE41
 
 fail()
@@ -53,14 +53,14 @@ make_network()
 		} > /dev/null || fail "cannot set up h$i"
 		echo h$i >> /run/hosts
 	done
-	# Addresses are resolved as long as nothing is lost
+	# Resolve all addresses before packets are lost
 	for ((i = 1; i < ranks * ranks; i++)); do
 		ip netns exec h$((i / ranks)) ping -q -c 1 -W 5 10.77.1.$((1 + i % ranks)) > /dev/null ||
 			fail "hosts do not reach each other"
 	done
 }
 
-# lose SHARE: of the packets to each host, before the link, so they take no time on it
+# lose SHARE: lose packets to each host before the link, so they use no time on it
 lose()
 {
 	local i
@@ -77,7 +77,7 @@ show()
 	"$@" || fail "this failed: $*"
 }
 
-# Budgets of a training that does not notice it
+# Change the budgets of a running training
 tune()
 {
 	local i id
@@ -92,7 +92,7 @@ tune()
 	show dblpctl -N h0 socket list
 }
 
-# sent PID: set $bytes to those that its host has sent; starts nothing, which would take time
+# sent PID: set $bytes to the bytes sent by the host of PID, without starting a process
 sent()
 {
 	local device
@@ -102,7 +102,7 @@ sent()
 	done < "/proc/$1/net/dev"
 }
 
-# find_ranks: set $processes to them
+# find_ranks: set $processes to the process IDs of the ranks
 find_ranks()
 {
 	local i pid
@@ -114,8 +114,8 @@ find_ranks()
 	done
 }
 
-# kill_rank: rank 2, when each, of which all have just ended a round, has a tenth of its next
-# gradients on its way: who is in PyTorch's barrier then names nobody
+# kill_rank: kill rank 2 after each rank has sent a tenth of its next gradients. A rank in
+# PyTorch's barrier would not name the killed one.
 kill_rank()
 {
 	local i bytes before=() pause
@@ -135,7 +135,7 @@ kill_rank()
 	kill -9 "${processes[2]}" && printf '# kill -9 %s, which is rank 2\n' "${processes[2]}"
 }
 
-# watch RUN: log what comes, show every tenth round, and do what is due
+# watch RUN: log the output, show every fifth round, and start the events of the run
 watch()
 {
 	local line ended=0 processes=()
@@ -155,7 +155,7 @@ watch()
 		"dblp:[0] seed 2 end: "*)
 			lose 0%
 			find_ranks
-			# Before the ranks, which share the processor with it
+			# Run before the ranks, which share the CPU
 			renice -n -20 -p $BASHPID > /dev/null
 			;;
 		"dblp:["?"] seed 3 round $((rounds / 4)) of "*)
@@ -166,7 +166,7 @@ watch()
 	done 3> $log_dir/"$1".log
 }
 
-# train RUN SEEDS [OPTION...]: by dblp-run
+# train RUN SEEDS [OPTION...]: train by dblp-run
 train()
 {
 	local name=$1 seeds=$2
@@ -178,7 +178,7 @@ train()
 		"$demo/digits.py" --rounds "$rounds" --seeds $seeds 2>&1 | watch "$name"
 }
 
-# gloo RUN SEEDS CC: PyTorch alone, with this congestion control
+# gloo RUN SEEDS CC: train by PyTorch alone, with congestion control CC
 gloo()
 {
 	local i

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Rows and plots of the experiments."""
+"""Rows and plots of the experiments"""
 
 import subprocess
 
@@ -7,7 +7,7 @@ from figures import Row, quantile
 
 
 class Claim(Row):
-    """A figure beside that of a paper; @limit is what cannot be beaten, in @unit"""
+    """A figure compared with that of a paper; @limit is the physical limit, in @unit"""
 
     def __init__(self, *args, paper=None, limit=None, **more):
         super().__init__(*args, **more)
@@ -15,7 +15,7 @@ class Claim(Row):
 
 
 def rounds_s(f, scenario, key, transport, keep=lambda i: True):
-    """Times of the rounds whose number @keep takes, seconds"""
+    """Durations of the rounds whose numbers @keep selects, seconds"""
     return [s / 1e9 for r in f.results(scenario, key, transport)
             for i, s in enumerate(r["samples"]) if keep(i)]
 
@@ -29,7 +29,7 @@ def median(values):
 
 
 def plot(args, name, title, xlabel, ylabel, xtics, curves, log=True):
-    """@curves: of name to values, one at each of @xtics; None is left out; @log: the scale of values"""
+    """Plot @curves, by name: a value at each of @xtics, None is omitted; @log: logarithmic values"""
     lines = ["set terminal svg size 800,480 dynamic background 'white' name 'plot'",
              f"set output '{args.out / f'experiments-{name}.svg'}'", f"set title \"{title}\"",
              f"set xlabel \"{xlabel}\"", f"set ylabel \"{ylabel}\"",

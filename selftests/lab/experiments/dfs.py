@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Rows of the experiment with gradients that are mostly zero, see pictures.py."""
+"""Rows of the experiment with sparse gradients, see pictures.py."""
 
 import statistics
 
@@ -15,13 +15,13 @@ TRAININGS = {"top 1": "the largest 1 %", "top 5": "the largest 5 %", "top 20": "
 
 
 def training(f):
-    """What pictures.py has said, or None; and why"""
+    """The results of pictures.py or None, and the reason if they are missing"""
     found = next((r[0] for d in DENSITIES for r in [f.results("dfs", d, "training")] if r), None)
     return found, f.error("dfs", DENSITIES[0], "training")
 
 
 def wire_rows(f, density, said):
-    """Bytes and times"""
+    """Rows of bytes and durations"""
     limits = said["limits"][density] if said else None
 
     def seconds(how, transport="dblp"):
@@ -55,7 +55,7 @@ def wire_rows(f, density, said):
 
 
 def accuracy_rows(said, why):
-    """Trainings, beside those that send all"""
+    """Rows of accuracies, compared with trainings that send all elements"""
     dense = said["accuracy"]["dense"] if said else []
     noise = statistics.stdev(dense) if len(dense) > 1 else None
     for name, text in TRAININGS.items():
@@ -68,7 +68,7 @@ def accuracy_rows(said, why):
 
 
 def rows(f):
-    """All of them"""
+    """All rows"""
     said, why = training(f)
     for density in DENSITIES:
         yield from wire_rows(f, density, said)

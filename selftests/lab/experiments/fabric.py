@@ -7,14 +7,14 @@ from claims import Claim, mean
 from figures import ratio
 from training import run_of
 
-# Updates whose batches are averaged
+# Number of updates in a mean loss
 SMOOTH = 40
 SEEDS = ("1", "2", "3", "4", "5")
 POLICIES = ("ordered", "fifo")
 
 
 def losses(run):
-    """(microseconds, mean loss of the last updates), by rising time; updates that were dropped have a loss, too"""
+    """(microseconds, mean loss of the last updates) in order of time, including dropped updates"""
     updates = run["updates"]
     return [(updates[i - 1][0], mean([loss for _, loss, _ in updates[i - SMOOTH:i]]))
             for i in range(SMOOTH, len(updates) + 1)]
@@ -25,18 +25,18 @@ def begin(run):
 
 
 def time_to(run, target):
-    """Microseconds of the clock at which the loss is as low as that"""
+    """Time at which the loss has fallen to @target, microseconds of the clock"""
     return next(us for us, loss in losses(run) if loss <= target)
 
 
 def bytes_to(run, us):
-    """Bytes on the server's link from the first update until then"""
+    """Bytes on the server's link from the first update to time @us"""
     counts = [count for at, count in run["bytes"] if begin(run) <= at <= us]
     return counts[-1] - counts[0]
 
 
 def to_same_loss(runs):
-    """Of each run (seconds, bytes, updates) until the lowest loss that all reach"""
+    """(seconds, bytes, updates) of each run until the lowest loss that all runs reach"""
     target = max(min(loss for _, loss in losses(run)) for run in runs)
     ends = [time_to(run, target) for run in runs]
     return [((end - begin(run)) / 1e6, bytes_to(run, end), sum(us <= end for us, _, _ in run["updates"]))
@@ -44,19 +44,19 @@ def to_same_loss(runs):
 
 
 def behind(run):
-    """The most that the replica lacked, as a share of what it may"""
+    """Maximum divergence of the replica, as a share of its bound"""
     return max(step[3] for step in run["steps"]) / run["div_max"]
 
 
 def lost(run):
-    """What the replica lacked when it took over, as a share of what it may"""
+    """Divergence of the replica when it replaced the server, as a share of the bound"""
     at, of = (int(v) for v in re.search(r"promoted at version (\d+) of (\d+)", run["replica"]).groups())
     before = run["steps"][:next(i for i, step in enumerate(run["steps"] + [[of + 1]]) if step[0] > of)]
     return sum(step[2] for step in before if step[0] > at) / run["div_max"], at, of
 
 
 def compared(f, case, seeds, what, bar):
-    """Rows of ordered over fifo"""
+    """Rows of ordered relative to fifo"""
     pairs = [[run_of(f, "fabric", f"{case} {seed}", policy) for policy in POLICIES] for seed in seeds]
     why = next((f.error("fabric", f"{case} {seed}", policy) for seed, pair in zip(seeds, pairs)
                 for policy, run in zip(POLICIES, pair) if not run), None)

@@ -2,21 +2,21 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # guest.sh sets it
 #
-# Asynchronous training by dblp-train(1) and dblp-fabric(1), with the text in /add: 8 workers
-# h0 to h7, of which two pause now and then, the server h8, its replica h9, the scheduler h10.
+# Asynchronous training by dblp-train(1) and dblp-fabric(1), with the text in /add. There are 8
+# workers h0 to h7, two of which pause repeatedly, server h8, replica h9 and scheduler h10.
 
 fabric_at=10.77.0.11:7300
 fabric_model=(--hidden 64 --context 2 --batch 128)
 fabric_div=8
 
-# link HOST RATE: from now on
+# link HOST RATE: set the rate of a link
 link()
 {
 	tc -n "$1" qdisc change dev eth0 root tbf rate "$2" burst 5k limit 2m &&
 		tc -n switch qdisc change dev "${1}eth0" root netem rate "$2" limit 100
 }
 
-# Others use the server's link, and those of two workers, more and less
+# Change the rates of the server's and two workers' links, as varying cross traffic would
 change_links()
 {
 	while :; do
@@ -27,7 +27,7 @@ change_links()
 	done
 }
 
-# Microseconds, and bytes of the server's link in both directions until then
+# Print microseconds, and the bytes so far on the server's link in both directions
 count_bytes()
 {
 	while :; do
@@ -38,7 +38,7 @@ count_bytes()
 	done
 }
 
-# start HOST NAME COMMAND...: in the background; its output in /run/fabric
+# start HOST NAME COMMAND...: run in the background, with output to /run/fabric/NAME
 start()
 {
 	local host=$1 name=$2
@@ -47,7 +47,7 @@ start()
 	ip netns exec "$host" "$@" > "/run/fabric/$name" 2>> /run/fabric/errors &
 }
 
-# fabric_members TRANSPORT POLICY COUNT
+# fabric_members TRANSPORT POLICY COUNT: start all processes except the workers
 fabric_members()
 {
 	local common=(--scheduler "$fabric_at" --count "$3" --transport "$1") i
@@ -65,7 +65,7 @@ fabric_members()
 	sleep 0.3
 }
 
-# fabric_run TRANSPORT POLICY SEED SECONDS [KILL]: the server is killed after so many seconds
+# fabric_run TRANSPORT POLICY SEED SECONDS [KILL]: do a run, and kill the server after KILL seconds
 fabric_run()
 {
 	local i pids=() options=(--scheduler "$fabric_at" --transport "$1" "${fabric_model[@]}" --seed "$3"
@@ -100,7 +100,7 @@ fabric_run()
 	fabric_json "$count"
 }
 
-# What a run has left, as JSON
+# Print the logs of a run as JSON
 fabric_json()
 {
 	jq -n -c -R --argjson parameters "$1" --argjson div_max $fabric_div --rawfile bytes /run/fabric/bytes \
@@ -117,7 +117,7 @@ fabric_json()
 		 scheduler: ($scheduler | counters), replica: $replica}' /run/fabric/log?
 }
 
-# fabric CASE SEED: "changing", "even" (all links stay as they are) or "killed"
+# fabric CASE SEED: runs with "changing" links, with "even" links, or with a server that is "killed"
 fabric()
 {
 	local policy kill=() changing=yes policies=(fifo ordered)

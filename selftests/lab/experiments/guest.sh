@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# One scenario of the experiments, in the VM: guest.sh SCENARIO [ARGUMENT...]. See
-# lib/measure.sh for what it leaves.
+# Runs one scenario of the experiments in the VM: guest.sh SCENARIO [ARGUMENT...]. Its results
+# are described in lib/measure.sh.
 
 set -u -o pipefail
 self=$(readlink -f "$0")
 # shellcheck source=selftests/lab/experiments/network.sh
 . "${self%/*}/network.sh"
 
-# lossy_rounds LOSS SECONDS, before each round: in each third one LOSS (%) of the packets are
-# lost, for so long, or with "all" until it ends
+# lossy_rounds LOSS SECONDS: a hook before each round. Every third round loses LOSS (%) of its
+# packets, for SECONDS or, with "all", to its end
 lossy_rounds()
 {
 	local pending=/run/pending
@@ -23,7 +23,7 @@ lossy_rounds()
 	fi
 	lose_at_port "$1" || return
 	[ "$2" != all ] || return 0
-	# It has been lossy for some milliseconds when the round begins.
+	# The loss begins some milliseconds before the round.
 	(sleep "$2"; lose_at_port 0) > /dev/null 2>&1 &
 	echo $! > $pending
 }
@@ -42,10 +42,10 @@ fi
 . "${self%/*}/training.sh"
 # shellcheck source=selftests/lab/experiments/fabric.sh
 . "${self%/*}/fabric.sh"
-# What has not ended by then, an hour, is said to last longer.
+# Time limit of a measurement, seconds; a longer one is reported as longer.
 limit=3600
 
-# baseline NAME ROUNDS HOOK
+# baseline NAME ROUNDS HOOK: measure the papers' baseline
 baseline()
 {
 	record "$key" "$1" dblp-baseline --to server --from "$hosts" --address "$server" \
@@ -53,12 +53,12 @@ baseline()
 }
 
 dblp_size=300000
-# dblp LOSS SECONDS
+# dblp LOSS SECONDS: rounds of 3 workers with bursts, see lossy_rounds
 dblp()
 {
 	local key="$1 $2" hook="$self lossy_rounds $1 $2" transport ns
 
-	# What all sees of its network is the same, so nobody starts where another one ended.
+	# Each transport gets a fresh network, so that all see the same one.
 	for transport in baseline dblp-0.8%-early dblp-40.8%-eager baseline-all cubic bbr; do
 		lossy_port 3 100mbit 1ms || fail "no network"
 		for ns in server h0 h1 h2; do
@@ -77,7 +77,7 @@ dblp()
 	done
 }
 
-# ltp LOSS: 8 -> 1, where the queue holds 30 packets (1.8 ms)
+# ltp LOSS: rounds of 8 workers; the queue holds 30 packets (1.8 ms)
 ltp()
 {
 	local transport
@@ -95,7 +95,7 @@ ltp()
 	done
 }
 
-# collective KEY TRANSPORT [OPTION...]: by dblp-perf, all ranks here
+# collective KEY TRANSPORT [OPTION...]: measure dblp-perf, whose ranks all run here
 collective()
 {
 	local key=$1 transport=$2
@@ -106,7 +106,7 @@ collective()
 		--spawn "$hosts" $(flavours "$transport") "$@"
 }
 
-# bml cube: two links of 16 Mbit/s for each host; bml RATE: one of RATE (Mbit/s)
+# bml cube: each host has two links of 16 Mbit/s; bml RATE: one link of RATE (Mbit/s)
 bml()
 {
 	local transport plan size=900000
@@ -128,8 +128,8 @@ bml()
 	collective "$1 ps" dblp --plan ps --size $size --count 1 --warmup 1
 }
 
-# dssync SLOW: 3 racks of 3; links of 32 Mbit/s, those to the core a quarter of what a rack's
-# hosts could send, the last one SLOW (Mbit/s)
+# dssync SLOW: 3 racks of 3 hosts with links of 32 Mbit/s. Links to the core have a quarter of
+# the rate of a rack's hosts, the last one SLOW (Mbit/s)
 dssync()
 {
 	local transport
@@ -137,14 +137,14 @@ dssync()
 	racks 32mbit 24mbit "$1mbit" || fail "no network"
 	for transport in dblp cubic bbr; do
 		collective "$1 transpose" $transport --plan transpose --size 600000 --count 3 --warmup 1
-		# As many turns by each digit
+		# The same number of rounds by each digit
 		collective "$1 average" $transport --plan average --radix 3,3 --size 600000 \
 			--count 4 --warmup 2
 	done
 }
 
-# dfs DENSITY: 4 workers and a server sum gradients in which so many elements (%) are not zero, as
-# pictures.py has left them in /add
+# dfs DENSITY: 4 workers and a server sum gradients of pictures.py from /add, in which this
+# share (%) of the elements is not zero
 dfs()
 {
 	local size transport given=(--vectors "/add/$1.f32")
@@ -160,14 +160,14 @@ dfs()
 	done
 }
 
-# gradients KEY TRANSPORT [OPTION...]: each of the rounds in a file once
+# gradients KEY TRANSPORT [OPTION...]: sum the gradients of each round in a file once
 gradients()
 {
 	collective "$@" --plan ps --server --size "$size" --count 5 --warmup 1
 }
 
-# eight_messages PORTS: 8 connections, on each one message of 100 kB after the other; 4 times,
-# as with one port it is by chance who shares a path with whom
+# eight_messages PORTS: 8 connections, each with consecutive messages of 100 kB. It runs 4 times,
+# because with one port chance decides which connections share a path
 eight_messages()
 {
 	local draw i pids status=0
@@ -187,14 +187,14 @@ eight_messages()
 	jq -s -c '{samples: [.[].samples[]]}' /run/message.*.* && return $status
 }
 
-# spray equal: four paths of 20 Mbit/s; half: one of them has 10; dark: one loses all, from half a
-# second after the first message on
+# spray equal: four paths of 20 Mbit/s; half: one of them has 10 Mbit/s; dark: one path fails half
+# a second after the first message
 spray()
 {
 	local ports slow=20mbit
 
 	if [ "$1" = dark ]; then
-		# With one port whoever has taken that path is lost
+		# With one port, connections on the failed path would end
 		paths 20mbit 1ms 20mbit || fail "no network"
 		(sleep 0.5; darken) &
 		measure dark dblp-16-ports bulk --connections 8 --size 100000 --count 40
@@ -210,7 +210,7 @@ spray()
 	done
 }
 
-# What budget, policy, order, rule and carry do to bytes and missing bytes, at 1 % loss
+# Effect of budget, policy, order, rule and carry on sent and missing bytes, at 1 % loss
 ablations()
 {
 	local budget policy order rule carry
@@ -247,7 +247,7 @@ queue_bytes()
 	tc -n switch -s -j qdisc show dev server | jq -c '{queue: .[0] | {bytes, packets, drops}}'
 }
 
-# vary KEY [OPTION...]
+# vary KEY [OPTION...]: measure fan-in with these options
 vary()
 {
 	local key=$1
@@ -258,10 +258,10 @@ vary()
 	no_network
 }
 
-# mlt incast QUEUE TRANSPORT: 4 hosts send a gradient to a server, of which the first fifth is of
-# the front layers; beside it one of them sends something else to it all the time, reliably. The
-# queues of the port to the server are deep or short
-# mlt train: what trainings lose, which the run has left in /add
+# mlt incast QUEUE TRANSPORT: 4 hosts send gradients to a server, a fifth of them of the front
+# layers, while one of the hosts also sends other data to it, reliably. The queues of the
+# server's port are deep or short.
+# mlt train: record the results of trainings with losses, from /add
 mlt()
 {
 	"mlt_$1" "${@:2}"
@@ -281,7 +281,7 @@ mlt_incast()
 		fi
 	done
 	important_first server 100mbit "${kbytes[@]}" || fail "no priorities"
-	# From a whole second on: until then each boot takes a little longer, or shorter
+	# Start at a whole second: the time of a boot varies, and so would the results
 	sleep "$(printf '0.%09d' $((1000000000 - 10#$(date +%N))))"
 	dblp-perf bulk --proto tcp --cc dctcp --to server --from h3 --address "$server" --port 7100 \
 		--count 1000000 --timeout $limit > /dev/null 2>&1 &
@@ -301,7 +301,7 @@ mlt_incast()
 	record "incast $1" "$2" dblp-perf collective -j --samples --timeout $limit \
 		--spawn server,h0,h1,h2,h3 --plan ps --server --op reduce-scatter --size 200000 \
 		--count 100 --warmup 5 "${options[@]}"
-	# What sends all the time does not end
+	# End the bulk transfer, which has no end by itself
 	# shellcheck disable=SC2046 # numbers
 	kill $(ip netns pids h3) $(ip netns pids server)
 	wait

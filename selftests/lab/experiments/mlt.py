@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Rows of the scenario mlt: lanes in an incast, and what training makes of what is lost."""
+"""Rows of scenario mlt: lanes in an incast, and trainings with losses."""
 
 from claims import Claim, mean
 from figures import pooled, quantile, ratio, wire_s
@@ -10,7 +10,7 @@ TRANSPORTS = {"layers": "ours, lanes by layer", "lanes": "ours, lanes by layer a
               "dctcp": "DCTCP", "dctcp-bands": "DCTCP in the same bands"}
 #: Bytes of all gradients, and of those of the front layers
 ALL, FRONT = 800000, 160000
-#: What may be lost of all with either kind of lanes
+#: Loss budget of all elements, with either kind of lanes
 BUDGET = 0.112
 
 
@@ -19,18 +19,18 @@ def incast(f, queue, transport):
 
 
 def whole(f, queue, transport, share):
-    """Quantile of rounds, seconds"""
+    """Quantile of the duration of rounds, seconds"""
     return pooled(incast(f, queue, transport), share)
 
 
 def front(f, queue, transport, share):
-    """Quantile of the time after which the server has the sums of the front layers, seconds"""
+    """Quantile of the time until the server has the sums of the front layers, seconds"""
     samples = [s for r in incast(f, queue, transport) for s in r["lanes"][0]["samples"]]
     return quantile(samples, share) / 1e9 if samples else None
 
 
 def counters(f, queue):
-    """What the switch did, and what is missing, by lane"""
+    """Marks and drops of the switch, and missing bytes, by lane"""
     found = incast(f, queue, "lanes")
     if not found:
         return None

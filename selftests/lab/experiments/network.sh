@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Networks of the experiments beside those of lib/network.sh.
+# Networks of the experiments, in addition to those of lib/network.sh.
 
 # shellcheck source=selftests/lib/network.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../lib/network.sh"
 
-# wire NS1 DEVICE1 NS2 DEVICE2: a cable whose packets go one by one
+# wire NS1 DEVICE1 NS2 DEVICE2: a cable that transfers packets one by one
 wire()
 {
 	ip -n "$1" link add "$2" type veth peer name "$4" netns "$3" &&
@@ -29,9 +29,9 @@ new_host()
 	ip -n "$1" link set lo up
 }
 
-# attach HOST DEVICE SWITCH ADDRESS/LENGTH RATE: a link of RATE in each direction, or with
-# RATE "none" without limits. The host's queue holds what its sockets may send; the switch
-# has 100 packets of queue.
+# attach HOST DEVICE SWITCH ADDRESS/LENGTH RATE: a link of RATE in each direction; RATE "none" has
+# no limit. The host's queue holds all data of its sockets, the switch has a queue of 100
+# packets.
 attach()
 {
 	wire "$1" "$2" "$3" "$1$2" &&
@@ -42,10 +42,10 @@ attach()
 	tc -n "$3" qdisc add dev "$1$2" root netem rate "$5" limit 100
 }
 
-# lossy_port HOSTS RATE RTT: server and h0, h1, ... at a switch, each with links of RATE.
-# Packets to the server are lost behind the uplinks of the hosts, on which they have taken
-# their time, and before the port to the server, which has a queue that holds a whole round:
-# what goes through it is lost nowhere else. ARP is spared, or hosts would lose each other.
+# lossy_port HOSTS RATE RTT: server and h0, h1, ... at a switch, each with links of RATE. Packets
+# to the server are lost after the hosts' uplinks, whose time they have used, and before the
+# server's port. The queue of that port holds a whole round, so it loses no packets. ARP is not
+# lost, or hosts could not resolve each other.
 #
 # Namespaces:  h0 ... --tbf--> switch --(uplink: loss)--> port --(outlet: rate)--> server
 lossy_port()
@@ -74,13 +74,13 @@ lossy_port()
 	hosts=$(seq -s, -f 'h%g' 0 $(($1 - 1)))
 }
 
-# lose_at_port LOSS (%)
+# lose_at_port LOSS: lose LOSS (%) of the packets there
 lose_at_port()
 {
 	tc -n switch qdisc change dev uplink parent 1:1 netem loss "$1%" limit 1000
 }
 
-# spare PORT: what goes to this TCP port of the server is not lost
+# spare PORT: lose no packets to this TCP port of the server
 spare()
 {
 	tc -n switch filter add dev uplink parent 1: protocol ip prio 1 u32 \
@@ -101,9 +101,9 @@ star()
 	hosts=$(seq -s, -f 'h%g' 0 $(($1 - 1)))
 }
 
-# cube RATE: BCube(3,2): 9 hosts of two digits. Their device n0 is at the switch of those
-# that differ in the low digit only, n1 at that of the high one; 6 switches of 3 ports, each
-# a network of its own. By eth0, without limits, they find each other.
+# cube RATE: BCube(3,2): 9 hosts with numbers of two digits. Device n0 is at the switch of the hosts
+# that differ in the low digit only, n1 at that of the high digit. Each of the 6 switches has 3
+# ports and its own network. Ranks meet by eth0, which has no limits.
 cube()
 {
 	local i low high
@@ -119,8 +119,8 @@ cube()
 	done
 }
 
-# racks RATE UPLINK SLOW: 3 racks of 3 hosts with links of RATE, h0 to h2 in the first one;
-# a rack has a link of UPLINK to the core, the last one a link of SLOW
+# racks RATE UPLINK SLOW: 3 racks of 3 hosts with links of RATE; h0 to h2 are in the first one.
+# Racks have a link of UPLINK to the core, the last one a link of SLOW
 racks()
 {
 	local i rate
@@ -144,7 +144,7 @@ racks()
 	hosts=$(seq -s, -f 'h%g' 0 8)
 }
 
-# routed NS DEVICE ADDRESS NET DELAY: a host at a router, whose port to it makes DELAY
+# routed NS DEVICE ADDRESS NET DELAY: connect a host to a router, whose port to it adds DELAY
 routed()
 {
 	local ns=$1 router=$2 net=$3
@@ -154,8 +154,8 @@ routed()
 	ip -n "$ns" route add default via "10.77.$net.254"
 }
 
-# paths RATE DELAY SLOW: h0 and server behind a router each, with four links of RATE between
-# the routers and DELAY each way, the last one of SLOW. Routers choose by addresses and ports.
+# paths RATE DELAY SLOW: h0 and server, each behind a router, with four links between the routers:
+# RATE, the last one SLOW, and DELAY each way. Routers hash addresses and ports.
 paths()
 {
 	local i ns rate left=() right=()
@@ -183,7 +183,7 @@ paths()
 	ip -n right route add 10.77.1.0/24 "${right[@]}"
 }
 
-# darken: the last of these paths loses all, there and back
+# darken: the last of these paths loses all packets, in both directions
 darken()
 {
 	tc -n left qdisc replace dev p3 root netem loss 100% &&

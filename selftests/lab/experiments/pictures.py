@@ -1,14 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 """
-Trains a small ResNet-18 on Fashion-MNIST by libdblp, with gradients of which little is
-sent. dblp-run(1) starts its ranks; rank 0 is the server. Sums are those of integers, so
-that they do not depend on the order in which they come. It leaves in a directory:
-
+Trains a small ResNet-18 on Fashion-MNIST by libdblp, with sparse gradients. dblp-run(1) starts
+its ranks; rank 0 is the server. Gradients are summed as integers, so that sums do not depend on
+the order of arrival. It writes to a directory:
   1.f32, 5.f32, 20.f32  gradients of a training in which workers send the largest 1, 5 or
-                        20 % of their elements, as they are given to libdblp: float32,
-                        those of all workers for a round, then those for the next one
-  pictures.json         accuracies, and what these gradients take at the best block size
+                        20 % of their elements, as passed to libdblp: float32, those of
+                        all workers for a round, then those for the next one
+  pictures.json         accuracies, and bytes of these gradients at the best block size
 """
 
 import argparse
@@ -25,14 +24,14 @@ from torch.nn.functional import cross_entropy, pad
 PICTURES = pathlib.Path("/usr/share/datasets/fashion-mnist")
 WIDTH, BATCH, TRAIN, TEST = 8, 16, 20000, 2000
 RATE, MOMENTUM, NORM = 0.1, 0.9, 1.0
-#: Of integers that stand for floats
+#: Integer that stands for 1.0
 SCALE = 1 << 22
 ROUNDS = 120
-#: In the first rounds more elements are sent, from a quarter of them down
+#: The first rounds send more elements: the share falls from FIRST
 WARMUP, FIRST = 40, 0.25
-#: Rounds whose gradients are written, of the first seed
+#: Rounds of the first seed whose gradients are written
 WRITTEN = (48, 66, 84, 102, 119)
-#: What is sent of the gradients, by name: share of the elements, and fields of dblp.Op
+#: Trainings by name: share of the elements sent, and fields of dblp.Op
 SPARSE = {"sparse": True, "rule": "feedback"}
 TRAININGS = {"dense": (1, {}), "top 20": (0.2, SPARSE), "top 5": (0.05, SPARSE), "top 1": (0.01, SPARSE),
              "prune 10": (1, {**SPARSE, "prune": "10%"}), "prune 50": (1, {**SPARSE, "prune": "50%"}),
@@ -41,7 +40,7 @@ TRAININGS = {"dense": (1, {}), "top 20": (0.2, SPARSE), "top 5": (0.05, SPARSE),
 
 
 def pictures(name, count):
-    """The first ones: pixels of -1 to 1, and what they show"""
+    """The first pictures: pixels from -1 to 1, and labels"""
     with gzip.open(PICTURES / f"{name}-images-idx3-ubyte.gz") as f:
         pixels = torch.frombuffer(bytearray(f.read(16 + count * 784)[16:]), dtype=torch.uint8)
     with gzip.open(PICTURES / f"{name}-labels-idx1-ubyte.gz") as f:
@@ -62,12 +61,12 @@ class Block(nn.Module):
             self.around = nn.Sequential(nn.Conv2d(planes, out, 1, stride, bias=False), nn.BatchNorm2d(out))
 
     def forward(self, x):
-        """What nn.Module calls"""
+        """Called by nn.Module"""
         return torch.relu(self.body(x) + self.around(x))
 
 
 def resnet():
-    """ResNet-18 with an eighth of its planes, for pictures of 28 x 28"""
+    """ResNet-18 with an eighth of its planes, for pictures of 28 x 28 pixels"""
     layers, planes = [nn.Conv2d(1, WIDTH, 3, 2, 1, bias=False), nn.BatchNorm2d(WIDTH), nn.ReLU()], WIDTH
     for stage in range(4):
         for first in True, False:
@@ -78,8 +77,8 @@ def resnet():
 
 class Training:
     """
-    One, of this rank. Which elements are sent, and what becomes of the others, is that of Deep Gradient
-    Compression (ICLR 2018): they are kept for the next round, after momentum, which ends for what is sent.
+    One training, of this rank. Like Deep Gradient Compression (ICLR 2018), it adds momentum
+    before it selects elements, keeps the others for the next round, and resets the momentum of those sent.
     """
 
     def __init__(self, comm, share, how, seed):
@@ -95,7 +94,7 @@ class Training:
         self.number = self.sent = 0
 
     def compute(self, images, shown):
-        """Set the gradient to what is to be sent"""
+        """Compute the gradient to send"""
         batch = torch.randint(len(images), (BATCH,), generator=self.random)
         self.model.zero_grad()
         cross_entropy(self.model(images[batch]), shown[batch]).backward()
@@ -106,7 +105,7 @@ class Training:
             self.keep_small(max(self.share, FIRST * (self.share / FIRST) ** (self.number / WARMUP)))
 
     def keep_small(self, share):
-        """Send only so many elements"""
+        """Send the largest share of the elements, and keep the others"""
         size = self.gradient.abs()
         small = size < size.topk(int(share * size.numel())).values[-1]
         self.kept = self.gradient * small
@@ -114,38 +113,38 @@ class Training:
         self.velocity[~small] = 0
 
     def step(self):
-        """Go along the mean"""
+        """Do a step along the mean"""
         mean = self.gradient.float() / SCALE / (self.comm.nranks - 1)
         for p, part in zip(self.parameters, mean.split([p.numel() for p in self.parameters])):
             p.grad = part.view_as(p)
         self.optimizer.step()
 
     def sum(self):
-        """All ranks get the sum of the gradients, and go along it"""
+        """Sum the gradients of all ranks, and do a step"""
         self.sent += self.comm.allreduce(
             self.gradient.numpy(), op=dblp.Op(algo="ps", server=True, **self.how)).wait().sent
         self.step()
         self.number += 1
 
     def accuracy(self, images, shown):
-        """Of what the model says about pictures, as many as it takes to normalise them among each other"""
+        """Share of the pictures that the model names correctly, normalised over all of them"""
         with torch.no_grad():
             return float((self.model(images).argmax(1) == shown).float().mean())
 
 
 def cost(vector, block):
-    """Bytes of its blocks that are not all zero, and of a bit for each block"""
+    """Bytes of the vector's blocks that are not all zero, plus a bit for each block"""
     there = pad(vector != 0, (0, -vector.numel() % block)).view(-1, block).any(1)
     short = int(there[-1]) * (-vector.numel() % block)
     return 4 * (int(there.sum()) * block - short) + (there.numel() + 7) // 8
 
 
 def limits(path, size, workers):
-    """What rounds in a file take, both ways: at the best size of each vector, and in blocks of 256"""
+    """Bytes of the rounds in a file, both ways: at each vector's best block size, and in blocks of 256"""
     rounds = torch.frombuffer(bytearray(path.read_bytes()), dtype=torch.float32).view(-1, workers, size)
     found = {"bytes": 0, "best": 0, "fixed": 0, "union": 0, "blocks": []}
     for vectors in rounds:
-        # What goes back goes to all
+        # The sum is sent to all workers
         for vector, times in [*((v, 1) for v in vectors), (vectors.sum(0), workers)]:
             costs = {1 << j: cost(vector, 1 << j) for j in range(21)}
             found["bytes"] += times * 4 * size
@@ -157,7 +156,7 @@ def limits(path, size, workers):
 
 
 def write(path, index, gradient):
-    """Its place among those of all workers"""
+    """Write a gradient at its position among those of all workers"""
     data = (gradient.float() / SCALE).numpy().tobytes()
     file = os.open(path, os.O_CREAT | os.O_WRONLY, 0o644)
     os.pwrite(file, data, index * len(data))
@@ -165,7 +164,7 @@ def write(path, index, gradient):
 
 
 def train(comm, key, directory, images):
-    """One training: its name, the accuracy, and bytes both ways as a share of whole vectors"""
+    """Do a training; returns its name, accuracy, and bytes both ways as a share of whole vectors"""
     seed, name = divmod(key, len(TRAININGS))
     name, (share, how) = list(TRAININGS.items())[name]
     training = Training(comm, share, dict(how, key=key), seed)
@@ -176,7 +175,7 @@ def train(comm, key, directory, images):
             write(directory / f"{name[4:]}.f32",
                   WRITTEN.index(training.number) * (comm.nranks - 1) + comm.rank - 1, training.gradient)
         training.sum()
-    # In kilobytes, which fit into an integer
+    # In kilobytes, which fit into 32 bits
     everyone = torch.tensor([training.sent // 1000], dtype=torch.int32)
     comm.allreduce(everyone.numpy(), op=dblp.Op(algo="ps")).wait()
     sent = 1000 * int(everyone) / (2 * (comm.nranks - 1) * ROUNDS * 4 * training.gradient.numel())
@@ -187,7 +186,7 @@ def train(comm, key, directory, images):
 
 
 def main():
-    """Trainings of all seeds"""
+    """Do the trainings of all seeds"""
     p = argparse.ArgumentParser(description="Learn to name pictures, and keep gradients.")
     p.add_argument("--seeds", type=int, default=5)
     p.add_argument("directory", type=pathlib.Path)

@@ -25,7 +25,7 @@ LOSSES = (60, 70, 80, 90)
 
 
 def dblp_limit(budget, loss, burst_s):
-    """RTT + max(N D / C, D / ((1 - p) C)); what a burst leaves goes without loss"""
+    """RTT + max(N D / C, D / ((1 - p) C)); data left after the burst has no losses"""
     alone = wire_s(DBLP_SIZE * (1 - budget), DBLP_RATE)
     passed = alone / (1 - loss / 100)
     if passed > burst_s:
@@ -81,7 +81,7 @@ def dblp_rows(f):
 
 
 def dblp_table(f):
-    """Medians of lossy rounds in ms: what the plot shows"""
+    """Medians of lossy rounds in ms, as in the plot"""
     yield "| loss | limit 0.8 % | limit 40.8 % | " + " | ".join(DBLP.values()) + " |"
     yield "|---" + "|--:" * (len(DBLP) + 2) + "|"
     for burst, what in (("all", "whole round"), ("0.25", "250 ms")):
@@ -181,7 +181,7 @@ def bml_rows(f):
 def dssync_rows(f):
     once = wire_s(600000, 32e6)
     for slow, what in (("24", "core 4:1 over-subscribed"), ("6", "the same, one rack at a quarter of it")):
-        # A rack sends 4 vectors to the core, and gets as many
+        # A rack sends 4 vectors to the core, and receives as many
         core = 4 * once * 32 / float(slow)
         groups = (4 / 3 * once + core) / 2
         times = {(algo, t): mean(rounds_s(f, "dssync", f"{slow} {algo}", t))
@@ -207,7 +207,7 @@ SPRAY = {"equal": ("equal paths", 80e6), "half": ("one of half the rate", 70e6),
 
 
 def spray_goodput(f, key, ports):
-    """Share of what the paths carry, headers of TCP aside"""
+    """Goodput as a share of the paths' rates, without headers of TCP"""
     bits = goodput(f.results("spray", key, f"dblp-{ports}-ports"))
     return bits and wire_s(bits / 8, SPRAY[key][1])
 
@@ -233,7 +233,7 @@ def spray_rows(f):
 # Ablations
 
 def ablation_results(f):
-    """(key, its result) in the order in which they were measured"""
+    """(key, result) in the order of the measurements"""
     for scenario, key, transport in f.seeds:
         if scenario == "ablations":
             for r in f.results(scenario, key, transport):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Rows of the experiments that train, see training.sh."""
+"""Rows of the trainings, see training.sh."""
 
 import statistics
 
@@ -11,24 +11,24 @@ SEEDS = ("1", "2", "3", "4", "5")
 
 
 def run_of(f, scenario, key, name):
-    """The result of a run, None without one"""
+    """The result of a run, or None if it is missing"""
     found = f.results(scenario, key, name)
     return found[0] if found else None
 
 
 def smooth(run):
-    """Loss, as the mean of the last rounds, after each round from the tenth on"""
+    """Running mean of the loss over the last rounds, from the tenth round on"""
     loss = run["loss"]
     return [mean(loss[i - SMOOTH:i]) for i in range(SMOOTH, len(loss) + 1)]
 
 
 def rounds_to(run, target):
-    """Number of rounds after which the loss is as low as that"""
+    """Number of rounds until the loss has fallen to @target"""
     return next((SMOOTH + i for i, loss in enumerate(smooth(run)) if loss <= target), None)
 
 
 def same_loss(runs):
-    """The lowest loss that all of them reach"""
+    """The lowest loss that all runs reach"""
     return max(min(smooth(run)) for run in runs)
 
 
@@ -37,7 +37,7 @@ def seconds(run, rounds):
 
 
 def excess(runs, others):
-    """By how much the mean final loss of runs is above that of others"""
+    """Mean final loss of runs minus that of others"""
     if not runs or not others or None in runs or None in others:
         return None
     return mean([r["held"] for r in runs]) - mean([r["held"] for r in others])
@@ -50,13 +50,13 @@ def noise(runs):
 # DBLP
 
 def gathers(f, transport):
-    """Seconds of a gather with 3 x 300 kB: (calm round, burst)"""
+    """Durations of a gather of 3 x 300 kB, seconds: (calm round, burst)"""
     return [median(rounds_s(f, "dblp", "90 all", transport, lambda i, hit=hit: (i % 3 == 2) == hit))
             for hit in (False, True)]
 
 
 def baseline_s(f, fixed, rounds):
-    """What the papers' baseline takes for these rounds of a run at 0.8 %: its gathers, and the rest as there"""
+    """Duration of these rounds with the papers' baseline: its gathers, and the rest as in our run at 0.8 %"""
     theirs, ours = gathers(f, "baseline"), gathers(f, "dblp-0.8%-early")
     if None in theirs + ours:
         return None
@@ -66,7 +66,7 @@ def baseline_s(f, fixed, rounds):
 
 
 def dblp_times(f, seed):
-    """Rounds and seconds to the same loss, by name; None if something is missing"""
+    """Rounds and seconds to the same loss, by name; None if a result is missing"""
     runs = {name: run_of(f, "train_dblp", seed, name) for name in ("phases", "fixed", "tcp")}
     if None in runs.values():
         return None
@@ -78,7 +78,7 @@ def dblp_times(f, seed):
 
 
 def fixed_excess(f):
-    """The same of our run at 0.8 %, of seeds in which it has ended"""
+    """Excess loss of our run at 0.8 %, over seeds in which it has ended"""
     pairs = [(run_of(f, "train_dblp", seed, "fixed"), run_of(f, "train_dblp", seed, "tcp")) for seed in SEEDS]
     return mean([fixed["held"] - tcp["held"] for fixed, tcp in pairs if fixed and tcp])
 

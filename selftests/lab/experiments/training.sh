@@ -2,12 +2,12 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # guest.sh sets self and limit, network.sh server
 #
-# Experiments that train: dblp-train(1) with the text in /add.
+# Trainings by dblp-train(1) with the text in /add.
 
 rendezvous=7200
 
-# ranks LIST [OPTION...]: a rank at each host of LIST, where the first one has the address $first;
-# the second one writes the log, since a server's rounds end with what it hands over
+# ranks LIST [OPTION...]: start a rank on each host of LIST; the first host has address $first. The
+# second rank writes the log: a server's rounds end when it has passed its data to the socket.
 ranks()
 {
 	local at pids=() i log options
@@ -29,7 +29,7 @@ ranks()
 	done
 }
 
-# train LIST [OPTION...]: ranks, whose log becomes JSON. "proved" is the digest that all have
+# train LIST [OPTION...]: do a training and print its log as JSON
 train()
 {
 	: > /run/broken
@@ -44,7 +44,7 @@ train()
 		 loss: column(10), drift: column(11), event: [$rounds[] | .[12]]}' < /run/log
 }
 
-# trained KEY NAME LIST [OPTION...]
+# trained KEY NAME LIST [OPTION...]: record a training
 trained()
 {
 	local key=$1 name=$2
@@ -53,8 +53,8 @@ trained()
 	record "$key" "$name" train "$@"
 }
 
-# Bursts of the training runs: rounds in which 90 % of the packets to the server are lost, and those
-# in which they are over
+# Bursts of the trainings: rounds in which 90 % of the packets to the server are lost, and rounds
+# that end the bursts
 burst_rounds=15,35,55
 calm_rounds=16,36,56
 
@@ -72,7 +72,7 @@ train_dblp()
 	no_network
 }
 
-# train_rules RULE: a smaller model, all budgets; eager, so that the budget is always used up
+# train_rules RULE: a smaller model and all budgets, with policy eager, which always uses the budget
 train_rules()
 {
 	local budget hooks=() first=$server ends=server,h0,h1,h2
@@ -85,8 +85,8 @@ train_rules()
 	no_network
 }
 
-# train_racks SLOW SEED: see dssync. Each plan has the learning rate, of 0.02, 0.05, 0.08 and 0.12,
-# with which its loss was lowest
+# train_racks SLOW SEED: network of dssync. Each plan has the learning rate out of 0.02, 0.05, 0.08 and
+# 0.12 at which its loss was lowest
 train_racks()
 {
 	local hooks=() all=h0,h1,h2,h3,h4,h5,h6,h7,h8 options=(--hidden 16 --batch 32 --seed "$2")
