@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# selftests/lab/bench/run and selftests/lab/experiments/run: nothing that is there already is removed
-# or mixed with results, and what was not measured is said.
+# selftests/lab/bench/run and selftests/lab/experiments/run: existing files are neither removed nor
+# mixed with results, and missing measurements are reported.
 
 # shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
 here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=selftests/lib/lib.sh
 . "$here/../lib/lib.sh"
 
-# No kernel is called 0, so that nothing is built or booted
+# There is no kernel 0, so nothing is built or booted
 keeps()
 {
 	local dir=$tmp/kept status
@@ -22,7 +22,7 @@ keeps()
 		[ "$(ls -A "$dir")" = "$2" ] && rm -r "$dir"
 }
 
-# refuses NAME TEXT ARGUMENT...
+# refuses NAME TEXT ARGUMENT...: the script refuses these arguments with TEXT
 refuses()
 {
 	local name=$1 text=$2 status
@@ -34,7 +34,7 @@ refuses()
 	[ "$status" -eq 2 ] && grep -q -e "$text" "$tmp/said" && [ ! -e "$tmp/none" ]
 }
 
-# complains NAME BOOT PAGE: a boot that failed is a reason, not a gap: in the page, in the table, in the status
+# complains NAME BOOT PAGE: the reason of a failed boot is in the page, the table and the status
 complains()
 {
 	local name=$1 dir=$tmp/complains boot=$2 page=$3 status
@@ -51,13 +51,13 @@ complains()
 for name in bench experiments; do
 	try "$name --out: a directory with files is refused, and they stay" keeps $name thesis
 	try "$name --out: hidden files are files" keeps $name .git
-	try "$name: a scenario that is not there" refuses $name "no scenario 'nonsense'" nonsense
-	try "$name: a seed that is none" refuses $name "--seed takes a number" --seed 0x
+	try "$name: an unknown scenario is refused" refuses $name "no scenario 'nonsense'" nonsense
+	try "$name: an invalid seed is refused" refuses $name "--seed takes a number" --seed 0x
 done
-try "bench: what failed is said" complains bench loss transport
-try "experiments: what failed is said" complains experiments ltp-1 experiments
+try "bench: failures are reported" complains bench loss transport
+try "experiments: failures are reported" complains experiments ltp-1 experiments
 for boot in train_dblp-3 train_racks-24-1 train_rules-bubble dfs-1; do
-	try "experiments: what failed is said, $boot" complains experiments $boot experiments
+	try "experiments: failures are reported, $boot" complains experiments $boot experiments
 done
 
 done_testing

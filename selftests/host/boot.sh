@@ -1,16 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# selftests/vm/run: a machine that stands still before its init has begun is booted once
-# more, at most twice, and the command runs once; and how fast its clock is said to be.
+# selftests/vm/run: a machine that hangs before its init is booted again, at most twice, and the
+# command runs once. The kernel gets the rate of the TSC.
 
 # shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
 here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=selftests/lib/lib.sh
 . "$here/../lib/lib.sh"
 
-# A machine that stands still in its first $STILL boots, and in the next
-# is over at once
+# A fake QEMU that hangs in its first $STILL boots; its next boot ends at once
 mkdir "$tmp/bin"
 cat > "$tmp/bin/qemu-system-x86_64" <<'END'
 #!/bin/bash
@@ -27,7 +26,7 @@ printf '%s\n' init 'exit 3' end > "$verdict"
 END
 chmod +x "$tmp/bin/qemu-system-x86_64"
 
-# stands_still TIMES STATUS BOOTS
+# stands_still TIMES STATUS BOOTS: a machine that hangs TIMES ends with STATUS after BOOTS
 stands_still()
 {
 	local status
@@ -40,10 +39,10 @@ stands_still()
 	[ "$status" -eq "$2" ] && [ "$(wc -l < "$tmp/boots")" -eq "$3" ]
 }
 try "a machine that boots is booted once" stands_still 0 3 1
-try "one that stands still is booted once more" stands_still 2 3 3
-try "one that always stands still is given up" stands_still 9 124 3
+try "a machine that hangs is booted again" stands_still 2 3 3
+try "a machine that always hangs is an error" stands_still 9 124 3
 
-# As this machine's kernel has it, where it says so
+# The rate is that of this machine's kernel, if the kernel reports it
 clock_is_told()
 {
 	local khz
@@ -52,6 +51,6 @@ clock_is_told()
 	echo "$khz kHz"
 	[ "$khz" -gt 100000 ] && [ "$khz" = "$("$here/../vm/tsc")" ]
 }
-try "the kernel is told how fast the TSC is" clock_is_told
+try "the kernel gets the rate of the TSC" clock_is_told
 
 done_testing

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make dkms-install and uninstall, by DKMS itself but into a directory: an update replaces
-# what was there. The module is one that is quick to build.
+# make dkms-install and uninstall by DKMS, to a directory: an update replaces the installed version.
+# The module is a small one that builds fast.
 
 # shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
 here=$(dirname "$(readlink -f "$0")")
@@ -15,16 +15,16 @@ mkdir "$tree/net" && "$here/../vm/dkms" --prepare 6.1 "$root" || exit
 mv "$root/dkms" "$tmp/dkms"
 cp -r "$top"/{Makefile,Kbuild,version,dkms.conf,uapi} "$tree"
 sed -i -e '/^dblp-y/d' -e '/^ccflags/d' -e '/^CFLAGS_net/d' "$tree/Kbuild"
-# shellcheck disable=SC2016 # for make
+# shellcheck disable=SC2016 # expanded by make
 printf 'dblp-y := net/main.o\nCFLAGS_net/main.o := -DDBLP_BUILD=\\"$(DBLP_BUILD)\\"\n' >> "$tree/Kbuild"
 
-# DKMS is called as for the next kernel, when no make has told it a version
+# DKMS runs as for a new kernel, when no make passes a version to it
 to_root()
 {
 	make -s -C "$tree" DESTDIR="$root" DKMS="env -u DBLP_BUILD $tmp/dkms" KERNELRELEASE="$release" "$@"
 }
 
-# sources COMMIT DESCRIPTION: as 'git archive' packs them
+# sources COMMIT DESCRIPTION: make sources like those of 'git archive'
 sources()
 {
 	sed -i "s/^commit=.*/commit='$1'/" "$tree/version" && cat > "$tree/net/main.c" <<-END
@@ -35,7 +35,7 @@ sources()
 	END
 }
 
-# by_dkms COMMIT DESCRIPTION: this is what is installed now, and nothing else
+# by_dkms COMMIT DESCRIPTION: install this version; no other one remains
 by_dkms()
 {
 	local ko version=0.1.0-g$1

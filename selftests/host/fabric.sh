@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# dblp-fabric(1) over TCP: asynchronous updates are applied, or dropped when they are late; a
-# process that is killed is named; what must not come is refused. What depends on AF_DBLP and
-# on several hosts is in tools/ranks.sh.
+# dblp-fabric(1) over TCP: asynchronous updates are applied, or dropped if they are late; errors
+# name a killed process; invalid input is refused. Tests with AF_DBLP and with several hosts are
+# in tools/ranks.sh.
 
 # shellcheck disable=SC2154,SC2317 # host.sh sets them; functions are called by try
 # shellcheck source=selftests/lib/host.sh
@@ -11,7 +11,7 @@
 
 count=$(count)
 
-# members DIV-MAX [OPTION of the scheduler...]
+# members DIV-MAX [OPTION of the scheduler...]: start scheduler, server and replica
 members()
 {
 	local eta=(--transport tcp --eta 0.5 --div-max "$1")
@@ -23,7 +23,7 @@ members()
 		fabric replica replica --scheduler "$at" "${eta[@]}" --log "$tmp/later"
 }
 
-# endless N [OPTION...]: one that does not end by itself
+# endless N [OPTION...]: start a worker that does not end by itself
 endless()
 {
 	worker "$1" --transport tcp --rounds 100000 "${@:2}"
@@ -40,9 +40,9 @@ all_applied()
 	all_end 0 worker0 worker1 worker2 worker3 && finish && all_end 0 server replica && applied 80 0.3
 }
 try "updates of all workers are applied" all_applied
-try "without order they are, too" all_applied --policy fifo
+try "updates are applied with policy fifo, too" all_applied --policy fifo
 
-# One pauses for longer than its bound lasts
+# A worker pauses for longer than its delay bound
 late()
 {
 	members 100 --delay-bound 5 && endless 1 && wait_until 30 has_lines log1 1 &&
@@ -52,7 +52,7 @@ late()
 	[ "$(counter scheduler dropped)" -gt 0 ] && [ "$(counter scheduler failed)" -eq 0 ] &&
 		awk '$6 > 5 { exit 1 }' "$tmp/steps"
 }
-try "what would be beyond its delay bound is dropped before it is sent, and told" late
+try "updates beyond their delay bound are dropped before they are sent" late
 
 no_replica()
 {
@@ -63,7 +63,7 @@ no_replica()
 		says worker0 "the server has failed, and there is no replica" &&
 		says scheduler "the server has failed, and there is no replica"
 }
-try "without a replica all end with the reason" no_replica
+try "without a replica all processes end with the reason" no_replica
 
 no_scheduler()
 {
@@ -75,7 +75,7 @@ no_scheduler()
 }
 try "a scheduler that is killed is named by all others" no_scheduler
 
-# refused STATUS REASON COMMAND...
+# refused STATUS REASON COMMAND...: the command ends with this status and reason
 refused()
 {
 	local status=$1 reason=$2
@@ -107,6 +107,6 @@ bad_input()
 	wait "$pid_worker1"
 	finish && [ "$(counter scheduler refused)" -eq 7 ] && [ "$(counter scheduler strangers)" -ge 7 ]
 }
-try "what must not come is refused with its reason, and counted" bad_input
+try "invalid input is refused with its reason, and counted" bad_input
 
 done_testing

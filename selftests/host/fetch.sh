@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What make demo and make check bring to this machine: packages that are missing, and only
-# those, and kernels; and what they say where they cannot.
+# Downloads of make demo and make check: exactly the missing packages, and kernels. Errors name
+# the reason.
 
 # shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
 here=$(dirname "$(readlink -f "$0")")
@@ -12,8 +12,8 @@ here=$(dirname "$(readlink -f "$0")")
 as_root=(unshare)
 [ "$(id -u)" -eq 0 ] || as_root=(unshare --map-root-user)
 
-# A machine that has nothing but what the script itself calls, and where apt-get notes how
-# it is called: machine NAME, an architecture of uname and one of dpkg
+# machine NAME ARCHITECTURE: a machine with the programs of the script only, with the architectures
+# of uname and dpkg, whose apt-get logs its arguments
 mkdir "$tmp/bin"
 for prog in bash env cat mktemp rm tail id true; do
 	ln -s "$(type -P $prog)" "$tmp/bin"
@@ -32,7 +32,7 @@ machine()
 	: > "$tmp/called"
 }
 
-# deps [ARGUMENT]: as root, without what is in sbin
+# deps [ARGUMENT]: run selftests/deps as root, without the programs in sbin
 deps()
 {
 	sed '/^PATH=/d' "$here/../deps" > "$tmp/deps" &&
@@ -47,21 +47,21 @@ for_check()
 {
 	machine x86_64 amd64 && deps && grep -q 'install .* tshark' "$tmp/called" && grep -q 'qemu-system-x86' "$tmp/called"
 }
-try "check: what is missing is installed" for_check
+try "check: missing packages are installed" for_check
 
 for_demo()
 {
 	machine x86_64 amd64 && deps demo && grep -q 'install .* qemu-system-x86' "$tmp/called" &&
 		fails grep -E 'tshark|bpftrace|trace-cmd|multilib|i386|python|sparse|shellcheck|flex|asan' "$tmp/called"
 }
-try "demo: only what it needs is installed" for_demo
+try "demo: only the packages it needs are installed" for_demo
 
 elsewhere()
 {
 	local arch
 
 	for arch in 'aarch64 arm64' 'x86_64 i386' 'x86_64 arm64' 'riscv64 riscv64'; do
-		# shellcheck disable=SC2086 # two words
+		# shellcheck disable=SC2086 # $arch has two words
 		machine $arch && fails deps && fails deps demo && grep -q "^deps: this machine is .*needs x86-64" "$tmp/said" &&
 			[ ! -s "$tmp/called" ] || return
 	done
@@ -76,7 +76,7 @@ offline()
 }
 try "offline: said for packages, which may be here already" offline
 
-# kernel [ARGUMENT...]: with a cache of its own, and without a network
+# kernel [ARGUMENT...]: run vm/kernel with its own cache and without a network
 kernel()
 {
 	DBLP_CACHE="$tmp/cache" "${as_root[@]}" --net "$here/../vm/kernel" "$@" > "$tmp/said" 2>&1
@@ -99,7 +99,7 @@ from_cache()
 }
 try "offline: a kernel that is in the cache is used" from_cache
 
-# Lists of packages, but not the packages
+# The cache has package lists, but no packages
 from_lists()
 {
 	local DBLP_MIRROR=http://mirror.invalid/debian lists=$tmp/cache/apt-bookworm/lists

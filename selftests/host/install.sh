@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make install and uninstall, into a directory: what they leave there, and that nothing is
-# built as root. And ./version.
+# make install and uninstall to a directory: the installed files, and that root builds nothing. Also
+# ./version.
 
 # shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
 here=$(dirname "$(readlink -f "$0")")
@@ -11,7 +11,7 @@ here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=selftests/lib/make.sh
 . "$here/../lib/make.sh"
 
-# As somebody has it who has called make
+# Sources in which make was run
 make_tree()
 {
 	make -s -C "$top" tools &&
@@ -22,13 +22,13 @@ make_tree()
 }
 make_tree || exit
 
-# to_root TARGET...: and no compiler can be called
+# to_root TARGET...: run make without a compiler
 to_root()
 {
 	make -s -C "$tree" DESTDIR="$root" PREFIX=/usr KERNELRELEASE="$release" KERNELDIR=/none CC=false AR=false "$@"
 }
 
-# files: all below $root
+# files: list the files below $root
 files()
 {
 	(cd "$root" && find . ! -type d | LC_ALL=C sort)
@@ -85,9 +85,9 @@ installs()
 	END
 	) && [ -z "$(find "$tree" -newer "$tmp/stamp")" ]
 }
-try "install: all of it, and nothing is built or left in the sources" installs
+try "install: all files are installed, and nothing is built or left in the sources" installs
 
-# As somebody would write it who has only what was installed
+# A program that uses installed files only
 program()
 {
 	cat <<-'END'
@@ -107,7 +107,7 @@ program()
 
 			if (dblp_addr_parse("[2001:DB8:0::1]:7018", &addr))
 				return 1;
-			/* Port 0 is none that others could find */
+			/* Other ranks could not connect to port 0 */
 			if (dblp_comm_open(&comm, &alone) != -EINVAL)
 				return 1;
 			dblp_addr_format(&addr, text);
@@ -116,13 +116,13 @@ program()
 	END
 }
 
-# pkgconf leaves out the directories where compilers look anyway: those of $root are others
+# pkgconf omits the compiler's default directories, which $root does not have
 config()
 {
 	PKG_CONFIG_PATH=$root/usr/lib/pkgconfig pkg-config --define-variable=prefix="$root/usr" "$@" libdblp
 }
 
-# runs NAME [SETTING...]: it prints what it should
+# runs NAME [SETTING...]: the program prints the expected text
 runs()
 {
 	local name=$1 said
@@ -147,7 +147,7 @@ python_program()
 {
 	local program='import dblp; print(dblp.parse_budget("2%"))'
 
-	# Without ldconfig, as in an image
+	# Without ldconfig, as in a container image
 	(cd / && export PYTHONPATH="$root/usr/lib/python3/dist-packages" PYTHONDONTWRITEBYTECODE=1 &&
 		[ "$(/usr/bin/python3 -c "$program")" = 20000 ] &&
 		[ "$("$root/usr/bin/dblp-run" -n 1 --transport tcp -- echo it runs)" = "[0] it runs" ] &&
@@ -168,7 +168,7 @@ pip_installs()
 }
 try "pip installs the package and a dblp-run of its own" pip_installs
 
-# without FILE: as if it had not been built; nothing may be installed instead
+# without FILE: make install fails if FILE is not built, and installs no other file instead
 without()
 {
 	mv "$tree/$1" "$tmp/away" && fails to_root install 2> "$tmp/err" && mv "$tmp/away" "$tree/$1" &&
@@ -180,7 +180,7 @@ not_built()
 		without tools/dblp-perf/dblp-perf && without tools/train/dblp-train &&
 		without tools/fabric/dblp-fabric && without tools/nccl/libnccl-net-dblp.so
 }
-try "install: what is not built is not built as root" not_built
+try "install: missing files are not built as root" not_built
 
 older()
 {
@@ -190,7 +190,7 @@ older()
 	local status=$?
 	cp "$tmp/dkms.conf" "$tree/dkms.conf" && return "$status"
 }
-try "install: what was built before an update is refused" older
+try "install: files built before an update are refused" older
 try "install: a module for another kernel is refused" fails to_root install-module KERNELRELEASE=1.2.3
 
 uninstalls()
@@ -200,9 +200,9 @@ uninstalls()
 		to_root uninstall && files | diff - <(printf './usr/bin/other\n./usr/src/dblp-other/dkms.conf\n') &&
 		rm -r "${root:?}/usr"
 }
-try "uninstall: nothing is left, and nothing of others is gone" uninstalls
+try "uninstall: all installed files are removed, and no others" uninstalls
 
-# describe: what ./version says in the checkout $tmp/git
+# describe: print the output of ./version in the checkout $tmp/git
 describe()
 {
 	(cd / && "$tmp/git/version")
@@ -218,9 +218,9 @@ versions()
 		[[ $first == 0.1.0-g$commit.* ]] && echo more >> net/main.c && changed=$(describe) && [ "$changed" != "$first" ] &&
 		echo new > net/new.c && [ "$(describe)" != "$changed" ] && git add . && git stash -q &&
 		echo x > README && [ "$(describe)" = "0.1.0-g$commit" ] || return
-	# As root of the checkout of another user
+	# root reads the checkout of another user
 	[ "$(id -u)" -ne 0 ] || { chown -R 65534 "$tmp/git" && [ "$(describe)" = "0.1.0-g$commit" ]; }
 }
-try "the version tells commits and changes apart, whoever asks" versions
+try "the version differs for each commit and change, for any user" versions
 
 done_testing

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# selftests/lint and selftests/words: a check of no files is no pass, and faults are found.
+# selftests/lint and selftests/words: a check without files fails, and faults are found.
 
 # shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
 here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=selftests/lib/lib.sh
 . "$here/../lib/lib.sh"
 
-# As in a tarball, or in the checkout of somebody else
+# Like a tarball, or the checkout of another user
 without_git()
 {
 	GIT_DIR=$tmp/none "$here/../lint" > "$tmp/said" 2>&1 && return 1
@@ -17,7 +17,7 @@ without_git()
 }
 try "it fails where git lists no files" without_git
 
-# words_of NAME: the findings of selftests/words about a README.md that names NAME()
+# words_of NAME: print the findings of selftests/words for a README.md with NAME()
 words_of()
 {
 	rm -rf "$tmp/tree"

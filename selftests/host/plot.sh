@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# selftests/lab/demo: plot plots the logs that are there, and says why it cannot; report.py.
+# selftests/lab/demo: plot plots all existing logs, and reports errors; report.py.
 
 # shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
 here=$(dirname "$(readlink -f "$0")")
@@ -9,7 +9,7 @@ here=$(dirname "$(readlink -f "$0")")
 . "$here/../lib/lib.sh"
 plot=$here/../lab/demo/plot
 
-# log FILE NAME: a run of 20 rounds with a burst in two of them
+# log FILE NAME: write the log of a run of 20 rounds, two of them with a burst
 log()
 {
 	local i event
@@ -23,7 +23,7 @@ log()
 	echo 'end 2.5'
 } > "$1"
 
-# Three panels with a curve for each log, named as the log says, and the two bursts
+# Three panels with a curve for each log, with its name, and the two bursts
 plots()
 {
 	mkdir "$tmp/a b" && log "$tmp/a b/tcp" TCP && log "$tmp/a b/phases" "DBLP phases" &&
@@ -33,15 +33,15 @@ plots()
 		[ "$(grep -c '<title>DBLP phases</title>' "$tmp/a b/rounds.svg")" -eq 3 ] &&
 		[ "$(grep -c "190, 190, 190)'[^>]* d='M[^M]*M[^M]*'" "$tmp/a b/rounds.svg")" -eq 3 ]
 }
-try "the logs that are there are plotted, by their names" plots
+try "all existing logs are plotted, with their names" plots
 
-# Without a panel for what nobody has counted
+# Logs without counts of bytes have no panel for them
 plots_torch()
 {
 	mkdir "$tmp/torch" && log "$tmp/torch/dblp" DBLP && sed -i 's/ 1000 [0-9]* 0.5/ 0 0 0/' "$tmp/torch/dblp" &&
 		"$plot" "$tmp/torch" && [ "$(grep -c '<title>DBLP</title>' "$tmp/torch/rounds.svg")" -eq 2 ]
 }
-try "those of the demo with PyTorch as well" plots_torch
+try "logs of the demo with PyTorch are plotted, too" plots_torch
 
 same()
 {
@@ -49,7 +49,7 @@ same()
 }
 try "the same logs give the same plot" same
 
-# says STATUS TEXT COMMAND...
+# says STATUS TEXT COMMAND...: the command ends with STATUS and prints TEXT
 says()
 {
 	local status=$1 text=$2
@@ -71,10 +71,10 @@ cannot()
 		echo 'round 1 nonsense' > "$tmp/empty/tcp" && says 1 '' "$plot" "$tmp/empty" &&
 		[ ! -e "$tmp/empty/rounds.svg" ]
 }
-try "without gnuplot, logs or a directory it says so, and leaves no plot" cannot
+try "without gnuplot, logs or a directory the reason is printed, and no plot written" cannot
 
-# ranks RUN MS REPLICA...: what four ranks print in ten rounds, of which each takes MS, and one
-# ten times as long. Rank 1 begins earlier than others.
+# ranks RUN MS REPLICA...: write the output of four ranks in ten rounds of MS, one of which takes ten
+# times as long. Rank 1 begins its rounds earlier than the others.
 ranks()
 {
 	local run=$1 ms=$2 rank i took
@@ -89,7 +89,7 @@ ranks()
 	done > "$tmp/report/$run.log"
 }
 
-# Quantiles are those of the slowest rank, and what is wrong is said
+# Quantiles are those of the slowest rank, and faults are reported
 report()
 {
 	mkdir "$tmp/report" && ranks gloo-bbr 400 1 1 && ranks tcp-bbr 100 1 2 && ranks dblp 80 1 1 || return

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Documentation/examples/dblp.service: when systemd runs it, and what it runs.
+# Documentation/examples/dblp.service: when systemd starts it, and its command.
 
 # shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
 here=$(dirname "$(readlink -f "$0")")
@@ -10,7 +10,7 @@ here=$(dirname "$(readlink -f "$0")")
 top=$here/../..
 unit=$top/Documentation/examples/dblp.service
 
-# conditions STATUS WORD...: of the unit, for $tmp/batch
+# conditions STATUS WORD...: check the conditions of the unit, for $tmp/batch
 conditions()
 {
 	local lines
@@ -23,7 +23,7 @@ conditions()
 	return "$status"
 }
 
-try "without a file it is left out" conditions 1 'Conditions failed.' 'Asserts failed.'
+try "without a file the unit is skipped" conditions 1 'Conditions failed.' 'Asserts failed.'
 empty()
 {
 	: > "$tmp/batch" && conditions 1 'Asserts failed.' 'Conditions succeeded.'
@@ -33,9 +33,9 @@ some()
 {
 	echo begin > "$tmp/batch" && conditions 0 'Asserts succeeded.' 'Conditions succeeded.'
 }
-try "it runs with a file that has something" some
+try "the unit runs with a file that is not empty" some
 
-# Its command, of what make installs
+# The command of the unit is among the installed programs
 refuses()
 {
 	local words
@@ -43,8 +43,8 @@ refuses()
 	make -s -C "$top/tools/dblpctl" install DESTDIR="$tmp/root" > /dev/null &&
 		read -ra words < <(sed -n 's/^ExecStart=//p' "$unit" | sed "s,/etc/dblp.batch,$tmp/batch,") &&
 		fails "$tmp/root${words[0]}" "${words[@]:1}" 2> "$tmp/said" && cat "$tmp/said" &&
-		grep -q "does not end with 'complete'.* nothing is done" "$tmp/said"
+		grep -q "does not end with 'complete'.* no command is run" "$tmp/said"
 }
-try "its command is installed there, and refuses a file that was cut off" refuses
+try "the command is installed, and refuses a truncated file" refuses
 
 done_testing

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# selftests/vm/kernel: what it asks a mirror for. Backports are taken off the mirrors
-# before the release that they are for, and apt takes nothing where one suite is missing.
+# selftests/vm/kernel: the suites that it needs from a mirror. Backports are archived before the
+# release that they are for, and apt accepts nothing if one suite is missing.
 
 # shellcheck disable=SC2154,SC2317 # lib.sh sets it; functions are called by try
 here=$(dirname "$(readlink -f "$0")")
@@ -23,7 +23,7 @@ done
 END
 chmod +x "$tmp/bin/apt-get"
 
-# asks KERNEL SUITE...: for these and no other, in an empty cache
+# asks KERNEL SUITE...: it needs exactly these suites, with an empty cache
 asks()
 {
 	local kernel=$1
@@ -37,6 +37,6 @@ asks()
 }
 try "6.1 needs no backports" asks 6.1 bookworm bookworm-security
 try "6.12 needs backports alone" asks 6.12 bookworm-backports
-try "Debian 13's needs no backports" asks 6.12-trixie trixie trixie-security
+try "6.12 of Debian 13 needs no backports" asks 6.12-trixie trixie trixie-security
 
 done_testing

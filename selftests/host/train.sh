@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# dblp-train(1) over TCP: ranks end with the same parameters; a run goes on from its
-# checkpoint as if nothing had been; what cannot be meant is refused with its reason; a
-# profile knows what a network can lose. What depends on AF_DBLP is in tools/ranks.sh.
+# dblp-train(1) over TCP: ranks end with equal parameters; a run continues from its checkpoint to
+# the same bits; contradictory options are refused with a reason; a profile computes possible
+# losses. Tests with AF_DBLP are in tools/ranks.sh.
 
 # shellcheck disable=SC2154,SC2317 # host.sh sets them; functions are called by try
 # shellcheck source=selftests/lib/host.sh
@@ -13,7 +13,7 @@
 
 small+=(--transport tcp)
 
-# A server that contributes nothing, and other plans: sums may differ in their last bits
+# All plans, also with a server; their sums may differ in the last bits
 plans()
 {
 	local plan
@@ -25,7 +25,7 @@ plans()
 }
 try "each plan ends with the same replicas on all ranks" plans
 
-# refuses REASON OPTION...: at once, as a wrong command line
+# refuses REASON OPTION...: dblp-train run refuses an invalid command line at once
 refuses()
 {
 	dblp-train run --rank 0 --nranks 1 "${@:2}" "$text" > "$tmp/0" 2>&1
@@ -62,9 +62,9 @@ goes_on()
 		train 0 3 --checkpoint "$tmp/half" --checkpoint-rounds 4 --resume &&
 		is replica "$whole" && cmp "$tmp/whole" "$tmp/half"
 }
-try "a run that goes on from a checkpoint has the bits of one that was not interrupted" goes_on
+try "a resumed run has the bits of an uninterrupted one" goes_on
 
-# refused_file REASON OPTION...: $tmp/bad, by rank 0, of which all hear, and the file stays
+# refused_file REASON OPTION...: rank 0 refuses $tmp/bad, all ranks end, and the file is unchanged
 refused_file()
 {
 	local reason=$1
@@ -98,9 +98,9 @@ disagree()
 	done
 	all_end 1 0 1 && says 1 "rank 1 has --seed 2, not 1" && says 0 "rank 1 has --seed 2, not 1"
 }
-try "ranks that were told different things refuse each other" disagree
+try "ranks with different options refuse each other" disagree
 
-# profile STATUS OPTION...: into $tmp/0, progress and errors into $tmp/progress
+# profile STATUS OPTION...: run a profile, with results in $tmp/0 and messages in $tmp/progress
 profile()
 {
 	local status=$1 got
@@ -128,9 +128,9 @@ judged()
 		profile 0 --phases 0,90 --eta 1000 --rule bubble --segment 64 --epoch 1 --json &&
 		is jq -c '[.p_low_ppm, (.budgets[1] | .budget_ppm, .high_ppm, .verdict)]' "$tmp/0" '[null,0,900000,"beyond"]'
 }
-try "a profile says which budgets are beyond the noise, and which say nothing" judged
+try "a profile reports budgets that are beyond the noise or unused" judged
 
-# refused_profile REASON OPTION...: at once
+# refused_profile REASON OPTION...: dblp-train profile refuses an invalid command line at once
 refused_profile()
 {
 	profile 2 "${@:2}" && grep -q -F -e "$1" "$tmp/progress" && [ ! -s "$tmp/0" ] && return
@@ -154,16 +154,16 @@ profile_refuses()
 		profile 1 --rate 10 && grep -q 'seed 1 learns nothing, even without losses' "$tmp/progress" &&
 		profile 1 "$tmp/none" && grep -q 'none: No such file' "$tmp/progress"
 }
-try "a profile refuses what cannot be meant" profile_refuses
+try "a profile refuses invalid options" profile_refuses
 
 averages()
 {
 	train 0 4 --plan average --rounds 9 && [ -n "$(replica)" ] &&
 		awk '$1 == "round" && !($12 > 0 && $12 < 1) { exit 1 }' "$tmp/log.0"
 }
-try "what was averaged in groups is the same on all ranks at the end" averages
+try "parameters averaged in groups are equal on all ranks at the end" averages
 
-# Long, so that it is killed in its midst
+# A long run, in which a rank is killed
 killed()
 {
 	local i
@@ -178,6 +178,6 @@ killed()
 	kill -9 "$pid_2"
 	all_end 1 0 1 && says 0 "rank 2 has failed" && says 1 "rank 2 has failed"
 }
-try "a rank that is killed is named by all others" killed
+try "all other ranks name a rank that is killed" killed
 
 done_testing
