@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Debian's packages for those who source lib.sh, without installing any: they come
-# from the mirror that this machine's own apt is set up for (or DBLP_MIRROR), by
-# way of an apt with its lists and settings in the cache, so that neither root nor
-# a change to /etc is needed.
+# Debian's packages for scripts that source lib.sh, without installing them. They are from the
+# mirror that this machine's apt uses, or from DBLP_MIRROR. This apt has its lists and settings
+# in the cache, so it needs neither root nor a change in /etc.
 
 : "${cache_dir:?comes from lib.sh}"
 
-# apt_use SUITE [ARCHITECTURE]: one suite alone, with the updates for its security. So
-# nothing needs more of a mirror than what it takes from there: backports are archived
-# before the release that they are for.
+# apt_use SUITE [ARCHITECTURE]: use only this suite and its security updates. A mirror then needs
+# no other suites: backports are archived before the release that they are for.
 apt_use()
 {
 	apt_suite=$1
 	apt_dir=$cache_dir/apt-$apt_suite${2:+-$2}
-	# The host's apt, with only what must differ. The settings of the host
-	# (proxies, timeouts) still hold.
+	# The host's apt with the changes that are needed. Other settings of the host, such as
+	# proxies and timeouts, still apply.
 	apt_opts=(
 		-q -q
 		-o Dir::Etc::SourceList=/dev/null
@@ -30,13 +28,13 @@ apt_use()
 	[ -z "${2:-}" ] || apt_opts+=(-o "APT::Architecture=$2" -o "APT::Architectures=$2")
 }
 
-# Writes the source: where this machine gets Debian from. 1 if it is what it was
+# Write the source, this machine's Debian mirror; returns 1 if it has not changed
 apt_sources()
 {
 	local mirror=${DBLP_MIRROR:-} security='' uri suite
 	local keys=/usr/share/keyrings/debian-archive-keyring.gpg
 
-	# shellcheck disable=SC2016 # names that apt knows
+	# shellcheck disable=SC2016 # apt's names
 	while IFS='|' read -r uri suite; do
 		case $suite in
 		*-security) security=$uri ;;
@@ -67,8 +65,8 @@ apt_sources()
 	mv "$apt_dir/dblp.list" "$apt_dir/sources/dblp.list"
 }
 
-# A mirror that cannot be reached is an error only if there are no lists from before. What
-# was read minutes ago stays: another process may be looking things up in it.
+# An unreachable mirror is an error only if the cache has no lists. Lists are not read again for
+# some minutes, because another process may be using them.
 apt_update()
 {
 	apt_sources || [ -z "$(find "$apt_dir/lists-read" -mmin -15 2>/dev/null)" ] || return 0
@@ -83,8 +81,8 @@ apt_update()
 	say "the mirror does not answer: using the package lists in the cache"
 }
 
-# pkg_field PACKAGE FIELD PREFIX: FIELD of the newest PACKAGE whose version
-# starts with PREFIX.
+# pkg_field PACKAGE FIELD PREFIX: print FIELD of the newest PACKAGE whose version starts with
+# PREFIX.
 pkg_field()
 {
 	apt-cache "${apt_opts[@]}" show "$1" 2>/dev/null |
@@ -105,7 +103,7 @@ pkg_field()
 		END { take() }' | head -n 1
 }
 
-# unpack DIR VERSION PACKAGE...: download and unpack, install nothing
+# unpack DIR VERSION PACKAGE...: download packages and unpack them to DIR/root
 unpack()
 {
 	local dir=$1 ver=$2 pkg tmp
@@ -125,7 +123,7 @@ unpack()
 	rm -rf "$tmp"
 }
 
-# get_package DIR PACKAGE: the newest of the suite is in DIR/root, unless one is there
+# get_package DIR PACKAGE: unpack the newest version to DIR/root, unless DIR/root exists
 get_package()
 {
 	[ ! -e "$1/root" ] || return 0

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# For run, whose variables these functions take: what the guest has, in one initramfs.
+# Functions of run, with its variables: the initramfs of the guest.
 
 # shellcheck disable=SC2154
 : "${vm_dir:?comes from lib.sh}" "${top_dir:?}"
 
-# copy_module: into the tree, without its debug information, which is most of it
+# copy_module: copy the module to the tree, without debug information
 copy_module()
 {
 	case $module in
@@ -21,7 +21,7 @@ copy_module()
 	[ "$arm64" -eq 1 ] || [ ! -e "$tree/dblp.ko" ] || strip --strip-debug "$tree/dblp.ko"
 }
 
-# copy_tests: those of this checkout, as make installs them, or only the tools. A program
+# copy_tests: copy the tests of this checkout as make installs them, or the tools only. A program
 # that does not build fails only the tests that need it.
 copy_tests()
 {
@@ -44,7 +44,7 @@ copy_tests()
 	find "$dir" -name '*.[oad]' -delete
 }
 
-# link_programs: all that tests are, and call, into PATH, with the libraries they need
+# link_programs: link tests and their programs in PATH, and copy the libraries that they need
 link_programs()
 {
 	local path
@@ -62,8 +62,8 @@ link_programs()
 	done
 }
 
-# pack: the tree as a part of an initramfs. In virtual time even the dates of files must
-# not differ: the guest reads them.
+# pack: print the tree as a part of an initramfs. Dates of files are fixed, because the guest reads
+# them and so they would change a run in virtual time.
 pack()
 {
 	find "$tree" -exec touch -h -d @0 {} +
@@ -72,7 +72,7 @@ pack()
 	rm -rf "$tree"
 }
 
-# make_image: all but the command, to stdout
+# make_image: print the initramfs without the command
 make_image()
 {
 	local checkout=$top_dir root='' base tree=$tmp/tree
@@ -98,7 +98,7 @@ make_image()
 	cat "${base[@]}" && pack
 }
 
-# make_command WORD...: what the guest runs, to stdout
+# make_command WORD...: print the part of the initramfs with the command
 make_command()
 {
 	local tree=$tmp/tree

@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Layers of the VM's initramfs for those who source lib.sh: archives of programs of this
-# machine, each made once for what is in it.
+# Layers of the VM's initramfs, for scripts that source lib.sh: archives of programs of this
+# machine, made once for each content.
 
 : "${cache_dir:?comes from lib.sh}" "${vm_dir:?}" "${me:?}"
 
-# Debian's, whose modules are where deps looks for them
+# Debian's Python, whose modules are where selftests/deps installs them
 python=/usr/bin/python3
-# shellcheck disable=SC2034 # for those who source this
+# shellcheck disable=SC2034 # used by scripts that source this
 packages=/usr/lib/python3/dist-packages
-# What of Python's own the package dblp and tests use
+# Modules of Python that the package dblp and tests use
 python_imports="array, argparse, asyncio, atexit, contextlib, ctypes, fcntl, io, ipaddress, json, mmap, queue, random, runpy,
 	secrets, shlex, shutil, signal, site, socket, subprocess, tempfile, termios, threading, time, unittest, weakref, zlib"
 
-# python_modules IMPORTS [PATH...]: the files of Python's modules that these imports need,
-# and of other modules those in PATH. What this machine adds to each Python (-S) is not
-# wanted.
+# python_modules IMPORTS [PATH...]: print the files of Python's modules that these imports need,
+# and of modules in PATH. -S excludes modules that this machine adds to Python.
 python_modules()
 {
 	local imports=$1
@@ -35,7 +34,7 @@ python_modules()
 	END
 }
 
-# add_python: the interpreter, and the files whose names are read, into $tree
+# add_python: copy the interpreter, and the files whose names are read, to $tree
 add_python()
 {
 	local file
@@ -45,11 +44,11 @@ add_python()
 	while IFS= read -r file; do
 		mkdir -p "$tree${file%/*}" && cp "$file" "$tree$file" || return
 	done
-	# The guest has no time to compile, and dates there mean nothing
+	# Compile modules here, because the guest is slow; its dates are not valid
 	"$python" -m compileall -q -j 0 --invalidation-mode unchecked-hash -s "$tree" "$tree/usr/lib"
 }
 
-# add_libraries: those that the programs and libraries in $tree need
+# add_libraries: copy the libraries that programs and libraries in $tree need
 add_libraries()
 {
 	local lib
@@ -72,13 +71,13 @@ make_layer()
 		cpio -o -H newc --reproducible -R 0:0 --quiet) > "$layer.new" ||
 		die "cannot make the layer"
 	rm -rf "$tree"
-	# Those of older versions are of no more use, but may be in use.
+	# Delete layers of older versions, unless they may be in use.
 	find "${layer%/*}" -name "$me-*.cpio" -mtime +1 -delete
 	mv "$layer.new" "$layer"
 }
 
-# layer WHAT FILE...: print the path of the layer that fill_tree puts into $tree; it is
-# made anew when the script or one of these files is another
+# layer WHAT FILE...: print the path of the layer that fill_tree makes in $tree. It is made again
+# after a change of the script or of one of these files
 layer()
 {
 	layer=$cache_dir/initramfs/$me-$({

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Shared by the host-side scripts of the VM: the cache, messages, and locks between
-# concurrent runs.
+# Shared by the host-side scripts of the VM: the cache, messages, and locks between concurrent
+# runs.
 
 vm_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-# shellcheck disable=SC2034 # for those who source this
+# shellcheck disable=SC2034 # used by scripts that source this
 top_dir=$(cd "$vm_dir/../.." && pwd)
 cache_dir=${DBLP_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/dblp}
 me=${0##*/}
@@ -21,7 +21,7 @@ die()
 	exit "${die_status:-2}"
 }
 
-# of_this_boot NAME: the file in the cache for what holds until this machine boots again
+# of_this_boot NAME: print the name of a file in the cache that is valid until this machine reboots
 of_this_boot()
 {
 	local file
@@ -32,8 +32,8 @@ of_this_boot()
 	echo "$file"
 }
 
-# with_lock NAME COMMAND...: run COMMAND with the lock NAME held. Processes that
-# COMMAND leaves running do not inherit the lock.
+# with_lock NAME COMMAND...: run COMMAND with lock NAME held. Processes that COMMAND leaves
+# running do not inherit the lock.
 with_lock()
 {
 	local name=$1 fd
@@ -51,7 +51,7 @@ with_lock()
 	return $ret
 }
 
-# key_of WORD... -- FILE...: of the words, and of the content of the files and of what is in
+# key_of WORD... -- FILE...: print a digest of the words and of the contents of files and
 # folders
 key_of()
 {
@@ -68,8 +68,8 @@ key_of()
 	} | sha256sum | cut -c 1-32
 }
 
-# cached KEY COMMAND...: run COMMAND, which passes by printing nothing, unless it has passed
-# with the same KEY. That is of all that its verdict depends on, see key_of.
+# cached KEY COMMAND...: run COMMAND unless it has passed with this KEY; it passes if it succeeds
+# and prints nothing. KEY is a digest of all inputs of COMMAND, see key_of.
 cached()
 {
 	local passed=$cache_dir/passed/$1 said status

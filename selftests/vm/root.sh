@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Roots of Debian 13 for those who source apt.sh: unpacked packages, without any of their
-# scripts having run.
+# Roots of Debian 13, for scripts that source apt.sh: unpacked packages whose scripts were not
+# run.
 
 : "${vm_dir:?comes from lib.sh}"
 apt_opts=()
 
-# get_packages DIR PACKAGE...: as if nothing were installed: so apt names all that these
-# need.
+# get_packages DIR PACKAGE...: download packages with all their dependencies, as if nothing were
+# installed.
 get_packages()
 {
 	: > "$1/status"
@@ -18,7 +18,7 @@ get_packages()
 		--no-install-recommends --download-only install "${@:2}" >&2
 }
 
-# make_root DIR PACKAGE...: it is in DIR/root, unless it is there with just these
+# make_root DIR PACKAGE...: make DIR/root, unless it exists with exactly these packages
 make_root()
 {
 	local root=$1 new=$1.new pkg dir
@@ -34,7 +34,7 @@ make_root()
 		mkdir "$new/root/usr/$dir" && ln -s "usr/$dir" "$new/root/$dir" || exit
 	done
 	for pkg in "$new"/archives/*.deb; do
-		# Some have directories where there are links here.
+		# Some packages have directories in place of the links here.
 		dpkg-deb --fsys-tarfile "$pkg" |
 			tar -C "$new/root" -x --keep-directory-symlink --no-same-owner ||
 			die "cannot unpack $pkg"
