@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Dumps of the generic netlink family: those that do not fit one message, those
- * of very many objects, and those amid which something changes.
+ * Dumps of the generic netlink family: of several messages, of very many objects, and with
+ * changes during the dump.
  */
 #define _GNU_SOURCE
 #include "lib/nltest.h"
@@ -16,12 +16,12 @@
 #define CRITICAL	1
 #define TOLERANT	2
 
-/* Enough for a dump of several messages */
+/* Objects for a dump of several messages */
 #define SOME		500
-/* Enough to see a cost that grows faster than their number */
+/* Sockets that reveal a cost that grows faster than their number */
 #define MANY_SOCKETS	10000
 #define MANY_JOBS	100000
-/* Numbers of jobs are far apart, and go to the last that there can be */
+/* Distance of job numbers, which go up to the maximum */
 #define JOB_STEP	21474
 #define JOB_ID(i)	(0x7fffffff - (MANY_JOBS - 1 - (i)) * JOB_STEP)
 
@@ -48,7 +48,7 @@ FIXTURE_SETUP(dump)
 
 FIXTURE_ENDS_BY_EXIT(dump);
 
-/* Sends a request that must not be refused, while @got is of the dump */
+/* Send a request that must succeed, and keep @got of the dump */
 static void change(struct nlmsghdr *nlh)
 {
 	struct mnl_socket *mine = nl;
@@ -89,7 +89,7 @@ static void close_sockets(int n)
 		close(fds[i]);
 }
 
-/* Many requests in one call; none is answered unless it is refused */
+/* Send many requests in one call; only a refusal is answered */
 static void add_jobs(int from, int n)
 {
 	static _Alignas(8) char many[1 << 16];
@@ -110,7 +110,7 @@ static void add_jobs(int from, int n)
 	}
 }
 
-/* What a dump has shown */
+/* Contents of a dump */
 struct seen {
 	unsigned int	n, parts;
 	uint16_t	id_attr;
@@ -129,7 +129,7 @@ static void note_id(const struct nlmsghdr *nlh, void *arg)
 		die("more objects than there are");
 }
 
-/* A dump amid which something happens, if not before its first part is taken */
+/* Do a dump with a change after, or before, its first part was received */
 static struct seen dump(uint8_t cmd, uint16_t id_attr, uint32_t *id,
 			void (*happens)(void), bool early)
 {
@@ -149,7 +149,7 @@ static struct seen dump(uint8_t cmd, uint16_t id_attr, uint32_t *id,
 	return seen;
 }
 
-/* What may happen */
+/* Changes during a dump */
 
 static void socket_comes(void)
 {
@@ -204,7 +204,7 @@ static void detector_is_switched_on(void)
 		   DBLP_A_JOB_CLR, DBLP_CLR_ON);
 }
 
-/* A program of the job's owner can do that at any rate */
+/* A program of the job's owner can do this at any rate */
 static void detector_moves_job(void)
 {
 	job_hears_a_norm();
@@ -251,8 +251,8 @@ struct happening {
 #define NOTHING		{ "nothing", NULL, false }
 
 /*
- * One after another. Where all fits one part, the end of the dump, which is a
- * part of its own, tells of what happened after that.
+ * Make each change in the list, before and during a dump. If all objects fit one part, the
+ * end of the dump, which is a separate part, reports the interruption.
  */
 #define CHECK(cmd, early, list) do { \
 	size_t i_; \
@@ -265,7 +265,7 @@ struct happening {
 	} \
 } while (0)
 
-TEST_F(dump, of_sockets_says_that_it_is_torn)
+TEST_F(dump, of_sockets_reports_changes)
 {
 	static const struct happening list[] = {
 		NOTHING, H(socket_comes, true), H(socket_goes, true),
@@ -278,7 +278,7 @@ TEST_F(dump, of_sockets_says_that_it_is_torn)
 	CHECK(DBLP_CMD_SOCKET_GET, false, list);
 }
 
-TEST_F(dump, of_jobs_says_that_it_is_torn)
+TEST_F(dump, of_jobs_reports_changes)
 {
 	static const struct happening list[] = {
 		NOTHING, H(job_comes, true), H(job_goes, true),
@@ -294,7 +294,7 @@ TEST_F(dump, of_jobs_says_that_it_is_torn)
 	CHECK(DBLP_CMD_JOB_GET, false, list);
 }
 
-TEST_F(dump, of_phases_says_that_it_is_torn)
+TEST_F(dump, of_phases_reports_changes)
 {
 	static const struct happening list[] = {
 		NOTHING, H(phase_comes, true), H(phase_is_set, true),
@@ -307,7 +307,7 @@ TEST_F(dump, of_phases_says_that_it_is_torn)
 	CHECK(DBLP_CMD_PHASE_GET, true, list);
 }
 
-TEST_F(dump, of_congestion_controls_says_that_it_is_torn)
+TEST_F(dump, of_congestion_controls_reports_changes)
 {
 	static const struct happening list[] = {
 		NOTHING, H(default_is_set, true), H(phase_is_set, false),
@@ -325,7 +325,7 @@ static uint64_t cpu_us(void)
 	return ts.tv_sec * 1000000ULL + ts.tv_nsec / 1000;
 }
 
-/* By rising number, each once and no other; how long it took */
+/* Check that a dump has each object once, by number; returns its time */
 static uint64_t dump_all(struct __test_metadata *_metadata, uint8_t cmd,
 			 uint16_t id_attr, uint32_t *id, unsigned int n)
 {
@@ -340,9 +340,8 @@ static uint64_t dump_all(struct __test_metadata *_metadata, uint8_t cmd,
 }
 
 /*
- * Ten dumps of a tenth take as long as one of all, give or take what the host of a
- * machine takes away. What walks over all of them for each part takes ten times as
- * long for that one.
+ * Ten dumps of a tenth of the objects take as long as one dump of all, within the tolerance
+ * of a busy host. A dump that scans all objects for each part would take ten times as long.
  */
 #define TENTH		10
 #define LINEAR		4

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Jobs at work: what a change of phase does to messages under way, and the
- * detector of critical regimes, fed by DBLP_NORM.
+ * Jobs: effects of a change of phase on messages in flight, and the detector of critical
+ * regimes with norms of DBLP_NORM.
  */
 #define _GNU_SOURCE
 #include "lib/hits.h"
@@ -23,9 +23,9 @@
 #define CRITICAL	1
 #define TOLERANT	2
 
-/* Bytes of a message: takes 4 s at 20 Mbit/s */
+/* bytes of a message, which takes 4 s at 20 Mbit/s */
 #define BIG		10000000
-/* Of which a receiver can do without */
+/* ppm of a message that a receiver can do without */
 #define MOST		900000
 #define RTT_MS		200
 
@@ -69,7 +69,7 @@ FIXTURE_SETUP(job)
 
 FIXTURE_ENDS_BY_EXIT(job);
 
-/* Lets a good quarter of a message arrive, which is amid its way then */
+/* Start a message, and wait until a quarter of it has arrived */
 static void begin_message(struct __test_metadata *_metadata,
 			  FIXTURE_DATA(job) *self,
 			  const struct dblp_sndinfo *info)
@@ -83,7 +83,7 @@ static void begin_message(struct __test_metadata *_metadata,
 	}
 }
 
-/* Both ends agree on what became of it; nothing of it is wrong */
+/* Receive the message; both ends must agree, and its bytes must be right */
 static struct dblp_rcvinfo end_message(struct __test_metadata *_metadata,
 				       FIXTURE_DATA(job) *self)
 {
@@ -106,7 +106,7 @@ static struct dblp_rcvinfo end_message(struct __test_metadata *_metadata,
 	return m.info;
 }
 
-/* The ways to one and the same change */
+/* Ways to make the same change */
 static void by_job(FIXTURE_DATA(job) *self)
 {
 	if (job_phase(DBLP_CMD_JOB_SET, TOLERANT))
@@ -140,7 +140,7 @@ static void by_norm(FIXTURE_DATA(job) *self)
 		die("setsockopt(DBLP_NORM)");
 }
 
-/* The receiver hears of it, and closes; the sender knows that one RTT later */
+/* The receiver learns of the change and closes; the sender knows one RTT later */
 static void closes_at_once(struct __test_metadata *_metadata,
 			   FIXTURE_DATA(job) *self,
 			   void (*change)(FIXTURE_DATA(job) *self))
@@ -157,7 +157,7 @@ static void closes_at_once(struct __test_metadata *_metadata,
 	TH_LOG("%llu ms after the change, with a round-trip time of %u ms",
 	       (unsigned long long)took, rtt);
 	EXPECT_LE(RTT_MS, took);
-	/* A machine that is busy may need several; three seconds more are the message's */
+	/* A busy machine may need several RTTs; the whole message would take 3 s more */
 	EXPECT_GE(rtt + (virtual_time() ? RTT_MS / 2 : 5 * RTT_MS), took);
 	EXPECT_TRUE(wait_for(self->server, POLLIN, 0));
 	info = end_message(_metadata, self);
@@ -202,7 +202,7 @@ TEST_F(job, the_phase_s_budget_reaches_messages_in_flight)
 	closes_at_once(_metadata, self, by_inheriting);
 }
 
-/* What the peer allows is the border, whatever an operator does here */
+/* The peer's cap is the limit, whatever an operator sets here */
 TEST_F(job, a_new_phase_stays_within_the_cap)
 {
 	struct dblp_rcvinfo info;
@@ -219,7 +219,7 @@ TEST_F(job, back_to_reliable_in_flight)
 {
 	struct dblp_rcvinfo info;
 
-	/* What is under way arrives before the news, and must not suffice */
+	/* Segments in flight arrive before the change; they must not be enough to close */
 	ASSERT_EQ(0, phase_budget(TOLERANT, DBLP_PPM / 5));
 	ASSERT_EQ(0, job_phase(DBLP_CMD_JOB_SET, TOLERANT));
 	begin_message(_metadata, self, NULL);
@@ -228,8 +228,8 @@ TEST_F(job, back_to_reliable_in_flight)
 	EXPECT_EQ(0, info.missing);
 }
 
-/* Not those that name their phase or their budget themselves */
-TEST_F(job, a_new_phase_leaves_what_a_message_chose)
+/* A message with its own phase or budget keeps it */
+TEST_F(job, a_new_phase_keeps_settings_of_a_message)
 {
 	struct dblp_sndinfo info = {
 		.flags = DBLP_SND_PHASE, .phase = RELIABLE,
@@ -255,7 +255,7 @@ static void *send_trap(void *arg)
 	return NULL;
 }
 
-/* While its bytes are copied, a message is on none of the socket's lists */
+/* While its bytes are copied, a message is not in any list of the socket */
 TEST_F(job, a_new_phase_reaches_messages_being_copied)
 {
 	static char got_small[1 << 20];
@@ -265,7 +265,7 @@ TEST_F(job, a_new_phase_reaches_messages_being_copied)
 	struct message m;
 	pthread_t thread;
 
-	/* What fills the trap is zero, and shall be missing all the same */
+	/* The trap is filled with zeroes, which shall not be elided */
 	set_u32(self->client, DBLP_ELIDE, 0);
 	if (pthread_create(&thread, NULL, send_trap, &s))
 		die("pthread_create()");
@@ -281,12 +281,12 @@ TEST_F(job, a_new_phase_reaches_messages_being_copied)
 	pthread_join(thread, NULL);
 }
 
-/* The detector. Norms are given in thousandths. */
+/* The detector. Norms are in thousandths. */
 
 #define MILLI		((1ULL << 32) / 1000)
 #define HALF		(DBLP_PPM / 2)
 
-/* What a job says of its detector */
+/* State of a job's detector */
 struct clr {
 	uint32_t	phase, clr, low, high, low_phase, high_phase, eta, hold;
 	uint32_t	regime, change, reports;
@@ -327,7 +327,7 @@ static struct clr job_clr(void)
 	return c;
 }
 
-/* One attribute of job 7, or two; 0 or the errno */
+/* Set one or two attributes of job 7; returns 0 or the errno */
 static int job_attrs(uint16_t attr, uint32_t value, uint16_t attr2,
 		     uint32_t value2)
 {
@@ -366,7 +366,7 @@ static uint64_t now_us(void)
 	return ts.tv_sec * 1000000ULL + ts.tv_nsec / 1000;
 }
 
-/* All at once: each has the new settings when the change is answered */
+/* When the request is answered, every socket has the new settings */
 TEST_F(job, ten_thousand_sockets_move_at_once)
 {
 	struct rlimit limit = { MANY + 100, MANY + 100 };
@@ -402,7 +402,7 @@ TEST_F(job, a_detector_moves_all_its_sockets)
 	uint32_t i, phase;
 
 	set_u32(self->server, DBLP_JOB, 7);
-	/* Together with the phase only if it is the one that the detector begins with */
+	/* A phase may be set together with clr only if the detector starts in it */
 	EXPECT_EQ(0, job_attrs(DBLP_A_JOB_CLR, DBLP_CLR_ON, DBLP_A_JOB_PHASE, CRITICAL));
 	EXPECT_PLACE(self->client, CRITICAL, 8000);
 	for (i = 0; i < sizeof(paper) / sizeof(paper[0]); i++) {
@@ -434,14 +434,14 @@ TEST_F(job, a_detector_begins_critical_in_a_new_job)
 	tell_norm(self, 1000);
 	EXPECT_PLACE(self->client, TOLERANT, 1);
 	tell_norm(self, 1000);
-	/* The budget is the job's, though that phase has policy full */
+	/* The budget is that of the job, although the phase has policy full */
 	EXPECT_PLACE(self->client, RELIABLE, HALF);
-	/* Off, it is that of the phase */
+	/* With the detector off, the budget is that of the phase */
 	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_OFF));
 	EXPECT_PLACE(self->client, RELIABLE, 0);
 }
 
-/* Settings of a detector at work are in force when they are answered */
+/* Changed settings of an active detector apply when the request is answered */
 TEST_F(job, a_detector_is_tuned_live)
 {
 	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
@@ -467,7 +467,7 @@ TEST_F(job, a_detector_is_tuned_live)
 	EXPECT_PLACE(self->client, TOLERANT, MOST);
 }
 
-/* Not a tug-of-war: what was set by hand holds until it is given back */
+/* A phase set by hand holds until clr is set to on again */
 TEST_F(job, an_operator_holds_the_detector)
 {
 	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
@@ -477,7 +477,7 @@ TEST_F(job, an_operator_holds_the_detector)
 	tell_norm(self, 1000);
 	tell_norm(self, 1000);
 	EXPECT_PLACE(self->client, CRITICAL, 8000);
-	/* It goes on watching, and is where it would have been */
+	/* A held detector still processes norms */
 	EXPECT_EQ(DBLP_REGIME_TOLERANT, job_clr().regime);
 	EXPECT_EQ(3, job_clr().reports);
 	EXPECT_EQ(0, job_attr(DBLP_A_JOB_ETA, HALF));
@@ -486,7 +486,7 @@ TEST_F(job, an_operator_holds_the_detector)
 	EXPECT_EQ(DBLP_CLR_ON, job_clr().clr);
 	EXPECT_PLACE(self->client, TOLERANT, MOST);
 
-	/* Off, it watches, too; on again it begins anew */
+	/* A detector that is off processes norms, too; turning it on resets it */
 	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_OFF));
 	EXPECT_PLACE(self->client, TOLERANT, MOST);
 	EXPECT_EQ(0, job_attr(DBLP_A_JOB_PHASE, RELIABLE));
@@ -499,7 +499,7 @@ TEST_F(job, an_operator_holds_the_detector)
 	EXPECT_EQ(0, job_clr().reports);
 }
 
-/* A program's own choice for its socket is not changed */
+/* The detector does not change a phase that a program has set */
 TEST_F(job, a_detector_leaves_a_socket_s_own_phase)
 {
 	set_u32(self->client, DBLP_PHASE, RELIABLE);
@@ -518,13 +518,13 @@ TEST_F(job, a_detector_s_phases_are_not_deleted)
 	REFUSED(EBUSY, ASK(DBLP_CMD_PHASE_DEL, DBLP_A_PHASE_ID, TOLERANT));
 	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_OFF));
 	EXPECT_EQ(0, result(ASK(DBLP_CMD_PHASE_DEL, DBLP_A_PHASE_ID, TOLERANT)));
-	/* Nor does it go where nothing is */
+	/* It cannot be turned on with a phase that does not exist */
 	EXPECT_EQ(ENOENT, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
 	EXPECT_NE(0, strlen(got.msg));
 	EXPECT_EQ(DBLP_CLR_OFF, job_clr().clr);
 }
 
-/* The least of some times, in which nothing else was going on */
+/* Returns the minimum time of several reports, us */
 static uint64_t norm_us(FIXTURE_DATA(job) *self)
 {
 	uint64_t least = UINT64_MAX, before;
@@ -543,7 +543,7 @@ static uint64_t norm_us(FIXTURE_DATA(job) *self)
 	return least;
 }
 
-/* A report costs time for the reporter's own sockets, not for those of others */
+/* The time of a report depends on the reporter's own sockets only */
 TEST_F(job, a_norm_costs_the_same_beside_ten_thousand_sockets)
 {
 	struct rlimit limit = { MANY + 100, MANY + 100 };
@@ -565,12 +565,12 @@ TEST_F(job, a_norm_costs_the_same_beside_ten_thousand_sockets)
 		close(fds[i]);
 }
 
-/* Applies settings to a socket */
+/* Function that applies settings to a socket */
 #define APPLY		"dblp:dblp_apply_config"
 #define SENDS		300
 #define MANY_MESSAGES	1500
 
-/* The time in all that some messages of @fd take, each after a norm by @mover */
+/* Returns the time of some messages of @fd, each after a norm by @mover, us */
 static uint64_t sends_us(int mover, int fd, bool moves)
 {
 	uint64_t sum = 0, before;
@@ -587,7 +587,7 @@ static uint64_t sends_us(int mover, int fd, bool moves)
 	return sum;
 }
 
-/* What the owner of a job does costs the sockets of that job, and no other */
+/* Changes of a job cost time in its own sockets only */
 TEST_F(job, a_norm_concerns_no_socket_outside_the_job)
 {
 	int mover = new_socket(), i;
@@ -601,7 +601,7 @@ TEST_F(job, a_norm_concerns_no_socket_outside_the_job)
 	set_u32(self->client, DBLP_JOB, 0);
 	for (i = 0; i < MANY_MESSAGES; i++)
 		ASSERT_EQ(8, send(self->client, big, 8, 0));
-	/* To a phase that all that follows leaves only at the changes */
+	/* Start in the critical phase, so that later norms change it or not */
 	ASSERT_EQ(0, try_u64(mover, DBLP_NORM, 1));
 	ASSERT_EQ(0, try_u64(mover, DBLP_NORM, 1));
 	hits_open(APPLY);
@@ -610,7 +610,7 @@ TEST_F(job, a_norm_concerns_no_socket_outside_the_job)
 	EXPECT_EQ(0, hits() - n);
 	n = hits();
 	moving = sends_us(mover, self->client, true);
-	/* To the socket in the job, at each change of the phase */
+	/* Settings are applied to the job's socket, at each change of the phase */
 	EXPECT_LE(SENDS / 2, hits() - n);
 	EXPECT_GE(SENDS, hits() - n);
 	TH_LOG("%d messages in %llu us, and while a job moves in %llu us",
@@ -620,8 +620,8 @@ TEST_F(job, a_norm_concerns_no_socket_outside_the_job)
 	hits_close();
 }
 
-/* Setting what is set already reaches no socket */
-TEST_F(job, no_change_is_applied_to_no_socket)
+/* Setting an unchanged value applies nothing to any socket */
+TEST_F(job, an_unchanged_setting_is_applied_to_no_socket)
 {
 	unsigned long n;
 
@@ -649,14 +649,14 @@ TEST_F(job, norms_that_are_refused)
 				      sizeof(norm)));
 	after = job_clr();
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
-	/* All numbers are norms */
+	/* All numbers are valid norms */
 	EXPECT_EQ(0, try_u64(self->client, DBLP_NORM, 0));
 	EXPECT_EQ(0, try_u64(self->client, DBLP_NORM, UINT64_MAX));
 	EXPECT_EQ(UINT32_MAX, job_clr().change);
 	EXPECT_EQ(UINT64_MAX, job_clr().norm);
 }
 
-/* By libdblp, as numbers; what it refuses the detector has not heard of */
+/* Norms by libdblp, as doubles; the detector does not get refused ones */
 TEST_F(job, norms_by_libdblp)
 {
 	struct clr before, after;
@@ -685,11 +685,11 @@ TEST_F(job, norms_by_libdblp)
 	EXPECT_EQ(0, job_clr().norm);
 }
 
-/* Decisions of the detector are changes of phase like any other */
+/* Decisions of the detector affect messages in flight, too */
 TEST_F(job, a_detector_reaches_messages_in_flight)
 {
 	EXPECT_EQ(0, job_attr(DBLP_A_JOB_CLR, DBLP_CLR_ON));
-	/* The policy of a message stays: early would close it in its own time */
+	/* A message keeps its policy; early would close it later */
 	EXPECT_EQ(0, job_attr(DBLP_A_JOB_LOW_PHASE, RELIABLE));
 	tell_norm(self, 1000);
 	begin_message(_metadata, self, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The generic netlink family, asked in ways that dblpctl has no words for. What it
- * refuses is in refusals.c, dumps in dumps.c.
+ * Requests to the generic netlink family that dblpctl cannot make. Refusals are in
+ * refusals.c, dumps in dumps.c.
  */
 #define _GNU_SOURCE
 #include "lib/nltest.h"
@@ -38,7 +38,7 @@ TEST_F(family, set_to_the_limit)
 	EXPECT_EQ(0, get_u32(self->fd, DBLP_BUDGET_CAP));
 }
 
-/* They may get a meaning, so they must be zero */
+/* Reserved bytes must be zero, because they may get a meaning */
 TEST_F(family, reserved_bytes_of_the_header)
 {
 	struct nlmsghdr *nlh = begin(family, DBLP_CMD_STATS_GET, 0);
@@ -73,7 +73,7 @@ static void count_one(const struct nlmsghdr *nlh, void *arg)
 	++*(unsigned int *)arg;
 }
 
-/* Without permission, no sockets of a namespace are shown */
+/* Sockets of another namespace are not shown */
 TEST_F(family, namespaces_are_apart)
 {
 	unsigned int seen = 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Phases and jobs: what they make of sockets and messages, and their tables in
- * netlink: what they show and what changes in them do. What is refused is in
- * refusals.c, to whom in rights.c.
+ * Phases and jobs: their effects on sockets and messages, and their tables in netlink.
+ * Refusals are in refusals.c, permissions in rights.c.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -16,12 +15,12 @@
 
 #include "kselftest_harness.h"
 
-/* Numbers of the phases that there are at the start */
+/* Numbers of the default phases */
 #define RELIABLE	0
 #define CRITICAL	1
 #define TOLERANT	2
 
-/* An entry of the table, as the kernel tells it */
+/* A phase as the kernel dumps it */
 struct phase {
 	uint32_t	id, budget, policy, order, fill, sockets;
 	char		name[32];
@@ -35,7 +34,7 @@ static struct nlmsghdr *phase_request(uint8_t cmd, uint32_t id)
 	return nlh;
 }
 
-/* Sets one attribute of a phase; 0 or the errno */
+/* Set an attribute of a phase; returns 0 or the errno */
 static int set_attr(uint32_t id, uint16_t attr, uint32_t value)
 {
 	struct nlmsghdr *nlh = phase_request(DBLP_CMD_PHASE_SET, id);
@@ -128,7 +127,7 @@ FIXTURE_SETUP(phase)
 
 FIXTURE_ENDS_BY_EXIT(phase);
 
-/* Sends a message and says with what it arrived */
+/* Send and receive a message; returns its DBLP_RCVINFO */
 static struct dblp_rcvinfo carry(int from, int to,
 				 const struct dblp_sndinfo *info)
 {
@@ -162,7 +161,7 @@ TEST_F(phase, a_new_socket_is_reliable)
 	EXPECT_SETTINGS(self->server, RELIABLE, 0, DBLP_POLICY_EAGER);
 }
 
-TEST_F(phase, each_says_what_its_sockets_do)
+TEST_F(phase, each_configures_its_sockets)
 {
 	set_u32(self->client, DBLP_PHASE, TOLERANT);
 	EXPECT_SETTINGS(self->client, TOLERANT, 408000, DBLP_POLICY_EAGER);
@@ -183,7 +182,7 @@ TEST_F(phase, each_says_what_its_sockets_do)
 	EXPECT_SETTINGS(self->client, RELIABLE, 0, DBLP_POLICY_EAGER);
 }
 
-TEST_F(phase, those_that_there_are_not)
+TEST_F(phase, unknown_phases)
 {
 	uint64_t wide = TOLERANT;
 
@@ -197,7 +196,7 @@ TEST_F(phase, those_that_there_are_not)
 	EXPECT_SETTINGS(self->client, TOLERANT, 408000, DBLP_POLICY_EAGER);
 }
 
-TEST_F(phase, what_the_socket_set_itself_wins)
+TEST_F(phase, settings_of_the_socket_take_precedence)
 {
 	int fd = self->client;
 
@@ -206,7 +205,7 @@ TEST_F(phase, what_the_socket_set_itself_wins)
 	EXPECT_SETTINGS(fd, TOLERANT, 20000, DBLP_POLICY_EAGER);
 	set_u32(fd, DBLP_PHASE, CRITICAL);
 	EXPECT_SETTINGS(fd, CRITICAL, 20000, DBLP_POLICY_EARLY);
-	/* A phase without a budget does not keep it from being used */
+	/* A phase without a budget does not disable the socket's own budget */
 	set_u32(fd, DBLP_PHASE, RELIABLE);
 	EXPECT_SETTINGS(fd, RELIABLE, 20000, DBLP_POLICY_EAGER);
 	EXPECT_EQ(20000, carry(fd, self->server, NULL).budget);
@@ -245,7 +244,7 @@ TEST_F(phase, order_and_fill)
 	EXPECT_EQ(DBLP_FILL_KEEP, get_u32(fd, DBLP_FILL));
 }
 
-/* Not asked for their settings in between, which would bring them up to date */
+/* Do not read settings in between, because this would update them */
 TEST_F(phase, a_change_reaches_the_next_message)
 {
 	uint32_t budget;
@@ -259,7 +258,7 @@ TEST_F(phase, a_change_reaches_the_next_message)
 	EXPECT_EQ(0, set_attr(TOLERANT, DBLP_A_PHASE_POLICY,
 			      DBLP_POLICY_FULL));
 	EXPECT_EQ(0, carry(self->client, self->server, NULL).budget);
-	/* Sockets that chose none are in phase 0 */
+	/* Sockets without a setting are in phase 0 */
 	EXPECT_EQ(0, set_attr(RELIABLE, DBLP_A_PHASE_POLICY,
 			      DBLP_POLICY_EAGER));
 	EXPECT_EQ(0, set_attr(RELIABLE, DBLP_A_PHASE_BUDGET, 1234));
@@ -276,7 +275,7 @@ TEST_F(phase, of_one_message)
 	got = carry(self->client, self->server, &info);
 	EXPECT_EQ(TOLERANT, got.phase);
 	EXPECT_EQ(408000, got.budget);
-	/* It counts more than what the socket set, and less than its own */
+	/* Precedence: settings of the message, phase of the message, settings of the socket */
 	set_u32(self->client, DBLP_BUDGET, 20000);
 	got = carry(self->client, self->server, &info);
 	EXPECT_EQ(408000, got.budget);
@@ -285,12 +284,12 @@ TEST_F(phase, of_one_message)
 	got = carry(self->client, self->server, &info);
 	EXPECT_EQ(TOLERANT, got.phase);
 	EXPECT_EQ(1, got.budget);
-	/* Of a phase with policy full it is reliable */
+	/* In a phase with policy full the message is reliable */
 	info = (struct dblp_sndinfo) {
 		.flags = DBLP_SND_PHASE, .phase = RELIABLE,
 	};
 	EXPECT_EQ(0, carry(self->client, self->server, &info).budget);
-	/* And the next one is as the socket has it */
+	/* The next message has the socket's settings */
 	got = carry(self->client, self->server, NULL);
 	EXPECT_EQ(RELIABLE, got.phase);
 	EXPECT_EQ(20000, got.budget);
@@ -314,13 +313,13 @@ TEST_F(phase, is_inherited_from_the_listener)
 	EXPECT_SETTINGS(server, TOLERANT, 408000, DBLP_POLICY_FULL);
 	EXPECT_EQ(0, set_attr(TOLERANT, DBLP_A_PHASE_BUDGET, 300000));
 	EXPECT_SETTINGS(server, TOLERANT, 300000, DBLP_POLICY_FULL);
-	/* From now on each has its own */
+	/* Later changes of the listener do not affect it */
 	set_u32(self->listener, DBLP_PHASE, CRITICAL);
 	EXPECT_EQ(1, one_phase(TOLERANT).sockets);
 	EXPECT_SETTINGS(server, TOLERANT, 300000, DBLP_POLICY_FULL);
 }
 
-TEST_F(phase, the_table_as_it_begins)
+TEST_F(phase, the_default_table)
 {
 	static const struct phase wanted[] = {
 		{ .id = 0, .name = "reliable", .policy = DBLP_POLICY_FULL },
@@ -357,7 +356,7 @@ TEST_F(phase, a_new_one)
 	set_u32(self->client, DBLP_PHASE, 6);
 	EXPECT_SETTINGS(self->client, 6, 20000, DBLP_POLICY_EAGER);
 
-	/* Renamed, and nothing else; the old name is free */
+	/* Rename it; the old name is free */
 	EXPECT_EQ(0, make_phase(6, "warm-up_3", 20000));
 	EXPECT_EQ(0, make_phase(7, "warm-up_2", 1));
 	EXPECT_EQ(20000, one_phase(6).budget);
@@ -449,7 +448,7 @@ TEST_F(phase, of_another_namespace)
 	fd = new_socket();
 	set_u32(fd, DBLP_PHASE, TOLERANT);
 	EXPECT_SETTINGS(fd, TOLERANT, 408000, DBLP_POLICY_EAGER);
-	/* That of the fixture is still where it was made */
+	/* The socket of the fixture is still in its namespace */
 	set_u32(self->client, DBLP_PHASE, TOLERANT);
 	EXPECT_SETTINGS(self->client, TOLERANT, 1, DBLP_POLICY_EAGER);
 }
@@ -461,7 +460,7 @@ static int job_with_phase(uint8_t cmd, uint32_t id, uint32_t phase)
 	return result(ASK(cmd, DBLP_A_JOB_ID, id, DBLP_A_JOB_PHASE, phase));
 }
 
-/* What a job says of itself, or of the last of a dump */
+/* A job as the kernel dumps it; of a dump the last one */
 struct job {
 	unsigned int	n;
 	uint32_t	id, phase, sockets;
@@ -542,7 +541,7 @@ TEST_F(phase, a_job_moves_its_sockets)
 	EXPECT_EQ(408000, carry(self->server, self->client, NULL).budget);
 	EXPECT_SETTINGS(self->client, TOLERANT, 408000, DBLP_POLICY_EAGER);
 
-	/* What the socket chose itself wins, until it takes that back */
+	/* A phase that the socket has set takes precedence, until it is unset */
 	set_u32(self->client, DBLP_PHASE, CRITICAL);
 	EXPECT_SETTINGS(self->client, CRITICAL, 8000, DBLP_POLICY_EARLY);
 	set_u32(self->client, DBLP_PHASE, DBLP_INHERIT);
@@ -609,7 +608,7 @@ TEST_F(phase, a_job_is_deleted_unless_a_socket_is_in_it)
 	EXPECT_EQ(0, del_phase(TOLERANT));
 }
 
-/* Writes a job; 0 or the errno */
+/* Add, set or replace a job; returns 0 or the errno */
 static int write_job(uint8_t cmd, uint32_t id, uint32_t hold)
 {
 	return result(ASK(cmd, DBLP_A_JOB_ID, id, DBLP_A_JOB_HOLD, hold));
@@ -624,7 +623,7 @@ static void note_hold(const struct nlmsghdr *nlh, void *arg)
 			*(uint32_t *)arg = mnl_attr_get_u32(attr);
 }
 
-/* What was written, or -1 if there is no such job */
+/* Returns the value that was set, or -1 without such a job */
 static int hold_of(uint32_t id)
 {
 	struct nlmsghdr *nlh = job_request(DBLP_CMD_JOB_GET, id);
@@ -653,12 +652,12 @@ TEST_F(phase, a_job_is_added_set_or_replaced)
 	EXPECT_STREQ("another job has this number", got.msg);
 	EXPECT_EQ(0, write_job(DBLP_CMD_JOB_SET, 7, 4));
 	EXPECT_EQ(4, hold_of(7));
-	/* That there is one may be all that is wanted, and changes nothing */
+	/* A replacement without attributes changes nothing */
 	EXPECT_EQ(0, result(job_request(DBLP_CMD_JOB_REPLACE, 7)));
 	EXPECT_EQ(4, hold_of(7));
 	EXPECT_EQ(0, result(job_request(DBLP_CMD_JOB_REPLACE, 8)));
 	EXPECT_EQ(0, hold_of(8));
-	/* Who says it by flags, as older families have it, is not misunderstood */
+	/* Flags with this meaning, as in older families, are not misunderstood */
 	for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		nlh = job_request(DBLP_CMD_JOB_SET, 7);
 		nlh->nlmsg_flags |= flags[i];
@@ -668,8 +667,8 @@ TEST_F(phase, a_job_is_added_set_or_replaced)
 	EXPECT_EQ(4, hold_of(7));
 }
 
-/* Another process adds and deletes it, as fast as it can */
-TEST_F(phase, a_job_is_replaced_whoever_comes_between)
+/* Another process adds and deletes the job concurrently */
+TEST_F(phase, a_job_is_replaced_despite_concurrent_changes)
 {
 	unsigned int n = less_if_slow(4000, 10, "replacements"), i;
 	int status, failed = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * All that the generic netlink family refuses, one by one: with which errno and
- * message, which attribute it names, and that nothing has changed.
+ * All refusals of the generic netlink family: errno, message, the attribute that it names,
+ * and that nothing has changed.
  *
- * refusal-messages.h is made from the module's sources, so that a refusal that
- * no case provokes is found.
+ * refusal-messages.h is made from the module's sources, so that a message without a case
+ * here is found.
  */
 #define _GNU_SOURCE
 #include "lib/nltest.h"
@@ -24,7 +24,7 @@
 #define TOLERANT	2
 #define BUSY		3
 #define ABSENT		6
-/* A phase that its job's detector, which is off, would go to: see setup() */
+/* A phase of a job's detector that is off: see setup() */
 #define GONE		5
 
 /* Numbers of jobs */
@@ -36,7 +36,7 @@
 
 #define NOBODY		65534
 
-/* Stands for the number of a socket that there is */
+/* Placeholder for the number of a socket */
 #define A_SOCKET	0xabcdef01
 
 enum kind {
@@ -55,8 +55,8 @@ struct attr {
 };
 
 /*
- * A request that is refused. @msg is NULL if the words are not the module's.
- * @bad is the attribute that it names as wrong, @missing as missing.
+ * A refused request. @msg is NULL if the message is not the module's. @bad is the attribute
+ * that the refusal names as invalid, @missing as missing.
  */
 struct refusal {
 	uint8_t		cmd;
@@ -345,7 +345,7 @@ static const struct refusal params[] = {
 	  NO_ATTR },
 };
 
-/* Refusals to users who are not root; the other lists run as root */
+/* Refusals to other users than root; the other lists run as root */
 static const struct refusal others[] = {
 	{ DO(SOCKET_GET, U(SOCKET_ID, A_SOCKET)), EPERM, OTHER_MSG,
 	  BAD(SOCKET_ID) },
@@ -404,7 +404,7 @@ static void make(const struct refusal *r)
 		die("setting up: %s", got.msg);
 }
 
-/* Something for each refusal to be about */
+/* Create objects for the requests */
 FIXTURE_SETUP(refusals)
 {
 	static const struct refusal setup[] = {
@@ -490,8 +490,7 @@ TEST_F(refusals, of_others)
 }
 
 /*
- * That a socket goes between being found and being locked, is left to chance,
- * and not tested.
+ * A socket that is closed between lookup and lock is a matter of chance, and not tested.
  */
 static bool is_provoked(const char *msg)
 {
@@ -508,7 +507,7 @@ static bool is_provoked(const char *msg)
 	return found;
 }
 
-TEST_F(refusals, there_is_no_other)
+TEST_F(refusals, every_message_has_a_case)
 {
 	size_t i;
 

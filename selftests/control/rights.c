@@ -23,7 +23,7 @@
 #define CRITICAL	1
 #define TOLERANT	2
 
-/* What there is at the beginning: see prepare() */
+/* Objects that prepare() creates */
 #define A_JOB		7
 #define OTHER_JOB	8
 #define NEW_JOB		9
@@ -31,8 +31,8 @@
 static uint32_t socket_id;
 
 /*
- * Each operation, with a request that only a lack of rights can stop: if it
- * changes something, or is about what belongs to root
+ * Each operation that changes objects or reads those of root, with a request that can be
+ * refused only because of missing rights
  */
 static const struct {
 	uint8_t		cmd;
@@ -149,8 +149,7 @@ static int join_events(void)
 }
 
 /*
- * With the permission to change things, all objects can be read. Without it, only
- * those without an owner.
+ * With the capability all objects can be read, without it only those without an owner.
  */
 static void check(struct __test_metadata *_metadata, bool may_change)
 {
@@ -186,7 +185,7 @@ FIXTURE_SETUP(rights)
 
 FIXTURE_ENDS_BY_EXIT(rights);
 
-/* Becomes a user, with this capability or none */
+/* Become an ordinary user, with one capability or none */
 static void become_nobody(int capability)
 {
 	struct __user_cap_header_struct header = {
@@ -202,7 +201,7 @@ static void become_nobody(int capability)
 		die("becoming another user");
 }
 
-/* A user makes itself root of a user namespace */
+/* Become root of a new user namespace */
 static void become_root_of(int namespaces)
 {
 	become_nobody(-1);
@@ -221,12 +220,12 @@ TEST_F(rights, of_root)
 TEST_F(rights, of_a_user)
 {
 	become_nobody(-1);
-	/* The netlink socket is root's, then its own */
+	/* First with root's netlink socket, then with its own */
 	check(_metadata, false);
 	mnl_socket_close(nl);
 	open_netlink();
 	check(_metadata, false);
-	/* A program chooses for its own sockets */
+	/* A program may set its own sockets */
 	set_u32(new_socket(), DBLP_PHASE, TOLERANT);
 }
 
@@ -246,7 +245,7 @@ TEST_F(rights, of_a_user_with_the_capability)
 	check(_metadata, true);
 }
 
-/* It has the capability, but not where this network namespace belongs */
+/* It has the capability, but not in the owner of this network namespace */
 TEST_F(rights, of_root_in_a_user_namespace)
 {
 	become_root_of(0);
@@ -266,7 +265,7 @@ TEST_F(rights, of_root_in_its_own_namespaces)
 	prepare();
 	check(_metadata, true);
 	mnl_socket_close(nl);
-	/* A netlink socket stays where it was made */
+	/* A netlink socket stays in its namespace */
 	nl = theirs;
 	socket_id = their_socket;
 	check(_metadata, false);
@@ -277,7 +276,7 @@ static int set_owner(uint32_t id, uint32_t uid)
 	return result(ASK(DBLP_CMD_JOB_SET, DBLP_A_JOB_ID, id, DBLP_A_JOB_OWNER, uid));
 }
 
-/* Its own sockets and jobs are a user's to see and to use, no others */
+/* A user can see and use only sockets and jobs of the same user */
 TEST_F(rights, of_an_owner)
 {
 	int theirs = new_socket(), mine;
@@ -288,7 +287,7 @@ TEST_F(rights, of_an_owner)
 	EXPECT_STREQ("there is no such user in your user namespace", got.msg);
 	become_nobody(-1);
 	mine = new_socket();
-	/* Both the creator and the user of the netlink socket need the permission */
+	/* Both the creator and the user of a netlink socket need the right */
 	EXPECT_EQ(0, dumped(DBLP_CMD_SOCKET_GET));
 	EXPECT_EQ(0, dumped(DBLP_CMD_JOB_GET));
 	mnl_socket_close(nl);
@@ -304,7 +303,7 @@ TEST_F(rights, of_an_owner)
 	EXPECT_EQ(0, try_u32(mine, DBLP_JOB, A_JOB));
 	EXPECT_EQ(0, try_u64(mine, DBLP_NORM, 1));
 	EXPECT_EQ(A_JOB, get_u32(mine, DBLP_JOB));
-	/* Not even by a socket that is in it */
+	/* Also not with a socket in the job */
 	EXPECT_ERR(EPERM, try_u64(theirs, DBLP_NORM, 1));
 }
 
@@ -334,8 +333,8 @@ static void enter_netns_of(pid_t pid)
 	netns_enter(name);
 }
 
-/* Users are told by the names that the reader has for them */
-TEST_F(rights, owners_are_named_for_the_reader)
+/* User numbers are those of the reader's user namespace */
+TEST_F(rights, owners_are_numbers_of_the_reader)
 {
 	int to_child[2], to_parent[2], status;
 	pid_t pid;
@@ -360,7 +359,7 @@ TEST_F(rights, owners_are_named_for_the_reader)
 	mnl_socket_close(nl);
 	open_netlink();
 	EXPECT_EQ(NOBODY, uid_of_sockets());
-	/* Root of the machine may change everything */
+	/* Root of the initial namespace may change everything */
 	add_job(NEW_JOB);
 	EXPECT_EQ(1, write(to_child[1], "x", 1));
 	EXPECT_EQ(pid, waitpid(pid, &status, 0));
@@ -377,8 +376,8 @@ static int take_over(const struct sockaddr_dblp *addr)
 	return err;
 }
 
-/* A port stays with the user who has connections there */
-TEST_F(rights, of_who_takes_over_a_port)
+/* A port belongs to the user with connections there */
+TEST_F(rights, of_sharing_a_port)
 {
 	struct sockaddr_dblp addr;
 	int listener = new_socket(), client, server;
@@ -397,7 +396,7 @@ TEST_F(rights, of_who_takes_over_a_port)
 #define EVENTS_A_SECOND		1000
 #define JOB_EVENTS_A_SECOND	100
 
-/* How many events wait there; the kernel says that there were more by ENOBUFS */
+/* Returns the number of pending events; ENOBUFS means that events were lost */
 static unsigned int hear(struct mnl_socket *ear, bool *lost)
 {
 	static _Alignas(8) char event[8192];
@@ -415,7 +414,7 @@ static unsigned int hear(struct mnl_socket *ear, bool *lost)
 	}
 }
 
-/* A listener to events with room for all of them */
+/* Open a subscriber of events with a large buffer */
 static struct mnl_socket *open_ear(void)
 {
 	struct mnl_socket *ear = mnl_socket_open(NETLINK_GENERIC);
@@ -431,8 +430,8 @@ static struct mnl_socket *open_ear(void)
 	return ear;
 }
 
-/* The rate of events is limited, so that a listener does not slow others */
-TEST_F(rights, to_hear_so_many_events_a_second)
+/* The rate of events is limited, so that a subscriber does not slow other users */
+TEST_F(rights, events_per_second_are_limited)
 {
 	struct mnl_socket *ear = open_ear();
 	unsigned int i, n, most;
@@ -447,7 +446,7 @@ TEST_F(rights, to_hear_so_many_events_a_second)
 		mnl_attr_put_u32(nlh, DBLP_A_PHASE_BUDGET, i);
 		ASSERT_EQ(0, result(nlh));
 	}
-	/* A second begun counts, and so does the one before */
+	/* The limit is per second, and both the first and the last second may be partial */
 	most = EVENTS_A_SECOND * ((now_ms() - begun) / 1000 + 2);
 	n = hear(ear, &lost);
 	TH_LOG("%u of %u events in %llu ms", n, i,
@@ -456,8 +455,8 @@ TEST_F(rights, to_hear_so_many_events_a_second)
 	EXPECT_EQ(n < i, lost);
 }
 
-/* One job's detector leaves room for the events of other jobs */
-TEST_F(rights, to_cause_so_many_events_a_second_by_norms)
+/* Events of one job's detector do not use up the rate of other jobs */
+TEST_F(rights, events_by_norms_per_second_are_limited)
 {
 	struct mnl_socket *ear = open_ear();
 	int fd = new_socket();
@@ -469,11 +468,11 @@ TEST_F(rights, to_cause_so_many_events_a_second_by_norms)
 	set_u32(fd, DBLP_JOB, 9);
 	begun = now_ms();
 	for (i = 0; i < 4 * EVENTS_A_SECOND; i++) {
-		/* A change to another phase by each */
+		/* Each norm changes the phase */
 		ASSERT_EQ(0, try_u64(fd, DBLP_NORM, i & 2 ? 1 : 1000));
 	}
 	most = JOB_EVENTS_A_SECOND * ((now_ms() - begun) / 1000 + 2);
-	/* Also the one by which the job was added */
+	/* Minus the event of the added job */
 	n = hear(ear, &lost) - 1;
 	TH_LOG("%u of %u events in %llu ms", n, i,
 	       (unsigned long long)(now_ms() - begun));
@@ -482,7 +481,7 @@ TEST_F(rights, to_cause_so_many_events_a_second_by_norms)
 	EXPECT_TRUE(lost);
 }
 
-/* Operations that the family has, by what the kernel says of it */
+/* Operations of the family, as the kernel reports them */
 struct family {
 	unsigned int	n;
 	uint32_t	flags[DBLP_CMD_MAX + 1];

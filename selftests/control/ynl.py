@@ -27,12 +27,12 @@ import cli
 
 SPEC = f'{TOP}/Documentation/netlink/specs/dblp.yaml'
 INHERIT = 0xffffffff
-# Operations of the specification that were used, and events that were heard
+# Operations of the specification that were used, and events that were received
 used = set()
 heard = set()
 
-# Each command reads the specification anew: by the parser in C, which takes a
-# twentieth of the time
+# Each command parses the specification: use the parser in C, which takes a twentieth
+# of the time
 yaml.safe_load = lambda stream: yaml.load(stream, yaml.CSafeLoader)
 
 
@@ -64,7 +64,7 @@ def run_cli(*args):
     out = io.StringIO()
     refusals = []
     sys.argv = ['cli.py', '--spec', SPEC, '--output-json', *args]
-    # It prints the exception, and exits
+    # ynl prints the exception and exits
     cli.print = lambda what: (refusals.append(what) if
                               isinstance(what, cli.NlError) else print(what))
     try:
@@ -119,11 +119,11 @@ def address(text):
     return str(getattr(addr, 'ipv4_mapped', None) or addr)
 
 
-# What dblpctl says of a socket's keys, by enum dblp_auth_state
+# Names of dblpctl for enum dblp_auth_state
 AUTH = {0: 'no', 1: 'yes', 3: 'both-keys', 7: 'old-key'}
 
 
-# Settings that may be a socket's own, by option
+# Settings that a socket may have set itself, by option
 OWN = {1: 'budget', 2: 'budget_cap', 3: 'policy', 4: 'order', 6: 'fill', 19: 'phase'}
 
 
@@ -177,7 +177,7 @@ class Peers:
             peer.kill()
             peer.wait()
         self.running = []
-        # What was closed leaves its job a little later
+        # Closed sockets leave their job a little later
         while ctl('socket', 'list') or any(j['sockets']
                                            for j in ctl('job', 'list')):
             time.sleep(0.05)
@@ -281,7 +281,7 @@ def jobs():
     job = do('job-get', id=7)
     same(as_ctl_job(job), ctl('job', 'show', 'vgg'))
     same(job['clr'], 'held')
-    # Milliseconds pass between the two
+    # Ignore the time, which differs between the two requests
     stats = [{**s, 'time-ms': 0} for s in do('job-get', id=7)['stats']]
     same([as_ctl(s, share=s['forgiven'] * 1000000 // max(s['bytes'], 1)) for s in stats],
          [{**s, 'time_ms': 0} for s in ctl('job', 'stats', '7')])
@@ -330,7 +330,7 @@ def events():
     for nothing: it stumbles over one that comes before its answer."""
     monitor = subprocess.Popen(['dblpctl', '-j', 'monitor'],
                                stdout=subprocess.PIPE)
-    # It listens when it has told of this, or of the same once more
+    # The monitor has subscribed when it reports this event, which is repeated
     os.set_blocking(monitor.stdout.fileno(), False)
     while not monitor.stdout.read():
         ctl('phase', 'set', '7', 'name', 'tuning')
@@ -351,7 +351,7 @@ def events():
         hear_until('first')
         ctl('phase', 'del', '6')
         ctl('job', 'add', '7', 'clr', 'on', 'name', 'resnet')
-        # A receiver that is slow to close is sent all there is
+        # A receiver that closes late gets the whole message, so repeat
         while 'msg-closed' not in [event['event'] for event in theirs]:
             peers.connection('::1', '7001', 'set', 'job', '7', 'norm',
                              '4294967296', 'norm', '4294967297', 'set',

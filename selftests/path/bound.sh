@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Invariants 1, 2, 4 and 5: what may be missing, that both ends know exactly
-# what is, that no element is cut, and that it is spread over the message.
-# dblp-xfer checks 1, 2 and 4 for each message of each line below.
+# Invariants 1, 2, 4 and 5: missing bytes are within the budget, both ends know the exact
+# ranges, no element is cut, and missing bytes are spread over the message. dblp-xfer
+# checks 1, 2 and 4 for each message of each line below.
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -22,15 +22,15 @@ xfer()
 		--seed $((tap_count + 1)) "$@"
 }
 
-# lossy PERCENT: of what the client sends, and a tenth of the answers
+# lossy PERCENT: lose this share of the client's packets, and a tenth of it of the answers
 lossy()
 {
 	netem "$client" delay 1ms loss "$1%"
 	netem "$server" delay 1ms loss "$(($1 / 10))%"
 }
 
-# bounded LOSS BUDGET SIZES COUNT LEAST: the loss begins when the connection is
-# there, since getting one is not what is tested.
+# bounded LOSS BUDGET SIZES COUNT LEAST: transfer messages, with at least LEAST bytes missing.
+# The loss starts after the handshake, which is not tested here.
 bounded()
 {
 	lossy 0
@@ -39,17 +39,17 @@ bounded()
 			limit 100000 delay 1ms loss $1%"
 }
 
-# 200 kB are about 140 segments, of which 0.8 % is one.
+# 200 kB are about 140 segments; 0.8 % is one segment
 for budget in 8000 100000 408000 600000 950000; do
 	for loss in 5 30; do
 		try "$loss% loss, budget $budget ppm" bounded $loss $budget \
 			200000,150000,1000 6 1000
 	done
-	# At least a segment is missing of what has more than one to spare.
+	# With a budget of several segments, at least one is missing
 	least=$((budget > 100000 ? 2800 : 0))
 	try "60% loss, budget $budget ppm" bounded 60 $budget 60000,1000 4 $least
-	# Of 90 %, nothing comes through for 30 s in four of a hundred tries, after which
-	# a connection ends as it should.
+	# With 90 % loss, in four of a hundred runs no packet would arrive for 30 s, after which
+	# a connection times out.
 	try "80% loss, budget $budget ppm" bounded 80 $budget 15000,200 2 $least
 done
 
@@ -68,7 +68,7 @@ try "critical prefix" xfer --budget 950000 --critical 70001 --size 200000,50000 
 	--expect-missing 100000
 try "critical prefix shorter than a segment" xfer --budget 950000 --critical 9 \
 	--size 200000 --count 4 --expect-missing 200000
-try "all of it critical" xfer --budget 950000 --critical 200000 --size 200000,9 --count 4
+try "a message that is all critical" xfer --budget 950000 --critical 200000 --size 200000,9 --count 4
 try "elements of 12 bytes" xfer --budget 408000 --element 12 --size 200005 --count 4 \
 	--expect-missing 100000
 try "elements of 256 bytes" xfer --budget 408000 --element 256 --size 200005 --count 4 \
@@ -80,7 +80,7 @@ try "missing bytes stay as they were" xfer --budget 408000 --fill keep --size 20
 try "a loss map of more ranges than a control buffer holds" xfer --budget 600000 \
 	--size 6000000 --expect-missing 2000000
 
-# What is described is not missing, whatever is missing of the rest.
+# Described bytes are never missing, whatever else is.
 for zeros in 20 90; do
 	for policy in eager early; do
 		try "$zeros% zeroes, policy $policy" xfer --zeros $zeros --policy $policy \
@@ -89,9 +89,9 @@ for zeros in 20 90; do
 	done
 done
 
-# 20 kB in 5 ms, 10 ms after the first segment all is over
+# The link carries 20 kB in 5 ms; the deadline is 10 ms after the first segment
 lossy 60
-try "a deadline, and what is missing is over the budget" xfer --budget 10000 --deadline 10000 \
+try "a deadline with more missing than the budget" xfer --budget 10000 --deadline 10000 \
 	--size 60000 --count 8 --critical 5000 --expect-missing 60000
 try "a deadline without a budget" xfer --deadline 10000 --size 60000,1000 --count 8 \
 	--expect-missing 60000
@@ -114,20 +114,19 @@ for loss in 0 30; do
 done
 lossy 0
 
-# The check of the spread can fail.
+# The check of the spread can fail: with order sequential it does
 tail()
 {
 	xfer --spread --order sequential --budget 408000 --size 200000 --count 8 \
 		> "$tmp/tail" 2>&1 && return 1
 	grep 'the centre of missing bytes' "$tmp/tail"
 }
-try "a tail is recognized where it was asked for" tail
+try "the check of the spread recognizes a tail" tail
 
-# An operator changes the budget of a program that knows nothing of it. What was
-# reported as closed by then keeps the budget that it had. A message that was
-# reported too early would take the new one: what is lost of it is repaired after
-# round trips that take longer than dblpctl. A window that so much loss makes small
-# would take minutes.
+# An operator changes the budget of a program that does not know about it. Messages that were
+# reported as closed before keep their budget. A message reported too early would get the
+# new one, because the repair of its losses takes longer than dblpctl. The congestion
+# control is lossy, because with the default the small window would take minutes.
 settled()
 {
 	netem "$client" delay 150ms loss 20%
@@ -145,8 +144,7 @@ try "a budget set by dblpctl is used as far as the peer's cap allows" \
 ip netns exec "$client" dblpctl param set congestion "$default"
 lossy 0
 
-# 5 MB: the change comes in the middle of the first message, which goes slowly until then,
-# however long this takes.
+# 5 MB: the change is in the middle of the first message, which is sent slowly until then.
 # shellcheck disable=SC2016 # for the shell in there
 live()
 {
@@ -161,7 +159,7 @@ try "dblpctl raises the budget of a message in flight" live 0 400000 --expect-mi
 try "dblpctl lowers the budget of a message in flight" live 500000 10000 --allow-missing 100000
 lossy 0
 
-# The smallest that the transport works with; IPv6 does not
+# The smallest MTU that the transport supports; IPv6 needs a larger one
 ip -n "$client" link set eth0 mtu 600
 ip -n "$server" link set eth0 mtu 600
 try "a loss map over a path of MTU 600" dblp-xfer --from "$client" --to "$server" \

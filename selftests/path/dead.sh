@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A dead path: next to nothing is sent on it, and when it is back the connection
-# goes on. Packets are counted, not timed, so a slow machine sees fewer.
+# A dead path: very few packets are sent on it, and the connection continues when the path is
+# back. Packets are counted, so that a slow machine sees only fewer.
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/path.sh
@@ -24,21 +24,21 @@ alive()
 	tc -n "$client" qdisc del dev eth0 root 2> /dev/null || true
 }
 
-# swallowed: packets that the client has sent since dead()
+# swallowed: print the number of packets that the client has sent since dead()
 swallowed()
 {
 	tc -n "$client" -s -j qdisc show dev eth0 | jq '.[0].drops'
 }
 
-# at_most WHAT HAVE MOST
+# at_most WHAT HAVE MOST: check a limit
 at_most()
 {
 	echo "$1: $2, may be $3"
 	[ "$2" -le "$3" ]
 }
 
-# 36 timeouts in the first second, and 5 each time the silence doubles, the first two of two packets
-# each. There may be half as many again, and what was in flight.
+# There are 36 timeouts in the first second, and 5 per doubling of the silence; the first two send
+# two packets each. The limit is half as many again, plus the packets in flight.
 silence()
 {
 	local first
@@ -51,8 +51,8 @@ silence()
 	at_most "packets in 4 s more" $(($(swallowed) - first)) 40
 }
 
-# And then the first probe to arrive is at most a sixth of the silence away, and a few
-# seconds for slow machines.
+# After the path is back, the next probe is due within a sixth of the silence; slow machines get a
+# few seconds more.
 path_dies()
 {
 	local v=$1 since
@@ -73,8 +73,8 @@ for v in 4 6; do
 	try "ipv$v: a large message on a dead path" path_dies $v 1000000 1000
 done
 
-# A peer that is heard again is probed at once: its message comes long before
-# the next probe would go.
+# A packet of the peer causes a probe at once: the message arrives long before the next probe
+# would be due.
 peer_speaks()
 {
 	alive
@@ -94,9 +94,9 @@ peer_speaks()
 	signal go2
 	wait_until 1 output_has "$server_pid" arrived
 }
-try_virtual "a peer who is heard again is answered at once" peer_speaks
+try_virtual "a packet of the peer ends the backoff at once" peer_speaks
 
-# To a host that is not there
+# Connect to a host that does not exist
 nobody_answers()
 {
 	alive
@@ -109,7 +109,7 @@ nobody_answers()
 }
 try "connect() to a dead host" nobody_answers
 
-# Keepalive probes follow the same law.
+# Keepalive probes have the same backoff.
 nobody_alive()
 {
 	local n

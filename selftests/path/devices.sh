@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Devices of each kind are deleted under connections that are idle, which keep none of them: else
-# 'ip link del' would wait for ever. The connections go on when there is another device with
-# the same addresses.
+# Devices of each kind are deleted under idle connections, which must not hold a reference:
+# otherwise 'ip link del' would wait forever. The connections continue when there is another
+# device with the same addresses.
 
 # shellcheck disable=SC2154,SC2317 # new_ns sets them; functions are called by try
 # shellcheck source=selftests/lib/path.sh
@@ -21,7 +21,7 @@ for n in 1 2; do
 	wg genkey > "$tmp/private$n" && wg pubkey < "$tmp/private$n" > "$tmp/public$n" || exit 1
 done
 
-# both COMMAND [ARGUMENT...]: at both ends, with the namespace and the numbers of this end and the other
+# both COMMAND [ARGUMENT...]: run at both ends, with the namespace and the numbers of both ends
 both()
 {
 	"$1" "$client" 1 2 "${@:2}" && "$1" "$server" 2 1 "${@:2}"
@@ -38,7 +38,7 @@ underlay()
 }
 both underlay || exit 1
 
-# What makes the device d$kind, with the number of its network
+# Commands that create the device d$kind, with the number of its network
 on()
 {
 	ip -n "$1" link add "d$kind" link "$4" type "$kind" "${@:5}"
@@ -88,7 +88,7 @@ make_wireguard()
 	both wireguard_at "$1"
 }
 
-# with_port NS HERE THERE PORT WORD...: a device of which PORT is one
+# with_port NS HERE THERE PORT WORD...: create a device with PORT as a lower device
 with_port()
 {
 	ip -n "$1" -batch - <<-END
@@ -123,7 +123,7 @@ addresses()
 	END
 }
 
-# make KIND: with addresses at both ends; those of a VRF are on the device in it
+# make KIND: create the device with addresses at both ends; for a VRF, on the device in it
 make()
 {
 	local kind=$1 n=31 other
@@ -140,7 +140,7 @@ make()
 	fi
 }
 
-# of_network KIND 4|6: the server's address there, the port, and the device, if one is needed
+# of_network KIND 4|6: set the server's address, port, and device if one is needed
 of_network()
 {
 	to="10.${network[$1]}.0.2" port=$((7000 + network[$1])) bound=()
@@ -148,7 +148,7 @@ of_network()
 	[ "$1" != vrf ] || bound=(device dvrf)
 }
 
-# receive KIND 4|6: a receiver that does not read all messages before it may
+# receive KIND 4|6: start a receiver, which leaves messages unread until it is allowed
 receive()
 {
 	local to port bound
@@ -159,7 +159,7 @@ receive()
 	ends[$1]+="$spawned "
 }
 
-# send KIND 4|6: to that one
+# send KIND 4|6: start a sender to this receiver
 send()
 {
 	local to port bound
@@ -194,7 +194,7 @@ all_idle()
 		send "$kind" 6
 	done
 	wait_until 30 idle || return
-	# The next points need them, too
+	# Keep the processes for the next points
 	standing=("${all_pids[@]}")
 	all_pids=()
 }
@@ -212,8 +212,8 @@ for kind in "${kinds[@]}"; do
 	try "$kind: no idle connection keeps it" both deleted_at "$kind"
 done
 
-# What is bound to a device stays bound to the one that is gone. Others begin to send before
-# there is another one.
+# A socket bound to a deleted device stays bound to it. All others start to send before a new
+# device exists.
 go_on()
 {
 	local pid

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# ECN from end to end: marks are set, read, told and heeded, and a path that does
-# not carry them is found out.
+# ECN from end to end: packets are marked, marks are counted, reported and reduce the rate, and a
+# path that does not preserve ECN is detected.
 
 # shellcheck disable=SC2016,SC2317 # awk has its own $; functions are called by try
 # shellcheck source=selftests/lib/path.sh
@@ -14,7 +14,7 @@ cable "$client" eth0 "$server" eth0 1
 
 net=1
 
-# begin: note what grown() counts from
+# begin: store the counters from which grown() counts
 declare -A base
 begin()
 {
@@ -30,7 +30,7 @@ grown()
 	echo $(($(counter "$1") - ${base[$1]}))
 }
 
-# xfer 4|6 [OPTION...]: 1 MB, exact
+# xfer 4|6 [OPTION...]: transfer 1 MB with budget 0
 xfer()
 {
 	local began=${EPOCHREALTIME/./} to
@@ -44,8 +44,8 @@ xfer()
 	echo "it took $took ms, $(grown SegAgain) of $(grown SegFirst) segments went again"
 }
 
-# What a queue marks it does not drop. A busy host makes probes of what is late, of three
-# packets at most.
+# A marking queue drops no packets, so that none is retransmitted. On a busy host, late packets may
+# cause a probe of at most three packets.
 nothing_again()
 {
 	if [ "${DBLP_VIRTUAL_TIME:-0}" = 1 ]; then
@@ -55,14 +55,14 @@ nothing_again()
 	fi
 }
 
-# arrived TOS: data packets that the sniffer of the server has seen with this
+# arrived TOS: print the number of data packets with this TOS at the server
 arrived()
 {
 	awk -v tos="$1" '$2 == "in" && $9 == "DATA" && $5 == tos { n++ }
 		END { print n + 0 }' "$log"
 }
 
-# A queue that marks what it may mark and drops what it may not
+# Transfer through a queue that marks ECT packets and drops others
 marked()
 {
 	sniff "$server" eth0 || return
@@ -74,7 +74,7 @@ marked()
 	[ "$(arrived 0x3)" -ge 20 ] && [ "$(arrived 0x2)" -ge 200 ]
 }
 
-# A sender that hears of many marks sends less at a time
+# Many marks reduce the congestion window
 heeded()
 {
 	local without
@@ -88,8 +88,8 @@ heeded()
 	[ "$took" -ge $((4 * without)) ]
 }
 
-# queued 4|6 [OPTION...]: xfer through a queue in front of a slow link, that marks as it
-# grows, and drops what it may not mark. $stats is what it has counted
+# queued 4|6 [OPTION...]: xfer through a queue before a slow link. The queue marks packets as it
+# grows, and drops packets that are not ECT. $stats has its counters
 queued()
 {
 	tc -n "$client" qdisc replace dev eth0 root handle 1: htb default 1 || return
@@ -104,15 +104,15 @@ queued()
 	is "failures" "$(grown EcnFailed)" 0
 }
 
-# What is not data may not be marked, and is dropped; data only if the queue overflows. Only
-# in virtual time: a busy host does not fill the link evenly, and is told of its marks late
+# Control packets are not ECT and are dropped; data packets only if the queue overflows. Runs in
+# virtual time only, because a busy host sends unevenly and gets marks late
 short_queue()
 {
 	queued "$1" || return
 	nothing_again && jq -e '.marked >= 5 and .pdrop == 0' <<< "$stats" > /dev/null
 }
 
-# Data that is Not-ECT on purpose is dropped where it would have been marked
+# Data sent as Not-ECT is dropped instead of marked
 selective()
 {
 	queued "$1" --ect 0 || return
@@ -125,13 +125,13 @@ has_arrived()
 	[ "$(arrived "$1")" -ge "$2" ]
 }
 
-# Two timeouts of a busy host are taken for a path that drops what is marked
+# Two timeouts of a busy host look like a path that drops marked packets
 gave_up()
 {
 	[ "$(grown PtoExpired)" -ge 2 ]
 }
 
-# Of the first ten packets, all of which are marked, unless the socket says no
+# All of the first ten packets are marked, unless DBLP_ECT is 0
 at_any_time()
 {
 	begin
@@ -140,7 +140,7 @@ at_any_time()
 	pair "$1" send 3 1000 await "$tmp/go.$1" set ect 0 send 2 1000 await "$tmp/on.$1" \
 		set ect 1 send 1 1000 pause || return
 	wait_until 10 settled 3 || return
-	# Repeated on a slow machine, perhaps
+	# More if a slow machine repeats some
 	wait_until 10 has_arrived 0x2 3 || return
 	[ "$(arrived 0)" -eq 0 ] || gave_up || return
 	signal "go.$1"
@@ -163,7 +163,7 @@ bleach()
 	fi
 }
 
-# swallow 4|6: a router drops what is marked
+# swallow 4|6: a router drops marked packets
 swallow()
 {
 	if [ "$1" = 4 ]; then
@@ -174,7 +174,7 @@ swallow()
 	fi
 }
 
-# found_out bleach|swallow 4|6: marks are not used any more
+# found_out bleach|swallow 4|6: the sender stops using ECN
 found_out()
 {
 	netem "$client" delay 1ms
@@ -189,10 +189,10 @@ for v in 4 6; do
 	try "ipv$v: packets are marked instead of dropped" marked $v
 	try_virtual "marks make a sender send less at a time, ipv$v" heeded $v
 	try_virtual "ipv$v: marks keep a queue short, and nothing is lost" short_queue $v
-	try_virtual "ipv$v: what is not ECT(0) on purpose is dropped instead" selective $v
+	try_virtual "ipv$v: packets sent as Not-ECT are dropped instead" selective $v
 	try "ipv$v: DBLP_ECT can be changed at any time" at_any_time $v
-	try "ipv$v: a path that clears marks is found out and used without" found_out bleach $v
-	try "ipv$v: a path that drops what is marked is, too" found_out swallow $v
+	try "ipv$v: a path that clears ECN is detected and used without" found_out bleach $v
+	try "ipv$v: a path that drops marked packets is detected, too" found_out swallow $v
 done
 
 done_with_sockets

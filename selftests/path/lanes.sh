@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Lanes through a switch as Documentation/training.rst has it: what matters most goes first,
-# and what matters least is lost first.
+# Lanes through a switch as in Documentation/training.rst: the most important data is sent first,
+# and the least important is lost first.
 
 # shellcheck disable=SC2016,SC2317 # jq has its own $; functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -16,8 +16,8 @@ for i in 0 1 2 3; do
 	tc -n "h$i" qdisc add dev eth0 root netem delay 250us limit 100000 || exit 1
 done
 
-# gather [OPTION...]: 4 hosts to the server, each sum checked against what is missing. Then
-# $result is what dblp-perf has said, $bands what the port has counted
+# gather [OPTION...]: gather from 4 hosts to the server, with checked sums. $result is the output of
+# dblp-perf, $bands has the counters of the port
 gather()
 {
 	important_first server 50mbit || return
@@ -28,7 +28,7 @@ gather()
 	echo "$bands"
 }
 
-# holds FILTER: of both together
+# holds FILTER: the jq FILTER is true for both
 holds()
 {
 	jq -e -n --argjson r "$result" --argjson b "$bands" "$1" > /dev/null && return
@@ -36,11 +36,11 @@ holds()
 	return 1
 }
 
-# The first fifth, the largest of the others, and the rest
+# Lanes: the first fifth, the largest of the other elements, and the rest
 three=(--lane "share=20%,tos=40,budget=0" --lane "share=80%,tos=48,large=30%,rest=2,budget=0"
 	--lane "tos=48,not-ect,budget=20%,policy=early")
 
-# Each lane has what it should: a fifth, and of what is left 30 % and 70 %
+# Lanes have a fifth of the elements, and 30 % and 70 % of the others
 divided()
 {
 	gather "${three[@]}" &&
@@ -48,7 +48,7 @@ divided()
 		.[2] == 4 * 8 * 112000'
 }
 
-# All of it goes by the bands of its DSCP, control packets as well
+# All packets, also control packets, use the class of their DSCP
 by_band()
 {
 	gather "${three[@]}" &&
@@ -56,7 +56,7 @@ by_band()
 		.[2].packets >= 9 * 4 * 130000 / 1448'
 }
 
-# Only what is not ECT(0) is dropped, and only there is something missing
+# Only packets that are not ECT(0) are dropped, and only their lane has bytes missing
 least_first()
 {
 	gather "${three[@]}" &&
@@ -67,16 +67,16 @@ least_first()
 		$r.lanes[2].missing_bytes <= $r.lanes[2].asked_bytes * 0.2'
 }
 
-# With all of it ECT(0) the same queue marks; what it drops is of new connections, which do not
-# know yet whether marks reach their peers
+# With all packets ECT(0) the same queue marks them. It drops only packets of new connections, which
+# do not know yet whether ECN works
 marked_instead()
 {
 	gather "${three[@]/not-ect,/}" &&
 	holds '$b.bands[2].marked > $b.bands[2].dropped'
 }
 
-# Before the rest, which shares the link with it otherwise: in little more time than the
-# link takes for these bytes of all four, 8 * 4 * 40000 / 50 Mbit/s
+# The first lane does not share the link: it takes little more than the time of its bytes from all
+# four hosts, 8 * 4 * 40000 / 50 Mbit/s
 first()
 {
 	local most=$((8 * 4 * 40000 * 20 * 5 / 4))
@@ -86,7 +86,7 @@ first()
 		holds "\$r.lanes[0].ns.p50 < $most"
 }
 
-# Other traffic, which never ends, has the other half of the link
+# Endless other traffic gets the other half of the link
 shared()
 {
 	local alone good=0
@@ -105,8 +105,8 @@ shared()
 
 try "elements go by lanes" divided
 try "each DSCP has a queue of its own" by_band
-try_virtual "what matters least is dropped, and nothing else" least_first
-try_virtual "what may be marked is not dropped" marked_instead
-try_virtual "the first layers are there first" first
-try_virtual "other traffic leaves the rest its half" shared
+try_virtual "only the least important data is dropped" least_first
+try_virtual "ECT packets are marked, not dropped" marked_instead
+try_virtual "the first layers arrive first" first
+try_virtual "other traffic leaves half of the link" shared
 done_testing

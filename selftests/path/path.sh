@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# How large packets may be, and what happens when that changes.
+# Path MTU, and changes of it.
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/path.sh
@@ -9,7 +9,7 @@
 
 new_ns client router server
 
-# line: $client - $router - $server
+# line: connect $client - $router - $server
 # shellcheck disable=SC2154 # new_ns sets them
 line()
 {
@@ -28,13 +28,13 @@ line()
 
 net=2
 
-# narrow MTU: from the router to the server
+# narrow MTU: set the MTU of the link from the router to the server
 narrow()
 {
 	ip -n "$router" link set eth2 mtu "$1" && ip -n "$server" link set eth0 mtu "$1"
 }
 
-# forget: what the client knows of MTUs
+# forget: flush the client's cached MTUs
 forget()
 {
 	ip -n "$client" route flush cache && ip -n "$client" -6 route flush cache
@@ -42,7 +42,7 @@ forget()
 
 line
 
-# delay TIME: each way
+# delay TIME: delay packets in each direction
 delay()
 {
 	netem "$client" delay "$1" && netem "$server" delay "$1"
@@ -54,8 +54,8 @@ no_delay()
 	tc -n "$server" qdisc del dev eth0 root
 }
 
-# A flight is too large and comes back as ICMP. That is no loss: it goes again
-# without waiting for a timeout, and what is cut from then on fits.
+# The packets of a window are too large and cause ICMP errors. They are retransmitted without a
+# timeout, and later segments fit.
 too_big()
 {
 	local v=$1 before
@@ -70,14 +70,14 @@ too_big()
 	before=$(counter PtoExpired)
 	signal go
 	wait_until 10 settled 2 || return
-	# A host that is busy for a round trip makes them expire
+	# On a host that is busy for a round trip, timeouts expire
 	[ "${DBLP_VIRTUAL_TIME:-0}" = 0 ] || is timeouts "$(counter PtoExpired)" "$before" ||
 		return
 	is segment "$(info seg_size)" "$(segment "$v" 1300)" || return
 	sniff "$client" eth0 || return
 	signal go2
 	wait_until 10 settled 3 || return
-	# At least five, if none of them is repeated on a slow machine
+	# At least five; more if a slow machine repeats some
 	[ "$(grep -c 'whole DATA' "$log")" -ge 5 ] || return
 	is "larger ones" "$(awk '$9 == "DATA" && $4 > 1300' "$log" | wc -l)" 0 ||
 		return
@@ -89,9 +89,8 @@ for v in 4 6; do
 done
 no_delay
 
-# midway COMMAND: what dblp-xfer is to run with --connected: COMMAND when some packets were
-# sent. Until then they go so slowly that most of a message is still to come, however
-# long this takes.
+# midway COMMAND: print a command for dblp-xfer --connected, which runs COMMAND after some packets
+# were sent. Packets are slow until then, so that most of the message is unsent.
 midway()
 {
 	tc -n "$router" qdisc replace dev eth2 root netem rate 1mbit limit 1000 &&
@@ -100,7 +99,7 @@ midway()
 		} &"
 }
 
-# What was cut for the old size goes in pieces, and every byte of it arrives.
+# Segments cut for the old MTU are sent in IP fragments, and every byte arrives.
 too_big_midway()
 {
 	local v=$1
@@ -124,9 +123,9 @@ for v in 4 6; do
 	try "ipv$v: the path narrows under a message" fragmented $v
 done
 
-# An error that quotes no connection ID, or a wrong one, does nothing to a
-# connection; the same with the right one does. IPv4 itself narrows its route by
-# any error for a UDP packet, before it asks anybody; IPv6 asks first, until Linux 7.
+# An ICMP error without a connection ID, or with a wrong one, does not affect a connection; with
+# the right one it does. IPv4 changes its route by any error for a UDP packet without asking
+# the socket; IPv6 asks first, until Linux 7.
 forged()
 {
 	local v=$1 reduced refused how
@@ -154,20 +153,20 @@ for v in 4 6; do
 	try "ipv$v: a forged ICMP error changes nothing" forged $v
 done
 
-# hole MTU: larger packets to the server vanish without ICMP
+# hole MTU: drop larger packets to the server without ICMP
 hole()
 {
 	ip -n "$server" link set eth0 mtu "$1"
 }
 
-# wide MTU: everywhere, and no hole
+# wide MTU: set the MTU of all links, and remove the hole
 wide()
 {
 	ip -n "$client" link set eth0 mtu "$1" && ip -n "$router" link set eth1 mtu "$1" &&
 		narrow "$1" && forget
 }
 
-# between LOW HIGH: what the client's segments are
+# seg_size_between LOW HIGH: is the client's segment size within this range?
 seg_size_between()
 {
 	local have
@@ -176,15 +175,15 @@ seg_size_between()
 	[ "$have" -ge "$1" ] && [ "$have" -le "$2" ]
 }
 
-# A cable takes 4 bytes more than it says. What is found is at most 8 bytes, and
-# an element, below.
+# A veth carries 4 bytes more than its MTU. The search ends at most 8 bytes, and an element, below
+# the limit.
 found()
 {
 	wait_until 20 seg_size_between "$(segment "$1" $(($2 - 8)))" "$(segment "$1" $(($2 + 4)))"
 }
 
-# Messages arrive although their packets are too large, later ones have smaller packets,
-# and while there are some their size is sought.
+# Messages with too large packets arrive, later ones have smaller packets, and the search for the
+# size runs while messages are sent.
 black_hole()
 {
 	local v=$1 mtu=$2 gap=$3 holes
@@ -206,7 +205,7 @@ for v in 4 6; do
 	try "ipv$v: jumbo packets vanish" black_hole $v 9000 1500
 done
 
-# More than one message of the old size is in the hole at once.
+# Several messages of the old size are lost at once.
 black_hole_midway()
 {
 	local v=$1
@@ -221,15 +220,15 @@ for v in 4 6; do
 	try "ipv$v: large packets begin to vanish under a message" black_hole_midway $v
 done
 
-# pieces_made 4|6: packets that the client's IP has cut up, and their fragments
+# pieces_made 4|6: print the numbers of packets that the client's IP has fragmented, and of fragments
 pieces_made()
 {
 	ip netns exec "$client" nstat -a -s -z "Ip$([ "$1" = 4 ] || echo 6)FragCreates" |
 		awk '/FragCreates/ { print $2 }'
 }
 
-# A path that loses four packets of five is no black hole: nothing gets smaller, and
-# nothing goes in pieces, of which all would have to arrive.
+# A path that loses four of five packets is not a black hole: segments do not shrink, and are not
+# sent in fragments, all of which would have to arrive.
 no_hole()
 {
 	local v=$1 holes pieces

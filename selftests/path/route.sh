@@ -1,15 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Which way packets go and what is written on them: routes that change under a
-# connection, devices, marks, flow labels, DSCP; and that small messages do not
-# wait.
+# Routes and headers of packets: routes that change under a connection, devices, marks, flow
+# labels, DSCP. Also: small messages are not delayed.
 
 # shellcheck disable=SC2016,SC2317 # awk has its own $; functions are called by try
 # shellcheck source=selftests/lib/path.sh
 . "$(dirname "$(readlink -f "$0")")/../lib/path.sh"
 
-# Two cables, and addresses that are on neither of them
+# Two cables, and addresses on other devices
 new_ns client server
 # shellcheck disable=SC2154 # new_ns sets them
 cable "$client" eth0 "$server" eth0 1
@@ -20,7 +19,7 @@ for ns in client server; do
 		addr add 10.8.0.$here/32 dev lo
 		addr add fd08::$here/128 dev lo nodad
 	END
-	# Packets may come in by the other cable than answers go out by
+	# Packets and answers may use different cables
 	for v in net.ipv4.conf.all.rp_filter net.ipv4.conf.eth0.rp_filter \
 		net.ipv4.conf.eth1.rp_filter; do
 		ip netns exec "${!ns}" sysctl -q -w $v=0 || exit 1
@@ -30,7 +29,7 @@ for ns in client server; do
 		net.ipv6.conf.eth1.keep_addr_on_down=1 || exit 1
 done
 
-# by N: both ends reach each other over cable N
+# by N: route both directions over cable N
 by()
 {
 	ip -n "$client" route replace 10.8.0.2 via "10.$1.0.2" src 10.8.0.1 &&
@@ -41,19 +40,19 @@ by()
 
 net=8
 
-# server_on 4|6 N: its address on cable N
+# server_on 4|6 N: print the server's address on cable N
 server_on()
 {
 	[ "$1" = 4 ] && echo "10.$2.0.2" || echo "fd0$2::2"
 }
 
-# sniff_to NAME NS DEVICE: to ${NAME}_log
+# sniff_to NAME NS DEVICE: log packets to ${NAME}_log
 sniff_to()
 {
 	sniff "$2" "$3" && printf -v "$1_log" '%s' "$log"
 }
 
-# seen LOG CONDITION: packets, by the fields $1 ... of dblp-sniff
+# seen LOG CONDITION: count packets by the fields $1 ... of dblp-sniff
 seen()
 {
 	awk "/ready/ { next } $2 { n++ } END { print n + 0 }" "$1"
@@ -64,7 +63,7 @@ has_seen()
 	[ "$(seen "$2" "$3")" -ge "$1" ]
 }
 
-# sees N LOG CONDITION: at least N of these. Who writes the log may be late.
+# sees N LOG CONDITION: wait for at least N such packets in the log
 sees()
 {
 	wait_until 10 has_seen "$@"
@@ -72,7 +71,7 @@ sees()
 
 by 1
 
-# The rest of a transfer goes over the other cable.
+# The rest of a transfer uses the other cable.
 replaced_route()
 {
 	local v=$1
@@ -95,7 +94,7 @@ for v in 4 6; do
 	try "ipv$v: another route in the middle of a transfer" replaced_route $v
 done
 
-# Down for a second and up again, while there is something to send
+# The device goes down for a second during a transfer
 flapping_device()
 {
 	local v=$1
@@ -108,7 +107,7 @@ for v in 4 6; do
 	try "ipv$v: the device goes down and comes up" flapping_device $v
 done
 
-# What was learned of one path is not held against the next.
+# The MTU of one path does not affect the next path.
 new_path_new_mtu()
 {
 	local v=$1
@@ -130,7 +129,7 @@ for v in 4 6; do
 	try "ipv$v: another next hop begins with its own MTU" new_path_new_mtu $v
 done
 
-# The address of a connection never changes: without it, there is none.
+# The source address of a connection never changes; without it the connection times out.
 lost_address()
 {
 	local v=$1 addr
@@ -155,7 +154,7 @@ for v in 4 6; do
 	try "ipv$v: the source address is taken away: time-out" lost_address $v
 done
 
-# Both ends have two routes and use the one of the device they are bound to.
+# Both ends have two routes and use that of the device they are bound to.
 bound_client()
 {
 	local v=$1
@@ -189,7 +188,7 @@ bound_server()
 	ended "$spawned" 0
 }
 
-# SO_MARK chooses the route, and is on the packets for filters.
+# SO_MARK selects the route, and filters see it on packets.
 marked()
 {
 	local v=$1 n
@@ -213,7 +212,7 @@ marked()
 	[ "$n" -ge 5 ]
 }
 
-# So does the user.
+# The user of the socket selects the route.
 by_user()
 {
 	local v=$1 n
@@ -247,7 +246,7 @@ prioritized()
 	[ "$n" -ge 5 ]
 }
 
-# Data has the DSCP that was asked for, control packets always have EF.
+# Data packets have the DSCP of DBLP_TOS, control packets always EF.
 differentiated()
 {
 	local v=$1
@@ -257,8 +256,7 @@ differentiated()
 	pair "$v" send 3 1000 set tos 0 send 1 1 pause || return
 	before=()
 	wait_until 10 settled 4 || return
-	# More, if one is repeated on a slow machine
-	# With ECT(0) or without
+	# With or without ECT(0); more if a slow machine repeats one
 	sees 3 "$first_log" '$9 == "DATA" && $5 ~ /^0x2[8a]$/' || return
 	sees 1 "$first_log" '$9 == "DATA" && $5 ~ /^0(x2)?$/' || return
 	is "other data packets" \
@@ -274,20 +272,19 @@ for v in 4 6; do
 	try "ipv$v: DBLP_TOS" differentiated $v
 done
 
-# label LOG DIRECTION: flow labels of numbered packets and of ACKs
+# labels LOG DIRECTION: print the flow labels of numbered packets and ACKs
 labels()
 {
 	awk -v way="$2" '$2 == way && $9 ~ /^(DATA|CTRL|ACK)$/ { print $6 }' "$1" | sort -u
 }
 
-# What is said at the end of a connection may be repeated, under other labels, by
-# either end: it is not counted.
+# Do not count the end of a connection: either end may repeat its last packets with another label.
 quiet()
 {
 	wait_until 20 no_sockets "$client" && wait_until 20 no_sockets "$server"
 }
 
-# A timeout of a busy machine changes it, see below
+# A timeout of a busy machine changes the label, see below
 automatic_labels()
 {
 	local n log words=() changes
@@ -323,7 +320,7 @@ given_labels()
 	labels "$first_log" in
 	[ "$(labels "$first_log" out)" = 0x12345 ] && [ "$(labels "$first_log" in)" = 0xabcde ]
 }
-try "ipv6: flow labels that were asked for" given_labels
+try "ipv6: requested flow labels" given_labels
 
 no_labels()
 {
@@ -336,7 +333,7 @@ no_labels()
 }
 try "ipv6: none where they are switched off" no_labels
 
-# Where routers choose by the flow label, timeouts lead to another way.
+# If routers hash the flow label, a new label after timeouts selects another path.
 another_label_seen()
 {
 	[ "$(labels "$first_log" out | wc -w)" -gt 1 ]
@@ -371,9 +368,8 @@ no_addresses()
 }
 try "ipv6: no address where it is switched off" no_addresses
 
-# Each leaves at once though nothing was acknowledged: what is counted is how
-# many are out long before an ACK of the first can come. The message before them
-# is larger and may still be probed for.
+# Each message is sent at once although none is acknowledged: count those sent long before an ACK of
+# the first can arrive. The message before them is larger and may still be probed.
 no_nagle()
 {
 	local v=$1 words=() n
@@ -383,7 +379,7 @@ no_nagle()
 	for n in {1..9}; do
 		words+=(send 1 1 sleep 2)
 	done
-	# The first tells how long the way is
+	# The first message measures the RTT
 	pair "$v" send 1 1000 await "$tmp/go" "${words[@]}" pause || return
 	wait_until 40 settled 1 || return
 	sniff_to first "$client" eth0 || return
@@ -395,7 +391,7 @@ no_nagle()
 			first = first ? first : $1; n += $1 < first + 1600000 }
 		END { print n }' "$first_log")
 	echo "$n messages under way"
-	# More, if a busy machine repeats some
+	# More if a busy machine repeats some
 	[ "$n" -ge 9 ]
 }
 for v in 4 6; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# DBLP_SPRAY on four paths between which routers choose by addresses and ports.
+# DBLP_SPRAY on four paths that routers select by a hash of addresses and ports.
 
 # shellcheck disable=SC2317,SC2154 # functions are called by try; new_ns sets variables
 # shellcheck source=selftests/lib/path.sh
@@ -34,7 +34,7 @@ ip -n "$left" route add fd02::/64 "${ways6[@]}" || exit 1
 ip -n "$right" route add fd01::/64 "${backs6[@]}" || exit 1
 net=2
 
-# rates RATE...: of the paths, there and back
+# rates RATE...: set the rates of the paths, in both directions
 rates()
 {
 	local i=3
@@ -47,20 +47,20 @@ rates()
 	done
 }
 
-# drawn COMMAND...: 16 ports leave out one of four paths once in 25 times, by chance; so it may
-# be tried with other ports
+# drawn COMMAND...: by chance, 16 ports miss one of four paths once in 25 runs, so retry with other
+# ports
 drawn()
 {
 	"$@" || "$@" || "$@"
 }
 
-# packets_on PATH: that went from the client's side
+# packets_on PATH: print the number of packets from the client's side
 packets_on()
 {
 	ip -n "$left" -j -s link show "p$1" | jq '.[0].stats64.tx.packets'
 }
 
-# transfer 4|6 OPTION...: 3 MB there
+# transfer 4|6 OPTION...: transfer 3 MB
 transfer()
 {
 	local v=$1
@@ -69,8 +69,8 @@ transfer()
 	dblp-xfer --from "$client" --to "$server" --address "$(server_of "$v")" --size 3000000 "$@"
 }
 
-# Each byte arrives, by each path, and next to none is sent twice because others overtake it.
-# Timeouts of a busy machine repeat three packets at most.
+# All bytes arrive, each path is used, and reordering causes almost no retransmissions. A timeout of a
+# busy machine repeats at most three packets.
 spread()
 {
 	local v=$1 i before=() again timeouts
@@ -95,10 +95,10 @@ rates 20mbit 20mbit 20mbit 20mbit || exit 1
 for v in 4 6; do
 	try "ipv$v: packets take all paths" drawn spread $v
 done
-try "and of messages both ways" drawn spread 4 --duplex
-try "and with all kinds of loss in the messages" drawn spread 4 --budget 100000 --policy early
+try "packets of both directions take all paths" drawn spread 4 --duplex
+try "packets take all paths with a budget and policy early" drawn spread 4 --budget 100000 --policy early
 
-# of PATHS: the last has a tenth of the rate, and gets less than a third of the others' mean
+# The last path has a tenth of the rate, and gets less than a third of the others' mean
 slow()
 {
 	local i packets=()
@@ -117,7 +117,7 @@ slow()
 }
 try "a path of a tenth of the rate gets less" drawn slow
 
-# new_qdisc WORDS...: of the last path, there and back
+# new_qdisc WORDS...: set the qdisc of the last path, in both directions
 new_qdisc()
 {
 	local ns
@@ -127,14 +127,14 @@ new_qdisc()
 	done
 }
 
-# last_path FIELD: of the queue there
+# last_path FIELD: print a counter of the last path's queue
 last_path()
 {
 	tc -n "$left" -s -j qdisc show dev p6 | jq ".[0].$1"
 }
 
-# Eight messages are sent in the dark. Not more than a part of a window and some probes go
-# there, and these find that the path is back
+# Eight messages are sent while one path is dead. Only a part of a window and some probes are sent
+# there, and a probe finds that the path is back
 dark()
 {
 	local went came
@@ -152,16 +152,17 @@ dark()
 	[ "$went" -gt 5 ] && [ "$went" -lt 350 ] && [ "$came" -ge 100 ]
 }
 before=(set spray 16) listen=(set spray 16)
-try "a path that goes dark costs little, and is used when it is back" drawn dark
+try "a dead path costs little, and is used when it is back" drawn dark
 
-# unreachable: errors of the server, which ends before the last packets have come
+# unreachable: print the number of ICMP errors of the server, which ends before the last packets
+# arrive
 unreachable()
 {
 	ip netns exec "$server" nstat -a -s -z IcmpOutDestUnreachs | awk '/^Icmp/ { print $2 }'
 }
 
-# An error that quotes another port than the first counts as well. None is refused but those of
-# the server, if the client has ended, too.
+# An ICMP error for any of the ports is accepted. Only errors after the end of the client are
+# refused.
 narrow()
 {
 	local before refused late
@@ -179,7 +180,7 @@ narrow()
 	echo "$refused errors were refused, the server sent $late"
 	[ "$(counter MtuReduced)" -gt "$before" ] && [ "$refused" -le "$late" ]
 }
-try "paths that are narrower say so for any port" narrow
+try "ICMP errors of narrower paths are accepted for any port" narrow
 
 is_zero()
 {
@@ -189,6 +190,6 @@ is_zero()
 		is dropped "$(ip netns exec "$ns" dblpctl -j stats | jq .DropPort)" 0 || return
 	done
 }
-try "nothing came from a port that was not announced" is_zero
+try "no packet arrived from a port that was not announced" is_zero
 
 done_testing

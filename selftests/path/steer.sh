@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Receive flow steering (RFS, the kernel's Documentation/networking/scaling.rst): packets are
-# processed where the program runs that reads, or where it has sent.
+# processed on the CPU of the reading program, or where it has sent.
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/path.sh
@@ -15,15 +15,15 @@ new_ns client server
 cable "$client" eth0 "$server" eth0 1
 net=1
 
-# steer NS: what RFS does not know goes to processor 0
+# steer NS: set up RFS; packets of unknown flows go to processor 0
 steer()
 {
 	ip netns exec "$1" sh -c 'cd /sys/class/net/eth0/queues/rx-0 && echo 1 > rps_cpus &&
 		echo 4096 > rps_flow_cnt'
 }
 
-# steered: how often processor 1 was told by others that there are packets for it. While it
-# is busy with some, it is not told of more.
+# steered: print how often other processors notified processor 1 of packets. While it is busy with
+# packets, it gets no further notification.
 steered()
 {
 	local row
@@ -33,7 +33,7 @@ steered()
 	echo $((16#${row[9]}))
 }
 
-# goes_to client|server 4|6: which runs on processor 1; the other end is on processor 0
+# goes_to client|server 4|6: run this end on processor 1, the other one on processor 0
 goes_to()
 {
 	local before there
@@ -49,8 +49,8 @@ goes_to()
 echo 4096 > /proc/sys/net/core/rps_sock_flow_entries || exit 1
 steer "$client" && steer "$server" || exit 1
 for v in 4 6; do
-	try "ipv$v: data goes where its reader runs" goes_to server $v
-	try "ipv$v: ACKs go where data was sent" goes_to client $v
+	try "ipv$v: data is processed where its reader runs" goes_to server $v
+	try "ipv$v: ACKs are processed where data was sent" goes_to client $v
 done
 
 done_testing

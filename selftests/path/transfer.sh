@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Invariant 3: with budget 0 every byte arrives, in order, whatever the network
-# does, and both ends agree on that.
+# Invariant 3: with budget 0 every byte arrives, in order, over any network, and both ends agree.
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/path.sh
@@ -23,7 +22,7 @@ xfer()
 		--seed $((tap_count + 1)) "$@"
 }
 
-# both NAME OPTION...: by both protocols
+# both NAME OPTION...: transfer by both protocols
 both()
 {
 	local name=$1 v
@@ -34,7 +33,7 @@ both()
 	done
 }
 
-# network ARGUMENT...: what befalls all packets in both directions
+# network ARGUMENT...: apply netem to both directions
 network()
 {
 	netem "$client" "$@"
@@ -72,7 +71,7 @@ both "duplication, zeroes" --size $mixed --count 28 --zeros 50 --expect-elided 1
 network delay 1ms corrupt 5%
 both "corruption" --size $mixed --count 28
 
-# One packet of ten overtakes all that are under way
+# One of ten packets overtakes all packets in flight
 overtaken()
 {
 	local first again
@@ -85,10 +84,10 @@ overtaken()
 }
 netem "$client" delay 5ms reorder 10% rate 100mbit
 netem "$server" delay 5ms
-try "what comes late all the time is not sent again" overtaken
+try "permanent reordering causes no retransmissions" overtaken
 
 network delay 60ms
-both "a long way" --size $mixed --count 28
+both "a long delay" --size $mixed --count 28
 network delay 3ms 2ms loss 5% duplicate 5% corrupt 2%
 both "everything at once" --size $mixed --count 28
 both "everything at once, zeroes" --size $mixed --count 28 --zeros 50 --expect-elided 120000

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Small queues: how many packets of a socket wait in queues of its own host, and what
-# happens when they leave, or never do.
+# TCP small queues for AF_DBLP: the number of a socket's packets in queues of its own host, and what
+# happens when they are sent or dropped.
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/path.sh
@@ -13,13 +13,13 @@ new_ns client server
 cable "$client" eth0 "$server" eth0 1
 net=1
 
-# slow RATE: what leaves the client
+# slow RATE: limit the client's rate
 slow()
 {
 	tc -n "$client" qdisc replace dev eth0 root tbf rate "$1" burst 1600 limit 1000000
 }
 
-# backlog: packets that wait at the client
+# backlog: print the number of packets queued at the client
 backlog()
 {
 	tc -n "$client" -s -j qdisc show dev eth0 | jq '.[0].qlen'
@@ -30,8 +30,8 @@ sent_beyond()
 	[ "$(counter BytesFirst)" -gt "$1" ]
 }
 
-# Beside those two there may be an ACK and what a probe timeout sends, three packets. Window
-# and pacer know the link when it has been too much for it: then it would be tens.
+# In addition to two packets there may be an ACK and the three packets of a probe timeout. Without
+# small queues there would be tens, until window and pacer have adapted to the link.
 two_wait()
 {
 	local sent most=0 n
@@ -48,10 +48,10 @@ two_wait()
 	[ "$most" -ge 1 ] && [ "$most" -le 6 ]
 }
 for v in 4 6; do
-	try "ipv$v: two packets wait below" two_wait $v
+	try "ipv$v: at most two packets are queued below the socket" two_wait $v
 done
 
-# more_than_probes SENT TIMEOUTS: since then
+# more_than_probes SENT TIMEOUTS: has the client sent more packets than its probes since then?
 more_than_probes()
 {
 	local sent=$(($(counter BytesFirst) - $1))
@@ -59,8 +59,8 @@ more_than_probes()
 	[ "$sent" -gt $((4500 * (2 + $(counter PtoExpired) - $2))) ]
 }
 
-# No ACK comes, so that only what leaves lets the rest of the window follow, 60 kB. Without
-# that, each probe timeout sends three packets at most.
+# No ACK arrives, so that only packets leaving the queue let the rest of the window, 60 kB, follow.
+# Otherwise only probe timeouts would send, at most three packets each.
 woken()
 {
 	local timeouts sent
@@ -76,7 +76,7 @@ woken()
 	tc -n "$server" qdisc del dev eth0 root
 }
 for v in 4 6; do
-	try "ipv$v: the next is sent when one leaves" woken $v
+	try "ipv$v: a packet that leaves the queue lets the next one follow" woken $v
 done
 
 some_wait()
@@ -84,7 +84,7 @@ some_wait()
 	[ "$(backlog)" -ge 2 ]
 }
 
-# A packet in 12 s leaves. Queues that go drop what they have, and all arrives.
+# One packet leaves in 12 s. A deleted queue drops its packets, and still all data arrives.
 dropped()
 {
 	rm -f "$tmp/go" && pair "$1" await "$tmp/go" send 1 300000 pause || return
@@ -95,7 +95,7 @@ dropped()
 	wait_until 20 settled 1
 }
 for v in 4 6; do
-	try "ipv$v: it goes on when all that waits is dropped" dropped $v
+	try "ipv$v: the transfer continues when queued packets are dropped" dropped $v
 done
 
 no_connections()
@@ -108,7 +108,7 @@ no_references()
 	[ "$(cat /sys/module/dblp/refcnt)" = 0 ]
 }
 
-# Packets hold the socket that has sent them, closed or not
+# A packet holds a reference to its socket, closed or not
 outlived()
 {
 	slay "${all_pids[@]}"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What packets pass between two ends: tunnels in tunnels, each offload of each device on and
-# off, a router that merges packets, XDP, filters that redirect. Each byte of the messages is
-# compared, and a bond goes on by its other device.
+# Paths with nested tunnels, each offload of each device on and off, a router that merges packets,
+# XDP, and filters that redirect. Each byte of the messages is compared. A bond continues by its
+# other device.
 
 # shellcheck disable=SC2154,SC2317 # new_ns sets them; functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -16,7 +16,7 @@ for n in 1 2; do
 	wg genkey > "$tmp/private$n" && wg pubkey < "$tmp/private$n" > "$tmp/public$n" || exit 1
 done
 
-# leg NS N: a cable from its eth0 to the router's eth$N
+# leg NS N: connect eth0 of NS to the router's eth$N
 leg()
 {
 	ip link add eth0 netns "$1" type veth peer name "eth$2" netns "$router" &&
@@ -35,13 +35,13 @@ leg()
 leg "$client" 1 && leg "$server" 2 &&
 	ip netns exec "$router" sysctl -q -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 || exit 1
 
-# ends COMMAND [ARGUMENT...]: at both, with the namespace and the numbers of this end and the other
+# ends COMMAND [ARGUMENT...]: run at both ends, with the namespace and the numbers of both ends
 ends()
 {
 	"$1" "$client" 1 2 "${@:2}" && "$1" "$server" 2 1 "${@:2}"
 }
 
-# up NS HERE THERE DEVICE NETWORK
+# up NS HERE THERE DEVICE NETWORK: add addresses to a device and set it up
 up()
 {
 	ip -n "$1" -batch - <<-END
@@ -51,7 +51,7 @@ up()
 	END
 }
 
-# vxlan NS HERE THERE DEVICE NETWORK ADDRESS-OF-1 ADDRESS-OF-2
+# vxlan NS HERE THERE DEVICE NETWORK ADDRESS-OF-1 ADDRESS-OF-2: create a VXLAN device
 vxlan()
 {
 	local to=("${@:6}")
@@ -60,7 +60,7 @@ vxlan()
 		dstport "48$5" && up "$@"
 }
 
-# wireguard NS HERE THERE DEVICE NETWORK ADDRESS-OF-1 ADDRESS-OF-2
+# wireguard NS HERE THERE DEVICE NETWORK ADDRESS-OF-1 ADDRESS-OF-2: create a WireGuard device
 wireguard()
 {
 	local to=("${@:6}")
@@ -76,7 +76,7 @@ ends vxlan vx0 41 10.40.1.2 10.40.2.2 &&
 	ends wireguard wg1 43 10.41.0.1 10.41.0.2 &&
 	ends vxlan vx1 44 10.42.0.1 10.42.0.2 || exit 1
 
-# xfer 4|6 NETWORK: what is sent is what arrives
+# xfer 4|6 NETWORK: transfer messages and compare them
 xfer()
 {
 	local address="10.$2.0.2"
@@ -86,7 +86,7 @@ xfer()
 		--duplex --timeout 60
 }
 
-# offloads NAME STATE...: of all devices that have them
+# offloads NAME STATE...: set offloads of all devices that have them
 offloads()
 {
 	local ns
@@ -99,7 +99,7 @@ offloads()
 	done
 }
 
-# switched NAME: of the router, which passes all of it on, is it off, and are others on?
+# switched NAME: is this offload of the router off, and are others on?
 switched()
 {
 	local name=$1
@@ -123,17 +123,17 @@ for without in none gso tx-udp-segmentation tx-udp_tnl-segmentation tx rx-udp-gr
 		case $without in "$name"|all) words+=("$name" off) ;; *) words+=("$name" on) ;; esac
 	done
 	offloads "${words[@]}"
-	try "offloads but $without" switched "$without"
-	try "VXLAN, offloads but $without" xfer $v 41
-	try "WireGuard, offloads but $without" xfer $v 42
-	try "WireGuard over VXLAN, offloads but $without" xfer $v 43
-	try "VXLAN over WireGuard, offloads but $without" xfer $v 44
+	try "offloads except $without" switched "$without"
+	try "VXLAN, offloads except $without" xfer $v 41
+	try "WireGuard, offloads except $without" xfer $v 42
+	try "WireGuard over VXLAN, offloads except $without" xfer $v 43
+	try "VXLAN over WireGuard, offloads except $without" xfer $v 44
 	v=$((10 - v))
 done
 # shellcheck disable=SC2046 # words
 offloads $(printf '%s on ' "${all[@]}")
 
-# with_xdp MODE: a program on the device of each host and on one of the router
+# with_xdp MODE: attach an XDP program to the device of each host and to one of the router
 with_xdp()
 {
 	local where
@@ -149,14 +149,14 @@ with_xdp()
 try "XDP on the path" with_xdp native
 try "generic XDP on the path" with_xdp generic
 
-# redirect NS DEVICE TO: what comes in by one leaves by the other
+# redirect NS DEVICE TO: redirect packets received on one device to the other
 redirect()
 {
 	tc -n "$1" qdisc add dev "$2" clsact &&
 		tc -n "$1" filter add dev "$2" ingress matchall action mirred egress redirect dev "$3"
 }
 
-# The router does not look at addresses, and the server lets packets pass a device that only queues
+# The router forwards without routing, and the server uses an intermediate queueing device
 redirected()
 {
 	ip link add eth4 netns "$client" type veth peer name eth4 netns "$router" &&
@@ -178,7 +178,7 @@ bond()
 	END
 }
 
-# failover 4|6 NOW NEXT
+# failover 4|6 NOW NEXT: set the active device of a bond down during a transfer
 failover()
 {
 	local address=10.46.0.2

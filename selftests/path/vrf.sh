@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# VRFs: the server has two, in which the same addresses exist, on links whose
-# link-local addresses are the same as well. Answers and connections stay in the VRF
-# of the client.
+# VRFs: the server has two VRFs with the same addresses, on links with the same link-local
+# addresses. Answers and connections stay in the VRF of the client.
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/path.sh
@@ -11,7 +10,7 @@
 
 new_ns server red blue
 
-# member NS VRF TABLE: a VRF of the server, and a cable from it to the client in NS
+# member NS VRF TABLE: create a VRF of the server, with a cable to the client in NS
 member()
 {
 	ip link add eth0 netns "$1" type veth peer name "to-$2" netns "$server" &&
@@ -38,7 +37,7 @@ member()
 } || exit 1
 ip netns exec "$server" sysctl -q -w net.ipv4.udp_l3mdev_accept=1 || exit 1
 
-# serve WORD...: a server, which may fork for two connections
+# serve WORD...: start a server, which may fork for two connections
 serve()
 {
 	spawn ip netns exec "$server" dblp-peer "$@" say listening accept drain
@@ -46,7 +45,7 @@ serve()
 	wait_until 10 output_has "$server_pid" listening
 }
 
-# client NS N WORD...: which sends N messages as well
+# client NS N WORD...: start a client, which also sends N messages
 client()
 {
 	local ns=$1 n=$2
@@ -56,13 +55,13 @@ client()
 	wait_until 10 output_has "$spawned" connected
 }
 
-# sent NS N: all N messages of its client
+# sent NS N: wait until the client has sent its N messages
 sent()
 {
 	[ "$(ip netns exec "$1" dblpctl -j socket list | jq '.[0].msgs_sent')" = "$2" ]
 }
 
-# received N M: by the two connections of the server
+# received N M: wait for this number of messages on the two connections of the server
 received()
 {
 	[ "$(ip netns exec "$server" dblpctl -j socket list |
@@ -74,7 +73,7 @@ address_of()
 	[ "$1" = 4 ] && echo "10.5.0.$2" || echo "fd05::$2"
 }
 
-# One listener, and clients whose address and port are the same
+# One listener, and two clients with the same address and port
 both()
 {
 	local v=$1 here there
@@ -86,7 +85,7 @@ both()
 	wait_until 10 sent "$red" 3 && wait_until 10 sent "$blue" 5 && wait_until 10 received 3 5
 }
 
-# A listener of one VRF is not there for the other
+# A listener bound to one VRF is unreachable from the other
 bound()
 {
 	local v=$1 there
@@ -98,7 +97,7 @@ bound()
 	ip netns exec "$blue" dblp-peer fails ECONNREFUSED connect "$there" 7000
 }
 
-# A client in a VRF: refused by ICMP, then taken
+# A client in a VRF: refused by ICMP, then accepted
 from_inside()
 {
 	local v=$1 here there
@@ -145,7 +144,7 @@ link_local()
 }
 try "link-local clients of two VRFs" link_local
 
-# link_local_bound DEVICE: of the listener
+# link_local_bound DEVICE: test with a listener bound to DEVICE
 link_local_bound()
 {
 	serve device "$1" listen :: 7000 || return
@@ -155,7 +154,7 @@ link_local_bound()
 try "a link-local client of a listener that is bound to a VRF" link_local_bound red
 try "a link-local client of a listener that is bound to its link" link_local_bound to-red
 
-# The device of the scope, which is in the VRF that the socket is bound to, or is not
+# The device of the scope may be in the VRF that the socket is bound to, or not
 link_local_from_inside()
 {
 	spawn ip netns exec "$red" dblp-peer listen fe80::1%eth0 7000 say listening accept drain
