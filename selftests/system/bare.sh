@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A kernel as some people configure it, see --bare of vm/run: without IPv6, without memory
-# cgroups, with no cgroup v2 mounted, and with memory that is not zeroed when it is allocated.
-# All works over IPv4; an IPv6 address is refused, and the tools name the reason.
+# A minimal kernel, see --bare of vm/run: without IPv6, memory cgroups, a mounted cgroup v2, and
+# zeroing of allocated memory. Everything works over IPv4; IPv6 addresses are refused, and the
+# tools name the reason.
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -23,13 +23,13 @@ bare()
 	[ ! -e /proc/net/if_inet6 ] && [ ! -e /sys/fs/cgroup/cgroup.controllers ] &&
 		! grep -q "^memory.*1$" /proc/cgroups && grep -q init_on_alloc=0 /proc/cmdline
 }
-try "there is no IPv6 and there are no memory cgroups" bare
+try "the kernel has no IPv6 and no memory cgroups" bare
 
 xfer()
 {
 	dblp-xfer --from "$client" --to "$server" --address 10.9.0.2 "$@"
 }
-try "IPv4: all is delivered, both ways" xfer --size 300000,1 --count 6 --duplex
+try "IPv4: all bytes are delivered in both directions" xfer --size 300000,1 --count 6 --duplex
 lossy()
 {
 	netem "$client" loss 5% && xfer --budget 100000 --size 200000 --count 5 --expect-missing 1000
@@ -40,7 +40,7 @@ lossy()
 try "IPv4: within the budget, messages miss bytes" lossy
 try "IPv4: from several ports" xfer --spray 4 --size 300000 --count 6
 
-# accepts WORD...: these words make a listener at port 7000, and a client reaches it
+# accepts WORD...: a client reaches the listener at port 7000 that these words of dblp-peer create
 accepts()
 {
 	spawn ip netns exec "$server" dblp-peer "$@" say listening accept drain
@@ -49,7 +49,7 @@ accepts()
 		ended "$spawned" 0
 }
 try "a listener at the wildcard address accepts IPv4" accepts listen :: 7000
-try "and one that sprays" accepts set spray 2 listen :: 7000
+try "a spraying listener at the wildcard address accepts IPv4" accepts set spray 2 listen :: 7000
 from_wildcard()
 {
 	spawn ip netns exec "$server" dblp-peer listen 10.9.0.2 7002 say listening accept drain
@@ -60,7 +60,7 @@ from_wildcard()
 }
 try "a client at the wildcard address connects by IPv4, after IPv6 was refused" from_wildcard
 
-# As any user
+# As an ordinary user
 refused()
 {
 	local address

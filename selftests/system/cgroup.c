@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Programs of the cgroup: what they forbid is forbidden to AF_DBLP, too. Each hook
- * with a real program, attached to a cgroup that the test is in.
+ * BPF programs of cgroups also apply to AF_DBLP. Each hook is tested with a real program,
+ * attached to the cgroup of the test.
  */
 #define _GNU_SOURCE
 #include <linux/bpf.h>
@@ -33,7 +33,7 @@
 #define STORE_W(d, s, o)	INSN(BPF_STX | BPF_MEM | BPF_W, d, s, o, 0)
 #define ADD_TO_W(d, s, o)	INSN(BPF_STX | BPF_ATOMIC | BPF_W, d, s, o, BPF_ADD)
 #define EXIT()		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
-/* Two instructions: the address of the first value of a map */
+/* Two instructions that load the address of the first value of a map */
 #define MAP_VALUE(d, fd) \
 	INSN(BPF_LD | BPF_DW | BPF_IMM, d, BPF_PSEUDO_MAP_VALUE, 0, fd), \
 	INSN(0, 0, 0, 0, 0)
@@ -43,7 +43,7 @@ static int bpf(int cmd, union bpf_attr *attr)
 	return syscall(SYS_bpf, cmd, attr, sizeof(*attr));
 }
 
-/* What a program has seen, in the only element of a map */
+/* What a program has recorded, in the only element of a map */
 struct seen {
 	uint32_t	calls;
 	uint32_t	mark;
@@ -97,7 +97,7 @@ static int load(enum bpf_prog_type type, enum bpf_attach_type where,
 	return prog;
 }
 
-/* A program of up to two dozen instructions is attached until detach() */
+/* Attach a program of up to two dozen instructions until detach() */
 static void attach(int group, enum bpf_prog_type type,
 		   enum bpf_attach_type where, const struct bpf_insn *insns,
 		   size_t n)
@@ -116,7 +116,7 @@ static void attach(int group, enum bpf_prog_type type,
 	attach(group, type, where, __i, sizeof(__i) / sizeof(__i[0])); \
 } while (0)
 
-/* All that the hook is asked for is refused */
+/* Attach a program that refuses everything */
 static void refuse(int group, enum bpf_prog_type type,
 		   enum bpf_attach_type where)
 {
@@ -145,7 +145,7 @@ FIXTURE_VARIANT(cgroup) {
 FIXTURE_VARIANT_ADD(cgroup, ipv4) { .address = "10.7.0.2", .v4 = true };
 FIXTURE_VARIANT_ADD(cgroup, ipv6) { .address = "fd07::2" };
 
-/* What is told of a failing connect() soon */
+/* A socket with a short timeout for a failing connect() */
 static int hasty_socket(void)
 {
 	int fd = new_socket();
@@ -160,7 +160,7 @@ FIXTURE_SETUP(cgroup)
 	run("ip addr add 10.7.0.2/32 dev lo; ip addr add fd07::2/128 dev lo nodad");
 	if (mkdir(CGROUPS, 0755) && errno != EEXIST)
 		die(CGROUPS);
-	/* It is there already after a test that failed */
+	/* It is already mounted if an earlier test failed */
 	if (mount("none", CGROUPS, "cgroup2", 0, NULL) && errno != EBUSY)
 		die("mount(cgroup2)");
 	if (mkdir(GROUP, 0755) && errno != EEXIST)
@@ -184,7 +184,7 @@ FIXTURE_TEARDOWN(cgroup)
 	umount2(CGROUPS, MNT_DETACH);
 }
 
-/* By the address that the IP header says: 4 bytes of it */
+/* Refuse packets by 4 bytes of the destination in the IP header */
 static void refuse_packets_to(int group, bool v4, enum bpf_attach_type where)
 {
 	ATTACH(group, BPF_PROG_TYPE_CGROUP_SKB, where,
@@ -203,7 +203,7 @@ static void expect_passing(struct __test_metadata *_metadata, int client,
 	EXPECT_EQ(1, recv(server, &c, 1, 0));
 }
 
-/* No packet leaves: neither those of the handshake nor those of a connection */
+/* No packet is sent, neither of a handshake nor of a connection */
 TEST_F(cgroup, egress)
 {
 	int listener, client, server;
@@ -222,7 +222,7 @@ TEST_F(cgroup, egress)
 	EXPECT_EQ(0, connect_to(self->fd, &self->addr));
 }
 
-/* A filter for other addresses is called and lets these pass, trains as well */
+/* A filter for other addresses is called and passes packets, also trains */
 TEST_F(cgroup, egress_elsewhere)
 {
 	int listener, client, server;
@@ -257,7 +257,7 @@ TEST_F(cgroup, connect)
 	EXPECT_ERR(EPERM, connect_to(self->fd, &self->addr));
 	detach(self->group, where);
 
-	/* It may also change the destination */
+	/* The program may also change the destination */
 	ATTACH(self->group, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, where,
 	       MOV_IMM(2, self->addr.sdblp_port),
 	       STORE_W(1, 2, offsetof(struct bpf_sock_addr, user_port)),
@@ -305,7 +305,7 @@ static int reusing_socket(void)
 	return fd;
 }
 
-/* Where another socket has the port, no UDP socket is bound, but the programs run */
+/* A socket that joins a port binds no UDP socket, but the programs run */
 TEST_F(cgroup, bind_of_a_socket_that_joins)
 {
 	enum bpf_attach_type where = variant->v4 ? BPF_CGROUP_INET4_BIND :
@@ -323,7 +323,7 @@ TEST_F(cgroup, bind_of_a_socket_that_joins)
 	EXPECT_ERR(EPERM, bind_to(self->fd, &a));
 	detach(self->group, where);
 
-	/* Of this port alone */
+	/* A program that refuses only this port */
 	ATTACH(self->group, BPF_PROG_TYPE_CGROUP_SOCK, post,
 	       LOAD_W(7, 1, offsetof(struct bpf_sock, src_port)), MOV_IMM(0, 1),
 	       SKIP_UNLESS(7, ntohs(a.sdblp_port)), MOV_IMM(0, 0), EXIT());
@@ -341,7 +341,7 @@ TEST_F(cgroup, bind_of_a_socket_that_joins)
 	EXPECT_EQ(a.sdblp_port, joined.sdblp_port);
 }
 
-/* The UDP socket is in the cgroup of the one who bound it first */
+/* The UDP socket is in the cgroup of the socket that bound it first */
 TEST_F(cgroup, programs_of_a_socket_that_joins_another_cgroup)
 {
 	enum bpf_attach_type where = variant->v4 ? BPF_CGROUP_INET4_CONNECT :
@@ -357,7 +357,7 @@ TEST_F(cgroup, programs_of_a_socket_that_joins_another_cgroup)
 	local_name(first, &a);
 	file_write(GROUP "/cgroup.procs", "0");
 
-	/* One that could not run for it, and one that is attached afterwards */
+	/* A program that could not run for it, and one that is attached later */
 	set_int(self->fd, SO_REUSEADDR, 1);
 	refuse(self->group, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, where);
 	EXPECT_ERR(EADDRINUSE, bind_to(self->fd, &a));
@@ -374,7 +374,7 @@ TEST_F(cgroup, programs_of_a_socket_that_joins_another_cgroup)
 	detach(self->group, BPF_CGROUP_INET_INGRESS);
 	EXPECT_EQ(0, connect_to(self->fd, &b));
 
-	/* One that runs for both is in nobody's way */
+	/* A program that runs for both is no obstacle */
 	ATTACH(root, BPF_PROG_TYPE_CGROUP_SKB, BPF_CGROUP_INET_EGRESS,
 	       MOV_IMM(0, 1), EXIT());
 	second = reusing_socket();
@@ -382,7 +382,7 @@ TEST_F(cgroup, programs_of_a_socket_that_joins_another_cgroup)
 	detach(root, BPF_CGROUP_INET_EGRESS);
 }
 
-/* What is attached to a listener's own cgroup holds for its answers, too */
+/* Programs of a listener's own cgroup also apply to its answers */
 TEST_F(cgroup, programs_of_a_listener_that_joins_another_cgroup)
 {
 	struct sockaddr_dblp a;
@@ -406,7 +406,7 @@ TEST_F(cgroup, programs_of_a_listener_that_joins_another_cgroup)
 	EXPECT_EQ(DBLP_STATE_ESTABLISHED, get_info(client).state);
 }
 
-/* All that runs for a socket between bind() and the first packet */
+/* Refuse at each hook between bind() and the first packet */
 static void refuse_all(int group, bool v4)
 {
 	refuse(group, BPF_PROG_TYPE_CGROUP_SOCK_ADDR,
@@ -440,7 +440,7 @@ TEST_F(cgroup, programs_of_a_process_with_a_socket_of_another_cgroup)
 	expect_passing(_metadata, client, server);
 	expect_passing(_metadata, server, client);
 
-	/* A socket of the group stays there when its process leaves */
+	/* A socket stays in the cgroup when its process leaves */
 	file_write(CGROUPS "/cgroup.procs", "0");
 	EXPECT_ERR(EPERM, bind_to(self->fd, &self->addr));
 	EXPECT_ERR(EPERM, connect_to(self->fd, &self->addr));
@@ -454,7 +454,7 @@ TEST_F(cgroup, sock_create)
 	detach(self->group, BPF_CGROUP_INET_SOCK_CREATE);
 }
 
-/* A connection of a listener of the group; whoever accepts it is not in the group */
+/* A connection to a listener of the cgroup, accepted by a process outside */
 static void connect_from_outside(FIXTURE_DATA(cgroup) *self,
 				 const char *address, int *listener,
 				 int *client, int *server)
@@ -472,7 +472,7 @@ static int get_budget(int fd)
 	return getsockopt(fd, SOL_DBLP, DBLP_BUDGET, &budget, &len);
 }
 
-/* Of all kinds of sockets: not connected, a listener, accepted by it */
+/* For all kinds of sockets: unconnected, listening, accepted */
 TEST_F(cgroup, sockopts)
 {
 	int listener, client, server, fd[3], i, one = 1;
@@ -492,7 +492,7 @@ TEST_F(cgroup, sockopts)
 					     &one, sizeof(one)));
 		EXPECT_ERR(EPERM, get_budget(fd[i]));
 	}
-	/* The client is not of the group */
+	/* The client is not in the cgroup */
 	EXPECT_EQ(0, try_u32(client, DBLP_BUDGET, 1000));
 	detach(self->group, BPF_CGROUP_SETSOCKOPT);
 	detach(self->group, BPF_CGROUP_GETSOCKOPT);
@@ -521,7 +521,7 @@ TEST_F(cgroup, release)
 	detach(self->group, BPF_CGROUP_INET_SOCK_RELEASE);
 }
 
-/* See the packets that leave from the listener's port */
+/* Record the packets sent from the listener's port */
 static void watch(int group, bool v4, uint16_t port, int map)
 {
 	ATTACH(group, BPF_PROG_TYPE_CGROUP_SKB, BPF_CGROUP_INET_EGRESS,
@@ -538,7 +538,7 @@ static void watch(int group, bool v4, uint16_t port, int map)
 	       MOV_IMM(0, 1), EXIT());
 }
 
-/* The next packets that the server sends; the last one has a message, or is an ACK */
+/* Record of the server's next packets, of which the last has a message or is an ACK */
 static struct seen see(struct __test_metadata *_metadata, int map, int server,
 		       int client)
 {
@@ -551,15 +551,15 @@ static struct seen see(struct __test_metadata *_metadata, int map, int server,
 	return s;
 }
 
-/* Packets of accepted sockets show what is set for them, at any time */
-TEST_F(cgroup, what_packets_show)
+/* Packets of accepted sockets have the present settings of the socket */
+TEST_F(cgroup, packets_have_the_settings_of_accepted_sockets)
 {
 	int listener, client, server, map = seen_new(), off = 0;
 	struct seen first, s;
 
 	listener = new_listener(variant->address, 1, &self->addr);
 	set_int(listener, SO_MARK, 11);
-	/* Above that of all packets which have no message */
+	/* A priority above that of packets without a message */
 	set_int(listener, SO_PRIORITY, 101);
 	connect_pair(&self->addr, listener, &client, &server);
 	watch(self->group, variant->v4, self->addr.sdblp_port, map);
@@ -574,12 +574,12 @@ TEST_F(cgroup, what_packets_show)
 	EXPECT_EQ(102, s.priority);
 	EXPECT_EQ(first.hash, s.hash);
 
-	/* The hash that chooses one of several paths, unless it is to stay */
+	/* The hash for multipath changes, unless SO_TXREHASH is off */
 	set_int(server, SO_CNX_ADVICE, 1);
 	s = see(_metadata, map, server, client);
 	EXPECT_NE(first.hash, s.hash);
 	first = s;
-	/* Later kernels have it for TCP only */
+	/* Later kernels support SO_TXREHASH for TCP only */
 	if (setsockopt(server, SOL_SOCKET, SO_TXREHASH, &off, sizeof(off))) {
 		EXPECT_EQ(EOPNOTSUPP, errno);
 	} else {
@@ -593,7 +593,7 @@ TEST_F(cgroup, what_packets_show)
 
 #define BPF_FS	"/tmp/dblp-bpf"
 
-/* All filters of packets find the cgroup by the socket of a packet: tc, netfilter */
+/* Filters of tc and netfilter find the cgroup by the packet's socket */
 static void watch_owner(bool v4, uint16_t port, int map)
 {
 	const struct bpf_insn insns[] = {

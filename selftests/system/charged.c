@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Charged is what is held. Some dozens of connections are brought into a state, for
- * each of those in which a socket holds memory: what the machine has less of then
- * is what they hold, and what the memory cgroup has more of is what they are charged
- * for. The one is never more than a small multiple of the other, and all of it comes
- * back.
+ * Held memory is charged. For each state in which a socket holds memory, the test brings
+ * dozens of connections into it. The decrease of free memory is what they hold, and the
+ * increase in the memory cgroup is what they are charged. Held memory is never more than a
+ * small multiple of the charge, and all of it is freed.
  *
- * The other ends are played by the test, which has its own memory before it
- * begins to measure, and whose UDP sockets are not in the cgroup. Or they are real:
- * then both ends are in the cgroup, and packets refer to memory of the sender.
+ * The other ends are scripted peers, whose memory is allocated before the measurement, and
+ * whose UDP sockets are not in the cgroup. Or they are real: then both ends are in the
+ * cgroup, and packets refer to memory of the sender.
  */
 #define _GNU_SOURCE
 #include "kselftest_harness.h"
@@ -21,22 +20,22 @@
 #define WAIT_MS		10000
 #define MIB		(1 << 20)
 #define CONNS		40
-/* Packets or messages for each of them */
+/* Packets or messages per connection */
 #define EACH		300U
 #define WIDE		1400U
 #define NARROW		256U
 
-/* What is charged is held, with what an allocation is rounded up to, */
+/* Limit of held memory: the charge with the rounding of allocations, */
 #define HELD_MOST(charged)	((charged) + (charged) / 2)
-/* what each connection has whatever happens, */
+/* a fixed amount per connection, */
 #define FIXED		8192
-/* and pages that allocators keep for their CPU */
+/* and pages in per-CPU lists of allocators */
 #define NOISE		(2 * MIB)
 
 #define CGROUPS		"/sys/fs/cgroup"
 #define CGROUP		CGROUPS "/dblp-charged"
 
-/* The sum of the numbers behind @key */
+/* Sum of the numbers after @key in a file */
 static s64 sum_in(const char *path, const char *key)
 {
 	FILE *f = fopen(path, "r");
@@ -61,14 +60,14 @@ static s64 charged(void)
 	return sum_in(CGROUP "/memory.stat", "sock ");
 }
 
-/* Each CPU keeps some free pages for itself */
+/* Free memory, including pages in per-CPU lists */
 static s64 free_now(void)
 {
 	return sum_in("/proc/meminfo", "MemFree:") * 1024 +
 	       sum_in("/proc/zoneinfo", "count:") * getpagesize();
 }
 
-/* What waits for a grace period is free soon: until nothing changes any more */
+/* Free memory when it no longer changes, that is, after RCU grace periods */
 static s64 free_memory(void)
 {
 	u64 end = now_ms() + WAIT_MS;
@@ -82,7 +81,7 @@ static s64 free_memory(void)
 	return now;
 }
 
-/* @to is the socket at the other end, if that is real */
+/* @to: the socket at the other end, if it is real */
 struct conn {
 	int	fd;
 	int	to;
@@ -91,7 +90,7 @@ struct conn {
 	u32	pn;
 };
 
-/* How they come into the state; @peer is the end that is played, @to the real one */
+/* How connections get into the state; @peer is a scripted end, @to a real one */
 struct state {
 	struct packet	*p;
 	struct peer	*peer;
@@ -109,7 +108,7 @@ FIXTURE(held) {
 
 FIXTURE_VARIANT(held) {
 	void (*build)(struct state *s);
-	/* Bytes that are charged at least, for all connections */
+	/* Minimum charge of all connections, bytes */
 	s64 least;
 	bool unaccepted;
 	bool real;
@@ -120,7 +119,7 @@ static void data(struct state *s, const struct dblp_data *d, u32 seg_size)
 	send_one(s->peer, s->p, d, seg_size, NULL);
 }
 
-/* Every other segment of a message */
+/* Send every other segment of a message */
 static void half_of(struct state *s, u32 seg_size)
 {
 	struct dblp_data d = { .msg_len = 2 * EACH * seg_size };
@@ -139,7 +138,7 @@ static void narrow_holes(struct state *s)
 	half_of(s, NARROW);
 }
 
-/* They are complete, but not read */
+/* Messages are complete, but not read */
 static void unread(struct state *s)
 {
 	struct dblp_data d = { .msg_len = 100 };
@@ -148,7 +147,7 @@ static void unread(struct state *s)
 		data(s, &d, 104);
 }
 
-/* One segment of each, and none of the one in turn */
+/* One segment of each message, and none of the next one to read */
 static void half_open(struct state *s)
 {
 	struct dblp_data d = { .msg_len = 7000 };
@@ -157,7 +156,7 @@ static void half_open(struct state *s)
 		data(s, &d, NARROW);
 }
 
-/* The IDs of messages are as far from each other as the window allows */
+/* Message IDs are as far apart as the window allows */
 static void sparse(struct state *s)
 {
 	struct dblp_data d = { .msg_len = 7000 };
@@ -187,7 +186,7 @@ static void duplicates(struct state *s)
 		data(s, &d, WIDE);
 }
 
-/* Closed early and read: the CLOSE is not acknowledged */
+/* Messages are closed early and read; the CLOSE is not acknowledged */
 static void closes(struct state *s)
 {
 	struct dblp_data d = {
@@ -205,7 +204,7 @@ static void closes(struct state *s)
 	}
 }
 
-/* Each is answered by a packet, which is not acknowledged */
+/* Each PING is answered by a packet, which is not acknowledged */
 static void pings(struct state *s, u32 n, u32 lost)
 {
 	struct dblp_frame ping = { .type = DBLP_FRAME_PING };
@@ -219,11 +218,11 @@ static void ring(struct state *s)
 	pings(s, 4 * EACH, 0);
 }
 
-/* Packets of which every other one is lost: fewer than make the ring grow */
+/* Every other packet is lost: fewer ranges than the ring holds without growing */
 static void ranges(struct state *s)
 {
 	pings(s, 40, 1);
-	/* So little may not be in the statistics of the cgroup yet */
+	/* A small charge may not be in the statistics of the cgroup yet */
 	if (!peer_sync(s->peer) ||
 	    get_meminfo(s->fd, SK_MEMINFO_RMEM_ALLOC) < 1024)
 		die("ranges are not charged");
@@ -251,7 +250,7 @@ static void large(struct state *s)
 	send_each(s, buf, sizeof(buf), 1);
 }
 
-/* Acknowledged, but the reports are not read */
+/* Messages are acknowledged, reports are not read */
 static void reports(struct state *s)
 {
 	static const char buf[100] = { 1 };
@@ -270,7 +269,7 @@ static void reports(struct state *s)
 	}
 }
 
-/* The budget of what is under way changes, and the peer has to be told */
+/* The budget of messages in flight changes, so that BUDGET frames are queued */
 static void budgets(struct state *s)
 {
 	struct dblp_frame flow = FRAME(FLOW, flow, .max_msg = 1 << 20, .max_data = 1ULL << 40);
@@ -281,7 +280,7 @@ static void budgets(struct state *s)
 	set_u32(s->fd, DBLP_BUDGET, DBLP_PPM / 2);
 }
 
-/* Packets from memory of the test, which it does not keep: @size bytes for each */
+/* Send packets from pages that the test then unmaps: @size bytes per packet */
 static void from_pages(struct state *s, size_t size, u32 n)
 {
 	struct dblp_data d = { .msg_len = 2 * n * WIDE };
@@ -293,7 +292,7 @@ static void from_pages(struct state *s, size_t size, u32 n)
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (map == MAP_FAILED)
 			die("mmap()");
-		/* To where a page of this size begins */
+		/* Start of a page of this size */
 		at = map + (-(uintptr_t)map & (size - 1));
 		if (size > (size_t)getpagesize())
 			madvise(at, size, MADV_HUGEPAGE);
@@ -313,7 +312,7 @@ static void huge_pages(struct state *s)
 	from_pages(s, 2 * MIB, 10);
 }
 
-/* Wait until the sender has nothing more: what is held, the receiver holds */
+/* Wait until the sender has nothing left: only the receiver holds memory */
 static void sent(struct state *s, const void *buf, u32 len, u32 n)
 {
 	u64 end;
@@ -336,7 +335,7 @@ static void only_ones(struct state *s)
 	sent(s, buf, sizeof(buf), EACH);
 }
 
-/* Of what is allocated together, nearly all is zero, and is not sent */
+/* Nearly all of each allocation is zero and not sent */
 static void mostly_zero(struct state *s)
 {
 	static char buf[2 * MIB];
@@ -347,7 +346,7 @@ static void mostly_zero(struct state *s)
 	sent(s, buf, sizeof(buf), 2);
 }
 
-/* Or is abandoned, as the message is closed */
+/* Or it is abandoned because the message is closed */
 static void abandoned(struct state *s)
 {
 	static char buf[30 << 10];
@@ -358,7 +357,7 @@ static void abandoned(struct state *s)
 	sent(s, buf, sizeof(buf), EACH / 3);
 }
 
-/* Nothing of it is missing */
+/* No byte is missing */
 static void dense(struct state *s)
 {
 	static char buf[MIB];
@@ -396,7 +395,7 @@ FIXTURE_VARIANT_ADD(held, unaccepted) {
 	.build = holes, .least = BYTES(WIDE), .unaccepted = true,
 };
 
-/* In the order in which they were made */
+/* Accept connections in order */
 static void accept_all(FIXTURE_DATA(held) *self)
 {
 	u32 i;
@@ -436,7 +435,7 @@ FIXTURE_SETUP(held)
 	ASSERT_EQ(0, mkdir(CGROUP, 0755));
 	memset(&self->peer, 1, sizeof(self->peer));
 	memset(&self->p, 1, sizeof(self->p));
-	/* The listener is charged for connections that are not accepted */
+	/* Unaccepted connections are charged to the listener */
 	file_write(CGROUP "/cgroup.procs", "0");
 	self->listener = new_listener("127.0.0.1", CONNS, &self->addr);
 	if (!variant->real)
@@ -515,7 +514,7 @@ TEST_F_TIMEOUT(held, charged, 120)
 	       (long long)held,
 	       (double)(held - CONNS * FIXED - NOISE) / paid);
 	EXPECT_LE(variant->least, paid);
-	/* The debug kernel holds more for each, and keeps what was freed */
+	/* The debug kernel has more overhead, and keeps freed memory */
 	if (!debug || *debug == '0')
 		EXPECT_GE(HELD_MOST(paid) + CONNS * FIXED + NOISE, held);
 
@@ -533,7 +532,7 @@ TEST_F_TIMEOUT(held, charged, 120)
  * SO_RESERVE_MEM
  */
 #define RESERVED	(16 * MIB)
-/* Of each CPU, the family's total leaves out what it is changed by */
+/* Maximum deviation of the family's total, which is counted per CPU in batches */
 #define UNCOUNTED	(RESERVED / 2 / getpagesize())
 
 static int reserving(int fd)
@@ -551,8 +550,8 @@ static bool charge_falls_to(s64 most)
 	return charged() <= most;
 }
 
-/* Whatever state a socket is in when it is closed, and an orphan has no user for it */
-TEST(what_is_reserved_is_charged_until_close)
+/* A socket in any state loses its reservation on close; an orphan has none */
+TEST(a_reservation_is_charged_until_close)
 {
 	int listener, client[2], server, i;
 	struct sockaddr_dblp addr;
@@ -573,7 +572,7 @@ TEST(what_is_reserved_is_charged_until_close)
 	}
 	EXPECT_GT(pages + UNCOUNTED, pages_of_all());
 
-	/* A listener, one that it has accepted and one that it has not */
+	/* A listener, an accepted connection and an unaccepted one */
 	listener = reserving(new_listener("127.0.0.1", 8, &addr));
 	connect_pair(&addr, listener, &client[0], &server);
 	EXPECT_EQ(0, get_int(server, SO_RESERVE_MEM));
@@ -586,7 +585,7 @@ TEST(what_is_reserved_is_charged_until_close)
 	close(listener);
 	EXPECT_TRUE(charge_falls_to(2 * RESERVED + MIB));
 
-	/* What the peer has not acknowledged is sent still */
+	/* An orphan with unacknowledged data */
 	netem("loss 100%");
 	EXPECT_EQ(5, send(client[0], "still", 5, 0));
 	close(client[0]);

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The clock is set, and the machine is suspended: while a connection is made, is idle, and
-# transfers messages. Time that did not pass for timers is no timeout.
+# The clock is set, and the machine is suspended, during a handshake, an idle connection and
+# a transfer. Time that did not pass for timers causes no timeout.
 
 # shellcheck disable=SC2154,SC2317 # new_ns sets them; functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -15,7 +15,7 @@ ip link add eth0 netns "$client" type veth peer name eth0 netns "$server" || exi
 ip -n "$client" addr add 10.9.0.1/24 dev eth0 && ip -n "$client" link set eth0 up &&
 	ip -n "$server" addr add 10.9.0.2/24 dev eth0 && ip -n "$server" link set eth0 up || exit 1
 
-# Programs that run while something else happens
+# Commands that change the clock or suspend
 cat > "$tmp/forward" <<-'END'
 	date -s "@$(($(date +%s) + 100000))"
 END
@@ -27,7 +27,7 @@ cat > "$tmp/suspend" <<-'END'
 	rtcwake -m mem -s 2 && [ "$(cat /sys/power/suspend_stats/success)" -gt "$before" ]
 END
 
-# Another one undoes what the first has done to the clock: the limits of this script need it
+# Commands that undo the change of the clock, because this script has time limits
 declare -A undo=([forward]=backward [backward]=forward [suspend]=:)
 undo()
 {
@@ -49,7 +49,7 @@ connecting()
 	ip netns exec "$client" dblpctl -j socket list | jq -e '.[0].state | test("sent")'
 }
 
-# No answer comes until it has happened, so that the client waits for one
+# Delay the answer until after the change, so that the client waits for it
 handshake()
 {
 	local status=1
@@ -63,7 +63,7 @@ handshake()
 	[ "$status" = 0 ] && ended "$spawned" 0
 }
 
-# Time for keepalives before and behind it
+# Leave time for keepalives before and after the change
 idle()
 {
 	local status=1

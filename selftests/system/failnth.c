@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that fails: each system call and each netlink operation is tried with
- * its first allocation failing, then with its second, until none fails. A call
- * that fails says so by a proper errno, has changed nothing, and works when it is
- * made again. What leaks, the debug kernel finds afterwards.
+ * Failing allocations: each system call and each netlink operation is repeated with its
+ * first allocation failing, then its second, until none fails. A failing call returns a
+ * proper errno, changes nothing, and succeeds when repeated. The debug kernel finds leaks.
  *
  * Needs a kernel with CONFIG_FAULT_INJECTION: /proc/thread-self/fail-nth.
  */
@@ -34,7 +33,7 @@ static int fail_fd;
 static uint32_t socket_id;
 static char out[LARGE], in[LARGE];
 
-/* All kinds of faults, in allocations that may sleep, too, and without a word */
+/* Enable all faults, also in allocations that may sleep, without kernel messages */
 static void prepare_faults(void)
 {
 	static const char *const kinds[] = {
@@ -57,7 +56,7 @@ static void prepare_faults(void)
 	file_write("/sys/kernel/debug/fail_page_alloc/min-order", "0");
 }
 
-/* The n-th fault from now on that this thread may meet is one */
+/* Let the n-th possible fault of this thread occur */
 static void fail_begin(unsigned int n)
 {
 	char text[12];
@@ -67,7 +66,7 @@ static void fail_begin(unsigned int n)
 		die("fail-nth");
 }
 
-/* Was there one? Reading may fail itself if there was none: then none was */
+/* Did it occur? If not, reading the file may be the n-th fault */
 static bool fail_end(void)
 {
 	char text[12] = "";
@@ -82,28 +81,28 @@ static bool fail_end(void)
 }
 
 /**
- * struct sockets - what a call is made with
- * @addr: of @listener
- * @listener: does not block; drop_sockets() takes what it still has
- * @client: connected, unless the call is to do that
- * @server: its other end
- * @fd: what the call makes
+ * struct sockets - sockets of a call
+ * @addr: address of @listener
+ * @listener: nonblocking listener; drop_sockets() accepts its pending connections
+ * @client: connected, unless the call connects it
+ * @server: other end of @client
+ * @fd: descriptor that the call creates
  */
 struct sockets {
 	struct sockaddr_dblp	addr;
 	int			listener, client, server, fd;
 };
 
-#define NOT_CONNECTED	0x1	/* there is but a client */
-#define NOT_ACCEPTED	0x2	/* the connection waits */
+#define NOT_CONNECTED	0x1	/* only the client exists */
+#define NOT_ACCEPTED	0x2	/* the connection is not accepted yet */
 #define SENT		0x4	/* a message has arrived at the server */
-#define REPORTED	0x8	/* and its report at the client */
+#define REPORTED	0x8	/* its report has arrived at the client */
 #define PLACED		0x10	/* the server is in placement mode */
 #define PIECES		0x20	/* the client's buffer is small */
 #define LOSSY		0x40	/* half of the message is missing */
-#define READ		0x80	/* and it was read */
-#define WHOLE		0x100	/* no part of a message is taken */
-#define SPRAYED		0x200	/* the client asks for as many ports as are taken */
+#define READ		0x80	/* the message was read */
+#define WHOLE		0x100	/* without DBLP_PARTIAL_SEND */
+#define SPRAYED		0x200	/* with the maximum of DBLP_SPRAY */
 
 static void make_sockets(struct sockets *s, int how)
 {
@@ -158,7 +157,7 @@ static void drop_sockets(struct sockets *s)
 		close(s->fd);
 }
 
-/* The calls. Each gives what the system call does. */
+/* The calls. Each returns the result of the system call. */
 
 static ssize_t do_socket(struct sockets *s)
 {
@@ -254,7 +253,7 @@ static ssize_t do_shutdown(struct sockets *s)
 	return shutdown(s->client, SHUT_WR);
 }
 
-/* A descriptor that close() has taken is gone, whatever it says */
+/* close() frees the descriptor even if it fails */
 static ssize_t do_close(struct sockets *s)
 {
 	int fd = s->client;
@@ -279,7 +278,7 @@ static ssize_t do_names(struct sockets *s)
 	       getpeername(s->client, (void *)&a, &len);
 }
 
-/* Set each option to its present value; read those that cannot be set */
+/* Options: set each to its present value; read the read-only ones */
 static const struct {
 	int		option;
 	socklen_t	len;
@@ -379,14 +378,14 @@ static const struct call {
 	{ "job", 0, do_job, 0 },
 };
 
-/* What the kernel itself says when it cannot make a file is ENFILE */
+/* The kernel returns ENFILE if it cannot create a file */
 static bool is_proper(int error)
 {
 	return error == ENOMEM || error == ENOBUFS || error == EFAULT ||
 	       error == ENFILE || error == EAGAIN;
 }
 
-/* Where part was done before the fault, that is what the call returns */
+/* A call that did a part before the fault returns this part */
 static bool is_right(const struct call *c, ssize_t got, bool met)
 {
 	if (c->result < 0 || (met && got > 0 && c->how & (PIECES | PLACED)))
@@ -394,7 +393,7 @@ static bool is_right(const struct call *c, ssize_t got, bool met)
 	return got == c->result;
 }
 
-/* With the n-th fault; false if there were fewer */
+/* Try a call with the n-th fault; false if it has fewer allocations */
 static bool try_call(struct __test_metadata *_metadata, struct sockets *s,
 		     const struct call *c, unsigned int n, unsigned int *failed)
 {
@@ -411,7 +410,7 @@ static bool try_call(struct __test_metadata *_metadata, struct sockets *s,
 		EXPECT_TRUE(met && is_proper(errno))
 			TH_LOG("%s: fault %u: %s", c->name, n,
 			       strerror(errno));
-		/* The rest of the message was not to be had: that was the end */
+		/* Without memory for the rest of the message, the connection ended */
 		ended = c->how & WHOLE && errno == EFAULT;
 		got = c->make(s);
 	}
@@ -508,8 +507,7 @@ TEST_F(failnth, norms)
 }
 
 /*
- * Operations by netlink: they run while the request is sent. @undo makes them
- * possible once more.
+ * Netlink operations, which run while the request is sent. @undo lets them be repeated.
  */
 static const struct operation {
 	uint8_t		cmd, undo;
@@ -568,8 +566,8 @@ static struct nlmsghdr *build(const struct operation *o, uint8_t cmd,
 }
 
 /*
- * Sends a request with the n-th fault. Return: 0, or the errno; -1 if the
- * request was dealt with and its answer lost, which the kernel says by ENOBUFS.
+ * Send a request with the n-th fault. Return: 0, or the errno; -1 if the request was
+ * processed and the reply lost, which the kernel reports by ENOBUFS.
  */
 static int send_failing(struct nlmsghdr *nlh, unsigned int n, bool *met)
 {
@@ -582,7 +580,7 @@ static int send_failing(struct nlmsghdr *nlh, unsigned int n, bool *met)
 	*met = fail_end();
 	if (len < 0)
 		return errno;
-	/* What was not answered by now is not answered, but for later parts */
+	/* Read the reply, which is complete by now, except later parts of a dump */
 	while ((len = recv(fd, answer, sizeof(answer), MSG_DONTWAIT)) > 0) {
 		part = (void *)answer;
 		for (; mnl_nlmsg_ok(part, len);
@@ -595,7 +593,7 @@ static int send_failing(struct nlmsghdr *nlh, unsigned int n, bool *met)
 	return len < 0 && errno == ENOBUFS ? -1 : err;
 }
 
-/* Another number each time, so that it is seen whether something was set */
+/* A different value each time, to detect whether it was set */
 static uint32_t value_of(const struct operation *o, unsigned int n)
 {
 	return o->attr == DBLP_A_SOCKET_PHASE || o->attr == DBLP_A_JOB_PHASE ?
@@ -630,7 +628,7 @@ static bool try_operation(struct __test_metadata *_metadata,
 		EXPECT_TRUE(met || !err)
 			TH_LOG("command %u: %u: no answer", o->cmd, n);
 	}
-	/* What it made, or what it deleted, if its answer was lost */
+	/* Undo a creation or deletion whose reply was lost */
 	if (o->undo && o->undo != o->cmd)
 		EXPECT_EQ(0, result(build(o, o->undo, 0)))
 			TH_LOG("command %u: undo after fault %u", o->cmd, n);

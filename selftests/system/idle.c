@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ten thousand connections that nobody uses: they fit a small machine, cost
- * little kernel memory, and neither timers nor packets tell of them. Sockets that
- * are opened and closed do not disturb the machine either.
+ * Ten thousand idle connections: they fit a small machine, use little kernel memory, and
+ * cause neither timers nor packets. Opening and closing sockets does not disturb the
+ * machine either.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -16,15 +16,15 @@
 
 #define N		10000
 /*
- * Bytes of kernel memory that a connection may take, both ends together, with
- * what any socket has: two files, and the sockets of UDP below.
+ * Maximum kernel memory of a connection, both ends together, in bytes, including two files
+ * and UDP sockets.
  */
 #define LIMIT		16000
 #define TRACING		"/sys/kernel/tracing/"
 
 static int client[N], server[N];
 
-/* A line "NAME: N kB" of /proc/meminfo, in bytes */
+/* Value of a line "NAME: N kB" of /proc/meminfo, bytes */
 static long meminfo(const char *name)
 {
 	FILE *f = fopen("/proc/meminfo", "r");
@@ -70,7 +70,7 @@ static unsigned long symbol(const char *name)
 	return found;
 }
 
-/* Begin to count how often the timers of connections expire */
+/* Start to count expirations of connections' timers */
 static void watch_timers(void)
 {
 	char filter[64];
@@ -82,7 +82,7 @@ static void watch_timers(void)
 	put(TRACING "trace", "");
 }
 
-/* Since watch_timers() or the last call */
+/* Number of expirations since watch_timers() or the last call */
 static int expirations(void)
 {
 	FILE *f = fopen(TRACING "trace", "r");
@@ -112,7 +112,7 @@ static void allow_files(void)
 		die("setrlimit()");
 }
 
-/* Each has carried a message each way, as any connection has */
+/* Send a message in each direction */
 static void use(int a, int b)
 {
 	char buf[100] = { };
@@ -163,7 +163,7 @@ TEST_F_TIMEOUT(idle, ten_thousand_connections, 400)
 	watch_timers();
 	for (i = 1; i < N; i++)
 		use(client[i], server[i]);
-	/* Some of it is freed by RCU, which may take a busy machine long */
+	/* Wait for memory freed by RCU, which may be late on a busy machine */
 	i = 0;
 	do {
 		sleep_ms(1000);
@@ -183,12 +183,12 @@ TEST_F_TIMEOUT(idle, ten_thousand_connections, 400)
 	EXPECT_EQ(packets, mib("PktSent") + mib("AckSent"));
 	unwatch_timers();
 
-	/* They are alive, every one */
+	/* All connections are alive */
 	for (i = 0; i < N; i++)
 		use(client[i], server[i]);
 }
 
-/* How often the kernel's text is patched while a port is bound and left again */
+/* Number of patches of kernel text while a port is bound and freed */
 static unsigned long patches(const char *addr, int times)
 {
 	unsigned long before = hits();
@@ -201,16 +201,16 @@ static unsigned long patches(const char *addr, int times)
 		if (bind_to(fd, &a))
 			die("bind()");
 		close(fd);
-		/* UDP's socket goes a little later: before the next one comes */
+		/* Wait until the UDP socket is freed, before the next one is created */
 		sleep_ms(5);
 	}
 	return hits() - before;
 }
 
 /*
- * Each time interrupts all processors. Only the first use of a family does that. A VM
- * with several processors prevents it itself (lib/prog/udp-encap.c), so that it is in
- * virtual time that this can fail.
+ * Each patch interrupts all CPUs, so only the first use of a family may patch. A VM with
+ * several CPUs prevents patches itself (lib/prog/udp-encap.c), so that this test can fail
+ * in virtual time only.
  */
 TEST(binding_a_port_does_not_patch_the_kernel)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Two hundred clients connect again and again while the key of their listener changes and
- * the link to it goes down, is deleted and made again. Each message that comes back is exact,
- * no client gets in without a key, those who have it get in after each change, and when all is
- * quiet each one does at once.
+ * Two hundred clients connect repeatedly while the key of their listener changes and the link
+ * goes down, is deleted and recreated. Each echoed message is exact, no client connects
+ * without a valid key, clients with a key connect after each change, and at the end each
+ * one connects at once.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -16,13 +16,13 @@
 #include "kselftest_harness.h"
 
 #define CLIENTS		200
-/* Some wait for clients that have gone */
+/* Number of echo servers; some wait for clients that have ended */
 #define ECHOES		CLIENTS
 #define ECHO_MS		5000
 #define CHANGES		6
-/* Attempts between two changes */
+/* Number of attempts between two changes */
 #define ATTEMPTS	30
-/* More than the second after which a refusal without a tag counts */
+/* ms; more than the second after which a refusal without a tag is believed */
 #define AMID_MS		2000
 #define QUIET_MS	60000
 #define GONE_MS		4000
@@ -30,7 +30,7 @@
 
 static const char *const keys[] = {
 	"the key of the first week", "the key of the second week",
-	"a key that nobody has given",
+	"an unknown key",
 };
 
 #define WRONG		2
@@ -40,7 +40,7 @@ static int listener, there;
 static atomic_uint attempts, connected, surprises;
 static atomic_bool quiet;
 
-/* What may happen while links vanish */
+/* Is this an expected error while links vanish? */
 static int known(int error)
 {
 	switch (error) {
@@ -61,7 +61,7 @@ static int known(int error)
 	die("a client");
 }
 
-/* Have a message echoed. Returns 0, or a positive errno */
+/* Connect and have a message echoed; returns 0 or a positive errno */
 static int attempt(unsigned int key, unsigned int seed, bool patient)
 {
 	unsigned int timeout = patient ? QUIET_MS : AMID_MS;
@@ -123,7 +123,7 @@ static void *echo(void *arg)
 		n = recv(fd, buf, sizeof(buf), 0);
 		if (n > 0)
 			send(fd, buf, n, MSG_NOSIGNAL);
-		/* Until it has come */
+		/* Until the whole message has arrived */
 		if (n > 0)
 			recv(fd, buf, sizeof(buf), 0);
 		close(fd);
@@ -156,7 +156,7 @@ static void change_link(unsigned int how)
 	}
 }
 
-/* @count: those made, or those that were successful */
+/* Wait for ATTEMPTS more of @count, all attempts or the successful ones */
 static void await(atomic_uint *count)
 {
 	unsigned int goal = *count + ATTEMPTS;
@@ -206,7 +206,7 @@ TEST(clients_connect_while_keys_change_and_links_vanish)
 			die("setsockopt(DBLP_AUTH_KEY)");
 	}
 	await(&connected);
-	/* Both are good */
+	/* Both keys are valid */
 	set_key(listener, keys[i % 2]);
 	set_u32(listener, DBLP_USER_TIMEOUT, QUIET_MS);
 	quiet = true;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Contention for a socket: packets for a listener that a call has locked, closing a
- * listener while netlink holds one of its connections, and netlink requests for a
- * connection that is being made. A bug here may hang or corrupt the kernel, which
- * ends the VM.
+ * Contention for a socket: packets for a listener that a call has locked, closing a listener
+ * while netlink holds one of its connections, and netlink requests for a connection that is
+ * being created. A bug may hang or corrupt the kernel, which ends the VM.
  */
 #define _GNU_SOURCE
 #include "lib/nltest.h"
@@ -18,8 +17,8 @@
 #define WAIT_MS		10000
 
 /*
- * Tracepoints are where locks are held: they show contention. A stack trace at each
- * of them takes time, which makes contention likely.
+ * Tracepoints within locked sections show contention. A stack trace at each of them takes
+ * time, which makes contention likely.
  */
 #define TRACING		"/sys/kernel/tracing/"
 #define INSTANCE	TRACING "instances/dblp-locks/"
@@ -38,7 +37,7 @@ struct trace {
 
 static struct trace trace = { .dir = -1 };
 
-/* Writes @text to @file below @dir, a directory that is open or AT_FDCWD */
+/* Write @text to @file below @dir, an open directory or AT_FDCWD */
 static void put(int dir, const char *file, const char *text)
 {
 	int fd = openat(dir, file, O_WRONLY | O_APPEND);
@@ -48,16 +47,16 @@ static void put(int dir, const char *file, const char *text)
 	close(fd);
 }
 
-/* With a stack trace at @event */
+/* Start tracing, with a stack trace at @event */
 static void trace_open(const char *event)
 {
-	/* Each new socket, right after it got its number */
+	/* Trace each new socket right after it has got its number */
 	put(AT_FDCWD, TRACING "kprobe_events",
 	    "r:dblp_locks/numbered dblp:dblp_sock_number");
 	if (mkdir(INSTANCE, 0700))
 		die("mkdir(" INSTANCE ")");
 	trace.dir = open(INSTANCE, O_RDONLY | O_DIRECTORY);
-	/* One clock for all CPUs */
+	/* Use one clock for all CPUs */
 	put(trace.dir, "trace_clock", "global");
 	put(trace.dir, "events/dblp/dblp_conn_state/enable", "1");
 	trace.event = openat(trace.dir, event, O_RDONLY | O_DIRECTORY);
@@ -69,7 +68,7 @@ static void trace_open(const char *event)
 		die("open(trace_pipe, trace_marker)");
 }
 
-/* What stays enabled keeps the module from being unloaded */
+/* Stop tracing, which would prevent unloading of the module */
 static void trace_close(void)
 {
 	if (trace.dir < 0)
@@ -119,18 +118,18 @@ static void *lock_listener(void *arg)
 }
 
 /*
- * If the COOKIE-ACK has to wait, the client has gone when it comes. Then an ICMP
- * error comes back for the new connection, on the CPU that is making it.
+ * If the COOKIE-ACK is delayed, the client has ended when it arrives. Then an ICMP error
+ * returns for the new connection, on the CPU that creates it.
  */
 #define CONNECTIONS	1000
 
-/* Connections that began, and those for which a slow machine had no room */
+/* Number of connections, including those dropped by a full queue of a slow machine */
 static u64 attended(void)
 {
 	return mib("ConnPassive") + mib("DropMemory");
 }
 
-TEST_F(locks, a_connection_begins_while_calls_lock_the_listener)
+TEST_F(locks, connections_start_while_calls_lock_the_listener)
 {
 	struct dblp_params ours = params_default();
 	u64 end = now_ms() + WAIT_MS;
@@ -154,12 +153,12 @@ TEST_F(locks, a_connection_begins_while_calls_lock_the_listener)
 }
 
 /*
- * Half of each message has come, and as soon as that may be missing all of them
- * are closed at once, which takes a while.
+ * Half of each message has arrived. When half may be missing, all messages are closed at once,
+ * which takes a while.
  */
 #define ROUNDS		200
 #define MESSAGES	500
-/* Number of contentions that is enough */
+/* Number of contentions to observe */
 #define HITS		3
 
 static void open_messages(struct __test_metadata *_metadata,
@@ -181,7 +180,7 @@ static int set_cap(uint32_t id, uint32_t ppm)
 			  ppm));
 }
 
-/* At most @most bytes of what has been recorded; false if there is nothing */
+/* Read at most @most bytes of the trace; false if it is empty */
 static bool trace_read(size_t most)
 {
 	ssize_t n = read(trace.pipe, trace.text + trace.len, most);
@@ -199,7 +198,7 @@ static void trace_read_all(void)
 	trace.text[trace.len] = 0;
 }
 
-/* Messages of socket @id that were closed from @at to @end */
+/* Number of messages of socket @id closed in the trace from @at to @end */
 static u32 closes(const char *at, const char *end, uint32_t id)
 {
 	char sock[32];
@@ -213,7 +212,7 @@ static u32 closes(const char *at, const char *end, uint32_t id)
 	return n;
 }
 
-/* Where it is said that socket @id is closed */
+/* Position in the trace where socket @id is closed */
 static const char *over(uint32_t id)
 {
 	char sock[64];
@@ -226,14 +225,14 @@ static void *raise_cap(void *arg)
 {
 	FIXTURE_DATA(locks) *self = arg;
 
-	/* The connection may be over already */
+	/* The connection may have ended */
 	if (set_cap(self->id, 1000000) && got.err != ENOENT)
 		die("socket set: %s", got.msg);
 	self->stop = true;
 	return NULL;
 }
 
-/* As soon as netlink has begun, the listener is closed */
+/* Close the listener as soon as netlink has started */
 static void close_amid(struct __test_metadata *_metadata,
 		       FIXTURE_DATA(locks) *self)
 {
@@ -241,7 +240,7 @@ static void close_amid(struct __test_metadata *_metadata,
 	trace.len = 0;
 	self->stop = false;
 	ASSERT_EQ(0, pthread_create(&self->thread, NULL, raise_cap, self));
-	/* One byte is quickly printed */
+	/* Reading one byte is fast */
 	while (!trace_read(1) && !self->stop)
 		;
 	if (write(trace.marker, MARK, strlen(MARK)) < 0)
@@ -256,7 +255,7 @@ TEST_F(locks, a_listener_is_closed_while_netlink_has_its_connections)
 {
 	const char *end = trace.text + sizeof(trace.text);
 	u64 until = now_ms() + 6 * WAIT_MS;
-	/* One CPU does one after the other */
+	/* A single CPU has no contention */
 	const bool races = sysconf(_SC_NPROCESSORS_ONLN) > 1;
 	const u32 rounds = races ? ROUNDS : ROUNDS / 10;
 	const char *mark;
@@ -269,14 +268,14 @@ TEST_F(locks, a_listener_is_closed_while_netlink_has_its_connections)
 		set_u32(self->listener, DBLP_BUDGET_CAP, 0);
 		peer_connect(&self->peer, &self->addr);
 		peer_handshake(&self->peer);
-		/* Sockets of a namespace are numbered one by one */
+		/* Numbers of sockets are consecutive in a namespace */
 		self->id = get_info(self->listener).id + 1;
 		ASSERT_EQ(0, set_cap(self->id, 0));
 		open_messages(_metadata, self);
 		close_amid(_metadata, self);
 		peer_close(&self->peer);
 
-		/* Some are closed at a time, none when the connection is over */
+		/* Messages are closed in steps, none after the end of the connection */
 		mark = strstr(trace.text, MARK);
 		ASSERT_NE(NULL, mark);
 		ASSERT_NE(NULL, over(self->id));
@@ -291,8 +290,8 @@ TEST_F(locks, a_listener_is_closed_while_netlink_has_its_connections)
 }
 
 /*
- * Netlink asks for the next connection all the time. If they could be found too
- * early, one of the first 30 would be.
+ * Netlink requests the next connection repeatedly. If connections could be found too early,
+ * one of the first 30 would be.
  */
 #define CHILDREN	200
 
@@ -354,7 +353,7 @@ static void *ask_for_children(void *arg)
 	return NULL;
 }
 
-TEST_F(locks, netlink_finds_no_connection_before_it_is_whole)
+TEST_F(locks, netlink_finds_no_incomplete_connection)
 {
 	struct dblp_params ours = params_default();
 	u64 end = now_ms() + WAIT_MS;
@@ -369,11 +368,11 @@ TEST_F(locks, netlink_finds_no_connection_before_it_is_whole)
 		peer_connect(&self->peer, &self->addr);
 		peer_get_cookie(&self->peer);
 		send_echo(&self->peer, &self->p, &ours);
-		/* Else it may be over before it is found */
+		/* Wait until it is found, otherwise it may end before */
 		while (self->id <= first + i && !self->stop && now_ms() < end)
 			;
 		peer_close(&self->peer);
-		/* Half of one was seen, or there is no time for more */
+		/* An incomplete connection was found, or the time is over */
 		if (self->id <= first + i)
 			break;
 	}

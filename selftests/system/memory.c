@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What sockets are charged for: the limits of their buffers hold, a memory
- * cgroup has each byte once, and all of it comes back. That nothing is left is
- * checked by the kernel, which warns when a socket is freed.
+ * Charges of sockets: buffer limits are kept, a memory cgroup is charged each byte once, and
+ * all charges are returned. The kernel warns if a freed socket has charges left.
  */
 #define _GNU_SOURCE
 #include "kselftest_harness.h"
@@ -15,7 +14,7 @@
 #define WAIT_MS		10000
 #define MIB		(1 << 20)
 
-/* The other end is played by the test: it is silent unless told otherwise */
+/* The other end is a scripted peer, which is silent by default */
 FIXTURE(buffers) {
 	PLAYED_CONNECTION;
 };
@@ -36,11 +35,11 @@ static void begin(FIXTURE_DATA(buffers) *self)
 		die("accept()");
 }
 
-/* Such segments take nearly as much as they may: more would be copied */
+/* bytes; such segments have the maximum overhead, above which they are copied */
 #define NARROW		360
 #define NARROWS		56
 
-TEST_F(buffers, what_waits_to_be_read_stays_within_so_rcvbuf)
+TEST_F(buffers, unread_messages_stay_within_so_rcvbuf)
 {
 	struct dblp_data d = { .msg_len = NARROWS * NARROW };
 	u32 id, seg, most, rcvbuf;
@@ -52,23 +51,23 @@ TEST_F(buffers, what_waits_to_be_read_stays_within_so_rcvbuf)
 	rcvbuf = get_int(self->fd, SO_RCVBUF);
 	dropped = mib("DropMemory");
 	EXPECT_TRUE(peer_ask(&self->peer, self->peer.theirs.window));
-	/* Message 0 may go beyond, as nothing else can be read before it */
+	/* Message 0 may exceed the limit, because it must be read first */
 	for (id = 1; id < 6; id++)
 		for (seg = 0; seg < NARROWS; seg++) {
 			d.msg_id = id;
-			/* Nothing continues anything */
+			/* Each segment is separate */
 			d.offset = (NARROWS - 1 - seg) * NARROW;
 			send_one(&self->peer, &self->p, &d, NARROW, NULL);
 		}
 	EXPECT_TRUE(peer_sync(&self->peer));
-	/* It never falls before something is read */
+	/* The charge does not decrease before a message is read */
 	most = get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC);
 	TH_LOG("%u of %u bytes", most, rcvbuf);
 	EXPECT_GT(rcvbuf + 4096, most);
 	EXPECT_LT(rcvbuf, most + 4096);
 	EXPECT_LT(dropped, mib("DropMemory"));
 
-	/* With what was dropped sent again, all is read, and nothing is left */
+	/* After retransmission of dropped segments all is read, and no charge is left */
 	for (id = 0; id < 6; id++) {
 		d.msg_id = id;
 		send_data(&self->peer, &self->p, &d, NARROW, 0, NARROWS, NULL);
@@ -78,12 +77,12 @@ TEST_F(buffers, what_waits_to_be_read_stays_within_so_rcvbuf)
 					    id));
 	}
 	EXPECT_TRUE(peer_sync(&self->peer));
-	/* But what DBLP_LOSSMAP may ask for */
+	/* Only the loss map for DBLP_LOSSMAP is left */
 	EXPECT_GE(1024, get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC));
 	EXPECT_GT(4096, get_meminfo(self->fd, SK_MEMINFO_FWD_ALLOC));
 }
 
-/* Memory that may be held for @bytes of credit */
+/* Maximum memory for @bytes of credit */
 #define HELD_MOST(bytes)	(4 * ((bytes) + 1024))
 
 /* The next in-order message may exceed SO_RCVBUF, but the overhead is bounded */
@@ -95,7 +94,7 @@ TEST_F_TIMEOUT(buffers, small_segments_take_no_more_than_four_times_their_bytes,
 	u32 seg, held;
 
 	begin(self);
-	/* In sequence, and then backwards */
+	/* Send segments in sequence, and then backwards */
 	for (seg = 0; seg < 1499; seg++) {
 		d.offset = 256 * (seg < 700 ? seg : 1499 + 700 - seg);
 		send_one(&self->peer, &self->p, &d, 256, NULL);
@@ -107,7 +106,7 @@ TEST_F_TIMEOUT(buffers, small_segments_take_no_more_than_four_times_their_bytes,
 	TH_LOG("%u for %u bytes", held, seg * 256);
 	EXPECT_LT(seg * 256, held);
 	EXPECT_GT(HELD_MOST(sizeof(buf)), held);
-	/* All of them, once more: none was spoiled */
+	/* Check all segments */
 	for (seg = 0; seg < 1500; seg++) {
 		d.offset = 256 * seg;
 		send_one(&self->peer, &self->p, &d, 256, NULL);
@@ -118,8 +117,8 @@ TEST_F_TIMEOUT(buffers, small_segments_take_no_more_than_four_times_their_bytes,
 	EXPECT_EQ(-1, pattern_check(buf, sizeof(buf), 0, SCRIPTED_SEED, 0));
 }
 
-/* A zero map that describes one segment, in one packet */
-TEST_F(buffers, zero_maps_take_no_more_than_four_times_what_they_describe)
+/* Zero maps of one segment each */
+TEST_F(buffers, zero_maps_take_no_more_than_four_times_the_bytes_they_describe)
 {
 	struct dblp_data d = { .msg_len = 8 * MIB };
 	static const u32 map[] = { 1, 0, 0, 0, 0, 0, 0, 0 };
@@ -136,7 +135,7 @@ TEST_F(buffers, zero_maps_take_no_more_than_four_times_what_they_describe)
 	EXPECT_EQ(0, mib("DropField"));
 	held = get_meminfo(self->fd, SK_MEMINFO_RMEM_ALLOC);
 	TH_LOG("%u for %u bytes", held, n * 256);
-	/* And for a bit of each segment of the message */
+	/* Plus one bit per segment of the message */
 	EXPECT_GT(HELD_MOST(n * 256) + 8192, held);
 }
 
@@ -156,8 +155,8 @@ static u64 mem_free(void)
 }
 
 /*
- * Trains of which one message takes a segment and is read, and another one takes
- * one and is not: nothing is charged for the first one any more.
+ * Trains with segments of two messages, of which one is read and one is not: the charge of
+ * the first one is returned.
  */
 #define WIDE		1000
 
@@ -198,7 +197,7 @@ TEST_F_TIMEOUT(buffers, a_segment_does_not_hold_its_train, 120)
 		EXPECT_GT(held + 8 * MIB, (s64)(before - mem_free()));
 }
 
-/* Messages of which nearly nothing came: what is known of them is charged */
+/* The state of messages with almost no received segments is charged */
 TEST_F(buffers, open_messages_are_charged)
 {
 	struct dblp_data d = { .msg_len = 7000 };
@@ -218,8 +217,8 @@ TEST_F(buffers, open_messages_are_charged)
 }
 
 /*
- * Acknowledge all packets until the socket has nothing more to send. Returns the
- * time, or a little earlier.
+ * Acknowledge all packets until the socket has nothing left to send. Returns the time of the
+ * end, or slightly before.
  */
 static u64 take_all(int fd, struct peer *peer)
 {
@@ -241,7 +240,7 @@ static u64 take_all(int fd, struct peer *peer)
 	return last;
 }
 
-TEST_F(buffers, what_waits_to_be_sent_stays_within_so_sndbuf)
+TEST_F(buffers, unsent_messages_stay_within_so_sndbuf)
 {
 	static const u32 sizes[] = { 1, 64, 5000, 100, 20000, 1, 1500 };
 	static char buf[20000];
@@ -263,7 +262,7 @@ TEST_F(buffers, what_waits_to_be_sent_stays_within_so_sndbuf)
 	EXPECT_EQ(-EAGAIN, ret);
 	TH_LOG("%u bytes of messages, %u of %u charged", n, most, sndbuf);
 	EXPECT_LT(n, most);
-	/* But for what the last one takes besides its bytes */
+	/* Plus the overhead of the last message */
 	EXPECT_GE(sndbuf + 8192, most);
 	EXPECT_LT(sndbuf / 2, most);
 
@@ -273,7 +272,7 @@ TEST_F(buffers, what_waits_to_be_sent_stays_within_so_sndbuf)
 	EXPECT_TRUE(wait_for(self->fd, POLLOUT, 0));
 }
 
-/* Nothing of it may be missing: its budget need not cost memory */
+/* The message is all critical, so its budget needs no memory */
 TEST_F(buffers, a_budget_takes_no_memory_where_nothing_may_be_missing)
 {
 	static const u32 sizes[] = { 100, 1000, 3000, 20000 };
@@ -301,8 +300,8 @@ TEST_F(buffers, a_budget_takes_no_memory_where_nothing_may_be_missing)
 }
 
 /*
- * The memory of a message is reused for later messages, but not while a packet refers
- * to it, here in the queue of the other end's UDP socket.
+ * The memory of a message is reused for later messages, but not while a packet refers to it,
+ * here in the receive queue of the other end's UDP socket.
  */
 #define AGAIN_LEN	(128 << 10)
 
@@ -324,7 +323,7 @@ static bool shows(const struct packet *p, u32 *id)
 			     SCRIPTED_SEED, d.msg_id) == -1;
 }
 
-/* Read what waits at the other end: is it what was sent? */
+/* Read pending packets at the other end, and compare them with the sent bytes */
 static void read_all(struct __test_metadata *_metadata,
 		     FIXTURE_DATA(buffers) *self, u32 least)
 {
@@ -377,7 +376,7 @@ TEST_F(buffers, memory_of_an_acknowledged_message_waits_for_its_packets)
 	read_all(_metadata, self, AGAIN_LEN / 1500);
 }
 
-/* Closed early, it still has packets in flight */
+/* A message that is closed early still has packets in flight */
 TEST_F(buffers, memory_of_a_closed_message_waits_for_its_packets)
 {
 	struct dblp_sndinfo info = SNDINFO(100000, EARLY);
@@ -395,7 +394,7 @@ TEST_F(buffers, memory_of_a_closed_message_waits_for_its_packets)
 	read_all(_metadata, self, 1);
 }
 
-/* Nor as long as a receiver on this machine has not read it */
+/* Memory is not reused before a local receiver has read it either */
 TEST_F(buffers, memory_of_a_message_waits_for_its_reader)
 {
 	static char buf[AGAIN_LEN];
@@ -420,13 +419,13 @@ TEST_F(buffers, memory_of_a_message_waits_for_its_reader)
 }
 
 /*
- * Memory cgroups. The test's own memory is touched before it enters one, and
- * its UDP sockets are made before.
+ * Memory cgroups. The test touches its own memory and creates its UDP sockets before it enters
+ * one.
  */
 #define CGROUPS		"/sys/fs/cgroup"
 #define CGROUP		CGROUPS "/dblp-memory"
 
-/* The number behind @key, or at the file's start */
+/* The number after @key, or at the start of the file */
 static s64 number_in(const char *path, const char *key)
 {
 	char text[16384], *at = text;
@@ -474,7 +473,7 @@ FIXTURE_SETUP(cgroup)
 	rmdir(CGROUP);
 	ASSERT_EQ(0, mkdir(CGROUP, 0755));
 	self->listener = new_listener("127.0.0.1", 8, &self->addr);
-	/* Its window grows while no queue answers: many packets in flight at once */
+	/* Without queues the window grows, so that many packets are in flight */
 	ASSERT_EQ(0, setsockopt(self->listener, SOL_DBLP, DBLP_CONGESTION,
 				"sqrt", 4));
 	peer_connect(&self->peer, &self->addr);
@@ -507,7 +506,7 @@ static bool falls_to(s64 (*value)(void), s64 most)
 	return value() <= most;
 }
 
-/* What of the 16 MiB is charged to the cgroup, and comes back */
+/* 16 MiB are charged to the cgroup once, and returned */
 static void pays_once(struct __test_metadata *_metadata, int fd, char *buf)
 {
 	s64 before = charged(), sock = charged_sock();
@@ -526,14 +525,14 @@ static void pays_once(struct __test_metadata *_metadata, int fd, char *buf)
 	EXPECT_TRUE(falls_to(charged, before + MIB));
 }
 
-TEST_F(cgroup, who_accepts_pays_once)
+TEST_F(cgroup, the_accepting_cgroup_is_charged_once)
 {
 	accept_in_cgroup(self);
 	pays_once(_metadata, self->fd, self->buf);
 	self->fd = -1;
 }
 
-TEST_F(cgroup, who_connects_pays_once)
+TEST_F(cgroup, the_connecting_cgroup_is_charged_once)
 {
 	struct dblp_cookie cookie = { .mac = 42 };
 	struct dblp_params ours = params_default();
@@ -560,16 +559,16 @@ TEST_F(cgroup, who_connects_pays_once)
 }
 
 /*
- * Memory kept from messages for later ones. The time it is kept begins after @since; a
- * value read too late is meaningless.
+ * Memory of messages is cached for later ones. The time starts after @since; a value read too
+ * late is meaningless.
  */
 #define SPARE_MS	100
 #define SPARE_MOST	(4 * MIB)
 #define TRIES		20
 
 /*
- * What is charged when messages are settled, less than SPARE_MS ago; what is more than
- * @most is freed in steps
+ * Returns the charge less than SPARE_MS after messages are settled; a charge above @most is
+ * freed in steps
  */
 static s64 left_over(FIXTURE_DATA(cgroup) *self, s64 len, s64 most, u64 *since)
 {
@@ -589,7 +588,7 @@ static s64 left_over(FIXTURE_DATA(cgroup) *self, s64 len, s64 most, u64 *since)
 	die("this machine is too slow");
 }
 
-TEST_F(cgroup, some_memory_is_kept_for_a_while)
+TEST_F(cgroup, some_memory_is_cached_for_a_while)
 {
 	u64 since, gone;
 	s64 left;
@@ -610,7 +609,7 @@ TEST_F(cgroup, some_memory_is_kept_for_a_while)
 	EXPECT_TRUE(falls_to(charged_sock, 4096));
 }
 
-TEST_F(cgroup, memory_that_is_kept_is_used_again)
+TEST_F(cgroup, cached_memory_is_reused)
 {
 	s64 again;
 	u64 since;
@@ -632,7 +631,7 @@ TEST_F(cgroup, memory_that_is_kept_is_used_again)
 	EXPECT_GT(SPARE_MOST + MIB, again);
 }
 
-TEST_F(cgroup, memory_that_is_kept_goes_with_the_connection)
+TEST_F(cgroup, cached_memory_is_freed_with_the_connection)
 {
 	u64 since;
 
@@ -646,11 +645,11 @@ TEST_F(cgroup, memory_that_is_kept_goes_with_the_connection)
 	EXPECT_TRUE(falls_to(charged_sock, 0));
 }
 
-/* Newer kernels show changes of fewer than 64 pages of a CPU later */
+/* Newer kernels delay changes of fewer than 64 pages per CPU */
 #define STAT_LAG	(MIB / 2)
 
-/* What came before accept(), and after it */
-TEST_F(cgroup, who_accepts_pays_for_what_waits)
+/* Messages received before accept(), and after it */
+TEST_F(cgroup, the_accepting_cgroup_is_charged_for_pending_messages)
 {
 	struct dblp_data d = { .msg_len = MIB };
 	u32 n = (MIB + 1399) / 1400;
@@ -681,7 +680,7 @@ TEST_F(cgroup, who_accepts_pays_for_what_waits)
 /* Without memory, calls fail and no process is killed */
 TEST_F(cgroup, a_full_cgroup_sends_no_more)
 {
-	/* Of the size for which the kernel kills, where nothing else is left */
+	/* Sizes of allocations for which the kernel would call the OOM killer */
 	static const u32 sizes[] = { 100, 3000, 20000 };
 	u32 i, n = 0;
 	long ret;
@@ -689,7 +688,7 @@ TEST_F(cgroup, a_full_cgroup_sends_no_more)
 
 	accept_in_cgroup(self);
 	file_write(CGROUP "/memory.max", "12M");
-	/* Which kernels without swap do not have */
+	/* Kernels without swap do not have this file */
 	if (!access(CGROUP "/memory.swap.max", F_OK))
 		file_write(CGROUP "/memory.swap.max", "0");
 	max = open(CGROUP "/memory.max", O_WRONLY);
@@ -701,7 +700,7 @@ TEST_F(cgroup, a_full_cgroup_sends_no_more)
 			break;
 		n += ret;
 	}
-	/* What the test itself needs from here on is no matter of send() */
+	/* Do not limit memory of the test itself from here on */
 	EXPECT_EQ(3, write(max, "max", 3));
 	close(max);
 	TH_LOG("%u bytes, then %ld", n, ret);
@@ -712,8 +711,8 @@ TEST_F(cgroup, a_full_cgroup_sends_no_more)
 }
 
 /*
- * Without memory a poller does not spin: it looks again ten times a second, and the
- * socket is writable when there is memory again, without any event of its own.
+ * Without memory a poller does not spin: the kernel checks ten times per second, and the socket
+ * becomes writable when memory is available, without any other event.
  */
 #define POLLED_MS	2000
 #define LOOKS_MOST	200
@@ -753,7 +752,7 @@ TEST_F(cgroup, a_full_cgroup_is_not_writable)
 }
 
 /* Waiting senders continue when memory is available again */
-TEST_F(cgroup, a_full_cgroup_waits)
+TEST_F(cgroup, senders_of_a_full_cgroup_wait)
 {
 	u32 acked = 0;
 	pid_t child;
@@ -786,14 +785,14 @@ TEST_F(cgroup, a_full_cgroup_waits)
 }
 
 /*
- * Forty users send 32 MiB each on a machine of 1 GiB, to peers that do not read: some
- * get all the memory they want, all get a little, and no process is killed.
+ * Forty users send 32 MiB each on a machine of 1 GiB, to peers that do not read: some get all
+ * the memory they request, all get some, and no process is killed.
  */
 #define SENDERS		40
 #define SENT_EACH	(32 * MIB)
 #define PATIENCE_MS	2000
 
-/* Bytes that were taken, or -errno, go to @taken */
+/* Send as an ordinary user; stores the bytes taken, or -errno, in @taken */
 static void send_as_nobody(int fd, const char *buf, long *taken)
 {
 	if (setgid(65534) || setuid(65534))
@@ -803,7 +802,7 @@ static void send_as_nobody(int fd, const char *buf, long *taken)
 	*taken = RESULT(send(fd, buf, SENT_EACH, 0));
 }
 
-TEST(many_senders_exhaust_nothing)
+TEST(many_senders_do_not_exhaust_memory)
 {
 	s64 kills = number_in("/proc/vmstat", "\noom_kill ");
 	s64 ram = number_in("/proc/meminfo", "MemTotal:") * 1024;
@@ -854,7 +853,7 @@ TEST(many_senders_exhaust_nothing)
 	EXPECT_LT(ram / 16, most);
 	EXPECT_EQ(kills, number_in("/proc/vmstat", "\noom_kill "));
 
-	/* Queued messages are reliable; they are freed when their senders end */
+	/* Queued messages are freed when their senders end */
 	for (i = 0; i < SENDERS; i++) {
 		set_linger(fd[i], 1, 0);
 		close(fd[i]);
@@ -862,7 +861,7 @@ TEST(many_senders_exhaust_nothing)
 	}
 }
 
-/* Is there memory pressure on sockets of the family? */
+/* Is the family under memory pressure? */
 static bool under_pressure(void)
 {
 	char line[256], word[8];
@@ -876,7 +875,7 @@ static bool under_pressure(void)
 	die("no DBLP in /proc/net/protocols");
 }
 
-/* What is not read holds memory, more than may be held without pressure */
+/* Unread messages that hold more memory than the limit of no pressure */
 struct shortage {
 	int mem;
 	int to;
@@ -884,7 +883,7 @@ struct shortage {
 	char limits[64];
 };
 
-/* Only the first network namespace has the limits: before netns_new() */
+/* The limits are in the first network namespace only: call before netns_new() */
 static struct shortage shortage_prepare(void)
 {
 	struct shortage s = {
@@ -908,7 +907,7 @@ static void shortage_begin(struct shortage *s, const struct sockaddr_dblp *addr,
 	free(buf);
 }
 
-/* What was held is still there */
+/* End the pressure; the unread messages must be intact */
 static void shortage_end(struct shortage *s)
 {
 	ssize_t len = strlen(s->limits);
@@ -925,7 +924,7 @@ static void shortage_end(struct shortage *s)
 	close(s->mem);
 }
 
-/* The message that comes beside it is taken in pieces */
+/* A message sent under pressure is taken in pieces */
 TEST(senders_continue_under_memory_pressure)
 {
 	struct shortage s = shortage_prepare();
@@ -950,10 +949,10 @@ TEST(senders_continue_under_memory_pressure)
 	waitpid(child, NULL, 0);
 }
 
-/* That a message takes besides its bytes, see FLOW */
+/* Credit for a message in addition to its bytes, see FLOW */
 #define MSG_COST	1024
 
-/* Credit that the other end has left, which asks for so much */
+/* Request @wanted bytes of credit; returns the unused credit */
 static u64 credit_left(struct peer *peer, u64 used, u64 wanted)
 {
 	memset(&peer->flow, 0, sizeof(peer->flow));
@@ -966,10 +965,10 @@ static u64 credit_left(struct peer *peer, u64 used, u64 wanted)
 }
 
 /*
- * While memory is short, less and less is promised, but for a message of any size there
- * is enough in the end. Later all is promised again, if the peer asks for it.
+ * Under memory pressure the credit shrinks, but in the end suffices for a message of any size.
+ * Later the full credit is given again, if the peer requests it.
  */
-TEST(credit_is_no_more_than_is_needed_while_memory_is_short)
+TEST(credit_is_minimal_under_memory_pressure)
 {
 	struct shortage s = shortage_prepare();
 	struct dblp_data d = { .msg_len = 8000 };
@@ -1014,7 +1013,7 @@ TEST(credit_is_no_more_than_is_needed_while_memory_is_short)
 #define IDLE		200
 #define LATER		40
 
-/* Let many sockets that need no memory lower the share of each */
+/* Let many idle sockets reduce the share of each */
 static void share_with_many(struct shortage *s, int *idle)
 {
 	char limits[64];
@@ -1029,10 +1028,10 @@ static void share_with_many(struct shortage *s, int *idle)
 }
 
 /*
- * What is held of later messages cannot be dropped, as it was acknowledged, nor be
- * read: a receiver that has its share of them would wait forever.
+ * Acknowledged segments of later messages can be neither dropped nor read: a receiver whose
+ * share they use up must still accept the next message.
  */
-TEST(the_next_message_passes_while_memory_is_short)
+TEST(the_next_message_passes_under_memory_pressure)
 {
 	struct shortage s = shortage_prepare();
 	struct dblp_data d = { .msg_len = 8000 };

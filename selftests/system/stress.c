@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What befalls a machine while it carries traffic: processors that come and go,
- * memory that fails, processes that are killed, namespaces that vanish, the
- * module being removed, many threads with the same sockets.
+ * Events on a machine with traffic: CPU hotplug, failing allocations, killed processes, deleted
+ * namespaces, removal of the module, many threads with the same sockets.
  *
  *	stress [MODE [COUNT]]
  *
- * Without COUNT a short form, without MODE each in turn. A line "# value N" says
- * how often it befell. Before and after honest connections work, and afterwards
- * nobody holds the module.
+ * Without COUNT a short run, without MODE all modes. A line "# value N" has the number of
+ * events. Normal connections work before and after, and at the end the module has no
+ * references.
  */
 #define _GNU_SOURCE
 #include "lib/sock.h"
@@ -28,7 +27,7 @@
 #define WORKERS	3
 #define DEBUGFS	"/sys/kernel/debug/"
 
-/* Between the processes: how often it befell, and what they tell each other */
+/* Shared memory of the processes */
 static struct {
 	unsigned long done;
 	unsigned int ready;
@@ -70,13 +69,13 @@ static void must_write(const char *path, const char *text)
 		die("writing %s to %s", text, path);
 }
 
-/* A process that hangs has failed */
+/* Let a process fail if it hangs */
 static void be_done_within(int seconds)
 {
 	alarm(slow() ? 4 * seconds : seconds);
 }
 
-/* One more of @count; each tenth is printed */
+/* Count an event; print progress at each tenth of @count */
 static void one_done(unsigned int count)
 {
 	if (++shared->done % (count / 10 ?: 1) == 0)
@@ -94,7 +93,7 @@ static pid_t fork_child(void)
 	return pid;
 }
 
-/* Honest connections until told to stop, and after that one that must work */
+/* Run normal connections until stopped, and then one that must work */
 static void beside(int n, bool may_fail)
 {
 	struct traffic t;
@@ -104,7 +103,7 @@ static void beside(int n, bool may_fail)
 	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE))
 		traffic_one(&t);
-	/* What has failed may have left its mark on one more. */
+	/* One more connection may fail after the last fault */
 	if (may_fail)
 		traffic_one(&t);
 	t.may_fail = false;
@@ -174,7 +173,7 @@ static void hotplug(unsigned int count)
 
 /* Processes and namespaces */
 
-/* The one end in this process, the other in a child, until one is killed */
+/* Run one end in this process and the other in a child, until one is killed */
 static void converse(unsigned int seed)
 {
 	struct traffic t;
@@ -207,7 +206,7 @@ static void converse(unsigned int seed)
 	}
 }
 
-/* A group of processes that is at it, in a namespace of its own or not */
+/* Start a group of processes with traffic, in a new namespace or not */
 static pid_t start_group(unsigned int seed, bool own_ns, int leave)
 {
 	pid_t pid = fork_child();
@@ -220,7 +219,7 @@ static pid_t start_group(unsigned int seed, bool own_ns, int leave)
 	if (own_ns)
 		netns_new();
 	if (own_ns && seed % 3 == 0) {
-		/* Sockets are all that holds the namespace, from outside. */
+		/* Only sockets hold the namespace, from outside */
 		struct traffic t;
 
 		traffic_start(&t, "127.0.0.1", seed);
@@ -286,7 +285,7 @@ static void reload(void)
 	close(fd);
 }
 
-/* A connection closed at both ends: otherwise it would linger for seconds */
+/* Make a connection, and close both ends, because an orphan would live for seconds */
 static void use_once(const struct sockaddr_dblp *addr)
 {
 	int l = socket(AF_DBLP, SOCK_SEQPACKET, 0), peer = -1;
@@ -307,8 +306,8 @@ static void use_once(const struct sockaddr_dblp *addr)
 }
 
 /*
- * Uses what may be gone. One asks all the time, with a socket at once or by
- * netlink; others have connections unless the module is to be idle.
+ * Use the module, which may be unloaded. One process opens sockets or uses netlink repeatedly;
+ * others have connections, unless the module shall be idle.
  */
 static void use_module(int n)
 {
@@ -340,7 +339,7 @@ static void unloads(unsigned int count)
 			use_module(i);
 	}
 	for (i = 0; shared->done < count; i++) {
-		/* In vain for a while, then until it succeeds */
+		/* Try to unload under use for a while, then until it succeeds */
 		__atomic_store_n(&shared->stop, i > 20, __ATOMIC_RELEASE);
 		if (!syscall(SYS_delete_module, "dblp", O_NONBLOCK)) {
 			one_done(count);
@@ -363,7 +362,7 @@ static void fail_memory(const char *what, const char *percent, const char *wait,
 			unsigned int count)
 {
 	char path[128], text[32];
-	/* For the next fault */
+	/* Time limit for the next fault */
 	uint64_t end, patience = (slow() ? 240 : 60) * SECONDS;
 	long left = count, before;
 
@@ -384,7 +383,7 @@ static void fail_memory(const char *what, const char *percent, const char *wait,
 		sleep_ms(50);
 		before = left;
 		left = read_number(path);
-		/* Reading needs memory as well */
+		/* Reading needs memory, too */
 		if (left < 0)
 			left = before;
 		if (left < before)
@@ -498,7 +497,7 @@ static void *crowd_thread(void *arg)
 	return NULL;
 }
 
-/* An operator that changes settings meanwhile */
+/* Start an operator that changes settings concurrently */
 static pid_t start_operator(void)
 {
 	static const char script[] =
@@ -570,7 +569,7 @@ static const struct mode {
 	  has_faults, "needs fault injection" },
 };
 
-/* In a process of its own, so that it ends all of it by dying */
+/* Run a mode in a new process, whose end ends all of it */
 static bool run_child(void (*run)(unsigned int), unsigned int count, int seconds)
 {
 	pid_t pid = fork_child();
@@ -604,7 +603,7 @@ static long references(void)
 	return read_number("/sys/module/dblp/refcnt");
 }
 
-/* What has been closed may have its peers to tell, but not for ever. */
+/* Closed sockets may still exchange FINs for some time */
 static bool nobody_holds_the_module(void)
 {
 	uint64_t end = now_ms() + (slow() ? 120 : 60) * SECONDS;
@@ -623,7 +622,7 @@ static void run_mode(const struct mode *m, unsigned int count)
 	bool good;
 
 	if (m->possible && !m->possible()) {
-		/* In the form that has the name before the reason */
+		/* Print the name before the reason */
 		ksft_cnt.ksft_xskip++;
 		printf("ok %u %s # SKIP %s\n", ksft_test_num(), m->what, m->needs);
 		return;
@@ -655,7 +654,7 @@ int main(int argc, char **argv)
 			fprintf(stderr, "  %-9s %s\n", modes[i].name, modes[i].what);
 		return 2;
 	}
-	/* Children must not print again what their parents have. */
+	/* Line buffering: children must not print buffered output of the parent again */
 	setlinebuf(stdout);
 	ksft_print_header();
 	ksft_set_plan(n);

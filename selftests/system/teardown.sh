@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Ends: of a process, a link, a namespace, the module. Nothing may hang, leak
-# or stay silent.
+# End of a process, a link, a namespace, the module. Nothing may hang, leak or fail silently.
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -10,8 +9,8 @@
 
 module=$(module_file)
 
-# pair CLIENT-WORDS SERVER-WORDS: two connected processes, $client_pid and
-# $server_pid, in fresh namespaces $a and $b; the words are what they do then
+# pair CLIENT-WORDS SERVER-WORDS: start two connected processes, $client_pid and $server_pid,
+# in new namespaces $a and $b, which then run these words of dblp-peer
 pair()
 {
 	local words
@@ -77,7 +76,7 @@ dead_link()
 }
 try "the link dies: time-out" dead_link
 
-# Its FIN is never acknowledged; what is left of the socket goes all the same.
+# The FIN is never acknowledged; still the socket is freed.
 closed_on_a_dead_link()
 {
 	pair "pause" "pause" || return
@@ -85,7 +84,7 @@ closed_on_a_dead_link()
 	slay "$client_pid"
 	wait_until 10 no_sockets "$a"
 }
-try "a socket closed on a dead link goes in time" closed_on_a_dead_link
+try "a socket closed on a dead link is freed in time" closed_on_a_dead_link
 
 vanished_link()
 {
@@ -98,8 +97,8 @@ vanished_link()
 }
 try "the interface vanishes: time-out" vanished_link
 
-# A namespace goes when the last socket in it does, whether or not a process
-# or a name is left; its end of the cable goes with it.
+# A namespace without name and process is freed with its last socket, and its end of the cable
+# with it.
 cable_gone()
 {
 	fails ip -n "$a" link show eth0
@@ -110,7 +109,7 @@ deleted_namespace()
 	pair "send 10 100000 say sent pause" "leave pause" || return
 	wait_until 10 output_has "$client_pid" sent || return
 	ip netns del "$b"
-	# The socket lives on in a namespace without name and process.
+	# The socket lives in a namespace without name and process.
 	ip -n "$a" link show eth0 > /dev/null || return
 	slay "$server_pid"
 	wait_until 20 cable_gone || return
@@ -125,7 +124,7 @@ deleted_namespace_while_sending()
 	wait_until 20 output_has "$server_pid" some || return
 	ip netns del "$a"
 	slay "$client_pid"
-	# It ends in one way or the other, but it ends, and so does the cable.
+	# The sender ends, with or without an error, and the cable is deleted.
 	slay "$server_pid"
 	wait_until 20 no_sockets "$b" || return
 	wait_until 20 fails ip -n "$b" link show eth0
@@ -143,7 +142,7 @@ deleted_namespace_with_listener()
 	slay "$spawned"
 	wait_until 20 cable_gone
 }
-try "a namespace is deleted with a listener and a connection nobody accepted" \
+try "a namespace is deleted with a listener and an unaccepted connection" \
 	deleted_namespace_with_listener
 
 many_namespaces()
@@ -194,13 +193,13 @@ unload_is_refused_for_the_dead()
 	pair "pause" "pause" || return
 	ip -n "$b" link set eth0 down
 	slay "$client_pid" "$server_pid"
-	# Their FINs are under way: no process has the sockets, yet they are.
+	# The FINs are in flight: the sockets exist without a process.
 	fails unload || return
 	wait_until 40 unload && load
 }
-try "rmmod is refused while a closed socket has a FIN under way" unload_is_refused_for_the_dead
+try "rmmod is refused while a closed socket has a FIN in flight" unload_is_refused_for_the_dead
 
-# The receiver and its socket go while messages arrive
+# The receiver and its socket end while messages arrive
 gone_while_receiving()
 {
 	pair "leave send 2000 100000" "leave recv 3 say some drain" || return
@@ -211,11 +210,11 @@ gone_while_receiving()
 	[ "$1" = namespace ] || wait_until 20 no_sockets "$b" || return
 	wait_until 20 unload && load
 }
-try "the receiver goes in the middle of a burst, and the module" gone_while_receiving process
-try "the receiver's namespace goes in the middle of a burst, and the module" \
+try "the receiver ends in the middle of a burst, then the module" gone_while_receiving process
+try "the receiver's namespace ends in the middle of a burst, then the module" \
 	gone_while_receiving namespace
 
-# A listener to events does not delay the removal, and ends
+# A monitor does not delay the removal, and ends
 listener_hears_of_it()
 {
 	local pid
@@ -231,7 +230,7 @@ hears()
 {
 	dblpctl job add 7 && dblpctl job del 7 && grep -q job-del "$tmp/out.$1"
 }
-try "rmmod ends a monitor, which says so" listener_hears_of_it
+try "rmmod ends a monitor, which prints the reason" listener_hears_of_it
 
 reload_with_traffic()
 {
@@ -249,7 +248,7 @@ reload_with_traffic()
 	done
 }
 
-# Hundreds in make robustness
+# make robustness does hundreds
 rounds=${RELOADS:-40}
 [ "${DBLP_DEBUG:-0}" = 0 ] || rounds=20
 try "$rounds times rmmod, insmod and traffic" reload_with_traffic "$rounds"
@@ -258,5 +257,5 @@ no_references()
 {
 	[ "$(cat /sys/module/dblp/refcnt)" = 0 ]
 }
-try "nobody holds the module at the end" wait_until 40 no_references
+try "the module has no references at the end" wait_until 40 no_references
 done_testing

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# dblp-baseline, with which the experiments compare: it delivers what the papers' software
-# promises. It checks each message itself: what arrived is exact, the rest is zero.
+# dblp-baseline, the comparison of the experiments, delivers what the papers' software promises. It
+# checks each message itself: received chunks are exact, missing ones are zero.
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -12,7 +12,7 @@ new_ns one server
 # shellcheck disable=SC2154 # new_ns sets them
 join "$one" "$server"
 
-# delivers FILTER OPTION...: 2 rounds of 3 messages, of whose JSON FILTER holds
+# delivers FILTER OPTION...: run 2 rounds of 3 messages; FILTER is true for the JSON
 delivers()
 {
 	local filter=$1
@@ -27,19 +27,19 @@ delivers()
 
 for loss in 0 600000; do
 	try "loss $loss ppm, P_low 0: all of it" delivers ".missing_bytes == 0" --loss $loss
-	# 206 chunks, of which 1 and 84 may be missing
+	# Of 206 chunks, 1 and 84 may be missing
 	try "loss $loss ppm, P_low 0.8 %" delivers ".missing_bytes <= 6 * 1460" --loss $loss --p-low 8000
 	try "loss $loss ppm, P_low 40.8 %" delivers \
 		".missing_bytes > 0 and .missing_bytes <= 6 * 84 * 1460" --loss $loss --p-low 408000
 done
-# 0.6^n of the 1236 chunks are missing after n passes
-try "passes are as many as the loss needs" delivers ".probes >= 6 * 5 and .probes <= 6 * 40" \
+# After n passes, 0.6^n of the 1236 chunks are missing
+try "the number of passes depends on the loss" delivers ".probes >= 6 * 5 and .probes <= 6 * 40" \
 	--loss 600000
-try "hardly any chunk is sent again that has arrived" delivers ".again <= 60" --loss 600000
+try "almost no received chunk is retransmitted" delivers ".again <= 60" --loss 600000
 try "each round has its number" delivers "true" --hook "echo \$DBLP_ROUND >> $tmp/rounds"
-try "from 0 on" [ "$(paste -s -d ' ' "$tmp/rounds")" = "0 1" ]
+try "rounds are numbered from 0" [ "$(paste -s -d ' ' "$tmp/rounds")" = "0 1" ]
 
-try "a share that is none" ends_with 2 "--p-low takes a number" dblp-baseline --p-low 1000001
-try "a hook that fails" ends_with 1 "the hook failed before round 0" dblp-baseline --hook false
-try "a namespace that is not there" ends_with 1 "a sender has failed" dblp-baseline --from nowhere
+try "an invalid share is refused" ends_with 2 "--p-low takes a number" dblp-baseline --p-low 1000001
+try "a failing hook fails the run" ends_with 1 "the hook failed before round 0" dblp-baseline --hook false
+try "a missing namespace fails the run" ends_with 1 "a sender has failed" dblp-baseline --from nowhere
 done_testing

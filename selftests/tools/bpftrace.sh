@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The one-liners for bpftrace of Documentation/dblp.rst, as they stand there: what
-# they say of real traffic agrees with the counters.
+# The one-liners for bpftrace of Documentation/dblp.rst: their output for real traffic agrees with
+# the counters.
 
 # shellcheck disable=SC2154,SC2317 # new_ns sets them; functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -13,24 +13,24 @@
 needs bpftrace
 new_ns a b
 join "$a" "$b"
-# One by one, or a whole train would be lost
+# Without GSO, because whole trains would be lost
 ip -n "$a" link set eth0 gso_max_segs 1 && netem "$a" delay 1ms loss 5% || exit 1
 
-# Eight messages, of which the receiver lacks something, so three sockets that end
-# well, the listener with them; and a connection refused
+# Eight messages with bytes missing; three sockets that end without an error, including the listener;
+# and a refused connection
 cat > "$tmp/scene" <<END
 dblp-xfer --from $a --to $b --address 10.9.0.2 --count 8 --size 60000 --budget 200000 &&
 	nsenter --net=/run/netns/$a dblp-peer fails ECONNREFUSED connect 10.9.0.2 7009
 END
 
-# sum NAME: of the counters of both
+# sum NAME: print the sum of a counter at both ends
 sum()
 {
 	echo $(($(json "$a" ".$1" stats) + $(json "$b" ".$1" stats)))
 }
 
-# watched WORD: the one-liner of the document with this in it, during the scene;
-# its maps are in $tmp/maps. It attaches, runs the scene and ends with it.
+# watched WORD: run the document's one-liner that contains WORD during the scene; its maps are in
+# $tmp/maps. bpftrace runs the scene and ends with it.
 watched()
 {
 	local line
@@ -44,7 +44,7 @@ watched()
 	[ -s "$tmp/maps" ]
 }
 
-# histogram NAME: how many are in it
+# histogram NAME: print the number of values in a histogram
 histogram()
 {
 	jq -s "map(.\"@$1\" // empty | .[].count) | add" "$tmp/maps"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A scene with every type of packet and frame, captured to /out/capture. What was
-# captured agrees with the counters here; selftests/tools/dissector reads it outside.
+# Captures a scene with every type of packet and frame to /out/capture. The captured packets agree
+# with the counters; selftests/tools/dissector reads the capture outside.
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/path.sh
@@ -10,7 +10,7 @@
 
 [ "${DBLP_VIRTUAL_TIME:-0}" = 1 ] || skip_all "runs in virtual time"
 
-# To Wireshark, 7000 is another protocol's
+# Wireshark assigns port 7000 to another protocol
 port=17000
 out=/out/capture
 mkdir -p "$out"
@@ -20,7 +20,7 @@ cable "$client" eth0 "$server" eth0 1
 
 net=1
 
-# capture NAME: what passes the client, what it sends before anything is lost
+# capture NAME: capture packets of the client; sent packets before losses
 capture()
 {
 	spawn ip netns exec "$client" dblp-sniff -w "$out/$1.pcap" eth0
@@ -30,25 +30,25 @@ capture()
 	all_pids=()
 }
 
-# As many as the client counts, from when it captures on
+# As many packets as the client has counted since the start of the capture
 captured()
 {
 	slay "${sniffer[@]}"
 	cp "$log" "$out/$1.lines"
-	# One of them is not of AF_DBLP: see resets
+	# One of them was not sent by AF_DBLP: see resets
 	is "captured out" "$(numbered out)" $(($(counter PktSent) + 1)) &&
 		is "captured in" "$(numbered in)" \
 			"$(ip netns exec "$server" dblpctl -j stats | jq .PktSent)" &&
 		is "captured ACKs" "$(grep -c ' out .* ACK$' "$log")" "$(counter AckSent)"
 }
 
-# numbered in|out: packets that have numbers
+# numbered in|out: print the number of packets with packet numbers
 numbered()
 {
 	awk -v way="$1" '$2 == way && $9 ~ /^(DATA|CTRL|PROBE)$/ { n++ } END { print n + 0 }' "$log"
 }
 
-# Lose each tenth packet to the server, or none
+# Lose every tenth packet to the server, or none
 lose()
 {
 	tc -n "$server" qdisc del dev eth0 ingress 2>/dev/null
@@ -65,8 +65,7 @@ xfer()
 
 capture scene
 
-# INIT ... COOKIE-ACK, DATA, ACK, FIN; CLOSE and LOSSMAP of what is held back;
-# META of a tag
+# INIT ... COOKIE-ACK, DATA, ACK, FIN; CLOSE and LOSSMAP of withheld bytes; META of a tag
 budgets()
 {
 	lose 10 && xfer 4 --budget 408000 --size 30000,1000 --count 8 --expect-missing 1 &&
@@ -88,7 +87,7 @@ deadline()
 }
 try "a deadline" deadline
 
-# Several amid a message at a time; one of them is told to be content with less
+# Several receivers with open messages; the budget of one message changes
 shared()
 {
 	local n id begun
@@ -120,13 +119,13 @@ sent()
 }
 try "several receive, and a budget changes on the way" shared
 
-# All that the window takes has arrived
+# The window is full, and all sent bytes have arrived
 stalled()
 {
 	[ "$(info inflight)" -eq 0 ] && [ "$(info 'bytes_first | tonumber')" -ge 30000 ]
 }
 
-# And the sender asks for more
+# The sender requests credit
 sent_since()
 {
 	[ "$(counter PktSent)" -gt "$1" ]
@@ -147,7 +146,7 @@ full()
 }
 try "a receiver that does not read" full
 
-# A message that is given up amid it
+# A message is cancelled halfway
 given_up()
 {
 	local begun
@@ -156,9 +155,9 @@ given_up()
 	netem "$client" rate 2mbit limit 100000 && pair 4 tag 9 send 1 200000 await "$tmp/begun" cancel 9 close || return
 	wait_until 10 sent $((begun + 50000)) && signal begun && wait_until 10 no_sockets "$client" && netem "$client"
 }
-try "a message that is given up" given_up
+try "a cancelled message" given_up
 
-# Each packet that can be marked is
+# Every ECT packet is marked
 marks()
 {
 	tc -n "$client" qdisc replace dev eth0 clsact &&
@@ -168,7 +167,7 @@ marks()
 }
 try "marks" marks
 
-# Large packets vanish, and other sizes are tried
+# Large packets are dropped, and other sizes are probed
 hole()
 {
 	pair 4 send 1 1000 await "$tmp/go" send 40 3000 say sent pause || return
@@ -178,7 +177,7 @@ hole()
 }
 try "a hole for large packets" hole
 
-# stray LENGTH BYTES...: these, then zeroes
+# stray LENGTH BYTES...: send these bytes, then zeroes
 stray()
 {
 	{ printf '%b' "${@:2}" && head -c "$1" /dev/zero; } | head -c "$1" > "$tmp/stray"
@@ -222,9 +221,9 @@ ports()
 }
 try "from several ports" ports
 
-try "all of it was captured" captured scene
+try "all packets were captured" captured scene
 
-# Trains, as they leave a machine whose devices cut them
+# Trains, as sent by a machine whose devices segment them
 already=$(counter PktSent)
 for ns in "$client" "$server"; do
 	ip netns exec "$ns" ethtool -K eth0 gso on tx-udp-segmentation on > /dev/null

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libdblp: communicators over AF_DBLP. What does not depend on the transport is tested
- * over TCP in unit/test_comm*.c.
+ * libdblp: communicators over AF_DBLP. Tests that do not depend on the transport run over TCP in
+ * unit/test_comm*.c.
  */
 #define _GNU_SOURCE
 #include "lib/ranks.h"
@@ -20,7 +20,7 @@ static void use_dblp(void)
 	netns_set_mtu(1500);
 }
 
-/* Of packets of DBLP: how long TCP would take to bring the ranks together is left to chance */
+/* Lose a share of UDP packets only: with losses TCP would take a random time for the rendezvous */
 static void lose(const char *share)
 {
 	run("tc qdisc add dev lo root handle 1: prio bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0");
@@ -56,7 +56,7 @@ TEST(all_ranks_get_the_sum_by_every_plan)
 			}
 }
 
-TEST(without_a_budget_the_sum_is_exact_whatever_is_lost)
+TEST(without_a_budget_the_sum_is_exact_despite_losses)
 {
 	int algo, i;
 
@@ -70,10 +70,10 @@ TEST(without_a_budget_the_sum_is_exact_whatever_is_lost)
 	}
 }
 
-/* The vectors of all ranks after the last operation */
+/* Vectors of all ranks after the last operation */
 static int *vector[RANKS_MAX];
 
-/* Some rounds; in each element are some of the contributions, and only a few miss any */
+/* Run some rounds; each element is a sum of contributions, of which few are missing */
 static void run_lossy(struct rank *r)
 {
 	struct dblp_result sum = { 0 };
@@ -99,7 +99,7 @@ static void run_lossy(struct rank *r)
 		vector[r->attr.rank] = v;
 	}
 	r->result = sum;
-	/* For all ranks to compare */
+	/* Number of wrong bytes, compared by all ranks */
 	r->nranks = (u32)(wrong * sizeof(*v));
 	r->good = !r->err;
 }
@@ -118,18 +118,18 @@ static void lossy(struct __test_metadata *_metadata, int algo, u32 policy)
 		ASSERT_EQ(0, rank[k].opened);
 		ASSERT_EQ(0, rank[k].err);
 		missing += rank[k].result.missing;
-		/* Within the budget, of what each was to receive */
+		/* Within the budget of the contributions that each rank was to receive */
 		EXPECT_LE(rank[k].result.missing * 1000000,
 			  rank[k].result.asked * BUDGET);
-		/* Of sums of several, too; only the root of ps has any */
+		/* Each rank that receives has losses; with ps only the root receives lossy messages */
 		if (algo != DBLP_PS || !k)
 			EXPECT_EQ(BUDGET, rank[k].result.budget_least);
 		EXPECT_EQ(rank[k].result.budget_least, rank[k].result.budget_most);
-		/* All have the same, whatever was lost */
+		/* All ranks have the same vector, whatever was lost */
 		EXPECT_EQ(0, memcmp(vector[0], vector[k], count * sizeof(int)));
 	}
 	EXPECT_LT(0, missing);
-	/* Where a message has one contribution, each byte that misses is one of those */
+	/* If messages have single contributions, missing bytes equal missing contributions */
 	if (algo != DBLP_RING)
 		for (k = 0; k < 3; k++)
 			EXPECT_EQ(missing, rank[k].nranks);
@@ -139,7 +139,7 @@ static void lossy(struct __test_metadata *_metadata, int algo, u32 policy)
 	}
 }
 
-TEST(what_is_missing_is_told_and_within_the_budget)
+TEST(missing_bytes_are_reported_and_within_the_budget)
 {
 	use_dblp();
 	lose("3%");
@@ -148,7 +148,7 @@ TEST(what_is_missing_is_told_and_within_the_budget)
 	lossy(_metadata, DBLP_RING, DBLP_POLICY_EARLY);
 }
 
-/* Is element @i of a rank one of those that are not zero? Of sparse vectors 10 % are */
+/* Is element @i of a rank nonzero? In sparse vectors, 10 % are */
 static bool is_there(const struct rank *r, u32 from, u64 i)
 {
 	return !(r->op.flags & DBLP_OP_SPARSE) || (i / 8 + from) % 10 == 0;
@@ -175,8 +175,7 @@ static u32 thin_sum(const struct rank *r, u64 i, u32 round)
 }
 
 /*
- * Rounds in which something is lost, or pruned, and one that loses nothing and adds
- * nothing new
+ * Rounds with losses or pruning, and a last one without losses and new contributions
  */
 static void run_feedback(struct rank *r)
 {
@@ -211,7 +210,7 @@ static void run_feedback(struct rank *r)
 	free(total);
 }
 
-/* Rank 0 has parameters; others keep of theirs what they miss of them */
+/* Rank 0 sends parameters; others keep their own values for missing bytes */
 static void run_kept(struct rank *r)
 {
 	int *v = malloc(r->count * sizeof(*v));
@@ -242,7 +241,7 @@ static void run_kept(struct rank *r)
 	free(v);
 }
 
-TEST(parameters_that_are_lost_keep_their_value)
+TEST(lost_parameters_keep_their_value)
 {
 	use_dblp();
 	lose("3%");
@@ -254,16 +253,16 @@ TEST(parameters_that_are_lost_keep_their_value)
 	expect_good(_metadata, 3);
 }
 
-TEST(what_was_lost_comes_later)
+TEST(feedback_adds_losses_later)
 {
 	static const int algos[] = { DBLP_PS, DBLP_TRANSPOSE, DBLP_RING };
 	u64 lost, pruned;
 	int a, k;
 
 	use_dblp();
-	/* Packed vectors are a few packets only, of which some are to be lost */
+	/* Packed vectors have few packets, of which some shall be lost */
 	lose("20%");
-	/* The second time most elements are zero, and some of the others pruned */
+	/* In the second run most elements are zero, and some others are pruned */
 	for (a = 0; a < 6; a++) {
 		prepare(3, next_epoch(), a < 3 ? 50000 : 200000, run_feedback);
 		for (k = 0; k < 3; k++) {
@@ -290,7 +289,7 @@ TEST(what_was_lost_comes_later)
 	}
 }
 
-/* As all contribute the same, what is there can stand for what is not */
+/* All ranks contribute the same, so received contributions can replace missing ones */
 static void run_rescale(struct rank *r)
 {
 	float *v = malloc(r->count * sizeof(*v));
@@ -313,7 +312,7 @@ static void run_rescale(struct rank *r)
 	free(v);
 }
 
-TEST(what_arrived_stands_for_what_was_lost)
+TEST(rescale_replaces_losses)
 {
 	static const int algos[] = { DBLP_PS, DBLP_TRANSPOSE, DBLP_RING, DBLP_TREE };
 	int a, k;
@@ -322,7 +321,7 @@ TEST(what_arrived_stands_for_what_was_lost)
 	use_dblp();
 	lose("3%");
 	for (a = 0; a < 8; a++) {
-		/* A tenth of these is there if they are sparse */
+		/* Sparse vectors have a tenth of the elements */
 		prepare(4, next_epoch(), a < 4 ? 100000 : 500000, run_rescale);
 		for (k = 0; k < 4; k++) {
 			rank[k].op.algo = algos[a % 4];
@@ -344,7 +343,7 @@ TEST(what_arrived_stands_for_what_was_lost)
 	}
 }
 
-/* Four hosts: eth0 joins all, n0 those that differ in digit 0, n1 in digit 1 */
+/* Four hosts: eth0 connects all, n0 those that differ in digit 0, n1 in digit 1 */
 static const char hosts[] =
 	"set -e\n"
 	"ip netns add sw\n"
@@ -398,7 +397,7 @@ static void prepare_hosts(u64 count, void (*run)(struct rank *r))
 	}
 }
 
-/* Bytes that this thread's host has sent by each device */
+/* Bytes that this thread's host has sent by a device */
 static u64 sent_by(const char *device)
 {
 	struct ifaddrs *list, *i;
@@ -419,7 +418,7 @@ static void run_devices(struct rank *r)
 	u64 all = 3 * r->count * 4;
 
 	run_allreduce(r);
-	/* Each host sends three vectors 1.5 times; half of that by each device */
+	/* Each host sends 1.5 times three vectors, half of it by each device */
 	r->good &= sent_by("eth0") < 20000 && sent_by("n0") > all / 2 &&
 		   sent_by("n1") > all / 2;
 }
@@ -456,7 +455,7 @@ static void run_until_gone(struct rank *r)
 	free(v);
 }
 
-TEST(a_host_that_is_gone_is_named_by_all_others)
+TEST(all_others_name_an_unreachable_host)
 {
 	int i;
 
@@ -469,7 +468,7 @@ TEST(a_host_that_is_gone_is_named_by_all_others)
 		EXPECT_GT((virtual_time() ? 5100 : WAIT_MS) * MS_NS,
 			  failed_at[i] - gone_at);
 	}
-	/* And whoever has lost all others knows that, too */
+	/* The isolated rank has an error, too */
 	EXPECT_EQ(-ETIMEDOUT, rank[3].error);
 	del_hosts();
 }
@@ -492,8 +491,8 @@ static void run_silent(struct rank *r)
 	}
 }
 
-/* What TCP hears is not all: connections for data show that a host is there */
-TEST(a_host_that_only_tcp_does_not_hear_is_not_gone)
+/* Data connections show that a host is alive, even if TCP is silent */
+TEST(a_host_unreachable_only_by_tcp_is_alive)
 {
 	int i;
 
@@ -509,8 +508,8 @@ TEST(a_host_that_only_tcp_does_not_hear_is_not_gone)
 }
 
 /*
- * A budget, that of a phase, which is used, none, and the first one again, which are not in each
- * other's way
+ * Operations with a budget, with the budget of a phase, with none, and with the first one again,
+ * which do not affect each other
  */
 static void run_budgets(struct rank *r)
 {
@@ -543,7 +542,7 @@ static void run_budgets(struct rank *r)
 	}
 }
 
-TEST(operations_have_the_budgets_that_they_are_given)
+TEST(operations_use_their_own_budgets)
 {
 	int k;
 
@@ -557,7 +556,7 @@ TEST(operations_have_the_budgets_that_they_are_given)
 	}
 }
 
-TEST(a_rank_that_is_killed_is_named_by_all_others)
+TEST(all_others_name_a_killed_rank)
 {
 	char at[64];
 	int i, killed;
@@ -572,14 +571,14 @@ TEST(a_rank_that_is_killed_is_named_by_all_others)
 				continue;
 			EXPECT_EQ(-ECONNRESET, shared->rank[i].err);
 			EXPECT_EQ(killed, shared->rank[i].failed);
-			/* On a busy host it is the host that takes long */
+			/* A busy host may take longer */
 			EXPECT_GT((virtual_time() ? 200 : WAIT_MS) * MS_NS,
 				  shared->rank[i].failed_at - shared->killed_at);
 		}
 	}
 }
 
-TEST(a_late_rank_is_left_out_and_comes_back)
+TEST(a_late_rank_is_left_out_and_returns)
 {
 	use_dblp();
 	prepare_late(100000);

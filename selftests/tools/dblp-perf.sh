@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# dblp-perf(1): each mode over AF_DBLP and SCTP delivers what it sends, and says so in JSON
-# that holds together; what this kernel lacks is told. Over TCP and in mode collective:
+# dblp-perf(1): each mode delivers all messages over AF_DBLP and SCTP, its JSON output is consistent,
+# and missing features of the kernel are reported. TCP and mode collective are tested in
 # host/perf.sh and ranks.sh.
 
 # shellcheck disable=SC2317 # functions are called by try
@@ -13,13 +13,13 @@ new_ns client server
 # shellcheck disable=SC2154 # new_ns sets them
 join "$client" "$server"
 
-# perf ARGUMENT...: from one namespace to the other
+# perf ARGUMENT...: measure from one namespace to the other
 perf()
 {
 	dblp-perf "$@" --from "$client" --to "$server" --address 10.9.0.2 --timeout 200
 }
 
-# says FILTER ARGUMENT...: the JSON of a run is one object, of which FILTER holds
+# says FILTER ARGUMENT...: the output of a run is one JSON object, for which FILTER is true
 says()
 {
 	local filter=$1
@@ -44,7 +44,7 @@ for proto in dblp sctp; do
 		.delivered_bytes == .sent_bytes" latency --proto $proto --verify -s 100000 -n 10 -w 0
 done
 
-# At the same time; one of them can trace the timers, which takes root
+# Two runs at the same time; only one of them can trace timers
 idle()
 {
 	local proto pids=()
@@ -74,17 +74,17 @@ try "share" says ".proto == \"dblp\" and .other == \"tcp\" and .other_cc == \"cu
 	(.side_bytes | add) == .delivered_bytes and .sent_bytes > .delivered_bytes" \
 	share -c 2 -t 1 -w 0 -s 20000 --other-cc cubic --verify
 
-# What is missing, is said to be, and all of it was sent.
+# Missing bytes are reported, and all bytes were sent.
 try "a budget" says ".budget_ppm == 20000 and .policy == \"eager\" and .missing_bytes > 0 and
 	.missing_bytes <= 40000 and .early_messages > 0 and .early_messages <= 20 and
 	.missing_bytes + .delivered_bytes == .sent_bytes and .sent_bytes == 2000000" \
 	latency --budget 2% --policy eager --verify -s 100000 -n 20 -w 0
 
-# With a key packets are larger, and there are more of them
+# With a key, there are more packets
 head -c 32 /dev/urandom > "$tmp/key"
 try "a key" says "$complete" bulk --key "$tmp/key" --verify -s 100000 -n 25
 try "a key in rr" says ".ns.n == 50" rr --key "$tmp/key" --verify -n 50
 
-try "a congestion control of dblp that is not there" ends_with 4 "no congestion control 'none'" perf \
+try "an unknown congestion control of dblp" ends_with 4 "no congestion control 'none'" perf \
 	rr --cc none
 done_testing

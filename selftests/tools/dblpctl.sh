@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# dblpctl and the module: what it shows of live sockets, and what its settings do to them.
-# What it makes of the module's answers, and all that it refuses itself, is tested without
-# a VM, see host/dblpctl.py.
+# dblpctl and the module: output about live sockets, and effects of settings. Formatting and errors
+# of dblpctl itself are tested without a VM, see host/dblpctl.py.
 
 # shellcheck disable=SC2016,SC2154,SC2317 # for jq; new_ns sets them; functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -30,7 +29,7 @@ new_namespace()
 }
 try "a new namespace" new_namespace
 
-# holds CONDITION: of what dblpctl says of a and b: all sockets and counters of each, by name
+# holds CONDITION: the jq condition is true for the sockets and counters of $a and $b
 holds()
 {
 	for ns in a b; do
@@ -47,8 +46,8 @@ definitions='def one(condition): map(select(condition)) | if length == 1 then .[
 	($b | map(select(.local_port == 7002 and .state == "established"))[0]) as $peer4 | '
 ctl "$a" -j stats | jq -c '[., ., ., .]' > "$tmp/zero" && jq -c '.[]' "$tmp/zero" > "$tmp/old"
 
-# The sockets of the rest: a listener with a connection over IPv4, and one with
-# a connection over IPv6, whose client is nobody's.
+# Sockets for the following tests: a listener with a connection over IPv4, and one with a connection
+# over IPv6, whose client belongs to user nobody.
 setup()
 {
 	spawn ip netns exec "$b" dblp-peer listen :: 7000 say listening pause
@@ -72,7 +71,7 @@ setup()
 	for pid in "$server6" "$server4"; do
 		wait_until 10 output_has "$pid" accepted || return
 	done
-	# Everything that was sent is acknowledged
+	# Wait until all sent bytes are acknowledged
 	wait_until 10 holds '$a + $b | all(.inflight == 0 and .bytes_first == .bytes_delivered)'
 }
 
@@ -80,7 +79,7 @@ setup || { diag < "$tmp/out.$spawned"; exit 1; }
 keep_running
 id6=$(holds '$six.id') && id4=$(holds '$four.id') && peer4=$(holds '$peer4.id') || exit 1
 
-# The inode of a process's socket, from /proc
+# Print the inode of a process's socket, from /proc
 inode()
 {
 	find "/proc/$1/fd" -lname 'socket:*' -printf '%l' | tr -cd 0-9
@@ -105,7 +104,7 @@ try "what it sent is accounted for, and what its peer received" holds '($six | .
 	.msgs_sent_budget == .msgs_sent_early and .msgs_sent_deadline == 0) and ($peer6 | .msgs_received == 3 and
 	.bytes_received == 300000 and .bytes_missing <= 2400 and .pkts_received >= 200)'
 
-# What dblp.rst says of it: the UDP socket of each port, of no process, and no more
+# As in dblp.rst: ss shows only the UDP socket of each port, without a process
 other_tools()
 {
 	ip netns exec "$b" ss -H -a -n -p -A all | awk '$1 != "nl" { print $1, $2, $5, NF }' | sort |
@@ -114,7 +113,7 @@ other_tools()
 }
 try "ss shows the UDP sockets alone" other_tools
 
-# A user may not look into a process that has a capability which this user lacks
+# A user may not inspect a process that has more capabilities
 processes()
 {
 	local own hidden
@@ -130,9 +129,9 @@ processes()
 		is jq -c 'sort_by(.local_port) | map(.processes)' "$tmp/list" "$(printf '[[{"pid":%s,"name":"dblp-peer"}],%s]\n' \
 			"$own" '[]' "$own" "[{\"pid\":$hidden,\"name\":\"dblp-peer\"}]")"
 }
-try "processes that have a socket open, and one may look at" processes
+try "visible processes that have a socket open" processes
 
-# In the one and the other way, and what that does
+# Change settings in both directions, and check the effects
 settings()
 {
 	ctl "$a" job add 7 name resnet phase critical && ctl "$a" phase set 5 name mine loss 2% close early &&
@@ -150,12 +149,12 @@ settings()
 }
 try "settings of a live socket, of its phase and its job" settings
 
-# Those that there are stay as they are
+# Existing sockets keep their settings
 params()
 {
 	spawn ip netns exec "$c" dblp-peer listen ::1 7000 say listening pause
 	wait_until 10 output_has "$spawned" listening && ctl "$c" -b - <<-END || return
-		# As much and as little as there may be
+		# Maximum and minimum values
 		param set timeout 1h keepalive 24h cap 100%
 		param set timeout 1ms keepalive 10ms cap 0%
 		param set congestion lossy cap 2% timeout 2s
@@ -165,9 +164,9 @@ params()
 		is json "$c" 'map(select(.local_port | . == 7000 or . == 7100) | [.local_port, .congestion, .budget_cap]) | unique[]' \
 			socket list $'[7000,"sqrt",0]\n[7100,"lossy",20000]'
 }
-try "parameters: what new sockets begin with" params
+try "parameters are the defaults of new sockets" params
 
-# Without an answer a socket gives up after the timeout
+# Without an answer a socket ends after the timeout
 gives_up()
 {
 	local start=${EPOCHREALTIME/./} ms
@@ -179,15 +178,15 @@ gives_up()
 	echo "$ms ms"
 	[ "$ms" -ge 2000 ] && [ "$ms" -lt 20000 ]
 }
-try "the timeout is what a socket goes by" gives_up
+try "sockets use the timeout of the namespace" gives_up
 
 now_ms()
 {
 	echo $((${EPOCHREALTIME/./} / 1000))
 }
 
-# Twice in one phase, and in another, never in the third; each between what has
-# passed at least and at most
+# The job is twice in one phase, once in another, never in the third; each time is between the minimum
+# and the maximum elapsed time
 time_in_phases()
 {
 	local t0 t1 t2 t3 t4 t5 t6 t7
@@ -203,7 +202,7 @@ time_in_phases()
 }
 try "how long a job was in each phase" time_in_phases
 
-# There is one of its own, and one of root's
+# User nobody has a socket, and root has one
 nobody_tries()
 {
 	local as_nobody=(in_ns "$a" "${nobody[@]}" dblpctl)
@@ -218,7 +217,7 @@ nobody_tries()
 	refused 1 "no permission: entering network namespace '$a' needs CAP_SYS_ADMIN (sudo)" \
 		"${nobody[@]}" dblpctl -N "$a" job list
 }
-try "nobody looks at what is its own, and changes nothing" nobody_tries
+try "an ordinary user sees only its own objects, and changes nothing" nobody_tries
 
 elsewhere()
 {
@@ -238,7 +237,7 @@ counters()
 			.PktSent >= 130) and ($bnew | is({ConnActive: 0, ConnPassive: 1, MsgReceived: 5, BytesReceived: 200000,
 			BytesMissing: 0, MsgSent: 0}) and .PktReceived >= 130 and .CookieSent >= 1 and .AckSent >= 1)'
 }
-try "a transfer counts, each end its own, and a connection that is refused" counters
+try "a transfer and a refused connection are counted at both ends" counters
 
 : > "$tmp/stop6"
 teardown()
@@ -249,8 +248,8 @@ teardown()
 }
 try "nothing is left" teardown
 
-# The kernel asks for a module with an alias that ours has. Where it is installed, modprobe
-# finds it; here this does.
+# The kernel requests the module by its alias. An installed module is found by modprobe; here a
+# script replaces modprobe.
 loaded_by_the_kernel()
 {
 	local modprobe alias
@@ -262,7 +261,7 @@ loaded_by_the_kernel()
 		exec insmod $module
 	END
 	chmod 755 "$tmp" "$tmp/modprobe"
-	# What was closed is freed a little later
+	# Closed sockets are freed a little later
 	wait_until 10 rmmod dblp || return
 	echo /bin/false > /proc/sys/kernel/modprobe
 	refused 1 "the module dblp is not loaded; load it with: sudo modprobe dblp (or sudo insmod dblp.ko)" \
@@ -274,6 +273,6 @@ loaded_by_the_kernel()
 	[ "$status" -eq 0 ] || insmod "$module"
 	alias=$(head -n 1 "$tmp/asked") && modinfo -F alias "$module" | grep -x -- "$alias" && return "$status"
 }
-try "without the module: how to load it; who asks for the family has the kernel load it" loaded_by_the_kernel
+try "without the module: the error says how to load it; socket() loads it" loaded_by_the_kernel
 
 done_testing

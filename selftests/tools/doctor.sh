@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# dblpctl doctor: each fault of devices and of the way to a peer is made, found, and mended by
-# the command that is printed for it. What it reads of a machine is made up in host/dblpctl.py.
+# dblpctl doctor: creates each fault of devices and of the path to a peer, checks that it is found, and
+# fixes it by the printed command. Files of the machine are simulated in host/dblpctl.py.
 
 # shellcheck disable=SC2154,SC2317 # new_ns sets it; functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -14,7 +14,7 @@ module=$(module_file)
 version=$(dblpctl -j version | jq -r .version)
 new_ns a b
 join "$a" "$b"
-# The kernel's default for this kind of device, and not that of others, is off
+# GRO is off by default on veth, unlike other devices
 in_ns "$a" ethtool -K eth0 gro on > /dev/null || exit 1
 
 sudo()
@@ -23,7 +23,8 @@ sudo()
 }
 export -f sudo
 
-# finds STATUS CHECK RESULT [WORD...]: in $a, with these words; $command mends it
+# finds STATUS CHECK RESULT [WORD...]: run doctor WORD... in $a and check status and result; $command is
+# the printed fix
 finds()
 {
 	local status
@@ -35,7 +36,7 @@ finds()
 	also "$2" "$3"
 }
 
-# also CHECK RESULT: the same doctor
+# also CHECK RESULT: the same run also has this result
 also()
 {
 	local said
@@ -45,7 +46,7 @@ also()
 	is echo "${said[0]:-}" "$2"
 }
 
-# mended CHECK [WORD...]: $command does so
+# mended CHECK [WORD...]: $command fixes the fault
 mended()
 {
 	[ -n "$command" ] && in_ns "$a" bash -c "$command" && finds 0 "$1" ok "${@:2}" && [ -z "$command" ]
@@ -59,14 +60,14 @@ healthy()
 	head -n 1 "$tmp/table" | grep -q -x 'RESULT *CHECK *FOUND *FIX' &&
 		grep -q -x "ok *module *dblp and dblpctl are of version $version *" "$tmp/table"
 }
-try "nothing is wrong: and module and tool are of one version" healthy
+try "a healthy machine has no findings; module and tool have one version" healthy
 
-# fault CHECK COMMAND...: it makes one, in $a
+# fault CHECK COMMAND...: COMMAND creates a fault in $a, which is found and fixed
 fault()
 {
 	in_ns "$a" "${@:2}" > /dev/null && finds 1 "$1" bad && mended "$1"
 }
-# It does not matter much here, where packets come as they left the other end
+# GRO is not important on a veth, where packets arrive unsegmented
 gro()
 {
 	in_ns "$a" ethtool -K eth0 gro off > /dev/null && finds 0 gro note && mended gro
@@ -80,9 +81,9 @@ down()
 		ip -n "$a" link set dev eth0 up txqueuelen 1000 &&
 		ip -n "$a" addr add fd09::1/64 dev eth0 nodad
 }
-try "a device that is down does not matter" down
+try "a device that is down is ignored" down
 
-# What it is called is text of whoever named it
+# Names of devices may have any bytes
 strange_name()
 {
 	local a name=$'q\e[7m\xff;"$x\''
@@ -94,9 +95,9 @@ strange_name()
 	grep -F 'q\x1b[7m\xff;' "$tmp/table" && mended queue &&
 		is ip netns exec "$a" cat "/sys/class/net/$name/tx_queue_len" 1000
 }
-try "names of devices are quoted in commands, and no terminal gets what is not printable" strange_name
+try "names of devices are quoted in commands, and unprintable bytes are escaped" strange_name
 
-# These are of the whole machine, and reported in its first namespace
+# Limits of the whole machine are reported in its first namespace
 limits()
 {
 	sysctl -w net.core.netdev_max_backlog=10 && fails dblpctl -j doctor > "$tmp/found" || return
@@ -106,8 +107,8 @@ limits()
 }
 try "limits" limits
 
-# narrow ADDRESS MTU PEER: the peer has a smaller one, which need not be usual. A veth takes
-# four bytes more than that, which a VLAN's tag may have
+# narrow ADDRESS MTU PEER: the peer has a smaller MTU. A veth accepts four bytes more than its MTU, for
+# a VLAN tag
 narrow()
 {
 	ip -n "$a" link set dev eth0 mtu "$2" && ip -n "$b" link set dev eth0 mtu "$3" && finds 1 mtu bad "$1" &&
@@ -122,17 +123,17 @@ silent()
 		[[ $command == *'udp dport 7000 accept'* ]] && tc -n "$a" qdisc del dev eth0 root
 }
 try "a blocked port" silent
-try "a port where nobody listens" finds 1 port bad 10.9.0.2 7000
+try "a port without a listener" finds 1 port bad 10.9.0.2 7000
 listens()
 {
 	spawn ip netns exec "$b" dblp-peer listen :: 7000 say listening pause
 	wait_until 10 output_has "$spawned" listening && finds 0 port ok 10.9.0.2 7000 && also mtu ok &&
 		finds 0 port ok fd09::2 7000 && also mtu ok
 }
-try "a port where somebody listens, and what fits goes there" listens
-try "no way there" finds 1 route bad 192.0.2.1
+try "a port with a listener, and packets of full size reach it" listens
+try "no route to the peer" finds 1 route bad 192.0.2.1
 
-# What it needs is part of some kernels
+# Some kernels have the tunnel modules built in
 unloaded()
 {
 	local status
@@ -150,6 +151,6 @@ without_tunnels()
 	local status=$?
 	modprobe -a udp_tunnel ip6_udp_tunnel && return "$status"
 }
-try "without the module, and what it needs" unloaded
+try "the module is not loaded, nor the modules it needs" unloaded
 
 done_testing

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# dblpctl monitor: each event that the module tells of is provoked, and its
-# numbers are those that dblpctl shows otherwise. How events are printed is tested in
-# host/dblpctl.py.
+# dblpctl monitor: provokes each event of the module, and compares its values with other output of
+# dblpctl. The format of events is tested in host/dblpctl.py.
 
 # shellcheck disable=SC2016,SC2154,SC2317 # for jq; new_ns sets them; functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -14,20 +13,20 @@
 new_ns a b c
 join "$a" "$b"
 
-# It has heard what is done for this end, once and again
+# in_tune NS: has the monitor received an event that is provoked repeatedly?
 in_tune()
 {
 	ctl "$1" phase set 7 name tuning && grep -q tuning "$tmp/out.$spawned"
 }
 
-# monitor NS ARG...: run one until it listens
+# monitor NS ARG...: start a monitor and wait until it has subscribed
 monitor()
 {
 	spawn nsenter --net="/run/netns/$1" dblpctl -j monitor "${@:2}"
 	wait_until 10 in_tune "$1"
 }
 
-# heard PID FILTER N: what jq makes of the N events heard; it waits for them
+# heard PID FILTER N: wait for N events and filter them by jq
 heard()
 {
 	wait_until 10 has_heard "$1" "$3" >&2 && jq -c 'select(.name != "tuning") | '"$2" "$tmp/out.$1"
@@ -38,9 +37,8 @@ has_heard()
 	[ "$(grep -c -v '"name":"tuning"' "$tmp/out.$1")" -ge "$2" ]
 }
 
-# Half of the norm before is what eta says: the third report is the one. What
-# the second moves, the detector's own numbers tell, too. jq keeps 53 bits of a number.
-# What another namespace hears first is its own
+# With eta 0.5, the third report, half of the norm before, is critical. Events have all 64 bits of
+# norms, of which jq would keep only 53 in a number. Another namespace gets only its own events.
 jobs_and_phases()
 {
 	local here
@@ -62,9 +60,9 @@ jobs_and_phases()
 {"event":"phase-del","phase":5,"name":"mine","budget":20000,"policy":"early","order":"sequential","fill":"keep"}' &&
 		is heard "$there" .job 1 9
 }
-try "jobs come, move and go, by whom and why; phases are set and deleted; each namespace hears its own" jobs_and_phases
+try "events of jobs and phases, with actor and reason; each namespace gets only its own" jobs_and_phases
 
-# ends NS: what the one connection there is called
+# ends NS: print number and addresses of the namespace's only connection
 ends()
 {
 	json "$1" 'map(select(.state == "established")) | .[0] |
@@ -95,10 +93,10 @@ connections()
 ["fd09::2",7009,"init-sent","ECONNREFUSED"]' &&
 		is heard "$there" 'select(.event == "conn-end") | [.peer_addr, .error]' 2 '["fd09::1","none"]'
 }
-try "a connection begins and ends, at both ends, and one is refused" connections
+try "events of a connection at both ends, and of a refused one" connections
 
-# missing N SIZE OPTION...: that many messages are closed with bytes missing; what is said of them
-# but for its socket and its missing bytes, of which there are as many as the socket counts
+# missing N SIZE OPTION...: close N messages with bytes missing; socket and missing bytes in the
+# events must agree with socket list
 missing()
 {
 	local pid n=$1 size=$2
@@ -111,7 +109,7 @@ missing()
 			($sockets[0] | map(select(.msgs_received)) | [[.[0].id], .[0].bytes_missing, true])' "$tmp/messages" true
 }
 
-# of_them FILTER WANTED
+# of_them FILTER WANTED: compare other fields of these events
 of_them()
 {
 	is jq -c "$1" "$tmp/messages" "$2"
@@ -125,14 +123,14 @@ messages()
 ["msg-closed",2,"0",100000,500000,"budget",true]'
 }
 
-# One event, with what all of its pieces lack
+# One event, with the missing bytes of all pieces
 in_pieces()
 {
 	missing 2 1000000 set sndbuf 100000 set budget 500000 && of_them '[.msg_id, .length, .budget, .reason]' \
 		$'[0,1000000,500000,"budget"]\n[1,1000000,500000,"budget"]'
 }
 
-# Ten times as long under way as it may be
+# The transfer would take ten times the deadline
 deadline()
 {
 	netem "$a" rate 8mbit && missing 1 1000000 set deadline 100000 tag 18446744073709551615 &&

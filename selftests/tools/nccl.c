@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The plugin for NCCL's network, as NCCL loads and calls it, in both versions of the
- * interface; on memory of the host, without NCCL.
+ * The network plugin for NCCL, loaded and called as by NCCL, in both versions of the interface;
+ * with host memory, without NCCL.
  */
 #define _GNU_SOURCE
 #include "lib/sock.h"
@@ -26,7 +26,7 @@
 
 static const struct nccl_net_v8 *v8;
 static const struct nccl_net_v10 *v10;
-/* All that was logged */
+/* Log output of the plugin */
 static char said[1 << 16];
 
 static void logger(enum nccl_log_level level, unsigned long parts,
@@ -64,7 +64,7 @@ static void load(int version)
 		die("no symbol");
 }
 
-/* What is the same in both versions */
+/* Call a function that both versions have */
 #define CALL(function, ...) \
 	(v8 ? v8->function(__VA_ARGS__) : v10->function(__VA_ARGS__))
 
@@ -108,7 +108,7 @@ static enum nccl_result do_recv(void *conn, void *data, size_t size, int tag,
 			       request);
 }
 
-/* Test these until all are done, or one fails; -1 if neither comes */
+/* Test requests until all are done or one fails; -1 after the time limit */
 static int await(void **request, int n, int *size)
 {
 	u64 end = now_ms() + LIMIT_MS;
@@ -134,7 +134,7 @@ static char handle[NCCL_HANDLE_BYTES];
 
 static int connect_result, accept_result;
 
-/* Both ends take turns, as none waits; true if there is a connection */
+/* Connect both ends, which are nonblocking, in turns; true on success */
 static bool open_class(int traffic_class)
 {
 	u64 end = now_ms() + LIMIT_MS;
@@ -181,7 +181,7 @@ FIXTURE_SETUP(nccl)
 
 FIXTURE_TEARDOWN(nccl) { }
 
-/* What does not depend on the version, and classes of traffic, which version 8 does not have */
+/* Tests that do not depend on the version, and traffic classes, which version 8 lacks */
 FIXTURE(newest) { };
 FIXTURE_SETUP(newest)
 {
@@ -192,7 +192,7 @@ FIXTURE_TEARDOWN(newest) { }
 
 static unsigned char out[40 * MANY], in[41 * MANY + 1];
 
-/* A message of @n bytes, for which there is room for @room */
+/* Transfer a message of @n bytes to a buffer of @room bytes */
 static int transfer(size_t n, size_t room, int tag, int *size)
 {
 	void *request[2] = { NULL };
@@ -205,7 +205,7 @@ static int transfer(size_t n, size_t room, int tag, int *size)
 	return result ?: sizes[0] == n ? 0 : -1;
 }
 
-TEST_F(nccl, messages_of_all_sizes_come_as_they_are)
+TEST_F(nccl, messages_of_all_sizes_are_exact)
 {
 	static const size_t sizes[] = {
 		0, 1, 7, 8, 9, 1500, 65536, MANY - 1, 4 * MANY + 3, 40 * MANY, 0,
@@ -227,7 +227,7 @@ TEST_F(nccl, messages_of_all_sizes_come_as_they_are)
 	close_all();
 }
 
-TEST_F(newest, thirty_two_messages_are_under_way)
+TEST_F(newest, thirty_two_messages_are_in_flight)
 {
 	void *request[2 * NCCL_REQUESTS_MAX], *more;
 	int size[2 * NCCL_REQUESTS_MAX], i, round;
@@ -244,13 +244,13 @@ TEST_F(newest, thirty_two_messages_are_under_way)
 			ASSERT_NE(NULL, request[2 * i]);
 			ASSERT_NE(NULL, request[2 * i + 1]);
 		}
-		/* One more is none, and no error */
+		/* One more gets no request, without an error */
 		more = out;
 		EXPECT_EQ(0, do_send(sender, out, 1, 0, &more));
 		EXPECT_EQ(NULL, more);
 		EXPECT_EQ(0, do_recv(receiver, in, 1, 0, &more));
 		EXPECT_EQ(NULL, more);
-		/* The last one is asked about first */
+		/* Test the last request first */
 		ASSERT_EQ(0, await(request, 2 * NCCL_REQUESTS_MAX, size));
 		for (i = 0; i < NCCL_REQUESTS_MAX; i++) {
 			EXPECT_EQ(n - i, size[2 * i]);
@@ -260,7 +260,7 @@ TEST_F(newest, thirty_two_messages_are_under_way)
 	close_all();
 }
 
-TEST_F(newest, nothing_waits)
+TEST_F(newest, no_call_blocks)
 {
 	char copy[NCCL_HANDLE_BYTES];
 	void *request;
@@ -289,7 +289,7 @@ TEST_F(newest, nothing_waits)
 	close_all();
 }
 
-TEST_F(nccl, what_does_not_fit_is_an_error)
+TEST_F(nccl, a_message_that_does_not_fit_is_an_error)
 {
 	void *request, *data[2] = { in, in };
 	size_t sizes[2] = { 1, 1 };
@@ -301,7 +301,7 @@ TEST_F(nccl, what_does_not_fit_is_an_error)
 	EXPECT_EQ(ncclInvalidUsage, transfer(101, 100, TAG, &size));
 	EXPECT_TRUE(is_said("sent 101 bytes, where 100 were expected"));
 	EXPECT_EQ(-1, bytes_check(in + 100, 100, 0x5a));
-	/* And it stays one */
+	/* The error stays */
 	EXPECT_EQ(ncclInvalidUsage, do_recv(receiver, in, 8, TAG, &request));
 	close_all();
 	ASSERT_TRUE(open_class(NCCL_NO_CLASS));
@@ -325,12 +325,12 @@ TEST_F(nccl, what_does_not_fit_is_an_error)
 	close_all();
 }
 
-TEST_F(newest, a_peer_that_is_gone_is_an_error)
+TEST_F(newest, an_unreachable_peer_is_an_error)
 {
 	void *request;
 	int size;
 
-	/* For sockets that are made from now on */
+	/* Applies to new sockets */
 	run("dblpctl param set keepalive 100ms timeout 1s");
 	ASSERT_EQ(0, init());
 	ASSERT_TRUE(open_class(NCCL_NO_CLASS));
@@ -347,13 +347,13 @@ TEST_F(newest, a_peer_that_is_gone_is_an_error)
 	EXPECT_TRUE(is_said("connecting to 127.0.0.1"));
 }
 
-TEST_F(newest, one_end_closes_in_the_midst)
+TEST_F(newest, one_end_closes_during_a_message)
 {
 	void *request[NCCL_REQUESTS_MAX];
 	int size[NCCL_REQUESTS_MAX], end, i;
 
 	ASSERT_EQ(0, init());
-	/* Zeroes would fit any buffer */
+	/* Not zero, because elided zeroes would fit any buffer */
 	memset(out, 1, sizeof(out));
 	for (end = 0; end < 2; end++) {
 		ASSERT_TRUE(open_class(NCCL_NO_CLASS));
@@ -410,14 +410,14 @@ TEST_F(newest, a_peer_that_is_killed_is_an_error)
 	}
 }
 
-TEST_F(newest, strangers_are_sent_away)
+TEST_F(newest, unknown_clients_are_rejected)
 {
 	struct sockaddr_dblp addr;
 	int fd[40], i, size;
 
 	ASSERT_EQ(0, init());
 	ASSERT_EQ(0, CALL(listen, 0, handle, &listener));
-	/* As the handle has it; half of them say nothing, half the wrong thing */
+	/* Address of the handle; half of the unknown clients are silent, half send garbage */
 	memcpy(&addr, handle + 24, sizeof(addr));
 	for (i = 0; i < 40; i++) {
 		fd[i] = plain_socket();
@@ -437,7 +437,7 @@ TEST_F(newest, strangers_are_sent_away)
 	close_all();
 }
 
-/* What lossy classes need */
+/* Environment that lossy classes need */
 static void allow(const char *classes)
 {
 	setenv("DBLP_NCCL_LOSSY", classes, 1);
@@ -445,7 +445,7 @@ static void allow(const char *classes)
 	setenv("NCCL_P2P_LL_THRESHOLD", "0", 1);
 }
 
-/* Bytes that are missing of some messages; none may be wrong */
+/* Returns the missing bytes of some messages; other bytes must be right */
 static size_t lose(struct __test_metadata *_metadata)
 {
 	size_t missing = 0, i;
@@ -475,7 +475,7 @@ TEST_F(nccl, a_lossy_class_loses_within_its_budget)
 	ASSERT_EQ(0, init());
 	ASSERT_TRUE(open_class(7));
 	missing = lose(_metadata);
-	/* Version 8 knows no classes */
+	/* Version 8 has no traffic classes */
 	if (v8) {
 		EXPECT_EQ(0, missing);
 	} else {
@@ -488,7 +488,7 @@ TEST_F(nccl, a_lossy_class_loses_within_its_budget)
 	EXPECT_TRUE(v8 || is_said(text));
 }
 
-TEST_F(nccl, other_classes_lose_nothing_whatever_operators_allow)
+TEST_F(nccl, other_classes_lose_nothing_despite_operators)
 {
 	static const int classes[] = { NCCL_NO_CLASS, 0, 6 };
 	int i;
@@ -506,7 +506,7 @@ TEST_F(nccl, other_classes_lose_nothing_whatever_operators_allow)
 	}
 }
 
-/* A connection as the plugin makes it, whose messages may lose what they like */
+/* Connect as the plugin does, with any budget */
 static int connect_by_hand(int traffic_class)
 {
 	int hello[6] = { 0 }, fd = plain_socket();
@@ -523,7 +523,7 @@ static int connect_by_hand(int traffic_class)
 	return fd;
 }
 
-TEST_F(newest, nothing_is_lost_that_this_end_did_not_allow)
+TEST_F(newest, this_end_limits_losses)
 {
 	void *request;
 	int fd, size;
@@ -546,7 +546,7 @@ TEST_F(newest, nothing_is_lost_that_this_end_did_not_allow)
 	CALL(close_listen, listener);
 }
 
-TEST_F(newest, what_is_no_message_of_nccl_is_an_error)
+TEST_F(newest, a_foreign_message_is_an_error)
 {
 	void *request;
 	int fd, size;
@@ -563,7 +563,7 @@ TEST_F(newest, what_is_no_message_of_nccl_is_an_error)
 	close(fd);
 }
 
-/* The other end may lose more than this one takes */
+/* The other end has a larger budget than this one */
 static void send_until_killed(void)
 {
 	void *request;
@@ -582,7 +582,7 @@ static void send_until_killed(void)
 	_exit(1);
 }
 
-TEST_F(newest, the_smaller_budget_of_both_ends_counts)
+TEST_F(newest, the_smaller_budget_of_both_ends_applies)
 {
 	size_t missing = 0, i;
 	void *request;
@@ -637,13 +637,13 @@ TEST_F(newest, only_the_simple_protocol_may_lose)
 		EXPECT_EQ(ncclInvalidUsage, connect_result);
 		EXPECT_TRUE(is_said("set NCCL_PROTO=Simple and NCCL_P2P_LL_THRESHOLD=0"));
 		CALL(close_listen, listener);
-		/* All other classes may have any protocol */
+		/* All other classes accept any protocol */
 		ASSERT_TRUE(open_class(6));
 		close_all();
 	}
 }
 
-TEST_F(newest, the_end_that_accepts_asks_for_the_simple_protocol_as_well)
+TEST_F(newest, the_accepting_end_requires_the_simple_protocol_too)
 {
 	allow("7:2.5%");
 	ASSERT_EQ(0, init());
@@ -659,7 +659,7 @@ TEST_F(newest, the_end_that_accepts_asks_for_the_simple_protocol_as_well)
 	EXPECT_TRUE(is_said("set NCCL_PROTO=Simple"));
 }
 
-TEST_F(newest, what_has_flags_in_its_data_is_not_lossy)
+TEST_F(newest, protocols_with_flags_in_the_data_are_not_lossy)
 {
 	void *data = in, *request = NCCL_FLAGS_IN_DATA, *none = NULL;
 	size_t size = 8;
@@ -679,7 +679,7 @@ TEST_F(newest, what_has_flags_in_its_data_is_not_lossy)
 	close_all();
 }
 
-TEST_F(newest, classes_that_are_none_are_refused)
+TEST_F(newest, invalid_classes_are_refused)
 {
 	static const char *const wrong[] = {
 		"7", "7:", "7:2", "7:0%", "7:101%", "7:2%,", ",7:2%", "7:2%x",
@@ -726,7 +726,7 @@ static bool has_device(int i, const char *name)
 	       p8.memory == NCCL_PTR_HOST && p8.mbit_s == 10000 && p8.recvs_max == 1;
 }
 
-/* Each in a process of its own, as a plugin finds its devices once */
+/* Run in a new process, because a plugin finds its devices only once */
 static bool finds(const char *list, int n, const char *name)
 {
 	int status, found = 0;
@@ -754,7 +754,7 @@ TEST_F(nccl, devices_are_interfaces_that_are_up)
 	    "ip addr add 10.2.0.1/24 dev e0");
 	EXPECT_TRUE(finds(NULL, 1, "lo"));
 	run("ip link set e0 up && ip link add e01 type dummy && ip link set e01 up");
-	/* One that has no address but that of the link is none */
+	/* A device with only a link-local address does not count */
 	EXPECT_TRUE(finds(NULL, 1, "e0"));
 	run("ip addr add 2001:db8::1/64 dev e01");
 	EXPECT_TRUE(finds(NULL, 2, "e01"));
@@ -772,7 +772,7 @@ TEST_F(nccl, devices_are_interfaces_that_are_up)
 	EXPECT_TRUE(finds("virbr0", 1, "virbr0"));
 }
 
-/* As it is where the module is not installed */
+/* Simulate a machine without the module */
 static void no_family(void)
 {
 	struct sock_filter code[] = {
@@ -790,7 +790,7 @@ static void no_family(void)
 		die("seccomp");
 }
 
-TEST_F(newest, without_the_module_it_says_so_and_what_nccl_does)
+TEST_F(newest, without_the_module_the_log_has_the_reason)
 {
 	no_family();
 	EXPECT_EQ(ncclSystemError, init());

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# dblp-perf(1) in mode collective, dblp-train(1) and dblp-fabric(1) over AF_DBLP, on several
-# hosts: what may be missing, what is missing, and that slow and dead hosts are survived. What
-# they do over TCP is shown by host/perf.sh, host/train.sh and host/fabric.sh.
+# dblp-perf(1) in mode collective, dblp-train(1) and dblp-fabric(1) over AF_DBLP, on several hosts:
+# budgets, reported losses, slow and dead hosts. TCP is tested in host/perf.sh, host/train.sh
+# and host/fabric.sh.
 
 # shellcheck disable=SC2154,SC2317 # new_ns sets them; functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -39,13 +39,13 @@ join_hosts
 
 # Mode collective
 
-# run OPTION...: a rank on each host, whose object comes to those in $tmp/json
+# run OPTION...: run a rank on each host, and append the JSON object to $tmp/json
 run()
 {
 	dblp-perf collective --spawn "$list" --timeout 50 --dtype int32 -j "$@" >> "$tmp/json"
 }
 
-# holds FILTER: for the objects of all runs of this point
+# holds FILTER: the jq FILTER is true for the objects of all runs of this point
 holds()
 {
 	local status
@@ -66,7 +66,7 @@ averaged()
 }
 try "averages of groups over dblp" averaged
 
-# on_all ARGUMENT...: netem on all hosts
+# on_all ARGUMENT...: apply netem on all hosts
 on_all()
 {
 	local host
@@ -77,7 +77,7 @@ on_all()
 }
 
 on_all loss 3%
-# What is missing, is told, and within the budget; all else is still right.
+# Missing bytes are reported and within the budget; all other sums are right.
 budgets()
 {
 	local plan
@@ -89,7 +89,7 @@ budgets()
 	holds 'length == 4 and all(.[]; .verified and .missing_bytes > 0 and .budget_ppm == 100000 and
 		.policy == "early" and .missing_bytes * 1e6 <= .asked_bytes * .budget_ppm)'
 }
-try "what is missing is told, and within a budget" budgets
+try "missing bytes are reported and within the budget" budgets
 
 phase_or_job()
 {
@@ -102,7 +102,7 @@ phase_or_job()
 		holds 'all(.[]; .verified and .missing_bytes > 0) and map([.phase, .job, .budget_ppm]) ==
 			[[2, null, null], [null, 9, null]]'
 }
-try "a phase or a job says what may be missing" phase_or_job
+try "a phase or a job sets the budget" phase_or_job
 
 saved_up()
 {
@@ -111,9 +111,9 @@ saved_up()
 		holds 'all(.[]; .verified and .missing_bytes * 100 <= .asked_bytes) and
 			map([.missing_bytes > 0, .carry]) == [[false, false], [true, true]]'
 }
-try "a budget that is too small is of no use unless it is saved up" saved_up
+try "a budget below a segment is used only with --carry" saved_up
 
-# One host is so far away that its vectors come too late; a busy machine may be, too.
+# The delay of one host is so long that its vectors are late; on a busy machine others may be, too.
 too_late()
 {
 	on_all && netem "$h2" delay 500ms && run --plan ps --wait 200 --proto tcp -s 4000 -n 2 -w 1 &&
@@ -122,16 +122,16 @@ too_late()
 }
 try "a late rank" too_late
 
-# Rank 0 has sent what only comes later to rank 3.
+# The data of rank 0 arrives late at rank 3.
 slowest()
 {
 	tc -n "$switch" qdisc replace dev p3 root netem delay 300ms &&
 		run --plan ps --proto tcp -s 4000 -n 2 -w 1 && tc -n "$switch" qdisc del dev p3 root &&
 		holds '.[0] | .verified and .ns.min >= 3e8 and .elapsed_ns >= 6e8'
 }
-try "the slowest rank" slowest
+try "the time is that of the slowest rank" slowest
 
-# enter HOST: for what is run from now on
+# enter HOST: run later commands on HOST
 enter()
 {
 	as=(nsenter --net="/run/netns/$1")
@@ -142,13 +142,13 @@ enter()
 enter "$h0"
 here=127.0.0.1
 
-# rounds LOG COLUMN: a column of the rounds in a log, by its number; the phase is 3
+# rounds LOG COLUMN: print a column of the rounds in a log, by number; the phase is column 3
 rounds()
 {
 	awk -v column="$2" '$1 == "round" { print $column }' "$tmp/$1"
 }
 
-# sum LOG COLUMN [AWK CONDITION]
+# sum LOG COLUMN [AWK CONDITION]: print the sum of a column
 sum()
 {
 	awk "\$1 == \"round\" && (${3:-1}) { sum += \$$2 } END { printf \"%.9g\\n\", sum }" "$tmp/$1"
@@ -167,7 +167,7 @@ over_both()
 try "without loss, dblp and tcp end with the same bits" over_both
 
 # shellcheck disable=SC2016 # awk's fields
-# Eager: a tenth is always missing. Checkpoints take all, and what came late with it
+# With eager a tenth is always missing. Checkpoints have all parameters, and feedback
 lossy()
 {
 	train 0 3 --plan transpose --hidden 64 --budget 10% --policy eager --checkpoint "$tmp/lossy" \
@@ -180,7 +180,7 @@ lossy()
 }
 try "replicas are the same whatever was lost, and checkpoints lose nothing" lossy
 
-# Budgets of 0, so that both see the same norms. Three ranks of one host report once
+# With budget 0 both see the same norms. Three ranks of one host report once
 detectors()
 {
 	local own=(--rounds 24 --rate 0.1 --epoch 2 --eta 0.1)
@@ -198,9 +198,9 @@ no_job()
 {
 	train 1 1 --job 8 && says 0 "there is no job 8"
 }
-try "a job that is not there is missed" no_job
+try "an unknown job is an error" no_job
 
-# Eager loses about as much as a budget allows: which segments fit it best is drawn
+# With eager, about the whole budget is missing, in random segments
 profiled()
 {
 	local wide=(--plan transpose --hidden 64 --nranks 3)
@@ -213,15 +213,15 @@ profiled()
 		holds '.[0] | [.ranks, .plan, .rule, .seeds, (.budgets | length), .budgets[0].missing_bytes] ==
 			[3, "transpose", "feedback", 2, 3, 0]'
 }
-try "a profile loses what a network could, and no more than the budget" profiled
+try "a profile loses as much as a network, within the budget" profiled
 
-# Asynchronous updates: two workers on each of two hosts, where updates can be joined, a
-# server, and its replica beside the scheduler. The server's link is what all wait for
+# Asynchronous updates: two workers on each of two hosts, which can join updates; a server; and its
+# replica on the scheduler's host. The server's link is the bottleneck
 
 at=10.0.0.4:7300
 count=$(count)
 
-# members DIV-MAX WORKER-OPTION...
+# members DIV-MAX WORKER-OPTION...: start all members
 members()
 {
 	local eta=(--scheduler "$at" --eta 0.5 --div-max "$1") i
@@ -261,7 +261,7 @@ takeover()
 		within 0.2 && awk -v lost="$lost" 'BEGIN { exit lost > 0.2 * 1.000001 }'
 }
 
-# A joining host and a worker die while updates are on their way
+# A joining host and a worker are killed while updates are in flight
 others_die()
 {
 	local i
@@ -276,8 +276,8 @@ others_die()
 
 tc -n "$h2" qdisc replace dev eth0 root tbf rate 2mbit burst 20k limit 1m &&
 	tc -n "$switch" qdisc replace dev p2 root tbf rate 2mbit burst 20k limit 1m || exit 1
-try "what waits for a slow link is joined to fewer messages, and the replica is not too far behind" joined
-try "a killed server is replaced by its replica, which lacks no more than the bound" takeover
-try "other workers go on when a worker and hosts that join have died" others_die
+try "updates that wait for a slow link are joined, and the replica lags within the bound" joined
+try "the replica replaces a killed server, and lags within the bound" takeover
+try "other workers continue after a worker and joining hosts are killed" others_die
 
 done_testing

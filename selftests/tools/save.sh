@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# dblpctl save: what it prints has the same effect once more, wherever that is run. How
-# a file is written, and one that is not whole refused, is tested in host/dblpctl.py.
+# dblpctl save: running its output restores the state, in any namespace. Writing of files and refusal
+# of truncated ones are tested in host/dblpctl.py.
 
 # shellcheck disable=SC2154,SC2317 # new_ns sets it; functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -12,13 +12,13 @@
 
 new_ns a b
 
-# all NS: what is set there
+# all NS: print all settings
 all()
 {
 	printf 'phase list\njob list\nparam list\n' | ctl "$1" -j -b -
 }
 
-# Names go round, so that none may be in the way of another
+# Names are permuted, so that each is in use by another object
 changes()
 {
 	ctl "$a" -b - <<-END
@@ -45,7 +45,7 @@ round_trip()
 	fails diff "$tmp/wanted" <(all "$b") > /dev/null && ctl "$b" -b "$tmp/saved" &&
 		diff "$tmp/wanted" <(all "$b") && ctl "$b" save "$tmp/again" && diff "$tmp/saved" "$tmp/again"
 }
-try "a round trip" round_trip
+try "the output restores the state in another namespace" round_trip
 
 twice()
 {
@@ -60,9 +60,9 @@ twice()
 		job replace 12
 	END
 }
-try "again, over what was changed meanwhile" twice
+try "running it again undoes later changes" twice
 
-# A live socket keeps its job and its phase from going, not from being set
+# A live socket prevents deletion of its job and phase, not changes of them
 with_sockets()
 {
 	local id
@@ -74,6 +74,6 @@ with_sockets()
 		diff "$tmp/saved" <(ctl "$b" save) &&
 		is json "$b" '[.job, .phase, .budget]' socket show "$id" '[7,7,1]'
 }
-try "with a socket in a job" with_sockets
+try "it also restores a job with a socket" with_sockets
 
 done_testing

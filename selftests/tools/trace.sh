@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tracepoints: what they record of real traffic must agree with the counters, with
-# dblpctl and with each other.
+# Tracepoints: records of real traffic agree with the counters, with dblpctl and with each other.
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -32,7 +31,7 @@ echo 16384 > "$dir/buffer_size_kb"
 echo 1 > "$dir/events/dblp/enable"
 echo 1 > "$dir/events/skb/kfree_skb/enable"
 
-# snap: what was recorded until now, one file for each event of each namespace
+# snap: write the records until now to a file for each event and namespace
 snap()
 {
 	rm -f "$tmp"/netns=*
@@ -42,7 +41,7 @@ snap()
 	}'
 }
 
-# records NS EVENT [FIELD=VALUE...]: fields of the records that have these
+# records NS EVENT [FIELD=VALUE...]: print the records with these values
 records()
 {
 	local file
@@ -59,19 +58,19 @@ records()
 		}' "$file"
 }
 
-# field NAME: of each record on stdin
+# field NAME: print a field of each record on stdin
 field()
 {
 	sed -n "s/^\(.* \)\?$1=\([^ ]*\).*/\2/p"
 }
 
-# total NAME: the sum of this field
+# total NAME: print the sum of a field
 total()
 {
 	field "$1" | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
-# same NAME GOT WANTED: two numbers, one from the records and one from elsewhere
+# same NAME GOT WANTED: compare a number of the records with another source
 same()
 {
 	echo "$1: $2"
@@ -83,19 +82,19 @@ counter()
 	json "$1" ".$2" stats
 }
 
-# moved NAME NS AT-LEAST: a counter
+# moved NAME NS AT-LEAST: has a counter risen by AT-LEAST?
 moved()
 {
 	[ "$(counter "$2" "$1")" -ge "$3" ]
 }
 
-# settled N: N messages are settled, with all their packets
+# settled N: wait until N messages are settled, with all their packets
 settled()
 {
 	moved MsgSent "$a" "$1" && [ "$(json "$a" .inflight socket show "$id")" = 0 ]
 }
 
-# One connection for all that follows
+# A connection for all following tests
 spawn in_ns "$b" dblp-peer set cap 1000000 listen 10.9.0.2 7000 say listening accept drain
 server=$spawned
 wait_until 10 output_has "$server" listening || exit 1
@@ -110,13 +109,13 @@ id=$(json "$a" '.[0].id' socket list) || exit 1
 wait_until 10 settled 10 || exit 1
 sock=$(printf 'sock=%#x' "$id")
 
-# All that came was read: who looks for packets that the kernel drops is told of none
+# All packets were read, so tools that show dropped packets must show none
 read_is_no_drop()
 {
 	echo 0 > "$dir/events/skb/kfree_skb/enable"
 	[ "$(counter "$b" PktReceived)" -gt 10 ] && fails grep 'kfree_skb: .*protocol=2048' "$dir/trace"
 }
-try "what was read was not dropped" read_is_no_drop
+try "read packets do not count as dropped" read_is_no_drop
 
 states()
 {
@@ -131,7 +130,7 @@ states()
 }
 try "the states of a connection, by the number that dblpctl shows" states
 
-# What the controller says when nothing more happens is what the socket has
+# The last record of the congestion control agrees with the idle socket
 congestion()
 {
 	local last name
@@ -164,7 +163,7 @@ try "phases of a job and of a socket" phases
 # The phase is tolerant now: messages are closed with bytes missing
 lossy()
 {
-	# One by one, or a whole train would be lost
+	# Without GSO, because whole trains would be lost
 	ip -n "$a" link set eth0 gso_max_segs 1 && netem "$a" loss 10% && touch "$tmp/lossy" &&
 		wait_until 30 output_has "$client" sent2 && wait_until 30 settled 30 || return
 	snap
@@ -177,7 +176,7 @@ lossy()
 }
 try "packets lost, and why" lossy
 
-# missing NS SIDE: of each message
+# missing NS SIDE: print the missing bytes of each message
 missing()
 {
 	records "$1" dblp_msg_close "side=$2" |
@@ -222,9 +221,9 @@ opens()
 		is xargs -a <(records "$b" dblp_msg_open side=recv | field budget | uniq -c) \
 			'10 0 20 408000'
 }
-try "messages opened, with what was asked for them" opens
+try "messages opened, with their settings" opens
 
-# Nothing arrives for a while
+# No packet arrives for a while
 timeouts()
 {
 	local before
@@ -271,7 +270,7 @@ strays()
 }
 try "packets dropped, by the name of their counter" strays
 
-# Names of all counters, as any of them may be the reason
+# Names of all counters of dropped packets, each of which may be the reason
 counters_named()
 {
 	json "$a" 'to_entries[] | select(.value | type == "number") | .key' stats | while IFS= read -r name; do
@@ -291,7 +290,7 @@ ends()
 }
 try "the end of a connection" ends
 
-# numbered NS EVENT: sum of packets that have numbers
+# numbered NS EVENT: print the sum of packets with packet numbers
 numbered()
 {
 	echo $(($(records "$1" "$2" type=DATA | total n) + $(records "$1" "$2" type=CTRL | total n) +
@@ -309,7 +308,7 @@ packets()
 			same "ACKs" "$(records "$ns" dblp_packet_sent type=ACK | wc -l)" \
 				"$(counter "$ns" AckSent)" || return
 	done
-	# Headers are what there is besides the message bytes
+	# The records include headers in addition to message bytes
 	[ "$(records "$a" dblp_packet_sent type=DATA | total bytes)" -gt \
 		"$(json "$a" '.BytesFirst + .BytesAgain' stats)" ] &&
 		[ "$(records "$a" dblp_packet_sent type=INIT | wc -l)" -ge 1 ]
@@ -324,7 +323,7 @@ nothing_lost()
 }
 try "the buffer held all of it" nothing_lost
 
-# The commands of the document, see the Makefile
+# Commands of the document, see the Makefile
 documented()
 {
 	local event field line
@@ -345,7 +344,7 @@ documented()
 }
 try "the document names events and fields that exist" documented
 
-# closed LENGTH: messages of the report
+# closed LENGTH: print the number of closed messages in the report
 closed()
 {
 	grep -c "dblp_msg_close: .* side=recv .* length=$1 .* reason=complete" "$tmp/report"
@@ -356,14 +355,14 @@ with_trace_cmd()
 	local record report cpu
 
 	record=$(grep '^trace-cmd record' "$built/trace-commands") || return
-	# It ends when there is output, not after a fixed time
+	# End recording when there is output, not after a fixed time
 	record=${record%sleep *}'sh -c "until [ -e seen ]; do sleep 0.1; done"'
 	report=$(grep '^trace-cmd report' "$built/trace-commands") || return
 	(cd "$tmp" && eval "exec $record") > "$tmp/record" 2>&1 &
 	all_pids+=($!)
 	wait_until 60 grep -q 1 "$tracing/events/dblp/dblp_msg_close/enable" &&
 		dblp-xfer --from "$a" --to "$b" --address 10.9.0.2 --count 3 --size 30000 || return
-	# When it ends, trace-cmd 3.1 may leave out what does not fill a page of a CPU
+	# At its end trace-cmd 3.1 may lose the last, partial page of a CPU
 	for ((cpu = 0; cpu < $(nproc); cpu++)); do
 		taskset "$(printf '%x' $((1 << cpu)))" dblp-xfer --from "$a" --to "$b" --address 10.9.0.2 \
 			--count 300 --size 100 || return
@@ -373,7 +372,7 @@ with_trace_cmd()
 	diag < "$tmp/record"
 	(cd "$tmp" && eval "$report") | tee "$tmp/report"
 	is closed 30000 3 && return
-	# On a busy machine it loses events, and says so
+	# On a busy machine it loses events, and reports this
 	grep 'EVENTS DROPPED' "$tmp/report" && [ "$(closed 100)" -ge 3 ]
 }
 try "the commands of the document, with trace-cmd" with_trace_cmd

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Types what Documentation/walk-through.rst says, and leaves what is then to be
-# seen in /out/walk-through/session. Documentation/walk-through compares the two.
-# What is about time is checked here.
+# Runs the commands of Documentation/walk-through.rst, and writes their output to
+# /out/walk-through/session, which Documentation/walk-through compares with the document.
+# Statements about times are checked here.
 
 # shellcheck disable=SC2154,SC2317 # new_ns sets them; functions are called by try
 # shellcheck source=selftests/lib/path.sh
@@ -18,7 +18,7 @@ cable "$worker" eth0 "$server" eth0 1
 netem "$worker" delay 5ms rate 100mbit && netem "$server" delay 5ms || exit 1
 declare -A shown
 
-# host TERMINAL: the namespace that it is of
+# host TERMINAL: print the namespace of a terminal
 host()
 {
 	case $1 in
@@ -27,14 +27,14 @@ host()
 	esac
 }
 
-# has_lines FILE COUNT
+# has_lines FILE COUNT: has the file at least COUNT lines?
 has_lines()
 {
 	[ "$(wc -l < "$1")" -ge "$2" ]
 }
 
-# look TERMINAL COUNT: what has appeared there since, which the document says to be so
-# many lines. If it is fewer, these are shown.
+# look TERMINAL COUNT: print the new output of a terminal, which has COUNT lines in the document. If it
+# has fewer, print these.
 look()
 {
 	local appeared=$tmp/$1 already=${shown[$1]:-0}
@@ -44,7 +44,7 @@ look()
 	tail -n +$((already + 1)) "$appeared"
 }
 
-# ready TERMINAL PID: has the command there ended, or got to where it stays?
+# ready TERMINAL PID: has the command ended, or reached the state in which it waits?
 ready()
 {
 	[ -e "/proc/$2" ] || return 0
@@ -57,20 +57,20 @@ ready()
 	esac
 }
 
-# in_list NS CONDITION
+# in_list NS CONDITION: does a socket of the list meet the condition?
 in_list()
 {
 	ip netns exec "$1" dblpctl -j socket list | jq -e "$2"
 }
 
-# of_the_job: what was on its way when the job got the socket is over, and some more
+# of_the_job: messages in flight when the socket got the job are settled, and some more
 of_the_job()
 {
 	ip netns exec "$worker" dblpctl -j job stats 7 |
 		jq -e 'any(.phase == 1 and (.messages | tonumber) >= 3)'
 }
 
-# type_at TERMINAL COMMAND: an operator waits until it ends
+# type_at TERMINAL COMMAND: run a command, and wait until it is ready
 type_at()
 {
 	[ "$1" != wire ] || wait_until 20 of_the_job || return
@@ -104,24 +104,24 @@ all_typed()
 	[ ! -s "$tmp/server" ] && [ ! -s "$tmp/worker" ]
 }
 standing=()
-try "all of it is typed" all_typed
+try "all commands run" all_typed
 all_pids=("${standing[@]}")
 
-# micros TIME: of a day, in microseconds
+# micros TIME: print a time of day in microseconds
 micros()
 {
 	sed -E 's/.*T0*([0-9]+):0*([0-9]+):0*([0-9]+)\.([0-9]{6}).*/((\1*60+\2)*60+\3)*1000000+1\4-1000000/' \
 		<<< "$1"
 }
 
-# The longest round trip that the socket's list shows, in microseconds
+# Print the longest round trip in socket list, in microseconds
 round_trip()
 {
 	awk '$2 == "established" && $7 ~ /^[0-9.]+ms$/ { rtt = $7 * 1000; if (rtt > most) most = rtt }
 		END { print most + 0 }' "$session"
 }
 
-# The first new budget comes to the server within a round trip of its change
+# The first new budget arrives at the server within a round trip of the change
 at_once()
 {
 	local changed told rtt
@@ -133,6 +133,6 @@ at_once()
 	echo "$((told - changed)) us, a round trip has $rtt"
 	[ $((told - changed)) -ge 5000 ] && [ $((told - changed)) -le "$rtt" ]
 }
-try "a budget is told of within a round trip" at_once
+try "a new budget arrives within a round trip" at_once
 
 done_testing
