@@ -45,7 +45,7 @@ class Figures:
         return [found[seed] for seed in sorted(found)]
 
     def transports(self, *name):
-        """What was measured besides the default, in this order"""
+        """Transports measured besides the default, in this order"""
         found = {other[2]: True for other in [*self.seeds, *(error[0] for error in self.errors)]
                  if other[:2] == name and other[2] != "dblp"}
         return list(found)

@@ -10,7 +10,7 @@ TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.realpath(__file__)), 
 
 
 def guard(*modules):
-    """Skip this test if AF_DBLP or a module of Python is missing. What is of this tree is found first."""
+    """Skip this test if AF_DBLP or a Python module is missing; prefer the programs of this tree"""
     os.environ.update(PATH=f"{TOP}/selftests/build:{os.environ['PATH']}", PYTHONPATH=f"{TOP}/python",
                       DBLP_LIBRARY=f"{TOP}/tools/libdblp/libdblp.so.0.1.0")
     sys.path.insert(0, f"{TOP}/python")

@@ -220,7 +220,7 @@ for v in 4 6; do
 	try "ipv$v: large packets begin to vanish under a message" black_hole_midway $v
 done
 
-# pieces_made 4|6: print the numbers of packets that the client's IP has fragmented, and of fragments
+# pieces_made 4|6: print the number of fragments that the client's IP has made
 pieces_made()
 {
 	ip netns exec "$client" nstat -a -s -z "Ip$([ "$1" = 4 ] || echo 6)FragCreates" |

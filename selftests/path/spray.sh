@@ -69,8 +69,8 @@ transfer()
 	dblp-xfer --from "$client" --to "$server" --address "$(server_of "$v")" --size 3000000 "$@"
 }
 
-# All bytes arrive, each path is used, and reordering causes almost no retransmissions. A timeout of a
-# busy machine repeats at most three packets.
+# All bytes arrive, each path is used, and reordering causes almost no retransmissions. A timeout
+# on a busy machine repeats at most three packets.
 spread()
 {
 	local v=$1 i before=() again timeouts

@@ -16,8 +16,8 @@ join "$a" "$b"
 # Without GSO, because whole trains would be lost
 ip -n "$a" link set eth0 gso_max_segs 1 && netem "$a" delay 1ms loss 5% || exit 1
 
-# Eight messages with bytes missing; three sockets that end without an error, including the listener;
-# and a refused connection
+# Eight messages with bytes missing; three sockets that end without an error, including the
+# listener; and a refused connection
 cat > "$tmp/scene" <<END
 dblp-xfer --from $a --to $b --address 10.9.0.2 --count 8 --size 60000 --budget 200000 &&
 	nsenter --net=/run/netns/$a dblp-peer fails ECONNREFUSED connect 10.9.0.2 7009

@@ -121,7 +121,7 @@ static void lossy(struct __test_metadata *_metadata, int algo, u32 policy)
 		/* Within the budget of the contributions that each rank was to receive */
 		EXPECT_LE(rank[k].result.missing * 1000000,
 			  rank[k].result.asked * BUDGET);
-		/* Each rank that receives has losses; with ps only the root receives lossy messages */
+		/* Each receiving rank has losses; with ps only the root receives lossily */
 		if (algo != DBLP_PS || !k)
 			EXPECT_EQ(BUDGET, rank[k].result.budget_least);
 		EXPECT_EQ(rank[k].result.budget_least, rank[k].result.budget_most);

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# dblp-perf(1): each mode delivers all messages over AF_DBLP and SCTP, its JSON output is consistent,
-# and missing features of the kernel are reported. TCP and mode collective are tested in
-# host/perf.sh and ranks.sh.
+# dblp-perf(1): each mode delivers all messages over AF_DBLP and SCTP, its JSON output is
+# consistent, and missing features of the kernel are reported. TCP and mode collective are tested
+# in host/perf.sh and ranks.sh.
 
 # shellcheck disable=SC2317 # functions are called by try
 # shellcheck source=selftests/lib/lib.sh

@@ -185,8 +185,8 @@ now_ms()
 	echo $((${EPOCHREALTIME/./} / 1000))
 }
 
-# The job is twice in one phase, once in another, never in the third; each time is between the minimum
-# and the maximum elapsed time
+# The job is twice in one phase, once in another, never in the third; each time is between the
+# minimum and the maximum elapsed time
 time_in_phases()
 {
 	local t0 t1 t2 t3 t4 t5 t6 t7

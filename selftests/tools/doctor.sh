@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# dblpctl doctor: creates each fault of devices and of the path to a peer, checks that it is found, and
-# fixes it by the printed command. Files of the machine are simulated in host/dblpctl.py.
+# dblpctl doctor: creates each fault of devices and of the path to a peer, checks that it is found,
+# and fixes it by the printed command. Files of the machine are simulated in host/dblpctl.py.
 
 # shellcheck disable=SC2154,SC2317 # new_ns sets it; functions are called by try
 # shellcheck source=selftests/lib/lib.sh
@@ -23,8 +23,8 @@ sudo()
 }
 export -f sudo
 
-# finds STATUS CHECK RESULT [WORD...]: run doctor WORD... in $a and check status and result; $command is
-# the printed fix
+# finds STATUS CHECK RESULT [WORD...]: run doctor WORD... in $a and check status and result;
+# $command is the printed fix
 finds()
 {
 	local status
@@ -107,8 +107,8 @@ limits()
 }
 try "limits" limits
 
-# narrow ADDRESS MTU PEER: the peer has a smaller MTU. A veth accepts four bytes more than its MTU, for
-# a VLAN tag
+# narrow ADDRESS MTU PEER: the peer has a smaller MTU. A veth accepts four bytes more than its MTU,
+# for a VLAN tag
 narrow()
 {
 	ip -n "$a" link set dev eth0 mtu "$2" && ip -n "$b" link set dev eth0 mtu "$3" && finds 1 mtu bad "$1" &&

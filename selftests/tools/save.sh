@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# dblpctl save: running its output restores the state, in any namespace. Writing of files and refusal
-# of truncated ones are tested in host/dblpctl.py.
+# dblpctl save: running its output restores the state, in any namespace. Writing of files and
+# refusal of truncated ones are tested in host/dblpctl.py.
 
 # shellcheck disable=SC2154,SC2317 # new_ns sets it; functions are called by try
 # shellcheck source=selftests/lib/lib.sh

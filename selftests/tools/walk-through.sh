@@ -33,8 +33,8 @@ has_lines()
 	[ "$(wc -l < "$1")" -ge "$2" ]
 }
 
-# look TERMINAL COUNT: print the new output of a terminal, which has COUNT lines in the document. If it
-# has fewer, print these.
+# look TERMINAL COUNT: print the new output of a terminal, which has COUNT lines in the document.
+# If it has fewer, print these.
 look()
 {
 	local appeared=$tmp/$1 already=${shown[$1]:-0}
