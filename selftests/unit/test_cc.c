@@ -30,7 +30,7 @@ TEST(dblp_cc_find__unknown)
 	EXPECT_EQ(NULL, dblp_cc_find("sqrtt"));
 }
 
-TEST(dblp_cc_start__forgets)
+TEST(dblp_cc_start__initialises_all_state)
 {
 	const struct dblp_cc_ops *ops;
 	struct dblp_cc a, b;

@@ -114,7 +114,7 @@ TEST(sqrt__fills_a_link_with_random_loss)
 /* Beyond the excused loss, the window is a few packets, like TCP's, and not nearly 0.
  * Shares are per mille of the link.
  */
-TEST(sqrt__bears_more_random_loss_than_it_excuses)
+TEST(sqrt__keeps_a_window_beyond_the_compensated_loss)
 {
 	static const struct {
 		u32 mbit, loss, least;
@@ -199,7 +199,7 @@ TEST(sqrt__leaves_cubic_its_part)
 /* Beside TCP in a queue of twelve times the path, which TCP keeps full: a sender that
  * always yields would starve
  */
-TEST(sqrt__keeps_a_part_beside_cubic_in_a_deep_queue)
+TEST(sqrt__is_not_starved_by_cubic_in_a_deep_queue)
 {
 	u64 theirs = 0, all = 0;
 	struct sim s;
@@ -223,7 +223,7 @@ TEST(sqrt__keeps_a_part_beside_cubic_in_a_deep_queue)
 /* A loss reduces a small window faster than it can grow. Without the SHARE frame, one
  * flow would take the shares of all others, including TCP's.
  */
-TEST(sqrt__none_is_locked_out_beside_cubic)
+TEST(sqrt__no_flow_is_locked_out_beside_cubic)
 {
 	u64 theirs = 0, all = 0, most = 0, got;
 	u64 before[16];
@@ -329,7 +329,7 @@ static void none_is(struct __test_metadata *_metadata, const struct sim *s,
  * queue as if the path had always been so. A sender that keeps the old round-trip time,
  * or attributes the delay to rivals, leaves the link idle or the queue full.
  */
-TEST(sqrt__knows_a_path_that_changed)
+TEST(sqrt__detects_a_changed_path)
 {
 	static const struct {
 		u32 n, mbit, rtt, queue;
@@ -433,7 +433,7 @@ static u64 window_of_trains(u32 n)
 /* Packets of a train wait for each other. A sender that takes this for a queue has less
  * than a train in flight, so that sending and receiving processor wait for each other.
  */
-TEST(sqrt__a_train_is_no_queue)
+TEST(sqrt__does_not_take_a_train_for_a_queue)
 {
 	EXPECT_GE(window_of_trains(45), 2 * 45);
 	EXPECT_LE(window_of_trains(45), 4 * 45);
@@ -489,7 +489,7 @@ TEST(sqrt__forgets_senders_that_are_gone)
 /* Twice as long as a packet train, and four times: packets that a host handles together
  * are neither a queue nor a burst, even if packets are lost
  */
-TEST(sqrt__bunches_of_acks_are_no_queue)
+TEST(sqrt__does_not_take_bunches_of_acks_for_a_queue)
 {
 	struct sim s;
 	u32 loss;
@@ -505,7 +505,7 @@ TEST(sqrt__bunches_of_acks_are_no_queue)
 }
 
 /* A queue of a hundred packets that marks from the eighth on */
-TEST(sqrt__heeds_marks)
+TEST(sqrt__reduces_on_marks)
 {
 	struct sim s;
 	u32 n;

@@ -109,7 +109,7 @@ TEST(cc__fan_in_of_128)
 }
 
 /* The receiver also counts senders on other paths */
-TEST(cc__strangers_do_no_harm)
+TEST(cc__shares_that_count_other_paths_do_no_harm)
 {
 	struct sim s;
 

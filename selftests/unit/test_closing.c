@@ -354,7 +354,7 @@ TEST(dblp_first_pass__expects_loss)
 		}
 }
 
-/* @n segments, one each millisecond, from @from on */
+/* @n segments arrive, one per ms, from @from on */
 static u64 arrive(struct dblp_rx_timing *r, u64 from, u32 n)
 {
 	u32 i;
@@ -443,7 +443,7 @@ TEST(dblp_early_passed__once)
 	EXPECT_FALSE(dblp_early_passed(&e, 200 + DBLP_REORDER_MIN));
 }
 
-TEST(dblp_early_straggler__is_borne_the_next_time)
+TEST(dblp_early_straggler__is_waited_for_the_next_time)
 {
 	struct dblp_early e = {};
 	struct dblp_rx_timing r = {}, s = {};
@@ -462,7 +462,7 @@ TEST(dblp_early_straggler__is_borne_the_next_time)
 	EXPECT_EQ(last, dblp_early_at(&e, &s, 100 * SEG, 90 * SEG, 410, RTT));
 }
 
-TEST(dblp_early_straggler__has_bounds)
+TEST(dblp_early_straggler__is_bounded)
 {
 	struct dblp_early e = {};
 	struct dblp_rx_timing r = {};
@@ -494,7 +494,7 @@ TEST(dblp_early_straggler__is_forgotten)
 	EXPECT_LT(e.straggler_ns, 100);
 }
 
-TEST(dblp_early_done__up_at_once_down_slowly)
+TEST(dblp_early_done__rises_at_once_and_falls_slowly)
 {
 	struct dblp_early e = {};
 	struct dblp_rx_timing r = {};
@@ -515,7 +515,7 @@ TEST(dblp_early_done__up_at_once_down_slowly)
 	EXPECT_EQ(2000 * 1000, e.rate);
 }
 
-TEST(dblp_early_done__bursts_tell_nothing)
+TEST(dblp_early_done__a_burst_gives_no_rate)
 {
 	struct dblp_early e = {};
 	struct dblp_rx_timing r = {};

@@ -100,7 +100,7 @@ static bool critical(u64 previous, u64 norm, u32 eta)
 	       (diff || !eta);
 }
 
-TEST(dblp_clr_report__keeps_to_the_rule)
+TEST(dblp_clr_report__follows_the_rule)
 {
 	struct dblp_clr clr = {};
 	struct prng r = { .state = 2 };
@@ -164,7 +164,7 @@ TEST(dblp_clr__the_pattern_of_the_paper)
 	EXPECT_EQ(ARRAY_SIZE(paper), clr.reports);
 }
 
-TEST(dblp_clr__holds_on)
+TEST(dblp_clr__stays_critical_for_the_hold_time)
 {
 	struct dblp_clr clr = { .eta = HALF, .hold = 2 };
 	char regimes[ARRAY_SIZE(paper) + 1];
@@ -240,7 +240,7 @@ TEST(dblp_clr_start__forgets_all_but_the_settings)
 	EXPECT_FALSE(clr.tolerant);
 }
 
-TEST(dblp_clr_report__counts_no_further_than_it_can)
+TEST(dblp_clr_report__counter_saturates)
 {
 	struct dblp_clr clr = { .eta = HALF, .reports = U32_MAX, .norm = ONE };
 

@@ -145,7 +145,7 @@ TEST(zeroes_are_not_sent_by_any_plan)
 			}
 }
 
-/* Two vectors: the second one has another best block size, which saves little */
+/* Two vectors: the best block size of the second one differs, but saves little */
 #define N_THIN	1000
 
 static int thin[2][N_THIN];
@@ -274,7 +274,7 @@ static void run_pruned(struct rank *r)
 	free(sum);
 }
 
-TEST(what_is_pruned_comes_later)
+TEST(pruned_elements_are_sent_later)
 {
 	u64 pruned;
 	int algo, i;

@@ -410,7 +410,7 @@ static bool answers_late(int fd, uint64_t *heard)
 	return false;
 }
 
-TEST(a_rank_is_gone_if_nothing_comes_of_it)
+TEST(a_silent_rank_is_taken_for_gone)
 {
 	static const struct dblp_transport lossy = { .answers = answers_late };
 	struct dblp_ctlconn ctl = { .rank = 1, .fd = dup(0) };

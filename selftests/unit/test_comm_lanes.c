@@ -284,7 +284,7 @@ static void run_bad_parts(struct rank *r)
 	r->good &= good;
 }
 
-TEST(parts_that_are_no_vector_change_nothing)
+TEST(invalid_parts_change_nothing)
 {
 	prepare_lanes(2, 1000, run_bad_parts);
 	run_all(2);

@@ -613,7 +613,7 @@ TEST(a_rank_that_leaves_reads_until_the_end)
 	}
 }
 
-TEST(only_what_a_peer_does_is_blamed_on_it)
+TEST(only_errors_of_a_peer_are_blamed_on_it)
 {
 	static const struct {
 		int	error;
@@ -693,7 +693,7 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
 	return 1;
 }
 
-TEST(as_many_ranges_are_read_as_can_come)
+TEST(the_maximum_number_of_ranges_is_read)
 {
 	struct dblp_inbox in;
 	char head[8], data[512];

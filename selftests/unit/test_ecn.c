@@ -31,7 +31,7 @@ TEST(ecn__a_path_that_carries_marks)
 	EXPECT_TRUE(dblp_ecn_marks(&e));
 }
 
-TEST(ecn__each_ce_is_told_once)
+TEST(ecn__each_ce_is_reported_once)
 {
 	struct dblp_ecn e = {};
 
@@ -48,7 +48,7 @@ TEST(ecn__each_ce_is_told_once)
 	EXPECT_EQ(DBLP_ECN_CAPABLE, e.state);
 }
 
-TEST(ecn__marks_wiped_out)
+TEST(ecn__cleared_marks_fail_the_test)
 {
 	struct dblp_ecn e = {};
 
@@ -85,7 +85,7 @@ TEST(ecn__more_marks_than_were_sent)
 	EXPECT_EQ(DBLP_ECN_FAILED, e.state);
 }
 
-TEST(ecn__other_marks_than_were_sent)
+TEST(ecn__changed_marks_fail_the_test)
 {
 	struct dblp_ecn e = {};
 

@@ -35,7 +35,7 @@ static const struct {
 	{ { .magic = DBLP_FAB_MAGIC, .type = DBLP_FAB_PUSH, .updates = 1 }, 0 },
 };
 
-TEST(only_what_a_sender_may_do)
+TEST(only_valid_messages_of_a_sender_are_accepted)
 {
 	u32 i;
 

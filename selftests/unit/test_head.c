@@ -95,7 +95,7 @@ static const struct {
 	{ &hello, 52, 4, 1, -EBADMSG },
 };
 
-TEST(only_what_a_sender_may_do)
+TEST(only_valid_fields_of_a_sender_are_accepted)
 {
 	u32 i, k;
 

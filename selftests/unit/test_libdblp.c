@@ -208,7 +208,7 @@ TEST(connections_that_fail)
 	ASSERT_EQ(-EPROTONOSUPPORT, dblp_socket(&addr, IPPROTO_UDP));
 }
 
-TEST(an_end_that_comes_early)
+TEST(an_early_end_of_the_stream)
 {
 	struct sockaddr_dblp addr;
 	char buf[8];

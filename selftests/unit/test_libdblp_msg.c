@@ -16,8 +16,8 @@ static struct {
 	int			flags;
 	u32			info_len;	/* 0: none */
 	struct dblp_rcvinfo	info;
-	bool			cut;		/* no ranges in control messages */
-	bool			lies;		/* of another message */
+	bool			cut;		/* ranges do not fit the control buffer */
+	bool			lies;		/* the loss map is of another message */
 	int			map_err;
 	u32			map_offset;	/* 0: that of the header */
 	/* Arguments of the last call */

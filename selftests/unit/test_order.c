@@ -29,7 +29,7 @@ static struct fab_state network(double server)
 	};
 }
 
-TEST(soonest_first)
+TEST(updates_are_ordered_by_arrival)
 {
 	struct fab_state s = network(1000);
 
@@ -174,7 +174,7 @@ TEST(which_updates_join_the_last_run)
 
 static const uint64_t old[] = { 90, 95 }, fresh[] = { 100, 100, 100 };
 
-TEST(the_next_run)
+TEST(the_next_run_is_ready_and_leaves_time_for_old_ones)
 {
 	struct fab_leg leg[] = {
 		{ 2, old, false, 5 }, { 3, fresh, true, 2 }, { 1, fresh, true, 1 },
@@ -376,7 +376,7 @@ TEST(a_replica_stays_within_its_bound)
 	EXPECT_FALSE(fab_divergence_fits(&d, 10.5));
 }
 
-TEST(weight_follows_delay)
+TEST(the_weight_decreases_with_the_delay)
 {
 	EXPECT_EQ(fab_weight(0), 1);
 	EXPECT_EQ(fab_weight(3), 0.5);

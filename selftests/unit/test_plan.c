@@ -112,7 +112,7 @@ static const char *check_sums(struct world *w)
 	return NULL;
 }
 
-/* The root has the sum of all, and what the others have is left open */
+/* The root has the sum; vectors of other ranks are undefined */
 static const char *check_reduced(struct world *w)
 {
 	u64 i;
@@ -131,7 +131,7 @@ static const char *check_reduced(struct world *w)
 	return NULL;
 }
 
-/* All have what the root had */
+/* All ranks have the vector of the root */
 static const char *check_spread(struct world *w)
 {
 	u64 i;
@@ -144,7 +144,7 @@ static const char *check_spread(struct world *w)
 	return NULL;
 }
 
-/* @each: contributions that a vector has at first */
+/* @each: initial contributions of a vector */
 static const char *carry_out(struct world *w, u32 each,
 			     const char *(*check)(struct world *w))
 {

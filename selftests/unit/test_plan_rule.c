@@ -93,7 +93,7 @@ static void set(u32 dtype, void *v, u32 i, int x)
 	}
 }
 
-/* Types that have negative numbers: bytes, which wrap, are the last one */
+/* Number of types with negative numbers: all but bytes, which wrap */
 #define SIGNED	DBLP_UINT8
 
 static u32 esize_of(const struct run *r)

@@ -134,7 +134,7 @@ TEST(dblp_rtt_split__there_and_back)
 	}
 }
 
-TEST(dblp_rtt_split__unknown_is_there)
+TEST(dblp_rtt_split__unknown_delay_is_forward)
 {
 	struct dblp_rate_sample rs = { .rtt = 100 * US, .now = S };
 	struct dblp_rtt r = {};
@@ -301,7 +301,7 @@ static u32 timeouts(u64 end, u64 *longest)
 	return n;
 }
 
-TEST(dblp_pto__leaves_a_dead_path_alone)
+TEST(dblp_pto__backs_off_on_a_dead_path)
 {
 	u64 longest;
 

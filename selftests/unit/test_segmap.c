@@ -410,7 +410,7 @@ TEST(dblp_zeromap_put__layout)
 	model_free(&m);
 }
 
-TEST(dblp_zeromap_words__stretches)
+TEST(dblp_zeromap_words__counts_words_of_a_range)
 {
 	struct model m;
 

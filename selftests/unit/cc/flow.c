@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Simulates one flow on a path whose loss and rate change. Prints its window, the
- * delay of the queue and the loss, a line for each interval, of which 'plot' makes
- * Documentation/results/cc-flow.svg. The sender is the module's own net/dblp/core
+ * Simulates one flow on a path whose loss and rate change. Prints window, queueing delay and
+ * loss, one line per interval, which 'plot' plots. The sender is the module's own net/dblp/core
  * and net/dblp/cc.
  */
 #include <stdio.h>
@@ -11,11 +10,11 @@
 
 #define MBIT		100
 #define RTT		(10 * SIM_MS)
-#define QUEUE		82		/* packets: as many as the path holds */
+#define QUEUE		82		/* packets: the capacity of the path */
 #define INTERVAL	(20 * SIM_MS)
 #define END		(9 * SIM_S)
 
-/* What the path does from a time on; loss in ppm, behind the link */
+/* Changes of the path by time; loss after the link, ppm */
 static const struct {
 	u64	at;
 	u32	loss;
