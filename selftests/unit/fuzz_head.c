@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Any bytes as the head of a message of a collective: an accepted head is encoded to the
- * same bytes, its length and runs are valid, and no byte after it is read.
+ * same bytes. Its length and runs are valid, and no byte after it is read.
  */
 #include <errno.h>
 #include <head.h>

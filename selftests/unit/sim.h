@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A deterministic simulator of flows over one bottleneck link. A packet may be lost at
- * random before the link, waits in a finite queue, leaves at the link's rate, may be lost
- * after the link, and arrives after the propagation delay. ACKs take the same delay. The
- * senders use the module's loss detection and congestion control, or an outline of TCP.
- * Messages are segments that are sent, lost, repaired and closed as in tx.c and rx.c.
+ * random before the link. It waits in a finite queue, leaves at the link's rate, may be
+ * lost after the link, and arrives after the propagation delay. ACKs take the same
+ * delay. The senders use the module's loss detection and congestion control, or an
+ * outline of TCP. Messages are segments that are sent, lost, repaired and closed as in
+ * tx.c and rx.c.
  *
  * If all times are multiples of a packet's time on the link, one flow may find the queue
  * full each time and another one never. @phase prevents this.

@@ -62,8 +62,8 @@ link_programs()
 	done
 }
 
-# pack: print the tree as a part of an initramfs. Dates of files are fixed, because the guest reads
-# them and so they would change a run in virtual time.
+# pack: print the tree as a part of an initramfs. Dates of files are fixed: the guest reads them, so
+# they would change a run in virtual time.
 pack()
 {
 	find "$tree" -exec touch -h -d @0 {} +

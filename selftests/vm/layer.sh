@@ -44,7 +44,7 @@ add_python()
 	while IFS= read -r file; do
 		mkdir -p "$tree${file%/*}" && cp "$file" "$tree$file" || return
 	done
-	# Compile modules here, because the guest is slow; its dates are not valid
+	# Compile modules here: the guest is slow, and all files there have the same date
 	"$python" -m compileall -q -j 0 --invalidation-mode unchecked-hash -s "$tree" "$tree/usr/lib"
 }
 
