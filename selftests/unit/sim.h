@@ -37,7 +37,7 @@ struct sim_flow {
 	u64			finished;	/* time when goal was reached, or 0 */
 	u64			sent_pkts;
 	u64			lost_pkts;
-	u64			unneeded_pkts;	/* received segments again */
+	u64			unneeded_pkts;	/* without a new segment */
 	u64			dropped_pkts;	/* by the queue */
 	/* Private */
 	struct dblp_sent	sent;
