@@ -754,6 +754,13 @@ class Opening(unittest.TestCase):
         self.refused(TypeError, "transport is a str", 0, 1, kv, transport=1)
         self.refused(TimeoutError, "not all ranks have come", 0, 2, kv)
 
+    def test_secrets_ports_and_limits_reach_the_library(self):
+        kv = Store().kv()
+        self.refused(OSError, "ports 9-x are not a range", 0, 1, kv, ports="9-x")
+        self.refused(OSError, "the secret is not 32 hexadecimal digits", 0, 1, kv, secret="abc")
+        self.refused(OSError, "bind nowhere is not an address", 0, 1, "tcp://127.0.0.1:1", bind="nowhere")
+        self.refused(ValueError, "operation_ms -1 is not", 0, 1, kv, operation_ms=-1)
+
     def test_all_ranks_come_as_the_environment_says(self):
         code = """
 comm = dblp.Comm(transport="tcp")
