@@ -120,6 +120,9 @@ class Ranks:
         if setup is not None:
             process.control, _ = await self._loop.connect_write_pipe(asyncio.BaseProtocol, popen.stdin)
             process.control.write(json.dumps(setup).encode() + b"\n")
+        if self.failed:
+            # Meanwhile, and this one has missed the signal
+            self._signal(signal.SIGTERM)
 
     async def receive_setup(self) -> Any:
         """

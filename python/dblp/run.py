@@ -291,16 +291,16 @@ async def start_here(o: argparse.Namespace, ranks: Ranks, node: Node, secret: Di
         os.makedirs(o.output, exist_ok=True)
     for local in range(node.ranks):
         number = node.first + local
+        # Signals have their turn
+        await asyncio.sleep(0)
+        if ranks.failed:
+            return
         env = {**environment(o, node, local), **ranks.environment, **secret}
         try:
             await ranks.start(f"rank {number}", command_of(o), env, number,
                               log=os.path.join(o.output, f"rank-{number}.log") if o.output else None)
         except OSError as e:
             ranks.fail(127, f"cannot start {e.filename or o.program!r}: {e.strerror}")
-        # Signals have their turn
-        await asyncio.sleep(0)
-        if ranks.failed:
-            return
 
 
 def node_command(o: argparse.Namespace, node: Node) -> str:

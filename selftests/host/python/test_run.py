@@ -326,6 +326,28 @@ class Ends(unittest.TestCase):
             p.send_signal(signal.SIGINT)
             self.assertEqual(ended(p)[:2], (130, ["[0] SIGINT", "[1] SIGINT"]))
 
+    def test_a_signal_that_is_sent_twice_leaves_time_to_end(self):
+        code = ("import os, signal, time\n"
+                "signal.signal(15, lambda *_: (time.sleep(0.3), print('saved'), os._exit(0)))\n"
+                "print('ready')\ntime.sleep(1000)")
+        with start("-n", "1", "--transport", "tcp", "--", sys.executable, "-c", code) as p:
+            p.stdout.readline()
+            # As timeout(1) does
+            p.send_signal(signal.SIGTERM)
+            p.send_signal(signal.SIGTERM)
+            self.assertEqual(ended(p)[:2], (143, ["[0] saved"]))
+
+    def test_a_signal_that_is_sent_again_later_ends_all_at_once(self):
+        code = "import signal, time\nsignal.signal(15, lambda *_: print('no'))\nprint('ready')\n" \
+               "while True: time.sleep(1000)"
+        with start("-n", "1", "--grace", "1h", "--transport", "tcp", "--", sys.executable, "-c", code) as p:
+            p.stdout.readline()
+            p.send_signal(signal.SIGTERM)
+            p.stdout.readline()
+            time.sleep(1.1)
+            p.send_signal(signal.SIGTERM)
+            self.assertEqual(ended(p)[0], 143)
+
     def test_a_signal_that_is_ignored_stays_so(self):
         code = ("import signal, time\nsignal.signal(signal.SIGUSR1, lambda *_: print('got it'))\n"
                 "print('ready')\nwhile True: time.sleep(1000)")
@@ -494,7 +516,8 @@ class Hosts(unittest.TestCase):
 
     def test_what_no_other_user_may_see_is_on_no_command_line(self):
         code = ("import os; print(os.environ['KEY'], open(os.environ['DBLP_SECRET_FILE']).read().strip(),"
-                " *[open(f'/proc/{pid}/cmdline').read().count('hush7' + 'hush') for pid in (os.getpid(), os.getppid())])")
+                " *[open(f'/proc/{pid}/cmdline').read().count('hush7' + 'hush')"
+                " for pid in (os.getpid(), os.getppid())])")
         status, out, err = run(*self.args("--export", "KEY"), code, env={**os.environ, "KEY": "hush7hush"})
         self.assertEqual(status, 0, err)
         self.assertEqual([line[4:].split()[0::2] for line in out], [["hush7hush", "0"]] * 3)
