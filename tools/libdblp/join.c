@@ -142,7 +142,7 @@ static int refused(struct dblp_comm *comm, const struct dblp_ctl *ctl, uint64_t 
 	if (error == EEXIST)
 		dblp_why(-error, "there is a rank %u already", comm->rank);
 	if (error == ESTALE)
-		dblp_why(-error, "epoch %u is over", comm->attr.epoch);
+		dblp_why(-error, "epoch %u is over: there are ranks of a later epoch", comm->attr.epoch);
 	return error;
 }
 
