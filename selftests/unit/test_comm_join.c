@@ -390,7 +390,7 @@ TEST(macs_are_those_of_siphash)
 	}
 }
 
-TEST(connections_of_other_processes_are_refused_and_counted)
+TEST(processes_without_the_secret_neither_join_nor_end_the_job)
 {
 	struct dblp_comm_attr other;
 	struct dblp_comm *comm;
