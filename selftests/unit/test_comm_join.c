@@ -102,6 +102,27 @@ TEST(a_stale_key_ends_no_attempt)
 	}
 }
 
+static int store_count(void *kv, const char *key, void *v, size_t *n)
+{
+	++*(int *)kv;
+	return -EAGAIN;
+}
+
+TEST(a_store_is_asked_ever_less_often)
+{
+	struct dblp_comm *comm;
+	int n = 0;
+
+	prepare(2, next_epoch(), 10, run_allreduce);
+	rank[1].attr.kv = &n;
+	rank[1].attr.kv_get = store_count;
+	rank[1].attr.join_ms = 2000;
+	EXPECT_EQ(-ETIMEDOUT, dblp_comm_open(&comm, &rank[1].attr));
+	/* After 0, 20, 60, 140, 300, 620 and 1120 ms, and at the end */
+	EXPECT_GE(9, n);
+	EXPECT_LE(2, n);
+}
+
 TEST(ranks_and_their_number_come_from_the_environment)
 {
 	struct dblp_comm_attr attr;

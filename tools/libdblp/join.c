@@ -12,7 +12,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+/* Pause after an attempt, doubled after each: all ranks ask a name server or a store */
 #define RETRY_MS	20
+#define RETRY_MAX_MS	500
 /* An attempt to connect may be lost: then there is another one */
 #define ATTEMPT_MS	1000
 
@@ -271,7 +273,7 @@ static bool may_retry(const struct dblp_comm *comm, int err, uint64_t *patience)
 static int join_rank_0(struct dblp_comm *comm, uint64_t until)
 {
 	uint64_t patience = 0;
-	int err;
+	int err, pause = RETRY_MS;
 
 	for (;;) {
 		err = attempt(comm, until);
@@ -280,7 +282,8 @@ static int join_rank_0(struct dblp_comm *comm, uint64_t until)
 		if (!dblp_ms_left(until))
 			return err == -EAGAIN ? -ETIMEDOUT : -err;
 		dblp_fd_close(&comm->ctl[0].fd);
-		poll(NULL, 0, RETRY_MS);
+		poll(NULL, 0, pause);
+		pause = 2 * pause < RETRY_MAX_MS ? 2 * pause : RETRY_MAX_MS;
 	}
 	if (err == -ETIMEDOUT)
 		dblp_why(err, "rank 0 was reached, but not all ranks have joined");
