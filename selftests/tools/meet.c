@@ -110,6 +110,31 @@ TEST(rank_0_stores_an_address_that_others_reach)
 	}
 }
 
+/* The first device is not the one by which the others are reached */
+TEST(rank_0_stores_the_address_that_routes_lead_to)
+{
+	int here, k;
+
+	make_hosts(false);
+	here = netns_this();
+	if (dblp_netns_enter(host[0]))
+		die("entering a host");
+	run("ip addr add 192.168.9.1/24 dev docker0 && ip link set docker0 down && "
+	    "ip link set docker0 name aaa0 && ip link set aaa0 up");
+	for (k = 0; k < 2; k++) {
+		if (k)
+			setenv("MASTER_ADDR", "10.0.0.3", 1);
+		run("ip route %s default via 10.0.0.2", k ? "del" : "add");
+		netns_set(here);
+		prepare_on_hosts("tcp");
+		expect_sums(_metadata);
+		EXPECT_NE(NULL, strstr(rank[0].text, " 10.0.0.1:"));
+		if (dblp_netns_enter(host[0]))
+			die("entering a host");
+	}
+	unsetenv("MASTER_ADDR");
+}
+
 TEST(link_local_addresses_need_a_device_which_is_said)
 {
 	struct dblp_comm *comm;
