@@ -62,6 +62,7 @@ installs()
 		./usr/lib/python3/dist-packages/dblp/guard.py
 		./usr/lib/python3/dist-packages/dblp/job.py
 		./usr/lib/python3/dist-packages/dblp/lanes.py
+		./usr/lib/python3/dist-packages/dblp/op.py
 		./usr/lib/python3/dist-packages/dblp/outer.py
 		./usr/lib/python3/dist-packages/dblp/output.py
 		./usr/lib/python3/dist-packages/dblp/progress.py
