@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -243,18 +244,26 @@ static inline void run_halves(struct rank *r)
 	free(v);
 }
 
-/* Returns a free port */
+/*
+ * A free port, below those that the kernel gives to the sockets of other processes until it
+ * is used here
+ */
 static inline u16 free_port(void)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET };
-	socklen_t len = sizeof(a);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	u16 port;
+	int fd, err;
 
-	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (bind(fd, (void *)&a, len) || getsockname(fd, (void *)&a, &len))
-		abort();
-	close(fd);
-	return ntohs(a.sin_port);
+	do {
+		if (getrandom(&port, sizeof(port), 0) != sizeof(port))
+			abort();
+		port = 10000 + port % 10000;
+		a.sin_port = htons(port);
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		err = bind(fd, (void *)&a, sizeof(a));
+		close(fd);
+	} while (err);
+	return port;
 }
 
 static inline void expect_good(struct __test_metadata *_metadata, int n)
