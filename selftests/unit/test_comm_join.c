@@ -90,11 +90,15 @@ TEST(a_stale_key_ends_no_attempt)
 		snprintf(at, sizeof(at), "tcp://127.0.0.1:%u", port);
 		rank[3] = rank[0];
 		rank[3].attr.rendezvous = at;
-		rank[3].attr.join_ms = 200;
-		if (k)
+		/* Long enough for one of the two to ask it */
+		rank[3].attr.join_ms = 1500;
+		rank[3].attr.epoch--;
+		if (k) {
 			rank_main(&rank[3]);
-		else
+			EXPECT_EQ(-ETIMEDOUT, rank[3].opened);
+		} else {
 			usleep(100000);
+		}
 		pthread_create(&rank[0].thread, NULL, rank_main, &rank[0]);
 		for (i = 0; i < 3; i++)
 			pthread_join(rank[i].thread, NULL);

@@ -147,7 +147,10 @@ static void proved(struct party *p, struct guest *g)
 	const struct dblp_ctl *ctl = &g->hello.ctl;
 	struct dblp_comm *comm = p->comm;
 
-	if (ctl->epoch < comm->attr.epoch) {
+	/* It has a stale address, which is no reason to end this attempt */
+	if (ctl->comm && ctl->comm != comm->id) {
+		send_away(p, g, &comm->stats.strangers, EAGAIN);
+	} else if (ctl->epoch < comm->attr.epoch) {
 		send_away(p, g, &comm->stats.stale, ESTALE);
 	} else if (ctl->epoch > comm->attr.epoch) {
 		/* This one is of an earlier attempt, and so are all that have joined it */
@@ -155,8 +158,6 @@ static void proved(struct party *p, struct guest *g)
 		p->wrong_rank = 0;
 		dblp_why(-ESTALE, "rank %u is of epoch %u, rank 0 of %u", ctl->rank,
 			 ctl->epoch, comm->attr.epoch);
-	} else if (ctl->comm && ctl->comm != comm->id) {
-		send_away(p, g, &comm->stats.strangers, EAGAIN);
 	} else if (ctl->rank >= comm->nranks) {
 		p->error = EINVAL;
 		p->wrong_rank = ctl->rank;
