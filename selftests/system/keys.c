@@ -30,7 +30,7 @@
 
 static const char *const keys[] = {
 	"the key of the first week", "the key of the second week",
-	"an unknown key",
+	"a key that was never set",
 };
 
 #define WRONG		2
