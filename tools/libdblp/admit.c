@@ -444,6 +444,22 @@ static int tell_table(struct party *p, uint64_t until)
 	return err;
 }
 
+/* Without IPv6 here, ranks that are given an address of IPv6 would connect in vain */
+static int has_protocol(const struct dblp_where *where)
+{
+	uint32_t i;
+	int fd = 0;
+
+	for (i = 0; i < where->n; i++) {
+		fd = dblp_socket(&where->addr[i], IPPROTO_TCP);
+		if (fd != -EAFNOSUPPORT)
+			break;
+	}
+	if (fd >= 0 && i < where->n)
+		close(fd);
+	return fd == -EAFNOSUPPORT ? fd : 0;
+}
+
 static int prepare(struct party *p)
 {
 	struct dblp_comm *comm = p->comm;
@@ -457,6 +473,8 @@ static int prepare(struct party *p)
 	p->reached = calloc(comm->nranks, sizeof(*p->reached));
 	if (!err && !(p->guest && p->poll && p->reached))
 		err = -ENOMEM;
+	if (!err)
+		err = has_protocol(&where);
 	if (!err)
 		err = dblp_door_open(comm, where.port, p->until);
 	if (where.n)
