@@ -143,8 +143,8 @@ def as_ctl_capped(obj, **rest):
 
 
 def shown(sock):
-    """A socket as dblpctl has it, without what it concludes."""
-    return {k: v for k, v in sock.items() if not k.endswith('s_all')}
+    """A socket as dblpctl has it, without what it concludes or takes from the job."""
+    return {k: v for k, v in sock.items() if not k.endswith('s_all') and k != 'job_name'}
 
 
 class Peers:
