@@ -2,21 +2,23 @@
 /*
  * libdblp: communicators, which carry out collective operations between ranks.
  *
- * A communicator has a thread of its own, which sends, receives and adds. Functions
- * return 0 or a negative errno; none prints or ends the program. Threads may call them
- * at the same time, for one communicator, too, but for dblp_comm_close(); operations
- * have to begin in the same order on all ranks.
+ * A communicator has an engine: a thread that sends, receives and adds.
+ * Functions return 0 or a negative errno unless stated otherwise; none prints
+ * or ends the program. Threads may call them concurrently, also for one
+ * communicator. The exception is dblp_comm_close(): no other call may use the
+ * communicator then. All ranks must begin operations in the same order.
  *
- * When a rank fails or ranks disagree, the communicator fails on all of them, with the
- * same error and the same rank in &struct dblp_result: rank 0 decides which. Only what
- * ended before has ended well; a failed communicator can only be closed.
+ * When a rank fails or ranks disagree, the communicator fails on all ranks,
+ * with the same error and the same rank in &struct dblp_result: rank 0 decides
+ * which. Operations that ended before succeeded, all others fail. A failed
+ * communicator can only be closed.
  *
- * After fork() the child has no communicators; it must not call these functions for
- * those of its parent.
+ * After fork() the child has no communicators: it must not call these functions
+ * for those of its parent.
  *
- * Structures that programs fill begin with their size, so that they can grow: zero
- * them, set @size, and what is left 0 is the default. Of those that are filled for them
- * the size is an argument.
+ * Structures that the program fills begin with their size, so that later
+ * versions can add fields: zero them, set @size, and leave 0 where the default
+ * will do. Functions that fill a structure take its size as an argument.
  */
 #ifndef DBLP_COMM_H
 #define DBLP_COMM_H
@@ -33,30 +35,31 @@ extern "C" {
 struct dblp_comm;
 struct dblp_req;
 
-/** DBLP_COMM_RANK_ENV - as @rank and @nranks: what the environment says */
+/** DBLP_COMM_RANK_ENV - for @rank and @nranks: take the value from the environment */
 #define DBLP_COMM_RANK_ENV	(-1)
 
-/** DBLP_COMM_BYTES - default of @message_bytes */
+/** DBLP_COMM_BYTES - default of @message_bytes, bytes */
 #define DBLP_COMM_BYTES		(1U << 20)
 
 /**
- * DBLP_THREAD_NAME - the thread of a communicator has this name, followed by the rank, so
- *	that tools such as dblpctl(8) know which rank a process is
+ * DBLP_THREAD_NAME - name of an engine's thread, followed by the rank
+ *
+ * Tools such as dblpctl(8) find the rank of a process by it.
  */
 #define DBLP_THREAD_NAME	"dblp-rank-"
 
-/** DBLP_ABSENT_RANKS - the most ranks that dblp_comm_absent() names */
+/** DBLP_ABSENT_RANKS - most ranks that dblp_comm_absent() names */
 #define DBLP_ABSENT_RANKS	12
 
-/** DBLP_LANES_MAX - the most lanes of a communicator */
+/** DBLP_LANES_MAX - most lanes of a communicator */
 #define DBLP_LANES_MAX		8
 
 /**
  * enum dblp_lane_flags - flags of a lane
- * @DBLP_LANE_BUDGET: @budget is set, and counts instead of that of operations; but where
- *	that is 0 nothing is lost
- * @DBLP_LANE_POLICY: @policy is set, and counts instead of that of operations
- * @DBLP_LANE_NOT_ECT: data is not ECT(0), so that queues which mark drop it instead
+ * @DBLP_LANE_BUDGET: @budget is set and replaces the budget of operations. An
+ *	operation with a budget of 0 stays reliable
+ * @DBLP_LANE_POLICY: @policy is set and replaces the policy of operations
+ * @DBLP_LANE_NOT_ECT: data is not ECT(0): queues drop it where they mark ECT(0)
  *	("dblp" only, see %DBLP_ECT)
  */
 enum dblp_lane_flags {
@@ -66,17 +69,18 @@ enum dblp_lane_flags {
 };
 
 /**
- * struct dblp_lane - connections of their own, one to each peer and device
+ * struct dblp_lane - a set of connections, one to each peer and device
  * @flags: &enum dblp_lane_flags
- * @budget: ppm
- * @policy: &enum dblp_policy of <linux/dblp.h>
- * @priority: SO_PRIORITY of its sockets, 0: that of a new socket; above 6 it takes
- *	CAP_NET_ADMIN
- * @tos: 0 ... 0xfc, a multiple of 4: TOS byte of its data
- * @large: ppm, 0: all. Of each message with contributions only this share of the
- *	elements goes by this lane: blocks with the largest elements. The others go by
- *	lane @rest
- * @rest: that lane, which has no @large; 0 if this one has none
+ * @budget: ppm, with %DBLP_LANE_BUDGET
+ * @policy: &enum dblp_policy of <linux/dblp.h>, with %DBLP_LANE_POLICY
+ * @priority: SO_PRIORITY of its sockets; 0: the system's default. Above 6
+ *	CAP_NET_ADMIN is needed
+ * @tos: TOS byte of its data: 0 ... 0xfc, a multiple of 4
+ * @large: ppm; 0: all. This lane carries only this share of the elements of
+ *	each message with contributions: blocks with the largest elements. Lane
+ *	@rest carries the others
+ * @rest: lane for the other elements, which has no @large itself; 0 if @large
+ *	is 0
  * @reserved: 0
  */
 struct dblp_lane {
@@ -93,53 +97,61 @@ struct dblp_lane {
 /**
  * struct dblp_comm_attr - how to find the other ranks
  * @size: sizeof(struct dblp_comm_attr)
- * @rank: this rank, 0 ... @nranks - 1, or %DBLP_COMM_RANK_ENV: RANK,
+ * @rank: this rank, 0 ... @nranks - 1. %DBLP_COMM_RANK_ENV: RANK,
  *	OMPI_COMM_WORLD_RANK, PMI_RANK or SLURM_PROCID of the environment
- * @nranks: number of ranks, or %DBLP_COMM_RANK_ENV: WORLD_SIZE,
+ * @nranks: number of ranks. %DBLP_COMM_RANK_ENV: WORLD_SIZE,
  *	OMPI_COMM_WORLD_SIZE, PMI_SIZE or SLURM_NTASKS
- * @epoch: which attempt of the job this is: a rank with an older one is refused, one with
- *	a newer one ends the attempt. 0 with "env": TORCHELASTIC_RESTART_COUNT of the
- *	environment, if set
- * @rendezvous: where rank 0 is to be found, over TCP: "tcp://HOST:PORT";
- *	"file:PATH", a list with ADDRESS:PORT of each rank in a line, of which each
- *	rank uses the address, and rank 0 the port; "kv", by @kv_set and @kv_get; "env"
- *	(also NULL): MASTER_ADDR of the environment, and DBLP_PORT or the port behind
- *	MASTER_PORT. HOST may be another name or address on each rank; rank 0 uses the
- *	port only
- * @transport: of the data: "dblp" (also NULL), "tcp", or "tcp:CC" with that congestion
- *	control
- * @devices: names of network devices, separated by commas: level l of a plan uses the
- *	l-th, modulo their number. NULL: whatever the route to rank 0 takes: the others
- *	connect to the address from which a rank reached rank 0, and to rank 0 at the
- *	address at which they reached it
- * @kv_set: "kv": store @n bytes at @v under @key, for other ranks
- * @kv_get: "kv": get what is stored under @key, at most *@n bytes, and set *@n;
- *	-EAGAIN if there is nothing yet: then it is called again
+ * @epoch: number of the job's attempt. A rank with an older epoch is refused, a
+ *	rank with a newer one ends the attempt. 0 with "env":
+ *	TORCHELASTIC_RESTART_COUNT of the environment, if set
+ * @rendezvous: where rank 0 listens, over TCP. "tcp://HOST:PORT". "file:PATH":
+ *	a list with one line ADDRESS:PORT for each rank; each rank uses its
+ *	address, and rank 0 also its port. "kv": by @kv_set and @kv_get. "env"
+ *	(also NULL): MASTER_ADDR of the environment, port DBLP_PORT or
+ *	MASTER_PORT + 1. HOST may be another name or address on each rank; rank
+ *	0 uses only the port
+ * @transport: transport of the data: "dblp" (also NULL), "tcp", or "tcp:CC"
+ *	with that congestion control
+ * @devices: names of network devices, separated by commas: level l of a plan
+ *	uses device l modulo their number. NULL: as routed. Then a rank listens
+ *	at the address from which it reached rank 0, and rank 0 at the address
+ *	where that rank reached it
+ * @kv_set: "kv": store @n bytes at @v under @key, for other ranks. Return: 0 or
+ *	a negative errno
+ * @kv_get: "kv": copy the value of @key, at most *@n bytes, to @v, and set *@n
+ *	to its length. Return: 0 or a negative errno; -EAGAIN if there is no
+ *	value yet: it is called again
  * @kv: first argument of both
- * @job: number of the job that sockets of "dblp" are in, 0: none
- * @join_ms: how long to wait for all ranks to join; 0: 60000. A rank that has reached
- *	rank 0 waits up to @timeout_ms longer, to hear which ones are missing
- * @timeout_ms: how long a host may be silent, on all connections, until it has failed,
- *	and how long a connection for data may take to be made; 0: 5000
- * @keepalive_ms: how often hosts are asked, 1000 at least and at most half of
+ * @job: number of the job of "dblp" sockets, 0: none
+ * @join_ms: timeout for all ranks to join, ms; 0: 60000. A rank that has
+ *	reached rank 0 waits up to @timeout_ms longer, to learn which ranks are
+ *	missing
+ * @timeout_ms: ms until a host that is silent on all connections has failed,
+ *	and timeout of a connection for data; 0: 5000
+ * @keepalive_ms: interval of keepalives, ms: at least 1000 and at most half of
  *	@timeout_ms; 0: 1000
- * @message_bytes: the most bytes of a message with data, a multiple of 8. Longer
- *	steps take several; each has a loss budget of its own. 0: %DBLP_COMM_BYTES
- * @lanes: number of @lane, 0: one of which nothing is set
+ * @message_bytes: largest size of a message with data, bytes, a multiple of 8.
+ *	Longer steps take several messages, each with a loss budget of its own.
+ *	0: %DBLP_COMM_BYTES
+ * @lanes: number of entries of @lane; 0: one lane with defaults
  * @lane: lanes, see &struct dblp_lane_part; copied
- * @secret: 32 hexadecimal digits that all ranks know and nobody else: a process without
- *	them cannot join, connect for data or pass for rank 0. NULL: the first line of
- *	the file that DBLP_SECRET_FILE of the environment names, or none
- * @ports: "40000-40100": ports to listen at for data, and with "kv" for ranks that
- *	join. NULL: DBLP_PORTS of the environment, or any free port
- * @bind: rank 0: address to listen at. NULL: DBLP_BIND of the environment, or all
- * @operation_ms: how long an operation may take; 0: no limit. Then the communicator fails
- *	with -ETIMEDOUT on all ranks, see dblp_comm_absent() and dblp_comm_why()
+ * @secret: 32 hexadecimal digits, shared by all ranks. A process without them
+ *	cannot join, connect for data or impersonate rank 0. NULL: the first
+ *	line of the file named by DBLP_SECRET_FILE of the environment, or no
+ *	secret
+ * @ports: "40000-40100": ports to listen at for data, and with "kv" for joining
+ *	ranks. NULL: DBLP_PORTS of the environment, or any free port
+ * @bind: rank 0: address to listen at. NULL: DBLP_BIND of the environment, or
+ *	all addresses
+ * @operation_ms: time limit of operations, ms; 0: none. After it the
+ *	communicator fails with -ETIMEDOUT on all ranks, see dblp_comm_absent()
+ *	and dblp_comm_why()
  * @reserved: 0
  *
- * All ranks give the same @nranks, @transport, @message_bytes, @lane, @secret and number
- * of @devices. Where @join_ms, @timeout_ms or @operation_ms is 0, DBLP_JOIN_MS,
- * DBLP_TIMEOUT_MS or DBLP_OPERATION_MS of the environment counts, if set.
+ * All ranks give the same @nranks, @transport, @message_bytes, @lane, @secret
+ * and number of @devices. Where @join_ms, @timeout_ms or @operation_ms is 0,
+ * DBLP_JOIN_MS, DBLP_TIMEOUT_MS or DBLP_OPERATION_MS of the environment
+ * replaces the default.
  */
 struct dblp_comm_attr {
 	uint32_t	size;
@@ -170,60 +182,70 @@ struct dblp_comm_attr {
 
 /**
  * dblp_comm_open() - join the other ranks
- * @comm: set
+ * @comm: set to the new communicator; close it by dblp_comm_close()
  * @attr: attributes; strings are copied
  *
- * Returns when all ranks have joined, or -ETIMEDOUT. A rank that ends before may join
- * again. The callbacks are called by this thread, before it returns: @kv_set by rank 0,
- * with its address, and @kv_get by the others, before each attempt to reach it, so that
- * a value of an earlier run does no harm.
+ * Returns when all ranks have joined, or after the timeout. A rank that ends
+ * before that may join again. This thread calls the callbacks before it
+ * returns. Rank 0 calls @kv_set with its address. The others call @kv_get
+ * before each attempt to reach rank 0, so that a value of an earlier run does
+ * no harm.
  *
- * If the limit of open files (RLIMIT_NOFILE) is too low for connections with all ranks,
- * it is raised as far as needed.
+ * Raises the soft limit of open files (RLIMIT_NOFILE) as far as connections
+ * with all ranks need.
  *
- * Return: 0; -EINVAL if @attr contradicts itself, or that of another rank: then on all
- * ranks; -E2BIG if it has more than this library knows; -EPROTONOSUPPORT if rank 0
- * speaks another version; -EPERM if a lane has a priority that this process may not have;
- * -ESTALE if @epoch is older than that of others; -EEXIST if
- * this rank has joined already; -EACCES if @secret is not that of rank 0, or others may
- * read its file; -EMFILE if the limit of open files cannot be raised; -EADDRINUSE if there
- * is no free port; -EADDRNOTAVAIL if ranks have addresses that others cannot reach; -EAFNOSUPPORT without AF_DBLP, or without IPv6 if an
- * address needs it; -ENODEV if there is no
- * such device; another negative errno.
+ * Return: 0 or a negative errno, such as
+ *
+ *	-EACCES		@secret differs from rank 0's, or others may read its file
+ *	-EADDRINUSE	no port is free
+ *	-EADDRNOTAVAIL	a rank has an address that another cannot reach
+ *	-EAFNOSUPPORT	no AF_DBLP, or an address needs IPv6, which is missing
+ *	-E2BIG		@attr has fields that this library does not know
+ *	-EEXIST		this rank has joined already
+ *	-EINVAL		@attr contradicts itself, or another rank's: then on all ranks
+ *	-EMFILE		the limit of open files cannot be raised
+ *	-ENODEV		a device does not exist
+ *	-EPERM		this process may not use the priority of a lane
+ *	-EPROTONOSUPPORT rank 0 has another version
+ *	-ESTALE		@epoch is older than that of other ranks
+ *	-ETIMEDOUT	not all ranks have joined
  */
 int dblp_comm_open(struct dblp_comm **comm, const struct dblp_comm_attr *attr);
 
 /**
- * dblp_comm_why() - what is known of a failure, for people
- * @comm: a communicator that has failed, or NULL: the last dblp_comm_open() of this
- *	thread that did
+ * dblp_comm_why() - describe a failure, for people
+ * @comm: a communicator that has failed, or NULL: the last dblp_comm_open() of
+ *	this thread that failed
  *
- * Return: text without a line end, "" if there is nothing to add to the error. It lives
- * as long as @comm, or until this thread calls dblp_comm_open() again.
+ * Return: text without a newline; "" if the error says it all. It is valid as
+ * long as @comm; with NULL, until this thread calls dblp_comm_open() again.
  */
 const char *dblp_comm_why(struct dblp_comm *comm);
 
 /**
  * dblp_comm_close() - leave
- * @comm: freed, with its requests, which no thread may be waiting for. NULL: nothing
+ * @comm: freed, with its requests, for which no thread may be waiting. NULL:
+ *	nothing
  *
- * Returns when those who decide who has failed have heard of it, which takes a round
- * trip, and at most @timeout_ms. What was sent is still delivered. Other ranks fail if they need this one later, with
- * -ECONNRESET and this rank, at the latest after @timeout_ms. Rank 0 leaves last: what
- * others do that has not ended @timeout_ms after it left fails, too.
+ * Messages already sent are still delivered. Returns when rank 0 (on rank 0:
+ * all others) knows that this rank has left: after a round trip, at most
+ * @timeout_ms. Other ranks that still need this rank fail with -ECONNRESET and
+ * its number, at the latest @timeout_ms later. Rank 0 should leave last:
+ * operations of others fail if they have not ended @timeout_ms after it has
+ * left.
  */
 void dblp_comm_close(struct dblp_comm *comm);
 
 /**
  * dblp_comm_abort() - let the communicator fail, on all ranks
  * @comm: the communicator
- * @error: positive errno that all get, with this rank; 0, EAGAIN or what is none:
- *	ECANCELED
+ * @error: positive errno that all ranks get, with the number of this rank;
+ *	ECANCELED replaces 0, EAGAIN and invalid values
  */
 void dblp_comm_abort(struct dblp_comm *comm, int error);
 
 /**
- * dblp_comm_rank() - which rank this is
+ * dblp_comm_rank() - number of this rank
  * @comm: the communicator
  *
  * Return: 0 ... dblp_comm_nranks() - 1.
@@ -231,41 +253,42 @@ void dblp_comm_abort(struct dblp_comm *comm, int error);
 uint32_t dblp_comm_rank(const struct dblp_comm *comm);
 
 /**
- * dblp_comm_nranks() - how many ranks there are
+ * dblp_comm_nranks() - number of ranks
  * @comm: the communicator
  *
- * Return: 1 at least.
+ * Return: at least 1.
  */
 uint32_t dblp_comm_nranks(const struct dblp_comm *comm);
 
 /**
- * dblp_comm_describe() - what is in use
+ * dblp_comm_describe() - describe transport, devices and lanes in use
  * @comm: the communicator
  *
- * Return: one line of text without its end, that lives as long as @comm.
+ * Return: one line of text without a newline, valid as long as @comm.
  */
 const char *dblp_comm_describe(const struct dblp_comm *comm);
 
 /**
- * dblp_comm_error() - has it failed?
+ * dblp_comm_error() - has the communicator failed?
  * @comm: the communicator
- * @rank: set to the rank that has failed, -1: none; or NULL
+ * @rank: set to the rank that has failed, or to -1; may be NULL
  *
  * Return: 0, or the negative errno that all ranks get.
  */
 int dblp_comm_error(struct dblp_comm *comm, int32_t *rank);
 
 /**
- * dblp_comm_absent() - which ranks has an operation that took too long waited for?
+ * dblp_comm_absent() - ranks for which an operation waited when its time limit
+ *	passed
  * @comm: the communicator
- * @rank: filled with the first ones, by rising number
- * @room: entries of @rank; more than %DBLP_ABSENT_RANKS are of no use
+ * @rank: filled with the lowest numbers, in rising order
+ * @room: entries of @rank; at most %DBLP_ABSENT_RANKS are filled
  *
- * They have not begun the operation, or their process is stopped, or it is the peer of
- * dblp_comm_send() or dblp_comm_recv().
+ * These ranks have not begun the operation, or their process is stopped. For
+ * dblp_comm_send() and dblp_comm_recv() it is the peer.
  *
- * Return: number of ranks that there are, also if @room is less; 0 if all ranks have begun
- * the operation, or the communicator has not failed because of one.
+ * Return: number of such ranks, which may exceed @room; 0 if all ranks have
+ * begun the operation, or no time limit ended the communicator.
  */
 int dblp_comm_absent(struct dblp_comm *comm, uint32_t *rank, size_t room);
 
@@ -273,18 +296,18 @@ int dblp_comm_absent(struct dblp_comm *comm, uint32_t *rank, size_t room);
  * dblp_comm_fd() - file descriptor for poll()
  * @comm: the communicator
  *
- * It is readable while there are requests that have ended and that dblp_wait() has not
- * been called for since. Only to be polled.
+ * Readable while requests have ended for which dblp_wait() was not called
+ * since. Only for polling; dblp_comm_close() closes it.
  */
 int dblp_comm_fd(const struct dblp_comm *comm);
 
 /**
- * struct dblp_comm_stats - what was refused, and what came late
- * @strangers: connections of other programs, of ranks of another communicator, with
- *	another secret or too many, and silent ones
- * @versions: ranks of another version
- * @stale: connections of an older epoch
- * @late: messages that came after their operation had gone on without them
+ * struct dblp_comm_stats - counters of refused connections and late messages
+ * @strangers: connections of other programs, of ranks of another communicator,
+ *	with another secret, beyond the expected number, or silent
+ * @versions: connections of ranks with another version
+ * @stale: connections of ranks with an older epoch
+ * @late: messages that arrived after @wait_ms, and were dropped
  */
 struct dblp_comm_stats {
 	uint64_t	strangers;
@@ -297,45 +320,47 @@ struct dblp_comm_stats {
  * dblp_comm_stats() - read counters
  * @comm: the communicator
  * @stats: filled
- * @size: its size
+ * @size: sizeof(*@stats)
  */
 void dblp_comm_stats(struct dblp_comm *comm, struct dblp_comm_stats *stats,
 		     size_t size);
 
 /**
- * DBLP_CARRY_TIMES - how many times its budget a message may lose
+ * DBLP_CARRY_TIMES - largest loss of a message, as a multiple of its budget
  *
- * With %DBLP_OP_CARRY: enough for a segment of messages that are short, too little to
- * lose a message as a whole.
+ * For %DBLP_OP_CARRY: enough to lose a segment of a short message, too little
+ * to lose a whole message.
  */
 #define DBLP_CARRY_TIMES	8
 
-/** DBLP_BLOCK_MAX - the most elements of a block, with %DBLP_OP_SPARSE */
+/** DBLP_BLOCK_MAX - most elements of a block, with %DBLP_OP_SPARSE */
 #define DBLP_BLOCK_MAX		(1U << 20)
 
 /**
  * enum dblp_op_flags - flags of an operation
- * @DBLP_OP_BUDGET: @budget is set; else it is that of the phase. What an operator then sets
- *	a socket to counts from the next message on, until operations have another
- *	budget; but where it is 0 nothing is lost
- * @DBLP_OP_POLICY: @policy is set; else it is that of the phase
- * @DBLP_OP_PHASE: @phase is set; else it is that of the job
- * @DBLP_OP_AVERAGE: the sum is divided by the number of ranks (of contributions, if
- *	an algorithm sums fewer). Elements of 16 bits are divided before they are added,
- *	unless %DBLP_OP_KEEP is set: a mean does not overflow although the sum would
- * @DBLP_OP_CARRY: budget that messages could not use, because they were too short or
- *	nothing was lost, is left for later ones with the same @key, as much as is worth
- *	one message, each of which may lose %DBLP_CARRY_TIMES its budget at most; with
- *	%DBLP_OP_BUDGET only
- * @DBLP_OP_SPARSE: blocks of elements that are all zero (0.0, not -0.0) are not sent,
- *	in either direction; how large blocks are is chosen for each message, unless
- *	@block says so. Which they are is never lost, and budgets are shares of what
- *	is sent
- * @DBLP_OP_KEEP: sums may be lost, too, on their way back: what is lost of them this rank's
- *	vector keeps as it was, so ranks may differ then. For parameters: of plans ps,
- *	transpose and average, and of dblp_allgather(); not with %DBLP_OP_SPARSE
+ * @DBLP_OP_BUDGET: @budget is set; else the phase gives it. If an operator then
+ *	sets a socket's budget, that one holds from the next message on, until
+ *	operations have another budget. A budget of 0 cannot be raised
+ * @DBLP_OP_POLICY: @policy is set; else the phase gives it
+ * @DBLP_OP_PHASE: @phase is set; else the job gives it
+ * @DBLP_OP_AVERAGE: divide the sum by the number of ranks (of contributions, if
+ *	an algorithm sums fewer). Elements of 16 bits are divided before they
+ *	are added, unless %DBLP_OP_KEEP is set: then a mean cannot overflow
+ *	where its sum would
+ * @DBLP_OP_CARRY: save unused budget for later messages with the same @key, at
+ *	most that of one message. A budget is unused if a message is too short
+ *	for it, or nothing was lost. A message may lose at most
+ *	%DBLP_CARRY_TIMES its budget. Needs %DBLP_OP_BUDGET
+ * @DBLP_OP_SPARSE: do not send blocks of elements that are all zero (0.0, not
+ *	-0.0), in either direction. The block size is chosen for each message,
+ *	unless @block is set. The list of blocks is never lost, and budgets are
+ *	shares of the elements sent
+ * @DBLP_OP_KEEP: allow losses in the spread half, too: the vector of a rank
+ *	keeps its old elements where sums were lost, so ranks may differ. For
+ *	parameters: plans ps, transpose and average, and dblp_allgather(); not
+ *	with %DBLP_OP_SPARSE
  *
- * Without any of the first three and without a job nothing is lost.
+ * Without the first three flags and without a job, operations are reliable.
  */
 enum dblp_op_flags {
 	DBLP_OP_BUDGET	= 1 << 0,
@@ -348,14 +373,14 @@ enum dblp_op_flags {
 };
 
 /**
- * struct dblp_lane_part - elements of an operation that go by a lane
- * @first: first one
- * @end: first one behind them
- * @lane: the lane
+ * struct dblp_lane_part - elements of an operation that travel by a lane
+ * @first: first element
+ * @end: end of the range, exclusive
+ * @lane: index of the lane
  * @reserved: 0
  *
- * The elements of a lane are divided among all ranks by themselves, as a vector of their
- * own would be, and each part takes messages of its own.
+ * The elements of each lane are divided among all ranks as if they were a
+ * vector of their own, and each part has its own messages.
  */
 struct dblp_lane_part {
 	uint64_t	first;
@@ -365,7 +390,7 @@ struct dblp_lane_part {
 };
 
 /**
- * struct dblp_op - how an operation is done
+ * struct dblp_op - attributes of an operation
  * @size: sizeof(struct dblp_op)
  * @flags: &enum dblp_op_flags
  * @algo: &enum dblp_algo
@@ -374,29 +399,32 @@ struct dblp_lane_part {
  * @budget: ppm: share of all contributions that may be lost
  * @policy: &enum dblp_policy of <linux/dblp.h>
  * @phase: number of a phase
- * @wait_ms: so long after it began here, for each round, go on without contributions
- *	that may be lost and of which nothing has come yet; 0: never. What such a rank
- *	owns, and all that is reliable, is waited for
+ * @wait_ms: time for late contributions, ms for each round, counted from the
+ *	start of the operation on this rank; 0: no limit. After it the operation
+ *	continues without contributions of which nothing has arrived, if they
+ *	may be lost. Reliable messages, and sums of elements that a late rank
+ *	owns, are still awaited
  * @plan_flags: %DBLP_PLAN_SERVER or 0
- * @root: see &struct dblp_plan, as those below
+ * @root: see &struct dblp_plan, as for the next four
  * @fanin: children of a rank in a tree
- * @turn: how often was averaged before
+ * @turn: number of earlier averages
  * @levels: number of digits
- * @radix: their radices
- * @key: %DBLP_FEEDBACK, %DBLP_OP_CARRY: what was lost, and which credit there is, is
- *	kept for the next operation with this number: one for each vector that is reduced
- *	again and again, with the same @dtype and number of elements (-EINVAL), with
- *	the same %DBLP_OP_AVERAGE, and not before the last time has ended (-EBUSY).
- *	See dblp_residual_get()
- * @prune: %DBLP_OP_SPARSE, %DBLP_FEEDBACK: ppm: which share of the squared norm of each
- *	message with contributions is not sent either, whole blocks of the least norm:
- *	they are added to the next vector, as what was lost is
- * @block: %DBLP_OP_SPARSE: elements of a block, a power of two, at most
- *	%DBLP_BLOCK_MAX; 0: whatever takes the fewest bytes. Of contributions that are
- *	divided between two lanes, with %DBLP_FEEDBACK, at most 16
- * @parts: number of @part, 0: all goes by lane 0
- * @limit_ms: how long it may take; 0: @operation_ms of the communicator. Then the
- *	communicator fails with -ETIMEDOUT. Ranks may have limits of their own
+ * @radix: radices of the digits
+ * @key: for %DBLP_FEEDBACK and %DBLP_OP_CARRY: number of the vector. Residual
+ *	and saved budget are kept for the next operation with the same number.
+ *	@dtype, number of elements and %DBLP_OP_AVERAGE must be the same each
+ *	time (-EINVAL), and the last operation must have ended (-EBUSY). See
+ *	dblp_residual_get()
+ * @prune: ppm, for %DBLP_OP_SPARSE with %DBLP_FEEDBACK: share of the squared
+ *	norm of each message with contributions that is not sent: blocks with
+ *	the least norm. They are added to the next vector, as lost elements are
+ * @block: for %DBLP_OP_SPARSE: elements of a block, a power of two, at most
+ *	%DBLP_BLOCK_MAX; 0: the size that takes the fewest bytes. With
+ *	%DBLP_FEEDBACK, blocks of contributions that two lanes share have at
+ *	most 16 elements
+ * @parts: number of entries of @part; 0: lane 0 carries all elements
+ * @limit_ms: time limit, ms; 0: @operation_ms of the communicator. After it the
+ *	communicator fails with -ETIMEDOUT. Ranks may have different limits
  * @part: parts of the vector, in order and without gaps; copied
  *
  * All ranks give the same, except for @limit_ms.
@@ -426,10 +454,11 @@ struct dblp_op {
 };
 
 /**
- * struct dblp_lane_result - what became of a lane
- * @asked: as that of &struct dblp_result, of what should have come by this lane
- * @missing: the same
- * @ns: nanoseconds until nothing of this lane was left to be done here, 0: it had nothing
+ * struct dblp_lane_result - result of one lane, on this rank
+ * @asked: as in &struct dblp_result, for this lane only
+ * @missing: as in &struct dblp_result, for this lane only
+ * @ns: time until the last step of this lane ended on this rank, ns; 0: it had
+ *	no steps
  */
 struct dblp_lane_result {
 	uint64_t	asked;
@@ -438,28 +467,29 @@ struct dblp_lane_result {
 };
 
 /**
- * struct dblp_result - what became of an operation, on this rank
- * @asked: bytes of contributions, and with %DBLP_OP_KEEP of sums, that it should have
- *	received
- * @missing: bytes of those that were lost, or came too late
- * @lost: %DBLP_FEEDBACK: bytes that this rank sent and that were lost: they are added
- *	to its vector the next time. What others went on without is not among them
- * @none: %DBLP_RESCALE: elements of what this rank owns that have no contribution:
+ * struct dblp_result - result of an operation, on this rank
+ * @asked: bytes of contributions, and with %DBLP_OP_KEEP of sums, that this
+ *	rank expected
+ * @missing: bytes of these that were lost, or arrived too late
+ * @lost: %DBLP_FEEDBACK: bytes sent by this rank and lost, to be added to its
+ *	next vector. Bytes that arrived late at others are not included
+ * @none: %DBLP_RESCALE: elements owned by this rank that got no contribution:
  *	they are 0
- * @ns: nanoseconds that it took
- * @least: %DBLP_RESCALE: the least number of contributions of an element that this
+ * @ns: duration, ns
+ * @least: %DBLP_RESCALE: least number of contributions of an element that this
  *	rank owns
- * @late_ranks: ranks that it went on without
- * @failed_rank: which rank has failed, or means another operation than others do
- *	(-EPROTO), or is the first of dblp_comm_absent() or, if all ranks have begun the
- *	operation, the one where it took too long (-ETIMEDOUT); -1: none
+ * @late_ranks: number of ranks without whose contributions it continued
+ * @failed_rank: the rank that has failed; on -EPROTO the rank whose operation
+ *	differs; on -ETIMEDOUT the first of dblp_comm_absent(), or the rank
+ *	whose limit passed if all have begun the operation; -1: none
  * @error: negative errno, or 0
- * @budget_least: ppm: least budget that messages with contributions to this rank came
- *	with, times the contributions in each: that of @op, or what an operator has set
- * @budget_most: ppm: the largest one; both are 0 if none came
- * @sent: bytes of messages that this rank has sent, with their heads
- * @pruned: bytes that were not sent for the sake of @prune
- * @lane: of each lane
+ * @budget_least: ppm: smallest budget of the messages received with
+ *	contributions, times the contributions in each: from @op, or set by an
+ *	operator
+ * @budget_most: ppm: the largest one. Both are 0 if no such message arrived
+ * @sent: bytes of messages sent by this rank, with their heads
+ * @pruned: bytes not sent because of @prune
+ * @lane: result of each lane
  */
 struct dblp_result {
 	uint64_t	asked;
@@ -481,19 +511,20 @@ struct dblp_result {
 /**
  * dblp_allreduce() - sum a vector over all ranks
  * @comm: the communicator
- * @buf: the vector, aligned to its elements: this rank's contribution, then the sum.
- *	Not to be touched until the end
- * @count: its elements
- * @op: how
+ * @buf: the vector, aligned to its elements: this rank's contribution, replaced
+ *	by the sum. Not to be touched until the operation ends
+ * @count: number of its elements
+ * @op: attributes of the operation
  * @req: set; for dblp_wait()
  *
- * Operations of a communicator are carried out side by side, and end in any order. They
- * begin in the same order on all ranks, except for dblp_comm_send() and dblp_comm_recv().
+ * Returns at once. Operations of a communicator run concurrently, and end in
+ * any order. All ranks must begin them in the same order, except for
+ * dblp_comm_send() and dblp_comm_recv().
  *
- * Return: 0; -EINVAL if @op contradicts itself, or its parts leave elements out or have
- * some twice; -ENOENT if there is no such lane; -E2BIG if it has more than this library
- * knows or steps wait for others 2^32 times, -ENOMEM; the communicator's error if it has
- * failed.
+ * Return: 0; -EINVAL if @op contradicts itself, or its parts overlap or have
+ * gaps; -ENOENT if a lane does not exist; -E2BIG if @op has fields that this
+ * library does not know, or its steps have 2^32 dependencies; -ENOMEM; the
+ * communicator's error if it has failed.
  */
 int dblp_allreduce(struct dblp_comm *comm, void *buf, uint64_t count,
 		   const struct dblp_op *op, struct dblp_req **req);
@@ -501,10 +532,10 @@ int dblp_allreduce(struct dblp_comm *comm, void *buf, uint64_t count,
 /**
  * dblp_reduce_scatter() - sum a vector, each rank a part of it
  * @comm: the communicator
- * @buf: as for dblp_allreduce(), but only what dblp_comm_owned() names becomes the sum,
- *	the rest whatever it may be
+ * @buf: as for dblp_allreduce(), but only the parts that dblp_comm_owned()
+ *	returns become sums; the rest is undefined
  * @count: elements of the whole vector
- * @op: how
+ * @op: attributes of the operation
  * @req: set; for dblp_wait()
  *
  * Return: as dblp_allreduce().
@@ -513,13 +544,15 @@ int dblp_reduce_scatter(struct dblp_comm *comm, void *buf, uint64_t count,
 			const struct dblp_op *op, struct dblp_req **req);
 
 /**
- * dblp_allgather() - give all ranks all parts of a vector; nothing is lost without
- *	%DBLP_OP_KEEP
+ * dblp_allgather() - copy the parts of a vector to all ranks
  * @comm: the communicator
- * @buf: the vector; what dblp_comm_owned() names is this rank's, the rest is filled
+ * @buf: the vector; this rank provides the parts that dblp_comm_owned()
+ *	returns, the rest is filled
  * @count: elements of the whole vector
- * @op: how
+ * @op: attributes of the operation
  * @req: set; for dblp_wait()
+ *
+ * Reliable unless %DBLP_OP_KEEP is set.
  *
  * Return: as dblp_allreduce().
  */
@@ -529,10 +562,10 @@ int dblp_allgather(struct dblp_comm *comm, void *buf, uint64_t count,
 /**
  * dblp_reduce() - sum a vector at one rank
  * @comm: the communicator
- * @buf: this rank's contribution; at @root of @op the sum in the end, elsewhere whatever
- *	it may be
- * @count: its elements
- * @op: how: %DBLP_TREE or %DBLP_PS
+ * @buf: this rank's contribution; becomes the sum at @root of @op, and
+ *	undefined elsewhere
+ * @count: number of its elements
+ * @op: attributes of the operation, with %DBLP_TREE or %DBLP_PS
  * @req: set; for dblp_wait()
  *
  * Return: as dblp_allreduce(); -EINVAL for other algorithms.
@@ -541,13 +574,14 @@ int dblp_reduce(struct dblp_comm *comm, void *buf, uint64_t count,
 		const struct dblp_op *op, struct dblp_req **req);
 
 /**
- * dblp_broadcast() - give all ranks the vector of one; nothing is lost without
- *	%DBLP_OP_KEEP
+ * dblp_broadcast() - copy the vector of one rank to all others
  * @comm: the communicator
- * @buf: that of @root of @op is copied to all others
- * @count: its elements
- * @op: how: %DBLP_TREE or %DBLP_PS
+ * @buf: the vector: sent by @root of @op, filled on all other ranks
+ * @count: number of its elements
+ * @op: attributes of the operation, with %DBLP_TREE or %DBLP_PS
  * @req: set; for dblp_wait()
+ *
+ * Reliable unless %DBLP_OP_KEEP is set.
  *
  * Return: as dblp_reduce().
  */
@@ -555,42 +589,45 @@ int dblp_broadcast(struct dblp_comm *comm, void *buf, uint64_t count,
 		   const struct dblp_op *op, struct dblp_req **req);
 
 /**
- * dblp_barrier() - ends when all ranks have begun it
+ * dblp_barrier() - wait until all ranks have called it
  * @comm: the communicator
- * @req: set; for dblp_wait()
+ * @req: set; for dblp_wait(), which returns when all ranks have begun the
+ *	barrier
  *
  * Return: 0; -ENOMEM; the communicator's error if it has failed.
  */
 int dblp_barrier(struct dblp_comm *comm, struct dblp_req **req);
 
 /**
- * dblp_comm_send() - send a vector to another rank; nothing of it is lost
+ * dblp_comm_send() - send a vector to another rank, reliably
  * @comm: the communicator
- * @buf: the vector, not to be changed until the end
- * @count: its elements, as many as the receiver gives
- * @dtype: &enum dblp_dtype, the same as the receiver's; of anything %DBLP_UINT8
- * @to: that rank
+ * @buf: the vector, not to be changed until the operation ends
+ * @count: number of its elements, as at the receiver
+ * @dtype: &enum dblp_dtype, as at the receiver; %DBLP_UINT8 for other data
+ * @to: rank of the receiver
  * @req: set; for dblp_wait()
  *
- * What a rank sends to another one is received in the same order. It goes by a
- * connection of its own, so its place among the operations of all ranks does not matter.
+ * Vectors from one rank to another are received in the order of sending. They
+ * use a separate connection, so their order relative to operations of all ranks
+ * does not matter.
  *
- * Return: 0; -EINVAL if there is no such rank, or it is this one, or there is no such
+ * Return: 0; -EINVAL if @to is this rank or does not exist, or for an unknown
  * type; -ENOMEM; the communicator's error if it has failed.
  */
 int dblp_comm_send(struct dblp_comm *comm, const void *buf, uint64_t count,
 		   uint32_t dtype, uint32_t to, struct dblp_req **req);
 
 /**
- * dblp_comm_recv() - receive a vector that another rank sends
+ * dblp_comm_recv() - receive a vector from another rank
  * @comm: the communicator
  * @buf: filled
- * @count: its elements
+ * @count: number of its elements
  * @dtype: &enum dblp_dtype
- * @from: that rank
+ * @from: rank of the sender
  * @req: set; for dblp_wait()
  *
- * The communicator fails with -EPROTO if the sender gives another @count or @dtype.
+ * The communicator fails with -EPROTO if the sender gives another @count or
+ * @dtype.
  *
  * Return: as dblp_comm_send().
  */
@@ -598,18 +635,19 @@ int dblp_comm_recv(struct dblp_comm *comm, void *buf, uint64_t count,
 		   uint32_t dtype, uint32_t from, struct dblp_req **req);
 
 /**
- * dblp_comm_owned() - which parts of a vector this rank owns
+ * dblp_comm_owned() - parts of a vector that this rank owns
  * @comm: the communicator
  * @count: elements of the whole vector
- * @op: how it is reduced
+ * @op: attributes of the operation
  * @part: filled with the first parts, none of them empty
  * @room: entries of @part, may be 0
  *
- * %DBLP_BCUBE: at most one for each level, and not side by side; others: at most one. Of an
- * operation with parts each lane has as many, cut where its parts are not side by side.
+ * %DBLP_BCUBE: at most one part for each level, not adjacent to each other.
+ * Other algorithms: at most one part. With lanes, each lane has as many; a part
+ * is cut where the elements of its lane are not contiguous.
  *
- * Return: number of parts that there are, also if @room is less; -EINVAL, -ENOENT, -E2BIG
- * or -ENOMEM.
+ * Return: number of parts, which may exceed @room; -EINVAL, -ENOENT, -E2BIG or
+ * -ENOMEM.
  */
 int dblp_comm_owned(struct dblp_comm *comm, uint64_t count,
 		    const struct dblp_op *op, struct dblp_span *part,
@@ -618,30 +656,31 @@ int dblp_comm_owned(struct dblp_comm *comm, uint64_t count,
 /**
  * dblp_wait() - wait for the end of an operation
  * @req: freed, unless -EAGAIN is returned
- * @timeout_ms: how long to wait at most; negative: for ever
+ * @timeout_ms: timeout, ms; negative: none
  * @result: filled
- * @size: its size; 0: nothing is filled
+ * @size: sizeof(*@result); 0: nothing is filled
  *
- * Return: 0, the error of the operation (@error of @result), or -EAGAIN: it has not
- * ended yet.
+ * Return: 0; the error of the operation (@error of @result); -EAGAIN if it has
+ * not ended yet.
  */
 int dblp_wait(struct dblp_req *req, int timeout_ms, struct dblp_result *result,
 	      size_t size);
 
 /**
- * dblp_residual_get() - copy the residual of a key: the contributions of this rank that
- *	were lost or pruned, and that the next operation adds to its vector
+ * dblp_residual_get() - copy the residual of a key
  * @comm: the communicator
- * @key: as that of &struct dblp_op
+ * @key: as in &struct dblp_op
  * @dtype: &enum dblp_dtype
  * @v: filled
  * @count: elements of the vector of this key
  *
- * Infinities and NaNs are never kept. If all ranks multiply their vectors by another loss
- * scale from now on, multiply the residual by the ratio of both, and set it.
+ * The residual is the sum of this rank's contributions that were lost or
+ * pruned. The next operation adds it to its vector. Infinities and NaNs are
+ * never kept. If all ranks change their loss scale, multiply the residual by
+ * the ratio of new to old scale, and set it.
  *
- * Return: 0; -ENOENT if the key has no residual, -EINVAL if @dtype or @count differ
- * from those of the key, -EBUSY if its last operation has not ended.
+ * Return: 0; -ENOENT if the key has no residual; -EINVAL if @dtype or @count
+ * differ from those of the key; -EBUSY if its last operation has not ended.
  */
 int dblp_residual_get(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
 		      void *v, uint64_t count);
@@ -649,23 +688,24 @@ int dblp_residual_get(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
 /**
  * dblp_residual_set() - set the residual of a key, which may be new
  * @comm: the communicator
- * @key: as that of &struct dblp_op
+ * @key: as in &struct dblp_op
  * @dtype: &enum dblp_dtype
- * @v: copied; what is not finite becomes 0
+ * @v: copied; infinities and NaNs become 0
  * @count: elements of the vector of this key
  *
- * Return: 0; -EINVAL if there is no such type, or @dtype or @count differ from those of
- * the key, -EBUSY if its last operation has not ended, -ENOMEM.
+ * Return: 0; -EINVAL for an unknown type, or if @dtype or @count differ from
+ * those of the key; -EBUSY if its last operation has not ended; -ENOMEM.
  */
 int dblp_residual_set(struct dblp_comm *comm, uint64_t key, uint32_t dtype,
 		      const void *v, uint64_t count);
 
 /**
- * dblp_key_forget() - free what is kept for a key: its residual and its credit
+ * dblp_key_forget() - free the residual and the saved budget of a key
  * @comm: the communicator
- * @key: as that of &struct dblp_op
+ * @key: as in &struct dblp_op
  *
- * Return: 0, also if there is nothing; -EBUSY if its last operation has not ended.
+ * Return: 0, also if the key is unknown; -EBUSY if its last operation has not
+ * ended.
  */
 int dblp_key_forget(struct dblp_comm *comm, uint64_t key);
 
