@@ -112,10 +112,10 @@ struct dblp_lane {
  *	0 uses only the port
  * @transport: transport of the data: "dblp" (also NULL), "tcp", or "tcp:CC"
  *	with that congestion control
- * @devices: names of network devices, separated by commas: level l of a plan
- *	uses device l modulo their number. NULL: as routed. Then a rank listens
- *	at the address from which it reached rank 0, and rank 0 at the address
- *	where that rank reached it
+ * @devices: names of network devices, separated by commas: level l of a plan uses
+ *	device l modulo their number. NULL: as routed. Then other ranks connect to the
+ *	address from which a rank reached rank 0, and to rank 0 at the address where
+ *	they reached it
  * @kv_set: "kv": store @n bytes at @v under @key, for other ranks. Return: 0 or
  *	a negative errno
  * @kv_get: "kv": copy the value of @key, at most *@n bytes, to @v, and set *@n
@@ -478,7 +478,7 @@ struct dblp_lane_result {
  * @ns: duration, ns
  * @least: %DBLP_RESCALE: least number of contributions of an element that this
  *	rank owns
- * @late_ranks: number of ranks without whose contributions it continued
+ * @late_ranks: number of ranks whose contributions were not awaited
  * @failed_rank: the rank that has failed; on -EPROTO the rank whose operation
  *	differs; on -ETIMEDOUT the first of dblp_comm_absent(), or the rank
  *	whose limit passed if all have begun the operation; -1: none
