@@ -1,28 +1,52 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * libdblp: the inside of a communicator.
+ * libdblp: internals of a communicator.
  *
- * Threads of the program put operations into the inbox of a communicator; all the rest
- * belongs to its engine, a thread that waits for sockets and lets the steps of the
- * operations go on. What both touch is protected by the lock.
+ * Threads of the program append operations to the inbox of a communicator. Its
+ * engine, a thread that waits for sockets, carries out their steps and owns
+ * everything else. &struct dblp_comm says which fields the lock protects.
  *
- *	comm.c		what programs call
- *	env.c		attributes that the environment gives
+ *	comm.c		functions that programs call
+ *	env.c		attributes from the environment
  *	why.c		reasons of failures, as text
- *	join.h		finding the other ranks, before the engine begins
- *	files.c		descriptors
- *	control.c	the connections to rank 0, which decides who has failed
- *	sched.c		plans, and which of their steps wait for which
- *	lane.c		options of the connections of a lane, and what may be lost there
- *	link.c		the connections for data: one for each peer, lane and device, made
+ *	join.h		finding the other ranks, before the engine starts
+ *	files.c		limit of open files
+ *	control.c	connections to rank 0, which decides which rank has failed
+ *	sched.c		plans, and dependencies between their steps
+ *	lane.c		socket options and loss budgets of lanes
+ *	link.c		connections for data: one for each peer, lane and device, made
  *			when an operation needs it
  *	engine.c	steps, message by message
- *	packed.c	messages without zeroes
- *	losses.c	what becomes of losses
- *	late.c		going on without ranks that are late
- *	limit.c		operations that take too long
- *	fork.c		what children must not have
+ *	packed.c	messages without blocks of zeroes
+ *	losses.c	residuals, counts of contributions, and budgets
+ *	late.c		continuing without late ranks
+ *	limit.c		time limits of operations
+ *	fork.c		closing sockets in children
  *	transport.c	messages over AF_DBLP or a stream
+ *
+ * Glossary
+ *
+ *	operation	a call such as dblp_allreduce(), on all ranks; a request
+ *			(&struct dblp_req) is the operation on this rank
+ *	step		one message, or a local action, of an operation's plan, see
+ *			collective.h; a task is a step with its state
+ *	message		what is sent at once: a head and at most @message_bytes of data.
+ *			A step may take several
+ *	contribution	a rank's own vector, or a sum of such vectors that is not final
+ *	sum		the final sum, which its owner sends to the others
+ *	run		consecutive elements with the same number of contributions
+ *	link		a connection for data
+ *	device		a network interface of &struct dblp_comm_attr, in code "nic"
+ *	lane		a set of links, one to each peer over each device
+ *	key		number of a vector whose residual and saved budget are kept
+ *			from one operation to the next one
+ *	late		a rank whose contribution has not arrived within @wait_ms
+ *	limit		time limit of an operation; "absent" are the ranks for which it
+ *			waited when the limit passed
+ *	suspect		a rank that has failed, as far as this rank knows; rank 0
+ *			decides which one all ranks report
+ *	digest		hash of what all ranks must agree on
+ *	told, heard	reported to rank 0; received from a peer
  */
 #ifndef DBLP_ENGINE_H
 #define DBLP_ENGINE_H
@@ -42,7 +66,7 @@
 #define DBLP_COMM_VERSION	2
 #define DBLP_NICS_MAX		16
 #define DBLP_WHY_TEXT		256
-/* Bytes of the secret, of keys made from it, and of MACs */
+/* Bytes of the secret, of keys derived from it, and of MACs */
 #define DBLP_MAC		16
 
 #define MS_NS			1000000ULL
@@ -50,17 +74,17 @@
 /* sched.c */
 
 /**
- * struct dblp_sched - the steps of a rank, and their order
- * @plan: what they were computed from
- * @layout: the same; its parts are a copy
- * @refs: who uses it
+ * struct dblp_sched - the steps of a rank, and their dependencies
+ * @plan: the plan
+ * @layout: lanes and parts of the plan; @layout.part is a copy
+ * @refs: users; protected by the communicator's lock
  * @n: number of steps
  * @step: the steps
- * @way: how each of them travels
- * @waits: of each step, how many others it waits for
- * @after: of each step, the first entry of @next of those that wait for it; those
- *	of the last one end at @after[@n]
- * @next: numbers of steps
+ * @way: lane of each step, and which elements it carries
+ * @waits: for each step, the number of steps for which it waits
+ * @after: for each step, index in @next of the first step that waits for it;
+ *	@after[@n] is the end of the last one's
+ * @next: indices of the waiting steps
  */
 struct dblp_sched {
 	struct dblp_plan	plan;
@@ -74,7 +98,10 @@ struct dblp_sched {
 	uint32_t		*next;
 };
 
-/** dblp_sched_new() - 0 or a negative errno; with one reference */
+/*
+ * dblp_sched_new() - compute steps and dependencies, with one reference; 0 or a
+ *	negative errno
+ */
 int dblp_sched_new(const struct dblp_plan *plan, const struct dblp_layout *layout,
 		   struct dblp_sched **sched);
 void dblp_sched_put(struct dblp_sched *s);
@@ -82,18 +109,18 @@ void dblp_sched_put(struct dblp_sched *s);
 /* Operations */
 
 /**
- * struct dblp_task - a step of an operation
+ * struct dblp_task - a step of an operation, with its state
  * @req: the operation
  * @step: the step
- * @next: next one in the queue of the link
- * @waits: steps that have to end before
- * @done: elements whose message was sent, or has come
- * @reports: messages whose report is still to come
- * @begun: something was sent, or has come
- * @ended: it holds nothing up any more
- * @late: the operation has gone on without it
- * @own: a copy of the data, from @done on when it was made, or NULL
- * @own_from: @done at that time
+ * @next: next task in the queue of the link
+ * @waits: steps that must end before it may begin
+ * @reports: sent messages whose report has not arrived
+ * @done: elements whose messages were sent or received completely
+ * @begun: some bytes were sent or received
+ * @ended: no other step waits for it any more
+ * @late: the operation has continued without it
+ * @own: copy of the data that is still to be sent to a late rank, or NULL
+ * @own_from: @done when @own was copied: its first element
  */
 struct dblp_task {
 	struct dblp_req		*req;
@@ -113,25 +140,28 @@ struct dblp_task {
  * struct dblp_req - an operation
  * @comm: the communicator
  * @entry: in a list of the communicator
- * @op: how
- * @sched: what
- * @peer: send and recv: the other rank, and the plan is one of these two; else -1
+ * @op: its attributes
+ * @sched: its steps
+ * @peer: send and recv: the other rank, whose plan has 2 ranks; else -1
  * @word: the vector of a barrier
  * @buf: the vector
  * @esize: bytes of an element
- * @seq: number of the operation: of all ranks, or of those from one rank to another
- * @digest: of all that ranks must agree upon
- * @begin: when it began
- * @told: rank 0 was told of it, since it takes long
- * @ran_out: rank 0 was told that it has taken longer than its limit
- * @late_at: nothing can be late before
+ * @seq: number of the operation: among those of all ranks, or from one rank to
+ *	another
+ * @digest: hash of what all ranks must agree on
+ * @begin: when the program began it, ns
+ * @told: it took longer than REPORT_MS and was reported to rank 0
+ * @ran_out: its time limit has passed and was reported to rank 0
+ * @late_at: next time at which a contribution becomes late, ns
  * @left: tasks that have not ended
- * @lane_left: the same, by lane
- * @queued: tasks that are still in the queue of a link, late ones too
- * @key: what is kept for the next one, or NULL
+ * @lane_left: the same, for each lane
+ * @queued: late tasks and copies for late ranks that are still in the queue of
+ *	a link
+ * @key: residual and saved budget for the next operation, or NULL
  * @counts: contributions of each element
- * @budgets: messages whose budget is in the result
- * @users: the program (until dblp_wait()), the engine (until it is in @over)
+ * @budgets: received messages whose budget is in @result
+ * @users: references: the program (until dblp_wait()), the engine (until the
+ *	request leaves @over of the communicator)
  * @ended: the program may take the result
  * @result: the result
  * @task: one for each step
@@ -165,7 +195,7 @@ struct dblp_req {
 
 TAILQ_HEAD(dblp_reqs, dblp_req);
 
-/* What is kept from one operation to the next one */
+/* State kept under a key from one operation to the next one */
 struct dblp_key {
 	struct dblp_key		*next;
 	uint64_t		key;
@@ -176,7 +206,10 @@ struct dblp_key {
 	struct dblp_carry	*carry;
 };
 
-/* A message that was sent, and is to be reported: elements, and bytes of them */
+/*
+ * A sent message whose report has not arrived: @count elements, and bytes of
+ * them sent
+ */
 struct dblp_record {
 	struct dblp_record	*next;
 	uint64_t		tag;
@@ -193,11 +226,12 @@ struct dblp_record {
 /* Messages */
 
 /**
- * struct dblp_unreached - a rank has got no connection for data to another one
- * @from: that rank
- * @port: port to which it tried to connect, in network byte order; 0: it is not that
+ * struct dblp_unreached - a failed connection for data
+ * @from: rank that tried to connect
+ * @port: port to which it tried to connect, in network byte order; 0: no
+ *	connection failed
  * @reserved: 0
- * @addr: the address
+ * @addr: address to which it tried to connect
  */
 struct dblp_unreached {
 	uint32_t	from;
@@ -207,26 +241,27 @@ struct dblp_unreached {
 };
 
 /**
- * struct dblp_ctl - what ranks and rank 0 tell each other
+ * struct dblp_ctl - message between a rank and rank 0
  * @magic: %DBLP_CTL_MAGIC
  * @version: %DBLP_COMM_VERSION
  * @type: &enum dblp_ctl_type
- * @rank: sender; abort, suspect: who has failed; bye: who has left, also if rank 0
- *	says so
+ * @rank: sender; abort, suspect: the failed rank; bye: the rank that has left,
+ *	also if rank 0 forwards it
  * @error: positive errno
- * @nranks: join; late, absent: how many ranks are named
+ * @nranks: join: number of ranks; late, absent: number of absent ranks
  * @epoch: join, table
- * @nics: join, table: devices; late, absent: 1: of a send or recv
- * @message_bytes: join; late, absent: the limit, ms
- * @seq: report, late, absent: number of the operation; begun: of the one that is next
+ * @nics: join, table: number of devices; late, absent: 1 for a send or recv
+ * @message_bytes: join; late, absent: the time limit, ms
+ * @seq: report, late, absent: number of the operation; begun: number of the
+ *	next operation
  * @reserved: 0
- * @digest: join: of the lanes; report: of the operation
- * @comm: table: random number of the communicator
- * @transport: join: its name; late, absent: the first ranks of &struct dblp_absent
- * @unreached: abort, suspect: where that rank was not reached
+ * @digest: join: hash of the lanes; report: digest of the operation
+ * @comm: table: random number of the communicator; join: the one wanted, 0: any
+ * @transport: join: its name; late, absent: @rank of &struct dblp_absent
+ * @unreached: abort, suspect: the failed connection, if one is the cause
  *
- * Join and table are followed by addresses: one for each device, of that rank, or of
- * all.
+ * Join and table are followed by addresses: one for each device, of that rank
+ * or of all ranks.
  */
 struct dblp_ctl {
 	uint32_t	magic;
@@ -268,16 +303,16 @@ enum dblp_ctl_type {
 };
 
 /**
- * struct dblp_absent - ranks that an operation waits for
+ * struct dblp_absent - ranks for which an operation waits
  * @n: their number
- * @rank: the first %DBLP_ABSENT_RANKS
+ * @rank: the first %DBLP_ABSENT_RANKS of them
  */
 struct dblp_absent {
 	uint32_t	n;
 	uint16_t	rank[DBLP_ABSENT_RANKS];
 };
 
-/* What epoll finds; first field of each */
+/* Type of the object behind an epoll event: its first field */
 enum dblp_source {
 	DBLP_SOURCE_WAKE,
 	DBLP_SOURCE_CTL,
@@ -287,24 +322,26 @@ enum dblp_source {
 };
 
 /**
- * struct dblp_ctlconn - a connection to rank 0, or of rank 0
- * @source: what it is
- * @fd: -1: none any more
- * @rank: the other end
- * @bye: it has left as it should
- * @heard_at: when that rank last owed no answer, on this connection or another one, or
- *	something had come from it
- * @heard: what had come from it by then
- * @reported: it has reported an operation
- * @told: number of the one that it has reported last
- * @digest: of that
- * @answered: it has said how many operations it has begun, since that was asked
- * @begun: that number
- * @n_left: how many of those that have left it was told of
+ * struct dblp_ctlconn - a control connection: to rank 0, or on rank 0 to
+ *	another rank
+ * @source: %DBLP_SOURCE_CTL
+ * @fd: the socket; -1: closed
+ * @rank: the peer
+ * @bye: the peer has left in order
+ * @heard_at: last time when the peer owed no answer on any connection, or
+ *	@heard had grown, ns
+ * @heard: count of packets and bytes received from the peer, as the transport
+ *	knows it
+ * @reported: @told and @digest are valid
+ * @told: number of the operation that the peer reported last
+ * @digest: digest of that operation
+ * @answered: the peer has answered the last %DBLP_CTL_ASK: @begun is valid
+ * @begun: number of operations that the peer has begun
+ * @n_left: entries of @left of the communicator that were sent to the peer
  * @got: bytes in @in
- * @in: what has come of a message
+ * @in: the received part of a message
  * @n_out: bytes in @out
- * @out: what is to be sent
+ * @out: messages to be sent
  */
 struct dblp_ctlconn {
 	enum dblp_source	source;
@@ -327,13 +364,14 @@ struct dblp_ctlconn {
 
 /**
  * struct dblp_nic - a device
- * @source: what it is
- * @index: which one
- * @name: its name, or "": whatever the routes take
- * @is_listed: the rendezvous names the address of this rank
- * @listener: listens for connections for data
- * @deaf_until: no connection is accepted until then, for want of descriptors; 0: all are
- * @deaf_since: when that began; 0: the last one was accepted
+ * @source: %DBLP_SOURCE_LISTENER
+ * @index: its index
+ * @name: its name; "": as routed
+ * @is_listed: the list of "file:" has its address, which is not a loopback one
+ * @listener: listening socket for data
+ * @deaf_until: descriptors or memory ran out: accept no connection until then,
+ *	ns; 0: accept
+ * @deaf_since: when accept() first failed, ns; 0: the last one succeeded
  * @addr: its address, with the port of @listener
  */
 struct dblp_nic {
@@ -348,23 +386,23 @@ struct dblp_nic {
 };
 
 /*
- * Room for what comes beside a message: 128 ranges and the rcvinfo; more ranges if the
- * module's is shorter than that of its header here
+ * Room for the control messages of a message: rcvinfo and 128 ranges. A module
+ * with a shorter rcvinfo leaves room for more ranges.
  */
 #define DBLP_INBOX_CONTROL						\
 	(CMSG_SPACE(sizeof(struct dblp_rcvinfo)) +			\
 	 CMSG_SPACE(128 * sizeof(struct dblp_range)))
 
 /**
- * struct dblp_inbox - a message that is coming
- * @iov: where it goes: head and data
- * @len: its length
- * @is_most: it may be shorter: @len becomes its length once it is closed
- * @got: bytes that have come
- * @closed: nothing more comes
- * @n: number of ranges
- * @range: what the last call has placed
- * @map: what is missing, once it is closed
+ * struct dblp_inbox - a message being received
+ * @iov: buffers for head and data
+ * @len: length of the message, bytes; 0: none is expected
+ * @is_most: @len is an upper bound, until the message is closed
+ * @got: bytes received
+ * @closed: the message is complete, except for the losses in @map
+ * @n: number of entries of @range
+ * @range: bytes placed by the last call
+ * @map: loss map, valid when @closed
  */
 struct dblp_inbox {
 	struct iovec		iov[2];
@@ -378,7 +416,7 @@ struct dblp_inbox {
 	struct dblp_msg		map;
 };
 
-/* A connection that has not said who it is */
+/* An accepted connection whose hello has not arrived */
 struct dblp_pending {
 	enum dblp_source	source;
 	int			fd;
@@ -397,9 +435,9 @@ enum dblp_link_state {
 };
 
 /*
- * What travels of a step: data; before it, if some may lack contributions, the head of
- * the same message with the number of runs, and these, as messages of their own. So
- * each end knows how long a message will be before it comes.
+ * Kinds of messages of a step. If a partial sum may lack contributions, two
+ * more messages precede each message with data: its head with the number of
+ * runs, and the runs. So both ends know the length of each message in advance.
  */
 enum dblp_part {
 	DBLP_PART_DATA,
@@ -409,56 +447,58 @@ enum dblp_part {
 
 /**
  * struct dblp_link - connection for data with a rank, of a lane, over a device
- * @source: what it is
+ * @source: %DBLP_SOURCE_LINK
  * @comm: the communicator
  * @rank: the peer
- * @lane: the lane
- * @nic: the device
+ * @lane: index of the lane
+ * @nic: index of the device
  * @fd: the socket, or -1
  * @state: &enum dblp_link_state
- * @since: when this rank began to connect
- * @error: negative errno, if it is dead
- * @phase: that the socket was set to, %DBLP_INHERIT: none
- * @own_budget: the same
- * @next_woken: next one in @woken of the communicator
- * @is_woken: it is there
- * @can_read: EAGAIN was not seen since there was something
- * @can_write: the same
- * @out: steps to send, in order
- * @out_end: where the next one is put
- * @in: steps to receive, in order
- * @in_end: where the next one is put
- * @record: messages that were sent, and are to be reported, in order
- * @record_end: where the next one is put, unless there is none
- * @tag: of the message that is being sent
- * @budget: of it
- * @part_out: which part it is
- * @runs_out: runs to be sent, encoded, or NULL
- * @n_out: number of them
- * @counted: they were sent before the data that is next, or need not be
- * @head_out: of the message that is being sent
- * @packed: data of that message, without zeroes, or NULL
- * @n_packed: bytes of it
- * @sparse: where it belongs
- * @shift: block sizes of the last ones: of contributions, and of sums
- * @prepared: the message that is next is @info, @head_out and what belongs to them
- * @info: how it is sent
+ * @since: when this rank began to connect, ns
+ * @error: negative errno of a dead link
+ * @phase: DBLP_PHASE of the socket, %DBLP_INHERIT: not set
+ * @own_budget: DBLP_BUDGET of the socket, %DBLP_INHERIT: not set
+ * @next_woken: next entry in @woken of the communicator
+ * @is_woken: it is in that list
+ * @can_read: epoll reported readable, and no EAGAIN since
+ * @can_write: epoll reported writable, and no EAGAIN since
+ * @out: tasks to send, in order
+ * @out_end: end of @out
+ * @in: tasks to receive, in order
+ * @in_end: end of @in
+ * @record: sent messages whose report is awaited, in order
+ * @record_end: end of @record, valid unless that is empty
+ * @tag: tag of the message being sent
+ * @budget: budget of the message being sent, ppm
+ * @part_out: its kind
+ * @runs_out: encoded runs to send, or NULL
+ * @n_out: their number
+ * @counted: the runs of the next message with data were sent, or there are none
+ * @head_out: head of the message being sent
+ * @packed: its packed vector, see sparse.h, or NULL
+ * @n_packed: bytes of @packed
+ * @sparse: blocks in @packed
+ * @shift: last block sizes: of contributions, and of sums
+ * @prepared: @info, @head_out and the data are ready for the next message
+ * @info: attributes of the message being sent
  * @sent: bytes of it that were sent
- * @part_in: which part comes
- * @runs_in: runs that came, encoded, or NULL
- * @run: memory for runs
- * @n_in: number of those that came
- * @counts: they came before the data that is next, or need not
- * @head_in: of the message that comes
- * @good: @head_in was looked at
- * @inbox: the message that comes, if its length is not 0
- * @stage: data that is to be added, or unpacked
- * @n_stage: its length
- * @chosen: memory for the elements of a message that go by this lane
- * @n_chosen: its length
- * @left_out: first one of a peer: for late.c
- * @n_sends: send: number of the next operation; protected by the communicator's lock
- * @n_recvs: recv: the same
+ * @part_in: kind of the message being received
+ * @runs_in: encoded runs received, or NULL
+ * @run: scratch memory for decoded runs, shared by both directions
+ * @n_in: number of runs received
+ * @counts: the runs of the next message with data were received, or there are
+ *	none
+ * @head_in: head of the message being received
+ * @good: @head_in has arrived and is the expected one
+ * @inbox: the message being received, unless its length is 0
+ * @stage: received data to be added or unpacked
+ * @n_stage: bytes allocated for @stage
+ * @chosen: elements of a message that this lane carries, others zero
+ * @n_chosen: bytes allocated for @chosen
+ * @left_out: scratch flag of late.c, in the first link of each peer
+ * @n_sends: number of the next send to the peer; protected by the
+ *	communicator's lock
+ * @n_recvs: number of the next recv from the peer; protected by the same lock
  */
 struct dblp_link {
 	enum dblp_source	source;
@@ -514,19 +554,20 @@ struct dblp_link {
 };
 
 /**
- * struct dblp_transport - how messages travel
+ * struct dblp_transport - operations of a transport
  * @name: its name
- * @protocol: for dblp_socket()
- * @setup: options of a new socket, also of one that listens
- * @lane: those of a lane
- * @send: send a part of @len bytes from @iov (whose first bytes, as many as the head
- *	has, are critical); bytes sent, or a negative errno
- * @recv: receive what has come of a message; 1, 0 at the end of all, or a negative
- *	errno
- * @answers: nothing that was sent, nor a question by keepalive, has been repeated in vain;
- *	adds to @heard, which grows with what comes from there, if that is known
+ * @protocol: protocol for dblp_socket(); 0 is AF_DBLP
+ * @setup: set the options of a new socket, also of a listening one
+ * @lane: set the options of a lane
+ * @send: send a part of the message @iov, whose critical bytes are in @info.
+ *	Return: bytes sent, or a negative errno
+ * @recv: receive a part of a message. Return: 1; 0 at the end of the stream; or
+ *	a negative errno
+ * @answers: is the connection alive, without an unanswered retransmission or
+ *	keepalive probe? Adds to @heard the count of packets and bytes received,
+ *	if the transport has one
  *
- * None waits.
+ * None blocks.
  */
 struct dblp_transport {
 	const char	*name;
@@ -541,11 +582,14 @@ struct dblp_transport {
 
 /* conn.c */
 
-/** dblp_addr_from() - an address of IPv4, as IPv4-mapped, IPv6 or AF_DBLP; false: another */
+/*
+ * dblp_addr_from() - convert an IPv4, IPv6 or AF_DBLP address; false: another
+ *	family
+ */
 bool dblp_addr_from(struct sockaddr_dblp *addr, const struct sockaddr *sa);
 /*
- * Is a socket of TCP connected to itself? That happens where nobody listens, if the port
- * is one that the kernel may choose for the end that connects.
+ * Is a TCP socket connected to itself? That can happen if no socket listens at
+ * a port of the ephemeral range.
  */
 bool dblp_is_own_peer(int fd);
 
@@ -554,15 +598,15 @@ bool dblp_is_own_peer(int fd);
 extern const struct dblp_transport dblp_transport_dblp;
 extern const struct dblp_transport dblp_transport_tcp;
 
-/** dblp_inbox_set() - a message of @head and @data is to come */
+/** dblp_inbox_set() - expect a message of @head and @data */
 void dblp_inbox_set(struct dblp_inbox *in, void *head, size_t head_len,
 		    void *data, size_t data_len);
 
-/** dblp_iov_skip() - what is behind the first @n bytes */
+/** dblp_iov_skip() - remove the first @n bytes */
 void dblp_iov_skip(struct iovec iov[2], size_t n);
-/** dblp_tcp_tos() - set the TOS byte of what it sends; 0 or a negative errno */
+/** dblp_tcp_tos() - set the TOS byte of sent packets; 0 or a negative errno */
 int dblp_tcp_tos(int fd, uint32_t tos);
-/** dblp_tcp_keep_alive() - ask the host of an idle connection; 0 or a negative errno */
+/** dblp_tcp_keep_alive() - probe idle connections; 0 or a negative errno */
 int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
 
 #define DBLP_DIGESTS	256
@@ -573,70 +617,74 @@ int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd);
  * @attr: attributes, without strings
  * @rank: this rank
  * @nranks: number of ranks
- * @id: random number
- * @transport: of data
+ * @id: random number of the communicator, chosen by rank 0
+ * @transport: transport of the data
  * @cc: congestion control of TCP, or ""
  * @n_nics: number of devices
  * @nic: the devices
  * @n_lanes: number of lanes
- * @lane: the lanes, and a plain one for send and recv
- * @n_links: lanes x devices, and one for send and recv: connections with a rank
- * @has_secret: there is one; else @secret is zero
- * @secret: known to all ranks, and to nobody else
- * @data_key: made from it, for connections for data
+ * @lane: the lanes; the entry after the last one has defaults, for send and
+ *	recv
+ * @n_links: links with each rank: lanes x devices, and one for send and recv
+ * @has_secret: there is a secret; else @secret is zero
+ * @secret: shared by all ranks
+ * @data_key: key derived from @secret, for connections for data
  * @port_first: first port to listen at
- * @n_ports: number of them; 0: any port
- * @table: addresses: of each rank, of each device
- * @epoll: what the engine waits for
- * @wake: eventfd for the engine
- * @wake_source: for epoll
- * @ended_fd: eventfd, for dblp_comm_fd()
+ * @n_ports: number of ports; 0: any port
+ * @table: addresses, by rank and device
+ * @epoll: epoll instance of the engine
+ * @wake: eventfd that wakes the engine
+ * @wake_source: %DBLP_SOURCE_WAKE
+ * @ended_fd: eventfd of dblp_comm_fd()
  * @thread: the engine
- * @running: it was started
- * @ctl: connections: on rank 0 to all others by rank, else only that to rank 0, [0]
- * @n_ctl: number of them
- * @suspect: rank that has failed, as far as this one knows, or -1
+ * @running: the engine was started
+ * @ctl: control connections: on rank 0 by rank, elsewhere [0] to rank 0
+ * @n_ctl: their number
+ * @suspect: rank that has failed, as far as this rank knows, or -1
  * @suspect_error: positive errno
- * @suspect_until: rank 0 is waited for until then
- * @look_at: when to look again which ranks answer
- * @unreached: the first connection that this rank, or on rank 0 any rank, has not got
- * @door: rank 0: listens while ranks come, or -1
+ * @suspect_until: when to stop waiting for rank 0's decision, ns
+ * @look_at: when to check next which ranks answer, ns
+ * @unreached: first failed connection for data of this rank, on rank 0 of any
+ *	rank
+ * @door: rank 0: listening socket for joining ranks, or -1
  * @left: ranks that have left, in order
- * @n_left: number of them
- * @left_at: by rank, when it left, or 0
- * @link: by rank, lane and device
- * @woken: of these, the ones that may be able to go on, in order
- * @woken_end: where the next one is put
- * @n_connecting: links that this rank is connecting
- * @pending: connections that have not said who they are
- * @n_pending: number of those that were not sent away
- * @digest: of the last operations, by number
- * @begun: number of the operation that begins next
- * @owned: bytes of copies for late ranks
- * @reqs: operations for which the engine has something left to do, in order
- * @first: of these the first one of all ranks that has not ended, or NULL
- * @over: those that have ended since it last looked
- * @due: when one of @reqs may have late ranks or run out, ~0: never
- * @left_out: one of @reqs goes on without late ranks
- * @asking: ranks were asked whether they have begun the operation of @late: rank 0 asks
- *	all, and another rank asks it
- * @ask_until: until then
- * @late: what was said of it
- * @sched: of the last plans
- * @key: what is kept from one operation to the next one, with the lock
- * @next_comm: for fork()
- * @describe: text
- * @why: what is known of its failure, or ""; never changes once it is set
- * @lock: protects what follows
- * @cond: something has ended
- * @quit: the engine is to end
- * @abort: positive errno, dblp_comm_abort() was called
- * @error: negative errno, 0: it works
- * @failed_rank: who, or -1
- * @absent: whom an operation that has run out waits for
+ * @n_left: their number
+ * @left_at: by rank, when it left, ns, or 0
+ * @link: links, by rank, lane and device
+ * @woken: links that may be able to send or receive, in order
+ * @woken_end: end of @woken
+ * @n_connecting: links to which this rank is connecting
+ * @pending: connections whose hello has not arrived
+ * @n_pending: number of these with an open socket
+ * @digest: digests of the last operations, by number
+ * @begun: number of the next operation, as the engine knows it
+ * @owned: bytes copied for late ranks
+ * @reqs: operations with work left for the engine, in order
+ * @first: first entry of @reqs that has not ended and involves all ranks, or
+ *	NULL
+ * @over: operations without work left, to be moved to @done
+ * @due: when an entry of @reqs may have late ranks or reach its limit, ns; ~0:
+ *	never
+ * @left_out: an entry of @reqs has continued without late ranks
+ * @asking: a question about the operation of @late is open: rank 0 has asked
+ *	all ranks, or this rank has asked rank 0
+ * @ask_until: timeout of that question, ns
+ * @late: message about that operation
+ * @sched: the last plans; protected by the lock
+ * @key: state kept by key; protected by the lock
+ * @next_comm: next communicator of this process, for fork()
+ * @describe: text of dblp_comm_describe()
+ * @why: text of dblp_comm_why(); constant once it is set
+ * @lock: protects the fields below, unless stated otherwise
+ * @cond: signalled when an operation has ended
+ * @quit: the engine should end
+ * @abort: positive errno of dblp_comm_abort(), or 0
+ * @error: negative errno; 0: the communicator works
+ * @failed_rank: rank that has failed, or -1
+ * @absent: ranks for which an operation waited when its limit passed
  * @seq: number of the next operation
- * @inbox: operations that the engine has not seen
- * @done: operations that wait for dblp_wait() only
+ * @inbox: operations that the engine has not taken
+ * @done: operations that only wait for dblp_wait()
  * @stats: counters
  */
 struct dblp_comm {
@@ -710,7 +758,7 @@ struct dblp_comm {
 	struct dblp_comm_stats		stats;
 };
 
-/** dblp_link_of() - connection @i, lane x devices + device, with a rank */
+/** dblp_link_of() - link @i with a rank: lane x devices + device */
 static inline struct dblp_link *dblp_link_of(const struct dblp_comm *comm,
 					     uint32_t rank, uint32_t i)
 {
@@ -734,7 +782,7 @@ static inline struct dblp_way dblp_task_way(const struct dblp_task *t)
 	return s->way[t->step - s->step];
 }
 
-/** dblp_pair_link() - the connection for send and recv */
+/** dblp_pair_link() - the link for send and recv */
 static inline struct dblp_link *dblp_pair_link(const struct dblp_comm *comm,
 					       uint32_t rank)
 {
@@ -752,19 +800,22 @@ static inline struct dblp_link *dblp_task_link(const struct dblp_task *t)
 			    t->step->lane % comm->n_nics);
 }
 
-/** dblp_is_sparse() - some elements of its messages are left out, or go elsewhere */
+/** dblp_is_sparse() - do its messages carry packed vectors, without some elements? */
 static inline bool dblp_is_sparse(const struct dblp_task *t)
 {
 	return t->req->op.flags & DBLP_OP_SPARSE || dblp_task_way(t).choice;
 }
 
-/** dblp_keeps() - are messages of this step sums that may be lost? */
+/** dblp_keeps() - may messages of this step lose sums? */
 static inline bool dblp_keeps(const struct dblp_task *t)
 {
 	return t->step->reliable && t->req->op.flags & DBLP_OP_KEEP;
 }
 
-/** dblp_loss_of() - loss map @m of a message of @count elements, or of @sparse */
+/*
+ * dblp_loss_of() - loss map @m of a message of @count elements, packed as
+ *	@sparse says
+ */
 static inline struct dblp_loss dblp_loss_of(const struct dblp_msg *m,
 					    uint32_t esize, uint64_t count,
 					    const struct dblp_sparse *sparse)
@@ -780,7 +831,7 @@ static inline struct dblp_loss dblp_loss_of(const struct dblp_msg *m,
 	};
 }
 
-/** dblp_task_data() - elements of the next message of a step */
+/** dblp_task_data() - address of the elements of the next message of a step */
 static inline char *dblp_task_data(const struct dblp_task *t)
 {
 	if (t->own)
@@ -788,7 +839,7 @@ static inline char *dblp_task_data(const struct dblp_task *t)
 	return t->req->buf + (t->step->offset + t->done) * t->req->esize;
 }
 
-/** dblp_task_part() - elements of the next message of a step */
+/** dblp_task_part() - number of elements of the next message of a step */
 static inline uint64_t dblp_task_part(const struct dblp_task *t)
 {
 	uint64_t most = dblp_task_comm(t)->attr.message_bytes / t->req->esize;
@@ -797,7 +848,10 @@ static inline uint64_t dblp_task_part(const struct dblp_task *t)
 	return left < most ? left : most;
 }
 
-/** dblp_link_bytes() - bytes of these elements, of which zeroes may be left out */
+/*
+ * dblp_link_bytes() - bytes of elements in the next message of a step, packed
+ *	or not
+ */
 static inline uint32_t dblp_link_bytes(const struct dblp_link *l,
 				       const struct dblp_task *t)
 {
@@ -807,129 +861,162 @@ static inline uint32_t dblp_link_bytes(const struct dblp_link *l,
 
 /* comm.c */
 
-/** dblp_comm_now() - nanoseconds */
+/** dblp_comm_now() - monotonic time, ns */
 uint64_t dblp_comm_now(void);
-/** dblp_hash() - FNV-1a, which begins with %DBLP_HASH */
+/** dblp_hash() - continue an FNV-1a hash, which starts with %DBLP_HASH */
 uint64_t dblp_hash(uint64_t h, const void *data, size_t len);
-/** dblp_comm_count() - one more in a field of @stats */
+/** dblp_comm_count() - increment a field of @stats; takes the lock */
 void dblp_comm_count(struct dblp_comm *comm, uint64_t *field);
-/** dblp_fd_close() - close *@fd, if it is not -1; children do not do so again */
+/*
+ * dblp_fd_close() - close *@fd unless it is -1, and set it to -1, atomically
+ *	for fork()
+ */
 void dblp_fd_close(int *fd);
-/** dblp_req_put() - a user less; with the lock */
+/** dblp_req_put() - drop a reference; with the lock */
 void dblp_req_put(struct dblp_req *req);
 
 /* env.c */
 
-/** dblp_attr_env() - take what @a leaves open from the environment; 0 or -EINVAL */
+/** dblp_attr_env() - fill unset attributes from the environment; 0 or -EINVAL */
 int dblp_attr_env(struct dblp_comm_attr *a);
 
 /* why.c */
 
 /**
- * dblp_why() - say why this thread's dblp_comm_open() fails
+ * dblp_why() - describe why this thread's dblp_comm_open() fails
  * @error: negative errno
- * @format: as printf(); the first text after dblp_why_forget() counts, since it is the
- *	one nearest to the cause
+ * @format: as printf(). Only the first text after dblp_why_forget() is kept,
+ *	because it is closest to the cause
  *
  * Return: @error.
  */
 int dblp_why(int error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void dblp_why_forget(void);
-/** dblp_because() - the same for a communicator that fails; without the lock */
+/** dblp_because() - describe why a communicator fails; without the lock */
 void dblp_because(struct dblp_comm *comm, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* secret.c */
 
-/** dblp_secret_take() - from @attr or the environment; 0 or a negative errno */
+/*
+ * dblp_secret_take() - get the secret from @attr or the environment; 0 or a
+ *	negative errno
+ */
 int dblp_secret_take(struct dblp_comm *comm);
 /** dblp_mac() - SipHash-2-4 of 128 bits */
 void dblp_mac(const uint8_t key[DBLP_MAC], const void *data, size_t len,
 	      uint8_t mac[DBLP_MAC]);
 /** dblp_mac_64() - the first 64 bits of dblp_mac() */
 uint64_t dblp_mac_64(const uint8_t key[DBLP_MAC], const void *data, size_t len);
-/** dblp_is_equal() - as memcmp(), in a time that does not depend on the bytes */
+/** dblp_is_equal() - compare in constant time */
 bool dblp_is_equal(const void *a, const void *b, size_t len);
-/** dblp_lock_data() - a socket of "dblp" takes only who knows the secret */
+/*
+ * dblp_lock_data() - authenticate a "dblp" socket with a key derived from the
+ *	secret
+ */
 int dblp_lock_data(const struct dblp_comm *comm, int fd);
 
 /* files.c */
 
-/** dblp_files_reserve() - let this process have as many descriptors as @comm may need */
+/*
+ * dblp_files_reserve() - raise the limit of open files as @comm needs; 0 or a
+ *	negative errno
+ */
 int dblp_files_reserve(const struct dblp_comm *comm);
 
 /* join.c, listen.c, device.c */
 
-/** dblp_join() - fill in what the other ranks say; 0 or a negative errno */
+/*
+ * dblp_join() - join the other ranks: fill @ctl, @table and @id; 0 or a
+ *	negative errno
+ */
 int dblp_join(struct dblp_comm *comm);
-/** dblp_ports_parse() - the range of ports of @attr; 0 or -EINVAL */
+/** dblp_ports_parse() - parse the range of ports of @attr; 0 or -EINVAL */
 int dblp_ports_parse(struct dblp_comm *comm);
-/** dblp_device_is_inner() - is it a network inside of this host, by its name? */
+/*
+ * dblp_device_is_inner() - by its name, is the device part of a network inside
+ *	this host?
+ */
 bool dblp_device_is_inner(const char *name);
-/** dblp_bind_device() - use only @nic, if it has a name */
+/*
+ * dblp_bind_device() - bind a socket to @nic, if it has a name; 0 or a negative
+ *	errno
+ */
 int dblp_bind_device(const struct dblp_nic *nic, int fd);
 
 /* fork.c */
 
-/** dblp_fork_add() - children close the sockets of @comm; 0 or a negative errno */
+/** dblp_fork_add() - close the sockets of @comm in children; 0 or a negative errno */
 int dblp_fork_add(struct dblp_comm *comm);
 void dblp_fork_del(struct dblp_comm *comm);
 
 /* control.c */
 
-/** dblp_ctl_make() - a message of this rank */
+/** dblp_ctl_make() - a message from this rank */
 struct dblp_ctl dblp_ctl_make(const struct dblp_comm *comm, uint16_t type);
-/** dblp_ctl_begin() - the engine begins; 0 or a negative errno */
+/** dblp_ctl_begin() - add control connections to the engine; 0 or a negative errno */
 int dblp_ctl_begin(struct dblp_comm *comm);
-/** dblp_ctl_event() - something has come, or can be sent */
+/** dblp_ctl_event() - a control connection is readable or writable */
 void dblp_ctl_event(struct dblp_comm *comm, struct dblp_ctlconn *c);
-/** dblp_ctl_tell() - send a message; what has no room is left out */
+/** dblp_ctl_tell() - queue and send a message; drop it if the queue is full */
 void dblp_ctl_tell(const struct dblp_comm *comm, struct dblp_ctlconn *c,
 		   const struct dblp_ctl *ctl);
-/** dblp_ctl_decide() - rank 0, or a rank without it: @rank has failed */
+/*
+ * dblp_ctl_decide() - fail because of @rank: on rank 0, or without a connection
+ *	to it
+ */
 void dblp_ctl_decide(struct dblp_comm *comm, uint32_t rank, uint32_t error);
-/** dblp_ctl_suspect() - @rank has failed, as far as is known here */
+/** dblp_ctl_suspect() - report to rank 0 that @rank has failed */
 void dblp_ctl_suspect(struct dblp_comm *comm, uint32_t rank, int error);
-/** dblp_ctl_report() - an operation takes long: do all ranks mean the same by it? */
+/** dblp_ctl_report() - report a slow operation to rank 0, which compares digests */
 void dblp_ctl_report(struct dblp_comm *comm, const struct dblp_req *req);
-/** dblp_ctl_began() - an operation begins: rank 0 looks what it was told about it */
+/*
+ * dblp_ctl_began() - on rank 0: compare a new operation with earlier reports
+ *	about it
+ */
 void dblp_ctl_began(struct dblp_comm *comm, const struct dblp_req *req);
-/** dblp_earlier() - of two times at which something is due, ~0: nothing is */
+/** dblp_earlier() - the earlier of two times, ns; ~0: never */
 static inline uint64_t dblp_earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-/** dblp_ctl_timeout() - time has passed; when it should be called next, or ~0 */
+/** dblp_ctl_timeout() - handle timeouts; returns when to call it next, ns, or ~0 */
 uint64_t dblp_ctl_timeout(struct dblp_comm *comm, uint64_t now);
-/** dblp_ctl_bye() - leave */
+/** dblp_ctl_bye() - leave: send BYE and wait until it was received */
 void dblp_ctl_bye(struct dblp_comm *comm);
 
 /* lane.c */
 
-/** dblp_lanes_try() - may this process have such sockets? 0 or a negative errno */
+/*
+ * dblp_lanes_try() - may this process set the options of its lanes? 0 or a
+ *	negative errno
+ */
 int dblp_lanes_try(const struct dblp_comm *comm);
-/** dblp_lanes_digest() - of what all ranks have to give alike; 0: nothing */
+/** dblp_lanes_digest() - hash of the lanes, on which ranks must agree; 0: defaults */
 uint64_t dblp_lanes_digest(const struct dblp_comm *comm);
-/** dblp_lane_loss() - what may be lost of the next message; 0 or a negative errno */
+/** dblp_lane_loss() - set what the next message may lose; 0 or a negative errno */
 int dblp_lane_loss(struct dblp_link *l, const struct dblp_task *t,
 		   struct dblp_sndinfo *info);
-/** dblp_task_share() - bytes of contributions that a step brings, if nothing is lost */
+/** dblp_task_share() - bytes of contributions in a step, if nothing is lost */
 uint64_t dblp_task_share(const struct dblp_task *t);
-/** dblp_task_missing() - so many bytes of them are lost, or too late */
+/** dblp_task_missing() - count bytes of contributions that are lost or late */
 void dblp_task_missing(const struct dblp_task *t, uint64_t bytes);
 
 /* link.c */
 
-/** dblp_links_begin() - listen; 0 or a negative errno */
+/** dblp_links_begin() - initialise links and watch listeners; 0 or a negative errno */
 int dblp_links_begin(struct dblp_comm *comm);
 void dblp_links_end(struct dblp_comm *comm);
-/** dblp_link_wake() - it may be able to send, or to receive */
+/** dblp_link_wake() - schedule a link that may be able to send or receive */
 void dblp_link_wake(struct dblp_link *l);
-/** dblp_link_want() - connect if that is this rank's part */
+/*
+ * dblp_link_want() - an operation needs this link: connect if this is the
+ *	higher rank
+ */
 void dblp_link_want(struct dblp_link *l);
-/** dblp_link_event() - epoll says so */
+/** dblp_link_event() - handle epoll events */
 void dblp_link_event(struct dblp_link *l, uint32_t events);
 void dblp_link_died(struct dblp_link *l, int error);
 void dblp_listener_event(struct dblp_comm *comm, struct dblp_nic *nic);
@@ -939,38 +1026,44 @@ uint64_t dblp_pending_timeout(struct dblp_comm *comm, uint64_t now);
 
 /* packed.c */
 
-/** dblp_link_stage() - let @stage have so many bytes; 0 or -ENOMEM */
+/** dblp_link_stage() - allocate at least @n bytes for @stage; 0 or -ENOMEM */
 int dblp_link_stage(struct dblp_link *l, size_t n);
 /** dblp_pack() - pack the next message of a step; 0 or -ENOMEM */
 int dblp_pack(struct dblp_link *l, const struct dblp_task *t);
-/** dblp_packed_expect() - a packed vector comes; 0 or -ENOMEM */
+/** dblp_packed_expect() - expect a packed vector; 0 or -ENOMEM */
 int dblp_packed_expect(struct dblp_link *l, const struct dblp_task *t);
-/** dblp_packed_rest() - its first bytes have come, of a stream; 0 or -EPROTO */
+/** dblp_packed_rest() - stream: its first bytes have arrived; 0 or -EPROTO */
 int dblp_packed_rest(struct dblp_link *l, const struct dblp_task *t);
-/** dblp_packed_take() - it has come: add or copy it, and fill @s; 0 or -EPROTO */
+/*
+ * dblp_packed_take() - add or copy a received packed vector, and fill @s; 0 or
+ *	-EPROTO
+ */
 int dblp_packed_take(struct dblp_link *l, struct dblp_task *t,
 		     struct dblp_sparse *s);
 
 /* losses.c */
 
 void dblp_keys_free(struct dblp_comm *comm);
-/** dblp_losses_prepare() - memory for @req; with the lock. 0 or a negative errno */
+/*
+ * dblp_losses_prepare() - allocate memory for @req; with the lock. 0 or a
+ *	negative errno
+ */
 int dblp_losses_prepare(struct dblp_req *req);
-/** dblp_losses_free() - free it; with the lock */
+/** dblp_losses_free() - free that memory; with the lock */
 void dblp_losses_free(struct dblp_req *req);
 void dblp_losses_begin(struct dblp_req *req);
-/** dblp_losses_clear() - nothing was contributed here */
+/** dblp_losses_clear() - the vector was cleared: no element has a contribution */
 void dblp_losses_clear(struct dblp_task *t);
-/** dblp_losses_need_counts() - do numbers of contributions go before the data? */
+/** dblp_losses_need_counts() - do runs precede the messages of this step? */
 bool dblp_losses_need_counts(const struct dblp_task *t);
 /**
- * dblp_losses_added() - a message was added
+ * dblp_losses_added() - count the contributions of an added message
  * @t: the step
  * @count: elements of the vector in the message
- * @sparse: the only ones of these that were sent, or NULL
- * @map: what was lost of it
+ * @sparse: blocks of the vector that were sent, or NULL: all
+ * @map: loss map of the message
  * @run: contributions in it
- * @n: number of runs; 0: those of the plan
+ * @n: number of runs; 0: all elements have the contributions of the plan
  *
  * Return: 0 or -ENOMEM.
  */
@@ -978,20 +1071,29 @@ int dblp_losses_added(struct dblp_task *t, uint64_t count,
 		      const struct dblp_sparse *sparse,
 		      const struct dblp_msg *map, const struct dblp_run *run,
 		      uint32_t n);
-/** dblp_losses_cut() - runs of the next message, no more than there are in all */
+/** dblp_losses_cut() - runs of the next message: their number, or a negative errno */
 int dblp_losses_cut(const struct dblp_task *t, uint64_t count,
 		    struct dblp_run *run, uint32_t room);
 /** dblp_losses_finish() - apply the rule; 0 or -ENOMEM */
 int dblp_losses_finish(struct dblp_task *t);
-/** dblp_losses_budget() - what the next message may lose of so many bytes, ppm */
+/*
+ * dblp_losses_budget() - budget of the next message, of @bytes bytes of
+ *	elements, ppm
+ */
 uint32_t dblp_losses_budget(struct dblp_link *l, const struct dblp_task *t,
 			    uint32_t bytes, uint32_t budget);
-/** dblp_losses_pruned() - where what is pruned of the next message is kept, or NULL */
+/** dblp_losses_pruned() - residual for pruned elements of the next message, or NULL */
 void *dblp_losses_pruned(const struct dblp_task *t);
-/** dblp_losses_sent() - a message was sent, l->sparse if it is; 0 or -ENOMEM */
+/*
+ * dblp_losses_sent() - record a sent message, packed as l->sparse says if it is
+ *	sparse; 0 or -ENOMEM
+ */
 int dblp_losses_sent(struct dblp_link *l, struct dblp_task *t, uint64_t tag,
 		     uint64_t count);
-/** dblp_losses_reported() - returns whose message it was, or NULL */
+/*
+ * dblp_losses_reported() - handle a report; returns the step of the message, or
+ *	NULL
+ */
 struct dblp_task *dblp_losses_reported(struct dblp_link *l,
 				       const struct dblp_msg *m);
 void dblp_losses_forget(struct dblp_link *l);
@@ -1000,24 +1102,27 @@ void dblp_losses_forget(struct dblp_link *l);
 
 /** dblp_late_timeout() - as dblp_ctl_timeout(), for an operation with @wait_ms */
 uint64_t dblp_late_timeout(struct dblp_req *req, uint64_t now);
-/** dblp_late_forget() - the copy of what is sent to a late rank is not needed */
+/** dblp_late_forget() - free the copy of data for a late rank */
 void dblp_late_forget(struct dblp_task *t);
 
 /* limit.c */
 
-/** dblp_limit_until() - when an operation runs out, or ~0 */
+/** dblp_limit_until() - when the time limit of an operation passes, ns, or ~0 */
 uint64_t dblp_limit_until(const struct dblp_req *req);
-/** dblp_limit_over() - it has */
+/** dblp_limit_over() - the time limit of an operation has passed */
 void dblp_limit_over(struct dblp_req *req);
 /** dblp_limit_timeout() - as dblp_ctl_timeout() */
 uint64_t dblp_limit_timeout(struct dblp_comm *comm, uint64_t now);
-/** dblp_limit_heard() - take a message of this kind; false: it is none, or none that can be */
+/*
+ * dblp_limit_heard() - handle a message about time limits; false: invalid, or
+ *	of another kind
+ */
 bool dblp_limit_heard(struct dblp_comm *comm, struct dblp_ctlconn *c,
 		      const struct dblp_ctl *ctl);
 
 /* engine.c */
 
-/** dblp_round_until() - when an operation goes on without what a round brings, ns */
+/** dblp_round_until() - when contributions of a round become late, ns */
 static inline uint64_t dblp_round_until(uint64_t begin, uint32_t wait_ms,
 					uint32_t round)
 {
@@ -1028,7 +1133,7 @@ static inline uint64_t dblp_round_until(uint64_t begin, uint32_t wait_ms,
 	       __builtin_add_overflow(until, begin, &until) ? UINT64_MAX : until;
 }
 
-/** dblp_poll_ms() - for how long to poll until so many ns are over */
+/** dblp_poll_ms() - timeout for poll(), ms, that covers @ns */
 static inline int dblp_poll_ms(uint64_t ns)
 {
 	if (ns / MS_NS >= INT32_MAX)
@@ -1036,15 +1141,18 @@ static inline int dblp_poll_ms(uint64_t ns)
 	return ns ? (int)(ns / MS_NS) + 1 : 0;
 }
 
-/** dblp_req_unqueue() - a late task less; it may be the last thing left of @req */
+/** dblp_req_unqueue() - a late task or copy has left its queue; may hand @req over */
 void dblp_req_unqueue(struct dblp_req *req);
-/** dblp_task_end() - a step has ended: what waited for it may be able to go on */
+/** dblp_task_end() - a step has ended: wake the steps that wait for it */
 void dblp_task_end(struct dblp_task *t);
-/** dblp_engine() - the thread */
+/** dblp_engine() - main function of the engine's thread */
 void *dblp_engine(void *comm);
-/** dblp_link_reports() - take the reports about what was sent */
+/** dblp_link_reports() - read the reports about sent messages */
 void dblp_link_reports(struct dblp_link *l);
-/** dblp_engine_fail() - all operations end with @error; what is no errno is ECANCELED */
+/*
+ * dblp_engine_fail() - end all operations with @error; ECANCELED replaces an
+ *	invalid one
+ */
 void dblp_engine_fail(struct dblp_comm *comm, uint32_t rank, uint32_t error);
 
 #endif /* DBLP_ENGINE_H */
