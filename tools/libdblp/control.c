@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Who has failed? Each rank has a connection to rank 0, on which hardly anything is
- * sent. Whoever finds that a rank has failed, or that two do not mean the same
- * operation, tells rank 0; what it finds or hears first it tells all. So all name the
- * same rank. A process that ends closes its connection, and a host that is gone does
- * not answer on it, nor on any other: a network that loses nine packets of ten leaves
- * TCP silent for seconds, but not AF_DBLP. Whoever leaves says so, and rank 0 tells the
- * others: what they wait for of that rank fails. As rank 0 decides, it leaves last.
+ * Control connections: agreeing on the rank that has failed.
+ *
+ * Each rank has a connection to rank 0 with little traffic. A rank that finds
+ * that a rank has failed, or that two operations differ, reports it to rank 0.
+ * Rank 0 forwards the first failure that it finds or receives, so all ranks
+ * report the same one.
+ *
+ * A process has ended when its connection is closed. A host has failed when it
+ * is silent on its control connection and on all links: at 90 % packet loss TCP
+ * may stay silent for seconds, but AF_DBLP does not.
+ *
+ * A rank that leaves sends BYE, and rank 0 forwards it: operations that wait
+ * for that rank fail. Rank 0 should leave last, because it decides.
  */
 
 #include "engine.h"
@@ -20,12 +26,15 @@
 #include <unistd.h>
 
 /*
- * DSCP EF, as the control packets of AF_DBLP: a queue that drops data, as it may where some
- * may be lost, is no sign of a host that is gone.
+ * DSCP EF, as control packets of AF_DBLP: a queue that drops lossy data must
+ * not make a host look failed.
  */
 #define CTL_TOS	0xb8
 
-/* So many questions in vain, the most there may be, before TCP itself gives up */
+/*
+ * Keepalive probes before TCP itself gives up: the maximum, because look()
+ * decides
+ */
 #define CTL_ASKS	127
 
 static int keep_alive(const struct dblp_comm *comm, int fd)
@@ -75,10 +84,10 @@ struct dblp_ctl dblp_ctl_make(const struct dblp_comm *comm, uint16_t type)
 	};
 }
 
-/* Who has failed, and a farewell: each is said once, whatever else waits to be said */
+/* Room reserved in @out for ABORT or SUSPECT and for BYE, each sent once */
 #define LAST_WORDS	2
 
-/* Leaves room for @more messages */
+/* Queue a message, unless that leaves no room for @more others */
 static bool put(struct dblp_ctlconn *c, const struct dblp_ctl *ctl, uint32_t more)
 {
 	if (c->fd < 0 || c->n_out + (1 + more) * sizeof(*ctl) > sizeof(c->out))
@@ -88,7 +97,10 @@ static bool put(struct dblp_ctlconn *c, const struct dblp_ctl *ctl, uint32_t mor
 	return true;
 }
 
-/* Rank 0 tells who has left, to those who stay; what has no room is told later */
+/*
+ * Rank 0: forward BYEs to a rank that has not left itself, as far as @out has
+ * room
+ */
 static void put_left(const struct dblp_comm *comm, struct dblp_ctlconn *c)
 {
 	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_BYE);
@@ -114,7 +126,9 @@ static void flush(const struct dblp_comm *comm, struct dblp_ctlconn *c)
 	}
 }
 
-/* A report that has no room is left out: there is more to hear then */
+/*
+ * Reports may be dropped: a peer that does not read has other messages waiting
+ */
 void dblp_ctl_tell(const struct dblp_comm *comm, struct dblp_ctlconn *c,
 		   const struct dblp_ctl *ctl)
 {
@@ -122,7 +136,7 @@ void dblp_ctl_tell(const struct dblp_comm *comm, struct dblp_ctlconn *c,
 		flush(comm, c);
 }
 
-/* For people: which address was it that did not answer? */
+/* Describe a failed connection for data */
 static void explain(struct dblp_comm *comm, const struct dblp_ctl *ctl)
 {
 	const struct dblp_unreached *u = &ctl->unreached;
@@ -138,7 +152,7 @@ static void explain(struct dblp_comm *comm, const struct dblp_ctl *ctl)
 		     u->from, text, ctl->rank);
 }
 
-/* Rank 0 decides, or a rank without rank 0 does so for itself */
+/* On rank 0, or on a rank without a connection to it */
 void dblp_ctl_decide(struct dblp_comm *comm, uint32_t rank, uint32_t error)
 {
 	struct dblp_ctl ctl = dblp_ctl_make(comm, DBLP_CTL_ABORT);
@@ -162,7 +176,10 @@ void dblp_ctl_suspect(struct dblp_comm *comm, uint32_t rank, int error)
 	if (comm->error || comm->suspect >= 0)
 		return;
 	if (!comm->rank || comm->ctl[0].fd < 0) {
-		/* Who fails without rank 0 fails for the want of it, as all do */
+		/*
+		 * Rank 0 is unreachable: report it as failed, so that all ranks
+		 * name the same one
+		 */
 		if (comm->rank && rank != comm->rank)
 			dblp_ctl_decide(comm, 0, ECONNRESET);
 		else
@@ -171,7 +188,7 @@ void dblp_ctl_suspect(struct dblp_comm *comm, uint32_t rank, int error)
 	}
 	comm->suspect = (int32_t)rank;
 	comm->suspect_error = (uint32_t)-error;
-	/* If its process ends that shows at once */
+	/* Give rank 0 time to decide: the end of its process shows at once */
 	comm->suspect_until = dblp_comm_now() + comm->attr.timeout_ms * MS_NS;
 	ctl.rank = rank;
 	ctl.error = (uint32_t)-error;
@@ -179,7 +196,7 @@ void dblp_ctl_suspect(struct dblp_comm *comm, uint32_t rank, int error)
 	dblp_ctl_tell(comm, &comm->ctl[0], &ctl);
 }
 
-/* Is there something to do that takes @rank? All takes rank 0, which decides */
+/* Does an unfinished operation need @rank? Every operation needs rank 0. */
 static bool is_missed(const struct dblp_comm *comm, uint32_t rank)
 {
 	const struct dblp_req *req;
@@ -198,8 +215,8 @@ static bool is_missed(const struct dblp_comm *comm, uint32_t rank)
 }
 
 /*
- * What a rank has sent before it left may come later than the news of that, and so may
- * its connections; but no later than a host may be silent.
+ * A rank that has left fails operations only after @timeout_ms: its data, and
+ * its connections, may arrive later than its BYE.
  */
 static uint64_t left_timeout(struct dblp_comm *comm, uint64_t now)
 {
@@ -231,13 +248,19 @@ static bool answers(const struct dblp_comm *comm, struct dblp_ctlconn *c)
 		if (l->state == DBLP_LINK_READY)
 			found |= comm->transport->answers(l->fd, &heard);
 	}
-	/* What a link had heard that has ended is missing: that is no sign of life */
+	/*
+	 * A closed link's count is missing here: then @heard shrinks, which is
+	 * no sign of life
+	 */
 	found |= heard > c->heard;
 	c->heard = heard;
 	return found;
 }
 
-/* Nothing more comes from there. Rank 0 is known by that to all, and decides the rest */
+/*
+ * A control connection was closed. Without BYE its rank has failed. After BYE,
+ * only a suspicion that rank 0 has not decided is left: report rank 0.
+ */
 static void ended(struct dblp_comm *comm, struct dblp_ctlconn *c, uint32_t error)
 {
 	epoll_ctl(comm->epoll, EPOLL_CTL_DEL, c->fd, NULL);
@@ -249,8 +272,9 @@ static void ended(struct dblp_comm *comm, struct dblp_ctlconn *c, uint32_t error
 }
 
 /*
- * Looks four times as often as hosts are asked, so that it is known in time. If this
- * process was stopped, what was sent meanwhile may still be answered.
+ * Check four times in each keepalive interval, to notice a failure in time. If
+ * this process was stopped, assume that all answer: replies may still be
+ * unread.
  */
 static uint64_t look(struct dblp_comm *comm, uint64_t now)
 {
@@ -291,7 +315,7 @@ uint64_t dblp_ctl_timeout(struct dblp_comm *comm, uint64_t now)
 	return UINT64_MAX;
 }
 
-/* Do two ranks mean the same by operation @seq? */
+/* Do two ranks disagree on operation @seq? */
 static void compare(struct dblp_comm *comm, uint32_t rank, uint32_t seq,
 		    uint64_t digest)
 {
@@ -412,7 +436,7 @@ void dblp_ctl_event(struct dblp_comm *comm, struct dblp_ctlconn *c)
 	}
 }
 
-/* What can be said is said, and its end */
+/* Flush the queue, then shut down sending */
 static void end_sending(const struct dblp_comm *comm, struct dblp_ctlconn *c)
 {
 	flush(comm, c);
@@ -420,7 +444,7 @@ static void end_sending(const struct dblp_comm *comm, struct dblp_ctlconn *c)
 		shutdown(c->fd, SHUT_WR);
 }
 
-/* Reads some of what nobody needs any more; closes it when its end has come */
+/* Discard received messages; close the connection at its end */
 static void drain(struct dblp_ctlconn *c)
 {
 	char said[256];
@@ -430,9 +454,11 @@ static void drain(struct dblp_ctlconn *c)
 		dblp_fd_close(&c->fd);
 }
 
-/* Who hears that this rank leaves closes the connection. If this one closed it first,
- * whatever was sent here, read or not, would reset it, and a farewell that the network
- * has lost would not be repeated: others would take this rank for a failed one.
+/*
+ * Wait until the peer has received BYE and closed the connection. Closing it
+ * here first, with unread data or data still arriving, would reset it. Then a
+ * lost BYE would not be retransmitted, and others would report this rank as
+ * failed.
  */
 static void leave(struct dblp_comm *comm, struct dblp_ctlconn *c, uint64_t end)
 {
@@ -453,7 +479,7 @@ void dblp_ctl_bye(struct dblp_comm *comm)
 	uint64_t end = dblp_comm_now();
 	uint32_t i;
 
-	/* Nobody is to be spared an error if there is one */
+	/* After a failure nothing depends on BYE: do not wait */
 	if (!comm->error)
 		end += comm->attr.timeout_ms * MS_NS;
 	for (i = 0; i < comm->n_ctl; i++) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * The engine: carries the steps of operations out, as collective.h asks for.
+ * The engine carries out the steps of operations, by the rules of collective.h.
  *
- * Each connection has a queue of steps to send and one of steps to receive, both in the
- * order of operations and rounds, which is the same at its other end: so it is known
- * which message comes next, and where its data belongs, before it comes. A step at the
- * head of a queue goes on when those have ended that it waits for.
+ * Each link has a queue of tasks to send and one of tasks to receive, in the
+ * order of operations and rounds. The peer's queues have the same order, so a
+ * receiver knows in advance which message is next and where its data belongs.
+ * The first task of a queue proceeds when the steps for which it waits have
+ * ended.
  */
 
 #include "engine.h"
@@ -18,13 +19,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* After so long rank 0 is told which operation this rank is in */
+/* Report an operation to rank 0 after this time, ms */
 #define REPORT_MS	20
 #define EVENTS		64
 /* No errno is larger */
 #define ERRNO_MAX	4095
 
-/* The first operation of all ranks that has not ended is @req or behind it */
+/*
+ * Set @first to the first operation from @req on that has not ended and
+ * involves all ranks
+ */
 static void set_first(struct dblp_comm *comm, struct dblp_req *req)
 {
 	while (req && (req->ended || req->peer >= 0))
@@ -32,7 +36,7 @@ static void set_first(struct dblp_comm *comm, struct dblp_req *req)
 	comm->first = req;
 }
 
-/* The caller may still use @req: it is handed over when the engine looks next */
+/* Hand @req over later, in hand_over(), because the caller may still use it */
 static void req_over(struct dblp_req *req)
 {
 	TAILQ_REMOVE(&req->comm->reqs, req, entry);
@@ -45,7 +49,7 @@ void dblp_req_unqueue(struct dblp_req *req)
 		req_over(req);
 }
 
-/* The program can have the result */
+/* The operation has ended: publish its result */
 static void req_end(struct dblp_req *req)
 {
 	struct dblp_comm *comm = req->comm;
@@ -60,7 +64,7 @@ static void req_end(struct dblp_req *req)
 	if (req == comm->first)
 		set_first(comm, req);
 	if (write(comm->ended_fd, &one, sizeof(one)) < 0) {
-		/* The counter has no end that could be reached */
+		/* The 64-bit counter cannot overflow */
 	}
 	pthread_cond_broadcast(&comm->cond);
 	pthread_mutex_unlock(&comm->lock);
@@ -110,7 +114,10 @@ void dblp_task_end(struct dblp_task *t)
 
 		if (--next->waits)
 			continue;
-		/* The program has its vector back if one of them fails */
+		/*
+		 * A failure may end the operation here: then the program owns
+		 * the vector again
+		 */
 		if (!is_local(next))
 			dblp_link_wake(dblp_task_link(next));
 		else if (!req->ended)
@@ -120,7 +127,7 @@ void dblp_task_end(struct dblp_task *t)
 		req_end(req);
 }
 
-/* Head of the next message of a step, with @runs */
+/* Make the head of the next message of a step */
 static void make_head(const struct dblp_task *t, uint32_t from, uint32_t runs,
 		      uint8_t p[DBLP_HEAD_LEN])
 {
@@ -144,7 +151,7 @@ static void make_head(const struct dblp_task *t, uint32_t from, uint32_t runs,
 
 /* Sending */
 
-/* Memory for runs, of which a message has no more than elements: as they are ... */
+/* Allocate decoded runs. A message has at most as many runs as elements */
 static int need_runs(struct dblp_link *l, uint32_t n)
 {
 	struct dblp_run *run = reallocarray(l->run, n, sizeof(*run));
@@ -155,7 +162,7 @@ static int need_runs(struct dblp_link *l, uint32_t n)
 	return 0;
 }
 
-/* ... and encoded */
+/* Allocate encoded runs */
 static int need_encoded(uint8_t **encoded, uint32_t n)
 {
 	uint8_t *p = reallocarray(*encoded, n, DBLP_RUN_LEN);
@@ -166,7 +173,7 @@ static int need_encoded(uint8_t **encoded, uint32_t n)
 	return 0;
 }
 
-/* If nothing is missing there are no runs */
+/* Send no runs if no contribution is missing */
 static int make_counts(struct dblp_link *l, const struct dblp_task *t)
 {
 	const uint32_t most = t->req->counts.n < dblp_task_part(t) ?
@@ -187,7 +194,7 @@ static int make_counts(struct dblp_link *l, const struct dblp_task *t)
 	return 0;
 }
 
-/* The next message, whose first part is @part_out, until all of it was sent */
+/* Prepare the next message, of kind @part_out */
 static int begin_to_send(struct dblp_link *l, const struct dblp_task *t)
 {
 	int err;
@@ -209,7 +216,7 @@ static int begin_to_send(struct dblp_link *l, const struct dblp_task *t)
 	return dblp_lane_loss(l, t, &l->info);
 }
 
-/* The message that is being sent; its length */
+/* Buffers of the message being sent; returns its length, bytes */
 static size_t message_of(struct dblp_link *l, struct dblp_task *t,
 			 struct iovec iov[2])
 {
@@ -227,13 +234,16 @@ static size_t message_of(struct dblp_link *l, struct dblp_task *t,
 	return iov[0].iov_len + iov[1].iov_len;
 }
 
-/* Sends some of the message; bytes or a negative errno */
+/* Send a part of the message; returns bytes, or a negative errno */
 static ssize_t send_some(struct dblp_link *l, struct dblp_task *t)
 {
 	struct iovec iov[2];
 	int err = 0;
 
-	/* Once: it takes budget, and an attempt to send may take nothing */
+	/*
+	 * Prepare once, although send() may fail with EAGAIN: preparing
+	 * consumes credit
+	 */
 	if (!l->prepared)
 		err = begin_to_send(l, t);
 	if (err)
@@ -251,7 +261,7 @@ static void queue_end(struct dblp_task **first, struct dblp_task ***end)
 		*end = first;
 }
 
-/* All of the data of a message was sent */
+/* A message with data was sent completely */
 static void data_sent(struct dblp_link *l, struct dblp_task *t)
 {
 	int err = dblp_losses_sent(l, t, l->tag, dblp_task_part(t));
@@ -270,7 +280,7 @@ static void data_sent(struct dblp_link *l, struct dblp_task *t)
 		dblp_task_end(t);
 }
 
-/* All of a message was sent: what is next? */
+/* A message was sent completely: advance @part_out */
 static void message_sent(struct dblp_link *l, struct dblp_task *t)
 {
 	l->sent = 0;
@@ -290,7 +300,7 @@ static void message_sent(struct dblp_link *l, struct dblp_task *t)
 	}
 }
 
-/* The first step to send is sent as far as that goes; has it got on? */
+/* Send a part of the first queued task. Return true on progress */
 static bool link_send(struct dblp_link *l)
 {
 	struct dblp_task *t = l->out;
@@ -309,7 +319,10 @@ static bool link_send(struct dblp_link *l)
 		return false;
 	}
 	t->begun = true;
-	/* What is sent to a late rank is no more of the result */
+	/*
+	 * The result is final once the operation has ended: data for late ranks
+	 * is not counted
+	 */
 	if (!t->req->ended)
 		t->req->result.sent += (uint64_t)n;
 	l->sent += (size_t)n;
@@ -334,14 +347,17 @@ void dblp_link_reports(struct dblp_link *l)
 			dblp_task_end(t);
 	}
 	dblp_msg_free(&report);
-	/* It does not come again, and the operation would wait for it */
+	/*
+	 * A lost report is not repeated, and the operation would wait for it
+	 * forever
+	 */
 	if (lost && lost != -EAGAIN && lost != -EINTR)
 		dblp_ctl_suspect(l->comm, l->comm->rank, lost);
 }
 
 /* Receiving */
 
-/* The part of @range that is behind the head, in elements that are complete */
+/* Add the complete elements of @range, which may include bytes of the head */
 static void add_range(struct dblp_link *l, struct dblp_task *t,
 		      const struct dblp_range *range)
 {
@@ -357,7 +373,7 @@ static void add_range(struct dblp_link *l, struct dblp_task *t,
 				l->stage + from * esize, to - from);
 }
 
-/* How many contributions there are in the data that comes next, as its head has said */
+/* Expect the runs that the head has announced */
 static int expect_runs(struct dblp_link *l)
 {
 	int err = need_encoded(&l->runs_in, l->n_in);
@@ -402,7 +418,7 @@ static bool head_came(const struct dblp_link *l)
 				   sizeof(l->head_in));
 }
 
-/* Is the head that of the message that was to come? */
+/* Is this the head of the expected message? */
 static int check_head(struct dblp_link *l, const struct dblp_task *t)
 {
 	uint8_t want[DBLP_HEAD_LEN];
@@ -420,7 +436,7 @@ static int check_head(struct dblp_link *l, const struct dblp_task *t)
 	return 0;
 }
 
-/* Some of the message has come */
+/* A part of the message has arrived */
 static int take(struct dblp_link *l, struct dblp_task *t)
 {
 	uint32_t i;
@@ -452,7 +468,7 @@ static int read_runs(struct dblp_link *l, const struct dblp_task *t)
 			     l->run) ? -EPROTO : 0;
 }
 
-/* The memory for runs was used for sending, perhaps, since they came */
+/* Decode the runs again, because sending may have overwritten @run */
 static int add_counts(struct dblp_link *l, struct dblp_task *t,
 		      const struct dblp_sparse *s)
 {
@@ -466,7 +482,7 @@ static int add_counts(struct dblp_link *l, struct dblp_task *t,
 					l->n_in);
 }
 
-/* What the sender, or its operator, allowed to be lost of a message */
+/* Record the budget of a received message, which an operator may have set */
 static void note_budget(struct dblp_task *t, const struct dblp_msg *m)
 {
 	struct dblp_result *r = &t->req->result;
@@ -480,7 +496,7 @@ static void note_budget(struct dblp_task *t, const struct dblp_msg *m)
 		r->budget_most = budget;
 }
 
-/* Sums have come, but for some that were lost: those stay as they were */
+/* Copy received sums; elements that were lost keep their old value */
 static void copy_rest(const struct dblp_link *l, const struct dblp_task *t)
 {
 	const struct dblp_loss loss = dblp_loss_of(&l->inbox.map, t->req->esize,
@@ -497,7 +513,7 @@ static void copy_rest(const struct dblp_link *l, const struct dblp_task *t)
 	       (loss.count - from) * esize);
 }
 
-/* All of the data of a message has come */
+/* A message with data is complete */
 static int data_taken(struct dblp_link *l, struct dblp_task *t)
 {
 	const bool sparse = dblp_is_sparse(t);
@@ -587,8 +603,8 @@ static bool link_receive(struct dblp_link *l)
 }
 
 /*
- * Let all go on that may be able to, a part of a message each. Who has got on may be able
- * to again, others when they are woken; is there anybody?
+ * Let each woken link send and receive a part of a message. Links with progress
+ * stay woken. Return true if a link is woken.
  */
 static bool run(struct dblp_comm *comm)
 {
@@ -661,7 +677,10 @@ void dblp_engine_fail(struct dblp_comm *comm, uint32_t rank, uint32_t error)
 	struct dblp_req *req, *next;
 	uint32_t i;
 
-	/* A program that gets -EAGAIN would wait again, for what is freed */
+	/*
+	 * dblp_wait() must not return -EAGAIN for a failure: programs would
+	 * wait again for a request that is freed
+	 */
 	if (!error || error > ERRNO_MAX || error == EAGAIN)
 		error = ECANCELED;
 	pthread_mutex_lock(&comm->lock);
@@ -692,7 +711,10 @@ void dblp_engine_fail(struct dblp_comm *comm, uint32_t rank, uint32_t error)
 	}
 }
 
-/* What the program has begun, and whether it wants to end; true: it does */
+/*
+ * Take new operations from the program. Return true if it is closing the
+ * communicator
+ */
 static bool read_inbox(struct dblp_comm *comm)
 {
 	struct dblp_reqs new = TAILQ_HEAD_INITIALIZER(new);
@@ -722,8 +744,9 @@ static bool read_inbox(struct dblp_comm *comm)
 }
 
 /*
- * When is it to be reported that an operation takes long? Of a rank, rank 0 knows one
- * operation: the first that takes long. If others wait for it, it is because of that.
+ * Report the first operation that takes long to rank 0, once. Rank 0 keeps one
+ * report of each rank; later operations may only be slow because of the first.
+ * Return the time of the next report.
  */
 static uint64_t report_timeout(struct dblp_comm *comm, uint64_t now)
 {
@@ -740,7 +763,10 @@ static uint64_t report_timeout(struct dblp_comm *comm, uint64_t now)
 	return UINT64_MAX;
 }
 
-/* Looks at all operations, when one of them is due, as there may be thousands */
+/*
+ * Check late ranks and time limits of all operations. There may be thousands,
+ * so this waits until one of them is due
+ */
 static uint64_t due_timeout(struct dblp_comm *comm, uint64_t now)
 {
 	struct dblp_req *req, *next;
@@ -763,7 +789,7 @@ static uint64_t due_timeout(struct dblp_comm *comm, uint64_t now)
 	return comm->due;
 }
 
-/* Nothing is left to do for operations that are over, but to take their results */
+/* Move operations without work left to @done, for dblp_wait() */
 static void hand_over(struct dblp_comm *comm)
 {
 	struct dblp_req *req;
@@ -780,7 +806,7 @@ static void hand_over(struct dblp_comm *comm)
 	pthread_mutex_unlock(&comm->lock);
 }
 
-/* Does what is due; returns for how long there is nothing to do */
+/* Handle timeouts; returns the timeout for epoll_wait(), ms */
 static int timeouts(struct dblp_comm *comm)
 {
 	uint64_t now = dblp_comm_now(), next = dblp_pending_timeout(comm, now);
@@ -804,7 +830,7 @@ static void event(struct dblp_comm *comm, const struct epoll_event *ev)
 	switch (*source) {
 	case DBLP_SOURCE_WAKE:
 		if (read(comm->wake, &n, sizeof(n)) < 0) {
-			/* It was read before */
+			/* EAGAIN: already read */
 		}
 		break;
 	case DBLP_SOURCE_CTL:
@@ -832,7 +858,7 @@ void *dblp_engine(void *arg)
 	while (!read_inbox(comm)) {
 		more = run(comm);
 		ms = timeouts(comm);
-		/* While data flows there is other news, too */
+		/* Poll for events even while links have work */
 		n = epoll_wait(comm->epoll, ev, EVENTS, more ? 0 : ms);
 		for (i = 0; i < n; i++)
 			event(comm, &ev[i]);
