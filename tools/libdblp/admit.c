@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Rank 0 while ranks join: see join.h for what is said. A rank that has joined is watched
- * until all have: when its connection ends it is forgotten, and may join again.
+ * Admitting ranks, on rank 0. See join.h for the messages. A rank that has
+ * joined is watched until all have: if its connection ends, rank 0 forgets it,
+ * and it may join again.
  */
 
 #include "join.h"
@@ -14,17 +15,20 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* Connections of unknown peers at a time, in addition to one for each rank */
+/*
+ * Most connections of unknown peers at a time, in addition to one for each rank
+ */
 #define STRANGERS	64
 
 /**
- * struct guest - a connection that has not proved to be a rank
+ * struct guest - a connection whose peer has not proved to be a rank
  * @fd: its socket
- * @since: when it was accepted
- * @got: bytes received of @hello, then of the proof
- * @challenged: @hello is complete, and was answered
- * @proof: the expected MAC
- * @mac: the received one
+ * @since: when it was accepted, ns
+ * @got: bytes received of @hello, then of @mac
+ * @challenged: @hello is complete, and a challenge was sent
+ * @proof: expected MAC
+ * @mac: received MAC
+ * @hello: the peer's hello
  */
 struct guest {
 	int			fd;
@@ -37,14 +41,17 @@ struct guest {
 };
 
 /**
- * struct party - rank 0 while ranks join
- * @come: ranks that have joined
- * @n: number of @guest
- * @room: the most there may be
- * @poll: the door, then ranks 1, 2, ..., then guests
- * @reached: by rank, the address at which it reached this one
- * @error: positive errno, once the ranks cannot become a communicator
- * @wrong_rank: the rank that this is about
+ * struct party - state of rank 0 while ranks join
+ * @comm: the communicator
+ * @until: timeout for all ranks to join, ns
+ * @come: number of other ranks that have joined
+ * @n: entries of @guest
+ * @room: allocated entries of @guest
+ * @guest: connections whose peer has not proved to be a rank
+ * @poll: the listening socket, then ranks 1, 2, ..., then guests
+ * @reached: by rank, the address at which it reached rank 0
+ * @error: positive errno once the ranks cannot form a communicator
+ * @wrong_rank: rank that caused @error
  */
 struct party {
 	struct dblp_comm	*comm;
@@ -68,7 +75,7 @@ static void refuse(const struct dblp_comm *comm, int fd, uint32_t error)
 	shutdown(fd, SHUT_WR);
 }
 
-/* Takes it from the list, which its socket may outlive */
+/* Remove a guest from the list; its socket stays open */
 static void drop(struct party *p, struct guest *g)
 {
 	*g = p->guest[--p->n];
@@ -85,7 +92,7 @@ static void send_away(struct party *p, struct guest *g, uint64_t *counter,
 	drop(p, g);
 }
 
-/* What a rank says about the communicator that this one does not; NULL: nothing */
+/* Attribute in which a rank differs from rank 0; NULL: none */
 static const char *difference(const struct dblp_comm *comm, const struct dblp_hello *h)
 {
 	struct dblp_hello own;
@@ -102,7 +109,10 @@ static const char *difference(const struct dblp_comm *comm, const struct dblp_he
 	return h->ctl.digest == own.ctl.digest ? NULL : "lanes";
 }
 
-/* Its addresses, as far as it says them; the others have that of its connection */
+/*
+ * Store a rank's addresses; the peer address of its connection replaces
+ * unspecified ones
+ */
 static int take_addresses(struct party *p, const struct guest *g)
 {
 	struct sockaddr_dblp *to = &p->comm->table[g->hello.ctl.rank * p->comm->n_nics];
@@ -121,7 +131,7 @@ static int take_addresses(struct party *p, const struct guest *g)
 	return err;
 }
 
-/* It is a rank of this communicator */
+/* The peer is a rank of this communicator */
 static void welcome(struct party *p, struct guest *g)
 {
 	const uint32_t rank = g->hello.ctl.rank;
@@ -141,19 +151,22 @@ static void welcome(struct party *p, struct guest *g)
 	drop(p, g);
 }
 
-/* It knows the secret */
+/* The peer knows the secret */
 static void proved(struct party *p, struct guest *g)
 {
 	const struct dblp_ctl *ctl = &g->hello.ctl;
 	struct dblp_comm *comm = p->comm;
 
-	/* It has a stale address, which is no reason to end this attempt */
+	/*
+	 * It wants another communicator at this address: no reason to end this
+	 * attempt
+	 */
 	if (ctl->comm && ctl->comm != comm->id) {
 		send_away(p, g, &comm->stats.strangers, EAGAIN);
 	} else if (ctl->epoch < comm->attr.epoch) {
 		send_away(p, g, &comm->stats.stale, ESTALE);
 	} else if (ctl->epoch > comm->attr.epoch) {
-		/* This one is of an earlier attempt, and so are all that have joined it */
+		/* This attempt is over, for rank 0 and all that have joined */
 		p->error = ESTALE;
 		p->wrong_rank = 0;
 		dblp_why(-ESTALE, "rank %u is of epoch %u, rank 0 of %u", ctl->rank,
@@ -170,7 +183,7 @@ static void proved(struct party *p, struct guest *g)
 	}
 }
 
-/* Its hello is complete: prove that this is rank 0, and ask for the same */
+/* The hello is complete: send a challenge, with the proof of rank 0 */
 static void challenge(struct party *p, struct guest *g)
 {
 	struct dblp_challenge c = {
@@ -185,12 +198,18 @@ static void challenge(struct party *p, struct guest *g)
 	}
 	dblp_prove(p->comm, "rank 0", &g->hello, c.nonce, c.mac);
 	dblp_prove(p->comm, "rank r", &g->hello, c.nonce, g->proof);
-	/* Nothing was sent before, so there is room, or the connection has ended */
+	/*
+	 * The send buffer is empty, so a short send means that the connection
+	 * has ended
+	 */
 	if (send(g->fd, &c, sizeof(c), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(c))
 		send_away(p, g, &p->comm->stats.strangers, 0);
 }
 
-/* How many more bytes are needed to go on; 0: none; -1: it was sent away */
+/*
+ * Bytes missing of the current message; 0: it is complete; -1: the guest was
+ * dropped
+ */
 static ssize_t missing(struct party *p, struct guest *g)
 {
 	struct dblp_comm *comm = p->comm;
@@ -216,7 +235,7 @@ static ssize_t missing(struct party *p, struct guest *g)
 	return (ssize_t)(dblp_hello_length(&g->hello) - g->got);
 }
 
-/* Something was received from a guest */
+/* A guest's socket is readable */
 static void listen_to(struct party *p, struct guest *g)
 {
 	char *at = g->challenged ? (char *)g->mac : (char *)&g->hello;
@@ -238,7 +257,7 @@ static void listen_to(struct party *p, struct guest *g)
 		send_away(p, g, &p->comm->stats.strangers, EACCES);
 }
 
-/* The one that was accepted first makes room */
+/* The guest that was accepted first */
 static struct guest *oldest(const struct party *p)
 {
 	struct guest *first = p->guest;
@@ -259,7 +278,9 @@ static int let_in(struct party *p)
 		return dblp_why(fd, "rank 0 cannot accept more connections");
 	if (fd < 0)
 		return 0;
-	/* A host that is gone ends no connection */
+	/*
+	 * Without keepalive, a host that fails would keep its connection open
+	 */
 	if (dblp_tcp_keep_alive(p->comm, fd)) {
 		close(fd);
 		return 0;
@@ -273,7 +294,10 @@ static int let_in(struct party *p)
 	return 0;
 }
 
-/* A rank that waits for the table says nothing: its process or its host has ended */
+/*
+ * A rank that has joined sends nothing: an event means that its connection has
+ * ended
+ */
 static void forget(struct party *p, uint32_t rank)
 {
 	dblp_fd_close(&p->comm->ctl[rank].fd);
@@ -346,7 +370,10 @@ static int handle(struct party *p, uint32_t n)
 	return p->poll[0].revents ? let_in(p) : 0;
 }
 
-/* Until all have joined, or one is of a later epoch, or has an impossible number */
+/*
+ * Receive until all have joined, a rank has a later epoch, or a rank number is
+ * invalid
+ */
 static int receive_guests(struct party *p)
 {
 	const struct dblp_comm *comm = p->comm;
@@ -366,8 +393,8 @@ static int receive_guests(struct party *p)
 }
 
 /*
- * The table as rank @to needs it. What has no address is on the host of rank 0, and has
- * the one by which @to has reached rank 0.
+ * Table for rank @to. Unspecified addresses are on the host of rank 0: use the
+ * address at which @to has reached rank 0.
  */
 static void table_for(const struct party *p, uint32_t to, struct sockaddr_dblp *table)
 {
@@ -384,7 +411,7 @@ static void table_for(const struct party *p, uint32_t to, struct sockaddr_dblp *
 	}
 }
 
-/* A rank connects to those before it: can rank @to? */
+/* A rank connects to all lower ranks: can rank @to reach their addresses? */
 static int check_table(const struct party *p, uint32_t to, const struct sockaddr_dblp *table)
 {
 	const struct dblp_comm *comm = p->comm;
@@ -503,7 +530,7 @@ int dblp_admit(struct dblp_comm *comm, uint64_t until)
 		err = receive_guests(&p);
 		until = dblp_comm_now() + comm->attr.timeout_ms * MS_NS;
 		err = err ?: tell_table(&p, until);
-		/* A rank that has its table hears of the error, too */
+		/* Ranks that have their table get the error, too */
 		if (err)
 			tell_error(&p, err, until);
 	}

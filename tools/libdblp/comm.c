@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Communicators: what programs call.
- */
+/* Communicators: functions that programs call. */
 
 #include "engine.h"
 #include "reduce.h"
@@ -33,7 +31,7 @@ void dblp_comm_count(struct dblp_comm *comm, uint64_t *field)
 	pthread_mutex_unlock(&comm->lock);
 }
 
-/* Children may be made at any time, by other threads */
+/* Atomic, because another thread may call fork() at any time */
 void dblp_fd_close(int *fd)
 {
 	int old = __atomic_exchange_n(fd, -1, __ATOMIC_SEQ_CST);
@@ -44,14 +42,15 @@ void dblp_fd_close(int *fd)
 
 /* Attributes */
 
-/* How long they were in 0.1, in which they came: these never change */
+/* Sizes in release 0.1, the first one: these never change */
 #define ATTR_LEAST	(offsetof(struct dblp_comm_attr, lanes) + 4)
 #define OP_LEAST	(offsetof(struct dblp_op, key) + 8)
 
 /*
  * take_sized() - copy a structure that begins with its size
  *
- * What is behind the end of a shorter one is 0; what a longer one has more has to be.
+ * Fields that a shorter structure lacks become 0. Fields of a longer structure
+ * that this library does not know must be 0.
  */
 static int take_sized(void *to, size_t len, const void *from, size_t least)
 {
@@ -69,7 +68,10 @@ static int take_sized(void *to, size_t len, const void *from, size_t least)
 	return 0;
 }
 
-/* What programs have room for; what they know and this library does not is 0 */
+/*
+ * Fill @size bytes of the program's structure. Fields that this library does
+ * not know become 0.
+ */
 static void fill_sized(void *to, size_t size, const void *from, size_t len)
 {
 	if (!size)
@@ -78,7 +80,10 @@ static void fill_sized(void *to, size_t size, const void *from, size_t len)
 	memcpy(to, from, size < len ? size : len);
 }
 
-/* The first of these variables that is set; -1 if it is no number */
+/*
+ * Number in the first variable that is set; -1 if there is none or it is
+ * invalid
+ */
 static int32_t from_env(const char *const names[])
 {
 	int i;
@@ -175,7 +180,10 @@ static int set_lanes(struct dblp_comm *comm)
 	if (a->lanes)
 		memcpy(comm->lane, a->lane, n * sizeof(*comm->lane));
 	comm->n_lanes = n;
-	/* Send and recv have one of their own, so that nothing else is in their order */
+	/*
+	 * One more link, for send and recv, keeps them out of the order of
+	 * other operations
+	 */
 	comm->n_links = n * comm->n_nics + 1;
 	return 0;
 }
@@ -259,7 +267,10 @@ static int allocate(struct dblp_comm *comm)
 	comm->left = calloc(comm->nranks, sizeof(*comm->left));
 	comm->left_at = calloc(comm->nranks, sizeof(*comm->left_at));
 	link = calloc(n, sizeof(*link));
-	/* A child may look at any time */
+	/*
+	 * fork() may happen at any time: fds must be -1 before a child sees
+	 * them
+	 */
 	for (i = 0; ctl && i < comm->n_ctl; i++) {
 		ctl[i].source = DBLP_SOURCE_CTL;
 		ctl[i].fd = -1;
@@ -291,7 +302,7 @@ static int make_fds(struct dblp_comm *comm)
 	return 0;
 }
 
-/* The engine gets none of the program's signals */
+/* Start the engine, with all signals blocked */
 static int start(struct dblp_comm *comm)
 {
 	char name[sizeof(DBLP_THREAD_NAME) + 10];
@@ -344,7 +355,7 @@ int dblp_comm_open(struct dblp_comm **new, const struct dblp_comm_attr *attr)
 		err = dblp_ctl_begin(comm);
 	if (!err) {
 		describe(comm);
-		/* They are the caller's */
+		/* Strings belong to the caller */
 		comm->attr.rendezvous = NULL;
 		comm->attr.transport = NULL;
 		comm->attr.devices = NULL;
@@ -366,7 +377,7 @@ static void wake(struct dblp_comm *comm)
 	uint64_t one = 1;
 
 	if (write(comm->wake, &one, sizeof(one)) < 0) {
-		/* Then it is awake */
+		/* EAGAIN: the engine is awake anyway */
 	}
 }
 
@@ -497,12 +508,12 @@ void dblp_req_put(struct dblp_req *req)
 }
 
 /**
- * struct what - what an operation is
+ * struct what - kind of an operation
  * @half: &enum dblp_plan_flags: one half of an allreduce, or 0
  * @rooted: only the root has the sum, or the vector
- * @pair: send and recv: rank 0 of two sends
- * @me: which of the two this rank is
- * @peer: the other one
+ * @pair: send and recv: a plan of 2 ranks, of which rank 0 sends
+ * @me: with @pair: this rank's number in that plan
+ * @peer: with @pair: the other rank of the communicator
  */
 struct what {
 	uint32_t	half;
@@ -512,7 +523,10 @@ struct what {
 	uint32_t	peer;
 };
 
-/* Elsewhere a vector has partial sums where it is to be kept */
+/*
+ * With other algorithms, a vector holds partial sums where its old elements
+ * should be kept
+ */
 static bool may_keep(const struct dblp_op *op, uint32_t half)
 {
 	return !(op->flags & DBLP_OP_SPARSE) &&
@@ -550,7 +564,7 @@ static struct dblp_plan plan_of(const struct dblp_comm *comm, uint64_t count,
 {
 	struct dblp_plan plan;
 
-	/* With its padding: plans are compared byte by byte */
+	/* Clear padding, too: plans are compared byte by byte */
 	memset(&plan, 0, sizeof(plan));
 	plan.algo = op->algo;
 	plan.nranks = what->pair ? 2 : comm->nranks;
@@ -574,7 +588,7 @@ static bool is_of(const struct dblp_sched *s, const struct dblp_plan *plan,
 					  layout->parts * sizeof(*layout->part)));
 }
 
-/* Of the last plans: where it is, or where the oldest one is */
+/* Index of this plan among the last ones, or of the oldest one */
 static size_t find_sched(const struct dblp_comm *comm,
 			 const struct dblp_plan *plan,
 			 const struct dblp_layout *layout)
@@ -588,7 +602,7 @@ static size_t find_sched(const struct dblp_comm *comm,
 	return i;
 }
 
-/* One of the last plans, @found at @i, or a new one, is the first one then */
+/* Move a plan, @found at index @i or new, to the front, and take a reference */
 static void use_sched(struct dblp_comm *comm, size_t i, struct dblp_sched *found)
 {
 	if (comm->sched[i] != found)
@@ -598,7 +612,10 @@ static void use_sched(struct dblp_comm *comm, size_t i, struct dblp_sched *found
 	found->refs++;
 }
 
-/* Of the last plans, or a new one, made without the lock; with a reference */
+/*
+ * Find or compute a plan; new ones are computed without the lock. With a
+ * reference
+ */
 static int get_sched(struct dblp_comm *comm, const struct dblp_plan *plan,
 		     const struct dblp_layout *layout, struct dblp_sched **sched)
 {
@@ -615,7 +632,10 @@ static int get_sched(struct dblp_comm *comm, const struct dblp_plan *plan,
 		if (err)
 			return err;
 		pthread_mutex_lock(&comm->lock);
-		/* Others may have made it, too, or taken the place */
+		/*
+		 * Another thread may have added the same plan, or replaced
+		 * entry @i
+		 */
 		i = find_sched(comm, plan, layout);
 	}
 	use_sched(comm, i, s);
@@ -633,7 +653,7 @@ uint64_t dblp_hash(uint64_t h, const void *data, size_t len)
 	return h;
 }
 
-/* Of what all ranks have to give alike */
+/* Hash of what all ranks must give alike */
 static uint64_t digest_of(const struct dblp_req *req)
 {
 	struct dblp_plan plan = req->sched->plan;
@@ -671,7 +691,7 @@ static int new_req(struct dblp_comm *comm, void *buf, uint64_t count,
 	layout.part = own.part;
 	layout.parts = own.parts;
 	err = dblp_parts_check(&layout, count);
-	/* Runs of contributions say nothing about which elements went by which lane */
+	/* Runs cannot say which elements travelled by which lane */
 	if (!err && own.rule == DBLP_RESCALE && dblp_layout_splits(&layout))
 		err = -EINVAL;
 	if (err)
@@ -707,7 +727,7 @@ static int new_req(struct dblp_comm *comm, void *buf, uint64_t count,
 	return 0;
 }
 
-/* Numbers count operations of all ranks, or those from one rank to another */
+/* Number of an operation: of all ranks, or from one rank to another */
 static uint32_t next_seq(struct dblp_req *req)
 {
 	struct dblp_link *l;
@@ -782,7 +802,7 @@ int dblp_broadcast(struct dblp_comm *comm, void *buf, uint64_t count,
 		     (struct what) { .half = DBLP_PLAN_SPREAD, .rooted = true }, req);
 }
 
-/* Whatever the budget of a job is, nothing is lost */
+/* Reliable, whatever the budget of the job */
 static struct dblp_op reliable(uint32_t algo, uint32_t dtype)
 {
 	return (struct dblp_op) {
@@ -793,7 +813,7 @@ static struct dblp_op reliable(uint32_t algo, uint32_t dtype)
 	};
 }
 
-/* An allreduce of one element: its sum takes all ranks */
+/* An allreduce of one element: its sum needs all ranks */
 int dblp_barrier(struct dblp_comm *comm, struct dblp_req **new)
 {
 	const struct dblp_op op = reliable(DBLP_TREE, DBLP_INT32);
@@ -888,7 +908,7 @@ int dblp_wait(struct dblp_req *req, int timeout_ms, struct dblp_result *result,
 		return -EAGAIN;
 	}
 	if (read(comm->ended_fd, &one, sizeof(one)) < 0) {
-		/* It was counted when it ended */
+		/* It was incremented when the operation ended */
 	}
 	fill_sized(result, size, &req->result, sizeof(req->result));
 	err = req->result.error;

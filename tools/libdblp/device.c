@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Bridges and pairs of containers and virtual machines, as their programs name them */
+/* Prefixes that container and VM software gives to bridges and veth pairs */
 bool dblp_device_is_inner(const char *name)
 {
 	static const char *const inner[] = {
@@ -37,7 +37,10 @@ static bool is_link_local(const struct sockaddr_dblp *addr)
 	return IN6_IS_ADDR_LINKLOCAL(&addr->sdblp_addr);
 }
 
-/* First address of @list on device @name, or on any that others reach; global ones first */
+/*
+ * First address of @list on device @name, or on any device that other hosts
+ * reach; global addresses take precedence over link-local ones
+ */
 static bool first_address(const struct ifaddrs *list, const char *name,
 			  struct sockaddr_dblp *addr)
 {
@@ -85,7 +88,10 @@ int dblp_name_of(int fd, bool peer, struct sockaddr_dblp *addr)
 	return dblp_addr_from(addr, &name.any) ? 0 : -EAFNOSUPPORT;
 }
 
-/* The address from which @to is reached: nothing is sent. false: it is not, or only here */
+/*
+ * Source address for packets to @to, found without sending any. false: none, or
+ * loopback
+ */
 static bool source_for(const struct sockaddr_dblp *to, struct sockaddr_dblp *addr)
 {
 	int family = IN6_IS_ADDR_V4MAPPED(&to->sdblp_addr) ? AF_INET : AF_INET6;
@@ -103,7 +109,7 @@ static bool source_for(const struct sockaddr_dblp *to, struct sockaddr_dblp *add
 	return found;
 }
 
-/* Is it the address of a device that others reach? */
+/* Does the address belong to a device that other hosts reach? */
 static bool is_usable(const struct ifaddrs *list, const struct sockaddr_dblp *addr)
 {
 	struct sockaddr_dblp a;
@@ -115,7 +121,7 @@ static bool is_usable(const struct ifaddrs *list, const struct sockaddr_dblp *ad
 	return false;
 }
 
-/* The address of the default route, by way of addresses that nobody has */
+/* Source address of the default route, found by documentation addresses */
 static bool by_default_route(const struct ifaddrs *list, struct sockaddr_dblp *addr)
 {
 	static const char *const far[] = { "192.0.2.1", "2001:db8::1" };
@@ -129,7 +135,10 @@ static bool by_default_route(const struct ifaddrs *list, struct sockaddr_dblp *a
 	return false;
 }
 
-/* The address from which MASTER_ADDR is reached, or that address itself if it is here */
+/*
+ * Source address for packets to MASTER_ADDR, which is that address if it is
+ * local
+ */
 static bool by_master(struct sockaddr_dblp *addr)
 {
 	const char *host = getenv("MASTER_ADDR");

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Joining: the ranks other than 0. See join.h for what is said.
- */
+/* Joining, on ranks other than 0. See join.h for the messages. */
 
 #include "join.h"
 
@@ -12,10 +10,13 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* Pause after an attempt, doubled after each: all ranks ask a name server or a store */
+/*
+ * Pause after an attempt, ms, doubled each time: all ranks ask the same name
+ * server or store
+ */
 #define RETRY_MS	20
 #define RETRY_MAX_MS	500
-/* An attempt to connect may be lost: then there is another one */
+/* Timeout of one attempt to connect, ms; its packets may be lost */
 #define ATTEMPT_MS	1000
 
 int dblp_ms_left(uint64_t until)
@@ -71,7 +72,7 @@ void dblp_hello_make(const struct dblp_comm *comm, struct dblp_hello *h)
 	}
 }
 
-/* Why the last attempt failed, unless there is a later one that says more */
+/* Describe why an attempt failed; the last attempt counts */
 static int failed(const struct sockaddr_dblp *addr, int err)
 {
 	char text[DBLP_ADDR_TEXT];
@@ -110,7 +111,10 @@ static int reach(struct dblp_comm *comm, const struct dblp_where *where, uint64_
 	return -EAGAIN;
 }
 
-/* Listen at the address from which rank 0 is reached, or that of the list */
+/*
+ * Listen for data at the address from which rank 0 was reached, or that of the
+ * list
+ */
 static int listen_here(struct dblp_comm *comm)
 {
 	struct sockaddr_dblp own;
@@ -119,14 +123,16 @@ static int listen_here(struct dblp_comm *comm)
 	if (comm->nic[0].listener >= 0)
 		return 0;
 	err = dblp_rendezvous_own(comm, &own);
-	/* A name may stand for a loopback address on its own host */
+	/* A host may know its own name as a loopback address */
 	comm->nic[0].is_listed = !err && !dblp_is_loopback(&own);
 	if (err > 0)
 		err = dblp_name_of(comm->ctl[0].fd, false, &own);
 	return err ?: dblp_nics_listen(comm, &own);
 }
 
-/* What rank 0 refuses with, or tells all. A positive errno is what it says */
+/*
+ * Rank 0 refuses this rank, or fails all. Return its error as a positive errno
+ */
 static int refused(struct dblp_comm *comm, const struct dblp_ctl *ctl, uint64_t until)
 {
 	int error = ctl->error && ctl->error < 4096 ? (int)ctl->error : EPROTO;
@@ -148,7 +154,10 @@ static int refused(struct dblp_comm *comm, const struct dblp_ctl *ctl, uint64_t 
 	return error;
 }
 
-/* The head of rank 0's next message, which is of @type unless there is an error */
+/*
+ * Receive the head of rank 0's next message. It has @type unless an error is
+ * returned
+ */
 static int hear(struct dblp_comm *comm, uint16_t type, struct dblp_ctl *ctl, uint64_t until)
 {
 	int err = dblp_transfer(comm->ctl[0].fd, ctl, sizeof(*ctl), false, until);
@@ -165,7 +174,7 @@ static int hear(struct dblp_comm *comm, uint16_t type, struct dblp_ctl *ctl, uin
 	return ctl->type == type ? 0 : -EPROTO;
 }
 
-/* Say who this is; both ends prove that they know the secret */
+/* Send a hello; both ends prove that they know the secret */
 static int greet(struct dblp_comm *comm, struct dblp_hello *h, uint64_t until)
 {
 	const size_t rest = sizeof(struct dblp_challenge) - sizeof(struct dblp_ctl);
@@ -189,7 +198,10 @@ static int greet(struct dblp_comm *comm, struct dblp_hello *h, uint64_t until)
 	return dblp_transfer(fd, mac, sizeof(mac), true, until);
 }
 
-/* A link-local address is good on the device by which this rank reaches the others */
+/*
+ * Set the scope of link-local addresses: the device by which this rank reaches
+ * the others
+ */
 static int set_scopes(struct dblp_comm *comm)
 {
 	struct sockaddr_dblp own;
@@ -225,7 +237,7 @@ static int hear_table(struct dblp_comm *comm, uint64_t until)
 	return err ?: set_scopes(comm);
 }
 
-/* One attempt; -EAGAIN: there may be another one */
+/* One attempt to join; -EAGAIN: retry */
 static int attempt(struct dblp_comm *comm, uint64_t until)
 {
 	struct dblp_where where;
@@ -243,10 +255,16 @@ static int attempt(struct dblp_comm *comm, uint64_t until)
 	dblp_hello_make(comm, &h);
 	h.ctl.comm = where.id;
 	h.reached = reached;
-	/* Rank 0 may have begun later, and knows which ranks are missing */
+	/*
+	 * Wait longer than rank 0, which may have started later and knows which
+	 * ranks are missing
+	 */
 	err = greet(comm, &h, until) ?:
 	      hear_table(comm, until + comm->attr.timeout_ms * MS_NS);
-	/* It was rank 0 of an earlier attempt, or what uses its address now */
+	/*
+	 * This was rank 0 of an earlier attempt, or another program has its
+	 * address now
+	 */
 	if (err == -ECONNRESET || err == -EPIPE || err == EAGAIN ||
 	    (dblp_uses_kv(comm) && (err == -EACCES || err == EACCES || err == -EPROTO)))
 		return failed(&reached, err > 0 ? -ESTALE : err), -EAGAIN;
@@ -254,8 +272,8 @@ static int attempt(struct dblp_comm *comm, uint64_t until)
 }
 
 /*
- * A rank that has ended with its host may be known to rank 0 until that finds out, so
- * that this one is one too many for as long as a host may be silent.
+ * EEXIST: rank 0 may still count an earlier process of this rank, whose host
+ * has failed. Retry until rank 0 must have noticed.
  */
 static bool may_retry(const struct dblp_comm *comm, int err, uint64_t *patience)
 {

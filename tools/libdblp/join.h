@@ -2,9 +2,10 @@
 /*
  * libdblp: how ranks find each other.
  *
- * Each rank connects to rank 0 over TCP. Both prove that they know the secret of the job,
- * then rank 0 waits until all ranks have joined, and sends each the addresses of all. The
- * connections stay, see control.c. Over one of them:
+ * Each rank connects to rank 0 over TCP. Both prove that they know the secret
+ * of the job. When all ranks have joined, rank 0 sends the addresses of all
+ * ranks to each of them. The connections stay open as control connections, see
+ * control.c. Messages on one of them:
  *
  *	rank r		&struct dblp_hello
  *	rank 0		&struct dblp_challenge
@@ -12,10 +13,11 @@
  *	rank 0		&struct dblp_ctl of type %DBLP_CTL_TABLE, then the table; or of type
  *			%DBLP_CTL_ABORT, then %DBLP_WHY_TEXT bytes of text
  *
- * At any time rank 0 may send %DBLP_CTL_REFUSE and close the connection. Without a secret
- * its key is zero: the messages are the same, and anybody can make them.
+ * At any time rank 0 may send %DBLP_CTL_REFUSE and close the connection.
+ * Without a secret the key is zero: the messages are the same, but any process
+ * can make them.
  *
- *	rendezvous.c	where rank 0 is
+ *	rendezvous.c	address of rank 0
  *	device.c	addresses of this host
  *	listen.c	listening sockets
  *	secret.c	proofs
@@ -27,14 +29,14 @@
 
 #include "engine.h"
 
-/* Addresses of rank 0 to try: those of a name */
+/* Most addresses of rank 0 to try: a name may have several */
 #define DBLP_WHERE_MAX	8
 
 /**
- * struct dblp_where - where rank 0 may be
- * @n: number of addresses; on rank 0 there may be none
+ * struct dblp_where - possible addresses of rank 0
+ * @n: number of addresses; may be 0 on rank 0
  * @port: on rank 0: port to listen at, in network byte order; 0: any
- * @id: of its communicator, 0: not known
+ * @id: number of its communicator, 0: unknown
  * @addr: the addresses
  */
 struct dblp_where {
@@ -45,12 +47,12 @@ struct dblp_where {
 };
 
 /**
- * struct dblp_hello - what a rank tells rank 0
- * @ctl: %DBLP_CTL_JOIN; @comm is the communicator that it looks for, 0: any
+ * struct dblp_hello - first message of a rank to rank 0
+ * @ctl: %DBLP_CTL_JOIN; @comm is the wanted communicator, 0: any
  * @nonce: random
- * @reached: address of rank 0, as this rank reached it
- * @addr: address and port of each device, as many as @ctl.nics. The unspecified address
- *	stands for the one that the connection comes from
+ * @reached: address at which this rank reached rank 0
+ * @addr: address and port of each device, @ctl.nics entries. The unspecified
+ *	address stands for the source address of the connection
  */
 struct dblp_hello {
 	struct dblp_ctl		ctl;
@@ -59,7 +61,10 @@ struct dblp_hello {
 	struct sockaddr_dblp	addr[DBLP_NICS_MAX];
 };
 
-/** struct dblp_challenge - rank 0's answer: its nonce, and the MAC of "rank 0" */
+/*
+ * struct dblp_challenge - rank 0's answer to a hello: its nonce, and the MAC of
+ *	"rank 0"
+ */
 struct dblp_challenge {
 	struct dblp_ctl		ctl;
 	uint8_t			nonce[DBLP_MAC];
@@ -88,18 +93,18 @@ static inline bool dblp_is_any(const struct sockaddr_dblp *addr)
 /* rendezvous.c */
 
 /**
- * dblp_rendezvous() - where is rank 0? On rank 0: where should it listen?
+ * dblp_rendezvous() - find rank 0; on rank 0: find where to listen
  * @comm: the communicator
  * @where: filled
  *
- * Return: 0; -EAGAIN if that cannot be said yet; another negative errno.
+ * Return: 0; -EAGAIN if it is not known yet; another negative errno.
  */
 int dblp_rendezvous(struct dblp_comm *comm, struct dblp_where *where);
-/** dblp_rendezvous_tell() - with "kv": tell the others that rank 0 listens at @addr */
+/** dblp_rendezvous_tell() - "kv": store the address of rank 0, @addr */
 int dblp_rendezvous_tell(struct dblp_comm *comm, const struct sockaddr_dblp *addr);
 /** dblp_rendezvous_own() - address of this rank in the list; 1: there is no list */
 int dblp_rendezvous_own(const struct dblp_comm *comm, struct sockaddr_dblp *addr);
-/** dblp_resolve() - addresses of a host, a name or an address; 0 or -EAGAIN */
+/** dblp_resolve() - addresses of a host, given by name or address; 0 or -EAGAIN */
 int dblp_resolve(const char *host, const char *port, struct dblp_where *where);
 /** dblp_uses_kv() - is the rendezvous "kv"? */
 bool dblp_uses_kv(const struct dblp_comm *comm);
@@ -108,9 +113,12 @@ bool dblp_uses_kv(const struct dblp_comm *comm);
 
 /** dblp_device_address() - first address of a device; 0 or a negative errno */
 int dblp_device_address(const char *name, struct sockaddr_dblp *addr);
-/** dblp_device_pick() - an address by which others are likely to reach this host */
+/*
+ * dblp_device_pick() - choose an address by which others are likely to reach
+ *	this host
+ */
 int dblp_device_pick(struct sockaddr_dblp *addr);
-/** dblp_name_of() - address of this end of a connection, or of the other; 0 or an errno */
+/** dblp_name_of() - local or peer address of a socket; 0 or a negative errno */
 int dblp_name_of(int fd, bool peer, struct sockaddr_dblp *addr);
 
 /* listen.c */
@@ -120,18 +128,18 @@ int dblp_door_open(struct dblp_comm *comm, uint16_t port, uint64_t until);
 /**
  * dblp_nics_listen() - listen for data on each device
  * @comm: the communicator
- * @addr: where to, of a device without a name
+ * @addr: address for a device without a name
  */
 int dblp_nics_listen(struct dblp_comm *comm, const struct sockaddr_dblp *addr);
 
 /* secret.c */
 
 /**
- * dblp_prove() - MAC that shows knowledge of the secret
+ * dblp_prove() - MAC that proves knowledge of the secret
  * @comm: the communicator
- * @who: "rank 0" or "rank r": which of the two makes it
+ * @who: "rank 0" or "rank r": the end that makes the proof
  * @h: hello of rank r
- * @nonce: that of rank 0
+ * @nonce: nonce of rank 0
  * @mac: filled
  */
 void dblp_prove(const struct dblp_comm *comm, const char *who, const struct dblp_hello *h,
@@ -139,7 +147,7 @@ void dblp_prove(const struct dblp_comm *comm, const char *who, const struct dblp
 
 /* join.c */
 
-/** dblp_hello_make() - what this rank says of itself, without @nonce and @reached */
+/** dblp_hello_make() - make this rank's hello, without @nonce and @reached */
 void dblp_hello_make(const struct dblp_comm *comm, struct dblp_hello *h);
 /** dblp_transfer() - send or receive all of @buf; 0 or a negative errno */
 int dblp_transfer(int fd, void *buf, size_t len, bool out, uint64_t until);
@@ -147,7 +155,7 @@ int dblp_ms_left(uint64_t until);
 
 /* admit.c */
 
-/** dblp_admit() - rank 0: wait for the others; 0 or a negative errno */
+/** dblp_admit() - rank 0: wait until all ranks have joined; 0 or a negative errno */
 int dblp_admit(struct dblp_comm *comm, uint64_t until);
 
 #endif /* DBLP_JOIN_H */

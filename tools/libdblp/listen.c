@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Listening sockets: rank 0's for ranks that join, and each rank's for data.
- */
+/* Listening sockets: on rank 0 for joining ranks, on each rank for data. */
 
 #include "join.h"
 
@@ -11,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How often to look for a port that was free until somebody else took it */
+/* Attempts to find a free port, which another program may take first */
 #define TRIES		16
 #define RETRY_MS	20
 
@@ -46,7 +44,7 @@ static uint16_t port_of(int fd)
 	return dblp_name_of(fd, false, &name) ? 0 : name.sdblp_port;
 }
 
-/* The unspecified address is that of both protocols, where there are both */
+/* Let a socket at the unspecified address accept IPv4 and IPv6 */
 static int both_protocols(int fd, const struct sockaddr_dblp *addr)
 {
 	const int no = 0;
@@ -55,7 +53,10 @@ static int both_protocols(int fd, const struct sockaddr_dblp *addr)
 	       setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) ? -errno : 0;
 }
 
-/* @nic: for data there; NULL: for ranks that join. A descriptor or a negative errno */
+/*
+ * Listen for data on @nic; NULL: for joining ranks. Returns a descriptor or a
+ * negative errno
+ */
 static int listen_once(struct dblp_comm *comm, const struct dblp_nic *nic,
 		       const struct sockaddr_dblp *addr)
 {
@@ -77,7 +78,9 @@ static int listen_once(struct dblp_comm *comm, const struct dblp_nic *nic,
 	return err;
 }
 
-/* At all addresses of IPv4 only, where there is no IPv6 */
+/*
+ * Listen at @addr; without IPv6, the unspecified address becomes that of IPv4
+ */
 static int listen_at(struct dblp_comm *comm, const struct dblp_nic *nic,
 		     const struct sockaddr_dblp *addr)
 {
@@ -91,8 +94,8 @@ static int listen_at(struct dblp_comm *comm, const struct dblp_nic *nic,
 }
 
 /*
- * At any free port of the range, if there is one. All begin to look elsewhere, since
- * jobs that start at the same time would take the same ports in turn.
+ * Listen at a free port of the range. The first port to try is random, because
+ * jobs that start at the same time would compete for the same ports.
  */
 static int listen_in_range(struct dblp_comm *comm, const struct dblp_nic *nic,
 			   const struct sockaddr_dblp *addr)
@@ -113,7 +116,7 @@ static int listen_in_range(struct dblp_comm *comm, const struct dblp_nic *nic,
 	return fd;
 }
 
-/* Without AF_DBLP or IPv6 the address does not matter */
+/* The address does not matter if AF_DBLP or IPv6 is missing */
 static int cannot_listen(int err, const struct sockaddr_dblp *addr)
 {
 	char text[DBLP_ADDR_TEXT];
@@ -126,7 +129,7 @@ static int cannot_listen(int err, const struct sockaddr_dblp *addr)
 			dblp_is_any(addr) ? " (any address)" : "");
 }
 
-/* Where rank 0 listens: @bind, or everywhere */
+/* Address at which rank 0 listens: @bind, or any */
 static int bind_address(const struct dblp_comm *comm, struct sockaddr_dblp *addr)
 {
 	*addr = (struct sockaddr_dblp) { .sdblp_family = AF_DBLP };
@@ -137,7 +140,10 @@ static int bind_address(const struct dblp_comm *comm, struct sockaddr_dblp *addr
 	return 0;
 }
 
-/* One that has just ended, or connects to itself for a moment, may still have the port */
+/*
+ * Retry while the port is taken: by a process that is ending, or a socket
+ * connecting to itself
+ */
 int dblp_door_open(struct dblp_comm *comm, uint16_t port, uint64_t until)
 {
 	uint64_t patience = dblp_comm_now() + comm->attr.timeout_ms * MS_NS;
@@ -173,8 +179,9 @@ static int listen_on(struct dblp_comm *comm, struct dblp_nic *nic,
 }
 
 /*
- * A rank that reaches rank 0 by a loopback address is on its host: others reach it by the
- * address that they reach rank 0 by, which is not known here.
+ * A rank that reaches rank 0 by a loopback address is on its host. It listens
+ * at all addresses, because it does not know at which one the others reach rank
+ * 0.
  */
 int dblp_nics_listen(struct dblp_comm *comm, const struct sockaddr_dblp *addr)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Where rank 0 is to be found. Rank 0 takes only the port from there, since the name that
- * others know it by may be another one on its own host, or not be known there.
+ * Rendezvous: the address of rank 0. Rank 0 itself uses only the port, because
+ * on its own host its name may be unknown or stand for another address.
  */
 
 #include "join.h"
@@ -15,7 +15,7 @@
 
 #define KEY_MAX		64
 #define HOST_MAX	256
-/* Address and number of the communicator */
+/* Room for an address and the number of a communicator */
 #define VALUE_MAX	(DBLP_ADDR_TEXT + 20)
 
 int dblp_resolve(const char *host, const char *port, struct dblp_where *where)
@@ -40,7 +40,7 @@ int dblp_resolve(const char *host, const char *port, struct dblp_where *where)
 	return where->n ? 0 : -EAGAIN;
 }
 
-/* 1 ... 65535, or 0 */
+/* A port, 1 ... 65535, or 0 if @text is none */
 static long port_number(const char *text)
 {
 	char *end;
@@ -142,8 +142,9 @@ int dblp_rendezvous_tell(struct dblp_comm *comm, const struct sockaddr_dblp *add
 }
 
 /*
- * The store may still have what an earlier attempt left: then nobody, or another
- * communicator, answers at that address, and the caller asks again.
+ * Read the address from the store. The store may still hold a value of an
+ * earlier attempt. Then nothing, or another communicator, answers there, and
+ * the caller retries.
  */
 static int kv_ask(struct dblp_comm *comm, struct dblp_where *where)
 {
@@ -167,7 +168,7 @@ static int kv_ask(struct dblp_comm *comm, struct dblp_where *where)
 	return dblp_addr_parse(value, &where->addr[0]);
 }
 
-/* Rank 0 of "kv": on which of its addresses others are to try */
+/* Rank 0 with "kv": the address that it stores for the others */
 static int kv_own(const struct dblp_comm *comm, struct dblp_where *where)
 {
 	where->n = 1;
@@ -201,7 +202,7 @@ int dblp_rendezvous(struct dblp_comm *comm, struct dblp_where *where)
 	memset(where, 0, sizeof(*where));
 	err = find(comm, where);
 	if (!comm->rank && err == -EAGAIN) {
-		/* Only the others need to know the name */
+		/* Only the other ranks must resolve the name */
 		dblp_why_forget();
 		return 0;
 	}
