@@ -22,7 +22,7 @@ union name {
 	struct sockaddr_dblp	dblp;
 };
 
-/* Only AF_DBLP has IPv4 addresses as IPv4-mapped ones */
+/* TCP and SCTP use AF_INET for IPv4; AF_DBLP has IPv4-mapped addresses */
 static int other_family(const struct sockaddr_dblp *addr)
 {
 	return IN6_IS_ADDR_V4MAPPED(&addr->sdblp_addr) ? AF_INET : AF_INET6;
@@ -143,7 +143,10 @@ bool dblp_is_own_peer(int fd)
 	       !memcmp(&own, &peer, sizeof(own));
 }
 
-/* It must not keep the port from the one that is to listen there, either */
+/*
+ * Close without TIME_WAIT, to free the port for the program that will listen
+ * there
+ */
 static int end_own_peer(int fd)
 {
 	const struct linger now = { .l_onoff = 1 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Attributes of a communicator that its program leaves to the environment.
+ * Attributes of a communicator from the environment, where the program leaves
+ * them unset.
  */
 
 #include "engine.h"
@@ -9,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number in variable @name, which counts @what, unless *@value is set */
+/*
+ * Read a number from variable @name unless *@value is set; @what is its unit,
+ * for errors
+ */
 static int take_number(uint32_t *value, const char *name, const char *what)
 {
 	const char *text = getenv(name);
@@ -31,7 +35,10 @@ static int take_ms(uint32_t *ms, const char *name)
 	return take_number(ms, name, "milliseconds");
 }
 
-/* With torchrun the environment says which attempt this is, as it says where rank 0 is */
+/*
+ * With "env", torchrun's environment has the number of the attempt, as it has
+ * the address of rank 0
+ */
 static int take_epoch(struct dblp_comm_attr *a)
 {
 	if (a->rendezvous && strcmp(a->rendezvous, "env"))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Descriptors: a communicator that lacks them would fail in the midst of the work, so it
- * is better not opened.
+ * The limit of open files. A communicator that will exceed it is not opened,
+ * because it would fail later, in the middle of an operation.
  */
 
 #include "engine.h"
@@ -10,7 +10,10 @@
 #include <errno.h>
 #include <sys/resource.h>
 
-/* Its own, listeners, control connections and all connections for data; room for others */
+/*
+ * Descriptors of a communicator: epoll, eventfds and rank 0's listener. Reserve
+ * for other uses
+ */
 #define OWN	4
 #define OTHERS	64
 
@@ -20,7 +23,7 @@ static uint64_t count_needed(const struct dblp_comm *comm)
 	       (uint64_t)(comm->nranks - 1) * comm->n_links + OTHERS;
 }
 
-/* Those that this process has open; 3 if that cannot be found out */
+/* Open files of this process; 3 if they cannot be counted */
 static uint64_t count_open(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -31,7 +34,7 @@ static uint64_t count_open(void)
 	while (readdir(dir))
 		n++;
 	closedir(dir);
-	/* ".", ".." and @dir are no open files */
+	/* Subtract ".", ".." and @dir */
 	return n - 3;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * A process is known to have ended when its connections are closed. So a child that it
- * has made by fork() must not keep them open: it closes them before fork() returns.
+ * Peers detect the end of a process by its closed connections. So a child must
+ * not keep them open: it closes them before fork() returns.
  */
 
 #include "engine.h"
@@ -49,7 +49,7 @@ static void in_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The communicators themselves are of no use here: their engines are not here */
+/* Only sockets are closed: the engines do not run in the child */
 static void in_child(void)
 {
 	struct dblp_comm *comm;

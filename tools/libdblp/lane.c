@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Lanes of a communicator: what their sockets may be, and what may be lost there.
- */
+/* Lanes of a communicator: socket options and loss budgets. */
 
 #include "engine.h"
 
@@ -39,7 +37,7 @@ uint64_t dblp_lanes_digest(const struct dblp_comm *comm)
 				  0;
 }
 
-/* Set an option of the socket, unless it @is */
+/* Set an option of the socket, unless *@is has this value already */
 static int set_link(struct dblp_link *l, int option, uint32_t value,
 		    uint32_t *is)
 {
@@ -51,7 +49,10 @@ static int set_link(struct dblp_link *l, int option, uint32_t value,
 	return 0;
 }
 
-/* One of 0 is that of an operation that may lose nothing, by whatever lane */
+/*
+ * Budget of a message before it is shared among contributions. A reliable
+ * operation is reliable on every lane.
+ */
 static uint32_t wanted_budget(const struct dblp_link *l, const struct dblp_op *op)
 {
 	const struct dblp_lane *lane = &l->comm->lane[l->lane];
@@ -64,8 +65,9 @@ static uint32_t wanted_budget(const struct dblp_link *l, const struct dblp_op *o
 }
 
 /*
- * The budget of an operation becomes that of the socket, where an operator sees it and may
- * change it, until that of another operation differs. One of 0 is nobody's to change.
+ * Set the budget on the socket, where an operator can see and change it, until
+ * an operation has another one. A budget of 0 is set on the message, so
+ * operators cannot raise it.
  */
 static int budget_of(struct dblp_link *l, const struct dblp_op *op,
 		     uint32_t *budget)
@@ -118,7 +120,7 @@ int dblp_lane_loss(struct dblp_link *l, const struct dblp_task *t,
 	return 0;
 }
 
-/* Of what is divided between two lanes, what one of them should bring */
+/* If two lanes share the elements of a step: bytes that this one carries */
 uint64_t dblp_task_share(const struct dblp_task *t)
 {
 	const struct dblp_way way = dblp_task_way(t);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Late ranks: an operation with @wait_ms goes on without contributions that may be lost
- * and of which nothing has come, and what is sent to their ranks does not hold it up.
+ * Late ranks: an operation with @wait_ms continues without contributions that
+ * may be lost and of which nothing has arrived. Data for late ranks does not
+ * delay it, either.
  */
 
 #include "engine.h"
@@ -9,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most bytes to copy for ranks that are late */
+/* Most bytes copied for late ranks, in a communicator */
 #define OWNED_MAX	(64U << 20)
 
-/* A contribution that may be lost, and of which nothing has come */
+/* Can the operation continue without this contribution? */
 static bool can_do_without(const struct dblp_task *t)
 {
 	return t->step->op == DBLP_STEP_ADD && !t->step->reliable && !t->begun &&
@@ -20,8 +21,9 @@ static bool can_do_without(const struct dblp_task *t)
 }
 
 /*
- * Give up what has not come in time. A round has so long after the one before: whoever
- * sends it may have waited for others. What comes later is thrown away.
+ * Mark contributions that are overdue as late; their messages are dropped when
+ * they arrive. Each round has @wait_ms more than the one before, because its
+ * sender may have waited for others.
  */
 static bool leave_out(struct dblp_req *req, uint64_t now)
 {
@@ -56,7 +58,7 @@ static bool *late_flag(const struct dblp_task *t)
 	return &dblp_link_of(dblp_task_comm(t), t->step->peer, 0)->left_out;
 }
 
-/* Which ranks were left out? Each counts once, however many of its steps were */
+/* Mark the peers of late steps, and count them, each once */
 static uint32_t mark_late(const struct dblp_req *req)
 {
 	uint32_t n = 0, i;
@@ -72,7 +74,7 @@ static uint32_t mark_late(const struct dblp_req *req)
 	return n;
 }
 
-/* The last one that ends may be the end of the operation */
+/* End late steps, which may end the operation */
 static void end_late(struct dblp_req *req)
 {
 	uint32_t i;
@@ -83,7 +85,9 @@ static void end_late(struct dblp_req *req)
 			dblp_task_end(&req->task[i]);
 }
 
-/* Is it sent to a rank that was left out, which mark_late() has found? */
+/*
+ * Is this a send to a rank that mark_late() has marked, and may it be copied?
+ */
 static bool is_for_late(const struct dblp_task *t)
 {
 	return t->step->op == DBLP_STEP_SEND && !t->ended && !t->waits &&
@@ -121,8 +125,8 @@ void dblp_late_forget(struct dblp_task *t)
 }
 
 /*
- * What is sent to a rank that was left out is copied, so that the operation can end
- * without that rank's taking it. If there is no memory it does not.
+ * Copy data for late ranks, so that the operation can end before they receive
+ * it. Without memory it waits for them.
  */
 static void copy_for_late(struct dblp_req *req)
 {
@@ -140,6 +144,6 @@ uint64_t dblp_late_timeout(struct dblp_req *req, uint64_t now)
 		end_late(req);
 	if (req->result.late_ranks)
 		copy_for_late(req);
-	/* At once if more can go on */
+	/* Return at once if a link can proceed */
 	return req->comm->woken ? now : req->late_at;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Operations that run out. A rank whose operation has taken longer than its limit tells
- * rank 0, which asks all ranks how many operations they have begun. Those that have not
- * begun this one, or do not answer because their process is stopped, are what the
- * operation waits for: rank 0 names them to all, and the communicator fails.
+ * Time limits of operations. When an operation exceeds its limit, its rank
+ * reports that to rank 0, which asks all ranks how many operations they have
+ * begun. The absent ranks are those that have not begun this one, or do not
+ * answer because their process is stopped. Rank 0 sends their numbers to all,
+ * and the communicator fails.
  */
 
 #include "engine.h"
@@ -36,7 +37,10 @@ static void list_ranks(const struct dblp_absent *a, char *text, size_t size)
 		snprintf(text + at, size - at, " and %u more", a->n - n);
 }
 
-/* For people, and for dblp_comm_absent(): before the communicator fails */
+/*
+ * Set the texts for dblp_comm_why() and dblp_comm_absent(), before the
+ * communicator fails
+ */
 static void explain(struct dblp_comm *comm, const struct dblp_ctl *late,
 		    const struct dblp_absent *a)
 {
@@ -66,7 +70,7 @@ static void add(struct dblp_absent *a, uint32_t rank)
 	a->n++;
 }
 
-/* Rank 0 knows whom @late waits for, and decides */
+/* Rank 0 knows the absent ranks of @late: send them to all, and fail */
 static void conclude(struct dblp_comm *comm, const struct dblp_ctl *late,
 		     const struct dblp_absent *a)
 {
@@ -82,7 +86,10 @@ static void conclude(struct dblp_comm *comm, const struct dblp_ctl *late,
 	dblp_ctl_decide(comm, a->n ? a->rank[0] : late->rank, ETIMEDOUT);
 }
 
-/* As the program knows it: the engine may not have seen all of them */
+/*
+ * Operations that the program has begun; the engine may not have taken all of
+ * them
+ */
 static uint32_t count_begun(struct dblp_comm *comm)
 {
 	uint32_t n;
@@ -98,7 +105,7 @@ static bool has_begun(uint32_t begun, uint32_t seq)
 	return (int32_t)(begun - seq) > 0;
 }
 
-/* Every rank has answered, or has had the time to */
+/* All ranks have answered, or the timeout has passed: find the absent ones */
 static void count_absent(struct dblp_comm *comm)
 {
 	struct dblp_absent a = { 0 };
@@ -114,7 +121,10 @@ static void count_absent(struct dblp_comm *comm)
 	conclude(comm, &comm->late, &a);
 }
 
-/* Ranks answer in a round trip, unless their process is stopped */
+/*
+ * Set a timeout for answers, which take a round trip unless a process is
+ * stopped
+ */
 static bool begin_to_ask(struct dblp_comm *comm, const struct dblp_ctl *late)
 {
 	uint64_t limit = comm->attr.timeout_ms * MS_NS;
@@ -124,7 +134,7 @@ static bool begin_to_ask(struct dblp_comm *comm, const struct dblp_ctl *late)
 		return false;
 	comm->asking = true;
 	comm->late = *late;
-	/* Rank 0 may have to wait for another one before it answers */
+	/* Rank 0 may have to wait for another rank before it answers */
 	comm->ask_until = dblp_comm_now() + (comm->rank ? 2 * limit : limit);
 	return true;
 }
@@ -142,7 +152,7 @@ static void ask(struct dblp_comm *comm, const struct dblp_ctl *late)
 	}
 }
 
-/* Rank 0 is stopped, or it would have decided: this rank does so for itself */
+/* Rank 0 has not answered, so its process is stopped: fail without it */
 static void blame_rank_0(struct dblp_comm *comm)
 {
 	struct dblp_absent a = { 0 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Connections for data: one for each peer, lane and device, made when the first operation
- * needs it. The higher rank connects, and says first who it is.
+ * Links: connections for data, one for each peer, lane and device, made when
+ * the first operation needs it. The higher rank connects, and first sends a
+ * hello.
  */
 
 #include "engine.h"
@@ -13,11 +14,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Strangers that may be silent at a time, besides ranks */
+/*
+ * Most connections without a hello at a time, in addition to one for each link
+ */
 #define STRANGERS	64
-/* Connections to accept at a time: there is other work */
+/* Most connections to accept at a time: the engine has other work, too */
 #define ACCEPT_MAX	16
-/* Without descriptors or memory nobody is accepted for so long */
+/* Pause of accepting after descriptors or memory ran out, ms */
 #define DEAF_MS		100
 
 #define LINK_EVENTS	(EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
@@ -89,7 +92,7 @@ void dblp_links_end(struct dblp_comm *comm)
 	}
 }
 
-/* Whatever else went wrong did so here */
+/* Is the peer the cause of an error? All other errors are local. */
 static bool is_of_peer(int error)
 {
 	return error == -ECONNRESET || error == -EPIPE ||
@@ -109,7 +112,7 @@ static const struct sockaddr_dblp *address_of(const struct dblp_link *l)
 	return &l->comm->table[l->rank * l->comm->n_nics + l->nic];
 }
 
-/* Where a firewall may be in between */
+/* Record the address, which a firewall may block */
 static void unreached(const struct dblp_link *l)
 {
 	struct dblp_unreached *u = &l->comm->unreached;
@@ -122,7 +125,8 @@ static void unreached(const struct dblp_link *l)
 }
 
 /*
- * The socket stays open until all know why: who sees it closed would suspect this rank.
+ * The socket stays open until all ranks know the reason: a peer that sees it
+ * closed would suspect this rank.
  */
 void dblp_link_died(struct dblp_link *l, int error)
 {
@@ -134,7 +138,7 @@ void dblp_link_died(struct dblp_link *l, int error)
 		l->comm->n_connecting--;
 		unreached(l);
 	}
-	/* In whatever way its end shows */
+	/* One errno for a peer that has ended */
 	if (error == -EPIPE || error == -ECONNREFUSED)
 		error = -ECONNRESET;
 	l->state = DBLP_LINK_DEAD;
@@ -167,8 +171,9 @@ static void ready(struct dblp_link *l, int fd)
 }
 
 /*
- * Its digest is a MAC, which shows that the sender knows the secret. As a hello is taken
- * once only, and names the communicator, one that was overheard is of no use.
+ * The digest of a hello is a MAC, which proves that the sender knows the
+ * secret. A replayed hello is useless: it is accepted once only, and names the
+ * communicator.
  */
 static void make_hello(const struct dblp_link *l, uint32_t from, uint32_t to,
 		       uint8_t p[DBLP_HEAD_LEN])
@@ -187,7 +192,7 @@ static void make_hello(const struct dblp_link *l, uint32_t from, uint32_t to,
 	dblp_head_put(&hello, p);
 }
 
-/* The connection is there: say who this is. There is room for so little */
+/* Connected: send a hello, for which a new socket has room */
 static void connected(struct dblp_link *l)
 {
 	uint8_t hello[DBLP_HEAD_LEN];
@@ -266,17 +271,21 @@ void dblp_link_event(struct dblp_link *l, uint32_t events)
 	if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
 		l->can_write = true;
 	dblp_link_wake(l);
-	/* An error is found by who reads, behind what came before it, or writes */
+	/*
+	 * An error may stand for reports. Other errors show when the socket is
+	 * read or written
+	 */
 	if (events & EPOLLERR)
 		dblp_link_reports(l);
-	/* Nobody reads or writes who only waits for reports */
+	/* A link that only waits for reports is neither read nor written */
 	if (events & EPOLLHUP && l->record)
 		dblp_link_died(l, -ECONNRESET);
 }
 
 /*
- * It is freed by dblp_pending_timeout(), as epoll may have named it already. If a child
- * has the socket, too, closing it does not end its being watched.
+ * Close a pending connection. dblp_pending_timeout() frees it, because epoll
+ * may have returned it already. EPOLL_CTL_DEL is needed because a child may
+ * still hold the socket open.
  */
 static void send_away(struct dblp_comm *comm, struct dblp_pending *p,
 		      uint64_t *counter)
@@ -287,7 +296,7 @@ static void send_away(struct dblp_comm *comm, struct dblp_pending *p,
 	dblp_comm_count(comm, counter);
 }
 
-/* Whoever has kept silent for longest has to go */
+/* The pending connection that was accepted first */
 static struct dblp_pending *first_pending(const struct dblp_comm *comm)
 {
 	struct dblp_pending *p, *first = NULL;
@@ -298,7 +307,7 @@ static struct dblp_pending *first_pending(const struct dblp_comm *comm)
 	return first;
 }
 
-/* Is there an operation that needs a connection from a higher rank? */
+/* Does an operation need a connection from a higher rank? */
 static bool is_awaited(const struct dblp_comm *comm)
 {
 	uint32_t rank, i;
@@ -314,8 +323,9 @@ static bool is_awaited(const struct dblp_comm *comm)
 }
 
 /*
- * Nothing can be accepted, with @error: do not watch the listener, which would be ready all
- * the time. What is awaited from there would be awaited for ever.
+ * accept() has failed with @error: pause watching the listener, which would
+ * stay readable. Fail if an operation has needed a connection for @timeout_ms:
+ * it might wait forever.
  */
 static void be_deaf(struct dblp_comm *comm, struct dblp_nic *nic, int error)
 {
@@ -382,7 +392,7 @@ void dblp_listener_event(struct dblp_comm *comm, struct dblp_nic *nic)
 		be_deaf(comm, nic, fd);
 }
 
-/* It has said who it is */
+/* The hello of a pending connection has arrived */
 static void greeted(struct dblp_comm *comm, struct dblp_pending *p)
 {
 	uint8_t want[DBLP_HEAD_LEN];
@@ -432,7 +442,7 @@ void dblp_pending_event(struct dblp_comm *comm, struct dblp_pending *p)
 		greeted(comm, p);
 }
 
-/* TCP itself would try for minutes */
+/* Time out connection attempts, which TCP itself would continue for minutes */
 static uint64_t connecting_timeout(struct dblp_comm *comm, uint64_t now)
 {
 	const uint64_t limit = comm->attr.timeout_ms * MS_NS;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Messages over AF_DBLP in placement mode, and over a stream.
- */
+/* Transports: messages over AF_DBLP in placement mode, and over TCP. */
 
 #include "engine.h"
 #include "msg.h"
@@ -46,7 +44,7 @@ static int set_int(int fd, int level, int option, int value)
 
 int dblp_tcp_keep_alive(const struct dblp_comm *comm, int fd)
 {
-	/* Not more seldom, as the last time has to be before @timeout_ms */
+	/* Rounded down, because the last probe must precede @timeout_ms */
 	const int seconds = (int)comm->attr.keepalive_ms / 1000;
 	int err = set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 
@@ -63,8 +61,8 @@ static int no_wait(int fd)
 }
 
 /*
- * A peer that is alive may leave data unread for as long as it likes, so there is no
- * TCP_USER_TIMEOUT: control.c finds hosts that are gone.
+ * No TCP_USER_TIMEOUT: a peer that is alive may leave data unread for any time.
+ * control.c detects failed hosts.
  */
 static int setup_tcp(const struct dblp_comm *comm, int fd)
 {
@@ -77,7 +75,7 @@ static int setup_tcp(const struct dblp_comm *comm, int fd)
 	return err ?: dblp_tcp_keep_alive(comm, fd);
 }
 
-/* A TOS sets a priority as well, so that comes behind it */
+/* Set the priority last, because setting the TOS changes it */
 static int set_priority(int fd, const struct dblp_lane *lane)
 {
 	return lane->priority || lane->tos ?
@@ -91,7 +89,7 @@ int dblp_tcp_tos(int fd, uint32_t tos)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len))
 		return -errno;
-	/* A socket of IPv6 may be connected by IPv4, if it was accepted */
+	/* An accepted IPv6 socket may be connected over IPv4 */
 	return set_int(fd, IPPROTO_IP, IP_TOS, (int)tos) ?: family == AF_INET ? 0 :
 	       set_int(fd, IPPROTO_IPV6, IPV6_TCLASS, (int)tos);
 }
@@ -177,7 +175,7 @@ static int setup_dblp(const struct dblp_comm *comm, int fd)
 	return err;
 }
 
-/* Modules that do not know an option have it as it is by default */
+/* Leave defaults unset: older modules do not know the options */
 static int lane_dblp(int fd, const struct dblp_lane *lane)
 {
 	int err = 0;
@@ -214,9 +212,9 @@ static ssize_t send_dblp(int fd, const struct iovec *iov,
 }
 
 /*
- * What a call has placed that placed all of a message: it does not list it, as it is
- * what the loss map does not have. The ranges may be more than there is room for: then
- * bytes that are missing are counted as placed, which are zero.
+ * Ranges placed by a call that has placed a complete message, and so does not
+ * list them: the complement of the loss map. If there are more than fit, the
+ * last range includes missing bytes, which are zero.
  */
 static void placed_all(struct dblp_inbox *in)
 {
@@ -238,7 +236,7 @@ static void placed_all(struct dblp_inbox *in)
 		};
 }
 
-/* The ranges that a call has placed, if it says so */
+/* Read the placed ranges. Returns false if the call does not list them */
 static bool read_placed(struct msghdr *msg, struct dblp_inbox *in)
 {
 	struct cmsghdr *c;
@@ -281,7 +279,7 @@ static int recv_dblp(int fd, struct dblp_inbox *in)
 	if (!(msg.msg_flags & MSG_EOR))
 		return 1;
 	in->closed = true;
-	/* If nothing is missing, nothing is listed */
+	/* There is no loss map if nothing is missing */
 	in->map.n = 0;
 	err = dblp_msg_read(fd, &msg, false, &in->map);
 	if (err)
@@ -302,7 +300,9 @@ static bool answers_dblp(int fd, uint64_t *heard)
 
 	if (getsockopt(fd, SOL_DBLP, DBLP_INFO, &info, &len))
 		return false;
-	/* Amid losses some packet is late at almost any time */
+	/*
+	 * Counters show life although probe timeouts are frequent at high loss
+	 */
 	*heard += info.pkts_received + info.bytes_delivered;
 	return info.state == DBLP_STATE_ESTABLISHED && !info.pto_count;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * An errno says what kind of failure it was. What would help the user, such as the
- * address that did not answer, is kept here as text.
+ * Reasons of failures, as text. It adds to the errno what helps the user, such
+ * as the address that did not answer.
  */
 
 #include "engine.h"
